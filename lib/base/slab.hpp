@@ -1,0 +1,90 @@
+/// \file
+/// A fixed pool of objects with index+generation handles: a stale handle never reaches a new object.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "base/check.hpp"
+
+namespace rnic::base {
+
+/// Names an object of a Slab. The generation changes each time the place is reused.
+struct Handle {
+  uint32_t index = UINT32_MAX;
+  uint32_t generation = 0;
+
+  [[nodiscard]] bool valid() const { return index != UINT32_MAX; }
+  friend bool operator==(const Handle&, const Handle&) = default;
+};
+
+/// At most `capacity` objects of T, all memory taken at construction.
+template <typename T>
+class Slab {
+ public:
+  explicit Slab(uint32_t capacity) : slots_(std::make_unique<Slot[]>(capacity)), capacity_(capacity) {
+    free_.reserve(capacity);
+    for (uint32_t i = capacity; i-- > 0;) free_.push_back(i);
+  }
+  ~Slab() {
+    for (uint32_t i = 0; i < capacity_; ++i) {
+      if (slots_[i].live) object(i)->~T();
+    }
+  }
+  Slab(const Slab&) = delete;
+  Slab& operator=(const Slab&) = delete;
+
+  /// An invalid handle when the slab is full.
+  template <typename... Args>
+  Handle emplace(Args&&... args) {
+    if (free_.empty()) return {};
+    const uint32_t index = free_.back();
+    free_.pop_back();
+    new (slots_[index].storage) T(std::forward<Args>(args)...);
+    slots_[index].live = true;
+    return {index, slots_[index].generation};
+  }
+
+  /// nullptr for a stale or invalid handle.
+  [[nodiscard]] T* get(Handle h) {
+    if (h.index >= capacity_ || !slots_[h.index].live) return nullptr;
+    return slots_[h.index].generation == h.generation ? object(h.index) : nullptr;
+  }
+
+  void erase(Handle h) {
+    RNIC_CHECK(get(h) != nullptr);
+    object(h.index)->~T();
+    slots_[h.index].live = false;
+    ++slots_[h.index].generation;
+    free_.push_back(h.index);
+  }
+
+  [[nodiscard]] uint32_t capacity() const { return capacity_; }
+  [[nodiscard]] uint32_t live() const { return capacity_ - static_cast<uint32_t>(free_.size()); }
+
+  /// Calls f(handle, object) for each live object; f may erase the object it is given.
+  template <typename F>
+  void for_each(F&& f) {
+    for (uint32_t i = 0; i < capacity_; ++i) {
+      if (slots_[i].live) f(Handle{i, slots_[i].generation}, *object(i));
+    }
+  }
+
+ private:
+  struct Slot {
+    alignas(T) unsigned char storage[sizeof(T)];
+    uint32_t generation = 1;
+    bool live = false;
+  };
+
+  T* object(uint32_t i) { return std::launder(reinterpret_cast<T*>(slots_[i].storage)); }
+
+  std::unique_ptr<Slot[]> slots_;
+  std::vector<uint32_t> free_;
+  uint32_t capacity_;
+};
+
+}  // namespace rnic::base

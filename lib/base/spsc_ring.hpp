@@ -1,0 +1,76 @@
+/// \file
+/// Single-producer single-consumer ring: work queues, completion queues, doorbells.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace rnic::base {
+
+/// A ring of at least `capacity` elements between one producing and one consuming thread. What the
+/// producer wrote before push() is visible to the consumer after pop().
+template <typename T>
+class SpscRing {
+ public:
+  /// \param capacity elements that fit; rounded up to a power of two.
+  explicit SpscRing(size_t capacity)
+      : mask_(std::bit_ceil(capacity < 1 ? size_t{1} : capacity) - 1),
+        slots_(std::make_unique<T[]>(mask_ + 1)) {}
+
+  /// Producer: false when full.
+  bool push(T value) {
+    const size_t tail = tail_.load(std::memory_order_relaxed);
+    if (tail - cached_head_ > mask_) {
+      cached_head_ = head_.load(std::memory_order_acquire);
+      if (tail - cached_head_ > mask_) return false;
+    }
+    slots_[tail & mask_] = std::move(value);
+    tail_.store(tail + 1, std::memory_order_release);
+    return true;
+  }
+
+  /// Consumer: false when empty.
+  bool pop(T& out) {
+    const size_t head = head_.load(std::memory_order_relaxed);
+    if (head == cached_tail_) {
+      cached_tail_ = tail_.load(std::memory_order_acquire);
+      if (head == cached_tail_) return false;
+    }
+    out = std::move(slots_[head & mask_]);
+    head_.store(head + 1, std::memory_order_release);
+    return true;
+  }
+
+  /// Consumer: the oldest element without taking it, or nullptr.
+  [[nodiscard]] T* front() {
+    const size_t head = head_.load(std::memory_order_relaxed);
+    if (head == cached_tail_) {
+      cached_tail_ = tail_.load(std::memory_order_acquire);
+      if (head == cached_tail_) return nullptr;
+    }
+    return &slots_[head & mask_];
+  }
+
+  /// Either side; exact only for the side that asks about its own end.
+  [[nodiscard]] size_t size() const {
+    return tail_.load(std::memory_order_acquire) - head_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] bool empty() const { return size() == 0; }
+  [[nodiscard]] size_t capacity() const { return mask_ + 1; }
+
+ private:
+  size_t mask_;
+  std::unique_ptr<T[]> slots_;
+  alignas(64) std::atomic<size_t> tail_{0};
+  size_t cached_head_ = 0;  // producer's last reading of head_
+  alignas(64) std::atomic<size_t> head_{0};
+  size_t cached_tail_ = 0;  // consumer's last reading of tail_
+};
+
+}  // namespace rnic::base

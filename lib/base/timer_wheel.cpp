@@ -1,0 +1,125 @@
+#include "base/timer_wheel.hpp"
+
+#include <bit>
+
+namespace rnic::base {
+
+void TimerWheel::arm(TimerNode& node, Now deadline) {
+  if (node.armed()) unlink(node);
+  node.deadline = deadline;
+  if (deadline == kNever) return;
+  insert(node);
+}
+
+void TimerWheel::cancel(TimerNode& node) {
+  if (node.armed()) unlink(node);
+  node.deadline = kNever;
+}
+
+void TimerWheel::insert(TimerNode& node) {
+  // Round up: a timer fires in the first tick that lies wholly at or after its deadline.
+  uint64_t tick = node.deadline == kNever
+                      ? UINT64_MAX
+                      : (static_cast<uint64_t>(nanos(node.deadline)) + (1u << kTickShift) - 1) >>
+                            kTickShift;
+  if (tick < current_tick_) tick = current_tick_;
+  const uint64_t delta = tick - current_tick_;
+  int level = 0;
+  while (level < kLevels - 1 && delta >> (kLevelBits * (level + 1)) != 0) ++level;
+  uint64_t slot_tick = tick >> (kLevelBits * level);
+  // Beyond the horizon: park in the farthest bucket of the last level, to be sorted in again.
+  const uint64_t horizon = (current_tick_ >> (kLevelBits * level)) + kBuckets - 1;
+  if (slot_tick > horizon) slot_tick = horizon;
+  const int slot = static_cast<int>(slot_tick & (kBuckets - 1));
+  node.bucket = static_cast<uint16_t>(level * kBuckets + slot);
+  TimerNode& head = heads_[node.bucket];
+  node.prev = head.prev;
+  node.next = &head;
+  head.prev->next = &node;
+  head.prev = &node;
+  occupied_[level] |= 1ull << slot;
+  ++armed_;
+}
+
+void TimerWheel::unlink(TimerNode& node) {
+  node.prev->next = node.next;
+  node.next->prev = node.prev;
+  if (node.bucket != kDueBucket) {
+    const TimerNode& head = heads_[node.bucket];
+    if (head.next == &head) {
+      occupied_[node.bucket / kBuckets] &= ~(1ull << (node.bucket % kBuckets));
+    }
+  }
+  node.next = node.prev = nullptr;
+  node.bucket = UINT16_MAX;
+  --armed_;
+}
+
+Now TimerWheel::next_deadline() const {
+  if (armed_ == 0) return kNever;
+  uint64_t best = UINT64_MAX;
+  for (int level = 0; level < kLevels; ++level) {
+    if (occupied_[level] == 0) continue;
+    const uint64_t base = current_tick_ >> (kLevelBits * level);
+    const int slot = static_cast<int>(base & (kBuckets - 1));
+    const int distance = std::countr_zero(std::rotr(occupied_[level], slot));
+    const uint64_t tick = (base + static_cast<uint64_t>(distance)) << (kLevelBits * level);
+    best = tick < best ? tick : best;
+  }
+  if (best < current_tick_) best = current_tick_;
+  return from_nanos(static_cast<int64_t>(best << kTickShift));
+}
+
+void TimerWheel::collect(Now now, TimerNode& due) {
+  const uint64_t target = tick_of(now);
+  while (current_tick_ <= target) {
+    if (armed_ == 0) {
+      current_tick_ = target + 1;
+      return;
+    }
+    if (occupied_[0] == 0) {
+      // Nothing on the finest level: jump to the next cascade boundary.
+      const uint64_t boundary = (current_tick_ | (kBuckets - 1)) + 1;
+      if ((current_tick_ & (kBuckets - 1)) != 0) {
+        current_tick_ = boundary <= target + 1 ? boundary : target + 1;
+        if (current_tick_ > target) return;
+        if ((current_tick_ & (kBuckets - 1)) != 0) return;
+      }
+    }
+    advance_one_tick(due);
+  }
+}
+
+void TimerWheel::advance_one_tick(TimerNode& due) {
+  // Cascade: a coarse bucket whose time has come is sorted into the finer levels.
+  for (int level = kLevels - 1; level > 0; --level) {
+    if ((current_tick_ & ((1ull << (kLevelBits * level)) - 1)) != 0) continue;
+    const int slot = static_cast<int>((current_tick_ >> (kLevelBits * level)) & (kBuckets - 1));
+    TimerNode& head = heads_[level * kBuckets + slot];
+    TimerNode* parked_at = &head;
+    // Nodes that sort back into this same bucket go to its end: stop at the old end.
+    TimerNode* last = head.prev;
+    while (head.next != parked_at) {
+      TimerNode& node = *head.next;
+      const bool was_last = &node == last;
+      unlink(node);
+      insert(node);
+      if (was_last) break;
+    }
+  }
+  const int slot = static_cast<int>(current_tick_ & (kBuckets - 1));
+  TimerNode& head = heads_[slot];
+  while (head.next != &head) {
+    TimerNode& node = *head.next;
+    unlink(node);
+    node.prev = due.prev;
+    node.next = &due;
+    due.prev->next = &node;
+    due.prev = &node;
+    node.bucket = kDueBucket;
+    ++armed_;
+  }
+  ++current_tick_;
+}
+
+}  // namespace rnic::base

@@ -1,0 +1,45 @@
+/// \file
+/// Transport: connections. `tcp` implements it over a port; the device uses nothing else of it.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "llp/stream.hpp"
+
+namespace rnic::llp {
+
+/// Called for each new inbound connection once its handshake has completed.
+class Acceptor {
+ public:
+  virtual ~Acceptor() = default;
+  /// \return the user of the new stream, or nullptr to refuse it (RST). The user's established() follows.
+  virtual StreamUser* accept(Stream& stream, const Endpoint& local, const Endpoint& remote,
+                             base::Now now) = 0;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  /// Accepts connections to `local` (port != 0). AlreadyExists when taken. `acceptor` must outlive the
+  /// listener.
+  virtual base::Status listen(const Endpoint& local, Acceptor& acceptor) = 0;
+  /// Stops listening; connections that exist go on.
+  virtual base::Status unlisten(const Endpoint& local) = 0;
+
+  /// Starts an active open. local.port == 0 chooses an ephemeral port. The outcome comes as
+  /// user.established() or user.ended(). The Stream is valid until ended().
+  virtual base::Result<Stream*> connect(const Endpoint& local, const Endpoint& remote,
+                                        StreamUser& user, base::Now now) = 0;
+
+  /// Fires timers that are due.
+  virtual void on_timers(base::Now now) = 0;
+  /// Serves ready connections: pulls records and sends segments and ACKs.
+  virtual void output(base::Now now) = 0;
+  /// When on_timers() should be called at the latest; kNever when nothing waits.
+  [[nodiscard]] virtual base::Now next_deadline() const = 0;
+};
+
+}  // namespace rnic::llp

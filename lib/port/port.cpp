@@ -1,0 +1,14 @@
+#include "port/port.hpp"
+
+namespace rnic::port {
+
+const char* to_string(ChecksumMode mode) {
+  switch (mode) {
+    case ChecksumMode::Offload: return "offload";
+    case ChecksumMode::Trusted: return "trusted";
+    case ChecksumMode::Software: return "software";
+  }
+  return "unknown";
+}
+
+}  // namespace rnic::port

@@ -1,0 +1,100 @@
+/// \file
+/// Layer `port`: what the device stands on. A port sends and receives Ethernet frames in bursts: a DPDK
+/// ethdev (`drivers/dpdk`), a simulated link (`drivers/sim`), or a decorator around another port
+/// (`drivers/impair`, `drivers/pcap`).
+///
+/// One worker owns a port; nothing here is thread-safe. Time comes in as an argument. A frame handed up
+/// is one contiguous run of octets: a port that receives chains makes them contiguous first (and counts).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/bytes.hpp"
+#include "base/time.hpp"
+
+namespace rnic::port {
+
+/// Opaque owner of a frame's octets: an mbuf, a slot of the simulator's pool.
+struct Buffer;
+
+/// What is known about, or still to be done to, the TCP/IPv4 checksums of a frame.
+enum class Checksum : uint8_t {
+  Unknown,  ///< rx: software must check. tx: complete in the frame
+  Good,     ///< rx: the port vouches for it (hardware, or a trusted medium)
+  Bad,      ///< rx: the port found it wrong
+  Open,     ///< tx: left open; the port completes it (offload) or the medium is trusted
+};
+
+/// One frame. A value: whoever holds it last returns `buffer` to its port with free() or tx_burst().
+struct Packet {
+  uint8_t* data = nullptr;    ///< first octet of the Ethernet header
+  uint32_t length = 0;        ///< octets from `data`, without FCS
+  uint32_t room = 0;          ///< octets writable from `data` (transmit buffers); >= length
+  Buffer* buffer = nullptr;   ///< owner
+  Checksum ip_checksum = Checksum::Unknown;
+  Checksum l4_checksum = Checksum::Unknown;
+
+  [[nodiscard]] base::ByteView view() const { return {data, length}; }
+};
+
+using MacAddress = std::array<uint8_t, 6>;
+
+/// How the checksums of this port's frames are made and checked (design, section 5).
+enum class ChecksumMode : uint8_t {
+  Offload,   ///< the device completes and checks them
+  Trusted,   ///< the medium is memory: left open, nobody checks
+  Software,  ///< we complete and check them
+};
+
+[[nodiscard]] const char* to_string(ChecksumMode mode);
+
+/// Fixed facts of a port.
+struct PortInfo {
+  std::string name;
+  MacAddress mac{};
+  uint32_t mtu = 1500;  ///< octets of the largest IP packet
+  ChecksumMode checksum = ChecksumMode::Software;
+};
+
+/// Plain numbers of a port; each port keeps its own and shows them by name.
+struct PortCounters {
+  uint64_t rx_frames = 0;
+  uint64_t rx_octets = 0;
+  uint64_t tx_frames = 0;
+  uint64_t tx_octets = 0;
+  uint64_t tx_refused = 0;       ///< frames the device did not take at once; the caller keeps them
+  uint64_t alloc_failed = 0;     ///< times the pool had no buffer
+  uint64_t rx_linearised = 0;    ///< received chains made contiguous
+  uint64_t rx_dropped = 0;       ///< frames the port could not hand up (too long, no buffer)
+};
+
+/// The edge.
+class Port {
+ public:
+  virtual ~Port() = default;
+
+  [[nodiscard]] virtual const PortInfo& info() const = 0;
+  [[nodiscard]] virtual const PortCounters& counters() const = 0;
+
+  /// Fills `out` with received frames, oldest first. \return how many. The caller frees them.
+  virtual uint32_t rx_burst(std::span<Packet> out, base::Now now) = 0;
+
+  /// Fills `out` with empty transmit buffers: length 0, room >= mtu + 14 octets.
+  /// All or nothing: \return false when the pool cannot give that many.
+  virtual bool alloc(std::span<Packet> out) = 0;
+
+  /// Hands frames to the device in order. \return how many were taken; the rest stay the caller's.
+  virtual uint32_t tx_burst(std::span<Packet> packets, base::Now now) = 0;
+
+  /// Returns frames (received ones, or allocated and unsent ones) to their pool.
+  virtual void free(std::span<const Packet> packets) = 0;
+
+  /// When rx_burst() or tx_burst() should be called although nothing arrived: a decorator that holds
+  /// frames back, a simulated link. kNever for a real device, which is polled anyway.
+  [[nodiscard]] virtual base::Now next_deadline() const { return base::kNever; }
+};
+
+}  // namespace rnic::port

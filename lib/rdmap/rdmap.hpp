@@ -1,0 +1,108 @@
+/// \file
+/// Layer `rdmap`: RFC 5040 over ddp (RFC 5041). One Endpoint is the protocol half of one QP: Send queue,
+/// Receive queue, inbound Reads, Terminate, delivery and completion order.
+///
+/// The Endpoint lives on one worker. It is created before the connection, may be posted receives at once,
+/// is bound to a framing when the connection is made, and ends in Closed or Error. It never frees user
+/// memory and never touches it without mem::StagTable::access().
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "llp/framing.hpp"
+#include "mem/stag_table.hpp"
+#include "rdmap/counters.hpp"
+#include "rdmap/work.hpp"
+
+namespace rnic::rdmap {
+
+struct EndpointConfig {
+  uint32_t qp = 0;
+  uint32_t pd = 0;
+  uint32_t send_depth = 128;
+  uint32_t receive_depth = 128;
+  uint32_t ird = 16;  ///< inbound Reads at once (queue 1 buffers)
+  uint32_t ord = 16;  ///< outbound Reads at once
+};
+
+/// The Terminate's layers (RFC 5040 s.4.8).
+enum class FaultLayer : uint8_t { Rdmap = 0, Ddp = 1, Llp = 2 };
+
+/// An error of the peer, or one it blames us for.
+struct Fault {
+  FaultLayer layer = FaultLayer::Rdmap;
+  uint8_t type = 0;
+  uint8_t code = 0;
+  const char* rule = "";  ///< requirement or RFC section that was broken
+};
+
+/// "layer DDP, type tagged buffer error, code 0x01 base or bounds violation"
+[[nodiscard]] std::string describe(const Fault& fault);
+
+enum class EndpointState : uint8_t { Idle, Connected, Closing, Terminating, Error, Closed };
+[[nodiscard]] const char* to_string(EndpointState state);
+
+/// What an asynchronous event tells.
+enum class EventKind : uint8_t {
+  PeerClosed,         ///< FIN at an FPDU boundary
+  Disconnected,       ///< the stream ended (how in `end`)
+  TerminateSent,      ///< we found `fault` in what the peer sent
+  TerminateReceived,  ///< the peer found `fault` in what we sent
+};
+
+struct EndpointEvent {
+  EventKind kind = EventKind::Disconnected;
+  Fault fault;
+  llp::StreamEnd end = llp::StreamEnd::Closed;
+  std::string detail;  ///< one line for the log: rule, offending header in hex
+};
+
+class EndpointOwner {
+ public:
+  virtual ~EndpointOwner() = default;
+  virtual void send_completed(const Completion& completion) = 0;
+  /// A SQ slot became free without a completion (unsignaled work).
+  virtual void send_retired() = 0;
+  virtual void receive_completed(const Completion& completion) = 0;
+  virtual void event(const EndpointEvent& event, base::Now now) = 0;
+};
+
+class Endpoint {
+ public:
+  Endpoint(const EndpointConfig& config, mem::StagTable& memory, Counters& counters,
+           EndpointOwner& owner);
+  ~Endpoint();
+
+  /// The FramingUser to give to mpa::Session::bind().
+  [[nodiscard]] llp::FramingUser& framing_user();
+  /// Connection made; `framing` is called down from now on. It must outlive the endpoint or end first.
+  void bind(llp::Framing& framing);
+
+  /// True when send() would find a free slot.
+  [[nodiscard]] bool can_send() const;
+  /// Takes a work request into the send queue. Before the connection and after an error it completes
+  /// with Flushed.
+  void send(const SendWork& work);
+  [[nodiscard]] bool can_receive() const;
+  void receive(const ReceiveWork& work);
+
+  /// Graceful: FIN after everything posted was sent.
+  void disconnect(base::Now now);
+  /// RST, flush.
+  void abort();
+
+  [[nodiscard]] EndpointState state() const;
+  /// Nothing outstanding in either queue.
+  [[nodiscard]] bool idle() const;
+  [[nodiscard]] uint32_t qp() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rnic::rdmap

@@ -1,0 +1,90 @@
+/// \file
+/// Layer `tcp`: the TCP engine (RFC 9293 and friends). It knows nothing of iWARP: it carries records for
+/// an llp::StreamUser, keeps them whole, and hands committed octets up in and out of order.
+///
+/// Single-threaded by contract; time and randomness come in from outside; input never transmits (it marks
+/// connections ready, output() serves them). All memory is taken at construction.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/prng.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "llp/transport.hpp"
+#include "tcp/config.hpp"
+#include "tcp/counters.hpp"
+
+namespace rnic::tcp {
+
+/// One received TCP segment, as the network layer hands it over.
+struct SegmentIn {
+  llp::IpAddress source;
+  llp::IpAddress destination;
+  base::ByteView tcp;             ///< TCP header and payload, exactly (no Ethernet padding)
+  bool checksum_verified = false; ///< the port vouches; otherwise the engine checks
+  uint8_t ecn = 0;                ///< the two ECN bits of the IP header
+};
+
+/// Room for one outgoing segment, inside a frame of the port.
+struct TxSlot {
+  uint8_t* tcp = nullptr;      ///< where the TCP header starts
+  uint32_t room = 0;           ///< octets from `tcp`: header, options and payload
+  bool checksum_open = false;  ///< leave the TCP checksum field as 0: the port or the medium sees to it
+  void* frame = nullptr;       ///< the egress's own
+};
+
+/// What the engine stands on; the device implements it over `net`.
+class Egress {
+ public:
+  virtual ~Egress() = default;
+  /// Room for a segment from source to destination. False: the port is full or has no buffer; that is a
+  /// wait, never a loss: the engine leaves everything as it is and tries again at the next output().
+  virtual bool begin(llp::IpAddress source, llp::IpAddress destination, TxSlot& slot) = 0;
+  /// The segment is complete: `length` octets of TCP header and payload are in place.
+  virtual void send(TxSlot& slot, uint32_t length, base::Now now) = 0;
+  /// Gives an unused slot back.
+  virtual void cancel(TxSlot& slot) = 0;
+  /// Octets of the largest IP packet towards `destination`; 0 when there is no route.
+  [[nodiscard]] virtual uint32_t path_mtu(llp::IpAddress destination) const = 0;
+};
+
+class Connection;
+class Listeners;
+
+/// A TCP/IP host's TCP: listeners, connections, TIME-WAIT, timers.
+class Stack final : public llp::Transport {
+ public:
+  /// \param secret key of the ISN hash (RFC 6528), from the system's randomness at the edge, or fixed in
+  ///        tests. \param egress outlives the stack.
+  Stack(const Config& config, Egress& egress, std::array<uint64_t, 2> secret, uint64_t seed,
+        base::Now now);
+  ~Stack() override;
+
+  base::Status listen(const llp::Endpoint& local, llp::Acceptor& acceptor) override;
+  base::Status unlisten(const llp::Endpoint& local) override;
+  base::Result<llp::Stream*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+                                     llp::StreamUser& user, base::Now now) override;
+  void on_timers(base::Now now) override;
+  void output(base::Now now) override;
+  [[nodiscard]] base::Now next_deadline() const override;
+
+  /// One received segment (RFC 9293 s.3.10.7). Any octets at all are safe.
+  void input(const SegmentIn& segment, base::Now now);
+
+  [[nodiscard]] const Counters& counters() const;
+  /// Connections that are not CLOSED (TIME-WAIT included).
+  [[nodiscard]] uint32_t live_connections() const;
+  /// Nothing to send, nothing queued, nothing held: for "everything returned" checks.
+  [[nodiscard]] bool quiescent() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rnic::tcp
