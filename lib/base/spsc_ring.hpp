@@ -57,6 +57,9 @@ class SpscRing {
     return &slots_[head & mask_];
   }
 
+  /// Consumer: drops the element that front() showed.
+  void pop_front() { head_.store(head_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+
   /// Either side; exact only for the side that asks about its own end.
   [[nodiscard]] size_t size() const {
     return tail_.load(std::memory_order_acquire) - head_.load(std::memory_order_acquire);

@@ -70,6 +70,12 @@ class StartEvents {
   /// No full operation. RejectedByPeer carries the Reply's private data. Exactly one of started() and
   /// start_failed() is called for a session that was begun; the stream is closed by the session.
   virtual void start_failed(StartFailure why, base::ByteView private_data, base::Now now) = 0;
+  /// The very last call of all, after everything else of Session::ended(): the stream is gone and the
+  /// session will not be called by it again; the owner may destroy the session after this call returned.
+  virtual void stream_ended(llp::StreamEnd how, base::Now now) {
+    static_cast<void>(how);
+    static_cast<void>(now);
+  }
 };
 
 class Session final : public llp::StreamUser, public llp::Framing {

@@ -1,0 +1,246 @@
+// Device: connection management. Requests, outcomes, disconnects.
+
+#include "base/log.hpp"
+#include "rnic/device.hpp"
+
+namespace rnic::nic {
+
+using base::Errc;
+using base::fail;
+
+namespace {
+
+constexpr size_t kMaxPrivateData = 512;  // RFC 5044 s.7.1.1
+
+base::Status check_private_data(base::ByteView private_data) {
+  if (private_data.size() <= kMaxPrivateData) return {};
+  return fail(Errc::InvalidArgument, "private data of " + std::to_string(private_data.size()) +
+                                         " octets: at most 512 (RFC 5044 s.7.1.1)");
+}
+
+}  // namespace
+
+const char* to_string(EventKind kind) {
+  switch (kind) {
+    case EventKind::ConnectRequest: return "connect request";
+    case EventKind::Established: return "established";
+    case EventKind::ConnectFailed: return "connect failed";
+    case EventKind::Rejected: return "rejected";
+    case EventKind::RequestWithdrawn: return "request withdrawn";
+    case EventKind::PeerClosed: return "peer closed";
+    case EventKind::Disconnected: return "disconnected";
+    case EventKind::TerminateSent: return "terminate sent";
+    case EventKind::TerminateReceived: return "terminate received";
+    case EventKind::CompletionOverrun: return "completion overrun";
+  }
+  return "unknown";
+}
+
+base::Status Device::listen(uint16_t port) {
+  return stack_.listen({config_.net.address, port}, acceptor_);
+}
+
+base::Status Device::unlisten(uint16_t port) {
+  return stack_.unlisten({config_.net.address, port});
+}
+
+base::Status Device::check_unconnected(const QueuePair& qp) const {
+  if (!qp.used) return {};
+  return fail(Errc::WrongState,
+              "the queue pair has had its connection: create a new queue pair for another one");
+}
+
+base::Status Device::connect(QueuePair& qp, const llp::Endpoint& remote,
+                             base::ByteView private_data, base::Now now) {
+  if (auto status = check_private_data(private_data); !status) return status;
+  if (auto status = check_unconnected(qp); !status) return status;
+  const base::Handle handle =
+      connections_.emplace(*this, mpa::Role::Initiator, config_.mpa, private_data);
+  Connection* connection = connections_.get(handle);
+  if (connection == nullptr) {
+    return fail(Errc::ResourceExhausted, "no connection left: raise limits.max_connections (now " +
+                                             std::to_string(config_.limits.max_connections) + ")");
+  }
+  connection->handle = handle;
+  connection->remote = remote;
+  auto stream = stack_.connect({config_.net.address, 0}, remote, connection->session(), now);
+  if (!stream) {
+    connections_.erase(handle);
+    return tl::unexpected(stream.error());
+  }
+  connection->stream = *stream;
+  connection->local = (*stream)->local();
+  connection->session().attach(**stream);
+  connection->bind(qp);
+  return {};
+}
+
+llp::StreamUser* Device::incoming(llp::Stream& stream, const llp::Endpoint& local,
+                                  const llp::Endpoint& remote, base::Now now) {
+  base::Handle handle;
+  if (pending_requests_ < config_.limits.max_pending_requests) {
+    handle = connections_.emplace(*this, mpa::Role::Responder, config_.mpa, base::ByteView{});
+  }
+  Connection* connection = connections_.get(handle);
+  if (connection == nullptr) {
+    ++counters_.requests_refused;
+    return nullptr;
+  }
+  ++pending_requests_;
+  connection->handle = handle;
+  connection->stream = &stream;
+  connection->local = local;
+  connection->remote = remote;
+  connection->session().attach(stream);
+  start_timers_.arm(connection->start_timer, now + config_.mpa.start_timeout);
+  return &connection->session();
+}
+
+void Device::request_received(Connection& connection, base::ByteView private_data) {
+  ++counters_.connect_requests;
+  Event event;
+  event.kind = EventKind::ConnectRequest;
+  event.connection = connection.handle;
+  event.local = connection.local;
+  event.remote = connection.remote;
+  event.private_data.assign(private_data.begin(), private_data.end());
+  emit(std::move(event));
+}
+
+base::Result<Connection*> Device::find_request(base::Handle request) {
+  Connection* connection = connections_.get(request);
+  if (connection == nullptr || connection->state() != ConnectionState::Requested) {
+    return fail(Errc::NotFound, "the connection request is gone or was answered already");
+  }
+  return connection;
+}
+
+base::Status Device::accept(base::Handle request, QueuePair& qp, base::ByteView private_data,
+                            base::Now now) {
+  if (auto status = check_private_data(private_data); !status) return status;
+  if (auto status = check_unconnected(qp); !status) return status;
+  auto connection = find_request(request);
+  if (!connection) return tl::unexpected(connection.error());
+  --pending_requests_;
+  (*connection)->bind(qp);
+  (*connection)->accept(private_data, now);
+  return {};
+}
+
+base::Status Device::reject(base::Handle request, base::ByteView private_data, base::Now now) {
+  if (auto status = check_private_data(private_data); !status) return status;
+  auto connection = find_request(request);
+  if (!connection) return tl::unexpected(connection.error());
+  --pending_requests_;
+  (*connection)->reject(private_data, now);
+  return {};
+}
+
+base::Status Device::disconnect(QueuePair& qp, base::Now now) {
+  Connection* connection = connections_.get(qp.connection);
+  if (connection == nullptr || connection->stream == nullptr) {
+    return fail(Errc::WrongState, "the queue pair is not connected");
+  }
+  if (connection->state() == ConnectionState::Running) {
+    qp.serve();
+    qp.endpoint().disconnect(now);
+  } else {
+    connection->stream->abort();
+  }
+  return {};
+}
+
+base::Status Device::set_trace(QueuePair& qp, base::TraceSink* sink) {
+  Connection* connection = connections_.get(qp.connection);
+  if (connection == nullptr || connection->stream == nullptr) {
+    return fail(Errc::WrongState, "the queue pair is not connected: trace it after Established");
+  }
+  connection->stream->set_trace(sink);
+  return {};
+}
+
+void Device::connection_started(Connection& connection, base::ByteView private_data) {
+  ++counters_.connections_established;
+  if (connection.queue_pair()->orphaned()) return;
+  Event event;
+  event.kind = EventKind::Established;
+  event.qp = connection.queue_pair()->number();
+  event.connection = connection.handle;
+  event.local = connection.local;
+  event.remote = connection.remote;
+  event.private_data.assign(private_data.begin(), private_data.end());
+  emit(std::move(event));
+  ring_doorbell(event.qp);
+}
+
+void Device::start_failed(Connection& connection, ConnectionState before, mpa::StartFailure why,
+                          base::ByteView private_data) {
+  ++counters_.connects_failed;
+  const bool unanswered = connection.is_responder() && before != ConnectionState::Answered;
+  if (unanswered) --pending_requests_;
+  Event event;
+  event.local = connection.local;
+  event.remote = connection.remote;
+  event.connection = connection.handle;
+  event.private_data.assign(private_data.begin(), private_data.end());
+  event.detail = mpa::to_string(why);
+  if (connection.queue_pair() != nullptr) {
+    if (connection.queue_pair()->orphaned()) return;
+    event.qp = connection.queue_pair()->number();
+  }
+  if (why == mpa::StartFailure::RejectedByPeer) {
+    event.kind = EventKind::Rejected;
+  } else if (connection.is_responder()) {
+    // The application knows of it only when it was asked.
+    if (before == ConnectionState::Connecting) return;
+    event.kind = EventKind::RequestWithdrawn;
+  } else {
+    event.kind = EventKind::ConnectFailed;
+  }
+  emit(std::move(event));
+}
+
+void Device::connection_ended(Connection& connection) {
+  stop_start_timer(connection);
+  ended_.push_back(connection.handle);
+}
+
+void Device::reap() {
+  for (const base::Handle handle : ended_) {
+    Connection* connection = connections_.get(handle);
+    if (connection == nullptr) continue;
+    if (QueuePair* qp = connection->queue_pair(); qp != nullptr) {
+      qp->connection = {};
+      std::erase_if(orphans_, [qp](const auto& orphan) { return orphan.get() == qp; });
+    }
+    connections_.erase(handle);
+  }
+  ended_.clear();
+}
+
+void Device::endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& source, base::Now) {
+  Event event;
+  event.qp = qp.number();
+  event.fault = source.fault;
+  event.end = source.end;
+  event.detail = source.detail;
+  if (const Connection* connection = connections_.get(qp.connection); connection != nullptr) {
+    event.connection = connection->handle;
+    event.local = connection->local;
+    event.remote = connection->remote;
+  }
+  switch (source.kind) {
+    case rdmap::EventKind::PeerClosed: event.kind = EventKind::PeerClosed; break;
+    case rdmap::EventKind::Disconnected: event.kind = EventKind::Disconnected; break;
+    case rdmap::EventKind::TerminateSent: event.kind = EventKind::TerminateSent; break;
+    case rdmap::EventKind::TerminateReceived: event.kind = EventKind::TerminateReceived; break;
+  }
+  if (event.kind == EventKind::TerminateSent || event.kind == EventKind::TerminateReceived) {
+    base::log(base::LogLevel::Warning, "rnic",
+              config_.name + " qp " + std::to_string(qp.number()) + ": " + to_string(event.kind) +
+                  ": " + rdmap::describe(event.fault) + " " + event.detail);
+  }
+  emit(std::move(event));
+}
+
+}  // namespace rnic::nic

@@ -1,0 +1,36 @@
+/// \file
+/// Completion queue: one single-producer lane, filled by the device's worker.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/spsc_ring.hpp"
+#include "rdmap/work.hpp"
+
+namespace rnic::nic {
+
+class CompletionQueue {
+ public:
+  /// \param depth completions that fit; at least the sum of the work outstanding on it.
+  explicit CompletionQueue(uint32_t depth) : ring_(depth) {}
+
+  /// Worker: false when full (overrun).
+  bool push(const rdmap::Completion& completion) { return ring_.push(completion); }
+
+  /// Application side, one thread at a time: oldest first. \return how many were written to `out`.
+  uint32_t poll(std::span<rdmap::Completion> out) {
+    uint32_t n = 0;
+    while (n < out.size() && ring_.pop(out[n])) ++n;
+    return n;
+  }
+
+  [[nodiscard]] uint32_t depth() const { return static_cast<uint32_t>(ring_.capacity()); }
+
+  uint32_t users = 0;  ///< queue pairs that complete here; worker only
+
+ private:
+  base::SpscRing<rdmap::Completion> ring_;
+};
+
+}  // namespace rnic::nic

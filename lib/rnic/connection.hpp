@@ -1,0 +1,63 @@
+/// \file
+/// One connection being made or in use: the owner of an MPA session and its start-up.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/slab.hpp"
+#include "base/timer_wheel.hpp"
+#include "llp/llp.hpp"
+#include "mpa/mpa.hpp"
+
+namespace rnic::nic {
+
+class Device;
+class QueuePair;
+
+enum class ConnectionState : uint8_t {
+  Connecting,  ///< start-up under way
+  Requested,   ///< responder: the application has to answer
+  Answered,    ///< responder: accept() or reject() was called
+  Running,     ///< full operation
+  Failed,      ///< start-up failed; the stream is being closed
+  Ended,       ///< the stream is gone; to be reaped
+};
+
+class Connection final : public mpa::StartEvents {
+ public:
+  Connection(Device& device, mpa::Role role, const mpa::Config& config, base::ByteView private_data);
+
+  [[nodiscard]] mpa::Session& session() { return session_; }
+  [[nodiscard]] ConnectionState state() const { return state_; }
+  [[nodiscard]] bool is_responder() const { return role_ == mpa::Role::Responder; }
+
+  /// Binds the queue pair's endpoint to the session; before accept() or connect().
+  void bind(QueuePair& qp);
+  [[nodiscard]] QueuePair* queue_pair() { return qp_; }
+
+  void accept(base::ByteView private_data, base::Now now);
+  void reject(base::ByteView private_data, base::Now now);
+
+  // mpa::StartEvents
+  void request_received(base::ByteView private_data, base::Now now) override;
+  void started(const mpa::Negotiated& agreed, base::ByteView private_data, base::Now now) override;
+  void start_failed(mpa::StartFailure why, base::ByteView private_data, base::Now now) override;
+  void stream_ended(llp::StreamEnd how, base::Now now) override;
+
+  base::Handle handle;             ///< its own place in the device's slab
+  llp::Stream* stream = nullptr;   ///< valid until stream_ended()
+  llp::Endpoint local;
+  llp::Endpoint remote;
+  base::TimerNode start_timer;     ///< start-up time-out
+
+ private:
+  Device& device_;
+  mpa::Role role_;
+  ConnectionState state_ = ConnectionState::Connecting;
+  QueuePair* qp_ = nullptr;
+  mpa::Session session_;
+};
+
+}  // namespace rnic::nic

@@ -1,0 +1,23 @@
+/// \file
+/// Counters of the device itself.
+#pragma once
+
+#include "base/counters.hpp"
+
+#define RNIC_DEVICE_COUNTERS(X)                                                               \
+  X(connect_requests, "events", "inbound connection requests handed to the application")      \
+  X(requests_refused, "events", "inbound connections refused: a limit was reached")           \
+  X(connections_established, "connections", "reached full operation")                         \
+  X(connects_failed, "connections", "ended before full operation")                            \
+  X(completion_overruns, "events", "a completion queue was full: its queue pair was aborted") \
+  X(events_lost, "events", "asynchronous events dropped: the application did not read them")  \
+  X(regions_registered, "regions", "memory registrations")                                    \
+  X(regions_deregistered, "regions", "memory deregistrations")                                \
+  X(polls, "polls", "turns of the worker loop")                                               \
+  X(busy_polls, "polls", "turns that found frames or doorbells")
+
+namespace rnic::nic {
+
+RNIC_DEFINE_COUNTERS(DeviceCounters, RNIC_DEVICE_COUNTERS)
+
+}  // namespace rnic::nic

@@ -1,0 +1,146 @@
+#include "rnic/device.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/log.hpp"
+
+namespace rnic::nic {
+
+namespace {
+constexpr uint8_t kProtocolTcp = 6;
+}
+
+Device::Device(const DeviceConfig& config, port::Port& port, base::Now now)
+    : config_(config),
+      port_(port),
+      interface_(config.net, port, now),
+      egress_(interface_),
+      stack_(config.tcp, egress_, config.secret, config.seed, now),
+      memory_(config.limits.max_regions, config.seed ^ 0x5354616773ull),
+      hold_(mpa::make_hold_store(config.limits.hold_octets)),
+      pds_(config.limits.max_pds + 1),
+      pd_users_(config.limits.max_pds + 1),
+      qps_(config.limits.max_qps + 1),
+      connections_(config.limits.max_connections),
+      acceptor_(*this),
+      start_timers_(now),
+      doorbells_(config.limits.max_qps + 1),
+      events_(config.limits.max_events) {
+  ended_.reserve(config.limits.max_connections);
+}
+
+Device::~Device() {
+  // The application is gone: nobody is told, but every stream is reset and every buffer returned.
+  for (auto& qp : qps_) {
+    if (qp != nullptr) static_cast<void>(destroy_qp(qp.get()));
+  }
+}
+
+uint32_t Device::poll(base::Now now) {
+  ++counters_.polls;
+  uint32_t work = receive(now);
+  work += serve_doorbells();
+  fire_timers(now);
+  // A port that still has last turn's burst takes nothing new: a wait, not a loss.
+  if (interface_.flush(now)) {
+    stack_.output(now);
+    interface_.flush(now);
+  }
+  reap();
+  if (work != 0) ++counters_.busy_polls;
+  return work;
+}
+
+uint32_t Device::receive(base::Now now) {
+  std::array<port::Packet, kBurst> burst;
+  const uint32_t n = port_.rx_burst(burst, now);
+  for (uint32_t i = 0; i < n; ++i) __builtin_prefetch(burst[i].data);
+  for (uint32_t i = 0; i < n; ++i) {
+    const std::optional<net::Ipv4In> ip = interface_.input(burst[i], now);
+    if (!ip || ip->protocol != kProtocolTcp) continue;
+    stack_.input({ip->source, ip->destination, ip->payload, ip->l4_checksum_good, ip->ecn}, now);
+  }
+  if (n != 0) port_.free({burst.data(), n});
+  return n;
+}
+
+uint32_t Device::serve_doorbells() {
+  uint32_t served = 0;
+  doorbells_.answer([&](uint32_t number) {
+    if (number < qps_.size() && qps_[number] != nullptr) {
+      qps_[number]->serve();
+      ++served;
+    }
+  });
+  return served;
+}
+
+void Device::fire_timers(base::Now now) {
+  if (stack_.next_deadline() <= now) stack_.on_timers(now);
+  if (interface_.next_deadline() <= now) interface_.on_timers(now);
+  if (start_timers_.next_deadline() > now) return;
+  start_timers_.expire(now, [&](base::TimerNode& node) {
+    auto& connection = *static_cast<Connection*>(node.owner);
+    connection.session().on_timer(now);
+    const base::Now next = connection.session().next_deadline();
+    if (next != base::kNever) start_timers_.arm(connection.start_timer, next);
+  });
+}
+
+base::Now Device::next_deadline() const {
+  base::Now next = base::earlier(stack_.next_deadline(), interface_.next_deadline());
+  next = base::earlier(next, start_timers_.next_deadline());
+  return base::earlier(next, port_.next_deadline());
+}
+
+bool Device::quiescent() const {
+  return connections_.live() == 0 && stack_.quiescent() && interface_.unsent() == 0 &&
+         mpa::held_octets(*hold_) == 0;
+}
+
+void Device::emit(Event event) {
+  if (!events_.push(std::move(event))) ++counters_.events_lost;
+}
+
+void Device::completion_overrun(QueuePair& qp) {
+  ++counters_.completion_overruns;
+  Event event;
+  event.kind = EventKind::CompletionOverrun;
+  event.qp = qp.number();
+  event.detail =
+      "a completion was lost because the completion queue was full: make it as deep as the work "
+      "outstanding on it, or poll it more often";
+  emit(std::move(event));
+  if (Connection* connection = connections_.get(qp.connection);
+      connection != nullptr && connection->stream != nullptr) {
+    connection->stream->abort();
+  }
+}
+
+std::vector<CounterValue> Device::counters() const {
+  std::vector<CounterValue> all;
+  const auto add = [&all](const char* layer, const auto& counters) {
+    counters.for_each([&](const base::CounterRow& row) { all.push_back({layer, row}); });
+  };
+  const port::PortCounters& port = port_.counters();
+  const auto add_port = [&all](const char* name, const char* unit, const char* help, uint64_t v) {
+    all.push_back({"port", {name, unit, help, v}});
+  };
+  add_port("rx_frames", "frames", "frames received", port.rx_frames);
+  add_port("rx_octets", "octets", "octets received", port.rx_octets);
+  add_port("tx_frames", "frames", "frames the device took", port.tx_frames);
+  add_port("tx_octets", "octets", "octets the device took", port.tx_octets);
+  add_port("tx_refused", "frames", "frames the device did not take at once", port.tx_refused);
+  add_port("alloc_failed", "events", "the pool had no buffer", port.alloc_failed);
+  add_port("rx_linearised", "frames", "received chains made contiguous", port.rx_linearised);
+  add_port("rx_dropped", "frames", "frames the port could not hand up", port.rx_dropped);
+  add("net", interface_.counters());
+  add("tcp", stack_.counters());
+  add("mpa", mpa_counters_);
+  add("rdmap", rdmap_counters_);
+  add("device", counters_);
+  return all;
+}
+
+}  // namespace rnic::nic

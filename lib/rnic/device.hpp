@@ -1,0 +1,169 @@
+/// \file
+/// The device: one port, one TCP/IP stack, queue pairs, completion queues, registered memory, and the
+/// loop that runs them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/doorbell.hpp"
+#include "base/result.hpp"
+#include "base/slab.hpp"
+#include "base/spsc_ring.hpp"
+#include "base/timer_wheel.hpp"
+#include "mem/stag_table.hpp"
+#include "rnic/completion_queue.hpp"
+#include "rnic/config.hpp"
+#include "rnic/connection.hpp"
+#include "rnic/counters.hpp"
+#include "rnic/egress.hpp"
+#include "rnic/event.hpp"
+#include "rnic/queue_pair.hpp"
+#include "tcp/tcp.hpp"
+
+namespace rnic::nic {
+
+/// One counter of the device, for listings.
+struct CounterValue {
+  std::string layer;
+  base::CounterRow row;
+};
+
+class Device {
+ public:
+  /// \param port outlives the device.
+  Device(const DeviceConfig& config, port::Port& port, base::Now now);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  // --- The loop (worker) ---
+
+  /// One turn: receive a burst, answer doorbells, fire timers, send. \return frames and doorbells served;
+  /// 0 means idle.
+  uint32_t poll(base::Now now);
+  /// When poll() has something to do although nothing arrives: timers, a decorator's held frames.
+  [[nodiscard]] base::Now next_deadline() const;
+
+  // --- Resources (worker) ---
+
+  base::Result<uint32_t> alloc_pd();
+  base::Status free_pd(uint32_t pd);
+  base::Result<mem::Stag> register_memory(const mem::RegionSpec& spec);
+  /// Revokes. When it has returned the device neither reads nor writes one octet of that memory; a stream
+  /// that has to retransmit octets of it later is aborted.
+  base::Status deregister_memory(mem::Stag stag);
+  base::Result<CompletionQueue*> create_cq(uint32_t depth);
+  base::Status destroy_cq(CompletionQueue* cq);
+  base::Result<QueuePair*> create_qp(const QueuePairSpec& spec);
+  /// Aborts the connection if there is one. Completions not yet polled stay in the CQs.
+  base::Status destroy_qp(QueuePair* qp);
+
+  // --- Connections (worker) ---
+
+  base::Status listen(uint16_t port);
+  base::Status unlisten(uint16_t port);
+  /// Starts an active connection. The outcome is an event: Established, Rejected or ConnectFailed.
+  base::Status connect(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
+                       base::Now now);
+  /// Answers a ConnectRequest.
+  base::Status accept(base::Handle request, QueuePair& qp, base::ByteView private_data,
+                      base::Now now);
+  base::Status reject(base::Handle request, base::ByteView private_data, base::Now now);
+  /// Graceful: what was posted is sent, then FIN. Disconnected follows.
+  base::Status disconnect(QueuePair& qp, base::Now now);
+  /// Traces the queue pair's connection; nullptr ends it. WrongState without a connection.
+  base::Status set_trace(QueuePair& qp, base::TraceSink* sink);
+
+  // --- Application side ---
+
+  /// Any thread.
+  void ring_doorbell(uint32_t qp) { doorbells_.ring(qp); }
+  [[nodiscard]] bool doorbell_ringing() const { return doorbells_.ringing(); }
+  /// One thread at a time. False when there is none.
+  bool poll_event(Event& out) { return events_.pop(out); }
+
+  // --- Facts ---
+
+  [[nodiscard]] const DeviceConfig& config() const { return config_; }
+  [[nodiscard]] port::Port& port() { return port_; }
+  [[nodiscard]] std::vector<CounterValue> counters() const;
+  [[nodiscard]] const tcp::Counters& tcp_counters() const { return stack_.counters(); }
+  [[nodiscard]] mpa::Counters& mpa_counters() { return mpa_counters_; }
+  [[nodiscard]] rdmap::Counters& rdmap_counters() { return rdmap_counters_; }
+  [[nodiscard]] const net::Counters& net_counters() const { return interface_.counters(); }
+  [[nodiscard]] const DeviceCounters& device_counters() const { return counters_; }
+  [[nodiscard]] mem::StagTable& memory() { return memory_; }
+  [[nodiscard]] mpa::HoldStore& hold_store() { return *hold_; }
+  [[nodiscard]] uint32_t live_connections() const { return connections_.live(); }
+  /// No connection, nothing queued, nothing held: everything was returned.
+  [[nodiscard]] bool quiescent() const;
+
+  // --- Called by the parts of the device ---
+
+  void completion_overrun(QueuePair& qp);
+  void endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& event, base::Now now);
+  void request_received(Connection& connection, base::ByteView private_data);
+  void connection_started(Connection& connection, base::ByteView private_data);
+  void start_failed(Connection& connection, ConnectionState before, mpa::StartFailure why,
+                    base::ByteView private_data);
+  void connection_ended(Connection& connection);
+  void stop_start_timer(Connection& connection) { start_timers_.cancel(connection.start_timer); }
+
+ private:
+  static constexpr uint32_t kBurst = 32;
+
+  /// Hands inbound connections to the device.
+  class Acceptor final : public llp::Acceptor {
+   public:
+    explicit Acceptor(Device& device) : device_(device) {}
+    llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint& local,
+                            const llp::Endpoint& remote, base::Now now) override {
+      return device_.incoming(stream, local, remote, now);
+    }
+
+   private:
+    Device& device_;
+  };
+
+  uint32_t receive(base::Now now);
+  uint32_t serve_doorbells();
+  void fire_timers(base::Now now);
+  void reap();
+  void emit(Event event);
+  llp::StreamUser* incoming(llp::Stream& stream, const llp::Endpoint& local,
+                            const llp::Endpoint& remote, base::Now now);
+  base::Status check_spec(const QueuePairSpec& spec) const;
+  base::Status check_unconnected(const QueuePair& qp) const;
+  base::Result<Connection*> find_request(base::Handle request);
+
+  DeviceConfig config_;
+  port::Port& port_;
+  net::Interface interface_;
+  Egress egress_;
+  tcp::Stack stack_;
+  mem::StagTable memory_;
+  mpa::HoldStorePtr hold_;
+  mpa::Counters mpa_counters_;
+  rdmap::Counters rdmap_counters_;
+  DeviceCounters counters_;
+
+  std::vector<bool> pds_;                                 // index: PD number; 0 is never given out
+  std::vector<uint32_t> pd_users_;                        // regions and queue pairs of each PD
+  std::map<uint32_t, uint32_t> region_pd_;                // STag -> PD, for pd_users_
+  std::vector<std::unique_ptr<CompletionQueue>> cqs_;
+  std::vector<std::unique_ptr<QueuePair>> qps_;           // index: QP number; 0 is never given out
+  base::Slab<Connection> connections_;
+  std::vector<std::unique_ptr<QueuePair>> orphans_;       // destroyed, waiting for their stream's end
+  Acceptor acceptor_;
+  std::vector<base::Handle> ended_;                       // connections to be reaped
+  base::TimerWheel start_timers_;
+  uint32_t pending_requests_ = 0;                         // Invariant: <= limits.max_pending_requests
+  base::Doorbells doorbells_;
+  base::SpscRing<Event> events_;
+};
+
+}  // namespace rnic::nic

@@ -1,0 +1,25 @@
+/// \file
+/// TCP's way out: tcp::Egress over a net::Interface.
+#pragma once
+
+#include "net/net.hpp"
+#include "tcp/tcp.hpp"
+
+namespace rnic::nic {
+
+class Egress final : public tcp::Egress {
+ public:
+  explicit Egress(net::Interface& interface) : interface_(interface) {}
+
+  bool begin(llp::IpAddress source, llp::IpAddress destination, tcp::TxSlot& slot) override;
+  void send(tcp::TxSlot& slot, uint32_t length, base::Now now) override;
+  void cancel(tcp::TxSlot& slot) override;
+  [[nodiscard]] uint32_t path_mtu(llp::IpAddress destination) const override;
+
+ private:
+  net::Interface& interface_;
+  net::TxFrame frame_;      // the one segment being built
+  bool building_ = false;
+};
+
+}  // namespace rnic::nic

@@ -1,0 +1,42 @@
+/// \file
+/// Asynchronous events: what happens without being asked for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/slab.hpp"
+#include "llp/endpoint.hpp"
+#include "rdmap/rdmap.hpp"
+
+namespace rnic::nic {
+
+enum class EventKind : uint8_t {
+  ConnectRequest,     ///< a peer wants a connection: answer with accept() or reject()
+  Established,        ///< the queue pair is in full operation
+  ConnectFailed,      ///< an active connect ended without a connection
+  Rejected,           ///< the peer's application said no (private data says why)
+  RequestWithdrawn,   ///< an unanswered request is gone
+  PeerClosed,         ///< the peer has closed its direction gracefully
+  Disconnected,       ///< the connection is gone; the queue pair has flushed
+  TerminateSent,      ///< the peer broke a rule: see fault and detail
+  TerminateReceived,  ///< the peer says that we broke a rule
+  CompletionOverrun,  ///< a completion queue was too small; its queue pair was aborted
+};
+
+[[nodiscard]] const char* to_string(EventKind kind);
+
+struct Event {
+  EventKind kind = EventKind::Disconnected;
+  uint32_t qp = 0;                    ///< 0: none
+  base::Handle connection;            ///< ConnectRequest, RequestWithdrawn
+  llp::Endpoint local;
+  llp::Endpoint remote;
+  std::vector<uint8_t> private_data;  ///< ConnectRequest, Established, Rejected: at most 512 octets
+  rdmap::Fault fault;                 ///< TerminateSent, TerminateReceived
+  llp::StreamEnd end = llp::StreamEnd::Closed;
+  std::string detail;                 ///< one line: cause and, where there is one, remedy
+};
+
+}  // namespace rnic::nic

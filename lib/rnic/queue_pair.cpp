@@ -1,0 +1,92 @@
+#include "rnic/queue_pair.hpp"
+
+#include "rnic/device.hpp"
+
+namespace rnic::nic {
+
+namespace {
+
+rdmap::EndpointConfig endpoint_config(uint32_t number, const QueuePairSpec& spec) {
+  rdmap::EndpointConfig config;
+  config.qp = number;
+  config.pd = spec.pd;
+  config.send_depth = spec.send_depth;
+  config.receive_depth = spec.receive_depth;
+  config.ird = spec.ird;
+  config.ord = spec.ord;
+  return config;
+}
+
+}  // namespace
+
+QueuePair::QueuePair(uint32_t number, const QueuePairSpec& spec, Device& device)
+    : number_(number),
+      spec_(spec),
+      device_(device),
+      endpoint_(endpoint_config(number, spec), device.memory(), device.rdmap_counters(), *this),
+      send_ring_(spec.send_depth),
+      receive_ring_(spec.receive_depth) {}
+
+PostResult QueuePair::post_send(const rdmap::SendWork& work) {
+  if (work.sge_count > rdmap::kMaxSge) return PostResult::TooManySge;
+  if (work.opcode == rdmap::WorkOpcode::Receive) return PostResult::BadOpcode;
+  if (work.opcode == rdmap::WorkOpcode::Read && work.sge_count > 1) return PostResult::TooManySge;
+  if (work.length() > UINT32_MAX) return PostResult::TooLong;
+  if (send_posted_ - send_retired_.load(std::memory_order_acquire) >= spec_.send_depth) {
+    return PostResult::Full;
+  }
+  const bool pushed = send_ring_.push(work);
+  RNIC_CHECK(pushed);
+  ++send_posted_;
+  device_.ring_doorbell(number_);
+  return PostResult::Ok;
+}
+
+PostResult QueuePair::post_receive(const rdmap::ReceiveWork& work) {
+  if (work.sge_count > rdmap::kMaxSge) return PostResult::TooManySge;
+  if (receive_posted_ - receive_retired_.load(std::memory_order_acquire) >= spec_.receive_depth) {
+    return PostResult::Full;
+  }
+  const bool pushed = receive_ring_.push(work);
+  RNIC_CHECK(pushed);
+  ++receive_posted_;
+  device_.ring_doorbell(number_);
+  return PostResult::Ok;
+}
+
+void QueuePair::serve() {
+  // Receives first: a send may make the peer answer into them.
+  while (const rdmap::ReceiveWork* work = receive_ring_.front()) {
+    if (!endpoint_.can_receive()) break;
+    endpoint_.receive(*work);
+    receive_ring_.pop_front();
+  }
+  while (const rdmap::SendWork* work = send_ring_.front()) {
+    if (!endpoint_.can_send()) break;
+    endpoint_.send(*work);
+    send_ring_.pop_front();
+  }
+}
+
+void QueuePair::send_completed(const rdmap::Completion& completion) {
+  send_retired_.fetch_add(1, std::memory_order_release);
+  complete(*spec_.send_cq, completion);
+}
+
+void QueuePair::send_retired() { send_retired_.fetch_add(1, std::memory_order_release); }
+
+void QueuePair::receive_completed(const rdmap::Completion& completion) {
+  receive_retired_.fetch_add(1, std::memory_order_release);
+  complete(*spec_.receive_cq, completion);
+}
+
+void QueuePair::complete(CompletionQueue& cq, const rdmap::Completion& completion) {
+  if (orphaned_) return;
+  if (!cq.push(completion)) device_.completion_overrun(*this);
+}
+
+void QueuePair::event(const rdmap::EndpointEvent& event, base::Now now) {
+  if (!orphaned_) device_.endpoint_event(*this, event, now);
+}
+
+}  // namespace rnic::nic

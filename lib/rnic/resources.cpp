@@ -1,0 +1,136 @@
+// Device: protection domains, memory regions, completion queues, queue pairs.
+
+#include <algorithm>
+
+#include "rnic/device.hpp"
+
+namespace rnic::nic {
+
+using base::Errc;
+using base::fail;
+
+base::Result<uint32_t> Device::alloc_pd() {
+  for (uint32_t pd = 1; pd < pds_.size(); ++pd) {
+    if (pds_[pd]) continue;
+    pds_[pd] = true;
+    pd_users_[pd] = 0;
+    return pd;
+  }
+  return fail(Errc::ResourceExhausted,
+              "no protection domain left: raise limits.max_pds (now " +
+                  std::to_string(config_.limits.max_pds) + ") or free one");
+}
+
+base::Status Device::free_pd(uint32_t pd) {
+  if (pd >= pds_.size() || !pds_[pd]) {
+    return fail(Errc::NotFound, "no such protection domain: " + std::to_string(pd));
+  }
+  if (pd_users_[pd] != 0) {
+    return fail(Errc::WrongState, "the protection domain still has " + std::to_string(pd_users_[pd]) +
+                                      " regions or queue pairs: remove them first");
+  }
+  pds_[pd] = false;
+  return {};
+}
+
+base::Result<mem::Stag> Device::register_memory(const mem::RegionSpec& spec) {
+  if (spec.pd >= pds_.size() || !pds_[spec.pd]) {
+    return fail(Errc::NotFound, "register_memory: no such protection domain");
+  }
+  auto stag = memory_.add(spec);
+  if (!stag) return stag;
+  ++pd_users_[spec.pd];
+  region_pd_[stag->value] = spec.pd;
+  ++counters_.regions_registered;
+  return stag;
+}
+
+base::Status Device::deregister_memory(mem::Stag stag) {
+  if (auto status = memory_.remove(stag); !status) return status;
+  if (const auto it = region_pd_.find(stag.value); it != region_pd_.end()) {
+    --pd_users_[it->second];
+    region_pd_.erase(it);
+  }
+  ++counters_.regions_deregistered;
+  return {};
+}
+
+base::Result<CompletionQueue*> Device::create_cq(uint32_t depth) {
+  if (depth == 0 || depth > 2 * config_.limits.max_work_depth) {
+    return fail(Errc::InvalidArgument, "completion queue depth " + std::to_string(depth) +
+                                           " is outside 1.." +
+                                           std::to_string(2 * config_.limits.max_work_depth));
+  }
+  if (cqs_.size() >= config_.limits.max_cqs) {
+    return fail(Errc::ResourceExhausted,
+                "no completion queue left: raise limits.max_cqs (now " +
+                    std::to_string(config_.limits.max_cqs) + ") or destroy one");
+  }
+  cqs_.push_back(std::make_unique<CompletionQueue>(depth));
+  return cqs_.back().get();
+}
+
+base::Status Device::destroy_cq(CompletionQueue* cq) {
+  const auto it = std::find_if(cqs_.begin(), cqs_.end(), [&](auto& c) { return c.get() == cq; });
+  if (it == cqs_.end()) return fail(Errc::NotFound, "no such completion queue");
+  if (cq->users != 0) {
+    return fail(Errc::WrongState, "the completion queue is used by " + std::to_string(cq->users) +
+                                      " queue pairs: destroy them first");
+  }
+  cqs_.erase(it);
+  return {};
+}
+
+base::Status Device::check_spec(const QueuePairSpec& spec) const {
+  if (spec.pd >= pds_.size() || !pds_[spec.pd]) {
+    return fail(Errc::NotFound, "create_qp: no such protection domain");
+  }
+  if (spec.send_cq == nullptr || spec.receive_cq == nullptr) {
+    return fail(Errc::InvalidArgument, "create_qp: a send and a receive completion queue are needed");
+  }
+  const Limits& limits = config_.limits;
+  if (spec.send_depth > limits.max_work_depth || spec.receive_depth > limits.max_work_depth) {
+    return fail(Errc::InvalidArgument, "create_qp: a queue is deeper than limits.max_work_depth (" +
+                                           std::to_string(limits.max_work_depth) + ")");
+  }
+  if (spec.ird > limits.max_reads || spec.ord > limits.max_reads) {
+    return fail(Errc::InvalidArgument, "create_qp: IRD or ORD is above limits.max_reads (" +
+                                           std::to_string(limits.max_reads) + ")");
+  }
+  return {};
+}
+
+base::Result<QueuePair*> Device::create_qp(const QueuePairSpec& spec) {
+  if (auto status = check_spec(spec); !status) return tl::unexpected(status.error());
+  for (uint32_t number = 1; number < qps_.size(); ++number) {
+    if (qps_[number] != nullptr) continue;
+    qps_[number] = std::make_unique<QueuePair>(number, spec, *this);
+    ++pd_users_[spec.pd];
+    ++spec.send_cq->users;
+    ++spec.receive_cq->users;
+    return qps_[number].get();
+  }
+  return fail(Errc::ResourceExhausted, "no queue pair left: raise limits.max_qps (now " +
+                                           std::to_string(config_.limits.max_qps) +
+                                           ") or destroy one");
+}
+
+base::Status Device::destroy_qp(QueuePair* qp) {
+  if (qp == nullptr || qp->number() >= qps_.size() || qps_[qp->number()].get() != qp) {
+    return fail(Errc::NotFound, "no such queue pair");
+  }
+  const QueuePairSpec spec = qp->spec();
+  std::unique_ptr<QueuePair> owned = std::move(qps_[qp->number()]);
+  if (Connection* connection = connections_.get(qp->connection); connection != nullptr) {
+    // The endpoint outlives the session's last call; from here on it tells nobody anything.
+    owned->orphan();
+    orphans_.push_back(std::move(owned));
+    if (connection->stream != nullptr) connection->stream->abort();
+  }
+  --pd_users_[spec.pd];
+  --spec.send_cq->users;
+  --spec.receive_cq->users;
+  return {};
+}
+
+}  // namespace rnic::nic
