@@ -1,0 +1,199 @@
+"""Runs the Meson tests of a build directory and counts single cases; reads the results back.
+
+scripts/test calls it as a program, scripts/conformance imports it. A GoogleTest program counts its
+cases, any other Meson test counts as one.
+"""
+
+import argparse
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ALLOWED_SKIPS = os.path.join(ROOT, "tests", "allowed-skips.txt")
+SAVED = "test-results.json"  # in the build directory
+SHOWN_LINES = 40  # of a failure's output
+
+Case = collections.namedtuple("Case", "test name result detail")  # result: passed, failed, skipped
+
+
+def one_line(text):
+    return " ".join(text.split())
+
+
+def skip_reason(message):
+    """GoogleTest writes "file:line", then the reason."""
+    lines = [line for line in message.splitlines() if line.strip()]
+    if lines and re.search(r":\d+:?$", lines[0].strip()):
+        lines = lines[1:]
+    if lines and lines[0].strip() == "Skipped":
+        lines = lines[1:]
+    return one_line(" ".join(lines)) or "no reason given"
+
+
+def gtest_case(test, element):
+    suite = element.get("classname") or ""
+    name = f"{suite}.{element.get('name')}"
+    failures = element.findall("failure")
+    if failures:
+        text = "\n".join(f.text or f.get("message") or "" for f in failures)
+        return Case(test, name, "failed", text)
+    if element.get("status") == "notrun":
+        return Case(test, name, "skipped", "disabled by its name")
+    skipped = element.find("skipped")
+    if skipped is not None or element.get("result") == "skipped":
+        message = "" if skipped is None else (skipped.get("message") or skipped.text or "")
+        return Case(test, name, "skipped", skip_reason(message))
+    return Case(test, name, "passed", "")
+
+
+def xml_path(record, build_dir):
+    for argument in record["command"]:
+        if argument.startswith("--gtest_output=xml:"):
+            return os.path.join(build_dir, argument.partition("xml:")[2])
+    return None
+
+
+def output_tail(record):
+    text = (record.get("stdout") or "") + "\n" + (record.get("stderr") or "")
+    lines = [line for line in text.splitlines() if line.strip()]
+    return "\n".join(lines[-SHOWN_LINES:])
+
+
+def cases_of(record, build_dir):
+    """The cases of one line of Meson's testlog.json."""
+    test = record["name"].split(" / ")[-1].split(":")[-1]
+    status = record["result"]
+    path = xml_path(record, build_dir)
+    cases = []
+    if path is not None:
+        try:
+            root = ET.parse(path).getroot()
+            cases = [gtest_case(test, element) for element in root.iter("testcase")]
+        except (OSError, ET.ParseError):
+            pass  # it died before it wrote them: counted below
+        clean = any(case.result == "failed" for case in cases) or record["returncode"] == 0
+        if cases and clean and status != "TIMEOUT":
+            return cases
+        if not cases and status == "OK":
+            return []  # a filter that matches nothing here
+    if status in ("OK", "EXPECTEDFAIL"):
+        return [Case(test, test, "passed", "")]
+    if status == "SKIP":
+        lines = [line for line in (record.get("stdout") or "").splitlines() if line.strip()]
+        return [Case(test, test, "skipped", one_line(lines[-1]) if lines else "no reason given")]
+    what = f"{status.lower()}, exit status {record['returncode']}"
+    return cases + [Case(test, test, "failed", f"{what}\n{output_tail(record)}")]
+
+
+def allowed_skips():
+    with open(ALLOWED_SKIPS, encoding="utf-8") as file:
+        lines = [one_line(line) for line in file]
+    return {line for line in lines if line and not line.startswith("#")}
+
+
+def load(build_dir):
+    """The cases of the last run, as scripts/test saved them; None when there was none."""
+    try:
+        with open(os.path.join(build_dir, SAVED), encoding="utf-8") as file:
+            return [Case(*row) for row in json.load(file)["cases"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def select(build_dir, names, pattern):
+    """Names of the Meson tests to run. With a pattern only programs that understand it."""
+    listed = subprocess.run(["meson", "introspect", "--tests", build_dir], check=True,
+                            capture_output=True, text=True).stdout
+    tests = json.loads(listed)
+    known = {test["name"] for test in tests}
+    for name in names:
+        if name not in known:
+            exit2(f"no test '{name}': ./scripts/test --list shows them")
+    for test in tests:  # a stale file must not stand for a program that died
+        stale = os.path.join(test["workdir"] or build_dir, test["name"] + ".xml")
+        if test["protocol"] == "gtest" and os.path.exists(stale):
+            os.remove(stale)
+    chosen = [t for t in tests if not names or t["name"] in names]
+    if pattern:
+        chosen = [t for t in chosen if t["protocol"] == "gtest"]
+    return [test["name"] for test in chosen]
+
+
+def run(build_dir, names, pattern, multiplier):
+    log = os.path.join(build_dir, "meson-logs", "testlog.json")
+    if os.path.exists(log):
+        os.remove(log)
+    env = dict(os.environ)
+    if pattern:
+        env["GTEST_FILTER"] = pattern
+    command = ["meson", "test", "-C", build_dir, "--no-rebuild", "--timeout-multiplier",
+               str(multiplier), "--num-processes", str(os.cpu_count() or 1), *names]
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True) as child:
+        said = []
+        for line in child.stdout:
+            said.append(line)
+            if re.match(r"\s*\d+/\d+ ", line):  # Meson's line for a test that ended
+                print(one_line(line), flush=True)
+    try:
+        with open(log, encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
+    except OSError:
+        exit2("meson test gave no results: " + one_line("".join(said[-5:])))
+
+
+def report(cases, filtered):
+    """Prints failures, then the two lines that every caller reads; returns the exit status."""
+    allowed = allowed_skips()
+    bad_skips = [c for c in cases if c.result == "skipped" and c.detail not in allowed]
+    failures = [c for c in cases if c.result == "failed"]
+    for case in failures:
+        print(f"\nFAILED {case.test}: {case.name}")
+        print("\n".join("  " + line for line in case.detail.splitlines()[:SHOWN_LINES]))
+    for case in bad_skips:
+        print(f"\nFAILED {case.test}: {case.name}\n  skipped for a reason that "
+              f"tests/allowed-skips.txt does not list: {case.detail}")
+    if not cases:
+        print("no test ran" + (": nothing matches the filter" if filtered else ""))
+    reasons = collections.Counter(c.detail for c in cases if c.result == "skipped")
+    passed = sum(c.result == "passed" for c in cases)
+    failed = len(failures) + len(bad_skips)
+    text = ", ".join(f"{reason} x{count}" for reason, count in sorted(reasons.items()))
+    print()
+    print(f"{sum(reasons.values())} skipped" + (f": {text}" if text else ""))
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+def exit2(message):
+    print(f"test: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build-dir", required=True)
+    parser.add_argument("--filter", default="")
+    parser.add_argument("--timeout-multiplier", type=int, default=1)
+    parser.add_argument("tests", nargs="*")
+    options = parser.parse_args()
+    build_dir = os.path.abspath(options.build_dir)
+    names = select(build_dir, options.tests, options.filter)
+    if not names:
+        exit2("no such test")
+    cases = []
+    for record in run(build_dir, names, options.filter, options.timeout_multiplier):
+        cases += cases_of(record, build_dir)
+    if not options.filter and not options.tests:
+        with open(os.path.join(build_dir, SAVED), "w", encoding="utf-8") as file:
+            json.dump({"cases": cases}, file)
+    sys.exit(report(cases, bool(options.filter)))
+
+
+if __name__ == "__main__":
+    main()
