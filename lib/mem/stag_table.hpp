@@ -12,7 +12,8 @@
 
 namespace rnic::mem {
 
-/// Steering tag: 24 bits of index, 8 bits of key (the low octet) that changes with every registration.
+/// Steering tag: 24 bits of index, 8 bits of key (the low octet) that changes with every
+/// registration.
 struct Stag {
   uint32_t value = 0;
   friend constexpr bool operator==(Stag, Stag) = default;
@@ -20,8 +21,8 @@ struct Stag {
 
 /// Rights of a region; combine with |.
 enum Rights : uint32_t {
-  kLocalRead = 0,          ///< always granted
-  kLocalWrite = 1u << 0,   ///< receive buffers and Read sinks
+  kLocalRead = 0,         ///< always granted
+  kLocalWrite = 1u << 0,  ///< receive buffers and Read sinks
   kRemoteWrite = 1u << 1,
   kRemoteRead = 1u << 2,
   kRemoteInvalidate = 1u << 3,
@@ -33,7 +34,7 @@ enum class AccessFault : uint8_t {
   InvalidStag,    ///< no such STag, or revoked
   NotAssociated,  ///< STag of another protection domain or stream
   Rights,
-  Wrap,           ///< TO + length passes 2^64
+  Wrap,  ///< TO + length passes 2^64
   Bounds,
 };
 
@@ -42,11 +43,11 @@ enum class AccessFault : uint8_t {
 /// Who wants to touch the memory, and how.
 struct AccessRequest {
   Stag stag;
-  uint64_t to = 0;        ///< tagged offset: an address for VA-based regions, from 0 for zero-based ones
-  uint64_t length = 0;    ///< octets; the caller does not ask for 0
-  uint32_t rights = 0;    ///< all of these are needed
+  uint64_t to = 0;  ///< tagged offset: an address for VA-based regions, from 0 for zero-based ones
+  uint64_t length = 0;  ///< octets; the caller does not ask for 0
+  uint32_t rights = 0;  ///< all of these are needed
   uint32_t pd = 0;
-  uint32_t stream = 0;    ///< QP number
+  uint32_t stream = 0;  ///< QP number
 };
 
 struct AccessGrant {
@@ -57,10 +58,10 @@ struct AccessGrant {
 /// What the owner wants to register.
 struct RegionSpec {
   uint8_t* address = nullptr;
-  uint64_t length = 0;      ///< octets, > 0
+  uint64_t length = 0;  ///< octets, > 0
   uint32_t pd = 0;
   uint32_t rights = 0;
-  bool zero_based = false;  ///< TO runs from 0 instead of from `address`
+  bool zero_based = false;         ///< TO runs from 0 instead of from `address`
   std::optional<uint32_t> stream;  ///< usable on this stream only
 };
 
@@ -72,11 +73,12 @@ class StagTable {
   base::Result<Stag> add(const RegionSpec& spec);
   /// Revokes. After it has returned no access() with this STag succeeds.
   base::Status remove(Stag stag);
-  /// Send with Invalidate (RFC 5040 s.5.3): checks that the STag belongs to pd and stream and may be
-  /// invalidated remotely, then revokes it. The slot stays with the owner until remove().
+  /// Send with Invalidate (RFC 5040 s.5.3): checks that the STag belongs to pd and stream and may
+  /// be invalidated remotely, then revokes it. The slot stays with the owner until remove().
   AccessFault invalidate(Stag stag, uint32_t pd, uint32_t stream);
 
-  /// The one check of identity, rights, wrap and bounds, in the order of RFC 5041 s.7.1.
+  /// The one check of identity, rights, wrap and bounds, in the order of RFC 5041 s.7.1 (wrap
+  /// before bounds, so that it can be told apart).
   [[nodiscard]] AccessGrant access(const AccessRequest& request) const;
 
   [[nodiscard]] uint32_t live() const { return live_; }
@@ -84,23 +86,24 @@ class StagTable {
  private:
   struct Entry {
     uint8_t* address = nullptr;
-    uint64_t base = 0;       // TO of the first octet
+    uint64_t base = 0;  // TO of the first octet
     uint64_t length = 0;
     uint32_t pd = 0;
     uint32_t rights = 0;
     uint32_t stream = kAnyStream;
-    uint8_t key = 0;         // compared with the STag's low octet; changes with every registration
-    bool valid = false;      // false after invalidation or removal
-    bool used = false;       // slot taken
+    uint8_t key = 0;     // compared with the STag's low octet; changes with every registration
+    bool valid = false;  // false after invalidation or removal
+    bool used = false;   // slot taken
   };
   static constexpr uint32_t kAnyStream = UINT32_MAX;
 
   [[nodiscard]] const Entry* find(Stag stag) const;
 
-  std::vector<Entry> entries_;
-  std::vector<uint32_t> free_;
+  std::vector<Entry> entries_;  // by index; entry 0 is never used
+  std::vector<uint32_t> free_;  // ring of free indices, oldest at free_head_; size = limit
+  uint32_t free_head_ = 0;
+  uint32_t live_ = 0;  // Invariant: the ring holds free_.size() - live_ indices
   base::Prng prng_;
-  uint32_t live_ = 0;
 };
 
 }  // namespace rnic::mem

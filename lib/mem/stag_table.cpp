@@ -1,0 +1,137 @@
+#include "mem/stag_table.hpp"
+
+#include <algorithm>
+
+#include "base/sabotage.hpp"
+
+namespace rnic::mem {
+
+namespace {
+
+constexpr uint32_t kKeyBits = 8;
+// Index 0 is never given out, so that an STag of 0 .. 255 names nothing.
+constexpr uint32_t kIndexLimit = (1u << 24) - 1;
+
+constexpr uint32_t index_of(Stag stag) { return stag.value >> kKeyBits; }
+constexpr uint8_t key_of(Stag stag) { return static_cast<uint8_t>(stag.value); }
+
+}  // namespace
+
+const char* to_string(AccessFault fault) {
+  switch (fault) {
+    case AccessFault::None: return "none";
+    case AccessFault::InvalidStag: return "invalid STag";
+    case AccessFault::NotAssociated: return "STag of another protection domain or stream";
+    case AccessFault::Rights: return "access rights";
+    case AccessFault::Wrap: return "TO wraps";
+    case AccessFault::Bounds: return "base or bounds";
+  }
+  return "unknown";
+}
+
+StagTable::StagTable(uint32_t limit, uint64_t seed) : prng_(seed) {
+  limit = std::min(limit, kIndexLimit);
+  entries_.resize(size_t{limit} + 1);
+  free_.resize(limit);
+  // First in, first out: a slot rests as long as possible before its index is used again.
+  for (uint32_t i = 0; i < limit; ++i) free_[i] = i + 1;
+  for (Entry& entry : entries_) entry.key = static_cast<uint8_t>(prng_.next32());
+}
+
+base::Result<Stag> StagTable::add(const RegionSpec& spec) {
+  if (spec.address == nullptr || spec.length == 0) {
+    return base::fail(base::Errc::InvalidArgument,
+                      "a region needs an address and a length of at least 1 octet");
+  }
+  const auto address = reinterpret_cast<uint64_t>(spec.address);
+  if (address + (spec.length - 1) < address) {
+    return base::fail(base::Errc::InvalidArgument,
+                      "address plus length of the region passes the end of the address space");
+  }
+  if (live_ == free_.size()) {
+    return base::fail(base::Errc::ResourceExhausted,
+                      "all " + std::to_string(free_.size()) +
+                          " regions of the device are in use: deregister some or raise the limit");
+  }
+  const uint32_t index = free_[free_head_];
+  free_head_ = (free_head_ + 1) % static_cast<uint32_t>(free_.size());
+  Entry& entry = entries_[index];
+  // A step of 1..255 never gives the key that the slot had last.
+  const auto key = static_cast<uint8_t>(entry.key + 1 + prng_.below(255));
+  entry = Entry{.address = spec.address,
+                .base = spec.zero_based ? 0 : address,
+                .length = spec.length,
+                .pd = spec.pd,
+                .rights = spec.rights,
+                .stream = spec.stream.value_or(kAnyStream),
+                .key = key,
+                .valid = true,
+                .used = true};
+  ++live_;
+  return Stag{index << kKeyBits | key};
+}
+
+base::Status StagTable::remove(Stag stag) {
+  const uint32_t index = index_of(stag);
+  if (index >= entries_.size() || !entries_[index].used || entries_[index].key != key_of(stag)) {
+    return base::fail(base::Errc::NotFound,
+                      "no region has this STag: it was deregistered before or never existed");
+  }
+  Entry& entry = entries_[index];
+  entry.valid = false;
+  entry.used = false;
+  const auto size = static_cast<uint32_t>(free_.size());
+  free_[(free_head_ + size - live_) % size] = index;
+  --live_;
+  return {};
+}
+
+const StagTable::Entry* StagTable::find(Stag stag) const {
+  const uint32_t index = index_of(stag);
+  if (index >= entries_.size()) return nullptr;
+  const Entry& entry = entries_[index];
+  if (!entry.valid) return nullptr;
+  if (entry.key != key_of(stag) && !base::sabotaged(base::Defect::WrongStagAccepted)) {
+    return nullptr;
+  }
+  return &entry;
+}
+
+AccessFault StagTable::invalidate(Stag stag, uint32_t pd, uint32_t stream) {
+  const Entry* entry = find(stag);
+  if (entry == nullptr) return AccessFault::InvalidStag;
+  // RFC 5040 s.5.3: an STag of another stream is not touched.
+  if (entry->pd != pd || (entry->stream != kAnyStream && entry->stream != stream)) {
+    return AccessFault::NotAssociated;
+  }
+  if ((entry->rights & kRemoteInvalidate) == 0) return AccessFault::Rights;
+  entries_[index_of(stag)].valid = false;
+  return AccessFault::None;
+}
+
+AccessGrant StagTable::access(const AccessRequest& request) const {
+  // RFC 5041 s.7.1, steps 1 and 2: the STag is valid, for this stream, and allows the access.
+  const Entry* entry = find(request.stag);
+  if (entry == nullptr) return {nullptr, AccessFault::InvalidStag};
+  if (entry->pd != request.pd || (entry->stream != kAnyStream && entry->stream != request.stream)) {
+    return {nullptr, AccessFault::NotAssociated};
+  }
+  uint32_t needed = request.rights;
+  if (base::sabotaged(base::Defect::RightsIgnored)) needed &= ~kRemoteWrite;
+  if ((entry->rights & needed) != needed) return {nullptr, AccessFault::Rights};
+  // Step 5 before 3 and 4: a wrapped sum means nothing to a bounds check, and would otherwise
+  // always be reported as a bounds violation. The last octet decides: a region may end at 2^64.
+  if (request.length != 0 && request.to + (request.length - 1) < request.to) {
+    return {nullptr, AccessFault::Wrap};
+  }
+  // Steps 3 and 4. Unsigned: a TO below the base gives an offset past every length.
+  const uint64_t offset = request.to - entry->base;
+  uint64_t length = entry->length;
+  if (base::sabotaged(base::Defect::BoundPlusOne)) ++length;
+  if (request.to < entry->base || offset > length || request.length > length - offset) {
+    return {nullptr, AccessFault::Bounds};
+  }
+  return {entry->address + offset, AccessFault::None};
+}
+
+}  // namespace rnic::mem

@@ -1,0 +1,176 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <set>
+#include <vector>
+
+#include "mem/mem.hpp"
+
+namespace rnic::mem {
+namespace {
+
+class StagTableTest : public ::testing::Test {
+ protected:
+  static constexpr uint32_t kPd = 7;
+  static constexpr uint32_t kStream = 42;
+
+  Stag add(uint32_t rights, bool zero_based = false, std::optional<uint32_t> stream = {}) {
+    auto stag = table.add({.address = memory.data(),
+                           .length = memory.size(),
+                           .pd = kPd,
+                           .rights = rights,
+                           .zero_based = zero_based,
+                           .stream = stream});
+    EXPECT_TRUE(stag.has_value());
+    return stag.value_or(Stag{});
+  }
+  AccessFault fault(Stag stag, uint64_t to, uint64_t length, uint32_t rights = 0, uint32_t pd = kPd,
+                    uint32_t stream = kStream) {
+    const AccessGrant grant = table.access({stag, to, length, rights, pd, stream});
+    EXPECT_EQ(grant.at == nullptr, grant.fault != AccessFault::None);
+    return grant.fault;
+  }
+
+  std::array<uint8_t, 256> memory{};
+  const uint64_t base = reinterpret_cast<uint64_t>(memory.data());
+  StagTable table{4, 1};
+};
+
+// DDP-7.1-08, BUG-01: octet granularity at both ends.
+TEST_F(StagTableTest, BoundsAtOctetGranularity_DDP_7_1_08) {
+  for (const bool zero_based : {false, true}) {
+    const Stag stag = add(0, zero_based);
+    const uint64_t to = zero_based ? 0 : base;
+    EXPECT_EQ(fault(stag, to, 256), AccessFault::None);
+    EXPECT_EQ(fault(stag, to, 257), AccessFault::Bounds);
+    EXPECT_EQ(fault(stag, to + 255, 1), AccessFault::None);
+    EXPECT_EQ(fault(stag, to + 255, 2), AccessFault::Bounds);
+    EXPECT_EQ(fault(stag, to + 256, 1), AccessFault::Bounds);
+    EXPECT_EQ(fault(stag, to + 1, UINT32_MAX), AccessFault::Bounds);
+    if (!zero_based) {
+      EXPECT_EQ(fault(stag, to - 1, 1), AccessFault::Bounds);
+      EXPECT_EQ(fault(stag, 0, 1), AccessFault::Bounds);
+    }
+    EXPECT_EQ(table.access({stag, to + 17, 3, 0, kPd, kStream}).at, memory.data() + 17);
+  }
+}
+
+// DDP-7.1-10
+TEST_F(StagTableTest, WrapIsToldFromBounds_DDP_7_1_10) {
+  const Stag stag = add(0, true);
+  EXPECT_EQ(fault(stag, UINT64_MAX, 2), AccessFault::Wrap);
+  EXPECT_EQ(fault(stag, UINT64_MAX - 63, 65), AccessFault::Wrap);
+  EXPECT_EQ(fault(stag, UINT64_MAX - 63, 64), AccessFault::Bounds);
+  EXPECT_EQ(fault(stag, 1, UINT64_MAX), AccessFault::Bounds);
+  EXPECT_EQ(fault(stag, 2, UINT64_MAX), AccessFault::Wrap);
+}
+
+// DDP-7.1-09, DDP-8.2-01, DDP-8.2-02, DDP-8.2-03
+TEST_F(StagTableTest, AssociationByPdAndByStream_DDP_8_2_03) {
+  const Stag by_pd = add(0);
+  EXPECT_EQ(fault(by_pd, base, 1), AccessFault::None);
+  EXPECT_EQ(fault(by_pd, base, 1, 0, kPd, kStream + 1), AccessFault::None);
+  EXPECT_EQ(fault(by_pd, base, 1, 0, kPd + 1), AccessFault::NotAssociated);
+  const Stag by_stream = add(0, false, kStream);
+  EXPECT_EQ(fault(by_stream, base, 1), AccessFault::None);
+  EXPECT_EQ(fault(by_stream, base, 1, 0, kPd, kStream + 1), AccessFault::NotAssociated);
+  EXPECT_EQ(fault(by_stream, base, 1, 0, kPd + 1, kStream), AccessFault::NotAssociated);
+}
+
+// DDP-8.3.1-02: every combination of rights asked and granted.
+TEST_F(StagTableTest, EveryRightIsNeeded_DDP_8_3_1_02) {
+  for (uint32_t granted = 0; granted < 16; ++granted) {
+    const Stag stag = add(granted);
+    for (uint32_t asked = 0; asked < 16; ++asked) {
+      const bool allowed = (asked & ~granted) == 0;
+      EXPECT_EQ(fault(stag, base, 1, asked), allowed ? AccessFault::None : AccessFault::Rights);
+    }
+    ASSERT_TRUE(table.remove(stag).has_value());
+  }
+}
+
+// The first failing check in the order of RFC 5041 s.7.1 is the one that is told.
+TEST_F(StagTableTest, OrderOfChecks) {
+  const Stag stag = add(0);
+  EXPECT_EQ(fault(Stag{stag.value ^ 1}, UINT64_MAX, 9, kRemoteWrite, kPd + 1),
+            AccessFault::InvalidStag);
+  EXPECT_EQ(fault(stag, UINT64_MAX, 9, kRemoteWrite, kPd + 1), AccessFault::NotAssociated);
+  EXPECT_EQ(fault(stag, UINT64_MAX, 9, kRemoteWrite), AccessFault::Rights);
+  EXPECT_EQ(fault(stag, UINT64_MAX, 9), AccessFault::Wrap);
+  EXPECT_EQ(fault(stag, UINT64_MAX, 1), AccessFault::Bounds);
+}
+
+// DDP-7.1-07: no other value of the 32 bits near the STag is accepted.
+TEST_F(StagTableTest, OnlyTheExactStagIsValid_DDP_7_1_07) {
+  const Stag stag = add(0);
+  for (uint32_t key = 0; key < 256; ++key) {
+    const Stag other{(stag.value & ~0xffu) | key};
+    EXPECT_EQ(fault(other, base, 1), other == stag ? AccessFault::None : AccessFault::InvalidStag);
+  }
+  for (const uint32_t value : {0u, 0xffu, 0xffffffffu, stag.value + 256, stag.value << 8}) {
+    EXPECT_EQ(fault(Stag{value}, base, 1), AccessFault::InvalidStag);
+  }
+}
+
+// DDP-8.3-02, DDP-8.3.1-01: a revoked STag is dead, also when its slot was given to another region.
+TEST_F(StagTableTest, RevokedStagNeverWorksAgain_DDP_8_3_1_01) {
+  std::set<uint32_t> given;
+  Stag previous = add(0);
+  for (int i = 0; i < 600; ++i) {
+    ASSERT_TRUE(table.remove(previous).has_value());
+    EXPECT_EQ(fault(previous, base, 1), AccessFault::InvalidStag);
+    EXPECT_FALSE(table.remove(previous).has_value());
+    const Stag next = add(0);
+    EXPECT_NE(next, previous);
+    EXPECT_EQ(fault(previous, base, 1), AccessFault::InvalidStag);
+    previous = next;
+    given.insert(next.value);
+  }
+  EXPECT_GT(given.size(), 200u);
+}
+
+TEST_F(StagTableTest, LimitIsKeptAndSlotsComeBack) {
+  std::vector<Stag> stags;
+  for (int i = 0; i < 4; ++i) stags.push_back(add(0));
+  const auto refused = table.add({.address = memory.data(), .length = 1});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, base::Errc::ResourceExhausted);
+  EXPECT_EQ(table.live(), 4u);
+  for (const Stag stag : {stags[2], stags[0], stags[3], stags[1]}) {
+    ASSERT_TRUE(table.remove(stag).has_value());
+  }
+  EXPECT_EQ(table.live(), 0u);
+  std::set<uint32_t> indices;
+  for (int i = 0; i < 4; ++i) indices.insert(add(0).value >> 8);
+  EXPECT_EQ(indices.size(), 4u);
+}
+
+TEST_F(StagTableTest, SenselessRegionsAreRefused) {
+  EXPECT_FALSE(table.add({.address = nullptr, .length = 8}).has_value());
+  EXPECT_FALSE(table.add({.address = memory.data(), .length = 0}).has_value());
+  EXPECT_FALSE(table.add({.address = memory.data(), .length = UINT64_MAX}).has_value());
+  StagTable none(0, 1);
+  EXPECT_FALSE(none.add({.address = memory.data(), .length = 1}).has_value());
+  EXPECT_EQ(none.access({Stag{256}, 0, 1}).fault, AccessFault::InvalidStag);
+}
+
+// RDMAP-5.3-06, RDMAP-5.3-08
+TEST_F(StagTableTest, RemoteInvalidation_RDMAP_5_3_08) {
+  const Stag fixed = add(kRemoteWrite);
+  EXPECT_EQ(table.invalidate(fixed, kPd, kStream), AccessFault::Rights);
+  const Stag stag = add(kRemoteWrite | kRemoteInvalidate, false, kStream);
+  EXPECT_EQ(table.invalidate(Stag{stag.value ^ 1}, kPd, kStream), AccessFault::InvalidStag);
+  EXPECT_EQ(table.invalidate(stag, kPd + 1, kStream), AccessFault::NotAssociated);
+  EXPECT_EQ(table.invalidate(stag, kPd, kStream + 1), AccessFault::NotAssociated);
+  EXPECT_EQ(fault(stag, base, 1), AccessFault::None);
+  EXPECT_EQ(table.invalidate(stag, kPd, kStream), AccessFault::None);
+  EXPECT_EQ(fault(stag, base, 1), AccessFault::InvalidStag);
+  EXPECT_EQ(table.invalidate(stag, kPd, kStream), AccessFault::InvalidStag);
+  // The slot stays with its owner until he removes it.
+  EXPECT_EQ(table.live(), 2u);
+  EXPECT_TRUE(table.remove(stag).has_value());
+  EXPECT_EQ(table.live(), 1u);
+}
+
+}  // namespace
+}  // namespace rnic::mem
