@@ -1,0 +1,17 @@
+/// \file
+/// Driver `dpdk`: ports over DPDK ethdevs, and the clock of a worker. The only folder with DPDK
+/// headers and DPDK's compile flags; these public headers have neither.
+///
+/// - `eal.hpp`: starts DPDK once per process, with or without hugepages.
+/// - `ethdev.hpp`: opens ports: a cross-connected pair of net_ring devices in this process, an
+/// existing
+///   device, or a virtual device that is plugged on demand (net_af_packet, net_memif, ...).
+/// - `tsc_clock.hpp`: `base::Now` from the TSC.
+///
+/// A frame's octets are one mbuf segment: the mbufs are sized for the MTU, and a received chain is
+/// made contiguous (counted). Limits: one receive and one transmit queue a port.
+#pragma once
+
+#include "dpdk/eal.hpp"
+#include "dpdk/ethdev.hpp"
+#include "dpdk/tsc_clock.hpp"

@@ -1,0 +1,186 @@
+#include "dpdk/eal.hpp"
+
+#include <pthread.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_lcore.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "base/log.hpp"
+#include "dpdk/log_capture.hpp"
+
+namespace rnic::dpdk {
+namespace {
+
+// DPDK itself is one per process, and so is what we know of it.
+struct EalState {
+  bool started = false;
+  bool hugepages = false;
+  std::string description = "not started";
+};
+
+EalState& state() {
+  static EalState the_state;
+  return the_state;
+}
+
+uint64_t read_number(const char* path) {
+  std::ifstream file(path);
+  uint64_t value = 0;
+  file >> value;
+  return file ? value : 0;
+}
+
+bool hugetlbfs_mounted() {
+  std::ifstream mounts("/proc/mounts");
+  std::string line;
+  while (std::getline(mounts, line)) {
+    std::istringstream fields(line);
+    std::string device, path, type;
+    fields >> device >> path >> type;
+    if (type == "hugetlbfs" && access(path.c_str(), W_OK) == 0) return true;
+  }
+  return false;
+}
+
+/// Empty when hugepages can hold `config.memory_mb`; otherwise the reason.
+std::string why_no_hugepages(const EalConfig& config) {
+  constexpr uint64_t kPageMb = 2;
+  const uint64_t free_pages =
+      read_number("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
+  const uint64_t free_large =
+      read_number("/sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages");
+  if (free_pages * kPageMb + free_large * 1024 < config.memory_mb) {
+    return std::to_string(free_pages) + " hugepages of 2 MB are free, " +
+           std::to_string((config.memory_mb + kPageMb - 1) / kPageMb) + " are needed";
+  }
+  if (!config.in_memory && !hugetlbfs_mounted()) return "no writable hugetlbfs is mounted";
+  return {};
+}
+
+int first_allowed_cpu(const cpu_set_t& allowed) {
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &allowed)) return cpu;
+  }
+  return 0;
+}
+
+std::vector<std::string> make_arguments(const EalConfig& config, bool hugepages, int cpu) {
+  std::vector<std::string> args{"rnic"};
+  // One lcore only: workers are threads of ours and register themselves.
+  args.push_back("--lcores=0@" + std::to_string(cpu));
+  args.push_back("-m");
+  args.push_back(std::to_string(config.memory_mb));
+  args.push_back("--file-prefix=" + (config.file_prefix.empty() ? "rnic" + std::to_string(getpid())
+                                                                : config.file_prefix));
+  args.push_back("--log-level=" + config.log_level);
+  if (!hugepages) {
+    args.push_back("--no-huge");
+    args.push_back("--no-shconf");  // --in-memory is refused beside --no-huge
+  } else if (config.in_memory) {
+    args.push_back("--in-memory");
+  }
+  if (!config.pci) args.push_back("--no-pci");
+  // Physical addresses are for devices that cannot do without; ordinary memory has none at all.
+  if (!hugepages || !config.pci) args.push_back("--iova-mode=va");
+  if (!config.telemetry) args.push_back("--no-telemetry");
+  args.insert(args.end(), config.extra_args.begin(), config.extra_args.end());
+  return args;
+}
+
+/// Runs rte_eal_init, which keeps pointers into its arguments and moves the thread to its first
+/// lcore.
+int start(std::vector<std::string> arguments, const cpu_set_t& allowed) {
+  static std::vector<std::string> kept;
+  static std::vector<char*> argv;
+  kept = std::move(arguments);
+  argv.clear();
+  for (std::string& argument : kept) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  const int rc = rte_eal_init(static_cast<int>(kept.size()), argv.data());
+  pthread_setaffinity_np(pthread_self(), sizeof allowed, &allowed);
+  return rc;
+}
+
+base::Status check_config(const EalConfig& config) {
+  if (config.memory_mb < 16) {
+    return base::fail(base::Errc::InvalidArgument,
+                      "DPDK memory of " + std::to_string(config.memory_mb) + " MB: at least 16");
+  }
+  for (const std::string& argument : config.extra_args) {
+    // DPDK answers these by ending the process.
+    if (argument == "-h" || argument == "--help" || argument == "-v" || argument == "--version") {
+      return base::fail(base::Errc::InvalidArgument,
+                        "EAL argument " + argument + " is not allowed");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Status Eal::init(const EalConfig& config) {
+  if (state().started) return {};
+  if (auto status = check_config(config); !status) return status;
+  const std::string lack = why_no_hugepages(config);
+  if (config.hugepages == Hugepages::Require && !lack.empty()) {
+    return base::fail(base::Errc::Environment, "hugepages are required, but " + lack +
+                                                   ": run scripts/hugepages " +
+                                                   std::to_string((config.memory_mb + 1) / 2) +
+                                                   " as root, or allow DPDK to run without them");
+  }
+  const bool hugepages = config.hugepages != Hugepages::Never && lack.empty();
+
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  pthread_getaffinity_np(pthread_self(), sizeof allowed, &allowed);
+  LogCapture capture;
+  if (start(make_arguments(config, hugepages, first_allowed_cpu(allowed)), allowed) < 0) {
+    const std::string reason = rte_strerror(rte_errno);
+    return base::fail(base::Errc::Environment,
+                      "DPDK does not start: " + reason + capture.quote() + "; check the memory (" +
+                          std::to_string(config.memory_mb) +
+                          " MB), the rights of this user and the EAL arguments");
+  }
+  // DPDK makes a directory per process; when nothing is in it, it need not outlive us.
+  rmdir(rte_eal_get_runtime_dir());
+  state().started = true;
+  state().hugepages = hugepages;
+  state().description = hugepages                              ? "hugepages"
+                        : config.hugepages == Hugepages::Never ? "no hugepages: configured so"
+                                                               : "no hugepages: " + lack;
+  base::log(base::LogLevel::Info, "dpdk", "DPDK runs on " + state().description);
+  return {};
+}
+
+bool Eal::started() { return state().started; }
+bool Eal::on_hugepages() { return state().hugepages; }
+const std::string& Eal::description() { return state().description; }
+
+void Eal::cleanup() {
+  if (!state().started) return;
+  rte_eal_cleanup();
+  state() = EalState{};
+}
+
+base::Status Eal::register_thread() {
+  if (!state().started) return base::fail(base::Errc::WrongState, "DPDK is not started");
+  if (rte_lcore_id() != LCORE_ID_ANY) return {};
+  if (rte_thread_register() != 0) {
+    return base::fail(
+        base::Errc::ResourceExhausted,
+        std::string("DPDK has no place for another thread: ") + rte_strerror(rte_errno));
+  }
+  return {};
+}
+
+void Eal::unregister_thread() {
+  if (state().started) rte_thread_unregister();
+}
+
+}  // namespace rnic::dpdk

@@ -1,0 +1,58 @@
+/// \file
+/// DPDK's environment (EAL): started once per process.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace rnic::dpdk {
+
+/// Where DPDK's memory comes from.
+enum class Hugepages : uint8_t {
+  Auto,     ///< hugepages when enough of them are free, ordinary memory otherwise
+  Require,  ///< hugepages, or an error that says how to reserve them
+  Never,    ///< ordinary memory (--no-huge)
+};
+
+/// How DPDK is started.
+struct EalConfig {
+  Hugepages hugepages = Hugepages::Auto;
+  uint32_t memory_mb = 512;  ///< reserved at start for all pools of the process
+  /// Leaves nothing behind in the file system and needs no hugetlbfs mount. Off: the memory is in
+  /// files under a hugetlbfs mount.
+  bool in_memory = true;
+  std::string file_prefix;              ///< empty: "rnic<pid>"
+  bool pci = false;                     ///< look for PCI devices bound to vfio-pci (needs rights)
+  bool telemetry = false;               ///< DPDK's own telemetry socket
+  std::string log_level = "error";      ///< of DPDK's messages on stderr
+  std::vector<std::string> extra_args;  ///< appended to the EAL's arguments as they are
+};
+
+/// The process-wide environment. Start it from one thread before any port is opened.
+class Eal {
+ public:
+  Eal() = delete;
+
+  /// Starts DPDK; when it runs already, this does nothing and succeeds. The affinity of the calling
+  /// thread is as before afterwards. After a failure in DPDK itself a second try may be refused by
+  /// DPDK.
+  [[nodiscard]] static base::Status init(const EalConfig& config);
+  [[nodiscard]] static bool started();
+  /// True when the memory is hugepages.
+  [[nodiscard]] static bool on_hugepages();
+  /// One line that says how it runs and why: "hugepages (256 free of 2 MB)", "no hugepages: ...".
+  [[nodiscard]] static const std::string& description();
+  /// Optional, at the end of the process when all ports are closed. DPDK cannot be started again.
+  static void cleanup();
+
+  /// Gives the calling thread its own buffer caches; a worker that is not the thread that called
+  /// init() calls this once, before its first burst. Without it every alloc and free goes to the
+  /// shared pool.
+  [[nodiscard]] static base::Status register_thread();
+  static void unregister_thread();
+};
+
+}  // namespace rnic::dpdk

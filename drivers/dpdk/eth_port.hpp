@@ -1,0 +1,56 @@
+/// \file
+/// A started ethdev as a port; private to the driver.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "port/port.hpp"
+
+struct rte_mempool;
+struct rte_mbuf;
+
+namespace rnic::dpdk {
+
+/// What a started device needs to be a port.
+struct EthPortSetup {
+  uint16_t id = 0;
+  port::PortInfo info;
+  rte_mempool* pool = nullptr;
+  std::shared_ptr<void> memory;  ///< owns the pool, and the rings of a pair; outlives the device
+  bool unplug = false;           ///< we plugged the device, so we unplug it
+};
+
+/// One receive and one transmit queue of an ethdev. Closes the device at the end.
+class EthPort final : public port::Port {
+ public:
+  explicit EthPort(EthPortSetup setup);
+  ~EthPort() override;
+  EthPort(const EthPort&) = delete;
+  EthPort& operator=(const EthPort&) = delete;
+
+  [[nodiscard]] const port::PortInfo& info() const override { return info_; }
+  [[nodiscard]] const port::PortCounters& counters() const override { return counters_; }
+  uint32_t rx_burst(std::span<port::Packet> out, base::Now now) override;
+  bool alloc(std::span<port::Packet> out) override;
+  uint32_t tx_burst(std::span<port::Packet> packets, base::Now now) override;
+  void free(std::span<const port::Packet> packets) override;
+
+ private:
+  /// The mbuf itself, its contiguous replacement, or nullptr when there was no room (then it is
+  /// freed).
+  rte_mbuf* make_contiguous(rte_mbuf* mbuf);
+  void prepare(port::Packet& packet, rte_mbuf* mbuf) const;
+
+  std::shared_ptr<void> memory_;
+  port::PortInfo info_;
+  port::PortCounters counters_;
+  rte_mempool* pool_;
+  uint16_t id_;
+  bool unplug_;
+};
+
+/// Stops and closes the device; removes it from its bus when `unplug`.
+void close_device(uint16_t id, bool unplug);
+
+}  // namespace rnic::dpdk

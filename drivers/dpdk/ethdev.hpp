@@ -1,0 +1,55 @@
+/// \file
+/// Opening DPDK ports.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.hpp"
+#include "port/port.hpp"
+
+namespace rnic::dpdk {
+
+/// Sizes and identity of one port.
+struct PortOptions {
+  std::optional<port::MacAddress> mac;  ///< default: the device's own
+  uint32_t mtu = 1500;                  ///< octets of the largest IP packet, 576 to 64000
+  uint32_t ring_size = 1024;            ///< frames a queue holds; rounded up to a power of two
+  uint32_t pool_size = 4096;            ///< buffers; at least twice ring_size is sensible
+};
+
+/// Sizes and identities of a pair of ring ports.
+struct RingPairOptions {
+  port::MacAddress mac_a{0x02, 0, 0, 0, 0, 0x0a};
+  port::MacAddress mac_b{0x02, 0, 0, 0, 0, 0x0b};
+  uint32_t mtu = 1500;
+  uint32_t ring_size =
+      1024;  ///< frames each direction holds, less one; rounded up to a power of two
+  uint32_t pool_size = 4096;  ///< buffers of each port
+};
+
+using PortPair = std::pair<std::unique_ptr<port::Port>, std::unique_ptr<port::Port>>;
+
+/// Two net_ring ports in this process, each one's transmit side being the other one's receive side.
+/// Frames cross by pointer; checksums are trusted (left open). The ports may be polled by two
+/// threads, one each. A received buffer may belong to the other port's pool; the memory of both
+/// lives until both ports are gone.
+[[nodiscard]] base::Result<PortPair> open_ring_pair(std::string_view name_a,
+                                                    std::string_view name_b,
+                                                    const RingPairOptions& options = {});
+
+/// Opens a device. `spec` is the name of an ethdev that DPDK has already, a PCI address
+/// ("0000:01:00.0", needs EalConfig::pci), or a virtual device with its arguments, which is
+/// plugged: "net_af_packet0,iface=veth0", "net_memif0,role=server,id=0", "net_tap0,iface=tap0".
+///
+/// Jumbo frames: net_af_packet and net_memif get a frame size (framesz=, bsize=) that fits the MTU
+/// unless the spec gives one. Frames that the kernel sends over veth to net_af_packet carry
+/// unfinished checksums unless `ethtool -K <peer> tx off` was run on the kernel's side.
+[[nodiscard]] base::Result<std::unique_ptr<port::Port>> open_port(std::string_view spec,
+                                                                  const PortOptions& options = {});
+
+}  // namespace rnic::dpdk

@@ -1,0 +1,27 @@
+/// \file
+/// Pools of mbufs; private to the driver.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+
+struct rte_mempool;
+
+namespace rnic::dpdk {
+
+/// Frees the pool, and complains in the log when buffers of it are still out.
+struct PoolDeleter {
+  void operator()(rte_mempool* pool) const;
+};
+using MbufPool = std::unique_ptr<rte_mempool, PoolDeleter>;
+
+/// A pool of `count` mbufs with room for frames of `frame_octets` in one segment.
+[[nodiscard]] base::Result<MbufPool> make_pool(uint32_t count, uint32_t frame_octets);
+
+/// A name no other object of this process has: "rnic_<kind><n>".
+[[nodiscard]] std::string unique_name(char kind);
+
+}  // namespace rnic::dpdk

@@ -1,0 +1,220 @@
+#include <net/if.h>
+#include <rte_dev.h>
+#include <rte_ethdev.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string>
+
+#include "base/log.hpp"
+#include "dpdk/device_setup.hpp"
+#include "dpdk/eth_port.hpp"
+#include "dpdk/ethdev.hpp"
+#include "dpdk/log_capture.hpp"
+#include "dpdk/mbuf_pool.hpp"
+#include "offload/offload.hpp"
+
+namespace rnic::dpdk {
+namespace {
+
+/// A spec, taken apart: "name,key=value,..." with the keys that matter here.
+struct Spec {
+  std::string name;
+  std::string arguments;
+
+  [[nodiscard]] bool is(std::string_view driver) const { return name.starts_with(driver); }
+  [[nodiscard]] bool is_vdev() const { return is("net_") || is("eth_"); }
+  [[nodiscard]] bool is_pci() const {
+    return name.find(':') != std::string::npos && name.find('.') != std::string::npos;
+  }
+  [[nodiscard]] std::string value(std::string_view key) const {
+    std::string_view rest = arguments;
+    while (!rest.empty()) {
+      const std::string_view pair = rest.substr(0, rest.find(','));
+      if (pair.starts_with(key) && pair.substr(key.size()).starts_with('=')) {
+        return std::string(pair.substr(key.size() + 1));
+      }
+      rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
+    }
+    return {};
+  }
+  void add(std::string_view key, uint32_t number) {
+    if (!value(key).empty()) return;
+    if (!arguments.empty()) arguments += ',';
+    arguments += std::string(key) + "=" + std::to_string(number);
+  }
+};
+
+Spec parse_spec(std::string_view text) {
+  const size_t comma = text.find(',');
+  if (comma == std::string_view::npos) return {std::string(text), {}};
+  return {std::string(text.substr(0, comma)), std::string(text.substr(comma + 1))};
+}
+
+/// What the kernel must have for net_af_packet: the interface, the right to it, and its MTU.
+base::Status check_interface(const Spec& spec, uint32_t mtu) {
+  const std::string name = spec.value("iface");
+  if (name.empty()) {
+    return base::fail(base::Errc::InvalidArgument,
+                      spec.name + " needs an interface: write \"" + spec.name + ",iface=<name>\"");
+  }
+  if (name.size() >= IFNAMSIZ || if_nametoindex(name.c_str()) == 0) {
+    return base::fail(base::Errc::NotFound, "no interface \"" + name + "\": `ip link` shows them");
+  }
+  const int fd = socket(AF_PACKET, SOCK_RAW, 0);
+  if (fd < 0) {
+    return base::fail(base::Errc::PermissionDenied, "no right to open packet sockets on " + name +
+                                                        ": run as root or with CAP_NET_RAW");
+  }
+  ifreq request{};
+  std::memcpy(request.ifr_name, name.c_str(), name.size());
+  const bool known = ioctl(fd, SIOCGIFMTU, &request) == 0;
+  close(fd);
+  if (known && request.ifr_mtu < static_cast<int>(mtu)) {
+    return base::fail(base::Errc::InvalidArgument,
+                      "interface " + name + " has MTU " + std::to_string(request.ifr_mtu) +
+                          ", not " + std::to_string(mtu) + ": `ip link set " + name + " mtu " +
+                          std::to_string(mtu) + "`, or configure a smaller MTU");
+  }
+  return {};
+}
+
+/// Gives the device a frame size that fits. \return octets that one mbuf must hold
+uint32_t fit_frames(Spec& spec, const PortOptions& options) {
+  const uint32_t frame = options.mtu + offload::kEthernetHeader;
+  if (spec.is("net_af_packet")) {
+    constexpr uint32_t kRingHeader = 128;  // TPACKET2_HDRLEN, sockaddr_ll, and room to round
+    const uint32_t size = std::max(2048u, std::bit_ceil(frame + kRingHeader));
+    const uint32_t block = std::max(size, 16384u);
+    spec.add("blocksz", block);
+    spec.add("framesz", size);
+    spec.add("framecnt", std::max(options.ring_size, 2 * block / size));
+    // The driver copies what the kernel gives, up to its frame size.
+    return std::max<uint32_t>(frame,
+                              static_cast<uint32_t>(std::atoi(spec.value("framesz").c_str())));
+  }
+  if (spec.is("net_memif")) {
+    spec.add("bsize", std::max(2048u, (frame + 63) / 64 * 64));
+    spec.add("rsize",
+             static_cast<uint32_t>(std::clamp<int>(std::bit_width(options.ring_size - 1), 5, 14)));
+  }
+  return frame;
+}
+
+/// Finds the device or plugs it. \return its number; `plugged` when it was not there before
+base::Result<uint16_t> find_or_plug(const Spec& spec, bool& plugged) {
+  uint16_t id = 0;
+  plugged = false;
+  if (rte_eth_dev_get_port_by_name(spec.name.c_str(), &id) == 0) return id;
+  if (!spec.is_vdev() && !spec.is_pci()) {
+    return base::fail(base::Errc::NotFound,
+                      "no device \"" + spec.name +
+                          "\": give a PCI address, or a virtual device such as "
+                          "\"net_af_packet0,iface=veth0\" or \"net_memif0,role=server\"");
+  }
+  LogCapture capture;
+  const char* bus = spec.is_vdev() ? "vdev" : "pci";
+  const int rc = rte_eal_hotplug_add(bus, spec.name.c_str(), spec.arguments.c_str());
+  if (rc != 0 || rte_eth_dev_get_port_by_name(spec.name.c_str(), &id) != 0) {
+    const char* remedy = spec.is_vdev() ? "check its name and arguments"
+                                        : "bind it to vfio-pci and start DPDK with PCI devices";
+    return base::fail(
+        rc == -EPERM || rc == -EACCES ? base::Errc::PermissionDenied : base::Errc::Environment,
+        "device " + spec.name + " cannot be opened" + capture.quote() + ": " + remedy);
+  }
+  plugged = true;
+  return id;
+}
+
+/// Makes the device hear frames to `mac`: its own address, an added one, or everything.
+base::Status take_address(uint16_t id, const port::MacAddress& mac, const Spec& spec) {
+  rte_eth_allmulticast_enable(id);  // not every device can, nor needs it
+  rte_ether_addr own{};
+  rte_eth_macaddr_get(id, &own);
+  if (std::equal(mac.begin(), mac.end(), own.addr_bytes)) return {};
+  rte_ether_addr asked{};
+  std::copy(mac.begin(), mac.end(), asked.addr_bytes);
+  if (rte_eth_dev_mac_addr_add(id, &asked, 0) == 0) return {};
+  const int rc = rte_eth_promiscuous_enable(id);
+  if (rc != 0 && rc != -ENOTSUP) {
+    return base::fail(base::Errc::Unsupported,
+                      "device " + spec.name + " does not hear another MAC address than its own");
+  }
+  return {};
+}
+
+/// Everything after the device is there; on failure the caller closes it.
+base::Result<EthPortSetup> start(uint16_t id, const Spec& spec, const PortOptions& options,
+                                 uint32_t room) {
+  auto pool = make_pool(options.pool_size, room);
+  if (!pool) return tl::unexpected(pool.error());
+  EthPortSetup port;
+  port.id = id;
+  port.pool = pool->get();
+  port.memory = std::shared_ptr<void>(std::move(*pool));
+  DeviceSetup setup;
+  setup.name = spec.name;
+  setup.mtu = options.mtu;
+  setup.ring_size = options.ring_size;
+  setup.tell_mtu = !spec.is("net_af_packet") && !spec.is("net_memif") && !spec.is("net_ring");
+  LogCapture capture;
+  auto mode = start_device(id, setup, port.pool);
+  if (!mode) {
+    return base::fail(mode.error().code, mode.error().message + capture.quote());
+  }
+  rte_ether_addr own{};
+  rte_eth_macaddr_get(id, &own);
+  port.info.name = spec.name;
+  port.info.mtu = options.mtu;
+  port.info.checksum = *mode;
+  std::copy(std::begin(own.addr_bytes), std::end(own.addr_bytes), port.info.mac.begin());
+  if (options.mac) port.info.mac = *options.mac;
+  if (auto status = take_address(id, port.info.mac, spec); !status) {
+    return tl::unexpected(status.error());
+  }
+  return port;
+}
+
+/// Marks the device as ours, so that it is not opened twice.
+bool claim(uint16_t id) {
+  rte_eth_dev_owner owner{};
+  if (rte_eth_dev_owner_new(&owner.id) != 0) return false;
+  std::strncpy(owner.name, "rnic", sizeof owner.name - 1);
+  return rte_eth_dev_owner_set(id, &owner) == 0;
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<port::Port>> open_port(std::string_view text,
+                                                    const PortOptions& options) {
+  if (auto status = check_sizes(options.mtu, options.ring_size, options.pool_size); !status) {
+    return tl::unexpected(status.error());
+  }
+  Spec spec = parse_spec(text);
+  if (spec.is("net_af_packet")) {
+    if (auto status = check_interface(spec, options.mtu); !status) {
+      return tl::unexpected(status.error());
+    }
+  }
+  const uint32_t room = fit_frames(spec, options);
+  bool plugged = false;
+  auto id = find_or_plug(spec, plugged);
+  if (!id) return tl::unexpected(id.error());
+  LogCapture capture;
+  if (!claim(*id)) {
+    return base::fail(base::Errc::AlreadyExists, "device " + spec.name + " is open already");
+  }
+  auto setup = start(*id, spec, options, room);
+  if (!setup) {
+    close_device(*id, plugged);
+    return tl::unexpected(setup.error());
+  }
+  setup->unplug = plugged;
+  return std::make_unique<EthPort>(std::move(*setup));
+}
+
+}  // namespace rnic::dpdk

@@ -1,0 +1,120 @@
+#include <rte_eth_ring.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+
+#include <string>
+
+#include "dpdk/device_setup.hpp"
+#include "dpdk/eth_port.hpp"
+#include "dpdk/ethdev.hpp"
+#include "dpdk/log_capture.hpp"
+#include "dpdk/mbuf_pool.hpp"
+#include "offload/offload.hpp"
+
+namespace rnic::dpdk {
+namespace {
+
+/// The rings between the two ports and the pools of both; shared by them, as either may hold
+/// buffers of the other's pool.
+struct Medium {
+  MbufPool pool_a;
+  MbufPool pool_b;
+  rte_ring* a_to_b = nullptr;
+  rte_ring* b_to_a = nullptr;
+
+  Medium() = default;
+  Medium(const Medium&) = delete;
+  Medium& operator=(const Medium&) = delete;
+  ~Medium() {
+    for (rte_ring* ring : {a_to_b, b_to_a}) {
+      void* frame = nullptr;
+      while (ring != nullptr && rte_ring_dequeue(ring, &frame) == 0) {
+        rte_pktmbuf_free(static_cast<rte_mbuf*>(frame));
+      }
+      rte_ring_free(ring);
+    }
+  }
+};
+
+base::Result<std::shared_ptr<Medium>> make_medium(const RingPairOptions& options) {
+  auto medium = std::make_shared<Medium>();
+  for (rte_ring** ring : {&medium->a_to_b, &medium->b_to_a}) {
+    *ring = rte_ring_create(unique_name('r').c_str(), rte_align32pow2(options.ring_size),
+                            SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    if (*ring == nullptr) {
+      return base::fail(base::Errc::ResourceExhausted, "no memory for a ring of " +
+                                                           std::to_string(options.ring_size) +
+                                                           " frames: raise DPDK's memory");
+    }
+  }
+  for (MbufPool* pool : {&medium->pool_a, &medium->pool_b}) {
+    auto made = make_pool(options.pool_size, options.mtu + offload::kEthernetHeader);
+    if (!made) return tl::unexpected(made.error());
+    *pool = std::move(*made);
+  }
+  return medium;
+}
+
+base::Result<std::unique_ptr<port::Port>> make_port(const std::string& name,
+                                                    const port::MacAddress& mac,
+                                                    const RingPairOptions& options, rte_ring* rx,
+                                                    rte_ring* tx, rte_mempool* pool,
+                                                    std::shared_ptr<Medium> medium) {
+  uint16_t taken = 0;
+  if (rte_eth_dev_get_port_by_name(("net_ring_" + name).c_str(), &taken) == 0) {
+    return base::fail(base::Errc::AlreadyExists, "a ring device \"" + name + "\" is open already");
+  }
+  LogCapture capture;
+  const int id = rte_eth_from_rings(name.c_str(), &rx, 1, &tx, 1, 0);
+  if (id < 0) {
+    return base::fail(base::Errc::Environment,
+                      "the ring device \"" + name + "\" cannot be made" + capture.quote());
+  }
+  DeviceSetup setup;
+  setup.name = name;
+  setup.mtu = options.mtu;
+  setup.ring_size = options.ring_size;
+  setup.tell_mtu = false;
+  setup.offloads = false;
+  const auto device = static_cast<uint16_t>(id);
+  if (auto started = start_device(device, setup, pool); !started) {
+    close_device(device, true);
+    return tl::unexpected(started.error());
+  }
+  EthPortSetup port;
+  port.id = device;
+  port.info = {name, mac, options.mtu, port::ChecksumMode::Trusted};
+  port.pool = pool;
+  port.memory = std::move(medium);
+  port.unplug = true;
+  return std::make_unique<EthPort>(std::move(port));
+}
+
+}  // namespace
+
+base::Result<PortPair> open_ring_pair(std::string_view name_a, std::string_view name_b,
+                                      const RingPairOptions& options) {
+  if (auto status = check_sizes(options.mtu, options.ring_size, options.pool_size); !status) {
+    return tl::unexpected(status.error());
+  }
+  constexpr size_t kLongestName = 32;
+  for (const std::string_view name : {name_a, name_b}) {
+    if (name.empty() || name.size() > kLongestName) {
+      return base::fail(base::Errc::InvalidArgument,
+                        "ring device name \"" + std::string(name) + "\": 1 to 32 characters");
+    }
+  }
+  auto medium = make_medium(options);
+  if (!medium) return tl::unexpected(medium.error());
+  Medium& m = **medium;
+  auto a = make_port(std::string(name_a), options.mac_a, options, m.b_to_a, m.a_to_b,
+                     m.pool_a.get(), *medium);
+  if (!a) return tl::unexpected(a.error());
+  auto b = make_port(std::string(name_b), options.mac_b, options, m.a_to_b, m.b_to_a,
+                     m.pool_b.get(), *medium);
+  if (!b) return tl::unexpected(b.error());
+  return PortPair{std::move(*a), std::move(*b)};
+}
+
+}  // namespace rnic::dpdk

@@ -1,0 +1,17 @@
+#include "dpdk/tsc_clock.hpp"
+
+#include <rte_cycles.h>
+
+#include "dpdk/eal.hpp"
+
+namespace rnic::dpdk {
+
+base::Result<TscClock> TscClock::create() {
+  const uint64_t hertz = Eal::started() ? rte_get_tsc_hz() : 0;
+  if (hertz == 0) {
+    return base::fail(base::Errc::WrongState, "the TSC's frequency is not known: start DPDK first");
+  }
+  return TscClock(hertz);
+}
+
+}  // namespace rnic::dpdk
