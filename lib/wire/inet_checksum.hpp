@@ -1,8 +1,8 @@
 /// \file
 /// The Internet checksum of IPv4, ICMP and TCP (RFC 1071).
 ///
-/// A partial sum is a uint32_t whose value modulo 0xffff is the sum of the big-endian 16-bit words so far.
-/// Parts compose as long as every part but the last has an even number of octets.
+/// A partial sum is a uint32_t whose value modulo 0xffff is the sum of the big-endian 16-bit words
+/// so far. Parts compose as long as every part but the last has an even number of octets.
 #pragma once
 
 #include <emmintrin.h>
@@ -17,8 +17,8 @@ namespace rnic::wire {
 
 namespace internal {
 
-/// Sum of the little-endian 32-bit words of p[0..n), n a multiple of 32, in 64 bits. A carry cannot be
-/// lost: an IP packet has less than 2^32 words.
+/// Sum of the little-endian 32-bit words of p[0..n), n a multiple of 32, in 64 bits. A carry cannot
+/// be lost: an IP packet has less than 2^32 words.
 [[nodiscard]] inline uint64_t sum_words(const uint8_t* p, size_t n) {
   const __m128i low = _mm_set_epi32(0, -1, 0, -1);
   __m128i a = _mm_setzero_si128();
@@ -36,7 +36,8 @@ namespace internal {
 
 }  // namespace internal
 
-/// Adds octets to a partial sum (start with 0). An odd last octet counts as if a zero octet followed.
+/// Adds octets to a partial sum (start with 0). An odd last octet counts as if a zero octet
+/// followed.
 [[nodiscard]] inline uint32_t checksum_add(uint32_t sum, base::ByteView octets) {
   const uint8_t* p = octets.data();
   size_t n = octets.size();
@@ -67,16 +68,16 @@ namespace internal {
   return static_cast<uint32_t>(total) + static_cast<uint32_t>(total >> 32);
 }
 
-/// Folded and complemented, host order: store it big-endian. Over octets that include a correct checksum
-/// field the result is 0.
+/// Folded and complemented, host order: store it big-endian. Over octets that include a correct
+/// checksum field the result is 0.
 [[nodiscard]] constexpr uint16_t checksum_fold(uint32_t sum) {
   sum = (sum & 0xffff) + (sum >> 16);
   sum = (sum & 0xffff) + (sum >> 16);
   return static_cast<uint16_t>(~sum);
 }
 
-/// Partial sum of the pseudo header (RFC 9293 s.3.1): addresses in host order, `length` octets of the
-/// transport header and data.
+/// Partial sum of the pseudo header (RFC 9293 s.3.1): addresses in host order, `length` octets of
+/// the transport header and data.
 [[nodiscard]] constexpr uint32_t pseudo_header_sum(uint32_t src, uint32_t dst, uint8_t protocol,
                                                    uint32_t length) {
   return (src >> 16) + (src & 0xffff) + (dst >> 16) + (dst & 0xffff) + protocol + (length >> 16) +
