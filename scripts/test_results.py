@@ -51,39 +51,36 @@ def gtest_case(test, element):
     return Case(test, name, "passed", "")
 
 
-def xml_path(record, build_dir):
-    for argument in record["command"]:
-        if argument.startswith("--gtest_output=xml:"):
-            return os.path.join(build_dir, argument.partition("xml:")[2])
-    return None
-
-
 def output_tail(record):
     text = (record.get("stdout") or "") + "\n" + (record.get("stderr") or "")
     lines = [line for line in text.splitlines() if line.strip()]
     return "\n".join(lines[-SHOWN_LINES:])
 
 
-def cases_of(record, build_dir):
+def gtest_cases(test, path):
+    """The cases in a program's XML; None when it wrote none: it died before."""
+    try:
+        return [gtest_case(test, element) for element in ET.parse(path).getroot().iter("testcase")]
+    except (OSError, ET.ParseError):
+        return None
+
+
+def cases_of(record, xml_of):
     """The cases of one line of Meson's testlog.json."""
-    test = record["name"].split(" / ")[-1].split(":")[-1]
+    test = record["name"].split(" / ")[-1]
     status = record["result"]
-    path = xml_path(record, build_dir)
     cases = []
-    if path is not None:
-        try:
-            root = ET.parse(path).getroot()
-            cases = [gtest_case(test, element) for element in root.iter("testcase")]
-        except (OSError, ET.ParseError):
-            pass  # it died before it wrote them: counted below
-        clean = any(case.result == "failed" for case in cases) or record["returncode"] == 0
-        if cases and clean and status != "TIMEOUT":
+    if test in xml_of:
+        written = gtest_cases(test, xml_of[test])
+        cases = written or []
+        fails = any(case.result == "failed" for case in cases)
+        if status == "OK" and written is None:
+            status = "no results"
+        elif status == "OK" or (status == "FAIL" and fails):
             return cases
-        if not cases and status == "OK":
-            return []  # a filter that matches nothing here
-    if status in ("OK", "EXPECTEDFAIL"):
+    elif status in ("OK", "EXPECTEDFAIL"):
         return [Case(test, test, "passed", "")]
-    if status == "SKIP":
+    elif status == "SKIP":
         lines = [line for line in (record.get("stdout") or "").splitlines() if line.strip()]
         return [Case(test, test, "skipped", one_line(lines[-1]) if lines else "no reason given")]
     what = f"{status.lower()}, exit status {record['returncode']}"
@@ -106,7 +103,7 @@ def load(build_dir):
 
 
 def select(build_dir, names, pattern):
-    """Names of the Meson tests to run. With a pattern only programs that understand it."""
+    """The Meson tests to run, and where those that are GoogleTest programs will write their XML."""
     listed = subprocess.run(["meson", "introspect", "--tests", build_dir], check=True,
                             capture_output=True, text=True).stdout
     tests = json.loads(listed)
@@ -114,14 +111,15 @@ def select(build_dir, names, pattern):
     for name in names:
         if name not in known:
             exit2(f"no test '{name}': ./scripts/test --list shows them")
-    for test in tests:  # a stale file must not stand for a program that died
-        stale = os.path.join(test["workdir"] or build_dir, test["name"] + ".xml")
-        if test["protocol"] == "gtest" and os.path.exists(stale):
-            os.remove(stale)
     chosen = [t for t in tests if not names or t["name"] in names]
     if pattern:
         chosen = [t for t in chosen if t["protocol"] == "gtest"]
-    return [test["name"] for test in chosen]
+    xml_of = {t["name"]: os.path.join(t["workdir"] or build_dir, t["name"] + ".xml")
+              for t in chosen if t["protocol"] == "gtest"}
+    for path in xml_of.values():
+        if os.path.exists(path):  # a stale file must not stand for a program that dies
+            os.remove(path)
+    return [test["name"] for test in chosen], xml_of
 
 
 def run(build_dir, names, pattern, multiplier):
@@ -167,7 +165,7 @@ def report(cases, filtered):
     print()
     print(f"{sum(reasons.values())} skipped" + (f": {text}" if text else ""))
     print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    return 1 if failed or not cases else 0
 
 
 def exit2(message):
@@ -183,12 +181,12 @@ def main():
     parser.add_argument("tests", nargs="*")
     options = parser.parse_args()
     build_dir = os.path.abspath(options.build_dir)
-    names = select(build_dir, options.tests, options.filter)
+    names, xml_of = select(build_dir, options.tests, options.filter)
     if not names:
         exit2("no such test")
     cases = []
     for record in run(build_dir, names, options.filter, options.timeout_multiplier):
-        cases += cases_of(record, build_dir)
+        cases += cases_of(record, xml_of)
     if not options.filter and not options.tests:
         with open(os.path.join(build_dir, SAVED), "w", encoding="utf-8") as file:
             json.dump({"cases": cases}, file)
