@@ -1,0 +1,51 @@
+/// \file
+/// Ethernet II header (RFC 894). Frames carry no FCS here and no VLAN tag.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#include "base/bytes.hpp"
+#include "base/endian.hpp"
+
+namespace rnic::wire {
+
+using MacAddress = std::array<uint8_t, 6>;
+
+inline constexpr uint32_t kEtherHeader = 14;
+inline constexpr uint32_t kEtherDestinationAt = 0;
+inline constexpr uint32_t kEtherSourceAt = 6;
+inline constexpr uint32_t kEtherTypeAt = 12;
+
+inline constexpr uint16_t kEtherTypeIpv4 = 0x0800;
+inline constexpr uint16_t kEtherTypeArp = 0x0806;
+
+inline constexpr MacAddress kMacBroadcast{0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+/// Broadcast is a multicast address, too.
+[[nodiscard]] constexpr bool is_multicast(const MacAddress& mac) { return (mac[0] & 1) != 0; }
+
+/// An address that one station can have: neither a group nor all zero.
+[[nodiscard]] constexpr bool is_station(const MacAddress& mac) {
+  return !is_multicast(mac) && mac != MacAddress{};
+}
+
+/// The six octets at p.
+[[nodiscard]] inline MacAddress load_mac(const uint8_t* p) {
+  MacAddress mac;
+  std::memcpy(mac.data(), p, mac.size());
+  return mac;
+}
+
+inline void store_mac(uint8_t* p, const MacAddress& mac) { std::memcpy(p, mac.data(), mac.size()); }
+
+/// Writes kEtherHeader octets.
+inline void write_ether(uint8_t* p, const MacAddress& destination, const MacAddress& source,
+                        uint16_t type) {
+  store_mac(p + kEtherDestinationAt, destination);
+  store_mac(p + kEtherSourceAt, source);
+  base::store_be16(p + kEtherTypeAt, type);
+}
+
+}  // namespace rnic::wire
