@@ -1,0 +1,54 @@
+#include "workload/buffer.hpp"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace rnic::workload {
+
+namespace {
+constexpr size_t kHuge = 2u << 20;
+constexpr size_t kPage = 4096;
+}  // namespace
+
+Result<Buffer> Buffer::allocate(size_t octets) {
+  const size_t body = (octets + kHuge - 1) / kHuge * kHuge;
+  const size_t total = body + 3 * kHuge;
+  void* mapping =
+      mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping == MAP_FAILED) {
+    return tl::unexpected(Error{ErrorCode::ResourceExhausted,
+                                "no memory for a buffer of " + std::to_string(octets) +
+                                    " octets: " + std::strerror(errno)});
+  }
+  Buffer buffer;
+  buffer.mapping_ = mapping;
+  buffer.mapped_ = total;
+  const auto start = (reinterpret_cast<uintptr_t>(mapping) + 2 * kHuge - 1) / kHuge * kHuge;
+  buffer.data_ = reinterpret_cast<uint8_t*>(start);
+  buffer.size_ = octets;
+  madvise(buffer.data_, body, MADV_HUGEPAGE);
+  mprotect(buffer.data_ - kPage, kPage, PROT_NONE);
+  mprotect(buffer.data_ + body, kPage, PROT_NONE);
+  std::memset(buffer.data_, 0, octets);
+  return buffer;
+}
+
+Buffer::Buffer(Buffer&& other) noexcept { *this = std::move(other); }
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(mapping_, other.mapping_);
+  std::swap(mapped_, other.mapped_);
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+Buffer::~Buffer() {
+  if (mapping_ != nullptr) munmap(mapping_, mapped_);
+}
+
+}  // namespace rnic::workload

@@ -1,0 +1,50 @@
+/// \file
+/// Two devices of one context, connected.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "rnic/verbs.hpp"
+
+namespace rnic::workload {
+
+/// One end: everything that belongs to its queue pair, in the order of making.
+struct End {
+  explicit End(Device d) : device(std::move(d)) {}
+  Device device;
+  ProtectionDomain pd;
+  CompletionQueue send_cq;
+  CompletionQueue receive_cq;
+  QueuePair qp;
+};
+
+struct PairOptions {
+  uint16_t port = 7471;
+  uint32_t depth = 256;         ///< of all four queues
+  int64_t timeout_ms = 20000;   ///< for the connection
+  uint32_t attempts = 5;        ///< a hostile wire may corrupt a start-up frame, which has no CRC
+  std::span<const uint8_t> initiator_data;  ///< private data of the Request
+  std::span<const uint8_t> responder_data;  ///< private data of the Reply
+};
+
+/// `initiator` has connected to `responder`; both are in full operation.
+struct Pair {
+  std::unique_ptr<End> initiator;
+  std::unique_ptr<End> responder;
+  uint32_t attempts = 1;  ///< connects that it took
+};
+
+/// Makes an end without a connection.
+Result<std::unique_ptr<End>> make_end(Device device, uint32_t depth);
+
+/// Connects device `from` to device `to` and checks that the private data arrived unchanged.
+Result<Pair> connect_pair(Context& context, const std::string& from, const std::string& to,
+                          const PairOptions& options);
+
+/// Graceful end of both sides; waits until both are disconnected.
+Status disconnect_pair(Context& context, Pair& pair, int64_t timeout_ms);
+
+}  // namespace rnic::workload

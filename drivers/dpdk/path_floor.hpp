@@ -1,0 +1,47 @@
+/// \file
+/// The floor under every goodput figure: the data path of a software iWARP sender and receiver with
+/// everything but the per-octet and per-packet minimum left out. mbuf allocation, fixed-size headers,
+/// payload into the mbuf with CRC32C, a ring, header read, CRC32C check and then placement, mbuf free. No
+/// protocol state, no timers, no acknowledgements: a stack that does the same work cannot be faster.
+///
+/// It uses the fastest CRC and copy kernels that this CPU can run, whatever the stack uses.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace rnic::dpdk {
+
+class PathFloor {
+ public:
+  struct Options {
+    uint32_t mtu = 1500;            ///< octets; a frame carries (mtu - 72) & ~3 octets of payload
+    uint64_t region = 1u << 20;     ///< octets of source and of target
+    bool two_threads = false;       ///< sender and receiver on a core each
+    uint32_t sender_core = 0;       ///< only with two_threads
+  };
+
+  /// Needs Eal::init(). Chooses the kernels by a short measurement.
+  static base::Result<std::unique_ptr<PathFloor>> create(const Options& options);
+  ~PathFloor();
+
+  /// Moves payload for `duration`; \return payload octets checked and placed per second, in Gb/s.
+  double run(base::Duration duration);
+
+  /// Every frame so far had a good CRC and the target equals the source.
+  [[nodiscard]] bool verified() const;
+  /// "update avx2, copy avx2"
+  [[nodiscard]] std::string kernels() const;
+  [[nodiscard]] uint32_t payload() const;  ///< octets a frame
+
+ private:
+  PathFloor();
+  class Rig;
+  std::unique_ptr<Rig> rig_;
+};
+
+}  // namespace rnic::dpdk

@@ -1,0 +1,89 @@
+#include "base/result.hpp"
+#include "rnic/verbs.hpp"
+#include "verbs/convert.hpp"
+#include "verbs/runtime.hpp"
+
+#include <climits>
+#include <chrono>
+#include <thread>
+
+namespace rnic {
+
+Config Config::loopback() { return Config(std::string(verbs::loopback_toml()), "loopback.toml"); }
+
+Result<Config> Config::from_file(const std::string& path) {
+  auto text = verbs::read_file(path);
+  if (!text) return verbs::failure(text.error());
+  return Config(std::move(*text), path);
+}
+
+Config Config::from_text(std::string text, std::string name) {
+  return Config(std::move(text), std::move(name));
+}
+
+Config& Config::set(std::string assignment) {
+  overrides_.push_back(std::move(assignment));
+  return *this;
+}
+
+Status Config::check() const {
+  auto settings = verbs::parse_settings(text_, name_, overrides_);
+  if (!settings) return verbs::failure(settings.error());
+  return {};
+}
+
+Context::Context(std::unique_ptr<verbs::Runtime> runtime) : runtime_(std::move(runtime)) {}
+Context::Context(Context&&) noexcept = default;
+Context& Context::operator=(Context&&) noexcept = default;
+Context::~Context() = default;
+
+Result<Context> Context::open(const Config& config) {
+  auto settings = verbs::parse_settings(config.text(), config.name(), config.overrides());
+  if (!settings) return verbs::failure(settings.error());
+  auto runtime = verbs::Runtime::open(*settings);
+  if (!runtime) return verbs::failure(runtime.error());
+  return Context(std::move(*runtime));
+}
+
+std::vector<std::string> Context::device_names() const {
+  std::vector<std::string> names;
+  for (const auto& device : runtime_->devices()) names.push_back(device->name);
+  return names;
+}
+
+Result<Device> Context::device(const std::string& name) {
+  std::string known;
+  for (const auto& device : runtime_->devices()) {
+    if (device->name == name) return Device(device.get());
+    known += (known.empty() ? "" : ", ") + device->name;
+  }
+  return tl::unexpected(Error{ErrorCode::NotFound,
+                              "no device \"" + name + "\": the configuration has " + known});
+}
+
+bool Context::threaded() const { return runtime_->threaded(); }
+uint32_t Context::poll() { return runtime_->poll(); }
+
+bool Context::wait_until(const std::function<bool()>& done, int64_t timeout_ms) {
+  const base::Now deadline = runtime_->now() + std::chrono::milliseconds(timeout_ms);
+  while (!done()) {
+    if (runtime_->now() >= deadline) return done();
+    if (!threaded()) {
+      runtime_->poll();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+  return true;
+}
+
+int64_t Context::next_deadline_ns() const {
+  const base::Now next = runtime_->next_deadline();
+  if (next == base::kNever) return INT64_MAX;
+  return std::max<int64_t>(0, (next - runtime_->now()).count());
+}
+
+int64_t Context::now_ns() const { return base::nanos(runtime_->now()); }
+std::string Context::environment() const { return runtime_->environment(); }
+
+}  // namespace rnic

@@ -1,0 +1,120 @@
+#include "verbs/convert.hpp"
+
+#include <algorithm>
+
+namespace rnic {
+
+const char* to_string(ErrorCode code) {
+  return base::to_string(static_cast<base::Errc>(code));
+}
+
+const char* to_string(Opcode opcode) {
+  return rdmap::to_string(static_cast<rdmap::WorkOpcode>(opcode));
+}
+
+const char* to_string(CompletionStatus status) {
+  return rdmap::to_string(static_cast<rdmap::WorkStatus>(status));
+}
+
+const char* to_string(EventKind kind) {
+  return nic::to_string(static_cast<nic::EventKind>(kind));
+}
+
+const char* to_string(TraceKind kind) {
+  switch (kind) {
+    case TraceKind::Sent: return "sent";
+    case TraceKind::Retransmitted: return "retransmitted";
+    case TraceKind::InOrder: return "in order";
+    case TraceKind::PlacedEarly: return "placed out of order";
+    case TraceKind::Held: return "held";
+    case TraceKind::CrcDropped: return "dropped by CRC";
+    case TraceKind::Delivered: return "delivered";
+  }
+  return "unknown";
+}
+
+namespace verbs {
+
+// The enumerations of the public API have the same members in the same order.
+static_assert(static_cast<int>(ErrorCode::Environment) == static_cast<int>(base::Errc::Environment));
+static_assert(static_cast<int>(Opcode::Receive) == static_cast<int>(rdmap::WorkOpcode::Receive));
+static_assert(static_cast<int>(CompletionStatus::Flushed) ==
+              static_cast<int>(rdmap::WorkStatus::Flushed));
+static_assert(static_cast<int>(EventKind::CompletionOverrun) ==
+              static_cast<int>(nic::EventKind::CompletionOverrun));
+static_assert(static_cast<int>(TraceKind::Delivered) ==
+              static_cast<int>(base::TraceKind::Delivered));
+static_assert(kMaxSge == rdmap::kMaxSge);
+
+tl::unexpected<Error> failure(const base::Error& error) {
+  return tl::unexpected(Error{static_cast<ErrorCode>(error.code), error.message});
+}
+
+Status to_status(const base::Status& status) {
+  if (status) return {};
+  return failure(status.error());
+}
+
+namespace {
+
+template <typename Work, typename Request>
+void copy_sges(Work& work, const Request& request) {
+  work.id = request.id;
+  work.sge_count = request.sge_count;
+  const uint32_t n = std::min(request.sge_count, kMaxSge);
+  for (uint32_t i = 0; i < n; ++i) {
+    work.sges[i] = {request.sges[i].address, request.sges[i].length, request.sges[i].stag};
+  }
+}
+
+}  // namespace
+
+rdmap::SendWork to_work(const SendRequest& request) {
+  rdmap::SendWork work;
+  copy_sges(work, request);
+  work.opcode = static_cast<rdmap::WorkOpcode>(request.opcode);
+  work.signaled = request.signaled;
+  work.solicited = request.solicited;
+  work.fence = request.fence;
+  work.remote_stag = request.remote_stag;
+  work.remote_to = request.remote_offset;
+  return work;
+}
+
+rdmap::ReceiveWork to_work(const ReceiveRequest& request) {
+  rdmap::ReceiveWork work;
+  copy_sges(work, request);
+  return work;
+}
+
+Completion from_work(const rdmap::Completion& completion) {
+  Completion out;
+  out.id = completion.id;
+  out.opcode = static_cast<Opcode>(completion.opcode);
+  out.status = static_cast<CompletionStatus>(completion.status);
+  out.solicited = completion.solicited;
+  out.length = completion.length;
+  out.qp = completion.qp;
+  out.invalidated_stag = completion.invalidated_stag;
+  return out;
+}
+
+Event from_event(nic::Event event) {
+  Event out;
+  out.kind = static_cast<EventKind>(event.kind);
+  out.qp = event.qp;
+  out.request = {event.connection.index, event.connection.generation};
+  out.remote = llp::to_string(event.remote);
+  out.private_data = std::move(event.private_data);
+  out.fault = {static_cast<uint8_t>(event.fault.layer), event.fault.type, event.fault.code};
+  out.detail = std::move(event.detail);
+  if (out.detail.empty() && event.kind == nic::EventKind::Disconnected) {
+    out.detail = llp::to_string(event.end);
+  }
+  return out;
+}
+
+TraceKind from_trace(base::TraceKind kind) { return static_cast<TraceKind>(kind); }
+
+}  // namespace verbs
+}  // namespace rnic

@@ -1,0 +1,22 @@
+/// \file
+/// Between the values of the public API and those of the layers below.
+#pragma once
+
+#include "base/result.hpp"
+#include "base/trace.hpp"
+#include "rnic/error.hpp"
+#include "rnic/event.hpp"
+#include "rnic/types.hpp"
+
+namespace rnic::verbs {
+
+[[nodiscard]] tl::unexpected<Error> failure(const base::Error& error);
+[[nodiscard]] Status to_status(const base::Status& status);
+
+[[nodiscard]] rdmap::SendWork to_work(const SendRequest& request);
+[[nodiscard]] rdmap::ReceiveWork to_work(const ReceiveRequest& request);
+[[nodiscard]] Completion from_work(const rdmap::Completion& completion);
+[[nodiscard]] Event from_event(nic::Event event);
+[[nodiscard]] TraceKind from_trace(base::TraceKind kind);
+
+}  // namespace rnic::verbs

@@ -1,0 +1,40 @@
+/// \file
+/// Configuration of a Context: TOML text plus overrides. Every key is documented in docs/settings.md.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rnic/error.hpp"
+
+namespace rnic {
+
+/// A value: the text and the overrides; checked when the context is opened, or by check().
+class Config {
+ public:
+  /// Two devices, rnic0 (10.0.0.1) and rnic1 (10.0.0.2), in this process, on a pair of memory rings.
+  static Config loopback();
+  static Result<Config> from_file(const std::string& path);
+  /// `name` stands in error messages for the file's name.
+  static Config from_text(std::string text, std::string name = "config");
+
+  /// Adds an override, `"tcp.rto_min=5ms"`; applied in order after the text.
+  Config& set(std::string assignment);
+
+  /// Parses everything. The error names file, line, key and remedy.
+  [[nodiscard]] Status check() const;
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::vector<std::string>& overrides() const { return overrides_; }
+
+ private:
+  Config(std::string text, std::string name) : text_(std::move(text)), name_(std::move(name)) {}
+
+  std::string text_;
+  std::string name_;
+  std::vector<std::string> overrides_;
+};
+
+}  // namespace rnic

@@ -1,0 +1,130 @@
+/// \file
+/// Plain values of the public API: work requests, completions, events, counters.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rnic {
+
+/// Rights of a memory region; combine with |. Local reading is always granted.
+enum Access : uint32_t {
+  kLocalRead = 0,
+  kLocalWrite = 1u << 0,        ///< receive buffers and Read sinks
+  kRemoteWrite = 1u << 1,       ///< the peer may RDMA Write
+  kRemoteRead = 1u << 2,        ///< the peer may RDMA Read
+  kRemoteInvalidate = 1u << 3,  ///< the peer may invalidate it by Send with Invalidate
+};
+
+inline constexpr uint32_t kMaxSge = 16;            ///< scatter/gather elements of a work request
+inline constexpr uint32_t kMaxPrivateData = 512;   ///< octets (RFC 5044 s.7.1.1)
+
+/// One piece of registered local memory.
+struct Sge {
+  uint64_t address = 0;  ///< virtual address (or offset, for a zero-based region)
+  uint32_t length = 0;   ///< octets
+  uint32_t stag = 0;     ///< MemoryRegion::stag()
+};
+
+enum class Opcode : uint8_t { Send, SendInvalidate, Write, Read, Receive };
+[[nodiscard]] const char* to_string(Opcode opcode);
+
+/// A request for the send queue. Its memory belongs to the device until the completion.
+struct SendRequest {
+  uint64_t id = 0;
+  Opcode opcode = Opcode::Send;
+  bool signaled = true;    ///< a completion is wanted on success (errors always complete)
+  bool solicited = false;  ///< Send with Solicited Event
+  bool fence = false;      ///< wait for all earlier Reads of this queue pair
+  uint32_t sge_count = 0;
+  std::array<Sge, kMaxSge> sges{};  ///< source; for Read the sink, one element
+  uint32_t remote_stag = 0;         ///< Write: sink; Read: source; SendInvalidate: what to invalidate
+  uint64_t remote_offset = 0;       ///< tagged offset in the remote region
+};
+
+struct ReceiveRequest {
+  uint64_t id = 0;
+  uint32_t sge_count = 0;
+  std::array<Sge, kMaxSge> sges{};
+};
+
+enum class CompletionStatus : uint8_t {
+  Success,
+  LocalProtection,   ///< a local SGE is not covered by a region of this domain with the right needed
+  LocalLength,       ///< message too long
+  RemoteTerminated,  ///< the peer refused this operation
+  Flushed,           ///< not carried out: the queue pair is in error or closed
+};
+[[nodiscard]] const char* to_string(CompletionStatus status);
+
+struct Completion {
+  uint64_t id = 0;
+  Opcode opcode = Opcode::Send;
+  CompletionStatus status = CompletionStatus::Success;
+  bool solicited = false;
+  uint32_t length = 0;            ///< octets received (Receive) or moved
+  uint32_t qp = 0;                ///< QueuePair::number()
+  uint32_t invalidated_stag = 0;  ///< Receive of a Send with Invalidate; 0 otherwise
+};
+
+enum class EventKind : uint8_t {
+  ConnectRequest,     ///< answer with QueuePair::accept() or Device::reject()
+  Established,        ///< the queue pair is in full operation
+  ConnectFailed,      ///< an active connect ended without a connection
+  Rejected,           ///< the peer's application said no; private_data says why
+  RequestWithdrawn,   ///< an unanswered request is gone
+  PeerClosed,         ///< the peer has closed its direction gracefully
+  Disconnected,       ///< the connection is gone, everything outstanding has completed
+  TerminateSent,      ///< the peer broke a rule
+  TerminateReceived,  ///< the peer says that we broke a rule
+  CompletionOverrun,  ///< a completion queue was too small; its queue pair was aborted
+};
+[[nodiscard]] const char* to_string(EventKind kind);
+
+/// Names a connection request until it is answered.
+struct RequestHandle {
+  uint32_t index = UINT32_MAX;
+  uint32_t generation = 0;
+};
+
+/// Layer, type and code of a Terminate message (RFC 5040 s.4.8).
+struct Fault {
+  uint8_t layer = 0;
+  uint8_t type = 0;
+  uint8_t code = 0;
+};
+
+struct Event {
+  EventKind kind = EventKind::Disconnected;
+  uint32_t qp = 0;                    ///< QueuePair::number(); 0: none
+  RequestHandle request;              ///< ConnectRequest, RequestWithdrawn
+  std::string remote;                 ///< "10.0.0.2:7471"
+  std::vector<uint8_t> private_data;  ///< ConnectRequest, Established, Rejected
+  Fault fault;                        ///< TerminateSent, TerminateReceived
+  std::string detail;                 ///< one line: cause and, where there is one, remedy
+};
+
+struct Counter {
+  std::string layer;  ///< port, net, tcp, mpa, rdmap, device, impair
+  std::string name;
+  std::string unit;
+  std::string help;
+  uint64_t value = 0;
+};
+
+/// What happened to a segment (sender's or receiver's stream offsets).
+enum class TraceKind : uint8_t {
+  Sent, Retransmitted, InOrder, PlacedEarly, Held, CrcDropped, Delivered
+};
+[[nodiscard]] const char* to_string(TraceKind kind);
+
+struct TraceEvent {
+  TraceKind kind = TraceKind::Sent;
+  uint64_t begin = 0;  ///< stream offset of the first octet
+  uint64_t end = 0;    ///< one past the last
+  int64_t time_ns = 0; ///< on the context's time line
+};
+
+}  // namespace rnic

@@ -1,0 +1,210 @@
+/// \file
+/// The public API: a software RNIC, driven like one with verbs.
+///
+/// Two ways over the same code (config key `worker.mode`):
+///  * inline: the thread that calls Context::poll() is the NIC. Nothing moves while nobody polls; use
+///    Context::wait_until() for waiting, it polls every device of the context.
+///  * threaded: one worker thread a device; the application only posts and polls rings.
+///
+/// Threads: one thread at a time for each queue of a QueuePair, for each CompletionQueue and for a
+/// device's events. Everything else of an inline context belongs to one thread; of a threaded context it
+/// may be called from any thread (it is carried out by the worker).
+///
+/// Ownership: objects are handles that give back what they stand for when they are destroyed. Destroy
+/// them before what they were made from: queue pairs before completion queues, regions before their
+/// protection domain, everything before the context.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rnic/configuration.hpp"
+#include "rnic/error.hpp"
+#include "rnic/types.hpp"
+
+namespace rnic {
+
+namespace verbs {
+class Runtime;
+struct DeviceRuntime;
+}  // namespace verbs
+namespace nic {
+class CompletionQueue;
+class QueuePair;
+}  // namespace nic
+
+/// Registered memory of the application.
+class MemoryRegion {
+ public:
+  MemoryRegion() = default;
+  MemoryRegion(MemoryRegion&& other) noexcept;
+  MemoryRegion& operator=(MemoryRegion&& other) noexcept;
+  /// Deregisters.
+  ~MemoryRegion();
+
+  [[nodiscard]] uint32_t stag() const { return stag_; }
+  [[nodiscard]] uint64_t address() const { return address_; }  ///< tagged offset of the first octet
+  [[nodiscard]] uint64_t length() const { return length_; }    ///< octets
+  /// A piece of it: `length` octets from `offset`.
+  [[nodiscard]] Sge sge(uint64_t offset, uint32_t length) const {
+    return {address_ + offset, length, stag_};
+  }
+  /// Revokes the STag. When it has returned the device neither reads nor writes this memory; a connection
+  /// that has to retransmit octets of it is aborted.
+  Status deregister();
+
+ private:
+  friend class ProtectionDomain;
+  verbs::DeviceRuntime* device_ = nullptr;
+  uint32_t stag_ = 0;
+  uint64_t address_ = 0;
+  uint64_t length_ = 0;
+};
+
+/// Where completions arrive.
+class CompletionQueue {
+ public:
+  CompletionQueue() = default;
+  CompletionQueue(CompletionQueue&& other) noexcept;
+  CompletionQueue& operator=(CompletionQueue&& other) noexcept;
+  ~CompletionQueue();
+
+  /// Oldest first; \return how many were written. Never blocks, and does not drive an inline device.
+  uint32_t poll(std::span<Completion> out);
+
+ private:
+  friend class Device;
+  friend class ProtectionDomain;
+  verbs::DeviceRuntime* device_ = nullptr;
+  nic::CompletionQueue* cq_ = nullptr;
+};
+
+struct QueuePairOptions {
+  uint32_t send_depth = 128;
+  uint32_t receive_depth = 128;
+  uint32_t ird = 16;  ///< inbound Reads at once
+  uint32_t ord = 16;  ///< outbound Reads at once; more wait in the send queue
+};
+
+/// A send queue, a receive queue and one connection.
+class QueuePair {
+ public:
+  QueuePair();
+  QueuePair(QueuePair&& other) noexcept;
+  QueuePair& operator=(QueuePair&& other) noexcept;
+  /// Aborts the connection if there is one.
+  ~QueuePair();
+
+  [[nodiscard]] uint32_t number() const;
+
+  /// ResourceExhausted when the queue is full, InvalidArgument for a request that can never work.
+  Status post_send(const SendRequest& request);
+  Status post_receive(const ReceiveRequest& request);
+
+  /// Starts a connection. The outcome is an event: Established, Rejected or ConnectFailed.
+  /// \param private_data at most 512 octets for the peer's application.
+  Status connect(const std::string& address, uint16_t port,
+                 std::span<const uint8_t> private_data = {});
+  /// Answers a ConnectRequest. Established follows.
+  Status accept(const RequestHandle& request, std::span<const uint8_t> private_data = {});
+  /// Graceful: what was posted is sent, then the connection is closed. Disconnected follows.
+  Status disconnect();
+
+  /// Records what happens to each segment of the connection, at most `max_events` events (about 32 octets
+  /// each, taken at once). Only while connected.
+  Status start_trace(size_t max_events);
+  /// Ends the recording. Call it before the queue pair is destroyed.
+  Result<std::vector<TraceEvent>> take_trace();
+
+ private:
+  friend class ProtectionDomain;
+  class Trace;
+  verbs::DeviceRuntime* device_ = nullptr;
+  nic::QueuePair* qp_ = nullptr;
+  std::unique_ptr<Trace> trace_;
+};
+
+/// Ties regions and queue pairs together: an STag works only on queue pairs of its domain.
+class ProtectionDomain {
+ public:
+  ProtectionDomain() = default;
+  ProtectionDomain(ProtectionDomain&& other) noexcept;
+  ProtectionDomain& operator=(ProtectionDomain&& other) noexcept;
+  ~ProtectionDomain();
+
+  /// Registers memory of the application, any address. It must stay valid until deregistered.
+  Result<MemoryRegion> register_memory(void* address, uint64_t length, uint32_t access);
+  Result<QueuePair> create_qp(CompletionQueue& send_cq, CompletionQueue& receive_cq,
+                              const QueuePairOptions& options = {});
+
+ private:
+  friend class Device;
+  verbs::DeviceRuntime* device_ = nullptr;
+  uint32_t pd_ = 0;
+};
+
+/// One software RNIC of a context. A cheap handle; the context owns the device.
+class Device {
+ public:
+  [[nodiscard]] const std::string& name() const;
+  [[nodiscard]] std::string address() const;  ///< "10.0.0.1"
+  [[nodiscard]] uint32_t mtu() const;         ///< octets of an IP packet
+  [[nodiscard]] std::string checksum_mode() const;  ///< "offload", "trusted" or "software"
+
+  Result<ProtectionDomain> alloc_pd();
+  Result<CompletionQueue> create_cq(uint32_t depth);
+  /// Connection requests for `port` arrive as events.
+  Status listen(uint16_t port);
+  Status unlisten(uint16_t port);
+  Status reject(const RequestHandle& request, std::span<const uint8_t> private_data = {});
+  /// False when there is none. Never blocks.
+  bool poll_event(Event& out);
+  /// Inline: one turn of this device alone (one thread may drive one device, another thread another
+  /// one; each device's control calls then belong to its thread). Threaded: 0.
+  uint32_t poll();
+  /// Every counter of every layer.
+  [[nodiscard]] std::vector<Counter> counters() const;
+  [[nodiscard]] uint64_t counter(const std::string& layer, const std::string& name) const;
+  /// Nothing connected, queued or held.
+  [[nodiscard]] bool quiescent() const;
+
+ private:
+  friend class Context;
+  explicit Device(verbs::DeviceRuntime* device) : device_(device) {}
+  verbs::DeviceRuntime* device_;
+};
+
+/// The devices of one configuration and the workers that run them.
+class Context {
+ public:
+  static Result<Context> open(const Config& config);
+  Context(Context&&) noexcept;
+  Context& operator=(Context&&) noexcept;
+  ~Context();
+
+  [[nodiscard]] std::vector<std::string> device_names() const;
+  /// NotFound names the devices that exist.
+  Result<Device> device(const std::string& name);
+
+  [[nodiscard]] bool threaded() const;
+  /// Inline: one turn of every device; \return frames and doorbells served. Threaded: 0.
+  uint32_t poll();
+  /// Polls (inline) or waits (threaded) until `done` returns true. \return false after `timeout_ms`.
+  bool wait_until(const std::function<bool()>& done, int64_t timeout_ms);
+  /// Nanoseconds until poll() has something to do although nothing arrives; INT64_MAX: nothing planned.
+  [[nodiscard]] int64_t next_deadline_ns() const;
+  /// Nanoseconds on the context's time line (the one of TraceEvent).
+  [[nodiscard]] int64_t now_ns() const;
+  /// One line about the machine side: hugepages or not, ports, CRC kernel.
+  [[nodiscard]] std::string environment() const;
+
+ private:
+  explicit Context(std::unique_ptr<verbs::Runtime> runtime);
+  std::unique_ptr<verbs::Runtime> runtime_;
+};
+
+}  // namespace rnic

@@ -1,0 +1,324 @@
+// The handles of the public API: device, protection domain, memory region, queues.
+
+#include <algorithm>
+#include <array>
+
+#include "rnic/verbs.hpp"
+#include "verbs/convert.hpp"
+#include "verbs/runtime.hpp"
+
+namespace rnic {
+
+using verbs::failure;
+using verbs::on_worker;
+using verbs::to_status;
+
+namespace {
+
+Status full_queue(const char* queue, uint32_t depth) {
+  return tl::unexpected(Error{ErrorCode::ResourceExhausted,
+                              std::string("the ") + queue + " queue is full (" +
+                                  std::to_string(depth) +
+                                  " outstanding): poll completions, or create the queue pair deeper"});
+}
+
+Status to_status(nic::PostResult result, const char* queue, uint32_t depth) {
+  switch (result) {
+    case nic::PostResult::Ok: return {};
+    case nic::PostResult::Full: return full_queue(queue, depth);
+    case nic::PostResult::TooManySge:
+      return tl::unexpected(Error{ErrorCode::InvalidArgument,
+                                  "too many scatter/gather elements: at most 16, and 1 for a Read"});
+    case nic::PostResult::TooLong:
+      return tl::unexpected(Error{ErrorCode::InvalidArgument,
+                                  "the message is longer than 2^32 - 1 octets: split it"});
+    case nic::PostResult::BadOpcode:
+      return tl::unexpected(
+          Error{ErrorCode::InvalidArgument, "this opcode does not belong into the send queue"});
+  }
+  return {};
+}
+
+base::ByteView view(std::span<const uint8_t> octets) { return {octets.data(), octets.size()}; }
+
+}  // namespace
+
+// --- MemoryRegion ---
+
+MemoryRegion::MemoryRegion(MemoryRegion&& other) noexcept { *this = std::move(other); }
+
+MemoryRegion& MemoryRegion::operator=(MemoryRegion&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(stag_, other.stag_);
+  std::swap(address_, other.address_);
+  std::swap(length_, other.length_);
+  return *this;
+}
+
+MemoryRegion::~MemoryRegion() { static_cast<void>(deregister()); }
+
+Status MemoryRegion::deregister() {
+  if (device_ == nullptr) return {};
+  verbs::DeviceRuntime& device = *std::exchange(device_, nullptr);
+  return to_status(on_worker(device, [&](base::Now) {
+    return device.device->deregister_memory(mem::Stag{stag_});
+  }));
+}
+
+// --- CompletionQueue ---
+
+CompletionQueue::CompletionQueue(CompletionQueue&& other) noexcept { *this = std::move(other); }
+
+CompletionQueue& CompletionQueue::operator=(CompletionQueue&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(cq_, other.cq_);
+  return *this;
+}
+
+CompletionQueue::~CompletionQueue() {
+  if (device_ == nullptr) return;
+  on_worker(*device_, [&](base::Now) { static_cast<void>(device_->device->destroy_cq(cq_)); });
+}
+
+uint32_t CompletionQueue::poll(std::span<Completion> out) {
+  uint32_t n = 0;
+  std::array<rdmap::Completion, 32> batch;
+  while (n < out.size()) {
+    const size_t want = std::min(batch.size(), out.size() - n);
+    const uint32_t got = cq_->poll({batch.data(), want});
+    for (uint32_t i = 0; i < got; ++i) out[n++] = verbs::from_work(batch[i]);
+    if (got < want) break;
+  }
+  return n;
+}
+
+// --- QueuePair ---
+
+/// Fixed memory for trace events; the worker fills it.
+class QueuePair::Trace final : public base::TraceSink {
+ public:
+  explicit Trace(size_t max_events) : max_events_(max_events) { events_.reserve(max_events); }
+  void record(base::TraceKind kind, base::Range range, base::Now now) override {
+    if (events_.size() == max_events_) return;
+    events_.push_back({verbs::from_trace(kind), range.begin, range.end, base::nanos(now)});
+  }
+  std::vector<TraceEvent> take() { return std::move(events_); }
+
+ private:
+  size_t max_events_;
+  std::vector<TraceEvent> events_;
+};
+
+QueuePair::QueuePair() = default;
+QueuePair::QueuePair(QueuePair&& other) noexcept { *this = std::move(other); }
+
+QueuePair& QueuePair::operator=(QueuePair&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(qp_, other.qp_);
+  std::swap(trace_, other.trace_);
+  return *this;
+}
+
+QueuePair::~QueuePair() {
+  if (device_ == nullptr) return;
+  on_worker(*device_, [&](base::Now) {
+    if (trace_ != nullptr) static_cast<void>(device_->device->set_trace(*qp_, nullptr));
+    static_cast<void>(device_->device->destroy_qp(qp_));
+  });
+}
+
+uint32_t QueuePair::number() const { return qp_->number(); }
+
+Status QueuePair::post_send(const SendRequest& request) {
+  const nic::PostResult result = qp_->post_send(verbs::to_work(request));
+  if (result != nic::PostResult::Ok) return to_status(result, "send", qp_->spec().send_depth);
+  if (device_->worker != nullptr) device_->worker->wake();
+  return {};
+}
+
+Status QueuePair::post_receive(const ReceiveRequest& request) {
+  const nic::PostResult result = qp_->post_receive(verbs::to_work(request));
+  if (result != nic::PostResult::Ok) return to_status(result, "receive", qp_->spec().receive_depth);
+  if (device_->worker != nullptr) device_->worker->wake();
+  return {};
+}
+
+Status QueuePair::connect(const std::string& address, uint16_t port,
+                          std::span<const uint8_t> private_data) {
+  auto ip = llp::parse_ip(address);
+  if (!ip) return failure(ip.error());
+  if (port == 0) {
+    return tl::unexpected(Error{ErrorCode::InvalidArgument, "port 0 cannot be connected to"});
+  }
+  return to_status(on_worker(*device_, [&](base::Now now) {
+    return device_->device->connect(*qp_, {*ip, port}, view(private_data), now);
+  }));
+}
+
+Status QueuePair::accept(const RequestHandle& request, std::span<const uint8_t> private_data) {
+  return to_status(on_worker(*device_, [&](base::Now now) {
+    return device_->device->accept({request.index, request.generation}, *qp_, view(private_data),
+                                   now);
+  }));
+}
+
+Status QueuePair::disconnect() {
+  return to_status(
+      on_worker(*device_, [&](base::Now now) { return device_->device->disconnect(*qp_, now); }));
+}
+
+Status QueuePair::start_trace(size_t max_events) {
+  auto trace = std::make_unique<Trace>(max_events);
+  const Status status = to_status(on_worker(
+      *device_, [&](base::Now) { return device_->device->set_trace(*qp_, trace.get()); }));
+  if (status) trace_ = std::move(trace);
+  return status;
+}
+
+Result<std::vector<TraceEvent>> QueuePair::take_trace() {
+  if (trace_ == nullptr) {
+    return tl::unexpected(Error{ErrorCode::WrongState, "no trace was started"});
+  }
+  on_worker(*device_,
+            [&](base::Now) { static_cast<void>(device_->device->set_trace(*qp_, nullptr)); });
+  auto events = trace_->take();
+  trace_.reset();
+  return events;
+}
+
+// --- ProtectionDomain ---
+
+ProtectionDomain::ProtectionDomain(ProtectionDomain&& other) noexcept { *this = std::move(other); }
+
+ProtectionDomain& ProtectionDomain::operator=(ProtectionDomain&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(pd_, other.pd_);
+  return *this;
+}
+
+ProtectionDomain::~ProtectionDomain() {
+  if (device_ == nullptr) return;
+  on_worker(*device_, [&](base::Now) { static_cast<void>(device_->device->free_pd(pd_)); });
+}
+
+Result<MemoryRegion> ProtectionDomain::register_memory(void* address, uint64_t length,
+                                                       uint32_t access) {
+  mem::RegionSpec spec;
+  spec.address = static_cast<uint8_t*>(address);
+  spec.length = length;
+  spec.pd = pd_;
+  spec.rights = access;
+  auto stag =
+      on_worker(*device_, [&](base::Now) { return device_->device->register_memory(spec); });
+  if (!stag) return failure(stag.error());
+  MemoryRegion region;
+  region.device_ = device_;
+  region.stag_ = stag->value;
+  region.address_ = reinterpret_cast<uint64_t>(address);
+  region.length_ = length;
+  return region;
+}
+
+Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, CompletionQueue& receive_cq,
+                                              const QueuePairOptions& options) {
+  if (send_cq.device_ != device_ || receive_cq.device_ != device_) {
+    return tl::unexpected(
+        Error{ErrorCode::InvalidArgument, "a completion queue belongs to another device"});
+  }
+  const nic::QueuePairSpec spec{pd_,          send_cq.cq_, receive_cq.cq_, options.send_depth,
+                                options.receive_depth, options.ird, options.ord};
+  auto qp = on_worker(*device_, [&](base::Now) { return device_->device->create_qp(spec); });
+  if (!qp) return failure(qp.error());
+  QueuePair handle;
+  handle.device_ = device_;
+  handle.qp_ = *qp;
+  return handle;
+}
+
+// --- Device ---
+
+const std::string& Device::name() const { return device_->name; }
+
+std::string Device::address() const {
+  return llp::to_string(device_->device->config().net.address);
+}
+
+uint32_t Device::mtu() const { return device_->device->config().net.mtu; }
+
+std::string Device::checksum_mode() const {
+  return port::to_string(device_->device->port().info().checksum);
+}
+
+Result<ProtectionDomain> Device::alloc_pd() {
+  auto pd = on_worker(*device_, [&](base::Now) { return device_->device->alloc_pd(); });
+  if (!pd) return failure(pd.error());
+  ProtectionDomain domain;
+  domain.device_ = device_;
+  domain.pd_ = *pd;
+  return domain;
+}
+
+Result<CompletionQueue> Device::create_cq(uint32_t depth) {
+  auto cq = on_worker(*device_, [&](base::Now) { return device_->device->create_cq(depth); });
+  if (!cq) return failure(cq.error());
+  CompletionQueue queue;
+  queue.device_ = device_;
+  queue.cq_ = *cq;
+  return queue;
+}
+
+Status Device::listen(uint16_t port) {
+  if (port == 0) {
+    return tl::unexpected(Error{ErrorCode::InvalidArgument, "port 0 cannot be listened on"});
+  }
+  return to_status(on_worker(*device_, [&](base::Now) { return device_->device->listen(port); }));
+}
+
+Status Device::unlisten(uint16_t port) {
+  return to_status(on_worker(*device_, [&](base::Now) { return device_->device->unlisten(port); }));
+}
+
+Status Device::reject(const RequestHandle& request, std::span<const uint8_t> private_data) {
+  return to_status(on_worker(*device_, [&](base::Now now) {
+    return device_->device->reject({request.index, request.generation}, view(private_data), now);
+  }));
+}
+
+bool Device::poll_event(Event& out) {
+  nic::Event event;
+  if (!device_->device->poll_event(event)) return false;
+  out = verbs::from_event(std::move(event));
+  return true;
+}
+
+uint32_t Device::poll() {
+  if (device_->worker != nullptr) return 0;
+  return device_->device->poll(device_->runtime->now());
+}
+
+std::vector<Counter> Device::counters() const {
+  std::vector<Counter> out;
+  on_worker(*device_, [&](base::Now) {
+    for (const nic::CounterValue& value : device_->device->counters()) {
+      out.push_back({value.layer, value.row.name, value.row.unit, value.row.help, value.row.value});
+    }
+    if (device_->impaired == nullptr) return;
+    device_->impaired->impair_counters().for_each([&](const base::CounterRow& row) {
+      out.push_back({"impair", row.name, row.unit, row.help, row.value});
+    });
+  });
+  return out;
+}
+
+uint64_t Device::counter(const std::string& layer, const std::string& name) const {
+  for (const Counter& counter : counters()) {
+    if (counter.layer == layer && counter.name == name) return counter.value;
+  }
+  return 0;
+}
+
+bool Device::quiescent() const {
+  return on_worker(*device_, [&](base::Now) { return device_->device->quiescent(); });
+}
+
+}  // namespace rnic

@@ -1,0 +1,187 @@
+#include "verbs/runtime.hpp"
+
+#include <sys/random.h>
+
+#include <atomic>
+#include <map>
+
+#include "crc/crc.hpp"
+#include "dpdk/dpdk.hpp"
+#include "pcap/pcap.hpp"
+
+namespace rnic::verbs {
+
+using base::Errc;
+using base::fail;
+
+namespace {
+
+constexpr std::string_view kWirePrefix = "wire:";
+
+/// Names of ethdevs are unique in the process: contexts opened one after the other count on.
+std::string unique_port_name(const std::string& wire, char end) {
+  static std::atomic<uint32_t> counter{0};
+  return "rnic_" + wire + "_" + end + std::to_string(counter++);
+}
+
+base::Result<uint64_t> system_random() {
+  uint64_t value = 0;
+  if (getrandom(&value, sizeof value, 0) != sizeof value) {
+    return fail(Errc::Environment, "the system gave no random numbers (getrandom failed)");
+  }
+  return value;
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<Runtime>> Runtime::open(const Settings& settings) {
+  std::unique_ptr<Runtime> runtime(new Runtime);
+  if (auto status = runtime->start_eal(settings); !status) return tl::unexpected(status.error());
+  if (auto status = runtime->open_ports(settings); !status) return tl::unexpected(status.error());
+  if (auto status = runtime->start_devices(settings); !status) {
+    return tl::unexpected(status.error());
+  }
+  if (settings.worker.mode == WorkerSettings::Mode::Threaded) runtime->start_workers(settings);
+  return runtime;
+}
+
+Runtime::~Runtime() {
+  workers_.clear();
+  for (auto& device : devices_) device->device.reset();
+}
+
+base::Status Runtime::start_eal(const Settings& settings) {
+  dpdk::EalConfig config;
+  switch (settings.eal.hugepages) {
+    case EalSettings::Hugepages::Auto: config.hugepages = dpdk::Hugepages::Auto; break;
+    case EalSettings::Hugepages::Require: config.hugepages = dpdk::Hugepages::Require; break;
+    case EalSettings::Hugepages::Off: config.hugepages = dpdk::Hugepages::Never; break;
+  }
+  config.memory_mb = settings.eal.memory_mb;
+  config.extra_args = settings.eal.args;
+  for (const DeviceSettings& device : settings.devices) {
+    // A PCI address looks like 0000:01:00.0; nothing else makes DPDK look at the bus.
+    if (device.port.find(':') == 4 && !device.port.starts_with(kWirePrefix)) config.pci = true;
+  }
+  if (auto status = dpdk::Eal::init(config); !status) return status;
+  auto clock = dpdk::TscClock::create();
+  if (!clock) return tl::unexpected(clock.error());
+  const base::Now origin = clock->now();
+  clock_ = [clock = *clock, origin] {
+    return base::Now(std::chrono::seconds(1) + (clock.now() - origin));
+  };
+  environment_ = "memory: " + dpdk::Eal::description() +
+                 "; CRC kernel: " + std::string(crc::active().name);
+  return {};
+}
+
+base::Status Runtime::open_ports(const Settings& settings) {
+  std::map<std::string, std::unique_ptr<port::Port>> wire_ends;
+  std::map<std::string, port::MacAddress> macs;
+  for (const DeviceSettings& device : settings.devices) macs[device.port] = device.mac;
+  for (const WireSettings& wire : settings.wires) {
+    const std::string a = std::string(kWirePrefix) + wire.name + ":0";
+    const std::string b = std::string(kWirePrefix) + wire.name + ":1";
+    dpdk::RingPairOptions options;
+    options.mac_a = macs[a];
+    options.mac_b = macs[b];
+    options.mtu = wire.mtu;
+    options.ring_size = wire.ring_size;
+    options.pool_size = wire.ring_size * 4;
+    auto pair = dpdk::open_ring_pair(unique_port_name(wire.name, 'a'),
+                                     unique_port_name(wire.name, 'b'), options);
+    if (!pair) return tl::unexpected(pair.error());
+    wire_ends[a] = std::move(pair->first);
+    wire_ends[b] = std::move(pair->second);
+  }
+  for (const DeviceSettings& device : settings.devices) {
+    auto runtime = std::make_unique<DeviceRuntime>();
+    runtime->runtime = this;
+    runtime->name = device.config.name;
+    if (device.port.starts_with(kWirePrefix)) {
+      runtime->port = std::move(wire_ends[device.port]);
+    } else {
+      dpdk::PortOptions options;
+      options.mtu = device.mtu;
+      if (device.mac_given) options.mac = device.mac;
+      auto port = dpdk::open_port(device.port, options);
+      if (!port) return tl::unexpected(port.error());
+      runtime->port = std::move(*port);
+    }
+    RNIC_CHECK(runtime->port != nullptr);
+    if (auto status = open_decorators(device, *runtime); !status) return status;
+    devices_.push_back(std::move(runtime));
+  }
+  return {};
+}
+
+base::Status Runtime::open_decorators(const DeviceSettings& settings, DeviceRuntime& runtime) {
+  port::Port* outermost = runtime.port.get();
+  if (settings.impair.enabled) {
+    runtime.impaired = std::make_unique<impair::ImpairedPort>(*outermost, settings.impair.config,
+                                                              settings.config.seed);
+    outermost = runtime.impaired.get();
+  }
+  if (!settings.capture.file.empty()) {
+    auto capture = pcap::CapturePort::open(settings.capture.file, *outermost);
+    if (!capture) return tl::unexpected(capture.error());
+    runtime.capture = std::move(*capture);
+  }
+  return {};
+}
+
+base::Status Runtime::start_devices(const Settings& settings) {
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    DeviceRuntime& runtime = *devices_[i];
+    nic::DeviceConfig config = settings.devices[i].config;
+    config.net.mtu = settings.devices[i].mtu;
+    if (settings.devices[i].random_secret) {
+      for (uint64_t& word : config.secret) {
+        auto random = system_random();
+        if (!random) return tl::unexpected(random.error());
+        word = *random;
+      }
+    }
+    port::Port* outermost = runtime.capture    ? runtime.capture.get()
+                            : runtime.impaired ? runtime.impaired.get()
+                                               : runtime.port.get();
+    runtime.device = std::make_unique<nic::Device>(config, *outermost, now());
+  }
+  return {};
+}
+
+void Runtime::start_workers(const Settings& settings) {
+  using Idle = WorkerSettings::Idle;
+  Idle idle = settings.worker.idle;
+  if (idle == Idle::Auto) {
+    // More threads than cores: a spinning worker would only keep the application from running.
+    const bool crowded = devices_.size() + 1 > std::thread::hardware_concurrency();
+    idle = crowded ? Idle::Sleep : Idle::Spin;
+  }
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    Worker::Options options;
+    options.idle = idle;
+    if (i < settings.worker.cores.size()) options.core = settings.worker.cores[i];
+    workers_.push_back(std::make_unique<Worker>(
+        options, clock_, std::vector<nic::Device*>{devices_[i]->device.get()}));
+    devices_[i]->worker = workers_.back().get();
+  }
+}
+
+uint32_t Runtime::poll() {
+  if (threaded()) return 0;
+  uint32_t work = 0;
+  for (auto& device : devices_) work += device->device->poll(now());
+  return work;
+}
+
+base::Now Runtime::next_deadline() const {
+  base::Now next = base::kNever;
+  if (threaded()) return next;
+  for (const auto& device : devices_) {
+    next = base::earlier(next, device->device->next_deadline());
+  }
+  return next;
+}
+
+}  // namespace rnic::verbs

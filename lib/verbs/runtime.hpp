@@ -1,0 +1,76 @@
+/// \file
+/// What stands behind a Context: ports, devices, workers, the clock.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "impair/impair.hpp"
+#include "port/port.hpp"
+#include "rnic/device.hpp"
+#include "verbs/settings.hpp"
+#include "verbs/worker.hpp"
+
+namespace rnic::verbs {
+
+class Runtime;
+
+/// One device with everything under it, innermost first.
+struct DeviceRuntime {
+  Runtime* runtime = nullptr;
+  Worker* worker = nullptr;  // nullptr: inline
+  std::string name;
+  std::unique_ptr<port::Port> port;            // the real one
+  std::unique_ptr<impair::ImpairedPort> impaired;
+  std::unique_ptr<port::Port> capture;
+  std::unique_ptr<nic::Device> device;
+};
+
+class Runtime {
+ public:
+  static base::Result<std::unique_ptr<Runtime>> open(const Settings& settings);
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  [[nodiscard]] base::Now now() const { return clock_(); }
+  [[nodiscard]] bool threaded() const { return !workers_.empty(); }
+  [[nodiscard]] std::vector<std::unique_ptr<DeviceRuntime>>& devices() { return devices_; }
+  uint32_t poll();
+  [[nodiscard]] base::Now next_deadline() const;
+  [[nodiscard]] const std::string& environment() const { return environment_; }
+
+ private:
+  Runtime() = default;
+
+  base::Status start_eal(const Settings& settings);
+  base::Status open_ports(const Settings& settings);
+  base::Status open_decorators(const DeviceSettings& settings, DeviceRuntime& runtime);
+  base::Status start_devices(const Settings& settings);
+  void start_workers(const Settings& settings);
+
+  Clock clock_;
+  std::string environment_;
+  std::vector<std::unique_ptr<DeviceRuntime>> devices_;
+  std::vector<std::unique_ptr<Worker>> workers_;  // stop before the devices go
+};
+
+/// Carries `call(now)` out where the device lives and returns what it returned.
+template <typename F>
+auto on_worker(DeviceRuntime& device, F&& call) -> decltype(call(base::Now{})) {
+  if (device.worker == nullptr) return call(device.runtime->now());
+  using R = decltype(call(base::Now{}));
+  if constexpr (std::is_void_v<R>) {
+    device.worker->run([&](base::Now now) { call(now); });
+  } else {
+    std::optional<R> result;
+    device.worker->run([&](base::Now now) { result.emplace(call(now)); });
+    return std::move(*result);
+  }
+}
+
+}  // namespace rnic::verbs

@@ -1,0 +1,113 @@
+/// \file
+/// Configuration: TOML text plus overrides become plain structs. docs/settings.md, which is generated
+/// from the same table that parses, lists every key with its unit, default and range.
+///
+/// An error has one line for each thing that is wrong, in the order of the file:
+/// `nic.toml:7: tcp.rto_mim: unknown key; did you mean tcp.rto_min?`
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "rnic/config.hpp"
+
+namespace rnic::verbs {
+
+/// [eal]: how DPDK is started.
+struct EalSettings {
+  enum Hugepages : uint8_t { Auto, Require, Off } hugepages = Auto;
+  uint32_t memory_mb = 1024;      ///< memory for the pools of the process
+  std::vector<std::string> args;  ///< appended to DPDK's arguments as they are
+};
+
+/// [worker]: who polls the devices.
+struct WorkerSettings {
+  enum Mode : uint8_t { Inline, Threaded } mode = Inline;
+  /// Auto: sleep where workers and the application's thread outnumber the cores, spin otherwise.
+  enum Idle : uint8_t { Spin, Yield, Sleep, Auto } idle = Auto;
+  std::vector<uint32_t> cores;  ///< threaded mode, one per device; empty: unpinned
+};
+
+/// [[wire]]: a pair of cross-connected memory ports, whose ends are "wire:NAME:0" and "wire:NAME:1".
+struct WireSettings {
+  std::string name;
+  uint32_t mtu = 1500;
+  uint32_t ring_size = 1024;  ///< frames
+};
+
+/// What the impairment does to the frames of a device.
+struct ImpairConfig {
+  double drop = 0;
+  double reorder = 0;
+  double duplicate = 0;
+  double corrupt = 0;
+  double repair = 0.5;  ///< share of the corrupted frames whose TCP checksum is made right again
+  uint32_t reorder_min = 1;
+  uint32_t reorder_max = 32;
+  base::Duration delay{0};
+  base::Duration jitter{0};
+};
+
+/// [device.impair]: on when the section has any key and does not say `enabled = false`.
+struct ImpairSettings {
+  bool enabled = false;
+  ImpairConfig config;
+};
+
+/// [device.capture]
+struct CaptureSettings {
+  std::string file;  ///< empty: no capture
+};
+
+/// [[device]]
+struct DeviceSettings {
+  nic::DeviceConfig config;
+  std::string port;               ///< "wire:NAME:END" or what dpdk::open_port() understands
+  std::array<uint8_t, 6> mac{};   ///< all zero: the port's own
+  bool mac_given = false;         ///< false: derived from the index (wires) or the port's own
+  uint32_t mtu = 0;               ///< as config.net.mtu; never 0 in parsed settings
+  ImpairSettings impair;
+  CaptureSettings capture;
+  bool random_secret = true;      ///< the ISN secret comes from the system, not from the seed
+};
+
+struct Settings {
+  EalSettings eal;
+  WorkerSettings worker;
+  std::vector<WireSettings> wires;
+  std::vector<DeviceSettings> devices;
+};
+
+/// Parses and checks everything. `overrides` are applied after the file, in order:
+/// "tcp.rto_min=5ms", "device.rnic0.port=wire:loop:0", "device.*.mtu=9000", "wire.loop.mtu=9000",
+/// "device.rnic0.tcp.rto_min=5ms". `file_name` is only for the messages.
+[[nodiscard]] base::Result<Settings> parse_settings(std::string_view toml_text,
+                                                    const std::string& file_name,
+                                                    std::span<const std::string> overrides = {});
+
+/// The octets of a configuration file.
+[[nodiscard]] base::Result<std::string> read_file(const std::string& path);
+
+/// The configuration without a file: two devices on a wire. Identical to config/loopback.toml.
+[[nodiscard]] std::string_view loopback_toml();
+
+/// One row of docs/settings.md.
+struct KeyDoc {
+  std::string key;           ///< "tcp.rto_min", "device.impair.drop"
+  std::string unit;          ///< empty: none
+  std::string default_text;  ///< as it is written in the file
+  std::string range;
+  std::string help;
+};
+
+[[nodiscard]] std::vector<KeyDoc> documented_keys();
+
+/// docs/settings.md, whole.
+[[nodiscard]] std::string settings_markdown();
+
+}  // namespace rnic::verbs

@@ -1,0 +1,121 @@
+#include "verbs/worker.hpp"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/log.hpp"
+#include "dpdk/eal.hpp"
+
+namespace rnic::verbs {
+
+namespace {
+
+constexpr uint32_t kTurnsBeforeRest = 256;
+// A port cannot wake us, so a sleeping worker looks at it this often.
+constexpr base::Duration kLongestSleep = std::chrono::microseconds(50);
+
+void pin_to(uint32_t core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0) {
+    base::log(base::LogLevel::Warning, "verbs",
+              "worker could not be pinned to core " + std::to_string(core) + ": it runs anywhere");
+  }
+}
+
+}  // namespace
+
+Worker::Worker(const Options& options, Clock clock, std::vector<nic::Device*> devices)
+    : options_(options),
+      clock_(std::move(clock)),
+      devices_(std::move(devices)),
+      wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      thread_([this] { loop(); }) {}
+
+Worker::~Worker() {
+  stop_.store(true);
+  wake();
+  thread_.join();
+  if (wake_fd_ >= 0) close(wake_fd_);
+}
+
+void Worker::run(const std::function<void(base::Now)>& call) {
+  std::unique_lock lock(mutex_);
+  calls_.push_back(&call);
+  const uint64_t mine = ++calls_made_;
+  has_calls_.store(true);
+  wake();
+  call_done_.wait(lock, [&] { return calls_done_ >= mine; });
+}
+
+void Worker::wake() {
+  // Orders the caller's doorbell before the look at sleeping_; loop() does the reverse.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!sleeping_.load(std::memory_order_relaxed)) return;
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(wake_fd_, &one, sizeof one);
+}
+
+bool Worker::serve_calls(base::Now now) {
+  if (!has_calls_.load(std::memory_order_acquire)) return false;
+  const std::lock_guard lock(mutex_);
+  has_calls_.store(false, std::memory_order_relaxed);
+  for (const auto* call : calls_) (*call)(now);
+  calls_.clear();
+  calls_done_ = calls_made_;
+  call_done_.notify_all();
+  return true;
+}
+
+void Worker::loop() {
+  if (options_.core) pin_to(*options_.core);
+  const bool registered = dpdk::Eal::started() && dpdk::Eal::register_thread().has_value();
+  uint32_t idle_turns = 0;
+  while (!stop_.load(std::memory_order_relaxed)) {
+    const base::Now now = clock_();
+    uint32_t work = serve_calls(now) ? 1 : 0;
+    for (nic::Device* device : devices_) work += device->poll(now);
+    idle_turns = work == 0 ? idle_turns + 1 : 0;
+    if (idle_turns > kTurnsBeforeRest) rest(idle_turns, now);
+  }
+  serve_calls(clock_());
+  if (registered) dpdk::Eal::unregister_thread();
+}
+
+void Worker::rest(uint32_t, base::Now now) {
+  if (options_.idle == WorkerSettings::Idle::Spin) {
+    __builtin_ia32_pause();
+    return;
+  }
+  if (options_.idle == WorkerSettings::Idle::Yield) {
+    sched_yield();
+    return;
+  }
+  base::Duration longest = kLongestSleep;
+  for (nic::Device* device : devices_) {
+    const base::Now next = device->next_deadline();
+    if (next != base::kNever) longest = std::min(longest, std::max(next - now, base::Duration(0)));
+  }
+  sleeping_.store(true, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const bool called = has_calls_.load(std::memory_order_relaxed) || stop_.load() ||
+                      std::any_of(devices_.begin(), devices_.end(),
+                                  [](nic::Device* d) { return d->doorbell_ringing(); });
+  if (!called && longest.count() > 0) {
+    pollfd descriptor{wake_fd_, POLLIN, 0};
+    const timespec timeout{0, static_cast<long>(longest.count())};
+    if (ppoll(&descriptor, 1, &timeout, nullptr) > 0) {
+      uint64_t drained = 0;
+      [[maybe_unused]] const ssize_t n = read(wake_fd_, &drained, sizeof drained);
+    }
+  }
+  sleeping_.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace rnic::verbs
