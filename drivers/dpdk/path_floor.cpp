@@ -50,8 +50,8 @@ Kernels fastest_kernels(uint32_t payload) {
   uint64_t best_copy = UINT64_MAX;
   uint32_t sink = 0;
   for (const crc::Kernel& kernel : crc::available_kernels()) {
-    const uint64_t update = cheapest_of_runs(
-        [&] { sink ^= kernel.update(crc::kInit, source.data() + 16, payload); });
+    const uint64_t update =
+        cheapest_of_runs([&] { sink ^= kernel.update(crc::kInit, source.data() + 16, payload); });
     const uint64_t copy = cheapest_of_runs(
         [&] { sink ^= kernel.copy(crc::kInit, target.data(), source.data() + 16, payload); });
     if (update < best_update) best_update = update, fastest.update = &kernel;
@@ -116,12 +116,14 @@ class PathFloor::Rig {
     stop_.store(true);
     if (sender.joinable()) sender.join();
     drain();
-    return static_cast<double>(frames) * payload_ * 8.0 / static_cast<double>((now - start).count());
+    return static_cast<double>(frames) * payload_ * 8.0 /
+           static_cast<double>((now - start).count());
   }
 
   [[nodiscard]] bool verified() const {
     const size_t whole = options_.region / payload_ * payload_;
-    return bad_ == 0 && (placed_ < whole || std::memcmp(source_.data(), target_.data(), whole) == 0);
+    return bad_ == 0 &&
+           (placed_ < whole || std::memcmp(source_.data(), target_.data(), whole) == 0);
   }
 
   [[nodiscard]] std::string kernels() const {

@@ -1,8 +1,9 @@
 /// \file
 /// The floor under every goodput figure: the data path of a software iWARP sender and receiver with
-/// everything but the per-octet and per-packet minimum left out. mbuf allocation, fixed-size headers,
-/// payload into the mbuf with CRC32C, a ring, header read, CRC32C check and then placement, mbuf free. No
-/// protocol state, no timers, no acknowledgements: a stack that does the same work cannot be faster.
+/// everything but the per-octet and per-packet minimum left out. mbuf allocation, fixed-size
+/// headers, payload into the mbuf with CRC32C, a ring, header read, CRC32C check and then
+/// placement, mbuf free. No protocol state, no timers, no acknowledgements: a stack that does the
+/// same work cannot be faster.
 ///
 /// It uses the fastest CRC and copy kernels that this CPU can run, whatever the stack uses.
 #pragma once
@@ -19,10 +20,10 @@ namespace rnic::dpdk {
 class PathFloor {
  public:
   struct Options {
-    uint32_t mtu = 1500;            ///< octets; a frame carries (mtu - 72) & ~3 octets of payload
-    uint64_t region = 1u << 20;     ///< octets of source and of target
-    bool two_threads = false;       ///< sender and receiver on a core each
-    uint32_t sender_core = 0;       ///< only with two_threads
+    uint32_t mtu = 1500;         ///< octets; a frame carries (mtu - 72) & ~3 octets of payload
+    uint64_t region = 1u << 20;  ///< octets of source and of target
+    bool two_threads = false;    ///< sender and receiver on a core each
+    uint32_t sender_core = 0;    ///< only with two_threads
   };
 
   /// Needs Eal::init(). Chooses the kernels by a short measurement.

@@ -1,0 +1,44 @@
+/// \file
+/// A port that writes what crosses it to a capture file.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "pcap/writer.hpp"
+#include "port/port.hpp"
+
+namespace rnic::pcap {
+
+/// Decorates a port, which must outlive it. Checksums that are left open are completed in the
+/// written copy only. Slower than the port: every frame is copied and sent on by itself.
+class CapturePort final : public port::Port {
+ public:
+  [[nodiscard]] static base::Result<std::unique_ptr<CapturePort>> open(
+      port::Port& inner, const std::string& path, const WriterOptions& options = {});
+
+  /// Several ports may share a writer, in one thread.
+  CapturePort(port::Port& inner, std::shared_ptr<Writer> writer);
+
+  [[nodiscard]] const port::PortInfo& info() const override { return inner_.info(); }
+  [[nodiscard]] const port::PortCounters& counters() const override { return inner_.counters(); }
+  uint32_t rx_burst(std::span<port::Packet> out, base::Now now) override;
+  bool alloc(std::span<port::Packet> out) override { return inner_.alloc(out); }
+  uint32_t tx_burst(std::span<port::Packet> packets, base::Now now) override;
+  void free(std::span<const port::Packet> packets) override { inner_.free(packets); }
+  [[nodiscard]] base::Now next_deadline() const override { return inner_.next_deadline(); }
+
+  [[nodiscard]] Writer& writer() { return *writer_; }
+
+ private:
+  /// A copy as it looks on a wire, valid until the next call.
+  base::ByteView wire_copy(const port::Packet& packet);
+
+  port::Port& inner_;
+  std::shared_ptr<Writer> writer_;
+  std::vector<uint8_t> copy_;
+};
+
+}  // namespace rnic::pcap

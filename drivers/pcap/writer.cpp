@@ -1,0 +1,146 @@
+#include "pcap/writer.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "base/endian.hpp"
+
+namespace rnic::pcap {
+namespace {
+
+// Block types and option codes (draft-ietf-opsawg-pcapng s.4). Blocks are in the writer's octet
+// order.
+constexpr uint32_t kSectionHeader = 0x0a0d0d0a;
+constexpr uint32_t kInterfaceDescription = 1;
+constexpr uint32_t kEnhancedPacket = 6;
+constexpr uint32_t kByteOrderMagic = 0x1a2b3c4d;
+constexpr uint16_t kOptUserApplication = 4;
+constexpr uint16_t kOptInterfaceName = 2;
+constexpr uint16_t kOptTimestampResolution = 9;
+constexpr uint16_t kOptPacketFlags = 2;
+constexpr uint16_t kLinkTypeEthernet = 1;
+constexpr uint32_t kPacketBlockFixed =
+    32 + 8 + 4;  // header and length twice, flags, end of options
+
+/// A block built in memory.
+class Block {
+ public:
+  explicit Block(uint32_t type) {
+    u32(type);
+    u32(0);
+  }
+  void u16(uint16_t v) {
+    octets_.push_back(static_cast<uint8_t>(v));
+    octets_.push_back(static_cast<uint8_t>(v >> 8));
+  }
+  void u32(uint32_t v) {
+    u16(static_cast<uint16_t>(v));
+    u16(static_cast<uint16_t>(v >> 16));
+  }
+  void option(uint16_t code, std::string_view value) {
+    u16(code);
+    u16(static_cast<uint16_t>(value.size()));
+    octets_.insert(octets_.end(), value.begin(), value.end());
+    while (octets_.size() % 4 != 0) octets_.push_back(0);
+  }
+  base::ByteView finish() {
+    u32(0);  // opt_endofopt
+    const auto total = static_cast<uint32_t>(octets_.size() + 4);
+    u32(total);
+    base::store_le32(octets_.data() + 4, total);
+    return octets_;
+  }
+
+ private:
+  std::vector<uint8_t> octets_;
+};
+
+}  // namespace
+
+base::Result<std::unique_ptr<Writer>> Writer::open(const std::string& path,
+                                                   const WriterOptions& options) {
+  FILE* file = std::fopen(path.c_str(), "wb");
+  if (file == nullptr) {
+    const int reason = errno;
+    return base::fail(reason == EACCES || reason == EPERM ? base::Errc::PermissionDenied
+                                                          : base::Errc::Environment,
+                      "the capture file " + path + " cannot be written: " + std::strerror(reason));
+  }
+  std::unique_ptr<Writer> writer(new Writer(file, options));
+  if (!writer->write_headers()) {
+    return base::fail(base::Errc::Environment, "the capture file " + path +
+                                                   " cannot be written: " + std::strerror(errno) +
+                                                   "; free space or give another path");
+  }
+  return writer;
+}
+
+Writer::Writer(FILE* file, const WriterOptions& options)
+    : options_(options), buffer_(size_t{1} << 18), file_(file) {
+  std::setvbuf(file, buffer_.data(), _IOFBF, buffer_.size());
+}
+
+bool Writer::write_headers() {
+  Block section(kSectionHeader);
+  section.u32(kByteOrderMagic);
+  section.u16(1);  // version 1.0
+  section.u16(0);
+  section.u32(0xffffffff);  // section length: not said
+  section.u32(0xffffffff);
+  section.option(kOptUserApplication, "softrnic");
+  Block interface(kInterfaceDescription);
+  interface.u16(kLinkTypeEthernet);
+  interface.u16(0);
+  interface.u32(0);  // no snap length
+  interface.option(kOptInterfaceName, options_.interface_name.substr(0, 255));
+  interface.option(kOptTimestampResolution, "\x09");
+  // Flushed, so that a full or read-only file system shows at once.
+  return write(section.finish()) && write(interface.finish()) && std::fflush(file_.get()) == 0;
+}
+
+bool Writer::write(base::ByteView octets) {
+  if (std::fwrite(octets.data(), 1, octets.size(), file_.get()) != octets.size()) return false;
+  counters_.octets += octets.size();
+  return true;
+}
+
+void Writer::append(base::Now now, base::ByteView frame, Way way) {
+  const auto length = static_cast<uint32_t>(frame.size());
+  const uint32_t pad = (4 - length % 4) % 4;
+  const uint32_t total = kPacketBlockFixed + length + pad;
+  if ((options_.frame_limit != 0 && counters_.frames >= options_.frame_limit) ||
+      (options_.size_limit != 0 && counters_.octets + total > options_.size_limit)) {
+    ++counters_.over_limit;
+    return;
+  }
+  if (failed_) {  // behind a torn block nothing can be read
+    ++counters_.write_errors;
+    return;
+  }
+  const auto stamp = static_cast<uint64_t>(base::nanos(now) + options_.epoch_nanos);
+  std::array<uint8_t, 28> head;
+  const uint32_t words[] = {
+      kEnhancedPacket, total, 0, static_cast<uint32_t>(stamp >> 32), static_cast<uint32_t>(stamp),
+      length,          length};
+  for (size_t i = 0; i < std::size(words); ++i) base::store_le32(head.data() + 4 * i, words[i]);
+  std::array<uint8_t, 3 + 16> tail{};
+  uint8_t* end = tail.data() + pad;
+  base::store_le32(end, kOptPacketFlags | 4u << 16);
+  base::store_le32(end + 4, static_cast<uint32_t>(way));
+  base::store_le32(end + 8, 0);
+  base::store_le32(end + 12, total);
+  if (write(head) && write(frame) && write({tail.data(), pad + 16})) {
+    ++counters_.frames;
+  } else {
+    failed_ = true;
+    ++counters_.write_errors;
+  }
+}
+
+void Writer::flush() {
+  if (std::fflush(file_.get()) != 0) failed_ = true;
+}
+
+}  // namespace rnic::pcap

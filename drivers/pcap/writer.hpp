@@ -1,0 +1,69 @@
+/// \file
+/// A pcapng file.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/counters.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+#define RNIC_PCAP_COUNTERS(X)                                                      \
+  X(frames, "frames", "written to the capture")                                    \
+  X(octets, "octets", "of the file so far")                                        \
+  X(write_errors, "frames", "not written: the file system refused; writing ended") \
+  X(over_limit, "frames", "not written: the frame or size limit is reached")
+
+namespace rnic::pcap {
+
+RNIC_DEFINE_COUNTERS(PcapCounters, RNIC_PCAP_COUNTERS)
+
+/// The way of a frame as its capture's port sees it.
+enum class Way : uint8_t { Unknown, Inbound, Outbound };
+
+struct WriterOptions {
+  std::string interface_name = "rnic";  ///< shown by Wireshark
+  uint64_t frame_limit = 0;             ///< 0: none
+  uint64_t size_limit = 0;              ///< octets of the file; 0: none
+  int64_t epoch_nanos = 0;              ///< Unix time of base::Now's origin, for wall-clock stamps
+};
+
+/// Section header, one Ethernet interface with nanosecond stamps, enhanced packets. Buffered; the
+/// file is complete after flush() or the destructor.
+class Writer {
+ public:
+  /// Creates or empties the file.
+  [[nodiscard]] static base::Result<std::unique_ptr<Writer>> open(
+      const std::string& path, const WriterOptions& options = {});
+  ~Writer() = default;
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  /// One frame, from the Ethernet header on, without FCS.
+  void append(base::Now now, base::ByteView frame, Way way = Way::Unknown);
+  void flush();
+
+  [[nodiscard]] const PcapCounters& counters() const { return counters_; }
+
+ private:
+  struct FileCloser {
+    void operator()(FILE* file) const { std::fclose(file); }
+  };
+
+  Writer(FILE* file, const WriterOptions& options);
+  bool write_headers();
+  bool write(base::ByteView octets);
+
+  WriterOptions options_;
+  std::vector<char> buffer_;  // the stream's; declared before it, as closing writes it out
+  std::unique_ptr<FILE, FileCloser> file_;
+  PcapCounters counters_;
+  bool failed_ = false;
+};
+
+}  // namespace rnic::pcap

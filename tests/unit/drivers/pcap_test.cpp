@@ -1,0 +1,173 @@
+#include "pcap/pcap.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "sim/sim.hpp"
+#include "tcp_frame.hpp"
+
+namespace rnic::pcap {
+namespace {
+
+using base::from_nanos;
+using base::load_le32;
+
+class Pcap : public ::testing::Test {
+ protected:
+  struct Captured {
+    uint64_t stamp;
+    uint32_t flags;
+    std::vector<uint8_t> octets;
+  };
+
+  void TearDown() override { std::remove(path_.c_str()); }
+
+  /// Parses the file back, with every length checked against its twin.
+  std::vector<Captured> parse() {
+    std::ifstream file(path_, std::ios::binary);
+    const std::vector<uint8_t> f{std::istreambuf_iterator<char>(file), {}};
+    std::vector<Captured> packets;
+    std::vector<uint32_t> types;
+    for (size_t at = 0; at < f.size();) {
+      if (f.size() - at < 12) return fail("a torn block"), packets;
+      const uint32_t total = load_le32(&f[at + 4]);
+      if (total % 4 != 0 || total < 12 || total > f.size() - at) return fail("a length"), packets;
+      EXPECT_EQ(load_le32(&f[at + total - 4]), total);
+      types.push_back(load_le32(&f[at]));
+      if (types.back() == 0x0a0d0d0a) {
+        EXPECT_EQ(load_le32(&f[at + 8]), 0x1a2b3c4du);
+      }
+      if (types.back() == 1) {
+        EXPECT_EQ(f[at + 8], 1);  // Ethernet
+        const std::string block(f.begin() + at, f.begin() + at + total);
+        EXPECT_NE(block.find(std::string("\x09\x00\x01\x00\x09\x00\x00\x00", 8)), block.npos);
+      }
+      if (types.back() == 6) {
+        const uint32_t length = load_le32(&f[at + 20]);
+        EXPECT_EQ(load_le32(&f[at + 24]), length);
+        const uint32_t padded = (length + 3) / 4 * 4;
+        EXPECT_EQ(total, 28 + padded + 16);
+        packets.push_back({uint64_t{load_le32(&f[at + 12])} << 32 | load_le32(&f[at + 16]),
+                           load_le32(&f[at + 28 + padded + 4]),
+                           {f.begin() + at + 28, f.begin() + at + 28 + length}});
+      }
+      at += total;
+    }
+    EXPECT_GE(types.size(), 2u);
+    if (types.size() >= 2) {
+      EXPECT_EQ(types[0], 0x0a0d0d0au);
+      EXPECT_EQ(types[1], 1u);
+    }
+    return packets;
+  }
+  static void fail(const char* what) { ADD_FAILURE() << what; }
+
+  std::string path_ = ::testing::TempDir() + "softrnic_pcap_" + std::to_string(getpid()) + "_" +
+                      ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".pcapng";
+};
+
+TEST_F(Pcap, FramesOfEveryPaddingComeBack) {
+  {
+    auto writer = Writer::open(path_);
+    ASSERT_TRUE(writer) << writer.error().message;
+    for (uint8_t n = 60; n < 65; ++n) {
+      (*writer)->append(from_nanos(0x500000000 + n), std::vector<uint8_t>(n, n));
+    }
+    EXPECT_EQ((*writer)->counters().frames, 5u);
+  }
+  const auto packets = parse();
+  ASSERT_EQ(packets.size(), 5u);
+  for (uint8_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(packets[i].octets, std::vector<uint8_t>(60 + i, 60 + i));
+    EXPECT_EQ(packets[i].stamp, 0x500000000u + 60 + i);
+  }
+}
+
+TEST_F(Pcap, BothDirectionsWithCompleteChecksumsInTheCopyOnly) {
+  sim::LinkConfig config;
+  config.checksum = port::ChecksumMode::Trusted;
+  sim::Link link(config);
+  {
+    auto capture = CapturePort::open(link.a(), path_);
+    ASSERT_TRUE(capture) << capture.error().message;
+    std::array<port::Packet, 1> packet;
+    ASSERT_TRUE((*capture)->alloc(packet));
+    driver_test::write_segment(packet[0], 1, 33);
+    ASSERT_EQ((*capture)->tx_burst(packet, from_nanos(7)), 1u);
+    ASSERT_EQ(link.b().rx_burst(packet, from_nanos(8)), 1u);
+    EXPECT_FALSE(driver_test::checksums_good(packet[0].view()));
+    ASSERT_EQ(link.b().tx_burst(packet, from_nanos(9)), 1u);
+    ASSERT_EQ((*capture)->rx_burst(packet, from_nanos(10)), 1u);
+    EXPECT_FALSE(driver_test::checksums_good(packet[0].view()));
+    (*capture)->free(packet);
+  }
+  const auto packets = parse();
+  ASSERT_EQ(packets.size(), 2u);
+  EXPECT_TRUE(driver_test::checksums_good(packets[0].octets));
+  EXPECT_TRUE(driver_test::checksums_good(packets[1].octets));
+  EXPECT_EQ(packets[0].flags, 2u);  // outbound
+  EXPECT_EQ(packets[1].flags, 1u);  // inbound
+  EXPECT_EQ(packets[1].stamp, 10u);
+  EXPECT_EQ(link.held(), 0u);
+}
+
+TEST_F(Pcap, RefusedFramesAreNotCaptured) {
+  sim::LinkConfig config;
+  config.a_to_b.bits_per_second = 1000;
+  config.a_to_b.queue_limit = 1;
+  sim::Link link(config);
+  {
+    auto capture = CapturePort::open(link.a(), path_);
+    ASSERT_TRUE(capture) << capture.error().message;
+    std::array<port::Packet, 3> packets;
+    ASSERT_TRUE((*capture)->alloc(packets));
+    for (port::Packet& packet : packets) driver_test::write_segment(packet, 1, 33);
+    EXPECT_EQ((*capture)->tx_burst(packets, from_nanos(7)), 1u);
+    (*capture)->free(std::span(packets).subspan(1));
+  }
+  EXPECT_EQ(parse().size(), 1u);
+}
+
+TEST_F(Pcap, LimitsEndTheCaptureAndAreCounted) {
+  {
+    WriterOptions options;
+    options.frame_limit = 3;
+    auto writer = Writer::open(path_, options);
+    ASSERT_TRUE(writer) << writer.error().message;
+    for (int i = 0; i < 5; ++i) (*writer)->append(from_nanos(i), std::vector<uint8_t>(64));
+    EXPECT_EQ((*writer)->counters().over_limit, 2u);
+  }
+  EXPECT_EQ(parse().size(), 3u);
+  {
+    WriterOptions options;
+    options.size_limit = 1000;
+    auto writer = Writer::open(path_, options);
+    ASSERT_TRUE(writer) << writer.error().message;
+    for (int i = 0; i < 50; ++i) (*writer)->append(from_nanos(i), std::vector<uint8_t>(64));
+    EXPECT_LE((*writer)->counters().octets, 1000u);
+    EXPECT_GT((*writer)->counters().over_limit, 0u);
+  }
+  EXPECT_GE(parse().size(), 7u);
+}
+
+TEST_F(Pcap, AFileThatCannotBeWrittenIsNamed) {
+  auto writer = Writer::open("/nonexistent/x.pcapng");
+  ASSERT_FALSE(writer);
+  EXPECT_NE(writer.error().message.find("/nonexistent/x.pcapng"), std::string::npos);
+}
+
+TEST_F(Pcap, AFullFileSystemIsNeverFatal) {
+  auto full = Writer::open("/dev/full");
+  ASSERT_FALSE(full);
+  EXPECT_NE(full.error().message.find("/dev/full"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rnic::pcap
