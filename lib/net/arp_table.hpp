@@ -1,0 +1,107 @@
+/// \file
+/// The neighbours of one interface (RFC 826, RFC 1122 s.2.3.2): bounded, aged, with the frames that
+/// wait for an answer.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/time.hpp"
+#include "llp/endpoint.hpp"
+#include "net/counters.hpp"
+#include "net/net.hpp"
+#include "net/rate_limit.hpp"
+#include "port/port.hpp"
+
+namespace rnic::net {
+
+/// What the table asks of the interface.
+class ArpUser {
+ public:
+  virtual ~ArpUser() = default;
+  /// Sends a request for `target` to `to` (broadcast, or the neighbour's last address).
+  virtual void send_arp_request(llp::IpAddress target, const port::MacAddress& to,
+                                base::Now now) = 0;
+  /// A parked frame may go. The frame is handed over.
+  virtual void unpark(port::Packet& frame, const port::MacAddress& to, base::Now now) = 0;
+  /// A parked frame is given up. The frame is handed over.
+  virtual void drop_parked(port::Packet& frame) = 0;
+};
+
+/// Entries are only made for addresses that we want to reach and for hosts that ask for us. A known
+/// address changes only by the answer to a request of ours.
+class ArpTable {
+ public:
+  static constexpr uint32_t kParked = 16;               ///< frames that wait for one neighbour
+  static constexpr uint32_t kRequestsPerSecond = 1000;  ///< over all neighbours
+
+  ArpTable(const Config& config, ArpUser& user, Counters& counters, base::Now now);
+  ~ArpTable();
+  ArpTable(const ArpTable&) = delete;
+  ArpTable& operator=(const ArpTable&) = delete;
+
+  /// The neighbour's address, or nullptr when it is not known. Valid while generation() stays.
+  const port::MacAddress* find(llp::IpAddress ip);
+  /// Keeps the frame until the neighbour answers and asks for it. Call after find() found nothing.
+  void park(llp::IpAddress ip, port::Packet& frame, base::Now now);
+
+  /// A reply to us: used only when a request is open.
+  void on_reply(llp::IpAddress ip, const port::MacAddress& mac, base::Now now);
+  /// A request to us: the asker will be talked to soon.
+  void on_request(llp::IpAddress ip, const port::MacAddress& mac, base::Now now);
+
+  void on_timers(base::Now now);
+  [[nodiscard]] base::Now next_deadline() const { return next_deadline_; }
+
+  /// Changes whenever what find() has said may no longer hold, and when a neighbour was not used
+  /// for long.
+  [[nodiscard]] uint64_t generation() const { return generation_; }
+  [[nodiscard]] uint32_t size() const { return size_; }
+
+ private:
+  enum class State : uint8_t {
+    Free,
+    Incomplete,  // no address yet; asking
+    Reachable,
+    Probing,  // address in use, but to be confirmed; asking
+  };
+
+  struct Entry {
+    llp::IpAddress ip;
+    port::MacAddress mac{};
+    State state = State::Free;
+    bool used = false;      // since it was last confirmed
+    uint32_t requests = 0;  // without an answer
+    base::Now since{};      // made or confirmed
+    base::Now deadline = base::kNever;
+    uint32_t next = kNone;  // in its hash chain
+    uint32_t parked_count = 0;
+    uint32_t parked_first = 0;  // ring
+    std::array<port::Packet, kParked> parked;
+  };
+
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  [[nodiscard]] uint32_t& chain(llp::IpAddress ip);
+  Entry* lookup(llp::IpAddress ip);
+  Entry* make(llp::IpAddress ip, bool may_replace_used, base::Now now);
+  Entry* take_place(bool may_replace_used);
+  void remove(Entry& entry);
+  void confirm(Entry& entry, const port::MacAddress& mac, base::Now now);
+  void ask(Entry& entry, base::Now now);
+  void expire(Entry& entry, base::Now now);
+  void set_deadline(Entry& entry, base::Now deadline);
+
+  Config config_;
+  ArpUser& user_;
+  Counters& counters_;
+  RateLimit requests_;
+  std::vector<Entry> entries_;
+  std::vector<uint32_t> heads_;  // power of two
+  uint32_t size_ = 0;            // entries that are not Free
+  uint64_t generation_ = 0;
+  base::Now next_deadline_ = base::kNever;  // not later than any entry's
+};
+
+}  // namespace rnic::net

@@ -1,0 +1,55 @@
+#include "net/tx_queue.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "base/check.hpp"
+
+namespace rnic::net {
+
+TxQueue::~TxQueue() {
+  port_.free(std::span(unsent_).first(unsent_count_));
+  port_.free(std::span(spare_).first(spare_count_));
+}
+
+void TxQueue::cancel(port::Packet& packet) {
+  RNIC_CHECK(open_ != 0);
+  --open_;
+  if (spare_count_ < kBurst) {
+    packet.length = 0;
+    spare_[spare_count_++] = packet;
+  } else {
+    port_.free({&packet, 1});
+  }
+}
+
+bool TxQueue::flush(base::Now now) {
+  if (unsent_count_ == 0) return true;
+  const uint32_t taken = port_.tx_burst(std::span(unsent_).first(unsent_count_), now);
+  RNIC_CHECK(taken <= unsent_count_);
+  if (taken != unsent_count_) {
+    ++counters_.port_full;
+    std::copy(unsent_.begin() + taken, unsent_.begin() + unsent_count_, unsent_.begin());
+  }
+  unsent_count_ -= taken;
+  return unsent_count_ == 0;
+}
+
+bool TxQueue::make_room(base::Now now) {
+  flush(now);
+  return unsent_count_ + open_ < kBurst;
+}
+
+// A pool that is nearly empty may still give a few.
+bool TxQueue::refill() {
+  for (const uint32_t n : {kBurst, 4u, 1u}) {
+    if (port_.alloc(std::span(spare_).first(n))) {
+      spare_count_ = n;
+      return true;
+    }
+  }
+  ++counters_.no_buffer;
+  return false;
+}
+
+}  // namespace rnic::net

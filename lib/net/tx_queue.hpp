@@ -1,0 +1,75 @@
+/// \file
+/// The one unsent burst of a port, and a few spare transmit buffers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "net/counters.hpp"
+#include "port/port.hpp"
+
+namespace rnic::net {
+
+/// Buffers are taken from the port and frames handed to it in bulk.
+class TxQueue {
+ public:
+  static constexpr uint32_t kBurst = 32;
+
+  TxQueue(port::Port& port, Counters& counters) : port_(port), counters_(counters) {}
+  ~TxQueue();
+  TxQueue(const TxQueue&) = delete;
+  TxQueue& operator=(const TxQueue&) = delete;
+
+  /// A buffer together with a place in the burst; give both back by push() or cancel(). False: the
+  /// burst stays full, or the pool is empty (counted).
+  bool open(port::Packet& packet, base::Now now) {
+    if (unsent_count_ + open_ >= kBurst && !make_room(now)) return false;
+    if (spare_count_ == 0 && !refill()) return false;
+    packet = spare_[--spare_count_];
+    ++open_;
+    return true;
+  }
+
+  /// Queues an opened frame.
+  void push(const port::Packet& packet, base::Now now) {
+    --open_;
+    append(packet, now);
+  }
+
+  /// Takes back the buffer and the place.
+  void cancel(port::Packet& packet);
+
+  /// The frame will be kept elsewhere: its place is given up.
+  void release_place() { --open_; }
+
+  /// Queues a frame that holds no place. False: no room, the frame stays the caller's.
+  bool push_late(const port::Packet& packet, base::Now now) {
+    if (unsent_count_ + open_ >= kBurst && !make_room(now)) return false;
+    append(packet, now);
+    return true;
+  }
+
+  /// \return true when nothing is left unsent.
+  bool flush(base::Now now);
+  [[nodiscard]] uint32_t unsent() const { return unsent_count_; }
+
+ private:
+  void append(const port::Packet& packet, base::Now now) {
+    unsent_[unsent_count_++] = packet;
+    ++counters_.frames_out;
+    if (unsent_count_ == kBurst) flush(now);
+  }
+
+  bool make_room(base::Now now);
+  bool refill();
+
+  port::Port& port_;
+  Counters& counters_;
+  uint32_t unsent_count_ = 0;
+  uint32_t spare_count_ = 0;
+  uint32_t open_ = 0;  // Invariant: unsent_count_ + open_ <= kBurst
+  std::array<port::Packet, kBurst> unsent_;
+  std::array<port::Packet, kBurst> spare_;
+};
+
+}  // namespace rnic::net

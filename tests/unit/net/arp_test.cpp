@@ -1,0 +1,203 @@
+#include "net_fixture.hpp"
+
+namespace rnic::net {
+namespace {
+
+class Arp : public NetTest {};
+
+TEST_F(Arp, FirstFrameWaitsForTheAnswer) {
+  ASSERT_TRUE(send(kPeer));
+  interface_->flush(now_);
+  ASSERT_EQ(port_->sent().size(), 1u);
+  const test::SentFrame request = port_->take_sent();
+  EXPECT_EQ(mac_to(request), wire::kMacBroadcast);
+  EXPECT_EQ(arp_of(request).operation, wire::kArpRequest);
+  EXPECT_EQ(arp_of(request).sender_ip, kOurs.value);
+  EXPECT_EQ(arp_of(request).target_ip, kPeer.value);
+
+  EXPECT_FALSE(receive(arp_reply(kPeer, kPeerMac)));
+  interface_->flush(now_);
+  ASSERT_EQ(port_->sent().size(), 1u);
+  EXPECT_EQ(mac_to(port_->take_sent()), kPeerMac);
+
+  ASSERT_TRUE(send(kPeer));
+  interface_->flush(now_);
+  EXPECT_EQ(mac_to(port_->take_sent()), kPeerMac);
+  EXPECT_EQ(counters().arp_requests_out, 1u);
+}
+
+TEST_F(Arp, FarHostsGoThroughTheGateway) {
+  learn(kGateway, kGatewayMac);
+  ASSERT_TRUE(send(kFar));
+  interface_->flush(now_);
+  const test::SentFrame frame = port_->take_sent();
+  EXPECT_EQ(mac_to(frame), kGatewayMac);
+  EXPECT_EQ(wire::parse_ipv4(base::ByteView(frame.octets).subspan(14))->destination, kFar.value);
+}
+
+TEST_F(Arp, ParkedFramesAreBoundedAndTheOldestGoes) {
+  for (uint8_t i = 0; i < 20; ++i) ASSERT_TRUE(send(kPeer, 100, i));
+  EXPECT_EQ(counters().arp_unresolved, 4u);
+  EXPECT_EQ(counters().arp_requests_out, 1u);
+  interface_->flush(now_);
+  port_->sent().clear();
+  receive(arp_reply(kPeer, kPeerMac));
+  interface_->flush(now_);
+  ASSERT_EQ(port_->sent().size(), 16u);
+  for (uint8_t i = 4; i < 20; ++i) EXPECT_EQ(port_->take_sent().octets.back(), i);
+}
+
+TEST_F(Arp, AsksAgainOnceAPeriodThenGivesUp) {
+  ASSERT_TRUE(send(kPeer));
+  const base::Now start = now_;
+  run_until(start + config_.arp_retry * config_.arp_retries - base::Duration(1));
+  EXPECT_EQ(counters().arp_requests_out, config_.arp_retries);
+  EXPECT_EQ(counters().arp_unresolved, 0u);
+  run_until(start + config_.arp_retry * config_.arp_retries);
+  EXPECT_EQ(counters().arp_requests_out, config_.arp_retries);
+  EXPECT_EQ(counters().arp_unresolved, 1u);
+  EXPECT_EQ(interface_->next_deadline(), base::kNever);
+  port_->sent().clear();
+  receive(arp_reply(kPeer, kPeerMac));  // too late: nobody asks
+  ASSERT_TRUE(send(kPeer));
+  interface_->flush(now_);
+  EXPECT_TRUE(is_arp(port_->take_sent()));
+}
+
+TEST_F(Arp, AnswersRequestsForUsAndLearnsTheAsker) {
+  receive(arp_request(kPeer, kPeerMac));
+  interface_->flush(now_);
+  ASSERT_EQ(port_->sent().size(), 1u);
+  const test::SentFrame reply = port_->take_sent();
+  EXPECT_EQ(mac_to(reply), kPeerMac);
+  EXPECT_EQ(arp_of(reply).operation, wire::kArpReply);
+  EXPECT_EQ(arp_of(reply).sender_mac, kOurMac);
+  EXPECT_EQ(arp_of(reply).sender_ip, kOurs.value);
+  EXPECT_EQ(arp_of(reply).target_ip, kPeer.value);
+  ASSERT_TRUE(send(kPeer));
+  interface_->flush(now_);
+  EXPECT_EQ(mac_to(port_->take_sent()), kPeerMac);
+}
+
+TEST_F(Arp, UnaskedRepliesAndTalkBetweenOthersTeachNothing) {
+  receive(arp_reply(kPeer, kPeerMac));
+  receive(
+      arp_frame({wire::kArpRequest, kPeerMac, kPeer.value, {}, 0x0a000009}, wire::kMacBroadcast));
+  receive(
+      arp_frame({wire::kArpRequest, kPeerMac, kPeer.value, {}, kPeer.value}, wire::kMacBroadcast));
+  ASSERT_TRUE(send(kPeer));
+  interface_->flush(now_);
+  EXPECT_TRUE(is_arp(port_->take_sent()));
+}
+
+TEST_F(Arp, AKnownAddressIsNotOverwrittenByStrangers) {
+  const port::MacAddress stranger{2, 6, 6, 6, 6, 6};
+  learn(kPeer, kPeerMac);
+  receive(arp_reply(kPeer, stranger));
+  receive(arp_request(kPeer, stranger));  // answered, and the old address is asked
+  interface_->flush(now_);
+  bool asked_old = false;
+  for (const test::SentFrame& frame : port_->sent()) {
+    asked_old |= arp_of(frame).operation == wire::kArpRequest && mac_to(frame) == kPeerMac;
+  }
+  EXPECT_TRUE(asked_old);
+  port_->sent().clear();
+  receive(arp_reply(kPeer, kPeerMac));
+  receive(arp_reply(kPeer, stranger));
+  ASSERT_TRUE(send(kPeer));
+  interface_->flush(now_);
+  EXPECT_EQ(mac_to(port_->take_sent()), kPeerMac);
+}
+
+TEST_F(Arp, AMovedHostIsFoundAgain) {
+  const port::MacAddress moved{2, 0, 0, 0, 0, 0x77};
+  learn(kPeer, kPeerMac);
+  receive(arp_request(kPeer, moved));
+  run_until(now_ + config_.arp_retry);  // the old address is silent: everybody is asked
+  EXPECT_EQ(mac_to(port_->sent().back()), wire::kMacBroadcast);
+  receive(arp_reply(kPeer, moved));
+  port_->sent().clear();
+  ASSERT_TRUE(send(kPeer));
+  interface_->flush(now_);
+  EXPECT_EQ(mac_to(port_->take_sent()), moved);
+}
+
+TEST_F(Arp, UsedEntriesAreConfirmedWithoutAGapUnusedOnesForgotten) {
+  learn(kPeer, kPeerMac);
+  receive(arp_request(kGateway, kGatewayMac));
+  ASSERT_TRUE(send(kPeer));
+  interface_->flush(now_);
+  port_->sent().clear();
+  run_until(now_ + config_.arp_lifetime);
+  ASSERT_EQ(port_->sent().size(), 1u);
+  const test::SentFrame probe = port_->take_sent();
+  EXPECT_EQ(arp_of(probe).target_ip, kPeer.value);
+  EXPECT_EQ(mac_to(probe), kPeerMac);
+  ASSERT_TRUE(send(kPeer));  // still usable
+  interface_->flush(now_);
+  EXPECT_EQ(mac_to(port_->take_sent()), kPeerMac);
+  run_until(now_ + config_.arp_retry * config_.arp_retries);  // no answer
+  port_->sent().clear();
+  ASSERT_TRUE(send(kPeer));
+  interface_->flush(now_);
+  EXPECT_TRUE(is_arp(port_->take_sent()));
+}
+
+TEST_F(Arp, TheTableIsBounded) {
+  config_.arp_entries = 8;
+  start();
+  learn(kPeer, kPeerMac);
+  ASSERT_TRUE(send(kPeer));
+  for (uint32_t i = 0; i < 100; ++i) receive(arp_request({0x0a000010 + i}, kGatewayMac));
+  EXPECT_GT(counters().arp_table_full, 0u);
+  interface_->flush(now_);
+  port_->sent().clear();
+  ASSERT_TRUE(send(kPeer));  // askers do not push out who is talked to
+  interface_->flush(now_);
+  EXPECT_EQ(mac_to(port_->take_sent()), kPeerMac);
+  for (uint32_t i = 0; i < 100; ++i) {
+    ASSERT_TRUE(send({0x0a000080 + i}));
+    interface_->flush(now_);
+  }
+  EXPECT_GE(counters().arp_unresolved, 92u);
+}
+
+TEST_F(Arp, RequestsAreLimitedOverAllNeighbours) {
+  config_.prefix_length = 8;
+  config_.arp_entries = 8;
+  start();
+  for (uint32_t i = 0; i < 5000; ++i) {
+    ASSERT_TRUE(send({0x0a010000 + i}));
+    interface_->flush(now_);
+  }
+  EXPECT_EQ(counters().arp_requests_out, 1000u);
+}
+
+TEST_F(Arp, HostileFramesAreCounted) {
+  const port::MacAddress group{1, 0, 0x5e, 0, 0, 1};
+  receive(arp_request(kPeer, group));
+  receive(arp_request(kPeer, {}));
+  receive(arp_request(kOurs, kPeerMac));         // our own address
+  receive(arp_request({0x0a0000ff}, kPeerMac));  // broadcast address
+  receive(arp_request({0xe0000001}, kPeerMac));  // multicast
+  receive(arp_request(kFar, kPeerMac));          // not on the link
+  auto cut = arp_request(kPeer, kPeerMac);
+  cut.resize(41);
+  receive(cut);
+  auto other = arp_request(kPeer, kPeerMac);
+  other[wire::kEtherHeader + wire::kArpHardwareLengthAt] = 8;
+  receive(other);
+  EXPECT_EQ(counters().arp_malformed, 8u);
+  interface_->flush(now_);
+  EXPECT_TRUE(port_->sent().empty());
+}
+
+// RFC 5227: somebody tests whether our address is free.
+TEST_F(Arp, ProbesAreAnsweredNotLearned) {
+  receive(arp_request({0}, kPeerMac));
+  interface_->flush(now_);
+  EXPECT_EQ(arp_of(port_->take_sent()).target_ip, 0u);
+}
+
+}  // namespace
+}  // namespace rnic::net
