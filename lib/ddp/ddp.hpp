@@ -1,0 +1,124 @@
+/// \file
+/// Layer `ddp`: Direct Data Placement over a framing protocol (RFC 5041).
+///
+/// A Stream stands between llp::Framing (mpa, tuf) and ddp::User (rdmap). Inbound it checks each
+/// segment completely - header, version, queue, MSN, offsets, STag, rights, bounds - before the
+/// first octet is placed, copies the payload to its final memory (the only copy on the path), and
+/// delivers in stream order. Outbound it offers cut() and write() of segmenter.hpp; the order of
+/// messages is the user's.
+///
+/// Invariants
+/// - No octet is written without mem::StagTable::access(), once per piece and segment.
+/// - A failing check of an out-of-order segment has no effect but Hold. In order, the first failing
+/// one is
+///   remembered, told to the user when the order has reached it, and nothing is placed from then
+///   on.
+/// - Nothing here allocates.
+///
+/// Not here: opcodes, Reads, Terminate, the meaning of a queue (rdmap); CRC and order (mpa).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "ddp/fault.hpp"
+#include "ddp/placement.hpp"
+#include "ddp/segmenter.hpp"
+#include "ddp/tagged.hpp"
+#include "ddp/untagged.hpp"
+#include "llp/framing.hpp"
+#include "mem/stag_table.hpp"
+#include "wire/ddp.hpp"
+
+namespace rnic::ddp {
+
+/// Where the stream counts; owned by the user's counters.
+struct Tally {
+  uint64_t& segments_placed;
+  uint64_t& octets_placed;
+  uint64_t& placements_postponed;
+};
+
+/// The layer above.
+class User {
+ public:
+  virtual ~User() = default;
+
+  // Sending: as llp::FramingUser.
+  virtual llp::PulledUlpdu pull(uint32_t max, bool whole_only, llp::UlpduWriter& out) = 0;
+  virtual bool rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) = 0;
+  virtual void released(const llp::RecordTag& tag) = 0;
+
+  /// DV of the stream.
+  [[nodiscard]] virtual uint8_t version() const = 0;
+
+  // Placement. May be asked in any order and again for a segment that was held: no side effects.
+  /// Checks the upper fields of a tagged segment; says which rights its access needs.
+  virtual Fault tagged_rights(const wire::ddp::TaggedHeader& header, uint32_t payload,
+                              uint32_t& rights) = 0;
+  /// Checks the upper fields of an untagged segment whose MSN has a buffer; says which.
+  virtual Fault untagged_target(const wire::ddp::UntaggedHeader& header, UntaggedTarget& out) = 0;
+  /// The last segment of an untagged message was placed, perhaps ahead of the order.
+  virtual void untagged_placed(const wire::ddp::UntaggedHeader& header, uint32_t payload) = 0;
+
+  // Delivery, in stream order. A fault returned here comes back through fault().
+  virtual Fault deliver_tagged(const wire::ddp::TaggedHeader& header, uint32_t payload) = 0;
+  /// Of the last segment of a message: `length` is the message's (DDP-5.4-02).
+  virtual Fault deliver_untagged(const wire::ddp::UntaggedHeader& header, uint64_t length,
+                                 const SegmentReport& segment) = 0;
+
+  /// Once per stream, at the delivery point: the first check that failed.
+  virtual void fault(const Fault& fault, const SegmentReport& segment, base::Now now) = 0;
+
+  virtual void may_send() = 0;
+  virtual void framing_error(llp::FramingError error, base::Now now) = 0;
+  virtual void peer_finished(bool clean, base::Now now) = 0;
+  virtual void ended(llp::StreamEnd how, base::Now now) = 0;
+};
+
+class Stream final : public llp::FramingUser {
+ public:
+  Stream(const Identity& who, const mem::StagTable& memory, User& user, Tally tally)
+      : who_(who), memory_(memory), user_(user), tally_(tally) {}
+
+  [[nodiscard]] UntaggedQueue& queue(uint32_t qn) { return queues_[qn]; }
+  /// From here on nothing is placed or delivered (DDP-3-08).
+  void stop() { stopped_ = true; }
+
+  // llp::FramingUser
+  llp::PulledUlpdu pull_ulpdu(uint32_t max, bool whole_only, llp::UlpduWriter& out) override {
+    return user_.pull(max, whole_only, out);
+  }
+  bool rebuild_ulpdu(const llp::RecordTag& tag, llp::UlpduWriter& out) override {
+    return user_.rebuild(tag, out);
+  }
+  void released_ulpdu(const llp::RecordTag& tag) override { user_.released(tag); }
+  llp::PlaceVerdict place_ulpdu(const llp::UlpduView& ulpdu, bool in_order, base::Now now) override;
+  void deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) override;
+  void may_send() override { user_.may_send(); }
+  // DDP-3-02: nothing to do; every cut uses the value of its own moment.
+  void mulpdu_changed(uint32_t) override {}
+  void framing_error(llp::FramingError error, base::Now now) override {
+    user_.framing_error(error, now);
+  }
+  void peer_finished(bool clean, base::Now now) override { user_.peer_finished(clean, now); }
+  void ended(llp::StreamEnd how, base::Now now) override { user_.ended(how, now); }
+
+ private:
+  Fault place_tagged(const llp::UlpduView& ulpdu, const wire::ddp::TaggedHeader& header);
+  Fault place_untagged(const llp::UlpduView& ulpdu, const wire::ddp::UntaggedHeader& header);
+  Fault check_and_place(const llp::UlpduView& ulpdu, base::ByteView prefix);
+  Fault deliver(base::ByteView prefix, uint32_t length);
+  void put(const llp::UlpduView& ulpdu, uint32_t skip, std::span<const base::ByteSpan> target);
+
+  Identity who_;
+  const mem::StagTable& memory_;
+  User& user_;
+  Tally tally_;
+  std::array<UntaggedQueue, kQueues> queues_;
+  bool stopped_ = false;
+  Fault fault_;  // first in-order failure; told when the order has reached faulty_
+  SegmentReport faulty_;
+};
+
+}  // namespace rnic::ddp

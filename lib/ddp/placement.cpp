@@ -1,0 +1,58 @@
+#include "ddp/placement.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rnic::ddp {
+
+mem::AccessFault locate(const mem::StagTable& memory, const Identity& who,
+                        std::span<const mem::Sge> sges, uint64_t offset, uint32_t length,
+                        uint32_t rights, Pieces& out) {
+  out.clear();
+  for (const mem::Sge& sge : sges) {
+    if (length == 0) break;
+    if (offset >= sge.length) {
+      offset -= sge.length;
+      continue;
+    }
+    const auto take = std::min<uint32_t>(length, sge.length - static_cast<uint32_t>(offset));
+    // An address so high that the piece begins past 2^64 cannot be inside a region.
+    if (sge.address + offset < sge.address) return mem::AccessFault::Wrap;
+    const mem::AccessGrant grant = memory.access({.stag = mem::Stag{sge.stag},
+                                                  .to = sge.address + offset,
+                                                  .length = take,
+                                                  .rights = rights,
+                                                  .pd = who.pd,
+                                                  .stream = who.stream});
+    if (grant.fault != mem::AccessFault::None) return grant.fault;
+    out.add(grant.at, take);
+    length -= take;
+    offset = 0;
+  }
+  return length == 0 ? mem::AccessFault::None : mem::AccessFault::Bounds;
+}
+
+void place(const llp::UlpduView& ulpdu, uint32_t skip, std::span<const base::ByteSpan> target) {
+  size_t t = 0;
+  size_t filled = 0;
+  for (base::ByteView piece : ulpdu.pieces) {
+    if (skip >= piece.size()) {
+      skip -= static_cast<uint32_t>(piece.size());
+      continue;
+    }
+    piece = piece.subspan(skip);
+    skip = 0;
+    while (!piece.empty() && t < target.size()) {
+      const size_t take = std::min(piece.size(), target[t].size() - filled);
+      std::memcpy(target[t].data() + filled, piece.data(), take);
+      piece = piece.subspan(take);
+      filled += take;
+      if (filled == target[t].size()) {
+        ++t;
+        filled = 0;
+      }
+    }
+  }
+}
+
+}  // namespace rnic::ddp

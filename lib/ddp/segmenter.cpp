@@ -1,0 +1,46 @@
+#include "ddp/segmenter.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace rnic::ddp {
+
+Cut cut(const OutboundMessage& message, uint32_t offset, uint32_t max, bool whole_only) {
+  const uint32_t header = message.header_size();
+  const uint32_t left = message.length - offset;
+  const uint32_t room = max > header ? max - header : 0;
+  const uint32_t length = std::min(left, room);
+  const bool last = length == left;
+  // RFC 5041 s.5.2: a segment is at most MULPDU octets including its header; only a message without
+  // payload has a segment without payload.
+  const bool fits = max >= header && (length > 0 || left == 0);
+  return {
+      .offset = offset, .length = length, .last = last, .possible = fits && (last || !whole_only)};
+}
+
+void write(const OutboundMessage& message, const Cut& segment,
+           std::span<const base::ByteSpan> payload, llp::UlpduWriter& out) {
+  std::array<uint8_t, wire::ddp::kHeaderMax> header;
+  if (message.tagged) {
+    wire::ddp::emit(wire::ddp::TaggedHeader{.last = segment.last,
+                                            .version = message.version,
+                                            .rsvd_ulp = message.rsvd_ulp,
+                                            .stag = message.stag,
+                                            .to = message.to + segment.offset},
+                    header.data());
+  } else {
+    wire::ddp::emit(wire::ddp::UntaggedHeader{.last = segment.last,
+                                              .version = message.version,
+                                              .rsvd_ulp = message.rsvd_ulp,
+                                              .rsvd_ulp_tail = message.rsvd_ulp_tail,
+                                              .qn = message.qn,
+                                              .msn = message.msn,
+                                              .mo = segment.offset},
+                    header.data());
+  }
+  out.begin(message.header_size() + segment.length);
+  out.put({header.data(), message.header_size()});
+  for (const base::ByteSpan piece : payload) out.put(piece);
+}
+
+}  // namespace rnic::ddp

@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <array>
+
+#include "ddp/ddp.hpp"
+
+namespace rnic::ddp {
+
+namespace {
+
+SegmentReport report(base::ByteView prefix, uint32_t length) {
+  SegmentReport segment;
+  segment.length = length;
+  if (prefix.empty()) return segment;
+  const uint32_t size = wire::ddp::header_size(prefix[0]);
+  if (prefix.size() < size) return segment;
+  segment.header_size = static_cast<uint8_t>(size);
+  std::copy_n(prefix.begin(), size, segment.header.begin());
+  return segment;
+}
+
+bool same(const SegmentReport& a, const SegmentReport& b) {
+  return a.length == b.length && std::ranges::equal(a.view(), b.view());
+}
+
+}  // namespace
+
+void Stream::put(const llp::UlpduView& ulpdu, uint32_t skip,
+                 std::span<const base::ByteSpan> target) {
+  place(ulpdu, skip, target);
+  ++tally_.segments_placed;
+  tally_.octets_placed += ulpdu.length - skip;
+}
+
+Fault Stream::place_tagged(const llp::UlpduView& ulpdu, const wire::ddp::TaggedHeader& header) {
+  if (header.version != user_.version()) return kTaggedVersion;
+  const uint32_t payload = ulpdu.length - wire::ddp::kTaggedSize;
+  uint32_t rights = 0;
+  Fault fault = user_.tagged_rights(header, payload, rights);
+  if (fault.failed()) return fault;
+  Pieces target;
+  fault = check_tagged(memory_, who_, header, payload, rights, target);
+  if (fault.failed()) return fault;
+  put(ulpdu, wire::ddp::kTaggedSize, target.view());
+  return kNoFault;
+}
+
+Fault Stream::place_untagged(const llp::UlpduView& ulpdu, const wire::ddp::UntaggedHeader& header) {
+  if (header.version != user_.version()) return kUntaggedVersion;
+  const uint32_t payload = ulpdu.length - wire::ddp::kUntaggedSize;
+  // RFC 5041 s.7.1, for segments without payload too: they consume a buffer as the others do.
+  if (header.qn >= kQueues) return kUntaggedQn;
+  Fault fault = queues_[header.qn].check(header.msn);
+  if (fault.failed()) return fault;
+  UntaggedTarget buffer;
+  fault = user_.untagged_target(header, buffer);
+  if (fault.failed()) return fault;
+  fault = check_offset(header.mo, payload, buffer.length);
+  if (fault.failed()) return fault;
+  Pieces target;
+  if (!buffer.internal.empty()) {
+    target.add(buffer.internal.data() + header.mo, payload);
+  } else if (locate(memory_, who_, buffer.sges, header.mo, payload, mem::kLocalWrite, target) !=
+             mem::AccessFault::None) {
+    // Our own user's buffer is at fault, not the peer: RFC 5041 s.7.2, local catastrophic error.
+    return kCatastrophic;
+  }
+  put(ulpdu, wire::ddp::kUntaggedSize, target.view());
+  if (header.last) user_.untagged_placed(header, payload);
+  return kNoFault;
+}
+
+Fault Stream::check_and_place(const llp::UlpduView& ulpdu, base::ByteView prefix) {
+  if (const auto tagged = wire::ddp::parse_tagged(prefix)) return place_tagged(ulpdu, *tagged);
+  if (const auto untagged = wire::ddp::parse_untagged(prefix)) {
+    return place_untagged(ulpdu, *untagged);
+  }
+  return kShortHeader;
+}
+
+llp::PlaceVerdict Stream::place_ulpdu(const llp::UlpduView& ulpdu, bool in_order, base::Now) {
+  // DDP-7.1-11: after an error all later segments are silently dropped.
+  if (stopped_ || fault_.failed()) return llp::PlaceVerdict::Placed;
+  std::array<uint8_t, wire::ddp::kHeaderMax> copied;
+  base::ByteView prefix;
+  const auto want = std::min<uint32_t>(ulpdu.length, wire::ddp::kHeaderMax);
+  if (!ulpdu.pieces.empty() && ulpdu.pieces[0].size() >= want) {
+    prefix = ulpdu.pieces[0].first(want);
+  } else {
+    prefix = {copied.data(), ulpdu.copy_prefix(copied.data(), want)};
+  }
+  const Fault fault = check_and_place(ulpdu, prefix);
+  if (!fault.failed()) return llp::PlaceVerdict::Placed;
+  if (!in_order) {
+    ++tally_.placements_postponed;
+    return llp::PlaceVerdict::Hold;
+  }
+  fault_ = fault;
+  faulty_ = report(prefix, ulpdu.length);
+  return llp::PlaceVerdict::Fault;
+}
+
+Fault Stream::deliver(base::ByteView prefix, uint32_t length) {
+  if (const auto tagged = wire::ddp::parse_tagged(prefix)) {
+    return user_.deliver_tagged(*tagged, length - wire::ddp::kTaggedSize);
+  }
+  const auto untagged = wire::ddp::parse_untagged(prefix);
+  if (!untagged) return kShortHeader;
+  if (untagged->qn >= kQueues) return kUntaggedQn;
+  UntaggedQueue& queue = queues_[untagged->qn];
+  // Placed ahead of the order because its buffer existed; the order shows that an MSN was left out.
+  if (untagged->msn != queue.deliver_msn()) return kUntaggedMsnRange;
+  if (!untagged->last) return kNoFault;
+  queue.consume();
+  return user_.deliver_untagged(*untagged,
+                                uint64_t{untagged->mo} + (length - wire::ddp::kUntaggedSize),
+                                report(prefix, length));
+}
+
+void Stream::deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) {
+  if (stopped_) return;
+  // Segments before the faulty one may still wait for their delivery; it is known by its header.
+  const bool faulty = fault_.failed() && same(report(header, ulpdu_length), faulty_);
+  const Fault fault = faulty ? fault_ : deliver(header, ulpdu_length);
+  if (!fault.failed()) return;
+  stopped_ = true;
+  user_.fault(fault, report(header, ulpdu_length), now);
+}
+
+}  // namespace rnic::ddp

@@ -1,0 +1,33 @@
+#include "ddp/tagged.hpp"
+
+namespace rnic::ddp {
+
+Fault tagged_fault(mem::AccessFault fault) {
+  switch (fault) {
+    case mem::AccessFault::None: return kNoFault;
+    case mem::AccessFault::InvalidStag: return kTaggedInvalidStag;
+    case mem::AccessFault::NotAssociated: return kTaggedNotAssociated;
+    case mem::AccessFault::Rights: return {kLayerUpper, 0x1, 0x02, "DDP-7.2-02"};
+    case mem::AccessFault::Wrap: return kTaggedWrap;
+    case mem::AccessFault::Bounds: return kTaggedBounds;
+  }
+  return kCatastrophic;
+}
+
+Fault check_tagged(const mem::StagTable& memory, const Identity& who,
+                   const wire::ddp::TaggedHeader& header, uint32_t payload, uint32_t rights,
+                   Pieces& out) {
+  out.clear();
+  if (payload == 0) return kNoFault;
+  const mem::AccessGrant grant = memory.access({.stag = mem::Stag{header.stag},
+                                                .to = header.to,
+                                                .length = payload,
+                                                .rights = rights,
+                                                .pd = who.pd,
+                                                .stream = who.stream});
+  if (grant.fault != mem::AccessFault::None) return tagged_fault(grant.fault);
+  out.add(grant.at, payload);
+  return kNoFault;
+}
+
+}  // namespace rnic::ddp

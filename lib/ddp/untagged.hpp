@@ -1,0 +1,51 @@
+/// \file
+/// The untagged buffer model: queues of anonymous buffers (RFC 5041 sections 4.3 and 7.1).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/bytes.hpp"
+#include "ddp/fault.hpp"
+#include "mem/sge.hpp"
+#include "wire/ddp.hpp"
+
+namespace rnic::ddp {
+
+/// RDMAP uses three queues; another number is an error.
+inline constexpr uint32_t kQueues = 3;
+
+/// Which MSNs of one queue have a buffer. Both ends of the range only grow, modulo 2^32.
+class UntaggedQueue {
+ public:
+  /// The owner made `n` more buffers available.
+  void provide(uint32_t n) { buffers_ += n; }
+  /// Fault 02 for the first message without a buffer, 03 for every other MSN outside the range
+  /// between the first and the last available buffer.
+  [[nodiscard]] Fault check(uint32_t msn) const;
+  /// The message that must be delivered next.
+  [[nodiscard]] uint32_t deliver_msn() const { return deliver_msn_; }
+  /// The message `deliver_msn()` was delivered; its buffer is used up.
+  void consume() {
+    ++deliver_msn_;  // DDP-4.3-04: from 0xFFFFFFFF to 0
+    --buffers_;
+  }
+  /// For tests of the wrap: the first MSN is 1 on every stream.
+  void start_at(uint32_t msn) { deliver_msn_ = msn; }
+
+ private:
+  uint32_t deliver_msn_ = 1;
+  uint32_t buffers_ = 0;  // Invariant: MSNs [deliver_msn_, deliver_msn_ + buffers_) have buffers
+};
+
+/// Where an untagged message goes: registered memory, or memory of the layer above.
+struct UntaggedTarget {
+  std::span<const mem::Sge> sges;
+  base::ByteSpan internal;  ///< used when not empty
+  uint64_t length = 0;      ///< of the buffer
+};
+
+/// MO and MO + length against the buffer.
+[[nodiscard]] Fault check_offset(uint32_t mo, uint32_t payload, uint64_t buffer);
+
+}  // namespace rnic::ddp

@@ -1,0 +1,127 @@
+#include "ddp/segmenter.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+#include "support/framing_pair.hpp"
+
+namespace rnic::ddp {
+namespace {
+
+std::vector<std::vector<uint8_t>> cut_all(const OutboundMessage& message,
+                                          std::vector<uint8_t>& payload, uint32_t mulpdu) {
+  std::vector<std::vector<uint8_t>> segments;
+  uint32_t offset = 0;
+  for (;;) {
+    const Cut segment = cut(message, offset, mulpdu, false);
+    EXPECT_TRUE(segment.possible);
+    Pieces pieces;
+    pieces.add(payload.data() + segment.offset, segment.length);
+    test::CollectingWriter writer;
+    write(message, segment, pieces.view(), writer);
+    segments.push_back(writer.take());
+    offset += segment.length;
+    if (segment.last || segments.size() > 100) return segments;
+  }
+}
+
+std::vector<uint8_t> counting(size_t n) {
+  std::vector<uint8_t> v(n);
+  std::iota(v.begin(), v.end(), 0);
+  return v;
+}
+
+// DDP-5.2-03, DDP-4.3-02, DDP-4.3-05, DDP-4.1-03
+TEST(Segmenter, UntaggedVector_DDP_5_2_03) {
+  auto payload = counting(2048);
+  const auto segments =
+      cut_all({.rsvd_ulp = 0x43, .rsvd_ulp_tail = 0x01020304, .qn = 0, .msn = 9, .length = 2048},
+              payload, 1500);
+  ASSERT_EQ(segments.size(), 2u);
+  const auto first = wire::ddp::parse_untagged(segments[0]);
+  const auto second = wire::ddp::parse_untagged(segments[1]);
+  const wire::ddp::UntaggedHeader expected{
+      .rsvd_ulp = 0x43, .rsvd_ulp_tail = 0x01020304, .qn = 0, .msn = 9, .mo = 0};
+  EXPECT_EQ(first, expected);
+  EXPECT_EQ(segments[0].size(), 18u + 1482);
+  wire::ddp::UntaggedHeader tail = expected;
+  tail.mo = 1482;
+  tail.last = true;
+  EXPECT_EQ(second, tail);
+  EXPECT_EQ(segments[1].size(), 18u + 566);
+  EXPECT_TRUE(std::equal(payload.begin() + 1482, payload.end(), segments[1].begin() + 18));
+}
+
+// DDP-5.2-04, DDP-4.2-02
+TEST(Segmenter, TaggedVector_DDP_5_2_04) {
+  auto payload = counting(2048);
+  const auto segments =
+      cut_all({.tagged = true, .rsvd_ulp = 0x40, .stag = 0xabcd, .to = 16384, .length = 2048},
+              payload, 1500);
+  ASSERT_EQ(segments.size(), 2u);
+  const wire::ddp::TaggedHeader first{.rsvd_ulp = 0x40, .stag = 0xabcd, .to = 16384};
+  const wire::ddp::TaggedHeader second{.last = true, .rsvd_ulp = 0x40, .stag = 0xabcd, .to = 17870};
+  EXPECT_EQ(wire::ddp::parse_tagged(segments[0]), first);
+  EXPECT_EQ(segments[0].size(), 14u + 1486);
+  EXPECT_EQ(wire::ddp::parse_tagged(segments[1]), second);
+  EXPECT_EQ(segments[1].size(), 14u + 562);
+}
+
+// DDP-5.2-01, DDP-5.2-06: every length around the limits, both models.
+TEST(Segmenter, EveryLengthIsCutWhole_DDP_5_2_06) {
+  auto payload = counting(700);
+  for (const bool tagged : {false, true}) {
+    for (uint32_t length = 0; length <= 700; ++length) {
+      const OutboundMessage message{.tagged = tagged, .length = length};
+      const auto segments = cut_all(message, payload, 128);
+      const uint32_t room = 128 - message.header_size();
+      EXPECT_EQ(segments.size(), length == 0 ? 1u : (length + room - 1) / room);
+      uint32_t sum = 0;
+      for (size_t i = 0; i < segments.size(); ++i) {
+        EXPECT_LE(segments[i].size(), 128u);
+        EXPECT_EQ((segments[i][0] & wire::ddp::kLastBit) != 0, i + 1 == segments.size());
+        sum += static_cast<uint32_t>(segments[i].size()) - message.header_size();
+      }
+      EXPECT_EQ(sum, length);
+    }
+  }
+}
+
+TEST(Segmenter, PackingTakesOnlyWhatEndsTheMessage) {
+  const OutboundMessage message{.tagged = true, .length = 100};
+  EXPECT_FALSE(cut(message, 0, 113, true).possible);
+  EXPECT_TRUE(cut(message, 0, 114, true).possible);
+  EXPECT_TRUE(cut(message, 60, 54, true).possible);
+  EXPECT_FALSE(cut(message, 60, 53, true).possible);
+  EXPECT_FALSE(cut(message, 0, 14, false).possible);  // a header alone carries nothing on
+  EXPECT_TRUE(cut({.tagged = true}, 0, 14, true).possible);
+  EXPECT_FALSE(cut({.tagged = true}, 0, 13, false).possible);
+}
+
+// DDP-4.1-01, DDP-4.1-06, DDP-4.2-01, DDP-4.3-01
+TEST(DdpHeaders, RoundTripAndTruncationAtEveryLength) {
+  uint8_t octets[18];
+  for (int bits = 0; bits < 8; ++bits) {
+    const bool last = (bits & 1) != 0;
+    const auto version = static_cast<uint8_t>(bits >> 1);
+    const wire::ddp::TaggedHeader tagged{last, version, 0x42, 0x11223344, 0x5566778899aabbcc};
+    wire::ddp::emit(tagged, octets);
+    EXPECT_EQ(octets[0], 0x80 | (last ? 0x40 : 0) | version);
+    EXPECT_EQ(octets[2], 0x11);
+    EXPECT_EQ(octets[13], 0xcc);
+    octets[0] |= 0x3c;  // reserved bits are not checked
+    EXPECT_EQ(wire::ddp::parse_tagged({octets, 14}), tagged);
+    EXPECT_FALSE(wire::ddp::parse_untagged({octets, 18}));
+    for (size_t n = 0; n < 14; ++n) EXPECT_FALSE(wire::ddp::parse_tagged({octets, n}));
+    const wire::ddp::UntaggedHeader untagged{last, version, 0x43, 1, 2, 0xffffffff, 0x01020304};
+    wire::ddp::emit(untagged, octets);
+    EXPECT_EQ(wire::ddp::parse_untagged({octets, 18}), untagged);
+    EXPECT_FALSE(wire::ddp::parse_tagged({octets, 18}));
+    for (size_t n = 0; n < 18; ++n) EXPECT_FALSE(wire::ddp::parse_untagged({octets, n}));
+  }
+}
+
+}  // namespace
+}  // namespace rnic::ddp

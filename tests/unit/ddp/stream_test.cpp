@@ -1,0 +1,351 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <vector>
+
+#include "ddp/ddp.hpp"
+#include "support/framing_pair.hpp"
+
+namespace rnic::ddp {
+namespace {
+
+using llp::PlaceVerdict;
+using wire::ddp::TaggedHeader;
+using wire::ddp::UntaggedHeader;
+
+struct Delivered {
+  bool tagged;
+  uint64_t length;
+  friend bool operator==(const Delivered&, const Delivered&) = default;
+};
+
+class RecordingUser final : public User {
+ public:
+  llp::PulledUlpdu pull(uint32_t, bool, llp::UlpduWriter&) override { return {}; }
+  bool rebuild(const llp::RecordTag&, llp::UlpduWriter&) override { return false; }
+  void released(const llp::RecordTag&) override {}
+  [[nodiscard]] uint8_t version() const override { return 1; }
+  Fault tagged_rights(const TaggedHeader&, uint32_t, uint32_t& rights) override {
+    rights = mem::kRemoteWrite;
+    return kNoFault;
+  }
+  Fault untagged_target(const UntaggedHeader& header, UntaggedTarget& out) override {
+    out.sges = sges.at(header.msn - first_msn);
+    for (const mem::Sge& sge : out.sges) out.length += sge.length;
+    return kNoFault;
+  }
+  void untagged_placed(const UntaggedHeader&, uint32_t) override {}
+  Fault deliver_tagged(const TaggedHeader& header, uint32_t payload) override {
+    if (header.last) delivered.push_back({true, payload});
+    return kNoFault;
+  }
+  Fault deliver_untagged(const UntaggedHeader&, uint64_t length, const SegmentReport&) override {
+    delivered.push_back({false, length});
+    return kNoFault;
+  }
+  void fault(const Fault& fault, const SegmentReport& segment, base::Now) override {
+    faults.push_back(fault);
+    report = segment;
+  }
+  void may_send() override {}
+  void framing_error(llp::FramingError, base::Now) override {}
+  void peer_finished(bool, base::Now) override {}
+  void ended(llp::StreamEnd, base::Now) override {}
+
+  uint32_t first_msn = 1;
+  std::vector<std::vector<mem::Sge>> sges;  // of the buffers of queue 0, from first_msn on
+  std::vector<Delivered> delivered;
+  std::vector<Fault> faults;
+  SegmentReport report;
+};
+
+class StreamTest : public ::testing::Test {
+ protected:
+  static constexpr uint32_t kPd = 3;
+  static constexpr uint32_t kQp = 5;
+  static constexpr uint8_t kGuard = 0xa5;
+
+  StreamTest() {
+    memory.fill(kGuard);
+    stag = add(mem::kRemoteWrite);
+    for (uint32_t i = 0; i < 64; ++i) payload[i] = static_cast<uint8_t>(i + 1);
+  }
+  uint32_t add(uint32_t rights, uint32_t pd = kPd, std::optional<uint32_t> only = {}) {
+    const auto added = table.add({.address = memory.data() + 64,
+                                  .length = 128,
+                                  .pd = pd,
+                                  .rights = rights,
+                                  .zero_based = true,
+                                  .stream = only});
+    return added.value().value;
+  }
+  void provide(std::vector<mem::Sge> sges) {
+    user.sges.push_back(std::move(sges));
+    stream.queue(0).provide(1);
+  }
+  std::vector<uint8_t> tagged(TaggedHeader header, uint32_t length) const {
+    std::vector<uint8_t> ulpdu(14 + length);
+    wire::ddp::emit(header, ulpdu.data());
+    std::copy_n(payload.begin(), length, ulpdu.begin() + 14);
+    return ulpdu;
+  }
+  std::vector<uint8_t> untagged(UntaggedHeader header, uint32_t length) const {
+    std::vector<uint8_t> ulpdu(18 + length);
+    wire::ddp::emit(header, ulpdu.data());
+    std::copy_n(payload.begin() + header.mo % 64, length, ulpdu.begin() + 18);
+    return ulpdu;
+  }
+  PlaceVerdict place(const std::vector<uint8_t>& ulpdu, bool in_order = true,
+                     size_t piece = SIZE_MAX) {
+    const test::CutView cut(ulpdu, piece);
+    return stream.place_ulpdu(cut.view(), in_order, {});
+  }
+  void deliver(const std::vector<uint8_t>& ulpdu) {
+    const auto head = std::min<size_t>(ulpdu.size(), llp::kUlpduHeaderMax);
+    stream.deliver_ulpdu(base::ByteView(ulpdu).first(head), static_cast<uint32_t>(ulpdu.size()),
+                         {});
+  }
+  /// Out of order the segment is held, in order it is a fault; not one octet is written either way.
+  void expect_fault(const std::vector<uint8_t>& ulpdu, Fault expected) {
+    EXPECT_EQ(place(ulpdu, false), PlaceVerdict::Hold);
+    EXPECT_EQ(place(ulpdu, true), PlaceVerdict::Fault);
+    EXPECT_TRUE(user.faults.empty()) << "told before the order has reached it";
+    deliver(ulpdu);
+    ASSERT_EQ(user.faults.size(), 1u);
+    EXPECT_EQ(user.faults[0].layer, expected.layer);
+    EXPECT_EQ(user.faults[0].type, expected.type);
+    EXPECT_EQ(user.faults[0].code, expected.code);
+    EXPECT_EQ(user.report.length, ulpdu.size());  // DDP-7.1-12
+    EXPECT_TRUE(std::ranges::equal(user.report.view(),
+                                   base::ByteView(ulpdu).first(user.report.header_size)));
+    EXPECT_TRUE(untouched());
+    EXPECT_TRUE(user.delivered.empty());
+  }
+  [[nodiscard]] bool untouched() const {
+    return std::ranges::all_of(memory, [](uint8_t o) { return o == kGuard; });
+  }
+
+  std::array<uint8_t, 256> memory;  // region: [64, 192); the rest is guard
+  std::array<uint8_t, 128> payload{};
+  mem::StagTable table{8, 1};
+  RecordingUser user;
+  uint64_t segments = 0, octets = 0, postponed = 0;
+  uint32_t stag = 0;
+  Stream stream{{kPd, kQp}, table, user, {segments, octets, postponed}};
+};
+
+// BUG-03: pieces cut at every position give the same result.
+TEST_F(StreamTest, TaggedPlacementCutAtEveryPosition_BUG_03) {
+  const auto ulpdu = tagged({.last = true, .stag = stag, .to = 10}, 64);
+  for (size_t piece = 1; piece <= ulpdu.size(); ++piece) {
+    memory.fill(kGuard);
+    EXPECT_EQ(place(ulpdu, true, piece), PlaceVerdict::Placed);
+    EXPECT_TRUE(std::equal(payload.begin(), payload.begin() + 64, memory.begin() + 74));
+    EXPECT_EQ(std::count(memory.begin(), memory.end(), kGuard), 256 - 64);
+  }
+  EXPECT_EQ(segments, ulpdu.size());
+  EXPECT_EQ(octets, ulpdu.size() * 64);
+  deliver(ulpdu);
+  EXPECT_EQ(user.delivered, (std::vector<Delivered>{{true, 64}}));
+}
+
+// DDP-7.1-07
+TEST_F(StreamTest, InvalidStag_DDP_7_1_07) {
+  expect_fault(tagged({.last = true, .stag = stag ^ 1}, 8), {1, 1, 0x00});
+}
+// DDP-7.1-08, DDP-7.1-14
+TEST_F(StreamTest, TaggedPastTheBound_DDP_7_1_08) {
+  expect_fault(tagged({.last = true, .stag = stag, .to = 128 - 63}, 64), {1, 1, 0x01});
+}
+// DDP-7.1-09, DDP-8.2-01
+TEST_F(StreamTest, StagOfAnotherPd_DDP_7_1_09) {
+  expect_fault(tagged({.last = true, .stag = add(mem::kRemoteWrite, kPd + 1)}, 8), {1, 1, 0x02});
+}
+// DDP-8.2-02
+TEST_F(StreamTest, StagOfAnotherStream_DDP_8_2_02) {
+  expect_fault(tagged({.last = true, .stag = add(mem::kRemoteWrite, kPd, kQp + 1)}, 8),
+               {1, 1, 0x02});
+}
+// DDP-7.1-10
+TEST_F(StreamTest, TaggedWrap_DDP_7_1_10) {
+  expect_fault(tagged({.last = true, .stag = stag, .to = UINT64_MAX - 3}, 8), {1, 1, 0x03});
+}
+// DDP-7.2-02: the mapping of this implementation.
+TEST_F(StreamTest, WriteWithoutRight_DDP_7_2_02) {
+  expect_fault(tagged({.last = true, .stag = add(mem::kRemoteRead)}, 8), {0, 1, 0x02});
+}
+// DDP-4.1-07
+TEST_F(StreamTest, TaggedVersion_DDP_4_1_07) {
+  expect_fault(tagged({.last = true, .version = 2, .stag = stag}, 8), {1, 1, 0x04});
+}
+TEST_F(StreamTest, UntaggedVersion_DDP_4_1_07) {
+  provide({{0, 128, stag}});
+  expect_fault(untagged({.last = true, .version = 0, .msn = 1}, 8), {1, 2, 0x06});
+}
+// DDP-7.1-01
+TEST_F(StreamTest, UnknownQn_DDP_7_1_01) {
+  expect_fault(untagged({.last = true, .qn = 3, .msn = 1}, 8), {1, 2, 0x01});
+}
+// DDP-7.1-02
+TEST_F(StreamTest, NoBuffer_DDP_7_1_02) {
+  expect_fault(untagged({.last = true, .msn = 1}, 8), {1, 2, 0x02});
+}
+// DDP-7.1-03
+TEST_F(StreamTest, MsnPastTheRange_DDP_7_1_03) {
+  provide({{0, 128, stag}});
+  expect_fault(untagged({.last = true, .msn = 7}, 8), {1, 2, 0x03});
+}
+TEST_F(StreamTest, MsnBeforeTheRange_DDP_7_1_03) {
+  provide({{0, 128, stag}});
+  expect_fault(untagged({.last = true, .msn = 0}, 8), {1, 2, 0x03});
+}
+// DDP-7.1-04
+TEST_F(StreamTest, MoOutside_DDP_7_1_04) {
+  provide({{0, 64, add(mem::kLocalWrite)}});
+  expect_fault(untagged({.last = true, .msn = 1, .mo = 65}, 8), {1, 2, 0x04});
+}
+// DDP-7.1-05: one octet too long.
+TEST_F(StreamTest, TooLong_DDP_7_1_05) {
+  provide({{0, 64, add(mem::kLocalWrite)}});
+  expect_fault(untagged({.last = true, .msn = 1, .mo = 57}, 8), {1, 2, 0x05});
+}
+TEST_F(StreamTest, MoThatWrapsWithTheLength_DDP_7_1_05) {
+  provide({{0, 64, add(mem::kLocalWrite)}});
+  expect_fault(untagged({.last = true, .msn = 1, .mo = UINT32_MAX}, 8), {1, 2, 0x04});
+}
+// DDP-7.2-01: the second piece of our own buffer was never registered; the first stays untouched,
+// too.
+TEST_F(StreamTest, BadReceiveBuffer_DDP_7_1_14) {
+  provide({{0, 32, add(mem::kLocalWrite)}, {0, 32, 0x123456}});
+  expect_fault(untagged({.last = true, .msn = 1}, 40), {1, 0, 0x00});
+}
+// BUG-02: every length below the header's.
+TEST_F(StreamTest, ShorterThanItsHeader_BUG_02) {
+  for (const uint8_t control : {0x00, 0x41, 0x80, 0xc1}) {
+    for (size_t n = 0; n < wire::ddp::header_size(control); ++n) {
+      std::vector<uint8_t> ulpdu(n, control);
+      RecordingUser own;
+      Stream fresh{{kPd, kQp}, table, own, {segments, octets, postponed}};
+      const test::CutView cut(ulpdu);
+      EXPECT_EQ(fresh.place_ulpdu(cut.view(), false, {}), PlaceVerdict::Hold);
+      EXPECT_EQ(fresh.place_ulpdu(cut.view(), true, {}), PlaceVerdict::Fault);
+      fresh.deliver_ulpdu(ulpdu, static_cast<uint32_t>(n), {});
+      ASSERT_EQ(own.faults.size(), 1u);
+      EXPECT_EQ(own.faults[0].type, kLocalCatastrophic);
+      EXPECT_EQ(own.report.header_size, 0);
+    }
+  }
+}
+
+// DDP-5.2-07
+TEST_F(StreamTest, EmptyTaggedIsNotChecked_DDP_5_2_07) {
+  const auto ulpdu = tagged({.last = true, .stag = 0xdeadbeef, .to = UINT64_MAX}, 0);
+  EXPECT_EQ(place(ulpdu), PlaceVerdict::Placed);
+  deliver(ulpdu);
+  EXPECT_EQ(user.delivered, (std::vector<Delivered>{{true, 0}}));
+}
+
+// DDP-7.1-11, RDMAP-7.1-05, DDP-3-08: the first fault is told once, what follows is dropped.
+TEST_F(StreamTest, AfterAFaultNothingIsPlaced_DDP_7_1_11) {
+  const auto good = tagged({.last = true, .stag = stag, .to = 0}, 8);
+  const auto bad = tagged({.last = true, .stag = stag, .to = 125}, 8);
+  const auto worse = tagged({.last = true, .stag = 1}, 8);
+  EXPECT_EQ(place(bad), PlaceVerdict::Fault);
+  place(good);
+  place(worse);
+  EXPECT_TRUE(untouched());
+  deliver(bad);
+  deliver(good);
+  deliver(worse);
+  ASSERT_EQ(user.faults.size(), 1u);
+  EXPECT_EQ(user.faults[0].code, 0x01);
+  EXPECT_TRUE(user.delivered.empty());
+}
+
+// A fault found in a batch does not swallow the delivery of what stands before it.
+TEST_F(StreamTest, DeliveriesBeforeTheFaultStillHappen) {
+  const auto good = tagged({.last = true, .stag = stag, .to = 0}, 8);
+  const auto bad = tagged({.last = true, .stag = stag, .to = 125}, 8);
+  EXPECT_EQ(place(good), PlaceVerdict::Placed);
+  EXPECT_EQ(place(bad), PlaceVerdict::Fault);
+  deliver(good);
+  EXPECT_TRUE(user.faults.empty());
+  deliver(bad);
+  EXPECT_EQ(user.faults.size(), 1u);
+  EXPECT_EQ(user.delivered.size(), 1u);
+}
+
+// DDP-5.3-05, DDP-5.4-01, DDP-5.4-02: all orders of placement; pieces in three SGEs.
+TEST_F(StreamTest, UntaggedSegmentsInEveryOrderOfPlacement_DDP_5_3_05) {
+  const uint32_t sink = add(mem::kLocalWrite);
+  std::array<int, 4> order{0, 1, 2, 3};
+  uint32_t msn = 0;
+  do {
+    memory.fill(kGuard);
+    ++msn;
+    provide({{100, 5, sink}, {0, 0, 0x77}, {0, 30, sink}, {50, 20, sink}});
+    std::vector<std::vector<uint8_t>> ulpdus;
+    for (uint32_t i = 0; i < 4; ++i) {
+      ulpdus.push_back(untagged({.last = i == 3, .msn = msn, .mo = i * 12}, 12));
+    }
+    for (const int i : order) EXPECT_EQ(place(ulpdus[i], false), PlaceVerdict::Placed);
+    EXPECT_EQ(user.delivered.size(), msn - 1);
+    for (const auto& ulpdu : ulpdus) deliver(ulpdu);
+    ASSERT_EQ(user.delivered.size(), msn);
+    EXPECT_EQ(user.delivered.back(), (Delivered{false, 48}));
+    EXPECT_TRUE(std::equal(payload.begin(), payload.begin() + 5, memory.begin() + 164));
+    EXPECT_TRUE(std::equal(payload.begin() + 5, payload.begin() + 35, memory.begin() + 64));
+    EXPECT_TRUE(std::equal(payload.begin() + 35, payload.begin() + 48, memory.begin() + 114));
+    EXPECT_EQ(std::count(memory.begin(), memory.end(), kGuard), 256 - 48);
+  } while (std::next_permutation(order.begin(), order.end()));
+  EXPECT_TRUE(user.faults.empty());
+}
+
+// A held segment is judged again, and its check may pass then (its buffer was posted).
+TEST_F(StreamTest, HeldForABufferThatComesInTime_DDP_7_1_06) {
+  provide({{0, 16, add(mem::kLocalWrite)}});
+  const auto first = untagged({.last = true, .msn = 1}, 8);
+  const auto second = untagged({.last = true, .msn = 2}, 8);
+  EXPECT_EQ(place(second, false), PlaceVerdict::Hold);
+  EXPECT_EQ(postponed, 1u);
+  EXPECT_EQ(place(first), PlaceVerdict::Placed);
+  deliver(first);
+  provide({{32, 16, add(mem::kLocalWrite)}});
+  EXPECT_EQ(place(second), PlaceVerdict::Placed);
+  deliver(second);
+  EXPECT_EQ(user.delivered.size(), 2u);
+}
+
+// An MSN that was left out shows at the delivery point.
+TEST_F(StreamTest, SkippedMsnIsFoundAtDelivery_DDP_7_1_03) {
+  provide({{0, 16, add(mem::kLocalWrite)}});
+  provide({{16, 16, add(mem::kLocalWrite)}});
+  const auto second = untagged({.last = true, .msn = 2}, 8);
+  EXPECT_EQ(place(second), PlaceVerdict::Placed);
+  deliver(second);
+  ASSERT_EQ(user.faults.size(), 1u);
+  EXPECT_EQ(user.faults[0].code, 0x03);
+  EXPECT_TRUE(user.delivered.empty());
+}
+
+// DDP-4.3-04
+TEST_F(StreamTest, MsnWrapsToZero_DDP_4_3_04) {
+  stream.queue(0).start_at(UINT32_MAX);
+  user.first_msn = UINT32_MAX;
+  const uint32_t sink = add(mem::kLocalWrite);
+  provide({{0, 16, sink}});
+  provide({{16, 16, sink}});
+  for (const uint32_t msn : {UINT32_MAX, 0u}) {
+    const auto ulpdu = untagged({.last = true, .msn = msn}, 8);
+    EXPECT_EQ(place(ulpdu), PlaceVerdict::Placed);
+    deliver(ulpdu);
+  }
+  EXPECT_EQ(user.delivered.size(), 2u);
+  const auto past = untagged({.last = true, .msn = 1}, 8);
+  EXPECT_EQ(place(past), PlaceVerdict::Fault);
+}
+
+}  // namespace
+}  // namespace rnic::ddp
