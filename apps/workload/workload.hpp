@@ -7,4 +7,5 @@
 #include "workload/machine.hpp"
 #include "workload/pair.hpp"
 #include "workload/pattern.hpp"
+#include "workload/remote.hpp"
 #include "workload/transfer.hpp"

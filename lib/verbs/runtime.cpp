@@ -123,7 +123,7 @@ base::Status Runtime::open_decorators(const DeviceSettings& settings, DeviceRunt
     outermost = runtime.impaired.get();
   }
   if (!settings.capture.file.empty()) {
-    auto capture = pcap::CapturePort::open(settings.capture.file, *outermost);
+    auto capture = pcap::CapturePort::open(*outermost, settings.capture.file);
     if (!capture) return tl::unexpected(capture.error());
     runtime.capture = std::move(*capture);
   }

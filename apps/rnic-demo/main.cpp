@@ -1,0 +1,87 @@
+// rnic-demo: the command line and the verdict.
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "rnic-demo/demo.hpp"
+
+namespace rnic::demo {
+
+namespace {
+
+constexpr int kOk = 0;
+constexpr int kNotVerified = 1;
+constexpr int kUsage = 2;
+
+bool write_file(const std::string& path, const std::string& content) {
+  const std::filesystem::path target(path);
+  std::error_code ignored;
+  if (target.has_parent_path()) std::filesystem::create_directories(target.parent_path(), ignored);
+  std::ofstream file(target, std::ios::binary);
+  file << content;
+  file.close();
+  if (file) return true;
+  std::cerr << "rnic-demo: cannot write " << path << ": choose a place you may write to\n";
+  return false;
+}
+
+int verdict(const Campaign& campaign) {
+  uint64_t placed = 0;
+  uint64_t dropped = 0;
+  size_t unverified = 0;
+  for (const Run& run : campaign.runs) {
+    if (!run.verified) ++unverified;
+    if (run.wire != Wire::Hostile) continue;
+    placed += run.ooo_placed_octets;
+    dropped += run.crc_drops;
+  }
+  std::cout << campaign.runs.size() << " runs, " << campaign.runs.size() - unverified
+            << " verified; hostile wire: " << placed << " octets placed out of order, " << dropped
+            << " segments dropped by CRC\n";
+  if (unverified != 0 || !campaign.complete) return kNotVerified;
+  if (placed != 0 && dropped != 0) return kOk;
+  std::cerr << "rnic-demo: the hostile wire exercised nothing: out-of-order placement and CRC drops "
+               "must both have happened\n";
+  return kNotVerified;
+}
+
+int run(int argc, char** argv) {
+  std::string json_file;
+  std::string report_file = "out/demo/report.html";
+  uint32_t largest = 26;
+  uint64_t seed = 1;
+  CLI::App app{
+      "Two soft RNICs in one process, wired by memory rings, move data by Send, Write and Read on a\n"
+      "clean and on a hostile wire, and verify every octet. Exit status: 0 ok, 1 something was not\n"
+      "verified, 2 usage or environment."};
+  app.add_option("--json", json_file, "write the results to this file as JSON");
+  app.add_option("--report", report_file, "where the page goes")->capture_default_str();
+  app.add_option("--largest", largest, "sizes up to 2^N octets")
+      ->capture_default_str()
+      ->check(CLI::Range(6, 26));
+  app.add_option("--seed", seed, "of contents and impairments")->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error, std::cout, std::cerr) == 0 ? kOk : kUsage;
+  }
+  Campaign campaign;
+  if (Status status = run_campaign(uint64_t{1} << largest, seed, campaign); !status) {
+    std::cerr << "rnic-demo: " << status.error().message << "\n";
+    const bool environment = status.error().code == ErrorCode::Environment ||
+                             status.error().code == ErrorCode::InvalidArgument;
+    return environment ? kUsage : kNotVerified;
+  }
+  print_table(campaign);
+  if (!write_file(report_file, to_html(campaign))) return kUsage;
+  std::cout << "report: " << report_file << "\n";
+  if (!json_file.empty() && !write_file(json_file, to_json(campaign) + "\n")) return kUsage;
+  return verdict(campaign);
+}
+
+}  // namespace
+}  // namespace rnic::demo
+
+int main(int argc, char** argv) { return rnic::demo::run(argc, argv); }

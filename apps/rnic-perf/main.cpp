@@ -1,0 +1,116 @@
+// rnic-perf: the command line.
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "rnic-perf/perf.hpp"
+
+namespace rnic::perf {
+
+namespace {
+
+void add_workload(CLI::App& command, Options& options) {
+  command.add_option("--size", options.size_text, "octets of a message; K, M mean 2^10, 2^20")
+      ->capture_default_str();
+  command.add_option("--seconds", options.seconds, "how long to measure")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 3600.0));
+  command.add_option("--depth", options.depth, "messages outstanding")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096));
+  command.add_flag("!--no-verify", options.verify,
+                   "do not compare the octets at the far end (the result says so)");
+  command.add_flag("--json", options.json, "print the result as one JSON object, as the last line");
+}
+
+void add_configuration(CLI::App& command, Options& options) {
+  command.add_option("--config", options.config_file, "TOML file, see config/ and docs/settings.md");
+  command.add_option("--set", options.overrides, "override one key of the configuration: tcp.sack=false")
+      ->allow_extra_args(false);
+}
+
+bool parse_size(Options& options) {
+  const std::string& text = options.size_text;
+  size_t used = 0;
+  uint64_t value = 0;
+  try {
+    value = std::stoull(text, &used);
+  } catch (const std::exception&) {
+    return false;
+  }
+  const std::string unit = text.substr(used);
+  if (unit == "K" || unit == "KB") value <<= 10;
+  else if (unit == "M" || unit == "MB") value <<= 20;
+  else if (!unit.empty()) return false;
+  options.size = value;
+  return value >= 1 && value <= (1ull << 30) && text[0] != '-';
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  std::string operation = "write";
+  CLI::App app{
+      "Measures a software RNIC: goodput, message rate and latency of RDMA Write, RDMA Read and Send,\n"
+      "with every octet verified, beside the floor of this machine.\n"
+      "Example: rnic-perf loopback --op write --size 1M --mtu 9000 --seconds 3 --json"};
+  app.require_subcommand(1);
+  const auto add_operation = [&](CLI::App& command) {
+    command.add_option("--op", operation, "write, read or send")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"write", "read", "send"}));
+  };
+
+  CLI::App& loopback = *app.add_subcommand("loopback", "both ends in this process, over memory rings");
+  add_operation(loopback);
+  add_workload(loopback, options);
+  add_configuration(loopback, options);
+  loopback.add_option("--mtu", options.mtu, "octets of an IP packet")
+      ->capture_default_str()
+      ->check(CLI::Range(576, 9216));
+  loopback.add_option("--cores", options.cores, "1: one thread polls both ends; 2: a thread each")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 2));
+  loopback.add_flag("!--no-crc", options.crc, "MPA CRC off (the result says so)");
+  loopback.add_flag("--markers", options.markers, "MPA markers in both directions");
+  loopback.add_flag("!--no-floor", options.floor, "do not measure the floor");
+
+  CLI::App& server = *app.add_subcommand("server", "answers rnic-perf clients until interrupted");
+  add_configuration(server, options);
+  server.add_option("--device", options.device, "device of the configuration (default: the first)");
+  server.add_option("--port", options.port, "TCP port")->capture_default_str();
+
+  CLI::App& client = *app.add_subcommand("client", "measures against an rnic-perf server");
+  client.add_option("address", options.address, "IPv4 address of the server")->required();
+  add_operation(client);
+  add_workload(client, options);
+  add_configuration(client, options);
+  client.add_option("--device", options.device, "device of the configuration (default: the first)");
+  client.add_option("--port", options.port, "TCP port")->capture_default_str();
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error, std::cout, std::cerr) == 0 ? kOk : kUsage;
+  }
+  options.operation = *workload::parse_operation(operation);
+  if (!parse_size(options)) {
+    return complain("--size " + options.size_text + ": give octets from 1 to 1024M, as in 64, 4K, 1M",
+                    kUsage);
+  }
+  if (loopback.parsed()) return run_loopback(options);
+  if (server.parsed()) return run_server(options);
+  return run_client(options);
+}
+
+}  // namespace
+
+int complain(const Error& error) { return complain(error.message, kUsage); }
+
+int complain(const std::string& message, int status) {
+  std::cerr << "rnic-perf: " << message << "\n";
+  return status;
+}
+
+}  // namespace rnic::perf
+
+int main(int argc, char** argv) { return rnic::perf::run(argc, argv); }

@@ -1,0 +1,312 @@
+// rnic-ping: connect, exchange, verify, round-trip time.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "workload/workload.hpp"
+
+namespace rnic::ping {
+
+namespace {
+
+constexpr int kOk = 0;
+constexpr int kFailed = 1;
+constexpr int kUsage = 2;
+constexpr uint32_t kMaxSize = 1u << 20;
+constexpr int64_t kTimeoutMs = 10000;
+
+struct Options {
+  std::string mode = "loopback";
+  uint32_t count = 10;
+  uint32_t size = 64;  ///< octets
+  uint16_t port = 7472;
+  std::string config_file;
+  std::vector<std::string> overrides;
+  std::string device;
+  bool json = false;
+};
+
+int complain(const std::string& message, int status) {
+  std::cerr << "rnic-ping: " << message << "\n";
+  return status;
+}
+
+/// One end with a registered buffer: the first half goes out, the second comes in.
+class Station {
+ public:
+  Status open(Device device, uint32_t size) {
+    size_ = size;
+    auto end = workload::make_end(std::move(device), 16);
+    if (!end) return tl::unexpected(end.error());
+    end_ = std::move(*end);
+    auto buffer = workload::Buffer::allocate(2 * uint64_t{size});
+    if (!buffer) return tl::unexpected(buffer.error());
+    buffer_ = std::move(*buffer);
+    auto region = end_->pd.register_memory(buffer_.data(), buffer_.size(), kLocalWrite);
+    if (!region) return tl::unexpected(region.error());
+    region_ = std::move(*region);
+    return {};
+  }
+
+  Status post_receive() {
+    ReceiveRequest request;
+    request.sge_count = 1;
+    request.sges[0] = region_.sge(size_, size_);
+    return end_->qp.post_receive(request);
+  }
+
+  /// Sends `length` octets from `offset` of the buffer.
+  Status post_send(uint64_t offset, uint32_t length) {
+    SendRequest request;
+    request.sge_count = 1;
+    request.sges[0] = region_.sge(offset, length);
+    return end_->qp.post_send(request);
+  }
+
+  [[nodiscard]] std::span<uint8_t> out() const { return buffer_.octets().first(size_); }
+  [[nodiscard]] std::span<uint8_t> in() const { return buffer_.octets().subspan(size_, size_); }
+  [[nodiscard]] uint32_t size() const { return size_; }
+  workload::End& end() { return *end_; }
+
+ private:
+  uint32_t size_ = 0;
+  std::unique_ptr<workload::End> end_;
+  workload::Buffer buffer_;
+  MemoryRegion region_;
+};
+
+/// Sends back what comes; one message at a time.
+class Echo {
+ public:
+  Status open(Device device, const RequestHandle& request) {
+    if (Status status = station_.open(std::move(device), kMaxSize); !status) return status;
+    if (Status status = station_.post_receive(); !status) return status;
+    return station_.end().qp.accept(request);
+  }
+
+  /// False when the connection is gone.
+  bool step() {
+    Completion done;
+    if (station_.end().receive_cq.poll({&done, 1}) == 1) {
+      if (done.status != CompletionStatus::Success) return false;
+      length_ = done.length;
+      std::copy_n(station_.in().begin(), length_, station_.out().begin());
+      if (!station_.post_receive() || !station_.post_send(0, length_)) return false;
+    }
+    return station_.end().send_cq.poll({&done, 1}) == 0 || done.status == CompletionStatus::Success;
+  }
+
+ private:
+  Station station_;
+  uint32_t length_ = 0;
+};
+
+/// Sends, awaits the echo, compares.
+class Pinger {
+ public:
+  Pinger(Context& context, const Options& options) : context_(context), options_(options) {}
+
+  Status open(Device device, const std::string& address) {
+    if (Status status = station_.open(std::move(device), options_.size); !status) return status;
+    auto reply = workload::connect_end(context_, station_.end(), address, options_.port, kTimeoutMs);
+    if (!reply) return tl::unexpected(reply.error());
+    std::cerr << "connected to " << address << ":" << options_.port << "\n";
+    return {};
+  }
+
+  Status run() {
+    for (uint32_t i = 0; i < options_.count; ++i) {
+      if (Status status = once(i); !status) return status;
+    }
+    return {};
+  }
+
+  void report() {
+    std::vector<int64_t> sorted = rtt_ns_;
+    std::sort(sorted.begin(), sorted.end());
+    nlohmann::ordered_json result;
+    result["count"] = sorted.size();
+    result["size"] = options_.size;
+    result["min_us"] = static_cast<double>(sorted.front()) / 1000;
+    result["p50_us"] = static_cast<double>(sorted[sorted.size() / 2]) / 1000;
+    result["max_us"] = static_cast<double>(sorted.back()) / 1000;
+    result["verified"] = true;
+    if (options_.json) {
+      std::cout << result.dump() << "\n";
+    } else {
+      std::cout << sorted.size() << " exchanges of " << options_.size
+                << " octets, all verified; round trip min/median/max " << result["min_us"] << "/"
+                << result["p50_us"] << "/" << result["max_us"] << " us\n";
+    }
+    static_cast<void>(station_.end().qp.disconnect());
+    context_.wait_until([] { return false; }, 20);
+  }
+
+ private:
+  Status once(uint32_t index) {
+    const workload::Pattern pattern{index + 1, options_.size};
+    workload::fill(station_.out(), pattern);
+    workload::poison(station_.in());
+    if (Status status = station_.post_receive(); !status) return status;
+    const int64_t start = context_.now_ns();
+    if (Status status = station_.post_send(0, options_.size); !status) return status;
+    auto echo = workload::await(context_, station_.end().receive_cq, kTimeoutMs);
+    if (!echo) return tl::unexpected(echo.error());
+    const int64_t rtt = context_.now_ns() - start;
+    auto sent = workload::await(context_, station_.end().send_cq, kTimeoutMs);
+    if (!sent) return tl::unexpected(sent.error());
+    const auto mismatch = workload::compare(station_.in(), pattern);
+    if (mismatch || echo->length != options_.size) {
+      return tl::unexpected(Error{ErrorCode::Protocol,
+                                  "the echo differs: " + (mismatch ? workload::describe(*mismatch)
+                                                                   : std::string("wrong length"))});
+    }
+    rtt_ns_.push_back(rtt);
+    if (!options_.json && options_.count <= 20) {
+      std::cout << options_.size << " octets, sequence " << index << ", "
+                << static_cast<double>(rtt) / 1000 << " us\n";
+    }
+    return {};
+  }
+
+  Context& context_;
+  const Options& options_;
+  Station station_;
+  std::vector<int64_t> rtt_ns_;
+};
+
+Result<Context> open_context(const Options& options) {
+  Config config = Config::loopback();
+  if (!options.config_file.empty()) {
+    auto file = Config::from_file(options.config_file);
+    if (!file) return tl::unexpected(file.error());
+    config = std::move(*file);
+  }
+  for (const std::string& assignment : options.overrides) config.set(assignment);
+  return Context::open(config);
+}
+
+/// Answers connection requests and echoes, driven by whoever polls.
+class EchoServer {
+ public:
+  explicit EchoServer(Device device) : device_(std::move(device)) {}
+
+  void step() {
+    Event event;
+    while (device_.poll_event(event)) {
+      if (event.kind != EventKind::ConnectRequest) continue;
+      auto echo = std::make_unique<Echo>();
+      if (Status status = echo->open(device_, event.request); !status) {
+        std::cerr << "rnic-ping: " << status.error().message << "\n";
+        continue;
+      }
+      std::cerr << "peer " << event.remote << "\n";
+      echoes_.push_back(std::move(echo));
+    }
+    std::erase_if(echoes_, [](const auto& echo) { return !echo->step(); });
+  }
+
+ private:
+  Device device_;
+  std::vector<std::unique_ptr<Echo>> echoes_;
+};
+
+int run_server(Context& context, const Options& options) {
+  auto device = workload::choose_device(context, options.device);
+  if (!device) return complain(device.error().message, kUsage);
+  if (Status status = device->listen(options.port); !status) {
+    return complain(status.error().message, kUsage);
+  }
+  std::cerr << "listening on " << device->address() << ":" << options.port << "\n";
+  EchoServer server(*device);
+  context.wait_until(
+      [&] {
+        server.step();
+        return workload::interrupted();
+      },
+      INT64_MAX / 4000000);
+  return kOk;
+}
+
+int run_client(Context& context, const Options& options, const std::string& address) {
+  auto device = workload::choose_device(context, options.device);
+  if (!device) return complain(device.error().message, kUsage);
+  Pinger pinger(context, options);
+  Status status = pinger.open(*device, address);
+  if (!status) return complain(status.error().message, kFailed);
+  status = pinger.run();
+  if (!status) return complain(status.error().message, kFailed);
+  pinger.report();
+  return kOk;
+}
+
+/// Both ends in this process; the other end runs on a thread of its own.
+int run_loopback(const Options& options) {
+  Options threaded = options;
+  threaded.overrides.push_back("worker.mode=threaded");
+  auto context = open_context(threaded);
+  if (!context) return complain(context.error().message, kUsage);
+  const std::vector<std::string> names = context->device_names();
+  if (names.size() != 2) return complain("loopback needs two devices in the configuration", kUsage);
+  auto responder = context->device(names[1]);
+  if (Status status = responder->listen(options.port); !status) {
+    return complain(status.error().message, kUsage);
+  }
+  EchoServer server(*responder);
+  std::atomic<bool> stop{false};
+  std::thread echo([&] {
+    while (!stop.load()) {
+      server.step();
+      std::this_thread::yield();
+    }
+  });
+  Options client = options;
+  client.device = names[0];
+  const int status = run_client(*context, client, responder->address());
+  stop.store(true);
+  echo.join();
+  return status;
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  CLI::App app{
+      "Connects to a peer, exchanges Sends that the peer echoes, verifies every octet and prints the\n"
+      "round-trip time. Examples:\n"
+      "  rnic-ping loopback\n"
+      "  rnic-ping server --config config/nic.toml\n"
+      "  rnic-ping 192.168.1.2 --config config/nic.toml --count 1000 --size 4096"};
+  app.add_option("mode", options.mode, "loopback, server, or the IPv4 address of a server")
+      ->capture_default_str();
+  app.add_option("--count", options.count, "exchanges")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10000000));
+  app.add_option("--size", options.size, "octets of a message")
+      ->capture_default_str()
+      ->check(CLI::Range(1u, kMaxSize));
+  app.add_option("--port", options.port, "TCP port")->capture_default_str();
+  app.add_option("--config", options.config_file, "TOML file, see config/ and docs/settings.md");
+  app.add_option("--set", options.overrides, "override one key of the configuration")
+      ->allow_extra_args(false);
+  app.add_option("--device", options.device, "device of the configuration (default: the first)");
+  app.add_flag("--json", options.json, "print the result as one JSON object, as the last line");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error, std::cout, std::cerr) == 0 ? kOk : kUsage;
+  }
+  if (options.mode == "loopback") return run_loopback(options);
+  auto context = open_context(options);
+  if (!context) return complain(context.error().message, kUsage);
+  if (options.mode == "server") return run_server(*context, options);
+  return run_client(*context, options, options.mode);
+}
+
+}  // namespace
+}  // namespace rnic::ping
+
+int main(int argc, char** argv) { return rnic::ping::run(argc, argv); }

@@ -1,0 +1,115 @@
+#include "workload/remote.hpp"
+
+#include <algorithm>
+#include <csignal>
+
+namespace rnic::workload {
+
+namespace {
+
+constexpr uint32_t kOfferMagic = 0x524e4f31;    // "RNO1"
+constexpr uint32_t kControlMagic = 0x524e4331;  // "RNC1"
+
+void put(uint8_t* at, uint64_t value, int octets) {
+  for (int i = octets - 1; i >= 0; --i, value >>= 8) at[i] = static_cast<uint8_t>(value);
+}
+
+uint64_t get(const uint8_t* at, int octets) {
+  uint64_t value = 0;
+  for (int i = 0; i < octets; ++i) value = value << 8 | at[i];
+  return value;
+}
+
+volatile std::sig_atomic_t interrupt_seen = 0;
+
+}  // namespace
+
+std::array<uint8_t, kOfferOctets> encode(const Offer& offer) {
+  std::array<uint8_t, kOfferOctets> octets{};
+  put(&octets[0], kOfferMagic, 4);
+  put(&octets[4], offer.stag, 4);
+  put(&octets[8], offer.address, 8);
+  put(&octets[16], offer.length, 8);
+  return octets;
+}
+
+std::optional<Offer> decode_offer(std::span<const uint8_t> octets) {
+  if (octets.size() != kOfferOctets || get(&octets[0], 4) != kOfferMagic) return std::nullopt;
+  return Offer{static_cast<uint32_t>(get(&octets[4], 4)), get(&octets[8], 8), get(&octets[16], 8)};
+}
+
+void encode(const ControlMessage& message, std::span<uint8_t> octets) {
+  std::fill(octets.begin(), octets.end(), uint8_t{0});
+  put(&octets[0], kControlMagic, 4);
+  octets[4] = static_cast<uint8_t>(message.kind);
+  octets[5] = static_cast<uint8_t>(message.operation);
+  octets[6] = message.ok ? 1 : 0;
+  put(&octets[8], message.size, 8);
+  put(&octets[16], message.slots, 4);
+  put(&octets[20], message.messages, 4);
+  put(&octets[24], message.pattern.seed, 8);
+  put(&octets[32], message.pattern.generation, 8);
+}
+
+std::optional<ControlMessage> decode_control(std::span<const uint8_t> octets) {
+  if (octets.size() != kControlOctets || get(&octets[0], 4) != kControlMagic) return std::nullopt;
+  if (octets[4] < 1 || octets[4] > 4 || octets[5] > static_cast<uint8_t>(Operation::Read)) {
+    return std::nullopt;
+  }
+  ControlMessage message;
+  message.kind = static_cast<ControlKind>(octets[4]);
+  message.operation = static_cast<Operation>(octets[5]);
+  message.ok = octets[6] != 0;
+  message.size = get(&octets[8], 8);
+  message.slots = static_cast<uint32_t>(get(&octets[16], 4));
+  message.messages = static_cast<uint32_t>(get(&octets[20], 4));
+  message.pattern = {get(&octets[24], 8), get(&octets[32], 8)};
+  return message;
+}
+
+Result<std::vector<uint8_t>> connect_end(Context& context, End& end, const std::string& address,
+                                         uint16_t port, int64_t timeout_ms) {
+  if (Status status = end.qp.connect(address, port); !status) {
+    return tl::unexpected(status.error());
+  }
+  Event event;
+  const bool answered =
+      context.wait_until([&] { return end.device.poll_event(event); }, timeout_ms);
+  const std::string peer = address + ":" + std::to_string(port);
+  if (!answered) {
+    return tl::unexpected(Error{ErrorCode::TimedOut, "no answer from " + peer + " within " +
+                                                         std::to_string(timeout_ms) + " ms"});
+  }
+  if (event.kind == EventKind::Established) return event.private_data;
+  return tl::unexpected(Error{ErrorCode::Unreachable,
+                              peer + ": " + to_string(event.kind) + ": " + event.detail});
+}
+
+Result<Completion> await(Context& context, CompletionQueue& queue, int64_t timeout_ms) {
+  Completion completion;
+  const bool came = context.wait_until(
+      [&] { return interrupted() || queue.poll({&completion, 1}) == 1; }, timeout_ms);
+  if (!came || interrupted()) {
+    return tl::unexpected(Error{ErrorCode::TimedOut, "no completion within " +
+                                                         std::to_string(timeout_ms) + " ms"});
+  }
+  if (completion.status == CompletionStatus::Success) return completion;
+  return tl::unexpected(
+      Error{ErrorCode::Reset, std::string(to_string(completion.opcode)) + " completed with " +
+                                  to_string(completion.status)});
+}
+
+Result<Device> choose_device(Context& context, const std::string& name) {
+  return context.device(name.empty() ? context.device_names().front() : name);
+}
+
+bool interrupted() {
+  static const bool installed = [] {
+    std::signal(SIGINT, [](int) { interrupt_seen = 1; });
+    std::signal(SIGTERM, [](int) { interrupt_seen = 1; });
+    return true;
+  }();
+  return installed && interrupt_seen != 0;
+}
+
+}  // namespace rnic::workload
