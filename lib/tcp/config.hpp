@@ -14,34 +14,36 @@ struct Config {
   using Duration = base::Duration;
   static constexpr Duration ms(int64_t n) { return std::chrono::milliseconds(n); }
 
-  bool sack = true;               ///< offer SACK-permitted (RFC 2018)
-  bool timestamps = true;         ///< offer timestamps (RFC 7323)
-  bool window_scaling = true;     ///< offer window scale (RFC 7323)
+  bool sack = true;            ///< offer SACK-permitted (RFC 2018)
+  bool timestamps = true;      ///< offer timestamps (RFC 7323)
+  bool window_scaling = true;  ///< offer window scale (RFC 7323)
   CongestionControl congestion_control = CongestionControl::Cubic;
-  uint32_t initial_window_segments = 10;     ///< SMSS, 1..64 (RFC 6928)
-  uint32_t growth_limit_segments = 8;        ///< cwnd growth an ACK in slow start, SMSS (RFC 3465); 1 = strict
-  uint32_t max_cwnd = 16u << 20;             ///< octets
-  uint32_t receive_window = 4u << 20;        ///< octets advertised at most; the user may offer less
-  Duration rto_initial = ms(1000);           ///< RFC 6298 s.2
-  Duration rto_min = ms(200);                ///< RFC 6298 says 1 s; 200 ms is the field's habit
-  Duration rto_max = ms(60000);              ///< >= 60 s (RFC 6298)
-  Duration delayed_ack = ms(40);             ///< < 500 ms (RFC 9293 s.3.8.6.3)
-  Duration time_wait = ms(1000);             ///< 2 MSL of RFC 9293 is 4 minutes; octets of a soft RNIC's
-                                             ///< old incarnation are guarded by timestamps and ISN
-  Duration user_timeout = ms(100000);        ///< R2: give up after this long without progress
-  Duration connect_timeout = ms(180000);     ///< give up an active open
+  uint32_t initial_window_segments = 10;  ///< SMSS, 1..64 (RFC 6928)
+  uint32_t growth_limit_segments =
+      8;                          ///< cwnd growth an ACK in slow start, SMSS (RFC 3465); 1 = strict
+  uint32_t max_cwnd = 16u << 20;  ///< octets
+  uint32_t receive_window = 4u << 20;  ///< octets advertised at most; the user may offer less
+  Duration rto_initial = ms(1000);     ///< RFC 6298 s.2
+  Duration rto_min = ms(200);          ///< RFC 6298 says 1 s; 200 ms is the field's habit
+  Duration rto_max = ms(60000);        ///< >= 60 s (RFC 6298)
+  Duration delayed_ack = ms(40);       ///< < 500 ms (RFC 9293 s.3.8.6.3)
+  Duration time_wait = ms(1000);       ///< 2 MSL of RFC 9293 is 4 minutes; octets of a soft RNIC's
+                                       ///< old incarnation are guarded by timestamps and ISN
+  Duration user_timeout = ms(100000);  ///< R2: give up after this long without progress
+  Duration connect_timeout = ms(180000);  ///< give up an active open
   uint32_t syn_retries = 8;
-  Duration close_timeout = ms(5000);         ///< our FIN was acknowledged or sent, the peer's does not come: RST
-  bool pack_records = true;                  ///< several small records in one segment
-  uint32_t drop_limit = 3;                   ///< inspect() drops of one range before the octets are taken
-  uint32_t max_connections = 1024;           ///< per stack, TIME-WAIT included
+  Duration close_timeout =
+      ms(5000);              ///< our FIN was acknowledged or sent, the peer's does not come: RST
+  bool pack_records = true;  ///< several small records in one segment
+  uint32_t drop_limit = 3;   ///< inspect() drops of one range before the octets are taken
+  uint32_t max_connections = 1024;  ///< per stack, TIME-WAIT included
   uint32_t max_listeners = 64;
-  uint32_t max_half_open = 128;              ///< SYN-RECEIVED at once, per stack
+  uint32_t max_half_open = 128;                 ///< SYN-RECEIVED at once, per stack
   uint32_t max_records_per_connection = 16384;  ///< unacknowledged record descriptors
-  uint32_t max_records = 65536;              ///< the same, per stack
-  uint32_t max_saved_octets = 4u << 20;      ///< copies of records that had to be cut, per stack
-  uint32_t challenge_ack_limit = 100;        ///< per second, per stack (RFC 5961 s.7)
-  uint16_t ephemeral_first = 49152;          ///< active opens choose from here to 65535 (RFC 6056)
+  uint32_t max_records = 65536;                 ///< the same, per stack
+  uint32_t max_saved_octets = 4u << 20;         ///< copies of records that had to be cut, per stack
+  uint32_t challenge_ack_limit = 100;           ///< per second, per stack (RFC 5961 s.7)
+  uint16_t ephemeral_first = 49152;  ///< active opens choose from here to 65535 (RFC 6056)
 };
 
 }  // namespace rnic::tcp

@@ -1,14 +1,16 @@
 /// \file
-/// Layer `tcp`: the TCP engine (RFC 9293 and friends). It knows nothing of iWARP: it carries records for
-/// an llp::StreamUser, keeps them whole, and hands committed octets up in and out of order.
+/// Layer `tcp`: the TCP engine (RFC 9293 and friends). It knows nothing of iWARP: it carries
+/// records for an llp::StreamUser, keeps them whole, and hands committed octets up in and out of
+/// order.
 ///
-/// Single-threaded by contract; time and randomness come in from outside; input never transmits (it marks
-/// connections ready, output() serves them). All memory is taken at construction.
+/// Single-threaded by contract; time and randomness come in from outside; input never transmits (it
+/// marks connections ready, output() serves them). All memory is taken at construction.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -25,25 +27,27 @@ namespace rnic::tcp {
 struct SegmentIn {
   llp::IpAddress source;
   llp::IpAddress destination;
-  base::ByteView tcp;             ///< TCP header and payload, exactly (no Ethernet padding)
-  bool checksum_verified = false; ///< the port vouches; otherwise the engine checks
-  uint8_t ecn = 0;                ///< the two ECN bits of the IP header
+  base::ByteView tcp;              ///< TCP header and payload, exactly (no Ethernet padding)
+  bool checksum_verified = false;  ///< the port vouches; otherwise the engine checks
+  uint8_t ecn = 0;                 ///< the two ECN bits of the IP header
 };
 
 /// Room for one outgoing segment, inside a frame of the port.
 struct TxSlot {
-  uint8_t* tcp = nullptr;      ///< where the TCP header starts
-  uint32_t room = 0;           ///< octets from `tcp`: header, options and payload
-  bool checksum_open = false;  ///< leave the TCP checksum field as 0: the port or the medium sees to it
-  void* frame = nullptr;       ///< the egress's own
+  uint8_t* tcp = nullptr;  ///< where the TCP header starts
+  uint32_t room = 0;       ///< octets from `tcp`: header, options and payload
+  bool checksum_open =
+      false;              ///< leave the TCP checksum field as 0: the port or the medium sees to it
+  void* frame = nullptr;  ///< the egress's own
 };
 
 /// What the engine stands on; the device implements it over `net`.
 class Egress {
  public:
   virtual ~Egress() = default;
-  /// Room for a segment from source to destination. False: the port is full or has no buffer; that is a
-  /// wait, never a loss: the engine leaves everything as it is and tries again at the next output().
+  /// Room for a segment from source to destination. False: the port is full or has no buffer; that
+  /// is a wait, never a loss: the engine leaves everything as it is and tries again at the next
+  /// output().
   virtual bool begin(llp::IpAddress source, llp::IpAddress destination, TxSlot& slot) = 0;
   /// The segment is complete: `length` octets of TCP header and payload are in place.
   virtual void send(TxSlot& slot, uint32_t length, base::Now now) = 0;
@@ -53,13 +57,11 @@ class Egress {
   [[nodiscard]] virtual uint32_t path_mtu(llp::IpAddress destination) const = 0;
 };
 
-class Connection;
-class Listeners;
-
 /// A TCP/IP host's TCP: listeners, connections, TIME-WAIT, timers.
 class Stack final : public llp::Transport {
  public:
-  /// \param secret key of the ISN hash (RFC 6528), from the system's randomness at the edge, or fixed in
+  /// \param secret key of the ISN hash (RFC 6528), from the system's randomness at the edge, or
+  /// fixed in
   ///        tests. \param egress outlives the stack.
   Stack(const Config& config, Egress& egress, std::array<uint64_t, 2> secret, uint64_t seed,
         base::Now now);
@@ -81,6 +83,9 @@ class Stack final : public llp::Transport {
   [[nodiscard]] uint32_t live_connections() const;
   /// Nothing to send, nothing queued, nothing held: for "everything returned" checks.
   [[nodiscard]] bool quiescent() const;
+
+  /// For tests: connections opened from now on start at this ISN (nullopt: RFC 6528 again).
+  void force_isn(std::optional<uint32_t> isn);
 
  private:
   class Impl;

@@ -1,0 +1,109 @@
+#include "tcp/engine.hpp"
+
+namespace rnic::tcp {
+
+namespace flag = wire::tcp_flag;
+
+void Engine::process_ack(Connection& c, const Arrival& a, base::Now now) {
+  const int64_t ack = c.tcb.snd_offset(a.ack);
+  const auto una = static_cast<int64_t>(c.tcb.snd_una);
+  const bool outstanding = c.tcb.flight() != 0;
+  AckYield yield;
+  if (ack > una) advance_una(c, static_cast<uint64_t>(ack), yield, now);
+  if (c.doomed) return;
+  if (a.options.sack_count != 0 && c.tcb.sack_ok) take_sack(c, a, c.tcb.snd_una, yield, now);
+  const uint32_t old_window = c.tcb.snd_wnd;
+  update_window(c, a, ack, now);
+  // RFC 5681 s.2: the five marks of a duplicate ACK.
+  yield.duplicate = outstanding && ack == una && a.payload.empty() && !a.has(flag::kFin) &&
+                    c.tcb.snd_wnd == old_window;
+  if (!outstanding) return;
+  if (yield.rtt >= base::Duration(0)) c.rto.sample(yield.rtt, now);
+  if (yield.acked != 0 || c.tcb.snd_wnd == 0) c.progress_at = now;  // answered probes keep it alive
+  if (yield.acked != 0) {
+    c.rto.clear_backoff();
+    push_life(c, now);
+  }
+  const bool lost = c.tcb.sack_ok ? rack_detect(c, now) : reno_ack(c, yield);
+  recover(c, yield, lost, now);
+  tail_probe_ack(c, c.tcb.snd_una, yield);
+  if (yield.acked != 0) restart_timers(c, now);
+  c.tcb.validate();
+  if (c.fin_queued && c.records.empty()) our_fin_acked(c, now);
+  if (c.user_ready || c.fin_wanted || c.has_waiting() || c.board.lost_octets != 0) make_ready(c);
+}
+
+void Engine::advance_una(Connection& c, uint64_t ack, AckYield& yield, base::Now now) {
+  const uint64_t una = c.tcb.snd_una;
+  const uint64_t until =
+      ack + (base::sabotaged(base::Defect::SkipAckedRecord) ? c.effective_mss : 0);
+  while (!c.records.empty() && c.records.front().end() <= until) {
+    Record& r = c.records.front();
+    const uint64_t live = c.live(r);
+    if (!r.is(record_flag::kSacked)) {
+      yield.delivered += live;
+      rack_update(c, r, now);
+      if (!r.is(record_flag::kResent)) {
+        yield.rtt = now - r.sent_at;
+        // RFC 8985 s.6.2 step 3: it was late, not lost.
+        if (r.end() < c.board.fack) c.rack.reordering_seen = true;
+      }
+    } else if (r.is(record_flag::kSegmentStart)) {
+      --c.board.sacked_segments;
+    }
+    subtract_marks(c, r, live);
+    if (r.saved != kNoSaved) saved_.release(r.saved);
+    const llp::RecordTag tag = r.tag;
+    const uint64_t end = r.end();
+    const bool fin = r.is(record_flag::kFin);
+    c.records.pop_front();
+    if (!fin) c.user->released(tag, end);
+    if (c.doomed) return;
+  }
+  if (!c.records.empty() && c.records.front().offset < ack) {  // part of a record
+    const Record& r = c.records.front();
+    const uint64_t gone = ack - std::max(r.offset, una);
+    if (!r.is(record_flag::kSacked)) yield.delivered += gone;
+    subtract_marks(c, r, gone);
+  }
+  c.tcb.snd_una = ack;
+  yield.acked = ack - una;
+  c.board.sacked.erase_below(ack);
+  c.board.fack = std::max(c.board.fack, ack);
+  c.retransmit_hint = std::max(c.retransmit_hint, c.records.first());
+}
+
+void Engine::update_window(Connection& c, const Arrival& a, int64_t ack, base::Now now) {
+  // RFC 9293 s.3.10.7.4, fifth: an old segment does not change the window.
+  const int64_t seq = c.tcb.rcv_offset(a.seq);
+  if (ack < static_cast<int64_t>(c.tcb.snd_una)) return;
+  if (c.tcb.snd_wl1 > seq || (c.tcb.snd_wl1 == seq && c.tcb.snd_wl2 > ack)) return;
+  c.tcb.snd_wnd = static_cast<uint32_t>(a.window) << c.tcb.snd_wind_shift;
+  c.tcb.snd_max_wnd = std::max(c.tcb.snd_max_wnd, c.tcb.snd_wnd);
+  c.tcb.snd_wl1 = seq;
+  c.tcb.snd_wl2 = ack;
+  if (c.deadlines.persist != base::kNever) {
+    c.progress_at = now;  // s.3.8.6.1: as long as probes are answered the connection stays
+    if (c.tcb.usable_window() >= c.effective_mss) {
+      c.deadlines.persist = base::kNever;
+    } else if (c.tcb.snd_wnd != 0 && c.persist_backoff != 0) {
+      c.deadlines.persist = base::kNever;  // the silly-window override starts anew
+    }
+    if (c.tcb.snd_wnd != 0) c.persist_backoff = 0;
+  }
+  if (c.user_ready || c.has_waiting()) make_ready(c);
+}
+
+void Engine::our_fin_acked(Connection& c, base::Now now) {
+  switch (c.state) {
+    case State::FinWait1:
+      c.state = State::FinWait2;
+      c.deadlines.life = now + config_.close_timeout;
+      break;
+    case State::Closing: enter_time_wait(c, now); break;
+    case State::LastAck: doom(c, llp::StreamEnd::Closed, false); break;
+    default: break;
+  }
+}
+
+}  // namespace rnic::tcp

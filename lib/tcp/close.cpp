@@ -1,0 +1,97 @@
+#include "tcp/engine.hpp"
+
+namespace rnic::tcp {
+
+namespace flag = wire::tcp_flag;
+
+void Engine::close_stream(Connection& c) {
+  // RFC 9293 s.3.10.4
+  if (c.doomed || c.fin_wanted) return;
+  if (c.state == State::SynSent) {
+    doom(c, llp::StreamEnd::Aborted, false);
+    return;
+  }
+  c.fin_wanted = true;
+  make_ready(c);  // everything that pull() still has goes out before the FIN
+}
+
+void Engine::abort_stream(Connection& c) {
+  // RFC 9293 s.3.10.5
+  if (c.doomed || c.state == State::TimeWait) return;
+  doom(c, llp::StreamEnd::Aborted, synchronized(c.state));
+}
+
+void Engine::room_grew(Connection& c) {
+  if (c.doomed || c.user == nullptr || !receives(c.state)) return;
+  // Receiver silly window avoidance (RFC 9293 s.3.8.6.2.2): tell only of a step that is worth it.
+  const uint64_t room = std::min<uint64_t>(config_.receive_window, c.user->receive_room());
+  const uint64_t edge = c.tcb.rcv_nxt + room;
+  const uint64_t step = std::min<uint64_t>(2ull * c.ack.rcv_mss, std::max<uint64_t>(room / 2, 1));
+  if (edge >= c.tcb.rcv_edge + step) {
+    c.ack.now = true;
+    make_ready(c);
+  }
+}
+
+void Engine::doom(Connection& c, llp::StreamEnd how, bool send_rst) {
+  if (c.doomed) return;
+  c.doomed = true;
+  c.tell_end = c.user != nullptr;
+  c.how_ended = how;
+  ready_.erase(c);
+  if (send_rst) queue_rst(c);
+  if (c.state == State::SynReceived && c.acceptor != nullptr && half_open_ != 0) --half_open_;
+  c.state = State::Closed;
+  doomed_.push_back(c);
+}
+
+void Engine::queue_rst(const Connection& c) {
+  if (resets_.size() >= kMaxResets) return;  // the peer's next segment draws one
+  resets_.push_back({c.local_end, c.remote_end, c.tcb.snd_seq(c.tcb.snd_nxt), c.tcb.ack_seq(),
+                     static_cast<uint8_t>(flag::kRst | flag::kAck)});
+}
+
+void Engine::enter_time_wait(Connection& c, base::Now now) {
+  c.state = State::TimeWait;
+  c.deadlines = {};
+  c.deadlines.life = now + config_.time_wait;
+  schedule(c);
+  c.tell_end = c.user != nullptr;
+  c.how_ended = llp::StreamEnd::Closed;
+  doomed_.push_back(c);  // ended() now; the 4-tuple stays taken until the time is over
+}
+
+void Engine::push_life(Connection& c, base::Now now) {
+  if (!c.fin_queued || c.doomed || c.state == State::TimeWait) return;
+  c.deadlines.life = now + config_.close_timeout;
+}
+
+void Engine::reap(base::Now now) {
+  while (Connection* c = doomed_.front()) {
+    doomed_.erase(*c);
+    if (c->tell_end) {
+      c->tell_end = false;
+      llp::StreamUser* user = c->user;
+      c->user = nullptr;
+      ++counters_.connections_closed;
+      user->ended(c->how_ended, now);
+    }
+    if (c->doomed) release(*c);
+  }
+}
+
+void Engine::release(Connection& c) {
+  for (uint64_t n = c.records.first(); n != c.records.past_last(); ++n) {
+    saved_.release(c.records.at(n).saved);
+  }
+  c.records.clear();
+  wheel_.cancel(c.timer);
+  ready_.erase(c);
+  flows_.erase(c.slot);
+  if (base::sabotaged(base::Defect::LeakSlot)) return;
+  by_slot_[c.slot] = nullptr;
+  free_slots_.push_back(c.slot);
+  connections_.erase(c.handle);
+}
+
+}  // namespace rnic::tcp

@@ -1,0 +1,142 @@
+#include "tcp/engine.hpp"
+
+namespace rnic::tcp {
+
+namespace flag = wire::tcp_flag;
+
+bool Engine::inspect_text(Connection& c, const Arrival& a, NewText& text, base::Now now) {
+  // Clip to what may be taken: nothing below the delivery point, beyond the window, or after the
+  // FIN.
+  const int64_t begin = c.tcb.rcv_offset(a.seq);
+  const auto size = static_cast<int64_t>(a.payload.size());
+  const auto nxt = static_cast<int64_t>(c.tcb.rcv_nxt);
+  auto limit = static_cast<int64_t>(std::max(c.tcb.rcv_edge, c.tcb.rcv_nxt));
+  if (c.fin_seen) limit = std::min(limit, static_cast<int64_t>(c.fin_offset));
+  if (!receives(c.state)) limit = nxt;  // a known FIN leaves nothing to come
+  const int64_t from = std::clamp(begin, nxt, limit);
+  const int64_t to = std::clamp(begin + size, from, limit);
+  text.whole = {static_cast<uint64_t>(from), static_cast<uint64_t>(to)};
+  if (!text.whole.empty()) {
+    text.octets = a.payload.subspan(static_cast<size_t>(from - begin), text.whole.size());
+    if (c.committed.empty()) [[likely]] {
+      gap_[text.gaps++] = text.whole;
+    } else {
+      // First commit wins: only what no earlier segment brought is new.
+      for (base::Range rest = text.whole; !rest.empty();) {
+        const base::Range gap = c.committed.first_gap(rest);
+        if (gap.empty()) break;
+        gap_[text.gaps++] = gap;
+        rest.begin = gap.end;
+      }
+    }
+  }
+  if (text.gaps != 0 && text.whole.begin != c.tcb.rcv_nxt && !c.committed.can_insert(text.whole)) {
+    ++counters_.commit_full;
+    return false;
+  }
+  for (uint32_t i = 0; i < text.gaps; ++i) {
+    const base::Range gap = gap_[i];
+    const auto octets = text.octets.subspan(gap.begin - text.whole.begin, gap.size());
+    if (c.user->inspect(gap, octets, now) == llp::InspectVerdict::Drop) {
+      ++counters_.inspect_drops;
+      return false;
+    }
+  }
+  return !c.doomed;
+}
+
+void Engine::commit_range(Connection& c, base::Range range) {
+  if (range.begin != c.tcb.rcv_nxt) {
+    const bool inserted = c.committed.insert(range);
+    RNIC_CHECK(inserted);  // inspect_text() made sure
+    return;
+  }
+  c.tcb.rcv_nxt = range.end;
+  if (c.committed.empty()) return;
+  const base::Range first = c.committed.ranges().front();
+  if (first.begin <= c.tcb.rcv_nxt) c.tcb.rcv_nxt = std::max(c.tcb.rcv_nxt, first.end);
+  c.committed.erase_below(c.tcb.rcv_nxt);
+  // The promise of a SACK (RFC 2018 s.8) is that this never happens.
+  if (base::sabotaged(base::Defect::Renege)) c.committed.clear();
+}
+
+void Engine::take_text(Connection& c, const Arrival& a, const NewText& text, base::Now now) {
+  // A FIN beyond the window is not seen yet; one that contradicts the first is ignored.
+  const int64_t end = c.tcb.rcv_offset(a.seq) + static_cast<int64_t>(a.payload.size());
+  if (a.has(flag::kFin) && !c.fin_seen && receives(c.state) &&
+      end >= static_cast<int64_t>(c.tcb.rcv_nxt) && end <= static_cast<int64_t>(c.tcb.rcv_edge)) {
+    c.fin_seen = true;
+    c.fin_offset = static_cast<uint64_t>(end);
+  }
+  if (a.has(flag::kFin)) {
+    c.ack.now = true;
+    make_ready(c);
+  }
+  if (a.payload.empty()) return;
+  const uint64_t delivery_point = c.tcb.rcv_nxt;
+  const bool had_holes = !c.committed.empty();
+  uint64_t committed = 0;
+  for (uint32_t i = 0; i < text.gaps; ++i) committed += gap_[i].size();
+  if (text.gaps != 0) commit_range(c, text.whole);
+  counters_.octets_in += committed;
+  counters_.duplicate_octets_in += a.payload.size() - committed;
+  for (uint32_t i = 0; i < text.gaps && !c.doomed; ++i) {
+    const base::Range gap = gap_[i];
+    const bool in_order = gap.begin == delivery_point;
+    if (!in_order) counters_.out_of_order_octets_in += gap.size();
+    c.user->place(gap, text.octets.subspan(gap.begin - text.whole.begin, gap.size()), in_order,
+                  now);
+  }
+  const bool advanced = c.tcb.rcv_nxt != delivery_point;
+  note_ack_due(c, a, text, advanced, had_holes, now);
+  if (advanced && !c.doomed) c.user->ordered(c.tcb.rcv_nxt, now);
+  if (committed != 0) push_life(c, now);
+}
+
+void Engine::note_ack_due(Connection& c, const Arrival& a, const NewText& text, bool advanced,
+                          bool had_holes, base::Now now) {
+  const auto size = static_cast<uint32_t>(a.payload.size());
+  AckState& ack = c.ack;
+  ack.rcv_mss = std::max(ack.rcv_mss, size);
+  ack.octets += size;
+  const bool out_of_order = !advanced;
+  if (out_of_order && text.gaps != 0) {
+    // RFC 2018 s.4: the block with the newest segment goes first.
+    std::copy_backward(ack.recent.begin(), ack.recent.end() - 1, ack.recent.end());
+    ack.recent[0] = text.whole.begin;
+    ack.recent_count = std::min<uint32_t>(ack.recent_count + 1, ack.recent.size());
+    if (!c.tcb.sack_ok && ack.duplicates < 64) ++ack.duplicates;
+  }
+  if (text.gaps == 0 && c.tcb.sack_ok && ack.dsack_count < AckState::kMaxDsacks &&
+      !text.whole.empty()) {
+    ack.dsacks[ack.dsack_count++] = text.whole;  // RFC 2883 s.4
+  }
+  // RFC 5681 s.4.2: out of order, or a hole filled: at once. RFC 9293 s.3.8.6.3: every second
+  // segment.
+  if (out_of_order || had_holes || ack.octets >= 2 * ack.rcv_mss || a.has(flag::kPsh)) {
+    ack.now = true;
+    if (out_of_order || !c.committed.empty()) ack.pure = true;
+    make_ready(c);
+  } else if (c.deadlines.delayed_ack == base::kNever) {
+    c.deadlines.delayed_ack = now + config_.delayed_ack;
+  }
+}
+
+void Engine::take_fin(Connection& c, base::Now now) {
+  // RFC 9293 s.3.10.7.4, eighth. The FIN counts when the order has reached it.
+  if (c.tcb.fin_reached || c.tcb.rcv_nxt != c.fin_offset || !receives(c.state)) return;
+  c.tcb.fin_reached = true;
+  c.ack.now = true;
+  make_ready(c);
+  switch (c.state) {
+    case State::Established: c.state = State::CloseWait; break;
+    case State::FinWait1: c.state = State::Closing; break;  // our FIN is not acknowledged yet
+    case State::FinWait2: break;
+    default: return;
+  }
+  const bool time_wait = c.state == State::FinWait2;
+  c.user->peer_finished(now);
+  if (time_wait && !c.doomed) enter_time_wait(c, now);
+}
+
+}  // namespace rnic::tcp

@@ -1,0 +1,208 @@
+/// \file
+/// Everything the engine knows about one connection. Plain data with the Stream's edge on top; what
+/// is done with it is in Engine, split over files by RFC concept.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/interval_set.hpp"
+#include "base/slab.hpp"
+#include "base/time.hpp"
+#include "base/timer_wheel.hpp"
+#include "llp/stream.hpp"
+#include "llp/transport.hpp"
+#include "tcp/congestion.hpp"
+#include "tcp/connection_list.hpp"
+#include "tcp/record_queue.hpp"
+#include "tcp/rto.hpp"
+#include "tcp/state.hpp"
+#include "tcp/tcb.hpp"
+
+namespace rnic::tcp {
+
+class Engine;
+
+/// Separate ranges remembered on either side: received ahead of order, and SACKed by the peer.
+inline constexpr size_t kMaxRanges = 64;
+
+/// Sender's view of what arrived and what did not (RFC 6675, RFC 8985).
+struct Scoreboard {
+  base::IntervalSet<kMaxRanges> sacked;  ///< ranges above SND.UNA that the peer reported
+  uint64_t fack = 0;                     ///< highest offset known to have arrived
+  uint64_t sacked_octets = 0;            ///< of records flagged kSacked
+  uint64_t lost_octets = 0;              ///< of records flagged kLost
+  uint64_t retransmitted_octets = 0;     ///< of records flagged kRetransmitted
+  uint64_t reno_sacked = 0;              ///< without SACK: octets the duplicate ACKs stand for
+  uint32_t sacked_segments = 0;
+  uint32_t duplicate_acks = 0;
+};
+
+/// RFC 8985 s.5.3.
+struct Rack {
+  base::Now xmit_at{};  ///< last transmission of the latest-sent record that arrived
+  uint64_t end = 0;     ///< its end
+  base::Duration rtt{0};
+  uint32_t window_multiplier = 1;
+  uint32_t window_persist = 16;
+  uint64_t dsack_round = 0;
+  bool reordering_seen = false;
+};
+
+enum class RecoveryPhase : uint8_t { Open, Recovery, Loss };
+
+struct Recovery {
+  RecoveryPhase phase = RecoveryPhase::Open;
+  uint64_t point = 0;  ///< RecoveryPoint: SND.NXT when it began
+  // Proportional rate reduction (RFC 6937).
+  uint64_t prr_delivered = 0;
+  uint64_t prr_out = 0;
+  uint64_t recover_fs = 0;
+  bool force_retransmit = false;  ///< the first retransmission goes out whatever pipe says
+  // Undo when every retransmission turns out to have been a duplicate (RFC 2883, D-SACK).
+  uint32_t prior_cwnd = 0;
+  uint32_t prior_ssthresh = 0;
+  uint64_t undo_marker = 0;
+  int64_t undo_octets = 0;
+  bool may_undo = false;
+  // Tail loss probe (RFC 8985 s.7).
+  uint64_t tlp_end = 0;
+  bool tlp_outstanding = false;
+  bool tlp_is_retransmission = false;
+  bool tlp_due = false;
+};
+
+/// Points in time; kNever when idle. One wheel node is armed at or before the earliest.
+struct Deadlines {
+  base::Now rto = base::kNever;
+  base::Now probe = base::kNever;    ///< tail loss probe
+  base::Now reorder = base::kNever;  ///< RACK reordering window
+  base::Now persist = base::kNever;  ///< zero window, or silly-window override
+  base::Now delayed_ack = base::kNever;
+  base::Now life = base::kNever;  ///< connect, TIME-WAIT, close
+
+  [[nodiscard]] base::Now earliest() const {
+    using base::earlier;
+    return earlier(earlier(earlier(rto, probe), earlier(reorder, persist)),
+                   earlier(delayed_ack, life));
+  }
+};
+
+/// What has to be acknowledged (RFC 9293 s.3.8.6.3, RFC 2018 s.4, RFC 2883).
+struct AckState {
+  static constexpr uint32_t kMaxDsacks = 4;
+
+  uint32_t octets = 0;      ///< received since the last ACK
+  uint32_t rcv_mss = 536;   ///< largest payload seen: what a full segment is
+  bool now = false;         ///< at the next output()
+  bool pure = false;        ///< not to be carried by data: it has SACK blocks
+  uint32_t duplicates = 0;  ///< SACK off: ACKs owed to out-of-order segments
+  uint32_t dsack_count = 0;
+  std::array<base::Range, kMaxDsacks> dsacks{};
+  std::array<uint64_t, 4>
+      recent{};  ///< offsets inside the most recently touched ranges, newest first
+  uint32_t recent_count = 0;
+};
+
+class Connection final : public llp::Stream {
+ public:
+  Connection(Engine& owner, uint32_t slot_number, RecordPool& pool, const Config& config)
+      : engine(owner), slot(slot_number), records(pool, slot_number), rto(config), cc(config) {
+    timer.owner = this;
+  }
+
+  // llp::Stream
+  [[nodiscard]] llp::StreamTraits traits() const override {
+    return {.can_drop = true,
+            .out_of_order = true,
+            .atomic_records = true,
+            .release_on_ack = true,
+            .emss_exact = true};
+  }
+  [[nodiscard]] uint32_t emss() const override { return effective_mss; }
+  [[nodiscard]] llp::Endpoint local() const override { return local_end; }
+  [[nodiscard]] llp::Endpoint remote() const override { return remote_end; }
+  void ready() override;
+  void close() override;
+  void abort() override;
+  void room_grew() override;
+  void set_trace(base::TraceSink* sink) override { trace_sink = sink; }
+  [[nodiscard]] base::TraceSink* trace() const override { return trace_sink; }
+
+  /// Octets in the network (RFC 6675 s.4, SetPipe).
+  [[nodiscard]] uint64_t pipe() const {
+    const uint64_t gone = board.sacked_octets + board.lost_octets + board.reno_sacked;
+    const uint64_t there = tcb.flight() + board.retransmitted_octets;
+    return there > gone ? there - gone : 0;
+  }
+  /// Sequence numbers of a record that are sent and not cumulatively acknowledged.
+  [[nodiscard]] uint64_t live(const Record& r) const {
+    const uint64_t begin = r.offset > tcb.snd_una ? r.offset : tcb.snd_una;
+    const uint64_t end = r.end() < tcb.snd_nxt ? r.end() : tcb.snd_nxt;
+    return end > begin ? end - begin : 0;
+  }
+  /// The last record was pulled and is not (all) sent.
+  [[nodiscard]] bool has_waiting() { return queue_end > tcb.snd_nxt; }
+
+  Engine& engine;
+  const uint32_t slot;
+  base::Handle handle;
+  Tcb tcb;
+  State state = State::Closed;
+  uint16_t smss_peer = 536;      ///< MSS option of the peer (RFC 9293 MUST-15)
+  uint32_t effective_mss = 536;  ///< EMSS: payload octets of a full segment
+  llp::StreamUser* user = nullptr;
+  base::TraceSink* trace_sink = nullptr;
+
+  // Sending.
+  bool user_ready = false;    ///< pull() may have something
+  bool fin_wanted = false;    ///< close() was called
+  bool fin_queued = false;    ///< our FIN has its place in the sequence
+  bool cwnd_limited = false;  ///< since the last ACK, cwnd stopped us
+  bool sws_override = false;  ///< the override timer fired: send less than a full record
+  bool window_probe_due = false;
+  uint8_t last_octet = 0;        ///< octet at SND.NXT - 1, for window probes
+  uint64_t queue_end = 0;        ///< end of the last record pulled; >= SND.NXT
+  uint64_t retransmit_hint = 0;  ///< no record below this number waits for retransmission
+  uint64_t piece_next = 0;       ///< progress of the cut record being retransmitted
+  uint32_t persist_backoff = 0;
+  base::Now last_sent_at{};
+  base::Now progress_at{};  ///< last time the peer acknowledged something, or sending began
+  RecordQueue records;
+  RtoEstimator rto;
+  Congestion cc;
+  AckState ack;
+  Deadlines deadlines;
+  base::TimerNode timer;
+  ConnectionLink ready_link;
+  ConnectionLink doomed_link;
+
+  // Loss.
+  Recovery recovery;
+  Rack rack;
+  Scoreboard board;
+
+  // Receiving.
+  base::IntervalSet<kMaxRanges>
+      committed;  ///< ranges beyond RCV.NXT that will never be asked for again
+  bool fin_seen = false;
+  uint64_t fin_offset = 0;
+
+  // Life.
+  llp::Endpoint local_end;
+  llp::Endpoint remote_end;
+  llp::Acceptor* acceptor = nullptr;  ///< passive open
+  bool syn_due = false;               ///< a SYN or SYN-ACK has to go out
+  bool syn_sent_once = false;
+  bool syn_timed_out = false;
+  bool offers_sack = false;
+  bool offers_timestamps = false;
+  bool offers_scale = false;
+  uint32_t syn_tries = 0;
+  bool opened = false;    ///< reached ESTABLISHED
+  bool doomed = false;    ///< to be ended by reap(); no call up but ended()
+  bool tell_end = false;  ///< ended() is owed
+  llp::StreamEnd how_ended = llp::StreamEnd::Closed;
+};
+
+}  // namespace rnic::tcp

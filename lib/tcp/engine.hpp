@@ -1,0 +1,264 @@
+/// \file
+/// The engine behind Stack. One class, its members spread over files by RFC concept:
+/// stack.cpp (life of the engine), listener.cpp and handshake.cpp (opens), input.cpp (RFC 9293
+/// s.3.10.7), ack.cpp, scoreboard.cpp and recovery.cpp (the ACK side), commit.cpp (the data side),
+/// output.cpp, retransmit.cpp and transmit.cpp (segments out), timers.cpp, close.cpp.
+///
+/// Call-ups may re-enter ready(), close(), abort(), room_grew() and connect(). Nothing is freed
+/// under a caller's feet: connections are marked doomed and taken away by reap() when an entry
+/// point is left.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/sabotage.hpp"
+#include "base/slab.hpp"
+#include "base/timer_wheel.hpp"
+#include "tcp/connection.hpp"
+#include "tcp/flow_table.hpp"
+#include "tcp/isn.hpp"
+#include "tcp/saved_records.hpp"
+#include "tcp/tcp.hpp"
+#include "wire/tcp.hpp"
+#include "wire/tcp_options.hpp"
+
+namespace rnic::tcp {
+
+inline ConnectionLink& ready_link_of(Connection& c) { return c.ready_link; }
+inline ConnectionLink& doomed_link_of(Connection& c) { return c.doomed_link; }
+
+/// A received segment, parsed and checked for form.
+struct Arrival {
+  llp::Endpoint local;
+  llp::Endpoint remote;
+  base::Seq32 seq;
+  base::Seq32 ack;
+  uint8_t flags = 0;
+  uint16_t window = 0;
+  base::ByteView payload;
+  wire::TcpOptions options;
+
+  [[nodiscard]] bool has(uint8_t flag) const { return (flags & flag) != 0; }
+  /// SEG.LEN: SYN and FIN count.
+  [[nodiscard]] uint32_t length() const {
+    return static_cast<uint32_t>(payload.size()) + (has(wire::tcp_flag::kSyn) ? 1 : 0) +
+           (has(wire::tcp_flag::kFin) ? 1 : 0);
+  }
+};
+
+class Engine {
+ public:
+  Engine(const Config& config, Egress& egress, const Secret& secret, uint64_t seed, base::Now now);
+  ~Engine();
+
+  base::Status listen(const llp::Endpoint& local, llp::Acceptor& acceptor);
+  base::Status unlisten(const llp::Endpoint& local);
+  base::Result<llp::Stream*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+                                     llp::StreamUser& user, base::Now now);
+  void on_timers(base::Now now);
+  void output(base::Now now);
+  [[nodiscard]] base::Now next_deadline() const;
+  void input(const SegmentIn& segment, base::Now now);
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+  [[nodiscard]] uint32_t live_connections() const { return connections_.live(); }
+  [[nodiscard]] bool quiescent() const;
+  void force_isn(std::optional<uint32_t> isn) { forced_isn_ = isn; }
+
+  // Down-calls of Connection.
+  void make_ready(Connection& c) {
+    if (!c.ready_link.linked && !c.doomed) ready_.push_back(c);
+  }
+  void close_stream(Connection& c);
+  void abort_stream(Connection& c);
+  void room_grew(Connection& c);
+
+ private:
+  struct Listener {
+    llp::Endpoint local;
+    llp::Acceptor* acceptor;
+  };
+  /// A RST that waits for the output stage.
+  struct ResetReply {
+    llp::Endpoint local;
+    llp::Endpoint remote;
+    base::Seq32 seq;
+    base::Seq32 ack;
+    uint8_t flags = 0;
+  };
+  /// What serve() left behind.
+  enum class Served : uint8_t {
+    Idle,      ///< nothing more to send now: an ACK, a timer or ready() brings it back
+    More,      ///< quantum used up
+    Starved,   ///< a limit of the stack: try again at the next output()
+    PortFull,  ///< Egress::begin() said no
+  };
+  /// What one attempt to send gave.
+  enum class Sent : uint8_t { Yes, Nothing, Starved, PortFull };
+  /// One ACK's yield, for recovery and congestion control.
+  struct AckYield {
+    uint64_t acked = 0;      ///< SND.UNA moved by this much
+    uint64_t delivered = 0;  ///< octets newly known to have arrived
+    uint64_t dsack_octets = 0;
+    bool dsack = false;
+    bool new_sack = false;
+    bool duplicate = false;  ///< RFC 5681 s.2
+    base::Duration rtt{-1};  ///< of the newest record acknowledged that was sent once
+  };
+
+  // listener.cpp
+  [[nodiscard]] const Listener* find_listener(const llp::Endpoint& local) const;
+  Connection* new_connection(const llp::Endpoint& local, const llp::Endpoint& remote,
+                             base::Now now);
+  [[nodiscard]] uint16_t choose_port(const llp::Endpoint& local, const llp::Endpoint& remote);
+  void input_listen(const Listener& listener, const Arrival& a, base::Now now);
+
+  // handshake.cpp
+  void input_syn_sent(Connection& c, const Arrival& a, base::Now now);
+  void take_syn_options(Connection& c, const Arrival& a, bool ours_offered, base::Now now);
+  bool establish(Connection& c, const Arrival& a, base::Now now);
+  bool send_syn(Connection& c, base::Now now);
+  void syn_timeout(Connection& c, base::Now now);
+  void update_emss(Connection& c, bool tell);
+  [[nodiscard]] uint8_t our_window_shift() const;
+
+  // input.cpp
+  [[nodiscard]] bool parse(const SegmentIn& in, Arrival& a);
+  void input_no_connection(const Arrival& a, base::Now now);
+  void input_synchronized(Connection& c, const Arrival& a, base::Now now);
+  [[nodiscard]] bool acceptable(Connection& c, const Arrival& a, base::Now now);
+  [[nodiscard]] bool survives_paws(Connection& c, const Arrival& a, base::Now now);
+  [[nodiscard]] bool survives_rst(Connection& c, const Arrival& a, base::Now now);
+  [[nodiscard]] bool survives_ack_check(Connection& c, const Arrival& a, base::Now now);
+  void reset_reply(const Arrival& a);
+  void challenge_ack(Connection& c, base::Now now);
+
+  // commit.cpp: the data side.
+  /// What of a segment's text is new.
+  struct NewText {
+    base::Range whole;      ///< clipped to the window and to the peer's FIN
+    base::ByteView octets;  ///< of `whole`
+    uint32_t gaps = 0;      ///< new sub-ranges, in gap_
+  };
+  [[nodiscard]] bool inspect_text(Connection& c, const Arrival& a, NewText& text, base::Now now);
+  void take_text(Connection& c, const Arrival& a, const NewText& text, base::Now now);
+  void commit_range(Connection& c, base::Range range);
+  void note_ack_due(Connection& c, const Arrival& a, const NewText& text, bool advanced,
+                    bool had_holes, base::Now now);
+  void take_fin(Connection& c, base::Now now);
+
+  // ack.cpp: the ACK side.
+  void process_ack(Connection& c, const Arrival& a, base::Now now);
+  void advance_una(Connection& c, uint64_t ack, AckYield& yield, base::Now now);
+  void update_window(Connection& c, const Arrival& a, int64_t ack, base::Now now);
+  void our_fin_acked(Connection& c, base::Now now);
+
+  // scoreboard.cpp
+  void take_sack(Connection& c, const Arrival& a, uint64_t ack, AckYield& yield, base::Now now);
+  void mark_sacked(Connection& c, Record& r, uint64_t old_fack, AckYield& yield, base::Now now);
+  static void rack_update(Connection& c, const Record& r, base::Now now);
+  static void mark_lost(Connection& c, uint64_t number);
+  static void subtract_marks(Connection& c, const Record& r, uint64_t octets);
+  bool rack_detect(Connection& c, base::Now now);
+  [[nodiscard]] base::Duration reorder_window(const Connection& c) const;
+
+  // recovery.cpp
+  void recover(Connection& c, const AckYield& yield, bool lost, base::Now now);
+  void enter_recovery(Connection& c);
+  void leave_recovery(Connection& c);
+  void try_undo(Connection& c, const AckYield& yield);
+  void proportional_rate(Connection& c, const AckYield& yield);
+  bool reno_ack(Connection& c, AckYield& yield);
+  void grow_window(Connection& c, const AckYield& yield, base::Now now);
+  void tail_probe_ack(Connection& c, uint64_t ack, const AckYield& yield);
+  void retransmission_timeout(Connection& c, base::Now now);
+  void restart_timers(Connection& c, base::Now now);
+
+  // output.cpp
+  Served serve(Connection& c, base::Now now);
+  Sent send_next(Connection& c, base::Now now);
+  Sent send_pulled(Connection& c, base::Now now, bool probe);
+  Sent pull_into_saved(Connection& c, base::Now now);
+  Sent send_waiting(Connection& c, base::Now now);
+  Sent send_fin(Connection& c, base::Now now);
+  Sent wait_for_window(Connection& c, base::Now now);
+  void push_record(Connection& c, const llp::Pulled& pulled, uint16_t flags, base::Now now);
+  void note_sent(Connection& c, uint64_t octets, base::Now now);
+
+  // retransmit.cpp
+  Sent send_lost(Connection& c, base::Now now);
+  Sent retransmit_from(Connection& c, uint64_t number, base::Now now);
+  Sent retransmit_cut(Connection& c, uint64_t number, base::Now now);
+  bool keep_copy(Connection& c, Record& r);
+  void note_retransmitted(Connection& c, Record& r, base::Now now);
+  Sent send_tail_probe(Connection& c, base::Now now);
+
+  // transmit.cpp: one segment.
+  bool begin(Connection& c, TxSlot& slot);
+  [[nodiscard]] static uint32_t header_length(const Connection& c) {
+    return wire::kTcpHeaderMin + (c.tcb.ts_ok ? wire::kTcpTimestampsPadded : 0);
+  }
+  void finish(Connection& c, TxSlot& slot, uint64_t offset, uint32_t payload, uint8_t flags,
+              base::Now now);
+  void complete(TxSlot& slot, const llp::Endpoint& local, const llp::Endpoint& remote,
+                uint32_t length, base::Now now);
+  bool send_ack(Connection& c, base::Now now);
+  bool send_window_probe(Connection& c, base::Now now);
+  bool send_resets(base::Now now);
+  [[nodiscard]] uint32_t fill_sack(Connection& c, std::array<wire::SackBlock, 4>& blocks);
+  [[nodiscard]] uint16_t advertise(Connection& c);
+  void acked_now(Connection& c);
+  [[nodiscard]] uint32_t timestamp_of(const Connection& c, base::Now now) const {
+    return static_cast<uint32_t>(base::nanos(now) / 1000000) + c.tcb.ts_offset;
+  }
+
+  // timers.cpp
+  void fire(Connection& c, base::Now now);
+  void life_over(Connection& c, base::Now now);
+  void tail_probe_fired(Connection& c, base::Now now);
+  void schedule(Connection& c) {
+    const base::Now earliest = c.deadlines.earliest();
+    if (earliest == base::kNever) return;  // an armed node fires for nothing and stays silent
+    if (!c.timer.armed() || c.timer.deadline > earliest) wheel_.arm(c.timer, earliest);
+  }
+
+  // close.cpp
+  void doom(Connection& c, llp::StreamEnd how, bool send_rst);
+  void queue_rst(const Connection& c);
+  void enter_time_wait(Connection& c, base::Now now);
+  void push_life(Connection& c, base::Now now);
+  void reap(base::Now now);
+  void release(Connection& c);
+
+  const Config config_;
+  Egress& egress_;
+  const Secret secret_;
+  base::Prng random_;
+  Counters counters_;
+  base::TimerWheel wheel_;
+  RecordPool record_pool_;
+  SavedRecords saved_;
+  std::vector<uint8_t> scratch_;  // one record being rebuilt for cutting
+  std::vector<Listener> listeners_;
+  base::Slab<Connection> connections_;
+  std::vector<Connection*> by_slot_;
+  std::vector<uint32_t> free_slots_;
+  FlowTable flows_;
+  ConnectionList<&ready_link_of> ready_;
+  ConnectionList<&doomed_link_of> doomed_;
+  std::vector<ResetReply> resets_;  // capacity kMaxResets, never grows
+  std::optional<uint32_t> forced_isn_;
+  std::array<base::Range, kMaxRanges + 1> gap_;  // of the segment in hand; see NewText
+  uint32_t half_open_ = 0;
+  base::Now challenge_second_{};
+  uint32_t challenge_count_ = 0;
+
+  static constexpr size_t kMaxResets = 64;
+  static constexpr uint64_t kQuantum = 64 * 1024;
+  static constexpr uint32_t kMaxRecordOctets = 65536;
+  static constexpr uint32_t kPackRoomMin = 128;  // RFC 5044 s.4.5: the least a pull is asked for
+};
+
+}  // namespace rnic::tcp

@@ -1,0 +1,65 @@
+/// \file
+/// 4-tuple -> connection: hashed with a secret, bounded, chained through the connections' slots.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "llp/endpoint.hpp"
+#include "tcp/isn.hpp"
+
+namespace rnic::tcp {
+
+/// Maps (local, remote) to a slot number below `capacity`. No allocation after construction.
+class FlowTable {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  FlowTable(uint32_t capacity, const Secret& secret)
+      : entries_(capacity),
+        buckets_(std::bit_ceil(capacity * 2 + 1), kNone),
+        key_(secret[0] ^ (secret[1] << 1 | 1)) {}
+
+  [[nodiscard]] uint32_t find(const llp::Endpoint& local, const llp::Endpoint& remote) const {
+    for (uint32_t i = buckets_[bucket(local, remote)]; i != kNone; i = entries_[i].next) {
+      if (entries_[i].local == local && entries_[i].remote == remote) return i;
+    }
+    return kNone;
+  }
+
+  void insert(uint32_t slot, const llp::Endpoint& local, const llp::Endpoint& remote) {
+    uint32_t& head = buckets_[bucket(local, remote)];
+    entries_[slot] = {local, remote, head};
+    head = slot;
+  }
+
+  void erase(uint32_t slot) {
+    const Entry& entry = entries_[slot];
+    uint32_t* link = &buckets_[bucket(entry.local, entry.remote)];
+    while (*link != slot) link = &entries_[*link].next;
+    *link = entry.next;
+  }
+
+ private:
+  struct Entry {
+    llp::Endpoint local;
+    llp::Endpoint remote;
+    uint32_t next = kNone;
+  };
+
+  [[nodiscard]] size_t bucket(const llp::Endpoint& local, const llp::Endpoint& remote) const {
+    // Keyed multiply-fold: an outsider cannot aim at one bucket without the key.
+    const uint64_t a = uint64_t{local.address.value} << 32 | remote.address.value;
+    const uint64_t b = uint64_t{local.port} << 16 | remote.port;
+    const auto product = static_cast<unsigned __int128>(a ^ key_) * ((b << 17 | 1) ^ ~key_);
+    const auto folded = static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+    return (folded ^ folded >> 29) & (buckets_.size() - 1);
+  }
+
+  std::vector<Entry> entries_;
+  std::vector<uint32_t> buckets_;
+  uint64_t key_;
+};
+
+}  // namespace rnic::tcp

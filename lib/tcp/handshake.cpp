@@ -1,0 +1,185 @@
+#include "tcp/engine.hpp"
+
+namespace rnic::tcp {
+
+namespace flag = wire::tcp_flag;
+
+namespace {
+
+constexpr uint32_t kIpAndTcpHeader = 40;
+constexpr uint16_t kSmallestMss = 216;  // a peer that asks for less would only cost us headers
+constexpr uint8_t kMaxShift = 14;       // RFC 7323 s.2.3
+
+}  // namespace
+
+uint8_t Engine::our_window_shift() const {
+  uint8_t shift = 0;
+  while (shift < kMaxShift && config_.receive_window >> shift > 0xffff) ++shift;
+  return shift;
+}
+
+void Engine::take_syn_options(Connection& c, const Arrival& a, bool ours_offered, base::Now now) {
+  // A passive open offers what the peer offered; an active one offered first (RFC 7323 s.2.2,
+  // s.3.2).
+  const wire::TcpOptions& o = a.options;
+  c.tcb.irs = a.seq;
+  c.tcb.rcv_nxt = 0;
+  if (o.mss) c.smss_peer = std::max(*o.mss, kSmallestMss);  // MSS is taken from SYNs only (MUST-14)
+  c.tcb.ts_ok = c.offers_timestamps && o.timestamps.has_value();
+  c.tcb.sack_ok = c.offers_sack && o.sack_permitted;
+  const bool scale = c.offers_scale && o.window_scale.has_value();
+  c.tcb.snd_wind_shift = scale ? std::min(*o.window_scale, kMaxShift) : 0;
+  c.tcb.rcv_wind_shift = scale ? our_window_shift() : 0;
+  if (!ours_offered) {
+    c.offers_timestamps = c.tcb.ts_ok;
+    c.offers_sack = c.tcb.sack_ok;
+    c.offers_scale = scale;
+  }
+  if (c.tcb.ts_ok) {
+    c.tcb.ts_recent = o.timestamps->value;
+    c.tcb.ts_recent_at = now;
+  }
+  // The window of a SYN is never scaled (RFC 7323 s.2.2).
+  c.tcb.snd_wnd = a.window;
+  c.tcb.snd_max_wnd = a.window;
+  c.tcb.snd_wl1 = -1;
+  c.tcb.snd_wl2 = 0;
+  c.tcb.rcv_edge = std::min<uint64_t>(config_.receive_window, 0xffff);
+  update_emss(c, false);
+}
+
+void Engine::update_emss(Connection& c, bool tell) {
+  // RFC 9293 s.3.7.1: EMSS counts the options that are on every segment.
+  const uint32_t mtu = egress_.path_mtu(c.remote_end.address);
+  if (mtu == 0) return;  // the route is gone for now: keep what we had
+  const uint32_t of_path =
+      mtu > kIpAndTcpHeader + kSmallestMss ? mtu - kIpAndTcpHeader : kSmallestMss;
+  const uint32_t send_mss = std::min<uint32_t>(c.smss_peer, of_path);
+  const uint32_t emss = send_mss - (c.tcb.ts_ok ? wire::kTcpTimestampsPadded : 0);
+  if (emss == c.effective_mss) return;
+  c.effective_mss = emss;
+  c.cc.set_smss(emss);
+  if (tell && c.user != nullptr && !c.doomed) c.user->emss_changed(emss);
+}
+
+bool Engine::send_syn(Connection& c, base::Now now) {
+  TxSlot slot;
+  if (!egress_.begin(c.local_end.address, c.remote_end.address, slot)) {
+    ++counters_.send_waits;
+    return false;
+  }
+  const bool with_ack = c.state == State::SynReceived;
+  wire::TcpOptionWriter options(slot.tcp + wire::kTcpHeaderMin);
+  const uint32_t mtu = egress_.path_mtu(c.remote_end.address);
+  options.mss(static_cast<uint16_t>(
+      std::min<uint32_t>(std::max(mtu, kIpAndTcpHeader + kSmallestMss) - kIpAndTcpHeader, 0xffff)));
+  if (c.offers_sack && !c.offers_timestamps) {
+    options.nop();
+    options.nop();
+  }
+  if (c.offers_sack) options.sack_permitted();
+  if (c.offers_timestamps) {
+    if (!c.offers_sack) {
+      options.nop();
+      options.nop();
+    }
+    options.timestamps({timestamp_of(c, now), with_ack ? c.tcb.ts_recent : 0});
+  }
+  if (c.offers_scale) options.window_scale(our_window_shift());
+  const uint32_t header = wire::kTcpHeaderMin + options.finish();
+  uint64_t window = std::min<uint64_t>(config_.receive_window, 0xffff);
+  if (!with_ack && c.user != nullptr) window = std::min<uint64_t>(window, c.user->receive_room());
+  if (with_ack) window = std::max(window, c.tcb.rcv_edge);
+  wire::TcpRepr{.source_port = c.local_end.port,
+                .destination_port = c.remote_end.port,
+                .sequence = c.tcb.iss,
+                .acknowledgment = with_ack ? c.tcb.ack_seq() : base::Seq32(0),
+                .flags = static_cast<uint8_t>(flag::kSyn | (with_ack ? flag::kAck : 0)),
+                .window = static_cast<uint16_t>(window),
+                .header_length = header}
+      .emit(slot.tcp);
+  c.tcb.rcv_edge = window;
+  complete(slot, c.local_end, c.remote_end, header, now);
+  c.syn_due = false;
+  if (!c.syn_sent_once) c.last_sent_at = now;
+  c.syn_sent_once = true;
+  c.deadlines.rto = now + c.rto.rto();
+  schedule(c);
+  return true;
+}
+
+void Engine::syn_timeout(Connection& c, base::Now now) {
+  ++counters_.timeouts;
+  c.deadlines.rto = base::kNever;
+  if (++c.syn_tries > config_.syn_retries) {
+    ++counters_.connections_timed_out;
+    doom(c, llp::StreamEnd::TimedOut, false);
+    return;
+  }
+  (void)now;
+  c.syn_timed_out = true;
+  c.rto.back_off();
+  c.syn_due = true;
+  make_ready(c);
+}
+
+void Engine::input_syn_sent(Connection& c, const Arrival& a, base::Now now) {
+  // RFC 9293 s.3.10.7.3. First: the ACK bit.
+  const bool ack_ok = a.has(flag::kAck) && a.ack == c.tcb.iss + 1 && c.syn_sent_once;
+  if (a.has(flag::kAck) && !ack_ok) {
+    if (!a.has(flag::kRst)) reset_reply(a);
+    return;
+  }
+  if (a.has(flag::kRst)) {  // Second: valid only with an acceptable ACK
+    if (!ack_ok) return;
+    ++counters_.resets_in;
+    doom(c, llp::StreamEnd::Refused, false);
+    return;
+  }
+  if (!a.has(flag::kSyn)) return;  // Fourth, fifth
+  const uint64_t offered = c.tcb.rcv_edge;
+  take_syn_options(c, a, true, now);
+  c.tcb.rcv_edge = offered;
+  if (!ack_ok) {  // simultaneous open
+    c.state = State::SynReceived;
+    c.acceptor = nullptr;
+    c.syn_due = true;
+    make_ready(c);
+    return;
+  }
+  if (!c.syn_timed_out) c.rto.sample(now - c.last_sent_at, now);  // Karn
+  if (!establish(c, a, now)) return;
+  c.ack.now = true;
+  // Text on the SYN-ACK is legal and rare; the peer sends it again.
+  make_ready(c);
+}
+
+bool Engine::establish(Connection& c, const Arrival& a, base::Now now) {
+  if (c.state == State::SynReceived && c.acceptor != nullptr) --half_open_;
+  c.state = State::Established;
+  c.syn_due = false;
+  c.deadlines.rto = base::kNever;
+  c.deadlines.life = base::kNever;
+  c.progress_at = now;
+  // RFC 6298 s.5.7: data begins with 3 s when the SYN timed out.
+  if (c.syn_timed_out) c.rto.restart_at(std::chrono::seconds(3));
+  c.rto.clear_backoff();
+  c.tcb.snd_wl1 = c.tcb.rcv_offset(a.seq);
+  c.tcb.snd_wl2 = 0;
+  c.cc.set_smss(c.effective_mss);
+  c.cc.start();
+  if (c.user == nullptr) {
+    c.user = c.acceptor->accept(c, c.local_end, c.remote_end, now);
+    if (c.user == nullptr) {
+      doom(c, llp::StreamEnd::Aborted, true);
+      return false;
+    }
+  }
+  c.opened = true;
+  ++counters_.connections_opened;
+  if (!c.doomed) c.user->established(c.effective_mss, now);
+  if (c.fin_wanted || c.user_ready) make_ready(c);
+  return !c.doomed;
+}
+
+}  // namespace rnic::tcp

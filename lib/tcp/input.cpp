@@ -1,0 +1,245 @@
+#include "tcp/engine.hpp"
+#include "wire/inet_checksum.hpp"
+
+namespace rnic::tcp {
+
+namespace flag = wire::tcp_flag;
+
+namespace {
+
+/// RFC 9293 s.3.9.2.3 (MUST-57, MUST-63).
+bool is_host(llp::IpAddress address) { return address.value != 0 && address.value >> 28 < 0xe; }
+
+bool checksum_good(const SegmentIn& in) {
+  const uint32_t sum =
+      wire::pseudo_header_sum(in.source.value, in.destination.value, wire::kIpProtocolTcp,
+                              static_cast<uint32_t>(in.tcp.size()));
+  return wire::checksum_fold(wire::checksum_add(sum, in.tcp)) == 0;
+}
+
+// RFC 7323 s.5.5: a TS.Recent older than 24 days says nothing.
+constexpr base::Duration kTimestampLife = std::chrono::hours(24 * 24);
+
+}  // namespace
+
+bool Engine::parse(const SegmentIn& in, Arrival& a) {
+  ++counters_.segments_in;
+  const auto view = wire::TcpView::parse(in.tcp);
+  if (!view || in.tcp.size() > 0xffff || !is_host(in.source) || !is_host(in.destination)) {
+    ++counters_.malformed;
+    return false;
+  }
+  if (!in.checksum_verified && !checksum_good(in)) {
+    ++counters_.checksum_errors;
+    return false;
+  }
+  if (!a.options.parse(view->options()) || view->source_port() == 0) {
+    ++counters_.malformed;
+    return false;
+  }
+  a.local = {in.destination, view->destination_port()};
+  a.remote = {in.source, view->source_port()};
+  a.seq = view->sequence();
+  a.ack = view->acknowledgment();
+  a.flags = view->flags();
+  a.window = view->window();
+  a.payload = view->payload();
+  if (a.payload.empty()) ++counters_.acks_in;
+  return true;
+}
+
+void Engine::input(const SegmentIn& segment, base::Now now) {
+  Arrival a;
+  if (!parse(segment, a)) return;
+  const uint32_t slot = flows_.find(a.local, a.remote);
+  Connection* c = slot != FlowTable::kNone ? by_slot_[slot] : nullptr;
+  if (c == nullptr || c->doomed) {
+    input_no_connection(a, now);
+  } else if (c->state == State::SynSent) {
+    input_syn_sent(*c, a, now);
+  } else if (c->state == State::TimeWait && a.has(flag::kSyn) &&
+             !a.has(flag::kAck | flag::kRst | flag::kFin) && base::after(a.seq, c->tcb.ack_seq()) &&
+             find_listener(a.local) != nullptr) {
+    // RFC 9293 s.3.6.1 (MAY-2): a new incarnation beyond the old sequence space.
+    doom(*c, llp::StreamEnd::Closed, false);
+    reap(now);
+    input_no_connection(a, now);
+  } else {
+    input_synchronized(*c, a, now);
+    if (!c->doomed) schedule(*c);
+  }
+  if (!doomed_.empty()) reap(now);
+}
+
+void Engine::input_no_connection(const Arrival& a, base::Now now) {
+  if (const Listener* listener = find_listener(a.local)) {
+    input_listen(*listener, a, now);
+    return;
+  }
+  if (!a.has(flag::kRst)) reset_reply(a);  // RFC 9293 s.3.10.7.1
+}
+
+void Engine::reset_reply(const Arrival& a) {
+  // RFC 9293 s.3.5.2, groups 1 and 2.
+  ++counters_.no_connection;
+  if (resets_.size() >= kMaxResets) return;
+  if (a.has(flag::kAck)) {
+    resets_.push_back({a.local, a.remote, a.ack, base::Seq32(0), flag::kRst});
+  } else {
+    resets_.push_back({a.local, a.remote, base::Seq32(0), a.seq + a.length(),
+                       static_cast<uint8_t>(flag::kRst | flag::kAck)});
+  }
+}
+
+void Engine::challenge_ack(Connection& c, base::Now now) {
+  // RFC 5961 s.7
+  if (now - challenge_second_ >= std::chrono::seconds(1)) {
+    challenge_second_ = now;
+    challenge_count_ = 0;
+  }
+  if (challenge_count_ >= config_.challenge_ack_limit) {
+    ++counters_.challenge_acks_limited;
+    return;
+  }
+  ++challenge_count_;
+  ++counters_.challenge_acks;
+  c.ack.now = true;
+  c.ack.pure = true;
+  make_ready(c);
+}
+
+bool Engine::survives_paws(Connection& c, const Arrival& a, base::Now now) {
+  if (!c.tcb.ts_ok || a.has(flag::kRst)) return true;  // RST is exempt (RFC 7323 s.5.2)
+  if (!a.options.timestamps) {                         // s.3.2: drop, do not abort
+    ++counters_.paws_rejected;
+    return false;
+  }
+  const auto behind = static_cast<int32_t>(a.options.timestamps->value - c.tcb.ts_recent);
+  if (behind < 0 && now - c.tcb.ts_recent_at < kTimestampLife) {
+    ++counters_.paws_rejected;
+    c.ack.now = true;
+    make_ready(c);
+    return false;
+  }
+  return true;
+}
+
+bool Engine::acceptable(Connection& c, const Arrival& a, base::Now now) {
+  // RFC 9293 s.3.10.7.4, first: the four cases of window and length.
+  const int64_t begin = c.tcb.rcv_offset(a.seq);
+  const int64_t end = begin + a.length();
+  const auto nxt = static_cast<int64_t>(c.tcb.rcv_nxt) + (c.tcb.fin_reached ? 1 : 0);
+  const int64_t edge = nxt + static_cast<int64_t>(c.tcb.rcv_wnd());
+  const bool in_window = begin >= nxt && begin < edge;
+  bool ok = false;
+  if (a.length() == 0) {
+    ok = edge == nxt ? begin == nxt : in_window;
+  } else {
+    // With a zero window ACK, RST and URG of a segment at RCV.NXT still count (MUST-66).
+    ok = edge == nxt ? begin == nxt : in_window || (end - 1 >= nxt && end - 1 < edge);
+    // A segment that begins before the window and reaches beyond it brings the whole window.
+    ok = ok || (begin < nxt && end > edge);
+  }
+  if (ok) return true;
+  if (a.has(flag::kRst)) return false;
+  ++counters_.unacceptable;
+  if (!a.payload.empty() && end <= nxt) {
+    counters_.duplicate_octets_in += a.payload.size();
+    if (c.tcb.sack_ok && begin >= 0 && c.ack.dsack_count < AckState::kMaxDsacks) {
+      c.ack.dsacks[c.ack.dsack_count++] = {static_cast<uint64_t>(begin),
+                                           static_cast<uint64_t>(begin) + a.payload.size()};
+    }
+  }
+  if (c.state == State::TimeWait && a.has(flag::kFin)) {  // our last ACK was lost
+    c.deadlines.life = now + config_.time_wait;
+  }
+  c.ack.now = true;
+  c.ack.pure = true;
+  make_ready(c);
+  return false;
+}
+
+bool Engine::survives_rst(Connection& c, const Arrival& a, base::Now now) {
+  // Second: RST. RFC 5961 s.3.2: exactly RCV.NXT resets, elsewhere in the window is challenged.
+  if (!a.has(flag::kRst)) return true;
+  if (c.state == State::TimeWait) return false;  // RFC 1337: no assassination of TIME-WAIT
+  if (a.seq != c.tcb.ack_seq()) {
+    challenge_ack(c, now);
+    return false;
+  }
+  ++counters_.resets_in;
+  const bool refused = c.state == State::SynReceived && c.acceptor == nullptr;
+  doom(c, refused ? llp::StreamEnd::Refused : llp::StreamEnd::PeerReset, false);
+  return false;
+}
+
+bool Engine::survives_ack_check(Connection& c, const Arrival& a, base::Now now) {
+  // Fifth: the ACK field. RFC 5961 s.5.2: SND.UNA - MAX.SND.WND <= SEG.ACK <= SND.NXT.
+  if (!a.has(flag::kAck)) return false;
+  if (c.state == State::SynReceived) {
+    if (a.ack != c.tcb.iss + 1) {
+      reset_reply(a);
+      return false;
+    }
+    return true;
+  }
+  const int64_t ack = c.tcb.snd_offset(a.ack);
+  const auto una = static_cast<int64_t>(c.tcb.snd_una);
+  if (ack > static_cast<int64_t>(c.tcb.snd_nxt)) {
+    c.ack.now = true;
+    c.ack.pure = true;
+    make_ready(c);
+    return false;
+  }
+  if (ack < una - static_cast<int64_t>(c.tcb.snd_max_wnd)) {
+    challenge_ack(c, now);
+    return false;
+  }
+  return true;
+}
+
+void Engine::input_synchronized(Connection& c, const Arrival& arrival, base::Now now) {
+  // RFC 9293 s.3.10.7.4, with the text inspected before the ACK field is used: a segment that the
+  // upper layer drops counts as lost, all of it.
+  Arrival a = arrival;
+  if (c.state == State::SynReceived && a.has(flag::kSyn) && a.seq == c.tcb.irs) {
+    if (!a.has(flag::kAck)) {  // the SYN again: our SYN-ACK was lost
+      c.syn_due = true;
+      make_ready(c);
+      return;
+    }
+    // Simultaneous open: the peer's SYN-ACK completes it. Its SYN is known; go on behind it.
+    a.flags &= static_cast<uint8_t>(~flag::kSyn);
+    a.seq += 1;
+    a.window = static_cast<uint16_t>(a.window >> c.tcb.snd_wind_shift);
+  }
+  if (!survives_paws(c, a, now) || !acceptable(c, a, now)) return;  // First
+  if (c.tcb.ts_ok && a.options.timestamps &&
+      c.tcb.rcv_offset(a.seq) <= static_cast<int64_t>(c.tcb.last_ack_sent)) {
+    // RFC 7323 s.4.3 (2): only a segment that covers Last.ACK.sent sets TS.Recent.
+    c.tcb.ts_recent = a.options.timestamps->value;
+    c.tcb.ts_recent_at = now;
+  }
+  if (!survives_rst(c, a, now)) return;  // Second
+  if (a.has(flag::kSyn)) {               // Fourth (RFC 5961 s.4.2)
+    challenge_ack(c, now);
+    return;
+  }
+  if (!survives_ack_check(c, a, now)) return;
+  if (c.state == State::SynReceived) {
+    if (!c.syn_timed_out) c.rto.sample(now - c.last_sent_at, now);
+    if (!establish(c, a, now)) return;
+  }
+  if (c.state == State::TimeWait) return;
+  if (a.payload.empty() && !a.has(flag::kFin)) {
+    process_ack(c, a, now);  // Fifth
+    return;
+  }
+  NewText text;
+  if (!inspect_text(c, a, text, now)) return;
+  process_ack(c, a, now);                         // Fifth
+  if (!c.doomed) take_text(c, a, text, now);      // Seventh (URG of the sixth is in-band text)
+  if (!c.doomed && c.fin_seen) take_fin(c, now);  // Eighth
+}
+
+}  // namespace rnic::tcp

@@ -1,0 +1,27 @@
+/// \file
+/// Keyed hash of a connection's 4-tuple: initial sequence numbers (RFC 6528) and the flow table.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/seq32.hpp"
+#include "base/time.hpp"
+#include "llp/endpoint.hpp"
+
+namespace rnic::tcp {
+
+using Secret = std::array<uint64_t, 2>;
+
+/// SipHash-2-4 (Aumasson and Bernstein) of the 4-tuple.
+[[nodiscard]] uint64_t keyed_hash(const Secret& secret, const llp::Endpoint& local,
+                                  const llp::Endpoint& remote);
+
+/// RFC 6528 s.3: ISN = M + F(4-tuple, secret); M ticks every 4 microseconds.
+[[nodiscard]] inline base::Seq32 initial_sequence(const Secret& secret, const llp::Endpoint& local,
+                                                  const llp::Endpoint& remote, base::Now now) {
+  const uint32_t clock = static_cast<uint32_t>(static_cast<uint64_t>(base::nanos(now)) / 4000);
+  return base::Seq32(static_cast<uint32_t>(keyed_hash(secret, local, remote)) + clock);
+}
+
+}  // namespace rnic::tcp

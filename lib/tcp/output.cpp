@@ -1,0 +1,243 @@
+#include <cstring>
+
+#include "tcp/engine.hpp"
+
+namespace rnic::tcp {
+
+namespace flag = wire::tcp_flag;
+
+void Engine::output(base::Now now) {
+  if (!doomed_.empty()) reap(now);
+  if (!send_resets(now)) return;
+  // Round robin, a quantum each; what a limit of the stack holds back goes to the end and ends the
+  // turn.
+  Connection* first_starved = nullptr;
+  while (Connection* c = ready_.front()) {
+    if (c == first_starved) break;
+    const Served served = serve(*c, now);
+    if (c->doomed) continue;  // doom() took it off the list
+    schedule(*c);
+    if (served == Served::PortFull) break;
+    ready_.erase(*c);
+    if (served == Served::Idle) continue;
+    ready_.push_back(*c);
+    if (served == Served::Starved && first_starved == nullptr) first_starved = c;
+  }
+  if (!doomed_.empty()) {
+    reap(now);
+    send_resets(now);
+  }
+}
+
+Engine::Served Engine::serve(Connection& c, base::Now now) {
+  if (c.syn_due && !send_syn(c, now)) return Served::PortFull;
+  if (!synchronized(c.state)) return Served::Idle;
+  // What must not wait for data goes first: SACK blocks never steal room from a record.
+  while (c.ack.now && c.ack.pure) {
+    if (!send_ack(c, now)) return Served::PortFull;
+  }
+  if (c.window_probe_due && !send_window_probe(c, now)) return Served::PortFull;
+  Served served = Served::Idle;
+  if (!in_any(c.state, State::SynReceived, State::TimeWait, State::FinWait2)) {
+    update_emss(c, true);
+    uint64_t budget = kQuantum;
+    for (Sent sent = Sent::Yes; sent == Sent::Yes && !c.doomed;) {
+      if (budget == 0) {
+        served = Served::More;
+        break;
+      }
+      sent = send_next(c, now);
+      budget -= std::min<uint64_t>(budget, c.effective_mss);
+      if (sent == Sent::Starved) served = Served::Starved;
+      if (sent == Sent::PortFull) return Served::PortFull;
+    }
+  }
+  if (!c.doomed && c.ack.now && !send_ack(c, now)) return Served::PortFull;
+  return served;
+}
+
+Engine::Sent Engine::send_next(Connection& c, base::Now now) {
+  if (c.recovery.tlp_due) return send_tail_probe(c, now);
+  if (c.board.lost_octets != c.board.retransmitted_octets) {
+    const Sent sent = send_lost(c, now);
+    if (sent != Sent::Nothing) return sent;
+  }
+  if (c.has_waiting()) return send_waiting(c, now);
+  if (c.user_ready && in_any(c.state, State::Established, State::CloseWait)) {
+    const uint64_t usable = c.tcb.usable_window();
+    if (usable < c.effective_mss) {
+      if (c.tcb.flight() != 0 || usable == 0) return wait_for_window(c, now);
+      // RFC 9293 s.3.8.6.2.1 (3), (4): half the largest window, or the override timer.
+      if (usable < c.tcb.snd_max_wnd / 2 && !c.sws_override) return wait_for_window(c, now);
+      return pull_into_saved(c, now);
+    }
+    if (c.pipe() != 0 && c.pipe() + c.effective_mss > c.cc.cwnd()) {
+      c.cwnd_limited = true;
+      return Sent::Nothing;
+    }
+    const Sent sent = send_pulled(c, now, false);
+    if (sent != Sent::Nothing || c.user_ready) return sent;
+  }
+  if (c.fin_wanted && !c.fin_queued && !c.user_ready) return send_fin(c, now);
+  if (c.pipe() < c.cc.cwnd() / 2) c.cwnd_limited = false;
+  return Sent::Nothing;
+}
+
+Engine::Sent Engine::wait_for_window(Connection& c, base::Now now) {
+  // With octets in flight their ACK, or the RTO, brings the news.
+  if (c.tcb.flight() == 0 && c.deadlines.persist == base::kNever) {
+    c.deadlines.persist = now + c.rto.rto();
+  }
+  return Sent::Nothing;
+}
+
+void Engine::push_record(Connection& c, const llp::Pulled& pulled, uint16_t flags, base::Now now) {
+  Record record;
+  record.offset = c.queue_end;
+  record.length = pulled.length;
+  record.tag = pulled.tag;
+  record.sent_at = now;
+  record.flags = static_cast<uint16_t>(flags | (pulled.push ? record_flag::kPush : 0));
+  c.records.push_back(record);
+  c.queue_end += pulled.length;
+  ++counters_.records_out;
+}
+
+void Engine::note_sent(Connection& c, uint64_t octets, base::Now now) {
+  if (c.tcb.flight() == 0) c.progress_at = now;
+  c.tcb.snd_nxt += octets;
+  c.last_sent_at = now;
+  c.sws_override = false;
+  if (c.recovery.phase == RecoveryPhase::Recovery) c.recovery.prr_out += octets;
+  c.deadlines.persist = base::kNever;
+  if (c.deadlines.rto == base::kNever || c.recovery.phase == RecoveryPhase::Open) {
+    const base::Now rto = c.deadlines.rto;
+    restart_timers(c, now);
+    if (rto != base::kNever) c.deadlines.rto = rto;  // RFC 6298 s.5.1: started, not restarted
+  }
+}
+
+Engine::Sent Engine::send_pulled(Connection& c, base::Now now, bool probe) {
+  if (c.records.full()) {
+    ++counters_.record_limit_waits;
+    return c.records.size() >= config_.max_records_per_connection ? Sent::Nothing : Sent::Starved;
+  }
+  TxSlot slot;
+  if (!begin(c, slot)) return Sent::PortFull;
+  if (c.tcb.flight() == 0 && now - c.last_sent_at > c.rto.rto()) c.cc.on_idle();
+  uint8_t* payload = slot.tcp + header_length(c);
+  const uint32_t emss = c.effective_mss;
+  const uint64_t offset = c.tcb.snd_nxt;
+  uint32_t packed = 0;
+  uint8_t flags = flag::kAck;
+  do {
+    const uint32_t n = emss - packed;
+    llp::Frame frame(payload + packed, n);
+    if (packed == 0) c.user_ready = false;  // ready() during the call sets it again
+    const llp::Pulled pulled = c.user->pull(n, offset + packed, frame);
+    if (c.doomed) break;
+    if (pulled.length == 0) break;
+    RNIC_CHECK(pulled.length == frame.length());
+    c.user_ready = true;
+    push_record(c, pulled, packed == 0 ? record_flag::kSegmentStart : 0, now);
+    packed += pulled.length;
+    if (pulled.push) flags |= flag::kPsh;
+  } while (config_.pack_records && !probe && emss - packed >= kPackRoomMin && !c.records.full());
+  if (c.doomed || packed == 0) {
+    egress_.cancel(slot);
+    return Sent::Nothing;
+  }
+  c.last_octet = payload[packed - 1];
+  finish(c, slot, offset, packed, flags, now);
+  ++counters_.data_segments_out;
+  ++counters_.aligned_segments_out;
+  counters_.octets_out += packed;
+  note_sent(c, packed, now);
+  if (c.trace_sink != nullptr) {
+    c.trace_sink->record(base::TraceKind::Sent, {offset, offset + packed}, now);
+  }
+  return Sent::Yes;
+}
+
+Engine::Sent Engine::pull_into_saved(Connection& c, base::Now now) {
+  // The window is smaller than a record: pull one into a copy and send it in pieces.
+  if (c.records.full() || !saved_.fits(c.effective_mss)) {
+    ++counters_.record_limit_waits;
+    return Sent::Starved;
+  }
+  llp::Frame frame(scratch_.data(), std::min(c.effective_mss, kMaxRecordOctets));
+  c.user_ready = false;
+  const llp::Pulled pulled = c.user->pull(frame.room_left(), c.queue_end, frame);
+  if (c.doomed) return Sent::Nothing;
+  if (pulled.length == 0) return c.fin_wanted && !c.fin_queued ? send_fin(c, now) : Sent::Nothing;
+  RNIC_CHECK(pulled.length == frame.length());
+  c.user_ready = true;
+  push_record(c, pulled, record_flag::kSegmentStart, now);
+  c.records.back().saved = saved_.save(frame.written());
+  return send_waiting(c, now);
+}
+
+Engine::Sent Engine::send_waiting(Connection& c, base::Now now) {
+  Record& r = c.records.back();
+  const uint64_t usable = c.tcb.usable_window();
+  const uint64_t rest = r.end() - c.tcb.snd_nxt;
+  const uint64_t piece = std::min({rest, usable, uint64_t{c.effective_mss}});
+  const bool worth = piece == rest || piece >= c.effective_mss ||
+                     (c.tcb.flight() == 0 && (piece >= c.tcb.snd_max_wnd / 2 || c.sws_override));
+  if (piece == 0 || !worth) return wait_for_window(c, now);
+  if (c.pipe() != 0 && c.pipe() + piece > c.cc.cwnd()) {
+    c.cwnd_limited = true;
+    return Sent::Nothing;
+  }
+  TxSlot slot;
+  if (!begin(c, slot)) return Sent::PortFull;
+  const uint64_t offset = c.tcb.snd_nxt;
+  const auto length = static_cast<uint32_t>(piece);
+  uint8_t* payload = slot.tcp + header_length(c);
+  saved_.copy(r.saved, static_cast<uint32_t>(offset - r.offset), length, payload);
+  const bool last = piece == rest;
+  if (piece != r.length && !r.is(record_flag::kCut)) {
+    r.flags |= record_flag::kCut;
+    ++counters_.resegmented_records;
+  }
+  c.last_octet = payload[length - 1];
+  finish(c, slot, offset, length,
+         static_cast<uint8_t>(flag::kAck | (last && r.is(record_flag::kPush) ? flag::kPsh : 0)),
+         now);
+  ++counters_.data_segments_out;
+  if (piece == r.length) ++counters_.aligned_segments_out;
+  counters_.octets_out += length;
+  r.sent_at = now;
+  if (r.is(record_flag::kLost)) c.board.lost_octets += length;
+  if (r.is(record_flag::kRetransmitted)) c.board.retransmitted_octets += length;
+  note_sent(c, length, now);
+  if (c.trace_sink != nullptr) {
+    c.trace_sink->record(base::TraceKind::Sent, {offset, offset + length}, now);
+  }
+  return Sent::Yes;
+}
+
+Engine::Sent Engine::send_fin(Connection& c, base::Now now) {
+  if (c.records.full()) {
+    ++counters_.record_limit_waits;
+    return Sent::Starved;
+  }
+  TxSlot slot;
+  if (!begin(c, slot)) return Sent::PortFull;
+  Record fin;
+  fin.offset = c.queue_end;
+  fin.length = 1;
+  fin.sent_at = now;
+  fin.flags = record_flag::kFin | record_flag::kSegmentStart;
+  c.records.push_back(fin);
+  finish(c, slot, c.queue_end, 0, flag::kAck | flag::kFin, now);
+  ++c.queue_end;
+  note_sent(c, 1, now);
+  c.fin_queued = true;
+  c.user_ready = false;
+  c.state = c.state == State::CloseWait ? State::LastAck : State::FinWait1;
+  push_life(c, now);
+  return Sent::Yes;
+}
+
+}  // namespace rnic::tcp

@@ -1,0 +1,109 @@
+/// \file
+/// Descriptors of the records that are not acknowledged yet, oldest first: one ring per connection
+/// that grows and shrinks by chunks of a pool shared by the whole stack.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/check.hpp"
+#include "base/time.hpp"
+#include "llp/stream.hpp"
+
+namespace rnic::tcp {
+
+namespace record_flag {
+inline constexpr uint16_t kPush = 1 << 0;
+inline constexpr uint16_t kSegmentStart = 1 << 1;  ///< a segment began here when it was first sent
+inline constexpr uint16_t kSacked = 1 << 2;
+inline constexpr uint16_t kLost = 1 << 3;           ///< presumed lost
+inline constexpr uint16_t kRetransmitted = 1 << 4;  ///< with kLost: a retransmission is in flight
+inline constexpr uint16_t kResent = 1 << 5;         ///< sent more than once, ever (Karn)
+inline constexpr uint16_t kFin = 1 << 6;            ///< our FIN: one sequence number, no octet
+inline constexpr uint16_t kCut = 1 << 7;            ///< counted as cut over several segments
+}  // namespace record_flag
+
+inline constexpr uint32_t kNoSaved = UINT32_MAX;
+
+struct Record {
+  uint64_t offset = 0;
+  llp::RecordTag tag;
+  base::Now sent_at{};        ///< last transmission
+  uint32_t length = 0;        ///< sequence numbers; > 0
+  uint32_t saved = kNoSaved;  ///< copy in SavedRecords, for records that were cut
+  uint16_t flags = 0;
+
+  [[nodiscard]] uint64_t end() const { return offset + length; }
+  [[nodiscard]] bool is(uint16_t flag) const { return (flags & flag) != 0; }
+};
+
+/// Chunks of descriptors for all connections of a stack. All memory is taken at construction.
+class RecordPool {
+ public:
+  static constexpr uint32_t kChunkRecords = 32;
+
+  /// \param max_records descriptors at once. \param max_connections each may hold a part-filled
+  /// chunk at
+  ///        either end. \param max_per_connection ring size.
+  RecordPool(uint32_t max_records, uint32_t max_connections, uint32_t max_per_connection);
+
+  [[nodiscard]] bool full() const { return live_ >= max_records_ || free_.empty(); }
+  [[nodiscard]] uint32_t live() const { return live_; }
+  [[nodiscard]] uint32_t max_per_connection() const { return max_per_connection_; }
+
+ private:
+  friend class RecordQueue;
+
+  std::vector<Record> records_;
+  std::vector<uint32_t> free_;         // chunk numbers
+  std::vector<uint32_t> directories_;  // per connection a ring of chunk numbers
+  uint32_t directory_size_;            // power of two
+  uint32_t max_records_;
+  uint32_t max_per_connection_;
+  uint32_t live_ = 0;
+};
+
+/// One connection's ring. Records are numbered from 0 on, for ever: first() .. past_last().
+class RecordQueue {
+ public:
+  /// \param slot the connection's number, below RecordPool's max_connections.
+  RecordQueue(RecordPool& pool, uint32_t slot)
+      : pool_(pool), directory_(&pool.directories_[size_t{slot} * pool.directory_size_]) {}
+  ~RecordQueue() { clear(); }
+  RecordQueue(const RecordQueue&) = delete;
+  RecordQueue& operator=(const RecordQueue&) = delete;
+
+  [[nodiscard]] bool empty() const { return first_ == past_last_; }
+  [[nodiscard]] uint64_t first() const { return first_; }
+  [[nodiscard]] uint64_t past_last() const { return past_last_; }
+  [[nodiscard]] uint64_t size() const { return past_last_ - first_; }
+  /// No room: the connection's or the stack's limit.
+  [[nodiscard]] bool full() const { return size() >= pool_.max_per_connection_ || pool_.full(); }
+
+  [[nodiscard]] Record& at(uint64_t number) {
+    RNIC_DCHECK(number >= first_ && number < past_last_);
+    const uint32_t chunk = directory_[(number / kPer) & (pool_.directory_size_ - 1)];
+    return pool_.records_[size_t{chunk} * kPer + number % kPer];
+  }
+  [[nodiscard]] Record& front() { return at(first_); }
+  [[nodiscard]] Record& back() { return at(past_last_ - 1); }
+
+  /// full() must be false.
+  void push_back(const Record& record);
+  void pop_front();
+  void clear();
+
+  /// Number of the first record whose end lies beyond `offset`; past_last() when there is none.
+  [[nodiscard]] uint64_t find(uint64_t offset);
+
+ private:
+  static constexpr uint32_t kPer = RecordPool::kChunkRecords;
+
+  RecordPool& pool_;
+  uint32_t* directory_;
+  uint64_t first_ = 0;
+  uint64_t past_last_ = 0;
+};
+
+}  // namespace rnic::tcp

@@ -1,0 +1,231 @@
+#include "tcp/engine.hpp"
+
+namespace rnic::tcp {
+
+namespace {
+
+constexpr uint32_t kDupThresh = 3;
+// A probe earlier than this only measures the scheduling of the two ends.
+constexpr base::Duration kProbeMin = std::chrono::microseconds(200);
+
+}  // namespace
+
+bool Engine::reno_ack(Connection& c, AckYield& yield) {
+  // RFC 6582 in the terms of a scoreboard: each duplicate ACK stands for one segment that has left
+  // the network. Limited transmit (RFC 3042) follows from the smaller pipe.
+  Scoreboard& b = c.board;
+  const uint32_t smss = c.effective_mss;
+  if (yield.acked != 0) {
+    const bool partial =
+        c.recovery.phase == RecoveryPhase::Recovery && c.tcb.snd_una < c.recovery.point;
+    // A partial ACK takes out the retransmitted segment and what arrived behind it.
+    const uint64_t covered = yield.acked > smss ? yield.acked - smss : 0;
+    b.reno_sacked -= std::min(b.reno_sacked, partial ? covered : b.reno_sacked);
+    b.duplicate_acks = 0;
+    if (!partial || c.records.empty()) return false;
+    Record& head = c.records.front();
+    if (head.is(record_flag::kLost)) return false;
+    mark_lost(c, c.records.first());
+    return true;
+  }
+  if (!yield.duplicate) return false;
+  ++b.duplicate_acks;
+  const uint64_t left = c.tcb.flight() > smss ? c.tcb.flight() - smss : 0;
+  const uint64_t grown = std::min<uint64_t>(b.reno_sacked + smss, left);
+  yield.delivered += grown > b.reno_sacked ? grown - b.reno_sacked : 0;
+  b.reno_sacked = std::max(b.reno_sacked, grown);
+  if (b.duplicate_acks != kDupThresh || c.recovery.phase != RecoveryPhase::Open) return false;
+  if (c.tcb.snd_una < c.recovery.point) return false;  // RFC 6582 s.4
+  // The whole first segment: the records up to the next one that began a segment.
+  uint64_t n = c.records.first();
+  do {
+    mark_lost(c, n++);
+  } while (n < c.records.past_last() && c.records.at(n).offset < c.tcb.snd_nxt &&
+           !c.records.at(n).is(record_flag::kSegmentStart));
+  return true;
+}
+
+void Engine::recover(Connection& c, const AckYield& yield, bool lost, base::Now now) {
+  Recovery& r = c.recovery;
+  if (r.phase != RecoveryPhase::Open && c.tcb.snd_una >= r.point) leave_recovery(c);
+  if (yield.dsack) try_undo(c, yield);
+  switch (r.phase) {
+    case RecoveryPhase::Open:
+      if (lost) {
+        enter_recovery(c);
+        proportional_rate(c, yield);
+      } else if (yield.acked != 0) {
+        grow_window(c, yield, now);
+      }
+      break;
+    case RecoveryPhase::Recovery: proportional_rate(c, yield); break;
+    case RecoveryPhase::Loss:
+      if (yield.acked != 0) c.cc.on_ack(static_cast<uint32_t>(yield.acked), c.rto.srtt(), now);
+      break;
+  }
+  if (lost) make_ready(c);
+}
+
+void Engine::enter_recovery(Connection& c) {
+  // RFC 6675 s.5 step 4, with RFC 6937's rate.
+  Recovery& r = c.recovery;
+  ++counters_.fast_recoveries;
+  r.phase = RecoveryPhase::Recovery;
+  r.point = c.tcb.snd_nxt;
+  r.prior_cwnd = c.cc.cwnd();
+  r.prior_ssthresh = c.cc.ssthresh();
+  r.undo_marker = c.tcb.snd_una;
+  r.undo_octets = 0;
+  r.may_undo = c.tcb.sack_ok;
+  r.prr_delivered = 0;
+  r.prr_out = 0;
+  r.recover_fs = std::max<uint64_t>(c.tcb.flight(), 1);
+  r.force_retransmit = true;
+  r.tlp_outstanding = false;
+  c.cc.on_loss(c.tcb.flight());
+  c.deadlines.probe = base::kNever;
+}
+
+void Engine::leave_recovery(Connection& c) {
+  Recovery& r = c.recovery;
+  if (r.phase == RecoveryPhase::Recovery) c.cc.set_cwnd(c.cc.ssthresh());
+  r.phase = RecoveryPhase::Open;
+  r.force_retransmit = false;
+  c.board.reno_sacked = 0;
+  c.board.duplicate_acks = 0;
+  // RFC 8985 s.6.2: a widened reordering window lasts for 16 recoveries.
+  if (c.rack.window_persist == 0) {
+    c.rack.window_multiplier = 1;
+  } else {
+    --c.rack.window_persist;
+  }
+}
+
+void Engine::try_undo(Connection& c, const AckYield& yield) {
+  // Every retransmission arrived as a duplicate: nothing was lost, the reduction was for nothing.
+  Recovery& r = c.recovery;
+  if (!r.may_undo || r.undo_octets <= 0) return;
+  r.undo_octets -= static_cast<int64_t>(yield.dsack_octets);
+  if (r.undo_octets > 0) return;
+  r.may_undo = false;
+  c.cc.undo(r.prior_cwnd, r.prior_ssthresh);
+  if (r.phase == RecoveryPhase::Open) return;
+  for (uint64_t n = c.records.first(); n < c.records.past_last(); ++n) {
+    Record& record = c.records.at(n);
+    if (!record.is(record_flag::kLost)) continue;
+    subtract_marks(c, record, c.live(record));
+    record.flags &= static_cast<uint16_t>(~(record_flag::kLost | record_flag::kRetransmitted));
+  }
+  r.phase = RecoveryPhase::Open;
+  r.force_retransmit = false;
+}
+
+void Engine::proportional_rate(Connection& c, const AckYield& yield) {
+  // RFC 6937 s.3, with the slow start reduction bound.
+  Recovery& r = c.recovery;
+  const uint64_t smss = c.effective_mss;
+  const uint64_t ssthresh = c.cc.ssthresh();
+  const uint64_t pipe = c.pipe();
+  r.prr_delivered += yield.delivered;
+  uint64_t sndcnt = 0;
+  if (pipe > ssthresh) {
+    const uint64_t due = (r.prr_delivered * ssthresh + r.recover_fs - 1) / r.recover_fs;
+    sndcnt = due > r.prr_out ? due - r.prr_out : 0;
+  } else {
+    const uint64_t owed = r.prr_delivered > r.prr_out ? r.prr_delivered - r.prr_out : 0;
+    sndcnt = std::min(ssthresh - pipe, std::max(owed, yield.delivered) + smss);
+  }
+  if (r.force_retransmit) sndcnt = std::max(sndcnt, smss);
+  c.cc.set_cwnd(pipe + sndcnt);
+}
+
+void Engine::grow_window(Connection& c, const AckYield& yield, base::Now now) {
+  if (!c.cwnd_limited) return;  // an unused window is no evidence that more fits
+  c.cc.on_ack(static_cast<uint32_t>(std::min<uint64_t>(yield.acked, UINT32_MAX)), c.rto.srtt(),
+              now);
+}
+
+void Engine::tail_probe_ack(Connection& c, uint64_t ack, const AckYield& yield) {
+  // RFC 8985 s.7.4.2
+  Recovery& r = c.recovery;
+  if (!r.tlp_outstanding || ack < r.tlp_end) return;
+  if (!r.tlp_is_retransmission || yield.dsack) {
+    r.tlp_outstanding = false;
+  } else if (ack > r.tlp_end) {
+    r.tlp_outstanding = false;  // the probe repaired a loss that nothing else saw
+    if (r.phase == RecoveryPhase::Open) {
+      c.cc.on_loss(c.tcb.flight());
+      c.cc.set_cwnd(c.cc.ssthresh());
+    }
+  } else if (yield.duplicate && !yield.new_sack) {
+    r.tlp_outstanding = false;  // both copies arrived
+  }
+}
+
+void Engine::retransmission_timeout(Connection& c, base::Now now) {
+  // RFC 6298 s.5.4-5.7, RFC 5681 s.3.1 (4).
+  ++counters_.timeouts;
+  if (now - c.progress_at >= config_.user_timeout) {  // R2
+    ++counters_.connections_timed_out;
+    doom(c, llp::StreamEnd::TimedOut, true);
+    return;
+  }
+  Recovery& r = c.recovery;
+  c.rto.back_off();
+  c.deadlines.rto = now + c.rto.rto();
+  c.deadlines.probe = base::kNever;
+  c.deadlines.reorder = base::kNever;
+  if (base::sabotaged(base::Defect::DropWithoutRetransmit)) return;
+  const bool first = r.phase != RecoveryPhase::Loss;
+  if (first) {
+    r.prior_cwnd = c.cc.cwnd();
+    r.prior_ssthresh = c.cc.ssthresh();
+    r.undo_marker = c.tcb.snd_una;
+    r.undo_octets = 0;
+    r.may_undo = c.tcb.sack_ok;
+  }
+  c.cc.on_timeout(c.tcb.flight(), first);
+  r.phase = RecoveryPhase::Loss;
+  r.point = c.tcb.snd_nxt;
+  r.force_retransmit = true;
+  r.tlp_outstanding = false;
+  r.tlp_due = false;
+  // RFC 2018 s.5: the peer may have reneged; what it says from now on is believed again.
+  c.board = Scoreboard{};
+  c.board.fack = c.tcb.snd_una;
+  for (uint64_t n = c.records.first(); n < c.records.past_last(); ++n) {
+    Record& record = c.records.at(n);
+    record.flags &= static_cast<uint16_t>(
+        ~(record_flag::kSacked | record_flag::kLost | record_flag::kRetransmitted));
+    if (c.live(record) == 0) continue;
+    record.flags |= record_flag::kLost;
+    c.board.lost_octets += c.live(record);
+  }
+  c.retransmit_hint = c.records.first();
+  c.piece_next = 0;
+  make_ready(c);
+}
+
+void Engine::restart_timers(Connection& c, base::Now now) {
+  // RFC 6298 s.5.1-5.3; RFC 8985 s.7.2 for the probe, which never comes later than the RTO.
+  if (c.tcb.flight() == 0) {
+    c.deadlines.rto = base::kNever;
+    c.deadlines.probe = base::kNever;
+    c.deadlines.reorder = base::kNever;
+    return;
+  }
+  c.deadlines.rto = now + c.rto.rto();
+  c.deadlines.probe = base::kNever;
+  if (!c.tcb.sack_ok || c.recovery.phase != RecoveryPhase::Open || c.recovery.tlp_outstanding ||
+      c.board.sacked_octets != 0) {
+    return;
+  }
+  base::Duration pto = std::chrono::seconds(1);
+  if (c.rto.measured()) {
+    pto = std::max(2 * c.rto.srtt(), kProbeMin);
+    if (c.tcb.flight() <= c.effective_mss) pto += config_.delayed_ack;
+  }
+  if (now + pto < c.deadlines.rto) c.deadlines.probe = now + pto;
+}
+
+}  // namespace rnic::tcp

@@ -1,0 +1,173 @@
+#include <algorithm>
+
+#include "tcp/engine.hpp"
+
+namespace rnic::tcp {
+
+namespace flag = wire::tcp_flag;
+
+Engine::Sent Engine::send_lost(Connection& c, base::Now now) {
+  // RFC 6675 s.4, NextSeg (1): the lowest record that is lost and not sent again yet.
+  uint64_t n = std::max(c.retransmit_hint, c.records.first());
+  while (n < c.records.past_last()) {
+    const Record& r = c.records.at(n);
+    if (r.is(record_flag::kLost) && !r.is(record_flag::kRetransmitted) && c.live(r) != 0) break;
+    ++n;
+  }
+  c.retransmit_hint = n;
+  if (n == c.records.past_last()) return Sent::Nothing;
+  const uint64_t length = std::min<uint64_t>(c.live(c.records.at(n)), c.effective_mss);
+  if (!c.recovery.force_retransmit && c.pipe() != 0 && c.pipe() + length > c.cc.cwnd()) {
+    c.cwnd_limited = true;
+    return Sent::Nothing;
+  }
+  const Sent sent = retransmit_from(c, n, now);
+  if (sent == Sent::Yes) c.recovery.force_retransmit = false;
+  return sent;
+}
+
+Engine::Sent Engine::retransmit_from(Connection& c, uint64_t number, base::Now now) {
+  Record& first = c.records.at(number);
+  if (first.saved != kNoSaved || first.offset < c.tcb.snd_una ||
+      (first.length > c.effective_mss && !first.is(record_flag::kFin))) {
+    return retransmit_cut(c, number, now);
+  }
+  TxSlot slot;
+  if (!begin(c, slot)) return Sent::PortFull;
+  uint8_t* payload = slot.tcp + header_length(c);
+  const uint64_t offset = first.offset;
+  uint32_t packed = 0;
+  uint8_t flags = flag::kAck;
+  uint64_t n = number;
+  for (; n < c.records.past_last(); ++n) {
+    Record& r = c.records.at(n);
+    // The segment keeps its first boundaries: whole records up to where the next one began.
+    if (n != number &&
+        (r.is(record_flag::kSegmentStart) || r.is(record_flag::kSacked) || r.saved != kNoSaved ||
+         r.is(record_flag::kFin) || r.length > c.effective_mss - packed ||
+         r.is(record_flag::kLost) != first.is(record_flag::kLost) ||
+         r.is(record_flag::kRetransmitted))) {
+      break;
+    }
+    if (r.is(record_flag::kFin)) {
+      flags |= flag::kFin;
+      ++n;
+      break;
+    }
+    llp::Frame frame(payload + packed, r.length);
+    const bool there = c.user->rebuild(r.tag, r.offset, r.length, frame);
+    if (c.doomed || !there) {
+      egress_.cancel(slot);
+      doom(c, llp::StreamEnd::Aborted, true);
+      return Sent::Nothing;
+    }
+    RNIC_CHECK(frame.length() == r.length);
+    packed += r.length;
+    if (r.is(record_flag::kPush)) flags |= flag::kPsh;
+  }
+  if (base::sabotaged(base::Defect::RetransmitShifted) && packed > 1) {
+    std::rotate(payload, payload + 1, payload + packed);
+  }
+  finish(c, slot, offset, packed, flags, now);
+  for (uint64_t k = number; k < n; ++k) note_retransmitted(c, c.records.at(k), now);
+  ++counters_.retransmitted_segments;
+  counters_.retransmitted_octets += packed;
+  return Sent::Yes;
+}
+
+bool Engine::keep_copy(Connection& c, Record& r) {
+  if (r.saved != kNoSaved) return true;
+  RNIC_CHECK(r.length <= kMaxRecordOctets);
+  if (!saved_.fits(r.length)) return false;
+  llp::Frame frame(scratch_.data(), r.length);
+  const bool there = c.user->rebuild(r.tag, r.offset, r.length, frame);
+  if (c.doomed || !there) {
+    doom(c, llp::StreamEnd::Aborted, true);
+    return false;
+  }
+  RNIC_CHECK(frame.length() == r.length);
+  r.saved = saved_.save(frame.written());
+  return true;
+}
+
+Engine::Sent Engine::retransmit_cut(Connection& c, uint64_t number, base::Now now) {
+  Record& r = c.records.at(number);
+  if (!keep_copy(c, r)) {
+    if (!c.doomed) ++counters_.record_limit_waits;
+    return c.doomed ? Sent::Nothing : Sent::Starved;
+  }
+  const uint64_t begin_at = std::max(r.offset, c.tcb.snd_una);
+  const uint64_t end = std::min(r.end(), c.tcb.snd_nxt);
+  if (c.piece_next < begin_at || c.piece_next >= end) c.piece_next = begin_at;
+  if (!r.is(record_flag::kCut)) {
+    r.flags |= record_flag::kCut;
+    ++counters_.resegmented_records;
+  }
+  while (c.piece_next < end) {
+    const base::Range gap = c.board.sacked.first_gap({c.piece_next, end});
+    if (gap.empty()) break;
+    TxSlot slot;
+    if (!begin(c, slot)) return Sent::PortFull;
+    const auto length = static_cast<uint32_t>(std::min<uint64_t>(gap.size(), c.effective_mss));
+    uint8_t* payload = slot.tcp + header_length(c);
+    saved_.copy(r.saved, static_cast<uint32_t>(gap.begin - r.offset), length, payload);
+    const bool push = r.is(record_flag::kPush) && gap.begin + length == r.end();
+    finish(c, slot, gap.begin, length, static_cast<uint8_t>(flag::kAck | (push ? flag::kPsh : 0)),
+           now);
+    ++counters_.retransmitted_segments;
+    counters_.retransmitted_octets += length;
+    c.piece_next = gap.begin + length;
+  }
+  c.piece_next = 0;
+  note_retransmitted(c, r, now);
+  return Sent::Yes;
+}
+
+void Engine::note_retransmitted(Connection& c, Record& r, base::Now now) {
+  const uint64_t live = c.live(r);
+  if (r.is(record_flag::kLost) && !r.is(record_flag::kRetransmitted)) {
+    r.flags |= record_flag::kRetransmitted;
+    c.board.retransmitted_octets += live;
+  }
+  r.flags |= record_flag::kResent;
+  r.sent_at = now;
+  c.last_sent_at = now;
+  if (c.recovery.phase == RecoveryPhase::Recovery) c.recovery.prr_out += live;
+  if (c.recovery.phase != RecoveryPhase::Open) c.recovery.undo_octets += static_cast<int64_t>(live);
+  if (c.deadlines.rto == base::kNever) c.deadlines.rto = now + c.rto.rto();
+  if (c.trace_sink != nullptr) {
+    c.trace_sink->record(base::TraceKind::Retransmitted, {r.offset, r.end()}, now);
+  }
+}
+
+Engine::Sent Engine::send_tail_probe(Connection& c, base::Now now) {
+  // RFC 8985 s.7.3: new data when the window lets it, otherwise the last segment again.
+  Recovery& rec = c.recovery;
+  if (c.tcb.flight() == 0 || rec.phase != RecoveryPhase::Open) {
+    rec.tlp_due = false;
+    return Sent::Yes;  // go on with what there is
+  }
+  bool resend = true;
+  if (c.user_ready && !c.has_waiting() && in_any(c.state, State::Established, State::CloseWait) &&
+      c.tcb.usable_window() >= c.effective_mss) {
+    const Sent sent = send_pulled(c, now, true);
+    if (sent == Sent::PortFull) return sent;
+    resend = sent != Sent::Yes;
+  }
+  if (c.doomed) return Sent::Nothing;
+  if (resend) {
+    uint64_t n = c.records.find(c.tcb.snd_nxt - 1);
+    while (n > c.records.first() && !c.records.at(n).is(record_flag::kSegmentStart)) --n;
+    const Sent sent = retransmit_from(c, n, now);
+    if (sent != Sent::Yes) return sent;
+  }
+  rec.tlp_due = false;
+  rec.tlp_outstanding = true;
+  rec.tlp_is_retransmission = resend;
+  rec.tlp_end = c.tcb.snd_nxt;
+  c.deadlines.rto = now + c.rto.rto();
+  c.deadlines.probe = base::kNever;
+  return Sent::Yes;
+}
+
+}  // namespace rnic::tcp

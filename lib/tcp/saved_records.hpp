@@ -1,0 +1,37 @@
+/// \file
+/// Copies of records that had to be cut over several segments: every later piece of such a record
+/// comes from the same copy, so that one FPDU never mixes octets of two points in time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.hpp"
+
+namespace rnic::tcp {
+
+/// Bounded store of octet runs as chains of fixed blocks; no allocation after construction.
+class SavedRecords {
+ public:
+  static constexpr uint32_t kBlockOctets = 2048;
+
+  explicit SavedRecords(uint32_t max_octets);
+
+  /// True when a record of `length` octets fits now.
+  [[nodiscard]] bool fits(uint32_t length) const;
+  /// \return the copy's name, or UINT32_MAX when there is no room.
+  uint32_t save(base::ByteView octets);
+  /// Copies `length` octets from `from` within the copy to `out`; the range lies inside the copy.
+  void copy(uint32_t saved, uint32_t from, uint32_t length, uint8_t* out) const;
+  void release(uint32_t saved);
+
+  [[nodiscard]] uint32_t blocks_in_use() const { return in_use_; }
+
+ private:
+  std::vector<uint8_t> octets_;
+  std::vector<uint32_t> next_;  // next block of the chain, or of the free list
+  uint32_t free_ = UINT32_MAX;
+  uint32_t in_use_ = 0;
+};
+
+}  // namespace rnic::tcp

@@ -1,0 +1,93 @@
+#include "tcp/engine.hpp"
+
+namespace rnic::tcp {
+
+Engine::Engine(const Config& config, Egress& egress, const Secret& secret, uint64_t seed,
+               base::Now now)
+    : config_(config),
+      egress_(egress),
+      secret_(secret),
+      random_(seed),
+      wheel_(now),
+      record_pool_(config.max_records, config.max_connections, config.max_records_per_connection),
+      saved_(config.max_saved_octets),
+      scratch_(kMaxRecordOctets),
+      connections_(config.max_connections),
+      by_slot_(config.max_connections, nullptr),
+      flows_(config.max_connections, secret) {
+  listeners_.reserve(config.max_listeners);
+  resets_.reserve(kMaxResets);
+  free_slots_.reserve(config.max_connections);
+  for (uint32_t i = config.max_connections; i-- > 0;) free_slots_.push_back(i);
+}
+
+Engine::~Engine() {
+  connections_.for_each([this](base::Handle, Connection& c) { wheel_.cancel(c.timer); });
+}
+
+base::Now Engine::next_deadline() const {
+  // What the output stage owes is due at once for whoever only polls by deadlines.
+  return wheel_.next_deadline();
+}
+
+bool Engine::quiescent() const {
+  if (!resets_.empty() || record_pool_.live() != 0 || saved_.blocks_in_use() != 0) return false;
+  for (const Connection* c : by_slot_) {
+    if (c != nullptr && c->state != State::TimeWait) return false;
+  }
+  return true;
+}
+
+const char* to_string(State state) {
+  switch (state) {
+    case State::Closed: return "CLOSED";
+    case State::Listen: return "LISTEN";
+    case State::SynSent: return "SYN-SENT";
+    case State::SynReceived: return "SYN-RECEIVED";
+    case State::Established: return "ESTABLISHED";
+    case State::FinWait1: return "FIN-WAIT-1";
+    case State::FinWait2: return "FIN-WAIT-2";
+    case State::CloseWait: return "CLOSE-WAIT";
+    case State::Closing: return "CLOSING";
+    case State::LastAck: return "LAST-ACK";
+    case State::TimeWait: return "TIME-WAIT";
+  }
+  return "?";
+}
+
+void Connection::ready() {
+  user_ready = true;
+  engine.make_ready(*this);
+}
+void Connection::close() { engine.close_stream(*this); }
+void Connection::abort() { engine.abort_stream(*this); }
+void Connection::room_grew() { engine.room_grew(*this); }
+
+class Stack::Impl : public Engine {
+ public:
+  using Engine::Engine;
+};
+
+Stack::Stack(const Config& config, Egress& egress, std::array<uint64_t, 2> secret, uint64_t seed,
+             base::Now now)
+    : impl_(std::make_unique<Impl>(config, egress, secret, seed, now)) {}
+Stack::~Stack() = default;
+
+base::Status Stack::listen(const llp::Endpoint& local, llp::Acceptor& acceptor) {
+  return impl_->listen(local, acceptor);
+}
+base::Status Stack::unlisten(const llp::Endpoint& local) { return impl_->unlisten(local); }
+base::Result<llp::Stream*> Stack::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+                                          llp::StreamUser& user, base::Now now) {
+  return impl_->connect(local, remote, user, now);
+}
+void Stack::on_timers(base::Now now) { impl_->on_timers(now); }
+void Stack::output(base::Now now) { impl_->output(now); }
+base::Now Stack::next_deadline() const { return impl_->next_deadline(); }
+void Stack::input(const SegmentIn& segment, base::Now now) { impl_->input(segment, now); }
+const Counters& Stack::counters() const { return impl_->counters(); }
+uint32_t Stack::live_connections() const { return impl_->live_connections(); }
+bool Stack::quiescent() const { return impl_->quiescent(); }
+void Stack::force_isn(std::optional<uint32_t> isn) { impl_->force_isn(isn); }
+
+}  // namespace rnic::tcp

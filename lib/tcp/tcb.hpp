@@ -1,0 +1,74 @@
+/// \file
+/// The transmission control block: the variables of RFC 9293 section 3.3.1 under their own names.
+///
+/// Sequence positions are kept as 64-bit stream offsets that never wrap: offset 0 is the octet
+/// after the SYN. They turn into 32-bit sequence numbers only at the wire.
+#pragma once
+
+#include <cstdint>
+
+#include "base/check.hpp"
+#include "base/seq32.hpp"
+#include "base/time.hpp"
+
+namespace rnic::tcp {
+
+struct Tcb {
+  // Send sequence variables.
+  base::Seq32 iss;
+  uint64_t snd_una = 0;
+  uint64_t snd_nxt = 0;
+  uint32_t snd_wnd = 0;
+  uint32_t snd_max_wnd = 0;  ///< MAX.SND.WND (RFC 5961 s.5, silly window avoidance)
+  int64_t snd_wl1 = 0;
+  int64_t snd_wl2 = 0;
+  uint8_t snd_wind_shift = 0;
+
+  // Receive sequence variables.
+  base::Seq32 irs;
+  uint64_t rcv_nxt = 0;   ///< delivery point; the peer's FIN is not counted in it
+  uint64_t rcv_edge = 0;  ///< right edge of the window offered so far; it never moves left
+  uint8_t rcv_wind_shift = 0;
+  bool fin_reached = false;  ///< the peer's FIN is in order: the ACK covers one more
+
+  // Options agreed on the SYNs.
+  bool ts_ok = false;
+  bool sack_ok = false;
+  uint32_t ts_recent = 0;
+  base::Now ts_recent_at{};
+  uint32_t ts_offset = 0;  ///< our timestamp clock starts at a random point
+  uint64_t last_ack_sent = 0;
+
+  [[nodiscard]] base::Seq32 snd_seq(uint64_t offset) const {
+    return iss + 1 + static_cast<uint32_t>(offset);
+  }
+  [[nodiscard]] base::Seq32 rcv_seq(uint64_t offset) const {
+    return irs + 1 + static_cast<uint32_t>(offset);
+  }
+  /// What the ACK field says.
+  [[nodiscard]] base::Seq32 ack_seq() const { return rcv_seq(rcv_nxt) + (fin_reached ? 1u : 0u); }
+
+  /// Stream offset of a sequence number near SND.UNA / RCV.NXT; negative: before the stream.
+  [[nodiscard]] int64_t snd_offset(base::Seq32 seq) const {
+    return static_cast<int64_t>(snd_una) + static_cast<int32_t>(seq - snd_seq(snd_una));
+  }
+  [[nodiscard]] int64_t rcv_offset(base::Seq32 seq) const {
+    return static_cast<int64_t>(rcv_nxt) + static_cast<int32_t>(seq - rcv_seq(rcv_nxt));
+  }
+
+  [[nodiscard]] uint64_t flight() const { return snd_nxt - snd_una; }
+  [[nodiscard]] uint64_t rcv_wnd() const { return rcv_edge > rcv_nxt ? rcv_edge - rcv_nxt : 0; }
+  /// Octets that may be sent beyond SND.NXT; 0 when the peer has shrunk its window below it.
+  [[nodiscard]] uint64_t usable_window() const {
+    const uint64_t edge = snd_una + snd_wnd;
+    return edge > snd_nxt ? edge - snd_nxt : 0;
+  }
+
+  void validate() const {
+    RNIC_DCHECK(snd_una <= snd_nxt);
+    RNIC_DCHECK(snd_wind_shift <= 14 && rcv_wind_shift <= 14);
+    RNIC_DCHECK(snd_wnd <= snd_max_wnd);
+  }
+};
+
+}  // namespace rnic::tcp

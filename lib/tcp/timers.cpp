@@ -1,0 +1,74 @@
+#include "tcp/engine.hpp"
+
+namespace rnic::tcp {
+
+void Engine::on_timers(base::Now now) {
+  wheel_.expire(now, [this, now](base::TimerNode& node) {
+    Connection& c = *static_cast<Connection*>(node.owner);
+    fire(c, now);
+    if (!c.doomed) schedule(c);
+  });
+  if (!doomed_.empty()) reap(now);
+}
+
+void Engine::fire(Connection& c, base::Now now) {
+  // The node is armed at or before the earliest deadline; each is looked at again here.
+  Deadlines& d = c.deadlines;
+  if (c.doomed) return;
+  if (d.life <= now) {
+    life_over(c, now);
+    if (c.doomed) return;
+  }
+  if (d.delayed_ack <= now) {
+    d.delayed_ack = base::kNever;
+    c.ack.now = true;
+    make_ready(c);
+  }
+  if (d.rto <= now) {
+    if (in_any(c.state, State::SynSent, State::SynReceived)) {
+      syn_timeout(c, now);
+    } else {
+      retransmission_timeout(c, now);
+    }
+    if (c.doomed) return;
+  }
+  if (d.reorder <= now) {
+    if (rack_detect(c, now)) recover(c, AckYield{}, true, now);
+  }
+  if (d.probe <= now) tail_probe_fired(c, now);
+  if (d.persist <= now) {
+    if (c.tcb.usable_window() == 0) {
+      c.window_probe_due = true;
+      ++c.persist_backoff;
+      c.rto.back_off();
+      d.persist = now + c.rto.rto();
+    } else {
+      c.sws_override = true;
+      d.persist = base::kNever;
+    }
+    make_ready(c);
+  }
+}
+
+void Engine::tail_probe_fired(Connection& c, base::Now) {
+  c.deadlines.probe = base::kNever;
+  if (base::sabotaged(base::Defect::DropWithoutRetransmit)) return;
+  c.recovery.tlp_due = true;
+  make_ready(c);
+}
+
+void Engine::life_over(Connection& c, base::Now now) {
+  c.deadlines.life = base::kNever;
+  if (c.state == State::TimeWait) {
+    doom(c, llp::StreamEnd::Closed, false);
+    return;
+  }
+  if (in_any(c.state, State::LastAck, State::FinWait1, State::Closing) && c.records.size() > 1) {
+    push_life(c, now);  // data before the FIN is still going out: R2 watches over that
+    return;
+  }
+  ++counters_.connections_timed_out;
+  doom(c, llp::StreamEnd::TimedOut, synchronized(c.state));
+}
+
+}  // namespace rnic::tcp

@@ -1,0 +1,184 @@
+#include "tcp/engine.hpp"
+#include "wire/inet_checksum.hpp"
+
+namespace rnic::tcp {
+
+namespace flag = wire::tcp_flag;
+
+bool Engine::begin(Connection& c, TxSlot& slot) {
+  if (!egress_.begin(c.local_end.address, c.remote_end.address, slot)) {
+    ++counters_.send_waits;
+    return false;
+  }
+  if (slot.room < header_length(c) + c.effective_mss) {  // the MTU has just shrunk: EMSS follows
+    egress_.cancel(slot);
+    ++counters_.send_waits;
+    return false;
+  }
+  return true;
+}
+
+uint16_t Engine::advertise(Connection& c) {
+  if (c.user != nullptr && receives(c.state) && !c.doomed) {
+    const uint64_t room = std::min<uint64_t>(config_.receive_window, c.user->receive_room());
+    const uint64_t edge = c.tcb.rcv_nxt + room;
+    // RFC 9293 s.3.8.6.2.2: the edge moves by worthwhile steps, and never back.
+    const uint64_t step = std::min<uint64_t>(c.ack.rcv_mss, std::max<uint64_t>(room / 2, 1));
+    if (edge >= c.tcb.rcv_edge + step) c.tcb.rcv_edge = edge;
+  }
+  return static_cast<uint16_t>(std::min<uint64_t>(c.tcb.rcv_wnd() >> c.tcb.rcv_wind_shift, 0xffff));
+}
+
+void Engine::acked_now(Connection& c) {
+  c.ack.now = false;
+  c.ack.octets = 0;
+  c.deadlines.delayed_ack = base::kNever;
+  c.tcb.last_ack_sent = c.tcb.rcv_nxt + (c.tcb.fin_reached ? 1 : 0);
+}
+
+void Engine::complete(TxSlot& slot, const llp::Endpoint& local, const llp::Endpoint& remote,
+                      uint32_t length, base::Now now) {
+  if (!slot.checksum_open) {
+    const uint32_t sum = wire::pseudo_header_sum(local.address.value, remote.address.value,
+                                                 wire::kIpProtocolTcp, length);
+    base::store_be16(slot.tcp + wire::tcp_offset::kChecksum,
+                     wire::checksum_fold(wire::checksum_add(sum, {slot.tcp, length})));
+  }
+  ++counters_.segments_out;
+  egress_.send(slot, length, now);
+}
+
+void Engine::finish(Connection& c, TxSlot& slot, uint64_t offset, uint32_t payload, uint8_t flags,
+                    base::Now now) {
+  const uint32_t header = header_length(c);
+  wire::TcpRepr{.source_port = c.local_end.port,
+                .destination_port = c.remote_end.port,
+                .sequence = c.tcb.snd_seq(offset),
+                .acknowledgment = c.tcb.ack_seq(),
+                .flags = flags,
+                .window = advertise(c),
+                .header_length = header}
+      .emit(slot.tcp);
+  if (c.tcb.ts_ok) {
+    uint8_t* options = slot.tcp + wire::kTcpHeaderMin;
+    base::store_be32(options, 0x0101080a);  // NOP NOP TSopt
+    base::store_be32(options + 4, timestamp_of(c, now));
+    base::store_be32(options + 8, c.tcb.ts_recent);
+  }
+  acked_now(c);
+  complete(slot, c.local_end, c.remote_end, header + payload, now);
+}
+
+uint32_t Engine::fill_sack(Connection& c, std::array<wire::SackBlock, 4>& blocks) {
+  AckState& ack = c.ack;
+  const uint32_t limit = c.tcb.ts_ok ? 3 : 4;
+  uint32_t count = 0;
+  std::array<base::Range, 4> chosen{};
+  uint32_t ranges = 0;
+  const auto add = [&](base::Range range) {
+    for (uint32_t i = 0; i < ranges; ++i) {
+      if (chosen[i] == range) return;
+    }
+    if (count >= limit) return;
+    chosen[ranges++] = range;
+    blocks[count++] = {c.tcb.rcv_seq(range.begin), c.tcb.rcv_seq(range.end)};
+  };
+  if (ack.dsack_count != 0) {  // RFC 2883: first, whatever lies behind it
+    const base::Range dup = ack.dsacks[--ack.dsack_count];
+    blocks[count++] = {c.tcb.rcv_seq(dup.begin), c.tcb.rcv_seq(dup.end)};
+  }
+  // RFC 2018 s.4: the range of the newest segment, then the most recently reported ones.
+  for (uint32_t i = 0; i < ack.recent_count; ++i) {
+    for (const base::Range& range : c.committed.ranges()) {
+      if (range.contains(ack.recent[i])) add(range);
+    }
+  }
+  for (const base::Range& range : c.committed.ranges()) {
+    if (count >= limit) break;
+    add(range);
+  }
+  return count;
+}
+
+bool Engine::send_ack(Connection& c, base::Now now) {
+  TxSlot slot;
+  if (!egress_.begin(c.local_end.address, c.remote_end.address, slot)) {
+    ++counters_.send_waits;
+    return false;
+  }
+  wire::TcpOptionWriter options(slot.tcp + wire::kTcpHeaderMin);
+  if (c.tcb.ts_ok) {
+    options.nop();
+    options.nop();
+    options.timestamps({timestamp_of(c, now), c.tcb.ts_recent});
+  }
+  if (c.tcb.sack_ok && (!c.committed.empty() || c.ack.dsack_count != 0)) {
+    std::array<wire::SackBlock, 4> blocks;
+    const uint32_t count = fill_sack(c, blocks);
+    options.sack(blocks.data(), count);
+  }
+  const uint32_t header = wire::kTcpHeaderMin + options.finish();
+  wire::TcpRepr{.source_port = c.local_end.port,
+                .destination_port = c.remote_end.port,
+                .sequence = c.tcb.snd_seq(c.tcb.snd_nxt),
+                .acknowledgment = c.tcb.ack_seq(),
+                .flags = flag::kAck,
+                .window = advertise(c),
+                .header_length = header}
+      .emit(slot.tcp);
+  acked_now(c);
+  if (c.ack.duplicates != 0) --c.ack.duplicates;
+  // Without SACK each out-of-order segment is owed its own ACK; each D-SACK needs one, too.
+  c.ack.pure = c.ack.duplicates != 0 || c.ack.dsack_count != 0;
+  c.ack.now = c.ack.pure;
+  ++counters_.acks_out;
+  complete(slot, c.local_end, c.remote_end, header, now);
+  return true;
+}
+
+bool Engine::send_window_probe(Connection& c, base::Now now) {
+  // RFC 9293 s.3.8.6.1. The last octet acknowledged goes out again: the peer must answer what lies
+  // before its window, and no record is cut for it. Before the first octet the probe is empty.
+  if (c.tcb.flight() != 0) {
+    c.window_probe_due = false;
+    return true;
+  }
+  TxSlot slot;
+  if (!begin(c, slot)) return false;
+  const uint64_t una = c.tcb.snd_una;
+  const uint32_t length = una != 0 ? 1 : 0;
+  if (length != 0) slot.tcp[header_length(c)] = c.last_octet;
+  finish(c, slot, una - 1, length, flag::kAck, now);
+  c.window_probe_due = false;
+  ++counters_.window_probes;
+  return true;
+}
+
+bool Engine::send_resets(base::Now now) {
+  while (!resets_.empty()) {
+    const ResetReply& r = resets_.back();
+    TxSlot slot;
+    if (!egress_.begin(r.local.address, r.remote.address, slot)) {
+      if (egress_.path_mtu(r.remote.address) == 0) {  // nobody to tell
+        resets_.pop_back();
+        continue;
+      }
+      ++counters_.send_waits;
+      return false;
+    }
+    wire::TcpRepr{.source_port = r.local.port,
+                  .destination_port = r.remote.port,
+                  .sequence = r.seq,
+                  .acknowledgment = r.ack,
+                  .flags = r.flags,
+                  .window = 0,
+                  .header_length = wire::kTcpHeaderMin}
+        .emit(slot.tcp);
+    ++counters_.resets_out;
+    complete(slot, r.local, r.remote, wire::kTcpHeaderMin, now);
+    resets_.pop_back();
+  }
+  return true;
+}
+
+}  // namespace rnic::tcp

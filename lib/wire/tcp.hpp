@@ -1,0 +1,100 @@
+/// \file
+/// The TCP header (RFC 9293 s.3.1): checked view with named offsets, and the writer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.hpp"
+#include "base/endian.hpp"
+#include "base/seq32.hpp"
+
+namespace rnic::wire {
+
+inline constexpr uint8_t kIpProtocolTcp = 6;
+inline constexpr uint32_t kTcpHeaderMin = 20;
+inline constexpr uint32_t kTcpHeaderMax = 60;
+
+namespace tcp_offset {
+inline constexpr uint32_t kSourcePort = 0;
+inline constexpr uint32_t kDestinationPort = 2;
+inline constexpr uint32_t kSequence = 4;
+inline constexpr uint32_t kAcknowledgment = 8;
+inline constexpr uint32_t kDataOffset = 12;
+inline constexpr uint32_t kFlags = 13;
+inline constexpr uint32_t kWindow = 14;
+inline constexpr uint32_t kChecksum = 16;
+inline constexpr uint32_t kUrgentPointer = 18;
+inline constexpr uint32_t kOptions = 20;
+}  // namespace tcp_offset
+
+namespace tcp_flag {
+inline constexpr uint8_t kFin = 0x01;
+inline constexpr uint8_t kSyn = 0x02;
+inline constexpr uint8_t kRst = 0x04;
+inline constexpr uint8_t kPsh = 0x08;
+inline constexpr uint8_t kAck = 0x10;
+inline constexpr uint8_t kUrg = 0x20;
+}  // namespace tcp_flag
+
+/// A TCP segment whose header length has been checked against the octets that are there.
+class TcpView {
+ public:
+  /// nullopt: shorter than its own header says, or a data offset below 5.
+  [[nodiscard]] static std::optional<TcpView> parse(base::ByteView segment) {
+    if (segment.size() < kTcpHeaderMin) return std::nullopt;
+    const uint32_t header = (segment[tcp_offset::kDataOffset] >> 4) * 4u;
+    if (header < kTcpHeaderMin || header > segment.size()) return std::nullopt;
+    return TcpView(segment, header);
+  }
+
+  [[nodiscard]] uint16_t source_port() const { return be16(tcp_offset::kSourcePort); }
+  [[nodiscard]] uint16_t destination_port() const { return be16(tcp_offset::kDestinationPort); }
+  [[nodiscard]] base::Seq32 sequence() const { return base::Seq32(be32(tcp_offset::kSequence)); }
+  [[nodiscard]] base::Seq32 acknowledgment() const {
+    return base::Seq32(be32(tcp_offset::kAcknowledgment));
+  }
+  [[nodiscard]] uint8_t flags() const { return segment_[tcp_offset::kFlags]; }
+  [[nodiscard]] bool has(uint8_t flag) const { return (flags() & flag) != 0; }
+  [[nodiscard]] uint16_t window() const { return be16(tcp_offset::kWindow); }
+  [[nodiscard]] uint16_t checksum() const { return be16(tcp_offset::kChecksum); }
+  [[nodiscard]] uint32_t header_length() const { return header_; }
+  [[nodiscard]] base::ByteView options() const {
+    return segment_.subspan(kTcpHeaderMin, header_ - kTcpHeaderMin);
+  }
+  [[nodiscard]] base::ByteView payload() const { return segment_.subspan(header_); }
+
+ private:
+  TcpView(base::ByteView segment, uint32_t header) : segment_(segment), header_(header) {}
+  [[nodiscard]] uint16_t be16(uint32_t at) const { return base::load_be16(&segment_[at]); }
+  [[nodiscard]] uint32_t be32(uint32_t at) const { return base::load_be32(&segment_[at]); }
+
+  base::ByteView segment_;
+  uint32_t header_;  // Invariant: 20 <= header_ <= segment_.size()
+};
+
+/// The fields of a header to be written. Reserved bits and the urgent pointer are always 0.
+struct TcpRepr {
+  uint16_t source_port = 0;
+  uint16_t destination_port = 0;
+  base::Seq32 sequence;
+  base::Seq32 acknowledgment;
+  uint8_t flags = 0;
+  uint16_t window = 0;
+  uint32_t header_length = kTcpHeaderMin;  ///< with options; a multiple of 4, 20..60
+
+  /// Writes the 20 fixed octets, checksum 0. The options are the caller's, behind them.
+  void emit(uint8_t* out) const {
+    base::store_be16(out + tcp_offset::kSourcePort, source_port);
+    base::store_be16(out + tcp_offset::kDestinationPort, destination_port);
+    base::store_be32(out + tcp_offset::kSequence, sequence.value);
+    base::store_be32(out + tcp_offset::kAcknowledgment, acknowledgment.value);
+    out[tcp_offset::kDataOffset] = static_cast<uint8_t>(header_length / 4 << 4);
+    out[tcp_offset::kFlags] = flags;
+    base::store_be16(out + tcp_offset::kWindow, window);
+    base::store_be16(out + tcp_offset::kChecksum, 0);
+    base::store_be16(out + tcp_offset::kUrgentPointer, 0);
+  }
+};
+
+}  // namespace rnic::wire
