@@ -1,10 +1,10 @@
 /// \file
-/// Layer `rdmap`: RFC 5040 over ddp (RFC 5041). One Endpoint is the protocol half of one QP: Send queue,
-/// Receive queue, inbound Reads, Terminate, delivery and completion order.
+/// Layer `rdmap`: RFC 5040 over ddp (RFC 5041). One Endpoint is the protocol half of one QP: Send
+/// queue, Receive queue, inbound Reads, Terminate, delivery and completion order.
 ///
-/// The Endpoint lives on one worker. It is created before the connection, may be posted receives at once,
-/// is bound to a framing when the connection is made, and ends in Closed or Error. It never frees user
-/// memory and never touches it without mem::StagTable::access().
+/// The Endpoint lives on one worker. It is created before the connection, may be posted receives at
+/// once, is bound to a framing when the connection is made, and ends in Closed or Error. It never
+/// frees user memory and never touches it without mem::StagTable::access().
 #pragma once
 
 #include <cstdint>
@@ -79,13 +79,14 @@ class Endpoint {
 
   /// The FramingUser to give to mpa::Session::bind().
   [[nodiscard]] llp::FramingUser& framing_user();
-  /// Connection made; `framing` is called down from now on. It must outlive the endpoint or end first.
+  /// Connection made; `framing` is called down from now on. It must outlive the endpoint or end
+  /// first.
   void bind(llp::Framing& framing);
 
   /// True when send() would find a free slot.
   [[nodiscard]] bool can_send() const;
-  /// Takes a work request into the send queue. Before the connection and after an error it completes
-  /// with Flushed.
+  /// Takes a work request into the send queue. Before the connection and after an error it
+  /// completes with Flushed.
   void send(const SendWork& work);
   [[nodiscard]] bool can_receive() const;
   void receive(const ReceiveWork& work);

@@ -1,20 +1,19 @@
 /// \file
-/// Work requests and completions, as the device hands them to and takes them from an RDMAP endpoint.
+/// Work requests and completions, as the device hands them to and takes them from an RDMAP
+/// endpoint.
 #pragma once
 
 #include <array>
 #include <cstdint>
+
+#include "mem/sge.hpp"
 
 namespace rnic::rdmap {
 
 inline constexpr uint32_t kMaxSge = 16;
 
 /// One piece of local memory; `address` is the TO inside the region that `stag` names.
-struct Sge {
-  uint64_t address = 0;
-  uint32_t length = 0;
-  uint32_t stag = 0;
-};
+using Sge = mem::Sge;
 
 enum class WorkOpcode : uint8_t {
   Send,
@@ -30,11 +29,11 @@ struct SendWork {
   uint64_t id = 0;
   WorkOpcode opcode = WorkOpcode::Send;
   bool signaled = true;
-  bool solicited = false;   ///< Send with Solicited Event
-  bool fence = false;       ///< wait for all earlier Reads
+  bool solicited = false;  ///< Send with Solicited Event
+  bool fence = false;      ///< wait for all earlier Reads
   uint32_t sge_count = 0;
   std::array<Sge, kMaxSge> sges;  ///< source; for Read the one sink (count 1)
-  uint32_t remote_stag = 0;       ///< Write: sink, Read: source, SendInvalidate: the STag to invalidate
+  uint32_t remote_stag = 0;  ///< Write: sink, Read: source, SendInvalidate: the STag to invalidate
   uint64_t remote_to = 0;
 
   [[nodiscard]] uint64_t length() const {
@@ -52,10 +51,10 @@ struct ReceiveWork {
 
 enum class WorkStatus : uint8_t {
   Success,
-  LocalProtection,  ///< a local SGE is not covered by a region of this PD with the right needed
-  LocalLength,      ///< message too long
-  RemoteTerminated, ///< the peer's Terminate blames this operation's stream
-  Flushed,          ///< not carried out: the QP went to error
+  LocalProtection,   ///< a local SGE is not covered by a region of this PD with the right needed
+  LocalLength,       ///< message too long
+  RemoteTerminated,  ///< the peer's Terminate blames this operation's stream
+  Flushed,           ///< not carried out: the QP went to error
 };
 
 [[nodiscard]] const char* to_string(WorkStatus status);
@@ -65,9 +64,9 @@ struct Completion {
   WorkOpcode opcode = WorkOpcode::Send;
   WorkStatus status = WorkStatus::Success;
   bool solicited = false;
-  uint32_t length = 0;             ///< octets received (Receive) or moved
+  uint32_t length = 0;  ///< octets received (Receive) or moved
   uint32_t qp = 0;
-  uint32_t invalidated_stag = 0;   ///< Receive of a Send with Invalidate; 0 otherwise
+  uint32_t invalidated_stag = 0;  ///< Receive of a Send with Invalidate; 0 otherwise
 };
 
 }  // namespace rnic::rdmap

@@ -117,11 +117,13 @@ class FramingEnd final : public llp::Framing {
                            now);
     }
   }
-  /// Everything of the peer that did not arrive yet, in order.
-  void arrive_rest(const FramingEnd& peer) {
+  /// Everything of the peer that did not arrive yet, in order. \return whether the order went on.
+  bool arrive_rest(const FramingEnd& peer) {
+    const size_t before = next_;
     for (size_t i = next_; i < peer.sent.size(); ++i) {
       if (i >= arrivals_.size() || !arrivals_[i].here) arrive(peer, i);
     }
+    return next_ != before;
   }
 
   std::vector<SentUlpdu> sent;
@@ -164,8 +166,8 @@ struct FramingPair {
     for (bool moved = true; moved;) {
       moved = a.pull();
       moved = b.pull() || moved;
-      b.arrive_rest(a);
-      a.arrive_rest(b);
+      moved = b.arrive_rest(a) || moved;
+      moved = a.arrive_rest(b) || moved;
       if (acknowledge) {
         a.release_all();
         b.release_all();

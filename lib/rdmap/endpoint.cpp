@@ -1,0 +1,219 @@
+#include "base/sabotage.hpp"
+#include "rdmap/engine.hpp"
+#include "rdmap/opcodes.hpp"
+
+namespace rnic::rdmap {
+
+const char* to_string(EndpointState state) {
+  switch (state) {
+    case EndpointState::Idle: return "idle";
+    case EndpointState::Connected: return "connected";
+    case EndpointState::Closing: return "closing";
+    case EndpointState::Terminating: return "terminating";
+    case EndpointState::Error: return "error";
+    case EndpointState::Closed: return "closed";
+  }
+  return "unknown";
+}
+
+Endpoint::Impl::Impl(const EndpointConfig& config, mem::StagTable& memory, Counters& counters,
+                     EndpointOwner& owner)
+    : config_(config),
+      memory_(memory),
+      counters_(counters),
+      owner_(owner),
+      stream_({config.pd, config.qp}, memory, *this,
+              {counters.segments_placed, counters.octets_placed, counters.placements_postponed}),
+      sends_(config.send_depth),
+      receives_(config.receive_depth),
+      inbound_reads_(config.ird),
+      outbound_reads_(config.ord) {
+  provide_reads();
+  stream_.queue(wire::rdmap::kTerminateQn).provide(1);  // RDMAP-5.4-01
+}
+
+void Endpoint::Impl::bind(llp::Framing& framing) {
+  if (state_ != EndpointState::Idle) return;
+  framing_ = &framing;
+  version_ = framing.version();
+  state_ = EndpointState::Connected;
+}
+
+void Endpoint::Impl::provide_reads() {
+  stream_.queue(wire::rdmap::kReadRequestQn).provide(inbound_reads_.provide());
+}
+
+bool Endpoint::Impl::can_send() const {
+  if (running() || flushing_) return sends_.has_room();
+  return true;
+}
+
+void Endpoint::Impl::send(const SendWork& work) {
+  RNIC_CHECK(work.sge_count <= kMaxSge);
+  if (!running() && !(flushing_ && sends_.has_room())) {
+    report_work({.id = work.id, .opcode = work.opcode, .status = WorkStatus::Flushed}, true);
+    return;
+  }
+  SendSlot& slot = sends_.push(work);
+  // DDP-6.2.1-01: after disconnect() a request is refused, in its place of the order. So is a Read
+  // on a connection that was agreed without any (BUG-08): nothing could ever make room for it.
+  const bool impossible = work.opcode == WorkOpcode::Read && outbound_reads_.limit() == 0;
+  if (state_ == EndpointState::Closing || impossible) slot.status = WorkStatus::Flushed;
+  if (flushing_) return;
+  if (slot.status == WorkStatus::Success) {
+    call_ready();
+  } else {
+    complete_sends();
+  }
+}
+
+bool Endpoint::Impl::can_receive() const {
+  const bool open = running() || state_ == EndpointState::Idle || flushing_;
+  return open ? receives_.has_room() : true;
+}
+
+void Endpoint::Impl::receive(const ReceiveWork& work) {
+  RNIC_CHECK(work.sge_count <= kMaxSge);
+  const bool open = running() || state_ == EndpointState::Idle;
+  if (!open && !(flushing_ && receives_.has_room())) {
+    ++counters_.flushed;
+    owner_.receive_completed({.id = work.id,
+                              .opcode = WorkOpcode::Receive,
+                              .status = WorkStatus::Flushed,
+                              .qp = config_.qp});
+    return;
+  }
+  receives_.push(work);
+  stream_.queue(wire::rdmap::kSendQn).provide(1);
+}
+
+/// To the error state without a Terminate: nobody is there to read one.
+void Endpoint::Impl::fail() {
+  state_ = EndpointState::Error;
+  stream_.stop();
+  current_.kind = Kind::None;
+  flush();
+}
+
+void Endpoint::Impl::disconnect(base::Now now) {
+  now_ = now;
+  if (state_ == EndpointState::Idle) {
+    state_ = EndpointState::Closed;
+    flush();
+    return;
+  }
+  if (state_ != EndpointState::Connected) return;
+  state_ = EndpointState::Closing;
+  close_if_finished();
+}
+
+void Endpoint::Impl::abort() {
+  if (framing_ != nullptr) framing_->abort();
+  if (state_ == EndpointState::Closed) return;
+  fail();
+}
+
+void Endpoint::Impl::raise(const ddp::Fault& fault, const ddp::SegmentReport& segment,
+                           base::ByteView rdma_header) {
+  if (!running()) return;  // RDMAP-7.1-05: the first error is the one reported
+  const auto terminate = terminate_for(fault, segment, rdma_header);
+  terminate_size_ = wire::terminate::emit(terminate, terminate_.data());
+  state_ = EndpointState::Terminating;
+  stream_.stop();
+  current_.kind = Kind::None;
+  framing_->discard_received();
+  EndpointEvent event{.kind = EventKind::TerminateSent, .fault = to_fault(fault)};
+  event.detail = "Terminate sent: " + describe(event.fault) + ", rule " + fault.rule;
+  if (segment.header_size != 0) {
+    event.detail +=
+        "; segment of " + std::to_string(segment.length) + " octets, header " + hex(segment.view());
+  }
+  owner_.event(event, now_);
+  flush();
+  call_ready();
+}
+
+void Endpoint::Impl::fault(const ddp::Fault& fault, const ddp::SegmentReport& segment,
+                           base::Now now) {
+  now_ = now;
+  ++counters_.faults;
+  base::ByteView rdma_header;
+  if (const auto header = wire::ddp::parse_untagged(segment.view())) {
+    if (header->qn == wire::rdmap::kReadRequestQn && inbound_reads_.has_msn(header->msn)) {
+      rdma_header = inbound_reads_.of_msn(header->msn).raw;
+    }
+    // A local buffer that cannot be written to is our user's error (RDMAP-7.1-01): he learns which.
+    const bool local = fault.type == ddp::kLocalCatastrophic;
+    if (local && header->qn == wire::rdmap::kSendQn && receives_.has_msn(header->msn)) {
+      receives_.of_msn(header->msn).refused = true;
+    }
+  }
+  raise(fault, segment, rdma_header);
+}
+
+void Endpoint::Impl::may_send() {
+  if (framing_ != nullptr) version_ = framing_->version();
+  if (sends_.has_next() || inbound_reads_.has_ready() || state_ == EndpointState::Terminating) {
+    call_ready();
+  }
+}
+
+void Endpoint::Impl::framing_error(llp::FramingError error, base::Now now) {
+  now_ = now;
+  ++counters_.faults;
+  // RFC 5040 figure 9: the LLP's own codes, which RFC 5044 s.8 gives; no headers.
+  raise({static_cast<uint8_t>(FaultLayer::Llp), 0x0, static_cast<uint8_t>(error), "RDMAP-4.8-06"},
+        {}, {});
+}
+
+void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
+  now_ = now;
+  peer_finished_ = true;
+  if (!running()) return;
+  if (!clean) {
+    // MPA error 1: the connection was lost inside an FPDU. ended() tells the owner.
+    fail();
+    if (framing_ != nullptr) framing_->abort();
+    return;
+  }
+  owner_.event({.kind = EventKind::PeerClosed, .detail = "the peer closed its direction"}, now);
+  if (outbound_reads_.outstanding() == 0) return;  // DDP-6.2.1-03: the other half lives on
+  // No Response will come any more.
+  fail();
+  if (framing_ != nullptr) framing_->close();
+}
+
+void Endpoint::Impl::ended(llp::StreamEnd how, base::Now now) {
+  now_ = now;
+  framing_ = nullptr;
+  const bool orderly =
+      how == llp::StreamEnd::Closed && (running() || state_ == EndpointState::Idle);
+  const bool over = state_ == EndpointState::Closed;
+  state_ = orderly || over ? EndpointState::Closed : EndpointState::Error;
+  stream_.stop();
+  current_.kind = Kind::None;
+  flush();
+  owner_.event({.kind = EventKind::Disconnected,
+                .end = how,
+                .detail = std::string("stream ended: ") + llp::to_string(how)},
+               now);
+}
+
+Endpoint::Endpoint(const EndpointConfig& config, mem::StagTable& memory, Counters& counters,
+                   EndpointOwner& owner)
+    : impl_(std::make_unique<Impl>(config, memory, counters, owner)) {}
+Endpoint::~Endpoint() = default;
+
+llp::FramingUser& Endpoint::framing_user() { return impl_->framing_user(); }
+void Endpoint::bind(llp::Framing& framing) { impl_->bind(framing); }
+bool Endpoint::can_send() const { return impl_->can_send(); }
+void Endpoint::send(const SendWork& work) { impl_->send(work); }
+bool Endpoint::can_receive() const { return impl_->can_receive(); }
+void Endpoint::receive(const ReceiveWork& work) { impl_->receive(work); }
+void Endpoint::disconnect(base::Now now) { impl_->disconnect(now); }
+void Endpoint::abort() { impl_->abort(); }
+EndpointState Endpoint::state() const { return impl_->state(); }
+bool Endpoint::idle() const { return impl_->idle(); }
+uint32_t Endpoint::qp() const { return impl_->qp(); }
+
+}  // namespace rnic::rdmap

@@ -1,0 +1,142 @@
+/// \file
+/// The parts of an Endpoint together: turn-taking outbound, delivery inbound, completion, error
+/// states.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "ddp/ddp.hpp"
+#include "rdmap/opcodes.hpp"
+#include "rdmap/rdmap.hpp"
+#include "rdmap/read.hpp"
+#include "rdmap/receive_queue.hpp"
+#include "rdmap/send_queue.hpp"
+#include "rdmap/terminate.hpp"
+
+namespace rnic::rdmap {
+
+/// Invariants
+/// - Messages are never interleaved: `current_` is pulled to its end, or abandoned for a Terminate.
+/// - Completions leave in post order, in either queue; a flush happens once, when an error state
+/// begins.
+class Endpoint::Impl final : public ddp::User {
+ public:
+  Impl(const EndpointConfig& config, mem::StagTable& memory, Counters& counters,
+       EndpointOwner& owner);
+
+  [[nodiscard]] llp::FramingUser& framing_user() { return stream_; }
+  void bind(llp::Framing& framing);
+  [[nodiscard]] bool can_send() const;
+  void send(const SendWork& work);
+  [[nodiscard]] bool can_receive() const;
+  void receive(const ReceiveWork& work);
+  void disconnect(base::Now now);
+  void abort();
+  [[nodiscard]] EndpointState state() const { return state_; }
+  [[nodiscard]] bool idle() const { return !sends_.has_unreported() && receives_.empty(); }
+  [[nodiscard]] uint32_t qp() const { return config_.qp; }
+
+  // ddp::User
+  llp::PulledUlpdu pull(uint32_t max, bool whole_only, llp::UlpduWriter& out) override;
+  bool rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) override;
+  void released(const llp::RecordTag& tag) override;
+  [[nodiscard]] uint8_t version() const override { return version_; }
+  ddp::Fault tagged_rights(const wire::ddp::TaggedHeader& header, uint32_t payload,
+                           uint32_t& rights) override;
+  ddp::Fault untagged_target(const wire::ddp::UntaggedHeader& header,
+                             ddp::UntaggedTarget& out) override;
+  void untagged_placed(const wire::ddp::UntaggedHeader& header, uint32_t payload) override;
+  ddp::Fault deliver_tagged(const wire::ddp::TaggedHeader& header, uint32_t payload) override;
+  ddp::Fault deliver_untagged(const wire::ddp::UntaggedHeader& header, uint64_t length,
+                              const ddp::SegmentReport& segment) override;
+  void fault(const ddp::Fault& fault, const ddp::SegmentReport& segment, base::Now now) override;
+  void may_send() override;
+  void framing_error(llp::FramingError error, base::Now now) override;
+  void peer_finished(bool clean, base::Now now) override;
+  void ended(llp::StreamEnd how, base::Now now) override;
+
+ private:
+  /// What a record belongs to; part of its RecordTag.
+  enum class Kind : uint8_t { None, Send, Response, Terminate };
+
+  struct Current {
+    Kind kind = Kind::None;
+    uint32_t seq = 0;     // slot in the send queue or among the inbound Reads
+    uint32_t offset = 0;  // octets of the message pulled so far
+    ddp::OutboundMessage message;
+  };
+
+  [[nodiscard]] bool running() const {
+    return state_ == EndpointState::Connected || state_ == EndpointState::Closing;
+  }
+  [[nodiscard]] ddp::Identity who() const { return {config_.pd, config_.qp}; }
+
+  // outbound.cpp
+  bool choose();
+  bool choose_send();
+  void choose_response();
+  [[nodiscard]] WorkStatus check_read(const SendSlot& slot) const;
+  [[nodiscard]] ddp::OutboundMessage message_of(const SendSlot& slot) const;
+  [[nodiscard]] ddp::OutboundMessage message_of(const InboundRead& read) const;
+  bool locate_payload(const Current& current, const ddp::Cut& cut, ddp::Pieces& out);
+  mem::AccessFault locate_send(SendSlot& slot, const ddp::Cut& cut, ddp::Pieces& out);
+  mem::AccessFault locate_response(const InboundRead& read, const ddp::Cut& cut,
+                                   ddp::Pieces& out) const;
+  void finish_message();
+  llp::PulledUlpdu pull_terminate(uint32_t max, llp::UlpduWriter& out);
+  void write_terminate(llp::UlpduWriter& out);
+  void close_if_finished();
+  void call_ready();
+
+  // inbound.cpp
+  ddp::Fault deliver_send(const OpcodeRow& row, const wire::ddp::UntaggedHeader& header,
+                          uint64_t length);
+  ddp::Fault deliver_read_request(uint32_t msn, uint64_t length, const ddp::SegmentReport& segment);
+  ddp::Fault accept_read(uint32_t msn, uint64_t length);
+  ddp::Fault deliver_read_response(const wire::ddp::TaggedHeader& header, uint32_t payload);
+  void receive_terminate(uint64_t length);
+  void blame(const wire::terminate::Terminate& terminate);
+
+  // completion.cpp
+  void complete_sends();
+  void report_send();
+  void report_work(Completion completion, bool signaled);
+  void report_receive(WorkStatus status, uint32_t length, bool solicited, uint32_t invalidated);
+  void flush();
+
+  // endpoint.cpp
+  void raise(const ddp::Fault& fault, const ddp::SegmentReport& segment,
+             base::ByteView rdma_header);
+  void fail();
+  void provide_reads();
+
+  const EndpointConfig config_;
+  mem::StagTable& memory_;
+  Counters& counters_;
+  EndpointOwner& owner_;
+  ddp::Stream stream_;
+  llp::Framing* framing_ = nullptr;
+  EndpointState state_ = EndpointState::Idle;
+  uint8_t version_ = 1;  // RV and DV of the stream
+  base::Now now_{};      // of the last inbound call
+
+  SendQueue sends_;
+  ReceiveQueue receives_;
+  InboundReads inbound_reads_;
+  OutboundReads outbound_reads_;
+
+  Current current_;
+  bool responses_turn_ = false;  // the next whole message comes from the Responses, if there is one
+  uint32_t send_msn_ = 1;        // next on queue 0
+  uint32_t read_msn_ = 1;        // next on queue 1
+  bool peer_finished_ = false;
+  bool closed_ = false;  // framing.close() was called
+  bool flushing_ = false;
+
+  uint32_t terminate_size_ = 0;  // != 0: terminate_ holds our Terminate header
+  std::array<uint8_t, wire::terminate::kSizeMax> terminate_{};
+  std::array<uint8_t, wire::terminate::kSizeMax> terminate_in_{};  // the queue 2 buffer
+};
+
+}  // namespace rnic::rdmap

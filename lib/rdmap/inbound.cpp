@@ -1,0 +1,199 @@
+#include "base/sabotage.hpp"
+#include "rdmap/engine.hpp"
+#include "rdmap/opcodes.hpp"
+
+namespace rnic::rdmap {
+
+namespace {
+
+using wire::rdmap::Opcode;
+
+// RFC 5040 s.5.3: "STag cannot be invalidated", for an STag that does not exist, is not of this
+// stream, or may not be invalidated. Figure 9 has the code under protection and operation errors;
+// figure 10 names the two Send types with Invalidate under protection errors only.
+constexpr ddp::Fault kCannotInvalidate{ddp::kLayerUpper, 0x1, 0x09, "RDMAP-5.3-07"};
+
+bool is_response(uint8_t control) {
+  return wire::rdmap::opcode_of(control) == static_cast<uint8_t>(Opcode::ReadResponse);
+}
+
+}  // namespace
+
+ddp::Fault Endpoint::Impl::tagged_rights(const wire::ddp::TaggedHeader& header, uint32_t payload,
+                                         uint32_t& rights) {
+  const OpcodeRow* row = nullptr;
+  const ddp::Fault fault = check_control(header.rsvd_ulp, version_, true, 0, row);
+  if (fault.failed()) return fault;
+  rights = row->rights;
+  return is_response(header.rsvd_ulp) ? outbound_reads_.check(header, payload) : ddp::kNoFault;
+}
+
+ddp::Fault Endpoint::Impl::untagged_target(const wire::ddp::UntaggedHeader& header,
+                                           ddp::UntaggedTarget& out) {
+  const OpcodeRow* row = nullptr;
+  const ddp::Fault fault = check_control(header.rsvd_ulp, version_, false, header.qn, row);
+  if (fault.failed()) return fault;
+  switch (header.qn) {
+    case wire::rdmap::kSendQn: {
+      ReceiveSlot& slot = receives_.of_msn(header.msn);
+      out = {.sges = slot.sges(), .length = slot.length};
+      break;
+    }
+    case wire::rdmap::kReadRequestQn: {
+      InboundRead& read = inbound_reads_.of_msn(header.msn);
+      out = {.internal = read.raw, .length = read.raw.size()};
+      break;
+    }
+    default: out = {.internal = terminate_in_, .length = terminate_in_.size()}; break;
+  }
+  return ddp::kNoFault;
+}
+
+void Endpoint::Impl::untagged_placed(const wire::ddp::UntaggedHeader& header, uint32_t payload) {
+  if (!base::sabotaged(base::Defect::ReadBeforeWrite)) return;
+  if (header.qn != wire::rdmap::kReadRequestQn) return;
+  if (header.msn - 1 != inbound_reads_.next_delivery()) return;
+  if (accept_read(header.msn, payload).failed()) return;
+  inbound_reads_.of_msn(header.msn).early = true;
+}
+
+ddp::Fault Endpoint::Impl::deliver_tagged(const wire::ddp::TaggedHeader& header, uint32_t payload) {
+  if (is_response(header.rsvd_ulp)) return deliver_read_response(header, payload);
+  if (header.last) ++counters_.writes_in;  // RDMAP-5.1-02: the user is not told
+  return ddp::kNoFault;
+}
+
+ddp::Fault Endpoint::Impl::deliver_untagged(const wire::ddp::UntaggedHeader& header,
+                                            uint64_t length, const ddp::SegmentReport& segment) {
+  switch (header.qn) {
+    case wire::rdmap::kSendQn:
+      return deliver_send(*opcode_row(wire::rdmap::opcode_of(header.rsvd_ulp)), header, length);
+    case wire::rdmap::kReadRequestQn: return deliver_read_request(header.msn, length, segment);
+    default: receive_terminate(length); return ddp::kNoFault;
+  }
+}
+
+ddp::Fault Endpoint::Impl::deliver_send(const OpcodeRow& row,
+                                        const wire::ddp::UntaggedHeader& header, uint64_t length) {
+  uint32_t invalidated = 0;
+  if (row.invalidates) {
+    // RFC 5040 s.5.3: invalidated before the user sees the completion.
+    invalidated = header.rsvd_ulp_tail;
+    const auto refused = memory_.invalidate(mem::Stag{invalidated}, config_.pd, config_.qp);
+    if (refused != mem::AccessFault::None) return kCannotInvalidate;
+  }
+  ++counters_.sends_in;
+  report_receive(WorkStatus::Success, static_cast<uint32_t>(length), row.solicited, invalidated);
+  return ddp::kNoFault;
+}
+
+ddp::Fault Endpoint::Impl::accept_read(uint32_t msn, uint64_t length) {
+  InboundRead& read = inbound_reads_.of_msn(msn);
+  if (length != read.raw.size()) return kBadReadRequest;
+  read.request = *wire::rdmap::parse_read_request(read.raw);
+  if (read.request.size !=
+      0) {  // RDMAP-5.2.1-04: nothing of a zero-length Read's source is checked
+    const auto grant = memory_.access({.stag = mem::Stag{read.request.source_stag},
+                                       .to = read.request.source_to,
+                                       .length = read.request.size,
+                                       .rights = mem::kRemoteRead,
+                                       .pd = config_.pd,
+                                       .stream = config_.qp});
+    const ddp::Fault fault = read_source_fault(grant.fault);
+    if (fault.failed()) return fault;
+  }
+  inbound_reads_.deliver();
+  call_ready();
+  return ddp::kNoFault;
+}
+
+ddp::Fault Endpoint::Impl::deliver_read_request(uint32_t msn, uint64_t length,
+                                                const ddp::SegmentReport& segment) {
+  ++counters_.read_requests_in;
+  if (base::sabotaged(base::Defect::ReadBeforeWrite) && inbound_reads_.of_msn(msn).early) {
+    return ddp::kNoFault;
+  }
+  inbound_reads_.of_msn(msn).segment = segment;
+  return accept_read(msn, length);
+}
+
+ddp::Fault Endpoint::Impl::deliver_read_response(const wire::ddp::TaggedHeader& header,
+                                                 uint32_t payload) {
+  const OutboundRead* done = nullptr;
+  const ddp::Fault fault = outbound_reads_.deliver(header, payload, done);
+  if (fault.failed() || done == nullptr) return fault;
+  ++counters_.read_responses_in;
+  SendSlot& slot = sends_.at(done->seq);
+  slot.answered = true;
+  outbound_reads_.pop();
+  if (base::sabotaged(base::Defect::CompletionOutOfOrder) && !slot.reported) {
+    slot.reported = true;
+    report_work({.id = slot.work.id, .opcode = slot.work.opcode, .length = slot.length},
+                slot.work.signaled);
+  }
+  complete_sends();
+  // A fence or the ORD may have held back what follows; a graceful close may have waited (BUG-07).
+  close_if_finished();
+  if (sends_.has_next()) call_ready();
+  return ddp::kNoFault;
+}
+
+void Endpoint::Impl::receive_terminate(uint64_t length) {
+  ++counters_.terminates_in;
+  const auto received = read_terminate(base::ByteView(terminate_in_).first(length));
+  EndpointEvent event{.kind = EventKind::TerminateReceived};
+  if (received) {
+    event.fault = received->fault;
+    event.detail = received->detail;
+    blame(received->header);
+  } else {
+    ++counters_.malformed_terminates;
+    event.fault = {FaultLayer::Rdmap, 0x2, 0xff, "RDMAP-5.4-06"};
+    event.detail =
+        "malformed Terminate received: " + hex(base::ByteView(terminate_in_).first(length));
+  }
+  // RDMAP-5.4-05: we stop sending, too.
+  state_ = EndpointState::Error;
+  stream_.stop();
+  current_.kind = Kind::None;
+  owner_.event(event, now_);
+  flush();
+  if (framing_ != nullptr) {
+    closed_ = true;
+    framing_->discard_received();
+    framing_->close();
+  }
+}
+
+/// Marks the work request whose message the Terminate carries the header of.
+void Endpoint::Impl::blame(const wire::terminate::Terminate& terminate) {
+  const base::ByteView header{terminate.ddp_header.data(), terminate.ddp_header_size};
+  const auto tagged = wire::ddp::parse_tagged(header);
+  const auto untagged = wire::ddp::parse_untagged(header);
+  const auto request = terminate.has_rdma_header
+                           ? wire::rdmap::parse_read_request(terminate.rdma_header)
+                           : std::nullopt;
+  for (uint32_t seq = sends_.report(); seq != sends_.next(); ++seq) {
+    SendSlot& slot = sends_.at(seq);
+    const SendWork& work = slot.work;
+    bool blamed = false;
+    if (work.opcode == WorkOpcode::Write) {
+      blamed =
+          tagged && tagged->stag == work.remote_stag && tagged->to - work.remote_to <= slot.length;
+    } else if (work.opcode == WorkOpcode::Read) {
+      // siw puts the size where the MSN belongs (RDMAP-4.8-10): the Read Request header tells, too.
+      blamed = untagged && untagged->qn == wire::rdmap::kReadRequestQn &&
+               (untagged->msn == slot.msn ||
+                (request && work.sge_count != 0 && request->sink_stag == work.sges[0].stag &&
+                 request->sink_to - work.sges[0].address <= slot.length));
+    } else {
+      blamed = untagged && untagged->qn == wire::rdmap::kSendQn && untagged->msn == slot.msn;
+    }
+    if (blamed) {
+      slot.status = WorkStatus::RemoteTerminated;
+      return;
+    }
+  }
+}
+
+}  // namespace rnic::rdmap

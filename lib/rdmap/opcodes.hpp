@@ -1,0 +1,33 @@
+/// \file
+/// One row per opcode (RFC 5040 figure 4).
+#pragma once
+
+#include <cstdint>
+
+#include "ddp/fault.hpp"
+#include "wire/rdmap.hpp"
+
+namespace rnic::rdmap {
+
+struct OpcodeRow {
+  const char* name;
+  bool tagged;
+  uint32_t qn;      ///< untagged: its queue
+  uint32_t rights;  ///< tagged: what the sink's region must allow
+  bool solicited;
+  bool invalidates;
+};
+
+/// nullptr for the reserved opcodes 8..15.
+[[nodiscard]] const OpcodeRow* opcode_row(uint8_t opcode);
+
+// RDMAP remote operation errors (RFC 5040 figure 9).
+inline constexpr ddp::Fault kWrongVersion{ddp::kLayerUpper, 0x2, 0x05, "RDMAP-4.1-02"};
+inline constexpr ddp::Fault kUnexpectedOpcode{ddp::kLayerUpper, 0x2, 0x06, "RDMAP-4.1-06"};
+
+/// RV, opcode, and whether the opcode belongs into this buffer model and queue (`qn` of an untagged
+/// segment). `row` is set when there is no fault.
+[[nodiscard]] ddp::Fault check_control(uint8_t control, uint8_t version, bool tagged, uint32_t qn,
+                                       const OpcodeRow*& row);
+
+}  // namespace rnic::rdmap

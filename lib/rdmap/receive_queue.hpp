@@ -1,0 +1,58 @@
+/// \file
+/// The receive queue: the buffers of DDP queue 0.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/check.hpp"
+#include "mem/sge.hpp"
+#include "rdmap/work.hpp"
+
+namespace rnic::rdmap {
+
+struct ReceiveSlot {
+  ReceiveWork work;
+  uint64_t length = 0;
+  bool refused = false;  ///< a piece of it is not covered by a region with local write
+
+  [[nodiscard]] std::span<const mem::Sge> sges() const {
+    return {work.sges.data(), work.sge_count};
+  }
+};
+
+/// Buffers in post order; message MSN m takes the m-th.
+class ReceiveQueue {
+ public:
+  explicit ReceiveQueue(uint32_t depth)
+      : depth_(depth),
+        mask_(std::bit_ceil(depth < 1 ? 1u : depth) - 1),
+        slots_(std::make_unique<ReceiveSlot[]>(size_t{mask_} + 1)) {}
+
+  [[nodiscard]] bool has_room() const { return tail_ - head_ < depth_; }
+  [[nodiscard]] bool empty() const { return head_ == tail_; }
+  void push(const ReceiveWork& work) {
+    RNIC_CHECK(has_room());
+    ReceiveSlot& slot = slots_[tail_++ & mask_];
+    slot.work = work;
+    slot.length = 0;
+    slot.refused = false;
+    for (const mem::Sge& sge : slot.sges()) slot.length += sge.length;
+  }
+  [[nodiscard]] ReceiveSlot& front() { return slots_[head_ & mask_]; }
+  void pop() { ++head_; }
+  /// The buffer of message `msn` (RFC 5041 s.4.3: MSNs start at 1), which must have one.
+  [[nodiscard]] ReceiveSlot& of_msn(uint32_t msn) { return slots_[(msn - 1) & mask_]; }
+  [[nodiscard]] bool has_msn(uint32_t msn) const { return msn - 1 - head_ < tail_ - head_; }
+
+ private:
+  uint32_t depth_;
+  uint32_t mask_;
+  std::unique_ptr<ReceiveSlot[]> slots_;
+  uint32_t head_ = 0;  // Invariant: message head_ + 1 is the next to be delivered
+  uint32_t tail_ = 0;
+};
+
+}  // namespace rnic::rdmap

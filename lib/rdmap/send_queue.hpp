@@ -1,0 +1,97 @@
+/// \file
+/// The send queue: work requests from post to the acknowledgement of their last octet.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <memory>
+
+#include "base/check.hpp"
+#include "rdmap/work.hpp"
+
+namespace rnic::rdmap {
+
+struct SendSlot {
+  SendWork work;
+  uint32_t length = 0;  ///< octets of the message; of a Read, of its Response
+  uint32_t msn = 0;     ///< untagged messages, from the first pull on
+  WorkStatus status = WorkStatus::Success;
+  bool started = false;   ///< some of it was pulled
+  bool released = false;  ///< the peer's TCP has all of it
+  bool answered = false;  ///< Read: its Response was delivered
+  bool reported = false;  ///< the user knows
+  bool early = false;     ///< completes before its time: only ever true with a planted defect
+
+  /// May be told to the user once everything before it was.
+  [[nodiscard]] bool done() const {
+    if (status != WorkStatus::Success) return true;
+    return (released || early) && (work.opcode != WorkOpcode::Read || answered);
+  }
+};
+
+/// A ring with four marks: free <= report <= tail and free <= next <= tail. Sequence numbers run
+/// modulo 2^32; they name a slot and its generation at once. A slot stays until its records are
+/// acknowledged, because a retransmission is rebuilt from it, even when the user was told of it
+/// before (a flush).
+class SendQueue {
+ public:
+  explicit SendQueue(uint32_t depth)
+      : depth_(depth),
+        mask_(std::bit_ceil(depth < 1 ? 1u : depth) - 1),
+        slots_(std::make_unique<SendSlot[]>(size_t{mask_} + 1)) {}
+
+  [[nodiscard]] bool has_room() const { return tail_ - free_ < depth_; }
+  SendSlot& push(const SendWork& work) {
+    RNIC_CHECK(has_room());
+    SendSlot& slot = at(tail_++);
+    slot.work.id = work.id;
+    slot.work.opcode = work.opcode;
+    slot.work.signaled = work.signaled;
+    slot.work.solicited = work.solicited;
+    slot.work.fence = work.fence;
+    slot.work.sge_count = work.sge_count;
+    std::copy_n(work.sges.begin(), work.sge_count, slot.work.sges.begin());
+    slot.work.remote_stag = work.remote_stag;
+    slot.work.remote_to = work.remote_to;
+    slot.length = static_cast<uint32_t>(work.length());
+    slot.msn = 0;
+    slot.status = WorkStatus::Success;
+    slot.started = slot.released = slot.answered = slot.reported = slot.early = false;
+    return slot;
+  }
+
+  [[nodiscard]] SendSlot& at(uint32_t seq) { return slots_[seq & mask_]; }
+  [[nodiscard]] bool holds(uint32_t seq) const { return seq - free_ < tail_ - free_; }
+
+  /// The slot whose message is pulled next; only when has_next().
+  [[nodiscard]] bool has_next() const { return next_ != tail_; }
+  [[nodiscard]] uint32_t next() const { return next_; }
+  void advance() { ++next_; }
+  /// Nothing of the rest will be pulled.
+  void abandon() { next_ = tail_; }
+
+  /// The oldest slot that the user was not told of; only when has_unreported().
+  [[nodiscard]] bool has_unreported() const { return report_ != tail_; }
+  [[nodiscard]] uint32_t report() const { return report_; }
+  /// The slot at report() was told.
+  void retire() {
+    at(report_++).reported = true;
+    if (next_ - free_ < report_ - free_) next_ = report_;
+    free_slots();
+  }
+  void free_slots() {
+    while (free_ != report_ && (at(free_).released || !at(free_).started)) ++free_;
+  }
+
+ private:
+  uint32_t depth_;
+  uint32_t mask_;
+  std::unique_ptr<SendSlot[]> slots_;
+  uint32_t free_ = 0;    // oldest slot in use
+  uint32_t report_ = 0;  // oldest slot not told to the user
+  uint32_t next_ = 0;    // next slot to pull
+  uint32_t tail_ = 0;    // next slot to fill
+};
+
+}  // namespace rnic::rdmap

@@ -1,0 +1,159 @@
+#include "rdmap/terminate.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace rnic::rdmap {
+
+namespace {
+
+using wire::terminate::BitOrder;
+using wire::terminate::Terminate;
+
+constexpr uint8_t kRdmap = static_cast<uint8_t>(FaultLayer::Rdmap);
+constexpr uint8_t kDdp = static_cast<uint8_t>(FaultLayer::Ddp);
+constexpr uint8_t kLlp = static_cast<uint8_t>(FaultLayer::Llp);
+
+// RFC 5040 figure 9, RFC 5041 s.7.2, RFC 5044 s.8, RFC 6581 s.9.
+const char* code_name(uint8_t layer, uint8_t type, uint8_t code) {
+  if (layer == kRdmap || layer == kDdp) {
+    if (type == 0) return "";
+  }
+  if (layer == kLlp) {
+    constexpr const char* kNames[] = {nullptr,
+                                      "TCP connection closed or lost",
+                                      "CRC mismatch",
+                                      "marker and ULPDU length disagree",
+                                      "invalid MPA Request or Reply",
+                                      "local catastrophic error",
+                                      "insufficient IRD resources",
+                                      "no matching RTR option"};
+    return type == 0 && code < std::size(kNames) ? kNames[code] : nullptr;
+  }
+  if (layer == kDdp && type == 1) {
+    constexpr const char* kNames[] = {"invalid STag", "base or bounds violation",
+                                      "STag not associated with the stream", "TO wrap",
+                                      "invalid DDP version"};
+    return code < std::size(kNames) ? kNames[code] : nullptr;
+  }
+  if (layer == kDdp && type == 2) {
+    constexpr const char* kNames[] = {nullptr,
+                                      "invalid QN",
+                                      "invalid MSN: no buffer available",
+                                      "invalid MSN: not in the legal range",
+                                      "invalid MO",
+                                      "message too long for the buffer",
+                                      "invalid DDP version"};
+    return code < std::size(kNames) ? kNames[code] : nullptr;
+  }
+  if (layer == kDdp && type == 3) return "reserved for the LLP";
+  if (layer != kRdmap) return nullptr;
+  constexpr const char* kNames[] = {"invalid STag",
+                                    "base or bounds violation",
+                                    "access rights violation",
+                                    "STag not associated with the stream",
+                                    "TO wrap",
+                                    "invalid RDMAP version",
+                                    "unexpected opcode",
+                                    "catastrophic error of the stream",
+                                    "global catastrophic error",
+                                    "STag cannot be invalidated"};
+  if (code == 0xff && (type == 1 || type == 2)) return "unspecified error";
+  if (type == 1 && (code <= 4 || code == 9)) return kNames[code];
+  if (type == 2 && code >= 5 && code <= 9) return kNames[code];
+  return nullptr;
+}
+
+const char* type_name(uint8_t layer, uint8_t type) {
+  constexpr const char* kRdmapNames[] = {"local catastrophic error", "remote protection error",
+                                         "remote operation error"};
+  constexpr const char* kDdpNames[] = {"local catastrophic error", "tagged buffer error",
+                                       "untagged buffer error", "LLP error"};
+  if (layer == kRdmap && type < std::size(kRdmapNames)) return kRdmapNames[type];
+  if (layer == kDdp && type < std::size(kDdpNames)) return kDdpNames[type];
+  if (layer == kLlp && type == 0) return "MPA error";
+  return "unknown";
+}
+
+bool possible(const Terminate& t) { return code_name(t.layer, t.type, t.code) != nullptr; }
+
+Fault fault_of(const Terminate& t) {
+  return {static_cast<FaultLayer>(std::min<uint8_t>(t.layer, kLlp)), t.type, t.code,
+          "RDMAP-5.4-02"};
+}
+
+}  // namespace
+
+Fault to_fault(const ddp::Fault& fault) {
+  return {static_cast<FaultLayer>(fault.layer), fault.type, fault.code, fault.rule};
+}
+
+std::string describe(const Fault& fault) {
+  constexpr const char* kLayers[] = {"RDMAP", "DDP", "LLP"};
+  const auto layer = static_cast<uint8_t>(fault.layer);
+  char code[8];
+  std::snprintf(code, sizeof code, "0x%02x", fault.code);
+  std::string text = std::string("layer ") + (layer < 3 ? kLayers[layer] : "unknown") + ", type " +
+                     type_name(layer, fault.type) + ", code " + code;
+  const char* name = code_name(layer, fault.type, fault.code);
+  if (name == nullptr) return text + " (unknown)";
+  if (*name != '\0') text += std::string(" ") + name;
+  return text;
+}
+
+std::string hex(base::ByteView octets) {
+  std::string text;
+  text.reserve(octets.size() * 3);
+  for (const uint8_t octet : octets) {
+    char two[4];
+    std::snprintf(two, sizeof two, "%02x", octet);
+    if (!text.empty()) text += ' ';
+    text += two;
+  }
+  return text;
+}
+
+Terminate terminate_for(const ddp::Fault& fault, const ddp::SegmentReport& segment,
+                        base::ByteView rdma_header) {
+  Terminate t;
+  t.layer = fault.layer;
+  t.type = fault.type;
+  t.code = fault.code;
+  // RFC 5040 figure 10 and s.4.8: local catastrophic and LLP errors carry no headers.
+  const bool bare = fault.layer == kLlp || fault.type == 0;
+  if (bare || segment.header_size == 0) return t;
+  t.length_valid = true;
+  t.segment_length = static_cast<uint16_t>(std::min<uint32_t>(segment.length, UINT16_MAX));
+  t.ddp_header_size = segment.header_size;
+  t.ddp_header = segment.header;
+  // RDMAP-4.8-07: R only for protection errors of Read Requests.
+  if (fault.layer == kRdmap && fault.type == 1 && rdma_header.size() == t.rdma_header.size()) {
+    t.has_rdma_header = true;
+    std::ranges::copy(rdma_header, t.rdma_header.begin());
+  }
+  return t;
+}
+
+std::optional<ReceivedTerminate> read_terminate(base::ByteView octets) {
+  const auto rfc = wire::terminate::parse(octets, BitOrder::Rfc);
+  const auto siw = wire::terminate::parse(octets, BitOrder::Siw);
+  const bool rfc_good = rfc && possible(*rfc);
+  const bool siw_good = siw && possible(*siw);
+  const bool take_siw = siw_good && (!rfc_good || (!rfc->exact && siw->exact));
+  if (!rfc_good && !siw_good) return std::nullopt;
+  ReceivedTerminate received;
+  received.order = take_siw ? BitOrder::Siw : BitOrder::Rfc;
+  received.header = take_siw ? *siw : *rfc;
+  received.fault = fault_of(received.header);
+  received.detail = "Terminate received: " + describe(received.fault);
+  if (take_siw) {
+    received.detail += " (read in siw's order of bits; in RFC 5040's order: layer " +
+                       std::to_string(octets[0] >> 4) + ", type " +
+                       std::to_string(octets[0] & 0x0f) + ", code " + std::to_string(octets[1]) +
+                       ")";
+  }
+  received.detail += "; header " + hex(octets);
+  return received;
+}
+
+}  // namespace rnic::rdmap

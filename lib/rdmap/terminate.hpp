@@ -1,0 +1,42 @@
+/// \file
+/// Terminate (RFC 5040 sections 4.8 and 7.1). The only place that turns a fault into a message and
+/// a message into a fault.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/bytes.hpp"
+#include "ddp/fault.hpp"
+#include "rdmap/rdmap.hpp"
+#include "wire/terminate.hpp"
+
+namespace rnic::rdmap {
+
+[[nodiscard]] Fault to_fault(const ddp::Fault& fault);
+
+/// The Terminate header for `fault`, with the headers of RFC 5040 figure 10. `rdma_header`: 28
+/// octets of the Read Request at fault, or empty.
+[[nodiscard]] wire::terminate::Terminate terminate_for(const ddp::Fault& fault,
+                                                       const ddp::SegmentReport& segment,
+                                                       base::ByteView rdma_header);
+
+/// What a received Terminate says.
+struct ReceivedTerminate {
+  wire::terminate::Terminate header;
+  wire::terminate::BitOrder order = wire::terminate::BitOrder::Rfc;
+  Fault fault;
+  std::string detail;  ///< both readings when they differ
+};
+
+/// Reads a Terminate header as RFC 5040 says, and in Linux siw's order of bits where the first
+/// reading is impossible or does not fit the attached headers (BUG-13). Nothing when neither
+/// reading is possible.
+[[nodiscard]] std::optional<ReceivedTerminate> read_terminate(base::ByteView octets);
+
+/// "41 43 00 ..."
+[[nodiscard]] std::string hex(base::ByteView octets);
+
+}  // namespace rnic::rdmap

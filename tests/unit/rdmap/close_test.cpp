@@ -1,0 +1,154 @@
+#include "two_nodes.hpp"
+
+namespace rnic::rdmap {
+namespace {
+
+class CloseTest : public TwoNodes {};
+
+TEST_F(CloseTest, BeforeTheConnection) {
+  Node idle({.qp = 1, .pd = 1}, 1);
+  EXPECT_EQ(idle.endpoint.state(), EndpointState::Idle);
+  idle.post_receive(5, 0, 8);
+  EXPECT_TRUE(idle.owner.receives.empty());
+  idle.endpoint.send(idle.work(6, WorkOpcode::Send, 0, 8));
+  ASSERT_EQ(idle.owner.sends.size(), 1u);
+  EXPECT_EQ(idle.owner.sends[0].status, WorkStatus::Flushed);
+  EXPECT_FALSE(idle.endpoint.idle());
+  idle.endpoint.abort();
+  ASSERT_EQ(idle.owner.receives.size(), 1u);
+  EXPECT_EQ(idle.owner.receives[0].status, WorkStatus::Flushed);
+  EXPECT_TRUE(idle.endpoint.idle());
+}
+
+// RDMAP-6.2-01, DDP-6.2.1-01: what was posted goes out and completes; what comes later is refused,
+// in order.
+TEST_F(CloseTest, GracefulLetsPostedWorkFinish_DDP_6_2_1_01) {
+  b->fill(0, 100, 4);
+  write(1, 0, 300, 1000);
+  read(2, 3000, 100, 0);
+  a->endpoint.disconnect({});
+  write(3, 0, 8, 0);
+  EXPECT_EQ(a->endpoint.state(), EndpointState::Closing);
+  pair.a.pull_all();
+  EXPECT_EQ(pair.a.close_calls, 0u) << "the Response is still to come";
+  pair.pump();
+  EXPECT_EQ(pair.a.close_calls, 1u);
+  ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
+  EXPECT_EQ(a->owner.sends[1].status, WorkStatus::Success);
+  EXPECT_EQ(a->owner.sends[2].status, WorkStatus::Flushed);
+  pair.a.user().ended(llp::StreamEnd::Closed, {});
+  EXPECT_EQ(a->endpoint.state(), EndpointState::Closed);
+  ASSERT_EQ(a->owner.events.size(), 1u);
+  EXPECT_EQ(a->owner.events[0].kind, EventKind::Disconnected);
+}
+
+TEST_F(CloseTest, IdleDisconnectClosesAtOnce) {
+  a->endpoint.disconnect({});
+  a->endpoint.disconnect({});
+  EXPECT_EQ(pair.a.close_calls, 1u);
+}
+
+// DDP-6.2.1-03, DDP-3-09
+TEST_F(CloseTest, PeerHalfCloseLeavesOurDirectionOpen_DDP_6_2_1_03) {
+  write(1, 0, 8, 0);
+  pair.a.user().peer_finished(true, {});
+  ASSERT_EQ(a->owner.events.size(), 1u);
+  EXPECT_EQ(a->owner.events[0].kind, EventKind::PeerClosed);
+  write(2, 0, 8, 0);
+  pair.pump();
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(a->owner.sends[1].status, WorkStatus::Success);
+  a->endpoint.disconnect({});
+  EXPECT_EQ(pair.a.close_calls, 1u);
+}
+
+TEST_F(CloseTest, PeerClosesWithReadsOutstanding) {
+  read(1, 0, 8, 0);
+  write(2, 0, 8, 0);
+  pair.a.pull_all();
+  pair.a.user().peer_finished(true, {});
+  ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::Flushed);
+  EXPECT_EQ(a->endpoint.state(), EndpointState::Error);
+  EXPECT_EQ(pair.a.close_calls, 1u);
+}
+
+TEST_F(CloseTest, ReadAfterThePeerClosedIsFlushed) {
+  pair.a.user().peer_finished(true, {});
+  read(1, 0, 8, 0);
+  pair.a.pull_all();
+  ASSERT_EQ(a->owner.sends.size(), 1u);
+  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::Flushed);
+}
+
+// DDP-6.2.2-01: the FIN came inside an FPDU.
+TEST_F(CloseTest, UncleanFinish_DDP_6_2_2_01) {
+  a->post_receive(1, 0, 8);
+  pair.a.user().peer_finished(false, {});
+  EXPECT_TRUE(pair.a.aborted);
+  EXPECT_EQ(a->owner.receives.size(), 1u);
+  pair.a.user().ended(llp::StreamEnd::Aborted, {});
+  EXPECT_EQ(a->endpoint.state(), EndpointState::Error);
+  EXPECT_EQ(a->owner.events.size(), 1u);
+}
+
+// BUG-06, DDP-6.2.2-02: both queues, in post order; and whatever is posted to the dead endpoint.
+TEST_F(CloseTest, LossFlushesInPostOrder_BUG_06) {
+  for (uint64_t i = 0; i < 5; ++i) a->post_receive(10 + i, 0, 8);
+  write(1, 0, 8, 0);
+  read(2, 0, 8, 0);
+  write(3, 0, 1000, 0);
+  pair.a.pull();
+  pair.a.pull();
+  pair.a.pull();
+  pair.a.release_up_to(1);
+  pair.a.user().ended(llp::StreamEnd::TimedOut, {});
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
+  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::Success);
+  EXPECT_EQ(a->owner.sends[2].status, WorkStatus::Flushed);
+  ASSERT_EQ(a->owner.receives.size(), 5u);
+  EXPECT_EQ(a->owner.receives[4].id, 14u);
+  EXPECT_EQ(a->counters.flushed, 7u);
+  EXPECT_EQ(a->endpoint.state(), EndpointState::Error);
+  EXPECT_TRUE(a->endpoint.idle());
+  for (uint64_t i = 0; i < 300; ++i) {
+    EXPECT_TRUE(a->endpoint.can_send());
+    EXPECT_TRUE(a->endpoint.can_receive());
+    write(20 + i, 0, 8, 0);
+    a->post_receive(20 + i, 0, 8);
+  }
+  EXPECT_EQ(a->owner.sends.size(), 303u);
+  EXPECT_EQ(a->owner.receives.size(), 305u);
+  ASSERT_EQ(a->owner.events.size(), 1u);
+  EXPECT_EQ(a->owner.events[0].end, llp::StreamEnd::TimedOut);
+}
+
+// BUG-06: what the user posts from inside a completion of the flush comes after what was posted
+// before.
+TEST_F(CloseTest, PostingDuringAFlushKeepsTheOrder_BUG_06) {
+  for (uint64_t i = 0; i < 3; ++i) write(i, 0, 8, 0);
+  uint64_t next = 3;
+  a->owner.on_send = [&] {
+    if (next < 6) write(next++, 0, 8, 0);
+  };
+  a->endpoint.abort();
+  EXPECT_TRUE(pair.a.aborted);
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{0, 1, 2, 3, 4, 5}));
+  a->owner.on_send = nullptr;
+}
+
+// Work posted from a completion while all is well.
+TEST_F(CloseTest, PostingFromACompletion) {
+  start({.send_depth = 1});
+  uint64_t next = 1;
+  a->owner.on_send = [&] {
+    if (next < 20) write(next++, 0, 8, 0);
+  };
+  write(0, 0, 8, 0);
+  pair.pump();
+  EXPECT_EQ(a->owner.sends.size(), 20u);
+  a->owner.on_send = nullptr;
+}
+
+}  // namespace
+}  // namespace rnic::rdmap

@@ -1,0 +1,373 @@
+#include "two_nodes.hpp"
+
+namespace rnic::rdmap {
+namespace {
+
+using wire::ddp::TaggedHeader;
+using wire::ddp::UntaggedHeader;
+
+class InboundTest : public TwoNodes {};
+
+// RDMAP-5.5-03, RDMAP-5.5-05, RDMAP-5.5-11, DDP-5.3-04: all orders of placement of Write, Send,
+// Read.
+TEST_F(InboundTest, EveryOrderOfPlacementDeliversTheSame_RDMAP_5_5_05) {
+  std::array<size_t, 5> order{0, 1, 2, 3, 4};
+  do {
+    pair.a = test::FramingEnd(kMulpdu);
+    pair.b = test::FramingEnd(kMulpdu);
+    start();
+    a->fill(0, 1000, 5);
+    b->post_receive(50, 2000, 400);
+    write(1, 0, 300, 0);    // two segments
+    send(2, 500, 300);      // two segments
+    read(3, 3000, 100, 0);  // must return what the Write put there
+    pair.a.pull_all();
+    ASSERT_EQ(pair.a.sent.size(), 5u);
+    for (size_t k = 0; k < 5; ++k) {
+      pair.b.arrive(pair.a, order[k]);
+      const auto arrived_up_to = [&](size_t n) {
+        return std::all_of(&order[0], &order[5], [&](const size_t& i) {
+          return i >= n || static_cast<size_t>(&i - &order[0]) <= k;
+        });
+      };
+      // Not before every earlier octet is there, and then at once.
+      EXPECT_EQ(b->owner.receives.size(), arrived_up_to(4) ? 1u : 0u);
+      pair.b.pull_all();
+      EXPECT_EQ(pair.b.sent.size(), arrived_up_to(5) ? 1u : 0u);
+    }
+    EXPECT_TRUE(std::equal(a->at(500), a->at(800), b->at(2000)));
+    pair.a.release_all();
+    pair.pump();
+    EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
+    EXPECT_TRUE(std::equal(a->at(0), a->at(100), a->at(3000)));
+    EXPECT_TRUE(b->owner.events.empty());
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+// BUG-03
+TEST_F(InboundTest, UlpdusInPiecesOfEverySize_BUG_03) {
+  for (size_t piece = 1; piece < 50; ++piece) {
+    pair.a = test::FramingEnd(kMulpdu);
+    pair.b = test::FramingEnd(kMulpdu);
+    start();
+    pair.a.piece = pair.b.piece = piece;
+    a->fill(0, 300, 5);
+    b->post_receive(50, 2000, 400);
+    send(2, 0, 300);
+    read(3, 1000, 100, 2000);
+    pair.pump();
+    EXPECT_TRUE(std::equal(a->at(0), a->at(300), b->at(2000)));
+    EXPECT_TRUE(std::equal(a->at(0), a->at(100), a->at(1000)));
+  }
+}
+
+// RDMAP-5.3-05
+TEST_F(InboundTest, SolicitedSend_RDMAP_5_3_05) {
+  b->post_receive(1, 0, 10);
+  SendWork w = a->work(1, WorkOpcode::Send, 0, 4);
+  w.solicited = true;
+  a->endpoint.send(w);
+  pair.pump();
+  ASSERT_EQ(b->owner.receives.size(), 1u);
+  EXPECT_TRUE(b->owner.receives[0].solicited);
+  EXPECT_EQ(opcode(pair.a.sent[0]), 5);
+}
+
+// RDMAP-5.3-06, RDMAP-5.3-08, RDMAP-4.1-05
+TEST_F(InboundTest, SendWithInvalidate_RDMAP_5_3_06) {
+  for (const bool solicited : {false, true}) {
+    const uint32_t victim = b->add(mem::kRemoteWrite | mem::kRemoteInvalidate);
+    bool dead_at_completion = false;
+    b->owner.on_receive = [&] {
+      dead_at_completion = b->table.access({mem::Stag{victim}, 0, 1, 0, b->pd, 9}).fault ==
+                           mem::AccessFault::InvalidStag;
+    };
+    b->post_receive(1, 0, 10);
+    SendWork w = a->work(1, WorkOpcode::SendInvalidate, 0, 4);
+    w.remote_stag = victim;
+    w.solicited = solicited;
+    a->endpoint.send(w);
+    pair.pump();
+    ASSERT_FALSE(b->owner.receives.empty());
+    EXPECT_EQ(b->owner.receives.back().invalidated_stag, victim);
+    EXPECT_EQ(b->owner.receives.back().solicited, solicited);
+    EXPECT_TRUE(dead_at_completion);
+  }
+  b->owner.on_receive = nullptr;
+}
+
+// RDMAP-5.3-07, RDMAP-7.1-03
+TEST_F(InboundTest, StagThatCannotBeInvalidated_RDMAP_5_3_07) {
+  b->post_receive(1, 0, 10);
+  SendWork w = a->work(1, WorkOpcode::SendInvalidate, 0, 4);
+  w.remote_stag = b->add(mem::kRemoteWrite);
+  a->endpoint.send(w);
+  pair.a.pull_all();
+  pair.b.arrive_rest(pair.a);
+  expect_terminate(0, 1, 0x09);
+  const auto t = terminate_of_b();
+  EXPECT_TRUE(t.length_valid);
+  EXPECT_EQ(t.ddp_header_size, 18);
+  EXPECT_FALSE(t.has_rdma_header);
+  EXPECT_EQ(t.segment_length, 22);
+  ASSERT_EQ(b->owner.receives.size(), 1u);
+  EXPECT_EQ(b->owner.receives[0].status, WorkStatus::Flushed);
+}
+
+// DDP-7.1-02: Send without a receive.
+TEST_F(InboundTest, SendWithoutReceive_DDP_7_1_02) {
+  send(1, 0, 4);
+  pair.a.pull_all();
+  pair.b.arrive_rest(pair.a);
+  expect_terminate(1, 2, 0x02);
+}
+
+// RDMAP-5.3-02: in the second segment; nothing past the buffer.
+TEST_F(InboundTest, SendTooLong_RDMAP_5_3_02) {
+  b->post_receive(1, 0, 250);
+  send(1, 0, 300);
+  pair.a.pull_all();
+  pair.b.arrive_rest(pair.a);
+  expect_terminate(1, 2, 0x05);
+  EXPECT_EQ(*b->at(250), Node::kGuard);
+}
+
+// RDMAP-4.1-04, RDMAP-4.1-06, RDMAP-7.2-01, RDMAP-7.2-04: all opcodes x model x queue.
+TEST_F(InboundTest, EveryOpcodeInEveryModelAndQueue_RDMAP_4_1_06) {
+  for (uint8_t op = 0; op < 16; ++op) {
+    for (int where = 0; where < 4; ++where) {  // queue 0, 1, 2, tagged
+      const bool legal = where == 3   ? op == 0 || op == 2
+                         : where == 0 ? op >= 3 && op <= 6
+                         : where == 1 ? op == 1
+                                      : op == 7;
+      pair.a = test::FramingEnd(kMulpdu);
+      pair.b = test::FramingEnd(kMulpdu);
+      start();
+      b->post_receive(1, 0, 100);
+      const auto control = static_cast<uint8_t>(0x40 | op);
+      const auto qn = static_cast<uint32_t>(where);
+      inject(where == 3
+                 ? ulpdu(TaggedHeader{.last = true, .rsvd_ulp = control, .stag = b->all}, 8)
+                 : ulpdu(UntaggedHeader{.last = true, .rsvd_ulp = control, .qn = qn, .msn = 1}, 8));
+      if (!legal) {
+        expect_terminate(0, 2, 0x06);
+        EXPECT_EQ(b->counters.octets_placed, 0u);
+      }
+    }
+  }
+}
+
+// RDMAP-4.1-02, RDMAP-4.1-03
+TEST_F(InboundTest, WrongRdmapVersion_RDMAP_4_1_02) {
+  for (const uint8_t version : {0, 2, 3}) {
+    pair.a = test::FramingEnd(kMulpdu);
+    pair.b = test::FramingEnd(kMulpdu);
+    start();
+    const auto control = static_cast<uint8_t>(version << 6);
+    inject(ulpdu(TaggedHeader{.last = true, .rsvd_ulp = control, .stag = b->all}, 8));
+    expect_terminate(0, 2, 0x05);
+  }
+  pair.a = test::FramingEnd(kMulpdu);
+  pair.b = test::FramingEnd(kMulpdu);
+  start();
+  inject(ulpdu(TaggedHeader{.last = true, .rsvd_ulp = 0x70, .stag = b->all}, 8));
+  EXPECT_TRUE(b->owner.events.empty());  // reserved bits are ignored
+}
+
+// RDMAP-5.1-03, DDP-7.2-02: each refused Write with its code; the header of the failing segment.
+TEST_F(InboundTest, RefusedWrites_RDMAP_5_1_03) {
+  struct Case {
+    bool known;
+    uint32_t rights;
+    uint64_t to;
+    uint8_t layer, type, code;
+  };
+  for (const Case& c : {Case{false, 0, 0, 1, 1, 0x00}, Case{true, mem::kRemoteRead, 0, 0, 1, 0x02},
+                        Case{true, mem::kRemoteWrite, Node::kSize - 7, 1, 1, 0x01},
+                        Case{true, mem::kRemoteWrite, UINT64_MAX - 2, 1, 1, 0x03}}) {
+    pair.a = test::FramingEnd(kMulpdu);
+    pair.b = test::FramingEnd(kMulpdu);
+    start();
+    const uint32_t stag = c.known ? b->add(c.rights) : 0x99;
+    const auto bad =
+        ulpdu(TaggedHeader{.last = true, .rsvd_ulp = 0x40, .stag = stag, .to = c.to}, 8);
+    inject(bad);
+    expect_terminate(c.layer, c.type, c.code);
+    const auto t = terminate_of_b();
+    EXPECT_EQ(t.ddp_header_size, 14);
+    EXPECT_TRUE(std::equal(bad.begin(), bad.begin() + 14, t.ddp_header.begin()));
+    EXPECT_EQ(t.segment_length, 22);
+    EXPECT_FALSE(t.has_rdma_header);
+  }
+}
+
+// RDMAP-7.2-03, RDMAP-7.1-04, RDMAP-4.8-08, RDMAP-4.8-10
+TEST_F(InboundTest, RefusedReads_RDMAP_7_2_03) {
+  struct Case {
+    bool known;
+    uint32_t rights;
+    uint64_t to;
+    uint8_t code;
+  };
+  for (const Case& c :
+       {Case{false, 0, 0, 0x00}, Case{true, mem::kRemoteRead, Node::kSize, 0x01},
+        Case{true, mem::kRemoteRead, Node::kSize - 7, 0x01}, Case{true, mem::kRemoteWrite, 0, 0x02},
+        Case{true, mem::kRemoteRead, UINT64_MAX, 0x04}}) {
+    pair.a = test::FramingEnd(kMulpdu);
+    pair.b = test::FramingEnd(kMulpdu);
+    start();
+    const uint32_t stag = c.known ? b->add(c.rights) : 0x99;
+    const auto bad = read_request(
+        1, {.sink_stag = 7, .sink_to = 9, .size = 8, .source_stag = stag, .source_to = c.to});
+    inject(bad);
+    expect_terminate(0, 1, c.code);
+    const auto t = terminate_of_b();
+    EXPECT_EQ(t.ddp_header_size, 18);
+    EXPECT_TRUE(std::equal(bad.begin(), bad.begin() + 18, t.ddp_header.begin()));
+    ASSERT_TRUE(t.has_rdma_header);
+    EXPECT_TRUE(std::equal(bad.begin() + 18, bad.end(), t.rdma_header.begin()));
+  }
+}
+
+// RDMAP-8.1 and DDP-8.2-01 for Reads: the source belongs to another protection domain.
+TEST_F(InboundTest, ReadOfAnotherPd_RDMAP_7_2_03) {
+  const uint32_t foreign = b->table
+                               .add({.address = b->at(0),
+                                     .length = 100,
+                                     .pd = b->pd + 1,
+                                     .rights = mem::kRemoteRead,
+                                     .zero_based = true})
+                               .value()
+                               .value;
+  inject(read_request(1, {.size = 8, .source_stag = foreign}));
+  expect_terminate(0, 1, 0x03);
+}
+
+// RDMAP-4.8-09: revoked while the Response is under way; the turn is given to Terminate at once.
+TEST_F(InboundTest, ReadThatFailsHalfWay_RDMAP_4_8_09) {
+  const uint32_t source = b->add(mem::kRemoteRead);
+  inject(read_request(
+      1, {.sink_stag = 7, .sink_to = 1000, .size = 600, .source_stag = source, .source_to = 50}));
+  EXPECT_TRUE(pair.b.pull());
+  ASSERT_TRUE(b->table.remove(mem::Stag{source}).has_value());
+  expect_terminate(0, 1, 0x00);
+  EXPECT_EQ(pair.b.sent.size(), 2u);
+  const auto t = terminate_of_b();
+  ASSERT_TRUE(t.has_rdma_header);
+  const auto left = wire::rdmap::parse_read_request(t.rdma_header);
+  EXPECT_EQ(
+      left,
+      (wire::rdmap::ReadRequest{
+          .sink_stag = 7, .sink_to = 1242, .size = 358, .source_stag = source, .source_to = 292}));
+  EXPECT_EQ(wire::ddp::parse_untagged(t.ddp_header)->msn, 1u);
+}
+
+// RDMAP-6.1-03: one Read more than the IRD.
+TEST_F(InboundTest, ReadsBeyondTheIrd_RDMAP_6_1_03) {
+  start({.ird = 2});
+  for (uint32_t msn = 1; msn <= 3; ++msn) {
+    inject(read_request(msn, {.size = 8, .source_stag = b->all}));
+  }
+  expect_terminate(1, 2, 0x02);
+}
+
+// The buffer of a Read is free again when its Response was sent, before it is acknowledged.
+TEST_F(InboundTest, IrdCountsUnansweredReads) {
+  start({.ird = 2});
+  for (uint32_t msn = 1; msn <= 4; ++msn) {
+    inject(read_request(msn, {.size = 8, .source_stag = b->all}));
+    pair.b.pull_all();
+  }
+  EXPECT_EQ(pair.b.sent.size(), 4u);
+  pair.b.release_all();
+  for (uint32_t msn = 5; msn <= 40; ++msn) {
+    inject(read_request(msn, {.size = 8, .source_stag = b->all}));
+    pair.b.pull_all();
+    pair.b.release_all();
+  }
+  EXPECT_EQ(pair.b.sent.size(), 40u);
+  EXPECT_TRUE(b->owner.events.empty());
+}
+
+// RDMAP-4.4-04, BUG-02
+TEST_F(InboundTest, ReadRequestOfAnotherSize_RDMAP_4_4_04) {
+  for (size_t n = 0; n <= 60; ++n) {
+    if (n == 28) continue;
+    pair.a = test::FramingEnd(kMulpdu);
+    pair.b = test::FramingEnd(kMulpdu);
+    start();
+    inject(ulpdu(UntaggedHeader{.last = true, .rsvd_ulp = 0x41, .qn = 1, .msn = 1}, n));
+    if (n < 28) {
+      expect_terminate(0, 2, 0xff);
+    } else {
+      expect_terminate(1, 2, 0x05);
+    }
+  }
+}
+
+class ResponseTest : public TwoNodes {
+ protected:
+  void SetUp() override {
+    start();
+    // b reads 100 octets into [500, 600) of a region that is much larger.
+    SendWork w = b->work(1, WorkOpcode::Read, 500, 100);
+    w.remote_stag = a->all;
+    b->endpoint.send(w);
+    pair.b.pull_all();
+    pair.b.release_all();
+  }
+  void respond(uint64_t to, size_t n, bool last) {
+    inject(ulpdu(TaggedHeader{.last = last, .rsvd_ulp = 0x42, .stag = b->all, .to = to}, n));
+  }
+  [[nodiscard]] bool outside_untouched() const {
+    return std::all_of(b->at(0), b->at(500), [](uint8_t o) { return o == Node::kGuard; }) &&
+           std::all_of(b->at(600), b->at(2000), [](uint8_t o) { return o == Node::kGuard; });
+  }
+};
+
+TEST_F(ResponseTest, WholeResponseInDecreasingOrder_DDP_5_3_05) {
+  respond(560, 40, false);
+  EXPECT_TRUE(b->owner.sends.empty());
+  respond(500, 60, true);
+  ASSERT_EQ(b->owner.sends.size(), 1u);
+  EXPECT_EQ(b->owner.sends[0].length, 100u);
+}
+
+// BUG-01: one octet past the end of what was asked for, with and without L, first or later segment.
+TEST_F(ResponseTest, OverrunOfTheSink_BUG_01) {
+  respond(500, 60, false);
+  respond(560, 41, false);
+  expect_terminate(1, 1, 0x01);
+  EXPECT_TRUE(outside_untouched());
+}
+TEST_F(ResponseTest, StartBeforeTheSink_BUG_01) {
+  respond(499, 10, false);
+  expect_terminate(1, 1, 0x01);
+  EXPECT_TRUE(outside_untouched());
+}
+TEST_F(ResponseTest, TooManyOctetsInsideTheSink_BUG_01) {
+  respond(500, 60, false);
+  respond(500, 60, false);
+  expect_terminate(1, 1, 0x01);
+  EXPECT_TRUE(outside_untouched());
+}
+TEST_F(ResponseTest, EndsTooEarly_RDMAP_5_2_2_04) {
+  respond(500, 60, true);
+  expect_terminate(1, 1, 0x01);
+  ASSERT_EQ(b->owner.sends.size(), 1u);
+  EXPECT_EQ(b->owner.sends[0].status, WorkStatus::Flushed);
+}
+TEST_F(ResponseTest, OtherStag_RDMAP_5_2_2_04) {
+  inject(ulpdu(TaggedHeader{.last = true, .rsvd_ulp = 0x42, .stag = b->all + 256, .to = 500}, 100));
+  expect_terminate(1, 1, 0x00);
+}
+// A second Response when nothing is outstanding any more.
+TEST_F(ResponseTest, Unsolicited_RDMAP_5_2_2_04) {
+  respond(500, 100, true);
+  EXPECT_EQ(b->owner.sends.size(), 1u);
+  respond(500, 100, true);
+  expect_terminate(0, 2, 0x06);
+}
+
+}  // namespace
+}  // namespace rnic::rdmap

@@ -1,0 +1,351 @@
+
+#include "two_nodes.hpp"
+
+namespace rnic::rdmap {
+namespace {
+
+class OutboundTest : public TwoNodes {};
+
+// RDMAP-5.3-01, RDMAP-5.3-03, RDMAP-5.3-04, RDMAP-4.1-04
+TEST_F(OutboundTest, SendsOfEveryKindOfLengthArriveInOrder_RDMAP_5_3_04) {
+  const uint32_t lengths[] = {0, 1, 61, 238, 239, 1000};
+  for (uint64_t i = 0; i < 6; ++i) b->post_receive(100 + i, 1000 * i, 1000);
+  a->fill(0, 1000, 3);
+  for (uint64_t i = 0; i < 6; ++i) send(i, 0, lengths[i]);
+  pair.pump();
+  ASSERT_EQ(b->owner.receives.size(), 6u);
+  for (uint64_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(b->owner.receives[i].id, 100 + i);
+    EXPECT_EQ(b->owner.receives[i].length, lengths[i]);
+    EXPECT_FALSE(b->owner.receives[i].solicited);
+    EXPECT_TRUE(std::equal(a->at(0), a->at(lengths[i]), b->at(1000 * i)));
+  }
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(a->counters.messages_out, 6u);
+  EXPECT_EQ(b->counters.sends_in, 6u);
+}
+
+// RDMAP-5.1-01, RDMAP-5.1-02, RDMAP-5.1-06
+TEST_F(OutboundTest, WriteGathersAndTellsNobody_RDMAP_5_1_06) {
+  a->fill(0, 3000, 1);
+  SendWork w{.id = 7, .opcode = WorkOpcode::Write, .sge_count = 3};
+  w.sges[0] = {2000, 301, a->all};
+  w.sges[1] = {5, 0, a->all};
+  w.sges[2] = {10, 500, a->all};
+  w.remote_stag = b->all;
+  w.remote_to = 123;
+  a->endpoint.send(w);
+  pair.pump();
+  EXPECT_TRUE(std::equal(a->at(2000), a->at(2301), b->at(123)));
+  EXPECT_TRUE(std::equal(a->at(10), a->at(510), b->at(424)));
+  EXPECT_EQ(*b->at(122), Node::kGuard);
+  EXPECT_EQ(*b->at(924), Node::kGuard);
+  ASSERT_EQ(a->owner.sends.size(), 1u);
+  EXPECT_EQ(a->owner.sends[0].length, 801u);
+  EXPECT_TRUE(b->owner.receives.empty());
+  EXPECT_EQ(b->counters.writes_in, 1u);
+  EXPECT_EQ(b->counters.octets_placed, 801u);
+  EXPECT_EQ(a->counters.octets_out, 801u);
+}
+
+// RDMAP-5.1-05, DDP-5.2-07
+TEST_F(OutboundTest, EmptyWriteNeedsNoStag_RDMAP_5_1_05) {
+  SendWork w = a->work(1, WorkOpcode::Write, 0, 0);
+  w.remote_stag = 0xdeadbeef;
+  a->endpoint.send(w);
+  pair.pump();
+  ASSERT_EQ(a->owner.sends.size(), 1u);
+  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::Success);
+  EXPECT_TRUE(b->owner.events.empty());
+}
+
+// RDMAP-5.5-04, DDP-5.4-04: not when pulled, but when acknowledged.
+TEST_F(OutboundTest, CompletionComesWithTheLastAcknowledgement_RDMAP_5_5_04) {
+  b->post_receive(1, 0, 1000);
+  send(1, 0, 600);
+  pair.a.pull_all();
+  ASSERT_EQ(pair.a.sent.size(), 3u);
+  EXPECT_TRUE(a->owner.sends.empty());
+  pair.a.release_up_to(2);
+  EXPECT_TRUE(a->owner.sends.empty());
+  pair.a.release_up_to(3);
+  EXPECT_EQ(a->owner.sends.size(), 1u);
+}
+
+// RDMAP-5.5-10, RDMAP-5.5-13: a Write behind a Read waits for it.
+TEST_F(OutboundTest, CompletionInSubmissionOrderAcrossReads_RDMAP_5_5_10) {
+  write(1, 0, 10, 0);
+  read(2, 1000, 300, 0);
+  write(3, 0, 10, 0);
+  pair.a.pull_all();
+  pair.a.release_all();
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1}));
+  pair.b.arrive_rest(pair.a);
+  pair.b.pull_all();
+  ASSERT_EQ(pair.b.sent.size(), 2u);
+  pair.a.arrive(pair.b, 0);
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1}));
+  pair.a.arrive(pair.b, 1);
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
+}
+
+TEST_F(OutboundTest, ReadBeforeAnUnacknowledgedWriteDoesNotOvertakeIt) {
+  write(1, 0, 10, 0);
+  read(2, 1000, 30, 0);
+  pair.pump(false);
+  EXPECT_TRUE(a->owner.sends.empty());
+  pair.a.release_all();
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2}));
+}
+
+TEST_F(OutboundTest, UnsignaledWorkIsRetired) {
+  SendWork w = a->work(1, WorkOpcode::Write, 0, 4);
+  w.remote_stag = b->all;
+  w.signaled = false;
+  a->endpoint.send(w);
+  write(2, 0, 4, 0);
+  pair.pump();
+  EXPECT_EQ(a->owner.retired, 1u);
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{2}));
+  EXPECT_TRUE(a->endpoint.idle());
+}
+
+// RDMAP-5.2-01, RDMAP-5.2.2-01, RDMAP-5.2.2-02, RDMAP-5.5-07
+TEST_F(OutboundTest, ReadsBringTheData_RDMAP_5_2_2_05) {
+  b->fill(0, 3000, 9);
+  for (uint64_t i = 0; i < 4; ++i) read(i, 1500 * i, 700, 100 * i);
+  pair.pump();
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{0, 1, 2, 3}));
+  for (uint64_t i = 0; i < 4; ++i) {
+    EXPECT_TRUE(std::equal(b->at(100 * i), b->at(100 * i + 700), a->at(1500 * i)));
+    EXPECT_EQ(*a->at(1500 * i + 700), Node::kGuard);
+  }
+  EXPECT_EQ(b->counters.read_requests_in, 4u);
+  EXPECT_EQ(a->counters.read_responses_in, 4u);
+}
+
+// Two Reads into the same sink, different sizes, Responses placed in reverse order.
+TEST_F(OutboundTest, ReadsThatShareASink) {
+  b->fill(0, 3000, 9);
+  read(1, 0, 100, 0);
+  read(2, 0, 50, 500);
+  pair.a.pull_all();
+  pair.b.arrive_rest(pair.a);
+  pair.b.pull_all();
+  pair.a.arrive(pair.b, 1);
+  pair.a.arrive(pair.b, 0);
+  pair.a.release_all();
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2}));
+  EXPECT_TRUE(a->owner.events.empty());
+}
+
+// RDMAP-5.2.1-04
+TEST_F(OutboundTest, EmptyReadIsAnsweredWithoutChecks_RDMAP_5_2_1_04) {
+  SendWork w = a->work(1, WorkOpcode::Read, 0, 0);
+  w.remote_stag = 0xdeadbeef;
+  a->endpoint.send(w);
+  pair.pump();
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1}));
+  EXPECT_TRUE(b->owner.events.empty());
+}
+
+// RDMAP-6.1-02, BUG-07
+TEST_F(OutboundTest, ReadsStayWithinOrd_RDMAP_6_1_02) {
+  start({.ird = 2, .ord = 2});
+  for (uint64_t i = 0; i < 7; ++i) read(i, 100 * i, 100, 0);
+  pair.a.pull_all();
+  EXPECT_EQ(pair.a.sent.size(), 2u);
+  pair.pump();
+  EXPECT_EQ(a->owner.sends.size(), 7u);
+  EXPECT_TRUE(b->owner.events.empty());
+}
+
+// BUG-07, RDMAP-5.5-08: the fence waits for earlier Reads only, and goes on by itself.
+TEST_F(OutboundTest, FenceWaitsForReads_BUG_07) {
+  read(1, 0, 100, 0);
+  read(2, 200, 100, 0);
+  SendWork w = a->work(3, WorkOpcode::Write, 0, 8);
+  w.remote_stag = b->all;
+  w.fence = true;
+  a->endpoint.send(w);
+  pair.a.pull_all();
+  EXPECT_EQ(pair.a.sent.size(), 2u);
+  pair.b.arrive_rest(pair.a);
+  pair.b.pull_all();
+  pair.a.arrive(pair.b, 0);
+  pair.a.pull_all();
+  EXPECT_EQ(pair.a.sent.size(), 2u);
+  const uint32_t ready_calls = pair.a.ready_calls;
+  pair.a.arrive(pair.b, 1);
+  EXPECT_GT(pair.a.ready_calls, ready_calls);
+  pair.a.pull_all();
+  EXPECT_EQ(pair.a.sent.size(), 3u);
+}
+
+// BUG-08
+TEST_F(OutboundTest, NoReadsWereAgreed_BUG_08) {
+  start({.ird = 0, .ord = 0});
+  write(1, 0, 8, 0);
+  read(2, 0, 8, 0);
+  write(3, 0, 8, 0);
+  pair.pump();
+  ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
+  EXPECT_EQ(a->owner.sends[1].status, WorkStatus::Flushed);
+  EXPECT_EQ(a->owner.sends[2].status, WorkStatus::Success);
+  EXPECT_EQ(a->endpoint.state(), EndpointState::Connected);
+}
+
+TEST_F(OutboundTest, QueuesOfLengthZero_BUG_08) {
+  start({.send_depth = 0, .receive_depth = 0});
+  EXPECT_FALSE(a->endpoint.can_send());
+  EXPECT_FALSE(a->endpoint.can_receive());
+  pair.pump();
+}
+
+TEST_F(OutboundTest, SendQueueIsFullUntilTheAcknowledgement) {
+  start({.send_depth = 3});
+  for (uint64_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(a->endpoint.can_send());
+    write(i, 0, 8, 0);
+  }
+  EXPECT_FALSE(a->endpoint.can_send());
+  pair.a.pull_all();
+  EXPECT_FALSE(a->endpoint.can_send());
+  pair.a.release_up_to(1);
+  EXPECT_TRUE(a->endpoint.can_send());
+  for (uint64_t i = 3; i < 40; ++i) {
+    write(i, 0, 8, 0);
+    pair.pump();
+  }
+  EXPECT_EQ(a->owner.sends.size(), 40u);
+}
+
+// After each whole message the turn alternates between Responses and the send queue; inside a
+// message never.
+TEST_F(OutboundTest, TurnsAlternateByWholeMessages) {
+  const auto request = [&](uint32_t msn) {
+    inject(read_request(msn, {.sink_stag = 5, .size = 400, .source_stag = b->all}));
+  };
+  for (uint32_t msn = 1; msn <= 3; ++msn) request(msn);
+  for (uint64_t i = 0; i < 3; ++i) {
+    SendWork w = b->work(i, WorkOpcode::Write, 0, 400);
+    w.remote_stag = a->all;
+    b->endpoint.send(w);
+  }
+  pair.b.pull_all();
+  std::vector<uint8_t> opcodes;
+  for (const auto& sent : pair.b.sent) opcodes.push_back(opcode(sent));
+  EXPECT_EQ(opcodes, (std::vector<uint8_t>{0, 0, 2, 2, 0, 0, 2, 2, 0, 0, 2, 2}));
+}
+
+TEST_F(OutboundTest, PackingTakesOnlyWholeEnds) {
+  write(1, 0, 300, 0);
+  write(2, 0, 8, 0);
+  EXPECT_FALSE(pair.a.pull(true));
+  EXPECT_TRUE(pair.a.pull(false));
+  EXPECT_FALSE(pair.a.pull(true, 71));  // 58 octets and a header of 14 are left
+  EXPECT_TRUE(pair.a.pull(true, 72));
+  EXPECT_TRUE(pair.a.pull(true, 22));
+  EXPECT_EQ(pair.a.sent.size(), 3u);
+}
+
+// DDP-3-02: a record that was pulled keeps its limits when MULPDU changes.
+TEST_F(OutboundTest, RebuildDoesNotRecut_DDP_3_02) {
+  pair.a.check_rebuild = false;
+  a->fill(0, 1000, 1);
+  write(1, 0, 1000, 0);
+  pair.a.pull();
+  pair.a.user().mulpdu_changed(128);
+  pair.a.pull(false, 128);
+  EXPECT_EQ(pair.a.rebuild(0), pair.a.sent[0].octets);
+  EXPECT_EQ(pair.a.sent[0].octets.size(), 256u);
+  EXPECT_EQ(pair.a.sent[1].octets.size(), 128u);
+  EXPECT_EQ(wire::ddp::parse_tagged(pair.a.sent[1].octets)->to, 242u);
+}
+
+// DDP-8.3.1-01: after revocation no retransmission reads the memory.
+TEST_F(OutboundTest, RebuildOfRevokedMemoryFails_DDP_8_3_1_01) {
+  write(1, 0, 100, 0);
+  send(2, 0, 100);
+  read(3, 0, 100, 0);
+  pair.a.pull_all();
+  ASSERT_EQ(pair.a.sent.size(), 3u);
+  pair.b.arrive(pair.a, 0);
+  inject(read_request(1, {.size = 50, .source_stag = b->all}));
+  ASSERT_TRUE(a->table.remove(mem::Stag{a->all}).has_value());
+  EXPECT_TRUE(pair.a.rebuild(0).empty());
+  EXPECT_TRUE(pair.a.rebuild(1).empty());
+  EXPECT_EQ(pair.a.rebuild(2), pair.a.sent[2].octets);  // the Read Request holds no user memory
+}
+
+TEST_F(OutboundTest, RebuildOfAResponseReadsTheSource_DDP_8_3_1_01) {
+  b->fill(0, 400, 1);
+  inject(read_request(1, {.sink_stag = 3, .sink_to = 8, .size = 400, .source_stag = b->all}));
+  pair.b.pull_all();
+  ASSERT_EQ(pair.b.sent.size(), 2u);
+  *b->at(300) ^= 0xff;
+  auto expected = pair.b.sent[1].octets;
+  expected[14 + 300 - 242] ^= 0xff;
+  EXPECT_EQ(pair.b.rebuild(1), expected);
+  ASSERT_TRUE(b->table.remove(mem::Stag{b->all}).has_value());
+  EXPECT_TRUE(pair.b.rebuild(1).empty());
+}
+
+// The same slot serves many messages; a tag never names a later one.
+TEST_F(OutboundTest, ReleasedTagsNameNothing) {
+  start({.send_depth = 2});
+  write(1, 0, 8, 0);
+  pair.pump();
+  EXPECT_TRUE(pair.a.rebuild(0).empty());
+  write(2, 0, 8, 0);
+  write(3, 0, 8, 0);
+  pair.pump(false);
+  EXPECT_TRUE(pair.a.rebuild(0).empty());
+  EXPECT_EQ(a->owner.sends.size(), 1u);
+}
+
+// RDMAP-7.1-01, RDMAP-7.1-02: a bad local SGE: no headers, the request is named, the rest is
+// flushed.
+TEST_F(OutboundTest, LocalProtectionErrorTerminates_RDMAP_7_1_02) {
+  write(1, 0, 8, 0);
+  SendWork w = a->work(2, WorkOpcode::Send, Node::kSize - 4, 8);
+  a->endpoint.send(w);
+  write(3, 0, 8, 0);
+  a->post_receive(8, 0, 8);
+  b->endpoint.send(b->work(9, WorkOpcode::Send, 0, 4));
+  pair.pump();
+  ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
+  EXPECT_EQ(a->owner.sends[1].status, WorkStatus::LocalProtection);
+  EXPECT_EQ(a->owner.sends[2].status, WorkStatus::Flushed);
+  EXPECT_EQ(a->endpoint.state(), EndpointState::Error);
+  ASSERT_EQ(pair.a.sent.size(), 2u);
+  EXPECT_EQ(pair.a.sent[1].octets.size(), 18u + 4);
+  EXPECT_EQ(base::load_be32(pair.a.sent[1].octets.data() + 18), 0u);  // 0/0/00, no M, D, R
+  ASSERT_EQ(b->owner.events.size(), 1u);
+  EXPECT_EQ(b->owner.events[0].kind, EventKind::TerminateReceived);
+}
+
+TEST_F(OutboundTest, ReadSinkNeedsLocalWrite) {
+  SendWork w = a->work(1, WorkOpcode::Read, 0, 8);
+  w.sges[0].stag = a->add(mem::kRemoteRead);
+  w.remote_stag = b->all;
+  a->endpoint.send(w);
+  pair.pump();
+  ASSERT_EQ(a->owner.sends.size(), 1u);
+  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::LocalProtection);
+  EXPECT_EQ(b->counters.read_requests_in, 0u);
+}
+
+// DDP-5.2-02
+TEST_F(OutboundTest, MessageOf4GigaoctetsIsRefused_DDP_5_2_02) {
+  SendWork w{.id = 1, .opcode = WorkOpcode::Write, .sge_count = 2};
+  w.sges[0] = {0, UINT32_MAX, a->all};
+  w.sges[1] = {0, 1, a->all};
+  a->endpoint.send(w);
+  pair.pump();
+  ASSERT_EQ(a->owner.sends.size(), 1u);
+  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::LocalLength);
+}
+
+}  // namespace
+}  // namespace rnic::rdmap

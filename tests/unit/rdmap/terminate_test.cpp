@@ -1,0 +1,233 @@
+#include "rdmap/terminate.hpp"
+
+#include "two_nodes.hpp"
+
+namespace rnic::rdmap {
+namespace {
+
+using wire::ddp::TaggedHeader;
+using wire::ddp::UntaggedHeader;
+using wire::terminate::BitOrder;
+using wire::terminate::Terminate;
+
+std::vector<uint8_t> emit(const Terminate& t) {
+  std::vector<uint8_t> octets(wire::terminate::kSizeMax);
+  octets.resize(wire::terminate::emit(t, octets.data()));
+  return octets;
+}
+
+/// The same Terminate with the control word in siw's order of bits.
+std::vector<uint8_t> as_siw(const Terminate& t) {
+  auto octets = emit(t);
+  octets[0] = static_cast<uint8_t>(t.type << 4 | t.layer);
+  octets[2] = static_cast<uint8_t>((t.length_valid ? 1 : 0) | (t.ddp_header_size != 0 ? 2 : 0) |
+                                   (t.has_rdma_header ? 4 : 0));
+  return octets;
+}
+
+// RDMAP-4.8-01, RDMAP-4.8-02, RDMAP-4.8-03
+TEST(TerminateHeader, LayoutAndTruncation_RDMAP_4_8_01) {
+  ddp::SegmentReport segment{.header_size = 18, .length = 0x0123};
+  segment.header.fill(0x41);
+  segment.header[0] = 0x41;
+  const std::array<uint8_t, 28> rdma{9, 8, 7};
+  const auto octets = emit(terminate_for({0, 1, 0x02, "x"}, segment, rdma));
+  ASSERT_EQ(octets.size(), 4u + 2 + 18 + 28);
+  EXPECT_EQ(hex(base::ByteView(octets).first(8)), "01 02 e0 00 01 23 41 41");
+  EXPECT_EQ(octets[24], 9);
+  for (size_t n = 0; n < octets.size(); ++n) {
+    EXPECT_FALSE(wire::terminate::parse(base::ByteView(octets).first(n), BitOrder::Rfc));
+    (void)read_terminate(base::ByteView(octets).first(n));
+  }
+  auto reserved = octets;
+  reserved[2] |= 0x1f;
+  reserved[3] = 0xff;
+  EXPECT_TRUE(wire::terminate::parse(reserved, BitOrder::Rfc)->exact);
+}
+
+// RDMAP-4.8-07: figure 10, row by row.
+TEST(TerminateHeader, HeadersPerFigure10_RDMAP_4_8_07) {
+  ddp::SegmentReport segment{.header_size = 14, .length = 30};
+  segment.header[0] = 0xc1;
+  const std::array<uint8_t, 28> rdma{};
+  const auto has = [&](uint8_t layer, uint8_t type, base::ByteView read) {
+    const Terminate t = terminate_for({layer, type, 1, "x"}, segment, read);
+    EXPECT_EQ(t.length_valid, t.ddp_header_size != 0);
+    return std::pair(t.ddp_header_size != 0, t.has_rdma_header);
+  };
+  EXPECT_EQ(has(0, 0, rdma), std::pair(false, false));
+  EXPECT_EQ(has(0, 1, rdma), std::pair(true, true));
+  EXPECT_EQ(has(0, 1, {}), std::pair(true, false));
+  EXPECT_EQ(has(0, 2, rdma), std::pair(true, false));
+  EXPECT_EQ(has(1, 1, rdma), std::pair(true, false));
+  EXPECT_EQ(has(1, 2, rdma), std::pair(true, false));
+  EXPECT_EQ(has(1, 0, rdma), std::pair(false, false));
+  EXPECT_EQ(has(2, 0, rdma), std::pair(false, false));
+}
+
+// BUG-13: every code that siw can send, in both orders of bits, comes out the same.
+TEST(TerminateHeader, SiwOrderIsRecognised_BUG_13) {
+  Terminate t{.length_valid = true, .segment_length = 64, .ddp_header_size = 18};
+  t.ddp_header[0] = 0x41;
+  for (const bool rdma : {false, true}) {
+    t.has_rdma_header = rdma;
+    for (uint8_t layer = 0; layer < 2; ++layer) {
+      for (uint8_t type = 1; type < 3; ++type) {
+        const auto rfc = emit(t = [&] {
+          Terminate x = t;
+          x.layer = layer;
+          x.type = type;
+          x.code = layer == 0 && type == 2 ? 6 : 3;
+          return x;
+        }());
+        const auto first = read_terminate(rfc);
+        ASSERT_TRUE(first);
+        EXPECT_EQ(first->order, BitOrder::Rfc);
+        const auto second = read_terminate(as_siw(t));
+        ASSERT_TRUE(second);
+        EXPECT_EQ(second->order, BitOrder::Siw) << int{layer} << "/" << int{type};
+        EXPECT_EQ(static_cast<uint8_t>(second->fault.layer), layer);
+        EXPECT_EQ(second->fault.type, type);
+        EXPECT_NE(second->detail.find("RFC 5040's order"), std::string::npos);
+      }
+    }
+  }
+  // Without headers: siw's MPA CRC error, 02 02 00 00.
+  const auto llp = read_terminate(std::array<uint8_t, 4>{0x02, 0x02, 0, 0});
+  ASSERT_TRUE(llp);
+  EXPECT_EQ(llp->fault.layer, FaultLayer::Llp);
+  EXPECT_EQ(llp->fault.code, 2);
+}
+
+TEST(TerminateHeader, Described) {
+  EXPECT_EQ(describe({FaultLayer::Ddp, 1, 1}),
+            "layer DDP, type tagged buffer error, code 0x01 base or bounds violation");
+  EXPECT_EQ(describe({FaultLayer::Llp, 0, 2}), "layer LLP, type MPA error, code 0x02 CRC mismatch");
+  EXPECT_EQ(describe({FaultLayer::Rdmap, 7, 0x77}),
+            "layer RDMAP, type unknown, code 0x77 (unknown)");
+}
+
+class TerminateTest : public TwoNodes {};
+
+// RDMAP-5.4-02, RDMAP-5.4-03, RDMAP-6.2.1-02, RDMAP-5.4-04, RDMAP-6.2.1-03
+TEST_F(TerminateTest, BothEndsGoToErrorOnce_RDMAP_5_4_02) {
+  b->post_receive(70, 0, 10);
+  b->post_receive(71, 0, 10);
+  a->post_receive(80, 0, 10);
+  b->endpoint.send(b->work(60, WorkOpcode::Send, 0, 5));
+  write(1, 0, 8, 0);
+  SendWork bad = a->work(2, WorkOpcode::Write, 0, 8);
+  bad.remote_stag = b->all;
+  bad.remote_to = Node::kSize - 1;
+  a->endpoint.send(bad);
+  write(3, 0, 8, 0);
+  pair.a.pull_all();
+  pair.b.arrive_rest(pair.a);
+  // Everything of b is flushed in post order, and Terminate goes before the Send that waited.
+  EXPECT_EQ(b->endpoint.state(), EndpointState::Terminating);
+  ASSERT_EQ(b->owner.sends.size(), 1u);
+  EXPECT_EQ(b->owner.sends[0].status, WorkStatus::Flushed);
+  ASSERT_EQ(b->owner.receives.size(), 2u);
+  EXPECT_EQ(b->owner.receives[1].id, 71u);
+  expect_terminate(1, 1, 0x01);
+  EXPECT_EQ(pair.b.sent.size(), 1u);
+  pair.a.arrive_rest(pair.b);
+  EXPECT_EQ(a->endpoint.state(), EndpointState::Error);
+  ASSERT_EQ(a->owner.events.size(), 1u);
+  EXPECT_EQ(a->owner.events[0].kind, EventKind::TerminateReceived);
+  EXPECT_EQ(a->owner.events[0].fault.layer, FaultLayer::Ddp);
+  EXPECT_EQ(a->owner.events[0].fault.code, 1);
+  EXPECT_EQ(pair.a.close_calls, 1u);
+  EXPECT_TRUE(pair.a.discarding);
+  ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
+  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::Flushed);
+  EXPECT_EQ(a->owner.sends[1].status, WorkStatus::RemoteTerminated);
+  EXPECT_EQ(a->owner.sends[2].status, WorkStatus::Flushed);
+  EXPECT_FALSE(pair.a.pull());
+  pair.a.user().ended(llp::StreamEnd::Closed, {});
+  pair.b.user().ended(llp::StreamEnd::Closed, {});
+  ASSERT_EQ(b->owner.events.size(), 2u);
+  EXPECT_EQ(b->owner.events[1].kind, EventKind::Disconnected);
+  EXPECT_EQ(b->endpoint.state(), EndpointState::Error);
+  EXPECT_EQ(b->counters.terminates_out, 1u);
+  EXPECT_EQ(a->counters.terminates_in, 1u);
+}
+
+// The rest of a message under way is abandoned; the flushed records can still be rebuilt for TCP.
+TEST_F(TerminateTest, AbandonsTheMessageUnderWay) {
+  SendWork w = b->work(1, WorkOpcode::Write, 0, 1000);
+  w.remote_stag = a->all;
+  b->endpoint.send(w);
+  EXPECT_TRUE(pair.b.pull());
+  inject(ulpdu(TaggedHeader{.last = true, .rsvd_ulp = 0x40, .stag = 1}, 8));
+  expect_terminate(1, 1, 0x00);
+  ASSERT_EQ(pair.b.sent.size(), 2u);
+  EXPECT_EQ(pair.b.rebuild(0), pair.b.sent[0].octets);
+  EXPECT_EQ(pair.b.rebuild(1), pair.b.sent[1].octets);
+  pair.b.release_all();
+  EXPECT_EQ(b->owner.sends.size(), 1u);
+}
+
+// RDMAP-4.8-06: the LLP's codes.
+TEST_F(TerminateTest, FramingErrors_RDMAP_4_8_06) {
+  for (const auto error : {llp::FramingError::Crc, llp::FramingError::MarkerMismatch}) {
+    pair.a = test::FramingEnd(kMulpdu);
+    pair.b = test::FramingEnd(kMulpdu);
+    start();
+    pair.b.user().framing_error(error, {});
+    expect_terminate(2, 0, static_cast<uint8_t>(error));
+    EXPECT_EQ(pair.b.sent[0].octets.size(), 18u + 4);
+  }
+}
+
+// RDMAP-7.1-05
+TEST_F(TerminateTest, TheFirstErrorIsTheOneReported_RDMAP_7_1_05) {
+  pair.b.user().framing_error(llp::FramingError::Crc, {});
+  pair.b.user().framing_error(llp::FramingError::MarkerMismatch, {});
+  b->endpoint.send(b->work(1, WorkOpcode::Send, 999999, 8));
+  expect_terminate(2, 0, 2);
+}
+
+// RDMAP-5.4-06: every short length; only the message without four octets of control is malformed.
+TEST_F(TerminateTest, MalformedTerminates_RDMAP_5_4_06) {
+  for (size_t n = 0; n <= 52; ++n) {
+    pair.a = test::FramingEnd(kMulpdu);
+    pair.b = test::FramingEnd(kMulpdu);
+    start();
+    b->post_receive(1, 0, 8);
+    auto octets = ulpdu(UntaggedHeader{.last = true, .rsvd_ulp = 0x47, .qn = 2, .msn = 1}, n);
+    std::fill(octets.begin() + 18, octets.end(), 0xee);  // impossible in either reading
+    inject(octets);
+    EXPECT_EQ(b->endpoint.state(), EndpointState::Error);
+    ASSERT_EQ(b->owner.events.size(), 1u);
+    EXPECT_EQ(b->owner.events[0].kind, EventKind::TerminateReceived);
+    EXPECT_EQ(b->counters.malformed_terminates, 1u);
+    EXPECT_EQ(b->owner.receives.size(), 1u);
+    EXPECT_EQ(pair.b.close_calls, 1u);
+  }
+}
+TEST_F(TerminateTest, TooLongTerminate_RDMAP_5_4_06) {
+  inject(ulpdu(UntaggedHeader{.last = true, .rsvd_ulp = 0x47, .qn = 2, .msn = 1}, 53));
+  expect_terminate(1, 2, 0x05);
+}
+TEST_F(TerminateTest, TerminateWithAnotherMsn_RDMAP_5_4_01) {
+  inject(ulpdu(UntaggedHeader{.last = true, .rsvd_ulp = 0x47, .qn = 2, .msn = 3}, 4));
+  expect_terminate(1, 2, 0x03);
+}
+
+// RDMAP-7.1-01: our own receive buffer was taken away.
+TEST_F(TerminateTest, RevokedReceiveBuffer_RDMAP_7_1_01) {
+  b->post_receive(1, 0, 8);
+  b->post_receive(2, 0, 8);
+  ASSERT_TRUE(b->table.remove(mem::Stag{b->all}).has_value());
+  send(1, 0, 8);
+  pair.a.pull_all();
+  pair.b.arrive_rest(pair.a);
+  expect_terminate(1, 0, 0x00);
+  ASSERT_EQ(b->owner.receives.size(), 2u);
+  EXPECT_EQ(b->owner.receives[0].status, WorkStatus::LocalProtection);
+  EXPECT_EQ(b->owner.receives[1].status, WorkStatus::Flushed);
+}
+
+}  // namespace
+}  // namespace rnic::rdmap

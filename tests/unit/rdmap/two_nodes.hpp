@@ -1,0 +1,187 @@
+/// \file
+/// Two endpoints joined by a FramingPair, each with registered memory between guards.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "rdmap/rdmap.hpp"
+#include "support/framing_pair.hpp"
+#include "wire/ddp.hpp"
+#include "wire/rdmap.hpp"
+#include "wire/terminate.hpp"
+
+namespace rnic::rdmap {
+
+class RecordingOwner final : public EndpointOwner {
+ public:
+  void send_completed(const Completion& completion) override {
+    sends.push_back(completion);
+    if (on_send) on_send();
+  }
+  void send_retired() override { ++retired; }
+  void receive_completed(const Completion& completion) override {
+    receives.push_back(completion);
+    if (on_receive) on_receive();
+  }
+  void event(const EndpointEvent& event, base::Now) override { events.push_back(event); }
+
+  [[nodiscard]] std::vector<uint64_t> send_ids() const {
+    std::vector<uint64_t> ids;
+    for (const Completion& c : sends) ids.push_back(c.id);
+    return ids;
+  }
+
+  std::vector<Completion> sends;
+  std::vector<Completion> receives;
+  std::vector<EndpointEvent> events;
+  std::function<void()> on_send;
+  std::function<void()> on_receive;
+  uint32_t retired = 0;
+};
+
+/// One side: 8 KB of memory, of which [1024, 7168) is the region with all rights.
+struct Node {
+  static constexpr uint64_t kFirst = 1024;
+  static constexpr uint64_t kSize = 6144;
+  static constexpr uint8_t kGuard = 0x5a;
+
+  Node(const EndpointConfig& config, uint64_t seed)
+      : pd(config.pd), table(64, seed), endpoint(config, table, counters, owner) {
+    memory.fill(kGuard);
+    all = add(mem::kLocalWrite | mem::kRemoteWrite | mem::kRemoteRead | mem::kRemoteInvalidate);
+  }
+  uint32_t add(uint32_t rights, uint64_t length = kSize) {
+    return table
+        .add({.address = memory.data() + kFirst,
+              .length = length,
+              .pd = pd,
+              .rights = rights,
+              .zero_based = true})
+        .value()
+        .value;
+  }
+  uint8_t* at(uint64_t to) { return memory.data() + kFirst + to; }
+  void fill(uint64_t to, uint32_t n, uint8_t seed) {
+    for (uint32_t i = 0; i < n; ++i) at(to)[i] = static_cast<uint8_t>(seed + i * 7);
+  }
+  void post_receive(uint64_t id, uint64_t to, uint32_t n) {
+    ReceiveWork work{.id = id, .sge_count = 1};
+    work.sges[0] = {to, n, all};
+    endpoint.receive(work);
+  }
+  SendWork work(uint64_t id, WorkOpcode opcode, uint64_t to, uint32_t n) const {
+    SendWork w{.id = id, .opcode = opcode, .sge_count = n != 0 ? 1u : 0u};
+    if (n != 0) w.sges[0] = {to, n, all};
+    return w;
+  }
+  /// Guards in front of and behind the region are whole.
+  [[nodiscard]] bool guarded() const {
+    const auto whole = [](uint8_t o) { return o == kGuard; };
+    return std::all_of(memory.begin(), memory.begin() + kFirst, whole) &&
+           std::all_of(memory.begin() + kFirst + kSize, memory.end(), whole);
+  }
+
+  uint32_t pd;
+  std::array<uint8_t, 8192> memory;
+  mem::StagTable table;
+  Counters counters;
+  RecordingOwner owner;
+  Endpoint endpoint;
+  uint32_t all = 0;
+};
+
+class TwoNodes : public ::testing::Test {
+ protected:
+  static constexpr uint32_t kMulpdu = 256;
+
+  void start(EndpointConfig config = {.qp = 9, .pd = 4}) {
+    a = std::make_unique<Node>(config, 1);
+    b = std::make_unique<Node>(config, 2);
+    pair.a.attach(a->endpoint.framing_user());
+    pair.b.attach(b->endpoint.framing_user());
+    a->endpoint.bind(pair.a);
+    b->endpoint.bind(pair.b);
+  }
+  void SetUp() override { start(); }
+  void TearDown() override {
+    EXPECT_TRUE(a->guarded());
+    EXPECT_TRUE(b->guarded());
+  }
+
+  void send(uint64_t id, uint64_t to, uint32_t n) {
+    a->endpoint.send(a->work(id, WorkOpcode::Send, to, n));
+  }
+  void write(uint64_t id, uint64_t from, uint32_t n, uint64_t to) {
+    SendWork w = a->work(id, WorkOpcode::Write, from, n);
+    w.remote_stag = b->all;
+    w.remote_to = to;
+    a->endpoint.send(w);
+  }
+  void read(uint64_t id, uint64_t sink, uint32_t n, uint64_t source, bool fence = false) {
+    SendWork w = a->work(id, WorkOpcode::Read, sink, n);
+    w.remote_stag = b->all;
+    w.remote_to = source;
+    w.fence = fence;
+    a->endpoint.send(w);
+  }
+  /// The ULPDU goes to b as if a had sent it.
+  void inject(std::vector<uint8_t> ulpdu) {
+    pair.a.sent.push_back({std::move(ulpdu), {}, true});
+    pair.b.arrive_rest(pair.a);
+  }
+  static std::vector<uint8_t> ulpdu(const wire::ddp::TaggedHeader& header, size_t payload) {
+    std::vector<uint8_t> octets(14 + payload, 0xee);
+    wire::ddp::emit(header, octets.data());
+    return octets;
+  }
+  static std::vector<uint8_t> ulpdu(const wire::ddp::UntaggedHeader& header, size_t payload) {
+    std::vector<uint8_t> octets(18 + payload, 0xee);
+    wire::ddp::emit(header, octets.data());
+    return octets;
+  }
+  static std::vector<uint8_t> read_request(uint32_t msn, const wire::rdmap::ReadRequest& request) {
+    auto octets =
+        ulpdu(wire::ddp::UntaggedHeader{.last = true, .rsvd_ulp = 0x41, .qn = 1, .msn = msn}, 28);
+    wire::rdmap::emit(request, octets.data() + 18);
+    return octets;
+  }
+  static uint8_t opcode(const test::SentUlpdu& sent) { return sent.octets[1] & 0x0f; }
+  /// What b sends as its Terminate, decoded; fails the test when it is not the last it sends.
+  wire::terminate::Terminate terminate_of_b() {
+    pair.b.pull_all();
+    EXPECT_FALSE(pair.b.sent.empty());
+    if (pair.b.sent.empty()) return {};
+    const auto& octets = pair.b.sent.back().octets;
+    const auto header = wire::ddp::parse_untagged(octets);
+    EXPECT_EQ(header,
+              (wire::ddp::UntaggedHeader{.last = true, .rsvd_ulp = 0x47, .qn = 2, .msn = 1}));
+    const auto t =
+        wire::terminate::parse(base::ByteView(octets).subspan(18), wire::terminate::BitOrder::Rfc);
+    EXPECT_TRUE(t && t->exact);
+    EXPECT_TRUE(pair.b.discarding);
+    EXPECT_EQ(pair.b.close_calls, 1u);
+    EXPECT_EQ(b->endpoint.state(), EndpointState::Error);
+    return t.value_or(wire::terminate::Terminate{});
+  }
+  void expect_terminate(uint8_t layer, uint8_t type, uint8_t code) {
+    const auto t = terminate_of_b();
+    EXPECT_EQ(t.layer, layer);
+    EXPECT_EQ(t.type, type);
+    EXPECT_EQ(t.code, code);
+    ASSERT_EQ(b->owner.events.size(), 1u);
+    EXPECT_EQ(b->owner.events[0].kind, EventKind::TerminateSent);
+    EXPECT_FALSE(b->owner.events[0].detail.empty());
+  }
+
+  test::FramingPair pair{kMulpdu};
+  std::unique_ptr<Node> a;
+  std::unique_ptr<Node> b;
+};
+
+}  // namespace rnic::rdmap
