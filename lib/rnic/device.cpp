@@ -25,20 +25,29 @@ Device::Device(const DeviceConfig& config, port::Port& port, base::Now now)
       connections_(config.limits.max_connections),
       acceptor_(*this),
       start_timers_(now),
+      last_now_(now),
       doorbells_(config.limits.max_qps + 1),
       events_(config.limits.max_events) {
   ended_.reserve(config.limits.max_connections);
 }
 
 Device::~Device() {
-  // The application is gone: nobody is told, but every stream is reset and every buffer returned.
+  // The application is gone: nobody is told, but every stream is reset, so that the sessions get their
+  // last call while they live.
   for (auto& qp : qps_) {
     if (qp != nullptr) static_cast<void>(destroy_qp(qp.get()));
   }
+  connections_.for_each([](base::Handle, Connection& connection) {
+    if (connection.stream != nullptr) connection.stream->abort();
+  });
+  stack_.output(last_now_);
+  interface_.flush(last_now_);
+  reap();
 }
 
 uint32_t Device::poll(base::Now now) {
   ++counters_.polls;
+  last_now_ = now;
   uint32_t work = receive(now);
   work += serve_doorbells();
   fire_timers(now);

@@ -161,6 +161,7 @@ class Device {
   Acceptor acceptor_;
   std::vector<base::Handle> ended_;                       // connections to be reaped
   base::TimerWheel start_timers_;
+  base::Now last_now_;                                    // of the latest poll()
   uint32_t pending_requests_ = 0;                         // Invariant: <= limits.max_pending_requests
   base::Doorbells doorbells_;
   base::SpscRing<Event> events_;
