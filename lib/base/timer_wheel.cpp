@@ -18,10 +18,10 @@ void TimerWheel::cancel(TimerNode& node) {
 
 void TimerWheel::insert(TimerNode& node) {
   // Round up: a timer fires in the first tick that lies wholly at or after its deadline.
-  uint64_t tick = node.deadline == kNever
-                      ? UINT64_MAX
-                      : (static_cast<uint64_t>(nanos(node.deadline)) + (1u << kTickShift) - 1) >>
-                            kTickShift;
+  uint64_t tick =
+      node.deadline == kNever
+          ? UINT64_MAX
+          : (static_cast<uint64_t>(nanos(node.deadline)) + (1u << kTickShift) - 1) >> kTickShift;
   if (tick < current_tick_) tick = current_tick_;
   const uint64_t delta = tick - current_tick_;
   int level = 0;
@@ -57,6 +57,11 @@ void TimerWheel::unlink(TimerNode& node) {
 
 Now TimerWheel::next_deadline() const {
   if (armed_ == 0) return kNever;
+  return from_nanos(static_cast<int64_t>(next_busy_tick() << kTickShift));
+}
+
+// A bucket of a coarse level is due at its first tick, to be sorted into the finer levels.
+uint64_t TimerWheel::next_busy_tick() const {
   uint64_t best = UINT64_MAX;
   for (int level = 0; level < kLevels; ++level) {
     if (occupied_[level] == 0) continue;
@@ -66,26 +71,19 @@ Now TimerWheel::next_deadline() const {
     const uint64_t tick = (base + static_cast<uint64_t>(distance)) << (kLevelBits * level);
     best = tick < best ? tick : best;
   }
-  if (best < current_tick_) best = current_tick_;
-  return from_nanos(static_cast<int64_t>(best << kTickShift));
+  return best < current_tick_ ? current_tick_ : best;
 }
 
 void TimerWheel::collect(Now now, TimerNode& due) {
   const uint64_t target = tick_of(now);
   while (current_tick_ <= target) {
-    if (armed_ == 0) {
+    // Ticks with nothing to fire and nothing to sort are jumped over, however many they are.
+    const uint64_t next = next_busy_tick();
+    if (next > target) {
       current_tick_ = target + 1;
       return;
     }
-    if (occupied_[0] == 0) {
-      // Nothing on the finest level: jump to the next cascade boundary.
-      const uint64_t boundary = (current_tick_ | (kBuckets - 1)) + 1;
-      if ((current_tick_ & (kBuckets - 1)) != 0) {
-        current_tick_ = boundary <= target + 1 ? boundary : target + 1;
-        if (current_tick_ > target) return;
-        if ((current_tick_ & (kBuckets - 1)) != 0) return;
-      }
-    }
+    current_tick_ = next;
     advance_one_tick(due);
   }
 }

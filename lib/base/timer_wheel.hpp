@@ -64,6 +64,7 @@ class TimerWheel {
 
   static uint64_t tick_of(Now t) { return static_cast<uint64_t>(nanos(t)) >> kTickShift; }
 
+  [[nodiscard]] uint64_t next_busy_tick() const;
   void collect(Now now, TimerNode& due);
   void advance_one_tick(TimerNode& due);
   void insert(TimerNode& node);

@@ -1,0 +1,166 @@
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/prng.hpp"
+#include "base/slab.hpp"
+#include "base/spsc_ring.hpp"
+
+namespace rnic::base {
+namespace {
+
+struct Counted {
+  explicit Counted(int v) : value(v) { ++live; }
+  ~Counted() { --live; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  int value;
+  static inline int live = 0;
+};
+
+TEST(Slab, StaleHandlesNeverReachANewObject) {
+  Slab<Counted> slab(1);
+  const Handle first = slab.emplace(1);
+  ASSERT_NE(slab.get(first), nullptr);
+  slab.erase(first);
+  EXPECT_EQ(slab.get(first), nullptr);
+  const Handle second = slab.emplace(2);
+  EXPECT_EQ(second.index, first.index);
+  EXPECT_EQ(slab.get(first), nullptr);
+  EXPECT_EQ(slab.get(second)->value, 2);
+}
+
+TEST(Slab, FullInvalidAndForeignHandles) {
+  Slab<Counted> slab(2);
+  EXPECT_TRUE(slab.emplace(1).valid());
+  EXPECT_TRUE(slab.emplace(2).valid());
+  EXPECT_FALSE(slab.emplace(3).valid());
+  EXPECT_EQ(slab.get({}), nullptr);
+  EXPECT_EQ(slab.get({2, 1}), nullptr);
+  EXPECT_EQ(slab.get({0, 0}), nullptr);
+}
+
+TEST(Slab, RandomUseAgainstAList) {
+  Prng prng(1);
+  std::vector<std::pair<Handle, int>> alive;
+  std::vector<Handle> dead;
+  {
+    Slab<Counted> slab(50);
+    for (int step = 0; step < 20'000; ++step) {
+      if (prng.chance(0.55)) {
+        const Handle h = slab.emplace(step);
+        ASSERT_EQ(h.valid(), alive.size() < 50);
+        if (h.valid()) alive.emplace_back(h, step);
+      } else if (!alive.empty()) {
+        const size_t i = prng.below(alive.size());
+        slab.erase(alive[i].first);
+        dead.push_back(alive[i].first);
+        alive[i] = alive.back();
+        alive.pop_back();
+      }
+      ASSERT_EQ(slab.live(), alive.size());
+      ASSERT_EQ(Counted::live, static_cast<int>(alive.size()));
+      if (!dead.empty()) {
+        ASSERT_EQ(slab.get(dead[prng.below(dead.size())]), nullptr);
+      }
+      if (!alive.empty()) {
+        const auto& [h, value] = alive[prng.below(alive.size())];
+        ASSERT_EQ(slab.get(h)->value, value);
+      }
+    }
+    size_t visited = 0;
+    slab.for_each([&](Handle h, Counted&) {
+      ++visited;
+      slab.erase(h);
+    });
+    EXPECT_EQ(visited, alive.size());
+    EXPECT_EQ(slab.live(), 0u);
+    slab.emplace(1);
+  }
+  EXPECT_EQ(Counted::live, 0);
+}
+
+TEST(SlabDeath, ErasingAStaleHandleIsOurBug) {
+  Slab<int> slab(1);
+  const Handle h = slab.emplace(1);
+  slab.erase(h);
+  EXPECT_DEATH(slab.erase(h), "get\\(h\\)");
+}
+
+TEST(SpscRing, OneThreadAgainstADeque) {
+  Prng prng(2);
+  for (const size_t capacity : {0, 1, 2, 3, 8, 100}) {
+    SpscRing<int> ring(capacity);
+    EXPECT_GE(ring.capacity(), capacity);
+    std::deque<int> model;
+    for (int step = 0; step < 5000; ++step) {
+      if (prng.chance(0.5)) {
+        const bool fits = model.size() < ring.capacity();
+        ASSERT_EQ(ring.push(step), fits);
+        if (fits) model.push_back(step);
+      } else {
+        if (prng.chance(0.5)) {
+          int* front = ring.front();
+          ASSERT_EQ(front == nullptr, model.empty());
+          if (front != nullptr) {
+            ASSERT_EQ(*front, model.front());
+          }
+        }
+        int out = -1;
+        ASSERT_EQ(ring.pop(out), !model.empty());
+        if (!model.empty()) {
+          ASSERT_EQ(out, model.front());
+          model.pop_front();
+        }
+      }
+      ASSERT_EQ(ring.size(), model.size());
+      ASSERT_EQ(ring.empty(), model.empty());
+    }
+  }
+}
+
+TEST(SpscRing, MovesOwnership) {
+  SpscRing<std::unique_ptr<int>> ring(2);
+  EXPECT_TRUE(ring.push(std::make_unique<int>(7)));
+  std::unique_ptr<int> out;
+  ASSERT_TRUE(ring.pop(out));
+  EXPECT_EQ(*out, 7);
+}
+
+// The plain octets behind each pointer must be visible, too: thread sanitizer builds check that.
+TEST(SpscRing, TwoThreads) {
+  constexpr uint64_t kCount = 200'000;
+  struct Item {
+    uint64_t a = 0;
+    uint64_t b = 0;
+  };
+  SpscRing<Item> ring(64);
+  std::thread producer([&] {
+    for (uint64_t i = 0; i < kCount;) {
+      if (ring.push({i, ~i})) {
+        ++i;
+      } else {
+        std::this_thread::yield();
+      }
+    }
+  });
+  uint64_t wrong = 0;
+  for (uint64_t i = 0; i < kCount;) {
+    Item item;
+    if (!ring.pop(item)) {
+      std::this_thread::yield();
+      continue;
+    }
+    wrong += item.a != i || item.b != ~i;
+    ++i;
+  }
+  producer.join();
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_TRUE(ring.empty());
+}
+
+}  // namespace
+}  // namespace rnic::base

@@ -1,0 +1,87 @@
+#include "llp/llp.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <numeric>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace rnic::llp {
+namespace {
+
+TEST(Endpoint, TextBothWays) {
+  for (const std::string text : {"0.0.0.0", "10.0.0.1", "255.255.255.255", "192.0.2.33"}) {
+    const auto address = parse_ip(text);
+    ASSERT_TRUE(address.has_value()) << text;
+    EXPECT_EQ(to_string(*address), text);
+  }
+  EXPECT_EQ(parse_ip("1.2.3.4")->value, 0x01020304u);
+  EXPECT_EQ(to_string(Endpoint{{0x0a000001}, 7174}), "10.0.0.1:7174");
+}
+
+TEST(Endpoint, WrongTextIsAnErrorThatQuotesIt) {
+  for (const std::string text :
+       {"", "10.0.0", "10.0.0.256", "10.0.0.1 ", "localhost", "::1", "1.2.3.4.5"}) {
+    const auto address = parse_ip(text);
+    ASSERT_FALSE(address.has_value()) << text;
+    EXPECT_EQ(address.error().code, base::Errc::InvalidArgument);
+    EXPECT_NE(address.error().message.find("\"" + text + "\""), std::string::npos);
+  }
+}
+
+TEST(Frame, AppendsInOrderUpToItsRoom) {
+  std::array<uint8_t, 8> room{};
+  Frame frame(room.data(), 8);
+  *frame.append(1) = 1;
+  frame.append(3)[2] = 4;
+  EXPECT_EQ(frame.length(), 4u);
+  EXPECT_EQ(frame.room_left(), 4u);
+  EXPECT_EQ(frame.written().data(), room.data());
+  EXPECT_EQ(frame.written()[3], 4);
+  frame.append(4);
+  EXPECT_EQ(frame.room_left(), 0u);
+}
+
+TEST(UlpduView, CopyPrefixCrossesPieces) {
+  std::vector<uint8_t> octets(50);
+  std::iota(octets.begin(), octets.end(), uint8_t{0});
+  const base::ByteView all(octets);
+  for (size_t a = 0; a <= octets.size(); ++a) {
+    for (size_t b = a; b <= octets.size(); b += 7) {
+      const std::array<base::ByteView, 3> pieces{all.first(a), all.subspan(a, b - a),
+                                                 all.subspan(b)};
+      const UlpduView ulpdu{pieces, 50};
+      for (const uint32_t n : {0u, 1u, 18u, 46u, 50u, 60u}) {
+        std::vector<uint8_t> out(61, 0xee);
+        const uint32_t expected = std::min(n, 50u);
+        ASSERT_EQ(ulpdu.copy_prefix(out.data(), n), expected);
+        ASSERT_TRUE(std::equal(out.begin(), out.begin() + expected, octets.begin()));
+        ASSERT_EQ(out[expected], 0xee);
+      }
+    }
+  }
+}
+
+// RFC 5044 section 8 and RFC 6580 section 3.3 fix these numbers.
+TEST(Framing, ErrorsAreNumberedAsOnTheWire) {
+  EXPECT_EQ(static_cast<int>(FramingError::Closed), 1);
+  EXPECT_EQ(static_cast<int>(FramingError::Crc), 2);
+  EXPECT_EQ(static_cast<int>(FramingError::MarkerMismatch), 3);
+  EXPECT_EQ(static_cast<int>(FramingError::BadStartFrame), 4);
+  std::set<std::string> names;
+  for (int e = 0; e <= 4; ++e) names.insert(to_string(static_cast<FramingError>(e)));
+  EXPECT_EQ(names.size(), 5u);
+}
+
+TEST(Stream, EndsHaveNames) {
+  std::set<std::string> names;
+  for (int end = 0; end <= static_cast<int>(StreamEnd::Aborted); ++end) {
+    names.insert(to_string(static_cast<StreamEnd>(end)));
+  }
+  EXPECT_EQ(names.size(), static_cast<size_t>(StreamEnd::Aborted) + 1);
+}
+
+}  // namespace
+}  // namespace rnic::llp
