@@ -1,6 +1,6 @@
 /// \file
-/// Configuration: TOML text plus overrides become plain structs. docs/settings.md, which is generated
-/// from the same table that parses, lists every key with its unit, default and range.
+/// Configuration: TOML text plus overrides become plain structs. docs/settings.md, which is
+/// generated from the same table that parses, lists every key with its unit, default and range.
 ///
 /// An error has one line for each thing that is wrong, in the order of the file:
 /// `nic.toml:7: tcp.rto_mim: unknown key; did you mean tcp.rto_min?`
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "impair/config.hpp"
 #include "rnic/config.hpp"
 
 namespace rnic::verbs {
@@ -33,30 +34,19 @@ struct WorkerSettings {
   std::vector<uint32_t> cores;  ///< threaded mode, one per device; empty: unpinned
 };
 
-/// [[wire]]: a pair of cross-connected memory ports, whose ends are "wire:NAME:0" and "wire:NAME:1".
+/// [[wire]]: a pair of cross-connected memory ports, whose ends are "wire:NAME:0" and
+/// "wire:NAME:1".
 struct WireSettings {
   std::string name;
   uint32_t mtu = 1500;
   uint32_t ring_size = 1024;  ///< frames
 };
 
-/// What the impairment does to the frames of a device.
-struct ImpairConfig {
-  double drop = 0;
-  double reorder = 0;
-  double duplicate = 0;
-  double corrupt = 0;
-  double repair = 0.5;  ///< share of the corrupted frames whose TCP checksum is made right again
-  uint32_t reorder_min = 1;
-  uint32_t reorder_max = 32;
-  base::Duration delay{0};
-  base::Duration jitter{0};
-};
-
-/// [device.impair]: on when the section has any key and does not say `enabled = false`.
+/// [device.impair]: on when the section has any key and does not say `enabled = false`, and at the
+/// other end of an impaired wire, where it damages nothing but completes the checksums.
 struct ImpairSettings {
   bool enabled = false;
-  ImpairConfig config;
+  impair::Config config;
 };
 
 /// [device.capture]
@@ -67,13 +57,13 @@ struct CaptureSettings {
 /// [[device]]
 struct DeviceSettings {
   nic::DeviceConfig config;
-  std::string port;               ///< "wire:NAME:END" or what dpdk::open_port() understands
-  std::array<uint8_t, 6> mac{};   ///< all zero: the port's own
-  bool mac_given = false;         ///< false: derived from the index (wires) or the port's own
-  uint32_t mtu = 0;               ///< as config.net.mtu; never 0 in parsed settings
+  std::string port;              ///< "wire:NAME:END" or what dpdk::open_port() understands
+  std::array<uint8_t, 6> mac{};  ///< all zero: the port's own
+  bool mac_given = false;        ///< false: derived from the index (wires) or the port's own
+  uint32_t mtu = 0;              ///< as config.net.mtu; never 0 in parsed settings
   ImpairSettings impair;
   CaptureSettings capture;
-  bool random_secret = true;      ///< the ISN secret comes from the system, not from the seed
+  bool random_secret = true;  ///< the ISN secret comes from the system, not from the seed
 };
 
 struct Settings {

@@ -1,6 +1,7 @@
 #include "verbs/settings_values.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -17,9 +18,9 @@ struct Unit {
   int64_t factor;
 };
 // Largest first: the first that divides a value is the one it is written with.
-constexpr Unit kTimeUnits[] = {{"h", 3'600'000'000'000}, {"min", 60'000'000'000},
-                               {"s", 1'000'000'000},     {"ms", 1'000'000},
-                               {"us", 1'000},            {"ns", 1}};
+constexpr Unit kTimeUnits[] = {
+    {"h", 3'600'000'000'000}, {"min", 60'000'000'000}, {"s", 1'000'000'000},
+    {"ms", 1'000'000},        {"us", 1'000},           {"ns", 1}};
 constexpr Unit kSizeUnits[] = {{"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}, {"B", 1}};
 
 // The words of each enumeration, in the order of its enumerators.
@@ -28,8 +29,12 @@ constexpr std::string_view kHugepagesWords[] = {"auto", "require", "off"};
 constexpr std::string_view kModeWords[] = {"inline", "threaded"};
 constexpr std::string_view kIdleWords[] = {"spin", "yield", "sleep", "auto"};
 
-std::span<const std::string_view> words_of(const tcp::CongestionControl*) { return kCongestionWords; }
-std::span<const std::string_view> words_of(const EalSettings::Hugepages*) { return kHugepagesWords; }
+std::span<const std::string_view> words_of(const tcp::CongestionControl*) {
+  return kCongestionWords;
+}
+std::span<const std::string_view> words_of(const EalSettings::Hugepages*) {
+  return kHugepagesWords;
+}
 std::span<const std::string_view> words_of(const WorkerSettings::Mode*) { return kModeWords; }
 std::span<const std::string_view> words_of(const WorkerSettings::Idle*) { return kIdleWords; }
 
@@ -65,7 +70,9 @@ std::string with_unit(int64_t value, std::span<const Unit> units) {
 }
 
 std::string octets_text(int64_t value) {
-  return value < 1024 || value % 1024 != 0 ? std::to_string(value) : with_unit(value, kSizeUnits);
+  // 9216 is an MTU, not 9 KB.
+  const bool round = value >= 1024 && std::has_single_bit(static_cast<uint64_t>(value));
+  return round ? with_unit(value, kSizeUnits) : std::to_string(value);
 }
 
 /// "1.5s" -> 1.5e9. Nothing for what is not a number with a unit of the table.
@@ -89,7 +96,7 @@ std::string out_of_range(const Raw& raw, const std::string& range) {
 }
 
 struct Assign {
-  const Limits& limits;
+  const Accepted& limits;
   const Raw& raw;
 
   [[nodiscard]] const std::string* text() const { return std::get_if<std::string>(&raw.value); }
@@ -102,8 +109,7 @@ struct Assign {
   }
 
   template <typename T>
-    requires std::is_unsigned_v<T>
-  Wrong operator()(T* target) const {
+  requires std::is_unsigned_v<T> Wrong operator()(T* target) const {
     int64_t value = 0;
     if (const auto* whole = std::get_if<int64_t>(&raw.value)) {
       value = *whole;
@@ -175,8 +181,7 @@ struct Assign {
   }
 
   template <typename T>
-    requires std::is_enum_v<T>
-  Wrong operator()(T* target) const {
+  requires std::is_enum_v<T> Wrong operator()(T* target) const {
     const auto words = words_of(target);
     if (text() != nullptr) {
       const auto found = std::find(words.begin(), words.end(), *text());
@@ -232,18 +237,19 @@ struct Assign {
 };
 
 struct ValueText {
-  const Limits& limits;
+  const Accepted& limits;
 
   std::string operator()(const bool* value) const { return *value ? "true" : "false"; }
   template <typename T>
-    requires std::is_unsigned_v<T>
-  std::string operator()(const T* value) const {
+  requires std::is_unsigned_v<T> std::string operator()(const T* value) const {
     if (!limits.octets) return std::to_string(*value);
     std::string text = octets_text(static_cast<int64_t>(*value));
     return text.back() == 'B' ? quoted(text) : text;
   }
   std::string operator()(const double* value) const { return number_text(*value); }
-  std::string operator()(const base::Duration* value) const { return quoted(duration_text(*value)); }
+  std::string operator()(const base::Duration* value) const {
+    return quoted(duration_text(*value));
+  }
   std::string operator()(const std::string* value) const { return quoted(*value); }
   template <typename T>
   std::string operator()(const std::vector<T>* value) const {
@@ -252,8 +258,7 @@ struct ValueText {
     return "[" + out + "]";
   }
   template <typename T>
-    requires std::is_enum_v<T>
-  std::string operator()(const T* value) const {
+  requires std::is_enum_v<T> std::string operator()(const T* value) const {
     return quoted(words_of(value)[static_cast<size_t>(*value)]);
   }
   std::string operator()(const Mac* value) const { return quoted(mac_text(*value)); }
@@ -266,11 +271,10 @@ struct ValueText {
 };
 
 struct RangeText {
-  const Limits& limits;
+  const Accepted& limits;
 
   template <typename T>
-    requires std::is_unsigned_v<T>
-  std::string operator()(const T*) const {
+  requires std::is_unsigned_v<T> std::string operator()(const T*) const {
     const auto [lo, hi] = limits.range;
     if (limits.octets) return octets_text(lo) + ".." + octets_text(hi);
     const bool all = hi == std::numeric_limits<int64_t>::max();
@@ -288,8 +292,7 @@ struct RangeText {
     return "each " + (*this)(static_cast<const uint32_t*>(nullptr));
   }
   template <typename T>
-    requires std::is_enum_v<T>
-  std::string operator()(const T* value) const {
+  requires std::is_enum_v<T> std::string operator()(const T* value) const {
     return joined(words_of(value));
   }
   std::string operator()(const Mac*) const { return "a unicast address"; }
@@ -362,7 +365,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::optional<std::string> assign(const Target& target, const Limits& limits, const Raw& raw) {
+std::optional<std::string> assign(const Target& target, const Accepted& limits, const Raw& raw) {
   return std::visit(Assign{limits, raw}, target);
 }
 
@@ -380,11 +383,11 @@ Raw raw_from_text(const Target& target, std::string_view text) {
   return scalar_from_text(takes_numbers, text);
 }
 
-std::string value_text(const Target& target, const Limits& limits) {
+std::string value_text(const Target& target, const Accepted& limits) {
   return std::visit(ValueText{limits}, target);
 }
 
-std::string range_text(const Target& target, const Limits& limits) {
+std::string range_text(const Target& target, const Accepted& limits) {
   return std::visit(RangeText{limits}, target);
 }
 
@@ -409,9 +412,12 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   std::string found;
   if (word.size() > 64) return found;
   for (const std::string& candidate : candidates) {
-    // The beginning of a name ("markers_send" for markers_send_allowed) is as clear as a small slip.
-    const bool begins = word.size() >= 3 && candidate.starts_with(word);
-    const size_t distance = begins ? 1 : edit_distance(word, candidate);
+    // The beginning of a name ("markers_send" for markers_send_allowed) is as clear as a small
+    // slip.
+    size_t distance = edit_distance(word, candidate);
+    if (word.size() >= 3 && candidate.starts_with(word)) distance = std::min<size_t>(distance, 1);
+    if (candidate.size() >= 3 && word.starts_with(candidate))
+      distance = std::min<size_t>(distance, 2);
     if (distance < best && distance < word.size()) {
       best = distance;
       found = candidate;

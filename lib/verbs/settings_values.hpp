@@ -1,6 +1,6 @@
 /// \file
-/// One value of the configuration: what the file may say, where it goes, and how it is written back for
-/// the documentation. Private to settings.
+/// One value of the configuration: what the file may say, where it goes, and how it is written back
+/// for the documentation. Private to settings.
 #pragma once
 
 #include <array>
@@ -43,27 +43,29 @@ struct Range {
 };
 
 /// What a key accepts besides its type.
-struct Limits {
+struct Accepted {
   Range range;
   bool octets = false;  ///< "4MB" is as good as a number
 };
 
-/// Stores a value. \return what is wrong with it and what to write instead; nothing when it was stored.
-[[nodiscard]] std::optional<std::string> assign(const Target& target, const Limits& limits,
+/// Stores a value. \return what is wrong with it and what to write instead; nothing when it was
+/// stored.
+[[nodiscard]] std::optional<std::string> assign(const Target& target, const Accepted& limits,
                                                 const Raw& raw);
 
 /// The text of an override as the file would have it for this target.
 [[nodiscard]] Raw raw_from_text(const Target& target, std::string_view text);
 
 /// The present value as it is written in the file.
-[[nodiscard]] std::string value_text(const Target& target, const Limits& limits);
+[[nodiscard]] std::string value_text(const Target& target, const Accepted& limits);
 /// What is accepted: "1..64", "64KB..1GB", "true, false"; empty where only prose can say it.
-[[nodiscard]] std::string range_text(const Target& target, const Limits& limits);
+[[nodiscard]] std::string range_text(const Target& target, const Accepted& limits);
 
 [[nodiscard]] std::string duration_text(base::Duration duration);
 [[nodiscard]] std::string mac_text(const Mac& mac);
 
 /// Of `candidates`, the one that the user meant by `word`; empty when none is near.
-[[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+[[nodiscard]] std::string nearest(std::string_view word,
+                                  const std::vector<std::string>& candidates);
 
 }  // namespace rnic::verbs

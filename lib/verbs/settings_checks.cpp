@@ -1,0 +1,298 @@
+#include "verbs/settings_checks.hpp"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "verbs/settings_values.hpp"
+
+namespace rnic::verbs {
+namespace {
+
+constexpr std::string_view kWirePrefix = "wire:";
+
+bool on_wire(const DeviceSettings& device) { return device.port.starts_with(kWirePrefix); }
+
+std::string table(size_t index) { return "device#" + std::to_string(index); }
+
+const WireSettings* wire_of(const Settings& settings, const DeviceSettings& device) {
+  for (const WireSettings& wire : settings.wires) {
+    const std::string ends = std::string(kWirePrefix) + wire.name + ":";
+    if (device.port == ends + "0" || device.port == ends + "1") return &wire;
+  }
+  return nullptr;
+}
+
+std::string quoted(const std::string& text) { return "\"" + text + "\""; }
+
+bool good_name(std::string_view name) {
+  constexpr std::string_view kAllowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  return !name.empty() && name.size() <= 31 &&
+         name.find_first_not_of(kAllowed) == std::string_view::npos;
+}
+
+/// The rules of one device by itself.
+class DeviceChecks {
+ public:
+  DeviceChecks(const Settings& settings, size_t index, const Places& places, Findings& findings)
+      : settings_(settings),
+        device_(settings.devices[index]),
+        id_(table(index)),
+        places_(places),
+        findings_(findings) {}
+
+  void run() {
+    check_name();
+    check_port();
+    check_address();
+    check_mtu();
+    check_tcp();
+    check_limits();
+    check_impair();
+    if (places_.any_below(id_ + ".capture") && device_.capture.file.empty()) {
+      wrong("capture.file", "is empty: name a file, or leave the section out");
+    }
+  }
+
+ private:
+  /// `key` as it is below the device: "mtu", "tcp.rto_min".
+  void wrong(const std::string& key, const std::string& message) {
+    const bool shared = !places_.given(id_ + "." + key) && places_.given(key);
+    findings_.add(places_.of(id_, key), shared ? key : "device." + device_.config.name + "." + key,
+                  message);
+  }
+  /// A rule between two keys is reported where one of them was set.
+  void wrong_pair(const std::string& key, const std::string& other, const std::string& message) {
+    wrong(!set(key) && set(other) ? other : key, message);
+  }
+  [[nodiscard]] bool set(const std::string& key) const {
+    return places_.given(id_ + "." + key) || places_.given(key);
+  }
+
+  void check_name() {
+    if (!good_name(device_.config.name)) {
+      wrong("name",
+            quoted(device_.config.name) + " is no good name: 1 to 31 letters, digits, _ and -");
+    }
+  }
+
+  void check_port() {
+    if (device_.port.empty()) {
+      wrong("port",
+            "is missing: write a wire's end (\"wire:NAME:0\"), a PCI address or a virtual "
+            "device (\"net_af_packet0,iface=veth0\")");
+    } else if (on_wire(device_) && wire_of(settings_, device_) == nullptr) {
+      std::vector<std::string> ends;
+      for (const WireSettings& wire : settings_.wires) {
+        for (const char* end : {":0", ":1"}) {
+          ends.push_back(std::string(kWirePrefix) + wire.name + end);
+        }
+      }
+      const std::string meant = nearest(device_.port, ends);
+      wrong("port", "there is no " + quoted(device_.port) +
+                        (!meant.empty() ? "; did you mean " + quoted(meant) + "?"
+                         : ends.empty() ? ": add [[wire]] with a name"
+                                        : ": the first wire's ends are " + quoted(ends[0]) +
+                                              " and " + quoted(ends[1])));
+    }
+  }
+
+  void check_address() {
+    const net::Config& net = device_.config.net;
+    if (!set("address")) {
+      wrong("address",
+            "is missing: write the IPv4 address and prefix length, as in \"10.0.0.1/24\"");
+      return;
+    }
+    const uint32_t address = net.address.value;
+    const uint32_t hosts = net.prefix_length >= 32 ? 0 : UINT32_MAX >> net.prefix_length;
+    const uint32_t first = address >> 24;
+    const std::string shown =
+        quoted(llp::to_string(net.address) + "/" + std::to_string(net.prefix_length));
+    if (first == 0 || first == 127 || first >= 224) {
+      wrong("address", shown +
+                           " is no address of a host: take one from a private network, as in "
+                           "\"10.0.0.1/24\"");
+    } else if (hosts > 1 && ((address & hosts) == 0 || (address & hosts) == hosts)) {
+      wrong("address", shown + " is the network itself or its broadcast address: take one between");
+    }
+    const uint32_t gateway = net.gateway.value;
+    if (gateway != 0 && (gateway == address || ((gateway ^ address) & ~hosts) != 0)) {
+      wrong("gateway", quoted(llp::to_string(net.gateway)) +
+                           " is not another host of the device's network " + shown);
+    }
+  }
+
+  void check_mtu() {
+    const WireSettings* wire = wire_of(settings_, device_);
+    if (wire != nullptr && device_.mtu > wire->mtu) {
+      wrong("mtu", std::to_string(device_.mtu) + " is above the wire's mtu " +
+                       std::to_string(wire->mtu) + ": raise wire." + wire->name + ".mtu");
+    }
+  }
+
+  void check_tcp() {
+    const tcp::Config& tcp = device_.config.tcp;
+    if (tcp.rto_min > tcp.rto_max) {
+      wrong_pair("tcp.rto_min", "tcp.rto_max",
+                 "rto_min (" + duration_text(tcp.rto_min) + ") is above rto_max (" +
+                     duration_text(tcp.rto_max) + ")");
+    }
+    if (tcp.rto_initial > tcp.rto_max) {
+      wrong_pair("tcp.rto_initial", "tcp.rto_max",
+                 "rto_initial (" + duration_text(tcp.rto_initial) + ") is above rto_max (" +
+                     duration_text(tcp.rto_max) + ")");
+    }
+    not_above("tcp.max_half_open", tcp.max_half_open, "tcp.max_connections", tcp.max_connections);
+    not_above("tcp.max_records_per_connection", tcp.max_records_per_connection, "tcp.max_records",
+              tcp.max_records);
+  }
+
+  void check_limits() {
+    const nic::Limits& limits = device_.config.limits;
+    not_above("limits.max_connections", limits.max_connections, "tcp.max_connections",
+              device_.config.tcp.max_connections);
+    not_above("limits.max_pending_requests", limits.max_pending_requests, "limits.max_connections",
+              limits.max_connections);
+    not_above("mpa.hold_limit", device_.config.mpa.hold_limit, "limits.hold_octets",
+              limits.hold_octets);
+  }
+
+  void not_above(const std::string& key, uint64_t value, const std::string& other, uint64_t most) {
+    if (value <= most) return;
+    wrong_pair(key, other,
+               key + " (" + std::to_string(value) + ") is above " + other + " (" +
+                   std::to_string(most) + "): raise " + other + " or lower " + key);
+  }
+
+  void check_impair() {
+    const impair::Config& config = device_.impair.config;
+    if (config.reorder_min > config.reorder_max) {
+      wrong_pair("impair.reorder_min", "impair.reorder_max",
+                 "reorder_min (" + std::to_string(config.reorder_min) + ") is above reorder_max (" +
+                     std::to_string(config.reorder_max) + ")");
+    } else if (auto status = impair::check(config); !status) {
+      wrong("impair", status.error().message);
+    }
+  }
+
+  const Settings& settings_;
+  const DeviceSettings& device_;
+  std::string id_;
+  const Places& places_;
+  Findings& findings_;
+};
+
+/// Reports the second and later users of what only one device may have.
+class Owners {
+ public:
+  Owners(const Settings& settings, const Places& places, Findings& findings)
+      : settings_(settings), places_(places), findings_(findings) {}
+
+  void claim(const std::string& key, const std::string& what, size_t index) {
+    const auto [owner, first] = owners_.emplace(key + " " + what, index);
+    if (first) return;
+    // Two devices of one name cannot be told apart by it.
+    const std::string& mine = settings_.devices[index].config.name;
+    const std::string& name = settings_.devices[owner->second].config.name;
+    const std::string other = name == mine ? "another device" : "device " + name;
+    findings_.add(places_.of(table(index), key), "device." + mine + "." + key,
+                  what + " is taken by " + other + ": every device needs its own");
+  }
+
+ private:
+  const Settings& settings_;
+  const Places& places_;
+  Findings& findings_;
+  std::map<std::string, size_t> owners_;
+};
+
+void check_wires(const Settings& settings, const Places& places, Findings& findings) {
+  std::map<std::string, size_t> names;
+  for (size_t i = 0; i < settings.wires.size(); ++i) {
+    const std::string& name = settings.wires[i].name;
+    const Place& place = places.of("wire#" + std::to_string(i), "name");
+    if (!good_name(name)) {
+      findings.add(place, "wire.name",
+                   (name.empty() ? "is missing or empty" : quoted(name) + " is no good name") +
+                       std::string(": 1 to 31 letters, digits, _ and -"));
+    } else if (!names.emplace(name, i).second) {
+      findings.add(place, "wire.name", quoted(name) + " is taken by another wire");
+    }
+  }
+}
+
+void check_worker(const Settings& settings, const Places& places, Findings& findings) {
+  const WorkerSettings& worker = settings.worker;
+  if (worker.mode != WorkerSettings::Threaded || worker.cores.empty()) return;
+  if (worker.cores.size() != settings.devices.size()) {
+    findings.add(places.of("worker", "cores"), "worker.cores",
+                 "names " + std::to_string(worker.cores.size()) + " cores for " +
+                     std::to_string(settings.devices.size()) +
+                     " devices: name one each, or none at all");
+  }
+}
+
+/// On a wire checksums are left open. An impaired end completes its own and checks what it
+/// receives, so the other end has to do it, too.
+void decorate_other_ends(Settings& settings) {
+  for (const DeviceSettings& device : settings.devices) {
+    if (!device.impair.enabled || !on_wire(device)) continue;
+    std::string other_end = device.port;
+    other_end.back() = other_end.back() == '0' ? '1' : '0';
+    for (DeviceSettings& other : settings.devices) {
+      if (other.port != other_end || other.impair.enabled) continue;
+      other.impair.enabled = true;
+      other.impair.config = {};
+    }
+  }
+}
+
+}  // namespace
+
+void complete(Settings& settings, const Places& places) {
+  for (size_t i = 0; i < settings.devices.size(); ++i) {
+    DeviceSettings& device = settings.devices[i];
+    const std::string id = table(i);
+    if (device.mtu == 0) {
+      const WireSettings* wire = wire_of(settings, device);
+      device.mtu = wire != nullptr ? wire->mtu : 1500;
+    }
+    device.config.net.mtu = device.mtu;
+    device.mac_given = places.given(id + ".mac");
+    if (!device.mac_given && on_wire(device)) {
+      const size_t number = i + 1;
+      device.mac = {0x02, 0, 0, 0, static_cast<uint8_t>(number >> 8), static_cast<uint8_t>(number)};
+    }
+    if (!places.given(id + ".seed")) device.config.seed = 1 + i;
+    if (!places.given(id + ".impair.enabled")) {
+      device.impair.enabled = places.any_below(id + ".impair");
+    }
+  }
+  decorate_other_ends(settings);
+}
+
+void check(const Settings& settings, const Places& places, Findings& findings) {
+  if (settings.devices.empty()) {
+    findings.add(places.of("", ""), "",
+                 "there is no [[device]]: add at least one with port and address; "
+                 "config/loopback.toml shows two");
+  }
+  check_wires(settings, places, findings);
+  Owners owners(settings, places, findings);
+  for (size_t i = 0; i < settings.devices.size(); ++i) {
+    const DeviceSettings& device = settings.devices[i];
+    DeviceChecks(settings, i, places, findings).run();
+    owners.claim("name", quoted(device.config.name), i);
+    if (!device.port.empty()) owners.claim("port", quoted(device.port), i);
+    if (places.given(table(i) + ".address")) {
+      owners.claim("address", quoted(llp::to_string(device.config.net.address)), i);
+    }
+    if (device.mac != Mac{}) owners.claim("mac", quoted(mac_text(device.mac)), i);
+  }
+  check_worker(settings, places, findings);
+}
+
+}  // namespace rnic::verbs

@@ -1,0 +1,17 @@
+/// \file
+/// What no single key can say: defaults that depend on other keys, and rules across keys. Private
+/// to settings.
+#pragma once
+
+#include "verbs/settings.hpp"
+#include "verbs/settings_findings.hpp"
+
+namespace rnic::verbs {
+
+/// Fills in what the file left out: MTU, MAC and seed of each device, and which impairments are on.
+void complete(Settings& settings, const Places& places);
+
+/// The rules across keys; each violation is a line in `findings`.
+void check(const Settings& settings, const Places& places, Findings& findings);
+
+}  // namespace rnic::verbs

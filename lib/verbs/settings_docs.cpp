@@ -1,0 +1,90 @@
+#include "verbs/settings.hpp"
+#include "verbs/settings_table.hpp"
+
+namespace rnic::verbs {
+namespace {
+
+/// Default-constructed settings to read the defaults from.
+struct Defaults {
+  EalSettings eal;
+  WorkerSettings worker;
+  WireSettings wire;
+  DeviceSettings device;
+};
+
+constexpr std::string_view kHead =
+    R"(# Settings
+
+<!-- Generated from the table in lib/verbs/settings_table.cpp. A test compares this file with it. -->
+
+A configuration is a TOML file. Every key has a default unless the table says `required`. An unknown key or
+a bad value is an error that names file, line and remedy; all of them are reported at once:
+
+    nic.toml:7: tcp.rto_mim: unknown key; did you mean tcp.rto_min?
+
+- **Durations** are strings with a unit: `"200ms"`, `"5us"`, `"1.5s"`, `"2min"` (ns, us, ms, s, min, h).
+- **Octets** are numbers or strings with a unit: `65536`, `"64KB"`, `"4MB"`, `"1GB"`. The units are binary:
+  1 KB is 1024 octets.
+- **Shares** are numbers from 0 to 1.
+- `[tcp]`, `[mpa]`, `[net]` and `[limits]` hold for all devices. `[device.tcp]`, `[device.mpa]`, `[device.net]`
+  and `[device.limits]` behind a `[[device]]` hold for that device and win.
+- **Overrides** are applied after the file, in order, each to one key: `tcp.rto_min=5ms`, `mpa.markers=true`,
+  `wire.loop.mtu=9000`, `device.rnic0.port=wire:loop:0`, `device.rnic0.tcp.rto_min=5ms`. `*` stands for every
+  name: `device.*.mtu=1500`. Strings need no quotes; a list is written in brackets: `worker.cores=[0,1]`.
+  An override of `tcp.rto_min` does not change a device that has its own; `device.*.tcp.rto_min` does.
+)";
+
+std::string cell(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string code(const std::string& text) { return "`" + text + "`"; }
+
+}  // namespace
+
+std::vector<KeyDoc> documented_keys() {
+  Defaults defaults;
+  Scope scope{&defaults.eal, &defaults.worker, &defaults.wire, &defaults.device};
+  std::vector<KeyDoc> out;
+  for (const Key& key : all_keys()) {
+    const Target target = key.target(scope);
+    KeyDoc doc;
+    doc.key = key.path();
+    doc.unit = key.unit;
+    doc.default_text = key.default_note.empty() ? value_text(target, key.accepted())
+                                                : std::string(key.default_note);
+    doc.range =
+        key.range_note.empty() ? range_text(target, key.accepted()) : std::string(key.range_note);
+    doc.help = key.help;
+    out.push_back(std::move(doc));
+  }
+  return out;
+}
+
+std::string settings_markdown() {
+  const auto docs = documented_keys();
+  const auto keys = all_keys();
+  std::string out(kHead);
+  for (const Section& section : all_sections()) {
+    out += "\n## " + code(std::string(section.heading)) + "\n\n" + std::string(section.help);
+    if (section.per_device) {
+      out += " One device's own: " + code("[device." + std::string(section.name) + "]") + ".";
+    }
+    out += "\n\n| key | unit | default | range | meaning |\n|---|---|---|---|---|\n";
+    for (size_t i = 0; i < docs.size(); ++i) {
+      if (keys[i].section != section.name) continue;
+      const bool literal = keys[i].default_note.empty();
+      out += "| " + code(std::string(keys[i].name)) + " | " + cell(docs[i].unit) + " | " +
+             (literal ? code(docs[i].default_text) : cell(docs[i].default_text)) + " | " +
+             cell(docs[i].range) + " | " + cell(docs[i].help) + " |\n";
+    }
+  }
+  return out;
+}
+
+}  // namespace rnic::verbs

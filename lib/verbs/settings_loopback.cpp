@@ -1,0 +1,25 @@
+#include "verbs/settings.hpp"
+
+namespace rnic::verbs {
+
+// A copy of config/loopback.toml, so that a program runs without any file; a test compares the two.
+std::string_view loopback_toml() {
+  return R"toml(# Two devices in this process, connected by a wire of memory rings. Needs no NIC and no rights.
+# Every key is described in docs/settings.md.
+
+[[wire]]
+name = "loop"
+
+[[device]]
+name = "rnic0"
+port = "wire:loop:0"
+address = "10.0.0.1/24"
+
+[[device]]
+name = "rnic1"
+port = "wire:loop:1"
+address = "10.0.0.2/24"
+)toml";
+}
+
+}  // namespace rnic::verbs

@@ -1,0 +1,293 @@
+#include "verbs/settings_table.hpp"
+
+#include <limits>
+
+namespace rnic::verbs {
+namespace {
+
+template <auto M>
+Target in_eal(Scope& s) {
+  return &(s.eal->*M);
+}
+template <auto M>
+Target in_worker(Scope& s) {
+  return &(s.worker->*M);
+}
+template <auto M>
+Target in_wire(Scope& s) {
+  return &(s.wire->*M);
+}
+template <auto M>
+Target in_device(Scope& s) {
+  return &(s.device->*M);
+}
+template <auto M>
+Target in_config(Scope& s) {
+  return &(s.device->config.*M);
+}
+template <auto M>
+Target in_tcp(Scope& s) {
+  return &(s.device->config.tcp.*M);
+}
+template <auto M>
+Target in_mpa(Scope& s) {
+  return &(s.device->config.mpa.*M);
+}
+template <auto M>
+Target in_net(Scope& s) {
+  return &(s.device->config.net.*M);
+}
+template <auto M>
+Target in_limits(Scope& s) {
+  return &(s.device->config.limits.*M);
+}
+template <auto M>
+Target in_impair(Scope& s) {
+  return &(s.device->impair.config.*M);
+}
+Target impair_enabled(Scope& s) { return &s.device->impair.enabled; }
+Target capture_file(Scope& s) { return &s.device->capture.file; }
+Target device_address(Scope& s) {
+  return InterfaceAddress{&s.device->config.net.address, &s.device->config.net.prefix_length};
+}
+
+constexpr int64_t kKb = 1 << 10;
+constexpr int64_t kMb = 1 << 20;
+constexpr int64_t kGb = 1 << 30;
+constexpr int64_t kUs = 1'000;
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kMinute = 60 * kSecond;
+constexpr int64_t kHour = 60 * kMinute;
+constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+constexpr Range kNone{};
+constexpr Range kShare{0, 1};
+constexpr Range kMtu{68, 9216};
+
+constexpr std::string_view kNameRange = "1..31 letters, digits, _ and -";
+
+using Eal = EalSettings;
+using Wk = WorkerSettings;
+using Wire = WireSettings;
+using Dev = DeviceSettings;
+using Nic = nic::DeviceConfig;
+using Tcp = tcp::Config;
+using Mpa = mpa::Config;
+using Net = net::Config;
+using Lim = nic::Limits;
+using Imp = impair::Config;
+
+constexpr Section kSections[] = {
+    {"eal", "[eal]", false, "How DPDK is started."},
+    {"worker", "[worker]", false, "Who polls the devices."},
+    {"tcp", "[tcp]", true, "The TCP engine."},
+    {"mpa", "[mpa]", true, "MPA framing (RFC 5044)."},
+    {"net", "[net]", true, "IPv4, ARP and ICMP."},
+    {"limits", "[limits]", true, "How much a device can hold. Its memory is taken at start."},
+    {"wire", "[[wire]]", false,
+     "A pair of cross-connected ports in memory. Its ends are \"wire:NAME:0\" and "
+     "\"wire:NAME:1\"."},
+    {"device", "[[device]]", false, "A software RNIC on one port. There is at least one."},
+    {"device.impair", "[device.impair]", false,
+     "A bad network: damages the frames that the device sends, seeded by the device's seed. A "
+     "section "
+     "with any key in it is on. The device at the other end of an impaired wire completes and "
+     "checks its "
+     "checksums, too."},
+    {"device.capture", "[device.capture]", false, "Records the frames of the device."},
+};
+
+// One row a key: where it goes, unit, range, what it does.
+// clang-format off
+constexpr Key kKeys[] = {
+    {"eal", "hugepages", in_eal<&Eal::hugepages>, "", kNone,
+     "memory from hugepages: when enough are free, or it is an error, or never"},
+    {"eal", "memory_mb", in_eal<&Eal::memory_mb>, "MB", {64, 1 << 20},
+     "memory for all buffers of the process"},
+    {"eal", "args", in_eal<&Eal::args>, "", kNone,
+     "appended to DPDK's own arguments as they are", {}, "list of strings"},
+
+    {"worker", "mode", in_worker<&Wk::mode>, "", kNone,
+     "inline: the application's thread polls; threaded: one thread a device"},
+    {"worker", "idle", in_worker<&Wk::idle>, "", kNone,
+     "what a thread with nothing to do does; auto: sleep where the devices' threads and the application's "
+     "outnumber the cores, spin otherwise"},
+    {"worker", "cores", in_worker<&Wk::cores>, "", {0, 1023},
+     "threaded: the core of each device's thread, in the order of the devices; empty: not pinned"},
+
+    {"tcp", "sack", in_tcp<&Tcp::sack>, "", kNone, "offer selective acknowledgements (RFC 2018)"},
+    {"tcp", "timestamps", in_tcp<&Tcp::timestamps>, "", kNone, "offer timestamps (RFC 7323)"},
+    {"tcp", "window_scaling", in_tcp<&Tcp::window_scaling>, "", kNone,
+     "offer window scaling (RFC 7323)"},
+    {"tcp", "congestion_control", in_tcp<&Tcp::congestion_control>, "", kNone,
+     "NewReno (RFC 6582) or CUBIC (RFC 9438)"},
+    {"tcp", "initial_window_segments", in_tcp<&Tcp::initial_window_segments>, "segments", {1, 64},
+     "initial congestion window (RFC 6928)"},
+    {"tcp", "growth_limit_segments", in_tcp<&Tcp::growth_limit_segments>, "segments", {1, 64},
+     "growth of the congestion window for one ACK in slow start (RFC 3465); 1 is strict"},
+    {"tcp", "max_cwnd", in_tcp<&Tcp::max_cwnd>, "octets", {4 * kKb, kGb}, "largest congestion window"},
+    {"tcp", "receive_window", in_tcp<&Tcp::receive_window>, "octets", {4 * kKb, kGb},
+     "most that is advertised; mpa.receive_window may make it less"},
+    {"tcp", "rto_initial", in_tcp<&Tcp::rto_initial>, "time", {kMs, kMinute},
+     "retransmission time-out before the first measurement (RFC 6298)"},
+    {"tcp", "rto_min", in_tcp<&Tcp::rto_min>, "time", {100 * kUs, kMinute},
+     "shortest retransmission time-out; RFC 6298 says 1 s. Keep it above the peer's delayed ACK"},
+    {"tcp", "rto_max", in_tcp<&Tcp::rto_max>, "time", {kMs, kHour},
+     "longest retransmission time-out; RFC 6298 says at least 60 s"},
+    {"tcp", "delayed_ack", in_tcp<&Tcp::delayed_ack>, "time", {0, 499 * kMs},
+     "how long an ACK may wait for another segment; below 500 ms (RFC 9293 section 3.8.6.3)"},
+    {"tcp", "time_wait", in_tcp<&Tcp::time_wait>, "time", {0, 4 * kMinute},
+     "TIME-WAIT; RFC 9293 says 4 minutes, timestamps and the choice of the ISN guard a shorter one"},
+    {"tcp", "user_timeout", in_tcp<&Tcp::user_timeout>, "time", {10 * kMs, 24 * kHour},
+     "a connection without progress for so long is given up"},
+    {"tcp", "connect_timeout", in_tcp<&Tcp::connect_timeout>, "time", {10 * kMs, kHour},
+     "an active open is given up after"},
+    {"tcp", "syn_retries", in_tcp<&Tcp::syn_retries>, "", {0, 32}, "repetitions of a SYN or SYN-ACK"},
+    {"tcp", "close_timeout", in_tcp<&Tcp::close_timeout>, "time", {kMs, kHour},
+     "we sent FIN and the peer's does not come: RST after"},
+    {"tcp", "pack_records", in_tcp<&Tcp::pack_records>, "", kNone,
+     "several small records (FPDUs) in one segment"},
+    {"tcp", "drop_limit", in_tcp<&Tcp::drop_limit>, "drops", {0, 1000},
+     "silent drops of one range before its octets are taken as they are; for framings without their own"},
+    {"tcp", "max_connections", in_tcp<&Tcp::max_connections>, "", {1, 65536},
+     "connections at once, those in TIME-WAIT included"},
+    {"tcp", "max_listeners", in_tcp<&Tcp::max_listeners>, "", {1, 65535}, "listening ports at once"},
+    {"tcp", "max_half_open", in_tcp<&Tcp::max_half_open>, "", {1, 65536},
+     "connections in SYN-RECEIVED at once; <= tcp.max_connections"},
+    {"tcp", "max_records_per_connection", in_tcp<&Tcp::max_records_per_connection>, "records",
+     {16, 1 << 20}, "unacknowledged records of one connection; <= tcp.max_records"},
+    {"tcp", "max_records", in_tcp<&Tcp::max_records>, "records", {16, 1 << 24},
+     "unacknowledged records of the device"},
+    {"tcp", "max_saved_octets", in_tcp<&Tcp::max_saved_octets>, "octets", {0, kGb},
+     "copies of records that had to be cut for retransmission, of the device"},
+    {"tcp", "challenge_ack_limit", in_tcp<&Tcp::challenge_ack_limit>, "1/s", {1, 1'000'000},
+     "challenge ACKs of the device (RFC 5961 section 7)"},
+    {"tcp", "ephemeral_first", in_tcp<&Tcp::ephemeral_first>, "port", {1024, 65535},
+     "active opens choose a port from here to 65535 (RFC 6056)"},
+
+    {"mpa", "crc", in_mpa<&Mpa::crc>, "", kNone,
+     "ask for CRC32C; it is off only when both sides say so"},
+    {"mpa", "markers", in_mpa<&Mpa::markers_receive>, "", kNone,
+     "ask the peer to put markers into what it sends us"},
+    {"mpa", "markers_send_allowed", in_mpa<&Mpa::markers_send_allowed>, "", kNone,
+     "false: refuse a peer that asks us for markers"},
+    {"mpa", "silent_drop", in_mpa<&Mpa::silent_drop>, "", kNone,
+     "a segment with a bad CRC is dropped as if it had been lost; false: the stream is terminated"},
+    {"mpa", "drop_limit", in_mpa<&Mpa::drop_limit>, "drops", {0, 1000},
+     "silent drops of one range before the stream is terminated"},
+    {"mpa", "out_of_order", in_mpa<&Mpa::out_of_order>, "", kNone,
+     "place FPDUs that arrive out of order and can be located"},
+    {"mpa", "start_timeout", in_mpa<&Mpa::start_timeout>, "time", {10 * kMs, kHour},
+     "for the whole exchange of Request and Reply"},
+    {"mpa", "receive_window", in_mpa<&Mpa::receive_window>, "octets", {4 * kKb, kGb},
+     "octets offered to the peer past the delivery point"},
+    {"mpa", "hold_limit", in_mpa<&Mpa::hold_limit>, "octets", {0, kGb},
+     "octets of one connection that wait to be located; <= limits.hold_octets"},
+    {"mpa", "early_limit", in_mpa<&Mpa::early_limit>, "FPDUs", {0, 1 << 20},
+     "FPDUs of one connection placed ahead of the order"},
+
+    {"net", "ttl", in_net<&Net::ttl>, "hops", {1, 255}, "time to live of what we send"},
+    {"net", "arp_entries", in_net<&Net::arp_entries>, "", {1, 65536}, "neighbours known at once"},
+    {"net", "arp_lifetime", in_net<&Net::arp_lifetime>, "time", {kSecond, 24 * kHour},
+     "a neighbour is asked for again after"},
+    {"net", "arp_retry", in_net<&Net::arp_retry>, "time", {10 * kMs, kMinute},
+     "between two requests for one neighbour"},
+    {"net", "arp_retries", in_net<&Net::arp_retries>, "", {1, 100},
+     "requests before a neighbour is unreachable"},
+    {"net", "icmp_per_second", in_net<&Net::icmp_per_second>, "1/s", {0, 1'000'000},
+     "echo replies; 0: none"},
+
+    {"limits", "max_qps", in_limits<&Lim::max_qps>, "", {1, 4096}, "queue pairs"},
+    {"limits", "max_cqs", in_limits<&Lim::max_cqs>, "", {1, 65536}, "completion queues"},
+    {"limits", "max_pds", in_limits<&Lim::max_pds>, "", {1, 65536}, "protection domains"},
+    {"limits", "max_regions", in_limits<&Lim::max_regions>, "", {1, (1 << 24) - 1},
+     "registered memory regions"},
+    {"limits", "max_connections", in_limits<&Lim::max_connections>, "", {1, 65536},
+     "RDMA connections, those being made included; <= tcp.max_connections"},
+    {"limits", "max_pending_requests", in_limits<&Lim::max_pending_requests>, "", {1, 65536},
+     "inbound requests that the application has not answered; <= limits.max_connections"},
+    {"limits", "max_events", in_limits<&Lim::max_events>, "", {16, 1 << 20},
+     "asynchronous events not yet read"},
+    {"limits", "max_work_depth", in_limits<&Lim::max_work_depth>, "requests", {1, 1 << 20},
+     "deepest send or receive queue"},
+    {"limits", "max_reads", in_limits<&Lim::max_reads>, "reads", {1, 16383},
+     "highest IRD and ORD of a queue pair"},
+    {"limits", "hold_octets", in_limits<&Lim::hold_octets>, "octets", {64 * kKb, 64 * kGb},
+     "octets of all connections that wait to be located"},
+
+    {"wire", "name", in_wire<&Wire::name>, "", kNone, "names the wire's ends", "required", kNameRange},
+    {"wire", "mtu", in_wire<&Wire::mtu>, "octets", kMtu, "largest IP packet"},
+    {"wire", "ring_size", in_wire<&Wire::ring_size>, "frames", {64, 32768},
+     "frames in flight in one direction; rounded up to a power of two"},
+
+    {"device", "name", in_config<&Nic::name>, "", kNone, "names the device",
+     "\"rnic\" and its index", kNameRange},
+    {"device", "port", in_device<&Dev::port>, "", kNone,
+     "where the frames come from: a wire's end, a PCI address (a NIC bound to vfio-pci), or a virtual "
+     "DPDK device with its arguments",
+     "required", "\"wire:NAME:0\", \"0000:01:00.0\", \"net_af_packet0,iface=veth0\""},
+    {"device", "mac", in_device<&Dev::mac>, "", kNone, "Ethernet address",
+     "wire: 02:00:00:00:00: and 1 + index; else the port's own"},
+    {"device", "address", device_address, "", kNone, "IPv4 address and prefix length", "required",
+     "\"10.0.0.1/24\""},
+    {"device", "gateway", in_net<&Net::gateway>, "", kNone,
+     "for destinations outside the device's network", "none"},
+    {"device", "mtu", in_device<&Dev::mtu>, "octets", kMtu,
+     "largest IP packet; not above the wire's", "the wire's; else 1500"},
+    {"device", "seed", in_config<&Nic::seed>, "", {0, kAll},
+     "of everything random but the secret of initial sequence numbers", "1 + index"},
+    {"device", "random_secret", in_device<&Dev::random_secret>, "", kNone,
+     "the secret of initial sequence numbers (RFC 6528) comes from the system; false: a fixed one, for "
+     "repeatable runs"},
+
+    {"device.impair", "enabled", impair_enabled, "", kNone, "false: off, whatever else is said here",
+     "true where the section has a key"},
+    {"device.impair", "drop", in_impair<&Imp::drop>, "share", kShare, "frames lost"},
+    {"device.impair", "burst_enter", in_impair<&Imp::burst_enter>, "share", kShare,
+     "frames that begin a burst of loss"},
+    {"device.impair", "burst_leave", in_impair<&Imp::burst_leave>, "share", kShare,
+     "lost frames of a burst that are its last"},
+    {"device.impair", "reorder", in_impair<&Imp::reorder>, "share", kShare, "frames held back"},
+    {"device.impair", "reorder_min", in_impair<&Imp::reorder_min>, "frames", {1, 1024},
+     "a frame is held back until so many others have passed, at least"},
+    {"device.impair", "reorder_max", in_impair<&Imp::reorder_max>, "frames", {1, 1024},
+     "the same, at most; >= reorder_min"},
+    {"device.impair", "reorder_timeout", in_impair<&Imp::reorder_timeout>, "time",
+     {kUs, 10 * kSecond}, "and no longer than this"},
+    {"device.impair", "duplicate", in_impair<&Imp::duplicate>, "share", kShare, "frames sent twice"},
+    {"device.impair", "corrupt", in_impair<&Imp::corrupt>, "share", kShare, "frames with a bit changed"},
+    {"device.impair", "repair", in_impair<&Imp::repair>, "share", kShare,
+     "of the corrupted frames, those whose TCP checksum is made right again: only the CRC sees them"},
+    {"device.impair", "resegment", in_impair<&Imp::resegment>, "share", kShare,
+     "TCP segments cut in two, as a middlebox does"},
+    {"device.impair", "delay", in_impair<&Imp::delay>, "time", {0, 10 * kSecond},
+     "every frame is late by"},
+    {"device.impair", "jitter", in_impair<&Imp::jitter>, "time", {0, 10 * kSecond},
+     "and by up to this more"},
+
+    {"device.capture", "file", capture_file, "", kNone,
+     "pcapng file of the frames as they pass the port; opens in Wireshark", "required here",
+     "a path"},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const Section> all_sections() { return kSections; }
+std::span<const Key> all_keys() { return kKeys; }
+
+const Section* find_section(std::string_view name) {
+  for (const Section& section : kSections) {
+    if (section.name == name) return &section;
+  }
+  return nullptr;
+}
+
+const Key* find_key(std::string_view section, std::string_view name) {
+  for (const Key& key : kKeys) {
+    if (key.section == section && key.name == name) return &key;
+  }
+  return nullptr;
+}
+
+}  // namespace rnic::verbs
