@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -33,10 +34,10 @@ inline std::vector<uint8_t> ip_frame(wire::Ipv4 ip, const std::vector<uint8_t>& 
   if (ip.protocol == 0) ip.protocol = wire::kProtocolTcp;
   if (ip.ttl == 0) ip.ttl = 64;
   ip.total_length = wire::kIpv4Header + static_cast<uint32_t>(payload.size());
-  std::vector<uint8_t> frame(wire::kEtherHeader + wire::kIpv4Header);
+  std::vector<uint8_t> frame(wire::kEtherHeader + ip.total_length);
   wire::write_ether(frame.data(), to, kPeerMac, wire::kEtherTypeIpv4);
   wire::write_ipv4(frame.data() + wire::kEtherHeader, ip);
-  frame.insert(frame.end(), payload.begin(), payload.end());
+  std::copy(payload.begin(), payload.end(), frame.begin() + wire::kEtherHeader + wire::kIpv4Header);
   return frame;
 }
 
