@@ -4,20 +4,20 @@
 
 #include "base/counters.hpp"
 
-#define RNIC_MPA_COUNTERS(X)                                                                     \
-  X(fpdus_out, "FPDUs", "FPDUs built for the first time")                                        \
-  X(fpdus_rebuilt, "FPDUs", "FPDUs built again for a retransmission")                            \
-  X(markers_out, "markers", "markers sent, retransmissions included")                            \
-  X(fpdus_in, "FPDUs", "FPDUs delivered")                                                        \
-  X(placed_in_order_octets, "octets", "stream octets placed at the delivery point on arrival")   \
-  X(placed_early_octets, "octets", "stream octets placed out of order on arrival")               \
-  X(held_octets, "octets", "stream octets copied to hold space, in all")                         \
-  X(hold_refused, "segments", "dropped before commit: no hold space")                            \
-  X(crc_drops, "segments", "dropped before commit: CRC of an FPDU in it failed (silent drop)")   \
-  X(suspicious_drops, "segments", "dropped before commit: cut FPDU on an aligned stream")        \
-  X(crc_errors, "errors", "error 2 reported: CRC mismatch at the delivery point")                \
-  X(marker_errors, "errors", "error 3 reported: marker and length disagree")                     \
-  X(start_failures, "events", "start-ups that failed (error 4 and the rest)")                    \
+#define RNIC_MPA_COUNTERS(X)                                                                   \
+  X(fpdus_out, "FPDUs", "FPDUs built for the first time")                                      \
+  X(fpdus_rebuilt, "FPDUs", "FPDUs built again for a retransmission")                          \
+  X(markers_out, "markers", "markers sent, retransmissions included")                          \
+  X(fpdus_in, "FPDUs", "FPDUs delivered")                                                      \
+  X(placed_in_order_octets, "octets", "stream octets placed at the delivery point on arrival") \
+  X(placed_early_octets, "octets", "stream octets placed out of order on arrival")             \
+  X(held_octets, "octets", "stream octets copied to hold space, in all")                       \
+  X(hold_refused, "segments", "dropped before commit: no hold space")                          \
+  X(crc_drops, "segments", "dropped before commit: CRC of an FPDU in it failed (silent drop)") \
+  X(suspicious_drops, "segments", "dropped before commit: cut FPDU on an aligned stream")      \
+  X(crc_errors, "errors", "error 2 reported: CRC mismatch at the delivery point")              \
+  X(marker_errors, "errors", "error 3 reported: marker and length disagree")                   \
+  X(start_failures, "events", "start-ups that failed (error 4 and the rest)")                  \
   X(discarded_octets, "octets", "received after an error or a Terminate, thrown away")
 
 namespace rnic::mpa {

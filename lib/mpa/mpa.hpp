@@ -1,9 +1,10 @@
 /// \file
 /// Layer `mpa`: Marker PDU Aligned Framing (RFC 5044), revision 1.
 ///
-/// A Session sits between an llp::Stream and an llp::FramingUser (ddp). It begins with the start-up frames
-/// (RFC 5044 s.7.1) and then carries FPDUs: markers by arithmetic on stream offsets, CRC32C, silent drop
-/// before commit, placement of out-of-order FPDUs that a marker locates, bounded hold of the rest.
+/// A Session sits between an llp::Stream and an llp::FramingUser (ddp). It begins with the start-up
+/// frames (RFC 5044 s.7.1) and then carries FPDUs: markers by arithmetic on stream offsets, CRC32C,
+/// silent drop before commit, placement of out-of-order FPDUs that a marker locates, bounded hold
+/// of the rest.
 ///
 /// No octet goes up before the CRC of its FPDU was verified (when CRC is on).
 #pragma once
@@ -24,21 +25,24 @@ enum class Role : uint8_t { Initiator, Responder };
 
 /// Per-connection policy; every one a run-time option.
 struct Config {
-  bool crc = true;                 ///< ask for CRC (C bit); off only when both sides say so
-  bool markers_receive = false;    ///< ask the peer to put markers into what it sends us (M bit)
-  bool markers_send_allowed = true;///< false: refuse a peer that asks us for markers
-  bool silent_drop = true;         ///< a bad CRC drops the segment before commit; false: Terminate
-  uint32_t drop_limit = 8;         ///< silent drops of one range before the error is reported
-  bool out_of_order = true;        ///< place out-of-order FPDUs that a marker locates
+  bool crc = true;                   ///< ask for CRC (C bit); off only when both sides say so
+  bool markers_receive = false;      ///< ask the peer to put markers into what it sends us (M bit)
+  bool markers_send_allowed = true;  ///< false: refuse a peer that asks us for markers
+  bool silent_drop = true;   ///< a bad CRC drops the segment before commit; false: Terminate
+  uint32_t drop_limit = 8;   ///< silent drops of one range before the error is reported
+  bool out_of_order = true;  ///< place out-of-order FPDUs that a marker locates
   base::Duration start_timeout = std::chrono::seconds(60);  ///< whole start-up exchange
   uint32_t receive_window = 4u << 20;  ///< octets offered past the delivery point
   uint32_t hold_limit = 1u << 20;      ///< octets of held data, per connection
   uint32_t early_limit = 4096;         ///< FPDUs placed ahead of the order, per connection
 };
 
-/// Memory for octets that were committed but cannot be placed yet; one per device, all taken at start.
+/// Memory for octets that were committed but cannot be placed yet; one per device, all taken at
+/// start.
 class HoldStore;
-struct HoldStoreDeleter { void operator()(HoldStore* store) const; };
+struct HoldStoreDeleter {
+  void operator()(HoldStore* store) const;
+};
 using HoldStorePtr = std::unique_ptr<HoldStore, HoldStoreDeleter>;
 /// \param octets total hold space; one maximal FPDU more is kept back for the delivery point.
 [[nodiscard]] HoldStorePtr make_hold_store(uint64_t octets);
@@ -54,8 +58,17 @@ struct Negotiated {
 
 /// Why a start-up failed.
 enum class StartFailure : uint8_t {
-  BadKey, BothInitiators, BadRevision, BadLength, MarkersRefused, UnexpectedData, TimedOut,
-  StreamEnded, RejectedByPeer,
+  BadKey,
+  BothInitiators,
+  BadRevision,
+  BadLength,
+  MarkersRefused,
+  UnexpectedData,
+  TimedOut,
+  StreamEnded,
+  RejectedByPeer,
+  RejectedLocally,  ///< responder: the owner called reject(), and the Reply was handed to the
+                    ///< stream
 };
 [[nodiscard]] const char* to_string(StartFailure failure);
 
@@ -65,13 +78,16 @@ class StartEvents {
   virtual ~StartEvents() = default;
   /// Responder: a valid Request came. Answer with Session::accept() or reject(), now or later.
   virtual void request_received(base::ByteView private_data, base::Now now) = 0;
-  /// Full operation: initiator has the accepting Reply (with its private data); responder has sent it.
+  /// Full operation: initiator has the accepting Reply (with its private data); responder has sent
+  /// it.
   virtual void started(const Negotiated& agreed, base::ByteView private_data, base::Now now) = 0;
-  /// No full operation. RejectedByPeer carries the Reply's private data. Exactly one of started() and
-  /// start_failed() is called for a session that was begun; the stream is closed by the session.
+  /// No full operation. RejectedByPeer carries the Reply's private data. Exactly one of started()
+  /// and start_failed() is called for a session that was begun; the stream is closed by the
+  /// session.
   virtual void start_failed(StartFailure why, base::ByteView private_data, base::Now now) = 0;
-  /// The very last call of all, after everything else of Session::ended(): the stream is gone and the
-  /// session will not be called by it again; the owner may destroy the session after this call returned.
+  /// The very last call of all, after everything else of Session::ended(): the stream is gone and
+  /// the session will not be called by it again; the owner may destroy the session after this call
+  /// returned.
   virtual void stream_ended(llp::StreamEnd how, base::Now now) {
     static_cast<void>(how);
     static_cast<void>(now);
@@ -87,7 +103,8 @@ class Session final : public llp::StreamUser, public llp::Framing {
 
   /// The stream this session runs on; before established().
   void attach(llp::Stream& stream);
-  /// The DDP endpoint; before accept() / before the Reply (RFC 5044 s.7.1 rule: none is needed earlier).
+  /// The DDP endpoint; before accept() / before the Reply (RFC 5044 s.7.1 rule: none is needed
+  /// earlier).
   void bind(llp::FramingUser& user);
 
   /// Responder: answer the Request. private_data <= 512 octets.
@@ -104,7 +121,8 @@ class Session final : public llp::StreamUser, public llp::Framing {
   // llp::StreamUser
   void established(uint32_t emss, base::Now now) override;
   llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out) override;
-  bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length, llp::Frame& out) override;
+  bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
+               llp::Frame& out) override;
   void released(const llp::RecordTag& tag, uint64_t end_offset) override;
   llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) override;
   void place(base::Range range, base::ByteView octets, bool in_order, base::Now now) override;

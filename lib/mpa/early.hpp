@@ -1,0 +1,47 @@
+/// \file
+/// FPDUs that are placed and wait until the order reaches them: what their delivery needs, sorted.
+#pragma once
+
+#include <cstdint>
+
+#include "mpa/hold_store.hpp"
+
+namespace rnic::mpa {
+
+/// One session's list; its nodes come from the store's pool. At most `limit` of them out of order;
+/// in order only those of one segment.
+class PlacedList {
+ public:
+  PlacedList(HoldStore& store, uint32_t limit) : pool_(store.placed()), limit_(limit) {}
+  ~PlacedList() { clear(); }
+  PlacedList(const PlacedList&) = delete;
+  PlacedList& operator=(const PlacedList&) = delete;
+
+  [[nodiscard]] bool has_room(bool early) const {
+    if (!early) return pool_.free() != 0;
+    return early_ < limit_ && pool_.free() > HoldStore::kReserveNodes;
+  }
+  /// A new entry in its place of the order; has_room() was asked. The caller fills the header.
+  PlacedFpdu& insert(const FpduSpan& span, bool early);
+  void pop_front();
+  void clear();
+
+  [[nodiscard]] PlacedFpdu* front() { return head_ == kNone ? nullptr : &pool_[head_]; }
+  /// An FPDU in the list ends exactly here.
+  [[nodiscard]] bool ends_at(uint64_t offset) const;
+  /// Start of the first FPDU in the list that begins at or behind `offset`; UINT64_MAX when none
+  /// does.
+  [[nodiscard]] uint64_t first_begin_from(uint64_t offset) const;
+
+ private:
+  [[nodiscard]] uint32_t last_before(uint64_t offset) const;
+
+  Pool<PlacedFpdu>& pool_;
+  uint32_t head_ = kNone;
+  uint32_t tail_ = kNone;
+  mutable uint32_t hint_ = kNone;  // a live node near the last place looked at
+  uint32_t early_ = 0;
+  uint32_t limit_;
+};
+
+}  // namespace rnic::mpa

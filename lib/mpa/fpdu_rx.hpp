@@ -1,0 +1,129 @@
+/// \file
+/// The receiving half in full operation: locate FPDUs (RFC 5044 s.6), verify them, hand them up for
+/// placement on arrival and for delivery in order, hold what cannot be placed yet.
+///
+/// Cursors: octets below `ordered_` are complete; FPDUs below `deliver_next_` are delivered; FPDUs
+/// below `place_next_` that the order has reached are placed. deliver_next_ <= place_next_ <=
+/// ordered_ between calls.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "llp/llp.hpp"
+#include "mpa/early.hpp"
+#include "mpa/hold_store.hpp"
+#include "mpa/mpa.hpp"
+
+namespace rnic::mpa {
+
+/// Told by the receiver, besides the FramingUser.
+class FirstFpduListener {
+ public:
+  virtual ~FirstFpduListener() = default;
+  /// The first FPDU was validated and is about to be delivered (RFC 5044 s.7.1.2 rule 4).
+  virtual void first_fpdu() = 0;
+};
+
+class FpduReceiver {
+ public:
+  FpduReceiver(const Config& config, HoldStore& store, Counters& counters,
+               FirstFpduListener& owner);
+
+  /// nullptr: the stream is gone.
+  void attach(llp::Stream* stream);
+  void bind(llp::FramingUser& user) { user_ = &user; }
+  /// Full operation begins at `offset` of the stream.
+  void start(uint64_t offset, const Negotiated& agreed);
+  /// Throws away what is held and all that comes.
+  void discard();
+
+  [[nodiscard]] llp::InspectVerdict inspect(base::Range range, base::ByteView octets,
+                                            base::Now now);
+  void place(base::Range range, base::ByteView octets, base::Now now);
+  void ordered(uint64_t offset, base::Now now);
+
+  // During the start-up: octets out of order are only kept.
+  void keep(base::Range range, base::ByteView octets, base::Now now) {
+    hold(range, octets, range.begin == arrived_, kUnlocated, now);
+  }
+  [[nodiscard]] bool can_keep(base::Range range) const {
+    return !can_drop_ || held_.has_room(range, range.begin == arrived_);
+  }
+  /// Moves up to n held octets from `offset` on to dst. \return how many there were.
+  uint32_t take_back(uint64_t offset, uint8_t* dst, uint32_t n);
+  void arrived(uint64_t offset) { arrived_ = std::max(arrived_, offset); }
+
+  [[nodiscard]] uint64_t held() const { return held_.octets(); }
+  [[nodiscard]] bool in_order(base::Range range) const { return range.begin == arrived_; }
+  /// The order stands at an FPDU boundary.
+  [[nodiscard]] bool at_boundary() const { return stopped_ || place_next_ == ordered_; }
+
+ private:
+  // locate.cpp
+  void locate(base::Range range, base::ByteView octets, LocatedSegment& out);
+  [[nodiscard]] bool find_first(LocatedSegment& out, base::ByteView octets, uint64_t& first);
+  [[nodiscard]] bool find_by_neighbour(LocatedSegment& out, base::ByteView octets, uint64_t& first,
+                                       bool& inside);
+  [[nodiscard]] uint64_t find_by_marker(base::Range range, base::ByteView octets,
+                                        bool& misplaced) const;
+  [[nodiscard]] uint64_t marker_target(uint64_t marker, const uint8_t* octets) const;
+  [[nodiscard]] bool end_of_started(uint64_t begin, base::Range range, base::ByteView octets,
+                                    uint64_t& end) const;
+  [[nodiscard]] llp::FramingError verify(const FpduSpan& span, const uint8_t* data) const;
+  [[nodiscard]] llp::UlpduView view(const FpduSpan& span, const uint8_t* data);
+
+  // fpdu_rx.cpp
+  struct DropCount {
+    uint64_t begin = UINT64_MAX;
+    uint32_t crc = 0;
+    uint32_t suspicious = 0;
+  };
+  [[nodiscard]] DropCount& drops_of(uint64_t begin);
+  [[nodiscard]] bool drops(const LocatedSegment& segment, base::Now now);
+  [[nodiscard]] bool has_room(const LocatedSegment& segment);
+  void note_alignment(const LocatedSegment& segment);
+  void place_in_order(const LocatedSegment& segment, base::ByteView octets, base::Now now);
+  void place_early(const LocatedSegment& segment, base::ByteView octets, base::Now now);
+  bool place_whole(const FpduSpan& span, const uint8_t* data, bool in_order, base::Now now,
+                   bool& limited);
+  uint32_t hold(base::Range range, base::ByteView octets, bool in_order, uint64_t next_fpdu,
+                base::Now now);
+  [[nodiscard]] uint64_t locate_held(base::Range range) const;
+  [[nodiscard]] FpduSpan held_span(uint64_t begin) const;
+  void scan(uint32_t node, base::Now now);
+  void continue_behind(uint64_t offset, base::Now now);
+  enum class Head : uint8_t { Placed, Incomplete, Bad };
+  Head place_held_head(base::Now now);
+  void deliver(PlacedFpdu& entry, base::Now now);
+  void drain(uint64_t offset, base::Now now);
+  void raise(llp::FramingError error, base::Now now);
+  void trace(base::TraceKind kind, base::Range range, base::Now now);
+
+  const Config& config_;
+  HoldStore& store_;
+  Counters& counters_;
+  FirstFpduListener& owner_;
+  llp::Stream* stream_ = nullptr;
+  llp::FramingUser* user_ = nullptr;
+
+  MarkerGrid grid_;
+  uint64_t arrived_ = 0;  // ordered_ and the in-order octets placed since
+  uint64_t ordered_ = 0;
+  uint64_t place_next_ = 0;
+  uint64_t deliver_next_ = 0;
+  HeldOctets held_;
+  uint64_t held_told_ = 0;  // most that was held since the transport last looked
+  PlacedList placed_;
+  bool crc_ = true;
+  bool can_drop_ = false;  // the transport can
+  bool first_seen_ = false;
+  bool stopped_ = false;
+  llp::FramingError error_at_next_ = llp::FramingError::None;  // of the FPDU at place_next_
+  uint8_t aligned_ = 0;  // consecutive segments of whole FPDUs, saturating
+  uint8_t drop_slot_ = 0;
+  std::array<DropCount, 8> drop_counts_{};
+};
+
+}  // namespace rnic::mpa

@@ -1,0 +1,52 @@
+/// \file
+/// Builds one FPDU straight into the outgoing frame: length, ULPDU with markers in between, pad,
+/// CRC.
+#pragma once
+
+#include <cstdint>
+
+#include "llp/llp.hpp"
+#include "mpa/markers.hpp"
+
+namespace rnic::mpa {
+
+/// One pass over the payload: crc::copy. What is short (headers, markers, pad) is copied first and
+/// summed with one call before the next long piece.
+class FpduWriter final : public llp::UlpduWriter {
+ public:
+  /// \param offset  stream offset of the FPDU's first octet
+  /// \param max     longest ULPDU that may be begun
+  FpduWriter(const MarkerGrid& grid, uint64_t offset, bool crc, uint32_t max, llp::Frame& out)
+      : grid_(grid), out_(out), offset_(offset), max_(max), crc_on_(crc) {}
+
+  void begin(uint32_t ulpdu_length) override;
+  void put(base::ByteView octets) override;
+  /// Pad, a marker if one is due, CRC. False when nothing (or something too long) was begun.
+  bool finish();
+  /// The FPDU is a retransmission.
+  void set_rebuilt() { rebuilt_ = true; }
+
+  [[nodiscard]] bool begun() const { return begun_; }
+  [[nodiscard]] uint32_t markers() const { return markers_; }
+
+ private:
+  void write_due_marker();
+  void sum();
+
+  const MarkerGrid& grid_;
+  llp::Frame& out_;
+  FpduSpan span_;
+  uint64_t offset_;            // stream offset of at_
+  uint8_t* at_ = nullptr;      // where the next octet goes
+  uint8_t* summed_ = nullptr;  // octets in front of it are in crc_
+  uint32_t crc_ = 0;
+  uint32_t max_;
+  uint32_t left_ = 0;       // octets of the ULPDU still to come
+  uint32_t to_marker_ = 0;  // content octets until a marker is due
+  uint32_t markers_ = 0;
+  bool crc_on_;
+  bool begun_ = false;
+  bool rebuilt_ = false;
+};
+
+}  // namespace rnic::mpa

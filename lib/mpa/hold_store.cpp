@@ -1,0 +1,277 @@
+#include "mpa/hold_store.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "mpa/mpa.hpp"
+
+namespace rnic::mpa {
+namespace {
+
+constexpr uint64_t kPage = HoldStore::kPageSize;
+
+uint32_t pages_for(uint64_t octets) {
+  return static_cast<uint32_t>(std::min<uint64_t>((octets + kPage - 1) / kPage, 1u << 26));
+}
+
+/// Descriptors of placed FPDUs: one per 256 octets of hold space, within reason.
+uint32_t placed_for(uint64_t octets) {
+  return static_cast<uint32_t>(std::clamp<uint64_t>(octets / 256, 4096, 65536)) +
+         HoldStore::kReserveNodes;
+}
+
+/// Calls f(window, offset in window, octets before this piece, octets) for each page that `range`
+/// touches.
+template <typename F>
+void for_each_page(base::Range range, F&& f) {
+  uint64_t at = range.begin;
+  while (at < range.end) {
+    const uint64_t window = at / kPage;
+    const uint64_t end = std::min(range.end, (window + 1) * kPage);
+    f(window, static_cast<size_t>(at % kPage), static_cast<size_t>(at - range.begin),
+      static_cast<size_t>(end - at));
+    at = end;
+  }
+}
+
+/// What is known about the part behind counts where nothing is known about the part before.
+void inherit(HeldRange& left, uint64_t next_fpdu) {
+  if (left.next_fpdu >= kNotLocatable && next_fpdu != kUnlocated) left.next_fpdu = next_fpdu;
+}
+
+}  // namespace
+
+HoldStorePtr make_hold_store(uint64_t octets) { return HoldStorePtr(new HoldStore(octets)); }
+uint64_t held_octets(const HoldStore& store) { return store.octets(); }
+void HoldStoreDeleter::operator()(HoldStore* store) const { delete store; }
+
+HoldStore::HoldStore(uint64_t octets)
+    : general_pages_(pages_for(octets)),
+      bucket_mask_(std::bit_ceil(general_pages_ + kReservePages) - 1),
+      pages_(general_pages_ + kReservePages),
+      buckets_(bucket_mask_ + 1, kNone),
+      memory_(std::make_unique<uint8_t[]>(pages_.size() * kPage)),
+      ranges_(general_pages_ + kReservePages + 4 * kReserveNodes),
+      placed_(placed_for(octets)),
+      scratch_(std::make_unique<uint8_t[]>(kFpduSizeMax)) {
+  for (auto i = static_cast<uint32_t>(pages_.size()); i-- > 0;) {
+    pages_[i].next = free_;
+    free_ = i;
+  }
+}
+
+uint32_t HoldStore::bucket(uint32_t session, uint64_t window) const {
+  const uint64_t mixed = (window + session * 0x9e3779b97f4a7c15ull) * 0xbf58476d1ce4e5b9ull;
+  return static_cast<uint32_t>(mixed >> 32) & bucket_mask_;
+}
+
+uint32_t HoldStore::index_of(uint32_t session, uint64_t window) const {
+  uint32_t i = buckets_[bucket(session, window)];
+  while (i != kNone && (pages_[i].window != window || pages_[i].session != session)) {
+    i = pages_[i].next;
+  }
+  return i;
+}
+
+uint8_t* HoldStore::find(uint32_t session, uint64_t window) {
+  const uint32_t i = index_of(session, window);
+  return i == kNone ? nullptr : memory_.get() + i * kPage;
+}
+
+uint8_t* HoldStore::take(uint32_t session, uint64_t window, bool general, bool reserve) {
+  if (uint8_t* page = find(session, window)) return page;
+  const bool from_general = general && general_free() != 0;
+  if (!from_general && (!reserve || reserve_free(session) == 0)) return nullptr;
+  const uint32_t i = free_;
+  RNIC_CHECK(i != kNone);
+  free_ = pages_[i].next;
+  if (from_general) {
+    ++general_used_;
+  } else {
+    ++reserve_used_;
+    reserve_session_ = session;
+  }
+  uint32_t& head = buckets_[bucket(session, window)];
+  pages_[i] = {window, session, head, 0, !from_general};
+  head = i;
+  return memory_.get() + i * kPage;
+}
+
+void HoldStore::add_use(uint32_t session, uint64_t window, int32_t octets) {
+  const uint32_t i = index_of(session, window);
+  RNIC_CHECK(i != kNone);
+  pages_[i].used += static_cast<uint32_t>(octets);
+  octets_ += static_cast<uint64_t>(static_cast<int64_t>(octets));
+  if (pages_[i].used == 0) free_page(i);
+}
+
+void HoldStore::free_page(uint32_t index) {
+  Page& page = pages_[index];
+  uint32_t* link = &buckets_[bucket(page.session, page.window)];
+  while (*link != index) link = &pages_[*link].next;
+  *link = page.next;
+  --(page.reserve ? reserve_used_ : general_used_);
+  page.next = free_;
+  free_ = index;
+}
+
+bool HeldOctets::has_room(base::Range range, bool at_delivery_point) const {
+  if (range.empty()) return true;
+  uint32_t need = 0;
+  for_each_page(range, [&](uint64_t window, size_t, size_t, size_t) {
+    if (store_.find(id_, window) == nullptr) ++need;
+  });
+  const bool within_limit = octets_ + range.size() <= limit_;
+  // A segment adds at most two ranges.
+  const bool nodes =
+      count_ + 2 <= kRangesMax && store_.ranges().free() > HoldStore::kReserveNodes + 2;
+  if (within_limit && nodes && need <= store_.general_free()) return true;
+  if (!at_delivery_point || store_.ranges().free() < 2) return false;
+  return need <= store_.reserve_free(id_) + (within_limit ? store_.general_free() : 0);
+}
+
+uint32_t HeldOctets::add(base::Range range, base::ByteView octets, bool at_delivery_point,
+                         uint64_t next_fpdu) {
+  RNIC_CHECK(!range.empty() && octets.size() == range.size());
+  if (store_.ranges().free() == 0) return kNone;
+  const uint32_t before = last_at_or_before(range.begin);
+  // The transport never hands the same octets up twice.
+  RNIC_CHECK(before == kNone || node(before).range.end <= range.begin);
+  const uint32_t after = before == kNone ? head_ : node(before).next;
+  RNIC_CHECK(after == kNone || node(after).range.begin >= range.end);
+  if (!write(range, octets.data(), at_delivery_point)) return kNone;
+
+  uint32_t at = before;
+  if (before != kNone && node(before).range.end == range.begin) {
+    HeldRange& left = node(before);
+    left.range.end = range.end;
+    inherit(left, next_fpdu);
+  } else {
+    at = link(range, next_fpdu, before);
+  }
+  if (after != kNone && node(after).range.begin == range.end) {
+    HeldRange& merged = node(at);
+    merged.range.end = node(after).range.end;
+    inherit(merged, node(after).next_fpdu);
+    unlink(after);
+  }
+  return at;
+}
+
+uint32_t HeldOctets::erase(uint32_t index, base::Range range, uint64_t next_fpdu) {
+  HeldRange& held = node(index);
+  RNIC_CHECK(held.range.begin <= range.begin && range.end <= held.range.end);
+  release(range);
+  const base::Range behind{range.end, held.range.end};
+  const bool keeps_front = held.range.begin < range.begin;
+  if (keeps_front) {
+    held.range.end = range.begin;
+    held.next_fpdu = kUnlocated;
+    return behind.empty() ? kNone : link(behind, next_fpdu, index);
+  }
+  if (behind.empty()) {
+    unlink(index);
+    return kNone;
+  }
+  held.range = behind;
+  held.next_fpdu = next_fpdu;
+  return index;
+}
+
+void HeldOctets::clear() {
+  while (head_ != kNone) erase(head_, node(head_).range, kUnlocated);
+}
+
+uint32_t HeldOctets::last_at_or_before(uint64_t offset) const {
+  uint32_t i = tail_;
+  while (i != kNone && node(i).range.begin > offset) i = node(i).prev;
+  return i;
+}
+
+uint32_t HeldOctets::containing(uint64_t offset) const {
+  const uint32_t i = last_at_or_before(offset);
+  return i != kNone && offset < node(i).range.end ? i : kNone;
+}
+
+uint32_t HeldOctets::ending_at(uint64_t offset) const {
+  const uint32_t i = last_at_or_before(offset);
+  return i != kNone && node(i).range.end == offset ? i : kNone;
+}
+
+uint32_t HeldOctets::beginning_at(uint64_t offset) const {
+  const uint32_t i = last_at_or_before(offset);
+  return i != kNone && node(i).range.begin == offset ? i : kNone;
+}
+
+uint8_t HeldOctets::octet(uint64_t offset) const {
+  const uint8_t* page = store_.find(id_, offset / kPage);
+  RNIC_CHECK(page != nullptr);
+  return page[offset % kPage];
+}
+
+void HeldOctets::copy(base::Range range, uint8_t* dst) const {
+  for_each_page(range, [&](uint64_t window, size_t in_page, size_t done, size_t n) {
+    const uint8_t* page = store_.find(id_, window);
+    RNIC_CHECK(page != nullptr);
+    std::memcpy(dst + done, page + in_page, n);
+  });
+}
+
+const uint8_t* HeldOctets::contiguous(base::Range range) const {
+  if (range.begin / kPage == (range.end - 1) / kPage) {
+    return store_.find(id_, range.begin / kPage) + range.begin % kPage;
+  }
+  RNIC_CHECK(range.size() <= kFpduSizeMax);
+  copy(range, store_.scratch());
+  return store_.scratch();
+}
+
+uint32_t HeldOctets::link(base::Range range, uint64_t next_fpdu, uint32_t after) {
+  const uint32_t i = store_.ranges().take();
+  RNIC_CHECK(i != kNone);
+  const uint32_t behind = after == kNone ? head_ : node(after).next;
+  node(i) = {range, next_fpdu, after, behind};
+  (after == kNone ? head_ : node(after).next) = i;
+  (behind == kNone ? tail_ : node(behind).prev) = i;
+  ++count_;
+  return i;
+}
+
+void HeldOctets::unlink(uint32_t index) {
+  const HeldRange& gone = node(index);
+  (gone.prev == kNone ? head_ : node(gone.prev).next) = gone.next;
+  (gone.next == kNone ? tail_ : node(gone.next).prev) = gone.prev;
+  store_.ranges().give(index);
+  --count_;
+}
+
+bool HeldOctets::write(base::Range range, const uint8_t* src, bool at_delivery_point) {
+  const bool general = octets_ + range.size() <= limit_;
+  bool complete = true;
+  uint64_t written = 0;
+  for_each_page(range, [&](uint64_t window, size_t in_page, size_t done, size_t n) {
+    if (!complete) return;
+    uint8_t* page = store_.take(id_, window, general, at_delivery_point);
+    if (page == nullptr) {
+      complete = false;
+      return;
+    }
+    std::memcpy(page + in_page, src + done, n);
+    store_.add_use(id_, window, static_cast<int32_t>(n));
+    written += n;
+  });
+  octets_ += written;
+  if (!complete) release({range.begin, range.begin + written});
+  return complete;
+}
+
+void HeldOctets::release(base::Range range) {
+  for_each_page(range, [&](uint64_t window, size_t, size_t, size_t n) {
+    store_.add_use(id_, window, -static_cast<int32_t>(n));
+  });
+  octets_ -= range.size();
+}
+
+}  // namespace rnic::mpa

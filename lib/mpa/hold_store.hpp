@@ -1,0 +1,186 @@
+/// \file
+/// Held octets: committed by the transport, not placeable yet.
+///
+/// A HoldStore is the memory: fixed pages that mirror 2048-octet windows of a stream, found by a
+/// hash of (session, window). So neighbouring pieces meet without copying. One store belongs to one
+/// worker. HeldOctets is one session's view: sorted, disjoint ranges.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "llp/llp.hpp"
+#include "mpa/markers.hpp"
+#include "mpa/pool.hpp"
+
+namespace rnic::mpa {
+
+/// A maximal FPDU: 65,542 octets and its markers, rounded up.
+inline constexpr uint32_t kFpduSizeMax = 66'112;
+
+/// Where the next FPDU of a held range begins, when that is known.
+inline constexpr uint64_t kUnlocated = UINT64_MAX;         ///< not known (yet)
+inline constexpr uint64_t kNotLocatable = UINT64_MAX - 1;  ///< only the order can tell
+
+/// One held range; part of a session's sorted list.
+struct HeldRange {
+  base::Range range;
+  uint64_t next_fpdu = kUnlocated;  ///< start of the first FPDU in it that was not judged yet
+  uint32_t prev = kNone;
+  uint32_t next = kNone;
+};
+
+/// One FPDU that is placed and waits for its delivery; part of a session's sorted list.
+struct PlacedFpdu {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint32_t ulpdu_length = 0;
+  uint32_t prev = kNone;
+  uint32_t next = kNone;
+  bool early = false;  ///< placed out of order
+  bool delivered = false;
+  std::array<uint8_t, llp::kUlpduHeaderMax> header;
+};
+
+/// How many whole FPDUs of one segment are handled straight from the segment; what lies behind is
+/// held.
+inline constexpr uint32_t kLocatedMax = 128;
+
+/// What was found out about one segment. Filled by inspect(), used by place() of the same range.
+struct LocatedSegment {
+  const void* owner = nullptr;
+  base::Range range;
+  uint64_t front_end = 0;      ///< octets before it: rest of an earlier FPDU, or not located
+  uint64_t next = kUnlocated;  ///< FPDU start behind the whole ones
+  uint32_t count = 0;
+  llp::FramingError bad = llp::FramingError::None;  ///< of the FPDU at `next`
+  bool droppable = false;  ///< the bad FPDU may be transmitted well the next time
+  bool cut = false;        ///< the FPDU at `next` runs past the segment
+  bool misplaced = false;  ///< out of order: a marker points before the segment
+  std::array<FpduSpan, kLocatedMax> whole;
+};
+
+class HoldStore {
+ public:
+  static constexpr uint32_t kPageSize = 2048;
+  /// Kept back for one FPDU at a delivery point: its pages, wherever it begins in one.
+  static constexpr uint32_t kReservePages = kFpduSizeMax / kPageSize + 2;
+  /// Descriptors that only octets at a delivery point may take.
+  static constexpr uint32_t kReserveNodes = 256;
+
+  explicit HoldStore(uint64_t octets);
+
+  [[nodiscard]] uint32_t open_session() { return next_session_++; }
+
+  /// Page for a window, or nullptr.
+  [[nodiscard]] uint8_t* find(uint32_t session, uint64_t window);
+  /// Page for a window, taken if need be; `reserve`: from the lent part. nullptr: none left.
+  uint8_t* take(uint32_t session, uint64_t window, bool general, bool reserve);
+  /// \param octets change of the octets that live in the page; at 0 the page is free again.
+  void add_use(uint32_t session, uint64_t window, int32_t octets);
+
+  [[nodiscard]] uint32_t general_free() const { return general_pages_ - general_used_; }
+  [[nodiscard]] uint32_t reserve_free(uint32_t session) const {
+    return reserve_used_ == 0 || reserve_session_ == session ? kReservePages - reserve_used_ : 0;
+  }
+  [[nodiscard]] uint64_t octets() const { return octets_; }
+
+  Pool<HeldRange>& ranges() { return ranges_; }
+  Pool<PlacedFpdu>& placed() { return placed_; }
+
+  // Used only within one call into a session.
+  LocatedSegment& segment() { return segment_; }
+  uint8_t* scratch() { return scratch_.get(); }
+  base::ByteView* pieces() { return pieces_.data(); }
+
+ private:
+  struct Page {
+    uint64_t window = 0;
+    uint32_t session = 0;
+    uint32_t next = kNone;  // in its bucket, or in the free list
+    uint32_t used = 0;      // octets that live here
+    bool reserve = false;
+  };
+
+  [[nodiscard]] uint32_t bucket(uint32_t session, uint64_t window) const;
+  [[nodiscard]] uint32_t index_of(uint32_t session, uint64_t window) const;
+  void free_page(uint32_t index);
+
+  uint32_t general_pages_;
+  uint32_t general_used_ = 0;
+  uint32_t reserve_used_ = 0;
+  uint32_t reserve_session_ = 0;
+  uint32_t next_session_ = 1;
+  uint32_t free_ = kNone;
+  uint32_t bucket_mask_;
+  uint64_t octets_ = 0;
+  std::vector<Page> pages_;
+  std::vector<uint32_t> buckets_;
+  std::unique_ptr<uint8_t[]> memory_;
+  Pool<HeldRange> ranges_;
+  Pool<PlacedFpdu> placed_;
+  LocatedSegment segment_;
+  std::unique_ptr<uint8_t[]> scratch_;
+  std::array<base::ByteView, kFpduSizeMax / wire::kMpaMarkerInterval + 3> pieces_;
+};
+
+/// What one session holds.
+class HeldOctets {
+ public:
+  HeldOctets(HoldStore& store, uint64_t limit)
+      : store_(store), limit_(limit), id_(store.open_session()) {}
+  ~HeldOctets() { clear(); }
+  HeldOctets(const HeldOctets&) = delete;
+  HeldOctets& operator=(const HeldOctets&) = delete;
+
+  /// add() of this range would find room. `at_delivery_point`: the reserve may be used.
+  [[nodiscard]] bool has_room(base::Range range, bool at_delivery_point) const;
+  /// Copies octets that are not held yet; \return their (merged) range's node, kNone when there is
+  /// no room.
+  uint32_t add(base::Range range, base::ByteView octets, bool at_delivery_point,
+               uint64_t next_fpdu);
+  /// Forgets octets of one held range. The part before keeps the node, the part behind begins with
+  /// `next_fpdu`. \return the node of the part behind or kNone.
+  uint32_t erase(uint32_t node, base::Range range, uint64_t next_fpdu);
+  void clear();
+
+  /// The node whose range contains (`offset`), or kNone.
+  [[nodiscard]] uint32_t containing(uint64_t offset) const;
+  [[nodiscard]] uint32_t ending_at(uint64_t offset) const;
+  [[nodiscard]] uint32_t beginning_at(uint64_t offset) const;
+  [[nodiscard]] HeldRange& node(uint32_t index) const { return store_.ranges()[index]; }
+  [[nodiscard]] bool can_split() const { return store_.ranges().free() > HoldStore::kReserveNodes; }
+
+  /// One octet that is held.
+  [[nodiscard]] uint8_t octet(uint64_t offset) const;
+  /// Copies held octets.
+  void copy(base::Range range, uint8_t* dst) const;
+  /// Held octets in one piece: in their page, or copied to the store's scratch (at most
+  /// kFpduSizeMax).
+  [[nodiscard]] const uint8_t* contiguous(base::Range range) const;
+
+  [[nodiscard]] uint64_t octets() const { return octets_; }
+  [[nodiscard]] bool empty() const { return head_ == kNone; }
+
+ private:
+  [[nodiscard]] uint32_t last_at_or_before(uint64_t offset) const;
+  uint32_t link(base::Range range, uint64_t next_fpdu, uint32_t after);
+  void unlink(uint32_t index);
+  bool write(base::Range range, const uint8_t* src, bool at_delivery_point);
+  void release(base::Range range);
+
+  static constexpr uint32_t kRangesMax = 256;
+
+  HoldStore& store_;
+  uint64_t limit_;
+  uint64_t octets_ = 0;
+  uint32_t id_;
+  uint32_t head_ = kNone;
+  uint32_t tail_ = kNone;
+  uint32_t count_ = 0;
+};
+
+}  // namespace rnic::mpa

@@ -1,0 +1,77 @@
+/// \file
+/// Where markers are: arithmetic on stream offsets, RFC 5044 s.4.3. And what follows from it for
+/// the place of an FPDU in the stream.
+#pragma once
+
+#include <cstdint>
+
+#include "wire/mpa.hpp"
+
+namespace rnic::mpa {
+
+/// Smallest and largest MULPDU ever reported (RFC 5044 s.3, s.4.5).
+inline constexpr uint32_t kMulpduMin = 128;
+inline constexpr uint32_t kMulpduMax = 64768;
+
+/// One direction's markers: one begins at every offset S with (S - start) mod 512 = 0, markers
+/// counted. Offsets handed in are never below `start`.
+class MarkerGrid {
+ public:
+  MarkerGrid() = default;
+  MarkerGrid(bool on, uint64_t start) : start_(start), on_(on) {}
+
+  [[nodiscard]] bool on() const { return on_; }
+  [[nodiscard]] uint64_t start() const { return start_; }
+  /// A marker begins at `offset`.
+  [[nodiscard]] bool at(uint64_t offset) const { return on_ && distance(offset) == 0; }
+  /// Octets from `offset` to the first marker at or behind it; only with markers on.
+  [[nodiscard]] uint32_t distance(uint64_t offset) const {
+    return static_cast<uint32_t>((start_ - offset) & (wire::kMpaMarkerInterval - 1));
+  }
+  /// The first marker at or behind `offset`; only with markers on.
+  [[nodiscard]] uint64_t next(uint64_t offset) const { return offset + distance(offset); }
+  /// How many markers begin in [begin, end).
+  [[nodiscard]] uint32_t count(uint64_t begin, uint64_t end) const;
+
+ private:
+  uint64_t start_ = 0;
+  bool on_ = false;
+};
+
+/// An FPDU's place in the stream.
+struct FpduSpan {
+  uint64_t begin = 0;   ///< its first octet: the marker before ULPDU_Length if there is one
+  uint64_t header = 0;  ///< ULPDU_Length
+  uint64_t end = 0;     ///< behind its CRC
+  uint32_t ulpdu_length = 0;
+
+  [[nodiscard]] uint64_t crc_at() const { return end - wire::kMpaCrcSize; }
+  [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(end - begin); }
+};
+
+/// Where ULPDU_Length of the FPDU that begins at `begin` stands.
+[[nodiscard]] inline uint64_t fpdu_header(const MarkerGrid& grid, uint64_t begin) {
+  return grid.at(begin) ? begin + wire::kMpaMarkerSize : begin;
+}
+
+/// The place of an FPDU of that ULPDU length that begins at `begin`.
+[[nodiscard]] inline FpduSpan fpdu_span(const MarkerGrid& grid, uint64_t begin,
+                                        uint32_t ulpdu_length) {
+  const uint32_t content = wire::mpa_fpdu_size(ulpdu_length);
+  FpduSpan span{begin, begin, begin + content, ulpdu_length};
+  if (!grid.on()) return span;
+  const uint32_t first = grid.distance(begin);
+  if (first == 0) span.header += wire::kMpaMarkerSize;
+  // A marker stands in front of content only: one that would follow the CRC is the next FPDU's.
+  constexpr uint32_t kBetween = wire::kMpaMarkerInterval - wire::kMpaMarkerSize;
+  if (content > first) span.end += wire::kMpaMarkerSize * (1 + (content - first - 1) / kBetween);
+  return span;
+}
+
+/// The longest ULPDU whose FPDU, begun at `begin`, fits `room` octets; 0 when none does.
+[[nodiscard]] uint32_t ulpdu_room(const MarkerGrid& grid, uint64_t begin, uint32_t room);
+
+/// MULPDU of an EMSS (RFC 5044 s.4.5), clamped to kMulpduMin..kMulpduMax.
+[[nodiscard]] uint32_t mulpdu_of(uint32_t emss, bool markers);
+
+}  // namespace rnic::mpa

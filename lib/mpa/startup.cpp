@@ -1,0 +1,112 @@
+#include "mpa/startup.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rnic::mpa {
+
+const char* to_string(StartFailure failure) {
+  switch (failure) {
+    case StartFailure::BadKey: return "the peer does not speak MPA (wrong key in its start frame)";
+    case StartFailure::BothInitiators:
+      return "both ends are initiators (a Request came where the Reply was expected)";
+    case StartFailure::BadRevision: return "the peer's MPA revision is not 1";
+    case StartFailure::BadLength: return "private data longer than 512 octets in the start frame";
+    case StartFailure::MarkersRefused:
+      return "the peer requires markers and this side is configured not to send them";
+    case StartFailure::UnexpectedData: return "octets behind the Request before the Reply was sent";
+    case StartFailure::TimedOut: return "start-up not finished in time";
+    case StartFailure::StreamEnded: return "the stream ended during the start-up";
+    case StartFailure::RejectedByPeer: return "rejected by the peer";
+    case StartFailure::RejectedLocally: return "rejected by this side";
+  }
+  return "unknown";
+}
+
+StartFrameParser::StartFrameParser(Role role)
+    : buffer_(std::make_unique<uint8_t[]>(kFrameMax)), role_(role) {}
+
+size_t StartFrameParser::feed(base::ByteView octets) {
+  size_t used = 0;
+  while (used < octets.size() && wanted() != 0) {
+    const size_t n = std::min(wanted(), octets.size() - used);
+    std::memcpy(buffer_.get() + have_, octets.data() + used, n);
+    const size_t from = have_;
+    have_ += n;
+    used += n;
+    if (from < wire::kMpaKeySize) check_key(from);
+    if (!failure_ && !header_ && have_ == wire::kMpaStartHeaderSize) check_header();
+  }
+  return used;
+}
+
+base::ByteView StartFrameParser::private_data() const {
+  return {buffer_.get() + wire::kMpaStartHeaderSize, header_->pd_length};
+}
+
+// RFC 5044 s.7.1.2 rules 5 and 8.
+void StartFrameParser::check_key(size_t from) {
+  const bool initiator = role_ == Role::Initiator;
+  const wire::MpaKey& wanted = initiator ? wire::kMpaReplyKey : wire::kMpaRequestKey;
+  const size_t end = std::min(have_, wire::kMpaKeySize);
+  for (size_t i = from; i < end; ++i) {
+    const uint8_t octet = buffer_[i];
+    if (octet == wanted[i] && !(other_key_ && wire::kMpaRequestKey[i] != octet)) continue;
+    const bool request_so_far = initiator && octet == wire::kMpaRequestKey[i];
+    if (!request_so_far) {
+      failure_ = StartFailure::BadKey;
+      return;
+    }
+    other_key_ = true;
+  }
+  if (other_key_ && have_ >= wire::kMpaKeySize) failure_ = StartFailure::BothInitiators;
+}
+
+void StartFrameParser::check_header() {
+  header_ = wire::parse_mpa_start_header({buffer_.get(), have_});
+  if (header_->revision != wire::kMpaRevision) {
+    failure_ = StartFailure::BadRevision;
+  } else if (header_->pd_length > wire::kMpaPrivateDataMax) {
+    failure_ = StartFailure::BadLength;
+  }
+}
+
+void StartFrameSender::set(const wire::MpaKey& key, const wire::MpaStartHeader& header,
+                           base::ByteView private_data) {
+  frame_.resize(wire::kMpaStartHeaderSize + private_data.size());
+  emit_mpa_start_header(key, header, frame_.data());
+  std::copy(private_data.begin(), private_data.end(), frame_.begin() + wire::kMpaStartHeaderSize);
+  size_ = static_cast<uint32_t>(frame_.size());
+  sent_ = 0;
+}
+
+uint32_t StartFrameSender::emit(uint32_t n, uint64_t offset, llp::Frame& out) {
+  if (sent_ == 0) base_ = offset;
+  const uint32_t length = std::min({n, size_ - sent_, out.room_left()});
+  if (length == 0) return 0;
+  std::memcpy(out.append(length), frame_.data() + sent_, length);
+  sent_ += length;
+  return length;
+}
+
+bool StartFrameSender::rebuild(uint64_t offset, uint32_t length, llp::Frame& out) const {
+  if (offset < base_ || offset - base_ + length > frame_.size()) return false;
+  std::memcpy(out.append(length), frame_.data() + (offset - base_), length);
+  return true;
+}
+
+void StartFrameSender::acknowledged(uint64_t end_offset) {
+  if (pending() || end_offset < this->end_offset()) return;
+  frame_ = {};
+}
+
+Negotiated negotiate(const Config& config, const wire::MpaStartHeader& peer) {
+  Negotiated agreed;
+  agreed.crc = config.crc || peer.crc;  // RFC 5044 s.7.1.1: one side's C is enough
+  agreed.markers_send = peer.markers;
+  agreed.markers_receive = config.markers_receive;
+  agreed.revision = peer.revision;
+  return agreed;
+}
+
+}  // namespace rnic::mpa

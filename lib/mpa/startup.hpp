@@ -1,0 +1,90 @@
+/// \file
+/// The start-up: Request and Reply frames (RFC 5044 s.7.1). No events, no stream: the session asks
+/// and acts.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "llp/llp.hpp"
+#include "mpa/mpa.hpp"
+#include "wire/mpa.hpp"
+
+namespace rnic::mpa {
+
+enum class StartState : uint8_t {
+  Idle,           ///< not established
+  SendRequest,    ///< initiator: Request not pulled entirely
+  AwaitReply,     ///< initiator
+  AwaitRequest,   ///< responder
+  AwaitDecision,  ///< responder: the owner has not answered yet
+  SendReply,      ///< responder: accepting Reply not pulled entirely
+  SendReject,     ///< responder: rejecting Reply not pulled entirely
+  Done,           ///< full operation
+  Failed,
+};
+
+/// Collects one start frame from pieces of any size; says at the first wrong octet that it is
+/// wrong.
+class StartFrameParser {
+ public:
+  explicit StartFrameParser(Role role);
+
+  /// Takes octets up to the end of the frame. \return how many.
+  size_t feed(base::ByteView octets);
+
+  /// Octets until the next decision; 0 when the frame is complete or wrong.
+  [[nodiscard]] size_t wanted() const {
+    if (failure_ || complete()) return 0;
+    return (header_ ? frame_size() : wire::kMpaStartHeaderSize) - have_;
+  }
+  [[nodiscard]] bool complete() const { return header_ && have_ == frame_size(); }
+  [[nodiscard]] std::optional<StartFailure> failure() const { return failure_; }
+  [[nodiscard]] const wire::MpaStartHeader& header() const { return *header_; }
+  [[nodiscard]] base::ByteView private_data() const;
+  /// Gives the buffer back once nobody reads the private data any more.
+  void release() { buffer_.reset(); }
+
+ private:
+  static constexpr size_t kFrameMax = wire::kMpaStartHeaderSize + wire::kMpaPrivateDataMax;
+
+  [[nodiscard]] size_t frame_size() const { return wire::kMpaStartHeaderSize + header_->pd_length; }
+  void check_key(size_t from);
+  void check_header();
+
+  std::unique_ptr<uint8_t[]> buffer_;
+  size_t have_ = 0;  // Invariant: <= kFrameMax
+  std::optional<wire::MpaStartHeader> header_;
+  std::optional<StartFailure> failure_;
+  Role role_;
+  bool other_key_ = false;  // initiator: what came so far is the Request's key
+};
+
+/// The Request or Reply that this side sends; kept until acknowledged, for retransmission.
+class StartFrameSender {
+ public:
+  void set(const wire::MpaKey& key, const wire::MpaStartHeader& header,
+           base::ByteView private_data);
+  /// Writes what fits; the first call fixes the frame's place in the stream.
+  uint32_t emit(uint32_t n, uint64_t offset, llp::Frame& out);
+  bool rebuild(uint64_t offset, uint32_t length, llp::Frame& out) const;
+  void acknowledged(uint64_t end_offset);
+
+  [[nodiscard]] bool pending() const { return sent_ < size_; }
+  /// Behind the frame's last octet: where full operation begins.
+  [[nodiscard]] uint64_t end_offset() const { return base_ + size_; }
+
+ private:
+  std::vector<uint8_t> frame_;
+  uint64_t base_ = 0;
+  uint32_t size_ = 0;
+  uint32_t sent_ = 0;
+};
+
+/// What both frames together agree on.
+[[nodiscard]] Negotiated negotiate(const Config& config, const wire::MpaStartHeader& peer);
+
+}  // namespace rnic::mpa

@@ -1,0 +1,339 @@
+/// \file
+/// Around an mpa::Session: a stream below it, a DDP endpoint above it, its owner beside it; and a
+/// slow, obvious encoder of FPDU streams to compare with.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/endian.hpp"
+#include "base/trace.hpp"
+#include "mpa/mpa.hpp"
+
+namespace rnic::test {
+
+using Octets = std::vector<uint8_t>;
+
+/// CRC32C bit by bit.
+inline uint32_t slow_crc32c(base::ByteView octets) {
+  uint32_t crc = 0xffffffffu;
+  for (const uint8_t octet : octets) {
+    crc ^= octet;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78u : 0);
+  }
+  return ~crc;
+}
+
+/// FPDUs word by word, as RFC 5044 s.4.3 tells it; `start` is the offset of full operation.
+class SlowEncoder {
+ public:
+  SlowEncoder(uint64_t start, bool markers, bool crc = true)
+      : start_(start), markers_(markers), crc_(crc) {}
+
+  void add(base::ByteView ulpdu) {
+    boundaries.push_back(start_ + stream.size());
+    Octets content(2);
+    base::store_be16(content.data(), static_cast<uint16_t>(ulpdu.size()));
+    content.insert(content.end(), ulpdu.begin(), ulpdu.end());
+    content.resize((content.size() + 3) & ~size_t{3});
+    const size_t begin = stream.size();
+    size_t header = begin + (due() ? 4 : 0);
+    for (size_t i = 0; i < content.size(); i += 4) {
+      marker(header);
+      stream.insert(stream.end(), content.begin() + static_cast<long>(i),
+                    content.begin() + static_cast<long>(i) + 4);
+    }
+    marker(header);
+    const base::ByteView covered(stream.data() + begin, stream.size() - begin);
+    uint8_t trailer[4];
+    base::store_le32(trailer, crc_ ? slow_crc32c(covered) : 0);
+    stream.insert(stream.end(), trailer, trailer + 4);
+  }
+
+  Octets stream;                     ///< octets from `start` on
+  std::vector<uint64_t> boundaries;  ///< stream offset of each FPDU's first octet
+
+ private:
+  [[nodiscard]] bool due() const { return markers_ && stream.size() % 512 == 0; }
+  void marker(size_t header) {
+    if (!due()) return;
+    const size_t distance = stream.size() < header ? 0 : stream.size() - header;
+    stream.insert(stream.end(),
+                  {0, 0, static_cast<uint8_t>(distance >> 8), static_cast<uint8_t>(distance)});
+  }
+
+  uint64_t start_;
+  bool markers_;
+  bool crc_;
+};
+
+class FakeStream final : public llp::Stream, public base::TraceSink {
+ public:
+  [[nodiscard]] llp::StreamTraits traits() const override { return traits_value; }
+  [[nodiscard]] uint32_t emss() const override { return 1460; }
+  [[nodiscard]] llp::Endpoint local() const override { return {}; }
+  [[nodiscard]] llp::Endpoint remote() const override { return {}; }
+  void ready() override { ++readies; }
+  void close() override { ++closes; }
+  void abort() override { ++aborts; }
+  void room_grew() override { ++grew; }
+  void set_trace(base::TraceSink*) override {}
+  [[nodiscard]] base::TraceSink* trace() const override { return const_cast<FakeStream*>(this); }
+  void record(base::TraceKind kind, base::Range, base::Now) override { ++traces[kind]; }
+
+  llp::StreamTraits traits_value{true, true, true, true, true};
+  int readies = 0, closes = 0, aborts = 0, grew = 0;
+  std::map<base::TraceKind, int> traces;
+};
+
+/// Sends what `to_send` says; remembers what was placed and delivered, and that each came once.
+class FakeFramingUser final : public llp::FramingUser {
+ public:
+  struct Placed {
+    Octets octets;
+    bool in_order = false;
+    bool delivered = false;
+  };
+
+  llp::PulledUlpdu pull_ulpdu(uint32_t max, bool whole_only, llp::UlpduWriter& out) override {
+    last_max = max;
+    last_whole_only = whole_only;
+    if (to_send.empty() || to_send.front().size() > max) return {};
+    const llp::RecordTag tag{next_tag++, 7};
+    sent[tag.a] = to_send.front();
+    to_send.pop_front();
+    write(sent[tag.a], out);
+    return {static_cast<uint32_t>(sent[tag.a].size()), true, tag};
+  }
+  bool rebuild_ulpdu(const llp::RecordTag& tag, llp::UlpduWriter& out) override {
+    if (sent.count(tag.a) == 0) return false;
+    write(sent[tag.a], out);
+    return true;
+  }
+  void released_ulpdu(const llp::RecordTag& tag) override { sent.erase(tag.a); }
+
+  llp::PlaceVerdict place_ulpdu(const llp::UlpduView& ulpdu, bool in_order, base::Now) override {
+    Placed entry;
+    for (const base::ByteView piece : ulpdu.pieces) {
+      entry.octets.insert(entry.octets.end(), piece.begin(), piece.end());
+    }
+    entry.in_order = in_order;
+    if (entry.octets.size() != ulpdu.length) ++faults;
+    if (hold_early && !in_order) return llp::PlaceVerdict::Hold;
+    placed.push_back(std::move(entry));
+    return llp::PlaceVerdict::Placed;
+  }
+  void deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now) override {
+    for (Placed& entry : placed) {
+      const size_t n = std::min<size_t>(entry.octets.size(), llp::kUlpduHeaderMax);
+      if (entry.delivered || entry.octets.size() != ulpdu_length || n != header.size() ||
+          !std::equal(header.begin(), header.end(), entry.octets.begin())) {
+        continue;
+      }
+      entry.delivered = true;
+      delivered.push_back(entry.octets);
+      if (discard_after != 0 && delivered.size() == discard_after) session->discard_received();
+      return;
+    }
+    ++faults;  // delivered what was never placed, or twice
+  }
+  void may_send() override { ++may_sends; }
+  void mulpdu_changed(uint32_t value) override { mulpdus.push_back(value); }
+  void framing_error(llp::FramingError error, base::Now) override { errors.push_back(error); }
+  void peer_finished(bool clean, base::Now) override { finished.push_back(clean); }
+  void ended(llp::StreamEnd how, base::Now) override { ends.push_back(how); }
+
+  std::deque<Octets> to_send;
+  std::map<uint64_t, Octets> sent;
+  uint64_t next_tag = 1;
+  uint32_t last_max = 0;
+  bool last_whole_only = false;
+  size_t put_size =
+      0;  ///< ULPDUs are written in pieces of this size; 0: header of 14, then the rest
+  bool hold_early = false;
+  size_t discard_after = 0;
+  mpa::Session* session = nullptr;
+
+  std::vector<Placed> placed;
+  std::vector<Octets> delivered;
+  int faults = 0, may_sends = 0;
+  std::vector<uint32_t> mulpdus;
+  std::vector<llp::FramingError> errors;
+  std::vector<bool> finished;
+  std::vector<llp::StreamEnd> ends;
+
+ private:
+  void write(const Octets& octets, llp::UlpduWriter& out) const {
+    out.begin(static_cast<uint32_t>(octets.size()));
+    size_t at = 0;
+    while (at < octets.size()) {
+      size_t n = put_size != 0 ? put_size : (at == 0 ? 14 : octets.size());
+      n = std::min(n, octets.size() - at);
+      out.put({octets.data() + at, n});
+      at += n;
+    }
+  }
+};
+
+class FakeStartEvents final : public mpa::StartEvents {
+ public:
+  void request_received(base::ByteView private_data, base::Now) override {
+    requests.emplace_back(private_data.begin(), private_data.end());
+  }
+  void started(const mpa::Negotiated& agreed, base::ByteView private_data, base::Now) override {
+    starts.push_back(agreed);
+    start_data.assign(private_data.begin(), private_data.end());
+  }
+  void start_failed(mpa::StartFailure why, base::ByteView private_data, base::Now) override {
+    failures.push_back(why);
+    start_data.assign(private_data.begin(), private_data.end());
+  }
+
+  std::vector<Octets> requests;
+  std::vector<mpa::Negotiated> starts;
+  std::vector<mpa::StartFailure> failures;
+  Octets start_data;
+};
+
+/// One end: a session with everything around it, and the receiving duties of a transport.
+class MpaEnd {
+ public:
+  struct Record {
+    uint64_t offset;
+    Octets octets;
+    llp::Pulled pulled;
+  };
+
+  MpaEnd(mpa::Role role, const mpa::Config& config, base::ByteView private_data = {},
+         uint64_t hold = 512u << 10, mpa::HoldStore* shared = nullptr)
+      : own_store(shared == nullptr ? mpa::make_hold_store(hold) : nullptr),
+        session(std::make_unique<mpa::Session>(config, role,
+                                               shared != nullptr ? *shared : *own_store, counters,
+                                               events, private_data)) {
+    user.session = session.get();
+    session->attach(stream);
+    session->bind(user);
+  }
+
+  void establish(uint32_t emss_value = 1460) {
+    emss = emss_value;
+    session->established(emss, now);
+  }
+
+  /// Pulls one record of at most n octets; nothing when there is none.
+  std::optional<Record> pull(uint32_t n) {
+    Octets room(n);
+    llp::Frame frame(room.data(), n);
+    const llp::Pulled pulled = session->pull(n, sent, frame);
+    if (pulled.length == 0) return std::nullopt;
+    if (pulled.length != frame.length()) ++user.faults;
+    room.resize(pulled.length);
+    Record record{sent, std::move(room), pulled};
+    sent += pulled.length;
+    records.push_back(record);
+    return record;
+  }
+  /// Everything there is to send, as one run of octets.
+  Octets pull_all() {
+    Octets all;
+    while (auto record = pull(emss)) {
+      all.insert(all.end(), record->octets.begin(), record->octets.end());
+    }
+    return all;
+  }
+
+  /// A segment arrives. False: dropped by inspect(). What was committed before is cut off.
+  bool receive(uint64_t offset, base::ByteView octets) {
+    bool accepted = true;
+    uint64_t at = offset;
+    const uint64_t end = offset + octets.size();
+    while (at < end) {
+      const auto have = covering(at);
+      if (have != committed.end()) {
+        at = have->second;
+        continue;
+      }
+      const auto above = committed.upper_bound(at);
+      const uint64_t stop = above == committed.end() ? end : std::min(end, above->first);
+      const Octets copy(octets.begin() + static_cast<long>(at - offset),
+                        octets.begin() + static_cast<long>(stop - offset));
+      accepted = give({at, stop}, copy) && accepted;
+      at = stop;
+    }
+    return accepted;
+  }
+
+  std::unique_ptr<mpa::HoldStore, mpa::HoldStoreDeleter> own_store;
+  mpa::Counters counters;
+  FakeStartEvents events;
+  FakeFramingUser user;
+  FakeStream stream;
+  std::unique_ptr<mpa::Session> session;
+  base::Now now{};
+  uint32_t emss = 1460;
+  uint64_t sent = 0;
+  uint64_t complete = 0;  ///< receive direction: in order up to here
+  std::vector<Record> records;
+  std::map<uint64_t, uint64_t> committed;  // begin -> end
+
+ private:
+  std::map<uint64_t, uint64_t>::iterator covering(uint64_t offset) {
+    auto above = committed.upper_bound(offset);
+    if (above == committed.begin()) return committed.end();
+    --above;
+    return offset < above->second ? above : committed.end();
+  }
+  bool give(base::Range range, const Octets& octets) {
+    if (session->inspect(range, octets, now) == llp::InspectVerdict::Drop) return false;
+    committed[range.begin] = range.end;
+    const bool in_order = range.begin == complete;
+    session->place(range, octets, in_order, now);
+    if (in_order) {
+      for (auto it = committed.find(complete); it != committed.end();
+           it = committed.find(complete)) {
+        complete = it->second;
+      }
+      session->ordered(complete, now);
+    }
+    return true;
+  }
+};
+
+/// Both ends of one connection without a network: what one pulls, the other receives.
+class MpaPair {
+ public:
+  explicit MpaPair(const mpa::Config& initiator = {}, const mpa::Config& responder = {},
+                   uint64_t hold = 512u << 10)
+      : a(mpa::Role::Initiator, initiator, {}, hold),
+        b(mpa::Role::Responder, responder, {}, hold) {}
+
+  void start(uint32_t emss = 1460) {
+    a.establish(emss);
+    b.establish(emss);
+    b.receive(0, a.pull_all());
+    b.session->accept({}, b.now);
+    a.receive(0, b.pull_all());
+  }
+  [[nodiscard]] static constexpr uint64_t first_octet() { return 20; }
+
+  MpaEnd a;
+  MpaEnd b;
+};
+
+/// A ULPDU whose content tells its number and length.
+inline Octets numbered_ulpdu(uint32_t number, size_t length) {
+  Octets octets(length);
+  for (size_t i = 0; i < length; ++i) {
+    octets[i] = static_cast<uint8_t>(number * 131 + i * 7 + (i >> 8));
+  }
+  if (length >= 4) base::store_be32(octets.data(), number);
+  return octets;
+}
+
+}  // namespace rnic::test

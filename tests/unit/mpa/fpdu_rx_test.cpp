@@ -1,0 +1,514 @@
+#include "mpa/fpdu_rx.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/prng.hpp"
+#include "support/mpa_fakes.hpp"
+
+namespace rnic::mpa {
+namespace {
+
+using llp::FramingError;
+using test::MpaEnd;
+using test::numbered_ulpdu;
+using test::Octets;
+using test::SlowEncoder;
+
+constexpr uint64_t kStart = 20;
+
+/// A responder in full operation, and the stream that an initiator would send it.
+struct Receiver {
+  explicit Receiver(Config config, uint64_t hold = 512u << 10)
+      : end(Role::Responder, config, {}, hold),
+        encoder(kStart, config.markers_receive, config.crc) {
+    MpaEnd peer(Role::Initiator, config);
+    peer.establish();
+    end.establish();
+    end.receive(0, peer.pull_all());
+    end.session->accept({}, end.now);
+    end.pull_all();
+  }
+  void add(uint32_t number, size_t length) {
+    expected.push_back(numbered_ulpdu(number, length));
+    encoder.add(expected.back());
+  }
+  [[nodiscard]] base::ByteView stream() const { return encoder.stream; }
+  bool give(size_t from, size_t to) {
+    return end.receive(kStart + from, stream().subspan(from, to - from));
+  }
+  [[nodiscard]] size_t boundary(size_t i) const {
+    return i < encoder.boundaries.size() ? encoder.boundaries[i] - kStart : encoder.stream.size();
+  }
+  /// Everything came up once, in order, and nothing is left behind.
+  void expect_all() {
+    EXPECT_EQ(end.user.delivered, expected);
+    EXPECT_EQ(end.user.placed.size(), expected.size());
+    EXPECT_EQ(end.user.faults, 0);
+    EXPECT_TRUE(end.user.errors.empty());
+    EXPECT_EQ(held_octets(*end.own_store), 0u);
+    EXPECT_EQ(end.counters.fpdus_in, expected.size());
+    EXPECT_EQ(end.stream.aborts, 0);
+  }
+
+  MpaEnd end;
+  SlowEncoder encoder;
+  std::vector<Octets> expected;
+};
+
+Config config_of(bool markers, bool crc = true) {
+  Config config;
+  config.markers_receive = markers;
+  config.crc = crc;
+  return config;
+}
+
+// MPA-4.3-12 MPA-4.3-11 MPA-4.1-04 MPA-3-06 MPA-5.2-01: sender to receiver, each marker position,
+// each pad.
+TEST(FpduRx, RoundTripOfEveryMarkerPositionAndPad_MPA_4_3_12_MPA_4_3_11) {
+  for (uint32_t shift = 0; shift < 512; shift += 4) {
+    Config markers = config_of(true);
+    test::MpaPair pair({}, markers);
+    pair.start();
+    std::vector<Octets> all;
+    if (shift == 4) continue;
+    if (shift != 0) all.push_back(numbered_ulpdu(99, shift == 8 ? 506 : shift - 10));
+    for (uint32_t i = 0; i < 8; ++i) all.push_back(numbered_ulpdu(i, 700 + i));
+    pair.a.user.to_send.assign(all.begin(), all.end());
+    while (auto record = pair.a.pull(1460)) {
+      ASSERT_TRUE(pair.b.receive(record->offset, record->octets));
+    }
+    ASSERT_EQ(pair.b.user.delivered, all) << shift;
+    ASSERT_EQ(pair.b.user.faults, 0);
+    for (const auto& placed : pair.b.user.placed) ASSERT_TRUE(placed.in_order);
+    ASSERT_EQ(pair.b.counters.held_octets, 0u);
+    ASSERT_EQ(pair.b.stream.traces[base::TraceKind::InOrder], static_cast<int>(all.size()));
+  }
+}
+
+// MPA-4.1-01 MPA-5.2-01: every length of a ULPDU, also 0 and the longest, arbitrary cuts.
+TEST(FpduRx, LengthsFromZeroToTheLongest_MPA_4_1_01_MPA_6_05) {
+  for (const bool markers : {false, true}) {
+    Receiver rx(config_of(markers));
+    for (const size_t length :
+         {0, 1, 2, 3, 4, 5, 17, 18, 505, 506, 507, 1023, 64768, 65533, 65534, 65535}) {
+      rx.add(static_cast<uint32_t>(length), length);
+    }
+    for (size_t at = 0; at < rx.stream().size(); at += 1460) {
+      rx.give(at, std::min(at + 1460, rx.stream().size()));
+    }
+    rx.expect_all();
+    EXPECT_GT(rx.end.counters.held_octets, 0u);
+  }
+}
+
+// MPA-5.1-04 MPAA-7.1-03 BUG-15: one octet at a time.
+TEST(FpduRx, OneOctetSegments_MPA_5_1_04_BUG_15) {
+  for (const bool markers : {false, true}) {
+    Receiver rx(config_of(markers));
+    for (uint32_t i = 0; i < 6; ++i) rx.add(i, 100 + i * 101);
+    for (size_t at = 0; at < rx.stream().size(); ++at) rx.give(at, at + 1);
+    rx.expect_all();
+  }
+}
+
+// MPA-5.1-04 MPA-6-05 MPA00-7.4.1-01: cut in three at every place, and the parts in every order.
+TEST(FpduRx, EveryCutInEveryOrder_MPA_5_1_04_MPA00_7_4_1_01) {
+  for (const bool markers : {false, true}) {
+    Receiver sample(config_of(markers));
+    for (uint32_t i = 0; i < 4; ++i) sample.add(i, 150 + i * 77);
+    const size_t size = sample.stream().size();
+    for (size_t cut = 1; cut < size; ++cut) {
+      for (const bool swapped : {false, true}) {
+        Receiver rx(config_of(markers));
+        for (uint32_t i = 0; i < 4; ++i) rx.add(i, 150 + i * 77);
+        if (swapped) rx.give(cut, size);
+        rx.give(0, cut);
+        if (!swapped) rx.give(cut, size);
+        rx.expect_all();
+        if (HasFailure()) FAIL() << "cut at " << cut << " swapped " << swapped;
+      }
+    }
+  }
+}
+
+// MPA-6-03 MPA-6-04 MPA-3-07 MPA-7.1.5-03: all permutations of five segments, aligned and not.
+TEST(FpduRx, AllPermutationsOfFiveSegments_MPA_6_03_MPA_6_04_MPA_3_07) {
+  for (const bool markers : {false, true}) {
+    for (const bool aligned : {false, true}) {
+      std::array<size_t, 5> order{0, 1, 2, 3, 4};
+      do {
+        Receiver rx(config_of(markers));
+        for (uint32_t i = 0; i < 10; ++i) rx.add(i, 600 + i);
+        std::array<size_t, 6> cuts{};
+        for (size_t i = 0; i <= 5; ++i) {
+          cuts[i] = aligned ? rx.boundary(2 * i) : rx.stream().size() * i / 5;
+        }
+        for (const size_t k : order) ASSERT_TRUE(rx.give(cuts[k], cuts[k + 1]));
+        rx.expect_all();
+        const auto early =
+            static_cast<size_t>(std::count_if(rx.end.user.placed.begin(), rx.end.user.placed.end(),
+                                              [](auto& p) { return !p.in_order; }));
+        if (!markers) {
+          EXPECT_EQ(early, 0u);  // MPA-6-06
+        } else if (aligned) {
+          EXPECT_EQ(rx.end.counters.held_octets, 0u);
+        }
+        if (HasFailure()) FAIL() << order[0] << order[1] << order[2] << order[3] << order[4];
+      } while (std::next_permutation(order.begin(), order.end()));
+    }
+  }
+}
+
+// MPA-6-03 MPA-6-04: parts of located FPDUs complete out of order, whichever part is first.
+TEST(FpduRx, HeldPartsAreCompletedOutOfOrder_MPA_6_03_MPA_6_04) {
+  for (const bool head_first : {false, true}) {
+    Receiver rx(config_of(true));
+    for (uint32_t i = 0; i < 4; ++i) rx.add(i, 1200);
+    const size_t begin = rx.boundary(2), cut = begin + 700, end = rx.boundary(3);
+    rx.give(head_first ? begin : cut, head_first ? cut : end);
+    EXPECT_TRUE(rx.end.user.placed.empty());
+    rx.give(head_first ? cut : begin, head_first ? end : cut);
+    ASSERT_EQ(rx.end.user.placed.size(), 1u);
+    EXPECT_FALSE(rx.end.user.placed[0].in_order);
+    EXPECT_TRUE(rx.end.user.delivered.empty());
+    EXPECT_EQ(held_octets(*rx.end.own_store), 0u);
+    EXPECT_EQ(rx.end.session->receive_room(), Config{}.receive_window);
+    rx.give(end, rx.stream().size());
+    rx.give(0, begin);
+    rx.expect_all();
+  }
+}
+
+// MPA-6-06: without markers octets that look like an FPDU are not believed out of order.
+TEST(FpduRx, NothingIsLocatedWithoutMarkers_MPA_6_06) {
+  Receiver rx(config_of(false));
+  for (uint32_t i = 0; i < 3; ++i) rx.add(i, 400);
+  rx.give(rx.boundary(1), rx.boundary(3));
+  EXPECT_TRUE(rx.end.user.placed.empty());
+  EXPECT_EQ(rx.end.stream.traces[base::TraceKind::Held], 1);
+  EXPECT_EQ(rx.end.session->receive_room(),
+            Config{}.receive_window - (rx.boundary(3) - rx.boundary(1)));
+  rx.give(0, rx.boundary(1));
+  rx.expect_all();
+  EXPECT_GT(rx.end.stream.grew, 0);
+}
+
+// The user holds out of order: asked again when the order is there. And out_of_order = false.
+TEST(FpduRx, HoldVerdictIsAskedAgainInOrder_MPA_3_07) {
+  for (const bool by_config : {false, true}) {
+    Config config = config_of(true);
+    config.out_of_order = !by_config;
+    Receiver rx(config);
+    for (uint32_t i = 0; i < 9; ++i) rx.add(i, 300);
+    rx.end.user.hold_early = !by_config;
+    rx.give(rx.boundary(6), rx.boundary(9));
+    rx.give(rx.boundary(1), rx.boundary(4));
+    rx.give(rx.boundary(4), rx.boundary(6));
+    EXPECT_TRUE(rx.end.user.placed.empty());
+    rx.give(0, rx.boundary(1));
+    rx.expect_all();
+  }
+}
+
+// Random streams, random segments, random order, duplicates; with and without markers and CRC.
+TEST(FpduRx, RandomSegmentsInRandomOrder_MPA_5_1_04_MPA_7_1_5_03) {
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    base::Prng prng(seed);
+    Receiver rx(config_of(prng.chance(0.7), prng.chance(0.8)));
+    const auto count = static_cast<uint32_t>(prng.between(1, 60));
+    const uint64_t longest = prng.chance(0.1) ? 20000 : prng.chance(0.5) ? 1442 : 60;
+    for (uint32_t i = 0; i < count; ++i) rx.add(i, prng.below(longest));
+    rx.end.user.hold_early = prng.chance(0.1);
+    std::vector<std::pair<size_t, size_t>> segments;
+    const bool aligned = prng.chance(0.3);
+    for (size_t at = 0; at < rx.stream().size();) {
+      size_t to = at + prng.between(1, 1460);
+      if (aligned) {
+        const auto next = std::lower_bound(rx.encoder.boundaries.begin(),
+                                           rx.encoder.boundaries.end(), kStart + to);
+        to = next == rx.encoder.boundaries.end() ? rx.stream().size() : *next - kStart;
+      }
+      to = std::min(to, rx.stream().size());
+      segments.emplace_back(at, to);
+      at = to;
+    }
+    while (!segments.empty()) {
+      const size_t k = prng.chance(0.5) ? 0 : prng.below(segments.size());
+      const auto [from, to] = segments[k];
+      if (prng.chance(0.1)) rx.give(from, to);
+      if (!rx.give(from, to)) continue;  // a suspicious cut is dropped at most twice
+      segments.erase(segments.begin() + static_cast<long>(k));
+    }
+    rx.expect_all();
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
+// MPA-8-07 MPA-4.4-09 MPA-8-08: dropped before commit, healed by the retransmission.
+TEST(FpduRx, BadCrcIsDroppedAndHealed_MPA_8_07_MPA_4_4_09) {
+  for (const bool markers : {false, true}) {
+    Receiver rx(config_of(markers));
+    for (uint32_t i = 0; i < 3; ++i) rx.add(i, 1000);
+    for (size_t at = rx.boundary(1); at < rx.boundary(2); at += 3) {
+      Receiver one(config_of(markers));
+      for (uint32_t i = 0; i < 3; ++i) one.add(i, 1000);
+      one.give(0, one.boundary(1));
+      if (markers) one.give(one.boundary(2), one.boundary(3));
+      one.encoder.stream[at] ^= 0x10;
+      const bool accepted = one.give(one.boundary(1), one.boundary(2));
+      one.encoder.stream[at] ^= 0x10;
+      const bool length = at - rx.boundary(1) < 2 + (markers && rx.boundary(1) % 512 == 0 ? 4 : 0);
+      if (length) continue;  // a wrong length is a cut FPDU at first sight
+      ASSERT_FALSE(accepted) << at;
+      ASSERT_EQ(one.end.user.placed.size(), markers ? 2u : 1u);
+      ASSERT_EQ(one.end.counters.crc_drops, 1u);
+      ASSERT_EQ(one.end.stream.traces[base::TraceKind::CrcDropped], 1);
+      ASSERT_TRUE(one.give(one.boundary(1), one.boundary(2)));
+      if (!markers) one.give(one.boundary(2), one.boundary(3));
+      one.expect_all();
+    }
+  }
+}
+
+// MPA-8-02 MPA-8-09 MPA-8-10 MPA-6-01: silent drop off.
+TEST(FpduRx, BadCrcInOrderIsErrorTwo_MPA_8_02_MPA_8_09_MPA_8_10) {
+  for (const bool markers : {false, true}) {
+    Config config = config_of(markers);
+    config.silent_drop = false;
+    Receiver rx(config);
+    for (uint32_t i = 0; i < 6; ++i) rx.add(i, 300);
+    rx.encoder.stream[rx.boundary(2) + 100] ^= 1;
+    ASSERT_TRUE(rx.give(0, rx.boundary(4)));
+    EXPECT_EQ(rx.end.user.delivered.size(), 2u);
+    EXPECT_EQ(rx.end.user.placed.size(), 2u);
+    EXPECT_EQ(rx.end.user.errors, std::vector{FramingError::Crc});
+    EXPECT_EQ(rx.end.counters.crc_errors, 1u);
+    ASSERT_TRUE(rx.give(rx.boundary(5), rx.boundary(6)));
+    ASSERT_TRUE(rx.give(rx.boundary(4), rx.boundary(5)));
+    EXPECT_EQ(rx.end.user.delivered.size(), 2u);
+    EXPECT_EQ(rx.end.user.placed.size(), 2u);
+    EXPECT_EQ(rx.end.user.errors.size(), 1u);
+    EXPECT_GT(rx.end.counters.discarded_octets, 0u);
+    EXPECT_EQ(rx.end.stream.closes + rx.end.stream.aborts, 0);
+    rx.end.user.to_send = {numbered_ulpdu(1, 60)};  // the Terminate still leaves
+    EXPECT_FALSE(rx.end.pull_all().empty());
+  }
+}
+
+// Out of order without silent drop: the error waits for its turn.
+TEST(FpduRx, BadCrcOutOfOrderWaitsForTheOrder_MPA_8_02_MPA_6_01) {
+  for (const bool markers : {false, true}) {
+    Config config = config_of(markers);
+    config.silent_drop = false;
+    Receiver rx(config);
+    for (uint32_t i = 0; i < 6; ++i) rx.add(i, 700);
+    rx.encoder.stream[rx.boundary(3) + 100] ^= 1;
+    for (const size_t k : {5, 3, 2, 4, 1}) ASSERT_TRUE(rx.give(rx.boundary(k), rx.boundary(k + 1)));
+    EXPECT_TRUE(rx.end.user.errors.empty());
+    rx.give(0, rx.boundary(1));
+    EXPECT_EQ(rx.end.user.delivered.size(), 3u);
+    EXPECT_EQ(rx.end.user.errors, std::vector{FramingError::Crc});
+    EXPECT_EQ(held_octets(*rx.end.own_store), 0u);
+  }
+}
+
+// MPA-8-08: a fault of the source is reported after drop_limit drops.
+TEST(FpduRx, DropLimitThenError_MPA_8_08) {
+  Config config = config_of(false);
+  config.drop_limit = 3;
+  Receiver rx(config);
+  rx.add(1, 300);
+  rx.encoder.stream[50] ^= 1;
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(rx.give(0, rx.boundary(1)));
+  EXPECT_TRUE(rx.end.user.errors.empty());
+  EXPECT_TRUE(rx.give(0, rx.boundary(1)));
+  EXPECT_EQ(rx.end.user.errors, std::vector{FramingError::Crc});
+  EXPECT_EQ(rx.end.counters.crc_drops, 3u);
+}
+
+// The failing FPDU began in an earlier, committed segment: no drop can heal it.
+TEST(FpduRx, BadCrcOverTwoSegmentsIsErrorTwo_MPA_8_02) {
+  Receiver rx(config_of(false));
+  rx.add(1, 300);
+  rx.add(2, 300);
+  rx.encoder.stream[rx.boundary(2) - 20] ^= 1;
+  ASSERT_TRUE(rx.give(0, rx.boundary(1) + 100));
+  ASSERT_TRUE(rx.give(rx.boundary(1) + 100, rx.boundary(2)));
+  EXPECT_EQ(rx.end.user.delivered.size(), 1u);
+  EXPECT_EQ(rx.end.user.errors, std::vector{FramingError::Crc});
+}
+
+void repair_crc(Octets& stream, size_t begin, size_t end) {
+  base::store_le32(stream.data() + end - 4,
+                   test::slow_crc32c({stream.data() + begin, end - 4 - begin}));
+}
+
+// MPA-8-03 MPA-4.2-01 MPA-4.2-02: valid CRC, but a marker that points elsewhere; low and reserved
+// bits are ignored.
+TEST(FpduRx, MarkerAndLengthDisagree_MPA_8_03_MPA_4_2_01_MPA_4_2_02) {
+  for (const bool wrong : {false, true}) {
+    for (const bool in_order : {false, true}) {
+      Receiver rx(config_of(true));
+      for (uint32_t i = 0; i < 3; ++i) rx.add(i, 1200);
+      const size_t begin = rx.boundary(1), end = rx.boundary(2);
+      const size_t second = (begin + 511) / 512 * 512 + 512;  // the second marker of the FPDU
+      uint8_t* marker = rx.encoder.stream.data() + second;
+      ASSERT_LT(second, end);
+      marker[0] = 0xaa, marker[1] = 0x55;
+      marker[3] = static_cast<uint8_t>(wrong ? marker[3] + 8 : marker[3] | 3);
+      repair_crc(rx.encoder.stream, begin, end);
+      if (in_order) rx.give(0, begin);
+      ASSERT_TRUE(rx.give(begin, end));
+      if (!in_order) rx.give(0, begin);
+      rx.give(end, rx.stream().size());
+      if (!wrong) {
+        rx.expect_all();
+        continue;
+      }
+      EXPECT_EQ(rx.end.user.delivered.size(), 1u);
+      EXPECT_EQ(rx.end.user.errors, std::vector{FramingError::MarkerMismatch});
+      EXPECT_EQ(rx.end.counters.marker_errors, 1u);
+    }
+  }
+}
+
+// MPA-8-04: when the gap closes, the lengths lead past the start of an FPDU that a marker located.
+TEST(FpduRx, ClosedGapContradictsAMarker_MPA_8_04) {
+  Config config = config_of(true);
+  config.silent_drop = false;
+  Receiver rx(config);
+  for (uint32_t i = 0; i < 3; ++i) rx.add(i, 1200);
+  ASSERT_TRUE(rx.give(rx.boundary(2), rx.boundary(3)));
+  ASSERT_EQ(rx.end.user.placed.size(), 1u);
+  ASSERT_TRUE(rx.give(0, rx.boundary(1)));
+  rx.encoder.stream[rx.boundary(1)] = 0x06;  // FPDU 1 now claims to be longer
+  rx.give(rx.boundary(1), rx.boundary(2));
+  EXPECT_EQ(rx.end.user.delivered.size(), 1u);
+  EXPECT_EQ(rx.end.user.errors, std::vector{FramingError::MarkerMismatch});
+}
+
+// MPA-4.3-13: whatever FPDUPTR says, out of order and in order, nothing wrong is delivered.
+TEST(FpduRx, HostileFpduptr_MPA_4_3_13) {
+  for (uint64_t seed = 0; seed < 3000; ++seed) {
+    base::Prng prng(seed);
+    Config config = config_of(true, prng.chance(0.7));
+    config.silent_drop = prng.chance(0.5);
+    config.drop_limit = 2;
+    Receiver rx(config);
+    for (uint32_t i = 0; i < 8; ++i) rx.add(i, prng.below(1500));
+    const size_t size = rx.stream().size();
+    for (int i = 0; i < 3; ++i) {
+      const size_t at = prng.below(size / 512 + 1) * 512;
+      if (at + 4 > size) continue;
+      base::store_be16(rx.encoder.stream.data() + at + 2, static_cast<uint16_t>(prng.next32()));
+      if (prng.chance(0.3)) rx.encoder.stream[prng.below(size)] ^= 0x80;
+    }
+    for (int i = 0; i < 40; ++i) {
+      const size_t from = prng.below(size);
+      rx.give(from, std::min<size_t>(size, from + prng.between(1, 1460)));
+    }
+    for (int i = 0; i < 20 && rx.end.complete < kStart + size; ++i) {
+      rx.give(rx.end.complete - kStart, std::min<size_t>(size, rx.end.complete - kStart + 1460));
+    }
+    ASSERT_LE(rx.end.user.errors.size(), 1u);
+    ASSERT_EQ(rx.end.user.faults, 0);
+    if (config.crc) {
+      ASSERT_LE(rx.end.user.delivered.size(), 8u);
+      for (size_t i = 0; i < rx.end.user.delivered.size(); ++i) {
+        ASSERT_EQ(rx.end.user.delivered[i], rx.expected[i]) << seed;
+      }
+    }
+  }
+}
+
+// Wholly random octets: no read outside, no crash.
+TEST(FpduRx, RandomOctets_MPA_4_3_13) {
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    base::Prng prng(seed);
+    Config config = config_of(prng.chance(0.7), prng.chance(0.3));
+    config.silent_drop = prng.chance(0.3);
+    Receiver rx(config);
+    Octets junk(20000);
+    for (uint8_t& octet : junk) octet = prng.chance(0.5) ? 0 : static_cast<uint8_t>(prng.next32());
+    for (int i = 0; i < 100; ++i) {
+      const size_t from = prng.below(junk.size());
+      const size_t n = std::min<size_t>(junk.size() - from, prng.between(1, 3000));
+      rx.end.receive(kStart + from, {junk.data() + from, n});
+    }
+    ASSERT_EQ(rx.end.user.faults, 0);
+    ASSERT_LE(rx.end.user.errors.size(), 1u);
+  }
+}
+
+// A corrupted length on an aligned stream is dropped; a true cut gets through after two drops.
+TEST(FpduRx, SuspiciousCutOnAnAlignedStream_MPA_8_07) {
+  Receiver rx(config_of(false));
+  for (uint32_t i = 0; i < 12; ++i) rx.add(i, 1000);
+  for (size_t i = 0; i < 9; ++i) ASSERT_TRUE(rx.give(rx.boundary(i), rx.boundary(i + 1)));
+  rx.encoder.stream[rx.boundary(9)] ^= 0x20;
+  EXPECT_FALSE(rx.give(rx.boundary(9), rx.boundary(10)));
+  rx.encoder.stream[rx.boundary(9)] ^= 0x20;
+  EXPECT_TRUE(rx.give(rx.boundary(9), rx.boundary(10)));
+  const size_t cut = rx.boundary(10) + 500;
+  EXPECT_FALSE(rx.give(rx.boundary(10), cut));
+  EXPECT_FALSE(rx.give(rx.boundary(10), cut));
+  EXPECT_TRUE(rx.give(rx.boundary(10), cut));
+  EXPECT_TRUE(rx.give(cut, rx.stream().size()));
+  EXPECT_EQ(rx.end.counters.suspicious_drops, 3u);
+  rx.expect_all();
+}
+
+// MPAA-6-06 MPA-5.1-03: many tiny FPDUs in one segment, also more than are handled in one go.
+TEST(FpduRx, ManyTinyFpdusInOneSegment_MPAA_6_06) {
+  for (const uint32_t count : {64u, 128u, 129u, 700u}) {
+    for (const bool markers : {false, true}) {
+      Receiver rx(config_of(markers));
+      for (uint32_t i = 0; i < count; ++i) rx.add(i, 18);
+      ASSERT_TRUE(rx.give(0, rx.stream().size()));
+      rx.expect_all();
+      if (count <= kLocatedMax) {
+        EXPECT_EQ(rx.end.counters.held_octets, 0u);
+      }
+      Receiver late(config_of(markers));
+      for (uint32_t i = 0; i < count; ++i) late.add(i, 18);
+      ASSERT_TRUE(late.give(512, late.stream().size()));
+      ASSERT_TRUE(late.give(0, 512));
+      late.expect_all();
+    }
+  }
+}
+
+// discard_received(): from there on nothing goes up, TCP goes on.
+TEST(FpduRx, DiscardFromInsideACallback_MPA_8_09) {
+  Receiver rx(config_of(false));
+  for (uint32_t i = 0; i < 6; ++i) rx.add(i, 200);
+  rx.end.user.discard_after = 2;
+  rx.give(rx.boundary(4), rx.boundary(6));
+  rx.give(0, rx.boundary(4));
+  EXPECT_EQ(rx.end.user.delivered.size(), 2u);
+  EXPECT_EQ(held_octets(*rx.end.own_store), 0u);
+  EXPECT_TRUE(rx.end.user.errors.empty());
+}
+
+// MPA-7.2-02 MPA-3-08 MPA-8-01: FIN at a boundary and inside an FPDU; the end is told once.
+TEST(FpduRx, PeerFinishedCleanOrNot_MPA_7_2_02_MPA_3_08) {
+  for (const bool clean : {false, true}) {
+    Receiver rx(config_of(false));
+    rx.add(1, 200);
+    rx.add(2, 200);
+    rx.give(0, clean ? rx.boundary(2) : rx.boundary(1) + 10);
+    rx.end.session->peer_finished(rx.end.now);
+    EXPECT_EQ(rx.end.user.finished, std::vector{clean});
+    rx.end.user.to_send = {numbered_ulpdu(3, 60)};  // MPA-7.2-01
+    EXPECT_FALSE(rx.end.pull_all().empty());
+    rx.end.session->ended(llp::StreamEnd::Closed, rx.end.now);
+    EXPECT_EQ(rx.end.user.ends, std::vector{llp::StreamEnd::Closed});
+    EXPECT_TRUE(rx.end.events.failures.empty());
+  }
+}
+
+}  // namespace
+}  // namespace rnic::mpa

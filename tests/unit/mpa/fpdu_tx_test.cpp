@@ -1,0 +1,207 @@
+#include "mpa/fpdu_tx.hpp"
+
+#include <gtest/gtest.h>
+
+#include "support/mpa_fakes.hpp"
+
+namespace rnic::mpa {
+namespace {
+
+using test::MpaPair;
+using test::numbered_ulpdu;
+using test::Octets;
+using test::SlowEncoder;
+
+Octets build(const MarkerGrid& grid, uint64_t offset, bool crc, const Octets& ulpdu) {
+  Octets room(70000);
+  llp::Frame frame(room.data(), static_cast<uint32_t>(room.size()));
+  FpduWriter writer(grid, offset, crc, 65535, frame);
+  writer.begin(static_cast<uint32_t>(ulpdu.size()));
+  writer.put(ulpdu);
+  EXPECT_TRUE(writer.finish());
+  room.resize(frame.length());
+  return room;
+}
+
+/// An untagged Send of 24 zero octets as in the figures.
+Octets figure_ulpdu(uint8_t ddp_control, uint8_t rdmap_control, uint8_t msn) {
+  Octets ulpdu(42, 0);
+  ulpdu[0] = ddp_control;
+  ulpdu[1] = rdmap_control;
+  ulpdu[13] = msn;
+  return ulpdu;
+}
+
+Octets tail(const Octets& octets, size_t n) {
+  return {octets.end() - static_cast<long>(n), octets.end()};
+}
+
+// MPA-4.4-V1 MPA00-7.2-V1 MPA-7.1.2-12 MPA-4.3-03 MPA-4.4-08: the first FPDU of a stream.
+TEST(FpduWriter, FirstFpduVectors_MPA_4_4_V1_MPA00_7_2_V1) {
+  const MarkerGrid grid(true, 0);
+  const Octets rfc = build(grid, 0, true, figure_ulpdu(0x41, 0x43, 1));
+  ASSERT_EQ(rfc.size(), 0x34u);
+  EXPECT_EQ(Octets(rfc.begin(), rfc.begin() + 8), (Octets{0, 0, 0, 0, 0, 0x2a, 0x41, 0x43}));
+  EXPECT_EQ(tail(rfc, 4), (Octets{0x52, 0x23, 0x99, 0x83}));
+  const Octets draft = build(grid, 0, true, figure_ulpdu(0x40, 0x03, 1));
+  EXPECT_EQ(tail(draft, 4), (Octets{0x4c, 0x86, 0xb3, 0x84}));
+}
+
+// MPA-4.4-V2 MPA00-7.2-V2 MPA-4.4-07: an FPDU at 0x1ec with a marker at 0x200.
+TEST(FpduWriter, SecondFpduVectors_MPA_4_4_V2_MPA00_7_2_V2) {
+  const MarkerGrid grid(true, 0);
+  const Octets rfc = build(grid, 0x1ec, true, figure_ulpdu(0x41, 0x43, 2));
+  ASSERT_EQ(rfc.size(), 0x220u - 0x1ec);
+  EXPECT_EQ(Octets(rfc.begin() + 0x14, rfc.begin() + 0x18), (Octets{0, 0, 0, 0x14}));
+  EXPECT_EQ(tail(rfc, 4), (Octets{0x84, 0x92, 0x58, 0x98}));
+  const Octets draft = build(grid, 0x1ec, true, figure_ulpdu(0x40, 0x03, 2));
+  EXPECT_EQ(tail(draft, 4), (Octets{0xa1, 0x9c, 0xd1, 0x03}));
+}
+
+// MPA-4.4-V4
+TEST(FpduWriter, ShortFpdusWithoutMarkers_MPA_4_4_V4) {
+  const MarkerGrid grid;
+  Octets send(18, 0);
+  send[0] = 0x41, send[1] = 0x43, send[13] = 1;
+  EXPECT_EQ(tail(build(grid, 20, true, send), 4), (Octets{0x58, 0x7b, 0xe8, 0xc4}));
+  Octets write(14, 0);
+  write[0] = 0xc1, write[1] = 0x40;
+  EXPECT_EQ(tail(build(grid, 20, true, write), 4), (Octets{0xa3, 0x05, 0x72, 0xab}));
+}
+
+// MPA-4.3-10 MPA-4.2-03 MPA-4.1-03: figure 4.
+TEST(FpduWriter, Figure4_MPA_4_3_10) {
+  const MarkerGrid grid(true, 0);
+  const Octets fpdu = build(grid, 512 - 12, true, numbered_ulpdu(1, 16));
+  ASSERT_EQ(fpdu.size(), 28u);
+  EXPECT_EQ(Octets(fpdu.begin() + 12, fpdu.begin() + 16), (Octets{0, 0, 0, 0x0c}));
+  EXPECT_EQ(Octets(fpdu.begin() + 22, fpdu.begin() + 24), (Octets{0, 0}));
+}
+
+// MPA-4.3-01 MPA-4.3-07 MPA-4.3-08 MPA-4.3-09 MPA-4.3-12 MPA-4.1-01 MPA-4.1-02 MPA-4.1-05:
+// each place of the grid, each pad, CRC on and off, against the slow encoder.
+TEST(FpduWriter, EveryMarkerPositionEqualsTheSlowEncoder_MPA_4_3_12) {
+  for (const bool crc : {true, false}) {
+    for (uint32_t shift = 0; shift < 512; shift += 4) {
+      for (const uint32_t length : {0u, 1u, 2u, 3u, 100u, 505u, 506u, 507u, 508u, 1441u, 1442u}) {
+        SlowEncoder slow(20, true, crc);
+        // A first FPDU that ends `shift` octets behind a marker; none ends right behind one.
+        if (shift == 4) continue;
+        if (shift != 0) slow.add(Octets(shift == 8 ? 506 : shift - 10, 0x55));
+        ASSERT_EQ(slow.stream.size() % 512, shift);
+        const size_t from = slow.stream.size();
+        const Octets ulpdu = numbered_ulpdu(shift, length);
+        slow.add(ulpdu);
+        const MarkerGrid grid(true, 20);
+        const Octets fast = build(grid, 20 + from, crc, ulpdu);
+        ASSERT_EQ(fast, Octets(slow.stream.begin() + static_cast<long>(from), slow.stream.end()))
+            << shift << " " << length;
+      }
+    }
+  }
+}
+
+// MPA-3-01: pieces of any size give the same octets.
+TEST(FpduWriter, PiecesOfAnySizeGiveTheSameFpdu_MPA_3_01) {
+  const MarkerGrid grid(true, 0);
+  const Octets ulpdu = numbered_ulpdu(9, 1401);
+  const Octets whole = build(grid, 44, true, ulpdu);
+  for (size_t piece = 1; piece < 700; piece += 13) {
+    Octets room(2000);
+    llp::Frame frame(room.data(), 2000);
+    FpduWriter writer(grid, 44, true, 1500, frame);
+    writer.begin(1401);
+    for (size_t at = 0; at < ulpdu.size(); at += piece) {
+      writer.put({ulpdu.data() + at, std::min(piece, ulpdu.size() - at)});
+    }
+    ASSERT_TRUE(writer.finish());
+    room.resize(frame.length());
+    ASSERT_EQ(room, whole) << piece;
+  }
+}
+
+Config with_markers() {
+  Config config;
+  config.markers_receive = true;
+  return config;
+}
+
+// MPA-4.5-06 MPA-3-02: EMSS changes are reported once each; pull offers MULPDU.
+TEST(SessionTx, MulpduFollowsEmss_MPA_4_5_06_MPA_3_02) {
+  MpaPair pair({}, with_markers());
+  pair.start(1460);
+  EXPECT_EQ(pair.a.session->mulpdu(), 1442u);
+  EXPECT_EQ(pair.a.user.mulpdus.back(), 1442u);
+  pair.a.session->emss_changed(1448);
+  pair.a.session->emss_changed(1448);
+  EXPECT_EQ(pair.a.user.mulpdus, (std::vector<uint32_t>{1442, 1430}));
+  pair.a.emss = 1448;
+  EXPECT_FALSE(pair.a.pull(1448));
+  EXPECT_EQ(pair.a.user.last_max, 1430u);
+  EXPECT_FALSE(pair.a.user.last_whole_only);
+}
+
+// MPA-4.5-04 MPA-4.5-07 MPA-5.1-03: a partly filled segment takes only what fits.
+TEST(SessionTx, PackingOffersWhatFits_MPA_4_5_07_MPA_5_1_03) {
+  MpaPair pair({}, with_markers());
+  pair.start(1460);
+  pair.a.user.to_send = {numbered_ulpdu(1, 100), numbered_ulpdu(2, 60), numbered_ulpdu(3, 60)};
+  const auto first = pair.a.pull(1460);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->octets.size(), 112u);  // marker, length, 100, pad, CRC
+  EXPECT_TRUE(pair.a.pull(72));           // 2 + 60 + 2 + 4 = 68
+  EXPECT_TRUE(pair.a.user.last_whole_only);
+  EXPECT_FALSE(pair.a.pull(67));
+  EXPECT_EQ(pair.a.user.last_max, 58u);
+  EXPECT_FALSE(pair.a.pull(16));
+  EXPECT_TRUE(pair.a.pull(68));
+}
+
+// MPA-4.5-05: with an EMSS below 128 the report stays at 128 and no record is longer than the
+// segment.
+TEST(SessionTx, TinyEmssNeverOverrunsTheSegment_MPA_4_5_05) {
+  MpaPair pair({}, with_markers());
+  pair.start(100);
+  EXPECT_EQ(pair.a.session->mulpdu(), 128u);
+  EXPECT_FALSE(pair.a.pull(100));
+  EXPECT_EQ(pair.a.user.last_max, 90u);
+  pair.a.user.to_send = {numbered_ulpdu(1, 90)};
+  const auto record = pair.a.pull(100);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->octets.size(), 100u);
+}
+
+// A retransmission is octet for octet what was sent; after release nothing is left to rebuild.
+TEST(SessionTx, RebuildGivesIdenticalOctets_MPA_4_3_01) {
+  for (const bool markers : {false, true}) {
+    Config peer;
+    peer.markers_receive = markers;
+    MpaPair pair({}, peer);
+    pair.start(1460);
+    for (uint32_t i = 0; i < 40; ++i) {
+      pair.a.user.to_send.push_back(numbered_ulpdu(i, 20 + i * 36));
+    }
+    pair.a.pull_all();
+    for (const auto& record : pair.a.records) {
+      Octets again(record.octets.size());
+      llp::Frame frame(again.data(), static_cast<uint32_t>(again.size()));
+      ASSERT_TRUE(pair.a.session->rebuild(record.pulled.tag, record.offset,
+                                          static_cast<uint32_t>(again.size()), frame));
+      ASSERT_EQ(again, record.octets);
+    }
+    EXPECT_EQ(pair.a.counters.fpdus_out, 40u);
+    EXPECT_EQ(pair.a.counters.fpdus_rebuilt, 40u);
+    for (const auto& record : pair.a.records) {
+      pair.a.session->released(record.pulled.tag, record.offset + record.octets.size());
+    }
+    EXPECT_TRUE(pair.a.user.sent.empty());
+    const auto& last = pair.a.records.back();
+    Octets again(last.octets.size());
+    llp::Frame frame(again.data(), static_cast<uint32_t>(again.size()));
+    EXPECT_FALSE(pair.a.session->rebuild(last.pulled.tag, last.offset,
+                                         static_cast<uint32_t>(again.size()), frame));
+  }
+}
+
+}  // namespace
+}  // namespace rnic::mpa

@@ -1,0 +1,184 @@
+// Every table has a limit: hold space per session and per device, placed FPDUs, ranges.
+#include <gtest/gtest.h>
+
+#include "mpa/hold_store.hpp"
+#include "support/mpa_fakes.hpp"
+
+namespace rnic::mpa {
+namespace {
+
+using test::MpaEnd;
+using test::numbered_ulpdu;
+using test::Octets;
+using test::SlowEncoder;
+
+constexpr uint64_t kStart = 20;
+
+void begin(MpaEnd& end, const Config& config) {
+  MpaEnd peer(Role::Initiator, config);
+  peer.establish();
+  end.establish();
+  end.receive(0, peer.pull_all());
+  end.session->accept({}, end.now);
+  end.pull_all();
+}
+
+Octets stream_of(uint32_t count, size_t length, bool markers,
+                 std::vector<Octets>* expected = nullptr) {
+  SlowEncoder encoder(kStart, markers);
+  for (uint32_t i = 0; i < count; ++i) {
+    encoder.add(numbered_ulpdu(i, length));
+    if (expected != nullptr) expected->push_back(numbered_ulpdu(i, length));
+  }
+  return encoder.stream;
+}
+
+TEST(HoldStore, PagesMergePiecesAndCountOctets) {
+  HoldStore store(64 * 2048);
+  HeldOctets held(store, 1u << 20);
+  const Octets data = numbered_ulpdu(1, 10000);
+  const auto part = [&](uint64_t from, uint64_t to) {
+    return base::ByteView(data).subspan(from, to - from);
+  };
+  held.add({3000, 5000}, part(3000, 5000), false, kUnlocated);
+  held.add({7000, 9000}, part(7000, 9000), false, 8000);
+  EXPECT_EQ(held.octets(), 4000u);
+  EXPECT_EQ(held.containing(6000), kNone);
+  const uint32_t node = held.add({5000, 7000}, part(5000, 7000), false, kUnlocated);
+  EXPECT_EQ(held.node(node).range, (base::Range{3000, 9000}));
+  EXPECT_EQ(held.node(node).next_fpdu, 8000u);
+  const uint8_t* whole = held.contiguous({3000, 9000});
+  EXPECT_TRUE(std::equal(whole, whole + 6000, data.begin() + 3000));
+  const uint32_t behind = held.erase(node, {4000, 8000}, 8000);
+  EXPECT_EQ(held.node(node).range, (base::Range{3000, 4000}));
+  EXPECT_EQ(held.node(behind).range, (base::Range{8000, 9000}));
+  EXPECT_EQ(held.octet(8500), data[8500]);
+  EXPECT_EQ(store.octets(), 2000u);
+  held.clear();
+  EXPECT_EQ(store.octets(), 0u);
+  EXPECT_EQ(store.general_free(), 64u);
+}
+
+TEST(HoldStore, ReserveIsLentToOneSession) {
+  HoldStore store(0);
+  HeldOctets first(store, 0), second(store, 0);
+  const Octets data(66'064, 1);
+  EXPECT_FALSE(first.has_room({100, 200}, false));
+  ASSERT_TRUE(first.has_room({2047, 2047 + data.size()}, true));
+  EXPECT_NE(first.add({2047, 2047 + data.size()}, data, true, 0), kNone);
+  EXPECT_FALSE(second.has_room({0, 10}, true));
+  first.clear();
+  EXPECT_TRUE(second.has_room({0, 10}, true));
+}
+
+// The per-connection limit: dropped before commit, and progress in order all the same.
+TEST(Limits, HoldLimitDropsBeforeCommitAndTheOrderStillMoves) {
+  Config config;
+  config.hold_limit = 3000;
+  MpaEnd end(Role::Responder, config);
+  begin(end, config);
+  std::vector<Octets> expected;
+  const Octets stream = stream_of(10, 1000, false, &expected);
+  const base::ByteView octets(stream);
+  EXPECT_TRUE(end.receive(kStart + 1008, octets.subspan(1008, 1500)));
+  EXPECT_TRUE(end.receive(kStart + 2508, octets.subspan(2508, 1500)));
+  EXPECT_FALSE(end.receive(kStart + 4008, octets.subspan(4008, 1)));
+  EXPECT_EQ(end.counters.hold_refused, 1u);
+  EXPECT_EQ(end.session->receive_room(), config.receive_window - 3000);
+  // In pieces through the gap: only the kept-back space is left.
+  for (size_t at = 0; at < 1008; at += 100) {
+    ASSERT_TRUE(end.receive(kStart + at, octets.subspan(at, std::min<size_t>(100, 1008 - at))));
+  }
+  ASSERT_TRUE(end.receive(kStart + 4008, octets.subspan(4008)));
+  EXPECT_EQ(end.user.delivered, expected);
+  EXPECT_EQ(held_octets(*end.own_store), 0u);
+}
+
+// One device without hold space of its own: the longest FPDU still gets through, one connection at
+// a time.
+TEST(Limits, LongestFpduWithoutHoldSpace_MPA_4_1_01) {
+  for (const bool markers : {false, true}) {
+    Config config;
+    config.markers_receive = markers;
+    config.hold_limit = 0;
+    const HoldStorePtr store = make_hold_store(0);
+    MpaEnd one(Role::Responder, config, {}, 0, store.get());
+    MpaEnd two(Role::Responder, config, {}, 0, store.get());
+    begin(one, config);
+    begin(two, config);
+    std::vector<Octets> expected;
+    const Octets stream = stream_of(2, 65535, markers, &expected);
+    const base::ByteView octets(stream);
+    ASSERT_TRUE(one.receive(kStart, octets.first(1460)));
+    EXPECT_FALSE(two.receive(kStart, octets.first(1460)));
+    EXPECT_FALSE(one.receive(kStart + 2920, octets.subspan(2920, 1460)));
+    for (MpaEnd* end : {&one, &two}) {
+      for (size_t at = 0; at < stream.size(); at += 1460) {
+        ASSERT_TRUE(end->receive(kStart + at,
+                                 octets.subspan(at, std::min<size_t>(1460, stream.size() - at))));
+      }
+      EXPECT_EQ(end->user.delivered, expected);
+    }
+    EXPECT_EQ(held_octets(*store), 0u);
+  }
+}
+
+// early_limit: the rest is held, and nothing is lost.
+TEST(Limits, EarlyLimitHoldsTheRest) {
+  Config config;
+  config.markers_receive = true;
+  config.early_limit = 3;
+  MpaEnd end(Role::Responder, config);
+  begin(end, config);
+  std::vector<Octets> expected;
+  const Octets stream =
+      stream_of(10, 490, true, &expected);  // 504 octets, then 512 with their marker
+  const base::ByteView octets(stream);
+  size_t first = 4 + 496;
+  ASSERT_TRUE(end.receive(kStart + first, octets.subspan(first, 1400)));
+  ASSERT_TRUE(end.receive(kStart + first + 1400, octets.subspan(first + 1400)));
+  EXPECT_EQ(end.user.placed.size(), 3u);
+  EXPECT_GT(held_octets(*end.own_store), 0u);
+  ASSERT_TRUE(end.receive(kStart, octets.first(first)));
+  EXPECT_EQ(end.user.delivered, expected);
+  EXPECT_EQ(held_octets(*end.own_store), 0u);
+}
+
+// Every other octet: the number of held ranges is limited, the refused ones are dropped.
+TEST(Limits, RangesAreLimited) {
+  MpaEnd end(Role::Responder, {});
+  begin(end, {});
+  std::vector<Octets> expected;
+  const Octets stream = stream_of(4, 1000, false, &expected);
+  int refused = 0;
+  for (size_t at = 1; at < stream.size(); at += 2) {
+    if (!end.receive(kStart + at, {stream.data() + at, 1})) ++refused;
+  }
+  EXPECT_GT(refused, 1000);
+  EXPECT_EQ(end.counters.hold_refused, static_cast<uint64_t>(refused));
+  for (size_t at = 0; at < stream.size(); at += 700) {
+    ASSERT_TRUE(
+        end.receive(kStart + at, {stream.data() + at, std::min<size_t>(700, stream.size() - at)}));
+  }
+  EXPECT_EQ(end.user.delivered, expected);
+}
+
+// A session that goes away gives everything back.
+TEST(Limits, NothingIsLeftBehindByASession) {
+  const HoldStorePtr store = make_hold_store(1u << 20);
+  Config config;
+  config.markers_receive = true;
+  for (int i = 0; i < 100; ++i) {
+    MpaEnd end(Role::Responder, config, {}, 0, store.get());
+    begin(end, config);
+    const Octets stream = stream_of(40, 1000, true);
+    end.receive(kStart + 1100, {stream.data() + 1100, 20000});
+    EXPECT_FALSE(end.user.placed.empty());
+    EXPECT_GT(held_octets(*store), 0u);
+  }
+  EXPECT_EQ(held_octets(*store), 0u);
+  EXPECT_EQ(store->general_free(), (1u << 20) / HoldStore::kPageSize);
+}
+
+}  // namespace
+}  // namespace rnic::mpa
