@@ -84,6 +84,8 @@ std::vector<std::string> make_arguments(const EalConfig& config, bool hugepages,
     args.push_back("--no-shconf");  // --in-memory is refused beside --no-huge
   } else if (config.in_memory) {
     args.push_back("--in-memory");
+  } else if (config.file_prefix.empty()) {
+    args.push_back("--huge-unlink=always");  // nobody knows the name to share or to clean them up
   }
   if (!config.pci) args.push_back("--no-pci");
   // Physical addresses are for devices that cannot do without; ordinary memory has none at all.

@@ -22,7 +22,7 @@ struct EalConfig {
   Hugepages hugepages = Hugepages::Auto;
   uint32_t memory_mb = 512;  ///< reserved at start for all pools of the process
   /// Leaves nothing behind in the file system and needs no hugetlbfs mount. Off: the memory is in
-  /// files under a hugetlbfs mount.
+  /// files under a hugetlbfs mount; with a file_prefix they stay there under that name.
   bool in_memory = true;
   std::string file_prefix;              ///< empty: "rnic<pid>"
   bool pci = false;                     ///< look for PCI devices bound to vfio-pci (needs rights)
