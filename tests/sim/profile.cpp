@@ -1,0 +1,339 @@
+#include "profile.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace rnic::simulation {
+
+namespace {
+
+using base::Prng;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+/// A number in [low, high], finer than integers.
+double real(Prng& prng, double low, double high) {
+  return low + (high - low) * static_cast<double>(prng.below(1u << 20)) / (1u << 20);
+}
+
+template <typename F>
+void both_ways(WorldPlan& plan, F&& f) {
+  for (Weather& weather : plan.weather) f(weather);
+}
+template <typename F>
+void both_ends(WorldPlan& plan, F&& f) {
+  for (nic::DeviceConfig& device : plan.devices) f(device);
+}
+
+void markers(WorldPlan& plan, bool on) {
+  both_ends(plan, [&](nic::DeviceConfig& d) { d.mpa.markers_receive = on; });
+}
+
+void set_mtu(WorldPlan& plan, uint32_t mtu) {
+  plan.mtu = mtu;
+  both_ends(plan, [&](nic::DeviceConfig& d) { d.net.mtu = mtu; });
+}
+
+void clean(WorldPlan& plan, Prng& prng) { markers(plan, prng.chance(0.5)); }
+
+void loss(WorldPlan& plan, Prng& prng) {
+  both_ways(plan, [&](Weather& w) { w.drop = real(prng, 0.002, 0.05); });
+  markers(plan, prng.chance(0.7));
+}
+
+void burst_loss(WorldPlan& plan, Prng& prng) {
+  both_ways(plan, [&](Weather& w) {
+    w.burst_enter = real(prng, 0.001, 0.01);
+    w.burst_leave = real(prng, 0.05, 0.5);
+  });
+  markers(plan, prng.chance(0.7));
+}
+
+void reorder(WorldPlan& plan, Prng& prng) {
+  both_ways(plan, [&](Weather& w) {
+    w.reorder = real(prng, 0.01, 0.3);
+    w.reorder_max = static_cast<uint32_t>(prng.between(1, 32));
+  });
+  markers(plan, prng.chance(0.7));
+}
+
+void duplicate(WorldPlan& plan, Prng& prng) {
+  both_ways(plan, [&](Weather& w) {
+    w.duplicate = real(prng, 0.01, 0.2);
+    w.reorder = real(prng, 0, 0.05);
+  });
+  markers(plan, prng.chance(0.5));
+}
+
+void corrupt(WorldPlan& plan, Prng& prng) {
+  both_ways(plan, [&](Weather& w) { w.corrupt = real(prng, 0.002, 0.02); });
+  markers(plan, true);
+}
+
+void hostile_weather(WorldPlan& plan, Prng& prng) {
+  both_ways(plan, [&](Weather& w) {
+    w.drop = real(prng, 0.005, 0.02);
+    w.burst_enter = real(prng, 0, 0.002);
+    w.burst_leave = real(prng, 0.1, 0.5);
+    w.duplicate = real(prng, 0.002, 0.01);
+    w.corrupt = real(prng, 0.0005, 0.005);
+    w.reorder = real(prng, 0.01, 0.04);
+    w.reorder_max = 32;
+    w.jitter = microseconds(prng.between(0, 50));
+  });
+}
+
+void hostile(WorldPlan& plan, Prng& prng) {
+  hostile_weather(plan, prng);
+  markers(plan, true);
+}
+
+void hostile_no_markers(WorldPlan& plan, Prng& prng) {
+  hostile_weather(plan, prng);
+  markers(plan, false);
+}
+
+void hostile_far(WorldPlan& plan, Prng& prng) {
+  hostile(plan, prng);
+  plan.delay = milliseconds(prng.between(1, 40));
+  plan.bits_per_second = 1'000'000'000;
+}
+
+void jitter(WorldPlan& plan, Prng& prng) {
+  plan.delay = microseconds(prng.between(100, 5000));
+  both_ways(plan, [&](Weather& w) { w.jitter = microseconds(prng.between(10, 1000)); });
+  markers(plan, prng.chance(0.7));
+}
+
+void small_mtu(WorldPlan& plan, Prng& prng) {
+  set_mtu(plan, static_cast<uint32_t>(prng.between(296, 1000)));
+  both_ways(plan, [&](Weather& w) { w.drop = real(prng, 0, 0.01); });
+  markers(plan, prng.chance(0.5));
+}
+
+void large_mtu(WorldPlan& plan, Prng& prng) {
+  set_mtu(plan, static_cast<uint32_t>(prng.between(4000, 9000)));
+  both_ways(plan, [&](Weather& w) {
+    w.drop = real(prng, 0, 0.01);
+    w.corrupt = real(prng, 0, 0.005);
+  });
+  markers(plan, prng.chance(0.7));
+}
+
+void resegment(WorldPlan& plan, Prng& prng) {
+  both_ways(plan, [&](Weather& w) {
+    w.resegment = real(prng, 0.05, 0.8);
+    w.drop = real(prng, 0, 0.02);
+    w.reorder = real(prng, 0, 0.03);
+  });
+  markers(plan, prng.chance(0.7));
+}
+
+void no_sack(WorldPlan& plan, Prng& prng) {
+  both_ways(plan, [&](Weather& w) {
+    w.drop = real(prng, 0.001, 0.02);
+    w.reorder = real(prng, 0, 0.02);
+  });
+  both_ends(plan, [](nic::DeviceConfig& d) { d.tcp.sack = false; });
+  markers(plan, prng.chance(0.7));
+}
+
+void no_timestamps(WorldPlan& plan, Prng& prng) {
+  hostile(plan, prng);
+  both_ends(plan, [](nic::DeviceConfig& d) { d.tcp.timestamps = false; });
+}
+
+void one_sided_markers(WorldPlan& plan, Prng& prng) {
+  both_ways(plan, [&](Weather& w) {
+    w.drop = real(prng, 0, 0.02);
+    w.reorder = real(prng, 0, 0.05);
+  });
+  const uint64_t with = prng.below(2);
+  plan.devices[with].mpa.markers_receive = true;
+  plan.devices[1 - with].mpa.markers_receive = false;
+  plan.devices[with].tcp.sack = prng.chance(0.5);
+}
+
+void packing(WorldPlan& plan, Prng& prng) {
+  plan.sizes = Sizes::Tiny;
+  plan.messages = static_cast<uint32_t>(prng.between(400, 800));
+  plan.window = 64;
+  plan.receive_window = 64;
+  both_ways(plan, [&](Weather& w) {
+    w.drop = real(prng, 0, 0.01);
+    w.reorder = real(prng, 0, 0.02);
+  });
+  markers(plan, prng.chance(0.5));
+}
+
+void tiny_window(WorldPlan& plan, Prng& prng) {
+  // Below one segment, too: the sender has to cut records.
+  const auto window = static_cast<uint32_t>(prng.between(1, 4) * prng.between(600, 6000));
+  both_ends(plan, [&](nic::DeviceConfig& d) {
+    d.tcp.receive_window = window;
+    d.mpa.receive_window = window;
+  });
+  both_ways(plan, [&](Weather& w) { w.drop = real(prng, 0, 0.005); });
+  plan.delay = microseconds(prng.between(1, 50));
+  markers(plan, prng.chance(0.5));
+}
+
+void pause(WorldPlan& plan, Prng& prng) {
+  plan.pause = real(prng, 0.01, 0.1);
+  plan.pause_max = milliseconds(prng.between(1, 400));
+  plan.bits_per_second = 1'000'000'000;
+  both_ways(plan, [&](Weather& w) { w.drop = real(prng, 0, 0.01); });
+  markers(plan, prng.chance(0.7));
+}
+
+void small_hold(WorldPlan& plan, Prng& prng) {
+  both_ways(plan, [&](Weather& w) {
+    w.drop = real(prng, 0.005, 0.03);
+    w.reorder = real(prng, 0.01, 0.1);
+    w.resegment = real(prng, 0, 0.2);
+  });
+  const auto hold = static_cast<uint32_t>(prng.between(4, 64)) << 10;
+  both_ends(plan, [&](nic::DeviceConfig& d) {
+    d.mpa.hold_limit = hold;
+    d.limits.hold_octets = 2 * hold;
+  });
+  markers(plan, prng.chance(0.3));
+}
+
+void narrow_link(WorldPlan& plan, Prng& prng) {
+  // Loss by overflow of the link's own queue.
+  plan.bits_per_second = prng.between(20, 200) * 1'000'000;
+  plan.queue_frames = static_cast<uint32_t>(prng.between(8, 64));
+  plan.delay = microseconds(prng.between(50, 2000));
+  markers(plan, prng.chance(0.7));
+}
+
+void terminate(WorldPlan& plan, Prng& prng) {
+  plan.violations = true;
+  if (prng.chance(0.5)) {
+    both_ways(plan, [&](Weather& w) {
+      w.drop = real(prng, 0, 0.01);
+      w.reorder = real(prng, 0, 0.03);
+    });
+  }
+  markers(plan, prng.chance(0.7));
+}
+
+void terminate_hostile(WorldPlan& plan, Prng& prng) {
+  hostile(plan, prng);
+  plan.violations = true;
+}
+
+void reject(WorldPlan& plan, Prng& prng) {
+  plan.rejections = true;
+  both_ways(plan, [&](Weather& w) { w.drop = real(prng, 0, 0.02); });
+  markers(plan, prng.chance(0.5));
+}
+
+void crc_off(WorldPlan& plan, Prng& prng) {
+  both_ends(plan, [](nic::DeviceConfig& d) { d.mpa.crc = false; });
+  both_ways(plan, [&](Weather& w) {
+    w.drop = real(prng, 0, 0.02);
+    w.reorder = real(prng, 0, 0.05);
+    w.corrupt = real(prng, 0, 0.005);
+    w.repair = 0;  // nothing but the CRC would catch those
+  });
+  markers(plan, prng.chance(0.7));
+}
+
+void in_order_only(WorldPlan& plan, Prng& prng) {
+  hostile(plan, prng);
+  both_ends(plan, [](nic::DeviceConfig& d) { d.mpa.out_of_order = false; });
+}
+
+constexpr std::array kProfiles{
+    Profile{"clean", "nothing is lost", clean},
+    Profile{"hostile", "everything at once, markers on", hostile},
+    Profile{"loss", "single frames are lost", loss},
+    Profile{"terminate", "an application breaks a rule beside healthy connections", terminate},
+    Profile{"reorder", "frames are held back", reorder},
+    Profile{"corrupt", "octets change, half of them behind a correct TCP checksum", corrupt},
+    Profile{"resegment", "a middlebox cuts segments", resegment},
+    Profile{"burst-loss", "runs of frames are lost", burst_loss},
+    Profile{"packing", "hundreds of tiny messages", packing},
+    Profile{"hostile-no-markers", "everything at once, nothing locates FPDUs", hostile_no_markers},
+    Profile{"duplicate", "frames arrive twice", duplicate},
+    Profile{"tiny-window", "the receive window is a few kilobytes or less", tiny_window},
+    Profile{"jitter", "delays vary", jitter},
+    Profile{"small-mtu", "MTU 296 to 1000", small_mtu},
+    Profile{"large-mtu", "MTU 4000 to 9000", large_mtu},
+    Profile{"pause", "a device is not polled for a while", pause},
+    Profile{"no-sack", "duplicate ACKs and time-outs only", no_sack},
+    Profile{"no-timestamps", "hostile without RFC 7323 timestamps", no_timestamps},
+    Profile{"reject", "connects are rejected or refused beside healthy ones", reject},
+    Profile{"crc-off", "both sides ask for no CRC", crc_off},
+    Profile{"one-sided-markers", "markers in one direction", one_sided_markers},
+    Profile{"small-hold", "hold space of a few kilobytes", small_hold},
+    Profile{"narrow-link", "the link's queue overflows", narrow_link},
+    Profile{"hostile-far", "hostile with a long way", hostile_far},
+    Profile{"terminate-hostile", "rules broken on a hostile wire", terminate_hostile},
+    Profile{"in-order-only", "hostile, out-of-order placement off", in_order_only},
+};
+
+/// What no profile cares about is chosen by the seed.
+void choose_rest(WorldPlan& plan, Prng& prng) {
+  plan.pipes = static_cast<uint32_t>(prng.between(2, 4));
+  plan.messages = static_cast<uint32_t>(prng.between(110, 160));
+  plan.window = static_cast<uint32_t>(prng.between(1, 24));
+  plan.receive_window = static_cast<uint32_t>(prng.between(2, 32));
+  plan.delay = microseconds(prng.between(2, 200));
+  plan.shared_queues = prng.chance(0.3);
+  constexpr std::array<uint32_t, 4> kMtus{1500, 1500, 1492, 9000};
+  set_mtu(plan, kMtus[prng.below(kMtus.size())]);
+  const bool cubic = prng.chance(0.5);
+  for (uint32_t side = 0; side < 2; ++side) {
+    nic::DeviceConfig& device = plan.devices[side];
+    device.name = side == 0 ? "left" : "right";
+    device.net.address = {0x0a000001u + side};
+    device.seed = prng.next();
+    device.secret = {prng.next(), prng.next()};
+    device.tcp.congestion_control =
+        cubic ? tcp::CongestionControl::Cubic : tcp::CongestionControl::NewReno;
+    device.tcp.pack_records = prng.chance(0.8);
+    device.tcp.max_connections = 64;
+    device.tcp.max_records = 16384;
+    device.tcp.max_records_per_connection = prng.chance(0.2) ? 64 : 4096;
+    device.tcp.rto_min = milliseconds(prng.chance(0.5) ? 200 : 5);
+    device.mpa.receive_window = 1u << 20;
+    device.tcp.receive_window = 1u << 20;
+    device.limits.max_qps = 32;
+    device.limits.max_cqs = 32;
+    device.limits.max_pds = 32;
+    device.limits.max_regions = 512;
+    device.limits.max_connections = 32;
+    device.limits.max_events = 1024;
+    device.limits.hold_octets = 2u << 20;
+  }
+}
+
+}  // namespace
+
+std::span<const Profile> profiles() { return kProfiles; }
+
+const Profile* find_profile(std::string_view name) {
+  const auto* it = std::find_if(kProfiles.begin(), kProfiles.end(),
+                                [&](const Profile& p) { return name == p.name; });
+  return it == kProfiles.end() ? nullptr : it;
+}
+
+const Profile& profile_of_seed(uint64_t seed) { return kProfiles[seed % kProfiles.size()]; }
+
+WorldPlan make_plan(const Profile& profile, uint64_t seed) {
+  // The profile's name is part of the seed: worlds of one seed in two profiles differ.
+  uint64_t mixed = seed * 0x9e3779b97f4a7c15ull;
+  for (const char* c = profile.name; *c != '\0'; ++c) mixed = (mixed ^ uint8_t(*c)) * 0x100000001b3ull;
+  Prng prng(mixed);
+  WorldPlan plan;
+  plan.profile = profile.name;
+  plan.seed = mixed;
+  choose_rest(plan, prng);
+  profile.apply(plan, prng);
+  return plan;
+}
+
+}  // namespace rnic::simulation

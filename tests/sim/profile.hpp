@@ -1,0 +1,60 @@
+/// \file
+/// Profiles: families of worlds. A profile and a seed give the parameters of one world.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/prng.hpp"
+#include "base/time.hpp"
+#include "impair/config.hpp"
+#include "rnic/config.hpp"
+
+namespace rnic::simulation {
+
+/// What happens to frames in one direction.
+using Weather = impair::Config;
+
+enum class Sizes : uint8_t {
+  Mixed,  ///< 0 octets to 64 KB, a few up to 200 KB
+  Tiny,   ///< many below 256 octets, the rest large enough for 1 MB in all
+};
+
+/// Everything that a world is made from.
+struct WorldPlan {
+  std::string profile;
+  uint64_t seed = 0;
+  Weather weather[2];                   ///< of what each device sends
+  uint32_t mtu = 1500;
+  base::Duration delay{10'000};         ///< one way
+  uint64_t bits_per_second = 10'000'000'000;
+  uint32_t queue_frames = 4096;         ///< of the link, each direction; more are lost
+  nic::DeviceConfig devices[2];
+  uint32_t pipes = 2;                   ///< pairs of connected queue pairs with traffic
+  Sizes sizes = Sizes::Mixed;
+  uint32_t messages = 120;              ///< in all, at least
+  uint64_t octets = 1u << 20;           ///< in all, at least
+  uint32_t window = 16;                 ///< messages that a flow keeps posted
+  uint32_t receive_window = 32;
+  double pause = 0;                     ///< chance that a device sleeps, each millisecond
+  base::Duration pause_max{0};
+  bool violations = false;              ///< queue pairs whose application breaks a rule
+  bool rejections = false;              ///< connects that are rejected, or find no listener
+  bool shared_queues = false;           ///< one completion queue a device
+};
+
+struct Profile {
+  const char* name;
+  const char* what;
+  void (*apply)(WorldPlan& plan, base::Prng& prng);
+};
+
+[[nodiscard]] std::span<const Profile> profiles();
+[[nodiscard]] const Profile* find_profile(std::string_view name);
+/// The profile that a seed gets when none is named: round-robin.
+[[nodiscard]] const Profile& profile_of_seed(uint64_t seed);
+[[nodiscard]] WorldPlan make_plan(const Profile& profile, uint64_t seed);
+
+}  // namespace rnic::simulation

@@ -1,0 +1,90 @@
+#include "report.hpp"
+
+#include <cstdio>
+
+namespace rnic::simulation {
+
+namespace {
+
+std::string short_number(uint64_t n) {
+  char text[32];
+  if (n < 100'000) {
+    std::snprintf(text, sizeof text, "%llu", static_cast<unsigned long long>(n));
+  } else if (n < 100'000'000) {
+    std::snprintf(text, sizeof text, "%lluk", static_cast<unsigned long long>(n / 1000));
+  } else {
+    std::snprintf(text, sizeof text, "%lluM", static_cast<unsigned long long>(n / 1'000'000));
+  }
+  return text;
+}
+
+void print_row(const char* name, const Totals& t, uint64_t failures, double seconds) {
+  const std::string early = short_number(t.placed_early);
+  const std::string held = short_number(t.held);
+  std::printf("%-19s %6llu %8s %7s %7s %9s %9s %7s %6s %7s %7s %9s %6llu %7.1f\n", name,
+              static_cast<unsigned long long>(t.worlds), short_number(t.messages).c_str(),
+              short_number(t.frames).c_str(), short_number(t.drops).c_str(), early.c_str(),
+              held.c_str(), short_number(t.resegmented).c_str(), short_number(t.cut).c_str(),
+              short_number(t.crc_drops).c_str(), short_number(t.terminates).c_str(),
+              short_number(t.retransmissions).c_str(), static_cast<unsigned long long>(failures),
+              seconds);
+}
+
+}  // namespace
+
+std::string replay_command(const Task& task, bool named) {
+  std::string command = "./scripts/sim --replay " + std::to_string(task.seed);
+  if (named) command += std::string(" --profile ") + task.profile->name;
+  return command;
+}
+
+void print_failure(const Result& result, bool with_state) {
+  std::printf("FAILED seed %llu (%s): %s: %s\n",
+              static_cast<unsigned long long>(result.task.seed), result.task.profile->name,
+              result.outcome.checker.c_str(), result.outcome.message.c_str());
+  if (with_state) std::printf("%s", result.outcome.state.c_str());
+  std::fflush(stdout);
+}
+
+Report::Report(bool named) : named_(named), rows_(profiles().size()) {}
+
+void Report::add(const Result& result) {
+  Row& row = rows_[static_cast<size_t>(result.task.profile - profiles().data())];
+  row.totals.add(result.outcome.totals);
+  row.seconds += result.seconds;
+  if (result.outcome.ok) return;
+  ++row.failures;
+  ++failures_;
+  // State of the first few: more would only hide them.
+  print_failure(result, failures_ <= 3);
+  commands_.push_back(replay_command(result.task, named_));
+}
+
+void Report::print(bool complete) {
+  std::printf("%-19s %6s %8s %7s %7s %9s %9s %7s %6s %7s %7s %9s %6s %7s\n", "profile", "worlds",
+              "messages", "frames", "drops", "early", "held", "reseg", "cut", "CRCdrop", "Termin.",
+              "retrans.", "failed", "seconds");
+  Totals all;
+  double seconds = 0;
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    const Row& row = rows_[i];
+    all.add(row.totals);
+    seconds += row.seconds;
+    if (row.totals.worlds != 0 || row.failures != 0) {
+      print_row(profiles()[i].name, row.totals, row.failures, row.seconds);
+    }
+  }
+  print_row("all", all, failures_, seconds);
+  std::printf("early, held: octets placed out of order, held; reseg: records that the sender cut; "
+              "cut: segments that a middlebox cut\n");
+  if (complete) {
+    all.for_each([&](const char* title, uint64_t value, bool must) {
+      if (value != 0 || !must) return;
+      ++failures_;
+      std::printf("FAILED: the path '%s' never fired\n", title);
+    });
+  }
+  for (const std::string& command : commands_) std::printf("%s\n", command.c_str());
+}
+
+}  // namespace rnic::simulation

@@ -1,0 +1,41 @@
+/// \file
+/// What the simulator prints.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runner.hpp"
+#include "totals.hpp"
+
+namespace rnic::simulation {
+
+/// Totals by profile, in the order of the profiles.
+class Report {
+ public:
+  /// \param named the profile was named on the command line: replay commands name it, too.
+  explicit Report(bool named);
+
+  void add(const Result& result);
+  /// The table, the replay commands, and with `complete` a failure for each path that never fired.
+  void print(bool complete);
+  [[nodiscard]] uint64_t failures() const { return failures_; }
+
+ private:
+  struct Row {
+    Totals totals;
+    uint64_t failures = 0;
+    double seconds = 0;
+  };
+
+  bool named_;
+  std::vector<Row> rows_;
+  std::vector<std::string> commands_;
+  uint64_t failures_ = 0;
+};
+
+[[nodiscard]] std::string replay_command(const Task& task, bool named);
+void print_failure(const Result& result, bool with_state);
+
+}  // namespace rnic::simulation

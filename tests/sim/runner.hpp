@@ -1,0 +1,37 @@
+/// \file
+/// Runs worlds in child processes: a world that aborts is a failure of that seed and of nothing else.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/sabotage.hpp"
+#include "profile.hpp"
+#include "totals.hpp"
+#include "world.hpp"
+
+namespace rnic::simulation {
+
+/// One world to run.
+struct Task {
+  uint64_t seed = 0;
+  const Profile* profile = nullptr;
+};
+
+struct Result {
+  Task task;
+  Outcome outcome;
+  double seconds = 0;
+};
+
+/// Runs `task` here, in this process.
+[[nodiscard]] Outcome run_task(const Task& task, const Recording& recording);
+
+/// Runs all tasks on `workers` processes. `report` gets each result as it comes; it may return false to
+/// stop early (results underway are dropped). A child that dies or hangs gives a result with checker "crash".
+void run_tasks(const std::vector<Task>& tasks, uint32_t workers, base::Defect defect,
+               const std::function<bool(const Result&)>& report);
+
+}  // namespace rnic::simulation

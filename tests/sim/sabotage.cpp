@@ -1,0 +1,88 @@
+#include "sabotage.hpp"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "base/sabotage.hpp"
+#include "runner.hpp"
+
+namespace rnic::simulation {
+
+#ifdef RNIC_SABOTAGE
+
+namespace {
+
+using base::Defect;
+
+constexpr uint64_t kSeeds = 100;
+
+struct Named {
+  Defect defect;
+  const char* name;
+};
+
+constexpr std::array kDefects{
+    Named{Defect::PlaceBeforeCrc, "placed before CRC"},
+    Named{Defect::DeliverEarly, "delivered early"},
+    Named{Defect::BoundPlusOne, "bound + 1"},
+    Named{Defect::Renege, "renege"},
+    Named{Defect::MarkerPlusFour, "marker + 4"},
+    Named{Defect::StaleCrc, "stale CRC"},
+    Named{Defect::CompleteBeforeData, "completion before data"},
+    Named{Defect::RetransmitShifted, "retransmission shifted"},
+    Named{Defect::SkipAckedRecord, "record released too early"},
+    Named{Defect::WrongStagAccepted, "wrong STag accepted"},
+    Named{Defect::RightsIgnored, "rights ignored"},
+    Named{Defect::DuplicateDelivery, "duplicate delivered"},
+    Named{Defect::DropWithoutRetransmit, "time-out without retransmission"},
+    Named{Defect::ReadBeforeWrite, "Read before Write"},
+    Named{Defect::LostHold, "hold lost"},
+    Named{Defect::CompletionOutOfOrder, "completion out of order"},
+    Named{Defect::LeakSlot, "slot leaked"},
+};
+
+}  // namespace
+
+int run_sabotage(uint64_t first_seed, uint32_t workers) {
+  std::vector<Task> tasks;
+  for (uint64_t seed = first_seed; seed < first_seed + kSeeds; ++seed) {
+    tasks.push_back({seed, &profile_of_seed(seed)});
+  }
+  uint32_t missed = 0;
+  std::printf("%-32s %-7s %-6s %-19s %s\n", "defect", "caught", "seed", "profile", "by");
+  for (const Named& named : kDefects) {
+    bool caught = false;
+    run_tasks(tasks, workers, named.defect, [&](const Result& result) {
+      if (result.outcome.ok) return true;
+      caught = true;
+      std::printf("%-32s %-7s %-6llu %-19s %s: %.90s\n", named.name, "yes",
+                  static_cast<unsigned long long>(result.task.seed), result.task.profile->name,
+                  result.outcome.checker.c_str(), result.outcome.message.c_str());
+      return false;
+    });
+    if (!caught) {
+      ++missed;
+      std::printf("%-32s %-7s\n", named.name, "NO");
+    }
+    std::fflush(stdout);
+  }
+  std::printf("%zu defects, %u not caught within %llu seeds\n", kDefects.size(), missed,
+              static_cast<unsigned long long>(kSeeds));
+  return missed == 0 ? 0 : 1;
+}
+
+#else
+
+int run_sabotage(uint64_t, uint32_t) {
+  std::fprintf(stderr,
+               "rnic-sim: this build has no planted defects: configure one with -Dsabotage=true "
+               "(./scripts/sim --sabotage does)\n");
+  return 2;
+}
+
+#endif
+
+}  // namespace rnic::simulation

@@ -1,0 +1,47 @@
+/// \file
+/// What happened in worlds, in sum.
+#pragma once
+
+#include <cstdint>
+
+namespace rnic::simulation {
+
+/// X(name, title, must have fired in 500 seeds)
+#define RNIC_SIM_TOTALS(X)                      \
+  X(worlds, "worlds", true)                     \
+  X(messages, "messages", true)                 \
+  X(octets, "octets", true)                     \
+  X(frames, "frames", true)                     \
+  X(drops, "drops", true)                       \
+  X(reordered, "reordered", true)               \
+  X(duplicated, "duplicated", true)             \
+  X(corrupted, "corrupted", true)               \
+  X(placed_early, "placed out of order", true)  \
+  X(held, "held", true)                         \
+  X(cut, "cut by middlebox", true)              \
+  X(resegmented, "resegmented", true)           \
+  X(crc_drops, "CRC drops", true)               \
+  X(terminates, "Terminates", true)             \
+  X(retransmissions, "retransmissions", true)   \
+  X(timeouts, "time-outs", true)
+
+struct Totals {
+#define RNIC_SIM_FIELD(name, title, must) uint64_t name = 0;
+  RNIC_SIM_TOTALS(RNIC_SIM_FIELD)
+#undef RNIC_SIM_FIELD
+
+  template <typename F>
+  void for_each(F&& f) {
+#define RNIC_SIM_VISIT(name, title, must) f(title, name, must);
+    RNIC_SIM_TOTALS(RNIC_SIM_VISIT)
+#undef RNIC_SIM_VISIT
+  }
+
+  void add(const Totals& other) {
+#define RNIC_SIM_ADD(name, title, must) name += other.name;
+    RNIC_SIM_TOTALS(RNIC_SIM_ADD)
+#undef RNIC_SIM_ADD
+  }
+};
+
+}  // namespace rnic::simulation

@@ -1,0 +1,30 @@
+/// \file
+/// The trace of one end of one connection: what is delivered was placed or held before.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "base/interval_set.hpp"
+#include "base/trace.hpp"
+#include "verdict.hpp"
+
+namespace rnic::simulation {
+
+class TraceCheck final : public base::TraceSink {
+ public:
+  TraceCheck(std::string name, Verdict& verdict, FILE* file)
+      : name_(std::move(name)), verdict_(verdict), file_(file) {}
+
+  void record(base::TraceKind kind, base::Range range, base::Now now) override;
+
+ private:
+  std::string name_;
+  Verdict& verdict_;
+  FILE* file_;
+  base::IntervalSet<4096> arrived_;
+  bool begun_ = false;
+};
+
+}  // namespace rnic::simulation

@@ -1,0 +1,286 @@
+// What must be true of memory and completions.
+
+#include <algorithm>
+
+#include "traffic.hpp"
+#include "wire/rdmap.hpp"
+
+namespace rnic::simulation {
+
+namespace {
+
+using wire::rdmap::Opcode;
+
+Opcode opcode_of(Operation operation) {
+  switch (operation) {
+    case Operation::Send: return Opcode::Send;
+    case Operation::SendSolicited: return Opcode::SendSolicited;
+    case Operation::SendInvalidate: return Opcode::SendInvalidate;
+    case Operation::Write: return Opcode::Write;
+    case Operation::Read:
+    case Operation::ReadBack: break;
+  }
+  return Opcode::ReadRequest;
+}
+
+}  // namespace
+
+void Flow::check_content(const Job& job, const std::vector<Piece>& pieces, const char* moment) {
+  uint64_t first = 0;
+  for (const Piece& piece : pieces) {
+    const auto length =
+        static_cast<uint32_t>(std::min<uint64_t>(piece.slice.length, job.plan.length - first));
+    const base::ByteView view{piece.region->memory.data() + piece.slice.offset, length};
+    if (const auto bad = pattern_difference(view, job.key, first)) {
+      fail("content", "octet " + std::to_string(first + *bad) + " of " + describe(job) +
+                          " is wrong " + moment +
+                          (view[*bad] == kPoison ? " (it holds what was there before)" : ""));
+      return;
+    }
+    if (piece.slice.length != 0 && !piece.region->memory.neighbours_clean(piece.slice)) {
+      fail("guard", "octets next to " + describe(job) + " were written " + moment);
+    }
+    // What a receive buffer has beyond the message is untouched.
+    for (uint32_t i = length; i < piece.slice.length; ++i) {
+      if (piece.region->memory.data()[piece.slice.offset + i] != kPoison) {
+        fail("guard", "octets behind " + describe(job) + " were written " + moment);
+        return;
+      }
+    }
+    first += length;
+  }
+}
+
+void Flow::check_mixed(const Job& job, const std::vector<Piece>& pieces) {
+  uint64_t first = 0;
+  for (const Piece& piece : pieces) {
+    const uint8_t* octets = piece.region->memory.data() + piece.slice.offset;
+    for (uint32_t i = 0; i < piece.slice.length; ++i, ++first) {
+      if (octets[i] == kPoison) continue;
+      if (first >= job.plan.length || octets[i] != pattern_octet(job.key, first)) {
+        fail("content", "octet " + std::to_string(first) + " of " + describe(job) +
+                            " holds what nobody has sent, while it is on its way");
+        return;
+      }
+    }
+  }
+}
+
+void Flow::check_delivered_before(size_t job_index, const char* moment) {
+  // What is completed already was checked at its own completion.
+  for (size_t i = completed_jobs_; i < job_index; ++i) {
+    const Job& job = jobs_[i];
+    if (job.plan.operation == Operation::Write) check_content(job, {job.remote}, moment);
+  }
+}
+
+void Flow::check_reference(size_t job_index, bool response, const char* moment) {
+  if (reference_requests_ <= job_index) {
+    fail("reference", describe(jobs_[job_index]) + " is ahead of the reference receiver " + moment);
+  }
+  if (!response) return;
+  const auto it = std::lower_bound(read_jobs_.begin(), read_jobs_.end(), job_index);
+  if (reference_responses_ <= static_cast<size_t>(it - read_jobs_.begin())) {
+    fail("reference", describe(jobs_[job_index]) + " completed before its Read Response arrived");
+  }
+}
+
+void Flow::complete(Job& job) {
+  const auto index = static_cast<size_t>(job.id);
+  const char* moment = "at its completion";
+  check_reference(index, is_read(job.plan.operation), moment);
+  if (is_send(job.plan.operation)) {
+    const Receive& receive = receives_[job.receive];
+    if (!receive.completed) check_content(job, receive.pieces, moment);
+  } else if (job.plan.operation == Operation::Write) {
+    check_content(job, {job.remote}, moment);
+  } else {
+    check_content(job, job.local, moment);
+    check_delivered_before(index, "when a later Read completes");
+  }
+  job.completed = true;
+  release(job.local);
+  const bool kept = job.plan.operation == Operation::Read ||
+                    job.plan.operation == Operation::ReadBack ||
+                    (index + 1 < messages_.size() &&
+                     messages_[index + 1].operation == Operation::ReadBack);
+  if (job.remote.region != nullptr && !kept) {
+    job.remote.region->memory.release(job.remote.slice);
+    job.released = true;
+  }
+}
+
+void Flow::send_completed(const rdmap::Completion& completion) {
+  if (completion.status != rdmap::WorkStatus::Success) {
+    fail("completion", "work request " + std::to_string(completion.id) + " completed with " +
+                           rdmap::to_string(completion.status));
+    return;
+  }
+  if (completion.id >= jobs_.size() || completion.id < completed_jobs_) {
+    fail("completion", "work request " + std::to_string(completion.id) +
+                           " completed twice or was never posted");
+    return;
+  }
+  while (completed_jobs_ < completion.id && !verdict_.failed()) {
+    if (jobs_[completed_jobs_].plan.signaled) {
+      fail("completion", "work request " + std::to_string(completion.id) + " completed before " +
+                             describe(jobs_[completed_jobs_]));
+      return;
+    }
+    complete(jobs_[completed_jobs_]);
+    ++completed_jobs_;
+  }
+  Job& job = jobs_[completion.id];
+  if (!job.plan.signaled) {
+    fail("completion", describe(job) + " was not signaled, but completed");
+    return;
+  }
+  if (completion.length != job.plan.length) {
+    fail("completion", describe(job) + " completed with length " +
+                           std::to_string(completion.length));
+  }
+  complete(job);
+  ++completed_jobs_;
+}
+
+void Flow::receive_completed(const rdmap::Completion& completion) {
+  if (received_ >= receives_.size() || completion.id != receives_[received_].id) {
+    fail("completion", "receive " + std::to_string(completion.id) + " completed out of order");
+    return;
+  }
+  Receive& receive = receives_[received_++];
+  receive.completed = true;
+  if (completion.status == rdmap::WorkStatus::Flushed && to_.closing &&
+      received_ > sends_.size()) {
+    for (const Piece& piece : receive.pieces) {
+      for (uint32_t i = 0; i < piece.slice.length; ++i) {
+        if (piece.region->memory.data()[piece.slice.offset + i] != kPoison) {
+          fail("guard", "a flushed receive buffer was written");
+          return;
+        }
+      }
+    }
+    release(receive.pieces);
+    return;
+  }
+  if (completion.status != rdmap::WorkStatus::Success || received_ > send_jobs_.size()) {
+    fail("completion", "receive " + std::to_string(completion.id) + " completed with " +
+                           rdmap::to_string(completion.status) + " and no Send for it");
+    return;
+  }
+  const uint32_t index = send_jobs_[received_ - 1];
+  const Job& job = jobs_[index];
+  const char* moment = "at the receive's completion";
+  check_reference(index, false, moment);
+  check_content(job, receive.pieces, moment);
+  check_delivered_before(index, "when a later Send is delivered");
+  const bool solicited = job.plan.operation == Operation::SendSolicited;
+  if (completion.length != job.plan.length || completion.solicited != solicited ||
+      completion.invalidated_stag != job.invalidate.value) {
+    fail("completion", "the receive of " + describe(job) + " says length " +
+                           std::to_string(completion.length) + ", solicited " +
+                           std::to_string(completion.solicited) + ", invalidated " +
+                           std::to_string(completion.invalidated_stag));
+  }
+  if (job.plan.operation == Operation::SendInvalidate) {
+    const auto access = to_.device->memory().access(
+        {job.invalidate, reinterpret_cast<uint64_t>(window_->memory.data()), 1, 0, to_.pd,
+         to_.qp->number()});
+    if (access.at != nullptr) fail("invalidate", describe(job) + " left its STag valid");
+  }
+  release(receive.pieces);
+}
+
+void Flow::reference_request(const WireMessage& message) {
+  const size_t index = reference_requests_++;
+  if (index >= jobs_.size()) {
+    fail("reference", "message " + std::to_string(index) + " was never posted");
+    return;
+  }
+  const Job& job = jobs_[index];
+  const auto wrong = [&](const std::string& what) {
+    fail("reference", describe(job) + " came over the wire with " + what);
+  };
+  if (message.opcode != static_cast<uint8_t>(opcode_of(job.plan.operation))) {
+    return wrong("opcode " + std::to_string(message.opcode));
+  }
+  if (is_read(job.plan.operation)) {
+    const auto request = wire::rdmap::parse_read_request(message.payload);
+    const Piece& sink = job.local.empty() ? job.remote : job.local[0];
+    if (!request || request->size != job.plan.length) return wrong("another size");
+    if (job.plan.length == 0 || job.completed) return;
+    if (request->sink_stag != sink.region->stag.value ||
+        request->sink_to != sink.region->base + sink.slice.offset ||
+        request->source_stag != job.remote.region->stag.value ||
+        request->source_to != job.remote.region->base + job.remote.slice.offset) {
+      wrong("another sink or source");
+    }
+    return;
+  }
+  if (message.payload.size() != job.plan.length) {
+    return wrong(std::to_string(message.payload.size()) + " octets");
+  }
+  if (pattern_difference(message.payload, job.key, 0)) return wrong("other content");
+  if (is_send(job.plan.operation)) {
+    if (message.msn != job.receive + 1) wrong("MSN " + std::to_string(message.msn));
+    if (message.stag != job.invalidate.value) wrong("another STag to invalidate");
+  } else if (job.plan.length != 0 &&
+             (message.stag != job.remote.region->stag.value ||
+              message.to != job.remote.region->base + job.remote.slice.offset)) {
+    wrong("another sink");
+  }
+}
+
+void Flow::reference_response(const WireMessage& message) {
+  const size_t index = reference_responses_++;
+  if (index >= read_jobs_.size()) {
+    fail("reference", "Read Response " + std::to_string(index) + " answers no Read");
+    return;
+  }
+  const Job& job = jobs_[read_jobs_[index]];
+  if (message.payload.size() != job.plan.length ||
+      pattern_difference(message.payload, job.key, 0)) {
+    fail("reference", "the response to " + describe(job) + " came over the wire with other content");
+  }
+}
+
+void Flow::check_end() {
+  if (!done()) fail("completion", "the connection ended too early");
+  if (received_ != receives_.size()) {
+    fail("completion", std::to_string(receives_.size() - received_) +
+                           " receives were neither used nor flushed");
+  }
+  if (reference_requests_ != jobs_.size() || reference_responses_ != read_jobs_.size()) {
+    fail("reference", "the reference receiver saw " + std::to_string(reference_requests_) +
+                          " messages and " + std::to_string(reference_responses_) +
+                          " Read Responses");
+  }
+  // What was kept until now.
+  for (Job& job : jobs_) {
+    if (job.remote.region == nullptr || job.released || !job.completed) continue;
+    if (job.plan.operation == Operation::ReadBack) continue;
+    check_content(job, {job.remote}, "at the end");
+    job.remote.region->memory.release(job.remote.slice);
+    job.released = true;
+  }
+}
+
+void Flow::check_memory() {
+  for (const auto& region : {&source_, &sink_, &receive_, &target_, &rewritten_, &readable_, &window_}) {
+    if (auto bad = (*region)->memory.check_idle()) fail("guard", *bad);
+  }
+  for (size_t i = completed_jobs_; i < jobs_.size() && !verdict_.failed(); ++i) {
+    const Job& job = jobs_[i];
+    if (is_read(job.plan.operation)) {
+      check_mixed(job, job.local);
+    } else {
+      check_content(job, job.local, "in its source, while it is on its way");
+    }
+    if (job.plan.operation == Operation::Write) check_mixed(job, {job.remote});
+    if (is_send(job.plan.operation) && !receives_[job.receive].completed) {
+      check_mixed(job, receives_[job.receive].pieces);
+    }
+  }
+}
+
+}  // namespace rnic::simulation

@@ -1,0 +1,193 @@
+#include "wire_monitor.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/endian.hpp"
+#include "offload/offload.hpp"
+
+namespace rnic::simulation {
+
+namespace {
+
+std::string name_of(const PortPair& ports) {
+  return "connection " + std::to_string(ports.port[0]) + "-" + std::to_string(ports.port[1]);
+}
+
+}  // namespace
+
+/// The fields of a TCP segment that matter here.
+struct WireMonitor::Segment {
+  uint16_t source = 0;
+  uint16_t destination = 0;
+  uint32_t sequence = 0;
+  uint32_t acknowledgement = 0;
+  bool syn = false;
+  bool ack = false;
+  base::ByteView options;
+  base::ByteView payload;
+
+  static std::optional<Segment> parse(base::ByteView frame) {
+    const auto at = offload::locate_tcp(frame);
+    if (!at) return std::nullopt;
+    const uint8_t* tcp = frame.data() + at->tcp;
+    Segment s;
+    s.source = base::load_be16(tcp);
+    s.destination = base::load_be16(tcp + 2);
+    s.sequence = base::load_be32(tcp + 4);
+    s.acknowledgement = base::load_be32(tcp + 8);
+    s.syn = (tcp[13] & 0x02) != 0;
+    s.ack = (tcp[13] & 0x10) != 0;
+    s.options = frame.subspan(at->tcp + 20, at->payload - at->tcp - 20);
+    s.payload = frame.subspan(at->payload, at->payload_size());
+    return s;
+  }
+
+  template <typename F>
+  void for_each_sack(F&& f) const {
+    for (size_t i = 0; i + 1 < options.size();) {
+      if (options[i] == 0) return;
+      if (options[i] == 1) {
+        ++i;
+        continue;
+      }
+      const size_t length = options[i + 1];
+      if (length < 2 || i + length > options.size()) return;
+      for (size_t block = i + 2; options[i] == 5 && block + 8 <= i + length; block += 8) {
+        f(base::load_be32(&options[block]), base::load_be32(&options[block + 4]));
+      }
+      i += length;
+    }
+  }
+
+  [[nodiscard]] PortPair ports_sent_by(uint32_t side) const {
+    PortPair pair;
+    pair.port[side] = source;
+    pair.port[1 - side] = destination;
+    return pair;
+  }
+};
+
+WireMonitor::Connection& WireMonitor::connection(const PortPair& ports) {
+  return connections_[ports];
+}
+
+void WireMonitor::synchronise(const PortPair& ports, Connection& c, uint32_t sender,
+                              uint32_t sequence) {
+  Half& half = c.half[sender];
+  if (half.synchronised && half.first == sequence + 1) return;
+  half = {};
+  half.synchronised = true;
+  half.first = sequence + 1;
+  const uint32_t to = 1 - sender;
+  half.reference = std::make_unique<ReferenceReceiver>(
+      name_of(ports) + " towards device " + std::to_string(to), verdict_,
+      [this, ports, to](const WireMessage& message) { deliver_(ports, to, message); });
+  Half& opposite = c.half[to];
+  if (opposite.reference != nullptr) {
+    half.reference->pair_with(*opposite.reference);
+    opposite.reference->pair_with(*half.reference);
+  }
+}
+
+void WireMonitor::check_content(const PortPair& ports, Half& half, int64_t offset,
+                                base::ByteView payload) {
+  for (size_t i = 0; i < payload.size(); ++i) {
+    const int64_t at = offset + static_cast<int64_t>(i);
+    if (at < 0) continue;
+    const auto index = static_cast<size_t>(at);
+    if (index >= half.octets.size()) {
+      half.octets.resize(index, 0);
+      half.known.resize(index, false);
+      half.octets.insert(half.octets.end(), payload.begin() + static_cast<ptrdiff_t>(i),
+                         payload.end());
+      half.known.resize(half.octets.size(), true);
+      return;
+    }
+    if (half.known[index] && half.octets[index] != payload[i]) {
+      verdict_.fail("retransmission", name_of(ports) + ": stream octet " + std::to_string(at) +
+                                          " is sent again with another value");
+      return;
+    }
+    half.octets[index] = payload[i];
+    half.known[index] = true;
+  }
+}
+
+void WireMonitor::check_acknowledgement(const PortPair& ports, Half& acknowledged,
+                                        const Segment& segment) {
+  if (!acknowledged.synchronised || !segment.ack) return;
+  const auto offset = [&](uint32_t sequence) {
+    return static_cast<int64_t>(static_cast<int32_t>(sequence - acknowledged.first));
+  };
+  const int64_t ack = offset(segment.acknowledgement);
+  const auto sent = static_cast<int64_t>(acknowledged.octets.size());
+  if (ack > sent + 1) {  // one for the FIN
+    verdict_.fail("acknowledgement", name_of(ports) + ": acknowledges octet " +
+                                         std::to_string(ack) + " of " + std::to_string(sent));
+  }
+  if (ack > 0) {
+    auto it = acknowledged.sacked.upper_bound(static_cast<uint64_t>(ack));
+    if (it != acknowledged.sacked.begin() && std::prev(it)->second > static_cast<uint64_t>(ack)) {
+      verdict_.fail("renege", name_of(ports) + ": asks for stream octet " + std::to_string(ack) +
+                                  ", which it has SACKed before");
+    }
+  }
+  segment.for_each_sack([&](uint32_t first, uint32_t last) {
+    const int64_t begin = offset(first);
+    const int64_t end = offset(last);
+    if (end > sent || begin >= end) {
+      verdict_.fail("acknowledgement", name_of(ports) + ": SACKs octets that were never sent");
+    }
+    if (begin <= ack) return;  // a duplicate that is reported (RFC 2883)
+    uint64_t& known_end = acknowledged.sacked[static_cast<uint64_t>(begin)];
+    known_end = std::max(known_end, static_cast<uint64_t>(end));
+  });
+}
+
+void WireMonitor::frame_sent(uint32_t side, base::ByteView frame, base::Now) {
+  const auto segment = Segment::parse(frame);
+  if (!segment) return;
+  const PortPair ports = segment->ports_sent_by(side);
+  Connection& c = connection(ports);
+  if (segment->syn) synchronise(ports, c, side, segment->sequence);
+  Half& half = c.half[side];
+  check_acknowledgement(ports, c.half[1 - side], *segment);
+  if (!half.synchronised || segment->payload.empty()) return;
+  check_content(ports, half, static_cast<int32_t>(segment->sequence - half.first),
+                segment->payload);
+}
+
+void WireMonitor::frame_received(uint32_t side, const port::Packet& packet, base::Now) {
+  const base::ByteView frame = packet.view();
+  const auto segment = Segment::parse(frame);
+  if (!segment || segment->payload.empty()) return;
+  if (packet.l4_checksum != port::Checksum::Good) {
+    const auto ip = offload::locate_ipv4(frame);
+    const auto tcp = offload::locate_tcp(frame);
+    if (!offload::ip_checksum_good(frame, *ip) || !offload::tcp_checksum_good(frame, *tcp)) return;
+  }
+  const auto found = connections_.find(segment->ports_sent_by(1 - side));
+  if (found == connections_.end()) return;
+  Half& half = found->second.half[1 - side];
+  if (!half.synchronised) return;
+  const auto offset = static_cast<int32_t>(segment->sequence - half.first);
+  if (offset < 0) return;
+  half.reference->segment(static_cast<uint64_t>(offset), segment->payload);
+}
+
+std::string WireMonitor::describe() const {
+  std::string out;
+  for (const auto& [ports, c] : connections_) {
+    for (uint32_t sender = 0; sender < 2; ++sender) {
+      const Half& half = c.half[sender];
+      if (!half.synchronised) continue;
+      out += "  " + name_of(ports) + " from device " + std::to_string(sender) + ": " +
+             std::to_string(half.octets.size()) + " stream octets sent, reference at " +
+             std::to_string(half.reference->position()) + "\n";
+    }
+  }
+  return out;
+}
+
+}  // namespace rnic::simulation

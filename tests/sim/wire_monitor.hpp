@@ -1,0 +1,68 @@
+/// \file
+/// What both devices put on the wire and what they get from it, judged without their code.
+///
+/// - A retransmission carries the octets of the first transmission.
+/// - A receiver that has SACKed octets never asks for them again.
+/// - Each direction of each connection goes through a ReferenceReceiver.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "reference_receiver.hpp"
+#include "tap_port.hpp"
+#include "verdict.hpp"
+
+namespace rnic::simulation {
+
+/// TCP ports of a connection, by device.
+struct PortPair {
+  uint16_t port[2] = {0, 0};
+  friend auto operator<=>(const PortPair&, const PortPair&) = default;
+};
+
+class WireMonitor final : public FrameListener {
+ public:
+  /// A message that the reference receiver of device `to` delivers.
+  using Deliver = std::function<void(const PortPair&, uint32_t to, const WireMessage&)>;
+
+  WireMonitor(Verdict& verdict, Deliver deliver)
+      : verdict_(verdict), deliver_(std::move(deliver)) {}
+
+  void frame_sent(uint32_t side, base::ByteView frame, base::Now now) override;
+  void frame_received(uint32_t side, const port::Packet& frame, base::Now now) override;
+
+  /// Where each direction of each connection stands, for a report of a failure.
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  /// One direction: what its sender says and what its receiver gets.
+  struct Half {
+    bool synchronised = false;
+    uint32_t first = 0;            // sequence number of stream offset 0
+    std::vector<uint8_t> octets;   // as first sent
+    std::vector<bool> known;
+    std::map<uint64_t, uint64_t> sacked;  // what the receiver has reported, begin -> end
+    std::unique_ptr<ReferenceReceiver> reference;
+  };
+  struct Connection {
+    std::array<Half, 2> half;      // by sender
+  };
+  struct Segment;
+
+  Connection& connection(const PortPair& ports);
+  void synchronise(const PortPair& ports, Connection& c, uint32_t sender, uint32_t sequence);
+  void check_content(const PortPair& ports, Half& half, int64_t offset, base::ByteView payload);
+  void check_acknowledgement(const PortPair& ports, Half& acknowledged, const Segment& segment);
+
+  Verdict& verdict_;
+  Deliver deliver_;
+  std::map<PortPair, Connection> connections_;
+};
+
+}  // namespace rnic::simulation

@@ -1,0 +1,158 @@
+// Events and completions, handed to whom they concern.
+
+#include <algorithm>
+
+#include "wire/rdmap.hpp"
+#include "world.hpp"
+
+namespace rnic::simulation {
+
+bool World::drain(uint32_t side) {
+  Host& host = hosts_[side];
+  bool any = false;
+  nic::Event event;
+  while (!verdict_.failed() && host.device->poll_event(event)) {
+    any = true;
+    on_event(side, event);
+  }
+  std::array<rdmap::Completion, 16> completions;
+  const auto poll = [&](nic::CompletionQueue* cq) {
+    while (!verdict_.failed()) {
+      const uint32_t n = cq->poll(completions);
+      for (uint32_t i = 0; i < n && !verdict_.failed(); ++i) on_completion(side, completions[i]);
+      any |= n != 0;
+      if (n < completions.size()) return;
+    }
+  };
+  if (plan_.shared_queues) {
+    poll(host.shared_cq);
+    return any;
+  }
+  for (auto& pipe : pipes_) {
+    if (pipe->closed) continue;
+    poll(pipe->ends[side].send_cq);
+    poll(pipe->ends[side].receive_cq);
+  }
+  return any;
+}
+
+void World::unexpected(const Pipe* pipe, uint32_t side, const nic::Event& event) {
+  verdict_.fail("event", plan_.devices[side].name + ", pipe " +
+                             (pipe == nullptr ? "none" : std::to_string(pipe->number)) + ": " +
+                             nic::to_string(event.kind) + " was not expected (" +
+                             llp::to_string(event.end) + "; " + event.detail +
+                             (event.fault.rule[0] != '\0' ? "; " + rdmap::describe(event.fault) : "") +
+                             ")");
+}
+
+void World::on_event(uint32_t side, const nic::Event& event) {
+  trace(plan_.devices[side].name + " event " + nic::to_string(event.kind) + " qp " +
+        std::to_string(event.qp) + " " + event.detail);
+  if (event.kind == nic::EventKind::ConnectRequest) return on_request(side, event);
+  const auto found = hosts_[side].by_qp.find(event.qp);
+  if (found == hosts_[side].by_qp.end()) return unexpected(nullptr, side, event);
+  Pipe& pipe = *found->second.first;
+  End& end = pipe.ends[side];
+  switch (event.kind) {
+    case nic::EventKind::Established: return on_established(pipe, side, event);
+    case nic::EventKind::Rejected:
+      if (pipe.kind != PipeKind::Rejected || event.private_data != pipe.reply_data) break;
+      end.disconnected = true;
+      return;
+    case nic::EventKind::ConnectFailed:
+      if (pipe.kind != PipeKind::Refused) break;
+      pipe.ends[0].disconnected = pipe.ends[1].disconnected = true;
+      return;
+    case nic::EventKind::PeerClosed:
+      if (pipe.violation != nullptr) return;
+      if (!pipe.closing) break;
+      // The one that has not closed yet, closes now.
+      if (!end.disconnected) {
+        static_cast<void>(hosts_[side].device->disconnect(*end.qp, now_));
+      }
+      return;
+    case nic::EventKind::Disconnected:
+      if (end.disconnected) break;
+      if (pipe.violation == nullptr && (!pipe.closing || event.end != llp::StreamEnd::Closed)) break;
+      end.disconnected = true;
+      return;
+    case nic::EventKind::TerminateSent:
+    case nic::EventKind::TerminateReceived:
+      if (pipe.violation == nullptr) break;
+      pipe.violation->terminated(end, event);
+      return;
+    default: break;
+  }
+  unexpected(&pipe, side, event);
+}
+
+void World::on_request(uint32_t side, const nic::Event& event) {
+  if (event.private_data.empty() || event.private_data[0] >= pipes_.size()) {
+    return verdict_.fail("private data", "a request names no pipe");
+  }
+  Pipe& pipe = *pipes_[event.private_data[0]];
+  if (event.private_data != pipe.request_data || pipe.initiator == side) {
+    return verdict_.fail("private data", "pipe " + std::to_string(pipe.number) +
+                                             ": the request carries other private data");
+  }
+  Host& host = hosts_[side];
+  if (pipe.kind == PipeKind::Rejected) {
+    resources(host.device->reject(event.connection, pipe.reply_data, now_));
+    pipe.ends[side].disconnected = true;
+    return;
+  }
+  pipe.ports.port[side] = event.local.port;
+  pipe.ports.port[1 - side] = event.remote.port;
+  resources(host.device->accept(event.connection, *pipe.ends[side].qp, pipe.reply_data, now_));
+}
+
+void World::on_established(Pipe& pipe, uint32_t side, const nic::Event& event) {
+  End& end = pipe.ends[side];
+  if (end.established || pipe.kind == PipeKind::Rejected || pipe.kind == PipeKind::Refused) {
+    return unexpected(&pipe, side, event);
+  }
+  if (side == pipe.initiator && event.private_data != pipe.reply_data) {
+    verdict_.fail("private data", "pipe " + std::to_string(pipe.number) +
+                                      ": the reply carries other private data");
+  }
+  end.established = true;
+  pipe.traces[side] = std::make_unique<TraceCheck>(
+      plan_.devices[side].name + "/" + std::to_string(pipe.number), verdict_, trace_file_);
+  resources(hosts_[side].device->set_trace(*end.qp, pipe.traces[side].get()));
+}
+
+void World::on_completion(uint32_t side, const rdmap::Completion& completion) {
+  const auto found = hosts_[side].by_qp.find(completion.qp);
+  if (found == hosts_[side].by_qp.end()) {
+    return verdict_.fail("completion", "a completion of no queue pair");
+  }
+  Pipe& pipe = *found->second.first;
+  const bool receive = completion.opcode == rdmap::WorkOpcode::Receive;
+  if (pipe.violation != nullptr) {
+    if (receive) pipe.violation->receive_completed(completion);
+    else pipe.violation->send_completed(completion);
+  } else if (pipe.flows[side] != nullptr) {
+    if (receive) pipe.flows[1 - side]->receive_completed(completion);
+    else pipe.flows[side]->send_completed(completion);
+  } else {
+    verdict_.fail("completion", "a queue pair that was never connected completes something");
+  }
+}
+
+void World::on_wire_message(const PortPair& ports, uint32_t to, const WireMessage& message) {
+  using wire::rdmap::Opcode;
+  for (auto& pipe : pipes_) {
+    if (pipe->ports != ports || pipe->flows[0] == nullptr) continue;
+    if (message.opcode == static_cast<uint8_t>(Opcode::Terminate)) {
+      return verdict_.fail("reference", "a Terminate on pipe " + std::to_string(pipe->number));
+    }
+    if (message.opcode == static_cast<uint8_t>(Opcode::ReadResponse)) {
+      pipe->flows[to]->reference_response(message);
+    } else {
+      pipe->flows[1 - to]->reference_request(message);
+    }
+    return;
+  }
+}
+
+}  // namespace rnic::simulation
