@@ -191,8 +191,9 @@ void Device::start_failed(Connection& connection, ConnectionState before, mpa::S
   if (why == mpa::StartFailure::RejectedByPeer) {
     event.kind = EventKind::Rejected;
   } else if (connection.is_responder()) {
-    // The application knows of it only when it was asked.
+    // The application knows of it only when it was asked, and has done with it when it said no.
     if (before == ConnectionState::Connecting) return;
+    if (before == ConnectionState::Answered && connection.queue_pair() == nullptr) return;
     event.kind = EventKind::RequestWithdrawn;
   } else {
     event.kind = EventKind::ConnectFailed;
@@ -237,8 +238,7 @@ void Device::endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& source, b
   }
   if (event.kind == EventKind::TerminateSent || event.kind == EventKind::TerminateReceived) {
     base::log(base::LogLevel::Warning, "rnic",
-              config_.name + " qp " + std::to_string(qp.number()) + ": " + to_string(event.kind) +
-                  ": " + rdmap::describe(event.fault) + " " + event.detail);
+              config_.name + " qp " + std::to_string(qp.number()) + ": " + event.detail);
   }
   emit(std::move(event));
 }

@@ -115,6 +115,7 @@ class Device {
 
  private:
   static constexpr uint32_t kBurst = 32;
+  static constexpr uint32_t kBurstsPerPoll = 4;
 
   /// Hands inbound connections to the device.
   class Acceptor final : public llp::Acceptor {
@@ -130,6 +131,7 @@ class Device {
   };
 
   uint32_t receive(base::Now now);
+  uint32_t receive_burst(base::Now now, uint32_t& work);
   uint32_t serve_doorbells();
   void fire_timers(base::Now now);
   void reap();

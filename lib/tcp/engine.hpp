@@ -153,6 +153,8 @@ class Engine {
   void process_ack(Connection& c, const Arrival& a, base::Now now);
   void advance_una(Connection& c, uint64_t ack, AckYield& yield, base::Now now);
   void update_window(Connection& c, const Arrival& a, int64_t ack, base::Now now);
+  [[nodiscard]] base::Duration bounded_rtt(const Connection& c, const Arrival& a,
+                                           base::Duration rtt, base::Now now) const;
   void our_fin_acked(Connection& c, base::Now now);
 
   // scoreboard.cpp
@@ -252,6 +254,7 @@ class Engine {
   std::optional<uint32_t> forced_isn_;
   std::array<base::Range, kMaxRanges + 1> gap_;  // of the segment in hand; see NewText
   uint32_t half_open_ = 0;
+  bool output_pending_ = false;  // the last output() ended with its quantum: more can go at once
   base::Now challenge_second_{};
   uint32_t challenge_count_ = 0;
 

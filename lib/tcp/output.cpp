@@ -12,8 +12,16 @@ void Engine::output(base::Now now) {
   // Round robin, a quantum each; what a limit of the stack holds back goes to the end and ends the
   // turn.
   Connection* first_starved = nullptr;
+  const uint64_t sent_before = counters_.octets_out + counters_.retransmitted_octets;
+  output_pending_ = false;
   while (Connection* c = ready_.front()) {
     if (c == first_starved) break;
+    // One turn sends a quantum in all: what is sent is received while it is still in the cache, and
+    // arrivals are not kept waiting. The order of the list is the fairness.
+    if (counters_.octets_out + counters_.retransmitted_octets - sent_before >= kQuantum) {
+      output_pending_ = true;
+      break;
+    }
     const Served served = serve(*c, now);
     if (c->doomed) continue;  // doom() took it off the list
     schedule(*c);
