@@ -1,6 +1,7 @@
 #include "mpa/fpdu_rx.hpp"
 
 #include "base/check.hpp"
+#include "base/endian.hpp"
 #include "base/sabotage.hpp"
 
 namespace rnic::mpa {
@@ -10,6 +11,7 @@ using llp::FramingError;
 namespace {
 
 constexpr uint8_t kAlignedStreak = 8;     // segments of whole FPDUs that make a stream aligned
+constexpr uint8_t kHopefulStreak = 2;     // the same, where nothing is known but the CRC
 constexpr uint32_t kSuspiciousDrops = 2;  // of one range, before the cut is believed
 
 }  // namespace
@@ -58,7 +60,7 @@ llp::InspectVerdict FpduReceiver::inspect(base::Range range, base::ByteView octe
   if (stopped_) return llp::InspectVerdict::Accept;
   LocatedSegment& segment = store_.segment();
   locate(range, octets, segment);
-  bool drop = can_drop_ && drops(segment, now);
+  bool drop = can_drop_ && drops(segment, octets, now);
   if (!drop && can_drop_ && !has_room(segment)) {
     ++counters_.hold_refused;
     drop = true;
@@ -81,8 +83,9 @@ FpduReceiver::DropCount& FpduReceiver::drops_of(uint64_t begin) {
 
 /// RFC 5044 s.8: silent drop. Every FPDU judged here begins in the segment, so none of its octets
 /// is committed. On an aligned stream a cut FPDU is more likely a wrong length (or marker) than a
-/// cut.
-bool FpduReceiver::drops(const LocatedSegment& segment, base::Now now) {
+/// cut. What nothing locates cannot be placed, but when it is committed its CRC can only be told as
+/// error 2: it has to look like whole FPDUs.
+bool FpduReceiver::drops(const LocatedSegment& segment, base::ByteView octets, base::Now now) {
   if (!config_.silent_drop) return false;
   if (segment.bad != FramingError::None) {
     if (!segment.droppable) return false;
@@ -93,11 +96,31 @@ bool FpduReceiver::drops(const LocatedSegment& segment, base::Now now) {
     trace(base::TraceKind::CrcDropped, segment.range, now);
     return true;
   }
-  if (!crc_ || aligned_ < kAlignedStreak || !(segment.cut || segment.misplaced)) return false;
+  if (!crc_) return false;
+  const bool aligned = aligned_ >= kAlignedStreak;
+  const bool unlocated = segment.next == kUnlocated && !in_order(segment.range);
+  const bool suspicious =
+      (aligned && (segment.cut || segment.misplaced)) ||
+      (aligned_ >= kHopefulStreak && unlocated && !only_whole_fpdus(segment.range, octets));
+  if (!suspicious) return false;
   DropCount& count = drops_of(segment.range.begin);
   if (count.suspicious >= kSuspiciousDrops) return false;
   ++count.suspicious;
   ++counters_.suspicious_drops;
+  return true;
+}
+
+/// As an aligned sender makes segments: FPDUs from the first octet to the last, every CRC right.
+bool FpduReceiver::only_whole_fpdus(base::Range range, base::ByteView octets) const {
+  for (uint64_t at = range.begin; at != range.end;) {
+    const uint64_t header = fpdu_header(grid_, at);
+    if (header + wire::kMpaLengthSize > range.end) return false;
+    const FpduSpan span =
+        fpdu_span(grid_, at, base::load_be16(octets.data() + (header - range.begin)));
+    if (span.end > range.end) return false;
+    if (verify(span, octets.data() + (at - range.begin)) != FramingError::None) return false;
+    at = span.end;
+  }
   return true;
 }
 

@@ -56,6 +56,10 @@ class FpduReceiver {
   void arrived(uint64_t offset) { arrived_ = std::max(arrived_, offset); }
 
   [[nodiscard]] uint64_t held() const { return held_.octets(); }
+  /// Of these, in order: the FPDU at the delivery point, still incomplete.
+  [[nodiscard]] uint64_t held_in_order() const {
+    return std::min(held_.octets(), ordered_ - std::min(place_next_, ordered_));
+  }
   [[nodiscard]] bool in_order(base::Range range) const { return range.begin == arrived_; }
   /// The order stands at an FPDU boundary.
   [[nodiscard]] bool at_boundary() const { return stopped_ || place_next_ == ordered_; }
@@ -81,7 +85,8 @@ class FpduReceiver {
     uint32_t suspicious = 0;
   };
   [[nodiscard]] DropCount& drops_of(uint64_t begin);
-  [[nodiscard]] bool drops(const LocatedSegment& segment, base::Now now);
+  [[nodiscard]] bool drops(const LocatedSegment& segment, base::ByteView octets, base::Now now);
+  [[nodiscard]] bool only_whole_fpdus(base::Range range, base::ByteView octets) const;
   [[nodiscard]] bool has_room(const LocatedSegment& segment);
   void note_alignment(const LocatedSegment& segment);
   void place_in_order(const LocatedSegment& segment, base::ByteView octets, base::Now now);

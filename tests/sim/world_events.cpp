@@ -57,11 +57,11 @@ void World::on_event(uint32_t side, const nic::Event& event) {
     case nic::EventKind::Established: return on_established(pipe, side, event);
     case nic::EventKind::Rejected:
       if (pipe.kind != PipeKind::Rejected || event.private_data != pipe.reply_data) break;
-      end.disconnected = true;
+      pipe.closing = true;
       return;
     case nic::EventKind::ConnectFailed:
       if (pipe.kind != PipeKind::Refused) break;
-      pipe.ends[0].disconnected = pipe.ends[1].disconnected = true;
+      pipe.closing = pipe.ends[1 - side].disconnected = true;
       return;
     case nic::EventKind::PeerClosed:
       if (pipe.violation != nullptr) return;
@@ -73,7 +73,11 @@ void World::on_event(uint32_t side, const nic::Event& event) {
       return;
     case nic::EventKind::Disconnected:
       if (end.disconnected) break;
-      if (pipe.violation == nullptr && (!pipe.closing || event.end != llp::StreamEnd::Closed)) break;
+      // The last event of every attempt: the queue pair has flushed.
+      if (pipe.violation == nullptr &&
+          (!pipe.closing || (end.established && event.end != llp::StreamEnd::Closed))) {
+        break;
+      }
       end.disconnected = true;
       return;
     case nic::EventKind::TerminateSent:
