@@ -74,8 +74,10 @@ EthPort::EthPort(EthPortSetup setup)
 EthPort::~EthPort() { close_device(id_, unplug_); }
 
 rte_mbuf* EthPort::make_contiguous(rte_mbuf* mbuf) {
-  ++counters_.rx_linearised;
-  if (rte_pktmbuf_linearize(mbuf) == 0) return mbuf;
+  if (rte_pktmbuf_linearize(mbuf) == 0) {
+    ++counters_.rx_linearised;
+    return mbuf;
+  }
   // The first segment has too little room: our own mbufs have room for a whole frame.
   rte_mbuf* whole = rte_pktmbuf_alloc(pool_);
   if (whole == nullptr) {
@@ -90,6 +92,7 @@ rte_mbuf* EthPort::make_contiguous(rte_mbuf* mbuf) {
     whole->pkt_len = mbuf->pkt_len;
     whole->ol_flags = mbuf->ol_flags;
     rte_pktmbuf_free(mbuf);
+    ++counters_.rx_linearised;
     return whole;
   } else {
     rte_pktmbuf_free(whole);

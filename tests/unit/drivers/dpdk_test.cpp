@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "impair/impair.hpp"
+#include "tcp_frame.hpp"
+
 namespace rnic::dpdk {
 namespace {
 
@@ -126,6 +129,41 @@ TEST(RingPair, ImpossibleSizesAreNamed) {
   auto pair = open_ring_pair("size_a", "size_b", options);
   ASSERT_FALSE(pair);
   EXPECT_NE(pair.error().message.find("70000"), std::string::npos);
+}
+
+// The frames cross by pointer: what is damaged, copied or cut must be the sender's own, and all of
+// it must come back to the pools.
+TEST(RingPair, ImpairedFramesCrossAndAllBuffersReturn) {
+  RingPairOptions options;
+  options.pool_size = 512;
+  options.ring_size = 128;
+  auto pair = open_ring_pair("impair_a", "impair_b", options);
+  ASSERT_TRUE(pair) << pair.error().message;
+  impair::Config config;
+  config.drop = config.duplicate = config.corrupt = config.resegment = config.reorder = 0.1;
+  uint64_t received = 0;
+  uint64_t intact = 0;
+  impair::ImpairCounters counters;
+  {
+    impair::ImpairedPort port(*pair->first, config, 5);
+    for (int i = 0; i < 5000; ++i) {
+      std::array<port::Packet, 1> packet;
+      ASSERT_TRUE(port.alloc(packet)) << "after " << i << " frames";
+      driver_test::write_segment(packet[0], 0, 500);
+      ASSERT_EQ(port.tx_burst(packet, base::from_nanos(i * 1000)), 1u);
+      std::array<port::Packet, 32> in;
+      const uint32_t count = pair->second->rx_burst(in, kNow);
+      for (uint32_t k = 0; k < count; ++k) intact += driver_test::checksums_good(in[k].view());
+      pair->second->free(std::span(in).first(count));
+      received += count;
+    }
+    counters = port.impair_counters();
+  }
+  EXPECT_EQ(received, counters.forwarded);
+  EXPECT_EQ(received - intact, counters.corrupted - counters.repaired);
+  std::vector<port::Packet> all(512);
+  EXPECT_TRUE(pair->first->alloc(all));
+  pair->first->free(all);
 }
 
 TEST(OpenPort, ErrorsNameTheThingAndTheRemedy) {

@@ -351,15 +351,35 @@ TEST(Impair, EverythingAtOnceLeaksNothing) {
   EXPECT_EQ(rig.link.a().outstanding(), 0u);
 }
 
-TEST(Impair, HeldFramesAreFreedAtTheEnd) {
-  Config config = everything();
-  config.reorder = 0.5;
+TEST(Impair, FramesInTheDelayAreFreedAtTheEnd) {
+  Config config;
   config.delay = 1s;
   Rig rig(config);
   for (uint32_t i = 0; i < 200; ++i) rig.send(i * kPayload);
-  EXPECT_GT(rig.link.a().outstanding(), 100u);
+  EXPECT_EQ(rig.link.held(), 200u);
   rig.port.reset();
-  EXPECT_EQ(rig.link.a().outstanding(), 0u);
+  EXPECT_EQ(rig.link.held(), 0u);
+}
+
+TEST(Impair, FramesThatLetOthersPassAreFreedAtTheEnd) {
+  Config config;
+  config.reorder = 1;
+  Rig rig(config);
+  for (uint32_t i = 0; i < 200; ++i) rig.send(i * kPayload);
+  EXPECT_EQ(rig.link.held(), 200u);
+  rig.port.reset();
+  EXPECT_EQ(rig.link.held(), 0u);
+}
+
+TEST(Impair, FramesThatThePortRefusedAreFreedAtTheEnd) {
+  sim::LinkConfig wire;
+  wire.a_to_b.bits_per_second = 1000;
+  wire.a_to_b.queue_limit = 1;
+  Rig rig(Config{}, 1, wire);
+  for (uint32_t i = 0; i < 200; ++i) rig.send(i * kPayload);
+  EXPECT_EQ(rig.link.held(), 199u);
+  rig.port.reset();
+  EXPECT_EQ(rig.link.held(), 0u);
 }
 
 TEST(Impair, QueueIsBounded) {
