@@ -26,7 +26,7 @@ enum class Defect : uint8_t {
   DropWithoutRetransmit, ///< tcp: retransmission time-outs do not retransmit
   ReadBeforeWrite,       ///< rdmap: a Read Request is answered at placement, not at delivery
   LostHold,              ///< mpa: held octets are thrown away at the first pressure
-  CompletionOutOfOrder,  ///< rdmap: a Read completes before an earlier Write
+  CompletionOutOfOrder,  ///< rdmap: a Write completes before an earlier Read
   LeakSlot,              ///< tcp: a closed connection is never returned to its slab
 };
 

@@ -126,11 +126,6 @@ ddp::Fault Endpoint::Impl::deliver_read_response(const wire::ddp::TaggedHeader& 
   SendSlot& slot = sends_.at(done->seq);
   slot.answered = true;
   outbound_reads_.pop();
-  if (base::sabotaged(base::Defect::CompletionOutOfOrder) && !slot.reported) {
-    slot.reported = true;
-    report_work({.id = slot.work.id, .opcode = slot.work.opcode, .length = slot.length},
-                slot.work.signaled);
-  }
   complete_sends();
   // A fence or the ORD may have held back what follows; a graceful close may have waited (BUG-07).
   close_if_finished();

@@ -291,7 +291,13 @@ void Endpoint::Impl::released(const llp::RecordTag& tag) {
     case Kind::Send: break;
   }
   if (!sends_.holds(seq)) return;
-  sends_.at(seq).released = true;
+  SendSlot& slot = sends_.at(seq);
+  slot.released = true;
+  if (base::sabotaged(base::Defect::CompletionOutOfOrder) && slot.done() && !slot.reported) {
+    slot.reported = true;
+    report_work({.id = slot.work.id, .opcode = slot.work.opcode, .length = slot.length},
+                slot.work.signaled);
+  }
   // After a flush the user was told already, and only the slot is left to be freed.
   sends_.free_slots();
   if (running()) complete_sends();

@@ -222,6 +222,7 @@ void terminate(WorldPlan& plan, Prng& prng) {
 void terminate_hostile(WorldPlan& plan, Prng& prng) {
   hostile(plan, prng);
   plan.violations = true;
+  plan.violation_turn += 10;
 }
 
 void reject(WorldPlan& plan, Prng& prng) {
@@ -332,6 +333,7 @@ WorldPlan make_plan(const Profile& profile, uint64_t seed) {
   plan.profile = profile.name;
   plan.seed = mixed;
   choose_rest(plan, prng);
+  plan.violation_turn = seed / kProfiles.size() * kViolationsPerWorld;
   profile.apply(plan, prng);
   return plan;
 }

@@ -14,6 +14,9 @@
 
 namespace rnic::simulation {
 
+/// Queue pairs that break a rule, in a world that has them.
+inline constexpr uint32_t kViolationsPerWorld = 3;
+
 /// What happens to frames in one direction.
 using Weather = impair::Config;
 
@@ -41,6 +44,7 @@ struct WorldPlan {
   double pause = 0;                     ///< chance that a device sleeps, each millisecond
   base::Duration pause_max{0};
   bool violations = false;              ///< queue pairs whose application breaks a rule
+  uint64_t violation_turn = 0;          ///< which rules: all have had their turn after some seeds
   bool rejections = false;              ///< connects that are rejected, or find no listener
   bool shared_queues = false;           ///< one completion queue a device
 };

@@ -203,6 +203,9 @@ void World::advance(bool busy) {
   }
   const base::Now next = next_event();
   if (next == base::kNever) {
+    for (auto& pipe : pipes_) {
+      if (pipe->violation != nullptr && !pipe->closed) pipe->violation->check_end();
+    }
     verdict_.fail("stall", "nothing will ever happen again");
     return;
   }

@@ -65,10 +65,10 @@ void World::build_pipes() {
           pipe.ends[side], pipe.ends[1 - side], std::move(messages), prng_.next(), verdict_);
     }
   }
-  for (uint32_t i = 0; plan_.violations && i < 3; ++i) {
+  for (uint32_t i = 0; plan_.violations && i < kViolationsPerWorld; ++i) {
     add_pipe(PipeKind::Violation, static_cast<uint32_t>(prng_.below(2)));
     Pipe& pipe = *pipes_.back();
-    const Violation violation = violations()[prng_.below(violations().size())];
+    const Violation violation = violations()[(plan_.violation_turn + i) % violations().size()];
     // The initiator sends first: it offends.
     End& offender = pipe.ends[pipe.initiator];
     End& victim = pipe.ends[1 - pipe.initiator];
