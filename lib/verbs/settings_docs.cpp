@@ -15,23 +15,25 @@ struct Defaults {
 constexpr std::string_view kHead =
     R"(# Settings
 
-<!-- Generated from the table in lib/verbs/settings_table.cpp. A test compares this file with it. -->
+<!-- Generated from the table in lib/verbs/settings_table.cpp; a test compares the two. -->
 
-A configuration is a TOML file. Every key has a default unless the table says `required`. An unknown key or
-a bad value is an error that names file, line and remedy; all of them are reported at once:
+A configuration is a TOML file. Every key has a default unless the table says `required`. An unknown
+key or a bad value is an error that names file, line and remedy; all of them are reported at once:
 
     nic.toml:7: tcp.rto_mim: unknown key; did you mean tcp.rto_min?
 
-- **Durations** are strings with a unit: `"200ms"`, `"5us"`, `"1.5s"`, `"2min"` (ns, us, ms, s, min, h).
-- **Octets** are numbers or strings with a unit: `65536`, `"64KB"`, `"4MB"`, `"1GB"`. The units are binary:
-  1 KB is 1024 octets.
+- **Durations** are strings with a unit: `"200ms"`, `"5us"`, `"1.5s"`, `"2min"`
+  (ns, us, ms, s, min, h).
+- **Octets** are numbers or strings with a unit: `65536`, `"64KB"`, `"4MB"`, `"1GB"`. The units are
+  binary: 1 KB is 1024 octets.
 - **Shares** are numbers from 0 to 1.
-- `[tcp]`, `[mpa]`, `[net]` and `[limits]` hold for all devices. `[device.tcp]`, `[device.mpa]`, `[device.net]`
-  and `[device.limits]` behind a `[[device]]` hold for that device and win.
-- **Overrides** are applied after the file, in order, each to one key: `tcp.rto_min=5ms`, `mpa.markers=true`,
-  `wire.loop.mtu=9000`, `device.rnic0.port=wire:loop:0`, `device.rnic0.tcp.rto_min=5ms`. `*` stands for every
-  name: `device.*.mtu=1500`. Strings need no quotes; a list is written in brackets: `worker.cores=[0,1]`.
-  An override of `tcp.rto_min` does not change a device that has its own; `device.*.tcp.rto_min` does.
+- `[tcp]`, `[mpa]`, `[net]` and `[limits]` hold for all devices. `[device.tcp]`, `[device.mpa]`,
+  `[device.net]` and `[device.limits]` behind a `[[device]]` hold for that device and win.
+- **Overrides** are applied after the file, in order, each to one key: `tcp.rto_min=5ms`,
+  `mpa.markers=true`, `wire.loop.mtu=9000`, `device.rnic0.port=wire:loop:0`,
+  `device.rnic0.tcp.rto_min=5ms`. `*` stands for every name: `device.*.mtu=1500`. Strings need no
+  quotes; a list is written in brackets: `worker.cores=[0,1]`. An override of `tcp.rto_min` does not
+  change a device that has its own; `device.*.tcp.rto_min` does.
 )";
 
 std::string cell(const std::string& text) {

@@ -4,7 +4,8 @@ namespace rnic::verbs {
 
 // A copy of config/loopback.toml, so that a program runs without any file; a test compares the two.
 std::string_view loopback_toml() {
-  return R"toml(# Two devices in this process, connected by a wire of memory rings. Needs no NIC and no rights.
+  return std::string_view(R"toml(
+# Two devices in this process, connected by a wire of memory rings. Needs no NIC and no rights.
 # Every key is described in docs/settings.md.
 
 [[wire]]
@@ -19,7 +20,8 @@ address = "10.0.0.1/24"
 name = "rnic1"
 port = "wire:loop:1"
 address = "10.0.0.2/24"
-)toml";
+)toml")
+      .substr(1);  // behind the line break that begins the literal
 }
 
 }  // namespace rnic::verbs

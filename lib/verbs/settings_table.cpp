@@ -110,7 +110,8 @@ constexpr Key kKeys[] = {
     {"worker", "mode", in_worker<&Wk::mode>, "", kNone,
      "inline: the application's thread polls; threaded: one thread a device"},
     {"worker", "idle", in_worker<&Wk::idle>, "", kNone,
-     "what a thread with nothing to do does; auto: sleep where the devices' threads and the application's "
+     "what a thread with nothing to do does; auto: sleep where the devices' threads and the "
+     "application's "
      "outnumber the cores, spin otherwise"},
     {"worker", "cores", in_worker<&Wk::cores>, "", {0, 1023},
      "threaded: the core of each device's thread, in the order of the devices; empty: not pinned"},
@@ -125,7 +126,8 @@ constexpr Key kKeys[] = {
      "initial congestion window (RFC 6928)"},
     {"tcp", "growth_limit_segments", in_tcp<&Tcp::growth_limit_segments>, "segments", {1, 64},
      "growth of the congestion window for one ACK in slow start (RFC 3465); 1 is strict"},
-    {"tcp", "max_cwnd", in_tcp<&Tcp::max_cwnd>, "octets", {4 * kKb, kGb}, "largest congestion window"},
+    {"tcp", "max_cwnd", in_tcp<&Tcp::max_cwnd>, "octets", {4 * kKb, kGb},
+     "largest congestion window"},
     {"tcp", "receive_window", in_tcp<&Tcp::receive_window>, "octets", {4 * kKb, kGb},
      "most that is advertised; mpa.receive_window may make it less"},
     {"tcp", "rto_initial", in_tcp<&Tcp::rto_initial>, "time", {kMs, kMinute},
@@ -137,21 +139,25 @@ constexpr Key kKeys[] = {
     {"tcp", "delayed_ack", in_tcp<&Tcp::delayed_ack>, "time", {0, 499 * kMs},
      "how long an ACK may wait for another segment; below 500 ms (RFC 9293 section 3.8.6.3)"},
     {"tcp", "time_wait", in_tcp<&Tcp::time_wait>, "time", {0, 4 * kMinute},
-     "TIME-WAIT; RFC 9293 says 4 minutes, timestamps and the choice of the ISN guard a shorter one"},
+     "TIME-WAIT; RFC 9293 says 4 minutes, timestamps and the choice of the ISN guard a shorter "
+     "one"},
     {"tcp", "user_timeout", in_tcp<&Tcp::user_timeout>, "time", {10 * kMs, 24 * kHour},
      "a connection without progress for so long is given up"},
     {"tcp", "connect_timeout", in_tcp<&Tcp::connect_timeout>, "time", {10 * kMs, kHour},
      "an active open is given up after"},
-    {"tcp", "syn_retries", in_tcp<&Tcp::syn_retries>, "", {0, 32}, "repetitions of a SYN or SYN-ACK"},
+    {"tcp", "syn_retries", in_tcp<&Tcp::syn_retries>, "", {0, 32},
+     "repetitions of a SYN or SYN-ACK"},
     {"tcp", "close_timeout", in_tcp<&Tcp::close_timeout>, "time", {kMs, kHour},
      "we sent FIN and the peer's does not come: RST after"},
     {"tcp", "pack_records", in_tcp<&Tcp::pack_records>, "", kNone,
      "several small records (FPDUs) in one segment"},
     {"tcp", "drop_limit", in_tcp<&Tcp::drop_limit>, "drops", {0, 1000},
-     "silent drops of one range before its octets are taken as they are; for framings without their own"},
+     "silent drops of one range before its octets are taken as they are; for framings without "
+     "their own"},
     {"tcp", "max_connections", in_tcp<&Tcp::max_connections>, "", {1, 65536},
      "connections at once, those in TIME-WAIT included"},
-    {"tcp", "max_listeners", in_tcp<&Tcp::max_listeners>, "", {1, 65535}, "listening ports at once"},
+    {"tcp", "max_listeners", in_tcp<&Tcp::max_listeners>, "", {1, 65535},
+     "listening ports at once"},
     {"tcp", "max_half_open", in_tcp<&Tcp::max_half_open>, "", {1, 65536},
      "connections in SYN-RECEIVED at once; <= tcp.max_connections"},
     {"tcp", "max_records_per_connection", in_tcp<&Tcp::max_records_per_connection>, "records",
@@ -215,7 +221,8 @@ constexpr Key kKeys[] = {
     {"limits", "hold_octets", in_limits<&Lim::hold_octets>, "octets", {64 * kKb, 64 * kGb},
      "octets of all connections that wait to be located"},
 
-    {"wire", "name", in_wire<&Wire::name>, "", kNone, "names the wire's ends", "required", kNameRange},
+    {"wire", "name", in_wire<&Wire::name>, "", kNone, "names the wire's ends",
+     "required", kNameRange},
     {"wire", "mtu", in_wire<&Wire::mtu>, "octets", kMtu, "largest IP packet"},
     {"wire", "ring_size", in_wire<&Wire::ring_size>, "frames", {64, 32768},
      "frames in flight in one direction; rounded up to a power of two"},
@@ -223,7 +230,8 @@ constexpr Key kKeys[] = {
     {"device", "name", in_config<&Nic::name>, "", kNone, "names the device",
      "\"rnic\" and its index", kNameRange},
     {"device", "port", in_device<&Dev::port>, "", kNone,
-     "where the frames come from: a wire's end, a PCI address (a NIC bound to vfio-pci), or a virtual "
+     "where the frames come from: a wire's end, a PCI address (a NIC bound to vfio-pci), or a "
+     "virtual "
      "DPDK device with its arguments",
      "required", "\"wire:NAME:0\", \"0000:01:00.0\", \"net_af_packet0,iface=veth0\""},
     {"device", "mac", in_device<&Dev::mac>, "", kNone, "Ethernet address",
@@ -237,10 +245,12 @@ constexpr Key kKeys[] = {
     {"device", "seed", in_config<&Nic::seed>, "", {0, kAll},
      "of everything random but the secret of initial sequence numbers", "1 + index"},
     {"device", "random_secret", in_device<&Dev::random_secret>, "", kNone,
-     "the secret of initial sequence numbers (RFC 6528) comes from the system; false: a fixed one, for "
+     "the secret of initial sequence numbers (RFC 6528) comes from the system; false: a fixed "
+     "one, for "
      "repeatable runs"},
 
-    {"device.impair", "enabled", impair_enabled, "", kNone, "false: off, whatever else is said here",
+    {"device.impair", "enabled", impair_enabled, "", kNone,
+     "false: off, whatever else is said here",
      "true where the section has a key"},
     {"device.impair", "drop", in_impair<&Imp::drop>, "share", kShare, "frames lost"},
     {"device.impair", "burst_enter", in_impair<&Imp::burst_enter>, "share", kShare,
@@ -254,10 +264,13 @@ constexpr Key kKeys[] = {
      "the same, at most; >= reorder_min"},
     {"device.impair", "reorder_timeout", in_impair<&Imp::reorder_timeout>, "time",
      {kUs, 10 * kSecond}, "and no longer than this"},
-    {"device.impair", "duplicate", in_impair<&Imp::duplicate>, "share", kShare, "frames sent twice"},
-    {"device.impair", "corrupt", in_impair<&Imp::corrupt>, "share", kShare, "frames with a bit changed"},
+    {"device.impair", "duplicate", in_impair<&Imp::duplicate>, "share", kShare,
+     "frames sent twice"},
+    {"device.impair", "corrupt", in_impair<&Imp::corrupt>, "share", kShare,
+     "frames with a bit changed"},
     {"device.impair", "repair", in_impair<&Imp::repair>, "share", kShare,
-     "of the corrupted frames, those whose TCP checksum is made right again: only the CRC sees them"},
+     "of the corrupted frames, those whose TCP checksum is made right again: only the CRC sees "
+     "them"},
     {"device.impair", "resegment", in_impair<&Imp::resegment>, "share", kShare,
      "TCP segments cut in two, as a middlebox does"},
     {"device.impair", "delay", in_impair<&Imp::delay>, "time", {0, 10 * kSecond},

@@ -147,8 +147,7 @@ TEST(Settings, DefaultsAreThoseOfTheStructs) {
   EXPECT_EQ(settings.eal.memory_mb, 1024u);
 }
 
-TEST(Settings, EveryKindOfValue) {
-  const Settings settings = parsed(R"(
+constexpr std::string_view kEveryKind = R"(
 [eal]
 hugepages = "off"
 memory_mb = 256
@@ -186,13 +185,20 @@ repair = 0.25
 delay = "20us"
 [device.capture]
 file = "x.pcapng"
-)");
+)";
+
+TEST(Settings, EveryKindOfValueOfTheProcess) {
+  const Settings settings = parsed(kEveryKind);
   EXPECT_EQ(settings.eal.hugepages, EalSettings::Off);
   EXPECT_EQ(settings.eal.memory_mb, 256u);
   EXPECT_EQ(settings.eal.args, (std::vector<std::string>{"--log-level=8", "--vdev=net_ring0,x=1"}));
   EXPECT_EQ(settings.worker.mode, WorkerSettings::Threaded);
   EXPECT_EQ(settings.worker.idle, WorkerSettings::Yield);
   EXPECT_EQ(settings.worker.cores, std::vector<uint32_t>{3});
+}
+
+TEST(Settings, EveryKindOfValueOfADevice) {
+  const Settings settings = parsed(kEveryKind);
   ASSERT_EQ(settings.devices.size(), 1u);
   const DeviceSettings& device = settings.devices[0];
   EXPECT_FALSE(device.config.tcp.sack);
