@@ -3,13 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "base/log.hpp"
+#include "wire/tcp.hpp"
 
 namespace rnic::nic {
-
-namespace {
-constexpr uint8_t kProtocolTcp = 6;
-}
 
 Device::Device(const DeviceConfig& config, port::Port& port, base::Now now)
     : config_(config),
@@ -78,7 +74,7 @@ uint32_t Device::receive_burst(base::Now now, uint32_t& work) {
   work += n + serve_doorbells();
   for (uint32_t i = 0; i < n; ++i) {
     const std::optional<net::Ipv4In> ip = interface_.input(burst[i], now);
-    if (!ip || ip->protocol != kProtocolTcp) continue;
+    if (!ip || ip->protocol != wire::kIpProtocolTcp) continue;
     stack_.input({ip->source, ip->destination, ip->payload, ip->l4_checksum_good, ip->ecn}, now);
   }
   if (n != 0) port_.free({burst.data(), n});

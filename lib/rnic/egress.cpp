@@ -1,12 +1,9 @@
 #include "rnic/egress.hpp"
 
 #include "base/check.hpp"
+#include "wire/tcp.hpp"
 
 namespace rnic::nic {
-
-namespace {
-constexpr uint8_t kProtocolTcp = 6;
-}
 
 bool Egress::begin(llp::IpAddress, llp::IpAddress destination, tcp::TxSlot& slot) {
   RNIC_DCHECK(!building_);
@@ -22,7 +19,7 @@ bool Egress::begin(llp::IpAddress, llp::IpAddress destination, tcp::TxSlot& slot
 void Egress::send(tcp::TxSlot&, uint32_t length, base::Now now) {
   RNIC_DCHECK(building_);
   building_ = false;
-  interface_.send(frame_, kProtocolTcp, length, now);
+  interface_.send(frame_, wire::kIpProtocolTcp, length, now);
 }
 
 void Egress::cancel(tcp::TxSlot&) {

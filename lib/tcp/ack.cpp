@@ -18,7 +18,7 @@ void Engine::process_ack(Connection& c, const Arrival& a, base::Now now) {
   yield.duplicate = outstanding && ack == una && a.payload.empty() && !a.has(flag::kFin) &&
                     c.tcb.snd_wnd == old_window;
   if (!outstanding) return;
-  if (yield.rtt >= base::Duration(0)) c.rto.sample(yield.rtt, now);
+  if (yield.rtt >= base::Duration(0)) c.rto.sample(bounded_rtt(c, a, yield.rtt, now), now);
   if (yield.acked != 0 || c.tcb.snd_wnd == 0) c.progress_at = now;  // answered probes keep it alive
   if (yield.acked != 0) {
     c.rto.clear_backoff();
@@ -33,17 +33,31 @@ void Engine::process_ack(Connection& c, const Arrival& a, base::Now now) {
   if (c.user_ready || c.fin_wanted || c.has_waiting() || c.board.lost_octets != 0) make_ready(c);
 }
 
+base::Duration Engine::bounded_rtt(const Connection& c, const Arrival& a, base::Duration rtt,
+                                   base::Now now) const {
+  // RFC 7323 s.4.1: the echoed timestamp is coarse, but it belongs to the segment that made the peer
+  // answer; an octet that waited behind a hole, or whose ACKs were lost, would measure that instead.
+  if (!c.tcb.ts_ok || !a.options.timestamps) return rtt;
+  const auto ticks = static_cast<int32_t>(timestamp_of(c, now) - a.options.timestamps->echo);
+  if (ticks < 0) return rtt;
+  return std::min<base::Duration>(rtt, std::chrono::milliseconds(int64_t{ticks} + 1));
+}
+
 void Engine::advance_una(Connection& c, uint64_t ack, AckYield& yield, base::Now now) {
   const uint64_t una = c.tcb.snd_una;
   const uint64_t until =
       ack + (base::sabotaged(base::Defect::SkipAckedRecord) ? c.effective_mss : 0);
+  bool ambiguous = false;
   while (!c.records.empty() && c.records.front().end() <= until) {
     Record& r = c.records.front();
     const uint64_t live = c.live(r);
     if (!r.is(record_flag::kSacked)) {
       yield.delivered += live;
       rack_update(c, r, now);
-      if (!r.is(record_flag::kResent)) {
+      if (r.is(record_flag::kResent)) {
+        // Karn, and more: what lay behind this hole waited for it, not for the network.
+        ambiguous = true;
+      } else {
         yield.rtt = now - r.sent_at;
         // RFC 8985 s.6.2 step 3: it was late, not lost.
         if (r.end() < c.board.fack) c.rack.reordering_seen = true;
@@ -66,6 +80,7 @@ void Engine::advance_una(Connection& c, uint64_t ack, AckYield& yield, base::Now
     if (!r.is(record_flag::kSacked)) yield.delivered += gone;
     subtract_marks(c, r, gone);
   }
+  if (ambiguous) yield.rtt = base::Duration(-1);
   c.tcb.snd_una = ack;
   yield.acked = ack - una;
   c.board.sacked.erase_below(ack);

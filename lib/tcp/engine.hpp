@@ -259,6 +259,7 @@ class Engine {
   uint32_t challenge_count_ = 0;
 
   static constexpr size_t kMaxResets = 64;
+  static constexpr uint32_t kDupThresh = 3;  // RFC 5681 s.3.2, RFC 6675 s.5
   static constexpr uint64_t kQuantum = 64 * 1024;
   static constexpr uint32_t kMaxRecordOctets = 65536;
   static constexpr uint32_t kPackRoomMin = 128;  // RFC 5044 s.4.5: the least a pull is asked for

@@ -4,7 +4,6 @@ namespace rnic::tcp {
 
 namespace {
 
-constexpr uint32_t kDupThresh = 3;
 // A probe earlier than this only measures the scheduling of the two ends.
 constexpr base::Duration kProbeMin = std::chrono::microseconds(200);
 
@@ -198,7 +197,8 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
     record.flags &= static_cast<uint16_t>(
         ~(record_flag::kSacked | record_flag::kLost | record_flag::kRetransmitted));
     if (c.live(record) == 0) continue;
-    record.flags |= record_flag::kLost;
+    // kResent: no RTT is measured on what the forgotten SACK had taken out of the network long ago.
+    record.flags |= record_flag::kLost | record_flag::kResent;
     c.board.lost_octets += c.live(record);
   }
   c.retransmit_hint = c.records.first();

@@ -9,7 +9,6 @@ bool sent_after(base::Now t1, uint64_t end1, base::Now t2, uint64_t end2) {
   return t1 > t2 || (t1 == t2 && end1 > end2);
 }
 
-constexpr uint32_t kDupThresh = 3;
 constexpr uint32_t kMaxWindowMultiplier = 32;
 constexpr uint32_t kWindowPersist = 16;  // RFC 8985 s.6.2: recoveries that keep a widened window
 
@@ -73,7 +72,10 @@ void Engine::mark_sacked(Connection& c, Record& r, uint64_t old_fack, AckYield& 
   yield.delivered += live;
   yield.new_sack = true;
   rack_update(c, r, now);
-  if (r.end() < old_fack && !r.is(record_flag::kResent)) c.rack.reordering_seen = true;
+  if (!r.is(record_flag::kResent)) {
+    yield.rtt = now - r.sent_at;
+    if (r.end() < old_fack) c.rack.reordering_seen = true;  // late, not lost
+  }
   c.board.fack = std::max(c.board.fack, r.end());
 }
 
@@ -81,8 +83,8 @@ void Engine::rack_update(Connection& c, const Record& r, base::Now now) {
   // RFC 8985 s.6.2 steps 1 and 2.
   const base::Duration rtt = now - r.sent_at;
   if (r.is(record_flag::kResent) && rtt < c.rto.min_rtt()) return;  // for an earlier transmission
-  c.rack.rtt = rtt;
   if (sent_after(r.sent_at, r.end(), c.rack.xmit_at, c.rack.end)) {
+    c.rack.rtt = rtt;
     c.rack.xmit_at = r.sent_at;
     c.rack.end = r.end();
   }
