@@ -38,7 +38,9 @@ std::span<const std::string_view> words_of(const EalSettings::Hugepages*) {
 std::span<const std::string_view> words_of(const WorkerSettings::Mode*) { return kModeWords; }
 std::span<const std::string_view> words_of(const WorkerSettings::Idle*) { return kIdleWords; }
 
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+std::string quoted(std::string_view text) {
+  return std::string(1, '"').append(text).append(1, '"');
+}
 
 std::string joined(std::span<const std::string_view> words) {
   std::string out;
