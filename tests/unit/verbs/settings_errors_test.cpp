@@ -248,7 +248,7 @@ TEST(SettingsErrors, AllOfThemInTheOrderOfTheFile) {
       "t.toml:9: device.rnic0.mtu: 1 is out of range: 68..9216\n"
       "override \"net.ttl=0\": net.ttl: 0 is out of range: 1..255");
   std::string many = "[tcp]\n";
-  for (int i = 0; i < 30; ++i) many += "x" + std::to_string(i) + " = 1\n";
+  for (int i = 0; i < 30; ++i) many.append("x").append(std::to_string(i)).append(" = 1\n");
   EXPECT_TRUE(error_of(many).ends_with("\nand 10 more like these"));
 }
 
@@ -268,7 +268,8 @@ TEST(SettingsErrors, SyntaxAndEmptiness) {
             "config/loopback.toml shows two");
   EXPECT_EQ(error_of("device = []\n"), "t.toml:1: device: there can be several: write [[device]]");
   std::string crowd;
-  for (int i = 0; i < 257; ++i) crowd += "[[wire]]\nname = \"w" + std::to_string(i) + "\"\n";
+  for (int i = 0; i < 257; ++i)
+    crowd.append("[[wire]]\nname = \"w").append(std::to_string(i)).append("\"\n");
   EXPECT_EQ(error_of(kDevice + crowd), "t.toml:516: wire: more than 256 of them");
 }
 
