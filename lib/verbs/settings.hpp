@@ -22,7 +22,7 @@ namespace rnic::verbs {
 /// [eal]: how DPDK is started.
 struct EalSettings {
   enum Hugepages : uint8_t { Auto, Require, Off } hugepages = Auto;
-  uint32_t memory_mb = 1024;      ///< memory for the pools of the process
+  uint32_t memory_mb = 256;       ///< memory for the pools of the process
   std::vector<std::string> args;  ///< appended to DPDK's arguments as they are
 };
 
