@@ -154,10 +154,11 @@ Run WireCampaign::run_one(Operation operation, uint64_t size) {
   run.goodput_gbps = static_cast<double>(result.octets) * 8.0 / elapsed;
   run.msgs_per_s = static_cast<double>(result.messages) * 1e9 / elapsed;
   const uint64_t segments = after.data_segments - before.data_segments;
-  run.aligned_pct = segments == 0 ? 0
-                                  : 100.0 * static_cast<double>(after.aligned_segments -
-                                                                before.aligned_segments) /
-                                        static_cast<double>(segments);
+  run.aligned_pct =
+      segments == 0
+          ? 0
+          : 100.0 * static_cast<double>(after.aligned_segments - before.aligned_segments) /
+                static_cast<double>(segments);
   run.ooo_placed_octets = after.ooo_placed - before.ooo_placed;
   run.held_octets = after.held - before.held;
   run.retransmissions = after.retransmissions - before.retransmissions;

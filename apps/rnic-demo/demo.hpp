@@ -1,5 +1,6 @@
 /// \file
-/// rnic-demo: two soft RNICs in one process move verified data over a clean and over a hostile wire.
+/// rnic-demo: two soft RNICs in one process move verified data over a clean and over a hostile
+/// wire.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +22,13 @@ struct Run {
   uint64_t messages = 0;
   double goodput_gbps = 0;
   double msgs_per_s = 0;
-  double aligned_pct = 0;          ///< data segments that begin and end at an FPDU boundary
+  double aligned_pct = 0;  ///< data segments that begin and end at an FPDU boundary
   uint64_t ooo_placed_octets = 0;
   uint64_t held_octets = 0;
-  uint64_t retransmissions = 0;    ///< segments
-  uint64_t crc_drops = 0;          ///< segments
+  uint64_t retransmissions = 0;  ///< segments
+  uint64_t crc_drops = 0;        ///< segments
   bool verified = false;
-  std::string error;               ///< why not verified
+  std::string error;  ///< why not verified
 };
 
 /// What happened to the segments of one message, both ends' events in one list.
@@ -41,16 +42,17 @@ struct Picture {
 struct Campaign {
   std::vector<Run> runs;
   std::vector<Picture> pictures;
-  std::vector<std::pair<std::string, std::string>> facts;  ///< configuration and machine, name and value
-  std::string configuration;                               ///< the TOML text and the overrides
+  std::vector<std::pair<std::string, std::string>>
+      facts;                  ///< configuration and machine, name and value
+  std::string configuration;  ///< the TOML text and the overrides
   bool complete = false;
 };
 
 /// 2^k for k = 0..26, 2^k - 1 for k = 2..26, ascending. `largest` cuts the list (for a quick look).
 [[nodiscard]] std::vector<uint64_t> message_sizes(uint64_t largest);
 
-/// Runs everything; progress goes to stderr. The error is one of the environment; a run that fails is in
-/// the campaign.
+/// Runs everything; progress goes to stderr. The error is one of the environment; a run that fails
+/// is in the campaign.
 Status run_campaign(uint64_t largest, uint64_t seed, Campaign& campaign);
 
 /// The table that fits a screen.

@@ -42,8 +42,9 @@ int verdict(const Campaign& campaign) {
             << " segments dropped by CRC\n";
   if (unverified != 0 || !campaign.complete) return kNotVerified;
   if (placed != 0 && dropped != 0) return kOk;
-  std::cerr << "rnic-demo: the hostile wire exercised nothing: out-of-order placement and CRC drops "
-               "must both have happened\n";
+  std::cerr
+      << "rnic-demo: the hostile wire exercised nothing: out-of-order placement and CRC drops "
+         "must both have happened\n";
   return kNotVerified;
 }
 
@@ -53,8 +54,10 @@ int run(int argc, char** argv) {
   uint32_t largest = 26;
   uint64_t seed = 1;
   CLI::App app{
-      "Two soft RNICs in one process, wired by memory rings, move data by Send, Write and Read on a\n"
-      "clean and on a hostile wire, and verify every octet. Exit status: 0 ok, 1 something was not\n"
+      "Two soft RNICs in one process, wired by memory rings, move data by Send, Write and Read on "
+      "a\n"
+      "clean and on a hostile wire, and verify every octet. Exit status: 0 ok, 1 something was "
+      "not\n"
       "verified, 2 usage or environment."};
   app.add_option("--json", json_file, "write the results to this file as JSON");
   app.add_option("--report", report_file, "where the page goes")->capture_default_str();

@@ -75,7 +75,8 @@ class Plot {
       svg += "<path class=\"grid\" d=\"M" + number(at) + " " + number(kTop) + "V" +
              number(kHeight - kBottom) + "\"/><text class=\"tick\" x=\"" + number(at) + "\" y=\"" +
              number(kHeight - kBottom + 18) + "\" text-anchor=\"middle\">" +
-             number(t).substr(0, number(t).find(".0") == std::string::npos ? 32 : number(t).size() - 2) +
+             number(t).substr(
+                 0, number(t).find(".0") == std::string::npos ? 32 : number(t).size() - 2) +
              "</text>\n";
     }
     for (uint64_t offset = 0; offset <= top_; offset += 256u << 10) {
@@ -85,8 +86,10 @@ class Plot {
              (offset == 0 ? "0" : size_text(offset)) + "</text>\n";
     }
     svg += "<text class=\"axis\" x=\"" + number((kWidth + kLeft) / 2) + "\" y=\"" +
-           number(kHeight - 8) + "\" text-anchor=\"middle\">microseconds since the first event</text>\n"
-           "<text class=\"axis\" transform=\"translate(16 " + number(kHeight / 2 - 16) +
+           number(kHeight - 8) +
+           "\" text-anchor=\"middle\">microseconds since the first event</text>\n"
+           "<text class=\"axis\" transform=\"translate(16 " +
+           number(kHeight / 2 - 16) +
            ") rotate(-90)\" text-anchor=\"middle\">stream offset</text>\n";
   }
 

@@ -54,18 +54,17 @@ std::string escape(const std::string& text) {
 
 std::string row(const Run& run) {
   char text[640];
-  std::snprintf(text, sizeof text,
-                "<tr%s><td>%s</td><td>%s</td><td>%s</td><td>%llu</td><td>%.3f</td><td>%.0f</td>"
-                "<td>%.1f</td><td>%llu</td><td>%llu</td><td>%llu</td><td>%llu</td><td%s</td></tr>\n",
-                is_headline_size(run.size) ? " class=\"headline\"" : "",
-                workload::to_string(run.operation), to_string(run.wire),
-                size_text(run.size).c_str(), static_cast<unsigned long long>(run.messages),
-                run.goodput_gbps, run.msgs_per_s, run.aligned_pct,
-                static_cast<unsigned long long>(run.ooo_placed_octets),
-                static_cast<unsigned long long>(run.held_octets),
-                static_cast<unsigned long long>(run.retransmissions),
-                static_cast<unsigned long long>(run.crc_drops),
-                run.verified ? ">yes" : " class=\"no\">NO");
+  std::snprintf(
+      text, sizeof text,
+      "<tr%s><td>%s</td><td>%s</td><td>%s</td><td>%llu</td><td>%.3f</td><td>%.0f</td>"
+      "<td>%.1f</td><td>%llu</td><td>%llu</td><td>%llu</td><td>%llu</td><td%s</td></tr>\n",
+      is_headline_size(run.size) ? " class=\"headline\"" : "", workload::to_string(run.operation),
+      to_string(run.wire), size_text(run.size).c_str(),
+      static_cast<unsigned long long>(run.messages), run.goodput_gbps, run.msgs_per_s,
+      run.aligned_pct, static_cast<unsigned long long>(run.ooo_placed_octets),
+      static_cast<unsigned long long>(run.held_octets),
+      static_cast<unsigned long long>(run.retransmissions),
+      static_cast<unsigned long long>(run.crc_drops), run.verified ? ">yes" : " class=\"no\">NO");
   return text;
 }
 
@@ -80,26 +79,36 @@ void header(std::string& html, const Campaign& campaign) {
     dropped += run.crc_drops;
   }
   const bool good = campaign.complete && verified == campaign.runs.size();
-  html += "<h1>softrnic: two soft RNICs, verified</h1>\n<p class=\"lead\">Two software iWARP NICs in one "
-          "process, each with its own TCP/IP stack, queue pairs and registered memory, move data by Send, "
-          "RDMA Write and RDMA Read over a clean wire and over a hostile one. Every octet is compared at "
-          "the far end.</p>\n<p class=\"verdict" +
-          std::string(good ? "" : " bad") + "\">" + std::to_string(verified) + " of " +
-          std::to_string(campaign.runs.size()) + " runs verified" +
-          (campaign.complete ? "" : ", campaign incomplete") + "</p>\n<p class=\"lead\">On the hostile wire " +
-          std::to_string(placed) + " octets were placed in their final memory out of order, and " +
-          std::to_string(dropped) + " segments with a wrong MPA CRC were dropped before TCP took them, so "
-          "that the sender sent them again.</p>\n";
+  html +=
+      "<h1>softrnic: two soft RNICs, verified</h1>\n<p class=\"lead\">Two software iWARP NICs in "
+      "one "
+      "process, each with its own TCP/IP stack, queue pairs and registered memory, move data by "
+      "Send, "
+      "RDMA Write and RDMA Read over a clean wire and over a hostile one. Every octet is compared "
+      "at "
+      "the far end.</p>\n<p class=\"verdict" +
+      std::string(good ? "" : " bad") + "\">" + std::to_string(verified) + " of " +
+      std::to_string(campaign.runs.size()) + " runs verified" +
+      (campaign.complete ? "" : ", campaign incomplete") +
+      "</p>\n<p class=\"lead\">On the hostile wire " + std::to_string(placed) +
+      " octets were placed in their final memory out of order, and " + std::to_string(dropped) +
+      " segments with a wrong MPA CRC were dropped before TCP took them, so "
+      "that the sender sent them again.</p>\n";
 }
 
 void pictures(std::string& html, const Campaign& campaign) {
   if (campaign.pictures.empty()) return;
-  html += "<h2>One message of 1 MB on the hostile wire</h2>\n<p class=\"lead\">Each mark is a segment: when it "
-          "arrived (across) and where in the stream it stands (up). Marks above the dark line came early: "
-          "those <em>placed out of order</em> were located by an MPA marker, checked, and written straight "
-          "into the application's memory; those <em>held</em> had to wait. The dark line is what has been "
-          "delivered in order; it stands still at a gap and jumps when the gap is filled. "
-          "<em>Retransmitted</em> marks show when the sender sent a segment again.</p>\n";
+  html +=
+      "<h2>One message of 1 MB on the hostile wire</h2>\n<p class=\"lead\">Each mark is a segment: "
+      "when it "
+      "arrived (across) and where in the stream it stands (up). Marks above the dark line came "
+      "early: "
+      "those <em>placed out of order</em> were located by an MPA marker, checked, and written "
+      "straight "
+      "into the application's memory; those <em>held</em> had to wait. The dark line is what has "
+      "been "
+      "delivered in order; it stands still at a gap and jumps when the gap is filled. "
+      "<em>Retransmitted</em> marks show when the sender sent a segment again.</p>\n";
   for (const Picture& picture : campaign.pictures) {
     html += "<figure><figcaption>" + std::string(workload::to_string(picture.operation)) +
             ", 1 MB</figcaption>\n" + to_svg(picture) + "</figure>\n";
@@ -121,12 +130,15 @@ std::string to_html(const Campaign& campaign) {
   }
   html += "</table>\n";
   pictures(html, campaign);
-  html += "<h2>Every run</h2>\n<p class=\"lead\">Goodput counts payload only; Gb/s are 10<sup>9</sup> bits. "
-          "Aligned: data segments that begin and end at an FPDU boundary.</p>\n"
-          "<div class=\"scroll\"><table><thead><tr><th>op</th><th>wire</th><th>size</th><th>messages</th>"
-          "<th>Gb/s</th><th>messages/s</th><th>aligned %</th><th>octets placed out of order</th>"
-          "<th>octets held</th><th>retransmissions</th><th>CRC drops</th><th>verified</th></tr></thead>"
-          "<tbody>\n";
+  html +=
+      "<h2>Every run</h2>\n<p class=\"lead\">Goodput counts payload only; Gb/s are 10<sup>9</sup> "
+      "bits. "
+      "Aligned: data segments that begin and end at an FPDU boundary.</p>\n"
+      "<div "
+      "class=\"scroll\"><table><thead><tr><th>op</th><th>wire</th><th>size</th><th>messages</th>"
+      "<th>Gb/s</th><th>messages/s</th><th>aligned %</th><th>octets placed out of order</th>"
+      "<th>octets held</th><th>retransmissions</th><th>CRC drops</th><th>verified</th></tr></thead>"
+      "<tbody>\n";
   for (const Run& run : campaign.runs) html += row(run);
   html += "</tbody></table></div>\n<h2>Configuration</h2>\n<pre>" + escape(campaign.configuration) +
           "</pre>\n</body></html>\n";

@@ -15,9 +15,9 @@ namespace rnic::perf {
 
 namespace {
 
-constexpr double kRoundSeconds = 0.1;      // of ours and of the floor each
-constexpr uint64_t kVerifyEvery = 64;      // messages, for messages that fill a region by themselves
-constexpr uint64_t kSlotOctets = 1u << 20; // small messages spread over this much memory
+constexpr double kRoundSeconds = 0.1;  // of ours and of the floor each
+constexpr uint64_t kVerifyEvery = 64;  // messages, for messages that fill a region by themselves
+constexpr uint64_t kSlotOctets = 1u << 20;  // small messages spread over this much memory
 
 void pin(uint32_t core) {
   cpu_set_t set;
@@ -90,8 +90,9 @@ Status Loopback::set_up() {
   if (!context) return tl::unexpected(context.error());
   context_ = std::make_unique<Context>(std::move(*context));
   if (context_->threaded()) {
-    return tl::unexpected(Error{ErrorCode::InvalidArgument,
-                                "loopback drives the devices itself: set worker.mode = \"inline\""});
+    return tl::unexpected(
+        Error{ErrorCode::InvalidArgument,
+              "loopback drives the devices itself: set worker.mode = \"inline\""});
   }
   const std::vector<std::string> names = context_->device_names();
   if (names.size() != 2) {
@@ -110,7 +111,8 @@ Status Loopback::set_up() {
   transfer.size = options_.size;
   transfer.depth = options_.depth;
   // A small message has a place of its own, so that every octet of each one is compared.
-  transfer.slots = static_cast<uint32_t>(std::clamp<uint64_t>(kSlotOctets / options_.size, 1, 4096));
+  transfer.slots =
+      static_cast<uint32_t>(std::clamp<uint64_t>(kSlotOctets / options_.size, 1, 4096));
   batch_ = std::max<uint64_t>(kVerifyEvery, transfer.slots);
   if (options_.cores == 2) {
     pin(0);

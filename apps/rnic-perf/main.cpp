@@ -24,8 +24,11 @@ void add_workload(CLI::App& command, Options& options) {
 }
 
 void add_configuration(CLI::App& command, Options& options) {
-  command.add_option("--config", options.config_file, "TOML file, see config/ and docs/settings.md");
-  command.add_option("--set", options.overrides, "override one key of the configuration: tcp.sack=false")
+  command.add_option("--config", options.config_file,
+                     "TOML file, see config/ and docs/settings.md");
+  command
+      .add_option("--set", options.overrides,
+                  "override one key of the configuration: tcp.sack=false")
       ->allow_extra_args(false);
 }
 
@@ -39,9 +42,12 @@ bool parse_size(Options& options) {
     return false;
   }
   const std::string unit = text.substr(used);
-  if (unit == "K" || unit == "KB") value <<= 10;
-  else if (unit == "M" || unit == "MB") value <<= 20;
-  else if (!unit.empty()) return false;
+  if (unit == "K" || unit == "KB")
+    value <<= 10;
+  else if (unit == "M" || unit == "MB")
+    value <<= 20;
+  else if (!unit.empty())
+    return false;
   options.size = value;
   return value >= 1 && value <= (1ull << 30) && text[0] != '-';
 }
@@ -50,7 +56,8 @@ int run(int argc, char** argv) {
   Options options;
   std::string operation = "write";
   CLI::App app{
-      "Measures a software RNIC: goodput, message rate and latency of RDMA Write, RDMA Read and Send,\n"
+      "Measures a software RNIC: goodput, message rate and latency of RDMA Write, RDMA Read and "
+      "Send,\n"
       "with every octet verified, beside the floor of this machine.\n"
       "Example: rnic-perf loopback --op write --size 1M --mtu 9000 --seconds 3 --json"};
   app.require_subcommand(1);
@@ -60,7 +67,8 @@ int run(int argc, char** argv) {
         ->check(CLI::IsMember({"write", "read", "send"}));
   };
 
-  CLI::App& loopback = *app.add_subcommand("loopback", "both ends in this process, over memory rings");
+  CLI::App& loopback =
+      *app.add_subcommand("loopback", "both ends in this process, over memory rings");
   add_operation(loopback);
   add_workload(loopback, options);
   add_configuration(loopback, options);
@@ -94,8 +102,8 @@ int run(int argc, char** argv) {
   }
   options.operation = *workload::parse_operation(operation);
   if (!parse_size(options)) {
-    return complain("--size " + options.size_text + ": give octets from 1 to 1024M, as in 64, 4K, 1M",
-                    kUsage);
+    return complain(
+        "--size " + options.size_text + ": give octets from 1 to 1024M, as in 64, 4K, 1M", kUsage);
   }
   if (loopback.parsed()) return run_loopback(options);
   if (server.parsed()) return run_server(options);

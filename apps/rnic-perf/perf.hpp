@@ -20,20 +20,20 @@ inline constexpr int kUsage = 2;
 struct Options {
   workload::Operation operation = workload::Operation::Write;
   std::string size_text = "1M";
-  uint64_t size = 1u << 20;     ///< octets of a message
-  uint32_t mtu = 1500;          ///< octets of an IP packet
-  uint32_t cores = 1;           ///< 1: both devices polled in turn; 2: a core each
-  double seconds = 3;           ///< measured time, ours and the floor's together
-  uint32_t depth = 16;          ///< messages outstanding
+  uint64_t size = 1u << 20;  ///< octets of a message
+  uint32_t mtu = 1500;       ///< octets of an IP packet
+  uint32_t cores = 1;        ///< 1: both devices polled in turn; 2: a core each
+  double seconds = 3;        ///< measured time, ours and the floor's together
+  uint32_t depth = 16;       ///< messages outstanding
   bool crc = true;
   bool markers = false;
   bool verify = true;
-  bool floor = true;            ///< measure the floor beside it
+  bool floor = true;  ///< measure the floor beside it
   bool json = false;
-  std::string config_file;      ///< empty: the embedded loopback configuration
+  std::string config_file;  ///< empty: the embedded loopback configuration
   std::vector<std::string> overrides;
-  std::string device;           ///< server and client: which device of the configuration
-  std::string address;          ///< client: whom to connect to
+  std::string device;   ///< server and client: which device of the configuration
+  std::string address;  ///< client: whom to connect to
   uint16_t port = 7471;
 };
 

@@ -59,8 +59,8 @@ Result<std::unique_ptr<Station>> Station::create(Context& context, const std::st
   auto region = station->end->pd.register_memory(station->memory.data(), memory, rights);
   if (!region) return tl::unexpected(region.error());
   station->region = std::move(*region);
-  auto control_region = station->end->pd.register_memory(
-      station->control_.data(), station->control_.size(), kLocalWrite);
+  auto control_region = station->end->pd.register_memory(station->control_.data(),
+                                                         station->control_.size(), kLocalWrite);
   if (!control_region) return tl::unexpected(control_region.error());
   station->control_region_ = std::move(*control_region);
   return station;
@@ -218,16 +218,16 @@ Status Client::set_up() {
   auto station = Station::create(context_, options_.device, kServerMemory, kLocalWrite);
   if (!station) return tl::unexpected(station.error());
   station_ = std::move(*station);
-  auto reply = workload::connect_end(context_, *station_->end, options_.address, options_.port,
-                                     kTimeoutMs);
+  auto reply =
+      workload::connect_end(context_, *station_->end, options_.address, options_.port, kTimeoutMs);
   if (!reply) return tl::unexpected(reply.error());
   auto offer = workload::decode_offer(*reply);
   if (!offer) return tl::unexpected(protocol_error("the peer is not an rnic-perf server"));
   offer_ = *offer;
   if (options_.size > offer_.length) {
-    return tl::unexpected(Error{ErrorCode::InvalidArgument,
-                                "--size is above the server's " + std::to_string(offer_.length) +
-                                    " octets"});
+    return tl::unexpected(
+        Error{ErrorCode::InvalidArgument,
+              "--size is above the server's " + std::to_string(offer_.length) + " octets"});
   }
   return {};
 }
@@ -264,8 +264,8 @@ Status Client::timed(const ControlMessage& batch) {
     const uint32_t n = station_->end->send_cq.poll(done);
     for (uint32_t i = 0; i < n; ++i) {
       if (done[i].status != CompletionStatus::Success) {
-        return tl::unexpected(protocol_error(std::string("a message completed with ") +
-                                             to_string(done[i].status)));
+        return tl::unexpected(
+            protocol_error(std::string("a message completed with ") + to_string(done[i].status)));
       }
       latency_ns_.push_back(context_.now_ns() - posted_at[completed++]);
     }
@@ -290,8 +290,10 @@ Status Client::batch() {
   for (uint32_t slot = 0; slot < batch.slots; ++slot) {
     const uint64_t offset = slot * workload::slot_stride(batch.size);
     const auto octets = station_->memory.octets().subspan(offset, batch.size);
-    if (batch.operation == Operation::Read) workload::poison(octets);
-    else workload::fill(octets, batch.pattern, offset);
+    if (batch.operation == Operation::Read)
+      workload::poison(octets);
+    else
+      workload::fill(octets, batch.pattern, offset);
   }
   const auto ask = [&](ControlKind kind) -> Result<ControlMessage> {
     batch.kind = kind;

@@ -112,7 +112,8 @@ class Pinger {
 
   Status open(Device device, const std::string& address) {
     if (Status status = station_.open(std::move(device), options_.size); !status) return status;
-    auto reply = workload::connect_end(context_, station_.end(), address, options_.port, kTimeoutMs);
+    auto reply =
+        workload::connect_end(context_, station_.end(), address, options_.port, kTimeoutMs);
     if (!reply) return tl::unexpected(reply.error());
     std::cerr << "connected to " << address << ":" << options_.port << "\n";
     return {};
@@ -275,7 +276,8 @@ int run_loopback(const Options& options) {
 int run(int argc, char** argv) {
   Options options;
   CLI::App app{
-      "Connects to a peer, exchanges Sends that the peer echoes, verifies every octet and prints the\n"
+      "Connects to a peer, exchanges Sends that the peer echoes, verifies every octet and prints "
+      "the\n"
       "round-trip time. Examples:\n"
       "  rnic-ping loopback\n"
       "  rnic-ping server --config config/nic.toml\n"

@@ -17,12 +17,11 @@ constexpr size_t kPage = 4096;
 Result<Buffer> Buffer::allocate(size_t octets) {
   const size_t body = (octets + kHuge - 1) / kHuge * kHuge;
   const size_t total = body + 3 * kHuge;
-  void* mapping =
-      mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* mapping = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) {
-    return tl::unexpected(Error{ErrorCode::ResourceExhausted,
-                                "no memory for a buffer of " + std::to_string(octets) +
-                                    " octets: " + std::strerror(errno)});
+    return tl::unexpected(
+        Error{ErrorCode::ResourceExhausted, "no memory for a buffer of " + std::to_string(octets) +
+                                                " octets: " + std::strerror(errno)});
   }
   Buffer buffer;
   buffer.mapping_ = mapping;

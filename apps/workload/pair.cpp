@@ -25,8 +25,8 @@ class Attempt {
     if (!started) return started;
     const bool finished = context_.wait_until([this] { return step(); }, options_.timeout_ms);
     if (!finished) {
-      return fail(ErrorCode::TimedOut, "no connection within " +
-                                           std::to_string(options_.timeout_ms) + " ms");
+      return fail(ErrorCode::TimedOut,
+                  "no connection within " + std::to_string(options_.timeout_ms) + " ms");
     }
     if (!failure_.empty()) return fail(ErrorCode::Reset, failure_);
     return {};

@@ -23,9 +23,9 @@ struct End {
 
 struct PairOptions {
   uint16_t port = 7471;
-  uint32_t depth = 256;         ///< of all four queues
-  int64_t timeout_ms = 20000;   ///< for the connection
-  uint32_t attempts = 5;        ///< a hostile wire may corrupt a start-up frame, which has no CRC
+  uint32_t depth = 256;        ///< of all four queues
+  int64_t timeout_ms = 20000;  ///< for the connection
+  uint32_t attempts = 5;       ///< a hostile wire may corrupt a start-up frame, which has no CRC
   std::span<const uint8_t> initiator_data;  ///< private data of the Request
   std::span<const uint8_t> responder_data;  ///< private data of the Reply
 };

@@ -81,22 +81,25 @@ Result<std::vector<uint8_t>> connect_end(Context& context, End& end, const std::
                                                          std::to_string(timeout_ms) + " ms"});
   }
   if (event.kind == EventKind::Established) return event.private_data;
-  return tl::unexpected(Error{ErrorCode::Unreachable,
-                              peer + ": " + to_string(event.kind) + ": " + event.detail});
+  return tl::unexpected(
+      Error{ErrorCode::Unreachable, peer + ": " + to_string(event.kind) + ": " + event.detail});
 }
 
 Result<Completion> await(Context& context, CompletionQueue& queue, int64_t timeout_ms) {
   Completion completion;
   const bool came = context.wait_until(
-      [&] { return interrupted() || queue.poll({&completion, 1}) == 1; }, timeout_ms);
+      [&] {
+        return interrupted() || queue.poll({&completion, 1}) == 1;
+      },
+      timeout_ms);
   if (!came || interrupted()) {
-    return tl::unexpected(Error{ErrorCode::TimedOut, "no completion within " +
-                                                         std::to_string(timeout_ms) + " ms"});
+    return tl::unexpected(
+        Error{ErrorCode::TimedOut, "no completion within " + std::to_string(timeout_ms) + " ms"});
   }
   if (completion.status == CompletionStatus::Success) return completion;
-  return tl::unexpected(
-      Error{ErrorCode::Reset, std::string(to_string(completion.opcode)) + " completed with " +
-                                  to_string(completion.status)});
+  return tl::unexpected(Error{ErrorCode::Reset, std::string(to_string(completion.opcode)) +
+                                                    " completed with " +
+                                                    to_string(completion.status)});
 }
 
 Result<Device> choose_device(Context& context, const std::string& name) {

@@ -39,9 +39,9 @@ struct ControlMessage {
   ControlKind kind = ControlKind::Prepare;
   Operation operation = Operation::Write;
   bool ok = true;
-  uint64_t size = 0;        ///< octets of a message
-  uint32_t slots = 0;       ///< places in the region
-  uint32_t messages = 0;    ///< of the batch
+  uint64_t size = 0;      ///< octets of a message
+  uint32_t slots = 0;     ///< places in the region
+  uint32_t messages = 0;  ///< of the batch
   Pattern pattern;
 };
 inline constexpr size_t kControlOctets = 64;

@@ -50,8 +50,7 @@ Result<std::unique_ptr<Transfer>> Transfer::create(Context& context, Pair& pair,
   transfer->source_region_ = std::move(*source_region);
   const uint32_t rights =
       options.operation == Operation::Write ? kLocalWrite | kRemoteWrite : uint32_t{kLocalWrite};
-  auto target_region =
-      target_end.pd.register_memory(transfer->target_.data(), octets, rights);
+  auto target_region = target_end.pd.register_memory(transfer->target_.data(), octets, rights);
   if (!target_region) return tl::unexpected(target_region.error());
   transfer->target_region_ = std::move(*target_region);
   transfer->pattern_.seed = options.seed;
@@ -72,7 +71,8 @@ std::optional<Mismatch> Transfer::verify() const {
   const auto slots = static_cast<uint32_t>(std::min<uint64_t>(options_.slots, messages_));
   for (uint32_t slot = 0; slot < slots; ++slot) {
     const uint64_t offset = slot * slot_octets_;
-    if (auto mismatch = compare(target_.octets().subspan(offset, options_.size), pattern_, offset)) {
+    if (auto mismatch =
+            compare(target_.octets().subspan(offset, options_.size), pattern_, offset)) {
       mismatch->offset += offset;
       return mismatch;
     }
@@ -113,9 +113,8 @@ Status Transfer::post_receives() {
     ReceiveRequest request;
     request.id = receives_posted_;
     request.sge_count = 1;
-    request.sges[0] =
-        target_region_.sge((receives_posted_ % options_.slots) * slot_octets_,
-                           static_cast<uint32_t>(options_.size));
+    request.sges[0] = target_region_.sge((receives_posted_ % options_.slots) * slot_octets_,
+                                         static_cast<uint32_t>(options_.size));
     if (Status status = pair_.responder->qp.post_receive(request); !status) return status;
     ++receives_posted_;
   }
@@ -128,10 +127,10 @@ Status Transfer::reap(TransferResult& result) {
   const int64_t now = n != 0 ? context_.now_ns() : 0;
   for (uint32_t i = 0; i < n; ++i) {
     if (done[i].status != CompletionStatus::Success || done[i].id != completed_) {
-      return fail(ErrorCode::Protocol,
-                  "message " + std::to_string(done[i].id) + " completed with " +
-                      to_string(done[i].status) + ", expected message " +
-                      std::to_string(completed_) + " with success");
+      return fail(ErrorCode::Protocol, "message " + std::to_string(done[i].id) +
+                                           " completed with " + to_string(done[i].status) +
+                                           ", expected message " + std::to_string(completed_) +
+                                           " with success");
     }
     result.latency_ns.push_back(now - post_time_[completed_ % options_.depth]);
     ++completed_;
@@ -151,8 +150,8 @@ Status Transfer::reap(TransferResult& result) {
 }
 
 Status Transfer::stalled() const {
-  return fail(ErrorCode::TimedOut, std::to_string(completed_) + " of " +
-                                       std::to_string(messages_) + " messages completed within " +
+  return fail(ErrorCode::TimedOut, std::to_string(completed_) + " of " + std::to_string(messages_) +
+                                       " messages completed within " +
                                        std::to_string(options_.timeout_ms) + " ms");
 }
 

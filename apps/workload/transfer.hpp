@@ -33,12 +33,12 @@ struct TransferOptions {
 struct TransferResult {
   uint64_t messages = 0;
   uint64_t octets = 0;
-  int64_t elapsed_ns = 0;             ///< first post to last completion
-  std::vector<int64_t> latency_ns;    ///< post to completion, each message
+  int64_t elapsed_ns = 0;           ///< first post to last completion
+  std::vector<int64_t> latency_ns;  ///< post to completion, each message
 };
 
-/// Moves messages between the two ends of a pair: Send and Write from the initiator to the responder,
-/// Read the other way. One thread; `poll` drives the devices that this thread runs.
+/// Moves messages between the two ends of a pair: Send and Write from the initiator to the
+/// responder, Read the other way. One thread; `poll` drives the devices that this thread runs.
 class Transfer {
  public:
   static Result<std::unique_ptr<Transfer>> create(Context& context, Pair& pair,
@@ -55,8 +55,7 @@ class Transfer {
   [[nodiscard]] const TransferOptions& options() const { return options_; }
 
  private:
-  Transfer(Context& context, Pair& pair, const TransferOptions& options,
-           std::function<void()> poll)
+  Transfer(Context& context, Pair& pair, const TransferOptions& options, std::function<void()> poll)
       : context_(context), pair_(pair), options_(options), poll_(std::move(poll)) {}
 
   Status post(uint64_t index);
@@ -72,9 +71,9 @@ class Transfer {
   Buffer target_;
   MemoryRegion source_region_;
   MemoryRegion target_region_;
-  uint64_t slot_octets_ = 0;   // distance of two slots
+  uint64_t slot_octets_ = 0;  // distance of two slots
   Pattern pattern_;
-  uint64_t messages_ = 0;      // of this run
+  uint64_t messages_ = 0;  // of this run
   uint64_t posted_ = 0;
   uint64_t completed_ = 0;
   uint64_t receives_posted_ = 0;

@@ -1,6 +1,7 @@
 /// \file
-/// What the applications share: memory with a checkable content, a connected pair of queue pairs in one
-/// context, transfers that verify, and the machine's description. Built on the public API alone.
+/// What the applications share: memory with a checkable content, a connected pair of queue pairs in
+/// one context, transfers that verify, and the machine's description. Built on the public API
+/// alone.
 #pragma once
 
 #include "workload/buffer.hpp"

@@ -10,10 +10,10 @@ namespace rnic::base {
 
 }  // namespace rnic::base
 
-#define RNIC_CHECK(expression)                                             \
-  do {                                                                     \
-    if (!(expression)) [[unlikely]]                                        \
-      ::rnic::base::check_failed(__FILE__, __LINE__, #expression);         \
+#define RNIC_CHECK(expression)                                     \
+  do {                                                             \
+    if (!(expression)) [[unlikely]]                                \
+      ::rnic::base::check_failed(__FILE__, __LINE__, #expression); \
   } while (false)
 
 #ifdef NDEBUG

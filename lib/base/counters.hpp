@@ -21,13 +21,14 @@ struct CounterRow {
 }  // namespace rnic::base
 
 #define RNIC_COUNTER_FIELD(name, unit, help) uint64_t name = 0;
-#define RNIC_COUNTER_VISIT(name, unit, help) visit(::rnic::base::CounterRow{#name, unit, help, name});
+#define RNIC_COUNTER_VISIT(name, unit, help) \
+  visit(::rnic::base::CounterRow{#name, unit, help, name});
 
-#define RNIC_DEFINE_COUNTERS(Type, LIST)       \
-  struct Type {                                \
-    LIST(RNIC_COUNTER_FIELD)                   \
-    template <typename Visitor>                \
-    void for_each(Visitor&& visit) const {     \
-      LIST(RNIC_COUNTER_VISIT)                 \
-    }                                          \
+#define RNIC_DEFINE_COUNTERS(Type, LIST)   \
+  struct Type {                            \
+    LIST(RNIC_COUNTER_FIELD)               \
+    template <typename Visitor>            \
+    void for_each(Visitor&& visit) const { \
+      LIST(RNIC_COUNTER_VISIT)             \
+    }                                      \
   };

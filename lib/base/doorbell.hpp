@@ -9,8 +9,8 @@
 
 namespace rnic::base {
 
-/// A bitmap with a summary word. What a thread wrote before ring(i) is visible to the worker inside the
-/// callback of answer() for i. Up to 4096 doorbells.
+/// A bitmap with a summary word. What a thread wrote before ring(i) is visible to the worker inside
+/// the callback of answer() for i. Up to 4096 doorbells.
 class Doorbells {
  public:
   static constexpr uint32_t kMax = 64 * 64;
@@ -18,8 +18,8 @@ class Doorbells {
   explicit Doorbells(uint32_t count)
       : words_(std::make_unique<std::atomic<uint64_t>[]>((count + 63) / 64)) {}
 
-  /// Any thread. Two read-modify-writes: no look before, because a bell that was seen ringing may just be
-  /// answered, and the worker might not see the new work then.
+  /// Any thread. Two read-modify-writes: no look before, because a bell that was seen ringing may
+  /// just be answered, and the worker might not see the new work then.
   void ring(uint32_t i) {
     words_[i / 64].fetch_or(1ull << (i % 64), std::memory_order_release);
     summary_.fetch_or(1ull << (i / 64), std::memory_order_release);

@@ -1,5 +1,6 @@
 /// \file
-/// A fixed-capacity set of disjoint half-open ranges: what of a stream is committed, what is SACKed.
+/// A fixed-capacity set of disjoint half-open ranges: what of a stream is committed, what is
+/// SACKed.
 #pragma once
 
 #include <algorithm>

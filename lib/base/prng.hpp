@@ -1,5 +1,6 @@
 /// \file
-/// The seeded generator. Engines get one at construction; nobody draws from the system below `verbs`.
+/// The seeded generator. Engines get one at construction; nobody draws from the system below
+/// `verbs`.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 /// \file
-/// Named defects for proving that the simulator's checkers see. In every ordinary build `sabotaged()`
-/// is the constant false and the compiler removes it; the option `-Dsabotage=true` builds a tree in which
-/// one defect at a time can be switched on. Such a tree is never installed.
+/// Named defects for proving that the simulator's checkers see. In every ordinary build
+/// `sabotaged()` is the constant false and the compiler removes it; the option `-Dsabotage=true`
+/// builds a tree in which one defect at a time can be switched on. Such a tree is never installed.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@ namespace rnic::base {
 /// One row a defect; the comment says what a correct implementation does instead.
 enum class Defect : uint8_t {
   None,
-  PlaceBeforeCrc,        ///< mpa: payload reaches memory although its CRC is wrong
-  DeliverEarly,          ///< mpa: an FPDU placed out of order is delivered at once
-  BoundPlusOne,          ///< mem: access check allows one octet past the region
-  Renege,                ///< tcp: committed out-of-order data is forgotten after it was SACKed
-  MarkerPlusFour,        ///< mpa: a sent marker's FPDUPTR is 4 too large
-  StaleCrc,              ///< mpa: a retransmitted FPDU carries a CRC of other content
-  CompleteBeforeData,    ///< rdmap: a send completes when posted to TCP, not when acknowledged
-  RetransmitShifted,     ///< tcp: a retransmission carries octets of a neighbouring offset
-  SkipAckedRecord,       ///< tcp: a record is released one segment too early
-  WrongStagAccepted,     ///< mem: the key part of the STag is not compared
-  RightsIgnored,         ///< mem: remote write right is not checked
-  DuplicateDelivery,     ///< mpa: a duplicate FPDU is delivered twice
-  DropWithoutRetransmit, ///< tcp: retransmission time-outs do not retransmit
-  ReadBeforeWrite,       ///< rdmap: a Read Request is answered at placement, not at delivery
-  LostHold,              ///< mpa: held octets are thrown away at the first pressure
-  CompletionOutOfOrder,  ///< rdmap: a Write completes before an earlier Read
-  LeakSlot,              ///< tcp: a closed connection is never returned to its slab
+  PlaceBeforeCrc,         ///< mpa: payload reaches memory although its CRC is wrong
+  DeliverEarly,           ///< mpa: an FPDU placed out of order is delivered at once
+  BoundPlusOne,           ///< mem: access check allows one octet past the region
+  Renege,                 ///< tcp: committed out-of-order data is forgotten after it was SACKed
+  MarkerPlusFour,         ///< mpa: a sent marker's FPDUPTR is 4 too large
+  StaleCrc,               ///< mpa: a retransmitted FPDU carries a CRC of other content
+  CompleteBeforeData,     ///< rdmap: a send completes when posted to TCP, not when acknowledged
+  RetransmitShifted,      ///< tcp: a retransmission carries octets of a neighbouring offset
+  SkipAckedRecord,        ///< tcp: a record is released one segment too early
+  WrongStagAccepted,      ///< mem: the key part of the STag is not compared
+  RightsIgnored,          ///< mem: remote write right is not checked
+  DuplicateDelivery,      ///< mpa: a duplicate FPDU is delivered twice
+  DropWithoutRetransmit,  ///< tcp: retransmission time-outs do not retransmit
+  ReadBeforeWrite,        ///< rdmap: a Read Request is answered at placement, not at delivery
+  LostHold,               ///< mpa: held octets are thrown away at the first pressure
+  CompletionOutOfOrder,   ///< rdmap: a Write completes before an earlier Read
+  LeakSlot,               ///< tcp: a closed connection is never returned to its slab
 };
 
 #ifdef RNIC_SABOTAGE

@@ -1,5 +1,6 @@
 /// \file
-/// A fixed pool of objects with index+generation handles: a stale handle never reaches a new object.
+/// A fixed pool of objects with index+generation handles: a stale handle never reaches a new
+/// object.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ struct Handle {
 template <typename T>
 class Slab {
  public:
-  explicit Slab(uint32_t capacity) : slots_(std::make_unique<Slot[]>(capacity)), capacity_(capacity) {
+  explicit Slab(uint32_t capacity)
+      : slots_(std::make_unique<Slot[]>(capacity)), capacity_(capacity) {
     free_.reserve(capacity);
     for (uint32_t i = capacity; i-- > 0;) free_.push_back(i);
   }

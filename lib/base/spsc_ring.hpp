@@ -58,7 +58,9 @@ class SpscRing {
   }
 
   /// Consumer: drops the element that front() showed.
-  void pop_front() { head_.store(head_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+  void pop_front() {
+    head_.store(head_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
 
   /// Either side; exact only for the side that asks about its own end.
   [[nodiscard]] size_t size() const {

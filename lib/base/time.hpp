@@ -1,6 +1,6 @@
 /// \file
-/// Time as a value. Nobody below `verbs` reads a clock: `Now` comes in as an argument, once per burst,
-/// from the TSC in a worker and from the simulator in virtual time.
+/// Time as a value. Nobody below `verbs` reads a clock: `Now` comes in as an argument, once per
+/// burst, from the TSC in a worker and from the simulator in virtual time.
 #pragma once
 
 #include <chrono>

@@ -14,16 +14,16 @@ namespace rnic::base {
 struct TimerNode {
   TimerNode* next = nullptr;
   TimerNode* prev = nullptr;
-  Now deadline = kNever;  ///< exact; the wheel never fires before it
-  void* owner = nullptr;  ///< for the expiry callback
+  Now deadline = kNever;         ///< exact; the wheel never fires before it
+  void* owner = nullptr;         ///< for the expiry callback
   uint16_t bucket = UINT16_MAX;  ///< where in the wheel; UINT16_MAX = not armed
 
   [[nodiscard]] bool armed() const { return bucket != UINT16_MAX; }
 };
 
-/// Four levels of 64 buckets over a tick of 2^15 ns (32.8 us): 9 minutes; later deadlines wait in the
-/// last bucket and are sorted in again. Arm, cancel: O(1). Timers fire at or after their deadline, by
-/// at most one tick when expire() is called as soon as next_deadline() says.
+/// Four levels of 64 buckets over a tick of 2^15 ns (32.8 us): 9 minutes; later deadlines wait in
+/// the last bucket and are sorted in again. Arm, cancel: O(1). Timers fire at or after their
+/// deadline, by at most one tick when expire() is called as soon as next_deadline() says.
 class TimerWheel {
  public:
   static constexpr int kTickShift = 15;
@@ -38,12 +38,12 @@ class TimerWheel {
   void arm(TimerNode& node, Now deadline);
   void cancel(TimerNode& node);
 
-  /// Earliest time at which expire() may have something to do; kNever when nothing is armed. It may be
-  /// earlier than the earliest timer (a cascade), never later.
+  /// Earliest time at which expire() may have something to do; kNever when nothing is armed. It may
+  /// be earlier than the earliest timer (a cascade), never later.
   [[nodiscard]] Now next_deadline() const;
 
-  /// Calls on_expired(TimerNode&) for each timer whose deadline has come; the node is disarmed first and
-  /// the callback may arm and cancel anything.
+  /// Calls on_expired(TimerNode&) for each timer whose deadline has come; the node is disarmed
+  /// first and the callback may arm and cancel anything.
   template <typename F>
   void expire(Now now, F&& on_expired) {
     TimerNode due;

@@ -1,6 +1,6 @@
 /// \file
-/// The trace edge: what happened to each segment of one connection, with stream offsets. Nobody listens
-/// by default; a listener turns the events into a picture (time across, stream offset up).
+/// The trace edge: what happened to each segment of one connection, with stream offsets. Nobody
+/// listens by default; a listener turns the events into a picture (time across, stream offset up).
 #pragma once
 
 #include <cstdint>

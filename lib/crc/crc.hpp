@@ -1,8 +1,9 @@
 /// \file
 /// Layer `crc`: CRC32C (Castagnoli), as RFC 5044 section 4.4 wants it for FPDUs.
 ///
-/// One interface, several kernels, one slow reference (`crc32c_ref.cpp`) that proves them. The kernel is
-/// chosen once at start by CPUID; the build is generic x86-64. ISA-L headers are included only here.
+/// One interface, several kernels, one slow reference (`crc32c_ref.cpp`) that proves them. The
+/// kernel is chosen once at start by CPUID; the build is generic x86-64. ISA-L headers are included
+/// only here.
 ///
 /// All functions take and give the *running register*: start with kInit, finish with finish().
 #pragma once

@@ -17,8 +17,9 @@ std::string to_string(const Endpoint& endpoint) {
 base::Result<IpAddress> parse_ip(const std::string& text) {
   in_addr parsed{};
   if (inet_pton(AF_INET, text.c_str(), &parsed) != 1) {
-    return base::fail(base::Errc::InvalidArgument,
-                      "\"" + text + "\" is not an IPv4 address: write four numbers, as in 10.0.0.1");
+    return base::fail(
+        base::Errc::InvalidArgument,
+        "\"" + text + "\" is not an IPv4 address: write four numbers, as in 10.0.0.1");
   }
   return IpAddress{ntohl(parsed.s_addr)};
 }

@@ -14,16 +14,16 @@ namespace rnic::llp {
 /// Errors of the framing layer (RFC 5044 section 8; RFC 6580 s.3.3).
 enum class FramingError : uint8_t {
   None = 0,
-  Closed = 1,         ///< TCP connection closed, terminated or lost
-  Crc = 2,            ///< received MPA CRC does not match
-  MarkerMismatch = 3, ///< marker and ULPDU Length disagree on the start of an FPDU
-  BadStartFrame = 4,  ///< invalid MPA Request or Reply frame
+  Closed = 1,          ///< TCP connection closed, terminated or lost
+  Crc = 2,             ///< received MPA CRC does not match
+  MarkerMismatch = 3,  ///< marker and ULPDU Length disagree on the start of an FPDU
+  BadStartFrame = 4,   ///< invalid MPA Request or Reply frame
 };
 
 [[nodiscard]] const char* to_string(FramingError error);
 
-/// Receives the octets of one ULPDU while it is being built; puts in markers, computes the CRC. One pass
-/// over each octet.
+/// Receives the octets of one ULPDU while it is being built; puts in markers, computes the CRC. One
+/// pass over each octet.
 class UlpduWriter {
  public:
   virtual ~UlpduWriter() = default;
@@ -51,8 +51,10 @@ struct UlpduView {
 
 enum class PlaceVerdict : uint8_t {
   Placed,
-  Hold,   ///< out of order and not placeable now (a check failed): try again when the order reaches it
-  Fault,  ///< in order and a check failed: FramingUser remembers the fault; deliver_ulpdu() reports it
+  Hold,   ///< out of order and not placeable now (a check failed): try again when the order reaches
+          ///< it
+  Fault,  ///< in order and a check failed: FramingUser remembers the fault; deliver_ulpdu() reports
+          ///< it
 };
 
 /// How many octets of a ULPDU's start are kept for its delivery: the longest DDP+RDMAP header.
@@ -63,8 +65,9 @@ class FramingUser {
  public:
   virtual ~FramingUser() = default;
 
-  /// The next ULPDU of at most `max` octets. `whole_only`: the segment being built is partly filled; take
-  /// part only with a ULPDU that ends its message, otherwise return length 0 (RFC 5044 s.4.5, packing).
+  /// The next ULPDU of at most `max` octets. `whole_only`: the segment being built is partly
+  /// filled; take part only with a ULPDU that ends its message, otherwise return length 0 (RFC 5044
+  /// s.4.5, packing).
   virtual PulledUlpdu pull_ulpdu(uint32_t max, bool whole_only, UlpduWriter& out) = 0;
   /// The same ULPDU again. False: its memory is gone.
   virtual bool rebuild_ulpdu(const RecordTag& tag, UlpduWriter& out) = 0;

@@ -14,11 +14,11 @@ namespace rnic::llp {
 
 /// What a transport can keep of the edge's promises.
 struct StreamTraits {
-  bool can_drop = false;         ///< inspect() may say Drop (silent drop of RFC 5044 s.8)
-  bool out_of_order = false;     ///< place() is called ahead of ordered()
-  bool atomic_records = false;   ///< segments begin at record boundaries
-  bool release_on_ack = false;   ///< released() means acknowledged by the peer's TCP
-  bool emss_exact = false;       ///< emss() is what fits a segment now
+  bool can_drop = false;        ///< inspect() may say Drop (silent drop of RFC 5044 s.8)
+  bool out_of_order = false;    ///< place() is called ahead of ordered()
+  bool atomic_records = false;  ///< segments begin at record boundaries
+  bool release_on_ack = false;  ///< released() means acknowledged by the peer's TCP
+  bool emss_exact = false;      ///< emss() is what fits a segment now
 };
 
 /// The upper layer's name for a record, kept by the transport until the record is acknowledged and
@@ -31,9 +31,9 @@ struct RecordTag {
 
 /// What pull() wrote.
 struct Pulled {
-  uint32_t length = 0;   ///< octets appended to the frame; 0: nothing to send now
-  bool push = false;     ///< last record of a message: the segment carries PSH
-  bool atomic = false;   ///< an FPDU: keep it whole; false for streaming octets
+  uint32_t length = 0;  ///< octets appended to the frame; 0: nothing to send now
+  bool push = false;    ///< last record of a message: the segment carries PSH
+  bool atomic = false;  ///< an FPDU: keep it whole; false for streaming octets
   RecordTag tag;
 };
 
@@ -44,20 +44,21 @@ enum class InspectVerdict : uint8_t {
 
 /// How a stream ended.
 enum class StreamEnd : uint8_t {
-  Closed,      ///< both directions closed by FIN
-  PeerReset,   ///< RST from the peer
-  TimedOut,    ///< retransmissions or the connect time-out ran out
-  Refused,     ///< RST in answer to our SYN
-  Aborted,     ///< we called abort()
+  Closed,     ///< both directions closed by FIN
+  PeerReset,  ///< RST from the peer
+  TimedOut,   ///< retransmissions or the connect time-out ran out
+  Refused,    ///< RST in answer to our SYN
+  Aborted,    ///< we called abort()
 };
 
 [[nodiscard]] const char* to_string(StreamEnd end);
 
-/// The half that is called up. Receiving is pushed in four steps, in this order, for octets that were not
-/// committed before: inspect, (commit inside the transport), place, ordered. Sending is pulled.
+/// The half that is called up. Receiving is pushed in four steps, in this order, for octets that
+/// were not committed before: inspect, (commit inside the transport), place, ordered. Sending is
+/// pulled.
 ///
-/// A callback may call ready(), close() and abort() of the stream; abort() takes effect (and ended() is
-/// called) after the callback returned.
+/// A callback may call ready(), close() and abort() of the stream; abort() takes effect (and
+/// ended() is called) after the callback returned.
 class StreamUser {
  public:
   virtual ~StreamUser() = default;
@@ -65,25 +66,26 @@ class StreamUser {
   /// The connection is established; `emss` octets fit a segment now.
   virtual void established(uint32_t emss, base::Now now) = 0;
 
-  /// Writes the next record of at most `n` octets straight into `out`. `n` is EMSS less what the segment
-  /// being built already holds (n < emss(): packing), never the remainder of a window. `offset` is the
-  /// stream offset of the record's first octet: it is fixed from here on. Returning length 0 means
-  /// "nothing now"; call ready() when that changes. A single record longer than `n` is never written.
+  /// Writes the next record of at most `n` octets straight into `out`. `n` is EMSS less what the
+  /// segment being built already holds (n < emss(): packing), never the remainder of a window.
+  /// `offset` is the stream offset of the record's first octet: it is fixed from here on. Returning
+  /// length 0 means "nothing now"; call ready() when that changes. A single record longer than `n`
+  /// is never written.
   virtual Pulled pull(uint32_t n, uint64_t offset, Frame& out) = 0;
 
-  /// Writes the same octets of an unacknowledged record again, all of it. `out` has room for `length`.
-  /// False: the octets are gone (memory revoked); the transport then aborts the stream.
+  /// Writes the same octets of an unacknowledged record again, all of it. `out` has room for
+  /// `length`. False: the octets are gone (memory revoked); the transport then aborts the stream.
   virtual bool rebuild(const RecordTag& tag, uint64_t offset, uint32_t length, Frame& out) = 0;
 
-  /// Every octet below `offset` is acknowledged. Called with the tag of each record fully covered, in
-  /// order.
+  /// Every octet below `offset` is acknowledged. Called with the tag of each record fully covered,
+  /// in order.
   virtual void released(const RecordTag& tag, uint64_t end_offset) = 0;
 
   /// Step 1. Octets that would be committed. No side effect visible to anybody but the verdict.
   virtual InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) = 0;
 
-  /// Step 3, after commit: these octets will never be handed up again. `octets` is valid only during the
-  /// call. `in_order`: range.begin is the delivery point.
+  /// Step 3, after commit: these octets will never be handed up again. `octets` is valid only
+  /// during the call. `in_order`: range.begin is the delivery point.
   virtual void place(base::Range range, base::ByteView octets, bool in_order, base::Now now) = 0;
 
   /// Step 4. The stream is complete up to `offset`. Deliveries and errors take effect here.
@@ -98,8 +100,8 @@ class StreamUser {
   /// The peer's FIN was reached: no octet follows. Sending may go on.
   virtual void peer_finished(base::Now now) = 0;
 
-  /// The last call: the stream is gone, the Stream object must not be used any more. Unreleased records
-  /// will not be asked for again.
+  /// The last call: the stream is gone, the Stream object must not be used any more. Unreleased
+  /// records will not be asked for again.
   virtual void ended(StreamEnd how, base::Now now) = 0;
 };
 

@@ -14,7 +14,8 @@ namespace rnic::llp {
 class Acceptor {
  public:
   virtual ~Acceptor() = default;
-  /// \return the user of the new stream, or nullptr to refuse it (RST). The user's established() follows.
+  /// \return the user of the new stream, or nullptr to refuse it (RST). The user's established()
+  /// follows.
   virtual StreamUser* accept(Stream& stream, const Endpoint& local, const Endpoint& remote,
                              base::Now now) = 0;
 };
@@ -23,8 +24,8 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  /// Accepts connections to `local` (port != 0). AlreadyExists when taken. `acceptor` must outlive the
-  /// listener.
+  /// Accepts connections to `local` (port != 0). AlreadyExists when taken. `acceptor` must outlive
+  /// the listener.
   virtual base::Status listen(const Endpoint& local, Acceptor& acceptor) = 0;
   /// Stops listening; connections that exist go on.
   virtual base::Status unlisten(const Endpoint& local) = 0;

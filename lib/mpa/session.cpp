@@ -72,8 +72,8 @@ class Session::Impl final : public FirstFpduListener {
   void place(base::Range range, base::ByteView octets, base::Now now);
   void ordered(uint64_t offset, base::Now now);
   [[nodiscard]] uint32_t receive_room() const {
-    // An incomplete FPDU at the delivery point takes no window: it would close for good under a window
-    // smaller than the FPDU.
+    // An incomplete FPDU at the delivery point takes no window: it would close for good under a
+    // window smaller than the FPDU.
     const uint64_t held = receiver_.held() - receiver_.held_in_order();
     return held < config_.receive_window ? config_.receive_window - static_cast<uint32_t>(held) : 0;
   }

@@ -1,9 +1,9 @@
 /// \file
-/// Layer `net`: everything of L2 and L3 beside TCP for one port: Ethernet, ARP, IPv4, ICMP echo, and the
-/// one unsent burst that a port may have (design, section 5).
+/// Layer `net`: everything of L2 and L3 beside TCP for one port: Ethernet, ARP, IPv4, ICMP echo,
+/// and the one unsent burst that a port may have (design, section 5).
 ///
-/// No sockets, no TCP: an Interface hands up validated IPv4 payloads and builds IPv4 frames. Not here yet:
-/// IPv6, fragments (counted and dropped), path MTU, VLAN, routes beyond one gateway.
+/// No sockets, no TCP: an Interface hands up validated IPv4 payloads and builds IPv4 frames. Not
+/// here yet: IPv6, fragments (counted and dropped), path MTU, VLAN, routes beyond one gateway.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@ namespace rnic::net {
 struct Config {
   llp::IpAddress address;
   uint8_t prefix_length = 24;
-  llp::IpAddress gateway;             ///< 0.0.0.0: none
-  uint32_t mtu = 1500;                ///< octets of an IP packet; <= the port's
+  llp::IpAddress gateway;  ///< 0.0.0.0: none
+  uint32_t mtu = 1500;     ///< octets of an IP packet; <= the port's
   uint8_t ttl = 64;
-  uint32_t arp_entries = 256;         ///< neighbours at once
+  uint32_t arp_entries = 256;  ///< neighbours at once
   base::Duration arp_lifetime = std::chrono::minutes(5);
   base::Duration arp_retry = std::chrono::seconds(1);
   uint32_t arp_retries = 5;
-  uint32_t icmp_per_second = 100;     ///< echo replies
+  uint32_t icmp_per_second = 100;  ///< echo replies
 };
 
 /// A validated IPv4 packet for this host; views into the received frame.
@@ -37,15 +37,15 @@ struct Ipv4In {
   llp::IpAddress destination;
   uint8_t protocol = 0;
   uint8_t ecn = 0;
-  bool l4_checksum_good = false;      ///< the port vouches for the transport checksum
-  base::ByteView payload;             ///< exactly the IP payload, no padding
+  bool l4_checksum_good = false;  ///< the port vouches for the transport checksum
+  base::ByteView payload;         ///< exactly the IP payload, no padding
 };
 
 /// An outgoing IPv4 frame being built.
 struct TxFrame {
   port::Packet packet;
-  uint8_t* l4 = nullptr;     ///< where the IP payload starts
-  uint32_t l4_room = 0;      ///< octets of IP payload that fit the MTU
+  uint8_t* l4 = nullptr;  ///< where the IP payload starts
+  uint32_t l4_room = 0;   ///< octets of IP payload that fit the MTU
   bool l4_checksum_open = false;
   llp::IpAddress source;
   llp::IpAddress destination;
@@ -57,14 +57,14 @@ class Interface {
   Interface(const Config& config, port::Port& port, base::Now now);
   ~Interface();
 
-  /// One received frame. ARP and ICMP are answered here (the answers are queued). \return a packet for
-  /// the transport, valid as long as the frame's buffer. The caller frees the frame.
+  /// One received frame. ARP and ICMP are answered here (the answers are queued). \return a packet
+  /// for the transport, valid as long as the frame's buffer. The caller frees the frame.
   std::optional<Ipv4In> input(const port::Packet& frame, base::Now now);
 
   /// Room for an IPv4 packet. False: no route, the unsent burst is full, or no buffer (counted).
   bool begin(llp::IpAddress destination, TxFrame& frame);
-  /// The payload (`l4_length` octets from frame.l4) is complete. Consumes the frame: queued for the port,
-  /// or parked until the neighbour's address is known (bounded, oldest dropped and counted).
+  /// The payload (`l4_length` octets from frame.l4) is complete. Consumes the frame: queued for the
+  /// port, or parked until the neighbour's address is known (bounded, oldest dropped and counted).
   void send(TxFrame& frame, uint8_t protocol, uint32_t l4_length, base::Now now);
   void cancel(TxFrame& frame);
 

@@ -1,10 +1,12 @@
 /// \file
-/// Layer `port`: what the device stands on. A port sends and receives Ethernet frames in bursts: a DPDK
-/// ethdev (`drivers/dpdk`), a simulated link (`drivers/sim`), or a decorator around another port
+/// Layer `port`: what the device stands on. A port sends and receives Ethernet frames in bursts: a
+/// DPDK ethdev (`drivers/dpdk`), a simulated link (`drivers/sim`), or a decorator around another
+/// port
 /// (`drivers/impair`, `drivers/pcap`).
 ///
-/// One worker owns a port; nothing here is thread-safe. Time comes in as an argument. A frame handed up
-/// is one contiguous run of octets: a port that receives chains makes them contiguous first (and counts).
+/// One worker owns a port; nothing here is thread-safe. Time comes in as an argument. A frame
+/// handed up is one contiguous run of octets: a port that receives chains makes them contiguous
+/// first (and counts).
 #pragma once
 
 #include <array>
@@ -28,12 +30,13 @@ enum class Checksum : uint8_t {
   Open,     ///< tx: left open; the port completes it (offload) or the medium is trusted
 };
 
-/// One frame. A value: whoever holds it last returns `buffer` to its port with free() or tx_burst().
+/// One frame. A value: whoever holds it last returns `buffer` to its port with free() or
+/// tx_burst().
 struct Packet {
-  uint8_t* data = nullptr;    ///< first octet of the Ethernet header
-  uint32_t length = 0;        ///< octets from `data`, without FCS
-  uint32_t room = 0;          ///< octets writable from `data` (transmit buffers); >= length
-  Buffer* buffer = nullptr;   ///< owner
+  uint8_t* data = nullptr;   ///< first octet of the Ethernet header
+  uint32_t length = 0;       ///< octets from `data`, without FCS
+  uint32_t room = 0;         ///< octets writable from `data` (transmit buffers); >= length
+  Buffer* buffer = nullptr;  ///< owner
   Checksum ip_checksum = Checksum::Unknown;
   Checksum l4_checksum = Checksum::Unknown;
 
@@ -65,10 +68,10 @@ struct PortCounters {
   uint64_t rx_octets = 0;
   uint64_t tx_frames = 0;
   uint64_t tx_octets = 0;
-  uint64_t tx_refused = 0;       ///< frames the device did not take at once; the caller keeps them
-  uint64_t alloc_failed = 0;     ///< times the pool had no buffer
-  uint64_t rx_linearised = 0;    ///< received chains made contiguous
-  uint64_t rx_dropped = 0;       ///< frames the port could not hand up (too long, no buffer)
+  uint64_t tx_refused = 0;     ///< frames the device did not take at once; the caller keeps them
+  uint64_t alloc_failed = 0;   ///< times the pool had no buffer
+  uint64_t rx_linearised = 0;  ///< received chains made contiguous
+  uint64_t rx_dropped = 0;     ///< frames the port could not hand up (too long, no buffer)
 };
 
 /// The edge.
@@ -92,8 +95,8 @@ class Port {
   /// Returns frames (received ones, or allocated and unsent ones) to their pool.
   virtual void free(std::span<const Packet> packets) = 0;
 
-  /// When rx_burst() or tx_burst() should be called although nothing arrived: a decorator that holds
-  /// frames back, a simulated link. kNever for a real device, which is polled anyway.
+  /// When rx_burst() or tx_burst() should be called although nothing arrived: a decorator that
+  /// holds frames back, a simulated link. kNever for a real device, which is polled anyway.
   [[nodiscard]] virtual base::Now next_deadline() const { return base::kNever; }
 };
 

@@ -14,16 +14,16 @@ namespace rnic::nic {
 
 /// Limits of one device; memory for them is taken at start.
 struct Limits {
-  uint32_t max_qps = 1024;                ///< queue pairs, 1..4096
-  uint32_t max_cqs = 1024;                ///< completion queues
-  uint32_t max_pds = 256;                 ///< protection domains
-  uint32_t max_regions = 65536;           ///< registered memory regions
-  uint32_t max_connections = 1024;        ///< connections, those being made included
-  uint32_t max_pending_requests = 128;    ///< inbound requests the application has not answered
-  uint32_t max_events = 4096;             ///< asynchronous events not yet read
-  uint32_t max_work_depth = 65536;        ///< deepest send or receive queue
-  uint32_t max_reads = 128;               ///< highest IRD and ORD of a queue pair
-  uint64_t hold_octets = 8u << 20;        ///< octets committed that cannot be placed yet
+  uint32_t max_qps = 1024;              ///< queue pairs, 1..4096
+  uint32_t max_cqs = 1024;              ///< completion queues
+  uint32_t max_pds = 256;               ///< protection domains
+  uint32_t max_regions = 65536;         ///< registered memory regions
+  uint32_t max_connections = 1024;      ///< connections, those being made included
+  uint32_t max_pending_requests = 128;  ///< inbound requests the application has not answered
+  uint32_t max_events = 4096;           ///< asynchronous events not yet read
+  uint32_t max_work_depth = 65536;      ///< deepest send or receive queue
+  uint32_t max_reads = 128;             ///< highest IRD and ORD of a queue pair
+  uint64_t hold_octets = 8u << 20;      ///< octets committed that cannot be placed yet
 };
 
 struct DeviceConfig {
@@ -32,8 +32,8 @@ struct DeviceConfig {
   tcp::Config tcp;
   mpa::Config mpa;
   Limits limits;
-  uint64_t seed = 1;                      ///< everything random but the ISN secret
-  std::array<uint64_t, 2> secret{1, 2};   ///< ISN key (RFC 6528): from the system at the edge
+  uint64_t seed = 1;                     ///< everything random but the ISN secret
+  std::array<uint64_t, 2> secret{1, 2};  ///< ISN key (RFC 6528): from the system at the edge
 };
 
 }  // namespace rnic::nic

@@ -27,7 +27,8 @@ enum class ConnectionState : uint8_t {
 
 class Connection final : public mpa::StartEvents {
  public:
-  Connection(Device& device, mpa::Role role, const mpa::Config& config, base::ByteView private_data);
+  Connection(Device& device, mpa::Role role, const mpa::Config& config,
+             base::ByteView private_data);
 
   [[nodiscard]] mpa::Session& session() { return session_; }
   [[nodiscard]] ConnectionState state() const { return state_; }
@@ -46,11 +47,11 @@ class Connection final : public mpa::StartEvents {
   void start_failed(mpa::StartFailure why, base::ByteView private_data, base::Now now) override;
   void stream_ended(llp::StreamEnd how, base::Now now) override;
 
-  base::Handle handle;             ///< its own place in the device's slab
-  llp::Stream* stream = nullptr;   ///< valid until stream_ended()
+  base::Handle handle;            ///< its own place in the device's slab
+  llp::Stream* stream = nullptr;  ///< valid until stream_ended()
   llp::Endpoint local;
   llp::Endpoint remote;
-  base::TimerNode start_timer;     ///< start-up time-out
+  base::TimerNode start_timer;  ///< start-up time-out
 
  private:
   Device& device_;

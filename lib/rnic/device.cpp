@@ -28,8 +28,8 @@ Device::Device(const DeviceConfig& config, port::Port& port, base::Now now)
 }
 
 Device::~Device() {
-  // The application is gone: nobody is told, but every stream is reset, so that the sessions get their
-  // last call while they live.
+  // The application is gone: nobody is told, but every stream is reset, so that the sessions get
+  // their last call while they live.
   for (auto& qp : qps_) {
     if (qp != nullptr) static_cast<void>(destroy_qp(qp.get()));
   }
@@ -69,8 +69,8 @@ uint32_t Device::receive_burst(base::Now now, uint32_t& work) {
   std::array<port::Packet, kBurst> burst;
   const uint32_t n = port_.rx_burst(burst, now);
   for (uint32_t i = 0; i < n; ++i) __builtin_prefetch(burst[i].data);
-  // Between taking the frames and looking at them: a receive that was posted before the peer sent is
-  // there when the peer's message is looked at.
+  // Between taking the frames and looking at them: a receive that was posted before the peer sent
+  // is there when the peer's message is looked at.
   work += n + serve_doorbells();
   for (uint32_t i = 0; i < n; ++i) {
     const std::optional<net::Ipv4In> ip = interface_.input(burst[i], now);

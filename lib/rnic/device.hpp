@@ -1,6 +1,6 @@
 /// \file
-/// The device: one port, one TCP/IP stack, queue pairs, completion queues, registered memory, and the
-/// loop that runs them.
+/// The device: one port, one TCP/IP stack, queue pairs, completion queues, registered memory, and
+/// the loop that runs them.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ class Device {
 
   // --- The loop (worker) ---
 
-  /// One turn: receive a burst, answer doorbells, fire timers, send. \return frames and doorbells served;
-  /// 0 means idle.
+  /// One turn: receive a burst, answer doorbells, fire timers, send. \return frames and doorbells
+  /// served; 0 means idle.
   uint32_t poll(base::Now now);
   /// When poll() has something to do although nothing arrives: timers, a decorator's held frames.
   [[nodiscard]] base::Now next_deadline() const;
@@ -53,8 +53,8 @@ class Device {
   base::Result<uint32_t> alloc_pd();
   base::Status free_pd(uint32_t pd);
   base::Result<mem::Stag> register_memory(const mem::RegionSpec& spec);
-  /// Revokes. When it has returned the device neither reads nor writes one octet of that memory; a stream
-  /// that has to retransmit octets of it later is aborted.
+  /// Revokes. When it has returned the device neither reads nor writes one octet of that memory; a
+  /// stream that has to retransmit octets of it later is aborted.
   base::Status deregister_memory(mem::Stag stag);
   base::Result<CompletionQueue*> create_cq(uint32_t depth);
   base::Status destroy_cq(CompletionQueue* cq);
@@ -153,18 +153,18 @@ class Device {
   rdmap::Counters rdmap_counters_;
   DeviceCounters counters_;
 
-  std::vector<bool> pds_;                                 // index: PD number; 0 is never given out
-  std::vector<uint32_t> pd_users_;                        // regions and queue pairs of each PD
-  std::map<uint32_t, uint32_t> region_pd_;                // STag -> PD, for pd_users_
+  std::vector<bool> pds_;                   // index: PD number; 0 is never given out
+  std::vector<uint32_t> pd_users_;          // regions and queue pairs of each PD
+  std::map<uint32_t, uint32_t> region_pd_;  // STag -> PD, for pd_users_
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
-  std::vector<std::unique_ptr<QueuePair>> qps_;           // index: QP number; 0 is never given out
+  std::vector<std::unique_ptr<QueuePair>> qps_;  // index: QP number; 0 is never given out
   base::Slab<Connection> connections_;
-  std::vector<std::unique_ptr<QueuePair>> orphans_;       // destroyed, waiting for their stream's end
+  std::vector<std::unique_ptr<QueuePair>> orphans_;  // destroyed, waiting for their stream's end
   Acceptor acceptor_;
-  std::vector<base::Handle> ended_;                       // connections to be reaped
+  std::vector<base::Handle> ended_;  // connections to be reaped
   base::TimerWheel start_timers_;
-  base::Now last_now_;                                    // of the latest poll()
-  uint32_t pending_requests_ = 0;                         // Invariant: <= limits.max_pending_requests
+  base::Now last_now_;             // of the latest poll()
+  uint32_t pending_requests_ = 0;  // Invariant: <= limits.max_pending_requests
   base::Doorbells doorbells_;
   base::SpscRing<Event> events_;
 };

@@ -18,7 +18,7 @@ class Egress final : public tcp::Egress {
 
  private:
   net::Interface& interface_;
-  net::TxFrame frame_;      // the one segment being built
+  net::TxFrame frame_;  // the one segment being built
   bool building_ = false;
 };
 

@@ -29,14 +29,14 @@ enum class EventKind : uint8_t {
 
 struct Event {
   EventKind kind = EventKind::Disconnected;
-  uint32_t qp = 0;                    ///< 0: none
-  base::Handle connection;            ///< ConnectRequest, RequestWithdrawn
+  uint32_t qp = 0;          ///< 0: none
+  base::Handle connection;  ///< ConnectRequest, RequestWithdrawn
   llp::Endpoint local;
   llp::Endpoint remote;
   std::vector<uint8_t> private_data;  ///< ConnectRequest, Established, Rejected: at most 512 octets
   rdmap::Fault fault;                 ///< TerminateSent, TerminateReceived
   llp::StreamEnd end = llp::StreamEnd::Closed;
-  std::string detail;                 ///< one line: cause and, where there is one, remedy
+  std::string detail;  ///< one line: cause and, where there is one, remedy
 };
 
 }  // namespace rnic::nic

@@ -1,6 +1,6 @@
 /// \file
-/// Queue pair: the send and receive rings that the application fills, and the protocol endpoint that the
-/// worker drives.
+/// Queue pair: the send and receive rings that the application fills, and the protocol endpoint
+/// that the worker drives.
 #pragma once
 
 #include <atomic>
@@ -27,9 +27,9 @@ struct QueuePairSpec {
 
 enum class PostResult : uint8_t {
   Ok,
-  Full,       ///< `depth` requests are outstanding
+  Full,  ///< `depth` requests are outstanding
   TooManySge,
-  TooLong,    ///< a message has less than 2^32 octets (RFC 5041 s.5.2)
+  TooLong,  ///< a message has less than 2^32 octets (RFC 5041 s.5.2)
   BadOpcode,
 };
 
@@ -39,8 +39,8 @@ class QueuePair final : public rdmap::EndpointOwner {
 
   // --- Application side: one thread at a time for each queue ---
 
-  /// Queues a work request and rings the doorbell. The memory of its SGEs stays the device's to read or
-  /// write until the completion.
+  /// Queues a work request and rings the doorbell. The memory of its SGEs stays the device's to
+  /// read or write until the completion.
   PostResult post_send(const rdmap::SendWork& work);
   PostResult post_receive(const rdmap::ReceiveWork& work);
 
@@ -77,10 +77,10 @@ class QueuePair final : public rdmap::EndpointOwner {
   base::SpscRing<rdmap::SendWork> send_ring_;
   base::SpscRing<rdmap::ReceiveWork> receive_ring_;
   // Outstanding = posted - retired; Invariant: <= depth.
-  uint64_t send_posted_ = 0;     // application side
-  uint64_t receive_posted_ = 0;  // application side
-  alignas(64) std::atomic<uint64_t> send_retired_{0};     // worker writes
-  std::atomic<uint64_t> receive_retired_{0};              // worker writes
+  uint64_t send_posted_ = 0;                           // application side
+  uint64_t receive_posted_ = 0;                        // application side
+  alignas(64) std::atomic<uint64_t> send_retired_{0};  // worker writes
+  std::atomic<uint64_t> receive_retired_{0};           // worker writes
 };
 
 }  // namespace rnic::nic

@@ -16,9 +16,9 @@ base::Result<uint32_t> Device::alloc_pd() {
     pd_users_[pd] = 0;
     return pd;
   }
-  return fail(Errc::ResourceExhausted,
-              "no protection domain left: raise limits.max_pds (now " +
-                  std::to_string(config_.limits.max_pds) + ") or free one");
+  return fail(Errc::ResourceExhausted, "no protection domain left: raise limits.max_pds (now " +
+                                           std::to_string(config_.limits.max_pds) +
+                                           ") or free one");
 }
 
 base::Status Device::free_pd(uint32_t pd) {
@@ -26,7 +26,8 @@ base::Status Device::free_pd(uint32_t pd) {
     return fail(Errc::NotFound, "no such protection domain: " + std::to_string(pd));
   }
   if (pd_users_[pd] != 0) {
-    return fail(Errc::WrongState, "the protection domain still has " + std::to_string(pd_users_[pd]) +
+    return fail(Errc::WrongState, "the protection domain still has " +
+                                      std::to_string(pd_users_[pd]) +
                                       " regions or queue pairs: remove them first");
   }
   pds_[pd] = false;
@@ -62,9 +63,9 @@ base::Result<CompletionQueue*> Device::create_cq(uint32_t depth) {
                                            std::to_string(2 * config_.limits.max_work_depth));
   }
   if (cqs_.size() >= config_.limits.max_cqs) {
-    return fail(Errc::ResourceExhausted,
-                "no completion queue left: raise limits.max_cqs (now " +
-                    std::to_string(config_.limits.max_cqs) + ") or destroy one");
+    return fail(Errc::ResourceExhausted, "no completion queue left: raise limits.max_cqs (now " +
+                                             std::to_string(config_.limits.max_cqs) +
+                                             ") or destroy one");
   }
   cqs_.push_back(std::make_unique<CompletionQueue>(depth));
   return cqs_.back().get();
@@ -86,7 +87,8 @@ base::Status Device::check_spec(const QueuePairSpec& spec) const {
     return fail(Errc::NotFound, "create_qp: no such protection domain");
   }
   if (spec.send_cq == nullptr || spec.receive_cq == nullptr) {
-    return fail(Errc::InvalidArgument, "create_qp: a send and a receive completion queue are needed");
+    return fail(Errc::InvalidArgument,
+                "create_qp: a send and a receive completion queue are needed");
   }
   const Limits& limits = config_.limits;
   if (spec.send_depth > limits.max_work_depth || spec.receive_depth > limits.max_work_depth) {

@@ -93,6 +93,20 @@ void Engine::take_text(Connection& c, const Arrival& a, const NewText& text, bas
   if (committed != 0) push_life(c, now);
 }
 
+void Engine::note_range(Connection& c, uint64_t offset) {
+  // RFC 2018 s.4: the block with the newest segment goes first.
+  AckState& ack = c.ack;
+  if (ack.fresh != 0) {
+    for (const base::Range& range : c.committed.ranges()) {
+      if (range.contains(offset) && range.contains(ack.recent[0])) return;  // named already
+    }
+  }
+  std::copy_backward(ack.recent.begin(), ack.recent.end() - 1, ack.recent.end());
+  ack.recent[0] = offset;
+  ack.recent_count = std::min(ack.recent_count + 1, AckState::kMaxRecent);
+  ack.fresh = std::min(ack.fresh + 1, AckState::kMaxRecent);
+}
+
 void Engine::note_ack_due(Connection& c, const Arrival& a, const NewText& text, bool advanced,
                           bool had_holes, base::Now now) {
   const auto size = static_cast<uint32_t>(a.payload.size());
@@ -101,10 +115,7 @@ void Engine::note_ack_due(Connection& c, const Arrival& a, const NewText& text, 
   ack.octets += size;
   const bool out_of_order = !advanced;
   if (out_of_order && text.gaps != 0) {
-    // RFC 2018 s.4: the block with the newest segment goes first.
-    std::copy_backward(ack.recent.begin(), ack.recent.end() - 1, ack.recent.end());
-    ack.recent[0] = text.whole.begin;
-    ack.recent_count = std::min<uint32_t>(ack.recent_count + 1, ack.recent.size());
+    note_range(c, text.whole.begin);
     if (!c.tcb.sack_ok && ack.duplicates < 64) ++ack.duplicates;
   }
   if (text.gaps == 0 && c.tcb.sack_ok && ack.dsack_count < AckState::kMaxDsacks &&

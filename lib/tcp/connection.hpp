@@ -91,6 +91,7 @@ struct Deadlines {
 /// What has to be acknowledged (RFC 9293 s.3.8.6.3, RFC 2018 s.4, RFC 2883).
 struct AckState {
   static constexpr uint32_t kMaxDsacks = 4;
+  static constexpr uint32_t kMaxRecent = 16;
 
   uint32_t octets = 0;      ///< received since the last ACK
   uint32_t rcv_mss = 536;   ///< largest payload seen: what a full segment is
@@ -99,9 +100,11 @@ struct AckState {
   uint32_t duplicates = 0;  ///< SACK off: ACKs owed to out-of-order segments
   uint32_t dsack_count = 0;
   std::array<base::Range, kMaxDsacks> dsacks{};
-  std::array<uint64_t, 4>
-      recent{};  ///< offsets inside the most recently touched ranges, newest first
+  // Offsets inside the most recently touched ranges, newest first. The first `fresh` of them were in no
+  // SACK block yet: a burst that touched more ranges than one ACK can name is answered by several.
+  std::array<uint64_t, kMaxRecent> recent{};
   uint32_t recent_count = 0;
+  uint32_t fresh = 0;
 };
 
 class Connection final : public llp::Stream {

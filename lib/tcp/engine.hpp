@@ -147,6 +147,7 @@ class Engine {
   void commit_range(Connection& c, base::Range range);
   void note_ack_due(Connection& c, const Arrival& a, const NewText& text, bool advanced,
                     bool had_holes, base::Now now);
+  static void note_range(Connection& c, uint64_t offset);
   void take_fin(Connection& c, base::Now now);
 
   // ack.cpp: the ACK side.

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "tcp/engine.hpp"
 #include "wire/inet_checksum.hpp"
 
@@ -73,29 +75,31 @@ uint32_t Engine::fill_sack(Connection& c, std::array<wire::SackBlock, 4>& blocks
   AckState& ack = c.ack;
   const uint32_t limit = c.tcb.ts_ok ? 3 : 4;
   uint32_t count = 0;
-  std::array<base::Range, 4> chosen{};
-  uint32_t ranges = 0;
-  const auto add = [&](base::Range range) {
-    for (uint32_t i = 0; i < ranges; ++i) {
-      if (chosen[i] == range) return;
-    }
-    if (count >= limit) return;
-    chosen[ranges++] = range;
-    blocks[count++] = {c.tcb.rcv_seq(range.begin), c.tcb.rcv_seq(range.end)};
-  };
   if (ack.dsack_count != 0) {  // RFC 2883: first, whatever lies behind it
     const base::Range dup = ack.dsacks[--ack.dsack_count];
     blocks[count++] = {c.tcb.rcv_seq(dup.begin), c.tcb.rcv_seq(dup.end)};
   }
-  // RFC 2018 s.4: the range of the newest segment, then the most recently reported ones.
-  for (uint32_t i = 0; i < ack.recent_count; ++i) {
+  std::array<base::Range, 4> chosen{};
+  uint32_t ranges = 0;
+  const auto add = [&](uint64_t offset) {
     for (const base::Range& range : c.committed.ranges()) {
-      if (range.contains(ack.recent[i])) add(range);
+      if (!range.contains(offset)) continue;
+      const auto* end = chosen.begin() + ranges;
+      if (std::find(chosen.begin(), end, range) == end) chosen[ranges++] = range;
     }
-  }
+  };
+  // Ranges that were never reported, the oldest of them first; inside one ACK the newest leads.
+  const uint32_t reported = ack.fresh;
+  while (ack.fresh != 0 && count + ranges < limit) add(ack.recent[--ack.fresh]);
+  std::reverse(chosen.begin(), chosen.begin() + ranges);
+  // RFC 2018 s.4: the rest repeats the most recently reported ones.
+  for (uint32_t i = reported; i < ack.recent_count && count + ranges < limit; ++i) add(ack.recent[i]);
   for (const base::Range& range : c.committed.ranges()) {
-    if (count >= limit) break;
-    add(range);
+    if (count + ranges >= limit) break;
+    add(range.begin);
+  }
+  for (uint32_t i = 0; i < ranges; ++i) {
+    blocks[count++] = {c.tcb.rcv_seq(chosen[i].begin), c.tcb.rcv_seq(chosen[i].end)};
   }
   return count;
 }
@@ -112,6 +116,7 @@ bool Engine::send_ack(Connection& c, base::Now now) {
     options.nop();
     options.timestamps({timestamp_of(c, now), c.tcb.ts_recent});
   }
+  if (c.committed.empty() || !c.tcb.sack_ok) c.ack.recent_count = c.ack.fresh = 0;
   if (c.tcb.sack_ok && (!c.committed.empty() || c.ack.dsack_count != 0)) {
     std::array<wire::SackBlock, 4> blocks;
     const uint32_t count = fill_sack(c, blocks);
@@ -128,8 +133,9 @@ bool Engine::send_ack(Connection& c, base::Now now) {
       .emit(slot.tcp);
   acked_now(c);
   if (c.ack.duplicates != 0) --c.ack.duplicates;
-  // Without SACK each out-of-order segment is owed its own ACK; each D-SACK needs one, too.
-  c.ack.pure = c.ack.duplicates != 0 || c.ack.dsack_count != 0;
+  // Without SACK each out-of-order segment is owed its own ACK. D-SACKs and new ranges beyond what one ACK
+  // can name need further ones: what the peer does not learn it would send again.
+  c.ack.pure = c.ack.duplicates != 0 || c.ack.dsack_count != 0 || c.ack.fresh != 0;
   c.ack.now = c.ack.pure;
   ++counters_.acks_out;
   complete(slot, c.local_end, c.remote_end, header, now);

@@ -1,11 +1,11 @@
+#include <chrono>
+#include <climits>
+#include <thread>
+
 #include "base/result.hpp"
 #include "rnic/verbs.hpp"
 #include "verbs/convert.hpp"
 #include "verbs/runtime.hpp"
-
-#include <climits>
-#include <chrono>
-#include <thread>
 
 namespace rnic {
 
@@ -57,8 +57,8 @@ Result<Device> Context::device(const std::string& name) {
     if (device->name == name) return Device(device.get());
     known += (known.empty() ? "" : ", ") + device->name;
   }
-  return tl::unexpected(Error{ErrorCode::NotFound,
-                              "no device \"" + name + "\": the configuration has " + known});
+  return tl::unexpected(
+      Error{ErrorCode::NotFound, "no device \"" + name + "\": the configuration has " + known});
 }
 
 bool Context::threaded() const { return runtime_->threaded(); }

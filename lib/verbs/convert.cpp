@@ -4,9 +4,7 @@
 
 namespace rnic {
 
-const char* to_string(ErrorCode code) {
-  return base::to_string(static_cast<base::Errc>(code));
-}
+const char* to_string(ErrorCode code) { return base::to_string(static_cast<base::Errc>(code)); }
 
 const char* to_string(Opcode opcode) {
   return rdmap::to_string(static_cast<rdmap::WorkOpcode>(opcode));
@@ -16,9 +14,7 @@ const char* to_string(CompletionStatus status) {
   return rdmap::to_string(static_cast<rdmap::WorkStatus>(status));
 }
 
-const char* to_string(EventKind kind) {
-  return nic::to_string(static_cast<nic::EventKind>(kind));
-}
+const char* to_string(EventKind kind) { return nic::to_string(static_cast<nic::EventKind>(kind)); }
 
 const char* to_string(TraceKind kind) {
   switch (kind) {
@@ -36,7 +32,8 @@ const char* to_string(TraceKind kind) {
 namespace verbs {
 
 // The enumerations of the public API have the same members in the same order.
-static_assert(static_cast<int>(ErrorCode::Environment) == static_cast<int>(base::Errc::Environment));
+static_assert(static_cast<int>(ErrorCode::Environment) ==
+              static_cast<int>(base::Errc::Environment));
 static_assert(static_cast<int>(Opcode::Receive) == static_cast<int>(rdmap::WorkOpcode::Receive));
 static_assert(static_cast<int>(CompletionStatus::Flushed) ==
               static_cast<int>(rdmap::WorkStatus::Flushed));

@@ -16,10 +16,10 @@ using verbs::to_status;
 namespace {
 
 Status full_queue(const char* queue, uint32_t depth) {
-  return tl::unexpected(Error{ErrorCode::ResourceExhausted,
-                              std::string("the ") + queue + " queue is full (" +
-                                  std::to_string(depth) +
-                                  " outstanding): poll completions, or create the queue pair deeper"});
+  return tl::unexpected(
+      Error{ErrorCode::ResourceExhausted,
+            std::string("the ") + queue + " queue is full (" + std::to_string(depth) +
+                " outstanding): poll completions, or create the queue pair deeper"});
 }
 
 Status to_status(nic::PostResult result, const char* queue, uint32_t depth) {
@@ -27,8 +27,9 @@ Status to_status(nic::PostResult result, const char* queue, uint32_t depth) {
     case nic::PostResult::Ok: return {};
     case nic::PostResult::Full: return full_queue(queue, depth);
     case nic::PostResult::TooManySge:
-      return tl::unexpected(Error{ErrorCode::InvalidArgument,
-                                  "too many scatter/gather elements: at most 16, and 1 for a Read"});
+      return tl::unexpected(
+          Error{ErrorCode::InvalidArgument,
+                "too many scatter/gather elements: at most 16, and 1 for a Read"});
     case nic::PostResult::TooLong:
       return tl::unexpected(Error{ErrorCode::InvalidArgument,
                                   "the message is longer than 2^32 - 1 octets: split it"});
@@ -60,9 +61,8 @@ MemoryRegion::~MemoryRegion() { static_cast<void>(deregister()); }
 Status MemoryRegion::deregister() {
   if (device_ == nullptr) return {};
   verbs::DeviceRuntime& device = *std::exchange(device_, nullptr);
-  return to_status(on_worker(device, [&](base::Now) {
-    return device.device->deregister_memory(mem::Stag{stag_});
-  }));
+  return to_status(on_worker(
+      device, [&](base::Now) { return device.device->deregister_memory(mem::Stag{stag_}); }));
 }
 
 // --- CompletionQueue ---
@@ -225,8 +225,9 @@ Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, Completi
     return tl::unexpected(
         Error{ErrorCode::InvalidArgument, "a completion queue belongs to another device"});
   }
-  const nic::QueuePairSpec spec{pd_,          send_cq.cq_, receive_cq.cq_, options.send_depth,
-                                options.receive_depth, options.ird, options.ord};
+  const nic::QueuePairSpec spec{
+      pd_,         send_cq.cq_, receive_cq.cq_, options.send_depth, options.receive_depth,
+      options.ird, options.ord};
   auto qp = on_worker(*device_, [&](base::Now) { return device_->device->create_qp(spec); });
   if (!qp) return failure(qp.error());
   QueuePair handle;

@@ -70,8 +70,8 @@ base::Status Runtime::start_eal(const Settings& settings) {
   clock_ = [clock = *clock, origin] {
     return base::Now(std::chrono::seconds(1) + (clock.now() - origin));
   };
-  environment_ = "memory: " + dpdk::Eal::description() +
-                 "; CRC kernel: " + std::string(crc::active().name);
+  environment_ =
+      "memory: " + dpdk::Eal::description() + "; CRC kernel: " + std::string(crc::active().name);
   return {};
 }
 

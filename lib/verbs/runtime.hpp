@@ -24,7 +24,7 @@ struct DeviceRuntime {
   Runtime* runtime = nullptr;
   Worker* worker = nullptr;  // nullptr: inline
   std::string name;
-  std::unique_ptr<port::Port> port;            // the real one
+  std::unique_ptr<port::Port> port;  // the real one
   std::unique_ptr<impair::ImpairedPort> impaired;
   std::unique_ptr<port::Port> capture;
   std::unique_ptr<nic::Device> device;

@@ -34,7 +34,8 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Carries `call` out between two turns of the loop and waits for it. Not from the worker's own thread.
+  /// Carries `call` out between two turns of the loop and waits for it. Not from the worker's own
+  /// thread.
   void run(const std::function<void(base::Now)>& call);
 
   /// After a doorbell: wakes the thread if it sleeps. Cheap when it does not.
@@ -49,16 +50,16 @@ class Worker {
   Clock clock_;
   std::vector<nic::Device*> devices_;
 
-  std::mutex mutex_;                     // guards calls_; control path only
+  std::mutex mutex_;  // guards calls_; control path only
   std::condition_variable call_done_;
   std::vector<const std::function<void(base::Now)>*> calls_;
-  uint64_t calls_made_ = 0;              // guarded by mutex_
-  uint64_t calls_done_ = 0;              // guarded by mutex_
+  uint64_t calls_made_ = 0;  // guarded by mutex_
+  uint64_t calls_done_ = 0;  // guarded by mutex_
   std::atomic<bool> has_calls_{false};
   std::atomic<bool> stop_{false};
   std::atomic<bool> sleeping_{false};
   int wake_fd_ = -1;
-  std::thread thread_;                   // last: starts when everything else is there
+  std::thread thread_;  // last: starts when everything else is there
 };
 
 }  // namespace rnic::verbs

@@ -1,12 +1,15 @@
 /// \file
-/// Layer `wire`: formats only. Octets to values and back, at named offsets; no state, no policy, no I/O.
+/// Layer `wire`: formats only. Octets to values and back, at named offsets; no state, no policy, no
+/// I/O.
 ///
-/// A *view* reads fields in place after its length was checked once; a *repr* is a plain struct that is
-/// parsed from, and emitted to, octets. Nothing is cast onto a packet, so there is no padding, alignment
-/// or byte-order trap. All lengths are octets; all fields are network order on the wire and host order
-/// here, except the MPA CRC, which is stored least significant octet first (RFC 5044 s.4.4).
+/// A *view* reads fields in place after its length was checked once; a *repr* is a plain struct
+/// that is parsed from, and emitted to, octets. Nothing is cast onto a packet, so there is no
+/// padding, alignment or byte-order trap. All lengths are octets; all fields are network order on
+/// the wire and host order here, except the MPA CRC, which is stored least significant octet first
+/// (RFC 5044 s.4.4).
 ///
-/// Not here: what a field means for a connection (tcp, mpa, ddp, rdmap), checksumming policy (net, tcp).
+/// Not here: what a field means for a connection (tcp, mpa, ddp, rdmap), checksumming policy (net,
+/// tcp).
 #pragma once
 
 #include "wire/arp.hpp"

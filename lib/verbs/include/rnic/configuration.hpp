@@ -1,5 +1,6 @@
 /// \file
-/// Configuration of a Context: TOML text plus overrides. Every key is documented in docs/settings.md.
+/// Configuration of a Context: TOML text plus overrides. Every key is documented in
+/// docs/settings.md.
 #pragma once
 
 #include <string>
@@ -13,7 +14,8 @@ namespace rnic {
 /// A value: the text and the overrides; checked when the context is opened, or by check().
 class Config {
  public:
-  /// Two devices, rnic0 (10.0.0.1) and rnic1 (10.0.0.2), in this process, on a pair of memory rings.
+  /// Two devices, rnic0 (10.0.0.1) and rnic1 (10.0.0.2), in this process, on a pair of memory
+  /// rings.
   static Config loopback();
   static Result<Config> from_file(const std::string& path);
   /// `name` stands in error messages for the file's name.

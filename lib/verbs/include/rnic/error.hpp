@@ -1,5 +1,6 @@
 /// \file
-/// Errors of the public API. No exception leaves it; every call that can fail returns a Result or Status.
+/// Errors of the public API. No exception leaves it; every call that can fail returns a Result or
+/// Status.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +18,9 @@ enum class ErrorCode : uint8_t {
   PermissionDenied,   ///< rights do not allow it
   Unreachable,        ///< no route, no neighbour, no listener
   TimedOut,
-  Rejected,     ///< the peer's application said no
-  Reset,        ///< the connection was lost
-  Protocol,     ///< the peer broke a protocol rule
+  Rejected,  ///< the peer's application said no
+  Reset,     ///< the connection was lost
+  Protocol,  ///< the peer broke a protocol rule
   Unsupported,
   Environment,  ///< hugepages, devices, files: the machine lacks something
 };

@@ -18,8 +18,8 @@ enum Access : uint32_t {
   kRemoteInvalidate = 1u << 3,  ///< the peer may invalidate it by Send with Invalidate
 };
 
-inline constexpr uint32_t kMaxSge = 16;            ///< scatter/gather elements of a work request
-inline constexpr uint32_t kMaxPrivateData = 512;   ///< octets (RFC 5044 s.7.1.1)
+inline constexpr uint32_t kMaxSge = 16;           ///< scatter/gather elements of a work request
+inline constexpr uint32_t kMaxPrivateData = 512;  ///< octets (RFC 5044 s.7.1.1)
 
 /// One piece of registered local memory.
 struct Sge {
@@ -40,8 +40,8 @@ struct SendRequest {
   bool fence = false;      ///< wait for all earlier Reads of this queue pair
   uint32_t sge_count = 0;
   std::array<Sge, kMaxSge> sges{};  ///< source; for Read the sink, one element
-  uint32_t remote_stag = 0;         ///< Write: sink; Read: source; SendInvalidate: what to invalidate
-  uint64_t remote_offset = 0;       ///< tagged offset in the remote region
+  uint32_t remote_stag = 0;    ///< Write: sink; Read: source; SendInvalidate: what to invalidate
+  uint64_t remote_offset = 0;  ///< tagged offset in the remote region
 };
 
 struct ReceiveRequest {
@@ -52,8 +52,8 @@ struct ReceiveRequest {
 
 enum class CompletionStatus : uint8_t {
   Success,
-  LocalProtection,   ///< a local SGE is not covered by a region of this domain with the right needed
-  LocalLength,       ///< message too long
+  LocalProtection,  ///< a local SGE is not covered by a region of this domain with the right needed
+  LocalLength,      ///< message too long
   RemoteTerminated,  ///< the peer refused this operation
   Flushed,           ///< not carried out: the queue pair is in error or closed
 };
@@ -116,15 +116,21 @@ struct Counter {
 
 /// What happened to a segment (sender's or receiver's stream offsets).
 enum class TraceKind : uint8_t {
-  Sent, Retransmitted, InOrder, PlacedEarly, Held, CrcDropped, Delivered
+  Sent,
+  Retransmitted,
+  InOrder,
+  PlacedEarly,
+  Held,
+  CrcDropped,
+  Delivered
 };
 [[nodiscard]] const char* to_string(TraceKind kind);
 
 struct TraceEvent {
   TraceKind kind = TraceKind::Sent;
-  uint64_t begin = 0;  ///< stream offset of the first octet
-  uint64_t end = 0;    ///< one past the last
-  int64_t time_ns = 0; ///< on the context's time line
+  uint64_t begin = 0;   ///< stream offset of the first octet
+  uint64_t end = 0;     ///< one past the last
+  int64_t time_ns = 0;  ///< on the context's time line
 };
 
 }  // namespace rnic

@@ -2,17 +2,18 @@
 /// The public API: a software RNIC, driven like one with verbs.
 ///
 /// Two ways over the same code (config key `worker.mode`):
-///  * inline: the thread that calls Context::poll() is the NIC. Nothing moves while nobody polls; use
+///  * inline: the thread that calls Context::poll() is the NIC. Nothing moves while nobody polls;
+///  use
 ///    Context::wait_until() for waiting, it polls every device of the context.
 ///  * threaded: one worker thread a device; the application only posts and polls rings.
 ///
 /// Threads: one thread at a time for each queue of a QueuePair, for each CompletionQueue and for a
-/// device's events. Everything else of an inline context belongs to one thread; of a threaded context it
-/// may be called from any thread (it is carried out by the worker).
+/// device's events. Everything else of an inline context belongs to one thread; of a threaded
+/// context it may be called from any thread (it is carried out by the worker).
 ///
-/// Ownership: objects are handles that give back what they stand for when they are destroyed. Destroy
-/// them before what they were made from: queue pairs before completion queues, regions before their
-/// protection domain, everything before the context.
+/// Ownership: objects are handles that give back what they stand for when they are destroyed.
+/// Destroy them before what they were made from: queue pairs before completion queues, regions
+/// before their protection domain, everything before the context.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +54,8 @@ class MemoryRegion {
   [[nodiscard]] Sge sge(uint64_t offset, uint32_t length) const {
     return {address_ + offset, length, stag_};
   }
-  /// Revokes the STag. When it has returned the device neither reads nor writes this memory; a connection
-  /// that has to retransmit octets of it is aborted.
+  /// Revokes the STag. When it has returned the device neither reads nor writes this memory; a
+  /// connection that has to retransmit octets of it is aborted.
   Status deregister();
 
  private:
@@ -73,7 +74,8 @@ class CompletionQueue {
   CompletionQueue& operator=(CompletionQueue&& other) noexcept;
   ~CompletionQueue();
 
-  /// Oldest first; \return how many were written. Never blocks, and does not drive an inline device.
+  /// Oldest first; \return how many were written. Never blocks, and does not drive an inline
+  /// device.
   uint32_t poll(std::span<Completion> out);
 
  private:
@@ -114,8 +116,8 @@ class QueuePair {
   /// Graceful: what was posted is sent, then the connection is closed. Disconnected follows.
   Status disconnect();
 
-  /// Records what happens to each segment of the connection, at most `max_events` events (about 32 octets
-  /// each, taken at once). Only while connected.
+  /// Records what happens to each segment of the connection, at most `max_events` events (about 32
+  /// octets each, taken at once). Only while connected.
   Status start_trace(size_t max_events);
   /// Ends the recording. Call it before the queue pair is destroyed.
   Result<std::vector<TraceEvent>> take_trace();
@@ -151,8 +153,8 @@ class ProtectionDomain {
 class Device {
  public:
   [[nodiscard]] const std::string& name() const;
-  [[nodiscard]] std::string address() const;  ///< "10.0.0.1"
-  [[nodiscard]] uint32_t mtu() const;         ///< octets of an IP packet
+  [[nodiscard]] std::string address() const;        ///< "10.0.0.1"
+  [[nodiscard]] uint32_t mtu() const;               ///< octets of an IP packet
   [[nodiscard]] std::string checksum_mode() const;  ///< "offload", "trusted" or "software"
 
   Result<ProtectionDomain> alloc_pd();
@@ -193,9 +195,11 @@ class Context {
   [[nodiscard]] bool threaded() const;
   /// Inline: one turn of every device; \return frames and doorbells served. Threaded: 0.
   uint32_t poll();
-  /// Polls (inline) or waits (threaded) until `done` returns true. \return false after `timeout_ms`.
+  /// Polls (inline) or waits (threaded) until `done` returns true. \return false after
+  /// `timeout_ms`.
   bool wait_until(const std::function<bool()>& done, int64_t timeout_ms);
-  /// Nanoseconds until poll() has something to do although nothing arrives; INT64_MAX: nothing planned.
+  /// Nanoseconds until poll() has something to do although nothing arrives; INT64_MAX: nothing
+  /// planned.
   [[nodiscard]] int64_t next_deadline_ns() const;
   /// Nanoseconds on the context's time line (the one of TraceEvent).
   [[nodiscard]] int64_t now_ns() const;
