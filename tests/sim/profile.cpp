@@ -44,7 +44,7 @@ void loss(WorldPlan& plan, Prng& prng) {
 void burst_loss(WorldPlan& plan, Prng& prng) {
   both_ways(plan, [&](Weather& w) {
     w.burst_enter = real(prng, 0.001, 0.01);
-    w.burst_leave = real(prng, 0.05, 0.5);
+    w.burst_leave = real(prng, 0.2, 0.5);
   });
   markers(plan, prng.chance(0.7));
 }
@@ -299,6 +299,10 @@ void choose_rest(WorldPlan& plan, Prng& prng) {
     device.tcp.max_connections = 64;
     device.tcp.max_records = 16384;
     device.tcp.max_records_per_connection = prng.chance(0.2) ? 64 : 4096;
+    // Whoever waits longer than these gives up for a good reason: bad weather is not one of them.
+    device.tcp.user_timeout = std::chrono::seconds(3000);
+    device.tcp.close_timeout = std::chrono::seconds(600);
+    device.tcp.time_wait = std::chrono::seconds(120);
     device.tcp.rto_min = milliseconds(prng.chance(0.5) ? 200 : 5);
     device.mpa.receive_window = 1u << 20;
     device.tcp.receive_window = 1u << 20;

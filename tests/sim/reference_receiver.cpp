@@ -24,6 +24,7 @@ uint64_t be64(const uint8_t* p) { return uint64_t{be32(p)} << 32 | be32(p + 4); 
 
 constexpr uint64_t kMarkerInterval = 512;  // RFC 5044 s.4.3
 constexpr uint64_t kStartHeader = 20;      // RFC 5044 s.7.1.1
+constexpr size_t kSuspectsMax = 48;
 constexpr uint8_t kTerminate = 7;          // RFC 5040 s.4.1
 
 }  // namespace
@@ -86,13 +87,18 @@ bool ReferenceReceiver::take_start_frame() {
 
 bool ReferenceReceiver::take_fpdu() {
   if (opposite_ == nullptr || !opposite_->start()) return false;
-  Attempt attempt = try_fpdu({});
-  if (attempt != Attempt::Broken) return attempt == Attempt::Done;
-  // Somebody's octets are wrong: leave out one segment, then two, until the CRC is right.
-  std::vector<const Segment*> suspects;
+  const Attempt attempt = try_fpdu({});
+  if (attempt == Attempt::Done) return true;
+  // Somebody's octets are wrong: leave out one segment, then two, until the CRC is right. A wrong
+  // ULPDU Length can also look as if more had to come.
+  const uint64_t reach = next_ + (attempt == Attempt::Broken ? attempted_ : 8);
+  Excluded suspects;
   for (const Segment& s : segments_) {
-    if (s.begin < next_ + 66'000 && suspects.size() < 40) suspects.push_back(&s);
+    if (s.begin < reach) suspects.push_back(&s);
   }
+  std::stable_sort(suspects.begin(), suspects.end(),
+                   [](const Segment* a, const Segment* b) { return a->begin < b->begin; });
+  suspects.resize(std::min<size_t>(suspects.size(), kSuspectsMax));
   for (const Segment* one : suspects) {
     if (try_fpdu({one}) == Attempt::Done) return true;
   }
@@ -112,6 +118,7 @@ ReferenceReceiver::Attempt ReferenceReceiver::try_fpdu(const Excluded& without) 
   std::vector<uint8_t> covered;
   for (;;) {
     assemble(without, want);
+    if (without.empty()) attempted_ = want;
     if (assembled_.size() < want) return Attempt::Incomplete;
     content.clear();
     covered.clear();

@@ -83,6 +83,8 @@ class Flow {
   /// A Read Response that the reference receiver at `from` delivers.
   void reference_response(const WireMessage& message);
 
+  /// The first message is completed.
+  [[nodiscard]] bool begun() const { return completed_jobs_ != 0; }
   /// Every message is completed at both ends.
   [[nodiscard]] bool done() const;
   /// The connection is gone: receives that nobody used must have been flushed.

@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint64_t kStepLimit = 4'000'000;
 constexpr uint64_t kIdleLimit = 20'000;                    // steps without anything happening
-constexpr base::Now kTimeLimit = base::from_nanos(1'500'000'000'000);
+constexpr base::Now kTimeLimit = base::from_nanos(20'000'000'000'000);
 constexpr base::Duration kTurn{200};                       // a turn of the loop that found work
 
 }  // namespace
@@ -125,6 +125,7 @@ void World::manage_pipes() {
     if (!pipe->closed && !(pipe->ends[0].established && pipe->ends[1].established)) {
       all_stand = false;
     }
+    if (traffic && !(pipe->flows[0]->begun() && pipe->flows[1]->begun())) all_stand = false;
     if (traffic && !pipe->closing && pipe->ends[0].established && pipe->ends[1].established &&
         pipe->flows[0]->done() && pipe->flows[1]->done()) {
       begin_close(*pipe);
@@ -140,7 +141,9 @@ void World::manage_pipes() {
     }
   }
   if (all_stand && !corrupting_) {
-    // Start-up frames and ARP have no CRC: corruption begins when every connection stands.
+    // Start-up frames and ARP have no CRC, and what nothing locates in a connection's first segments can
+    // only be judged when it is too late for a drop: corruption begins when every connection stands and
+    // has moved something.
     corrupting_ = true;
     for (uint32_t side = 0; side < 2; ++side) hosts_[side].weather->set_config(plan_.weather[side]);
   }

@@ -126,7 +126,7 @@ class World {
   std::unique_ptr<sim::Link> link_;
   std::array<Host, 2> hosts_;
   std::vector<std::unique_ptr<Pipe>> pipes_;
-  bool corrupting_ = false;  // the wire's corruption is on: every connection stands
+  bool corrupting_ = false;  // the wire's corruption is on
   FILE* trace_file_ = nullptr;
 };
 
