@@ -84,7 +84,7 @@ uint32_t Engine::fill_sack(Connection& c, std::array<wire::SackBlock, 4>& blocks
   const auto add = [&](uint64_t offset) {
     for (const base::Range& range : c.committed.ranges()) {
       if (!range.contains(offset)) continue;
-      const auto* end = chosen.begin() + ranges;
+      const auto end = chosen.begin() + ranges;
       if (std::find(chosen.begin(), end, range) == end) chosen[ranges++] = range;
     }
   };
