@@ -144,7 +144,7 @@ TEST(Settings, DefaultsAreThoseOfTheStructs) {
   EXPECT_EQ(settings.devices[0].config.mpa.early_limit, mpa::Config{}.early_limit);
   EXPECT_EQ(settings.devices[0].config.limits.max_qps, nic::Limits{}.max_qps);
   EXPECT_EQ(settings.devices[0].config.name, "rnic0");
-  EXPECT_EQ(settings.eal.memory_mb, 1024u);
+  EXPECT_EQ(settings.eal.memory_mb, EalSettings{}.memory_mb);
 }
 
 constexpr std::string_view kEveryKind = R"(
