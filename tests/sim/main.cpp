@@ -97,15 +97,20 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"Seeded worlds of two soft RNICs in virtual time: every octet, completion and buffer is "
-               "checked.\nExit status: 0 no failure, 1 failures, 2 usage or environment."};
-  app.add_option("--seeds", options.seeds, "worlds to run")->capture_default_str()
+  CLI::App app{
+      "Seeded worlds of two soft RNICs in virtual time: every octet, completion and buffer is "
+      "checked.\nExit status: 0 no failure, 1 failures, 2 usage or environment."};
+  app.add_option("--seeds", options.seeds, "worlds to run")
+      ->capture_default_str()
       ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}));
-  app.add_option("--first-seed", options.first_seed, "seed of the first world")->capture_default_str();
+  app.add_option("--first-seed", options.first_seed, "seed of the first world")
+      ->capture_default_str();
   app.add_option("--profile", options.profile, "run every seed in this profile (see --list)");
   auto* replayed = app.add_option("--replay", options.replay,
                                   "run one seed, write its trace and captures under --out");
-  app.add_option("--jobs", options.jobs, "processes")->capture_default_str()->check(CLI::Range(1, 256));
+  app.add_option("--jobs", options.jobs, "processes")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 256));
   app.add_option("--out", options.out, "folder for what a replay writes")->capture_default_str();
   app.add_flag("--sabotage", options.sabotage,
                "plant each known defect in turn; every one must be caught within 100 seeds");

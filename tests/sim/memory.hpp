@@ -1,6 +1,6 @@
 /// \file
-/// Registered memory of a simulated application: a region between guard octets, in which every octet has
-/// one lawful value at any time (or two, while a message is on its way).
+/// Registered memory of a simulated application: a region between guard octets, in which every
+/// octet has one lawful value at any time (or two, while a message is on its way).
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,8 @@ class GuardedMemory {
   /// Poisons the slice again and gives it back.
   void release(Slice s);
 
-  /// Every octet outside the slices in use, guards included, is poison. Otherwise says which is not.
+  /// Every octet outside the slices in use, guards included, is poison. Otherwise says which is
+  /// not.
   [[nodiscard]] std::optional<std::string> check_idle() const;
   /// The octets next to a slice on both sides are poison.
   [[nodiscard]] bool neighbours_clean(Slice s) const;

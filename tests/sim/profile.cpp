@@ -331,7 +331,8 @@ const Profile& profile_of_seed(uint64_t seed) { return kProfiles[seed % kProfile
 WorldPlan make_plan(const Profile& profile, uint64_t seed) {
   // The profile's name is part of the seed: worlds of one seed in two profiles differ.
   uint64_t mixed = seed * 0x9e3779b97f4a7c15ull;
-  for (const char* c = profile.name; *c != '\0'; ++c) mixed = (mixed ^ uint8_t(*c)) * 0x100000001b3ull;
+  for (const char* c = profile.name; *c != '\0'; ++c)
+    mixed = (mixed ^ uint8_t(*c)) * 0x100000001b3ull;
   Prng prng(mixed);
   WorldPlan plan;
   plan.profile = profile.name;

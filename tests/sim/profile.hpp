@@ -29,24 +29,24 @@ enum class Sizes : uint8_t {
 struct WorldPlan {
   std::string profile;
   uint64_t seed = 0;
-  Weather weather[2];                   ///< of what each device sends
+  Weather weather[2];  ///< of what each device sends
   uint32_t mtu = 1500;
-  base::Duration delay{10'000};         ///< one way
+  base::Duration delay{10'000};  ///< one way
   uint64_t bits_per_second = 10'000'000'000;
-  uint32_t queue_frames = 4096;         ///< of the link, each direction; more are lost
+  uint32_t queue_frames = 4096;  ///< of the link, each direction; more are lost
   nic::DeviceConfig devices[2];
-  uint32_t pipes = 2;                   ///< pairs of connected queue pairs with traffic
+  uint32_t pipes = 2;  ///< pairs of connected queue pairs with traffic
   Sizes sizes = Sizes::Mixed;
-  uint32_t messages = 120;              ///< in all, at least
-  uint64_t octets = 1u << 20;           ///< in all, at least
-  uint32_t window = 16;                 ///< messages that a flow keeps posted
+  uint32_t messages = 120;     ///< in all, at least
+  uint64_t octets = 1u << 20;  ///< in all, at least
+  uint32_t window = 16;        ///< messages that a flow keeps posted
   uint32_t receive_window = 32;
-  double pause = 0;                     ///< chance that a device sleeps, each millisecond
+  double pause = 0;  ///< chance that a device sleeps, each millisecond
   base::Duration pause_max{0};
-  bool violations = false;              ///< queue pairs whose application breaks a rule
-  uint64_t violation_turn = 0;          ///< which rules: all have had their turn after some seeds
-  bool rejections = false;              ///< connects that are rejected, or find no listener
-  bool shared_queues = false;           ///< one completion queue a device
+  bool violations = false;      ///< queue pairs whose application breaks a rule
+  uint64_t violation_turn = 0;  ///< which rules: all have had their turn after some seeds
+  bool rejections = false;      ///< connects that are rejected, or find no listener
+  bool shared_queues = false;   ///< one completion queue a device
 };
 
 struct Profile {

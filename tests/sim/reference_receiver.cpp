@@ -11,7 +11,8 @@ constexpr std::array<uint32_t, 256> make_table() {
   std::array<uint32_t, 256> table{};
   for (uint32_t i = 0; i < 256; ++i) {
     uint32_t value = i;
-    for (int bit = 0; bit < 8; ++bit) value = (value & 1) != 0 ? value >> 1 ^ 0x82f63b78u : value >> 1;
+    for (int bit = 0; bit < 8; ++bit)
+      value = (value & 1) != 0 ? value >> 1 ^ 0x82f63b78u : value >> 1;
     table[i] = value;
   }
   return table;
@@ -25,7 +26,7 @@ uint64_t be64(const uint8_t* p) { return uint64_t{be32(p)} << 32 | be32(p + 4); 
 constexpr uint64_t kMarkerInterval = 512;  // RFC 5044 s.4.3
 constexpr uint64_t kStartHeader = 20;      // RFC 5044 s.7.1.1
 constexpr size_t kSuspectsMax = 48;
-constexpr uint8_t kTerminate = 7;          // RFC 5040 s.4.1
+constexpr uint8_t kTerminate = 7;  // RFC 5040 s.4.1
 
 }  // namespace
 
@@ -68,7 +69,8 @@ void ReferenceReceiver::consume(uint64_t octets) {
 }
 
 bool ReferenceReceiver::take_start_frame() {
-  // A start frame has no CRC: one that a checksum-repaired corruption hit is what the device sees, too.
+  // A start frame has no CRC: one that a checksum-repaired corruption hit is what the device sees,
+  // too.
   assemble({}, kStartHeader);
   if (assembled_.size() < kStartHeader) return false;
   const uint64_t length = kStartHeader + be16(&assembled_[18]);

@@ -1,10 +1,11 @@
 /// \file
-/// The slow, obvious receiver: one direction of one connection, from the segments that arrived, in order,
-/// without any of the device's code. It keeps every segment until the stream has passed it, walks FPDUs
-/// word by word, and says what a correct receiver delivers and when it can at the earliest.
+/// The slow, obvious receiver: one direction of one connection, from the segments that arrived, in
+/// order, without any of the device's code. It keeps every segment until the stream has passed it,
+/// walks FPDUs word by word, and says what a correct receiver delivers and when it can at the
+/// earliest.
 ///
-/// Named tolerance: it never drops for lack of space and knows nothing of windows, so it may be ahead of
-/// the device. The device must never be ahead of it.
+/// Named tolerance: it never drops for lack of space and knows nothing of windows, so it may be
+/// ahead of the device. The device must never be ahead of it.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ namespace rnic::simulation {
 struct WireMessage {
   uint8_t opcode = 0;
   bool tagged = false;
-  uint32_t stag = 0;       ///< tagged; for untagged the Invalidate STag field
-  uint64_t to = 0;         ///< tagged: of the first octet
+  uint32_t stag = 0;  ///< tagged; for untagged the Invalidate STag field
+  uint64_t to = 0;    ///< tagged: of the first octet
   uint32_t qn = 0;
   uint32_t msn = 0;
   std::vector<uint8_t> payload;
@@ -81,15 +82,15 @@ class ReferenceReceiver {
   Verdict& verdict_;
   Deliver deliver_;
   const ReferenceReceiver* opposite_ = nullptr;
-  std::list<Segment> segments_;         // in order of arrival
+  std::list<Segment> segments_;  // in order of arrival
   std::vector<uint8_t> assembled_;
-  uint64_t attempted_ = 0;              // octets of the FPDU at `next_`, as its length says
+  uint64_t attempted_ = 0;  // octets of the FPDU at `next_`, as its length says
   uint64_t next_ = 0;
   std::optional<StartFrame> start_;
-  uint64_t full_operation_ = 0;         // stream offset of the first FPDU's first octet
+  uint64_t full_operation_ = 0;  // stream offset of the first FPDU's first octet
   uint64_t fpdus_ = 0;
-  bool dead_ = false;                   // a Terminate has passed: nothing behind it counts
-  WireMessage tagged_;                  // being put together
+  bool dead_ = false;   // a Terminate has passed: nothing behind it counts
+  WireMessage tagged_;  // being put together
   bool tagged_open_ = false;
   WireMessage untagged_;
   bool untagged_open_ = false;

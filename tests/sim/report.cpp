@@ -39,9 +39,9 @@ std::string replay_command(const Task& task, bool named) {
 }
 
 void print_failure(const Result& result, bool with_state) {
-  std::printf("FAILED seed %llu (%s): %s: %s\n",
-              static_cast<unsigned long long>(result.task.seed), result.task.profile->name,
-              result.outcome.checker.c_str(), result.outcome.message.c_str());
+  std::printf("FAILED seed %llu (%s): %s: %s\n", static_cast<unsigned long long>(result.task.seed),
+              result.task.profile->name, result.outcome.checker.c_str(),
+              result.outcome.message.c_str());
   if (with_state) std::printf("%s", result.outcome.state.c_str());
   std::fflush(stdout);
 }
@@ -75,8 +75,9 @@ void Report::print(bool complete) {
     }
   }
   print_row("all", all, failures_, seconds);
-  std::printf("early, held: octets placed out of order, held; reseg: records that the sender cut; "
-              "cut: segments that a middlebox cut\n");
+  std::printf(
+      "early, held: octets placed out of order, held; reseg: records that the sender cut; "
+      "cut: segments that a middlebox cut\n");
   if (complete) {
     all.for_each([&](const char* title, uint64_t value, bool must) {
       if (value != 0 || !must) return;

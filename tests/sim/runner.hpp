@@ -1,5 +1,6 @@
 /// \file
-/// Runs worlds in child processes: a world that aborts is a failure of that seed and of nothing else.
+/// Runs worlds in child processes: a world that aborts is a failure of that seed and of nothing
+/// else.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +30,9 @@ struct Result {
 /// Runs `task` here, in this process.
 [[nodiscard]] Outcome run_task(const Task& task, const Recording& recording);
 
-/// Runs all tasks on `workers` processes. `report` gets each result as it comes; it may return false to
-/// stop early (results underway are dropped). A child that dies or hangs gives a result with checker "crash".
+/// Runs all tasks on `workers` processes. `report` gets each result as it comes; it may return
+/// false to stop early (results underway are dropped). A child that dies or hangs gives a result
+/// with checker "crash".
 void run_tasks(const std::vector<Task>& tasks, uint32_t workers, base::Defect defect,
                const std::function<bool(const Result&)>& report);
 

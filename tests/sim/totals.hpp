@@ -7,22 +7,22 @@
 namespace rnic::simulation {
 
 /// X(name, title, must have fired in 500 seeds)
-#define RNIC_SIM_TOTALS(X)                      \
-  X(worlds, "worlds", true)                     \
-  X(messages, "messages", true)                 \
-  X(octets, "octets", true)                     \
-  X(frames, "frames", true)                     \
-  X(drops, "drops", true)                       \
-  X(reordered, "reordered", true)               \
-  X(duplicated, "duplicated", true)             \
-  X(corrupted, "corrupted", true)               \
-  X(placed_early, "placed out of order", true)  \
-  X(held, "held", true)                         \
-  X(cut, "cut by middlebox", true)              \
-  X(resegmented, "resegmented", true)           \
-  X(crc_drops, "CRC drops", true)               \
-  X(terminates, "Terminates", true)             \
-  X(retransmissions, "retransmissions", true)   \
+#define RNIC_SIM_TOTALS(X)                     \
+  X(worlds, "worlds", true)                    \
+  X(messages, "messages", true)                \
+  X(octets, "octets", true)                    \
+  X(frames, "frames", true)                    \
+  X(drops, "drops", true)                      \
+  X(reordered, "reordered", true)              \
+  X(duplicated, "duplicated", true)            \
+  X(corrupted, "corrupted", true)              \
+  X(placed_early, "placed out of order", true) \
+  X(held, "held", true)                        \
+  X(cut, "cut by middlebox", true)             \
+  X(resegmented, "resegmented", true)          \
+  X(crc_drops, "CRC drops", true)              \
+  X(terminates, "Terminates", true)            \
+  X(retransmissions, "retransmissions", true)  \
   X(timeouts, "time-outs", true)
 
 struct Totals {

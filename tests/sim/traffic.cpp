@@ -65,8 +65,8 @@ Flow::Flow(std::string name, const WorldPlan& plan, End& from, End& to,
   sink_ = region(from_, usual, mem::kLocalWrite);
   receive_ = region(to_, usual, mem::kLocalWrite);
   target_ = region(to_, usual, mem::kRemoteWrite);
-  rewritten_ = region(to_, room_for(kept_writes, messages_.size()),
-                      mem::kRemoteWrite | mem::kRemoteRead);
+  rewritten_ =
+      region(to_, room_for(kept_writes, messages_.size()), mem::kRemoteWrite | mem::kRemoteRead);
   readable_ = region(to_, room_for(read_octets, messages_.size()), mem::kRemoteRead);
   window_ = region(to_, 4096, mem::kLocalRead);
 }
@@ -76,8 +76,8 @@ void Flow::fail(const char* checker, const std::string& message) {
 }
 
 std::string Flow::describe(const Job& job) const {
-  static constexpr std::array kNames{"Send",  "Send with Solicited Event", "Send with Invalidate",
-                                     "Write", "Read",                      "Read (back)"};
+  static constexpr std::array kNames{
+      "Send", "Send with Solicited Event", "Send with Invalidate", "Write", "Read", "Read (back)"};
   return std::string(kNames[static_cast<size_t>(job.plan.operation)]) + " " +
          std::to_string(job.id) + " of " + std::to_string(job.plan.length) + " octets";
 }
@@ -149,8 +149,8 @@ bool Flow::prepare(Job& job) {
   if (plan.operation == Operation::ReadBack) {
     job.remote = *last_write_;
   } else if (!is_send(plan.operation)) {
-    const bool read_back = job.id + 1 < messages_.size() &&
-                           messages_[job.id + 1].operation == Operation::ReadBack;
+    const bool read_back =
+        job.id + 1 < messages_.size() && messages_[job.id + 1].operation == Operation::ReadBack;
     const bool kept = read_back || plan.operation == Operation::Read;
     Region& remote = plan.operation == Operation::Read ? *readable_
                      : read_back                       ? *rewritten_
@@ -281,14 +281,13 @@ void Flow::release_regions() {
 }
 
 std::string Flow::describe() const {
-  std::string out = "  " + name_ + ": posted " + std::to_string(jobs_.size()) + " of " +
-                    std::to_string(messages_.size()) + ", completed " +
-                    std::to_string(completed_jobs_) + ", reference delivered " +
-                    std::to_string(reference_requests_) + "; receives posted " +
-                    std::to_string(receives_.size()) + ", completed " + std::to_string(received_) +
-                    " of " + std::to_string(sends_.size()) + "; Reads posted " +
-                    std::to_string(read_jobs_.size()) + ", responses seen by the reference " +
-                    std::to_string(reference_responses_);
+  std::string out =
+      "  " + name_ + ": posted " + std::to_string(jobs_.size()) + " of " +
+      std::to_string(messages_.size()) + ", completed " + std::to_string(completed_jobs_) +
+      ", reference delivered " + std::to_string(reference_requests_) + "; receives posted " +
+      std::to_string(receives_.size()) + ", completed " + std::to_string(received_) + " of " +
+      std::to_string(sends_.size()) + "; Reads posted " + std::to_string(read_jobs_.size()) +
+      ", responses seen by the reference " + std::to_string(reference_responses_);
   if (completed_jobs_ < jobs_.size()) out += "; waits for " + describe(jobs_[completed_jobs_]);
   return out + "\n";
 }

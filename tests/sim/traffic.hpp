@@ -1,6 +1,6 @@
 /// \file
-/// Traffic: the messages of one direction of one pair of queue pairs, and what must be true of memory
-/// and completions at each moment. The model is omniscient: it sees both ends.
+/// Traffic: the messages of one direction of one pair of queue pairs, and what must be true of
+/// memory and completions at each moment. The model is omniscient: it sees both ends.
 #pragma once
 
 #include <array>
@@ -57,7 +57,7 @@ struct MessagePlan {
   uint32_t length = 0;
   uint32_t pieces = 1;
   uint32_t receive_pieces = 1;
-  uint32_t slack = 0;     ///< octets of the receive buffer beyond the message
+  uint32_t slack = 0;  ///< octets of the receive buffer beyond the message
   bool signaled = true;
   bool fence = false;
 };
@@ -71,7 +71,8 @@ class Flow {
   Flow(std::string name, const WorldPlan& plan, End& from, End& to,
        std::vector<MessagePlan> messages, uint64_t seed, Verdict& verdict);
 
-  /// Receives, then sends, as far as windows and memory let it. \return true when anything was posted.
+  /// Receives, then sends, as far as windows and memory let it. \return true when anything was
+  /// posted.
   bool post();
 
   /// A completion of the send queue of `from`.
@@ -107,16 +108,16 @@ class Flow {
     MessagePlan plan;
     uint64_t key = 0;
     std::vector<Piece> local;
-    Piece remote{};            // Write: sink, Read: source
-    uint32_t receive = 0;      // Sends: index of the receive that takes it
-    mem::Stag invalidate;      // SendInvalidate
+    Piece remote{};        // Write: sink, Read: source
+    uint32_t receive = 0;  // Sends: index of the receive that takes it
+    mem::Stag invalidate;  // SendInvalidate
     bool completed = false;
     bool released = false;
   };
   struct Receive {
     uint64_t id = 0;
     std::vector<Piece> pieces;
-    uint32_t length = 0;       // octets of its buffer
+    uint32_t length = 0;  // octets of its buffer
     bool completed = false;
   };
 
@@ -151,22 +152,22 @@ class Flow {
   // At `to`.
   std::unique_ptr<Region> receive_;
   std::unique_ptr<Region> target_;
-  std::unique_ptr<Region> rewritten_;   // of Writes that are read back
+  std::unique_ptr<Region> rewritten_;  // of Writes that are read back
   std::unique_ptr<Region> readable_;
-  std::unique_ptr<Region> window_;      // carries the STags that Sends invalidate
-  std::vector<mem::Stag> windows_;      // not yet deregistered
+  std::unique_ptr<Region> window_;  // carries the STags that Sends invalidate
+  std::vector<mem::Stag> windows_;  // not yet deregistered
 
-  std::deque<Job> jobs_;                // all that were posted
-  size_t completed_jobs_ = 0;           // in order
-  std::optional<Piece> last_write_;     // for ReadBack
+  std::deque<Job> jobs_;             // all that were posted
+  size_t completed_jobs_ = 0;        // in order
+  std::optional<Piece> last_write_;  // for ReadBack
   uint64_t last_write_key_ = 0;
-  std::vector<uint32_t> send_jobs_;     // Sends: index of the job, by receive
-  std::vector<uint32_t> read_jobs_;     // Reads: index of the job
-  std::vector<MessagePlan> sends_;      // planned Sends, by receive
+  std::vector<uint32_t> send_jobs_;  // Sends: index of the job, by receive
+  std::vector<uint32_t> read_jobs_;  // Reads: index of the job
+  std::vector<MessagePlan> sends_;   // planned Sends, by receive
   std::deque<Receive> receives_;
-  size_t received_ = 0;                 // completed receives, in order
-  size_t reference_requests_ = 0;       // jobs that the reference at `to` has seen
-  size_t reference_responses_ = 0;      // entries of read_jobs_ that the reference at `from` has seen
+  size_t received_ = 0;             // completed receives, in order
+  size_t reference_requests_ = 0;   // jobs that the reference at `to` has seen
+  size_t reference_responses_ = 0;  // entries of read_jobs_ that the reference at `from` has seen
 };
 
 }  // namespace rnic::simulation

@@ -100,10 +100,9 @@ void Flow::complete(Job& job) {
   }
   job.completed = true;
   release(job.local);
-  const bool kept = job.plan.operation == Operation::Read ||
-                    job.plan.operation == Operation::ReadBack ||
-                    (index + 1 < messages_.size() &&
-                     messages_[index + 1].operation == Operation::ReadBack);
+  const bool kept =
+      job.plan.operation == Operation::Read || job.plan.operation == Operation::ReadBack ||
+      (index + 1 < messages_.size() && messages_[index + 1].operation == Operation::ReadBack);
   if (job.remote.region != nullptr && !kept) {
     job.remote.region->memory.release(job.remote.slice);
     job.released = true;
@@ -117,8 +116,8 @@ void Flow::send_completed(const rdmap::Completion& completion) {
     return;
   }
   if (completion.id >= jobs_.size() || completion.id < completed_jobs_) {
-    fail("completion", "work request " + std::to_string(completion.id) +
-                           " completed twice or was never posted");
+    fail("completion",
+         "work request " + std::to_string(completion.id) + " completed twice or was never posted");
     return;
   }
   while (completed_jobs_ < completion.id && !verdict_.failed()) {
@@ -136,8 +135,8 @@ void Flow::send_completed(const rdmap::Completion& completion) {
     return;
   }
   if (completion.length != job.plan.length) {
-    fail("completion", describe(job) + " completed with length " +
-                           std::to_string(completion.length));
+    fail("completion",
+         describe(job) + " completed with length " + std::to_string(completion.length));
   }
   complete(job);
   ++completed_jobs_;
@@ -150,8 +149,7 @@ void Flow::receive_completed(const rdmap::Completion& completion) {
   }
   Receive& receive = receives_[received_++];
   receive.completed = true;
-  if (completion.status == rdmap::WorkStatus::Flushed && to_.closing &&
-      received_ > sends_.size()) {
+  if (completion.status == rdmap::WorkStatus::Flushed && to_.closing && received_ > sends_.size()) {
     for (const Piece& piece : receive.pieces) {
       for (uint32_t i = 0; i < piece.slice.length; ++i) {
         if (piece.region->memory.data()[piece.slice.offset + i] != kPoison) {
@@ -240,15 +238,16 @@ void Flow::reference_response(const WireMessage& message) {
   const Job& job = jobs_[read_jobs_[index]];
   if (message.payload.size() != job.plan.length ||
       pattern_difference(message.payload, job.key, 0)) {
-    fail("reference", "the response to " + describe(job) + " came over the wire with other content");
+    fail("reference",
+         "the response to " + describe(job) + " came over the wire with other content");
   }
 }
 
 void Flow::check_end() {
   if (!done()) fail("completion", "the connection ended too early");
   if (received_ != receives_.size()) {
-    fail("completion", std::to_string(receives_.size() - received_) +
-                           " receives were neither used nor flushed");
+    fail("completion",
+         std::to_string(receives_.size() - received_) + " receives were neither used nor flushed");
   }
   if (reference_requests_ != jobs_.size() || reference_responses_ != read_jobs_.size()) {
     fail("reference", "the reference receiver saw " + std::to_string(reference_requests_) +
@@ -266,7 +265,8 @@ void Flow::check_end() {
 }
 
 void Flow::check_memory() {
-  for (const auto& region : {&source_, &sink_, &receive_, &target_, &rewritten_, &readable_, &window_}) {
+  for (const auto& region :
+       {&source_, &sink_, &receive_, &target_, &rewritten_, &readable_, &window_}) {
     if (auto bad = (*region)->memory.check_idle()) fail("guard", *bad);
   }
   for (size_t i = completed_jobs_; i < jobs_.size() && !verdict_.failed(); ++i) {

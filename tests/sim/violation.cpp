@@ -27,7 +27,8 @@ constexpr std::array kRows{
     Row{Violation::WriteRevoked, "Write to a revoked region", 1, 1, 0x00, kAll},
     Row{Violation::SendWithoutReceive, "Send without a receive", 1, 2, 0x02, kAll},
     Row{Violation::SendTooLong, "Send longer than the receive", 1, 2, 0x05, kAll},
-    Row{Violation::SendInvalidateForeign, "Send that invalidates what it must not", 0, 1, 0x09, kAll},
+    Row{Violation::SendInvalidateForeign, "Send that invalidates what it must not", 0, 1, 0x09,
+        kAll},
     Row{Violation::ReadWrongKey, "Read with the wrong key", 0, 1, 0x00, kAll},
     Row{Violation::ReadOutside, "Read outside the region", 0, 1, 0x01, kAll},
     Row{Violation::ReadOnePast, "Read one octet past the region", 0, 1, 0x01, kAll},
@@ -115,7 +116,9 @@ rdmap::SendWork ViolationCase::offence() {
   switch (violation_) {
     case Violation::WriteUnknownStag: work.remote_stag += 0x4000'0000u; break;
     case Violation::WriteWrongKey:
-    case Violation::ReadWrongKey: work.remote_stag ^= 1u + static_cast<uint32_t>(prng_.below(255)); break;
+    case Violation::ReadWrongKey:
+      work.remote_stag ^= 1u + static_cast<uint32_t>(prng_.below(255));
+      break;
     case Violation::WriteOutside:
     case Violation::ReadOutside: work.remote_to = target_->base + kRegion + prng_.below(100); break;
     case Violation::WriteOnePast:
@@ -218,8 +221,8 @@ void ViolationCase::check_target() {
     if (octets[i] == kPoison) continue;
     const bool good = i < kGood && octets[i] == pattern_octet(kGoodKey, i);
     // Placed ahead of the order before the offence was seen: lawful.
-    const bool late = i >= kLateAt && i < kLateAt + kLate &&
-                      octets[i] == pattern_octet(kLateKey, i - kLateAt);
+    const bool late =
+        i >= kLateAt && i < kLateAt + kLate && octets[i] == pattern_octet(kLateKey, i - kLateAt);
     if (!good && !late) return fail("octet " + std::to_string(i) + " of the target was written");
   }
   if (auto bad = receive_->memory.check_idle();

@@ -1,6 +1,6 @@
 /// \file
-/// An application that breaks a rule on purpose: one request that the other end must refuse with the
-/// right Terminate code, without writing one octet of it.
+/// An application that breaks a rule on purpose: one request that the other end must refuse with
+/// the right Terminate code, without writing one octet of it.
 #pragma once
 
 #include <cstdint>
@@ -60,8 +60,8 @@ class ViolationCase {
 
  private:
   static constexpr uint32_t kRegion = 8192;
-  static constexpr uint32_t kGood = 100;      // octets of the good Write, from TO 0
-  static constexpr uint32_t kLate = 200;      // octets of the late one
+  static constexpr uint32_t kGood = 100;  // octets of the good Write, from TO 0
+  static constexpr uint32_t kLate = 200;  // octets of the late one
   static constexpr uint32_t kLateAt = 4000;
 
   void fail(const std::string& message);

@@ -44,14 +44,14 @@ class WireMonitor final : public FrameListener {
   /// One direction: what its sender says and what its receiver gets.
   struct Half {
     bool synchronised = false;
-    uint32_t first = 0;            // sequence number of stream offset 0
-    std::vector<uint8_t> octets;   // as first sent
+    uint32_t first = 0;           // sequence number of stream offset 0
+    std::vector<uint8_t> octets;  // as first sent
     std::vector<bool> known;
     std::map<uint64_t, uint64_t> sacked;  // what the receiver has reported, begin -> end
     std::unique_ptr<ReferenceReceiver> reference;
   };
   struct Connection {
-    std::array<Half, 2> half;      // by sender
+    std::array<Half, 2> half;  // by sender
   };
   struct Segment;
 

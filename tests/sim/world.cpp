@@ -7,9 +7,9 @@ namespace rnic::simulation {
 namespace {
 
 constexpr uint64_t kStepLimit = 4'000'000;
-constexpr uint64_t kIdleLimit = 20'000;                    // steps without anything happening
+constexpr uint64_t kIdleLimit = 20'000;  // steps without anything happening
 constexpr base::Now kTimeLimit = base::from_nanos(20'000'000'000'000);
-constexpr base::Duration kTurn{200};                       // a turn of the loop that found work
+constexpr base::Duration kTurn{200};  // a turn of the loop that found work
 
 }  // namespace
 
@@ -19,7 +19,8 @@ World::World(const WorldPlan& plan, const Recording& recording)
       monitor_(verdict_, [this](const PortPair& ports, uint32_t to, const WireMessage& message) {
         on_wire_message(ports, to, message);
       }) {
-  if (!recording.prefix.empty()) trace_file_ = std::fopen((recording.prefix + ".trace").c_str(), "w");
+  if (!recording.prefix.empty())
+    trace_file_ = std::fopen((recording.prefix + ".trace").c_str(), "w");
   build_wire();
   build_hosts(recording);
   build_pipes();
@@ -48,7 +49,8 @@ Outcome World::run() {
   // TIME-WAIT, last acknowledgements, frames underway.
   const auto quiet = [&] {
     return hosts_[0].device->quiescent() && hosts_[1].device->quiescent() &&
-           link_->in_flight() == 0 && hosts_[0].weather->held() == 0 && hosts_[1].weather->held() == 0;
+           link_->in_flight() == 0 && hosts_[0].weather->held() == 0 &&
+           hosts_[1].weather->held() == 0;
   };
   const base::Now limit = now_ + std::chrono::seconds(120);
   while (!verdict_.failed() && !quiet() && now_ < limit) {
@@ -141,9 +143,9 @@ void World::manage_pipes() {
     }
   }
   if (all_stand && !corrupting_) {
-    // Start-up frames and ARP have no CRC, and what nothing locates in a connection's first segments can
-    // only be judged when it is too late for a drop: corruption begins when every connection stands and
-    // has moved something.
+    // Start-up frames and ARP have no CRC, and what nothing locates in a connection's first
+    // segments can only be judged when it is too late for a drop: corruption begins when every
+    // connection stands and has moved something.
     corrupting_ = true;
     for (uint32_t side = 0; side < 2; ++side) hosts_[side].weather->set_config(plan_.weather[side]);
   }
@@ -155,9 +157,8 @@ void World::sleep_maybe() {
   if (!prng_.chance(plan_.pause)) return;
   Host& host = hosts_[prng_.below(2)];
   if (host.asleep_until > now_) return;
-  host.asleep_until =
-      now_ + base::Duration(static_cast<int64_t>(prng_.below(
-                 static_cast<uint64_t>(plan_.pause_max.count()) + 1)));
+  host.asleep_until = now_ + base::Duration(static_cast<int64_t>(
+                                 prng_.below(static_cast<uint64_t>(plan_.pause_max.count()) + 1)));
 }
 
 void World::check_always() {
@@ -166,8 +167,8 @@ void World::check_always() {
     const uint64_t held = mpa::held_octets(host.device->hold_store());
     const uint64_t limit = host.device->config().limits.hold_octets + 65'542 + 4 * 129;
     if (held > limit) {
-      verdict_.fail("bounded memory", std::to_string(held) + " octets held, limit " +
-                                          std::to_string(limit));
+      verdict_.fail("bounded memory",
+                    std::to_string(held) + " octets held, limit " + std::to_string(limit));
     }
     if (host.device->device_counters().events_lost != 0) {
       verdict_.fail("events", "an event was lost");
@@ -257,8 +258,9 @@ void World::count(Totals& totals) const {
 }
 
 std::string World::describe() const {
-  std::string out = "  virtual time " + std::to_string(static_cast<double>(base::nanos(now_)) * 1e-9) +
-                    " s, step " + std::to_string(steps_) + ", mtu " + std::to_string(plan_.mtu) + "\n";
+  std::string out = "  virtual time " +
+                    std::to_string(static_cast<double>(base::nanos(now_)) * 1e-9) + " s, step " +
+                    std::to_string(steps_) + ", mtu " + std::to_string(plan_.mtu) + "\n";
   for (const auto& pipe : pipes_) {
     out += "  pipe " + std::to_string(pipe->number) + ": established " +
            std::to_string(pipe->ends[0].established) + std::to_string(pipe->ends[1].established) +

@@ -1,6 +1,7 @@
 /// \file
-/// One seeded world: two devices, a bad wire between them, applications that move data, and the checkers.
-/// Everything happens in virtual time in one thread; the same plan gives the same world to the octet.
+/// One seeded world: two devices, a bad wire between them, applications that move data, and the
+/// checkers. Everything happens in virtual time in one thread; the same plan gives the same world
+/// to the octet.
 #pragma once
 
 #include <array>
@@ -29,7 +30,7 @@ struct Outcome {
   bool ok = false;
   std::string checker;
   std::string message;
-  std::string state;      ///< where everything stood, when it failed
+  std::string state;  ///< where everything stood, when it failed
   Totals totals;
   double virtual_seconds = 0;
   uint64_t steps = 0;
@@ -54,7 +55,7 @@ class World {
   struct Pipe {
     uint32_t number = 0;
     PipeKind kind = PipeKind::Traffic;
-    uint32_t initiator = 0;                  // side
+    uint32_t initiator = 0;  // side
     std::array<End, 2> ends;
     std::array<std::unique_ptr<Flow>, 2> flows;  // by side of the sender
     std::unique_ptr<ViolationCase> violation;
@@ -62,7 +63,7 @@ class World {
     std::vector<uint8_t> reply_data;
     PortPair ports;
     bool closing = false;
-    bool closed = false;                     // both ends are gone
+    bool closed = false;  // both ends are gone
     std::array<std::unique_ptr<TraceCheck>, 2> traces;
   };
 

@@ -37,12 +37,12 @@ bool World::drain(uint32_t side) {
 }
 
 void World::unexpected(const Pipe* pipe, uint32_t side, const nic::Event& event) {
-  verdict_.fail("event", plan_.devices[side].name + ", pipe " +
-                             (pipe == nullptr ? "none" : std::to_string(pipe->number)) + ": " +
-                             nic::to_string(event.kind) + " was not expected (" +
-                             llp::to_string(event.end) + "; " + event.detail +
-                             (event.fault.rule[0] != '\0' ? "; " + rdmap::describe(event.fault) : "") +
-                             ")");
+  verdict_.fail("event",
+                plan_.devices[side].name + ", pipe " +
+                    (pipe == nullptr ? "none" : std::to_string(pipe->number)) + ": " +
+                    nic::to_string(event.kind) + " was not expected (" + llp::to_string(event.end) +
+                    "; " + event.detail +
+                    (event.fault.rule[0] != '\0' ? "; " + rdmap::describe(event.fault) : "") + ")");
 }
 
 void World::on_event(uint32_t side, const nic::Event& event) {
@@ -116,8 +116,8 @@ void World::on_established(Pipe& pipe, uint32_t side, const nic::Event& event) {
     return unexpected(&pipe, side, event);
   }
   if (side == pipe.initiator && event.private_data != pipe.reply_data) {
-    verdict_.fail("private data", "pipe " + std::to_string(pipe.number) +
-                                      ": the reply carries other private data");
+    verdict_.fail("private data",
+                  "pipe " + std::to_string(pipe.number) + ": the reply carries other private data");
   }
   end.established = true;
   pipe.traces[side] = std::make_unique<TraceCheck>(
@@ -133,11 +133,15 @@ void World::on_completion(uint32_t side, const rdmap::Completion& completion) {
   Pipe& pipe = *found->second.first;
   const bool receive = completion.opcode == rdmap::WorkOpcode::Receive;
   if (pipe.violation != nullptr) {
-    if (receive) pipe.violation->receive_completed(completion);
-    else pipe.violation->send_completed(completion);
+    if (receive)
+      pipe.violation->receive_completed(completion);
+    else
+      pipe.violation->send_completed(completion);
   } else if (pipe.flows[side] != nullptr) {
-    if (receive) pipe.flows[1 - side]->receive_completed(completion);
-    else pipe.flows[side]->send_completed(completion);
+    if (receive)
+      pipe.flows[1 - side]->receive_completed(completion);
+    else
+      pipe.flows[side]->send_completed(completion);
   } else {
     verdict_.fail("completion", "a queue pair that was never connected completes something");
   }

@@ -59,7 +59,8 @@ void World::build_pipes() {
     add_pipe(PipeKind::Traffic, static_cast<uint32_t>(prng_.below(2)));
     Pipe& pipe = *pipes_.back();
     for (uint32_t side = 0; side < 2; ++side) {
-      auto messages = plan_messages(plan_, plan_.messages / flows + 1, plan_.octets / flows + 1, prng_);
+      auto messages =
+          plan_messages(plan_, plan_.messages / flows + 1, plan_.octets / flows + 1, prng_);
       pipe.flows[side] = std::make_unique<Flow>(
           "pipe " + std::to_string(i) + (side == 0 ? " left to right" : " right to left"), plan_,
           pipe.ends[side], pipe.ends[1 - side], std::move(messages), prng_.next(), verdict_);

@@ -1,0 +1,164 @@
+// Connection management of whole devices: connect, accept, reject, limits, ends.
+
+#include "device_pair.hpp"
+
+namespace rnic::nic {
+namespace {
+
+using rdmap::WorkOpcode;
+using rdmap::WorkStatus;
+
+using Connections = DevicePair;
+
+// RFC 5044 s.7.1.4: private data of both sides, up to 512 octets.
+TEST_F(Connections, PrivateDataArrivesWhole) {
+  QueuePair* a = left().make_qp();
+  QueuePair* b = right().make_qp();
+  connect(a, b, octets(512, 9), octets(512, 77));
+}
+
+TEST_F(Connections, PrivateDataMayBeEmpty) { connect(left().make_qp(), right().make_qp(), {}, {}); }
+
+TEST_F(Connections, PrivateDataAboveTheLimitIsRefused) {
+  const auto status = left().device->connect(*left().make_qp(), right_end(), octets(513, 1), now_);
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().code, base::Errc::InvalidArgument);
+  EXPECT_NE(status.error().message.find("512"), std::string::npos);
+  expect_all_returned();
+}
+
+// RFC 5044 s.7.1.2 rule 2: the Reply says no and carries the reason.
+TEST_F(Connections, RejectCarriesPrivateData) {
+  QueuePair* a = left().make_qp();
+  const auto why = octets(100, 3);
+  ASSERT_TRUE(left().device->connect(*a, right_end(), {}, now_).has_value());
+  ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
+  const auto request = right().take(EventKind::ConnectRequest);
+  ASSERT_TRUE(right().device->reject(request->connection, why, now_).has_value());
+  ASSERT_TRUE(run_until([&] { return left().has(EventKind::Rejected); }));
+  EXPECT_EQ(left().take(EventKind::Rejected)->private_data, why);
+  run_for(std::chrono::seconds(10));
+  EXPECT_FALSE(left().has(EventKind::Established));
+  // Who said no is not told that the request is gone.
+  EXPECT_FALSE(right().has(EventKind::RequestWithdrawn));
+  EXPECT_FALSE(
+      right().device->accept(request->connection, *right().make_qp(), {}, now_).has_value());
+  expect_all_returned();
+}
+
+TEST_F(Connections, NobodyListens) {
+  ASSERT_TRUE(left().device->connect(*left().make_qp(), right_end(9), {}, now_).has_value());
+  EXPECT_TRUE(run_until([&] { return left().has(EventKind::ConnectFailed); }));
+  EXPECT_EQ(right().device->tcp_counters().resets_out, 1u);
+  expect_all_returned();
+}
+
+TEST_F(Connections, ListenPortIsTaken) {
+  const auto status = right().device->listen(kPort);
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().code, base::Errc::AlreadyExists);
+  EXPECT_TRUE(right().device->unlisten(kPort).has_value());
+  EXPECT_TRUE(right().device->listen(kPort).has_value());
+}
+
+TEST_F(Connections, AQueuePairServesOneConnection) {
+  QueuePair* a = left().make_qp();
+  connect(a, right().make_qp());
+  const auto status = left().device->connect(*a, right_end(), {}, now_);
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().code, base::Errc::WrongState);
+}
+
+TEST_F(Connections, GracefulEndFlushesReceivesAndReturnsEverything) {
+  QueuePair* a = left().make_qp();
+  QueuePair* b = right().make_qp();
+  connect(a, b);
+  std::vector<uint8_t> memory(100);
+  const mem::Stag stag = right().add(memory, b->spec().pd, mem::kLocalWrite);
+  ASSERT_EQ(b->post_receive(receive(5, memory, stag, 100)), PostResult::Ok);
+  run_for(std::chrono::milliseconds(1));
+  ASSERT_TRUE(left().device->disconnect(*a, now_).has_value());
+  ASSERT_TRUE(run_until([&] { return right().has(EventKind::PeerClosed); }));
+  ASSERT_TRUE(right().device->disconnect(*b, now_).has_value());
+  ASSERT_TRUE(run_until(
+      [&] { return left().has(EventKind::Disconnected) && right().has(EventKind::Disconnected); }));
+  EXPECT_EQ(left().take(EventKind::Disconnected)->end, llp::StreamEnd::Closed);
+  EXPECT_EQ(right().take(EventKind::Disconnected)->end, llp::StreamEnd::Closed);
+  const auto flushed = right().completions(b->spec().receive_cq);
+  ASSERT_EQ(flushed.size(), 1u);
+  EXPECT_EQ(flushed[0].id, 5u);
+  EXPECT_EQ(flushed[0].status, WorkStatus::Flushed);
+  EXPECT_TRUE(left().device->destroy_qp(a).has_value());
+  EXPECT_TRUE(right().device->destroy_qp(b).has_value());
+  expect_all_returned();
+}
+
+TEST_F(Connections, DestroyingAConnectedQueuePairResetsThePeer) {
+  QueuePair* a = left().make_qp();
+  QueuePair* b = right().make_qp();
+  connect(a, b);
+  std::vector<uint8_t> memory = octets(50'000, 1);
+  const mem::Stag stag = left().add(memory, a->spec().pd, 0);
+  for (uint64_t i = 0; i < 8; ++i) {
+    auto w = work(WorkOpcode::Write, i, memory, stag, 50'000);
+    ASSERT_EQ(a->post_send(w), PostResult::Ok);
+  }
+  left().device->poll(now_);
+  ASSERT_TRUE(left().device->destroy_qp(a).has_value());
+  ASSERT_TRUE(left().device->deregister_memory(stag).has_value());
+  ASSERT_TRUE(run_until([&] { return right().has(EventKind::Disconnected); }));
+  EXPECT_EQ(right().take(EventKind::Disconnected)->end, llp::StreamEnd::PeerReset);
+  EXPECT_FALSE(left().has(EventKind::Disconnected));
+  EXPECT_TRUE(right().device->destroy_qp(b).has_value());
+  expect_all_returned();
+}
+
+TEST_F(Connections, DestroyingAQueuePairDuringItsConnect) {
+  QueuePair* a = left().make_qp();
+  ASSERT_TRUE(left().device->connect(*a, right_end(), {}, now_).has_value());
+  left().device->poll(now_);
+  ASSERT_TRUE(left().device->destroy_qp(a).has_value());
+  run_for(std::chrono::seconds(5));
+  EXPECT_FALSE(left().has(EventKind::Established));
+  right().device->unlisten(kPort);
+  expect_all_returned();
+}
+
+class FewRequests : public DevicePair {
+ protected:
+  FewRequests() : DevicePair([](DeviceConfig& c) { c.limits.max_pending_requests = 2; }) {}
+};
+
+TEST_F(FewRequests, TheThirdUnansweredRequestIsRefused) {
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(left().device->connect(*left().make_qp(), right_end(), {}, now_).has_value());
+  }
+  ASSERT_TRUE(run_until([&] { return left().has(EventKind::ConnectFailed); }));
+  EXPECT_EQ(right().device->device_counters().requests_refused, 1u);
+  // An answer makes room again.
+  const auto request = right().take(EventKind::ConnectRequest);
+  ASSERT_TRUE(
+      right().device->accept(request->connection, *right().make_qp(), {}, now_).has_value());
+  ASSERT_TRUE(left().device->connect(*left().make_qp(), right_end(), {}, now_).has_value());
+  const auto asked = [&] { return right().device->device_counters().connect_requests == 3; };
+  EXPECT_TRUE(run_until(asked));
+}
+
+class ShortPatience : public DevicePair {
+ protected:
+  ShortPatience()
+      : DevicePair([](DeviceConfig& c) { c.mpa.start_timeout = std::chrono::seconds(2); }) {}
+};
+
+TEST_F(ShortPatience, AnUnansweredRequestIsWithdrawn) {
+  ASSERT_TRUE(left().device->connect(*left().make_qp(), right_end(), {}, now_).has_value());
+  ASSERT_TRUE(run_until([&] { return right().has(EventKind::RequestWithdrawn); }));
+  const auto request = right().take(EventKind::ConnectRequest);
+  EXPECT_FALSE(
+      right().device->accept(request->connection, *right().make_qp(), {}, now_).has_value());
+  EXPECT_TRUE(run_until([&] { return left().has(EventKind::ConnectFailed); }));
+  expect_all_returned();
+}
+
+}  // namespace
+}  // namespace rnic::nic
