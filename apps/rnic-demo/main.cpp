@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "rnic-demo/demo.hpp"
+#include "workload/command_line.hpp"
 
 namespace rnic::demo {
 
@@ -58,18 +59,15 @@ int run(int argc, char** argv) {
       "a\n"
       "clean and on a hostile wire, and verify every octet. Exit status: 0 ok, 1 something was "
       "not\n"
-      "verified, 2 usage or environment."};
+      "verified, 2 usage or environment.\n"
+      "Example: rnic-demo --largest 20 --json out/demo/result.json"};
   app.add_option("--json", json_file, "write the results to this file as JSON");
   app.add_option("--report", report_file, "where the page goes")->capture_default_str();
   app.add_option("--largest", largest, "sizes up to 2^N octets")
       ->capture_default_str()
       ->check(CLI::Range(6, 26));
   app.add_option("--seed", seed, "of contents and impairments")->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error, std::cout, std::cerr) == 0 ? kOk : kUsage;
-  }
+  if (auto status = workload::parse_command_line(app, "rnic-demo", argc, argv)) return *status;
   Campaign campaign;
   if (Status status = run_campaign(uint64_t{1} << largest, seed, campaign); !status) {
     std::cerr << "rnic-demo: " << status.error().message << "\n";

@@ -7,35 +7,48 @@ namespace rnic::demo {
 namespace {
 
 constexpr const char* kStyle = R"css(
-:root{--ink:#1b2330;--dim:#5c6778;--line:#dfe4ea;--back:#fbfcfd;--card:#fff;--in:#5b8def;--early:#12a594;
+:root{--ink:#1b2330;--dim:#5c6778;--line:#dfe4ea;--back:#fbfcfd;--card:#fff;--in:#5b8def;
+--early:#12a594;
 --held:#e0a100;--again:#d6453d;--crc:#a534c9;--del:#1b2330}
-@media(prefers-color-scheme:dark){:root{--ink:#e8ecf2;--dim:#9aa6b6;--line:#2c3440;--back:#12161c;--card:#181e26;
+@media(prefers-color-scheme:dark){:root{--ink:#e8ecf2;--dim:#9aa6b6;--line:#2c3440;
+--back:#12161c;--card:#181e26;
 --in:#6f9df5;--early:#2bc4b2;--held:#f0b93a;--again:#f0675f;--crc:#c96be8;--del:#e8ecf2}}
-body{margin:0 auto;max-width:1100px;padding:32px 20px 64px;background:var(--back);color:var(--ink);
+body{margin:0 auto;max-width:1100px;padding:32px 20px 64px;background:var(--back);
+color:var(--ink);
 font:15px/1.55 system-ui,sans-serif}
 h1{font-size:26px;margin:0 0 4px}h2{font-size:19px;margin:40px 0 8px}p{margin:6px 0 12px}
-.lead{color:var(--dim);max-width:75ch}.verdict{font-size:17px;font-weight:600;padding:10px 14px;border-radius:8px;
+.lead{color:var(--dim);max-width:75ch}.verdict{font-size:17px;font-weight:600;padding:10px 14px;
+border-radius:8px;
 display:inline-block;background:color-mix(in srgb,var(--early) 16%,transparent)}
 .verdict.bad{background:color-mix(in srgb,var(--again) 22%,transparent)}
-figure{margin:14px 0 26px;padding:14px 16px 6px;background:var(--card);border:1px solid var(--line);border-radius:10px}
+figure{margin:14px 0 26px;padding:14px 16px 6px;background:var(--card);
+border:1px solid var(--line);border-radius:10px}
 figcaption{font-weight:600;margin-bottom:6px}svg{width:100%;height:auto;display:block}
 .grid{stroke:var(--line);fill:none}.tick,.axis{fill:var(--dim);font-size:12px}
-.mark{fill:none;stroke-width:2.6;stroke-linecap:round}.delivered{fill:none;stroke:var(--del);stroke-width:1.1;opacity:.75}
-.in-order{stroke:var(--in);background:var(--in)}.early{stroke:var(--early);background:var(--early)}
-.held{stroke:var(--held);background:var(--held)}.again{stroke:var(--again);background:var(--again)}
+.mark{fill:none;stroke-width:2.6;stroke-linecap:round}.delivered{fill:none;stroke:var(--del);
+stroke-width:1.1;opacity:.75}
+.in-order{stroke:var(--in);background:var(--in)}.early{stroke:var(--early);
+background:var(--early)}
+.held{stroke:var(--held);background:var(--held)}.again{stroke:var(--again);
+background:var(--again)}
 .crc{stroke:var(--crc);background:var(--crc)}.mark.again,.mark.crc{stroke-width:4.2}
 .mark.in-order,.mark.early,.mark.held,.mark.again,.mark.crc{background:none}
 .legend{display:flex;flex-wrap:wrap;gap:6px 20px;font-size:13px;color:var(--dim)}
-.legend i{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:6px;vertical-align:-1px}
-.legend i.line{height:2px;background:var(--del);vertical-align:4px;width:18px}.legend b{color:var(--ink)}
+.legend i{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:6px;
+vertical-align:-1px}
+.legend i.line{height:2px;background:var(--del);vertical-align:4px;width:18px}
+.legend b{color:var(--ink)}
 table{border-collapse:collapse;width:100%;font-size:13px;font-variant-numeric:tabular-nums}
-th,td{text-align:right;padding:4px 9px;border-bottom:1px solid var(--line)}th{color:var(--dim);font-weight:600}
+th,td{text-align:right;padding:4px 9px;border-bottom:1px solid var(--line)}th{color:var(--dim);
+font-weight:600}
 th:first-child,td:first-child,th:nth-child(2),td:nth-child(2){text-align:left}
 .facts td{text-align:left}.facts td:first-child{color:var(--dim);white-space:nowrap}
 tr.headline td{font-weight:600}.no{color:var(--again);font-weight:700}
-.scroll{max-height:560px;overflow:auto;border:1px solid var(--line);border-radius:10px;background:var(--card)}
+.scroll{max-height:560px;overflow:auto;border:1px solid var(--line);border-radius:10px;
+background:var(--card)}
 .scroll th{position:sticky;top:0;background:var(--card)}
-pre{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:14px;overflow:auto;font-size:12.5px}
+pre{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:14px;
+overflow:auto;font-size:12.5px}
 )css";
 
 std::string escape(const std::string& text) {

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "rnic-perf/perf.hpp"
+#include "workload/command_line.hpp"
 
 namespace rnic::perf {
 
@@ -95,11 +96,7 @@ int run(int argc, char** argv) {
   client.add_option("--device", options.device, "device of the configuration (default: the first)");
   client.add_option("--port", options.port, "TCP port")->capture_default_str();
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error, std::cout, std::cerr) == 0 ? kOk : kUsage;
-  }
+  if (auto status = workload::parse_command_line(app, "rnic-perf", argc, argv)) return *status;
   options.operation = *workload::parse_operation(operation);
   if (!parse_size(options)) {
     return complain(

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "workload/command_line.hpp"
 #include "workload/workload.hpp"
 
 namespace rnic::ping {
@@ -238,7 +239,10 @@ int run_client(Context& context, const Options& options, const std::string& addr
   if (!device) return complain(device.error().message, kUsage);
   Pinger pinger(context, options);
   Status status = pinger.open(*device, address);
-  if (!status) return complain(status.error().message, kFailed);
+  if (!status) {
+    const bool usage = status.error().code == ErrorCode::InvalidArgument;
+    return complain(status.error().message, usage ? kUsage : kFailed);
+  }
   status = pinger.run();
   if (!status) return complain(status.error().message, kFailed);
   pinger.report();
@@ -296,11 +300,7 @@ int run(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_option("--device", options.device, "device of the configuration (default: the first)");
   app.add_flag("--json", options.json, "print the result as one JSON object, as the last line");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error, std::cout, std::cerr) == 0 ? kOk : kUsage;
-  }
+  if (auto status = workload::parse_command_line(app, "rnic-ping", argc, argv)) return *status;
   if (options.mode == "loopback") return run_loopback(options);
   auto context = open_context(options);
   if (!context) return complain(context.error().message, kUsage);

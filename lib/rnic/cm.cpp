@@ -175,6 +175,7 @@ void Device::connection_started(Connection& connection, base::ByteView private_d
 
 void Device::start_failed(Connection& connection, ConnectionState before, mpa::StartFailure why,
                           base::ByteView private_data) {
+  if (why == mpa::StartFailure::RejectedLocally) return;  // the application's own answer
   ++counters_.connects_failed;
   const bool unanswered = connection.is_responder() && before != ConnectionState::Answered;
   if (unanswered) --pending_requests_;
