@@ -75,6 +75,7 @@ Status WireCampaign::open() {
   // Loss is found within microseconds here; the time-out is the last resort and may come early.
   config.set("tcp.rto_min=5ms");
   config.set("tcp.rto_initial=20ms");
+  config.set("tcp.delayed_ack=1ms");  // below the time-out it must not provoke
   if (wire_ == Wire::Hostile) {
     config.set("device.*.impair.drop=0.01");
     config.set("device.*.impair.reorder=0.02");
@@ -90,7 +91,7 @@ Status WireCampaign::open() {
   campaign_.configuration += std::string("# ") + to_string(wire_) + " wire\n" + config.text();
   for (const std::string& line : config.overrides()) campaign_.configuration += line + "\n";
   campaign_.configuration += "\n";
-  std::cerr << to_string(wire_) << " wire: " << context_->environment() << "; tcp.rto_min 5 ms\n";
+  std::cerr << to_string(wire_) << " wire: " << context_->environment() << "; tcp.rto_min 5 ms, tcp.delayed_ack 1 ms\n";
   return {};
 }
 
@@ -116,7 +117,7 @@ void WireCampaign::note_facts() {
       {"MTU", std::to_string(device.mtu()) + " octets"},
       {"Checksums", "clean wire: " + device.checksum_mode() + "; hostile wire: software"},
       {"MPA", "CRC32C on, markers on in both directions, silent drop on"},
-      {"TCP", "SACK, timestamps, CUBIC; tcp.rto_min 5 ms"},
+      {"TCP", "SACK, timestamps, CUBIC; tcp.rto_min 5 ms, tcp.delayed_ack 1 ms"},
       {"Hostile wire",
        "each direction: drops 1 %, reorders 2 % (held back by 1 to 32 frames), duplicates 0.5 %, "
        "corrupts 0.1 % of the frames, half of these with the TCP checksum repaired"},

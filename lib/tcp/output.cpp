@@ -137,7 +137,8 @@ Engine::Sent Engine::send_pulled(Connection& c, base::Now now, bool probe) {
   const uint32_t emss = c.effective_mss;
   const uint64_t offset = c.tcb.snd_nxt;
   uint32_t packed = 0;
-  uint8_t flags = flag::kAck;
+  // A probe asks for an answer: PSH spares it the delayed-ACK timer of a peer like us.
+  uint8_t flags = probe ? flag::kAck | flag::kPsh : flag::kAck;
   do {
     const uint32_t n = emss - packed;
     llp::Frame frame(payload + packed, n);
