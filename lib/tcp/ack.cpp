@@ -35,8 +35,9 @@ void Engine::process_ack(Connection& c, const Arrival& a, base::Now now) {
 
 base::Duration Engine::bounded_rtt(const Connection& c, const Arrival& a, base::Duration rtt,
                                    base::Now now) const {
-  // RFC 7323 s.4.1: the echoed timestamp is coarse, but it belongs to the segment that made the peer
-  // answer; an octet that waited behind a hole, or whose ACKs were lost, would measure that instead.
+  // RFC 7323 s.4.1: the echoed timestamp is coarse, but it belongs to the segment that made the
+  // peer answer; an octet that waited behind a hole, or whose ACKs were lost, would measure that
+  // instead.
   if (!c.tcb.ts_ok || !a.options.timestamps) return rtt;
   const auto ticks = static_cast<int32_t>(timestamp_of(c, now) - a.options.timestamps->echo);
   if (ticks < 0) return rtt;

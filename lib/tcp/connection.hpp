@@ -100,8 +100,9 @@ struct AckState {
   uint32_t duplicates = 0;  ///< SACK off: ACKs owed to out-of-order segments
   uint32_t dsack_count = 0;
   std::array<base::Range, kMaxDsacks> dsacks{};
-  // Offsets inside the most recently touched ranges, newest first. The first `fresh` of them were in no
-  // SACK block yet: a burst that touched more ranges than one ACK can name is answered by several.
+  // Offsets inside the most recently touched ranges, newest first. The first `fresh` of them were
+  // in no SACK block yet: a burst that touched more ranges than one ACK can name is answered by
+  // several.
   std::array<uint64_t, kMaxRecent> recent{};
   uint32_t recent_count = 0;
   uint32_t fresh = 0;

@@ -4,40 +4,40 @@
 
 #include "base/counters.hpp"
 
-#define RNIC_TCP_COUNTERS(X)                                                                      \
-  X(segments_in, "segments", "received segments, all")                                            \
-  X(segments_out, "segments", "segments sent, all")                                               \
-  X(data_segments_out, "segments", "segments with payload, first transmissions")                  \
-  X(aligned_segments_out, "segments", "of these, begin and end at a record boundary")             \
-  X(records_out, "records", "records pulled from the upper layer")                                \
-  X(octets_out, "octets", "payload octets sent for the first time")                               \
-  X(retransmitted_segments, "segments", "segments sent again")                                    \
-  X(retransmitted_octets, "octets", "payload octets sent again")                                  \
-  X(fast_recoveries, "events", "loss recoveries entered by SACK or duplicate ACKs")               \
-  X(timeouts, "events", "retransmission time-outs")                                               \
-  X(octets_in, "octets", "payload octets committed")                                              \
-  X(out_of_order_octets_in, "octets", "payload octets committed ahead of the delivery point")     \
-  X(duplicate_octets_in, "octets", "payload octets received that were already committed")         \
-  X(inspect_drops, "segments", "segments dropped on the upper layer's verdict, before commit")    \
-  X(acks_in, "segments", "segments without payload received")                                     \
-  X(acks_out, "segments", "segments without payload sent")                                        \
-  X(checksum_errors, "segments", "dropped: TCP checksum wrong")                                   \
-  X(malformed, "segments", "dropped: header or option lengths impossible")                        \
-  X(paws_rejected, "segments", "dropped: timestamp too old (RFC 7323 s.5)")                       \
-  X(unacceptable, "segments", "outside the receive window, answered with an ACK")                 \
-  X(no_connection, "segments", "for no connection, answered with RST")                            \
-  X(resets_in, "segments", "valid RST received")                                                  \
-  X(resets_out, "segments", "RST sent")                                                           \
-  X(challenge_acks, "segments", "challenge ACKs sent (RFC 5961)")                                 \
-  X(challenge_acks_limited, "events", "challenge ACKs not sent: rate limit")                      \
-  X(window_probes, "segments", "zero-window probes sent")                                         \
-  X(resegmented_records, "records", "records cut over several segments")                          \
-  X(send_waits, "events", "output stopped: port full or no buffer")                               \
-  X(record_limit_waits, "events", "pulling stopped: too many unacknowledged records")             \
-  X(commit_full, "segments", "dropped: too many separate out-of-order ranges")                    \
-  X(syn_dropped, "segments", "SYN dropped: half-open or connection limit")                        \
-  X(connections_opened, "connections", "reached ESTABLISHED")                                     \
-  X(connections_closed, "connections", "ended, any way")                                          \
+#define RNIC_TCP_COUNTERS(X)                                                                   \
+  X(segments_in, "segments", "received segments, all")                                         \
+  X(segments_out, "segments", "segments sent, all")                                            \
+  X(data_segments_out, "segments", "segments with payload, first transmissions")               \
+  X(aligned_segments_out, "segments", "of these, begin and end at a record boundary")          \
+  X(records_out, "records", "records pulled from the upper layer")                             \
+  X(octets_out, "octets", "payload octets sent for the first time")                            \
+  X(retransmitted_segments, "segments", "segments sent again")                                 \
+  X(retransmitted_octets, "octets", "payload octets sent again")                               \
+  X(fast_recoveries, "events", "loss recoveries entered by SACK or duplicate ACKs")            \
+  X(timeouts, "events", "retransmission time-outs")                                            \
+  X(octets_in, "octets", "payload octets committed")                                           \
+  X(out_of_order_octets_in, "octets", "payload octets committed ahead of the delivery point")  \
+  X(duplicate_octets_in, "octets", "payload octets received that were already committed")      \
+  X(inspect_drops, "segments", "segments dropped on the upper layer's verdict, before commit") \
+  X(acks_in, "segments", "segments without payload received")                                  \
+  X(acks_out, "segments", "segments without payload sent")                                     \
+  X(checksum_errors, "segments", "dropped: TCP checksum wrong")                                \
+  X(malformed, "segments", "dropped: header or option lengths impossible")                     \
+  X(paws_rejected, "segments", "dropped: timestamp too old (RFC 7323 s.5)")                    \
+  X(unacceptable, "segments", "outside the receive window, answered with an ACK")              \
+  X(no_connection, "segments", "for no connection, answered with RST")                         \
+  X(resets_in, "segments", "valid RST received")                                               \
+  X(resets_out, "segments", "RST sent")                                                        \
+  X(challenge_acks, "segments", "challenge ACKs sent (RFC 5961)")                              \
+  X(challenge_acks_limited, "events", "challenge ACKs not sent: rate limit")                   \
+  X(window_probes, "segments", "zero-window probes sent")                                      \
+  X(resegmented_records, "records", "records cut over several segments")                       \
+  X(send_waits, "events", "output stopped: port full or no buffer")                            \
+  X(record_limit_waits, "events", "pulling stopped: too many unacknowledged records")          \
+  X(commit_full, "segments", "dropped: too many separate out-of-order ranges")                 \
+  X(syn_dropped, "segments", "SYN dropped: half-open or connection limit")                     \
+  X(connections_opened, "connections", "reached ESTABLISHED")                                  \
+  X(connections_closed, "connections", "ended, any way")                                       \
   X(connections_timed_out, "connections", "ended by R2 or the connect time-out")
 
 namespace rnic::tcp {

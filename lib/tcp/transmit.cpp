@@ -93,7 +93,8 @@ uint32_t Engine::fill_sack(Connection& c, std::array<wire::SackBlock, 4>& blocks
   while (ack.fresh != 0 && count + ranges < limit) add(ack.recent[--ack.fresh]);
   std::reverse(chosen.begin(), chosen.begin() + ranges);
   // RFC 2018 s.4: the rest repeats the most recently reported ones.
-  for (uint32_t i = reported; i < ack.recent_count && count + ranges < limit; ++i) add(ack.recent[i]);
+  for (uint32_t i = reported; i < ack.recent_count && count + ranges < limit; ++i)
+    add(ack.recent[i]);
   for (const base::Range& range : c.committed.ranges()) {
     if (count + ranges >= limit) break;
     add(range.begin);
@@ -133,8 +134,8 @@ bool Engine::send_ack(Connection& c, base::Now now) {
       .emit(slot.tcp);
   acked_now(c);
   if (c.ack.duplicates != 0) --c.ack.duplicates;
-  // Without SACK each out-of-order segment is owed its own ACK. D-SACKs and new ranges beyond what one ACK
-  // can name need further ones: what the peer does not learn it would send again.
+  // Without SACK each out-of-order segment is owed its own ACK. D-SACKs and new ranges beyond what
+  // one ACK can name need further ones: what the peer does not learn it would send again.
   c.ack.pure = c.ack.duplicates != 0 || c.ack.dsack_count != 0 || c.ack.fresh != 0;
   c.ack.now = c.ack.pure;
   ++counters_.acks_out;

@@ -1,0 +1,420 @@
+#include <algorithm>
+
+#include "raw_peer.hpp"
+
+namespace rnic::testing {
+namespace {
+
+constexpr uint32_t kIss = RawPeer::kIss;
+constexpr uint32_t kIrs = RawPeer::kIrs;
+
+// TCP-9293-3.10-01, TCP-9293-3.5.2-01
+TEST(Input, UnknownSegmentsDrawTheRightReset_TCP_9293_3_10_01) {
+  RawPeer p;
+  p.our_port = 9;
+  p.inject({.seq = 100, .ack = 4711, .flags = flag::kAck});
+  Segment s = p.next();
+  EXPECT_EQ(s.flags, flag::kRst);
+  EXPECT_EQ(s.seq, 4711u);
+  p.inject({.seq = 100, .flags = flag::kSyn});
+  s = p.next();
+  EXPECT_EQ(s.flags, flag::kRst | flag::kAck);
+  EXPECT_EQ(s.seq, 0u);
+  EXPECT_EQ(s.ack, 101u);
+  p.inject({.seq = 100, .flags = flag::kRst});
+  EXPECT_TRUE(p.silent());
+}
+
+TEST(Input, AnAckToAListenerIsReset) {
+  RawPeer p;
+  p.inject({.seq = 100, .ack = 4711, .flags = flag::kAck});
+  EXPECT_EQ(p.next().flags, flag::kRst);
+}
+
+// TCP-9293-3.10-02
+TEST(Input, SynSentWantsAnAcceptableAck_TCP_9293_3_10_02) {
+  RawPeer p;
+  const Segment syn = p.connect();
+  EXPECT_EQ(syn.flags, flag::kSyn);
+  p.inject({.seq = kIrs, .ack = kIss + 9, .flags = flag::kSyn | flag::kAck});
+  const Segment rst = p.next();
+  EXPECT_EQ(rst.flags, flag::kRst);
+  EXPECT_EQ(rst.seq, kIss + 9);
+  p.inject({.seq = kIrs, .ack = kIss + 9, .flags = flag::kRst | flag::kAck});
+  p.inject({.seq = kIrs, .flags = flag::kRst});
+  EXPECT_FALSE(p.user.how_ended);
+  p.inject({.seq = kIrs, .ack = kIss + 1, .flags = flag::kSyn | flag::kAck});
+  EXPECT_TRUE(p.user.is_established);
+  EXPECT_EQ(p.user.established_emss, 536u);  // TCP-9293-3.7.1-02: no MSS option
+  EXPECT_EQ(p.next().ack, kIrs + 1);
+}
+
+// TCP-5961-3-01
+TEST(Input, ResetsMustBeExact_TCP_5961_3_01) {
+  RawPeer p;
+  p.accept();
+  p.inject({.seq = kIrs + 50, .flags = flag::kRst});  // in the window
+  EXPECT_EQ(p.next().flags, flag::kAck);
+  EXPECT_FALSE(p.user.how_ended);
+  p.inject({.seq = kIrs - 50, .flags = flag::kRst});  // outside
+  EXPECT_TRUE(p.silent());
+  EXPECT_FALSE(p.user.how_ended);
+  p.inject({.seq = kIrs + 1, .flags = flag::kRst});
+  EXPECT_EQ(*p.user.how_ended, llp::StreamEnd::PeerReset);
+  EXPECT_EQ(p.stack.counters().resets_in, 1u);
+}
+
+// TCP-5961-4-01
+TEST(Input, ASynInAConnectionIsChallenged_TCP_5961_4_01) {
+  RawPeer p;
+  p.accept();
+  p.inject({.seq = kIrs + 1, .flags = flag::kSyn});
+  const Segment s = p.next();
+  EXPECT_EQ(s.flags, flag::kAck);
+  EXPECT_EQ(s.ack, kIrs + 1);
+  EXPECT_EQ(p.stack.counters().challenge_acks, 1u);
+}
+
+// TCP-5961-7-01
+TEST(Input, ChallengeAcksAreLimited_TCP_5961_7_01) {
+  tcp::Config config = RawPeer::bare();
+  config.challenge_ack_limit = 3;
+  RawPeer p(config);
+  p.accept();
+  for (int i = 0; i < 10; ++i) p.inject({.seq = kIrs + 50, .flags = flag::kRst});
+  EXPECT_EQ(p.egress.sent.size(), 3u);
+  EXPECT_EQ(p.stack.counters().challenge_acks_limited, 7u);
+  p.egress.sent.clear();
+  p.wait(seconds(1));
+  p.inject({.seq = kIrs + 50, .flags = flag::kRst});
+  EXPECT_EQ(p.egress.sent.size(), 1u);
+}
+
+// TCP-5961-5-01
+TEST(Input, AcksFarBehindOrAheadAreNotTaken_TCP_5961_5_01) {
+  RawPeer p;
+  p.accept();
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1 - 70000, .flags = flag::kAck, .payload = 10});
+  p.inject({.seq = kIrs + 1, .ack = kIss + 2, .flags = flag::kAck, .payload = 10});
+  EXPECT_EQ(p.user.ordered_to, 0u);
+  EXPECT_EQ(p.egress.sent.size(), 2u);
+  p.data(0, 10);
+  EXPECT_EQ(p.user.ordered_to, 10u);
+}
+
+// TCP-9293-3.10-03
+TEST(Input, UnacceptableSegmentsAreAnsweredWithAnAck_TCP_9293_3_10_03) {
+  RawPeer p;
+  p.accept();
+  p.data(0, 100, flag::kPsh);
+  EXPECT_EQ(p.next().ack, kIrs + 101);
+  p.data(0, 100);  // all old
+  EXPECT_EQ(p.next().ack, kIrs + 101);
+  p.data(10'000'000, 100);  // beyond the window
+  EXPECT_EQ(p.next().ack, kIrs + 101);
+  EXPECT_EQ(p.stack.counters().unacceptable, 2u);
+  p.inject({.seq = kIrs + 51, .ack = kIss + 1, .flags = flag::kAck | flag::kPsh, .payload = 100});
+  EXPECT_EQ(p.user.ordered_to, 150u);  // the new half is taken
+  EXPECT_TRUE(p.user.clean());
+}
+
+// TCP-9293-3.10-06, TCP-5681-3.2-02
+TEST(Input, OutOfOrderOctetsAreKeptAndPlacedOnce_TCP_9293_3_10_06) {
+  RawPeer p;
+  p.accept();
+  p.data(200, 100);
+  EXPECT_EQ(p.next().ack, kIrs + 1);  // at once
+  p.data(400, 100);
+  p.data(100, 450);  // overlaps both
+  EXPECT_EQ(p.user.places,
+            (std::vector<base::Range>{{200, 300}, {400, 500}, {100, 200}, {300, 400}, {500, 550}}));
+  EXPECT_EQ(p.user.ordered_to, 0u);
+  p.egress.sent.clear();
+  p.data(0, 150);
+  EXPECT_EQ(p.user.ordered_to, 550u);
+  EXPECT_EQ(p.next().ack, kIrs + 551);  // a filled hole is acknowledged at once
+  EXPECT_TRUE(p.user.clean());
+}
+
+TEST(Input, TheFirstCommitOfAnOctetWins) {
+  RawPeer p;
+  p.accept();
+  p.data(100, 100);
+  // The same range again with other content, and more: only what is new is handed up.
+  std::vector<uint8_t> forged(300, 0xee);
+  for (uint32_t i = 0; i < 100; ++i) forged[i] = octet_at(i, 22);
+  for (uint32_t i = 200; i < 300; ++i) forged[i] = octet_at(i, 22);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .octets = forged});
+  EXPECT_EQ(p.user.ordered_to, 300u);
+  EXPECT_TRUE(p.user.clean());
+  EXPECT_EQ(p.stack.counters().duplicate_octets_in, 100u);
+}
+
+TEST(Input, ADroppedSegmentLeavesNoTraceNotEvenItsAck) {
+  RawPeer p;
+  p.accept();
+  p.user.queue(100);
+  p.stack.output(p.now);
+  p.next();
+  p.user.verdict = [](base::Range r) {
+    return r.contains(250) ? llp::InspectVerdict::Drop : llp::InspectVerdict::Accept;
+  };
+  p.data(100, 100);
+  p.egress.sent.clear();
+  p.inject({.seq = kIrs + 1, .ack = kIss + 101, .flags = flag::kAck, .payload = 300});
+  EXPECT_TRUE(p.silent());
+  EXPECT_EQ(p.user.released_to, 0u);
+  EXPECT_EQ(p.user.ordered_to, 0u);
+  EXPECT_EQ(p.user.places.size(), 1u);
+  p.user.verdict = nullptr;
+  p.inject({.seq = kIrs + 1, .ack = kIss + 101, .flags = flag::kAck, .payload = 300});
+  EXPECT_EQ(p.user.released_to, 100u);
+  EXPECT_EQ(p.user.ordered_to, 300u);
+  EXPECT_TRUE(p.user.clean());
+}
+
+TEST(Input, TooManySeparateRangesAreRefusedNotForgotten) {
+  RawPeer p;
+  p.accept();
+  for (uint32_t i = 0; i < 80; ++i) p.data(100 + i * 200, 100);
+  EXPECT_EQ(p.stack.counters().commit_full, 80u - 64u);
+  EXPECT_EQ(p.user.places.size(), 64u);
+  for (uint32_t i = 0; i < 81; ++i) p.data(i * 200, 200);
+  EXPECT_EQ(p.user.ordered_to, 81u * 200);
+  EXPECT_TRUE(p.user.clean());
+}
+
+TEST(Input, AFinOutOfOrderWaitsForItsPlace) {
+  RawPeer p;
+  p.accept();
+  p.data(100, 100, flag::kFin);
+  EXPECT_FALSE(p.user.peer_has_finished);
+  p.data(0, 100);
+  EXPECT_TRUE(p.user.peer_has_finished);
+  EXPECT_EQ(p.user.ordered_to, 200u);
+  EXPECT_EQ(p.egress.sent.back().ack, kIrs + 1 + 200 + 1);
+}
+
+// TCP-7323-5-01, TCP-7323-3.2-01, TCP-7323-3.2-02
+TEST(Input, OldTimestampsAreRejected_TCP_7323_5_01) {
+  tcp::Config config;
+  RawPeer p(config);
+  p.accept(option_mss(1460) + option_timestamps(1000, 0), option_timestamps(1000, 1));
+  const auto send = [&](uint32_t offset, uint32_t tsval) {
+    p.inject({.seq = kIrs + 1 + offset,
+              .ack = kIss + 1,
+              .flags = flag::kAck | flag::kPsh,
+              .payload = 10,
+              .options = option_timestamps(tsval, 1)});
+  };
+  send(0, 2000);
+  Segment s = p.next();
+  ASSERT_TRUE(s.parsed.timestamps);
+  EXPECT_EQ(s.parsed.timestamps->echo, 2000u);
+  send(10, 1999);
+  EXPECT_EQ(p.user.ordered_to, 10u);
+  EXPECT_EQ(p.next().ack, kIrs + 11);
+  EXPECT_EQ(p.stack.counters().paws_rejected, 1u);
+  p.data(10, 10);  // no timestamp at all: dropped, not reset
+  EXPECT_EQ(p.user.ordered_to, 10u);
+  EXPECT_FALSE(p.user.how_ended);
+  send(10, 2000);
+  EXPECT_EQ(p.user.ordered_to, 20u);
+  p.inject({.seq = kIrs + 21, .flags = flag::kRst, .options = option_timestamps(1, 1)});
+  EXPECT_TRUE(p.user.how_ended);  // RST is exempt
+}
+
+// TCP-7323-4.3-01
+TEST(Input, OnlyTheSegmentAtTheAckSetsTsRecent_TCP_7323_4_3_01) {
+  RawPeer p(tcp::Config{});
+  p.accept(option_mss(1460) + option_timestamps(1000, 0), option_timestamps(1000, 1));
+  const auto send = [&](uint32_t offset, uint32_t tsval) {
+    p.inject({.seq = kIrs + 1 + offset,
+              .ack = kIss + 1,
+              .flags = flag::kAck | flag::kPsh,
+              .payload = 10,
+              .options = option_timestamps(tsval, 1)});
+    return p.next().parsed.timestamps->echo;
+  };
+  EXPECT_EQ(send(10, 1500), 1000u);  // ahead of a hole: the old echo stays
+  EXPECT_EQ(send(0, 1400), 1400u);   // fills the hole
+}
+
+// TCP-2018-4-01
+TEST(Input, TheNewestRangeIsTheFirstSackBlock_TCP_2018_4_01) {
+  RawPeer p(tcp::Config{});
+  p.accept(option_mss(1460) + option_sack_permitted());
+  p.data(100, 100);
+  p.data(300, 100);
+  p.data(500, 100);
+  p.egress.sent.clear();
+  p.data(200, 50);  // joins the first range
+  const Segment s = p.next();
+  EXPECT_EQ(s.ack, kIrs + 1);
+  ASSERT_EQ(s.parsed.sack_count, 3u);
+  EXPECT_EQ(s.parsed.sack[0].left.value, kIrs + 101);
+  EXPECT_EQ(s.parsed.sack[0].right.value, kIrs + 251);
+  EXPECT_EQ(s.parsed.sack[1].left.value, kIrs + 501);
+  EXPECT_EQ(s.parsed.sack[2].left.value, kIrs + 301);
+}
+
+TEST(Input, ABurstWithManyHolesIsReportedWhole) {
+  RawPeer p(tcp::Config{});
+  p.accept(option_mss(1460) + option_sack_permitted());
+  p.hold_output = true;  // one burst
+  for (uint32_t i = 1; i <= 9; ++i) p.data(i * 200, 100);
+  p.hold_output = false;
+  p.stack.output(p.now);
+  std::vector<uint32_t> named;
+  ASSERT_EQ(p.egress.sent.size(), 3u);
+  for (const Segment& s : p.egress.sent) {
+    for (uint32_t i = 0; i < s.parsed.sack_count; ++i) {
+      const uint32_t at = s.parsed.sack[i].left.value - (kIrs + 1);
+      if (std::find(named.begin(), named.end(), at) == named.end()) named.push_back(at);
+    }
+  }
+  EXPECT_EQ(named.size(), 9u);
+  EXPECT_EQ(p.egress.sent.back().parsed.sack[0].left.value, kIrs + 1 + 1800);
+}
+
+// TCP-2883-4-01
+TEST(Input, DuplicatesAreReported_TCP_2883_4_01) {
+  RawPeer p(tcp::Config{});
+  p.accept(option_mss(1460) + option_sack_permitted());
+  p.data(0, 200, flag::kPsh);
+  p.egress.sent.clear();
+  p.data(100, 100);
+  const Segment s = p.next();
+  ASSERT_EQ(s.parsed.sack_count, 1u);
+  EXPECT_EQ(s.parsed.sack[0].left.value, kIrs + 101);
+  EXPECT_EQ(s.parsed.sack[0].right.value, kIrs + 201);
+}
+
+TEST(Input, WithoutSackEachOutOfOrderSegmentGivesItsDuplicateAck) {
+  RawPeer p;
+  p.accept();
+  p.stack.output(p.now);
+  for (uint32_t i = 1; i <= 4; ++i) p.data(i * 100, 100);
+  EXPECT_EQ(p.egress.sent.size(), 4u);
+  for (const Segment& s : p.egress.sent) EXPECT_EQ(s.ack, kIrs + 1);
+}
+
+// TCP-9293-3.8.6.3-01
+TEST(Input, AcksAreDelayedButNotForLong_TCP_9293_3_8_6_3_01) {
+  RawPeer p;
+  p.accept();
+  p.data(0, 1000);
+  EXPECT_TRUE(p.silent());
+  p.wait(milliseconds(45));
+  EXPECT_EQ(p.next().ack, kIrs + 1001);
+  p.data(1000, 1000);
+  EXPECT_TRUE(p.silent());
+  p.data(2000, 1000);  // every second full segment
+  EXPECT_EQ(p.next().ack, kIrs + 3001);
+  p.data(3000, 10, flag::kPsh);
+  EXPECT_EQ(p.next().ack, kIrs + 3011);
+}
+
+TEST(Input, AnAckRidesOnData) {
+  RawPeer p;
+  p.accept();
+  p.user.on_place = [&](base::Range) { p.user.queue(50); };
+  p.data(0, 100, flag::kPsh);
+  const Segment s = p.next();
+  EXPECT_EQ(s.payload, 50u);
+  EXPECT_EQ(s.ack, kIrs + 101);
+  EXPECT_TRUE(p.silent());
+}
+
+// TCP-9293-3.10-07
+TEST(Input, OldSegmentsDoNotChangeTheWindow_TCP_9293_3_10_07) {
+  RawPeer p;
+  p.accept();
+  p.data(0, 100);
+  p.inject({.seq = kIrs + 101, .ack = kIss + 1, .flags = flag::kAck, .window = 40000});
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 0, .payload = 100});
+  p.egress.sent.clear();
+  p.user.queue(536);
+  p.stack.output(p.now);
+  EXPECT_EQ(p.next().payload, 536u);
+}
+
+// TCP-9293-3.1-05
+TEST(Input, HostileHeadersOnlyCount_TCP_9293_3_1_05) {
+  RawPeer p;
+  p.accept();
+  const std::vector<std::vector<uint8_t>> bad{
+      {2, 0, 0, 0}, {2, 1, 0, 0}, {8, 11, 0, 0}, {1, 1, 1, 5}, {200, 255, 0, 0}};
+  for (const auto& options : bad) {
+    p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .options = options});
+  }
+  EXPECT_EQ(p.stack.counters().malformed, bad.size());
+  std::vector<uint8_t> octets(64);
+  for (size_t n = 0; n < octets.size(); ++n) {  // truncated at every length
+    octets[12] = 0xf0;
+    p.stack.input({.source = RawPeer::kPeer,
+                   .destination = RawPeer::kUs,
+                   .tcp = {octets.data(), n},
+                   .checksum_verified = true},
+                  p.now);
+  }
+  // TCP-9293-3.9.2.3-01: from or to what is no host
+  std::vector<uint8_t> whole(20);
+  wire::TcpRepr{.source_port = 1, .destination_port = 2, .flags = flag::kSyn}.emit(whole.data());
+  for (const uint32_t address : {0u, 0xffffffffu, 0xe0000001u}) {
+    p.stack.input(
+        {.source = {address}, .destination = RawPeer::kUs, .tcp = whole, .checksum_verified = true},
+        p.now);
+  }
+  p.stack.output(p.now);
+  EXPECT_TRUE(p.silent());
+  EXPECT_FALSE(p.user.how_ended);
+}
+
+TEST(Input, RandomOctetsAreSafe) {
+  RawPeer p(tcp::Config{});
+  p.accept(option_mss(1460) + option_sack_permitted() + option_timestamps(1, 0),
+           option_timestamps(1, 1));
+  base::Prng random(99);
+  for (int i = 0; i < 20000; ++i) {
+    std::vector<uint8_t> t(random.between(20, 120));
+    for (uint8_t& o : t) o = static_cast<uint8_t>(random.next());
+    base::store_be16(&t[0], RawPeer::kPeerPort);
+    base::store_be16(&t[2], RawPeer::kOurPort);
+    base::store_be32(&t[4], kIrs + static_cast<uint32_t>(random.below(300)));
+    base::store_be32(&t[8], kIss + static_cast<uint32_t>(random.below(3)));
+    t[12] = static_cast<uint8_t>(random.between(5, 15) << 4);
+    t[13] &= static_cast<uint8_t>(random.chance(0.9) ? ~flag::kRst : 0xff);
+    p.stack.input({.source = RawPeer::kPeer,
+                   .destination = RawPeer::kUs,
+                   .tcp = t,
+                   .checksum_verified = true},
+                  p.now);
+    p.stack.on_timers(p.now);
+    p.stack.output(p.now);
+    p.now += microseconds(random.below(1000));
+  }
+  EXPECT_EQ(p.user.placed_twice, 0u);
+}
+
+// TCP-7323-2.2-01, TCP-7323-2.3-01
+TEST(Input, WindowScaleIsUsedOnlyWhenBothSentIt_TCP_7323_2_2_01) {
+  tcp::Config config = RawPeer::bare();
+  config.window_scaling = true;
+  RawPeer p(config);
+  p.acceptor.next.push_back(&p.user);
+  p.inject({.seq = kIrs, .flags = flag::kSyn, .options = {3, 3, 15, 0}});  // above 14
+  const Segment syn_ack = p.next();
+  ASSERT_TRUE(syn_ack.parsed.window_scale);
+  EXPECT_EQ(*syn_ack.parsed.window_scale, 7);  // 4 MB
+  EXPECT_EQ(syn_ack.window, 65535);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
+  p.data(0, 100, flag::kPsh);
+  EXPECT_EQ(p.next().window, (4u << 20) >> 7);
+  RawPeer q(config);
+  q.inject({.seq = kIrs, .flags = flag::kSyn});
+  EXPECT_FALSE(q.next().parsed.window_scale);
+}
+
+}  // namespace
+}  // namespace rnic::testing

@@ -1,0 +1,271 @@
+#include "pair.hpp"
+#include "raw_peer.hpp"
+
+namespace rnic::testing {
+namespace {
+
+constexpr uint32_t kIss = RawPeer::kIss;
+constexpr uint32_t kIrs = RawPeer::kIrs;
+constexpr uint8_t kFinAck = flag::kFin | flag::kAck;
+
+// TCP-9293-3.5-02
+TEST(Lifecycle, SimultaneousOpenGivesOneConnection_TCP_9293_3_5_02) {
+  TcpLink link;
+  RecordUser a{11, 22};
+  RecordUser b{22, 11};
+  const llp::Endpoint end_a{kAddressA, 5000};
+  const llp::Endpoint end_b{kAddressB, 6000};
+  a.stream = *link.a.connect(end_a, end_b, a, link.now);
+  b.stream = *link.b.connect(end_b, end_a, b, link.now);
+  ASSERT_TRUE(link.run_until([&] { return a.is_established && b.is_established; }, seconds(10)));
+  for (int i = 0; i < 20; ++i) {
+    a.queue(1000);
+    b.queue(1000);
+  }
+  ASSERT_TRUE(
+      link.run_until([&] { return a.ordered_to == 20000 && b.ordered_to == 20000; }, seconds(10)));
+  EXPECT_EQ(link.a.live_connections(), 1u);
+  EXPECT_EQ(link.b.live_connections(), 1u);
+}
+
+// TCP-9293-3.8.3-02
+TEST(Lifecycle, ALostSynIsSentAgain_TCP_9293_3_8_3_02) {
+  Pair p;
+  p.link.hook = [](const LinkFrame& f) { return Fate{.drop = f.number < 2}; };  // SYNs and SYN-ACKs
+  p.connect();
+  const base::Now start = p.link.now;
+  ASSERT_TRUE(
+      p.link.run_until([&] { return p.a.is_established && p.b.is_established; }, seconds(60)));
+  EXPECT_GE(p.link.now - start, seconds(3));
+  p.a.queue(1000);
+  EXPECT_TRUE(p.drain());
+}
+
+TEST(Lifecycle, NobodyAnswers) {
+  tcp::Config config;
+  config.connect_timeout = seconds(20);
+  Pair p(config, config);
+  p.link.hook = [](const LinkFrame&) { return Fate{.drop = true}; };
+  p.connect();
+  ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended.has_value(); }, seconds(30)));
+  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::TimedOut);
+  EXPECT_TRUE(p.link.a.quiescent());
+  EXPECT_EQ(p.link.a.counters().connections_timed_out, 1u);
+}
+
+TEST(Lifecycle, NobodyListensIsRefused) {
+  Pair p;
+  ASSERT_TRUE(p.link.b.unlisten({kAddressB, kPort}).has_value());
+  p.connect();
+  ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended.has_value(); }, seconds(5)));
+  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::Refused);
+  EXPECT_EQ(p.link.b.counters().no_connection, 1u);
+}
+
+TEST(Lifecycle, TheAcceptorMayRefuse) {
+  Pair p;
+  p.acceptor.next.clear();
+  p.connect();
+  ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended.has_value(); }, seconds(5)));
+  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::PeerReset);
+  EXPECT_EQ(p.link.b.live_connections(), 0u);
+}
+
+// TCP-9293-3.6-01, TCP-9293-3.6-02
+TEST(Lifecycle, HalfCloseKeepsReceiving_TCP_9293_3_6_02) {
+  Pair p;
+  ASSERT_TRUE(p.open());
+  p.a.queue(1000);
+  p.a.stream->close();
+  ASSERT_TRUE(p.link.run_until([&] { return p.b.peer_has_finished; }, seconds(5)));
+  EXPECT_EQ(p.b.ordered_to, 1000u);  // what was queued went out before the FIN
+  EXPECT_FALSE(p.b.how_ended);
+  for (int i = 0; i < 100; ++i) p.b.queue(1448);
+  ASSERT_TRUE(p.link.run_until([&] { return p.a.ordered_to == 144800; }, seconds(5)));
+  p.b.stream->close();
+  ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended && p.b.how_ended; }, seconds(5)));
+  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::Closed);
+  EXPECT_EQ(*p.b.how_ended, llp::StreamEnd::Closed);
+  EXPECT_EQ(p.link.a.live_connections(), 1u);  // TIME-WAIT
+  EXPECT_EQ(p.link.b.live_connections(), 0u);
+  p.link.run(seconds(2));
+  EXPECT_TRUE(p.everything_returned());
+}
+
+TEST(Lifecycle, SimultaneousClose) {
+  Pair p;
+  ASSERT_TRUE(p.open());
+  ASSERT_TRUE(p.close());
+  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::Closed);
+  EXPECT_EQ(*p.b.how_ended, llp::StreamEnd::Closed);
+  EXPECT_TRUE(p.everything_returned());
+}
+
+TEST(Lifecycle, FinsThatGetLostAreSentAgain) {
+  Pair p;
+  ASSERT_TRUE(p.open());
+  int fins = 0;
+  p.link.hook = [&](const LinkFrame& f) { return Fate{.drop = f.has(flag::kFin) && fins++ < 3}; };
+  ASSERT_TRUE(p.close());
+  EXPECT_GE(fins, 4);
+  EXPECT_TRUE(p.everything_returned());
+}
+
+TEST(Lifecycle, APeerThatNeverClosesIsReset) {
+  tcp::Config config;
+  config.close_timeout = seconds(2);
+  Pair p(config, {});
+  ASSERT_TRUE(p.open());
+  p.a.stream->close();
+  ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended && p.b.how_ended; }, seconds(5)));
+  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::TimedOut);
+  EXPECT_EQ(*p.b.how_ended, llp::StreamEnd::PeerReset);
+}
+
+// TCP-9293-3.5.3-01
+TEST(Lifecycle, AbortResetsThePeer_TCP_9293_3_5_3_01) {
+  Pair p;
+  ASSERT_TRUE(p.open());
+  for (int i = 0; i < 100; ++i) p.a.queue(1448);
+  p.link.run(milliseconds(2));
+  p.a.stream->abort();
+  EXPECT_FALSE(p.a.how_ended);  // not inside the call
+  p.link.run(milliseconds(5));
+  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::Aborted);
+  EXPECT_EQ(*p.b.how_ended, llp::StreamEnd::PeerReset);
+  EXPECT_TRUE(p.everything_returned());
+}
+
+TEST(Lifecycle, EveryCallbackMayAbort) {
+  for (int which = 0; which < 4; ++which) {
+    Pair p;
+    if (which == 0) p.b.on_established = [&] { p.b.stream->abort(); };
+    if (which == 1) p.b.on_place = [&](base::Range) { p.b.stream->abort(); };
+    if (which == 2) p.b.on_peer_finished = [&] { p.b.stream->abort(); };
+    if (which == 3) {
+      p.b.verdict = [&](base::Range) {
+        p.b.stream->abort();
+        return llp::InspectVerdict::Accept;
+      };
+    }
+    p.a.queue(3000);
+    p.connect();
+    p.link.run_until([&] { return p.a.is_established; }, seconds(1));
+    p.a.stream->close();
+    ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended && p.b.how_ended; }, seconds(10)));
+    EXPECT_EQ(*p.b.how_ended, llp::StreamEnd::Aborted) << which;
+    EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::PeerReset) << which;
+    EXPECT_TRUE(p.everything_returned()) << which;
+  }
+}
+
+// TCP-9293-3.5.1-01
+TEST(Lifecycle, AHalfOpenConnectionIsResetAndReopened_TCP_9293_3_5_1_01) {
+  RawPeer p;
+  p.accept();
+  // The peer crashed and knows nothing: it answers our data with RST at our ACK number.
+  p.user.queue(100);
+  p.stack.output(p.now);
+  const Segment data = p.next();
+  p.inject({.seq = data.ack, .flags = flag::kRst});
+  EXPECT_EQ(*p.user.how_ended, llp::StreamEnd::PeerReset);
+  EXPECT_TRUE(p.stack.quiescent());
+  RecordUser again{11, 22};
+  p.acceptor.next.push_back(&again);
+  p.inject({.seq = 777, .flags = flag::kSyn, .options = option_mss(1460)});
+  EXPECT_EQ(p.next().ack, 778u);
+}
+
+// TCP-9293-3.6.1-02
+TEST(Lifecycle, TimeWaitAcknowledgesARepeatedFin_TCP_9293_3_6_1_02) {
+  RawPeer p;
+  p.accept();
+  p.user.stream->close();
+  p.stack.output(p.now);
+  EXPECT_EQ(p.next().flags, kFinAck);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 2, .flags = kFinAck});
+  EXPECT_EQ(*p.user.how_ended, llp::StreamEnd::Closed);
+  EXPECT_EQ(p.next().ack, kIrs + 2);
+  p.wait(milliseconds(600));
+  p.inject({.seq = kIrs + 1, .ack = kIss + 2, .flags = kFinAck});
+  EXPECT_EQ(p.next().ack, kIrs + 2);
+  p.wait(milliseconds(600));
+  EXPECT_EQ(p.stack.live_connections(), 1u);         // the time began anew
+  p.inject({.seq = kIrs + 2, .flags = flag::kRst});  // RFC 1337
+  EXPECT_EQ(p.stack.live_connections(), 1u);
+  p.wait(milliseconds(600));
+  EXPECT_EQ(p.stack.live_connections(), 0u);
+}
+
+// TCP-9293-3.6.1-03
+TEST(Lifecycle, ANewSynReopensFromTimeWait_TCP_9293_3_6_1_03) {
+  RawPeer p;
+  p.accept();
+  p.user.stream->close();
+  p.stack.output(p.now);
+  p.next();
+  p.inject({.seq = kIrs + 1, .ack = kIss + 2, .flags = kFinAck});
+  p.next();
+  p.inject({.seq = kIrs + 100000, .flags = flag::kSyn, .options = option_mss(1460)});
+  const Segment syn_ack = p.next();
+  EXPECT_EQ(syn_ack.flags, flag::kSyn | flag::kAck);
+  EXPECT_EQ(syn_ack.ack, kIrs + 100001);
+}
+
+TEST(Lifecycle, ConnectRejectsNonsense) {
+  TcpLink link;
+  RecordUser u{1, 2};
+  EXPECT_FALSE(link.a.connect({kAddressA, 0}, {{0xe0000001}, 80}, u, link.now).has_value());
+  EXPECT_FALSE(link.a.connect({kAddressA, 0}, {{0xffffffff}, 80}, u, link.now).has_value());
+  EXPECT_FALSE(link.a.connect({kAddressA, 0}, {kAddressB, 0}, u, link.now).has_value());
+  link.egress_a.mtu = 0;
+  const auto result = link.a.connect({kAddressA, 0}, {kAddressB, 80}, u, link.now);
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().code, base::Errc::Unreachable);
+}
+
+TEST(Lifecycle, ListenersAreUnique) {
+  TcpLink link;
+  UserAcceptor acceptor;
+  EXPECT_TRUE(link.a.listen({kAddressA, 80}, acceptor).has_value());
+  EXPECT_EQ(link.a.listen({kAddressA, 80}, acceptor).error().code, base::Errc::AlreadyExists);
+  EXPECT_EQ(link.a.listen({kAddressA, 0}, acceptor).error().code, base::Errc::InvalidArgument);
+  EXPECT_TRUE(link.a.unlisten({kAddressA, 80}).has_value());
+  EXPECT_EQ(link.a.unlisten({kAddressA, 80}).error().code, base::Errc::NotFound);
+}
+
+// TCP-6056-01
+TEST(Lifecycle, EphemeralPortsAreSpread_TCP_6056_01) {
+  TcpLink link;
+  std::vector<std::unique_ptr<RecordUser>> users;
+  std::vector<int> ports;
+  for (int i = 0; i < 20; ++i) {
+    users.push_back(std::make_unique<RecordUser>(1, 2));
+    auto s = link.a.connect({kAddressA, 0}, {kAddressB, 80}, *users.back(), link.now);
+    ASSERT_TRUE(s.has_value());
+    ports.push_back((*s)->local().port);
+    EXPECT_GE(ports.back(), 49152);
+  }
+  int neighbours = 0;
+  for (size_t i = 1; i < ports.size(); ++i) neighbours += ports[i] == ports[i - 1] + 1;
+  EXPECT_LT(neighbours, 3);
+}
+
+// TCP-9293-3.4.1-01
+TEST(Lifecycle, InitialSequenceNumbersFollowClockAndTuple_TCP_9293_3_4_1_01) {
+  RawPeer p;
+  p.stack.force_isn(std::nullopt);
+  const auto isn = [&](uint16_t port) {
+    p.inject({.seq = kIrs, .flags = flag::kSyn, .source_port = port});
+    const uint32_t seq = p.next().seq;
+    p.inject({.seq = kIrs + 1, .flags = flag::kRst, .source_port = port});
+    return seq;
+  };
+  const uint32_t first = isn(1000);
+  EXPECT_NE(first >> 16, isn(1001) >> 16);
+  p.now += milliseconds(400);
+  EXPECT_EQ(isn(1000) - first, 100'000u);  // one tick each 4 microseconds
+}
+
+}  // namespace
+}  // namespace rnic::testing

@@ -1,0 +1,172 @@
+#include "pair.hpp"
+#include "raw_peer.hpp"
+#include "tcp/record_queue.hpp"
+#include "tcp/saved_records.hpp"
+
+namespace rnic::testing {
+namespace {
+
+constexpr uint32_t kIrs = RawPeer::kIrs;
+
+TEST(Limits, RecordsPerConnectionStopPulling) {
+  tcp::Config config;
+  config.max_records_per_connection = 8;
+  Pair p(config, {});
+  ASSERT_TRUE(p.open());
+  for (int i = 0; i < 500; ++i) p.a.queue(100);
+  uint64_t most = 0;
+  ASSERT_TRUE(p.link.run_until(
+      [&] {
+        most = std::max(most, (p.a.pulled - p.a.released_to) / 100);
+        return p.a.released_to == 50000;
+      },
+      seconds(60)));
+  EXPECT_EQ(most, 8u);
+  EXPECT_GT(p.link.a.counters().record_limit_waits, 0u);
+}
+
+TEST(Limits, RecordsOfTheStackAreShared) {
+  tcp::Config config;
+  config.max_records = 10;
+  TcpLink link(config, {});
+  UserAcceptor acceptor;
+  ASSERT_TRUE(link.b.listen({kAddressB, kPort}, acceptor).has_value());
+  std::vector<std::unique_ptr<RecordUser>> users;
+  std::vector<std::unique_ptr<RecordUser>> peers;
+  for (int i = 0; i < 6; ++i) {
+    peers.push_back(std::make_unique<RecordUser>(22, 11));
+    acceptor.next.push_back(peers.back().get());
+    users.push_back(std::make_unique<RecordUser>(11, 22));
+    RecordUser& u = *users.back();
+    u.stream = *link.a.connect({kAddressA, 0}, {kAddressB, kPort}, u, link.now);
+    for (int k = 0; k < 50; ++k) u.queue(1000);
+  }
+  ASSERT_TRUE(link.run_until(
+      [&] {
+        uint64_t out = 0;
+        bool all = true;
+        for (const auto& u : users) {
+          out += (u->pulled - u->released_to) / 1000;
+          all &= u->released_to == 50000;
+        }
+        EXPECT_LE(out, 10u);
+        return all;
+      },
+      seconds(60)));
+  for (const auto& peer : peers) EXPECT_TRUE(peer->clean());
+  EXPECT_GT(link.a.counters().record_limit_waits, 0u);
+}
+
+TEST(Limits, ConnectionsAreBoundedAtBothEnds) {
+  tcp::Config config;
+  config.max_connections = 4;
+  TcpLink link(config, config);
+  UserAcceptor acceptor;
+  ASSERT_TRUE(link.b.listen({kAddressB, kPort}, acceptor).has_value());
+  std::vector<std::unique_ptr<RecordUser>> users;
+  for (int i = 0; i < 4; ++i) {
+    users.push_back(std::make_unique<RecordUser>(1, 2));
+    ASSERT_TRUE(link.a.connect({kAddressA, 0}, {kAddressB, kPort}, *users.back(), link.now));
+  }
+  RecordUser extra(1, 2);
+  const auto fifth = link.a.connect({kAddressA, 0}, {kAddressB, kPort}, extra, link.now);
+  ASSERT_FALSE(fifth.has_value());
+  EXPECT_EQ(fifth.error().code, base::Errc::ResourceExhausted);
+}
+
+// TCP-SYN-01
+TEST(Limits, ASynFloodIsBounded_TCP_SYN_01) {
+  tcp::Config config = RawPeer::bare();
+  config.max_half_open = 10;
+  RawPeer p(config);
+  for (uint16_t port = 1; port <= 500; ++port) {
+    p.inject({.seq = kIrs, .flags = flag::kSyn, .source_port = port});
+  }
+  EXPECT_EQ(p.stack.live_connections(), 10u);
+  EXPECT_EQ(p.stack.counters().syn_dropped, 490u);
+  p.wait(seconds(400));  // they time out
+  EXPECT_EQ(p.stack.live_connections(), 0u);
+  EXPECT_TRUE(p.stack.quiescent());
+  p.egress.sent.clear();
+  p.accept();
+}
+
+TEST(Limits, SavedCopiesAreBounded) {
+  tcp::SavedRecords saved(3 * tcp::SavedRecords::kBlockOctets);
+  std::vector<uint8_t> octets(5000);
+  for (size_t i = 0; i < octets.size(); ++i) octets[i] = octet_at(i, 1);
+  const uint32_t first = saved.save(octets);
+  ASSERT_NE(first, UINT32_MAX);
+  EXPECT_EQ(saved.save(octets), UINT32_MAX);
+  std::vector<uint8_t> out(3000);
+  saved.copy(first, 1500, 3000, out.data());
+  EXPECT_TRUE(std::equal(out.begin(), out.end(), octets.begin() + 1500));
+  saved.release(first);
+  EXPECT_EQ(saved.blocks_in_use(), 0u);
+  EXPECT_NE(saved.save(octets), UINT32_MAX);
+}
+
+TEST(Limits, TheRecordRingGrowsShrinksAndFinds) {
+  tcp::RecordPool pool(1000, 2, 600);
+  tcp::RecordQueue one(pool, 0);
+  tcp::RecordQueue two(pool, 1);
+  uint64_t offset = 0;
+  uint64_t front = 0;
+  base::Prng random(6);
+  for (int i = 0; i < 20000; ++i) {
+    if (!one.full() && random.chance(0.52)) {
+      tcp::Record r;
+      r.offset = offset;
+      r.length = 10;
+      offset += 10;
+      one.push_back(r);
+    } else if (!one.empty()) {
+      ASSERT_EQ(one.front().offset, front);
+      front += 10;
+      one.pop_front();
+    }
+    if (!one.empty()) {
+      const uint64_t at = random.between(front, offset - 1);
+      ASSERT_EQ(one.at(one.find(at)).offset, at / 10 * 10);
+    }
+  }
+  EXPECT_EQ(pool.live(), one.size());
+  while (!two.full()) two.push_back({.offset = 0, .length = 1});
+  EXPECT_LE(one.size() + two.size(), 1000u);
+  one.clear();
+  two.clear();
+  EXPECT_EQ(pool.live(), 0u);
+}
+
+TEST(Limits, ManyConnectionsShareFairly) {
+  TcpLink link;
+  UserAcceptor acceptor;
+  ASSERT_TRUE(link.b.listen({kAddressB, kPort}, acceptor).has_value());
+  std::vector<std::unique_ptr<RecordUser>> users;
+  std::vector<std::unique_ptr<RecordUser>> peers;
+  for (int i = 0; i < 100; ++i) {
+    peers.push_back(std::make_unique<RecordUser>(22, 11));
+    acceptor.next.push_back(peers.back().get());
+    users.push_back(std::make_unique<RecordUser>(11, 22));
+    RecordUser& u = *users.back();
+    u.stream = *link.a.connect({kAddressA, 0}, {kAddressB, kPort}, u, link.now);
+    for (int k = 0; k < 30; ++k) u.queue(1448);
+  }
+  ASSERT_TRUE(link.run_until(
+      [&] {
+        for (const auto& u : users) {
+          if (u->released_to != 30 * 1448) return false;
+        }
+        return true;
+      },
+      seconds(60)));
+  for (const auto& peer : peers) EXPECT_TRUE(peer->clean());
+  for (const auto& u : users) u->stream->close();
+  for (const auto& u : peers) u->stream->close();
+  link.run(seconds(10));
+  EXPECT_TRUE(link.a.quiescent() && link.b.quiescent());
+  EXPECT_EQ(link.a.live_connections() + link.b.live_connections(), 0u);
+}
+
+}  // namespace
+}  // namespace rnic::testing

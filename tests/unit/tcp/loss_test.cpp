@@ -1,0 +1,234 @@
+#include <set>
+
+#include "base/prng.hpp"
+#include "pair.hpp"
+
+namespace rnic::testing {
+namespace {
+
+/// Drops the first transmission of the data frames from A whose position is listed.
+std::function<Fate(const LinkFrame&)> drop_data(std::set<int> which) {
+  return
+      [which = std::move(which), n = 0, sent = std::set<uint32_t>()](const LinkFrame& f) mutable {
+        if (!f.from_a || f.payload() == 0 || !sent.insert(f.sequence()).second) return Fate{};
+        return Fate{.drop = which.count(n++) != 0};
+      };
+}
+
+class Drops : public ::testing::TestWithParam<int> {};
+
+// TCP-6675-5-01, TCP-8985-5-01
+TEST_P(Drops, AreRepairedWithoutTimeout_TCP_6675_5_01) {
+  Pair p;
+  ASSERT_TRUE(p.open());
+  std::set<int> lost;
+  for (int i = 0; i < GetParam(); ++i) lost.insert(90 + i * 2);
+  p.link.hook = drop_data(lost);
+  for (int i = 0; i < 400; ++i) p.a.queue(1448);
+  ASSERT_TRUE(p.drain());
+  EXPECT_TRUE(p.b.clean());
+  EXPECT_EQ(p.link.a.counters().timeouts, 0u);
+  EXPECT_EQ(p.link.a.counters().retransmitted_segments, static_cast<uint64_t>(GetParam()));
+  EXPECT_EQ(p.link.a.counters().fast_recoveries, 1u);
+}
+INSTANTIATE_TEST_SUITE_P(Loss, Drops, ::testing::Values(1, 2, 5, 10));
+
+// TCP-8985-5-01: the retransmission is lost, too, and found without the RTO.
+TEST(Loss, ALostRetransmissionIsFoundByTime_TCP_8985_5_01) {
+  Pair p;
+  ASSERT_TRUE(p.open());
+  uint32_t victim = 0;
+  int seen = 0;
+  int times = 0;
+  p.link.hook = [&](const LinkFrame& f) {
+    if (!f.from_a || f.payload() == 0) return Fate{};
+    if (++seen == 20) victim = f.sequence();
+    const bool drop = seen >= 20 && f.sequence() == victim && times++ < 3;
+    return Fate{.drop = drop};
+  };
+  for (int i = 0; i < 600; ++i) p.a.queue(1448);
+  ASSERT_TRUE(p.drain());
+  EXPECT_TRUE(p.b.clean());
+  EXPECT_EQ(times, 4);
+  EXPECT_EQ(p.link.a.counters().timeouts, 0u);
+}
+
+// TCP-8985-7-01, TCP-8985-7-02
+TEST(Loss, ALostTailIsProbedBeforeTheRto_TCP_8985_7_01) {
+  Pair p;
+  ASSERT_TRUE(p.open());
+  for (int i = 0; i < 10; ++i) p.a.queue(1448);
+  ASSERT_TRUE(p.drain());
+  p.link.hook = drop_data({7, 8, 9});
+  for (int i = 0; i < 10; ++i) p.a.queue(1448);
+  const base::Now start = p.link.now;
+  ASSERT_TRUE(p.drain());
+  EXPECT_LT(p.link.now - start, milliseconds(100));
+  EXPECT_EQ(p.link.a.counters().timeouts, 0u);
+  EXPECT_TRUE(p.b.clean());
+}
+
+// TCP-6298-5-01, TCP-5681-3.1-02, TCP-2018-5-01
+TEST(Loss, AnOutageIsSurvivedByTimeouts_TCP_6298_5_01) {
+  Pair p;
+  ASSERT_TRUE(p.open());
+  for (int i = 0; i < 300; ++i) p.a.queue(1448);
+  p.link.run(milliseconds(3));
+  p.link.hook = [](const LinkFrame&) { return Fate{.drop = true}; };
+  p.link.run(seconds(5));
+  EXPECT_GE(p.link.a.counters().timeouts, 3u);
+  EXPECT_LE(p.link.a.counters().timeouts, 7u);  // backed off exponentially
+  p.link.hook = nullptr;
+  ASSERT_TRUE(p.drain());
+  EXPECT_TRUE(p.b.clean());
+}
+
+// TCP-5681-3.2-01, TCP-3042-01
+TEST(Loss, NewRenoWithoutSack_TCP_5681_3_2_01) {
+  tcp::Config config;
+  config.sack = false;
+  config.congestion_control = tcp::CongestionControl::NewReno;
+  Pair p(config, config);
+  ASSERT_TRUE(p.open());
+  p.link.hook = drop_data({30, 33, 36});
+  for (int i = 0; i < 400; ++i) p.a.queue(1448);
+  ASSERT_TRUE(p.drain());
+  EXPECT_TRUE(p.b.clean());
+  EXPECT_EQ(p.link.a.counters().timeouts, 0u);
+  EXPECT_EQ(p.link.a.counters().fast_recoveries, 1u);
+  EXPECT_EQ(p.link.a.counters().retransmitted_segments, 3u);
+}
+
+// TCP-8985-5-02: reordering is learnt and does not collapse the window.
+TEST(Loss, ReorderingIsNotTakenForLoss_TCP_8985_5_02) {
+  Pair p;
+  ASSERT_TRUE(p.open());
+  base::Prng random(5);
+  p.link.hook = [&](const LinkFrame& f) {
+    const bool late = f.payload() != 0 && random.chance(0.02);
+    return Fate{.extra = microseconds(late ? random.between(1, 150) : 0)};
+  };
+  for (int i = 0; i < 20000; ++i) p.a.queue(1448);
+  ASSERT_TRUE(p.drain());
+  EXPECT_TRUE(p.b.clean());
+  EXPECT_EQ(p.link.a.counters().timeouts, 0u);
+  EXPECT_LE(p.link.a.counters().retransmitted_segments, 100u);
+}
+
+TEST(Loss, RetransmissionsRebuildTheSameSegments) {
+  tcp::Config config;
+  config.pack_records = true;
+  Pair p(config, config);
+  ASSERT_TRUE(p.open());
+  std::map<uint32_t, std::vector<uint8_t>> first;
+  uint32_t again = 0;
+  p.link.hook = [&](const LinkFrame& f) {
+    if (!f.from_a || f.payload() == 0) return Fate{};
+    const std::vector<uint8_t> payload(f.tcp.end() - f.payload(), f.tcp.end());
+    auto [at, fresh] = first.try_emplace(f.sequence(), payload);
+    if (!fresh) {
+      EXPECT_EQ(at->second, payload);
+      ++again;
+    }
+    return Fate{.drop = fresh && first.size() % 10 == 7};
+  };
+  for (int i = 0; i < 2000; ++i) p.a.queue(300);
+  ASSERT_TRUE(p.drain());
+  EXPECT_GT(again, 10u);
+  EXPECT_TRUE(p.b.clean());
+}
+
+TEST(Loss, AnInspectDropIsHealedByRetransmission) {
+  Pair p;
+  ASSERT_TRUE(p.open());
+  int drops = 0;
+  p.b.verdict = [&](base::Range r) {
+    if (r.contains(20'000) && drops < 2) {
+      ++drops;
+      return llp::InspectVerdict::Drop;
+    }
+    return llp::InspectVerdict::Accept;
+  };
+  for (int i = 0; i < 100; ++i) p.a.queue(1448);
+  ASSERT_TRUE(p.drain());
+  EXPECT_EQ(drops, 2);
+  EXPECT_EQ(p.link.b.counters().inspect_drops, 2u);
+  EXPECT_TRUE(p.b.clean());
+}
+
+TEST(Loss, MemoryThatIsGoneAbortsTheStream) {
+  Pair p;
+  ASSERT_TRUE(p.open());
+  p.link.hook = drop_data({0});
+  p.a.revoked = true;
+  p.a.queue(1000);
+  ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended && p.b.how_ended; }, seconds(10)));
+  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::Aborted);
+  EXPECT_EQ(*p.b.how_ended, llp::StreamEnd::PeerReset);
+  EXPECT_TRUE(p.everything_returned());
+}
+
+// TCP-9293-3.8.3-01
+TEST(Loss, R2EndsTheConnection_TCP_9293_3_8_3_01) {
+  tcp::Config config;
+  config.user_timeout = seconds(10);
+  Pair p(config, config);
+  ASSERT_TRUE(p.open());
+  p.link.hook = [](const LinkFrame&) { return Fate{.drop = true}; };
+  p.a.queue(1000);
+  ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended.has_value(); }, seconds(60)));
+  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::TimedOut);
+  EXPECT_TRUE(p.link.a.quiescent());
+}
+
+struct Weather {
+  double loss;
+  double reorder;
+  double duplicate;
+  bool sack;
+  bool timestamps;
+  uint64_t seed;
+};
+
+class Soak : public ::testing::TestWithParam<Weather> {};
+
+// TCP-9293-3.8-01
+TEST_P(Soak, EveryOctetArrivesOnceWhateverTheLinkDoes_TCP_9293_3_8_01) {
+  const Weather w = GetParam();
+  tcp::Config config;
+  config.sack = w.sack;
+  config.timestamps = w.timestamps;
+  Pair p(config, config);
+  base::Prng random(w.seed);
+  p.link.hook = [&](const LinkFrame&) {
+    return Fate{.drop = random.chance(w.loss),
+                .copies = random.chance(w.duplicate) ? 2u : 1u,
+                .extra = microseconds(random.chance(w.reorder) ? random.between(1, 400) : 0)};
+  };
+  ASSERT_TRUE(p.open());
+  for (int i = 0; i < 1500; ++i) {
+    p.a.queue(static_cast<uint32_t>(random.between(1, 1448)));
+    p.b.queue(static_cast<uint32_t>(random.between(1, 1448)));
+  }
+  ASSERT_TRUE(p.drain(seconds(600)));
+  EXPECT_TRUE(p.a.clean() && p.b.clean());
+  ASSERT_TRUE(p.close(seconds(120)));
+  EXPECT_TRUE(p.everything_returned());
+}
+
+std::vector<Weather> weathers() {
+  std::vector<Weather> all;
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    all.push_back({.02, .02, .01, true, true, seed});
+    all.push_back({.10, .10, .05, true, seed % 2 == 0, seed + 100});
+    all.push_back({.05, .05, .02, false, seed % 2 == 0, seed + 200});
+    // Not more than 15 %: at 25 % either way eight losses of one segment in a row are likely within
+    // a run, and the doubled RTOs then rightly reach R2.
+    all.push_back({.15, .30, .10, true, true, seed + 300});
+  }
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Loss, Soak, ::testing::ValuesIn(weathers()));
+
+}  // namespace
+}  // namespace rnic::testing

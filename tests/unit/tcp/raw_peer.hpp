@@ -1,0 +1,191 @@
+/// \file
+/// One stack against a peer made of hand-written segments: every header field is the test's own.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "support/record_user.hpp"
+#include "tcp/tcp.hpp"
+#include "wire/inet_checksum.hpp"
+#include "wire/tcp.hpp"
+#include "wire/tcp_options.hpp"
+
+namespace rnic::testing {
+
+namespace flag = wire::tcp_flag;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// A segment either way; numbers are absolute.
+struct Segment {
+  uint32_t seq = 0;
+  uint32_t ack = 0;
+  uint8_t flags = 0;
+  uint16_t window = 65535;
+  uint32_t payload = 0;          ///< octets; content by octet_at() unless `octets` is given
+  std::vector<uint8_t> options;  ///< whole, a multiple of 4
+  std::vector<uint8_t> octets;
+  wire::TcpOptions parsed;  ///< of what the stack sent
+  uint16_t source_port = 0;
+};
+
+class CaptureEgress final : public tcp::Egress {
+ public:
+  bool begin(llp::IpAddress, llp::IpAddress, tcp::TxSlot& slot) override {
+    slot = {.tcp = buffer_.data(), .room = mtu - 20, .checksum_open = true, .frame = nullptr};
+    return true;
+  }
+  void send(tcp::TxSlot& slot, uint32_t length, base::Now) override {
+    const auto view = wire::TcpView::parse({slot.tcp, length});
+    RNIC_CHECK(view.has_value());
+    Segment s;
+    s.seq = view->sequence().value;
+    s.ack = view->acknowledgment().value;
+    s.flags = view->flags();
+    s.window = view->window();
+    s.payload = static_cast<uint32_t>(view->payload().size());
+    s.octets.assign(view->payload().begin(), view->payload().end());
+    s.source_port = view->source_port();
+    RNIC_CHECK(s.parsed.parse(view->options()));
+    sent.push_back(s);
+  }
+  void cancel(tcp::TxSlot&) override {}
+  [[nodiscard]] uint32_t path_mtu(llp::IpAddress) const override { return mtu; }
+
+  uint32_t mtu = 1500;
+  std::deque<Segment> sent;
+
+ private:
+  std::array<uint8_t, 65536> buffer_{};
+};
+
+inline std::vector<uint8_t> option_mss(uint16_t mss) {
+  return {2, 4, static_cast<uint8_t>(mss >> 8), static_cast<uint8_t>(mss)};
+}
+inline std::vector<uint8_t> option_sack_permitted() { return {1, 1, 4, 2}; }
+inline std::vector<uint8_t> option_timestamps(uint32_t value, uint32_t echo) {
+  std::vector<uint8_t> o{1, 1, 8, 10, 0, 0, 0, 0, 0, 0, 0, 0};
+  base::store_be32(&o[4], value);
+  base::store_be32(&o[8], echo);
+  return o;
+}
+inline std::vector<uint8_t> option_sack(std::vector<std::pair<uint32_t, uint32_t>> blocks) {
+  std::vector<uint8_t> o{1, 1, 5, static_cast<uint8_t>(2 + 8 * blocks.size())};
+  for (const auto& [left, right] : blocks) {
+    o.resize(o.size() + 8);
+    base::store_be32(&o[o.size() - 8], left);
+    base::store_be32(&o[o.size() - 4], right);
+  }
+  return o;
+}
+inline std::vector<uint8_t> operator+(std::vector<uint8_t> a, const std::vector<uint8_t>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+class RawPeer {
+ public:
+  static constexpr llp::IpAddress kUs{0x0a000001};
+  static constexpr llp::IpAddress kPeer{0x0a000002};
+  static constexpr uint16_t kOurPort = 4420;
+  static constexpr uint16_t kPeerPort = 1000;
+  static constexpr uint32_t kIss = 5000;   ///< the stack's
+  static constexpr uint32_t kIrs = 90000;  ///< the peer's
+
+  explicit RawPeer(const tcp::Config& config = bare()) : stack(config, egress, {1, 2}, 3, now) {
+    stack.force_isn(kIss);
+    RNIC_CHECK(stack.listen({kUs, kOurPort}, acceptor).has_value());
+  }
+  /// No options: the numbers on the wire are as plain as can be.
+  static tcp::Config bare() {
+    tcp::Config c;
+    c.sack = c.timestamps = c.window_scaling = false;
+    return c;
+  }
+
+  void inject(const Segment& s) {
+    std::vector<uint8_t> t(20 + s.options.size() +
+                           (s.octets.empty() ? s.payload : s.octets.size()));
+    wire::TcpRepr{.source_port = s.source_port != 0 ? s.source_port : kPeerPort,
+                  .destination_port = our_port,
+                  .sequence = base::Seq32(s.seq),
+                  .acknowledgment = base::Seq32(s.ack),
+                  .flags = s.flags,
+                  .window = s.window,
+                  .header_length = static_cast<uint32_t>(20 + s.options.size())}
+        .emit(t.data());
+    std::copy(s.options.begin(), s.options.end(), t.begin() + 20);
+    uint8_t* payload = t.data() + 20 + s.options.size();
+    for (uint32_t i = 0; i < s.payload; ++i) payload[i] = octet_at(s.seq - (kIrs + 1) + i, 22);
+    std::copy(s.octets.begin(), s.octets.end(), payload);
+    stack.input({.source = kPeer, .destination = kUs, .tcp = t, .checksum_verified = true}, now);
+    if (!hold_output) stack.output(now);
+  }
+  void wait(base::Duration d) {
+    const base::Now end = now + d;
+    while (stack.next_deadline() <= end) {
+      now = std::max(now, stack.next_deadline());
+      stack.on_timers(now);
+      stack.output(now);
+      now += microseconds(1);
+    }
+    now = std::max(now, end);
+    stack.on_timers(now);
+    stack.output(now);
+  }
+  /// The oldest segment the stack sent and that was not looked at yet.
+  Segment next() {
+    if (egress.sent.empty()) {
+      ADD_FAILURE() << "the stack sent nothing";
+      return {};
+    }
+    Segment s = egress.sent.front();
+    egress.sent.pop_front();
+    return s;
+  }
+  [[nodiscard]] bool silent() const { return egress.sent.empty(); }
+
+  /// Passive open of the stack; `options` on our SYN.
+  void accept(const std::vector<uint8_t>& options = option_mss(1460),
+              const std::vector<uint8_t>& ack_options = {}, uint16_t window = 65535) {
+    acceptor.next.push_back(&user);
+    inject({.seq = kIrs, .flags = flag::kSyn, .window = window, .options = options});
+    const Segment syn_ack = next();
+    EXPECT_EQ(syn_ack.flags, flag::kSyn | flag::kAck);
+    EXPECT_EQ(syn_ack.ack, kIrs + 1);
+    inject({.seq = kIrs + 1,
+            .ack = kIss + 1,
+            .flags = flag::kAck,
+            .window = window,
+            .options = ack_options});
+    EXPECT_TRUE(user.is_established);
+  }
+  /// Active open of the stack up to its SYN.
+  Segment connect() {
+    auto result = stack.connect({kUs, 0}, {kPeer, kPeerPort}, user, now);
+    RNIC_CHECK(result.has_value());
+    user.stream = *result;
+    our_port = user.stream->local().port;
+    stack.output(now);
+    return next();
+  }
+  void data(uint32_t offset, uint32_t length, uint8_t more_flags = 0) {
+    inject({.seq = kIrs + 1 + offset,
+            .ack = kIss + 1,
+            .flags = static_cast<uint8_t>(flag::kAck | more_flags),
+            .payload = length});
+  }
+
+  base::Now now = base::from_nanos(1'000'000'000);
+  CaptureEgress egress;
+  tcp::Stack stack;
+  RecordUser user{11, 22};
+  UserAcceptor acceptor;
+  uint16_t our_port = kOurPort;
+  bool hold_output = false;  ///< inject() does not let the stack answer
+};
+
+}  // namespace rnic::testing

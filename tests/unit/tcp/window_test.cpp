@@ -1,0 +1,205 @@
+#include "pair.hpp"
+#include "raw_peer.hpp"
+#include "tcp/byte_stream.hpp"
+
+namespace rnic::testing {
+namespace {
+
+constexpr uint32_t kIss = RawPeer::kIss;
+constexpr uint32_t kIrs = RawPeer::kIrs;
+
+// TCP-9293-3.8.6.1-01
+TEST(Window, AZeroWindowIsProbedAndSurvived_TCP_9293_3_8_6_1_01) {
+  Pair p;
+  ASSERT_TRUE(p.open());
+  p.b.room = 0;
+  for (int i = 0; i < 200; ++i) p.a.queue(1448);
+  p.link.run(seconds(200));  // far longer than R2
+  EXPECT_FALSE(p.a.how_ended);
+  EXPECT_LE(p.b.ordered_to, 65535u);
+  EXPECT_GE(p.link.a.counters().window_probes, 5u);
+  EXPECT_LE(p.link.a.counters().window_probes, 20u);  // backed off
+  p.b.room = 4u << 20;
+  p.b.stream->room_grew();
+  ASSERT_TRUE(p.drain());
+  EXPECT_TRUE(p.b.clean());
+}
+
+TEST(Window, ALostWindowUpdateDoesNotHang) {
+  Pair p;
+  ASSERT_TRUE(p.open());
+  p.b.room = 0;
+  for (int i = 0; i < 200; ++i) p.a.queue(1448);
+  p.link.run(seconds(5));
+  p.b.room = 4u << 20;
+  p.link.hook = [done = false](const LinkFrame& f) mutable {
+    const bool drop = !f.from_a && !done;
+    done |= drop;
+    return Fate{.drop = drop};
+  };
+  p.b.stream->room_grew();
+  ASSERT_TRUE(p.drain());
+}
+
+class SmallWindow : public ::testing::TestWithParam<uint32_t> {};
+
+// TCP-9293-3.8.6.2-01: a window that never holds a record: it is cut, from one copy, without
+// deadlock.
+TEST_P(SmallWindow, RecordsAreCut_TCP_9293_3_8_6_2_01) {
+  tcp::Config small;
+  small.receive_window = GetParam();
+  Pair p({}, small);
+  p.b.room = GetParam();
+  ASSERT_TRUE(p.open());
+  base::Prng random(3);
+  p.link.hook = [&](const LinkFrame&) { return Fate{.drop = random.chance(0.02)}; };
+  for (int i = 0; i < 10; ++i) p.a.queue(1448);
+  for (int i = 0; i < 20; ++i) p.a.queue(60);
+  ASSERT_TRUE(p.drain(seconds(600)));
+  EXPECT_TRUE(p.b.clean());
+  EXPECT_GE(p.link.a.counters().resegmented_records, 10u);
+  ASSERT_TRUE(p.close(seconds(120)));
+  EXPECT_TRUE(p.everything_returned());
+}
+INSTANTIATE_TEST_SUITE_P(Window, SmallWindow, ::testing::Values(100, 500, 1000, 1447));
+
+// TCP-9293-3.8.6-01
+TEST(Window, AShrunkWindowIsRespected_TCP_9293_3_8_6_01) {
+  RawPeer p;
+  p.accept();
+  for (int i = 0; i < 30; ++i) p.user.queue(1460);
+  p.stack.output(p.now);
+  const size_t flight = p.egress.sent.size();
+  EXPECT_EQ(flight, 10u);  // RFC 6928
+  p.egress.sent.clear();
+  // One is acknowledged, and the window's right edge moves left of what is in flight.
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 1460, .flags = flag::kAck, .window = 2000});
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 2920, .flags = flag::kAck, .window = 2000});
+  EXPECT_TRUE(p.silent());
+  p.wait(seconds(1));
+  ASSERT_FALSE(p.silent());
+  EXPECT_EQ(p.next().seq, kIss + 1 + 2920);  // old data is retransmitted
+}
+
+TEST(Window, TheSillyWindowOverrideSplitsARecord) {
+  RawPeer p;
+  p.accept();
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 500});
+  p.user.queue(1460);
+  p.stack.output(p.now);
+  EXPECT_TRUE(p.silent());
+  p.wait(milliseconds(300));
+  const Segment piece = p.next();
+  EXPECT_EQ(piece.payload, 500u);
+  p.egress.sent.clear();
+  p.inject({.seq = kIrs + 1, .ack = kIss + 501, .flags = flag::kAck, .window = 5000});
+  const Segment rest = p.next();
+  EXPECT_EQ(rest.seq, kIss + 501);
+  EXPECT_EQ(rest.payload, 960u);
+  EXPECT_EQ(p.user.pulls, 2u);  // once for the record, once to learn that there is no more
+  EXPECT_EQ(p.user.rebuilds, 0u);
+}
+
+TEST(Window, AnEmssThatShrinksCutsWhatIsInFlight) {
+  Pair p;
+  ASSERT_TRUE(p.open());
+  for (int i = 0; i < 10; ++i) p.a.queue(1448);
+  p.link.hook = [](const LinkFrame& f) { return Fate{.drop = f.from_a && f.tcp.size() > 1000}; };
+  p.link.run(milliseconds(1));
+  p.link.egress_a.mtu = 900;
+  ASSERT_TRUE(p.drain());
+  EXPECT_EQ(p.a.changed_emss, 900u - 52);
+  EXPECT_GE(p.link.a.counters().resegmented_records, 10u);
+  EXPECT_TRUE(p.b.clean());
+  ASSERT_TRUE(p.close());
+  EXPECT_TRUE(p.everything_returned());
+}
+
+TEST(Window, APartialAckCutsARecordOnce) {
+  RawPeer p;
+  p.accept();
+  p.user.queue(1000);
+  p.stack.output(p.now);
+  EXPECT_EQ(p.next().payload, 1000u);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 401, .flags = flag::kAck});
+  p.wait(seconds(10));
+  const Segment again = p.next();
+  EXPECT_EQ(again.seq, kIss + 401);
+  EXPECT_EQ(again.payload, 600u);
+  EXPECT_EQ(again.octets[0], octet_at(400, 11));
+  EXPECT_EQ(p.user.rebuilds, 1u);  // later ones come from the copy
+  EXPECT_EQ(p.user.released_to, 0u);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1001, .flags = flag::kAck});
+  EXPECT_EQ(p.user.released_to, 1000u);
+  EXPECT_TRUE(p.stack.counters().retransmitted_segments >= 2);
+}
+
+// TCP-9293-3.8.6.2-02
+TEST(Window, TheReceiversWindowMovesByWorthwhileSteps_TCP_9293_3_8_6_2_02) {
+  RawPeer p;
+  p.user.room = 10000;
+  p.accept(option_mss(1460), {}, 65535);
+  p.data(0, 1460, flag::kPsh);
+  p.egress.sent.clear();
+  p.user.room = 0;
+  for (uint32_t at = 1460; at < 11680; at += 1460) p.data(at, 1460, flag::kPsh);
+  uint32_t edge = 0;
+  for (const Segment& s : p.egress.sent) {
+    EXPECT_GE(s.ack + s.window, edge);  // never taken back
+    edge = s.ack + s.window;
+  }
+  p.egress.sent.clear();
+  p.user.stream->room_grew();
+  p.stack.output(p.now);
+  EXPECT_TRUE(p.silent());  // nothing worth telling
+}
+
+TEST(Window, ByteStreamsAreBoundedAndWhole) {
+  TcpLink link;
+  class OneAcceptor final : public llp::Acceptor {
+   public:
+    explicit OneAcceptor(tcp::ByteStream& user) : user_(user) {}
+    llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint&, const llp::Endpoint&,
+                            base::Now) override {
+      user_.attach(stream);
+      return &user_;
+    }
+
+   private:
+    tcp::ByteStream& user_;
+  };
+  tcp::ByteStream a(10000, 3000);
+  tcp::ByteStream b(10000, 3000);
+  OneAcceptor acceptor(b);
+  ASSERT_TRUE(link.b.listen({kAddressB, 80}, acceptor).has_value());
+  auto stream = link.a.connect({kAddressA, 0}, {kAddressB, 80}, a, link.now);
+  ASSERT_TRUE(stream.has_value());
+  a.attach(**stream);
+  base::Prng random(4);
+  link.hook = [&](const LinkFrame&) {
+    return Fate{.drop = random.chance(0.03), .extra = microseconds(random.below(300))};
+  };
+  uint64_t written = 0;
+  uint64_t read = 0;
+  const bool done = link.run_until(
+      [&] {
+        std::array<uint8_t, 777> chunk;
+        const auto n = static_cast<uint32_t>(
+            std::min<uint64_t>({chunk.size(), a.writable(), 200'000 - written}));
+        for (uint32_t i = 0; i < n; ++i) chunk[i] = octet_at(written + i, 5);
+        written += a.write({chunk.data(), n});
+        const uint32_t got = b.read(chunk);
+        for (uint32_t i = 0; i < got; ++i) EXPECT_EQ(chunk[i], octet_at(read + i, 5));
+        read += got;
+        return read == 200'000;
+      },
+      seconds(600));
+  ASSERT_TRUE(done) << read;
+  a.close();
+  b.close();
+  ASSERT_TRUE(link.run_until([&] { return a.how_ended() && b.how_ended(); }, seconds(60)));
+  EXPECT_TRUE(b.peer_has_finished());
+}
+
+}  // namespace
+}  // namespace rnic::testing
