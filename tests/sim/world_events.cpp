@@ -25,7 +25,7 @@ bool World::drain(uint32_t side) {
     }
   };
   if (plan_.shared_queues) {
-    poll(host.shared_cq);
+    if (host.shared_cq != nullptr) poll(host.shared_cq);
     return any;
   }
   for (auto& pipe : pipes_) {

@@ -154,6 +154,7 @@ void World::release_everything() {
     resources(host.device->unlisten(kListenPort));
     if (!plan_.shared_queues) continue;
     resources(host.device->destroy_cq(host.shared_cq));
+    host.shared_cq = nullptr;
     resources(host.device->free_pd(host.shared_pd));
   }
 }
