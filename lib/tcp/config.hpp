@@ -35,7 +35,6 @@ struct Config {
   Duration close_timeout =
       ms(5000);              ///< our FIN was acknowledged or sent, the peer's does not come: RST
   bool pack_records = true;  ///< several small records in one segment
-  uint32_t drop_limit = 3;   ///< inspect() drops of one range before the octets are taken
   uint32_t max_connections = 1024;  ///< per stack, TIME-WAIT included
   uint32_t max_listeners = 64;
   uint32_t max_half_open = 128;                 ///< SYN-RECEIVED at once, per stack

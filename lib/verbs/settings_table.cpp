@@ -151,9 +151,6 @@ constexpr Key kKeys[] = {
      "we sent FIN and the peer's does not come: RST after"},
     {"tcp", "pack_records", in_tcp<&Tcp::pack_records>, "", kNone,
      "several small records (FPDUs) in one segment"},
-    {"tcp", "drop_limit", in_tcp<&Tcp::drop_limit>, "drops", {0, 1000},
-     "silent drops of one range before its octets are taken as they are; for framings without "
-     "their own"},
     {"tcp", "max_connections", in_tcp<&Tcp::max_connections>, "", {1, 65536},
      "connections at once, those in TIME-WAIT included"},
     {"tcp", "max_listeners", in_tcp<&Tcp::max_listeners>, "", {1, 65535},
