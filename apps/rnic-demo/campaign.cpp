@@ -91,7 +91,7 @@ Status WireCampaign::open() {
   campaign_.configuration += std::string("# ") + to_string(wire_) + " wire\n" + config.text();
   for (const std::string& line : config.overrides()) campaign_.configuration += line + "\n";
   campaign_.configuration += "\n";
-  std::cerr << to_string(wire_) << " wire: " << context_->environment() << 
+  std::cerr << to_string(wire_) << " wire: " << context_->environment()
             << "; tcp.rto_min 5 ms, tcp.delayed_ack 1 ms\n";
   return {};
 }
