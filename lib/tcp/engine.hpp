@@ -134,6 +134,7 @@ class Engine {
   [[nodiscard]] bool survives_ack_check(Connection& c, const Arrival& a, base::Now now);
   void reset_reply(const Arrival& a);
   void challenge_ack(Connection& c, base::Now now);
+  static void note_duplicate(Connection& c, const Arrival& a);
 
   // commit.cpp: the data side.
   /// What of a segment's text is new.
@@ -178,6 +179,7 @@ class Engine {
   void tail_probe_ack(Connection& c, uint64_t ack, const AckYield& yield);
   void retransmission_timeout(Connection& c, base::Now now);
   void restart_timers(Connection& c, base::Now now);
+  void arm_probe(Connection& c, base::Now now);
 
   // output.cpp
   Served serve(Connection& c, base::Now now);

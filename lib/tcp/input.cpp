@@ -108,6 +108,18 @@ void Engine::challenge_ack(Connection& c, base::Now now) {
   make_ready(c);
 }
 
+void Engine::note_duplicate(Connection& c, const Arrival& a) {
+  // RFC 2883 s.4.1: a segment that is old from end to end.
+  const int64_t begin = c.tcb.rcv_offset(a.seq);
+  const int64_t end = begin + static_cast<int64_t>(a.payload.size());
+  if (!c.tcb.sack_ok || a.payload.empty() || begin < 0 ||
+      end > static_cast<int64_t>(c.tcb.rcv_nxt) || c.ack.dsack_count >= AckState::kMaxDsacks) {
+    return;
+  }
+  c.ack.dsacks[c.ack.dsack_count++] = {static_cast<uint64_t>(begin), static_cast<uint64_t>(end)};
+  c.ack.pure = true;
+}
+
 bool Engine::survives_paws(Connection& c, const Arrival& a, base::Now now) {
   if (!c.tcb.ts_ok || a.has(flag::kRst)) return true;  // RST is exempt (RFC 7323 s.5.2)
   if (!a.options.timestamps) {                         // s.3.2: drop, do not abort
@@ -117,6 +129,7 @@ bool Engine::survives_paws(Connection& c, const Arrival& a, base::Now now) {
   const auto behind = static_cast<int32_t>(a.options.timestamps->value - c.tcb.ts_recent);
   if (behind < 0 && now - c.tcb.ts_recent_at < kTimestampLife) {
     ++counters_.paws_rejected;
+    note_duplicate(c, a);  // most often the late first copy of what was sent again
     c.ack.now = true;
     make_ready(c);
     return false;
@@ -145,10 +158,7 @@ bool Engine::acceptable(Connection& c, const Arrival& a, base::Now now) {
   ++counters_.unacceptable;
   if (!a.payload.empty() && end <= nxt) {
     counters_.duplicate_octets_in += a.payload.size();
-    if (c.tcb.sack_ok && begin >= 0 && c.ack.dsack_count < AckState::kMaxDsacks) {
-      c.ack.dsacks[c.ack.dsack_count++] = {static_cast<uint64_t>(begin),
-                                           static_cast<uint64_t>(begin) + a.payload.size()};
-    }
+    note_duplicate(c, a);
   }
   if (c.state == State::TimeWait && a.has(flag::kFin)) {  // our last ACK was lost
     c.deadlines.life = now + config_.time_wait;

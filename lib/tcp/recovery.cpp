@@ -4,6 +4,8 @@ namespace rnic::tcp {
 
 namespace {
 
+// Probes without an answer before the RTO has its turn.
+constexpr uint32_t kMaxProbes = 3;
 // A probe earlier than this only measures the scheduling of the two ends.
 constexpr base::Duration kProbeMin = std::chrono::microseconds(200);
 
@@ -147,6 +149,11 @@ void Engine::grow_window(Connection& c, const AckYield& yield, base::Now now) {
 void Engine::tail_probe_ack(Connection& c, uint64_t ack, const AckYield& yield) {
   // RFC 8985 s.7.4.2
   Recovery& r = c.recovery;
+  if (yield.acked != 0 || yield.new_sack) r.tlp_count = 0;
+  if (r.tlp_outstanding && r.phase == RecoveryPhase::Recovery && yield.acked != 0) {
+    r.tlp_outstanding = false;  // the recovery goes on; its reduction is made already
+    return;
+  }
   if (!r.tlp_outstanding || ack < r.tlp_end) return;
   if (!r.tlp_is_retransmission || yield.dsack) {
     r.tlp_outstanding = false;
@@ -189,6 +196,7 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
   r.force_retransmit = true;
   r.tlp_outstanding = false;
   r.tlp_due = false;
+  r.tlp_count = 0;
   // RFC 2018 s.5: the peer may have reneged; what it says from now on is believed again.
   c.board = Scoreboard{};
   c.board.fack = c.tcb.snd_una;
@@ -215,16 +223,26 @@ void Engine::restart_timers(Connection& c, base::Now now) {
     return;
   }
   c.deadlines.rto = now + c.rto.rto();
+  arm_probe(c, now);
+}
+
+void Engine::arm_probe(Connection& c, base::Now now) {
+  // RFC 8985 s.7.2. A recovery can lose its own tail, too, where nothing sent later tells of it:
+  // there the earliest segment is probed (as RFC 9002 does), instead of waiting for the much longer
+  // RTO.
+  const Recovery& r = c.recovery;
   c.deadlines.probe = base::kNever;
-  if (!c.tcb.sack_ok || c.recovery.phase != RecoveryPhase::Open || c.recovery.tlp_outstanding ||
-      c.board.sacked_octets != 0) {
-    return;
-  }
+  if (!c.tcb.sack_ok || r.phase == RecoveryPhase::Loss || r.tlp_count > kMaxProbes) return;
+  if (r.phase == RecoveryPhase::Open && c.board.sacked_octets != 0) return;  // RACK's timer runs
   base::Duration pto = std::chrono::seconds(1);
   if (c.rto.measured()) {
     pto = std::max(2 * c.rto.srtt(), kProbeMin);
     if (c.tcb.flight() <= c.effective_mss) pto += config_.delayed_ack;
   }
+  // One probe at a time (s.7.3). Unanswered for twice its time-out it is no longer in flight, but
+  // lost, or its answer: ACKs that stand for a whole window are few. The next one waits twice as
+  // long.
+  pto *= int64_t{1} << r.tlp_count;
   if (now + pto < c.deadlines.rto) c.deadlines.probe = now + pto;
 }
 

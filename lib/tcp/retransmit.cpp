@@ -28,6 +28,8 @@ Engine::Sent Engine::send_lost(Connection& c, base::Now now) {
 
 Engine::Sent Engine::retransmit_from(Connection& c, uint64_t number, base::Now now) {
   Record& first = c.records.at(number);
+  constexpr uint16_t kMarks = record_flag::kLost | record_flag::kRetransmitted;
+  const uint16_t marks = first.flags & kMarks;
   if (first.saved != kNoSaved || first.offset < c.tcb.snd_una ||
       (first.length > c.effective_mss && !first.is(record_flag::kFin))) {
     return retransmit_cut(c, number, now);
@@ -42,11 +44,9 @@ Engine::Sent Engine::retransmit_from(Connection& c, uint64_t number, base::Now n
   for (; n < c.records.past_last(); ++n) {
     Record& r = c.records.at(n);
     // The segment keeps its first boundaries: whole records up to where the next one began.
-    if (n != number &&
-        (r.is(record_flag::kSegmentStart) || r.is(record_flag::kSacked) || r.saved != kNoSaved ||
-         r.is(record_flag::kFin) || r.length > c.effective_mss - packed ||
-         r.is(record_flag::kLost) != first.is(record_flag::kLost) ||
-         r.is(record_flag::kRetransmitted))) {
+    if (n != number && (r.is(record_flag::kSegmentStart) || r.is(record_flag::kSacked) ||
+                        r.saved != kNoSaved || r.is(record_flag::kFin) ||
+                        r.length > c.effective_mss - packed || (r.flags & kMarks) != marks)) {
       break;
     }
     if (r.is(record_flag::kFin)) {
@@ -135,6 +135,7 @@ void Engine::note_retransmitted(Connection& c, Record& r, base::Now now) {
   if (c.recovery.phase == RecoveryPhase::Recovery) c.recovery.prr_out += live;
   if (c.recovery.phase != RecoveryPhase::Open) c.recovery.undo_octets += static_cast<int64_t>(live);
   if (c.deadlines.rto == base::kNever) c.deadlines.rto = now + c.rto.rto();
+  if (c.recovery.phase == RecoveryPhase::Recovery) arm_probe(c, now);
   if (c.trace_sink != nullptr) {
     c.trace_sink->record(base::TraceKind::Retransmitted, {r.offset, r.end()}, now);
   }
@@ -143,12 +144,15 @@ void Engine::note_retransmitted(Connection& c, Record& r, base::Now now) {
 Engine::Sent Engine::send_tail_probe(Connection& c, base::Now now) {
   // RFC 8985 s.7.3: new data when the window lets it, otherwise the last segment again.
   Recovery& rec = c.recovery;
-  if (c.tcb.flight() == 0 || rec.phase != RecoveryPhase::Open) {
+  if (c.tcb.flight() == 0 || rec.phase == RecoveryPhase::Loss) {
     rec.tlp_due = false;
     return Sent::Yes;  // go on with what there is
   }
+  const bool recovering = rec.phase == RecoveryPhase::Recovery;
   bool resend = true;
-  if (c.user_ready && !c.has_waiting() && in_any(c.state, State::Established, State::CloseWait) &&
+  // A second probe, after the first went unanswered, never adds new data to the doubt.
+  if (!recovering && rec.tlp_count == 0 && c.user_ready && !c.has_waiting() &&
+      in_any(c.state, State::Established, State::CloseWait) &&
       c.tcb.usable_window() >= c.effective_mss) {
     const Sent sent = send_pulled(c, now, true);
     if (sent == Sent::PortFull) return sent;
@@ -156,17 +160,18 @@ Engine::Sent Engine::send_tail_probe(Connection& c, base::Now now) {
   }
   if (c.doomed) return Sent::Nothing;
   if (resend) {
-    uint64_t n = c.records.find(c.tcb.snd_nxt - 1);
+    uint64_t n = recovering ? c.records.first() : c.records.find(c.tcb.snd_nxt - 1);
     while (n > c.records.first() && !c.records.at(n).is(record_flag::kSegmentStart)) --n;
     const Sent sent = retransmit_from(c, n, now);
     if (sent != Sent::Yes) return sent;
   }
   rec.tlp_due = false;
   rec.tlp_outstanding = true;
-  rec.tlp_is_retransmission = resend;
+  rec.tlp_is_retransmission = resend && !recovering;
   rec.tlp_end = c.tcb.snd_nxt;
+  ++rec.tlp_count;
   c.deadlines.rto = now + c.rto.rto();
-  c.deadlines.probe = base::kNever;
+  arm_probe(c, now);
   return Sent::Yes;
 }
 

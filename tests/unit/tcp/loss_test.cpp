@@ -68,6 +68,45 @@ TEST(Loss, ALostTailIsProbedBeforeTheRto_TCP_8985_7_01) {
   EXPECT_TRUE(p.b.clean());
 }
 
+// An ACK that stands for a whole window is lost, and then the answer to the probe.
+TEST(Loss, LostAcksOfAWholeWindowDoNotWaitForTheRto) {
+  Pair p;
+  ASSERT_TRUE(p.open());
+  for (int i = 0; i < 200; ++i) p.a.queue(1448);
+  ASSERT_TRUE(p.drain());
+  int to_drop = 2;
+  p.link.hook = [&](const LinkFrame& f) { return Fate{.drop = !f.from_a && to_drop-- > 0}; };
+  for (int i = 0; i < 20; ++i) p.a.queue(1448);
+  const base::Now start = p.link.now;
+  ASSERT_TRUE(p.drain());
+  EXPECT_LT(to_drop, 0);
+  EXPECT_LT(p.link.now - start, milliseconds(100));
+  EXPECT_EQ(p.link.a.counters().timeouts, 0u);
+  EXPECT_TRUE(p.b.clean());
+}
+
+// The last retransmission of a recovery is lost, and nothing is sent behind it.
+TEST(Loss, ALostTailOfARecoveryIsProbed) {
+  Pair p;
+  ASSERT_TRUE(p.open());
+  for (int i = 0; i < 200; ++i) p.a.queue(1448);
+  ASSERT_TRUE(p.drain());
+  int times = 0;
+  int n = 0;
+  uint32_t victim = 0;
+  p.link.hook = [&](const LinkFrame& f) {
+    if (!f.from_a || f.payload() == 0) return Fate{};
+    if (n++ == 3) victim = f.sequence();
+    return Fate{.drop = victim != 0 && f.sequence() == victim && times++ < 2};
+  };
+  for (int i = 0; i < 20; ++i) p.a.queue(1448);
+  const base::Now start = p.link.now;
+  ASSERT_TRUE(p.drain());
+  EXPECT_EQ(times, 3);
+  EXPECT_LT(p.link.now - start, milliseconds(100));
+  EXPECT_EQ(p.link.a.counters().timeouts, 0u);
+}
+
 // TCP-6298-5-01, TCP-5681-3.1-02, TCP-2018-5-01
 TEST(Loss, AnOutageIsSurvivedByTimeouts_TCP_6298_5_01) {
   Pair p;
