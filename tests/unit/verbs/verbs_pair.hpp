@@ -1,0 +1,216 @@
+// Two devices of one context, the way an application sees them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "rnic/verbs.hpp"
+
+namespace rnic::test {
+
+inline constexpr int64_t kPatience = 20000;  // ms; only a failure takes that long
+inline constexpr uint32_t kEverything = kLocalWrite | kRemoteWrite | kRemoteRead;
+
+/// Short timers, no hugepages: the machine of a test has a single heap for the whole process.
+inline Config loopback_config(bool threaded = false) {
+  Config config = Config::loopback();
+  config.set("eal.hugepages=off");
+  config.set("tcp.rto_initial=50ms");
+  config.set("tcp.rto_min=20ms");
+  config.set("tcp.delayed_ack=1ms");
+  config.set("tcp.time_wait=0s");
+  if (threaded) config.set("worker.mode=threaded");
+  return config;
+}
+
+inline std::vector<uint8_t> octets(size_t size, uint64_t seed) {
+  std::vector<uint8_t> out(size);
+  uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
+  for (uint8_t& octet : out) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    octet = static_cast<uint8_t>(state >> 56);
+  }
+  return out;
+}
+
+/// Unwraps a Result; a failure fails the test with the message and ends it.
+template <typename T>
+T must(Result<T> result) {
+  if (result) return std::move(*result);
+  throw std::runtime_error(result.error().message);
+}
+inline void must(const Status& status) {
+  if (!status) throw std::runtime_error(status.error().message);
+}
+
+/// Registered memory; change its octets, not the vector. Declare it after its Side.
+struct Memory {
+  std::vector<uint8_t> data;
+  MemoryRegion region;
+
+  Memory(ProtectionDomain& pd, std::vector<uint8_t> content, uint32_t rights)
+      : data(std::move(content)),
+        region(must(pd.register_memory(data.data(), data.size(), rights))) {}
+  [[nodiscard]] Sge all() const { return region.sge(0, static_cast<uint32_t>(data.size())); }
+};
+
+/// A queue pair with everything that it needs.
+struct Side {
+  Device device;
+  ProtectionDomain pd;
+  CompletionQueue send_cq;
+  CompletionQueue receive_cq;
+  QueuePair qp;
+
+  explicit Side(Device d, uint32_t depth = 64)
+      : device(std::move(d)),
+        pd(must(device.alloc_pd())),
+        send_cq(must(device.create_cq(2 * depth))),
+        receive_cq(must(device.create_cq(2 * depth))) {
+    QueuePairOptions options;
+    options.send_depth = options.receive_depth = depth;
+    qp = must(pd.create_qp(send_cq, receive_cq, options));
+  }
+};
+
+inline SendRequest request(Opcode opcode, const Sge& sge, uint64_t id = 1) {
+  SendRequest out;
+  out.id = id;
+  out.opcode = opcode;
+  out.sge_count = 1;
+  out.sges[0] = sge;
+  return out;
+}
+
+inline SendRequest request(Opcode opcode, const Sge& sge, const Memory& remote, uint64_t id = 1) {
+  SendRequest out = request(opcode, sge, id);
+  out.remote_stag = remote.region.stag();
+  out.remote_offset = remote.region.address();
+  return out;
+}
+
+inline ReceiveRequest receive(const Sge& sge, uint64_t id = 1) {
+  ReceiveRequest out;
+  out.id = id;
+  out.sge_count = 1;
+  out.sges[0] = sge;
+  return out;
+}
+
+/// A context with rnic0 and rnic1, whose events are sorted by device.
+class World {
+ public:
+  explicit World(const Config& config = loopback_config())
+      : context(must(Context::open(config))),
+        left(must(context.device("rnic0"))),
+        right(must(context.device("rnic1"))) {}
+
+  bool wait(const std::function<bool()>& done) { return context.wait_until(done, kPatience); }
+
+  /// The next event of that kind at that device (and of that queue pair); what else comes is kept.
+  std::optional<Event> await(Device& device, EventKind kind, uint32_t qp = 0) {
+    std::optional<Event> found;
+    wait([&] {
+      found = take(device, kind, qp);
+      return found.has_value();
+    });
+    return found;
+  }
+
+  /// The same without waiting.
+  std::optional<Event> take(Device& device, EventKind kind, uint32_t qp = 0) {
+    auto& events = device.name() == "rnic0" ? left_events_ : right_events_;
+    Event next;
+    while (device.poll_event(next)) events.push_back(next);
+    const auto it = std::find_if(events.begin(), events.end(), [&](const Event& event) {
+      return event.kind == kind && (qp == 0 || event.qp == qp);
+    });
+    if (it == events.end()) return std::nullopt;
+    Event out = *it;
+    events.erase(it);
+    return out;
+  }
+
+  std::optional<Completion> await(CompletionQueue& queue) {
+    Completion out;
+    if (!wait([&] { return queue.poll({&out, 1}) == 1; })) return std::nullopt;
+    return out;
+  }
+
+  /// `a` of rnic0 connects to `b` of rnic1.
+  void connect(Side& a, Side& b, uint16_t port = 7471) {
+    must(right.listen(port));
+    must(a.qp.connect(right.address(), port));
+    const auto asked = await(right, EventKind::ConnectRequest);
+    if (!asked) throw std::runtime_error("no connection request came");
+    must(b.qp.accept(asked->request));
+    if (!await(left, EventKind::Established, a.qp.number()) ||
+        !await(right, EventKind::Established, b.qp.number())) {
+      throw std::runtime_error("the connection was not established");
+    }
+    must(right.unlisten(port));
+  }
+
+  /// Both sides close and see it.
+  void disconnect(Side& a, Side& b) {
+    must(a.qp.disconnect());
+    EXPECT_TRUE(await(right, EventKind::PeerClosed, b.qp.number()));
+    must(b.qp.disconnect());
+    EXPECT_TRUE(await(left, EventKind::Disconnected, a.qp.number()));
+    EXPECT_TRUE(await(right, EventKind::Disconnected, b.qp.number()));
+  }
+
+  bool becomes_quiescent() {
+    return wait([&] { return left.quiescent() && right.quiescent(); });
+  }
+
+  /// A completion with success, of that request.
+  void expect_done(CompletionQueue& queue, uint64_t id, uint32_t length) {
+    const auto done = await(queue);
+    ASSERT_TRUE(done);
+    EXPECT_EQ(done->status, CompletionStatus::Success) << to_string(done->status);
+    EXPECT_EQ(done->id, id);
+    EXPECT_EQ(done->length, length);
+  }
+
+  Context context;
+  Device left;
+  Device right;
+
+ private:
+  std::deque<Event> left_events_;
+  std::deque<Event> right_events_;
+};
+
+/// One Write, one Read and one Send of `size` octets from a to b, verified.
+inline void exchange(World& world, Side& a, Side& b, uint32_t size, uint64_t seed) {
+  Memory near(a.pd, octets(size, seed), kLocalWrite);
+  Memory far(b.pd, std::vector<uint8_t>(size), kEverything);
+  const std::vector<uint8_t> first = near.data;
+  must(a.qp.post_send(request(Opcode::Write, near.all(), far, 11)));
+  world.expect_done(a.send_cq, 11, size);
+
+  std::ranges::fill(near.data, uint8_t{0});
+  must(a.qp.post_send(request(Opcode::Read, near.all(), far, 12)));
+  world.expect_done(a.send_cq, 12, size);
+  EXPECT_EQ(near.data, first) << size;
+  EXPECT_EQ(far.data, first) << size;
+
+  std::ranges::copy(octets(size, seed + 1), near.data.begin());  // the registered octets stay
+  must(b.qp.post_receive(receive(far.all(), 21)));
+  must(a.qp.post_send(request(Opcode::Send, near.all(), 13)));
+  world.expect_done(a.send_cq, 13, size);
+  world.expect_done(b.receive_cq, 21, size);
+  EXPECT_EQ(far.data, near.data) << size;
+}
+
+}  // namespace rnic::test

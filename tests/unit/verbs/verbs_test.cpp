@@ -1,0 +1,481 @@
+// The public API over two inline devices: connections, transfers, errors.
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "verbs_pair.hpp"
+
+namespace rnic::test {
+namespace {
+
+ErrorCode code_of(const Status& status) {
+  EXPECT_FALSE(status.has_value());
+  if (status) return ErrorCode::InvalidArgument;
+  EXPECT_FALSE(status.error().message.empty());
+  EXPECT_EQ(status.error().message.find('\n'), std::string::npos) << status.error().message;
+  return status.error().code;
+}
+
+class Verbs : public ::testing::Test {
+ protected:
+  World world_;
+};
+
+TEST_F(Verbs, NamesItsDevices) {
+  EXPECT_EQ(world_.context.device_names(), (std::vector<std::string>{"rnic0", "rnic1"}));
+  EXPECT_EQ(world_.left.address(), "10.0.0.1");
+  EXPECT_EQ(world_.right.name(), "rnic1");
+  EXPECT_EQ(world_.left.mtu(), 1500u);
+  EXPECT_FALSE(world_.context.threaded());
+  EXPECT_FALSE(world_.context.environment().empty());
+}
+
+TEST_F(Verbs, PrivateDataGoesBothWays) {
+  // MPA-7.1: as much as the specification allows.
+  const std::vector<uint8_t> question = octets(512, 1);
+  const std::vector<uint8_t> answer = octets(512, 2);
+  Side a(world_.left);
+  Side b(world_.right);
+  must(world_.right.listen(7471));
+  must(a.qp.connect("10.0.0.2", 7471, question));
+  const auto asked = world_.await(world_.right, EventKind::ConnectRequest);
+  ASSERT_TRUE(asked);
+  EXPECT_EQ(asked->private_data, question);
+  EXPECT_EQ(asked->remote.substr(0, 9), "10.0.0.1:");
+  must(b.qp.accept(asked->request, answer));
+  const auto up = world_.await(world_.left, EventKind::Established, a.qp.number());
+  ASSERT_TRUE(up);
+  EXPECT_EQ(up->private_data, answer);
+  EXPECT_EQ(up->remote, "10.0.0.2:7471");
+  ASSERT_TRUE(world_.await(world_.right, EventKind::Established, b.qp.number()));
+  EXPECT_EQ(code_of(b.qp.accept(asked->request)), ErrorCode::WrongState);
+  EXPECT_EQ(code_of(world_.right.reject(asked->request)), ErrorCode::NotFound);
+}
+
+TEST_F(Verbs, WriteReadSendOfManySizes) {
+  Side a(world_.left);
+  Side b(world_.right);
+  world_.connect(a, b);
+  uint64_t seed = 1;
+  for (const uint32_t size : {1u, 2u, 3u, 4u, 5u, 63u, 64u, 65u, 1399u, 1440u, 1460u, 4096u, 65535u,
+                              65536u, 1u << 20, (1u << 20) + 13}) {
+    exchange(world_, a, b, size, seed += 2);
+    if (HasFailure()) FAIL() << size << " octets";
+  }
+  // The other direction of the same connection.
+  World& w = world_;
+  Memory from(b.pd, octets(5000, 9), kLocalWrite);
+  Memory to(a.pd, std::vector<uint8_t>(5000), kEverything);
+  must(b.qp.post_send(request(Opcode::Write, from.all(), to, 5)));
+  w.expect_done(b.send_cq, 5, 5000);
+  must(b.qp.post_send(request(Opcode::Read, from.all(), to, 6)));  // behind the Write: it arrived
+  w.expect_done(b.send_cq, 6, 5000);
+  EXPECT_EQ(to.data, from.data);
+}
+
+TEST_F(Verbs, ZeroLengthMessages) {
+  Side a(world_.left);
+  Side b(world_.right);
+  world_.connect(a, b);
+  must(b.qp.post_receive(ReceiveRequest{.id = 4}));
+  must(a.qp.post_send(SendRequest{.id = 3, .opcode = Opcode::Send}));
+  world_.expect_done(a.send_cq, 3, 0);
+  world_.expect_done(b.receive_cq, 4, 0);
+}
+
+TEST_F(Verbs, GathersAndScatters) {
+  Side a(world_.left);
+  Side b(world_.right);
+  world_.connect(a, b);
+  Memory from(a.pd, octets(16 * 100, 3), 0);
+  Memory to(b.pd, std::vector<uint8_t>(16 * 100), kLocalWrite);
+  SendRequest send{.id = 1, .opcode = Opcode::Send};
+  ReceiveRequest into{.id = 2};
+  send.sge_count = into.sge_count = kMaxSge;
+  for (uint32_t i = 0; i < kMaxSge; ++i) {
+    send.sges[i] = from.region.sge(i * 100, 100);
+    into.sges[i] = to.region.sge((kMaxSge - 1 - i) * 100, 100);
+  }
+  must(b.qp.post_receive(into));
+  must(a.qp.post_send(send));
+  world_.expect_done(b.receive_cq, 2, 1600);
+  for (uint32_t i = 0; i < kMaxSge; ++i) {
+    EXPECT_TRUE(std::equal(from.data.begin() + i * 100, from.data.begin() + (i + 1) * 100,
+                           to.data.begin() + (kMaxSge - 1 - i) * 100));
+  }
+  send.sge_count = kMaxSge + 1;
+  EXPECT_EQ(code_of(a.qp.post_send(send)), ErrorCode::InvalidArgument);
+}
+
+TEST_F(Verbs, SolicitedAndInvalidate) {
+  Side a(world_.left);
+  Side b(world_.right);
+  world_.connect(a, b);
+  Memory from(a.pd, octets(100, 3), 0);
+  Memory to(b.pd, std::vector<uint8_t>(100), kLocalWrite);
+  Memory victim(b.pd, std::vector<uint8_t>(100), kEverything | kRemoteInvalidate);
+  must(b.qp.post_receive(receive(to.all(), 1)));
+  must(b.qp.post_receive(receive(to.all(), 2)));
+  SendRequest solicited = request(Opcode::Send, from.all());
+  solicited.solicited = true;
+  must(a.qp.post_send(solicited));
+  auto done = world_.await(b.receive_cq);
+  ASSERT_TRUE(done);
+  EXPECT_TRUE(done->solicited);
+  EXPECT_EQ(done->invalidated_stag, 0u);
+  SendRequest invalidate = request(Opcode::SendInvalidate, from.all());
+  invalidate.remote_stag = victim.region.stag();
+  must(a.qp.post_send(invalidate));
+  done = world_.await(b.receive_cq);
+  ASSERT_TRUE(done);
+  EXPECT_FALSE(done->solicited);
+  EXPECT_EQ(done->invalidated_stag, victim.region.stag());
+  // It is gone: a Write to it is refused.
+  must(a.qp.post_send(request(Opcode::Write, from.all(), victim)));
+  EXPECT_TRUE(world_.await(world_.right, EventKind::TerminateSent, b.qp.number()));
+}
+
+TEST_F(Verbs, UnsignaledCompletesOnlyWithError) {
+  Side a(world_.left);
+  Side b(world_.right);
+  world_.connect(a, b);
+  Memory from(a.pd, octets(100, 3), 0);
+  Memory to(b.pd, std::vector<uint8_t>(100), kEverything);
+  SendRequest quiet = request(Opcode::Write, from.all(), to, 1);
+  quiet.signaled = false;
+  must(a.qp.post_send(quiet));
+  must(a.qp.post_send(request(Opcode::Write, from.all(), to, 2)));
+  world_.expect_done(a.send_cq, 2, 100);
+  Completion none;
+  EXPECT_EQ(a.send_cq.poll({&none, 1}), 0u);
+  EXPECT_EQ(from.data, to.data);
+}
+
+TEST_F(Verbs, RejectCarriesPrivateData) {
+  const std::vector<uint8_t> reason = {'n', 'o'};
+  Side a(world_.left);
+  must(world_.right.listen(7471));
+  must(a.qp.connect("10.0.0.2", 7471));
+  const auto asked = world_.await(world_.right, EventKind::ConnectRequest);
+  ASSERT_TRUE(asked);
+  must(world_.right.reject(asked->request, reason));
+  const auto rejected = world_.await(world_.left, EventKind::Rejected, a.qp.number());
+  ASSERT_TRUE(rejected);
+  EXPECT_EQ(rejected->private_data, reason);
+  EXPECT_TRUE(world_.becomes_quiescent());
+}
+
+TEST_F(Verbs, DisconnectIsGraceful) {
+  Side a(world_.left);
+  Side b(world_.right);
+  world_.connect(a, b);
+  Memory from(a.pd, octets(300000, 3), 0);
+  Memory to(b.pd, std::vector<uint8_t>(300000), kEverything);
+  // What was posted before is sent.
+  must(a.qp.post_send(request(Opcode::Write, from.all(), to)));
+  world_.disconnect(a, b);
+  EXPECT_EQ(from.data, to.data);
+  world_.expect_done(a.send_cq, 1, 300000);
+  EXPECT_TRUE(world_.becomes_quiescent());
+  EXPECT_EQ(code_of(a.qp.disconnect()), ErrorCode::WrongState);
+}
+
+TEST_F(Verbs, WhatIsOutstandingIsFlushed) {
+  Side a(world_.left);
+  Side b(world_.right);
+  world_.connect(a, b);
+  Memory to(b.pd, std::vector<uint8_t>(100), kLocalWrite);
+  for (uint64_t id = 1; id <= 3; ++id) must(b.qp.post_receive(receive(to.all(), id)));
+  world_.disconnect(a, b);
+  for (uint64_t id = 1; id <= 3; ++id) {
+    const auto done = world_.await(b.receive_cq);
+    ASSERT_TRUE(done);
+    EXPECT_EQ(done->status, CompletionStatus::Flushed);
+    EXPECT_EQ(done->id, id);
+  }
+}
+
+TEST_F(Verbs, ErrorsOfNamesAndAddresses) {
+  const auto unknown = world_.context.device("rnic7");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, ErrorCode::NotFound);
+  EXPECT_NE(unknown.error().message.find("rnic0, rnic1"), std::string::npos);
+
+  must(world_.right.listen(7471));
+  EXPECT_EQ(code_of(world_.right.listen(7471)), ErrorCode::AlreadyExists);
+  must(world_.left.listen(7471));
+  EXPECT_EQ(code_of(world_.right.listen(0)), ErrorCode::InvalidArgument);
+  must(world_.right.unlisten(7471));
+  EXPECT_EQ(code_of(world_.right.unlisten(7471)), ErrorCode::NotFound);
+
+  Side a(world_.left);
+  for (const char* address : {"", "10.0.0", "10.0.0.256", "ten", "10.0.0.1 ", "1.2.3.4.5"}) {
+    EXPECT_EQ(code_of(a.qp.connect(address, 1)), ErrorCode::InvalidArgument) << address;
+  }
+  EXPECT_EQ(code_of(a.qp.connect("10.0.0.2", 0)), ErrorCode::InvalidArgument);
+  const std::vector<uint8_t> too_much(513);
+  EXPECT_EQ(code_of(a.qp.connect("10.0.0.2", 1, too_much)), ErrorCode::InvalidArgument);
+}
+
+TEST_F(Verbs, NobodyListens) {
+  Side a(world_.left);
+  must(a.qp.connect("10.0.0.2", 9));
+  const auto failed = world_.await(world_.left, EventKind::ConnectFailed, a.qp.number());
+  ASSERT_TRUE(failed);
+  EXPECT_FALSE(failed->detail.empty());
+  EXPECT_EQ(code_of(a.qp.connect("10.0.0.2", 9)), ErrorCode::WrongState);
+  EXPECT_TRUE(world_.becomes_quiescent());
+}
+
+TEST_F(Verbs, AQueuePairHasOneConnection) {
+  Side a(world_.left);
+  Side b(world_.right);
+  world_.connect(a, b);
+  EXPECT_EQ(code_of(a.qp.connect("10.0.0.2", 7471)), ErrorCode::WrongState);
+  world_.disconnect(a, b);
+  EXPECT_EQ(code_of(a.qp.connect("10.0.0.2", 7471)), ErrorCode::WrongState);
+}
+
+TEST_F(Verbs, FullQueues) {
+  Side a(world_.left, 4);
+  Memory here(a.pd, octets(10, 1), kLocalWrite);
+  for (int i = 0; i < 4; ++i) {
+    must(a.qp.post_send(request(Opcode::Send, here.all())));
+    must(a.qp.post_receive(receive(here.all())));
+  }
+  EXPECT_EQ(code_of(a.qp.post_send(request(Opcode::Send, here.all()))),
+            ErrorCode::ResourceExhausted);
+  EXPECT_EQ(code_of(a.qp.post_receive(receive(here.all()))), ErrorCode::ResourceExhausted);
+  EXPECT_EQ(code_of(a.qp.post_send(request(Opcode::Receive, here.all()))),
+            ErrorCode::InvalidArgument);
+}
+
+TEST_F(Verbs, BadResources) {
+  EXPECT_FALSE(world_.left.create_cq(0));
+  Side a(world_.left);
+  Side b(world_.right);
+  EXPECT_FALSE(a.pd.create_qp(b.send_cq, b.receive_cq));
+  EXPECT_FALSE(a.pd.create_qp(a.send_cq, a.receive_cq, {.ird = 1u << 20}));
+  uint8_t octet = 0;
+  EXPECT_FALSE(a.pd.register_memory(nullptr, 16, kLocalWrite));
+  EXPECT_FALSE(a.pd.register_memory(&octet, UINT64_MAX, kLocalWrite));
+  EXPECT_EQ(code_of(a.qp.start_trace(10)), ErrorCode::WrongState);
+  EXPECT_FALSE(a.qp.take_trace());
+}
+
+TEST_F(Verbs, TraceOfAConnection) {
+  Side a(world_.left);
+  Side b(world_.right);
+  world_.connect(a, b);
+  must(a.qp.start_trace(1000));
+  must(b.qp.start_trace(1000));
+  exchange(world_, a, b, 50000, 4);
+  const auto sent = must(a.qp.take_trace());
+  const auto received = must(b.qp.take_trace());
+  const auto total = [](const std::vector<TraceEvent>& events, TraceKind kind) {
+    uint64_t sum = 0;
+    for (const TraceEvent& event : events) sum += event.kind == kind ? event.end - event.begin : 0;
+    return sum;
+  };
+  EXPECT_GE(total(sent, TraceKind::Sent), 100000u);  // the Write and the Send
+  EXPECT_GE(total(received, TraceKind::InOrder), 100000u);
+}
+
+TEST_F(Verbs, CountersHaveNamesAndMove) {
+  Side a(world_.left);
+  Side b(world_.right);
+  world_.connect(a, b);
+  exchange(world_, a, b, 1000, 4);
+  for (const Counter& counter : world_.left.counters()) {
+    EXPECT_FALSE(counter.layer.empty() || counter.name.empty() || counter.help.empty());
+  }
+  EXPECT_GT(world_.left.counter("tcp", "data_segments_out"), 0u);
+  EXPECT_EQ(world_.left.counter("device", "connections_established"), 1u);
+  EXPECT_EQ(world_.left.counter("tcp", "no such counter"), 0u);
+}
+
+/// An offence on one connection, while another one between the same devices lives on.
+class Offences : public Verbs {
+ protected:
+  static constexpr uint32_t kSize = 4096;
+  static constexpr uint8_t kUntouched = 0x5a;
+
+  Offences()
+      : a_(world_.left),
+        b_(world_.right),
+        good_a_(world_.left),
+        good_b_(world_.right),
+        source_(a_.pd, octets(kSize, 1), kLocalWrite),
+        target_(b_.pd, std::vector<uint8_t>(kSize, kUntouched), kEverything),
+        readable_(b_.pd, std::vector<uint8_t>(kSize, kUntouched), kLocalWrite | kRemoteRead),
+        writable_(b_.pd, std::vector<uint8_t>(kSize, kUntouched), kLocalWrite | kRemoteWrite) {
+    world_.connect(a_, b_);
+    world_.connect(good_a_, good_b_);
+  }
+
+  SendRequest aimed(Opcode opcode, const Memory& at) { return request(opcode, source_.all(), at); }
+
+  void expect_terminate(const SendRequest& offence, int layer, int type, int code) {
+    const std::vector<uint8_t> before = source_.data;
+    must(a_.qp.post_send(offence));
+    const auto sent = world_.await(world_.right, EventKind::TerminateSent);
+    const auto received = world_.await(world_.left, EventKind::TerminateReceived);
+    ASSERT_TRUE(sent && received);
+    for (const auto& [event, qp] :
+         {std::pair{*sent, b_.qp.number()}, {*received, a_.qp.number()}}) {
+      EXPECT_EQ(event.qp, qp);
+      EXPECT_EQ(event.fault.layer, layer) << event.detail;
+      EXPECT_EQ(event.fault.type, type) << event.detail;
+      EXPECT_EQ(event.fault.code, code) << event.detail;
+    }
+    EXPECT_TRUE(world_.await(world_.left, EventKind::Disconnected, a_.qp.number()));
+    EXPECT_TRUE(world_.await(world_.right, EventKind::Disconnected, b_.qp.number()));
+    for (const Memory* memory : {&target_, &readable_, &writable_}) {
+      EXPECT_EQ(memory->data, std::vector<uint8_t>(kSize, kUntouched));
+    }
+    EXPECT_EQ(source_.data, before);
+    exchange(world_, good_a_, good_b_, 20000, 77);
+    EXPECT_FALSE(world_.take(world_.left, EventKind::Disconnected));
+    EXPECT_FALSE(world_.take(world_.right, EventKind::Disconnected));
+  }
+
+  Side a_;
+  Side b_;
+  Side good_a_;
+  Side good_b_;
+  Memory source_;
+  Memory target_;
+  Memory readable_;
+  Memory writable_;
+};
+
+// DDP-7.1-08
+TEST_F(Offences, WriteOutsideTheRegion) {
+  SendRequest offence = aimed(Opcode::Write, target_);
+  offence.sges[0].length = 1000;  // one segment: those before would be within their rights
+  offence.remote_offset += kSize - 999;
+  expect_terminate(offence, 1, 1, 0x01);
+}
+
+// DDP-7.1-07
+TEST_F(Offences, WriteWithAWrongStag) {
+  SendRequest offence = aimed(Opcode::Write, target_);
+  offence.remote_stag ^= 0x10;
+  expect_terminate(offence, 1, 1, 0x00);
+}
+
+// DDP-7.1-07
+TEST_F(Offences, WriteToARevokedRegion) {
+  const SendRequest offence = aimed(Opcode::Write, target_);
+  must(target_.region.deregister());
+  expect_terminate(offence, 1, 1, 0x00);
+}
+
+// DDP-7.1-09
+TEST_F(Offences, WriteIntoAnotherDomain) {
+  Memory foreign(good_b_.pd, std::vector<uint8_t>(kSize, kUntouched), kEverything);
+  expect_terminate(aimed(Opcode::Write, foreign), 1, 1, 0x02);
+  EXPECT_EQ(foreign.data, std::vector<uint8_t>(kSize, kUntouched));
+}
+
+// RFC 5040 s.4.8: access rights violation
+TEST_F(Offences, WriteWithoutTheRight) {
+  expect_terminate(aimed(Opcode::Write, readable_), 0, 1, 0x02);
+}
+
+// RFC 5040 s.4.8
+TEST_F(Offences, ReadWithoutTheRight) {
+  expect_terminate(aimed(Opcode::Read, writable_), 0, 1, 0x02);
+}
+
+// RFC 5040 s.4.8
+TEST_F(Offences, ReadOutsideTheRegion) {
+  SendRequest offence = aimed(Opcode::Read, target_);
+  offence.remote_offset -= 1;
+  expect_terminate(offence, 0, 1, 0x01);
+}
+
+// DDP-7.1-02
+TEST_F(Offences, SendWithoutAReceive) {
+  expect_terminate(request(Opcode::Send, source_.all()), 1, 2, 0x02);
+}
+
+TEST_F(Offences, LocalRegionThatIsGone) {
+  const SendRequest offence = aimed(Opcode::Write, target_);
+  must(source_.region.deregister());
+  must(a_.qp.post_send(offence));
+  const auto done = world_.await(a_.send_cq);
+  ASSERT_TRUE(done);
+  EXPECT_EQ(done->status, CompletionStatus::LocalProtection);
+  EXPECT_EQ(target_.data, std::vector<uint8_t>(kSize, kUntouched));
+  exchange(world_, good_a_, good_b_, 20000, 78);
+}
+
+TEST_F(Offences, LocalPieceOutsideOfItsRegion) {
+  SendRequest offence = aimed(Opcode::Write, target_);
+  offence.sges[0].address += kSize - 99;
+  offence.sges[0].length = 100;
+  must(a_.qp.post_send(offence));
+  const auto done = world_.await(a_.send_cq);
+  ASSERT_TRUE(done);
+  EXPECT_EQ(done->status, CompletionStatus::LocalProtection);
+  EXPECT_EQ(target_.data, std::vector<uint8_t>(kSize, kUntouched));
+}
+
+TEST_F(Verbs, HandlesGoInAnySaneOrder) {
+  // Each number: which of three steps comes when. Queue pairs before the domain and their queues,
+  // regions before the domain.
+  std::array<int, 3> order = {0, 1, 2};
+  do {
+    auto a = std::make_unique<Side>(world_.left);
+    auto b = std::make_unique<Side>(world_.right);
+    world_.connect(*a, *b);
+    auto from = std::make_unique<Memory>(a->pd, octets(200000, 5), kLocalWrite);
+    auto to = std::make_unique<Memory>(b->pd, std::vector<uint8_t>(200000), kEverything);
+    must(a->qp.post_send(request(Opcode::Write, from->all(), *to)));  // in flight all the while
+    world_.context.poll();
+    for (const int step : order) {
+      if (step == 0) from.reset(), to.reset();
+      if (step == 1) a->qp = QueuePair();
+      if (step == 2) b->qp = QueuePair();
+      world_.context.poll();
+    }
+    a.reset();
+    b.reset();
+    EXPECT_TRUE(world_.becomes_quiescent());
+  } while (std::ranges::next_permutation(order).found);
+  // Nothing leaked: everything that there is can be had again.
+  EXPECT_EQ(world_.left.counter("device", "regions_registered"),
+            world_.left.counter("device", "regions_deregistered"));
+}
+
+TEST_F(Verbs, ARegionThatGoesWhileItIsReadIsNotTouchedLater) {
+  Side a(world_.left);
+  Side b(world_.right);
+  world_.connect(a, b);
+  Memory from(a.pd, octets(1 << 20, 5), kLocalWrite);
+  Memory to(b.pd, std::vector<uint8_t>(1 << 20), kEverything);
+  must(a.qp.post_send(request(Opcode::Write, from.all(), to)));
+  for (int i = 0; i < 3; ++i) world_.context.poll();
+  must(to.region.deregister());
+  const std::vector<uint8_t> then = to.data;
+  EXPECT_TRUE(world_.await(world_.right, EventKind::Disconnected, b.qp.number()));
+  EXPECT_EQ(to.data, then);
+}
+
+TEST_F(Verbs, MovedHandlesStillWork) {
+  Side a(world_.left);
+  Side b(world_.right);
+  QueuePair moved = std::move(a.qp);
+  a.qp = std::move(moved);
+  ProtectionDomain pd = std::move(a.pd);
+  a.pd = std::move(pd);
+  Context elsewhere = std::move(world_.context);
+  world_.context = std::move(elsewhere);
+  world_.connect(a, b);
+  exchange(world_, a, b, 100, 1);
+}
+
+}  // namespace
+}  // namespace rnic::test
