@@ -7,13 +7,6 @@
 
 namespace rnic::sim {
 
-/// A buffer of a pool.
-struct Slot {
-  SimPort* owner = nullptr;
-  uint8_t* octets = nullptr;
-  bool used = false;
-};
-
 namespace {
 
 constexpr uint32_t kHeadroom = 64;

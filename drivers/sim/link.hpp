@@ -34,7 +34,14 @@ struct LinkConfig {
 };
 
 class Link;
-struct Slot;
+class SimPort;
+
+/// A buffer of a pool.
+struct Slot {
+  SimPort* owner = nullptr;
+  uint8_t* octets = nullptr;
+  bool used = false;
+};
 
 /// One end. Frames cross by reference: a received buffer belongs to the other end's pool and
 /// returns there when it is freed.

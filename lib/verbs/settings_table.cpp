@@ -52,7 +52,6 @@ Target device_address(Scope& s) {
 }
 
 constexpr int64_t kKb = 1 << 10;
-constexpr int64_t kMb = 1 << 20;
 constexpr int64_t kGb = 1 << 30;
 constexpr int64_t kUs = 1'000;
 constexpr int64_t kMs = 1'000'000;
