@@ -1,6 +1,7 @@
-// The stream of a connection in full operation, in pieces of any order. The start-up is good and CRC is
-// off, so that every octet reaches MPA, DDP and RDMAP. Input: pieces of two octets of length, one octet of
-// how far ahead of the order the piece arrives, and the octets.
+// The stream of a connection in full operation, in pieces of any order. The start-up is good and CRC
+// is off, so that every octet reaches MPA, DDP and RDMAP. Input: an octet whose low bit asks for
+// markers, then pieces of two octets of length, one octet of how far ahead of the order the piece
+// arrives, and the octets.
 
 #include <algorithm>
 #include <cstring>
@@ -62,7 +63,7 @@ class Half {
     receive.sge_count = 1;
     receive.sges[0] = {0, 1024, stag->value};
     for (int i = 0; i < 8; ++i) endpoint_.receive(receive);
-    start(markers);
+    start();
   }
 
   ~Half() { session_.ended(llp::StreamEnd::PeerReset, now_); }
@@ -97,7 +98,7 @@ class Half {
     return config;
   }
 
-  void start(bool) {
+  void start() {
     session_.attach(stream_);
     session_.bind(endpoint_.framing_user());
     session_.established(1460, now_);
