@@ -1,5 +1,5 @@
-// Frames of any content for a device that listens. Input: two octets of length, then the frame, again
-// and again; a length of 0 lets time pass instead.
+// Frames of any content for a device that listens. Input: two octets of length, then the frame,
+// again and again; a length of 0 lets time pass instead.
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
-// The stream of a connection in full operation, in pieces of any order. The start-up is good and CRC
-// is off, so that every octet reaches MPA, DDP and RDMAP. Input: an octet whose low bit asks for
-// markers, then pieces of two octets of length, one octet of how far ahead of the order the piece
+// The stream of a connection in full operation, in pieces of any order. The start-up is good and
+// CRC is off, so that every octet reaches MPA, DDP and RDMAP. Input: an octet whose low bit asks
+// for markers, then pieces: two octets of length, one octet of how far ahead of the order the piece
 // arrives, and the octets.
 
 #include <algorithm>
