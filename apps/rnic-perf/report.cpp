@@ -34,6 +34,8 @@ Result<Config> configuration(const Options& options) {
     config = std::move(*file);
   }
   for (const std::string& assignment : options.overrides) config.set(assignment);
+  // Now, before we add keys of our own: the message is about what the user wrote.
+  if (Status status = config.check(); !status) return tl::unexpected(status.error());
   return config;
 }
 

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""The applications as a newcomer meets them: help, wrong input, the results of short runs.
+
+usage: cli_test.py RNIC_PERF RNIC_PING RNIC_DEMO
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PERF, PING, DEMO = (os.path.abspath(path) for path in sys.argv[1:4])
+APPS = {"rnic-perf": PERF, "rnic-ping": PING, "rnic-demo": DEMO}
+PERF_KEYS = ["op", "size", "mtu", "cores", "checksum", "crc", "markers", "goodput_gbps",
+             "floor_gbps", "ratio_to_floor", "ratio_min", "ratio_max", "rounds", "msgs_per_s",
+             "p50_us", "p99_us", "verified"]
+RUN_KEYS = ["op", "size", "wire", "goodput_gbps", "msgs_per_s", "aligned_pct",
+            "ooo_placed_octets", "held_octets", "retransmissions", "crc_drops", "verified"]
+NO_HUGE = ["--set", "eal.hugepages=off"]
+
+
+def free_hugepages():
+    total = 0
+    root = "/sys/kernel/mm/hugepages"
+    for folder in os.listdir(root) if os.path.isdir(root) else []:
+        with open(os.path.join(root, folder, "free_hugepages"), encoding="ascii") as file:
+            total += int(file.read())
+    return total
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="rnic-cli-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def run_app(self, app, *args):
+        return subprocess.run([APPS[app], *args], cwd=self.folder, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=100, check=False)
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def refuses(self, app, *args, says):
+        """Exit 2, one line on stderr that begins with the program's name, nothing on stdout."""
+        with self.subTest(app=app, args=args):
+            done = self.run_app(app, *args)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertEqual(done.stdout, "")
+            lines = done.stderr.splitlines()
+            self.assertEqual(len(lines), 1, done.stderr)
+            self.assertTrue(lines[0].startswith(app + ": "), lines[0])
+            self.assertRegex(lines[0], says)
+
+    def result(self, app, *args):
+        """The JSON object that is the last line of stdout."""
+        done = self.run_app(app, *args)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout.splitlines()[-1])
+
+
+class Help(Case):
+    def test_help_shows_an_example(self):
+        for app in APPS:
+            with self.subTest(app=app):
+                done = self.run_app(app, "--help")
+                self.assertEqual(done.returncode, 0)
+                self.assertEqual(done.stderr, "")
+                self.assertRegex(done.stdout, rf"Examples?:\s+{app} ")
+        for command in ("loopback", "server", "client"):
+            done = self.run_app("rnic-perf", command, "--help")
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("--config", done.stdout)
+
+
+class WrongCommandLine(Case):
+    def test_options(self):
+        for app in APPS:
+            self.refuses(app, "--bogus", says="--bogus.*--help")
+        self.refuses("rnic-perf", "loopback", "--bogus", says="--bogus")
+        self.refuses("rnic-perf", says="subcommand is required")
+        self.refuses("rnic-perf", "nonsense", says="nonsense.*loopback.*server.*client")
+        self.refuses("rnic-perf", "client", says="address")
+
+    def test_values(self):
+        for size in ("3Q", "0", "-1", "M", "2000M", "", "99999999999999999999"):
+            self.refuses("rnic-perf", "loopback", "--size=" + size, says="--size")
+        self.refuses("rnic-perf", "loopback", "--op", "erase", says="erase")
+        self.refuses("rnic-perf", "loopback", "--mtu", "100", says="--mtu")
+        self.refuses("rnic-perf", "loopback", "--cores", "3", says="--cores")
+        self.refuses("rnic-perf", "loopback", "--seconds", "x", says="--seconds")
+        self.refuses("rnic-perf", "server", "--port", "70000", says="--port")
+        self.refuses("rnic-ping", "--size", "0", says="--size")
+        self.refuses("rnic-ping", "--count", "many", says="--count")
+        self.refuses("rnic-demo", "--largest", "40", says="--largest")
+
+    def test_addresses(self):
+        for address in ("10.0.0.300", "nowhere", "10.0.0"):
+            self.refuses("rnic-perf", "client", address, *NO_HUGE, says="not an IPv4 address")
+            self.refuses("rnic-ping", address, *NO_HUGE, says="not an IPv4 address")
+
+
+class WrongConfiguration(Case):
+    def both(self, *args, says):
+        self.refuses("rnic-perf", "loopback", *args, says=says)
+        self.refuses("rnic-ping", "loopback", *args, says=says)
+
+    def test_file(self):
+        self.both("--config", "/does/not/exist.toml", says="/does/not/exist.toml.*TOML")
+        self.both("--config", self.write("broken.toml", "[tcp\n"), says=r"broken\.toml:1")
+        self.both("--config", self.folder, says="cannot be read: is it a file")
+
+    def test_unknown_key_names_line_and_remedy(self):
+        path = self.write("typo.toml", "[tcp]\nrto_mim = \"5ms\"\n")
+        self.both("--config", path, says=r"typo\.toml:2: tcp\.rto_mim.*tcp\.rto_min")
+        self.both("--set", "tcp.sak=1", says="tcp.sak.*tcp.sack")
+
+    def test_values(self):
+        self.both("--set", "device.rnic0.address=10.0.0.999/24", says="10.0.0.999")
+        self.both("--set", "device.rnic0.port=wire:loop:1", says="wire:loop:1")
+        self.both("--set", "device.rnic0.address=10.0.0.2/24", says="10.0.0.2")
+        self.both("--set", "nonsense", says="nonsense")
+
+    def test_ethdev_that_does_not_exist(self):
+        port = "device.rnic0.port=net_af_packet0,iface=doesnotexist"
+        self.both(*NO_HUGE, "--set", port, says="doesnotexist")
+
+    def test_capture_to_a_place_that_does_not_exist(self):
+        self.both(*NO_HUGE, "--set", "device.rnic0.capture.file=/does/not/exist/a.pcapng",
+                  says="/does/not/exist/a.pcapng")
+
+    def test_device_name(self):
+        self.refuses("rnic-ping", "server", "--device", "rnic9", *NO_HUGE, says="rnic9.*rnic0")
+        self.refuses("rnic-perf", "server", "--device", "rnic9", *NO_HUGE, says="rnic9.*rnic0")
+
+    def test_missing_hugepages(self):
+        if free_hugepages() == 0:
+            self.both("--set", "eal.hugepages=require", says="hugepages.*scripts/hugepages")
+
+    def test_report_that_cannot_be_written(self):
+        done = self.run_app("rnic-demo", "--largest", "6", "--report", "/proc/nowhere/report.html")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("rnic-demo: cannot write /proc/nowhere/report.html", done.stderr)
+
+
+class Results(Case):
+    def perf(self, *args):
+        return self.result("rnic-perf", "loopback", "--seconds", "0.3", "--json", *args)
+
+    def test_perf(self):
+        for op in ("write", "read", "send"):
+            with self.subTest(op=op):
+                result = self.perf("--op", op, "--size", "64K")
+                self.assertEqual([key for key in PERF_KEYS if key not in result], [])
+                self.assertIs(result["verified"], True)
+                self.assertEqual((result["op"], result["size"]), (op, 65536))
+                self.assertEqual((result["mtu"], result["cores"]), (1500, 1))
+                self.assertIs(result["crc"], True)
+                self.assertIs(result["markers"], False)
+                self.assertGreater(result["goodput_gbps"], 0)
+                self.assertGreater(result["rounds"], 0)
+                self.assertLessEqual(result["ratio_min"], result["ratio_to_floor"])
+                self.assertLessEqual(result["ratio_to_floor"], result["ratio_max"])
+                self.assertLessEqual(result["p50_us"], result["p99_us"])
+
+    def test_perf_options(self):
+        self.assertIs(self.perf("--no-verify", "--no-floor")["verified"], False)
+        two = self.perf("--cores", "2", "--mtu", "9000")
+        self.assertEqual((two["cores"], two["mtu"], two["verified"]), (2, 9000, True))
+        bare = self.perf("--markers", "--no-crc", "--size", "7", "--no-floor", *NO_HUGE)
+        self.assertEqual((bare["markers"], bare["crc"], bare["verified"]), (True, False, True))
+
+    def test_perf_for_people(self):
+        done = self.run_app("rnic-perf", "loopback", "--seconds", "0.1", "--no-floor")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"goodput_gbps\s+\d")
+
+    def test_ping(self):
+        result = self.result("rnic-ping", "loopback", "--count", "5", "--size", "3000", "--json")
+        self.assertEqual((result["count"], result["size"]), (5, 3000))
+        self.assertIs(result["verified"], True)
+        self.assertLessEqual(result["min_us"], result["max_us"])
+        done = self.run_app("rnic-ping")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, "10 exchanges of 64 octets, all verified")
+
+
+class Demo(Case):
+    def test_short_demo(self):
+        done = self.run_app("rnic-demo", "--largest", "20", "--json", "result.json",
+                            "--report", "out/report.html")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        with open(os.path.join(self.folder, "result.json"), encoding="utf-8") as file:
+            self.check_runs(json.load(file)["runs"])
+        with open(os.path.join(self.folder, "out/report.html"), encoding="utf-8") as file:
+            self.check_page(file.read())
+
+    def check_runs(self, runs):
+        sizes = {2 ** k for k in range(21)} | {2 ** k - 1 for k in range(2, 21)}
+        wanted = {(op, size, wire) for op in ("send", "write", "read") for size in sizes
+                  for wire in ("clean", "hostile")}
+        self.assertEqual({(r["op"], r["size"], r["wire"]) for r in runs}, wanted)
+        self.assertEqual(len(runs), len(wanted))
+        for run in runs:
+            self.assertEqual([key for key in RUN_KEYS if key not in run], [])
+            self.assertIs(run["verified"], True)
+            self.assertGreater(run["goodput_gbps"], 0)
+            self.assertTrue(0 <= run["aligned_pct"] <= 100)
+        hostile = [run for run in runs if run["wire"] == "hostile"]
+        clean = [run for run in runs if run["wire"] == "clean"]
+        for key in ("ooo_placed_octets", "crc_drops", "retransmissions"):
+            self.assertGreater(sum(run[key] for run in hostile), 0, key)
+        self.assertEqual(sum(run["crc_drops"] for run in clean), 0)
+
+    def check_page(self, page):
+        self.assertTrue(page.lstrip().lower().startswith("<!doctype html>"))
+        self.assertEqual(page.count("<svg"), 3)
+        self.assertNotIn("http://", page)
+        self.assertNotIn("https://", page)
+        self.assertIsNone(re.search(r"<(script|link|img|iframe)\b|\bsrc=|@import|url\(", page))
+        for target in re.findall(r'href="([^"]*)"', page):
+            self.assertTrue(target.startswith("#"), target)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
