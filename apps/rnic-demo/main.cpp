@@ -72,6 +72,7 @@ int run(int argc, char** argv) {
   if (Status status = run_campaign(uint64_t{1} << largest, seed, campaign); !status) {
     std::cerr << "rnic-demo: " << status.error().message << "\n";
     const bool environment = status.error().code == ErrorCode::Environment ||
+                             status.error().code == ErrorCode::ResourceExhausted ||
                              status.error().code == ErrorCode::InvalidArgument;
     return environment ? kUsage : kNotVerified;
   }

@@ -17,6 +17,8 @@ namespace {
 
 constexpr double kRoundSeconds = 0.1;  // of ours and of the floor each
 constexpr uint64_t kVerifyEvery = 64;  // messages, for messages that fill a region by themselves
+constexpr uint64_t kBatchOctets = 128u << 20;
+constexpr size_t kMaxLatencySamples = 4u << 20;
 constexpr uint64_t kSlotOctets = 1u << 20;  // small messages spread over this much memory
 
 void pin(uint32_t core) {
@@ -114,10 +116,8 @@ Status Loopback::set_up() {
   transfer.slots =
       static_cast<uint32_t>(std::clamp<uint64_t>(kSlotOctets / options_.size, 1, 4096));
   batch_ = std::max<uint64_t>(kVerifyEvery, transfer.slots);
-  if (options_.cores == 2) {
-    pin(0);
-    second_core_ = std::make_unique<SecondCore>(pair_.responder->device, 1);
-  }
+  // Long messages: fewer, so that a round stays a round.
+  batch_ = std::min(batch_, std::max<uint64_t>(kBatchOctets / options_.size, 1));
   Context& all = *context_;
   workload::End& initiator = *pair_.initiator;
   std::function<void()> poll = [&all] { all.poll(); };
@@ -125,6 +125,11 @@ Status Loopback::set_up() {
   auto made = workload::Transfer::create(*context_, pair_, transfer, poll);
   if (!made) return tl::unexpected(made.error());
   transfer_ = std::move(*made);
+  if (options_.cores == 2) {
+    // From here on the responder's device belongs to the second thread.
+    pin(0);
+    second_core_ = std::make_unique<SecondCore>(pair_.responder->device, 1);
+  }
   if (!options_.floor) return {};
   dpdk::PathFloor::Options floor;
   floor.mtu = options_.mtu;
@@ -164,7 +169,11 @@ Status Loopback::round() {
   goodput_.push_back(goodput);
   rate_.push_back(static_cast<double>(result.messages) * 1e9 /
                   static_cast<double>(result.elapsed_ns));
-  latency_ns_.insert(latency_ns_.end(), result.latency_ns.begin(), result.latency_ns.end());
+  // The rest of a long run is left out.
+  const size_t room = kMaxLatencySamples - latency_ns_.size();
+  const size_t kept = std::min(room, result.latency_ns.size());
+  latency_ns_.insert(latency_ns_.end(), result.latency_ns.begin(),
+                     result.latency_ns.begin() + static_cast<ptrdiff_t>(kept));
   if (floor_ == nullptr) return {};
   floor_goodput_.push_back(floor);
   ratio_.push_back(goodput / floor);

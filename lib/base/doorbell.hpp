@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/check.hpp"
+
 namespace rnic::base {
 
 /// A bitmap with a summary word. What a thread wrote before ring(i) is visible to the worker inside
@@ -16,7 +18,9 @@ class Doorbells {
   static constexpr uint32_t kMax = 64 * 64;
 
   explicit Doorbells(uint32_t count)
-      : words_(std::make_unique<std::atomic<uint64_t>[]>((count + 63) / 64)) {}
+      : words_(std::make_unique<std::atomic<uint64_t>[]>((count + 63) / 64)) {
+    RNIC_CHECK(count <= kMax);
+  }
 
   /// Any thread. Two read-modify-writes: no look before, because a bell that was seen ringing may
   /// just be answered, and the worker might not see the new work then.

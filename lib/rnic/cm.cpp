@@ -70,6 +70,8 @@ base::Status Device::connect(QueuePair& qp, const llp::Endpoint& remote,
   }
   connection->stream = *stream;
   connection->local = (*stream)->local();
+  // The whole start-up counts, the TCP handshake included: a peer that says nothing ends here.
+  start_timers_.arm(connection->start_timer, now + config_.mpa.start_timeout);
   connection->session().attach(**stream);
   connection->bind(qp);
   return {};

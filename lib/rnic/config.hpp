@@ -14,7 +14,7 @@ namespace rnic::nic {
 
 /// Limits of one device; memory for them is taken at start.
 struct Limits {
-  uint32_t max_qps = 1024;              ///< queue pairs, 1..4096
+  uint32_t max_qps = 1024;              ///< queue pairs, 1..4095 (numbers begin at 1)
   uint32_t max_cqs = 1024;              ///< completion queues
   uint32_t max_pds = 256;               ///< protection domains
   uint32_t max_regions = 65536;         ///< registered memory regions

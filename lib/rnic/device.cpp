@@ -99,7 +99,11 @@ void Device::fire_timers(base::Now now) {
   start_timers_.expire(now, [&](base::TimerNode& node) {
     auto& connection = *static_cast<Connection*>(node.owner);
     connection.session().on_timer(now);
-    const base::Now next = connection.session().next_deadline();
+    base::Now next = connection.session().next_deadline();
+    // Before TCP is established the session does not count yet.
+    if (next == base::kNever && connection.state() == ConnectionState::Connecting) {
+      next = now + config_.mpa.start_timeout;
+    }
     if (next != base::kNever) start_timers_.arm(connection.start_timer, next);
   });
 }
@@ -107,6 +111,7 @@ void Device::fire_timers(base::Now now) {
 base::Now Device::next_deadline() const {
   base::Now next = base::earlier(stack_.next_deadline(), interface_.next_deadline());
   next = base::earlier(next, start_timers_.next_deadline());
+  if (doorbells_.ringing()) return base::Now{};
   return base::earlier(next, port_.next_deadline());
 }
 

@@ -56,16 +56,12 @@ PostResult QueuePair::post_receive(const rdmap::ReceiveWork& work) {
 
 void QueuePair::serve() {
   // Receives first: a send may make the peer answer into them.
-  while (const rdmap::ReceiveWork* work = receive_ring_.front()) {
-    if (!endpoint_.can_receive()) break;
-    endpoint_.receive(*work);
-    receive_ring_.pop_front();
-  }
-  while (const rdmap::SendWork* work = send_ring_.front()) {
-    if (!endpoint_.can_send()) break;
-    endpoint_.send(*work);
-    send_ring_.pop_front();
-  }
+  // The place in the ring is free before the endpoint sees the work: it may flush it at once, and
+  // the application may then post into that place.
+  rdmap::ReceiveWork receive;
+  while (endpoint_.can_receive() && receive_ring_.pop(receive)) endpoint_.receive(receive);
+  rdmap::SendWork send;
+  while (endpoint_.can_send() && send_ring_.pop(send)) endpoint_.send(send);
 }
 
 void QueuePair::send_completed(const rdmap::Completion& completion) {

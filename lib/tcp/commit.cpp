@@ -52,10 +52,11 @@ void Engine::commit_range(Connection& c, base::Range range) {
     return;
   }
   c.tcb.rcv_nxt = range.end;
-  if (c.committed.empty()) return;
-  const base::Range first = c.committed.ranges().front();
-  if (first.begin <= c.tcb.rcv_nxt) c.tcb.rcv_nxt = std::max(c.tcb.rcv_nxt, first.end);
-  c.committed.erase_below(c.tcb.rcv_nxt);
+  // A segment may swallow whole islands and end inside, or right at, a later one.
+  while (!c.committed.empty() && c.committed.ranges().front().begin <= c.tcb.rcv_nxt) {
+    c.tcb.rcv_nxt = std::max(c.tcb.rcv_nxt, c.committed.ranges().front().end);
+    c.committed.erase_below(c.tcb.rcv_nxt);
+  }
   // The promise of a SACK (RFC 2018 s.8) is that this never happens.
   if (base::sabotaged(base::Defect::Renege)) c.committed.clear();
 }

@@ -69,7 +69,9 @@ class Engine {
 
   // Down-calls of Connection.
   void make_ready(Connection& c) {
-    if (!c.ready_link.linked && !c.doomed) ready_.push_back(c);
+    if (c.ready_link.linked || c.doomed) return;
+    ready_.push_back(c);
+    output_pending_ = true;
   }
   void close_stream(Connection& c);
   void abort_stream(Connection& c);
@@ -257,7 +259,7 @@ class Engine {
   std::optional<uint32_t> forced_isn_;
   std::array<base::Range, kMaxRanges + 1> gap_;  // of the segment in hand; see NewText
   uint32_t half_open_ = 0;
-  bool output_pending_ = false;  // the last output() ended with its quantum: more can go at once
+  bool output_pending_ = false;  // output() has something to do at once: news, or a quantum was up
   base::Now challenge_second_{};
   uint32_t challenge_count_ = 0;
 

@@ -13,13 +13,13 @@ void Engine::output(base::Now now) {
   // turn.
   Connection* first_starved = nullptr;
   const uint64_t sent_before = counters_.octets_out + counters_.retransmitted_octets;
-  output_pending_ = false;
+  bool quantum_up = false;
   while (Connection* c = ready_.front()) {
     if (c == first_starved) break;
     // One turn sends a quantum in all: what is sent is received while it is still in the cache, and
     // arrivals are not kept waiting. The order of the list is the fairness.
     if (counters_.octets_out + counters_.retransmitted_octets - sent_before >= kQuantum) {
-      output_pending_ = true;
+      quantum_up = true;
       break;
     }
     const Served served = serve(*c, now);
@@ -35,6 +35,7 @@ void Engine::output(base::Now now) {
     reap(now);
     send_resets(now);
   }
+  output_pending_ = quantum_up;
 }
 
 Engine::Served Engine::serve(Connection& c, base::Now now) {

@@ -27,7 +27,7 @@ Engine::~Engine() {
 
 base::Now Engine::next_deadline() const {
   // What the output stage owes is due at once for whoever only polls by deadlines.
-  return output_pending_ ? base::Now{} : wheel_.next_deadline();
+  return output_pending_ || !doomed_.empty() ? base::Now{} : wheel_.next_deadline();
 }
 
 bool Engine::quiescent() const {

@@ -61,7 +61,7 @@ constexpr int64_t kHour = 60 * kMinute;
 constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
 constexpr Range kNone{};
 constexpr Range kShare{0, 1};
-constexpr Range kMtu{68, 9216};
+constexpr Range kMtu{576, 9216};
 
 constexpr std::string_view kNameRange = "1..31 letters, digits, _ and -";
 
@@ -160,7 +160,7 @@ constexpr Key kKeys[] = {
      {16, 1 << 20}, "unacknowledged records of one connection; <= tcp.max_records"},
     {"tcp", "max_records", in_tcp<&Tcp::max_records>, "records", {16, 1 << 24},
      "unacknowledged records of the device"},
-    {"tcp", "max_saved_octets", in_tcp<&Tcp::max_saved_octets>, "octets", {0, kGb},
+    {"tcp", "max_saved_octets", in_tcp<&Tcp::max_saved_octets>, "octets", {65536, kGb},
      "copies of records that had to be cut for retransmission, of the device"},
     {"tcp", "challenge_ack_limit", in_tcp<&Tcp::challenge_ack_limit>, "1/s", {1, 1'000'000},
      "challenge ACKs of the device (RFC 5961 section 7)"},
@@ -199,7 +199,7 @@ constexpr Key kKeys[] = {
     {"net", "icmp_per_second", in_net<&Net::icmp_per_second>, "1/s", {0, 1'000'000},
      "echo replies; 0: none"},
 
-    {"limits", "max_qps", in_limits<&Lim::max_qps>, "", {1, 4096}, "queue pairs"},
+    {"limits", "max_qps", in_limits<&Lim::max_qps>, "", {1, 4095}, "queue pairs"},
     {"limits", "max_cqs", in_limits<&Lim::max_cqs>, "", {1, 65536}, "completion queues"},
     {"limits", "max_pds", in_limits<&Lim::max_pds>, "", {1, 65536}, "protection domains"},
     {"limits", "max_regions", in_limits<&Lim::max_regions>, "", {1, (1 << 24) - 1},

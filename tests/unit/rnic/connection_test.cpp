@@ -1,5 +1,8 @@
 // Connection management of whole devices: connect, accept, reject, limits, ends.
 
+#include <atomic>
+#include <thread>
+
 #include "device_pair.hpp"
 
 namespace rnic::nic {
@@ -9,6 +12,29 @@ using rdmap::WorkOpcode;
 using rdmap::WorkStatus;
 
 using Connections = DevicePair;
+
+// BUG-09: work that is flushed at once leaves its place before its completion can be seen.
+TEST_F(Connections, AFlushedPlaceIsFreeForTheNextPost_BUG_09) {
+  constexpr uint32_t kDepth = 64;
+  QueuePair* qp = left().make_qp(kDepth);
+  rdmap::SendWork work;
+  std::atomic<bool> stop{false};
+  std::thread worker([&] {
+    base::Now now = now_;
+    while (!stop.load()) left().device->poll(now += base::Duration(100));
+  });
+  uint64_t completed = 0;
+  for (uint64_t posted = 0; completed < 200000;) {
+    if (qp->post_send(work) == PostResult::Ok) ++posted;
+    std::array<rdmap::Completion, kDepth> done;
+    const uint32_t n = qp->spec().send_cq->poll(done);
+    for (uint32_t i = 0; i < n; ++i) EXPECT_EQ(done[i].status, WorkStatus::Flushed);
+    completed += n;
+    EXPECT_LE(completed, posted);
+  }
+  stop.store(true);
+  worker.join();
+}
 
 // RFC 5044 s.7.1.4: private data of both sides, up to 512 octets.
 TEST_F(Connections, PrivateDataArrivesWhole) {
@@ -44,6 +70,22 @@ TEST_F(Connections, RejectCarriesPrivateData) {
   EXPECT_FALSE(
       right().device->accept(request->connection, *right().make_qp(), {}, now_).has_value());
   expect_all_returned();
+}
+
+// MPA-7.1.2-16: the responder's application is silent, and its device is patient.
+class PatientResponder : public DevicePair {
+ protected:
+  PatientResponder()
+      : DevicePair([](DeviceConfig& config) {
+          if (config.name == "right") config.mpa.start_timeout = std::chrono::hours(24);
+        }) {}
+};
+
+TEST_F(PatientResponder, AnInitiatorGivesUpOnASilentPeer_MPA_7_1_2_16) {
+  ASSERT_TRUE(left().device->connect(*left().make_qp(), right_end(), {}, now_).has_value());
+  ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
+  const base::Duration patience = 3 * left().device->config().mpa.start_timeout;
+  EXPECT_TRUE(run_until([&] { return left().has(EventKind::ConnectFailed); }, patience));
 }
 
 TEST_F(Connections, NobodyListens) {

@@ -118,6 +118,21 @@ TEST(Input, UnacceptableSegmentsAreAnsweredWithAnAck_TCP_9293_3_10_03) {
   EXPECT_TRUE(p.user.clean());
 }
 
+// TCP-9293-3.10-06: a segment that swallows one island and ends inside, or right at, the next.
+TEST(Input, ASegmentJoinsEveryIslandItReaches_TCP_9293_3_10_06) {
+  for (const uint32_t length : {600u, 500u}) {
+    RawPeer p;
+    p.accept();
+    p.data(100, 100);
+    p.data(500, 200);
+    p.data(0, length);
+    EXPECT_EQ(p.user.ordered_to, 700u) << length;
+    p.data(700, 100);
+    EXPECT_EQ(p.user.ordered_to, 800u) << length;
+    EXPECT_TRUE(p.user.clean());
+  }
+}
+
 // TCP-9293-3.10-06, TCP-5681-3.2-02
 TEST(Input, OutOfOrderOctetsAreKeptAndPlacedOnce_TCP_9293_3_10_06) {
   RawPeer p;

@@ -98,8 +98,8 @@ TEST(SettingsErrors, EveryRangeHasTwoEnds) {
       {"[tcp]\nrto_max = \"99999999999999h\"\n",
        "t.toml:5: tcp.rto_max: \"99999999999999h\" is out of range: 1ms..1h"},
       {"[net]\nttl = 256\n", "t.toml:5: net.ttl: 256 is out of range: 1..255"},
-      {"mtu = 67\n", "t.toml:4: device.rnic0.mtu: 67 is out of range: 68..9216"},
-      {"mtu = 9217\n", "t.toml:4: device.rnic0.mtu: 9217 is out of range: 68..9216"},
+      {"mtu = 575\n", "t.toml:4: device.rnic0.mtu: 575 is out of range: 576..9216"},
+      {"mtu = 9217\n", "t.toml:4: device.rnic0.mtu: 9217 is out of range: 576..9216"},
       {"seed = -1\n", "t.toml:4: device.rnic0.seed: -1 is out of range: 0..2^63-1"},
       {"[device.impair]\ndrop = 1.01\n",
        "t.toml:5: device.rnic0.impair.drop: 1.01 is out of range: 0..1"},
@@ -229,7 +229,7 @@ TEST(SettingsErrors, OverridesNameThemselves) {
        "section; did you mean device.tcp?"},
       {"wire.loop.mtu=70000",
        "override \"wire.loop.mtu=70000\": wire.loop.mtu: 70000 is out of range: "
-       "68..9216"},
+       "576..9216"},
   };
   for (const Case& c : cases) EXPECT_EQ(loop(c.text), c.message) << c.text;
   for (const char* odd :
@@ -245,7 +245,7 @@ TEST(SettingsErrors, AllOfThemInTheOrderOfTheFile) {
       "t.toml:2: tcp.z: unknown key; docs/settings.md lists all\n"
       "t.toml:3: tcp.sack: 3 is neither true nor false\n"
       "t.toml:5: mpa.crc: 0 is neither true nor false\n"
-      "t.toml:9: device.rnic0.mtu: 1 is out of range: 68..9216\n"
+      "t.toml:9: device.rnic0.mtu: 1 is out of range: 576..9216\n"
       "override \"net.ttl=0\": net.ttl: 0 is out of range: 1..255");
   std::string many = "[tcp]\n";
   for (int i = 0; i < 30; ++i) many.append("x").append(std::to_string(i)).append(" = 1\n");
