@@ -16,7 +16,7 @@ namespace rnic::perf {
 namespace {
 
 constexpr double kRoundSeconds = 0.1;  // of ours and of the floor each
-constexpr uint64_t kVerifyEvery = 64;  // messages, for messages that fill a region by themselves
+constexpr uint64_t kVerifyEvery = 64;  // messages
 constexpr uint64_t kBatchOctets = 128u << 20;
 constexpr size_t kMaxLatencySamples = 4u << 20;
 constexpr uint64_t kSlotOctets = 1u << 20;  // small messages spread over this much memory
@@ -114,10 +114,9 @@ Status Loopback::set_up() {
   transfer.depth = options_.depth;
   // A small message has a place of its own, so that every octet of each one is compared.
   transfer.slots =
-      static_cast<uint32_t>(std::clamp<uint64_t>(kSlotOctets / options_.size, 1, 4096));
-  batch_ = std::max<uint64_t>(kVerifyEvery, transfer.slots);
-  // Long messages: fewer, so that a round stays a round.
-  batch_ = std::min(batch_, std::max<uint64_t>(kBatchOctets / options_.size, 1));
+      static_cast<uint32_t>(std::clamp<uint64_t>(kSlotOctets / options_.size, 1, kVerifyEvery));
+  // Long messages: fewer at once, so that a round stays a round.
+  batch_ = std::min(kVerifyEvery, std::max<uint64_t>(kBatchOctets / options_.size, 1));
   Context& all = *context_;
   workload::End& initiator = *pair_.initiator;
   std::function<void()> poll = [&all] { all.poll(); };

@@ -17,6 +17,7 @@ using workload::Operation;
 
 constexpr uint64_t kServerMemory = 64u << 20;  // the region a server offers
 constexpr uint32_t kReceiveDepth = 1024;       // a batch of Sends has at most this many, less one
+constexpr uint32_t kVerifyEvery = 64;          // messages
 constexpr int64_t kTimeoutMs = 30000;
 
 Error protocol_error(const std::string& what) { return Error{ErrorCode::Protocol, what}; }
@@ -284,8 +285,9 @@ Status Client::batch() {
   batch.operation = options_.operation;
   batch.size = options_.size;
   batch.slots = static_cast<uint32_t>(std::clamp<uint64_t>(
-      std::min<uint64_t>(offer_.length, 1u << 20) / workload::slot_stride(options_.size), 1, 512));
-  batch.messages = std::max<uint32_t>(64, batch.slots);
+      std::min<uint64_t>(offer_.length, 1u << 20) / workload::slot_stride(options_.size), 1,
+      kVerifyEvery));
+  batch.messages = kVerifyEvery;
   batch.pattern = {7, ++generation_};
   for (uint32_t slot = 0; slot < batch.slots; ++slot) {
     const uint64_t offset = slot * workload::slot_stride(batch.size);
