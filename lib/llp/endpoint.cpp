@@ -2,26 +2,41 @@
 
 #include <arpa/inet.h>
 
+#include <array>
+
+#include "base/endian.hpp"
+
 namespace rnic::llp {
 
-std::string to_string(IpAddress address) {
-  const uint32_t v = address.value;
-  return std::to_string(v >> 24) + "." + std::to_string((v >> 16) & 255) + "." +
-         std::to_string((v >> 8) & 255) + "." + std::to_string(v & 255);
+std::string to_string(const IpAddress& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (address.is_v4()) {
+    const in_addr raw{htonl(address.as_v4())};
+    inet_ntop(AF_INET, &raw, text.data(), text.size());
+  } else {
+    in6_addr raw{};
+    base::store_be64(raw.s6_addr, address.high());
+    base::store_be64(raw.s6_addr + 8, address.low());
+    inet_ntop(AF_INET6, &raw, text.data(), text.size());
+  }
+  return text.data();
 }
 
 std::string to_string(const Endpoint& endpoint) {
-  return to_string(endpoint.address) + ":" + std::to_string(endpoint.port);
+  const std::string address = to_string(endpoint.address);
+  return (endpoint.address.is_v4() ? address : "[" + address + "]") + ":" +
+         std::to_string(endpoint.port);
 }
 
 base::Result<IpAddress> parse_ip(const std::string& text) {
-  in_addr parsed{};
-  if (inet_pton(AF_INET, text.c_str(), &parsed) != 1) {
-    return base::fail(
-        base::Errc::InvalidArgument,
-        "\"" + text + "\" is not an IPv4 address: write four numbers, as in 10.0.0.1");
+  in_addr v4{};
+  if (inet_pton(AF_INET, text.c_str(), &v4) == 1) return IpAddress::v4(ntohl(v4.s_addr));
+  in6_addr v6{};
+  if (inet_pton(AF_INET6, text.c_str(), &v6) == 1) {
+    return IpAddress(base::load_be64(v6.s6_addr), base::load_be64(v6.s6_addr + 8));
   }
-  return IpAddress{ntohl(parsed.s_addr)};
+  return base::fail(base::Errc::InvalidArgument,
+                    "\"" + text + "\" is not an IP address: write 10.0.0.1 or fd00::1");
 }
 
 }  // namespace rnic::llp

@@ -10,10 +10,48 @@
 
 namespace rnic::llp {
 
-/// IPv4 address in host order. (IPv6 widens this type.)
-struct IpAddress {
-  uint32_t value = 0;
+/// An IPv6 address, or an IPv4 address in its mapped form ::ffff:a.b.c.d (RFC 4291 s.2.5.5.2): one
+/// type and one compare for both families. Default: `::`, no address.
+class IpAddress {
+ public:
+  constexpr IpAddress() = default;
+  /// \param high, low the two halves of an IPv6 address, host order.
+  constexpr IpAddress(uint64_t high, uint64_t low) : high_(high), low_(low) {}
+  /// \param value four octets, host order: 0x0a000001 is 10.0.0.1.
+  [[nodiscard]] static constexpr IpAddress v4(uint32_t value) { return {0, kMapped | value}; }
+
+  [[nodiscard]] constexpr bool is_v4() const { return high_ == 0 && low_ >> 32 == kMapped >> 32; }
+  /// The IPv4 address, host order; is_v4() holds.
+  [[nodiscard]] constexpr uint32_t as_v4() const { return static_cast<uint32_t>(low_); }
+  [[nodiscard]] constexpr uint64_t high() const { return high_; }
+  [[nodiscard]] constexpr uint64_t low() const { return low_; }
+
+  /// `::` or 0.0.0.0.
+  [[nodiscard]] constexpr bool is_unspecified() const {
+    return high_ == 0 && (low_ == 0 || low_ == kMapped);
+  }
+  /// May be one end of a connection: neither unspecified nor multicast nor reserved nor the limited
+  /// broadcast (RFC 9293 s.3.9.2.3, MUST-57, MUST-63).
+  [[nodiscard]] constexpr bool is_unicast() const {
+    return is_v4() ? as_v4() != 0 && as_v4() >> 28 < 0xe
+                   : (high_ | low_) != 0 && high_ >> 56 != 0xff;
+  }
+  /// fe80::/10 (RFC 4291 s.2.5.6).
+  [[nodiscard]] constexpr bool is_link_local() const { return high_ >> 54 == 0xfe80 >> 6; }
+
+  /// Its part in a pseudo header's sum (RFC 1071; RFC 8200 s.8.1). The prefix of a mapped address
+  /// adds 0xffff, which is nothing in one's complement: the sum is right for both families.
+  [[nodiscard]] constexpr uint64_t checksum_part() const {
+    return (high_ >> 32) + (high_ & 0xffffffff) + (low_ >> 32) + (low_ & 0xffffffff);
+  }
+
   friend constexpr auto operator<=>(const IpAddress&, const IpAddress&) = default;
+
+ private:
+  static constexpr uint64_t kMapped = uint64_t{0xffff} << 32;
+
+  uint64_t high_ = 0;
+  uint64_t low_ = 0;
 };
 
 struct Endpoint {
@@ -22,9 +60,20 @@ struct Endpoint {
   friend constexpr auto operator<=>(const Endpoint&, const Endpoint&) = default;
 };
 
-[[nodiscard]] std::string to_string(IpAddress address);
+/// Partial sum of the pseudo header (RFC 9293 s.3.1, RFC 8200 s.8.1) for wire::checksum_add().
+/// \param length octets of the transport header and data
+[[nodiscard]] constexpr uint32_t pseudo_header_sum(const IpAddress& a, const IpAddress& b,
+                                                   uint8_t protocol, uint32_t length) {
+  const uint64_t sum = a.checksum_part() + b.checksum_part() + protocol + length;
+  const uint64_t once = (sum & 0xffffffff) + (sum >> 32);
+  return static_cast<uint32_t>((once & 0xffff) + ((once >> 16) & 0xffff) + (once >> 32));
+}
+
+/// "10.0.0.1", "fe80::1" (RFC 5952).
+[[nodiscard]] std::string to_string(const IpAddress& address);
+/// "10.0.0.1:80", "[fe80::1]:80".
 [[nodiscard]] std::string to_string(const Endpoint& endpoint);
-/// "10.0.0.1". Anything else is an error that says so.
+/// "10.0.0.1" or "fd00::1". Anything else is an error that says so.
 [[nodiscard]] base::Result<IpAddress> parse_ip(const std::string& text);
 
 }  // namespace rnic::llp

@@ -23,7 +23,7 @@ ArpTable::~ArpTable() {
 }
 
 uint32_t& ArpTable::chain(llp::IpAddress ip) {
-  const uint32_t hash = ip.value * 0x9e3779b1u;
+  const uint32_t hash = ip.as_v4() * 0x9e3779b1u;
   return heads_[(hash >> 16) & (heads_.size() - 1)];
 }
 

@@ -6,6 +6,7 @@
 #include "net/ipv4_input.hpp"
 #include "net/ipv4_output.hpp"
 #include "net/net.hpp"
+#include "net/path_mtu.hpp"
 #include "net/rate_limit.hpp"
 #include "net/route.hpp"
 #include "net/tx_queue.hpp"
@@ -33,7 +34,7 @@ class Interface::Impl final : public ArpUser {
   }
 
   std::optional<Ipv4In> input(const port::Packet& frame, base::Now now);
-  bool begin(llp::IpAddress destination, TxFrame& frame);
+  bool begin(llp::IpAddress source, llp::IpAddress destination, TxFrame& frame);
   void send(TxFrame& frame, uint8_t protocol, uint32_t l4_length, base::Now now);
 
   void send_arp_request(llp::IpAddress target, const port::MacAddress& to, base::Now now) override;
@@ -68,6 +69,7 @@ class Interface::Impl final : public ArpUser {
   RateLimit icmp_limit_;
   ArpTable arp_;  // behind tx_ and port_: its parked frames go back first
   Hop hop_;
+  PathMtu path_mtu_;
 };
 
 std::optional<Ipv4In> Interface::Impl::input(const port::Packet& frame, base::Now now) {
@@ -119,13 +121,13 @@ void Interface::Impl::input_arp(base::ByteView octets, base::Now now) {
     ++counters_.arp_malformed;
     return;
   }
-  const llp::IpAddress sender{arp->sender_ip};
+  const llp::IpAddress sender = llp::IpAddress::v4(arp->sender_ip);
   if (arp->operation == wire::kArpReply) {
     if (arp->target_mac == mac_) arp_.on_reply(sender, arp->sender_mac, now);
     return;
   }
   if (!probe) arp_.on_request(sender, arp->sender_mac, now);
-  const wire::Arp reply{wire::kArpReply, mac_, config_.address.value, arp->sender_mac,
+  const wire::Arp reply{wire::kArpReply, mac_, config_.address.as_v4(), arp->sender_mac,
                         arp->sender_ip};
   send_arp(reply, arp->sender_mac, counters_.arp_replies_out, now);
 }
@@ -142,7 +144,7 @@ void Interface::Impl::input_icmp(const Ipv4In& in, base::Now now) {
     return;
   }
   TxFrame reply;
-  if (!begin(in.source, reply)) return;
+  if (!begin(in.destination, in.source, reply)) return;
   write_echo_reply(reply.l4, in.payload);
   ++counters_.icmp_echo_in;
   send(reply, wire::kProtocolIcmp, static_cast<uint32_t>(in.payload.size()), now);
@@ -165,7 +167,7 @@ const port::MacAddress* Interface::Impl::find_mac(llp::IpAddress destination) {
   return hop_.mac;
 }
 
-bool Interface::Impl::begin(llp::IpAddress destination, TxFrame& frame) {
+bool Interface::Impl::begin(llp::IpAddress source, llp::IpAddress destination, TxFrame& frame) {
   if (!find_hop(destination)) {
     ++counters_.no_route;
     return false;
@@ -174,8 +176,10 @@ bool Interface::Impl::begin(llp::IpAddress destination, TxFrame& frame) {
   frame.l4 = frame.packet.data + kHeaders;
   frame.l4_room = l4_room_;
   frame.l4_checksum_open = mode_ != port::ChecksumMode::Software;
-  frame.source = config_.address;
+  frame.source = source;
   frame.destination = destination;
+  frame.traffic_class = 0;
+  frame.hop_limit = 0;
   return true;
 }
 
@@ -183,7 +187,8 @@ void Interface::Impl::send(TxFrame& frame, uint8_t protocol, uint32_t l4_length,
   RNIC_CHECK(l4_length <= l4_room_);
   last_now_ = now;
   port::Packet& packet = frame.packet;
-  output_.write(packet.data, frame.destination, protocol, l4_length);
+  output_.write(packet.data, frame.destination.as_v4(), protocol, frame.traffic_class,
+                frame.hop_limit, l4_length);
   packet.length = kHeaders + l4_length;
   packet.ip_checksum = port::Checksum::Unknown;
   // Ports complete checksums of TCP only.
@@ -216,7 +221,7 @@ void Interface::Impl::send_arp(const wire::Arp& arp, const port::MacAddress& to,
 
 void Interface::Impl::send_arp_request(llp::IpAddress target, const port::MacAddress& to,
                                        base::Now now) {
-  const wire::Arp request{wire::kArpRequest, mac_, config_.address.value, {}, target.value};
+  const wire::Arp request{wire::kArpRequest, mac_, config_.address.as_v4(), {}, target.as_v4()};
   send_arp(request, to, counters_.arp_requests_out, now);
 }
 
@@ -237,8 +242,8 @@ Interface::~Interface() = default;
 std::optional<Ipv4In> Interface::input(const port::Packet& frame, base::Now now) {
   return impl_->input(frame, now);
 }
-bool Interface::begin(llp::IpAddress destination, TxFrame& frame) {
-  return impl_->begin(destination, frame);
+bool Interface::begin(llp::IpAddress source, llp::IpAddress destination, TxFrame& frame) {
+  return impl_->begin(source, destination, frame);
 }
 void Interface::send(TxFrame& frame, uint8_t protocol, uint32_t l4_length, base::Now now) {
   impl_->send(frame, protocol, l4_length, now);
@@ -262,6 +267,13 @@ port::Port& Interface::port() { return impl_->port_; }
 const Counters& Interface::counters() const { return impl_->counters_; }
 bool Interface::has_route(llp::IpAddress destination) const {
   return impl_->route_.next_hop(destination).has_value();
+}
+uint32_t Interface::path_mtu(llp::IpAddress destination) const {
+  if (!has_route(destination)) return 0;
+  return std::min(impl_->config_.mtu, impl_->path_mtu_.find(destination, impl_->last_now_));
+}
+void Interface::reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now) {
+  if (mtu < impl_->config_.mtu) impl_->path_mtu_.reduce(destination, mtu, now);
 }
 
 }  // namespace rnic::net

@@ -41,8 +41,8 @@ std::optional<Ipv4In> ipv4_input(const port::Packet& frame, const Route& route, 
   }
   ++counters.ip_in;
   Ipv4In in;
-  in.source.value = ip->source;
-  in.destination.value = ip->destination;
+  in.source = llp::IpAddress::v4(ip->source);
+  in.destination = llp::IpAddress::v4(ip->destination);
   in.protocol = ip->protocol;
   in.ecn = ip->tos & 3;
   in.l4_checksum_good = vouched(frame.l4_checksum, trusted);

@@ -25,14 +25,15 @@ class Ipv4Output {
     wire::Ipv4 ip;
     ip.fragment = wire::kIpv4DontFragment;
     ip.ttl = config.ttl;
-    ip.source = config.address.value;
+    ip.source = config.address.as_v4();
     uint8_t* p = headers_.data() + wire::kEtherHeader;
     wire::write_ipv4(p, ip);
     base::store_be16(p + wire::kIpv4ChecksumAt, 0);
     fixed_sum_ = wire::checksum_add(0, {p, wire::kIpv4Header});
   }
 
-  void write(uint8_t* frame, llp::IpAddress destination, uint8_t protocol, uint32_t l4_length) {
+  void write(uint8_t* frame, uint32_t destination, uint8_t protocol, uint8_t traffic_class,
+             uint8_t hop_limit, uint32_t l4_length) {
     std::memcpy(frame, headers_.data(), headers_.size());
     uint8_t* p = frame + wire::kEtherHeader;
     const uint32_t length = wire::kIpv4Header + l4_length;
@@ -40,10 +41,18 @@ class Ipv4Output {
     base::store_be16(p + wire::kIpv4LengthAt, static_cast<uint16_t>(length));
     base::store_be16(p + wire::kIpv4IdAt, id);
     p[wire::kIpv4ProtocolAt] = protocol;
-    base::store_be32(p + wire::kIpv4DestinationAt, destination.value);
+    base::store_be32(p + wire::kIpv4DestinationAt, destination);
     // Only what differs from the template is added to its sum (RFC 1071 s.2 A).
-    const uint32_t sum = fixed_sum_ + length + id + protocol + (destination.value >> 16) +
-                         (destination.value & 0xffff);
+    uint32_t sum =
+        fixed_sum_ + length + id + protocol + (destination >> 16) + (destination & 0xffff);
+    if ((traffic_class | hop_limit) != 0) [[unlikely]] {
+      p[wire::kIpv4TosAt] = traffic_class;
+      sum += traffic_class;
+      if (hop_limit != 0) {
+        sum += (0xffffu - (uint32_t{p[wire::kIpv4TtlAt]} << 8)) + (uint32_t{hop_limit} << 8);
+        p[wire::kIpv4TtlAt] = hop_limit;
+      }
+    }
     base::store_be16(p + wire::kIpv4ChecksumAt, wire::checksum_fold(sum));
   }
 

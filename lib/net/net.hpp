@@ -21,7 +21,7 @@ namespace rnic::net {
 struct Config {
   llp::IpAddress address;
   uint8_t prefix_length = 24;
-  llp::IpAddress gateway;  ///< 0.0.0.0: none
+  llp::IpAddress gateway;  ///< unspecified: none
   uint32_t mtu = 1500;     ///< octets of an IP packet; <= the port's
   uint8_t ttl = 64;
   uint32_t arp_entries = 256;  ///< neighbours at once
@@ -49,6 +49,8 @@ struct TxFrame {
   bool l4_checksum_open = false;
   llp::IpAddress source;
   llp::IpAddress destination;
+  uint8_t traffic_class = 0;  ///< DSCP << 2 | ECN; may be set between begin() and send()
+  uint8_t hop_limit = 0;      ///< TTL; 0: the interface's default; likewise
 };
 
 class Interface {
@@ -62,7 +64,8 @@ class Interface {
   std::optional<Ipv4In> input(const port::Packet& frame, base::Now now);
 
   /// Room for an IPv4 packet. False: no route, the unsent burst is full, or no buffer (counted).
-  bool begin(llp::IpAddress destination, TxFrame& frame);
+  /// \param source one of our addresses.
+  bool begin(llp::IpAddress source, llp::IpAddress destination, TxFrame& frame);
   /// The payload (`l4_length` octets from frame.l4) is complete. Consumes the frame: queued for the
   /// port, or parked until the neighbour's address is known (bounded, oldest dropped and counted).
   void send(TxFrame& frame, uint8_t protocol, uint32_t l4_length, base::Now now);
@@ -80,6 +83,10 @@ class Interface {
   [[nodiscard]] port::Port& port();
   [[nodiscard]] const Counters& counters() const;
   [[nodiscard]] bool has_route(llp::IpAddress destination) const;
+  /// Octets of the largest IP packet towards `destination`; 0 without a route.
+  [[nodiscard]] uint32_t path_mtu(llp::IpAddress destination) const;
+  /// Remembers a smaller path MTU (RFC 1191 s.3, RFC 8201 s.4), never below 68 or 1280.
+  void reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now);
 
  private:
   class Impl;

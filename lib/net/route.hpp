@@ -14,9 +14,9 @@ namespace rnic::net {
 class Route {
  public:
   explicit Route(const Config& config)
-      : address_(config.address.value),
+      : address_(config.address.as_v4()),
         mask_(config.prefix_length == 0 ? 0 : ~uint32_t{0} << (32 - config.prefix_length)),
-        gateway_(config.gateway.value) {}
+        gateway_(config.gateway.as_v4()) {}
 
   [[nodiscard]] bool is_ours(uint32_t ip) const { return ip == address_; }
 
@@ -39,10 +39,10 @@ class Route {
 
   /// The neighbour that takes packets for `destination`.
   [[nodiscard]] std::optional<llp::IpAddress> next_hop(llp::IpAddress destination) const {
-    if (!is_other_host(destination.value)) return std::nullopt;
-    if (on_link(destination.value)) return destination;
+    if (!destination.is_v4() || !is_other_host(destination.as_v4())) return std::nullopt;
+    if (on_link(destination.as_v4())) return destination;
     if (gateway_ == 0) return std::nullopt;
-    return llp::IpAddress{gateway_};
+    return llp::IpAddress::v4(gateway_);
   }
 
  private:

@@ -5,20 +5,24 @@
 
 namespace rnic::nic {
 
-bool Egress::begin(llp::IpAddress, llp::IpAddress destination, tcp::TxSlot& slot) {
+bool Egress::begin(llp::IpAddress source, llp::IpAddress destination, tcp::TxSlot& slot) {
   RNIC_DCHECK(!building_);
-  if (!interface_.begin(destination, frame_)) return false;
+  if (!interface_.begin(source, destination, frame_)) return false;
   building_ = true;
   slot.tcp = frame_.l4;
   slot.room = frame_.l4_room;
   slot.checksum_open = frame_.l4_checksum_open;
   slot.frame = &frame_;
+  slot.traffic_class = 0;
+  slot.hop_limit = 0;
   return true;
 }
 
-void Egress::send(tcp::TxSlot&, uint32_t length, base::Now now) {
+void Egress::send(tcp::TxSlot& slot, uint32_t length, base::Now now) {
   RNIC_DCHECK(building_);
   building_ = false;
+  frame_.traffic_class = slot.traffic_class;
+  frame_.hop_limit = slot.hop_limit;
   interface_.send(frame_, wire::kIpProtocolTcp, length, now);
 }
 
@@ -29,7 +33,11 @@ void Egress::cancel(tcp::TxSlot&) {
 }
 
 uint32_t Egress::path_mtu(llp::IpAddress destination) const {
-  return interface_.has_route(destination) ? interface_.config().mtu : 0;
+  return interface_.path_mtu(destination);
+}
+
+void Egress::reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now) {
+  interface_.reduce_path_mtu(destination, mtu, now);
 }
 
 }  // namespace rnic::nic

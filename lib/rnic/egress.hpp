@@ -15,6 +15,7 @@ class Egress final : public tcp::Egress {
   void send(tcp::TxSlot& slot, uint32_t length, base::Now now) override;
   void cancel(tcp::TxSlot& slot) override;
   [[nodiscard]] uint32_t path_mtu(llp::IpAddress destination) const override;
+  void reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now) override;
 
  private:
   net::Interface& interface_;

@@ -42,6 +42,11 @@ class FlowTable {
   }
 
  private:
+  [[nodiscard]] static uint64_t fold(uint64_t a, uint64_t b) {
+    const auto product = static_cast<unsigned __int128>(a) * b;
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+  }
+
   struct Entry {
     llp::Endpoint local;
     llp::Endpoint remote;
@@ -50,10 +55,10 @@ class FlowTable {
 
   [[nodiscard]] size_t bucket(const llp::Endpoint& local, const llp::Endpoint& remote) const {
     // Keyed multiply-fold: an outsider cannot aim at one bucket without the key.
-    const uint64_t a = uint64_t{local.address.value} << 32 | remote.address.value;
-    const uint64_t b = uint64_t{local.port} << 16 | remote.port;
-    const auto product = static_cast<unsigned __int128>(a ^ key_) * ((b << 17 | 1) ^ ~key_);
-    const auto folded = static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+    const uint64_t ports = uint64_t{local.port} << 16 | remote.port;
+    const uint64_t folded =
+        fold(remote.address.low() ^ key_, (ports << 32) ^ local.address.low() ^ ~key_) ^
+        fold(remote.address.high() ^ std::rotl(key_, 23), local.address.high() ^ ports ^ key_);
     return (folded ^ folded >> 29) & (buckets_.size() - 1);
   }
 

@@ -7,13 +7,9 @@ namespace flag = wire::tcp_flag;
 
 namespace {
 
-/// RFC 9293 s.3.9.2.3 (MUST-57, MUST-63).
-bool is_host(llp::IpAddress address) { return address.value != 0 && address.value >> 28 < 0xe; }
-
 bool checksum_good(const SegmentIn& in) {
-  const uint32_t sum =
-      wire::pseudo_header_sum(in.source.value, in.destination.value, wire::kIpProtocolTcp,
-                              static_cast<uint32_t>(in.tcp.size()));
+  const uint32_t sum = llp::pseudo_header_sum(in.source, in.destination, wire::kIpProtocolTcp,
+                                              static_cast<uint32_t>(in.tcp.size()));
   return wire::checksum_fold(wire::checksum_add(sum, in.tcp)) == 0;
 }
 
@@ -25,7 +21,7 @@ constexpr base::Duration kTimestampLife = std::chrono::hours(24 * 24);
 bool Engine::parse(const SegmentIn& in, Arrival& a) {
   ++counters_.segments_in;
   const auto view = wire::TcpView::parse(in.tcp);
-  if (!view || in.tcp.size() > 0xffff || !is_host(in.source) || !is_host(in.destination)) {
+  if (!view || in.tcp.size() > 0xffff || !in.source.is_unicast() || !in.destination.is_unicast()) {
     ++counters_.malformed;
     return false;
   }

@@ -34,8 +34,11 @@ struct SipState {
 uint64_t keyed_hash(const Secret& secret, const llp::Endpoint& local, const llp::Endpoint& remote) {
   SipState s{secret[0] ^ 0x736f6d6570736575ull, secret[1] ^ 0x646f72616e646f6dull,
              secret[0] ^ 0x6c7967656e657261ull, secret[1] ^ 0x7465646279746573ull};
-  s.word(uint64_t{local.address.value} << 32 | remote.address.value);
-  s.word(uint64_t{12} << 56 | uint64_t{local.port} << 16 | remote.port);
+  for (const llp::IpAddress& address : {local.address, remote.address}) {
+    s.word(address.high());
+    s.word(address.low());
+  }
+  s.word(uint64_t{36} << 56 | uint64_t{local.port} << 16 | remote.port);  // length last, as ever
   s.v2 ^= 0xff;
   for (int i = 0; i < 4; ++i) s.round();
   return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;

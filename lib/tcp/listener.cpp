@@ -4,16 +4,6 @@ namespace rnic::tcp {
 
 namespace flag = wire::tcp_flag;
 
-namespace {
-
-/// RFC 9293 s.3.9.2.3: never a connection's end.
-bool is_unicast(llp::IpAddress address) {
-  const uint32_t top = address.value >> 28;
-  return address.value != 0 && top < 0xe;
-}
-
-}  // namespace
-
 base::Status Engine::listen(const llp::Endpoint& local, llp::Acceptor& acceptor) {
   if (local.port == 0) {
     return base::fail(base::Errc::InvalidArgument, "listen: port 0; name the port to listen on");
@@ -54,7 +44,7 @@ const Engine::Listener* Engine::find_listener(const llp::Endpoint& local) const 
   const Listener* any = nullptr;
   for (const Listener& l : listeners_) {
     if (l.local == local) return &l;
-    if (l.local.address.value == 0 && l.local.port == local.port) any = &l;
+    if (l.local.address.is_unspecified() && l.local.port == local.port) any = &l;
   }
   return any;
 }
@@ -98,10 +88,12 @@ uint16_t Engine::choose_port(const llp::Endpoint& local, const llp::Endpoint& re
 
 base::Result<llp::Stream*> Engine::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
                                            llp::StreamUser& user, base::Now now) {
-  if (!is_unicast(remote.address) || remote.port == 0 || !is_unicast(local.address)) {
-    return base::fail(base::Errc::InvalidArgument,
-                      "connect: " + to_string(local) + " to " + to_string(remote) +
-                          " is no pair of unicast endpoints; give addresses and a remote port");
+  if (!remote.address.is_unicast() || remote.port == 0 || !local.address.is_unicast() ||
+      local.address.is_v4() != remote.address.is_v4()) {
+    return base::fail(
+        base::Errc::InvalidArgument,
+        "connect: " + to_string(local) + " to " + to_string(remote) +
+            " is no pair of unicast endpoints of one family; give addresses and a remote port");
   }
   const uint32_t mtu = egress_.path_mtu(remote.address);
   if (mtu == 0) {

@@ -39,6 +39,27 @@ struct TxSlot {
   bool checksum_open =
       false;              ///< leave the TCP checksum field as 0: the port or the medium sees to it
   void* frame = nullptr;  ///< the egress's own
+  // Written by the engine between begin() and send().
+  uint8_t traffic_class = 0;  ///< DSCP << 2 | ECN (RFC 2474, RFC 3168)
+  uint8_t hop_limit = 0;      ///< TTL; 0: the interface's default
+};
+
+/// An ICMP or ICMPv6 error about a packet that claims to be ours (RFC 1122 s.4.2.3.9). Nothing of
+/// it is believed before the quoted sequence number was compared with what is outstanding (RFC
+/// 5927).
+struct IcmpError {
+  enum class Kind : uint8_t {
+    PacketTooBig,  ///< fragmentation needed, or ICMPv6 packet too big
+    Soft,          ///< net or host unreachable, time exceeded and the like: told, never fatal
+    Hard,          ///< protocol or port unreachable, administratively prohibited
+    SourceQuench,  ///< to be ignored (RFC 6633)
+  };
+  Kind kind = Kind::Soft;
+  uint32_t mtu = 0;  ///< PacketTooBig: next-hop MTU; 0: an old router did not say (RFC 1191)
+  uint32_t quoted_length = 0;  ///< total octets of the quoted IP packet, as its header says
+  llp::IpAddress source;       ///< of the quoted packet: ours
+  llp::IpAddress destination;  ///< of the quoted packet: the peer's
+  base::ByteView tcp;          ///< what is quoted of the TCP header: 8 octets at least
 };
 
 /// What the engine stands on; the device implements it over `net`.
@@ -55,6 +76,9 @@ class Egress {
   virtual void cancel(TxSlot& slot) = 0;
   /// Octets of the largest IP packet towards `destination`; 0 when there is no route.
   [[nodiscard]] virtual uint32_t path_mtu(llp::IpAddress destination) const = 0;
+  /// The path towards `destination` carries packets of `mtu` octets only, by a message that was
+  /// verified or by our own probes. path_mtu() follows, for a limited time (RFC 1191 s.6.3).
+  virtual void reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now) = 0;
 };
 
 /// A TCP/IP host's TCP: listeners, connections, TIME-WAIT, timers.

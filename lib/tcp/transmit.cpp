@@ -41,8 +41,8 @@ void Engine::acked_now(Connection& c) {
 void Engine::complete(TxSlot& slot, const llp::Endpoint& local, const llp::Endpoint& remote,
                       uint32_t length, base::Now now) {
   if (!slot.checksum_open) {
-    const uint32_t sum = wire::pseudo_header_sum(local.address.value, remote.address.value,
-                                                 wire::kIpProtocolTcp, length);
+    const uint32_t sum =
+        llp::pseudo_header_sum(local.address, remote.address, wire::kIpProtocolTcp, length);
     base::store_be16(slot.tcp + wire::tcp_offset::kChecksum,
                      wire::checksum_fold(wire::checksum_add(sum, {slot.tcp, length})));
   }

@@ -106,7 +106,7 @@ class DeviceChecks {
             "is missing: write the IPv4 address and prefix length, as in \"10.0.0.1/24\"");
       return;
     }
-    const uint32_t address = net.address.value;
+    const uint32_t address = net.address.as_v4();
     const uint32_t hosts = net.prefix_length >= 32 ? 0 : UINT32_MAX >> net.prefix_length;
     const uint32_t first = address >> 24;
     const std::string shown =
@@ -118,7 +118,7 @@ class DeviceChecks {
     } else if (hosts > 1 && ((address & hosts) == 0 || (address & hosts) == hosts)) {
       wrong("address", shown + " is the network itself or its broadcast address: take one between");
     }
-    const uint32_t gateway = net.gateway.value;
+    const uint32_t gateway = net.gateway.as_v4();
     if (gateway != 0 && (gateway == address || ((gateway ^ address) & ~hosts) != 0)) {
       wrong("gateway", quoted(llp::to_string(net.gateway)) +
                            " is not another host of the device's network " + shown);

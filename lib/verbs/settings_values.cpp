@@ -213,8 +213,9 @@ struct Assign {
 
   Wrong operator()(llp::IpAddress* target) const {
     if (text() == nullptr) return shown(raw) + " is not an IPv4 address: write \"10.0.0.1\"";
-    auto address = llp::parse_ip(*text());
+    const auto address = llp::parse_ip(*text());
     if (!address) return address.error().message;
+    if (!address->is_v4()) return shown(raw) + " is not an IPv4 address: write \"10.0.0.1\"";
     *target = *address;
     return {};
   }
@@ -225,7 +226,7 @@ struct Assign {
     const size_t slash = text() == nullptr ? std::string::npos : text()->find('/');
     if (slash == std::string::npos) return wrong;
     const auto address = llp::parse_ip(text()->substr(0, slash));
-    if (!address) return wrong;
+    if (!address || !address->is_v4()) return wrong;
     uint8_t prefix = 0;
     const char* end = text()->data() + text()->size();
     const auto parsed = std::from_chars(text()->data() + slash + 1, end, prefix);

@@ -102,8 +102,8 @@ class WrongCommandLine(Case):
 
     def test_addresses(self):
         for address in ("10.0.0.300", "nowhere", "10.0.0"):
-            self.refuses("rnic-perf", "client", address, *NO_HUGE, says="not an IPv4 address")
-            self.refuses("rnic-ping", address, *NO_HUGE, says="not an IPv4 address")
+            self.refuses("rnic-perf", "client", address, *NO_HUGE, says="not an IP address")
+            self.refuses("rnic-ping", address, *NO_HUGE, says="not an IP address")
 
 
 class WrongConfiguration(Case):

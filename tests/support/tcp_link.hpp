@@ -14,14 +14,15 @@
 
 namespace rnic::testing {
 
-inline constexpr llp::IpAddress kAddressA{0x0a000001};
-inline constexpr llp::IpAddress kAddressB{0x0a000002};
+inline constexpr llp::IpAddress kAddressA = llp::IpAddress::v4(0x0a000001);
+inline constexpr llp::IpAddress kAddressB = llp::IpAddress::v4(0x0a000002);
 
 /// One direction's frame as the link sees it.
 struct LinkFrame {
   bool from_a = false;
   uint64_t number = 0;  ///< in its direction, from 0 on
   std::vector<uint8_t> tcp;
+  uint8_t ecn = 0;  ///< the two bits of the IP header; a hook may mark CE
 
   [[nodiscard]] uint32_t payload() const {
     return static_cast<uint32_t>(tcp.size()) - (tcp[wire::tcp_offset::kDataOffset] >> 4) * 4u;
@@ -35,6 +36,7 @@ struct LinkFrame {
 /// What becomes of a frame.
 struct Fate {
   bool drop = false;
+  bool mark_ce = false;  ///< congestion experienced, when the frame carries ECT (RFC 3168)
   uint32_t copies = 1;
   base::Duration extra{0};  ///< held back by this much
 };
@@ -49,6 +51,7 @@ class LinkEgress final : public tcp::Egress {
   void send(tcp::TxSlot& slot, uint32_t length, base::Now now) override;
   void cancel(tcp::TxSlot&) override { open_ = false; }
   [[nodiscard]] uint32_t path_mtu(llp::IpAddress) const override { return mtu; }
+  void reduce_path_mtu(llp::IpAddress, uint32_t to, base::Now) override { mtu = std::min(mtu, to); }
 
   uint32_t mtu = 1500;
   uint32_t refuse = 0;  ///< begin() says no this many times
@@ -97,7 +100,8 @@ class TcpLink {
       to.input({.source = frame.from_a ? kAddressA : kAddressB,
                 .destination = frame.from_a ? kAddressB : kAddressA,
                 .tcp = frame.tcp,
-                .checksum_verified = (frame.from_a ? egress_a : egress_b).checksum_open},
+                .checksum_verified = (frame.from_a ? egress_a : egress_b).checksum_open,
+                .ecn = frame.ecn},
                now);
     }
     a.on_timers(now);
@@ -109,6 +113,7 @@ class TcpLink {
   void carry(LinkFrame frame) {
     frame.number = frame.from_a ? frames_from_a++ : frames_from_b++;
     const Fate fate = hook ? hook(frame) : Fate{};
+    if (fate.mark_ce && frame.ecn != 0) frame.ecn = 3;
     if (seen) seen(frame);
     if (fate.drop) {
       ++dropped;
@@ -150,7 +155,10 @@ inline bool LinkEgress::begin(llp::IpAddress, llp::IpAddress, tcp::TxSlot& slot)
 inline void LinkEgress::send(tcp::TxSlot& slot, uint32_t length, base::Now) {
   RNIC_CHECK(open_ && length <= slot.room);
   open_ = false;
-  link_.carry({.from_a = is_a_, .number = 0, .tcp = {slot.tcp, slot.tcp + length}});
+  link_.carry({.from_a = is_a_,
+               .number = 0,
+               .tcp = {slot.tcp, slot.tcp + length},
+               .ecn = static_cast<uint8_t>(slot.traffic_class & 3)});
 }
 
 }  // namespace rnic::testing

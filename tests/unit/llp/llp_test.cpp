@@ -17,13 +17,50 @@ TEST(Endpoint, TextBothWays) {
     ASSERT_TRUE(address.has_value()) << text;
     EXPECT_EQ(to_string(*address), text);
   }
-  EXPECT_EQ(parse_ip("1.2.3.4")->value, 0x01020304u);
-  EXPECT_EQ(to_string(Endpoint{{0x0a000001}, 7174}), "10.0.0.1:7174");
+  EXPECT_EQ(parse_ip("1.2.3.4")->as_v4(), 0x01020304u);
+  EXPECT_EQ(to_string(Endpoint{IpAddress::v4(0x0a000001), 7174}), "10.0.0.1:7174");
+}
+
+TEST(Endpoint, BothFamiliesAreOneType) {
+  for (const std::string text : {"::", "::1", "fe80::1", "fd00::a:0:0:1", "2001:db8::"}) {
+    const auto address = parse_ip(text);
+    ASSERT_TRUE(address.has_value()) << text;
+    EXPECT_EQ(to_string(*address), text);
+    EXPECT_FALSE(address->is_v4());
+  }
+  EXPECT_EQ(to_string(Endpoint{*parse_ip("fe80::1"), 80}), "[fe80::1]:80");
+  EXPECT_TRUE(parse_ip("fe80::1")->is_link_local());
+  EXPECT_FALSE(parse_ip("fec0::1")->is_link_local());
+  EXPECT_EQ(*parse_ip("::ffff:10.0.0.1"), IpAddress::v4(0x0a000001));
+  EXPECT_NE(*parse_ip("::10.0.0.1"), IpAddress::v4(0x0a000001));
+}
+
+TEST(Endpoint, OnlyUnicastIsAnEnd) {
+  for (const char* text :
+       {"::", "0.0.0.0", "255.255.255.255", "224.0.0.1", "240.0.0.1", "ff02::1"}) {
+    EXPECT_FALSE(parse_ip(text)->is_unicast()) << text;
+  }
+  for (const char* text : {"10.0.0.1", "fd00::1", "fe80::1"}) {
+    EXPECT_TRUE(parse_ip(text)->is_unicast()) << text;
+  }
+}
+
+TEST(Endpoint, PseudoHeaderSumOfBothFamilies) {
+  // 10.0.0.1 -> 10.0.0.2, TCP, 20 octets: the plain sum of RFC 9293 s.3.1.
+  const auto a = IpAddress::v4(0x0a000001);
+  const auto b = IpAddress::v4(0x0a000002);
+  EXPECT_EQ(pseudo_header_sum(a, b, 6, 20) % 0xffff, (0x0a00u + 1 + 0x0a00u + 2 + 6 + 20) % 0xffff);
+  // RFC 8200 s.8.1, with the carry of each half.
+  const IpAddress c(0xfffffffffffffffe, 0xffffffffffffffff);
+  const IpAddress d(0x20010db800000000, 0x0000000000000001);
+  const uint64_t words =
+      7 * 0xffffu + 0xfffeu + 0x2001u + 0x0db8u + 1 + 6 + 70000 / 65536 + 70000 % 65536;
+  EXPECT_EQ(pseudo_header_sum(c, d, 6, 70000) % 0xffff, words % 0xffff);
 }
 
 TEST(Endpoint, WrongTextIsAnErrorThatQuotesIt) {
-  for (const std::string text :
-       {"", "10.0.0", "10.0.0.256", "10.0.0.1 ", "localhost", "::1", "1.2.3.4.5"}) {
+  for (const std::string text : {"", "10.0.0", "10.0.0.256", "10.0.0.1 ", "localhost", "1::2::3",
+                                 "fd00::/64", "1.2.3.4.5"}) {
     const auto address = parse_ip(text);
     ASSERT_FALSE(address.has_value()) << text;
     EXPECT_EQ(address.error().code, base::Errc::InvalidArgument);

@@ -12,8 +12,8 @@ TEST_F(Arp, FirstFrameWaitsForTheAnswer) {
   const test::SentFrame request = port_->take_sent();
   EXPECT_EQ(mac_to(request), wire::kMacBroadcast);
   EXPECT_EQ(arp_of(request).operation, wire::kArpRequest);
-  EXPECT_EQ(arp_of(request).sender_ip, kOurs.value);
-  EXPECT_EQ(arp_of(request).target_ip, kPeer.value);
+  EXPECT_EQ(arp_of(request).sender_ip, kOurs.as_v4());
+  EXPECT_EQ(arp_of(request).target_ip, kPeer.as_v4());
 
   EXPECT_FALSE(receive(arp_reply(kPeer, kPeerMac)));
   interface_->flush(now_);
@@ -32,7 +32,7 @@ TEST_F(Arp, FarHostsGoThroughTheGateway) {
   interface_->flush(now_);
   const test::SentFrame frame = port_->take_sent();
   EXPECT_EQ(mac_to(frame), kGatewayMac);
-  EXPECT_EQ(wire::parse_ipv4(base::ByteView(frame.octets).subspan(14))->destination, kFar.value);
+  EXPECT_EQ(wire::parse_ipv4(base::ByteView(frame.octets).subspan(14))->destination, kFar.as_v4());
 }
 
 TEST_F(Arp, ParkedFramesAreBoundedAndTheOldestGoes) {
@@ -72,8 +72,8 @@ TEST_F(Arp, AnswersRequestsForUsAndLearnsTheAsker) {
   EXPECT_EQ(mac_to(reply), kPeerMac);
   EXPECT_EQ(arp_of(reply).operation, wire::kArpReply);
   EXPECT_EQ(arp_of(reply).sender_mac, kOurMac);
-  EXPECT_EQ(arp_of(reply).sender_ip, kOurs.value);
-  EXPECT_EQ(arp_of(reply).target_ip, kPeer.value);
+  EXPECT_EQ(arp_of(reply).sender_ip, kOurs.as_v4());
+  EXPECT_EQ(arp_of(reply).target_ip, kPeer.as_v4());
   ASSERT_TRUE(send(kPeer));
   interface_->flush(now_);
   EXPECT_EQ(mac_to(port_->take_sent()), kPeerMac);
@@ -82,9 +82,9 @@ TEST_F(Arp, AnswersRequestsForUsAndLearnsTheAsker) {
 TEST_F(Arp, UnaskedRepliesAndTalkBetweenOthersTeachNothing) {
   receive(arp_reply(kPeer, kPeerMac));
   receive(
-      arp_frame({wire::kArpRequest, kPeerMac, kPeer.value, {}, 0x0a000009}, wire::kMacBroadcast));
-  receive(
-      arp_frame({wire::kArpRequest, kPeerMac, kPeer.value, {}, kPeer.value}, wire::kMacBroadcast));
+      arp_frame({wire::kArpRequest, kPeerMac, kPeer.as_v4(), {}, 0x0a000009}, wire::kMacBroadcast));
+  receive(arp_frame({wire::kArpRequest, kPeerMac, kPeer.as_v4(), {}, kPeer.as_v4()},
+                    wire::kMacBroadcast));
   ASSERT_TRUE(send(kPeer));
   interface_->flush(now_);
   EXPECT_TRUE(is_arp(port_->take_sent()));
@@ -131,7 +131,7 @@ TEST_F(Arp, UsedEntriesAreConfirmedWithoutAGapUnusedOnesForgotten) {
   run_until(now_ + config_.arp_lifetime);
   ASSERT_EQ(port_->sent().size(), 1u);
   const test::SentFrame probe = port_->take_sent();
-  EXPECT_EQ(arp_of(probe).target_ip, kPeer.value);
+  EXPECT_EQ(arp_of(probe).target_ip, kPeer.as_v4());
   EXPECT_EQ(mac_to(probe), kPeerMac);
   ASSERT_TRUE(send(kPeer));  // still usable
   interface_->flush(now_);
@@ -148,7 +148,8 @@ TEST_F(Arp, TheTableIsBounded) {
   start();
   learn(kPeer, kPeerMac);
   ASSERT_TRUE(send(kPeer));
-  for (uint32_t i = 0; i < 100; ++i) receive(arp_request({0x0a000010 + i}, kGatewayMac));
+  for (uint32_t i = 0; i < 100; ++i)
+    receive(arp_request(llp::IpAddress::v4(0x0a000010 + i), kGatewayMac));
   EXPECT_GT(counters().arp_table_full, 0u);
   interface_->flush(now_);
   port_->sent().clear();
@@ -156,7 +157,7 @@ TEST_F(Arp, TheTableIsBounded) {
   interface_->flush(now_);
   EXPECT_EQ(mac_to(port_->take_sent()), kPeerMac);
   for (uint32_t i = 0; i < 100; ++i) {
-    ASSERT_TRUE(send({0x0a000080 + i}));
+    ASSERT_TRUE(send(llp::IpAddress::v4(0x0a000080 + i)));
     interface_->flush(now_);
   }
   EXPECT_GE(counters().arp_unresolved, 92u);
@@ -167,7 +168,7 @@ TEST_F(Arp, RequestsAreLimitedOverAllNeighbours) {
   config_.arp_entries = 8;
   start();
   for (uint32_t i = 0; i < 5000; ++i) {
-    ASSERT_TRUE(send({0x0a010000 + i}));
+    ASSERT_TRUE(send(llp::IpAddress::v4(0x0a010000 + i)));
     interface_->flush(now_);
   }
   EXPECT_EQ(counters().arp_requests_out, 1000u);
@@ -177,10 +178,10 @@ TEST_F(Arp, HostileFramesAreCounted) {
   const port::MacAddress group{1, 0, 0x5e, 0, 0, 1};
   receive(arp_request(kPeer, group));
   receive(arp_request(kPeer, {}));
-  receive(arp_request(kOurs, kPeerMac));         // our own address
-  receive(arp_request({0x0a0000ff}, kPeerMac));  // broadcast address
-  receive(arp_request({0xe0000001}, kPeerMac));  // multicast
-  receive(arp_request(kFar, kPeerMac));          // not on the link
+  receive(arp_request(kOurs, kPeerMac));                           // our own address
+  receive(arp_request(llp::IpAddress::v4(0x0a0000ff), kPeerMac));  // broadcast address
+  receive(arp_request(llp::IpAddress::v4(0xe0000001), kPeerMac));  // multicast
+  receive(arp_request(kFar, kPeerMac));                            // not on the link
   auto cut = arp_request(kPeer, kPeerMac);
   cut.resize(41);
   receive(cut);
@@ -194,7 +195,7 @@ TEST_F(Arp, HostileFramesAreCounted) {
 
 // RFC 5227: somebody tests whether our address is free.
 TEST_F(Arp, ProbesAreAnsweredNotLearned) {
-  receive(arp_request({0}, kPeerMac));
+  receive(arp_request(llp::IpAddress::v4(0), kPeerMac));
   interface_->flush(now_);
   EXPECT_EQ(arp_of(port_->take_sent()).target_ip, 0u);
 }

@@ -116,7 +116,7 @@ TEST_F(Ipv4Input, OnlyPacketsForUs) {
 
 TEST_F(Ipv4Input, ImpossibleSourcesAreDropped) {
   for (const uint32_t from : {0x00000001u, 0x7f000001u, 0xe0000001u, 0xf0000001u, 0xffffffffu,
-                              0x0a0000ffu, 0x0a000000u, kOurs.value}) {
+                              0x0a0000ffu, 0x0a000000u, kOurs.as_v4()}) {
     wire::Ipv4 ip;
     ip.source = from;
     EXPECT_FALSE(receive(ip_frame(ip, kPayload))) << from;
@@ -156,8 +156,8 @@ TEST_F(Ipv4Output, HeadersAreRight) {
     ASSERT_TRUE(ip);
     EXPECT_TRUE(wire::ipv4_checksum_good(packet.first(20)));
     EXPECT_EQ(ip->total_length, 20 + length);
-    EXPECT_EQ(ip->source, kOurs.value);
-    EXPECT_EQ(ip->destination, kPeer.value);
+    EXPECT_EQ(ip->source, kOurs.as_v4());
+    EXPECT_EQ(ip->destination, kPeer.as_v4());
     EXPECT_EQ(ip->protocol, wire::kProtocolTcp);
     EXPECT_EQ(ip->ttl, config_.ttl);
     EXPECT_EQ(ip->fragment, wire::kIpv4DontFragment);
@@ -170,7 +170,7 @@ TEST_F(Ipv4Output, HeaderChecksumHoldsForManyIdsAndAddresses) {
   config_.gateway = {};
   start();
   for (uint32_t i = 0; i < 3000; ++i) {
-    const llp::IpAddress to{0x0b000000 + (i % 7) * 0x01fffff1};
+    const llp::IpAddress to = llp::IpAddress::v4(0x0b000000 + (i % 7) * 0x01fffff1);
     if (i < 7) learn(to, kPeerMac);
     ASSERT_TRUE(send(to, i % 1481));
     interface_->flush(now_);
@@ -195,9 +195,9 @@ TEST_F(Ipv4Output, ChecksumIsLeftOpenWhereThePortCompletesOrTrusts) {
 
 TEST_F(Ipv4Output, NoRoute) {
   for (const uint32_t to :
-       {0u, 0x7f000001u, 0xe0000001u, 0xffffffffu, 0x0a0000ffu, 0x0a000000u, kOurs.value}) {
-    EXPECT_FALSE(interface_->has_route({to})) << to;
-    EXPECT_FALSE(send({to})) << to;
+       {0u, 0x7f000001u, 0xe0000001u, 0xffffffffu, 0x0a0000ffu, 0x0a000000u, kOurs.as_v4()}) {
+    EXPECT_FALSE(interface_->has_route(llp::IpAddress::v4(to))) << to;
+    EXPECT_FALSE(send(llp::IpAddress::v4(to))) << to;
   }
   EXPECT_EQ(counters().no_route, 7u);
   EXPECT_TRUE(interface_->has_route(kPeer));
@@ -210,17 +210,17 @@ TEST_F(Ipv4Output, NoRoute) {
 
 TEST_F(Ipv4Output, RoomIsTheSmallerMtu) {
   TxFrame frame;
-  ASSERT_TRUE(interface_->begin(kPeer, frame));
+  ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame));
   EXPECT_EQ(frame.l4_room, 1480u);
   interface_->cancel(frame);
   config_.mtu = 576;
   start();
-  ASSERT_TRUE(interface_->begin(kPeer, frame));
+  ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame));
   EXPECT_EQ(frame.l4_room, 556u);
   interface_->cancel(frame);
   config_.mtu = 9000;
   start();
-  ASSERT_TRUE(interface_->begin(kPeer, frame));
+  ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame));
   EXPECT_EQ(frame.l4_room, 1480u);
   interface_->cancel(frame);
 }
@@ -259,14 +259,14 @@ TEST_F(Ipv4Output, OpenFramesHoldTheirPlaces) {
   learn(kPeer, kPeerMac);
   port_->tx_room = 0;
   std::vector<TxFrame> frames(32);
-  for (TxFrame& frame : frames) ASSERT_TRUE(interface_->begin(kPeer, frame));
+  for (TxFrame& frame : frames) ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame));
   TxFrame more;
-  EXPECT_FALSE(interface_->begin(kPeer, more));
+  EXPECT_FALSE(interface_->begin(kOurs, kPeer, more));
   interface_->cancel(frames[0]);
-  ASSERT_TRUE(interface_->begin(kPeer, frames[0]));
+  ASSERT_TRUE(interface_->begin(kOurs, kPeer, frames[0]));
   for (TxFrame& frame : frames) interface_->send(frame, wire::kProtocolTcp, 10, now_);
   EXPECT_EQ(interface_->unsent(), 32u);
-  EXPECT_FALSE(interface_->begin(kPeer, more));
+  EXPECT_FALSE(interface_->begin(kOurs, kPeer, more));
 }
 
 TEST_F(Ipv4Output, AnEmptyPoolIsCounted) {
@@ -354,7 +354,7 @@ TEST_F(Icmp, TwoInterfacesTalk) {
     Interface a(config_, near, now_);
     Interface b(peer_config, far, now_);
     TxFrame frame;
-    ASSERT_TRUE(a.begin(kPeer, frame));
+    ASSERT_TRUE(a.begin(kOurs, kPeer, frame));
     std::memset(frame.l4, 9, 300);
     a.send(frame, wire::kProtocolTcp, 300, now_);
     std::optional<std::vector<uint8_t>> arrived;

@@ -21,16 +21,16 @@ namespace rnic::net {
 inline constexpr port::MacAddress kOurMac{2, 0, 0, 0, 0, 1};
 inline constexpr port::MacAddress kPeerMac{2, 0, 0, 0, 0, 2};
 inline constexpr port::MacAddress kGatewayMac{2, 0, 0, 0, 0, 0xfe};
-inline constexpr llp::IpAddress kOurs{0x0a000001};
-inline constexpr llp::IpAddress kPeer{0x0a000002};
-inline constexpr llp::IpAddress kGateway{0x0a0000fe};
-inline constexpr llp::IpAddress kFar{0xc0000201};
+inline constexpr llp::IpAddress kOurs = llp::IpAddress::v4(0x0a000001);
+inline constexpr llp::IpAddress kPeer = llp::IpAddress::v4(0x0a000002);
+inline constexpr llp::IpAddress kGateway = llp::IpAddress::v4(0x0a0000fe);
+inline constexpr llp::IpAddress kFar = llp::IpAddress::v4(0xc0000201);
 
 /// An Ethernet frame with an IPv4 packet from kPeer to kOurs unless `ip` says otherwise.
 inline std::vector<uint8_t> ip_frame(wire::Ipv4 ip, const std::vector<uint8_t>& payload,
                                      const port::MacAddress& to = kOurMac) {
-  if (ip.source == 0) ip.source = kPeer.value;
-  if (ip.destination == 0) ip.destination = kOurs.value;
+  if (ip.source == 0) ip.source = kPeer.as_v4();
+  if (ip.destination == 0) ip.destination = kOurs.as_v4();
   if (ip.protocol == 0) ip.protocol = wire::kProtocolTcp;
   if (ip.ttl == 0) ip.ttl = 64;
   ip.total_length = wire::kIpv4Header + static_cast<uint32_t>(payload.size());
@@ -50,12 +50,12 @@ inline std::vector<uint8_t> arp_frame(const wire::Arp& arp, const port::MacAddre
 
 /// A reply to us.
 inline std::vector<uint8_t> arp_reply(llp::IpAddress ip, const port::MacAddress& mac) {
-  return arp_frame({wire::kArpReply, mac, ip.value, kOurMac, kOurs.value}, kOurMac);
+  return arp_frame({wire::kArpReply, mac, ip.as_v4(), kOurMac, kOurs.as_v4()}, kOurMac);
 }
 
 /// A request for us.
 inline std::vector<uint8_t> arp_request(llp::IpAddress ip, const port::MacAddress& mac) {
-  return arp_frame({wire::kArpRequest, mac, ip.value, {}, kOurs.value}, wire::kMacBroadcast);
+  return arp_frame({wire::kArpRequest, mac, ip.as_v4(), {}, kOurs.as_v4()}, wire::kMacBroadcast);
 }
 
 inline bool is_arp(const test::SentFrame& frame) {
@@ -107,7 +107,7 @@ class NetTest : public testing::Test {
   bool send(llp::IpAddress to, uint32_t length = 100, uint8_t fill = 0x5a,
             uint8_t protocol = wire::kProtocolTcp) {
     TxFrame frame;
-    if (!interface_->begin(to, frame)) return false;
+    if (!interface_->begin(kOurs, to, frame)) return false;
     EXPECT_LE(length, frame.l4_room);
     std::memset(frame.l4, fill, length);
     interface_->send(frame, protocol, length, now_);

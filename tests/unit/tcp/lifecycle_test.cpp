@@ -215,8 +215,10 @@ TEST(Lifecycle, ANewSynReopensFromTimeWait_TCP_9293_3_6_1_03) {
 TEST(Lifecycle, ConnectRejectsNonsense) {
   TcpLink link;
   RecordUser u{1, 2};
-  EXPECT_FALSE(link.a.connect({kAddressA, 0}, {{0xe0000001}, 80}, u, link.now).has_value());
-  EXPECT_FALSE(link.a.connect({kAddressA, 0}, {{0xffffffff}, 80}, u, link.now).has_value());
+  EXPECT_FALSE(link.a.connect({kAddressA, 0}, {llp::IpAddress::v4(0xe0000001), 80}, u, link.now)
+                   .has_value());
+  EXPECT_FALSE(link.a.connect({kAddressA, 0}, {llp::IpAddress::v4(0xffffffff), 80}, u, link.now)
+                   .has_value());
   EXPECT_FALSE(link.a.connect({kAddressA, 0}, {kAddressB, 0}, u, link.now).has_value());
   link.egress_a.mtu = 0;
   const auto result = link.a.connect({kAddressA, 0}, {kAddressB, 80}, u, link.now);

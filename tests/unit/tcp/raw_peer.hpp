@@ -30,6 +30,9 @@ struct Segment {
   std::vector<uint8_t> octets;
   wire::TcpOptions parsed;  ///< of what the stack sent
   uint16_t source_port = 0;
+  uint8_t ecn = 0;            ///< the two bits of the IP header
+  uint8_t traffic_class = 0;  ///< sent: DSCP << 2 | ECN
+  uint8_t hop_limit = 0;      ///< sent; 0: the interface's default
 };
 
 class CaptureEgress final : public tcp::Egress {
@@ -49,11 +52,15 @@ class CaptureEgress final : public tcp::Egress {
     s.payload = static_cast<uint32_t>(view->payload().size());
     s.octets.assign(view->payload().begin(), view->payload().end());
     s.source_port = view->source_port();
+    s.traffic_class = slot.traffic_class;
+    s.ecn = slot.traffic_class & 3;
+    s.hop_limit = slot.hop_limit;
     RNIC_CHECK(s.parsed.parse(view->options()));
     sent.push_back(s);
   }
   void cancel(tcp::TxSlot&) override {}
   [[nodiscard]] uint32_t path_mtu(llp::IpAddress) const override { return mtu; }
+  void reduce_path_mtu(llp::IpAddress, uint32_t to, base::Now) override { mtu = std::min(mtu, to); }
 
   uint32_t mtu = 1500;
   std::deque<Segment> sent;
@@ -88,8 +95,8 @@ inline std::vector<uint8_t> operator+(std::vector<uint8_t> a, const std::vector<
 
 class RawPeer {
  public:
-  static constexpr llp::IpAddress kUs{0x0a000001};
-  static constexpr llp::IpAddress kPeer{0x0a000002};
+  static constexpr llp::IpAddress kUs = llp::IpAddress::v4(0x0a000001);
+  static constexpr llp::IpAddress kPeer = llp::IpAddress::v4(0x0a000002);
   static constexpr uint16_t kOurPort = 4420;
   static constexpr uint16_t kPeerPort = 1000;
   static constexpr uint32_t kIss = 5000;   ///< the stack's
@@ -121,7 +128,9 @@ class RawPeer {
     uint8_t* payload = t.data() + 20 + s.options.size();
     for (uint32_t i = 0; i < s.payload; ++i) payload[i] = octet_at(s.seq - (kIrs + 1) + i, 22);
     std::copy(s.octets.begin(), s.octets.end(), payload);
-    stack.input({.source = kPeer, .destination = kUs, .tcp = t, .checksum_verified = true}, now);
+    stack.input(
+        {.source = kPeer, .destination = kUs, .tcp = t, .checksum_verified = true, .ecn = s.ecn},
+        now);
     if (!hold_output) stack.output(now);
   }
   void wait(base::Duration d) {

@@ -78,9 +78,8 @@ TEST(SettingsErrors, ValuesOfTheWrongKind) {
        "t.toml:4: device.rnic0.mac: \"01:00:00:00:00:01\" is a group address: its first octet must "
        "be even"},
       {"gateway = \"10.0.0\"\n",
-       "t.toml:4: device.rnic0.gateway: \"10.0.0\" is not an IPv4 address: write four numbers, as "
-       "in "
-       "10.0.0.1"},
+       "t.toml:4: device.rnic0.gateway: \"10.0.0\" is not an IP address: write 10.0.0.1 or "
+       "fd00::1"},
   };
   for (const Case& c : cases) EXPECT_EQ(behind(c.text), c.message) << c.text;
 }

@@ -49,7 +49,7 @@ TEST(Settings, LoopbackIsTwoDevicesOnAWire) {
     const DeviceSettings& device = settings.devices[i];
     EXPECT_EQ(device.config.name, "rnic" + std::to_string(i));
     EXPECT_EQ(device.port, "wire:loop:" + std::to_string(i));
-    EXPECT_EQ(device.config.net.address.value, 0x0a000001u + i);
+    EXPECT_EQ(device.config.net.address.as_v4(), 0x0a000001u + i);
     EXPECT_EQ(device.config.net.prefix_length, 24);
     EXPECT_EQ(device.mac, (std::array<uint8_t, 6>{2, 0, 0, 0, 0, static_cast<uint8_t>(i + 1)}));
     EXPECT_FALSE(device.mac_given);

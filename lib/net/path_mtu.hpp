@@ -1,0 +1,55 @@
+/// \file
+/// What is known of paths whose MTU is smaller than the link's (RFC 1191, RFC 8201).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "base/time.hpp"
+#include "llp/endpoint.hpp"
+
+namespace rnic::net {
+
+/// A fixed table, one place a hash: a newer destination takes the place of an older one, which then
+/// has to be told again. What it knows ages, so that a path that grew is found (RFC 1191 s.6.3).
+class PathMtu {
+ public:
+  static constexpr base::Duration kLifetime = std::chrono::minutes(10);
+
+  /// UINT32_MAX: nothing smaller is known.
+  [[nodiscard]] uint32_t find(const llp::IpAddress& destination, base::Now now) const {
+    if (used_ == 0) [[likely]]
+      return UINT32_MAX;
+    const Entry& entry = entries_[place(destination)];
+    if (entry.destination != destination || now >= entry.expires) return UINT32_MAX;
+    return entry.mtu;
+  }
+
+  /// \param mtu octets of an IP packet; raised to the least that every path carries.
+  void reduce(const llp::IpAddress& destination, uint32_t mtu, base::Now now) {
+    const uint32_t least = destination.is_v4() ? 68 : 1280;  // RFC 791; RFC 8200 s.5
+    mtu = std::min(std::max(mtu, least), find(destination, now));
+    Entry& entry = entries_[place(destination)];
+    if (entry.destination == llp::IpAddress{}) ++used_;
+    entry = {destination, mtu, now + kLifetime};
+  }
+
+ private:
+  struct Entry {
+    llp::IpAddress destination;
+    uint32_t mtu = 0;
+    base::Now expires{};
+  };
+  static constexpr size_t kEntries = 256;
+
+  [[nodiscard]] static size_t place(const llp::IpAddress& destination) {
+    const uint64_t hash = (destination.low() ^ destination.high()) * 0x9e3779b97f4a7c15ull;
+    return static_cast<size_t>(hash >> 56);
+  }
+
+  std::array<Entry, kEntries> entries_{};
+  uint32_t used_ = 0;
+};
+
+}  // namespace rnic::net
