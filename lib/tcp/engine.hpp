@@ -66,6 +66,7 @@ class Engine {
   [[nodiscard]] uint32_t live_connections() const { return connections_.live(); }
   [[nodiscard]] bool quiescent() const;
   void force_isn(std::optional<uint32_t> isn) { forced_isn_ = isn; }
+  [[nodiscard]] ConnectionInfo info(Connection& c) const;
 
   // Down-calls of Connection.
   void make_ready(Connection& c) {

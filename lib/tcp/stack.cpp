@@ -88,6 +88,11 @@ void Stack::input(const SegmentIn& segment, base::Now now) { impl_->input(segmen
 const Counters& Stack::counters() const { return impl_->counters(); }
 uint32_t Stack::live_connections() const { return impl_->live_connections(); }
 bool Stack::quiescent() const { return impl_->quiescent(); }
+std::optional<ConnectionInfo> Stack::info(llp::Stream& stream) const {
+  auto* connection = dynamic_cast<Connection*>(&stream);
+  if (connection == nullptr || &connection->engine != impl_.get()) return std::nullopt;
+  return impl_->info(*connection);
+}
 void Stack::force_isn(std::optional<uint32_t> isn) { impl_->force_isn(isn); }
 
 }  // namespace rnic::tcp

@@ -20,6 +20,7 @@
 #include "llp/transport.hpp"
 #include "tcp/config.hpp"
 #include "tcp/counters.hpp"
+#include "tcp/info.hpp"
 
 namespace rnic::tcp {
 
@@ -107,6 +108,10 @@ class Stack final : public llp::Transport {
   [[nodiscard]] uint32_t live_connections() const;
   /// Nothing to send, nothing queued, nothing held: for "everything returned" checks.
   [[nodiscard]] bool quiescent() const;
+
+  /// A snapshot of one of this stack's connections; for tools and people, not for the data path: it
+  /// walks the unacknowledged records. `stream` has not ended yet. nullopt: another transport's.
+  [[nodiscard]] std::optional<ConnectionInfo> info(llp::Stream& stream) const;
 
   /// For tests: connections opened from now on start at this ISN (nullopt: RFC 6528 again).
   void force_isn(std::optional<uint32_t> isn);

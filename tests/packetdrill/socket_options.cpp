@@ -1,0 +1,181 @@
+// The options of a socket, in their own translation unit: the kernel's and the C library's headers
+// of TCP do not go together.
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "packetdrill/linux_tcp_info.hpp"
+#include "packetdrill/sockets.hpp"
+
+namespace rnic::packetdrill {
+
+namespace {
+
+// Of Linux's user interface; the C library does not name all of them.
+constexpr int kTcpCcInfo = 26;
+constexpr int kSoMemInfo = 55;
+constexpr uint32_t kIpAndTcpHeader = 40;
+constexpr uint32_t kSmallestBuffer = 2048;
+
+Outcome put_int(int number, void* value, socklen_t* length) {
+  if (value == nullptr || length == nullptr) return -EFAULT;
+  std::memcpy(value, &number, std::min<size_t>(*length, sizeof number));
+  *length = std::min<socklen_t>(*length, sizeof number);
+  return 0;
+}
+
+Outcome put_zeros(void* value, const socklen_t* length) {
+  if (value == nullptr || length == nullptr) return -EFAULT;
+  std::memset(value, 0, *length);
+  return 0;
+}
+
+Outcome put_text(const std::string& text, void* value, socklen_t* length) {
+  if (value == nullptr || length == nullptr) return -EFAULT;
+  std::memset(value, 0, *length);
+  std::memcpy(value, text.data(), std::min<size_t>(*length, text.size()));
+  return 0;
+}
+
+std::optional<int> int_of(const void* value, socklen_t length) {
+  int number = 0;
+  if (value == nullptr || length < sizeof number) return std::nullopt;
+  std::memcpy(&number, value, sizeof number);
+  return number;
+}
+
+std::string name_of(tcp::CongestionControl kind) {
+  return kind == tcp::CongestionControl::Cubic ? "cubic" : "reno";
+}
+
+}  // namespace
+
+Outcome Sockets::fill_info(Socket& socket, void* value, socklen_t* length) {
+  if (value == nullptr || length == nullptr) return -EFAULT;
+  tcp::ConnectionInfo info;
+  if (socket.listening) info.state = tcp::State::Listen;
+  if (llp::Stream* stream = socket.stream->stream()) {
+    if (const auto found = host_.stack().info(*stream)) info = *found;
+  }
+  const uint32_t mss = host_.mtu - kIpAndTcpHeader;
+  fill_linux_tcp_info(info,
+                      {.stream = socket.stream.get(),
+                       .holdups = socket.holdups,
+                       .now = host_.now(),
+                       .advertised_mss = mss},
+                      value, *length);
+  return 0;
+}
+
+Outcome Sockets::get_tcp_option(Socket& socket, int name, void* value, socklen_t* length) {
+  llp::Stream* stream = socket.stream->stream();
+  switch (name) {
+    case TCP_INFO: return fill_info(socket, value, length);
+    case kTcpCcInfo: return put_zeros(value, length);
+    case TCP_NODELAY: return put_int(socket.stream->nagle ? 0 : 1, value, length);
+    case TCP_CORK: return put_int(socket.stream->corked ? 1 : 0, value, length);
+    case TCP_MAXSEG:
+      if (stream != nullptr && socket.stream->is_established()) {
+        return put_int(static_cast<int>(stream->emss()), value, length);
+      }
+      return put_int(socket.maxseg != 0 ? socket.maxseg : 536, value, length);
+    case TCP_USER_TIMEOUT: return put_int(socket.user_timeout, value, length);
+    case TCP_CONGESTION: return put_text(name_of(setup_.tcp.congestion_control), value, length);
+    default: return -ENOPROTOOPT;
+  }
+}
+
+Outcome Sockets::get_option(int fd, int level, int name, void* value, socklen_t* length) {
+  Socket* socket = find(fd);
+  if (socket == nullptr) return -EBADF;
+  note_end(*socket);
+  if (level == IPPROTO_TCP) return get_tcp_option(*socket, name, value, length);
+  if (level == IPPROTO_IP && name == IP_TOS) return put_int(host_.tos, value, length);
+  if (level != SOL_SOCKET) return -ENOPROTOOPT;
+  switch (name) {
+    case SO_ERROR: return put_int(std::exchange(socket->error, 0), value, length);
+    case SO_TYPE: return put_int(SOCK_STREAM, value, length);
+    case SO_SNDBUF: return put_int(static_cast<int>(socket->stream->send_limit), value, length);
+    case SO_RCVBUF: return put_int(static_cast<int>(socket->stream->receive_limit), value, length);
+    case SO_ACCEPTCONN: return put_int(socket->listening ? 1 : 0, value, length);
+    case SO_REUSEADDR: return put_int(1, value, length);
+    case kSoMemInfo: return put_zeros(value, length);
+    default: return -ENOPROTOOPT;
+  }
+}
+
+Outcome Sockets::set_tcp_option(Socket& socket, int name, const void* value, socklen_t length) {
+  if (name == TCP_CONGESTION) {
+    const std::string wanted(static_cast<const char*>(value),
+                             strnlen(static_cast<const char*>(value), length));
+    return wanted == name_of(setup_.tcp.congestion_control) ? 0 : -ENOENT;
+  }
+  const auto number = int_of(value, length);
+  if (!number) return -EINVAL;
+  switch (name) {
+    case TCP_NODELAY:
+      socket.stream->nagle = *number == 0;
+      if (*number != 0 && !socket.stream->corked) socket.stream->uncork();
+      break;
+    case TCP_CORK:
+      socket.stream->corked = *number != 0;
+      if (*number == 0) socket.stream->uncork();
+      break;
+    case TCP_MAXSEG:
+      if (*number < 88 || *number > 32767) return -EINVAL;
+      socket.maxseg = *number;
+      // One path, one size: the segments of every connection get smaller.
+      host_.mtu = std::min(setup_.mtu, static_cast<uint32_t>(*number) + kIpAndTcpHeader);
+      break;
+    case TCP_USER_TIMEOUT:
+      if (*number < 0) return -EINVAL;
+      socket.user_timeout = *number;
+      break;
+    case TCP_QUICKACK: break;
+    default: return -ENOPROTOOPT;
+  }
+  host_.settle();
+  return 0;
+}
+
+Outcome Sockets::set_socket_option(Socket& socket, int name, const void* value, socklen_t length) {
+  if (name == SO_LINGER) {
+    linger wanted{};
+    if (value == nullptr || length < sizeof wanted) return -EINVAL;
+    std::memcpy(&wanted, value, sizeof wanted);
+    socket.linger = wanted.l_onoff != 0;
+    socket.linger_seconds = wanted.l_linger;
+    return 0;
+  }
+  const auto number = int_of(value, length);
+  if (!number) return -EINVAL;
+  // Linux doubles what it is given: half of it is for its own bookkeeping.
+  const uint32_t doubled = std::max(static_cast<uint32_t>(*number) * 2, kSmallestBuffer);
+  switch (name) {
+    case SO_SNDBUF: socket.stream->send_limit = doubled; return 0;
+    case SO_RCVBUF: socket.stream->receive_limit = doubled; return 0;
+    case SO_REUSEADDR:
+    case SO_REUSEPORT:
+    case SO_KEEPALIVE: return 0;
+    default: return -ENOPROTOOPT;
+  }
+}
+
+Outcome Sockets::set_option(int fd, int level, int name, const void* value, socklen_t length) {
+  Socket* socket = find(fd);
+  if (socket == nullptr) return -EBADF;
+  if (value == nullptr) return -EFAULT;
+  if (level == IPPROTO_TCP) return set_tcp_option(*socket, name, value, length);
+  if (level == SOL_SOCKET) return set_socket_option(*socket, name, value, length);
+  if (level == IPPROTO_IP && name == IP_TOS && length >= 1) {
+    host_.tos = static_cast<uint8_t>(*static_cast<const uint8_t*>(value) & ~3u);
+    return 0;
+  }
+  return -ENOPROTOOPT;
+}
+
+}  // namespace rnic::packetdrill

@@ -1,0 +1,377 @@
+#include "packetdrill/sockets.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace rnic::packetdrill {
+
+namespace {
+
+std::optional<llp::Endpoint> endpoint_of(const sockaddr* address, socklen_t length) {
+  if (address == nullptr || length < sizeof(sockaddr_in) || address->sa_family != AF_INET) {
+    return std::nullopt;
+  }
+  sockaddr_in in{};
+  std::memcpy(&in, address, sizeof in);
+  return llp::Endpoint{llp::IpAddress{ntohl(in.sin_addr.s_addr)}, ntohs(in.sin_port)};
+}
+
+void put_endpoint(const llp::Endpoint& end, sockaddr* address, socklen_t* length) {
+  if (address == nullptr || length == nullptr) return;
+  sockaddr_in in{};
+  in.sin_family = AF_INET;
+  in.sin_port = htons(end.port);
+  in.sin_addr.s_addr = htonl(end.address.value);
+  std::memcpy(address, &in, std::min<size_t>(*length, sizeof in));
+  *length = sizeof in;
+}
+
+int errno_of(llp::StreamEnd how) {
+  switch (how) {
+    case llp::StreamEnd::Closed: return 0;
+    case llp::StreamEnd::PeerReset: return ECONNRESET;
+    case llp::StreamEnd::TimedOut: return ETIMEDOUT;
+    case llp::StreamEnd::Refused: return ECONNREFUSED;
+    case llp::StreamEnd::Aborted: return 0;
+  }
+  return EIO;
+}
+
+int errno_of(const base::Error& error) {
+  switch (error.code) {
+    case base::Errc::AlreadyExists: return EADDRINUSE;
+    case base::Errc::ResourceExhausted: return EADDRNOTAVAIL;
+    case base::Errc::Unreachable: return ENETUNREACH;
+    default: return EINVAL;
+  }
+}
+
+std::unique_ptr<SocketStream> new_stream(const Setup& setup) {
+  auto stream = std::make_unique<SocketStream>();
+  stream->send_limit = setup.send_buffer;
+  stream->receive_limit = setup.receive_buffer;
+  stream->nagle = setup.nagle;
+  return stream;
+}
+
+}  // namespace
+
+llp::StreamUser* Socket::accept(llp::Stream& from, const llp::Endpoint& local_end,
+                                const llp::Endpoint& remote_end, base::Now) {
+  if (accepted.size() > backlog) return nullptr;
+  auto socket = std::make_unique<Socket>();
+  socket->setup = setup;
+  socket->local = local_end;
+  socket->remote = remote_end;
+  socket->bound = true;
+  socket->maxseg = maxseg;
+  socket->user_timeout = user_timeout;
+  socket->connect_told = true;
+  socket->stream = new_stream(*setup);
+  socket->stream->send_limit = stream->send_limit;
+  socket->stream->receive_limit = stream->receive_limit;
+  socket->stream->nagle = stream->nagle;
+  socket->stream->attach(from);
+  accepted.push_back(std::move(socket));
+  return accepted.back()->stream.get();
+}
+
+Sockets::Sockets(const Setup& setup, Host& host) : setup_(setup), host_(host) {
+  host_.on_elapse = [this](base::Now from, base::Now to) { account(from, to); };
+}
+
+Sockets::~Sockets() {
+  host_.on_elapse = nullptr;
+  for (const auto& [fd, socket] : table_) ::close(fd);
+}
+
+Socket* Sockets::find(int fd) {
+  const auto found = table_.find(fd);
+  return found == table_.end() ? nullptr : found->second.get();
+}
+
+bool Sockets::nonblocking(int fd) const {
+  const auto found = table_.find(fd);
+  return found != table_.end() && found->second->nonblocking;
+}
+
+int Sockets::add(std::unique_ptr<Socket> socket) {
+  // A descriptor of the kernel's stands for it: packetdrill closes what is left at the end itself.
+  const int fd = eventfd(0, EFD_CLOEXEC);
+  if (fd < 0) return -errno;
+  socket->fd = fd;
+  table_[fd] = std::move(socket);
+  return fd;
+}
+
+Outcome Sockets::open(int domain, int type, int protocol) {
+  if (domain != AF_INET) return -EAFNOSUPPORT;
+  const int kind = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (kind != SOCK_STREAM || (protocol != 0 && protocol != IPPROTO_TCP)) return -EPROTONOSUPPORT;
+  auto socket = std::make_unique<Socket>();
+  socket->setup = &setup_;
+  socket->local.address = setup_.local;
+  socket->nonblocking = (type & SOCK_NONBLOCK) != 0;
+  socket->stream = new_stream(setup_);
+  return add(std::move(socket));
+}
+
+Outcome Sockets::bind(int fd, const sockaddr* address, socklen_t length) {
+  Socket* socket = find(fd);
+  if (socket == nullptr) return -EBADF;
+  const auto end = endpoint_of(address, length);
+  if (!end || socket->bound) return -EINVAL;
+  socket->local = *end;
+  socket->bound = true;
+  return 0;
+}
+
+Outcome Sockets::listen(int fd, int backlog) {
+  Socket* socket = find(fd);
+  if (socket == nullptr) return -EBADF;
+  if (socket->connecting || !socket->bound) return -EINVAL;
+  socket->backlog = static_cast<uint32_t>(std::max(backlog, 0));
+  if (socket->listening) return 0;
+  const base::Status status = host_.stack().listen(socket->local, *socket);
+  if (!status) return -errno_of(status.error());
+  socket->listening = true;
+  return 0;
+}
+
+Attempt Sockets::accept(int fd, sockaddr* address, socklen_t* length) {
+  Socket* socket = find(fd);
+  if (socket == nullptr) return -EBADF;
+  if (!socket->listening) return -EINVAL;
+  if (socket->accepted.empty()) return std::nullopt;
+  auto next = std::move(socket->accepted.front());
+  socket->accepted.pop_front();
+  put_endpoint(next->remote, address, length);
+  return add(std::move(next));
+}
+
+Outcome Sockets::connect(int fd, const sockaddr* address, socklen_t length) {
+  Socket* socket = find(fd);
+  if (socket == nullptr) return -EBADF;
+  if (socket->connecting && socket->stream->is_established()) {
+    if (!socket->connect_told) {
+      socket->connect_told = true;
+      return 0;
+    }
+    return -EISCONN;
+  }
+  if (socket->connecting && socket->error == 0 && !socket->end_noted) return -EALREADY;
+  const auto end = endpoint_of(address, length);
+  if (!end || socket->listening) return -EINVAL;
+  socket->remote = *end;
+  const auto stream = host_.stack().connect(socket->local, *end, *socket->stream, host_.now());
+  if (!stream) return -errno_of(stream.error());
+  socket->local = (*stream)->local();
+  socket->stream->attach(**stream);
+  socket->connecting = true;
+  host_.settle();
+  return 0;
+}
+
+Attempt Sockets::connect_result(int fd) {
+  Socket* socket = find(fd);
+  if (socket == nullptr) return -EBADF;
+  if (socket->stream->is_established()) {
+    socket->connect_told = true;
+    return 0;
+  }
+  note_end(*socket);
+  if (socket->error == 0) return std::nullopt;
+  return -std::exchange(socket->error, 0);
+}
+
+void Sockets::note_end(Socket& socket) {
+  if (socket.end_noted || !socket.stream || !socket.stream->how_ended()) return;
+  socket.end_noted = true;
+  socket.error = errno_of(*socket.stream->how_ended());
+  // Both ends had nothing more to say but the acknowledgment of our octets.
+  if (socket.error == ECONNRESET && socket.stream->peer_has_finished()) socket.error = EPIPE;
+}
+
+void Sockets::note_ends() {
+  for (auto& [fd, socket] : table_) note_end(*socket);
+  std::erase_if(orphans_,
+                [](const auto& socket) { return socket->stream->how_ended().has_value(); });
+}
+
+Attempt Sockets::read(int fd, base::ByteSpan out, int flags) {
+  Socket* socket = find(fd);
+  if (socket == nullptr) return -EBADF;
+  SocketStream& stream = *socket->stream;
+  if (socket->listening || (!socket->connecting && !socket->connect_told)) return -ENOTCONN;
+  note_end(*socket);
+  if (stream.readable() != 0 && !out.empty()) {
+    const uint32_t n = stream.read(out, (flags & MSG_PEEK) != 0);
+    host_.settle();
+    return n;
+  }
+  if (out.empty()) return 0;
+  if (socket->error != 0) return -std::exchange(socket->error, 0);
+  if (socket->shut_read || stream.peer_has_finished() || stream.how_ended()) return 0;
+  return std::nullopt;
+}
+
+Attempt Sockets::write(int fd, base::ByteView octets, int flags, size_t& done) {
+  Socket* socket = find(fd);
+  if (socket == nullptr) return -EBADF;
+  SocketStream& stream = *socket->stream;
+  note_end(*socket);
+  if (socket->error != 0 && done == 0) return -std::exchange(socket->error, 0);
+  if (stream.is_closing() || stream.how_ended()) {
+    return done != 0 ? Outcome(done) : Outcome(-EPIPE);
+  }
+  if (!socket->connecting && !socket->connect_told) return -EPIPE;
+  if (!stream.is_established()) return std::nullopt;
+  const bool was_corked = stream.corked;
+  if ((flags & MSG_MORE) != 0) stream.corked = true;
+  if (!socket->no_space || stream.has_room()) {
+    done += stream.write(octets.subspan(done), (flags & MSG_EOR) != 0);
+  }
+  socket->no_space = done < octets.size();
+  host_.settle();
+  if ((flags & MSG_MORE) != 0) stream.corked = was_corked;
+  if (done == octets.size()) return Outcome(done);
+  return std::nullopt;
+}
+
+short Sockets::events_of(Socket& socket) const {
+  const SocketStream& stream = *socket.stream;
+  short events = 0;
+  if (socket.listening) return socket.accepted.empty() ? 0 : short{POLLIN | POLLRDNORM};
+  const bool ended = stream.how_ended().has_value();
+  if (stream.readable() != 0 || stream.peer_has_finished() || ended || socket.shut_read) {
+    events |= POLLIN | POLLRDNORM;
+  }
+  if (stream.peer_has_finished() || socket.shut_read || ended) events |= POLLRDHUP;
+  if (ended || (stream.is_closing() && (stream.peer_has_finished() || socket.shut_read))) {
+    events |= POLLHUP;
+  }
+  if ((stream.is_established() && (stream.is_closing() || stream.has_room())) || ended) {
+    events |= POLLOUT | POLLWRNORM;
+  }
+  if (socket.error != 0) events |= POLLERR;
+  if (!socket.connecting && !socket.connect_told) events |= POLLOUT | POLLHUP;
+  return events;
+}
+
+Attempt Sockets::poll(pollfd* fds, nfds_t count) {
+  Outcome ready = 0;
+  for (nfds_t i = 0; i < count; ++i) {
+    Socket* socket = find(fds[i].fd);
+    if (socket == nullptr) {
+      fds[i].revents = POLLNVAL;
+    } else {
+      note_end(*socket);
+      fds[i].revents =
+          static_cast<short>(events_of(*socket) & (fds[i].events | POLLERR | POLLHUP | POLLNVAL));
+    }
+    if (fds[i].revents != 0) ++ready;
+  }
+  if (ready == 0) return std::nullopt;
+  return ready;
+}
+
+Outcome Sockets::shutdown(int fd, int how) {
+  Socket* socket = find(fd);
+  if (socket == nullptr) return -EBADF;
+  if (how < SHUT_RD || how > SHUT_RDWR) return -EINVAL;
+  SocketStream& stream = *socket->stream;
+  if ((!socket->connecting && !socket->connect_told) || stream.how_ended()) return -ENOTCONN;
+  if (how != SHUT_WR) socket->shut_read = true;
+  if (how != SHUT_RD) stream.close();
+  stream.refuse_octets = socket->shut_read && stream.is_closing();
+  host_.settle();
+  return 0;
+}
+
+Outcome Sockets::close(int fd) {
+  Socket* found = find(fd);
+  if (found == nullptr) return -EBADF;
+  auto socket = std::move(table_[fd]);
+  table_.erase(fd);
+  ::close(fd);
+  if (socket->listening) {
+    (void)host_.stack().unlisten(socket->local);
+    for (auto& waiting : socket->accepted) {
+      waiting->stream->abort();
+      orphans_.push_back(std::move(waiting));
+    }
+    socket->accepted.clear();
+  }
+  SocketStream& stream = *socket->stream;
+  if (stream.stream() != nullptr) {
+    // RFC 9293 s.3.6.1 (MUST-13), RFC 2525 s.2.17: octets that nobody read are told of by RST.
+    const bool hard = stream.readable() != 0 || (socket->linger && socket->linger_seconds == 0);
+    stream.refuse_octets = true;
+    if (hard) {
+      stream.abort();
+    } else {
+      stream.close();
+    }
+    orphans_.push_back(std::move(socket));
+  }
+  host_.settle();
+  return 0;
+}
+
+Outcome Sockets::control(int fd, int command, long argument) {
+  Socket* socket = find(fd);
+  if (socket == nullptr) return -EBADF;
+  switch (command) {
+    case F_GETFL: return O_RDWR | (socket->nonblocking ? O_NONBLOCK : 0);
+    case F_SETFL: socket->nonblocking = (argument & O_NONBLOCK) != 0; return 0;
+    case F_GETFD:
+    case F_SETFD: return 0;
+    default: return -EINVAL;
+  }
+}
+
+Outcome Sockets::input_control(int fd, unsigned long request, int* value) {
+  Socket* socket = find(fd);
+  if (socket == nullptr) return -EBADF;
+  if (value == nullptr) return -EFAULT;
+  const SocketStream& stream = *socket->stream;
+  switch (request) {
+    case FIONREAD: *value = static_cast<int>(stream.readable()); return 0;
+    case SIOCOUTQ: *value = static_cast<int>(stream.queued()); return 0;
+    case SIOCOUTQNSD: *value = static_cast<int>(stream.unsent()); return 0;
+    case FIONBIO: socket->nonblocking = *value != 0; return 0;
+    default: return -ENOTTY;
+  }
+}
+
+void Sockets::account(base::Now from, base::Now to) {
+  const base::Duration passed = to - from;
+  for (auto& [fd, socket] : table_) {
+    SocketStream& stream = *socket->stream;
+    if (stream.stream() == nullptr || !stream.is_established()) continue;
+    if (stream.queued() == 0) continue;
+    socket->holdups.busy += passed;
+    const auto info = host_.stack().info(*stream.stream());
+    if (!info) continue;
+    const uint64_t flight = info->snd_nxt - info->snd_una;
+    const uint64_t usable = info->snd_wnd > flight ? info->snd_wnd - flight : 0;
+    const uint64_t waiting = stream.queued() - std::min<uint64_t>(flight, stream.queued());
+    const uint64_t wanted = std::min<uint64_t>(info->emss, waiting);
+    if (waiting != 0 && usable < wanted && info->pipe + wanted <= info->cwnd) {
+      socket->holdups.by_peer_window += passed;
+    } else if (stream.unsent() == 0 && socket->no_space) {
+      socket->holdups.by_send_buffer += passed;
+    }
+  }
+}
+
+}  // namespace rnic::packetdrill

@@ -1,0 +1,65 @@
+#include "pair.hpp"
+#include "raw_peer.hpp"
+
+namespace rnic::testing {
+namespace {
+
+constexpr uint32_t kIss = RawPeer::kIss;
+constexpr uint32_t kIrs = RawPeer::kIrs;
+
+TEST(Info, ShowsWhatIsInTheNetworkAndWhatIsLost) {
+  tcp::Config config = RawPeer::bare();
+  config.sack = true;
+  RawPeer p(config);
+  p.inject(
+      {.seq = kIrs, .flags = flag::kSyn, .options = option_mss(1000) + option_sack_permitted()});
+  p.next();
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
+  for (int i = 0; i < 5; ++i) p.user.queue(1000);
+  p.stack.output(p.now);
+  tcp::ConnectionInfo info = *p.stack.info(*p.user.stream);
+  EXPECT_EQ(info.state, tcp::State::Established);
+  EXPECT_EQ(info.loss_state, tcp::LossState::Open);
+  EXPECT_TRUE(info.sack);
+  EXPECT_FALSE(info.timestamps);
+  EXPECT_EQ(info.emss, 1000u);
+  EXPECT_EQ(info.unacked, 5u);
+  EXPECT_EQ(info.pipe, 5000u);
+  EXPECT_EQ(info.cwnd, 10000u);
+  EXPECT_TRUE(info.slow_start);
+  // The first one is lost: three later ones are reported.
+  p.now += milliseconds(10);
+  p.inject({.seq = kIrs + 1,
+            .ack = kIss + 1,
+            .flags = flag::kAck,
+            .options = option_sack({{kIss + 1001, kIss + 2001}})});
+  EXPECT_EQ(p.stack.info(*p.user.stream)->loss_state, tcp::LossState::Disorder);
+  p.inject({.seq = kIrs + 1,
+            .ack = kIss + 1,
+            .flags = flag::kAck,
+            .options = option_sack({{kIss + 1001, kIss + 4001}})});
+  info = *p.stack.info(*p.user.stream);
+  EXPECT_EQ(info.loss_state, tcp::LossState::Recovery);
+  EXPECT_EQ(info.sacked, 3u);
+  EXPECT_EQ(info.lost, 1u);
+  EXPECT_EQ(info.retransmitted, 1u);
+  EXPECT_FALSE(info.slow_start);
+  // Everything arrives.
+  p.inject({.seq = kIrs + 1, .ack = kIss + 5001, .flags = flag::kAck});
+  info = *p.stack.info(*p.user.stream);
+  EXPECT_EQ(info.loss_state, tcp::LossState::Open);
+  EXPECT_EQ(info.unacked, 0u);
+  EXPECT_EQ(info.snd_una, 5000u);
+  EXPECT_GE(info.rto, info.srtt);
+}
+
+TEST(Info, OfAnothersStreamIsNothing) {
+  RawPeer p;
+  p.accept();
+  RawPeer other;
+  EXPECT_TRUE(p.stack.info(*p.user.stream).has_value());
+  EXPECT_FALSE(other.stack.info(*p.user.stream).has_value());
+}
+
+}  // namespace
+}  // namespace rnic::testing
