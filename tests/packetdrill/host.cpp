@@ -10,6 +10,45 @@ namespace rnic::packetdrill {
 namespace {
 
 constexpr uint32_t kLargestFrame = 65536;
+constexpr uint32_t kIpv6Header = 40;
+constexpr uint8_t kProtocolIcmpv6 = 58;
+constexpr uint8_t kHopLimit = 64;
+
+uint32_t header_towards(const llp::IpAddress& address) {
+  return address.is_v4() ? wire::kIpv4Header : kIpv6Header;
+}
+
+void store_ipv6(uint8_t* at, const llp::IpAddress& address) {
+  base::store_be64(at, address.high());
+  base::store_be64(at + 8, address.low());
+}
+
+llp::IpAddress load_ipv6(const uint8_t* at) {
+  return {base::load_be64(at), base::load_be64(at + 8)};
+}
+
+bool parse_ip_packet(base::ByteView packet, IpPacket& out) {
+  if (packet.empty()) return false;
+  if (packet[0] >> 4 == 4) {
+    const auto ip = wire::parse_ipv4(packet);
+    if (!ip || ip->is_fragment()) return false;
+    out = {.source = llp::IpAddress::v4(ip->source),
+           .destination = llp::IpAddress::v4(ip->destination),
+           .protocol = ip->protocol,
+           .traffic_class = ip->tos,
+           .payload = packet.subspan(ip->header_length, ip->total_length - ip->header_length)};
+    return true;
+  }
+  if (packet[0] >> 4 != 6 || packet.size() < kIpv6Header) return false;
+  const uint32_t length = base::load_be16(&packet[4]);
+  if (length > packet.size() - kIpv6Header) return false;
+  out = {.source = load_ipv6(&packet[8]),
+         .destination = load_ipv6(&packet[24]),
+         .protocol = packet[6],
+         .traffic_class = static_cast<uint8_t>(base::load_be16(packet.data()) >> 4),
+         .payload = packet.subspan(kIpv6Header, length)};
+  return true;
+}
 
 }  // namespace
 
@@ -22,11 +61,22 @@ Host::Host(const Setup& setup)
 bool Host::begin(llp::IpAddress source, llp::IpAddress destination, tcp::TxSlot& slot) {
   source_ = source;
   destination_ = destination;
-  slot = {.tcp = frame_.data() + wire::kIpv4Header,
-          .room = mtu - wire::kIpv4Header,
+  const uint32_t header = header_towards(destination);
+  slot = {.tcp = frame_.data() + header,
+          .room = path_mtu(destination) - header,
           .checksum_open = false,
           .frame = nullptr};
   return true;
+}
+
+void Host::reduce_path_mtu(llp::IpAddress destination, uint32_t to, base::Now) {
+  uint32_t& known = path_mtu_.try_emplace(destination, to).first->second;
+  known = std::min(known, to);
+}
+
+uint32_t Host::path_mtu(llp::IpAddress destination) const {
+  const auto found = path_mtu_.find(destination);
+  return found == path_mtu_.end() ? mtu : std::min(mtu, found->second);
 }
 
 void Host::mark_push(uint8_t* segment, uint32_t length) {
@@ -41,49 +91,67 @@ void Host::mark_push(uint8_t* segment, uint32_t length) {
   if (!push_at_.contains(end) || (segment[at::kFlags] & wire::tcp_flag::kPsh) != 0) return;
   segment[at::kFlags] |= wire::tcp_flag::kPsh;
   base::store_be16(segment + at::kChecksum, 0);
-  const uint32_t sum =
-      wire::pseudo_header_sum(source_.value, destination_.value, wire::kIpProtocolTcp, length);
+  const uint32_t sum = llp::pseudo_header_sum(source_, destination_, wire::kIpProtocolTcp, length);
   base::store_be16(segment + at::kChecksum,
                    wire::checksum_fold(wire::checksum_add(sum, {segment, length})));
 }
 
 void Host::send(tcp::TxSlot& slot, uint32_t length, base::Now now) {
   if (!push_at_.empty()) mark_push(slot.tcp, length);
+  const uint8_t traffic_class = static_cast<uint8_t>(tos | slot.traffic_class);
+  const uint32_t header = header_towards(destination_);
+  const uint8_t hops = slot.hop_limit != 0 ? slot.hop_limit : kHopLimit;
+  if (destination_.is_v4()) {
+    put_ipv4(length, traffic_class, hops);
+  } else {
+    put_ipv6(length, traffic_class, hops);
+  }
+  sent_.push_back({now, {frame_.data(), frame_.data() + header + length}});
+}
+
+void Host::put_ipv4(uint32_t length, uint8_t traffic_class, uint8_t hops) {
   uint8_t* ip = frame_.data();
-  const uint32_t total = wire::kIpv4Header + length;
   std::fill_n(ip, wire::kIpv4Header, uint8_t{0});
   ip[wire::kIpv4VersionAt] = 0x45;
-  ip[wire::kIpv4TosAt] = tos;
-  base::store_be16(ip + wire::kIpv4LengthAt, static_cast<uint16_t>(total));
+  ip[wire::kIpv4TosAt] = traffic_class;
+  base::store_be16(ip + wire::kIpv4LengthAt, static_cast<uint16_t>(wire::kIpv4Header + length));
   base::store_be16(ip + wire::kIpv4IdAt, next_id_++);
   base::store_be16(ip + wire::kIpv4FragmentAt, wire::kIpv4DontFragment);
-  ip[wire::kIpv4TtlAt] = 64;
+  ip[wire::kIpv4TtlAt] = hops;
   ip[wire::kIpv4ProtocolAt] = wire::kProtocolTcp;
-  base::store_be32(ip + wire::kIpv4SourceAt, source_.value);
-  base::store_be32(ip + wire::kIpv4DestinationAt, destination_.value);
+  base::store_be32(ip + wire::kIpv4SourceAt, source_.as_v4());
+  base::store_be32(ip + wire::kIpv4DestinationAt, destination_.as_v4());
   base::store_be16(ip + wire::kIpv4ChecksumAt,
                    wire::checksum_fold(wire::checksum_add(0, {ip, wire::kIpv4Header})));
-  sent_.push_back({now, {ip, ip + total}});
+}
+
+void Host::put_ipv6(uint32_t length, uint8_t traffic_class, uint8_t hops) {
+  // RFC 8200 s.3
+  uint8_t* ip = frame_.data();
+  base::store_be32(ip, 6u << 28 | uint32_t{traffic_class} << 20);
+  base::store_be16(ip + 4, static_cast<uint16_t>(length));
+  ip[6] = wire::kProtocolTcp;
+  ip[7] = hops;
+  store_ipv6(ip + 8, source_);
+  store_ipv6(ip + 24, destination_);
 }
 
 bool Host::receive(base::ByteView packet) {
-  const auto ip = wire::parse_ipv4(packet);
-  if (!ip || ip->is_fragment()) return false;
-  const base::ByteView payload =
-      packet.subspan(ip->header_length, ip->total_length - ip->header_length);
-  if (ip->protocol == wire::kProtocolIcmp) return receive_icmp(payload);
-  if (ip->protocol != wire::kProtocolTcp) return false;
-  stack_.input({.source = llp::IpAddress{ip->source},
-                .destination = llp::IpAddress{ip->destination},
-                .tcp = payload,
+  IpPacket ip;
+  if (!parse_ip_packet(packet, ip)) return false;
+  if (ip.protocol == wire::kProtocolIcmp || ip.protocol == kProtocolIcmpv6) return receive_icmp(ip);
+  if (ip.protocol != wire::kProtocolTcp) return false;
+  stack_.input({.source = ip.source,
+                .destination = ip.destination,
+                .tcp = ip.payload,
                 .checksum_verified = false,
-                .ecn = static_cast<uint8_t>(ip->tos & 3)},
+                .ecn = static_cast<uint8_t>(ip.traffic_class & 3)},
                now_);
   settle();
   return true;
 }
 
-bool Host::receive_icmp(base::ByteView) { return false; }
+bool Host::receive_icmp(const IpPacket&) { return false; }
 
 void Host::settle() {
   // A turn of output() sends a quantum; what is left is due at once.

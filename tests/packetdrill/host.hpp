@@ -19,6 +19,15 @@ struct SentPacket {
   std::vector<uint8_t> octets;
 };
 
+/// A received IP packet; views into it.
+struct IpPacket {
+  llp::IpAddress source;
+  llp::IpAddress destination;
+  uint8_t protocol = 0;
+  uint8_t traffic_class = 0;
+  base::ByteView payload;
+};
+
 /// Time moves only by advance() and next_event(). Single-threaded.
 class Host final : public tcp::Egress {
  public:
@@ -48,18 +57,22 @@ class Host final : public tcp::Egress {
   bool begin(llp::IpAddress source, llp::IpAddress destination, tcp::TxSlot& slot) override;
   void send(tcp::TxSlot& slot, uint32_t length, base::Now now) override;
   void cancel(tcp::TxSlot&) override {}
-  [[nodiscard]] uint32_t path_mtu(llp::IpAddress) const override { return mtu; }
+  [[nodiscard]] uint32_t path_mtu(llp::IpAddress destination) const override;
+  void reduce_path_mtu(llp::IpAddress destination, uint32_t to, base::Now now) override;
 
  private:
   void elapse(base::Now to);
   void mark_push(uint8_t* segment, uint32_t length);
-  bool receive_icmp(base::ByteView message);
+  void put_ipv4(uint32_t length, uint8_t traffic_class, uint8_t hops);
+  void put_ipv6(uint32_t length, uint8_t traffic_class, uint8_t hops);
+  bool receive_icmp(const IpPacket& ip);
 
   base::Now now_ = base::from_nanos(1'000'000'000'000);
   std::vector<uint8_t> frame_;
   llp::IpAddress source_;
   llp::IpAddress destination_;
   uint16_t next_id_ = 1;
+  std::map<llp::IpAddress, uint32_t> path_mtu_;  // where it is smaller than ours
   const std::set<uint32_t> push_at_;
   std::map<uint32_t, uint32_t> first_sequence_;  // by the two ports
   std::deque<SentPacket> sent_;

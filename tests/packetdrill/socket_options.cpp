@@ -19,6 +19,7 @@ namespace {
 constexpr int kTcpCcInfo = 26;
 constexpr int kSoMemInfo = 55;
 constexpr uint32_t kIpAndTcpHeader = 40;
+constexpr uint32_t kIpv6AndTcpHeader = 60;
 constexpr uint32_t kSmallestBuffer = 2048;
 
 Outcome put_int(int number, void* value, socklen_t* length) {
@@ -61,7 +62,8 @@ Outcome Sockets::fill_info(Socket& socket, void* value, socklen_t* length) {
   if (llp::Stream* stream = socket.stream->stream()) {
     if (const auto found = host_.stack().info(*stream)) info = *found;
   }
-  const uint32_t mss = host_.mtu - kIpAndTcpHeader;
+  const bool v4 = socket.local.address.is_v4();
+  const uint32_t mss = host_.mtu - (v4 ? kIpAndTcpHeader : kIpv6AndTcpHeader);
   fill_linux_tcp_info(info,
                       {.stream = socket.stream.get(),
                        .holdups = socket.holdups,

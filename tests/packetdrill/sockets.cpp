@@ -12,25 +12,45 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/endian.hpp"
+
 namespace rnic::packetdrill {
 
 namespace {
 
 std::optional<llp::Endpoint> endpoint_of(const sockaddr* address, socklen_t length) {
-  if (address == nullptr || length < sizeof(sockaddr_in) || address->sa_family != AF_INET) {
-    return std::nullopt;
+  if (address == nullptr) return std::nullopt;
+  if (address->sa_family == AF_INET && length >= sizeof(sockaddr_in)) {
+    sockaddr_in in{};
+    std::memcpy(&in, address, sizeof in);
+    return llp::Endpoint{llp::IpAddress::v4(ntohl(in.sin_addr.s_addr)), ntohs(in.sin_port)};
   }
-  sockaddr_in in{};
-  std::memcpy(&in, address, sizeof in);
-  return llp::Endpoint{llp::IpAddress{ntohl(in.sin_addr.s_addr)}, ntohs(in.sin_port)};
+  if (address->sa_family == AF_INET6 && length >= sizeof(sockaddr_in6)) {
+    sockaddr_in6 in{};
+    std::memcpy(&in, address, sizeof in);
+    const uint8_t* octets = in.sin6_addr.s6_addr;
+    return llp::Endpoint{{base::load_be64(octets), base::load_be64(octets + 8)},
+                         ntohs(in.sin6_port)};
+  }
+  return std::nullopt;
 }
 
-void put_endpoint(const llp::Endpoint& end, sockaddr* address, socklen_t* length) {
+void put_endpoint(int family, const llp::Endpoint& end, sockaddr* address, socklen_t* length) {
   if (address == nullptr || length == nullptr) return;
-  sockaddr_in in{};
-  in.sin_family = AF_INET;
-  in.sin_port = htons(end.port);
-  in.sin_addr.s_addr = htonl(end.address.value);
+  if (family == AF_INET) {
+    sockaddr_in in{};
+    in.sin_family = AF_INET;
+    in.sin_port = htons(end.port);
+    in.sin_addr.s_addr = htonl(end.address.as_v4());
+    std::memcpy(address, &in, std::min<size_t>(*length, sizeof in));
+    *length = sizeof in;
+    return;
+  }
+  sockaddr_in6 in{};
+  in.sin6_family = AF_INET6;
+  in.sin6_port = htons(end.port);
+  base::store_be64(in.sin6_addr.s6_addr, end.address.high());
+  base::store_be64(in.sin6_addr.s6_addr + 8, end.address.low());
   std::memcpy(address, &in, std::min<size_t>(*length, sizeof in));
   *length = sizeof in;
 }
@@ -70,6 +90,7 @@ llp::StreamUser* Socket::accept(llp::Stream& from, const llp::Endpoint& local_en
   if (accepted.size() > backlog) return nullptr;
   auto socket = std::make_unique<Socket>();
   socket->setup = setup;
+  socket->family = family;
   socket->local = local_end;
   socket->remote = remote_end;
   socket->bound = true;
@@ -114,11 +135,12 @@ int Sockets::add(std::unique_ptr<Socket> socket) {
 }
 
 Outcome Sockets::open(int domain, int type, int protocol) {
-  if (domain != AF_INET) return -EAFNOSUPPORT;
+  if (domain != AF_INET && domain != AF_INET6) return -EAFNOSUPPORT;
   const int kind = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (kind != SOCK_STREAM || (protocol != 0 && protocol != IPPROTO_TCP)) return -EPROTONOSUPPORT;
   auto socket = std::make_unique<Socket>();
   socket->setup = &setup_;
+  socket->family = domain;
   socket->local.address = setup_.local;
   socket->nonblocking = (type & SOCK_NONBLOCK) != 0;
   socket->stream = new_stream(setup_);
@@ -154,7 +176,7 @@ Attempt Sockets::accept(int fd, sockaddr* address, socklen_t* length) {
   if (socket->accepted.empty()) return std::nullopt;
   auto next = std::move(socket->accepted.front());
   socket->accepted.pop_front();
-  put_endpoint(next->remote, address, length);
+  put_endpoint(socket->family, next->remote, address, length);
   return add(std::move(next));
 }
 

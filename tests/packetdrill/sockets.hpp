@@ -34,6 +34,7 @@ struct Socket final : llp::Acceptor {
                           const llp::Endpoint& remote, base::Now now) override;
 
   int fd = -1;
+  int family = 0;
   bool nonblocking = false;
   llp::Endpoint local;
   llp::Endpoint remote;
