@@ -121,6 +121,7 @@ class Engine {
   // handshake.cpp
   void input_syn_sent(Connection& c, const Arrival& a, base::Now now);
   void take_syn_options(Connection& c, const Arrival& a, bool ours_offered, base::Now now);
+  void take_text_of_syn(Connection& c, const Arrival& syn, base::Now now);
   bool establish(Connection& c, const Arrival& a, base::Now now);
   bool send_syn(Connection& c, base::Now now);
   void syn_timeout(Connection& c, base::Now now);

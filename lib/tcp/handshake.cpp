@@ -150,8 +150,19 @@ void Engine::input_syn_sent(Connection& c, const Arrival& a, base::Now now) {
   if (!c.syn_timed_out) c.rto.sample(now - c.last_sent_at, now);  // Karn
   if (!establish(c, a, now)) return;
   c.ack.now = true;
-  // Text on the SYN-ACK is legal and rare; the peer sends it again.
   make_ready(c);
+  if (a.length() > 1) take_text_of_syn(c, a, now);
+}
+
+void Engine::take_text_of_syn(Connection& c, const Arrival& syn, base::Now now) {
+  // RFC 9293 s.3.10.7.3, fourth: what stands behind the SYN goes on at the sixth step.
+  Arrival a = syn;
+  a.flags &= static_cast<uint8_t>(~flag::kSyn);
+  a.seq += 1;
+  NewText text;
+  if (!inspect_text(c, a, text, now)) return;
+  take_text(c, a, text, now);
+  if (!c.doomed && c.fin_seen) take_fin(c, now);
 }
 
 bool Engine::establish(Connection& c, const Arrival& a, base::Now now) {

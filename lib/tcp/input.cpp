@@ -147,7 +147,7 @@ bool Engine::acceptable(Connection& c, const Arrival& a, base::Now now) {
     // With a zero window ACK, RST and URG of a segment at RCV.NXT still count (MUST-66).
     ok = edge == nxt ? begin == nxt : in_window || (end - 1 >= nxt && end - 1 < edge);
     // A segment that begins before the window and reaches beyond it brings the whole window.
-    ok = ok || (begin < nxt && end > edge);
+    ok = ok || (begin < nxt && end > edge && edge != nxt);
   }
   if (ok) return true;
   if (a.has(flag::kRst)) return false;
@@ -170,7 +170,8 @@ bool Engine::survives_rst(Connection& c, const Arrival& a, base::Now now) {
   if (!a.has(flag::kRst)) return true;
   if (c.state == State::TimeWait) return false;  // RFC 1337: no assassination of TIME-WAIT
   if (a.seq != c.tcb.ack_seq()) {
-    challenge_ack(c, now);
+    // One with text may begin before the window: its number is outside.
+    if (base::after(a.seq, c.tcb.ack_seq())) challenge_ack(c, now);
     return false;
   }
   ++counters_.resets_in;
@@ -208,16 +209,19 @@ void Engine::input_synchronized(Connection& c, const Arrival& arrival, base::Now
   // RFC 9293 s.3.10.7.4, with the text inspected before the ACK field is used: a segment that the
   // upper layer drops counts as lost, all of it.
   Arrival a = arrival;
-  if (c.state == State::SynReceived && a.has(flag::kSyn) && a.seq == c.tcb.irs) {
+  if (c.state == State::SynReceived && a.has(flag::kSyn) && !a.has(flag::kRst) &&
+      a.seq == c.tcb.irs) {
     if (!a.has(flag::kAck)) {  // the SYN again: our SYN-ACK was lost
       c.syn_due = true;
       make_ready(c);
       return;
     }
-    // Simultaneous open: the peer's SYN-ACK completes it. Its SYN is known; go on behind it.
-    a.flags &= static_cast<uint8_t>(~flag::kSyn);
-    a.seq += 1;
-    a.window = static_cast<uint16_t>(a.window >> c.tcb.snd_wind_shift);
+    if (c.acceptor == nullptr) {
+      // Simultaneous open: the peer's SYN-ACK completes it. Its SYN is known; go on behind it.
+      a.flags &= static_cast<uint8_t>(~flag::kSyn);
+      a.seq += 1;
+      a.window = static_cast<uint16_t>(a.window >> c.tcb.snd_wind_shift);
+    }
   }
   if (!survives_paws(c, a, now) || !acceptable(c, a, now)) return;  // First
   if (c.tcb.ts_ok && a.options.timestamps &&
@@ -228,7 +232,11 @@ void Engine::input_synchronized(Connection& c, const Arrival& arrival, base::Now
   }
   if (!survives_rst(c, a, now)) return;  // Second
   if (a.has(flag::kSyn)) {               // Fourth (RFC 5961 s.4.2)
-    challenge_ack(c, now);
+    if (c.state == State::SynReceived && c.acceptor != nullptr) {
+      doom(c, llp::StreamEnd::Aborted, false);  // a passive open goes back to LISTEN
+    } else {
+      challenge_ack(c, now);
+    }
     return;
   }
   if (!survives_ack_check(c, a, now)) return;
