@@ -9,6 +9,7 @@ void Engine::process_ack(Connection& c, const Arrival& a, base::Now now) {
   const auto una = static_cast<int64_t>(c.tcb.snd_una);
   const bool outstanding = c.tcb.flight() != 0;
   AckYield yield;
+  if (c.tcb.ts_ok && a.options.timestamps) yield.echo = a.options.timestamps->echo;
   if (ack > una) advance_una(c, static_cast<uint64_t>(ack), yield, now);
   if (c.doomed) return;
   if (a.options.sack_count != 0 && c.tcb.sack_ok) take_sack(c, a, c.tcb.snd_una, yield, now);
@@ -18,12 +19,13 @@ void Engine::process_ack(Connection& c, const Arrival& a, base::Now now) {
   yield.duplicate = outstanding && ack == una && a.payload.empty() && !a.has(flag::kFin) &&
                     c.tcb.snd_wnd == old_window;
   if (!outstanding) return;
-  if (yield.rtt >= base::Duration(0)) c.rto.sample(bounded_rtt(c, a, yield.rtt, now), now);
+  measure(c, yield, now);
   if (yield.acked != 0 || c.tcb.snd_wnd == 0) c.progress_at = now;  // answered probes keep it alive
   if (yield.acked != 0) {
-    c.rto.clear_backoff();
     push_life(c, now);
   }
+  if (c.ecn.on) ecn_feedback(c, a, yield, now);
+  if (c.recovery.phase != RecoveryPhase::Open) detect_spurious(c, yield);
   const bool lost = c.tcb.sack_ok ? rack_detect(c, now) : reno_ack(c, yield);
   recover(c, yield, lost, now);
   tail_probe_ack(c, c.tcb.snd_una, yield);
@@ -33,15 +35,30 @@ void Engine::process_ack(Connection& c, const Arrival& a, base::Now now) {
   if (c.user_ready || c.fin_wanted || c.has_waiting() || c.board.lost_octets != 0) make_ready(c);
 }
 
-base::Duration Engine::bounded_rtt(const Connection& c, const Arrival& a, base::Duration rtt,
-                                   base::Now now) const {
-  // RFC 7323 s.4.1: the echoed timestamp is coarse, but it belongs to the segment that made the
-  // peer answer; an octet that waited behind a hole, or whose ACKs were lost, would measure that
-  // instead.
-  if (!c.tcb.ts_ok || !a.options.timestamps) return rtt;
-  const auto ticks = static_cast<int32_t>(timestamp_of(c, now) - a.options.timestamps->echo);
-  if (ticks < 0) return rtt;
-  return std::min<base::Duration>(rtt, std::chrono::milliseconds(int64_t{ticks} + 1));
+void Engine::measure(Connection& c, AckYield& yield, base::Now now) {
+  base::Duration rtt = yield.rtt;
+  const auto ticks = yield.echo ? static_cast<int32_t>(timestamp_of(c, now) - *yield.echo) : -1;
+  if (rtt >= base::Duration(0)) {
+    // RFC 7323 s.4.1: the echoed timestamp is coarse, but it belongs to the segment that made the
+    // peer answer; an octet that waited behind a hole, or whose ACKs were lost, would measure that
+    // instead.
+    if (ticks >= 0) {
+      rtt = std::min<base::Duration>(rtt, std::chrono::milliseconds(int64_t{ticks} + 1));
+    }
+    yield.rtt = rtt;
+  } else {
+    // RFC 6298 s.3, s.5: the back-off ends with a measurement, and what was sent again gives none
+    // but by its timestamp.
+    if (yield.acked == 0 || ticks < 0 || c.rto.backoff() == 0) return;
+    rtt = ticks != 0 ? base::Duration(std::chrono::milliseconds(ticks))
+                     : std::min<base::Duration>(c.rto.srtt(), std::chrono::milliseconds(1));
+  }
+  if (c.recovery.adapt_rto && c.tcb.snd_una > c.recovery.point) {
+    c.recovery.adapt_rto = false;
+    c.rto.adapt(rtt, now);
+  } else {
+    c.rto.sample(rtt, now);
+  }
 }
 
 void Engine::advance_una(Connection& c, uint64_t ack, AckYield& yield, base::Now now) {
@@ -54,7 +71,7 @@ void Engine::advance_una(Connection& c, uint64_t ack, AckYield& yield, base::Now
     const uint64_t live = c.live(r);
     if (!r.is(record_flag::kSacked)) {
       yield.delivered += live;
-      rack_update(c, r, now);
+      rack_update(c, r, yield.echo, now);
       if (r.is(record_flag::kResent)) {
         // Karn, and more: what lay behind this hole waited for it, not for the network.
         ambiguous = true;

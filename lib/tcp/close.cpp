@@ -47,8 +47,11 @@ void Engine::doom(Connection& c, llp::StreamEnd how, bool send_rst) {
 
 void Engine::queue_rst(const Connection& c) {
   if (resets_.size() >= kMaxResets) return;  // the peer's next segment draws one
+  // RFC 8257 s.3.6
+  const bool ect = c.ecn.sends_ect() && c.cc.kind() == CongestionControl::Dctcp;
   resets_.push_back({c.local_end, c.remote_end, c.tcb.snd_seq(c.tcb.snd_nxt), c.tcb.ack_seq(),
-                     static_cast<uint8_t>(flag::kRst | flag::kAck)});
+                     static_cast<uint8_t>(flag::kRst | flag::kAck),
+                     ect ? ecn_codepoint::kEct0 : ecn_codepoint::kNotEct});
 }
 
 void Engine::enter_time_wait(Connection& c, base::Now now) {

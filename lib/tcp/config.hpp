@@ -8,20 +8,45 @@
 
 namespace rnic::tcp {
 
-enum class CongestionControl : uint8_t { NewReno, Cubic };
+enum class CongestionControl : uint8_t { NewReno, Cubic, Dctcp };
+
+/// Explicit congestion notification (RFC 3168).
+enum class Ecn : uint8_t {
+  Off,     ///< never
+  Accept,  ///< when the peer asks for it
+  Offer,   ///< ask for it, and accept
+};
 
 struct Config {
   using Duration = base::Duration;
   static constexpr Duration ms(int64_t n) { return std::chrono::milliseconds(n); }
 
-  bool sack = true;            ///< offer SACK-permitted (RFC 2018)
-  bool timestamps = true;      ///< offer timestamps (RFC 7323)
-  bool window_scaling = true;  ///< offer window scale (RFC 7323)
+  bool sack = true;                   ///< offer SACK-permitted (RFC 2018)
+  bool timestamps = true;             ///< offer timestamps (RFC 7323)
+  bool window_scaling = true;         ///< offer window scale (RFC 7323)
+  Ecn ecn = Ecn::Accept;              ///< RFC 3168; DCTCP offers it unless Off
+  uint32_t ecn_syn_attempts = 1;      ///< SYNs that ask for ECN before one without, 1..32
+  bool dctcp_ect_on_control = false;  ///< DCTCP: ECT on pure ACKs, retransmissions, probes, too
+                                      ///< (RFC 8257 s.4.1)
+  bool frto = true;                   ///< find spurious time-outs by what new data draws (RFC 5682)
   CongestionControl congestion_control = CongestionControl::Cubic;
-  uint32_t initial_window_segments = 10;  ///< SMSS, 1..64 (RFC 6928)
+  uint32_t initial_window_segments = 10;  ///< SMSS, 1..64 (RFC 6928: at most as many times 1460
+                                          ///< octets, or two segments); 0: the table of RFC 5681
   uint32_t growth_limit_segments =
       8;                          ///< cwnd growth an ACK in slow start, SMSS (RFC 3465); 1 = strict
   uint32_t max_cwnd = 16u << 20;  ///< octets
+  bool idle_restart = true;       ///< idle for longer than the RTO: from the initial window again
+                                  ///< (RFC 5681 s.4.1)
+  bool cubic_fast_convergence = true;  ///< RFC 9438 s.4.7
+  bool hystart = true;  ///< CUBIC's first slow start ends when the RTT rises (RFC 9406)
+  Duration hystart_rtt_threshold_min = ms(4);   ///< MIN_RTT_THRESH
+  Duration hystart_rtt_threshold_max = ms(16);  ///< MAX_RTT_THRESH
+  uint32_t hystart_css_rounds = 5;              ///< CSS_ROUNDS, 1..64
+  uint32_t hystart_css_growth_divisor = 4;      ///< CSS_GROWTH_DIVISOR, 2..64
+  uint32_t dctcp_gain_shift = 4;                ///< g = 2^-this, 1..15 (RFC 8257 s.4.2)
+  bool pacing = false;                          ///< spread a window over the round-trip time
+  uint32_t pacing_slow_start_percent = 200;     ///< of cwnd / SRTT, 100..1000
+  uint32_t pacing_percent = 120;                ///< the same, in congestion avoidance
   uint32_t receive_window = 4u << 20;  ///< octets advertised at most; the user may offer less
   Duration rto_initial = ms(1000);     ///< RFC 6298 s.2
   Duration rto_min = ms(200);          ///< RFC 6298 says 1 s; 200 ms is the field's habit

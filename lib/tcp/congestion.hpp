@@ -1,80 +1,102 @@
 /// \file
-/// Congestion control: one value per connection, NewReno (RFC 5681) or CUBIC (RFC 9438).
+/// Congestion control: one value per connection that holds the window and the state of whichever
+/// algorithm was selected: NewReno (RFC 5681), CUBIC (RFC 9438, with HyStart++ of RFC 9406) or
+/// DCTCP (RFC 8257). A switch, not a virtual call: an ACK pays for one branch.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-
-#include "base/time.hpp"
 #include "tcp/config.hpp"
+#include "tcp/congestion_window.hpp"
+#include "tcp/cubic.hpp"
+#include "tcp/dctcp.hpp"
+#include "tcp/hystart.hpp"
+#include "tcp/newreno.hpp"
 
 namespace rnic::tcp {
 
 class Congestion {
  public:
+  /// \param config outlives this.
   explicit Congestion(const Config& config)
-      : kind_(config.congestion_control),
-        initial_segments_(std::clamp(config.initial_window_segments, 1u, 64u)),
-        growth_limit_(std::max(config.growth_limit_segments, 1u)),
-        max_cwnd_(config.max_cwnd) {}
+      : config_(&config), kind_(config.congestion_control), paced_(config.pacing) {
+    window_.max_cwnd = config.max_cwnd;
+  }
+
+  /// Changes the algorithm at any time, in any phase of the connection. The window stays; what the
+  /// old algorithm had learnt is forgotten.
+  void select(CongestionControl kind);
+  [[nodiscard]] CongestionControl kind() const { return kind_; }
+  /// With pacing a slow start is not limited an ACK (RFC 9406 s.4.3, L).
+  void set_paced(bool paced) { paced_ = paced; }
 
   /// At ESTABLISHED, and when SMSS changes.
   void set_smss(uint32_t smss) {
-    smss_ = smss;
-    cwnd_ = std::max(cwnd_, smss);
+    window_.smss = smss;
+    window_.cwnd = std::max(window_.cwnd, smss);
   }
-  void start() { cwnd_ = initial_window(); }
+  /// The initial window. \param syn_resent how often the SYN or SYN-ACK was sent again.
+  void start(uint32_t syn_resent);
 
-  /// `acked` octets were newly acknowledged outside recovery while cwnd was the limit.
-  void on_ack(uint32_t acked, base::Duration srtt, base::Now now);
+  /// New data was acknowledged outside fast recovery while cwnd was the limit.
+  SlowStartEvent on_ack(const AckSample& s) {
+    if (in_slow_start()) return slow_start(s);
+    if (kind_ == CongestionControl::Cubic) {
+      cubic_.on_ack(window_, s);
+    } else {
+      newreno_.on_ack(window_, s.acked);
+    }
+    return SlowStartEvent::None;
+  }
+  /// New data was acknowledged that had been sent while cwnd was not the limit (RFC 9438 s.4.2).
+  void on_unused_window() { cubic_.pause(); }
+  /// DCTCP's estimate: every ACK of new data on a connection that uses ECN.
+  void count_marks(const AckSample& s, bool ece) {
+    if (kind_ == CongestionControl::Dctcp) dctcp_.on_ack(s, ece, config_->dctcp_gain_shift);
+  }
   /// Loss found by SACK, RACK or duplicate ACKs: sets ssthresh, leaves cwnd to the recovery.
   void on_loss(uint64_t flight);
-  /// Retransmission time-out: cwnd is one segment. \param first no reduction since the last
-  /// progress
-  void on_timeout(uint64_t flight, bool first);
+  /// ECN-Echo, once a window of data: sets ssthresh and cwnd.
+  void on_ecn();
+  /// Retransmission time-out: cwnd is one segment. \param reduce the segment was not sent again by
+  /// a time-out before (RFC 5681 s.3.1).
+  void on_timeout(uint64_t flight, bool reduce);
   /// RFC 5681 s.4.1: idle for longer than the RTO.
-  void on_idle() {
-    set_cwnd(std::min(cwnd_, initial_window()));
-    epoch_running_ = false;
-  }
+  void on_idle();
 
-  [[nodiscard]] uint32_t cwnd() const { return cwnd_; }
-  [[nodiscard]] uint32_t ssthresh() const { return ssthresh_; }
-  [[nodiscard]] uint32_t smss() const { return smss_; }
-  [[nodiscard]] bool in_slow_start() const { return cwnd_ < ssthresh_; }
-  void set_cwnd(uint64_t cwnd) {
-    cwnd_ = static_cast<uint32_t>(std::clamp<uint64_t>(cwnd, smss_, std::max(max_cwnd_, smss_)));
-  }
-  /// The reduction was for nothing (all retransmissions were duplicates).
-  void undo(uint32_t cwnd, uint32_t ssthresh) {
-    ssthresh_ = ssthresh;
-    set_cwnd(std::max(cwnd_, cwnd));
-  }
+  /// Before a reduction that may turn out to have been for nothing. \param flight octets in flight
+  void save(uint64_t flight);
+  /// It was for nothing (RFC 4015 s.3.1 step 9, RFC 9438 s.4.9.2). \param flight octets in flight
+  /// now \param acked by the ACK that tells. False: the window has grown past it meanwhile.
+  bool undo(uint64_t flight, uint64_t acked);
+
+  [[nodiscard]] uint32_t cwnd() const { return window_.cwnd; }
+  [[nodiscard]] uint32_t ssthresh() const { return window_.ssthresh; }
+  [[nodiscard]] uint32_t smss() const { return window_.smss; }
+  [[nodiscard]] bool in_slow_start() const { return window_.cwnd < window_.ssthresh; }
+  void set_cwnd(uint64_t cwnd) { window_.set_cwnd(cwnd); }
+  [[nodiscard]] uint32_t initial_window() const;
+  [[nodiscard]] const Cubic& cubic() const { return cubic_; }
+  [[nodiscard]] const Dctcp& dctcp() const { return dctcp_; }
 
  private:
-  [[nodiscard]] uint32_t initial_window() const { return initial_segments_ * smss_; }
-  void slow_start(uint32_t acked);
-  void newreno_avoidance(uint32_t acked);
-  void cubic_avoidance(uint32_t acked, base::Duration srtt, base::Now now);
-  void cubic_reduce();
+  SlowStartEvent slow_start(const AckSample& s);
 
+  const Config* config_;
   CongestionControl kind_;
-  uint32_t initial_segments_;
-  uint32_t growth_limit_;
-  uint32_t max_cwnd_;
-  uint32_t smss_ = 536;
-  uint32_t cwnd_ = 536;
-  uint32_t ssthresh_ = UINT32_MAX;
-  uint64_t acked_fraction_ = 0;  // octets acknowledged towards the next SMSS of growth
+  bool paced_;
+  CongestionWindow window_;
+  NewReno newreno_;
+  Cubic cubic_;
+  Dctcp dctcp_;
+  HyStart hystart_;
 
-  // CUBIC, in segments and seconds (RFC 9438 s.4.1).
-  double w_max_ = 0;
-  double w_est_ = 0;
-  double k_ = 0;
-  double cubic_credit_ = 0;  // octets of growth below one
-  base::Now epoch_{};
-  base::Now last_ack_{};
-  bool epoch_running_ = false;
+  struct Saved {
+    Cubic cubic;
+    uint32_t cwnd = 0;
+    uint32_t ssthresh = 0;
+    uint32_t pipe_prev = 0;  // RFC 4015 s.3.2
+    CongestionControl kind = CongestionControl::NewReno;
+  };
+  Saved saved_;
 };
 
 }  // namespace rnic::tcp

@@ -14,6 +14,8 @@
 #include "llp/transport.hpp"
 #include "tcp/congestion.hpp"
 #include "tcp/connection_list.hpp"
+#include "tcp/ecn.hpp"
+#include "tcp/pacing.hpp"
 #include "tcp/record_queue.hpp"
 #include "tcp/rto.hpp"
 #include "tcp/state.hpp"
@@ -51,6 +53,13 @@ struct Rack {
 
 enum class RecoveryPhase : uint8_t { Open, Recovery, Loss };
 
+/// Where F-RTO stands (RFC 5682 s.3.1).
+enum class Frto : uint8_t {
+  Off,
+  AwaitAck,  ///< step 2: for the segment that was sent again
+  NewData,   ///< step 3: new data went out; what does the next ACK cover?
+};
+
 struct Recovery {
   RecoveryPhase phase = RecoveryPhase::Open;
   uint64_t point = 0;  ///< RecoveryPoint: SND.NXT when it began
@@ -59,12 +68,14 @@ struct Recovery {
   uint64_t prr_out = 0;
   uint64_t recover_fs = 0;
   bool force_retransmit = false;  ///< the first retransmission goes out whatever pipe says
-  // Undo when every retransmission turns out to have been a duplicate (RFC 2883, D-SACK).
-  uint32_t prior_cwnd = 0;
-  uint32_t prior_ssthresh = 0;
-  uint64_t undo_marker = 0;
-  int64_t undo_octets = 0;
-  bool may_undo = false;
+  // Was it for nothing? spurious.cpp.
+  Frto frto = Frto::Off;
+  bool may_undo = false;       ///< the state before the reduction is saved
+  bool eifel_armed = false;    ///< `retransmit_ts` is set, no new ACK came yet
+  bool adapt_rto = false;      ///< RFC 4015 s.3.1 step 11 waits for its sample
+  uint32_t retransmit_ts = 0;  ///< timestamp of the first retransmission
+  uint64_t undo_marker = 0;    ///< SND.UNA when it began
+  int64_t undo_octets = 0;     ///< sent again, and not reported as duplicates (RFC 2883)
   // Tail loss probe (RFC 8985 s.7).
   uint64_t tlp_end = 0;
   bool tlp_outstanding = false;
@@ -80,12 +91,13 @@ struct Deadlines {
   base::Now reorder = base::kNever;  ///< RACK reordering window
   base::Now persist = base::kNever;  ///< zero window, or silly-window override
   base::Now delayed_ack = base::kNever;
-  base::Now life = base::kNever;  ///< connect, TIME-WAIT, close
+  base::Now pacing = base::kNever;  ///< the next segment may leave
+  base::Now life = base::kNever;    ///< connect, TIME-WAIT, close
 
   [[nodiscard]] base::Now earliest() const {
     using base::earlier;
     return earlier(earlier(earlier(rto, probe), earlier(reorder, persist)),
-                   earlier(delayed_ack, life));
+                   earlier(earlier(delayed_ack, pacing), life));
   }
 };
 
@@ -114,6 +126,7 @@ class Connection final : public llp::Stream {
   Connection(Engine& owner, uint32_t slot_number, RecordPool& pool, const Config& config)
       : engine(owner), slot(slot_number), records(pool, slot_number), rto(config), cc(config) {
     timer.owner = this;
+    pacing.on = pacing.gated = config.pacing;
   }
 
   // llp::Stream
@@ -163,19 +176,21 @@ class Connection final : public llp::Stream {
   bool user_ready = false;    ///< pull() may have something
   bool fin_wanted = false;    ///< close() was called
   bool fin_queued = false;    ///< our FIN has its place in the sequence
-  bool cwnd_limited = false;  ///< since the last ACK, cwnd stopped us
   bool sws_override = false;  ///< the override timer fired: send less than a full record
   bool window_probe_due = false;
   uint8_t last_octet = 0;        ///< octet at SND.NXT - 1, for window probes
   uint64_t queue_end = 0;        ///< end of the last record pulled; >= SND.NXT
   uint64_t retransmit_hint = 0;  ///< no record below this number waits for retransmission
   uint64_t piece_next = 0;       ///< progress of the cut record being retransmitted
+  uint64_t cwnd_full_to = 0;     ///< what lies below it was sent while cwnd was the limit
   uint32_t persist_backoff = 0;
   base::Now last_sent_at{};
   base::Now progress_at{};  ///< last time the peer acknowledged something, or sending began
   RecordQueue records;
   RtoEstimator rto;
   Congestion cc;
+  EcnState ecn;
+  Pacing pacing;
   AckState ack;
   Deadlines deadlines;
   base::TimerNode timer;

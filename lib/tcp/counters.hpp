@@ -15,6 +15,25 @@
   X(retransmitted_octets, "octets", "payload octets sent again")                               \
   X(fast_recoveries, "events", "loss recoveries entered by SACK or duplicate ACKs")            \
   X(timeouts, "events", "retransmission time-outs")                                            \
+  X(ecn_connections, "connections", "agreed on ECN (RFC 3168)")                                \
+  X(ecn_fallbacks, "connections", "SYN sent again without asking for ECN")                     \
+  X(ce_in, "segments", "data with a congestion mark (CE) received")                            \
+  X(ece_in, "segments", "ECN-Echo received")                                                   \
+  X(cwr_in, "segments", "CWR received")                                                        \
+  X(cwr_out, "segments", "CWR sent")                                                           \
+  X(ecn_reductions, "events", "window reduced for ECN-Echo, once a window of data")            \
+  X(ecn_holds, "events", "ECN-Echo met a window of one segment: nothing sent for an RTO")      \
+  X(ce_change_acks, "segments", "DCTCP: ACKs sent for what came before a change of CE")        \
+  X(ce_changes_merged, "events", "DCTCP: more changes of CE in a burst than can be told")      \
+  X(spurious_timeouts, "events", "time-outs found to have been for nothing, and undone")       \
+  X(frto_undos, "events", "of the undone: found by F-RTO (RFC 5682)")                          \
+  X(eifel_undos, "events", "of the undone: found by timestamps (RFC 4015)")                    \
+  X(dsack_undos, "events", "of the undone: found by D-SACK (RFC 2883)")                        \
+  X(hystart_css, "events", "conservative slow start begun: the RTT rose (RFC 9406)")           \
+  X(hystart_resumed, "events", "conservative slow start given up: the RTT fell again")         \
+  X(hystart_exits, "events", "slow start left by HyStart++")                                   \
+  X(idle_restarts, "events", "window back to the initial one after idleness (RFC 5681 s.4.1)") \
+  X(pacing_waits, "events", "a segment waited for its time to leave")                          \
   X(octets_in, "octets", "payload octets committed")                                           \
   X(out_of_order_octets_in, "octets", "payload octets committed ahead of the delivery point")  \
   X(duplicate_octets_in, "octets", "payload octets received that were already committed")      \

@@ -1,58 +1,69 @@
-#include <cmath>
+#include "tcp/cubic.hpp"
 
-#include "tcp/congestion.hpp"
+#include <cmath>
 
 namespace rnic::tcp {
 
 namespace {
 
-constexpr double kC = 0.4;
-constexpr double kBeta = 0.7;
-constexpr double kAlpha = 3.0 * (1 - kBeta) / (1 + kBeta);  // RFC 9438 s.4.3
-// A pause this long means that the application, not cwnd, was the limit: t does not run meanwhile.
-constexpr base::Duration kApplicationPause = std::chrono::milliseconds(200);
+constexpr double kC = 0.4;                                  // RFC 9438 s.4.1.1
+constexpr double kBeta = 0.7;                               // s.4.6
+constexpr double kAlpha = 3.0 * (1 - kBeta) / (1 + kBeta);  // s.4.3
 
-double seconds(base::Duration d) { return static_cast<double>(d.count()) * 1e-9; }
+double in_seconds(base::Duration d) { return static_cast<double>(d.count()) * 1e-9; }
 
 }  // namespace
 
-void Congestion::cubic_reduce() {
-  const double segments = static_cast<double>(cwnd_) / smss_;
-  // s.4.7, fast convergence: give way when the saturation point is going down.
-  w_max_ = segments < w_max_ ? segments * (1 + kBeta) / 2 : segments;
-  ssthresh_ = static_cast<uint32_t>(std::max(cwnd_ * kBeta, 2.0 * smss_));  // s.4.6
-  epoch_running_ = false;
+void Cubic::begin_stage(double cwnd, base::Now now) {
+  running_ = true;
+  paused_ = false;
+  t_epoch_ = now;
+  updated_at_ = now;
+  credit_ = 0;
+  w_est_ = cwnd;  // s.4.3
+  // Undefined after a time-out (s.4.8) and after a slow start that ended without loss (s.4.10), or
+  // overtaken by slow start: K is 0, W_max the window that the stage begins with.
+  if (w_max_ < cwnd) w_max_ = cwnd;
+  if (cwnd_prior_ == 0) cwnd_prior_ = cwnd;
+  k_ = std::cbrt((w_max_ - cwnd) / kC);  // s.4.2
 }
 
-void Congestion::cubic_avoidance(uint32_t acked, base::Duration srtt, base::Now now) {
-  const double cwnd = static_cast<double>(cwnd_) / smss_;
-  if (!epoch_running_) {
-    epoch_running_ = true;
-    epoch_ = now;
-    cubic_credit_ = 0;
-    w_est_ = cwnd;
-    if (w_max_ < cwnd) w_max_ = cwnd;
-    k_ = std::cbrt((w_max_ - cwnd) / kC);  // s.4.2
-  } else if (now - last_ack_ > kApplicationPause + srtt) {
-    epoch_ += now - last_ack_;  // s.4.2: t excludes application-limited time
+void Cubic::on_ack(CongestionWindow& w, const AckSample& s) {
+  const double cwnd = static_cast<double>(w.cwnd) / w.smss;
+  if (!running_) begin_stage(cwnd, s.now);
+  if (paused_) {  // s.4.2: t excludes what the application left unused
+    paused_ = false;
+    t_epoch_ += s.now - updated_at_;
   }
-  last_ack_ = now;
-  const double t = seconds(now - epoch_ + srtt);
-  const double cubic = kC * (t - k_) * (t - k_) * (t - k_) + w_max_;
-  const double target = std::clamp(cubic, cwnd, 1.5 * cwnd);
-  // s.4.3: the window a Reno flow would have; alpha is 1 once it passed the old maximum.
-  const double segments_acked = static_cast<double>(acked) / smss_;
-  w_est_ += (w_est_ >= w_max_ ? 1.0 : kAlpha) * segments_acked / cwnd;
+  updated_at_ = s.now;
+  const auto w_cubic = [this](double t) { return kC * (t - k_) * (t - k_) * (t - k_) + w_max_; };
+  const double t = in_seconds(s.now - t_epoch_);
+  const double segments_acked = static_cast<double>(s.acked) / w.smss;
+  // s.4.3: the window of a Reno flow; it grows like Reno's once it has passed the old maximum.
+  w_est_ += (w_est_ >= cwnd_prior_ ? 1.0 : kAlpha) * segments_acked / cwnd;
   double grown = cwnd;
-  if (cubic < w_est_) {
+  if (w_cubic(t) < w_est_) {
     grown = std::max(cwnd, w_est_);
-  } else {
-    grown = cwnd + (target - cwnd) / cwnd * segments_acked;  // s.4.4, s.4.5
+  } else {  // s.4.4, s.4.5: towards the window that is due one round trip from now
+    const double target = std::clamp(w_cubic(t + in_seconds(s.srtt)), cwnd, 1.5 * cwnd);
+    grown = std::min(target, cwnd + (target - cwnd) / cwnd * segments_acked);
   }
-  cubic_credit_ += (grown - cwnd) * smss_;
-  const double whole = std::floor(cubic_credit_);
-  cubic_credit_ -= whole;
-  set_cwnd(cwnd_ + static_cast<uint64_t>(whole));
+  credit_ += (grown - cwnd) * w.smss;
+  const double whole = std::floor(credit_);
+  credit_ -= whole;
+  w.set_cwnd(w.cwnd + static_cast<uint64_t>(whole));
+}
+
+void Cubic::on_congestion(CongestionWindow& w, bool ecn, bool fast_convergence) {
+  const double cwnd = static_cast<double>(w.cwnd) / w.smss;
+  // s.4.7: give way when the saturation point is going down.
+  w_max_ = fast_convergence && cwnd < w_max_ ? cwnd * (1 + kBeta) / 2 : cwnd;
+  cwnd_prior_ = cwnd;
+  // s.4.6 with cwnd in place of flight_size: cwnd grows only while it is used in full.
+  const auto reduced = static_cast<uint64_t>(w.cwnd * kBeta);
+  w.set_ssthresh(reduced);
+  if (ecn) w.set_cwnd(reduced);
+  running_ = false;
 }
 
 }  // namespace rnic::tcp

@@ -1,8 +1,9 @@
 /// \file
 /// The engine behind Stack. One class, its members spread over files by RFC concept:
 /// stack.cpp (life of the engine), listener.cpp and handshake.cpp (opens), input.cpp (RFC 9293
-/// s.3.10.7), ack.cpp, scoreboard.cpp and recovery.cpp (the ACK side), commit.cpp (the data side),
-/// output.cpp, retransmit.cpp and transmit.cpp (segments out), timers.cpp, close.cpp.
+/// s.3.10.7), ack.cpp, scoreboard.cpp, recovery.cpp and spurious.cpp (the ACK side), commit.cpp
+/// (the data side), ecn.cpp (both), output.cpp, pacing.cpp, retransmit.cpp and transmit.cpp
+/// (segments out), timers.cpp, close.cpp.
 ///
 /// Call-ups may re-enter ready(), close(), abort(), room_grew() and connect(). Nothing is freed
 /// under a caller's feet: connections are marked doomed and taken away by reap() when an entry
@@ -37,6 +38,7 @@ struct Arrival {
   base::Seq32 seq;
   base::Seq32 ack;
   uint8_t flags = 0;
+  uint8_t ecn = 0;  ///< the two bits of the IP header
   uint16_t window = 0;
   base::ByteView payload;
   wire::TcpOptions options;
@@ -90,6 +92,7 @@ class Engine {
     base::Seq32 seq;
     base::Seq32 ack;
     uint8_t flags = 0;
+    uint8_t traffic_class = 0;
   };
   /// What serve() left behind.
   enum class Served : uint8_t {
@@ -107,8 +110,11 @@ class Engine {
     uint64_t dsack_octets = 0;
     bool dsack = false;
     bool new_sack = false;
-    bool duplicate = false;  ///< RFC 5681 s.2
-    base::Duration rtt{-1};  ///< of the newest record acknowledged that was sent once
+    bool duplicate = false;          ///< RFC 5681 s.2
+    bool ece = false;                ///< with ECN-Echo, on a connection that uses ECN
+    bool keep_window = false;        ///< cwnd was set, or must not grow, by this ACK
+    std::optional<uint32_t> echo{};  ///< TSecr
+    base::Duration rtt{-1};          ///< of the newest record acknowledged that was sent once
   };
 
   // listener.cpp
@@ -159,35 +165,67 @@ class Engine {
   void process_ack(Connection& c, const Arrival& a, base::Now now);
   void advance_una(Connection& c, uint64_t ack, AckYield& yield, base::Now now);
   void update_window(Connection& c, const Arrival& a, int64_t ack, base::Now now);
-  [[nodiscard]] base::Duration bounded_rtt(const Connection& c, const Arrival& a,
-                                           base::Duration rtt, base::Now now) const;
+  void measure(Connection& c, AckYield& yield, base::Now now);
   void our_fin_acked(Connection& c, base::Now now);
 
   // scoreboard.cpp
   void take_sack(Connection& c, const Arrival& a, uint64_t ack, AckYield& yield, base::Now now);
   void mark_sacked(Connection& c, Record& r, uint64_t old_fack, AckYield& yield, base::Now now);
-  static void rack_update(Connection& c, const Record& r, base::Now now);
+  void rack_update(Connection& c, const Record& r, std::optional<uint32_t> echo,
+                   base::Now now) const;
   static void mark_lost(Connection& c, uint64_t number);
   static void subtract_marks(Connection& c, const Record& r, uint64_t octets);
   bool rack_detect(Connection& c, base::Now now);
   [[nodiscard]] base::Duration reorder_window(const Connection& c) const;
 
   // recovery.cpp
-  void recover(Connection& c, const AckYield& yield, bool lost, base::Now now);
-  void enter_recovery(Connection& c);
+  void recover(Connection& c, AckYield& yield, bool lost, base::Now now);
+  void enter_recovery(Connection& c, base::Now now);
   void leave_recovery(Connection& c);
-  void try_undo(Connection& c, const AckYield& yield);
   void proportional_rate(Connection& c, const AckYield& yield);
   bool reno_ack(Connection& c, AckYield& yield);
   void grow_window(Connection& c, const AckYield& yield, base::Now now);
+  void open_window(Connection& c, const AckYield& yield, base::Now now);
+  [[nodiscard]] static AckSample sample_of(const Connection& c, const AckYield& yield,
+                                           base::Now now) {
+    return {.acked = yield.acked,
+            .snd_una = c.tcb.snd_una,
+            .snd_nxt = c.tcb.snd_nxt,
+            .rtt = yield.rtt,
+            .srtt = c.rto.srtt(),
+            .now = now};
+  }
+  void restart_after_idle(Connection& c);
   void tail_probe_ack(Connection& c, uint64_t ack, const AckYield& yield);
   void retransmission_timeout(Connection& c, base::Now now);
   void restart_timers(Connection& c, base::Now now);
   void arm_probe(Connection& c, base::Now now);
 
+  // ecn.cpp
+  [[nodiscard]] uint8_t syn_ecn(Connection& c, bool with_ack, TxSlot& slot);
+  void take_syn_ecn(Connection& c, const Arrival& a);
+  void ecn_arrived(Connection& c, const Arrival& a);
+  bool send_owed_acks(Connection& c, base::Now now);
+  [[nodiscard]] uint8_t ecn_flags(const Connection& c, TxSlot& slot) const;
+  [[nodiscard]] uint8_t mark_new_data(Connection& c, TxSlot& slot);
+  static void note_reduction(Connection& c);
+  void ecn_feedback(Connection& c, const Arrival& a, AckYield& yield, base::Now now);
+
+  // spurious.cpp
+  void watch_for_spurious(Connection& c, bool timeout, base::Now now);
+  void detect_spurious(Connection& c, AckYield& yield);
+  void try_undo(Connection& c, AckYield& yield);
+  void undo_recovery(Connection& c, AckYield& yield);
+  Sent send_during_frto(Connection& c, base::Now now);
+
+  // pacing.cpp
+  [[nodiscard]] bool gate_closed(Connection& c, base::Now now);
+  void pace(Connection& c, uint64_t octets, base::Now now);
+
   // output.cpp
   Served serve(Connection& c, base::Now now);
   Sent send_next(Connection& c, base::Now now);
+  Sent send_new(Connection& c, base::Now now);
   Sent send_pulled(Connection& c, base::Now now, bool probe);
   Sent pull_into_saved(Connection& c, base::Now now);
   Sent send_waiting(Connection& c, base::Now now);

@@ -94,7 +94,8 @@ bool Engine::send_syn(Connection& c, base::Now now) {
                 .destination_port = c.remote_end.port,
                 .sequence = c.tcb.iss,
                 .acknowledgment = with_ack ? c.tcb.ack_seq() : base::Seq32(0),
-                .flags = static_cast<uint8_t>(flag::kSyn | (with_ack ? flag::kAck : 0)),
+                .flags = static_cast<uint8_t>(flag::kSyn | (with_ack ? flag::kAck : 0) |
+                                              syn_ecn(c, with_ack, slot)),
                 .window = static_cast<uint16_t>(window),
                 .header_length = header}
       .emit(slot.tcp);
@@ -139,6 +140,7 @@ void Engine::input_syn_sent(Connection& c, const Arrival& a, base::Now now) {
   if (!a.has(flag::kSyn)) return;  // Fourth, fifth
   const uint64_t offered = c.tcb.rcv_edge;
   take_syn_options(c, a, true, now);
+  take_syn_ecn(c, a);
   c.tcb.rcv_edge = offered;
   if (!ack_ok) {  // simultaneous open
     c.state = State::SynReceived;
@@ -178,7 +180,8 @@ bool Engine::establish(Connection& c, const Arrival& a, base::Now now) {
   c.tcb.snd_wl1 = c.tcb.rcv_offset(a.seq);
   c.tcb.snd_wl2 = 0;
   c.cc.set_smss(c.effective_mss);
-  c.cc.start();
+  c.cc.start(c.syn_tries);
+  if (c.ecn.on) ++counters_.ecn_connections;
   if (c.user == nullptr) {
     c.user = c.acceptor->accept(c, c.local_end, c.remote_end, now);
     if (c.user == nullptr) {

@@ -38,6 +38,7 @@ bool Engine::parse(const SegmentIn& in, Arrival& a) {
   a.seq = view->sequence();
   a.ack = view->acknowledgment();
   a.flags = view->flags();
+  a.ecn = in.ecn & 3;
   a.window = view->window();
   a.payload = view->payload();
   if (a.payload.empty()) ++counters_.acks_in;
@@ -212,12 +213,15 @@ void Engine::input_synchronized(Connection& c, const Arrival& arrival, base::Now
   if (c.state == State::SynReceived && a.has(flag::kSyn) && !a.has(flag::kRst) &&
       a.seq == c.tcb.irs) {
     if (!a.has(flag::kAck)) {  // the SYN again: our SYN-ACK was lost
+      // RFC 3168 s.6.1.1: the peer has fallen back, or never asked.
+      if (c.acceptor != nullptr && c.ecn.on) take_syn_ecn(c, a);
       c.syn_due = true;
       make_ready(c);
       return;
     }
     if (c.acceptor == nullptr) {
       // Simultaneous open: the peer's SYN-ACK completes it. Its SYN is known; go on behind it.
+      if (c.ecn.on) take_syn_ecn(c, a);
       a.flags &= static_cast<uint8_t>(~flag::kSyn);
       a.seq += 1;
       a.window = static_cast<uint16_t>(a.window >> c.tcb.snd_wind_shift);
@@ -251,7 +255,8 @@ void Engine::input_synchronized(Connection& c, const Arrival& arrival, base::Now
   }
   NewText text;
   if (!inspect_text(c, a, text, now)) return;
-  process_ack(c, a, now);                         // Fifth
+  process_ack(c, a, now);  // Fifth
+  if (c.ecn.on && !a.payload.empty() && !c.doomed) ecn_arrived(c, a);
   if (!c.doomed) take_text(c, a, text, now);      // Seventh (URG of the sixth is in-band text)
   if (!c.doomed && c.fin_seen) take_fin(c, now);  // Eighth
 }

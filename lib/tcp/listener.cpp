@@ -147,6 +147,7 @@ void Engine::input_listen(const Listener& listener, const Arrival& a, base::Now 
   c->state = State::SynReceived;
   ++half_open_;
   take_syn_options(*c, a, false, now);
+  take_syn_ecn(*c, a);
   c->syn_due = true;
   c->deadlines.life = now + config_.connect_timeout;
   schedule(*c);

@@ -41,6 +41,7 @@ void Engine::output(base::Now now) {
 Engine::Served Engine::serve(Connection& c, base::Now now) {
   if (c.syn_due && !send_syn(c, now)) return Served::PortFull;
   if (!synchronized(c.state)) return Served::Idle;
+  if (c.ecn.owed_count != 0 && !send_owed_acks(c, now)) return Served::PortFull;
   // What must not wait for data goes first: SACK blocks never steal room from a record.
   while (c.ack.now && c.ack.pure) {
     if (!send_ack(c, now)) return Served::PortFull;
@@ -67,10 +68,16 @@ Engine::Served Engine::serve(Connection& c, base::Now now) {
 
 Engine::Sent Engine::send_next(Connection& c, base::Now now) {
   if (c.recovery.tlp_due) return send_tail_probe(c, now);
+  if (c.pacing.gated && gate_closed(c, now)) return Sent::Nothing;
+  if (c.recovery.frto != Frto::Off) return send_during_frto(c, now);
   if (c.board.lost_octets != c.board.retransmitted_octets) {
     const Sent sent = send_lost(c, now);
     if (sent != Sent::Nothing) return sent;
   }
+  return send_new(c, now);
+}
+
+Engine::Sent Engine::send_new(Connection& c, base::Now now) {
   if (c.has_waiting()) return send_waiting(c, now);
   if (c.user_ready && in_any(c.state, State::Established, State::CloseWait)) {
     const uint64_t usable = c.tcb.usable_window();
@@ -81,14 +88,13 @@ Engine::Sent Engine::send_next(Connection& c, base::Now now) {
       return pull_into_saved(c, now);
     }
     if (c.pipe() != 0 && c.pipe() + c.effective_mss > c.cc.cwnd()) {
-      c.cwnd_limited = true;
+      c.cwnd_full_to = c.tcb.snd_nxt;
       return Sent::Nothing;
     }
     const Sent sent = send_pulled(c, now, false);
     if (sent != Sent::Nothing || c.user_ready) return sent;
   }
   if (c.fin_wanted && !c.fin_queued && !c.user_ready) return send_fin(c, now);
-  if (c.pipe() < c.cc.cwnd() / 2) c.cwnd_limited = false;
   return Sent::Nothing;
 }
 
@@ -117,6 +123,7 @@ void Engine::note_sent(Connection& c, uint64_t octets, base::Now now) {
   c.tcb.snd_nxt += octets;
   c.last_sent_at = now;
   c.sws_override = false;
+  if (c.pacing.on) pace(c, octets, now);
   if (c.recovery.phase == RecoveryPhase::Recovery) c.recovery.prr_out += octets;
   c.deadlines.persist = base::kNever;
   if (c.deadlines.rto == base::kNever || c.recovery.phase == RecoveryPhase::Open) {
@@ -133,7 +140,7 @@ Engine::Sent Engine::send_pulled(Connection& c, base::Now now, bool probe) {
   }
   TxSlot slot;
   if (!begin(c, slot)) return Sent::PortFull;
-  if (c.tcb.flight() == 0 && now - c.last_sent_at > c.rto.rto()) c.cc.on_idle();
+  if (c.tcb.flight() == 0 && now - c.last_sent_at > c.rto.rto()) restart_after_idle(c);
   uint8_t* payload = slot.tcp + header_length(c);
   const uint32_t emss = c.effective_mss;
   const uint64_t offset = c.tcb.snd_nxt;
@@ -158,6 +165,7 @@ Engine::Sent Engine::send_pulled(Connection& c, base::Now now, bool probe) {
     return Sent::Nothing;
   }
   c.last_octet = payload[packed - 1];
+  if (c.ecn.on) flags |= mark_new_data(c, slot);
   finish(c, slot, offset, packed, flags, now);
   ++counters_.data_segments_out;
   ++counters_.aligned_segments_out;
@@ -196,7 +204,7 @@ Engine::Sent Engine::send_waiting(Connection& c, base::Now now) {
                      (c.tcb.flight() == 0 && (piece >= c.tcb.snd_max_wnd / 2 || c.sws_override));
   if (piece == 0 || !worth) return wait_for_window(c, now);
   if (c.pipe() != 0 && c.pipe() + piece > c.cc.cwnd()) {
-    c.cwnd_limited = true;
+    c.cwnd_full_to = c.tcb.snd_nxt;
     return Sent::Nothing;
   }
   TxSlot slot;
@@ -211,9 +219,9 @@ Engine::Sent Engine::send_waiting(Connection& c, base::Now now) {
     ++counters_.resegmented_records;
   }
   c.last_octet = payload[length - 1];
-  finish(c, slot, offset, length,
-         static_cast<uint8_t>(flag::kAck | (last && r.is(record_flag::kPush) ? flag::kPsh : 0)),
-         now);
+  uint8_t flags = last && r.is(record_flag::kPush) ? flag::kAck | flag::kPsh : flag::kAck;
+  if (c.ecn.on) flags |= mark_new_data(c, slot);
+  finish(c, slot, offset, length, flags, now);
   ++counters_.data_segments_out;
   if (piece == r.length) ++counters_.aligned_segments_out;
   counters_.octets_out += length;

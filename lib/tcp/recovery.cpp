@@ -36,7 +36,9 @@ bool Engine::reno_ack(Connection& c, AckYield& yield) {
   yield.delivered += grown > b.reno_sacked ? grown - b.reno_sacked : 0;
   b.reno_sacked = std::max(b.reno_sacked, grown);
   if (b.duplicate_acks != kDupThresh || c.recovery.phase != RecoveryPhase::Open) return false;
-  if (c.tcb.snd_una < c.recovery.point) return false;  // RFC 6582 s.4
+  // RFC 6582 s.3.2 step 2: the ACK covers more than `recover`; the duplicates may be of what a
+  // recovery sent again.
+  if (c.recovery.point != 0 && c.tcb.snd_una <= c.recovery.point) return false;
   // The whole first segment: the records up to the next one that began a segment.
   uint64_t n = c.records.first();
   do {
@@ -46,44 +48,45 @@ bool Engine::reno_ack(Connection& c, AckYield& yield) {
   return true;
 }
 
-void Engine::recover(Connection& c, const AckYield& yield, bool lost, base::Now now) {
+void Engine::recover(Connection& c, AckYield& yield, bool lost, base::Now now) {
   Recovery& r = c.recovery;
   if (r.phase != RecoveryPhase::Open && c.tcb.snd_una >= r.point) leave_recovery(c);
   if (yield.dsack) try_undo(c, yield);
   switch (r.phase) {
     case RecoveryPhase::Open:
       if (lost) {
-        enter_recovery(c);
+        enter_recovery(c, now);
         proportional_rate(c, yield);
-      } else if (yield.acked != 0) {
+      } else if (yield.acked != 0 && !yield.keep_window) {
         grow_window(c, yield, now);
       }
       break;
     case RecoveryPhase::Recovery: proportional_rate(c, yield); break;
     case RecoveryPhase::Loss:
-      if (yield.acked != 0) c.cc.on_ack(static_cast<uint32_t>(yield.acked), c.rto.srtt(), now);
+      if (yield.acked != 0 && !yield.keep_window) open_window(c, yield, now);
       break;
   }
   if (lost) make_ready(c);
 }
 
-void Engine::enter_recovery(Connection& c) {
+void Engine::enter_recovery(Connection& c, base::Now now) {
   // RFC 6675 s.5 step 4, with RFC 6937's rate.
   Recovery& r = c.recovery;
   ++counters_.fast_recoveries;
   r.phase = RecoveryPhase::Recovery;
   r.point = c.tcb.snd_nxt;
-  r.prior_cwnd = c.cc.cwnd();
-  r.prior_ssthresh = c.cc.ssthresh();
-  r.undo_marker = c.tcb.snd_una;
-  r.undo_octets = 0;
-  r.may_undo = c.tcb.sack_ok;
+  watch_for_spurious(c, false, now);
   r.prr_delivered = 0;
   r.prr_out = 0;
   r.recover_fs = std::max<uint64_t>(c.tcb.flight(), 1);
   r.force_retransmit = true;
   r.tlp_outstanding = false;
-  c.cc.on_loss(c.tcb.flight());
+  // RFC 3168 s.6.1.2: drops and marks of one window are one event. To DCTCP a mark says less than a
+  // drop (RFC 8257 s.3.5).
+  const bool answered = c.ecn.reduced && c.tcb.snd_una < c.ecn.reduced_until &&
+                        c.cc.kind() != CongestionControl::Dctcp;
+  if (!answered) c.cc.on_loss(c.tcb.flight());
+  note_reduction(c);
   c.deadlines.probe = base::kNever;
 }
 
@@ -91,6 +94,7 @@ void Engine::leave_recovery(Connection& c) {
   Recovery& r = c.recovery;
   if (r.phase == RecoveryPhase::Recovery) c.cc.set_cwnd(c.cc.ssthresh());
   r.phase = RecoveryPhase::Open;
+  r.frto = Frto::Off;
   r.force_retransmit = false;
   c.board.reno_sacked = 0;
   c.board.duplicate_acks = 0;
@@ -100,25 +104,6 @@ void Engine::leave_recovery(Connection& c) {
   } else {
     --c.rack.window_persist;
   }
-}
-
-void Engine::try_undo(Connection& c, const AckYield& yield) {
-  // Every retransmission arrived as a duplicate: nothing was lost, the reduction was for nothing.
-  Recovery& r = c.recovery;
-  if (!r.may_undo || r.undo_octets <= 0) return;
-  r.undo_octets -= static_cast<int64_t>(yield.dsack_octets);
-  if (r.undo_octets > 0) return;
-  r.may_undo = false;
-  c.cc.undo(r.prior_cwnd, r.prior_ssthresh);
-  if (r.phase == RecoveryPhase::Open) return;
-  for (uint64_t n = c.records.first(); n < c.records.past_last(); ++n) {
-    Record& record = c.records.at(n);
-    if (!record.is(record_flag::kLost)) continue;
-    subtract_marks(c, record, c.live(record));
-    record.flags &= static_cast<uint16_t>(~(record_flag::kLost | record_flag::kRetransmitted));
-  }
-  r.phase = RecoveryPhase::Open;
-  r.force_retransmit = false;
 }
 
 void Engine::proportional_rate(Connection& c, const AckYield& yield) {
@@ -141,9 +126,30 @@ void Engine::proportional_rate(Connection& c, const AckYield& yield) {
 }
 
 void Engine::grow_window(Connection& c, const AckYield& yield, base::Now now) {
-  if (!c.cwnd_limited) return;  // an unused window is no evidence that more fits
-  c.cc.on_ack(static_cast<uint32_t>(std::min<uint64_t>(yield.acked, UINT32_MAX)), c.rto.srtt(),
-              now);
+  // An unused window is no evidence that more fits (RFC 9438 s.5.8). Slow start asks for half of
+  // it only: what is in flight doubles.
+  const bool full = c.tcb.snd_una - yield.acked < c.cwnd_full_to ||
+                    (c.cc.in_slow_start() && 2 * (c.tcb.flight() + yield.acked) > c.cc.cwnd());
+  if (full) {
+    open_window(c, yield, now);
+  } else {
+    c.cc.on_unused_window();
+  }
+}
+
+void Engine::open_window(Connection& c, const AckYield& yield, base::Now now) {
+  switch (c.cc.on_ack(sample_of(c, yield, now))) {
+    case SlowStartEvent::None: break;
+    case SlowStartEvent::Conservative: ++counters_.hystart_css; break;
+    case SlowStartEvent::Resumed: ++counters_.hystart_resumed; break;
+    case SlowStartEvent::Left: ++counters_.hystart_exits; break;
+  }
+}
+
+void Engine::restart_after_idle(Connection& c) {
+  if (!config_.idle_restart) return;
+  c.cc.on_idle();
+  ++counters_.idle_restarts;
 }
 
 void Engine::tail_probe_ack(Connection& c, uint64_t ack, const AckYield& yield) {
@@ -162,6 +168,7 @@ void Engine::tail_probe_ack(Connection& c, uint64_t ack, const AckYield& yield) 
     if (r.phase == RecoveryPhase::Open) {
       c.cc.on_loss(c.tcb.flight());
       c.cc.set_cwnd(c.cc.ssthresh());
+      note_reduction(c);
     }
   } else if (yield.duplicate && !yield.new_sack) {
     r.tlp_outstanding = false;  // both copies arrived
@@ -177,20 +184,24 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
     return;
   }
   Recovery& r = c.recovery;
+  const bool repeated = c.rto.backoff() != 0 && c.tcb.snd_una == r.undo_marker;
   c.rto.back_off();
   c.deadlines.rto = now + c.rto.rto();
   c.deadlines.probe = base::kNever;
   c.deadlines.reorder = base::kNever;
   if (base::sabotaged(base::Defect::DropWithoutRetransmit)) return;
-  const bool first = r.phase != RecoveryPhase::Loss;
-  if (first) {
-    r.prior_cwnd = c.cc.cwnd();
-    r.prior_ssthresh = c.cc.ssthresh();
+  // RFC 5681 s.3.1: ssthresh is held when the segment was sent again by the timer before. A
+  // recovery that was under way keeps its own way back, and rules F-RTO out (RFC 5682 s.3.1).
+  const bool again = r.phase == RecoveryPhase::Loss && repeated;
+  if (r.phase == RecoveryPhase::Open) {
+    watch_for_spurious(c, true, now);
+  } else if (!again) {
+    r.eifel_armed = false;
+    r.frto = Frto::Off;
     r.undo_marker = c.tcb.snd_una;
-    r.undo_octets = 0;
-    r.may_undo = c.tcb.sack_ok;
   }
-  c.cc.on_timeout(c.tcb.flight(), first);
+  c.cc.on_timeout(c.tcb.flight(), !again);
+  note_reduction(c);
   r.phase = RecoveryPhase::Loss;
   r.point = c.tcb.snd_nxt;
   r.force_retransmit = true;

@@ -18,7 +18,7 @@ Engine::Sent Engine::send_lost(Connection& c, base::Now now) {
   if (n == c.records.past_last()) return Sent::Nothing;
   const uint64_t length = std::min<uint64_t>(c.live(c.records.at(n)), c.effective_mss);
   if (!c.recovery.force_retransmit && c.pipe() != 0 && c.pipe() + length > c.cc.cwnd()) {
-    c.cwnd_limited = true;
+    c.cwnd_full_to = c.tcb.snd_nxt;
     return Sent::Nothing;
   }
   const Sent sent = retransmit_from(c, n, now);
@@ -132,6 +132,7 @@ void Engine::note_retransmitted(Connection& c, Record& r, base::Now now) {
   r.flags |= record_flag::kResent;
   r.sent_at = now;
   c.last_sent_at = now;
+  if (c.pacing.on) pace(c, live, now);
   if (c.recovery.phase == RecoveryPhase::Recovery) c.recovery.prr_out += live;
   if (c.recovery.phase != RecoveryPhase::Open) c.recovery.undo_octets += static_cast<int64_t>(live);
   if (c.deadlines.rto == base::kNever) c.deadlines.rto = now + c.rto.rto();

@@ -34,6 +34,19 @@ class RtoEstimator {
     backoff_ = 0;
   }
 
+  /// RFC 4015 s.3.1 step 0: before a time-out that may turn out to have been spurious.
+  void save() {
+    srtt_prev_ = srtt_ + 2 * kGranularity;
+    rttvar_prev_ = rttvar_;
+  }
+  /// Step 11: the first measurement of new data after a spurious time-out.
+  void adapt(base::Duration rtt, base::Now now) {
+    sample(rtt, now);
+    srtt_ = std::max(srtt_prev_, rtt);
+    rttvar_ = std::max(rttvar_prev_, rtt / 2);
+    rto_ = std::clamp(srtt_ + std::max(kGranularity, 4 * rttvar_), min_, max_);
+  }
+
   /// With the back-off of s.5.5.
   [[nodiscard]] base::Duration rto() const {
     return std::min(max_, rto_ * (int64_t{1} << std::min(backoff_, 16u)));
@@ -61,6 +74,8 @@ class RtoEstimator {
   base::Duration rto_;
   base::Duration srtt_{0};
   base::Duration rttvar_{0};
+  base::Duration srtt_prev_{0};
+  base::Duration rttvar_prev_{0};
   base::Duration min_rtt_ = base::Duration::max();
   base::Now min_rtt_at_{};
   uint32_t backoff_ = 0;

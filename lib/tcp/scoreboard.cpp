@@ -71,7 +71,8 @@ void Engine::mark_sacked(Connection& c, Record& r, uint64_t old_fack, AckYield& 
   if (r.is(record_flag::kSegmentStart)) ++c.board.sacked_segments;
   yield.delivered += live;
   yield.new_sack = true;
-  rack_update(c, r, now);
+  // What arrived ahead of order does not set the timestamp that the peer echoes.
+  rack_update(c, r, std::nullopt, now);
   if (!r.is(record_flag::kResent)) {
     yield.rtt = now - r.sent_at;
     if (r.end() < old_fack) c.rack.reordering_seen = true;  // late, not lost
@@ -79,10 +80,14 @@ void Engine::mark_sacked(Connection& c, Record& r, uint64_t old_fack, AckYield& 
   c.board.fack = std::max(c.board.fack, r.end());
 }
 
-void Engine::rack_update(Connection& c, const Record& r, base::Now now) {
+void Engine::rack_update(Connection& c, const Record& r, std::optional<uint32_t> echo,
+                         base::Now now) const {
   // RFC 8985 s.6.2 steps 1 and 2.
   const base::Duration rtt = now - r.sent_at;
-  if (r.is(record_flag::kResent) && rtt < c.rto.min_rtt()) return;  // for an earlier transmission
+  if (r.is(record_flag::kResent)) {  // for an earlier transmission?
+    if (rtt < c.rto.min_rtt()) return;
+    if (echo && static_cast<int32_t>(*echo - timestamp_of(c, r.sent_at)) < 0) return;
+  }
   if (sent_after(r.sent_at, r.end(), c.rack.xmit_at, c.rack.end)) {
     c.rack.rtt = rtt;
     c.rack.xmit_at = r.sent_at;

@@ -33,9 +33,14 @@ void Engine::fire(Connection& c, base::Now now) {
     if (c.doomed) return;
   }
   if (d.reorder <= now) {
-    if (rack_detect(c, now)) recover(c, AckYield{}, true, now);
+    AckYield none;
+    if (rack_detect(c, now)) recover(c, none, true, now);
   }
   if (d.probe <= now) tail_probe_fired(c, now);
+  if (d.pacing <= now) {
+    d.pacing = base::kNever;
+    make_ready(c);
+  }
   if (d.persist <= now) {
     if (c.tcb.usable_window() == 0) {
       c.window_probe_due = true;

@@ -24,7 +24,8 @@ constexpr Unit kTimeUnits[] = {
 constexpr Unit kSizeUnits[] = {{"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}, {"B", 1}};
 
 // The words of each enumeration, in the order of its enumerators.
-constexpr std::string_view kCongestionWords[] = {"newreno", "cubic"};
+constexpr std::string_view kCongestionWords[] = {"newreno", "cubic", "dctcp"};
+constexpr std::string_view kEcnWords[] = {"off", "accept", "offer"};
 constexpr std::string_view kHugepagesWords[] = {"auto", "require", "off"};
 constexpr std::string_view kModeWords[] = {"inline", "threaded"};
 constexpr std::string_view kIdleWords[] = {"spin", "yield", "sleep", "auto"};
@@ -32,6 +33,7 @@ constexpr std::string_view kIdleWords[] = {"spin", "yield", "sleep", "auto"};
 std::span<const std::string_view> words_of(const tcp::CongestionControl*) {
   return kCongestionWords;
 }
+std::span<const std::string_view> words_of(const tcp::Ecn*) { return kEcnWords; }
 std::span<const std::string_view> words_of(const EalSettings::Hugepages*) {
   return kHugepagesWords;
 }

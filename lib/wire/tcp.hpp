@@ -35,6 +35,8 @@ inline constexpr uint8_t kRst = 0x04;
 inline constexpr uint8_t kPsh = 0x08;
 inline constexpr uint8_t kAck = 0x10;
 inline constexpr uint8_t kUrg = 0x20;
+inline constexpr uint8_t kEce = 0x40;  ///< ECN-Echo (RFC 3168 s.6.1)
+inline constexpr uint8_t kCwr = 0x80;  ///< congestion window reduced
 }  // namespace tcp_flag
 
 /// A TCP segment whose header length has been checked against the octets that are there.

@@ -64,7 +64,7 @@ TEST(SettingsErrors, ValuesOfTheWrongKind) {
       {"[tcp]\nmax_cwnd = \"4kb\"\n",
        "t.toml:5: tcp.max_cwnd: \"4kb\" is not a size: write octets, or as in \"64KB\" or \"4MB\""},
       {"[tcp]\ncongestion_control = \"bbr\"\n",
-       "t.toml:5: tcp.congestion_control: \"bbr\" is not one of \"newreno\", \"cubic\""},
+       "t.toml:5: tcp.congestion_control: \"bbr\" is not one of \"newreno\", \"cubic\", \"dctcp\""},
       {"[worker]\ncores = 1\n", "t.toml:5: worker.cores: 1 is not a list: write it in brackets"},
       {"[worker]\ncores = [1, \"x\"]\n", "t.toml:5: worker.cores: \"x\" is not a whole number"},
       {"[eal]\nargs = [[\"x\"]]\n", "t.toml:5: eal.args: a list is not a string: put it in quotes"},
@@ -86,10 +86,10 @@ TEST(SettingsErrors, ValuesOfTheWrongKind) {
 
 TEST(SettingsErrors, EveryRangeHasTwoEnds) {
   const Case cases[] = {
-      {"[tcp]\ninitial_window_segments = 0\n",
-       "t.toml:5: tcp.initial_window_segments: 0 is out of range: 1..64"},
+      {"[tcp]\ngrowth_limit_segments = 0\n",
+       "t.toml:5: tcp.growth_limit_segments: 0 is out of range: 1..64"},
       {"[tcp]\ninitial_window_segments = 65\n",
-       "t.toml:5: tcp.initial_window_segments: 65 is out of range: 1..64"},
+       "t.toml:5: tcp.initial_window_segments: 65 is out of range: 0..64"},
       {"[tcp]\nreceive_window = \"2GB\"\n",
        "t.toml:5: tcp.receive_window: \"2GB\" is out of range: 4KB..1GB"},
       {"[tcp]\ndelayed_ack = \"500ms\"\n",

@@ -1,0 +1,40 @@
+/// \file
+/// What every congestion control algorithm works on, and one ACK as it sees it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/time.hpp"
+
+namespace rnic::tcp {
+
+/// RFC 5681 section 2, in octets.
+struct CongestionWindow {
+  uint32_t smss = 536;
+  uint32_t cwnd = 536;
+  uint32_t ssthresh = UINT32_MAX;  ///< "arbitrarily high" until the first reduction
+  uint32_t max_cwnd = UINT32_MAX;
+
+  /// Never below one segment, never above the limit of the configuration.
+  void set_cwnd(uint64_t octets) {
+    cwnd = static_cast<uint32_t>(std::clamp<uint64_t>(octets, smss, std::max(max_cwnd, smss)));
+  }
+  /// RFC 5681 (4): at least two segments.
+  void set_ssthresh(uint64_t octets) {
+    ssthresh = static_cast<uint32_t>(
+        std::clamp<uint64_t>(octets, uint64_t{2} * smss, uint64_t{UINT32_MAX} - 1));
+  }
+};
+
+/// New data was acknowledged.
+struct AckSample {
+  uint64_t acked = 0;      ///< octets that SND.UNA moved by
+  uint64_t snd_una = 0;    ///< after the move
+  uint64_t snd_nxt = 0;    ///< now
+  base::Duration rtt{-1};  ///< of the newest octet acknowledged; negative: none
+  base::Duration srtt{0};
+  base::Now now{};
+};
+
+}  // namespace rnic::tcp

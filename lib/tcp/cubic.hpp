@@ -1,0 +1,47 @@
+/// \file
+/// CUBIC (RFC 9438): the window as a cubic function of the time since the last reduction.
+#pragma once
+
+#include "tcp/congestion_window.hpp"
+
+namespace rnic::tcp {
+
+/// The variables of RFC 9438 section 4.1.2, windows in segments, times in seconds. A copy is the
+/// state that section 4.9.2 saves and restores.
+class Cubic {
+ public:
+  /// Congestion avoidance: an ACK of new data while cwnd was the limit.
+  void on_ack(CongestionWindow& w, const AckSample& s);
+  /// Section 4.6 and 4.7: sets ssthresh, and cwnd as the response to a mark asks. \param ecn by
+  /// ECN-Echo: cwnd may go down to one segment; a loss leaves cwnd to the recovery.
+  void on_congestion(CongestionWindow& w, bool ecn, bool fast_convergence);
+  /// Section 4.8, after on_congestion(): the next stage starts with K = 0 at its own window.
+  void on_timeout() {
+    w_max_ = 0;
+    running_ = false;
+  }
+  /// The application, not cwnd, was the limit: t stands still until cwnd is updated again (s.4.2).
+  void pause() { paused_ = true; }
+  /// The next ACK in congestion avoidance begins a stage.
+  void end_stage() { running_ = false; }
+
+  [[nodiscard]] double w_max() const { return w_max_; }
+  [[nodiscard]] double w_est() const { return w_est_; }
+  [[nodiscard]] double k() const { return k_; }
+  [[nodiscard]] double cwnd_prior() const { return cwnd_prior_; }
+
+ private:
+  void begin_stage(double cwnd, base::Now now);
+
+  double w_max_ = 0;  // 0: undefined
+  double w_est_ = 0;
+  double k_ = 0;
+  double cwnd_prior_ = 0;  // 0: undefined
+  double credit_ = 0;      // octets of growth below one
+  base::Now t_epoch_{};
+  base::Now updated_at_{};
+  bool running_ = false;
+  bool paused_ = false;
+};
+
+}  // namespace rnic::tcp

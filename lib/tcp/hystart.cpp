@@ -1,0 +1,49 @@
+#include "tcp/hystart.hpp"
+
+namespace rnic::tcp {
+
+namespace {
+
+constexpr uint32_t kRttSamples = 8;    // N_RTT_SAMPLE (RFC 9406 s.4.3)
+constexpr int64_t kMinRttDivisor = 8;  // MIN_RTT_DIVISOR
+
+}  // namespace
+
+SlowStartEvent HyStart::judge(const Config& config) {
+  if (rtt_sample_count_ < kRttSamples) return SlowStartEvent::None;
+  if (conservative()) {
+    if (current_round_min_rtt_ >= css_baseline_min_rtt_) return SlowStartEvent::None;
+    css_baseline_min_rtt_ = kInfinite;
+    return SlowStartEvent::Resumed;
+  }
+  if (last_round_min_rtt_ == kInfinite) return SlowStartEvent::None;
+  const base::Duration rtt_thresh =
+      std::max(config.hystart_rtt_threshold_min,
+               std::min(last_round_min_rtt_ / kMinRttDivisor, config.hystart_rtt_threshold_max));
+  if (current_round_min_rtt_ < last_round_min_rtt_ + rtt_thresh) return SlowStartEvent::None;
+  css_baseline_min_rtt_ = current_round_min_rtt_;
+  css_rounds_ = 0;
+  return SlowStartEvent::Conservative;
+}
+
+SlowStartEvent HyStart::on_ack(const AckSample& s, const Config& config) {
+  SlowStartEvent event = SlowStartEvent::None;
+  if (s.rtt >= base::Duration(0)) {
+    current_round_min_rtt_ = std::min(current_round_min_rtt_, s.rtt);
+    ++rtt_sample_count_;
+    event = judge(config);
+  }
+  if (s.snd_una < window_end_) return event;
+  // The round is over. The one in which CSS began counts towards CSS_ROUNDS.
+  window_end_ = s.snd_nxt;
+  last_round_min_rtt_ = current_round_min_rtt_;
+  current_round_min_rtt_ = kInfinite;
+  rtt_sample_count_ = 0;
+  if (conservative() && ++css_rounds_ >= config.hystart_css_rounds) {
+    css_baseline_min_rtt_ = kInfinite;
+    return SlowStartEvent::Left;
+  }
+  return event;
+}
+
+}  // namespace rnic::tcp

@@ -1,0 +1,38 @@
+/// \file
+/// HyStart++ (RFC 9406): the first slow start ends when the round-trip time rises, before loss.
+#pragma once
+
+#include "tcp/config.hpp"
+#include "tcp/congestion_window.hpp"
+
+namespace rnic::tcp {
+
+/// What an ACK did to the first slow start.
+enum class SlowStartEvent : uint8_t {
+  None,
+  Conservative,  ///< the RTT rose: conservative slow start (CSS) begins
+  Resumed,       ///< it fell again: CSS was begun for nothing
+  Left,          ///< CSS_ROUNDS are over: congestion avoidance
+};
+
+/// The variables of RFC 9406 section 4.2. Rounds are measured by stream offsets.
+class HyStart {
+ public:
+  /// One ACK in slow start or CSS, after cwnd has grown.
+  SlowStartEvent on_ack(const AckSample& s, const Config& config);
+  [[nodiscard]] bool conservative() const { return css_baseline_min_rtt_ != kInfinite; }
+
+ private:
+  static constexpr base::Duration kInfinite = base::Duration::max();
+
+  SlowStartEvent judge(const Config& config);
+
+  base::Duration last_round_min_rtt_ = kInfinite;
+  base::Duration current_round_min_rtt_ = kInfinite;
+  base::Duration css_baseline_min_rtt_ = kInfinite;  // infinite: standard slow start
+  uint64_t window_end_ = 0;
+  uint32_t rtt_sample_count_ = 0;
+  uint32_t css_rounds_ = 0;
+};
+
+}  // namespace rnic::tcp

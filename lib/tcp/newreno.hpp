@@ -1,0 +1,23 @@
+/// \file
+/// NewReno's window (RFC 5681, counted in octets after RFC 3465), which DCTCP shares.
+#pragma once
+
+#include "tcp/congestion_window.hpp"
+
+namespace rnic::tcp {
+
+class NewReno {
+ public:
+  /// Congestion avoidance: one SMSS for each cwnd of octets acknowledged.
+  void on_ack(CongestionWindow& w, uint64_t acked);
+  /// RFC 5681 (4). The recovery, or the time-out, sets cwnd.
+  void on_loss(CongestionWindow& w, uint64_t flight);
+  /// RFC 3168 s.6.1.2: half the window, down to one segment.
+  void on_ecn(CongestionWindow& w);
+  void reset() { acked_octets_ = 0; }
+
+ private:
+  uint64_t acked_octets_ = 0;  // towards the next SMSS of growth
+};
+
+}  // namespace rnic::tcp

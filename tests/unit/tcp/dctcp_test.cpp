@@ -1,0 +1,248 @@
+// DCTCP between segments and stacks (RFC 8257); its arithmetic is in congestion_test.cpp.
+#include "base/prng.hpp"
+#include "pair.hpp"
+#include "raw_peer.hpp"
+#include "tcp/connection.hpp"
+
+namespace rnic::testing {
+namespace {
+
+constexpr uint32_t kIss = RawPeer::kIss;
+constexpr uint32_t kIrs = RawPeer::kIrs;
+constexpr uint8_t kBoth = flag::kEce | flag::kCwr;
+constexpr uint8_t kEct0 = 2;
+constexpr uint8_t kCe = 3;
+
+tcp::Config dctcp() {
+  tcp::Config c = RawPeer::bare();
+  c.congestion_control = tcp::CongestionControl::Dctcp;
+  return c;
+}
+
+struct DctcpPeer : RawPeer {
+  explicit DctcpPeer(const tcp::Config& config = dctcp()) : RawPeer(config) {}
+  Segment open(uint8_t syn_ecn = 0) {
+    acceptor.next.push_back(&user);
+    inject({.seq = kIrs, .flags = flag::kSyn | kBoth, .options = option_mss(1460), .ecn = syn_ecn});
+    const Segment syn_ack = next();
+    inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
+    EXPECT_TRUE(user.is_established);
+    return syn_ack;
+  }
+  void give(uint8_t ecn, uint8_t bits = 0) {
+    inject({.seq = kIrs + 1 + received,
+            .ack = kIss + 1,
+            .flags = static_cast<uint8_t>(flag::kAck | bits),
+            .payload = 100,
+            .ecn = ecn});
+    received += 100;
+  }
+  /// What the stack acknowledged next, and how.
+  void expect_ack(uint32_t octets, bool ece) {
+    const Segment s = next();
+    EXPECT_EQ(s.ack, kIrs + 1 + octets);
+    EXPECT_EQ(s.flags, flag::kAck | (ece ? flag::kEce : 0));
+    EXPECT_EQ(s.ecn, 0);
+    EXPECT_GE(s.ack + s.window, edge);  // the window never shrinks
+    edge = s.ack + s.window;
+  }
+  uint32_t received = 0;
+  uint32_t edge = 0;
+};
+
+// TCP-8257-3.2-01: ECE is DCTCP.CE, and a change is told at once.
+TEST(DctcpReceiver, EceFollowsTheMarks_TCP_8257_3_2_01) {
+  DctcpPeer p;
+  p.open();
+  p.give(kEct0);
+  EXPECT_TRUE(p.silent());  // delayed
+  p.give(kCe);
+  p.expect_ack(100, false);  // what came before, as it was marked
+  p.expect_ack(200, true);   // and the change itself
+  EXPECT_TRUE(p.silent());
+  p.give(kCe);
+  EXPECT_TRUE(p.silent());  // no change: delayed as ever
+  p.give(kEct0);
+  p.expect_ack(300, true);
+  p.expect_ack(400, false);
+  p.give(kCe);
+  p.expect_ack(500, true);  // nothing was owed
+  EXPECT_TRUE(p.silent());
+  EXPECT_EQ(p.stack.counters().ce_change_acks, 2u);
+}
+
+// TCP-8257-3.2-01: CWR does not stop it; only an unmarked segment does.
+TEST(DctcpReceiver, CwrIsNotTheEnd) {
+  DctcpPeer p;
+  p.open();
+  p.give(kCe);
+  p.expect_ack(100, true);
+  p.give(kCe, flag::kCwr | flag::kPsh);
+  p.expect_ack(200, true);
+  p.give(kEct0);
+  p.expect_ack(300, false);
+}
+
+// TCP-8257-3.2-01: one burst, several changes: each run of equal marks has its own ACK.
+TEST(DctcpReceiver, ABurstIsReportedRunByRun_TCP_8257_3_2_01) {
+  DctcpPeer p;
+  p.open();
+  p.hold_output = true;
+  for (const uint8_t ecn : {kEct0, kEct0, kCe, kCe, kCe, kEct0, kCe}) p.give(ecn);
+  p.stack.output(p.now);
+  p.expect_ack(200, false);
+  p.expect_ack(500, true);
+  p.expect_ack(600, false);
+  p.expect_ack(700, true);
+  EXPECT_TRUE(p.silent());
+}
+
+// More changes than are remembered: the last state is still right.
+TEST(DctcpReceiver, TooManyChangesAreMerged) {
+  DctcpPeer p;
+  p.open();
+  p.hold_output = true;
+  for (int i = 0; i < 20; ++i) p.give(i % 2 == 0 ? kEct0 : kCe);
+  p.stack.output(p.now);
+  EXPECT_GT(p.stack.counters().ce_changes_merged, 0u);
+  EXPECT_LE(p.egress.sent.size(), 5u);
+  bool last = true;
+  while (!p.silent()) {
+    const Segment s = p.next();
+    const bool ece = (s.flags & flag::kEce) != 0;
+    EXPECT_NE(ece, last);
+    last = ece;
+    if (p.silent()) {
+      EXPECT_EQ(s.ack, kIrs + 1 + 2000);
+      EXPECT_TRUE(ece);
+    }
+  }
+}
+
+// TCP-8257-3.6-01
+TEST(Dctcp, SynSynAckAndRstAreCapable_TCP_8257_3_6_01) {
+  {
+    DctcpPeer p;
+    const Segment syn = p.connect();
+    EXPECT_EQ(syn.flags, flag::kSyn | kBoth);  // DCTCP asks although the knob says accept
+    EXPECT_EQ(syn.ecn, kEct0);
+  }
+  DctcpPeer p;
+  const Segment syn_ack = p.open(kCe);  // CE on a SYN is ignored
+  EXPECT_EQ(syn_ack.flags, flag::kSyn | flag::kAck | flag::kEce);
+  EXPECT_EQ(syn_ack.ecn, kEct0);
+  EXPECT_EQ(p.stack.counters().ce_in, 0u);
+  p.give(kEct0, flag::kPsh);
+  p.expect_ack(100, false);
+  p.user.stream->abort();
+  p.stack.output(p.now);
+  const Segment rst = p.next();
+  EXPECT_NE(rst.flags & flag::kRst, 0);
+  EXPECT_EQ(rst.ecn, kEct0);
+}
+
+TEST(Dctcp, WithoutEcnItIsNewReno) {
+  tcp::Config config = dctcp();
+  config.ecn = tcp::Ecn::Off;
+  DctcpPeer p(config);
+  EXPECT_EQ(p.connect().flags, flag::kSyn);
+  EXPECT_EQ(p.connect().ecn, 0);
+}
+
+// RFC 8257 s.4.1
+TEST(Dctcp, TheKnobMakesControlSegmentsCapable) {
+  for (const bool on : {false, true}) {
+    tcp::Config config = dctcp();
+    config.dctcp_ect_on_control = on;
+    DctcpPeer p(config);
+    p.open();
+    p.give(kEct0, flag::kPsh);
+    EXPECT_EQ(p.next().ecn, on ? kEct0 : 0);  // a pure ACK
+    p.user.queue(100);
+    p.stack.output(p.now);
+    EXPECT_EQ(p.next().ecn, kEct0);
+    while (p.silent()) p.wait(milliseconds(50));
+    EXPECT_EQ(p.next().ecn, on ? kEct0 : 0);  // sent again
+  }
+}
+
+tcp::Config capable(tcp::CongestionControl kind) {
+  tcp::Config c;
+  c.ecn = tcp::Ecn::Offer;
+  c.congestion_control = kind;
+  return c;
+}
+
+// TCP-8257-3.3-01: a threshold queue marks; the window settles around it and nothing is lost.
+TEST(Dctcp, SettlesAtAMarkingThreshold_TCP_8257_3_3_01) {
+  for (const auto kind : {tcp::CongestionControl::Dctcp, tcp::CongestionControl::NewReno}) {
+    Pair p(capable(kind), capable(kind));
+    ASSERT_TRUE(p.open());
+    auto& sender = static_cast<tcp::Connection&>(*p.a.stream);
+    p.link.hook = [&](const LinkFrame& f) {
+      return Fate{.mark_ce = f.from_a && f.payload() != 0 && sender.tcb.flight() > 100'000};
+    };
+    for (int i = 0; i < 6000; ++i) p.a.queue(1448);
+    uint32_t least = UINT32_MAX;
+    ASSERT_TRUE(p.link.run_until(
+        [&] {
+          if (p.a.released_to > 4'000'000 && p.a.released_to < 8'000'000) {
+            least = std::min(least, sender.cc.cwnd());
+          }
+          return p.a.to_send.empty() && p.a.released_to == p.a.pulled;
+        },
+        seconds(60)));
+    EXPECT_TRUE(p.b.clean());
+    EXPECT_EQ(p.link.a.counters().retransmitted_segments, 0u);
+    EXPECT_GT(p.link.a.counters().ecn_reductions, 2u);
+    EXPECT_GT(p.link.b.counters().ce_in, 5u);
+    if (kind == tcp::CongestionControl::Dctcp) {
+      EXPECT_LT(sender.cc.dctcp().alpha(), tcp::Dctcp::kScale / 2);
+      EXPECT_GT(least, 70'000u);  // gentle: a mark does not halve
+    } else {
+      EXPECT_LT(least, 70'000u);
+    }
+  }
+}
+
+// TCP-CC-01: every change of algorithm, at any time, under loss and marks.
+TEST(Congestion, SwitchingUnderLossAndMarks_TCP_CC_01) {
+  constexpr tcp::CongestionControl kKinds[] = {tcp::CongestionControl::NewReno,
+                                               tcp::CongestionControl::Cubic,
+                                               tcp::CongestionControl::Dctcp};
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    Pair p(capable(kKinds[seed % 3]), capable(kKinds[seed / 3 % 3]));
+    ASSERT_TRUE(p.open());
+    base::Prng random(seed);
+    p.link.hook = [&](const LinkFrame&) {
+      return Fate{.drop = random.chance(0.01), .mark_ce = random.chance(0.05)};
+    };
+    for (int i = 0; i < 3000; ++i) {
+      p.a.queue(1448);
+      p.b.queue(700);
+    }
+    int switches = 0;
+    base::Now next = p.link.now;
+    ASSERT_TRUE(p.link.run_until(
+        [&] {
+          if (p.link.now >= next) {
+            next = p.link.now + microseconds(random.between(100, 3000));
+            RecordUser& user = random.chance(0.5) ? p.a : p.b;
+            static_cast<tcp::Connection&>(*user.stream).cc.select(kKinds[random.below(3)]);
+            ++switches;
+          }
+          return p.a.to_send.empty() && p.b.to_send.empty() && p.a.released_to == p.a.pulled &&
+                 p.b.released_to == p.b.pulled;
+        },
+        seconds(600)));
+    EXPECT_GT(switches, 20);
+    EXPECT_TRUE(p.a.clean() && p.b.clean());
+    EXPECT_GT(p.link.a.counters().ecn_reductions, 0u);
+    EXPECT_GT(p.link.a.counters().fast_recoveries, 0u);
+    ASSERT_TRUE(p.close());
+    EXPECT_TRUE(p.everything_returned());
+  }
+}
+
+}  // namespace
+}  // namespace rnic::testing

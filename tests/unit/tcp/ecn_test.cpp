@@ -1,0 +1,381 @@
+// RFC 3168 at both ends of a connection, segment by segment.
+#include "raw_peer.hpp"
+#include "tcp/connection.hpp"
+
+namespace rnic::testing {
+namespace {
+
+constexpr uint32_t kIss = RawPeer::kIss;
+constexpr uint32_t kIrs = RawPeer::kIrs;
+constexpr uint8_t kBoth = flag::kEce | flag::kCwr;
+constexpr uint8_t kEct0 = 2;
+constexpr uint8_t kCe = 3;
+constexpr uint32_t kMss = 1460;
+
+tcp::Config with_ecn(tcp::Ecn mode) {
+  tcp::Config c = RawPeer::bare();
+  c.ecn = mode;
+  c.congestion_control = tcp::CongestionControl::NewReno;
+  return c;
+}
+
+struct EcnPeer : RawPeer {
+  using RawPeer::RawPeer;
+
+  /// Passive open; our SYN carries `bits`. \return the SYN-ACK.
+  Segment open_passive(uint8_t bits) {
+    acceptor.next.push_back(&user);
+    inject({.seq = kIrs,
+            .flags = static_cast<uint8_t>(flag::kSyn | bits),
+            .options = option_mss(kMss)});
+    const Segment syn_ack = next();
+    inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
+    EXPECT_TRUE(user.is_established);
+    return syn_ack;
+  }
+  /// Our SYN-ACK with `bits` answers the stack's SYN; takes the ACK away.
+  void answer_syn(uint8_t bits) {
+    inject({.seq = kIrs,
+            .ack = kIss + 1,
+            .flags = static_cast<uint8_t>(flag::kSyn | flag::kAck | bits),
+            .options = option_mss(kMss)});
+    EXPECT_TRUE(user.is_established);
+    const Segment ack = next();
+    EXPECT_EQ(ack.flags, flag::kAck);
+    EXPECT_EQ(ack.ecn, 0);
+  }
+  /// The stack sends one full segment.
+  Segment send_one() {
+    user.queue(kMss);
+    stack.output(now);
+    const Segment s = next();
+    sent_to += kMss;
+    return s;
+  }
+  void ack(uint32_t offset, uint8_t bits = 0) {
+    inject({.seq = kIrs + 1 + received,
+            .ack = kIss + 1 + offset,
+            .flags = static_cast<uint8_t>(flag::kAck | bits)});
+  }
+  /// `length` octets of ours, in order.
+  void give(uint32_t length, uint8_t ecn, uint8_t bits = 0) {
+    inject({.seq = kIrs + 1 + received,
+            .ack = kIss + 1,
+            .flags = static_cast<uint8_t>(flag::kAck | flag::kPsh | bits),
+            .payload = length,
+            .ecn = ecn});
+    received += length;
+  }
+  [[nodiscard]] tcp::Connection& connection() {
+    return static_cast<tcp::Connection&>(*user.stream);
+  }
+  [[nodiscard]] uint32_t cwnd() { return connection().cc.cwnd(); }
+  /// Sends `segments`; what cwnd lets out at once is taken away.
+  void send(uint32_t segments) {
+    for (uint32_t i = 0; i < segments; ++i) user.queue(kMss);
+    stack.output(now);
+  }
+
+  uint32_t received = 0;
+  uint32_t sent_to = 0;
+};
+
+struct SynBits {
+  tcp::Ecn mode;
+  uint8_t bits;
+};
+
+class PassiveNegotiation : public ::testing::TestWithParam<SynBits> {};
+
+// BUG-11, TCP-3168-6.1.1-01: both flags on the SYN, and we are willing; nothing else will do.
+TEST_P(PassiveNegotiation, OnlyEceWithCwrAsks_BUG_11) {
+  EcnPeer p(with_ecn(GetParam().mode));
+  const Segment syn_ack = p.open_passive(GetParam().bits);
+  const bool agreed = GetParam().mode != tcp::Ecn::Off && GetParam().bits == kBoth;
+  EXPECT_EQ(syn_ack.flags, flag::kSyn | flag::kAck | (agreed ? flag::kEce : 0));
+  EXPECT_EQ(syn_ack.ecn, 0);  // never ECT on a SYN-ACK
+  EXPECT_EQ(p.send_one().ecn, agreed ? kEct0 : 0);
+  EXPECT_EQ(p.stack.counters().ecn_connections, agreed ? 1u : 0u);
+  p.give(100, kCe);
+  EXPECT_EQ(p.next().flags, flag::kAck | (agreed ? flag::kEce : 0));
+}
+INSTANTIATE_TEST_SUITE_P(
+    Ecn, PassiveNegotiation,
+    ::testing::Values(SynBits{tcp::Ecn::Accept, 0}, SynBits{tcp::Ecn::Accept, flag::kEce},
+                      SynBits{tcp::Ecn::Accept, flag::kCwr}, SynBits{tcp::Ecn::Accept, kBoth},
+                      SynBits{tcp::Ecn::Offer, 0}, SynBits{tcp::Ecn::Offer, flag::kEce},
+                      SynBits{tcp::Ecn::Offer, flag::kCwr}, SynBits{tcp::Ecn::Offer, kBoth},
+                      SynBits{tcp::Ecn::Off, 0}, SynBits{tcp::Ecn::Off, flag::kEce},
+                      SynBits{tcp::Ecn::Off, flag::kCwr}, SynBits{tcp::Ecn::Off, kBoth}));
+
+class ActiveNegotiation : public ::testing::TestWithParam<uint8_t> {};
+
+// TCP-3168-6.1.1-01: the SYN-ACK agrees with ECE alone; both flags only reflect ours (s.6.1.1.2).
+TEST_P(ActiveNegotiation, OnlyEceAloneAgrees_TCP_3168_6_1_1_01) {
+  EcnPeer p(with_ecn(tcp::Ecn::Offer));
+  const Segment syn = p.connect();
+  EXPECT_EQ(syn.flags, flag::kSyn | kBoth);
+  EXPECT_EQ(syn.ecn, 0);
+  p.answer_syn(GetParam());
+  EXPECT_EQ(p.send_one().ecn, GetParam() == flag::kEce ? kEct0 : 0);
+}
+INSTANTIATE_TEST_SUITE_P(Ecn, ActiveNegotiation,
+                         ::testing::Values(0, flag::kEce, flag::kCwr, kBoth));
+
+TEST(Ecn, IsNotAskedForUnlessConfigured) {
+  for (const tcp::Ecn mode : {tcp::Ecn::Off, tcp::Ecn::Accept}) {
+    EcnPeer p(with_ecn(mode));
+    EXPECT_EQ(p.connect().flags, flag::kSyn);
+    p.answer_syn(flag::kEce);  // an answer to what was never asked
+    EXPECT_EQ(p.send_one().ecn, 0);
+  }
+}
+
+// TCP-3168-6.1.1-01: a middlebox may swallow SYNs that ask (s.6.1.1.1).
+TEST(Ecn, ASynThatIsNotAnsweredFallsBack_TCP_3168_6_1_1_01) {
+  for (const uint32_t attempts : {1u, 3u}) {
+    tcp::Config config = with_ecn(tcp::Ecn::Offer);
+    config.ecn_syn_attempts = attempts;
+    EcnPeer p(config);
+    EXPECT_EQ(p.connect().flags, flag::kSyn | kBoth);
+    for (uint32_t i = 1; i < attempts; ++i) {
+      p.wait(p.stack.next_deadline() - p.now);
+      while (p.silent()) p.wait(milliseconds(100));
+      EXPECT_EQ(p.next().flags, flag::kSyn | kBoth) << i;
+    }
+    while (p.silent()) p.wait(milliseconds(100));
+    EXPECT_EQ(p.next().flags, flag::kSyn);
+    EXPECT_EQ(p.stack.counters().ecn_fallbacks, 1u);
+    // The answer to the first SYN after all: no ECT (s.6.1.1), but marks are still echoed.
+    p.answer_syn(flag::kEce);
+    EXPECT_EQ(p.send_one().ecn, 0);
+    p.give(100, kCe);
+    EXPECT_EQ(p.next().flags, flag::kAck | flag::kEce);
+  }
+}
+
+// TCP-3168-6.1.1-01: the peer falls back while our SYN-ACK is on its way.
+TEST(Ecn, ThePeersFallbackIsFollowed_TCP_3168_6_1_1_01) {
+  EcnPeer p(with_ecn(tcp::Ecn::Accept));
+  p.acceptor.next.push_back(&p.user);
+  p.inject({.seq = kIrs, .flags = flag::kSyn | kBoth, .options = option_mss(kMss)});
+  EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck | flag::kEce);
+  p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(kMss)});
+  EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
+  EXPECT_EQ(p.send_one().ecn, 0);
+}
+
+// TCP-3168-6.1.1-01: simultaneous open.
+TEST(Ecn, ASimultaneousOpenAgreesWhenAllFourAsk) {
+  for (const bool last : {true, false}) {
+    EcnPeer p(with_ecn(tcp::Ecn::Offer));
+    EXPECT_EQ(p.connect().flags, flag::kSyn | kBoth);
+    p.inject({.seq = kIrs, .flags = flag::kSyn | kBoth, .options = option_mss(kMss)});
+    EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck | flag::kEce);
+    p.inject({.seq = kIrs,
+              .ack = kIss + 1,
+              .flags = static_cast<uint8_t>(flag::kSyn | flag::kAck | (last ? flag::kEce : 0)),
+              .options = option_mss(kMss)});
+    ASSERT_TRUE(p.user.is_established);
+    p.egress.sent.clear();
+    EXPECT_EQ(p.send_one().ecn, last ? kEct0 : 0);
+  }
+}
+
+// TCP-3168-6.1.2-01
+TEST(Ecn, OneReductionAWindowAndCwrOnce_TCP_3168_6_1_2_01) {
+  EcnPeer p(with_ecn(tcp::Ecn::Accept));
+  p.open_passive(kBoth);
+  p.send(40);
+  ASSERT_EQ(p.egress.sent.size(), 10u);  // the initial window
+  for (const Segment& s : p.egress.sent) {
+    EXPECT_EQ(s.ecn, kEct0);
+    EXPECT_EQ(s.flags & kBoth, 0);
+  }
+  p.egress.sent.clear();
+  p.ack(kMss, flag::kEce);
+  EXPECT_EQ(p.cwnd(), 5 * kMss);
+  EXPECT_TRUE(p.silent());
+  for (uint32_t i = 2; i <= 5; ++i) p.ack(i * kMss, flag::kEce);
+  EXPECT_EQ(p.cwnd(), 5 * kMss);  // the same window: no second reduction, and no growth
+  EXPECT_TRUE(p.silent());
+  p.ack(6 * kMss, flag::kEce);
+  Segment s = p.next();
+  EXPECT_EQ(s.flags & kBoth, flag::kCwr);  // the first new data
+  EXPECT_EQ(s.ecn, kEct0);
+  p.ack(7 * kMss);
+  s = p.next();
+  EXPECT_EQ(s.flags & kBoth, 0);
+  EXPECT_EQ(p.stack.counters().ecn_reductions, 1u);
+  EXPECT_EQ(p.stack.counters().cwr_out, 1u);
+  EXPECT_EQ(p.stack.counters().ece_in, 6u);
+  const uint32_t before = p.cwnd();
+  p.ack(10 * kMss, flag::kEce);  // up to SND.NXT at the reduction: still that window
+  EXPECT_EQ(p.stack.counters().ecn_reductions, 1u);
+  p.ack(11 * kMss, flag::kEce);  // beyond: a new one
+  EXPECT_EQ(p.stack.counters().ecn_reductions, 2u);
+  EXPECT_EQ(p.cwnd(), before / 2);
+}
+
+// TCP-3168-6.1.2-01: a loss and a mark of one window count once; CWR follows the loss as well.
+TEST(Ecn, ALossAndAMarkAreOneReduction_TCP_3168_6_1_2_01) {
+  EcnPeer p(with_ecn(tcp::Ecn::Accept));
+  p.open_passive(kBoth);
+  p.send(40);
+  p.egress.sent.clear();
+  p.ack(0);
+  p.ack(0);
+  p.egress.sent.clear();  // limited transmit
+  p.ack(0, flag::kEce);   // the third duplicate: the first segment is lost
+  EXPECT_EQ(p.stack.counters().fast_recoveries, 1u);
+  EXPECT_EQ(p.connection().cc.ssthresh(), 5 * kMss);
+  const Segment again = p.next();
+  EXPECT_EQ(again.seq, kIss + 1);
+  EXPECT_EQ(again.ecn, 0);  // TCP-3168-6.1.4-01: retransmissions are not ECN-capable
+  EXPECT_EQ(again.flags & kBoth, 0);
+  p.egress.sent.clear();
+  const uint64_t reductions = p.stack.counters().ecn_reductions;
+  p.ack(12 * kMss, flag::kEce);
+  EXPECT_EQ(p.stack.counters().ecn_reductions, reductions);
+  EXPECT_EQ(p.connection().cc.ssthresh(), 5 * kMss);
+  ASSERT_FALSE(p.silent());
+  const Segment fresh = p.next();
+  EXPECT_EQ(fresh.seq, kIss + 1 + 12 * kMss);
+  EXPECT_EQ(fresh.flags & kBoth, flag::kCwr);
+}
+
+// TCP-3168-6.1.2-01: CWR after a time-out, on new data and not on what is sent again.
+TEST(Ecn, ATimeoutIsAnnouncedOnNewData) {
+  tcp::Config config = with_ecn(tcp::Ecn::Accept);
+  config.frto = false;
+  EcnPeer p(config);
+  p.open_passive(kBoth);
+  p.send(4);
+  p.egress.sent.clear();
+  while (p.silent()) p.wait(milliseconds(50));
+  const Segment again = p.next();
+  EXPECT_EQ(again.seq, kIss + 1);
+  EXPECT_EQ(again.flags & kBoth, 0);
+  EXPECT_EQ(again.ecn, 0);
+  p.ack(4 * kMss);
+  p.egress.sent.clear();
+  EXPECT_EQ(p.send_one().flags & kBoth, flag::kCwr);
+}
+
+// TCP-3168-6.1.2-01: at one segment the rate goes on falling by the retransmission timer.
+TEST(Ecn, AWindowOfOneSegmentWaitsForTheTimer_TCP_3168_6_1_2_01) {
+  EcnPeer p(with_ecn(tcp::Ecn::Accept));
+  p.open_passive(kBoth);
+  p.send(60);
+  uint32_t acked = 0;
+  for (int i = 0; i < 200 && p.stack.counters().ecn_holds == 0; ++i) {
+    if (p.silent()) {
+      p.wait(milliseconds(1));
+      continue;
+    }
+    const Segment s = p.next();
+    acked = s.seq + s.payload - (kIss + 1);
+    if (p.silent()) p.ack(acked, flag::kEce);
+  }
+  EXPECT_EQ(p.stack.counters().ecn_holds, 1u);
+  EXPECT_EQ(p.cwnd(), kMss);
+  ASSERT_TRUE(p.silent());
+  const base::Now start = p.now;
+  while (p.silent()) p.wait(milliseconds(1));
+  EXPECT_GE(p.now - start, milliseconds(200));  // the RTO
+  EXPECT_LE(p.now - start, milliseconds(1100));
+  const base::Duration first = p.now - start;
+  const Segment s = p.next();
+  EXPECT_EQ(s.payload, kMss);
+  EXPECT_TRUE(p.silent());
+  p.ack(s.seq + s.payload - (kIss + 1), flag::kEce);  // and again: the wait doubles
+  EXPECT_EQ(p.stack.counters().ecn_holds, 2u);
+  const base::Now second = p.now;
+  while (p.silent()) p.wait(milliseconds(1));
+  EXPECT_GT(p.now - second, first + first / 2);
+}
+
+// TCP-3168-6.1.3-01
+TEST(Ecn, MarksAreEchoedUntilCwr_TCP_3168_6_1_3_01) {
+  EcnPeer p(with_ecn(tcp::Ecn::Accept));
+  p.open_passive(kBoth);
+  p.give(100, kEct0);
+  EXPECT_EQ(p.next().flags, flag::kAck);
+  p.give(100, kCe);
+  EXPECT_EQ(p.next().flags, flag::kAck | flag::kEce);
+  for (int i = 0; i < 3; ++i) {
+    p.give(100, kEct0);
+    EXPECT_EQ(p.next().flags, flag::kAck | flag::kEce);
+  }
+  EXPECT_EQ(p.send_one().flags & kBoth, flag::kEce);  // data carries it, too
+  p.give(100, kEct0, flag::kCwr);
+  EXPECT_EQ(p.next().flags, flag::kAck);
+  p.give(100, kCe, flag::kCwr);  // CWR first, then CE
+  EXPECT_EQ(p.next().flags, flag::kAck | flag::kEce);
+  p.give(100, 0, flag::kCwr);
+  EXPECT_EQ(p.next().flags, flag::kAck);
+  EXPECT_EQ(p.stack.counters().ce_in, 2u);
+  EXPECT_EQ(p.stack.counters().cwr_in, 3u);
+}
+
+// TCP-3168-6.1.3-01: one mark among many delayed ACKs is enough, and does not wait.
+TEST(Ecn, AMarkIsNotDelayed) {
+  EcnPeer p(with_ecn(tcp::Ecn::Accept));
+  p.open_passive(kBoth);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .payload = 100});
+  EXPECT_TRUE(p.silent());  // a delayed ACK
+  p.inject({.seq = kIrs + 101, .ack = kIss + 1, .flags = flag::kAck, .payload = 100, .ecn = kCe});
+  EXPECT_EQ(p.next().flags, flag::kAck | flag::kEce);
+}
+
+// RFC 3168 s.6.1.5: what lies outside of the window is forged or stale.
+TEST(Ecn, MarksOutsideTheWindowAreIgnored) {
+  EcnPeer p(with_ecn(tcp::Ecn::Accept));
+  p.open_passive(kBoth);
+  p.give(100, kEct0);
+  p.egress.sent.clear();
+  for (const uint32_t seq : {kIrs + 1, kIrs + 1 + 10'000'000}) {
+    p.inject({.seq = seq, .ack = kIss + 1, .flags = flag::kAck, .payload = 50, .ecn = kCe});
+    EXPECT_EQ(p.next().flags, flag::kAck);
+  }
+  EXPECT_EQ(p.stack.counters().ce_in, 0u);
+}
+
+// TCP-3168-6.1.4-01: pure ACKs, window probes, the bare FIN.
+TEST(Ecn, WhatIsNotNewDataIsNotCapable_TCP_3168_6_1_4_01) {
+  EcnPeer p(with_ecn(tcp::Ecn::Accept));
+  p.open_passive(kBoth);
+  p.give(100, kEct0);
+  EXPECT_EQ(p.next().ecn, 0);
+  EXPECT_EQ(p.send_one().ecn, kEct0);
+  p.inject(
+      {.seq = kIrs + 1 + p.received, .ack = kIss + 1 + kMss, .flags = flag::kAck, .window = 0});
+  p.user.queue(100);
+  while (p.silent()) p.wait(milliseconds(100));
+  const Segment probe = p.next();
+  EXPECT_EQ(probe.seq, kIss + kMss);
+  EXPECT_EQ(probe.ecn, 0);
+  p.inject({.seq = kIrs + 1 + p.received, .ack = kIss + 1 + kMss, .flags = flag::kAck});
+  EXPECT_EQ(p.next().ecn, kEct0);
+  p.inject({.seq = kIrs + 1 + p.received, .ack = kIss + 101 + kMss, .flags = flag::kAck});
+  p.user.stream->close();
+  p.stack.output(p.now);
+  const Segment fin = p.next();
+  EXPECT_EQ(fin.flags, flag::kAck | flag::kFin);
+  EXPECT_EQ(fin.ecn, 0);
+}
+
+TEST(Ecn, FlagsMeanNothingWithoutAgreement) {
+  EcnPeer p(with_ecn(tcp::Ecn::Accept));
+  p.open_passive(0);
+  p.send(20);
+  p.egress.sent.clear();
+  p.ack(kMss, flag::kEce);
+  EXPECT_EQ(p.stack.counters().ece_in, 0u);
+  EXPECT_EQ(p.stack.counters().ecn_reductions, 0u);
+  EXPECT_GT(p.cwnd(), 10 * kMss);
+}
+
+}  // namespace
+}  // namespace rnic::testing
