@@ -77,6 +77,10 @@ base::Status Device::connect(QueuePair& qp, const llp::Endpoint& remote,
   return {};
 }
 
+base::Result<StreamSocket*> Device::connect_stream(const llp::Endpoint& remote, base::Now now) {
+  return streams_.connect({config_.net.address, 0}, remote, now);
+}
+
 llp::StreamUser* Device::incoming(llp::Stream& stream, const llp::Endpoint& local,
                                   const llp::Endpoint& remote, base::Now now) {
   base::Handle handle;
@@ -210,6 +214,7 @@ void Device::connection_ended(Connection& connection) {
 }
 
 void Device::reap() {
+  streams_.reap();
   for (const base::Handle handle : ended_) {
     Connection* connection = connections_.get(handle);
     if (connection == nullptr) continue;

@@ -24,6 +24,9 @@ struct Limits {
   uint32_t max_work_depth = 65536;      ///< deepest send or receive queue
   uint32_t max_reads = 128;             ///< highest IRD and ORD of a queue pair
   uint64_t hold_octets = 8u << 20;      ///< octets committed that cannot be placed yet
+  uint32_t max_streams = 1024;          ///< streaming sockets, 1..4096
+  uint32_t stream_buffer = 256u << 10;  ///< octets of a streaming socket's ring, each way
+  uint64_t stream_octets = 128u << 20;  ///< octets of all rings in use
 };
 
 struct DeviceConfig {

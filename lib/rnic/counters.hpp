@@ -13,6 +13,10 @@
   X(events_lost, "events", "asynchronous events dropped: the application did not read them")  \
   X(regions_registered, "regions", "memory registrations")                                    \
   X(regions_deregistered, "regions", "memory deregistrations")                                \
+  X(streams_opened, "connections", "streaming sockets connected by us")                       \
+  X(streams_accepted, "connections", "streaming sockets handed to a listener")                \
+  X(streams_refused, "connections", "refused: backlog or limits.max_streams was full")        \
+  X(stream_buffer_waits, "events", "no buffer for a streaming socket: limits.stream_octets")  \
   X(polls, "polls", "turns of the worker loop")                                               \
   X(busy_polls, "polls", "turns that found frames or doorbells")
 

@@ -19,6 +19,7 @@ Device::Device(const DeviceConfig& config, port::Port& port, base::Now now)
       pd_users_(config.limits.max_pds + 1),
       qps_(config.limits.max_qps + 1),
       connections_(config.limits.max_connections),
+      streams_(config.limits, stack_, counters_),
       acceptor_(*this),
       start_timers_(now),
       last_now_(now),
@@ -36,6 +37,7 @@ Device::~Device() {
   connections_.for_each([](base::Handle, Connection& connection) {
     if (connection.stream != nullptr) connection.stream->abort();
   });
+  streams_.abort_all();
   stack_.output(last_now_);
   interface_.flush(last_now_);
   reap();
@@ -89,7 +91,7 @@ uint32_t Device::serve_doorbells() {
       ++served;
     }
   });
-  return served;
+  return served + streams_.serve_doorbells();
 }
 
 void Device::fire_timers(base::Now now) {
@@ -111,13 +113,13 @@ void Device::fire_timers(base::Now now) {
 base::Now Device::next_deadline() const {
   base::Now next = base::earlier(stack_.next_deadline(), interface_.next_deadline());
   next = base::earlier(next, start_timers_.next_deadline());
-  if (doorbells_.ringing()) return base::Now{};
+  if (doorbell_ringing()) return base::Now{};
   return base::earlier(next, port_.next_deadline());
 }
 
 bool Device::quiescent() const {
-  return connections_.live() == 0 && stack_.quiescent() && interface_.unsent() == 0 &&
-         mpa::held_octets(*hold_) == 0;
+  return connections_.live() == 0 && streams_.live() == 0 && stack_.quiescent() &&
+         interface_.unsent() == 0 && mpa::held_octets(*hold_) == 0;
 }
 
 void Device::emit(Event event) {

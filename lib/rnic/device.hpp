@@ -22,6 +22,7 @@
 #include "rnic/egress.hpp"
 #include "rnic/event.hpp"
 #include "rnic/queue_pair.hpp"
+#include "rnic/stream_socket.hpp"
 #include "tcp/tcp.hpp"
 
 namespace rnic::nic {
@@ -78,11 +79,25 @@ class Device {
   /// Traces the queue pair's connection; nullptr ends it. WrongState without a connection.
   base::Status set_trace(QueuePair& qp, base::TraceSink* sink);
 
+  // --- Streaming sockets (worker; see stream_socket.hpp) ---
+
+  /// \param local an unspecified address: every address of the device
+  base::Result<StreamListener*> listen_stream(const llp::Endpoint& local, uint32_t backlog) {
+    return streams_.listen(local, backlog);
+  }
+  /// Starts an active connection; the socket tells how it went.
+  base::Result<StreamSocket*> connect_stream(const llp::Endpoint& remote, base::Now now);
+  [[nodiscard]] StreamTable& streams() { return streams_; }
+
   // --- Application side ---
 
   /// Any thread.
   void ring_doorbell(uint32_t qp) { doorbells_.ring(qp); }
-  [[nodiscard]] bool doorbell_ringing() const { return doorbells_.ringing(); }
+  /// Any thread. \param number StreamSocket::number()
+  void ring_stream_doorbell(uint32_t number) { streams_.ring_doorbell(number); }
+  [[nodiscard]] bool doorbell_ringing() const {
+    return doorbells_.ringing() || streams_.doorbell_ringing();
+  }
   /// One thread at a time. False when there is none.
   bool poll_event(Event& out) { return events_.pop(out); }
 
@@ -159,6 +174,7 @@ class Device {
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
   std::vector<std::unique_ptr<QueuePair>> qps_;  // index: QP number; 0 is never given out
   base::Slab<Connection> connections_;
+  StreamTable streams_;
   std::vector<std::unique_ptr<QueuePair>> orphans_;  // destroyed, waiting for their stream's end
   Acceptor acceptor_;
   std::vector<base::Handle> ended_;  // connections to be reaped

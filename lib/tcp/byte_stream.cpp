@@ -7,89 +7,138 @@
 
 namespace rnic::tcp {
 
-namespace {
+ByteStream::ByteStream(RingPool& pool) : pool_(pool) {}
 
-void copy_in(std::vector<uint8_t>& ring, uint64_t offset, base::ByteView octets) {
-  const size_t at = offset % ring.size();
-  const size_t first = std::min(octets.size(), ring.size() - at);
-  std::memcpy(&ring[at], octets.data(), first);
-  if (first != octets.size())
-    std::memcpy(ring.data(), octets.data() + first, octets.size() - first);
+ByteStream::ByteStream(uint32_t ring_octets)
+    : own_pool_(std::make_unique<RingPool>(ring_octets, 2)), pool_(*own_pool_) {}
+
+ByteStream::~ByteStream() {
+  if (send_ != nullptr) pool_.give(send_);
+  if (receive_ != nullptr) pool_.give(receive_);
 }
 
-void copy_out(const std::vector<uint8_t>& ring, uint64_t offset, base::ByteSpan out) {
-  const size_t at = offset % ring.size();
-  const size_t first = std::min(out.size(), ring.size() - at);
-  std::memcpy(out.data(), &ring[at], first);
-  if (first != out.size()) std::memcpy(out.data() + first, ring.data(), out.size() - first);
+void ByteStream::copy_in(uint8_t* ring, uint64_t offset, base::ByteView octets) const {
+  const size_t at = offset % ring_octets();
+  const size_t first = std::min(octets.size(), ring_octets() - at);
+  std::memcpy(ring + at, octets.data(), first);
+  if (first != octets.size()) std::memcpy(ring, octets.data() + first, octets.size() - first);
 }
 
-}  // namespace
+void ByteStream::copy_out(const uint8_t* ring, uint64_t offset, base::ByteSpan out) const {
+  const size_t at = offset % ring_octets();
+  const size_t first = std::min(out.size(), ring_octets() - at);
+  std::memcpy(out.data(), ring + at, first);
+  if (first != out.size()) std::memcpy(out.data() + first, ring, out.size() - first);
+}
 
-ByteStream::ByteStream(uint32_t send_octets, uint32_t receive_octets)
-    : send_(std::max(send_octets, 1u)), receive_(std::max(receive_octets, 1u)) {}
-
-uint32_t ByteStream::write(base::ByteView octets) {
+uint32_t ByteStream::put(base::ByteView octets) {
   const auto n = static_cast<uint32_t>(std::min<size_t>(octets.size(), writable()));
   if (n == 0) return 0;
-  copy_in(send_, written_, octets.first(n));
-  written_ += n;
-  if (stream_ != nullptr) stream_->ready();
+  const uint64_t written = written_.load(std::memory_order_relaxed);
+  copy_in(send_, written, octets.first(n));
+  written_.store(written + n, std::memory_order_release);
+  return n;
+}
+
+uint32_t ByteStream::take(base::ByteSpan out) {
+  const auto n = static_cast<uint32_t>(std::min<size_t>(out.size(), readable()));
+  if (n == 0) return 0;
+  const uint64_t read = read_.load(std::memory_order_relaxed);
+  copy_out(receive_, read, out.first(n));
+  read_.store(read + n, std::memory_order_release);
+  return n;
+}
+
+bool ByteStream::room_is_news() const {
+  const uint64_t read = read_.load(std::memory_order_relaxed);
+  const uint64_t told = told_.load(std::memory_order_relaxed);
+  if (read == told) return false;
+  // An eighth at a time, and the last octet: then the peer may be waiting for an open window.
+  return read - told >= ring_octets() / 8 || read == ordered_.load(std::memory_order_relaxed);
+}
+
+bool ByteStream::reserve_send() {
+  if (send_ == nullptr) send_ = pool_.take();
+  return send_ != nullptr;
+}
+
+void ByteStream::serve() {
+  if (stream_ == nullptr) return;
+  if (written_.load(std::memory_order_acquire) != pulled_) stream_->ready();
+  const uint64_t read = read_.load(std::memory_order_acquire);
+  if (read != told_.load(std::memory_order_relaxed)) {
+    told_.store(read, std::memory_order_relaxed);
+    stream_->room_grew();
+  }
+}
+
+uint32_t ByteStream::write(base::ByteView octets) {
+  if (!reserve_send()) return 0;
+  const uint32_t n = put(octets);
+  if (n != 0) serve();
   return n;
 }
 
 uint32_t ByteStream::read(base::ByteSpan out) {
-  const auto n = static_cast<uint32_t>(std::min<size_t>(out.size(), readable()));
-  if (n == 0) return 0;
-  copy_out(receive_, read_, out.first(n));
-  read_ += n;
-  if (stream_ != nullptr) stream_->room_grew();
+  const uint32_t n = take(out);
+  if (n != 0) serve();
   return n;
 }
 
 void ByteStream::established(uint32_t, base::Now) {
-  established_ = true;
-  if (written_ != pulled_ && stream_ != nullptr) stream_->ready();
+  established_.store(true, std::memory_order_release);
+  serve();
 }
 
 llp::Pulled ByteStream::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
   RNIC_CHECK(offset == pulled_);
-  const auto length = static_cast<uint32_t>(std::min<uint64_t>(n, written_ - pulled_));
+  const uint64_t written = written_.load(std::memory_order_acquire);
+  const auto length = static_cast<uint32_t>(std::min<uint64_t>(n, written - pulled_));
   if (length == 0) return {};
   copy_out(send_, offset, {out.append(length), length});
   pulled_ += length;
-  return {.length = length, .push = pulled_ == written_, .atomic = false, .tag = {}};
+  return {.length = length, .push = pulled_ == written, .atomic = false, .tag = {}};
 }
 
 bool ByteStream::rebuild(const llp::RecordTag&, uint64_t offset, uint32_t length, llp::Frame& out) {
-  RNIC_CHECK(offset >= released_ && offset + length <= pulled_);
+  RNIC_CHECK(offset >= released_.load(std::memory_order_relaxed) && offset + length <= pulled_);
   copy_out(send_, offset, {out.append(length), length});
   return true;
 }
 
-void ByteStream::released(const llp::RecordTag&, uint64_t end_offset) { released_ = end_offset; }
+void ByteStream::released(const llp::RecordTag&, uint64_t end_offset) {
+  released_.store(end_offset, std::memory_order_release);
+}
 
 llp::InspectVerdict ByteStream::inspect(base::Range range, base::ByteView, base::Now) {
+  if (receive_ == nullptr) receive_ = pool_.take();
+  // Room was offered to more streams than the pool serves at once: the peer repeats it.
+  if (receive_ == nullptr) return llp::InspectVerdict::Drop;
   // A window offered before this user was known may be larger than the ring.
-  return range.end - read_ <= receive_.size() ? llp::InspectVerdict::Accept
-                                              : llp::InspectVerdict::Drop;
+  return range.end - read_.load(std::memory_order_acquire) <= ring_octets()
+             ? llp::InspectVerdict::Accept
+             : llp::InspectVerdict::Drop;
 }
 
 void ByteStream::place(base::Range range, base::ByteView octets, bool, base::Now) {
   copy_in(receive_, range.begin, octets);
 }
 
-void ByteStream::ordered(uint64_t offset, base::Now) { ordered_ = offset; }
-
-uint32_t ByteStream::receive_room() const {
-  return static_cast<uint32_t>(receive_.size() - (ordered_ - read_));
+void ByteStream::ordered(uint64_t offset, base::Now) {
+  ordered_.store(offset, std::memory_order_release);
 }
 
-void ByteStream::peer_finished(base::Now) { peer_finished_ = true; }
+uint32_t ByteStream::receive_room() const {
+  if (receive_ == nullptr && pool_.empty()) return 0;
+  return ring_octets() - static_cast<uint32_t>(ordered_.load(std::memory_order_relaxed) -
+                                               read_.load(std::memory_order_acquire));
+}
+
+void ByteStream::peer_finished(base::Now) { peer_finished_.store(true, std::memory_order_release); }
 
 void ByteStream::ended(llp::StreamEnd how, base::Now) {
-  ended_ = how;
   stream_ = nullptr;
+  ended_.store(static_cast<uint8_t>(how), std::memory_order_release);
 }
 
 }  // namespace rnic::tcp

@@ -1,34 +1,88 @@
 /// \file
-/// ByteStream: plain octets over a Stream, with bounded rings either way. For tools, tests and
-/// start-up.
+/// ByteStream: plain octets over a Stream, with bounded rings either way. For streaming sockets,
+/// tools and tests.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <vector>
 
 #include "llp/stream.hpp"
+#include "tcp/ring_pool.hpp"
 
 namespace rnic::tcp {
 
 /// A StreamUser whose records are whatever lies in the send ring. Received octets are put in place
-/// in the receive ring, in or out of order; read() takes them in order. All memory is taken at
-/// construction.
+/// in the receive ring, in or out of order; read() takes them in order.
+///
+/// Each ring has one producer and one consumer, so the application may be another thread than the
+/// owner of the stream: the *application side* (one thread at a time) touches only atomics and its
+/// own part of the rings, and tells the owner by a doorbell to call serve(). With a single thread,
+/// write() and read() do it all.
+///
+/// The rings come from the pool: the receive ring with the first octet received, the send ring with
+/// reserve_send() or the first write(). They go back when the ByteStream is destroyed.
 class ByteStream : public llp::StreamUser {
  public:
-  ByteStream(uint32_t send_octets, uint32_t receive_octets);
+  /// \param pool outlives the stream; a ring has its block size. Owner's thread only.
+  explicit ByteStream(RingPool& pool);
+  /// With two blocks of its own.
+  explicit ByteStream(uint32_t ring_octets);
+  ~ByteStream() override;
+  ByteStream(const ByteStream&) = delete;
+  ByteStream& operator=(const ByteStream&) = delete;
 
   /// Names the stream; once, before anything is written (established() comes later).
   void attach(llp::Stream& stream) { stream_ = &stream; }
 
-  /// Queues octets to send. \return how many fit.
-  uint32_t write(base::ByteView octets);
-  /// Takes received octets in order. \return how many.
-  uint32_t read(base::ByteSpan out);
-  [[nodiscard]] uint32_t readable() const { return static_cast<uint32_t>(ordered_ - read_); }
-  [[nodiscard]] uint32_t writable() const {
-    return static_cast<uint32_t>(send_.size() - (written_ - released_));
+  // --- Application side ---
+
+  /// Queues octets to send; \return how many fit. Without a send ring none do.
+  uint32_t put(base::ByteView octets);
+  /// Takes received octets in order; \return how many.
+  uint32_t take(base::ByteSpan out);
+  /// take() has grown the room by so much that the owner should hear of it (serve()).
+  [[nodiscard]] bool room_is_news() const;
+  [[nodiscard]] uint32_t readable() const {
+    return static_cast<uint32_t>(ordered_.load(std::memory_order_acquire) -
+                                 read_.load(std::memory_order_relaxed));
   }
+  [[nodiscard]] uint32_t writable() const {
+    return send_ == nullptr
+               ? 0
+               : ring_octets() - static_cast<uint32_t>(written_.load(std::memory_order_relaxed) -
+                                                       released_.load(std::memory_order_acquire));
+  }
+  [[nodiscard]] bool has_send_ring() const { return send_ != nullptr; }
+  /// Octets that a ring holds.
+  [[nodiscard]] uint32_t ring_octets() const { return pool_.block_octets(); }
+  /// Octets that put() took and the peer has not acknowledged.
+  [[nodiscard]] uint64_t unacknowledged() const {
+    return written_.load(std::memory_order_relaxed) - released_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] bool is_established() const { return established_.load(std::memory_order_acquire); }
+  /// Nothing follows what is readable() after this was seen.
+  [[nodiscard]] bool peer_has_finished() const {
+    return peer_finished_.load(std::memory_order_acquire);
+  }
+  /// Nothing follows what is readable() after this was seen.
+  [[nodiscard]] std::optional<llp::StreamEnd> how_ended() const {
+    const uint8_t end = ended_.load(std::memory_order_acquire);
+    if (end == kNotEnded) return std::nullopt;
+    return static_cast<llp::StreamEnd>(end);
+  }
+
+  // --- Owner's side ---
+
+  /// Takes the send ring from the pool. False: the pool is empty.
+  bool reserve_send();
+  /// Tells the stream what the application did since.
+  void serve();
+  /// put() and serve(), with a send ring when there is one.
+  uint32_t write(base::ByteView octets);
+  /// take() and serve().
+  uint32_t read(base::ByteSpan out);
   /// Half close behind what was written.
   void close() {
     if (stream_ != nullptr) stream_->close();
@@ -36,10 +90,6 @@ class ByteStream : public llp::StreamUser {
   void abort() {
     if (stream_ != nullptr) stream_->abort();
   }
-
-  [[nodiscard]] bool is_established() const { return established_; }
-  [[nodiscard]] bool peer_has_finished() const { return peer_finished_; }
-  [[nodiscard]] std::optional<llp::StreamEnd> how_ended() const { return ended_; }
   /// nullptr once ended.
   [[nodiscard]] llp::Stream* stream() { return stream_; }
 
@@ -58,17 +108,29 @@ class ByteStream : public llp::StreamUser {
   void ended(llp::StreamEnd how, base::Now now) override;
 
  private:
-  std::vector<uint8_t> send_;     // ring; position = stream offset modulo size
-  std::vector<uint8_t> receive_;  // ring likewise
+  static constexpr uint8_t kNotEnded = 0xff;
+
+  void copy_in(uint8_t* ring, uint64_t offset, base::ByteView octets) const;
+  void copy_out(const uint8_t* ring, uint64_t offset, base::ByteSpan out) const;
+
+  std::unique_ptr<RingPool> own_pool_;
+  RingPool& pool_;
+  uint8_t* send_ = nullptr;     // ring; position = stream offset modulo size
+  uint8_t* receive_ = nullptr;  // ring likewise; set before ordered_ first moves
   llp::Stream* stream_ = nullptr;
-  uint64_t written_ = 0;  // end of what write() took
-  uint64_t pulled_ = 0;   // end of what pull() gave; released_ <= pulled_ <= written_
-  uint64_t released_ = 0;
-  uint64_t ordered_ = 0;  // delivery point; read_ <= ordered_
-  uint64_t read_ = 0;
-  bool established_ = false;
-  bool peer_finished_ = false;
-  std::optional<llp::StreamEnd> ended_;
+  uint64_t pulled_ = 0;  // end of what pull() gave; released_ <= pulled_ <= written_
+
+  // Written by the owner, read by the application.
+  alignas(64) std::atomic<uint64_t> released_{0};
+  std::atomic<uint64_t> ordered_{0};  // delivery point; read_ <= ordered_
+  std::atomic<uint64_t> told_{0};     // read_ when serve() last told of the room
+  std::atomic<bool> established_{false};
+  std::atomic<bool> peer_finished_{false};
+  std::atomic<uint8_t> ended_{kNotEnded};
+
+  // Written by the application, read by the owner.
+  alignas(64) std::atomic<uint64_t> written_{0};  // end of what put() took
+  std::atomic<uint64_t> read_{0};
 };
 
 }  // namespace rnic::tcp

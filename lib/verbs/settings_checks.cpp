@@ -158,6 +158,8 @@ class DeviceChecks {
               limits.max_connections);
     not_above("mpa.hold_limit", device_.config.mpa.hold_limit, "limits.hold_octets",
               limits.hold_octets);
+    not_above("limits.stream_buffer", limits.stream_buffer, "limits.stream_octets",
+              limits.stream_octets);
   }
 
   void not_above(const std::string& key, uint64_t value, const std::string& other, uint64_t most) {

@@ -249,6 +249,12 @@ constexpr Key kKeys[] = {
      "highest IRD and ORD of a queue pair"},
     {"limits", "hold_octets", in_limits<&Lim::hold_octets>, "octets", {64 * kKb, 64 * kGb},
      "octets of all connections that wait to be located"},
+    {"limits", "max_streams", in_limits<&Lim::max_streams>, "", {1, 4096},
+     "streaming sockets at once"},
+    {"limits", "stream_buffer", in_limits<&Lim::stream_buffer>, "octets", {4 * kKb, 64 << 20},
+     "what a streaming socket holds for sending, and for receiving; <= limits.stream_octets"},
+    {"limits", "stream_octets", in_limits<&Lim::stream_octets>, "octets", {4 * kKb, 64 * kGb},
+     "buffers of all streaming sockets: a buffer is taken when its socket first sends or receives"},
 
     {"wire", "name", in_wire<&Wire::name>, "", kNone, "names the wire's ends",
      "required", kNameRange},

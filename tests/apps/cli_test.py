@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The applications as a newcomer meets them: help, wrong input, the results of short runs.
 
-usage: cli_test.py RNIC_PERF RNIC_PING RNIC_DEMO
+usage: cli_test.py RNIC_PERF RNIC_PING RNIC_DEMO RNIC_STREAM
 """
 
 import json
@@ -12,8 +12,8 @@ import sys
 import tempfile
 import unittest
 
-PERF, PING, DEMO = (os.path.abspath(path) for path in sys.argv[1:4])
-APPS = {"rnic-perf": PERF, "rnic-ping": PING, "rnic-demo": DEMO}
+PERF, PING, DEMO, STREAM = (os.path.abspath(path) for path in sys.argv[1:5])
+APPS = {"rnic-perf": PERF, "rnic-ping": PING, "rnic-demo": DEMO, "rnic-stream": STREAM}
 PERF_KEYS = ["op", "size", "mtu", "cores", "checksum", "crc", "markers", "goodput_gbps",
              "floor_gbps", "ratio_to_floor", "ratio_min", "ratio_max", "rounds", "msgs_per_s",
              "p50_us", "p99_us", "verified"]
@@ -99,6 +99,12 @@ class WrongCommandLine(Case):
         self.refuses("rnic-ping", "--size", "0", says="--size")
         self.refuses("rnic-ping", "--count", "many", says="--count")
         self.refuses("rnic-demo", "--largest", "40", says="--largest")
+        for octets in ("3Q", "-1", "M", "2000G", ""):
+            self.refuses("rnic-stream", "loopback", "--octets=" + octets, says="--octets")
+        self.refuses("rnic-stream", "loopback", "--message", "0", says="--message")
+        self.refuses("rnic-stream", "server", "--job", "erase", says="erase")
+        self.refuses("rnic-stream", "client", "10.0.0.2", "--connections", "0",
+                     says="--connections")
 
     def test_addresses(self):
         for address in ("10.0.0.300", "nowhere", "10.0.0"):
@@ -189,6 +195,32 @@ class Results(Case):
         done = self.run_app("rnic-ping")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, "10 exchanges of 64 octets, all verified")
+
+
+    def stream(self, *args):
+        return self.result("rnic-stream", "loopback", "--json", *NO_HUGE, *args)
+
+    def test_stream(self):
+        for job in ("send", "receive", "duplex", "check"):
+            with self.subTest(job=job):
+                result = self.stream("--job", job, "--octets", "3M", "--connections", "3")
+                self.assertEqual((result["connections"], result["verified"]), (3, 3))
+                self.assertEqual((result["ends"], result["errors"]), ({"closed": 3}, []))
+                sent, received = result["octets_sent"], result["octets_received"]
+                self.assertEqual(sent, 0 if job == "receive" else 9 << 20)
+                self.assertEqual(received, 9 << 20 if job in ("receive", "duplex") else 0)
+                self.assertEqual(sorted(result["hashes_sent"]),
+                                 sorted(result["server"]["hashes_received"]))
+                self.assertGreater(result["goodput_gbps"], 0)
+
+    def test_stream_messages(self):
+        result = self.stream("--job", "echo", "--octets", "10000", "--message", "100")
+        self.assertEqual((result["verified"], result["messages"]), (1, 100))
+        self.assertLessEqual(result["min_us"], result["p99_us"])
+
+    def test_stream_reset(self):
+        result = self.stream("--job", "duplex", "--octets", "8M", "--reset-after", "1M")
+        self.assertEqual(result["ends"], {"aborted": 1})
 
 
 class Demo(Case):

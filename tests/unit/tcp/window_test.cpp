@@ -168,8 +168,8 @@ TEST(Window, ByteStreamsAreBoundedAndWhole) {
    private:
     tcp::ByteStream& user_;
   };
-  tcp::ByteStream a(10000, 3000);
-  tcp::ByteStream b(10000, 3000);
+  tcp::ByteStream a(10000);
+  tcp::ByteStream b(3000);
   OneAcceptor acceptor(b);
   ASSERT_TRUE(link.b.listen({kAddressB, 80}, acceptor).has_value());
   auto stream = link.a.connect({kAddressA, 0}, {kAddressB, 80}, a, link.now);

@@ -25,6 +25,7 @@
 
 #include "rnic/configuration.hpp"
 #include "rnic/error.hpp"
+#include "rnic/stream.hpp"
 #include "rnic/types.hpp"
 
 namespace rnic {
@@ -163,6 +164,10 @@ class Device {
   Status listen(uint16_t port);
   Status unlisten(uint16_t port);
   Status reject(const RequestHandle& request, std::span<const uint8_t> private_data = {});
+  /// Accepts TCP connections to `port` as plain streams (stream.hpp).
+  Result<StreamListener> listen_stream(uint16_t port, const StreamListenerOptions& options = {});
+  /// Starts a plain TCP connection: state() and status() of the stream tell how it went.
+  Result<Stream> connect_stream(const std::string& address, uint16_t port);
   /// False when there is none. Never blocks.
   bool poll_event(Event& out);
   /// Inline: one turn of this device alone (one thread may drive one device, another thread another

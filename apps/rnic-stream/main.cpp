@@ -1,0 +1,133 @@
+// rnic-stream: the command line.
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <map>
+
+#include "rnic-stream/session.hpp"
+#include "workload/command_line.hpp"
+
+namespace rnic::stream {
+
+namespace {
+
+const std::map<std::string, Job> kJobs{{"send", Job::Send},
+                                       {"receive", Job::Receive},
+                                       {"duplex", Job::Duplex},
+                                       {"echo", Job::Echo},
+                                       {"check", Job::Check}};
+
+std::optional<uint64_t> parse_octets(const std::string& text) {
+  size_t used = 0;
+  uint64_t value = 0;
+  try {
+    value = std::stoull(text, &used);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+  const std::string unit = text.substr(used);
+  if (text[0] == '-' || value > (1ull << 40)) return std::nullopt;
+  if (unit.empty()) return value;
+  if (unit == "K") return value << 10;
+  if (unit == "M") return value << 20;
+  if (unit == "G") return value << 30;
+  return std::nullopt;
+}
+
+void add_work(CLI::App& command, Options& options, std::string& job) {
+  command
+      .add_option("--job", job,
+                  "send, receive, duplex (both at once), echo (message by message) or check (the "
+                  "server answers with count and hash); the same at both ends")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"send", "receive", "duplex", "echo", "check"}));
+  command
+      .add_option("--octets", options.octets_text,
+                  "of each connection, each way; K, M, G mean 2^10, 2^20, 2^30")
+      ->capture_default_str();
+  command.add_option("--message", options.message_text, "octets handed over at a time")
+      ->capture_default_str();
+  command.add_option("--reset-after", options.reset_text,
+                     "abort a connection that has moved so many octets");
+  command.add_flag("!--no-verify", options.verify, "do not compare and hash what comes");
+  command.add_flag("--json", options.json, "print the result as one JSON object, as the last line");
+  command.add_option("--config", options.config_file,
+                     "TOML file, see config/ and docs/settings.md");
+  command
+      .add_option("--set", options.overrides,
+                  "override one key of the configuration: tcp.sack=false")
+      ->allow_extra_args(false);
+  command.add_option("--port", options.port, "TCP port")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 65535));
+}
+
+void add_client(CLI::App& command, Options& options) {
+  command.add_option("--connections", options.connections, "at once")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096));
+  command.add_option("--seconds", options.seconds, "send for so long, instead of --octets")
+      ->check(CLI::Range(0.1, 3600.0));
+  command
+      .add_option("--timeout", options.timeout, "give up after so many seconds without an octet")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 3600.0));
+}
+
+std::optional<int> parse_sizes(Options& options) {
+  const auto octets = parse_octets(options.octets_text);
+  if (!octets) return complain("--octets " + options.octets_text + ": give 0 to 1024G", kUsage);
+  const auto message = parse_octets(options.message_text);
+  if (!message || *message == 0 || *message > (1u << 30)) {
+    return complain("--message " + options.message_text + ": give 1 to 1024M", kUsage);
+  }
+  options.octets = *octets;
+  options.message = static_cast<uint32_t>(*message);
+  if (options.reset_text.empty()) return std::nullopt;
+  options.reset_after = parse_octets(options.reset_text);
+  if (options.reset_after) return std::nullopt;
+  return complain("--reset-after " + options.reset_text + ": give 0 to 1024G", kUsage);
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  std::string job = "check";
+  CLI::App app{
+      "Plain TCP streams over the software RNIC's own stack: moves a known content between two\n"
+      "processes, or between this one and a kernel socket, and verifies every octet.\n"
+      "Examples:\n"
+      "  rnic-stream loopback --octets 1G --mtu 9000\n"
+      "  rnic-stream server --config config/nic.toml\n"
+      "  rnic-stream client 192.168.1.2 --config config/nic.toml --connections 100"};
+  app.require_subcommand(1);
+  CLI::App& loopback = *app.add_subcommand("loopback", "both ends in this process, on one core");
+  add_work(loopback, options, job);
+  add_client(loopback, options);
+  loopback.add_option("--mtu", options.mtu, "octets of an IP packet")
+      ->capture_default_str()
+      ->check(CLI::Range(576, 9216));
+  CLI::App& server = *app.add_subcommand("server", "answers until interrupted");
+  add_work(server, options, job);
+  server.add_option("--exit-after", options.exit_after, "end when so many connections are over");
+  server.add_option("--backlog", options.backlog, "connections that may wait")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096));
+  server.add_option("--device", options.device, "device of the configuration (default: the first)");
+  CLI::App& client = *app.add_subcommand("client", "connects to a server");
+  client.add_option("address", options.address, "IP address of the server")->required();
+  add_work(client, options, job);
+  add_client(client, options);
+  client.add_option("--device", options.device, "device of the configuration (default: the first)");
+
+  if (auto status = workload::parse_command_line(app, "rnic-stream", argc, argv)) return *status;
+  options.job = kJobs.at(job);
+  if (auto status = parse_sizes(options)) return *status;
+  if (loopback.parsed()) return run_loopback(options);
+  if (server.parsed()) return run_server(options);
+  return run_client(options);
+}
+
+}  // namespace
+}  // namespace rnic::stream
+
+int main(int argc, char** argv) { return rnic::stream::run(argc, argv); }

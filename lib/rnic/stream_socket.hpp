@@ -1,0 +1,151 @@
+/// \file
+/// Streaming sockets of a device: plain TCP beside the queue pairs, for start-up phases, tools and
+/// tests.
+///
+/// The worker owns streams and listeners; an application thread works on a StreamSocket through its
+/// two byte rings and a word of wishes, and rings the table's doorbell. No lock anywhere.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/doorbell.hpp"
+#include "base/result.hpp"
+#include "base/slab.hpp"
+#include "base/spsc_ring.hpp"
+#include "rnic/config.hpp"
+#include "rnic/counters.hpp"
+#include "tcp/byte_stream.hpp"
+#include "tcp/tcp.hpp"
+
+namespace rnic::nic {
+
+class StreamListener;
+class StreamTable;
+
+/// One connection. It lives until the application has let it go *and* TCP has done with it.
+class StreamSocket final : public tcp::ByteStream {
+ public:
+  /// What the application asks of the worker; bits.
+  enum Wish : uint8_t {
+    kFinish = 1,   ///< half close behind what was put
+    kAbort = 2,    ///< RST
+    kRelease = 4,  ///< the application does not touch the socket any more
+  };
+
+  StreamSocket(StreamTable& table, StreamListener* listener, const llp::Endpoint& local,
+               const llp::Endpoint& remote);
+
+  // --- Application side ---
+
+  [[nodiscard]] uint32_t number() const { return handle.index; }
+  [[nodiscard]] const llp::Endpoint& local() const { return local_; }
+  [[nodiscard]] const llp::Endpoint& remote() const { return remote_; }
+  /// Ring the doorbell afterwards; after kRelease with the number taken before.
+  void wish(uint8_t wishes) { wishes_.fetch_or(wishes, std::memory_order_release); }
+
+  // --- Worker's side ---
+
+  /// The doorbell rang.
+  void obey();
+  [[nodiscard]] bool is_released() const {
+    return (wishes_.load(std::memory_order_acquire) & kRelease) != 0;
+  }
+  void set_local(const llp::Endpoint& local) { local_ = local; }
+
+  // llp::StreamUser
+  void established(uint32_t emss, base::Now now) override;
+  llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) override;
+  void place(base::Range range, base::ByteView octets, bool in_order, base::Now now) override;
+  void ended(llp::StreamEnd how, base::Now now) override;
+
+  base::Handle handle;  ///< its own place in the table
+
+ private:
+  StreamTable& table_;
+  StreamListener* listener_;  // until it was handed over; nullptr for active opens
+  llp::Endpoint local_;
+  llp::Endpoint remote_;
+  std::atomic<uint8_t> wishes_{0};
+};
+
+/// Where accepted connections wait for the application.
+class StreamListener final : public llp::Acceptor {
+ public:
+  StreamListener(StreamTable& table, const llp::Endpoint& local, uint32_t backlog)
+      : table_(table), local_(local), waiting_(backlog) {}
+
+  /// Application side, one thread at a time: the oldest connection, or nullptr.
+  StreamSocket* next() {
+    StreamSocket* socket = nullptr;
+    return waiting_.pop(socket) ? socket : nullptr;
+  }
+  [[nodiscard]] const llp::Endpoint& local() const { return local_; }
+
+  // Worker's side.
+  llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint& local,
+                          const llp::Endpoint& remote, base::Now now) override;
+  void hand_over(StreamSocket& socket);
+
+ private:
+  StreamTable& table_;
+  llp::Endpoint local_;
+  base::SpscRing<StreamSocket*> waiting_;
+};
+
+/// All streaming sockets of a device, and the memory of their rings.
+class StreamTable {
+ public:
+  /// \param stack, counters outlive the table.
+  StreamTable(const Limits& limits, tcp::Stack& stack, DeviceCounters& counters);
+
+  // --- Worker ---
+
+  base::Result<StreamListener*> listen(const llp::Endpoint& local, uint32_t backlog);
+  /// Connections that the application has not taken are aborted; the others go on.
+  void unlisten(StreamListener& listener);
+  base::Result<StreamSocket*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+                                      base::Now now);
+  /// A ring to put into. ResourceExhausted when limits.stream_octets are in use.
+  base::Status reserve_send(StreamSocket& socket);
+  /// \return doorbells answered
+  uint32_t serve_doorbells();
+  /// Takes away sockets that nobody needs any more.
+  void reap();
+  void abort_all();
+  [[nodiscard]] bool doorbell_ringing() const { return doorbells_.ringing(); }
+  [[nodiscard]] uint32_t live() const { return sockets_.live(); }
+  [[nodiscard]] tcp::RingPool& rings() { return rings_; }
+
+  // --- Application side ---
+
+  void ring_doorbell(uint32_t number) { doorbells_.ring(number); }
+
+  // --- Called by sockets and listeners ---
+
+  StreamSocket* incoming(StreamListener& listener, llp::Stream& stream, const llp::Endpoint& local,
+                         const llp::Endpoint& remote);
+  void handed_over() { ++counters_.streams_accepted; }
+  void refused() { ++counters_.streams_refused; }
+  void buffer_wait() { ++counters_.stream_buffer_waits; }
+  void done_with(const StreamSocket& socket) { done_.push_back(socket.handle); }
+
+ private:
+  StreamSocket* add(StreamListener* listener, const llp::Endpoint& local,
+                    const llp::Endpoint& remote);
+  void remove(StreamSocket& socket);
+
+  const uint32_t max_streams_;
+  tcp::Stack& stack_;
+  DeviceCounters& counters_;
+  tcp::RingPool rings_;
+  base::Slab<StreamSocket> sockets_;
+  std::vector<StreamSocket*> by_number_;
+  std::vector<std::unique_ptr<StreamListener>> listeners_;  // limited by tcp.max_listeners
+  std::vector<base::Handle> done_;                          // released and ended: to be reaped
+  base::Doorbells doorbells_;
+};
+
+}  // namespace rnic::nic

@@ -1,0 +1,133 @@
+/// \file
+/// Streaming sockets of a Device: plain TCP connections on the device's own stack, beside its queue
+/// pairs. For start-up phases, tools and tests.
+///
+///     auto listener = device.listen_stream(7000);
+///     while (!(stream = listener->accept())) context.poll();
+///     auto got = stream->receive(buffer);
+///
+/// Nothing blocks. send() and receive() move what there is room for, or what is there, through two
+/// rings of memory that a stream has (key `limits.stream_buffer`, taken when first used, together
+/// at most `limits.stream_octets`); the device moves the rest while it is polled (inline) or by its
+/// worker (threaded). Waiting is Context::wait_until() with readable(), writable() or state().
+///
+/// Threads: one thread at a time for each Stream and for each StreamListener. In a threaded context
+/// send(), receive(), finish_sending(), close(), abort() and accept() take no lock and never wait
+/// for the worker, but for the first send() of a stream, which takes its ring there.
+///
+/// Ownership: handles; destroying a Stream closes it, destroying a StreamListener stops listening
+/// and aborts what was not accepted. Destroy them before the context.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "rnic/error.hpp"
+
+namespace rnic {
+
+namespace verbs {
+struct DeviceRuntime;
+}  // namespace verbs
+namespace nic {
+class StreamListener;
+class StreamSocket;
+}  // namespace nic
+
+enum class StreamState : uint8_t {
+  Connecting,  ///< the handshake is under way; what is sent waits
+  Open,        ///< established: either direction may be finished already
+  Ended,       ///< TCP has done with it; how_ended() says how
+};
+[[nodiscard]] const char* to_string(StreamState state);
+
+/// How a stream ended.
+enum class StreamEnd : uint8_t {
+  Closed,     ///< both directions finished, everything acknowledged
+  PeerReset,  ///< the peer sent RST
+  TimedOut,   ///< the peer did not answer for tcp.user_timeout, or tcp.connect_timeout
+  Refused,    ///< nobody listens at the peer's port
+  Aborted,    ///< by this side
+};
+[[nodiscard]] const char* to_string(StreamEnd end);
+
+struct StreamListenerOptions {
+  std::string address;     ///< one of the device's; empty: all of them
+  uint32_t backlog = 128;  ///< connections that wait for accept(); more are refused (RST)
+};
+
+/// One TCP connection.
+class Stream {
+ public:
+  Stream() = default;
+  Stream(Stream&& other) noexcept;
+  Stream& operator=(Stream&& other) noexcept;
+  /// close().
+  ~Stream();
+
+  /// Queues octets to be sent. \return how many were taken: 0 when the ring is full.
+  /// WrongState after finish_sending(); the error of the stream when it has ended;
+  /// ResourceExhausted when there is no ring for it (limits.stream_octets).
+  Result<size_t> send(std::span<const uint8_t> octets);
+  /// Takes received octets. \return how many: 0 when nothing is there now, or at_end(). What came
+  /// before a stream ended is still given; then the error of the stream, unless it ended Closed.
+  Result<size_t> receive(std::span<uint8_t> octets);
+
+  [[nodiscard]] uint64_t readable() const;  ///< octets that receive() has
+  [[nodiscard]] uint64_t writable() const;  ///< octets that send() would take
+  /// Octets sent that the peer's TCP has not acknowledged.
+  [[nodiscard]] uint64_t unacknowledged() const;
+  /// The peer has finished sending and everything was received.
+  [[nodiscard]] bool at_end() const;
+
+  /// Half close: the peer sees the end of the stream after what was sent. Receiving goes on.
+  void finish_sending();
+  /// Lets the stream go. What was sent is still delivered in the background, then the connection is
+  /// closed; received octets that nobody took make it end by RST (RFC 9293 s.3.6.1). To be sure
+  /// that the peer's application got everything, finish_sending() and wait for at_end() first.
+  void close();
+  /// RST. What the peer has not acknowledged is lost.
+  void abort();
+
+  [[nodiscard]] StreamState state() const;
+  /// Nothing until state() is Ended.
+  [[nodiscard]] std::optional<StreamEnd> how_ended() const;
+  /// Success while it lives and when it ended Closed; otherwise what happened, in one line.
+  [[nodiscard]] Status status() const;
+
+  [[nodiscard]] std::string local() const;   ///< "10.0.0.1:49160", "[fd00::1]:49160"
+  [[nodiscard]] std::string remote() const;  ///< likewise
+  [[nodiscard]] bool is_valid() const { return socket_ != nullptr; }
+
+ private:
+  friend class Device;
+  friend class StreamListener;
+  Stream(verbs::DeviceRuntime* device, nic::StreamSocket* socket)
+      : device_(device), socket_(socket) {}
+  void tell() const;
+  verbs::DeviceRuntime* device_ = nullptr;
+  nic::StreamSocket* socket_ = nullptr;  // nullptr after close()
+  bool finished_ = false;
+};
+
+/// Accepts connections to one port.
+class StreamListener {
+ public:
+  StreamListener() = default;
+  StreamListener(StreamListener&& other) noexcept;
+  StreamListener& operator=(StreamListener&& other) noexcept;
+  ~StreamListener();
+
+  /// The oldest connection that waits, if there is one. It may have ended in the meantime.
+  std::optional<Stream> accept();
+  [[nodiscard]] uint16_t port() const;
+
+ private:
+  friend class Device;
+  verbs::DeviceRuntime* device_ = nullptr;
+  nic::StreamListener* listener_ = nullptr;
+};
+
+}  // namespace rnic

@@ -1,0 +1,220 @@
+// The handles of the public API: streaming sockets.
+
+#include "rnic/stream.hpp"
+
+#include <utility>
+
+#include "rnic/verbs.hpp"
+#include "verbs/convert.hpp"
+#include "verbs/runtime.hpp"
+
+namespace rnic {
+
+using verbs::failure;
+using verbs::on_worker;
+
+static_assert(static_cast<int>(StreamEnd::Aborted) == static_cast<int>(llp::StreamEnd::Aborted));
+
+const char* to_string(StreamEnd end) { return llp::to_string(static_cast<llp::StreamEnd>(end)); }
+
+const char* to_string(StreamState state) {
+  switch (state) {
+    case StreamState::Connecting: return "connecting";
+    case StreamState::Open: return "open";
+    case StreamState::Ended: return "ended";
+  }
+  return "unknown";
+}
+
+namespace {
+
+tl::unexpected<Error> error(ErrorCode code, std::string message) {
+  return tl::unexpected(Error{code, std::move(message)});
+}
+
+tl::unexpected<Error> gone() {
+  return error(ErrorCode::WrongState, "the stream was closed by this side");
+}
+
+tl::unexpected<Error> end_error(StreamEnd end, const std::string& peer) {
+  switch (end) {
+    case StreamEnd::Closed:
+      return error(ErrorCode::WrongState, "the connection to " + peer + " is closed");
+    case StreamEnd::PeerReset: return error(ErrorCode::Reset, peer + " has reset the connection");
+    case StreamEnd::TimedOut:
+      return error(ErrorCode::TimedOut,
+                   peer + " does not answer: is it there, and is there a way to it?");
+    case StreamEnd::Refused:
+      return error(ErrorCode::Unreachable, peer + " refuses connections: does a program listen?");
+    case StreamEnd::Aborted:
+      return error(ErrorCode::Reset, "the connection to " + peer + " was aborted by this side");
+  }
+  return gone();
+}
+
+}  // namespace
+
+// --- Stream ---
+
+Stream::Stream(Stream&& other) noexcept { *this = std::move(other); }
+
+Stream& Stream::operator=(Stream&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(socket_, other.socket_);
+  std::swap(finished_, other.finished_);
+  return *this;
+}
+
+Stream::~Stream() { close(); }
+
+void Stream::tell() const {
+  device_->device->ring_stream_doorbell(socket_->number());
+  if (device_->worker != nullptr) device_->worker->wake();
+}
+
+Result<size_t> Stream::send(std::span<const uint8_t> octets) {
+  if (socket_ == nullptr) return gone();
+  if (finished_) {
+    return error(ErrorCode::WrongState, "nothing can be sent after finish_sending()");
+  }
+  if (const auto end = how_ended()) return end_error(*end, remote());
+  if (octets.empty()) return 0;
+  if (!socket_->has_send_ring()) {
+    const base::Status status = on_worker(
+        *device_, [&](base::Now) { return device_->device->streams().reserve_send(*socket_); });
+    if (!status) return failure(status.error());
+  }
+  const uint32_t taken = socket_->put({octets.data(), octets.size()});
+  if (taken != 0) tell();
+  return taken;
+}
+
+Result<size_t> Stream::receive(std::span<uint8_t> octets) {
+  if (socket_ == nullptr) return gone();
+  // Before the look into the ring: what is there after the end was seen is all there is.
+  const auto end = how_ended();
+  const uint32_t got = socket_->take({octets.data(), octets.size()});
+  if (got != 0 && !end && socket_->room_is_news()) tell();
+  if (got != 0 || octets.empty() || !end || *end == StreamEnd::Closed) return got;
+  return end_error(*end, remote());
+}
+
+uint64_t Stream::readable() const { return socket_ == nullptr ? 0 : socket_->readable(); }
+
+uint64_t Stream::writable() const {
+  if (socket_ == nullptr || finished_ || how_ended()) return 0;
+  return socket_->has_send_ring() ? socket_->writable() : socket_->ring_octets();
+}
+
+uint64_t Stream::unacknowledged() const {
+  return socket_ == nullptr ? 0 : socket_->unacknowledged();
+}
+
+bool Stream::at_end() const {
+  if (socket_ == nullptr) return true;
+  const bool over = socket_->peer_has_finished() || how_ended() == StreamEnd::Closed;
+  return over && socket_->readable() == 0;
+}
+
+void Stream::finish_sending() {
+  if (socket_ == nullptr || std::exchange(finished_, true)) return;
+  socket_->wish(nic::StreamSocket::kFinish);
+  tell();
+}
+
+void Stream::close() {
+  if (socket_ == nullptr) return;
+  const uint32_t number = socket_->number();
+  // From here on the socket may be gone at any time.
+  std::exchange(socket_, nullptr)->wish(nic::StreamSocket::kRelease);
+  device_->device->ring_stream_doorbell(number);
+  if (device_->worker != nullptr) device_->worker->wake();
+}
+
+void Stream::abort() {
+  if (socket_ == nullptr) return;
+  socket_->wish(nic::StreamSocket::kAbort);
+  tell();
+}
+
+StreamState Stream::state() const {
+  if (socket_ == nullptr || how_ended()) return StreamState::Ended;
+  return socket_->is_established() ? StreamState::Open : StreamState::Connecting;
+}
+
+std::optional<StreamEnd> Stream::how_ended() const {
+  if (socket_ == nullptr) return StreamEnd::Closed;
+  const auto end = socket_->how_ended();
+  if (!end) return std::nullopt;
+  return static_cast<StreamEnd>(*end);
+}
+
+Status Stream::status() const {
+  const auto end = how_ended();
+  if (!end || *end == StreamEnd::Closed) return {};
+  return end_error(*end, remote());
+}
+
+std::string Stream::local() const {
+  return socket_ == nullptr ? "" : llp::to_string(socket_->local());
+}
+
+std::string Stream::remote() const {
+  return socket_ == nullptr ? "" : llp::to_string(socket_->remote());
+}
+
+// --- StreamListener ---
+
+StreamListener::StreamListener(StreamListener&& other) noexcept { *this = std::move(other); }
+
+StreamListener& StreamListener::operator=(StreamListener&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(listener_, other.listener_);
+  return *this;
+}
+
+StreamListener::~StreamListener() {
+  if (device_ == nullptr) return;
+  on_worker(*device_, [&](base::Now) { device_->device->streams().unlisten(*listener_); });
+}
+
+std::optional<Stream> StreamListener::accept() {
+  nic::StreamSocket* socket = listener_ == nullptr ? nullptr : listener_->next();
+  if (socket == nullptr) return std::nullopt;
+  return Stream(device_, socket);
+}
+
+uint16_t StreamListener::port() const { return listener_ == nullptr ? 0 : listener_->local().port; }
+
+// --- Device ---
+
+Result<StreamListener> Device::listen_stream(uint16_t port, const StreamListenerOptions& options) {
+  if (port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be listened on");
+  llp::IpAddress address;
+  if (!options.address.empty()) {
+    auto ip = llp::parse_ip(options.address);
+    if (!ip) return failure(ip.error());
+    address = *ip;
+  }
+  auto made = on_worker(*device_, [&](base::Now) {
+    return device_->device->listen_stream({address, port}, options.backlog);
+  });
+  if (!made) return failure(made.error());
+  StreamListener listener;
+  listener.device_ = device_;
+  listener.listener_ = *made;
+  return listener;
+}
+
+Result<Stream> Device::connect_stream(const std::string& address, uint16_t port) {
+  auto ip = llp::parse_ip(address);
+  if (!ip) return failure(ip.error());
+  if (port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be connected to");
+  auto socket = on_worker(*device_, [&](base::Now now) {
+    return device_->device->connect_stream({*ip, port}, now);
+  });
+  if (!socket) return failure(socket.error());
+  return Stream(device_, *socket);
+}
+
+}  // namespace rnic

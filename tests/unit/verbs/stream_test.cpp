@@ -1,0 +1,214 @@
+// Streaming sockets, the way an application sees them: inline and with worker threads.
+
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include "verbs_pair.hpp"
+
+namespace rnic::test {
+namespace {
+
+constexpr uint16_t kPort = 7100;
+
+struct StreamPair {
+  Stream near;
+  Stream far;
+};
+
+StreamPair connect(World& world, StreamListener& listener) {
+  StreamPair pair;
+  pair.near = must(world.left.connect_stream(world.right.address(), kPort));
+  const bool done = world.wait([&] {
+    if (!pair.far.is_valid()) {
+      if (auto stream = listener.accept()) pair.far = std::move(*stream);
+    }
+    return pair.far.is_valid() && pair.near.state() == StreamState::Open;
+  });
+  if (!done) throw std::runtime_error("no connection: " + pair.near.remote());
+  return pair;
+}
+
+/// Moves `content` from one end to the other in pieces of their own sizes.
+void transfer(World& world, Stream& from, Stream& to, const std::vector<uint8_t>& content) {
+  std::vector<uint8_t> got;
+  size_t sent = 0;
+  std::array<uint8_t, 5000> piece;
+  ASSERT_TRUE(world.wait([&] {
+    const auto rest = std::span(content).subspan(sent);
+    sent += must(from.send(rest.first(std::min<size_t>(rest.size(), 3333))));
+    const size_t n = must(to.receive(piece));
+    got.insert(got.end(), piece.begin(), piece.begin() + static_cast<ptrdiff_t>(n));
+    return got.size() >= content.size();
+  }));
+  EXPECT_EQ(got, content);
+}
+
+class Streaming : public ::testing::TestWithParam<bool> {
+ protected:
+  World world{loopback_config(GetParam())};
+};
+
+INSTANTIATE_TEST_SUITE_P(Modes, Streaming, ::testing::Bool(),
+                         [](const auto& mode) { return mode.param ? "Threaded" : "Inline"; });
+
+TEST_P(Streaming, BothWaysThenCloses) {
+  {
+    StreamListener listener = must(world.right.listen_stream(kPort));
+    EXPECT_EQ(listener.port(), kPort);
+    StreamPair pair = connect(world, listener);
+    EXPECT_EQ(pair.near.remote(), pair.far.local());
+    EXPECT_EQ(pair.near.local(), pair.far.remote());
+    for (const uint32_t size : {1u, 1460u, 100'000u, 3u << 20}) {
+      transfer(world, pair.near, pair.far, octets(size, size));
+      transfer(world, pair.far, pair.near, octets(size, size + 1));
+    }
+    pair.near.finish_sending();
+    EXPECT_TRUE(world.wait([&] { return pair.far.at_end(); }));
+    EXPECT_EQ(pair.far.state(), StreamState::Open);
+    const auto refused = pair.near.send(octets(1, 1));
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, ErrorCode::WrongState);
+    transfer(world, pair.far, pair.near, octets(1000, 5));  // the other half is open
+    pair.far.finish_sending();
+    EXPECT_TRUE(world.wait([&] { return pair.near.how_ended() && pair.far.how_ended(); }));
+    EXPECT_EQ(pair.near.how_ended(), StreamEnd::Closed);
+    EXPECT_TRUE(pair.far.status().has_value());
+    EXPECT_EQ(must(pair.near.receive(std::span<uint8_t>{})), 0u);
+    EXPECT_TRUE(pair.near.at_end());
+  }
+  EXPECT_TRUE(world.becomes_quiescent());
+}
+
+TEST_P(Streaming, AResetIsAnErrorAfterTheOctetsBeforeIt) {
+  {
+    StreamListener listener = must(world.right.listen_stream(kPort));
+    StreamPair pair = connect(world, listener);
+    must(pair.near.send(octets(50, 1)));
+    EXPECT_TRUE(world.wait([&] { return pair.far.readable() == 50; }));
+    pair.near.abort();
+    EXPECT_TRUE(world.wait([&] { return pair.far.state() == StreamState::Ended; }));
+    EXPECT_EQ(pair.far.how_ended(), StreamEnd::PeerReset);
+    std::array<uint8_t, 100> piece;
+    EXPECT_EQ(must(pair.far.receive(piece)), 50u);
+    const auto error = pair.far.receive(piece);
+    ASSERT_FALSE(error.has_value());
+    EXPECT_EQ(error.error().code, ErrorCode::Reset);
+    EXPECT_NE(error.error().message.find(pair.far.remote()), std::string::npos);
+    EXPECT_FALSE(pair.far.send(piece).has_value());
+    EXPECT_EQ(pair.far.writable(), 0u);
+    EXPECT_TRUE(world.wait([&] { return pair.near.state() == StreamState::Ended; }));
+    EXPECT_EQ(pair.near.status().error().code, ErrorCode::Reset);
+  }
+  EXPECT_TRUE(world.becomes_quiescent());
+}
+
+TEST_P(Streaming, NobodyListens) {
+  {
+    Stream stream = must(world.left.connect_stream(world.right.address(), kPort));
+    EXPECT_TRUE(world.wait([&] { return stream.state() == StreamState::Ended; }));
+    EXPECT_EQ(stream.how_ended(), StreamEnd::Refused);
+    EXPECT_EQ(stream.status().error().code, ErrorCode::Unreachable);
+  }
+  EXPECT_TRUE(world.becomes_quiescent());
+}
+
+TEST_P(Streaming, ArgumentsThatCannotBe) {
+  EXPECT_FALSE(world.left.connect_stream("nowhere", 1).has_value());
+  EXPECT_FALSE(world.left.connect_stream("10.0.0.2", 0).has_value());
+  EXPECT_FALSE(world.right.listen_stream(0).has_value());
+  EXPECT_FALSE(world.right.listen_stream(kPort, {.address = "x"}).has_value());
+  EXPECT_FALSE(world.right.listen_stream(kPort, {.backlog = 0}).has_value());
+  StreamListener listener = must(world.right.listen_stream(kPort, {.address = "10.0.0.2"}));
+  const auto twice = world.right.listen_stream(kPort, {.address = "10.0.0.2"});
+  ASSERT_FALSE(twice.has_value());
+  EXPECT_EQ(twice.error().code, ErrorCode::AlreadyExists);
+}
+
+TEST_P(Streaming, HandlesThatWereGivenUp) {
+  {
+    StreamListener listener = must(world.right.listen_stream(kPort));
+    StreamPair pair = connect(world, listener);
+    must(pair.near.send(octets(1000, 1)));
+    pair.near.close();
+    EXPECT_FALSE(pair.near.is_valid());
+    EXPECT_EQ(pair.near.state(), StreamState::Ended);
+    EXPECT_FALSE(pair.near.send(octets(1, 1)).has_value());
+    EXPECT_TRUE(pair.near.at_end());
+    EXPECT_TRUE(world.wait([&] { return pair.far.readable() == 1000; }));
+    StreamListener moved = std::move(listener);
+    EXPECT_EQ(listener.port(), 0);
+    EXPECT_FALSE(listener.accept());
+  }
+  EXPECT_TRUE(world.becomes_quiescent());
+}
+
+/// Sends `total` octets of a pattern and checks the echo, on a thread of its own.
+void client(Device device, const std::string& address, uint32_t total, uint64_t seed,
+            std::atomic<int>& good) {
+  auto stream = device.connect_stream(address, kPort);
+  if (!stream) return;
+  const std::vector<uint8_t> content = octets(total, seed);
+  std::vector<uint8_t> got;
+  size_t sent = 0;
+  std::array<uint8_t, 4096> piece;
+  while (!stream->at_end()) {
+    const auto taken = stream->send(std::span(content).subspan(sent));
+    if (sent < content.size() && !taken) return;
+    if (taken) sent += *taken;
+    if (sent == content.size()) stream->finish_sending();
+    const auto n = stream->receive(piece);
+    if (!n) return;
+    got.insert(got.end(), piece.begin(), piece.begin() + static_cast<ptrdiff_t>(*n));
+    if (*n == 0) std::this_thread::yield();
+  }
+  if (got == content) ++good;
+}
+
+/// Sends back what comes, until `stop`.
+void echo(StreamListener& listener, const std::atomic<bool>& stop) {
+  struct Echo {
+    Stream stream;
+    std::vector<uint8_t> pending;
+  };
+  std::vector<Echo> echoes;
+  std::array<uint8_t, 4096> piece;
+  while (!stop.load()) {
+    while (auto stream = listener.accept()) echoes.push_back({std::move(*stream), {}});
+    for (Echo& e : echoes) {
+      if (e.pending.empty()) {
+        const auto n = e.stream.receive(piece);
+        if (n) e.pending.assign(piece.begin(), piece.begin() + static_cast<ptrdiff_t>(*n));
+      }
+      if (!e.pending.empty()) {
+        const auto n = e.stream.send(e.pending);
+        if (n) e.pending.erase(e.pending.begin(), e.pending.begin() + static_cast<ptrdiff_t>(*n));
+      } else if (e.stream.at_end()) {
+        e.stream.finish_sending();
+      }
+    }
+    std::erase_if(echoes, [](const Echo& e) { return e.stream.how_ended().has_value(); });
+    std::this_thread::yield();
+  }
+}
+
+TEST(StreamingThreads, TwoClientThreadsAndAnEchoThread) {
+  World world(loopback_config(true));
+  std::atomic<int> good{0};
+  {
+    StreamListener listener = must(world.right.listen_stream(kPort));
+    std::atomic<bool> stop{false};
+    std::thread server([&] { echo(listener, stop); });
+    std::thread first([&] { client(world.left, world.right.address(), 700'000, 1, good); });
+    std::thread second([&] { client(world.left, world.right.address(), 1'000'001, 2, good); });
+    first.join();
+    second.join();
+    stop.store(true);
+    server.join();
+  }
+  EXPECT_EQ(good.load(), 2);
+  EXPECT_TRUE(world.becomes_quiescent());
+}
+
+}  // namespace
+}  // namespace rnic::test
