@@ -26,12 +26,12 @@ std::optional<uint64_t> parse_octets(const std::string& text) {
     return std::nullopt;
   }
   const std::string unit = text.substr(used);
-  if (text[0] == '-' || value > (1ull << 40)) return std::nullopt;
-  if (unit.empty()) return value;
-  if (unit == "K") return value << 10;
-  if (unit == "M") return value << 20;
-  if (unit == "G") return value << 30;
-  return std::nullopt;
+  const std::map<std::string, int> shifts{{"", 0}, {"K", 10}, {"M", 20}, {"G", 30}};
+  const auto shift = shifts.find(unit);
+  if (text[0] == '-' || shift == shifts.end() || value > (1ull << 40) >> shift->second) {
+    return std::nullopt;
+  }
+  return value << shift->second;
 }
 
 void add_work(CLI::App& command, Options& options, std::string& job) {
