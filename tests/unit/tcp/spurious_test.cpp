@@ -1,0 +1,358 @@
+// Retransmissions that were for nothing: F-RTO (RFC 5682), Eifel (RFC 4015), D-SACK (RFC 2883).
+#include "pair.hpp"
+#include "raw_peer.hpp"
+#include "tcp/connection.hpp"
+
+namespace rnic::testing {
+namespace {
+
+constexpr uint32_t kIss = RawPeer::kIss;
+constexpr uint32_t kIrs = RawPeer::kIrs;
+constexpr uint32_t kMss = 1460;
+
+/// The stack has sent ten segments and its timer has expired once.
+struct TimedOutPeer : RawPeer {
+  explicit TimedOutPeer(bool with_sack, bool frto = true) : RawPeer(config_of(with_sack, frto)) {
+    accept(with_sack ? option_mss(kMss) + option_sack_permitted() : option_mss(kMss));
+    for (int i = 0; i < 30; ++i) user.queue(kMss);
+    stack.output(now);
+    EXPECT_EQ(egress.sent.size(), 10u);
+    cwnd_before = connection().cc.cwnd();
+    ssthresh_before = connection().cc.ssthresh();
+    egress.sent.clear();
+    time_out();
+    EXPECT_EQ(next().seq, kIss + 1);
+    EXPECT_TRUE(silent());
+    EXPECT_EQ(connection().cc.cwnd(), kMss);
+  }
+  static tcp::Config config_of(bool with_sack, bool frto) {
+    tcp::Config c = bare();
+    c.sack = with_sack;
+    c.frto = frto;
+    return c;
+  }
+  /// Tail probes have no part in this.
+  void time_out() {
+    const uint64_t before = stack.counters().timeouts;
+    while (stack.counters().timeouts == before) {
+      egress.sent.clear();
+      wait(milliseconds(10));
+    }
+    while (egress.sent.size() > 1) egress.sent.pop_front();
+  }
+  void ack(uint32_t segments, const std::vector<std::pair<uint32_t, uint32_t>>& sacked = {}) {
+    std::vector<std::pair<uint32_t, uint32_t>> blocks;
+    for (const auto& [from, to] : sacked) {
+      blocks.emplace_back(kIss + 1 + from * kMss, kIss + 1 + to * kMss);
+    }
+    inject({.seq = kIrs + 1,
+            .ack = kIss + 1 + segments * kMss,
+            .flags = flag::kAck,
+            .options = blocks.empty() ? std::vector<uint8_t>{} : option_sack(blocks)});
+  }
+  /// Numbers of the segments that the stack has sent since.
+  std::vector<uint32_t> sent() {
+    std::vector<uint32_t> numbers;
+    while (!silent()) numbers.push_back((next().seq - kIss - 1) / kMss);
+    return numbers;
+  }
+  [[nodiscard]] tcp::Connection& connection() {
+    return static_cast<tcp::Connection&>(*user.stream);
+  }
+  uint32_t cwnd_before = 0;
+  uint32_t ssthresh_before = 0;
+};
+
+using Numbers = std::vector<uint32_t>;
+
+// RFC 5682 s.3.1 steps 2b and 3b
+TEST(FRto, NewDataShowsThatTheTimeoutWasSpurious) {
+  for (const bool with_sack : {true, false}) {
+    TimedOutPeer p(with_sack);
+    p.ack(1);
+    EXPECT_EQ(p.sent(), (Numbers{10, 11}));  // two new segments, nothing again
+    p.ack(2);
+    EXPECT_EQ(p.stack.counters().frto_undos, 1u);
+    EXPECT_EQ(p.stack.counters().spurious_timeouts, 1u);
+    EXPECT_EQ(p.connection().cc.ssthresh(), p.ssthresh_before);
+    EXPECT_GE(p.connection().cc.cwnd(), p.cwnd_before);
+    EXPECT_EQ(p.connection().recovery.phase, tcp::RecoveryPhase::Open);
+    for (uint32_t i = 3; i <= 12; ++i) p.ack(i);
+    for (const uint32_t n : p.sent()) EXPECT_GE(n, 12u);
+    EXPECT_EQ(p.stack.counters().retransmitted_segments - p.stack.counters().timeouts, 0u);
+  }
+}
+
+// Step 3b by SACK alone: what was sent before the time-out and never again has arrived.
+TEST(FRto, ASackOfAnOriginalShowsItToo) {
+  TimedOutPeer p(true);
+  p.ack(1);
+  EXPECT_EQ(p.sent(), (Numbers{10, 11}));
+  p.ack(1, {{4, 5}});
+  EXPECT_EQ(p.stack.counters().frto_undos, 1u);
+}
+
+// Step 3a: the new data arrived, the old did not.
+TEST(FRto, ARealLossIsRepairedConventionally) {
+  for (const bool with_sack : {true, false}) {
+    TimedOutPeer p(with_sack);
+    p.ack(1);
+    EXPECT_EQ(p.sent(), (Numbers{10, 11}));
+    p.ack(1, with_sack ? std::vector<std::pair<uint32_t, uint32_t>>{{10, 11}}
+                       : std::vector<std::pair<uint32_t, uint32_t>>{});
+    EXPECT_EQ(p.stack.counters().spurious_timeouts, 0u);
+    EXPECT_LE(p.connection().cc.cwnd(), 3 * kMss);
+    const Numbers again = p.sent();
+    ASSERT_FALSE(again.empty());
+    EXPECT_EQ(again.front(), 1u);
+    for (uint32_t i = 2; i <= 10; ++i) p.ack(i);
+    EXPECT_EQ(p.stack.counters().spurious_timeouts, 0u);
+    p.ack(12);
+    EXPECT_EQ(p.user.released_to, 12u * kMss);
+  }
+}
+
+// Step 2a: everything up to RecoveryPoint is there.
+TEST(FRto, AnAckOfEverythingIsNoEvidence) {
+  TimedOutPeer p(true);
+  p.ack(10);
+  EXPECT_EQ(p.stack.counters().spurious_timeouts, 0u);
+  EXPECT_EQ(p.connection().cc.cwnd(), 2 * kMss);
+  EXPECT_EQ(p.sent(), (Numbers{10, 11}));
+  EXPECT_EQ(p.connection().recovery.phase, tcp::RecoveryPhase::Open);
+}
+
+// Section 2.1 step 2a: without SACK a duplicate ACK ends it.
+TEST(FRto, ADuplicateAckEndsItWithoutSack) {
+  TimedOutPeer p(false);
+  p.ack(0);
+  p.ack(1);
+  const Numbers again = p.sent();
+  ASSERT_FALSE(again.empty());
+  EXPECT_EQ(again.front(), 1u);
+}
+
+// Step 2b: no new data, or no room for it.
+TEST(FRto, WithoutNewDataTheRecoveryIsConventional) {
+  TimedOutPeer p(true);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1 + kMss, .flags = flag::kAck, .window = 9 * kMss});
+  EXPECT_EQ(p.sent(), (Numbers{1, 2}));
+}
+
+TEST(FRto, ASecondTimeoutOfTheSameSegmentStartsOver) {
+  TimedOutPeer p(true);
+  p.time_out();
+  EXPECT_EQ(p.sent(), (Numbers{0}));
+  p.ack(1);
+  EXPECT_EQ(p.sent(), (Numbers{10, 11}));
+  p.ack(3);
+  EXPECT_EQ(p.stack.counters().frto_undos, 1u);
+}
+
+TEST(FRto, TheKnobTurnsItOff) {
+  TimedOutPeer p(true, false);
+  p.ack(1);
+  EXPECT_EQ(p.sent(), (Numbers{1, 2}));
+}
+
+tcp::Config options(bool timestamps, bool sack, bool frto) {
+  tcp::Config c;
+  c.timestamps = timestamps;
+  c.sack = sack;
+  c.frto = frto;
+  return c;
+}
+
+struct Finder {
+  bool timestamps;
+  bool sack;
+  bool frto;
+};
+
+class DelaySpike : public ::testing::TestWithParam<Finder> {};
+
+// The path stalls for longer than the RTO, nothing is lost: whichever way finds it, the window and
+// the algorithm's state come back and hardly anything is sent again.
+TEST_P(DelaySpike, IsUndone) {
+  const Finder f = GetParam();
+  const tcp::Config config = options(f.timestamps, f.sack, f.frto);
+  Pair p(config, config);
+  p.link.delay = milliseconds(20);
+  ASSERT_TRUE(p.open());
+  for (int i = 0; i < 6000; ++i) p.a.queue(1400);
+  p.link.run(milliseconds(400));
+  auto& sender = static_cast<tcp::Connection&>(*p.a.stream);
+  const uint32_t cwnd = sender.cc.cwnd();
+  const uint32_t ssthresh = sender.cc.ssthresh();
+  const base::Duration rto = sender.rto.rto();
+  const base::Now stall = p.link.now + milliseconds(700);
+  p.link.hook = [&](const LinkFrame&) {
+    return Fate{.extra = std::max<base::Duration>(stall - p.link.now, base::Duration(0))};
+  };
+  ASSERT_TRUE(p.link.run_until(
+      [&] { return p.link.a.counters().timeouts != 0 && p.link.now > stall + milliseconds(60); },
+      seconds(10)));
+  const tcp::Counters& n = p.link.a.counters();
+  EXPECT_EQ(n.spurious_timeouts, 1u);
+  EXPECT_EQ(n.eifel_undos, f.timestamps ? 1u : 0u);
+  EXPECT_EQ(n.frto_undos, !f.timestamps && f.frto ? 1u : 0u);
+  EXPECT_EQ(n.dsack_undos, !f.timestamps && !f.frto ? 1u : 0u);
+  EXPECT_GE(sender.cc.ssthresh(), std::min(ssthresh, cwnd / 2));
+  p.link.hook = nullptr;
+  p.link.run(milliseconds(200));
+  EXPECT_GE(sender.cc.cwnd(), cwnd * 9 / 10);
+  EXPECT_GT(sender.rto.rto(), rto);  // RFC 4015 s.3.1 step 11
+  if (f.timestamps || f.frto) {
+    EXPECT_LE(n.retransmitted_segments, 3u);
+  }
+  ASSERT_TRUE(p.drain());
+  EXPECT_TRUE(p.b.clean());
+}
+INSTANTIATE_TEST_SUITE_P(Spurious, DelaySpike,
+                         ::testing::Values(Finder{true, true, true}, Finder{true, false, true},
+                                           Finder{true, true, false}, Finder{false, true, true},
+                                           Finder{false, false, true}));
+
+// The negative twin: the same silence, but everything was lost.
+TEST(Spurious, ARealOutageIsNotUndone) {
+  for (const bool timestamps : {true, false}) {
+    for (const bool sack : {true, false}) {
+      const tcp::Config config = options(timestamps, sack, true);
+      Pair p(config, config);
+      p.link.delay = milliseconds(20);
+      ASSERT_TRUE(p.open());
+      for (int i = 0; i < 3000; ++i) p.a.queue(1400);
+      p.link.run(milliseconds(300));
+      p.link.hook = [](const LinkFrame&) { return Fate{.drop = true}; };
+      p.link.run(milliseconds(400));
+      p.link.hook = nullptr;
+      ASSERT_TRUE(p.drain());
+      EXPECT_GT(p.link.a.counters().timeouts, 0u);
+      EXPECT_EQ(p.link.a.counters().spurious_timeouts, 0u);
+      EXPECT_TRUE(p.b.clean());
+    }
+  }
+}
+
+/// Timestamps by hand. The stack's clock ticks in milliseconds.
+struct StampedPeer : RawPeer {
+  StampedPeer() : RawPeer(config()) {
+    accept(option_mss(kMss + 12) + std::vector<uint8_t>{1, 1} + option_sack_permitted_only() +
+               option_timestamps_only(1, 0),
+           option_timestamps(2, 0));
+  }
+  static tcp::Config config() {
+    tcp::Config c = bare();
+    c.timestamps = c.sack = true;
+    c.ecn = tcp::Ecn::Accept;
+    c.congestion_control = tcp::CongestionControl::NewReno;
+    return c;
+  }
+  static std::vector<uint8_t> option_sack_permitted_only() { return {4, 2}; }
+  static std::vector<uint8_t> option_timestamps_only(uint32_t value, uint32_t echo) {
+    return option_timestamps(value, echo);
+  }
+  void ack(uint32_t segments, uint32_t echo,
+           const std::vector<std::pair<uint32_t, uint32_t>>& sacked = {}) {
+    std::vector<std::pair<uint32_t, uint32_t>> blocks;
+    for (const auto& [from, to] : sacked) {
+      blocks.emplace_back(kIss + 1 + from * kMss, kIss + 1 + to * kMss);
+    }
+    inject({.seq = kIrs + 1,
+            .ack = kIss + 1 + segments * kMss,
+            .flags = flag::kAck,
+            .options = option_timestamps(++value, echo) +
+                       (blocks.empty() ? std::vector<uint8_t>{} : option_sack(blocks))});
+  }
+  [[nodiscard]] tcp::Connection& connection() {
+    return static_cast<tcp::Connection&>(*user.stream);
+  }
+  uint32_t value = 10;
+};
+
+// RFC 3522 s.3.2: a fast retransmission, too, and only by an echo from before it.
+TEST(Eifel, AReorderedSegmentUndoesFastRecovery) {
+  for (const bool original : {true, false}) {
+    StampedPeer p;
+    for (int i = 0; i < 30; ++i) p.user.queue(kMss);
+    p.stack.output(p.now);
+    ASSERT_EQ(p.egress.sent.size(), 10u);
+    const uint32_t first_stamp = p.next().parsed.timestamps->value;
+    p.egress.sent.clear();
+    const uint32_t cwnd = p.connection().cc.cwnd();
+    p.wait(milliseconds(20));
+    p.ack(0, first_stamp, {{1, 4}});
+    ASSERT_EQ(p.stack.counters().fast_recoveries, 1u);
+    const uint32_t second_stamp = p.next().parsed.timestamps->value;
+    ASSERT_GT(second_stamp, first_stamp);
+    p.wait(milliseconds(5));
+    p.ack(4, original ? first_stamp : second_stamp);
+    EXPECT_EQ(p.stack.counters().eifel_undos, original ? 1u : 0u);
+    if (original) {
+      EXPECT_GE(p.connection().cc.cwnd(), cwnd);
+      EXPECT_EQ(p.connection().cc.ssthresh(), UINT32_MAX);
+    } else {
+      EXPECT_LE(p.connection().cc.ssthresh(), cwnd / 2);
+    }
+  }
+}
+
+// RFC 2883, RFC 3708: the retransmission is reported as a duplicate.
+TEST(DSack, AReportedDuplicateUndoesTheReduction) {
+  for (const bool reported : {true, false}) {
+    StampedPeer p;
+    for (int i = 0; i < 30; ++i) p.user.queue(kMss);
+    p.stack.output(p.now);
+    const uint32_t stamp = p.next().parsed.timestamps->value;
+    p.egress.sent.clear();
+    const uint32_t cwnd = p.connection().cc.cwnd();
+    p.wait(milliseconds(1));
+    p.ack(0, stamp, {{1, 4}});
+    ASSERT_EQ(p.stack.counters().fast_recoveries, 1u);
+    const uint32_t second = p.next().parsed.timestamps->value;
+    p.ack(10, second);  // the echo is no help
+    const uint32_t now_acked = 10;
+    if (reported) p.ack(now_acked, second, {{0, 1}});
+    EXPECT_EQ(p.stack.counters().dsack_undos, reported ? 1u : 0u);
+    if (reported) {
+      EXPECT_EQ(p.connection().cc.ssthresh(), UINT32_MAX);
+    } else {
+      EXPECT_LE(p.connection().cc.ssthresh(), cwnd / 2 + 2 * kMss);
+    }
+  }
+}
+
+// RFC 4015 s.3.1 step 9: an ACK with ECN-Echo does not give the window back.
+TEST(Eifel, AMarkOnTheAckKeepsTheReduction) {
+  for (const bool marked : {true, false}) {
+    StampedPeer base;  // for its configuration only
+    struct Marked : RawPeer {
+      using RawPeer::RawPeer;
+    } p(StampedPeer::config());
+    p.acceptor.next.push_back(&p.user);
+    p.inject({.seq = kIrs,
+              .flags = flag::kSyn | flag::kEce | flag::kCwr,
+              .options = option_mss(kMss + 12) + option_timestamps(1, 0)});
+    p.egress.sent.clear();
+    p.inject({.seq = kIrs + 1,
+              .ack = kIss + 1,
+              .flags = flag::kAck,
+              .options = option_timestamps(2, 0)});
+    for (int i = 0; i < 30; ++i) p.user.queue(kMss);
+    p.stack.output(p.now);
+    const uint32_t stamp = p.next().parsed.timestamps->value;
+    p.egress.sent.clear();
+    while (p.stack.counters().timeouts == 0) p.wait(milliseconds(50));
+    p.inject({.seq = kIrs + 1,
+              .ack = kIss + 1 + 2 * kMss,
+              .flags = static_cast<uint8_t>(flag::kAck | (marked ? flag::kEce : 0)),
+              .options = option_timestamps(3, stamp)});
+    auto& c = static_cast<tcp::Connection&>(*p.user.stream);
+    EXPECT_EQ(p.stack.counters().eifel_undos, 1u);
+    EXPECT_EQ(c.recovery.phase, tcp::RecoveryPhase::Open);
+    EXPECT_EQ(c.cc.ssthresh() == UINT32_MAX, !marked);
+  }
+}
+
+}  // namespace
+}  // namespace rnic::testing
