@@ -21,11 +21,14 @@ bool Engine::reno_ack(Connection& c, AckYield& yield) {
         c.recovery.phase == RecoveryPhase::Recovery && c.tcb.snd_una < c.recovery.point;
     // A partial ACK takes out the retransmitted segment and what arrived behind it.
     const uint64_t covered = yield.acked > smss ? yield.acked - smss : 0;
-    b.reno_sacked -= std::min(b.reno_sacked, partial ? covered : b.reno_sacked);
+    const uint64_t told = std::min(b.reno_sacked, partial ? covered : b.reno_sacked);
+    b.reno_sacked -= told;
+    yield.delivered -= std::min(yield.delivered, told);  // RFC 6937 s.3: counted as duplicates
     b.duplicate_acks = 0;
     if (!partial || c.records.empty()) return false;
     Record& head = c.records.front();
     if (head.is(record_flag::kLost)) return false;
+    c.recovery.force_retransmit = true;  // RFC 6582 s.3.2 step 3, whatever pipe says
     mark_lost(c, c.records.first());
     return true;
   }
@@ -50,7 +53,11 @@ bool Engine::reno_ack(Connection& c, AckYield& yield) {
 
 void Engine::recover(Connection& c, AckYield& yield, bool lost, base::Now now) {
   Recovery& r = c.recovery;
-  if (r.phase != RecoveryPhase::Open && c.tcb.snd_una >= r.point) leave_recovery(c);
+  if (r.phase != RecoveryPhase::Open && c.tcb.snd_una >= r.point) {
+    // RFC 6582 s.3.2, RFC 6937 s.3: cwnd is ssthresh, and this ACK does not add to it.
+    if (r.phase == RecoveryPhase::Recovery) yield.keep_window = true;
+    leave_recovery(c);
+  }
   if (yield.dsack) try_undo(c, yield);
   switch (r.phase) {
     case RecoveryPhase::Open:

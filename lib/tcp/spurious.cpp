@@ -100,6 +100,9 @@ void Engine::undo_recovery(Connection& c, AckYield& yield) {
     subtract_marks(c, record, c.live(record));
     record.flags &= static_cast<uint16_t>(~(record_flag::kLost | record_flag::kRetransmitted));
   }
+  // Nor does RACK hold what was sent before the retransmission against it: that one did not arrive.
+  c.rack.xmit_at = base::Now{};
+  c.rack.end = 0;
   r.phase = RecoveryPhase::Open;
   r.force_retransmit = false;
   c.board.reno_sacked = 0;

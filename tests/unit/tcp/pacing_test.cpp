@@ -60,7 +60,8 @@ TEST(Pacing, SlowStartSpreadsAWindowOverHalfARoundTrip) {
     EXPECT_GE(sum, milliseconds(5) * (i + 1));
     EXPECT_LE(sum, milliseconds(5) * (i + 1) + 2 * kTick);
   }
-  EXPECT_EQ(p.stack.counters().pacing_waits, 9u);
+  EXPECT_GE(p.stack.counters().pacing_waits, 9u);
+  EXPECT_LE(p.stack.counters().pacing_waits, 10u);
   EXPECT_LE(p.now - start, milliseconds(61));
 }
 

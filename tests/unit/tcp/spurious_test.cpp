@@ -9,12 +9,13 @@ namespace {
 constexpr uint32_t kIss = RawPeer::kIss;
 constexpr uint32_t kIrs = RawPeer::kIrs;
 constexpr uint32_t kMss = 1460;
+constexpr uint32_t kStampedMss = 1448;  // with timestamps
 
 /// The stack has sent ten segments and its timer has expired once.
 struct TimedOutPeer : RawPeer {
   explicit TimedOutPeer(bool with_sack, bool frto = true) : RawPeer(config_of(with_sack, frto)) {
     accept(with_sack ? option_mss(kMss) + option_sack_permitted() : option_mss(kMss));
-    for (int i = 0; i < 30; ++i) user.queue(kMss);
+    for (int i = 0; i < 10; ++i) user.queue(kMss);  // no new data for tail probes
     stack.output(now);
     EXPECT_EQ(egress.sent.size(), 10u);
     cwnd_before = connection().cc.cwnd();
@@ -22,8 +23,11 @@ struct TimedOutPeer : RawPeer {
     egress.sent.clear();
     time_out();
     EXPECT_EQ(next().seq, kIss + 1);
+    for (int i = 0; i < 20; ++i) user.queue(kMss);
+    stack.output(now);
     EXPECT_TRUE(silent());
     EXPECT_EQ(connection().cc.cwnd(), kMss);
+    resent_before = stack.counters().retransmitted_segments;
   }
   static tcp::Config config_of(bool with_sack, bool frto) {
     tcp::Config c = bare();
@@ -59,6 +63,7 @@ struct TimedOutPeer : RawPeer {
   [[nodiscard]] tcp::Connection& connection() {
     return static_cast<tcp::Connection&>(*user.stream);
   }
+  uint64_t resent_before = 0;
   uint32_t cwnd_before = 0;
   uint32_t ssthresh_before = 0;
 };
@@ -79,7 +84,7 @@ TEST(FRto, NewDataShowsThatTheTimeoutWasSpurious) {
     EXPECT_EQ(p.connection().recovery.phase, tcp::RecoveryPhase::Open);
     for (uint32_t i = 3; i <= 12; ++i) p.ack(i);
     for (const uint32_t n : p.sent()) EXPECT_GE(n, 12u);
-    EXPECT_EQ(p.stack.counters().retransmitted_segments - p.stack.counters().timeouts, 0u);
+    EXPECT_EQ(p.stack.counters().retransmitted_segments, p.resent_before);
   }
 }
 
@@ -189,19 +194,23 @@ TEST_P(DelaySpike, IsUndone) {
   p.link.hook = [&](const LinkFrame&) {
     return Fate{.extra = std::max<base::Duration>(stall - p.link.now, base::Duration(0))};
   };
+  base::Duration longest{0};
   ASSERT_TRUE(p.link.run_until(
-      [&] { return p.link.a.counters().timeouts != 0 && p.link.now > stall + milliseconds(60); },
+      [&] {
+        if (p.link.now > stall) longest = std::max(longest, sender.rto.rto());
+        return p.link.a.counters().timeouts != 0 && p.link.now > stall + milliseconds(60);
+      },
       seconds(10)));
   const tcp::Counters& n = p.link.a.counters();
   EXPECT_EQ(n.spurious_timeouts, 1u);
   EXPECT_EQ(n.eifel_undos, f.timestamps ? 1u : 0u);
   EXPECT_EQ(n.frto_undos, !f.timestamps && f.frto ? 1u : 0u);
   EXPECT_EQ(n.dsack_undos, !f.timestamps && !f.frto ? 1u : 0u);
-  EXPECT_GE(sender.cc.ssthresh(), std::min(ssthresh, cwnd / 2));
+  EXPECT_GE(sender.cc.ssthresh(), std::min(ssthresh, cwnd / 10 * 9));
   p.link.hook = nullptr;
-  p.link.run(milliseconds(200));
+  p.link.run(milliseconds(600));
   EXPECT_GE(sender.cc.cwnd(), cwnd * 9 / 10);
-  EXPECT_GT(sender.rto.rto(), rto);  // RFC 4015 s.3.1 step 11
+  EXPECT_GT(longest, rto);
   if (f.timestamps || f.frto) {
     EXPECT_LE(n.retransmitted_segments, 3u);
   }
@@ -237,9 +246,16 @@ TEST(Spurious, ARealOutageIsNotUndone) {
 /// Timestamps by hand. The stack's clock ticks in milliseconds.
 struct StampedPeer : RawPeer {
   StampedPeer() : RawPeer(config()) {
-    accept(option_mss(kMss + 12) + std::vector<uint8_t>{1, 1} + option_sack_permitted_only() +
-               option_timestamps_only(1, 0),
-           option_timestamps(2, 0));
+    acceptor.next.push_back(&user);
+    inject({.seq = kIrs,
+            .flags = flag::kSyn,
+            .options = option_mss(kMss) + option_sack_permitted() + option_timestamps(1, 0)});
+    next();
+    wait(milliseconds(50));  // the RTT: tail probes come later than what follows
+    inject({.seq = kIrs + 1,
+            .ack = kIss + 1,
+            .flags = flag::kAck,
+            .options = option_timestamps(2, 0)});
   }
   static tcp::Config config() {
     tcp::Config c = bare();
@@ -248,18 +264,14 @@ struct StampedPeer : RawPeer {
     c.congestion_control = tcp::CongestionControl::NewReno;
     return c;
   }
-  static std::vector<uint8_t> option_sack_permitted_only() { return {4, 2}; }
-  static std::vector<uint8_t> option_timestamps_only(uint32_t value, uint32_t echo) {
-    return option_timestamps(value, echo);
-  }
   void ack(uint32_t segments, uint32_t echo,
            const std::vector<std::pair<uint32_t, uint32_t>>& sacked = {}) {
     std::vector<std::pair<uint32_t, uint32_t>> blocks;
     for (const auto& [from, to] : sacked) {
-      blocks.emplace_back(kIss + 1 + from * kMss, kIss + 1 + to * kMss);
+      blocks.emplace_back(kIss + 1 + from * kStampedMss, kIss + 1 + to * kStampedMss);
     }
     inject({.seq = kIrs + 1,
-            .ack = kIss + 1 + segments * kMss,
+            .ack = kIss + 1 + segments * kStampedMss,
             .flags = flag::kAck,
             .options = option_timestamps(++value, echo) +
                        (blocks.empty() ? std::vector<uint8_t>{} : option_sack(blocks))});
@@ -274,7 +286,7 @@ struct StampedPeer : RawPeer {
 TEST(Eifel, AReorderedSegmentUndoesFastRecovery) {
   for (const bool original : {true, false}) {
     StampedPeer p;
-    for (int i = 0; i < 30; ++i) p.user.queue(kMss);
+    for (int i = 0; i < 30; ++i) p.user.queue(kStampedMss);
     p.stack.output(p.now);
     ASSERT_EQ(p.egress.sent.size(), 10u);
     const uint32_t first_stamp = p.next().parsed.timestamps->value;
@@ -301,7 +313,7 @@ TEST(Eifel, AReorderedSegmentUndoesFastRecovery) {
 TEST(DSack, AReportedDuplicateUndoesTheReduction) {
   for (const bool reported : {true, false}) {
     StampedPeer p;
-    for (int i = 0; i < 30; ++i) p.user.queue(kMss);
+    for (int i = 0; i < 30; ++i) p.user.queue(kStampedMss);
     p.stack.output(p.now);
     const uint32_t stamp = p.next().parsed.timestamps->value;
     p.egress.sent.clear();
@@ -317,7 +329,7 @@ TEST(DSack, AReportedDuplicateUndoesTheReduction) {
     if (reported) {
       EXPECT_EQ(p.connection().cc.ssthresh(), UINT32_MAX);
     } else {
-      EXPECT_LE(p.connection().cc.ssthresh(), cwnd / 2 + 2 * kMss);
+      EXPECT_LE(p.connection().cc.ssthresh(), cwnd / 2 + 2 * kStampedMss);
     }
   }
 }
@@ -325,26 +337,25 @@ TEST(DSack, AReportedDuplicateUndoesTheReduction) {
 // RFC 4015 s.3.1 step 9: an ACK with ECN-Echo does not give the window back.
 TEST(Eifel, AMarkOnTheAckKeepsTheReduction) {
   for (const bool marked : {true, false}) {
-    StampedPeer base;  // for its configuration only
     struct Marked : RawPeer {
       using RawPeer::RawPeer;
     } p(StampedPeer::config());
     p.acceptor.next.push_back(&p.user);
     p.inject({.seq = kIrs,
               .flags = flag::kSyn | flag::kEce | flag::kCwr,
-              .options = option_mss(kMss + 12) + option_timestamps(1, 0)});
+              .options = option_mss(kMss) + option_timestamps(1, 0)});
     p.egress.sent.clear();
     p.inject({.seq = kIrs + 1,
               .ack = kIss + 1,
               .flags = flag::kAck,
               .options = option_timestamps(2, 0)});
-    for (int i = 0; i < 30; ++i) p.user.queue(kMss);
+    for (int i = 0; i < 30; ++i) p.user.queue(kStampedMss);
     p.stack.output(p.now);
     const uint32_t stamp = p.next().parsed.timestamps->value;
     p.egress.sent.clear();
     while (p.stack.counters().timeouts == 0) p.wait(milliseconds(50));
     p.inject({.seq = kIrs + 1,
-              .ack = kIss + 1 + 2 * kMss,
+              .ack = kIss + 1 + 2 * kStampedMss,
               .flags = static_cast<uint8_t>(flag::kAck | (marked ? flag::kEce : 0)),
               .options = option_timestamps(3, stamp)});
     auto& c = static_cast<tcp::Connection&>(*p.user.stream);

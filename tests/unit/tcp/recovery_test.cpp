@@ -1,0 +1,371 @@
+// RFC 6298, 5681, 6582, 6675 and 6937 step by step against a peer made of hand-written segments.
+#include "raw_peer.hpp"
+#include "tcp/connection.hpp"
+
+namespace rnic::testing {
+namespace {
+
+constexpr uint32_t kIss = RawPeer::kIss;
+constexpr uint32_t kIrs = RawPeer::kIrs;
+constexpr uint32_t kMss = 1460;
+
+tcp::Config newreno(bool sack) {
+  tcp::Config c = RawPeer::bare();
+  c.sack = sack;
+  c.congestion_control = tcp::CongestionControl::NewReno;
+  return c;
+}
+
+/// The handshake takes 40 ms: no tail probe disturbs what happens at once.
+struct Peer : RawPeer {
+  explicit Peer(const tcp::Config& config, uint16_t window = 65535) : RawPeer(config) {
+    acceptor.next.push_back(&user);
+    inject({.seq = kIrs,
+            .flags = flag::kSyn,
+            .window = window,
+            .options = option_mss(kMss) + option_sack_permitted()});
+    next();
+    wait(milliseconds(40));
+    inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = window});
+    EXPECT_TRUE(user.is_established);
+  }
+  void send(uint32_t segments) {
+    for (uint32_t i = 0; i < segments; ++i) user.queue(kMss);
+    stack.output(now);
+  }
+  void ack(uint32_t segments, const std::vector<std::pair<uint32_t, uint32_t>>& sacked = {},
+           uint16_t window = 65535) {
+    std::vector<std::pair<uint32_t, uint32_t>> blocks;
+    for (const auto& [from, to] : sacked) {
+      blocks.emplace_back(kIss + 1 + from * kMss, kIss + 1 + to * kMss);
+    }
+    inject({.seq = kIrs + 1,
+            .ack = kIss + 1 + segments * kMss,
+            .flags = flag::kAck,
+            .window = window,
+            .options = blocks.empty() ? std::vector<uint8_t>{} : option_sack(blocks)});
+  }
+  /// Number of the first segment sent since; what else was sent is taken away.
+  uint32_t first_sent() {
+    const std::vector<uint32_t> numbers = sent();
+    return numbers.empty() ? UINT32_MAX : numbers.front();
+  }
+  /// Numbers of the segments sent since.
+  std::vector<uint32_t> sent() {
+    std::vector<uint32_t> numbers;
+    while (!silent()) numbers.push_back((next().seq - kIss - 1) / kMss);
+    return numbers;
+  }
+  [[nodiscard]] tcp::Connection& c() { return static_cast<tcp::Connection&>(*user.stream); }
+  void time_out() {
+    const uint64_t before = stack.counters().timeouts;
+    while (stack.counters().timeouts == before) {
+      egress.sent.clear();
+      wait(milliseconds(5));
+    }
+  }
+};
+
+using Numbers = std::vector<uint32_t>;
+
+// TCP-6298-2-01
+TEST(Rto, FollowsItsFormula_TCP_6298_2_01) {
+  tcp::Config config;
+  EXPECT_EQ(tcp::RtoEstimator(config).rto(), seconds(1));  // (2.1)
+  config.rto_min = milliseconds(1);
+  tcp::RtoEstimator e(config);
+  base::Now now = base::from_nanos(0);
+  e.sample(milliseconds(100), now);  // (2.2)
+  EXPECT_EQ(e.srtt(), milliseconds(100));
+  EXPECT_EQ(e.rttvar(), milliseconds(50));
+  EXPECT_EQ(e.rto(), milliseconds(300));
+  e.sample(milliseconds(200), now);  // (2.3): RTTVAR with the old SRTT
+  EXPECT_EQ(e.rttvar(), microseconds(62'500));
+  EXPECT_EQ(e.srtt(), microseconds(112'500));
+  EXPECT_EQ(e.rto(), microseconds(362'500));
+  for (int i = 0; i < 300; ++i) e.sample(milliseconds(50), now);
+  EXPECT_NEAR(static_cast<double>(e.srtt().count()), 50e6, 1e3);
+  EXPECT_GT(e.rto(), milliseconds(50));  // never below SRTT + G
+  EXPECT_LT(e.rto(), milliseconds(51));
+  for (const int64_t floor : {200, 1000}) {  // (2.4)
+    config.rto_min = milliseconds(floor);
+    tcp::RtoEstimator f(config);
+    f.sample(milliseconds(10), now);
+    EXPECT_EQ(f.rto(), milliseconds(floor));
+    f.back_off();
+    f.back_off();
+    EXPECT_EQ(f.rto(), milliseconds(4 * floor));  // (5.5)
+    for (int i = 0; i < 40; ++i) f.back_off();
+    EXPECT_EQ(f.rto(), seconds(60));  // (2.5)
+    f.sample(milliseconds(10), now);
+    EXPECT_EQ(f.rto(), milliseconds(floor));
+  }
+}
+
+// RFC 4015 s.3.1 step 11
+TEST(Rto, ASpuriousTimeoutMakesItCautious) {
+  tcp::Config config;
+  config.rto_min = milliseconds(1);
+  tcp::RtoEstimator e(config);
+  for (int i = 0; i < 100; ++i) e.sample(milliseconds(100), base::from_nanos(0));
+  e.save();
+  e.adapt(milliseconds(400), base::from_nanos(0));
+  EXPECT_EQ(e.srtt(), milliseconds(400));
+  EXPECT_EQ(e.rttvar(), milliseconds(200));
+  EXPECT_EQ(e.rto(), milliseconds(1200));
+  e.save();
+  e.adapt(milliseconds(50), base::from_nanos(0));  // a passing delay
+  EXPECT_GE(e.srtt(), milliseconds(400));
+}
+
+// TCP-6298-5-01
+TEST(Rto, OneTimerForTheEarliestSegment_TCP_6298_5_01) {
+  Peer p(newreno(true));
+  EXPECT_EQ(p.c().deadlines.rto, base::kNever);
+  p.send(3);  // (5.1)
+  const base::Now first = p.c().deadlines.rto;
+  EXPECT_EQ(first, p.now + p.c().rto.rto());
+  p.wait(milliseconds(10));
+  p.send(1);
+  EXPECT_EQ(p.c().deadlines.rto, first);
+  p.wait(milliseconds(10));
+  p.ack(1);  // (5.3)
+  EXPECT_EQ(p.c().deadlines.rto, p.now + p.c().rto.rto());
+  p.ack(4);  // (5.2)
+  EXPECT_EQ(p.c().deadlines.rto, base::kNever);
+  p.send(2);
+  p.time_out();
+  EXPECT_EQ(p.sent(), (Numbers{4}));  // (5.4)
+  EXPECT_EQ(p.c().rto.backoff(), 1u);
+  EXPECT_NEAR(static_cast<double>((p.c().deadlines.rto - p.now).count()),
+              static_cast<double>(p.c().rto.rto().count()), 6e6);
+}
+
+// TCP-6298-5-02
+TEST(Rto, ALostSynMeansThreeSeconds_TCP_6298_5_02) {
+  for (const bool lost : {true, false}) {
+    RawPeer p(newreno(false));
+    EXPECT_EQ(p.connect().flags, flag::kSyn);
+    if (lost) {
+      while (p.silent()) p.wait(milliseconds(100));
+      EXPECT_EQ(p.next().flags, flag::kSyn);
+    }
+    p.inject({.seq = kIrs,
+              .ack = kIss + 1,
+              .flags = flag::kSyn | flag::kAck,
+              .options = option_mss(kMss)});
+    ASSERT_TRUE(p.user.is_established);
+    const auto& c = static_cast<tcp::Connection&>(*p.user.stream);
+    EXPECT_EQ(c.rto.rto(), lost ? base::Duration(seconds(3)) : base::Duration(milliseconds(200)));
+    EXPECT_EQ(c.cc.cwnd(), 10 * kMss);  // RFC 6928 s.2: one lost SYN is forgiven
+  }
+}
+
+// RFC 6298 s.3 and s.5: the ACK of what was sent again measures nothing; the back-off stays.
+TEST(Rto, TheBackoffEndsWithAMeasurement) {
+  Peer p(newreno(true));
+  p.send(2);
+  p.time_out();
+  p.time_out();
+  EXPECT_EQ(p.c().rto.backoff(), 2u);
+  const base::Duration srtt = p.c().rto.srtt();
+  p.ack(1);
+  EXPECT_EQ(p.c().rto.backoff(), 2u);
+  p.ack(2);
+  p.send(1);
+  p.wait(milliseconds(40));
+  p.ack(3);
+  EXPECT_EQ(p.c().rto.backoff(), 0u);
+  EXPECT_LT(p.c().rto.srtt(), 2 * srtt);
+}
+
+// TCP-6675-4-01, TCP-3042-01: two SACKed segments are reordering, three are loss.
+TEST(Recovery, IsLostAndPipe_TCP_6675_4_01) {
+  Peer p(newreno(true));
+  p.send(30);
+  p.wait(milliseconds(40));
+  EXPECT_EQ(p.sent().size(), 10u);
+  EXPECT_EQ(p.c().pipe(), 10u * kMss);
+  p.ack(0, {{1, 2}});
+  EXPECT_EQ(p.sent(), (Numbers{10}));  // limited transmit: one out, one in
+  EXPECT_EQ(p.c().pipe(), 10u * kMss);
+  p.ack(0, {{1, 3}});
+  EXPECT_EQ(p.sent(), (Numbers{11}));
+  EXPECT_EQ(p.c().board.lost_octets, 0u);
+  p.ack(0, {{1, 4}});
+  EXPECT_EQ(p.stack.counters().fast_recoveries, 1u);
+  EXPECT_EQ(p.sent(), (Numbers{0}));
+  EXPECT_EQ(p.c().board.lost_octets, kMss);
+  EXPECT_EQ(p.c().board.retransmitted_octets, kMss);
+  // 12 in flight, 3 SACKed, 1 lost, 1 sent again.
+  EXPECT_EQ(p.c().pipe(), 9u * kMss);
+  EXPECT_EQ(p.c().recovery.point, 12u * kMss);
+}
+
+// TCP-6675-5-01: the lowest hole first, then the next; one reduction; it ends at RecoveryPoint.
+TEST(Recovery, HolesInOrderAndOneReduction_TCP_6675_5_01) {
+  Peer p(newreno(true));
+  p.send(40);
+  p.wait(milliseconds(40));
+  p.sent();
+  p.ack(0, {{1, 2}, {3, 5}});
+  p.ack(0, {{1, 2}, {3, 10}});
+  Numbers again = p.sent();
+  ASSERT_FALSE(again.empty());
+  const uint32_t ssthresh = p.c().cc.ssthresh();
+  EXPECT_LE(ssthresh, 6 * kMss);
+  const uint64_t point = p.c().recovery.point;
+  for (uint32_t i = 11; again.empty() || again.back() != 2; ++i) {
+    ASSERT_LT(i, 14u);
+    p.ack(0, {{1, 2}, {3, i}});
+    for (const uint32_t n : p.sent()) again.push_back(n);
+  }
+  const auto hole = [&](uint32_t n) { return std::find(again.begin(), again.end(), n); };
+  EXPECT_LT(hole(0), hole(2));
+  EXPECT_EQ(p.c().cc.ssthresh(), ssthresh);
+  p.ack(2, {{3, 10}});
+  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
+  p.ack(static_cast<uint32_t>(point / kMss));
+  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Open);
+  EXPECT_EQ(p.c().cc.ssthresh(), ssthresh);
+  EXPECT_EQ(p.stack.counters().fast_recoveries, 1u);
+}
+
+// TCP-6675-5.1-01, TCP-2018-5-01: the peer may have reneged.
+TEST(Recovery, ATimeoutForgetsTheSacks_TCP_6675_5_1_01) {
+  Peer p(newreno(true));
+  p.send(10);
+  p.ack(0, {{1, 6}});
+  p.time_out();
+  EXPECT_EQ(p.sent(), (Numbers{0}));
+  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Loss);
+  EXPECT_EQ(p.c().board.sacked_octets, 0u);
+  EXPECT_EQ(p.c().recovery.point, 10u * kMss);
+  p.ack(1);
+  EXPECT_EQ(p.sent(), (Numbers{1, 2}));  // what was SACKed before goes out again
+  p.ack(2, {{3, 5}});                    // what is SACKed now does not
+  for (const uint32_t n : p.sent()) EXPECT_TRUE(n < 3 || n >= 5) << n;
+  p.ack(9);
+  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Loss);
+  p.ack(10);
+  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Open);
+}
+
+// TCP-6937-01: what is sent in recovery stays proportional to what was delivered.
+TEST(Recovery, TheRateIsReducedInProportion_TCP_6937_01) {
+  Peer p(newreno(true));
+  p.send(60);
+  p.wait(milliseconds(40));
+  p.sent();
+  for (uint32_t i = 2; i <= 4; ++i) p.ack(0, {{1, i}});
+  const tcp::Recovery& r = p.c().recovery;
+  ASSERT_EQ(r.phase, tcp::RecoveryPhase::Recovery);
+  const uint64_t ssthresh = p.c().cc.ssthresh();
+  EXPECT_EQ(r.recover_fs, 12u * kMss);
+  EXPECT_EQ(ssthresh, 6u * kMss);
+  uint64_t most = 0;
+  uint64_t least = UINT64_MAX;
+  for (uint32_t i = 5; i <= 12; ++i) {
+    p.ack(0, {{1, i}});
+    const uint64_t due = (r.prr_delivered * ssthresh + r.recover_fs - 1) / r.recover_fs;
+    EXPECT_GE(r.prr_out + kMss, due) << i;
+    if (p.c().pipe() > ssthresh) {
+      EXPECT_LE(r.prr_out, due + kMss) << i;
+    }
+    most = std::max(most, p.c().pipe());
+    least = std::min(least, p.c().pipe());
+  }
+  EXPECT_LT(most, 12 * kMss);  // never back up
+  EXPECT_GE(least, ssthresh - kMss);
+  p.ack(12);
+  EXPECT_EQ(r.phase, tcp::RecoveryPhase::Open);
+  EXPECT_EQ(p.c().cc.cwnd(), ssthresh);
+}
+
+// TCP-6937-01: when most of the window is lost, slow start rebuilds what is in flight (SSRB).
+TEST(Recovery, AfterHeavyLossTheWindowIsRebuilt_TCP_6937_01) {
+  Peer p(newreno(true));
+  p.send(60);
+  p.wait(milliseconds(40));
+  p.sent();
+  p.ack(0, {{9, 10}});
+  p.wait(milliseconds(15));  // RACK: the eight before it are lost
+  ASSERT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
+  uint64_t out = p.sent().size();
+  EXPECT_LE(out, 2u);
+  for (uint32_t i = 1; i <= 5; ++i) {
+    p.ack(i, {{9, 10}});
+    const size_t now_sent = p.sent().size();
+    EXPECT_GE(now_sent, 1u) << i;
+    EXPECT_LE(now_sent, 2u) << i;  // delivered, and one more
+    EXPECT_LE(p.c().pipe(), p.c().cc.ssthresh() + kMss) << i;
+  }
+}
+
+// TCP-5681-3.2-01: RFC 6582 s.3.2 step 2. Duplicates of what was sent again start nothing.
+TEST(Recovery, DuplicatesBehindATimeoutAreNoLoss_TCP_5681_3_2_01) {
+  tcp::Config config = newreno(false);
+  config.frto = false;
+  Peer p(config);
+  p.send(10);
+  p.time_out();
+  p.ack(10);
+  p.send(8);
+  p.sent();
+  for (int i = 0; i < 4; ++i) p.ack(10);  // the go-back-N copies arrive
+  EXPECT_EQ(p.stack.counters().fast_recoveries, 0u);
+  p.ack(11);
+  for (int i = 0; i < 3; ++i) p.ack(11);  // beyond `recover`: a loss
+  EXPECT_EQ(p.stack.counters().fast_recoveries, 1u);
+}
+
+// TCP-5681-3.2-01: each partial ACK takes out the next hole.
+TEST(Recovery, PartialAcksWithoutSack_TCP_5681_3_2_01) {
+  Peer p(newreno(false));
+  p.send(10);
+  p.sent();
+  for (int i = 0; i < 3; ++i) p.ack(0);
+  EXPECT_EQ(p.first_sent(), 0u);
+  p.ack(3);
+  EXPECT_EQ(p.first_sent(), 3u);
+  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
+  p.ack(6);
+  EXPECT_EQ(p.first_sent(), 6u);
+  p.ack(10);
+  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Open);
+  EXPECT_EQ(p.stack.counters().retransmitted_segments, 3u);
+}
+
+// TCP-5681-4.1-01
+TEST(Idle, TheWindowIsNotKeptWithoutUse_TCP_5681_4_1_01) {
+  for (const bool restart : {true, false}) {
+    tcp::Config config = newreno(true);
+    config.idle_restart = restart;
+    Peer p(config);
+    p.send(40);
+    for (uint32_t i = 1; i <= 40; ++i) p.ack(i);
+    p.sent();
+    const uint32_t grown = p.c().cc.cwnd();
+    ASSERT_GT(grown, 20 * kMss);
+    p.wait(milliseconds(150));  // shorter than the RTO
+    p.send(1);
+    EXPECT_EQ(p.c().cc.cwnd(), grown);
+    p.ack(41);
+    p.sent();
+    p.wait(seconds(2));
+    p.send(40);
+    EXPECT_EQ(p.sent().size(), restart ? 10u : std::min<size_t>(grown / kMss, 40));
+    EXPECT_EQ(p.stack.counters().idle_restarts, restart ? 1u : 0u);
+  }
+}
+
+// RFC 9438 s.5.8, RFC 5681 s.3.1: what the peer's window, not ours, held back proves nothing.
+TEST(Idle, AWindowLimitedByThePeerDoesNotGrow) {
+  Peer p(newreno(true), 8 * kMss);
+  p.send(200);
+  for (uint32_t i = 1; i <= 150; ++i) p.ack(i, {}, 8 * kMss);
+  EXPECT_LE(p.c().cc.cwnd(), 17 * kMss);
+}
+
+}  // namespace
+}  // namespace rnic::testing
