@@ -18,8 +18,8 @@
 /// Not here: opcodes, Reads, Terminate, the meaning of a queue (rdmap); CRC and order (mpa).
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <memory>
 
 #include "ddp/fault.hpp"
 #include "ddp/placement.hpp"
@@ -31,6 +31,13 @@
 #include "wire/ddp.hpp"
 
 namespace rnic::ddp {
+
+/// What a stream is made from.
+struct StreamConfig {
+  Identity who;
+  uint32_t queues = 1;  ///< untagged queues of the layer above: 0 .. queues - 1 (RFC 5041 s.4.3)
+  uint64_t secret = 0;  ///< unknown to the peer; see Coverage
+};
 
 /// Where the stream counts; owned by the user's counters.
 struct Tally {
@@ -63,9 +70,10 @@ class User {
 
   // Delivery, in stream order. A fault returned here comes back through fault().
   virtual Fault deliver_tagged(const wire::ddp::TaggedHeader& header, uint32_t payload) = 0;
-  /// Of the last segment of a message: `length` is the message's (DDP-5.4-02).
+  /// Of the last segment of a message: `length` is the message's (DDP-5.4-02), every octet of it
+  /// came. `uniform`: all its segments had the RsvdULP of this header.
   virtual Fault deliver_untagged(const wire::ddp::UntaggedHeader& header, uint64_t length,
-                                 const SegmentReport& segment) = 0;
+                                 bool uniform, const SegmentReport& segment) = 0;
 
   /// Once per stream, at the delivery point: the first check that failed.
   virtual void fault(const Fault& fault, const SegmentReport& segment, base::Now now) = 0;
@@ -78,9 +86,14 @@ class User {
 
 class Stream final : public llp::FramingUser {
  public:
-  Stream(const Identity& who, const mem::StagTable& memory, User& user, Tally tally)
-      : who_(who), memory_(memory), user_(user), tally_(tally) {}
+  Stream(const StreamConfig& config, const mem::StagTable& memory, User& user, Tally tally)
+      : config_(config),
+        memory_(memory),
+        user_(user),
+        tally_(tally),
+        queues_(std::make_unique<UntaggedQueue[]>(config.queues)) {}
 
+  /// \param qn below StreamConfig::queues.
   [[nodiscard]] UntaggedQueue& queue(uint32_t qn) { return queues_[qn]; }
   /// From here on nothing is placed or delivered (DDP-3-08).
   void stop() { stopped_ = true; }
@@ -101,7 +114,10 @@ class Stream final : public llp::FramingUser {
   void framing_error(llp::FramingError error, base::Now now) override {
     user_.framing_error(error, now);
   }
-  void peer_finished(bool clean, base::Now now) override { user_.peer_finished(clean, now); }
+  void peer_finished(bool clean, base::Now now) override {
+    finished_ = true;
+    user_.peer_finished(clean, now);
+  }
   void ended(llp::StreamEnd how, base::Now now) override { user_.ended(how, now); }
 
  private:
@@ -111,12 +127,13 @@ class Stream final : public llp::FramingUser {
   Fault deliver(base::ByteView prefix, uint32_t length);
   void put(const llp::UlpduView& ulpdu, uint32_t skip, std::span<const base::ByteSpan> target);
 
-  Identity who_;
+  StreamConfig config_;
   const mem::StagTable& memory_;
   User& user_;
   Tally tally_;
-  std::array<UntaggedQueue, kQueues> queues_;
+  std::unique_ptr<UntaggedQueue[]> queues_;
   bool stopped_ = false;
+  bool finished_ = false;
   Fault fault_;  // first in-order failure; told when the order has reached faulty_
   SegmentReport faulty_;
 };

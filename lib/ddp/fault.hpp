@@ -46,6 +46,10 @@ inline constexpr Fault kUntaggedMsnRange{kLayerDdp, kUntaggedBuffer, 0x03, "DDP-
 inline constexpr Fault kUntaggedMo{kLayerDdp, kUntaggedBuffer, 0x04, "DDP-7.1-04"};
 inline constexpr Fault kUntaggedTooLong{kLayerDdp, kUntaggedBuffer, 0x05, "DDP-7.1-05"};
 inline constexpr Fault kUntaggedVersion{kLayerDdp, kUntaggedBuffer, 0x06, "DDP-4.1-07"};
+/// The last segment came, but the segments leave octets out or repeat some: an offset was wrong.
+inline constexpr Fault kUntaggedGap{kLayerDdp, kUntaggedBuffer, 0x04, "DDP-4.1-04"};
+/// The peer sent after it had closed its direction.
+inline constexpr Fault kAfterFinish{kLayerDdp, kLocalCatastrophic, 0x00, "DDP-6.2.1-02"};
 
 /// RFC 5041 has no code for a ULPDU shorter than its header. It is told as the catastrophic error
 /// of DDP: what is too short to hold a header has no STag, QN or MSN that a buffer error could

@@ -38,7 +38,7 @@ Fault Stream::place_tagged(const llp::UlpduView& ulpdu, const wire::ddp::TaggedH
   Fault fault = user_.tagged_rights(header, payload, rights);
   if (fault.failed()) return fault;
   Pieces target;
-  fault = check_tagged(memory_, who_, header, payload, rights, target);
+  fault = check_tagged(memory_, config_.who, header, payload, rights, target);
   if (fault.failed()) return fault;
   put(ulpdu, wire::ddp::kTaggedSize, target.view());
   return kNoFault;
@@ -48,7 +48,7 @@ Fault Stream::place_untagged(const llp::UlpduView& ulpdu, const wire::ddp::Untag
   if (header.version != user_.version()) return kUntaggedVersion;
   const uint32_t payload = ulpdu.length - wire::ddp::kUntaggedSize;
   // RFC 5041 s.7.1, for segments without payload too: they consume a buffer as the others do.
-  if (header.qn >= kQueues) return kUntaggedQn;
+  if (header.qn >= config_.queues) return kUntaggedQn;
   Fault fault = queues_[header.qn].check(header.msn);
   if (fault.failed()) return fault;
   UntaggedTarget buffer;
@@ -59,8 +59,8 @@ Fault Stream::place_untagged(const llp::UlpduView& ulpdu, const wire::ddp::Untag
   Pieces target;
   if (!buffer.internal.empty()) {
     target.add(buffer.internal.data() + header.mo, payload);
-  } else if (locate(memory_, who_, buffer.sges, header.mo, payload, mem::kLocalWrite, target) !=
-             mem::AccessFault::None) {
+  } else if (locate(memory_, config_.who, buffer.sges, header.mo, payload, mem::kLocalWrite,
+                    target) != mem::AccessFault::None) {
     // Our own user's buffer is at fault, not the peer: RFC 5041 s.7.2, local catastrophic error.
     return kCatastrophic;
   }
@@ -70,6 +70,7 @@ Fault Stream::place_untagged(const llp::UlpduView& ulpdu, const wire::ddp::Untag
 }
 
 Fault Stream::check_and_place(const llp::UlpduView& ulpdu, base::ByteView prefix) {
+  if (finished_) return kAfterFinish;
   if (const auto tagged = wire::ddp::parse_tagged(prefix)) return place_tagged(ulpdu, *tagged);
   if (const auto untagged = wire::ddp::parse_untagged(prefix)) {
     return place_untagged(ulpdu, *untagged);
@@ -105,15 +106,19 @@ Fault Stream::deliver(base::ByteView prefix, uint32_t length) {
   }
   const auto untagged = wire::ddp::parse_untagged(prefix);
   if (!untagged) return kShortHeader;
-  if (untagged->qn >= kQueues) return kUntaggedQn;
+  if (untagged->qn >= config_.queues) return kUntaggedQn;
   UntaggedQueue& queue = queues_[untagged->qn];
   // Placed ahead of the order because its buffer existed; the order shows that an MSN was left out.
   if (untagged->msn != queue.deliver_msn()) return kUntaggedMsnRange;
+  const uint32_t payload = length - wire::ddp::kUntaggedSize;
+  queue.reached(*untagged, payload, config_.secret);
   if (!untagged->last) return kNoFault;
+  // DDP-4.1-04: the last segment has the highest MO, so it tells the message's length.
+  const uint64_t message = uint64_t{untagged->mo} + payload;
+  if (!queue.whole(message, config_.secret)) return kUntaggedGap;
+  const bool uniform = queue.uniform();
   queue.consume();
-  return user_.deliver_untagged(*untagged,
-                                uint64_t{untagged->mo} + (length - wire::ddp::kUntaggedSize),
-                                report(prefix, length));
+  return user_.deliver_untagged(*untagged, message, uniform, report(prefix, length));
 }
 
 void Stream::deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) {

@@ -6,16 +6,15 @@
 #include <span>
 
 #include "base/bytes.hpp"
+#include "ddp/coverage.hpp"
 #include "ddp/fault.hpp"
 #include "mem/sge.hpp"
 #include "wire/ddp.hpp"
 
 namespace rnic::ddp {
 
-/// RDMAP uses three queues; another number is an error.
-inline constexpr uint32_t kQueues = 3;
-
-/// Which MSNs of one queue have a buffer. Both ends of the range only grow, modulo 2^32.
+/// One queue: which MSNs have a buffer, and how much of the message that must be delivered next has
+/// come. Both ends of the range of MSNs only grow, modulo 2^32.
 class UntaggedQueue {
  public:
   /// The owner made `n` more buffers available.
@@ -25,10 +24,20 @@ class UntaggedQueue {
   [[nodiscard]] Fault check(uint32_t msn) const;
   /// The message that must be delivered next.
   [[nodiscard]] uint32_t deliver_msn() const { return deliver_msn_; }
-  /// The message `deliver_msn()` was delivered; its buffer is used up.
+  /// The order has reached a segment of that message. \param key as Coverage's.
+  void reached(const wire::ddp::UntaggedHeader& header, uint32_t payload, uint64_t key);
+  /// Its segments are [0, length), each octet once.
+  [[nodiscard]] bool whole(uint64_t length, uint64_t key) const {
+    return coverage_.exactly(length, key);
+  }
+  /// Its segments carry one and the same RsvdULP (DDP-4.3-02).
+  [[nodiscard]] bool uniform() const { return !mixed_; }
+  /// The message was delivered; its buffer is used up.
   void consume() {
     ++deliver_msn_;  // DDP-4.3-04: from 0xFFFFFFFF to 0
     --buffers_;
+    coverage_ = {};
+    begun_ = mixed_ = false;
   }
   /// For tests of the wrap: the first MSN is 1 on every stream.
   void start_at(uint32_t msn) { deliver_msn_ = msn; }
@@ -36,6 +45,12 @@ class UntaggedQueue {
  private:
   uint32_t deliver_msn_ = 1;
   uint32_t buffers_ = 0;  // Invariant: MSNs [deliver_msn_, deliver_msn_ + buffers_) have buffers
+  // Of the message deliver_msn_:
+  Coverage coverage_;
+  uint32_t rsvd_ulp_tail_ = 0;
+  uint8_t rsvd_ulp_ = 0;
+  bool begun_ = false;
+  bool mixed_ = false;
 };
 
 /// Where an untagged message goes: registered memory, or memory of the layer above.

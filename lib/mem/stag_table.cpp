@@ -97,16 +97,24 @@ const StagTable::Entry* StagTable::find(Stag stag) const {
   return &entry;
 }
 
-AccessFault StagTable::invalidate(Stag stag, uint32_t pd, uint32_t stream) {
+AccessFault StagTable::revoke(Stag stag, uint32_t pd, uint32_t stream, uint32_t rights) {
   const Entry* entry = find(stag);
   if (entry == nullptr) return AccessFault::InvalidStag;
   // RFC 5040 s.5.3: an STag of another stream is not touched.
   if (entry->pd != pd || (entry->stream != kAnyStream && entry->stream != stream)) {
     return AccessFault::NotAssociated;
   }
-  if ((entry->rights & kRemoteInvalidate) == 0) return AccessFault::Rights;
+  if ((entry->rights & rights) != rights) return AccessFault::Rights;
   entries_[index_of(stag)].valid = false;
   return AccessFault::None;
+}
+
+AccessFault StagTable::invalidate(Stag stag, uint32_t pd, uint32_t stream) {
+  return revoke(stag, pd, stream, kRemoteInvalidate);
+}
+
+AccessFault StagTable::invalidate_local(Stag stag, uint32_t pd, uint32_t stream) {
+  return revoke(stag, pd, stream, 0);
 }
 
 AccessGrant StagTable::access(const AccessRequest& request) const {

@@ -26,6 +26,7 @@ enum Rights : uint32_t {
   kRemoteWrite = 1u << 1,
   kRemoteRead = 1u << 2,
   kRemoteInvalidate = 1u << 3,
+  kRemoteAtomic = 1u << 4,
 };
 
 /// Why an access is refused; each has its own Terminate code in DDP or RDMAP.
@@ -76,6 +77,8 @@ class StagTable {
   /// Send with Invalidate (RFC 5040 s.5.3): checks that the STag belongs to pd and stream and may
   /// be invalidated remotely, then revokes it. The slot stays with the owner until remove().
   AccessFault invalidate(Stag stag, uint32_t pd, uint32_t stream);
+  /// The same on behalf of the region's own side, which needs no right for it.
+  AccessFault invalidate_local(Stag stag, uint32_t pd, uint32_t stream);
 
   /// The one check of identity, rights, wrap and bounds, in the order of RFC 5041 s.7.1 (wrap
   /// before bounds, so that it can be told apart).
@@ -98,6 +101,7 @@ class StagTable {
   static constexpr uint32_t kAnyStream = UINT32_MAX;
 
   [[nodiscard]] const Entry* find(Stag stag) const;
+  AccessFault revoke(Stag stag, uint32_t pd, uint32_t stream, uint32_t rights);
 
   std::vector<Entry> entries_;  // by index; entry 0 is never used
   std::vector<uint32_t> free_;  // ring of free indices, oldest at free_head_; size = limit

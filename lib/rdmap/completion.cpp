@@ -10,7 +10,10 @@ void Endpoint::Impl::report_work(Completion completion, bool signaled) {
     return;
   }
   if (completion.status == WorkStatus::Flushed) ++counters_.flushed;
-  if (completion.status != WorkStatus::Success) completion.length = 0;
+  if (completion.status != WorkStatus::Success) {
+    completion.length = 0;
+    completion.original = 0;
+  }
   owner_.send_completed(completion);
 }
 
@@ -19,8 +22,11 @@ void Endpoint::Impl::report_send() {
   const SendSlot& slot = sends_.at(sends_.report());
   const bool told = slot.reported;  // ahead of its turn: only with a planted defect
   const bool signaled = slot.work.signaled;
-  Completion completion{
-      .id = slot.work.id, .opcode = slot.work.opcode, .status = slot.status, .length = slot.length};
+  Completion completion{.id = slot.work.id,
+                        .opcode = slot.work.opcode,
+                        .status = slot.status,
+                        .length = slot.length,
+                        .original = slot.original};
   if (flushing_ && slot.status == WorkStatus::Success) completion.status = WorkStatus::Flushed;
   sends_.retire();
   if (!told) report_work(completion, signaled);
@@ -33,18 +39,14 @@ void Endpoint::Impl::complete_sends() {
   }
 }
 
-void Endpoint::Impl::report_receive(WorkStatus status, uint32_t length, bool solicited,
-                                    uint32_t invalidated) {
-  const uint64_t id = receives_.front().work.id;
+/// Tells the user of the oldest receive; the caller says what came.
+void Endpoint::Impl::report_receive(Completion completion) {
+  completion.id = receives_.front().work.id;
+  completion.opcode = WorkOpcode::Receive;
+  completion.qp = config_.qp;
   receives_.pop();
-  if (status == WorkStatus::Flushed) ++counters_.flushed;
-  owner_.receive_completed({.id = id,
-                            .opcode = WorkOpcode::Receive,
-                            .status = status,
-                            .solicited = solicited,
-                            .length = length,
-                            .qp = config_.qp,
-                            .invalidated_stag = invalidated});
+  if (completion.status == WorkStatus::Flushed) ++counters_.flushed;
+  owner_.receive_completed(completion);
 }
 
 // BUG-06: everything completes, in post order, also what the user posts while he is told.
@@ -52,11 +54,11 @@ void Endpoint::Impl::flush() {
   if (flushing_) return;
   flushing_ = true;
   sends_.abandon();
-  outbound_reads_.clear();
+  outbound_.clear();
   while (sends_.has_unreported()) report_send();
   while (!receives_.empty()) {
     const bool refused = receives_.front().refused;
-    report_receive(refused ? WorkStatus::LocalProtection : WorkStatus::Flushed, 0, false, 0);
+    report_receive({.status = refused ? WorkStatus::LocalProtection : WorkStatus::Flushed});
   }
   flushing_ = false;
 }

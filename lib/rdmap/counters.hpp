@@ -15,10 +15,21 @@
   X(sends_in, "messages", "Sends delivered")                                            \
   X(read_requests_in, "messages", "Read Requests delivered")                            \
   X(read_responses_in, "messages", "Read Responses delivered")                          \
+  X(atomics_in, "messages", "Atomic Requests carried out")                              \
+  X(atomic_responses_in, "messages", "Atomic Responses delivered")                      \
+  X(immediates_in, "messages", "Immediate Data messages delivered")                     \
+  X(local_invalidations, "regions", "STags invalidated by their own side's work")       \
   X(terminates_in, "messages", "Terminate messages received")                           \
   X(terminates_out, "messages", "Terminate messages sent")                              \
   X(malformed_terminates, "messages", "Terminate messages that could not be decoded")   \
+  X(siw_terminates, "messages", "Terminates read in Linux siw's order of bits")         \
   X(faults, "errors", "errors found in what the peer sent")                             \
+  X(faults_protection, "errors", "Terminate: RDMAP remote protection errors")           \
+  X(faults_operation, "errors", "Terminate: RDMAP remote operation errors")             \
+  X(faults_tagged, "errors", "Terminate: DDP tagged buffer errors")                     \
+  X(faults_untagged, "errors", "Terminate: DDP untagged buffer errors")                 \
+  X(faults_local, "errors", "Terminate: local catastrophic errors")                     \
+  X(faults_llp, "errors", "Terminate: errors of the framing below")                     \
   X(flushed, "work requests", "completed with Flushed")
 
 namespace rnic::rdmap {

@@ -22,13 +22,15 @@ Endpoint::Impl::Impl(const EndpointConfig& config, mem::StagTable& memory, Count
       memory_(memory),
       counters_(counters),
       owner_(owner),
-      stream_({config.pd, config.qp}, memory, *this,
-              {counters.segments_placed, counters.octets_placed, counters.placements_postponed}),
+      stream_(
+          {.who = {config.pd, config.qp}, .queues = wire::rdmap::kQueues, .secret = config.secret},
+          memory, *this,
+          {counters.segments_placed, counters.octets_placed, counters.placements_postponed}),
       sends_(config.send_depth),
       receives_(config.receive_depth),
-      inbound_reads_(config.ird),
-      outbound_reads_(config.ord) {
-  provide_reads();
+      inbound_(config.ird),
+      outbound_(config.ord, config.secret) {
+  provide_requests();
   stream_.queue(wire::rdmap::kTerminateQn).provide(1);  // RDMAP-5.4-01
 }
 
@@ -39,8 +41,18 @@ void Endpoint::Impl::bind(llp::Framing& framing) {
   state_ = EndpointState::Connected;
 }
 
-void Endpoint::Impl::provide_reads() {
-  stream_.queue(wire::rdmap::kReadRequestQn).provide(inbound_reads_.provide());
+void Endpoint::Impl::provide_requests() {
+  stream_.queue(wire::rdmap::kReadRequestQn).provide(inbound_.provide());
+}
+
+mem::AccessGrant Endpoint::Impl::access(uint32_t stag, uint64_t to, uint32_t length,
+                                        uint32_t rights) const {
+  return memory_.access({.stag = mem::Stag{stag},
+                         .to = to,
+                         .length = length,
+                         .rights = rights,
+                         .pd = config_.pd,
+                         .stream = config_.qp});
 }
 
 bool Endpoint::Impl::can_send() const {
@@ -56,8 +68,11 @@ void Endpoint::Impl::send(const SendWork& work) {
   }
   SendSlot& slot = sends_.push(work);
   // DDP-6.2.1-01: after disconnect() a request is refused, in its place of the order. So is a Read
-  // on a connection that was agreed without any (BUG-08): nothing could ever make room for it.
-  const bool impossible = work.opcode == WorkOpcode::Read && outbound_reads_.limit() == 0;
+  // or atomic on a connection that was agreed without any (BUG-08), since nothing could ever make
+  // room for it, and what the stream's version of the protocol does not have.
+  const bool extension = is_atomic(work.opcode) || work.opcode == WorkOpcode::Immediate;
+  const bool impossible =
+      (has_response(work.opcode) && outbound_.limit() == 0) || (extension && !has_extensions());
   if (state_ == EndpointState::Closing || impossible) slot.status = WorkStatus::Flushed;
   if (flushing_) return;
   if (slot.status == WorkStatus::Success) {
@@ -122,6 +137,7 @@ void Endpoint::Impl::raise(const ddp::Fault& fault, const ddp::SegmentReport& se
   stream_.stop();
   current_.kind = Kind::None;
   framing_->discard_received();
+  count(fault);
   EndpointEvent event{.kind = EventKind::TerminateSent, .fault = to_fault(fault)};
   event.detail = "Terminate sent: " + describe(event.fault) + ", rule " + fault.rule;
   if (segment.header_size != 0) {
@@ -133,14 +149,36 @@ void Endpoint::Impl::raise(const ddp::Fault& fault, const ddp::SegmentReport& se
   call_ready();
 }
 
+void Endpoint::Impl::count(const ddp::Fault& fault) {
+  if (fault.layer == static_cast<uint8_t>(FaultLayer::Llp)) {
+    ++counters_.faults_llp;
+  } else if (fault.type == ddp::kLocalCatastrophic) {
+    ++counters_.faults_local;
+  } else if (fault.layer == ddp::kLayerDdp) {
+    ++(fault.type == ddp::kTaggedBuffer ? counters_.faults_tagged : counters_.faults_untagged);
+  } else {
+    ++(fault.type == 0x1 ? counters_.faults_protection : counters_.faults_operation);
+  }
+}
+
 void Endpoint::Impl::fault(const ddp::Fault& fault, const ddp::SegmentReport& segment,
                            base::Now now) {
   now_ = now;
   ++counters_.faults;
+  if (peer_finished_) {
+    // DDP-6.2.1-02: nobody is there to read a Terminate.
+    count(fault);
+    fail();
+    if (framing_ != nullptr) framing_->abort();
+    return;
+  }
   base::ByteView rdma_header;
   if (const auto header = wire::ddp::parse_untagged(segment.view())) {
-    if (header->qn == wire::rdmap::kReadRequestQn && inbound_reads_.has_msn(header->msn)) {
-      rdma_header = inbound_reads_.of_msn(header->msn).raw;
+    // R7306-8-01: of the requests on queue 1 only a Read Request's header is told.
+    const bool read = wire::rdmap::opcode_of(header->rsvd_ulp) ==
+                      static_cast<uint8_t>(wire::rdmap::Opcode::ReadRequest);
+    if (read && header->qn == wire::rdmap::kReadRequestQn && inbound_.has_msn(header->msn)) {
+      rdma_header = inbound_.of_msn(header->msn).read_header();
     }
     // A local buffer that cannot be written to is our user's error (RDMAP-7.1-01): he learns which.
     const bool local = fault.type == ddp::kLocalCatastrophic;
@@ -153,7 +191,7 @@ void Endpoint::Impl::fault(const ddp::Fault& fault, const ddp::SegmentReport& se
 
 void Endpoint::Impl::may_send() {
   if (framing_ != nullptr) version_ = framing_->version();
-  if (sends_.has_next() || inbound_reads_.has_ready() || state_ == EndpointState::Terminating) {
+  if (sends_.has_next() || inbound_.has_ready() || state_ == EndpointState::Terminating) {
     call_ready();
   }
 }
@@ -177,7 +215,7 @@ void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
     return;
   }
   owner_.event({.kind = EventKind::PeerClosed, .detail = "the peer closed its direction"}, now);
-  if (outbound_reads_.outstanding() == 0) return;  // DDP-6.2.1-03: the other half lives on
+  if (outbound_.outstanding() == 0) return;  // DDP-6.2.1-03: the other half lives on
   // No Response will come any more.
   fail();
   if (framing_ != nullptr) framing_->close();

@@ -9,8 +9,8 @@
 #include "ddp/ddp.hpp"
 #include "rdmap/opcodes.hpp"
 #include "rdmap/rdmap.hpp"
-#include "rdmap/read.hpp"
 #include "rdmap/receive_queue.hpp"
+#include "rdmap/requests.hpp"
 #include "rdmap/send_queue.hpp"
 #include "rdmap/terminate.hpp"
 
@@ -49,7 +49,7 @@ class Endpoint::Impl final : public ddp::User {
   void untagged_placed(const wire::ddp::UntaggedHeader& header, uint32_t payload) override;
   ddp::Fault deliver_tagged(const wire::ddp::TaggedHeader& header, uint32_t payload) override;
   ddp::Fault deliver_untagged(const wire::ddp::UntaggedHeader& header, uint64_t length,
-                              const ddp::SegmentReport& segment) override;
+                              bool uniform, const ddp::SegmentReport& segment) override;
   void fault(const ddp::Fault& fault, const ddp::SegmentReport& segment, base::Now now) override;
   void may_send() override;
   void framing_error(llp::FramingError error, base::Now now) override;
@@ -60,9 +60,12 @@ class Endpoint::Impl final : public ddp::User {
   /// What a record belongs to; part of its RecordTag.
   enum class Kind : uint8_t { None, Send, Response, Terminate };
 
+  /// Payload that is made for its message, not fetched from registered memory.
+  using MadePayload = std::array<uint8_t, wire::rdmap::kAtomicRequestSize>;
+
   struct Current {
     Kind kind = Kind::None;
-    uint32_t seq = 0;     // slot in the send queue or among the inbound Reads
+    uint32_t seq = 0;     // slot in the send queue or among the inbound requests
     uint32_t offset = 0;  // octets of the message pulled so far
     ddp::OutboundMessage message;
   };
@@ -71,30 +74,49 @@ class Endpoint::Impl final : public ddp::User {
     return state_ == EndpointState::Connected || state_ == EndpointState::Closing;
   }
   [[nodiscard]] ddp::Identity who() const { return {config_.pd, config_.qp}; }
+  [[nodiscard]] bool has_extensions() const { return config_.extensions && version_ == 1; }
+  [[nodiscard]] mem::AccessGrant access(uint32_t stag, uint64_t to, uint32_t length,
+                                        uint32_t rights) const;
 
   // outbound.cpp
   bool choose();
   bool choose_send();
-  void choose_response();
-  [[nodiscard]] WorkStatus check_read(const SendSlot& slot) const;
+  bool choose_response();
+  bool skip_without_message();
+  WorkStatus check_work(const SendSlot& slot) const;
+  [[nodiscard]] WorkStatus check_sink(const SendSlot& slot) const;
   [[nodiscard]] ddp::OutboundMessage message_of(const SendSlot& slot) const;
-  [[nodiscard]] ddp::OutboundMessage message_of(const InboundRead& read) const;
-  bool locate_payload(const Current& current, const ddp::Cut& cut, ddp::Pieces& out);
-  mem::AccessFault locate_send(SendSlot& slot, const ddp::Cut& cut, ddp::Pieces& out);
-  mem::AccessFault locate_response(const InboundRead& read, const ddp::Cut& cut,
-                                   ddp::Pieces& out) const;
+  [[nodiscard]] ddp::OutboundMessage message_of(const InboundRequest& request) const;
+  mem::AccessFault locate_send(SendSlot& slot, const ddp::Cut& cut, MadePayload& made,
+                               ddp::Pieces& out);
+  mem::AccessFault locate_response(const InboundRequest& request, const ddp::Cut& cut,
+                                   MadePayload& made, ddp::Pieces& out) const;
+  mem::AccessFault locate(Kind kind, uint32_t seq, const ddp::Cut& cut, MadePayload& made,
+                          ddp::Pieces& out);
+  void refuse_payload(const Current& current, const ddp::Cut& cut, mem::AccessFault fault);
   void finish_message();
+  void finish_send(SendSlot& slot);
   llp::PulledUlpdu pull_terminate(uint32_t max, llp::UlpduWriter& out);
   void write_terminate(llp::UlpduWriter& out);
   void close_if_finished();
   void call_ready();
 
   // inbound.cpp
+  ddp::Fault check(uint8_t control, bool tagged, uint32_t qn, const OpcodeRow*& row) const;
   ddp::Fault deliver_send(const OpcodeRow& row, const wire::ddp::UntaggedHeader& header,
                           uint64_t length);
+  ddp::Fault deliver_immediate(const OpcodeRow& row, uint64_t length);
   ddp::Fault deliver_read_request(uint32_t msn, uint64_t length, const ddp::SegmentReport& segment);
   ddp::Fault accept_read(uint32_t msn, uint64_t length);
   ddp::Fault deliver_read_response(const wire::ddp::TaggedHeader& header, uint32_t payload);
+  void finish_request(const OutboundRequest& request);
+
+  // atomic.cpp
+  ddp::Fault deliver_atomic_request(uint32_t msn, uint64_t length,
+                                    const ddp::SegmentReport& segment);
+  ddp::Fault locate_target(const wire::rdmap::AtomicRequest& request, uint8_t*& out) const;
+  ddp::Fault carry_out(InboundRequest& request);
+  ddp::Fault deliver_atomic_response(uint32_t msn, uint64_t length);
   void receive_terminate(uint64_t length);
   void blame(const wire::terminate::Terminate& terminate);
 
@@ -102,14 +124,15 @@ class Endpoint::Impl final : public ddp::User {
   void complete_sends();
   void report_send();
   void report_work(Completion completion, bool signaled);
-  void report_receive(WorkStatus status, uint32_t length, bool solicited, uint32_t invalidated);
+  void report_receive(Completion completion);
   void flush();
 
   // endpoint.cpp
   void raise(const ddp::Fault& fault, const ddp::SegmentReport& segment,
              base::ByteView rdma_header);
+  void count(const ddp::Fault& fault);
   void fail();
-  void provide_reads();
+  void provide_requests();
 
   const EndpointConfig config_;
   mem::StagTable& memory_;
@@ -123,13 +146,15 @@ class Endpoint::Impl final : public ddp::User {
 
   SendQueue sends_;
   ReceiveQueue receives_;
-  InboundReads inbound_reads_;
-  OutboundReads outbound_reads_;
+  InboundRequests inbound_;
+  OutboundRequests outbound_;
 
   Current current_;
   bool responses_turn_ = false;  // the next whole message comes from the Responses, if there is one
   uint32_t send_msn_ = 1;        // next on queue 0
-  uint32_t read_msn_ = 1;        // next on queue 1
+  uint32_t request_msn_ = 1;     // next on queue 1
+  uint32_t response_msn_ = 1;    // next on queue 3
+  bool awaits_completion_ = false;  // the next work request waits for all before it
   bool peer_finished_ = false;
   bool closed_ = false;  // framing.close() was called
   bool flushing_ = false;

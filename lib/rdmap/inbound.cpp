@@ -13,37 +13,65 @@ using wire::rdmap::Opcode;
 // figure 10 names the two Send types with Invalidate under protection errors only.
 constexpr ddp::Fault kCannotInvalidate{ddp::kLayerUpper, 0x1, 0x09, "RDMAP-5.3-07"};
 
-bool is_response(uint8_t control) {
-  return wire::rdmap::opcode_of(control) == static_cast<uint8_t>(Opcode::ReadResponse);
+// RFC 5040 s.4.3: a message has one RDMAP control field and one Invalidate STag.
+constexpr ddp::Fault kMixedMessage{ddp::kLayerUpper, 0x2, 0x06, "DDP-4.3-02"};
+// RFC 7306 s.6.3: exactly 8 octets; the text names no code.
+constexpr ddp::Fault kBadImmediate{ddp::kLayerUpper, 0x2, 0xff, "R7306-6-01"};
+
+bool is_opcode(uint8_t control, Opcode opcode) {
+  return wire::rdmap::opcode_of(control) == static_cast<uint8_t>(opcode);
+}
+
+bool is_response(uint8_t control) { return is_opcode(control, Opcode::ReadResponse); }
+
+bool is_immediate(uint8_t control) {
+  return is_opcode(control, Opcode::Immediate) || is_opcode(control, Opcode::ImmediateSolicited);
 }
 
 }  // namespace
 
+ddp::Fault Endpoint::Impl::check(uint8_t control, bool tagged, uint32_t qn,
+                                 const OpcodeRow*& row) const {
+  return check_control(
+      control, {.version = version_, .extensions = config_.extensions, .tagged = tagged, .qn = qn},
+      row);
+}
+
 ddp::Fault Endpoint::Impl::tagged_rights(const wire::ddp::TaggedHeader& header, uint32_t payload,
                                          uint32_t& rights) {
   const OpcodeRow* row = nullptr;
-  const ddp::Fault fault = check_control(header.rsvd_ulp, version_, true, 0, row);
+  const ddp::Fault fault = check(header.rsvd_ulp, true, 0, row);
   if (fault.failed()) return fault;
   rights = row->rights;
-  return is_response(header.rsvd_ulp) ? outbound_reads_.check(header, payload) : ddp::kNoFault;
+  return is_response(header.rsvd_ulp) ? outbound_.check(header, payload) : ddp::kNoFault;
 }
 
 ddp::Fault Endpoint::Impl::untagged_target(const wire::ddp::UntaggedHeader& header,
                                            ddp::UntaggedTarget& out) {
   const OpcodeRow* row = nullptr;
-  const ddp::Fault fault = check_control(header.rsvd_ulp, version_, false, header.qn, row);
+  const ddp::Fault fault = check(header.rsvd_ulp, false, header.qn, row);
   if (fault.failed()) return fault;
   switch (header.qn) {
     case wire::rdmap::kSendQn: {
       ReceiveSlot& slot = receives_.of_msn(header.msn);
-      out = {.sges = slot.sges(), .length = slot.length};
+      if (is_immediate(header.rsvd_ulp)) {
+        out = {.internal = slot.immediate, .length = slot.immediate.size()};
+      } else {
+        out = {.sges = slot.sges(), .length = slot.length};
+      }
       break;
     }
     case wire::rdmap::kReadRequestQn: {
-      InboundRead& read = inbound_reads_.of_msn(header.msn);
-      out = {.internal = read.raw, .length = read.raw.size()};
+      InboundRequest& request = inbound_.of_msn(header.msn);
+      const bool atomic = is_opcode(header.rsvd_ulp, Opcode::AtomicRequest);
+      out = {.internal = request.raw,
+             .length = atomic ? wire::rdmap::kAtomicRequestSize : wire::rdmap::kReadRequestSize};
       break;
     }
+    case wire::rdmap::kAtomicResponseQn:
+      out = {.internal = outbound_.atomic_buffer(header.msn),
+             .length = wire::rdmap::kAtomicResponseSize};
+      break;
     default: out = {.internal = terminate_in_, .length = terminate_in_.size()}; break;
   }
   return ddp::kNoFault;
@@ -51,10 +79,10 @@ ddp::Fault Endpoint::Impl::untagged_target(const wire::ddp::UntaggedHeader& head
 
 void Endpoint::Impl::untagged_placed(const wire::ddp::UntaggedHeader& header, uint32_t payload) {
   if (!base::sabotaged(base::Defect::ReadBeforeWrite)) return;
-  if (header.qn != wire::rdmap::kReadRequestQn) return;
-  if (header.msn - 1 != inbound_reads_.next_delivery()) return;
+  if (!is_opcode(header.rsvd_ulp, Opcode::ReadRequest)) return;
+  if (header.msn - 1 != inbound_.next_delivery()) return;
   if (accept_read(header.msn, payload).failed()) return;
-  inbound_reads_.of_msn(header.msn).early = true;
+  inbound_.of_msn(header.msn).early = true;
 }
 
 ddp::Fault Endpoint::Impl::deliver_tagged(const wire::ddp::TaggedHeader& header, uint32_t payload) {
@@ -64,13 +92,20 @@ ddp::Fault Endpoint::Impl::deliver_tagged(const wire::ddp::TaggedHeader& header,
 }
 
 ddp::Fault Endpoint::Impl::deliver_untagged(const wire::ddp::UntaggedHeader& header,
-                                            uint64_t length, const ddp::SegmentReport& segment) {
-  switch (header.qn) {
-    case wire::rdmap::kSendQn:
-      return deliver_send(*opcode_row(wire::rdmap::opcode_of(header.rsvd_ulp)), header, length);
-    case wire::rdmap::kReadRequestQn: return deliver_read_request(header.msn, length, segment);
-    default: receive_terminate(length); return ddp::kNoFault;
+                                            uint64_t length, bool uniform,
+                                            const ddp::SegmentReport& segment) {
+  if (!uniform) return kMixedMessage;
+  switch (static_cast<Opcode>(wire::rdmap::opcode_of(header.rsvd_ulp))) {
+    case Opcode::Immediate:
+    case Opcode::ImmediateSolicited:
+      return deliver_immediate(*opcode_row(wire::rdmap::opcode_of(header.rsvd_ulp)), length);
+    case Opcode::ReadRequest: return deliver_read_request(header.msn, length, segment);
+    case Opcode::AtomicRequest: return deliver_atomic_request(header.msn, length, segment);
+    case Opcode::AtomicResponse: return deliver_atomic_response(header.msn, length);
+    case Opcode::Terminate: receive_terminate(length); return ddp::kNoFault;
+    default: break;
   }
+  return deliver_send(*opcode_row(wire::rdmap::opcode_of(header.rsvd_ulp)), header, length);
 }
 
 ddp::Fault Endpoint::Impl::deliver_send(const OpcodeRow& row,
@@ -83,26 +118,31 @@ ddp::Fault Endpoint::Impl::deliver_send(const OpcodeRow& row,
     if (refused != mem::AccessFault::None) return kCannotInvalidate;
   }
   ++counters_.sends_in;
-  report_receive(WorkStatus::Success, static_cast<uint32_t>(length), row.solicited, invalidated);
+  report_receive({.solicited = row.solicited,
+                  .length = static_cast<uint32_t>(length),
+                  .invalidated_stag = invalidated});
+  return ddp::kNoFault;
+}
+
+ddp::Fault Endpoint::Impl::deliver_immediate(const OpcodeRow& row, uint64_t length) {
+  if (length != wire::rdmap::kImmediateSize) return kBadImmediate;
+  ++counters_.immediates_in;
+  report_receive({.solicited = row.solicited,
+                  .has_immediate = true,
+                  .length = wire::rdmap::kImmediateSize,
+                  .immediate = receives_.front().immediate});
   return ddp::kNoFault;
 }
 
 ddp::Fault Endpoint::Impl::accept_read(uint32_t msn, uint64_t length) {
-  InboundRead& read = inbound_reads_.of_msn(msn);
-  if (length != read.raw.size()) return kBadReadRequest;
-  read.request = *wire::rdmap::parse_read_request(read.raw);
-  if (read.request.size !=
-      0) {  // RDMAP-5.2.1-04: nothing of a zero-length Read's source is checked
-    const auto grant = memory_.access({.stag = mem::Stag{read.request.source_stag},
-                                       .to = read.request.source_to,
-                                       .length = read.request.size,
-                                       .rights = mem::kRemoteRead,
-                                       .pd = config_.pd,
-                                       .stream = config_.qp});
-    const ddp::Fault fault = read_source_fault(grant.fault);
+  if (length != wire::rdmap::kReadRequestSize) return kBadReadRequest;
+  const wire::rdmap::ReadRequest read = inbound_.of_msn(msn).read();
+  if (read.size != 0) {  // RDMAP-5.2.1-04: nothing of a zero-length Read's source is checked
+    const auto grant = access(read.source_stag, read.source_to, read.size, mem::kRemoteRead);
+    const ddp::Fault fault = protection_fault(grant.fault);
     if (fault.failed()) return fault;
   }
-  inbound_reads_.deliver();
+  inbound_.deliver();
   call_ready();
   return ddp::kNoFault;
 }
@@ -110,27 +150,40 @@ ddp::Fault Endpoint::Impl::accept_read(uint32_t msn, uint64_t length) {
 ddp::Fault Endpoint::Impl::deliver_read_request(uint32_t msn, uint64_t length,
                                                 const ddp::SegmentReport& segment) {
   ++counters_.read_requests_in;
-  if (base::sabotaged(base::Defect::ReadBeforeWrite) && inbound_reads_.of_msn(msn).early) {
+  if (base::sabotaged(base::Defect::ReadBeforeWrite) && inbound_.of_msn(msn).early) {
     return ddp::kNoFault;
   }
-  inbound_reads_.of_msn(msn).segment = segment;
+  inbound_.of_msn(msn).segment = segment;
   return accept_read(msn, length);
 }
 
 ddp::Fault Endpoint::Impl::deliver_read_response(const wire::ddp::TaggedHeader& header,
                                                  uint32_t payload) {
-  const OutboundRead* done = nullptr;
-  const ddp::Fault fault = outbound_reads_.deliver(header, payload, done);
+  const OutboundRequest* done = nullptr;
+  const ddp::Fault fault = outbound_.deliver(header, payload, done);
   if (fault.failed() || done == nullptr) return fault;
   ++counters_.read_responses_in;
   SendSlot& slot = sends_.at(done->seq);
-  slot.answered = true;
-  outbound_reads_.pop();
+  if (slot.work.opcode == WorkOpcode::ReadInvalidate) {
+    const mem::Stag sink{slot.work.sges[0].stag};
+    if (memory_.invalidate_local(sink, config_.pd, config_.qp) != mem::AccessFault::None) {
+      slot.status = WorkStatus::LocalProtection;
+      return {ddp::kLayerUpper, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-01"};
+    }
+    ++counters_.local_invalidations;
+  }
+  finish_request(*done);
+  return ddp::kNoFault;
+}
+
+/// The oldest Read or atomic has its response.
+void Endpoint::Impl::finish_request(const OutboundRequest& request) {
+  sends_.at(request.seq).answered = true;
+  outbound_.pop();
   complete_sends();
   // A fence or the ORD may have held back what follows; a graceful close may have waited (BUG-07).
   close_if_finished();
   if (sends_.has_next()) call_ready();
-  return ddp::kNoFault;
 }
 
 void Endpoint::Impl::receive_terminate(uint64_t length) {
@@ -139,6 +192,7 @@ void Endpoint::Impl::receive_terminate(uint64_t length) {
   EndpointEvent event{.kind = EventKind::TerminateReceived};
   if (received) {
     event.fault = received->fault;
+    if (received->order == wire::terminate::BitOrder::Siw) ++counters_.siw_terminates;
     event.detail = received->detail;
     blame(received->header);
   } else {
@@ -171,11 +225,12 @@ void Endpoint::Impl::blame(const wire::terminate::Terminate& terminate) {
   for (uint32_t seq = sends_.report(); seq != sends_.next(); ++seq) {
     SendSlot& slot = sends_.at(seq);
     const SendWork& work = slot.work;
+    if (!slot.started) continue;
     bool blamed = false;
     if (work.opcode == WorkOpcode::Write) {
       blamed =
           tagged && tagged->stag == work.remote_stag && tagged->to - work.remote_to <= slot.length;
-    } else if (work.opcode == WorkOpcode::Read) {
+    } else if (has_response(work.opcode)) {
       // siw puts the size where the MSN belongs (RDMAP-4.8-10): the Read Request header tells, too.
       blamed = untagged && untagged->qn == wire::rdmap::kReadRequestQn &&
                (untagged->msn == slot.msn ||

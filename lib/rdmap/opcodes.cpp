@@ -8,20 +8,25 @@ namespace rnic::rdmap {
 
 namespace {
 
+using wire::rdmap::kAtomicResponseQn;
 using wire::rdmap::kReadRequestQn;
 using wire::rdmap::kSendQn;
 using wire::rdmap::kTerminateQn;
 
-constexpr std::array<OpcodeRow, 8> kRows{{
-    {"Write", true, 0, mem::kRemoteWrite, false, false},
-    {"Read Request", false, kReadRequestQn, 0, false, false},
+constexpr std::array<OpcodeRow, 12> kRows{{
+    {"Write", true, 0, mem::kRemoteWrite, false, false, false},
+    {"Read Request", false, kReadRequestQn, 0, false, false, false},
     // The sink of our own Read: the user granted local write, the peer needs no right of its own.
-    {"Read Response", true, 0, mem::kLocalWrite, false, false},
-    {"Send", false, kSendQn, 0, false, false},
-    {"Send with Invalidate", false, kSendQn, 0, false, true},
-    {"Send with Solicited Event", false, kSendQn, 0, true, false},
-    {"Send with Solicited Event and Invalidate", false, kSendQn, 0, true, true},
-    {"Terminate", false, kTerminateQn, 0, false, false},
+    {"Read Response", true, 0, mem::kLocalWrite, false, false, false},
+    {"Send", false, kSendQn, 0, false, false, false},
+    {"Send with Invalidate", false, kSendQn, 0, false, true, false},
+    {"Send with Solicited Event", false, kSendQn, 0, true, false, false},
+    {"Send with Solicited Event and Invalidate", false, kSendQn, 0, true, true, false},
+    {"Terminate", false, kTerminateQn, 0, false, false, false},
+    {"Immediate Data", false, kSendQn, 0, false, false, true},
+    {"Immediate Data with Solicited Event", false, kSendQn, 0, true, false, true},
+    {"Atomic Request", false, kReadRequestQn, 0, false, false, true},
+    {"Atomic Response", false, kAtomicResponseQn, 0, false, false, true},
 }};
 
 }  // namespace
@@ -30,13 +35,14 @@ const OpcodeRow* opcode_row(uint8_t opcode) {
   return opcode < kRows.size() ? &kRows[opcode] : nullptr;
 }
 
-ddp::Fault check_control(uint8_t control, uint8_t version, bool tagged, uint32_t qn,
-                         const OpcodeRow*& row) {
+ddp::Fault check_control(uint8_t control, const OpcodeContext& context, const OpcodeRow*& row) {
   // RFC 5040 s.7.2. The version first: opcodes of another version mean something else.
-  if (wire::rdmap::version_of(control) != version) return kWrongVersion;
+  if (wire::rdmap::version_of(control) != context.version) return kWrongVersion;
   row = opcode_row(wire::rdmap::opcode_of(control));
-  if (row == nullptr || row->tagged != tagged) return kUnexpectedOpcode;
-  if (!tagged && row->qn != qn) return kUnexpectedOpcode;
+  if (row == nullptr || row->tagged != context.tagged) return kUnexpectedOpcode;
+  if (!row->tagged && row->qn != context.qn) return kUnexpectedOpcode;
+  // R7306-4-01: these exist with RV 1 only.
+  if (row->extension && (!context.extensions || context.version != 1)) return kUnexpectedOpcode;
   return ddp::kNoFault;
 }
 

@@ -1,5 +1,5 @@
 /// \file
-/// One row per opcode (RFC 5040 figure 4).
+/// One row per opcode (RFC 5040 figure 4, RFC 7306 figure 2).
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,27 @@ struct OpcodeRow {
   uint32_t rights;  ///< tagged: what the sink's region must allow
   bool solicited;
   bool invalidates;
+  bool extension;  ///< of RFC 7306: RDMAP version 1 only
 };
 
-/// nullptr for the reserved opcodes 8..15.
+/// nullptr for the reserved opcodes 12..15.
 [[nodiscard]] const OpcodeRow* opcode_row(uint8_t opcode);
 
 // RDMAP remote operation errors (RFC 5040 figure 9).
 inline constexpr ddp::Fault kWrongVersion{ddp::kLayerUpper, 0x2, 0x05, "RDMAP-4.1-02"};
 inline constexpr ddp::Fault kUnexpectedOpcode{ddp::kLayerUpper, 0x2, 0x06, "RDMAP-4.1-06"};
 
-/// RV, opcode, and whether the opcode belongs into this buffer model and queue (`qn` of an untagged
-/// segment). `row` is set when there is no fault.
-[[nodiscard]] ddp::Fault check_control(uint8_t control, uint8_t version, bool tagged, uint32_t qn,
+/// What a segment must fit.
+struct OpcodeContext {
+  uint8_t version = 1;     ///< of the stream
+  bool extensions = true;  ///< RFC 7306 is spoken
+  bool tagged = false;
+  uint32_t qn = 0;  ///< untagged
+};
+
+/// RV, opcode, and whether the opcode belongs into this buffer model and queue. `row` is set when
+/// there is no fault.
+[[nodiscard]] ddp::Fault check_control(uint8_t control, const OpcodeContext& context,
                                        const OpcodeRow*& row);
 
 }  // namespace rnic::rdmap

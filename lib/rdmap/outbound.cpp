@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/sabotage.hpp"
 #include "rdmap/engine.hpp"
 #include "rdmap/opcodes.hpp"
@@ -27,25 +29,50 @@ wire::rdmap::Opcode wire_opcode(const SendWork& work) {
   using wire::rdmap::Opcode;
   switch (work.opcode) {
     case WorkOpcode::Write: return Opcode::Write;
-    case WorkOpcode::Read: return Opcode::ReadRequest;
+    case WorkOpcode::Read:
+    case WorkOpcode::ReadInvalidate: return Opcode::ReadRequest;
+    case WorkOpcode::FetchAdd:
+    case WorkOpcode::CompareSwap: return Opcode::AtomicRequest;
+    case WorkOpcode::Immediate:
+      return work.solicited ? Opcode::ImmediateSolicited : Opcode::Immediate;
     case WorkOpcode::SendInvalidate:
       return work.solicited ? Opcode::SendSolicitedInvalidate : Opcode::SendInvalidate;
     case WorkOpcode::Send:
-    case WorkOpcode::Receive: break;
+    case WorkOpcode::Receive:
+    case WorkOpcode::LocalInvalidate: break;
   }
   return work.solicited ? Opcode::SendSolicited : Opcode::Send;
 }
 
-// The payload of a Read's message is a function of its work request: nothing is stored for a
-// rebuild.
-void emit_read_request(const SendWork& work, uint8_t* out) {
+wire::rdmap::ReadRequest read_request(const SendWork& work) {
   const Sge sink = work.sge_count != 0 ? work.sges[0] : Sge{};
-  wire::rdmap::emit(wire::rdmap::ReadRequest{.sink_stag = sink.stag,
-                                             .sink_to = sink.address,
-                                             .size = sink.length,
-                                             .source_stag = work.remote_stag,
-                                             .source_to = work.remote_to},
-                    out);
+  return {.sink_stag = sink.stag,
+          .sink_to = sink.address,
+          .size = sink.length,
+          .source_stag = work.remote_stag,
+          .source_to = work.remote_to};
+}
+
+wire::rdmap::AtomicRequest atomic_request(const SendSlot& slot) {
+  const SendWork& work = slot.work;
+  const bool add = work.opcode == WorkOpcode::FetchAdd;
+  const auto code = add ? wire::rdmap::AtomicCode::FetchAdd : wire::rdmap::AtomicCode::CompareSwap;
+  // RFC 7306 s.5.2.1: FetchAdd sends 0 and all ones for what it does not use.
+  return {.code = static_cast<uint8_t>(code),
+          .id = slot.msn,
+          .stag = work.remote_stag,
+          .to = work.remote_to,
+          .data = work.atomic.data,
+          .mask = work.atomic.mask,
+          .compare = add ? 0 : work.atomic.compare,
+          .compare_mask = add ? ~uint64_t{0} : work.atomic.compare_mask};
+}
+
+/// Octets of the message that carries out this work.
+uint32_t message_length(const SendSlot& slot) {
+  if (is_read(slot.work.opcode)) return wire::rdmap::kReadRequestSize;
+  if (is_atomic(slot.work.opcode)) return wire::rdmap::kAtomicRequestSize;
+  return slot.length;
 }
 
 }  // namespace
@@ -54,75 +81,113 @@ ddp::OutboundMessage Endpoint::Impl::message_of(const SendSlot& slot) const {
   const SendWork& work = slot.work;
   ddp::OutboundMessage message{.version = version_,
                                .rsvd_ulp = wire::rdmap::control(wire_opcode(work), version_),
-                               .length = slot.length};
-  switch (work.opcode) {
-    case WorkOpcode::Write:
-      message.tagged = true;
-      message.stag = work.remote_stag;
-      message.to = work.remote_to;
-      break;
-    case WorkOpcode::Read:
-      message.qn = wire::rdmap::kReadRequestQn;
-      message.msn = slot.msn;
-      message.length = wire::rdmap::kReadRequestSize;
-      break;
-    case WorkOpcode::SendInvalidate: message.rsvd_ulp_tail = work.remote_stag; [[fallthrough]];
-    case WorkOpcode::Send:
-    case WorkOpcode::Receive:
-      message.qn = wire::rdmap::kSendQn;
-      message.msn = slot.msn;
-      break;
+                               .length = message_length(slot)};
+  if (work.opcode == WorkOpcode::Write) {
+    message.tagged = true;
+    message.stag = work.remote_stag;
+    message.to = work.remote_to;
+    return message;
   }
+  if (work.opcode == WorkOpcode::SendInvalidate) message.rsvd_ulp_tail = work.remote_stag;
+  message.qn = has_response(work.opcode) ? wire::rdmap::kReadRequestQn : wire::rdmap::kSendQn;
+  message.msn = slot.msn;
   return message;
 }
 
-ddp::OutboundMessage Endpoint::Impl::message_of(const InboundRead& read) const {
+ddp::OutboundMessage Endpoint::Impl::message_of(const InboundRequest& request) const {
+  if (request.atomic) {
+    return {.version = version_,
+            .rsvd_ulp = wire::rdmap::control(wire::rdmap::Opcode::AtomicResponse, version_),
+            .qn = wire::rdmap::kAtomicResponseQn,
+            .msn = request.response_msn,
+            .length = wire::rdmap::kAtomicResponseSize};
+  }
+  const wire::rdmap::ReadRequest read = request.read();
   return {.tagged = true,
           .version = version_,
           .rsvd_ulp = wire::rdmap::control(wire::rdmap::Opcode::ReadResponse, version_),
-          .stag = read.request.sink_stag,  // RDMAP-4.4-02: as they came
-          .to = read.request.sink_to,
-          .length = read.request.size};
+          .stag = read.sink_stag,  // RDMAP-4.4-02: as they came
+          .to = read.sink_to,
+          .length = read.size};
 }
 
-WorkStatus Endpoint::Impl::check_read(const SendSlot& slot) const {
-  if (slot.work.sge_count > 1) return WorkStatus::LocalLength;
-  if (slot.length == 0) return WorkStatus::Success;
-  const Sge& sink = slot.work.sges[0];
-  const auto grant = memory_.access({.stag = mem::Stag{sink.stag},
-                                     .to = sink.address,
-                                     .length = sink.length,
-                                     .rights = mem::kLocalWrite,
-                                     .pd = config_.pd,
-                                     .stream = config_.qp});
+/// Of a Read or atomic: where the response goes.
+WorkStatus Endpoint::Impl::check_sink(const SendSlot& slot) const {
+  const SendWork& work = slot.work;
+  if (work.sge_count > 1) return WorkStatus::LocalLength;
+  if (work.sge_count == 0) {
+    // There is no sink whose STag could be invalidated.
+    return work.opcode == WorkOpcode::ReadInvalidate ? WorkStatus::LocalLength
+                                                     : WorkStatus::Success;
+  }
+  const Sge& sink = work.sges[0];
+  if (is_atomic(work.opcode) && sink.length != kAtomicSize) {
+    return WorkStatus::LocalLength;
+  }
+  if (sink.length == 0) return WorkStatus::Success;
+  const auto grant = access(sink.stag, sink.address, sink.length, mem::kLocalWrite);
   return grant.fault == mem::AccessFault::None ? WorkStatus::Success : WorkStatus::LocalProtection;
 }
 
-bool Endpoint::Impl::choose_send() {
-  while (sends_.has_next() && sends_.at(sends_.next()).status != WorkStatus::Success) {
-    sends_.advance();  // refused when it was posted
+WorkStatus Endpoint::Impl::check_work(const SendSlot& slot) const {
+  if (slot.work.length() > UINT32_MAX) return WorkStatus::LocalLength;  // DDP-5.2-02
+  if (slot.work.opcode == WorkOpcode::Immediate && slot.work.sge_count != 0) {
+    return WorkStatus::LocalLength;
   }
-  if (!sends_.has_next()) return false;
+  return has_response(slot.work.opcode) ? check_sink(slot) : WorkStatus::Success;
+}
+
+/// Passes over work that was refused when it was posted, and carries out what needs no message.
+/// \return whether there is work with a message that may be looked at now.
+bool Endpoint::Impl::skip_without_message() {
+  awaits_completion_ = false;
+  while (sends_.has_next()) {
+    SendSlot& slot = sends_.at(sends_.next());
+    if (slot.status != WorkStatus::Success) {
+      sends_.advance();
+      continue;
+    }
+    if (slot.work.opcode != WorkOpcode::LocalInvalidate) return true;
+    if (sends_.report() != sends_.next()) {
+      // What was posted before may still have to be read from the region, or written to it.
+      awaits_completion_ = true;
+      return false;
+    }
+    const mem::Stag stag{slot.work.remote_stag};
+    if (memory_.invalidate_local(stag, config_.pd, config_.qp) != mem::AccessFault::None) {
+      slot.status = WorkStatus::LocalProtection;
+      raise({ddp::kLayerUpper, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-02"}, {}, {});
+      return false;
+    }
+    ++counters_.local_invalidations;
+    slot.released = true;
+    sends_.advance();
+    complete_sends();
+  }
+  return false;
+}
+
+bool Endpoint::Impl::choose_send() {
+  if (!skip_without_message()) return false;
   SendSlot& slot = sends_.at(sends_.next());
-  const uint32_t reads = outbound_reads_.outstanding();
-  if (slot.work.fence && reads != 0) return false;
-  if (slot.work.opcode == WorkOpcode::Read) {
-    if (peer_finished_) {  // no Response can come any more
+  const bool request = has_response(slot.work.opcode);
+  if (slot.work.fence && outbound_.outstanding() != 0) return false;
+  if (request) {
+    if (peer_finished_) {  // no response can come any more
       fail();
       framing_->close();
       return false;
     }
-    if (!outbound_reads_.has_room()) return false;  // RDMAP-6.1-02
-    slot.status = check_read(slot);
+    if (!outbound_.has_room()) return false;  // RDMAP-6.1-02
   }
-  if (slot.work.length() > UINT32_MAX) slot.status = WorkStatus::LocalLength;  // DDP-5.2-02
+  slot.status = check_work(slot);
   if (slot.status != WorkStatus::Success) {
     // RFC 5040 s.7.1(1): an error while creating a message; Terminate goes in its place.
     raise({ddp::kLayerUpper, 0x0, 0x00, "RDMAP-7.1-02"}, {}, {});
     return false;
   }
-  if (slot.work.opcode == WorkOpcode::Read) {
-    slot.msn = read_msn_;
+  if (request) {
+    slot.msn = request_msn_;
   } else if (slot.work.opcode != WorkOpcode::Write) {
     slot.msn = send_msn_;
   }
@@ -130,85 +195,119 @@ bool Endpoint::Impl::choose_send() {
   return true;
 }
 
-void Endpoint::Impl::choose_response() {
-  const uint32_t seq = inbound_reads_.ready();
-  current_ = {.kind = Kind::Response, .seq = seq, .message = message_of(inbound_reads_.at(seq))};
-}
-
-bool Endpoint::Impl::choose() {
-  if (responses_turn_ && inbound_reads_.has_ready()) {
-    choose_response();
-    return true;
+/// False: a Terminate was raised instead.
+bool Endpoint::Impl::choose_response() {
+  const uint32_t seq = inbound_.ready();
+  InboundRequest& request = inbound_.at(seq);
+  if (request.atomic) {
+    const ddp::Fault fault = carry_out(request);
+    if (fault.failed()) {
+      ++counters_.faults;
+      raise(fault, request.segment, {});
+      return false;
+    }
   }
-  if (choose_send()) return true;
-  if (!running() || !inbound_reads_.has_ready()) return false;
-  choose_response();
+  current_ = {.kind = Kind::Response, .seq = seq, .message = message_of(request)};
   return true;
 }
 
-mem::AccessFault Endpoint::Impl::locate_send(SendSlot& slot, const ddp::Cut& cut,
-                                             ddp::Pieces& out) {
-  return ddp::locate(memory_, who(), {slot.work.sges.data(), slot.work.sge_count}, cut.offset,
-                     cut.length, mem::kLocalRead, out);
+bool Endpoint::Impl::choose() {
+  if (responses_turn_ && inbound_.has_ready()) return choose_response();
+  if (choose_send()) return true;
+  if (!running() || !inbound_.has_ready()) return false;
+  return choose_response();
 }
 
-mem::AccessFault Endpoint::Impl::locate_response(const InboundRead& read, const ddp::Cut& cut,
-                                                 ddp::Pieces& out) const {
+mem::AccessFault Endpoint::Impl::locate_send(SendSlot& slot, const ddp::Cut& cut, MadePayload& made,
+                                             ddp::Pieces& out) {
+  if (is_read(slot.work.opcode)) {
+    wire::rdmap::emit(read_request(slot.work), made.data());
+  } else if (is_atomic(slot.work.opcode)) {
+    wire::rdmap::emit(atomic_request(slot), made.data());
+  } else if (slot.work.opcode == WorkOpcode::Immediate) {
+    std::ranges::copy(slot.work.immediate, made.begin());
+  } else {
+    return ddp::locate(memory_, who(), {slot.work.sges.data(), slot.work.sge_count}, cut.offset,
+                       cut.length, mem::kLocalRead, out);
+  }
   out.clear();
+  out.add(made.data() + cut.offset, cut.length);
+  return mem::AccessFault::None;
+}
+
+mem::AccessFault Endpoint::Impl::locate_response(const InboundRequest& request, const ddp::Cut& cut,
+                                                 MadePayload& made, ddp::Pieces& out) const {
+  out.clear();
+  if (request.atomic) {
+    wire::rdmap::emit(wire::rdmap::AtomicResponse{.id = request.atomic_request().id,
+                                                  .original = request.original},
+                      made.data());
+    out.add(made.data() + cut.offset, cut.length);
+    return mem::AccessFault::None;
+  }
   if (cut.length == 0) return mem::AccessFault::None;
-  const auto grant = memory_.access({.stag = mem::Stag{read.request.source_stag},
-                                     .to = read.request.source_to + cut.offset,
-                                     .length = cut.length,
-                                     .rights = mem::kRemoteRead,
-                                     .pd = config_.pd,
-                                     .stream = config_.qp});
+  const wire::rdmap::ReadRequest read = request.read();
+  const auto grant =
+      access(read.source_stag, read.source_to + cut.offset, cut.length, mem::kRemoteRead);
   if (grant.fault == mem::AccessFault::None) out.add(grant.at, cut.length);
   return grant.fault;
 }
 
-/// False: a Terminate was raised instead.
-bool Endpoint::Impl::locate_payload(const Current& current, const ddp::Cut& cut, ddp::Pieces& out) {
+/// The payload of a part of a message, for its first building as for each later one.
+mem::AccessFault Endpoint::Impl::locate(Kind kind, uint32_t seq, const ddp::Cut& cut,
+                                        MadePayload& made, ddp::Pieces& out) {
+  if (kind == Kind::Response) return locate_response(inbound_.at(seq), cut, made, out);
+  return locate_send(sends_.at(seq), cut, made, out);
+}
+
+void Endpoint::Impl::refuse_payload(const Current& current, const ddp::Cut& cut,
+                                    mem::AccessFault fault) {
   if (current.kind == Kind::Response) {
-    const InboundRead& read = inbound_reads_.at(current.seq);
-    const ddp::Fault fault = read_source_fault(locate_response(read, cut, out));
-    if (!fault.failed()) return true;
+    const InboundRequest& request = inbound_.at(current.seq);
     std::array<uint8_t, wire::rdmap::kReadRequestSize> left;
-    read.remaining(cut.offset, left.data());
+    request.remaining(cut.offset, left.data());
     ++counters_.faults;
-    raise(fault, read.segment, left);
-    return false;
+    raise(protection_fault(fault), request.segment, left);
+    return;
   }
-  SendSlot& slot = sends_.at(current.seq);
-  if (locate_send(slot, cut, out) == mem::AccessFault::None) return true;
-  slot.status = WorkStatus::LocalProtection;
+  sends_.at(current.seq).status = WorkStatus::LocalProtection;
   raise({ddp::kLayerUpper, 0x0, 0x00, "RDMAP-7.1-02"}, {}, {});
-  return false;
+}
+
+void Endpoint::Impl::finish_send(SendSlot& slot) {
+  const SendWork& work = slot.work;
+  if (has_response(work.opcode)) {
+    const Sge sink = work.sge_count != 0 ? work.sges[0] : Sge{};
+    const bool atomic = is_atomic(work.opcode);
+    outbound_.push({.seq = current_.seq,
+                    .atomic = atomic,
+                    .id = slot.msn,
+                    .sink_stag = sink.stag,
+                    .sink_to = sink.address,
+                    .length = slot.length,
+                    .coverage = {}});
+    // R7306-5-10: a buffer of queue 3 for each atomic that is outstanding.
+    if (atomic) stream_.queue(wire::rdmap::kAtomicResponseQn).provide(1);
+    ++request_msn_;
+  } else if (work.opcode != WorkOpcode::Write) {
+    ++send_msn_;
+  }
+  sends_.advance();
+  responses_turn_ = true;
+  if (base::sabotaged(base::Defect::CompleteBeforeData) && !has_response(work.opcode)) {
+    slot.early = true;
+    complete_sends();
+  }
 }
 
 void Endpoint::Impl::finish_message() {
   ++counters_.messages_out;
   if (current_.kind == Kind::Response) {
-    inbound_reads_.served();
-    provide_reads();
+    inbound_.served();
+    provide_requests();
     responses_turn_ = false;
   } else {
-    SendSlot& slot = sends_.at(current_.seq);
-    if (slot.work.opcode == WorkOpcode::Read) {
-      ++read_msn_;
-      const Sge sink = slot.work.sge_count != 0 ? slot.work.sges[0] : Sge{};
-      outbound_reads_.push({.seq = current_.seq,
-                            .sink_stag = sink.stag,
-                            .sink_to = sink.address,
-                            .length = slot.length});
-    } else if (slot.work.opcode != WorkOpcode::Write) {
-      ++send_msn_;
-    }
-    sends_.advance();
-    responses_turn_ = true;
-    if (base::sabotaged(base::Defect::CompleteBeforeData) && slot.work.opcode != WorkOpcode::Read) {
-      slot.early = true;
-      complete_sends();
-    }
+    finish_send(sends_.at(current_.seq));
   }
   current_.kind = Kind::None;
 }
@@ -224,16 +323,19 @@ llp::PulledUlpdu Endpoint::Impl::pull(uint32_t max, bool whole_only, llp::UlpduW
   const ddp::Cut cut = ddp::cut(current_.message, current_.offset, max, whole_only);
   if (!cut.possible) return {};
   ddp::Pieces payload;
-  std::array<uint8_t, wire::rdmap::kReadRequestSize> request;
-  SendSlot* slot = current_.kind == Kind::Send ? &sends_.at(current_.seq) : nullptr;
-  if (slot != nullptr && slot->work.opcode == WorkOpcode::Read) {
-    emit_read_request(slot->work, request.data());
-    payload.add(request.data() + cut.offset, cut.length);
-  } else {
-    if (!locate_payload(current_, cut, payload)) return pull_terminate(max, out);
+  MadePayload made;
+  const mem::AccessFault fault = locate(current_.kind, current_.seq, cut, made, payload);
+  if (fault != mem::AccessFault::None) {
+    refuse_payload(current_, cut, fault);
+    return pull_terminate(max, out);
+  }
+  if (current_.kind == Kind::Send) {
+    SendSlot& slot = sends_.at(current_.seq);
+    slot.started = true;
+    if (!has_response(slot.work.opcode)) counters_.octets_out += cut.length;
+  } else if (current_.message.tagged) {
     counters_.octets_out += cut.length;
   }
-  if (slot != nullptr) slot->started = true;
   ddp::write(current_.message, cut, payload.view(), out);
   ++counters_.segments_out;
   const llp::PulledUlpdu pulled{
@@ -251,29 +353,19 @@ llp::PulledUlpdu Endpoint::Impl::pull(uint32_t max, bool whole_only, llp::UlpduW
 bool Endpoint::Impl::rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) {
   const uint32_t seq = seq_of(tag);
   const ddp::Cut cut = cut_of(tag);
+  const auto kind = static_cast<Kind>(kind_of(tag));
+  if (kind == Kind::None) return false;
+  if (kind == Kind::Terminate) {
+    write_terminate(out);
+    return true;
+  }
+  const bool response = kind == Kind::Response;
+  if (response ? !inbound_.holds(seq) : !sends_.holds(seq)) return false;
   ddp::Pieces payload;
-  switch (static_cast<Kind>(kind_of(tag))) {
-    case Kind::None: return false;
-    case Kind::Terminate: write_terminate(out); return true;
-    case Kind::Response: {
-      if (!inbound_reads_.holds(seq)) return false;
-      const InboundRead& read = inbound_reads_.at(seq);
-      if (locate_response(read, cut, payload) != mem::AccessFault::None) return false;
-      ddp::write(message_of(read), cut, payload.view(), out);
-      return true;
-    }
-    case Kind::Send: break;
-  }
-  if (!sends_.holds(seq)) return false;
-  SendSlot& slot = sends_.at(seq);
-  std::array<uint8_t, wire::rdmap::kReadRequestSize> request;
-  if (slot.work.opcode == WorkOpcode::Read) {
-    emit_read_request(slot.work, request.data());
-    payload.add(request.data() + cut.offset, cut.length);
-  } else if (locate_send(slot, cut, payload) != mem::AccessFault::None) {
-    return false;
-  }
-  ddp::write(message_of(slot), cut, payload.view(), out);
+  MadePayload made;
+  if (locate(kind, seq, cut, made, payload) != mem::AccessFault::None) return false;
+  ddp::write(response ? message_of(inbound_.at(seq)) : message_of(sends_.at(seq)), cut,
+             payload.view(), out);
   return true;
 }
 
@@ -285,8 +377,8 @@ void Endpoint::Impl::released(const llp::RecordTag& tag) {
     case Kind::None:
     case Kind::Terminate: return;
     case Kind::Response:
-      inbound_reads_.release(seq);
-      provide_reads();
+      inbound_.release(seq);
+      provide_requests();
       return;
     case Kind::Send: break;
   }
@@ -300,7 +392,9 @@ void Endpoint::Impl::released(const llp::RecordTag& tag) {
   }
   // After a flush the user was told already, and only the slot is left to be freed.
   sends_.free_slots();
-  if (running()) complete_sends();
+  if (!running()) return;
+  complete_sends();
+  if (awaits_completion_ && sends_.report() == sends_.next()) call_ready();
 }
 
 void Endpoint::Impl::write_terminate(llp::UlpduWriter& out) {
@@ -335,8 +429,8 @@ llp::PulledUlpdu Endpoint::Impl::pull_terminate(uint32_t max, llp::UlpduWriter& 
 void Endpoint::Impl::close_if_finished() {
   if (state_ != EndpointState::Closing || closed_ || framing_ == nullptr) return;
   // The peer may close as soon as it sees our FIN: what we still wait for comes first.
-  if (current_.kind != Kind::None || sends_.has_next() || outbound_reads_.outstanding() != 0 ||
-      inbound_reads_.has_ready()) {
+  if (current_.kind != Kind::None || sends_.has_next() || outbound_.outstanding() != 0 ||
+      inbound_.has_ready()) {
     return;
   }
   closed_ = true;

@@ -1,6 +1,7 @@
 /// \file
-/// Layer `rdmap`: RFC 5040 over ddp (RFC 5041). One Endpoint is the protocol half of one QP: Send
-/// queue, Receive queue, inbound Reads, Terminate, delivery and completion order.
+/// Layer `rdmap`: RFC 5040 and RFC 7306 over ddp (RFC 5041). One Endpoint is the protocol half of
+/// one QP: Send queue, Receive queue, inbound Reads and atomics, Immediate Data, Terminate,
+/// delivery and completion order.
 ///
 /// The Endpoint lives on one worker. It is created before the connection, may be posted receives at
 /// once, is bound to a framing when the connection is made, and ends in Closed or Error. It never
@@ -25,8 +26,10 @@ struct EndpointConfig {
   uint32_t pd = 0;
   uint32_t send_depth = 128;
   uint32_t receive_depth = 128;
-  uint32_t ird = 16;  ///< inbound Reads at once (queue 1 buffers)
-  uint32_t ord = 16;  ///< outbound Reads at once
+  uint32_t ird = 16;       ///< inbound Reads and atomics at once (queue 1 buffers)
+  uint32_t ord = 16;       ///< outbound Reads and atomics at once
+  bool extensions = true;  ///< RFC 7306: atomics and Immediate Data, in both directions
+  uint64_t secret = 0;     ///< unknown to the peer; see ddp::Coverage
 };
 
 /// The Terminate's layers (RFC 5040 s.4.8).

@@ -2,6 +2,7 @@
 /// The receive queue: the buffers of DDP queue 0.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <memory>
@@ -16,6 +17,7 @@ namespace rnic::rdmap {
 struct ReceiveSlot {
   ReceiveWork work;
   uint64_t length = 0;
+  std::array<uint8_t, 8> immediate{};  ///< where Immediate Data goes instead of the user's memory
   bool refused = false;  ///< a piece of it is not covered by a region with local write
 
   [[nodiscard]] std::span<const mem::Sge> sges() const {

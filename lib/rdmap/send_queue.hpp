@@ -9,24 +9,26 @@
 
 #include "base/check.hpp"
 #include "rdmap/work.hpp"
+#include "wire/rdmap.hpp"
 
 namespace rnic::rdmap {
 
 struct SendSlot {
   SendWork work;
-  uint32_t length = 0;  ///< octets of the message; of a Read, of its Response
-  uint32_t msn = 0;     ///< untagged messages, from the first pull on
+  uint32_t length = 0;    ///< octets of the message; of a Read or atomic, of what it returns
+  uint32_t msn = 0;       ///< untagged messages, from the first pull on
+  uint64_t original = 0;  ///< atomic: what its response said
   WorkStatus status = WorkStatus::Success;
   bool started = false;   ///< some of it was pulled
   bool released = false;  ///< the peer's TCP has all of it
-  bool answered = false;  ///< Read: its Response was delivered
+  bool answered = false;  ///< Read, atomic: its response was delivered
   bool reported = false;  ///< the user knows
   bool early = false;     ///< completes before its time: only ever true with a planted defect
 
   /// May be told to the user once everything before it was.
   [[nodiscard]] bool done() const {
     if (status != WorkStatus::Success) return true;
-    return (released || early) && (work.opcode != WorkOpcode::Read || answered);
+    return (released || early) && (!has_response(work.opcode) || answered);
   }
 };
 
@@ -54,8 +56,11 @@ class SendQueue {
     std::copy_n(work.sges.begin(), work.sge_count, slot.work.sges.begin());
     slot.work.remote_stag = work.remote_stag;
     slot.work.remote_to = work.remote_to;
-    slot.length = static_cast<uint32_t>(work.length());
+    if (is_atomic(work.opcode)) slot.work.atomic = work.atomic;
+    if (work.opcode == WorkOpcode::Immediate) slot.work.immediate = work.immediate;
+    slot.length = own_length(work);
     slot.msn = 0;
+    slot.original = 0;
     slot.status = WorkStatus::Success;
     slot.started = slot.released = slot.answered = slot.reported = slot.early = false;
     return slot;
@@ -85,6 +90,12 @@ class SendQueue {
   }
 
  private:
+  [[nodiscard]] static uint32_t own_length(const SendWork& work) {
+    if (is_atomic(work.opcode)) return kAtomicSize;
+    if (work.opcode == WorkOpcode::Immediate) return wire::rdmap::kImmediateSize;
+    return static_cast<uint32_t>(work.length());
+  }
+
   uint32_t depth_;
   uint32_t mask_;
   std::unique_ptr<SendSlot[]> slots_;

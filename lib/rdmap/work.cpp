@@ -9,6 +9,11 @@ const char* to_string(WorkOpcode opcode) {
     case WorkOpcode::Write: return "Write";
     case WorkOpcode::Read: return "Read";
     case WorkOpcode::Receive: return "Receive";
+    case WorkOpcode::ReadInvalidate: return "Read with Local Invalidate";
+    case WorkOpcode::FetchAdd: return "FetchAdd";
+    case WorkOpcode::CompareSwap: return "CmpSwap";
+    case WorkOpcode::Immediate: return "Immediate Data";
+    case WorkOpcode::LocalInvalidate: return "Local Invalidate";
   }
   return "unknown";
 }

@@ -35,6 +35,7 @@ struct DeviceConfig {
   tcp::Config tcp;
   mpa::Config mpa;
   Limits limits;
+  bool rdma_extensions = true;  ///< RFC 7306: atomics and Immediate Data
   uint64_t seed = 1;                     ///< everything random but the ISN secret
   std::array<uint64_t, 2> secret{1, 2};  ///< ISN key (RFC 6528): from the system at the edge
 };

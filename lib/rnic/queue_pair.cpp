@@ -6,7 +6,8 @@ namespace rnic::nic {
 
 namespace {
 
-rdmap::EndpointConfig endpoint_config(uint32_t number, const QueuePairSpec& spec) {
+rdmap::EndpointConfig endpoint_config(uint32_t number, const QueuePairSpec& spec,
+                                      const DeviceConfig& device) {
   rdmap::EndpointConfig config;
   config.qp = number;
   config.pd = spec.pd;
@@ -14,6 +15,8 @@ rdmap::EndpointConfig endpoint_config(uint32_t number, const QueuePairSpec& spec
   config.receive_depth = spec.receive_depth;
   config.ird = spec.ird;
   config.ord = spec.ord;
+  config.extensions = device.rdma_extensions;
+  config.secret = device.secret[0] ^ device.secret[1] * (2 * uint64_t{number} + 1);
   return config;
 }
 
@@ -23,15 +26,39 @@ QueuePair::QueuePair(uint32_t number, const QueuePairSpec& spec, Device& device)
     : number_(number),
       spec_(spec),
       device_(device),
-      endpoint_(endpoint_config(number, spec), device.memory(), device.rdmap_counters(), *this),
+      endpoint_(endpoint_config(number, spec, device.config()), device.memory(),
+                device.rdmap_counters(), *this),
       send_ring_(spec.send_depth),
       receive_ring_(spec.receive_depth) {}
 
+PostResult QueuePair::check(const rdmap::SendWork& work) const {
+  using rdmap::WorkOpcode;
+  uint32_t most = rdmap::kMaxSge;
+  switch (work.opcode) {
+    case WorkOpcode::Receive: return PostResult::BadOpcode;
+    case WorkOpcode::Immediate:
+    case WorkOpcode::LocalInvalidate: most = 0; break;
+    case WorkOpcode::Read:
+    case WorkOpcode::ReadInvalidate:
+    case WorkOpcode::FetchAdd:
+    case WorkOpcode::CompareSwap: most = 1; break;
+    default: break;
+  }
+  if (work.sge_count > most) return PostResult::TooManySge;
+  const bool atomic = rdmap::is_atomic(work.opcode);
+  if (atomic && work.sge_count != 0 && work.sges[0].length != rdmap::kAtomicSize) {
+    return PostResult::BadLength;
+  }
+  if (work.opcode == WorkOpcode::ReadInvalidate && work.sge_count == 0) {
+    return PostResult::BadLength;
+  }
+  const bool extension = atomic || work.opcode == WorkOpcode::Immediate;
+  if (extension && !device_.config().rdma_extensions) return PostResult::Disabled;
+  return work.length() > UINT32_MAX ? PostResult::TooLong : PostResult::Ok;
+}
+
 PostResult QueuePair::post_send(const rdmap::SendWork& work) {
-  if (work.sge_count > rdmap::kMaxSge) return PostResult::TooManySge;
-  if (work.opcode == rdmap::WorkOpcode::Receive) return PostResult::BadOpcode;
-  if (work.opcode == rdmap::WorkOpcode::Read && work.sge_count > 1) return PostResult::TooManySge;
-  if (work.length() > UINT32_MAX) return PostResult::TooLong;
+  if (const PostResult bad = check(work); bad != PostResult::Ok) return bad;
   if (send_posted_ - send_retired_.load(std::memory_order_acquire) >= spec_.send_depth) {
     return PostResult::Full;
   }

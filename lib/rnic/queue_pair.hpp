@@ -27,10 +27,12 @@ struct QueuePairSpec {
 
 enum class PostResult : uint8_t {
   Ok,
-  Full,  ///< `depth` requests are outstanding
-  TooManySge,
-  TooLong,  ///< a message has less than 2^32 octets (RFC 5041 s.5.2)
-  BadOpcode,
+  Full,        ///< `depth` requests are outstanding
+  TooManySge,  ///< more than 16; more than 1 for a Read or atomic; any for what has no payload
+  BadLength,   ///< the memory for an atomic's result is not 8 octets; no sink to invalidate
+  TooLong,     ///< a message has less than 2^32 octets (RFC 5041 s.5.2)
+  BadOpcode,   ///< not of the send queue
+  Disabled,    ///< RFC 7306 is switched off for the device
 };
 
 class QueuePair final : public rdmap::EndpointOwner {
@@ -66,6 +68,7 @@ class QueuePair final : public rdmap::EndpointOwner {
   void event(const rdmap::EndpointEvent& event, base::Now now) override;
 
  private:
+  [[nodiscard]] PostResult check(const rdmap::SendWork& work) const;
   void complete(CompletionQueue& cq, const rdmap::Completion& completion);
 
   uint32_t number_;

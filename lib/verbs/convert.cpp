@@ -34,7 +34,9 @@ namespace verbs {
 // The enumerations of the public API have the same members in the same order.
 static_assert(static_cast<int>(ErrorCode::Environment) ==
               static_cast<int>(base::Errc::Environment));
-static_assert(static_cast<int>(Opcode::Receive) == static_cast<int>(rdmap::WorkOpcode::Receive));
+static_assert(static_cast<int>(Opcode::LocalInvalidate) ==
+              static_cast<int>(rdmap::WorkOpcode::LocalInvalidate));
+static_assert(static_cast<uint32_t>(kRemoteAtomic) == mem::kRemoteAtomic);
 static_assert(static_cast<int>(CompletionStatus::Flushed) ==
               static_cast<int>(rdmap::WorkStatus::Flushed));
 static_assert(static_cast<int>(EventKind::CompletionOverrun) ==
@@ -75,6 +77,9 @@ rdmap::SendWork to_work(const SendRequest& request) {
   work.fence = request.fence;
   work.remote_stag = request.remote_stag;
   work.remote_to = request.remote_offset;
+  work.atomic = {request.atomic.data, request.atomic.mask, request.atomic.compare,
+                 request.atomic.compare_mask};
+  work.immediate = request.immediate;
   return work;
 }
 
@@ -93,6 +98,9 @@ Completion from_work(const rdmap::Completion& completion) {
   out.length = completion.length;
   out.qp = completion.qp;
   out.invalidated_stag = completion.invalidated_stag;
+  out.has_immediate = completion.has_immediate;
+  out.original = completion.original;
+  out.immediate = completion.immediate;
   return out;
 }
 

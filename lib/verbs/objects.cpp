@@ -29,7 +29,16 @@ Status to_status(nic::PostResult result, const char* queue, uint32_t depth) {
     case nic::PostResult::TooManySge:
       return tl::unexpected(
           Error{ErrorCode::InvalidArgument,
-                "too many scatter/gather elements: at most 16, and 1 for a Read"});
+                "too many scatter/gather elements: at most 16, 1 for a Read or an atomic, none for "
+                "Immediate and LocalInvalidate"});
+    case nic::PostResult::BadLength:
+      return tl::unexpected(
+          Error{ErrorCode::InvalidArgument,
+                "an atomic returns 8 octets into its element, and ReadInvalidate needs one"});
+    case nic::PostResult::Disabled:
+      return tl::unexpected(Error{ErrorCode::Unsupported,
+                                  "atomics and Immediate Data are switched off for this device: "
+                                  "set rdma_extensions = true"});
     case nic::PostResult::TooLong:
       return tl::unexpected(Error{ErrorCode::InvalidArgument,
                                   "the message is longer than 2^32 - 1 octets: split it"});
@@ -141,6 +150,38 @@ Status QueuePair::post_receive(const ReceiveRequest& request) {
   if (result != nic::PostResult::Ok) return to_status(result, "receive", qp_->spec().receive_depth);
   if (device_->worker != nullptr) device_->worker->wake();
   return {};
+}
+
+Status QueuePair::post_fetch_add(uint64_t id, const RemoteAddress& remote, uint64_t add,
+                                 uint64_t boundaries) {
+  SendRequest request;
+  request.id = id;
+  request.opcode = Opcode::FetchAdd;
+  request.remote_stag = remote.stag;
+  request.remote_offset = remote.offset;
+  request.atomic.data = add;
+  request.atomic.mask = boundaries;
+  return post_send(request);
+}
+
+Status QueuePair::post_compare_swap(uint64_t id, const RemoteAddress& remote, uint64_t compare,
+                                    uint64_t swap, uint64_t compare_mask, uint64_t swap_mask) {
+  SendRequest request;
+  request.id = id;
+  request.opcode = Opcode::CompareSwap;
+  request.remote_stag = remote.stag;
+  request.remote_offset = remote.offset;
+  request.atomic = {swap, swap_mask, compare, compare_mask};
+  return post_send(request);
+}
+
+Status QueuePair::post_immediate(uint64_t id, const ImmediateData& octets, bool solicited) {
+  SendRequest request;
+  request.id = id;
+  request.opcode = Opcode::Immediate;
+  request.immediate = octets;
+  request.solicited = solicited;
+  return post_send(request);
 }
 
 Status QueuePair::connect(const std::string& address, uint16_t port,

@@ -279,6 +279,8 @@ constexpr Key kKeys[] = {
      "largest IP packet; not above the wire's", "the wire's; else 1500"},
     {"device", "seed", in_config<&Nic::seed>, "", {0, kAll},
      "of everything random but the secret of initial sequence numbers", "1 + index"},
+    {"device", "rdma_extensions", in_config<&Nic::rdma_extensions>, "", kNone,
+     "atomics and Immediate Data (RFC 7306); false: a message of theirs is an unexpected opcode"},
     {"device", "random_secret", in_device<&Dev::random_secret>, "", kNone,
      "the secret of initial sequence numbers (RFC 6528) comes from the system; false: a fixed "
      "one, for "

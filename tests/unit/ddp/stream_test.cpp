@@ -41,7 +41,8 @@ class RecordingUser final : public User {
     if (header.last) delivered.push_back({true, payload});
     return kNoFault;
   }
-  Fault deliver_untagged(const UntaggedHeader&, uint64_t length, const SegmentReport&) override {
+  Fault deliver_untagged(const UntaggedHeader&, uint64_t length, bool,
+                         const SegmentReport&) override {
     delivered.push_back({false, length});
     return kNoFault;
   }
@@ -133,7 +134,8 @@ class StreamTest : public ::testing::Test {
   RecordingUser user;
   uint64_t segments = 0, octets = 0, postponed = 0;
   uint32_t stag = 0;
-  Stream stream{{kPd, kQp}, table, user, {segments, octets, postponed}};
+  static constexpr StreamConfig config{.who = {kPd, kQp}, .queues = 3, .secret = 77};
+  Stream stream{config, table, user, {segments, octets, postponed}};
 };
 
 // BUG-03: pieces cut at every position give the same result.
@@ -227,7 +229,7 @@ TEST_F(StreamTest, ShorterThanItsHeader_BUG_02) {
     for (size_t n = 0; n < wire::ddp::header_size(control); ++n) {
       std::vector<uint8_t> ulpdu(n, control);
       RecordingUser own;
-      Stream fresh{{kPd, kQp}, table, own, {segments, octets, postponed}};
+      Stream fresh{config, table, own, {segments, octets, postponed}};
       const test::CutView cut(ulpdu);
       EXPECT_EQ(fresh.place_ulpdu(cut.view(), false, {}), PlaceVerdict::Hold);
       EXPECT_EQ(fresh.place_ulpdu(cut.view(), true, {}), PlaceVerdict::Fault);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -54,7 +55,8 @@ struct Node {
   Node(const EndpointConfig& config, uint64_t seed)
       : pd(config.pd), table(64, seed), endpoint(config, table, counters, owner) {
     memory.fill(kGuard);
-    all = add(mem::kLocalWrite | mem::kRemoteWrite | mem::kRemoteRead | mem::kRemoteInvalidate);
+    all = add(mem::kLocalWrite | mem::kRemoteWrite | mem::kRemoteRead | mem::kRemoteInvalidate |
+              mem::kRemoteAtomic);
   }
   uint32_t add(uint32_t rights, uint64_t length = kSize) {
     return table
@@ -80,6 +82,13 @@ struct Node {
     if (n != 0) w.sges[0] = {to, n, all};
     return w;
   }
+  /// The 64-bit number at `to`, in host order.
+  [[nodiscard]] uint64_t word(uint64_t to) const {
+    uint64_t value = 0;
+    std::memcpy(&value, memory.data() + kFirst + to, sizeof value);
+    return value;
+  }
+  void set_word(uint64_t to, uint64_t value) { std::memcpy(at(to), &value, sizeof value); }
   /// Guards in front of and behind the region are whole.
   [[nodiscard]] bool guarded() const {
     const auto whole = [](uint8_t o) { return o == kGuard; };
@@ -88,7 +97,7 @@ struct Node {
   }
 
   uint32_t pd;
-  std::array<uint8_t, 8192> memory;
+  alignas(64) std::array<uint8_t, 8192> memory;
   mem::StagTable table;
   Counters counters;
   RecordingOwner owner;
@@ -130,6 +139,32 @@ class TwoNodes : public ::testing::Test {
     w.fence = fence;
     a->endpoint.send(w);
   }
+  void fetch_add(uint64_t id, uint64_t to, uint64_t data, uint64_t mask = 0) {
+    SendWork w = a->work(id, WorkOpcode::FetchAdd, 0, 0);
+    w.remote_stag = b->all;
+    w.remote_to = to;
+    w.atomic = {.data = data, .mask = mask};
+    a->endpoint.send(w);
+  }
+  void compare_swap(uint64_t id, uint64_t to, const AtomicOperands& operands) {
+    SendWork w = a->work(id, WorkOpcode::CompareSwap, 0, 0);
+    w.remote_stag = b->all;
+    w.remote_to = to;
+    w.atomic = operands;
+    a->endpoint.send(w);
+  }
+  void immediate(uint64_t id, const std::array<uint8_t, 8>& octets, bool solicited = false) {
+    SendWork w = a->work(id, WorkOpcode::Immediate, 0, 0);
+    w.immediate = octets;
+    w.solicited = solicited;
+    a->endpoint.send(w);
+  }
+  /// New framings and endpoints.
+  void restart(EndpointConfig config = {.qp = 9, .pd = 4}) {
+    pair.a = test::FramingEnd(kMulpdu);
+    pair.b = test::FramingEnd(kMulpdu);
+    start(config);
+  }
   /// The ULPDU goes to b as if a had sent it.
   void inject(std::vector<uint8_t> ulpdu) {
     pair.a.sent.push_back({std::move(ulpdu), {}, true});
@@ -149,6 +184,20 @@ class TwoNodes : public ::testing::Test {
     auto octets =
         ulpdu(wire::ddp::UntaggedHeader{.last = true, .rsvd_ulp = 0x41, .qn = 1, .msn = msn}, 28);
     wire::rdmap::emit(request, octets.data() + 18);
+    return octets;
+  }
+  static std::vector<uint8_t> atomic_request(uint32_t msn,
+                                             const wire::rdmap::AtomicRequest& request) {
+    auto octets =
+        ulpdu(wire::ddp::UntaggedHeader{.last = true, .rsvd_ulp = 0x4a, .qn = 1, .msn = msn}, 52);
+    wire::rdmap::emit(request, octets.data() + 18);
+    return octets;
+  }
+  static std::vector<uint8_t> atomic_response(uint32_t msn,
+                                              const wire::rdmap::AtomicResponse& response) {
+    auto octets =
+        ulpdu(wire::ddp::UntaggedHeader{.last = true, .rsvd_ulp = 0x4b, .qn = 3, .msn = msn}, 12);
+    wire::rdmap::emit(response, octets.data() + 18);
     return octets;
   }
   static uint8_t opcode(const test::SentUlpdu& sent) { return sent.octets[1] & 0x0f; }

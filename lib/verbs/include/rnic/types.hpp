@@ -16,6 +16,7 @@ enum Access : uint32_t {
   kRemoteWrite = 1u << 1,       ///< the peer may RDMA Write
   kRemoteRead = 1u << 2,        ///< the peer may RDMA Read
   kRemoteInvalidate = 1u << 3,  ///< the peer may invalidate it by Send with Invalidate
+  kRemoteAtomic = 1u << 4,      ///< the peer may FetchAdd and CompareSwap
 };
 
 inline constexpr uint32_t kMaxSge = 16;           ///< scatter/gather elements of a work request
@@ -28,20 +29,46 @@ struct Sge {
   uint32_t stag = 0;     ///< MemoryRegion::stag()
 };
 
-enum class Opcode : uint8_t { Send, SendInvalidate, Write, Read, Receive };
+enum class Opcode : uint8_t {
+  Send,
+  SendInvalidate,
+  Write,
+  Read,
+  Receive,
+  ReadInvalidate,   ///< a Read whose sink's STag is invalidated before it completes
+  FetchAdd,         ///< RFC 7306; see QueuePair::post_fetch_add()
+  CompareSwap,      ///< RFC 7306; see QueuePair::post_compare_swap()
+  Immediate,        ///< RFC 7306; see QueuePair::post_immediate()
+  LocalInvalidate,  ///< revokes an STag of this side after everything before it has completed
+};
 [[nodiscard]] const char* to_string(Opcode opcode);
+
+/// What an atomic works with, as numbers of this host (RFC 7306 s.5.1).
+struct AtomicOperands {
+  uint64_t data = 0;          ///< FetchAdd: what to add; CompareSwap: what to swap in
+  uint64_t mask = 0;          ///< FetchAdd: highest bit of each field, 0: one field of 64 bits;
+                              ///< CompareSwap: which bits to swap
+  uint64_t compare = 0;       ///< CompareSwap: what must be there
+  uint64_t compare_mask = 0;  ///< CompareSwap: which bits must be equal
+};
+
+using ImmediateData = std::array<uint8_t, 8>;
 
 /// A request for the send queue. Its memory belongs to the device until the completion.
 struct SendRequest {
   uint64_t id = 0;
   Opcode opcode = Opcode::Send;
   bool signaled = true;    ///< a completion is wanted on success (errors always complete)
-  bool solicited = false;  ///< Send with Solicited Event
-  bool fence = false;      ///< wait for all earlier Reads of this queue pair
+  bool solicited = false;  ///< Send or Immediate with Solicited Event
+  bool fence = false;      ///< wait for all earlier Reads and atomics of this queue pair
   uint32_t sge_count = 0;
-  std::array<Sge, kMaxSge> sges{};  ///< source; for Read the sink, one element
-  uint32_t remote_stag = 0;    ///< Write: sink; Read: source; SendInvalidate: what to invalidate
+  std::array<Sge, kMaxSge> sges{};  ///< source; for Read the sink, one element; for an atomic
+                                    ///< nothing, or 8 octets that take the original value
+  uint32_t remote_stag = 0;    ///< Write: sink; Read: source; atomic: target; SendInvalidate and
+                               ///< LocalInvalidate: what to invalidate
   uint64_t remote_offset = 0;  ///< tagged offset in the remote region
+  AtomicOperands atomic;       ///< FetchAdd, CompareSwap
+  ImmediateData immediate{};   ///< Immediate
 };
 
 struct ReceiveRequest {
@@ -64,9 +91,12 @@ struct Completion {
   Opcode opcode = Opcode::Send;
   CompletionStatus status = CompletionStatus::Success;
   bool solicited = false;
+  bool has_immediate = false;     ///< Receive of Immediate Data; the buffer's memory is untouched
   uint32_t length = 0;            ///< octets received (Receive) or moved
   uint32_t qp = 0;                ///< QueuePair::number()
   uint32_t invalidated_stag = 0;  ///< Receive of a Send with Invalidate; 0 otherwise
+  uint64_t original = 0;          ///< atomic: what the target held before, a number of this host
+  ImmediateData immediate{};      ///< the 8 octets, when has_immediate
 };
 
 enum class EventKind : uint8_t {

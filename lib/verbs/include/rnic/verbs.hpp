@@ -89,8 +89,14 @@ class CompletionQueue {
 struct QueuePairOptions {
   uint32_t send_depth = 128;
   uint32_t receive_depth = 128;
-  uint32_t ird = 16;  ///< inbound Reads at once
-  uint32_t ord = 16;  ///< outbound Reads at once; more wait in the send queue
+  uint32_t ird = 16;  ///< inbound Reads and atomics at once
+  uint32_t ord = 16;  ///< outbound Reads and atomics at once; more wait in the send queue
+};
+
+/// A place in the peer's registered memory; the peer's application says where.
+struct RemoteAddress {
+  uint32_t stag = 0;
+  uint64_t offset = 0;  ///< tagged offset
 };
 
 /// A send queue, a receive queue and one connection.
@@ -107,6 +113,21 @@ class QueuePair {
   /// ResourceExhausted when the queue is full, InvalidArgument for a request that can never work.
   Status post_send(const SendRequest& request);
   Status post_receive(const ReceiveRequest& request);
+
+  /// Adds to the 8 octets at `remote` and returns what was there before, in Completion::original.
+  /// Indivisible against all other atomics through the peer's device. The target must be aligned to
+  /// 8 octets and allow kRemoteAtomic; it holds a number in the peer's own order of octets.
+  /// \param boundaries the highest bit of each field that is added on its own; 0: all 64 bits.
+  Status post_fetch_add(uint64_t id, const RemoteAddress& remote, uint64_t add,
+                        uint64_t boundaries = 0);
+  /// Puts the `swap_mask` bits of `swap` there if the `compare_mask` bits of what is there are
+  /// those of `compare`. Completion::original is what was there before, in either case.
+  Status post_compare_swap(uint64_t id, const RemoteAddress& remote, uint64_t compare,
+                           uint64_t swap, uint64_t compare_mask = ~uint64_t{0},
+                           uint64_t swap_mask = ~uint64_t{0});
+  /// Gives 8 octets to the peer's next receive, behind everything posted before: after a Write the
+  /// peer learns by it that the Write is placed.
+  Status post_immediate(uint64_t id, const ImmediateData& octets, bool solicited = false);
 
   /// Starts a connection. The outcome is an event: Established, Rejected or ConnectFailed.
   /// \param private_data at most 512 octets for the peer's application.

@@ -1,0 +1,90 @@
+#include "rdmap/atomic.hpp"
+
+#include <atomic>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "rdmap/engine.hpp"
+#include "rdmap/requests.hpp"
+
+namespace rnic::rdmap {
+
+uint64_t execute(const wire::rdmap::AtomicRequest& request, uint8_t* target) {
+  RNIC_CHECK(is_known(request) && is_aligned(target));
+  static_assert(std::atomic_ref<uint64_t>::is_always_lock_free);
+  std::atomic_ref<uint64_t> word(*reinterpret_cast<uint64_t*>(target));
+  const bool add = request.code == static_cast<uint8_t>(wire::rdmap::AtomicCode::FetchAdd);
+  if (add && request.mask == 0) return word.fetch_add(request.data);
+  uint64_t original = word.load();
+  for (;;) {
+    const uint64_t result = add ? fetch_add_result(original, request.data, request.mask)
+                                : compare_swap_result(original, request);
+    // Also when nothing changes: the value returned was there at one moment with all others' order.
+    if (word.compare_exchange_weak(original, result)) return original;
+  }
+}
+
+ddp::Fault Endpoint::Impl::locate_target(const wire::rdmap::AtomicRequest& request,
+                                         uint8_t*& out) const {
+  const auto grant =
+      access(request.stag, request.to, kAtomicSize, mem::kRemoteAtomic);
+  const ddp::Fault fault = protection_fault(grant.fault);
+  if (fault.failed()) return fault;
+  // RFC 7306 s.8.2: the address is what must be aligned, whatever the TO counts from.
+  if (!is_aligned(grant.at)) return kUnalignedAtomic;
+  out = grant.at;
+  return ddp::kNoFault;
+}
+
+ddp::Fault Endpoint::Impl::deliver_atomic_request(uint32_t msn, uint64_t length,
+                                                  const ddp::SegmentReport& segment) {
+  InboundRequest& inbound = inbound_.of_msn(msn);
+  if (length != wire::rdmap::kAtomicRequestSize) return kBadAtomicRequest;
+  const wire::rdmap::AtomicRequest request = inbound.atomic_request();
+  if (!is_known(request)) return kUnknownAtomic;
+  uint8_t* target = nullptr;
+  const ddp::Fault fault = locate_target(request, target);
+  if (fault.failed()) return fault;
+  inbound.segment = segment;
+  inbound.atomic = true;
+  inbound_.deliver();
+  call_ready();
+  return ddp::kNoFault;
+}
+
+/// At its turn among the responses, not at its delivery: RFC 7306 s.7 lets no atomic start before
+/// the responses to all earlier requests were generated.
+ddp::Fault Endpoint::Impl::carry_out(InboundRequest& inbound) {
+  if (inbound.executed) return ddp::kNoFault;
+  const wire::rdmap::AtomicRequest request = inbound.atomic_request();
+  uint8_t* target = nullptr;
+  const ddp::Fault fault = locate_target(request, target);
+  if (fault.failed()) return fault;
+  inbound.original = execute(request, target);
+  inbound.executed = true;
+  inbound.response_msn = response_msn_++;
+  ++counters_.atomics_in;
+  return ddp::kNoFault;
+}
+
+ddp::Fault Endpoint::Impl::deliver_atomic_response(uint32_t msn, uint64_t length) {
+  const OutboundRequest* done = nullptr;
+  const ddp::Fault fault = outbound_.deliver_atomic(msn, length, done);
+  if (fault.failed()) return fault;
+  ++counters_.atomic_responses_in;
+  SendSlot& slot = sends_.at(done->seq);
+  slot.original = wire::rdmap::parse_atomic_response(outbound_.atomic_buffer(msn))->original;
+  if (slot.work.sge_count != 0) {
+    const Sge& sink = slot.work.sges[0];
+    const auto grant = access(sink.stag, sink.address, sink.length, mem::kLocalWrite);
+    if (grant.fault != mem::AccessFault::None) {
+      slot.status = WorkStatus::LocalProtection;
+      return {ddp::kLayerUpper, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-01"};
+    }
+    std::memcpy(grant.at, &slot.original, sizeof slot.original);
+  }
+  finish_request(*done);
+  return ddp::kNoFault;
+}
+
+}  // namespace rnic::rdmap

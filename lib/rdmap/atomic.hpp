@@ -1,0 +1,48 @@
+/// \file
+/// The operations of RFC 7306 section 5.1 on 64 bits of memory.
+#pragma once
+
+#include <cstdint>
+
+#include "ddp/fault.hpp"
+#include "rdmap/work.hpp"
+#include "wire/rdmap.hpp"
+
+namespace rnic::rdmap {
+
+// RFC 7306 names no code for an AOpCode that does not exist and none for a request of the wrong
+// size (docs/decisions).
+inline constexpr ddp::Fault kUnknownAtomic{ddp::kLayerUpper, 0x2, 0x06, "R7306-5-01"};
+inline constexpr ddp::Fault kBadAtomicRequest{ddp::kLayerUpper, 0x2, 0xff, "R7306-5-02"};
+/// RFC 7306 s.8.2: "catastrophic error, localized to RDMAP stream".
+inline constexpr ddp::Fault kUnalignedAtomic{ddp::kLayerUpper, 0x2, 0x07, "R7306-5-07"};
+
+/// What FetchAdd leaves: a sum in each of the fields whose highest bits `mask` marks (s.5.1.1).
+/// Mask 0 is one field of 64 bits.
+[[nodiscard]] constexpr uint64_t fetch_add_result(uint64_t original, uint64_t data, uint64_t mask) {
+  // Without the highest bit of each field no carry can leave it; that bit itself is added modulo 2.
+  return ((original & ~mask) + (data & ~mask)) ^ ((original ^ data) & mask);
+}
+
+/// What CmpSwap leaves (s.5.1.2).
+[[nodiscard]] constexpr uint64_t compare_swap_result(uint64_t original,
+                                                     const wire::rdmap::AtomicRequest& request) {
+  if (((request.compare ^ original) & request.compare_mask) != 0) return original;
+  return (original & ~request.mask) | (request.data & request.mask);
+}
+
+[[nodiscard]] constexpr bool is_known(const wire::rdmap::AtomicRequest& request) {
+  return request.code == static_cast<uint8_t>(wire::rdmap::AtomicCode::FetchAdd) ||
+         request.code == static_cast<uint8_t>(wire::rdmap::AtomicCode::CompareSwap);
+}
+
+[[nodiscard]] inline bool is_aligned(const uint8_t* target) {
+  return reinterpret_cast<uintptr_t>(target) % kAtomicSize == 0;
+}
+
+/// Carries out a known request on an aligned target, in the memory's own order of octets.
+/// Indivisible for every thread that uses this function or std::atomic_ref on the target (s.5.3).
+/// \return what the target held before.
+uint64_t execute(const wire::rdmap::AtomicRequest& request, uint8_t* target);
+
+}  // namespace rnic::rdmap

@@ -1,0 +1,143 @@
+#include "rdmap/requests.hpp"
+
+#include <bit>
+
+#include "base/check.hpp"
+#include "rdmap/opcodes.hpp"
+
+namespace rnic::rdmap {
+
+namespace {
+
+// RFC 5040 s.5.2.2: a Response that nobody asked for.
+constexpr ddp::Fault kUnsolicitedResponse{ddp::kLayerUpper, 0x2, 0x06, "RDMAP-5.2.2-04"};
+constexpr ddp::Fault kResponseStag{ddp::kLayerDdp, ddp::kTaggedBuffer, 0x00, "RDMAP-5.2.2-04"};
+constexpr ddp::Fault kResponseBounds{ddp::kLayerDdp, ddp::kTaggedBuffer, 0x01, "BUG-01"};
+// RFC 7306 s.5.2.2(7): an error is surfaced; the text names no code.
+constexpr ddp::Fault kUnsolicitedAtomic{ddp::kLayerUpper, 0x2, 0x06, "R7306-5-13"};
+constexpr ddp::Fault kBadAtomicResponse{ddp::kLayerUpper, 0x2, 0xff, "R7306-5-13"};
+
+bool inside(const OutboundRequest& read, uint64_t to, uint32_t payload) {
+  const uint64_t offset = to - read.sink_to;
+  return offset <= read.length && payload <= read.length - offset;
+}
+
+}  // namespace
+
+ddp::Fault protection_fault(mem::AccessFault fault) {
+  constexpr uint8_t kProtection = 0x1;
+  switch (fault) {
+    case mem::AccessFault::None: return ddp::kNoFault;
+    case mem::AccessFault::InvalidStag:
+      return {ddp::kLayerUpper, kProtection, 0x00, "RDMAP-7.2-03"};
+    case mem::AccessFault::Bounds: return {ddp::kLayerUpper, kProtection, 0x01, "RDMAP-7.2-03"};
+    case mem::AccessFault::Rights: return {ddp::kLayerUpper, kProtection, 0x02, "RDMAP-7.2-03"};
+    case mem::AccessFault::NotAssociated:
+      return {ddp::kLayerUpper, kProtection, 0x03, "RDMAP-7.2-03"};
+    case mem::AccessFault::Wrap: return {ddp::kLayerUpper, kProtection, 0x04, "RDMAP-7.2-03"};
+  }
+  return {ddp::kLayerUpper, kProtection, 0xff, "RDMAP-7.2-03"};
+}
+
+void InboundRequest::remaining(uint32_t done, uint8_t* out) const {
+  wire::rdmap::ReadRequest left = read();
+  left.sink_to += done;
+  left.source_to += done;
+  left.size -= done;
+  wire::rdmap::emit(left, out);
+}
+
+InboundRequests::InboundRequests(uint32_t ird)
+    : ird_(ird),
+      mask_(std::bit_ceil(ird < 1 ? 1u : 2 * ird) - 1),
+      slots_(std::make_unique<InboundRequest[]>(size_t{mask_} + 1)) {}
+
+void InboundRequests::release(uint32_t seq) {
+  if (!holds(seq)) return;
+  at(seq).released = true;
+  while (free_ != serve_ && at(free_).released) ++free_;
+}
+
+uint32_t InboundRequests::provide() {
+  uint32_t added = 0;
+  while (provided_ - serve_ < ird_ && provided_ - free_ <= mask_) {
+    at(provided_) = InboundRequest{};
+    ++provided_;
+    ++added;
+  }
+  return added;
+}
+
+OutboundRequests::OutboundRequests(uint32_t ord, uint64_t secret)
+    : ord_(ord),
+      secret_(secret),
+      mask_(std::bit_ceil(ord < 1 ? 1u : ord) - 1),
+      ring_(std::make_unique<OutboundRequest[]>(ord < 1 ? 1 : ord)),
+      buffers_(std::make_unique<AtomicBuffer[]>(size_t{mask_} + 1)) {}
+
+const OutboundRequest& OutboundRequests::nth(uint32_t i) const {
+  const uint32_t at = head_ + i;
+  return ring_[at < ord_ ? at : at - ord_];
+}
+
+void OutboundRequests::push(const OutboundRequest& request) {
+  RNIC_CHECK(has_room());
+  const uint32_t at = head_ + count_;
+  ring_[at < ord_ ? at : at - ord_] = request;
+  ++count_;
+}
+
+void OutboundRequests::pop() {
+  RNIC_CHECK(count_ != 0);
+  head_ = head_ + 1 < ord_ ? head_ + 1 : 0;
+  --count_;
+}
+
+ddp::Fault OutboundRequests::check(const wire::ddp::TaggedHeader& header, uint32_t payload) const {
+  if (count_ == 0) return kUnsolicitedResponse;
+  if (payload == 0) return ddp::kNoFault;  // DDP-5.2-07
+  bool read = false;
+  bool known = false;
+  for (uint32_t i = 0; i < count_; ++i) {
+    const OutboundRequest& request = nth(i);
+    if (request.atomic) continue;
+    read = true;
+    if (request.sink_stag != header.stag) continue;
+    if (inside(request, header.to, payload)) return ddp::kNoFault;
+    known = true;
+  }
+  if (!read) return kUnsolicitedResponse;
+  return known ? kResponseBounds : kResponseStag;
+}
+
+ddp::Fault OutboundRequests::deliver(const wire::ddp::TaggedHeader& header, uint32_t payload,
+                                     const OutboundRequest*& done) {
+  // RFC 5040 s.5.5(20): responses come in the order of their requests, so this is the oldest's.
+  if (count_ == 0 || ring_[head_].atomic) return kUnsolicitedResponse;
+  OutboundRequest& read = ring_[head_];
+  if (payload != 0) {
+    if (read.sink_stag != header.stag) return kResponseStag;
+    if (!inside(read, header.to, payload)) return kResponseBounds;
+    // Cumulative, also while L is 0: segments inside the sink can still be too many.
+    if (payload > read.length - read.coverage.octets()) return kResponseBounds;
+    read.coverage.add(header.to - read.sink_to, payload, secret_);
+  }
+  if (!header.last) return ddp::kNoFault;
+  // Not only as many octets as were asked for, but each of them.
+  if (!read.coverage.exactly(read.length, secret_)) return kResponseBounds;
+  done = &read;
+  return ddp::kNoFault;
+}
+
+ddp::Fault OutboundRequests::deliver_atomic(uint32_t msn, uint64_t length,
+                                            const OutboundRequest*& done) {
+  if (count_ == 0 || !ring_[head_].atomic) return kUnsolicitedAtomic;
+  const OutboundRequest& request = ring_[head_];
+  if (length != wire::rdmap::kAtomicResponseSize) return kBadAtomicResponse;
+  const auto response = wire::rdmap::parse_atomic_response(atomic_buffer(msn));
+  if (response->id != request.id) return kBadAtomicResponse;
+  done = &request;
+  return ddp::kNoFault;
+}
+
+}  // namespace rnic::rdmap

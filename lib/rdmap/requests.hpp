@@ -1,0 +1,138 @@
+/// \file
+/// Requests that have a response, RDMA Reads and atomics: those we answer (inbound, limited by IRD)
+/// and those we wait for (outbound, limited by ORD). RFC 7306 s.5.2: atomics share the queue, the
+/// order and the limits of the Reads.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "base/bytes.hpp"
+#include "ddp/coverage.hpp"
+#include "ddp/fault.hpp"
+#include "ddp/segmenter.hpp"
+#include "mem/stag_table.hpp"
+#include "wire/ddp.hpp"
+#include "wire/rdmap.hpp"
+
+namespace rnic::rdmap {
+
+/// RDMAP's code for a refused access to a Read's source or an atomic's target (RFC 5040 figure 9,
+/// s.7.2).
+[[nodiscard]] ddp::Fault protection_fault(mem::AccessFault fault);
+
+/// A Read Request of the wrong size (RDMAP-4.4-04). RFC 5040 names no code of its own.
+inline constexpr ddp::Fault kBadReadRequest{ddp::kLayerUpper, 0x2, 0xff, "RDMAP-4.4-04"};
+
+/// A request that came in, kept until its response was acknowledged.
+struct InboundRequest {
+  std::array<uint8_t, wire::rdmap::kAtomicRequestSize> raw{};  ///< the queue 1 buffer
+  ddp::SegmentReport segment;                                  ///< for a Terminate about it
+  uint64_t original = 0;      ///< atomic, executed: what the target held before
+  uint32_t response_msn = 0;  ///< atomic, executed: on queue 3
+  bool atomic = false;
+  bool executed = false;  ///< atomic: exactly once
+  bool released = false;
+  bool early = false;  ///< answered at placement: only ever true with a planted defect
+
+  [[nodiscard]] base::ByteView read_header() const {
+    return {raw.data(), wire::rdmap::kReadRequestSize};
+  }
+  [[nodiscard]] wire::rdmap::ReadRequest read() const {
+    return *wire::rdmap::parse_read_request(raw);
+  }
+  [[nodiscard]] wire::rdmap::AtomicRequest atomic_request() const {
+    return *wire::rdmap::parse_atomic_request(raw);
+  }
+  /// The Read Request of what is left after `done` octets (RDMAP-4.8-08, RDMAP-4.8-09).
+  void remaining(uint32_t done, uint8_t* out) const;
+};
+
+/// Queue 1: `ird` buffers. Requests are answered in the order of their delivery. The buffer of a
+/// request is free for the next one when its response was sent, since the peer may ask again as
+/// soon as it has it; the slot stays until the acknowledgement. The ring therefore has room for
+/// twice the IRD.
+class InboundRequests {
+ public:
+  explicit InboundRequests(uint32_t ird);
+
+  [[nodiscard]] InboundRequest& of_msn(uint32_t msn) { return at(msn - 1); }
+  [[nodiscard]] bool has_msn(uint32_t msn) const { return holds(msn - 1); }
+  [[nodiscard]] InboundRequest& at(uint32_t seq) { return slots_[seq & mask_]; }
+  /// Delivered or in use for a retransmission.
+  [[nodiscard]] bool holds(uint32_t seq) const { return seq - free_ < provided_ - free_; }
+
+  /// The next request was delivered: it may be answered.
+  void deliver() { ++deliver_; }
+  [[nodiscard]] uint32_t next_delivery() const { return deliver_; }
+  [[nodiscard]] bool has_ready() const { return serve_ != deliver_; }
+  [[nodiscard]] uint32_t ready() const { return serve_; }
+  /// The response of ready() was pulled completely.
+  void served() { ++serve_; }
+  void release(uint32_t seq);
+
+  /// How many buffers may be added to queue 1 now; they count as added.
+  uint32_t provide();
+
+ private:
+  uint32_t ird_;
+  uint32_t mask_;
+  std::unique_ptr<InboundRequest[]> slots_;
+  uint32_t free_ = 0;      // oldest whose response is not acknowledged
+  uint32_t serve_ = 0;     // next to answer
+  uint32_t deliver_ = 0;   // next to be delivered
+  uint32_t provided_ = 0;  // first without a buffer
+};
+
+/// A Read or atomic of ours that waits for its response.
+struct OutboundRequest {
+  uint32_t seq = 0;     ///< its slot in the send queue
+  bool atomic = false;  ///< the following: of a Read
+  uint32_t id = 0;      ///< atomic: Request Identifier
+  uint32_t sink_stag = 0;
+  uint64_t sink_to = 0;
+  uint32_t length = 0;
+  ddp::Coverage coverage;  ///< of the sink, by the segments that the order has reached
+};
+
+class OutboundRequests {
+ public:
+  /// \param secret as ddp::Coverage's key.
+  OutboundRequests(uint32_t ord, uint64_t secret);
+
+  [[nodiscard]] bool has_room() const { return count_ < ord_; }
+  [[nodiscard]] uint32_t limit() const { return ord_; }
+  [[nodiscard]] uint32_t outstanding() const { return count_; }
+  void push(const OutboundRequest& request);
+  void clear() { count_ = 0; }
+
+  /// May this segment of a Read Response be placed? Inside the sink of one outstanding Read, whole
+  /// (BUG-01): the region may be larger than what was asked for.
+  [[nodiscard]] ddp::Fault check(const wire::ddp::TaggedHeader& header, uint32_t payload) const;
+  /// The order has reached a segment of a Read Response. `done` is set to the Read that it ends.
+  [[nodiscard]] ddp::Fault deliver(const wire::ddp::TaggedHeader& header, uint32_t payload,
+                                   const OutboundRequest*& done);
+  /// The order has reached an Atomic Response of `length` octets. `done` is set to its request.
+  [[nodiscard]] ddp::Fault deliver_atomic(uint32_t msn, uint64_t length,
+                                          const OutboundRequest*& done);
+  /// The queue 3 buffer of a response.
+  [[nodiscard]] base::ByteSpan atomic_buffer(uint32_t msn) { return buffers_[msn & mask_]; }
+  /// Forget the oldest.
+  void pop();
+
+ private:
+  using AtomicBuffer = std::array<uint8_t, wire::rdmap::kAtomicResponseSize>;
+
+  [[nodiscard]] const OutboundRequest& nth(uint32_t i) const;
+
+  uint32_t ord_;
+  uint64_t secret_;
+  uint32_t mask_;  // of buffers_; at most ord_ are outstanding
+  std::unique_ptr<OutboundRequest[]> ring_;
+  std::unique_ptr<AtomicBuffer[]> buffers_;
+  uint32_t head_ = 0;
+  uint32_t count_ = 0;  // Invariant: <= ord_
+};
+
+}  // namespace rnic::rdmap
