@@ -17,7 +17,7 @@ void Engine::close_stream(Connection& c) {
 
 void Engine::abort_stream(Connection& c) {
   // RFC 9293 s.3.10.5
-  if (c.doomed || c.state == State::TimeWait) return;
+  if (c.doomed) return;
   doom(c, llp::StreamEnd::Aborted, synchronized(c.state));
 }
 
@@ -40,32 +40,26 @@ void Engine::doom(Connection& c, llp::StreamEnd how, bool send_rst) {
   c.how_ended = how;
   ready_.erase(c);
   if (send_rst) queue_rst(c);
-  if (c.state == State::SynReceived && c.acceptor != nullptr && half_open_ != 0) --half_open_;
+  no_longer_half_open(c);
   c.state = State::Closed;
   doomed_.push_back(c);
 }
 
 void Engine::queue_rst(const Connection& c) {
-  if (resets_.size() >= kMaxResets) return;  // the peer's next segment draws one
+  Reply* reply = replies_.push();
+  if (reply == nullptr) return;  // the peer's next segment draws one
+  reply->local = c.local_end;
+  reply->remote = c.remote_end;
+  reply->seq = c.tcb.snd_seq(c.tcb.snd_nxt);
+  reply->ack = c.tcb.ack_seq();
+  reply->flags = static_cast<uint8_t>(flag::kRst | flag::kAck);
   // RFC 8257 s.3.6
   const bool ect = c.ecn.sends_ect() && c.cc.kind() == CongestionControl::Dctcp;
-  resets_.push_back({c.local_end, c.remote_end, c.tcb.snd_seq(c.tcb.snd_nxt), c.tcb.ack_seq(),
-                     static_cast<uint8_t>(flag::kRst | flag::kAck),
-                     ect ? ecn_codepoint::kEct0 : ecn_codepoint::kNotEct});
-}
-
-void Engine::enter_time_wait(Connection& c, base::Now now) {
-  c.state = State::TimeWait;
-  c.deadlines = {};
-  c.deadlines.life = now + config_.time_wait;
-  schedule(c);
-  c.tell_end = c.user != nullptr;
-  c.how_ended = llp::StreamEnd::Closed;
-  doomed_.push_back(c);  // ended() now; the 4-tuple stays taken until the time is over
+  if (ect) reply->traffic_class = ecn_codepoint::kEct0;
 }
 
 void Engine::push_life(Connection& c, base::Now now) {
-  if (!c.fin_queued || c.doomed || c.state == State::TimeWait) return;
+  if (!c.fin_queued || c.doomed) return;
   c.deadlines.life = now + config_.close_timeout;
 }
 

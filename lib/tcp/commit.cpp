@@ -31,7 +31,7 @@ bool Engine::inspect_text(Connection& c, const Arrival& a, NewText& text, base::
     }
   }
   if (text.gaps != 0 && text.whole.begin != c.tcb.rcv_nxt && !c.committed.can_insert(text.whole)) {
-    ++counters_.commit_full;
+    ++(c.committed.empty() ? counters_.range_sets_exhausted : counters_.commit_full);
     return false;
   }
   for (uint32_t i = 0; i < text.gaps; ++i) {

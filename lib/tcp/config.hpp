@@ -60,13 +60,24 @@ struct Config {
   Duration close_timeout =
       ms(5000);              ///< our FIN was acknowledged or sent, the peer's does not come: RST
   bool pack_records = true;  ///< several small records in one segment
-  uint32_t max_connections = 1024;  ///< per stack, TIME-WAIT included
+  bool nagle = false;        ///< for plain octets (RFC 9293 s.3.7.4)
+  bool keep_alive = false;   ///< RFC 9293 s.3.8.4
+  Duration keep_alive_idle = ms(7'200'000);  ///< silence before the first probe
+  Duration keep_alive_interval = ms(75'000);
+  uint32_t keep_alive_count = 9;    ///< unanswered probes that end a connection
+  uint32_t max_connections = 1024;  ///< per stack, without TIME-WAIT
+  uint32_t max_time_wait = 16384;   ///< entries of 64 octets; the oldest gives way
+  /// Connections that remember ranges beyond a hole, either way (1 KB each); at the limit an
+  /// out-of-order segment is dropped.
+  uint32_t max_range_sets = 2048;
   uint32_t max_listeners = 64;
   uint32_t max_half_open = 128;                 ///< SYN-RECEIVED at once, per stack
+  uint32_t max_half_open_per_listener = 128;    ///< the same, of one listener
   uint32_t max_records_per_connection = 16384;  ///< unacknowledged record descriptors
   uint32_t max_records = 65536;                 ///< the same, per stack
   uint32_t max_saved_octets = 4u << 20;         ///< copies of records that had to be cut, per stack
-  uint32_t challenge_ack_limit = 100;           ///< per second, per stack (RFC 5961 s.7)
+  uint32_t challenge_ack_limit = 100;           ///< per interval, per stack (RFC 5961 s.7)
+  Duration challenge_ack_interval = ms(1000);
   uint16_t ephemeral_first = 49152;  ///< active opens choose from here to 65535 (RFC 6056)
 };
 

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdint>
 
-#include "base/interval_set.hpp"
 #include "base/slab.hpp"
 #include "base/time.hpp"
 #include "base/timer_wheel.hpp"
@@ -14,8 +13,10 @@
 #include "llp/transport.hpp"
 #include "tcp/congestion.hpp"
 #include "tcp/connection_list.hpp"
+#include "tcp/connection_options.hpp"
 #include "tcp/ecn.hpp"
 #include "tcp/pacing.hpp"
+#include "tcp/range_pool.hpp"
 #include "tcp/record_queue.hpp"
 #include "tcp/rto.hpp"
 #include "tcp/state.hpp"
@@ -25,19 +26,26 @@ namespace rnic::tcp {
 
 class Engine;
 
-/// Separate ranges remembered on either side: received ahead of order, and SACKed by the peer.
-inline constexpr size_t kMaxRanges = 64;
-
 /// Sender's view of what arrived and what did not (RFC 6675, RFC 8985).
 struct Scoreboard {
-  base::IntervalSet<kMaxRanges> sacked;  ///< ranges above SND.UNA that the peer reported
-  uint64_t fack = 0;                     ///< highest offset known to have arrived
-  uint64_t sacked_octets = 0;            ///< of records flagged kSacked
-  uint64_t lost_octets = 0;              ///< of records flagged kLost
-  uint64_t retransmitted_octets = 0;     ///< of records flagged kRetransmitted
-  uint64_t reno_sacked = 0;              ///< without SACK: octets the duplicate ACKs stand for
+  explicit Scoreboard(RangePool& pool) : sacked(pool) {}
+
+  PooledRanges sacked;                ///< ranges above SND.UNA that the peer reported
+  uint64_t fack = 0;                  ///< highest offset known to have arrived
+  uint64_t sacked_octets = 0;         ///< of records flagged kSacked
+  uint64_t lost_octets = 0;           ///< of records flagged kLost
+  uint64_t retransmitted_octets = 0;  ///< of records flagged kRetransmitted
+  uint64_t reno_sacked = 0;           ///< without SACK: octets the duplicate ACKs stand for
   uint32_t sacked_segments = 0;
   uint32_t duplicate_acks = 0;
+
+  /// Forgets everything but that octets below `una` have arrived.
+  void restart(uint64_t una) {
+    sacked.clear();
+    fack = una;
+    sacked_octets = lost_octets = retransmitted_octets = reno_sacked = 0;
+    sacked_segments = duplicate_acks = 0;
+  }
 };
 
 /// RFC 8985 s.5.3.
@@ -123,8 +131,15 @@ struct AckState {
 
 class Connection final : public llp::Stream {
  public:
-  Connection(Engine& owner, uint32_t slot_number, RecordPool& pool, const Config& config)
-      : engine(owner), slot(slot_number), records(pool, slot_number), rto(config), cc(config) {
+  Connection(Engine& owner, uint32_t slot_number, RecordPool& pool, RangePool& ranges,
+             const Config& config)
+      : engine(owner),
+        slot(slot_number),
+        records(pool),
+        rto(config),
+        cc(config),
+        board(ranges),
+        committed(ranges) {
     timer.owner = this;
     pacing.on = pacing.gated = config.pacing;
   }
@@ -203,15 +218,16 @@ class Connection final : public llp::Stream {
   Scoreboard board;
 
   // Receiving.
-  base::IntervalSet<kMaxRanges>
-      committed;  ///< ranges beyond RCV.NXT that will never be asked for again
+  PooledRanges committed;  ///< ranges beyond RCV.NXT that will never be asked for again
   bool fin_seen = false;
   uint64_t fin_offset = 0;
 
   // Life.
   llp::Endpoint local_end;
   llp::Endpoint remote_end;
+  ConnectionOptions options;
   llp::Acceptor* acceptor = nullptr;  ///< passive open
+  uint32_t listener = UINT32_MAX;     ///< passive open: its number, while half open
   bool syn_due = false;               ///< a SYN or SYN-ACK has to go out
   bool syn_sent_once = false;
   bool syn_timed_out = false;

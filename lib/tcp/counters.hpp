@@ -54,7 +54,11 @@
   X(send_waits, "events", "output stopped: port full or no buffer")                            \
   X(record_limit_waits, "events", "pulling stopped: too many unacknowledged records")          \
   X(commit_full, "segments", "dropped: too many separate out-of-order ranges")                 \
+  X(range_sets_exhausted, "segments", "dropped: too many connections with holes")              \
   X(syn_dropped, "segments", "SYN dropped: half-open or connection limit")                     \
+  X(time_wait_displaced, "connections", "left TIME-WAIT early: the table was full")            \
+  X(time_wait_reused, "connections", "left TIME-WAIT early for an active open")                \
+  X(time_wait_reopened, "connections", "left TIME-WAIT early for a SYN (RFC 6191)")            \
   X(connections_opened, "connections", "reached ESTABLISHED")                                  \
   X(connections_closed, "connections", "ended, any way")                                       \
   X(connections_timed_out, "connections", "ended by R2 or the connect time-out")

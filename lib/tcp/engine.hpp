@@ -3,7 +3,7 @@
 /// stack.cpp (life of the engine), listener.cpp and handshake.cpp (opens), input.cpp (RFC 9293
 /// s.3.10.7), ack.cpp, scoreboard.cpp, recovery.cpp and spurious.cpp (the ACK side), commit.cpp
 /// (the data side), ecn.cpp (both), output.cpp, pacing.cpp, retransmit.cpp and transmit.cpp
-/// (segments out), timers.cpp, close.cpp.
+/// (segments out), timers.cpp, close.cpp, reincarnation.cpp (TIME-WAIT).
 ///
 /// Call-ups may re-enter ready(), close(), abort(), room_grew() and connect(). Nothing is freed
 /// under a caller's feet: connections are marked doomed and taken away by reap() when an entry
@@ -21,8 +21,11 @@
 #include "tcp/connection.hpp"
 #include "tcp/flow_table.hpp"
 #include "tcp/isn.hpp"
+#include "tcp/listener_table.hpp"
+#include "tcp/reply_queue.hpp"
 #include "tcp/saved_records.hpp"
 #include "tcp/tcp.hpp"
+#include "tcp/time_wait.hpp"
 #include "wire/tcp.hpp"
 #include "wire/tcp_options.hpp"
 
@@ -56,16 +59,22 @@ class Engine {
   Engine(const Config& config, Egress& egress, const Secret& secret, uint64_t seed, base::Now now);
   ~Engine();
 
-  base::Status listen(const llp::Endpoint& local, llp::Acceptor& acceptor);
+  base::Status listen(const llp::Endpoint& local, llp::Acceptor& acceptor,
+                      const ConnectionOptions& options);
   base::Status unlisten(const llp::Endpoint& local);
   base::Result<llp::Stream*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
-                                     llp::StreamUser& user, base::Now now);
+                                     llp::StreamUser& user, const ConnectionOptions& options,
+                                     base::Now now);
+  base::Status set_options(Connection& c, const ConnectionOptions& options, base::Now now);
+  [[nodiscard]] const Config& config() const { return config_; }
   void on_timers(base::Now now);
   void output(base::Now now);
   [[nodiscard]] base::Now next_deadline() const;
   void input(const SegmentIn& segment, base::Now now);
   [[nodiscard]] const Counters& counters() const { return counters_; }
-  [[nodiscard]] uint32_t live_connections() const { return connections_.live(); }
+  [[nodiscard]] uint32_t live_connections() const {
+    return connections_.live() + time_wait_.live();
+  }
   [[nodiscard]] bool quiescent() const;
   void force_isn(std::optional<uint32_t> isn) { forced_isn_ = isn; }
   [[nodiscard]] ConnectionInfo info(Connection& c) const;
@@ -81,19 +90,6 @@ class Engine {
   void room_grew(Connection& c);
 
  private:
-  struct Listener {
-    llp::Endpoint local;
-    llp::Acceptor* acceptor;
-  };
-  /// A RST that waits for the output stage.
-  struct ResetReply {
-    llp::Endpoint local;
-    llp::Endpoint remote;
-    base::Seq32 seq;
-    base::Seq32 ack;
-    uint8_t flags = 0;
-    uint8_t traffic_class = 0;
-  };
   /// What serve() left behind.
   enum class Served : uint8_t {
     Idle,      ///< nothing more to send now: an ACK, a timer or ready() brings it back
@@ -118,11 +114,20 @@ class Engine {
   };
 
   // listener.cpp
-  [[nodiscard]] const Listener* find_listener(const llp::Endpoint& local) const;
   Connection* new_connection(const llp::Endpoint& local, const llp::Endpoint& remote,
                              base::Now now);
-  [[nodiscard]] uint16_t choose_port(const llp::Endpoint& local, const llp::Endpoint& remote);
-  void input_listen(const Listener& listener, const Arrival& a, base::Now now);
+  [[nodiscard]] uint16_t choose_port(const llp::Endpoint& local, const llp::Endpoint& remote,
+                                     base::Now now);
+  /// \param old_snd_nxt of the incarnation in TIME-WAIT that the SYN ends
+  void input_listen(uint32_t listener, const Arrival& a, std::optional<base::Seq32> old_snd_nxt,
+                    base::Now now);
+  static void begin_beyond(Connection& c, base::Seq32 old_snd_nxt);
+  void no_longer_half_open(Connection& c);
+
+  // connection_options.cpp
+  [[nodiscard]] static base::Status check_options(const ConnectionOptions& options,
+                                                  const char* call);
+  void apply_options(Connection& c, const ConnectionOptions& options);
 
   // handshake.cpp
   void input_syn_sent(Connection& c, const Arrival& a, base::Now now);
@@ -138,12 +143,13 @@ class Engine {
   [[nodiscard]] bool parse(const SegmentIn& in, Arrival& a);
   void input_no_connection(const Arrival& a, base::Now now);
   void input_synchronized(Connection& c, const Arrival& a, base::Now now);
-  [[nodiscard]] bool acceptable(Connection& c, const Arrival& a, base::Now now);
+  [[nodiscard]] bool acceptable(Connection& c, const Arrival& a);
   [[nodiscard]] bool survives_paws(Connection& c, const Arrival& a, base::Now now);
   [[nodiscard]] bool survives_rst(Connection& c, const Arrival& a, base::Now now);
   [[nodiscard]] bool survives_ack_check(Connection& c, const Arrival& a, base::Now now);
   void reset_reply(const Arrival& a);
   void challenge_ack(Connection& c, base::Now now);
+  [[nodiscard]] bool challenge_allowed(base::Now now);
   static void note_duplicate(Connection& c, const Arrival& a);
 
   // commit.cpp: the data side.
@@ -253,12 +259,16 @@ class Engine {
                 uint32_t length, base::Now now);
   bool send_ack(Connection& c, base::Now now);
   bool send_window_probe(Connection& c, base::Now now);
-  bool send_resets(base::Now now);
+  bool send_replies(base::Now now);
   [[nodiscard]] uint32_t fill_sack(Connection& c, std::array<wire::SackBlock, 4>& blocks);
   [[nodiscard]] uint16_t advertise(Connection& c);
   void acked_now(Connection& c);
-  [[nodiscard]] uint32_t timestamp_of(const Connection& c, base::Now now) const {
-    return static_cast<uint32_t>(base::nanos(now) / 1000000) + c.tcb.ts_offset;
+  /// RFC 7323 s.5.4: one tick a millisecond.
+  [[nodiscard]] static uint32_t timestamp_at(uint32_t offset, base::Now now) {
+    return static_cast<uint32_t>(base::nanos(now) / 1'000'000) + offset;
+  }
+  [[nodiscard]] static uint32_t timestamp_of(const Connection& c, base::Now now) {
+    return timestamp_at(c.tcb.ts_offset, now);
   }
 
   // timers.cpp
@@ -274,10 +284,19 @@ class Engine {
   // close.cpp
   void doom(Connection& c, llp::StreamEnd how, bool send_rst);
   void queue_rst(const Connection& c);
-  void enter_time_wait(Connection& c, base::Now now);
   void push_life(Connection& c, base::Now now);
   void reap(base::Now now);
   void release(Connection& c);
+
+  // reincarnation.cpp: TIME-WAIT.
+  void enter_time_wait(Connection& c, base::Now now);
+  void arm_time_wait(base::Now now);
+  [[nodiscard]] bool input_time_wait(const Arrival& a, base::Now now);
+  [[nodiscard]] bool may_reopen(const TimeWaitEntry& entry, const Arrival& a) const;
+  [[nodiscard]] bool may_reuse(const TimeWaitEntry& entry, base::Now now) const {
+    return entry.ts_ok && config_.timestamps && time_wait_.clock_ticked(entry, now);
+  }
+  void acknowledge(const TimeWaitEntry& entry, base::Now now);
 
   const Config config_;
   Egress& egress_;
@@ -286,24 +305,26 @@ class Engine {
   Counters counters_;
   base::TimerWheel wheel_;
   RecordPool record_pool_;
+  RangePool range_pool_;
   SavedRecords saved_;
   std::vector<uint8_t> scratch_;  // one record being rebuilt for cutting
-  std::vector<Listener> listeners_;
+  ListenerTable listeners_;
   base::Slab<Connection> connections_;
   std::vector<Connection*> by_slot_;
   std::vector<uint32_t> free_slots_;
   FlowTable flows_;
   ConnectionList<&ready_link_of> ready_;
   ConnectionList<&doomed_link_of> doomed_;
-  std::vector<ResetReply> resets_;  // capacity kMaxResets, never grows
+  ReplyQueue replies_;
+  TimeWaitTable time_wait_;
+  base::TimerNode time_wait_timer_;  // the only one without an owner
   std::optional<uint32_t> forced_isn_;
   std::array<base::Range, kMaxRanges + 1> gap_;  // of the segment in hand; see NewText
   uint32_t half_open_ = 0;
   bool output_pending_ = false;  // output() has something to do at once: news, or a quantum was up
-  base::Now challenge_second_{};
+  base::Now challenge_period_{};
   uint32_t challenge_count_ = 0;
 
-  static constexpr size_t kMaxResets = 64;
   static constexpr uint32_t kDupThresh = 3;  // RFC 5681 s.3.2, RFC 6675 s.5
   static constexpr uint64_t kQuantum = 64 * 1024;
   static constexpr uint32_t kMaxRecordOctets = 65536;

@@ -17,9 +17,18 @@ class FlowTable {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   FlowTable(uint32_t capacity, const Secret& secret)
-      : entries_(capacity),
-        buckets_(std::bit_ceil(capacity * 2 + 1), kNone),
-        key_(secret[0] ^ (secret[1] << 1 | 1)) {}
+      : entries_(capacity), buckets_(std::bit_ceil(capacity * 2 + 1), kNone), secret_(secret) {}
+
+  /// Keyed multiply-fold: an outsider cannot aim at one bucket without the key.
+  [[nodiscard]] static size_t hash(const Secret& secret, const llp::Endpoint& local,
+                                   const llp::Endpoint& remote) {
+    const uint64_t key = secret[0] ^ (secret[1] << 1 | 1);
+    const uint64_t ports = uint64_t{local.port} << 16 | remote.port;
+    const uint64_t folded =
+        fold(remote.address.low() ^ key, (ports << 32) ^ local.address.low() ^ ~key) ^
+        fold(remote.address.high() ^ std::rotl(key, 23), local.address.high() ^ ports ^ key);
+    return folded ^ folded >> 29;
+  }
 
   [[nodiscard]] uint32_t find(const llp::Endpoint& local, const llp::Endpoint& remote) const {
     for (uint32_t i = buckets_[bucket(local, remote)]; i != kNone; i = entries_[i].next) {
@@ -54,17 +63,12 @@ class FlowTable {
   };
 
   [[nodiscard]] size_t bucket(const llp::Endpoint& local, const llp::Endpoint& remote) const {
-    // Keyed multiply-fold: an outsider cannot aim at one bucket without the key.
-    const uint64_t ports = uint64_t{local.port} << 16 | remote.port;
-    const uint64_t folded =
-        fold(remote.address.low() ^ key_, (ports << 32) ^ local.address.low() ^ ~key_) ^
-        fold(remote.address.high() ^ std::rotl(key_, 23), local.address.high() ^ ports ^ key_);
-    return (folded ^ folded >> 29) & (buckets_.size() - 1);
+    return hash(secret_, local, remote) & (buckets_.size() - 1);
   }
 
   std::vector<Entry> entries_;
   std::vector<uint32_t> buckets_;
-  uint64_t key_;
+  Secret secret_;
 };
 
 }  // namespace rnic::tcp

@@ -168,7 +168,7 @@ void Engine::take_text_of_syn(Connection& c, const Arrival& syn, base::Now now) 
 }
 
 bool Engine::establish(Connection& c, const Arrival& a, base::Now now) {
-  if (c.state == State::SynReceived && c.acceptor != nullptr) --half_open_;
+  no_longer_half_open(c);
   c.state = State::Established;
   c.syn_due = false;
   c.deadlines.rto = base::kNever;

@@ -54,13 +54,6 @@ void Engine::input(const SegmentIn& segment, base::Now now) {
     input_no_connection(a, now);
   } else if (c->state == State::SynSent) {
     input_syn_sent(*c, a, now);
-  } else if (c->state == State::TimeWait && a.has(flag::kSyn) &&
-             !a.has(flag::kAck | flag::kRst | flag::kFin) && base::after(a.seq, c->tcb.ack_seq()) &&
-             find_listener(a.local) != nullptr) {
-    // RFC 9293 s.3.6.1 (MAY-2): a new incarnation beyond the old sequence space.
-    doom(*c, llp::StreamEnd::Closed, false);
-    reap(now);
-    input_no_connection(a, now);
   } else {
     input_synchronized(*c, a, now);
     if (!c->doomed) schedule(*c);
@@ -69,8 +62,9 @@ void Engine::input(const SegmentIn& segment, base::Now now) {
 }
 
 void Engine::input_no_connection(const Arrival& a, base::Now now) {
-  if (const Listener* listener = find_listener(a.local)) {
-    input_listen(*listener, a, now);
+  if (time_wait_.live() != 0 && input_time_wait(a, now)) return;
+  if (const uint32_t listener = listeners_.find(a.local); listener != ListenerTable::kNone) {
+    input_listen(listener, a, std::nullopt, now);
     return;
   }
   if (!a.has(flag::kRst)) reset_reply(a);  // RFC 9293 s.3.10.7.1
@@ -79,27 +73,36 @@ void Engine::input_no_connection(const Arrival& a, base::Now now) {
 void Engine::reset_reply(const Arrival& a) {
   // RFC 9293 s.3.5.2, groups 1 and 2.
   ++counters_.no_connection;
-  if (resets_.size() >= kMaxResets) return;
+  Reply* reply = replies_.push();
+  if (reply == nullptr) return;
+  reply->local = a.local;
+  reply->remote = a.remote;
   if (a.has(flag::kAck)) {
-    resets_.push_back({a.local, a.remote, a.ack, base::Seq32(0), flag::kRst});
+    reply->seq = a.ack;
+    reply->flags = flag::kRst;
   } else {
-    resets_.push_back({a.local, a.remote, base::Seq32(0), a.seq + a.length(),
-                       static_cast<uint8_t>(flag::kRst | flag::kAck)});
+    reply->ack = a.seq + a.length();
+    reply->flags = flag::kRst | flag::kAck;
   }
 }
 
-void Engine::challenge_ack(Connection& c, base::Now now) {
+bool Engine::challenge_allowed(base::Now now) {
   // RFC 5961 s.7
-  if (now - challenge_second_ >= std::chrono::seconds(1)) {
-    challenge_second_ = now;
+  if (now - challenge_period_ >= config_.challenge_ack_interval) {
+    challenge_period_ = now;
     challenge_count_ = 0;
   }
   if (challenge_count_ >= config_.challenge_ack_limit) {
     ++counters_.challenge_acks_limited;
-    return;
+    return false;
   }
   ++challenge_count_;
   ++counters_.challenge_acks;
+  return true;
+}
+
+void Engine::challenge_ack(Connection& c, base::Now now) {
+  if (!challenge_allowed(now)) return;
   c.ack.now = true;
   c.ack.pure = true;
   make_ready(c);
@@ -134,7 +137,7 @@ bool Engine::survives_paws(Connection& c, const Arrival& a, base::Now now) {
   return true;
 }
 
-bool Engine::acceptable(Connection& c, const Arrival& a, base::Now now) {
+bool Engine::acceptable(Connection& c, const Arrival& a) {
   // RFC 9293 s.3.10.7.4, first: the four cases of window and length.
   const int64_t begin = c.tcb.rcv_offset(a.seq);
   const int64_t end = begin + a.length();
@@ -157,9 +160,6 @@ bool Engine::acceptable(Connection& c, const Arrival& a, base::Now now) {
     counters_.duplicate_octets_in += a.payload.size();
     note_duplicate(c, a);
   }
-  if (c.state == State::TimeWait && a.has(flag::kFin)) {  // our last ACK was lost
-    c.deadlines.life = now + config_.time_wait;
-  }
   c.ack.now = true;
   c.ack.pure = true;
   make_ready(c);
@@ -169,7 +169,6 @@ bool Engine::acceptable(Connection& c, const Arrival& a, base::Now now) {
 bool Engine::survives_rst(Connection& c, const Arrival& a, base::Now now) {
   // Second: RST. RFC 5961 s.3.2: exactly RCV.NXT resets, elsewhere in the window is challenged.
   if (!a.has(flag::kRst)) return true;
-  if (c.state == State::TimeWait) return false;  // RFC 1337: no assassination of TIME-WAIT
   if (a.seq != c.tcb.ack_seq()) {
     // One with text may begin before the window: its number is outside.
     if (base::after(a.seq, c.tcb.ack_seq())) challenge_ack(c, now);
@@ -227,7 +226,7 @@ void Engine::input_synchronized(Connection& c, const Arrival& arrival, base::Now
       a.window = static_cast<uint16_t>(a.window >> c.tcb.snd_wind_shift);
     }
   }
-  if (!survives_paws(c, a, now) || !acceptable(c, a, now)) return;  // First
+  if (!survives_paws(c, a, now) || !acceptable(c, a)) return;  // First
   if (c.tcb.ts_ok && a.options.timestamps &&
       c.tcb.rcv_offset(a.seq) <= static_cast<int64_t>(c.tcb.last_ack_sent)) {
     // RFC 7323 s.4.3 (2): only a segment that covers Last.ACK.sent sets TS.Recent.
@@ -248,7 +247,6 @@ void Engine::input_synchronized(Connection& c, const Arrival& arrival, base::Now
     if (!c.syn_timed_out) c.rto.sample(now - c.last_sent_at, now);
     if (!establish(c, a, now)) return;
   }
-  if (c.state == State::TimeWait) return;
   if (a.payload.empty() && !a.has(flag::kFin)) {
     process_ack(c, a, now);  // Fifth
     return;

@@ -18,10 +18,16 @@ using Secret = std::array<uint64_t, 2>;
                                   const llp::Endpoint& remote);
 
 /// RFC 6528 s.3: ISN = M + F(4-tuple, secret); M ticks every 4 microseconds.
-[[nodiscard]] inline base::Seq32 initial_sequence(const Secret& secret, const llp::Endpoint& local,
-                                                  const llp::Endpoint& remote, base::Now now) {
+/// \param hash keyed_hash() of the 4-tuple
+[[nodiscard]] inline base::Seq32 initial_sequence(uint64_t hash, base::Now now) {
   const uint32_t clock = static_cast<uint32_t>(static_cast<uint64_t>(base::nanos(now)) / 4000);
-  return base::Seq32(static_cast<uint32_t>(keyed_hash(secret, local, remote)) + clock);
+  return base::Seq32(static_cast<uint32_t>(hash) + clock);
+}
+
+/// Where our timestamp clock stands at time 0 for a 4-tuple (RFC 7323 s.5.4): the same for each of
+/// its incarnations, so that the timestamps of a later one are larger (RFC 6191).
+[[nodiscard]] inline uint32_t timestamp_offset(uint64_t hash) {
+  return static_cast<uint32_t>(hash >> 32);
 }
 
 }  // namespace rnic::tcp

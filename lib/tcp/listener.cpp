@@ -4,56 +4,51 @@ namespace rnic::tcp {
 
 namespace flag = wire::tcp_flag;
 
-base::Status Engine::listen(const llp::Endpoint& local, llp::Acceptor& acceptor) {
+base::Status Engine::listen(const llp::Endpoint& local, llp::Acceptor& acceptor,
+                            const ConnectionOptions& options) {
   if (local.port == 0) {
     return base::fail(base::Errc::InvalidArgument, "listen: port 0; name the port to listen on");
   }
-  for (const Listener& l : listeners_) {
-    if (l.local == local) {
-      return base::fail(
-          base::Errc::AlreadyExists,
-          "listen: " + to_string(local) + " is taken; unlisten() it or choose another");
-    }
+  if (listeners_.find_exact(local) != ListenerTable::kNone) {
+    return base::fail(base::Errc::AlreadyExists,
+                      "listen: " + to_string(local) + " is taken; unlisten() it or choose another");
   }
-  if (listeners_.size() >= config_.max_listeners) {
+  if (listeners_.full()) {
     return base::fail(base::Errc::ResourceExhausted,
                       "listen: all listeners in use; raise tcp.max_listeners");
   }
-  listeners_.push_back({local, &acceptor});
+  if (base::Status good = check_options(options, "listen"); !good) return good;
+  listeners_.insert(local, acceptor, options);
   return {};
 }
 
 base::Status Engine::unlisten(const llp::Endpoint& local) {
-  for (size_t i = 0; i < listeners_.size(); ++i) {
-    if (listeners_[i].local != local) continue;
-    llp::Acceptor* acceptor = listeners_[i].acceptor;
-    listeners_.erase(listeners_.begin() + static_cast<ptrdiff_t>(i));
-    // Handshakes that are not complete have nobody to be handed to.
-    for (Connection* c : by_slot_) {
-      if (c != nullptr && c->state == State::SynReceived && c->acceptor == acceptor &&
-          c->local_end.port == local.port) {
-        doom(*c, llp::StreamEnd::Aborted, true);
-      }
-    }
-    return {};
+  const uint32_t number = listeners_.find_exact(local);
+  if (number == ListenerTable::kNone) {
+    return base::fail(base::Errc::NotFound, "unlisten: nobody listens on " + to_string(local));
   }
-  return base::fail(base::Errc::NotFound, "unlisten: nobody listens on " + to_string(local));
+  // Handshakes that are not complete have nobody to be handed to.
+  for (Connection* c : by_slot_) {
+    if (c != nullptr && !c->doomed && c->listener == number) {
+      doom(*c, llp::StreamEnd::Aborted, true);
+    }
+  }
+  listeners_.erase(number);
+  return {};
 }
 
-const Engine::Listener* Engine::find_listener(const llp::Endpoint& local) const {
-  const Listener* any = nullptr;
-  for (const Listener& l : listeners_) {
-    if (l.local == local) return &l;
-    if (l.local.address.is_unspecified() && l.local.port == local.port) any = &l;
-  }
-  return any;
+void Engine::no_longer_half_open(Connection& c) {
+  if (c.listener == ListenerTable::kNone) return;
+  --listeners_.at(c.listener).half_open;
+  --half_open_;
+  c.listener = ListenerTable::kNone;
 }
 
 Connection* Engine::new_connection(const llp::Endpoint& local, const llp::Endpoint& remote,
                                    base::Now now) {
   if (free_slots_.empty()) return nullptr;
   const uint32_t slot = free_slots_.back();
-  const base::Handle handle = connections_.emplace(*this, slot, record_pool_, config_);
+  const base::Handle handle = connections_.emplace(*this, slot, record_pool_, range_pool_, config_);
   if (!handle.valid()) return nullptr;
   free_slots_.pop_back();
   Connection& c = *connections_.get(handle);
@@ -62,9 +57,9 @@ Connection* Engine::new_connection(const llp::Endpoint& local, const llp::Endpoi
   c.local_end = local;
   c.remote_end = remote;
   flows_.insert(slot, local, remote);
-  c.tcb.iss =
-      forced_isn_ ? base::Seq32(*forced_isn_) : initial_sequence(secret_, local, remote, now);
-  c.tcb.ts_offset = random_.next32();
+  const uint64_t hash = keyed_hash(secret_, local, remote);
+  c.tcb.iss = forced_isn_ ? base::Seq32(*forced_isn_) : initial_sequence(hash, now);
+  c.tcb.ts_offset = timestamp_offset(hash);
   c.progress_at = now;
   c.last_sent_at = now;
   c.offers_sack = config_.sack;
@@ -73,21 +68,31 @@ Connection* Engine::new_connection(const llp::Endpoint& local, const llp::Endpoi
   return &c;
 }
 
-uint16_t Engine::choose_port(const llp::Endpoint& local, const llp::Endpoint& remote) {
+void Engine::begin_beyond(Connection& c, base::Seq32 old_snd_nxt) {
+  // RFC 9293 s.3.6.1 (MAY-2): beyond every sequence number of the old incarnation, and its window.
+  constexpr uint32_t kGap = 0x10000;
+  if (!base::after(c.tcb.iss, old_snd_nxt + (kGap - 1))) c.tcb.iss = old_snd_nxt + kGap;
+}
+
+uint16_t Engine::choose_port(const llp::Endpoint& local, const llp::Endpoint& remote,
+                             base::Now now) {
   // RFC 6056 s.3.3.1: from a random start, the first port whose 4-tuple is free.
   const uint32_t count = 65536u - config_.ephemeral_first;
   const auto start = static_cast<uint32_t>(random_.below(count));
   for (uint32_t i = 0; i < count; ++i) {
     const auto port = static_cast<uint16_t>(config_.ephemeral_first + (start + i) % count);
     const llp::Endpoint candidate{local.address, port};
-    if (find_listener(candidate) != nullptr) continue;
-    if (flows_.find(candidate, remote) == FlowTable::kNone) return port;
+    if (listeners_.find(candidate) != ListenerTable::kNone) continue;
+    if (flows_.find(candidate, remote) != FlowTable::kNone) continue;
+    const TimeWaitEntry* old = time_wait_.find(candidate, remote);
+    if (old == nullptr || may_reuse(*old, now)) return port;
   }
   return 0;
 }
 
 base::Result<llp::Stream*> Engine::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
-                                           llp::StreamUser& user, base::Now now) {
+                                           llp::StreamUser& user, const ConnectionOptions& options,
+                                           base::Now now) {
   if (!remote.address.is_unicast() || remote.port == 0 || !local.address.is_unicast() ||
       local.address.is_v4() != remote.address.is_v4()) {
     return base::fail(
@@ -95,13 +100,15 @@ base::Result<llp::Stream*> Engine::connect(const llp::Endpoint& local, const llp
         "connect: " + to_string(local) + " to " + to_string(remote) +
             " is no pair of unicast endpoints of one family; give addresses and a remote port");
   }
-  const uint32_t mtu = egress_.path_mtu(remote.address);
-  if (mtu == 0) {
+  if (base::Status good = check_options(options, "connect"); !good) {
+    return tl::unexpected(good.error());
+  }
+  if (egress_.path_mtu(remote.address) == 0) {
     return base::fail(base::Errc::Unreachable,
                       "connect: no route to " + to_string(remote) + "; configure a gateway");
   }
   llp::Endpoint from = local;
-  if (from.port == 0) from.port = choose_port(local, remote);
+  if (from.port == 0) from.port = choose_port(local, remote, now);
   if (from.port == 0) {
     return base::fail(base::Errc::ResourceExhausted,
                       "connect: no free local port towards " + to_string(remote) +
@@ -112,12 +119,24 @@ base::Result<llp::Stream*> Engine::connect(const llp::Endpoint& local, const llp
                                                      to_string(remote) +
                                                      " exists; use another local port");
   }
+  TimeWaitEntry* old = time_wait_.find(from, remote);
+  if (old != nullptr && !may_reuse(*old, now)) {
+    return base::fail(base::Errc::AlreadyExists,
+                      "connect: " + to_string(from) + " to " + to_string(remote) +
+                          " is in TIME-WAIT; use another local port or wait for tcp.time_wait");
+  }
   Connection* c = new_connection(from, remote, now);
   if (c == nullptr) {
     return base::fail(base::Errc::ResourceExhausted,
                       "connect: all connections in use; raise tcp.max_connections");
   }
+  if (old != nullptr) {
+    ++counters_.time_wait_reused;
+    begin_beyond(*c, old->snd_nxt);
+    time_wait_.erase(*old);
+  }
   c->user = &user;
+  apply_options(*c, options);
   c->state = State::SynSent;
   c->syn_due = true;
   c->deadlines.life = now + config_.connect_timeout;
@@ -126,7 +145,8 @@ base::Result<llp::Stream*> Engine::connect(const llp::Endpoint& local, const llp
   return c;
 }
 
-void Engine::input_listen(const Listener& listener, const Arrival& a, base::Now now) {
+void Engine::input_listen(uint32_t number, const Arrival& a, std::optional<base::Seq32> old_snd_nxt,
+                          base::Now now) {
   // RFC 9293 s.3.10.7.2
   if (a.has(flag::kRst)) return;  // First
   if (a.has(flag::kAck)) {        // Second
@@ -134,7 +154,9 @@ void Engine::input_listen(const Listener& listener, const Arrival& a, base::Now 
     return;
   }
   if (!a.has(flag::kSyn)) return;  // Third
-  if (half_open_ >= config_.max_half_open || egress_.path_mtu(a.remote.address) == 0) {
+  Listener& listener = listeners_.at(number);
+  if (listener.half_open >= config_.max_half_open_per_listener ||
+      half_open_ >= config_.max_half_open || egress_.path_mtu(a.remote.address) == 0) {
     ++counters_.syn_dropped;
     return;
   }
@@ -143,9 +165,13 @@ void Engine::input_listen(const Listener& listener, const Arrival& a, base::Now 
     ++counters_.syn_dropped;
     return;
   }
+  if (old_snd_nxt) begin_beyond(*c, *old_snd_nxt);
   c->acceptor = listener.acceptor;
+  c->listener = number;
   c->state = State::SynReceived;
+  apply_options(*c, listener.options);
   ++half_open_;
+  ++listener.half_open;
   take_syn_options(*c, a, false, now);
   take_syn_ecn(*c, a);
   c->syn_due = true;

@@ -8,7 +8,7 @@ namespace flag = wire::tcp_flag;
 
 void Engine::output(base::Now now) {
   if (!doomed_.empty()) reap(now);
-  if (!send_resets(now)) return;
+  if (!send_replies(now)) return;
   // Round robin, a quantum each; what a limit of the stack holds back goes to the end and ends the
   // turn.
   Connection* first_starved = nullptr;
@@ -33,7 +33,7 @@ void Engine::output(base::Now now) {
   }
   if (!doomed_.empty()) {
     reap(now);
-    send_resets(now);
+    send_replies(now);
   }
   output_pending_ = quantum_up;
 }
@@ -48,7 +48,7 @@ Engine::Served Engine::serve(Connection& c, base::Now now) {
   }
   if (c.window_probe_due && !send_window_probe(c, now)) return Served::PortFull;
   Served served = Served::Idle;
-  if (!in_any(c.state, State::SynReceived, State::TimeWait, State::FinWait2)) {
+  if (!in_any(c.state, State::SynReceived, State::FinWait2)) {
     update_emss(c, true);
     uint64_t budget = kQuantum;
     for (Sent sent = Sent::Yes; sent == Sent::Yes && !c.doomed;) {

@@ -38,14 +38,15 @@ struct Record {
   [[nodiscard]] bool is(uint16_t flag) const { return (flags & flag) != 0; }
 };
 
-/// Chunks of descriptors for all connections of a stack. All memory is taken at construction.
+/// Chunks of descriptors for all connections of a stack, and directories of chunks for those that
+/// hold many. All memory is taken at construction; a queue without records holds none of it.
 class RecordPool {
  public:
   static constexpr uint32_t kChunkRecords = 32;
 
   /// \param max_records descriptors at once. \param max_connections each may hold a part-filled
-  /// chunk at
-  ///        either end. \param max_per_connection ring size.
+  /// chunk at either end; at most half of the chunks are there for that. \param max_per_connection
+  /// descriptors of one queue.
   RecordPool(uint32_t max_records, uint32_t max_connections, uint32_t max_per_connection);
 
   [[nodiscard]] bool full() const { return live_ >= max_records_ || free_.empty(); }
@@ -57,8 +58,9 @@ class RecordPool {
 
   std::vector<Record> records_;
   std::vector<uint32_t> free_;         // chunk numbers
-  std::vector<uint32_t> directories_;  // per connection a ring of chunk numbers
-  uint32_t directory_size_;            // power of two
+  std::vector<uint32_t> directories_;  // rings of chunk numbers, directory_size_ each
+  std::vector<uint32_t*> free_directories_;
+  uint32_t directory_size_;  // power of two
   uint32_t max_records_;
   uint32_t max_per_connection_;
   uint32_t live_ = 0;
@@ -67,9 +69,7 @@ class RecordPool {
 /// One connection's ring. Records are numbered from 0 on, for ever: first() .. past_last().
 class RecordQueue {
  public:
-  /// \param slot the connection's number, below RecordPool's max_connections.
-  RecordQueue(RecordPool& pool, uint32_t slot)
-      : pool_(pool), directory_(&pool.directories_[size_t{slot} * pool.directory_size_]) {}
+  explicit RecordQueue(RecordPool& pool) : pool_(pool) {}
   ~RecordQueue() { clear(); }
   RecordQueue(const RecordQueue&) = delete;
   RecordQueue& operator=(const RecordQueue&) = delete;
@@ -79,11 +79,13 @@ class RecordQueue {
   [[nodiscard]] uint64_t past_last() const { return past_last_; }
   [[nodiscard]] uint64_t size() const { return past_last_ - first_; }
   /// No room: the connection's or the stack's limit.
-  [[nodiscard]] bool full() const { return size() >= pool_.max_per_connection_ || pool_.full(); }
+  [[nodiscard]] bool full() const {
+    return size() >= pool_.max_per_connection_ || pool_.full() || directory_full();
+  }
 
   [[nodiscard]] Record& at(uint64_t number) {
     RNIC_DCHECK(number >= first_ && number < past_last_);
-    const uint32_t chunk = directory_[(number / kPer) & (pool_.directory_size_ - 1)];
+    const uint32_t chunk = directory_[(number / kPer) & directory_mask_];
     return pool_.records_[size_t{chunk} * kPer + number % kPer];
   }
   [[nodiscard]] Record& front() { return at(first_); }
@@ -99,9 +101,25 @@ class RecordQueue {
 
  private:
   static constexpr uint32_t kPer = RecordPool::kChunkRecords;
+  static constexpr uint32_t kInlineChunks = 4;
+
+  /// Chunks between the first record and the last, both included.
+  [[nodiscard]] uint64_t chunks() const {
+    return empty() ? 0 : (past_last_ - 1) / kPer - first_ / kPer + 1;
+  }
+  /// The next record needs a chunk that the directory has no place for, and no larger one is free.
+  [[nodiscard]] bool directory_full() const {
+    return past_last_ % kPer == 0 && chunks() > directory_mask_ && !can_widen();
+  }
+  [[nodiscard]] bool can_widen() const {
+    return directory_ == inline_ && !pool_.free_directories_.empty();
+  }
+  void move_directory(uint32_t* to, uint32_t mask);
 
   RecordPool& pool_;
-  uint32_t* directory_;
+  uint32_t inline_[kInlineChunks] = {};  // the directory, as long as it suffices
+  uint32_t* directory_ = inline_;
+  uint32_t directory_mask_ = kInlineChunks - 1;
   uint64_t first_ = 0;
   uint64_t past_last_ = 0;
 };

@@ -216,8 +216,7 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
   r.tlp_due = false;
   r.tlp_count = 0;
   // RFC 2018 s.5: the peer may have reneged; what it says from now on is believed again.
-  c.board = Scoreboard{};
-  c.board.fack = c.tcb.snd_una;
+  c.board.restart(c.tcb.snd_una);
   for (uint64_t n = c.records.first(); n < c.records.past_last(); ++n) {
     Record& record = c.records.at(n);
     record.flags &= static_cast<uint16_t>(

@@ -10,19 +10,21 @@ Engine::Engine(const Config& config, Egress& egress, const Secret& secret, uint6
       random_(seed),
       wheel_(now),
       record_pool_(config.max_records, config.max_connections, config.max_records_per_connection),
+      range_pool_(std::min(config.max_range_sets, 2 * config.max_connections)),
       saved_(config.max_saved_octets),
       scratch_(kMaxRecordOctets),
+      listeners_(config.max_listeners),
       connections_(config.max_connections),
       by_slot_(config.max_connections, nullptr),
-      flows_(config.max_connections, secret) {
-  listeners_.reserve(config.max_listeners);
-  resets_.reserve(kMaxResets);
+      flows_(config.max_connections, secret),
+      time_wait_(config.max_time_wait, config.time_wait, secret) {
   free_slots_.reserve(config.max_connections);
   for (uint32_t i = config.max_connections; i-- > 0;) free_slots_.push_back(i);
 }
 
 Engine::~Engine() {
   connections_.for_each([this](base::Handle, Connection& c) { wheel_.cancel(c.timer); });
+  wheel_.cancel(time_wait_timer_);
 }
 
 base::Now Engine::next_deadline() const {
@@ -31,11 +33,8 @@ base::Now Engine::next_deadline() const {
 }
 
 bool Engine::quiescent() const {
-  if (!resets_.empty() || record_pool_.live() != 0 || saved_.blocks_in_use() != 0) return false;
-  for (const Connection* c : by_slot_) {
-    if (c != nullptr && c->state != State::TimeWait) return false;
-  }
-  return true;
+  return replies_.empty() && record_pool_.live() == 0 && range_pool_.in_use() == 0 &&
+         saved_.blocks_in_use() == 0 && connections_.live() == 0;
 }
 
 const char* to_string(State state) {
@@ -74,12 +73,29 @@ Stack::Stack(const Config& config, Egress& egress, std::array<uint64_t, 2> secre
 Stack::~Stack() = default;
 
 base::Status Stack::listen(const llp::Endpoint& local, llp::Acceptor& acceptor) {
-  return impl_->listen(local, acceptor);
+  return impl_->listen(local, acceptor, default_options());
+}
+base::Status Stack::listen(const llp::Endpoint& local, llp::Acceptor& acceptor,
+                           const ConnectionOptions& options) {
+  return impl_->listen(local, acceptor, options);
 }
 base::Status Stack::unlisten(const llp::Endpoint& local) { return impl_->unlisten(local); }
 base::Result<llp::Stream*> Stack::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
                                           llp::StreamUser& user, base::Now now) {
-  return impl_->connect(local, remote, user, now);
+  return impl_->connect(local, remote, user, default_options(), now);
+}
+base::Result<llp::Stream*> Stack::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+                                          llp::StreamUser& user, const ConnectionOptions& options,
+                                          base::Now now) {
+  return impl_->connect(local, remote, user, options, now);
+}
+ConnectionOptions Stack::default_options() const { return ConnectionOptions(impl_->config()); }
+ConnectionOptions Stack::options(const llp::Stream& stream) const {
+  return static_cast<const Connection&>(stream).options;
+}
+base::Status Stack::set_options(llp::Stream& stream, const ConnectionOptions& options,
+                                base::Now now) {
+  return impl_->set_options(static_cast<Connection&>(stream), options, now);
 }
 void Stack::on_timers(base::Now now) { impl_->on_timers(now); }
 void Stack::output(base::Now now) { impl_->output(now); }

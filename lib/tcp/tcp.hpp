@@ -19,6 +19,7 @@
 #include "base/time.hpp"
 #include "llp/transport.hpp"
 #include "tcp/config.hpp"
+#include "tcp/connection_options.hpp"
 #include "tcp/counters.hpp"
 #include "tcp/info.hpp"
 
@@ -93,9 +94,24 @@ class Stack final : public llp::Transport {
   ~Stack() override;
 
   base::Status listen(const llp::Endpoint& local, llp::Acceptor& acceptor) override;
+  /// \param options of the connections accepted here
+  base::Status listen(const llp::Endpoint& local, llp::Acceptor& acceptor,
+                      const ConnectionOptions& options);
   base::Status unlisten(const llp::Endpoint& local) override;
   base::Result<llp::Stream*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
                                      llp::StreamUser& user, base::Now now) override;
+  base::Result<llp::Stream*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+                                     llp::StreamUser& user, const ConnectionOptions& options,
+                                     base::Now now);
+
+  /// What the Config says for every connection: a start for one's own choice.
+  [[nodiscard]] ConnectionOptions default_options() const;
+  /// \param stream one of this stack's, not ended
+  [[nodiscard]] ConnectionOptions options(const llp::Stream& stream) const;
+  /// Changes a live connection; what belongs to the handshake (ecn) has no effect any more.
+  /// InvalidArgument names the value that is out of range; nothing is changed then.
+  base::Status set_options(llp::Stream& stream, const ConnectionOptions& options, base::Now now);
+
   void on_timers(base::Now now) override;
   void output(base::Now now) override;
   [[nodiscard]] base::Now next_deadline() const override;

@@ -4,6 +4,11 @@ namespace rnic::tcp {
 
 void Engine::on_timers(base::Now now) {
   wheel_.expire(now, [this, now](base::TimerNode& node) {
+    if (node.owner == nullptr) {
+      time_wait_.expire(now);
+      arm_time_wait(now);
+      return;
+    }
     Connection& c = *static_cast<Connection*>(node.owner);
     fire(c, now);
     if (!c.doomed) schedule(c);
@@ -64,10 +69,6 @@ void Engine::tail_probe_fired(Connection& c, base::Now) {
 
 void Engine::life_over(Connection& c, base::Now now) {
   c.deadlines.life = base::kNever;
-  if (c.state == State::TimeWait) {
-    doom(c, llp::StreamEnd::Closed, false);
-    return;
-  }
   if (in_any(c.state, State::LastAck, State::FinWait1, State::Closing) && c.records.size() > 1) {
     push_life(c, now);  // data before the FIN is still going out: R2 watches over that
     return;

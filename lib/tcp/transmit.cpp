@@ -162,13 +162,13 @@ bool Engine::send_window_probe(Connection& c, base::Now now) {
   return true;
 }
 
-bool Engine::send_resets(base::Now now) {
-  while (!resets_.empty()) {
-    const ResetReply& r = resets_.back();
+bool Engine::send_replies(base::Now now) {
+  while (!replies_.empty()) {
+    const Reply& r = replies_.front();
     TxSlot slot;
     if (!egress_.begin(r.local.address, r.remote.address, slot)) {
       if (egress_.path_mtu(r.remote.address) == 0) {  // nobody to tell
-        resets_.pop_back();
+        replies_.pop();
         continue;
       }
       ++counters_.send_waits;
@@ -179,13 +179,18 @@ bool Engine::send_resets(base::Now now) {
                   .sequence = r.seq,
                   .acknowledgment = r.ack,
                   .flags = r.flags,
-                  .window = 0,
-                  .header_length = wire::kTcpHeaderMin}
+                  .window = r.window,
+                  .header_length = wire::kTcpHeaderMin + r.options_length}
         .emit(slot.tcp);
+    std::copy_n(r.options.begin(), r.options_length, slot.tcp + wire::kTcpHeaderMin);
     slot.traffic_class |= r.traffic_class;
-    ++counters_.resets_out;
-    complete(slot, r.local, r.remote, wire::kTcpHeaderMin, now);
-    resets_.pop_back();
+    if ((r.flags & flag::kRst) != 0) {
+      ++counters_.resets_out;
+    } else if ((r.flags & flag::kSyn) == 0) {
+      ++counters_.acks_out;
+    }
+    complete(slot, r.local, r.remote, wire::kTcpHeaderMin + r.options_length, now);
+    replies_.pop();
   }
   return true;
 }

@@ -108,8 +108,8 @@ TEST(Limits, SavedCopiesAreBounded) {
 
 TEST(Limits, TheRecordRingGrowsShrinksAndFinds) {
   tcp::RecordPool pool(1000, 2, 600);
-  tcp::RecordQueue one(pool, 0);
-  tcp::RecordQueue two(pool, 1);
+  tcp::RecordQueue one(pool);
+  tcp::RecordQueue two(pool);
   uint64_t offset = 0;
   uint64_t front = 0;
   base::Prng random(6);

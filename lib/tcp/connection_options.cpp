@@ -1,0 +1,40 @@
+#include "tcp/connection_options.hpp"
+
+#include "tcp/engine.hpp"
+
+namespace rnic::tcp {
+
+base::Status Engine::check_options(const ConnectionOptions& options, const char* call) {
+  const auto wrong = [call](const std::string& what) {
+    return base::fail(base::Errc::InvalidArgument, std::string(call) + ": " + what);
+  };
+  if (options.dscp > 63) {
+    return wrong("dscp " + std::to_string(options.dscp) + " is more than six bits; give 0 to 63");
+  }
+  if (options.max_segment != 0 && options.max_segment < 64) {
+    return wrong("max_segment " + std::to_string(options.max_segment) +
+                 " leaves no room for data; give 64 at least, or 0 for no limit");
+  }
+  if (options.user_timeout <= base::Duration(0)) {
+    return wrong("user_timeout is not positive; give the time without progress that ends it");
+  }
+  if (options.keep_alive &&
+      (options.keep_alive_idle <= base::Duration(0) ||
+       options.keep_alive_interval <= base::Duration(0) || options.keep_alive_count < 2)) {
+    // RFC 9293 s.3.8.4 (MUST-29): one probe without an answer proves nothing.
+    return wrong("keep-alive needs positive times and at least two probes");
+  }
+  return {};
+}
+
+void Engine::apply_options(Connection& c, const ConnectionOptions& options) { c.options = options; }
+
+base::Status Engine::set_options(Connection& c, const ConnectionOptions& options, base::Now now) {
+  if (base::Status good = check_options(options, "set_options"); !good) return good;
+  if (c.doomed) return {};
+  apply_options(c, options);
+  (void)now;
+  return {};
+}
+
+}  // namespace rnic::tcp

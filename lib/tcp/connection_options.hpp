@@ -1,0 +1,49 @@
+/// \file
+/// What one connection may have its own way (the rest is the stack's, see config.hpp).
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.hpp"
+#include "tcp/config.hpp"
+
+namespace rnic::tcp {
+
+/// Settings of one connection: given to connect(), to listen() for the connections accepted there,
+/// or to Stack::set_options() while the connection lives. The defaults come from the Config.
+struct ConnectionOptions {
+  CongestionControl congestion_control = CongestionControl::Cubic;
+  bool ecn = false;     ///< RFC 3168; takes effect at the handshake
+  bool pacing = false;  ///< spread a window over the round trip
+  /// Hold back a segment that is not full while a smaller one is unacknowledged (RFC 9293 s.3.7.4,
+  /// with the change of its appendix A.3). For plain octets; records of a framing layer
+  /// are never held back.
+  bool nagle = false;
+  /// close() with received octets unread, and octets that arrive after close(), answer RST (RFC
+  /// 9293 s.3.6.1, MAY-1). Otherwise they are received, acknowledged and handed up until the peer's
+  /// FIN.
+  bool half_duplex_close = false;
+  bool keep_alive = false;        ///< RFC 9293 s.3.8.4
+  uint8_t dscp = 0;               ///< 0..63 (RFC 2474)
+  uint8_t hop_limit = 0;          ///< TTL; 0: the interface's default
+  uint16_t max_segment = 0;       ///< payload octets of a segment at most; 0: as
+                                  ///< the path and the peer let
+  uint32_t keep_alive_count = 9;  ///< probes without an answer before the end
+  base::Duration keep_alive_idle{std::chrono::hours(2)};         ///< silence before the first probe
+  base::Duration keep_alive_interval{std::chrono::seconds(75)};  ///< between probes
+  base::Duration user_timeout{std::chrono::seconds(100)};  ///< R2: without progress for so long
+
+  ConnectionOptions() = default;
+  explicit ConnectionOptions(const Config& config)
+      : congestion_control(config.congestion_control),
+        nagle(config.nagle),
+        keep_alive(config.keep_alive),
+        keep_alive_count(config.keep_alive_count),
+        keep_alive_idle(config.keep_alive_idle),
+        keep_alive_interval(config.keep_alive_interval),
+        user_timeout(config.user_timeout) {}
+
+  friend bool operator==(const ConnectionOptions&, const ConnectionOptions&) = default;
+};
+
+}  // namespace rnic::tcp

@@ -1,0 +1,85 @@
+/// \file
+/// Who listens where: found by hash, bounded, no allocation after construction.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "base/time.hpp"
+#include "llp/transport.hpp"
+#include "tcp/connection_options.hpp"
+
+namespace rnic::tcp {
+
+struct Listener {
+  llp::Endpoint local;
+  llp::Acceptor* acceptor = nullptr;
+  ConnectionOptions options;   ///< of the connections it accepts
+  uint32_t half_open = 0;      ///< its connections in SYN-RECEIVED
+  base::Now cookies_until{};   ///< ACKs are looked at for cookies until then
+  uint32_t next = UINT32_MAX;  ///< chain of the bucket, or of the free list
+};
+
+/// Listeners under (address, port); an unspecified address stands for all.
+class ListenerTable {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  explicit ListenerTable(uint32_t capacity)
+      : listeners_(capacity), buckets_(std::bit_ceil(capacity + 1), kNone) {
+    for (uint32_t i = capacity; i-- > 0;) {
+      listeners_[i].next = free_;
+      free_ = i;
+    }
+  }
+
+  [[nodiscard]] bool full() const { return free_ == kNone; }
+  [[nodiscard]] Listener& at(uint32_t number) { return listeners_[number]; }
+
+  /// The listener of exactly this endpoint.
+  [[nodiscard]] uint32_t find_exact(const llp::Endpoint& local) const {
+    uint32_t i = buckets_[bucket(local.port)];
+    while (i != kNone && listeners_[i].local != local) i = listeners_[i].next;
+    return i;
+  }
+  /// Who takes a connection to `local`: its own listener, or the one for all addresses.
+  [[nodiscard]] uint32_t find(const llp::Endpoint& local) const {
+    uint32_t any = kNone;
+    for (uint32_t i = buckets_[bucket(local.port)]; i != kNone; i = listeners_[i].next) {
+      const llp::Endpoint& have = listeners_[i].local;
+      if (have.port != local.port) continue;
+      if (have.address == local.address) return i;
+      if (have.address.is_unspecified()) any = i;
+    }
+    return any;
+  }
+
+  /// full() must be false.
+  uint32_t insert(const llp::Endpoint& local, llp::Acceptor& acceptor,
+                  const ConnectionOptions& options) {
+    const uint32_t i = free_;
+    free_ = listeners_[i].next;
+    uint32_t& head = buckets_[bucket(local.port)];
+    listeners_[i] = {.local = local, .acceptor = &acceptor, .options = options, .next = head};
+    head = i;
+    return i;
+  }
+  void erase(uint32_t number) {
+    uint32_t* link = &buckets_[bucket(listeners_[number].local.port)];
+    while (*link != number) link = &listeners_[*link].next;
+    *link = listeners_[number].next;
+    listeners_[number] = {};
+    listeners_[number].next = free_;
+    free_ = number;
+  }
+
+ private:
+  [[nodiscard]] size_t bucket(uint16_t port) const { return port & (buckets_.size() - 1); }
+
+  std::vector<Listener> listeners_;
+  std::vector<uint32_t> buckets_;
+  uint32_t free_ = kNone;
+};
+
+}  // namespace rnic::tcp

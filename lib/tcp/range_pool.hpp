@@ -1,0 +1,92 @@
+/// \file
+/// Sets of ranges for the few connections that have holes at the moment. An idle connection, and
+/// one without loss, holds none.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/check.hpp"
+#include "base/interval_set.hpp"
+
+namespace rnic::tcp {
+
+/// Separate ranges remembered on either side: received ahead of order, and SACKed by the peer.
+inline constexpr size_t kMaxRanges = 64;
+
+using RangeSet = base::IntervalSet<kMaxRanges>;
+
+/// The sets of a stack. All memory is taken at construction.
+class RangePool {
+ public:
+  explicit RangePool(uint32_t sets) : sets_(std::make_unique<RangeSet[]>(sets)), capacity_(sets) {
+    free_.reserve(sets);
+    for (uint32_t i = sets; i-- > 0;) free_.push_back(&sets_[i]);
+  }
+
+  [[nodiscard]] bool exhausted() const { return free_.empty(); }
+  [[nodiscard]] uint32_t in_use() const { return capacity_ - static_cast<uint32_t>(free_.size()); }
+
+ private:
+  friend class PooledRanges;
+
+  std::unique_ptr<RangeSet[]> sets_;
+  std::vector<RangeSet*> free_;
+  uint32_t capacity_;
+};
+
+/// An IntervalSet that takes its memory from the pool with the first range and gives it back with
+/// the last. What it says no to (insert) is either more ranges than a set has, or an empty pool.
+class PooledRanges {
+ public:
+  explicit PooledRanges(RangePool& pool) : pool_(pool) {}
+  ~PooledRanges() { clear(); }
+  PooledRanges(const PooledRanges&) = delete;
+  PooledRanges& operator=(const PooledRanges&) = delete;
+
+  [[nodiscard]] bool empty() const { return set_ == nullptr; }
+  [[nodiscard]] std::span<const base::Range> ranges() const {
+    return set_ != nullptr ? set_->ranges() : std::span<const base::Range>{};
+  }
+  [[nodiscard]] bool can_insert(base::Range r) const {
+    return set_ != nullptr ? set_->can_insert(r) : !pool_.exhausted();
+  }
+  bool insert(base::Range r) {
+    if (r.empty()) return true;
+    if (set_ == nullptr) {
+      if (pool_.exhausted()) return false;
+      set_ = pool_.free_.back();
+      pool_.free_.pop_back();
+    }
+    return set_->insert(r);
+  }
+  void erase_below(uint64_t offset) {
+    if (set_ == nullptr) return;
+    set_->erase_below(offset);
+    if (set_->empty()) give_back();
+  }
+  void clear() {
+    if (set_ == nullptr) return;
+    set_->clear();
+    give_back();
+  }
+  [[nodiscard]] bool contains(base::Range r) const {
+    return set_ != nullptr ? set_->contains(r) : r.empty();
+  }
+  [[nodiscard]] base::Range first_gap(base::Range r) const {
+    return set_ != nullptr ? set_->first_gap(r) : r;
+  }
+
+ private:
+  void give_back() {
+    pool_.free_.push_back(set_);
+    set_ = nullptr;
+  }
+
+  RangePool& pool_;
+  RangeSet* set_ = nullptr;  // Invariant: never an empty set.
+};
+
+}  // namespace rnic::tcp

@@ -1,0 +1,54 @@
+/// \file
+/// Segments that belong to no connection and wait for the output stage: RST, the ACKs of TIME-WAIT,
+/// SYN-ACKs with a cookie.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/seq32.hpp"
+#include "llp/endpoint.hpp"
+
+namespace rnic::tcp {
+
+struct Reply {
+  llp::Endpoint local;
+  llp::Endpoint remote;
+  base::Seq32 seq;
+  base::Seq32 ack;
+  uint8_t flags = 0;
+  uint8_t traffic_class = 0;
+  uint8_t options_length = 0;  ///< a multiple of 4
+  uint16_t window = 0;
+  std::array<uint8_t, 40> options{};
+};
+
+/// First in, first out, bounded; what does not fit is lost as if by the network.
+class ReplyQueue {
+ public:
+  static constexpr uint32_t kCapacity = 256;
+
+  ReplyQueue() : replies_(kCapacity) {}
+
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  [[nodiscard]] Reply& front() { return replies_[first_]; }
+  void pop() {
+    first_ = (first_ + 1) % kCapacity;
+    --count_;
+  }
+  /// The place of a new reply, reset; nullptr: full.
+  [[nodiscard]] Reply* push() {
+    if (count_ == kCapacity) return nullptr;
+    Reply& reply = replies_[(first_ + count_++) % kCapacity];
+    reply = Reply{};
+    return &reply;
+  }
+
+ private:
+  std::vector<Reply> replies_;
+  uint32_t first_ = 0;
+  uint32_t count_ = 0;
+};
+
+}  // namespace rnic::tcp

@@ -1,0 +1,122 @@
+#include "tcp/time_wait.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.hpp"
+#include "tcp/flow_table.hpp"
+
+namespace rnic::tcp {
+
+static_assert(sizeof(TimeWaitEntry) == 60, "with its share of the buckets 64 octets");
+
+TimeWaitTable::TimeWaitTable(uint32_t capacity, base::Duration time, const Secret& secret)
+    : entries_(std::max(capacity, 1u)),
+      buckets_(std::bit_floor(std::max(capacity, 1u)), kNone),
+      secret_(secret),
+      time_ms_(static_cast<uint32_t>((time.count() + 999'999) / 1'000'000)) {}
+
+uint32_t& TimeWaitTable::head(const llp::Endpoint& local, const llp::Endpoint& remote) {
+  return buckets_[FlowTable::hash(secret_, local, remote) & (buckets_.size() - 1)];
+}
+
+void TimeWaitTable::link(uint32_t index) {
+  TimeWaitEntry& entry = entries_[index];
+  uint32_t& first = head(entry.local(), entry.remote());
+  entry.next = (entry.next & kRestarted) | first;
+  first = index;
+}
+
+void TimeWaitTable::unlink(uint32_t index) {
+  const TimeWaitEntry& entry = entries_[index];
+  uint32_t& first = head(entry.local(), entry.remote());
+  const uint32_t behind = entry.next & ~kRestarted;
+  if (first == index) {
+    first = behind;
+    return;
+  }
+  uint32_t before = first;
+  while ((entries_[before].next & ~kRestarted) != index) {
+    before = entries_[before].next & ~kRestarted;
+  }
+  entries_[before].next = (entries_[before].next & kRestarted) | behind;
+}
+
+void TimeWaitTable::pop() {
+  TimeWaitEntry& entry = entries_[first_];
+  if (!entry.gone()) {
+    unlink(first_);
+    --live_;
+    entry.remote_port = 0;
+  }
+  first_ = (first_ + 1) % capacity();
+  --used_;
+}
+
+bool TimeWaitTable::add(const llp::Endpoint& local, const llp::Endpoint& remote,
+                        const TimeWaitEntry& entry, base::Now now) {
+  bool displaced = false;
+  if (used_ == capacity()) {
+    displaced = !entries_[first_].gone();
+    pop();
+  }
+  const uint32_t index = (first_ + used_) % capacity();
+  ++used_;
+  ++live_;
+  TimeWaitEntry& place = entries_[index];
+  place = entry;
+  place.name(local, remote);
+  place.expires_ms = milliseconds_of(now) + time_ms_;
+  place.next = 0;
+  link(index);
+  return displaced;
+}
+
+TimeWaitEntry* TimeWaitTable::find(const llp::Endpoint& local, const llp::Endpoint& remote) {
+  if (live_ == 0) return nullptr;
+  for (uint32_t i = head(local, remote); i != kNone; i = entries_[i].next & ~kRestarted) {
+    if (entries_[i].is(local, remote)) return &entries_[i];
+  }
+  return nullptr;
+}
+
+void TimeWaitTable::restart(TimeWaitEntry& entry, base::Now now) {
+  entry.expires_ms = milliseconds_of(now) + time_ms_;
+  entry.next |= kRestarted;
+}
+
+void TimeWaitTable::erase(TimeWaitEntry& entry) {
+  unlink(static_cast<uint32_t>(&entry - entries_.data()));
+  entry.remote_port = 0;
+  --live_;
+  while (used_ != 0 && entries_[first_].gone()) pop();
+}
+
+void TimeWaitTable::expire(base::Now now) {
+  while (used_ != 0) {
+    TimeWaitEntry& entry = entries_[first_];
+    const bool due = static_cast<int32_t>(milliseconds_of(now) - entry.expires_ms) >= 0;
+    if (!entry.gone() && !due) {
+      if ((entry.next & kRestarted) == 0) return;
+      // Its time began anew: it goes to the end of the queue, where such times are.
+      const TimeWaitEntry copy = entry;
+      pop();
+      const uint32_t index = (first_ + used_) % capacity();
+      entries_[index] = copy;
+      entries_[index].next = 0;
+      ++used_;
+      ++live_;
+      link(index);
+      continue;
+    }
+    pop();
+  }
+}
+
+base::Now TimeWaitTable::next_deadline(base::Now now) const {
+  if (used_ == 0) return base::kNever;
+  const auto left = static_cast<int32_t>(entries_[first_].expires_ms - milliseconds_of(now));
+  return base::from_nanos((base::nanos(now) / 1'000'000 + std::max(left, 1)) * 1'000'000);
+}
+
+}  // namespace rnic::tcp

@@ -1,0 +1,114 @@
+/// \file
+/// TIME-WAIT (RFC 9293 s.3.6.1) in 64 octets: what is left of a connection once both FINs are
+/// acknowledged is a 4-tuple, two sequence numbers and the peer's last timestamp.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/seq32.hpp"
+#include "base/time.hpp"
+#include "llp/endpoint.hpp"
+#include "tcp/isn.hpp"
+
+namespace rnic::tcp {
+
+/// One connection in TIME-WAIT.
+class TimeWaitEntry {
+ public:
+  [[nodiscard]] bool is(const llp::Endpoint& local, const llp::Endpoint& remote) const {
+    return local_port == local.port && remote_port == remote.port &&
+           addresses_ == packed(local.address, remote.address);
+  }
+  [[nodiscard]] llp::Endpoint local() const { return {address(0), local_port}; }
+  [[nodiscard]] llp::Endpoint remote() const { return {address(4), remote_port}; }
+
+  base::Seq32 snd_nxt;     ///< behind our FIN
+  base::Seq32 rcv_nxt;     ///< behind the peer's FIN
+  uint32_t ts_recent = 0;  ///< the peer's last timestamp
+  uint16_t window = 0;     ///< as last advertised, scaled
+  uint8_t traffic_class = 0;
+  bool ts_ok = false;
+
+ private:
+  friend class TimeWaitTable;
+
+  using Addresses = std::array<uint32_t, 8>;  // 4-octet units: no padding behind the entry
+
+  static Addresses packed(const llp::IpAddress& a, const llp::IpAddress& b) {
+    const auto word = [](uint64_t v, int shift) { return static_cast<uint32_t>(v >> shift); };
+    return {word(a.high(), 32), word(a.high(), 0), word(a.low(), 32), word(a.low(), 0),
+            word(b.high(), 32), word(b.high(), 0), word(b.low(), 32), word(b.low(), 0)};
+  }
+  [[nodiscard]] llp::IpAddress address(size_t at) const {
+    return {uint64_t{addresses_[at]} << 32 | addresses_[at + 1],
+            uint64_t{addresses_[at + 2]} << 32 | addresses_[at + 3]};
+  }
+  void name(const llp::Endpoint& local, const llp::Endpoint& remote) {
+    addresses_ = packed(local.address, remote.address);
+    local_port = local.port;
+    remote_port = remote.port;
+  }
+  [[nodiscard]] bool gone() const { return remote_port == 0; }
+
+  Addresses addresses_{};
+  uint16_t local_port = 0;
+  uint16_t remote_port = 0;  // 0: gone, the place waits for its turn
+  uint32_t expires_ms = 0;
+  uint32_t next = UINT32_MAX;  // bit 31: restarted while it waited; the rest: chain of the bucket
+};
+
+/// Bounded: the oldest entry gives way to a new one. Entries stand in a ring in the order in which
+/// their time began, so that one timer serves them all.
+class TimeWaitTable {
+ public:
+  /// \param time 2 MSL.
+  TimeWaitTable(uint32_t capacity, base::Duration time, const Secret& secret);
+
+  /// \return true when the oldest entry had to go for it.
+  bool add(const llp::Endpoint& local, const llp::Endpoint& remote, const TimeWaitEntry& entry,
+           base::Now now);
+  /// nullptr: not there. Valid until the next add(), erase() or expire().
+  [[nodiscard]] TimeWaitEntry* find(const llp::Endpoint& local, const llp::Endpoint& remote);
+  /// The peer sent its FIN again: 2 MSL from now.
+  void restart(TimeWaitEntry& entry, base::Now now);
+  void erase(TimeWaitEntry& entry);
+  void expire(base::Now now);
+
+  /// When expire() has something to do; kNever when there is nothing.
+  [[nodiscard]] base::Now next_deadline(base::Now now) const;
+  /// When its last segment may have gone out: the start of its time.
+  [[nodiscard]] bool clock_ticked(const TimeWaitEntry& entry, base::Now now) const {
+    return static_cast<int32_t>(milliseconds_of(now) - (entry.expires_ms - time_ms_)) > 0;
+  }
+
+  [[nodiscard]] uint32_t live() const { return live_; }
+  [[nodiscard]] uint32_t capacity() const { return static_cast<uint32_t>(entries_.size()); }
+  /// Octets of the table, all of it.
+  [[nodiscard]] size_t octets() const {
+    return entries_.size() * sizeof(TimeWaitEntry) + buckets_.size() * sizeof(uint32_t);
+  }
+
+ private:
+  static constexpr uint32_t kNone = 0x7fffffff;
+  static constexpr uint32_t kRestarted = 0x80000000;
+
+  static uint32_t milliseconds_of(base::Now now) {
+    return static_cast<uint32_t>(base::nanos(now) / 1'000'000);
+  }
+  [[nodiscard]] uint32_t& head(const llp::Endpoint& local, const llp::Endpoint& remote);
+  void link(uint32_t index);
+  void unlink(uint32_t index);
+  void pop();
+
+  std::vector<TimeWaitEntry> entries_;
+  std::vector<uint32_t> buckets_;
+  Secret secret_;
+  uint32_t time_ms_;
+  uint32_t first_ = 0;  // oldest
+  uint32_t used_ = 0;   // places of the ring in use, those gone included
+  uint32_t live_ = 0;
+};
+
+}  // namespace rnic::tcp

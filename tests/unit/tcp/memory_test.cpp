@@ -1,0 +1,198 @@
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#include "pair.hpp"
+#include "tcp/byte_stream.hpp"
+#include "tcp/connection.hpp"
+#include "tcp/time_wait.hpp"
+
+namespace {
+size_t g_allocated = 0;  // octets asked of operator new, ever
+}
+
+void* operator new(size_t octets) {
+  g_allocated += octets;
+  if (void* p = std::malloc(octets != 0 ? octets : 1)) return p;
+  std::abort();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, size_t) noexcept { std::free(p); }
+
+namespace rnic::testing {
+namespace {
+
+/// A user without buffers: what an idle connection costs is TCP's alone.
+class IdleUser final : public llp::StreamUser, public llp::Acceptor {
+ public:
+  llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint&, const llp::Endpoint&,
+                          base::Now) override {
+    if (keep) accepted.push_back(&stream);
+    return this;
+  }
+  void established(uint32_t, base::Now) override { ++opened; }
+  llp::Pulled pull(uint32_t, uint64_t, llp::Frame&) override { return {}; }
+  bool rebuild(const llp::RecordTag&, uint64_t, uint32_t, llp::Frame&) override { return false; }
+  void released(const llp::RecordTag&, uint64_t) override {}
+  llp::InspectVerdict inspect(base::Range, base::ByteView, base::Now) override {
+    return llp::InspectVerdict::Accept;
+  }
+  void place(base::Range, base::ByteView, bool, base::Now) override {}
+  void ordered(uint64_t, base::Now) override {}
+  void emss_changed(uint32_t) override {}
+  [[nodiscard]] uint32_t receive_room() const override { return 65536; }
+  void peer_finished(base::Now) override {}
+  void ended(llp::StreamEnd how, base::Now) override {
+    ++ended_count;
+    closed += how == llp::StreamEnd::Closed ? 1 : 0;
+  }
+
+  std::vector<llp::Stream*> accepted;
+  bool keep = true;
+  uint32_t opened = 0;
+  uint32_t ended_count = 0;
+  uint32_t closed = 0;
+};
+
+size_t octets_of_a_stack(const tcp::Config& config) {
+  TcpLink link;
+  const size_t before = g_allocated;
+  const tcp::Stack stack(config, link.egress_a, {1, 2}, 3, link.now);
+  return g_allocated - before;
+}
+
+TEST(Memory, AnIdleConnectionTakesTwoKilobytesAtMost) {
+  tcp::Config config;
+  config.max_connections = 10'000;
+  const size_t small = octets_of_a_stack(config);
+  config.max_connections = 110'000;
+  const size_t large = octets_of_a_stack(config);
+  const double each = static_cast<double>(large - small) / 100'000;
+  RecordProperty("octets", std::to_string(each));
+  EXPECT_LE(each, 2048.0);
+  EXPECT_GE(each, static_cast<double>(sizeof(tcp::Connection)));
+  // With all that a large stack shares (records, copies, sets of ranges), too.
+  EXPECT_LE(static_cast<double>(large) / 110'000, 2048.0);
+}
+
+TEST(Memory, AnEntryOfTimeWaitTakes64OctetsAtMost) {
+  for (const uint32_t capacity : {1u, 1000u, 16384u, 100'000u}) {
+    const tcp::TimeWaitTable table(capacity, seconds(1), {1, 2});
+    EXPECT_LE(table.octets(), size_t{64} * capacity) << capacity;
+  }
+}
+
+TEST(Memory, ALargeStackStaysSmallForFewRecords) {
+  // Nothing of what connections share grows with max_records_per_connection alone.
+  tcp::Config config;
+  config.max_connections = 100'000;
+  const size_t usual = octets_of_a_stack(config);
+  config.max_records_per_connection = 65536;
+  EXPECT_LE(octets_of_a_stack(config), usual * 5 / 4);
+}
+
+TEST(Memory, AHundredThousandConnectionsAreHeld) {
+  constexpr uint32_t kConnections = 100'000;
+  constexpr uint16_t kPorts = 10;
+  tcp::Config config;
+  config.max_connections = kConnections;
+  config.max_half_open = kConnections;
+  config.max_half_open_per_listener = kConnections;
+  TcpLink link(config, config);
+  IdleUser a;
+  IdleUser b;
+  b.keep = false;
+  for (uint16_t i = 0; i < kPorts; ++i) {
+    ASSERT_TRUE(link.b.listen({kAddressB, static_cast<uint16_t>(4000 + i)}, b).has_value());
+  }
+  std::vector<llp::Stream*> streams;
+  streams.reserve(kConnections);
+  for (uint32_t i = 0; i < kConnections; ++i) {
+    const auto port = static_cast<uint16_t>(4000 + i % kPorts);
+    auto stream = link.a.connect({kAddressA, 0}, {kAddressB, port}, a, link.now);
+    ASSERT_TRUE(stream.has_value()) << i;
+    streams.push_back(*stream);
+    if (i % 1000 == 999) link.run(milliseconds(2));
+  }
+  ASSERT_TRUE(link.run_until([&] { return a.opened == kConnections && b.opened == kConnections; },
+                             seconds(10)));
+  EXPECT_EQ(link.a.live_connections(), kConnections);
+  link.run(seconds(5));
+  EXPECT_EQ(a.ended_count + b.ended_count, 0u);
+  for (llp::Stream* stream : streams) stream->abort();
+  link.run(seconds(2));
+  EXPECT_EQ(a.ended_count, kConnections);
+  EXPECT_TRUE(link.a.quiescent());
+}
+
+TEST(Memory, TenThousandConnectionsASecondComeAndGo) {
+  // Three seconds of 10,000 connections each on one listening port: a 4-tuple is used again while
+  // its last incarnation stands in TIME-WAIT, and everything is returned at the end.
+  constexpr uint32_t kRounds = 300;
+  constexpr uint32_t kEach = 100;  // in 10 ms
+  TcpLink link;
+  IdleUser a;
+  IdleUser b;
+  ASSERT_TRUE(link.b.listen({kAddressB, kPort}, b).has_value());
+  for (uint32_t round = 0; round < kRounds; ++round) {
+    const base::Now start = link.now;
+    std::vector<llp::Stream*> streams;
+    for (uint32_t i = 0; i < kEach; ++i) {
+      auto stream = link.a.connect({kAddressA, 0}, {kAddressB, kPort}, a, link.now);
+      ASSERT_TRUE(stream.has_value()) << round;
+      streams.push_back(*stream);
+    }
+    const uint32_t all = (round + 1) * kEach;
+    ASSERT_TRUE(link.run_until([&] { return a.opened == all && b.opened == all; }, seconds(1)));
+    for (llp::Stream* stream : streams) stream->close();
+    for (llp::Stream* stream : b.accepted) stream->close();
+    b.accepted.clear();
+    ASSERT_TRUE(link.run_until([&] { return a.closed == all && b.closed == all; }, seconds(1)));
+    EXPECT_LE(link.now - start, milliseconds(10));
+    link.now = start + milliseconds(10);
+  }
+  EXPECT_GT(link.a.counters().time_wait_reused, 0u);
+  EXPECT_EQ(link.a.counters().connections_opened, kRounds * kEach);
+  link.run(seconds(3));
+  EXPECT_EQ(link.a.live_connections() + link.b.live_connections(), 0u);
+  EXPECT_TRUE(link.a.quiescent() && link.b.quiescent());
+}
+
+TEST(Memory, SetsOfRangesAreTakenForHolesOnlyAndBounded) {
+  tcp::Config config;
+  config.max_range_sets = 1;
+  TcpLink link({}, config);
+  UserAcceptor acceptor;
+  ASSERT_TRUE(link.b.listen({kAddressB, kPort}, acceptor).has_value());
+  std::vector<std::unique_ptr<RecordUser>> users;
+  std::vector<std::unique_ptr<RecordUser>> peers;
+  for (int i = 0; i < 8; ++i) {
+    peers.push_back(std::make_unique<RecordUser>(22, 11));
+    acceptor.next.push_back(peers.back().get());
+    users.push_back(std::make_unique<RecordUser>(11, 22));
+    RecordUser& u = *users.back();
+    u.stream = *link.a.connect({kAddressA, 0}, {kAddressB, kPort}, u, link.now);
+    for (int k = 0; k < 100; ++k) u.queue(1448);
+  }
+  int payloads = 0;
+  link.hook = [&](const LinkFrame& f) {
+    return Fate{.drop = f.from_a && f.payload() != 0 && ++payloads % 7 == 0};
+  };
+  ASSERT_TRUE(link.run_until(
+      [&] {
+        for (const auto& u : users) {
+          if (u->released_to != 144800) return false;
+        }
+        return true;
+      },
+      seconds(600)));
+  for (const auto& peer : peers) EXPECT_TRUE(peer->clean());
+  EXPECT_GT(link.b.counters().range_sets_exhausted, 0u);
+  EXPECT_EQ(link.b.counters().commit_full, 0u);
+  for (const auto& u : users) u->stream->abort();
+  link.run(seconds(1));
+  EXPECT_TRUE(link.a.quiescent() && link.b.quiescent());
+}
+
+}  // namespace
+}  // namespace rnic::testing

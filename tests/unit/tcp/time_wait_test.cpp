@@ -1,0 +1,230 @@
+#include "tcp/time_wait.hpp"
+
+#include "pair.hpp"
+#include "raw_peer.hpp"
+
+namespace rnic::testing {
+namespace {
+
+constexpr uint32_t kIss = RawPeer::kIss;
+constexpr uint32_t kIrs = RawPeer::kIrs;
+constexpr uint8_t kFinAck = flag::kFin | flag::kAck;
+
+/// The stack closed first and stands in TIME-WAIT. \return its last timestamp.
+uint32_t into_time_wait(RawPeer& p, bool stamped = false) {
+  const auto stamps = [&](uint32_t value) {
+    return stamped ? option_timestamps(value, 0) : std::vector<uint8_t>{};
+  };
+  p.accept(option_mss(1460) + stamps(1000), stamps(1001));
+  p.user.stream->close();
+  p.stack.output(p.now);
+  EXPECT_EQ(p.next().flags, kFinAck);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 2, .flags = kFinAck, .options = stamps(1002)});
+  EXPECT_EQ(*p.user.how_ended, llp::StreamEnd::Closed);
+  const Segment last = p.next();
+  EXPECT_EQ(last.ack, kIrs + 2);
+  return stamped ? last.parsed.timestamps->value : 0;
+}
+
+tcp::Config with_timestamps() {
+  tcp::Config c = RawPeer::bare();
+  c.timestamps = true;
+  return c;
+}
+
+// TCP-9293-3.6.1-02
+TEST(TimeWait, HoldsNoConnectionAndAcknowledgesTheFin_TCP_9293_3_6_1_02) {
+  tcp::Config config = with_timestamps();
+  config.max_connections = 1;
+  config.time_wait = seconds(240);
+  RawPeer p(config);
+  const uint32_t stamp = into_time_wait(p, true);
+  EXPECT_TRUE(p.stack.quiescent());  // the only slot is free again
+  p.wait(seconds(100));
+  p.inject(
+      {.seq = kIrs + 1, .ack = kIss + 2, .flags = kFinAck, .options = option_timestamps(1002, 0)});
+  const Segment again = p.next();
+  EXPECT_EQ(again.flags, flag::kAck);
+  EXPECT_EQ(again.seq, kIss + 2);
+  EXPECT_EQ(again.ack, kIrs + 2);
+  EXPECT_EQ(again.parsed.timestamps->value, stamp + 100'000);  // the clock went on
+  EXPECT_EQ(again.parsed.timestamps->echo, 1002u);
+  p.wait(seconds(239));
+  EXPECT_EQ(p.stack.live_connections(), 1u);  // 2 MSL began anew
+  p.wait(seconds(2));
+  EXPECT_EQ(p.stack.live_connections(), 0u);
+}
+
+TEST(TimeWait, ARstDoesNotEndIt) {
+  RawPeer p;
+  into_time_wait(p);
+  p.inject({.seq = kIrs + 2, .flags = flag::kRst});  // RFC 1337
+  p.inject({.seq = kIrs + 2, .ack = kIss + 2, .flags = flag::kRst | flag::kAck});
+  EXPECT_EQ(p.stack.live_connections(), 1u);
+  EXPECT_TRUE(p.silent());
+}
+
+TEST(TimeWait, OldSegmentsAreAnsweredAtALimitedRate) {
+  tcp::Config config = RawPeer::bare();
+  config.challenge_ack_limit = 5;
+  config.challenge_ack_interval = milliseconds(100);
+  RawPeer p(config);
+  into_time_wait(p);
+  p.inject({.seq = kIrs + 2, .ack = kIss + 2, .flags = flag::kAck});  // in sequence: nothing to say
+  EXPECT_TRUE(p.silent());
+  for (int i = 0; i < 20; ++i) p.data(0, 10);
+  EXPECT_EQ(p.egress.sent.size(), 5u);
+  EXPECT_EQ(p.stack.counters().challenge_acks_limited, 15u);
+  p.wait(milliseconds(100));
+  p.data(0, 10);
+  EXPECT_EQ(p.egress.sent.size(), 6u);
+  p.egress.sent.clear();
+  for (int i = 0; i < 20; ++i) p.inject({.seq = kIrs + 1, .ack = kIss + 2, .flags = kFinAck});
+  EXPECT_EQ(p.egress.sent.size(), 20u);  // a FIN is always answered
+}
+
+// TCP-9293-3.6.1-03
+TEST(TimeWait, ReopensByTimestampOrSequence_TCP_9293_3_6_1_03) {
+  struct Case {
+    bool was_stamped;
+    std::optional<uint32_t> stamp;
+    uint32_t seq;
+    bool opens;
+  };
+  // RFC 6191 s.2, case by case; the old incarnation's last timestamp was 1002.
+  const std::array<Case, 8> cases{{
+      {true, 1003, kIrs - 5, true},           // newer stamp, whatever the sequence
+      {true, 1002, kIrs + 3, true},           // equal stamp, larger sequence
+      {true, 1002, kIrs + 2, false},          // equal stamp, not larger
+      {true, 1001, kIrs + 1000, false},       // older stamp
+      {true, std::nullopt, kIrs + 3, true},   // no stamp any more: the sequence decides
+      {true, std::nullopt, kIrs, false},      //
+      {false, 1, kIrs - 5, true},             // a stamp at last
+      {false, std::nullopt, kIrs + 1, false}  //
+  }};
+  for (const Case& c : cases) {
+    RawPeer p(with_timestamps());
+    into_time_wait(p, c.was_stamped);
+    RecordUser again{11, 22};
+    p.acceptor.next.push_back(&again);
+    p.inject({.seq = c.seq,
+              .flags = flag::kSyn,
+              .options = option_mss(1460) +
+                         (c.stamp ? option_timestamps(*c.stamp, 0) : std::vector<uint8_t>{})});
+    const Segment answer = p.next();
+    const std::string which = std::to_string(&c - cases.data());
+    if (c.opens) {
+      EXPECT_EQ(answer.flags, flag::kSyn | flag::kAck) << which;
+      EXPECT_EQ(answer.ack, c.seq + 1) << which;
+      // MAY-2 (1): beyond every number of the old incarnation.
+      EXPECT_GE(static_cast<int32_t>(answer.seq - (kIss + 2)), 0x10000) << which;
+      EXPECT_EQ(p.stack.counters().time_wait_reopened, 1u) << which;
+    } else {
+      EXPECT_EQ(answer.flags, flag::kAck) << which;
+      EXPECT_EQ(answer.ack, kIrs + 2) << which;
+    }
+  }
+}
+
+TEST(TimeWait, AnActiveOpenUsesThePortAgainWhenTheClockHasTicked) {
+  for (const bool stamped : {true, false}) {
+    tcp::Config config;
+    config.timestamps = stamped;
+    config.time_wait = seconds(60);
+    Pair p(config, config);
+    const llp::Endpoint from{kAddressA, 5000};
+    const llp::Endpoint to{kAddressB, kPort};
+    p.a.stream = *p.link.a.connect(from, to, p.a, p.link.now);
+    ASSERT_TRUE(p.link.run_until([&] { return p.b.is_established; }, seconds(1)));
+    // Many octets in no time: the clock of the ISN has not come so far.
+    for (int i = 0; i < 2000; ++i) p.a.queue(1448);
+    ASSERT_TRUE(p.drain());
+    p.a.stream->close();
+    ASSERT_TRUE(p.link.run_until([&] { return p.b.peer_has_finished; }, seconds(1)));
+    p.b.stream->close();
+    ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended.has_value(); }, seconds(1)));
+    RecordUser again{11, 22};
+    const auto at_once = p.link.a.connect(from, to, again, p.link.now);
+    ASSERT_FALSE(at_once.has_value());
+    EXPECT_EQ(at_once.error().code, base::Errc::AlreadyExists);
+    p.link.run(milliseconds(2));
+    RecordUser peer{22, 11};
+    p.acceptor.next.push_back(&peer);
+    auto later = p.link.a.connect(from, to, again, p.link.now);
+    ASSERT_EQ(later.has_value(), stamped);
+    if (!stamped) continue;
+    again.stream = *later;
+    again.queue(1000);
+    ASSERT_TRUE(p.link.run_until([&] { return again.released_to == 1000; }, seconds(5)));
+    EXPECT_TRUE(peer.clean());
+    EXPECT_EQ(p.link.a.counters().time_wait_reused, 1u);
+  }
+}
+
+TEST(TimeWait, TheOldestGivesWay) {
+  tcp::TimeWaitTable table(4, seconds(10), {1, 2});
+  base::Now now = base::from_nanos(0);
+  const auto remote = [](uint16_t port) { return llp::Endpoint{kAddressB, port}; };
+  const llp::Endpoint local{kAddressA, 80};
+  for (uint16_t port = 1; port <= 6; ++port) {
+    tcp::TimeWaitEntry entry;
+    entry.snd_nxt = base::Seq32(port);
+    EXPECT_EQ(table.add(local, remote(port), entry, now), port > 4);
+    now += seconds(1);
+  }
+  EXPECT_EQ(table.live(), 4u);
+  EXPECT_EQ(table.find(local, remote(2)), nullptr);
+  ASSERT_NE(table.find(local, remote(3)), nullptr);
+  EXPECT_EQ(table.find(local, remote(3))->snd_nxt.value, 3u);
+  EXPECT_EQ(table.find(local, remote(3))->remote(), remote(3));
+  table.restart(*table.find(local, remote(3)), now);  // at 6 s
+  table.erase(*table.find(local, remote(5)));
+  EXPECT_EQ(table.live(), 3u);
+  now = base::from_nanos(0) + seconds(15);
+  table.expire(now);
+  EXPECT_EQ(table.find(local, remote(4)), nullptr);  // began at 3 s
+  EXPECT_NE(table.find(local, remote(3)), nullptr);
+  EXPECT_EQ(table.find(local, remote(6)), nullptr);  // began at 5 s
+  table.expire(base::from_nanos(0) + seconds(16));
+  EXPECT_EQ(table.live(), 0u);
+  EXPECT_EQ(table.next_deadline(now), base::kNever);
+}
+
+TEST(TimeWait, TheTableAgreesWithAnObviousOne) {
+  tcp::TimeWaitTable table(32, milliseconds(100), {5, 6});
+  std::map<uint16_t, base::Now> obvious;
+  base::Prng random(9);
+  base::Now now = base::from_nanos(0);
+  const llp::Endpoint local{kAddressA, 80};
+  for (int i = 0; i < 20000; ++i) {
+    now += milliseconds(random.below(8));
+    table.expire(now);
+    std::erase_if(obvious, [&](const auto& e) { return e.second <= now; });
+    const auto port = static_cast<uint16_t>(random.between(1, 40));
+    const llp::Endpoint remote{kAddressB, port};
+    tcp::TimeWaitEntry* entry = table.find(local, remote);
+    // An entry restarted in the queue's midst lives longer than its own time, never shorter.
+    if (obvious.contains(port)) {
+      ASSERT_NE(entry, nullptr) << i;
+    }
+    if (entry == nullptr) {
+      if (obvious.size() < 20) {
+        table.add(local, remote, {}, now);
+        obvious[port] = now + milliseconds(100);
+      }
+    } else if (random.chance(0.3)) {
+      table.erase(*entry);
+      obvious.erase(port);
+    } else if (random.chance(0.1)) {
+      table.restart(*entry, now);
+      obvious[port] = now + milliseconds(100);
+    }
+    ASSERT_GE(table.live(), obvious.size());
+  }
+  table.expire(now + seconds(1));
+  table.expire(now + seconds(2));
+  EXPECT_EQ(table.live(), 0u);
+}
+
+}  // namespace
+}  // namespace rnic::testing
