@@ -137,23 +137,21 @@ bool Engine::survives_paws(Connection& c, const Arrival& a, base::Now now) {
   return true;
 }
 
+bool Engine::in_window(int64_t begin, int64_t length, int64_t window) {
+  // The four cases of window and length. With a zero window ACK, RST and URG of a segment at
+  // RCV.NXT still count (MUST-66).
+  if (window == 0) return begin == 0;
+  const int64_t last = begin + std::max<int64_t>(length, 1) - 1;
+  if ((begin >= 0 && begin < window) || (last >= 0 && last < window)) return true;
+  return begin < 0 && last >= window;  // from before the window to beyond it: the whole window
+}
+
 bool Engine::acceptable(Connection& c, const Arrival& a) {
-  // RFC 9293 s.3.10.7.4, first: the four cases of window and length.
+  // RFC 9293 s.3.10.7.4, first
   const int64_t begin = c.tcb.rcv_offset(a.seq);
   const int64_t end = begin + a.length();
   const auto nxt = static_cast<int64_t>(c.tcb.rcv_nxt) + (c.tcb.fin_reached ? 1 : 0);
-  const int64_t edge = nxt + static_cast<int64_t>(c.tcb.rcv_wnd());
-  const bool in_window = begin >= nxt && begin < edge;
-  bool ok = false;
-  if (a.length() == 0) {
-    ok = edge == nxt ? begin == nxt : in_window;
-  } else {
-    // With a zero window ACK, RST and URG of a segment at RCV.NXT still count (MUST-66).
-    ok = edge == nxt ? begin == nxt : in_window || (end - 1 >= nxt && end - 1 < edge);
-    // A segment that begins before the window and reaches beyond it brings the whole window.
-    ok = ok || (begin < nxt && end > edge && edge != nxt);
-  }
-  if (ok) return true;
+  if (in_window(begin - nxt, a.length(), static_cast<int64_t>(c.tcb.rcv_wnd()))) return true;
   if (a.has(flag::kRst)) return false;
   ++counters_.unacceptable;
   if (!a.payload.empty() && end <= nxt) {

@@ -12,6 +12,7 @@ void Engine::enter_time_wait(Connection& c, base::Now now) {
   entry.ts_recent = c.tcb.ts_recent;
   entry.ts_ok = c.tcb.ts_ok;
   entry.window = advertise(c);
+  entry.wind_shift = c.tcb.rcv_wind_shift;
   entry.traffic_class = static_cast<uint8_t>(c.options.dscp << 2);
   if (time_wait_.add(c.local_end, c.remote_end, entry, now)) ++counters_.time_wait_displaced;
   arm_time_wait(now);
@@ -79,9 +80,12 @@ bool Engine::input_time_wait(const Arrival& a, base::Now now) {
   if (!a.has(flag::kFin)) {
     // Nothing else is to be expected; what does not fit the sequence is answered, at a limited
     // rate.
-    const bool fits =
-        a.seq == entry->rcv_nxt && a.payload.empty() && !base::after(a.ack, entry->snd_nxt);
-    if (!fits && challenge_allowed(now)) acknowledge(*entry, now);
+    const auto begin = static_cast<int32_t>(a.seq - entry->rcv_nxt);
+    // RFC 5961 s.5.2, with the largest unscaled window in the place of MAX.SND.WND.
+    const bool ack_fits = !a.has(flag::kAck) || (!base::after(a.ack, entry->snd_nxt) &&
+                                                 !base::after(entry->snd_nxt - 0xffff, a.ack));
+    const bool fits = in_window(begin, a.length(), int64_t{entry->window} << entry->wind_shift);
+    if (!(fits && ack_fits) && challenge_allowed(now)) acknowledge(*entry, now);
     return true;
   }
   // RFC 9293 s.3.10.7.4, eighth: the peer's FIN again, our last ACK was lost.

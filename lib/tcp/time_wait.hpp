@@ -29,7 +29,8 @@ class TimeWaitEntry {
   uint32_t ts_recent = 0;  ///< the peer's last timestamp
   uint16_t window = 0;     ///< as last advertised, scaled
   uint8_t traffic_class = 0;
-  bool ts_ok = false;
+  uint8_t ts_ok : 1 = 0;
+  uint8_t wind_shift : 7 = 0;  ///< of `window`
 
  private:
   friend class TimeWaitTable;

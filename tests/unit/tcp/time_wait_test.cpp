@@ -72,11 +72,11 @@ TEST(TimeWait, OldSegmentsAreAnsweredAtALimitedRate) {
   into_time_wait(p);
   p.inject({.seq = kIrs + 2, .ack = kIss + 2, .flags = flag::kAck});  // in sequence: nothing to say
   EXPECT_TRUE(p.silent());
-  for (int i = 0; i < 20; ++i) p.data(0, 10);
+  for (int i = 0; i < 20; ++i) p.data(0, 1);
   EXPECT_EQ(p.egress.sent.size(), 5u);
   EXPECT_EQ(p.stack.counters().challenge_acks_limited, 15u);
   p.wait(milliseconds(100));
-  p.data(0, 10);
+  p.data(0, 1);
   EXPECT_EQ(p.egress.sent.size(), 6u);
   p.egress.sent.clear();
   for (int i = 0; i < 20; ++i) p.inject({.seq = kIrs + 1, .ack = kIss + 2, .flags = kFinAck});
