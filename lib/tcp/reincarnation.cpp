@@ -77,25 +77,26 @@ bool Engine::input_time_wait(const Arrival& a, base::Now now) {
     ++counters_.paws_rejected;
     return true;
   }
-  if (!a.has(flag::kFin)) {
-    // Nothing else is to be expected; what does not fit the sequence is answered, at a limited
-    // rate.
-    const auto begin = static_cast<int32_t>(a.seq - entry->rcv_nxt);
-    // RFC 5961 s.5.2, with the largest unscaled window in the place of MAX.SND.WND.
-    const bool ack_fits = !a.has(flag::kAck) || (!base::after(a.ack, entry->snd_nxt) &&
-                                                 !base::after(entry->snd_nxt - 0xffff, a.ack));
-    const bool fits = in_window(begin, a.length(), int64_t{entry->window} << entry->wind_shift);
-    if (!(fits && ack_fits) && challenge_allowed(now)) acknowledge(*entry, now);
-    return true;
-  }
-  // RFC 9293 s.3.10.7.4, eighth: the peer's FIN again, our last ACK was lost.
   const bool old_stamp =
       entry->ts_ok && static_cast<int32_t>(a.options.timestamps->value - entry->ts_recent) < 0;
-  if (!old_stamp && a.seq + a.length() == entry->rcv_nxt) {
-    if (entry->ts_ok) entry->ts_recent = a.options.timestamps->value;
-    time_wait_.restart(*entry, now);
+  const auto begin = static_cast<int32_t>(a.seq - entry->rcv_nxt);
+  const bool fits =
+      !old_stamp && in_window(begin, a.length(), int64_t{entry->window} << entry->wind_shift);
+  if (fits && !a.has(flag::kAck)) return true;  // Fifth
+  if (a.has(flag::kFin)) {
+    // Eighth: the peer's FIN again, our last ACK was lost. It is always answered.
+    if (!old_stamp && a.seq + a.length() == entry->rcv_nxt) {
+      if (entry->ts_ok) entry->ts_recent = a.options.timestamps->value;
+      time_wait_.restart(*entry, now);
+    }
+    acknowledge(*entry, now);
+    return true;
   }
-  acknowledge(*entry, now);
+  // Nothing else is to be expected; what does not fit is answered at a limited rate. RFC 5961
+  // s.5.2, with the largest unscaled window in the place of MAX.SND.WND.
+  const bool ack_fits =
+      !base::after(a.ack, entry->snd_nxt) && !base::after(entry->snd_nxt - 0xffff, a.ack);
+  if (!(fits && ack_fits) && challenge_allowed(now)) acknowledge(*entry, now);
   return true;
 }
 

@@ -210,6 +210,11 @@ inline void take_text(const ConnectionModel& c, const SegmentModel& s, uint32_t 
     // RFC 5961 s.5.2
     const int64_t ahead = distance(c.snd_una, s.ack_number);
     const int64_t flight = distance(c.snd_una, c.snd_nxt);
+    // In TIME-WAIT nothing is said of ACKs that are too old (nobody sends to whom they matter).
+    if (c.state == State::TimeWait && ahead < 0) {
+      owed.reply = Reply::AckOrNothing;
+      return false;
+    }
     if (ahead > flight || ahead < -static_cast<int64_t>(c.max_snd_wnd)) {
       owed.reply = Reply::Ack;
       return false;
