@@ -28,6 +28,7 @@ struct ConnectionInfo {
   bool timestamps = false;
   bool sack = false;
   bool window_scaling = false;
+  bool ecn = false;            ///< RFC 3168
   uint8_t snd_wind_shift = 0;  ///< the peer's scale
   uint8_t rcv_wind_shift = 0;  ///< ours
 

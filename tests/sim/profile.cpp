@@ -287,6 +287,8 @@ void choose_rest(WorldPlan& plan, Prng& prng) {
   constexpr std::array<uint32_t, 4> kMtus{1500, 1500, 1492, 9000};
   set_mtu(plan, kMtus[prng.below(kMtus.size())]);
   const bool cubic = prng.chance(0.5);
+  const tcp::Ecn ecn = prng.chance(0.3) ? tcp::Ecn::Offer : tcp::Ecn::Accept;
+  const bool paced = prng.chance(0.2);
   for (uint32_t side = 0; side < 2; ++side) {
     nic::DeviceConfig& device = plan.devices[side];
     device.name = side == 0 ? "left" : "right";
@@ -295,6 +297,8 @@ void choose_rest(WorldPlan& plan, Prng& prng) {
     device.secret = {prng.next(), prng.next()};
     device.tcp.congestion_control =
         cubic ? tcp::CongestionControl::Cubic : tcp::CongestionControl::NewReno;
+    device.tcp.ecn = ecn;
+    device.tcp.pacing = paced;
     device.tcp.pack_records = prng.chance(0.8);
     device.tcp.max_connections = 64;
     device.tcp.max_records = 16384;

@@ -329,7 +329,7 @@ TEST(NewReno, StrictSlowStartGrowsByASegmentAnAck_TCP_5681_3_1_01) {
   }
 }
 
-// TCP-5681-3.1-01: congestion avoidance grows by one SMSS a round trip.
+// TCP-5681-3.1-01, TCP-9293-3.8.2-01: congestion avoidance grows by one SMSS a round trip.
 TEST(NewReno, CongestionAvoidanceIsLinear_TCP_5681_3_1_01) {
   Flow f(config_of(CongestionControl::NewReno));
   f.lose_at(40);

@@ -161,8 +161,9 @@ TEST(Rto, ALostSynMeansThreeSeconds_TCP_6298_5_02) {
   }
 }
 
-// RFC 6298 s.3 and s.5: the ACK of what was sent again measures nothing; the back-off stays.
-TEST(Rto, TheBackoffEndsWithAMeasurement) {
+// TCP-9293-3.8.1-01: Karn's rule (RFC 6298 s.3, s.5): the ACK of what was sent again measures
+// nothing, and the back-off stays.
+TEST(Rto, TheBackoffEndsWithAMeasurement_TCP_9293_3_8_1_01) {
   Peer p(newreno(true));
   p.send(2);
   p.time_out();
@@ -171,6 +172,7 @@ TEST(Rto, TheBackoffEndsWithAMeasurement) {
   const base::Duration srtt = p.c().rto.srtt();
   p.ack(1);
   EXPECT_EQ(p.c().rto.backoff(), 2u);
+  EXPECT_EQ(p.c().rto.srtt(), srtt);
   p.ack(2);
   p.send(1);
   p.wait(milliseconds(40));
