@@ -14,7 +14,7 @@ void Engine::process_ack(Connection& c, const Arrival& a, base::Now now) {
   if (c.doomed) return;
   if (a.options.sack_count != 0 && c.tcb.sack_ok) take_sack(c, a, c.tcb.snd_una, yield, now);
   const uint32_t old_window = c.tcb.snd_wnd;
-  update_window(c, a, ack, now);
+  update_window(c, a, ack, ack > una, now);
   // RFC 5681 s.2: the five marks of a duplicate ACK.
   yield.duplicate = outstanding && ack == una && a.payload.empty() && !a.has(flag::kFin) &&
                     c.tcb.snd_wnd == old_window;
@@ -106,11 +106,15 @@ void Engine::advance_una(Connection& c, uint64_t ack, AckYield& yield, base::Now
   c.retransmit_hint = std::max(c.retransmit_hint, c.records.first());
 }
 
-void Engine::update_window(Connection& c, const Arrival& a, int64_t ack, base::Now now) {
-  // RFC 9293 s.3.10.7.4, fifth: an old segment does not change the window.
+void Engine::update_window(Connection& c, const Arrival& a, int64_t ack, bool advanced,
+                           base::Now now) {
+  // RFC 9293 s.3.10.7.4, fifth: an old segment does not change the window. One that has just moved
+  // SND.UNA is not old, wherever its text lies: SND.WND counts from SND.UNA, and the old one would
+  // reach beyond what the peer has ever offered.
   const int64_t seq = c.tcb.rcv_offset(a.seq);
   if (ack < static_cast<int64_t>(c.tcb.snd_una)) return;
-  if (c.tcb.snd_wl1 > seq || (c.tcb.snd_wl1 == seq && c.tcb.snd_wl2 > ack)) return;
+  const bool old = c.tcb.snd_wl1 > seq || (c.tcb.snd_wl1 == seq && c.tcb.snd_wl2 > ack);
+  if (old && !advanced) return;
   c.tcb.snd_wnd = static_cast<uint32_t>(a.window) << c.tcb.snd_wind_shift;
   c.tcb.snd_max_wnd = std::max(c.tcb.snd_max_wnd, c.tcb.snd_wnd);
   c.tcb.snd_wl1 = seq;

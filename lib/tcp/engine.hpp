@@ -78,6 +78,7 @@ class Engine {
   [[nodiscard]] bool quiescent() const;
   void force_isn(std::optional<uint32_t> isn) { forced_isn_ = isn; }
   [[nodiscard]] ConnectionInfo info(Connection& c) const;
+  void validate();
 
   // Down-calls of Connection.
   void make_ready(Connection& c) {
@@ -172,7 +173,7 @@ class Engine {
   // ack.cpp: the ACK side.
   void process_ack(Connection& c, const Arrival& a, base::Now now);
   void advance_una(Connection& c, uint64_t ack, AckYield& yield, base::Now now);
-  void update_window(Connection& c, const Arrival& a, int64_t ack, base::Now now);
+  void update_window(Connection& c, const Arrival& a, int64_t ack, bool advanced, base::Now now);
   void measure(Connection& c, AckYield& yield, base::Now now);
   void our_fin_acked(Connection& c, base::Now now);
 
@@ -299,6 +300,9 @@ class Engine {
     return entry.ts_ok && config_.timestamps && time_wait_.clock_ticked(entry, now);
   }
   void acknowledge(const TimeWaitEntry& entry, base::Now now);
+
+  // validate.cpp
+  void validate_connection(Connection& c) const;
 
   const Config config_;
   Egress& egress_;

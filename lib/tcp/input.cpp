@@ -225,12 +225,6 @@ void Engine::input_synchronized(Connection& c, const Arrival& arrival, base::Now
     }
   }
   if (!survives_paws(c, a, now) || !acceptable(c, a)) return;  // First
-  if (c.tcb.ts_ok && a.options.timestamps &&
-      c.tcb.rcv_offset(a.seq) <= static_cast<int64_t>(c.tcb.last_ack_sent)) {
-    // RFC 7323 s.4.3 (2): only a segment that covers Last.ACK.sent sets TS.Recent.
-    c.tcb.ts_recent = a.options.timestamps->value;
-    c.tcb.ts_recent_at = now;
-  }
   if (!survives_rst(c, a, now)) return;  // Second
   if (a.has(flag::kSyn)) {               // Fourth (RFC 5961 s.4.2)
     if (c.state == State::SynReceived && c.acceptor != nullptr) {
@@ -241,6 +235,13 @@ void Engine::input_synchronized(Connection& c, const Arrival& arrival, base::Now
     return;
   }
   if (!survives_ack_check(c, a, now)) return;
+  if (c.tcb.ts_ok && a.options.timestamps &&
+      c.tcb.rcv_offset(a.seq) <= static_cast<int64_t>(c.tcb.last_ack_sent)) {
+    // RFC 7323 s.4.3 (2): only a segment that covers Last.ACK.sent sets TS.Recent. Behind the check
+    // of the ACK: a blind guess of the sequence number alone must not end in PAWS for the peer.
+    c.tcb.ts_recent = a.options.timestamps->value;
+    c.tcb.ts_recent_at = now;
+  }
   if (c.state == State::SynReceived) {
     if (!c.syn_timed_out) c.rto.sample(now - c.last_sent_at, now);
     if (!establish(c, a, now)) return;

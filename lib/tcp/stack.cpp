@@ -109,6 +109,7 @@ std::optional<ConnectionInfo> Stack::info(llp::Stream& stream) const {
   if (connection == nullptr || &connection->engine != impl_.get()) return std::nullopt;
   return impl_->info(*connection);
 }
+void Stack::validate() { impl_->validate(); }
 void Stack::force_isn(std::optional<uint32_t> isn) { impl_->force_isn(isn); }
 
 }  // namespace rnic::tcp

@@ -124,6 +124,9 @@ class Stack final : public llp::Transport {
   [[nodiscard]] uint32_t live_connections() const;
   /// Nothing to send, nothing queued, nothing held: for "everything returned" checks.
   [[nodiscard]] bool quiescent() const;
+  /// For tests and the simulator: checks every invariant of every connection, counting anew what is
+  /// kept as running sums, and aborts when one does not hold. Slow; to be called between events.
+  void validate();
 
   /// A snapshot of one of this stack's connections; for tools and people, not for the data path: it
   /// walks the unacknowledged records. `stream` has not ended yet. nullopt: another transport's.

@@ -1,4 +1,4 @@
-// rnic-sim: seeded worlds of two devices in virtual time, judged by checkers.
+// rnic-sim: seeded worlds of two devices, or of streams, in virtual time, judged by checkers.
 
 #include <unistd.h>
 
@@ -30,23 +30,31 @@ struct Options {
 };
 
 int list_profiles() {
-  for (const Profile& profile : profiles()) std::printf("%-20s %s\n", profile.name, profile.what);
+  for (const Scene& scene : scenes()) std::printf("%-20s %s\n", scene.name(), scene.what());
   return 0;
 }
 
-/// The profile for a seed; nullptr and a line to stderr when the name is unknown.
-const Profile* choose(const Options& options, uint64_t seed) {
-  if (options.profile.empty()) return &profile_of_seed(seed);
-  const Profile* profile = find_profile(options.profile);
-  if (profile == nullptr) {
+/// The worlds of a seed; none, and a line to stderr, when no profile has the name.
+std::vector<Task> choose(const Options& options, uint64_t seed) {
+  if (options.profile.empty()) return tasks_of_seed(seed);
+  const auto found = find_scenes(options.profile);
+  if (found.empty()) {
     std::fprintf(stderr, "rnic-sim: no profile '%s': --list shows them\n", options.profile.c_str());
+    return {};
   }
-  return profile;
+  return {{seed, found[seed % found.size()]}};
+}
+
+int finish(Report& report, bool complete, uint64_t seeds) {
+  report.print(complete);
+  std::printf("%llu seeds, %llu failures\n", static_cast<unsigned long long>(seeds),
+              static_cast<unsigned long long>(report.failures()));
+  return report.failures() == 0 ? 0 : 1;
 }
 
 int replay(const Options& options) {
-  const Profile* profile = choose(options, options.replay);
-  if (profile == nullptr) return 2;
+  const std::vector<Task> tasks = choose(options, options.replay);
+  if (tasks.empty()) return 2;
   std::error_code error;
   std::filesystem::create_directories(options.out, error);
   if (error) {
@@ -54,29 +62,29 @@ int replay(const Options& options) {
                  error.message().c_str());
     return 2;
   }
-  const std::string prefix = options.out + "/" + std::to_string(options.replay);
-  Result result;
-  result.task = {options.replay, profile};
-  std::printf("%s: trace %s.trace, captures %s.left.pcapng and %s.right.pcapng\n", profile->name,
-              prefix.c_str(), prefix.c_str(), prefix.c_str());
-  std::fflush(stdout);
-  result.outcome = run_task(result.task, {prefix});
-  Report report(!options.profile.empty());
-  report.add(result);
-  report.print(false);
-  std::printf("1 seeds, %llu failures\n", static_cast<unsigned long long>(report.failures()));
-  return report.failures() == 0 ? 0 : 1;
+  Report report;
+  for (const Task& task : tasks) {
+    const std::string prefix =
+        options.out + "/" + task.scene->name() + "-" + std::to_string(options.replay);
+    std::printf("%s: trace %s.trace, captures %s.left.pcapng and %s.right.pcapng\n",
+                task.scene->name(), prefix.c_str(), prefix.c_str(), prefix.c_str());
+    std::fflush(stdout);
+    Result result;
+    result.task = task;
+    result.outcome = run_task(task, {prefix});
+    report.add(result);
+  }
+  return finish(report, false, 1);
 }
 
 int run(const Options& options) {
   std::vector<Task> tasks;
   for (uint64_t i = 0; i < options.seeds; ++i) {
-    const uint64_t seed = options.first_seed + i;
-    const Profile* profile = choose(options, seed);
-    if (profile == nullptr) return 2;
-    tasks.push_back({seed, profile});
+    const std::vector<Task> chosen = choose(options, options.first_seed + i);
+    if (chosen.empty()) return 2;
+    tasks.insert(tasks.end(), chosen.begin(), chosen.end());
   }
-  Report report(!options.profile.empty());
+  Report report;
   uint64_t finished = 0;
   run_tasks(tasks, options.jobs, base::Defect::None, [&](const Result& result) {
     report.add(result);
@@ -87,10 +95,7 @@ int run(const Options& options) {
     }
     return true;
   });
-  report.print(options.seeds >= 500 && options.profile.empty());
-  std::printf("%llu seeds, %llu failures\n", static_cast<unsigned long long>(options.seeds),
-              static_cast<unsigned long long>(report.failures()));
-  return report.failures() == 0 ? 0 : 1;
+  return finish(report, options.seeds >= 500 && options.profile.empty(), options.seeds);
 }
 
 }  // namespace
@@ -98,14 +103,17 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app{
-      "Seeded worlds of two soft RNICs in virtual time: every octet, completion and buffer is "
-      "checked.\nExit status: 0 no failure, 1 failures, 2 usage or environment."};
-  app.add_option("--seeds", options.seeds, "worlds to run")
+      "Seeded worlds in virtual time, two of each seed: two soft RNICs, and streams of TCP alone. "
+      "Every octet, completion, segment and buffer is checked.\nExit status: 0 no failure, 1 "
+      "failures, 2 usage or environment."};
+  app.add_option("--seeds", options.seeds, "seeds to run")
       ->capture_default_str()
       ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}));
   app.add_option("--first-seed", options.first_seed, "seed of the first world")
       ->capture_default_str();
-  app.add_option("--profile", options.profile, "run every seed in this profile (see --list)");
+  app.add_option("--profile", options.profile,
+                 "run every seed in this profile, or in those that match a pattern such as "
+                 "'tcp-*' (see --list)");
   auto* replayed = app.add_option("--replay", options.replay,
                                   "run one seed, write its trace and captures under --out");
   app.add_option("--jobs", options.jobs, "processes")

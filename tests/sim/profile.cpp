@@ -324,14 +324,6 @@ void choose_rest(WorldPlan& plan, Prng& prng) {
 
 std::span<const Profile> profiles() { return kProfiles; }
 
-const Profile* find_profile(std::string_view name) {
-  const auto* it = std::find_if(kProfiles.begin(), kProfiles.end(),
-                                [&](const Profile& p) { return name == p.name; });
-  return it == kProfiles.end() ? nullptr : it;
-}
-
-const Profile& profile_of_seed(uint64_t seed) { return kProfiles[seed % kProfiles.size()]; }
-
 WorldPlan make_plan(const Profile& profile, uint64_t seed) {
   // The profile's name is part of the seed: worlds of one seed in two profiles differ.
   uint64_t mixed = seed * 0x9e3779b97f4a7c15ull;

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "base/prng.hpp"
 #include "base/time.hpp"
@@ -56,9 +55,6 @@ struct Profile {
 };
 
 [[nodiscard]] std::span<const Profile> profiles();
-[[nodiscard]] const Profile* find_profile(std::string_view name);
-/// The profile that a seed gets when none is named: round-robin.
-[[nodiscard]] const Profile& profile_of_seed(uint64_t seed);
 [[nodiscard]] WorldPlan make_plan(const Profile& profile, uint64_t seed);
 
 }  // namespace rnic::simulation

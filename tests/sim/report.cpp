@@ -30,26 +30,34 @@ void print_row(const char* name, const Totals& t, uint64_t failures, double seco
               seconds);
 }
 
+void print_stream_row(const char* name, const Totals& t, uint64_t failures, double seconds) {
+  std::printf("%-19s %6llu %8s %8s %7s %7s %7s %8s %8s %8s %7s %7s %6llu %7.1f\n", name,
+              static_cast<unsigned long long>(t.worlds), short_number(t.octets).c_str(),
+              short_number(t.frames).c_str(), short_number(t.drops).c_str(),
+              short_number(t.reordered).c_str(), short_number(t.cut + t.joined).c_str(),
+              short_number(t.retransmissions).c_str(), short_number(t.recoveries).c_str(),
+              short_number(t.timeouts).c_str(), short_number(t.probes).c_str(),
+              short_number(t.forged).c_str(), static_cast<unsigned long long>(failures), seconds);
+}
+
 }  // namespace
 
-std::string replay_command(const Task& task, bool named) {
-  std::string command = "./scripts/sim --replay " + std::to_string(task.seed);
-  if (named) command += std::string(" --profile ") + task.profile->name;
-  return command;
+std::string replay_command(const Task& task) {
+  return "./scripts/sim --replay " + std::to_string(task.seed) + " --profile " + task.scene->name();
 }
 
 void print_failure(const Result& result, bool with_state) {
   std::printf("FAILED seed %llu (%s): %s: %s\n", static_cast<unsigned long long>(result.task.seed),
-              result.task.profile->name, result.outcome.checker.c_str(),
+              result.task.scene->name(), result.outcome.checker.c_str(),
               result.outcome.message.c_str());
   if (with_state) std::printf("%s", result.outcome.state.c_str());
   std::fflush(stdout);
 }
 
-Report::Report(bool named) : named_(named), rows_(profiles().size()) {}
+Report::Report() : rows_(scenes().size()) {}
 
 void Report::add(const Result& result) {
-  Row& row = rows_[static_cast<size_t>(result.task.profile - profiles().data())];
+  Row& row = rows_[static_cast<size_t>(result.task.scene - scenes().data())];
   row.totals.add(result.outcome.totals);
   row.seconds += result.seconds;
   if (result.outcome.ok) return;
@@ -57,27 +65,40 @@ void Report::add(const Result& result) {
   ++failures_;
   // State of the first few: more would only hide them.
   print_failure(result, failures_ <= 3);
-  commands_.push_back(replay_command(result.task, named_));
+  commands_.push_back(replay_command(result.task));
+}
+
+template <typename F>
+Totals Report::print_rows(bool streams, F&& print) const {
+  Totals sum;
+  double seconds = 0;
+  uint64_t failures = 0;
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    const Row& row = rows_[i];
+    const bool ran = row.totals.worlds != 0 || row.failures != 0;
+    if ((scenes()[i].stream != nullptr) != streams || !ran) continue;
+    sum.add(row.totals);
+    seconds += row.seconds;
+    failures += row.failures;
+    print(scenes()[i].name(), row.totals, row.failures, row.seconds);
+  }
+  print(streams ? "all streams" : "all devices", sum, failures, seconds);
+  return sum;
 }
 
 void Report::print(bool complete) {
   std::printf("%-19s %6s %8s %7s %7s %9s %9s %7s %6s %7s %7s %9s %6s %7s\n", "profile", "worlds",
               "messages", "frames", "drops", "early", "held", "reseg", "cut", "CRCdrop", "Termin.",
               "retrans.", "failed", "seconds");
-  Totals all;
-  double seconds = 0;
-  for (size_t i = 0; i < rows_.size(); ++i) {
-    const Row& row = rows_[i];
-    all.add(row.totals);
-    seconds += row.seconds;
-    if (row.totals.worlds != 0 || row.failures != 0) {
-      print_row(profiles()[i].name, row.totals, row.failures, row.seconds);
-    }
-  }
-  print_row("all", all, failures_, seconds);
+  Totals all = print_rows(false, print_row);
   std::printf(
       "early, held: octets placed out of order, held; reseg: records that the sender cut; "
-      "cut: segments that a middlebox cut\n");
+      "cut: segments that a middlebox cut\n\n");
+  std::printf("%-19s %6s %8s %8s %7s %7s %7s %8s %8s %8s %7s %7s %6s %7s\n", "profile", "worlds",
+              "octets", "packets", "drops", "reorder", "cut", "retrans.", "recover.", "timeouts",
+              "probes", "forged", "failed", "seconds");
+  all.add(print_rows(true, print_stream_row));
+  std::printf("cut: segments that a middlebox cut or joined; probes: of a closed window\n");
   if (complete) {
     all.for_each([&](const char* title, uint64_t value, bool must) {
       if (value != 0 || !must) return;

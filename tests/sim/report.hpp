@@ -11,11 +11,10 @@
 
 namespace rnic::simulation {
 
-/// Totals by profile, in the order of the profiles.
+/// Totals by profile, in the order of scenes().
 class Report {
  public:
-  /// \param named the profile was named on the command line: replay commands name it, too.
-  explicit Report(bool named);
+  Report();
 
   void add(const Result& result);
   /// The table, the replay commands, and with `complete` a failure for each path that never fired.
@@ -29,13 +28,15 @@ class Report {
     double seconds = 0;
   };
 
-  bool named_;
+  template <typename F>
+  Totals print_rows(bool streams, F&& print) const;
+
   std::vector<Row> rows_;
   std::vector<std::string> commands_;
   uint64_t failures_ = 0;
 };
 
-[[nodiscard]] std::string replay_command(const Task& task, bool named);
+[[nodiscard]] std::string replay_command(const Task& task);
 void print_failure(const Result& result, bool with_state);
 
 }  // namespace rnic::simulation

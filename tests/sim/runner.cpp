@@ -253,11 +253,6 @@ class Pool {
 
 }  // namespace
 
-Outcome run_task(const Task& task, const Recording& recording) {
-  World world(make_plan(*task.profile, task.seed), recording);
-  return world.run();
-}
-
 void run_tasks(const std::vector<Task>& tasks, uint32_t workers, base::Defect defect,
                const std::function<bool(const Result&)>& report) {
   Pool pool(tasks, workers, defect, report);

@@ -9,26 +9,16 @@
 #include <vector>
 
 #include "base/sabotage.hpp"
-#include "profile.hpp"
-#include "totals.hpp"
-#include "world.hpp"
+#include "outcome.hpp"
+#include "scene.hpp"
 
 namespace rnic::simulation {
-
-/// One world to run.
-struct Task {
-  uint64_t seed = 0;
-  const Profile* profile = nullptr;
-};
 
 struct Result {
   Task task;
   Outcome outcome;
   double seconds = 0;
 };
-
-/// Runs `task` here, in this process.
-[[nodiscard]] Outcome run_task(const Task& task, const Recording& recording);
 
 /// Runs all tasks on `workers` processes. `report` gets each result as it comes; it may return
 /// false to stop early (results underway are dropped). A child that dies or hangs gives a result

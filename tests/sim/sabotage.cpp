@@ -49,7 +49,7 @@ constexpr std::array kDefects{
 int run_sabotage(uint64_t first_seed, uint32_t workers) {
   std::vector<Task> tasks;
   for (uint64_t seed = first_seed; seed < first_seed + kSeeds; ++seed) {
-    tasks.push_back({seed, &profile_of_seed(seed)});
+    for (const Task& task : tasks_of_seed(seed)) tasks.push_back(task);
   }
   uint32_t missed = 0;
   std::printf("%-32s %-7s %-6s %-19s %s\n", "defect", "caught", "seed", "profile", "by");
@@ -59,7 +59,7 @@ int run_sabotage(uint64_t first_seed, uint32_t workers) {
       if (result.outcome.ok) return true;
       caught = true;
       std::printf("%-32s %-7s %-6llu %-19s %s: %.90s\n", named.name, "yes",
-                  static_cast<unsigned long long>(result.task.seed), result.task.profile->name,
+                  static_cast<unsigned long long>(result.task.seed), result.task.scene->name(),
                   result.outcome.checker.c_str(), result.outcome.message.c_str());
       return false;
     });

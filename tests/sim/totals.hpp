@@ -23,7 +23,15 @@ namespace rnic::simulation {
   X(crc_drops, "CRC drops", true)              \
   X(terminates, "Terminates", true)            \
   X(retransmissions, "retransmissions", true)  \
-  X(timeouts, "time-outs", true)
+  X(timeouts, "time-outs", true)               \
+  X(recoveries, "fast recoveries", true)       \
+  X(joined, "joined by middlebox", true)       \
+  X(probes, "window probes", true)             \
+  X(forged, "forged segments", true)           \
+  X(challenges, "challenge ACKs", true)        \
+  X(paws, "old timestamps rejected", true)     \
+  X(marked, "marked CE", false)                \
+  X(too_big, "too big for the path", false)
 
 struct Totals {
 #define RNIC_SIM_FIELD(name, title, must) uint64_t name = 0;

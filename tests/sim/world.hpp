@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "impair/impair.hpp"
+#include "outcome.hpp"
 #include "pcap/pcap.hpp"
 #include "profile.hpp"
 #include "sim/sim.hpp"
-#include "totals.hpp"
 #include "trace_check.hpp"
 #include "traffic.hpp"
 #include "verdict.hpp"
@@ -24,22 +24,6 @@
 #include "wire_monitor.hpp"
 
 namespace rnic::simulation {
-
-/// What a run leaves behind.
-struct Outcome {
-  bool ok = false;
-  std::string checker;
-  std::string message;
-  std::string state;  ///< where everything stood, when it failed
-  Totals totals;
-  double virtual_seconds = 0;
-  uint64_t steps = 0;
-};
-
-/// A replay writes `prefix`.trace and `prefix`.left.pcapng, `prefix`.right.pcapng. Empty: nothing.
-struct Recording {
-  std::string prefix;
-};
 
 class World {
  public:

@@ -1,0 +1,49 @@
+#include "scene.hpp"
+
+#include <fnmatch.h>
+
+#include "stream/world.hpp"
+#include "world.hpp"
+
+namespace rnic::simulation {
+
+namespace {
+
+std::vector<Scene> all_scenes() {
+  std::vector<Scene> all;
+  for (const Profile& profile : profiles()) all.push_back({&profile, nullptr});
+  for (const StreamProfile& profile : stream_profiles()) all.push_back({nullptr, &profile});
+  return all;
+}
+
+}  // namespace
+
+std::span<const Scene> scenes() {
+  static const std::vector<Scene> all = all_scenes();
+  return all;
+}
+
+std::vector<const Scene*> find_scenes(const std::string& pattern) {
+  std::vector<const Scene*> found;
+  for (const Scene& scene : scenes()) {
+    if (::fnmatch(pattern.c_str(), scene.name(), 0) == 0) found.push_back(&scene);
+  }
+  return found;
+}
+
+std::vector<Task> tasks_of_seed(uint64_t seed) {
+  const size_t devices = profiles().size();
+  const size_t streams = stream_profiles().size();
+  return {{seed, &scenes()[seed % devices]}, {seed, &scenes()[devices + seed % streams]}};
+}
+
+Outcome run_task(const Task& task, const Recording& recording) {
+  if (task.scene->device != nullptr) {
+    World world(make_plan(*task.scene->device, task.seed), recording);
+    return world.run();
+  }
+  StreamWorld world(make_stream_plan(*task.scene->stream, task.seed), recording);
+  return world.run();
+}
+
+}  // namespace rnic::simulation

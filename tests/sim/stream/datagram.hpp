@@ -1,0 +1,38 @@
+/// \file
+/// One IP packet of a streaming world: addresses, the two fields of the IP header that TCP sees,
+/// and the TCP segment to the octet.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "llp/endpoint.hpp"
+#include "wire/tcp.hpp"
+
+namespace rnic::simulation {
+
+struct Datagram {
+  llp::IpAddress source;
+  llp::IpAddress destination;
+  std::vector<uint8_t> tcp;
+  uint8_t traffic_class = 0;  ///< DSCP << 2 | ECN
+
+  [[nodiscard]] uint32_t ip_length() const {
+    return static_cast<uint32_t>(tcp.size()) + (source.is_v4() ? 20 : 40);
+  }
+  [[nodiscard]] uint8_t flags() const { return tcp[wire::tcp_offset::kFlags]; }
+  [[nodiscard]] bool has(uint8_t flag) const { return (flags() & flag) != 0; }
+  [[nodiscard]] uint32_t sequence() const {
+    return base::load_be32(&tcp[wire::tcp_offset::kSequence]);
+  }
+  [[nodiscard]] uint32_t header() const { return (tcp[wire::tcp_offset::kDataOffset] >> 4) * 4u; }
+  [[nodiscard]] uint32_t payload() const { return static_cast<uint32_t>(tcp.size()) - header(); }
+};
+
+[[nodiscard]] bool checksum_right(const Datagram& d);
+void complete_checksum(Datagram& d);
+/// As it would look on a wire, for a capture.
+[[nodiscard]] std::vector<uint8_t> ethernet_frame(const Datagram& d);
+
+}  // namespace rnic::simulation

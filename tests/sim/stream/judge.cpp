@@ -1,0 +1,333 @@
+#include "stream/judge.hpp"
+
+#include <algorithm>
+
+#include "memory.hpp"
+
+namespace rnic::simulation {
+
+namespace flag = wire::tcp_flag;
+
+namespace {
+
+constexpr uint8_t kEce = 0x40;
+constexpr uint8_t kCwr = 0x80;
+constexpr uint32_t kDefaultMss = 536;  // RFC 9293 s.3.7.1 (MUST-15), IPv4
+constexpr uint32_t kDefaultMssV6 = 1220;
+
+}  // namespace
+
+Judge::Judge(std::string name, std::array<JudgedSide, 2> sides, Verdict& verdict)
+    : name_(std::move(name)), sides_(std::move(sides)), verdict_(verdict) {
+  for (uint32_t side = 0; side < 2; ++side) {
+    halves_[side].got.resize(sides_[1 - side].octets, false);
+  }
+}
+
+void Judge::fail(uint32_t side, const std::string& what) {
+  verdict_.fail("judge", name_ + ", side " + std::to_string(side) + ": " + what);
+}
+
+bool Judge::matches(uint32_t from, const Datagram& d) const {
+  const llp::Endpoint& a = sides_[from].end;
+  const llp::Endpoint& b = sides_[1 - from].end;
+  return d.source == a.address && d.destination == b.address &&
+         base::load_be16(&d.tcp[wire::tcp_offset::kSourcePort]) == a.port &&
+         base::load_be16(&d.tcp[wire::tcp_offset::kDestinationPort]) == b.port;
+}
+
+std::optional<Judge::Segment> Judge::parse(const Datagram& d, uint32_t side, bool loud) {
+  const auto view = wire::TcpView::parse(d.tcp);
+  if (!view || !checksum_right(d)) {
+    if (loud) fail(side, view ? "wrong checksum" : "impossible header length");
+    return std::nullopt;
+  }
+  Segment s;
+  if (!s.options.parse(view->options())) {
+    if (loud) fail(side, "impossible options");
+    return std::nullopt;
+  }
+  s.seq = view->sequence().value;
+  s.ack = view->acknowledgment().value;
+  s.flags = view->flags();
+  s.window = view->window();
+  s.payload = view->payload();
+  s.options_length = view->header_length() - wire::kTcpHeaderMin;
+  return s;
+}
+
+uint64_t Judge::offset_in(uint32_t sender, uint64_t near, uint32_t sequence,
+                          bool& before_start) const {
+  const uint32_t base = *halves_[sender].iss + 1;
+  const int64_t offset = static_cast<int64_t>(near) +
+                         static_cast<int32_t>(sequence - (base + static_cast<uint32_t>(near)));
+  before_start = offset < 0;
+  return before_start ? 0 : static_cast<uint64_t>(offset);
+}
+
+bool Judge::agreed_timestamps() const {
+  return halves_[0].syn.timestamps.has_value() && halves_[1].syn.timestamps.has_value();
+}
+bool Judge::agreed_sack() const {
+  return halves_[0].syn.sack_permitted && halves_[1].syn.sack_permitted;
+}
+uint32_t Judge::shift_of(uint32_t side) const {
+  const bool both = halves_[0].syn.window_scale && halves_[1].syn.window_scale;
+  return both ? std::min<uint32_t>(*halves_[side].syn.window_scale, 14) : 0;
+}
+
+void Judge::observe_syn(uint32_t side, const Segment& s) {
+  Half& h = halves_[side];
+  if (h.iss && *h.iss != s.seq) return fail(side, "the SYN again with another number");
+  h.iss = s.seq;
+  // What a later SYN leaves out (ECN, options of a first try) is not agreed on.
+  h.syn = s.options;
+  if (!s.has(flag::kAck)) {
+    h.ece_setup = s.has(kEce) && s.has(kCwr);
+  } else {
+    ecn_agreed_ = halves_[1 - side].ece_setup && s.has(kEce) && !s.has(kCwr);
+  }
+}
+
+void Judge::sent(uint32_t side, const Datagram& d, uint32_t path_mtu, base::Now) {
+  const bool ours = sides_[side].ours;
+  const auto s = parse(d, side, ours);
+  if (!s) return;
+  if (s->has(flag::kSyn)) observe_syn(side, *s);
+  Half& h = halves_[side];
+  if (!ours || verdict_.failed()) {
+    if (h.iss) {
+      bool before = false;
+      const uint64_t begin = offset_in(side, h.sent_end, s->seq, before);
+      if (!before && !s->has(flag::kSyn)) {
+        h.sent_end = std::max(h.sent_end, std::min(begin + s->payload.size(), sides_[side].octets));
+      }
+    }
+    return;
+  }
+  if (s->has(flag::kRst)) {
+    // Whoever has closed and forgotten the connection answers late copies so (RFC 9293 s.3.5.2).
+    if (!sides_[side].gone || !sides_[side].gone()) fail(side, "RST");
+    return;
+  }
+  check_form(side, d, *s, path_mtu);
+  check_options(side, *s);
+  if (!h.iss) return fail(side, "a segment before the SYN");
+  if (s->has(flag::kAck) && halves_[1 - side].iss) check_ack(side, *s);
+  const uint64_t before = h.sent_end;
+  if (!s->has(flag::kSyn)) check_data(side, *s);
+  check_ecn(side, d, *s, h.sent_end > before);
+}
+
+void Judge::check_form(uint32_t side, const Datagram& d, const Segment& s, uint32_t path_mtu) {
+  if (!matches(side, d)) fail(side, "wrong addresses or ports");
+  if ((d.tcp[wire::tcp_offset::kDataOffset] & 0x0f) != 0) fail(side, "reserved bits are set");
+  if (s.has(flag::kUrg)) fail(side, "URG is set");
+  if (d.ip_length() > path_mtu) {
+    fail(side, "packet of " + std::to_string(d.ip_length()) + " on a path of " +
+                   std::to_string(path_mtu));
+  }
+  if (!s.has(flag::kSyn) && !s.has(flag::kAck)) fail(side, "no ACK behind the SYN");
+  const auto& peer = halves_[side].peer_syn;
+  const uint32_t standard = d.source.is_v4() ? kDefaultMss : kDefaultMssV6;
+  // A peer's MSS below what any network carries is not obeyed, on purpose (RFC 9293 s.3.7.1 gives
+  // no floor; see docs/tcp.md).
+  const uint32_t mss = peer ? std::max<uint32_t>(peer->mss.value_or(standard), 216) : standard;
+  if (s.payload.size() + s.options_length > mss && !s.payload.empty()) {
+    fail(side, std::to_string(s.payload.size()) + " octets of payload and " +
+                   std::to_string(s.options_length) + " of options for an MSS of " +
+                   std::to_string(mss));
+  }
+}
+
+void Judge::check_options(uint32_t side, const Segment& s) {
+  const wire::TcpOptions& o = s.options;
+  if (s.has(flag::kSyn)) {
+    if (!o.mss) fail(side, "SYN without MSS");
+    if (o.sack_count != 0) fail(side, "SACK blocks on a SYN");
+    if (s.has(flag::kAck)) {
+      // RFC 7323 s.2.2, s.3.2, RFC 2018 s.2: only what the SYN offered.
+      const wire::TcpOptions& offer = halves_[1 - side].syn;
+      if ((o.timestamps && !offer.timestamps) || (o.window_scale && !offer.window_scale) ||
+          (o.sack_permitted && !offer.sack_permitted)) {
+        fail(side, "SYN-ACK with an option that was not offered");
+      }
+    }
+  } else {
+    if (o.mss || o.window_scale || o.sack_permitted) fail(side, "a SYN's option on no SYN");
+    if (o.timestamps.has_value() != agreed_timestamps()) {
+      fail(side, o.timestamps ? "timestamps were not agreed on" : "timestamps are missing");
+    }
+    if (o.sack_count != 0 && !agreed_sack()) fail(side, "SACK was not agreed on");
+  }
+  if (!o.timestamps) return;
+  Half& h = halves_[side];
+  if (h.last_tsval && static_cast<int32_t>(o.timestamps->value - *h.last_tsval) < 0) {
+    fail(side, "the timestamp clock runs backwards");
+  }
+  h.last_tsval = o.timestamps->value;
+  if (s.has(flag::kAck) && h.tsvals.count(o.timestamps->echo) == 0) {
+    fail(side, "echoes a timestamp that it did not receive");
+  }
+}
+
+void Judge::check_data(uint32_t side, const Segment& s) {
+  Half& h = halves_[side];
+  bool early = false;
+  const uint64_t begin = offset_in(side, h.sent_end, s.seq, early);
+  const uint64_t end = begin + s.payload.size();
+  if (early) {  // a probe of a connection that has sent nothing stands right before its stream
+    if (!s.payload.empty()) fail(side, "data before its stream");
+    return;
+  }
+  const uint64_t past = h.fin ? *h.fin + 1 : h.sent_end;
+  if (begin > past) return fail(side, "a gap before " + std::to_string(begin));
+  if (s.payload.empty() && !s.has(flag::kFin)) return;
+  if (end > sides_[side].octets) return fail(side, "octets beyond its stream");
+  if (h.fin && s.has(flag::kFin) && end != *h.fin) return fail(side, "another FIN");
+  if (!s.payload.empty()) {
+    if (const auto wrong = pattern_difference(s.payload, sides_[side].key, begin)) {
+      return fail(side, "wrong octet at " + std::to_string(begin + *wrong) +
+                            (begin < h.sent_end ? " of a retransmission" : ""));
+    }
+    if (!h.peer_syn) fail(side, "data before the handshake is complete");
+    if (end > h.edge) {
+      fail(side, "data up to " + std::to_string(end) + ", window up to " + std::to_string(h.edge));
+    }
+    const auto& boundary = sides_[side].is_boundary;
+    if (boundary && (!boundary(begin) || !boundary(end))) {
+      fail(side, "segment " + std::to_string(begin) + " to " + std::to_string(end) +
+                     " holds no whole records");
+    }
+  }
+  h.sent_end = std::max(h.sent_end, end);
+  const uint64_t mss = h.peer_syn ? h.peer_syn->mss.value_or(kDefaultMssV6) : kDefaultMssV6;
+  // RFC 6928; a tail loss probe (RFC 8985 s.7.3) may add a segment.
+  if (!h.answered &&
+      h.sent_end > (uint64_t{sides_[side].initial_segments} + 1) * std::max<uint64_t>(mss, 216)) {
+    fail(side, "a first flight of " + std::to_string(h.sent_end) + " octets");
+  }
+  if (s.has(flag::kFin)) {
+    if (end != sides_[side].octets) fail(side, "FIN before the end of its stream");
+    h.fin = end;
+  }
+}
+
+void Judge::check_ack(uint32_t side, const Segment& s) {
+  Half& h = halves_[side];
+  bool early = false;
+  uint64_t ack = offset_in(1 - side, h.acked, s.ack, early);
+  if (early) return fail(side, "acknowledges less than the SYN");
+  const bool all = h.got_fin && h.got_next == *h.got_fin;
+  if (ack > h.got_next + (all ? 1 : 0)) {
+    return fail(side, "acknowledges " + std::to_string(ack) + " of " + std::to_string(h.got_next) +
+                          " that arrived in order");
+  }
+  if (ack < h.acked) return fail(side, "its ACK goes back to " + std::to_string(ack));
+  h.acked = ack;
+  const uint32_t shift = s.has(flag::kSyn) ? 0 : shift_of(side);
+  const uint64_t edge = ack + (uint64_t{s.window} << shift);
+  // RFC 7323 s.2.4: the low bits of a scaled window are lost.
+  if (edge + (uint64_t{1} << shift) <= h.offered && !(all && ack > *h.got_fin)) {
+    fail(side,
+         "takes back its window from " + std::to_string(h.offered) + " to " + std::to_string(edge));
+  }
+  h.offered = std::max(h.offered, edge);
+  check_sack(side, s);
+}
+
+void Judge::check_sack(uint32_t side, const Segment& s) {
+  const Half& h = halves_[side];
+  for (uint32_t i = 0; i < s.options.sack_count; ++i) {
+    bool a = false;
+    bool b = false;
+    const uint64_t left = offset_in(1 - side, h.acked, s.options.sack[i].left.value, a);
+    const uint64_t right = offset_in(1 - side, h.acked, s.options.sack[i].right.value, b);
+    if (a || b || left >= right || right > h.got.size()) {
+      return fail(side, "impossible SACK block");
+    }
+    for (uint64_t o = left; o < right; ++o) {
+      if (!h.got[o]) return fail(side, "SACK of octet " + std::to_string(o) + ": never arrived");
+    }
+    if (i != 0 && left <= h.acked) return fail(side, "a SACK block below the ACK, not the first");
+  }
+}
+
+void Judge::check_ecn(uint32_t side, const Datagram& d, const Segment& s, bool new_data) {
+  const uint8_t ecn = d.traffic_class & 3;
+  if (ecn == 3) fail(side, "sends CE");
+  if (ecn != 0 && !ecn_agreed_) fail(side, "ECT without agreement");
+  if (s.has(flag::kSyn)) {
+    if (ecn != 0 && !sides_[side].ecn_on_control) fail(side, "ECT on a SYN");
+    return;
+  }
+  if (s.has(kEce | kCwr) && !ecn_agreed_) fail(side, "ECE or CWR without agreement");
+  if (ecn != 0 && !new_data && !sides_[side].ecn_on_control) {
+    fail(side, "ECT on what is no new data");
+  }
+}
+
+void Judge::delivered(uint32_t side, const Datagram& d, base::Now) {
+  if (!matches(1 - side, d)) return;
+  const auto s = parse(d, side, false);
+  if (!s || s->has(flag::kRst)) return;
+  Half& h = halves_[side];
+  if (s->has(flag::kSyn)) {
+    h.peer_syn = s->options;
+    if (!s->has(flag::kAck)) h.edge = std::max<uint64_t>(h.edge, s->window);
+  }
+  if (s->options.timestamps) h.tsvals.insert(s->options.timestamps->value);
+  if (s->has(flag::kAck) && h.iss) take_ack(side, *s);
+  if (halves_[1 - side].iss && !s->has(flag::kSyn)) take_data(side, *s);
+}
+
+void Judge::take_ack(uint32_t side, const Segment& s) {
+  Half& h = halves_[side];
+  bool early = false;
+  const uint64_t ack = offset_in(side, h.una, s.ack, early);
+  if (early || ack > h.sent_end + 1) return;
+  if (h.sent_end != 0) h.answered = true;
+  h.una = std::max(h.una, ack);
+  const uint32_t shift = s.has(flag::kSyn) ? 0 : shift_of(1 - side);
+  h.last_window = s.window << shift;
+  h.edge = std::max(h.edge, ack + h.last_window);
+}
+
+void Judge::take_data(uint32_t side, const Segment& s) {
+  Half& h = halves_[side];
+  bool early = false;
+  const uint64_t begin = offset_in(1 - side, h.got_next, s.seq, early);
+  if (early) return;
+  const uint64_t end = std::min<uint64_t>(begin + s.payload.size(), h.got.size());
+  for (uint64_t o = begin; o < end; ++o) h.got[o] = true;
+  if (s.has(flag::kFin)) h.got_fin = begin + s.payload.size();
+  while (h.got_next < h.got.size() && h.got[h.got_next]) ++h.got_next;
+}
+
+std::optional<Judge::Numbers> Judge::numbers(uint32_t side) const {
+  const Half& h = halves_[side];
+  const Half& peer = halves_[1 - side];
+  if (!h.iss || !peer.iss || !h.peer_syn || !peer.peer_syn || h.una == 0) return std::nullopt;
+  Numbers n;
+  n.rcv_nxt = *peer.iss + 1 + static_cast<uint32_t>(h.got_next);
+  n.window = static_cast<uint32_t>(h.offered - std::min(h.offered, h.got_next));
+  n.snd_una = *h.iss + 1 + static_cast<uint32_t>(h.una);
+  n.snd_nxt = *h.iss + 1 + static_cast<uint32_t>(h.sent_end);
+  n.peer_window = static_cast<uint32_t>(h.edge - std::min(h.edge, h.una));
+  return n;
+}
+
+std::string Judge::describe() const {
+  std::string text = name_ + ":";
+  for (uint32_t side = 0; side < 2; ++side) {
+    const Half& h = halves_[side];
+    text += " [" + to_string(sides_[side].end) + " sent " + std::to_string(h.sent_end) + " of " +
+            std::to_string(sides_[side].octets) + ", told of " + std::to_string(h.una) +
+            ", window to " + std::to_string(h.edge) + ", got " + std::to_string(h.got_next) +
+            ", has acknowledged " + std::to_string(h.acked) + (h.fin ? ", FIN sent" : "") +
+            (h.got_fin ? ", FIN received" : "") + "]";
+  }
+  return text + "\n";
+}
+
+}  // namespace rnic::simulation

@@ -1,0 +1,126 @@
+/// \file
+/// Judges one connection from outside: every segment that one of our stacks sends is held against
+/// what the specifications let it send, given the segments that have reached it. It shares no code
+/// with the stack but the parsing of headers.
+///
+/// - Addresses, ports, checksum, header, options on the right segments only.
+/// - Sequence: no gap before new octets, the same octets each time, nothing behind the FIN.
+/// - Windows: nothing beyond the furthest right edge that the peer has offered; the own right edge
+///   never moves left; the first flight is no more than the initial window.
+/// - Sizes: payload and options within the peer's MSS, the packet within the path MTU known.
+/// - Acknowledgments: never of an octet that did not arrive, never backwards; SACK blocks only of
+///   what arrived, and never of what the stack cannot have (RFC 2018, RFC 2883).
+/// - Timestamps: on every segment once agreed, never backwards, echoing one that was received.
+/// - ECN: ECT on new data of connections that agreed on it only (RFC 3168 s.6.1).
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/time.hpp"
+#include "stream/datagram.hpp"
+#include "verdict.hpp"
+#include "wire/tcp_options.hpp"
+
+namespace rnic::simulation {
+
+/// What a judge knows of one side.
+struct JudgedSide {
+  llp::Endpoint end;
+  bool ours = true;     ///< to be judged; else only observed
+  uint64_t key = 0;     ///< content of what this side sends
+  uint64_t octets = 0;  ///< length of its stream
+  uint32_t initial_segments = 10;
+  std::function<bool()> gone;   ///< its user has been told of the end
+  bool ecn_on_control = false;  ///< ECT on everything is configured (RFC 8257 s.4.1)
+  /// Whether an offset is the end of a record; empty: any is.
+  std::function<bool(uint64_t)> is_boundary;
+};
+
+class Judge {
+ public:
+  Judge(std::string name, std::array<JudgedSide, 2> sides, Verdict& verdict);
+
+  /// Side `side` put this on the wire; `path_mtu` is what its stack knows of the path.
+  void sent(uint32_t side, const Datagram& d, uint32_t path_mtu, base::Now now);
+  /// This reached side `side`, whole or damaged.
+  void delivered(uint32_t side, const Datagram& d, base::Now now);
+
+  /// The sequence number that side `side` expects next, as far as the wire tells, and the number it
+  /// will send next: for attacks that must miss, or hit, them.
+  struct Numbers {
+    uint32_t rcv_nxt = 0;
+    uint32_t window = 0;
+    uint32_t snd_una = 0;
+    uint32_t snd_nxt = 0;
+    uint32_t peer_window = 0;
+  };
+  [[nodiscard]] std::optional<Numbers> numbers(uint32_t side) const;
+  [[nodiscard]] const llp::Endpoint& end(uint32_t side) const { return sides_[side].end; }
+  [[nodiscard]] bool matches(uint32_t from, const Datagram& d) const;
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  struct Segment {
+    uint32_t seq = 0;
+    uint32_t ack = 0;
+    uint8_t flags = 0;
+    uint32_t window = 0;
+    base::ByteView payload;
+    uint32_t options_length = 0;
+    wire::TcpOptions options;
+    [[nodiscard]] bool has(uint8_t f) const { return (flags & f) != 0; }
+  };
+  /// One side: what it has said, and what has reached it.
+  struct Half {
+    std::optional<uint32_t> iss;
+    wire::TcpOptions syn;  // its own SYN's
+    bool syn_acked = false;
+    uint64_t sent_end = 0;
+    std::optional<uint64_t> fin;
+    std::optional<uint32_t> last_tsval;
+    uint64_t acked = 0;    // by its ACK fields, in the opposite stream
+    uint64_t offered = 0;  // its right edge, in the opposite stream
+    // What has reached it.
+    std::optional<wire::TcpOptions> peer_syn;
+    uint64_t edge = 0;      // furthest right edge offered to it
+    uint64_t una = 0;       // highest ACK that reached it
+    bool answered = false;  // an ACK reached it after its first data
+    uint32_t last_window = 0;
+    std::vector<bool> got;  // octets of the opposite stream
+    uint64_t got_next = 0;
+    std::optional<uint64_t> got_fin;
+    std::set<uint32_t> tsvals;
+    bool ece_setup = false;  // asked for ECN on its SYN
+  };
+
+  [[nodiscard]] std::optional<Segment> parse(const Datagram& d, uint32_t side, bool loud);
+  void fail(uint32_t side, const std::string& what);
+  void observe_syn(uint32_t side, const Segment& s);
+  void check_form(uint32_t side, const Datagram& d, const Segment& s, uint32_t path_mtu);
+  void check_options(uint32_t side, const Segment& s);
+  void check_data(uint32_t side, const Segment& s);
+  void check_ack(uint32_t side, const Segment& s);
+  void check_sack(uint32_t side, const Segment& s);
+  void check_ecn(uint32_t side, const Datagram& d, const Segment& s, bool new_data);
+  void take_ack(uint32_t side, const Segment& s);
+  void take_data(uint32_t side, const Segment& s);
+  [[nodiscard]] bool agreed_timestamps() const;
+  [[nodiscard]] bool agreed_sack() const;
+  [[nodiscard]] uint32_t shift_of(uint32_t side) const;
+  [[nodiscard]] uint64_t offset_in(uint32_t sender, uint64_t near, uint32_t sequence,
+                                   bool& before_start) const;
+
+  std::string name_;
+  std::array<JudgedSide, 2> sides_;
+  std::array<Half, 2> halves_;
+  bool ecn_agreed_ = false;
+  Verdict& verdict_;
+};
+
+}  // namespace rnic::simulation

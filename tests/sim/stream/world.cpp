@@ -1,0 +1,296 @@
+#include "stream/world.hpp"
+
+#include <algorithm>
+
+namespace rnic::simulation {
+
+namespace flag = wire::tcp_flag;
+
+namespace {
+
+constexpr uint16_t kListenPort = 4420;
+constexpr uint16_t kFirstPort = 40'000;
+constexpr uint64_t kStepLimit = 3'000'000;
+constexpr base::Duration kTurn = std::chrono::microseconds(1);
+// TIME-WAIT, lost last acknowledgments, what is underway.
+constexpr base::Duration kAfterwards = std::chrono::minutes(30);
+
+}  // namespace
+
+StreamWorld::StreamWorld(const StreamPlan& plan, const Recording& recording)
+    : plan_(plan), prng_(plan.seed ^ 0x73747265616dull), attacker_(prng_.next()) {
+  if (!recording.prefix.empty()) {
+    trace_file_ = std::fopen((recording.prefix + ".trace").c_str(), "w");
+    for (uint32_t side = 0; side < 2; ++side) {
+      auto writer =
+          pcap::Writer::open(recording.prefix + (side == 0 ? ".left" : ".right") + ".pcapng");
+      if (writer) captures_[side] = std::move(*writer);
+    }
+  }
+  for (uint32_t side = 0; side < 2; ++side) {
+    paths_[side] = std::make_unique<Path>(
+        plan_.path[side], prng_.next(),
+        [this, side](Datagram&& d, base::Now now) { on_arrival(1 - side, std::move(d), now); });
+  }
+  build_hosts();
+  for (uint32_t i = 0; i < plan_.connections; ++i) build_pipe(i);
+  if (plan_.attack_gap.count() != 0) next_attack_ = now_;
+}
+
+StreamWorld::~StreamWorld() {
+  if (trace_file_ != nullptr) std::fclose(trace_file_);
+}
+
+void StreamWorld::build_hosts() {
+  for (uint32_t side = 0; side < (plan_.plain_peer ? 1u : 2u); ++side) {
+    HostPlan host;
+    host.address = llp::IpAddress::v4(0x0a000001u + side);
+    host.mtu = plan_.mtu[side];
+    host.tcp = plan_.tcp[side];
+    host.port_full = plan_.port_full;
+    host.poll_gap = plan_.poll_gap;
+    host.pause = plan_.pause;
+    host.pause_max = plan_.pause_max;
+    host.seed = prng_.next();
+    hosts_[side] = std::make_unique<Host>(
+        host, verdict_, now_,
+        [this, side](Datagram&& d, base::Now now) { on_sent(side, std::move(d), now); },
+        [this, side](const Datagram& d, base::Now now) { on_delivered(side, d, now); });
+    hosts_[side]->listen(kListenPort);
+  }
+}
+
+void StreamWorld::build_pipe(uint32_t number) {
+  pipes_.push_back(std::make_unique<Pipe>());
+  Pipe& pipe = *pipes_.back();
+  pipe.active = plan_.plain_peer ? (plan_.peer.active ? 1 : 0) : uint32_t(prng_.below(2));
+  std::array<uint64_t, 2> keys{prng_.next(), prng_.next()};
+  std::array<JudgedSide, 2> judged;
+  for (uint32_t side = 0; side < 2; ++side) {
+    pipe.ends[side] = {
+        llp::IpAddress::v4(0x0a000001u + side),
+        side == pipe.active ? static_cast<uint16_t>(kFirstPort + number) : kListenPort};
+    judged[side].end = pipe.ends[side];
+    judged[side].ours = hosts_[side] != nullptr;
+    judged[side].key = keys[side];
+    judged[side].octets = plan_.application[side].octets;
+    judged[side].initial_segments = plan_.tcp[side].initial_window_segments;
+    octets_ += plan_.application[side].octets;
+  }
+  const std::string name = "stream " + std::to_string(number);
+  for (uint32_t side = 0; side < 2; ++side) {
+    const StreamContent content{keys[side], keys[1 - side], judged[side].octets,
+                                judged[1 - side].octets};
+    if (hosts_[side] == nullptr) {
+      peer_ = std::make_unique<PlainPeer>(
+          plan_.peer, plan_.application[side], content, pipe.ends[side], pipe.ends[1 - side],
+          prng_.next(), verdict_,
+          [this, side](Datagram&& d, base::Now now) { on_sent(side, std::move(d), now); });
+      continue;
+    }
+    pipe.applications[side] =
+        make_application(name + (side == 0 ? " left" : " right"), plan_.application[side], content,
+                         prng_.next(), verdict_);
+    Application* application = pipe.applications[side].get();
+    hosts_[side]->add(*application);
+    judged[side].gone = [application] { return application->how_ended().has_value(); };
+    if (side != pipe.active) hosts_[side]->expect(pipe.ends[1 - side].port, *application);
+    if (plan_.whole_records && plan_.application[side].records) {
+      judged[side].is_boundary = [application](uint64_t o) { return application->is_boundary(o); };
+    }
+  }
+  pipe.judge = std::make_unique<Judge>(name, judged, verdict_);
+  if (hosts_[pipe.active] != nullptr) {
+    hosts_[pipe.active]->connect(pipe.ends[pipe.active], pipe.ends[1 - pipe.active],
+                                 *pipe.applications[pipe.active], now_);
+  }
+}
+
+void StreamWorld::trace(uint32_t side, const char* what, const Datagram& d) {
+  if (captures_[side] != nullptr) {
+    captures_[side]->append(now_, ethernet_frame(d),
+                            *what == 's' ? pcap::Way::Outbound : pcap::Way::Inbound);
+  }
+  if (trace_file_ == nullptr) return;
+  std::fprintf(trace_file_, "%.6f %u %s %u>%u seq %u ack %u flags %02x win %u len %u\n",
+               static_cast<double>(base::nanos(now_)) * 1e-9, side, what,
+               base::load_be16(d.tcp.data()), base::load_be16(d.tcp.data() + 2), d.sequence(),
+               base::load_be32(&d.tcp[8]), d.flags(), base::load_be16(&d.tcp[14]), d.payload());
+}
+
+void StreamWorld::on_sent(uint32_t side, Datagram&& d, base::Now now) {
+  trace(side, "sent", d);
+  const uint32_t mtu = hosts_[side] != nullptr ? hosts_[side]->mtu() : 65'535;
+  bool known = false;
+  for (auto& pipe : pipes_) {
+    if (pipe->judge == nullptr || !pipe->judge->matches(side, d)) continue;
+    pipe->judge->sent(side, d, mtu, now);
+    known = true;
+  }
+  if (!known) verdict_.fail("judge", "a segment with addresses or ports of no stream");
+  paths_[side]->send(std::move(d), now);
+}
+
+void StreamWorld::on_arrival(uint32_t side, Datagram&& d, base::Now now) {
+  if (hosts_[side] != nullptr) {
+    hosts_[side]->receive(std::move(d));
+    return;
+  }
+  on_delivered(side, d, now);
+  peer_->receive(d, now);
+}
+
+void StreamWorld::on_delivered(uint32_t side, const Datagram& d, base::Now now) {
+  trace(side, "received", d);
+  for (auto& pipe : pipes_) pipe->judge->delivered(side, d, now);
+}
+
+void StreamWorld::attack() {
+  next_attack_ = now_ + base::Duration(static_cast<int64_t>(
+                            prng_.below(static_cast<uint64_t>(plan_.attack_gap.count()) + 1)));
+  const Pipe& pipe = *pipes_[prng_.below(pipes_.size())];
+  const auto side = static_cast<uint32_t>(prng_.below(2));
+  if (hosts_[side] == nullptr || !hosts_[side]->idle()) return;
+  const Application& victim = *pipe.applications[side];
+  const auto numbers = pipe.judge->numbers(side);
+  // An end that has gone answers everything with RST, as it should.
+  if (!numbers || victim.how_ended()) return;
+  const Datagram d = attacker_.forge(*pipe.judge, side, *numbers);
+  trace(side, "forged", d);
+  ++attacks_;
+  hosts_[side]->inject(d, now_);
+  hosts_[side]->stack().validate();
+}
+
+void StreamWorld::step() {
+  ++steps_;
+  for (auto& path : paths_) path->run(now_);
+  for (auto& host : hosts_) {
+    if (host != nullptr) host->run(now_);
+  }
+  if (peer_ != nullptr) peer_->run(now_);
+  if (next_attack_ <= now_) attack();
+}
+
+base::Now StreamWorld::next_event() const {
+  base::Now next = base::kNever;
+  for (const auto& path : paths_) next = base::earlier(next, path->next_deadline());
+  for (const auto& host : hosts_) {
+    if (host != nullptr) next = base::earlier(next, host->next_deadline(now_));
+  }
+  if (peer_ != nullptr) next = base::earlier(next, peer_->next_deadline());
+  return over() ? next : base::earlier(next, next_attack_);
+}
+
+bool StreamWorld::over() const {
+  for (const auto& pipe : pipes_) {
+    for (const auto& application : pipe->applications) {
+      if (application != nullptr && !application->how_ended()) return false;
+    }
+  }
+  return peer_ == nullptr || peer_->done();
+}
+
+bool StreamWorld::quiet() const {
+  for (const auto& host : hosts_) {
+    if (host == nullptr) continue;
+    if (!host->idle() || !host->stack().quiescent() || host->stack().live_connections() != 0) {
+      return false;
+    }
+  }
+  return paths_[0]->empty() && paths_[1]->empty();
+}
+
+Outcome StreamWorld::run() {
+  const base::Now limit = started_ + plan_.limit;
+  base::Now over_at = base::kNever;
+  while (!verdict_.failed()) {
+    step();
+    if (over_at == base::kNever && over()) over_at = now_;
+    if (over_at != base::kNever && quiet()) break;
+    const base::Now next = next_event();
+    if (next == base::kNever) {
+      verdict_.fail("stall", over_at == base::kNever ? "nothing will ever happen again"
+                                                     : "something was not returned");
+      break;
+    }
+    now_ = std::max(next, now_ + kTurn);
+    if (steps_ > kStepLimit) verdict_.fail("stall", "too many steps");
+    if (over_at == base::kNever && now_ > limit) verdict_.fail("stall", "too much virtual time");
+    if (over_at != base::kNever && now_ > over_at + kAfterwards) {
+      verdict_.fail("returned", "connections or memory are left long after the end");
+    }
+  }
+  if (!verdict_.failed()) finish();
+  Outcome outcome;
+  count(outcome.totals);
+  if (verdict_.failed()) outcome.state = describe();
+  outcome.ok = !verdict_.failed();
+  outcome.checker = verdict_.checker();
+  outcome.message = verdict_.message();
+  outcome.virtual_seconds = static_cast<double>((now_ - started_).count()) * 1e-9;
+  outcome.steps = steps_;
+  return outcome;
+}
+
+void StreamWorld::finish() {
+  for (const auto& pipe : pipes_) {
+    for (const auto& application : pipe->applications) {
+      if (application != nullptr) application->check_end();
+    }
+  }
+  for (const auto& host : hosts_) {
+    if (host == nullptr) continue;
+    const tcp::Counters& c = host->stack().counters();
+    if (plan_.whole_records && c.resegmented_records != 0) {
+      verdict_.fail("records", std::to_string(c.resegmented_records) + " records were cut");
+    }
+  }
+}
+
+std::string StreamWorld::describe() const {
+  std::string text = "at " + std::to_string(static_cast<double>((now_ - started_).count()) * 1e-9) +
+                     " s, step " + std::to_string(steps_) + "\n";
+  for (const auto& pipe : pipes_) text += pipe->judge->describe();
+  if (peer_ != nullptr) text += peer_->describe();
+  for (uint32_t side = 0; side < 2; ++side) {
+    if (hosts_[side] == nullptr) continue;
+    text += "side " + std::to_string(side) + ":";
+    hosts_[side]->stack().counters().for_each([&](const base::CounterRow& row) {
+      if (row.value != 0) text += " " + std::string(row.name) + " " + std::to_string(row.value);
+    });
+    text += "\n";
+  }
+  return text;
+}
+
+void StreamWorld::count(Totals& totals) const {
+  totals.worlds = 1;
+  totals.octets = octets_;
+  totals.forged = attacks_;
+  for (const auto& path : paths_) {
+    const Path::Counters& c = path->counters();
+    totals.frames += c.packets;
+    totals.drops += c.dropped;
+    totals.reordered += c.reordered;
+    totals.duplicated += c.duplicated;
+    totals.corrupted += c.corrupted;
+    totals.cut += c.cut;
+    totals.joined += c.joined;
+    totals.marked += c.marked;
+    totals.too_big += c.too_big;
+  }
+  for (const auto& host : hosts_) {
+    if (host == nullptr) continue;
+    const tcp::Counters& c = host->stack().counters();
+    totals.retransmissions += c.retransmitted_segments;
+    totals.timeouts += c.timeouts;
+    totals.resegmented += c.resegmented_records;
+    totals.probes += c.window_probes;
+    totals.challenges += c.challenge_acks;
+    totals.paws += c.paws_rejected;
+    totals.recoveries += c.fast_recoveries;
+  }
+}
+
+}  // namespace rnic::simulation
