@@ -30,7 +30,7 @@ namespace rnic::simulation {
   X(forged, "forged segments", true)           \
   X(challenges, "challenge ACKs", true)        \
   X(paws, "old timestamps rejected", true)     \
-  X(marked, "marked CE", false)                \
+  X(marked, "marked CE", true)                 \
   X(too_big, "too big for the path", false)
 
 struct Totals {

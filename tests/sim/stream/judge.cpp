@@ -83,9 +83,9 @@ void Judge::observe_syn(uint32_t side, const Segment& s) {
   // What a later SYN leaves out (ECN, options of a first try) is not agreed on.
   h.syn = s.options;
   if (!s.has(flag::kAck)) {
-    h.ece_setup = s.has(kEce) && s.has(kCwr);
+    h.ece_setup |= s.has(kEce) && s.has(kCwr);  // a later SYN may fall back
   } else {
-    ecn_agreed_ = halves_[1 - side].ece_setup && s.has(kEce) && !s.has(kCwr);
+    ecn_agreed_ |= halves_[1 - side].ece_setup && s.has(kEce) && !s.has(kCwr);
   }
 }
 
@@ -256,11 +256,11 @@ void Judge::check_sack(uint32_t side, const Segment& s) {
 void Judge::check_ecn(uint32_t side, const Datagram& d, const Segment& s, bool new_data) {
   const uint8_t ecn = d.traffic_class & 3;
   if (ecn == 3) fail(side, "sends CE");
-  if (ecn != 0 && !ecn_agreed_) fail(side, "ECT without agreement");
   if (s.has(flag::kSyn)) {
-    if (ecn != 0 && !sides_[side].ecn_on_control) fail(side, "ECT on a SYN");
+    if (ecn != 0 && !sides_[side].ecn_on_syn) fail(side, "ECT on a SYN");
     return;
   }
+  if (ecn != 0 && !ecn_agreed_) fail(side, "ECT without agreement");
   if (s.has(kEce | kCwr) && !ecn_agreed_) fail(side, "ECE or CWR without agreement");
   if (ecn != 0 && !new_data && !sides_[side].ecn_on_control) {
     fail(side, "ECT on what is no new data");

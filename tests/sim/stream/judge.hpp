@@ -37,6 +37,7 @@ struct JudgedSide {
   uint64_t octets = 0;  ///< length of its stream
   uint32_t initial_segments = 10;
   std::function<bool()> gone;   ///< its user has been told of the end
+  bool ecn_on_syn = false;      ///< DCTCP (RFC 8257 s.3.1)
   bool ecn_on_control = false;  ///< ECT on everything is configured (RFC 8257 s.4.1)
   /// Whether an offset is the end of a record; empty: any is.
   std::function<bool(uint64_t)> is_boundary;

@@ -107,6 +107,33 @@ void bottleneck(StreamPlan& plan, Prng& prng) {
   both_users(plan, [&](ApplicationPlan& a) { a.octets = prng.between(100'000, 600'000); });
 }
 
+void marks(StreamPlan& plan, Prng& prng) {
+  both_ends(plan, [&](tcp::Config& c) {
+    c.ecn = prng.chance(0.8) ? tcp::Ecn::Offer : tcp::Ecn::Accept;
+    if (c.congestion_control == tcp::CongestionControl::Dctcp) {
+      c.congestion_control = tcp::CongestionControl::Cubic;
+    }
+  });
+  both_ways(plan, [&](PathPlan& p) {
+    p.mark = real(prng, 0.001, 0.2);
+    p.drop = real(prng, 0, 0.02);
+    p.delay = microseconds(prng.between(10, 10'000));
+  });
+}
+
+void data_center(StreamPlan& plan, Prng& prng) {
+  bottleneck(plan, prng);
+  both_ends(plan, [&](tcp::Config& c) {
+    c.ecn = tcp::Ecn::Offer;
+    c.congestion_control = tcp::CongestionControl::Dctcp;
+    c.dctcp_ect_on_control = prng.chance(0.3);
+  });
+  both_ways(plan, [&](PathPlan& p) {
+    p.mark_packets = some(prng, 2, 10);
+    p.delay = microseconds(prng.between(10, 1000));
+  });
+}
+
 void whole_records(StreamPlan& plan, Prng& prng) {
   // Windows below a record and middleboxes would be reasons to cut one: neither is here.
   plan.whole_records = true;
@@ -160,8 +187,9 @@ void stop_a_minute(StreamPlan& plan, Prng& prng) {
 }
 
 void pause(StreamPlan& plan, Prng& prng) {
-  plan.pause = real(prng, 0.05, 0.5);
-  plan.pause_max = milliseconds(prng.chance(0.2) ? 60'000 : prng.between(1, 2000));
+  const bool a_minute = prng.chance(0.2);
+  plan.pause = a_minute ? 0.01 : real(prng, 0.05, 0.5);
+  plan.pause_max = milliseconds(a_minute ? 60'000 : prng.between(1, 2000));
   both_ways(plan, [&](PathPlan& p) { p.delay = milliseconds(prng.between(1, 30)); });
 }
 
@@ -304,6 +332,8 @@ constexpr std::array kStreamProfiles{
     StreamProfile{"tcp-no-options", "without SACK, timestamps or scaling", no_options},
     StreamProfile{"tcp-peer-stops", "a plain peer stops reading for a minute", peer_stops},
     StreamProfile{"tcp-bottleneck", "a narrow link with a short queue", bottleneck},
+    StreamProfile{"tcp-ecn", "congestion marks by chance", marks},
+    StreamProfile{"tcp-dctcp", "DCTCP over a queue that marks", data_center},
     StreamProfile{"tcp-pause", "a host sleeps", pause},
     StreamProfile{"tcp-port-full", "the port often has no room", port_full},
     StreamProfile{"tcp-peer-attack", "a plain peer, and forged segments", peer_attack},
@@ -328,8 +358,14 @@ void choose_rest(StreamPlan& plan, Prng& prng) {
   plan.application[prng.below(2)].close_after_peer = prng.chance(0.5);
   plan.poll_gap = prng.chance(0.3) ? microseconds(prng.below(100)) : microseconds(0);
   for (tcp::Config& c : plan.tcp) {
-    c.congestion_control =
-        prng.chance(0.5) ? tcp::CongestionControl::Cubic : tcp::CongestionControl::NewReno;
+    constexpr std::array kControls{tcp::CongestionControl::Cubic, tcp::CongestionControl::Cubic,
+                                   tcp::CongestionControl::NewReno, tcp::CongestionControl::Dctcp};
+    constexpr std::array kEcns{tcp::Ecn::Off, tcp::Ecn::Accept, tcp::Ecn::Offer};
+    c.congestion_control = kControls[prng.below(kControls.size())];
+    c.ecn = kEcns[prng.below(kEcns.size())];
+    c.hystart = prng.chance(0.7);
+    c.frto = prng.chance(0.7);
+    c.pacing = prng.chance(0.2);
     c.sack = prng.chance(0.9);
     c.timestamps = prng.chance(0.8);
     c.window_scaling = prng.chance(0.9);

@@ -255,6 +255,27 @@ TEST(Input, OnlyTheSegmentAtTheAckSetsTsRecent_TCP_7323_4_3_01) {
   EXPECT_EQ(send(0, 1400), 1400u);   // fills the hole
 }
 
+// A segment whose ACK is impossible is no segment of the peer: its timestamp must not shut the real
+// peer out by PAWS.
+TEST(Input, AForgedTimestampWithAnImpossibleAckIsNotBelieved) {
+  tcp::Config config = RawPeer::bare();
+  config.timestamps = true;
+  RawPeer p(config);
+  p.accept(option_mss(1460) + option_timestamps(100, 0), option_timestamps(100, 0));
+  p.inject({.seq = kIrs + 1,
+            .ack = kIss + 1 + (1u << 30),
+            .flags = flag::kAck,
+            .payload = 10,
+            .options = option_timestamps(2'000'000'000, 0)});
+  p.inject({.seq = kIrs + 1,
+            .ack = kIss + 1,
+            .flags = flag::kAck,
+            .payload = 10,
+            .options = option_timestamps(101, 0)});
+  EXPECT_EQ(p.user.ordered_to, 10u);
+  EXPECT_EQ(p.stack.counters().paws_rejected, 0u);
+}
+
 // TCP-2018-4-01
 TEST(Input, TheNewestRangeIsTheFirstSackBlock_TCP_2018_4_01) {
   RawPeer p(tcp::Config{});

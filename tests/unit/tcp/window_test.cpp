@@ -81,6 +81,27 @@ TEST(Window, AShrunkWindowIsRespected_TCP_9293_3_8_6_01) {
   EXPECT_EQ(p.next().seq, kIss + 1 + 2920);  // old data is retransmitted
 }
 
+// A retransmission carries old text and the newest ACK: where it moves SND.UNA, its window counts.
+TEST(Window, TheWindowOfAnAckThatMovesUnaCountsWhateverItsText) {
+  RawPeer p;
+  p.accept();
+  p.data(0, 100);
+  p.data(100, 100);
+  for (int i = 0; i < 4; ++i) p.user.queue(1000);
+  p.stack.output(p.now);
+  p.egress.sent.clear();
+  // The first segment again, late, with the ACK of 2000 octets and the window that is left then.
+  p.inject(
+      {.seq = kIrs + 1, .ack = kIss + 2001, .flags = flag::kAck, .window = 2500, .payload = 300});
+  p.egress.sent.clear();
+  for (int i = 0; i < 4; ++i) p.user.queue(1000);
+  p.stack.output(p.now);
+  while (!p.silent()) {
+    const Segment s = p.next();
+    EXPECT_LE(s.seq + s.payload, kIss + 2001 + 2500);
+  }
+}
+
 TEST(Window, TheSillyWindowOverrideSplitsARecord) {
   RawPeer p;
   p.accept();
