@@ -77,7 +77,7 @@ class OctetApplication final : public Application {
  public:
   OctetApplication(std::string name, const ApplicationPlan& plan, const StreamContent& content,
                    uint64_t seed, Verdict& verdict)
-      : Application(std::move(name), plan, content, seed, verdict), stream_(plan.ring, plan.ring) {}
+      : Application(std::move(name), plan, content, seed, verdict), stream_(plan.ring) {}
 
   void attach(llp::Stream& stream) override { stream_.attach(stream); }
   [[nodiscard]] llp::StreamUser& user() override { return stream_; }
