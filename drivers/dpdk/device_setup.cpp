@@ -43,14 +43,16 @@ base::Result<port::ChecksumMode> start_device(uint16_t id, const DeviceSetup& se
   rte_eth_dev_info facts{};
   if (int rc = rte_eth_dev_info_get(id, &facts); rc != 0) return refused(setup, "its facts", rc);
 
-  constexpr uint64_t kRx = RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
-  constexpr uint64_t kTx = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
+  // TCP's checksum is worth a device's help in both directions or not at all. IPv4's header is
+  // summed with the header's template, so only its check is asked for.
+  constexpr uint64_t kRx = RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
+  constexpr uint64_t kTx = RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
   const bool offload = setup.offloads && (facts.rx_offload_capa & kRx) == kRx &&
                        (facts.tx_offload_capa & kTx) == kTx;
   rte_eth_conf conf{};
   if (setup.tell_mtu) conf.rxmode.mtu = setup.mtu;
   if (offload) {
-    conf.rxmode.offloads = kRx;
+    conf.rxmode.offloads = kRx | (facts.rx_offload_capa & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM);
     conf.txmode.offloads = kTx;
   }
   if (int rc = rte_eth_dev_configure(id, 1, 1, &conf); rc != 0) {

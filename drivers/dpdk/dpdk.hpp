@@ -6,6 +6,7 @@
 /// - `ethdev.hpp`: opens ports: a cross-connected pair of net_ring devices in this process, an
 /// existing
 ///   device, or a virtual device that is plugged on demand (net_af_packet, net_memif, ...).
+/// - `reassembler.hpp`: where `net` keeps fragments, on librte_ip_frag.
 /// - `tsc_clock.hpp`: `base::Now` from the TSC.
 ///
 /// A frame's octets are one mbuf segment: the mbufs are sized for the MTU, and a received chain is
@@ -14,4 +15,5 @@
 
 #include "dpdk/eal.hpp"
 #include "dpdk/ethdev.hpp"
+#include "dpdk/reassembler.hpp"
 #include "dpdk/tsc_clock.hpp"

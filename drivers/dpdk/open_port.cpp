@@ -85,7 +85,7 @@ base::Status check_interface(const Spec& spec, uint32_t mtu) {
 
 /// Gives the device a frame size that fits. \return octets that one mbuf must hold
 uint32_t fit_frames(Spec& spec, const PortOptions& options) {
-  const uint32_t frame = options.mtu + offload::kEthernetHeader;
+  const uint32_t frame = options.mtu + port::kLinkHeader;
   if (spec.is("net_af_packet")) {
     constexpr uint32_t kRingHeader = 128;  // TPACKET2_HDRLEN, sockaddr_ll, and room to round
     const uint32_t size = std::max(2048u, std::bit_ceil(frame + kRingHeader));

@@ -49,7 +49,7 @@ base::Result<std::shared_ptr<Medium>> make_medium(const RingPairOptions& options
     }
   }
   for (MbufPool* pool : {&medium->pool_a, &medium->pool_b}) {
-    auto made = make_pool(options.pool_size, options.mtu + offload::kEthernetHeader);
+    auto made = make_pool(options.pool_size, options.mtu + port::kLinkHeader);
     if (!made) return tl::unexpected(made.error());
     *pool = std::move(*made);
   }

@@ -25,9 +25,8 @@ void flip(port::Packet& packet, uint32_t begin, uint32_t end, base::Prng& prng) 
 void finish_piece(port::Packet& packet, offload::TcpLayout at, uint32_t end) {
   packet.length = end;
   at.end = end;
-  base::store_be16(packet.data + at.ip + 2, static_cast<uint16_t>(end - at.ip));
   const base::ByteSpan frame{packet.data, packet.length};
-  if (const auto ip = offload::locate_ipv4(frame)) offload::write_ip_checksum(frame, *ip);
+  offload::write_ip_length(frame, at);
   offload::write_tcp_checksum(frame, at);
 }
 
@@ -50,7 +49,7 @@ bool can_cut(const port::Packet& packet) {
   const auto at = offload::locate_tcp(packet.view());
   if (!at || at->payload_size() < 2) return false;
   if ((packet.data[at->tcp + kFlagsOffset] & (kSyn | kRst | kUrg)) != 0) return false;
-  const auto ip = offload::locate_ipv4(packet.view());
+  const auto ip = offload::locate_ip(packet.view());
   return offload::ip_checksum_good(packet.view(), *ip) &&
          offload::tcp_checksum_good(packet.view(), *at);
 }

@@ -3,7 +3,8 @@
 /// checksums but cannot leave them open (`impair`, `pcap`) complete them here, and `dpdk` prepares
 /// frames for devices.
 ///
-/// TCP over IPv4 in plain Ethernet frames; every other frame is left as it is.
+/// TCP over IPv4, or over IPv6 without extension headers, in Ethernet frames with or without one
+/// VLAN tag; every other frame is left as it is.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,12 @@ namespace rnic::offload {
 
 inline constexpr uint32_t kEthernetHeader = 14;
 
-/// Where the parts of a frame with an IPv4 packet are, as offsets from the Ethernet header; every
-/// one is proven to lie in the frame.
-struct Ipv4Layout {
+/// Where the parts of a frame with an IP packet are, as offsets from the Ethernet header; every one
+/// is proven to lie in the frame.
+struct IpLayout {
+  bool v4 = true;
   uint32_t ip = kEthernetHeader;
-  uint32_t l4 = 0;   ///< behind the IP header and its options
+  uint32_t l4 = 0;   ///< behind the IP header and its options, or the fixed IPv6 header
   uint32_t end = 0;  ///< end of the IP packet; Ethernet padding may follow
   uint8_t protocol = 0;
   bool fragment = false;
@@ -28,6 +30,7 @@ struct Ipv4Layout {
 
 /// Where TCP is; `payload == end` when the segment carries no data.
 struct TcpLayout {
+  bool v4 = true;
   uint32_t ip = kEthernetHeader;
   uint32_t tcp = 0;
   uint32_t payload = 0;
@@ -36,19 +39,23 @@ struct TcpLayout {
   [[nodiscard]] uint32_t payload_size() const { return end - payload; }
 };
 
-[[nodiscard]] std::optional<Ipv4Layout> locate_ipv4(base::ByteView frame);
+[[nodiscard]] std::optional<IpLayout> locate_ip(base::ByteView frame);
 
-/// Empty for everything that is not a whole (unfragmented) TCP segment over IPv4.
+/// Empty for everything that is not a whole (unfragmented) TCP segment over IP.
 [[nodiscard]] std::optional<TcpLayout> locate_tcp(base::ByteView frame);
 
-/// Writes the IPv4 header checksum.
-void write_ip_checksum(base::ByteSpan frame, const Ipv4Layout& at);
+/// Makes the IP header say that the segment ends at `at.end`, with its checksum.
+void write_ip_length(base::ByteSpan frame, const TcpLayout& at);
+/// Writes the IPv4 header checksum; IPv6 has none.
+void write_ip_checksum(base::ByteSpan frame, const IpLayout& at);
 /// Writes the TCP checksum over pseudo header, header and data.
 void write_tcp_checksum(base::ByteSpan frame, const TcpLayout& at);
-/// Writes the sum of the pseudo header into the TCP checksum field, as devices want it.
+/// Writes the sum of the pseudo header into the TCP checksum field, as devices want it (the segment
+/// length is part of it: no device cuts our segments).
 void write_tcp_pseudo_sum(base::ByteSpan frame, const TcpLayout& at);
 
-[[nodiscard]] bool ip_checksum_good(base::ByteView frame, const Ipv4Layout& at);
+/// True for IPv6, too.
+[[nodiscard]] bool ip_checksum_good(base::ByteView frame, const IpLayout& at);
 [[nodiscard]] bool tcp_checksum_good(base::ByteView frame, const TcpLayout& at);
 
 /// Completes what `packet` says is open, and says so in `packet`.

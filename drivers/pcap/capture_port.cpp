@@ -9,7 +9,7 @@
 namespace rnic::pcap {
 namespace {
 
-constexpr size_t kLongestFrame = 65535 + offload::kEthernetHeader;
+constexpr size_t kLongestFrame = 65535 + port::kLinkHeader;
 
 }  // namespace
 

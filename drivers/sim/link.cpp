@@ -16,7 +16,7 @@ Slot* to_slot(port::Buffer* buffer) { return reinterpret_cast<Slot*>(buffer); }
 port::Buffer* to_buffer(Slot* slot) { return reinterpret_cast<port::Buffer*>(slot); }
 
 uint32_t slot_octets(uint32_t mtu) {
-  return (kHeadroom + mtu + offload::kEthernetHeader + 63) / 64 * 64;
+  return (kHeadroom + mtu + port::kLinkHeader + 63) / 64 * 64;
 }
 
 }  // namespace
@@ -116,7 +116,7 @@ void SimPort::deliver_into(port::Packet& out, const Flight& arrived) {
     const auto verdict = [](bool good) {
       return good ? port::Checksum::Good : port::Checksum::Bad;
     };
-    if (const auto ip = offload::locate_ipv4(out.view())) {
+    if (const auto ip = offload::locate_ip(out.view())) {
       out.ip_checksum = verdict(offload::ip_checksum_good(out.view(), *ip));
     }
     if (const auto tcp = offload::locate_tcp(out.view())) {

@@ -1,36 +1,57 @@
 /// \file
-/// ICMP echo (RFC 1122 s.3.2.2.6).
+/// ICMP and ICMPv6 of one interface: echo is answered (RFC 1122 s.3.2.2.6, RFC 4443 s.4.2), errors
+/// are handed up and reported, both within limits; redirects are ignored.
 #pragma once
 
-#include <cstring>
+#include <cstdint>
 
 #include "base/bytes.hpp"
-#include "base/endian.hpp"
-#include "wire/icmp.hpp"
-#include "wire/inet_checksum.hpp"
+#include "base/time.hpp"
+#include "net/config.hpp"
+#include "net/counters.hpp"
+#include "net/icmp_error.hpp"
+#include "net/nd.hpp"
+#include "net/output.hpp"
+#include "net/packet.hpp"
+#include "net/rate_limit.hpp"
+#include "net/routes.hpp"
 
 namespace rnic::net {
 
-enum class IcmpKind : uint8_t { EchoRequest, Other, Malformed };
+class Icmp {
+ public:
+  /// All references outlive this.
+  Icmp(const Config& config, const Routes& routes, Output& output, Nd& nd, Counters& counters,
+       base::Now now)
+      : routes_(routes),
+        output_(output),
+        nd_(nd),
+        counters_(counters),
+        echoes_(config.icmp_per_second, now),
+        errors_(config.icmp_errors_per_second, now) {}
 
-/// Length and checksum are judged here; no port checks them.
-[[nodiscard]] inline IcmpKind classify_icmp(base::ByteView message) {
-  if (message.size() < wire::kIcmpHeader ||
-      wire::checksum_fold(wire::checksum_add(0, message)) != 0) {
-    return IcmpKind::Malformed;
-  }
-  const bool echo =
-      message[wire::kIcmpTypeAt] == wire::kIcmpEchoRequest && message[wire::kIcmpCodeAt] == 0;
-  return echo ? IcmpKind::EchoRequest : IcmpKind::Other;
-}
+  void set_error_user(IcmpErrorUser* user) { error_user_ = user; }
 
-/// Writes the reply to an echo request, as long as the request.
-inline void write_echo_reply(uint8_t* p, base::ByteView request) {
-  std::memcpy(p, request.data(), request.size());
-  p[wire::kIcmpTypeAt] = wire::kIcmpEchoReply;
-  base::store_be16(p + wire::kIcmpChecksumAt, 0);
-  base::store_be16(p + wire::kIcmpChecksumAt,
-                   wire::checksum_fold(wire::checksum_add(0, {p, request.size()})));
-}
+  void input4(const IpIn& in, base::Now now);
+  void input6(const IpIn& in, uint8_t hop_limit, base::Now now);
+
+  /// Reports an error about a received packet, if it may be and the limit allows.
+  /// \param packet from its IP header on, as much as there is
+  /// \param local the address that it was for, one of ours
+  void report(const IcmpErrorOut& error, base::ByteView packet, const llp::IpAddress& local,
+              const llp::IpAddress& to, base::Now now);
+
+ private:
+  void echo(const IpIn& in, uint8_t protocol, uint8_t reply_type, base::Now now);
+  void error_in(const std::optional<IcmpErrorIn>& error, base::Now now);
+
+  const Routes& routes_;
+  Output& output_;
+  Nd& nd_;
+  Counters& counters_;
+  RateLimit echoes_;
+  RateLimit errors_;
+  IcmpErrorUser* error_user_ = nullptr;
+};
 
 }  // namespace rnic::net

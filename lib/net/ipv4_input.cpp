@@ -1,54 +1,68 @@
 #include "net/ipv4_input.hpp"
 
-#include "wire/ether.hpp"
+#include "wire/icmp.hpp"
 #include "wire/ipv4.hpp"
 
 namespace rnic::net {
 
-namespace {
-
-bool vouched(port::Checksum checksum, bool trusted) {
-  return checksum == port::Checksum::Good || (trusted && checksum == port::Checksum::Open);
-}
-
-}  // namespace
-
-std::optional<Ipv4In> ipv4_input(const port::Packet& frame, const Route& route, bool trusted,
-                                 Counters& counters) {
-  const base::ByteView octets = frame.view().subspan(wire::kEtherHeader);
+std::optional<IpIn> Ipv4Input::input(const port::Packet& frame, base::ByteView octets,
+                                     base::Now now) {
   const std::optional<wire::Ipv4> ip = wire::parse_ipv4(octets);
   if (!ip) {
-    ++counters.ip_bad_header;
+    ++counters_.ip_bad_header;
     return std::nullopt;
   }
-  if (!vouched(frame.ip_checksum, trusted) &&
+  if (!vouched(frame.ip_checksum, trusted_) &&
       (frame.ip_checksum == port::Checksum::Bad ||
        !wire::ipv4_checksum_good(octets.first(ip->header_length)))) {
-    ++counters.ip_checksum_errors;
+    ++counters_.ip_checksum_errors;
     return std::nullopt;
   }
-  if (!route.is_ours(ip->destination)) {
-    ++counters.ip_not_ours;
+  if (!routes_.is_ours(ip->destination)) {
+    ++counters_.ip_not_ours;
     return std::nullopt;
   }
-  if (!route.is_other_host(ip->source)) {
-    ++counters.ip_bad_source;
+  if (!routes_.is_other_host(ip->source)) {
+    ++counters_.ip_bad_source;
     return std::nullopt;
   }
-  if (ip->is_fragment()) {
-    ++counters.ip_fragments;
-    return std::nullopt;
-  }
-  ++counters.ip_in;
-  Ipv4In in;
+  IpIn in;
   in.source = llp::IpAddress::v4(ip->source);
   in.destination = llp::IpAddress::v4(ip->destination);
   in.protocol = ip->protocol;
   in.ecn = ip->tos & 3;
-  in.l4_checksum_good = vouched(frame.l4_checksum, trusted);
   // Octets past the total length are Ethernet padding.
-  in.payload = octets.subspan(ip->header_length, ip->total_length - ip->header_length);
-  return in;
+  const base::ByteView packet = octets.first(ip->total_length);
+  in.payload = packet.subspan(ip->header_length);
+  if (ip->is_fragment()) [[unlikely]] {
+    const std::optional<Reassembled> whole =
+        fragments_.add({in.source, in.destination, ip->id, in.protocol, in.ecn,
+                        (ip->fragment & wire::kIpv4OffsetMask) * 8u,
+                        (ip->fragment & wire::kIpv4MoreFragments) != 0, in.payload, packet},
+                       now);
+    if (!whole) return std::nullopt;
+    in.protocol = whole->protocol;
+    in.ecn = whole->ecn;
+    in.payload = whole->payload;
+  } else {
+    in.l4_checksum_good = vouched(frame.l4_checksum, trusted_);
+  }
+  ++counters_.ip_in;
+  if (in.protocol == wire::kProtocolTcp) [[likely]]
+    return in;
+  return dispatch(in, packet, now);
+}
+
+std::optional<IpIn> Ipv4Input::dispatch(const IpIn& in, base::ByteView packet, base::Now now) {
+  if (in.protocol == wire::kProtocolIcmp) {
+    icmp_.input4(in, now);
+    return std::nullopt;
+  }
+  ++counters_.ip_unknown_protocol;
+  // RFC 1122 s.3.2.2.1
+  icmp_.report({wire::kIcmpUnreachable, wire::kIcmpProtocolUnreachable, 0}, packet, in.destination,
+               in.source, now);
+  return std::nullopt;
 }
 
 }  // namespace rnic::net

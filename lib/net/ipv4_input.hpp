@@ -1,20 +1,48 @@
 /// \file
-/// Checks of a received IPv4 packet (RFC 1122 s.3.2.1).
+/// Received IPv4 packets (RFC 1122 s.3.2.1): checks, fragments, who gets them.
 #pragma once
 
 #include <optional>
 
+#include "base/time.hpp"
 #include "net/counters.hpp"
-#include "net/net.hpp"
-#include "net/route.hpp"
+#include "net/fragments.hpp"
+#include "net/icmp.hpp"
+#include "net/packet.hpp"
+#include "net/routes.hpp"
 #include "port/port.hpp"
 
 namespace rnic::net {
 
-/// \param frame an Ethernet frame with an IPv4 type, at least an Ethernet header long.
+/// What the port says about a received checksum.
 /// \param trusted checksums left open count as good: the medium is memory.
-/// \return the packet when it is for us and unharmed; otherwise a counter has the reason.
-[[nodiscard]] std::optional<Ipv4In> ipv4_input(const port::Packet& frame, const Route& route,
-                                               bool trusted, Counters& counters);
+[[nodiscard]] inline bool vouched(port::Checksum checksum, bool trusted) {
+  return checksum == port::Checksum::Good || (trusted && checksum == port::Checksum::Open);
+}
+
+class Ipv4Input {
+ public:
+  /// All references outlive this.
+  Ipv4Input(const Routes& routes, Fragments& fragments, Icmp& icmp, Counters& counters,
+            bool trusted)
+      : routes_(routes),
+        fragments_(fragments),
+        icmp_(icmp),
+        counters_(counters),
+        trusted_(trusted) {}
+
+  /// \param octets what follows the Ethernet header of `frame`
+  /// \return a TCP packet for us; everything else was served or counted.
+  std::optional<IpIn> input(const port::Packet& frame, base::ByteView octets, base::Now now);
+
+ private:
+  std::optional<IpIn> dispatch(const IpIn& in, base::ByteView packet, base::Now now);
+
+  const Routes& routes_;
+  Fragments& fragments_;
+  Icmp& icmp_;
+  Counters& counters_;
+  bool trusted_;
+};
 
 }  // namespace rnic::net

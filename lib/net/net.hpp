@@ -1,9 +1,14 @@
 /// \file
-/// Layer `net`: everything of L2 and L3 beside TCP for one port: Ethernet, ARP, IPv4, ICMP echo,
-/// and the one unsent burst that a port may have (design, section 5).
+/// Layer `net`: everything of L2 and L3 beside TCP for one port: Ethernet with or without a VLAN
+/// tag, ARP and neighbour discovery, IPv4 and IPv6 with reassembly, ICMP and ICMPv6, routes and
+/// path MTUs, and the one unsent burst that a port may have (design, section 5).
 ///
-/// No sockets, no TCP: an Interface hands up validated IPv4 payloads and builds IPv4 frames. Not
-/// here yet: IPv6, fragments (counted and dropped), path MTU, VLAN, routes beyond one gateway.
+/// Specs: RFC 826, 791, 792, 815, 1122, 1191, 3168 s.5.3, 4443, 4861, 5722, 8200, 8201.
+///
+/// An Interface hands up validated TCP packets and builds packets; it never fragments. Everything
+/// that a stranger can fill has a limit. Not here: sockets, TCP, forwarding, autoconfiguration and
+/// duplicate address detection (RFC 4862), router advertisements and redirects (ignored: addresses
+/// and routes are configured), multicast beyond what neighbour discovery needs.
 #pragma once
 
 #include <cstdint>
@@ -13,58 +18,31 @@
 #include "base/bytes.hpp"
 #include "base/time.hpp"
 #include "llp/endpoint.hpp"
+#include "net/config.hpp"
 #include "net/counters.hpp"
+#include "net/packet.hpp"
+#include "net/reassembler.hpp"
 #include "port/port.hpp"
 
 namespace rnic::net {
 
-struct Config {
-  llp::IpAddress address;
-  uint8_t prefix_length = 24;
-  llp::IpAddress gateway;  ///< unspecified: none
-  uint32_t mtu = 1500;     ///< octets of an IP packet; <= the port's
-  uint8_t ttl = 64;
-  uint32_t arp_entries = 256;  ///< neighbours at once
-  base::Duration arp_lifetime = std::chrono::minutes(5);
-  base::Duration arp_retry = std::chrono::seconds(1);
-  uint32_t arp_retries = 5;
-  uint32_t icmp_per_second = 100;  ///< echo replies
-};
-
-/// A validated IPv4 packet for this host; views into the received frame.
-struct Ipv4In {
-  llp::IpAddress source;
-  llp::IpAddress destination;
-  uint8_t protocol = 0;
-  uint8_t ecn = 0;
-  bool l4_checksum_good = false;  ///< the port vouches for the transport checksum
-  base::ByteView payload;         ///< exactly the IP payload, no padding
-};
-
-/// An outgoing IPv4 frame being built.
-struct TxFrame {
-  port::Packet packet;
-  uint8_t* l4 = nullptr;  ///< where the IP payload starts
-  uint32_t l4_room = 0;   ///< octets of IP payload that fit the MTU
-  bool l4_checksum_open = false;
-  llp::IpAddress source;
-  llp::IpAddress destination;
-  uint8_t traffic_class = 0;  ///< DSCP << 2 | ECN; may be set between begin() and send()
-  uint8_t hop_limit = 0;      ///< TTL; 0: the interface's default; likewise
-};
-
 class Interface {
  public:
-  /// `port` outlives the interface.
-  Interface(const Config& config, port::Port& port, base::Now now);
+  /// `port` and `reassembler` outlive the interface. Without a reassembler fragments are dropped.
+  Interface(const Config& config, port::Port& port, base::Now now,
+            Reassembler* reassembler = nullptr);
   ~Interface();
 
-  /// One received frame. ARP and ICMP are answered here (the answers are queued). \return a packet
-  /// for the transport, valid as long as the frame's buffer. The caller frees the frame.
-  std::optional<Ipv4In> input(const port::Packet& frame, base::Now now);
+  /// Told of ICMP errors during input(); nullptr: they are only counted.
+  void set_error_user(IcmpErrorUser* user);
 
-  /// Room for an IPv4 packet. False: no route, the unsent burst is full, or no buffer (counted).
-  /// \param source one of our addresses.
+  /// One received frame. ARP, neighbour discovery and ICMP are answered here (the answers are
+  /// queued). \return a TCP packet, valid until the frame is freed or the next call. The caller
+  /// frees the frame.
+  std::optional<IpIn> input(const port::Packet& frame, base::Now now);
+
+  /// Room for a packet. False: no route, the unsent burst is full, or no buffer (counted).
+  /// \param source one of our addresses, of the destination's family.
   bool begin(llp::IpAddress source, llp::IpAddress destination, TxFrame& frame);
   /// The payload (`l4_length` octets from frame.l4) is complete. Consumes the frame: queued for the
   /// port, or parked until the neighbour's address is known (bounded, oldest dropped and counted).
@@ -83,9 +61,13 @@ class Interface {
   [[nodiscard]] port::Port& port();
   [[nodiscard]] const Counters& counters() const;
   [[nodiscard]] bool has_route(llp::IpAddress destination) const;
+  /// Our address to speak to `destination` with (RFC 9293 MUST-44); unspecified: no route.
+  [[nodiscard]] llp::IpAddress source_for(llp::IpAddress destination) const;
+  [[nodiscard]] bool is_ours(llp::IpAddress address) const;
   /// Octets of the largest IP packet towards `destination`; 0 without a route.
   [[nodiscard]] uint32_t path_mtu(llp::IpAddress destination) const;
-  /// Remembers a smaller path MTU (RFC 1191 s.3, RFC 8201 s.4), never below 68 or 1280.
+  /// Remembers a smaller path MTU (RFC 1191 s.3, RFC 8201 s.4) for Config::path_mtu_lifetime. Of
+  /// IPv4 not below 68; below 1280 of IPv6 is no path and ignored.
   void reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now);
 
  private:

@@ -15,7 +15,7 @@ namespace rnic::net {
 /// has to be told again. What it knows ages, so that a path that grew is found (RFC 1191 s.6.3).
 class PathMtu {
  public:
-  static constexpr base::Duration kLifetime = std::chrono::minutes(10);
+  explicit PathMtu(base::Duration lifetime) : lifetime_(lifetime) {}
 
   /// UINT32_MAX: nothing smaller is known.
   [[nodiscard]] uint32_t find(const llp::IpAddress& destination, base::Now now) const {
@@ -26,13 +26,13 @@ class PathMtu {
     return entry.mtu;
   }
 
-  /// \param mtu octets of an IP packet; raised to the least that every path carries.
+  /// \param mtu octets of an IP packet. Never raises what is known.
   void reduce(const llp::IpAddress& destination, uint32_t mtu, base::Now now) {
-    const uint32_t least = destination.is_v4() ? 68 : 1280;  // RFC 791; RFC 8200 s.5
-    mtu = std::min(std::max(mtu, least), find(destination, now));
+    if (!destination.is_v4() && mtu < kLeast6) return;  // RFC 8201 s.4
+    mtu = std::min(std::max(mtu, kLeast4), find(destination, now));
     Entry& entry = entries_[place(destination)];
     if (entry.destination == llp::IpAddress{}) ++used_;
-    entry = {destination, mtu, now + kLifetime};
+    entry = {destination, mtu, now + lifetime_};
   }
 
  private:
@@ -42,12 +42,15 @@ class PathMtu {
     base::Now expires{};
   };
   static constexpr size_t kEntries = 256;
+  static constexpr uint32_t kLeast4 = 68;    // RFC 1191 s.3
+  static constexpr uint32_t kLeast6 = 1280;  // RFC 8200 s.5
 
   [[nodiscard]] static size_t place(const llp::IpAddress& destination) {
     const uint64_t hash = (destination.low() ^ destination.high()) * 0x9e3779b97f4a7c15ull;
     return static_cast<size_t>(hash >> 56);
   }
 
+  base::Duration lifetime_;
   std::array<Entry, kEntries> entries_{};
   uint32_t used_ = 0;
 };

@@ -19,10 +19,15 @@
 
 namespace rnic::port {
 
+/// Octets in front of an IP packet at most: an Ethernet header with one 802.1Q tag.
+inline constexpr uint32_t kLinkHeader = 18;
+
 /// Opaque owner of a frame's octets: an mbuf, a slot of the simulator's pool.
 struct Buffer;
 
-/// What is known about, or still to be done to, the TCP/IPv4 checksums of a frame.
+/// What is known about, or still to be done to, the checksums of a frame: of the IPv4 header, and of
+/// TCP over IPv4 or IPv6. Where one is left open, what its field holds means nothing: the port
+/// writes there what its device wants (the sum of the pseudo header, for a NIC).
 enum class Checksum : uint8_t {
   Unknown,  ///< rx: software must check. tx: complete in the frame
   Good,     ///< rx: the port vouches for it (hardware, or a trusted medium)
@@ -85,7 +90,7 @@ class Port {
   /// Fills `out` with received frames, oldest first. \return how many. The caller frees them.
   virtual uint32_t rx_burst(std::span<Packet> out, base::Now now) = 0;
 
-  /// Fills `out` with empty transmit buffers: length 0, room >= mtu + 14 octets.
+  /// Fills `out` with empty transmit buffers: length 0, room >= mtu + kLinkHeader.
   /// All or nothing: \return false when the pool cannot give that many.
   virtual bool alloc(std::span<Packet> out) = 0;
 

@@ -37,12 +37,10 @@ const char* to_string(EventKind kind) {
 }
 
 base::Status Device::listen(uint16_t port) {
-  return stack_.listen({config_.net.address, port}, acceptor_);
+  return stack_.listen({llp::IpAddress{}, port}, acceptor_);  // on all our addresses
 }
 
-base::Status Device::unlisten(uint16_t port) {
-  return stack_.unlisten({config_.net.address, port});
-}
+base::Status Device::unlisten(uint16_t port) { return stack_.unlisten({llp::IpAddress{}, port}); }
 
 base::Status Device::check_unconnected(const QueuePair& qp) const {
   if (!qp.used) return {};
@@ -54,6 +52,12 @@ base::Status Device::connect(QueuePair& qp, const llp::Endpoint& remote,
                              base::ByteView private_data, base::Now now) {
   if (auto status = check_private_data(private_data); !status) return status;
   if (auto status = check_unconnected(qp); !status) return status;
+  // RFC 9293 MUST-44: the route to the peer decides which of our addresses speaks to it.
+  const llp::IpAddress local = interface_.source_for(remote.address);
+  if (local.is_unspecified()) {
+    return fail(Errc::Unreachable, "connect: no route to " + to_string(remote) +
+                                       "; configure a gateway, or an address of its family");
+  }
   const base::Handle handle =
       connections_.emplace(*this, mpa::Role::Initiator, config_.mpa, private_data);
   Connection* connection = connections_.get(handle);
@@ -63,7 +67,7 @@ base::Status Device::connect(QueuePair& qp, const llp::Endpoint& remote,
   }
   connection->handle = handle;
   connection->remote = remote;
-  auto stream = stack_.connect({config_.net.address, 0}, remote, connection->session(), now);
+  auto stream = stack_.connect({local, 0}, remote, connection->session(), now);
   if (!stream) {
     connections_.erase(handle);
     return tl::unexpected(stream.error());

@@ -7,10 +7,11 @@
 
 namespace rnic::nic {
 
-Device::Device(const DeviceConfig& config, port::Port& port, base::Now now)
+Device::Device(const DeviceConfig& config, port::Port& port, base::Now now,
+               net::Reassembler* reassembler)
     : config_(config),
       port_(port),
-      interface_(config.net, port, now),
+      interface_(config.net, port, now, reassembler),
       egress_(interface_),
       stack_(config.tcp, egress_, config.secret, config.seed, now),
       memory_(config.limits.max_regions, config.seed ^ 0x5354616773ull),
@@ -75,7 +76,7 @@ uint32_t Device::receive_burst(base::Now now, uint32_t& work) {
   // is there when the peer's message is looked at.
   work += n + serve_doorbells();
   for (uint32_t i = 0; i < n; ++i) {
-    const std::optional<net::Ipv4In> ip = interface_.input(burst[i], now);
+    const std::optional<net::IpIn> ip = interface_.input(burst[i], now);
     if (!ip || ip->protocol != wire::kIpProtocolTcp) continue;
     stack_.input({ip->source, ip->destination, ip->payload, ip->l4_checksum_good, ip->ecn}, now);
   }

@@ -35,8 +35,9 @@ struct CounterValue {
 
 class Device {
  public:
-  /// \param port outlives the device.
-  Device(const DeviceConfig& config, port::Port& port, base::Now now);
+  /// \param port, reassembler outlive the device; without a reassembler fragments are dropped.
+  Device(const DeviceConfig& config, port::Port& port, base::Now now,
+         net::Reassembler* reassembler = nullptr);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;

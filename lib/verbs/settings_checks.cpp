@@ -1,10 +1,12 @@
 #include "verbs/settings_checks.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "net/routes.hpp"
 #include "verbs/settings_values.hpp"
 
 namespace rnic::verbs {
@@ -102,30 +104,79 @@ class DeviceChecks {
   void check_address() {
     const net::Config& net = device_.config.net;
     if (!set("address")) {
-      wrong("address",
-            "is missing: write the IPv4 address and prefix length, as in \"10.0.0.1/24\"");
+      wrong("address", "is missing: write the IP address and prefix length, as in \"10.0.0.1/24\"");
       return;
     }
-    const uint32_t address = net.address.as_v4();
-    const uint32_t hosts = net.prefix_length >= 32 ? 0 : UINT32_MAX >> net.prefix_length;
-    const uint32_t first = address >> 24;
-    const std::string shown =
-        quoted(llp::to_string(net.address) + "/" + std::to_string(net.prefix_length));
-    if (first == 0 || first == 127 || first >= 224) {
-      wrong("address", shown +
-                           " is no address of a host: take one from a private network, as in "
-                           "\"10.0.0.1/24\"");
-    } else if (hosts > 1 && ((address & hosts) == 0 || (address & hosts) == hosts)) {
-      wrong("address", shown + " is the network itself or its broadcast address: take one between");
+    std::vector<net::Prefix> links{{net.address, net.prefix_length}};
+    check_host("address", links.front());
+    for (const net::Prefix& prefix : net.addresses) {
+      check_host("addresses", prefix);
+      links.push_back(prefix);
     }
-    const uint32_t gateway = net.gateway.as_v4();
-    if (gateway != 0 && (gateway == address || ((gateway ^ address) & ~hosts) != 0)) {
-      wrong("gateway", quoted(llp::to_string(net.gateway)) +
-                           " is not another host of the device's network " + shown);
+    if (net.addresses.size() > net::Config::kMaxAddresses) {
+      wrong("addresses", "has more than " + std::to_string(net::Config::kMaxAddresses));
+    }
+    if (net.routes.size() > net::Config::kMaxRoutes) {
+      wrong("routes", "has more than " + std::to_string(net::Config::kMaxRoutes));
+    }
+    if (!net.gateway.is_unspecified()) check_gateway("gateway", net.gateway, true, links);
+    if (!net.gateway6.is_unspecified()) check_gateway("gateway6", net.gateway6, false, links);
+    for (const net::StaticRoute& route : net.routes) {
+      check_gateway("routes", route.gateway, route.to.address.is_v4(), links);
+    }
+  }
+
+  void check_host(const std::string& key, const net::Prefix& prefix) {
+    const std::string shown =
+        quoted(llp::to_string(prefix.address) + "/" + std::to_string(prefix.length));
+    const llp::IpAddress loopback6{0, 1};
+    if (prefix.length == 0) {
+      wrong(key, shown + " has no good prefix length: write /1 or longer, as in \"10.0.0.1/24\"");
+    } else if (!prefix.address.is_v4()) {
+      if (!prefix.address.is_unicast() || prefix.address == loopback6) {
+        wrong(key, shown + " is no address of a host: take one as in \"fd00::1/64\"");
+      }
+    } else {
+      const uint32_t address = prefix.address.as_v4();
+      const uint32_t hosts = prefix.length == 32 ? 0 : UINT32_MAX >> prefix.length;
+      const uint32_t first = address >> 24;
+      if (first == 0 || first == 127 || first >= 224) {
+        wrong(key, shown +
+                       " is no address of a host: take one from a private network, as in "
+                       "\"10.0.0.1/24\"");
+      } else if (hosts > 1 && ((address & hosts) == 0 || (address & hosts) == hosts)) {
+        wrong(key, shown + " is the network itself or its broadcast address: take one between");
+      }
+    }
+  }
+
+  void check_gateway(const std::string& key, const llp::IpAddress& gateway, bool v4,
+                     const std::vector<net::Prefix>& links) {
+    bool neighbour =
+        gateway.is_unicast() && gateway.is_v4() == v4 && !v4 && gateway.is_link_local();
+    for (const net::Prefix& link : links) {
+      if (link.address == gateway) {
+        neighbour = false;
+        break;
+      }
+      neighbour |= gateway.is_unicast() && gateway.is_v4() == v4 && net::contains(link, gateway);
+    }
+    if (!neighbour) {
+      wrong(key, quoted(llp::to_string(gateway)) + " is not another host of the device's network " +
+                     quoted(llp::to_string(links.front().address) + "/" +
+                            std::to_string(links.front().length)) +
+                     (links.size() > 1 ? " or its others" : ""));
     }
   }
 
   void check_mtu() {
+    const net::Config& net = device_.config.net;
+    const bool ipv6 = (set("address") && !net.address.is_v4()) ||
+                      std::any_of(net.addresses.begin(), net.addresses.end(),
+                                  [](const net::Prefix& p) { return !p.address.is_v4(); });
+    if (ipv6 && device_.mtu < 1280) {
+      wrong("mtu", std::to_string(device_.mtu) + " is too small for IPv6, which needs 1280");
+    }
     const WireSettings* wire = wire_of(settings_, device_);
     if (wire != nullptr && device_.mtu > wire->mtu) {
       wrong("mtu", std::to_string(device_.mtu) + " is above the wire's mtu " +
@@ -291,6 +342,9 @@ void check(const Settings& settings, const Places& places, Findings& findings) {
     if (!device.port.empty()) owners.claim("port", quoted(device.port), i);
     if (places.given(table(i) + ".address")) {
       owners.claim("address", quoted(llp::to_string(device.config.net.address)), i);
+    }
+    for (const net::Prefix& prefix : device.config.net.addresses) {
+      owners.claim("address", quoted(llp::to_string(prefix.address)), i);
     }
     if (device.mac != Mac{}) owners.claim("mac", quoted(mac_text(device.mac)), i);
   }

@@ -99,6 +99,20 @@ std::string out_of_range(const Raw& raw, const std::string& range) {
   return shown(raw) + " is out of range: " + range;
 }
 
+/// "10.0.0.1/24"; nothing for what is not that.
+std::optional<net::Prefix> parse_prefix(const std::string& text) {
+  const size_t slash = text.find('/');
+  if (slash == std::string::npos) return {};
+  const auto address = llp::parse_ip(text.substr(0, slash));
+  if (!address) return {};
+  net::Prefix prefix{*address, 0};
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data() + slash + 1, end, prefix.length);
+  const int most = address->is_v4() ? 32 : 128;
+  if (parsed.ec != std::errc() || parsed.ptr != end || prefix.length > most) return {};
+  return prefix;
+}
+
 struct Assign {
   const Accepted& limits;
   const Raw& raw;
@@ -214,30 +228,44 @@ struct Assign {
   }
 
   Wrong operator()(llp::IpAddress* target) const {
-    if (text() == nullptr) return shown(raw) + " is not an IPv4 address: write \"10.0.0.1\"";
+    if (text() == nullptr) return shown(raw) + " is not an IP address: write \"10.0.0.1\"";
     const auto address = llp::parse_ip(*text());
     if (!address) return address.error().message;
-    if (!address->is_v4()) return shown(raw) + " is not an IPv4 address: write \"10.0.0.1\"";
+    if (!address->is_v4()) return shown(raw) + " is not an IP address: write \"10.0.0.1\"";
     *target = *address;
     return {};
   }
 
-  Wrong operator()(InterfaceAddress target) const {
+  Wrong operator()(net::Prefix* target) const {
     const std::string wrong =
         shown(raw) + " is not an address with a prefix length: write \"10.0.0.1/24\"";
-    const size_t slash = text() == nullptr ? std::string::npos : text()->find('/');
-    if (slash == std::string::npos) return wrong;
-    const auto address = llp::parse_ip(text()->substr(0, slash));
-    if (!address || !address->is_v4()) return wrong;
-    uint8_t prefix = 0;
-    const char* end = text()->data() + text()->size();
-    const auto parsed = std::from_chars(text()->data() + slash + 1, end, prefix);
-    if (parsed.ec != std::errc() || parsed.ptr != end || prefix < 1 || prefix > 32) {
-      return shown(raw) + " has no good prefix length: write /1 to /32, as in \"10.0.0.1/24\"";
-    }
-    *target.address = *address;
-    *target.prefix = prefix;
+    if (text() == nullptr) return wrong;
+    const auto prefix = parse_prefix(*text());
+    if (!prefix) return wrong;
+    *target = *prefix;
     return {};
+  }
+
+  Wrong operator()(InterfaceAddress target) const {
+    net::Prefix prefix;
+    if (Wrong wrong = (*this)(&prefix)) return wrong;
+    *target.address = prefix.address;
+    *target.prefix = prefix.length;
+    return {};
+  }
+
+  Wrong operator()(net::StaticRoute* target) const {
+    constexpr std::string_view kVia = " via ";
+    const size_t via = text() == nullptr ? std::string::npos : text()->find(kVia);
+    if (via != std::string::npos) {
+      const auto prefix = parse_prefix(text()->substr(0, via));
+      const auto gateway = llp::parse_ip(text()->substr(via + kVia.size()));
+      if (prefix && gateway) {
+        *target = {*prefix, *gateway};
+        return {};
+      }
+    }
+    return shown(raw) + " is not a route: write \"10.1.0.0/16 via 10.0.0.254\"";
   }
 };
 
@@ -270,8 +298,16 @@ struct ValueText {
   std::string operator()(const llp::IpAddress* value) const {
     return quoted(llp::to_string(*value));
   }
+  std::string operator()(const net::Prefix* value) const {
+    return quoted(llp::to_string(value->address) + "/" + std::to_string(value->length));
+  }
   std::string operator()(InterfaceAddress value) const {
-    return quoted(llp::to_string(*value.address) + "/" + std::to_string(*value.prefix));
+    const net::Prefix prefix{*value.address, *value.prefix};
+    return (*this)(&prefix);
+  }
+  std::string operator()(const net::StaticRoute* value) const {
+    return quoted(llp::to_string(value->to.address) + "/" + std::to_string(value->to.length) +
+                  " via " + llp::to_string(value->gateway));
   }
 };
 
@@ -303,8 +339,14 @@ struct RangeText {
   std::string operator()(const Mac*) const { return "a unicast address"; }
   std::string operator()(const std::string*) const { return {}; }
   std::string operator()(const std::vector<std::string>*) const { return {}; }
-  std::string operator()(const llp::IpAddress*) const { return "an IPv4 address"; }
-  std::string operator()(InterfaceAddress) const { return "IPv4 address / 1..32"; }
+  std::string operator()(const llp::IpAddress*) const { return "an IP address"; }
+  std::string operator()(InterfaceAddress) const { return "address / prefix length"; }
+  std::string operator()(const std::vector<net::Prefix>*) const {
+    return "each an address / prefix length";
+  }
+  std::string operator()(const std::vector<net::StaticRoute>*) const {
+    return "each \"PREFIX via GATEWAY\"";
+  }
 };
 
 std::string_view trimmed(std::string_view text) {
@@ -380,7 +422,11 @@ Raw raw_from_text(const Target& target, std::string_view text) {
     return {text == "true"};
   }
   if (std::holds_alternative<std::vector<uint32_t>*>(target)) return list_from_text(true, text);
-  if (std::holds_alternative<std::vector<std::string>*>(target)) return list_from_text(false, text);
+  if (std::holds_alternative<std::vector<std::string>*>(target) ||
+      std::holds_alternative<std::vector<net::Prefix>*>(target) ||
+      std::holds_alternative<std::vector<net::StaticRoute>*>(target)) {
+    return list_from_text(false, text);
+  }
   const bool takes_numbers =
       std::holds_alternative<uint8_t*>(target) || std::holds_alternative<uint16_t*>(target) ||
       std::holds_alternative<uint32_t*>(target) || std::holds_alternative<uint64_t*>(target) ||

@@ -1,5 +1,5 @@
 /// \file
-/// Ethernet II header (RFC 894). Frames carry no FCS here and no VLAN tag.
+/// Ethernet II header (RFC 894) and the 802.1Q tag. Frames carry no FCS here.
 #pragma once
 
 #include <array>
@@ -20,6 +20,13 @@ inline constexpr uint32_t kEtherTypeAt = 12;
 
 inline constexpr uint16_t kEtherTypeIpv4 = 0x0800;
 inline constexpr uint16_t kEtherTypeArp = 0x0806;
+inline constexpr uint16_t kEtherTypeVlan = 0x8100;
+inline constexpr uint16_t kEtherTypeIpv6 = 0x86dd;
+
+inline constexpr uint32_t kVlanTag = 4;         ///< octets that a tag adds
+inline constexpr uint32_t kVlanControlAt = 14;  ///< priority and identifier
+inline constexpr uint32_t kVlanTypeAt = 16;     ///< type of what follows the tag
+inline constexpr uint16_t kVlanIdMask = 0x0fff;
 
 inline constexpr MacAddress kMacBroadcast{0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 

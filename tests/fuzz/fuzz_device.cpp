@@ -20,7 +20,7 @@ namespace sim = rnic::sim;
 
 nic::DeviceConfig device_config() {
   nic::DeviceConfig config;
-  config.net.address = {0x0a000002u};
+  config.net.address = rnic::llp::IpAddress::v4(0x0a000002u);
   config.tcp.max_connections = 16;
   config.tcp.max_records = 512;
   config.tcp.max_records_per_connection = 256;

@@ -163,7 +163,7 @@ void WireMonitor::frame_received(uint32_t side, const port::Packet& packet, base
   const auto segment = Segment::parse(frame);
   if (!segment || segment->payload.empty()) return;
   if (packet.l4_checksum != port::Checksum::Good) {
-    const auto ip = offload::locate_ipv4(frame);
+    const auto ip = offload::locate_ip(frame);
     const auto tcp = offload::locate_tcp(frame);
     if (!offload::ip_checksum_good(frame, *ip) || !offload::tcp_checksum_good(frame, *tcp)) return;
   }

@@ -30,7 +30,7 @@ class FakePort : public port::Port {
  public:
   explicit FakePort(port::PortInfo info, uint32_t buffers = 256)
       : info_(std::move(info)),
-        stride_(info_.mtu + 14),
+        stride_(info_.mtu + port::kLinkHeader),
         store_(size_t{buffers} * stride_),
         out_(buffers, false) {
     for (uint32_t i = buffers; i-- > 0;) free_.push_back(i);

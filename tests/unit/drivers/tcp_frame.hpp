@@ -44,7 +44,7 @@ inline uint32_t segment_seq(base::ByteView frame) { return base::load_be32(frame
 
 /// True when both checksums are right.
 inline bool checksums_good(base::ByteView frame) {
-  const auto ip = offload::locate_ipv4(frame);
+  const auto ip = offload::locate_ip(frame);
   const auto tcp = offload::locate_tcp(frame);
   return ip && tcp && offload::ip_checksum_good(frame, *ip) &&
          offload::tcp_checksum_good(frame, *tcp);

@@ -37,7 +37,7 @@ TEST_F(Arp, FarHostsGoThroughTheGateway) {
 
 TEST_F(Arp, ParkedFramesAreBoundedAndTheOldestGoes) {
   for (uint8_t i = 0; i < 20; ++i) ASSERT_TRUE(send(kPeer, 100, i));
-  EXPECT_EQ(counters().arp_unresolved, 4u);
+  EXPECT_EQ(counters().neighbour_unresolved, 4u);
   EXPECT_EQ(counters().arp_requests_out, 1u);
   interface_->flush(now_);
   port_->sent().clear();
@@ -50,12 +50,12 @@ TEST_F(Arp, ParkedFramesAreBoundedAndTheOldestGoes) {
 TEST_F(Arp, AsksAgainOnceAPeriodThenGivesUp) {
   ASSERT_TRUE(send(kPeer));
   const base::Now start = now_;
-  run_until(start + config_.arp_retry * config_.arp_retries - base::Duration(1));
-  EXPECT_EQ(counters().arp_requests_out, config_.arp_retries);
-  EXPECT_EQ(counters().arp_unresolved, 0u);
-  run_until(start + config_.arp_retry * config_.arp_retries);
-  EXPECT_EQ(counters().arp_requests_out, config_.arp_retries);
-  EXPECT_EQ(counters().arp_unresolved, 1u);
+  run_until(start + config_.neighbour_retry * config_.neighbour_retries - base::Duration(1));
+  EXPECT_EQ(counters().arp_requests_out, config_.neighbour_retries);
+  EXPECT_EQ(counters().neighbour_unresolved, 0u);
+  run_until(start + config_.neighbour_retry * config_.neighbour_retries);
+  EXPECT_EQ(counters().arp_requests_out, config_.neighbour_retries);
+  EXPECT_EQ(counters().neighbour_unresolved, 1u);
   EXPECT_EQ(interface_->next_deadline(), base::kNever);
   port_->sent().clear();
   receive(arp_reply(kPeer, kPeerMac));  // too late: nobody asks
@@ -113,7 +113,7 @@ TEST_F(Arp, AMovedHostIsFoundAgain) {
   const port::MacAddress moved{2, 0, 0, 0, 0, 0x77};
   learn(kPeer, kPeerMac);
   receive(arp_request(kPeer, moved));
-  run_until(now_ + config_.arp_retry);  // the old address is silent: everybody is asked
+  run_until(now_ + config_.neighbour_retry);  // the old address is silent: everybody is asked
   EXPECT_EQ(mac_to(port_->sent().back()), wire::kMacBroadcast);
   receive(arp_reply(kPeer, moved));
   port_->sent().clear();
@@ -136,7 +136,7 @@ TEST_F(Arp, UsedEntriesAreConfirmedWithoutAGapUnusedOnesForgotten) {
   ASSERT_TRUE(send(kPeer));  // still usable
   interface_->flush(now_);
   EXPECT_EQ(mac_to(port_->take_sent()), kPeerMac);
-  run_until(now_ + config_.arp_retry * config_.arp_retries);  // no answer
+  run_until(now_ + config_.neighbour_retry * config_.neighbour_retries);  // no answer
   port_->sent().clear();
   ASSERT_TRUE(send(kPeer));
   interface_->flush(now_);
@@ -144,13 +144,13 @@ TEST_F(Arp, UsedEntriesAreConfirmedWithoutAGapUnusedOnesForgotten) {
 }
 
 TEST_F(Arp, TheTableIsBounded) {
-  config_.arp_entries = 8;
+  config_.neighbours = 8;
   start();
   learn(kPeer, kPeerMac);
   ASSERT_TRUE(send(kPeer));
   for (uint32_t i = 0; i < 100; ++i)
     receive(arp_request(llp::IpAddress::v4(0x0a000010 + i), kGatewayMac));
-  EXPECT_GT(counters().arp_table_full, 0u);
+  EXPECT_GT(counters().neighbours_full, 0u);
   interface_->flush(now_);
   port_->sent().clear();
   ASSERT_TRUE(send(kPeer));  // askers do not push out who is talked to
@@ -160,12 +160,12 @@ TEST_F(Arp, TheTableIsBounded) {
     ASSERT_TRUE(send(llp::IpAddress::v4(0x0a000080 + i)));
     interface_->flush(now_);
   }
-  EXPECT_GE(counters().arp_unresolved, 92u);
+  EXPECT_GE(counters().neighbour_unresolved, 92u);
 }
 
 TEST_F(Arp, RequestsAreLimitedOverAllNeighbours) {
   config_.prefix_length = 8;
-  config_.arp_entries = 8;
+  config_.neighbours = 8;
   start();
   for (uint32_t i = 0; i < 5000; ++i) {
     ASSERT_TRUE(send(llp::IpAddress::v4(0x0a010000 + i)));

@@ -138,7 +138,7 @@ TEST_F(Ipv4Input, FragmentsAndOtherProtocolsAreCounted) {
   EXPECT_EQ(counters().ip_unknown_protocol, 1u);
   auto frame = ip_frame({}, kPayload);
   frame[wire::kEtherTypeAt] = 0x86;
-  frame[wire::kEtherTypeAt + 1] = 0xdd;
+  frame[wire::kEtherTypeAt + 1] = 0xdd;  // IPv6, which this interface has no address of
   EXPECT_FALSE(receive(frame));
   EXPECT_EQ(counters().unknown_ethertype, 1u);
 }
@@ -331,7 +331,7 @@ TEST_F(Icmp, OthersAreIgnored) {
   receive(ip_frame(icmp_header(), {8, 0, 0}));
   EXPECT_EQ(counters().icmp_malformed, 2u);
   auto other = echo_request(10);
-  other[0] = 3;
+  other[0] = 13;  // timestamp
   base::store_be16(other.data() + 2, 0);
   base::store_be16(other.data() + 2, wire::checksum_fold(wire::checksum_add(0, other)));
   receive(ip_frame(icmp_header(), other));

@@ -147,7 +147,7 @@ TEST(SettingsErrors, AddressesOfAHost) {
   const std::string head = "[[device]]\nport = \"p\"\n";
   EXPECT_EQ(
       error_of(head),
-      "t.toml:1: device.rnic0.address: is missing: write the IPv4 address and prefix length, as "
+      "t.toml:1: device.rnic0.address: is missing: write the IP address and prefix length, as "
       "in \"10.0.0.1/24\"");
   EXPECT_EQ(error_of("[[device]]\naddress = \"10.0.0.1/24\"\n"),
             "t.toml:1: device.rnic0.port: is missing: write a wire's end (\"wire:NAME:0\"), a PCI "

@@ -1,28 +1,30 @@
 /// \file
-/// The neighbours of one interface (RFC 826, RFC 1122 s.2.3.2): bounded, aged, with the frames that
-/// wait for an answer.
+/// The neighbours of one interface (RFC 826, RFC 1122 s.2.3.2, RFC 4861 s.7): bounded, aged, with
+/// the frames that wait for an answer. One table for both families; `arp` and `nd` speak for it.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/time.hpp"
 #include "llp/endpoint.hpp"
+#include "net/config.hpp"
 #include "net/counters.hpp"
-#include "net/net.hpp"
 #include "net/rate_limit.hpp"
 #include "port/port.hpp"
 
 namespace rnic::net {
 
 /// What the table asks of the interface.
-class ArpUser {
+class NeighbourUser {
  public:
-  virtual ~ArpUser() = default;
-  /// Sends a request for `target` to `to` (broadcast, or the neighbour's last address).
-  virtual void send_arp_request(llp::IpAddress target, const port::MacAddress& to,
-                                base::Now now) = 0;
+  virtual ~NeighbourUser() = default;
+  /// Asks for the link-layer address of `target`: of the neighbour itself at its last address, or
+  /// of everybody when `known` is nullptr.
+  virtual void solicit(const llp::IpAddress& target, const port::MacAddress* known,
+                       base::Now now) = 0;
   /// A parked frame may go. The frame is handed over.
   virtual void unpark(port::Packet& frame, const port::MacAddress& to, base::Now now) = 0;
   /// A parked frame is given up. The frame is handed over.
@@ -30,26 +32,31 @@ class ArpUser {
 };
 
 /// Entries are only made for addresses that we want to reach and for hosts that ask for us. A known
-/// address changes only by the answer to a request of ours.
-class ArpTable {
+/// address changes only by the answer to a question of ours: a new one that somebody else claims
+/// makes us ask (stricter than RFC 4861 s.7.2.3, which would believe and then ask).
+class Neighbours {
  public:
   static constexpr uint32_t kParked = 16;               ///< frames that wait for one neighbour
   static constexpr uint32_t kRequestsPerSecond = 1000;  ///< over all neighbours
 
-  ArpTable(const Config& config, ArpUser& user, Counters& counters, base::Now now);
-  ~ArpTable();
-  ArpTable(const ArpTable&) = delete;
-  ArpTable& operator=(const ArpTable&) = delete;
+  Neighbours(const Config& config, NeighbourUser& user, Counters& counters, base::Now now);
+  ~Neighbours();
+  Neighbours(const Neighbours&) = delete;
+  Neighbours& operator=(const Neighbours&) = delete;
 
   /// The neighbour's address, or nullptr when it is not known. Valid while generation() stays.
-  const port::MacAddress* find(llp::IpAddress ip);
+  const port::MacAddress* find(const llp::IpAddress& ip);
   /// Keeps the frame until the neighbour answers and asks for it. Call after find() found nothing.
-  void park(llp::IpAddress ip, port::Packet& frame, base::Now now);
+  void park(const llp::IpAddress& ip, port::Packet& frame, base::Now now);
 
-  /// A reply to us: used only when a request is open.
-  void on_reply(llp::IpAddress ip, const port::MacAddress& mac, base::Now now);
-  /// A request to us: the asker will be talked to soon.
-  void on_request(llp::IpAddress ip, const port::MacAddress& mac, base::Now now);
+  /// An answer to us: used only when a question is open. Without `mac` it confirms what is known;
+  /// unless it `overrides`, it does not change what is known.
+  void on_answer(const llp::IpAddress& ip, const std::optional<port::MacAddress>& mac,
+                 bool overrides, base::Now now);
+  /// The neighbour asked us: it will be talked to soon.
+  void on_request(const llp::IpAddress& ip, const port::MacAddress& mac, base::Now now);
+  /// Somebody says, unasked, that the neighbour is at `mac`.
+  void on_claim(const llp::IpAddress& ip, const port::MacAddress& mac, base::Now now);
 
   void on_timers(base::Now now);
   [[nodiscard]] base::Now next_deadline() const { return next_deadline_; }
@@ -83,18 +90,19 @@ class ArpTable {
 
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  [[nodiscard]] uint32_t& chain(llp::IpAddress ip);
-  Entry* lookup(llp::IpAddress ip);
-  Entry* make(llp::IpAddress ip, bool may_replace_used, base::Now now);
+  [[nodiscard]] uint32_t& chain(const llp::IpAddress& ip);
+  Entry* lookup(const llp::IpAddress& ip);
+  Entry* make(const llp::IpAddress& ip, bool may_replace_used, base::Now now);
   Entry* take_place(bool may_replace_used);
   void remove(Entry& entry);
   void confirm(Entry& entry, const port::MacAddress& mac, base::Now now);
+  void doubt(Entry& entry, base::Now now);
   void ask(Entry& entry, base::Now now);
   void expire(Entry& entry, base::Now now);
   void set_deadline(Entry& entry, base::Now deadline);
 
   Config config_;
-  ArpUser& user_;
+  NeighbourUser& user_;
   Counters& counters_;
   RateLimit requests_;
   std::vector<Entry> entries_;

@@ -1,0 +1,24 @@
+/// \file
+/// Fragments kept by librte_ip_frag.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/result.hpp"
+#include "net/reassembler.hpp"
+
+namespace rnic::dpdk {
+
+struct ReassemblerOptions {
+  uint32_t datagrams = 64;  ///< kept at once, 1 to 1024
+  uint32_t mtu = 1500;      ///< octets of the largest fragment with its IP header
+  base::Duration timeout = std::chrono::seconds(60);
+};
+
+/// Fragments are copied into buffers of its own: a flood of them cannot empty a port's pool. Needs
+/// Eal::init(). For one thread.
+[[nodiscard]] base::Result<std::unique_ptr<net::Reassembler>> make_reassembler(
+    const ReassemblerOptions& options);
+
+}  // namespace rnic::dpdk

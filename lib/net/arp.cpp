@@ -1,0 +1,49 @@
+#include "net/arp.hpp"
+
+#include <optional>
+
+#include "wire/ether.hpp"
+
+namespace rnic::net {
+
+void Arp::input(base::ByteView octets, base::Now now) {
+  ++counters_.arp_in;
+  const std::optional<wire::Arp> arp = wire::parse_arp(octets);
+  if (!arp || !wire::is_station(arp->sender_mac)) {
+    ++counters_.arp_malformed;
+    return;
+  }
+  // Talk between others, and announcements to all, teach us nothing.
+  if (!routes_.is_ours(arp->target_ip)) return;
+  // RFC 5227 s.2.1.1: a probe has no sender address yet; it is answered, but not learned.
+  const bool probe = arp->operation == wire::kArpRequest && arp->sender_ip == 0;
+  const llp::IpAddress sender = llp::IpAddress::v4(arp->sender_ip);
+  if (!probe && !routes_.is_neighbour(sender)) {
+    ++counters_.arp_malformed;
+    return;
+  }
+  if (arp->operation == wire::kArpReply) {
+    if (arp->target_mac == mac_) neighbours_.on_answer(sender, arp->sender_mac, true, now);
+    return;
+  }
+  if (!probe) neighbours_.on_request(sender, arp->sender_mac, now);
+  const wire::Arp reply{wire::kArpReply, mac_, arp->target_ip, arp->sender_mac, arp->sender_ip};
+  send(reply, arp->sender_mac, counters_.arp_replies_out, now);
+}
+
+void Arp::solicit(uint32_t target, const port::MacAddress* known, base::Now now) {
+  const llp::IpAddress source = routes_.source_for(llp::IpAddress::v4(target));
+  const wire::Arp request{wire::kArpRequest, mac_, source.as_v4(), {}, target};
+  send(request, known != nullptr ? *known : wire::kMacBroadcast, counters_.arp_requests_out, now);
+}
+
+void Arp::send(const wire::Arp& arp, const port::MacAddress& to, uint64_t& counter, base::Now now) {
+  port::Packet packet;
+  uint8_t* p = output_.begin_raw(packet, now);
+  if (p == nullptr) return;
+  wire::write_arp(p, arp);
+  ++counter;
+  output_.send_raw(packet, wire::kEtherTypeArp, wire::kArpPacket, to, now);
+}
+
+}  // namespace rnic::net

@@ -1,0 +1,37 @@
+/// \file
+/// ARP of one interface (RFC 826, RFC 5227): questions and answers; the table is `neighbours`.
+#pragma once
+
+#include "base/bytes.hpp"
+#include "base/time.hpp"
+#include "net/counters.hpp"
+#include "net/neighbours.hpp"
+#include "net/output.hpp"
+#include "net/routes.hpp"
+#include "wire/arp.hpp"
+
+namespace rnic::net {
+
+class Arp {
+ public:
+  /// All references outlive this.
+  Arp(const port::MacAddress& mac, const Routes& routes, Neighbours& neighbours, Output& output,
+      Counters& counters)
+      : mac_(mac), routes_(routes), neighbours_(neighbours), output_(output), counters_(counters) {}
+
+  /// The octets behind the Ethernet header.
+  void input(base::ByteView octets, base::Now now);
+  /// \param known nullptr: everybody is asked
+  void solicit(uint32_t target, const port::MacAddress* known, base::Now now);
+
+ private:
+  void send(const wire::Arp& arp, const port::MacAddress& to, uint64_t& counter, base::Now now);
+
+  port::MacAddress mac_;
+  const Routes& routes_;
+  Neighbours& neighbours_;
+  Output& output_;
+  Counters& counters_;
+};
+
+}  // namespace rnic::net

@@ -1,0 +1,53 @@
+/// \file
+/// What an interface is made from.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/time.hpp"
+#include "llp/endpoint.hpp"
+
+namespace rnic::net {
+
+/// An address and how much of it is the network: 10.0.0.1/24, fd00::1/64.
+struct Prefix {
+  llp::IpAddress address;
+  uint8_t length = 0;  ///< bits: 0..32 of IPv4, 0..128 of IPv6
+  friend bool operator==(const Prefix&, const Prefix&) = default;
+};
+
+/// Destinations in `to` go through `gateway`, a neighbour of the same family.
+struct StaticRoute {
+  Prefix to;
+  llp::IpAddress gateway;
+  friend bool operator==(const StaticRoute&, const StaticRoute&) = default;
+};
+
+struct Config {
+  static constexpr uint32_t kMaxAddresses = 16;
+  static constexpr uint32_t kMaxRoutes = 64;
+
+  llp::IpAddress address;  ///< of either family
+  uint8_t prefix_length = 24;
+  std::vector<Prefix> addresses;    ///< further ones, at most kMaxAddresses
+  llp::IpAddress gateway;           ///< of IPv4; unspecified: none
+  llp::IpAddress gateway6;          ///< of IPv6; unspecified: none
+  std::vector<StaticRoute> routes;  ///< at most kMaxRoutes
+  uint16_t vlan = 0;                ///< 802.1Q identifier of every frame, 1..4094; 0: untagged
+  uint32_t mtu = 1500;              ///< octets of an IP packet; <= the port's
+  uint8_t ttl = 64;                 ///< and hop limit of IPv6
+  uint32_t neighbours = 256;        ///< at once, of both families
+  base::Duration arp_lifetime = std::chrono::minutes(5);
+  base::Duration nd_lifetime = std::chrono::seconds(30);  ///< RFC 4861 s.10 REACHABLE_TIME
+  base::Duration neighbour_retry = std::chrono::seconds(1);
+  uint32_t neighbour_retries = 5;
+  uint32_t icmp_per_second = 100;         ///< echo replies and neighbour advertisements
+  uint32_t icmp_errors_per_second = 100;  ///< errors that we report
+  base::Duration path_mtu_lifetime = std::chrono::minutes(10);
+  uint32_t reassembly_datagrams = 64;  ///< being put together at once; 0: fragments are dropped
+  base::Duration reassembly_timeout = std::chrono::seconds(60);
+  uint64_t seed = 1;  ///< of flow labels
+};
+
+}  // namespace rnic::net

@@ -1,0 +1,168 @@
+#include "net/fragments.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rnic::net {
+
+namespace {
+
+constexpr uint8_t kNotEct = 0;
+constexpr uint8_t kCe = 3;
+
+}  // namespace
+
+std::optional<uint8_t> join_ecn(uint8_t seen, uint8_t first) {
+  const bool marked = (seen >> kCe & 1) != 0;
+  const bool not_capable = (seen >> kNotEct & 1) != 0;
+  if (marked && not_capable) return std::nullopt;
+  if (marked) return kCe;
+  return not_capable ? kNotEct : first;
+}
+
+Fragments::Fragments(const Config& config, Reassembler* reassembler, Counters& counters)
+    : timeout_(config.reassembly_timeout),
+      reassembler_(reassembler),
+      counters_(counters),
+      datagrams_(reassembler == nullptr ? 0 : config.reassembly_datagrams) {}
+
+Fragments::~Fragments() {
+  for (Datagram& datagram : datagrams_) {
+    if (datagram.taken && !datagram.dead && datagram.count != 0) {
+      reassembler_->forget(datagram.number, base::Now{});
+    }
+  }
+}
+
+std::optional<Reassembled> Fragments::add(const Fragment& fragment, base::Now now) {
+  ++counters_.ip_fragments;
+  const auto length = static_cast<uint32_t>(fragment.octets.size());
+  const Range range{fragment.offset, fragment.offset + length};
+  if (datagrams_.empty() || length == 0 || range.end > Reassembler::kMaxOctets ||
+      (fragment.more && length % 8 != 0)) {
+    ++counters_.ip_fragments_dropped;
+    return std::nullopt;
+  }
+  Datagram& datagram = find_or_make(fragment, now);
+  const Verdict verdict =
+      datagram.dead ? Verdict::Duplicate : judge(datagram, range, fragment.more);
+  if (verdict != Verdict::Fits) {
+    ++counters_.ip_fragments_dropped;
+    if (verdict == Verdict::Conflict) kill(datagram, now);
+    return std::nullopt;
+  }
+  record(datagram, fragment, range);
+  const Reassembler::Result result =
+      reassembler_->add(datagram.number, fragment.offset, fragment.more, fragment.octets, now);
+  if (result.outcome == Reassembler::Outcome::Kept) return std::nullopt;
+  if (result.outcome == Reassembler::Outcome::Refused) {
+    datagram.count = 0;
+    kill(datagram, now);
+    return std::nullopt;
+  }
+  const Reassembled whole{datagram.protocol, datagram.ecn_first, result.payload};
+  const std::optional<uint8_t> ecn = join_ecn(datagram.ecn_seen, datagram.ecn_first);
+  release(datagram);
+  if (!ecn) {
+    ++counters_.ip_reassembly_failed;
+    return std::nullopt;
+  }
+  ++counters_.ip_reassembled;
+  return Reassembled{whole.protocol, *ecn, whole.payload};
+}
+
+Fragments::Datagram& Fragments::find_or_make(const Fragment& fragment, base::Now now) {
+  // RFC 8200 s.4.5: of IPv6 fragments only the first one's next header counts.
+  const uint8_t key_protocol = fragment.source.is_v4() ? fragment.protocol : uint8_t{0};
+  Datagram* free_place = nullptr;
+  Datagram* oldest = &datagrams_[0];
+  for (Datagram& d : datagrams_) {
+    if (!d.taken) {
+      free_place = &d;
+    } else if (d.id == fragment.id && d.source == fragment.source &&
+               d.destination == fragment.destination && d.key_protocol == key_protocol) {
+      return d;
+    } else if (static_cast<int32_t>(d.number - oldest->number) < 0) {
+      oldest = &d;
+    }
+  }
+  if (free_place == nullptr) {
+    ++counters_.ip_reassembly_full;
+    if (!oldest->dead) kill(*oldest, now);
+    free_place = oldest;
+  }
+  *free_place = Datagram{};
+  free_place->taken = true;
+  free_place->number = next_number_++;
+  free_place->source = fragment.source;
+  free_place->destination = fragment.destination;
+  free_place->id = fragment.id;
+  free_place->key_protocol = key_protocol;
+  // One time for all of it, from its first fragment to arrive (RFC 8200 s.4.5).
+  free_place->deadline = now + timeout_;
+  next_deadline_ = base::earlier(next_deadline_, free_place->deadline);
+  return *free_place;
+}
+
+Fragments::Verdict Fragments::judge(const Datagram& datagram, const Range& range, bool more) {
+  for (uint32_t i = 0; i < datagram.count; ++i) {
+    const Range& known = datagram.ranges[i];
+    if (known.first == range.first && known.end == range.end) {
+      const bool known_last = known.end == datagram.end;
+      return known_last == !more ? Verdict::Duplicate : Verdict::Conflict;
+    }
+    if (range.first < known.end && known.first < range.end) return Verdict::Conflict;
+    if (!more && known.end > range.end) return Verdict::Conflict;
+  }
+  if (datagram.end != 0 && (!more || range.end > datagram.end)) return Verdict::Conflict;
+  return datagram.count < Reassembler::kMaxFragments ? Verdict::Fits : Verdict::Conflict;
+}
+
+void Fragments::record(Datagram& datagram, const Fragment& fragment, const Range& range) {
+  datagram.ranges[datagram.count++] = range;
+  datagram.octets += range.end - range.first;
+  datagram.ecn_seen = static_cast<uint8_t>(datagram.ecn_seen | 1 << fragment.ecn);
+  if (!fragment.more) datagram.end = range.end;
+  if (fragment.offset != 0) return;
+  datagram.protocol = fragment.protocol;
+  datagram.ecn_first = fragment.ecn;
+  datagram.quoted = static_cast<uint32_t>(std::min<size_t>(fragment.packet.size(), kQuote));
+  std::memcpy(datagram.quote.data(), fragment.packet.data(), datagram.quoted);
+}
+
+void Fragments::kill(Datagram& datagram, base::Now now) {
+  if (datagram.count != 0) reassembler_->forget(datagram.number, now);
+  datagram.dead = true;
+  ++counters_.ip_reassembly_failed;
+}
+
+void Fragments::release(Datagram& datagram) {
+  datagram.taken = false;
+  update_deadline();
+}
+
+void Fragments::update_deadline() {
+  next_deadline_ = base::kNever;
+  for (const Datagram& d : datagrams_) {
+    if (d.taken) next_deadline_ = base::earlier(next_deadline_, d.deadline);
+  }
+}
+
+bool Fragments::expire_one(base::Now now, ExpiredDatagram& expired) {
+  if (now < next_deadline_) return false;
+  for (Datagram& d : datagrams_) {
+    if (!d.taken || now < d.deadline) continue;
+    expired = {d.source, d.destination, {}};
+    if (!d.dead) {
+      ++counters_.ip_reassembly_timeouts;
+      if (d.count != 0) reassembler_->forget(d.number, now);
+      expired.quote = {d.quote.data(), d.quoted};
+    }
+    release(d);
+    return true;
+  }
+  update_deadline();  // it was that of a datagram that has given up its place
+  return false;
+}
+
+}  // namespace rnic::net

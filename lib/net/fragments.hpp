@@ -1,0 +1,115 @@
+/// \file
+/// Which fragments belong together, and which of them are believed (RFC 791, RFC 8200 s.4.5, RFC
+/// 5722, RFC 3168 s.5.3).
+///
+/// Exact duplicates are ignored; any other overlap ends the whole datagram, and so does a fragment
+/// past the end or more than Reassembler::kMaxFragments. An ended datagram stays known until its
+/// time is over, so that its late fragments begin nothing new. When the table is full the oldest
+/// datagram goes: a flood costs others their slow path, not the host its memory.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/time.hpp"
+#include "llp/endpoint.hpp"
+#include "net/config.hpp"
+#include "net/counters.hpp"
+#include "net/reassembler.hpp"
+
+namespace rnic::net {
+
+/// One fragment, its header checked.
+struct Fragment {
+  llp::IpAddress source;
+  llp::IpAddress destination;
+  uint32_t id = 0;
+  uint8_t protocol = 0;  ///< of IPv6: the fragment header's next header
+  uint8_t ecn = 0;
+  uint32_t offset = 0;  ///< octets
+  bool more = false;
+  base::ByteView octets;
+  base::ByteView packet;  ///< from the IP header on, to be quoted
+};
+
+/// The datagram that fragments made.
+struct Reassembled {
+  uint8_t protocol = 0;
+  uint8_t ecn = 0;
+  base::ByteView payload;  ///< valid until the next fragment
+};
+
+/// A datagram whose time was over and whose first fragment had come: to be reported (RFC 1122
+/// s.3.3.2, RFC 8200 s.4.5).
+struct ExpiredDatagram {
+  llp::IpAddress source;
+  llp::IpAddress destination;
+  base::ByteView quote;  ///< the beginning of its first fragment; valid until the next call
+};
+
+class Fragments {
+ public:
+  /// \param reassembler outlives this; nullptr: all fragments are dropped
+  Fragments(const Config& config, Reassembler* reassembler, Counters& counters);
+  ~Fragments();
+  Fragments(const Fragments&) = delete;
+  Fragments& operator=(const Fragments&) = delete;
+
+  std::optional<Reassembled> add(const Fragment& fragment, base::Now now);
+  /// Ends one datagram whose time is over; call until it says that there is none.
+  /// \return whether one was ended; `expired` has an empty quote when nothing is to be reported
+  bool expire_one(base::Now now, ExpiredDatagram& expired);
+  [[nodiscard]] base::Now next_deadline() const { return next_deadline_; }
+
+ private:
+  static constexpr uint32_t kQuote = 128;
+
+  struct Range {
+    uint32_t first = 0;
+    uint32_t end = 0;
+  };
+  struct Datagram {
+    bool taken = false;
+    bool dead = false;
+    uint32_t number = 0;  // for the reassembler
+    llp::IpAddress source;
+    llp::IpAddress destination;
+    uint32_t id = 0;
+    uint8_t key_protocol = 0;  // IPv4: fragments of two protocols are of two datagrams
+    uint8_t protocol = 0;      // as the first fragment says
+    uint8_t ecn_seen = 0;      // a bit each codepoint
+    uint8_t ecn_first = 0;
+    uint32_t count = 0;
+    uint32_t octets = 0;
+    uint32_t end = 0;  // 0: the last fragment has not come
+    base::Now deadline = base::kNever;
+    std::array<Range, Reassembler::kMaxFragments> ranges;
+    uint32_t quoted = 0;
+    std::array<uint8_t, kQuote> quote;
+  };
+
+  enum class Verdict : uint8_t { Fits, Duplicate, Conflict };
+
+  Datagram& find_or_make(const Fragment& fragment, base::Now now);
+  [[nodiscard]] static Verdict judge(const Datagram& datagram, const Range& range, bool more);
+  static void record(Datagram& datagram, const Fragment& fragment, const Range& range);
+  void kill(Datagram& datagram, base::Now now);
+  void release(Datagram& datagram);
+  void update_deadline();
+
+  base::Duration timeout_;
+  Reassembler* reassembler_;
+  Counters& counters_;
+  std::vector<Datagram> datagrams_;
+  uint32_t next_number_ = 1;
+  base::Now next_deadline_ = base::kNever;
+};
+
+/// The codepoint of a datagram whose fragments carried the codepoints in `seen` (a bit each).
+/// Empty: to be dropped, as a mark would be lost or invented (RFC 3168 s.5.3).
+[[nodiscard]] std::optional<uint8_t> join_ecn(uint8_t seen, uint8_t first);
+
+}  // namespace rnic::net

@@ -1,0 +1,103 @@
+#include "net/nd.hpp"
+
+#include <optional>
+
+#include "net/addresses.hpp"
+#include "wire/inet_checksum.hpp"
+#include "wire/ipv6.hpp"
+
+namespace rnic::net {
+
+void Nd::input(const IpIn& in, uint8_t hop_limit, base::Now now) {
+  ++counters_.nd_in;
+  const uint8_t type = in.payload[wire::kIcmpTypeAt];
+  if (type != wire::kIcmpv6NeighbourSolicitation && type != wire::kIcmpv6NeighbourAdvertisement) {
+    ++counters_.nd_ignored;
+    return;
+  }
+  // RFC 4861 s.7.1: 255 proves that no router has passed it on.
+  if (hop_limit != wire::kNdHopLimit) return malformed();
+  const std::optional<wire::NeighbourMessage> message = wire::parse_neighbour_message(in.payload);
+  if (!message || (message->link && !wire::is_station(*message->link))) return malformed();
+  if (type == wire::kIcmpv6NeighbourSolicitation) {
+    on_solicitation(in, *message, now);
+  } else {
+    on_advertisement(in, *message, now);
+  }
+}
+
+void Nd::on_solicitation(const IpIn& in, const wire::NeighbourMessage& message, base::Now now) {
+  const llp::IpAddress target = from_wire(message.target);
+  const bool to_group = !in.destination.is_unicast();
+  // Of somebody who has no address yet (RFC 4861 s.7.1.1): to the group, and without an option.
+  const bool probe = in.source.is_unspecified();
+  if (probe ? message.link.has_value() || in.destination != solicited_node(target)
+            : !routes_.is_neighbour(in.source)) {
+    return malformed();
+  }
+  if (!routes_.is_ours(target)) return;
+  if (to_group && !probe && !message.link) return malformed();  // s.4.3: MUST carry it
+  if (!answers_.allow(now)) {
+    ++counters_.icmp_limited;
+    return;
+  }
+  if (!probe && message.link) neighbours_.on_request(in.source, *message.link, now);
+  wire::NeighbourMessage answer;
+  answer.type = wire::kIcmpv6NeighbourAdvertisement;
+  answer.flags = static_cast<uint8_t>(wire::kNdFlagOverride | (probe ? 0 : wire::kNdFlagSolicited));
+  answer.target = message.target;
+  answer.link = mac_;
+  ++counters_.nd_advertisements_out;
+  if (probe) {
+    send(target, kAllNodes, wire::multicast_mac(wire::kAllNodes), answer, now);
+  } else if (message.link) {
+    send(target, in.source, *message.link, answer, now);
+  } else if (const port::MacAddress* known = neighbours_.find(in.source); known != nullptr) {
+    send(target, in.source, *known, answer, now);
+  }
+}
+
+// RFC 4861 s.7.2.5, with the difference that `neighbours` tells of.
+void Nd::on_advertisement(const IpIn& in, const wire::NeighbourMessage& message, base::Now now) {
+  const llp::IpAddress target = from_wire(message.target);
+  const bool solicited = (message.flags & wire::kNdFlagSolicited) != 0;
+  // RFC 4861 s.7.1.2: an answer goes to who asked.
+  if (solicited && !in.destination.is_unicast()) return malformed();
+  if (!routes_.is_neighbour(target) || !routes_.is_other_host(in.source)) return malformed();
+  if (!solicited) {
+    if (message.link) neighbours_.on_claim(target, *message.link, now);
+    return;
+  }
+  const bool overrides = (message.flags & wire::kNdFlagOverride) != 0;
+  neighbours_.on_answer(target, message.link, overrides, now);
+}
+
+void Nd::solicit(const llp::IpAddress& target, const port::MacAddress* known, base::Now now) {
+  const llp::IpAddress source = routes_.source_for(target);
+  if (source.is_unspecified()) return;
+  wire::NeighbourMessage question;
+  question.type = wire::kIcmpv6NeighbourSolicitation;
+  question.target = to_wire(target);
+  question.link = mac_;
+  ++counters_.nd_solicitations_out;
+  if (known != nullptr) {
+    send(source, target, *known, question, now);
+  } else {
+    const wire::Ipv6Address group = wire::solicited_node(to_wire(target));
+    send(source, from_wire(group), wire::multicast_mac(group), question, now);
+  }
+}
+
+void Nd::send(const llp::IpAddress& source, const llp::IpAddress& destination,
+              const port::MacAddress& mac, const wire::NeighbourMessage& message, base::Now now) {
+  TxFrame frame;
+  if (!output_.begin_on_link(source, destination, frame, now)) return;
+  const uint32_t length = wire::write_neighbour_message(frame.l4, message);
+  const uint32_t pseudo = llp::pseudo_header_sum(source, destination, wire::kNextIcmpv6, length);
+  base::store_be16(frame.l4 + wire::kIcmpChecksumAt,
+                   wire::checksum_fold(wire::checksum_add(pseudo, {frame.l4, length})));
+  frame.hop_limit = wire::kNdHopLimit;
+  output_.send_on_link(frame, wire::kNextIcmpv6, length, mac, now);
+}
+
+}  // namespace rnic::net

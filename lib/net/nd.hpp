@@ -1,0 +1,50 @@
+/// \file
+/// Neighbour discovery of one interface (RFC 4861): solicitations and advertisements of neighbours.
+/// Router and redirect messages are ignored: addresses and routes are configured. No duplicate
+/// address detection (RFC 4862).
+#pragma once
+
+#include "base/time.hpp"
+#include "net/counters.hpp"
+#include "net/neighbours.hpp"
+#include "net/output.hpp"
+#include "net/packet.hpp"
+#include "net/rate_limit.hpp"
+#include "net/routes.hpp"
+#include "wire/nd.hpp"
+
+namespace rnic::net {
+
+class Nd {
+ public:
+  /// All references outlive this.
+  Nd(const port::MacAddress& mac, const Routes& routes, Neighbours& neighbours, Output& output,
+     Counters& counters, base::Now now)
+      : mac_(mac),
+        routes_(routes),
+        neighbours_(neighbours),
+        output_(output),
+        counters_(counters),
+        answers_(Neighbours::kRequestsPerSecond, now) {}
+
+  /// An ICMPv6 message with a good checksum and one of neighbour discovery's types.
+  void input(const IpIn& in, uint8_t hop_limit, base::Now now);
+  /// \param known nullptr: the solicited-node group is asked
+  void solicit(const llp::IpAddress& target, const port::MacAddress* known, base::Now now);
+
+ private:
+  void on_solicitation(const IpIn& in, const wire::NeighbourMessage& message, base::Now now);
+  void on_advertisement(const IpIn& in, const wire::NeighbourMessage& message, base::Now now);
+  void malformed() { ++counters_.nd_malformed; }
+  void send(const llp::IpAddress& source, const llp::IpAddress& destination,
+            const port::MacAddress& mac, const wire::NeighbourMessage& message, base::Now now);
+
+  port::MacAddress mac_;
+  const Routes& routes_;
+  Neighbours& neighbours_;
+  Output& output_;
+  Counters& counters_;
+  RateLimit answers_;
+};
+
+}  // namespace rnic::net

@@ -1,0 +1,76 @@
+/// \file
+/// The way out of one interface: headers, next hops, neighbours, the burst.
+#pragma once
+
+#include <cstdint>
+
+#include "llp/endpoint.hpp"
+#include "net/config.hpp"
+#include "net/counters.hpp"
+#include "net/ipv4_output.hpp"
+#include "net/ipv6_output.hpp"
+#include "net/link_header.hpp"
+#include "net/neighbours.hpp"
+#include "net/packet.hpp"
+#include "net/routes.hpp"
+#include "net/tx_queue.hpp"
+#include "port/port.hpp"
+
+namespace rnic::net {
+
+class Output {
+ public:
+  /// All references outlive this.
+  Output(const Config& config, port::Port& port, const Routes& routes, Neighbours& neighbours,
+         TxQueue& tx, Counters& counters);
+
+  /// As Interface::begin() and send().
+  bool begin(const llp::IpAddress& source, const llp::IpAddress& destination, TxFrame& frame,
+             base::Now now);
+  void send(TxFrame& frame, uint8_t protocol, uint32_t l4_length, base::Now now);
+
+  /// Room for a packet to a neighbour or a group, without a look at the routes.
+  bool begin_on_link(const llp::IpAddress& source, const llp::IpAddress& destination,
+                     TxFrame& frame, base::Now now);
+  /// Such a packet is complete and goes to `mac`.
+  void send_on_link(TxFrame& frame, uint8_t protocol, uint32_t l4_length,
+                    const port::MacAddress& mac, base::Now now);
+
+  /// Room for something that is not IP: its octets begin at \return, nullptr when there is no
+  /// room.
+  uint8_t* begin_raw(port::Packet& packet, base::Now now);
+  void send_raw(port::Packet& packet, uint16_t ether_type, uint32_t length,
+                const port::MacAddress& to, base::Now now);
+
+  /// Octets of IP payload that fit the link's MTU.
+  [[nodiscard]] uint32_t room(bool v4) const { return v4 ? room4_ : room6_; }
+  [[nodiscard]] const LinkHeader& link() const { return link_; }
+
+ private:
+  // What the last destination's way was.
+  struct Hop {
+    bool valid = false;
+    llp::IpAddress destination;
+    llp::IpAddress next_hop;
+    const port::MacAddress* mac = nullptr;  // nullptr: not looked up
+    uint64_t generation = 0;                // of the neighbours, when mac was looked up
+  };
+
+  bool find_hop(const llp::IpAddress& destination);
+  const port::MacAddress* find_mac(const llp::IpAddress& destination);
+  void finish(TxFrame& frame, uint8_t protocol, uint32_t l4_length);
+
+  const Routes& routes_;
+  Neighbours& neighbours_;
+  TxQueue& tx_;
+  Counters& counters_;
+  LinkHeader link_;
+  Ipv4Output ipv4_;
+  Ipv6Output ipv6_;
+  bool checksum_open_;
+  uint32_t room4_;
+  uint32_t room6_;
+  Hop hop_;
+};
+
+}  // namespace rnic::net

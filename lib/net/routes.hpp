@@ -1,0 +1,86 @@
+/// \file
+/// The addresses of one interface: what is ours, what is on the link, where a packet goes next and
+/// with which source.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "llp/endpoint.hpp"
+#include "net/config.hpp"
+#include "port/port.hpp"
+
+namespace rnic::net {
+
+/// Fixed at construction. A list searched from the longest prefix down: it is short, and the last
+/// destination's way is remembered elsewhere.
+class Routes {
+ public:
+  /// An interface with an IPv6 address gets a link-local one made from `mac`, too, unless the
+  /// configuration has one (RFC 4291 s.2.1, 2.5.6).
+  Routes(const Config& config, const port::MacAddress& mac);
+
+  [[nodiscard]] bool is_ours(uint32_t v4) const {
+    for (const Local4& local : locals4_) {
+      if (local.address == v4) return true;
+    }
+    return false;
+  }
+  [[nodiscard]] bool is_ours(const llp::IpAddress& address) const;
+  /// A group that one of our addresses has to be in: all nodes, solicited node (RFC 4291 s.2.8).
+  [[nodiscard]] bool is_our_group(const llp::IpAddress& group) const;
+  [[nodiscard]] bool has_ipv6() const { return !locals6_.empty(); }
+
+  /// One host other than us: not zero, loopback, multicast, reserved or a broadcast address
+  /// (RFC 1122 s.3.2.1.3).
+  [[nodiscard]] bool is_other_host(uint32_t v4) const {
+    const uint32_t net = v4 >> 24;
+    if (net == 0 || net == 127 || net >= 224) return false;
+    for (const Local4& local : locals4_) {
+      if (v4 == local.address) return false;
+      // Of a /31 and a /32 all addresses are hosts (RFC 3021).
+      const uint32_t host = v4 & ~local.mask;
+      const bool on_link = ((v4 ^ local.address) & local.mask) == 0;
+      if (on_link && ~local.mask >= 2 && (host == 0 || host == ~local.mask)) return false;
+    }
+    return true;
+  }
+  /// The same for both families; of IPv6 neither `::`, `::1`, multicast nor a mapped IPv4 address.
+  [[nodiscard]] bool is_other_host(const llp::IpAddress& address) const;
+
+  /// A neighbour whose link-layer address we may ask for, or that may ask for ours.
+  [[nodiscard]] bool is_neighbour(const llp::IpAddress& address) const;
+
+  /// The neighbour that takes packets for `destination`.
+  [[nodiscard]] std::optional<llp::IpAddress> next_hop(const llp::IpAddress& destination) const;
+
+  /// Of our addresses the one to speak to `destination` with (RFC 1122 s.3.3.4.3, RFC 6724 s.5):
+  /// of its scope, on the link of the next hop if there is one, the longest common prefix.
+  /// Unspecified: none of its family, or no route.
+  [[nodiscard]] llp::IpAddress source_for(const llp::IpAddress& destination) const;
+
+ private:
+  struct Local4 {
+    uint32_t address = 0;
+    uint32_t mask = 0;
+  };
+  // A prefix on the link (no gateway), or behind a gateway.
+  struct Way {
+    Prefix to;
+    llp::IpAddress gateway;
+  };
+
+  void add_local(const Prefix& prefix);
+  void add_way(const Prefix& to, const llp::IpAddress& gateway);
+  [[nodiscard]] const Way* find(const llp::IpAddress& destination) const;
+
+  std::vector<Local4> locals4_;
+  std::vector<Prefix> locals6_;
+  std::vector<Way> ways_;  // longest prefix first
+};
+
+/// True when `address` is in `prefix`.
+[[nodiscard]] bool contains(const Prefix& prefix, const llp::IpAddress& address);
+
+}  // namespace rnic::net
