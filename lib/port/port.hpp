@@ -25,8 +25,8 @@ inline constexpr uint32_t kLinkHeader = 18;
 /// Opaque owner of a frame's octets: an mbuf, a slot of the simulator's pool.
 struct Buffer;
 
-/// What is known about, or still to be done to, the checksums of a frame: of the IPv4 header, and of
-/// TCP over IPv4 or IPv6. Where one is left open, what its field holds means nothing: the port
+/// What is known about, or still to be done to, the checksums of a frame: of the IPv4 header, and
+/// of TCP over IPv4 or IPv6. Where one is left open, what its field holds means nothing: the port
 /// writes there what its device wants (the sum of the pseudo header, for a NIC).
 enum class Checksum : uint8_t {
   Unknown,  ///< rx: software must check. tx: complete in the frame

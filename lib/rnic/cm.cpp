@@ -48,16 +48,22 @@ base::Status Device::check_unconnected(const QueuePair& qp) const {
               "the queue pair has had its connection: create a new queue pair for another one");
 }
 
+// RFC 9293 MUST-44: the route to the peer decides which of our addresses speaks to it.
+base::Result<llp::Endpoint> Device::local_towards(const llp::Endpoint& remote) const {
+  const llp::IpAddress address = interface_.source_for(remote.address);
+  if (address.is_unspecified()) {
+    return fail(Errc::Unreachable, "connect: no route to " + to_string(remote) +
+                                       "; configure a gateway, or an address of its family");
+  }
+  return llp::Endpoint{address, 0};
+}
+
 base::Status Device::connect(QueuePair& qp, const llp::Endpoint& remote,
                              base::ByteView private_data, base::Now now) {
   if (auto status = check_private_data(private_data); !status) return status;
   if (auto status = check_unconnected(qp); !status) return status;
-  // RFC 9293 MUST-44: the route to the peer decides which of our addresses speaks to it.
-  const llp::IpAddress local = interface_.source_for(remote.address);
-  if (local.is_unspecified()) {
-    return fail(Errc::Unreachable, "connect: no route to " + to_string(remote) +
-                                       "; configure a gateway, or an address of its family");
-  }
+  const auto local = local_towards(remote);
+  if (!local) return tl::unexpected(local.error());
   const base::Handle handle =
       connections_.emplace(*this, mpa::Role::Initiator, config_.mpa, private_data);
   Connection* connection = connections_.get(handle);
@@ -67,7 +73,7 @@ base::Status Device::connect(QueuePair& qp, const llp::Endpoint& remote,
   }
   connection->handle = handle;
   connection->remote = remote;
-  auto stream = stack_.connect({local, 0}, remote, connection->session(), now);
+  auto stream = stack_.connect(*local, remote, connection->session(), now);
   if (!stream) {
     connections_.erase(handle);
     return tl::unexpected(stream.error());
@@ -82,7 +88,9 @@ base::Status Device::connect(QueuePair& qp, const llp::Endpoint& remote,
 }
 
 base::Result<StreamSocket*> Device::connect_stream(const llp::Endpoint& remote, base::Now now) {
-  return streams_.connect({config_.net.address, 0}, remote, now);
+  const auto local = local_towards(remote);
+  if (!local) return tl::unexpected(local.error());
+  return streams_.connect(*local, remote, now);
 }
 
 llp::StreamUser* Device::incoming(llp::Stream& stream, const llp::Endpoint& local,

@@ -154,6 +154,7 @@ class Device {
   void emit(Event event);
   llp::StreamUser* incoming(llp::Stream& stream, const llp::Endpoint& local,
                             const llp::Endpoint& remote, base::Now now);
+  [[nodiscard]] base::Result<llp::Endpoint> local_towards(const llp::Endpoint& remote) const;
   base::Status check_spec(const QueuePairSpec& spec) const;
   base::Status check_unconnected(const QueuePair& qp) const;
   base::Result<Connection*> find_request(base::Handle request);

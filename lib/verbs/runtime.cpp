@@ -135,17 +135,31 @@ base::Status Runtime::start_devices(const Settings& settings) {
     DeviceRuntime& runtime = *devices_[i];
     nic::DeviceConfig config = settings.devices[i].config;
     config.net.mtu = settings.devices[i].mtu;
+    config.net.seed = config.seed;
     if (settings.devices[i].random_secret) {
       for (uint64_t& word : config.secret) {
         auto random = system_random();
         if (!random) return tl::unexpected(random.error());
         word = *random;
       }
+      auto random = system_random();
+      if (!random) return tl::unexpected(random.error());
+      config.net.seed = *random;
     }
     port::Port* outermost = runtime.capture    ? runtime.capture.get()
                             : runtime.impaired ? runtime.impaired.get()
                                                : runtime.port.get();
-    runtime.device = std::make_unique<nic::Device>(config, *outermost, now());
+    if (config.net.reassembly_datagrams != 0) {
+      dpdk::ReassemblerOptions options;
+      options.datagrams = config.net.reassembly_datagrams;
+      options.mtu = config.net.mtu;
+      options.timeout = config.net.reassembly_timeout;
+      auto reassembler = dpdk::make_reassembler(options);
+      if (!reassembler) return tl::unexpected(reassembler.error());
+      runtime.reassembler = std::move(*reassembler);
+    }
+    runtime.device =
+        std::make_unique<nic::Device>(config, *outermost, now(), runtime.reassembler.get());
   }
   return {};
 }

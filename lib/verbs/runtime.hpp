@@ -27,6 +27,7 @@ struct DeviceRuntime {
   std::unique_ptr<port::Port> port;  // the real one
   std::unique_ptr<impair::ImpairedPort> impaired;
   std::unique_ptr<port::Port> capture;
+  std::unique_ptr<net::Reassembler> reassembler;
   std::unique_ptr<nic::Device> device;
 };
 
