@@ -27,7 +27,13 @@ base::Status Engine::check_options(const ConnectionOptions& options, const char*
   return {};
 }
 
-void Engine::apply_options(Connection& c, const ConnectionOptions& options) { c.options = options; }
+void Engine::apply_options(Connection& c, const ConnectionOptions& options) {
+  c.options = options;
+  c.cc.select(options.congestion_control);
+  c.cc.set_paced(options.pacing);
+  c.pacing.on = options.pacing;
+  c.pacing.gated = c.pacing.gated || options.pacing;  // a hold goes on
+}
 
 base::Status Engine::set_options(Connection& c, const ConnectionOptions& options, base::Now now) {
   if (base::Status good = check_options(options, "set_options"); !good) return good;

@@ -13,8 +13,8 @@ namespace rnic::tcp {
 /// or to Stack::set_options() while the connection lives. The defaults come from the Config.
 struct ConnectionOptions {
   CongestionControl congestion_control = CongestionControl::Cubic;
-  bool ecn = false;     ///< RFC 3168; takes effect at the handshake
-  bool pacing = false;  ///< spread a window over the round trip
+  Ecn ecn = Ecn::Accept;  ///< RFC 3168; takes effect at the handshake
+  bool pacing = false;    ///< spread a window over the round trip
   /// Hold back a segment that is not full while a smaller one is unacknowledged (RFC 9293 s.3.7.4,
   /// with the change of its appendix A.3). For plain octets; records of a framing layer
   /// are never held back.
@@ -36,6 +36,8 @@ struct ConnectionOptions {
   ConnectionOptions() = default;
   explicit ConnectionOptions(const Config& config)
       : congestion_control(config.congestion_control),
+        ecn(config.ecn),
+        pacing(config.pacing),
         nagle(config.nagle),
         keep_alive(config.keep_alive),
         keep_alive_count(config.keep_alive_count),

@@ -22,7 +22,7 @@ uint8_t Engine::syn_ecn(Connection& c, bool with_ack, TxSlot& slot) {
     if (uses_dctcp(c)) slot.traffic_class |= ecn_codepoint::kEct0;
     return flag::kEce;
   }
-  if (config_.ecn == Ecn::Off || (config_.ecn != Ecn::Offer && !uses_dctcp(c))) return 0;
+  if (c.options.ecn == Ecn::Off || (c.options.ecn != Ecn::Offer && !uses_dctcp(c))) return 0;
   if (c.syn_tries >= config_.ecn_syn_attempts) {
     // s.6.1.1.1: a middlebox may swallow SYNs that ask.
     if (!e.fell_back) ++counters_.ecn_fallbacks;
@@ -41,7 +41,7 @@ void Engine::take_syn_ecn(Connection& c, const Arrival& a) {
   if (a.has(flag::kAck)) {
     c.ecn.on = c.ecn.offered && bits == flag::kEce;
   } else {
-    const bool willing = c.state == State::SynSent ? c.ecn.offered : config_.ecn != Ecn::Off;
+    const bool willing = c.state == State::SynSent ? c.ecn.offered : c.options.ecn != Ecn::Off;
     c.ecn.on = willing && bits == kEcnFlags;
   }
 }

@@ -205,6 +205,37 @@ TEST(Dctcp, SettlesAtAMarkingThreshold_TCP_8257_3_3_01) {
   }
 }
 
+// TCP-CC-01: each connection has its own, from its first SYN on and changed at any time.
+TEST(Congestion, IsAnOptionOfTheConnection_TCP_CC_01) {
+  RawPeer p;
+  for (const auto kind : {tcp::CongestionControl::NewReno, tcp::CongestionControl::Cubic,
+                          tcp::CongestionControl::Dctcp}) {
+    RecordUser user{11, 22};
+    tcp::ConnectionOptions options = p.stack.default_options();
+    options.congestion_control = kind;
+    options.pacing = true;
+    const bool offers = kind != tcp::CongestionControl::Cubic;
+    if (kind == tcp::CongestionControl::NewReno) options.ecn = tcp::Ecn::Offer;
+    auto stream = p.stack.connect({RawPeer::kUs, 0}, {RawPeer::kPeer, RawPeer::kPeerPort}, user,
+                                  options, p.now);
+    ASSERT_TRUE(stream.has_value());
+    auto& c = static_cast<tcp::Connection&>(**stream);
+    EXPECT_EQ(c.cc.kind(), kind);
+    EXPECT_TRUE(c.pacing.on);
+    p.stack.output(p.now);
+    const Segment syn = p.next();
+    EXPECT_EQ(syn.flags, flag::kSyn | (offers ? kBoth : 0));
+    EXPECT_EQ(syn.ecn, kind == tcp::CongestionControl::Dctcp ? kEct0 : 0);
+    options.congestion_control = tcp::CongestionControl::NewReno;
+    options.pacing = false;
+    ASSERT_TRUE(p.stack.set_options(**stream, options, p.now));
+    EXPECT_EQ(c.cc.kind(), tcp::CongestionControl::NewReno);
+    EXPECT_FALSE(c.pacing.on);
+    c.abort();
+    p.stack.output(p.now);
+  }
+}
+
 // TCP-CC-01: every change of algorithm, at any time, under loss and marks.
 TEST(Congestion, SwitchingUnderLossAndMarks_TCP_CC_01) {
   constexpr tcp::CongestionControl kKinds[] = {tcp::CongestionControl::NewReno,
