@@ -1,0 +1,142 @@
+// What a segment costs in instructions. Run under callgrind, which counts inside the functions
+// named receive_* and send_* only (./scripts/bench instructions does it):
+//
+//   segment_cost data  |  ack  |  send  |  reply
+//
+// Two hosts, each a TCP stack over a net::Interface over a simulated port, as in a device; the port
+// vouches for checksums, so no octet of the payload is touched.
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "bare_user.hpp"
+#include "net/net.hpp"
+#include "rnic/egress.hpp"
+#include "sim/sim.hpp"
+#include "tcp/tcp.hpp"
+
+namespace {
+
+using namespace rnic;
+
+constexpr uint32_t kBurst = 32;
+constexpr uint16_t kPort = 4420;
+constexpr uint32_t kWarmUp = 2'000;  // segments
+constexpr uint32_t kMeasured = 20'000;
+
+llp::IpAddress address_of(uint32_t side) { return llp::IpAddress::v4(0x0a000001 + side); }
+
+net::Config net_config(uint32_t side) {
+  net::Config config;
+  config.address = address_of(side);
+  return config;
+}
+
+struct Host final : llp::Acceptor {
+  Host(port::Port& wire, uint32_t side, base::Now now)
+      : port(wire),
+        interface(net_config(side), wire, now),
+        egress(interface),
+        stack({}, egress, {1, 2}, side, now) {}
+
+  llp::StreamUser* accept(llp::Stream& s, const llp::Endpoint&, const llp::Endpoint&,
+                          base::Now) override {
+    stream = &s;
+    return &user;
+  }
+  uint32_t take(base::Now now) { return held = port.rx_burst(frames, now); }
+  void give_back() { port.free({frames.data(), held}); }
+  void send(base::Now now) {
+    stack.on_timers(now);
+    stack.output(now);
+    interface.flush(now);
+  }
+
+  port::Port& port;
+  net::Interface interface;
+  nic::Egress egress;
+  tcp::Stack stack;
+  perf::BareUser user;
+  llp::Stream* stream = nullptr;
+  std::array<port::Packet, kBurst> frames{};
+  uint32_t held = 0;
+};
+
+void input_burst(Host& host, base::Now now) {
+  for (uint32_t i = 0; i < host.held; ++i) {
+    const auto ip = host.interface.input(host.frames[i], now);
+    if (!ip) continue;
+    host.stack.input({.source = ip->source,
+                      .destination = ip->destination,
+                      .tcp = ip->payload,
+                      .checksum_verified = ip->l4_checksum_good,
+                      .ecn = ip->ecn},
+                     now);
+  }
+}
+
+}  // namespace
+
+// The names under which callgrind collects; noipa: twins are not merged.
+extern "C" {
+[[gnu::noipa]] void receive_data(Host* host, base::Now now) { input_burst(*host, now); }
+[[gnu::noipa]] void receive_acks(Host* host, base::Now now) { input_burst(*host, now); }
+[[gnu::noipa]] void send_data(Host* host, base::Now now) { host->send(now); }
+[[gnu::noipa]] void send_acks(Host* host, base::Now now) { host->send(now); }
+}
+
+int main(int argc, char** argv) {
+  const std::string_view what = argc > 1 ? argv[1] : "";
+  sim::LinkConfig config;
+  config.checksum = port::ChecksumMode::Trusted;
+  sim::Link link(config);
+  base::Now now = base::from_nanos(1'000'000);
+  Host left(link.a(), 0, now);
+  Host right(link.b(), 1, now);
+  if (!right.stack.listen({address_of(1), kPort}, right)) return 2;
+  const auto stream =
+      left.stack.connect({address_of(0), 0}, {address_of(1), kPort}, left.user, now);
+  if (!stream) return 2;
+  left.stream = *stream;
+
+  uint64_t segments = 0;
+  uint64_t acks = 0;
+  const auto turn = [&](bool pairs) {
+    now += std::chrono::microseconds(10);
+    send_data(&left, now);
+    // The receiver answers after two segments, as a peer that is never behind does.
+    while (right.take(now) != 0) {
+      const uint32_t taken = right.held;
+      const auto all = right.frames;
+      for (uint32_t first = 0; first < taken; first += pairs ? 2 : taken) {
+        right.held = pairs ? std::min(2u, taken - first) : taken;
+        std::copy_n(all.begin() + first, right.held, right.frames.begin());
+        receive_data(&right, now);
+        segments += right.held;
+        right.give_back();
+        send_acks(&right, now);
+      }
+    }
+    while (left.take(now) != 0) {
+      receive_acks(&left, now);
+      acks += left.held;
+      left.give_back();
+    }
+  };
+  while (left.user.established_count == 0 || right.user.established_count == 0) turn(true);
+  left.user.to_send = kWarmUp;
+  left.stream->ready();
+  while (right.user.placed < uint64_t{kWarmUp} * 1448) turn(true);
+  // What was counted until here is subtracted by the caller: it runs with 0 segments, too.
+  const uint32_t measured = argc > 2 ? static_cast<uint32_t>(std::atoi(argv[2])) : kMeasured;
+  segments = acks = 0;
+  left.user.to_send = measured;
+  left.stream->ready();
+  while (right.user.placed < (uint64_t{kWarmUp} + measured) * 1448) turn(true);
+  std::printf("%s segments %llu acks %llu\n", what.empty() ? "all" : what.data(),
+              static_cast<unsigned long long>(segments), static_cast<unsigned long long>(acks));
+  return 0;
+}
