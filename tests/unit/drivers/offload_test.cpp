@@ -62,5 +62,66 @@ TEST(Offload, EthernetPaddingIsNotPayload) {
   EXPECT_EQ(at->payload_size(), 1u);
 }
 
+/// The segment of write_segment() as IPv6.
+std::vector<uint8_t> over_ipv6(const Frame& frame) {
+  std::vector<uint8_t> out(54);
+  out[12] = 0x86;
+  out[13] = 0xdd;
+  out[14] = 0x60;
+  const uint32_t length = frame.packet.length - 34;
+  out[18] = static_cast<uint8_t>(length >> 8);
+  out[19] = static_cast<uint8_t>(length);
+  out[20] = 6;
+  for (uint8_t i = 0; i < 32; ++i) out[22 + i] = i;
+  out.insert(out.end(), frame.octets.begin() + 34, frame.octets.begin() + frame.packet.length);
+  return out;
+}
+
+std::vector<uint8_t> tagged(std::vector<uint8_t> frame) {
+  frame.insert(frame.begin() + 12, {0x81, 0, 0, 100});
+  return frame;
+}
+
+// TCP-9293-3.1-01: of both IP versions, tagged or not.
+TEST(Offload, Ipv6AndVlanFramesAreCompletedToo) {
+  Frame frame(101);
+  const std::vector<uint8_t> four(frame.octets.begin(), frame.octets.begin() + frame.packet.length);
+  for (std::vector<uint8_t> octets : {over_ipv6(frame), tagged(over_ipv6(frame)), tagged(four)}) {
+    port::Packet packet;
+    packet.data = octets.data();
+    packet.length = packet.room = static_cast<uint32_t>(octets.size());
+    packet.ip_checksum = packet.l4_checksum = port::Checksum::Open;
+    EXPECT_FALSE(driver_test::checksums_good(packet.view()));
+    complete_checksums(packet);
+    EXPECT_TRUE(driver_test::checksums_good(packet.view()));
+    const auto at = locate_tcp(packet.view());
+    ASSERT_TRUE(at);
+    EXPECT_EQ(at->payload_size(), 101u);
+    octets[at->ip + (at->v4 ? 15 : 23)] ^= 1;  // the last octet of the source
+    EXPECT_FALSE(tcp_checksum_good(packet.view(), *at));
+    for (uint32_t length = 0; length < octets.size(); ++length) {
+      EXPECT_FALSE(locate_tcp({octets.data(), length})) << length;
+    }
+  }
+}
+
+// A device adds the rest to the sum of the pseudo header that it finds.
+TEST(Offload, ThePseudoSumIsWhatADeviceCompletes) {
+  Frame frame(33);
+  for (std::vector<uint8_t> octets :
+       {std::vector<uint8_t>(frame.octets.begin(), frame.octets.begin() + frame.packet.length),
+        over_ipv6(frame)}) {
+    const auto at = locate_tcp(octets);
+    ASSERT_TRUE(at);
+    write_tcp_pseudo_sum(octets, *at);
+    uint32_t sum = 0;
+    for (uint32_t i = at->tcp; i < at->end; ++i) sum += octets[i] << ((i - at->tcp) % 2 ? 0 : 8);
+    while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
+    octets[at->tcp + 16] = static_cast<uint8_t>(~sum >> 8);
+    octets[at->tcp + 17] = static_cast<uint8_t>(~sum);
+    EXPECT_TRUE(tcp_checksum_good(octets, *at));
+  }
+}
+
 }  // namespace
 }  // namespace rnic::offload

@@ -1,0 +1,60 @@
+#include "net/rss.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/prng.hpp"
+
+namespace rnic::net {
+namespace {
+
+llp::Endpoint end(const char* address, uint16_t port) { return {*llp::parse_ip(address), port}; }
+
+// The published verification suite for RSS.
+constexpr RssKey kPublished{0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67,
+                            0x25, 0x3d, 0x43, 0xa3, 0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb,
+                            0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80, 0x30,
+                            0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa};
+
+TEST(Rss, PublishedVectors) {
+  EXPECT_EQ(rss_hash(end("66.9.149.187", 2794), end("161.142.100.80", 1766), kPublished),
+            0x51ccc178u);
+  EXPECT_EQ(rss_hash(end("199.92.111.2", 14230), end("65.69.140.83", 4739), kPublished),
+            0xc626b0eau);
+  EXPECT_EQ(
+      rss_hash(end("3ffe:2501:200:1fff::7", 2794), end("3ffe:2501:200:3::1", 1766), kPublished),
+      0x40207d3du);
+}
+
+// TCP-MQ-01: both directions of a connection land on one queue.
+TEST(Rss, OurKeyIsSymmetricAndSpreads) {
+  base::Prng prng(3);
+  const RssSpread spread{kSymmetricRssKey, 128, 4};
+  std::array<uint32_t, 4> landed{};
+  for (int i = 0; i < 4000; ++i) {
+    const llp::Endpoint a{llp::IpAddress::v4(static_cast<uint32_t>(prng.next())),
+                          static_cast<uint16_t>(prng.next())};
+    const llp::Endpoint b{llp::IpAddress::v4(static_cast<uint32_t>(prng.next())),
+                          static_cast<uint16_t>(prng.next())};
+    EXPECT_EQ(rss_hash(a, b, kSymmetricRssKey), rss_hash(b, a, kSymmetricRssKey));
+    ++landed[spread.queue_of(a, b)];
+  }
+  for (const uint32_t count : landed) EXPECT_NEAR(count, 1000, 150);
+}
+
+// TCP-MQ-01: an active open chooses a port whose segments come home.
+TEST(Rss, APortAtHomeIsFoundForEveryQueue) {
+  const llp::Endpoint local = end("10.0.0.1", 0);
+  const llp::Endpoint remote = end("10.0.0.2", 4791);
+  for (const uint32_t queues : {1u, 2u, 3u, 8u}) {
+    const RssSpread spread{kSymmetricRssKey, 128, queues};
+    for (uint32_t queue = 0; queue < queues; ++queue) {
+      const uint16_t port = port_at_home(spread, queue, local, remote, 65530, 49152);
+      ASSERT_GE(port, 49152);
+      EXPECT_EQ(spread.queue_of({local.address, port}, remote), queue);
+    }
+    EXPECT_EQ(port_at_home(spread, queues, local, remote, 65530, 49152), 0);
+  }
+}
+
+}  // namespace
+}  // namespace rnic::net
