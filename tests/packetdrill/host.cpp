@@ -168,10 +168,12 @@ void Host::elapse(base::Now to) {
 }
 
 bool Host::next_event(base::Now limit) {
-  const base::Now next = stack_.next_deadline();
+  const base::Now own = user_deadline ? user_deadline() : base::kNever;
+  const base::Now next = base::earlier(stack_.next_deadline(), own);
   if (next == base::kNever || next > limit) return false;
   elapse(next);
   stack_.on_timers(now_);
+  if (own <= now_) on_user_timer();
   settle();
   return true;
 }

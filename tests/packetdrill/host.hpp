@@ -49,6 +49,9 @@ class Host final : public tcp::Egress {
   /// Called before the clock leaves [from, to), and after anything may have changed.
   std::function<void(base::Now from, base::Now to)> on_elapse;
   std::function<void()> on_settled;
+  /// The sockets' own timers.
+  std::function<base::Now()> user_deadline;
+  std::function<void()> on_user_timer;
 
   uint32_t mtu;
   uint8_t tos = 0;  ///< of what is sent from now on, without the ECN bits

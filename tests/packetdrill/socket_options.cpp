@@ -121,11 +121,11 @@ Outcome Sockets::set_tcp_option(Socket& socket, int name, const void* value, soc
   switch (name) {
     case TCP_NODELAY:
       socket.stream->nagle = *number == 0;
-      if (*number != 0 && !socket.stream->corked) socket.stream->uncork();
+      if (*number != 0) socket.stream->push();
       break;
     case TCP_CORK:
       socket.stream->corked = *number != 0;
-      if (*number == 0) socket.stream->uncork();
+      if (*number == 0) socket.stream->push();
       break;
     case TCP_MAXSEG:
       if (*number < 88 || *number > 32767) return -EINVAL;
@@ -173,9 +173,10 @@ Outcome Sockets::set_option(int fd, int level, int name, const void* value, sock
   if (value == nullptr) return -EFAULT;
   if (level == IPPROTO_TCP) return set_tcp_option(*socket, name, value, length);
   if (level == SOL_SOCKET) return set_socket_option(*socket, name, value, length);
-  if (level == IPPROTO_IP && name == IP_TOS && length >= 1) {
-    host_.tos = static_cast<uint8_t>(*static_cast<const uint8_t*>(value) & ~3u);
-    return 0;
+  if (level == IPPROTO_IP && length >= 1) {
+    const uint8_t first = *static_cast<const uint8_t*>(value);
+    if (name == IP_TOS) host_.tos = static_cast<uint8_t>(first & ~3u);
+    if (name == IP_TOS || name == IP_MTU_DISCOVER || name == IP_TTL) return 0;
   }
   return -ENOPROTOOPT;
 }

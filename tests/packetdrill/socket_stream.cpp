@@ -6,13 +6,13 @@
 
 namespace rnic::packetdrill {
 
-uint32_t SocketStream::write(base::ByteView octets, bool end_of_record) {
+uint32_t SocketStream::write(base::ByteView octets, bool end_of_record, bool more) {
   const uint32_t room = send_limit > queued() ? send_limit - queued() : 0;
   const auto n = static_cast<uint32_t>(std::min<size_t>(octets.size(), room));
   if (n == 0) return 0;
   send_.insert(send_.end(), octets.begin(), octets.begin() + n);
   written_ += n;
-  marks_.push_back({written_, end_of_record && n == octets.size()});
+  if (!more) marks_.push_back({written_, end_of_record && n == octets.size()});
   if (stream_ != nullptr) stream_->ready();
   return n;
 }
@@ -27,8 +27,8 @@ uint32_t SocketStream::read(base::ByteSpan out, bool peek) {
   return n;
 }
 
-void SocketStream::uncork() {
-  corked = false;
+void SocketStream::push() {
+  push_end_ = written_;
   if (stream_ != nullptr && unsent() != 0) stream_->ready();
 }
 
@@ -50,7 +50,7 @@ void SocketStream::established(uint32_t, base::Now now) {
 }
 
 bool SocketStream::short_segment_waits() const {
-  if (closing_) return false;
+  if (closing_ || pushed()) return false;
   // RFC 9293 s.3.7.4, in the form that lets one short segment go while only full ones are out.
   return corked || (nagle && short_end_ > released_);
 }

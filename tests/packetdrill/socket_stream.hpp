@@ -31,15 +31,20 @@ class SocketStream final : public llp::StreamUser {
   bool corked = false;         ///< TCP_CORK, MSG_MORE: a short segment waits
   bool refuse_octets = false;  ///< nobody will read: what arrives is answered with RST
 
-  /// Queues octets; \return how many there was room for.
-  uint32_t write(base::ByteView octets, bool end_of_record);
+  /// Queues octets; \return how many there was room for. \param more further ones are to come.
+  uint32_t write(base::ByteView octets, bool end_of_record, bool more);
   /// Takes what arrived in order, or only looks at it.
   uint32_t read(base::ByteSpan out, bool peek);
-  void uncork();
+  /// What is queued goes out now, whatever waits for more.
+  void push();
   /// Half close behind what was written.
   void close();
   void abort();
 
+  /// Octets wait for more, and no ACK is to come that would move them.
+  [[nodiscard]] bool is_held() const {
+    return established_ && unsent() != 0 && pulled_ == released_ && !pushed();
+  }
   [[nodiscard]] uint32_t readable() const { return static_cast<uint32_t>(ordered_ - read_); }
   [[nodiscard]] uint32_t queued() const { return static_cast<uint32_t>(written_ - released_); }
   [[nodiscard]] uint32_t unsent() const { return static_cast<uint32_t>(written_ - pulled_); }
@@ -70,6 +75,7 @@ class SocketStream final : public llp::StreamUser {
 
  private:
   [[nodiscard]] bool short_segment_waits() const;
+  [[nodiscard]] bool pushed() const { return written_ <= push_end_; }
 
   llp::Stream* stream_ = nullptr;
   std::deque<uint8_t> send_;     // [released_, written_)
@@ -78,6 +84,7 @@ class SocketStream final : public llp::StreamUser {
   uint64_t written_ = 0;
   uint64_t pulled_ = 0;
   uint64_t released_ = 0;
+  uint64_t push_end_ = 0;   // no waiting below
   uint64_t short_end_ = 0;  // end of the last segment that was not full
   uint64_t ordered_ = 0;
   uint64_t read_ = 0;

@@ -18,6 +18,9 @@ namespace rnic::packetdrill {
 
 namespace {
 
+// Corked octets go out after this long (tcp(7), TCP_CORK).
+constexpr base::Duration kHoldTime = std::chrono::milliseconds(200);
+
 std::optional<llp::Endpoint> endpoint_of(const sockaddr* address, socklen_t length) {
   if (address == nullptr) return std::nullopt;
   if (address->sa_family == AF_INET && length >= sizeof(sockaddr_in)) {
@@ -107,11 +110,15 @@ llp::StreamUser* Socket::accept(llp::Stream& from, const llp::Endpoint& local_en
 }
 
 Sockets::Sockets(const Setup& setup, Host& host) : setup_(setup), host_(host) {
+  host_.user_deadline = [this] { return next_deadline(); };
+  host_.on_user_timer = [this] { on_timers(); };
   host_.on_elapse = [this](base::Now from, base::Now to) { account(from, to); };
 }
 
 Sockets::~Sockets() {
   host_.on_elapse = nullptr;
+  host_.user_deadline = nullptr;
+  host_.on_user_timer = nullptr;
   for (const auto& [fd, socket] : table_) ::close(fd);
 }
 
@@ -225,6 +232,7 @@ void Sockets::note_end(Socket& socket) {
 
 void Sockets::note_ends() {
   for (auto& [fd, socket] : table_) note_end(*socket);
+  watch_held();
   std::erase_if(orphans_,
                 [](const auto& socket) { return socket->stream->how_ended().has_value(); });
 }
@@ -260,7 +268,7 @@ Attempt Sockets::write(int fd, base::ByteView octets, int flags, size_t& done) {
   const bool was_corked = stream.corked;
   if ((flags & MSG_MORE) != 0) stream.corked = true;
   if (!socket->no_space || stream.has_room()) {
-    done += stream.write(octets.subspan(done), (flags & MSG_EOR) != 0);
+    done += stream.write(octets.subspan(done), (flags & MSG_EOR) != 0, (flags & MSG_MORE) != 0);
   }
   socket->no_space = done < octets.size();
   host_.settle();
@@ -372,6 +380,31 @@ Outcome Sockets::input_control(int fd, unsigned long request, int* value) {
     case SIOCOUTQNSD: *value = static_cast<int>(stream.unsent()); return 0;
     case FIONBIO: socket->nonblocking = *value != 0; return 0;
     default: return -ENOTTY;
+  }
+}
+
+base::Now Sockets::next_deadline() const {
+  base::Now first = base::kNever;
+  for (const auto& [fd, socket] : table_) first = base::earlier(first, socket->push_at);
+  return first;
+}
+
+void Sockets::on_timers() {
+  for (const auto& [fd, socket] : table_) {
+    if (socket->push_at > host_.now()) continue;
+    socket->push_at = base::kNever;
+    socket->stream->push();
+  }
+}
+
+void Sockets::watch_held() {
+  for (const auto& [fd, socket] : table_) {
+    if (!socket->stream->is_held()) {
+      socket->push_at = base::kNever;
+    } else if (socket->push_at == base::kNever) {
+      const auto info = host_.stack().info(*socket->stream->stream());
+      socket->push_at = host_.now() + kHoldTime + (info ? info->srtt : base::Duration(0));
+    }
   }
 }
 

@@ -57,6 +57,7 @@ struct Socket final : llp::Acceptor {
   bool connecting = false;
   bool connect_told = false;
   bool no_space = false;
+  base::Now push_at = base::kNever;  ///< what is held for more goes out
   std::unique_ptr<SocketStream> stream;
   Holdups holdups;
 };
@@ -88,13 +89,17 @@ class Sockets {
   Outcome get_option(int fd, int level, int name, void* value, socklen_t* length);
   Outcome set_option(int fd, int level, int name, const void* value, socklen_t length);
 
-  /// Takes notice of connections that ended.
+  /// When on_timers() has something to do.
+  [[nodiscard]] base::Now next_deadline() const;
+  void on_timers();
+  /// Takes notice of connections that ended, and of octets that begin to wait.
   void note_ends();
 
  private:
   [[nodiscard]] Socket* find(int fd);
   int add(std::unique_ptr<Socket> socket);
   void note_end(Socket& socket);
+  void watch_held();
   void account(base::Now from, base::Now to);
   [[nodiscard]] short events_of(Socket& socket) const;
   Outcome get_tcp_option(Socket& socket, int name, void* value, socklen_t* length);
