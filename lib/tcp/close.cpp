@@ -26,7 +26,8 @@ void Engine::room_grew(Connection& c) {
   // Receiver silly window avoidance (RFC 9293 s.3.8.6.2.2): tell only of a step that is worth it.
   const uint64_t room = std::min<uint64_t>(config_.receive_window, c.user->receive_room());
   const uint64_t edge = c.tcb.rcv_nxt + room;
-  const uint64_t step = std::min<uint64_t>(2ull * c.ack.rcv_mss, std::max<uint64_t>(room / 2, 1));
+  c.ack.rcv_buff = std::max(c.ack.rcv_buff, static_cast<uint32_t>(room));
+  const uint64_t step = std::min(2ull * c.ack.rcv_mss, c.ack.rcv_buff / 2 + 1ull);
   if (edge >= c.tcb.rcv_edge + step) {
     c.ack.now = true;
     make_ready(c);

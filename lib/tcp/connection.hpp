@@ -116,6 +116,7 @@ struct AckState {
 
   uint32_t octets = 0;      ///< received since the last ACK
   uint32_t rcv_mss = 536;   ///< largest payload seen: what a full segment is
+  uint32_t rcv_buff = 0;    ///< RCV.BUFF: the largest room that the user ever had
   bool now = false;         ///< at the next output()
   bool pure = false;        ///< not to be carried by data: it has SACK blocks
   uint32_t duplicates = 0;  ///< SACK off: ACKs owed to out-of-order segments

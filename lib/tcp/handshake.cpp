@@ -139,7 +139,7 @@ void Engine::input_syn_sent(Connection& c, const Arrival& a, base::Now now) {
   }
   if (!a.has(flag::kSyn)) return;  // Fourth, fifth
   const uint64_t offered = c.tcb.rcv_edge;
-  take_syn_options(c, a, true, now);
+  take_syn_options(c, a, ack_ok, now);  // our SYN-ACK, too, has only what the peer offered
   take_syn_ecn(c, a);
   c.tcb.rcv_edge = offered;
   if (!ack_ok) {  // simultaneous open

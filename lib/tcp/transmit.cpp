@@ -25,7 +25,8 @@ uint16_t Engine::advertise(Connection& c) {
     const uint64_t room = std::min<uint64_t>(config_.receive_window, c.user->receive_room());
     const uint64_t edge = c.tcb.rcv_nxt + room;
     // RFC 9293 s.3.8.6.2.2: the edge moves by worthwhile steps, and never back.
-    const uint64_t step = std::min<uint64_t>(c.ack.rcv_mss, std::max<uint64_t>(room / 2, 1));
+    c.ack.rcv_buff = std::max(c.ack.rcv_buff, static_cast<uint32_t>(room));
+    const uint64_t step = std::min<uint64_t>(c.ack.rcv_mss, c.ack.rcv_buff / 2 + 1);
     if (edge >= c.tcb.rcv_edge + step) c.tcb.rcv_edge = edge;
   }
   return static_cast<uint16_t>(std::min<uint64_t>(c.tcb.rcv_wnd() >> c.tcb.rcv_wind_shift, 0xffff));

@@ -222,5 +222,31 @@ TEST(Window, ByteStreamsAreBoundedAndWhole) {
   EXPECT_TRUE(b.peer_has_finished());
 }
 
+// TCP-9293-3.8.6.2-02
+TEST(Window, ReadingALittleFromAFullBufferTellsNothing) {
+  tcp::Config config = RawPeer::bare();
+  config.receive_window = 4000;
+  RawPeer p(config);
+  p.accept();
+  p.user.room = 3000;
+  p.data(0, 1000, flag::kPsh);
+  EXPECT_EQ(p.next().window, 3000u);
+  p.user.room = 0;
+  for (const uint32_t offset : {1000u, 2000u, 3000u}) {
+    p.data(offset, 1000, flag::kPsh);
+    EXPECT_EQ(p.next().window, 3000u - offset);
+  }
+  for (const uint32_t room : {1u, 100u, 1000u}) {
+    p.user.room = room;
+    p.user.stream->room_grew();
+    p.stack.output(p.now);
+    EXPECT_TRUE(p.silent()) << room;
+  }
+  p.user.room = 2100;  // more than half of the largest room
+  p.user.stream->room_grew();
+  p.stack.output(p.now);
+  EXPECT_EQ(p.next().window, 2100u);
+}
+
 }  // namespace
 }  // namespace rnic::testing
