@@ -47,14 +47,16 @@ struct Config {
   bool pacing = false;                          ///< spread a window over the round-trip time
   uint32_t pacing_slow_start_percent = 200;     ///< of cwnd / SRTT, 100..1000
   uint32_t pacing_percent = 120;                ///< the same, in congestion avoidance
-  uint32_t receive_window = 4u << 20;  ///< octets advertised at most; the user may offer less
-  Duration rto_initial = ms(1000);     ///< RFC 6298 s.2
-  Duration rto_min = ms(200);          ///< RFC 6298 says 1 s; 200 ms is the field's habit
-  Duration rto_max = ms(60000);        ///< >= 60 s (RFC 6298)
-  Duration delayed_ack = ms(40);       ///< < 500 ms (RFC 9293 s.3.8.6.3)
-  Duration time_wait = ms(1000);       ///< 2 MSL of RFC 9293 is 4 minutes; octets of a soft RNIC's
-                                       ///< old incarnation are guarded by timestamps and ISN
-  Duration user_timeout = ms(100000);  ///< R2: give up after this long without progress
+  uint32_t receive_window = 4u << 20;   ///< octets advertised at most; the user may offer less
+  Duration rto_initial = ms(1000);      ///< RFC 6298 s.2
+  Duration rto_min = ms(200);           ///< RFC 6298 says 1 s; 200 ms is the field's habit
+  Duration rto_max = ms(60000);         ///< >= 60 s (RFC 6298)
+  Duration delayed_ack = ms(40);        ///< < 500 ms (RFC 9293 s.3.8.6.3)
+  bool tail_loss_probe = true;          ///< RFC 8985 s.7; without it the RTO finds a lost tail
+  Duration tlp_max_ack_delay = ms(40);  ///< TLP.max_ack_delay: a lone segment's ACK may be late by
+  Duration time_wait = ms(1000);        ///< 2 MSL of RFC 9293 is 4 minutes; octets of a soft RNIC's
+                                        ///< old incarnation are guarded by timestamps and ISN
+  Duration user_timeout = ms(100000);   ///< R2: give up after this long without progress
   Duration connect_timeout = ms(180000);  ///< give up an active open
   uint32_t syn_retries = 8;
   Duration close_timeout =

@@ -6,9 +6,14 @@ namespace flag = wire::tcp_flag;
 
 namespace {
 
-constexpr uint32_t kIpAndTcpHeader = 40;
 constexpr uint16_t kSmallestMss = 216;  // a peer that asks for less would only cost us headers
 constexpr uint8_t kMaxShift = 14;       // RFC 7323 s.2.3
+
+/// The largest MSS that a path carries (RFC 9293 s.3.7.1): without the fixed headers.
+uint32_t mss_of_path(uint32_t mtu, const llp::IpAddress& peer) {
+  const uint32_t headers = peer.is_v4() ? 40 : 60;
+  return std::max(mtu, headers + kSmallestMss) - headers;
+}
 
 }  // namespace
 
@@ -52,8 +57,7 @@ void Engine::update_emss(Connection& c, bool tell) {
   // RFC 9293 s.3.7.1: EMSS counts the options that are on every segment.
   const uint32_t mtu = egress_.path_mtu(c.remote_end.address);
   if (mtu == 0) return;  // the route is gone for now: keep what we had
-  const uint32_t of_path =
-      mtu > kIpAndTcpHeader + kSmallestMss ? mtu - kIpAndTcpHeader : kSmallestMss;
+  const uint32_t of_path = mss_of_path(mtu, c.remote_end.address);
   const uint32_t send_mss = std::min<uint32_t>(c.smss_peer, of_path);
   const uint32_t emss = send_mss - (c.tcb.ts_ok ? wire::kTcpTimestampsPadded : 0);
   if (emss == c.effective_mss) return;
@@ -71,8 +75,8 @@ bool Engine::send_syn(Connection& c, base::Now now) {
   const bool with_ack = c.state == State::SynReceived;
   wire::TcpOptionWriter options(slot.tcp + wire::kTcpHeaderMin);
   const uint32_t mtu = egress_.path_mtu(c.remote_end.address);
-  options.mss(static_cast<uint16_t>(
-      std::min<uint32_t>(std::max(mtu, kIpAndTcpHeader + kSmallestMss) - kIpAndTcpHeader, 0xffff)));
+  options.mss(
+      static_cast<uint16_t>(std::min<uint32_t>(mss_of_path(mtu, c.remote_end.address), 0xffff)));
   if (c.offers_sack && !c.offers_timestamps) {
     options.nop();
     options.nop();

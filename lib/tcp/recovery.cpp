@@ -249,18 +249,23 @@ void Engine::arm_probe(Connection& c, base::Now now) {
   // RTO.
   const Recovery& r = c.recovery;
   c.deadlines.probe = base::kNever;
-  if (!c.tcb.sack_ok || r.phase == RecoveryPhase::Loss || r.tlp_count > kMaxProbes) return;
+  if (!c.tcb.sack_ok || !config_.tail_loss_probe) return;
+  if (r.phase == RecoveryPhase::Loss || r.tlp_count > kMaxProbes) return;
   if (r.phase == RecoveryPhase::Open && c.board.sacked_octets != 0) return;  // RACK's timer runs
   base::Duration pto = std::chrono::seconds(1);
   if (c.rto.measured()) {
     pto = std::max(2 * c.rto.srtt(), kProbeMin);
-    if (c.tcb.flight() <= c.effective_mss) pto += config_.delayed_ack;
+    if (c.tcb.flight() <= c.effective_mss) pto += config_.tlp_max_ack_delay;
   }
   // One probe at a time (s.7.3). Unanswered for twice its time-out it is no longer in flight, but
   // lost, or its answer: ACKs that stand for a whole window are few. The next one waits twice as
   // long.
   pto *= int64_t{1} << r.tlp_count;
-  if (now + pto < c.deadlines.rto) c.deadlines.probe = now + pto;
+  if (now + pto < c.deadlines.rto) {
+    c.deadlines.probe = now + pto;
+  } else if (r.tlp_count == 0 && r.phase == RecoveryPhase::Open) {
+    c.deadlines.probe = c.deadlines.rto;  // the probe goes in place of the time-out
+  }
 }
 
 }  // namespace rnic::tcp

@@ -29,6 +29,7 @@ void Engine::fire(Connection& c, base::Now now) {
     c.ack.now = true;
     make_ready(c);
   }
+  if (d.probe <= now) tail_probe_fired(c, now);
   if (d.rto <= now) {
     if (in_any(c.state, State::SynSent, State::SynReceived)) {
       syn_timeout(c, now);
@@ -41,7 +42,6 @@ void Engine::fire(Connection& c, base::Now now) {
     AckYield none;
     if (rack_detect(c, now)) recover(c, none, true, now);
   }
-  if (d.probe <= now) tail_probe_fired(c, now);
   if (d.pacing <= now) {
     d.pacing = base::kNever;
     make_ready(c);
@@ -60,8 +60,9 @@ void Engine::fire(Connection& c, base::Now now) {
   }
 }
 
-void Engine::tail_probe_fired(Connection& c, base::Now) {
+void Engine::tail_probe_fired(Connection& c, base::Now now) {
   c.deadlines.probe = base::kNever;
+  if (c.deadlines.rto <= now) c.deadlines.rto = now + c.rto.rto();
   if (base::sabotaged(base::Defect::DropWithoutRetransmit)) return;
   c.recovery.tlp_due = true;
   make_ready(c);

@@ -49,10 +49,21 @@ bool set_congestion_control(Setup& setup, const std::string& text) {
   static const std::map<std::string, tcp::CongestionControl> kinds = {
       {"reno", tcp::CongestionControl::NewReno},
       {"cubic", tcp::CongestionControl::Cubic},
+      {"dctcp", tcp::CongestionControl::Dctcp},
   };
   const auto found = kinds.find(text);
   if (found == kinds.end()) return false;
   setup.tcp.congestion_control = found->second;
+  return true;
+}
+
+bool set_ecn(Setup& setup, const std::string& text) {
+  // The numbers of Linux's tcp_ecn.
+  static const std::map<std::string, tcp::Ecn> kinds = {
+      {"0", tcp::Ecn::Off}, {"1", tcp::Ecn::Offer}, {"2", tcp::Ecn::Accept}};
+  const auto found = kinds.find(text);
+  if (found == kinds.end()) return false;
+  setup.tcp.ecn = found->second;
   return true;
 }
 
@@ -83,12 +94,20 @@ const std::map<std::string, Set>& setters() {
       {"sndbuf", number(&Setup::send_buffer, 2048, 1u << 30)},
       {"rcvbuf", number(&Setup::receive_buffer, 1024, 1u << 30)},
       {"nagle", number(&Setup::nagle, 0, 1)},
-      {"iw", number(&C::initial_window_segments, 1, 64)},
+      {"iw", number(&C::initial_window_segments, 0, 64)},
       {"growth", number(&C::growth_limit_segments, 1, 1u << 16)},
       {"rwnd", number(&C::receive_window, 1024, 1u << 30)},
       {"sack", number(&C::sack, 0, 1)},
       {"ts", number(&C::timestamps, 0, 1)},
       {"ws", number(&C::window_scaling, 0, 1)},
+      {"tlp", number(&C::tail_loss_probe, 0, 1)},
+      {"tlp_ack_delay", duration(&C::tlp_max_ack_delay)},
+      {"frto", number(&C::frto, 0, 1)},
+      {"hystart", number(&C::hystart, 0, 1)},
+      {"idle_restart", number(&C::idle_restart, 0, 1)},
+      {"pacing", number(&C::pacing, 0, 1)},
+      {"ecn", set_ecn},
+      {"ecn_syn_attempts", number(&C::ecn_syn_attempts, 1, 32)},
       {"synretries", number(&C::syn_retries, 0, 255)},
       {"rto_min", duration(&C::rto_min)},
       {"rto_initial", duration(&C::rto_initial)},

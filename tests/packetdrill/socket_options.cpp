@@ -50,7 +50,12 @@ std::optional<int> int_of(const void* value, socklen_t length) {
 }
 
 std::string name_of(tcp::CongestionControl kind) {
-  return kind == tcp::CongestionControl::Cubic ? "cubic" : "reno";
+  switch (kind) {
+    case tcp::CongestionControl::NewReno: return "reno";
+    case tcp::CongestionControl::Cubic: return "cubic";
+    case tcp::CongestionControl::Dctcp: return "dctcp";
+  }
+  return "";
 }
 
 }  // namespace
@@ -127,12 +132,14 @@ Outcome Sockets::set_tcp_option(Socket& socket, int name, const void* value, soc
       socket.stream->corked = *number != 0;
       if (*number == 0) socket.stream->push();
       break;
-    case TCP_MAXSEG:
+    case TCP_MAXSEG: {
       if (*number < 88 || *number > 32767) return -EINVAL;
       socket.maxseg = *number;
       // One path, one size: the segments of every connection get smaller.
-      host_.mtu = std::min(setup_.mtu, static_cast<uint32_t>(*number) + kIpAndTcpHeader);
+      const uint32_t headers = socket.family == AF_INET ? kIpAndTcpHeader : kIpv6AndTcpHeader;
+      host_.mtu = std::min(setup_.mtu, static_cast<uint32_t>(*number) + headers);
       break;
+    }
     case TCP_USER_TIMEOUT:
       if (*number < 0) return -EINVAL;
       socket.user_timeout = *number;
