@@ -26,8 +26,7 @@ uint64_t execute(const wire::rdmap::AtomicRequest& request, uint8_t* target) {
 
 ddp::Fault Endpoint::Impl::locate_target(const wire::rdmap::AtomicRequest& request,
                                          uint8_t*& out) const {
-  const auto grant =
-      access(request.stag, request.to, kAtomicSize, mem::kRemoteAtomic);
+  const auto grant = access(request.stag, request.to, kAtomicSize, mem::kRemoteAtomic);
   const ddp::Fault fault = protection_fault(grant.fault);
   if (fault.failed()) return fault;
   // RFC 7306 s.8.2: the address is what must be aligned, whatever the TO counts from.

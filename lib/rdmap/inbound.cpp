@@ -22,6 +22,13 @@ bool is_opcode(uint8_t control, Opcode opcode) {
   return wire::rdmap::opcode_of(control) == static_cast<uint8_t>(opcode);
 }
 
+/// RDMAP-4.8-08, RDMAP-4.8-09: a Terminate quotes what was left to do of a Read.
+bool is_rest_of(const wire::rdmap::ReadRequest& left, const SendWork& read) {
+  if (read.sge_count == 0 || left.sink_stag != read.sges[0].stag) return false;
+  const uint64_t offset = left.sink_to - read.sges[0].address;
+  return offset <= read.sges[0].length && left.size == read.sges[0].length - offset;
+}
+
 bool is_response(uint8_t control) { return is_opcode(control, Opcode::ReadResponse); }
 
 bool is_immediate(uint8_t control) {
@@ -228,14 +235,13 @@ void Endpoint::Impl::blame(const wire::terminate::Terminate& terminate) {
     if (!slot.started) continue;
     bool blamed = false;
     if (work.opcode == WorkOpcode::Write) {
-      blamed =
-          tagged && tagged->stag == work.remote_stag && tagged->to - work.remote_to <= slot.length;
+      const uint64_t offset = tagged ? tagged->to - work.remote_to : 0;
+      blamed = tagged && tagged->stag == work.remote_stag &&
+               (offset < slot.length || (offset == 0 && slot.length == 0));
     } else if (has_response(work.opcode)) {
       // siw puts the size where the MSN belongs (RDMAP-4.8-10): the Read Request header tells, too.
       blamed = untagged && untagged->qn == wire::rdmap::kReadRequestQn &&
-               (untagged->msn == slot.msn ||
-                (request && work.sge_count != 0 && request->sink_stag == work.sges[0].stag &&
-                 request->sink_to - work.sges[0].address <= slot.length));
+               (untagged->msn == slot.msn || (request && is_rest_of(*request, work)));
     } else {
       blamed = untagged && untagged->qn == wire::rdmap::kSendQn && untagged->msn == slot.msn;
     }

@@ -77,6 +77,23 @@ const char* type_name(uint8_t layer, uint8_t type) {
 
 bool possible(const Terminate& t) { return code_name(t.layer, t.type, t.code) != nullptr; }
 
+/// RFC 5040 figure 10: headers with every error but local catastrophic ones and the LLP's.
+bool has_due_headers(const Terminate& t) {
+  const bool due = t.layer != kLlp && t.type != 0;
+  return due == (t.ddp_header_size != 0);
+}
+
+/// How well a reading fits: 0 when it is impossible.
+int fit(const std::optional<Terminate>& t) {
+  if (!t || !possible(*t)) return 0;
+  return 1 + (t->exact ? 2 : 0) + (has_due_headers(*t) ? 1 : 0);
+}
+
+std::string reading(uint8_t layer, uint8_t type, uint8_t code) {
+  return "layer " + std::to_string(layer) + ", type " + std::to_string(type) + ", code " +
+         std::to_string(code);
+}
+
 Fault fault_of(const Terminate& t) {
   return {static_cast<FaultLayer>(std::min<uint8_t>(t.layer, kLlp)), t.type, t.code,
           "RDMAP-5.4-02"};
@@ -137,20 +154,21 @@ Terminate terminate_for(const ddp::Fault& fault, const ddp::SegmentReport& segme
 std::optional<ReceivedTerminate> read_terminate(base::ByteView octets) {
   const auto rfc = wire::terminate::parse(octets, BitOrder::Rfc);
   const auto siw = wire::terminate::parse(octets, BitOrder::Siw);
-  const bool rfc_good = rfc && possible(*rfc);
-  const bool siw_good = siw && possible(*siw);
-  const bool take_siw = siw_good && (!rfc_good || (!rfc->exact && siw->exact));
-  if (!rfc_good && !siw_good) return std::nullopt;
+  if (fit(rfc) == 0 && fit(siw) == 0) return std::nullopt;
+  const bool take_siw = fit(siw) > fit(rfc);
   ReceivedTerminate received;
   received.order = take_siw ? BitOrder::Siw : BitOrder::Rfc;
   received.header = take_siw ? *siw : *rfc;
   received.fault = fault_of(received.header);
   received.detail = "Terminate received: " + describe(received.fault);
+  const uint8_t high = octets[0] >> 4;
+  const uint8_t low = octets[0] & 0x0f;
   if (take_siw) {
-    received.detail += " (read in siw's order of bits; in RFC 5040's order: layer " +
-                       std::to_string(octets[0] >> 4) + ", type " +
-                       std::to_string(octets[0] & 0x0f) + ", code " + std::to_string(octets[1]) +
-                       ")";
+    received.detail +=
+        " (read in siw's order of bits; in RFC 5040's order: " + reading(high, low, octets[1]) +
+        ")";
+  } else if (fit(siw) != 0 && high != low) {
+    received.detail += " (in siw's order of bits: " + reading(low, high, octets[1]) + ")";
   }
   received.detail += "; header " + hex(octets);
   return received;

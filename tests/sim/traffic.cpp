@@ -1,7 +1,9 @@
 #include "traffic.hpp"
 
 #include <algorithm>
+#include <cstring>
 
+#include "atomic_model.hpp"
 #include "wire/rdmap.hpp"
 
 namespace rnic::simulation {
@@ -69,6 +71,31 @@ Flow::Flow(std::string name, const WorldPlan& plan, End& from, End& to,
       region(to_, room_for(kept_writes, messages_.size()), mem::kRemoteWrite | mem::kRemoteRead);
   readable_ = region(to_, room_for(read_octets, messages_.size()), mem::kRemoteRead);
   window_ = region(to_, 4096, mem::kLocalRead);
+  counter_ = region(to_, 4096, mem::kRemoteAtomic);
+  word_ = *counter_->memory.take_first(8);
+  fill_pattern(counter_->memory.view(word_), key_, 0);
+  std::memcpy(&word_value_, counter_->memory.view(word_).data(), sizeof word_value_);
+}
+
+rdmap::WorkOpcode Flow::work_opcode(Operation operation) {
+  switch (operation) {
+    case Operation::Send:
+    case Operation::SendSolicited: return rdmap::WorkOpcode::Send;
+    case Operation::SendInvalidate: return rdmap::WorkOpcode::SendInvalidate;
+    case Operation::Immediate: return rdmap::WorkOpcode::Immediate;
+    case Operation::Write: return rdmap::WorkOpcode::Write;
+    case Operation::Read:
+    case Operation::ReadBack: break;
+    case Operation::FetchAdd: return rdmap::WorkOpcode::FetchAdd;
+    case Operation::CompareSwap: return rdmap::WorkOpcode::CompareSwap;
+  }
+  return rdmap::WorkOpcode::Read;
+}
+
+std::array<uint8_t, 8> Flow::immediate_of(const Job& job) {
+  std::array<uint8_t, 8> octets{};
+  fill_pattern(octets, job.key, 0);
+  return octets;
 }
 
 void Flow::fail(const char* checker, const std::string& message) {
@@ -76,8 +103,15 @@ void Flow::fail(const char* checker, const std::string& message) {
 }
 
 std::string Flow::describe(const Job& job) const {
-  static constexpr std::array kNames{
-      "Send", "Send with Solicited Event", "Send with Invalidate", "Write", "Read", "Read (back)"};
+  static constexpr std::array kNames{"Send",
+                                     "Send with Solicited Event",
+                                     "Send with Invalidate",
+                                     "Immediate Data",
+                                     "Write",
+                                     "Read",
+                                     "Read (back)",
+                                     "FetchAdd",
+                                     "CmpSwap"};
   return std::string(kNames[static_cast<size_t>(job.plan.operation)]) + " " +
          std::to_string(job.id) + " of " + std::to_string(job.plan.length) + " octets";
 }
@@ -146,7 +180,15 @@ bool Flow::prepare(Job& job) {
   }
   Region& local = is_read(plan.operation) ? *sink_ : *source_;
   if (!take_pieces(local, plan.length, plan.pieces, job.local)) return false;
-  if (plan.operation == Operation::ReadBack) {
+  if (is_atomic(plan.operation)) {
+    job.remote = {counter_.get(), word_};
+    job.released = true;  // the word is the flow's to its end
+    job.operands = draw_operands(word_value_, prng_);
+    job.original = word_value_;
+    word_value_ = plan.operation == Operation::FetchAdd
+                      ? after_fetch_add(word_value_, job.operands)
+                      : after_compare_swap(word_value_, job.operands);
+  } else if (plan.operation == Operation::ReadBack) {
     job.remote = *last_write_;
   } else if (!is_send(plan.operation)) {
     const bool read_back =
@@ -185,6 +227,27 @@ bool Flow::completion_awaited() const {
                      [](const Job& job) { return job.plan.signaled; });
 }
 
+rdmap::SendWork Flow::make_work(const Job& job) const {
+  rdmap::SendWork work;
+  work.id = job.id;
+  work.opcode = work_opcode(job.plan.operation);
+  work.signaled = job.plan.signaled;
+  work.fence = job.plan.fence;
+  work.solicited = job.plan.operation == Operation::SendSolicited;
+  for (const Piece& piece : job.local) {
+    work.sges[work.sge_count++] = {piece.region->base + piece.slice.offset, piece.slice.length,
+                                   piece.region->stag.value};
+  }
+  if (job.remote.region != nullptr) {
+    work.remote_stag = job.remote.region->stag.value;
+    work.remote_to = job.remote.region->base + job.remote.slice.offset;
+  }
+  if (job.plan.operation == Operation::SendInvalidate) work.remote_stag = job.invalidate.value;
+  work.atomic = job.operands;
+  if (job.plan.operation == Operation::Immediate) work.immediate = immediate_of(job);
+  return work;
+}
+
 bool Flow::post_send() {
   const size_t index = jobs_.size();
   if (index >= messages_.size() || index - completed_jobs_ >= world_.window) return false;
@@ -210,28 +273,7 @@ bool Flow::post_send() {
   } else if (job.plan.operation == Operation::Read) {
     fill_pattern(job.remote.region->memory.view(job.remote.slice), job.key, 0);
   }
-  rdmap::SendWork work;
-  work.id = job.id;
-  work.signaled = job.plan.signaled;
-  work.fence = job.plan.fence;
-  work.solicited = job.plan.operation == Operation::SendSolicited;
-  switch (job.plan.operation) {
-    case Operation::Send:
-    case Operation::SendSolicited: work.opcode = rdmap::WorkOpcode::Send; break;
-    case Operation::SendInvalidate: work.opcode = rdmap::WorkOpcode::SendInvalidate; break;
-    case Operation::Write: work.opcode = rdmap::WorkOpcode::Write; break;
-    case Operation::Read:
-    case Operation::ReadBack: work.opcode = rdmap::WorkOpcode::Read; break;
-  }
-  for (const Piece& piece : job.local) {
-    work.sges[work.sge_count++] = {piece.region->base + piece.slice.offset, piece.slice.length,
-                                   piece.region->stag.value};
-  }
-  if (job.remote.region != nullptr) {
-    work.remote_stag = job.remote.region->stag.value;
-    work.remote_to = job.remote.region->base + job.remote.slice.offset;
-  }
-  if (job.plan.operation == Operation::SendInvalidate) work.remote_stag = job.invalidate.value;
+  const rdmap::SendWork work = make_work(job);
   if (const auto result = from_.qp->post_send(work); result != nic::PostResult::Ok) {
     fail("post", describe(job) + " was refused: " + std::to_string(static_cast<int>(result)));
     return false;
@@ -272,6 +314,7 @@ void Flow::release_regions() {
   drop(to_, rewritten_);
   drop(to_, readable_);
   drop(to_, window_);
+  drop(to_, counter_);
   for (const mem::Stag stag : windows_) {
     if (auto status = to_.device->deregister_memory(stag); !status) {
       fail("resources", status.error().message);

@@ -46,9 +46,12 @@ enum class Operation : uint8_t {
   Send,
   SendSolicited,
   SendInvalidate,
+  Immediate,  ///< takes a receive as the Sends do
   Write,
   Read,      ///< from memory that no Write touches
   ReadBack,  ///< of what the message before it has written
+  FetchAdd,  ///< on the flow's own word
+  CompareSwap,
 };
 
 /// What a flow will do; made by the seed alone.
@@ -111,6 +114,8 @@ class Flow {
     Piece remote{};        // Write: sink, Read: source
     uint32_t receive = 0;  // Sends: index of the receive that takes it
     mem::Stag invalidate;  // SendInvalidate
+    rdmap::AtomicOperands operands;
+    uint64_t original = 0;  // atomics: what the word holds before
     bool completed = false;
     bool released = false;
   };
@@ -123,19 +128,30 @@ class Flow {
 
   bool post_receive();
   bool post_send();
+  [[nodiscard]] rdmap::SendWork make_work(const Job& job) const;
   bool prepare(Job& job);
   [[nodiscard]] bool completion_awaited() const;
   bool take_pieces(Region& region, uint32_t length, uint32_t count, std::vector<Piece>& out);
   void complete(Job& job);
   void check_content(const Job& job, const std::vector<Piece>& pieces, const char* moment);
   void check_mixed(const Job& job, const std::vector<Piece>& pieces);
+  void check_original(const Job& job, bool completed);
+  [[nodiscard]] std::optional<std::string> wrong_atomic(const Job& job,
+                                                        const WireMessage& message) const;
   void check_delivered_before(size_t job_index, const char* moment);
   void check_reference(size_t job_index, bool response, const char* moment);
   void release(std::vector<Piece>& pieces);
   void fail(const char* checker, const std::string& message);
   [[nodiscard]] std::string describe(const Job& job) const;
   [[nodiscard]] static bool is_send(Operation operation) { return operation < Operation::Write; }
+  /// Has a response: Reads and atomics.
   [[nodiscard]] static bool is_read(Operation operation) { return operation >= Operation::Read; }
+  [[nodiscard]] static bool is_atomic(Operation operation) {
+    return operation >= Operation::FetchAdd;
+  }
+  [[nodiscard]] static rdmap::WorkOpcode work_opcode(Operation operation);
+  /// The 8 octets of an Immediate.
+  [[nodiscard]] static std::array<uint8_t, 8> immediate_of(const Job& job);
 
   std::string name_;
   const WorldPlan& world_;
@@ -154,8 +170,11 @@ class Flow {
   std::unique_ptr<Region> target_;
   std::unique_ptr<Region> rewritten_;  // of Writes that are read back
   std::unique_ptr<Region> readable_;
-  std::unique_ptr<Region> window_;  // carries the STags that Sends invalidate
-  std::vector<mem::Stag> windows_;  // not yet deregistered
+  std::unique_ptr<Region> window_;   // carries the STags that Sends invalidate
+  std::vector<mem::Stag> windows_;   // not yet deregistered
+  std::unique_ptr<Region> counter_;  // holds the word of the atomics
+  Slice word_;
+  uint64_t word_value_ = 0;  // after all atomics that were posted
 
   std::deque<Job> jobs_;             // all that were posted
   size_t completed_jobs_ = 0;        // in order

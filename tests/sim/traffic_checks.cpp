@@ -1,6 +1,7 @@
 // What must be true of memory and completions.
 
 #include <algorithm>
+#include <cstring>
 
 #include "traffic.hpp"
 #include "wire/rdmap.hpp"
@@ -16,7 +17,10 @@ Opcode opcode_of(Operation operation) {
     case Operation::Send: return Opcode::Send;
     case Operation::SendSolicited: return Opcode::SendSolicited;
     case Operation::SendInvalidate: return Opcode::SendInvalidate;
+    case Operation::Immediate: return Opcode::Immediate;
     case Operation::Write: return Opcode::Write;
+    case Operation::FetchAdd:
+    case Operation::CompareSwap: return Opcode::AtomicRequest;
     case Operation::Read:
     case Operation::ReadBack: break;
   }
@@ -66,6 +70,19 @@ void Flow::check_mixed(const Job& job, const std::vector<Piece>& pieces) {
   }
 }
 
+/// The memory for an atomic's result: poison, or the original, and the latter when it is complete.
+void Flow::check_original(const Job& job, bool completed) {
+  for (const Piece& piece : job.local) {
+    uint64_t value = 0;
+    std::memcpy(&value, piece.region->memory.view(piece.slice).data(), sizeof value);
+    const bool untouched = value == kPoison * 0x0101010101010101ull;
+    if (value != job.original && (completed || !untouched)) {
+      fail("content", "the result of " + describe(job) + " is " + std::to_string(value) +
+                          " instead of " + std::to_string(job.original));
+    }
+  }
+}
+
 void Flow::check_delivered_before(size_t job_index, const char* moment) {
   // What is completed already was checked at its own completion.
   for (size_t i = completed_jobs_; i < job_index; ++i) {
@@ -95,15 +112,19 @@ void Flow::complete(Job& job) {
   } else if (job.plan.operation == Operation::Write) {
     check_content(job, {job.remote}, moment);
   } else {
-    check_content(job, job.local, moment);
-    check_delivered_before(index, "when a later Read completes");
+    if (is_atomic(job.plan.operation)) {
+      check_original(job, true);
+    } else {
+      check_content(job, job.local, moment);
+    }
+    check_delivered_before(index, "when a later Read or atomic completes");
   }
   job.completed = true;
   release(job.local);
   const bool kept =
       job.plan.operation == Operation::Read || job.plan.operation == Operation::ReadBack ||
       (index + 1 < messages_.size() && messages_[index + 1].operation == Operation::ReadBack);
-  if (job.remote.region != nullptr && !kept) {
+  if (job.remote.region != nullptr && !kept && !job.released) {
     job.remote.region->memory.release(job.remote.slice);
     job.released = true;
   }
@@ -134,9 +155,14 @@ void Flow::send_completed(const rdmap::Completion& completion) {
     fail("completion", describe(job) + " was not signaled, but completed");
     return;
   }
-  if (completion.length != job.plan.length) {
+  const bool immediate = job.plan.operation == Operation::Immediate;
+  if (completion.length != (immediate ? 8 : job.plan.length)) {
     fail("completion",
          describe(job) + " completed with length " + std::to_string(completion.length));
+  }
+  if (is_atomic(job.plan.operation) && completion.original != job.original) {
+    fail("atomic", describe(job) + " returned " + std::to_string(completion.original) +
+                       " instead of " + std::to_string(job.original));
   }
   complete(job);
   ++completed_jobs_;
@@ -173,7 +199,12 @@ void Flow::receive_completed(const rdmap::Completion& completion) {
   check_content(job, receive.pieces, moment);
   check_delivered_before(index, "when a later Send is delivered");
   const bool solicited = job.plan.operation == Operation::SendSolicited;
-  if (completion.length != job.plan.length || completion.solicited != solicited ||
+  const bool immediate = job.plan.operation == Operation::Immediate;
+  if (completion.has_immediate != immediate ||
+      (immediate && completion.immediate != immediate_of(job))) {
+    fail("completion", "the receive of " + describe(job) + " has other immediate data");
+  }
+  if (completion.length != (immediate ? 8 : job.plan.length) || completion.solicited != solicited ||
       completion.invalidated_stag != job.invalidate.value) {
     fail("completion", "the receive of " + describe(job) + " says length " +
                            std::to_string(completion.length) + ", solicited " +
@@ -202,6 +233,15 @@ void Flow::reference_request(const WireMessage& message) {
   if (message.opcode != static_cast<uint8_t>(opcode_of(job.plan.operation))) {
     return wrong("opcode " + std::to_string(message.opcode));
   }
+  if (is_atomic(job.plan.operation)) {
+    if (const auto bad = wrong_atomic(job, message)) wrong(*bad);
+    return;
+  }
+  if (job.plan.operation == Operation::Immediate) {
+    if (!std::ranges::equal(message.payload, immediate_of(job))) wrong("other octets");
+    if (message.msn != job.receive + 1) wrong("MSN " + std::to_string(message.msn));
+    return;
+  }
   if (is_read(job.plan.operation)) {
     const auto request = wire::rdmap::parse_read_request(message.payload);
     const Piece& sink = job.local.empty() ? job.remote : job.local[0];
@@ -229,6 +269,24 @@ void Flow::reference_request(const WireMessage& message) {
   }
 }
 
+std::optional<std::string> Flow::wrong_atomic(const Job& job, const WireMessage& message) const {
+  const auto request = wire::rdmap::parse_atomic_request(message.payload);
+  if (!request || message.payload.size() != wire::rdmap::kAtomicRequestSize) return "another size";
+  const bool add = job.plan.operation == Operation::FetchAdd;
+  if (request->code != (add ? 0 : 2)) return "another AOpCode";
+  if (request->data != job.operands.data || request->mask != job.operands.mask) {
+    return "other operands";
+  }
+  if (!add && (request->compare != job.operands.compare ||
+               request->compare_mask != job.operands.compare_mask)) {
+    return "another comparison";
+  }
+  if (request->stag != counter_->stag.value || request->to != counter_->base + word_.offset) {
+    return "another target";
+  }
+  return std::nullopt;
+}
+
 void Flow::reference_response(const WireMessage& message) {
   const size_t index = reference_responses_++;
   if (index >= read_jobs_.size()) {
@@ -236,6 +294,14 @@ void Flow::reference_response(const WireMessage& message) {
     return;
   }
   const Job& job = jobs_[read_jobs_[index]];
+  if (is_atomic(job.plan.operation)) {
+    const auto response = wire::rdmap::parse_atomic_response(message.payload);
+    if (message.opcode != static_cast<uint8_t>(Opcode::AtomicResponse) || !response ||
+        response->original != job.original) {
+      fail("reference", "the response to " + describe(job) + " came with another value");
+    }
+    return;
+  }
   if (message.payload.size() != job.plan.length ||
       pattern_difference(message.payload, job.key, 0)) {
     fail("reference",
@@ -254,6 +320,10 @@ void Flow::check_end() {
                           " messages and " + std::to_string(reference_responses_) +
                           " Read Responses");
   }
+  uint64_t word = 0;
+  std::memcpy(&word, counter_->memory.view(word_).data(), sizeof word);
+  if (word != word_value_) fail("atomic", "the word of the atomics holds another value at the end");
+  counter_->memory.release(word_);
   // What was kept until now.
   for (Job& job : jobs_) {
     if (job.remote.region == nullptr || job.released || !job.completed) continue;
@@ -266,12 +336,14 @@ void Flow::check_end() {
 
 void Flow::check_memory() {
   for (const auto& region :
-       {&source_, &sink_, &receive_, &target_, &rewritten_, &readable_, &window_}) {
+       {&source_, &sink_, &receive_, &target_, &rewritten_, &readable_, &window_, &counter_}) {
     if (auto bad = (*region)->memory.check_idle()) fail("guard", *bad);
   }
   for (size_t i = completed_jobs_; i < jobs_.size() && !verdict_.failed(); ++i) {
     const Job& job = jobs_[i];
-    if (is_read(job.plan.operation)) {
+    if (is_atomic(job.plan.operation)) {
+      check_original(job, false);
+    } else if (is_read(job.plan.operation)) {
       check_mixed(job, job.local);
     } else {
       check_content(job, job.local, "in its source, while it is on its way");

@@ -23,11 +23,13 @@ uint32_t tiny_length(base::Prng& prng) {
 
 Operation operation(base::Prng& prng) {
   const uint64_t kind = prng.below(100);
-  if (kind < 25) return Operation::Send;
+  if (kind < 22) return Operation::Send;
+  if (kind < 25) return Operation::Immediate;
   if (kind < 33) return Operation::SendSolicited;
   if (kind < 40) return Operation::SendInvalidate;
-  if (kind < 75) return Operation::Write;
-  return Operation::Read;
+  if (kind < 73) return Operation::Write;
+  if (kind < 94) return Operation::Read;
+  return kind < 97 ? Operation::FetchAdd : Operation::CompareSwap;
 }
 
 }  // namespace
@@ -47,6 +49,11 @@ std::vector<MessagePlan> plan_messages(const WorldPlan& plan, uint32_t count, ui
     m.signaled = prng.chance(0.85);
     m.fence = prng.chance(0.1);
     if (m.operation == Operation::Read) m.pieces = 1;  // one sink (work.hpp)
+    if (m.operation == Operation::Immediate) m.length = m.pieces = 0;
+    if (m.operation == Operation::FetchAdd || m.operation == Operation::CompareSwap) {
+      m.length = 8;
+      m.pieces = prng.chance(0.5) ? 1 : 0;
+    }
     sum += m.length;
     messages.push_back(m);
     // Read it back at once: the Read must see the Write before it (RFC 5040 s.5.5).

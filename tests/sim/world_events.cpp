@@ -154,7 +154,8 @@ void World::on_wire_message(const PortPair& ports, uint32_t to, const WireMessag
     if (message.opcode == static_cast<uint8_t>(Opcode::Terminate)) {
       return verdict_.fail("reference", "a Terminate on pipe " + std::to_string(pipe->number));
     }
-    if (message.opcode == static_cast<uint8_t>(Opcode::ReadResponse)) {
+    if (message.opcode == static_cast<uint8_t>(Opcode::ReadResponse) ||
+        message.opcode == static_cast<uint8_t>(Opcode::AtomicResponse)) {
       pipe->flows[to]->reference_response(message);
     } else {
       pipe->flows[1 - to]->reference_request(message);

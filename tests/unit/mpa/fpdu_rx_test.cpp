@@ -274,6 +274,7 @@ TEST(FpduRx, BadCrcIsDroppedAndHealed_MPA_8_07_MPA_4_4_09) {
 }
 
 // MPA-8-02 MPA-8-09 MPA-8-10 MPA-6-01: silent drop off.
+// DDP-3-06
 TEST(FpduRx, BadCrcInOrderIsErrorTwo_MPA_8_02_MPA_8_09_MPA_8_10) {
   for (const bool markers : {false, true}) {
     Config config = config_of(markers);

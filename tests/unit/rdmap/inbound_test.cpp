@@ -8,8 +8,8 @@ using wire::ddp::UntaggedHeader;
 
 class InboundTest : public TwoNodes {};
 
-// RDMAP-5.5-03, RDMAP-5.5-05, RDMAP-5.5-11, DDP-5.3-04: all orders of placement of Write, Send,
-// Read.
+// RDMAP-5.5-02, RDMAP-5.5-03, RDMAP-5.5-05, RDMAP-5.5-11, DDP-5.3-04: all orders of placement of
+// Write, Send, Read.
 TEST_F(InboundTest, EveryOrderOfPlacementDeliversTheSame_RDMAP_5_5_05) {
   std::array<size_t, 5> order{0, 1, 2, 3, 4};
   do {

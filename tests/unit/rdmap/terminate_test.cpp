@@ -99,6 +99,61 @@ TEST(TerminateHeader, SiwOrderIsRecognised_BUG_13) {
   EXPECT_EQ(llp->fault.code, 2);
 }
 
+// RDMAP-4.8-04, RDMAP-4.8-05, RDMAP-4.8-06, RDMAP-7.1-01: every code of figure 9, of RFC 5041 s.7.2
+// and of RFC 5044 s.8 goes over the wire and is named; no other code is.
+TEST(TerminateHeader, EveryCode_RDMAP_4_8_04) {
+  const auto known = [](uint8_t layer, uint8_t type, int code) {
+    if (layer == 2) return type == 0 && code >= 1 && code <= 7;
+    if (type == 0) return true;
+    if (layer == 0 && type == 1) return code <= 4 || code == 9 || code == 0xff;
+    if (layer == 0 && type == 2) return (code >= 5 && code <= 9) || code == 0xff;
+    if (layer == 1 && type == 1) return code <= 4;
+    if (layer == 1 && type == 2) return code >= 1 && code <= 6;
+    return layer == 1 && type == 3;  // left to the LLP
+  };
+  for (uint8_t layer = 0; layer < 16; ++layer) {
+    for (uint8_t type = 0; type < 16; ++type) {
+      for (int code = 0; code < 256; ++code) {
+        Terminate t{.layer = layer, .type = type, .code = static_cast<uint8_t>(code)};
+        const bool headers = layer != 2 && type != 0;
+        if (headers) {
+          t.length_valid = true;
+          t.ddp_header_size = 14;
+          t.ddp_header[0] = 0xc1;
+        }
+        const auto received = read_terminate(emit(t));
+        const bool here = layer < 3 && known(layer, type, code);
+        if (here) {
+          ASSERT_TRUE(received);
+          EXPECT_EQ(received->order, BitOrder::Rfc)
+              << int{layer} << "/" << int{type} << "/" << code;
+          EXPECT_EQ(static_cast<uint8_t>(received->fault.layer), layer);
+          EXPECT_EQ(received->fault.type, type);
+          EXPECT_EQ(received->fault.code, code);
+          EXPECT_EQ(received->detail.find("unknown"), std::string::npos) << received->detail;
+        } else if (received) {
+          EXPECT_EQ(received->order, BitOrder::Siw);  // impossible as it stands
+        }
+      }
+    }
+  }
+}
+
+// BUG-13: headers that do not belong to an error make its reading the worse one.
+TEST(TerminateHeader, HeadersDecideBetweenTwoPossibleReadings_BUG_13) {
+  // 02 06 00 00: RFC 5040 would have sent 0/2/06 with the DDP header; siw means 2/0/06.
+  const auto bare = read_terminate(std::array<uint8_t, 4>{0x02, 0x06, 0, 0});
+  ASSERT_TRUE(bare);
+  EXPECT_EQ(bare->order, BitOrder::Siw);
+  EXPECT_EQ(bare->fault.layer, FaultLayer::Llp);
+  EXPECT_NE(bare->detail.find("layer 0, type 2, code 6"), std::string::npos) << bare->detail;
+  // 20 06 00 00 is right as it stands; the other reading is told.
+  const auto right = read_terminate(std::array<uint8_t, 4>{0x20, 0x06, 0, 0});
+  ASSERT_TRUE(right);
+  EXPECT_EQ(right->order, BitOrder::Rfc);
+  EXPECT_NE(right->detail.find("siw's order of bits: layer 0, type 2, code 6"), std::string::npos);
+}
+
 TEST(TerminateHeader, Described) {
   EXPECT_EQ(describe({FaultLayer::Ddp, 1, 1}),
             "layer DDP, type tagged buffer error, code 0x01 base or bounds violation");
@@ -153,6 +208,37 @@ TEST_F(TerminateTest, BothEndsGoToErrorOnce_RDMAP_5_4_02) {
   EXPECT_EQ(a->counters.terminates_in, 1u);
 }
 
+// RDMAP-5.4-05: what was posted before the peer's Terminate is not sent any more.
+TEST_F(TerminateTest, NothingIsSentAfterAReceivedTerminate_RDMAP_5_4_05) {
+  b->endpoint.send(b->work(1, WorkOpcode::Write, 0, 1000));
+  EXPECT_TRUE(pair.b.pull());
+  inject(read_request(1, {.size = 100, .source_stag = b->all}));
+  auto octets = ulpdu(UntaggedHeader{.last = true, .rsvd_ulp = 0x47, .qn = 2, .msn = 1}, 4);
+  std::copy_n(std::array<uint8_t, 4>{0x20, 0x02, 0, 0}.begin(), 4, octets.begin() + 18);
+  inject(octets);
+  EXPECT_FALSE(pair.b.pull());
+  EXPECT_EQ(pair.b.sent.size(), 1u);
+  b->endpoint.send(b->work(2, WorkOpcode::Write, 0, 8));
+  EXPECT_FALSE(pair.b.pull());
+  EXPECT_EQ(b->owner.sends.size(), 2u);
+}
+
+// Two Terminates cross: each side has sent its own and ignores the other's; nobody answers.
+TEST_F(TerminateTest, TerminatesCross_RDMAP_5_4_03) {
+  pair.a.user().framing_error(llp::FramingError::Crc, {});
+  pair.b.user().framing_error(llp::FramingError::Crc, {});
+  pair.a.pull_all();
+  pair.b.pull_all();
+  EXPECT_EQ(pair.a.sent.size(), 1u);
+  EXPECT_EQ(pair.b.sent.size(), 1u);
+  pair.a.arrive_rest(pair.b);
+  pair.b.arrive_rest(pair.a);
+  EXPECT_FALSE(pair.a.pull());
+  EXPECT_FALSE(pair.b.pull());
+  EXPECT_EQ(a->owner.events.size(), 1u);
+  EXPECT_EQ(b->owner.events.size(), 1u);
+}
+
 // The rest of a message under way is abandoned; the flushed records can still be rebuilt for TCP.
 TEST_F(TerminateTest, AbandonsTheMessageUnderWay) {
   SendWork w = b->work(1, WorkOpcode::Write, 0, 1000);
@@ -168,7 +254,7 @@ TEST_F(TerminateTest, AbandonsTheMessageUnderWay) {
   EXPECT_EQ(b->owner.sends.size(), 1u);
 }
 
-// RDMAP-4.8-06: the LLP's codes.
+// RDMAP-4.8-06, RDMAP-6.2.1-01: the LLP's codes.
 TEST_F(TerminateTest, FramingErrors_RDMAP_4_8_06) {
   for (const auto error : {llp::FramingError::Crc, llp::FramingError::MarkerMismatch}) {
     pair.a = test::FramingEnd(kMulpdu);

@@ -1,0 +1,302 @@
+// What each message looks like and does, beyond the error cases.
+
+#include <sys/mman.h>
+
+#include "two_nodes.hpp"
+
+namespace rnic::rdmap {
+namespace {
+
+using wire::ddp::TaggedHeader;
+using wire::ddp::UntaggedHeader;
+
+class MessageTest : public TwoNodes {
+ protected:
+  SendWork aimed(uint64_t id, WorkOpcode opcode, uint64_t local, uint32_t n, uint64_t remote) {
+    SendWork w = a->work(id, opcode, local, n);
+    w.remote_stag = b->all;
+    w.remote_to = remote;
+    return w;
+  }
+};
+
+// RDMAP-5.1-04, RDMAP-5.5-09, DDP-5.3-01, RDMAP-3-01, RDMAP-4.2-01, RDMAP-6.1-01: one DDP message
+// for each, in the order of posting, on its queue, with the next MSN of that queue; Read Request
+// and Terminate have their header and no payload.
+TEST_F(MessageTest, OneMessageEachInOrder_RDMAP_5_5_09) {
+  for (uint64_t i = 0; i < 8; ++i) b->post_receive(i, 0, 600);
+  struct Row {
+    SendWork work;
+    uint8_t control;
+    bool tagged;
+    uint32_t qn, msn;
+    size_t octets;  // of all its ULPDUs
+  };
+  SendWork invalidate = a->work(3, WorkOpcode::SendInvalidate, 0, 20);
+  invalidate.remote_stag = b->add(mem::kRemoteInvalidate);
+  SendWork solicited = a->work(6, WorkOpcode::Send, 0, 0);
+  solicited.solicited = true;
+  const std::vector<Row> rows{
+      {a->work(0, WorkOpcode::Send, 0, 500), 0x43, false, 0, 1, 500 + 3 * 18},
+      {aimed(1, WorkOpcode::Write, 0, 500, 0), 0x40, true, 0, 0, 500 + 3 * 14},
+      {aimed(2, WorkOpcode::Read, 2000, 500, 0), 0x41, false, 1, 1, 46},
+      {invalidate, 0x44, false, 0, 2, 38},
+      {aimed(4, WorkOpcode::FetchAdd, 0, 0, 512), 0x4a, false, 1, 2, 70},
+      {aimed(5, WorkOpcode::Immediate, 0, 0, 0), 0x48, false, 0, 3, 26},
+      {solicited, 0x45, false, 0, 4, 18},
+      {aimed(7, WorkOpcode::ReadInvalidate, 2600, 8, 0), 0x41, false, 1, 3, 46},
+      {aimed(8, WorkOpcode::CompareSwap, 0, 0, 512), 0x4a, false, 1, 4, 70},
+  };
+  for (const Row& row : rows) a->endpoint.send(row.work);
+  pair.a.pull_all();
+  size_t at = 0;
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.work.id);
+    size_t octets = 0;
+    uint32_t next = 0;
+    for (bool last = false; !last; ++at) {
+      ASSERT_LT(at, pair.a.sent.size());
+      const auto& sent = pair.a.sent[at];
+      octets += sent.octets.size();
+      last = sent.last;
+      EXPECT_EQ(sent.octets[1], row.control);
+      EXPECT_EQ(sent.octets[0] & 0x3f, 1) << "reserved bits are zero, DV is 1";
+      EXPECT_EQ((sent.octets[0] & 0x40) != 0, last);
+      if (row.tagged) {
+        const auto header = wire::ddp::parse_tagged(sent.octets);
+        ASSERT_TRUE(header);
+        EXPECT_EQ(header->to, next);
+        next += static_cast<uint32_t>(sent.octets.size()) - 14;
+      } else {
+        const auto header = wire::ddp::parse_untagged(sent.octets);
+        ASSERT_TRUE(header);
+        EXPECT_EQ(header->qn, row.qn);
+        EXPECT_EQ(header->msn, row.msn);
+        EXPECT_EQ(header->mo, next);
+        EXPECT_EQ(header->rsvd_ulp_tail,
+                  row.work.opcode == WorkOpcode::SendInvalidate ? invalidate.remote_stag : 0u);
+        next += static_cast<uint32_t>(sent.octets.size()) - 18;
+      }
+    }
+    EXPECT_EQ(octets, row.octets);
+  }
+  EXPECT_EQ(at, pair.a.sent.size());
+}
+
+// RDMAP-4.4-01, RDMAP-4.4-02: the sink comes back as it was sent, whatever it says.
+TEST_F(MessageTest, SinkIsCopiedWithoutInterpretation_RDMAP_4_4_02) {
+  uint32_t msn = 1;
+  for (const uint32_t stag : {0u, 1u, 0xdeadbeefu, UINT32_MAX}) {
+    for (const uint64_t to : {uint64_t{0}, uint64_t{1} << 63, UINT64_MAX, UINT64_MAX - 100}) {
+      inject(read_request(
+          msn++,
+          {.sink_stag = stag, .sink_to = to, .size = 300, .source_stag = b->all, .source_to = 5}));
+      pair.b.sent.clear();
+      pair.b.check_rebuild = false;
+      pair.b.pull_all();
+      ASSERT_EQ(pair.b.sent.size(), 2u);
+      const auto first = wire::ddp::parse_tagged(pair.b.sent[0].octets);
+      const auto second = wire::ddp::parse_tagged(pair.b.sent[1].octets);
+      EXPECT_EQ(*first, (TaggedHeader{.rsvd_ulp = 0x42, .stag = stag, .to = to}));
+      EXPECT_EQ(*second,
+                (TaggedHeader{.last = true, .rsvd_ulp = 0x42, .stag = stag, .to = to + 242}));
+    }
+  }
+}
+
+// RDMAP-4.4-03, RDMAP-5.2.1-03: the longest Read there is, from both ends.
+TEST_F(MessageTest, ReadOf4GigaoctetsLessOne_RDMAP_4_4_03) {
+  constexpr uint32_t kMost = UINT32_MAX;
+  void* huge =
+      mmap(nullptr, size_t{1} << 32, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(huge, MAP_FAILED);
+  const auto region = [&](Node& node, uint32_t rights) {
+    return node.table
+        .add({.address = static_cast<uint8_t*>(huge),
+              .length = kMost,
+              .pd = node.pd,
+              .rights = rights,
+              .zero_based = true})
+        ->value;
+  };
+  SendWork w{.id = 1, .opcode = WorkOpcode::Read, .sge_count = 1};
+  w.sges[0] = {0, kMost, region(*a, mem::kLocalWrite)};
+  w.remote_stag = region(*b, mem::kRemoteRead);
+  a->endpoint.send(w);
+  pair.a.pull_all();
+  ASSERT_EQ(pair.a.sent.size(), 1u);
+  EXPECT_EQ(base::load_be32(&pair.a.sent[0].octets[18 + 12]), kMost);
+  pair.b.arrive_rest(pair.a);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(pair.b.pull());
+  EXPECT_TRUE(b->owner.events.empty());
+  EXPECT_EQ(wire::ddp::parse_tagged(pair.b.sent[2].octets)->to, 2u * 242);
+  b->endpoint.abort();
+  a->endpoint.abort();
+  munmap(huge, size_t{1} << 32);
+}
+
+// RDMAP-5.2.1-01, RDMAP-5.2.1-02, RDMAP-5.2.2-03, RDMAP-5.5-14, RDMAP-5.5-06: as many Reads as the
+// IRD are taken at once, each with a buffer of queue 1 and without the user's help; Responses leave
+// and are delivered in the order of the Requests.
+TEST_F(MessageTest, AsManyReadsAsTheIrd_RDMAP_5_2_2_03) {
+  for (const uint32_t ird : {1u, 2u, 7u, 16u}) {
+    restart({.qp = 9, .pd = 4, .ird = ird});
+    b->fill(0, 2000, 3);
+    for (uint32_t i = 0; i < ird; ++i) {
+      inject(read_request(
+          i + 1, {.sink_stag = i, .size = 10 + i, .source_stag = b->all, .source_to = 16 * i}));
+    }
+    EXPECT_TRUE(b->owner.events.empty());
+    EXPECT_TRUE(b->owner.receives.empty());
+    pair.b.pull_all();
+    ASSERT_EQ(pair.b.sent.size(), ird);
+    for (uint32_t i = 0; i < ird; ++i) {
+      const auto header = wire::ddp::parse_tagged(pair.b.sent[i].octets);
+      EXPECT_EQ(header->stag, i);
+      EXPECT_EQ(pair.b.sent[i].octets.size(), 14u + 10 + i);
+      EXPECT_TRUE(std::equal(pair.b.sent[i].octets.begin() + 14, pair.b.sent[i].octets.end(),
+                             b->at(16 * i)));
+    }
+    // One more than that, while the first is not answered.
+    restart({.qp = 9, .pd = 4, .ird = ird});
+    for (uint32_t i = 0; i <= ird; ++i) {
+      inject(read_request(i + 1, {.size = 8, .source_stag = b->all}));
+    }
+    expect_terminate(1, 2, 0x02);
+  }
+}
+
+// RDMAP-7.2-02, RDMAP-5.3-07: only an STag that is valid, of this protection domain and stream,
+// with the right; otherwise nothing is invalidated and nothing completes.
+TEST_F(MessageTest, WhatASendMayInvalidate_RDMAP_7_2_02) {
+  struct Case {
+    bool known;
+    uint32_t pd;
+    std::optional<uint32_t> stream;
+    uint32_t rights;
+    bool allowed;
+  };
+  for (const Case& c : {Case{true, 4, {}, mem::kRemoteInvalidate, true},
+                        Case{true, 4, 9, mem::kRemoteInvalidate, true},
+                        Case{true, 4, 8, mem::kRemoteInvalidate, false},
+                        Case{true, 5, {}, mem::kRemoteInvalidate, false},
+                        Case{true, 4, {}, ~uint32_t{mem::kRemoteInvalidate}, false},
+                        Case{false, 4, {}, mem::kRemoteInvalidate, false}}) {
+    restart();
+    b->post_receive(1, 0, 8);
+    const auto stag = b->table.add({.address = b->at(0),
+                                    .length = 64,
+                                    .pd = c.pd,
+                                    .rights = c.rights,
+                                    .zero_based = true,
+                                    .stream = c.stream});
+    SendWork w = a->work(1, WorkOpcode::SendInvalidate, 0, 8);
+    w.remote_stag = c.known ? stag->value : stag->value ^ 0x40;
+    a->endpoint.send(w);
+    pair.a.pull_all();
+    pair.b.arrive_rest(pair.a);
+    const auto still = b->table.access({.stag = *stag,
+                                        .to = 0,
+                                        .length = 1,
+                                        .rights = 0,
+                                        .pd = c.pd,
+                                        .stream = c.stream.value_or(9)});
+    EXPECT_EQ(still.fault == mem::AccessFault::None, !c.allowed);
+    ASSERT_EQ(b->owner.receives.size(), 1u);
+    EXPECT_EQ(b->owner.receives[0].status, c.allowed ? WorkStatus::Success : WorkStatus::Flushed);
+    if (!c.allowed) expect_terminate(0, 1, 0x09);
+  }
+}
+
+// RDMAP-5.5-01: the two directions wait for each other in nothing: what a sends is complete
+// although nothing of b's arrives, and the other way round.
+TEST_F(MessageTest, DirectionsAreIndependent_RDMAP_5_5_01) {
+  for (uint64_t i = 0; i < 3; ++i) {
+    a->post_receive(i, 0, 100);
+    b->post_receive(i, 0, 100);
+    send(i, 0, 50);
+    b->endpoint.send(b->work(i, WorkOpcode::Send, 0, 50));
+  }
+  pair.a.pull_all();
+  pair.b.pull_all();
+  pair.b.arrive_rest(pair.a);
+  pair.a.release_all();
+  EXPECT_EQ(a->owner.sends.size(), 3u);
+  EXPECT_EQ(b->owner.receives.size(), 3u);
+  EXPECT_TRUE(a->owner.receives.empty());
+  EXPECT_TRUE(b->owner.sends.empty());
+  pair.pump();
+  EXPECT_EQ(a->owner.receives.size(), 3u);
+}
+
+// A Read with Local Invalidate: the sink is revoked when the user hears of it, and not before.
+TEST_F(MessageTest, ReadWithLocalInvalidate_RDMAP_5_2_2_05) {
+  b->fill(0, 600, 1);
+  const uint32_t sink = a->add(mem::kLocalWrite);
+  const auto valid = [&] {
+    return a->table.access({mem::Stag{sink}, 0, 1, 0, a->pd, 9}).fault == mem::AccessFault::None;
+  };
+  SendWork w = aimed(1, WorkOpcode::ReadInvalidate, 0, 600, 0);
+  w.sges[0].stag = sink;
+  a->endpoint.send(w);
+  bool revoked = false;
+  a->owner.on_send = [&] { revoked = !valid(); };
+  pair.a.pull_all();
+  pair.a.release_all();
+  pair.b.arrive_rest(pair.a);
+  pair.b.pull_all();
+  pair.a.arrive(pair.b, 0);
+  EXPECT_TRUE(valid());
+  pair.a.arrive_rest(pair.b);
+  EXPECT_TRUE(revoked);
+  EXPECT_TRUE(std::equal(b->at(0), b->at(600), a->at(0)));
+  EXPECT_EQ(a->owner.sends.at(0).status, WorkStatus::Success);
+  EXPECT_EQ(a->counters.local_invalidations, 1u);
+  a->owner.on_send = nullptr;
+}
+
+// Local Invalidate waits until everything before it is complete, then what follows goes on.
+TEST_F(MessageTest, LocalInvalidateIsABarrier_RDMAP_7_1_01) {
+  const uint32_t source = a->add(mem::kLocalRead);
+  SendWork w = aimed(1, WorkOpcode::Write, 0, 600, 0);
+  w.sges[0].stag = source;
+  a->endpoint.send(w);
+  SendWork invalidate{.id = 2, .opcode = WorkOpcode::LocalInvalidate};
+  invalidate.remote_stag = source;
+  a->endpoint.send(invalidate);
+  write(3, 0, 8, 0);
+  pair.a.pull_all();
+  EXPECT_EQ(pair.a.sent.size(), 3u) << "the Write behind it waits";
+  pair.a.release_up_to(2);
+  EXPECT_FALSE(pair.a.rebuild(2).empty()) << "a retransmission still finds its memory";
+  const uint32_t before = pair.a.ready_calls;
+  pair.a.release_up_to(3);
+  EXPECT_GT(pair.a.ready_calls, before);
+  pair.a.pull_all();
+  pair.a.release_all();
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
+  EXPECT_EQ(a->owner.sends[1].opcode, WorkOpcode::LocalInvalidate);
+  EXPECT_EQ(a->table.access({mem::Stag{source}, 0, 1, 0, a->pd, 9}).fault,
+            mem::AccessFault::InvalidStag);
+  // The work behind it that names the STag fails; so does a second invalidation.
+  a->endpoint.send(invalidate);
+  pair.a.pull_all();
+  EXPECT_EQ(a->owner.sends.at(3).status, WorkStatus::LocalProtection);
+  EXPECT_EQ(a->owner.events.at(0).kind, EventKind::TerminateSent);
+}
+
+// The last thing of a queue that is being closed.
+TEST_F(MessageTest, CloseBehindALocalInvalidate_DDP_6_2_1_01) {
+  write(1, 0, 8, 0);
+  SendWork invalidate{.id = 2, .opcode = WorkOpcode::LocalInvalidate};
+  invalidate.remote_stag = a->add(mem::kLocalRead);
+  a->endpoint.send(invalidate);
+  a->endpoint.disconnect({});
+  pair.pump();
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(a->owner.sends[1].status, WorkStatus::Success);
+  EXPECT_EQ(pair.a.close_calls, 1u);
+}
+
+}  // namespace
+}  // namespace rnic::rdmap
