@@ -229,6 +229,7 @@ void Endpoint::Impl::blame(const wire::terminate::Terminate& terminate) {
   const auto request = terminate.has_rdma_header
                            ? wire::rdmap::parse_read_request(terminate.rdma_header)
                            : std::nullopt;
+  SendSlot* likely = nullptr;
   for (uint32_t seq = sends_.report(); seq != sends_.next(); ++seq) {
     SendSlot& slot = sends_.at(seq);
     const SendWork& work = slot.work;
@@ -238,18 +239,23 @@ void Endpoint::Impl::blame(const wire::terminate::Terminate& terminate) {
       const uint64_t offset = tagged ? tagged->to - work.remote_to : 0;
       blamed = tagged && tagged->stag == work.remote_stag &&
                (offset < slot.length || (offset == 0 && slot.length == 0));
-    } else if (has_response(work.opcode)) {
-      // siw puts the size where the MSN belongs (RDMAP-4.8-10): the Read Request header tells, too.
-      blamed = untagged && untagged->qn == wire::rdmap::kReadRequestQn &&
-               (untagged->msn == slot.msn || (request && is_rest_of(*request, work)));
-    } else {
-      blamed = untagged && untagged->qn == wire::rdmap::kSendQn && untagged->msn == slot.msn;
+    } else if (untagged) {
+      const bool on_queue_1 = untagged->qn == wire::rdmap::kReadRequestQn;
+      blamed = on_queue_1 == has_response(work.opcode) && untagged->msn == slot.msn &&
+               (on_queue_1 || untagged->qn == wire::rdmap::kSendQn);
+      if (request && is_read(work.opcode)) {
+        // siw puts the size where the MSN belongs (RDMAP-4.8-10): the Read Request tells, too.
+        const bool quoted = is_rest_of(*request, work);
+        blamed = blamed && quoted;
+        if (quoted && likely == nullptr) likely = &slot;
+      }
     }
     if (blamed) {
       slot.status = WorkStatus::RemoteTerminated;
       return;
     }
   }
+  if (likely != nullptr) likely->status = WorkStatus::RemoteTerminated;
 }
 
 }  // namespace rnic::rdmap

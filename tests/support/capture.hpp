@@ -103,20 +103,20 @@ inline void add(CapturedStream& stream, const Frame& frame) {
 
 /// The connections of a file, in the order of their SYNs. Throws when the file is not as expected.
 inline std::vector<CapturedConnection> read_capture(const std::string& path) {
-  using namespace capture_detail;
   std::ifstream file(path, std::ios::binary);
   const std::vector<uint8_t> all{std::istreambuf_iterator<char>(file), {}};
-  if (all.size() < 24 || le32(all.data()) != 0xa1b2c3d4 || le32(&all[20]) != 1) {
+  if (all.size() < 24 || capture_detail::le32(all.data()) != 0xa1b2c3d4 ||
+      capture_detail::le32(&all[20]) != 1) {
     throw std::runtime_error(path + " is not a pcap file of Ethernet frames");
   }
   std::vector<CapturedConnection> connections;
   std::map<std::pair<std::string, std::string>, std::pair<size_t, bool>> streams;
   for (size_t at = 24; at + 16 <= all.size();) {
-    const size_t length = le32(&all[at + 8]);
+    const size_t length = capture_detail::le32(&all[at + 8]);
     at += 16;
     if (at + length > all.size()) throw std::runtime_error(path + " ends inside a frame");
-    Frame frame;
-    const bool tcp = parse(base::ByteView(all).subspan(at, length), frame);
+    capture_detail::Frame frame;
+    const bool tcp = capture_detail::parse(base::ByteView(all).subspan(at, length), frame);
     at += length;
     if (!tcp) continue;
     const std::pair key{frame.source, frame.destination};
@@ -135,7 +135,7 @@ inline std::vector<CapturedConnection> read_capture(const std::string& path) {
       stream.sender = frame.source;
       stream.first = frame.sequence + 1;
     }
-    add(stream, frame);
+    capture_detail::add(stream, frame);
   }
   return connections;
 }

@@ -42,6 +42,18 @@ void one_connection(World& world) {
   }
   post(request(Opcode::Write, from.all(), to));
   post(request(Opcode::Read, from.all(), to));
+  Memory counter(b.pd, std::vector<uint8_t>(8), kRemoteAtomic);
+  const auto done = [&](const Status& posted) {
+    must(posted);
+    const auto completion = world.await(a.send_cq);
+    check(completion && completion->status == CompletionStatus::Success, "an operation failed");
+  };
+  const RemoteAddress target{counter.region.stag(), counter.region.address()};
+  done(a.qp.post_fetch_add(1, target, 0x1122334455667788, 0x8000000000000000));
+  done(a.qp.post_compare_swap(2, target, 0x1122334455667788, 5, 0xffffffffffffff00, 0xff));
+  for (const bool solicited : {false, true}) {
+    done(a.qp.post_immediate(3, {1, 2, 3, 4, 5, 6, 7, 8}, solicited));
+  }
   world.disconnect(a, b);
 }
 

@@ -15,7 +15,8 @@ PROGRAM = os.path.abspath(sys.argv[1])
 CHECKSUMS = ["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]
 OPCODES = {0: "Write", 1: "Read Request", 2: "Read Response", 3: "Send",
            4: "Send with Invalidate", 5: "Send with SE", 6: "Send with SE and Invalidate",
-           7: "Terminate"}
+           7: "Terminate", 8: "Immediate Data", 9: "Immediate Data with SE",
+           10: "Atomic Request", 11: "Atomic Response"}
 
 
 class Decode(unittest.TestCase):
@@ -83,6 +84,21 @@ class Decode(unittest.TestCase):
         self.assertEqual(self.numbers("iwarp_rdma.term_errcode_rdma"), [2, 2])
         self.assertEqual(self.numbers("iwarp_rdma.term_etype_ddp"), [2])
         self.assertEqual(self.numbers("iwarp_rdma.term_errcode_ddp_untagged"), [2])
+
+    def test_atomics(self):
+        def field(name):
+            return self.numbers("iwarp_rdma.atomic." + name)
+        self.assertEqual(field("opcode"), [0, 2])
+        self.assertEqual(field("add_data"), [0x1122334455667788])
+        self.assertEqual(field("add_mask"), [0x8000000000000000])
+        self.assertEqual(field("swap_data"), [5])
+        self.assertEqual(field("swap_mask"), [0xff])
+        self.assertEqual(field("compare_data"), [0, 0x1122334455667788])
+        self.assertEqual(field("compare_mask"), [0xffffffffffffffff, 0xffffffffffffff00])
+        self.assertEqual(field("original_remote_data_value"), [0, 0x1122334455667788])
+        self.assertEqual(field("request_identifier"), field("original_request_identifier"))
+        self.assertEqual(self.numbers("iwarp_ddp.qn", "iwarp_rdma.opcode == 10"), [1, 1])
+        self.assertEqual(self.numbers("iwarp_ddp.qn", "iwarp_rdma.opcode == 11"), [3, 3])
 
     def test_every_fpdu_fits_its_segment(self):
         # An FPDU of three segments, had it been cut, would be shown as reassembled.

@@ -205,8 +205,9 @@ TEST_F(MessageTest, DataBehindTheEnd_DDP_6_2_1_02) {
   EXPECT_EQ(memory[128], kGuard);
 }
 
-// DDP-4.1-07, DDP-7.1-01 to DDP-7.1-05: each field of the untagged header at every kind of illegal
-// value; the code of the first check that fails in the order of s.7.1.
+// DDP-4.1-07, DDP-7.1-01, DDP-7.1-02, DDP-7.1-03, DDP-7.1-04, DDP-7.1-12: each field of the
+// untagged header at every kind of illegal value; the code of the first check that fails in the
+// order of s.7.1.
 TEST_F(MessageTest, EveryUntaggedFieldAtIllegalValues_DDP_7_1_05) {
   struct Case {
     UntaggedHeader header;
@@ -236,12 +237,15 @@ TEST_F(MessageTest, EveryUntaggedFieldAtIllegalValues_DDP_7_1_05) {
       ASSERT_EQ(user.faults.size(), 1u);
       EXPECT_EQ(user.faults[0].type, kUntaggedBuffer);
       EXPECT_EQ(user.faults[0].code, c.code) << header.qn << " " << header.msn << " " << header.mo;
+      EXPECT_EQ(user.report.length, 26u);
+      EXPECT_TRUE(
+          std::ranges::equal(user.report.view(), base::ByteView(untagged(header, 8)).first(18)));
       EXPECT_TRUE(untouched());
     }
   }
 }
 
-// DDP-7.1-07 to DDP-7.1-10, DDP-4.1-07: the tagged header likewise.
+// DDP-7.1-07, DDP-7.1-08, DDP-7.1-10, DDP-4.1-07: the tagged header likewise.
 TEST_F(MessageTest, EveryTaggedFieldAtIllegalValues_DDP_7_1_10) {
   struct Case {
     TaggedHeader header;
