@@ -54,6 +54,9 @@ void Engine::queue_rst(const Connection& c) {
   reply->seq = c.tcb.snd_seq(c.tcb.snd_nxt);
   reply->ack = c.tcb.ack_seq();
   reply->flags = static_cast<uint8_t>(flag::kRst | flag::kAck);
+  reply->stamped = c.tcb.ts_ok;
+  reply->ts_offset = c.tcb.ts_offset;
+  reply->ts_recent = c.tcb.ts_recent;
   // RFC 8257 s.3.6
   const bool ect = c.ecn.sends_ect() && c.cc.kind() == CongestionControl::Dctcp;
   if (ect) reply->traffic_class = ecn_codepoint::kEct0;

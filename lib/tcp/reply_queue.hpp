@@ -21,6 +21,11 @@ struct Reply {
   uint8_t traffic_class = 0;
   uint8_t options_length = 0;  ///< a multiple of 4
   uint16_t window = 0;
+  /// Timestamps of a connection (RFC 7323 s.3.2: a RST SHOULD have them, too), filled in when it
+  /// goes out.
+  bool stamped = false;
+  uint32_t ts_offset = 0;
+  uint32_t ts_recent = 0;
   std::array<uint8_t, 40> options{};
 };
 

@@ -165,7 +165,7 @@ bool Engine::send_window_probe(Connection& c, base::Now now) {
 
 bool Engine::send_replies(base::Now now) {
   while (!replies_.empty()) {
-    const Reply& r = replies_.front();
+    Reply& r = replies_.front();
     TxSlot slot;
     if (!egress_.begin(r.local.address, r.remote.address, slot)) {
       if (egress_.path_mtu(r.remote.address) == 0) {  // nobody to tell
@@ -174,6 +174,13 @@ bool Engine::send_replies(base::Now now) {
       }
       ++counters_.send_waits;
       return false;
+    }
+    if (r.stamped) {
+      wire::TcpOptionWriter options(r.options.data());
+      options.nop();
+      options.nop();
+      options.timestamps({timestamp_at(r.ts_offset, now), r.ts_recent});
+      r.options_length = static_cast<uint8_t>(options.finish());
     }
     wire::TcpRepr{.source_port = r.local.port,
                   .destination_port = r.remote.port,

@@ -49,6 +49,19 @@ std::optional<int> int_of(const void* value, socklen_t length) {
   return number;
 }
 
+template <typename Unit>
+int whole(base::Duration time) {
+  return static_cast<int>(std::chrono::duration_cast<Unit>(time).count());
+}
+
+std::optional<tcp::CongestionControl> congestion_control_of(const std::string& name) {
+  using Kind = tcp::CongestionControl;
+  if (name == "reno") return Kind::NewReno;
+  if (name == "cubic") return Kind::Cubic;
+  if (name == "dctcp") return Kind::Dctcp;
+  return std::nullopt;
+}
+
 std::string name_of(tcp::CongestionControl kind) {
   switch (kind) {
     case tcp::CongestionControl::NewReno: return "reno";
@@ -90,8 +103,18 @@ Outcome Sockets::get_tcp_option(Socket& socket, int name, void* value, socklen_t
         return put_int(static_cast<int>(stream->emss()), value, length);
       }
       return put_int(socket.maxseg != 0 ? socket.maxseg : 536, value, length);
-    case TCP_USER_TIMEOUT: return put_int(socket.user_timeout, value, length);
-    case TCP_CONGESTION: return put_text(name_of(setup_.tcp.congestion_control), value, length);
+    case TCP_USER_TIMEOUT:
+      return put_int(static_cast<int>(whole<std::chrono::milliseconds>(
+                         socket.options_set ? socket.options.user_timeout : base::Duration(0))),
+                     value, length);
+    case TCP_KEEPIDLE:
+      return put_int(whole<std::chrono::seconds>(socket.options.keep_alive_idle), value, length);
+    case TCP_KEEPINTVL:
+      return put_int(whole<std::chrono::seconds>(socket.options.keep_alive_interval), value,
+                     length);
+    case TCP_KEEPCNT:
+      return put_int(static_cast<int>(socket.options.keep_alive_count), value, length);
+    case TCP_CONGESTION: return put_text(name_of(socket.options.congestion_control), value, length);
     default: return -ENOPROTOOPT;
   }
 }
@@ -119,7 +142,11 @@ Outcome Sockets::set_tcp_option(Socket& socket, int name, const void* value, soc
   if (name == TCP_CONGESTION) {
     const std::string wanted(static_cast<const char*>(value),
                              strnlen(static_cast<const char*>(value), length));
-    return wanted == name_of(setup_.tcp.congestion_control) ? 0 : -ENOENT;
+    const auto kind = congestion_control_of(wanted);
+    if (!kind) return -ENOENT;
+    socket.options.congestion_control = *kind;
+    socket.options_set = true;
+    return apply_options(socket);
   }
   const auto number = int_of(value, length);
   if (!number) return -EINVAL;
@@ -141,14 +168,29 @@ Outcome Sockets::set_tcp_option(Socket& socket, int name, const void* value, soc
       break;
     }
     case TCP_USER_TIMEOUT:
-      if (*number < 0) return -EINVAL;
-      socket.user_timeout = *number;
-      break;
+    case TCP_KEEPIDLE:
+    case TCP_KEEPINTVL:
+    case TCP_KEEPCNT: return set_timing_option(socket, name, *number);
     case TCP_QUICKACK: break;
     default: return -ENOPROTOOPT;
   }
   host_.settle();
   return 0;
+}
+
+Outcome Sockets::set_timing_option(Socket& socket, int name, int number) {
+  if (number < (name == TCP_USER_TIMEOUT ? 0 : 1)) return -EINVAL;
+  tcp::ConnectionOptions& options = socket.options;
+  switch (name) {
+    case TCP_KEEPIDLE: options.keep_alive_idle = std::chrono::seconds(number); break;
+    case TCP_KEEPINTVL: options.keep_alive_interval = std::chrono::seconds(number); break;
+    case TCP_KEEPCNT: options.keep_alive_count = static_cast<uint32_t>(number); break;
+    default:
+      options.user_timeout = number != 0 ? std::chrono::milliseconds(number)
+                                         : host_.stack().default_options().user_timeout;
+  }
+  socket.options_set = true;
+  return apply_options(socket);
 }
 
 Outcome Sockets::set_socket_option(Socket& socket, int name, const void* value, socklen_t length) {
@@ -167,9 +209,12 @@ Outcome Sockets::set_socket_option(Socket& socket, int name, const void* value, 
   switch (name) {
     case SO_SNDBUF: socket.stream->send_limit = doubled; return 0;
     case SO_RCVBUF: socket.stream->receive_limit = doubled; return 0;
+    case SO_KEEPALIVE:
+      socket.options.keep_alive = *number != 0;
+      socket.options_set = true;
+      return apply_options(socket);
     case SO_REUSEADDR:
-    case SO_REUSEPORT:
-    case SO_KEEPALIVE: return 0;
+    case SO_REUSEPORT: return 0;
     default: return -ENOPROTOOPT;
   }
 }

@@ -98,7 +98,8 @@ llp::StreamUser* Socket::accept(llp::Stream& from, const llp::Endpoint& local_en
   socket->remote = remote_end;
   socket->bound = true;
   socket->maxseg = maxseg;
-  socket->user_timeout = user_timeout;
+  socket->options = options;
+  socket->options_set = options_set;
   socket->connect_told = true;
   socket->stream = new_stream(*setup);
   socket->stream->send_limit = stream->send_limit;
@@ -149,6 +150,7 @@ Outcome Sockets::open(int domain, int type, int protocol) {
   socket->setup = &setup_;
   socket->family = domain;
   socket->local.address = setup_.local;
+  socket->options = host_.stack().default_options();
   socket->nonblocking = (type & SOCK_NONBLOCK) != 0;
   socket->stream = new_stream(setup_);
   return add(std::move(socket));
@@ -170,7 +172,7 @@ Outcome Sockets::listen(int fd, int backlog) {
   if (socket->connecting || !socket->bound) return -EINVAL;
   socket->backlog = static_cast<uint32_t>(std::max(backlog, 0));
   if (socket->listening) return 0;
-  const base::Status status = host_.stack().listen(socket->local, *socket);
+  const base::Status status = host_.stack().listen(socket->local, *socket, socket->options);
   if (!status) return -errno_of(status.error());
   socket->listening = true;
   return 0;
@@ -183,6 +185,7 @@ Attempt Sockets::accept(int fd, sockaddr* address, socklen_t* length) {
   if (socket->accepted.empty()) return std::nullopt;
   auto next = std::move(socket->accepted.front());
   socket->accepted.pop_front();
+  (void)apply_options(*next);  // they may have been set after listen()
   put_endpoint(socket->family, next->remote, address, length);
   return add(std::move(next));
 }
@@ -201,7 +204,8 @@ Outcome Sockets::connect(int fd, const sockaddr* address, socklen_t length) {
   const auto end = endpoint_of(address, length);
   if (!end || socket->listening) return -EINVAL;
   socket->remote = *end;
-  const auto stream = host_.stack().connect(socket->local, *end, *socket->stream, host_.now());
+  const auto stream =
+      host_.stack().connect(socket->local, *end, *socket->stream, socket->options, host_.now());
   if (!stream) return -errno_of(stream.error());
   socket->local = (*stream)->local();
   socket->stream->attach(**stream);
@@ -275,6 +279,12 @@ Attempt Sockets::write(int fd, base::ByteView octets, int flags, size_t& done) {
   if ((flags & MSG_MORE) != 0) stream.corked = was_corked;
   if (done == octets.size()) return Outcome(done);
   return std::nullopt;
+}
+
+Outcome Sockets::apply_options(Socket& socket) {
+  llp::Stream* stream = socket.stream->stream();
+  if (!socket.options_set || stream == nullptr) return 0;
+  return host_.stack().set_options(*stream, socket.options, host_.now()) ? 0 : -EINVAL;
 }
 
 short Sockets::events_of(Socket& socket) const {

@@ -45,7 +45,8 @@ struct Socket final : llp::Acceptor {
   bool linger = false;
   int linger_seconds = 0;
   int maxseg = 0;
-  int user_timeout = 0;
+  tcp::ConnectionOptions options;
+  bool options_set = false;  ///< other than the stack's
 
   // Listening.
   bool listening = false;
@@ -100,6 +101,8 @@ class Sockets {
   int add(std::unique_ptr<Socket> socket);
   void note_end(Socket& socket);
   void watch_held();
+  Outcome apply_options(Socket& socket);
+  Outcome set_timing_option(Socket& socket, int name, int number);
   void account(base::Now from, base::Now to);
   [[nodiscard]] short events_of(Socket& socket) const;
   Outcome get_tcp_option(Socket& socket, int name, void* value, socklen_t* length);

@@ -51,5 +51,24 @@ TEST(Options, TheSynAckOfASimultaneousOpenHasWhatThePeerOffered) {
   EXPECT_FALSE(syn_ack.parsed.window_scale);
 }
 
+TEST(Options, AResetOfAConnectionHasItsTimestamps) {
+  tcp::Config config = RawPeer::bare();
+  config.timestamps = true;
+  RawPeer p(config);
+  p.accept(option_mss(1000) + option_timestamps(100, 0), option_timestamps(200, 0));
+  p.data(0, 0);
+  p.user.queue(100);
+  p.stack.output(p.now);
+  const Segment data = p.next();
+  p.now += milliseconds(700);
+  p.user.stream->abort();
+  p.stack.output(p.now);
+  const Segment rst = p.next();
+  EXPECT_EQ(rst.flags, flag::kRst | flag::kAck);
+  ASSERT_TRUE(rst.parsed.timestamps.has_value());
+  EXPECT_EQ(rst.parsed.timestamps->value, data.parsed.timestamps->value + 700);
+  EXPECT_EQ(rst.parsed.timestamps->echo, 200u);
+}
+
 }  // namespace
 }  // namespace rnic::testing
