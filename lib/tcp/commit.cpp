@@ -89,9 +89,33 @@ void Engine::take_text(Connection& c, const Arrival& a, const NewText& text, bas
                   now);
   }
   const bool advanced = c.tcb.rcv_nxt != delivery_point;
+  if (committed != a.payload.size() && text.gaps != 0) {
+    note_partial_duplicate(c, end - static_cast<int64_t>(a.payload.size()), text, delivery_point);
+  }
   note_ack_due(c, a, text, advanced, had_holes, now);
   if (advanced && !c.doomed) c.user->ordered(c.tcb.rcv_nxt, now);
   if (committed != 0) push_life(c, now);
+}
+
+void Engine::note_partial_duplicate(Connection& c, int64_t begin, const NewText& text,
+                                    uint64_t delivery_point) {
+  // RFC 2883 s.4.2: the first sub-segment that was there already.
+  AckState& ack = c.ack;
+  if (!c.tcb.sack_ok || ack.dsack_count >= AckState::kMaxDsacks) return;
+  base::Range old{text.whole.begin, text.whole.end};
+  if (begin < static_cast<int64_t>(delivery_point)) {
+    old = {static_cast<uint64_t>(std::max<int64_t>(begin, 0)), delivery_point};
+  } else if (gap_[0].begin != old.begin) {
+    old.end = gap_[0].begin;
+  } else {
+    old.begin = gap_[0].end;
+    if (text.gaps > 1) old.end = gap_[1].begin;
+  }
+  if (old.empty()) return;  // what is missing of the segment lies beyond the window
+  ack.dsacks[ack.dsack_count++] = old;
+  ack.now = true;
+  ack.pure = true;
+  make_ready(c);
 }
 
 void Engine::note_range(Connection& c, uint64_t offset) {

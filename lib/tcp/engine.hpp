@@ -167,6 +167,8 @@ class Engine {
   void commit_range(Connection& c, base::Range range);
   void note_ack_due(Connection& c, const Arrival& a, const NewText& text, bool advanced,
                     bool had_holes, base::Now now);
+  void note_partial_duplicate(Connection& c, int64_t begin, const NewText& text,
+                              uint64_t delivery_point);
   static void note_range(Connection& c, uint64_t offset);
   void take_fin(Connection& c, base::Now now);
 

@@ -70,5 +70,37 @@ TEST(Options, AResetOfAConnectionHasItsTimestamps) {
   EXPECT_EQ(rst.parsed.timestamps->echo, 200u);
 }
 
+// TCP-2883-4-01
+TEST(Options, TheFirstOldPartOfASegmentIsReported) {
+  tcp::Config config = RawPeer::bare();
+  config.sack = true;
+  RawPeer p(config);
+  p.accept(option_mss(1460) + option_sack_permitted());
+  const auto first_block = [&p] {
+    const Segment s = p.next();
+    EXPECT_GE(s.parsed.sack_count, 1u);
+    return std::pair(s.parsed.sack[0].left.value - kIrs - 1,
+                     s.parsed.sack[0].right.value - kIrs - 1);
+  };
+  using Block = std::pair<uint32_t, uint32_t>;
+  p.data(0, 1000, flag::kPsh);
+  p.next();
+  p.data(500, 1000);  // old at its begin (section 4.2.1)
+  EXPECT_EQ(first_block(), Block(500, 1000));
+  p.data(2000, 500);
+  p.next();
+  p.data(3000, 500);
+  p.next();
+  p.data(1500, 3000);  // two old parts inside: the first one (section 4.2.2)
+  EXPECT_EQ(first_block(), Block(2000, 2500));
+  p.data(5000, 500);
+  p.next();
+  p.data(5000, 900);  // ahead of order, old at its begin
+  EXPECT_EQ(first_block(), Block(5000, 5500));
+  p.data(4800, 400);  // old at its end
+  EXPECT_EQ(first_block(), Block(5000, 5200));
+  EXPECT_TRUE(p.user.clean());
+}
+
 }  // namespace
 }  // namespace rnic::testing
