@@ -12,6 +12,9 @@ const char* to_string(FramingError error) {
     case FramingError::Crc: return "MPA CRC mismatch (MPA error 2)";
     case FramingError::MarkerMismatch: return "marker and ULPDU length disagree (MPA error 3)";
     case FramingError::BadStartFrame: return "invalid MPA Request or Reply (MPA error 4)";
+    case FramingError::LocalCatastrophic: return "local catastrophic error (MPA error 5)";
+    case FramingError::InsufficientIrd: return "insufficient IRD resources (MPA error 6)";
+    case FramingError::NoMatchingRtr: return "no matching RTR option (MPA error 7)";
   }
   return "unknown";
 }

@@ -18,6 +18,10 @@ enum class FramingError : uint8_t {
   Crc = 2,             ///< received MPA CRC does not match
   MarkerMismatch = 3,  ///< marker and ULPDU Length disagree on the start of an FPDU
   BadStartFrame = 4,   ///< invalid MPA Request or Reply frame
+  // RFC 6581 s.8: found by an initiator in the Reply, told to the peer by Terminate.
+  LocalCatastrophic = 5,
+  InsufficientIrd = 6,
+  NoMatchingRtr = 7,
 };
 
 [[nodiscard]] const char* to_string(FramingError error);
@@ -84,7 +88,8 @@ class FramingUser {
   /// validated an FPDU).
   virtual void may_send() = 0;
   virtual void mulpdu_changed(uint32_t mulpdu) = 0;
-  /// Error 2 or 3 at the delivery point: nothing more will be passed up. The stream still sends.
+  /// Error 2 or 3 at the delivery point, or 5 to 7 at the end of the start-up: nothing more will be
+  /// passed up. The stream still sends.
   virtual void framing_error(FramingError error, base::Now now) = 0;
   /// The peer closed its direction at an FPDU boundary (`clean`) or inside one.
   virtual void peer_finished(bool clean, base::Now now) = 0;

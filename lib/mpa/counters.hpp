@@ -18,6 +18,14 @@
   X(crc_errors, "errors", "error 2 reported: CRC mismatch at the delivery point")              \
   X(marker_errors, "errors", "error 3 reported: marker and length disagree")                   \
   X(start_failures, "events", "start-ups that failed (error 4 and the rest)")                  \
+  X(start_rejects, "events", "start-ups rejected, by the peer or by this side")                \
+  X(start_terminates, "errors", "errors 5 to 7: the Reply could not be met")                   \
+  X(starts_revision_0, "events", "start-ups of revision 0 (draft-00) that succeeded")          \
+  X(starts_revision_1, "events", "start-ups of revision 1 (RFC 5044) that succeeded")          \
+  X(starts_revision_2, "events", "start-ups of revision 2 (RFC 6581) that succeeded")          \
+  X(starts_peer_to_peer, "events", "of these, with an RTR")                                    \
+  X(rtr_missing, "events", "responder: the RTR did not come in time")                          \
+  X(first_fpdus_delayed, "events", "initiator: the first FPDU was held back on purpose")       \
   X(discarded_octets, "octets", "received after an error or a Terminate, thrown away")
 
 namespace rnic::mpa {

@@ -53,6 +53,10 @@ class FpduReceiver {
   }
   /// Moves up to n held octets from `offset` on to dst. \return how many there were.
   uint32_t take_back(uint64_t offset, uint8_t* dst, uint32_t n);
+  /// The lowest octets that are kept; empty: none are.
+  [[nodiscard]] base::Range first_kept() const {
+    return held_.empty() ? base::Range{} : held_.first();
+  }
   void arrived(uint64_t offset) { arrived_ = std::max(arrived_, offset); }
 
   [[nodiscard]] uint64_t held() const { return held_.octets(); }

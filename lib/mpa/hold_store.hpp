@@ -164,6 +164,8 @@ class HeldOctets {
 
   [[nodiscard]] uint64_t octets() const { return octets_; }
   [[nodiscard]] bool empty() const { return head_ == kNone; }
+  /// The lowest held range; only when not empty().
+  [[nodiscard]] base::Range first() const { return store_.ranges()[head_].range; }
 
  private:
   [[nodiscard]] uint32_t last_at_or_before(uint64_t offset) const;

@@ -1,10 +1,11 @@
 /// \file
-/// Layer `mpa`: Marker PDU Aligned Framing (RFC 5044), revision 1.
+/// Layer `mpa`: Marker PDU Aligned Framing (RFC 5044), revisions 0 (draft-ietf-rddp-mpa-00), 1 and
+/// 2 (RFC 6581).
 ///
 /// A Session sits between an llp::Stream and an llp::FramingUser (ddp). It begins with the start-up
-/// frames (RFC 5044 s.7.1) and then carries FPDUs: markers by arithmetic on stream offsets, CRC32C,
-/// silent drop before commit, placement of out-of-order FPDUs that a marker locates, bounded hold
-/// of the rest.
+/// frames (RFC 5044 s.7.1), at once or behind octets of streaming mode, and then carries FPDUs:
+/// markers by arithmetic on stream offsets, CRC32C, silent drop before commit, placement of
+/// out-of-order FPDUs that a marker locates, bounded hold of the rest.
 ///
 /// No octet goes up before the CRC of its FPDU was verified (when CRC is on).
 #pragma once
@@ -18,6 +19,7 @@
 #include "base/time.hpp"
 #include "llp/llp.hpp"
 #include "mpa/counters.hpp"
+#include "mpa/negotiation.hpp"
 
 namespace rnic::mpa {
 
@@ -32,6 +34,19 @@ struct Config {
   uint32_t drop_limit = 8;   ///< silent drops of one range before the error is reported
   bool out_of_order = true;  ///< place out-of-order FPDUs that a marker locates
   base::Duration start_timeout = std::chrono::seconds(60);  ///< whole start-up exchange
+  uint8_t revision = 2;        ///< highest one; 0: the draft's profile, which knows no other
+  bool permissive = false;     ///< serve peers of revision 0 as well (RFC 5044 app. C)
+  bool exchange_reads = true;  ///< initiator: agree on IRD and ORD (RFC 6581), when nobody says
+  bool peer_to_peer = false;   ///< initiator: send an RTR (RFC 6581), when nobody says
+  bool redial = true;          ///< initiator: once more with revision 1 (BUG-18)
+  bool reject_closes = false;  ///< a reject ends TCP, too (RFC 5044 s.7.1.4.2); else s.7.1.2
+  bool rtr_send = true;        ///< zero-length Send as RTR (RFC 6581 s.9.2)
+  bool rtr_write = true;       ///< zero-length Write as RTR
+  bool rtr_read = true;        ///< zero-length Read as RTR
+  base::Duration rtr_timeout = std::chrono::seconds(10);  ///< responder: from its Reply to the RTR
+  base::Duration first_fpdu_delay{};   ///< initiator: from the Reply to the first FPDU (BUG-14)
+  uint32_t reads_limit = 128;          ///< highest IRD and ORD told to the peer (BUG-19)
+  bool reads_in_private_data = false;  ///< revision 1 as Chelsio has it: IRD, ORD first (BUG-12)
   uint32_t receive_window = 4u << 20;  ///< octets offered past the delivery point
   uint32_t hold_limit = 1u << 20;      ///< octets of held data, per connection
   uint32_t early_limit = 4096;         ///< FPDUs placed ahead of the order, per connection
@@ -48,14 +63,6 @@ using HoldStorePtr = std::unique_ptr<HoldStore, HoldStoreDeleter>;
 [[nodiscard]] HoldStorePtr make_hold_store(uint64_t octets);
 [[nodiscard]] uint64_t held_octets(const HoldStore& store);
 
-/// What was agreed in the start-up.
-struct Negotiated {
-  bool crc = true;
-  bool markers_send = false;
-  bool markers_receive = false;
-  uint8_t revision = 1;
-};
-
 /// Why a start-up failed.
 enum class StartFailure : uint8_t {
   BadKey,
@@ -67,8 +74,14 @@ enum class StartFailure : uint8_t {
   TimedOut,
   StreamEnded,
   RejectedByPeer,
-  RejectedLocally,  ///< responder: the owner called reject(), and the Reply was handed to the
-                    ///< stream
+  RejectedLocally,    ///< responder: the owner called reject(), and the Reply was handed to the
+                      ///< stream
+  NoReply,            ///< initiator: the peer closed instead of replying
+  NotEnhanced,        ///< initiator: the Reply to an enhanced Request is not enhanced
+  InsufficientReads,  ///< RFC 6581 s.9.1: Terminate 2/0/6, or a reject by the responder
+  NoMatchingRtr,      ///< RFC 6581 s.9.2: Terminate 2/0/7
+  LocalError,         ///< RFC 6581 s.9.3: Terminate 2/0/5
+  RtrMissing,         ///< responder: no RTR in time
 };
 [[nodiscard]] const char* to_string(StartFailure failure);
 
@@ -77,14 +90,21 @@ class StartEvents {
  public:
   virtual ~StartEvents() = default;
   /// Responder: a valid Request came. Answer with Session::accept() or reject(), now or later.
-  virtual void request_received(base::ByteView private_data, base::Now now) = 0;
+  virtual void request_received(const StartOffer& peer, base::ByteView private_data,
+                                base::Now now) = 0;
   /// Full operation: initiator has the accepting Reply (with its private data); responder has sent
   /// it.
   virtual void started(const Negotiated& agreed, base::ByteView private_data, base::Now now) = 0;
   /// No full operation. RejectedByPeer carries the Reply's private data. Exactly one of started()
-  /// and start_failed() is called for a session that was begun; the stream is closed by the
-  /// session.
+  /// and start_failed() is called for a session that was begun (both only with RtrMissing). The
+  /// session closes the stream, except
+  ///  * while Session::left(): MPA is left and TCP is open (RFC 5044 s.7.1.2): the owner closes it
+  ///    or calls Session::hand_over();
+  ///  * while Session::full_operation(): the endpoint is told the error behind this call, has to be
+  ///    ready to send a Terminate, and closes.
   virtual void start_failed(StartFailure why, base::ByteView private_data, base::Now now) = 0;
+  /// Responder of a peer-to-peer connection: the RTR came (RFC 6581 s.9.2).
+  virtual void rtr_received(base::Now now) { static_cast<void>(now); }
   /// The very last call of all, after everything else of Session::ended(): the stream is gone and
   /// the session will not be called by it again; the owner may destroy the session after this call
   /// returned.
@@ -96,9 +116,10 @@ class StartEvents {
 
 class Session final : public llp::StreamUser, public llp::Framing {
  public:
-  /// Begins when the stream is established. `private_data` (<= 512 octets) goes into the Request.
+  /// Begins when the stream is established. `private_data` goes into the Request;
+  /// private_data_max(plan_request(config, wish)) says how much may.
   Session(const Config& config, Role role, HoldStore& hold, Counters& counters, StartEvents& events,
-          base::ByteView private_data);
+          base::ByteView private_data, const StartWish& wish = {});
   ~Session() override;
 
   /// The stream this session runs on; before established().
@@ -106,12 +127,28 @@ class Session final : public llp::StreamUser, public llp::Framing {
   /// The DDP endpoint; before accept() / before the Reply (RFC 5044 s.7.1 rule: none is needed
   /// earlier).
   void bind(llp::FramingUser& user);
+  /// Takes the endpoint away again: it will not be told of the end. Not in full operation.
+  void unbind();
 
-  /// Responder: answer the Request. private_data <= 512 octets.
-  void accept(base::ByteView private_data, base::Now now);
-  void reject(base::ByteView private_data, base::Now now);
+  /// Instead of established(): the stream has carried streaming octets (RFC 5044 s.7.1.3). The
+  /// peer's start frame begins at `received`; ours follows what was sent, and `last_message`, when
+  /// there is one, goes out before it (s.7.1.5).
+  void take_over(uint32_t emss, uint64_t received, base::ByteView last_message, base::Now now);
 
-  /// Start-up time-out; kNever outside the start-up. The owner calls on_timer() when it has come.
+  /// Responder: answer the Request. At most private_data_max() octets.
+  void accept(base::ByteView private_data, base::Now now, const StartWish& wish = {});
+  void reject(base::ByteView private_data, base::Now now, const StartWish& wish = {});
+  /// Responder: how much private data an answer may have; valid from request_received() on.
+  [[nodiscard]] size_t private_data_max() const;
+
+  /// MPA was left by a reject and TCP is open.
+  [[nodiscard]] bool left() const;
+  /// While left(): `next` uses the stream from here on. It is given what the peer has sent behind
+  /// its start frame. It outlives the stream.
+  void hand_over(llp::StreamUser& next, base::Now now);
+
+  /// Start-up time-outs and the delay of the first FPDU; kNever when none is pending. The owner
+  /// calls on_timer() when it has come.
   [[nodiscard]] base::Now next_deadline() const;
   void on_timer(base::Now now);
 

@@ -10,8 +10,9 @@ const char* to_string(StartFailure failure) {
     case StartFailure::BadKey: return "the peer does not speak MPA (wrong key in its start frame)";
     case StartFailure::BothInitiators:
       return "both ends are initiators (a Request came where the Reply was expected)";
-    case StartFailure::BadRevision: return "the peer's MPA revision is not 1";
-    case StartFailure::BadLength: return "private data longer than 512 octets in the start frame";
+    case StartFailure::BadRevision: return "the peer's MPA revision is not one that is served";
+    case StartFailure::BadLength:
+      return "the length of the private data in the start frame is impossible";
     case StartFailure::MarkersRefused:
       return "the peer requires markers and this side is configured not to send them";
     case StartFailure::UnexpectedData: return "octets behind the Request before the Reply was sent";
@@ -19,12 +20,21 @@ const char* to_string(StartFailure failure) {
     case StartFailure::StreamEnded: return "the stream ended during the start-up";
     case StartFailure::RejectedByPeer: return "rejected by the peer";
     case StartFailure::RejectedLocally: return "rejected by this side";
+    case StartFailure::NoReply:
+      return "the peer closed the connection instead of replying: it may not serve this revision";
+    case StartFailure::NotEnhanced:
+      return "the peer does not speak RFC 6581 (its Reply to an enhanced Request is a plain one)";
+    case StartFailure::InsufficientReads:
+      return "IRD and ORD do not fit: one side wants more Reads at once than the other can take";
+    case StartFailure::NoMatchingRtr: return "no kind of RTR that both sides support";
+    case StartFailure::LocalError: return "the Reply cannot be met by this side's configuration";
+    case StartFailure::RtrMissing: return "the initiator's RTR did not come in time";
   }
   return "unknown";
 }
 
-StartFrameParser::StartFrameParser(Role role)
-    : buffer_(std::make_unique<uint8_t[]>(kFrameMax)), role_(role) {}
+StartFrameParser::StartFrameParser(Role role, const Config& config, uint8_t most)
+    : config_(config), buffer_(std::make_unique<uint8_t[]>(kFrameMax)), role_(role), most_(most) {}
 
 size_t StartFrameParser::feed(base::ByteView octets) {
   size_t used = 0;
@@ -64,18 +74,36 @@ void StartFrameParser::check_key(size_t from) {
 
 void StartFrameParser::check_header() {
   header_ = wire::parse_mpa_start_header({buffer_.get(), have_});
-  if (header_->revision != wire::kMpaRevision) {
+  if (!revision_fits(config_, most_, header_->revision)) {
     failure_ = StartFailure::BadRevision;
-  } else if (header_->pd_length > wire::kMpaPrivateDataMax) {
+  } else if (header_->revision == 0) {
+    if (header_->pd_length <= wire::kMpaPrivateDataMax) return;
+    // draft-ietf-rddp-mpa-00 s.8.1.1: up to 65535 octets.
+    auto longer = std::make_unique<uint8_t[]>(frame_size());
+    std::memcpy(longer.get(), buffer_.get(), have_);
+    buffer_ = std::move(longer);
+  } else if (header_->pd_length > wire::kMpaPrivateDataMax ||
+             (header_->enhanced && header_->pd_length < wire::kMpaEnhancedSize)) {
     failure_ = StartFailure::BadLength;
   }
 }
 
-void StartFrameSender::set(const wire::MpaKey& key, const wire::MpaStartHeader& header,
+void StartFrameSender::set(const wire::MpaKey& key, const StartPlan& plan,
                            base::ByteView private_data) {
-  frame_.resize(wire::kMpaStartHeaderSize + private_data.size());
+  wire::MpaStartHeader header = plan.header;
+  const size_t prefix = prefix_size(plan);
+  header.pd_length = static_cast<uint16_t>(prefix + private_data.size());
+  frame_.resize(wire::kMpaStartHeaderSize + header.pd_length);
   emit_mpa_start_header(key, header, frame_.data());
-  std::copy(private_data.begin(), private_data.end(), frame_.begin() + wire::kMpaStartHeaderSize);
+  uint8_t* data = frame_.data() + wire::kMpaStartHeaderSize;
+  emit_prefix(plan, data);
+  std::copy(private_data.begin(), private_data.end(), data + prefix);
+  size_ = static_cast<uint32_t>(frame_.size());
+  sent_ = 0;
+}
+
+void StartFrameSender::set(base::ByteView octets) {
+  frame_.assign(octets.begin(), octets.end());
   size_ = static_cast<uint32_t>(frame_.size());
   sent_ = 0;
 }
@@ -98,15 +126,6 @@ bool StartFrameSender::rebuild(uint64_t offset, uint32_t length, llp::Frame& out
 void StartFrameSender::acknowledged(uint64_t end_offset) {
   if (pending() || end_offset < this->end_offset()) return;
   frame_ = {};
-}
-
-Negotiated negotiate(const Config& config, const wire::MpaStartHeader& peer) {
-  Negotiated agreed;
-  agreed.crc = config.crc || peer.crc;  // RFC 5044 s.7.1.1: one side's C is enough
-  agreed.markers_send = peer.markers;
-  agreed.markers_receive = config.markers_receive;
-  agreed.revision = peer.revision;
-  return agreed;
 }
 
 }  // namespace rnic::mpa

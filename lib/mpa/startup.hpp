@@ -24,6 +24,7 @@ enum class StartState : uint8_t {
   SendReply,      ///< responder: accepting Reply not pulled entirely
   SendReject,     ///< responder: rejecting Reply not pulled entirely
   Done,           ///< full operation
+  Left,           ///< rejected: TCP is open, for streaming
   Failed,
 };
 
@@ -31,7 +32,8 @@ enum class StartState : uint8_t {
 /// wrong.
 class StartFrameParser {
  public:
-  explicit StartFrameParser(Role role);
+  /// `most`: the highest revision that is understood.
+  StartFrameParser(Role role, const Config& config, uint8_t most);
 
   /// Takes octets up to the end of the frame. \return how many.
   size_t feed(base::ByteView octets);
@@ -41,9 +43,11 @@ class StartFrameParser {
     if (failure_ || complete()) return 0;
     return (header_ ? frame_size() : wire::kMpaStartHeaderSize) - have_;
   }
+  [[nodiscard]] bool empty() const { return have_ == 0; }
   [[nodiscard]] bool complete() const { return header_ && have_ == frame_size(); }
   [[nodiscard]] std::optional<StartFailure> failure() const { return failure_; }
   [[nodiscard]] const wire::MpaStartHeader& header() const { return *header_; }
+  /// All of it, a prefix included (read_offer()).
   [[nodiscard]] base::ByteView private_data() const;
   /// Gives the buffer back once nobody reads the private data any more.
   void release() { buffer_.reset(); }
@@ -55,19 +59,22 @@ class StartFrameParser {
   void check_key(size_t from);
   void check_header();
 
+  const Config& config_;
   std::unique_ptr<uint8_t[]> buffer_;
-  size_t have_ = 0;  // Invariant: <= kFrameMax
+  size_t have_ = 0;  // Invariant: <= kFrameMax; of a revision 0 frame <= its size
   std::optional<wire::MpaStartHeader> header_;
   std::optional<StartFailure> failure_;
   Role role_;
+  uint8_t most_;
   bool other_key_ = false;  // initiator: what came so far is the Request's key
 };
 
-/// The Request or Reply that this side sends; kept until acknowledged, for retransmission.
+/// The Request or Reply that this side sends, or the last streaming message before them; kept until
+/// acknowledged, for retransmission.
 class StartFrameSender {
  public:
-  void set(const wire::MpaKey& key, const wire::MpaStartHeader& header,
-           base::ByteView private_data);
+  void set(const wire::MpaKey& key, const StartPlan& plan, base::ByteView private_data);
+  void set(base::ByteView octets);
   /// Writes what fits; the first call fixes the frame's place in the stream.
   uint32_t emit(uint32_t n, uint64_t offset, llp::Frame& out);
   bool rebuild(uint64_t offset, uint32_t length, llp::Frame& out) const;
@@ -83,8 +90,5 @@ class StartFrameSender {
   uint32_t size_ = 0;
   uint32_t sent_ = 0;
 };
-
-/// What both frames together agree on.
-[[nodiscard]] Negotiated negotiate(const Config& config, const wire::MpaStartHeader& peer);
 
 }  // namespace rnic::mpa

@@ -30,15 +30,22 @@ Endpoint::Impl::Impl(const EndpointConfig& config, mem::StagTable& memory, Count
       receives_(config.receive_depth),
       inbound_(config.ird),
       outbound_(config.ord, config.secret) {
-  provide_requests();
   stream_.queue(wire::rdmap::kTerminateQn).provide(1);  // RDMAP-5.4-01
 }
 
-void Endpoint::Impl::bind(llp::Framing& framing) {
+void Endpoint::Impl::bind(llp::Framing& framing, const Agreement& agreement) {
   if (state_ != EndpointState::Idle) return;
   framing_ = &framing;
   version_ = framing.version();
   state_ = EndpointState::Connected;
+  agreement_ = agreement;
+  rtr_pending_ = agreement.rtr_out != Rtr::None;
+  if (agreement.ird) inbound_.set_limit(*agreement.ird);
+  if (agreement.ord) outbound_.set_limit(*agreement.ord);
+  provide_requests();
+  if (!agreement.send_rtr_in) return;
+  receives_.begin_at(2);
+  stream_.queue(wire::rdmap::kSendQn).provide(1);
 }
 
 void Endpoint::Impl::provide_requests() {
@@ -191,7 +198,8 @@ void Endpoint::Impl::fault(const ddp::Fault& fault, const ddp::SegmentReport& se
 
 void Endpoint::Impl::may_send() {
   if (framing_ != nullptr) version_ = framing_->version();
-  if (sends_.has_next() || inbound_.has_ready() || state_ == EndpointState::Terminating) {
+  if (rtr_pending_ || sends_.has_next() || inbound_.has_ready() ||
+      state_ == EndpointState::Terminating) {
     call_ready();
   }
 }
@@ -243,7 +251,9 @@ Endpoint::Endpoint(const EndpointConfig& config, mem::StagTable& memory, Counter
 Endpoint::~Endpoint() = default;
 
 llp::FramingUser& Endpoint::framing_user() { return impl_->framing_user(); }
-void Endpoint::bind(llp::Framing& framing) { impl_->bind(framing); }
+void Endpoint::bind(llp::Framing& framing, const Agreement& agreement) {
+  impl_->bind(framing, agreement);
+}
 bool Endpoint::can_send() const { return impl_->can_send(); }
 void Endpoint::send(const SendWork& work) { impl_->send(work); }
 bool Endpoint::can_receive() const { return impl_->can_receive(); }

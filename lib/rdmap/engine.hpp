@@ -26,7 +26,7 @@ class Endpoint::Impl final : public ddp::User {
        EndpointOwner& owner);
 
   [[nodiscard]] llp::FramingUser& framing_user() { return stream_; }
-  void bind(llp::Framing& framing);
+  void bind(llp::Framing& framing, const Agreement& agreement);
   [[nodiscard]] bool can_send() const;
   void send(const SendWork& work);
   [[nodiscard]] bool can_receive() const;
@@ -58,7 +58,7 @@ class Endpoint::Impl final : public ddp::User {
 
  private:
   /// What a record belongs to; part of its RecordTag.
-  enum class Kind : uint8_t { None, Send, Response, Terminate };
+  enum class Kind : uint8_t { None, Send, Response, Terminate, Rtr };
 
   /// Payload that is made for its message, not fetched from registered memory.
   using MadePayload = std::array<uint8_t, wire::rdmap::kAtomicRequestSize>;
@@ -98,6 +98,8 @@ class Endpoint::Impl final : public ddp::User {
   void finish_send(SendSlot& slot);
   llp::PulledUlpdu pull_terminate(uint32_t max, llp::UlpduWriter& out);
   void write_terminate(llp::UlpduWriter& out);
+  llp::PulledUlpdu pull_rtr(uint32_t max, llp::UlpduWriter& out);
+  void write_rtr(llp::UlpduWriter& out) const;
   void close_if_finished();
   void call_ready();
 
@@ -155,6 +157,8 @@ class Endpoint::Impl final : public ddp::User {
   uint32_t request_msn_ = 1;     // next on queue 1
   uint32_t response_msn_ = 1;    // next on queue 3
   bool awaits_completion_ = false;  // the next work request waits for all before it
+  Agreement agreement_;
+  bool rtr_pending_ = false;  // agreement_.rtr_out was not pulled yet
   bool peer_finished_ = false;
   bool closed_ = false;  // framing.close() was called
   bool flushing_ = false;

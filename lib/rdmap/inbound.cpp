@@ -60,6 +60,10 @@ ddp::Fault Endpoint::Impl::untagged_target(const wire::ddp::UntaggedHeader& head
   if (fault.failed()) return fault;
   switch (header.qn) {
     case wire::rdmap::kSendQn: {
+      if (agreement_.send_rtr_in && header.msn == 1) {
+        out = {};  // nothing may be in it
+        break;
+      }
       ReceiveSlot& slot = receives_.of_msn(header.msn);
       if (is_immediate(header.rsvd_ulp)) {
         out = {.internal = slot.immediate, .length = slot.immediate.size()};
@@ -117,6 +121,7 @@ ddp::Fault Endpoint::Impl::deliver_untagged(const wire::ddp::UntaggedHeader& hea
 
 ddp::Fault Endpoint::Impl::deliver_send(const OpcodeRow& row,
                                         const wire::ddp::UntaggedHeader& header, uint64_t length) {
+  if (agreement_.send_rtr_in && header.msn == 1) return ddp::kNoFault;  // CM6581-9.2-07
   uint32_t invalidated = 0;
   if (row.invalidates) {
     // RFC 5040 s.5.3: invalidated before the user sees the completion.
@@ -169,6 +174,10 @@ ddp::Fault Endpoint::Impl::deliver_read_response(const wire::ddp::TaggedHeader& 
   const OutboundRequest* done = nullptr;
   const ddp::Fault fault = outbound_.deliver(header, payload, done);
   if (fault.failed() || done == nullptr) return fault;
+  if (done->rtr) {
+    finish_request(*done);
+    return ddp::kNoFault;
+  }
   ++counters_.read_responses_in;
   SendSlot& slot = sends_.at(done->seq);
   if (slot.work.opcode == WorkOpcode::ReadInvalidate) {
@@ -185,7 +194,7 @@ ddp::Fault Endpoint::Impl::deliver_read_response(const wire::ddp::TaggedHeader& 
 
 /// The oldest Read or atomic has its response.
 void Endpoint::Impl::finish_request(const OutboundRequest& request) {
-  sends_.at(request.seq).answered = true;
+  if (!request.rtr) sends_.at(request.seq).answered = true;
   outbound_.pop();
   complete_sends();
   // A fence or the ORD may have held back what follows; a graceful close may have waited (BUG-07).

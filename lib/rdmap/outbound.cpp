@@ -315,6 +315,7 @@ void Endpoint::Impl::finish_message() {
 llp::PulledUlpdu Endpoint::Impl::pull(uint32_t max, bool whole_only, llp::UlpduWriter& out) {
   if (state_ == EndpointState::Terminating) return pull_terminate(max, out);
   if (!running()) return {};
+  if (rtr_pending_) return pull_rtr(max, out);
   if (current_.kind == Kind::None && !choose()) {
     if (state_ == EndpointState::Terminating) return pull_terminate(max, out);
     close_if_finished();
@@ -359,6 +360,10 @@ bool Endpoint::Impl::rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) {
     write_terminate(out);
     return true;
   }
+  if (kind == Kind::Rtr) {
+    write_rtr(out);
+    return true;
+  }
   const bool response = kind == Kind::Response;
   if (response ? !inbound_.holds(seq) : !sends_.holds(seq)) return false;
   ddp::Pieces payload;
@@ -375,7 +380,8 @@ void Endpoint::Impl::released(const llp::RecordTag& tag) {
   const uint32_t seq = seq_of(tag);
   switch (static_cast<Kind>(kind_of(tag))) {
     case Kind::None:
-    case Kind::Terminate: return;
+    case Kind::Terminate:
+    case Kind::Rtr: return;
     case Kind::Response:
       inbound_.release(seq);
       provide_requests();
@@ -426,10 +432,67 @@ llp::PulledUlpdu Endpoint::Impl::pull_terminate(uint32_t max, llp::UlpduWriter& 
                           {.length = terminate_size_, .last = true})};
 }
 
+/// RFC 6581 s.9.2. The STags are those that Linux siw uses; of a zero-length message none is looked
+/// at.
+void Endpoint::Impl::write_rtr(llp::UlpduWriter& out) const {
+  using wire::rdmap::Opcode;
+  constexpr uint32_t kAnyStag = 1;
+  std::array<uint8_t, wire::rdmap::kReadRequestSize> request{};
+  ddp::OutboundMessage message{.version = version_};
+  ddp::Pieces payload;
+  Opcode opcode = Opcode::Send;
+  switch (agreement_.rtr_out) {
+    case Rtr::Write:
+      opcode = Opcode::Write;
+      message.tagged = true;
+      message.stag = kAnyStag;
+      break;
+    case Rtr::Read:
+      opcode = Opcode::ReadRequest;
+      message.qn = wire::rdmap::kReadRequestQn;
+      message.msn = 1;
+      message.length = wire::rdmap::kReadRequestSize;
+      wire::rdmap::emit(wire::rdmap::ReadRequest{.source_stag = kAnyStag}, request.data());
+      payload.add(request.data(), message.length);
+      break;
+    case Rtr::None:
+    case Rtr::Send:
+      message.qn = wire::rdmap::kSendQn;
+      message.msn = 1;
+      break;
+  }
+  message.rsvd_ulp = wire::rdmap::control(opcode, version_);
+  ddp::write(message, {.length = message.length, .last = true}, payload.view(), out);
+}
+
+llp::PulledUlpdu Endpoint::Impl::pull_rtr(uint32_t max, llp::UlpduWriter& out) {
+  const bool read = agreement_.rtr_out == Rtr::Read;
+  const uint32_t payload = read ? wire::rdmap::kReadRequestSize : 0;
+  const uint32_t header =
+      agreement_.rtr_out == Rtr::Write ? wire::ddp::kTaggedSize : wire::ddp::kUntaggedSize;
+  if (header + payload > max) return {};
+  write_rtr(out);
+  rtr_pending_ = false;
+  ++counters_.segments_out;
+  ++counters_.messages_out;
+  ++counters_.rtrs_out;
+  if (read) {
+    ++request_msn_;
+    outbound_.push({.rtr = true});
+  } else if (agreement_.rtr_out == Rtr::Send) {
+    ++send_msn_;
+  }
+  owner_.event({.kind = EventKind::RtrSent}, now_);
+  if (sends_.has_next()) call_ready();
+  return {.length = header + payload,
+          .last = true,
+          .tag = make_tag(static_cast<uint8_t>(Kind::Rtr), 0, {.length = payload, .last = true})};
+}
+
 void Endpoint::Impl::close_if_finished() {
   if (state_ != EndpointState::Closing || closed_ || framing_ == nullptr) return;
   // The peer may close as soon as it sees our FIN: what we still wait for comes first.
-  if (current_.kind != Kind::None || sends_.has_next() || outbound_.outstanding() != 0 ||
+  if (rtr_pending_ || current_.kind != Kind::None || sends_.has_next() || outbound_.outstanding() != 0 ||
       inbound_.has_ready()) {
     return;
   }

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.hpp"
@@ -30,6 +31,19 @@ struct EndpointConfig {
   uint32_t ord = 16;       ///< outbound Reads and atomics at once
   bool extensions = true;  ///< RFC 7306: atomics and Immediate Data, in both directions
   uint64_t secret = 0;     ///< unknown to the peer; see ddp::Coverage
+};
+
+/// Kinds of RTR indication (RFC 6581 s.9.2): the initiator's first message, of length zero.
+enum class Rtr : uint8_t { None, Send, Write, Read };
+
+/// What the start-up agreed on.
+struct Agreement {
+  std::optional<uint16_t> ird{};  ///< inbound Reads; at most EndpointConfig::ird, or 1
+  std::optional<uint16_t> ord{};  ///< outbound Reads; at most EndpointConfig::ord
+  Rtr rtr_out = Rtr::None;        ///< initiator: goes out before every other message
+  /// Responder: message 1 of queue 0 is a zero-length Send that takes no receive and completes
+  /// nothing.
+  bool send_rtr_in = false;
 };
 
 /// The Terminate's layers (RFC 5040 s.4.8).
@@ -55,6 +69,7 @@ enum class EventKind : uint8_t {
   Disconnected,       ///< the stream ended (how in `end`)
   TerminateSent,      ///< we found `fault` in what the peer sent
   TerminateReceived,  ///< the peer found `fault` in what we sent
+  RtrSent,            ///< the RTR was handed down: the connection is complete for the initiator
 };
 
 struct EndpointEvent {
@@ -84,7 +99,7 @@ class Endpoint {
   [[nodiscard]] llp::FramingUser& framing_user();
   /// Connection made; `framing` is called down from now on. It must outlive the endpoint or end
   /// first.
-  void bind(llp::Framing& framing);
+  void bind(llp::Framing& framing, const Agreement& agreement = {});
 
   /// True when send() would find a free slot.
   [[nodiscard]] bool can_send() const;

@@ -45,15 +45,20 @@ class ReceiveQueue {
   }
   [[nodiscard]] ReceiveSlot& front() { return slots_[head_ & mask_]; }
   void pop() { ++head_; }
+  /// The first posted buffer is for that message; before anything is delivered.
+  void begin_at(uint32_t msn) { first_msn_ = msn; }
   /// The buffer of message `msn` (RFC 5041 s.4.3: MSNs start at 1), which must have one.
-  [[nodiscard]] ReceiveSlot& of_msn(uint32_t msn) { return slots_[(msn - 1) & mask_]; }
-  [[nodiscard]] bool has_msn(uint32_t msn) const { return msn - 1 - head_ < tail_ - head_; }
+  [[nodiscard]] ReceiveSlot& of_msn(uint32_t msn) { return slots_[(msn - first_msn_) & mask_]; }
+  [[nodiscard]] bool has_msn(uint32_t msn) const {
+    return msn - first_msn_ - head_ < tail_ - head_;
+  }
 
  private:
   uint32_t depth_;
   uint32_t mask_;
   std::unique_ptr<ReceiveSlot[]> slots_;
-  uint32_t head_ = 0;  // Invariant: message head_ + 1 is the next to be delivered
+  uint32_t first_msn_ = 1;
+  uint32_t head_ = 0;  // Invariant: message head_ + first_msn_ is the next to be delivered
   uint32_t tail_ = 0;
 };
 

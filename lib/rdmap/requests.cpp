@@ -49,7 +49,7 @@ void InboundRequest::remaining(uint32_t done, uint8_t* out) const {
 
 InboundRequests::InboundRequests(uint32_t ird)
     : ird_(ird),
-      mask_(std::bit_ceil(ird < 1 ? 1u : 2 * ird) - 1),
+      mask_(std::bit_ceil(ird < 1 ? 2u : 2 * ird) - 1),
       slots_(std::make_unique<InboundRequest[]>(size_t{mask_} + 1)) {}
 
 void InboundRequests::release(uint32_t seq) {
@@ -69,27 +69,28 @@ uint32_t InboundRequests::provide() {
 }
 
 OutboundRequests::OutboundRequests(uint32_t ord, uint64_t secret)
-    : ord_(ord),
+    : limit_(ord),
+      capacity_(ord < 1 ? 1 : ord),
       secret_(secret),
       mask_(std::bit_ceil(ord < 1 ? 1u : ord) - 1),
-      ring_(std::make_unique<OutboundRequest[]>(ord < 1 ? 1 : ord)),
+      ring_(std::make_unique<OutboundRequest[]>(capacity_)),
       buffers_(std::make_unique<AtomicBuffer[]>(size_t{mask_} + 1)) {}
 
 const OutboundRequest& OutboundRequests::nth(uint32_t i) const {
   const uint32_t at = head_ + i;
-  return ring_[at < ord_ ? at : at - ord_];
+  return ring_[at < capacity_ ? at : at - capacity_];
 }
 
 void OutboundRequests::push(const OutboundRequest& request) {
-  RNIC_CHECK(has_room());
+  RNIC_CHECK(count_ < capacity_);
   const uint32_t at = head_ + count_;
-  ring_[at < ord_ ? at : at - ord_] = request;
+  ring_[at < capacity_ ? at : at - capacity_] = request;
   ++count_;
 }
 
 void OutboundRequests::pop() {
   RNIC_CHECK(count_ != 0);
-  head_ = head_ + 1 < ord_ ? head_ + 1 : 0;
+  head_ = head_ + 1 < capacity_ ? head_ + 1 : 0;
   --count_;
 }
 

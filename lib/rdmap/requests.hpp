@@ -4,6 +4,7 @@
 /// order and the limits of the Reads.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -56,6 +57,8 @@ struct InboundRequest {
 class InboundRequests {
  public:
   explicit InboundRequests(uint32_t ird);
+  /// Another depth, before anything is provided; at most `ird`, but 1 is always possible.
+  void set_limit(uint32_t limit) { ird_ = std::min(limit, (mask_ + 1) / 2); }
 
   [[nodiscard]] InboundRequest& of_msn(uint32_t msn) { return at(msn - 1); }
   [[nodiscard]] bool has_msn(uint32_t msn) const { return holds(msn - 1); }
@@ -87,7 +90,8 @@ class InboundRequests {
 
 /// A Read or atomic of ours that waits for its response.
 struct OutboundRequest {
-  uint32_t seq = 0;     ///< its slot in the send queue
+  uint32_t seq = 0;     ///< its slot in the send queue; of an RTR none
+  bool rtr = false;     ///< a Read of nothing (RFC 6581 s.9.2)
   bool atomic = false;  ///< the following: of a Read
   uint32_t id = 0;      ///< atomic: Request Identifier
   uint32_t sink_stag = 0;
@@ -101,8 +105,11 @@ class OutboundRequests {
   /// \param secret as ddp::Coverage's key.
   OutboundRequests(uint32_t ord, uint64_t secret);
 
-  [[nodiscard]] bool has_room() const { return count_ < ord_; }
-  [[nodiscard]] uint32_t limit() const { return ord_; }
+  /// Another depth, at most `ord`.
+  void set_limit(uint32_t limit) { limit_ = std::min(limit, limit_); }
+
+  [[nodiscard]] bool has_room() const { return count_ < limit_; }
+  [[nodiscard]] uint32_t limit() const { return limit_; }
   [[nodiscard]] uint32_t outstanding() const { return count_; }
   void push(const OutboundRequest& request);
   void clear() { count_ = 0; }
@@ -126,13 +133,14 @@ class OutboundRequests {
 
   [[nodiscard]] const OutboundRequest& nth(uint32_t i) const;
 
-  uint32_t ord_;
+  uint32_t limit_;
+  uint32_t capacity_;  // at least 1: a Read as RTR is not counted against the limit
   uint64_t secret_;
-  uint32_t mask_;  // of buffers_; at most ord_ are outstanding
+  uint32_t mask_;  // of buffers_; at most capacity_ are outstanding
   std::unique_ptr<OutboundRequest[]> ring_;
   std::unique_ptr<AtomicBuffer[]> buffers_;
   uint32_t head_ = 0;
-  uint32_t count_ = 0;  // Invariant: <= ord_
+  uint32_t count_ = 0;  // Invariant: <= capacity_
 };
 
 }  // namespace rnic::rdmap

@@ -1,5 +1,7 @@
 // Device: connection management. Requests, outcomes, disconnects.
 
+#include <algorithm>
+
 #include "base/log.hpp"
 #include "rnic/device.hpp"
 
@@ -10,12 +12,19 @@ using base::fail;
 
 namespace {
 
-constexpr size_t kMaxPrivateData = 512;  // RFC 5044 s.7.1.1
+base::Status check_private_data(base::ByteView private_data, size_t most, uint8_t revision) {
+  if (private_data.size() <= most) return {};
+  std::string message = "private data of " + std::to_string(private_data.size()) +
+                        " octets: at most " + std::to_string(most) + " with MPA revision " +
+                        std::to_string(revision);
+  if (revision == 2) message += "; revision 1 carries 512";
+  return fail(Errc::InvalidArgument, std::move(message));
+}
 
-base::Status check_private_data(base::ByteView private_data) {
-  if (private_data.size() <= kMaxPrivateData) return {};
-  return fail(Errc::InvalidArgument, "private data of " + std::to_string(private_data.size()) +
-                                         " octets: at most 512 (RFC 5044 s.7.1.1)");
+uint16_t reads_of(std::optional<uint32_t> option, uint32_t own) {
+  return static_cast<uint16_t>(
+      option == mpa::kReadsByUlp ? mpa::kReadsByUlp
+                                 : std::min<uint32_t>(option.value_or(own), mpa::kReadsByUlp - 1u));
 }
 
 }  // namespace
@@ -34,6 +43,18 @@ const char* to_string(EventKind kind) {
     case EventKind::CompletionOverrun: return "completion overrun";
   }
   return "unknown";
+}
+
+mpa::StartWish make_wish(const ConnectOptions& options, const mpa::Config& config,
+                         const QueuePairSpec& spec) {
+  mpa::StartWish wish;
+  wish.revision = options.revision;
+  wish.exchange_reads = options.exchange_reads.value_or(config.exchange_reads);
+  wish.peer_to_peer = options.peer_to_peer.value_or(config.peer_to_peer);
+  wish.ird = reads_of(options.ird, spec.ird);
+  wish.ord = reads_of(options.ord, spec.ord);
+  wish.ord_required = static_cast<uint16_t>(std::min<uint32_t>(options.ord_required, 0x3ffe));
+  return wish;
 }
 
 base::Status Device::listen(uint16_t port) {
@@ -58,14 +79,45 @@ base::Result<llp::Endpoint> Device::local_towards(const llp::Endpoint& remote) c
   return llp::Endpoint{address, 0};
 }
 
+base::Status Device::check_options(const QueuePair& qp, const ConnectOptions& options) const {
+  if (options.revision.value_or(0) > 2) {
+    return fail(Errc::InvalidArgument, "MPA has the revisions 0, 1 and 2");
+  }
+  const auto fits = [](std::optional<uint32_t> wanted, uint32_t own) {
+    return !wanted || *wanted <= own || *wanted == mpa::kReadsByUlp;
+  };
+  if (!fits(options.ird, qp.spec().ird) || !fits(options.ord, qp.spec().ord)) {
+    return fail(Errc::InvalidArgument,
+                "IRD or ORD of the connection is above the queue pair's: create it with more");
+  }
+  const bool enhanced = options.revision.value_or(config_.mpa.revision) == 2;
+  if (options.peer_to_peer.value_or(config_.mpa.peer_to_peer) && !enhanced) {
+    return fail(Errc::InvalidArgument,
+                "an RTR (peer to peer) needs MPA revision 2: set mpa.revision = 2");
+  }
+  return {};
+}
+
 base::Status Device::connect(QueuePair& qp, const llp::Endpoint& remote,
-                             base::ByteView private_data, base::Now now) {
-  if (auto status = check_private_data(private_data); !status) return status;
+                             base::ByteView private_data, base::Now now,
+                             const ConnectOptions& options) {
   if (auto status = check_unconnected(qp); !status) return status;
+  if (auto status = check_options(qp, options); !status) return status;
+  return dial(qp, remote, private_data, make_wish(options, config_.mpa, qp.spec()), false, now);
+}
+
+base::Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
+                          const mpa::StartWish& wish, bool again, base::Now now) {
+  mpa::Config config = config_.mpa;
+  config.revision = wish.revision.value_or(config.revision);
+  const mpa::StartPlan plan = mpa::plan_request(config, wish);
+  const auto fits =
+      check_private_data(private_data, mpa::private_data_max(plan), plan.header.revision);
+  if (!fits) return fits;
   const auto local = local_towards(remote);
   if (!local) return tl::unexpected(local.error());
   const base::Handle handle =
-      connections_.emplace(*this, mpa::Role::Initiator, config_.mpa, private_data);
+      connections_.emplace(*this, mpa::Role::Initiator, config, private_data, wish);
   Connection* connection = connections_.get(handle);
   if (connection == nullptr) {
     return fail(Errc::ResourceExhausted, "no connection left: raise limits.max_connections (now " +
@@ -84,6 +136,12 @@ base::Status Device::connect(QueuePair& qp, const llp::Endpoint& remote,
   start_timers_.arm(connection->start_timer, now + config_.mpa.start_timeout);
   connection->session().attach(**stream);
   connection->bind(qp);
+  // RFC 6581 s.10: the peer-to-peer model has no equivalent in revision 1.
+  if (plan.header.enhanced && !again && config_.mpa.redial && !wish.peer_to_peer) {
+    connection->redial = std::make_unique<Connection::Redial>(
+        Connection::Redial{qp.number(), remote, {private_data.begin(), private_data.end()}, wish});
+    connection->redial->wish.revision = 1;
+  }
   return {};
 }
 
@@ -91,6 +149,34 @@ base::Result<StreamSocket*> Device::connect_stream(const llp::Endpoint& remote, 
   const auto local = local_towards(remote);
   if (!local) return tl::unexpected(local.error());
   return streams_.connect(*local, remote, now);
+}
+
+bool Device::wants_redial(const Connection& connection, mpa::StartFailure why) const {
+  return connection.redial != nullptr &&
+         (why == mpa::StartFailure::NoReply || why == mpa::StartFailure::NotEnhanced);
+}
+
+void Device::redial() {
+  while (!redials_.empty()) {
+    const std::unique_ptr<Connection::Redial> redial = std::move(redials_.back());
+    redials_.pop_back();
+    QueuePair* qp = redial->qp < qps_.size() ? qps_[redial->qp].get() : nullptr;
+    // Destroyed meanwhile, and perhaps made again.
+    if (qp == nullptr || !qp->awaits_redial) continue;
+    qp->awaits_redial = false;
+    ++counters_.connects_redialed;
+    const auto status =
+        dial(*qp, redial->remote, redial->private_data, redial->wish, true, last_now_);
+    if (status) continue;
+    ++counters_.connects_failed;
+    Event event;
+    event.kind = EventKind::ConnectFailed;
+    event.qp = qp->number();
+    event.remote = redial->remote;
+    event.detail = status.error().message;
+    emit(std::move(event));
+    qp->endpoint().abort();
+  }
 }
 
 llp::StreamUser* Device::incoming(llp::Stream& stream, const llp::Endpoint& local,
@@ -122,6 +208,7 @@ void Device::request_received(Connection& connection, base::ByteView private_dat
   event.local = connection.local;
   event.remote = connection.remote;
   event.private_data.assign(private_data.begin(), private_data.end());
+  event.agreed = connection.agreed();
   emit(std::move(event));
 }
 
@@ -134,21 +221,28 @@ base::Result<Connection*> Device::find_request(base::Handle request) {
 }
 
 base::Status Device::accept(base::Handle request, QueuePair& qp, base::ByteView private_data,
-                            base::Now now) {
-  if (auto status = check_private_data(private_data); !status) return status;
+                            base::Now now, const ConnectOptions& options) {
   if (auto status = check_unconnected(qp); !status) return status;
+  if (auto status = check_options(qp, {.ird = options.ird, .ord = options.ord}); !status) {
+    return status;
+  }
   auto connection = find_request(request);
   if (!connection) return tl::unexpected(connection.error());
+  const auto fits = check_private_data(private_data, (*connection)->session().private_data_max(),
+                                       (*connection)->agreed().revision);
+  if (!fits) return fits;
   --pending_requests_;
   (*connection)->bind(qp);
-  (*connection)->accept(private_data, now);
+  (*connection)->accept(private_data, make_wish(options, config_.mpa, qp.spec()), now);
   return {};
 }
 
 base::Status Device::reject(base::Handle request, base::ByteView private_data, base::Now now) {
-  if (auto status = check_private_data(private_data); !status) return status;
   auto connection = find_request(request);
   if (!connection) return tl::unexpected(connection.error());
+  const auto fits = check_private_data(private_data, (*connection)->session().private_data_max(),
+                                       (*connection)->agreed().revision);
+  if (!fits) return fits;
   --pending_requests_;
   (*connection)->reject(private_data, now);
   return {};
@@ -187,21 +281,31 @@ void Device::connection_started(Connection& connection, base::ByteView private_d
   event.local = connection.local;
   event.remote = connection.remote;
   event.private_data.assign(private_data.begin(), private_data.end());
+  event.agreed = connection.agreed();
   emit(std::move(event));
-  ring_doorbell(event.qp);
+  ring_doorbell(connection.queue_pair()->number());
 }
 
 void Device::start_failed(Connection& connection, ConnectionState before, mpa::StartFailure why,
                           base::ByteView private_data) {
   if (why == mpa::StartFailure::RejectedLocally) return;  // the application's own answer
+  if (wants_redial(connection, why)) {
+    connection.queue_pair()->awaits_redial = true;
+    connection.unbind();
+    redials_.push_back(std::move(connection.redial));
+    return;
+  }
+  connection.set_outcome_told();
   ++counters_.connects_failed;
-  const bool unanswered = connection.is_responder() && before != ConnectionState::Answered;
+  const bool unanswered = connection.is_responder() && (before == ConnectionState::Connecting ||
+                                                        before == ConnectionState::Requested);
   if (unanswered) --pending_requests_;
   Event event;
   event.local = connection.local;
   event.remote = connection.remote;
   event.connection = connection.handle;
   event.private_data.assign(private_data.begin(), private_data.end());
+  event.agreed = connection.agreed();
   event.detail = mpa::to_string(why);
   if (connection.queue_pair() != nullptr) {
     if (connection.queue_pair()->orphaned()) return;
@@ -237,9 +341,20 @@ void Device::reap() {
     connections_.erase(handle);
   }
   ended_.clear();
+  redial();
 }
 
 void Device::endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& source, base::Now) {
+  Connection* running = connections_.get(qp.connection);
+  if (source.kind == rdmap::EventKind::RtrSent) {
+    if (running != nullptr) running->complete();
+    return;
+  }
+  // Agreed on, but gone before the RTR: this is the outcome, and Disconnected follows it.
+  if (source.kind == rdmap::EventKind::Disconnected && running != nullptr &&
+      running->state() == ConnectionState::Running && !running->outcome_told()) {
+    start_failed(*running, ConnectionState::Running, mpa::StartFailure::StreamEnded, {});
+  }
   Event event;
   event.qp = qp.number();
   event.fault = source.fault;
@@ -255,6 +370,7 @@ void Device::endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& source, b
     case rdmap::EventKind::Disconnected: event.kind = EventKind::Disconnected; break;
     case rdmap::EventKind::TerminateSent: event.kind = EventKind::TerminateSent; break;
     case rdmap::EventKind::TerminateReceived: event.kind = EventKind::TerminateReceived; break;
+    case rdmap::EventKind::RtrSent: return;
   }
   if (event.kind == EventKind::TerminateSent || event.kind == EventKind::TerminateReceived) {
     base::log(base::LogLevel::Warning, "rnic",

@@ -4,11 +4,25 @@
 
 namespace rnic::nic {
 
+namespace {
+
+rdmap::Rtr rtr_of(uint8_t kind) {
+  switch (kind) {
+    case wire::kMpaRtrSend: return rdmap::Rtr::Send;
+    case wire::kMpaRtrWrite: return rdmap::Rtr::Write;
+    case wire::kMpaRtrRead: return rdmap::Rtr::Read;
+    default: return rdmap::Rtr::None;
+  }
+}
+
+}  // namespace
+
 Connection::Connection(Device& device, mpa::Role role, const mpa::Config& config,
-                       base::ByteView private_data)
+                       base::ByteView private_data, const mpa::StartWish& wish)
     : device_(device),
       role_(role),
-      session_(config, role, device.hold_store(), device.mpa_counters(), *this, private_data) {
+      session_(config, role, device.hold_store(), device.mpa_counters(), *this, private_data,
+               wish) {
   start_timer.owner = this;
 }
 
@@ -20,9 +34,15 @@ void Connection::bind(QueuePair& qp) {
   session_.bind(qp.endpoint().framing_user());
 }
 
-void Connection::accept(base::ByteView private_data, base::Now now) {
+void Connection::unbind() {
+  session_.unbind();
+  qp_->connection = {};
+  qp_ = nullptr;
+}
+
+void Connection::accept(base::ByteView private_data, const mpa::StartWish& wish, base::Now now) {
   state_ = ConnectionState::Answered;
-  session_.accept(private_data, now);
+  session_.accept(private_data, now, wish);
 }
 
 void Connection::reject(base::ByteView private_data, base::Now now) {
@@ -30,23 +50,49 @@ void Connection::reject(base::ByteView private_data, base::Now now) {
   session_.reject(private_data, now);
 }
 
-void Connection::request_received(base::ByteView private_data, base::Now) {
+void Connection::request_received(const mpa::StartOffer& peer, base::ByteView private_data,
+                                  base::Now) {
   state_ = ConnectionState::Requested;
+  agreed_.peer = peer;
+  agreed_.revision = peer.revision;
   device_.request_received(*this, private_data);
 }
 
-void Connection::started(const mpa::Negotiated&, base::ByteView private_data, base::Now) {
+void Connection::started(const mpa::Negotiated& agreed, base::ByteView private_data, base::Now) {
   state_ = ConnectionState::Running;
+  agreed_ = agreed;
   device_.stop_start_timer(*this);
   RNIC_CHECK(qp_ != nullptr);
-  qp_->endpoint().bind(session_);
-  device_.connection_started(*this, private_data);
+  rdmap::Agreement agreement{.ird = agreed.ird, .ord = agreed.ord};
+  if (agreed.peer_to_peer && !is_responder()) agreement.rtr_out = rtr_of(agreed.rtr);
+  agreement.send_rtr_in = agreed.peer_to_peer && is_responder() && agreed.rtr == wire::kMpaRtrSend;
+  qp_->endpoint().bind(session_, agreement);
+  private_data_.assign(private_data.begin(), private_data.end());
+  // The RTR's time-out, or the delay of the first FPDU.
+  device_.start_start_timer(*this, session_.next_deadline());
+  if (!agreed.peer_to_peer) complete();
+}
+
+void Connection::rtr_received(base::Now) { complete(); }
+
+void Connection::complete() {
+  if (outcome_told_) return;
+  outcome_told_ = true;
+  device_.connection_started(*this, private_data_);
+  private_data_ = {};
 }
 
 void Connection::start_failed(mpa::StartFailure why, base::ByteView private_data, base::Now) {
   const ConnectionState before = state_;
   state_ = ConnectionState::Failed;
+  agreed_ = session_.negotiated();
   device_.stop_start_timer(*this);
+  // RFC 6581 s.8: what follows is a Terminate.
+  if (session_.full_operation() && before != ConnectionState::Running) {
+    qp_->endpoint().bind(session_, {});
+  }
+  // RFC 5044 s.7.1.2: with a reject TCP is the ULP's again, and no ULP asked for it.
+  if (session_.left() && stream != nullptr) stream->close();
   device_.start_failed(*this, before, why, private_data);
 }
 

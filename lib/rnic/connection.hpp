@@ -27,8 +27,8 @@ enum class ConnectionState : uint8_t {
 
 class Connection final : public mpa::StartEvents {
  public:
-  Connection(Device& device, mpa::Role role, const mpa::Config& config,
-             base::ByteView private_data);
+  Connection(Device& device, mpa::Role role, const mpa::Config& config, base::ByteView private_data,
+             const mpa::StartWish& wish = {});
 
   [[nodiscard]] mpa::Session& session() { return session_; }
   [[nodiscard]] ConnectionState state() const { return state_; }
@@ -38,13 +38,34 @@ class Connection final : public mpa::StartEvents {
   void bind(QueuePair& qp);
   [[nodiscard]] QueuePair* queue_pair() { return qp_; }
 
-  void accept(base::ByteView private_data, base::Now now);
+  void accept(base::ByteView private_data, const mpa::StartWish& wish, base::Now now);
   void reject(base::ByteView private_data, base::Now now);
 
+  /// What was agreed, and what the peer said.
+  [[nodiscard]] const mpa::Negotiated& agreed() const { return agreed_; }
+  /// The application knows how the attempt went.
+  [[nodiscard]] bool outcome_told() const { return outcome_told_; }
+  void set_outcome_told() { outcome_told_ = true; }
+  /// Full operation, and the RTR, where one was agreed, has been sent or has come.
+  void complete();
+
+  /// Initiator: kept for a second attempt with revision 1 (RFC 6581 s.10); empty: there is none.
+  struct Redial {
+    uint32_t qp = 0;
+    llp::Endpoint remote;
+    std::vector<uint8_t> private_data;
+    mpa::StartWish wish;
+  };
+  std::unique_ptr<Redial> redial;
+  /// Lets go of the queue pair, which another connection will serve.
+  void unbind();
+
   // mpa::StartEvents
-  void request_received(base::ByteView private_data, base::Now now) override;
+  void request_received(const mpa::StartOffer& peer, base::ByteView private_data,
+                        base::Now now) override;
   void started(const mpa::Negotiated& agreed, base::ByteView private_data, base::Now now) override;
   void start_failed(mpa::StartFailure why, base::ByteView private_data, base::Now now) override;
+  void rtr_received(base::Now now) override;
   void stream_ended(llp::StreamEnd how, base::Now now) override;
 
   base::Handle handle;            ///< its own place in the device's slab
@@ -58,6 +79,9 @@ class Connection final : public mpa::StartEvents {
   mpa::Role role_;
   ConnectionState state_ = ConnectionState::Connecting;
   QueuePair* qp_ = nullptr;
+  mpa::Negotiated agreed_;
+  std::vector<uint8_t> private_data_;  // of the Reply, until the connection is complete
+  bool outcome_told_ = false;
   mpa::Session session_;
 };
 

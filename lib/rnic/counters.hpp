@@ -8,6 +8,7 @@
   X(connect_requests, "events", "inbound connection requests handed to the application")      \
   X(requests_refused, "events", "inbound connections refused: a limit was reached")           \
   X(connections_established, "connections", "reached full operation")                         \
+  X(connects_redialed, "connections", "tried again with revision 1 (RFC 6581 s.10)")          \
   X(connects_failed, "connections", "ended before full operation")                            \
   X(completion_overruns, "events", "a completion queue was full: its queue pair was aborted") \
   X(events_lost, "events", "asynchronous events dropped: the application did not read them")  \

@@ -17,6 +17,7 @@
 #include "mem/stag_table.hpp"
 #include "rnic/completion_queue.hpp"
 #include "rnic/config.hpp"
+#include "rnic/connect_options.hpp"
 #include "rnic/connection.hpp"
 #include "rnic/counters.hpp"
 #include "rnic/egress.hpp"
@@ -70,10 +71,11 @@ class Device {
   base::Status unlisten(uint16_t port);
   /// Starts an active connection. The outcome is an event: Established, Rejected or ConnectFailed.
   base::Status connect(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
-                       base::Now now);
-  /// Answers a ConnectRequest.
+                       base::Now now, const ConnectOptions& options = {});
+  /// Answers a ConnectRequest. With less Reads than options.ord_required it becomes a reject, and
+  /// RequestWithdrawn follows.
   base::Status accept(base::Handle request, QueuePair& qp, base::ByteView private_data,
-                      base::Now now);
+                      base::Now now, const ConnectOptions& options = {});
   base::Status reject(base::Handle request, base::ByteView private_data, base::Now now);
   /// Graceful: what was posted is sent, then FIN. Disconnected follows.
   base::Status disconnect(QueuePair& qp, base::Now now);
@@ -128,6 +130,9 @@ class Device {
                     base::ByteView private_data);
   void connection_ended(Connection& connection);
   void stop_start_timer(Connection& connection) { start_timers_.cancel(connection.start_timer); }
+  void start_start_timer(Connection& connection, base::Now deadline) {
+    if (deadline != base::kNever) start_timers_.arm(connection.start_timer, deadline);
+  }
 
  private:
   static constexpr uint32_t kBurst = 32;
@@ -157,6 +162,11 @@ class Device {
   [[nodiscard]] base::Result<llp::Endpoint> local_towards(const llp::Endpoint& remote) const;
   base::Status check_spec(const QueuePairSpec& spec) const;
   base::Status check_unconnected(const QueuePair& qp) const;
+  base::Status check_options(const QueuePair& qp, const ConnectOptions& options) const;
+  base::Status dial(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
+                    const mpa::StartWish& wish, bool again, base::Now now);
+  void redial();
+  [[nodiscard]] bool wants_redial(const Connection& connection, mpa::StartFailure why) const;
   base::Result<Connection*> find_request(base::Handle request);
 
   DeviceConfig config_;
@@ -179,7 +189,8 @@ class Device {
   StreamTable streams_;
   std::vector<std::unique_ptr<QueuePair>> orphans_;  // destroyed, waiting for their stream's end
   Acceptor acceptor_;
-  std::vector<base::Handle> ended_;  // connections to be reaped
+  std::vector<base::Handle> ended_;                           // connections to be reaped
+  std::vector<std::unique_ptr<Connection::Redial>> redials_;  // at most one a connection
   base::TimerWheel start_timers_;
   base::Now last_now_;             // of the latest poll()
   uint32_t pending_requests_ = 0;  // Invariant: <= limits.max_pending_requests

@@ -8,6 +8,7 @@
 
 #include "base/slab.hpp"
 #include "llp/endpoint.hpp"
+#include "mpa/negotiation.hpp"
 #include "rdmap/rdmap.hpp"
 
 namespace rnic::nic {
@@ -36,6 +37,8 @@ struct Event {
   std::vector<uint8_t> private_data;  ///< ConnectRequest, Established, Rejected: at most 512 octets
   rdmap::Fault fault;                 ///< TerminateSent, TerminateReceived
   llp::StreamEnd end = llp::StreamEnd::Closed;
+  /// Established: all of it; ConnectRequest, Rejected: `revision` and `peer`.
+  mpa::Negotiated agreed;
   std::string detail;  ///< one line: cause and, where there is one, remedy
 };
 

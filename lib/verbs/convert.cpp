@@ -44,6 +44,7 @@ static_assert(static_cast<int>(EventKind::CompletionOverrun) ==
 static_assert(static_cast<int>(TraceKind::Delivered) ==
               static_cast<int>(base::TraceKind::Delivered));
 static_assert(kMaxSge == rdmap::kMaxSge);
+static_assert(kReadsByApplication == mpa::kReadsByUlp);
 
 tl::unexpected<Error> failure(const base::Error& error) {
   return tl::unexpected(Error{static_cast<ErrorCode>(error.code), error.message});
@@ -104,6 +105,34 @@ Completion from_work(const rdmap::Completion& completion) {
   return out;
 }
 
+nic::ConnectOptions to_options(const ConnectOptions& options) {
+  return {.revision = options.revision,
+          .exchange_reads = options.exchange_reads,
+          .peer_to_peer = options.peer_to_peer,
+          .ird = options.ird,
+          .ord = options.ord,
+          .ord_required = options.ord_required};
+}
+
+namespace {
+
+ConnectionFacts facts_of(const mpa::Negotiated& agreed) {
+  ConnectionFacts facts;
+  facts.revision = agreed.revision;
+  facts.crc = agreed.crc;
+  facts.markers_out = agreed.markers_send;
+  facts.markers_in = agreed.markers_receive;
+  facts.peer_to_peer = agreed.peer_to_peer;
+  if (agreed.ird) facts.ird = *agreed.ird;
+  if (agreed.ord) facts.ord = *agreed.ord;
+  if (!agreed.peer.has_reads()) return facts;
+  facts.peer_ird = agreed.peer.ird;
+  facts.peer_ord = agreed.peer.ord;
+  return facts;
+}
+
+}  // namespace
+
 Event from_event(nic::Event event) {
   Event out;
   out.kind = static_cast<EventKind>(event.kind);
@@ -112,6 +141,7 @@ Event from_event(nic::Event event) {
   out.remote = llp::to_string(event.remote);
   out.private_data = std::move(event.private_data);
   out.fault = {static_cast<uint8_t>(event.fault.layer), event.fault.type, event.fault.code};
+  out.facts = facts_of(event.agreed);
   out.detail = std::move(event.detail);
   if (out.detail.empty() && event.kind == nic::EventKind::Disconnected) {
     out.detail = llp::to_string(event.end);

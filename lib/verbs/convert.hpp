@@ -4,6 +4,7 @@
 
 #include "base/result.hpp"
 #include "base/trace.hpp"
+#include "rnic/connect_options.hpp"
 #include "rnic/error.hpp"
 #include "rnic/event.hpp"
 #include "rnic/types.hpp"
@@ -16,6 +17,7 @@ namespace rnic::verbs {
 [[nodiscard]] rdmap::SendWork to_work(const SendRequest& request);
 [[nodiscard]] rdmap::ReceiveWork to_work(const ReceiveRequest& request);
 [[nodiscard]] Completion from_work(const rdmap::Completion& completion);
+[[nodiscard]] nic::ConnectOptions to_options(const ConnectOptions& options);
 [[nodiscard]] Event from_event(nic::Event event);
 [[nodiscard]] TraceKind from_trace(base::TraceKind kind);
 

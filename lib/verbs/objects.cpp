@@ -185,21 +185,23 @@ Status QueuePair::post_immediate(uint64_t id, const ImmediateData& octets, bool 
 }
 
 Status QueuePair::connect(const std::string& address, uint16_t port,
-                          std::span<const uint8_t> private_data) {
+                          std::span<const uint8_t> private_data, const ConnectOptions& options) {
   auto ip = llp::parse_ip(address);
   if (!ip) return failure(ip.error());
   if (port == 0) {
     return tl::unexpected(Error{ErrorCode::InvalidArgument, "port 0 cannot be connected to"});
   }
   return to_status(on_worker(*device_, [&](base::Now now) {
-    return device_->device->connect(*qp_, {*ip, port}, view(private_data), now);
+    return device_->device->connect(*qp_, {*ip, port}, view(private_data), now,
+                                    verbs::to_options(options));
   }));
 }
 
-Status QueuePair::accept(const RequestHandle& request, std::span<const uint8_t> private_data) {
+Status QueuePair::accept(const RequestHandle& request, std::span<const uint8_t> private_data,
+                         const ConnectOptions& options) {
   return to_status(on_worker(*device_, [&](base::Now now) {
     return device_->device->accept({request.index, request.generation}, *qp_, view(private_data),
-                                   now);
+                                   now, verbs::to_options(options));
   }));
 }
 

@@ -1,6 +1,6 @@
 /// \file
-/// MPA on the wire (RFC 5044): start frames (s.7.1.1), FPDU header, marker and trailer
-/// (s.4.1, 4.2). Offsets by name; every parse checks the length first.
+/// MPA on the wire (RFC 5044): start frames (s.7.1.1), their enhanced data (RFC 6581 s.9), FPDU
+/// header, marker and trailer (s.4.1, 4.2). Offsets by name; every parse checks the length first.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,8 @@ namespace rnic::wire {
 
 inline constexpr size_t kMpaKeySize = 16;
 inline constexpr size_t kMpaStartHeaderSize = 20;
-inline constexpr size_t kMpaPrivateDataMax = 512;
+inline constexpr size_t kMpaPrivateDataMax = 512;         ///< revisions 1 and 2
+inline constexpr size_t kMpaDraftPrivateDataMax = 65535;  ///< revision 0: draft-ietf-rddp-mpa-00
 inline constexpr uint8_t kMpaRevision = 1;
 
 using MpaKey = std::array<uint8_t, kMpaKeySize>;
@@ -29,9 +30,10 @@ inline constexpr MpaKey kMpaRequestKey{0x4d, 0x50, 0x41, 0x20, 0x49, 0x44, 0x20,
 inline constexpr MpaKey kMpaReplyKey{0x4d, 0x50, 0x41, 0x20, 0x49, 0x44, 0x20, 0x52,
                                      0x65, 0x70, 0x20, 0x46, 0x72, 0x61, 0x6d, 0x65};
 
-inline constexpr uint8_t kMpaFlagMarkers = 0x80;  ///< M: markers wanted in what the peer sends
-inline constexpr uint8_t kMpaFlagCrc = 0x40;      ///< C: CRC wanted
-inline constexpr uint8_t kMpaFlagReject = 0x20;   ///< R: rejected (Reply only)
+inline constexpr uint8_t kMpaFlagMarkers = 0x80;   ///< M: markers wanted in what the peer sends
+inline constexpr uint8_t kMpaFlagCrc = 0x40;       ///< C: CRC wanted
+inline constexpr uint8_t kMpaFlagReject = 0x20;    ///< R: rejected (Reply only; not in revision 0)
+inline constexpr uint8_t kMpaFlagEnhanced = 0x10;  ///< S: enhanced data first (revision 2)
 
 /// What stands behind the key.
 struct MpaStartHeader {
@@ -40,18 +42,20 @@ struct MpaStartHeader {
   bool reject = false;
   uint8_t revision = kMpaRevision;
   uint16_t pd_length = 0;
+  bool enhanced = false;  ///< the private data begins with MpaEnhancedData
 };
 
-/// The fields behind the key; reserved flag bits are not looked at. Empty when there are fewer than
-/// 20 octets.
+/// The fields behind the key; flag bits that the revision calls reserved are not looked at. Empty
+/// when there are fewer than 20 octets.
 [[nodiscard]] inline std::optional<MpaStartHeader> parse_mpa_start_header(base::ByteView octets) {
   if (octets.size() < kMpaStartHeaderSize) return std::nullopt;
   const uint8_t flags = octets[kMpaKeySize];
   MpaStartHeader header;
   header.markers = (flags & kMpaFlagMarkers) != 0;
   header.crc = (flags & kMpaFlagCrc) != 0;
-  header.reject = (flags & kMpaFlagReject) != 0;
   header.revision = octets[kMpaKeySize + 1];
+  header.reject = header.revision != 0 && (flags & kMpaFlagReject) != 0;
+  header.enhanced = header.revision >= 2 && (flags & kMpaFlagEnhanced) != 0;
   header.pd_length = base::load_be16(octets.data() + kMpaKeySize + 2);
   return header;
 }
@@ -59,11 +63,56 @@ struct MpaStartHeader {
 /// Writes 20 octets; reserved bits are zero.
 inline void emit_mpa_start_header(const MpaKey& key, const MpaStartHeader& header, uint8_t* dst) {
   std::copy(key.begin(), key.end(), dst);
-  dst[kMpaKeySize] =
-      static_cast<uint8_t>((header.markers ? kMpaFlagMarkers : 0) | (header.crc ? kMpaFlagCrc : 0) |
-                           (header.reject ? kMpaFlagReject : 0));
+  dst[kMpaKeySize] = static_cast<uint8_t>(
+      (header.markers ? kMpaFlagMarkers : 0) | (header.crc ? kMpaFlagCrc : 0) |
+      (header.reject ? kMpaFlagReject : 0) | (header.enhanced ? kMpaFlagEnhanced : 0));
   dst[kMpaKeySize + 1] = header.revision;
   base::store_be16(dst + kMpaKeySize + 2, header.pd_length);
+}
+
+// --- enhanced data, RFC 6581 s.9 ---
+
+inline constexpr size_t kMpaEnhancedSize = 4;
+inline constexpr uint16_t kMpaReadsMask = 0x3fff;
+
+/// The control flags B, C and D: kinds of RTR indication, as a set.
+inline constexpr uint8_t kMpaRtrSend = 1;   ///< B
+inline constexpr uint8_t kMpaRtrWrite = 2;  ///< C
+inline constexpr uint8_t kMpaRtrRead = 4;   ///< D
+
+struct MpaEnhancedData {
+  bool peer_to_peer = false;  ///< A
+  uint8_t rtr = 0;            ///< kMpaRtr*
+  uint16_t ird = 0;           ///< 14 bits
+  uint16_t ord = 0;           ///< 14 bits
+  friend constexpr bool operator==(const MpaEnhancedData&, const MpaEnhancedData&) = default;
+};
+
+/// Nothing when there are fewer than 4 octets. With A = 0 the other flags are ignored (s.9.2).
+[[nodiscard]] inline std::optional<MpaEnhancedData> parse_mpa_enhanced(base::ByteView octets) {
+  if (octets.size() < kMpaEnhancedSize) return std::nullopt;
+  const uint16_t first = base::load_be16(octets.data());
+  const uint16_t second = base::load_be16(octets.data() + 2);
+  MpaEnhancedData data;
+  data.peer_to_peer = (first & 0x8000) != 0;
+  data.ird = first & kMpaReadsMask;
+  data.ord = second & kMpaReadsMask;
+  if (!data.peer_to_peer) return data;
+  data.rtr = static_cast<uint8_t>(((first & 0x4000) != 0 ? kMpaRtrSend : 0) |
+                                  ((second & 0x8000) != 0 ? kMpaRtrWrite : 0) |
+                                  ((second & 0x4000) != 0 ? kMpaRtrRead : 0));
+  return data;
+}
+
+/// Writes 4 octets.
+inline void emit_mpa_enhanced(const MpaEnhancedData& data, uint8_t* dst) {
+  const uint8_t rtr = data.peer_to_peer ? data.rtr : 0;
+  base::store_be16(
+      dst, static_cast<uint16_t>((data.peer_to_peer ? 0x8000 : 0) |
+                                 ((rtr & kMpaRtrSend) != 0 ? 0x4000 : 0) | (data.ird & 0x3fff)));
+  base::store_be16(dst + 2, static_cast<uint16_t>(((rtr & kMpaRtrWrite) != 0 ? 0x8000 : 0) |
+                                                  ((rtr & kMpaRtrRead) != 0 ? 0x4000 : 0) |
+                                                  (data.ord & 0x3fff)));
 }
 
 // --- FPDU, RFC 5044 s.4.1 ---

@@ -36,7 +36,9 @@ class Owner final : public rdmap::EndpointOwner {
 
 class Starter final : public mpa::StartEvents {
  public:
-  void request_received(base::ByteView, base::Now) override { requested = true; }
+  void request_received(const mpa::StartOffer&, base::ByteView, base::Now) override {
+    requested = true;
+  }
   void started(const mpa::Negotiated&, base::ByteView, base::Now) override {}
   void start_failed(mpa::StartFailure, base::ByteView, base::Now) override {}
   bool requested = false;

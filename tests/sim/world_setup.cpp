@@ -121,10 +121,10 @@ void World::add_pipe(PipeKind kind, uint32_t initiator) {
   pipe.initiator = initiator;
   for (uint32_t side = 0; side < 2; ++side) make_end(pipe, side);
   // The first octet tells the responder which pipe this is.
-  pipe.request_data.resize(1 + prng_.below(512));
+  pipe.request_data.resize(1 + prng_.below(508));
   fill_pattern(pipe.request_data, prng_.next(), 0);
   pipe.request_data[0] = static_cast<uint8_t>(pipe.number);
-  pipe.reply_data.resize(prng_.below(513));
+  pipe.reply_data.resize(prng_.below(509));
   fill_pattern(pipe.reply_data, prng_.next(), 0);
 }
 
@@ -132,7 +132,12 @@ void World::connect(Pipe& pipe) {
   const uint32_t side = pipe.initiator;
   const llp::Endpoint remote{plan_.devices[1 - side].net.address,
                              pipe.kind == PipeKind::Refused ? kClosedPort : kListenPort};
-  resources(hosts_[side].device->connect(*pipe.ends[side].qp, remote, pipe.request_data, now_));
+  // Plain and enhanced start-ups, with and without an RTR, beside each other.
+  nic::ConnectOptions options;
+  options.revision = pipe.number % 3 == 1 ? 1 : 2;
+  options.peer_to_peer = pipe.number % 3 == 2;
+  resources(
+      hosts_[side].device->connect(*pipe.ends[side].qp, remote, pipe.request_data, now_, options));
 }
 
 void World::release_everything() {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -183,7 +184,9 @@ class FakeFramingUser final : public llp::FramingUser {
 
 class FakeStartEvents final : public mpa::StartEvents {
  public:
-  void request_received(base::ByteView private_data, base::Now) override {
+  void request_received(const mpa::StartOffer& peer, base::ByteView private_data,
+                        base::Now) override {
+    offers.push_back(peer);
     requests.emplace_back(private_data.begin(), private_data.end());
   }
   void started(const mpa::Negotiated& agreed, base::ByteView private_data, base::Now) override {
@@ -193,8 +196,13 @@ class FakeStartEvents final : public mpa::StartEvents {
   void start_failed(mpa::StartFailure why, base::ByteView private_data, base::Now) override {
     failures.push_back(why);
     start_data.assign(private_data.begin(), private_data.end());
+    if (on_failure) on_failure(why);
   }
+  void rtr_received(base::Now) override { ++rtrs; }
 
+  std::function<void(mpa::StartFailure)> on_failure;
+  int rtrs = 0;
+  std::vector<mpa::StartOffer> offers;
   std::vector<Octets> requests;
   std::vector<mpa::Negotiated> starts;
   std::vector<mpa::StartFailure> failures;
@@ -211,11 +219,12 @@ class MpaEnd {
   };
 
   MpaEnd(mpa::Role role, const mpa::Config& config, base::ByteView private_data = {},
-         uint64_t hold = 512u << 10, mpa::HoldStore* shared = nullptr)
+         uint64_t hold = 512u << 10, mpa::HoldStore* shared = nullptr,
+         const mpa::StartWish& wish = {})
       : own_store(shared == nullptr ? mpa::make_hold_store(hold) : nullptr),
         session(std::make_unique<mpa::Session>(config, role,
                                                shared != nullptr ? *shared : *own_store, counters,
-                                               events, private_data)) {
+                                               events, private_data, wish)) {
     user.session = session.get();
     session->attach(stream);
     session->bind(user);

@@ -36,20 +36,20 @@ TEST_F(Connections, AFlushedPlaceIsFreeForTheNextPost_BUG_09) {
   worker.join();
 }
 
-// RFC 5044 s.7.1.4: private data of both sides, up to 512 octets.
+// RFC 5044 s.7.1.4, RFC 6581 s.9: private data of both sides, up to 508 octets.
 TEST_F(Connections, PrivateDataArrivesWhole) {
   QueuePair* a = left().make_qp();
   QueuePair* b = right().make_qp();
-  connect(a, b, octets(512, 9), octets(512, 77));
+  connect(a, b, octets(508, 9), octets(508, 77));
 }
 
 TEST_F(Connections, PrivateDataMayBeEmpty) { connect(left().make_qp(), right().make_qp(), {}, {}); }
 
 TEST_F(Connections, PrivateDataAboveTheLimitIsRefused) {
-  const auto status = left().device->connect(*left().make_qp(), right_end(), octets(513, 1), now_);
+  const auto status = left().device->connect(*left().make_qp(), right_end(), octets(509, 1), now_);
   ASSERT_FALSE(status.has_value());
   EXPECT_EQ(status.error().code, base::Errc::InvalidArgument);
-  EXPECT_NE(status.error().message.find("512"), std::string::npos);
+  EXPECT_NE(status.error().message.find("508"), std::string::npos);
   expect_all_returned();
 }
 
@@ -176,7 +176,8 @@ TEST_F(FewRequests, TheThirdUnansweredRequestIsRefused) {
     ASSERT_TRUE(left().device->connect(*left().make_qp(), right_end(), {}, now_).has_value());
   }
   ASSERT_TRUE(run_until([&] { return left().has(EventKind::ConnectFailed); }));
-  EXPECT_EQ(right().device->device_counters().requests_refused, 1u);
+  // Also the second attempt with revision 1 (RFC 6581 s.10).
+  EXPECT_EQ(right().device->device_counters().requests_refused, 2u);
   // An answer makes room again.
   const auto request = right().take(EventKind::ConnectRequest);
   ASSERT_TRUE(

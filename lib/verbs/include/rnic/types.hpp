@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,9 @@ enum Access : uint32_t {
 };
 
 inline constexpr uint32_t kMaxSge = 16;           ///< scatter/gather elements of a work request
-inline constexpr uint32_t kMaxPrivateData = 512;  ///< octets (RFC 5044 s.7.1.1)
+inline constexpr uint32_t kMaxPrivateData = 508;  ///< octets that every revision but 0 carries
+/// As an IRD or ORD: not agreed in the start-up, the applications do that (RFC 6581 s.9.1).
+inline constexpr uint32_t kReadsByApplication = 0x3fff;
 
 /// One piece of registered local memory.
 struct Sge {
@@ -126,6 +129,31 @@ struct Fault {
   uint8_t code = 0;
 };
 
+/// How one connection is set up. What is not said comes from the configuration (`mpa.*`) and the
+/// queue pair.
+struct ConnectOptions {
+  std::optional<uint8_t> revision;     ///< connect: MPA revision, 0 to 2
+  std::optional<bool> exchange_reads;  ///< connect: agree on IRD and ORD (revision 2)
+  std::optional<bool> peer_to_peer;    ///< connect: either side may send first (revision 2)
+  std::optional<uint32_t> ird;         ///< inbound Reads at once; not above the queue pair's
+  std::optional<uint32_t> ord;         ///< outbound Reads at once; not above the queue pair's
+  uint32_t ord_required = 0;           ///< accept: a peer that can take less is rejected
+};
+
+/// What a start-up has agreed on.
+struct ConnectionFacts {
+  uint8_t revision = 1;  ///< of MPA; with 0 DDP and RDMAP have version 0, too
+  bool crc = true;
+  bool markers_out = false;
+  bool markers_in = false;
+  bool peer_to_peer = false;  ///< an RTR was sent
+  // Nothing where they were not exchanged.
+  std::optional<uint32_t> ird;       ///< inbound Reads in force
+  std::optional<uint32_t> ord;       ///< outbound Reads in force
+  std::optional<uint32_t> peer_ird;  ///< as the peer told it; kReadsByApplication
+  std::optional<uint32_t> peer_ord;  ///< as the peer told it; kReadsByApplication
+};
+
 struct Event {
   EventKind kind = EventKind::Disconnected;
   uint32_t qp = 0;                    ///< QueuePair::number(); 0: none
@@ -133,7 +161,9 @@ struct Event {
   std::string remote;                 ///< "10.0.0.2:7471"
   std::vector<uint8_t> private_data;  ///< ConnectRequest, Established, Rejected
   Fault fault;                        ///< TerminateSent, TerminateReceived
-  std::string detail;                 ///< one line: cause and, where there is one, remedy
+  /// Established: all of it; ConnectRequest and Rejected: what the peer's start frame says.
+  ConnectionFacts facts;
+  std::string detail;  ///< one line: cause and, where there is one, remedy
 };
 
 struct Counter {

@@ -130,11 +130,13 @@ class QueuePair {
   Status post_immediate(uint64_t id, const ImmediateData& octets, bool solicited = false);
 
   /// Starts a connection. The outcome is an event: Established, Rejected or ConnectFailed.
-  /// \param private_data at most 512 octets for the peer's application.
+  /// \param private_data for the peer's application; at most 508 octets (kMaxPrivateData), with
+  ///        revision 1 512, with revision 0 65535.
   Status connect(const std::string& address, uint16_t port,
-                 std::span<const uint8_t> private_data = {});
-  /// Answers a ConnectRequest. Established follows.
-  Status accept(const RequestHandle& request, std::span<const uint8_t> private_data = {});
+                 std::span<const uint8_t> private_data = {}, const ConnectOptions& options = {});
+  /// Answers a ConnectRequest. Established follows; in peer-to-peer mode when the RTR has come.
+  Status accept(const RequestHandle& request, std::span<const uint8_t> private_data = {},
+                const ConnectOptions& options = {});
   /// Graceful: what was posted is sent, then the connection is closed. Disconnected follows.
   Status disconnect();
 

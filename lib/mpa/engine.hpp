@@ -1,0 +1,177 @@
+/// \file
+/// The parts of a Session together: start-up, sending, receiving, end.
+#pragma once
+
+#include "base/check.hpp"
+#include "mpa/fpdu_rx.hpp"
+#include "mpa/mpa.hpp"
+#include "mpa/startup.hpp"
+
+namespace rnic::mpa {
+
+/// Tags of start-up octets; DDP's tags never have this `a`.
+inline constexpr llp::RecordTag kStartTag{~0ull, 0};
+inline constexpr llp::RecordTag kLastMessageTag{~0ull, 1};
+
+class Session::Impl final : public FirstFpduListener {
+ public:
+  Impl(const Config& config, Role role, HoldStore& hold, Counters& counters, StartEvents& events,
+       base::ByteView private_data, const StartWish& wish)
+      : config_(with_revision(config, role, wish)),
+        role_(role),
+        counters_(counters),
+        events_(events),
+        wish_(wish),
+        plan_(plan_request(config_, wish)),
+        parser_(role, config_, role == Role::Initiator ? plan_.header.revision : config_.revision),
+        receiver_(config_, hold, counters, *this) {
+    if (role == Role::Responder) return;
+    RNIC_CHECK(private_data.size() <= mpa::private_data_max(plan_));
+    sender_.set(wire::kMpaRequestKey, plan_, private_data);
+  }
+
+  void attach(llp::Stream& stream) {
+    stream_ = &stream;
+    receiver_.attach(&stream);
+  }
+  void bind(llp::FramingUser& user) {
+    user_ = &user;
+    receiver_.bind(user);
+  }
+
+  void unbind() {
+    RNIC_CHECK(state_ != StartState::Done);
+    user_ = nullptr;
+  }
+
+  // --- start-up: start.cpp ---
+  void established(uint32_t emss, base::Now now);
+  void take_over(uint32_t emss, uint64_t received, base::ByteView last_message, base::Now now);
+  void answer(bool accepted, base::ByteView private_data, const StartWish& wish, base::Now now);
+  [[nodiscard]] size_t private_data_max() const;
+  void on_timer(base::Now now);
+  [[nodiscard]] base::Now next_deadline() const {
+    return starting() || delayed_ || awaiting_rtr_ ? deadline_ : base::kNever;
+  }
+  [[nodiscard]] bool left() const { return state_ == StartState::Left; }
+  void hand_over(llp::StreamUser& next, base::Now now);
+  [[nodiscard]] const Negotiated& negotiated() const { return agreed_; }
+  [[nodiscard]] bool full_operation() const { return state_ == StartState::Done; }
+
+  // --- sending ---
+  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out);
+  bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length, llp::Frame& out);
+  void released(const llp::RecordTag& tag, uint64_t end_offset) {
+    if (tag == kStartTag) {
+      sender_.acknowledged(end_offset);
+    } else if (tag == kLastMessageTag) {
+      last_message_.acknowledged(end_offset);
+    } else if (next_ != nullptr) {
+      next_->released(tag, end_offset);
+    } else {
+      user_->released_ulpdu(tag);
+    }
+  }
+  void emss_changed(uint32_t emss);
+  [[nodiscard]] uint32_t mulpdu() const { return mulpdu_of(emss_, agreed_.markers_send); }
+  void ready() {
+    if (may_send_ && stream_ != nullptr) stream_->ready();
+  }
+
+  // --- receiving ---
+  llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now);
+  void place(base::Range range, base::ByteView octets, base::Now now);
+  void ordered(uint64_t offset, base::Now now);
+  [[nodiscard]] uint32_t receive_room() const {
+    if (next_ != nullptr) return next_->receive_room();
+    // An incomplete FPDU at the delivery point takes no window: it would close for good under a
+    // window smaller than the FPDU.
+    const uint64_t held = receiver_.held() - receiver_.held_in_order();
+    return held < config_.receive_window ? config_.receive_window - static_cast<uint32_t>(held) : 0;
+  }
+  void discard_received() { receiver_.discard(); }
+
+  // --- the end ---
+  void peer_finished(base::Now now);
+  void ended(llp::StreamEnd how, base::Now now);
+  void close() {
+    if (stream_ != nullptr) stream_->close();
+  }
+  void abort() {
+    if (stream_ != nullptr) stream_->abort();
+  }
+
+  void first_fpdu() override {
+    if (role_ != Role::Responder) return;
+    if (awaiting_rtr_) {
+      awaiting_rtr_ = false;
+      events_.rtr_received(now_);
+    }
+    allow_sending();  // RFC 5044 s.7.1.2 rule 4
+  }
+
+ private:
+  static Config with_revision(Config config, Role role, const StartWish& wish) {
+    if (role == Role::Initiator) config.revision = wish.revision.value_or(config.revision);
+    return config;
+  }
+  [[nodiscard]] bool starting() const {
+    return state_ != StartState::Idle && state_ != StartState::Done && state_ != StartState::Left &&
+           state_ != StartState::Failed;
+  }
+  [[nodiscard]] bool parsing() const {
+    return state_ == StartState::AwaitReply || state_ == StartState::AwaitRequest ||
+           state_ == StartState::SendRequest;
+  }
+  /// Nothing of a Reply has come, and a peer that lives ended the stream (RFC 6581 s.10).
+  [[nodiscard]] StartFailure end_of_stream() const {
+    const bool unanswered = state_ == StartState::AwaitReply && parser_.empty();
+    return unanswered ? StartFailure::NoReply : StartFailure::StreamEnded;
+  }
+  size_t parse(base::ByteView octets, bool more_behind, base::Now now);
+  void request_complete(bool more_behind, base::Now now);
+  void reply_complete(base::Now now);
+  void read_start_frame();
+  void bad_start_frame(StartFailure why, base::Now now);
+  void enter_full_operation();
+  void begin_full_operation(base::ByteView private_data);
+  void count_start();
+  void allow_sending();
+  void start_frame_sent();
+  void leave(StartFailure why, base::ByteView private_data, base::Now now);
+  void refuse(llp::FramingError error, base::Now now);
+  void fail(StartFailure why, base::ByteView private_data, base::Now now);
+  void pass_on_kept(base::Now now);
+  llp::Pulled pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out);
+
+  Config config_;
+  Role role_;
+  StartState state_ = StartState::Idle;
+  bool may_send_ = false;
+  bool ended_ = false;
+  Counters& counters_;
+  StartEvents& events_;
+  llp::Stream* stream_ = nullptr;
+  llp::FramingUser* user_ = nullptr;
+  uint32_t emss_ = 0;
+  uint32_t reported_mulpdu_ = 0;
+  Negotiated agreed_;
+  base::Now deadline_ = base::kNever;  // of the start-up, of the RTR, or of the delay
+  bool delayed_ = false;               // initiator: the first FPDU waits on purpose (BUG-14)
+  bool awaiting_rtr_ = false;          // responder: Reply sent, no FPDU yet, peer to peer
+  StartFailure refusal_ = StartFailure::RejectedLocally;  // what SendReject ends with
+  base::Now now_{};                                       // of the latest call that told it
+  uint64_t received_ = 0;  // stream offset behind the octets of the peer's start frame taken
+  MarkerGrid send_grid_;
+  StartWish wish_;
+  StartPlan plan_;                   // initiator: the Request; responder: the Reply
+  StartOffer offer_;                 // what the peer's frame says
+  base::ByteView ulp_data_;          // its private data, without a prefix
+  llp::StreamUser* next_ = nullptr;  // after hand_over()
+  StartFrameParser parser_;
+  StartFrameSender sender_;
+  StartFrameSender last_message_;
+  FpduReceiver receiver_;
+};
+
+}  // namespace rnic::mpa

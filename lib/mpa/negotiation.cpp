@@ -1,0 +1,209 @@
+#include "mpa/negotiation.hpp"
+
+#include <algorithm>
+
+#include "base/endian.hpp"
+#include "mpa/mpa.hpp"
+
+namespace rnic::mpa {
+namespace {
+
+constexpr size_t kReadsInDataSize = 8;
+
+uint8_t supported_rtr(const Config& config) {
+  return static_cast<uint8_t>((config.rtr_send ? wire::kMpaRtrSend : 0) |
+                              (config.rtr_write ? wire::kMpaRtrWrite : 0) |
+                              (config.rtr_read ? wire::kMpaRtrRead : 0));
+}
+
+/// BUG-19: what is told of the queue's depth stays within the limit.
+uint16_t told(const Config& config, uint16_t reads) {
+  if (reads == kReadsByUlp) return reads;
+  return static_cast<uint16_t>(std::min<uint32_t>(reads, config.reads_limit));
+}
+
+/// The rows of RFC 5044 figure 14: revision 0 always has markers and CRC.
+wire::MpaStartHeader own_header(const Config& config, uint8_t revision) {
+  wire::MpaStartHeader header;
+  header.markers = config.markers_receive || revision == 0;
+  header.crc = config.crc || revision == 0;
+  header.revision = revision;
+  return header;
+}
+
+Negotiated agree(const wire::MpaStartHeader& own, const StartOffer& peer) {
+  Negotiated agreed;
+  agreed.crc = own.crc || peer.crc;  // RFC 5044 s.7.1.1: one side's C is enough
+  agreed.markers_send = peer.markers;
+  agreed.markers_receive = own.markers;
+  agreed.revision = std::min(own.revision, peer.revision);
+  agreed.peer = peer;
+  return agreed;
+}
+
+/// RFC 6581 s.9.2, the responder's flags. A zero-length Send takes a message number of the ULP's
+/// queue: it is answered with only where nothing else is common, so that the initiator's choice is
+/// known from the Reply.
+uint8_t answered_rtr(uint8_t asked, uint8_t supported) {
+  const uint8_t common = asked & supported;
+  const uint8_t kinds = common != 0 ? common : supported;
+  const uint8_t tagged = kinds & (wire::kMpaRtrWrite | wire::kMpaRtrRead);
+  return tagged != 0 ? tagged : kinds;
+}
+
+/// s.9.1, the responder's values for a Request with `peer`'s.
+void answer_reads(const Config& config, const StartWish& wish, const StartOffer& peer,
+                  StartPlan& plan) {
+  const uint16_t ird = told(config, wish.ird);
+  const uint16_t ord = told(config, wish.ord);
+  if (peer.ord == kReadsByUlp) {
+    plan.data.ird = kReadsByUlp;
+  } else {
+    plan.data.ird = ird == kReadsByUlp ? static_cast<uint16_t>(config.reads_limit) : ird;
+    // A zero-length Read as RTR needs a place in the queue (CM6581-9.1-04).
+    if (plan.data.ird == 0 && (plan.data.rtr & wire::kMpaRtrRead) != 0) plan.data.ird = 1;
+    if (wish.ird != kReadsByUlp) plan.agreed.ird = plan.data.ird;
+  }
+  if (peer.ird == kReadsByUlp) {
+    plan.data.ord = kReadsByUlp;
+    return;
+  }
+  const uint16_t wanted = ord == kReadsByUlp ? static_cast<uint16_t>(config.reads_limit) : ord;
+  plan.data.ord = static_cast<uint16_t>(std::min<uint32_t>(wanted, peer.ird));
+  if (wish.ord != kReadsByUlp) plan.agreed.ord = plan.data.ord;
+  plan.reads_suffice = peer.ird >= wish.ord_required;
+}
+
+/// s.9.1, the initiator's side of an accepting Reply.
+llp::FramingError take_reads(const StartWish& wish, const StartOffer& reply, Negotiated& agreed) {
+  if (reply.ird != kReadsByUlp && wish.ord != kReadsByUlp) {
+    agreed.ord = static_cast<uint16_t>(std::min<uint32_t>(wish.ord, reply.ird));
+  }
+  if (reply.ord == kReadsByUlp || wish.ird == kReadsByUlp) return llp::FramingError::None;
+  agreed.ird = wish.ird;
+  return reply.ord > wish.ird ? llp::FramingError::InsufficientIrd : llp::FramingError::None;
+}
+
+/// s.9.2: a kind of the Reply that this side can send (CM6581-9.2-04); 0: none.
+uint8_t chosen_rtr(const Config& config, const StartOffer& reply) {
+  const uint8_t common = reply.rtr & supported_rtr(config);
+  if ((common & wire::kMpaRtrWrite) != 0) return wire::kMpaRtrWrite;
+  if ((common & wire::kMpaRtrRead) != 0 && reply.ird != 0) return wire::kMpaRtrRead;
+  return common & wire::kMpaRtrSend;
+}
+
+}  // namespace
+
+size_t prefix_size(const StartPlan& plan) {
+  if (plan.header.enhanced) return wire::kMpaEnhancedSize;
+  return plan.reads_in_data ? kReadsInDataSize : 0;
+}
+
+size_t private_data_max(const StartPlan& plan) {
+  const size_t all =
+      plan.header.revision == 0 ? wire::kMpaDraftPrivateDataMax : wire::kMpaPrivateDataMax;
+  return all - prefix_size(plan);
+}
+
+void emit_prefix(const StartPlan& plan, uint8_t* dst) {
+  if (plan.header.enhanced) {
+    wire::emit_mpa_enhanced(plan.data, dst);
+  } else if (plan.reads_in_data) {
+    base::store_be32(dst, plan.data.ird);
+    base::store_be32(dst + 4, plan.data.ord);
+  }
+}
+
+StartPlan plan_request(const Config& config, const StartWish& wish) {
+  const uint8_t most = wish.revision.value_or(config.revision);
+  const bool wanted = wish.exchange_reads || wish.peer_to_peer;
+  StartPlan plan;
+  plan.header = own_header(config, wanted ? most : std::min<uint8_t>(most, 1));
+  plan.header.enhanced = plan.header.revision == 2;
+  plan.reads_in_data =
+      plan.header.revision == 1 && wish.exchange_reads && config.reads_in_private_data;
+  plan.data.ird = wish.exchange_reads ? told(config, wish.ird) : kReadsByUlp;
+  plan.data.ord = wish.exchange_reads ? told(config, wish.ord) : kReadsByUlp;
+  plan.data.peer_to_peer = wish.peer_to_peer;
+  plan.data.rtr = supported_rtr(config);
+  return plan;
+}
+
+StartPlan plan_reply(const Config& config, const StartWish& wish, const StartOffer& request) {
+  StartPlan plan;
+  plan.header = own_header(config, request.revision);
+  plan.header.enhanced = request.enhanced;  // RFC 6581 s.10
+  plan.reads_in_data = request.reads_in_data;
+  plan.agreed = agree(plan.header, request);
+  if (request.enhanced && request.peer_to_peer) {
+    plan.data.peer_to_peer = plan.agreed.peer_to_peer = true;
+    plan.data.rtr = plan.agreed.rtr = answered_rtr(request.rtr, supported_rtr(config));
+  }
+  if (request.has_reads()) answer_reads(config, wish, request, plan);
+  if (request.reads_in_data) {
+    plan.agreed.peer_to_peer = true;
+    plan.agreed.rtr = wire::kMpaRtrRead;
+  }
+  return plan;
+}
+
+void make_reject(StartPlan& plan, const StartWish& wish) {
+  plan.header.reject = plan.header.revision != 0;
+  if (!plan.reads_suffice) plan.data.ord = wish.ord_required;
+}
+
+StartOffer read_offer(const Config& config, const StartPlan* request,
+                      const wire::MpaStartHeader& header, base::ByteView data, size_t& prefix) {
+  StartOffer offer;
+  offer.revision = header.revision;
+  offer.markers = header.markers;
+  offer.crc = header.crc;
+  prefix = 0;
+  if (const auto enhanced = header.enhanced ? wire::parse_mpa_enhanced(data) : std::nullopt) {
+    offer.enhanced = true;
+    offer.peer_to_peer = enhanced->peer_to_peer;
+    offer.rtr = enhanced->rtr;
+    offer.ird = enhanced->ird;
+    offer.ord = enhanced->ord;
+    prefix = wire::kMpaEnhancedSize;
+  }
+  const bool in_data = request != nullptr ? request->reads_in_data : config.reads_in_private_data;
+  if (in_data && header.revision == 1 && data.size() >= kReadsInDataSize) {
+    offer.reads_in_data = true;
+    offer.ird = base::load_be32(data.data());
+    offer.ord = base::load_be32(data.data() + 4);
+    prefix = kReadsInDataSize;
+  }
+  return offer;
+}
+
+ReplyVerdict judge_reply(const Config& config, const StartWish& wish, const StartPlan& request,
+                         const StartOffer& reply) {
+  ReplyVerdict verdict{.agreed = agree(request.header, reply)};
+  // RFC 5044 s.C.2.5: a peer of revision 0 has markers and CRC on, whatever the Request said.
+  if (reply.revision == 0) verdict.agreed.markers_receive = verdict.agreed.crc = true;
+  verdict.enhanced_missing = request.header.enhanced && !reply.enhanced;
+  if (verdict.enhanced_missing || !reply.has_reads()) return verdict;
+  if (wish.exchange_reads) verdict.error = take_reads(wish, reply, verdict.agreed);
+  if (reply.reads_in_data) {
+    verdict.agreed.peer_to_peer = true;
+    verdict.agreed.rtr = wire::kMpaRtrRead;
+    return verdict;
+  }
+  verdict.agreed.peer_to_peer = reply.peer_to_peer;
+  if (reply.peer_to_peer) verdict.agreed.rtr = chosen_rtr(config, reply);
+  // Also where the models differ: "a mutually compatible connection model or RTR option".
+  const bool matched = reply.peer_to_peer ? verdict.agreed.rtr != 0 : !wish.peer_to_peer;
+  if (verdict.error == llp::FramingError::None && !matched) {
+    verdict.error = llp::FramingError::NoMatchingRtr;
+  }
+  return verdict;
+}
+
+bool revision_fits(const Config& config, uint8_t most, uint8_t revision) {
+  if (config.revision == 0) return revision == 0;  // draft-ietf-rddp-mpa-00 s.8.1.1
+  if (revision == 0) return config.permissive;     // RFC 5044 app. C
+  return revision <= most;
+}
+
+}  // namespace rnic::mpa

@@ -1,0 +1,244 @@
+// The start-up: RFC 5044 s.7.1.2, RFC 6581, draft-ietf-rddp-mpa-00 s.8.1.
+#include <algorithm>
+#include <array>
+
+#include "mpa/engine.hpp"
+
+namespace rnic::mpa {
+
+void Session::Impl::established(uint32_t emss, base::Now now) {
+  emss_ = emss;
+  now_ = now;
+  deadline_ = now + config_.start_timeout;
+  if (role_ == Role::Initiator) {
+    state_ = StartState::SendRequest;
+    stream_->ready();
+  } else {
+    state_ = StartState::AwaitRequest;
+  }
+}
+
+void Session::Impl::take_over(uint32_t emss, uint64_t received, base::ByteView last_message,
+                              base::Now now) {
+  received_ = received;
+  receiver_.arrived(received);
+  if (!last_message.empty()) last_message_.set(last_message);
+  established(emss, now);
+  stream_->ready();
+}
+
+/// Feeds the parser, acts when the frame is complete. \return octets used.
+size_t Session::Impl::parse(base::ByteView octets, bool more_behind, base::Now now) {
+  const size_t used = parser_.feed(octets);
+  received_ += used;
+  if (parser_.failure()) {
+    bad_start_frame(*parser_.failure(), now);
+  } else if (parser_.complete()) {
+    read_start_frame();
+    if (role_ == Role::Responder) {
+      request_complete(more_behind || used < octets.size(), now);
+    } else {
+      reply_complete(now);
+    }
+  }
+  return used;
+}
+
+void Session::Impl::read_start_frame() {
+  size_t prefix = 0;
+  offer_ = read_offer(config_, role_ == Role::Initiator ? &plan_ : nullptr, parser_.header(),
+                      parser_.private_data(), prefix);
+  ulp_data_ = parser_.private_data().subspan(prefix);
+}
+
+void Session::Impl::bad_start_frame(StartFailure why, base::Now now) {
+  const bool draft = why == StartFailure::BadRevision && parser_.header().revision == 0;
+  if (role_ == Role::Initiator || !draft) return fail(why, {}, now);
+  // RFC 5044 s.C.2.1: a non-permissive responder says its own revision and closes.
+  plan_ = plan_reply(config_, {}, {.revision = 1});
+  make_reject(plan_, {});
+  sender_.set(wire::kMpaReplyKey, plan_, {});
+  state_ = StartState::SendReject;
+  refusal_ = why;
+  stream_->ready();
+  stream_->close();
+}
+
+void Session::Impl::request_complete(bool more_behind, base::Now now) {
+  // RFC 5044 s.7.1.2 rules 2 and 3: the initiator waits for the Reply.
+  if (more_behind) return fail(StartFailure::UnexpectedData, {}, now);
+  if (parser_.header().markers && !config_.markers_send_allowed) {
+    return fail(StartFailure::MarkersRefused, {}, now);
+  }
+  plan_ = plan_reply(config_, {}, offer_);
+  state_ = StartState::AwaitDecision;
+  events_.request_received(offer_, ulp_data_, now);
+  parser_.release();
+}
+
+size_t Session::Impl::private_data_max() const { return mpa::private_data_max(plan_); }
+
+void Session::Impl::answer(bool accepted, base::ByteView private_data, const StartWish& wish,
+                           base::Now now) {
+  now_ = now;
+  RNIC_CHECK(private_data.size() <= private_data_max());
+  if (state_ != StartState::AwaitDecision) return;  // failed meanwhile; start_failed() said so
+  plan_ = plan_reply(config_, wish, offer_);
+  agreed_ = plan_.agreed;
+  const bool possible = accepted && plan_.reads_suffice;
+  if (!possible) {
+    make_reject(plan_, wish);
+    if (accepted) refusal_ = StartFailure::InsufficientReads;
+  }
+  sender_.set(wire::kMpaReplyKey, plan_, private_data);
+  state_ = possible ? StartState::SendReply : StartState::SendReject;
+  stream_->ready();
+  // Revision 0 has no bit for it: a Reply and then the end (draft-ietf-rddp-mpa-00 s.8.1).
+  if (!possible && (config_.reject_closes || plan_.header.revision == 0)) stream_->close();
+}
+
+void Session::Impl::reply_complete(base::Now now) {
+  if (state_ != StartState::AwaitReply) return fail(StartFailure::UnexpectedData, {}, now);
+  const ReplyVerdict verdict = judge_reply(config_, wish_, plan_, offer_);
+  agreed_ = verdict.agreed;
+  if (parser_.header().reject) {
+    const bool closes = config_.reject_closes;
+    closes ? fail(StartFailure::RejectedByPeer, ulp_data_, now)
+           : leave(StartFailure::RejectedByPeer, ulp_data_, now);
+    return;
+  }
+  if (verdict.enhanced_missing) return fail(StartFailure::NotEnhanced, {}, now);
+  const bool markers_refused = parser_.header().markers && !config_.markers_send_allowed;
+  if (verdict.error != llp::FramingError::None) return refuse(verdict.error, now);
+  if (markers_refused && offer_.enhanced) return refuse(llp::FramingError::LocalCatastrophic, now);
+  if (markers_refused) return fail(StartFailure::MarkersRefused, {}, now);
+  delayed_ = config_.first_fpdu_delay > base::Duration{};
+  deadline_ = now + config_.first_fpdu_delay;
+  begin_full_operation(ulp_data_);
+  parser_.release();
+  if (delayed_) {
+    ++counters_.first_fpdus_delayed;
+  } else {
+    allow_sending();
+  }
+}
+
+/// The last octet of our start frame was handed to the stream.
+void Session::Impl::start_frame_sent() {
+  switch (state_) {
+    case StartState::SendRequest: state_ = StartState::AwaitReply; break;
+    case StartState::SendReply:
+      awaiting_rtr_ = agreed_.peer_to_peer;
+      deadline_ = now_ + config_.rtr_timeout;
+      begin_full_operation({});
+      break;
+    case StartState::SendReject:
+      if (config_.reject_closes || plan_.header.revision == 0 ||
+          refusal_ == StartFailure::BadRevision) {
+        fail(refusal_, {}, now_);
+      } else {
+        leave(refusal_, {}, now_);
+      }
+      break;
+    default: break;
+  }
+}
+
+void Session::Impl::enter_full_operation() {
+  RNIC_CHECK(user_ != nullptr);  // RFC 5044 s.7.1: a DDP endpoint is bound before full operation
+  state_ = StartState::Done;
+  send_grid_ = MarkerGrid(agreed_.markers_send, sender_.end_offset());
+  receiver_.start(received_, agreed_);
+  reported_mulpdu_ = mulpdu();
+}
+
+void Session::Impl::begin_full_operation(base::ByteView private_data) {
+  enter_full_operation();
+  count_start();
+  user_->mulpdu_changed(reported_mulpdu_);
+  events_.started(agreed_, private_data, now_);
+}
+
+void Session::Impl::count_start() {
+  switch (agreed_.revision) {
+    case 0: ++counters_.starts_revision_0; break;
+    case 1: ++counters_.starts_revision_1; break;
+    default: ++counters_.starts_revision_2; break;
+  }
+  if (agreed_.peer_to_peer) ++counters_.starts_peer_to_peer;
+}
+
+void Session::Impl::allow_sending() {
+  may_send_ = true;
+  user_->may_send();
+  ready();
+}
+
+void Session::Impl::on_timer(base::Now now) {
+  if (now < next_deadline()) return;
+  now_ = now;
+  if (delayed_) {
+    delayed_ = false;
+    return allow_sending();
+  }
+  if (!awaiting_rtr_) return fail(StartFailure::TimedOut, {}, now);
+  awaiting_rtr_ = false;
+  ++counters_.rtr_missing;
+  receiver_.discard();
+  events_.start_failed(StartFailure::RtrMissing, {}, now);
+  abort();
+}
+
+/// RFC 6581 s.9.1 to 9.3: the connection stands for long enough to carry a Terminate.
+void Session::Impl::refuse(llp::FramingError error, base::Now now) {
+  StartFailure why = StartFailure::LocalError;
+  if (error == llp::FramingError::InsufficientIrd) why = StartFailure::InsufficientReads;
+  if (error == llp::FramingError::NoMatchingRtr) why = StartFailure::NoMatchingRtr;
+  ++counters_.start_failures;
+  ++counters_.start_terminates;
+  enter_full_operation();
+  agreed_.peer_to_peer = false;
+  agreed_.rtr = 0;
+  receiver_.discard();
+  events_.start_failed(why, ulp_data_, now);
+  parser_.release();
+  may_send_ = true;
+  user_->framing_error(error, now);
+  ready();
+}
+
+/// RFC 5044 s.7.1.2 rules 2 and 3: MPA is left, TCP stays open.
+void Session::Impl::leave(StartFailure why, base::ByteView private_data, base::Now now) {
+  state_ = StartState::Left;
+  ++counters_.start_rejects;
+  events_.start_failed(why, private_data, now);
+  parser_.release();
+}
+
+void Session::Impl::fail(StartFailure why, base::ByteView private_data, base::Now now) {
+  state_ = StartState::Failed;
+  const bool rejected = why == StartFailure::RejectedByPeer || why == StartFailure::RejectedLocally;
+  ++(rejected ? counters_.start_rejects : counters_.start_failures);
+  receiver_.discard();
+  close();
+  events_.start_failed(why, private_data, now);
+  parser_.release();
+}
+
+void Session::Impl::hand_over(llp::StreamUser& next, base::Now now) {
+  RNIC_CHECK(left() && next_ == nullptr);
+  next_ = &next;
+  pass_on_kept(now);
+}
+
+/// What overtook the start frame and was kept for the next user.
+void Session::Impl::pass_on_kept(base::Now now) {
+  std::array<uint8_t, 512> piece;
+  for (base::Range range = receiver_.first_kept(); !range.empty(); range = receiver_.first_kept()) {
+    const auto want = static_cast<uint32_t>(std::min<uint64_t>(range.size(), piece.size()));
+    const uint32_t n = receiver_.take_back(range.begin, piece.data(), want);
+    next_->place({range.begin, range.begin + n}, {piece.data(), n}, false, now);
+  }
+}
+
+}  // namespace rnic::mpa

@@ -1,0 +1,28 @@
+/// \file
+/// How one connection is set up. What is not said comes from the configuration and the queue pair.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "mpa/mpa.hpp"
+
+namespace rnic::nic {
+
+struct QueuePairSpec;
+
+struct ConnectOptions {
+  std::optional<uint8_t> revision;     ///< connect: 0, 1 or 2 (mpa.revision)
+  std::optional<bool> exchange_reads;  ///< connect: tell IRD and ORD (mpa.exchange_reads)
+  std::optional<bool> peer_to_peer;    ///< connect: an explicit RTR (mpa.peer_to_peer)
+  std::optional<uint32_t>
+      ird;  ///< inbound Reads, <= the queue pair's; mpa::kReadsByUlp: not agreed
+  std::optional<uint32_t> ord;  ///< outbound Reads likewise
+  uint32_t ord_required = 0;    ///< accept: with less the request is rejected (RFC 6581 s.9.1)
+};
+
+/// The wish that options, configuration and queue pair make together.
+[[nodiscard]] mpa::StartWish make_wish(const ConnectOptions& options, const mpa::Config& config,
+                                       const QueuePairSpec& spec);
+
+}  // namespace rnic::nic
