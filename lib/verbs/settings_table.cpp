@@ -239,8 +239,8 @@ constexpr Key kKeys[] = {
     {"mpa", "start_timeout", in_mpa<&Mpa::start_timeout>, "time", {10 * kMs, kHour},
      "for the whole exchange of Request and Reply"},
     {"mpa", "revision", in_mpa<&Mpa::revision>, "", {0, 2},
-     "highest MPA revision: 2 is RFC 6581, 1 RFC 5044; 0 is the draft's profile, which serves nothing "
-     "else"},
+     "highest MPA revision: 2 is RFC 6581, 1 RFC 5044; 0 is the draft's profile, which serves "
+     "nothing else"},
     {"mpa", "permissive", in_mpa<&Mpa::permissive>, "", kNone,
      "serve peers of revision 0 as well, with DDP and RDMAP of version 0 (RFC 5044 appendix C)"},
     {"mpa", "exchange_reads", in_mpa<&Mpa::exchange_reads>, "", kNone,
@@ -248,8 +248,8 @@ constexpr Key kKeys[] = {
     {"mpa", "reads_limit", in_mpa<&Mpa::reads_limit>, "reads", {1, 16382},
      "highest IRD and ORD told to a peer; Linux siw terminates above 128"},
     {"mpa", "reads_in_private_data", in_mpa<&Mpa::reads_in_private_data>, "", kNone,
-     "revision 1: IRD and ORD as two numbers of 32 bits before the private data, and a Read as RTR "
-     "(Chelsio under Windows)"},
+     "revision 1: IRD and ORD as two numbers of 32 bits before the private data, and a Read as "
+     "RTR (Chelsio under Windows)"},
     {"mpa", "peer_to_peer", in_mpa<&Mpa::peer_to_peer>, "", kNone,
      "revision 2: an initiator whose application does not say sends an RTR, so that either side may "
      "send first (RFC 6581)"},
@@ -264,8 +264,8 @@ constexpr Key kKeys[] = {
      "MPA itself closes TCP after a reject (RFC 5044 section 7.1.4.2); false: it leaves TCP to the "
      "application, or to the device where no application wants it (section 7.1.2)"},
     {"mpa", "first_fpdu_delay", in_mpa<&Mpa::first_fpdu_delay>, "time", {0, kMinute},
-     "an initiator holds back its first FPDU so long after the Reply, for a responder that installs "
-     "its receiver late: its first Send or Read is acknowledged but never answered"},
+     "an initiator holds back its first FPDU so long after the Reply, for a responder that "
+     "installs its receiver late: its first Send or Read is acknowledged but never answered"},
     {"mpa", "receive_window", in_mpa<&Mpa::receive_window>, "octets", {4 * kKb, kGb},
      "octets offered to the peer past the delivery point"},
     {"mpa", "hold_limit", in_mpa<&Mpa::hold_limit>, "octets", {0, kGb},

@@ -1,0 +1,209 @@
+// MPA beside streaming octets on one connection: started behind them, left to them.
+#include <gtest/gtest.h>
+
+#include "start_frames.hpp"
+
+namespace rnic::mpa {
+namespace {
+
+using test::MpaEnd;
+using test::numbered_ulpdu;
+using test::Octets;
+using test::SlowEncoder;
+
+/// A user of plain octets: what it was given, by offset, and when the order reached it.
+class Streamer final : public llp::StreamUser {
+ public:
+  void established(uint32_t, base::Now) override {}
+  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out) override {
+    const auto length = std::min<uint32_t>(n, static_cast<uint32_t>(to_send.size()));
+    if (length == 0) return {};
+    std::copy_n(to_send.begin(), length, out.append(length));
+    to_send.erase(to_send.begin(), to_send.begin() + length);
+    return {.length = length, .tag = {offset, length}};
+  }
+  bool rebuild(const llp::RecordTag&, uint64_t, uint32_t, llp::Frame&) override {
+    ++rebuilt;
+    return true;
+  }
+  void released(const llp::RecordTag&, uint64_t) override { ++releases; }
+  llp::InspectVerdict inspect(base::Range, base::ByteView, base::Now) override {
+    return llp::InspectVerdict::Accept;
+  }
+  void place(base::Range range, base::ByteView octets, bool, base::Now) override {
+    if (got.size() < range.end) got.resize(range.end);
+    std::copy(octets.begin(), octets.end(), got.begin() + static_cast<long>(range.begin));
+    placed += octets.size();
+  }
+  void ordered(uint64_t offset, base::Now) override { order = offset; }
+  void emss_changed(uint32_t) override {}
+  [[nodiscard]] uint32_t receive_room() const override { return 1234; }
+  void peer_finished(base::Now) override { finished = true; }
+  void ended(llp::StreamEnd, base::Now) override { ++ends; }
+
+  [[nodiscard]] Octets from(uint64_t offset) const {
+    return {got.begin() + static_cast<long>(offset), got.end()};
+  }
+
+  Octets to_send, got;
+  size_t placed = 0;
+  uint64_t order = 0;
+  int releases = 0, rebuilt = 0, ends = 0;
+  bool finished = false;
+};
+
+const Octets kText{'s', 't', 'i', 'l', 'l', ' ', 'h', 'e', 'r', 'e'};
+
+// MPA-7.1.2-08 MPA-7.1.2-04 CM-03 MPA-7.1.5-01 MPA00-5.1.2-02: after a reject both sides stream on;
+// octets in the Reply's own segment, and octets that overtook the Reply, are not lost.
+TEST(Streaming, GoesOnAfterAReject_MPA_7_1_2_08_MPA_7_1_2_04_MPA_7_1_5_01) {
+  const Octets reply = reply_frame(0x60, 1, {'n', 'o'});
+  Octets all = reply;
+  all.insert(all.end(), kText.begin(), kText.end());
+  for (size_t cut = 1; cut < all.size(); ++cut) {
+    for (const bool swapped : {false, true}) {
+      Streamer next;
+      MpaEnd a(Role::Initiator, {});
+      a.events.on_failure = [&](StartFailure why) {
+        EXPECT_EQ(why, StartFailure::RejectedByPeer);
+        ASSERT_TRUE(a.session->left());
+        a.session->hand_over(next, a.now);
+      };
+      a.establish();
+      a.pull_all();
+      const base::ByteView whole(all);
+      if (swapped) a.receive(cut, whole.subspan(cut));
+      a.receive(0, whole.first(cut));
+      if (!swapped) a.receive(cut, whole.subspan(cut));
+      ASSERT_EQ(next.from(reply.size()), kText) << cut << swapped;
+      ASSERT_EQ(next.placed, kText.size());
+      ASSERT_EQ(next.order, all.size());
+      ASSERT_EQ(held_octets(*a.own_store), 0u);
+      ASSERT_EQ(a.stream.closes + a.stream.aborts, 0);
+      // And the other way, with everything else a stream's user is told.
+      next.to_send = kText;
+      ASSERT_EQ(a.pull_all(), kText);
+      a.session->released({20, 10}, 30);
+      ASSERT_EQ(next.releases, 1);
+      ASSERT_EQ(a.session->receive_room(), 1234u);
+      a.session->peer_finished(a.now);
+      ASSERT_TRUE(next.finished);
+      a.session->ended(llp::StreamEnd::Closed, a.now);
+      ASSERT_EQ(next.ends, 1);
+    }
+  }
+}
+
+// MPA-7.1.2-04: the responder's side: the Reply leaves whole, and may still be retransmitted.
+TEST(Streaming, TheResponderStreamsOn_MPA_7_1_2_04_MPA_7_1_2_11) {
+  Streamer next;
+  MpaEnd b(Role::Responder, {});
+  b.events.on_failure = [&](StartFailure) { b.session->hand_over(next, b.now); };
+  b.establish();
+  b.receive(0, request_frame(0x40, 1, {1, 2}));
+  b.session->reject(Octets{'n', 'o'}, b.now);
+  next.to_send = kText;
+  const auto reply = b.pull(1460);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->octets, reply_frame(0x60, 1, {'n', 'o'}));
+  EXPECT_EQ(b.pull_all(), kText);
+  Octets again(reply->octets.size());
+  llp::Frame frame(again.data(), static_cast<uint32_t>(again.size()));
+  ASSERT_TRUE(b.session->rebuild(reply->pulled.tag, 0, static_cast<uint32_t>(again.size()), frame));
+  EXPECT_EQ(again, reply->octets);
+  EXPECT_EQ(next.rebuilt, 0);
+  b.receive(22, kText);
+  EXPECT_EQ(next.from(22), kText);
+}
+
+// MPA-7.1.2-08: s.7.1.4.2's reading, when configured.
+TEST(Streaming, ARejectMayClose_MPA_7_1_2_08) {
+  Config config;
+  config.reject_closes = true;
+  EXPECT_FALSE(Config{}.reject_closes);
+  MpaEnd a(Role::Initiator, config), b(Role::Responder, config);
+  a.establish();
+  b.establish();
+  b.receive(0, a.pull_all());
+  b.session->reject({}, b.now);
+  a.receive(0, b.pull_all());
+  for (MpaEnd* end : {&a, &b}) {
+    EXPECT_FALSE(end->session->left());
+    EXPECT_GE(end->stream.closes, 1);
+    EXPECT_EQ(end->events.failures.size(), 1u);
+  }
+}
+
+// MPA-7.1.3-01 MPA-7.1.5-02 MPA-7.1-01 MPA-7.1-02 MPA-7.1-03 MPA-7.1-05 MPA-7.1.2-12: Hello and
+// Hello-Ack of any length before the start frames; the markers count from behind the latter.
+TEST(Streaming, DelayedStart_MPA_7_1_3_01_MPA_7_1_5_02_MPA_7_1_01_MPA_7_1_02) {
+  Config config;
+  config.markers_receive = true;
+  for (const uint64_t hello : {0ull, 1ull, 7ull, 511ull, 512ull, 70'000ull}) {
+    for (const size_t ack : {0u, 1u, 9u, 2000u}) {
+      const Octets last = numbered_ulpdu(9, ack);
+      MpaEnd a(Role::Initiator, config), b(Role::Responder, config);
+      // Streaming mode has carried `hello` octets to the responder, and its own 33 the other way.
+      a.sent = b.complete = hello;
+      b.sent = a.complete = 33;
+      a.committed[0] = 33;
+      if (hello != 0) b.committed[0] = hello;
+      b.session->take_over(1460, hello, last, b.now);
+      const Octets sent = b.pull_all();
+      ASSERT_EQ(sent, last);  // MPA sends it, and then waits
+      a.complete += ack;      // read by the streaming application
+      a.committed[0] = a.complete;
+      a.session->take_over(1460, a.complete, {}, a.now);
+      const Octets request = a.pull_all();
+      ASSERT_EQ(request, request_frame(0xc0, 1));
+      ASSERT_TRUE(b.receive(hello, request));
+      ASSERT_EQ(b.events.requests.size(), 1u);
+      ASSERT_FALSE(b.session->full_operation());
+      b.session->accept({}, b.now);
+      const uint64_t reply_at = b.sent;
+      ASSERT_TRUE(a.receive(reply_at, b.pull_all()));
+      ASSERT_EQ(a.events.starts.size(), 1u);
+      SlowEncoder to_b(hello + 20, true), to_a(reply_at + 20, true);
+      const Octets ulpdu = numbered_ulpdu(1, 1200);
+      to_b.add(ulpdu);
+      to_a.add(ulpdu);
+      a.user.to_send = {ulpdu};
+      b.user.to_send = {ulpdu};
+      const Octets there = a.pull_all();
+      ASSERT_EQ(there, to_b.stream);
+      b.receive(hello + 20, there);
+      const Octets back = b.pull_all();
+      ASSERT_EQ(back, to_a.stream);
+      a.receive(reply_at + 20, back);
+      ASSERT_EQ(b.user.delivered.size(), 1u);
+      ASSERT_EQ(a.user.delivered.size(), 1u);
+      // The last message is kept until it is acknowledged, and not longer.
+      if (ack == 0) continue;
+      const MpaEnd::Record& first = b.records.front();
+      Octets again(first.octets.size());
+      llp::Frame frame(again.data(), static_cast<uint32_t>(again.size()));
+      ASSERT_TRUE(b.session->rebuild(first.pulled.tag, first.offset,
+                                     static_cast<uint32_t>(again.size()), frame));
+      ASSERT_EQ(again, first.octets);
+    }
+  }
+}
+
+// MPA-7.1.5-01: an octet of streaming that the peer had not been allowed is no start frame.
+TEST(Streaming, LeftoverOctetsEndTheStart_MPA_7_1_5_01) {
+  MpaEnd b(Role::Responder, {});
+  b.complete = 5;
+  b.committed[0] = 5;
+  b.session->take_over(1460, 5, kText, b.now);
+  b.pull_all();
+  Octets stray{'x'};
+  const Octets request = request_frame(0x40, 1);
+  stray.insert(stray.end(), request.begin(), request.end());
+  b.receive(5, stray);
+  EXPECT_EQ(b.events.failures, std::vector{StartFailure::BadKey});
+  EXPECT_EQ(b.stream.closes, 1);
+  EXPECT_TRUE(b.user.placed.empty());
+}
+
+}  // namespace
+}  // namespace rnic::mpa
