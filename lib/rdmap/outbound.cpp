@@ -492,8 +492,8 @@ llp::PulledUlpdu Endpoint::Impl::pull_rtr(uint32_t max, llp::UlpduWriter& out) {
 void Endpoint::Impl::close_if_finished() {
   if (state_ != EndpointState::Closing || closed_ || framing_ == nullptr) return;
   // The peer may close as soon as it sees our FIN: what we still wait for comes first.
-  if (rtr_pending_ || current_.kind != Kind::None || sends_.has_next() || outbound_.outstanding() != 0 ||
-      inbound_.has_ready()) {
+  if (rtr_pending_ || current_.kind != Kind::None || sends_.has_next() ||
+      outbound_.outstanding() != 0 || inbound_.has_ready()) {
     return;
   }
   closed_ = true;

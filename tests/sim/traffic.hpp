@@ -84,6 +84,8 @@ class Flow {
   void receive_completed(const rdmap::Completion& completion);
   /// What the reference receiver at `to` delivers.
   void reference_request(const WireMessage& message);
+  /// The first message of this direction is a zero-length Write as RTR (RFC 6581 s.9.2).
+  void expect_rtr() { rtr_expected_ = true; }
   /// A Read Response that the reference receiver at `from` delivers.
   void reference_response(const WireMessage& message);
 
@@ -184,7 +186,8 @@ class Flow {
   std::vector<uint32_t> read_jobs_;  // Reads: index of the job
   std::vector<MessagePlan> sends_;   // planned Sends, by receive
   std::deque<Receive> receives_;
-  size_t received_ = 0;             // completed receives, in order
+  size_t received_ = 0;  // completed receives, in order
+  bool rtr_expected_ = false;
   size_t reference_requests_ = 0;   // jobs that the reference at `to` has seen
   size_t reference_responses_ = 0;  // entries of read_jobs_ that the reference at `from` has seen
 };

@@ -221,6 +221,11 @@ void Flow::receive_completed(const rdmap::Completion& completion) {
 }
 
 void Flow::reference_request(const WireMessage& message) {
+  if (rtr_expected_) {
+    rtr_expected_ = false;
+    if (!message.tagged || !message.payload.empty()) fail("rtr", "the first message is another");
+    return;
+  }
   const size_t index = reference_requests_++;
   if (index >= jobs_.size()) {
     fail("reference", "message " + std::to_string(index) + " was never posted");

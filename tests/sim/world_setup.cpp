@@ -136,6 +136,7 @@ void World::connect(Pipe& pipe) {
   nic::ConnectOptions options;
   options.revision = pipe.number % 3 == 1 ? 1 : 2;
   options.peer_to_peer = pipe.number % 3 == 2;
+  if (*options.peer_to_peer && pipe.flows[side] != nullptr) pipe.flows[side]->expect_rtr();
   resources(
       hosts_[side].device->connect(*pipe.ends[side].qp, remote, pipe.request_data, now_, options));
 }
