@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/log.hpp"
 #include "wire/tcp.hpp"
 
 namespace rnic::nic {
@@ -27,6 +28,13 @@ Device::Device(const DeviceConfig& config, port::Port& port, base::Now now,
       doorbells_(config.limits.max_qps + 1),
       events_(config.limits.max_events) {
   ended_.reserve(config.limits.max_connections);
+  if (!config.mpa.crc) {
+    base::log(base::LogLevel::Warning, "mpa",
+              config.name +
+                  ": CRC is off where the peer agrees (mpa.crc = false): only for a path "
+                  "that protects as well as CRC32c does, such as IPsec end to end "
+                  "(RFC 5044 s.4.4)");
+  }
 }
 
 Device::~Device() {

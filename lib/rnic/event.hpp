@@ -34,7 +34,7 @@ struct Event {
   base::Handle connection;  ///< ConnectRequest, RequestWithdrawn
   llp::Endpoint local;
   llp::Endpoint remote;
-  std::vector<uint8_t> private_data;  ///< ConnectRequest, Established, Rejected: at most 512 octets
+  std::vector<uint8_t> private_data;  ///< ConnectRequest, Established, Rejected
   rdmap::Fault fault;                 ///< TerminateSent, TerminateReceived
   llp::StreamEnd end = llp::StreamEnd::Closed;
   /// Established: all of it; ConnectRequest, Rejected: `revision` and `peer`.

@@ -225,7 +225,8 @@ constexpr Key kKeys[] = {
      "active opens choose a port from here to 65535 (RFC 6056)"},
 
     {"mpa", "crc", in_mpa<&Mpa::crc>, "", kNone,
-     "ask for CRC32C; it is off only when both sides say so"},
+     "ask for CRC32C; it is off only when both sides say so. false: only for a path that protects as "
+     "well, such as IPsec end to end; the log warns"},
     {"mpa", "markers", in_mpa<&Mpa::markers_receive>, "", kNone,
      "ask the peer to put markers into what it sends us"},
     {"mpa", "markers_send_allowed", in_mpa<&Mpa::markers_send_allowed>, "", kNone,

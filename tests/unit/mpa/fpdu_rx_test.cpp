@@ -349,6 +349,7 @@ void repair_crc(Octets& stream, size_t begin, size_t end) {
 
 // MPA-8-03 MPA-4.2-01 MPA-4.2-02: valid CRC, but a marker that points elsewhere; low and reserved
 // bits are ignored.
+// MPA-5.2-02: in order, too.
 TEST(FpduRx, MarkerAndLengthDisagree_MPA_8_03_MPA_4_2_01_MPA_4_2_02) {
   for (const bool wrong : {false, true}) {
     for (const bool in_order : {false, true}) {

@@ -127,7 +127,7 @@ Config with_markers() {
 }
 
 // MPA-4.5-06 MPA-3-02: EMSS changes are reported once each; pull offers MULPDU.
-// DDP-3-01
+// DDP-3-01 MPA-A.1-02
 TEST(SessionTx, MulpduFollowsEmss_MPA_4_5_06_MPA_3_02) {
   MpaPair pair({}, with_markers());
   pair.start(1460);

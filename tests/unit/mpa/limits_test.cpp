@@ -96,6 +96,7 @@ TEST(Limits, HoldLimitDropsBeforeCommitAndTheOrderStillMoves) {
 
 // One device without hold space of its own: the longest FPDU still gets through, one connection at
 // a time.
+// MPA-A.5.2-01 MPA00-13.2-02: far more than an MTU, or 140 octets.
 TEST(Limits, LongestFpduWithoutHoldSpace_MPA_4_1_01) {
   for (const bool markers : {false, true}) {
     Config config;

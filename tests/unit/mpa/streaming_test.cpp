@@ -54,7 +54,7 @@ class Streamer final : public llp::StreamUser {
 
 const Octets kText{'s', 't', 'i', 'l', 'l', ' ', 'h', 'e', 'r', 'e'};
 
-// MPA-7.1.2-08 MPA-7.1.2-04 CM-03 MPA-7.1.5-01 MPA00-5.1.2-02: after a reject both sides stream on;
+// MPA-7.1.2-08 MPA-7.1.2-04 MPA-7.1.5-01 MPA00-5.1.2-02: after a reject both sides stream on;
 // octets in the Reply's own segment, and octets that overtook the Reply, are not lost.
 TEST(Streaming, GoesOnAfterAReject_MPA_7_1_2_08_MPA_7_1_2_04_MPA_7_1_5_01) {
   const Octets reply = reply_frame(0x60, 1, {'n', 'o'});

@@ -254,9 +254,12 @@ TEST_F(TerminateTest, AbandonsTheMessageUnderWay) {
   EXPECT_EQ(b->owner.sends.size(), 1u);
 }
 
-// RDMAP-4.8-06, RDMAP-6.2.1-01: the LLP's codes.
-TEST_F(TerminateTest, FramingErrors_RDMAP_4_8_06) {
-  for (const auto error : {llp::FramingError::Crc, llp::FramingError::MarkerMismatch}) {
+// RDMAP-4.8-06 RDMAP-6.2.1-01 MPA-8-11 MPA00-9-01 CM6581-8-01: the LLP's codes; headers are never attached.
+TEST_F(TerminateTest, FramingErrors_RDMAP_4_8_06_MPA_8_11_MPA00_9_01_CM6581_8_01) {
+  for (const auto error :
+       {llp::FramingError::Closed, llp::FramingError::Crc, llp::FramingError::MarkerMismatch,
+        llp::FramingError::BadStartFrame, llp::FramingError::LocalCatastrophic,
+        llp::FramingError::InsufficientIrd, llp::FramingError::NoMatchingRtr}) {
     pair.a = test::FramingEnd(kMulpdu);
     pair.b = test::FramingEnd(kMulpdu);
     start();
