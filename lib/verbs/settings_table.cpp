@@ -225,8 +225,8 @@ constexpr Key kKeys[] = {
      "active opens choose a port from here to 65535 (RFC 6056)"},
 
     {"mpa", "crc", in_mpa<&Mpa::crc>, "", kNone,
-     "ask for CRC32C; it is off only when both sides say so. false: only for a path that protects as "
-     "well, such as IPsec end to end; the log warns"},
+     "ask for CRC32C; it is off only when both sides say so. false: only for a path that protects "
+     "as well, such as IPsec end to end; the log warns"},
     {"mpa", "markers", in_mpa<&Mpa::markers_receive>, "", kNone,
      "ask the peer to put markers into what it sends us"},
     {"mpa", "markers_send_allowed", in_mpa<&Mpa::markers_send_allowed>, "", kNone,
@@ -252,8 +252,8 @@ constexpr Key kKeys[] = {
      "revision 1: IRD and ORD as two numbers of 32 bits before the private data, and a Read as "
      "RTR (Chelsio under Windows)"},
     {"mpa", "peer_to_peer", in_mpa<&Mpa::peer_to_peer>, "", kNone,
-     "revision 2: an initiator whose application does not say sends an RTR, so that either side may "
-     "send first (RFC 6581)"},
+     "revision 2: an initiator whose application does not say sends an RTR, so that either side "
+     "may send first (RFC 6581)"},
     {"mpa", "rtr_send", in_mpa<&Mpa::rtr_send>, "", kNone, "a zero-length Send may be the RTR"},
     {"mpa", "rtr_write", in_mpa<&Mpa::rtr_write>, "", kNone, "a zero-length Write may be the RTR"},
     {"mpa", "rtr_read", in_mpa<&Mpa::rtr_read>, "", kNone, "a zero-length Read may be the RTR"},
