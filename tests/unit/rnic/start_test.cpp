@@ -90,7 +90,8 @@ class Starts : public DevicePair {
   }
 };
 
-// CM6581-9.1-01 CM6581-9.1-02 CM6581-5-02: what both have is agreed, and both are told of it.
+// CM6581-9.1-01 CM6581-9.1-02 CM6581-5-02 RDMAP-6.1-04: what both have is agreed, and both are told
+// of it.
 TEST_F(Starts, ReadsAreAgreedOnAndTold_CM6581_9_1_01_CM6581_9_1_02) {
   QueuePair* a = make(left(), 4, 12);
   QueuePair* b = make(right(), 6, 3);
