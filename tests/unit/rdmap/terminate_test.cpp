@@ -254,7 +254,8 @@ TEST_F(TerminateTest, AbandonsTheMessageUnderWay) {
   EXPECT_EQ(b->owner.sends.size(), 1u);
 }
 
-// RDMAP-4.8-06 RDMAP-6.2.1-01 MPA-8-11 MPA00-9-01 CM6581-8-01: the LLP's codes; headers are never attached.
+// RDMAP-4.8-06 RDMAP-6.2.1-01 MPA-8-11 MPA00-9-01 CM6581-8-01: the LLP's codes; headers are
+// never attached.
 TEST_F(TerminateTest, FramingErrors_RDMAP_4_8_06_MPA_8_11_MPA00_9_01_CM6581_8_01) {
   for (const auto error :
        {llp::FramingError::Closed, llp::FramingError::Crc, llp::FramingError::MarkerMismatch,
