@@ -28,6 +28,16 @@ enum class Defect : uint8_t {
   LostHold,               ///< mpa: held octets are thrown away at the first pressure
   CompletionOutOfOrder,   ///< rdmap: a Write completes before an earlier Read
   LeakSlot,               ///< tcp: a closed connection is never returned to its slab
+  WindowIgnored,          ///< tcp: data goes out one segment beyond the peer's window
+  WindowTakenBack,        ///< tcp: the right edge of the window follows a shrinking room
+  OptionsNotCounted,      ///< tcp: EMSS is not reduced by the timestamps on every segment
+  ChecksumIgnored,        ///< tcp: a segment with a wrong checksum is taken
+  SecondCommitWins,       ///< tcp: octets that were committed are handed up again
+  BlindReset,             ///< tcp: a RST anywhere in the window resets
+  WildAckTaken,           ///< tcp: the ACK field of a segment with text is not checked
+  SackTooLong,            ///< tcp: a SACK block ends one octet too late
+  ProbeForgotten,         ///< tcp: a zero window is not probed
+  SumsDrift,              ///< tcp: what arrived is still counted as lost
 };
 
 #ifdef RNIC_SABOTAGE

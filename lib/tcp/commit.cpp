@@ -18,7 +18,7 @@ bool Engine::inspect_text(Connection& c, const Arrival& a, NewText& text, base::
   text.whole = {static_cast<uint64_t>(from), static_cast<uint64_t>(to)};
   if (!text.whole.empty()) {
     text.octets = a.payload.subspan(static_cast<size_t>(from - begin), text.whole.size());
-    if (c.committed.empty()) [[likely]] {
+    if (c.committed.empty() || base::sabotaged(base::Defect::SecondCommitWins)) [[likely]] {
       gap_[text.gaps++] = text.whole;
     } else {
       // First commit wins: only what no earlier segment brought is new.

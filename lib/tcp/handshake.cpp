@@ -59,7 +59,8 @@ void Engine::update_emss(Connection& c, bool tell) {
   if (mtu == 0) return;  // the route is gone for now: keep what we had
   const uint32_t of_path = mss_of_path(mtu, c.remote_end.address);
   const uint32_t send_mss = std::min<uint32_t>(c.smss_peer, of_path);
-  const uint32_t emss = send_mss - (c.tcb.ts_ok ? wire::kTcpTimestampsPadded : 0);
+  const bool options = c.tcb.ts_ok && !base::sabotaged(base::Defect::OptionsNotCounted);
+  const uint32_t emss = send_mss - (options ? wire::kTcpTimestampsPadded : 0);
   if (emss == c.effective_mss) return;
   c.effective_mss = emss;
   c.cc.set_smss(emss);

@@ -80,7 +80,8 @@ Engine::Sent Engine::send_next(Connection& c, base::Now now) {
 Engine::Sent Engine::send_new(Connection& c, base::Now now) {
   if (c.has_waiting()) return send_waiting(c, now);
   if (c.user_ready && in_any(c.state, State::Established, State::CloseWait)) {
-    const uint64_t usable = c.tcb.usable_window();
+    const uint64_t beyond = base::sabotaged(base::Defect::WindowIgnored) ? c.effective_mss : 0;
+    const uint64_t usable = c.tcb.usable_window() + beyond;
     if (usable < c.effective_mss) {
       if (c.tcb.flight() != 0 || usable == 0) return wait_for_window(c, now);
       // RFC 9293 s.3.8.6.2.1 (3), (4): half the largest window, or the override timer.

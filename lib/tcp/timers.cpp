@@ -48,7 +48,7 @@ void Engine::fire(Connection& c, base::Now now) {
   }
   if (d.persist <= now) {
     if (c.tcb.usable_window() == 0) {
-      c.window_probe_due = true;
+      c.window_probe_due = !base::sabotaged(base::Defect::ProbeForgotten);
       ++c.persist_backoff;
       c.rto.back_off();
       d.persist = now + c.rto.rto();

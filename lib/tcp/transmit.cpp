@@ -27,7 +27,9 @@ uint16_t Engine::advertise(Connection& c) {
     // RFC 9293 s.3.8.6.2.2: the edge moves by worthwhile steps, and never back.
     c.ack.rcv_buff = std::max(c.ack.rcv_buff, static_cast<uint32_t>(room));
     const uint64_t step = std::min<uint64_t>(c.ack.rcv_mss, c.ack.rcv_buff / 2 + 1);
-    if (edge >= c.tcb.rcv_edge + step) c.tcb.rcv_edge = edge;
+    if (edge >= c.tcb.rcv_edge + step || base::sabotaged(base::Defect::WindowTakenBack)) {
+      c.tcb.rcv_edge = edge;
+    }
   }
   return static_cast<uint16_t>(std::min<uint64_t>(c.tcb.rcv_wnd() >> c.tcb.rcv_wind_shift, 0xffff));
 }
@@ -102,7 +104,8 @@ uint32_t Engine::fill_sack(Connection& c, std::array<wire::SackBlock, 4>& blocks
     add(range.begin);
   }
   for (uint32_t i = 0; i < ranges; ++i) {
-    blocks[count++] = {c.tcb.rcv_seq(chosen[i].begin), c.tcb.rcv_seq(chosen[i].end)};
+    const uint32_t more = base::sabotaged(base::Defect::SackTooLong) ? 1 : 0;
+    blocks[count++] = {c.tcb.rcv_seq(chosen[i].begin), c.tcb.rcv_seq(chosen[i].end) + more};
   }
   return count;
 }

@@ -42,6 +42,16 @@ constexpr std::array kDefects{
     Named{Defect::LostHold, "hold lost"},
     Named{Defect::CompletionOutOfOrder, "completion out of order"},
     Named{Defect::LeakSlot, "slot leaked"},
+    Named{Defect::WindowIgnored, "peer's window ignored"},
+    Named{Defect::WindowTakenBack, "own window taken back"},
+    Named{Defect::OptionsNotCounted, "options not counted in EMSS"},
+    Named{Defect::ChecksumIgnored, "checksum ignored"},
+    Named{Defect::SecondCommitWins, "second commit wins"},
+    Named{Defect::BlindReset, "RST anywhere in the window"},
+    Named{Defect::WildAckTaken, "impossible ACK taken"},
+    Named{Defect::SackTooLong, "SACK block too long"},
+    Named{Defect::ProbeForgotten, "zero window not probed"},
+    Named{Defect::SumsDrift, "scoreboard sums drift"},
 };
 
 }  // namespace

@@ -98,6 +98,14 @@ void Path::damage(Datagram& d) {
   } while (prng_.chance(0.3) || checksum_right(d));
 }
 
+bool Path::opens_window(const Datagram& d) {
+  if (d.has(flag::kSyn | flag::kRst)) return false;
+  bool& closed = closed_[base::load_be32(d.tcp.data())];
+  const bool was_closed = closed;
+  closed = base::load_be16(&d.tcp[wire::tcp_offset::kWindow]) == 0;
+  return was_closed && !closed && d.payload() == 0;
+}
+
 void Path::weather(Datagram&& d, base::Now now) {
   if (d.ip_length() > mtu_) {
     ++counters_.too_big;
@@ -110,7 +118,8 @@ void Path::weather(Datagram&& d, base::Now now) {
   } else if (now > burst_ends_ || prng_.chance(plan_.burst_leave)) {
     in_burst_ = false;
   }
-  if (in_burst_ || prng_.chance(plan_.drop)) {
+  const bool opening = plan_.lose_opening != 0 && opens_window(d);
+  if (in_burst_ || prng_.chance(plan_.drop) || (opening && prng_.chance(plan_.lose_opening))) {
     ++counters_.dropped;
     return;
   }

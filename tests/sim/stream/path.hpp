@@ -53,6 +53,7 @@ class Path {
   void cut(Datagram&& d, base::Now now);
   void weather(Datagram&& d, base::Now now);
   void damage(Datagram& d);
+  bool opens_window(const Datagram& d);
   void queue(Datagram&& d, base::Now now);
 
   PathPlan plan_;
@@ -64,6 +65,7 @@ class Path {
   std::optional<Datagram> held_;  // by the middlebox
   base::Now held_until_{};
   std::multimap<base::Now, Datagram> flights_;
+  std::map<uint32_t, bool> closed_;  // by both ports: the last window was zero
   bool in_burst_ = false;
   base::Now burst_ends_{};
   base::Now wire_free_{};

@@ -183,7 +183,10 @@ void stop_a_minute(StreamPlan& plan, Prng& prng) {
       a.stop_for = seconds(prng.between(1, 60));
     }
   });
-  both_ways(plan, [&](PathPlan& p) { p.drop = real(prng, 0, 0.05); });
+  both_ways(plan, [&](PathPlan& p) {
+    p.drop = real(prng, 0, 0.05);
+    p.lose_opening = 0.7;  // only a probe brings the news then
+  });
 }
 
 void pause(StreamPlan& plan, Prng& prng) {
@@ -299,6 +302,7 @@ void peer_stops(StreamPlan& plan, Prng& prng) {
   plan.peer.scale_shift = static_cast<uint8_t>(prng.below(8));
   plan.application[1].stop_at = prng.below(80'000);
   plan.application[1].stop_for = seconds(prng.between(5, 90));
+  plan.path[1].lose_opening = 0.7;
 }
 
 void peer_attack(StreamPlan& plan, Prng& prng) {

@@ -25,6 +25,7 @@ struct PathPlan {
   base::Duration delay{10'000};
   base::Duration jitter{0};
   bool jitter_reorders = false;
+  double lose_opening = 0;       ///< of ACKs that open a closed window
   uint64_t bits_per_second = 0;  ///< 0: no limit
   uint32_t queue_packets = 64;   ///< at the bottleneck; more are lost
   uint32_t mark_packets = 0;     ///< CE on ECT packets that find so many queued; 0: never
