@@ -26,6 +26,7 @@ const char* to_string(StreamEnd end) {
     case StreamEnd::TimedOut: return "timed out";
     case StreamEnd::Refused: return "refused";
     case StreamEnd::Aborted: return "aborted";
+    case StreamEnd::Unreachable: return "unreachable";
   }
   return "unknown";
 }

@@ -44,11 +44,12 @@ enum class InspectVerdict : uint8_t {
 
 /// How a stream ended.
 enum class StreamEnd : uint8_t {
-  Closed,     ///< both directions closed by FIN
-  PeerReset,  ///< RST from the peer
-  TimedOut,   ///< retransmissions or the connect time-out ran out
-  Refused,    ///< RST in answer to our SYN
-  Aborted,    ///< we called abort()
+  Closed,       ///< both directions closed by FIN
+  PeerReset,    ///< RST from the peer
+  TimedOut,     ///< retransmissions or the connect time-out ran out
+  Refused,      ///< RST in answer to our SYN
+  Aborted,      ///< we called abort()
+  Unreachable,  ///< the network told that there is no way (ICMP), and it was verified
 };
 
 [[nodiscard]] const char* to_string(StreamEnd end);
@@ -96,6 +97,20 @@ class StreamUser {
 
   /// How many octets past the delivery point the user is prepared to take (the receive window).
   [[nodiscard]] virtual uint32_t receive_room() const = 0;
+
+  /// Octets that pull() could give now, for plain octets (Nagle's rule needs it); the default means
+  /// a segment's worth.
+  [[nodiscard]] virtual uint32_t pending() const { return UINT32_MAX; }
+
+  /// Octets handed up that the application has not taken yet (half-duplex close needs it).
+  [[nodiscard]] virtual uint32_t unread() const { return 0; }
+
+  /// The peer speaks of urgent octets up to stream offset `end` (RFC 9293 s.3.8.5): told when it
+  /// moves forward. The octets stay in their place in the stream.
+  virtual void urgent(uint64_t end, base::Now now) {
+    (void)end;
+    (void)now;
+  }
 
   /// The peer's FIN was reached: no octet follows. Sending may go on.
   virtual void peer_finished(base::Now now) = 0;

@@ -26,7 +26,11 @@ void Engine::process_ack(Connection& c, const Arrival& a, base::Now now) {
   }
   if (c.ecn.on) ecn_feedback(c, a, yield, now);
   if (c.recovery.phase != RecoveryPhase::Open) detect_spurious(c, yield);
-  const bool lost = c.tcb.sack_ok ? rack_detect(c, now) : reno_ack(c, yield);
+  bool lost = c.tcb.sack_ok ? rack_detect(c, now) : reno_ack(c, yield);
+  if (c.path.probe_end != 0) [[unlikely]] {
+    probe_acked(c, now);
+    if (lost && c.path.probe_end != 0) lost = lost_beside_probe(c, now);
+  }
   recover(c, yield, lost, now);
   tail_probe_ack(c, c.tcb.snd_una, yield);
   if (yield.acked != 0) restart_timers(c, now);
@@ -121,6 +125,7 @@ void Engine::update_window(Connection& c, const Arrival& a, int64_t ack, bool ad
   c.tcb.snd_wl2 = ack;
   if (c.deadlines.persist != base::kNever) {
     c.progress_at = now;  // s.3.8.6.1: as long as probes are answered the connection stays
+    c.unanswered_probes = 0;
     if (c.tcb.usable_window() >= c.effective_mss) {
       c.deadlines.persist = base::kNever;
     } else if (c.tcb.snd_wnd != 0 && c.persist_backoff != 0) {

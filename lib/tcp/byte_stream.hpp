@@ -61,6 +61,12 @@ class ByteStream : public llp::StreamUser {
   [[nodiscard]] uint64_t unacknowledged() const {
     return written_.load(std::memory_order_relaxed) - released_.load(std::memory_order_acquire);
   }
+  /// Octets from here to the end of what the peer called urgent; 0: none (RFC 9293 s.3.8.5).
+  [[nodiscard]] uint64_t urgent() const {
+    const uint64_t end = urgent_end_.load(std::memory_order_acquire);
+    const uint64_t read = read_.load(std::memory_order_relaxed);
+    return end > read ? end - read : 0;
+  }
   [[nodiscard]] bool is_established() const { return established_.load(std::memory_order_acquire); }
   /// Nothing follows what is readable() after this was seen.
   [[nodiscard]] bool peer_has_finished() const {
@@ -104,6 +110,16 @@ class ByteStream : public llp::StreamUser {
   void ordered(uint64_t offset, base::Now now) override;
   void emss_changed(uint32_t) override {}
   [[nodiscard]] uint32_t receive_room() const override;
+  [[nodiscard]] uint32_t pending() const override {
+    return static_cast<uint32_t>(written_.load(std::memory_order_acquire) - pulled_);
+  }
+  [[nodiscard]] uint32_t unread() const override {
+    return static_cast<uint32_t>(ordered_.load(std::memory_order_relaxed) -
+                                 read_.load(std::memory_order_acquire));
+  }
+  void urgent(uint64_t end, base::Now) override {
+    urgent_end_.store(end, std::memory_order_release);
+  }
   void peer_finished(base::Now now) override;
   void ended(llp::StreamEnd how, base::Now now) override;
 
@@ -126,6 +142,7 @@ class ByteStream : public llp::StreamUser {
   std::atomic<uint64_t> told_{0};     // read_ when serve() last told of the room
   std::atomic<bool> established_{false};
   std::atomic<bool> peer_finished_{false};
+  std::atomic<uint64_t> urgent_end_{0};
   std::atomic<uint8_t> ended_{kNotEnded};
 
   // Written by the application, read by the owner.

@@ -11,6 +11,11 @@ void Engine::close_stream(Connection& c) {
     doom(c, llp::StreamEnd::Aborted, false);
     return;
   }
+  if (c.options.half_duplex_close && c.user != nullptr && c.user->unread() != 0) {
+    ++counters_.half_duplex_resets;
+    doom(c, llp::StreamEnd::Aborted, synchronized(c.state));
+    return;
+  }
   c.fin_wanted = true;
   make_ready(c);  // everything that pull() still has goes out before the FIN
 }

@@ -66,9 +66,13 @@ struct Config {
   bool keep_alive = false;   ///< RFC 9293 s.3.8.4
   Duration keep_alive_idle = ms(7'200'000);  ///< silence before the first probe
   Duration keep_alive_interval = ms(75'000);
-  uint32_t keep_alive_count = 9;    ///< unanswered probes that end a connection
-  uint32_t max_connections = 1024;  ///< per stack, without TIME-WAIT
-  uint32_t max_time_wait = 16384;   ///< entries of 64 octets; the oldest gives way
+  uint32_t keep_alive_count = 9;  ///< unanswered probes that end a connection
+  bool syn_cookies = true;        ///< a SYN beyond the half-open limits is answered (RFC 4987)
+  bool mtu_probing = true;  ///< find paths that swallow full segments, and grow again (RFC 4821)
+  bool mtu_probe_from_base = false;           ///< start small and probe upward on every connection
+  Duration mtu_probe_interval = ms(600'000);  ///< between searches for a larger MTU
+  uint32_t max_connections = 1024;            ///< per stack, without TIME-WAIT
+  uint32_t max_time_wait = 16384;             ///< entries of 64 octets; the oldest gives way
   /// Connections that remember ranges beyond a hole, either way (1 KB each); at the limit an
   /// out-of-order segment is dropped.
   uint32_t max_range_sets = 2048;

@@ -16,6 +16,7 @@
 #include "tcp/connection_options.hpp"
 #include "tcp/ecn.hpp"
 #include "tcp/pacing.hpp"
+#include "tcp/path_search.hpp"
 #include "tcp/range_pool.hpp"
 #include "tcp/record_queue.hpp"
 #include "tcp/rto.hpp"
@@ -142,7 +143,6 @@ class Connection final : public llp::Stream {
         board(ranges),
         committed(ranges) {
     timer.owner = this;
-    pacing.on = pacing.gated = config.pacing;
   }
 
   // llp::Stream
@@ -200,7 +200,9 @@ class Connection final : public llp::Stream {
   uint64_t piece_next = 0;       ///< progress of the cut record being retransmitted
   uint64_t cwnd_full_to = 0;     ///< what lies below it was sent while cwnd was the limit
   uint32_t persist_backoff = 0;
+  uint32_t unanswered_probes = 0;  ///< window probes since the peer last said anything
   base::Now last_sent_at{};
+  uint64_t small_end = 0;   ///< end of the last segment that was not full (Nagle)
   base::Now progress_at{};  ///< last time the peer acknowledged something, or sending began
   RecordQueue records;
   RtoEstimator rto;
@@ -222,11 +224,17 @@ class Connection final : public llp::Stream {
   PooledRanges committed;  ///< ranges beyond RCV.NXT that will never be asked for again
   bool fin_seen = false;
   uint64_t fin_offset = 0;
+  uint64_t urgent_end = 0;  ///< RCV.UP; 0: nothing was ever urgent
 
   // Life.
   llp::Endpoint local_end;
   llp::Endpoint remote_end;
   ConnectionOptions options;
+  PathSearch path;
+  base::Now heard_at{};            ///< last segment of the peer
+  uint32_t keep_alive_probes = 0;  ///< unanswered
+  bool keep_alive_probe_due = false;
+  bool soft_error = false;            ///< ICMP spoke of a trouble that may pass
   llp::Acceptor* acceptor = nullptr;  ///< passive open
   uint32_t listener = UINT32_MAX;     ///< passive open: its number, while half open
   bool syn_due = false;               ///< a SYN or SYN-ACK has to go out

@@ -39,7 +39,12 @@ base::Status Engine::set_options(Connection& c, const ConnectionOptions& options
   if (base::Status good = check_options(options, "set_options"); !good) return good;
   if (c.doomed) return {};
   apply_options(c, options);
-  (void)now;
+  arm_keep_alive(c, now);
+  if (synchronized(c.state)) {
+    update_emss(c, true);
+    if (!c.doomed) schedule(c);
+    make_ready(c);
+  }
   return {};
 }
 

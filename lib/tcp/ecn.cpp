@@ -81,10 +81,7 @@ bool Engine::send_owed_acks(Connection& c, base::Now now) {
   EcnState& e = c.ecn;
   while (e.owed_count != 0) {
     TxSlot slot;
-    if (!egress_.begin(c.local_end.address, c.remote_end.address, slot)) {
-      ++counters_.send_waits;
-      return false;
-    }
+    if (!open_slot(c, slot)) return false;
     const base::Seq32 ack = e.owed[0];
     const bool ece = e.echo != ((e.owed_count & 1) != 0);  // they alternate
     std::copy(e.owed.begin() + 1, e.owed.begin() + e.owed_count, e.owed.begin());

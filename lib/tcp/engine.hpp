@@ -3,7 +3,8 @@
 /// stack.cpp (life of the engine), listener.cpp and handshake.cpp (opens), input.cpp (RFC 9293
 /// s.3.10.7), ack.cpp, scoreboard.cpp, recovery.cpp and spurious.cpp (the ACK side), commit.cpp
 /// (the data side), ecn.cpp (both), output.cpp, pacing.cpp, retransmit.cpp and transmit.cpp
-/// (segments out), timers.cpp, close.cpp, reincarnation.cpp (TIME-WAIT).
+/// (segments out), timers.cpp, close.cpp, reincarnation.cpp (TIME-WAIT),
+/// syn_cookies.cpp, keep_alive.cpp, connection_options.cpp, icmp.cpp, path_mtu_discovery.cpp.
 ///
 /// Call-ups may re-enter ready(), close(), abort(), room_grew() and connect(). Nothing is freed
 /// under a caller's feet: connections are marked doomed and taken away by reap() when an entry
@@ -24,6 +25,7 @@
 #include "tcp/listener_table.hpp"
 #include "tcp/reply_queue.hpp"
 #include "tcp/saved_records.hpp"
+#include "tcp/syn_cookies.hpp"
 #include "tcp/tcp.hpp"
 #include "tcp/time_wait.hpp"
 #include "wire/tcp.hpp"
@@ -43,6 +45,7 @@ struct Arrival {
   uint8_t flags = 0;
   uint8_t ecn = 0;  ///< the two bits of the IP header
   uint16_t window = 0;
+  uint16_t urgent = 0;  ///< urgent pointer, when the flag is set
   base::ByteView payload;
   wire::TcpOptions options;
 
@@ -71,6 +74,7 @@ class Engine {
   void output(base::Now now);
   [[nodiscard]] base::Now next_deadline() const;
   void input(const SegmentIn& segment, base::Now now);
+  void icmp_error(const IcmpError& error, base::Now now);
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] uint32_t live_connections() const {
     return connections_.live() + time_wait_.live();
@@ -130,6 +134,40 @@ class Engine {
                                                   const char* call);
   void apply_options(Connection& c, const ConnectionOptions& options);
 
+  // syn_cookies.cpp
+  void send_cookie(Listener& listener, const Arrival& syn, base::Now now);
+  [[nodiscard]] bool take_cookie(uint32_t listener, const Arrival& a, base::Now now);
+
+  // keep_alive.cpp
+  void arm_keep_alive(Connection& c, base::Now now);
+  void keep_alive_due(Connection& c, base::Now now);
+  bool send_keep_alive(Connection& c, base::Now now);
+
+  // icmp.cpp
+  void take_icmp(Connection& c, const IcmpError& error, base::Seq32 seq, base::Now now);
+
+  // path_mtu_discovery.cpp
+  void packet_too_big(Connection& c, const IcmpError& error, bool outstanding, base::Now now);
+  void take_pending_mtu(Connection& c, base::Now now);
+  void lower_path_mtu(Connection& c, uint32_t mtu, base::Now now);
+  void send_again_smaller(Connection& c);
+  void start_path_search(Connection& c);
+  void suspect_black_hole(Connection& c, base::Now now);
+  [[nodiscard]] uint32_t probe_size(const Connection& c) const;
+  /// EMSS of a probe that is to go out now; 0: none.
+  [[nodiscard]] uint32_t probe_due(Connection& c, base::Now now) const;
+  Sent send_mtu_probe(Connection& c, uint32_t larger, base::Now now);
+  void probe_acked(Connection& c, base::Now now);
+  void probe_failed(Connection& c, base::Now now);
+  [[nodiscard]] bool lost_beside_probe(Connection& c, base::Now now);
+  [[nodiscard]] static uint32_t ip_and_tcp_header(const Connection& c) {
+    return (c.remote_end.address.is_v4() ? 20 : 40) + wire::kTcpHeaderMin;
+  }
+  /// A full segment as an IP packet.
+  [[nodiscard]] static uint32_t packet_octets(const Connection& c) {
+    return c.effective_mss + header_length(c) + ip_and_tcp_header(c) - wire::kTcpHeaderMin;
+  }
+
   // handshake.cpp
   void input_syn_sent(Connection& c, const Arrival& a, base::Now now);
   void take_syn_options(Connection& c, const Arrival& a, bool ours_offered, base::Now now);
@@ -139,6 +177,21 @@ class Engine {
   void syn_timeout(Connection& c, base::Now now);
   void update_emss(Connection& c, bool tell);
   [[nodiscard]] uint8_t our_window_shift() const;
+  /// What a SYN or SYN-ACK says beside the window.
+  struct SynOptions {
+    uint16_t mss = 0;
+    bool sack = false;
+    std::optional<wire::TcpTimestamps> timestamps;
+    std::optional<uint8_t> window_scale;
+  };
+  /// \return their length
+  static uint32_t write_syn_options(uint8_t* out, const SynOptions& options);
+  /// Of a SYN without an MSS option (RFC 9293 s.3.7.1, MUST-15).
+  [[nodiscard]] static uint16_t default_mss(const llp::IpAddress& peer) {
+    return peer.is_v4() ? 536 : 1220;
+  }
+  [[nodiscard]] uint16_t our_mss(const llp::IpAddress& peer,
+                                 const ConnectionOptions& options) const;
 
   // input.cpp
   [[nodiscard]] bool parse(const SegmentIn& in, Arrival& a);
@@ -151,6 +204,8 @@ class Engine {
   [[nodiscard]] bool survives_rst(Connection& c, const Arrival& a, base::Now now);
   [[nodiscard]] bool survives_ack_check(Connection& c, const Arrival& a, base::Now now);
   void reset_reply(const Arrival& a);
+  void take_urgent(Connection& c, const Arrival& a, base::Now now);
+  [[nodiscard]] bool closed_reader(Connection& c, const Arrival& a);
   void challenge_ack(Connection& c, base::Now now);
   [[nodiscard]] bool challenge_allowed(base::Now now);
   static void note_duplicate(Connection& c, const Arrival& a);
@@ -181,6 +236,8 @@ class Engine {
 
   // scoreboard.cpp
   void take_sack(Connection& c, const Arrival& a, uint64_t ack, AckYield& yield, base::Now now);
+  void take_sack_block(Connection& c, base::Range block, uint64_t ack, uint64_t old_fack,
+                       AckYield& yield, base::Now now);
   void mark_sacked(Connection& c, Record& r, uint64_t old_fack, AckYield& yield, base::Now now);
   void rack_update(Connection& c, const Record& r, std::optional<uint32_t> echo,
                    base::Now now) const;
@@ -242,6 +299,7 @@ class Engine {
   Sent send_waiting(Connection& c, base::Now now);
   Sent send_fin(Connection& c, base::Now now);
   Sent wait_for_window(Connection& c, base::Now now);
+  [[nodiscard]] static bool held_by_nagle(const Connection& c);
   void push_record(Connection& c, const llp::Pulled& pulled, uint16_t flags, base::Now now);
   void note_sent(Connection& c, uint64_t octets, base::Now now);
 
@@ -254,6 +312,7 @@ class Engine {
   Sent send_tail_probe(Connection& c, base::Now now);
 
   // transmit.cpp: one segment.
+  bool open_slot(Connection& c, TxSlot& slot);
   bool begin(Connection& c, TxSlot& slot);
   [[nodiscard]] static uint32_t header_length(const Connection& c) {
     return wire::kTcpHeaderMin + (c.tcb.ts_ok ? wire::kTcpTimestampsPadded : 0);
@@ -326,6 +385,7 @@ class Engine {
   ReplyQueue replies_;
   TimeWaitTable time_wait_;
   base::TimerNode time_wait_timer_;  // the only one without an owner
+  SynCookies cookies_;
   std::optional<uint32_t> forced_isn_;
   std::array<base::Range, kMaxRanges + 1> gap_;  // of the segment in hand; see NewText
   uint32_t half_open_ = 0;
@@ -333,7 +393,10 @@ class Engine {
   base::Now challenge_period_{};
   uint32_t challenge_count_ = 0;
 
-  static constexpr uint32_t kDupThresh = 3;  // RFC 5681 s.3.2, RFC 6675 s.5
+  static constexpr uint32_t kDupThresh = 3;           // RFC 5681 s.3.2, RFC 6675 s.5
+  static constexpr uint32_t kNoticeTimeouts = 3;      // R1 (RFC 9293 s.3.8.3, SHLD-10)
+  static constexpr uint8_t kMaxShift = 14;            // RFC 7323 s.2.3
+  static constexpr uint32_t kLeastReassembled = 576;  // RFC 791: every host takes that much
   static constexpr uint64_t kQuantum = 64 * 1024;
   static constexpr uint32_t kMaxRecordOctets = 65536;
   static constexpr uint32_t kPackRoomMin = 128;  // RFC 5044 s.4.5: the least a pull is asked for

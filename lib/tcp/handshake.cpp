@@ -7,7 +7,6 @@ namespace flag = wire::tcp_flag;
 namespace {
 
 constexpr uint16_t kSmallestMss = 216;  // a peer that asks for less would only cost us headers
-constexpr uint8_t kMaxShift = 14;       // RFC 7323 s.2.3
 
 /// The largest MSS that a path carries (RFC 9293 s.3.7.1): without the fixed headers.
 uint32_t mss_of_path(uint32_t mtu, const llp::IpAddress& peer) {
@@ -55,43 +54,51 @@ void Engine::take_syn_options(Connection& c, const Arrival& a, bool ours_offered
 
 void Engine::update_emss(Connection& c, bool tell) {
   // RFC 9293 s.3.7.1: EMSS counts the options that are on every segment.
-  const uint32_t mtu = egress_.path_mtu(c.remote_end.address);
+  uint32_t mtu = egress_.path_mtu(c.remote_end.address);
   if (mtu == 0) return;  // the route is gone for now: keep what we had
+  if (c.path.limit != 0) mtu = std::min(mtu, c.path.limit);
   const uint32_t of_path = mss_of_path(mtu, c.remote_end.address);
   const uint32_t send_mss = std::min<uint32_t>(c.smss_peer, of_path);
   const bool options = c.tcb.ts_ok && !base::sabotaged(base::Defect::OptionsNotCounted);
-  const uint32_t emss = send_mss - (options ? wire::kTcpTimestampsPadded : 0);
+  uint32_t emss = send_mss - (options ? wire::kTcpTimestampsPadded : 0);
+  if (c.options.max_segment != 0) emss = std::min<uint32_t>(emss, c.options.max_segment);
   if (emss == c.effective_mss) return;
   c.effective_mss = emss;
   c.cc.set_smss(emss);
   if (tell && c.user != nullptr && !c.doomed) c.user->emss_changed(emss);
 }
 
+uint16_t Engine::our_mss(const llp::IpAddress& peer, const ConnectionOptions& options) const {
+  // RFC 6691: options are not deducted.
+  const uint32_t mss = mss_of_path(egress_.path_mtu(peer), peer);
+  const uint32_t limit = options.max_segment != 0 ? options.max_segment : 0xffffu;
+  return static_cast<uint16_t>(std::min({mss, limit, 0xffffu}));
+}
+
+uint32_t Engine::write_syn_options(uint8_t* out, const SynOptions& options) {
+  wire::TcpOptionWriter writer(out);
+  writer.mss(options.mss);
+  if (options.sack != options.timestamps.has_value()) {
+    writer.nop();
+    writer.nop();
+  }
+  if (options.sack) writer.sack_permitted();
+  if (options.timestamps) writer.timestamps(*options.timestamps);
+  if (options.window_scale) writer.window_scale(*options.window_scale);
+  return writer.finish();
+}
+
 bool Engine::send_syn(Connection& c, base::Now now) {
   TxSlot slot;
-  if (!egress_.begin(c.local_end.address, c.remote_end.address, slot)) {
-    ++counters_.send_waits;
-    return false;
-  }
+  if (!open_slot(c, slot)) return false;
   const bool with_ack = c.state == State::SynReceived;
-  wire::TcpOptionWriter options(slot.tcp + wire::kTcpHeaderMin);
-  const uint32_t mtu = egress_.path_mtu(c.remote_end.address);
-  options.mss(
-      static_cast<uint16_t>(std::min<uint32_t>(mss_of_path(mtu, c.remote_end.address), 0xffff)));
-  if (c.offers_sack && !c.offers_timestamps) {
-    options.nop();
-    options.nop();
-  }
-  if (c.offers_sack) options.sack_permitted();
+  SynOptions options{.mss = our_mss(c.remote_end.address, c.options), .sack = c.offers_sack};
   if (c.offers_timestamps) {
-    if (!c.offers_sack) {
-      options.nop();
-      options.nop();
-    }
-    options.timestamps({timestamp_of(c, now), with_ack ? c.tcb.ts_recent : 0});
+    options.timestamps = {timestamp_of(c, now), with_ack ? c.tcb.ts_recent : 0};
   }
-  if (c.offers_scale) options.window_scale(our_window_shift());
-  const uint32_t header = wire::kTcpHeaderMin + options.finish();
+  if (c.offers_scale) options.window_scale = our_window_shift();
+  const uint32_t header =
+      wire::kTcpHeaderMin + write_syn_options(slot.tcp + wire::kTcpHeaderMin, options);
   uint64_t window = std::min<uint64_t>(config_.receive_window, 0xffff);
   if (!with_ack && c.user != nullptr) window = std::min<uint64_t>(window, c.user->receive_room());
   if (with_ack) window = std::max(window, c.tcb.rcv_edge);
@@ -119,10 +126,13 @@ void Engine::syn_timeout(Connection& c, base::Now now) {
   c.deadlines.rto = base::kNever;
   if (++c.syn_tries > config_.syn_retries) {
     ++counters_.connections_timed_out;
-    doom(c, llp::StreamEnd::TimedOut, false);
+    doom(c, c.soft_error ? llp::StreamEnd::Unreachable : llp::StreamEnd::TimedOut, false);
     return;
   }
-  (void)now;
+  if (c.syn_tries == kNoticeTimeouts) {
+    ++counters_.path_doubts;
+    egress_.doubt_path(c.remote_end.address, now);
+  }
   c.syn_timed_out = true;
   c.rto.back_off();
   c.syn_due = true;
@@ -196,6 +206,8 @@ bool Engine::establish(Connection& c, const Arrival& a, base::Now now) {
   }
   c.opened = true;
   ++counters_.connections_opened;
+  start_path_search(c);
+  if (c.options.keep_alive) arm_keep_alive(c, now);
   if (!c.doomed) c.user->established(c.effective_mss, now);
   if (c.fin_wanted || c.user_ready) make_ready(c);
   return !c.doomed;

@@ -41,6 +41,7 @@ bool Engine::parse(const SegmentIn& in, Arrival& a) {
   a.flags = view->flags();
   a.ecn = in.ecn & 3;
   a.window = view->window();
+  a.urgent = view->urgent_pointer();
   a.payload = view->payload();
   if (a.payload.empty()) ++counters_.acks_in;
   return true;
@@ -53,7 +54,7 @@ void Engine::input(const SegmentIn& segment, base::Now now) {
   Connection* c = slot != FlowTable::kNone ? by_slot_[slot] : nullptr;
   if (c == nullptr || c->doomed) {
     input_no_connection(a, now);
-  } else if (c->state == State::SynSent) {
+  } else if (c->heard_at = now; c->state == State::SynSent) {
     input_syn_sent(*c, a, now);
   } else {
     input_synchronized(*c, a, now);
@@ -192,16 +193,30 @@ bool Engine::survives_ack_check(Connection& c, const Arrival& a, base::Now now) 
   }
   const int64_t ack = c.tcb.snd_offset(a.ack);
   const auto una = static_cast<int64_t>(c.tcb.snd_una);
-  if (ack > static_cast<int64_t>(c.tcb.snd_nxt)) {
-    c.ack.now = true;
-    c.ack.pure = true;
-    make_ready(c);
-    return false;
-  }
-  if (ack < una - static_cast<int64_t>(c.tcb.snd_max_wnd)) {
+  if (ack > static_cast<int64_t>(c.tcb.snd_nxt) ||
+      ack < una - static_cast<int64_t>(c.tcb.snd_max_wnd)) {
     challenge_ack(c, now);
     return false;
   }
+  return true;
+}
+
+void Engine::take_urgent(Connection& c, const Arrival& a, base::Now now) {
+  // RFC 9293 s.3.10.7.4, sixth: RCV.UP goes forward only. The octets are read in their place.
+  if (!receives(c.state) || a.urgent == 0) return;
+  const int64_t end = c.tcb.rcv_offset(a.seq) + a.urgent;
+  if (end <= static_cast<int64_t>(std::max(c.urgent_end, c.tcb.rcv_nxt))) return;
+  c.urgent_end = static_cast<uint64_t>(end);
+  ++counters_.urgent_in;
+  c.user->urgent(c.urgent_end, now);
+}
+
+bool Engine::closed_reader(Connection& c, const Arrival& a) {
+  // RFC 9293 s.3.6.1 (MAY-1, SHLD-3): new octets for somebody who does not read any more.
+  const int64_t end = c.tcb.rcv_offset(a.seq) + static_cast<int64_t>(a.payload.size());
+  if (a.payload.empty() || end <= static_cast<int64_t>(c.tcb.rcv_nxt)) return false;
+  ++counters_.half_duplex_resets;
+  doom(c, llp::StreamEnd::Aborted, true);
   return true;
 }
 
@@ -248,15 +263,18 @@ void Engine::input_synchronized(Connection& c, const Arrival& arrival, base::Now
     if (!c.syn_timed_out) c.rto.sample(now - c.last_sent_at, now);
     if (!establish(c, a, now)) return;
   }
+  if (c.fin_wanted && c.options.half_duplex_close && closed_reader(c, a)) return;
   if (a.payload.empty() && !a.has(flag::kFin)) {
     process_ack(c, a, now);  // Fifth
+    if (a.has(flag::kUrg) && !c.doomed) take_urgent(c, a, now);
     return;
   }
   NewText text;
   if (!inspect_text(c, a, text, now)) return;
-  process_ack(c, a, now);  // Fifth
+  process_ack(c, a, now);                                      // Fifth
+  if (a.has(flag::kUrg) && !c.doomed) take_urgent(c, a, now);  // Sixth
   if (c.ecn.on && !a.payload.empty() && !c.doomed) ecn_arrived(c, a);
-  if (!c.doomed) take_text(c, a, text, now);      // Seventh (URG of the sixth is in-band text)
+  if (!c.doomed) take_text(c, a, text, now);      // Seventh
   if (!c.doomed && c.fin_seen) take_fin(c, now);  // Eighth
 }
 

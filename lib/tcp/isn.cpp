@@ -31,17 +31,21 @@ struct SipState {
 
 }  // namespace
 
-uint64_t keyed_hash(const Secret& secret, const llp::Endpoint& local, const llp::Endpoint& remote) {
+uint64_t keyed_hash(const Secret& secret, std::span<const uint64_t> words) {
   SipState s{secret[0] ^ 0x736f6d6570736575ull, secret[1] ^ 0x646f72616e646f6dull,
              secret[0] ^ 0x6c7967656e657261ull, secret[1] ^ 0x7465646279746573ull};
-  for (const llp::IpAddress& address : {local.address, remote.address}) {
-    s.word(address.high());
-    s.word(address.low());
-  }
-  s.word(uint64_t{36} << 56 | uint64_t{local.port} << 16 | remote.port);  // length last, as ever
+  for (const uint64_t word : words) s.word(word);
+  s.word(uint64_t{words.size() * 8} << 56);
   s.v2 ^= 0xff;
   for (int i = 0; i < 4; ++i) s.round();
   return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
+}
+
+uint64_t keyed_hash(const Secret& secret, const llp::Endpoint& local, const llp::Endpoint& remote) {
+  const std::array<uint64_t, 5> words{local.address.high(), local.address.low(),
+                                      remote.address.high(), remote.address.low(),
+                                      uint64_t{local.port} << 16 | remote.port};
+  return keyed_hash(secret, words);
 }
 
 }  // namespace rnic::tcp

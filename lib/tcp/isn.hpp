@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "base/seq32.hpp"
 #include "base/time.hpp"
@@ -13,7 +14,9 @@ namespace rnic::tcp {
 
 using Secret = std::array<uint64_t, 2>;
 
-/// SipHash-2-4 (Aumasson and Bernstein) of the 4-tuple.
+/// SipHash-2-4 (Aumasson and Bernstein).
+[[nodiscard]] uint64_t keyed_hash(const Secret& secret, std::span<const uint64_t> words);
+/// The same of a 4-tuple.
 [[nodiscard]] uint64_t keyed_hash(const Secret& secret, const llp::Endpoint& local,
                                   const llp::Endpoint& remote);
 

@@ -62,6 +62,8 @@ Connection* Engine::new_connection(const llp::Endpoint& local, const llp::Endpoi
   c.tcb.ts_offset = timestamp_offset(hash);
   c.progress_at = now;
   c.last_sent_at = now;
+  c.heard_at = now;
+  c.smss_peer = default_mss(remote.address);
   c.offers_sack = config_.sack;
   c.offers_timestamps = config_.timestamps;
   c.offers_scale = config_.window_scaling;
@@ -149,15 +151,24 @@ void Engine::input_listen(uint32_t number, const Arrival& a, std::optional<base:
                           base::Now now) {
   // RFC 9293 s.3.10.7.2
   if (a.has(flag::kRst)) return;  // First
-  if (a.has(flag::kAck)) {        // Second
+  Listener& listener = listeners_.at(number);
+  if (a.has(flag::kAck)) {  // Second
+    if (now < listener.cookies_until && !a.has(flag::kSyn) && take_cookie(number, a, now)) return;
     reset_reply(a);
     return;
   }
   if (!a.has(flag::kSyn)) return;  // Third
-  Listener& listener = listeners_.at(number);
-  if (listener.half_open >= config_.max_half_open_per_listener ||
-      half_open_ >= config_.max_half_open || egress_.path_mtu(a.remote.address) == 0) {
+  if (egress_.path_mtu(a.remote.address) == 0) {
     ++counters_.syn_dropped;
+    return;
+  }
+  if (listener.half_open >= config_.max_half_open_per_listener ||
+      half_open_ >= config_.max_half_open) {
+    if (config_.syn_cookies) {
+      send_cookie(listener, a, now);
+    } else {
+      ++counters_.syn_dropped;
+    }
     return;
   }
   Connection* c = new_connection(a.local, a.remote, now);

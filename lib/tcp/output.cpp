@@ -47,6 +47,7 @@ Engine::Served Engine::serve(Connection& c, base::Now now) {
     if (!send_ack(c, now)) return Served::PortFull;
   }
   if (c.window_probe_due && !send_window_probe(c, now)) return Served::PortFull;
+  if (c.keep_alive_probe_due && !send_keep_alive(c, now)) return Served::PortFull;
   Served served = Served::Idle;
   if (!in_any(c.state, State::SynReceived, State::FinWait2)) {
     update_emss(c, true);
@@ -80,6 +81,7 @@ Engine::Sent Engine::send_next(Connection& c, base::Now now) {
 Engine::Sent Engine::send_new(Connection& c, base::Now now) {
   if (c.has_waiting()) return send_waiting(c, now);
   if (c.user_ready && in_any(c.state, State::Established, State::CloseWait)) {
+    if (c.options.nagle && held_by_nagle(c)) return Sent::Nothing;
     const uint64_t beyond = base::sabotaged(base::Defect::WindowIgnored) ? c.effective_mss : 0;
     const uint64_t usable = c.tcb.usable_window() + beyond;
     if (usable < c.effective_mss) {
@@ -92,6 +94,9 @@ Engine::Sent Engine::send_new(Connection& c, base::Now now) {
       c.cwnd_full_to = c.tcb.snd_nxt;
       return Sent::Nothing;
     }
+    if (c.path.active) [[unlikely]] {
+      if (const uint32_t larger = probe_due(c, now)) return send_mtu_probe(c, larger, now);
+    }
     const Sent sent = send_pulled(c, now, false);
     if (sent != Sent::Nothing || c.user_ready) return sent;
   }
@@ -99,10 +104,17 @@ Engine::Sent Engine::send_new(Connection& c, base::Now now) {
   return Sent::Nothing;
 }
 
+bool Engine::held_by_nagle(const Connection& c) {
+  // RFC 9293 s.3.7.4, as changed by appendix A.3: only a short segment in flight holds back
+  // another.
+  return c.small_end > c.tcb.snd_una && !c.fin_wanted && c.user->pending() < c.effective_mss;
+}
+
 Engine::Sent Engine::wait_for_window(Connection& c, base::Now now) {
   // With octets in flight their ACK, or the RTO, brings the news.
   if (c.tcb.flight() == 0 && c.deadlines.persist == base::kNever) {
     c.deadlines.persist = now + c.rto.rto();
+    c.progress_at = now;
   }
   return Sent::Nothing;
 }
@@ -165,6 +177,7 @@ Engine::Sent Engine::send_pulled(Connection& c, base::Now now, bool probe) {
     egress_.cancel(slot);
     return Sent::Nothing;
   }
+  if (c.options.nagle && packed < emss) c.small_end = offset + packed;
   c.last_octet = payload[packed - 1];
   if (c.ecn.on) flags |= mark_new_data(c, slot);
   finish(c, slot, offset, packed, flags, now);

@@ -185,7 +185,7 @@ void Engine::tail_probe_ack(Connection& c, uint64_t ack, const AckYield& yield) 
 void Engine::retransmission_timeout(Connection& c, base::Now now) {
   // RFC 6298 s.5.4-5.7, RFC 5681 s.3.1 (4).
   ++counters_.timeouts;
-  if (now - c.progress_at >= config_.user_timeout) {  // R2
+  if (now - c.progress_at >= c.options.user_timeout) {  // R2
     ++counters_.connections_timed_out;
     doom(c, llp::StreamEnd::TimedOut, true);
     return;
@@ -194,6 +194,13 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
   const bool repeated = c.rto.backoff() != 0 && c.tcb.snd_una == r.undo_marker;
   c.rto.back_off();
   c.deadlines.rto = now + c.rto.rto();
+  if (c.rto.backoff() == kNoticeTimeouts) {
+    ++counters_.path_doubts;
+    egress_.doubt_path(c.remote_end.address, now);
+  }
+  if (c.path.pending_mtu != 0) take_pending_mtu(c, now);
+  suspect_black_hole(c, now);
+  if (c.doomed) return;
   c.deadlines.probe = base::kNever;
   c.deadlines.reorder = base::kNever;
   if (base::sabotaged(base::Defect::DropWithoutRetransmit)) return;

@@ -125,6 +125,8 @@ Engine::Sent Engine::retransmit_cut(Connection& c, uint64_t number, base::Now no
 
 void Engine::note_retransmitted(Connection& c, Record& r, base::Now now) {
   const uint64_t live = c.live(r);
+  // What is sent again goes in smaller pieces: its ACK proves nothing for the larger size.
+  if (c.path.probe_end != 0 && r.offset == c.path.probe_begin) probe_failed(c, now);
   if (r.is(record_flag::kLost) && !r.is(record_flag::kRetransmitted)) {
     r.flags |= record_flag::kRetransmitted;
     c.board.retransmitted_octets += live;

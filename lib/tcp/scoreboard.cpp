@@ -20,6 +20,32 @@ void Engine::subtract_marks(Connection& c, const Record& r, uint64_t octets) {
   if (r.is(record_flag::kRetransmitted)) c.board.retransmitted_octets -= octets;
 }
 
+void Engine::take_sack_block(Connection& c, base::Range block, uint64_t ack, uint64_t old_fack,
+                             AckYield& yield, base::Now now) {
+  // Only records that what is new of the block touches are looked at: however many ACKs name the
+  // same ranges again, the work is bounded by the octets that they add.
+  std::array<base::Range, kMaxRanges + 1> news;
+  uint32_t count = 0;
+  for (base::Range rest = block; !rest.empty();) {
+    const base::Range gap = c.board.sacked.first_gap(rest);
+    if (gap.empty()) break;
+    news[count++] = gap;
+    rest.begin = gap.end;
+  }
+  if (count == 0) return;
+  if (!c.board.sacked.insert(block)) return;  // too many ranges: SACK is only advice
+  for (uint32_t i = 0; i < count; ++i) {
+    for (uint64_t n = c.records.find(news[i].begin); n < c.records.past_last(); ++n) {
+      Record& r = c.records.at(n);
+      if (r.offset >= news[i].end) break;
+      if (r.is(record_flag::kSacked)) continue;
+      if (c.board.sacked.contains({std::max(r.offset, ack), r.end()})) {
+        mark_sacked(c, r, old_fack, yield, now);
+      }
+    }
+  }
+}
+
 void Engine::take_sack(Connection& c, const Arrival& a, uint64_t ack, AckYield& yield,
                        base::Now now) {
   const uint64_t old_fack = c.board.fack;
@@ -41,17 +67,7 @@ void Engine::take_sack(Connection& c, const Arrival& a, uint64_t ack, AckYield& 
     left = std::max(left, una);
     if (left >= right) continue;
     const base::Range block{static_cast<uint64_t>(left), static_cast<uint64_t>(right)};
-    const base::Range gap = c.board.sacked.first_gap(block);
-    if (gap.empty()) continue;                    // nothing new
-    if (!c.board.sacked.insert(block)) continue;  // too many ranges: SACK is only advice
-    for (uint64_t n = c.records.find(gap.begin); n < c.records.past_last(); ++n) {
-      Record& r = c.records.at(n);
-      if (r.offset >= block.end) break;
-      if (r.is(record_flag::kSacked)) continue;
-      if (c.board.sacked.contains({std::max(r.offset, ack), r.end()})) {
-        mark_sacked(c, r, old_fack, yield, now);
-      }
-    }
+    take_sack_block(c, block, ack, old_fack, yield, now);
   }
   if (yield.dsack && ack >= c.rack.dsack_round) {  // RFC 8985 s.6.2 step 4, once a round trip
     c.rack.dsack_round = c.tcb.snd_nxt;

@@ -17,7 +17,8 @@ Engine::Engine(const Config& config, Egress& egress, const Secret& secret, uint6
       connections_(config.max_connections),
       by_slot_(config.max_connections, nullptr),
       flows_(config.max_connections, secret),
-      time_wait_(config.max_time_wait, config.time_wait, secret) {
+      time_wait_(config.max_time_wait, config.time_wait, secret),
+      cookies_(secret) {
   free_slots_.reserve(config.max_connections);
   for (uint32_t i = config.max_connections; i-- > 0;) free_slots_.push_back(i);
 }
@@ -101,6 +102,7 @@ void Stack::on_timers(base::Now now) { impl_->on_timers(now); }
 void Stack::output(base::Now now) { impl_->output(now); }
 base::Now Stack::next_deadline() const { return impl_->next_deadline(); }
 void Stack::input(const SegmentIn& segment, base::Now now) { impl_->input(segment, now); }
+void Stack::icmp_error(const IcmpError& error, base::Now now) { impl_->icmp_error(error, now); }
 const Counters& Stack::counters() const { return impl_->counters(); }
 uint32_t Stack::live_connections() const { return impl_->live_connections(); }
 bool Stack::quiescent() const { return impl_->quiescent(); }

@@ -81,6 +81,11 @@ class Egress {
   /// The path towards `destination` carries packets of `mtu` octets only, by a message that was
   /// verified or by our own probes. path_mtu() follows, for a limited time (RFC 1191 s.6.3).
   virtual void reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now) = 0;
+  /// R1 (RFC 9293 s.3.8.3): three retransmissions brought no answer; the next hop may be dead.
+  virtual void doubt_path(llp::IpAddress destination, base::Now now) {
+    (void)destination;
+    (void)now;
+  }
 };
 
 /// A TCP/IP host's TCP: listeners, connections, TIME-WAIT, timers.
@@ -118,6 +123,9 @@ class Stack final : public llp::Transport {
 
   /// One received segment (RFC 9293 s.3.10.7). Any octets at all are safe.
   void input(const SegmentIn& segment, base::Now now);
+
+  /// One received ICMP error. Any octets at all are safe.
+  void icmp_error(const IcmpError& error, base::Now now);
 
   [[nodiscard]] const Counters& counters() const;
   /// Connections that are not CLOSED (TIME-WAIT included).

@@ -40,7 +40,9 @@ void Engine::fire(Connection& c, base::Now now) {
   }
   if (d.reorder <= now) {
     AckYield none;
-    if (rack_detect(c, now)) recover(c, none, true, now);
+    bool lost = rack_detect(c, now);
+    if (lost && c.path.probe_end != 0) lost = lost_beside_probe(c, now);
+    if (lost) recover(c, none, true, now);
   }
   if (d.pacing <= now) {
     d.pacing = base::kNever;
@@ -48,6 +50,12 @@ void Engine::fire(Connection& c, base::Now now) {
   }
   if (d.persist <= now) {
     if (c.tcb.usable_window() == 0) {
+      // One probe may get lost, and the time between two may be longer than the time-out.
+      if (c.unanswered_probes >= 2 && now - c.progress_at >= c.options.user_timeout) {
+        ++counters_.connections_timed_out;
+        doom(c, llp::StreamEnd::TimedOut, true);
+        return;
+      }
       c.window_probe_due = !base::sabotaged(base::Defect::ProbeForgotten);
       ++c.persist_backoff;
       c.rto.back_off();
@@ -70,12 +78,18 @@ void Engine::tail_probe_fired(Connection& c, base::Now now) {
 
 void Engine::life_over(Connection& c, base::Now now) {
   c.deadlines.life = base::kNever;
+  if (in_any(c.state, State::Established, State::CloseWait)) {
+    if (c.options.keep_alive) keep_alive_due(c, now);
+    return;
+  }
   if (in_any(c.state, State::LastAck, State::FinWait1, State::Closing) && c.records.size() > 1) {
     push_life(c, now);  // data before the FIN is still going out: R2 watches over that
     return;
   }
   ++counters_.connections_timed_out;
-  doom(c, llp::StreamEnd::TimedOut, synchronized(c.state));
+  const bool unreachable = c.soft_error && c.state == State::SynSent;
+  doom(c, unreachable ? llp::StreamEnd::Unreachable : llp::StreamEnd::TimedOut,
+       synchronized(c.state));
 }
 
 }  // namespace rnic::tcp

@@ -7,11 +7,18 @@ namespace rnic::tcp {
 
 namespace flag = wire::tcp_flag;
 
-bool Engine::begin(Connection& c, TxSlot& slot) {
+bool Engine::open_slot(Connection& c, TxSlot& slot) {
   if (!egress_.begin(c.local_end.address, c.remote_end.address, slot)) {
     ++counters_.send_waits;
     return false;
   }
+  slot.traffic_class = static_cast<uint8_t>(c.options.dscp << 2);
+  slot.hop_limit = c.options.hop_limit;
+  return true;
+}
+
+bool Engine::begin(Connection& c, TxSlot& slot) {
+  if (!open_slot(c, slot)) return false;
   if (slot.room < header_length(c) + c.effective_mss) {  // the MTU has just shrunk: EMSS follows
     egress_.cancel(slot);
     ++counters_.send_waits;
@@ -112,10 +119,7 @@ uint32_t Engine::fill_sack(Connection& c, std::array<wire::SackBlock, 4>& blocks
 
 bool Engine::send_ack(Connection& c, base::Now now) {
   TxSlot slot;
-  if (!egress_.begin(c.local_end.address, c.remote_end.address, slot)) {
-    ++counters_.send_waits;
-    return false;
-  }
+  if (!open_slot(c, slot)) return false;
   wire::TcpOptionWriter options(slot.tcp + wire::kTcpHeaderMin);
   if (c.tcb.ts_ok) {
     options.nop();
@@ -162,6 +166,7 @@ bool Engine::send_window_probe(Connection& c, base::Now now) {
   if (length != 0) slot.tcp[header_length(c)] = c.last_octet;
   finish(c, slot, una - 1, length, flag::kAck, now);
   c.window_probe_due = false;
+  ++c.unanswered_probes;
   ++counters_.window_probes;
   return true;
 }

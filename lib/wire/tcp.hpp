@@ -59,6 +59,8 @@ class TcpView {
   [[nodiscard]] uint8_t flags() const { return segment_[tcp_offset::kFlags]; }
   [[nodiscard]] bool has(uint8_t flag) const { return (flags() & flag) != 0; }
   [[nodiscard]] uint16_t window() const { return be16(tcp_offset::kWindow); }
+  /// Counted from the sequence number; URG says whether it means anything.
+  [[nodiscard]] uint16_t urgent_pointer() const { return be16(tcp_offset::kUrgentPointer); }
   [[nodiscard]] uint16_t checksum() const { return be16(tcp_offset::kChecksum); }
   [[nodiscard]] uint32_t header_length() const { return header_; }
   [[nodiscard]] base::ByteView options() const {

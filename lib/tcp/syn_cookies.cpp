@@ -1,0 +1,156 @@
+#include "tcp/syn_cookies.hpp"
+
+#include "tcp/engine.hpp"
+
+namespace rnic::tcp {
+
+namespace {
+
+// What is common: the least, RFC 9293's defaults, tunnels, Ethernet, jumbo frames.
+constexpr std::array<uint16_t, 8> kCookieMss{216, 536, 1220, 1360, 1440, 1460, 4312, 8960};
+
+constexpr uint32_t kOptionBits = 6;
+constexpr uint32_t kNoScale = 15;
+
+int64_t period_of(base::Now now) { return base::nanos(now) / SynCookies::kPeriod.count(); }
+
+}  // namespace
+
+const Secret& SynCookies::key_of(int64_t period) {
+  const auto place = static_cast<size_t>(period & 1);
+  if (periods_[place] != period) {
+    periods_[place] = period;
+    const auto word = static_cast<uint64_t>(period);
+    const std::array<uint64_t, 2> first{word, 1};
+    const std::array<uint64_t, 2> second{word, 2};
+    keys_[place] = {keyed_hash(secret_, first), keyed_hash(secret_, second)};
+  }
+  return keys_[place];
+}
+
+uint64_t SynCookies::hash(int64_t period, const llp::Endpoint& local, const llp::Endpoint& remote,
+                          base::Seq32 irs) {
+  const std::array<uint64_t, 6> words{
+      local.address.high(), local.address.low(), remote.address.high(),
+      remote.address.low(), irs.value,           uint64_t{local.port} << 16 | remote.port};
+  return keyed_hash(key_of(period), words);
+}
+
+base::Seq32 SynCookies::make(const llp::Endpoint& local, const llp::Endpoint& remote,
+                             base::Seq32 irs, uint16_t mss, base::Now now) {
+  uint32_t index = kCookieMss.size() - 1;
+  while (index != 0 && kCookieMss[index] > mss) --index;
+  const uint64_t h = hash(period_of(now), local, remote, irs);
+  return base::Seq32((static_cast<uint32_t>(h) & ~7u) |
+                     ((index ^ static_cast<uint32_t>(h >> 32)) & 7));
+}
+
+std::optional<uint16_t> SynCookies::check(const llp::Endpoint& local, const llp::Endpoint& remote,
+                                          base::Seq32 irs, base::Seq32 iss, base::Now now) {
+  const int64_t period = period_of(now);
+  for (int64_t p = period; p >= 0 && p >= period - 1; --p) {
+    const uint64_t h = hash(p, local, remote, irs);
+    if (((static_cast<uint32_t>(h) ^ iss.value) & ~7u) == 0) {
+      return kCookieMss[(iss.value ^ static_cast<uint32_t>(h >> 32)) & 7];
+    }
+  }
+  return std::nullopt;
+}
+
+uint32_t SynCookies::stamp(uint32_t clock, const CookieOptions& options) {
+  constexpr uint32_t kMask = (1u << kOptionBits) - 1;
+  const uint32_t bits =
+      options.window_scale.value_or(kNoScale) | (options.sack ? 16u : 0) | (options.ecn ? 32u : 0);
+  const uint32_t value = (clock & ~kMask) | bits;
+  // Never ahead of the clock: what is sent later is stamped later.
+  return static_cast<int32_t>(value - clock) > 0 ? value - (kMask + 1) : value;
+}
+
+CookieOptions SynCookies::options_of(uint32_t echo) {
+  CookieOptions options;
+  const uint32_t scale = echo & 15;
+  if (scale != kNoScale) options.window_scale = static_cast<uint8_t>(scale);
+  options.sack = (echo & 16) != 0;
+  options.ecn = (echo & 32) != 0;
+  return options;
+}
+
+void Engine::send_cookie(Listener& listener, const Arrival& syn, base::Now now) {
+  Reply* reply = replies_.push();
+  if (reply == nullptr) {
+    ++counters_.syn_dropped;
+    return;
+  }
+  const wire::TcpOptions& offered = syn.options;
+  const bool stamped = config_.timestamps && offered.timestamps.has_value();
+  CookieOptions kept;  // without timestamps nothing can be kept, so nothing is agreed to
+  if (stamped) {
+    if (config_.window_scaling && offered.window_scale) {
+      kept.window_scale = std::min(*offered.window_scale, kMaxShift);
+    }
+    kept.sack = config_.sack && offered.sack_permitted;
+    kept.ecn = listener.options.ecn != Ecn::Off && syn.has(wire::tcp_flag::kEce) &&
+               syn.has(wire::tcp_flag::kCwr);
+  }
+  reply->local = syn.local;
+  reply->remote = syn.remote;
+  reply->seq = cookies_.make(syn.local, syn.remote, syn.seq,
+                             offered.mss.value_or(default_mss(syn.remote.address)), now);
+  reply->ack = syn.seq + 1;
+  reply->flags = static_cast<uint8_t>(wire::tcp_flag::kSyn | wire::tcp_flag::kAck |
+                                      (kept.ecn ? wire::tcp_flag::kEce : 0));
+  reply->window = static_cast<uint16_t>(std::min<uint32_t>(config_.receive_window, 0xffff));
+  reply->traffic_class = static_cast<uint8_t>(listener.options.dscp << 2);
+  SynOptions ours{.mss = our_mss(syn.remote.address, listener.options), .sack = kept.sack};
+  if (stamped) {
+    const uint64_t hash = keyed_hash(secret_, syn.local, syn.remote);
+    ours.timestamps = {SynCookies::stamp(timestamp_at(timestamp_offset(hash), now), kept),
+                       offered.timestamps->value};
+  }
+  if (kept.window_scale) ours.window_scale = our_window_shift();
+  reply->options_length = static_cast<uint8_t>(write_syn_options(reply->options.data(), ours));
+  listener.cookies_until = now + 2 * SynCookies::kPeriod;
+  ++counters_.syn_cookies_sent;
+}
+
+bool Engine::take_cookie(uint32_t number, const Arrival& a, base::Now now) {
+  Listener& listener = listeners_.at(number);
+  const base::Seq32 irs = a.seq - 1;
+  const auto mss = cookies_.check(a.local, a.remote, irs, a.ack - 1, now);
+  if (!mss || (a.options.timestamps && !config_.timestamps)) {
+    ++counters_.syn_cookies_rejected;
+    return false;
+  }
+  Connection* c = new_connection(a.local, a.remote, now);
+  if (c == nullptr) {  // what it sends comes again
+    ++counters_.syn_dropped;
+    return true;
+  }
+  ++counters_.syn_cookies_accepted;
+  c->tcb.iss = a.ack - 1;
+  c->acceptor = listener.acceptor;
+  c->state = State::SynReceived;
+  apply_options(*c, listener.options);
+  // The SYN as it was.
+  Arrival syn = a;
+  syn.seq = irs;
+  syn.flags = wire::tcp_flag::kSyn;
+  syn.options = {};
+  syn.options.mss = mss;
+  if (a.options.timestamps) {
+    const CookieOptions kept = SynCookies::options_of(a.options.timestamps->echo);
+    syn.options.timestamps = a.options.timestamps;
+    syn.options.sack_permitted = kept.sack;
+    syn.options.window_scale = kept.window_scale;
+    if (kept.ecn) syn.flags |= wire::tcp_flag::kEce | wire::tcp_flag::kCwr;
+  }
+  take_syn_options(*c, syn, false, now);
+  c->syn_sent_once = true;
+  c->syn_timed_out = true;  // when the SYN-ACK went out is not known: no round trip is measured
+  c->deadlines.life = now + config_.connect_timeout;
+  input_synchronized(*c, a, now);
+  if (!c->doomed) schedule(*c);
+  return true;
+}
+
+}  // namespace rnic::tcp

@@ -1,0 +1,56 @@
+/// \file
+/// SYN cookies (RFC 4987 s.3.6): what a half-open connection would remember, put into the sequence
+/// number and the timestamp of the SYN-ACK. No memory is taken until the peer has answered.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "base/seq32.hpp"
+#include "base/time.hpp"
+#include "llp/endpoint.hpp"
+#include "tcp/isn.hpp"
+
+namespace rnic::tcp {
+
+/// What the peer's SYN offered beside the MSS; it comes back in the echoed timestamp.
+struct CookieOptions {
+  std::optional<uint8_t> window_scale;  ///< 0..14
+  bool sack = false;
+  bool ecn = false;
+  friend bool operator==(const CookieOptions&, const CookieOptions&) = default;
+};
+
+/// A cookie is 29 bits of a keyed hash over the 4-tuple, the peer's ISN and a key that changes each
+/// period, and 3 bits that name an MSS. It is good for the period in which it was made and the next
+/// one.
+class SynCookies {
+ public:
+  static constexpr base::Duration kPeriod = std::chrono::seconds(64);
+
+  explicit SynCookies(const Secret& secret) : secret_(secret) {}
+
+  /// Our ISN for a SYN. \param mss the peer's; rounded down to one of eight
+  [[nodiscard]] base::Seq32 make(const llp::Endpoint& local, const llp::Endpoint& remote,
+                                 base::Seq32 irs, uint16_t mss, base::Now now);
+  /// The MSS, when `iss` is a cookie for that SYN and not too old.
+  [[nodiscard]] std::optional<uint16_t> check(const llp::Endpoint& local,
+                                              const llp::Endpoint& remote, base::Seq32 irs,
+                                              base::Seq32 iss, base::Now now);
+
+  /// A timestamp not above `clock` whose low bits are the options.
+  [[nodiscard]] static uint32_t stamp(uint32_t clock, const CookieOptions& options);
+  [[nodiscard]] static CookieOptions options_of(uint32_t echo);
+
+ private:
+  [[nodiscard]] const Secret& key_of(int64_t period);
+  [[nodiscard]] uint64_t hash(int64_t period, const llp::Endpoint& local,
+                              const llp::Endpoint& remote, base::Seq32 irs);
+
+  Secret secret_;
+  std::array<Secret, 2> keys_{};  // of an even and an odd period
+  std::array<int64_t, 2> periods_{-1, -1};
+};
+
+}  // namespace rnic::tcp

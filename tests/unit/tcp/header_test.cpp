@@ -1,0 +1,442 @@
+#include "pair.hpp"
+#include "raw_peer.hpp"
+#include "tcp/byte_stream.hpp"
+#include "tcp/rto.hpp"
+
+namespace rnic::testing {
+namespace {
+
+constexpr uint32_t kIss = RawPeer::kIss;
+constexpr uint32_t kIrs = RawPeer::kIrs;
+
+/// Octets of a header as they stand, the checksum vouched for.
+void inject_raw(RawPeer& p, const std::vector<uint8_t>& octets) {
+  p.stack.input({.source = RawPeer::kPeer,
+                 .destination = RawPeer::kUs,
+                 .tcp = octets,
+                 .checksum_verified = true},
+                p.now);
+  p.stack.output(p.now);
+}
+
+std::vector<uint8_t> header(uint32_t seq, uint32_t ack, uint8_t flags, uint16_t window = 65535) {
+  std::vector<uint8_t> t(20);
+  wire::TcpRepr{.source_port = RawPeer::kPeerPort,
+                .destination_port = RawPeer::kOurPort,
+                .sequence = base::Seq32(seq),
+                .acknowledgment = base::Seq32(ack),
+                .flags = flags,
+                .window = window}
+      .emit(t.data());
+  return t;
+}
+
+// TCP-9293-3.1-02
+TEST(Header, WindowsAreUnsignedAnd32BitsWide_TCP_9293_3_1_02) {
+  RawPeer p;
+  p.accept(option_mss(1460), {}, 0xffff);  // a signed 16-bit window would be negative
+  for (int i = 0; i < 60; ++i) p.user.queue(1460);
+  for (int i = 0; i < 60 && p.user.released_to + 1460 < 65535; ++i) {
+    p.stack.output(p.now);
+    p.inject({.seq = kIrs + 1,
+              .ack = kIss + 1 + static_cast<uint32_t>(p.user.pulled),
+              .flags = flag::kAck,
+              .window = 0xffff});
+  }
+  EXPECT_GT(p.user.pulled, 32768u);
+  EXPECT_EQ(p.stack.info(*p.user.stream)->snd_wnd, 65535u);
+  tcp::Config scaled;
+  RawPeer q(scaled);
+  q.acceptor.next.push_back(&q.user);
+  q.inject({.seq = kIrs,
+            .flags = flag::kSyn,
+            .options = option_mss(1460) + std::vector<uint8_t>{1, 3, 3, 14}});
+  q.next();
+  q.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 0xffff});
+  EXPECT_EQ(q.stack.info(*q.user.stream)->snd_wnd, 65535u << 14);
+}
+
+// TCP-9293-3.1-03
+TEST(Header, ReservedBitsAreIgnoredAndSentAsZero_TCP_9293_3_1_03) {
+  RawPeer p;
+  p.accept();
+  auto t = header(kIrs + 1, kIss + 1, flag::kAck | flag::kPsh);
+  t[12] |= 0x0f;  // the four reserved bits
+  t.resize(30);
+  for (uint32_t i = 0; i < 10; ++i) t[20 + i] = octet_at(i, 22);
+  inject_raw(p, t);
+  EXPECT_EQ(p.user.ordered_to, 10u);
+  EXPECT_TRUE(p.user.clean());
+  std::array<uint8_t, 20> out{};
+  wire::TcpRepr{.flags = 0xff, .header_length = 60}.emit(out.data());
+  EXPECT_EQ(out[12] & 0x0f, 0);
+}
+
+// TCP-9293-3.1-04
+TEST(Header, OptionsOfAnySegmentAtAnyAlignment_TCP_9293_3_1_04) {
+  // An unknown option, NOPs, MSS at an odd place, then the end and rubbish behind it.
+  const std::vector<uint8_t> odd{1, 253, 5, 9, 9, 9, 1, 2, 4, 0x03, 0xe8, 0, 77, 1, 255, 0};
+  tcp::Config config = RawPeer::bare();
+  RawPeer p(config);
+  p.acceptor.next.push_back(&p.user);
+  p.inject({.seq = kIrs, .flags = flag::kSyn, .options = odd});
+  EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .options = {1, 1, 1, 0}});
+  ASSERT_TRUE(p.user.is_established);
+  EXPECT_EQ(p.user.established_emss, 1000u);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .payload = 10, .options = odd});
+  EXPECT_EQ(p.user.ordered_to, 10u);
+}
+
+// TCP-9293-3.1-06
+TEST(Header, PaddingBehindTheOptionsIsZero_TCP_9293_3_1_06) {
+  for (int which = 0; which < 8; ++which) {
+    std::array<uint8_t, 40> out;
+    out.fill(0xee);
+    wire::TcpOptionWriter writer(out.data());
+    uint32_t used = 0;
+    if ((which & 1) != 0) writer.mss(1460), used += 4;
+    if ((which & 2) != 0) writer.window_scale(7), used += 4;
+    if ((which & 4) != 0) writer.sack_permitted(), used += 2;
+    const uint32_t length = writer.finish();
+    EXPECT_EQ(length % 4, 0u);
+    for (uint32_t i = used; i < length; ++i) EXPECT_EQ(out[i], 0) << which;
+  }
+}
+
+// TCP-9293-3.1-05
+TEST(Header, EveryMalformedOptionAndHeaderLengthIsSurvived_TCP_9293_3_1_05) {
+  RawPeer p;
+  p.accept();
+  uint64_t malformed = p.stack.counters().malformed;
+  for (uint32_t offset = 0; offset < 16; ++offset) {  // every data offset over every length
+    for (size_t length = 0; length <= 64; ++length) {
+      auto t = header(kIrs + 1, kIss + 1, flag::kAck);
+      t.resize(std::max<size_t>(length, 20));
+      t[12] = static_cast<uint8_t>(offset << 4);
+      t.resize(length);
+      inject_raw(p, t);
+      const bool fits = offset >= 5 && offset * 4 <= length;
+      const uint64_t now = p.stack.counters().malformed;
+      ASSERT_EQ(now - malformed, fits ? 0u : 1u) << offset << " of " << length;
+      malformed = now;
+    }
+  }
+  // Every kind with every length, at every place of the options.
+  for (uint32_t kind = 2; kind < 256; kind += kind < 10 ? 1 : 41) {
+    for (uint32_t length = 0; length < 256; length += length < 44 ? 1 : 53) {
+      for (uint32_t at = 0; at < 40; at += 3) {
+        auto t = header(kIrs + 1, kIss + 1, flag::kAck);
+        t.resize(60, 1);
+        t[12] = 15 << 4;
+        t[20 + at] = static_cast<uint8_t>(kind);
+        if (at + 1 < 40) t[21 + at] = static_cast<uint8_t>(length);
+        inject_raw(p, t);
+        const bool legal = at + 1 < 40 && length >= 2 && at + length <= 40;
+        const uint64_t now = p.stack.counters().malformed;
+        ASSERT_EQ(now - malformed, legal ? 0u : 1u) << kind << " " << length << " at " << at;
+        malformed = now;
+      }
+    }
+  }
+  EXPECT_FALSE(p.user.how_ended);
+  const uint64_t before = p.user.ordered_to;
+  p.data(static_cast<uint32_t>(before), 10);
+  EXPECT_EQ(p.user.ordered_to, before + 10);
+}
+
+// TCP-9293-3.7.1-01, TCP-2018-2-01, TCP-7323-2.2-01
+TEST(Header, WhatBelongsToASynIsIgnoredElsewhere_TCP_9293_3_7_1_01_TCP_2018_2_01) {
+  tcp::Config config;
+  config.timestamps = false;
+  RawPeer p(config);
+  p.accept(option_mss(1000));
+  p.inject(
+      {.seq = kIrs + 1,
+       .ack = kIss + 1,
+       .flags = flag::kAck,
+       .window = 1000,
+       .options = option_mss(300) + option_sack_permitted() + std::vector<uint8_t>{1, 3, 3, 7}});
+  EXPECT_EQ(p.user.stream->emss(), 1000u);
+  const auto info = *p.stack.info(*p.user.stream);
+  EXPECT_FALSE(info.sack);
+  EXPECT_EQ(info.snd_wnd, 1000u);
+  p.data(10, 10);  // out of order: no SACK without the permission
+  const Segment ack = p.next();
+  EXPECT_EQ(ack.parsed.sack_count, 0u);
+  EXPECT_FALSE(ack.parsed.mss || ack.parsed.window_scale || ack.parsed.sack_permitted);
+}
+
+// TCP-2018-2-01
+TEST(Header, SackOptionsOfOneToFourBlocksAndMalformedOnes_TCP_2018_2_01) {
+  for (uint32_t length = 0; length <= 38; ++length) {
+    std::vector<uint8_t> octets(40, 1);
+    octets[0] = 5;
+    octets[1] = static_cast<uint8_t>(length);
+    wire::TcpOptions o;
+    const bool good = o.parse(octets);
+    EXPECT_EQ(good, length >= 2) << length;
+    const bool blocks = length >= 10 && (length - 2) % 8 == 0 && length <= 34;
+    EXPECT_EQ(o.sack_count, blocks ? (length - 2) / 8 : 0) << length;
+  }
+  tcp::Config config;
+  config.timestamps = config.window_scaling = false;
+  RawPeer p(config);
+  p.accept(option_mss(1000) + option_sack_permitted());
+  for (int i = 0; i < 4; ++i) p.user.queue(1000);
+  p.stack.output(p.now);
+  // Blocks that are empty, upside down, beyond SND.NXT or below SND.UNA mark nothing.
+  const uint32_t una = kIss + 1;
+  p.inject({.seq = kIrs + 1,
+            .ack = una,
+            .flags = flag::kAck,
+            .options = option_sack(
+                {{una + 1000, una + 1000}, {una + 3000, una + 2000}, {una + 3000, una + 4001}})});
+  p.inject({.seq = kIrs + 1,
+            .ack = una,
+            .flags = flag::kAck,
+            .options = option_sack({{una - 900, una - 100}, {una - 100, una}})});
+  EXPECT_EQ(p.stack.info(*p.user.stream)->sacked, 0u);
+}
+
+// TCP-2018-8-01
+TEST(Header, WhatWasSackedIsNeverAskedForAgain_TCP_2018_8_01) {
+  tcp::Config config;
+  config.timestamps = config.window_scaling = false;
+  config.receive_window = 20000;
+  RawPeer p(config);
+  p.accept(option_mss(1000) + option_sack_permitted());
+  base::Prng random(5);
+  std::map<uint32_t, uint32_t> promised;
+  for (int i = 0; i < 300; ++i) {
+    const auto at = static_cast<uint32_t>(p.user.ordered_to + 1 + random.below(15000));
+    p.data(at, static_cast<uint32_t>(random.between(1, 1000)));
+    if (random.chance(0.3)) p.user.room = static_cast<uint32_t>(random.below(20000));
+    while (!p.silent()) {
+      const Segment ack = p.next();
+      for (uint32_t b = 0; b < ack.parsed.sack_count; ++b) {
+        promised[ack.parsed.sack[b].left.value] = ack.parsed.sack[b].right.value;
+      }
+    }
+  }
+  for (const auto& [left, right] : promised) {
+    for (uint32_t seq = left; seq != right; ++seq) {
+      ASSERT_TRUE(p.user.got[seq - (kIrs + 1)]);  // handed up, for good
+    }
+  }
+  EXPECT_TRUE(p.user.clean());
+}
+
+// TCP-9293-3.8.5-01
+TEST(Urgent, IsToldAndLeavesTheStreamAlone_TCP_9293_3_8_5_01) {
+  struct OneStream final : llp::Acceptor {
+    llp::StreamUser* accept(llp::Stream& s, const llp::Endpoint&, const llp::Endpoint&,
+                            base::Now) override {
+      user.attach(s);
+      return &user;
+    }
+    tcp::ByteStream user{4096};
+  } one;
+  RawPeer p;
+  ASSERT_TRUE(p.stack.unlisten({RawPeer::kUs, RawPeer::kOurPort}).has_value());
+  ASSERT_TRUE(p.stack.listen({RawPeer::kUs, RawPeer::kOurPort}, one).has_value());
+  p.inject({.seq = kIrs, .flags = flag::kSyn});
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
+  const auto urgent = [&](uint32_t offset, uint16_t pointer, uint32_t length) {
+    auto t = header(kIrs + 1 + offset, kIss + 1, flag::kAck | flag::kUrg);
+    base::store_be16(&t[wire::tcp_offset::kUrgentPointer], pointer);
+    for (uint32_t i = 0; i < length; ++i) t.push_back(octet_at(offset + i, 22));
+    inject_raw(p, t);
+  };
+  urgent(0, 150, 0);  // announced ahead of its octets
+  EXPECT_EQ(one.user.urgent(), 150u);
+  p.data(0, 100);
+  urgent(100, 1, 100);  // an older end changes nothing
+  EXPECT_EQ(one.user.urgent(), 150u);
+  EXPECT_EQ(p.stack.counters().urgent_in, 1u);
+  urgent(200, 0, 10);       // no pointer at all
+  urgent(210, 0xffff, 10);  // beyond all octets
+  EXPECT_EQ(one.user.urgent(), 210u + 0xffff);
+  std::vector<uint8_t> out(300);
+  ASSERT_EQ(one.user.read(out), 220u);
+  for (uint32_t i = 0; i < 220; ++i) ASSERT_EQ(out[i], octet_at(i, 22)) << i;
+  EXPECT_EQ(one.user.urgent(), 0xffffu - 10);
+}
+
+// TCP-9293-3.10-04
+TEST(Header, AZeroWindowStillHearsAckRstAndUrg_TCP_9293_3_10_04) {
+  for (const bool reset : {false, true}) {
+    RawPeer p;
+    p.user.room = 0;
+    p.acceptor.next.push_back(&p.user);
+    p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(1000)});
+    p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
+    // The window of the SYN-ACK is used up.
+    for (uint32_t at = 0; at < 65535; at += 5 * 13107) {
+      for (uint32_t k = 0; k < 5; ++k) p.data(k * 13107, 13107);
+    }
+    ASSERT_EQ(p.user.ordered_to, 65535u);
+    ASSERT_EQ(p.stack.info(*p.user.stream)->rcv_wnd, 0u);
+    p.user.queue(500);
+    p.stack.output(p.now);
+    p.egress.sent.clear();
+    const uint32_t nxt = kIrs + 1 + 65535;
+    if (reset) {
+      p.inject({.seq = nxt, .flags = flag::kRst});
+      EXPECT_EQ(*p.user.how_ended, llp::StreamEnd::PeerReset);
+      continue;
+    }
+    p.inject({.seq = nxt, .ack = kIss + 501, .flags = flag::kAck, .payload = 100});
+    EXPECT_EQ(p.user.released_to, 500u);   // the ACK counted,
+    EXPECT_EQ(p.user.ordered_to, 65535u);  // the text did not
+    auto t = header(nxt, kIss + 501, flag::kAck | flag::kUrg);
+    base::store_be16(&t[wire::tcp_offset::kUrgentPointer], 20);
+    inject_raw(p, t);
+    EXPECT_EQ(p.stack.counters().urgent_in, 1u);
+  }
+}
+
+// TCP-9293-3.10-05
+TEST(Header, ABurstIsAnsweredOnce_TCP_9293_3_10_05) {
+  RawPeer p;
+  p.accept();
+  p.hold_output = true;
+  for (uint32_t i = 0; i < 16; ++i) p.data(i * 1000, 1000);
+  p.stack.output(p.now);
+  EXPECT_EQ(p.egress.sent.size(), 1u);
+  EXPECT_EQ(p.next().ack, kIrs + 1 + 16000);
+}
+
+// TCP-9293-3.9.1-01
+TEST(Header, OpensLeaveOthersAloneAndGoToUnicastOnly_TCP_9293_3_9_1_01) {
+  Pair p;
+  ASSERT_TRUE(p.open());
+  UserAcceptor other;
+  ASSERT_TRUE(p.link.b.listen({kAddressB, 4421}, other).has_value());
+  RecordUser u{1, 2};
+  for (const char* text : {"224.0.0.1", "255.255.255.255", "0.0.0.0", "ff02::1", "::"}) {
+    const auto to = llp::parse_ip(text);
+    ASSERT_TRUE(to.has_value());
+    EXPECT_FALSE(p.link.a.connect({kAddressA, 0}, {*to, 80}, u, p.link.now).has_value()) << text;
+  }
+  p.a.queue(1000);
+  EXPECT_TRUE(p.drain());
+  EXPECT_TRUE(p.b.clean());
+}
+
+// TCP-9293-3.8.1-01
+TEST(Rto, NothingIsMeasuredOnWhatWasSentTwice_TCP_9293_3_8_1_01) {
+  RawPeer p;  // no timestamps
+  p.accept();
+  const auto srtt = p.stack.info(*p.user.stream)->srtt;
+  p.user.queue(100);
+  p.stack.output(p.now);
+  p.wait(milliseconds(1500));  // sent again meanwhile
+  EXPECT_GE(p.stack.counters().retransmitted_segments, 1u);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 101, .flags = flag::kAck});
+  EXPECT_EQ(p.stack.info(*p.user.stream)->srtt, srtt);
+  p.user.queue(100);
+  p.stack.output(p.now);
+  p.wait(milliseconds(100));
+  p.inject({.seq = kIrs + 1, .ack = kIss + 201, .flags = flag::kAck});
+  EXPECT_NE(p.stack.info(*p.user.stream)->srtt, srtt);
+}
+
+// TCP-6298-2-01
+TEST(Rto, FollowsTheFormulas_TCP_6298_2_01) {
+  tcp::Config config;
+  config.rto_min = seconds(1);
+  EXPECT_GE(config.rto_max, seconds(60));
+  tcp::RtoEstimator e(config);
+  EXPECT_EQ(e.rto(), seconds(1));  // (2.1)
+  base::Now now = base::from_nanos(0);
+  e.sample(milliseconds(800), now);  // (2.2): SRTT = R, RTTVAR = R/2
+  EXPECT_EQ(e.srtt(), milliseconds(800));
+  EXPECT_EQ(e.rttvar(), milliseconds(400));
+  EXPECT_EQ(e.rto(), milliseconds(2400));
+  e.sample(milliseconds(1600), now);  // (2.3): RTTVAR first
+  EXPECT_EQ(e.rttvar(), milliseconds(500));
+  EXPECT_EQ(e.srtt(), milliseconds(900));
+  EXPECT_EQ(e.rto(), milliseconds(2900));
+  for (int i = 0; i < 100; ++i) e.sample(milliseconds(1), now);
+  EXPECT_EQ(e.rto(), seconds(1));  // (2.4)
+  for (int i = 0; i < 20; ++i) e.back_off();
+  EXPECT_EQ(e.rto(), config.rto_max);  // (2.5)
+}
+
+// TCP-6298-5-02
+TEST(Rto, IsThreeSecondsAfterALostSyn_TCP_6298_5_02) {
+  RawPeer p;
+  const Segment syn = p.connect();
+  p.wait(milliseconds(1100));
+  EXPECT_EQ(p.next().flags, flag::kSyn);
+  p.inject({.seq = kIrs,
+            .ack = syn.seq + 1,
+            .flags = flag::kSyn | flag::kAck,
+            .options = option_mss(1000)});
+  EXPECT_EQ(p.stack.info(*p.user.stream)->rto, seconds(3));
+}
+
+// TCP-7323-2.4-01
+TEST(Window, OctetsOfAWindowOnceOfferedStayAcceptable_TCP_7323_2_4_01) {
+  tcp::Config config;
+  config.timestamps = config.sack = false;
+  config.receive_window = 1 << 20;  // a shift of 5
+  RawPeer p(config);
+  p.user.room = 100'000;
+  p.accept(option_mss(1000) + std::vector<uint8_t>{1, 3, 3, 0});
+  uint64_t edge = 0;
+  for (uint32_t at = 0; at < 50'001; at += 777) {  // never a multiple of 32
+    p.user.room = 100'000 - at;                    // the reader does not read: the edge stands
+    p.data(at, 777, flag::kPsh);
+    while (!p.silent()) {
+      const Segment ack = p.next();
+      const uint64_t told = ack.ack - (kIrs + 1) + (uint64_t{ack.window} << 5);
+      // Scaling rounds down, by less than one unit: what was told before is still accepted.
+      EXPECT_GE(told + 32, edge);
+      edge = std::max(edge, told);
+    }
+  }
+  const auto last = static_cast<uint32_t>(edge - 1);
+  const uint64_t places = p.user.places.size();
+  p.data(last, 1);
+  EXPECT_EQ(p.user.places.size(), places + 1);
+}
+
+// TCP-7323-5-02
+TEST(Timestamps, TickEachMillisecondAndAge_TCP_7323_5_02) {
+  tcp::Config config = RawPeer::bare();
+  config.timestamps = true;
+  RawPeer p(config);
+  p.accept(option_mss(1000) + option_timestamps(1000, 0), option_timestamps(1001, 0));
+  const auto stamp = [&] {
+    p.user.queue(10);
+    p.stack.output(p.now);
+    const Segment s = p.next();
+    p.inject({.seq = kIrs + 1,
+              .ack = kIss + 1 + static_cast<uint32_t>(p.user.pulled),
+              .flags = flag::kAck,
+              .options = option_timestamps(1001, s.parsed.timestamps->value)});
+    return s.parsed.timestamps->value;
+  };
+  const uint32_t first = stamp();
+  p.now += seconds(10);
+  const uint32_t ticks = stamp() - first;
+  EXPECT_GE(ticks, 10u);
+  EXPECT_LE(ticks, 10'000u);
+  const auto old = [&](uint32_t at) {
+    p.inject({.seq = kIrs + 1 + at,
+              .ack = kIss + 1 + static_cast<uint32_t>(p.user.pulled),
+              .flags = flag::kAck,
+              .payload = 10,
+              .options = option_timestamps(500, 0)});
+  };
+  old(0);
+  EXPECT_EQ(p.user.ordered_to, 0u);  // PAWS
+  p.now += std::chrono::hours(24 * 25);
+  old(0);
+  EXPECT_EQ(p.user.ordered_to, 10u);  // TS.Recent had become invalid
+}
+
+}  // namespace
+}  // namespace rnic::testing

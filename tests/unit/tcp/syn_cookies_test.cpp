@@ -1,0 +1,214 @@
+#include "tcp/syn_cookies.hpp"
+
+#include "pair.hpp"
+#include "raw_peer.hpp"
+
+namespace rnic::testing {
+namespace {
+
+constexpr uint32_t kIrs = RawPeer::kIrs;
+
+constexpr llp::Endpoint kLocal{llp::IpAddress::v4(0x0a000001), 80};
+constexpr llp::Endpoint kRemote{llp::IpAddress::v4(0x0a000002), 1000};
+
+TEST(SynCookies, CarryTheMssAndFitOneSynOnly) {
+  tcp::SynCookies cookies({1, 2});
+  const base::Now now = base::from_nanos(0) + seconds(1000);
+  const base::Seq32 irs(77);
+  for (const auto& [offered, kept] : std::vector<std::pair<uint16_t, uint16_t>>{
+           {1, 216}, {536, 536}, {1000, 536}, {1460, 1460}, {1461, 1460}, {65535, 8960}}) {
+    const base::Seq32 iss = cookies.make(kLocal, kRemote, irs, offered, now);
+    EXPECT_EQ(cookies.check(kLocal, kRemote, irs, iss, now), kept);
+    EXPECT_FALSE(cookies.check(kLocal, kRemote, irs + 1, iss, now));
+    EXPECT_FALSE(cookies.check(kLocal, {kRemote.address, 1001}, irs, iss, now));
+    EXPECT_FALSE(cookies.check({kLocal.address, 81}, kRemote, irs, iss, now));
+    EXPECT_FALSE(cookies.check(kLocal, kRemote, irs, iss + 8, now));
+    tcp::SynCookies other({1, 3});
+    EXPECT_FALSE(other.check(kLocal, kRemote, irs, iss, now));
+  }
+}
+
+TEST(SynCookies, AgeAndTheirKeysChange) {
+  tcp::SynCookies cookies({1, 2});
+  const base::Now now = base::from_nanos(0) + 10 * tcp::SynCookies::kPeriod;
+  const base::Seq32 irs(77);
+  const base::Seq32 iss = cookies.make(kLocal, kRemote, irs, 1460, now);
+  EXPECT_TRUE(cookies.check(kLocal, kRemote, irs, iss, now + tcp::SynCookies::kPeriod));
+  EXPECT_FALSE(cookies.check(kLocal, kRemote, irs, iss, now + 2 * tcp::SynCookies::kPeriod));
+  EXPECT_NE(cookies.make(kLocal, kRemote, irs, 1460, now + 3 * tcp::SynCookies::kPeriod), iss);
+  EXPECT_TRUE(cookies.check(kLocal, kRemote, irs, iss, now));  // the old key is made again
+}
+
+TEST(SynCookies, GuessesDoNotOpen) {
+  tcp::SynCookies cookies({1, 2});
+  base::Prng random(4);
+  uint32_t hits = 0;
+  for (int i = 0; i < 1'000'000; ++i) {
+    hits += cookies.check(kLocal, kRemote, base::Seq32(1), base::Seq32(random.next32()),
+                          base::from_nanos(1'000'000'000))
+                ? 1
+                : 0;
+  }
+  EXPECT_EQ(hits, 0u);  // 2^-28 each
+}
+
+TEST(SynCookies, TheStampKeepsTheOptionsAndNeverRunsAhead) {
+  for (uint32_t clock = 0xffffff00; clock != 0x100; ++clock) {
+    for (const tcp::CookieOptions& o :
+         {tcp::CookieOptions{}, tcp::CookieOptions{7, true, false},
+          tcp::CookieOptions{14, false, true}, tcp::CookieOptions{std::nullopt, true, true}}) {
+      const uint32_t stamp = tcp::SynCookies::stamp(clock, o);
+      ASSERT_LE(static_cast<int32_t>(stamp - clock), 0);
+      ASSERT_GT(static_cast<int32_t>(stamp - clock), -128);
+      ASSERT_EQ(tcp::SynCookies::options_of(stamp), o);
+    }
+  }
+}
+
+tcp::Config small_backlog() {
+  tcp::Config config;
+  config.max_half_open = 16;
+  config.max_half_open_per_listener = 8;
+  return config;
+}
+
+void flood(RawPeer& p, uint32_t syns) {
+  base::Prng random(3);
+  for (uint32_t i = 0; i < syns; ++i) {
+    std::vector<uint8_t> syn(24);
+    wire::TcpRepr{.source_port = static_cast<uint16_t>(random.between(1, 65535)),
+                  .destination_port = RawPeer::kOurPort,
+                  .sequence = base::Seq32(random.next32()),
+                  .flags = flag::kSyn,
+                  .window = 1000,
+                  .header_length = 24}
+        .emit(syn.data());
+    base::store_be32(&syn[20], 0x020405b4);
+    const auto source = llp::IpAddress::v4(0x0b000000 | (random.next32() & 0xffffff));
+    p.stack.input(
+        {.source = source, .destination = RawPeer::kUs, .tcp = syn, .checksum_verified = true},
+        p.now);
+    if (i % 32 == 31) {
+      p.stack.output(p.now);
+      p.egress.sent.clear();
+    }
+    p.now += microseconds(1);
+  }
+  p.stack.output(p.now);
+  p.egress.sent.clear();
+}
+
+// TCP-SYN-01
+TEST(SynCookies, AMillionSpoofedSynsDoNotKeepOthersOut_TCP_SYN_01) {
+  RawPeer p(small_backlog());
+  p.stack.force_isn(std::nullopt);
+  flood(p, 1'000'000);
+  EXPECT_EQ(p.stack.live_connections(), 8u);
+  EXPECT_EQ(p.stack.counters().syn_cookies_sent, 1'000'000u - 8);
+  p.acceptor.next.push_back(&p.user);
+  // Options come back in the timestamp.
+  const auto ours = option_mss(1300) + option_sack_permitted() + option_timestamps(500, 0) +
+                    std::vector<uint8_t>{1, 3, 3, 5};
+  p.inject({.seq = kIrs, .flags = flag::kSyn, .options = ours});
+  const Segment syn_ack = p.next();
+  ASSERT_EQ(syn_ack.flags, flag::kSyn | flag::kAck);
+  EXPECT_EQ(syn_ack.ack, kIrs + 1);
+  ASSERT_TRUE(syn_ack.parsed.timestamps && syn_ack.parsed.window_scale &&
+              syn_ack.parsed.sack_permitted);
+  EXPECT_EQ(syn_ack.parsed.timestamps->echo, 500u);
+  EXPECT_EQ(p.stack.live_connections(), 8u);  // nothing is kept
+  p.now += milliseconds(40);
+  p.inject({.seq = kIrs + 1,
+            .ack = syn_ack.seq + 1,
+            .flags = flag::kAck,
+            .window = 1000,
+            .payload = 10,
+            .options = option_timestamps(510, syn_ack.parsed.timestamps->value)});
+  EXPECT_TRUE(p.user.is_established);
+  EXPECT_EQ(p.user.ordered_to, 10u);  // text on the completing ACK
+  EXPECT_EQ(p.user.established_emss, 1220u - 12);
+  EXPECT_EQ(p.stack.counters().syn_cookies_accepted, 1u);
+  const auto info = *p.stack.info(*p.user.stream);
+  EXPECT_TRUE(info.sack && info.timestamps && info.window_scaling);
+  EXPECT_EQ(info.snd_wind_shift, 5);
+  EXPECT_EQ(info.snd_wnd, 32000u);
+}
+
+TEST(SynCookies, WithoutTimestampsNothingIsAgreed) {
+  RawPeer p(small_backlog());
+  flood(p, 20);
+  p.acceptor.next.push_back(&p.user);
+  p.inject(
+      {.seq = kIrs,
+       .flags = flag::kSyn,
+       .options = option_mss(1460) + option_sack_permitted() + std::vector<uint8_t>{1, 3, 3, 5}});
+  const Segment syn_ack = p.next();
+  EXPECT_FALSE(syn_ack.parsed.timestamps || syn_ack.parsed.window_scale ||
+               syn_ack.parsed.sack_permitted);
+  EXPECT_EQ(syn_ack.parsed.mss, 1460);
+  p.inject({.seq = kIrs + 1, .ack = syn_ack.seq + 1, .flags = flag::kAck, .window = 1000});
+  ASSERT_TRUE(p.user.is_established);
+  EXPECT_EQ(p.stack.info(*p.user.stream)->snd_wnd, 1000u);
+}
+
+TEST(SynCookies, AnAckThatIsNoneIsReset) {
+  RawPeer p(small_backlog());
+  p.inject({.seq = kIrs + 1, .ack = 12345, .flags = flag::kAck});
+  EXPECT_EQ(p.next().flags, flag::kRst);
+  EXPECT_EQ(p.stack.counters().syn_cookies_rejected, 0u);  // none are looked for: no flood
+  flood(p, 20);
+  p.inject({.seq = kIrs + 1, .ack = 12345, .flags = flag::kAck});
+  EXPECT_EQ(p.next().flags, flag::kRst);
+  EXPECT_EQ(p.stack.counters().syn_cookies_rejected, 1u);
+  EXPECT_EQ(p.acceptor.accepted, 0u);
+}
+
+TEST(SynCookies, TwoStacksOpenThroughAFullBacklog) {
+  tcp::Config config = small_backlog();
+  config.max_half_open_per_listener = 1;
+  TcpLink link({}, config);
+  UserAcceptor acceptor;
+  ASSERT_TRUE(link.b.listen({kAddressB, kPort}, acceptor).has_value());
+  std::vector<std::unique_ptr<RecordUser>> users;
+  std::vector<std::unique_ptr<RecordUser>> peers;
+  for (int i = 0; i < 50; ++i) {
+    peers.push_back(std::make_unique<RecordUser>(22, 11));
+    acceptor.next.push_back(peers.back().get());
+    users.push_back(std::make_unique<RecordUser>(11, 22));
+    RecordUser& u = *users.back();
+    u.stream = *link.a.connect({kAddressA, 0}, {kAddressB, kPort}, u, link.now);
+    for (int k = 0; k < 20; ++k) u.queue(1448);
+  }
+  const base::Now start = link.now;
+  ASSERT_TRUE(link.run_until(
+      [&] {
+        for (const auto& u : users) {
+          if (u->released_to != 20 * 1448) return false;
+        }
+        return true;
+      },
+      seconds(10)));
+  EXPECT_LT(link.now - start, milliseconds(500));  // no SYN had to be sent again
+  for (const auto& peer : peers) EXPECT_TRUE(peer->clean());
+  EXPECT_GT(link.b.counters().syn_cookies_accepted, 40u);
+}
+
+TEST(SynCookies, TheBacklogOfOneListenerLeavesTheOthers) {
+  tcp::Config config = RawPeer::bare();
+  config.syn_cookies = false;
+  config.max_half_open_per_listener = 4;
+  RawPeer p(config);
+  UserAcceptor other;
+  ASSERT_TRUE(p.stack.listen({RawPeer::kUs, 4421}, other).has_value());
+  for (uint16_t port = 1; port <= 10; ++port) {
+    p.inject({.seq = kIrs, .flags = flag::kSyn, .source_port = port});
+  }
+  EXPECT_EQ(p.stack.counters().syn_dropped, 6u);
+  p.egress.sent.clear();
+  p.our_port = 4421;
+  p.inject({.seq = kIrs, .flags = flag::kSyn});
+  EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck);
+}
+
+}  // namespace
+}  // namespace rnic::testing
