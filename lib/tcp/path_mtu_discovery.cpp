@@ -149,7 +149,6 @@ Engine::Sent Engine::send_mtu_probe(Connection& c, uint32_t larger, base::Now no
   }
   PathSearch& p = c.path;
   const uint32_t emss = c.effective_mss;
-  const uint32_t size = packet_octets(c) + larger - emss;
   // TUF draft s.5.1: the larger EMSS is good for one record.
   const uint64_t begin_at = c.tcb.snd_nxt;
   c.effective_mss = larger;
@@ -160,7 +159,8 @@ Engine::Sent Engine::send_mtu_probe(Connection& c, uint32_t larger, base::Now no
   c.user->emss_changed(emss);
   if (sent == Sent::Yes && c.tcb.snd_nxt - begin_at > emss) {
     ++counters_.mtu_probes;
-    p.probed = size;
+    // The record may have been smaller: only what was sent is proven.
+    p.probed = packet_octets(c) - emss + static_cast<uint32_t>(c.tcb.snd_nxt - begin_at);
     p.probe_begin = begin_at;
     p.probe_end = c.tcb.snd_nxt;
   }
