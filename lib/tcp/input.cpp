@@ -242,8 +242,8 @@ void Engine::input_synchronized(Connection& c, const Arrival& arrival, base::Now
     }
   }
   if (!survives_paws(c, a, now) || !acceptable(c, a)) return;  // First
-  if (!survives_rst(c, a, now)) return;  // Second
-  if (a.has(flag::kSyn)) {               // Fourth (RFC 5961 s.4.2)
+  if (!survives_rst(c, a, now)) return;                        // Second
+  if (a.has(flag::kSyn)) {                                     // Fourth (RFC 5961 s.4.2)
     if (c.state == State::SynReceived && c.acceptor != nullptr) {
       doom(c, llp::StreamEnd::Aborted, false);  // a passive open goes back to LISTEN
     } else {

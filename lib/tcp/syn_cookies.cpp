@@ -145,6 +145,7 @@ bool Engine::take_cookie(uint32_t number, const Arrival& a, base::Now now) {
     if (kept.ecn) syn.flags |= wire::tcp_flag::kEce | wire::tcp_flag::kCwr;
   }
   take_syn_options(*c, syn, false, now);
+  take_syn_ecn(*c, syn);
   c->syn_sent_once = true;
   c->syn_timed_out = true;  // when the SYN-ACK went out is not known: no round trip is measured
   c->deadlines.life = now + config_.connect_timeout;

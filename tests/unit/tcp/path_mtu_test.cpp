@@ -219,7 +219,7 @@ TEST(PathSearch, ABlackHoleIsFoundAndTheSizeGrowsAgain_TCP_4821_01) {
   swallow(p, mtu);
   uint32_t largest = 0;
   p.link.seen = [&](const LinkFrame& f) { largest = std::max(largest, f.payload()); };
-  for (int i = 0; i < 2000; ++i) p.a.queue(1400);
+  for (int i = 0; i < 2000; ++i) p.a.queue(1448);
   ASSERT_TRUE(p.drain(seconds(120)));
   EXPECT_TRUE(p.b.clean());
   EXPECT_EQ(p.link.a.counters().black_holes, 1u);
@@ -232,7 +232,7 @@ TEST(PathSearch, ABlackHoleIsFoundAndTheSizeGrowsAgain_TCP_4821_01) {
   // The path grows: found by the next search, at the latest after tcp.mtu_probe_interval.
   mtu = 1500;
   p.link.run(seconds(601));
-  for (int i = 0; i < 1000; ++i) p.a.queue(1400);
+  for (int i = 0; i < 1000; ++i) p.a.queue(1448);
   ASSERT_TRUE(p.drain(seconds(60)));
   EXPECT_EQ(p.a.stream->emss(), 1448u);
   EXPECT_TRUE(p.b.clean());
