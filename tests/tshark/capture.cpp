@@ -60,7 +60,9 @@ void one_connection(World& world) {
 void reject(World& world) {
   Side a(world.left);
   must(world.right.listen(7471));
-  must(a.qp.connect(world.right.address(), 7471, octets(20, 1)));
+  ConnectOptions plain;
+  plain.revision = 1;
+  must(a.qp.connect(world.right.address(), 7471, octets(20, 1), plain));
   const auto asked = world.await(world.right, EventKind::ConnectRequest);
   check(asked.has_value(), "no request came");
   must(world.right.reject(asked->request, octets(11, 2)));
