@@ -94,15 +94,16 @@ void Engine::suspect_black_hole(Connection& c, base::Now now) {
   PathSearch& p = c.path;
   if (p.probe_end != 0 && c.tcb.snd_una <= p.probe_begin) probe_failed(c, now);
   if (!config_.mtu_probing || c.rto.backoff() < kBlackHoleTimeouts || c.records.empty()) return;
-  const uint32_t now_octets = packet_octets(c);
-  uint32_t lower = base_mtu(c.remote_end.address);
-  if (now_octets <= lower) lower = c.remote_end.address.is_v4() ? kLeastReassembled : now_octets;
   uint64_t n = c.records.first();
-  uint64_t octets = 0;
+  uint64_t octets = packet_octets(c) - c.effective_mss;
   do {
     octets += c.records.at(n++).length;
   } while (n < c.records.past_last() && !c.records.at(n).is(record_flag::kSegmentStart));
-  if (lower >= now_octets || octets + now_octets - c.effective_mss <= lower) return;
+  // The packet that vanishes, which may be smaller than what a full one would be.
+  const auto now_octets = static_cast<uint32_t>(std::min<uint64_t>(octets, packet_octets(c)));
+  uint32_t lower = base_mtu(c.remote_end.address);
+  if (now_octets <= lower) lower = c.remote_end.address.is_v4() ? kLeastReassembled : now_octets;
+  if (lower >= now_octets) return;
   ++counters_.black_holes;
   p.high = now_octets - 1;  // for now
   p.limit = lower;

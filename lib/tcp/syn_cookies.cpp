@@ -119,7 +119,9 @@ bool Engine::take_cookie(uint32_t number, const Arrival& a, base::Now now) {
   const auto mss = cookies_.check(a.local, a.remote, irs, a.ack - 1, now);
   if (!mss || (a.options.timestamps && !config_.timestamps)) {
     ++counters_.syn_cookies_rejected;
-    return false;
+    // Text may overtake the ACK of the handshake, or that ACK be lost: a RST would end a connection
+    // that stands at its other end. Its first segment comes again.
+    return !a.payload.empty();
   }
   Connection* c = new_connection(a.local, a.remote, now);
   if (c == nullptr) {  // what it sends comes again

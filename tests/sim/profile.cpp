@@ -74,7 +74,7 @@ void hostile_weather(WorldPlan& plan, Prng& prng) {
   both_ways(plan, [&](Weather& w) {
     w.drop = real(prng, 0.005, 0.02);
     w.burst_enter = real(prng, 0, 0.002);
-    w.burst_leave = real(prng, 0.1, 0.5);
+    w.burst_leave = real(prng, 0.25, 0.5);  // a burst ends within the repetitions of a FIN
     w.duplicate = real(prng, 0.002, 0.01);
     w.corrupt = real(prng, 0.0005, 0.005);
     w.reorder = real(prng, 0.01, 0.04);

@@ -31,7 +31,10 @@ namespace rnic::simulation {
   X(challenges, "challenge ACKs", true)        \
   X(paws, "old timestamps rejected", true)     \
   X(marked, "marked CE", true)                 \
-  X(too_big, "too big for the path", false)
+  X(too_big, "too big for the path", true)     \
+  X(icmp, "ICMP messages", true)               \
+  X(mtu_reductions, "smaller path MTUs", true) \
+  X(black_holes, "black holes found", true)
 
 struct Totals {
 #define RNIC_SIM_FIELD(name, title, must) uint64_t name = 0;

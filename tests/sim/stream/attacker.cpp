@@ -66,4 +66,34 @@ Datagram Attacker::forge(const Judge& judge, uint32_t side, const Judge::Numbers
   return d;
 }
 
+Datagram Attacker::quoted(const Judge& judge, uint32_t side, const Judge::Numbers& n) {
+  const llp::Endpoint& us = judge.end(side);
+  const llp::Endpoint& peer = judge.end(1 - side);
+  Datagram d{us.address, peer.address, {}, 0};
+  d.tcp.resize(wire::kTcpHeaderMin + prng_.below(1440));
+  wire::TcpRepr{
+      .source_port = us.port,
+      .destination_port = peer.port,
+      .sequence = base::Seq32(static_cast<uint32_t>(n.snd_nxt + kFar + prng_.below(kFar))),
+      .flags = flag::kAck}
+      .emit(d.tcp.data());
+  return d;
+}
+
+Datagram Attacker::spoofed_syn(const llp::Endpoint& victim) {
+  Datagram d{llp::IpAddress::v4(0x0b000000u + static_cast<uint32_t>(prng_.below(1u << 24))),
+             victim.address,
+             {},
+             0};
+  d.tcp.resize(wire::kTcpHeaderMin);
+  wire::TcpRepr{.source_port = static_cast<uint16_t>(prng_.between(1, 65'535)),
+                .destination_port = victim.port,
+                .sequence = base::Seq32(prng_.next32()),
+                .flags = flag::kSyn,
+                .window = 65'535}
+      .emit(d.tcp.data());
+  complete_checksum(d);
+  return d;
+}
+
 }  // namespace rnic::simulation

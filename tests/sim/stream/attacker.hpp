@@ -16,6 +16,10 @@ class Attacker {
   /// A segment that claims to come from the peer of `judge`'s side `side`. It never hits what only
   /// the ends can know: RST is never at RCV.NXT, data and ACKs never carry an acceptable ACK.
   [[nodiscard]] Datagram forge(const Judge& judge, uint32_t side, const Judge::Numbers& numbers);
+  /// A packet that side `side` never sent, for an ICMP message to quote.
+  [[nodiscard]] Datagram quoted(const Judge& judge, uint32_t side, const Judge::Numbers& numbers);
+  /// A SYN from an address that nobody has.
+  [[nodiscard]] Datagram spoofed_syn(const llp::Endpoint& victim);
 
  private:
   base::Prng prng_;

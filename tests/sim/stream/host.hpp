@@ -43,6 +43,7 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   /// done
   bool run(base::Now now);
   [[nodiscard]] base::Now next_deadline(base::Now now) const;
+  void icmp(const tcp::IcmpError& error, base::Now now) { stack_.icmp_error(error, now); }
   /// A packet that does not come over the path, at once.
   void inject(const Datagram& d, base::Now now);
 

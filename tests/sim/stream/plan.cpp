@@ -148,6 +148,7 @@ void whole_records(StreamPlan& plan, Prng& prng) {
   both_ends(plan, [](tcp::Config& c) {
     c.window_scaling = true;
     c.receive_window = 1u << 20;
+    c.mtu_probing = false;  // a lost probe is cut
   });
   both_ways(plan, [&](PathPlan& p) {
     p.drop = real(prng, 0, 0.08);
@@ -231,6 +232,40 @@ void attack(StreamPlan& plan, Prng& prng) {
   both_ways(plan, [&](PathPlan& p) {
     p.drop = real(prng, 0, 0.02);
     p.delay = microseconds(prng.between(10, 10'000));
+  });
+}
+
+/// The path gets narrower while octets flow.
+void narrower(StreamPlan& plan, Prng& prng, RouterNews news) {
+  for (uint32_t& mtu : plan.mtu) mtu = prng.chance(0.3) ? 9000 : 1500;
+  const uint32_t later = some(prng, news == RouterNews::Nothing ? 600 : 296, 1400);
+  both_users(plan, [&](ApplicationPlan& a) { a.octets = prng.between(50'000, 250'000); });
+  both_ways(plan, [&](PathPlan& p) {
+    p.delay = microseconds(prng.between(10, 10'000));
+    p.later_mtu = later;
+    p.mtu_at = microseconds(prng.below(static_cast<uint64_t>(p.delay.count()) / 100));
+    p.news = news;
+    p.drop = real(prng, 0, 0.02);
+  });
+}
+
+void path_mtu(StreamPlan& plan, Prng& prng) {
+  narrower(plan, prng, prng.chance(0.7) ? RouterNews::Mtu : RouterNews::NoMtu);
+}
+
+void black_hole(StreamPlan& plan, Prng& prng) {
+  narrower(plan, prng, RouterNews::Nothing);
+  both_ends(plan, [](tcp::Config& c) { c.mtu_probing = true; });
+}
+
+void flood(StreamPlan& plan, Prng& prng) {
+  attack(plan, prng);
+  plan.flood = some(prng, 100, 2000);
+  both_ends(plan, [&](tcp::Config& c) {
+    c.syn_cookies = true;
+    c.max_half_open = some(prng, 1, 16);
+    c.max_half_open_per_listener = c.max_half_open;
+    c.max_connections = 64;
   });
 }
 
@@ -338,6 +373,9 @@ constexpr std::array kStreamProfiles{
     StreamProfile{"tcp-bottleneck", "a narrow link with a short queue", bottleneck},
     StreamProfile{"tcp-ecn", "congestion marks by chance", marks},
     StreamProfile{"tcp-dctcp", "DCTCP over a queue that marks", data_center},
+    StreamProfile{"tcp-path-mtu", "the path gets narrower, and routers tell", path_mtu},
+    StreamProfile{"tcp-black-hole", "the path gets narrower, and nobody tells", black_hole},
+    StreamProfile{"tcp-syn-flood", "spoofed SYNs beside two ends that want to talk", flood},
     StreamProfile{"tcp-pause", "a host sleeps", pause},
     StreamProfile{"tcp-port-full", "the port often has no room", port_full},
     StreamProfile{"tcp-peer-attack", "a plain peer, and forged segments", peer_attack},
@@ -370,6 +408,12 @@ void choose_rest(StreamPlan& plan, Prng& prng) {
     c.hystart = prng.chance(0.7);
     c.frto = prng.chance(0.7);
     c.pacing = prng.chance(0.2);
+    c.keep_alive = prng.chance(0.2);
+    c.keep_alive_idle = milliseconds(prng.between(10, 5000));
+    c.keep_alive_interval = seconds(20);
+    c.keep_alive_count = 200;
+    c.mtu_probe_from_base = prng.chance(0.2);
+    c.mtu_probe_interval = seconds(prng.between(1, 600));
     c.sack = prng.chance(0.9);
     c.timestamps = prng.chance(0.8);
     c.window_scaling = prng.chance(0.9);

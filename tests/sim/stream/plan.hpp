@@ -13,6 +13,13 @@
 
 namespace rnic::simulation {
 
+/// What a router says about a packet that does not fit its next link.
+enum class RouterNews : uint8_t {
+  Mtu,      ///< the MTU (RFC 1191, RFC 8201)
+  NoMtu,    ///< too big, but not for what (RFC 1191 s.5)
+  Nothing,  ///< a black hole (RFC 2923)
+};
+
 /// What happens to packets in one direction. Chances are per packet.
 struct PathPlan {
   double drop = 0;
@@ -30,8 +37,11 @@ struct PathPlan {
   uint32_t queue_packets = 64;   ///< at the bottleneck; more are lost
   uint32_t mark_packets = 0;     ///< CE on ECT packets that find so many queued; 0: never
   double mark = 0;               ///< CE by chance
-  double split = 0;              ///< a middlebox cuts a segment
-  double merge = 0;              ///< a middlebox keeps a segment to join it with the next
+  uint32_t later_mtu = 0;        ///< of the path, from `mtu_at` on; 0: it stays
+  base::Duration mtu_at{0};
+  RouterNews news = RouterNews::Mtu;
+  double split = 0;  ///< a middlebox cuts a segment
+  double merge = 0;  ///< a middlebox keeps a segment to join it with the next
   base::Duration merge_hold{200'000};
 };
 
@@ -86,6 +96,7 @@ struct StreamPlan {
   double pause = 0;            ///< chance that a host sleeps, each 100 ms
   base::Duration pause_max{0};
   base::Duration attack_gap{0};  ///< between forged segments; 0: none
+  uint32_t flood = 0;            ///< spoofed SYNs before the first connect, and more of them later
   bool whole_records = false;    ///< nothing gives a reason to cut one
   base::Duration limit = std::chrono::hours(1);
 };

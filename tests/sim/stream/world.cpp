@@ -103,6 +103,9 @@ void StreamWorld::build_pipe(uint32_t number) {
   }
   pipe.judge = std::make_unique<Judge>(name, judged, verdict_);
   if (hosts_[pipe.active] != nullptr) {
+    if (hosts_[1 - pipe.active] != nullptr) {
+      for (uint32_t i = 0; i < plan_.flood; ++i) flood(1 - pipe.active);
+    }
     hosts_[pipe.active]->connect(pipe.ends[pipe.active], pipe.ends[1 - pipe.active],
                                  *pipe.applications[pipe.active], now_);
   }
@@ -122,6 +125,7 @@ void StreamWorld::trace(uint32_t side, const char* what, const Datagram& d) {
 
 void StreamWorld::on_sent(uint32_t side, Datagram&& d, base::Now now) {
   trace(side, "sent", d);
+  if (plan_.flood != 0 && d.destination != llp::IpAddress::v4(0x0a000001u + 1 - side)) return;
   const uint32_t mtu = hosts_[side] != nullptr ? hosts_[side]->mtu() : 65'535;
   bool known = false;
   for (auto& pipe : pipes_) {
@@ -157,6 +161,8 @@ void StreamWorld::attack() {
   const auto numbers = pipe.judge->numbers(side);
   // An end that has gone answers everything with RST, as it should.
   if (!numbers || victim.how_ended()) return;
+  if (plan_.flood != 0) flood(side);
+  if (prng_.chance(0.15)) return forge_message(pipe, side, *numbers);
   const Datagram d = attacker_.forge(*pipe.judge, side, *numbers);
   trace(side, "forged", d);
   ++attacks_;
@@ -164,8 +170,68 @@ void StreamWorld::attack() {
   hosts_[side]->stack().validate();
 }
 
+void StreamWorld::forge_message(const Pipe& pipe, uint32_t side, const Judge::Numbers& numbers) {
+  // RFC 5927 s.4.1: what is quoted was never in flight.
+  const Datagram d = attacker_.quoted(*pipe.judge, side, numbers);
+  constexpr std::array kKinds{tcp::IcmpError::Kind::Hard, tcp::IcmpError::Kind::Soft,
+                              tcp::IcmpError::Kind::SourceQuench};
+  ++messages_;
+  hosts_[side]->icmp({.kind = kKinds[prng_.below(kKinds.size())],
+                      .mtu = static_cast<uint32_t>(prng_.below(2000)),
+                      .quoted_length = d.ip_length(),
+                      .source = d.source,
+                      .destination = d.destination,
+                      .tcp = base::ByteView(d.tcp).first(prng_.between(0, 20))},
+                     now_);
+  hosts_[side]->stack().validate();
+}
+
+void StreamWorld::flood(uint32_t side) {
+  if (hosts_[side] == nullptr) return;
+  hosts_[side]->inject(attacker_.spoofed_syn({llp::IpAddress::v4(0x0a000001u + side), kListenPort}),
+                       now_);
+  ++attacks_;
+}
+
+void StreamWorld::shrink_paths() {
+  for (uint32_t side = 0; side < 2; ++side) {
+    const PathPlan& path = plan_.path[side];
+    if (path.later_mtu == 0 || shrunk_[side] || now_ < started_ + path.mtu_at) continue;
+    shrunk_[side] = true;
+    paths_[side]->set_mtu(path.later_mtu,
+                          [this, side](const Datagram& d, uint32_t mtu, base::Now now) {
+                            router_says(side, d, mtu, now);
+                          });
+  }
+}
+
+void StreamWorld::router_says(uint32_t side, const Datagram& d, uint32_t mtu, base::Now now) {
+  const RouterNews news = plan_.path[side].news;
+  if (news == RouterNews::Nothing || hosts_[side] == nullptr) return;
+  ++messages_;
+  news_.emplace(now + plan_.path[side].delay, News{side, news == RouterNews::Mtu ? mtu : 0, d});
+}
+
+void StreamWorld::deliver_news() {
+  while (!news_.empty() && news_.begin()->first <= now_) {
+    const News news = std::move(news_.begin()->second);
+    news_.erase(news_.begin());
+    const Datagram& d = news.packet;
+    hosts_[news.side]->icmp({.kind = tcp::IcmpError::Kind::PacketTooBig,
+                             .mtu = news.mtu,
+                             .quoted_length = d.ip_length(),
+                             .source = d.source,
+                             .destination = d.destination,
+                             .tcp = base::ByteView(d.tcp).first(8)},
+                            now_);
+    hosts_[news.side]->stack().validate();
+  }
+}
+
 void StreamWorld::step() {
   ++steps_;
+  shrink_paths();
+  deliver_news();
   for (auto& path : paths_) path->run(now_);
   for (auto& host : hosts_) {
     if (host != nullptr) host->run(now_);
@@ -177,6 +243,7 @@ void StreamWorld::step() {
 base::Now StreamWorld::next_event() const {
   base::Now next = base::kNever;
   for (const auto& path : paths_) next = base::earlier(next, path->next_deadline());
+  if (!news_.empty()) next = base::earlier(next, news_.begin()->first);
   for (const auto& host : hosts_) {
     if (host != nullptr) next = base::earlier(next, host->next_deadline(now_));
   }
@@ -270,6 +337,7 @@ void StreamWorld::count(Totals& totals) const {
   totals.worlds = 1;
   totals.octets = octets_;
   totals.forged = attacks_;
+  totals.icmp = messages_;
   for (const auto& path : paths_) {
     const Path::Counters& c = path->counters();
     totals.frames += c.packets;
@@ -292,6 +360,8 @@ void StreamWorld::count(Totals& totals) const {
     totals.challenges += c.challenge_acks;
     totals.paws += c.paws_rejected;
     totals.recoveries += c.fast_recoveries;
+    totals.mtu_reductions += c.path_mtu_reductions;
+    totals.black_holes += c.black_holes;
   }
 }
 

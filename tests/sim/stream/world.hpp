@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -40,6 +41,11 @@ class StreamWorld {
   void on_delivered(uint32_t side, const Datagram& d, base::Now now);
   void step();
   void attack();
+  void forge_message(const Pipe& pipe, uint32_t side, const Judge::Numbers& numbers);
+  void flood(uint32_t side);
+  void shrink_paths();
+  void router_says(uint32_t side, const Datagram& d, uint32_t mtu, base::Now now);
+  void deliver_news();
   [[nodiscard]] base::Now next_event() const;
   [[nodiscard]] bool over() const;
   [[nodiscard]] bool quiet() const;
@@ -61,6 +67,14 @@ class StreamWorld {
   Attacker attacker_;
   base::Now next_attack_ = base::kNever;
   uint64_t attacks_ = 0;
+  struct News {
+    uint32_t side = 0;  // of the sender whose packet did not fit
+    uint32_t mtu = 0;
+    Datagram packet;
+  };
+  std::multimap<base::Now, News> news_;  // ICMP messages on their way
+  std::array<bool, 2> shrunk_{};
+  uint64_t messages_ = 0;
   uint64_t octets_ = 0;
   std::array<std::unique_ptr<pcap::Writer>, 2> captures_;
   FILE* trace_file_ = nullptr;

@@ -238,6 +238,18 @@ TEST(PathSearch, ABlackHoleIsFoundAndTheSizeGrowsAgain_TCP_4821_01) {
   EXPECT_TRUE(p.b.clean());
 }
 
+// The packet that vanishes is smaller than a full one, and than the base of the search.
+TEST(PathSearch, ABlackHoleBelowTheSizeOfAFullSegmentIsFound) {
+  Pair p;
+  ASSERT_TRUE(p.open());
+  const uint32_t mtu = 700;
+  swallow(p, mtu);
+  p.a.queue(833);
+  ASSERT_TRUE(p.drain(seconds(60)));
+  EXPECT_EQ(p.link.a.counters().black_holes, 1u);
+  EXPECT_TRUE(p.b.clean());
+}
+
 TEST(PathSearch, CanBeSwitchedOff) {
   tcp::Config config;
   config.mtu_probing = false;

@@ -163,6 +163,26 @@ TEST(SynCookies, AnAckThatIsNoneIsReset) {
   EXPECT_EQ(p.acceptor.accepted, 0u);
 }
 
+// The ACK of the handshake and the first segment are lost: what follows them must not end the
+// connection, which stands at the other end.
+TEST(SynCookies, TextThatComesBeforeTheHandshakeWaits) {
+  RawPeer p(small_backlog());
+  p.stack.force_isn(std::nullopt);
+  flood(p, 100);
+  p.acceptor.next.push_back(&p.user);
+  p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(1460)});
+  const uint32_t iss = p.next().seq;
+  const auto text = [&](uint32_t offset) {
+    p.inject({.seq = kIrs + 1 + offset, .ack = iss + 1, .flags = flag::kAck, .payload = 100});
+  };
+  text(100);
+  EXPECT_TRUE(p.silent());
+  text(0);
+  EXPECT_TRUE(p.user.is_established);
+  text(100);
+  EXPECT_EQ(p.user.ordered_to, 200u);
+}
+
 TEST(SynCookies, TwoStacksOpenThroughAFullBacklog) {
   tcp::Config config = small_backlog();
   config.max_half_open_per_listener = 1;
