@@ -15,6 +15,7 @@ Device::Device(const DeviceConfig& config, port::Port& port, base::Now now,
       interface_(config.net, port, now, reassembler),
       egress_(interface_),
       stack_(config.tcp, egress_, config.secret, config.seed, now),
+      error_relay_(stack_),
       memory_(config.limits.max_regions, config.seed ^ 0x5354616773ull),
       hold_(mpa::make_hold_store(config.limits.hold_octets)),
       pds_(config.limits.max_pds + 1),
@@ -28,6 +29,7 @@ Device::Device(const DeviceConfig& config, port::Port& port, base::Now now,
       doorbells_(config.limits.max_qps + 1),
       events_(config.limits.max_events) {
   ended_.reserve(config.limits.max_connections);
+  interface_.set_error_user(&error_relay_);
   if (!config.mpa.crc) {
     base::log(base::LogLevel::Warning, "mpa",
               config.name +

@@ -21,6 +21,7 @@
 #include "rnic/connection.hpp"
 #include "rnic/counters.hpp"
 #include "rnic/egress.hpp"
+#include "rnic/error_relay.hpp"
 #include "rnic/event.hpp"
 #include "rnic/queue_pair.hpp"
 #include "rnic/stream_socket.hpp"
@@ -174,6 +175,7 @@ class Device {
   net::Interface interface_;
   Egress egress_;
   tcp::Stack stack_;
+  ErrorRelay error_relay_;
   mem::StagTable memory_;
   mpa::HoldStorePtr hold_;
   mpa::Counters mpa_counters_;
