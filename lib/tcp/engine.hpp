@@ -196,7 +196,8 @@ class Engine {
   // input.cpp
   [[nodiscard]] bool parse(const SegmentIn& in, Arrival& a);
   void input_no_connection(const Arrival& a, base::Now now);
-  void input_synchronized(Connection& c, const Arrival& a, base::Now now);
+  /// \param a a SYN that is known already is taken off it
+  void input_synchronized(Connection& c, Arrival& a, base::Now now);
   /// \param begin of the segment, less RCV.NXT. \param length SEG.LEN. \param window RCV.WND
   [[nodiscard]] static bool in_window(int64_t begin, int64_t length, int64_t window);
   [[nodiscard]] bool acceptable(Connection& c, const Arrival& a);

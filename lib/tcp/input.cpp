@@ -220,10 +220,9 @@ bool Engine::closed_reader(Connection& c, const Arrival& a) {
   return true;
 }
 
-void Engine::input_synchronized(Connection& c, const Arrival& arrival, base::Now now) {
+void Engine::input_synchronized(Connection& c, Arrival& a, base::Now now) {
   // RFC 9293 s.3.10.7.4, with the text inspected before the ACK field is used: a segment that the
   // upper layer drops counts as lost, all of it.
-  Arrival a = arrival;
   if (c.state == State::SynReceived && a.has(flag::kSyn) && !a.has(flag::kRst) &&
       a.seq == c.tcb.irs) {
     if (!a.has(flag::kAck)) {  // the SYN again: our SYN-ACK was lost

@@ -151,7 +151,8 @@ bool Engine::take_cookie(uint32_t number, const Arrival& a, base::Now now) {
   c->syn_sent_once = true;
   c->syn_timed_out = true;  // when the SYN-ACK went out is not known: no round trip is measured
   c->deadlines.life = now + config_.connect_timeout;
-  input_synchronized(*c, a, now);
+  Arrival first = a;
+  input_synchronized(*c, first, now);
   if (!c->doomed) schedule(*c);
   return true;
 }
