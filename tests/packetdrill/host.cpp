@@ -151,7 +151,40 @@ bool Host::receive(base::ByteView packet) {
   return true;
 }
 
-bool Host::receive_icmp(const IpPacket&) { return false; }
+bool Host::receive_icmp(const IpPacket& ip) {
+  // RFC 792, RFC 4443: type, code, checksum, four octets more, and the packet it is about.
+  constexpr uint32_t kIcmpHeader = 8;
+  const base::ByteView message = ip.payload;
+  if (message.size() < kIcmpHeader) return false;
+  const bool v4 = ip.protocol == wire::kProtocolIcmp;
+  const uint8_t type = message[0];
+  const uint8_t code = message[1];
+  tcp::IcmpError error;
+  if (v4 ? type == 3 && code == 4 : type == 2) {
+    error.kind = tcp::IcmpError::Kind::PacketTooBig;
+    error.mtu = v4 ? base::load_be16(&message[6]) : base::load_be32(&message[4]);
+  } else if (v4 ? type == 3 && (code == 2 || code == 3) : type == 1 && (code == 1 || code == 4)) {
+    error.kind = tcp::IcmpError::Kind::Hard;
+  } else if (v4 && type == 4) {
+    error.kind = tcp::IcmpError::Kind::SourceQuench;
+  }
+  const base::ByteView quoted = message.subspan(kIcmpHeader);
+  const uint32_t header = v4 ? wire::kIpv4Header : kIpv6Header;
+  if (quoted.size() < header + 8) return false;
+  if (v4) {
+    error.quoted_length = base::load_be16(&quoted[wire::kIpv4LengthAt]);
+    error.source = llp::IpAddress::v4(base::load_be32(&quoted[12]));
+    error.destination = llp::IpAddress::v4(base::load_be32(&quoted[16]));
+  } else {
+    error.quoted_length = kIpv6Header + base::load_be16(&quoted[4]);
+    error.source = load_ipv6(&quoted[8]);
+    error.destination = load_ipv6(&quoted[24]);
+  }
+  error.tcp = quoted.subspan(header);
+  stack_.icmp_error(error, now_);
+  settle();
+  return true;
+}
 
 void Host::settle() {
   // A turn of output() sends a quantum; what is left is due at once.

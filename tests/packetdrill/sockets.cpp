@@ -64,6 +64,7 @@ int errno_of(llp::StreamEnd how) {
     case llp::StreamEnd::PeerReset: return ECONNRESET;
     case llp::StreamEnd::TimedOut: return ETIMEDOUT;
     case llp::StreamEnd::Refused: return ECONNREFUSED;
+    case llp::StreamEnd::Unreachable: return EHOSTUNREACH;
     case llp::StreamEnd::Aborted: return 0;
   }
   return EIO;
