@@ -49,7 +49,8 @@ void add_work(CLI::App& command, Options& options, std::string& job) {
       ->capture_default_str();
   command.add_option("--reset-after", options.reset_text,
                      "abort a connection that has moved so many octets");
-  command.add_flag("!--no-verify", options.verify, "do not compare and hash what comes");
+  command.add_flag("!--no-verify", options.verify, "neither compare nor hash what comes");
+  command.add_flag("!--no-hash", options.hash, "compare, but do not hash");
   command.add_flag("--json", options.json, "print the result as one JSON object, as the last line");
   command.add_option("--config", options.config_file,
                      "TOML file, see config/ and docs/settings.md");

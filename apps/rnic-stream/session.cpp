@@ -178,6 +178,11 @@ int fail(const Error& error) {
   return complain(error.message, usage ? kUsage : kFailed);
 }
 
+bool hashes(const Options& options) {
+  if (options.job == Job::Check) return true;
+  return options.verify && options.hash && options.job != Job::Echo;
+}
+
 }  // namespace
 
 Plan client_plan(const Options& options) {
@@ -186,7 +191,7 @@ Plan client_plan(const Options& options) {
   plan.ping_pong = options.job == Job::Echo;
   plan.expects_line = options.job == Job::Check;
   plan.verifies = options.verify;
-  plan.hashes = options.verify && options.job != Job::Echo;
+  plan.hashes = hashes(options);
   plan.octets = options.seconds > 0 ? UINT64_MAX : options.octets;
   plan.message = options.message;
   plan.reset_after = options.reset_after;
@@ -200,7 +205,7 @@ Plan server_plan(const Options& options) {
   plan.echoes = options.job == Job::Echo;
   plan.replies = options.job == Job::Check;
   plan.verifies = options.verify;
-  plan.hashes = options.verify && options.job != Job::Echo;
+  plan.hashes = hashes(options);
   plan.octets = options.octets;
   plan.message = options.message;
   plan.reset_after = options.reset_after;

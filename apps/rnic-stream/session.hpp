@@ -37,6 +37,7 @@ struct Options {
   std::string reset_text;
   std::optional<uint64_t> reset_after;
   bool verify = true;
+  bool hash = true;
   bool json = false;
   uint32_t mtu = 1500;      ///< loopback
   uint32_t exit_after = 0;  ///< server: ends when so many connections are over; 0: never

@@ -145,10 +145,12 @@ base::Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::Byte
   return {};
 }
 
-base::Result<StreamSocket*> Device::connect_stream(const llp::Endpoint& remote, base::Now now) {
+base::Result<StreamSocket*> Device::connect_stream(const llp::Endpoint& remote,
+                                                   const tcp::ConnectionOptions& options,
+                                                   base::Now now) {
   const auto local = local_towards(remote);
   if (!local) return tl::unexpected(local.error());
-  return streams_.connect(*local, remote, now);
+  return streams_.connect(*local, remote, options, now);
 }
 
 bool Device::wants_redial(const Connection& connection, mpa::StartFailure why) const {

@@ -102,7 +102,7 @@ uint32_t Device::serve_doorbells() {
       ++served;
     }
   });
-  return served + streams_.serve_doorbells();
+  return served + streams_.serve_doorbells(last_now_);
 }
 
 void Device::fire_timers(base::Now now) {

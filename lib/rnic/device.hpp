@@ -86,11 +86,22 @@ class Device {
   // --- Streaming sockets (worker; see stream_socket.hpp) ---
 
   /// \param local an unspecified address: every address of the device
-  base::Result<StreamListener*> listen_stream(const llp::Endpoint& local, uint32_t backlog) {
-    return streams_.listen(local, backlog);
+  base::Result<StreamListener*> listen_stream(const llp::Endpoint& local, uint32_t backlog,
+                                              const tcp::ConnectionOptions& options) {
+    return streams_.listen(local, backlog, options);
   }
   /// Starts an active connection; the socket tells how it went.
-  base::Result<StreamSocket*> connect_stream(const llp::Endpoint& remote, base::Now now);
+  base::Result<StreamSocket*> connect_stream(const llp::Endpoint& remote,
+                                             const tcp::ConnectionOptions& options, base::Now now);
+  /// What the config says for every connection.
+  [[nodiscard]] tcp::ConnectionOptions default_options() const { return stack_.default_options(); }
+  // The same with what the config says for every connection.
+  base::Result<StreamListener*> listen_stream(const llp::Endpoint& local, uint32_t backlog) {
+    return listen_stream(local, backlog, default_options());
+  }
+  base::Result<StreamSocket*> connect_stream(const llp::Endpoint& remote, base::Now now) {
+    return connect_stream(remote, default_options(), now);
+  }
   [[nodiscard]] StreamTable& streams() { return streams_; }
 
   // --- Application side ---

@@ -8,6 +8,16 @@ namespace rnic::nic {
 using base::Errc;
 using base::fail;
 
+namespace {
+
+/// The application decides how long a half-closed stream lives.
+tcp::ConnectionOptions half_closing(tcp::ConnectionOptions options) {
+  options.half_close = true;
+  return options;
+}
+
+}  // namespace
+
 // --- StreamSocket ---
 
 StreamSocket::StreamSocket(StreamTable& table, StreamListener* listener, const llp::Endpoint& local,
@@ -18,7 +28,7 @@ StreamSocket::StreamSocket(StreamTable& table, StreamListener* listener, const l
       local_(local),
       remote_(remote) {}
 
-void StreamSocket::obey() {
+void StreamSocket::obey(base::Now now) {
   const uint8_t wishes = wishes_.load(std::memory_order_acquire);
   if (stream() == nullptr) {
     if ((wishes & kRelease) != 0) table_.done_with(*this);
@@ -35,6 +45,7 @@ void StreamSocket::obey() {
     abort();
     return;
   }
+  if ((wishes & kRelease) != 0) table_.let_go(*this, now);
   // What was put before the connection was there is sent first.
   if ((wishes & (kFinish | kRelease)) != 0 && is_established()) close();
 }
@@ -42,7 +53,7 @@ void StreamSocket::obey() {
 void StreamSocket::established(uint32_t emss, base::Now now) {
   ByteStream::established(emss, now);
   if (listener_ != nullptr) std::exchange(listener_, nullptr)->hand_over(*this);
-  if (wishes_.load(std::memory_order_relaxed) != 0) obey();
+  if (wishes_.load(std::memory_order_relaxed) != 0) obey(now);
 }
 
 llp::InspectVerdict StreamSocket::inspect(base::Range range, base::ByteView octets, base::Now now) {
@@ -94,38 +105,41 @@ StreamTable::StreamTable(const Limits& limits, tcp::Stack& stack, DeviceCounters
   done_.reserve(2 * size_t{limits.max_streams});
 }
 
-base::Result<StreamListener*> StreamTable::listen(const llp::Endpoint& local, uint32_t backlog) {
+base::Result<StreamListener*> StreamTable::listen(const llp::Endpoint& local, uint32_t backlog,
+                                                  const tcp::ConnectionOptions& options) {
   if (backlog == 0 || backlog > max_streams_) {
     return fail(Errc::InvalidArgument, "listen: backlog " + std::to_string(backlog) +
                                            ": give 1 to limits.max_streams (" +
                                            std::to_string(max_streams_) + ")");
   }
   auto listener = std::make_unique<StreamListener>(*this, local, backlog);
-  if (auto status = stack_.listen(local, *listener); !status) {
+  if (auto status = stack_.listen(local, *listener, half_closing(options)); !status) {
     return tl::unexpected(status.error());
   }
   listeners_.push_back(std::move(listener));
   return listeners_.back().get();
 }
 
-void StreamTable::unlisten(StreamListener& listener) {
+void StreamTable::unlisten(StreamListener& listener, base::Now now) {
   static_cast<void>(stack_.unlisten(listener.local()));
   while (StreamSocket* socket = listener.next()) {
     socket->wish(StreamSocket::kAbort | StreamSocket::kRelease);
-    socket->obey();
+    socket->obey(now);
   }
   std::erase_if(listeners_, [&](const auto& mine) { return mine.get() == &listener; });
 }
 
 base::Result<StreamSocket*> StreamTable::connect(const llp::Endpoint& local,
-                                                 const llp::Endpoint& remote, base::Now now) {
+                                                 const llp::Endpoint& remote,
+                                                 const tcp::ConnectionOptions& options,
+                                                 base::Now now) {
   StreamSocket* socket = add(nullptr, local, remote);
   if (socket == nullptr) {
     return fail(Errc::ResourceExhausted,
                 "no streaming socket left: raise limits.max_streams (now " +
                     std::to_string(max_streams_) + ")");
   }
-  auto stream = stack_.connect(local, remote, *socket, now);
+  auto stream = stack_.connect(local, remote, *socket, half_closing(options), now);
   if (!stream) {
     remove(*socket);
     return tl::unexpected(stream.error());
@@ -136,6 +150,17 @@ base::Result<StreamSocket*> StreamTable::connect(const llp::Endpoint& local,
   return socket;
 }
 
+base::Status StreamTable::set_options(StreamSocket& socket, const tcp::ConnectionOptions& options,
+                                      base::Now now) {
+  if (socket.stream() == nullptr) return fail(Errc::WrongState, "the stream has ended");
+  return stack_.set_options(*socket.stream(), options, now);
+}
+
+base::Result<tcp::ConnectionOptions> StreamTable::options(StreamSocket& socket) const {
+  if (socket.stream() == nullptr) return fail(Errc::WrongState, "the stream has ended");
+  return stack_.options(*socket.stream());
+}
+
 base::Status StreamTable::reserve_send(StreamSocket& socket) {
   if (socket.reserve_send()) return {};
   buffer_wait();
@@ -144,14 +169,21 @@ base::Status StreamTable::reserve_send(StreamSocket& socket) {
               "sockets");
 }
 
-uint32_t StreamTable::serve_doorbells() {
+uint32_t StreamTable::serve_doorbells(base::Now now) {
   uint32_t served = 0;
   doorbells_.answer([&](uint32_t number) {
     if (by_number_[number] == nullptr) return;
-    by_number_[number]->obey();
+    by_number_[number]->obey(now);
     ++served;
   });
   return served;
+}
+
+void StreamTable::let_go(StreamSocket& socket, base::Now now) {
+  tcp::ConnectionOptions options = stack_.options(*socket.stream());
+  options.half_close = false;
+  const base::Status done = stack_.set_options(*socket.stream(), options, now);
+  RNIC_CHECK(done.has_value());  // they were good before
 }
 
 void StreamTable::reap() {

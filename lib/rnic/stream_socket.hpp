@@ -49,7 +49,7 @@ class StreamSocket final : public tcp::ByteStream {
   // --- Worker's side ---
 
   /// The doorbell rang.
-  void obey();
+  void obey(base::Now now);
   [[nodiscard]] bool is_released() const {
     return (wishes_.load(std::memory_order_acquire) & kRelease) != 0;
   }
@@ -103,15 +103,21 @@ class StreamTable {
 
   // --- Worker ---
 
-  base::Result<StreamListener*> listen(const llp::Endpoint& local, uint32_t backlog);
+  /// \param options of the connections accepted here
+  base::Result<StreamListener*> listen(const llp::Endpoint& local, uint32_t backlog,
+                                       const tcp::ConnectionOptions& options);
   /// Connections that the application has not taken are aborted; the others go on.
-  void unlisten(StreamListener& listener);
+  void unlisten(StreamListener& listener, base::Now now);
   base::Result<StreamSocket*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
-                                      base::Now now);
+                                      const tcp::ConnectionOptions& options, base::Now now);
+  /// WrongState when the stream has ended.
+  base::Status set_options(StreamSocket& socket, const tcp::ConnectionOptions& options,
+                           base::Now now);
+  [[nodiscard]] base::Result<tcp::ConnectionOptions> options(StreamSocket& socket) const;
   /// A ring to put into. ResourceExhausted when limits.stream_octets are in use.
   base::Status reserve_send(StreamSocket& socket);
   /// \return doorbells answered
-  uint32_t serve_doorbells();
+  uint32_t serve_doorbells(base::Now now);
   /// Takes away sockets that nobody needs any more.
   void reap();
   void abort_all();
@@ -129,6 +135,8 @@ class StreamTable {
                          const llp::Endpoint& remote);
   void handed_over() { ++counters_.streams_accepted; }
   void refused() { ++counters_.streams_refused; }
+  /// Its peer has to end soon, too.
+  void let_go(StreamSocket& socket, base::Now now);
   void buffer_wait() { ++counters_.stream_buffer_waits; }
   void done_with(const StreamSocket& socket) { done_.push_back(socket.handle); }
 

@@ -140,7 +140,7 @@ void Engine::our_fin_acked(Connection& c, base::Now now) {
   switch (c.state) {
     case State::FinWait1:
       c.state = State::FinWait2;
-      c.deadlines.life = now + config_.close_timeout;
+      push_life(c, now);
       break;
     case State::Closing: enter_time_wait(c, now); break;
     case State::LastAck: doom(c, llp::StreamEnd::Closed, false); break;

@@ -69,7 +69,7 @@ void Engine::queue_rst(const Connection& c) {
 
 void Engine::push_life(Connection& c, base::Now now) {
   if (!c.fin_queued || c.doomed) return;
-  c.deadlines.life = now + config_.close_timeout;
+  c.deadlines.life = c.options.half_close ? base::kNever : now + config_.close_timeout;
 }
 
 void Engine::reap(base::Now now) {

@@ -23,6 +23,9 @@ struct ConnectionOptions {
   /// 9293 s.3.6.1, MAY-1). Otherwise they are received, acknowledged and handed up until the peer's
   /// FIN.
   bool half_duplex_close = false;
+  /// After close() the peer may go on for ever, as long as it answers: only our direction is over.
+  /// False: nobody is interested any more, and its FIN has to come within Config::close_timeout.
+  bool half_close = false;
   bool keep_alive = false;        ///< RFC 9293 s.3.8.4
   uint8_t dscp = 0;               ///< 0..63 (RFC 2474)
   uint8_t hop_limit = 0;          ///< TTL; 0: the interface's default

@@ -231,7 +231,6 @@ struct Assign {
     if (text() == nullptr) return shown(raw) + " is not an IP address: write \"10.0.0.1\"";
     const auto address = llp::parse_ip(*text());
     if (!address) return address.error().message;
-    if (!address->is_v4()) return shown(raw) + " is not an IP address: write \"10.0.0.1\"";
     *target = *address;
     return {};
   }

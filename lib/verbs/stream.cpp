@@ -13,6 +13,9 @@ namespace rnic {
 using verbs::failure;
 using verbs::on_worker;
 
+static_assert(static_cast<int>(Ecn::Offer) == static_cast<int>(tcp::Ecn::Offer));
+static_assert(static_cast<int>(CongestionControl::Dctcp) ==
+              static_cast<int>(tcp::CongestionControl::Dctcp));
 static_assert(static_cast<int>(StreamEnd::Aborted) == static_cast<int>(llp::StreamEnd::Aborted));
 
 const char* to_string(StreamEnd end) { return llp::to_string(static_cast<llp::StreamEnd>(end)); }
@@ -50,6 +53,29 @@ tl::unexpected<Error> end_error(StreamEnd end, const std::string& peer) {
       return error(ErrorCode::Reset, "the connection to " + peer + " was aborted by this side");
   }
   return gone();
+}
+
+base::Duration milliseconds(uint32_t n) { return std::chrono::milliseconds(n); }
+
+/// What is given, over what is there.
+tcp::ConnectionOptions merged(tcp::ConnectionOptions out, const StreamOptions& given) {
+  if (given.congestion_control) {
+    out.congestion_control = static_cast<tcp::CongestionControl>(*given.congestion_control);
+  }
+  if (given.ecn) out.ecn = static_cast<tcp::Ecn>(*given.ecn);
+  out.pacing = given.pacing.value_or(out.pacing);
+  out.nagle = given.nagle.value_or(out.nagle);
+  out.keep_alive = given.keep_alive.value_or(out.keep_alive);
+  out.keep_alive_count = given.keep_alive_count.value_or(out.keep_alive_count);
+  if (given.keep_alive_idle_ms) out.keep_alive_idle = milliseconds(*given.keep_alive_idle_ms);
+  if (given.keep_alive_interval_ms) {
+    out.keep_alive_interval = milliseconds(*given.keep_alive_interval_ms);
+  }
+  if (given.user_timeout_ms) out.user_timeout = milliseconds(*given.user_timeout_ms);
+  out.dscp = given.dscp.value_or(out.dscp);
+  out.hop_limit = given.hop_limit.value_or(out.hop_limit);
+  out.max_segment = given.max_segment.value_or(out.max_segment);
+  return out;
 }
 
 }  // namespace
@@ -137,6 +163,16 @@ void Stream::abort() {
   tell();
 }
 
+Status Stream::set_options(const StreamOptions& options) {
+  if (socket_ == nullptr) return gone();
+  return verbs::to_status(on_worker(*device_, [&](base::Now now) -> base::Status {
+    nic::StreamTable& streams = device_->device->streams();
+    const auto before = streams.options(*socket_);
+    if (!before) return tl::unexpected(before.error());
+    return streams.set_options(*socket_, merged(*before, options), now);
+  }));
+}
+
 StreamState Stream::state() const {
   if (socket_ == nullptr || how_ended()) return StreamState::Ended;
   return socket_->is_established() ? StreamState::Open : StreamState::Connecting;
@@ -175,7 +211,7 @@ StreamListener& StreamListener::operator=(StreamListener&& other) noexcept {
 
 StreamListener::~StreamListener() {
   if (device_ == nullptr) return;
-  on_worker(*device_, [&](base::Now) { device_->device->streams().unlisten(*listener_); });
+  on_worker(*device_, [&](base::Now now) { device_->device->streams().unlisten(*listener_, now); });
 }
 
 std::optional<Stream> StreamListener::accept() {
@@ -197,7 +233,9 @@ Result<StreamListener> Device::listen_stream(uint16_t port, const StreamListener
     address = *ip;
   }
   auto made = on_worker(*device_, [&](base::Now) {
-    return device_->device->listen_stream({address, port}, options.backlog);
+    nic::Device& device = *device_->device;
+    return device.listen_stream({address, port}, options.backlog,
+                                merged(device.default_options(), options.stream));
   });
   if (!made) return failure(made.error());
   StreamListener listener;
@@ -206,12 +244,14 @@ Result<StreamListener> Device::listen_stream(uint16_t port, const StreamListener
   return listener;
 }
 
-Result<Stream> Device::connect_stream(const std::string& address, uint16_t port) {
+Result<Stream> Device::connect_stream(const std::string& address, uint16_t port,
+                                      const StreamOptions& options) {
   auto ip = llp::parse_ip(address);
   if (!ip) return failure(ip.error());
   if (port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be connected to");
   auto socket = on_worker(*device_, [&](base::Now now) {
-    return device_->device->connect_stream({*ip, port}, now);
+    nic::Device& device = *device_->device;
+    return device.connect_stream({*ip, port}, merged(device.default_options(), options), now);
   });
   if (!socket) return failure(socket.error());
   return Stream(device_, *socket);

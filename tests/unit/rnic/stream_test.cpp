@@ -21,12 +21,12 @@ class Streams : public DevicePair {
         }) {}
 
   StreamListener* listen(uint32_t backlog = 4) {
-    auto listener = right().device->listen_stream({{}, kStreamPort}, backlog);
+    auto listener = right().device->listen_stream({{}, kStreamPort}, backlog, {});
     EXPECT_TRUE(listener.has_value());
     return *listener;
   }
   StreamSocket* connect() {
-    auto socket = left().device->connect_stream(right_end(kStreamPort), now_);
+    auto socket = left().device->connect_stream(right_end(kStreamPort), {}, now_);
     EXPECT_TRUE(socket.has_value()) << socket.error().message;
     return *socket;
   }
@@ -101,7 +101,7 @@ TEST_F(Streams, OctetsBothWays) {
   EXPECT_EQ(receive(left(), pair[0], back.size()), back);
   EXPECT_EQ(left().device->streams().rings().taken(), 2u);
   finish(pair);
-  right().device->streams().unlisten(*listener);
+  right().device->streams().unlisten(*listener, now_);
   expect_nothing_left();
 }
 
@@ -130,6 +130,25 @@ TEST_F(Streams, AHalfClosedStreamStillReceives) {
   EXPECT_TRUE(run_until([&] { return pair[0]->how_ended() && pair[1]->how_ended(); }));
   EXPECT_EQ(pair[0]->how_ended(), llp::StreamEnd::Closed);
   release(pair);
+  expect_nothing_left();
+}
+
+TEST_F(Streams, AHalfClosedStreamLivesAsLongAsItIsHeld) {
+  StreamListener* listener = listen();
+  const auto pair = connected(listener);
+  tell(left(), pair[0], StreamSocket::kFinish);
+  run_for(std::chrono::minutes(10));  // tcp.close_timeout is 5 s
+  EXPECT_FALSE(pair[0]->how_ended());
+  EXPECT_FALSE(pair[1]->how_ended());
+  send(right(), pair[1], octets(100, 3));
+  EXPECT_EQ(receive(left(), pair[0], 100), octets(100, 3));
+  // Let go, its peer has to end soon.
+  release({pair[0], nullptr});
+  run_for(std::chrono::seconds(4));
+  EXPECT_FALSE(pair[1]->how_ended());
+  run_for(std::chrono::seconds(10));
+  EXPECT_EQ(pair[1]->how_ended(), llp::StreamEnd::PeerReset);
+  release({nullptr, pair[1]});
   expect_nothing_left();
 }
 
@@ -211,7 +230,7 @@ TEST_F(Streams, NobodyListens) {
 TEST_F(Streams, AConnectingStreamIsLetGo) {
   // Nobody has this address.
   const auto made =
-      left().device->connect_stream({llp::IpAddress::v4(0x0a00004d), kStreamPort}, now_);
+      left().device->connect_stream({llp::IpAddress::v4(0x0a00004d), kStreamPort}, {}, now_);
   ASSERT_TRUE(made.has_value());
   StreamSocket* near = *made;
   run_for(std::chrono::milliseconds(5));
@@ -236,7 +255,7 @@ TEST_F(Streams, UnlistenAbortsWhatNobodyAccepted) {
   StreamListener* listener = listen();
   StreamSocket* near = connect();
   ASSERT_TRUE(run_until([&] { return right().device->streams().live() == 1; }));
-  right().device->streams().unlisten(*listener);
+  right().device->streams().unlisten(*listener, now_);
   EXPECT_TRUE(run_until([&] { return near->how_ended().has_value(); }));
   EXPECT_EQ(near->how_ended(), llp::StreamEnd::PeerReset);
   release({near, nullptr});
@@ -246,7 +265,7 @@ TEST_F(Streams, UnlistenAbortsWhatNobodyAccepted) {
 TEST_F(Streams, NoMoreThanTheLimit) {
   std::vector<StreamSocket*> sockets;
   for (int i = 0; i < 8; ++i) sockets.push_back(connect());
-  const auto more = left().device->connect_stream(right_end(kStreamPort), now_);
+  const auto more = left().device->connect_stream(right_end(kStreamPort), {}, now_);
   ASSERT_FALSE(more.has_value());
   EXPECT_EQ(more.error().code, base::Errc::ResourceExhausted);
   EXPECT_NE(more.error().message.find("limits.max_streams"), std::string::npos);
@@ -255,15 +274,15 @@ TEST_F(Streams, NoMoreThanTheLimit) {
 }
 
 TEST_F(Streams, AddressesAndBacklogsThatCannotBe) {
-  EXPECT_FALSE(right().device->listen_stream({{}, kStreamPort}, 0).has_value());
-  EXPECT_FALSE(right().device->listen_stream({{}, kStreamPort}, 9).has_value());
-  EXPECT_FALSE(right().device->listen_stream({{}, 0}, 1).has_value());
+  EXPECT_FALSE(right().device->listen_stream({{}, kStreamPort}, 0, {}).has_value());
+  EXPECT_FALSE(right().device->listen_stream({{}, kStreamPort}, 9, {}).has_value());
+  EXPECT_FALSE(right().device->listen_stream({{}, 0}, 1, {}).has_value());
   listen();
-  const auto twice = right().device->listen_stream({{}, kStreamPort}, 1);
+  const auto twice = right().device->listen_stream({{}, kStreamPort}, 1, {});
   ASSERT_FALSE(twice.has_value());
   EXPECT_EQ(twice.error().code, base::Errc::AlreadyExists);
   const auto nowhere =
-      left().device->connect_stream({llp::IpAddress::v4(0xe0000001), kStreamPort}, now_);
+      left().device->connect_stream({llp::IpAddress::v4(0xe0000001), kStreamPort}, {}, now_);
   EXPECT_FALSE(nowhere.has_value());
   EXPECT_EQ(left().device->streams().live(), 0u);
 }

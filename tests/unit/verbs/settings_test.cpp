@@ -304,6 +304,18 @@ TEST(Settings, ImpairmentCanBeSwitchedOff) {
   EXPECT_FALSE(settings.devices.at(1).impair.enabled);
 }
 
+TEST(Settings, GatewaysOfBothFamilies) {
+  const net::Config net = parsed(one_with("addresses = [\"fd00::1/64\"]\ngateway = \"10.0.0.254\"\n"
+                                          "gateway6 = \"fd00::fe\"\n"))
+                              .devices.at(0)
+                              .config.net;
+  EXPECT_EQ(llp::to_string(net.gateway), "10.0.0.254");
+  EXPECT_EQ(llp::to_string(net.gateway6), "fd00::fe");
+  const auto swapped = parse_settings(one_with("gateway = \"fd00::fe\"\n"), "t.toml", {});
+  ASSERT_FALSE(swapped.has_value());
+  EXPECT_NE(swapped.error().message.find("device.rnic0.gateway"), std::string::npos);
+}
+
 TEST(Settings, CoresMeanNothingInline) {
   EXPECT_EQ(parsed(one_with("[worker]\ncores = [1, 2, 3]\n")).worker.cores.size(), 3u);
 }

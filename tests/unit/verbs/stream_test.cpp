@@ -125,6 +125,23 @@ TEST_P(Streaming, ArgumentsThatCannotBe) {
   EXPECT_EQ(twice.error().code, ErrorCode::AlreadyExists);
 }
 
+TEST_P(Streaming, OptionsOfOneStream) {
+  {
+    StreamListener listener =
+        must(world.right.listen_stream(kPort, {.stream = {.max_segment = 300}}));
+    StreamPair pair = connect(world, listener);
+    transfer(world, pair.far, pair.near, octets(30'000, 1));
+    must(pair.near.set_options(
+        {.congestion_control = CongestionControl::NewReno, .nagle = true, .keep_alive = true}));
+    EXPECT_EQ(pair.near.set_options({.dscp = 64}).error().code, ErrorCode::InvalidArgument);
+    EXPECT_FALSE(world.right.listen_stream(kPort + 1, {.stream = {.dscp = 64}}).has_value());
+    const auto refused = world.left.connect_stream(world.right.address(), kPort,
+                                                   {.keep_alive = true, .keep_alive_count = 0});
+    EXPECT_FALSE(refused.has_value());
+  }
+  EXPECT_TRUE(world.becomes_quiescent());
+}
+
 TEST_P(Streaming, HandlesThatWereGivenUp) {
   {
     StreamListener listener = must(world.right.listen_stream(kPort));

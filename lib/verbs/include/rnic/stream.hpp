@@ -53,9 +53,39 @@ enum class StreamEnd : uint8_t {
 };
 [[nodiscard]] const char* to_string(StreamEnd end);
 
+enum class CongestionControl : uint8_t {
+  NewReno,  ///< RFC 6582
+  Cubic,    ///< RFC 9438
+  Dctcp,    ///< RFC 8257: at both ends, inside a data center only
+};
+
+/// Explicit congestion notification (RFC 3168).
+enum class Ecn : uint8_t {
+  Off,     ///< never
+  Accept,  ///< when the peer asks for it
+  Offer,   ///< ask for it, and accept
+};
+
+/// What one stream has its own way; what is not given is as the configuration says for all.
+struct StreamOptions {
+  std::optional<CongestionControl> congestion_control;
+  std::optional<Ecn> ecn;                          ///< counts at the handshake only
+  std::optional<bool> pacing;                      ///< spread a window over the round trip
+  std::optional<bool> nagle;                       ///< gather small sends (RFC 9293 s.3.7.4)
+  std::optional<bool> keep_alive;                  ///< probe a silent peer (RFC 9293 s.3.8.4)
+  std::optional<uint32_t> keep_alive_idle_ms;      ///< silence before the first probe
+  std::optional<uint32_t> keep_alive_interval_ms;  ///< between probes
+  std::optional<uint32_t> keep_alive_count;        ///< probes without an answer before the end
+  std::optional<uint32_t> user_timeout_ms;         ///< without progress for so long: the end
+  std::optional<uint8_t> dscp;                     ///< 0..63 (RFC 2474)
+  std::optional<uint8_t> hop_limit;                ///< TTL
+  std::optional<uint16_t> max_segment;             ///< octets of a segment's payload at most
+};
+
 struct StreamListenerOptions {
   std::string address;     ///< one of the device's; empty: all of them
   uint32_t backlog = 128;  ///< connections that wait for accept(); more are refused (RST)
+  StreamOptions stream;    ///< of the connections accepted
 };
 
 /// One TCP connection.
@@ -90,6 +120,10 @@ class Stream {
   void close();
   /// RST. What the peer has not acknowledged is lost.
   void abort();
+
+  /// Changes what is given. InvalidArgument for a value out of its range, WrongState when it has
+  /// ended. Waits for the worker.
+  Status set_options(const StreamOptions& options);
 
   [[nodiscard]] StreamState state() const;
   /// Nothing until state() is Ended.

@@ -190,7 +190,8 @@ class Device {
   /// Accepts TCP connections to `port` as plain streams (stream.hpp).
   Result<StreamListener> listen_stream(uint16_t port, const StreamListenerOptions& options = {});
   /// Starts a plain TCP connection: state() and status() of the stream tell how it went.
-  Result<Stream> connect_stream(const std::string& address, uint16_t port);
+  Result<Stream> connect_stream(const std::string& address, uint16_t port,
+                                const StreamOptions& options = {});
   /// False when there is none. Never blocks.
   bool poll_event(Event& out);
   /// Inline: one turn of this device alone (one thread may drive one device, another thread another
