@@ -16,7 +16,8 @@ using verbs::on_worker;
 static_assert(static_cast<int>(Ecn::Offer) == static_cast<int>(tcp::Ecn::Offer));
 static_assert(static_cast<int>(CongestionControl::Dctcp) ==
               static_cast<int>(tcp::CongestionControl::Dctcp));
-static_assert(static_cast<int>(StreamEnd::Aborted) == static_cast<int>(llp::StreamEnd::Aborted));
+static_assert(static_cast<int>(StreamEnd::Unreachable) ==
+              static_cast<int>(llp::StreamEnd::Unreachable));
 
 const char* to_string(StreamEnd end) { return llp::to_string(static_cast<llp::StreamEnd>(end)); }
 
@@ -49,6 +50,8 @@ tl::unexpected<Error> end_error(StreamEnd end, const std::string& peer) {
                    peer + " does not answer: is it there, and is there a way to it?");
     case StreamEnd::Refused:
       return error(ErrorCode::Unreachable, peer + " refuses connections: does a program listen?");
+    case StreamEnd::Unreachable:
+      return error(ErrorCode::Unreachable, "the network says that there is no way to " + peer);
     case StreamEnd::Aborted:
       return error(ErrorCode::Reset, "the connection to " + peer + " was aborted by this side");
   }

@@ -45,11 +45,12 @@ enum class StreamState : uint8_t {
 
 /// How a stream ended.
 enum class StreamEnd : uint8_t {
-  Closed,     ///< both directions finished, everything acknowledged
-  PeerReset,  ///< the peer sent RST
-  TimedOut,   ///< the peer did not answer for tcp.user_timeout, or tcp.connect_timeout
-  Refused,    ///< nobody listens at the peer's port
-  Aborted,    ///< by this side
+  Closed,       ///< both directions finished, everything acknowledged
+  PeerReset,    ///< the peer sent RST
+  TimedOut,     ///< the peer did not answer for tcp.user_timeout, or tcp.connect_timeout
+  Refused,      ///< nobody listens at the peer's port
+  Aborted,      ///< by this side
+  Unreachable,  ///< the network told, verifiably, that there is no way to the peer (ICMP)
 };
 [[nodiscard]] const char* to_string(StreamEnd end);
 
