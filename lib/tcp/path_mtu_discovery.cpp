@@ -105,7 +105,7 @@ void Engine::suspect_black_hole(Connection& c, base::Now now) {
   if (now_octets <= lower) lower = c.remote_end.address.is_v4() ? kLeastReassembled : now_octets;
   if (lower >= now_octets) return;
   ++counters_.black_holes;
-  p.high = now_octets - 1;  // for now
+  p.high = now_octets - 1;  // until a search has ended below it: see probe_due()
   p.limit = lower;
   p.active = true;
   p.failures = 0;
