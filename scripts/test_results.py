@@ -1,7 +1,7 @@
 """Runs the Meson tests of a build directory and counts single cases; reads the results back.
 
-scripts/test calls it as a program, scripts/conformance imports it. A GoogleTest program counts its
-cases, any other Meson test counts as one.
+scripts/test calls it as a program, scripts/requirement_proofs.py imports it. A GoogleTest program
+counts its cases, any other Meson test counts as one.
 """
 
 import argparse
@@ -100,6 +100,18 @@ def load(build_dir):
             return [Case(*row) for row in json.load(file)["cases"]]
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def scripts_of(build_dir):
+    """Which Meson tests run which script: file name -> names of tests."""
+    listed = subprocess.run(["meson", "introspect", "--tests", build_dir], check=True,
+                            capture_output=True, text=True).stdout
+    table = collections.defaultdict(list)
+    for test in json.loads(listed):
+        for word in test["cmd"]:
+            if word.endswith(".py"):
+                table[os.path.basename(word)].append(test["name"])
+    return table
 
 
 def select(build_dir, names, pattern):

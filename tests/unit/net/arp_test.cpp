@@ -5,6 +5,7 @@ namespace {
 
 class Arp : public NetTest {};
 
+// TCP-IP-02
 TEST_F(Arp, FirstFrameWaitsForTheAnswer) {
   ASSERT_TRUE(send(kPeer));
   interface_->flush(now_);
@@ -122,6 +123,7 @@ TEST_F(Arp, AMovedHostIsFoundAgain) {
   EXPECT_EQ(mac_to(port_->take_sent()), moved);
 }
 
+// TCP-IP-02
 TEST_F(Arp, UsedEntriesAreConfirmedWithoutAGapUnusedOnesForgotten) {
   learn(kPeer, kPeerMac);
   receive(arp_request(kGateway, kGatewayMac));

@@ -3,11 +3,11 @@
 namespace rnic::net {
 namespace {
 
-// TCP-IP-02
 class NeighbourDiscovery : public Ipv6Test {};
 
 const wire::Ipv6Address kPeerGroup = wire::solicited_node(to_wire(kPeer6));
 
+// TCP-IP-02
 TEST_F(NeighbourDiscovery, FirstFrameWaitsForTheAnswer) {
   ASSERT_TRUE(send6(kPeer6));
   ASSERT_EQ(sent(), 1u);
@@ -110,6 +110,7 @@ TEST_F(NeighbourDiscovery, AnAnswerWithoutAnAddressConfirms) {
   EXPECT_EQ(take6().mac, kPeerMac);
 }
 
+// TCP-IP-02
 TEST_F(NeighbourDiscovery, SilentNeighboursAreGivenUp) {
   learn6(kPeer6, kPeerMac);
   ASSERT_TRUE(send6(kPeer6));

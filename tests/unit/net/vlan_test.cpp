@@ -3,7 +3,6 @@
 namespace rnic::net {
 namespace {
 
-// TCP-IP-02
 class Vlan : public Ipv6Test {
  protected:
   static Octets tagged(Octets frame, uint16_t control) {
@@ -19,6 +18,7 @@ class Vlan : public Ipv6Test {
 
 const Octets kPayload{1, 2, 3, 4, 5};
 
+// TCP-IP-02
 TEST_F(Vlan, TagsAreWrittenAndReadOnAllProtocols) {
   start_on(100);
   ASSERT_TRUE(send(kPeer, 30, 9));
