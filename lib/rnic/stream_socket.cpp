@@ -34,9 +34,7 @@ void StreamSocket::obey(base::Now now) {
     if ((wishes & kRelease) != 0) table_.done_with(*this);
     return;
   }
-  // RFC 9293 s.3.6.1 (MAY-1, SHLD-3): nobody will read what has come and what will come.
-  const bool loses = (wishes & kRelease) != 0 && readable() != 0;
-  if ((wishes & kAbort) != 0 || loses) {
+  if ((wishes & kAbort) != 0) {
     abort();
     return;
   }
@@ -60,11 +58,6 @@ llp::InspectVerdict StreamSocket::inspect(base::Range range, base::ByteView octe
   const llp::InspectVerdict verdict = ByteStream::inspect(range, octets, now);
   if (verdict == llp::InspectVerdict::Drop && table_.rings().empty()) table_.buffer_wait();
   return verdict;
-}
-
-void StreamSocket::place(base::Range range, base::ByteView octets, bool in_order, base::Now now) {
-  ByteStream::place(range, octets, in_order, now);
-  if (is_released()) abort();  // as in obey()
 }
 
 void StreamSocket::ended(llp::StreamEnd how, base::Now now) {
@@ -182,6 +175,7 @@ uint32_t StreamTable::serve_doorbells(base::Now now) {
 void StreamTable::let_go(StreamSocket& socket, base::Now now) {
   tcp::ConnectionOptions options = stack_.options(*socket.stream());
   options.half_close = false;
+  options.half_duplex_close = true;  // nobody will read what has come and what will come
   const base::Status done = stack_.set_options(*socket.stream(), options, now);
   RNIC_CHECK(done.has_value());  // they were good before
 }

@@ -58,7 +58,6 @@ class StreamSocket final : public tcp::ByteStream {
   // llp::StreamUser
   void established(uint32_t emss, base::Now now) override;
   llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) override;
-  void place(base::Range range, base::ByteView octets, bool in_order, base::Now now) override;
   void ended(llp::StreamEnd how, base::Now now) override;
 
   base::Handle handle;  ///< its own place in the table

@@ -40,12 +40,15 @@ uint32_t ByteStream::put(base::ByteView octets) {
   return n;
 }
 
-uint32_t ByteStream::take(base::ByteSpan out) {
+uint32_t ByteStream::peek(base::ByteSpan out) const {
   const auto n = static_cast<uint32_t>(std::min<size_t>(out.size(), readable()));
-  if (n == 0) return 0;
-  const uint64_t read = read_.load(std::memory_order_relaxed);
-  copy_out(receive_, read, out.first(n));
-  read_.store(read + n, std::memory_order_release);
+  if (n != 0) copy_out(receive_, read_.load(std::memory_order_relaxed), out.first(n));
+  return n;
+}
+
+uint32_t ByteStream::take(base::ByteSpan out) {
+  const uint32_t n = peek(out);
+  if (n != 0) read_.store(read_.load(std::memory_order_relaxed) + n, std::memory_order_release);
   return n;
 }
 

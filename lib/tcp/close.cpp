@@ -6,16 +6,18 @@ namespace flag = wire::tcp_flag;
 
 void Engine::close_stream(Connection& c) {
   // RFC 9293 s.3.10.4
-  if (c.doomed || c.fin_wanted) return;
+  if (c.doomed) return;
   if (c.state == State::SynSent) {
     doom(c, llp::StreamEnd::Aborted, false);
     return;
   }
+  // RFC 9293 s.3.6.1 (MAY-1), also when only the reader goes, behind a half close.
   if (c.options.half_duplex_close && c.user != nullptr && c.user->unread() != 0) {
     ++counters_.half_duplex_resets;
     doom(c, llp::StreamEnd::Aborted, synchronized(c.state));
     return;
   }
+  if (c.fin_wanted) return;
   c.fin_wanted = true;
   make_ready(c);  // everything that pull() still has goes out before the FIN
 }
@@ -45,15 +47,15 @@ void Engine::doom(Connection& c, llp::StreamEnd how, bool send_rst) {
   c.tell_end = c.user != nullptr;
   c.how_ended = how;
   ready_.erase(c);
-  if (send_rst) queue_rst(c);
+  if (send_rst) static_cast<void>(queue_rst(c));
   no_longer_half_open(c);
   c.state = State::Closed;
   doomed_.push_back(c);
 }
 
-void Engine::queue_rst(const Connection& c) {
+Reply* Engine::queue_rst(const Connection& c) {
   Reply* reply = replies_.push();
-  if (reply == nullptr) return;  // the peer's next segment draws one
+  if (reply == nullptr) return nullptr;  // the peer's next segment draws one
   reply->local = c.local_end;
   reply->remote = c.remote_end;
   reply->seq = c.tcb.snd_seq(c.tcb.snd_nxt);
@@ -65,6 +67,7 @@ void Engine::queue_rst(const Connection& c) {
   // RFC 8257 s.3.6
   const bool ect = c.ecn.sends_ect() && c.cc.kind() == CongestionControl::Dctcp;
   if (ect) reply->traffic_class = ecn_codepoint::kEct0;
+  return reply;
 }
 
 void Engine::push_life(Connection& c, base::Now now) {

@@ -339,6 +339,9 @@ class Engine {
   // timers.cpp
   void fire(Connection& c, base::Now now);
   void life_over(Connection& c, base::Now now);
+  /// `next`, or the end of the user time-out when that is earlier.
+  [[nodiscard]] static base::Now before_give_up(const Connection& c, base::Now next, base::Now now);
+  void give_up(Connection& c);
   void tail_probe_fired(Connection& c, base::Now now);
   void schedule(Connection& c) {
     const base::Now earliest = c.deadlines.earliest();
@@ -348,7 +351,8 @@ class Engine {
 
   // close.cpp
   void doom(Connection& c, llp::StreamEnd how, bool send_rst);
-  void queue_rst(const Connection& c);
+  /// nullptr: no room for another reply.
+  Reply* queue_rst(const Connection& c);
   void push_life(Connection& c, base::Now now);
   void reap(base::Now now);
   void release(Connection& c);

@@ -216,7 +216,15 @@ bool Engine::closed_reader(Connection& c, const Arrival& a) {
   const int64_t end = c.tcb.rcv_offset(a.seq) + static_cast<int64_t>(a.payload.size());
   if (a.payload.empty() || end <= static_cast<int64_t>(c.tcb.rcv_nxt)) return false;
   ++counters_.half_duplex_resets;
-  doom(c, llp::StreamEnd::Aborted, true);
+  // The peer takes a RST at once only where it expects the next octet (RFC 5961 s.3.2), and octets
+  // of ours, or the FIN, may be missing there: as for a connection that is no more (s.3.5.2, group
+  // 1).
+  if (Reply* reply = queue_rst(c)) {
+    reply->seq = a.ack;
+    reply->ack = {};
+    reply->flags = flag::kRst;
+  }
+  doom(c, llp::StreamEnd::Aborted, false);
   return true;
 }
 

@@ -80,6 +80,8 @@ Engine::Sent Engine::send_next(Connection& c, base::Now now) {
 
 Engine::Sent Engine::send_new(Connection& c, base::Now now) {
   if (c.has_waiting()) return send_waiting(c, now);
+  // cwnd holds back octets; a FIN behind the last of them goes.
+  if (c.fin_wanted && c.user_ready && c.user->pending() == 0) c.user_ready = false;
   if (c.user_ready && in_any(c.state, State::Established, State::CloseWait)) {
     if (c.options.nagle && held_by_nagle(c)) return Sent::Nothing;
     const uint64_t beyond = base::sabotaged(base::Defect::WindowIgnored) ? c.effective_mss : 0;

@@ -186,14 +186,13 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
   // RFC 6298 s.5.4-5.7, RFC 5681 s.3.1 (4).
   ++counters_.timeouts;
   if (now - c.progress_at >= c.options.user_timeout) {  // R2
-    ++counters_.connections_timed_out;
-    doom(c, llp::StreamEnd::TimedOut, true);
+    give_up(c);
     return;
   }
   Recovery& r = c.recovery;
   const bool repeated = c.rto.backoff() != 0 && c.tcb.snd_una == r.undo_marker;
   c.rto.back_off();
-  c.deadlines.rto = now + c.rto.rto();
+  c.deadlines.rto = before_give_up(c, now + c.rto.rto(), now);
   if (c.rto.backoff() == kNoticeTimeouts) {
     ++counters_.path_doubts;
     egress_.doubt_path(c.remote_end.address, now);

@@ -52,20 +52,31 @@ void Engine::fire(Connection& c, base::Now now) {
     if (c.tcb.usable_window() == 0) {
       // One probe may get lost, and the time between two may be longer than the time-out.
       if (c.unanswered_probes >= 2 && now - c.progress_at >= c.options.user_timeout) {
-        ++counters_.connections_timed_out;
-        doom(c, llp::StreamEnd::TimedOut, true);
+        give_up(c);
         return;
       }
       c.window_probe_due = !base::sabotaged(base::Defect::ProbeForgotten);
       ++c.persist_backoff;
       c.rto.back_off();
-      d.persist = now + c.rto.rto();
+      d.persist = before_give_up(c, now + c.rto.rto(), now);
     } else {
       c.sws_override = true;
       d.persist = base::kNever;
     }
     make_ready(c);
   }
+}
+
+base::Now Engine::before_give_up(const Connection& c, base::Now next, base::Now now) {
+  const base::Now end = c.progress_at + c.options.user_timeout;
+  return end > now ? std::min(next, end) : next;
+}
+
+void Engine::give_up(Connection& c) {
+  // R2 (RFC 9293 s.3.8.3). The USER TIMEOUT event of s.3.10.8 deletes the connection without a word
+  // to the peer, which has not answered for long; what it sends later draws a RST.
+  ++counters_.connections_timed_out;
+  doom(c, llp::StreamEnd::TimedOut, false);
 }
 
 void Engine::tail_probe_fired(Connection& c, base::Now now) {

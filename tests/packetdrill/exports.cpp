@@ -36,6 +36,7 @@ Outcome at_once(void* self, Call call) {
 int unsupported() { return result(-ENOSYS); }
 
 ssize_t read_octets(void* self, int fd, base::ByteSpan out, int flags) {
+  if (out.data() == nullptr && !out.empty()) return result(-EFAULT);
   Adapter& adapter = of(self);
   const bool nonblocking = (flags & MSG_DONTWAIT) != 0 || adapter.nonblocking(fd);
   return result<ssize_t>(adapter.call(
@@ -43,6 +44,7 @@ ssize_t read_octets(void* self, int fd, base::ByteSpan out, int flags) {
 }
 
 ssize_t write_octets(void* self, int fd, base::ByteView octets, int flags) {
+  if (octets.data() == nullptr && !octets.empty()) return result(-EFAULT);
   Adapter& adapter = of(self);
   const bool nonblocking = (flags & MSG_DONTWAIT) != 0 || adapter.nonblocking(fd);
   size_t done = 0;

@@ -93,7 +93,7 @@ const std::map<std::string, Set>& setters() {
       {"mtu", number(&Setup::mtu, 256, 65535)},
       {"sndbuf", number(&Setup::send_buffer, 2048, 1u << 30)},
       {"rcvbuf", number(&Setup::receive_buffer, 1024, 1u << 30)},
-      {"nagle", number(&Setup::nagle, 0, 1)},
+      {"nagle", number(&C::nagle, 0, 1)},
       {"iw", number(&C::initial_window_segments, 0, 64)},
       {"growth", number(&C::growth_limit_segments, 1, 1u << 16)},
       {"rwnd", number(&C::receive_window, 1024, 1u << 30)},
@@ -126,6 +126,7 @@ const std::map<std::string, Set>& setters() {
 base::Result<Setup> parse_setup(const std::string& flags) {
   Setup setup;
   setup.local = *llp::parse_ip("192.168.0.1");
+  setup.tcp.nagle = true;  // until TCP_NODELAY
   for (size_t at = 0; at < flags.size();) {
     const size_t end = std::min(flags.find(',', at), flags.size());
     const std::string word = flags.substr(at, end - at);

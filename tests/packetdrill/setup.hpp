@@ -17,7 +17,6 @@ struct Setup {
   uint32_t mtu = 1500;               ///< octets of the largest IP packet
   uint32_t send_buffer = 256 << 10;  ///< SO_SNDBUF at first, octets
   uint32_t receive_buffer = 540000;  ///< SO_RCVBUF at first, octets
-  bool nagle = true;                 ///< until TCP_NODELAY
   /// Segments that end here (numbers relative to the SYN) carry PSH, too. A kernel with
   /// segmentation offload marks the end of each burst; RFC 9293 s.3.9.1.2 leaves that to the
   /// sender.

@@ -96,7 +96,7 @@ Outcome Sockets::get_tcp_option(Socket& socket, int name, void* value, socklen_t
   switch (name) {
     case TCP_INFO: return fill_info(socket, value, length);
     case kTcpCcInfo: return put_zeros(value, length);
-    case TCP_NODELAY: return put_int(socket.stream->nagle ? 0 : 1, value, length);
+    case TCP_NODELAY: return put_int(socket.options.nagle ? 0 : 1, value, length);
     case TCP_CORK: return put_int(socket.stream->corked ? 1 : 0, value, length);
     case TCP_MAXSEG:
       if (stream != nullptr && socket.stream->is_established()) {
@@ -104,9 +104,10 @@ Outcome Sockets::get_tcp_option(Socket& socket, int name, void* value, socklen_t
       }
       return put_int(socket.maxseg != 0 ? socket.maxseg : 536, value, length);
     case TCP_USER_TIMEOUT:
-      return put_int(static_cast<int>(whole<std::chrono::milliseconds>(
-                         socket.options_set ? socket.options.user_timeout : base::Duration(0))),
-                     value, length);
+      return put_int(
+          static_cast<int>(whole<std::chrono::milliseconds>(
+              socket.user_timeout_set ? socket.options.user_timeout : base::Duration(0))),
+          value, length);
     case TCP_KEEPIDLE:
       return put_int(whole<std::chrono::seconds>(socket.options.keep_alive_idle), value, length);
     case TCP_KEEPINTVL:
@@ -152,8 +153,10 @@ Outcome Sockets::set_tcp_option(Socket& socket, int name, const void* value, soc
   if (!number) return -EINVAL;
   switch (name) {
     case TCP_NODELAY:
-      socket.stream->nagle = *number == 0;
+      socket.options.nagle = *number == 0;
+      socket.options_set = true;
       if (*number != 0) socket.stream->push();
+      apply_options(socket);
       break;
     case TCP_CORK:
       socket.stream->corked = *number != 0;
@@ -186,6 +189,7 @@ Outcome Sockets::set_timing_option(Socket& socket, int name, int number) {
     case TCP_KEEPINTVL: options.keep_alive_interval = std::chrono::seconds(number); break;
     case TCP_KEEPCNT: options.keep_alive_count = static_cast<uint32_t>(number); break;
     default:
+      socket.user_timeout_set = number != 0;
       options.user_timeout = number != 0 ? std::chrono::milliseconds(number)
                                          : host_.stack().default_options().user_timeout;
   }
@@ -207,8 +211,12 @@ Outcome Sockets::set_socket_option(Socket& socket, int name, const void* value, 
   // Linux doubles what it is given: half of it is for its own bookkeeping.
   const uint32_t doubled = std::max(static_cast<uint32_t>(*number) * 2, kSmallestBuffer);
   switch (name) {
-    case SO_SNDBUF: socket.stream->send_limit = doubled; return 0;
-    case SO_RCVBUF: socket.stream->receive_limit = doubled; return 0;
+    case SO_SNDBUF:
+      socket.stream->send_limit = std::min(doubled, socket.stream->ring_octets());
+      return 0;
+    case SO_RCVBUF:
+      socket.stream->receive_limit = std::min(doubled, socket.stream->ring_octets());
+      return 0;
     case SO_KEEPALIVE:
       socket.options.keep_alive = *number != 0;
       socket.options_set = true;

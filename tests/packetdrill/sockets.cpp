@@ -80,10 +80,10 @@ int errno_of(const base::Error& error) {
 }
 
 std::unique_ptr<SocketStream> new_stream(const Setup& setup) {
-  auto stream = std::make_unique<SocketStream>();
+  const uint32_t ring = std::max({setup.send_buffer, setup.receive_buffer, kLargestBuffer});
+  auto stream = std::make_unique<SocketStream>(ring);
   stream->send_limit = setup.send_buffer;
   stream->receive_limit = setup.receive_buffer;
-  stream->nagle = setup.nagle;
   return stream;
 }
 
@@ -101,11 +101,11 @@ llp::StreamUser* Socket::accept(llp::Stream& from, const llp::Endpoint& local_en
   socket->maxseg = maxseg;
   socket->options = options;
   socket->options_set = options_set;
+  socket->user_timeout_set = user_timeout_set;
   socket->connect_told = true;
   socket->stream = new_stream(*setup);
   socket->stream->send_limit = stream->send_limit;
   socket->stream->receive_limit = stream->receive_limit;
-  socket->stream->nagle = stream->nagle;
   socket->stream->attach(from);
   accepted.push_back(std::move(socket));
   return accepted.back()->stream.get();
@@ -249,7 +249,7 @@ Attempt Sockets::read(int fd, base::ByteSpan out, int flags) {
   if (socket->listening || (!socket->connecting && !socket->connect_told)) return -ENOTCONN;
   note_end(*socket);
   if (stream.readable() != 0 && !out.empty()) {
-    const uint32_t n = stream.read(out, (flags & MSG_PEEK) != 0);
+    const uint32_t n = (flags & MSG_PEEK) != 0 ? stream.peek(out) : stream.read(out);
     host_.settle();
     return n;
   }
@@ -273,13 +273,19 @@ Attempt Sockets::write(int fd, base::ByteView octets, int flags, size_t& done) {
   const bool was_corked = stream.corked;
   if ((flags & MSG_MORE) != 0) stream.corked = true;
   if (!socket->no_space || stream.has_room()) {
-    done += stream.write(octets.subspan(done), (flags & MSG_EOR) != 0, (flags & MSG_MORE) != 0);
+    done += stream.enqueue(octets.subspan(done), (flags & MSG_EOR) != 0, (flags & MSG_MORE) != 0);
   }
   socket->no_space = done < octets.size();
   host_.settle();
   if ((flags & MSG_MORE) != 0) stream.corked = was_corked;
   if (done == octets.size()) return Outcome(done);
   return std::nullopt;
+}
+
+void Sockets::refuse_octets(Socket& socket) {
+  socket.options.half_duplex_close = true;
+  socket.options_set = true;
+  apply_options(socket);
 }
 
 Outcome Sockets::apply_options(Socket& socket) {
@@ -332,8 +338,8 @@ Outcome Sockets::shutdown(int fd, int how) {
   SocketStream& stream = *socket->stream;
   if ((!socket->connecting && !socket->connect_told) || stream.how_ended()) return -ENOTCONN;
   if (how != SHUT_WR) socket->shut_read = true;
-  if (how != SHUT_RD) stream.close();
-  stream.refuse_octets = socket->shut_read && stream.is_closing();
+  if (how != SHUT_RD) stream.finish();
+  if (socket->shut_read && stream.is_closing()) refuse_octets(*socket);
   host_.settle();
   return 0;
 }
@@ -355,12 +361,11 @@ Outcome Sockets::close(int fd) {
   SocketStream& stream = *socket->stream;
   if (stream.stream() != nullptr) {
     // RFC 9293 s.3.6.1 (MUST-13), RFC 2525 s.2.17: octets that nobody read are told of by RST.
-    const bool hard = stream.readable() != 0 || (socket->linger && socket->linger_seconds == 0);
-    stream.refuse_octets = true;
-    if (hard) {
+    refuse_octets(*socket);
+    if (socket->linger && socket->linger_seconds == 0) {
       stream.abort();
     } else {
-      stream.close();
+      stream.finish();
     }
     orphans_.push_back(std::move(socket));
   }

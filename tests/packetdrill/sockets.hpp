@@ -22,6 +22,9 @@ using Outcome = int64_t;
 /// nullopt: it would block.
 using Attempt = std::optional<Outcome>;
 
+/// SO_SNDBUF and SO_RCVBUF may be raised to this, octets.
+inline constexpr uint32_t kLargestBuffer = 4 << 20;
+
 /// How long the sender was held up by what (Linux reports it in tcp_info).
 struct Holdups {
   base::Duration busy{0};
@@ -47,6 +50,7 @@ struct Socket final : llp::Acceptor {
   int maxseg = 0;
   tcp::ConnectionOptions options;
   bool options_set = false;  ///< other than the stack's
+  bool user_timeout_set = false;
 
   // Listening.
   bool listening = false;
@@ -101,6 +105,8 @@ class Sockets {
   int add(std::unique_ptr<Socket> socket);
   void note_end(Socket& socket);
   void watch_held();
+  /// Nobody will read: what arrives after our FIN is answered with RST.
+  void refuse_octets(Socket& socket);
   Outcome apply_options(Socket& socket);
   Outcome set_timing_option(Socket& socket, int name, int number);
   void account(base::Now from, base::Now to);
