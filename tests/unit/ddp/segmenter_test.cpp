@@ -69,7 +69,7 @@ TEST(Segmenter, TaggedVector_DDP_5_2_04) {
   EXPECT_EQ(segments[1].size(), 14u + 562);
 }
 
-// DDP-5.2-01, DDP-5.2-06: every length around the limits, both models.
+// DDP-5.2-01, DDP-5.2-06, DDP-4.4-01: every length around the limits, both models.
 TEST(Segmenter, EveryLengthIsCutWhole_DDP_5_2_06) {
   auto payload = counting(700);
   for (const bool tagged : {false, true}) {

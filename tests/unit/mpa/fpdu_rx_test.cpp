@@ -162,6 +162,27 @@ TEST(FpduRx, AllPermutationsOfFiveSegments_MPA_6_03_MPA_6_04_MPA_3_07) {
   }
 }
 
+// MPA-6-04 MPA00-7.4-01: without a marker of its own an FPDU is found behind a proven one.
+TEST(FpduRx, FoundBehindAProvenOne_MPA_6_04_MPA00_7_4_01) {
+  constexpr size_t kFpdus = 20;
+  const auto located = [](Receiver& rx) { return rx.end.user.placed.size(); };
+  size_t only_behind = 0;
+  for (size_t i = 1; i + 2 <= kFpdus; ++i) {
+    Receiver rx(config_of(true)), alone(config_of(true));
+    for (uint32_t k = 0; k < kFpdus; ++k) {
+      rx.add(k, 100);
+      alone.add(k, 100);
+    }
+    rx.give(rx.boundary(i), rx.boundary(i + 1));
+    if (located(rx) == 0) continue;
+    rx.give(rx.boundary(i + 1), rx.boundary(i + 2));
+    EXPECT_EQ(located(rx), 2u) << i;
+    alone.give(alone.boundary(i + 1), alone.boundary(i + 2));
+    only_behind += located(alone) == 0 ? 1 : 0;
+  }
+  EXPECT_GT(only_behind, 0u);
+}
+
 // MPA-6-03 MPA-6-04: parts of located FPDUs complete out of order, whichever part is first.
 TEST(FpduRx, HeldPartsAreCompletedOutOfOrder_MPA_6_03_MPA_6_04) {
   for (const bool head_first : {false, true}) {

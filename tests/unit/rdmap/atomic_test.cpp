@@ -2,6 +2,7 @@
 
 #include "rdmap/atomic.hpp"
 
+#include <latch>
 #include <thread>
 
 #include "base/prng.hpp"
@@ -98,12 +99,14 @@ TEST(AtomicOperation, CompareSwapAgreesWithTheText_R7306_5_05) {
 // A sum that lost an addition, or a ticket that was given twice, would show.
 TEST(AtomicOperation, ThreadsNeverInterleave_R7306_5_11) {
   constexpr int kThreads = 4;
-  constexpr uint64_t kEach = 50'000;
+  constexpr uint64_t kEach = 200'000;
   alignas(64) std::array<uint64_t, 3> words{};
   std::vector<std::vector<uint64_t>> tickets(kThreads);
   std::vector<std::thread> threads;
+  std::latch together(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
+      together.arrive_and_wait();
       auto* at = reinterpret_cast<uint8_t*>(words.data());
       for (uint64_t i = 0; i < kEach; ++i) {
         tickets[t].push_back(execute({.code = 0, .data = 1}, at));

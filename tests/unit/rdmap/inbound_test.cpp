@@ -176,7 +176,7 @@ TEST_F(InboundTest, RefusedWrites_RDMAP_5_1_03) {
   }
 }
 
-// RDMAP-7.2-03, RDMAP-7.1-04, RDMAP-4.8-08, RDMAP-4.8-10
+// RDMAP-7.2-03, RDMAP-7.1-04, RDMAP-4.8-04, RDMAP-4.8-08, RDMAP-4.8-10
 TEST_F(InboundTest, RefusedReads_RDMAP_7_2_03) {
   struct Case {
     bool known;

@@ -20,9 +20,9 @@ class MessageTest : public TwoNodes {
   }
 };
 
-// RDMAP-5.1-04, RDMAP-5.5-09, DDP-5.3-01, RDMAP-3-01, RDMAP-4.2-01, RDMAP-6.1-01: one DDP message
-// for each, in the order of posting, on its queue, with the next MSN of that queue; Read Request
-// and Terminate have their header and no payload.
+// RDMAP-5.1-04, RDMAP-5.5-09, DDP-5.3-01, RDMAP-3-01, RDMAP-4.2-01, RDMAP-6.1-01, RDMAP-3-02: one
+// DDP message for each, in the order of posting, on its queue, with the next MSN of that queue;
+// Read Request and Terminate have their header and no payload.
 TEST_F(MessageTest, OneMessageEachInOrder_RDMAP_5_5_09) {
   for (uint64_t i = 0; i < 8; ++i) b->post_receive(i, 0, 600);
   struct Row {
