@@ -78,9 +78,20 @@ class StreamUser {
   /// `length`. False: the octets are gone (memory revoked); the transport then aborts the stream.
   virtual bool rebuild(const RecordTag& tag, uint64_t offset, uint32_t length, Frame& out) = 0;
 
+  /// A piece of a record that has to be cut (design, section 3: `split_ok`). \return how many of
+  /// its octets go into this segment: at least one; the rest follows in another. A framing protocol
+  /// shortens a piece that the peer would take for a whole frame.
+  [[nodiscard]] virtual uint32_t cut(base::ByteView piece) const {
+    return static_cast<uint32_t>(piece.size());
+  }
+
   /// Every octet below `offset` is acknowledged. Called with the tag of each record fully covered,
   /// in order.
   virtual void released(const RecordTag& tag, uint64_t end_offset) = 0;
+
+  /// Before step 1: of the segment that begins or ends elsewhere only parts inside `range` are new.
+  /// Not called for a segment that is new as a whole.
+  virtual void clipped(base::Range range) { (void)range; }
 
   /// Step 1. Octets that would be committed. No side effect visible to anybody but the verdict.
   virtual InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) = 0;

@@ -34,6 +34,7 @@ bool Engine::inspect_text(Connection& c, const Arrival& a, NewText& text, base::
     ++(c.committed.empty() ? counters_.range_sets_exhausted : counters_.commit_full);
     return false;
   }
+  if (text.gaps != 0 && gap_[0].size() != a.payload.size()) c.user->clipped(text.whole);
   for (uint32_t i = 0; i < text.gaps; ++i) {
     const base::Range gap = gap_[i];
     const auto octets = text.octets.subspan(gap.begin - text.whole.begin, gap.size());

@@ -226,11 +226,12 @@ Engine::Sent Engine::send_waiting(Connection& c, base::Now now) {
   TxSlot slot;
   if (!begin(c, slot)) return Sent::PortFull;
   const uint64_t offset = c.tcb.snd_nxt;
-  const auto length = static_cast<uint32_t>(piece);
+  auto length = static_cast<uint32_t>(piece);
   uint8_t* payload = slot.tcp + header_length(c);
   saved_.copy(r.saved, static_cast<uint32_t>(offset - r.offset), length, payload);
-  const bool last = piece == rest;
-  if (piece != r.length && !r.is(record_flag::kCut)) {
+  if (length != r.length) length = c.user->cut({payload, length});
+  const bool last = length == rest;
+  if (length != r.length && !r.is(record_flag::kCut)) {
     r.flags |= record_flag::kCut;
     ++counters_.resegmented_records;
   }
@@ -239,7 +240,7 @@ Engine::Sent Engine::send_waiting(Connection& c, base::Now now) {
   if (c.ecn.on) flags |= mark_new_data(c, slot);
   finish(c, slot, offset, length, flags, now);
   ++counters_.data_segments_out;
-  if (piece == r.length) ++counters_.aligned_segments_out;
+  if (length == r.length) ++counters_.aligned_segments_out;
   counters_.octets_out += length;
   r.sent_at = now;
   if (r.is(record_flag::kLost)) c.board.lost_octets += length;

@@ -108,9 +108,10 @@ Engine::Sent Engine::retransmit_cut(Connection& c, uint64_t number, base::Now no
     if (gap.empty()) break;
     TxSlot slot;
     if (!begin(c, slot)) return Sent::PortFull;
-    const auto length = static_cast<uint32_t>(std::min<uint64_t>(gap.size(), c.effective_mss));
+    auto length = static_cast<uint32_t>(std::min<uint64_t>(gap.size(), c.effective_mss));
     uint8_t* payload = slot.tcp + header_length(c);
     saved_.copy(r.saved, static_cast<uint32_t>(gap.begin - r.offset), length, payload);
+    if (length != r.length) length = c.user->cut({payload, length});
     const bool push = r.is(record_flag::kPush) && gap.begin + length == r.end();
     finish(c, slot, gap.begin, length, static_cast<uint8_t>(flag::kAck | (push ? flag::kPsh : 0)),
            now);

@@ -1,0 +1,212 @@
+// FramedStream: receiving.
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "tuf/framed_stream.hpp"
+
+namespace rnic::tuf {
+
+using base::Errc;
+using base::fail;
+
+// --- modes ---
+
+base::Status FramedStream::set_receive_mode(ReceiveMode mode, wire::TufKey key) {
+  if (mode == ReceiveMode::Markers && !config_.format.tells_length()) {
+    return fail(Errc::InvalidArgument,
+                "marker mode needs PDUs that tell their length (PduFormat::length_first())");
+  }
+  const uint64_t read = read_.load(std::memory_order_acquire);
+  layout_.mode = mode;
+  layout_.key = key & wire::kTufKeyMask;
+  layout_.grid =
+      mode == ReceiveMode::Markers ? MarkerGrid(read, config_.receive_interval) : MarkerGrid();
+  frame_end_ = boundary_ = read;
+  follow_boundaries(ordered_.load(std::memory_order_relaxed));
+  return {};
+}
+
+base::Status FramedStream::set_receive_interval(uint16_t octets) {
+  if (octets < kIntervalMin) {
+    return fail(Errc::InvalidArgument, "a marker interval is 16 to 65535 octets");
+  }
+  const uint64_t read = read_.load(std::memory_order_acquire);
+  if (layout_.mode == ReceiveMode::Markers && !layout_.grid.change_interval(read, octets, read)) {
+    return fail(Errc::WrongState, "the interval was changed just now: receive up to its marker");
+  }
+  config_.receive_interval = octets;
+  return {};
+}
+
+// --- application side ---
+
+bool FramedStream::fetch(uint64_t offset, uint8_t* dst, uint32_t n) const {
+  if (offset + n > ordered_.load(std::memory_order_acquire)) return false;
+  const size_t from = offset % config_.ring_octets;
+  const size_t first = std::min<size_t>(n, config_.ring_octets - from);
+  std::memcpy(dst, receive_.get() + from, first);
+  if (first != n) std::memcpy(dst + first, receive_.get(), n - first);
+  return true;
+}
+
+/// The unit at the front, when all of it is there.
+bool FramedStream::next_unit(Unit& unit) {
+  const auto get = [this](uint64_t offset, uint8_t* dst, uint32_t n) {
+    return fetch(offset, dst, n);
+  };
+  const uint64_t at = read_.load(std::memory_order_relaxed);
+  Error error = Error::None;
+  const Parsed parsed = parse_unit(layout_, at, frame_end_, get, unit, error);
+  if (parsed == Parsed::Bad) break_off(error);
+  if (parsed != Parsed::Known || unit.end > ordered_.load(std::memory_order_acquire)) return false;
+  if (layout_.mode == ReceiveMode::Markers && !markers_right(layout_.grid, unit, get)) {
+    break_off(Error::BadMarker);
+    return false;
+  }
+  return true;
+}
+
+void FramedStream::take(const Unit& unit) {
+  ++counters_.pdus_in;
+  frame_end_ = unit.frame_end;
+  part_read_ = 0;
+  read_.store(unit.end, std::memory_order_release);
+}
+
+void FramedStream::break_off(Error error) {
+  error_ = error;
+  switch (error) {
+    case Error::BadKey: ++counters_.bad_key_errors; break;
+    case Error::BadLength: ++counters_.bad_length_errors; break;
+    case Error::BadMarker: ++counters_.bad_marker_errors; break;
+    case Error::PduTooLong: ++counters_.pdu_too_long_errors; break;
+    case Error::None: break;
+  }
+}
+
+Received FramedStream::receive(base::ByteSpan out) {
+  if (layout_.mode == ReceiveMode::Plain) {
+    const uint32_t n = read(out);
+    return n != 0 ? Received{ReceiveKind::Pdu, n} : Received{};
+  }
+  Unit unit;
+  if (error_ != Error::None) return {ReceiveKind::Broken, 0};
+  if (!next_unit(unit)) return {error_ != Error::None ? ReceiveKind::Broken : ReceiveKind::Nothing};
+  if (unit.length > out.size()) return {ReceiveKind::NoRoom, unit.length};
+  fetch_content(
+      layout_.grid, unit.pdu, out.data(), unit.length,
+      [this](uint64_t offset, uint8_t* dst, uint32_t n) { return fetch(offset, dst, n); });
+  take(unit);
+  return {ReceiveKind::Pdu, unit.length};
+}
+
+uint32_t FramedStream::read(base::ByteSpan out) {
+  const auto get = [this](uint64_t offset, uint8_t* dst, uint32_t n) {
+    return fetch(offset, dst, n);
+  };
+  const uint64_t at = read_.load(std::memory_order_relaxed);
+  if (layout_.mode == ReceiveMode::Plain) {
+    const auto n = static_cast<uint32_t>(
+        std::min<uint64_t>(out.size(), ordered_.load(std::memory_order_acquire) - at));
+    if (n != 0) fetch(at, out.data(), n);
+    read_.store(at + n, std::memory_order_release);
+    return n;
+  }
+  uint32_t done = 0;
+  Unit unit;
+  while (done < out.size() && error_ == Error::None && next_unit(unit)) {
+    const auto run =
+        static_cast<uint32_t>(std::min<size_t>(out.size() - done, unit.length - part_read_));
+    fetch_content(layout_.grid, layout_.grid.end_of(unit.pdu, part_read_), out.data() + done, run,
+                  get);
+    done += run;
+    part_read_ += run;
+    if (part_read_ == unit.length) take(unit);
+  }
+  return done;
+}
+
+std::optional<llp::StreamEnd> FramedStream::how_ended() const {
+  const uint8_t end = ended_.load(std::memory_order_acquire);
+  if (end == 0xff) return std::nullopt;
+  return static_cast<llp::StreamEnd>(end);
+}
+
+bool FramedStream::room_is_news() const {
+  const uint64_t read = read_.load(std::memory_order_relaxed);
+  const uint64_t told = told_.load(std::memory_order_relaxed);
+  if (read == told) return false;
+  return read - told >= config_.ring_octets / 8 || read == ordered_.load(std::memory_order_relaxed);
+}
+
+// --- owner's side ---
+
+void FramedStream::serve() {
+  if (stream_ == nullptr) return;
+  if (written_.load(std::memory_order_acquire) != cursor_ || open_done_ != 0) stream_->ready();
+  const uint64_t read = read_.load(std::memory_order_acquire);
+  if (read != told_.load(std::memory_order_relaxed)) {
+    told_.store(read, std::memory_order_relaxed);
+    stream_->room_grew();
+  }
+}
+
+llp::InspectVerdict FramedStream::inspect(base::Range range, base::ByteView, base::Now) {
+  if (range.end - read_.load(std::memory_order_acquire) <= config_.ring_octets) {
+    return llp::InspectVerdict::Accept;
+  }
+  clipped_ = {};
+  return llp::InspectVerdict::Drop;
+}
+
+void FramedStream::place(base::Range range, base::ByteView octets, bool in_order, base::Now) {
+  const size_t from = range.begin % config_.ring_octets;
+  const size_t first = std::min<size_t>(octets.size(), config_.ring_octets - from);
+  std::memcpy(receive_.get() + from, octets.data(), first);
+  if (first != octets.size()) {
+    std::memcpy(receive_.get(), octets.data() + first, octets.size() - first);
+  }
+  if (layout_.mode != ReceiveMode::Align) return;
+  const bool part = clipped_.begin <= range.begin && range.end <= clipped_.end;
+  const bool known = in_order && boundary_ >= range.begin;
+  if (watch_.segment(range, octets, !part, known ? boundary_ : UINT64_MAX, layout_.key) &&
+      events_ != nullptr) {
+    events_->middlebox_suspected();
+  }
+}
+
+/// Walks the headers of framing PDUs: where the next one begins.
+void FramedStream::follow_boundaries(uint64_t offset) {
+  while (layout_.mode == ReceiveMode::Align && boundary_ != UINT64_MAX &&
+         boundary_ + wire::kTufHeaderSize <= offset) {
+    std::array<uint8_t, wire::kTufHeaderSize> octets;
+    // Past a reader that is behind by a ring nothing is known.
+    if (!fetch(boundary_, octets.data(), wire::kTufHeaderSize)) return;
+    const wire::TufHeader header = wire::load_tuf_header(octets.data());
+    boundary_ = header.key == layout_.key && header.length != 0
+                    ? boundary_ + wire::kTufHeaderSize + header.length
+                    : UINT64_MAX;
+  }
+}
+
+void FramedStream::ordered(uint64_t offset, base::Now) {
+  ordered_.store(offset, std::memory_order_release);
+  follow_boundaries(offset);
+}
+
+uint32_t FramedStream::receive_room() const {
+  return config_.ring_octets - static_cast<uint32_t>(ordered_.load(std::memory_order_relaxed) -
+                                                     read_.load(std::memory_order_acquire));
+}
+
+void FramedStream::peer_finished(base::Now) {
+  peer_finished_.store(true, std::memory_order_release);
+}
+
+void FramedStream::ended(llp::StreamEnd how, base::Now) {
+  stream_ = nullptr;
+  ended_.store(static_cast<uint8_t>(how), std::memory_order_release);
+}
+
+}  // namespace rnic::tuf

@@ -1,0 +1,24 @@
+/// \file
+/// Keys of alignment mode (s.5): 48 bits that nobody can guess.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "wire/tuf.hpp"
+
+namespace rnic::tuf {
+
+/// A keyed pseudo-random function (SipHash-2-4) over a count: as good as its secret, which comes
+/// from the system's randomness at the edge (RFC 1750). Neither addresses nor time go in.
+class KeySource {
+ public:
+  explicit KeySource(std::array<uint64_t, 2> secret) : secret_(secret) {}
+  [[nodiscard]] wire::TufKey next();
+
+ private:
+  std::array<uint64_t, 2> secret_;
+  uint64_t count_ = 0;
+};
+
+}  // namespace rnic::tuf

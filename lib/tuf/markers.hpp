@@ -1,0 +1,71 @@
+/// \file
+/// Where the markers of marker mode are (s.6): arithmetic on stream offsets.
+#pragma once
+
+#include <cstdint>
+
+#include "tuf/modes.hpp"
+
+namespace rnic::tuf {
+
+/// One direction's markers: four octets at `start`, where framing was enabled, and at every
+/// interval behind it, markers counted. Offsets handed in are never below `start`.
+///
+/// The interval may change at a marker (appendix A.6, A.7); the positions before it stay as they
+/// were, so that octets sent before can be sent again.
+class MarkerGrid {
+ public:
+  MarkerGrid() = default;
+  MarkerGrid(uint64_t start, uint16_t interval)
+      : start_(start), change_(UINT64_MAX), interval_(interval), later_(interval) {}
+
+  [[nodiscard]] bool on() const { return interval_ != 0; }
+  [[nodiscard]] uint64_t start() const { return start_; }
+  /// The interval behind the last change.
+  [[nodiscard]] uint16_t interval() const { return later_; }
+
+  /// The first marker at or behind `offset`; UINT64_MAX without markers.
+  [[nodiscard]] uint64_t next(uint64_t offset) const {
+    if (!on()) return UINT64_MAX;
+    if (offset > change_) return step(change_, later_, offset);
+    return step(start_, interval_, offset);
+  }
+  /// A marker begins at `offset`.
+  [[nodiscard]] bool at(uint64_t offset) const { return on() && next(offset) == offset; }
+  /// `offset`, or behind the marker that begins there.
+  [[nodiscard]] uint64_t after(uint64_t offset) const {
+    return at(offset) ? offset + wire::kTufMarkerSize : offset;
+  }
+  /// The first octet at or behind `offset` that is no part of a marker.
+  [[nodiscard]] uint64_t content_from(uint64_t offset) const;
+  /// Behind `content` octets that are no part of a marker, the first of them at or behind `begin`.
+  [[nodiscard]] uint64_t end_of(uint64_t begin, uint64_t content) const;
+  /// Markers that begin in [begin, end).
+  [[nodiscard]] uint32_t count(uint64_t begin, uint64_t end) const;
+
+  /// From the first marker at or behind `offset` on the interval is another one. False: an earlier
+  /// change still lies at or behind `keep`, below which no octet is asked for any more.
+  bool change_interval(uint64_t offset, uint16_t interval, uint64_t keep);
+
+ private:
+  [[nodiscard]] static uint64_t step(uint64_t from, uint16_t interval, uint64_t offset) {
+    return offset + (interval - (offset - from) % interval) % interval;
+  }
+
+  uint64_t start_ = 0;
+  uint64_t change_ = 0;    // a marker: those behind it are `later_` apart
+  uint16_t interval_ = 0;  // 0: no markers
+  uint16_t later_ = 0;
+};
+
+/// Next PDU Offset of the marker at `marker` (s.6): octets of the stream from its end to the first
+/// octet of the PDU that begins behind `pdu_end`, where the PDU in hand ends.
+[[nodiscard]] inline uint16_t next_pdu_offset(const MarkerGrid& grid, uint64_t marker,
+                                              uint64_t pdu_end) {
+  return static_cast<uint16_t>(grid.after(pdu_end) - marker - wire::kTufMarkerSize);
+}
+
+/// The longest PDU that may begin at `begin`: 2^16 - 8 less the markers inside it (s.3).
+[[nodiscard]] uint32_t marked_pdu_max(const MarkerGrid& grid, uint64_t begin);
+
+}  // namespace rnic::tuf

@@ -1,0 +1,66 @@
+/// \file
+/// How a direction of a connection is framed, and how a ULP's PDUs tell their length.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.hpp"
+#include "wire/tuf.hpp"
+
+namespace rnic::tuf {
+
+/// Appendix A: the send direction. The two directions are independent (s.4).
+enum class SendMode : uint8_t {
+  Plain,    ///< octets without any boundary
+  Atomic,   ///< each buffer is one TCP segment, nothing is added ("framing-aware TCP mode")
+  Align,    ///< PDU alignment mode, s.5
+  Markers,  ///< marker mode, s.6
+};
+[[nodiscard]] const char* to_string(SendMode mode);
+
+/// Appendix A: the receive direction.
+enum class ReceiveMode : uint8_t { Plain, Align, Markers };
+[[nodiscard]] const char* to_string(ReceiveMode mode);
+
+/// What is wrong with a received framed stream. The rest of the stream cannot be read.
+enum class Error : uint8_t {
+  None,
+  BadKey,      ///< a framing PDU begins where it must, with another key
+  BadLength,   ///< a framing PDU and the PDUs in it do not fit together
+  BadMarker,   ///< a marker points elsewhere than to the next PDU
+  PduTooLong,  ///< a PDU longer than what was agreed
+};
+[[nodiscard]] const char* to_string(Error error);
+
+/// Where a ULP's PDU tells its length. The draft leaves PDUs self-describing (s.1) and adds nothing
+/// that would separate the PDUs packed into one framing PDU, or those of a marked stream.
+struct PduFormat {
+  uint8_t length_at = 0;  ///< octets in front of the length field
+  uint8_t length_octets =
+      2;              ///< 1..4, big-endian; 0: a PDU does not tell, it fills its framing PDU
+  uint16_t adds = 2;  ///< octets of the PDU that the field does not count
+
+  /// A PDU begins with 16 bits: how many octets follow.
+  [[nodiscard]] static constexpr PduFormat length_first() { return {}; }
+  /// Opaque PDUs: alignment mode without packing only.
+  [[nodiscard]] static constexpr PduFormat one_per_frame() { return {0, 0, 0}; }
+
+  [[nodiscard]] constexpr bool tells_length() const { return length_octets != 0; }
+  /// Octets of a PDU that have to be there before its length is known.
+  [[nodiscard]] constexpr uint32_t head() const { return uint32_t{length_at} + length_octets; }
+  /// Length of the PDU that begins with these head() octets. 0: impossible.
+  [[nodiscard]] constexpr uint64_t length_of(const uint8_t* p) const {
+    uint64_t value = 0;
+    for (uint32_t i = length_at; i < head(); ++i) value = value << 8 | p[i];
+    return value + adds >= head() ? value + adds : 0;
+  }
+};
+inline constexpr uint32_t kPduHeadMax = 260;  ///< of PduFormat::head(), rounded up
+
+/// Range of a marker interval, octets of the stream, the marker included.
+inline constexpr uint16_t kIntervalMin = 16;
+inline constexpr uint16_t kIntervalDefault = 2048;  // the draft's example
+
+}  // namespace rnic::tuf

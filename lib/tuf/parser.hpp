@@ -1,0 +1,142 @@
+/// \file
+/// Walks a framed stream in order, PDU by PDU (s.5.4, s.6).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "tuf/markers.hpp"
+#include "tuf/modes.hpp"
+
+namespace rnic::tuf {
+
+/// What a receiver knows about the stream that it gets.
+struct ReceiveLayout {
+  ReceiveMode mode = ReceiveMode::Plain;
+  PduFormat format;
+  wire::TufKey key = 0;                 ///< alignment mode
+  MarkerGrid grid;                      ///< marker mode
+  uint32_t max_pdu = wire::kTufPduMax;  ///< longest PDU that is taken, marker mode
+};
+
+/// One PDU in its place: the units of a stream lie one behind the other.
+struct Unit {
+  uint64_t begin = 0;      ///< its framing header or the marker in front of it, if there is one
+  uint64_t pdu = 0;        ///< first octet of the PDU
+  uint64_t end = 0;        ///< behind the PDU
+  uint64_t frame_end = 0;  ///< alignment mode: behind its framing PDU
+  uint32_t length = 0;     ///< octets of the PDU, markers not counted
+};
+
+enum class Parsed : uint8_t {
+  Known,     ///< the unit's place is known; its octets need not all be there
+  NeedMore,  ///< octets that tell it are not there yet
+  Bad,
+};
+
+/// Reads `n` octets that are no markers, the first at or behind `at`. `fetch(offset, dst, n)` gives
+/// octets of the stream, or false when not all of them are there. \return behind the last octet
+/// read; 0: not there.
+template <typename Fetch>
+uint64_t fetch_content(const MarkerGrid& grid, uint64_t at, uint8_t* dst, uint32_t n,
+                       Fetch&& fetch) {
+  while (n != 0) {
+    at = grid.after(at);
+    const auto run = static_cast<uint32_t>(std::min<uint64_t>(grid.next(at) - at, n));
+    if (!fetch(at, dst, run)) return 0;
+    at += run;
+    dst += run;
+    n -= run;
+  }
+  return at;
+}
+
+/// \param frame_end where the framing PDU in hand ends; `at` itself in front of the next one
+template <typename Fetch>
+Parsed parse_aligned(const ReceiveLayout& layout, uint64_t at, uint64_t frame_end, Fetch&& fetch,
+                     Unit& unit, Error& error) {
+  unit.begin = unit.pdu = at;
+  unit.frame_end = frame_end;
+  if (at == frame_end) {
+    std::array<uint8_t, wire::kTufHeaderSize> octets;
+    if (!fetch(at, octets.data(), wire::kTufHeaderSize)) return Parsed::NeedMore;
+    const wire::TufHeader header = wire::load_tuf_header(octets.data());
+    error = header.key != layout.key ? Error::BadKey : Error::BadLength;
+    if (header.key != layout.key || header.length == 0 || header.length > wire::kTufPduMax) {
+      return Parsed::Bad;
+    }
+    unit.pdu = at + wire::kTufHeaderSize;
+    unit.frame_end = unit.pdu + header.length;
+  }
+  const uint64_t room = unit.frame_end - unit.pdu;
+  uint64_t length = room;
+  if (layout.format.tells_length()) {
+    error = Error::BadLength;
+    if (room < layout.format.head()) return Parsed::Bad;
+    std::array<uint8_t, kPduHeadMax> head;
+    if (!fetch(unit.pdu, head.data(), layout.format.head())) return Parsed::NeedMore;
+    length = layout.format.length_of(head.data());
+    if (length == 0 || length > room) return Parsed::Bad;
+  }
+  unit.length = static_cast<uint32_t>(length);
+  unit.end = unit.pdu + length;
+  error = Error::None;
+  return Parsed::Known;
+}
+
+template <typename Fetch>
+Parsed parse_marked(const ReceiveLayout& layout, uint64_t at, Fetch&& fetch, Unit& unit,
+                    Error& error) {
+  const MarkerGrid& grid = layout.grid;
+  unit.begin = at;
+  unit.pdu = grid.after(at);
+  std::array<uint8_t, kPduHeadMax> head;
+  if (fetch_content(grid, at, head.data(), layout.format.head(), fetch) == 0) {
+    return Parsed::NeedMore;
+  }
+  const uint64_t length = layout.format.length_of(head.data());
+  error = Error::PduTooLong;
+  if (length > std::min(layout.max_pdu, wire::kTufPduMax)) return Parsed::Bad;
+  unit.end = unit.frame_end = grid.end_of(unit.pdu, length);
+  if (unit.end - unit.pdu > wire::kTufPduMax) return Parsed::Bad;
+  error = Error::BadLength;
+  if (length == 0) return Parsed::Bad;
+  unit.length = static_cast<uint32_t>(length);
+  error = Error::None;
+  return Parsed::Known;
+}
+
+/// A marker's octets point to the next PDU; one that points to a marker in front of it is read the
+/// same (docs/decisions/0006).
+[[nodiscard]] inline bool marker_points_to(const MarkerGrid& grid, uint64_t marker,
+                                           uint16_t next_pdu, uint64_t pdu_end) {
+  const uint64_t target = marker + wire::kTufMarkerSize + next_pdu;
+  return target == grid.after(pdu_end) || target == pdu_end;
+}
+
+/// Every marker of a unit whose octets are all there: in front of the PDU 0, inside it the next
+/// PDU, both copies alike.
+template <typename Fetch>
+bool markers_right(const MarkerGrid& grid, const Unit& unit, Fetch&& fetch) {
+  for (uint64_t marker = grid.next(unit.begin); marker < unit.end; marker = grid.next(marker + 1)) {
+    std::array<uint8_t, wire::kTufMarkerSize> octets;
+    if (!fetch(marker, octets.data(), wire::kTufMarkerSize)) return false;
+    const uint16_t next_pdu = base::load_be16(octets.data());
+    if (next_pdu != base::load_be16(&octets[2])) return false;
+    if (marker < unit.pdu ? next_pdu != 0 : !marker_points_to(grid, marker, next_pdu, unit.end)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The unit at `at`, where the order stands.
+template <typename Fetch>
+Parsed parse_unit(const ReceiveLayout& layout, uint64_t at, uint64_t frame_end, Fetch&& fetch,
+                  Unit& unit, Error& error) {
+  return layout.mode == ReceiveMode::Align
+             ? parse_aligned(layout, at, frame_end, fetch, unit, error)
+             : parse_marked(layout, at, fetch, unit, error);
+}
+
+}  // namespace rnic::tuf

@@ -1,0 +1,116 @@
+/// \file
+/// ULP framing on the wire (draft-ietf-tsvwg-tcp-ulp-frame-00): header of a framing PDU (s.5) and
+/// marker (s.6). And the frames by which two ends of this project agree on its use: the draft
+/// leaves that to the ULP (s.4).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.hpp"
+#include "base/endian.hpp"
+
+namespace rnic::wire {
+
+inline constexpr uint32_t kTufHeaderSize = 8;
+inline constexpr uint32_t kTufMarkerSize = 4;
+inline constexpr uint32_t kTufPduMax = 65528;  ///< 2^16 - 8 (s.3)
+inline constexpr uint32_t kTufEmergencyPdu = 512;
+
+/// 48 bits; the upper 16 are 0.
+using TufKey = uint64_t;
+inline constexpr TufKey kTufKeyMask = 0xffff'ffff'ffff;
+
+struct TufHeader {
+  uint16_t length = 0;  ///< octets of the ULP PDUs behind it
+  TufKey key = 0;
+};
+
+/// `p` has kTufHeaderSize octets.
+[[nodiscard]] inline TufHeader load_tuf_header(const uint8_t* p) {
+  return {base::load_be16(p), base::load_be64(p) & kTufKeyMask};
+}
+inline void store_tuf_header(uint8_t* p, const TufHeader& header) {
+  base::store_be64(p, uint64_t{header.length} << 48 | (header.key & kTufKeyMask));
+}
+
+/// A segment with these octets looks like one whole framing PDU (s.5.2, s.5.4).
+[[nodiscard]] inline bool is_tuf_frame(base::ByteView segment, TufKey key) {
+  if (segment.size() < kTufHeaderSize) return false;
+  const TufHeader header = load_tuf_header(segment.data());
+  return header.length == segment.size() - kTufHeaderSize && header.key == key;
+}
+
+/// The same offset twice (s.6).
+inline void store_tuf_marker(uint8_t* p, uint16_t next_pdu) {
+  base::store_be16(p, next_pdu);
+  base::store_be16(p + 2, next_pdu);
+}
+
+// --- the negotiation's frames ---
+
+inline constexpr size_t kTufStartSize = 32;
+inline constexpr size_t kTufGoSize = 8;
+inline constexpr size_t kTufPrivateDataMax = 512;
+inline constexpr uint8_t kTufVersion = 1;
+
+using TufMagic = std::array<uint8_t, 8>;
+inline constexpr TufMagic kTufRequestMagic{'T', 'U', 'F', ' ', 'R', 'e', 'q', ' '};
+inline constexpr TufMagic kTufReplyMagic{'T', 'U', 'F', ' ', 'R', 'e', 'p', ' '};
+inline constexpr TufMagic kTufGoMagic{'T', 'U', 'F', ' ', 'G', 'o', ' ', ' '};
+
+inline constexpr uint8_t kTufModeAlign = 0x01;
+inline constexpr uint8_t kTufModeMarkers = 0x02;
+
+/// What one end says (s.4): as a receiver what it wants, as a sender what it can do.
+struct TufStart {
+  uint8_t version = kTufVersion;
+  bool reject = false;           ///< Reply only
+  bool packing = true;           ///< several ULP PDUs in a framing PDU are welcome
+  uint8_t receive_modes = 0;     ///< kTufMode*: wanted in what the peer sends
+  uint8_t send_modes = 0;        ///< kTufMode*: that it can send
+  uint8_t chosen_send = 0;       ///< Reply: the mode in which it will send
+  uint8_t chosen_receive = 0;    ///< Reply: the mode in which it expects the peer to send
+  uint16_t marker_interval = 0;  ///< wanted in what the peer sends
+  uint16_t max_pdu = 0;          ///< longest PDU wanted in marker mode
+  TufKey key = 0;                ///< of what it sends in alignment mode
+  uint16_t private_data = 0;     ///< octets behind this frame
+};
+
+/// Writes kTufStartSize octets.
+inline void emit_tuf_start(const TufMagic& magic, const TufStart& start, uint8_t* p) {
+  std::fill_n(p, kTufStartSize, uint8_t{0});
+  std::copy(magic.begin(), magic.end(), p);
+  p[8] = start.version;
+  p[9] = static_cast<uint8_t>((start.reject ? 0x80 : 0) | (start.packing ? 0x40 : 0));
+  p[10] = start.receive_modes;
+  p[11] = start.send_modes;
+  p[12] = start.chosen_send;
+  p[13] = start.chosen_receive;
+  base::store_be16(p + 14, start.marker_interval);
+  store_tuf_header(p + 16, {start.max_pdu, start.key});
+  base::store_be16(p + 24, start.private_data);
+}
+
+/// Behind the magic; `p` has kTufStartSize octets.
+[[nodiscard]] inline TufStart load_tuf_start(const uint8_t* p) {
+  TufStart start;
+  start.version = p[8];
+  start.reject = (p[9] & 0x80) != 0;
+  start.packing = (p[9] & 0x40) != 0;
+  start.receive_modes = p[10];
+  start.send_modes = p[11];
+  start.chosen_send = p[12];
+  start.chosen_receive = p[13];
+  start.marker_interval = base::load_be16(p + 14);
+  const TufHeader header = load_tuf_header(p + 16);
+  start.max_pdu = header.length;
+  start.key = header.key;
+  start.private_data = base::load_be16(p + 24);
+  return start;
+}
+
+}  // namespace rnic::wire
