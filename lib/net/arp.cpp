@@ -13,11 +13,16 @@ void Arp::input(base::ByteView octets, base::Now now) {
     ++counters_.arp_malformed;
     return;
   }
-  // Talk between others, and announcements to all, teach us nothing.
-  if (!routes_.is_ours(arp->target_ip)) return;
+  const llp::IpAddress sender = llp::IpAddress::v4(arp->sender_ip);
+  if (!routes_.is_ours(arp->target_ip)) {
+    // Talk between others teaches us nothing. An announcement (RFC 5227 s.3) may be a lie, but
+    // where we know its sender it makes us ask.
+    const bool announcement = arp->sender_ip == arp->target_ip && routes_.is_neighbour(sender);
+    if (announcement) neighbours_.on_claim(sender, arp->sender_mac, now);
+    return;
+  }
   // RFC 5227 s.2.1.1: a probe has no sender address yet; it is answered, but not learned.
   const bool probe = arp->operation == wire::kArpRequest && arp->sender_ip == 0;
-  const llp::IpAddress sender = llp::IpAddress::v4(arp->sender_ip);
   if (!probe && !routes_.is_neighbour(sender)) {
     ++counters_.arp_malformed;
     return;

@@ -169,6 +169,11 @@ uint32_t Interface::path_mtu(llp::IpAddress destination) const {
   if (!has_route(destination)) return 0;
   return std::min(impl_->config_.mtu, impl_->path_mtu_.find(destination, impl_->last_now_));
 }
+void Interface::doubt_path(llp::IpAddress destination, base::Now now) {
+  impl_->last_now_ = now;
+  const auto hop = impl_->routes_.next_hop(destination);
+  if (hop) impl_->neighbours_.on_silence(*hop, now);
+}
 void Interface::reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now) {
   if (mtu < impl_->config_.mtu) impl_->path_mtu_.reduce(destination, mtu, now);
 }

@@ -8,6 +8,14 @@
 
 namespace rnic::net {
 
+namespace {
+
+// RFC 6980 s.5: neighbour discovery does not believe what comes with a fragment header, whatever
+// its hop limit.
+constexpr uint8_t kFragmented = 0;
+
+}  // namespace
+
 std::optional<IpIn> Ipv6Input::input(const port::Packet& frame, base::ByteView octets,
                                      bool to_group, base::Now now) {
   const std::optional<wire::Ipv6> ip = wire::parse_ipv6(octets);
@@ -58,7 +66,7 @@ std::optional<IpIn> Ipv6Input::other(IpIn in, const wire::Ipv6& ip, base::ByteVi
     const Ipv6Chain rest = walk_ipv6(packet, packet[chain.at], behind);
     if (rest.result != Ipv6Chain::Result::Payload) return drop(in, rest, packet, now);
     in.payload = packet.subspan(rest.at);
-    return deliver(in, rest, packet, ip.hop_limit, now);
+    return deliver(in, rest, packet, kFragmented, now);
   }
   if (!in.source.is_unicast() || !in.destination.is_unicast()) {
     ++counters_.ip_fragments_dropped;
@@ -72,7 +80,7 @@ std::optional<IpIn> Ipv6Input::other(IpIn in, const wire::Ipv6& ip, base::ByteVi
   }
   in.payload = in.payload.subspan(inner.at);
   // What is quoted would be no packet that was sent: no report.
-  return deliver(in, inner, {}, ip.hop_limit, now);
+  return deliver(in, inner, {}, kFragmented, now);
 }
 
 std::optional<IpIn> Ipv6Input::deliver(IpIn& in, const Ipv6Chain& chain, base::ByteView packet,

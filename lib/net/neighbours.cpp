@@ -12,6 +12,7 @@ Neighbours::Neighbours(const Config& config, NeighbourUser& user, Counters& coun
       user_(user),
       counters_(counters),
       requests_(kRequestsPerSecond, now),
+      confirmations_(kRequestsPerSecond, now),
       entries_(std::max(config.neighbours, 1u)),
       heads_(std::bit_ceil(entries_.size() * 2), kNone) {}
 
@@ -49,13 +50,23 @@ void Neighbours::park(const llp::IpAddress& ip, port::Packet& frame, base::Now n
     ask(*entry, now);
   }
   RNIC_CHECK(entry->state == State::Incomplete);
-  if (entry->parked_count == kParked) {
+  if (entry->parked_count == kParked || (parked_ == kParkedInAll && entry->parked_count != 0)) {
     user_.drop_parked(entry->parked[entry->parked_first]);
-    entry->parked_first = (entry->parked_first + 1) % kParked;
-    --entry->parked_count;
+    unqueue(*entry);
+  } else if (parked_ == kParkedInAll) {
+    user_.drop_parked(frame);
+    return;
   }
   entry->parked[(entry->parked_first + entry->parked_count) % kParked] = frame;
   ++entry->parked_count;
+  ++parked_;
+}
+
+// The oldest frame is somebody else's now.
+void Neighbours::unqueue(Entry& entry) {
+  entry.parked_first = (entry.parked_first + 1) % kParked;
+  --entry.parked_count;
+  --parked_;
 }
 
 void Neighbours::on_answer(const llp::IpAddress& ip, const std::optional<port::MacAddress>& mac,
@@ -93,6 +104,10 @@ void Neighbours::on_claim(const llp::IpAddress& ip, const port::MacAddress& mac,
   }
 }
 
+void Neighbours::on_silence(const llp::IpAddress& ip, base::Now now) {
+  if (Entry* entry = lookup(ip); entry != nullptr) doubt(*entry, now);
+}
+
 // Anybody can write in another's name: ask before believing a new address.
 void Neighbours::doubt(Entry& entry, base::Now now) {
   if (entry.state != State::Reachable) return;
@@ -118,30 +133,42 @@ Neighbours::Entry* Neighbours::make(const llp::IpAddress& ip, bool may_replace_u
   return entry;
 }
 
-// A free place, or that of the oldest entry; entries that nobody here talks to go first.
+// Which entry is kept the longest. Anybody can make us send to addresses that nobody has, by
+// packets in their names: such an entry never takes the place of a neighbour that is there. Nor do
+// askers, of whom there can be as many, take that of one that is talked to; 0: not to be had.
+uint32_t Neighbours::worth(const Entry& entry, bool may_replace_used) {
+  if (entry.state == State::Incomplete) return may_replace_used ? 1 : 2;
+  if (!entry.used) return may_replace_used ? 2 : 1;
+  return may_replace_used ? 3 : 0;
+}
+
+// A free place, or that of the entry that is worth the least; of equal ones that of the oldest.
 Neighbours::Entry* Neighbours::take_place(bool may_replace_used) {
-  Entry* oldest = nullptr;
   if (size_ < entries_.size()) {
     for (Entry& entry : entries_) {
       if (entry.state == State::Free) return &entry;
     }
   }
   ++counters_.neighbours_full;
+  Entry* least = nullptr;
+  uint32_t least_worth = 0;
   for (Entry& entry : entries_) {
-    if (entry.used && !may_replace_used) continue;
-    if (oldest == nullptr || (oldest->used && !entry.used) ||
-        (oldest->used == entry.used && entry.since < oldest->since)) {
-      oldest = &entry;
+    const uint32_t its = worth(entry, may_replace_used);
+    if (its == 0) continue;
+    if (least == nullptr || its < least_worth ||
+        (its == least_worth && entry.since < least->since)) {
+      least = &entry;
+      least_worth = its;
     }
   }
-  if (oldest != nullptr) remove(*oldest);
-  return oldest;
+  if (least != nullptr) remove(*least);
+  return least;
 }
 
 void Neighbours::remove(Entry& entry) {
-  for (; entry.parked_count != 0; --entry.parked_count) {
+  while (entry.parked_count != 0) {
     user_.drop_parked(entry.parked[entry.parked_first]);
-    entry.parked_first = (entry.parked_first + 1) % kParked;
+    unqueue(entry);
   }
   const auto index = static_cast<uint32_t>(&entry - entries_.data());
   uint32_t* link = &chain(entry.ip);
@@ -163,8 +190,7 @@ void Neighbours::confirm(Entry& entry, const port::MacAddress& mac, base::Now no
   set_deadline(entry, now + (entry.ip.is_v4() ? config_.arp_lifetime : config_.nd_lifetime));
   while (entry.parked_count != 0) {
     port::Packet frame = entry.parked[entry.parked_first];
-    entry.parked_first = (entry.parked_first + 1) % kParked;
-    --entry.parked_count;
+    unqueue(entry);
     user_.unpark(frame, entry.mac, now);
   }
 }
@@ -174,7 +200,8 @@ void Neighbours::confirm(Entry& entry, const port::MacAddress& mac, base::Now no
 void Neighbours::ask(Entry& entry, base::Now now) {
   ++entry.requests;
   set_deadline(entry, now + config_.neighbour_retry);
-  if (!requests_.allow(now)) return;
+  // The search for those who are not there must not keep us from confirming those who are.
+  if (!(entry.state == State::Probing ? confirmations_ : requests_).allow(now)) return;
   // The known address is asked first; when it is silent, everybody is (RFC 1122 s.2.3.2.1, unicast
   // poll).
   const bool unicast =

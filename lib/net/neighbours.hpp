@@ -36,8 +36,11 @@ class NeighbourUser {
 /// makes us ask (stricter than RFC 4861 s.7.2.3, which would believe and then ask).
 class Neighbours {
  public:
-  static constexpr uint32_t kParked = 16;               ///< frames that wait for one neighbour
-  static constexpr uint32_t kRequestsPerSecond = 1000;  ///< over all neighbours
+  static constexpr uint32_t kParked = 16;  ///< frames that wait for one neighbour
+  /// The same for all: answers to invented neighbours must not hold a port's buffers.
+  static constexpr uint32_t kParkedInAll = 128;
+  static constexpr uint32_t kRequestsPerSecond = 1000;  ///< over all neighbours; as many again to
+                                                        ///< confirm those that are known
 
   Neighbours(const Config& config, NeighbourUser& user, Counters& counters, base::Now now);
   ~Neighbours();
@@ -57,6 +60,10 @@ class Neighbours {
   void on_request(const llp::IpAddress& ip, const port::MacAddress& mac, base::Now now);
   /// Somebody says, unasked, that the neighbour is at `mac`.
   void on_claim(const llp::IpAddress& ip, const port::MacAddress& mac, base::Now now);
+
+  /// What is sent to the neighbour draws no answers: it may be gone, or be elsewhere (RFC 1122
+  /// s.2.3.2.1 (4), RFC 4861 s.7.3.1).
+  void on_silence(const llp::IpAddress& ip, base::Now now);
 
   void on_timers(base::Now now);
   [[nodiscard]] base::Now next_deadline() const { return next_deadline_; }
@@ -94,6 +101,8 @@ class Neighbours {
   Entry* lookup(const llp::IpAddress& ip);
   Entry* make(const llp::IpAddress& ip, bool may_replace_used, base::Now now);
   Entry* take_place(bool may_replace_used);
+  [[nodiscard]] static uint32_t worth(const Entry& entry, bool may_replace_used);
+  void unqueue(Entry& entry);
   void remove(Entry& entry);
   void confirm(Entry& entry, const port::MacAddress& mac, base::Now now);
   void doubt(Entry& entry, base::Now now);
@@ -105,9 +114,11 @@ class Neighbours {
   NeighbourUser& user_;
   Counters& counters_;
   RateLimit requests_;
+  RateLimit confirmations_;
   std::vector<Entry> entries_;
   std::vector<uint32_t> heads_;  // power of two
   uint32_t size_ = 0;            // entries that are not Free
+  uint32_t parked_ = 0;          // frames, of all entries
   uint64_t generation_ = 0;
   base::Now next_deadline_ = base::kNever;  // not later than any entry's
 };

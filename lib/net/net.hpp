@@ -70,6 +70,10 @@ class Interface {
   /// IPv4 not below 68; below 1280 of IPv6 is no path and ignored.
   void reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now);
 
+  /// What is sent to `destination` draws no answers (RFC 9293 s.3.8.3, R1): its next hop is asked
+  /// whether it is still there.
+  void doubt_path(llp::IpAddress destination, base::Now now);
+
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;

@@ -40,4 +40,8 @@ void Egress::reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now
   interface_.reduce_path_mtu(destination, mtu, now);
 }
 
+void Egress::doubt_path(llp::IpAddress destination, base::Now now) {
+  interface_.doubt_path(destination, now);
+}
+
 }  // namespace rnic::nic

@@ -16,6 +16,7 @@ class Egress final : public tcp::Egress {
   void cancel(tcp::TxSlot& slot) override;
   [[nodiscard]] uint32_t path_mtu(llp::IpAddress destination) const override;
   void reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now) override;
+  void doubt_path(llp::IpAddress destination, base::Now now) override;
 
  private:
   net::Interface& interface_;

@@ -119,7 +119,10 @@ void Engine::update_window(Connection& c, const Arrival& a, int64_t ack, bool ad
   if (ack < static_cast<int64_t>(c.tcb.snd_una)) return;
   const bool old = c.tcb.snd_wl1 > seq || (c.tcb.snd_wl1 == seq && c.tcb.snd_wl2 > ack);
   if (old && !advanced) return;
+  const bool was_shut = c.tcb.snd_wnd == 0;
   c.tcb.snd_wnd = static_cast<uint32_t>(a.window) << c.tcb.snd_wind_shift;
+  if (was_shut && c.tcb.snd_wnd != 0) [[unlikely]]
+    window_opened(c, now);
   c.tcb.snd_max_wnd = std::max(c.tcb.snd_max_wnd, c.tcb.snd_wnd);
   c.tcb.snd_wl1 = seq;
   c.tcb.snd_wl2 = ack;
@@ -134,6 +137,14 @@ void Engine::update_window(Connection& c, const Arrival& a, int64_t ack, bool ad
     if (c.tcb.snd_wnd != 0) c.persist_backoff = 0;
   }
   if (c.user_ready || c.has_waiting()) make_ready(c);
+}
+
+void Engine::window_opened(Connection& c, base::Now now) {
+  // What backed off was asked of a shut window, not of a full path: what goes out from here on must
+  // not wait for that long, nor a FIN that could not get in be given up for it.
+  c.rto.clear_backoff();
+  if (c.tcb.flight() != 0) c.deadlines.rto = base::earlier(c.deadlines.rto, now + c.rto.rto());
+  push_life(c, now);
 }
 
 void Engine::our_fin_acked(Connection& c, base::Now now) {

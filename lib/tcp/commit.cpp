@@ -63,10 +63,11 @@ void Engine::commit_range(Connection& c, base::Range range) {
 }
 
 void Engine::take_text(Connection& c, const Arrival& a, const NewText& text, base::Now now) {
-  // A FIN beyond the window is not seen yet; one that contradicts the first is ignored.
+  // A FIN beyond the window is not seen yet; one that contradicts the first, or octets taken from
+  // behind it, is ignored.
   const int64_t end = c.tcb.rcv_offset(a.seq) + static_cast<int64_t>(a.payload.size());
   if (a.has(flag::kFin) && !c.fin_seen && receives(c.state) &&
-      end >= static_cast<int64_t>(c.tcb.rcv_nxt) && end <= static_cast<int64_t>(c.tcb.rcv_edge)) {
+      end >= static_cast<int64_t>(c.taken_to()) && end <= static_cast<int64_t>(c.tcb.rcv_edge)) {
     c.fin_seen = true;
     c.fin_offset = static_cast<uint64_t>(end);
   }

@@ -175,6 +175,10 @@ class Connection final : public llp::Stream {
     const uint64_t end = r.end() < tcb.snd_nxt ? r.end() : tcb.snd_nxt;
     return end > begin ? end - begin : 0;
   }
+  /// No octet beyond it was taken from the peer, in or out of order.
+  [[nodiscard]] uint64_t taken_to() const {
+    return committed.empty() ? tcb.rcv_nxt : committed.ranges().back().end;
+  }
   /// The last record was pulled and is not (all) sent.
   [[nodiscard]] bool has_waiting() { return queue_end > tcb.snd_nxt; }
 

@@ -232,6 +232,7 @@ class Engine {
   void process_ack(Connection& c, const Arrival& a, base::Now now);
   void advance_una(Connection& c, uint64_t ack, AckYield& yield, base::Now now);
   void update_window(Connection& c, const Arrival& a, int64_t ack, bool advanced, base::Now now);
+  void window_opened(Connection& c, base::Now now);
   void measure(Connection& c, AckYield& yield, base::Now now);
   void our_fin_acked(Connection& c, base::Now now);
 

@@ -23,6 +23,8 @@ void Engine::output(base::Now now) {
       break;
     }
     const Served served = serve(*c, now);
+    // A call-up may have ended any connection. What is doomed lives until reap().
+    if (first_starved != nullptr && first_starved->doomed) first_starved = nullptr;
     if (c->doomed) continue;  // doom() took it off the list
     schedule(*c);
     if (served == Served::PortFull) break;

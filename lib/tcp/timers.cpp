@@ -93,8 +93,11 @@ void Engine::life_over(Connection& c, base::Now now) {
     if (c.options.keep_alive) keep_alive_due(c, now);
     return;
   }
-  if (in_any(c.state, State::LastAck, State::FinWait1, State::Closing) && c.records.size() > 1) {
-    push_life(c, now);  // data before the FIN is still going out: R2 watches over that
+  // Data before the FIN is still going out, or the peer's window is shut before it (MUST-37): R2
+  // watches over that.
+  if (in_any(c.state, State::LastAck, State::FinWait1, State::Closing) &&
+      (c.records.size() > 1 || c.tcb.snd_wnd == 0)) {
+    push_life(c, now);
     return;
   }
   ++counters_.connections_timed_out;

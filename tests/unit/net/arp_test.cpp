@@ -202,5 +202,106 @@ TEST_F(Arp, ProbesAreAnsweredNotLearned) {
   EXPECT_EQ(arp_of(port_->take_sent()).target_ip, 0u);
 }
 
+// SYNs in the names of neighbours that nobody is make us look for them: those who are there stay
+// known, and are confirmed in time.
+TEST_F(Arp, AFloodOfInventedNeighboursLeavesARealOneAlone) {
+  config_.prefix_length = 8;
+  config_.neighbours = 64;
+  config_.arp_lifetime = std::chrono::seconds(2);
+  start();
+  learn(kPeer, kPeerMac);
+  uint32_t missed = 0;
+  uint32_t asked = 0;
+  for (uint32_t ms = 0; ms < 10'000; ++ms) {
+    now_ += std::chrono::milliseconds(1);
+    for (uint32_t i = 0; i < 3; ++i) send(llp::IpAddress::v4(0x0a010000 + ms * 3 + i), 40);
+    interface_->on_timers(now_);
+    ASSERT_TRUE(send(kPeer));
+    interface_->flush(now_);
+    bool came = false;
+    for (; !port_->sent().empty(); port_->sent().pop_front()) {
+      const test::SentFrame& frame = port_->sent().front();
+      came |= !is_arp(frame) && mac_to(frame) == kPeerMac;
+      if (!is_arp(frame) || arp_of(frame).target_ip != kPeer.as_v4()) continue;
+      ++asked;
+      receive(arp_reply(kPeer, kPeerMac));
+    }
+    missed += came ? 0 : 1;
+  }
+  EXPECT_EQ(missed, 0u);
+  EXPECT_GE(asked, 4u);
+  EXPECT_LE(asked, 5u);  // once a lifetime
+}
+
+// A neighbour that asks for us in such a flood is learned, and answered.
+TEST_F(Arp, AFloodOfInventedNeighboursDoesNotHideANewOne) {
+  config_.prefix_length = 8;
+  config_.neighbours = 64;
+  start();
+  for (uint32_t i = 0; i < 5000; ++i) {
+    send(llp::IpAddress::v4(0x0a010000 + i), 40);
+    interface_->flush(now_);
+    port_->sent().clear();
+    if (i == 4000) receive(arp_request(kPeer, kPeerMac));
+  }
+  ASSERT_TRUE(send(kPeer));
+  interface_->flush(now_);
+  ASSERT_EQ(port_->sent().size(), 1u);
+  EXPECT_EQ(mac_to(port_->take_sent()), kPeerMac);
+}
+
+TEST_F(Arp, ParkedFramesOfAllNeighboursLeaveThePortBuffers) {
+  config_.prefix_length = 8;
+  start();
+  for (uint32_t i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(send(llp::IpAddress::v4(0x0a010000 + i % 100), 40)) << i;
+    interface_->flush(now_);
+    port_->sent().clear();
+  }
+  EXPECT_LE(port_->outstanding(), 128u + 64u);  // and the spare ones of the burst
+  EXPECT_GE(counters().neighbour_unresolved, 1000u - 128u);
+  learn(kPeer, kPeerMac);
+  ASSERT_TRUE(send(kPeer));
+  interface_->flush(now_);
+  EXPECT_EQ(mac_to(port_->take_sent()), kPeerMac);
+}
+
+// TCP-9293-3.8.3-01: three retransmissions without an answer tell of it.
+TEST_F(Arp, ASilentNextHopIsAskedAndItsNewAddressFound) {
+  const port::MacAddress moved{2, 0, 0, 0, 0, 0x77};
+  learn(kGateway, kGatewayMac);
+  interface_->doubt_path(kPeer, now_);                 // nothing is known of it
+  interface_->doubt_path(llp::IpAddress(1, 2), now_);  // no route
+  interface_->flush(now_);
+  EXPECT_TRUE(port_->sent().empty());
+  interface_->doubt_path(kFar, now_);
+  interface_->doubt_path(kFar, now_);
+  interface_->flush(now_);
+  ASSERT_EQ(port_->sent().size(), 1u);
+  const test::SentFrame asked = port_->take_sent();
+  EXPECT_EQ(arp_of(asked).target_ip, kGateway.as_v4());
+  EXPECT_EQ(mac_to(asked), kGatewayMac);
+  run_until(now_ + config_.neighbour_retry);
+  receive(arp_reply(kGateway, moved));
+  port_->sent().clear();
+  ASSERT_TRUE(send(kFar));
+  interface_->flush(now_);
+  EXPECT_EQ(mac_to(port_->take_sent()), moved);
+}
+
+// RFC 5227 s.3: a router that takes another's place announces it.
+TEST_F(Arp, AnAnnouncementMakesUsAskAndIsNotBelieved) {
+  const port::MacAddress moved{2, 0, 0, 0, 0, 0x77};
+  learn(kGateway, kGatewayMac);
+  receive(arp_frame({wire::kArpRequest, moved, kGateway.as_v4(), {}, kGateway.as_v4()},
+                    wire::kMacBroadcast));
+  interface_->flush(now_);
+  ASSERT_EQ(port_->sent().size(), 1u);
+  EXPECT_EQ(mac_to(port_->take_sent()), kGatewayMac);
+  ASSERT_TRUE(send(kFar));
+  interface_->flush(now_);
+  EXPECT_EQ(mac_to(port_->take_sent()), kGatewayMac);
+}
+
 }  // namespace
 }  // namespace rnic::net

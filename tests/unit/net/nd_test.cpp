@@ -211,5 +211,23 @@ TEST_F(NeighbourDiscovery, TheTableIsBoundedAndAnswersAreLimited) {
   EXPECT_EQ(take6().mac, kPeerMac);
 }
 
+// RFC 6980 s.5: not even with a fragment header that makes no fragments.
+TEST_F(NeighbourDiscovery, MessagesWithAFragmentHeaderAreNotBelieved) {
+  Octets message(wire::kNdMessage);
+  wire::write_neighbour_message(message.data(),
+                                {wire::kIcmpv6NeighbourSolicitation, 0, to_wire(kOurs6), kPeerMac});
+  const Octets whole = icmp6(message);
+  wire::Ipv6 ip = with_next(wire::kNextFragment);
+  ip.hop_limit = 255;
+  Octets header(wire::kIpv6FragmentHeader);
+  header[0] = wire::kNextIcmpv6;
+  receive(ip6_frame(ip, joined({header, whole})));
+  EXPECT_EQ(counters().nd_malformed, 1u);
+  EXPECT_EQ(sent(), 0u);
+  ip.next_header = wire::kNextIcmpv6;
+  receive(ip6_frame(ip, whole));
+  EXPECT_EQ(sent(), 1u);
+}
+
 }  // namespace
 }  // namespace rnic::net

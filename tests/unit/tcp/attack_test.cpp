@@ -160,5 +160,25 @@ TEST(Attack, PeersThatOpenAndStallGoAway) {
   EXPECT_EQ(p.stack.counters().keep_alive_timeouts, 100u);
 }
 
+// A FIN in the middle of what was taken already would end the stream where it does not end, or
+// never.
+TEST(Attack, AFinBelowOctetsThatWereTakenIsNone) {
+  RawPeer p;
+  p.accept();
+  p.data(50, 100);
+  p.inject({.seq = kIrs + 1 + 100, .ack = kIss + 1, .flags = flag::kFin | flag::kAck});
+  p.stack.validate();
+  p.data(0, 50);
+  p.stack.validate();
+  EXPECT_EQ(p.user.ordered_to, 150u);
+  p.data(140, 60);
+  p.stack.validate();
+  EXPECT_EQ(p.user.ordered_to, 200u);
+  EXPECT_FALSE(p.user.peer_has_finished);
+  p.inject({.seq = kIrs + 1 + 200, .ack = kIss + 1, .flags = flag::kFin | flag::kAck});
+  EXPECT_TRUE(p.user.peer_has_finished);
+  EXPECT_TRUE(p.user.clean());
+}
+
 }  // namespace
 }  // namespace rnic::testing

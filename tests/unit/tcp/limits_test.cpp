@@ -169,5 +169,53 @@ TEST(Limits, ManyConnectionsShareFairly) {
   EXPECT_EQ(link.a.live_connections() + link.b.live_connections(), 0u);
 }
 
+class EndsAnother : public RecordUser {
+ public:
+  using RecordUser::RecordUser;
+  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out) override {
+    if (victim->stream != nullptr) victim->stream->abort();
+    return RecordUser::pull(n, offset, out);
+  }
+  RecordUser* victim = nullptr;
+};
+
+// output() goes round once among those that a limit holds back, and the first of them may end then.
+TEST(Limits, ATurnEndsThoughTheFirstThatWaitsIsEnded) {
+  tcp::Config config = RawPeer::bare();
+  config.max_saved_octets = tcp::SavedRecords::kBlockOctets;
+  RawPeer p(config);
+  RecordUser holder{11, 22};
+  RecordUser first{11, 22};
+  RecordUser last{11, 22};
+  EndsAnother ender{11, 22};
+  ender.victim = &first;
+  uint16_t port = 2000;
+  for (RecordUser* user : {&holder, &first, static_cast<RecordUser*>(&ender), &last}) {
+    p.acceptor.next.push_back(user);
+    const uint16_t window = user == &ender ? 65535 : 500;  // smaller than a record: it is copied
+    p.inject({.seq = kIrs,
+              .flags = flag::kSyn,
+              .window = window,
+              .options = option_mss(1460),
+              .source_port = ++port});
+    p.inject({.seq = kIrs + 1,
+              .ack = RawPeer::kIss + 1,
+              .flags = flag::kAck,
+              .window = window,
+              .source_port = port});
+    ASSERT_TRUE(user->is_established);
+  }
+  holder.queue(1460);
+  p.stack.output(p.now);  // the only copy that there is room for
+  first.queue(1460);
+  ender.queue(1460);
+  last.queue(1460);
+  p.stack.output(p.now);
+  EXPECT_EQ(first.how_ended, llp::StreamEnd::Aborted);
+  EXPECT_EQ(ender.pulled, 1460u);
+  EXPECT_EQ(last.pulled, 0u);
+  EXPECT_FALSE(last.how_ended);
+}
+
 }  // namespace
 }  // namespace rnic::testing

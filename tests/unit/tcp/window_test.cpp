@@ -25,6 +25,69 @@ TEST(Window, AZeroWindowIsProbedAndSurvived_TCP_9293_3_8_6_1_01) {
   EXPECT_TRUE(p.b.clean());
 }
 
+// TCP-9293-3.8.6.1-01: the same with nothing but a FIN to send.
+TEST(Window, AShutWindowBeforeTheFinIsNoReasonToReset_TCP_9293_3_8_6_1_01) {
+  RawPeer p;
+  p.accept();
+  p.user.queue(1000);
+  p.stack.output(p.now);
+  p.egress.sent.clear();
+  p.user.stream->close();
+  const Segment shut{.seq = kIrs + 1, .ack = kIss + 1001, .flags = flag::kAck, .window = 0};
+  p.inject(shut);
+  for (int second = 0; second < 200; ++second) {  // longer than R2
+    p.wait(seconds(1));
+    while (!p.silent()) {
+      ASSERT_EQ(p.next().flags, flag::kFin | flag::kAck) << second;
+      p.inject(shut);
+    }
+  }
+  // It opens: the FIN goes again before the close time-out.
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1001, .flags = flag::kAck, .window = 1000});
+  p.wait(seconds(2));
+  EXPECT_EQ(p.next().flags, flag::kFin | flag::kAck);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1002, .flags = flag::kFin | flag::kAck});
+  EXPECT_EQ(p.user.how_ended, llp::StreamEnd::Closed);
+}
+
+// The other side of it: a peer that is silent is given up after R2, window shut or not.
+TEST(Window, AFinBeforeAShutWindowThatNobodyAnswersEnds) {
+  RawPeer p;
+  p.accept();
+  p.user.queue(1000);
+  p.stack.output(p.now);
+  p.user.stream->close();
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1001, .flags = flag::kAck, .window = 0});
+  p.wait(seconds(300));
+  EXPECT_EQ(p.user.how_ended, llp::StreamEnd::TimedOut);
+}
+
+TEST(Window, TheBackOffOfProbesEndsWithThem) {
+  RawPeer p;
+  p.accept();
+  p.user.queue(1000);
+  p.stack.output(p.now);
+  p.egress.sent.clear();
+  p.now += milliseconds(10);
+  const Segment shut{.seq = kIrs + 1, .ack = kIss + 1001, .flags = flag::kAck, .window = 0};
+  p.inject(shut);
+  p.user.queue(1000);
+  p.stack.output(p.now);
+  for (int second = 0; second < 120; ++second) {
+    p.wait(seconds(1));
+    while (!p.silent()) {
+      p.next();
+      p.inject(shut);
+    }
+  }
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1001, .flags = flag::kAck});
+  EXPECT_EQ(p.next().seq, kIss + 1001);  // and is lost
+  p.wait(seconds(1));
+  ASSERT_FALSE(p.silent());
+  EXPECT_EQ(p.next().seq, kIss + 1001);
+  EXPECT_EQ(p.stack.counters().black_holes, 0u);
+}
+
 TEST(Window, ALostWindowUpdateDoesNotHang) {
   Pair p;
   ASSERT_TRUE(p.open());
