@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/result.hpp"
@@ -21,10 +22,18 @@ struct DeviceSetup {
   bool offloads = true;  ///< use the device's checksum offloads when it has them
 };
 
-/// One receive and one transmit queue, checksum offloads when the device has all of them, started.
-/// \return how the device treats checksums: Offload or Software
-[[nodiscard]] base::Result<port::ChecksumMode> start_device(uint16_t id, const DeviceSetup& setup,
-                                                            rte_mempool* pool);
+/// What a started device gives.
+struct StartedDevice {
+  port::ChecksumMode checksum = port::ChecksumMode::Software;  ///< Offload or Software
+  port::ReceiveSpread spread;                                  ///< of queue 0
+};
+
+/// As many receive and transmit queues as there are `pools`, checksum offloads when the device has
+/// all of them, started. Several queues need a device that spreads TCP over them by a hash and a
+/// table that we know (receive-side scaling); any other is started with one queue, the first
+/// pool's.
+[[nodiscard]] base::Result<StartedDevice> start_device(uint16_t id, const DeviceSetup& setup,
+                                                       std::span<rte_mempool* const> pools);
 
 /// The limits of the sizes in the options.
 [[nodiscard]] base::Status check_sizes(uint32_t mtu, uint32_t ring_size, uint32_t pool_size);

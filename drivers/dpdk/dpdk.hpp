@@ -10,7 +10,8 @@
 /// - `tsc_clock.hpp`: `base::Now` from the TSC.
 ///
 /// A frame's octets are one mbuf segment: the mbufs are sized for the MTU, and a received chain is
-/// made contiguous (counted). Limits: one receive and one transmit queue a port.
+/// made contiguous (counted). A port is one receive and one transmit queue; a device with
+/// receive-side scaling can be several ports.
 #pragma once
 
 #include "dpdk/eal.hpp"

@@ -68,12 +68,11 @@ void close_device(uint16_t id, bool unplug) {
 
 EthPort::EthPort(EthPortSetup setup)
     : memory_(std::move(setup.memory)),
+      device_(std::move(setup.device)),
       info_(std::move(setup.info)),
       pool_(setup.pool),
-      id_(setup.id),
-      unplug_(setup.unplug) {}
-
-EthPort::~EthPort() { close_device(id_, unplug_); }
+      id_(device_->id()),
+      queue_(info_.spread.queue) {}
 
 rte_mbuf* EthPort::make_contiguous(rte_mbuf* mbuf) {
   if (rte_pktmbuf_linearize(mbuf) == 0) {
@@ -107,7 +106,7 @@ rte_mbuf* EthPort::make_contiguous(rte_mbuf* mbuf) {
 uint32_t EthPort::rx_burst(std::span<port::Packet> out, base::Now) {
   rte_mbuf* mbufs[kChunk];
   const auto want = static_cast<uint16_t>(std::min<size_t>(out.size(), kChunk));
-  const uint16_t got = rte_eth_rx_burst(id_, 0, mbufs, want);
+  const uint16_t got = rte_eth_rx_burst(id_, queue_, mbufs, want);
   for (uint16_t i = 0; i < got; ++i) rte_prefetch0(rte_pktmbuf_mtod(mbufs[i], void*));
   uint32_t count = 0;
   for (uint16_t i = 0; i < got; ++i) {
@@ -186,7 +185,7 @@ uint32_t EthPort::tx_burst(std::span<port::Packet> packets, base::Now) {
       mbufs[i] = to_mbuf(packets[total + i].buffer);
       prepare(packets[total + i], mbufs[i]);
     }
-    const uint16_t sent = rte_eth_tx_burst(id_, 0, mbufs, static_cast<uint16_t>(n));
+    const uint16_t sent = rte_eth_tx_burst(id_, queue_, mbufs, static_cast<uint16_t>(n));
     for (uint16_t i = 0; i < sent; ++i) counters_.tx_octets += packets[total + i].length;
     total += sent;
     if (sent < n) break;

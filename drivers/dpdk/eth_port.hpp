@@ -12,20 +12,38 @@ struct rte_mbuf;
 
 namespace rnic::dpdk {
 
-/// What a started device needs to be a port.
-struct EthPortSetup {
-  uint16_t id = 0;
-  port::PortInfo info;
-  rte_mempool* pool = nullptr;
-  std::shared_ptr<void> memory;  ///< owns the pool, and the rings of a pair; outlives the device
-  bool unplug = false;           ///< we plugged the device, so we unplug it
+/// Stops and closes the device; removes it from its bus when `unplug`.
+void close_device(uint16_t id, bool unplug);
+
+/// An opened device, closed when the last of its ports is gone.
+class OpenDevice {
+ public:
+  /// \param unplug we plugged it, so we unplug it
+  OpenDevice(uint16_t id, bool unplug) : id_(id), unplug_(unplug) {}
+  ~OpenDevice() { close_device(id_, unplug_); }
+  OpenDevice(const OpenDevice&) = delete;
+  OpenDevice& operator=(const OpenDevice&) = delete;
+
+  [[nodiscard]] uint16_t id() const { return id_; }
+
+ private:
+  uint16_t id_;
+  bool unplug_;
 };
 
-/// One receive and one transmit queue of an ethdev. Closes the device at the end.
+/// What a started device needs to be a port.
+struct EthPortSetup {
+  std::shared_ptr<void> memory;  ///< owns the pool, and the rings of a pair; outlives the device
+  std::shared_ptr<OpenDevice> device;
+  port::PortInfo info;
+  rte_mempool* pool = nullptr;
+};
+
+/// One receive and one transmit queue of an ethdev, those that info.spread names.
 class EthPort final : public port::Port {
  public:
   explicit EthPort(EthPortSetup setup);
-  ~EthPort() override;
+  ~EthPort() override = default;
   EthPort(const EthPort&) = delete;
   EthPort& operator=(const EthPort&) = delete;
 
@@ -42,15 +60,13 @@ class EthPort final : public port::Port {
   rte_mbuf* make_contiguous(rte_mbuf* mbuf);
   void prepare(port::Packet& packet, rte_mbuf* mbuf) const;
 
-  std::shared_ptr<void> memory_;
+  std::shared_ptr<void> memory_;  // outlives device_
+  std::shared_ptr<OpenDevice> device_;
   port::PortInfo info_;
   port::PortCounters counters_;
   rte_mempool* pool_;
   uint16_t id_;
-  bool unplug_;
+  uint16_t queue_;
 };
-
-/// Stops and closes the device; removes it from its bus when `unplug`.
-void close_device(uint16_t id, bool unplug);
 
 }  // namespace rnic::dpdk

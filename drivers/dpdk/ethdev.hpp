@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/result.hpp"
 #include "port/port.hpp"
@@ -51,5 +52,14 @@ using PortPair = std::pair<std::unique_ptr<port::Port>, std::unique_ptr<port::Po
 /// unfinished checksums unless `ethtool -K <peer> tx off` was run on the kernel's side.
 [[nodiscard]] base::Result<std::unique_ptr<port::Port>> open_port(std::string_view spec,
                                                                   const PortOptions& options = {});
+
+inline constexpr uint16_t kMaxQueues = 64;
+
+/// Opens a device with several queues: as many ports, in the order of their numbers, each with a
+/// pool of options.pool_size buffers, for a worker each (over a net::QueueExchange). A device that
+/// does not spread TCP over its queues by a hash that is known, of which the table is known (RSS),
+/// gives one port, and a line in the log says so.
+[[nodiscard]] base::Result<std::vector<std::unique_ptr<port::Port>>> open_queues(
+    std::string_view spec, uint16_t queues, const PortOptions& options = {});
 
 }  // namespace rnic::dpdk

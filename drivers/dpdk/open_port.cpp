@@ -9,6 +9,8 @@
 #include <bit>
 #include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/log.hpp"
 #include "dpdk/device_setup.hpp"
@@ -147,36 +149,48 @@ base::Status take_address(uint16_t id, const port::MacAddress& mac, const Spec& 
   return {};
 }
 
-/// Everything after the device is there; on failure the caller closes it.
-base::Result<EthPortSetup> start(uint16_t id, const Spec& spec, const PortOptions& options,
-                                 uint32_t room) {
-  auto pool = make_pool(options.pool_size, room);
-  if (!pool) return tl::unexpected(pool.error());
-  EthPortSetup port;
-  port.id = id;
-  port.pool = pool->get();
-  port.memory = std::shared_ptr<void>(std::move(*pool));
+/// Everything after the device is there. \return the ports of its queues, at most `queues`
+base::Result<std::vector<EthPortSetup>> start(uint16_t id, bool plugged, const Spec& spec,
+                                              uint16_t queues, const PortOptions& options,
+                                              uint32_t room) {
+  std::vector<EthPortSetup> ports;
+  std::vector<rte_mempool*> pools;
+  auto memory = std::make_shared<std::vector<MbufPool>>();
+  const auto device = std::make_shared<OpenDevice>(id, plugged);  // on failure closed before that
+  for (uint16_t i = 0; i < queues; ++i) {
+    auto pool = make_pool(options.pool_size, room);
+    if (!pool) return tl::unexpected(pool.error());
+    pools.push_back(pool->get());
+    memory->push_back(std::move(*pool));
+  }
   DeviceSetup setup;
   setup.name = spec.name;
   setup.mtu = options.mtu;
   setup.ring_size = options.ring_size;
   setup.tell_mtu = !spec.is("net_af_packet") && !spec.is("net_memif") && !spec.is("net_ring");
   LogCapture capture;
-  auto mode = start_device(id, setup, port.pool);
-  if (!mode) {
-    return base::fail(mode.error().code, mode.error().message + capture.quote());
+  auto started = start_device(device->id(), setup, pools);
+  if (!started) {
+    return base::fail(started.error().code, started.error().message + capture.quote());
   }
   rte_ether_addr own{};
-  rte_eth_macaddr_get(id, &own);
-  port.info.name = spec.name;
-  port.info.mtu = options.mtu;
-  port.info.checksum = *mode;
-  std::copy(std::begin(own.addr_bytes), std::end(own.addr_bytes), port.info.mac.begin());
-  if (options.mac) port.info.mac = *options.mac;
-  if (auto status = take_address(id, port.info.mac, spec); !status) {
+  rte_eth_macaddr_get(device->id(), &own);
+  port::PortInfo info;
+  info.name = spec.name;
+  info.mtu = options.mtu;
+  info.checksum = started->checksum;
+  info.spread = std::move(started->spread);
+  std::copy(std::begin(own.addr_bytes), std::end(own.addr_bytes), info.mac.begin());
+  if (options.mac) info.mac = *options.mac;
+  if (auto status = take_address(device->id(), info.mac, spec); !status) {
     return tl::unexpected(status.error());
   }
-  return port;
+  memory->resize(info.spread.queues);
+  for (uint16_t i = 0; i < info.spread.queues; ++i) {
+    ports.push_back({memory, device, info, pools[i]});
+    ports.back().info.spread.queue = i;
+  }
+  return ports;
 }
 
 /// Marks the device as ours, so that it is not opened twice.
@@ -189,10 +203,15 @@ bool claim(uint16_t id) {
 
 }  // namespace
 
-base::Result<std::unique_ptr<port::Port>> open_port(std::string_view text,
-                                                    const PortOptions& options) {
+base::Result<std::vector<std::unique_ptr<port::Port>>> open_queues(std::string_view text,
+                                                                   uint16_t queues,
+                                                                   const PortOptions& options) {
   if (auto status = check_sizes(options.mtu, options.ring_size, options.pool_size); !status) {
     return tl::unexpected(status.error());
+  }
+  if (queues < 1 || queues > kMaxQueues) {
+    return base::fail(base::Errc::InvalidArgument,
+                      std::to_string(queues) + " queues: 1 to " + std::to_string(kMaxQueues));
   }
   Spec spec = parse_spec(text);
   if (spec.is("net_af_packet")) {
@@ -208,13 +227,18 @@ base::Result<std::unique_ptr<port::Port>> open_port(std::string_view text,
   if (!claim(*id)) {
     return base::fail(base::Errc::AlreadyExists, "device " + spec.name + " is open already");
   }
-  auto setup = start(*id, spec, options, room);
-  if (!setup) {
-    close_device(*id, plugged);
-    return tl::unexpected(setup.error());
-  }
-  setup->unplug = plugged;
-  return std::make_unique<EthPort>(std::move(*setup));
+  auto setups = start(*id, plugged, spec, queues, options, room);
+  if (!setups) return tl::unexpected(setups.error());
+  std::vector<std::unique_ptr<port::Port>> ports;
+  for (EthPortSetup& setup : *setups) ports.push_back(std::make_unique<EthPort>(std::move(setup)));
+  return ports;
+}
+
+base::Result<std::unique_ptr<port::Port>> open_port(std::string_view spec,
+                                                    const PortOptions& options) {
+  auto ports = open_queues(spec, 1, options);
+  if (!ports) return tl::unexpected(ports.error());
+  return std::move(ports->front());
 }
 
 }  // namespace rnic::dpdk

@@ -77,17 +77,14 @@ base::Result<std::unique_ptr<port::Port>> make_port(const std::string& name,
   setup.ring_size = options.ring_size;
   setup.tell_mtu = false;
   setup.offloads = false;
-  const auto device = static_cast<uint16_t>(id);
-  if (auto started = start_device(device, setup, pool); !started) {
-    close_device(device, true);
+  EthPortSetup port;
+  port.device = std::make_shared<OpenDevice>(static_cast<uint16_t>(id), true);
+  if (auto started = start_device(port.device->id(), setup, {&pool, 1}); !started) {
     return tl::unexpected(started.error());
   }
-  EthPortSetup port;
-  port.id = device;
-  port.info = {name, mac, options.mtu, port::ChecksumMode::Trusted};
+  port.info = {name, mac, options.mtu, port::ChecksumMode::Trusted, {}};
   port.pool = pool;
   port.memory = std::move(medium);
-  port.unplug = true;
   return std::make_unique<EthPort>(std::move(port));
 }
 

@@ -20,7 +20,7 @@ namespace rnic::net {
 class Interface::Impl final : public NeighbourUser {
  public:
   Impl(const Config& config, port::Port& port, base::Now now, Reassembler* reassembler)
-      : config_(config),
+      : config_(for_queue(config, port.info().spread)),
         port_(port),
         mac_(port.info().mac),
         last_now_(now),
@@ -30,12 +30,18 @@ class Interface::Impl final : public NeighbourUser {
         output_(config, port, routes_, neighbours_, tx_, counters_),
         arp_(mac_, routes_, neighbours_, output_, counters_),
         nd_(mac_, routes_, neighbours_, output_, counters_, now),
-        icmp_(config, routes_, output_, nd_, counters_, now),
+        icmp_(config_, routes_, output_, nd_, counters_, now),
         fragments_(config, reassembler, counters_),
         ipv4_(routes_, fragments_, icmp_, counters_, trusted()),
         ipv6_(routes_, fragments_, icmp_, counters_, trusted()),
         path_mtu_(config.path_mtu_lifetime) {
     config_.mtu = std::min(config.mtu, port.info().mtu);
+  }
+
+  /// All queues of a device see a fragment of TCP that never becomes whole; one of them reports it.
+  static Config for_queue(Config config, const port::ReceiveSpread& spread) {
+    if (spread.queue != 0) config.icmp_errors_per_second = 0;
+    return config;
   }
 
   std::optional<IpIn> input(const port::Packet& frame, base::Now now);

@@ -9,10 +9,11 @@
 #include "base/bytes.hpp"
 #include "base/endian.hpp"
 #include "llp/endpoint.hpp"
+#include "port/port.hpp"
 
 namespace rnic::net {
 
-inline constexpr uint32_t kRssKeyOctets = 40;
+inline constexpr uint32_t kRssKeyOctets = port::ReceiveSpread::kKeyOctets;
 using RssKey = std::array<uint8_t, kRssKeyOctets>;
 
 /// Repeats every 16 bits, so that both directions of a connection have one hash: the same worker
@@ -58,30 +59,29 @@ inline constexpr RssKey kSymmetricRssKey = [] {
   return toeplitz({tuple.data(), v4 ? 12u : 36u}, key);
 }
 
-/// How a port spreads connections over its queues: queue `i % queues` in place i of the indirection
-/// table.
-struct RssSpread {
-  RssKey key = kSymmetricRssKey;
-  uint32_t table = 128;  ///< places of the indirection table, a power of two
-  uint32_t queues = 1;
+/// A device's spread as a driver sets it up: the queues in turn over the places of the table.
+/// \param places a power of two, at least `queues`
+[[nodiscard]] inline port::ReceiveSpread even_spread(uint16_t queues, uint32_t places,
+                                                     const RssKey& key = kSymmetricRssKey) {
+  port::ReceiveSpread spread;
+  spread.key = key;
+  spread.queues = queues;
+  spread.table.resize(places);
+  for (uint32_t i = 0; i < places; ++i) spread.table[i] = static_cast<uint16_t>(i % queues);
+  return spread;
+}
 
-  /// The queue, and so the worker, that gets what `remote` sends to `local`.
-  [[nodiscard]] uint32_t queue_of(const llp::Endpoint& local, const llp::Endpoint& remote) const {
-    return (rss_hash(remote, local, key) & (table - 1)) % queues;
-  }
-};
+/// The queue, and so the worker, that gets what `remote` sends to `local`.
+[[nodiscard]] inline uint32_t queue_of(const port::ReceiveSpread& spread,
+                                       const llp::Endpoint& local, const llp::Endpoint& remote) {
+  if (spread.queues == 1) return 0;
+  return spread.table[rss_hash(remote, local, spread.key) & (spread.table.size() - 1)];
+}
 
-/// A local port, from `first` on upwards and around to `first` again, whose segments land on
-/// `queue`. \param lowest, where it goes around to after 65535 \return 0: there is none
-[[nodiscard]] inline uint16_t port_at_home(const RssSpread& spread, uint32_t queue,
-                                           llp::Endpoint local, const llp::Endpoint& remote,
-                                           uint16_t first, uint16_t lowest) {
-  const uint32_t count = 65536u - lowest;
-  for (uint32_t i = 0; i < count; ++i) {
-    local.port = static_cast<uint16_t>(lowest + (first - lowest + i) % count);
-    if (spread.queue_of(local, remote) == queue) return local.port;
-  }
-  return 0;
+/// Whether it comes to this port.
+[[nodiscard]] inline bool lands_here(const port::ReceiveSpread& spread, const llp::Endpoint& local,
+                                     const llp::Endpoint& remote) {
+  return queue_of(spread, local, remote) == spread.queue;
 }
 
 }  // namespace rnic::net

@@ -4,15 +4,17 @@
 /// port
 /// (`drivers/impair`, `drivers/pcap`).
 ///
-/// One worker owns a port; nothing here is thread-safe. Time comes in as an argument. A frame
-/// handed up is one contiguous run of octets: a port that receives chains makes them contiguous
-/// first (and counts).
+/// A device with several queues is as many ports, one each, of one MAC address; a frame of one may
+/// be freed by another. One worker owns a port; nothing here is thread-safe. Time comes in as an
+/// argument. A frame handed up is one contiguous run of octets: a port that receives chains makes
+/// them contiguous first (and counts).
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/bytes.hpp"
 #include "base/time.hpp"
@@ -59,12 +61,24 @@ enum class ChecksumMode : uint8_t {
 
 [[nodiscard]] const char* to_string(ChecksumMode mode);
 
+/// Which receive queue of a device gets a TCP segment (receive-side scaling): the Toeplitz hash of
+/// addresses and ports under `key` names a place of `table`, the table a queue. Everything else
+/// comes to one queue of the device's choice.
+struct ReceiveSpread {
+  static constexpr uint32_t kKeyOctets = 40;
+  std::array<uint8_t, kKeyOctets> key{};
+  std::vector<uint16_t> table;  ///< queue of each place, a power of two of them; empty: one queue
+  uint16_t queue = 0;           ///< this port's
+  uint16_t queues = 1;          ///< of the device, each a port
+};
+
 /// Fixed facts of a port.
 struct PortInfo {
   std::string name;
   MacAddress mac{};
   uint32_t mtu = 1500;  ///< octets of the largest IP packet
   ChecksumMode checksum = ChecksumMode::Software;
+  ReceiveSpread spread{};
 };
 
 /// Plain numbers of a port; each port keeps its own and shows them by name.
@@ -77,6 +91,8 @@ struct PortCounters {
   uint64_t alloc_failed = 0;   ///< times the pool had no buffer
   uint64_t rx_linearised = 0;  ///< received chains made contiguous
   uint64_t rx_dropped = 0;     ///< frames the port could not hand up (too long, no buffer)
+  uint64_t rx_shared = 0;      ///< copies given to the device's other queues (net::QueueExchange)
+  uint64_t rx_share_lost = 0;  ///< copies not given: no buffer, or the other queue is behind
 };
 
 /// The edge.

@@ -168,6 +168,9 @@ std::vector<CounterValue> Device::counters() const {
   add_port("tx_refused", "frames", "frames the device did not take at once", port.tx_refused);
   add_port("alloc_failed", "events", "the pool had no buffer", port.alloc_failed);
   add_port("rx_linearised", "frames", "received chains made contiguous", port.rx_linearised);
+  add_port("rx_shared", "frames", "copies given to the device's other queues", port.rx_shared);
+  add_port("rx_share_lost", "frames", "copies for the device's other queues that were lost",
+           port.rx_share_lost);
   add_port("rx_dropped", "frames", "frames the port could not hand up", port.rx_dropped);
   add("net", interface_.counters());
   add("tcp", stack_.counters());

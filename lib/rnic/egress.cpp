@@ -1,6 +1,7 @@
 #include "rnic/egress.hpp"
 
 #include "base/check.hpp"
+#include "net/rss.hpp"
 #include "wire/tcp.hpp"
 
 namespace rnic::nic {
@@ -42,6 +43,10 @@ void Egress::reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now
 
 void Egress::doubt_path(llp::IpAddress destination, base::Now now) {
   interface_.doubt_path(destination, now);
+}
+
+bool Egress::lands_here(const llp::Endpoint& local, const llp::Endpoint& remote) const {
+  return net::lands_here(interface_.port().info().spread, local, remote);
 }
 
 }  // namespace rnic::nic

@@ -17,6 +17,8 @@ class Egress final : public tcp::Egress {
   [[nodiscard]] uint32_t path_mtu(llp::IpAddress destination) const override;
   void reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now) override;
   void doubt_path(llp::IpAddress destination, base::Now now) override;
+  [[nodiscard]] bool lands_here(const llp::Endpoint& local,
+                                const llp::Endpoint& remote) const override;
 
  private:
   net::Interface& interface_;

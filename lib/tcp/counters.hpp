@@ -45,6 +45,7 @@
   X(paws_rejected, "segments", "dropped: timestamp too old (RFC 7323 s.5)")                      \
   X(unacceptable, "segments", "outside the receive window, answered with an ACK")                \
   X(no_connection, "segments", "for no connection, answered with RST")                           \
+  X(not_at_home, "segments", "for no connection: another queue of the device has them")          \
   X(resets_in, "segments", "valid RST received")                                                 \
   X(resets_out, "segments", "RST sent")                                                          \
   X(challenge_acks, "segments", "challenge ACKs sent (RFC 5961)")                                \

@@ -64,6 +64,10 @@ void Engine::input(const SegmentIn& segment, base::Now now) {
 }
 
 void Engine::input_no_connection(const Arrival& a, base::Now now) {
+  if (!egress_.lands_here(a.local, a.remote)) {  // its connection, if there is one, is not ours
+    ++counters_.not_at_home;
+    return;
+  }
   if (time_wait_.live() != 0 && input_time_wait(a, now)) return;
   if (const uint32_t listener = listeners_.find(a.local); listener != ListenerTable::kNone) {
     input_listen(listener, a, std::nullopt, now);

@@ -78,7 +78,8 @@ void Engine::begin_beyond(Connection& c, base::Seq32 old_snd_nxt) {
 
 uint16_t Engine::choose_port(const llp::Endpoint& local, const llp::Endpoint& remote,
                              base::Now now) {
-  // RFC 6056 s.3.3.1: from a random start, the first port whose 4-tuple is free.
+  // RFC 6056 s.3.3.1: from a random start, the first port whose 4-tuple is free, and whose
+  // answers come here.
   const uint32_t count = 65536u - config_.ephemeral_first;
   const auto start = static_cast<uint32_t>(random_.below(count));
   for (uint32_t i = 0; i < count; ++i) {
@@ -86,6 +87,7 @@ uint16_t Engine::choose_port(const llp::Endpoint& local, const llp::Endpoint& re
     const llp::Endpoint candidate{local.address, port};
     if (listeners_.find(candidate) != ListenerTable::kNone) continue;
     if (flows_.find(candidate, remote) != FlowTable::kNone) continue;
+    if (!egress_.lands_here(candidate, remote)) continue;
     const TimeWaitEntry* old = time_wait_.find(candidate, remote);
     if (old == nullptr || may_reuse(*old, now)) return port;
   }
@@ -115,6 +117,12 @@ base::Result<llp::Stream*> Engine::connect(const llp::Endpoint& local, const llp
     return base::fail(base::Errc::ResourceExhausted,
                       "connect: no free local port towards " + to_string(remote) +
                           "; lower tcp.ephemeral_first or close connections");
+  }
+  if (local.port != 0 && !egress_.lands_here(from, remote)) {
+    return base::fail(base::Errc::InvalidArgument,
+                      "connect: what " + to_string(remote) + " sends to " + to_string(from) +
+                          " comes to another queue of the device; give port 0 and one that comes "
+                          "to this queue is chosen");
   }
   if (flows_.find(from, remote) != FlowTable::kNone) {
     return base::fail(base::Errc::AlreadyExists, "connect: " + to_string(from) + " to " +

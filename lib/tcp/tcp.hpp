@@ -81,6 +81,14 @@ class Egress {
   /// The path towards `destination` carries packets of `mtu` octets only, by a message that was
   /// verified or by our own probes. path_mtu() follows, for a limited time (RFC 1191 s.6.3).
   virtual void reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now) = 0;
+  /// Whether segments from `remote` to `local` come to this stack: where a device spreads them over
+  /// several, each has the connections that land on it.
+  [[nodiscard]] virtual bool lands_here(const llp::Endpoint& local,
+                                        const llp::Endpoint& remote) const {
+    (void)local;
+    (void)remote;
+    return true;
+  }
   /// R1 (RFC 9293 s.3.8.3): three retransmissions brought no answer; the next hop may be dead.
   virtual void doubt_path(llp::IpAddress destination, base::Now now) {
     (void)destination;

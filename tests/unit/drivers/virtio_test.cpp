@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/log.hpp"
 #include "base/prng.hpp"
 #include "dpdk/dpdk.hpp"
 #include "net/rss.hpp"
@@ -133,6 +134,52 @@ TEST_F(VirtioPair, ReceivedSegmentsAreVouchedFor) {
     EXPECT_EQ(in[0].data[at->payload + 99], 99);
     to->free({in.data(), 1});
   }
+}
+
+// TCP-MQ-01: a device with receive-side scaling is as many ports as it has queues, told how it
+// spreads.
+TEST(Rss, ADeviceThatSpreadsTcpGivesAPortAQueue) {
+  PortOptions options;
+  options.pool_size = 512;
+  options.ring_size = 64;
+  auto ports = open_queues("net_null7,no-rx=1", 4, options);
+  ASSERT_TRUE(ports) << ports.error().message;
+  ASSERT_EQ(ports->size(), 4u);
+  for (uint16_t i = 0; i < 4; ++i) {
+    const port::ReceiveSpread& spread = (*ports)[i]->info().spread;
+    EXPECT_EQ(spread.queue, i);
+    EXPECT_EQ(spread.queues, 4);
+    EXPECT_EQ(spread.key, net::kSymmetricRssKey);
+    ASSERT_EQ(spread.table.size(), 128u);
+    for (uint32_t place = 0; place < 128; ++place) EXPECT_EQ(spread.table[place], place % 4);
+    std::array<port::Packet, 1> packet;
+    ASSERT_TRUE((*ports)[i]->alloc(packet));
+    driver_test::write_segment(packet[0], 1, 100);
+    EXPECT_EQ((*ports)[i]->tx_burst(packet, base::Now{}), 1u);
+  }
+  ports->erase(ports->begin(), ports->begin() + 3);  // the device lives as long as one of them
+  std::array<port::Packet, 1> packet;
+  ASSERT_TRUE(ports->front()->alloc(packet));
+  driver_test::write_segment(packet[0], 1, 100);
+  EXPECT_EQ(ports->front()->tx_burst(packet, base::Now{}), 1u);
+}
+
+// TCP-MQ-01: a device without it is one queue, which gets everything.
+TEST(Rss, ADeviceThatDoesNotSpreadTcpIsOneQueue) {
+  base::set_log_level(base::LogLevel::Off);
+  const std::string path = "/tmp/rnic-vhost-q" + std::to_string(getpid());
+  unlink(path.c_str());
+  PortOptions options;
+  options.pool_size = 512;
+  options.ring_size = 64;
+  auto ports = open_queues("net_vhost8,iface=" + path + ",queues=4", 4, options);
+  ASSERT_TRUE(ports) << ports.error().message;
+  EXPECT_EQ(ports->size(), 1u);
+  EXPECT_EQ(ports->front()->info().spread.queues, 1);
+  EXPECT_FALSE(open_queues("net_null8", 0, options));
+  EXPECT_FALSE(open_queues("net_null8", 65, options));
+  ports->clear();
+  unlink(path.c_str());
 }
 
 // TCP-MQ-01: our Toeplitz hash is the one of rte_thash, and so of the NICs.

@@ -1,50 +1,11 @@
 #include "net/fragments.hpp"
 
-#include <map>
-
 #include "base/prng.hpp"
 #include "ipv6_fixture.hpp"
+#include "support/plain_reassembler.hpp"
 
 namespace rnic::net {
 namespace {
-
-/// Joins by the book; fails the test when the contract is broken.
-class PlainReassembler : public Reassembler {
- public:
-  Result add(uint32_t datagram, uint32_t offset, bool more, base::ByteView octets,
-             base::Now) override {
-    if (refuse) {
-      parts_.erase(datagram);
-      return {Outcome::Refused, {}};
-    }
-    Parts& parts = parts_[datagram];
-    EXPECT_LT(parts.size(), kMaxFragments);
-    EXPECT_TRUE(parts.emplace(offset, Part{more, {octets.begin(), octets.end()}}).second);
-    whole_.clear();
-    for (const auto& [at, part] : parts) {
-      if (at != whole_.size()) return {Outcome::Kept, {}};
-      whole_.insert(whole_.end(), part.octets.begin(), part.octets.end());
-      if (!part.more) {
-        parts_.erase(datagram);
-        return {Outcome::Complete, whole_};
-      }
-    }
-    return {Outcome::Kept, {}};
-  }
-  void forget(uint32_t datagram, base::Now) override { EXPECT_EQ(parts_.erase(datagram), 1u); }
-  [[nodiscard]] size_t held() const { return parts_.size(); }
-
-  bool refuse = false;
-
- private:
-  struct Part {
-    bool more;
-    Octets octets;
-  };
-  using Parts = std::map<uint32_t, Part>;
-  std::map<uint32_t, Parts> parts_;
-  Octets whole_;
-};
 
 // TCP-IP-01
 class FragmentsTest : public Ipv6Test {
@@ -91,7 +52,7 @@ class FragmentsTest : public Ipv6Test {
     return ip6_frame(ip, joined({header, {all.begin() + first, all.begin() + end}}));
   }
 
-  PlainReassembler reassembler_;
+  test::PlainReassembler reassembler_;
 };
 
 TEST_F(FragmentsTest, AnyOrderOfBothVersionsIsJoined) {

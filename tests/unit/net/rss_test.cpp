@@ -28,7 +28,7 @@ TEST(Rss, PublishedVectors) {
 // TCP-MQ-01: both directions of a connection land on one queue.
 TEST(Rss, OurKeyIsSymmetricAndSpreads) {
   base::Prng prng(3);
-  const RssSpread spread{kSymmetricRssKey, 128, 4};
+  const port::ReceiveSpread spread = even_spread(4, 128);
   std::array<uint32_t, 4> landed{};
   for (int i = 0; i < 4000; ++i) {
     const llp::Endpoint a{llp::IpAddress::v4(static_cast<uint32_t>(prng.next())),
@@ -36,24 +36,9 @@ TEST(Rss, OurKeyIsSymmetricAndSpreads) {
     const llp::Endpoint b{llp::IpAddress::v4(static_cast<uint32_t>(prng.next())),
                           static_cast<uint16_t>(prng.next())};
     EXPECT_EQ(rss_hash(a, b, kSymmetricRssKey), rss_hash(b, a, kSymmetricRssKey));
-    ++landed[spread.queue_of(a, b)];
+    ++landed[queue_of(spread, a, b)];
   }
   for (const uint32_t count : landed) EXPECT_NEAR(count, 1000, 150);
-}
-
-// TCP-MQ-01: an active open chooses a port whose segments come home.
-TEST(Rss, APortAtHomeIsFoundForEveryQueue) {
-  const llp::Endpoint local = end("10.0.0.1", 0);
-  const llp::Endpoint remote = end("10.0.0.2", 4791);
-  for (const uint32_t queues : {1u, 2u, 3u, 8u}) {
-    const RssSpread spread{kSymmetricRssKey, 128, queues};
-    for (uint32_t queue = 0; queue < queues; ++queue) {
-      const uint16_t port = port_at_home(spread, queue, local, remote, 65530, 49152);
-      ASSERT_GE(port, 49152);
-      EXPECT_EQ(spread.queue_of({local.address, port}, remote), queue);
-    }
-    EXPECT_EQ(port_at_home(spread, queues, local, remote, 65530, 49152), 0);
-  }
 }
 
 }  // namespace

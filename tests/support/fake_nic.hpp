@@ -1,0 +1,145 @@
+/// \file
+/// A NIC with several queues in memory: it spreads what it receives as a real one does, TCP by its
+/// hash and the rest to queue 0.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "net/rss.hpp"
+#include "support/fake_port.hpp"
+#include "wire/ether.hpp"
+#include "wire/ipv4.hpp"
+#include "wire/ipv6.hpp"
+
+namespace rnic::test {
+
+/// Two of them are connected; a frame sent on any queue of one is received by a queue of the other.
+class FakeNic {
+ public:
+  /// \param told what the ports say of their spread; a NIC that says something else than it does is
+  /// a negative twin
+  FakeNic(const port::PortInfo& info, uint16_t queues, const port::ReceiveSpread& told)
+      : spread_(net::even_spread(queues, 128)), pool_(info, 4096) {
+    for (uint16_t i = 0; i < queues; ++i) {
+      port::PortInfo mine = info;
+      mine.spread = told;
+      if (told.queues > 1) mine.spread.queue = i;
+      queues_.push_back(std::make_unique<Queue>(*this, mine));
+    }
+  }
+
+  ~FakeNic() {
+    if (peer_ != nullptr) peer_->peer_ = nullptr;
+  }
+  FakeNic(const FakeNic&) = delete;
+  FakeNic& operator=(const FakeNic&) = delete;
+
+  static void connect(FakeNic& a, FakeNic& b) {
+    a.peer_ = &b;
+    b.peer_ = &a;
+  }
+
+  [[nodiscard]] port::Port& queue(uint32_t i) { return *queues_[i]; }
+  [[nodiscard]] uint32_t queues() const { return static_cast<uint32_t>(queues_.size()); }
+
+  /// A frame comes from the wire.
+  void receive(SentFrame frame) {
+    queues_[queue_for(frame.octets)]->received.push_back(std::move(frame));
+  }
+
+  /// The same, whatever the hash says.
+  void receive_on(uint32_t queue, SentFrame frame) {
+    queues_[queue]->received.push_back(std::move(frame));
+  }
+
+  /// IPv4 packets to this NIC that are longer are cut by the network; 0: none.
+  uint32_t fragment_over = 0;
+
+ private:
+  struct Queue final : port::Port {
+    Queue(FakeNic& owner, port::PortInfo what) : nic(owner), facts(std::move(what)) {}
+
+    const port::PortInfo& info() const override { return facts; }
+    const port::PortCounters& counters() const override { return numbers; }
+    uint32_t rx_burst(std::span<port::Packet> out, base::Now) override {
+      uint32_t n = 0;
+      for (; n < out.size() && !received.empty() && nic.pool_.alloc(out.subspan(n, 1)); ++n) {
+        const std::vector<uint8_t>& octets = received.front().octets;
+        out[n].length = static_cast<uint32_t>(octets.size());
+        std::copy(octets.begin(), octets.end(), out[n].data);
+        received.pop_front();
+        ++numbers.rx_frames;
+      }
+      return n;
+    }
+    bool alloc(std::span<port::Packet> out) override { return nic.pool_.alloc(out); }
+    uint32_t tx_burst(std::span<port::Packet> packets, base::Now) override {
+      for (port::Packet& packet : packets) {
+        if (nic.peer_ != nullptr) nic.peer_->from_wire({packet.data, packet.data + packet.length});
+        nic.pool_.free({&packet, 1});
+      }
+      return static_cast<uint32_t>(packets.size());
+    }
+    void free(std::span<const port::Packet> packets) override { nic.pool_.free(packets); }
+    base::Now next_deadline() const override {
+      return received.empty() ? base::kNever : base::Now{};
+    }
+
+    FakeNic& nic;
+    port::PortInfo facts;
+    port::PortCounters numbers;
+    std::deque<SentFrame> received;
+  };
+
+  void from_wire(std::vector<uint8_t> octets) {
+    const bool v4 = base::load_be16(octets.data() + wire::kEtherTypeAt) == wire::kEtherTypeIpv4;
+    const auto length = static_cast<uint32_t>(octets.size());
+    if (!v4 || fragment_over == 0 || length <= fragment_over) return receive({std::move(octets)});
+    auto ip = *wire::parse_ipv4(base::ByteView(octets).subspan(wire::kEtherHeader));
+    const uint32_t begin = wire::kEtherHeader + wire::kIpv4Header;
+    const uint32_t payload = ip.total_length - wire::kIpv4Header;
+    const uint32_t first = payload / 2 / 8 * 8;
+    ip.id = ++id_;
+    for (const uint32_t at : {0u, first}) {
+      const uint32_t n = at == 0 ? first : payload - first;
+      ip.total_length = wire::kIpv4Header + n;
+      ip.fragment = static_cast<uint16_t>(at / 8 | (at == 0 ? wire::kIpv4MoreFragments : 0));
+      std::vector<uint8_t> part(octets.begin(), octets.begin() + begin);
+      wire::write_ipv4(part.data() + wire::kEtherHeader, ip);
+      part.insert(part.end(), octets.begin() + begin + at, octets.begin() + begin + at + n);
+      receive({std::move(part)});
+    }
+  }
+
+  [[nodiscard]] uint32_t queue_for(const std::vector<uint8_t>& octets) const {
+    const base::ByteView packet = base::ByteView(octets).subspan(wire::kEtherHeader);
+    llp::Endpoint from, to;
+    uint32_t tcp = 0;
+    if (const auto v4 = wire::parse_ipv4(packet);
+        v4 && v4->protocol == wire::kProtocolTcp && !v4->is_fragment()) {
+      from.address = llp::IpAddress::v4(v4->source);
+      to.address = llp::IpAddress::v4(v4->destination);
+      tcp = v4->header_length;
+    } else if (const auto v6 = wire::parse_ipv6(packet);
+               v6 && v6->next_header == wire::kProtocolTcp) {
+      from.address = {v6->source.high, v6->source.low};
+      to.address = {v6->destination.high, v6->destination.low};
+      tcp = wire::kIpv6Header;
+    } else {
+      return 0;
+    }
+    from.port = base::load_be16(&packet[tcp]);
+    to.port = base::load_be16(&packet[tcp + 2]);
+    return net::queue_of(spread_, to, from);
+  }
+
+  port::ReceiveSpread spread_;  // what it does
+  FakePort pool_;
+  std::vector<std::unique_ptr<Queue>> queues_;
+  FakeNic* peer_ = nullptr;
+  uint16_t id_ = 0;
+};
+
+}  // namespace rnic::test
