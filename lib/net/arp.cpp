@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "base/log.hpp"
 #include "wire/ether.hpp"
 
 namespace rnic::net {
@@ -11,6 +12,10 @@ void Arp::input(base::ByteView octets, base::Now now) {
   const std::optional<wire::Arp> arp = wire::parse_arp(octets);
   if (!arp || !wire::is_station(arp->sender_mac)) {
     ++counters_.arp_malformed;
+    return;
+  }
+  if (routes_.is_ours(arp->sender_ip)) {
+    if (arp->sender_mac != mac_) conflict(*arp, now);
     return;
   }
   const llp::IpAddress sender = llp::IpAddress::v4(arp->sender_ip);
@@ -34,6 +39,18 @@ void Arp::input(base::ByteView octets, base::Now now) {
   if (!probe) neighbours_.on_request(sender, arp->sender_mac, now);
   const wire::Arp reply{wire::kArpReply, mac_, arp->target_ip, arp->sender_mac, arp->sender_ip};
   send(reply, arp->sender_mac, counters_.arp_replies_out, now);
+}
+
+// RFC 5227 s.2.4 (c): the address is kept, and defended by an announcement, not too often.
+void Arp::conflict(const wire::Arp& claim, base::Now now) {
+  ++counters_.address_conflicts;
+  if (now < may_defend_) return;
+  may_defend_ = now + kDefendInterval;
+  base::log(base::LogLevel::Error, "net",
+            to_string(llp::IpAddress::v4(claim.sender_ip)) +
+                " is ours, but another host on the link uses it, too: give one of them another");
+  const wire::Arp ours{wire::kArpRequest, mac_, claim.sender_ip, {}, claim.sender_ip};
+  send(ours, wire::kMacBroadcast, counters_.address_defences, now);
 }
 
 void Arp::solicit(uint32_t target, const port::MacAddress* known, base::Now now) {

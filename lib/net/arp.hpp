@@ -25,6 +25,9 @@ class Arp {
   void solicit(uint32_t target, const port::MacAddress* known, base::Now now);
 
  private:
+  static constexpr base::Duration kDefendInterval = std::chrono::seconds(10);  // RFC 5227 s.1.1
+
+  void conflict(const wire::Arp& claim, base::Now now);
   void send(const wire::Arp& arp, const port::MacAddress& to, uint64_t& counter, base::Now now);
 
   port::MacAddress mac_;
@@ -32,6 +35,7 @@ class Arp {
   Neighbours& neighbours_;
   Output& output_;
   Counters& counters_;
+  base::Now may_defend_{};
 };
 
 }  // namespace rnic::net

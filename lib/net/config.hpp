@@ -42,6 +42,9 @@ struct Config {
   base::Duration nd_lifetime = std::chrono::seconds(30);  ///< RFC 4861 s.10 REACHABLE_TIME
   base::Duration neighbour_retry = std::chrono::seconds(1);
   uint32_t neighbour_retries = 5;
+  /// Solicitations that nobody answers before one of our IPv6 addresses is used, neighbour_retry
+  /// apart (RFC 4862 s.5.1 DupAddrDetectTransmits); 0: at once, without asking.
+  uint32_t dad_transmits = 0;
   uint32_t icmp_per_second = 100;         ///< echo replies and neighbour advertisements
   uint32_t icmp_errors_per_second = 100;  ///< errors that we report
   base::Duration path_mtu_lifetime = std::chrono::minutes(10);

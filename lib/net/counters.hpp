@@ -20,6 +20,9 @@
   X(nd_ignored, "packets", "router advertisements, redirects and the like: not used")             \
   X(nd_solicitations_out, "packets", "neighbour solicitations sent")                              \
   X(nd_advertisements_out, "packets", "neighbour advertisements sent")                            \
+  X(duplicate_addresses, "events", "our IPv6 addresses that somebody has: not used (RFC 4862)")   \
+  X(address_conflicts, "events", "somebody claimed an address that we use (RFC 5227)")            \
+  X(address_defences, "frames", "claims answered by an announcement of ours")                     \
   X(neighbours_full, "events", "neighbour not learned, or the oldest replaced: table full")       \
   X(neighbour_unresolved, "frames", "frames dropped: neighbour did not answer or queue full")     \
   X(ip_in, "packets", "IPv4 packets received for this host")                                      \

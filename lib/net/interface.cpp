@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "net/arp.hpp"
+#include "net/dad.hpp"
 #include "net/fragments.hpp"
 #include "net/icmp.hpp"
 #include "net/ipv4_input.hpp"
@@ -29,7 +30,8 @@ class Interface::Impl final : public NeighbourUser {
         neighbours_(config, *this, counters_, now),
         output_(config, port, routes_, neighbours_, tx_, counters_),
         arp_(mac_, routes_, neighbours_, output_, counters_),
-        nd_(mac_, routes_, neighbours_, output_, counters_, now),
+        dad_(config_, routes_, counters_, now),
+        nd_(mac_, routes_, dad_, neighbours_, output_, counters_, now),
         icmp_(config_, routes_, output_, nd_, counters_, now),
         fragments_(config, reassembler, counters_),
         ipv4_(routes_, fragments_, icmp_, counters_, trusted()),
@@ -38,9 +40,10 @@ class Interface::Impl final : public NeighbourUser {
     config_.mtu = std::min(config.mtu, port.info().mtu);
   }
 
-  /// All queues of a device see a fragment of TCP that never becomes whole; one of them reports it.
+  /// All queues of a device see a fragment of TCP that never becomes whole, and have its addresses:
+  /// one of them reports, and asks.
   static Config for_queue(Config config, const port::ReceiveSpread& spread) {
-    if (spread.queue != 0) config.icmp_errors_per_second = 0;
+    if (spread.queue != 0) config.icmp_errors_per_second = config.dad_transmits = 0;
     return config;
   }
 
@@ -78,6 +81,7 @@ class Interface::Impl final : public NeighbourUser {
   Neighbours neighbours_;  // behind tx_ and port_: its parked frames go back first
   Output output_;
   Arp arp_;
+  Dad dad_;
   Nd nd_;
   Icmp icmp_;
   Fragments fragments_;
@@ -108,6 +112,11 @@ std::optional<IpIn> Interface::Impl::input(const port::Packet& frame, base::Now 
     ++counters_.not_ours;
     return std::nullopt;
   }
+  // What we sent to a group and a hub brings back is nobody's but ours (RFC 4862 s.5.4.3).
+  if (to_group && wire::load_mac(frame.data + wire::kEtherSourceAt) == mac_) {
+    ++counters_.not_ours;
+    return std::nullopt;
+  }
   if (type == wire::kEtherTypeIpv6 && routes_.has_ipv6()) {
     return ipv6_.input(frame, opened->packet, to_group, now);
   }
@@ -122,6 +131,7 @@ std::optional<IpIn> Interface::Impl::input(const port::Packet& frame, base::Now 
 void Interface::Impl::on_timers(base::Now now) {
   last_now_ = now;
   neighbours_.on_timers(now);
+  while (const std::optional<llp::IpAddress> tentative = dad_.due(now)) nd_.probe(*tentative, now);
   ExpiredDatagram expired;
   while (fragments_.expire_one(now, expired)) {
     if (expired.quote.empty()) continue;
@@ -159,7 +169,9 @@ bool Interface::flush(base::Now now) {
 uint32_t Interface::unsent() const { return impl_->tx_.unsent(); }
 void Interface::on_timers(base::Now now) { impl_->on_timers(now); }
 base::Now Interface::next_deadline() const {
-  return base::earlier(impl_->neighbours_.next_deadline(), impl_->fragments_.next_deadline());
+  const base::Now next =
+      base::earlier(impl_->neighbours_.next_deadline(), impl_->fragments_.next_deadline());
+  return base::earlier(next, impl_->dad_.next_deadline());
 }
 const Config& Interface::config() const { return impl_->config_; }
 port::Port& Interface::port() { return impl_->port_; }

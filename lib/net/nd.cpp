@@ -35,6 +35,12 @@ void Nd::on_solicitation(const IpIn& in, const wire::NeighbourMessage& message, 
             : !routes_.is_neighbour(in.source)) {
     return malformed();
   }
+  // RFC 4862 s.5.4.3: another one asks for the address that we ask for; a neighbour that only wants
+  // to talk to it gets no answer yet.
+  if (dad_.is_tentative(target)) {
+    if (probe) dad_.conflict(target);
+    return;
+  }
   if (!routes_.is_ours(target)) return;
   if (to_group && !probe && !message.link) return malformed();  // s.4.3: MUST carry it
   if (!answers_.allow(now)) {
@@ -63,6 +69,11 @@ void Nd::on_advertisement(const IpIn& in, const wire::NeighbourMessage& message,
   const bool solicited = (message.flags & wire::kNdFlagSolicited) != 0;
   // RFC 4861 s.7.1.2: an answer goes to who asked.
   if (solicited && !in.destination.is_unicast()) return malformed();
+  if (dad_.is_tentative(target)) return dad_.conflict(target);  // RFC 4862 s.5.4.4
+  if (routes_.is_ours(target)) {
+    ++counters_.address_conflicts;
+    return;
+  }
   if (!routes_.is_neighbour(target) || !routes_.is_other_host(in.source)) return malformed();
   if (!solicited) {
     if (message.link) neighbours_.on_claim(target, *message.link, now);
@@ -86,6 +97,15 @@ void Nd::solicit(const llp::IpAddress& target, const port::MacAddress* known, ba
     const wire::Ipv6Address group = wire::solicited_node(to_wire(target));
     send(source, from_wire(group), wire::multicast_mac(group), question, now);
   }
+}
+
+void Nd::probe(const llp::IpAddress& target, base::Now now) {
+  wire::NeighbourMessage question;
+  question.type = wire::kIcmpv6NeighbourSolicitation;
+  question.target = to_wire(target);
+  ++counters_.nd_solicitations_out;
+  const wire::Ipv6Address group = wire::solicited_node(question.target);
+  send({}, from_wire(group), wire::multicast_mac(group), question, now);
 }
 
 void Nd::send(const llp::IpAddress& source, const llp::IpAddress& destination,

@@ -1,11 +1,12 @@
 /// \file
 /// Neighbour discovery of one interface (RFC 4861): solicitations and advertisements of neighbours.
-/// Router and redirect messages are ignored: addresses and routes are configured. No duplicate
-/// address detection (RFC 4862).
+/// Router and redirect messages are ignored: addresses and routes are configured. Its messages are
+/// also those of duplicate address detection (`dad`).
 #pragma once
 
 #include "base/time.hpp"
 #include "net/counters.hpp"
+#include "net/dad.hpp"
 #include "net/neighbours.hpp"
 #include "net/output.hpp"
 #include "net/packet.hpp"
@@ -18,10 +19,11 @@ namespace rnic::net {
 class Nd {
  public:
   /// All references outlive this.
-  Nd(const port::MacAddress& mac, const Routes& routes, Neighbours& neighbours, Output& output,
-     Counters& counters, base::Now now)
+  Nd(const port::MacAddress& mac, const Routes& routes, Dad& dad, Neighbours& neighbours,
+     Output& output, Counters& counters, base::Now now)
       : mac_(mac),
         routes_(routes),
+        dad_(dad),
         neighbours_(neighbours),
         output_(output),
         counters_(counters),
@@ -31,6 +33,8 @@ class Nd {
   void input(const IpIn& in, uint8_t hop_limit, base::Now now);
   /// \param known nullptr: the solicited-node group is asked
   void solicit(const llp::IpAddress& target, const port::MacAddress* known, base::Now now);
+  /// Asks whether somebody has a tentative address of ours (RFC 4862 s.5.4.2).
+  void probe(const llp::IpAddress& target, base::Now now);
 
  private:
   void on_solicitation(const IpIn& in, const wire::NeighbourMessage& message, base::Now now);
@@ -41,6 +45,7 @@ class Nd {
 
   port::MacAddress mac_;
   const Routes& routes_;
+  Dad& dad_;
   Neighbours& neighbours_;
   Output& output_;
   Counters& counters_;

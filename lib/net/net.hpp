@@ -3,12 +3,13 @@
 /// tag, ARP and neighbour discovery, IPv4 and IPv6 with reassembly, ICMP and ICMPv6, routes and
 /// path MTUs, and the one unsent burst that a port may have (design, section 5).
 ///
-/// Specs: RFC 826, 791, 792, 815, 1122, 1191, 3168 s.5.3, 4443, 4861, 5227, 5722, 6980, 8200, 8201.
+/// Specs: RFC 826, 791, 792, 815, 1122, 1191, 3168 s.5.3, 4443, 4861, 4862 s.5.4, 5227, 5722, 6980,
+/// 8200, 8201.
 ///
 /// An Interface hands up validated TCP packets and builds packets; it never fragments. Everything
-/// that a stranger can fill has a limit. Not here: sockets, TCP, forwarding, autoconfiguration and
-/// duplicate address detection (RFC 4862), router advertisements and redirects (ignored: addresses
-/// and routes are configured), multicast beyond what neighbour discovery needs.
+/// that a stranger can fill has a limit. Not here: sockets, TCP, forwarding, autoconfiguration
+/// (RFC 4862; duplicate address detection is there), router advertisements and redirects (ignored:
+/// addresses and routes are configured), multicast beyond what neighbour discovery needs.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 #include "net/output.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/check.hpp"
 
@@ -15,7 +16,9 @@ Output::Output(const Config& config, port::Port& port, const Routes& routes, Nei
       link_(port.info().mac, config.vlan),
       ipv4_(config),
       ipv6_(config),
-      checksum_open_(port.info().checksum != port::ChecksumMode::Software) {
+      checksum_open_(port.info().checksum != port::ChecksumMode::Software),
+      // A medium that is memory is no Ethernet.
+      shortest_(port.info().checksum == port::ChecksumMode::Trusted ? 0 : wire::kEtherShortest) {
   const uint32_t mtu = std::min(config.mtu, port.info().mtu);
   RNIC_CHECK(mtu >= 68);  // RFC 791: every net carries 68 octets
   room4_ = mtu - wire::kIpv4Header;
@@ -78,12 +81,20 @@ void Output::finish(TxFrame& frame, uint8_t protocol, uint32_t l4_length) {
                 l4_length);
     packet.length = link_.size() + wire::kIpv6Header + l4_length;
   }
+  if (packet.length < shortest_) [[unlikely]]
+    pad(packet);
   packet.ip_checksum = port::Checksum::Unknown;
   // Ports complete checksums of TCP only.
   packet.l4_checksum = frame.l4_checksum_open && protocol == wire::kProtocolTcp
                            ? port::Checksum::Open
                            : port::Checksum::Unknown;
   frame.l4 = nullptr;
+}
+
+// IEEE 802.3 s.3.2.8, RFC 894: zeros behind the packet, no part of it. Not every device does it.
+void Output::pad(port::Packet& packet) const {
+  std::memset(packet.data + packet.length, 0, shortest_ - packet.length);
+  packet.length = shortest_;
 }
 
 void Output::send(TxFrame& frame, uint8_t protocol, uint32_t l4_length, base::Now now) {
@@ -114,6 +125,7 @@ void Output::send_raw(port::Packet& packet, uint16_t ether_type, uint32_t length
   link_.write(packet.data, ether_type);
   wire::store_mac(packet.data + wire::kEtherDestinationAt, to);
   packet.length = link_.size() + length;
+  if (packet.length < shortest_) pad(packet);
   packet.ip_checksum = port::Checksum::Unknown;
   packet.l4_checksum = port::Checksum::Unknown;
   tx_.push(packet, now);

@@ -59,6 +59,7 @@ class Output {
   bool find_hop(const llp::IpAddress& destination);
   const port::MacAddress* find_mac(const llp::IpAddress& destination);
   void finish(TxFrame& frame, uint8_t protocol, uint32_t l4_length);
+  void pad(port::Packet& packet) const;
 
   const Routes& routes_;
   Neighbours& neighbours_;
@@ -68,6 +69,7 @@ class Output {
   Ipv4Output ipv4_;
   Ipv6Output ipv6_;
   bool checksum_open_;
+  uint32_t shortest_;  // frames are made that long
   uint32_t room4_;
   uint32_t room6_;
   Hop hop_;

@@ -30,7 +30,7 @@ Routes::Routes(const Config& config, const port::MacAddress& mac) {
              config.routes.size() <= Config::kMaxRoutes);
   add_local({config.address, config.prefix_length});
   for (const Prefix& prefix : config.addresses) add_local(prefix);
-  const auto is_link_local = [](const Prefix& p) { return p.address.is_link_local(); };
+  const auto is_link_local = [](const Local6& l) { return l.prefix.address.is_link_local(); };
   if (has_ipv6() && std::none_of(locals6_.begin(), locals6_.end(), is_link_local)) {
     add_local({link_local_address(mac), 64});
   }
@@ -48,7 +48,7 @@ void Routes::add_local(const Prefix& prefix) {
     const uint32_t mask = prefix.length == 0 ? 0 : ~uint32_t{0} << (32 - prefix.length);
     locals4_.push_back({prefix.address.as_v4(), mask});
   } else {
-    locals6_.push_back(prefix);
+    locals6_.push_back({prefix});
   }
   add_way(prefix, {});
 }
@@ -59,17 +59,29 @@ void Routes::add_way(const Prefix& to, const llp::IpAddress& gateway) {
 
 bool Routes::is_ours(const llp::IpAddress& address) const {
   if (address.is_v4()) return is_ours(address.as_v4());
-  for (const Prefix& local : locals6_) {
-    if (local.address == address) return true;
+  for (const Local6& local : locals6_) {
+    if (local.prefix.address == address) return local.usable;
   }
   return false;
+}
+
+std::vector<llp::IpAddress> Routes::addresses6() const {
+  std::vector<llp::IpAddress> all;
+  for (const Local6& local : locals6_) all.push_back(local.prefix.address);
+  return all;
+}
+
+void Routes::set_usable(const llp::IpAddress& address, bool usable) {
+  for (Local6& local : locals6_) {
+    if (local.prefix.address == address) local.usable = usable;
+  }
 }
 
 bool Routes::is_our_group(const llp::IpAddress& group) const {
   if (!has_ipv6()) return false;
   if (group == kAllNodes) return true;
-  for (const Prefix& local : locals6_) {
-    if (solicited_node(local.address) == group) return true;
+  for (const Local6& local : locals6_) {
+    if (solicited_node(local.prefix.address) == group) return true;
   }
   return false;
 }
@@ -116,7 +128,8 @@ llp::IpAddress Routes::source_for(const llp::IpAddress& destination) const {
   }
   const Prefix* best = nullptr;
   uint32_t best_score = 0;
-  for (const Prefix& local : locals6_) {
+  for (const auto& [local, usable] : locals6_) {
+    if (!usable) continue;
     // RFC 6724 s.5: rule 2 (scope) before rule 5.5 (next hop's link) before rule 8 (prefix).
     const bool scope = local.address.is_link_local() == destination.is_link_local();
     const uint32_t score = (scope ? 1024u : 0u) + (contains(local, *hop) ? 512u : 0u) +

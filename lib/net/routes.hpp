@@ -13,8 +13,9 @@
 
 namespace rnic::net {
 
-/// Fixed at construction. A list searched from the longest prefix down: it is short, and the last
-/// destination's way is remembered elsewhere.
+/// Fixed at construction, but for IPv6 addresses that are not to be used (yet). A list searched
+/// from the longest prefix down: it is short, and the last destination's way is remembered
+/// elsewhere.
 class Routes {
  public:
   /// An interface with an IPv6 address gets a link-local one made from `mac`, too, unless the
@@ -31,6 +32,10 @@ class Routes {
   /// A group that one of our addresses has to be in: all nodes, solicited node (RFC 4291 s.2.8).
   [[nodiscard]] bool is_our_group(const llp::IpAddress& group) const;
   [[nodiscard]] bool has_ipv6() const { return !locals6_.empty(); }
+  /// All of IPv6, the unusable ones as well.
+  [[nodiscard]] std::vector<llp::IpAddress> addresses6() const;
+  /// An unusable address is not ours and no source, but we stay in its groups (RFC 4862 s.5.4).
+  void set_usable(const llp::IpAddress& address, bool usable);
 
   /// One host other than us: not zero, loopback, multicast, reserved or a broadcast address
   /// (RFC 1122 s.3.2.1.3).
@@ -65,6 +70,10 @@ class Routes {
     uint32_t address = 0;
     uint32_t mask = 0;
   };
+  struct Local6 {
+    Prefix prefix;
+    bool usable = true;
+  };
   // A prefix on the link (no gateway), or behind a gateway.
   struct Way {
     Prefix to;
@@ -76,7 +85,7 @@ class Routes {
   [[nodiscard]] const Way* find(const llp::IpAddress& destination) const;
 
   std::vector<Local4> locals4_;
-  std::vector<Prefix> locals6_;
+  std::vector<Local6> locals6_;
   std::vector<Way> ways_;  // longest prefix first
 };
 

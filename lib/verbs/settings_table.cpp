@@ -295,6 +295,9 @@ constexpr Key kKeys[] = {
      "between two requests for one neighbour"},
     {"net", "neighbour_retries", in_net<&Net::neighbour_retries>, "", {1, 100},
      "requests before a neighbour is unreachable"},
+    {"net", "dad_transmits", in_net<&Net::dad_transmits>, "", {0, 10},
+     "solicitations that nobody answers before an IPv6 address of ours is used, neighbour_retry "
+     "apart (duplicate address detection, RFC 4862 section 5.4); 0: it is used at once"},
     {"net", "icmp_per_second", in_net<&Net::icmp_per_second>, "1/s", {0, 1'000'000},
      "echo replies; 0: none"},
     {"net", "icmp_errors_per_second", in_net<&Net::icmp_errors_per_second>, "1/s", {0, 1'000'000},

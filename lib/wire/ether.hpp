@@ -14,6 +14,7 @@ namespace rnic::wire {
 using MacAddress = std::array<uint8_t, 6>;
 
 inline constexpr uint32_t kEtherHeader = 14;
+inline constexpr uint32_t kEtherShortest = 60;  ///< octets of a frame on the wire, without FCS
 inline constexpr uint32_t kEtherDestinationAt = 0;
 inline constexpr uint32_t kEtherSourceAt = 6;
 inline constexpr uint32_t kEtherTypeAt = 12;

@@ -42,6 +42,7 @@ class FakeNic {
   }
 
   [[nodiscard]] port::Port& queue(uint32_t i) { return *queues_[i]; }
+  [[nodiscard]] uint32_t outstanding() const { return pool_.outstanding(); }
   [[nodiscard]] uint32_t queues() const { return static_cast<uint32_t>(queues_.size()); }
 
   /// A frame comes from the wire.
@@ -54,7 +55,7 @@ class FakeNic {
     queues_[queue]->received.push_back(std::move(frame));
   }
 
-  /// IPv4 packets to this NIC that are longer are cut by the network; 0: none.
+  /// Frames with an IP packet that are longer are cut by the network; 0: none.
   uint32_t fragment_over = 0;
 
  private:
@@ -94,23 +95,42 @@ class FakeNic {
   };
 
   void from_wire(std::vector<uint8_t> octets) {
-    const bool v4 = base::load_be16(octets.data() + wire::kEtherTypeAt) == wire::kEtherTypeIpv4;
+    const uint16_t type = base::load_be16(octets.data() + wire::kEtherTypeAt);
+    const bool v4 = type == wire::kEtherTypeIpv4;
     const auto length = static_cast<uint32_t>(octets.size());
-    if (!v4 || fragment_over == 0 || length <= fragment_over) return receive({std::move(octets)});
-    auto ip = *wire::parse_ipv4(base::ByteView(octets).subspan(wire::kEtherHeader));
-    const uint32_t begin = wire::kEtherHeader + wire::kIpv4Header;
-    const uint32_t payload = ip.total_length - wire::kIpv4Header;
-    const uint32_t first = payload / 2 / 8 * 8;
-    ip.id = ++id_;
-    for (const uint32_t at : {0u, first}) {
-      const uint32_t n = at == 0 ? first : payload - first;
-      ip.total_length = wire::kIpv4Header + n;
-      ip.fragment = static_cast<uint16_t>(at / 8 | (at == 0 ? wire::kIpv4MoreFragments : 0));
-      std::vector<uint8_t> part(octets.begin(), octets.begin() + begin);
-      wire::write_ipv4(part.data() + wire::kEtherHeader, ip);
-      part.insert(part.end(), octets.begin() + begin + at, octets.begin() + begin + at + n);
-      receive({std::move(part)});
+    if ((!v4 && type != wire::kEtherTypeIpv6) || fragment_over == 0 || length <= fragment_over) {
+      return receive({std::move(octets)});
     }
+    const uint32_t at = wire::kEtherHeader + (v4 ? wire::kIpv4Header : wire::kIpv6Header);
+    const uint32_t first = (length - at) / 2 / 8 * 8;
+    ++id_;
+    receive({fragment_of(octets, v4, at, at + first, 0, true)});
+    receive({fragment_of(octets, v4, at + first, length, first, false)});
+  }
+
+  [[nodiscard]] std::vector<uint8_t> fragment_of(const std::vector<uint8_t>& whole, bool v4,
+                                                 uint32_t begin, uint32_t end, uint32_t offset,
+                                                 bool more) const {
+    const uint32_t header = v4 ? wire::kIpv4Header : wire::kIpv6Header;
+    std::vector<uint8_t> part(whole.begin(), whole.begin() + wire::kEtherHeader + header);
+    uint8_t* ip = part.data() + wire::kEtherHeader;
+    if (v4) {
+      wire::Ipv4 fields = *wire::parse_ipv4(base::ByteView(whole).subspan(wire::kEtherHeader));
+      fields.id = static_cast<uint16_t>(id_);
+      fields.total_length = header + end - begin;
+      fields.fragment =
+          static_cast<uint16_t>(offset / 8 | (more ? wire::kIpv4MoreFragments : uint16_t{0}));
+      wire::write_ipv4(ip, fields);
+    } else {
+      std::array<uint8_t, 8> extension{ip[wire::kIpv6NextHeaderAt]};
+      base::store_be16(&extension[2], static_cast<uint16_t>(offset | (more ? 1 : 0)));
+      base::store_be32(&extension[4], id_);
+      ip[wire::kIpv6NextHeaderAt] = 44;
+      base::store_be16(ip + wire::kIpv6LengthAt, static_cast<uint16_t>(8 + end - begin));
+      part.insert(part.end(), extension.begin(), extension.end());
+    }
+    part.insert(part.end(), whole.begin() + begin, whole.begin() + end);
+    return part;
   }
 
   [[nodiscard]] uint32_t queue_for(const std::vector<uint8_t>& octets) const {
@@ -139,7 +159,7 @@ class FakeNic {
   FakePort pool_;
   std::vector<std::unique_ptr<Queue>> queues_;
   FakeNic* peer_ = nullptr;
-  uint16_t id_ = 0;
+  uint32_t id_ = 0;
 };
 
 }  // namespace rnic::test

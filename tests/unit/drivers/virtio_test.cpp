@@ -63,16 +63,20 @@ class VirtioPair : public testing::Test {
   std::unique_ptr<port::Port> front_;
 };
 
+class VirtioStream : public VirtioPair, public testing::WithParamInterface<bool> {};
+
 // What the two devices do with our open checksums is only theirs to know; the octets must be right
 // and nobody but the devices may have looked at them.
-TEST_F(VirtioPair, TcpRunsWithChecksumsOffloadedBothWays) {
+TEST_P(VirtioStream, TcpRunsWithChecksumsOffloadedBothWays) {
   EXPECT_EQ(front_->info().checksum, port::ChecksumMode::Offload);
   EXPECT_EQ(back_->info().checksum, port::ChecksumMode::Offload);
   auto clock = TscClock::create();
   ASSERT_TRUE(clock);
   const auto config = [&](uint32_t i) {
     nic::DeviceConfig c;
-    c.net.address = llp::IpAddress::v4(0x0a000001 + i);
+    c.net.address =
+        GetParam() ? llp::IpAddress::v4(0x0a000001 + i) : llp::IpAddress(0xfd00000000000000, 1 + i);
+    c.net.prefix_length = GetParam() ? 24 : 64;
     return c;
   };
   nic::Device left(config(0), *front_, clock->now());
@@ -106,6 +110,9 @@ TEST_F(VirtioPair, TcpRunsWithChecksumsOffloadedBothWays) {
   EXPECT_EQ(left.tcp_counters().checksum_errors, 0u);
   EXPECT_EQ(right.tcp_counters().checksum_errors, 0u);
 }
+
+INSTANTIATE_TEST_SUITE_P(Ipv4AndIpv6, VirtioStream, testing::Bool(),
+                         [](const auto& info) { return info.param ? "Ipv4" : "Ipv6"; });
 
 TEST_F(VirtioPair, ReceivedSegmentsAreVouchedFor) {
   for (const uint32_t way : {0u, 1u, 2u, 3u}) {

@@ -1,3 +1,4 @@
+#include "base/log.hpp"
 #include "net_fixture.hpp"
 
 namespace rnic::net {
@@ -301,6 +302,38 @@ TEST_F(Arp, AnAnnouncementMakesUsAskAndIsNotBelieved) {
   ASSERT_TRUE(send(kFar));
   interface_->flush(now_);
   EXPECT_EQ(mac_to(port_->take_sent()), kGatewayMac);
+}
+
+// RFC 5227 s.2.4: a claim to our address is counted and answered by one announcement in ten
+// seconds; it does not reach the table.
+TEST_F(Arp, AClaimToOurAddressIsDefendedNotTooOften) {
+  base::set_log_level(base::LogLevel::Off);
+  const auto claim = arp_frame({wire::kArpRequest, kPeerMac, kOurs.as_v4(), {}, kOurs.as_v4()},
+                               wire::kMacBroadcast);
+  const auto answer =
+      arp_frame({wire::kArpReply, kPeerMac, kOurs.as_v4(), kOurMac, kOurs.as_v4()}, kOurMac);
+  for (int round = 1; round <= 2; ++round) {
+    for (int i = 0; i < 5; ++i) {
+      receive(claim);
+      receive(answer);
+    }
+    interface_->flush(now_);
+    ASSERT_EQ(port_->sent().size(), 1u);
+    const test::SentFrame frame = port_->take_sent();
+    EXPECT_EQ(mac_to(frame), wire::kMacBroadcast);
+    const wire::Arp defence = arp_of(frame);
+    EXPECT_EQ(defence.operation, wire::kArpRequest);
+    EXPECT_EQ(defence.sender_mac, kOurMac);
+    EXPECT_EQ(defence.sender_ip, kOurs.as_v4());
+    EXPECT_EQ(defence.target_ip, kOurs.as_v4());
+    EXPECT_EQ(counters().address_conflicts, 10u * round);
+    EXPECT_EQ(counters().address_defences, static_cast<uint64_t>(round));
+    now_ += std::chrono::seconds(10);
+  }
+  // Our own frames, brought back by the link, are no claim.
+  receive(arp_frame({wire::kArpRequest, kOurMac, kOurs.as_v4(), {}, kPeer.as_v4()},
+                    wire::kMacBroadcast));
+  EXPECT_EQ(counters().address_conflicts, 20u);
 }
 
 }  // namespace

@@ -54,6 +54,41 @@ TEST_F(Ipv4Input, ImpossibleHeadersAreDropped) {
   EXPECT_EQ(counters().short_frames, 1u);
 }
 
+// TCP-IP-01: what pads a short frame is no part of the packet, whatever it holds.
+TEST_F(Ipv4Input, EthernetPaddingIsLeftOut) {
+  auto frame = ip_frame({}, {1, 2, 3});
+  frame.resize(60, 0xee);
+  EXPECT_EQ(receive(frame), (std::vector<uint8_t>{1, 2, 3}));
+  frame.resize(1400, 0xee);
+  EXPECT_EQ(receive(frame), (std::vector<uint8_t>{1, 2, 3}));
+}
+
+TEST_F(NetTest, ShortFramesArePaddedWithZeros) {
+  learn(kPeer, kPeerMac);
+  for (const uint32_t length : {0u, 1u, 20u, 25u, 26u, 27u}) {
+    ASSERT_TRUE(send(kPeer, 100, 0xff));  // what the buffer held before
+    ASSERT_TRUE(send(kPeer, length, 0xff));
+    interface_->flush(now_);
+    port_->take_sent();
+    const auto frame = port_->take_sent();
+    ASSERT_EQ(frame.octets.size(), std::max(60u, 34 + length));
+    EXPECT_EQ(base::load_be16(&frame.octets[16]), 20 + length);
+    for (size_t i = 34 + length; i < frame.octets.size(); ++i) EXPECT_EQ(frame.octets[i], 0);
+  }
+  receive(arp_request(kPeer, kPeerMac));
+  interface_->flush(now_);
+  EXPECT_EQ(port_->take_sent().octets.size(), 60u);  // 42 octets of Ethernet and ARP
+}
+
+// A medium that is memory takes any length.
+TEST_F(NetTest, FramesInMemoryAreNotPadded) {
+  start(port::ChecksumMode::Trusted);
+  learn(kPeer, kPeerMac);
+  ASSERT_TRUE(send(kPeer, 3));
+  interface_->flush(now_);
+  EXPECT_EQ(port_->take_sent().octets.size(), 37u);
+}
+
 TEST_F(Ipv4Input, EveryCutAndEveryFlippedOctetIsSurvived) {
   const auto good = ip_frame({}, kPayload);
   for (size_t n = 1; n < good.size(); ++n)

@@ -13,6 +13,12 @@ Octets options_header(uint8_t next, const Octets& options = {1, 4, 0, 0, 0, 0}) 
   return joined({Octets{next, static_cast<uint8_t>((options.size() + 2) / 8 - 1)}, options});
 }
 
+TEST_F(Ipv6Input, EthernetPaddingIsLeftOut) {
+  auto frame = ip6_frame(with_next(wire::kProtocolTcp), {1, 2, 3});
+  frame.resize(60, 0xee);
+  EXPECT_EQ(receive(frame), (Octets{1, 2, 3}));
+}
+
 TEST_F(Ipv6Input, HandsUpThePayloadWithoutPadding) {
   wire::Ipv6 ip = with_next(wire::kProtocolTcp);
   ip.traffic_class = 0xb9;  // DSCP 46, ECT(1)

@@ -1,3 +1,4 @@
+#include "base/log.hpp"
 #include "ipv6_fixture.hpp"
 
 namespace rnic::net {
@@ -227,6 +228,98 @@ TEST_F(NeighbourDiscovery, MessagesWithAFragmentHeaderAreNotBelieved) {
   ip.next_header = wire::kNextIcmpv6;
   receive(ip6_frame(ip, whole));
   EXPECT_EQ(sent(), 1u);
+}
+
+/// With duplicate address detection on: kOurs6 and the link-local address are tentative at first.
+class DuplicateAddress : public Ipv6Test {
+ protected:
+  void SetUp() override {
+    config_.dad_transmits = 2;
+    Ipv6Test::SetUp();
+  }
+  /// The next question for kOurs6, or nothing.
+  std::optional<Sent6> question() {
+    while (!port_->sent().empty()) {
+      const Sent6 sent = take6();
+      if (from_wire(neighbour_of(sent).target) == kOurs6) return sent;
+    }
+    return std::nullopt;
+  }
+  void expect_unusable() {
+    EXPECT_FALSE(interface_->is_ours(kOurs6));
+    EXPECT_NE(interface_->source_for(kPeer6), kOurs6);
+    EXPECT_FALSE(receive(ip6_frame(with_next(wire::kProtocolTcp), {1, 2, 3})));
+  }
+  static Octets probe_of_another() {
+    const wire::Ipv6Address group = wire::solicited_node(to_wire(kOurs6));
+    return nd_frame({wire::kIcmpv6NeighbourSolicitation, 0, to_wire(kOurs6), {}}, {},
+                    from_wire(group), wire::multicast_mac(group));
+  }
+};
+
+// RFC 4862 s.5.4.2: asked for from no address, to its group, as often as configured; then it is
+// used.
+TEST_F(DuplicateAddress, AnAddressThatNobodyHasIsUsedAfterTheQuestions) {
+  expect_unusable();
+  EXPECT_FALSE(question());
+  run_until(now_ + std::chrono::seconds(1));  // the random delay is shorter
+  const auto first = question();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(from_wire(first->ip.source), llp::IpAddress{});
+  EXPECT_EQ(from_wire(first->ip.destination), solicited_node(kOurs6));
+  EXPECT_EQ(first->ip.hop_limit, 255);
+  EXPECT_FALSE(neighbour_of(*first).link);
+  expect_unusable();
+  run_until(now_ + std::chrono::seconds(1));
+  EXPECT_TRUE(question());
+  expect_unusable();
+  run_until(now_ + std::chrono::seconds(1));
+  EXPECT_FALSE(question());
+  EXPECT_TRUE(interface_->is_ours(kOurs6));
+  EXPECT_TRUE(interface_->is_ours(kOurLinkLocal));
+  EXPECT_EQ(interface_->source_for(kPeer6), kOurs6);
+  EXPECT_TRUE(receive(ip6_frame(with_next(wire::kProtocolTcp), {1, 2, 3})));
+  EXPECT_EQ(counters().duplicate_addresses, 0u);
+  EXPECT_EQ(interface_->next_deadline(), base::kNever);
+}
+
+// RFC 4862 s.5.4.4: somebody has it. s.5.4.3: somebody asks for it as we do.
+TEST_F(DuplicateAddress, AnAddressThatSomebodyHasIsNeverUsed) {
+  base::set_log_level(base::LogLevel::Off);
+  const auto owner = nd_frame(
+      {wire::kIcmpv6NeighbourAdvertisement, wire::kNdFlagOverride, to_wire(kOurs6), kPeerMac},
+      kOurs6, kAllNodes, wire::multicast_mac(wire::kAllNodes));
+  for (const Octets& answer : {owner, probe_of_another()}) {
+    start();
+    run_until(now_ + std::chrono::seconds(1));
+    EXPECT_FALSE(receive(answer));
+    EXPECT_EQ(counters().duplicate_addresses, 1u);
+    run_until(now_ + std::chrono::seconds(60));
+    expect_unusable();
+    EXPECT_TRUE(interface_->is_ours(kOurLinkLocal));  // the other one is free
+    EXPECT_TRUE(interface_->is_ours(kOurs));          // and IPv4 has nothing to do with it
+  }
+}
+
+// RFC 4862 s.5.4.3: who only wants to talk to it is no conflict, and gets no answer; nor is our own
+// question, brought back by the link.
+TEST_F(DuplicateAddress, OthersQuestionsAndOurOwnAreNoConflict) {
+  run_until(now_ + std::chrono::seconds(1));
+  ASSERT_TRUE(question());
+  port_->sent().clear();
+  receive(solicitation(kPeer6, kPeerMac));
+  Octets ours = probe_of_another();
+  std::copy(kOurMac.begin(), kOurMac.end(), ours.begin() + wire::kEtherSourceAt);
+  receive(ours);
+  interface_->flush(now_);
+  EXPECT_TRUE(port_->sent().empty());
+  EXPECT_EQ(counters().duplicate_addresses, 0u);
+  run_until(now_ + std::chrono::seconds(3));
+  EXPECT_TRUE(interface_->is_ours(kOurs6));
+  // From now on it is defended (s.5.4.3's other side).
+  port_->sent().clear();
+  receive(probe_of_another());
+  EXPECT_EQ(from_wire(take6().ip.destination), kAllNodes);
 }
 
 }  // namespace
