@@ -174,9 +174,9 @@ TEST_P(FragmentAttack, AFragmentedStreamPasses) {
 TEST_P(FragmentAttack, AFragmentedStreamPassesAmongHostileFragments) {
   ASSERT_TRUE(send(noise(200'000), [this](uint32_t round) { attack_in_every_way(round); }));
   EXPECT_GT(counters().ip_reassembled, 100u);
-  EXPECT_GT(counters().ip_fragments_dropped, 1000u);
-  EXPECT_GT(counters().ip_reassembly_failed, 1000u);
-  EXPECT_GT(counters().ip_reassembly_full, 1000u);
+  EXPECT_GT(counters().ip_fragments_dropped, 300u);
+  EXPECT_GT(counters().ip_reassembly_failed, 300u);
+  EXPECT_GT(counters().ip_reassembly_full, 300u);
   // What is held after the last one is given up in time, and room for all of the table is there
   // again.
   wait(std::chrono::seconds(61));
@@ -205,7 +205,7 @@ TEST_P(FragmentAttack, ForgedPartsOfTheStreamsOwnDatagramsCostTimeOnly) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ipv4AndIpv6, FragmentAttack, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "Ipv4" : "Ipv6"; });
+                         [](const auto& p) { return p.param ? "Ipv4" : "Ipv6"; });
 
 }  // namespace
 }  // namespace rnic::dpdk

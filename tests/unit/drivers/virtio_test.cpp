@@ -112,7 +112,7 @@ TEST_P(VirtioStream, TcpRunsWithChecksumsOffloadedBothWays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ipv4AndIpv6, VirtioStream, testing::Bool(),
-                         [](const auto& info) { return info.param ? "Ipv4" : "Ipv6"; });
+                         [](const auto& p) { return p.param ? "Ipv4" : "Ipv6"; });
 
 TEST_F(VirtioPair, ReceivedSegmentsAreVouchedFor) {
   for (const uint32_t way : {0u, 1u, 2u, 3u}) {

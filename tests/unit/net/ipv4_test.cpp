@@ -184,7 +184,7 @@ TEST_F(Ipv4Output, HeadersAreRight) {
     ASSERT_TRUE(send(kPeer, length, 0x77));
     interface_->flush(now_);
     const test::SentFrame frame = port_->take_sent();
-    ASSERT_EQ(frame.octets.size(), 34 + length);
+    ASSERT_EQ(frame.octets.size(), std::max(60u, 34 + length));
     EXPECT_EQ(wire::load_mac(frame.octets.data() + 6), kOurMac);
     const base::ByteView packet = base::ByteView(frame.octets).subspan(wire::kEtherHeader);
     const auto ip = wire::parse_ipv4(packet);
@@ -334,8 +334,9 @@ TEST_F(Icmp, EchoIsAnswered) {
     EXPECT_FALSE(receive(ip_frame(icmp_header(), request)));
     interface_->flush(now_);
     const test::SentFrame frame = port_->take_sent();
-    const base::ByteView reply = base::ByteView(frame.octets).subspan(34);
-    ASSERT_EQ(reply.size(), request.size());
+    const auto ip = wire::parse_ipv4(base::ByteView(frame.octets).subspan(wire::kEtherHeader));
+    ASSERT_EQ(ip->total_length, wire::kIpv4Header + request.size());
+    const base::ByteView reply = base::ByteView(frame.octets).subspan(34, request.size());
     EXPECT_EQ(reply[0], wire::kIcmpEchoReply);
     EXPECT_EQ(wire::checksum_fold(wire::checksum_add(0, reply)), 0);
     EXPECT_TRUE(std::equal(reply.begin() + 4, reply.end(), request.begin() + 4));
