@@ -6,6 +6,7 @@
 #include "net/icmp.hpp"
 #include "net/ipv4_input.hpp"
 #include "net/ipv6_input.hpp"
+#include "net/known_pair.hpp"
 #include "net/nd.hpp"
 #include "net/neighbours.hpp"
 #include "net/net.hpp"
@@ -36,7 +37,8 @@ class Interface::Impl final : public NeighbourUser {
         fragments_(config, reassembler, counters_),
         ipv4_(routes_, fragments_, icmp_, counters_, trusted()),
         ipv6_(routes_, fragments_, icmp_, counters_, trusted()),
-        path_mtu_(config.path_mtu_lifetime) {
+        path_mtu_(config.path_mtu_lifetime),
+        pair_(mac_, config.vlan, trusted()) {
     config_.mtu = std::min(config.mtu, port.info().mtu);
   }
 
@@ -47,7 +49,17 @@ class Interface::Impl final : public NeighbourUser {
     return config;
   }
 
-  std::optional<IpIn> input(const port::Packet& frame, base::Now now);
+  std::optional<IpIn> input(const port::Packet& frame, base::Now now) {
+    if (IpIn in; pair_.open(frame, in, counters_)) [[likely]] {
+      last_now_ = now;
+      ++counters_.frames_in;
+      return in;
+    }
+    const std::optional<IpIn> in = input_any(frame, now);
+    if (in) pair_.learn(frame, *in);
+    return in;
+  }
+  std::optional<IpIn> input_any(const port::Packet& frame, base::Now now);
   void on_timers(base::Now now);
 
   void solicit(const llp::IpAddress& target, const port::MacAddress* known,
@@ -88,9 +100,10 @@ class Interface::Impl final : public NeighbourUser {
   Ipv4Input ipv4_;
   Ipv6Input ipv6_;
   PathMtu path_mtu_;
+  KnownPair pair_;
 };
 
-std::optional<IpIn> Interface::Impl::input(const port::Packet& frame, base::Now now) {
+std::optional<IpIn> Interface::Impl::input_any(const port::Packet& frame, base::Now now) {
   last_now_ = now;
   ++counters_.frames_in;
   if (frame.length < wire::kEtherHeader) {

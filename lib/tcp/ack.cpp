@@ -26,6 +26,10 @@ void Engine::process_ack(Connection& c, const Arrival& a, base::Now now) {
   }
   if (c.ecn.on) ecn_feedback(c, a, yield, now);
   if (c.recovery.phase != RecoveryPhase::Open) detect_spurious(c, yield);
+  settle(c, yield, now);
+}
+
+void Engine::settle(Connection& c, AckYield& yield, base::Now now) {
   bool lost = c.tcb.sack_ok ? rack_detect(c, now) : reno_ack(c, yield);
   if (c.path.probe_end != 0) [[unlikely]] {
     probe_acked(c, now);
@@ -61,7 +65,7 @@ void Engine::measure(Connection& c, AckYield& yield, base::Now now) {
     c.recovery.adapt_rto = false;
     c.rto.adapt(rtt, now);
   } else {
-    c.rto.sample(rtt, now);
+    c.rto.offer(rtt, now);
   }
 }
 

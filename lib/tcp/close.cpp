@@ -19,6 +19,7 @@ void Engine::close_stream(Connection& c) {
   }
   if (c.fin_wanted) return;
   c.fin_wanted = true;
+  unpredict(c);
   make_ready(c);  // everything that pull() still has goes out before the FIN
 }
 
@@ -44,6 +45,7 @@ void Engine::room_grew(Connection& c) {
 void Engine::doom(Connection& c, llp::StreamEnd how, bool send_rst) {
   if (c.doomed) return;
   c.doomed = true;
+  unpredict(c);
   c.tell_end = c.user != nullptr;
   c.how_ended = how;
   ready_.erase(c);
@@ -97,6 +99,7 @@ void Engine::release(Connection& c) {
   wheel_.cancel(c.timer);
   ready_.erase(c);
   flows_.erase(c.slot);
+  if (last_flow_ == &c) last_flow_ = nullptr;
   if (base::sabotaged(base::Defect::LeakSlot)) return;
   by_slot_[c.slot] = nullptr;
   free_slots_.push_back(c.slot);

@@ -184,6 +184,8 @@ class Connection final : public llp::Stream {
 
   Engine& engine;
   const uint32_t slot;
+  /// Data offset and flags of the segment that is expected next; 0: any, see prediction.cpp.
+  uint32_t prediction = 0;
   base::Handle handle;
   Tcb tcb;
   State state = State::Closed;
@@ -203,6 +205,7 @@ class Connection final : public llp::Stream {
   uint64_t retransmit_hint = 0;  ///< no record below this number waits for retransmission
   uint64_t piece_next = 0;       ///< progress of the cut record being retransmitted
   uint64_t cwnd_full_to = 0;     ///< what lies below it was sent while cwnd was the limit
+  uint64_t odd_until = 0;        ///< records from here on were sent once, whole, as pulled
   uint32_t persist_backoff = 0;
   uint32_t unanswered_probes = 0;  ///< window probes since the peer last said anything
   base::Now last_sent_at{};

@@ -6,6 +6,7 @@
 
 #define RNIC_TCP_COUNTERS(X)                                                                     \
   X(segments_in, "segments", "received segments, all")                                           \
+  X(predicted_in, "segments", "of these, taken by header prediction")                            \
   X(segments_out, "segments", "segments sent, all")                                              \
   X(data_segments_out, "segments", "segments with payload, first transmissions")                 \
   X(aligned_segments_out, "segments", "of these, begin and end at a record boundary")            \

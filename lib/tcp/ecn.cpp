@@ -141,7 +141,7 @@ void Engine::note_reduction(Connection& c) {
 void Engine::ecn_feedback(Connection& c, const Arrival& a, AckYield& yield, base::Now now) {
   EcnState& e = c.ecn;
   const bool ece = a.has(flag::kEce);
-  if (yield.acked != 0) c.cc.count_marks(sample_of(c, yield, now), ece);
+  if (yield.acked != 0) c.cc.count_marks(sample_of(c, yield.acked, yield.rtt, now), ece);
   if (!ece) {
     if (yield.acked != 0) e.holds = 0;
     return;

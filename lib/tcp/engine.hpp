@@ -1,10 +1,11 @@
 /// \file
 /// The engine behind Stack. One class, its members spread over files by RFC concept:
 /// stack.cpp (life of the engine), listener.cpp and handshake.cpp (opens), input.cpp (RFC 9293
-/// s.3.10.7), ack.cpp, scoreboard.cpp, recovery.cpp and spurious.cpp (the ACK side), commit.cpp
-/// (the data side), ecn.cpp (both), output.cpp, pacing.cpp, retransmit.cpp and transmit.cpp
-/// (segments out), timers.cpp, close.cpp, reincarnation.cpp (TIME-WAIT),
-/// syn_cookies.cpp, keep_alive.cpp, connection_options.cpp, icmp.cpp, path_mtu_discovery.cpp.
+/// s.3.10.7), prediction.cpp (its short cut), ack.cpp, scoreboard.cpp, recovery.cpp and
+/// spurious.cpp (the ACK side), commit.cpp (the data side), ecn.cpp (both), output.cpp, pacing.cpp,
+/// retransmit.cpp and transmit.cpp (segments out), timers.cpp, close.cpp, reincarnation.cpp
+/// (TIME-WAIT), syn_cookies.cpp, keep_alive.cpp, connection_options.cpp, icmp.cpp,
+/// path_mtu_discovery.cpp.
 ///
 /// Call-ups may re-enter ready(), close(), abort(), room_grew() and connect(). Nothing is freed
 /// under a caller's feet: connections are marked doomed and taken away by reap() when an entry
@@ -81,6 +82,7 @@ class Engine {
   }
   [[nodiscard]] bool quiescent() const;
   void force_isn(std::optional<uint32_t> isn) { forced_isn_ = isn; }
+  void set_prediction(bool on) { predicting_ = on; }
   [[nodiscard]] ConnectionInfo info(Connection& c) const;
   void validate();
 
@@ -194,7 +196,9 @@ class Engine {
                                  const ConnectionOptions& options) const;
 
   // input.cpp
+  [[nodiscard]] static bool checksum_good(const SegmentIn& in);
   [[nodiscard]] bool parse(const SegmentIn& in, Arrival& a);
+  void input_any(Connection* c, const SegmentIn& segment, base::Now now);
   void input_no_connection(const Arrival& a, base::Now now);
   /// \param a a SYN that is known already is taken off it
   void input_synchronized(Connection& c, Arrival& a, base::Now now);
@@ -210,6 +214,31 @@ class Engine {
   void challenge_ack(Connection& c, base::Now now);
   [[nodiscard]] bool challenge_allowed(base::Now now);
   static void note_duplicate(Connection& c, const Arrival& a);
+
+  // prediction.cpp
+  /// Nothing is under way that an expected segment would have to be looked at for.
+  [[nodiscard]] static bool calm(const Connection& c);
+  void predict(Connection& c) const;
+  /// The whole way for the next segment, until predict() has looked again.
+  static void unpredict(Connection& c) { c.prediction = 0; }
+  /// Records below `end` are not what they were when first sent: their ACK is no plain one.
+  static void note_odd(Connection& c, uint64_t end) {
+    c.odd_until = std::max(c.odd_until, end);
+    unpredict(c);
+  }
+  /// \param in of 20 octets at least
+  [[nodiscard]] Connection* find_flow(const SegmentIn& in);
+  [[nodiscard]] bool take_predicted(Connection& c, const SegmentIn& in, base::Now now);
+  void take_predicted_ack(Connection& c, uint32_t acked, uint32_t window, const uint8_t* p,
+                          base::Now now);
+  void take_predicted_text(Connection& c, base::Range range, base::ByteView text, bool push,
+                           base::Now now);
+  [[nodiscard]] static bool rack_overtaken(Connection& c);
+  void settle_predicted(Connection& c, uint64_t acked, base::Duration rtt, base::Now now);
+  void restart_calm(Connection& c, base::Now now);
+  void wake_by(Connection& c, base::Now deadline) {
+    if (!c.timer.armed() || c.timer.deadline > deadline) wheel_.arm(c.timer, deadline);
+  }
 
   // commit.cpp: the data side.
   /// What of a segment's text is new.
@@ -234,6 +263,8 @@ class Engine {
   void update_window(Connection& c, const Arrival& a, int64_t ack, bool advanced, base::Now now);
   void window_opened(Connection& c, base::Now now);
   void measure(Connection& c, AckYield& yield, base::Now now);
+  /// What follows from an ACK for loss, recovery, the window and the timers.
+  void settle(Connection& c, AckYield& yield, base::Now now);
   void our_fin_acked(Connection& c, base::Now now);
 
   // scoreboard.cpp
@@ -254,14 +285,24 @@ class Engine {
   void leave_recovery(Connection& c);
   void proportional_rate(Connection& c, const AckYield& yield);
   bool reno_ack(Connection& c, AckYield& yield);
-  void grow_window(Connection& c, const AckYield& yield, base::Now now);
-  void open_window(Connection& c, const AckYield& yield, base::Now now);
-  [[nodiscard]] static AckSample sample_of(const Connection& c, const AckYield& yield,
+  void grow_window(Connection& c, uint64_t acked, base::Duration rtt, base::Now now) {
+    // An unused window is no evidence that more fits (RFC 9438 s.5.8). Slow start asks for half of
+    // it only: what is in flight doubles.
+    const bool full = c.tcb.snd_una - acked < c.cwnd_full_to ||
+                      (c.cc.in_slow_start() && 2 * (c.tcb.flight() + acked) > c.cc.cwnd());
+    if (full) {
+      open_window(c, acked, rtt, now);
+    } else {
+      c.cc.on_unused_window();
+    }
+  }
+  void open_window(Connection& c, uint64_t acked, base::Duration rtt, base::Now now);
+  [[nodiscard]] static AckSample sample_of(const Connection& c, uint64_t acked, base::Duration rtt,
                                            base::Now now) {
-    return {.acked = yield.acked,
+    return {.acked = acked,
             .snd_una = c.tcb.snd_una,
             .snd_nxt = c.tcb.snd_nxt,
-            .rtt = yield.rtt,
+            .rtt = rtt,
             .srtt = c.rto.srtt(),
             .now = now};
   }
@@ -395,6 +436,8 @@ class Engine {
   std::optional<uint32_t> forced_isn_;
   std::array<base::Range, kMaxRanges + 1> gap_;  // of the segment in hand; see NewText
   uint32_t half_open_ = 0;
+  Connection* last_flow_ = nullptr;  // of the segment before
+  bool predicting_ = true;
   bool output_pending_ = false;  // output() has something to do at once: news, or a quantum was up
   base::Now challenge_period_{};
   uint32_t challenge_count_ = 0;

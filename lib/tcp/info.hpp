@@ -67,6 +67,8 @@ struct ConnectionInfo {
   base::Duration rto{0};       ///< with back-off
   uint32_t rto_backoff = 0;    ///< consecutive time-outs, or window probes
   uint32_t window_probes = 0;  ///< sent since the peer closed its window
+
+  friend bool operator==(const ConnectionInfo&, const ConnectionInfo&) = default;
 };
 
 }  // namespace rnic::tcp

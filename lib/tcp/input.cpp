@@ -7,16 +7,16 @@ namespace flag = wire::tcp_flag;
 
 namespace {
 
-bool checksum_good(const SegmentIn& in) {
-  const uint32_t sum = llp::pseudo_header_sum(in.source, in.destination, wire::kIpProtocolTcp,
-                                              static_cast<uint32_t>(in.tcp.size()));
-  return wire::checksum_fold(wire::checksum_add(sum, in.tcp)) == 0;
-}
-
 // RFC 7323 s.5.5: a TS.Recent older than 24 days says nothing.
 constexpr base::Duration kTimestampLife = std::chrono::hours(24 * 24);
 
 }  // namespace
+
+bool Engine::checksum_good(const SegmentIn& in) {
+  const uint32_t sum = llp::pseudo_header_sum(in.source, in.destination, wire::kIpProtocolTcp,
+                                              static_cast<uint32_t>(in.tcp.size()));
+  return wire::checksum_fold(wire::checksum_add(sum, in.tcp)) == 0;
+}
 
 bool Engine::parse(const SegmentIn& in, Arrival& a) {
   ++counters_.segments_in;
@@ -48,10 +48,14 @@ bool Engine::parse(const SegmentIn& in, Arrival& a) {
 }
 
 void Engine::input(const SegmentIn& segment, base::Now now) {
+  Connection* c = segment.tcp.size() >= wire::kTcpHeaderMin ? find_flow(segment) : nullptr;
+  if (c == nullptr || !take_predicted(*c, segment, now)) input_any(c, segment, now);
+  if (!doomed_.empty()) reap(now);
+}
+
+void Engine::input_any(Connection* c, const SegmentIn& segment, base::Now now) {
   Arrival a;
   if (!parse(segment, a)) return;
-  const uint32_t slot = flows_.find(a.local, a.remote);
-  Connection* c = slot != FlowTable::kNone ? by_slot_[slot] : nullptr;
   if (c == nullptr || c->doomed) {
     input_no_connection(a, now);
   } else if (c->heard_at = now; c->state == State::SynSent) {
@@ -59,8 +63,8 @@ void Engine::input(const SegmentIn& segment, base::Now now) {
   } else {
     input_synchronized(*c, a, now);
     if (!c->doomed) schedule(*c);
+    predict(*c);
   }
-  if (!doomed_.empty()) reap(now);
 }
 
 void Engine::input_no_connection(const Arrival& a, base::Now now) {

@@ -119,6 +119,7 @@ Engine::Sent Engine::wait_for_window(Connection& c, base::Now now) {
   if (c.tcb.flight() == 0 && c.deadlines.persist == base::kNever) {
     c.deadlines.persist = now + c.rto.rto();
     c.progress_at = now;
+    unpredict(c);
   }
   return Sent::Nothing;
 }
@@ -210,6 +211,7 @@ Engine::Sent Engine::pull_into_saved(Connection& c, base::Now now) {
   c.user_ready = true;
   push_record(c, pulled, record_flag::kSegmentStart, now);
   c.records.back().saved = saved_.save(frame.written());
+  note_odd(c, c.queue_end);
   return send_waiting(c, now);
 }
 
@@ -271,6 +273,7 @@ Engine::Sent Engine::send_fin(Connection& c, base::Now now) {
   ++c.queue_end;
   note_sent(c, 1, now);
   c.fin_queued = true;
+  unpredict(c);
   c.user_ready = false;
   c.state = c.state == State::CloseWait ? State::LastAck : State::FinWait1;
   push_life(c, now);

@@ -48,20 +48,17 @@ void RecordQueue::push_back(const Record& record) {
   ++past_last_;
   ++pool_.live_;
   back() = record;
+  if (size() == 1) head_ = &back();
 }
 
-void RecordQueue::pop_front() {
-  RNIC_DCHECK(!empty());
-  const uint32_t chunk = directory_[(first_ / kPer) & directory_mask_];
-  ++first_;
-  --pool_.live_;
-  if (first_ % kPer != 0 && !empty()) return;
-  pool_.free_.push_back(chunk);
+void RecordQueue::give_back_chunk() {
+  pool_.free_.push_back(directory_[((first_ - 1) / kPer) & directory_mask_]);
   if (directory_ != inline_ && chunks() <= kInlineChunks / 2) {
     uint32_t* const wide = directory_;
     move_directory(inline_, kInlineChunks - 1);
     pool_.free_directories_.push_back(wide);
   }
+  if (!empty()) head_ = &at(first_);
 }
 
 void RecordQueue::clear() {

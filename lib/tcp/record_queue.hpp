@@ -88,12 +88,22 @@ class RecordQueue {
     const uint32_t chunk = directory_[(number / kPer) & directory_mask_];
     return pool_.records_[size_t{chunk} * kPer + number % kPer];
   }
-  [[nodiscard]] Record& front() { return at(first_); }
+  /// empty() must be false.
+  [[nodiscard]] Record& front() {
+    RNIC_DCHECK(!empty());
+    return *head_;
+  }
   [[nodiscard]] Record& back() { return at(past_last_ - 1); }
 
   /// full() must be false.
   void push_back(const Record& record);
-  void pop_front();
+  void pop_front() {
+    RNIC_DCHECK(!empty());
+    ++first_;
+    ++head_;
+    --pool_.live_;
+    if (first_ % kPer == 0 || empty()) give_back_chunk();
+  }
   void clear();
 
   /// Number of the first record whose end lies beyond `offset`; past_last() when there is none.
@@ -115,11 +125,14 @@ class RecordQueue {
     return directory_ == inline_ && !pool_.free_directories_.empty();
   }
   void move_directory(uint32_t* to, uint32_t mask);
+  /// The chunk of the record that was taken away last.
+  void give_back_chunk();
 
   RecordPool& pool_;
   uint32_t inline_[kInlineChunks] = {};  // the directory, as long as it suffices
   uint32_t* directory_ = inline_;
   uint32_t directory_mask_ = kInlineChunks - 1;
+  Record* head_ = nullptr;  // record first_, unless empty
   uint64_t first_ = 0;
   uint64_t past_last_ = 0;
 };

@@ -6,8 +6,6 @@ namespace {
 
 // Probes without an answer before the RTO has its turn.
 constexpr uint32_t kMaxProbes = 3;
-// A probe earlier than this only measures the scheduling of the two ends.
-constexpr base::Duration kProbeMin = std::chrono::microseconds(200);
 
 }  // namespace
 
@@ -65,12 +63,12 @@ void Engine::recover(Connection& c, AckYield& yield, bool lost, base::Now now) {
         enter_recovery(c, now);
         proportional_rate(c, yield);
       } else if (yield.acked != 0 && !yield.keep_window) {
-        grow_window(c, yield, now);
+        grow_window(c, yield.acked, yield.rtt, now);
       }
       break;
     case RecoveryPhase::Recovery: proportional_rate(c, yield); break;
     case RecoveryPhase::Loss:
-      if (yield.acked != 0 && !yield.keep_window) open_window(c, yield, now);
+      if (yield.acked != 0 && !yield.keep_window) open_window(c, yield.acked, yield.rtt, now);
       break;
   }
   if (lost) make_ready(c);
@@ -132,20 +130,8 @@ void Engine::proportional_rate(Connection& c, const AckYield& yield) {
   c.cc.set_cwnd(pipe + sndcnt);
 }
 
-void Engine::grow_window(Connection& c, const AckYield& yield, base::Now now) {
-  // An unused window is no evidence that more fits (RFC 9438 s.5.8). Slow start asks for half of
-  // it only: what is in flight doubles.
-  const bool full = c.tcb.snd_una - yield.acked < c.cwnd_full_to ||
-                    (c.cc.in_slow_start() && 2 * (c.tcb.flight() + yield.acked) > c.cc.cwnd());
-  if (full) {
-    open_window(c, yield, now);
-  } else {
-    c.cc.on_unused_window();
-  }
-}
-
-void Engine::open_window(Connection& c, const AckYield& yield, base::Now now) {
-  switch (c.cc.on_ack(sample_of(c, yield, now))) {
+void Engine::open_window(Connection& c, uint64_t acked, base::Duration rtt, base::Now now) {
+  switch (c.cc.on_ack(sample_of(c, acked, rtt, now))) {
     case SlowStartEvent::None: break;
     case SlowStartEvent::Conservative: ++counters_.hystart_css; break;
     case SlowStartEvent::Resumed: ++counters_.hystart_resumed; break;
@@ -234,6 +220,7 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
   }
   c.retransmit_hint = c.records.first();
   c.piece_next = 0;
+  note_odd(c, c.tcb.snd_nxt);
   make_ready(c);
 }
 
@@ -258,11 +245,8 @@ void Engine::arm_probe(Connection& c, base::Now now) {
   if (!c.tcb.sack_ok || !config_.tail_loss_probe) return;
   if (r.phase == RecoveryPhase::Loss || r.tlp_count > kMaxProbes) return;
   if (r.phase == RecoveryPhase::Open && c.board.sacked_octets != 0) return;  // RACK's timer runs
-  base::Duration pto = std::chrono::seconds(1);
-  if (c.rto.measured()) {
-    pto = std::max(2 * c.rto.srtt(), kProbeMin);
-    if (c.tcb.flight() <= c.effective_mss) pto += config_.tlp_max_ack_delay;
-  }
+  base::Duration pto = c.rto.probe_timeout();
+  if (c.rto.measured() && c.tcb.flight() <= c.effective_mss) pto += config_.tlp_max_ack_delay;
   // One probe at a time (s.7.3). Unanswered for twice its time-out it is no longer in flight, but
   // lost, or its answer: ACKs that stand for a whole window are few. The next one waits twice as
   // long.

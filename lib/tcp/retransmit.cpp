@@ -87,6 +87,7 @@ bool Engine::keep_copy(Connection& c, Record& r) {
   }
   RNIC_CHECK(frame.length() == r.length);
   r.saved = saved_.save(frame.written());
+  note_odd(c, r.end());
   return true;
 }
 
@@ -134,6 +135,7 @@ void Engine::note_retransmitted(Connection& c, Record& r, base::Now now) {
   }
   r.flags |= record_flag::kResent;
   r.sent_at = now;
+  note_odd(c, r.end());
   c.last_sent_at = now;
   if (c.pacing.on) pace(c, live, now);
   if (c.recovery.phase == RecoveryPhase::Recovery) c.recovery.prr_out += live;
@@ -171,6 +173,7 @@ Engine::Sent Engine::send_tail_probe(Connection& c, base::Now now) {
   }
   rec.tlp_due = false;
   rec.tlp_outstanding = true;
+  unpredict(c);
   rec.tlp_is_retransmission = resend && !recovering;
   rec.tlp_end = c.tcb.snd_nxt;
   ++rec.tlp_count;

@@ -14,7 +14,15 @@ class RtoEstimator {
   explicit RtoEstimator(const Config& config)
       : min_(config.rto_min), max_(config.rto_max), rto_(config.rto_initial) {}
 
-  /// One measurement; never of a retransmitted record (Karn's rule).
+  /// What an ACK measured; never of a retransmitted record (Karn's rule). Two samples a round trip
+  /// are taken: with one of every ACK the gains would remember less than a round trip (RFC 6298
+  /// s.3, RFC 7323 appendix G).
+  void offer(base::Duration rtt, base::Now now) {
+    if (now < next_sample_at_ && backoff_ == 0 && rtt >= min_rtt_) return;
+    sample(rtt, now);
+  }
+
+  /// One sample.
   void sample(base::Duration rtt, base::Now now) {
     rtt = std::max(rtt, base::Duration(1));
     if (!measured_) {  // (2.2)
@@ -30,7 +38,7 @@ class RtoEstimator {
       min_rtt_ = rtt;
       min_rtt_at_ = now;
     }
-    rto_ = std::clamp(srtt_ + std::max(kGranularity, 4 * rttvar_), min_, max_);
+    settle(now);
     backoff_ = 0;
   }
 
@@ -44,13 +52,15 @@ class RtoEstimator {
     sample(rtt, now);
     srtt_ = std::max(srtt_prev_, rtt);
     rttvar_ = std::max(rttvar_prev_, rtt / 2);
-    rto_ = std::clamp(srtt_ + std::max(kGranularity, 4 * rttvar_), min_, max_);
+    settle(now);
   }
 
   /// With the back-off of s.5.5.
   [[nodiscard]] base::Duration rto() const {
     return std::min(max_, rto_ * (int64_t{1} << std::min(backoff_, 16u)));
   }
+  /// Without it: what rto() is after a measurement.
+  [[nodiscard]] base::Duration base() const { return rto_; }
   void back_off() { ++backoff_; }
   void clear_backoff() { backoff_ = 0; }
   [[nodiscard]] uint32_t backoff() const { return backoff_; }
@@ -63,11 +73,22 @@ class RtoEstimator {
   [[nodiscard]] bool measured() const { return measured_; }
   [[nodiscard]] base::Duration srtt() const { return srtt_; }
   [[nodiscard]] base::Duration rttvar() const { return rttvar_; }
+  /// PTO without the allowance for a delayed ACK (RFC 8985 s.7.2).
+  [[nodiscard]] base::Duration probe_timeout() const { return probe_timeout_; }
   [[nodiscard]] base::Duration min_rtt() const { return measured_ ? min_rtt_ : base::Duration(0); }
 
  private:
   static constexpr base::Duration kGranularity = std::chrono::microseconds(33);  // one wheel tick
   static constexpr base::Duration kMinRttLife = std::chrono::seconds(10);
+  // A probe earlier than this only measures the scheduling of the two ends.
+  static constexpr base::Duration kProbeMin = std::chrono::microseconds(200);
+
+  /// What follows from SRTT and RTTVAR.
+  void settle(base::Now now) {
+    rto_ = std::clamp(srtt_ + std::max(kGranularity, 4 * rttvar_), min_, max_);
+    probe_timeout_ = std::max(2 * srtt_, kProbeMin);
+    next_sample_at_ = now + srtt_ / 2;
+  }
 
   base::Duration min_;
   base::Duration max_;
@@ -78,6 +99,8 @@ class RtoEstimator {
   base::Duration rttvar_prev_{0};
   base::Duration min_rtt_ = base::Duration::max();
   base::Now min_rtt_at_{};
+  base::Now next_sample_at_{};
+  base::Duration probe_timeout_ = std::chrono::seconds(1);
   uint32_t backoff_ = 0;
   bool measured_ = false;
 };

@@ -113,5 +113,6 @@ std::optional<ConnectionInfo> Stack::info(llp::Stream& stream) const {
 }
 void Stack::validate() { impl_->validate(); }
 void Stack::force_isn(std::optional<uint32_t> isn) { impl_->force_isn(isn); }
+void Stack::set_prediction(bool on) { impl_->set_prediction(on); }
 
 }  // namespace rnic::tcp

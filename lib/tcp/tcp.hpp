@@ -150,6 +150,8 @@ class Stack final : public llp::Transport {
 
   /// For tests: connections opened from now on start at this ISN (nullopt: RFC 6528 again).
   void force_isn(std::optional<uint32_t> isn);
+  /// For tests: without header prediction every segment goes the whole way. Before the first one.
+  void set_prediction(bool on);
 
  private:
   class Impl;

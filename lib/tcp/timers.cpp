@@ -20,6 +20,7 @@ void Engine::fire(Connection& c, base::Now now) {
   // The node is armed at or before the earliest deadline; each is looked at again here.
   Deadlines& d = c.deadlines;
   if (c.doomed) return;
+  unpredict(c);
   if (d.life <= now) {
     life_over(c, now);
     if (c.doomed) return;

@@ -82,6 +82,14 @@ void Engine::validate_connection(Connection& c) const {
   if (synchronized(c.state) && c.state != State::TimeWait) {
     RNIC_CHECK(c.tcb.flight() == 0 || c.deadlines.rto != base::kNever);
   }
+  if (c.prediction != 0) {
+    RNIC_CHECK(calm(c));
+    for (uint64_t n = c.records.first(); n < c.records.past_last(); ++n) {
+      const Record& r = c.records.at(n);
+      RNIC_CHECK((r.flags & ~(record_flag::kPush | record_flag::kSegmentStart)) == 0);
+      RNIC_CHECK(r.saved == kNoSaved);
+    }
+  }
   const base::Now earliest = c.deadlines.earliest();
   RNIC_CHECK(earliest == base::kNever || (c.timer.armed() && c.timer.deadline <= earliest) ||
              c.ready_link.linked);

@@ -107,6 +107,7 @@ int main(int argc, char** argv) {
   const auto turn = [&](bool pairs) {
     now += std::chrono::microseconds(10);
     send_data(&left, now);
+    now += std::chrono::microseconds(10);
     // The receiver answers after two segments, as a peer that is never behind does.
     while (right.take(now) != 0) {
       const uint32_t taken = right.held;
@@ -120,6 +121,7 @@ int main(int argc, char** argv) {
         send_acks(&right, now);
       }
     }
+    now += std::chrono::microseconds(10);
     while (left.take(now) != 0) {
       receive_acks(&left, now);
       acks += left.held;

@@ -1,0 +1,385 @@
+// Header prediction changes nothing: the same events go through a stack with it and through one
+// without, and every segment sent, every counter, every state and every call up is compared.
+
+#include <cstring>
+#include <string>
+
+#include "base/prng.hpp"
+#include "pair.hpp"
+#include "raw_peer.hpp"
+
+namespace rnic::testing {
+namespace {
+
+/// Everything that can be seen of a stack, but how its segments were taken.
+std::string counters_of(const tcp::Stack& stack) {
+  std::string text;
+  stack.counters().for_each([&](const base::CounterRow& row) {
+    if (std::string_view(row.name) == "predicted_in") return;
+    if (row.value != 0) text += std::string(row.name) + "=" + std::to_string(row.value) + " ";
+  });
+  return text;
+}
+
+std::string text_of(const RecordUser& u) {
+  const auto n = [](uint64_t x) { return std::to_string(x) + " "; };
+  return n(u.pulled) + n(u.pulls) + n(u.rebuilds) + n(u.released_to) + n(u.ordered_to) +
+         n(u.places.size()) + n(u.changed_emss) + n(u.peer_has_finished ? 1 : 0) +
+         n(u.placed_twice + u.wrong_octets + u.ordered_unplaced) +
+         n(u.how_ended ? static_cast<uint64_t>(*u.how_ended) + 1 : 0);
+}
+
+/// The choices of a seed for one connection.
+tcp::Config random_config(base::Prng& r) {
+  tcp::Config c;
+  c.sack = r.below(4) != 0;
+  c.timestamps = r.below(3) != 0;
+  c.window_scaling = r.below(3) != 0;
+  c.ecn = r.below(3) == 0 ? tcp::Ecn::Offer : tcp::Ecn::Accept;
+  c.congestion_control = static_cast<tcp::CongestionControl>(r.below(3));
+  c.pacing = r.below(8) == 0;
+  c.nagle = r.below(4) == 0;
+  c.keep_alive = r.below(4) == 0;
+  c.keep_alive_idle = milliseconds(50);
+  c.keep_alive_interval = milliseconds(20);
+  c.tail_loss_probe = r.below(5) != 0;
+  c.frto = r.below(5) != 0;
+  c.initial_window_segments = 1 + r.below(10);
+  c.mtu_probe_from_base = r.below(6) == 0;
+  c.mtu_probe_interval = milliseconds(30);
+  c.receive_window = r.below(3) == 0 ? 20'000 : 1u << 20;
+  return c;
+}
+
+// --- two stacks over a bad link ------------------------------------------------------------------
+
+/// What happened in a world, a line an event; and how much of it went the short way.
+struct Story {
+  std::vector<std::string> lines;
+  uint64_t segments = 0;
+  uint64_t predicted = 0;
+};
+
+struct Weather {
+  uint32_t loss = 0;  ///< of 1000
+  uint32_t copies = 0;
+  uint32_t reorder = 0;
+  uint32_t marks = 0;
+  uint32_t drops = 0;  ///< verdicts of inspect()
+};
+
+class LinkWorld {
+ public:
+  LinkWorld(uint64_t seed, bool prediction)
+      : random_(seed),
+        fates_(seed + 1),
+        weather_(choose_weather()),
+        pair_(random_config(random_), random_config(random_)) {
+    pair_.link.a.set_prediction(prediction);
+    pair_.link.b.set_prediction(prediction);
+    pair_.link.seen = [this](const LinkFrame& f) { note_frame(f); };
+    pair_.link.hook = [this](const LinkFrame&) { return fate(); };
+    pair_.a.verdict = pair_.b.verdict = [this](base::Range) {
+      return fates_.below(1000) < weather_.drops ? llp::InspectVerdict::Drop
+                                                 : llp::InspectVerdict::Accept;
+    };
+  }
+
+  Story run() {
+    pair_.connect();
+    for (uint32_t turn = 0; turn < 120 && !over(); ++turn) {
+      act();
+      pair_.link.run(microseconds(100 * (1 + random_.below(30))));
+      pair_.link.a.validate();
+      pair_.link.b.validate();
+      note_state();
+    }
+    for (RecordUser* u : {&pair_.a, &pair_.b}) {
+      if (u->stream != nullptr) u->stream->close();
+    }
+    pair_.link.run(seconds(20));
+    note_state();
+    for (const tcp::Stack* s : {&pair_.link.a, &pair_.link.b}) {
+      story_.segments += s->counters().segments_in;
+      story_.predicted += s->counters().predicted_in;
+    }
+    return std::move(story_);
+  }
+
+ private:
+  Weather choose_weather() {
+    Weather w;
+    if (random_.below(3) == 0) return w;  // fair
+    w.loss = random_.below(60);
+    w.copies = random_.below(40);
+    w.reorder = random_.below(60);
+    w.marks = random_.below(60);
+    w.drops = random_.below(3) == 0 ? 20 : 0;
+    return w;
+  }
+  Fate fate() {
+    Fate f;
+    f.drop = fates_.below(1000) < weather_.loss;
+    f.copies = fates_.below(1000) < weather_.copies ? 2 : 1;
+    f.mark_ce = fates_.below(1000) < weather_.marks;
+    if (fates_.below(1000) < weather_.reorder) f.extra = microseconds(fates_.below(2000));
+    return f;
+  }
+  [[nodiscard]] bool over() const { return pair_.a.how_ended && pair_.b.how_ended; }
+
+  void act() {
+    RecordUser& u = random_.below(3) == 0 ? pair_.b : pair_.a;
+    if (u.stream == nullptr) return;
+    const uint32_t choice = random_.below(100);
+    if (choice < 60) {
+      const uint32_t records = 1 + random_.below(40);
+      for (uint32_t i = 0; i < records; ++i)
+        u.queue(1 + random_.below(random_.below(2) ? 1448 : 200));
+    } else if (choice < 70) {
+      u.room = random_.below(2) ? 4u << 20 : random_.below(20'000);
+      u.stream->room_grew();
+    } else if (choice < 74) {
+      tcp::Stack& stack = &u == &pair_.a ? pair_.link.a : pair_.link.b;
+      tcp::ConnectionOptions options = stack.options(*u.stream);
+      options.congestion_control = static_cast<tcp::CongestionControl>(random_.below(3));
+      options.max_segment = static_cast<uint16_t>(random_.below(2) ? 0 : 300 + random_.below(900));
+      options.nagle = random_.below(2) != 0;
+      EXPECT_TRUE(stack.set_options(*u.stream, options, pair_.link.now).has_value());
+    } else if (choice < 76) {
+      pair_.link.egress_a.mtu = 700 + random_.below(800);
+    } else if (choice == 76) {
+      u.stream->close();
+    } else if (choice == 77 && random_.below(4) == 0) {
+      u.stream->abort();
+    } else if (choice < 80) {
+      pair_.link.run(milliseconds(random_.below(400)));
+    }
+  }
+
+  void note_frame(const LinkFrame& f) {
+    std::string line = std::to_string(base::nanos(pair_.link.now)) + (f.from_a ? " a " : " b ");
+    static constexpr char kDigits[] = "0123456789abcdef";
+    const size_t header = f.tcp.size() - f.payload();
+    for (size_t i = 0; i < header; ++i) {
+      line += kDigits[f.tcp[i] >> 4];
+      line += kDigits[f.tcp[i] & 15];
+    }
+    line += " +" + std::to_string(f.payload()) + " ecn " + std::to_string(f.ecn);
+    story_.lines.push_back(line);
+  }
+  void note_state() {
+    story_.lines.push_back("a " + text_of(pair_.a) + counters_of(pair_.link.a));
+    story_.lines.push_back("b " + text_of(pair_.b) + counters_of(pair_.link.b));
+    story_.lines.push_back(std::to_string(base::nanos(pair_.link.a.next_deadline())) + " " +
+                           std::to_string(base::nanos(pair_.link.b.next_deadline())));
+  }
+
+  base::Prng random_;
+  base::Prng fates_;
+  Weather weather_;
+  Pair pair_;
+  Story story_;
+};
+
+void compare(const Story& with, const Story& without, uint64_t seed) {
+  const size_t n = std::min(with.lines.size(), without.lines.size());
+  for (size_t i = 0; i < n; ++i) {
+    ASSERT_EQ(with.lines[i], without.lines[i]) << "seed " << seed << ", line " << i;
+  }
+  ASSERT_EQ(with.lines.size(), without.lines.size()) << "seed " << seed;
+  EXPECT_EQ(without.predicted, 0u);
+}
+
+TEST(Prediction, TwoStacksOverABadLinkSayAndDoTheSame) {
+  uint64_t segments = 0;
+  uint64_t predicted = 0;
+  for (uint64_t seed = 1; seed <= 150; ++seed) {
+    const Story with = LinkWorld(seed, true).run();
+    const Story without = LinkWorld(seed, false).run();
+    compare(with, without, seed);
+    if (HasFatalFailure()) return;
+    segments += with.segments;
+    predicted += with.predicted;
+  }
+  // It was put to the test: a good part went the short way, and another part did not.
+  EXPECT_GT(predicted, segments / 5);
+  EXPECT_LT(predicted, segments * 9 / 10);
+}
+
+// --- one stack against segments of any kind ------------------------------------------------------
+
+/// A stack and its hand-written peer; two of them are driven alike.
+class MixWorld {
+ public:
+  MixWorld(const tcp::Config& config, bool prediction) : peer(config) {
+    peer.stack.set_prediction(prediction);
+    peer.user.verdict = [this](base::Range range) {
+      return drop_below > range.begin % 1000 ? llp::InspectVerdict::Drop
+                                             : llp::InspectVerdict::Accept;
+    };
+    std::vector<uint8_t> options = option_mss(1460);
+    if (config.sack) options = options + option_sack_permitted();
+    if (config.timestamps) options = options + option_timestamps(1000, 0);
+    peer.acceptor.next.push_back(&peer.user);
+    const uint8_t ecn = config.ecn == tcp::Ecn::Offer ? flag::kEce | flag::kCwr : 0;
+    peer.inject({.seq = RawPeer::kIrs,
+                 .flags = static_cast<uint8_t>(flag::kSyn | ecn),
+                 .options = options});
+    peer.inject(
+        {.seq = RawPeer::kIrs + 1,
+         .ack = RawPeer::kIss + 1,
+         .flags = flag::kAck,
+         .options = config.timestamps
+                        ? option_timestamps(1001, peer.egress.sent.front().parsed.timestamps->value)
+                        : std::vector<uint8_t>{}});
+  }
+  [[nodiscard]] tcp::ConnectionInfo info() {
+    return peer.user.stream != nullptr ? *peer.stack.info(*peer.user.stream)
+                                       : tcp::ConnectionInfo{};
+  }
+
+  RawPeer peer;
+  uint32_t drop_below = 0;
+};
+
+/// Mostly what a peer sends next, and sometimes anything near it.
+class SegmentMix {
+ public:
+  SegmentMix(uint64_t seed, const tcp::Config& config) : random_(seed), config_(config) {}
+
+  Segment next(const tcp::ConnectionInfo& info, uint32_t stamp_now) {
+    Segment s;
+    s.seq = RawPeer::kIrs + 1 + static_cast<uint32_t>(info.rcv_nxt);
+    const uint32_t una = RawPeer::kIss + 1 + static_cast<uint32_t>(info.snd_una);
+    const auto flight = static_cast<uint32_t>(info.snd_nxt - info.snd_una);
+    s.ack = una + (flight != 0 ? random_.below(2) ? flight : random_.below(flight + 1) : 0);
+    s.flags = flag::kAck;
+    if (random_.below(3) != 0) s.payload = random_.below(2) ? 1448 : random_.below(1448);
+    if (random_.below(6) == 0) s.flags |= flag::kPsh;
+    s.window = random_.below(10) == 0 ? static_cast<uint16_t>(random_.below(65536)) : 65535;
+    if (config_.timestamps) {
+      stamp_ += random_.below(3);
+      s.options = option_timestamps(stamp_, stamp_now - random_.below(3));
+    }
+    if (random_.below(5) == 0) disturb(s, una, flight);
+    return s;
+  }
+
+ private:
+  void disturb(Segment& s, uint32_t una, uint32_t flight) {
+    switch (random_.below(14)) {
+      case 0: s.seq += 1 + random_.below(4000); break;
+      case 1: s.seq -= 1 + random_.below(4000); break;
+      case 2: s.ack += random_.below(3000); break;
+      case 3: s.ack -= random_.below(70'000); break;
+      case 4: s.window = 0; break;
+      case 5: s.ecn = static_cast<uint8_t>(random_.below(4)); break;
+      case 6: s.flags |= static_cast<uint8_t>(1u << (5 + random_.below(3))); break;  // URG ECE CWR
+      case 7: s.options.clear(); break;
+      case 8: s.options = option_timestamps(stamp_ - random_.below(5000), 0); break;
+      case 9: s.options = {1, 1, 1, 0}; break;
+      case 10: s.options = {8, 10, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1}; break;
+      case 11:
+        if (!config_.sack || flight < 3) break;
+        s.ack = una;
+        s.payload = 0;
+        s.options = s.options + option_sack({{una + 1 + random_.below(flight - 1), una + flight}});
+        break;
+      case 12:
+        if (random_.below(20) == 0) s.flags = flag::kRst | flag::kAck;
+        break;
+      default:
+        if (random_.below(20) == 0) s.flags |= random_.below(2) ? flag::kFin : flag::kSyn;
+        break;
+    }
+  }
+
+  base::Prng random_;
+  tcp::Config config_;
+  uint32_t stamp_ = 1001;
+};
+
+void expect_same(MixWorld& a, MixWorld& b) {
+  ASSERT_EQ(a.peer.egress.sent.size(), b.peer.egress.sent.size());
+  while (!a.peer.egress.sent.empty()) {
+    const Segment x = a.peer.next();
+    const Segment y = b.peer.next();
+    ASSERT_EQ(x.seq, y.seq);
+    ASSERT_EQ(x.ack, y.ack);
+    ASSERT_EQ(x.flags, y.flags);
+    ASSERT_EQ(x.window, y.window);
+    ASSERT_EQ(x.octets, y.octets);
+    ASSERT_EQ(x.traffic_class, y.traffic_class);
+    ASSERT_EQ(x.parsed.sack_count, y.parsed.sack_count);
+    ASSERT_EQ(x.parsed.timestamps.has_value(), y.parsed.timestamps.has_value());
+    if (!x.parsed.timestamps) continue;
+    ASSERT_EQ(x.parsed.timestamps->value, y.parsed.timestamps->value);
+    ASSERT_EQ(x.parsed.timestamps->echo, y.parsed.timestamps->echo);
+  }
+  ASSERT_EQ(counters_of(a.peer.stack), counters_of(b.peer.stack));
+  ASSERT_EQ(text_of(a.peer.user), text_of(b.peer.user));
+  ASSERT_TRUE(a.info() == b.info());
+  ASSERT_EQ(a.peer.stack.next_deadline(), b.peer.stack.next_deadline());
+}
+
+void run_mix(uint64_t seed, uint64_t& predicted, uint64_t& segments) {
+  base::Prng random(seed);
+  tcp::Config config = random_config(random);
+  config.window_scaling = false;
+  MixWorld with(config, true);
+  MixWorld without(config, false);
+  SegmentMix mix(seed, config);
+  for (uint32_t i = 0; i < 400 && with.peer.user.stream != nullptr; ++i) {
+    const bool hold = random.below(4) == 0;
+    const uint32_t records = random.below(3) == 0 ? random.below(12) : 0;
+    const base::Duration pause =
+        random.below(10) == 0 ? milliseconds(random.below(60)) : microseconds(random.below(300));
+    const uint32_t length = 1 + random.below(1448);
+    const uint32_t drop = random.below(20) == 0 ? 300 : 0;
+    const uint32_t stamp_now = static_cast<uint32_t>(base::nanos(with.peer.now) / 1'000'000);
+    const Segment s = mix.next(with.info(), stamp_now);
+    for (MixWorld* w : {&with, &without}) {
+      for (uint32_t k = 0; k < records; ++k) w->peer.user.queue(length);
+      w->drop_below = drop;
+      w->peer.hold_output = hold;
+      w->peer.inject(s);
+      w->peer.stack.validate();
+      w->peer.wait(pause);
+    }
+    expect_same(with, without);
+    if (::testing::Test::HasFatalFailure()) {
+      ADD_FAILURE() << "seed " << seed << ", segment " << i;
+      return;
+    }
+  }
+  predicted += with.peer.stack.counters().predicted_in;
+  segments += with.peer.stack.counters().segments_in;
+  EXPECT_EQ(without.peer.stack.counters().predicted_in, 0u);
+}
+
+TEST(Prediction, SegmentsOfAnyKindHaveTheSameEffect) {
+  uint64_t predicted = 0;
+  uint64_t segments = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    run_mix(seed, predicted, segments);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(predicted, segments / 5);
+  EXPECT_LT(predicted, segments * 9 / 10);
+}
+
+// --- what is predicted at all --------------------------------------------------------------------
+
+TEST(Prediction, ABulkTransferWithoutLossGoesTheShortWay) {
+  Pair p;
+  ASSERT_TRUE(p.open());
+  for (int i = 0; i < 2000; ++i) p.a.queue(1448);
+  ASSERT_TRUE(p.drain());
+  const auto sum = [&](uint64_t tcp::Counters::*counter) {
+    return p.link.a.counters().*counter + p.link.b.counters().*counter;
+  };
+  EXPECT_GT(sum(&tcp::Counters::predicted_in) * 100, sum(&tcp::Counters::segments_in) * 98);
+}
+
+}  // namespace
+}  // namespace rnic::testing
