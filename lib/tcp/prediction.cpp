@@ -30,7 +30,7 @@ bool Engine::calm(const Connection& c) {
                        c.deadlines.reorder == base::kNever && c.odd_until <= c.tcb.snd_una;
   const bool no_hole = c.committed.empty() && c.tcb.snd_wl1 <= static_cast<int64_t>(c.tcb.rcv_nxt);
   return no_end && no_loss && no_hole && c.path.probe_end == 0 &&
-         c.deadlines.persist == base::kNever && !c.ecn.echo;
+         c.tcb.snd_wnd != 0 && c.deadlines.persist == base::kNever && !c.ecn.echo;
 }
 
 void Engine::predict(Connection& c) const {
