@@ -82,6 +82,8 @@ enum class StartFailure : uint8_t {
   NoMatchingRtr,      ///< RFC 6581 s.9.2: Terminate 2/0/7
   LocalError,         ///< RFC 6581 s.9.3: Terminate 2/0/5
   RtrMissing,         ///< responder: no RTR in time
+  NotTuf,             ///< the peer's start frame is not one of ULP framing (layer `tuf`)
+  NoCommonMode,       ///< ULP framing: no mode that both ends have
 };
 [[nodiscard]] const char* to_string(StartFailure failure);
 
@@ -114,7 +116,37 @@ class StartEvents {
   }
 };
 
-class Session final : public llp::StreamUser, public llp::Framing {
+/// A framing protocol's session as a device sees it: between a Stream and a FramingUser, with a
+/// start-up that its owner answers. MPA's Session, and tuf's.
+class StartSession : public llp::StreamUser, public llp::Framing {
+ public:
+  /// The stream this session runs on; before established().
+  virtual void attach(llp::Stream& stream) = 0;
+  /// The DDP endpoint; before accept() / before the Reply (RFC 5044 s.7.1 rule: none is needed
+  /// earlier).
+  virtual void bind(llp::FramingUser& user) = 0;
+  /// Takes the endpoint away again: it will not be told of the end. Not in full operation.
+  virtual void unbind() = 0;
+
+  /// Responder: answer the Request. At most private_data_max() octets.
+  virtual void accept(base::ByteView private_data, base::Now now, const StartWish& wish = {}) = 0;
+  virtual void reject(base::ByteView private_data, base::Now now, const StartWish& wish = {}) = 0;
+  /// Responder: how much private data an answer may have; valid from request_received() on.
+  [[nodiscard]] virtual size_t private_data_max() const = 0;
+
+  /// The framing was left by a reject and TCP is open.
+  [[nodiscard]] virtual bool left() const = 0;
+
+  /// Start-up time-outs and the delay of the first FPDU; kNever when none is pending. The owner
+  /// calls on_timer() when it has come.
+  [[nodiscard]] virtual base::Now next_deadline() const = 0;
+  virtual void on_timer(base::Now now) = 0;
+
+  [[nodiscard]] virtual const Negotiated& negotiated() const = 0;
+  [[nodiscard]] virtual bool full_operation() const = 0;
+};
+
+class Session final : public StartSession {
  public:
   /// Begins when the stream is established. `private_data` goes into the Request;
   /// private_data_max(plan_request(config, wish)) says how much may.
@@ -122,38 +154,26 @@ class Session final : public llp::StreamUser, public llp::Framing {
           base::ByteView private_data, const StartWish& wish = {});
   ~Session() override;
 
-  /// The stream this session runs on; before established().
-  void attach(llp::Stream& stream);
-  /// The DDP endpoint; before accept() / before the Reply (RFC 5044 s.7.1 rule: none is needed
-  /// earlier).
-  void bind(llp::FramingUser& user);
-  /// Takes the endpoint away again: it will not be told of the end. Not in full operation.
-  void unbind();
-
   /// Instead of established(): the stream has carried streaming octets (RFC 5044 s.7.1.3). The
   /// peer's start frame begins at `received`; ours follows what was sent, and `last_message`, when
   /// there is one, goes out before it (s.7.1.5).
   void take_over(uint32_t emss, uint64_t received, base::ByteView last_message, base::Now now);
-
-  /// Responder: answer the Request. At most private_data_max() octets.
-  void accept(base::ByteView private_data, base::Now now, const StartWish& wish = {});
-  void reject(base::ByteView private_data, base::Now now, const StartWish& wish = {});
-  /// Responder: how much private data an answer may have; valid from request_received() on.
-  [[nodiscard]] size_t private_data_max() const;
-
-  /// MPA was left by a reject and TCP is open.
-  [[nodiscard]] bool left() const;
   /// While left(): `next` uses the stream from here on. It is given what the peer has sent behind
   /// its start frame. It outlives the stream.
   void hand_over(llp::StreamUser& next, base::Now now);
 
-  /// Start-up time-outs and the delay of the first FPDU; kNever when none is pending. The owner
-  /// calls on_timer() when it has come.
-  [[nodiscard]] base::Now next_deadline() const;
-  void on_timer(base::Now now);
-
-  [[nodiscard]] const Negotiated& negotiated() const;
-  [[nodiscard]] bool full_operation() const;
+  // StartSession
+  void attach(llp::Stream& stream) override;
+  void bind(llp::FramingUser& user) override;
+  void unbind() override;
+  void accept(base::ByteView private_data, base::Now now, const StartWish& wish = {}) override;
+  void reject(base::ByteView private_data, base::Now now, const StartWish& wish = {}) override;
+  [[nodiscard]] size_t private_data_max() const override;
+  [[nodiscard]] bool left() const override;
+  [[nodiscard]] base::Now next_deadline() const override;
+  void on_timer(base::Now now) override;
+  [[nodiscard]] const Negotiated& negotiated() const override;
+  [[nodiscard]] bool full_operation() const override;
 
   // llp::StreamUser
   void established(uint32_t emss, base::Now now) override;

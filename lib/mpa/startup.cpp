@@ -29,6 +29,9 @@ const char* to_string(StartFailure failure) {
     case StartFailure::NoMatchingRtr: return "no kind of RTR that both sides support";
     case StartFailure::LocalError: return "the Reply cannot be met by this side's configuration";
     case StartFailure::RtrMissing: return "the initiator's RTR did not come in time";
+    case StartFailure::NotTuf:
+      return "the peer does not speak ULP framing (its start frame is another protocol's)";
+    case StartFailure::NoCommonMode: return "no mode of ULP framing that both ends have";
   }
   return "unknown";
 }

@@ -8,6 +8,7 @@
 /// as one segment.
 ///
 ///   FramedStream  the user's face: whole PDUs in and out, in order
+///   Session       under DDP, in the place of MPA: PDUs are placed as soon as they are found
 ///
 /// Invariants: a part of a framing PDU never looks like a whole one on the wire (s.5.2); nothing is
 /// delivered before every earlier octet has arrived (s.1, s.5.4). There is no checksum of its own:
@@ -18,3 +19,4 @@
 #include "tuf/framed_stream.hpp"
 #include "tuf/key_source.hpp"
 #include "tuf/modes.hpp"
+#include "tuf/session.hpp"

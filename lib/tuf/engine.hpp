@@ -1,0 +1,179 @@
+/// \file
+/// The parts of a Session together: negotiation, sending, receiving, end.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "base/check.hpp"
+#include "tuf/pdu_rx.hpp"
+#include "tuf/pdu_tx.hpp"
+#include "tuf/session.hpp"
+
+namespace rnic::tuf {
+
+/// Tag of start-up octets; DDP's tags never have this `a`.
+inline constexpr llp::RecordTag kStartTag{~0ull, 0};
+
+enum class StartState : uint8_t {
+  Idle,           ///< not established
+  SendRequest,    ///< initiator: Request not pulled entirely
+  AwaitReply,     ///< initiator
+  SendGo,         ///< initiator: the Reply accepts; Go not pulled entirely
+  AwaitRequest,   ///< responder
+  AwaitDecision,  ///< responder: the owner has not answered yet
+  SendReply,      ///< responder: accepting Reply not pulled entirely
+  AwaitGo,        ///< responder
+  SendReject,     ///< responder: rejecting Reply not pulled entirely
+  Done,           ///< framed
+  Failed,
+};
+
+class Session::Impl final : public PduSink {
+ public:
+  Impl(const Config& config, mpa::Role role, wire::TufKey key, mpa::HoldStore& hold,
+       PackStore& pack, Counters& counters, mpa::StartEvents& events, base::ByteView private_data,
+       SessionEvents* more)
+      : config_(config),
+        role_(role),
+        pack_(pack),
+        counters_(counters),
+        events_(events),
+        more_(more),
+        key_(key & wire::kTufKeyMask),
+        request_data_(private_data.begin(), private_data.end()),
+        receiver_(config_, hold, counters, *this) {
+    RNIC_CHECK(private_data.size() <= wire::kTufPrivateDataMax);
+  }
+
+  void attach(llp::Stream& stream) {
+    stream_ = &stream;
+    receiver_.attach(&stream);
+  }
+  void bind(llp::FramingUser& user) { user_ = &user; }
+  void unbind() {
+    RNIC_CHECK(state_ != StartState::Done);
+    user_ = nullptr;
+  }
+
+  // --- start-up: start.cpp ---
+  void established(uint32_t emss, base::Now now);
+  void answer(bool accepted, base::ByteView private_data, base::Now now);
+  void on_timer(base::Now now);
+  [[nodiscard]] base::Now next_deadline() const { return starting() ? deadline_ : base::kNever; }
+  [[nodiscard]] const mpa::Negotiated& negotiated() const { return negotiated_; }
+  [[nodiscard]] const Agreed& agreed() const { return agreed_; }
+  [[nodiscard]] bool full_operation() const { return state_ == StartState::Done; }
+
+  // --- sending: session.cpp ---
+  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out);
+  bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length, llp::Frame& out);
+  [[nodiscard]] uint32_t cut(base::ByteView piece) const;
+  void released(const llp::RecordTag& tag);
+  void emss_changed(uint32_t emss);
+  [[nodiscard]] uint32_t mulpdu() const;
+  void ready() {
+    if (state_ == StartState::Done && stream_ != nullptr) stream_->ready();
+  }
+
+  // --- receiving: session.cpp ---
+  void clipped(base::Range range) { receiver_.clipped(range); }
+  llp::InspectVerdict inspect(base::Range range, base::ByteView octets) {
+    return receiver_.inspect(range, octets);
+  }
+  void place(base::Range range, base::ByteView octets, base::Now now);
+  void ordered(uint64_t offset, base::Now now);
+  [[nodiscard]] uint32_t receive_room() const {
+    // An incomplete PDU at the delivery point takes no window: it would close for good under a
+    // window smaller than the PDU.
+    const uint64_t held = receiver_.held() - receiver_.held_in_order();
+    return held < config_.receive_window ? config_.receive_window - static_cast<uint32_t>(held) : 0;
+  }
+  void discard_received() { receiver_.discard(); }
+
+  // --- the end ---
+  void peer_finished(base::Now now);
+  void ended(llp::StreamEnd how, base::Now now);
+  void close() {
+    if (stream_ != nullptr) stream_->close();
+  }
+  void abort() {
+    if (stream_ != nullptr) stream_->abort();
+  }
+
+  // PduSink
+  llp::PlaceVerdict place_pdu(const llp::UlpduView& pdu, bool in_order, base::Now now) override {
+    return user_->place_ulpdu(pdu, in_order, now);
+  }
+  void deliver_pdu(base::ByteView header, uint32_t length, base::Now now) override {
+    user_->deliver_ulpdu(header, length, now);
+  }
+  void stream_broken(Error error, base::Now now) override {
+    if (more_ != nullptr) more_->stream_broken(error, now);
+    user_->framing_error(llp::FramingError::MarkerMismatch, now);
+  }
+  void middlebox_suspected(base::Now now) override {
+    if (more_ != nullptr) more_->middlebox_suspected(now);
+  }
+
+ private:
+  [[nodiscard]] bool starting() const {
+    return state_ != StartState::Idle && state_ != StartState::Done && state_ != StartState::Failed;
+  }
+  [[nodiscard]] bool parsing() const {
+    return state_ == StartState::AwaitReply || state_ == StartState::AwaitRequest ||
+           state_ == StartState::AwaitGo || state_ == StartState::SendReply ||
+           state_ == StartState::SendRequest;
+  }
+  [[nodiscard]] size_t wanted() const;
+  size_t parse(base::ByteView octets, base::Now now);
+  [[nodiscard]] bool frame_right() const;
+  void frame_complete(base::Now now);
+  void request_complete(base::Now now);
+  void reply_complete(base::Now now);
+  void set_frame(const wire::TufMagic& magic, const wire::TufStart& start,
+                 base::ByteView private_data);
+  void take_agreed(const wire::TufStart& peer);
+  llp::Pulled pull_start(uint32_t n, uint64_t offset, llp::Frame& out);
+  void start_frame_sent(uint64_t end, base::Now now);
+  void begin_framing(base::Now now);
+  void fail(mpa::StartFailure why, base::ByteView private_data, base::Now now);
+
+  [[nodiscard]] bool prefixed() const {
+    return agreed_.send == SendMode::Markers || agreed_.pack_out;
+  }
+  llp::Pulled pull_frame(uint32_t n, uint64_t offset, llp::Frame& out);
+  llp::Pulled pull_marked(uint32_t n, uint64_t offset, llp::Frame& out);
+  uint32_t pack_more(uint32_t n, uint64_t offset, uint32_t first, llp::Frame& out, bool& push);
+
+  Config config_;
+  mpa::Role role_;
+  StartState state_ = StartState::Idle;
+  PackStore& pack_;
+  Counters& counters_;
+  mpa::StartEvents& events_;
+  SessionEvents* more_;
+  llp::Stream* stream_ = nullptr;
+  llp::FramingUser* user_ = nullptr;
+  bool ended_ = false;
+  uint32_t emss_ = 0;
+  uint32_t reported_mulpdu_ = 0;
+  wire::TufKey key_;
+  Agreed agreed_;
+  mpa::Negotiated negotiated_;
+  base::Now deadline_ = base::kNever;
+  base::Now now_{};
+  MarkerGrid send_grid_;
+
+  // Start frames. Ours stays until the stream is framed and acknowledged beyond it.
+  std::vector<uint8_t> request_data_;
+  std::vector<uint8_t> out_;
+  uint64_t out_base_ = 0;  // stream offset of out_[0]
+  size_t out_sent_ = 0;
+  std::vector<uint8_t> in_;  // the frame being received
+  uint64_t received_ = 0;    // stream offset behind the start octets taken
+  wire::TufStart own_;
+  PduReceiver receiver_;
+};
+
+}  // namespace rnic::tuf

@@ -1,0 +1,59 @@
+#include "tuf/negotiation.hpp"
+
+#include "tuf/session.hpp"
+
+namespace rnic::tuf {
+namespace {
+
+/// Least marker interval and PDU of a session: a DDP segment's headers fit many times.
+constexpr uint16_t kSessionPduMin = 256;
+
+}  // namespace
+
+wire::TufStart make_start(const Config& config, bool framing_aware, wire::TufKey key) {
+  wire::TufStart start;
+  start.packing = config.packing;
+  start.receive_modes = static_cast<uint8_t>((config.align_receive ? wire::kTufModeAlign : 0) |
+                                             (config.markers_receive ? wire::kTufModeMarkers : 0));
+  start.send_modes =
+      static_cast<uint8_t>(wire::kTufModeMarkers | (framing_aware ? wire::kTufModeAlign : 0));
+  start.marker_interval = config.marker_interval;
+  start.max_pdu = static_cast<uint16_t>(config.max_pdu);
+  start.key = key;
+  return start;
+}
+
+uint8_t choose_mode(uint8_t receiver_wants, uint8_t sender_has) {
+  const uint8_t both = receiver_wants & sender_has;
+  if ((both & wire::kTufModeAlign) != 0) return wire::kTufModeAlign;
+  return both & wire::kTufModeMarkers;
+}
+
+std::optional<Agreed> agree(const wire::TufStart& own, const wire::TufStart& peer) {
+  const uint8_t out = choose_mode(peer.receive_modes, own.send_modes);
+  const uint8_t in = choose_mode(own.receive_modes, peer.send_modes);
+  if (out == 0 || in == 0) return std::nullopt;
+  if (out == wire::kTufModeMarkers &&
+      (peer.marker_interval < kSessionIntervalMin || peer.max_pdu < kSessionPduMin)) {
+    return std::nullopt;
+  }
+  Agreed agreed;
+  agreed.send = out == wire::kTufModeAlign ? SendMode::Align : SendMode::Markers;
+  agreed.receive = in == wire::kTufModeAlign ? ReceiveMode::Align : ReceiveMode::Markers;
+  agreed.send_key = own.key;
+  agreed.receive_key = peer.key;
+  // s.5: never against the receiver's wish; and the format of the PDUs is the same at both ends.
+  agreed.pack_out = agreed.pack_in = own.packing && peer.packing;
+  agreed.send_interval = peer.marker_interval;
+  agreed.receive_interval = own.marker_interval;
+  agreed.max_pdu_out = peer.max_pdu;
+  agreed.max_pdu_in = own.max_pdu;
+  return agreed;
+}
+
+bool choices_right(const wire::TufStart& request, const wire::TufStart& reply) {
+  return reply.chosen_send == choose_mode(request.receive_modes, reply.send_modes) &&
+         reply.chosen_receive == choose_mode(reply.receive_modes, request.send_modes);
+}
+
+}  // namespace rnic::tuf

@@ -1,0 +1,51 @@
+/// \file
+/// What two ends of this project tell each other before they frame (s.4), and what follows from it:
+/// functions of values.
+///
+///     initiator   Request -------->            what it wants, what it can, its key
+///                        <--------  Reply      the same of the responder, and both modes; its
+///                                              receive framing is on behind Go
+///                 Go      -------->            its receive framing is on; framing PDUs follow
+///                        <--------  framing PDUs
+///
+/// So no framed octet leaves before the peer has said that it expects it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "tuf/modes.hpp"
+
+namespace rnic::tuf {
+
+struct Config;
+
+/// What both directions are, from one end's view.
+struct Agreed {
+  SendMode send = SendMode::Plain;
+  ReceiveMode receive = ReceiveMode::Plain;
+  wire::TufKey send_key = 0;
+  wire::TufKey receive_key = 0;
+  bool pack_out = false;  ///< several PDUs in a framing PDU: both sides want it
+  bool pack_in = false;
+  uint16_t send_interval = 0;
+  uint16_t receive_interval = 0;
+  uint32_t max_pdu_out = wire::kTufPduMax;  ///< marker mode
+  uint32_t max_pdu_in = wire::kTufPduMax;
+};
+
+/// What this end says. A sender always has marker mode; alignment mode when the transport keeps
+/// records whole (s.2).
+[[nodiscard]] wire::TufStart make_start(const Config& config, bool framing_aware, wire::TufKey key);
+
+/// The mode of one direction: what its receiver asks for, as far as its sender has it; alignment
+/// mode first (s.4). 0: none.
+[[nodiscard]] uint8_t choose_mode(uint8_t receiver_wants, uint8_t sender_has);
+
+/// Of `own` and `peer`; empty when a direction has no mode, or the values are impossible.
+[[nodiscard]] std::optional<Agreed> agree(const wire::TufStart& own, const wire::TufStart& peer);
+
+/// The Reply's choices are those that follow from both frames.
+[[nodiscard]] bool choices_right(const wire::TufStart& request, const wire::TufStart& reply);
+
+}  // namespace rnic::tuf

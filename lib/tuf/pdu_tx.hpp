@@ -1,0 +1,66 @@
+/// \file
+/// Builds ULPDUs of DDP straight into the outgoing frame: in a framing PDU (s.5), or with markers
+/// in between (s.6).
+#pragma once
+
+#include <cstdint>
+
+#include "llp/llp.hpp"
+#include "mpa/pool.hpp"
+#include "tuf/markers.hpp"
+#include "tuf/session.hpp"
+
+namespace rnic::tuf {
+
+/// In front of a ULPDU, where the framing does not tell its length.
+inline constexpr uint32_t kUlpduLengthSize = 2;
+
+/// One ULPDU.
+class PduWriter final : public llp::UlpduWriter {
+ public:
+  /// \param offset stream offset of the first octet. \param header octets for a framing header in
+  /// front, left open. \param prefix the ULPDU's length in front of it. \param max longest ULPDU
+  PduWriter(const MarkerGrid& grid, uint64_t offset, uint32_t header, bool prefix, uint32_t max,
+            llp::Frame& out)
+      : grid_(grid), out_(out), offset_(offset), header_(header), max_(max), prefix_(prefix) {}
+
+  void begin(uint32_t ulpdu_length) override;
+  void put(base::ByteView octets) override;
+  /// A ULPDU of the announced length was put.
+  [[nodiscard]] bool complete() const { return begun_ && left_ == 0; }
+  [[nodiscard]] uint32_t markers() const { return markers_; }
+  /// The framing header's place; after begin().
+  [[nodiscard]] uint8_t* frame() const { return frame_; }
+
+ private:
+  void write(const uint8_t* src, uint32_t n);
+  void write_due_marker();
+
+  const MarkerGrid& grid_;
+  llp::Frame& out_;
+  uint64_t offset_;   // stream offset of at_
+  uint64_t end_ = 0;  // behind the PDU
+  uint8_t* frame_ = nullptr;
+  uint8_t* at_ = nullptr;  // where the next octet goes
+  uint32_t header_;
+  uint32_t max_;
+  uint32_t left_ = 0;
+  uint32_t markers_ = 0;
+  bool prefix_;
+  bool begun_ = false;
+  bool content_ = false;  // an octet that is no marker was written
+};
+
+struct PackedUlpdu {
+  llp::RecordTag tag;
+  uint32_t next = mpa::kNone;
+};
+
+class PackStore {
+ public:
+  explicit PackStore(uint32_t ulpdus) : pool(ulpdus), capacity(ulpdus) {}
+  mpa::Pool<PackedUlpdu> pool;
+  uint32_t capacity;
+};
+
+}  // namespace rnic::tuf

@@ -1,0 +1,293 @@
+#include "tuf/session.hpp"
+
+#include <array>
+
+#include "tuf/engine.hpp"
+
+namespace rnic::tuf {
+namespace {
+
+/// The shortest room worth asking DDP for: a DDP header and a little.
+constexpr uint32_t kUsefulRoom = 18;
+constexpr uint32_t kMulpduMin = 128;    // RFC 5044 s.4.5, what DDP may count on
+constexpr uint32_t kMulpduMax = 64768;  // RFC 5044 s.3
+
+/// Tags of packed framing PDUs; DDP's tags never have this `a`.
+constexpr uint64_t kPackedTag = ~0ull - 1;
+
+using mpa::kNone;
+
+}  // namespace
+
+// --- sending ---
+
+uint32_t Session::Impl::mulpdu() const {
+  uint32_t overhead = prefixed() ? kUlpduLengthSize : 0;
+  uint32_t most = wire::kTufPduMax - overhead;
+  if (agreed_.send == SendMode::Markers) {
+    const uint32_t interval = agreed_.send_interval;
+    overhead += (emss_ + interval - 1) / interval * wire::kTufMarkerSize;
+    most = std::min(agreed_.max_pdu_out - kUlpduLengthSize, kMulpduMax);
+  } else {
+    overhead += wire::kTufHeaderSize;
+  }
+  const uint32_t fits = emss_ > overhead ? emss_ - overhead : 0;
+  return std::clamp(std::min(fits, most), kMulpduMin, kMulpduMax);
+}
+
+llp::Pulled Session::Impl::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
+  if (state_ != StartState::Done) return pull_start(n, offset, out);
+  n = std::min(n, out.room_left());
+  return agreed_.send == SendMode::Align ? pull_frame(n, offset, out) : pull_marked(n, offset, out);
+}
+
+/// s.5.1: a framing PDU begins its segment, and nothing follows it there.
+llp::Pulled Session::Impl::pull_frame(uint32_t n, uint64_t offset, llp::Frame& out) {
+  const uint32_t overhead = wire::kTufHeaderSize + (prefixed() ? kUlpduLengthSize : 0);
+  if (n < emss_ || n < overhead + kUsefulRoom) return {};
+  const uint32_t before = out.length();
+  PduWriter writer(send_grid_, offset, wire::kTufHeaderSize, prefixed(),
+                   std::min(n - overhead, mulpdu()), out);
+  const llp::PulledUlpdu first = user_->pull_ulpdu(std::min(n - overhead, mulpdu()), false, writer);
+  if (first.length == 0) return {};
+  RNIC_CHECK(writer.complete());
+  llp::Pulled pulled{.length = 0, .push = first.last, .atomic = true, .tag = first.tag};
+  ++counters_.frames_out;
+  ++counters_.pdus_out;
+  if (agreed_.pack_out && pack_.pool.free() >= 2) {
+    const uint32_t head = pack_.pool.take();
+    pack_.pool[head] = {first.tag, kNone};
+    const uint32_t more = pack_more(n, offset, head, out, pulled.push);
+    if (more == 0) {
+      pack_.pool.give(head);
+    } else {
+      pulled.tag = {kPackedTag, head};
+      counters_.packed_pdus_out += more + 1;
+    }
+  }
+  pulled.length = out.length() - before;
+  wire::store_tuf_header(
+      writer.frame(),
+      {static_cast<uint16_t>(pulled.length - wire::kTufHeaderSize), agreed_.send_key});
+  return pulled;
+}
+
+/// Whole further ULPDUs that end their messages. \return how many.
+uint32_t Session::Impl::pack_more(uint32_t n, uint64_t offset, uint32_t first, llp::Frame& out,
+                                  bool& push) {
+  uint32_t count = 0;
+  const uint32_t limit = std::min(n, wire::kTufHeaderSize + wire::kTufPduMax);
+  for (uint32_t last = first; pack_.pool.free() != 0;) {
+    const uint32_t used = out.length() + kUlpduLengthSize;
+    if (used + kUsefulRoom > limit) break;
+    const uint32_t max = std::min(limit - used, mulpdu());
+    PduWriter writer(send_grid_, offset + out.length(), 0, true, max, out);
+    const llp::PulledUlpdu ulpdu = user_->pull_ulpdu(max, true, writer);
+    if (ulpdu.length == 0) break;
+    RNIC_CHECK(writer.complete());
+    const uint32_t node = pack_.pool.take();
+    pack_.pool[node] = {ulpdu.tag, kNone};
+    pack_.pool[last].next = node;
+    last = node;
+    push = push || ulpdu.last;
+    ++count;
+    ++counters_.pdus_out;
+  }
+  return count;
+}
+
+llp::Pulled Session::Impl::pull_marked(uint32_t n, uint64_t offset, llp::Frame& out) {
+  uint64_t content = 0;
+  for (uint64_t at = offset; at < offset + n;) {
+    at = send_grid_.after(at);
+    const uint64_t run = std::min(send_grid_.next(at), offset + n);
+    if (run > at) content += run - at;
+    at = std::max(run, at);
+  }
+  if (content < kUlpduLengthSize + kUsefulRoom) return {};
+  const auto room = static_cast<uint32_t>(content) - kUlpduLengthSize;
+  const uint32_t max = std::min(mulpdu(), room);
+  const uint32_t before = out.length();
+  PduWriter writer(send_grid_, offset, 0, true, max, out);
+  const llp::PulledUlpdu ulpdu = user_->pull_ulpdu(max, n < emss_, writer);
+  if (ulpdu.length == 0) return {};
+  RNIC_CHECK(writer.complete());
+  ++counters_.pdus_out;
+  counters_.markers_out += writer.markers();
+  return {.length = out.length() - before, .push = ulpdu.last, .atomic = true, .tag = ulpdu.tag};
+}
+
+bool Session::Impl::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
+                            llp::Frame& out) {
+  if (tag == kStartTag) {
+    if (offset < out_base_ || offset - out_base_ + length > out_.size()) return false;
+    std::copy_n(out_.begin() + static_cast<long>(offset - out_base_), length, out.append(length));
+    return true;
+  }
+  const uint32_t before = out.length();
+  const bool align = agreed_.send == SendMode::Align;
+  uint32_t header = align ? wire::kTufHeaderSize : 0;
+  uint8_t* frame = nullptr;
+  uint32_t node = tag.a == kPackedTag ? static_cast<uint32_t>(tag.b) : kNone;
+  do {
+    PduWriter writer(send_grid_, offset + out.length() - before, header, prefixed(),
+                     wire::kTufPduMax, out);
+    const llp::RecordTag& one = node == kNone ? tag : pack_.pool[node].tag;
+    if (!user_->rebuild_ulpdu(one, writer)) return false;
+    RNIC_CHECK(writer.complete());
+    if (frame == nullptr) frame = writer.frame();
+    header = 0;
+    if (node != kNone) node = pack_.pool[node].next;
+  } while (node != kNone);
+  RNIC_CHECK(out.length() - before == length);
+  if (align) {
+    wire::store_tuf_header(
+        frame, {static_cast<uint16_t>(length - wire::kTufHeaderSize), agreed_.send_key});
+  }
+  ++counters_.frames_rebuilt;
+  return true;
+}
+
+/// s.5.2: a part of a framing PDU that looks like a whole one is made shorter.
+uint32_t Session::Impl::cut(base::ByteView piece) const {
+  const auto size = static_cast<uint32_t>(piece.size());
+  if (agreed_.send != SendMode::Align || !wire::is_tuf_frame(piece, agreed_.send_key)) return size;
+  ++counters_.lookalikes_avoided;
+  return size - 1;
+}
+
+void Session::Impl::released(const llp::RecordTag& tag) {
+  if (tag == kStartTag) return;
+  if (tag.a != kPackedTag) return user_->released_ulpdu(tag);
+  for (auto node = static_cast<uint32_t>(tag.b); node != kNone;) {
+    const PackedUlpdu one = pack_.pool[node];
+    pack_.pool.give(node);
+    node = one.next;
+    user_->released_ulpdu(one.tag);
+  }
+}
+
+void Session::Impl::emss_changed(uint32_t emss) {
+  emss_ = emss;
+  if (state_ != StartState::Done || mulpdu() == reported_mulpdu_) return;
+  reported_mulpdu_ = mulpdu();
+  ++counters_.emss_notices;
+  user_->mulpdu_changed(reported_mulpdu_);
+}
+
+// --- receiving ---
+
+void Session::Impl::place(base::Range range, base::ByteView octets, base::Now now) {
+  now_ = now;
+  if (state_ == StartState::Done) return receiver_.place(range, octets, now);
+  const bool in_order = receiver_.in_order(range);
+  if (state_ == StartState::Failed || state_ == StartState::SendReject) {
+    counters_.discarded_octets += range.size();
+  } else if (!in_order) {
+    return receiver_.keep(range, octets, now);
+  } else if (!parsing()) {
+    fail(mpa::StartFailure::UnexpectedData, {}, now);
+  } else {
+    const size_t used = parse(octets, now);
+    receiver_.arrived(range.begin + used);
+    const base::Range behind{range.begin + used, range.end};
+    if (!behind.empty() && state_ == StartState::Done) {
+      receiver_.clipped(behind);
+      receiver_.place(behind, octets.subspan(used), now);
+    } else if (!behind.empty() && starting()) {
+      fail(mpa::StartFailure::UnexpectedData, {}, now);
+    }
+  }
+  if (in_order) receiver_.arrived(range.end);
+}
+
+void Session::Impl::ordered(uint64_t offset, base::Now now) {
+  now_ = now;
+  // Octets of a start frame that came ahead of the order.
+  std::array<uint8_t, wire::kTufStartSize + wire::kTufPrivateDataMax> again;
+  while (parsing() && received_ < offset) {
+    const auto want =
+        static_cast<uint32_t>(std::min<uint64_t>({wanted(), offset - received_, again.size()}));
+    const uint32_t n = receiver_.take_back(received_, again.data(), want);
+    if (n == 0) break;
+    parse({again.data(), n}, now);
+  }
+  receiver_.arrived(offset);
+  if (state_ == StartState::Done) receiver_.ordered(offset, now);
+}
+
+// --- the end ---
+
+void Session::Impl::peer_finished(base::Now now) {
+  now_ = now;
+  if (state_ == StartState::SendReject) return;  // the answer is still on its way
+  if (starting()) return fail(mpa::StartFailure::StreamEnded, {}, now);
+  if (state_ == StartState::Done) user_->peer_finished(receiver_.at_boundary(), now);
+}
+
+void Session::Impl::ended(llp::StreamEnd how, base::Now now) {
+  if (ended_) return;
+  ended_ = true;
+  now_ = now;
+  stream_ = nullptr;
+  receiver_.attach(nullptr);
+  if (starting() || state_ == StartState::Idle) fail(mpa::StartFailure::StreamEnded, {}, now);
+  receiver_.discard();
+  if (user_ != nullptr) user_->ended(how, now);
+  events_.stream_ended(how, now);  // the owner may destroy the session from here on
+}
+
+// --- the front ---
+
+Session::Session(const Config& config, mpa::Role role, wire::TufKey key, mpa::HoldStore& hold,
+                 PackStore& pack, Counters& counters, mpa::StartEvents& events,
+                 base::ByteView private_data, SessionEvents* more)
+    : impl_(std::make_unique<Impl>(config, role, key, hold, pack, counters, events, private_data,
+                                   more)) {}
+Session::~Session() = default;
+
+const Agreed& Session::agreed() const { return impl_->agreed(); }
+void Session::attach(llp::Stream& stream) { impl_->attach(stream); }
+void Session::bind(llp::FramingUser& user) { impl_->bind(user); }
+void Session::unbind() { impl_->unbind(); }
+void Session::accept(base::ByteView private_data, base::Now now, const mpa::StartWish&) {
+  impl_->answer(true, private_data, now);
+}
+void Session::reject(base::ByteView private_data, base::Now now, const mpa::StartWish&) {
+  impl_->answer(false, private_data, now);
+}
+base::Now Session::next_deadline() const { return impl_->next_deadline(); }
+void Session::on_timer(base::Now now) { impl_->on_timer(now); }
+const mpa::Negotiated& Session::negotiated() const { return impl_->negotiated(); }
+bool Session::full_operation() const { return impl_->full_operation(); }
+
+void Session::established(uint32_t emss, base::Now now) { impl_->established(emss, now); }
+llp::Pulled Session::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
+  return impl_->pull(n, offset, out);
+}
+bool Session::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
+                      llp::Frame& out) {
+  return impl_->rebuild(tag, offset, length, out);
+}
+uint32_t Session::cut(base::ByteView piece) const { return impl_->cut(piece); }
+void Session::released(const llp::RecordTag& tag, uint64_t) { impl_->released(tag); }
+void Session::clipped(base::Range range) { impl_->clipped(range); }
+llp::InspectVerdict Session::inspect(base::Range range, base::ByteView octets, base::Now) {
+  return impl_->inspect(range, octets);
+}
+void Session::place(base::Range range, base::ByteView octets, bool, base::Now now) {
+  impl_->place(range, octets, now);
+}
+void Session::ordered(uint64_t offset, base::Now now) { impl_->ordered(offset, now); }
+void Session::emss_changed(uint32_t emss) { impl_->emss_changed(emss); }
+uint32_t Session::receive_room() const { return impl_->receive_room(); }
+void Session::peer_finished(base::Now now) { impl_->peer_finished(now); }
+void Session::ended(llp::StreamEnd how, base::Now now) { impl_->ended(how, now); }
+
+uint32_t Session::mulpdu() const { return impl_->mulpdu(); }
+void Session::ready() { impl_->ready(); }
+void Session::discard_received() { impl_->discard_received(); }
+void Session::close() { impl_->close(); }
+void Session::abort() { impl_->abort(); }
+
+}  // namespace rnic::tuf

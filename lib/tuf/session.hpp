@@ -1,0 +1,107 @@
+/// \file
+/// Session: ULP framing under DDP, in the place of MPA.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "mpa/mpa.hpp"
+#include "tuf/counters.hpp"
+#include "tuf/modes.hpp"
+#include "tuf/negotiation.hpp"
+
+namespace rnic::tuf {
+
+/// Per-connection policy; every one a run-time option.
+struct Config {
+  bool align_receive = true;    ///< ask the peer for alignment mode
+  bool markers_receive = true;  ///< ask the peer for marker mode, when it has no alignment mode
+  bool packing = true;          ///< several DDP segments in a framing PDU, when the peer agrees
+  uint16_t marker_interval = kIntervalDefault;  ///< asked of the peer, octets
+  uint32_t max_pdu = wire::kTufPduMax;          ///< asked of the peer, marker mode, octets
+  bool out_of_order = true;                     ///< place PDUs behind a hole
+  uint32_t middlebox_limit = 4096;              ///< see AlignmentWatch; 0: off
+  base::Duration start_timeout = std::chrono::seconds(60);  ///< whole start-up exchange
+  uint32_t receive_window = 4u << 20;                       ///< octets past the delivery point
+  uint32_t hold_limit = 1u << 20;                           ///< octets held, per connection
+  uint32_t early_limit = 4096;  ///< PDUs placed ahead of the order, per connection
+};
+/// Least marker interval under DDP, octets.
+inline constexpr uint16_t kSessionIntervalMin = 512;
+
+/// Names of the ULPDUs packed into one framing PDU, until it is acknowledged; one store per device,
+/// all memory taken at start.
+class PackStore;
+struct PackStoreDeleter {
+  void operator()(PackStore* store) const;
+};
+using PackStorePtr = std::unique_ptr<PackStore, PackStoreDeleter>;
+[[nodiscard]] PackStorePtr make_pack_store(uint32_t ulpdus);
+[[nodiscard]] uint32_t packed_ulpdus(const PackStore& store);
+
+/// Told besides mpa::StartEvents.
+class SessionEvents {
+ public:
+  virtual ~SessionEvents() = default;
+  /// Something between the ends resegments the stream (s.5.2).
+  virtual void middlebox_suspected(base::Now now) = 0;
+  /// The framed stream is broken; the FramingUser is told error 3 behind this call.
+  virtual void stream_broken(Error error, base::Now now) = 0;
+};
+
+class Session final : public mpa::StartSession {
+ public:
+  /// \param key of what this end sends in alignment mode (KeySource)
+  /// \param private_data of the Request, at most wire::kTufPrivateDataMax octets
+  /// \param hold, pack, counters, events outlive the session
+  Session(const Config& config, mpa::Role role, wire::TufKey key, mpa::HoldStore& hold,
+          PackStore& pack, Counters& counters, mpa::StartEvents& events,
+          base::ByteView private_data, SessionEvents* more = nullptr);
+  ~Session() override;
+
+  [[nodiscard]] const Agreed& agreed() const;
+
+  // mpa::StartSession
+  void attach(llp::Stream& stream) override;
+  void bind(llp::FramingUser& user) override;
+  void unbind() override;
+  void accept(base::ByteView private_data, base::Now now, const mpa::StartWish& wish = {}) override;
+  void reject(base::ByteView private_data, base::Now now, const mpa::StartWish& wish = {}) override;
+  [[nodiscard]] size_t private_data_max() const override { return wire::kTufPrivateDataMax; }
+  [[nodiscard]] bool left() const override { return false; }
+  [[nodiscard]] base::Now next_deadline() const override;
+  void on_timer(base::Now now) override;
+  [[nodiscard]] const mpa::Negotiated& negotiated() const override;
+  [[nodiscard]] bool full_operation() const override;
+
+  // llp::StreamUser
+  void established(uint32_t emss, base::Now now) override;
+  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out) override;
+  bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
+               llp::Frame& out) override;
+  [[nodiscard]] uint32_t cut(base::ByteView piece) const override;
+  void released(const llp::RecordTag& tag, uint64_t end_offset) override;
+  void clipped(base::Range range) override;
+  llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) override;
+  void place(base::Range range, base::ByteView octets, bool in_order, base::Now now) override;
+  void ordered(uint64_t offset, base::Now now) override;
+  void emss_changed(uint32_t emss) override;
+  [[nodiscard]] uint32_t receive_room() const override;
+  void peer_finished(base::Now now) override;
+  void ended(llp::StreamEnd how, base::Now now) override;
+
+  // llp::Framing
+  [[nodiscard]] uint32_t mulpdu() const override;
+  [[nodiscard]] uint8_t version() const override { return 1; }
+  void ready() override;
+  void discard_received() override;
+  void close() override;
+  void abort() override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rnic::tuf

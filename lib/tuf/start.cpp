@@ -1,0 +1,207 @@
+// The negotiation of a Session (negotiation.hpp).
+#include <array>
+
+#include "tuf/engine.hpp"
+
+namespace rnic::tuf {
+
+using mpa::StartFailure;
+
+void Session::Impl::established(uint32_t emss, base::Now now) {
+  emss_ = emss;
+  now_ = now;
+  deadline_ = now + config_.start_timeout;
+  RNIC_CHECK(stream_ != nullptr);
+  own_ = make_start(config_, stream_->traits().atomic_records, key_);
+  if (role_ == mpa::Role::Responder) {
+    state_ = StartState::AwaitRequest;
+    return;
+  }
+  set_frame(wire::kTufRequestMagic, own_, request_data_);
+  request_data_ = {};
+  state_ = StartState::SendRequest;
+  stream_->ready();
+}
+
+void Session::Impl::set_frame(const wire::TufMagic& magic, const wire::TufStart& start,
+                              base::ByteView private_data) {
+  out_.resize(wire::kTufStartSize + private_data.size());
+  wire::TufStart frame = start;
+  frame.private_data = static_cast<uint16_t>(private_data.size());
+  wire::emit_tuf_start(magic, frame, out_.data());
+  std::copy(private_data.begin(), private_data.end(), out_.begin() + wire::kTufStartSize);
+  out_sent_ = 0;
+}
+
+// --- receiving ---
+
+/// Octets until the next decision; 0: the frame is there.
+size_t Session::Impl::wanted() const {
+  const bool go = role_ == mpa::Role::Responder && state_ != StartState::AwaitRequest;
+  if (go) return wire::kTufGoSize - in_.size();
+  if (in_.size() < wire::kTufStartSize) return wire::kTufStartSize - in_.size();
+  const wire::TufStart start = wire::load_tuf_start(in_.data());
+  return wire::kTufStartSize + start.private_data - in_.size();
+}
+
+/// As far as it has come.
+bool Session::Impl::frame_right() const {
+  const wire::TufMagic& magic = role_ == mpa::Role::Initiator        ? wire::kTufReplyMagic
+                                : state_ == StartState::AwaitRequest ? wire::kTufRequestMagic
+                                                                     : wire::kTufGoMagic;
+  const size_t n = std::min(in_.size(), magic.size());
+  if (!std::equal(in_.begin(), in_.begin() + static_cast<long>(n), magic.begin())) return false;
+  if (&magic == &wire::kTufGoMagic || in_.size() < wire::kTufStartSize) return true;
+  const wire::TufStart start = wire::load_tuf_start(in_.data());
+  return start.version == wire::kTufVersion && start.private_data <= wire::kTufPrivateDataMax;
+}
+
+/// \return octets used.
+size_t Session::Impl::parse(base::ByteView octets, base::Now now) {
+  size_t used = 0;
+  while (used < octets.size() && parsing()) {
+    const size_t n = std::min(wanted(), octets.size() - used);
+    const base::ByteView piece = octets.subspan(used, n);
+    in_.insert(in_.end(), piece.begin(), piece.end());
+    used += n;
+    received_ += n;
+    if (!frame_right()) {
+      fail(StartFailure::NotTuf, {}, now);
+    } else if (wanted() == 0) {
+      frame_complete(now);
+    }
+  }
+  return used;
+}
+
+void Session::Impl::frame_complete(base::Now now) {
+  switch (state_) {
+    case StartState::AwaitReply: return reply_complete(now);
+    case StartState::AwaitRequest: return request_complete(now);
+    case StartState::AwaitGo: return begin_framing(now);
+    default: return fail(StartFailure::UnexpectedData, {}, now);
+  }
+}
+
+void Session::Impl::request_complete(base::Now now) {
+  const wire::TufStart peer = wire::load_tuf_start(in_.data());
+  const std::vector<uint8_t> frame = std::move(in_);
+  in_ = {};
+  if (!agree(own_, peer)) return fail(StartFailure::NoCommonMode, {}, now);
+  take_agreed(peer);
+  state_ = StartState::AwaitDecision;
+  events_.request_received(negotiated_.peer, base::ByteView(frame).subspan(wire::kTufStartSize),
+                           now);
+}
+
+void Session::Impl::take_agreed(const wire::TufStart& peer) {
+  agreed_ = *agree(own_, peer);
+  negotiated_ = {};
+  negotiated_.crc = false;
+  negotiated_.markers_send = agreed_.send == SendMode::Markers;
+  negotiated_.markers_receive = agreed_.receive == ReceiveMode::Markers;
+  negotiated_.peer.markers = negotiated_.markers_send;
+}
+
+void Session::Impl::answer(bool accepted, base::ByteView private_data, base::Now now) {
+  now_ = now;
+  RNIC_CHECK(private_data.size() <= wire::kTufPrivateDataMax);
+  if (state_ != StartState::AwaitDecision) return;  // failed meanwhile; start_failed() said so
+  wire::TufStart reply = own_;
+  reply.reject = !accepted;
+  reply.chosen_send = agreed_.send == SendMode::Align ? wire::kTufModeAlign : wire::kTufModeMarkers;
+  reply.chosen_receive =
+      agreed_.receive == ReceiveMode::Align ? wire::kTufModeAlign : wire::kTufModeMarkers;
+  set_frame(wire::kTufReplyMagic, reply, private_data);
+  state_ = accepted ? StartState::SendReply : StartState::SendReject;
+  stream_->ready();
+  if (!accepted) stream_->close();
+}
+
+void Session::Impl::reply_complete(base::Now now) {
+  const wire::TufStart peer = wire::load_tuf_start(in_.data());
+  const std::vector<uint8_t> frame = std::move(in_);
+  in_ = {};
+  const base::ByteView data = base::ByteView(frame).subspan(wire::kTufStartSize);
+  if (peer.reject) return fail(StartFailure::RejectedByPeer, data, now);
+  if (!agree(own_, peer) || !choices_right(own_, peer)) {
+    return fail(StartFailure::NoCommonMode, {}, now);
+  }
+  take_agreed(peer);
+  request_data_.assign(data.begin(), data.end());  // for started(), when Go has gone
+  out_.assign(wire::kTufGoMagic.begin(), wire::kTufGoMagic.end());
+  out_sent_ = 0;
+  state_ = StartState::SendGo;
+  stream_->ready();
+}
+
+// --- sending ---
+
+llp::Pulled Session::Impl::pull_start(uint32_t n, uint64_t offset, llp::Frame& out) {
+  const bool has = state_ == StartState::SendRequest || state_ == StartState::SendGo ||
+                   state_ == StartState::SendReply || state_ == StartState::SendReject;
+  if (!has) return {};
+  if (out_sent_ == 0) out_base_ = offset;
+  const auto length =
+      static_cast<uint32_t>(std::min<size_t>({n, out.room_left(), out_.size() - out_sent_}));
+  if (length == 0) return {};
+  std::copy_n(out_.begin() + static_cast<long>(out_sent_), length, out.append(length));
+  out_sent_ += length;
+  const bool last = out_sent_ == out_.size();
+  if (last) start_frame_sent(offset + length, now_);
+  return {.length = length, .push = last, .atomic = false, .tag = kStartTag};
+}
+
+void Session::Impl::start_frame_sent(uint64_t end, base::Now now) {
+  send_grid_ = MarkerGrid();
+  if (agreed_.send == SendMode::Markers) send_grid_ = MarkerGrid(end, agreed_.send_interval);
+  switch (state_) {
+    case StartState::SendRequest: state_ = StartState::AwaitReply; break;
+    case StartState::SendReply: state_ = StartState::AwaitGo; break;
+    case StartState::SendGo: begin_framing(now); break;
+    case StartState::SendReject: fail(StartFailure::RejectedLocally, {}, now); break;
+    default: break;
+  }
+}
+
+/// Both directions are framed from here on.
+void Session::Impl::begin_framing(base::Now now) {
+  RNIC_CHECK(user_ != nullptr);  // bound before accept(), or before the Reply
+  state_ = StartState::Done;
+  in_ = {};
+  ReceiveLayout layout;
+  layout.mode = agreed_.receive;
+  layout.key = agreed_.receive_key;
+  layout.max_pdu = agreed_.max_pdu_in;
+  const bool prefixed_in = agreed_.receive == ReceiveMode::Markers || agreed_.pack_in;
+  layout.format = prefixed_in ? PduFormat::length_first() : PduFormat::one_per_frame();
+  if (agreed_.receive == ReceiveMode::Markers) {
+    layout.grid = MarkerGrid(received_, agreed_.receive_interval);
+  }
+  receiver_.start(received_, layout, prefixed_in ? kUlpduLengthSize : 0);
+  reported_mulpdu_ = mulpdu();
+  ++counters_.starts;
+  user_->mulpdu_changed(reported_mulpdu_);
+  const std::vector<uint8_t> data = std::move(request_data_);
+  request_data_ = {};
+  events_.started(negotiated_, data, now);
+  user_->may_send();
+  ready();
+}
+
+void Session::Impl::on_timer(base::Now now) {
+  if (now < next_deadline()) return;
+  now_ = now;
+  fail(StartFailure::TimedOut, {}, now);
+}
+
+void Session::Impl::fail(StartFailure why, base::ByteView private_data, base::Now now) {
+  state_ = StartState::Failed;
+  const bool rejected = why == StartFailure::RejectedByPeer || why == StartFailure::RejectedLocally;
+  ++(rejected ? counters_.start_rejects : counters_.start_failures);
+  receiver_.discard();
+  close();
+  events_.start_failed(why, private_data, now);
+}
+
+}  // namespace rnic::tuf
