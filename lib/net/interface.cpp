@@ -205,6 +205,9 @@ void Interface::doubt_path(llp::IpAddress destination, base::Now now) {
   const auto hop = impl_->routes_.next_hop(destination);
   if (hop) impl_->neighbours_.on_silence(*hop, now);
 }
+uint32_t Interface::link_mtu(llp::IpAddress destination) const {
+  return has_route(destination) ? impl_->config_.mtu : 0;
+}
 void Interface::reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now) {
   if (mtu < impl_->config_.mtu) impl_->path_mtu_.reduce(destination, mtu, now);
 }

@@ -67,6 +67,8 @@ class Interface {
   [[nodiscard]] bool is_ours(llp::IpAddress address) const;
   /// Octets of the largest IP packet towards `destination`; 0 without a route.
   [[nodiscard]] uint32_t path_mtu(llp::IpAddress destination) const;
+  /// The same of the link alone, whatever is known of the path.
+  [[nodiscard]] uint32_t link_mtu(llp::IpAddress destination) const;
   /// Remembers a smaller path MTU (RFC 1191 s.3, RFC 8201 s.4) for Config::path_mtu_lifetime. Of
   /// IPv4 not below 68; below 1280 of IPv6 is no path and ignored.
   void reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now);

@@ -37,6 +37,10 @@ uint32_t Egress::path_mtu(llp::IpAddress destination) const {
   return interface_.path_mtu(destination);
 }
 
+uint32_t Egress::link_mtu(llp::IpAddress destination) const {
+  return interface_.link_mtu(destination);
+}
+
 void Egress::reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now) {
   interface_.reduce_path_mtu(destination, mtu, now);
 }

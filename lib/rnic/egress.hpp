@@ -15,6 +15,7 @@ class Egress final : public tcp::Egress {
   void send(tcp::TxSlot& slot, uint32_t length, base::Now now) override;
   void cancel(tcp::TxSlot& slot) override;
   [[nodiscard]] uint32_t path_mtu(llp::IpAddress destination) const override;
+  [[nodiscard]] uint32_t link_mtu(llp::IpAddress destination) const override;
   void reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now) override;
   void doubt_path(llp::IpAddress destination, base::Now now) override;
   [[nodiscard]] bool lands_here(const llp::Endpoint& local,

@@ -90,7 +90,8 @@ struct Recovery {
   bool tlp_outstanding = false;
   bool tlp_is_retransmission = false;
   bool tlp_due = false;
-  uint32_t tlp_count = 0;  ///< probes since the peer last answered
+  bool tlp_unmeasured = false;  ///< no round trip was measured since the last probe
+  uint32_t tlp_count = 0;       ///< probes since the peer last answered
 };
 
 /// Points in time; kNever when idle. One wheel node is armed at or before the earliest.

@@ -69,8 +69,9 @@ void Engine::update_emss(Connection& c, bool tell) {
 }
 
 uint16_t Engine::our_mss(const llp::IpAddress& peer, const ConnectionOptions& options) const {
-  // RFC 6691: options are not deducted.
-  const uint32_t mss = mss_of_path(egress_.path_mtu(peer), peer);
+  // RFC 6691: options are not deducted. RFC 1191 s.3.1: what is known of the path towards the peer
+  // says nothing of the way back.
+  const uint32_t mss = mss_of_path(egress_.link_mtu(peer), peer);
   const uint32_t limit = options.max_segment != 0 ? options.max_segment : 0xffffu;
   return static_cast<uint16_t>(std::min({mss, limit, 0xffffu}));
 }

@@ -149,6 +149,7 @@ void Engine::tail_probe_ack(Connection& c, uint64_t ack, const AckYield& yield) 
   // RFC 8985 s.7.4.2
   Recovery& r = c.recovery;
   if (yield.acked != 0 || yield.new_sack) r.tlp_count = 0;
+  if (yield.rtt >= base::Duration(0)) r.tlp_unmeasured = false;
   if (r.tlp_outstanding && r.phase == RecoveryPhase::Recovery && yield.acked != 0) {
     r.tlp_outstanding = false;  // the recovery goes on; its reduction is made already
     return;
@@ -244,16 +245,16 @@ void Engine::arm_probe(Connection& c, base::Now now) {
   c.deadlines.probe = base::kNever;
   if (!c.tcb.sack_ok || !config_.tail_loss_probe) return;
   if (r.phase == RecoveryPhase::Loss || r.tlp_count > kMaxProbes) return;
-  if (r.phase == RecoveryPhase::Open && c.board.sacked_octets != 0) return;  // RACK's timer runs
+  if (r.phase == RecoveryPhase::Open) {
+    if (c.board.sacked_octets != 0) return;             // RACK's timer runs
+    if (r.tlp_outstanding || r.tlp_unmeasured) return;  // s.7.3: the RTO is next
+  }
   base::Duration pto = c.rto.probe_timeout();
   if (c.rto.measured() && c.tcb.flight() <= c.effective_mss) pto += config_.tlp_max_ack_delay;
-  // One probe at a time (s.7.3). Unanswered for twice its time-out it is no longer in flight, but
-  // lost, or its answer: ACKs that stand for a whole window are few. The next one waits twice as
-  // long.
-  pto *= int64_t{1} << r.tlp_count;
+  pto *= int64_t{1} << r.tlp_count;  // of a recovery that lost its probe, too
   if (now + pto < c.deadlines.rto) {
     c.deadlines.probe = now + pto;
-  } else if (r.tlp_count == 0 && r.phase == RecoveryPhase::Open) {
+  } else if (r.phase == RecoveryPhase::Open) {
     c.deadlines.probe = c.deadlines.rto;  // the probe goes in place of the time-out
   }
 }

@@ -156,8 +156,7 @@ Engine::Sent Engine::send_tail_probe(Connection& c, base::Now now) {
   }
   const bool recovering = rec.phase == RecoveryPhase::Recovery;
   bool resend = true;
-  // A second probe, after the first went unanswered, never adds new data to the doubt.
-  if (!recovering && rec.tlp_count == 0 && c.user_ready && !c.has_waiting() &&
+  if (!recovering && c.user_ready && !c.has_waiting() &&
       in_any(c.state, State::Established, State::CloseWait) &&
       c.tcb.usable_window() >= c.effective_mss) {
     const Sent sent = send_pulled(c, now, true);
@@ -174,6 +173,7 @@ Engine::Sent Engine::send_tail_probe(Connection& c, base::Now now) {
   rec.tlp_due = false;
   rec.tlp_outstanding = true;
   unpredict(c);
+  rec.tlp_unmeasured = true;
   rec.tlp_is_retransmission = resend && !recovering;
   rec.tlp_end = c.tcb.snd_nxt;
   ++rec.tlp_count;

@@ -78,6 +78,10 @@ class Egress {
   virtual void cancel(TxSlot& slot) = 0;
   /// Octets of the largest IP packet towards `destination`; 0 when there is no route.
   [[nodiscard]] virtual uint32_t path_mtu(llp::IpAddress destination) const = 0;
+  /// The same of the interface alone, whatever is known of the path: what we can receive.
+  [[nodiscard]] virtual uint32_t link_mtu(llp::IpAddress destination) const {
+    return path_mtu(destination);
+  }
   /// The path towards `destination` carries packets of `mtu` octets only, by a message that was
   /// verified or by our own probes. path_mtu() follows, for a limited time (RFC 1191 s.6.3).
   virtual void reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now) = 0;

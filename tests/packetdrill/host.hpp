@@ -61,6 +61,7 @@ class Host final : public tcp::Egress {
   void send(tcp::TxSlot& slot, uint32_t length, base::Now now) override;
   void cancel(tcp::TxSlot&) override {}
   [[nodiscard]] uint32_t path_mtu(llp::IpAddress destination) const override;
+  [[nodiscard]] uint32_t link_mtu(llp::IpAddress) const override { return mtu; }
   void reduce_path_mtu(llp::IpAddress destination, uint32_t to, base::Now now) override;
 
  private:

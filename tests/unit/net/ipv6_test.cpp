@@ -262,6 +262,7 @@ TEST_F(Ipv6Output, PathMtuIsRememberedForATimeAndNeverRaised) {  // TCP-8201-4-0
   interface_->reduce_path_mtu(kPeer6, 1300, now_);
   interface_->reduce_path_mtu(kPeer6, 1400, now_);
   EXPECT_EQ(interface_->path_mtu(kPeer6), 1300u);
+  EXPECT_EQ(interface_->link_mtu(kPeer6), 1500u);  // what may come back
   EXPECT_EQ(interface_->path_mtu(kPeer), 1500u);
   interface_->reduce_path_mtu(kPeer, 20, now_);
   EXPECT_EQ(interface_->path_mtu(kPeer), 68u);

@@ -189,6 +189,7 @@ TEST_F(Streams, ClosedWithUnreadOctetsIsAReset) {
   release({nullptr, pair[1]});
   EXPECT_TRUE(run_until([&] { return pair[0]->how_ended().has_value(); }));
   EXPECT_EQ(pair[0]->how_ended(), llp::StreamEnd::PeerReset);
+  EXPECT_EQ(right().device->tcp_counters().half_duplex_resets, 1u);
   release({pair[0], nullptr});
   expect_nothing_left();
 }
@@ -203,6 +204,7 @@ TEST_F(Streams, OctetsForAClosedStreamAreAnsweredByAReset) {
   send(left(), pair[0], octets(1, 3));
   EXPECT_TRUE(run_until([&] { return pair[0]->how_ended().has_value(); }));
   EXPECT_EQ(pair[0]->how_ended(), llp::StreamEnd::PeerReset);
+  EXPECT_EQ(right().device->tcp_counters().half_duplex_resets, 1u);
   release({pair[0], nullptr});
   expect_nothing_left();
 }

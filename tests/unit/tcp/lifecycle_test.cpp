@@ -53,6 +53,27 @@ TEST(Lifecycle, NobodyAnswers) {
   EXPECT_EQ(p.link.a.counters().connections_timed_out, 1u);
 }
 
+// TCP-9293-3.8.3-01: the event USER TIMEOUT (s.3.10.8) ends it when it is due, and says nothing.
+TEST(Lifecycle, TheUserTimeOutIsKeptToTheMomentAndSilent_TCP_9293_3_8_3_01) {
+  RawPeer p;
+  p.accept();
+  tcp::ConnectionOptions o = p.stack.default_options();
+  o.user_timeout = seconds(20);
+  ASSERT_TRUE(p.stack.set_options(*p.user.stream, o, p.now).has_value());
+  p.user.queue(100);
+  p.stack.output(p.now);
+  p.wait(milliseconds(19'900));
+  EXPECT_FALSE(p.user.how_ended);
+  p.egress.sent.clear();
+  p.wait(milliseconds(200));
+  ASSERT_TRUE(p.user.how_ended);
+  EXPECT_EQ(*p.user.how_ended, llp::StreamEnd::TimedOut);
+  EXPECT_TRUE(p.silent());
+  p.inject(
+      {.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});  // what comes later draws a RST
+  EXPECT_EQ(p.next().flags, flag::kRst);
+}
+
 TEST(Lifecycle, NobodyListensIsRefused) {
   Pair p;
   ASSERT_TRUE(p.link.b.unlisten({kAddressB, kPort}).has_value());

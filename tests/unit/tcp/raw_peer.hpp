@@ -60,9 +60,11 @@ class CaptureEgress final : public tcp::Egress {
   }
   void cancel(tcp::TxSlot&) override {}
   [[nodiscard]] uint32_t path_mtu(llp::IpAddress) const override { return mtu; }
+  [[nodiscard]] uint32_t link_mtu(llp::IpAddress) const override { return kLinkMtu; }
   void reduce_path_mtu(llp::IpAddress, uint32_t to, base::Now) override { mtu = std::min(mtu, to); }
 
-  uint32_t mtu = 1500;
+  static constexpr uint32_t kLinkMtu = 1500;
+  uint32_t mtu = kLinkMtu;  // of the path
   std::deque<Segment> sent;
 
  private:
