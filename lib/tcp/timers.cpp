@@ -59,7 +59,8 @@ void Engine::fire(Connection& c, base::Now now) {
       c.window_probe_due = !base::sabotaged(base::Defect::ProbeForgotten);
       ++c.persist_backoff;
       c.rto.back_off();
-      d.persist = before_give_up(c, now + c.rto.rto(), now);
+      d.persist = now + c.rto.rto();
+      if (c.unanswered_probes != 0) d.persist = before_give_up(c, d.persist, now);
     } else {
       c.sws_override = true;
       d.persist = base::kNever;
