@@ -24,13 +24,14 @@ bool Engine::calm(const Connection& c) {
   const Scoreboard& b = c.board;
   const Recovery& r = c.recovery;
   const bool no_end = c.state == State::Established && !c.doomed && !c.fin_seen && !c.fin_wanted;
-  const bool no_loss = r.phase == RecoveryPhase::Open && !r.tlp_outstanding && !r.adapt_rto &&
-                       b.sacked.empty() && b.lost_octets == 0 && b.sacked_octets == 0 &&
-                       b.reno_sacked == 0 && b.duplicate_acks == 0 && b.fack <= c.tcb.snd_una &&
-                       c.deadlines.reorder == base::kNever && c.odd_until <= c.tcb.snd_una;
+  const bool no_loss = r.phase == RecoveryPhase::Open && !r.tlp_outstanding && !r.tlp_unmeasured &&
+                       !r.adapt_rto && b.sacked.empty() && b.lost_octets == 0 &&
+                       b.sacked_octets == 0 && b.reno_sacked == 0 && b.duplicate_acks == 0 &&
+                       b.fack <= c.tcb.snd_una && c.deadlines.reorder == base::kNever &&
+                       c.odd_until <= c.tcb.snd_una;
   const bool no_hole = c.committed.empty() && c.tcb.snd_wl1 <= static_cast<int64_t>(c.tcb.rcv_nxt);
-  return no_end && no_loss && no_hole && c.path.probe_end == 0 &&
-         c.tcb.snd_wnd != 0 && c.deadlines.persist == base::kNever && !c.ecn.echo;
+  return no_end && no_loss && no_hole && c.path.probe_end == 0 && c.tcb.snd_wnd != 0 &&
+         c.deadlines.persist == base::kNever && !c.ecn.echo;
 }
 
 void Engine::predict(Connection& c) const {
