@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/endian.hpp"
+#include "base/octet_pattern.hpp"
 #include "net/counters.hpp"
 #include "net/ipv4_input.hpp"
 #include "net/packet.hpp"
@@ -26,39 +27,60 @@ class KnownPair {
   /// \param vlan of the interface; on one with a VLAN nothing is remembered. \param trusted as in
   /// vouched()
   KnownPair(const port::MacAddress& mac, uint16_t vlan, bool trusted)
-      : untagged_(vlan == 0), trusted_(trusted) {
-    std::memcpy(&mac_, mac.data(), mac.size());
-  }
+      : mac_(mac), untagged_(vlan == 0), trusted_(trusted) {}
 
   /// \param frame passed all checks, and `in` is its packet
   void learn(const port::Packet& frame, const IpIn& in) {
+    forget();
     if (!untagged_) return;
     source_ = in.source;
     destination_ = in.destination;
-    known4_ = in.source.is_v4();
-    known6_ = !known4_;
-    if (known4_) {
-      std::memcpy(addresses_.data(), frame.data + kAddresses4At, 8);
+    if (in.source.is_v4()) {
+      base::OctetPattern::Octets part{};
+      std::memcpy(part.data(), mac_.data(), mac_.size());
+      base::store_be16(&part[wire::kEtherTypeAt], wire::kEtherTypeIpv4);
+      part[wire::kEtherHeader] = 0x45;  // five words: no options
+      first_.set(part);
+      part = {};
+      part[kProtocol4At - 16] = wire::kProtocolTcp;
+      std::memcpy(&part[kAddresses4At - 16], frame.data + kAddresses4At, 6);
+      second_.set(part);
+      std::memcpy(&last_, frame.data + kAddresses4At + 6, sizeof last_);
     } else {
+      known6_ = true;
       std::memcpy(addresses_.data(), frame.data + kAddresses6At, 32);
     }
   }
   /// The addresses have to be judged anew.
-  void forget() { known4_ = known6_ = false; }
+  void forget() {
+    first_.clear();
+    known6_ = false;
+  }
 
   /// True: the frame holds a TCP packet of the pair, and `in` is it. False: nothing is said.
   [[nodiscard]] bool open(const port::Packet& frame, IpIn& in, Counters& counters) const {
-    if (frame.length < kAddresses4At + 8 || ((words(frame.data) ^ mac_) << 16) != 0) return false;
-    const uint32_t type = base::load_be32(frame.data + wire::kEtherTypeAt);
-    return type >> 8 == kPlain4 ? open4(frame, type, in, counters)
-                                : open6(frame, type, in, counters);
+    if (frame.length < wire::kEtherHeader + wire::kIpv4Header) return false;
+    const __m128i first = first_.compare(frame.data, kFirstMask);
+    const __m128i second = second_.compare(frame.data + 16, kSecondMask);
+    uint16_t last;
+    std::memcpy(&last, frame.data + kAddresses4At + 6, sizeof last);
+    if (base::OctetPattern::all(_mm_and_si128(first, second)) && last == last_) [[likely]] {
+      return open4(frame, in, counters);
+    }
+    return known6_ && open6(frame, in, counters);
   }
 
  private:
+  static constexpr uint32_t kProtocol4At = wire::kEtherHeader + wire::kIpv4ProtocolAt;
   static constexpr uint32_t kAddresses4At = wire::kEtherHeader + wire::kIpv4SourceAt;
   static constexpr uint32_t kAddresses6At = wire::kEtherHeader + wire::kIpv6SourceAt;
-  static constexpr uint32_t kPlain4 = wire::kEtherTypeIpv4 << 8 | 0x45;  // five words: no options
   static constexpr uint32_t kPlain6 = wire::kEtherTypeIpv6 << 4 | 6;
+  // Destination, type, version and header length; not the source, not the type of service.
+  static constexpr base::OctetPattern::Octets kFirstMask{
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0};
+  // More fragments and the offset, protocol, source, half of the destination.
+  static constexpr base::OctetPattern::Octets kSecondMask{0, 0, 0,    0,    0x3f, 0xff, 0,    0xff,
+                                                          0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
   /// Eight octets, in whatever order.
   [[nodiscard]] static uint64_t words(const uint8_t* p) {
@@ -67,34 +89,26 @@ class KnownPair {
     return v;
   }
 
-  [[nodiscard]] bool open4(const port::Packet& frame, uint32_t type, IpIn& in,
-                           Counters& counters) const {
+  [[nodiscard]] bool open4(const port::Packet& frame, IpIn& in, Counters& counters) const {
     const uint8_t* ip = frame.data + wire::kEtherHeader;
-    // Length, identification, fragment, TTL, protocol.
-    const uint64_t middle = base::load_be64(ip + wire::kIpv4LengthAt);
-    constexpr uint64_t kFragmentAndProtocol =
-        uint64_t{wire::kIpv4MoreFragments | wire::kIpv4OffsetMask} << 16 | 0xff;
-    const uint64_t length = middle >> 48;
-    if (!known4_ || words(ip + wire::kIpv4SourceAt) != addresses_[0] ||
-        (middle & kFragmentAndProtocol) != wire::kProtocolTcp || length < wire::kIpv4Header ||
-        length > frame.length - wire::kEtherHeader) {
-      return false;
-    }
-    if (!vouched(frame.ip_checksum, trusted_) &&
-        (frame.ip_checksum == port::Checksum::Bad ||
-         !wire::ipv4_checksum_good({ip, wire::kIpv4Header}))) {
-      return false;
-    }
+    const uint32_t length = base::load_be16(ip + wire::kIpv4LengthAt);
+    if (length < wire::kIpv4Header || length > frame.length - wire::kEtherHeader) return false;
+    if (frame.ip_checksum != port::Checksum::Good && !header_good(frame, ip)) return false;
     ++counters.ip_in;
-    give(frame, in, type & 3, {ip + wire::kIpv4Header, length - wire::kIpv4Header});
+    give(frame, in, ip[wire::kIpv4TosAt] & 3, {ip + wire::kIpv4Header, length - wire::kIpv4Header});
     return true;
   }
+  [[nodiscard]] bool header_good(const port::Packet& frame, const uint8_t* ip) const {
+    return vouched(frame.ip_checksum, trusted_) ||
+           (frame.ip_checksum != port::Checksum::Bad &&
+            wire::ipv4_checksum_good({ip, wire::kIpv4Header}));
+  }
 
-  [[nodiscard]] bool open6(const port::Packet& frame, uint32_t type, IpIn& in,
-                           Counters& counters) const {
+  [[nodiscard]] bool open6(const port::Packet& frame, IpIn& in, Counters& counters) const {
     const uint8_t* ip = frame.data + wire::kEtherHeader;
-    if (type >> 12 != kPlain6 || !known6_ ||
-        frame.length < wire::kEtherHeader + wire::kIpv6Header) {
+    if (frame.length < wire::kEtherHeader + wire::kIpv6Header ||
+        wire::load_mac(frame.data) != mac_ ||
+        base::load_be32(frame.data + wire::kEtherTypeAt) >> 12 != kPlain6) {
       return false;
     }
     const uint8_t* a = ip + wire::kIpv6SourceAt;
@@ -119,14 +133,16 @@ class KnownPair {
     in.payload = payload;
   }
 
-  uint64_t mac_ = 0;
-  std::array<uint64_t, 4> addresses_{};  // as on the wire
-  llp::IpAddress source_;
-  llp::IpAddress destination_;
-  bool known4_ = false;
-  bool known6_ = false;
+  port::MacAddress mac_;
   bool untagged_;
   bool trusted_;
+  bool known6_ = false;
+  uint16_t last_ = 0;                    // the last octets of the pair, after second_
+  base::OctetPattern first_;             // of IPv4 frames: octets 0 to 15
+  base::OctetPattern second_;            // 16 to 31
+  std::array<uint64_t, 4> addresses_{};  // of IPv6, as on the wire
+  llp::IpAddress source_;
+  llp::IpAddress destination_;
 };
 
 }  // namespace rnic::net

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/octet_pattern.hpp"
 #include "base/slab.hpp"
 #include "base/time.hpp"
 #include "base/timer_wheel.hpp"
@@ -185,8 +186,10 @@ class Connection final : public llp::Stream {
 
   Engine& engine;
   const uint32_t slot;
-  /// Data offset and flags of the segment that is expected next; 0: any, see prediction.cpp.
-  uint32_t prediction = 0;
+  /// How the header of the segment that is expected next begins; nothing matches: any segment is
+  /// to go the whole way. See prediction.cpp.
+  base::OctetPattern prediction;
+  bool predicted = false;  ///< `prediction` is one
   base::Handle handle;
   Tcb tcb;
   State state = State::Closed;

@@ -220,17 +220,29 @@ class Engine {
   [[nodiscard]] static bool calm(const Connection& c);
   void predict(Connection& c) const;
   /// The whole way for the next segment, until predict() has looked again.
-  static void unpredict(Connection& c) { c.prediction = 0; }
+  static void unpredict(Connection& c) {
+    c.predicted = false;
+    c.prediction.clear();
+  }
   /// Records below `end` are not what they were when first sent: their ACK is no plain one.
   static void note_odd(Connection& c, uint64_t end) {
     c.odd_until = std::max(c.odd_until, end);
     unpredict(c);
   }
-  /// \param in of 20 octets at least
-  [[nodiscard]] Connection* find_flow(const SegmentIn& in);
+  /// \param in of 20 octets at least. \param c its connection, if there is one.
+  /// \return it begins as predicted
+  [[nodiscard]] bool find_flow(const SegmentIn& in, Connection*& c);
   [[nodiscard]] bool take_predicted(Connection& c, const SegmentIn& in, base::Now now);
-  void take_predicted_ack(Connection& c, uint32_t acked, uint32_t window, const uint8_t* p,
-                          base::Now now);
+  [[nodiscard]] bool take_predicted_data(Connection& c, const SegmentIn& in, uint32_t header,
+                                         base::Now now);
+  [[nodiscard]] static bool stamp_good(const Connection& c, const uint8_t* p, uint32_t header);
+  void note_predicted(Connection& c, const uint8_t* p, uint32_t header, base::Now now);
+  /// Octets newly acknowledged, a whole record at least; 0: none, or not as plain as that.
+  [[nodiscard]] static uint32_t plain_ack(Connection& c, const uint8_t* p);
+  /// \param acked not 0
+  void take_predicted_ack(Connection& c, uint32_t acked, const uint8_t* p, base::Now now);
+  void take_carried_ack(Connection& c, uint32_t acked, const uint8_t* p, base::Now now);
+  void take_predicted_window(Connection& c, const uint8_t* p);
   void take_predicted_text(Connection& c, base::Range range, base::ByteView text, bool push,
                            base::Now now);
   [[nodiscard]] static bool rack_overtaken(Connection& c);

@@ -48,8 +48,9 @@ bool Engine::parse(const SegmentIn& in, Arrival& a) {
 }
 
 void Engine::input(const SegmentIn& segment, base::Now now) {
-  Connection* c = segment.tcp.size() >= wire::kTcpHeaderMin ? find_flow(segment) : nullptr;
-  if (c == nullptr || !take_predicted(*c, segment, now)) input_any(c, segment, now);
+  Connection* c = nullptr;
+  const bool expected = segment.tcp.size() >= wire::kTcpHeaderMin && find_flow(segment, c);
+  if (!expected || !take_predicted(*c, segment, now)) input_any(c, segment, now);
   if (!doomed_.empty()) reap(now);
 }
 

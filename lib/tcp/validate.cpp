@@ -82,7 +82,7 @@ void Engine::validate_connection(Connection& c) const {
   if (synchronized(c.state) && c.state != State::TimeWait) {
     RNIC_CHECK(c.tcb.flight() == 0 || c.deadlines.rto != base::kNever);
   }
-  if (c.prediction != 0) {
+  if (c.predicted) {
     RNIC_CHECK(calm(c));
     for (uint64_t n = c.records.first(); n < c.records.past_last(); ++n) {
       const Record& r = c.records.at(n);

@@ -1,10 +1,16 @@
 // What a segment costs in instructions. Run under callgrind, which counts inside the functions
 // named receive_* and send_* only (./scripts/bench instructions does it):
 //
-//   segment_cost data  |  ack  |  send  |  reply
+//   segment_cost FUNCTION [SEGMENTS [SCENARIO]]
 //
-// Two hosts, each a TCP stack over a net::Interface over a simulated port, as in a device; the port
-// vouches for checksums, so no octet of the payload is touched.
+// Two hosts, each a TCP stack over a net::Interface over a simulated port, as in a device. The
+// function's name only labels the output. Scenarios:
+//
+//   steady     the application, not the window, is the limit; the port vouches for checksums, so no
+//              octet of the payload is touched
+//   avoidance  after one loss, in congestion avoidance (CUBIC), with cwnd as the limit
+//   whole      as steady, without header prediction
+//   checksum   as steady, over a port that leaves checksums to software
 
 #include <array>
 #include <cstdio>
@@ -25,6 +31,7 @@ using namespace rnic;
 constexpr uint32_t kBurst = 32;
 constexpr uint16_t kPort = 4420;
 constexpr uint32_t kWarmUp = 2'000;  // segments
+constexpr uint64_t kLostPair = 40;
 constexpr uint32_t kMeasured = 20'000;
 
 llp::IpAddress address_of(uint32_t side) { return llp::IpAddress::v4(0x0a000001 + side); }
@@ -36,11 +43,13 @@ net::Config net_config(uint32_t side) {
 }
 
 struct Host final : llp::Acceptor {
-  Host(port::Port& wire, uint32_t side, base::Now now)
+  Host(port::Port& wire, uint32_t side, base::Now now, bool prediction)
       : port(wire),
         interface(net_config(side), wire, now),
         egress(interface),
-        stack({}, egress, {1, 2}, side, now) {}
+        stack({}, egress, {1, 2}, side, now) {
+    stack.set_prediction(prediction);
+  }
 
   llp::StreamUser* accept(llp::Stream& s, const llp::Endpoint&, const llp::Endpoint&,
                           base::Now) override {
@@ -91,11 +100,14 @@ extern "C" {
 int main(int argc, char** argv) {
   const std::string_view what = argc > 1 ? argv[1] : "";
   sim::LinkConfig config;
-  config.checksum = port::ChecksumMode::Trusted;
+  const std::string_view scenario = argc > 3 ? argv[3] : "steady";
+  const bool avoidance = scenario == "avoidance";
+  config.checksum =
+      scenario == "checksum" ? port::ChecksumMode::Software : port::ChecksumMode::Trusted;
   sim::Link link(config);
   base::Now now = base::from_nanos(1'000'000);
-  Host left(link.a(), 0, now);
-  Host right(link.b(), 1, now);
+  Host left(link.a(), 0, now, scenario != "whole");
+  Host right(link.b(), 1, now, scenario != "whole");
   if (!right.stack.listen({address_of(1), kPort}, right)) return 2;
   const auto stream =
       left.stack.connect({address_of(0), 0}, {address_of(1), kPort}, left.user, now);
@@ -104,9 +116,11 @@ int main(int argc, char** argv) {
 
   uint64_t segments = 0;
   uint64_t acks = 0;
+  uint64_t received = 0;
   const auto turn = [&](bool pairs) {
     now += std::chrono::microseconds(10);
-    send_data(&left, now);
+    // An output() sends a quantum at most: more of them, until cwnd is the limit.
+    for (uint32_t i = 0; i < (avoidance ? 4u : 1u); ++i) send_data(&left, now);
     now += std::chrono::microseconds(10);
     // The receiver answers after two segments, as a peer that is never behind does.
     while (right.take(now) != 0) {
@@ -115,6 +129,10 @@ int main(int argc, char** argv) {
       for (uint32_t first = 0; first < taken; first += pairs ? 2 : taken) {
         right.held = pairs ? std::min(2u, taken - first) : taken;
         std::copy_n(all.begin() + first, right.held, right.frames.begin());
+        if (avoidance && ++received == kLostPair) {
+          right.give_back();
+          continue;
+        }
         receive_data(&right, now);
         segments += right.held;
         right.give_back();
@@ -138,6 +156,15 @@ int main(int argc, char** argv) {
   left.user.to_send = measured;
   left.stream->ready();
   while (right.user.placed < (uint64_t{kWarmUp} + measured) * 1448) turn(true);
+  if (avoidance && left.stack.info(*left.stream)->slow_start) {
+    std::fprintf(stderr, "still in slow start\n");
+    return 1;
+  }
+  const tcp::Counters& sent = left.stack.counters();
+  if (sent.timeouts != 0 || sent.retransmitted_segments > (avoidance ? 2 : 0)) {
+    std::fprintf(stderr, "segments were lost\n");
+    return 1;
+  }
   std::printf("%s segments %llu acks %llu\n", what.empty() ? "all" : what.data(),
               static_cast<unsigned long long>(segments), static_cast<unsigned long long>(acks));
   return 0;
