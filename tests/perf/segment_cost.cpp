@@ -87,6 +87,20 @@ void input_burst(Host& host, base::Now now) {
   }
 }
 
+/// Was it the scenario that was measured?
+bool as_meant(Host& sender, bool avoidance) {
+  const tcp::Counters& sent = sender.stack.counters();
+  if (avoidance && sender.stack.info(*sender.stream)->slow_start) {
+    std::fprintf(stderr, "still in slow start\n");
+    return false;
+  }
+  if (sent.timeouts != 0 || sent.retransmitted_segments > (avoidance ? 2 : 0)) {
+    std::fprintf(stderr, "segments were lost\n");
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 // The names under which callgrind collects; noipa: twins are not merged.
@@ -156,15 +170,7 @@ int main(int argc, char** argv) {
   left.user.to_send = measured;
   left.stream->ready();
   while (right.user.placed < (uint64_t{kWarmUp} + measured) * 1448) turn(true);
-  if (avoidance && left.stack.info(*left.stream)->slow_start) {
-    std::fprintf(stderr, "still in slow start\n");
-    return 1;
-  }
-  const tcp::Counters& sent = left.stack.counters();
-  if (sent.timeouts != 0 || sent.retransmitted_segments > (avoidance ? 2 : 0)) {
-    std::fprintf(stderr, "segments were lost\n");
-    return 1;
-  }
+  if (!as_meant(left, avoidance)) return 1;
   std::printf("%s segments %llu acks %llu\n", what.empty() ? "all" : what.data(),
               static_cast<unsigned long long>(segments), static_cast<unsigned long long>(acks));
   return 0;
