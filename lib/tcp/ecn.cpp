@@ -133,7 +133,8 @@ uint8_t Engine::mark_new_data(Connection& c, TxSlot& slot) {
 void Engine::note_reduction(Connection& c) {
   // For whatever reason the window was reduced: marks on what is in flight are answered with it.
   if (!c.ecn.on) return;
-  c.ecn.cwr_due = true;
+  // CWR tells that a mark was obeyed; nothing of a sender that may not set ECT is marked.
+  c.ecn.cwr_due = c.ecn.sends_ect();
   c.ecn.reduced = true;
   c.ecn.reduced_until = c.tcb.snd_nxt;
 }
@@ -154,6 +155,7 @@ void Engine::ecn_feedback(Connection& c, const Arrival& a, AckYield& yield, base
   const bool one_segment = c.cc.cwnd() <= c.cc.smss();
   c.cc.on_ecn();
   note_reduction(c);
+  e.cwr_due = true;  // the commitment of RFC 3168 s.6.1.1, whoever marked what
   ++counters_.ecn_reductions;
   if (!one_segment) {
     e.holds = 0;

@@ -1,6 +1,9 @@
 #include "stream/host.hpp"
 
 #include <algorithm>
+#include <array>
+
+#include "wire/icmp.hpp"
 
 namespace rnic::simulation {
 
@@ -10,6 +13,40 @@ constexpr size_t kInboxPackets = 2048;  // more are lost, as in a NIC's ring
 constexpr uint32_t kBurst = 32;
 constexpr base::Duration kNapGap = std::chrono::milliseconds(100);
 constexpr base::Duration kRetryGap = std::chrono::microseconds(20);
+
+net::Config net_config(const HostPlan& plan) {
+  net::Config config;
+  config.address = plan.address;
+  config.prefix_length = plan.address.is_v4() ? 24 : 64;
+  config.gateway = llp::IpAddress::v4(0x0a0000fe);
+  if (!plan.address.is_v4()) config.gateway = {};
+  config.mtu = plan.mtu;
+  config.icmp_errors_per_second = 0;
+  config.seed = plan.seed;
+  return config;
+}
+
+struct IcmpType {
+  uint8_t type;
+  uint8_t code;
+};
+IcmpType icmp_type(tcp::IcmpError::Kind kind, bool v4) {
+  using Kind = tcp::IcmpError::Kind;
+  switch (kind) {
+    case Kind::PacketTooBig:
+      if (!v4) return {wire::kIcmpv6PacketTooBig, 0};
+      return {wire::kIcmpUnreachable, wire::kIcmpFragmentationNeeded};
+    case Kind::Hard:
+      if (!v4) return {wire::kIcmpv6Unreachable, wire::kIcmpv6PortUnreachable};
+      return {wire::kIcmpUnreachable, wire::kIcmpPortUnreachable};
+    case Kind::SourceQuench:
+      if (v4) return {wire::kIcmpSourceQuench, 0};
+      break;
+    case Kind::Soft: break;
+  }
+  if (v4) return {wire::kIcmpTimeExceeded, 0};
+  return {wire::kIcmpv6TimeExceeded, 0};
+}
 
 }  // namespace
 
@@ -21,7 +58,36 @@ Host::Host(const HostPlan& plan, Verdict& verdict, base::Now now, Send send, Del
       prng_(plan.seed),
       mtu_(plan.mtu),
       frame_(65'536),
-      stack_(plan.tcp, *this, {prng_.next(), prng_.next()}, prng_.next(), now) {}
+      network_(plan.network ? std::make_unique<Network>(plan, verdict, send_, now) : nullptr),
+      peer_(plan.peer),
+      stack_(plan.tcp, *this, {prng_.next(), prng_.next()}, prng_.next(), now),
+      relay_(stack_) {
+  if (network_ != nullptr) network_->interface.set_error_user(&relay_);
+}
+
+Host::Network::Network(const HostPlan& plan, Verdict& verdict, const Send& send, base::Now now)
+    : port(plan.mtu, verdict, send), interface(net_config(plan), port, now), egress(interface) {}
+
+void Host::icmp(const tcp::IcmpError& error, base::Now now) {
+  if (network_ == nullptr) return stack_.icmp_error(error, now);
+  const auto [type, code] = icmp_type(error.kind, error.source.is_v4());
+  network_->port.receive(icmp_frame(type, code, error.mtu, error.source, error.destination,
+                                    error.quoted_length, error.tcp));
+  take_frames(now);
+}
+
+/// Gives lib/net what the port has, and the stack what comes of it.
+void Host::take_frames(base::Now now) {
+  std::array<port::Packet, kBurst> burst;
+  while (const uint32_t n = network_->port.rx_burst(burst, now)) {
+    for (uint32_t i = 0; i < n; ++i) {
+      const auto in = network_->interface.input(burst[i], now);
+      if (!in || in->protocol != wire::kIpProtocolTcp) continue;
+      stack_.input({in->source, in->destination, in->payload, in->l4_checksum_good, in->ecn}, now);
+    }
+    network_->port.free(std::span(burst).first(n));
+  }
+}
 
 void Host::listen(uint16_t port) {
   const auto status = stack_.listen({plan_.address, port}, *this);
@@ -55,21 +121,31 @@ bool Host::begin(llp::IpAddress source, llp::IpAddress destination, tcp::TxSlot&
     refused_ = true;
     return false;
   }
+  if (network_ != nullptr) {
+    if (!network_->egress.begin(source, destination, slot)) {
+      refused_ = true;
+      return false;
+    }
+    frame_open_ = true;
+    return true;
+  }
   frame_open_ = true;
   destination_ = destination;
-  slot = {.tcp = frame_.data(), .room = mtu_ - (source.is_v4() ? 20 : 40), .frame = this};
+  slot = {.tcp = frame_.data(), .room = plan_.mtu - (source.is_v4() ? 20 : 40), .frame = this};
   return true;
 }
 
 void Host::send(tcp::TxSlot& slot, uint32_t length, base::Now now) {
   if (!frame_open_ || length > slot.room) verdict_.fail("egress", "beyond the frame's room");
   frame_open_ = false;
+  if (network_ != nullptr) return network_->egress.send(slot, length, now);
   send_({plan_.address, destination_, {slot.tcp, slot.tcp + length}, slot.traffic_class}, now);
 }
 
-void Host::cancel(tcp::TxSlot&) {
+void Host::cancel(tcp::TxSlot& slot) {
   if (!frame_open_) verdict_.fail("egress", "cancelled what was not begun");
   frame_open_ = false;
+  if (network_ != nullptr) network_->egress.cancel(slot);
 }
 
 void Host::receive(Datagram&& d) {
@@ -77,6 +153,10 @@ void Host::receive(Datagram&& d) {
 }
 
 void Host::inject(const Datagram& d, base::Now now) {
+  if (network_ != nullptr) {
+    network_->port.receive(ethernet_frame(d));
+    return take_frames(now);
+  }
   stack_.input({.source = d.source,
                 .destination = d.destination,
                 .tcp = d.tcp,
@@ -104,11 +184,17 @@ bool Host::run(base::Now now) {
     inject(d, now);
     stack_.validate();
   }
+  if (network_ != nullptr) {
+    take_frames(now);  // answers for neighbours
+    network_->interface.on_timers(now);
+    network_->interface.flush(now);
+  }
   stack_.on_timers(now);
   stack_.validate();
   for (Application* application : applications_) application->run(now);
   refused_ = false;
   stack_.output(now);
+  if (network_ != nullptr) network_->interface.flush(now);
   stack_.validate();
   // What output has ended may have something to read yet.
   for (Application* application : applications_) application->run(now);
@@ -123,6 +209,10 @@ base::Now Host::next_deadline(base::Now now) const {
   base::Now next = inbox_.empty() ? stack_.next_deadline() : now;
   for (const Application* application : applications_) {
     next = base::earlier(next, application->next_deadline());
+  }
+  if (network_ != nullptr) {
+    next = base::earlier(next, network_->interface.next_deadline());
+    if (network_->port.waiting()) next = now;
   }
   // A full port is asked again a little later.
   if (refused_) next = base::earlier(next, now + kRetryGap);

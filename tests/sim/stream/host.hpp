@@ -10,9 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "net/net.hpp"
+#include "rnic/egress.hpp"
+#include "rnic/error_relay.hpp"
 #include "stream/application.hpp"
 #include "stream/datagram.hpp"
 #include "stream/plan.hpp"
+#include "stream/wire_port.hpp"
 #include "tcp/tcp.hpp"
 #include "verdict.hpp"
 
@@ -20,12 +24,14 @@ namespace rnic::simulation {
 
 struct HostPlan {
   llp::IpAddress address;
+  llp::IpAddress peer;
   uint32_t mtu = 1500;
   tcp::Config tcp;
   double port_full = 0;
   base::Duration poll_gap{0};
   double pause = 0;
   base::Duration pause_max{0};
+  bool network = false;  ///< packets go through lib/net, frames and all
   uint64_t seed = 0;
 };
 
@@ -43,7 +49,8 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   /// done
   bool run(base::Now now);
   [[nodiscard]] base::Now next_deadline(base::Now now) const;
-  void icmp(const tcp::IcmpError& error, base::Now now) { stack_.icmp_error(error, now); }
+  /// An ICMP message; through lib/net as the packet that a router would send.
+  void icmp(const tcp::IcmpError& error, base::Now now);
   /// A packet that does not come over the path, at once.
   void inject(const Datagram& d, base::Now now);
 
@@ -57,16 +64,21 @@ class Host final : public tcp::Egress, public llp::Acceptor {
 
   [[nodiscard]] tcp::Stack& stack() { return stack_; }
   [[nodiscard]] const tcp::Stack& stack() const { return stack_; }
-  [[nodiscard]] bool idle() const { return inbox_.empty(); }
-  void set_mtu(uint32_t mtu) { mtu_ = mtu; }
-  [[nodiscard]] uint32_t mtu() const { return mtu_; }
+  [[nodiscard]] bool idle() const {
+    return inbox_.empty() && (network_ == nullptr || !network_->port.waiting());
+  }
+  /// Octets of a packet to the peer, as the stack is told.
+  [[nodiscard]] uint32_t mtu() const { return path_mtu(peer_); }
 
   // tcp::Egress
   bool begin(llp::IpAddress source, llp::IpAddress destination, tcp::TxSlot& slot) override;
   void send(tcp::TxSlot& slot, uint32_t length, base::Now now) override;
   void cancel(tcp::TxSlot& slot) override;
-  [[nodiscard]] uint32_t path_mtu(llp::IpAddress) const override { return mtu_; }
-  void reduce_path_mtu(llp::IpAddress, uint32_t mtu, base::Now) override {
+  [[nodiscard]] uint32_t path_mtu(llp::IpAddress to) const override {
+    return network_ != nullptr ? network_->egress.path_mtu(to) : mtu_;
+  }
+  void reduce_path_mtu(llp::IpAddress to, uint32_t mtu, base::Now now) override {
+    if (network_ != nullptr) return network_->egress.reduce_path_mtu(to, mtu, now);
     mtu_ = std::min(mtu_, mtu);
   }
 
@@ -75,7 +87,16 @@ class Host final : public tcp::Egress, public llp::Acceptor {
                           const llp::Endpoint& remote, base::Now now) override;
 
  private:
+  /// What is between the stack and the path when packets are frames.
+  struct Network {
+    Network(const HostPlan& plan, Verdict& verdict, const Send& send, base::Now now);
+    WirePort port;
+    net::Interface interface;
+    nic::Egress egress;
+  };
+
   void sleep_maybe(base::Now now);
+  void take_frames(base::Now now);
 
   const HostPlan plan_;
   Verdict& verdict_;
@@ -93,7 +114,10 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   bool refused_ = false;
   std::map<uint16_t, Application*> expected_;  // by the peer's port
   std::vector<Application*> applications_;
+  std::unique_ptr<Network> network_;
+  llp::IpAddress peer_;
   tcp::Stack stack_;
+  nic::ErrorRelay relay_;
 };
 
 }  // namespace rnic::simulation

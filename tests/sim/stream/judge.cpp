@@ -12,6 +12,7 @@ namespace {
 
 constexpr uint8_t kEce = 0x40;
 constexpr uint8_t kCwr = 0x80;
+constexpr uint32_t kSmallestMss = 216;
 constexpr uint32_t kDefaultMss = 536;  // RFC 9293 s.3.7.1 (MUST-15), IPv4
 constexpr uint32_t kDefaultMssV6 = 1220;
 
@@ -76,17 +77,17 @@ uint32_t Judge::shift_of(uint32_t side) const {
   return both ? std::min<uint32_t>(*halves_[side].syn.window_scale, 14) : 0;
 }
 
+bool Judge::asks_for_ecn(const Segment& s) {
+  return s.has(kEce) && s.has(kCwr) != s.has(flag::kAck);
+}
+
 void Judge::observe_syn(uint32_t side, const Segment& s) {
   Half& h = halves_[side];
   if (h.iss && *h.iss != s.seq) return fail(side, "the SYN again with another number");
   h.iss = s.seq;
   // What a later SYN leaves out (ECN, options of a first try) is not agreed on.
   h.syn = s.options;
-  if (!s.has(flag::kAck)) {
-    h.ece_setup |= s.has(kEce) && s.has(kCwr);  // a later SYN may fall back
-  } else {
-    ecn_agreed_ |= halves_[1 - side].ece_setup && s.has(kEce) && !s.has(kCwr);
-  }
+  (asks_for_ecn(s) ? h.sent_setup : h.sent_plain) = true;
 }
 
 void Judge::sent(uint32_t side, const Datagram& d, uint32_t path_mtu, base::Now) {
@@ -123,7 +124,9 @@ void Judge::check_form(uint32_t side, const Datagram& d, const Segment& s, uint3
   if (!matches(side, d)) fail(side, "wrong addresses or ports");
   if ((d.tcp[wire::tcp_offset::kDataOffset] & 0x0f) != 0) fail(side, "reserved bits are set");
   if (s.has(flag::kUrg)) fail(side, "URG is set");
-  if (d.ip_length() > path_mtu) {
+  // A path that leaves less than the smallest MSS is not obeyed, on purpose (docs/tcp.md).
+  const uint32_t obeyed = std::max<uint32_t>(path_mtu, kSmallestMss + (d.source.is_v4() ? 40 : 60));
+  if (d.ip_length() > obeyed) {
     fail(side, "packet of " + std::to_string(d.ip_length()) + " on a path of " +
                    std::to_string(path_mtu));
   }
@@ -132,7 +135,8 @@ void Judge::check_form(uint32_t side, const Datagram& d, const Segment& s, uint3
   const uint32_t standard = d.source.is_v4() ? kDefaultMss : kDefaultMssV6;
   // A peer's MSS below what any network carries is not obeyed, on purpose (RFC 9293 s.3.7.1 gives
   // no floor; see docs/tcp.md).
-  const uint32_t mss = peer ? std::max<uint32_t>(peer->mss.value_or(standard), 216) : standard;
+  const uint32_t mss =
+      peer ? std::max<uint32_t>(peer->mss.value_or(standard), kSmallestMss) : standard;
   if (s.payload.size() + s.options_length > mss && !s.payload.empty()) {
     fail(side, std::to_string(s.payload.size()) + " octets of payload and " +
                    std::to_string(s.options_length) + " of options for an MSS of " +
@@ -260,8 +264,14 @@ void Judge::check_ecn(uint32_t side, const Datagram& d, const Segment& s, bool n
     if (ecn != 0 && !sides_[side].ecn_on_syn) fail(side, "ECT on a SYN");
     return;
   }
-  if (ecn != 0 && !ecn_agreed_) fail(side, "ECT without agreement");
-  if (s.has(kEce | kCwr) && !ecn_agreed_) fail(side, "ECE or CWR without agreement");
+  // RFC 3168 s.6.1.1: one SYN or SYN-ACK without the flags, either way, and nobody sets ECT. Who
+  // has asked, or agreed, answers marks all the same.
+  const Half& h = halves_[side];
+  const bool may_mark =
+      h.sent_setup && h.got_setup && !h.got_plain && (!h.sent_plain || sides_[side].forgets_syns);
+  if (ecn != 0 && !may_mark) fail(side, "ECT without agreement");
+  if (s.has(kCwr) && !may_mark) fail(side, "CWR without agreement");
+  if (s.has(kEce) && (!h.sent_setup || !h.marked)) fail(side, "ECE without a mark");
   if (ecn != 0 && !new_data && !sides_[side].ecn_on_control) {
     fail(side, "ECT on what is no new data");
   }
@@ -272,7 +282,15 @@ void Judge::delivered(uint32_t side, const Datagram& d, base::Now) {
   const auto s = parse(d, side, false);
   if (!s || s->has(flag::kRst)) return;
   Half& h = halves_[side];
+  if ((d.traffic_class & 3) == 3) h.marked = true;
   if (s->has(flag::kSyn)) {
+    // What comes when the handshake is over changes nothing any more (RFC 5961 s.4).
+    const bool over = h.got_setup && h.una != 0;
+    if (asks_for_ecn(*s)) {
+      h.got_setup = true;
+    } else if (!over && !sides_[side].forgets_syns) {
+      h.got_plain = true;
+    }
     h.peer_syn = s->options;
     if (!s->has(flag::kAck)) h.edge = std::max<uint64_t>(h.edge, s->window);
   }

@@ -11,7 +11,9 @@
 /// - Acknowledgments: never of an octet that did not arrive, never backwards; SACK blocks only of
 ///   what arrived, and never of what the stack cannot have (RFC 2018, RFC 2883).
 /// - Timestamps: on every segment once agreed, never backwards, echoing one that was received.
-/// - ECN: ECT on new data of connections that agreed on it only (RFC 3168 s.6.1).
+/// - ECN: ECT on new data of connections that agreed on it only, on SYNs that have all reached the
+///   other end and were all of one mind; ECN-Echo by who has asked or agreed, for marks that came
+///   (RFC 3168 s.6.1.1).
 #pragma once
 
 #include <array>
@@ -36,7 +38,9 @@ struct JudgedSide {
   uint64_t key = 0;     ///< content of what this side sends
   uint64_t octets = 0;  ///< length of its stream
   uint32_t initial_segments = 10;
-  std::function<bool()> gone;   ///< its user has been told of the end
+  std::function<bool()> gone;  ///< its user has been told of the end
+  /// SYN cookies: who answers a SYN by one does not know what it answered before.
+  bool forgets_syns = false;
   bool ecn_on_syn = false;      ///< DCTCP (RFC 8257 s.3.1)
   bool ecn_on_control = false;  ///< ECT on everything is configured (RFC 8257 s.4.1)
   /// Whether an offset is the end of a record; empty: any is.
@@ -97,11 +101,18 @@ class Judge {
     uint64_t got_next = 0;
     std::optional<uint64_t> got_fin;
     std::set<uint32_t> tsvals;
-    bool ece_setup = false;  // asked for ECN on its SYN
+    // RFC 3168 s.6.1.1: SYNs and SYN-ACKs with and without the flags that ask and agree.
+    bool sent_setup = false;
+    bool sent_plain = false;
+    bool got_setup = false;
+    bool got_plain = false;
+    bool marked = false;  // a packet with CE has reached it
   };
 
   [[nodiscard]] std::optional<Segment> parse(const Datagram& d, uint32_t side, bool loud);
   void fail(uint32_t side, const std::string& what);
+  /// An ECN-setup SYN or SYN-ACK.
+  [[nodiscard]] static bool asks_for_ecn(const Segment& s);
   void observe_syn(uint32_t side, const Segment& s);
   void check_form(uint32_t side, const Datagram& d, const Segment& s, uint32_t path_mtu);
   void check_options(uint32_t side, const Segment& s);
@@ -120,7 +131,6 @@ class Judge {
   std::string name_;
   std::array<JudgedSide, 2> sides_;
   std::array<Half, 2> halves_;
-  bool ecn_agreed_ = false;
   Verdict& verdict_;
 };
 

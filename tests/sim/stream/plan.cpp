@@ -258,6 +258,12 @@ void black_hole(StreamPlan& plan, Prng& prng) {
   both_ends(plan, [](tcp::Config& c) { c.mtu_probing = true; });
 }
 
+void forged_mtu(StreamPlan& plan, Prng& prng) {
+  attack(plan, prng);
+  plan.informed_forger = true;
+  both_users(plan, [&](ApplicationPlan& a) { a.octets = prng.between(50'000, 250'000); });
+}
+
 void flood(StreamPlan& plan, Prng& prng) {
   attack(plan, prng);
   plan.flood = some(prng, 100, 2000);
@@ -375,11 +381,30 @@ constexpr std::array kStreamProfiles{
     StreamProfile{"tcp-dctcp", "DCTCP over a queue that marks", data_center},
     StreamProfile{"tcp-path-mtu", "the path gets narrower, and routers tell", path_mtu},
     StreamProfile{"tcp-black-hole", "the path gets narrower, and nobody tells", black_hole},
+    StreamProfile{"tcp-forged-mtu", "somebody who sees the packets forges routers' messages",
+                  forged_mtu},
     StreamProfile{"tcp-syn-flood", "spoofed SYNs beside two ends that want to talk", flood},
     StreamProfile{"tcp-pause", "a host sleeps", pause},
     StreamProfile{"tcp-port-full", "the port often has no room", port_full},
     StreamProfile{"tcp-peer-attack", "a plain peer, and forged segments", peer_attack},
 };
+
+/// Which network: what the profiles chose stays as far as IPv6 allows it.
+void choose_network(StreamPlan& plan, Prng& prng) {
+  plan.network = prng.chance(0.5);
+  plan.ipv6 = plan.flood == 0 && prng.chance(0.4);
+  if (!plan.ipv6) return;
+  constexpr uint32_t kLeast = 1280;  // RFC 8200 s.5
+  for (uint32_t& mtu : plan.mtu) mtu = std::max(mtu, kLeast);
+  // Before its user is known an end has offered 64 KB; a ring below the smallest segment of IPv6
+  // would never take one.
+  both_users(plan, [&](ApplicationPlan& a) { a.ring = std::max(a.ring, kLeast); });
+  both_ways(plan, [&](PathPlan& p) {
+    if (p.later_mtu == 0) return;
+    p.later_mtu = std::max(p.later_mtu, kLeast);
+    if (p.news == RouterNews::NoMtu) p.news = RouterNews::Mtu;  // they always tell
+  });
+}
 
 void choose_rest(StreamPlan& plan, Prng& prng) {
   plan.connections = prng.chance(0.3) ? 2 : 1;
@@ -450,6 +475,7 @@ StreamPlan make_stream_plan(const StreamProfile& profile, uint64_t seed) {
   plan.seed = mixed;
   choose_rest(plan, prng);
   profile.apply(plan, prng);
+  choose_network(plan, prng);
   return plan;
 }
 

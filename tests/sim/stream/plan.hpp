@@ -95,6 +95,9 @@ struct StreamPlan {
   base::Duration poll_gap{0};  ///< a host looks at its port so rarely, at most
   double pause = 0;            ///< chance that a host sleeps, each 100 ms
   base::Duration pause_max{0};
+  bool network = false;  ///< packets go through lib/net
+  bool ipv6 = false;
+  bool informed_forger = false;  ///< forged PacketTooBig quote octets that are in flight
   base::Duration attack_gap{0};  ///< between forged segments; 0: none
   uint32_t flood = 0;            ///< spoofed SYNs before the first connect, and more of them later
   bool whole_records = false;    ///< nothing gives a reason to cut one

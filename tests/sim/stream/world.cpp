@@ -41,10 +41,17 @@ StreamWorld::~StreamWorld() {
   if (trace_file_ != nullptr) std::fclose(trace_file_);
 }
 
+llp::IpAddress StreamWorld::address(uint32_t side) const {
+  return plan_.ipv6 ? llp::IpAddress(0xfd00000000000000, 1 + side)
+                    : llp::IpAddress::v4(0x0a000001u + side);
+}
+
 void StreamWorld::build_hosts() {
   for (uint32_t side = 0; side < (plan_.plain_peer ? 1u : 2u); ++side) {
     HostPlan host;
-    host.address = llp::IpAddress::v4(0x0a000001u + side);
+    host.address = address(side);
+    host.peer = address(1 - side);
+    host.network = plan_.network;
     host.mtu = plan_.mtu[side];
     host.tcp = plan_.tcp[side];
     host.port_full = plan_.port_full;
@@ -67,13 +74,14 @@ void StreamWorld::build_pipe(uint32_t number) {
   std::array<uint64_t, 2> keys{prng_.next(), prng_.next()};
   std::array<JudgedSide, 2> judged;
   for (uint32_t side = 0; side < 2; ++side) {
-    pipe.ends[side] = {
-        llp::IpAddress::v4(0x0a000001u + side),
-        side == pipe.active ? static_cast<uint16_t>(kFirstPort + number) : kListenPort};
+    pipe.ends[side] = {address(side), side == pipe.active
+                                          ? static_cast<uint16_t>(kFirstPort + number)
+                                          : kListenPort};
     judged[side].end = pipe.ends[side];
     judged[side].ours = hosts_[side] != nullptr;
     judged[side].key = keys[side];
     judged[side].octets = plan_.application[side].octets;
+    judged[side].forgets_syns = plan_.flood != 0;
     judged[side].ecn_on_syn = plan_.tcp[side].congestion_control == tcp::CongestionControl::Dctcp;
     judged[side].ecn_on_control = plan_.tcp[side].dctcp_ect_on_control;
     judged[side].initial_segments = plan_.tcp[side].initial_window_segments;
@@ -125,7 +133,7 @@ void StreamWorld::trace(uint32_t side, const char* what, const Datagram& d) {
 
 void StreamWorld::on_sent(uint32_t side, Datagram&& d, base::Now now) {
   trace(side, "sent", d);
-  if (plan_.flood != 0 && d.destination != llp::IpAddress::v4(0x0a000001u + 1 - side)) return;
+  if (plan_.flood != 0 && d.destination != address(1 - side)) return;
   const uint32_t mtu = hosts_[side] != nullptr ? hosts_[side]->mtu() : 65'535;
   bool known = false;
   for (auto& pipe : pipes_) {
@@ -162,7 +170,7 @@ void StreamWorld::attack() {
   // An end that has gone answers everything with RST, as it should.
   if (!numbers || victim.how_ended()) return;
   if (plan_.flood != 0) flood(side);
-  if (prng_.chance(0.15)) return forge_message(pipe, side, *numbers);
+  if (prng_.chance(plan_.informed_forger ? 0.7 : 0.15)) return forge_message(pipe, side, *numbers);
   const Datagram d = attacker_.forge(*pipe.judge, side, *numbers);
   trace(side, "forged", d);
   ++attacks_;
@@ -172,24 +180,43 @@ void StreamWorld::attack() {
 
 void StreamWorld::forge_message(const Pipe& pipe, uint32_t side, const Judge::Numbers& numbers) {
   // RFC 5927 s.4.1: what is quoted was never in flight.
-  const Datagram d = attacker_.quoted(*pipe.judge, side, numbers);
+  Datagram d = attacker_.quoted(*pipe.judge, side, numbers);
   constexpr std::array kKinds{tcp::IcmpError::Kind::Hard, tcp::IcmpError::Kind::Soft,
-                              tcp::IcmpError::Kind::SourceQuench};
+                              tcp::IcmpError::Kind::SourceQuench,
+                              tcp::IcmpError::Kind::PacketTooBig};
+  const tcp::IcmpError::Kind kind =
+      plan_.informed_forger ? tcp::IcmpError::Kind::PacketTooBig : kKinds[prng_.below(4)];
+  Host& host = *hosts_[side];
+  const bool informed = plan_.informed_forger && prng_.chance(0.5);
+  if (informed) {
+    const uint32_t flight = std::max(numbers.snd_nxt - numbers.snd_una, 1u);
+    base::store_be32(&d.tcp[wire::tcp_offset::kSequence],
+                     static_cast<uint32_t>(numbers.snd_una + prng_.below(flight)));
+  }
   ++messages_;
-  hosts_[side]->icmp({.kind = kKinds[prng_.below(kKinds.size())],
-                      .mtu = static_cast<uint32_t>(prng_.below(2000)),
-                      .quoted_length = d.ip_length(),
-                      .source = d.source,
-                      .destination = d.destination,
-                      .tcp = base::ByteView(d.tcp).first(prng_.between(0, 20))},
-                     now_);
-  hosts_[side]->stack().validate();
+  const uint32_t mtu = host.mtu();
+  const uint64_t reductions = host.stack().counters().path_mtu_reductions;
+  host.icmp({.kind = kind,
+             .mtu = static_cast<uint32_t>(prng_.below(2000)),
+             .quoted_length = d.ip_length(),
+             .source = d.source,
+             .destination = d.destination,
+             .tcp = base::ByteView(d.tcp).first(prng_.between(0, 20))},
+            now_);
+  host.stack().validate();
+  // A message about nothing that is in flight changes nothing at once; no message takes the path
+  // below what every net carries (RFC 791, RFC 8200 s.5).
+  if (!informed && host.stack().counters().path_mtu_reductions != reductions) {
+    verdict_.fail("forged", "a forged message reduced the path MTU");
+  }
+  if (host.mtu() < std::min(mtu, plan_.ipv6 ? 1280u : 68u)) {
+    verdict_.fail("forged", "a path of " + std::to_string(host.mtu()) + " octets");
+  }
 }
 
 void StreamWorld::flood(uint32_t side) {
   if (hosts_[side] == nullptr) return;
-  hosts_[side]->inject(attacker_.spoofed_syn({llp::IpAddress::v4(0x0a000001u + side), kListenPort}),
-                       now_);
+  hosts_[side]->inject(attacker_.spoofed_syn({address(side), kListenPort}), now_);
   ++attacks_;
 }
 

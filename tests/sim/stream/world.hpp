@@ -34,6 +34,7 @@ class StreamWorld {
     uint32_t active = 0;  // side that connects
   };
 
+  [[nodiscard]] llp::IpAddress address(uint32_t side) const;
   void build_hosts();
   void build_pipe(uint32_t number);
   void on_sent(uint32_t side, Datagram&& d, base::Now now);
