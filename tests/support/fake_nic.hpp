@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -55,6 +56,9 @@ class FakeNic {
     queues_[queue]->received.push_back(std::move(frame));
   }
 
+  /// Asked about each frame that comes from the other NIC: false, and it is lost on the way.
+  std::function<bool(const std::vector<uint8_t>&)> passes;
+
   /// Frames with an IP packet that are longer are cut by the network; 0: none.
   uint32_t fragment_over = 0;
 
@@ -95,6 +99,7 @@ class FakeNic {
   };
 
   void from_wire(std::vector<uint8_t> octets) {
+    if (passes && !passes(octets)) return;
     const uint16_t type = base::load_be16(octets.data() + wire::kEtherTypeAt);
     const bool v4 = type == wire::kEtherTypeIpv4;
     const auto length = static_cast<uint32_t>(octets.size());
