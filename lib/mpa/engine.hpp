@@ -53,6 +53,8 @@ class Session::Impl final : public FirstFpduListener {
   [[nodiscard]] base::Now next_deadline() const {
     return starting() || delayed_ || awaiting_rtr_ ? deadline_ : base::kNever;
   }
+  [[nodiscard]] uint64_t received() const { return received_; }
+  [[nodiscard]] uint64_t sent() const { return sender_.end_offset(); }
   [[nodiscard]] bool left() const { return state_ == StartState::Left; }
   void hand_over(llp::StreamUser& next, base::Now now);
   [[nodiscard]] const Negotiated& negotiated() const { return agreed_; }

@@ -158,6 +158,10 @@ class Session final : public StartSession {
   /// peer's start frame begins at `received`; ours follows what was sent, and `last_message`, when
   /// there is one, goes out before it (s.7.1.5).
   void take_over(uint32_t emss, uint64_t received, base::ByteView last_message, base::Now now);
+  /// Stream offsets behind what was taken of the peer's start frame, and behind ours once it was
+  /// handed to the stream.
+  [[nodiscard]] uint64_t received() const;
+  [[nodiscard]] uint64_t sent() const;
   /// While left(): `next` uses the stream from here on. It is given what the peer has sent behind
   /// its start frame. It outlives the stream.
   void hand_over(llp::StreamUser& next, base::Now now);

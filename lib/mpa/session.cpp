@@ -175,6 +175,8 @@ void Session::reject(base::ByteView private_data, base::Now now, const StartWish
   impl_->answer(false, private_data, wish, now);
 }
 size_t Session::private_data_max() const { return impl_->private_data_max(); }
+uint64_t Session::received() const { return impl_->received(); }
+uint64_t Session::sent() const { return impl_->sent(); }
 bool Session::left() const { return impl_->left(); }
 void Session::hand_over(llp::StreamUser& next, base::Now now) { impl_->hand_over(next, now); }
 base::Now Session::next_deadline() const { return impl_->next_deadline(); }

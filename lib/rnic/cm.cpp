@@ -57,11 +57,15 @@ mpa::StartWish make_wish(const ConnectOptions& options, const mpa::Config& confi
   return wish;
 }
 
-base::Status Device::listen(uint16_t port) {
-  return stack_.listen({llp::IpAddress{}, port}, acceptor_);  // on all our addresses
+base::Status Device::listen(const llp::Endpoint& local) {
+  if (!local.address.is_unspecified() && !interface_.is_ours(local.address)) {
+    return fail(Errc::InvalidArgument,
+                "listen: " + to_string(local.address) + " is no address of this device");
+  }
+  return stack_.listen(local, acceptor_);
 }
 
-base::Status Device::unlisten(uint16_t port) { return stack_.unlisten({llp::IpAddress{}, port}); }
+base::Status Device::unlisten(const llp::Endpoint& local) { return stack_.unlisten(local); }
 
 base::Status Device::check_unconnected(const QueuePair& qp) const {
   if (!qp.used) return {};
@@ -106,14 +110,18 @@ base::Status Device::connect(QueuePair& qp, const llp::Endpoint& remote,
   return dial(qp, remote, private_data, make_wish(options, config_.mpa, qp.spec()), false, now);
 }
 
-base::Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
-                          const mpa::StartWish& wish, bool again, base::Now now) {
+base::Status Device::check_request(base::ByteView private_data, const mpa::StartWish& wish) const {
   mpa::Config config = config_.mpa;
   config.revision = wish.revision.value_or(config.revision);
   const mpa::StartPlan plan = mpa::plan_request(config, wish);
-  const auto fits =
-      check_private_data(private_data, mpa::private_data_max(plan), plan.header.revision);
-  if (!fits) return fits;
+  return check_private_data(private_data, mpa::private_data_max(plan), plan.header.revision);
+}
+
+base::Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
+                          const mpa::StartWish& wish, bool again, base::Now now) {
+  if (auto status = check_request(private_data, wish); !status) return status;
+  mpa::Config config = config_.mpa;
+  config.revision = wish.revision.value_or(config.revision);
   const auto local = local_towards(remote);
   if (!local) return tl::unexpected(local.error());
   const base::Handle handle =
@@ -137,7 +145,8 @@ base::Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::Byte
   connection->session().attach(**stream);
   connection->bind(qp);
   // RFC 6581 s.10: the peer-to-peer model has no equivalent in revision 1.
-  if (plan.header.enhanced && !again && config_.mpa.redial && !wish.peer_to_peer) {
+  const bool enhanced = mpa::plan_request(config, wish).header.enhanced;
+  if (enhanced && !again && config_.mpa.redial && !wish.peer_to_peer) {
     connection->redial = std::make_unique<Connection::Redial>(
         Connection::Redial{qp.number(), remote, {private_data.begin(), private_data.end()}, wish});
     connection->redial->wish.revision = 1;

@@ -82,7 +82,7 @@ void Connection::complete() {
   private_data_ = {};
 }
 
-void Connection::start_failed(mpa::StartFailure why, base::ByteView private_data, base::Now) {
+void Connection::start_failed(mpa::StartFailure why, base::ByteView private_data, base::Now now) {
   const ConnectionState before = state_;
   state_ = ConnectionState::Failed;
   agreed_ = session_.negotiated();
@@ -91,9 +91,19 @@ void Connection::start_failed(mpa::StartFailure why, base::ByteView private_data
   if (session_.full_operation() && before != ConnectionState::Running) {
     qp_->endpoint().bind(session_, {});
   }
-  // RFC 5044 s.7.1.2: with a reject TCP is the ULP's again, and no ULP asked for it.
-  if (session_.left() && stream != nullptr) stream->close();
   device_.start_failed(*this, before, why, private_data);
+  if (session_.left() && stream != nullptr) leave_mpa(now);
+}
+
+/// RFC 5044 s.7.1.2: with a reject TCP is the ULP's again: of the streaming socket, where the
+/// connection was one; otherwise no ULP asked for it.
+void Connection::leave_mpa(base::Now now) {
+  if (socket == nullptr) return stream->close();
+  if (QueuePair* qp = qp_; qp != nullptr) {
+    unbind();
+    qp->endpoint().abort();
+  }
+  socket->take_back(now);
 }
 
 void Connection::stream_ended(llp::StreamEnd, base::Now) {

@@ -15,6 +15,7 @@ namespace rnic::nic {
 
 class Device;
 class QueuePair;
+class StreamSocket;
 
 enum class ConnectionState : uint8_t {
   Connecting,  ///< start-up under way
@@ -73,8 +74,12 @@ class Connection final : public mpa::StartEvents {
   llp::Endpoint local;
   llp::Endpoint remote;
   base::TimerNode start_timer;  ///< start-up time-out
+  /// The streaming socket that the connection was made from; nullptr: none. Valid as `stream` is.
+  StreamSocket* socket = nullptr;
 
  private:
+  void leave_mpa(base::Now now);
+
   Device& device_;
   mpa::Role role_;
   ConnectionState state_ = ConnectionState::Connecting;

@@ -68,8 +68,11 @@ class Device {
 
   // --- Connections (worker) ---
 
-  base::Status listen(uint16_t port);
-  base::Status unlisten(uint16_t port);
+  /// \param local an unspecified address: every address of the device, of either family
+  base::Status listen(const llp::Endpoint& local);
+  base::Status unlisten(const llp::Endpoint& local);
+  base::Status listen(uint16_t port) { return listen(llp::Endpoint{llp::IpAddress{}, port}); }
+  base::Status unlisten(uint16_t port) { return unlisten(llp::Endpoint{llp::IpAddress{}, port}); }
   /// Starts an active connection. The outcome is an event: Established, Rejected or ConnectFailed.
   base::Status connect(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
                        base::Now now, const ConnectOptions& options = {});
@@ -78,6 +81,15 @@ class Device {
   base::Status accept(base::Handle request, QueuePair& qp, base::ByteView private_data,
                       base::Now now, const ConnectOptions& options = {});
   base::Status reject(base::Handle request, base::ByteView private_data, base::Now now);
+
+  // Streaming connections become RDMA connections (RFC 5044 s.7.1.3 to 7.1.5): see
+  // StreamSocket::can_be_lent(). When MPA is left by a reject the socket streams again.
+
+  /// As connect(), behind what the socket has sent: the initiator.
+  base::Status connect(QueuePair& qp, StreamSocket& socket, base::ByteView private_data,
+                       base::Now now, const ConnectOptions& options = {});
+  /// The responder: sends `last_message`, then the peer's Request is awaited: ConnectRequest.
+  base::Status await_rdma(StreamSocket& socket, base::ByteView last_message, base::Now now);
   /// Graceful: what was posted is sent, then FIN. Disconnected follows.
   base::Status disconnect(QueuePair& qp, base::Now now);
   /// Traces the queue pair's connection; nullptr ends it. WrongState without a connection.
@@ -174,7 +186,11 @@ class Device {
   [[nodiscard]] base::Result<llp::Endpoint> local_towards(const llp::Endpoint& remote) const;
   base::Status check_spec(const QueuePairSpec& spec) const;
   base::Status check_unconnected(const QueuePair& qp) const;
+  [[nodiscard]] base::Status check_request(base::ByteView private_data,
+                                           const mpa::StartWish& wish) const;
   base::Status check_options(const QueuePair& qp, const ConnectOptions& options) const;
+  base::Result<Connection*> convert(StreamSocket& socket, mpa::Role role, base::ByteView data,
+                                    const mpa::StartWish& wish);
   base::Status dial(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
                     const mpa::StartWish& wish, bool again, base::Now now);
   void redial();

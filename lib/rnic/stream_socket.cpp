@@ -28,6 +28,41 @@ StreamSocket::StreamSocket(StreamTable& table, StreamListener* listener, const l
       local_(local),
       remote_(remote) {}
 
+base::Status StreamSocket::can_be_lent() const {
+  const char* reason = nullptr;
+  if (!is_established() || how_ended()) {
+    reason = "the stream is not open";
+  } else if (session_ != nullptr) {
+    reason = "the stream was converted to RDMA before";
+  } else if ((wishes_.load(std::memory_order_acquire) & (kFinish | kAbort | kRelease)) != 0) {
+    reason = "the stream was closed by this side";
+  } else if (peer_has_finished()) {
+    reason = "the peer has finished the stream";
+  } else if (readable() != 0 || has_islands()) {
+    // RFC 5044 s.7.1.5: octets of the streaming protocol would be taken for MPA's.
+    reason = "octets of the peer are unread: receive() them first";
+  }
+  return reason == nullptr ? base::Status{} : fail(Errc::WrongState, reason);
+}
+
+void StreamSocket::lend(mpa::Session& session, base::ByteView last_message, base::Now now) {
+  session_ = &session;
+  lent_at_ = written();
+  lent_.store(true, std::memory_order_release);
+  session.take_over(stream()->emss(), received(), last_message, now);
+}
+
+void StreamSocket::take_back(base::Now now) {
+  const bool possible = resume(session_->received(), session_->sent());
+  if (!possible) {
+    table_.buffer_wait();
+    return abort();
+  }
+  session_->hand_over(behind_, now);
+  lent_.store(false, std::memory_order_release);
+  if (wishes_.load(std::memory_order_acquire) != 0) obey(now);
+}
+
 void StreamSocket::obey(base::Now now) {
   const uint8_t wishes = wishes_.load(std::memory_order_acquire);
   if (stream() == nullptr) {
@@ -38,6 +73,7 @@ void StreamSocket::obey(base::Now now) {
     abort();
     return;
   }
+  if (is_lent()) return;  // the queue pair decides when it ends
   serve();
   if ((wishes & kRelease) != 0 && !is_established() && unacknowledged() == 0) {
     abort();
@@ -54,18 +90,100 @@ void StreamSocket::established(uint32_t emss, base::Now now) {
   if (wishes_.load(std::memory_order_relaxed) != 0) obey(now);
 }
 
+llp::Pulled StreamSocket::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
+  if (session_ == nullptr || offset < lent_at_) return ByteStream::pull(n, offset, out);
+  return session_->pull(n, offset, out);
+}
+
+bool StreamSocket::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
+                           llp::Frame& out) {
+  if (session_ == nullptr || offset < lent_at_) {
+    return ByteStream::rebuild(tag, offset, length, out);
+  }
+  return session_->rebuild(tag, offset, length, out);
+}
+
+void StreamSocket::released(const llp::RecordTag& tag, uint64_t end_offset) {
+  if (session_ == nullptr || end_offset <= lent_at_) return ByteStream::released(tag, end_offset);
+  session_->released(tag, end_offset);
+}
+
 llp::InspectVerdict StreamSocket::inspect(base::Range range, base::ByteView octets, base::Now now) {
+  if (session_ != nullptr) return session_->inspect(range, octets, now);
   const llp::InspectVerdict verdict = ByteStream::inspect(range, octets, now);
   if (verdict == llp::InspectVerdict::Drop && table_.rings().empty()) table_.buffer_wait();
   return verdict;
 }
 
+void StreamSocket::place(base::Range range, base::ByteView octets, bool in_order, base::Now now) {
+  if (session_ != nullptr) return session_->place(range, octets, in_order, now);
+  ByteStream::place(range, octets, in_order, now);
+}
+
+void StreamSocket::ordered(uint64_t offset, base::Now now) {
+  session_ != nullptr ? session_->ordered(offset, now) : ByteStream::ordered(offset, now);
+}
+
+void StreamSocket::emss_changed(uint32_t emss) {
+  if (session_ != nullptr) session_->emss_changed(emss);
+}
+
+uint32_t StreamSocket::receive_room() const {
+  return session_ != nullptr ? session_->receive_room() : ByteStream::receive_room();
+}
+
+uint32_t StreamSocket::pending() const {
+  return is_lent() ? StreamUser::pending() : ByteStream::pending();
+}
+
+uint32_t StreamSocket::unread() const { return is_lent() ? 0 : ByteStream::unread(); }
+
+void StreamSocket::peer_finished(base::Now now) {
+  session_ != nullptr ? session_->peer_finished(now) : ByteStream::peer_finished(now);
+}
+
 void StreamSocket::ended(llp::StreamEnd how, base::Now now) {
+  if (mpa::Session* session = std::exchange(session_, nullptr)) session->ended(how, now);
   const bool released = is_released();
   ByteStream::ended(how, now);
   // A wish that comes after this look finds the stream gone, in obey().
   if (released) table_.done_with(*this);
 }
+
+// --- StreamSocket::Behind ---
+
+llp::Pulled StreamSocket::Behind::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
+  return socket_.ByteStream::pull(n, offset, out);
+}
+
+bool StreamSocket::Behind::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
+                                   llp::Frame& out) {
+  return socket_.ByteStream::rebuild(tag, offset, length, out);
+}
+
+void StreamSocket::Behind::released(const llp::RecordTag& tag, uint64_t end_offset) {
+  socket_.ByteStream::released(tag, end_offset);
+}
+
+llp::InspectVerdict StreamSocket::Behind::inspect(base::Range range, base::ByteView octets,
+                                                  base::Now now) {
+  return socket_.ByteStream::inspect(range, octets, now);
+}
+
+void StreamSocket::Behind::place(base::Range range, base::ByteView octets, bool in_order,
+                                 base::Now now) {
+  // Committed while the session's larger window was offered: it cannot be asked for again.
+  if (!socket_.fits(range)) return socket_.abort();
+  socket_.ByteStream::place(range, octets, in_order, now);
+}
+
+void StreamSocket::Behind::ordered(uint64_t offset, base::Now now) {
+  socket_.ByteStream::ordered(offset, now);
+}
+
+uint32_t StreamSocket::Behind::receive_room() const { return socket_.ByteStream::receive_room(); }
+
+void StreamSocket::Behind::peer_finished(base::Now now) { socket_.ByteStream::peer_finished(now); }
 
 // --- StreamListener ---
 

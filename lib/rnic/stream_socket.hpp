@@ -4,6 +4,9 @@
 ///
 /// The worker owns streams and listeners; an application thread works on a StreamSocket through its
 /// two byte rings and a word of wishes, and rings the table's doorbell. No lock anywhere.
+///
+/// A socket can be lent to an MPA session (RFC 5044 s.7.1.3): it then passes on what concerns
+/// octets behind that position, for good, or until MPA is left by a reject.
 #pragma once
 
 #include <atomic>
@@ -15,6 +18,7 @@
 #include "base/result.hpp"
 #include "base/slab.hpp"
 #include "base/spsc_ring.hpp"
+#include "mpa/mpa.hpp"
 #include "rnic/config.hpp"
 #include "rnic/counters.hpp"
 #include "tcp/byte_stream.hpp"
@@ -45,8 +49,17 @@ class StreamSocket final : public tcp::ByteStream {
   [[nodiscard]] const llp::Endpoint& remote() const { return remote_; }
   /// Ring the doorbell afterwards; after kRelease with the number taken before.
   void wish(uint8_t wishes) { wishes_.fetch_or(wishes, std::memory_order_release); }
+  /// An MPA session has the stream: nothing may be put or taken.
+  [[nodiscard]] bool is_lent() const { return lent_.load(std::memory_order_acquire); }
 
   // --- Worker's side ---
+
+  /// Nothing that came would be lost by lending it now; otherwise says what is in the way.
+  [[nodiscard]] base::Status can_be_lent() const;
+  /// What follows in both directions is the session's. \param session attached to stream()
+  void lend(mpa::Session& session, base::ByteView last_message, base::Now now);
+  /// MPA was left (mpa::Session::left()): the octets are the application's again.
+  void take_back(base::Now now);
 
   /// The doorbell rang.
   void obey(base::Now now);
@@ -57,17 +70,53 @@ class StreamSocket final : public tcp::ByteStream {
 
   // llp::StreamUser
   void established(uint32_t emss, base::Now now) override;
+  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out) override;
+  bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
+               llp::Frame& out) override;
+  void released(const llp::RecordTag& tag, uint64_t end_offset) override;
   llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) override;
+  void place(base::Range range, base::ByteView octets, bool in_order, base::Now now) override;
+  void ordered(uint64_t offset, base::Now now) override;
+  void emss_changed(uint32_t emss) override;
+  [[nodiscard]] uint32_t receive_room() const override;
+  [[nodiscard]] uint32_t pending() const override;
+  [[nodiscard]] uint32_t unread() const override;
+  void peer_finished(base::Now now) override;
   void ended(llp::StreamEnd how, base::Now now) override;
 
   base::Handle handle;  ///< its own place in the table
 
  private:
+  /// The application's octets behind the session's: what the session passes on after take_back().
+  class Behind final : public llp::StreamUser {
+   public:
+    explicit Behind(StreamSocket& socket) : socket_(socket) {}
+    void established(uint32_t, base::Now) override {}
+    llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out) override;
+    bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
+                 llp::Frame& out) override;
+    void released(const llp::RecordTag& tag, uint64_t end_offset) override;
+    llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) override;
+    void place(base::Range range, base::ByteView octets, bool in_order, base::Now now) override;
+    void ordered(uint64_t offset, base::Now now) override;
+    void emss_changed(uint32_t) override {}
+    [[nodiscard]] uint32_t receive_room() const override;
+    void peer_finished(base::Now now) override;
+    void ended(llp::StreamEnd, base::Now) override {}
+
+   private:
+    StreamSocket& socket_;
+  };
+
   StreamTable& table_;
   StreamListener* listener_;  // until it was handed over; nullptr for active opens
   llp::Endpoint local_;
   llp::Endpoint remote_;
   std::atomic<uint8_t> wishes_{0};
+  std::atomic<bool> lent_{false};
+  mpa::Session* session_ = nullptr;  // from lend() to the end of the stream
+  uint64_t lent_at_ = 0;             // stream offset of the session's first octet
+  Behind behind_{*this};
 };
 
 /// Where accepted connections wait for the application.

@@ -118,13 +118,12 @@ llp::InspectVerdict ByteStream::inspect(base::Range range, base::ByteView, base:
   // Room was offered to more streams than the pool serves at once: the peer repeats it.
   if (receive_ == nullptr) return llp::InspectVerdict::Drop;
   // A window offered before this user was known may be larger than the ring.
-  return range.end - read_.load(std::memory_order_acquire) <= ring_octets()
-             ? llp::InspectVerdict::Accept
-             : llp::InspectVerdict::Drop;
+  return fits(range) ? llp::InspectVerdict::Accept : llp::InspectVerdict::Drop;
 }
 
 void ByteStream::place(base::Range range, base::ByteView octets, bool, base::Now) {
   copy_in(receive_, range.begin, octets);
+  placed_end_ = std::max(placed_end_, range.end);
 }
 
 void ByteStream::ordered(uint64_t offset, base::Now) {
@@ -138,6 +137,21 @@ uint32_t ByteStream::receive_room() const {
 }
 
 void ByteStream::peer_finished(base::Now) { peer_finished_.store(true, std::memory_order_release); }
+
+bool ByteStream::resume(uint64_t received, uint64_t sent) {
+  if (receive_ == nullptr) receive_ = pool_.take();
+  // What is not acknowledged yet may have to be built again: it stays in the ring.
+  if (released_.load(std::memory_order_relaxed) == pulled_) {
+    released_.store(sent, std::memory_order_relaxed);
+  }
+  pulled_ = sent;
+  written_.store(sent, std::memory_order_relaxed);
+  placed_end_ = std::max(placed_end_, received);
+  told_.store(received, std::memory_order_relaxed);
+  read_.store(received, std::memory_order_relaxed);
+  ordered_.store(received, std::memory_order_release);
+  return receive_ != nullptr;
+}
 
 void ByteStream::ended(llp::StreamEnd how, base::Now) {
   stream_ = nullptr;

@@ -51,10 +51,9 @@ class ByteStream : public llp::StreamUser {
                                  read_.load(std::memory_order_relaxed));
   }
   [[nodiscard]] uint32_t writable() const {
-    return send_ == nullptr
-               ? 0
-               : ring_octets() - static_cast<uint32_t>(written_.load(std::memory_order_relaxed) -
-                                                       released_.load(std::memory_order_acquire));
+    const uint64_t used = unacknowledged();
+    return send_ == nullptr || used >= ring_octets() ? 0
+                                                     : ring_octets() - static_cast<uint32_t>(used);
   }
   [[nodiscard]] bool has_send_ring() const { return send_ != nullptr; }
   /// Octets that a ring holds.
@@ -100,6 +99,22 @@ class ByteStream : public llp::StreamUser {
   }
   /// nullptr once ended.
   [[nodiscard]] llp::Stream* stream() { return stream_; }
+  /// Received octets lie behind a hole.
+  [[nodiscard]] bool has_islands() const {
+    return placed_end_ > ordered_.load(std::memory_order_relaxed);
+  }
+  /// Where the next octet received in order stands in the stream.
+  [[nodiscard]] uint64_t received() const { return ordered_.load(std::memory_order_relaxed); }
+  /// Stream offset behind the last octet that put() took.
+  [[nodiscard]] uint64_t written() const { return written_.load(std::memory_order_relaxed); }
+  /// Another user of the stream has taken octets up to `received` and sent some up to `sent`: goes
+  /// on behind them. Everything received before was read, everything written before was pulled.
+  /// False: the pool has no receive ring.
+  bool resume(uint64_t received, uint64_t sent);
+  /// The receive ring holds octets up to there.
+  [[nodiscard]] bool fits(base::Range range) const {
+    return range.end - read_.load(std::memory_order_acquire) <= ring_octets();
+  }
 
   // llp::StreamUser
   void established(uint32_t emss, base::Now now) override;
@@ -136,7 +151,8 @@ class ByteStream : public llp::StreamUser {
   uint8_t* send_ = nullptr;     // ring; position = stream offset modulo size
   uint8_t* receive_ = nullptr;  // ring likewise; set before ordered_ first moves
   llp::Stream* stream_ = nullptr;
-  uint64_t pulled_ = 0;  // end of what pull() gave; released_ <= pulled_ <= written_
+  uint64_t pulled_ = 0;      // end of what pull() gave; released_ <= pulled_ <= written_
+  uint64_t placed_end_ = 0;  // of the octets received, in order or not
 
   // Written by the owner, read by the application.
   alignas(64) std::atomic<uint64_t> released_{0};

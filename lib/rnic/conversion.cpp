@@ -1,0 +1,61 @@
+// Device: streaming connections that become RDMA connections (RFC 5044 s.7.1.3 to s.7.1.5).
+
+#include "rnic/device.hpp"
+
+namespace rnic::nic {
+
+using base::Errc;
+using base::fail;
+
+base::Result<Connection*> Device::convert(StreamSocket& socket, mpa::Role role, base::ByteView data,
+                                          const mpa::StartWish& wish) {
+  if (const auto status = socket.can_be_lent(); !status) return tl::unexpected(status.error());
+  mpa::Config config = config_.mpa;
+  config.revision = wish.revision.value_or(config.revision);
+  const base::Handle handle = connections_.emplace(*this, role, config, data, wish);
+  Connection* connection = connections_.get(handle);
+  if (connection == nullptr) {
+    return fail(Errc::ResourceExhausted, "no connection left: raise limits.max_connections (now " +
+                                             std::to_string(config_.limits.max_connections) + ")");
+  }
+  connection->handle = handle;
+  connection->local = socket.local();
+  connection->remote = socket.remote();
+  connection->stream = socket.stream();
+  connection->socket = &socket;
+  connection->session().attach(*socket.stream());
+  const base::Status done =
+      stack_.set_options(*socket.stream(), stack_.default_options(), last_now_);
+  RNIC_CHECK(done.has_value());  // what every RDMA connection has
+  return connection;
+}
+
+base::Status Device::connect(QueuePair& qp, StreamSocket& socket, base::ByteView private_data,
+                             base::Now now, const ConnectOptions& options) {
+  if (auto status = check_unconnected(qp); !status) return status;
+  if (auto status = check_options(qp, options); !status) return status;
+  const mpa::StartWish wish = make_wish(options, config_.mpa, qp.spec());
+  if (auto status = check_request(private_data, wish); !status) return status;
+  const auto connection = convert(socket, mpa::Role::Initiator, private_data, wish);
+  if (!connection) return tl::unexpected(connection.error());
+  start_timers_.arm((*connection)->start_timer, now + config_.mpa.start_timeout);
+  (*connection)->bind(qp);
+  socket.lend((*connection)->session(), {}, now);
+  return {};
+}
+
+base::Status Device::await_rdma(StreamSocket& socket, base::ByteView last_message, base::Now now) {
+  if (pending_requests_ >= config_.limits.max_pending_requests) {
+    return fail(Errc::ResourceExhausted,
+                "too many connection requests wait: answer them, or raise "
+                "limits.max_pending_requests");
+  }
+  const auto connection = convert(socket, mpa::Role::Responder, {}, {});
+  if (!connection) return tl::unexpected(connection.error());
+  ++pending_requests_;
+  start_timers_.arm((*connection)->start_timer, now + config_.mpa.start_timeout);
+  socket.lend((*connection)->session(), last_message, now);
+  return {};
+}
+
+}  // namespace rnic::nic

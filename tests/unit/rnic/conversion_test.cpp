@@ -1,0 +1,195 @@
+// Streaming connections that become RDMA connections, and back (RFC 5044 s.7.1.3 to s.7.1.5).
+
+#include "stream_pair.hpp"
+
+namespace rnic::nic {
+namespace {
+
+using rdmap::WorkOpcode;
+
+class Conversion : public Streams {
+ protected:
+  void SetUp() override {
+    listener_ = listen();
+    pair_ = connected(listener_);
+    a_ = left().make_qp();
+    b_ = right().make_qp();
+  }
+
+  /// Octets from one application to the other, in streaming mode.
+  void say(bool from_left, const std::vector<uint8_t>& octets) {
+    Host& speaker = from_left ? left() : right();
+    Host& listener = from_left ? right() : left();
+    StreamSocket* from = pair_[from_left ? 0 : 1];
+    StreamSocket* to = pair_[from_left ? 1 : 0];
+    ASSERT_TRUE(speaker.device->streams().reserve_send(*from).has_value());
+    std::vector<uint8_t> heard(octets.size());
+    size_t sent = 0, got = 0;
+    EXPECT_TRUE(run_until([&] {
+      sent += from->put(base::ByteView(octets).subspan(sent));
+      tell(speaker, from);
+      got += to->take(base::ByteSpan(heard).subspan(got));
+      if (to->room_is_news()) tell(listener, to);
+      return got == octets.size();
+    })) << sent
+        << " " << got;
+    EXPECT_TRUE(heard == octets);
+  }
+  /// The right side awaits, the left side asks. \return the request that came
+  std::optional<Event> request(const std::vector<uint8_t>& last_message = {}) {
+    EXPECT_TRUE(right().device->await_rdma(*pair_[1], last_message, now_).has_value());
+    if (!last_message.empty()) {
+      EXPECT_EQ(receive(left(), pair_[0], last_message.size()), last_message);
+    }
+    const auto status = left().device->connect(*a_, *pair_[0], octets(5, 1), now_);
+    EXPECT_TRUE(status.has_value()) << status.error().message;
+    EXPECT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
+    auto event = right().take(EventKind::ConnectRequest);
+    EXPECT_EQ(event->private_data, octets(5, 1));
+    EXPECT_EQ(event->remote, pair_[1]->remote());
+    return event;
+  }
+  void expect_send_arrives(Host& from, QueuePair* source, Host& to, QueuePair* sink) {
+    std::vector<uint8_t> out = octets(30'000, 3), in(out.size());
+    const mem::Stag read = from.add(out, source->spec().pd, mem::kLocalRead);
+    const mem::Stag written = to.add(in, sink->spec().pd, mem::kLocalWrite);
+    ASSERT_EQ(sink->post_receive(receive_work(in, written)), PostResult::Ok);
+    ASSERT_EQ(source->post_send(work(WorkOpcode::Send, 1, out, read, 30'000)), PostResult::Ok);
+    size_t got = 0;
+    EXPECT_TRUE(run_until([&] {
+      got += to.completions(sink->spec().receive_cq).size();
+      return got == 1;
+    }));
+    EXPECT_EQ(in, out);
+  }
+  static rdmap::ReceiveWork receive_work(const std::vector<uint8_t>& memory, mem::Stag stag) {
+    return DevicePair::receive(1, memory, stag, static_cast<uint32_t>(memory.size()));
+  }
+  void expect_all_ends() {
+    release(pair_);
+    EXPECT_TRUE(left().device->destroy_qp(a_).has_value());
+    EXPECT_TRUE(right().device->destroy_qp(b_).has_value());
+    expect_nothing_left();
+  }
+
+  void expect_all_ends_after_abort() {
+    tell(left(), pair_[0], StreamSocket::kAbort);
+    tell(right(), pair_[1], StreamSocket::kAbort);
+    expect_all_ends();
+  }
+
+  StreamListener* listener_ = nullptr;
+  std::array<StreamSocket*, 2> pair_{};
+  QueuePair* a_ = nullptr;
+  QueuePair* b_ = nullptr;
+};
+
+// CM-03, MPA-7.1.3-01, MPA-7.1.5-02: Hello, Hello-Ack as the last streaming message, then RDMA.
+TEST_F(Conversion, AStreamIsOpenedUsedAndConverted_CM_03) {
+  for (const bool with_hello : {true, false}) {
+    if (!with_hello) {
+      pair_ = connected(listener_);
+      a_ = left().make_qp();
+      b_ = right().make_qp();
+    } else {
+      say(true, octets(40'000, 7));
+      say(false, octets(111, 8));
+    }
+    const auto asked = request(with_hello ? octets(3000, 9) : std::vector<uint8_t>{});
+    EXPECT_TRUE(pair_[0]->is_lent() && pair_[1]->is_lent());
+    ASSERT_TRUE(right().device->accept(asked->connection, *b_, octets(2, 4), now_).has_value());
+    ASSERT_TRUE(run_until(
+        [&] { return left().has(EventKind::Established) && right().has(EventKind::Established); }));
+    EXPECT_EQ(left().take(EventKind::Established)->private_data, octets(2, 4));
+    EXPECT_TRUE(right().take(EventKind::Established));
+    expect_send_arrives(left(), a_, right(), b_);
+    expect_send_arrives(right(), b_, left(), a_);
+    ASSERT_TRUE(left().device->disconnect(*a_, now_).has_value());
+    ASSERT_TRUE(run_until([&] { return right().has(EventKind::PeerClosed); }));
+    EXPECT_TRUE(right().take(EventKind::PeerClosed));
+    ASSERT_TRUE(right().device->disconnect(*b_, now_).has_value());
+    ASSERT_TRUE(run_until([&] { return pair_[0]->how_ended() && pair_[1]->how_ended(); }));
+    EXPECT_EQ(left().take(EventKind::Disconnected)->end, llp::StreamEnd::Closed);
+    EXPECT_EQ(right().take(EventKind::Disconnected)->end, llp::StreamEnd::Closed);
+    EXPECT_EQ(pair_[0]->how_ended(), llp::StreamEnd::Closed);
+    if (with_hello) release(pair_);
+  }
+  expect_all_ends();
+}
+
+// CM-03, MPA-7.1.2-04, MPA-7.1.2-08: a reject leaves MPA, and both applications stream on.
+TEST_F(Conversion, AfterARejectTheStreamGoesOn_CM_03) {
+  say(true, octets(40'000, 7));
+  const auto asked = request(octets(500, 2));
+  ASSERT_TRUE(right().device->reject(asked->connection, octets(6, 6), now_).has_value());
+  ASSERT_TRUE(run_until([&] { return left().has(EventKind::Rejected); }));
+  EXPECT_EQ(left().take(EventKind::Rejected)->private_data, octets(6, 6));
+  ASSERT_TRUE(run_until([&] { return !pair_[0]->is_lent() && !pair_[1]->is_lent(); }));
+  for (int i = 0; i < 3; ++i) {
+    say(true, octets(50'000, 10));
+    say(false, octets(70'001, 11));
+  }
+  EXPECT_FALSE(left().has(EventKind::Disconnected));
+  // The queue pair is free of it: what is done to it does not touch the stream.
+  EXPECT_TRUE(left().device->destroy_qp(a_).has_value());
+  say(false, octets(100, 12));
+  finish(pair_);
+  EXPECT_TRUE(right().device->destroy_qp(b_).has_value());
+  expect_nothing_left();
+}
+
+// MPA-7.1.5-01: octets of the streaming protocol are not lost, and not taken for MPA's.
+TEST_F(Conversion, UnreadOctetsAreReported_MPA_7_1_5_01) {
+  send(left(), pair_[0], octets(100, 1));
+  ASSERT_TRUE(run_until([&] { return pair_[1]->readable() == 100; }));
+  auto status = right().device->await_rdma(*pair_[1], {}, now_);
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().code, base::Errc::WrongState);
+  EXPECT_NE(status.error().message.find("unread"), std::string::npos);
+  EXPECT_EQ(receive(right(), pair_[1], 100), octets(100, 1));
+  EXPECT_TRUE(right().device->await_rdma(*pair_[1], {}, now_).has_value());
+  expect_all_ends_after_abort();
+}
+
+TEST_F(Conversion, OnlyAnOpenStreamIsConverted) {
+  StreamSocket* early = connect();
+  EXPECT_FALSE(left().device->connect(*a_, *early, {}, now_).has_value());  // still connecting
+  tell(left(), early, StreamSocket::kAbort | StreamSocket::kRelease);
+  ASSERT_TRUE(right().device->await_rdma(*pair_[1], {}, now_).has_value());
+  EXPECT_FALSE(right().device->await_rdma(*pair_[1], {}, now_).has_value());  // twice
+  tell(left(), pair_[0], StreamSocket::kFinish);
+  EXPECT_FALSE(left().device->connect(*a_, *pair_[0], {}, now_).has_value());  // finished
+  EXPECT_FALSE(a_->used);  // nothing was begun: the queue pair is as good as new
+  expect_all_ends_after_abort();
+}
+
+// MPA-7.1.2-10: who speaks something else is no MPA peer; the stream is closed and the error told.
+TEST_F(Conversion, APeerThatStreamsOnIsToldApart) {
+  ASSERT_TRUE(left().device->connect(*a_, *pair_[0], {}, now_).has_value());
+  send(right(), pair_[1], octets(400, 1));
+  ASSERT_TRUE(run_until([&] { return left().has(EventKind::ConnectFailed); }));
+  EXPECT_NE(left().take(EventKind::ConnectFailed)->detail.find("key"), std::string::npos);
+  expect_all_ends_after_abort();
+}
+
+TEST_F(Conversion, ASilentPeerTimesOut) {
+  ASSERT_TRUE(right().device->await_rdma(*pair_[1], {}, now_).has_value());
+  EXPECT_TRUE(
+      run_until([&] { return pair_[1]->how_ended().has_value(); }, std::chrono::minutes(10)));
+  expect_all_ends();
+}
+
+// The application lets go of the socket while the queue pair uses the connection.
+TEST_F(Conversion, TheSocketsHandleIsNotNeeded) {
+  const auto asked = request();
+  release(pair_);
+  ASSERT_TRUE(right().device->accept(asked->connection, *b_, {}, now_).has_value());
+  ASSERT_TRUE(run_until([&] { return left().has(EventKind::Established); }));
+  expect_send_arrives(left(), a_, right(), b_);
+  EXPECT_TRUE(left().device->destroy_qp(a_).has_value());
+  EXPECT_TRUE(right().device->destroy_qp(b_).has_value());
+  expect_nothing_left();
+}
+
+}  // namespace
+}  // namespace rnic::nic
