@@ -69,6 +69,13 @@ void copy_sges(Work& work, const Request& request) {
 
 }  // namespace
 
+base::Result<llp::Endpoint> to_local(const std::string& address, uint16_t port) {
+  if (address.empty()) return llp::Endpoint{{}, port};
+  const auto ip = llp::parse_ip(address);
+  if (!ip) return tl::unexpected(ip.error());
+  return llp::Endpoint{*ip, port};
+}
+
 rdmap::SendWork to_work(const SendRequest& request) {
   rdmap::SendWork work;
   copy_sges(work, request);

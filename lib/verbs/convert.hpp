@@ -14,6 +14,8 @@ namespace rnic::verbs {
 [[nodiscard]] tl::unexpected<Error> failure(const base::Error& error);
 [[nodiscard]] Status to_status(const base::Status& status);
 
+/// Where to listen; an empty address means all of the device's.
+[[nodiscard]] base::Result<llp::Endpoint> to_local(const std::string& address, uint16_t port);
 [[nodiscard]] rdmap::SendWork to_work(const SendRequest& request);
 [[nodiscard]] rdmap::ReceiveWork to_work(const ReceiveRequest& request);
 [[nodiscard]] Completion from_work(const rdmap::Completion& completion);

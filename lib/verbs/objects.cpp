@@ -197,6 +197,18 @@ Status QueuePair::connect(const std::string& address, uint16_t port,
   }));
 }
 
+Status QueuePair::connect(Stream& stream, std::span<const uint8_t> private_data,
+                          const ConnectOptions& options) {
+  if (stream.socket_ == nullptr || stream.device_ != device_) {
+    return tl::unexpected(
+        Error{ErrorCode::InvalidArgument, "the stream is closed, or another device's"});
+  }
+  return to_status(on_worker(*device_, [&](base::Now now) {
+    return device_->device->connect(*qp_, *stream.socket_, view(private_data), now,
+                                    verbs::to_options(options));
+  }));
+}
+
 Status QueuePair::accept(const RequestHandle& request, std::span<const uint8_t> private_data,
                          const ConnectOptions& options) {
   return to_status(on_worker(*device_, [&](base::Now now) {
@@ -311,15 +323,20 @@ Result<CompletionQueue> Device::create_cq(uint32_t depth) {
   return queue;
 }
 
-Status Device::listen(uint16_t port) {
+Status Device::listen(uint16_t port, const std::string& address) {
   if (port == 0) {
     return tl::unexpected(Error{ErrorCode::InvalidArgument, "port 0 cannot be listened on"});
   }
-  return to_status(on_worker(*device_, [&](base::Now) { return device_->device->listen(port); }));
+  const auto local = verbs::to_local(address, port);
+  if (!local) return failure(local.error());
+  return to_status(on_worker(*device_, [&](base::Now) { return device_->device->listen(*local); }));
 }
 
-Status Device::unlisten(uint16_t port) {
-  return to_status(on_worker(*device_, [&](base::Now) { return device_->device->unlisten(port); }));
+Status Device::unlisten(uint16_t port, const std::string& address) {
+  const auto local = verbs::to_local(address, port);
+  if (!local) return failure(local.error());
+  return to_status(
+      on_worker(*device_, [&](base::Now) { return device_->device->unlisten(*local); }));
 }
 
 Status Device::reject(const RequestHandle& request, std::span<const uint8_t> private_data) {

@@ -40,6 +40,10 @@ tl::unexpected<Error> gone() {
   return error(ErrorCode::WrongState, "the stream was closed by this side");
 }
 
+tl::unexpected<Error> converted() {
+  return error(ErrorCode::WrongState, "the stream carries RDMA: its octets are the queue pair's");
+}
+
 tl::unexpected<Error> end_error(StreamEnd end, const std::string& peer) {
   switch (end) {
     case StreamEnd::Closed:
@@ -107,6 +111,7 @@ Result<size_t> Stream::send(std::span<const uint8_t> octets) {
     return error(ErrorCode::WrongState, "nothing can be sent after finish_sending()");
   }
   if (const auto end = how_ended()) return end_error(*end, remote());
+  if (socket_->is_lent()) return converted();
   if (octets.empty()) return 0;
   if (!socket_->has_send_ring()) {
     const base::Status status = on_worker(
@@ -122,21 +127,24 @@ Result<size_t> Stream::receive(std::span<uint8_t> octets) {
   if (socket_ == nullptr) return gone();
   // Before the look into the ring: what is there after the end was seen is all there is.
   const auto end = how_ended();
+  if (!end && socket_->is_lent()) return converted();
   const uint32_t got = socket_->take({octets.data(), octets.size()});
   if (got != 0 && !end && socket_->room_is_news()) tell();
   if (got != 0 || octets.empty() || !end || *end == StreamEnd::Closed) return got;
   return end_error(*end, remote());
 }
 
-uint64_t Stream::readable() const { return socket_ == nullptr ? 0 : socket_->readable(); }
+uint64_t Stream::readable() const {
+  return socket_ == nullptr || is_converted() ? 0 : socket_->readable();
+}
 
 uint64_t Stream::writable() const {
-  if (socket_ == nullptr || finished_ || how_ended()) return 0;
+  if (socket_ == nullptr || finished_ || how_ended() || is_converted()) return 0;
   return socket_->has_send_ring() ? socket_->writable() : socket_->ring_octets();
 }
 
 uint64_t Stream::unacknowledged() const {
-  return socket_ == nullptr ? 0 : socket_->unacknowledged();
+  return socket_ == nullptr || is_converted() ? 0 : socket_->unacknowledged();
 }
 
 bool Stream::at_end() const {
@@ -165,6 +173,15 @@ void Stream::abort() {
   socket_->wish(nic::StreamSocket::kAbort);
   tell();
 }
+
+Status Stream::await_rdma(std::span<const uint8_t> last_message) {
+  if (socket_ == nullptr) return gone();
+  return verbs::to_status(on_worker(*device_, [&](base::Now now) {
+    return device_->device->await_rdma(*socket_, {last_message.data(), last_message.size()}, now);
+  }));
+}
+
+bool Stream::is_converted() const { return socket_ != nullptr && socket_->is_lent(); }
 
 Status Stream::set_options(const StreamOptions& options) {
   if (socket_ == nullptr) return gone();
@@ -229,15 +246,11 @@ uint16_t StreamListener::port() const { return listener_ == nullptr ? 0 : listen
 
 Result<StreamListener> Device::listen_stream(uint16_t port, const StreamListenerOptions& options) {
   if (port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be listened on");
-  llp::IpAddress address;
-  if (!options.address.empty()) {
-    auto ip = llp::parse_ip(options.address);
-    if (!ip) return failure(ip.error());
-    address = *ip;
-  }
+  const auto local = verbs::to_local(options.address, port);
+  if (!local) return failure(local.error());
   auto made = on_worker(*device_, [&](base::Now) {
     nic::Device& device = *device_->device;
-    return device.listen_stream({address, port}, options.backlog,
+    return device.listen_stream(*local, options.backlog,
                                 merged(device.default_options(), options.stream));
   });
   if (!made) return failure(made.error());

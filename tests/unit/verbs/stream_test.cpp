@@ -52,6 +52,48 @@ class Streaming : public ::testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(Modes, Streaming, ::testing::Bool(),
                          [](const auto& mode) { return mode.param ? "Threaded" : "Inline"; });
 
+// CM-03: Hello, Hello-Ack, then RDMA; and after a reject on with the stream.
+TEST_P(Streaming, BecomesAnRdmaConnection_CM_03) {
+  {
+    StreamListener listener = must(world.right.listen_stream(kPort));
+    for (const bool accepted : {false, true}) {
+      StreamPair pair = connect(world, listener);
+      Side near(world.left), far(world.right);
+      transfer(world, pair.near, pair.far, octets(20, 1));
+      const auto ack = octets(10, 2);
+      must(pair.far.await_rdma(ack));
+      EXPECT_TRUE(pair.far.is_converted());
+      EXPECT_EQ(pair.far.send(ack).error().code, ErrorCode::WrongState);
+      EXPECT_EQ(pair.far.await_rdma().error().code, ErrorCode::WrongState);
+      ASSERT_TRUE(world.wait([&] { return pair.near.readable() == ack.size(); }));
+      EXPECT_EQ(near.qp.connect(pair.near).error().code, ErrorCode::WrongState);  // unread
+      std::array<uint8_t, 10> got;
+      EXPECT_EQ(must(pair.near.receive(got)), ack.size());
+      must(near.qp.connect(pair.near));
+      const auto request = world.await(world.right, EventKind::ConnectRequest);
+      ASSERT_TRUE(request);
+      if (!accepted) {
+        must(world.right.reject(request->request));
+        EXPECT_TRUE(world.await(world.left, EventKind::Rejected));
+        EXPECT_TRUE(
+            world.wait([&] { return !pair.near.is_converted() && !pair.far.is_converted(); }));
+        transfer(world, pair.near, pair.far, octets(100'000, 3));
+        transfer(world, pair.far, pair.near, octets(100'000, 4));
+        continue;
+      }
+      must(far.qp.accept(request->request));
+      EXPECT_TRUE(world.await(world.left, EventKind::Established));
+      EXPECT_TRUE(world.await(world.right, EventKind::Established));
+      Memory out(near.pd, octets(5000, 5), kEverything), in(far.pd, octets(5000, 6), kEverything);
+      must(far.qp.post_receive(receive(in.all())));
+      must(near.qp.post_send(rnic::test::request(Opcode::Send, out.all())));
+      EXPECT_TRUE(world.await(far.receive_cq));
+      EXPECT_EQ(in.data, out.data);
+    }
+  }
+  EXPECT_TRUE(world.becomes_quiescent());
+}
+
 TEST_P(Streaming, BothWaysThenCloses) {
   {
     StreamListener listener = must(world.right.listen_stream(kPort));

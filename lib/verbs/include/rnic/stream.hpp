@@ -122,6 +122,16 @@ class Stream {
   /// RST. What the peer has not acknowledged is lost.
   void abort();
 
+  /// Makes an RDMA connection of the stream, as the side that is asked (RFC 5044 section 7.1.3):
+  /// sends `last_message`, the last octets that it streams, and waits for the peer's MPA Request,
+  /// which comes as a ConnectRequest event. After QueuePair::accept() the connection is the queue
+  /// pair's; after Device::reject() the stream streams again. Until then send() and receive() are
+  /// refused. WrongState, and nothing changes, when the stream is not open both ways or octets of
+  /// the peer are unread. A stream is converted once. Waits for the worker.
+  Status await_rdma(std::span<const uint8_t> last_message = {});
+  /// It carries RDMA, or its MPA start-up.
+  [[nodiscard]] bool is_converted() const;
+
   /// Changes what is given. InvalidArgument for a value out of its range, WrongState when it has
   /// ended. Waits for the worker.
   Status set_options(const StreamOptions& options);
@@ -138,6 +148,7 @@ class Stream {
 
  private:
   friend class Device;
+  friend class QueuePair;
   friend class StreamListener;
   Stream(verbs::DeviceRuntime* device, nic::StreamSocket* socket)
       : device_(device), socket_(socket) {}

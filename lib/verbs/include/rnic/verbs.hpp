@@ -134,6 +134,13 @@ class QueuePair {
   ///        revision 1 512, with revision 0 65535.
   Status connect(const std::string& address, uint16_t port,
                  std::span<const uint8_t> private_data = {}, const ConnectOptions& options = {});
+  /// The same on a streaming connection, which from here on belongs to the queue pair (RFC 5044
+  /// section 7.1.3): the peer has to call Stream::await_rdma(). What the stream has sent goes out
+  /// before the MPA Request. WrongState, and nothing changes, when the stream is not open both ways
+  /// or octets of the peer are unread. After Rejected the stream streams again; a stream is
+  /// converted once.
+  Status connect(Stream& stream, std::span<const uint8_t> private_data = {},
+                 const ConnectOptions& options = {});
   /// Answers a ConnectRequest. Established follows; in peer-to-peer mode when the RTR has come.
   Status accept(const RequestHandle& request, std::span<const uint8_t> private_data = {},
                 const ConnectOptions& options = {});
@@ -184,8 +191,10 @@ class Device {
   Result<ProtectionDomain> alloc_pd();
   Result<CompletionQueue> create_cq(uint32_t depth);
   /// Connection requests for `port` arrive as events.
-  Status listen(uint16_t port);
-  Status unlisten(uint16_t port);
+  /// \param address one of the device's; empty: all of them, of either family
+  Status listen(uint16_t port, const std::string& address = {});
+  /// With the address that listen() had.
+  Status unlisten(uint16_t port, const std::string& address = {});
   Status reject(const RequestHandle& request, std::span<const uint8_t> private_data = {});
   /// Accepts TCP connections to `port` as plain streams (stream.hpp).
   Result<StreamListener> listen_stream(uint16_t port, const StreamListenerOptions& options = {});
