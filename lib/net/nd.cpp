@@ -43,7 +43,11 @@ void Nd::on_solicitation(const IpIn& in, const wire::NeighbourMessage& message, 
   }
   if (!routes_.is_ours(target)) return;
   if (to_group && !probe && !message.link) return malformed();  // s.4.3: MUST carry it
-  if (!answers_.allow(now)) {
+  // Neighbours that we know, hosts that look whether an address is free, and everybody else: none
+  // of them can use up what is for the others.
+  RateLimit* own = probe ? &probe_answers_ : neighbours_.share_of(in.source, message.link);
+  if (own == nullptr) own = &answers_;
+  if (!own->allow(now)) {
     ++counters_.icmp_limited;
     return;
   }

@@ -27,7 +27,8 @@ class Nd {
         neighbours_(neighbours),
         output_(output),
         counters_(counters),
-        answers_(Neighbours::kRequestsPerSecond, now) {}
+        answers_(Neighbours::kRequestsPerSecond, now),
+        probe_answers_(Neighbours::kRequestsPerSecond, now) {}
 
   /// An ICMPv6 message with a good checksum and one of neighbour discovery's types.
   void input(const IpIn& in, uint8_t hop_limit, base::Now now);
@@ -49,7 +50,8 @@ class Nd {
   Neighbours& neighbours_;
   Output& output_;
   Counters& counters_;
-  RateLimit answers_;
+  RateLimit answers_;        // to who is not known
+  RateLimit probe_answers_;  // to who has no address yet
 };
 
 }  // namespace rnic::net

@@ -34,6 +34,13 @@ Neighbours::Entry* Neighbours::lookup(const llp::IpAddress& ip) {
   return nullptr;
 }
 
+RateLimit* Neighbours::share_of(const llp::IpAddress& ip,
+                                const std::optional<port::MacAddress>& mac) {
+  Entry* entry = lookup(ip);
+  if (entry == nullptr || entry->state == State::Incomplete) return nullptr;
+  return !mac || *mac == entry->mac ? &entry->answers : nullptr;
+}
+
 const port::MacAddress* Neighbours::find(const llp::IpAddress& ip) {
   Entry* entry = lookup(ip);
   if (entry == nullptr || entry->state == State::Incomplete) return nullptr;
@@ -125,6 +132,7 @@ Neighbours::Entry* Neighbours::make(const llp::IpAddress& ip, bool may_replace_u
   entry->used = false;
   entry->requests = 0;
   entry->since = now;
+  entry->answers = {kAnswersPerSecond, now};
   entry->parked_count = 0;
   uint32_t& head = chain(ip);
   entry->next = head;

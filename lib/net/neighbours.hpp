@@ -39,6 +39,7 @@ class Neighbours {
   static constexpr uint32_t kParked = 16;  ///< frames that wait for one neighbour
   /// The same for all: answers to invented neighbours must not hold a port's buffers.
   static constexpr uint32_t kParkedInAll = 128;
+  static constexpr uint32_t kAnswersPerSecond = 50;     ///< to one neighbour
   static constexpr uint32_t kRequestsPerSecond = 1000;  ///< over all neighbours; as many again to
                                                         ///< confirm those that are known
 
@@ -60,6 +61,11 @@ class Neighbours {
   void on_request(const llp::IpAddress& ip, const port::MacAddress& mac, base::Now now);
   /// Somebody says, unasked, that the neighbour is at `mac`.
   void on_claim(const llp::IpAddress& ip, const port::MacAddress& mac, base::Now now);
+
+  /// The share of answers of a neighbour that is known, and at `mac` when that is given: what
+  /// others ask for does not count against it. nullptr: it is not known.
+  [[nodiscard]] RateLimit* share_of(const llp::IpAddress& ip,
+                                    const std::optional<port::MacAddress>& mac);
 
   /// What is sent to the neighbour draws no answers: it may be gone, or be elsewhere (RFC 1122
   /// s.2.3.2.1 (4), RFC 4861 s.7.3.1).
@@ -92,6 +98,7 @@ class Neighbours {
     uint32_t next = kNone;  // in its hash chain
     uint32_t parked_count = 0;
     uint32_t parked_first = 0;  // ring
+    RateLimit answers{kAnswersPerSecond, {}};
     std::array<port::Packet, kParked> parked;
   };
 

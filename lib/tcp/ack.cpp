@@ -22,6 +22,7 @@ void Engine::process_ack(Connection& c, const Arrival& a, base::Now now) {
   measure(c, yield, now);
   if (yield.acked != 0 || c.tcb.snd_wnd == 0) c.progress_at = now;  // answered probes keep it alive
   if (yield.acked != 0) {
+    c.orphan_until = base::kNever;
     push_life(c, now);
   }
   if (c.ecn.on) ecn_feedback(c, a, yield, now);

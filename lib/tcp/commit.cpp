@@ -138,7 +138,7 @@ void Engine::note_ack_due(Connection& c, const Arrival& a, const NewText& text, 
                           bool had_holes, base::Now now) {
   const auto size = static_cast<uint32_t>(a.payload.size());
   AckState& ack = c.ack;
-  ack.rcv_mss = std::max(ack.rcv_mss, size);
+  ack.note_size(size, a.has(flag::kPsh));
   ack.octets += size;
   const bool out_of_order = !advanced;
   if (out_of_order && text.gaps != 0) {

@@ -60,10 +60,13 @@ struct Config {
   Duration connect_timeout = ms(180000);  ///< give up an active open
   uint32_t syn_retries = 8;
   Duration close_timeout =
-      ms(5000);              ///< our FIN was acknowledged or sent, the peer's does not come: RST
-  bool pack_records = true;  ///< several small records in one segment
-  bool nagle = false;        ///< for plain octets (RFC 9293 s.3.7.4)
-  bool keep_alive = false;   ///< RFC 9293 s.3.8.4
+      ms(5000);  ///< our FIN was acknowledged or sent, the peer's does not come: RST
+  /// Closed, with octets or the FIN unacknowledged, and no progress, whatever the peer answers:
+  /// RST; 0: never
+  Duration orphan_timeout = ms(300'000);
+  bool pack_records = true;                  ///< several small records in one segment
+  bool nagle = false;                        ///< for plain octets (RFC 9293 s.3.7.4)
+  bool keep_alive = false;                   ///< RFC 9293 s.3.8.4
   Duration keep_alive_idle = ms(7'200'000);  ///< silence before the first probe
   Duration keep_alive_interval = ms(75'000);
   uint32_t keep_alive_count = 9;  ///< unanswered probes that end a connection

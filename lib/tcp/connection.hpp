@@ -114,11 +114,31 @@ struct Deadlines {
 
 /// What has to be acknowledged (RFC 9293 s.3.8.6.3, RFC 2018 s.4, RFC 2883).
 struct AckState {
+  /// What a full segment is follows what comes: upward at once, and downward, when the path or the
+  /// peer's record has shrunk, by several of one size with more behind them.
+  void note_size(uint32_t size, bool push) {
+    if (size == rcv_mss) [[likely]]
+      return;
+    if (size > rcv_mss) {
+      rcv_mss = size;
+      return;
+    }
+    if (push || size < kLeastFull) return;
+    short_count = size == short_size ? short_count + 1 : 1;
+    short_size = size;
+    if (short_count < kShortRun) return;
+    rcv_mss = size;
+    short_count = 0;
+  }
+  static constexpr uint32_t kLeastFull = 200;  // smaller ones fill no path
+  static constexpr uint32_t kShortRun = 4;
   static constexpr uint32_t kMaxDsacks = 4;
   static constexpr uint32_t kMaxRecent = 16;
 
   uint32_t octets = 0;      ///< received since the last ACK
-  uint32_t rcv_mss = 536;   ///< largest payload seen: what a full segment is
+  uint32_t rcv_mss = 536;   ///< payload of a full segment, see note_size()
+  uint32_t short_size = 0;  ///< of the last ones below it
+  uint32_t short_count = 0;
   uint32_t rcv_buff = 0;    ///< RCV.BUFF: the largest room that the user ever had
   bool now = false;         ///< at the next output()
   bool pure = false;        ///< not to be carried by data: it has SACK blocks
@@ -215,6 +235,7 @@ class Connection final : public llp::Stream {
   base::Now last_sent_at{};
   uint64_t small_end = 0;   ///< end of the last segment that was not full (Nagle)
   base::Now progress_at{};  ///< last time the peer acknowledged something, or sending began
+  base::Now orphan_until = base::kNever;  ///< closed by the user: it has until then to get on
   RecordQueue records;
   RtoEstimator rto;
   Congestion cc;
@@ -242,7 +263,7 @@ class Connection final : public llp::Stream {
   llp::Endpoint remote_end;
   ConnectionOptions options;
   PathSearch path;
-  base::Now heard_at{};            ///< last segment of the peer
+  base::Now heard_at{};            ///< last acceptable segment of the peer
   uint32_t keep_alive_probes = 0;  ///< unanswered
   bool keep_alive_probe_due = false;
   bool soft_error = false;            ///< ICMP spoke of a trouble that may pass

@@ -39,6 +39,7 @@ base::Status Engine::set_options(Connection& c, const ConnectionOptions& options
   if (base::Status good = check_options(options, "set_options"); !good) return good;
   if (c.doomed) return {};
   apply_options(c, options);
+  c.orphan_until = base::kNever;
   push_life(c, now);  // half_close may have changed
   arm_keep_alive(c, now);
   if (synchronized(c.state)) {

@@ -70,8 +70,8 @@
   X(icmp_ignored, "messages", "ICMP: source quench, or an MTU that cannot be")                   \
   X(icmp_unmatched, "messages", "ICMP: quotes no connection")                                    \
   X(icmp_unverified, "messages", "ICMP: quotes a sequence number that is not in flight")         \
-  X(icmp_soft, "messages", "ICMP: unreachable for now, noted")                                   \
-  X(icmp_hard, "messages", "ICMP: unreachable for good, connection ended")                       \
+  X(icmp_soft, "messages", "ICMP: unreachable, noted; the connection stays (RFC 5927 s.5.2)")    \
+  X(icmp_hard, "messages", "ICMP: unreachable for good, connection not opened")                  \
   X(path_mtu_reductions, "events", "path MTU lowered by ICMP")                                   \
   X(black_holes, "events", "segment size lowered: full segments vanish")                         \
   X(mtu_probes, "segments", "larger segments sent to find the path MTU")                         \
@@ -82,7 +82,8 @@
   X(time_wait_reopened, "connections", "left TIME-WAIT early for a SYN (RFC 6191)")              \
   X(connections_opened, "connections", "reached ESTABLISHED")                                    \
   X(connections_closed, "connections", "ended, any way")                                         \
-  X(connections_timed_out, "connections", "ended by R2 or the connect time-out")
+  X(connections_timed_out, "connections", "ended by R2 or the connect time-out")                 \
+  X(orphans_aborted, "connections", "closed by the user, and then nothing acknowledged for long")
 
 namespace rnic::tcp {
 

@@ -192,6 +192,12 @@ class Engine {
   [[nodiscard]] static uint16_t default_mss(const llp::IpAddress& peer) {
     return peer.is_v4() ? 536 : 1220;
   }
+  /// Of a link or a route: what kSmallestMss needs.
+  [[nodiscard]] static uint32_t least_link_mtu(const llp::IpAddress& peer) {
+    return (peer.is_v4() ? 40 : 60) + kSmallestMss;
+  }
+  /// The largest MSS that a path carries (RFC 9293 s.3.7.1): without the fixed headers.
+  [[nodiscard]] static uint32_t mss_of_path(uint32_t mtu, const llp::IpAddress& peer);
   [[nodiscard]] uint16_t our_mss(const llp::IpAddress& peer,
                                  const ConnectionOptions& options) const;
 
@@ -396,6 +402,8 @@ class Engine {
   /// `next`, or the end of the user time-out when that is earlier.
   [[nodiscard]] static base::Now before_give_up(const Connection& c, base::Now next, base::Now now);
   void give_up(Connection& c);
+  /// Aborts a closed connection that has not got on for Config::orphan_timeout.
+  bool orphan_over(Connection& c, base::Now now);
   void tail_probe_fired(Connection& c, base::Now now);
   void schedule(Connection& c) {
     const base::Now earliest = c.deadlines.earliest();
@@ -454,9 +462,11 @@ class Engine {
   base::Now challenge_period_{};
   uint32_t challenge_count_ = 0;
 
-  static constexpr uint32_t kDupThresh = 3;           // RFC 5681 s.3.2, RFC 6675 s.5
-  static constexpr uint32_t kNoticeTimeouts = 3;      // R1 (RFC 9293 s.3.8.3, SHLD-10)
-  static constexpr uint8_t kMaxShift = 14;            // RFC 7323 s.2.3
+  static constexpr uint32_t kDupThresh = 3;       // RFC 5681 s.3.2, RFC 6675 s.5
+  static constexpr uint32_t kNoticeTimeouts = 3;  // R1 (RFC 9293 s.3.8.3, SHLD-10)
+  static constexpr uint8_t kMaxShift = 14;        // RFC 7323 s.2.3
+  // A peer that asks for less would only cost us headers.
+  static constexpr uint16_t kSmallestMss = 216;
   static constexpr uint32_t kLeastReassembled = 576;  // RFC 791: every host takes that much
   static constexpr uint64_t kQuantum = 64 * 1024;
   static constexpr uint32_t kMaxRecordOctets = 65536;

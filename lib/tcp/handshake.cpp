@@ -4,17 +4,10 @@ namespace rnic::tcp {
 
 namespace flag = wire::tcp_flag;
 
-namespace {
-
-constexpr uint16_t kSmallestMss = 216;  // a peer that asks for less would only cost us headers
-
-/// The largest MSS that a path carries (RFC 9293 s.3.7.1): without the fixed headers.
-uint32_t mss_of_path(uint32_t mtu, const llp::IpAddress& peer) {
-  const uint32_t headers = peer.is_v4() ? 40 : 60;
-  return std::max(mtu, headers + kSmallestMss) - headers;
+uint32_t Engine::mss_of_path(uint32_t mtu, const llp::IpAddress& peer) {
+  const uint32_t least = least_link_mtu(peer);
+  return std::max(mtu, least) - (least - kSmallestMss);
 }
-
-}  // namespace
 
 uint8_t Engine::our_window_shift() const {
   uint8_t shift = 0;
@@ -190,6 +183,7 @@ bool Engine::establish(Connection& c, const Arrival& a, base::Now now) {
   c.deadlines.rto = base::kNever;
   c.deadlines.life = base::kNever;
   c.progress_at = now;
+  c.heard_at = now;
   // RFC 6298 s.5.7: data begins with 3 s when the SYN timed out.
   if (c.syn_timed_out) c.rto.restart_at(std::chrono::seconds(3));
   c.rto.clear_backoff();

@@ -46,7 +46,9 @@ void Engine::take_icmp(Connection& c, const IcmpError& error, base::Seq32 seq, b
     ++counters_.icmp_unverified;
     return;
   }
-  if (error.kind == IcmpError::Kind::Soft) {  // RFC 9293 s.3.9.2.2 (MUST-56)
+  // RFC 9293 s.3.9.2.2 (MUST-56). RFC 5927 s.5.2: of a connection that is synchronized a hard error
+  // is no more than that, either: octets have gone both ways, and anybody who sees them can lie.
+  if (error.kind == IcmpError::Kind::Soft || !opening) {
     ++counters_.icmp_soft;
     c.soft_error = true;
     return;

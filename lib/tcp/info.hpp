@@ -34,7 +34,7 @@ struct ConnectionInfo {
 
   // Sizes, octets.
   uint32_t emss = 0;      ///< payload of a full segment now, options deducted
-  uint32_t rcv_mss = 0;   ///< largest payload received; 536 at first
+  uint32_t rcv_mss = 0;   ///< payload of what counts as a full segment; 536 at first
   uint32_t path_mtu = 0;  ///< 0: no route
 
   // Congestion control, octets.

@@ -59,7 +59,7 @@ void Engine::input_any(Connection* c, const SegmentIn& segment, base::Now now) {
   if (!parse(segment, a)) return;
   if (c == nullptr || c->doomed) {
     input_no_connection(a, now);
-  } else if (c->heard_at = now; c->state == State::SynSent) {
+  } else if (c->state == State::SynSent) {
     input_syn_sent(*c, a, now);
   } else {
     input_synchronized(*c, a, now);
@@ -268,6 +268,7 @@ void Engine::input_synchronized(Connection& c, Arrival& a, base::Now now) {
     return;
   }
   if (!survives_ack_check(c, a, now)) return;
+  c.heard_at = now;  // not before: anybody can send what the tests above drop
   if (c.tcb.ts_ok && a.options.timestamps &&
       c.tcb.rcv_offset(a.seq) <= static_cast<int64_t>(c.tcb.last_ack_sent)) {
     // RFC 7323 s.4.3 (2): only a segment that covers Last.ACK.sent sets TS.Recent. Behind the check

@@ -111,6 +111,12 @@ base::Result<llp::Stream*> Engine::connect(const llp::Endpoint& local, const llp
     return base::fail(base::Errc::Unreachable,
                       "connect: no route to " + to_string(remote) + "; configure a gateway");
   }
+  if (const uint32_t mtu = egress_.path_mtu(remote.address); mtu < least_link_mtu(remote.address)) {
+    return base::fail(base::Errc::InvalidArgument,
+                      "connect: an MTU of " + std::to_string(mtu) + " towards " +
+                          to_string(remote) + " is too small; give the device one of at least " +
+                          std::to_string(least_link_mtu(remote.address)));
+  }
   llp::Endpoint from = local;
   if (from.port == 0) from.port = choose_port(local, remote, now);
   if (from.port == 0) {
@@ -166,7 +172,7 @@ void Engine::input_listen(uint32_t number, const Arrival& a, std::optional<base:
     return;
   }
   if (!a.has(flag::kSyn)) return;  // Third
-  if (egress_.path_mtu(a.remote.address) == 0) {
+  if (egress_.path_mtu(a.remote.address) < least_link_mtu(a.remote.address)) {
     ++counters_.syn_dropped;
     return;
   }

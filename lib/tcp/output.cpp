@@ -197,8 +197,9 @@ Engine::Sent Engine::send_pulled(Connection& c, base::Now now, bool probe) {
 }
 
 Engine::Sent Engine::pull_into_saved(Connection& c, base::Now now) {
-  // The window is smaller than a record: pull one into a copy and send it in pieces.
-  if (c.records.full() || !saved_.fits(c.effective_mss)) {
+  // The window is smaller than a record: pull one into a copy and send it in pieces. Half of the
+  // store is for what has to be sent again: peers with tiny windows cannot take it from others.
+  if (c.records.full() || !saved_.fits_half(c.effective_mss)) {
     ++counters_.record_limit_waits;
     return Sent::Starved;
   }

@@ -57,6 +57,7 @@ void Engine::take_pending_mtu(Connection& c, base::Now now) {
 
 void Engine::lower_path_mtu(Connection& c, uint32_t mtu, base::Now now) {
   ++counters_.path_mtu_reductions;
+  mtu = std::max(mtu, least_link_mtu(c.remote_end.address));  // EMSS goes no lower
   egress_.reduce_path_mtu(c.remote_end.address, mtu, now);
   const uint32_t old = c.effective_mss;
   update_emss(c, true);

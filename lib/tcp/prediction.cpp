@@ -261,7 +261,7 @@ inline void Engine::take_predicted_text(Connection& c, base::Range range, base::
   c.user->place(range, text, true, now);
   AckState& ack = c.ack;
   const auto size = static_cast<uint32_t>(text.size());
-  ack.rcv_mss = std::max(ack.rcv_mss, size);
+  ack.note_size(size, push);
   ack.octets += size;
   if (ack.octets >= 2 * ack.rcv_mss || push) {  // RFC 9293 s.3.8.6.3
     ack.now = true;

@@ -24,6 +24,11 @@ bool SavedRecords::fits(uint32_t length) const {
   return need <= next_.size() - in_use_;
 }
 
+bool SavedRecords::fits_half(uint32_t length) const {
+  const uint32_t need = (length + kBlockOctets - 1) / kBlockOctets;
+  return in_use_ == 0 ? fits(length) : in_use_ + need <= next_.size() / 2;
+}
+
 uint32_t SavedRecords::save(base::ByteView octets) {
   RNIC_DCHECK(!octets.empty());
   if (!fits(static_cast<uint32_t>(octets.size()))) return kNone;

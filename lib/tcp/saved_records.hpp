@@ -19,6 +19,8 @@ class SavedRecords {
 
   /// True when a record of `length` octets fits now.
   [[nodiscard]] bool fits(uint32_t length) const;
+  /// The same, but half of the store stays free for others, unless nothing is saved at all.
+  [[nodiscard]] bool fits_half(uint32_t length) const;
   /// \return the copy's name, or UINT32_MAX when there is no room.
   uint32_t save(base::ByteView octets);
   /// Copies `length` octets from `from` within the copy to `out`; the range lies inside the copy.

@@ -21,6 +21,7 @@ void Engine::fire(Connection& c, base::Now now) {
   Deadlines& d = c.deadlines;
   if (c.doomed) return;
   unpredict(c);
+  if (c.fin_wanted && orphan_over(c, now)) return;
   if (d.life <= now) {
     life_over(c, now);
     if (c.doomed) return;
@@ -79,6 +80,18 @@ void Engine::give_up(Connection& c) {
   // to the peer, which has not answered for long; what it sends later draws a RST.
   ++counters_.connections_timed_out;
   doom(c, llp::StreamEnd::TimedOut, false);
+}
+
+bool Engine::orphan_over(Connection& c, base::Now now) {
+  // A peer that answers probes keeps a connection for ever (RFC 9293 s.3.8.6.1, MUST-37), but who
+  // has closed it waits for nothing (RFC 6429 s.5): what nobody reads must not hold memory without
+  // end. Some timer runs as long as something is unacknowledged or held back.
+  if (c.options.half_close || config_.orphan_timeout == base::Duration(0)) return false;
+  if (c.orphan_until == base::kNever) c.orphan_until = now + config_.orphan_timeout;
+  if (now < c.orphan_until) return false;
+  ++counters_.orphans_aborted;
+  doom(c, llp::StreamEnd::TimedOut, synchronized(c.state));
+  return true;
 }
 
 void Engine::tail_probe_fired(Connection& c, base::Now now) {

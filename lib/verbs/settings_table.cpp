@@ -185,6 +185,9 @@ constexpr Key kKeys[] = {
      "repetitions of a SYN or SYN-ACK"},
     {"tcp", "close_timeout", in_tcp<&Tcp::close_timeout>, "time", {kMs, kHour},
      "we sent FIN and the peer's does not come: RST after"},
+    {"tcp", "orphan_timeout", in_tcp<&Tcp::orphan_timeout>, "time", {0, 24 * kHour},
+     "closed, and the peer acknowledges nothing more, though it may answer probes of its shut "
+     "window: RST after; 0: never"},
     {"tcp", "pack_records", in_tcp<&Tcp::pack_records>, "", kNone,
      "several small records (FPDUs) in one segment"},
     {"tcp", "nagle", in_tcp<&Tcp::nagle>, "", kNone,

@@ -255,7 +255,9 @@ TEST_F(Ipv6Output, FlowLabelIsStableForAConnectionAndDiffersBetweenThem) {
   EXPECT_NE(label(1), first);
 }
 
-TEST_F(Ipv6Output, PathMtuIsRememberedForATimeAndNeverRaised) {  // TCP-8201-4-01
+// TCP-8201-4-01, TCP-1191-6.3-01
+TEST_F(Ipv6Output, PathMtuIsRememberedForATimeAndNeverRaised) {
+  EXPECT_EQ(Config{}.path_mtu_lifetime, std::chrono::minutes(10));
   EXPECT_EQ(interface_->path_mtu(kPeer6), 1500u);
   interface_->reduce_path_mtu(kPeer6, 1279, now_);
   EXPECT_EQ(interface_->path_mtu(kPeer6), 1500u);

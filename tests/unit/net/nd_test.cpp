@@ -212,6 +212,46 @@ TEST_F(NeighbourDiscovery, TheTableIsBoundedAndAnswersAreLimited) {
   EXPECT_EQ(take6().mac, kPeerMac);
 }
 
+// A flood, of neighbours that nobody knows or of hosts that look for a free address, does not keep
+// a neighbour that we know from its answer; nor does one that asks too often.
+TEST_F(NeighbourDiscovery, AFloodOfQuestionsLeavesTheAnswersOfOthers) {
+  config_.neighbours = 8;
+  start();
+  learn6(kPeer6, kPeerMac);
+  ASSERT_TRUE(send6(kPeer6));
+  const auto clear = [this] {
+    interface_->flush(now_);
+    port_->sent().clear();
+  };
+  const wire::Ipv6Address group = wire::solicited_node(to_wire(kOurs6));
+  const auto probe = [&] {
+    receive(nd_frame({wire::kIcmpv6NeighbourSolicitation, 0, to_wire(kOurs6), {}}, {},
+                     from_wire(group), wire::multicast_mac(group)));
+  };
+  clear();
+  for (uint64_t i = 0; i < 3000; ++i) {
+    receive(solicitation({0xfd00000000000000, 0x1000 + i}, kGatewayMac));
+    clear();
+  }
+  EXPECT_GT(counters().icmp_limited, 0u);
+  receive(solicitation(kPeer6, kPeerMac));
+  EXPECT_EQ(sent(), 1u);
+  clear();
+  probe();
+  EXPECT_EQ(sent(), 1u);
+  clear();
+  for (int i = 0; i < 3000; ++i) {
+    probe();
+    receive(solicitation(kPeer6, kPeerMac));
+    clear();
+  }
+  receive(solicitation(kPeer6, kPeerMac));
+  EXPECT_EQ(sent(), 0u);
+  now_ += std::chrono::seconds(1);
+  receive(solicitation(kPeer6, kPeerMac));
+  EXPECT_EQ(sent(), 1u);
+}
+
 // RFC 6980 s.5: not even with a fragment header that makes no fragments.
 TEST_F(NeighbourDiscovery, MessagesWithAFragmentHeaderAreNotBelieved) {
   Octets message(wire::kNdMessage);

@@ -140,6 +140,24 @@ TEST(KeepAlive, EndsAfterSeveralUnansweredProbesOnly_TCP_9293_3_8_4_02) {
   EXPECT_EQ(p.egress.sent.back().flags & flag::kRst, flag::kRst);
 }
 
+// What anybody can send who knows the four numbers of a connection is no sign of the peer's life.
+TEST(KeepAlive, ForgedSegmentsDoNotPutItOff) {
+  RawPeer p;
+  p.accept();
+  ASSERT_TRUE(p.stack.set_options(*p.user.stream, with_keep_alive(p.stack), p.now).has_value());
+  for (int second = 0; second < 200 && !p.user.how_ended; ++second) {
+    p.wait(seconds(1));
+    const uint32_t far = kIrs + 0x40000000;
+    p.inject({.seq = far, .ack = kIss + 1, .flags = flag::kAck});
+    p.inject({.seq = far, .ack = kIss + 1, .flags = flag::kAck, .payload = 100});
+    p.inject({.seq = kIrs + 50, .flags = flag::kRst});
+    p.inject({.seq = kIrs + 50, .flags = flag::kSyn});
+    p.inject({.seq = kIrs + 1, .ack = kIss + 0x40000000, .flags = flag::kAck});
+  }
+  ASSERT_TRUE(p.user.how_ended);
+  EXPECT_EQ(p.stack.counters().keep_alive_timeouts, 1u);
+}
+
 // TCP-9293-3.8.3-01
 TEST(Options, R1InformsAndR2EndsByConnection_TCP_9293_3_8_3_01) {
   RawPeer p;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "raw_peer.hpp"
+#include "tcp/connection.hpp"
 
 namespace rnic::testing {
 namespace {
@@ -294,6 +295,29 @@ TEST(Input, TheNewestRangeIsTheFirstSackBlock_TCP_2018_4_01) {
   EXPECT_EQ(s.parsed.sack[2].left.value, kIrs + 301);
 }
 
+// TCP-2018-4-01: of two that arrive before the ACK, the later one leads; then the others, the most
+// recently reported first.
+TEST(Input, TheOrderOfSackBlocksIsThatOfTheirNews_TCP_2018_4_01) {
+  RawPeer p(tcp::Config{});
+  p.accept(option_mss(1460) + option_sack_permitted());
+  const auto burst = [&p](const std::vector<uint32_t>& offsets) {
+    p.egress.sent.clear();
+    p.hold_output = true;
+    for (const uint32_t at : offsets) p.data(at, 100);
+    p.hold_output = false;
+    p.stack.output(p.now);
+    std::vector<uint32_t> named;
+    const Segment s = p.next();
+    for (uint32_t i = 0; i < s.parsed.sack_count; ++i) {
+      named.push_back(s.parsed.sack[i].left.value - (kIrs + 1));
+    }
+    return named;
+  };
+  EXPECT_EQ(burst({500, 300}), (std::vector<uint32_t>{300, 500}));
+  EXPECT_EQ(burst({700}), (std::vector<uint32_t>{700, 300, 500}));
+  EXPECT_EQ(burst({1100, 900}), (std::vector<uint32_t>{900, 1100, 700, 300}));
+}
+
 TEST(Input, ABurstWithManyHolesIsReportedWhole) {
   RawPeer p(tcp::Config{});
   p.accept(option_mss(1460) + option_sack_permitted());
@@ -375,6 +399,49 @@ TEST(Input, OldSegmentsDoNotChangeTheWindow_TCP_9293_3_10_07) {
   EXPECT_EQ(p.next().payload, 536u);
 }
 
+// TCP-9293-3.8.6.3-01: also when the path has become narrower: after a few, every second of the
+// smaller segments is acknowledged again.
+TEST(Input, SmallerFullSegmentsAreAcknowledgedInPairs_TCP_9293_3_8_6_3_01) {
+  for (const bool prediction : {true, false}) {
+    RawPeer p;
+    p.stack.set_prediction(prediction);
+    p.accept();
+    uint32_t at = 0;
+    const auto acks_of = [&](uint32_t count, uint32_t size) {
+      p.egress.sent.clear();
+      for (uint32_t i = 0; i < count; ++i, at += size) p.data(at, size);
+      return p.egress.sent.size();
+    };
+    EXPECT_EQ(acks_of(10, 1460), 5u);
+    EXPECT_GE(acks_of(10, 500), 3u);
+    EXPECT_EQ(acks_of(10, 500), 5u);
+    EXPECT_EQ(acks_of(10, 1460), 5u);
+    acks_of(100, 10);  // what fills no path changes nothing
+    EXPECT_EQ(p.stack.info(*p.user.stream)->rcv_mss, 1460u);
+  }
+}
+
+// TCP-9293-3.10-07: a segment that fills a hole is older than the one beyond the hole.
+TEST(Input, ALateSegmentDoesNotChangeTheWindow_TCP_9293_3_10_07) {
+  RawPeer p;
+  p.accept();
+  const auto& c = static_cast<tcp::Connection&>(*p.user.stream);
+  const auto text = [&](uint32_t offset, uint16_t window) {
+    p.inject({.seq = kIrs + 1 + offset,
+              .ack = kIss + 1,
+              .flags = flag::kAck,
+              .window = window,
+              .payload = 100});
+  };
+  text(100, 40000);
+  EXPECT_EQ(c.tcb.snd_wnd, 40000u);
+  text(0, 20);  // SND.WL1 > SEG.SEQ
+  EXPECT_EQ(p.user.ordered_to, 200u);
+  EXPECT_EQ(c.tcb.snd_wnd, 40000u);
+  text(200, 30000);
+  EXPECT_EQ(c.tcb.snd_wnd, 30000u);
+}
+
 // TCP-9293-3.1-05
 TEST(Input, HostileHeadersOnlyCount_TCP_9293_3_1_05) {
   RawPeer p;
@@ -435,7 +502,34 @@ TEST(Input, RandomOctetsAreSafe) {
   EXPECT_EQ(p.user.placed_twice, 0u);
 }
 
-// TCP-7323-2.2-01, TCP-7323-2.3-01
+// TCP-7323-2.3-01: a shift above 14 is 14, on either side of the handshake.
+TEST(Input, AShiftAbove14Is14_TCP_7323_2_3_01) {
+  tcp::Config config = RawPeer::bare();
+  config.window_scaling = true;
+  for (const uint8_t shift : {14, 15, 16, 31, 255}) {
+    RawPeer p(config);
+    p.acceptor.next.push_back(&p.user);
+    p.inject({.seq = kIrs, .flags = flag::kSyn, .window = 3000, .options = {3, 3, shift, 0}});
+    p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 3});
+    ASSERT_TRUE(p.user.is_established);
+    const auto& c = static_cast<tcp::Connection&>(*p.user.stream);
+    EXPECT_EQ(c.tcb.snd_wind_shift, 14) << int{shift};
+    EXPECT_EQ(c.tcb.snd_wnd, 3u << 14) << int{shift};
+    RawPeer q(config);
+    q.connect();
+    q.inject({.seq = kIrs,
+              .ack = kIss + 1,
+              .flags = flag::kSyn | flag::kAck,
+              .window = 3000,
+              .options = {3, 3, shift, 0}});
+    ASSERT_TRUE(q.user.is_established);
+    const auto& d = static_cast<tcp::Connection&>(*q.user.stream);
+    EXPECT_EQ(d.tcb.snd_wnd, 3000u);  // the window of a SYN is never scaled
+    EXPECT_EQ(d.tcb.snd_wind_shift, 14) << int{shift};
+  }
+}
+
+// TCP-7323-2.2-01
 TEST(Input, WindowScaleIsUsedOnlyWhenBothSentIt_TCP_7323_2_2_01) {
   tcp::Config config = RawPeer::bare();
   config.window_scaling = true;

@@ -41,6 +41,25 @@ TEST(Lifecycle, ALostSynIsSentAgain_TCP_9293_3_8_3_02) {
   EXPECT_TRUE(p.drain());
 }
 
+// TCP-9293-3.8.3-02: R2 of a SYN is three minutes at least (MUST-23), and the last one is sent late
+// in them.
+TEST(Lifecycle, ASynIsRepeatedForThreeMinutes_TCP_9293_3_8_3_02) {
+  Pair p;
+  base::Now last{};
+  p.link.hook = [&](const LinkFrame& f) {
+    if (f.from_a) last = p.link.now;
+    return Fate{.drop = true};
+  };
+  p.connect();
+  const base::Now start = p.link.now;
+  ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended.has_value(); }, seconds(600)));
+  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::TimedOut);
+  EXPECT_GE(p.link.now - start, seconds(180));
+  EXPECT_GE(last - start, seconds(120));  // the RTO is a minute at most by then
+  EXPECT_GE(p.link.frames_from_a, 7u);
+}
+
+// TCP-9293-3.8.3-02: settable lower.
 TEST(Lifecycle, NobodyAnswers) {
   tcp::Config config;
   config.connect_timeout = seconds(20);

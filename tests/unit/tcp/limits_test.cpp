@@ -6,6 +6,7 @@
 namespace rnic::testing {
 namespace {
 
+constexpr uint32_t kIss = RawPeer::kIss;
 constexpr uint32_t kIrs = RawPeer::kIrs;
 
 TEST(Limits, RecordsPerConnectionStopPulling) {
@@ -105,6 +106,108 @@ TEST(Limits, SavedCopiesAreBounded) {
   saved.release(first);
   EXPECT_EQ(saved.blocks_in_use(), 0u);
   EXPECT_NE(saved.save(octets), UINT32_MAX);
+}
+
+// Peers with tiny windows hold a copy of a record each for as long as they like. Half of the store
+// stays for records that have to be sent again in pieces.
+TEST(Limits, PeersWithTinyWindowsLeaveHalfOfTheCopies) {
+  tcp::Config config = RawPeer::bare();
+  config.max_saved_octets = 8 * 2048;
+  RawPeer p(config);
+  p.accept(option_mss(1460), {}, 65535);
+  std::deque<RecordUser> tiny;
+  for (uint16_t i = 0; i < 8; ++i) {
+    p.acceptor.next.push_back(&tiny.emplace_back(11, 22));
+    const auto port = static_cast<uint16_t>(2000 + i);
+    p.inject({.seq = kIrs,
+              .flags = flag::kSyn,
+              .window = 100,
+              .options = option_mss(1460),
+              .source_port = port});
+    p.inject({.seq = kIrs + 1,
+              .ack = kIss + 1,
+              .flags = flag::kAck,
+              .window = 100,
+              .source_port = port});
+    tiny[i].queue(1460);
+  }
+  p.stack.output(p.now);
+  uint64_t pulled = 0;
+  for (const RecordUser& user : tiny) pulled += user.pulled;
+  EXPECT_EQ(pulled, 4u * 1460);
+  EXPECT_GT(p.stack.counters().record_limit_waits, 0u);
+  // The path of the first one gets narrower: three records have to be cut.
+  for (int i = 0; i < 3; ++i) p.user.queue(1460);
+  p.stack.output(p.now);
+  p.egress.mtu = 900;
+  p.egress.sent.clear();
+  p.wait(milliseconds(250));
+  uint32_t again = 0;
+  for (const Segment& s : p.egress.sent) again += s.payload > 100 ? s.payload : 0;
+  EXPECT_GE(again, 1460u);
+  EXPECT_GT(p.stack.counters().resegmented_records, 0u);
+}
+
+// A peer that answers the probes of its shut window keeps a connection (RFC 9293 MUST-37), but not
+// one that its user has closed.
+TEST(Limits, WhatIsClosedDoesNotWaitForEver) {
+  for (const bool half_close : {false, true}) {
+    for (const bool fin_sent : {false, true}) {
+      tcp::Config config = RawPeer::bare();
+      config.orphan_timeout = seconds(60);
+      RawPeer p(config);
+      p.accept();
+      tcp::ConnectionOptions options = p.stack.default_options();
+      options.half_close = half_close;
+      ASSERT_TRUE(p.stack.set_options(*p.user.stream, options, p.now).has_value());
+      p.user.queue(1000);
+      p.stack.output(p.now);
+      const Segment shut{.seq = kIrs + 1, .ack = kIss + 1001, .flags = flag::kAck, .window = 0};
+      p.inject(shut);
+      if (!fin_sent) p.user.queue(1000);
+      llp::Stream* const stream = p.user.stream;
+      stream->close();
+      const auto stall = [&](int time) {
+        for (int i = 0; i < time && !p.user.how_ended; ++i) {
+          p.wait(seconds(1));
+          p.egress.sent.clear();
+          p.inject(shut);
+        }
+      };
+      stall(50);
+      ASSERT_FALSE(p.user.how_ended);
+      stall(90);
+      ASSERT_EQ(p.user.how_ended.has_value(), !half_close) << fin_sent;
+      EXPECT_EQ(p.stack.counters().orphans_aborted, half_close ? 0u : 1u);
+      if (!half_close) {
+        EXPECT_EQ(*p.user.how_ended, llp::StreamEnd::TimedOut);
+        EXPECT_TRUE(p.stack.quiescent());
+        continue;
+      }
+      // Let go: it has its time from then on.
+      options.half_close = false;
+      ASSERT_TRUE(p.stack.set_options(*stream, options, p.now).has_value());
+      stall(50);
+      EXPECT_FALSE(p.user.how_ended);
+      stall(90);
+      EXPECT_TRUE(p.user.how_ended);
+    }
+  }
+}
+
+TEST(Limits, ALinkThatIsTooSmallForTcpIsNamed) {
+  RawPeer p;
+  p.egress.mtu = 255;
+  const auto result = p.stack.connect({RawPeer::kUs, 0}, {RawPeer::kPeer, 80}, p.user, p.now);
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().message,
+            "connect: an MTU of 255 towards 10.0.0.2:80 is too small; give the device one of at "
+            "least 256");
+  p.inject({.seq = kIrs, .flags = flag::kSyn});
+  EXPECT_TRUE(p.silent());
+  EXPECT_EQ(p.stack.counters().syn_dropped, 1u);
+  p.egress.mtu = 256;
+  p.connect();
 }
 
 TEST(Limits, TheRecordRingGrowsShrinksAndFinds) {

@@ -179,9 +179,26 @@ TEST(Icmp, OnlyWhatQuotesSomethingInFlightCounts_TCP_9293_3_9_2_2_01) {
   p.our_port = RawPeer::kOurPort;
   EXPECT_EQ(p.stack.counters().icmp_unmatched, 2u);
   EXPECT_FALSE(p.user.how_ended);
+}
+
+// TCP-9293-3.9.2.2-01, RFC 5927 s.5.2: a connection that is synchronized outlives a hard error,
+// even of a number in flight; a handshake, either way, does not.
+TEST(Icmp, AHardErrorEndsAHandshakeOnly_TCP_9293_3_9_2_2_01) {
+  RawPeer p;
+  three_in_flight(p);
   icmp(p, Kind::Hard, kIss + 1 + 1460);
-  EXPECT_EQ(*p.user.how_ended, llp::StreamEnd::Unreachable);
-  EXPECT_TRUE(p.stack.quiescent());
+  EXPECT_FALSE(p.user.how_ended);
+  EXPECT_EQ(p.stack.counters().icmp_soft, 1u);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 3 * 1460, .flags = flag::kAck});
+  EXPECT_EQ(p.user.released_to, 3u * 1460);
+  RawPeer half_open;
+  half_open.inject({.seq = kIrs, .flags = flag::kSyn});
+  EXPECT_EQ(half_open.next().flags, flag::kSyn | flag::kAck);
+  icmp(half_open, Kind::Hard, kIss + 1);  // not the SYN's number
+  EXPECT_EQ(half_open.stack.live_connections(), 1u);
+  icmp(half_open, Kind::Hard, kIss);
+  EXPECT_EQ(half_open.stack.live_connections(), 0u);
+  EXPECT_EQ(half_open.stack.counters().icmp_hard, 1u);
 }
 
 TEST(Icmp, AConnectIsRefusedByAHardErrorAndToldOfASoftOne) {

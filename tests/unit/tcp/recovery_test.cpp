@@ -361,6 +361,163 @@ TEST(Idle, TheWindowIsNotKeptWithoutUse_TCP_5681_4_1_01) {
   }
 }
 
+// TCP-3042-01: without SACK, too: a segment for each of the first two duplicates, and the window
+// is as it was.
+TEST(Recovery, TheFirstTwoDuplicatesLetNewDataOut_TCP_3042_01) {
+  Peer p(newreno(false));
+  p.send(30);
+  EXPECT_EQ(p.sent().size(), 10u);
+  const uint32_t cwnd = p.c().cc.cwnd();
+  p.ack(0);
+  EXPECT_EQ(p.sent(), (Numbers{10}));
+  p.ack(0);
+  EXPECT_EQ(p.sent(), (Numbers{11}));
+  EXPECT_EQ(p.c().cc.cwnd(), cwnd);
+  p.ack(0);
+  EXPECT_EQ(p.first_sent(), 0u);
+}
+
+// TCP-8985-5-02: a quarter of the least RTT to wait for what was overtaken.
+TEST(Rack, TheReorderingWindowBeginsWithAQuarterOfTheRtt_TCP_8985_5_02) {
+  Peer p(newreno(true));
+  p.send(10);
+  p.wait(milliseconds(40));
+  p.sent();
+  ASSERT_EQ(p.c().rto.min_rtt(), milliseconds(40));
+  p.ack(0, {{1, 2}});
+  EXPECT_EQ(p.c().deadlines.reorder - p.now, milliseconds(10));
+  p.wait(milliseconds(9));
+  EXPECT_TRUE(p.silent());
+  p.wait(milliseconds(2));
+  EXPECT_EQ(p.first_sent(), 0u);
+}
+
+// TCP-8985-5-02: a D-SACK in a round trip widens it by another quarter, up to SRTT.
+TEST(Rack, DsacksWidenTheReorderingWindow_TCP_8985_5_02) {
+  Peer p(newreno(true));
+  for (uint32_t i = 0; i < 6; ++i) {
+    const uint32_t at = 4 * i;
+    p.send(4);
+    p.wait(milliseconds(40));
+    p.ack(at, {{at + 1, at + 2}});
+    const base::Duration window = p.c().rto.min_rtt() / 4 * (i + 1);
+    EXPECT_EQ(p.c().deadlines.reorder - p.now, std::min(window, p.c().rto.srtt())) << i;
+    p.ack(at + 4, {{at, at + 1}});  // all is there, and the first one came twice
+    EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Open);
+  }
+}
+
+// TCP-8985-5-02: no reordering was ever seen, and three have overtaken it: no waiting.
+TEST(Rack, WithoutReorderingThreeSegmentsAreEnough_TCP_8985_5_02) {
+  Peer p(newreno(true));
+  p.send(10);
+  p.wait(milliseconds(40));
+  p.sent();
+  p.ack(0, {{1, 4}});
+  EXPECT_EQ(p.first_sent(), 0u);
+  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
+  EXPECT_EQ(p.c().deadlines.reorder, base::kNever);
+}
+
+// TCP-8985-7-01
+TEST(TailProbe, TheTimerFollowsItsFormula_TCP_8985_7_01) {
+  Peer p(newreno(true));
+  ASSERT_EQ(p.c().rto.srtt(), milliseconds(40));
+  const base::Duration delay = tcp::Config{}.tlp_max_ack_delay;
+  p.send(1);  // its ACK may be delayed
+  EXPECT_EQ(p.c().deadlines.probe - p.now, milliseconds(80) + delay);
+  p.send(2);
+  EXPECT_EQ(p.c().deadlines.probe - p.now, milliseconds(80));
+  p.wait(milliseconds(40));
+  p.ack(1);
+  EXPECT_EQ(p.c().deadlines.probe - p.now, 2 * p.c().rto.srtt());
+  p.ack(2);
+  EXPECT_EQ(p.c().deadlines.probe - p.now, 2 * p.c().rto.srtt() + delay);
+  p.ack(3);
+  EXPECT_EQ(p.c().deadlines.probe, base::kNever);
+}
+
+// TCP-8985-7-01: never later than the RTO, in whose place it goes.
+TEST(TailProbe, IsNeverLaterThanTheRto_TCP_8985_7_01) {
+  Peer p(newreno(true));
+  for (uint32_t i = 1; i <= 60; ++i) {
+    p.send(1);
+    p.wait(milliseconds(110));
+    p.ack(i);
+  }
+  p.sent();
+  ASSERT_LT(p.c().rto.rto(), 2 * p.c().rto.srtt());
+  p.send(1);
+  p.sent();
+  EXPECT_EQ(p.c().deadlines.probe, p.c().deadlines.rto);
+  p.wait(p.c().rto.rto() + milliseconds(1));
+  EXPECT_EQ(p.sent(), (Numbers{60}));
+  EXPECT_EQ(p.stack.counters().timeouts, 0u);
+  EXPECT_GT(p.c().deadlines.rto, p.now);
+}
+
+// TCP-8985-7-01: a second when nothing is known of the path.
+TEST(TailProbe, WithoutAMeasurementItComesAfterASecond_TCP_8985_7_01) {
+  RawPeer p(newreno(true));
+  p.connect();
+  while (p.silent()) p.wait(milliseconds(100));  // the SYN again: no measurement (Karn)
+  p.next();
+  p.inject({.seq = kIrs,
+            .ack = kIss + 1,
+            .flags = flag::kSyn | flag::kAck,
+            .options = option_mss(kMss) + option_sack_permitted()});
+  ASSERT_TRUE(p.user.is_established);
+  p.user.queue(kMss);
+  p.stack.output(p.now);
+  EXPECT_EQ(static_cast<tcp::Connection&>(*p.user.stream).deadlines.probe - p.now, seconds(1));
+}
+
+// TCP-8985-7-02: what a probe repaired was a loss, and the window answers for it: with the first
+// ACK beyond the probe. One whose original arrived as well (D-SACK) changes nothing.
+TEST(TailProbe, ARepairedLossReducesTheWindow_TCP_8985_7_02) {
+  for (const bool for_nothing : {false, true}) {
+    Peer p(newreno(true));
+    p.send(10);
+    p.wait(milliseconds(40));
+    p.ack(9);
+    p.sent();
+    const uint32_t cwnd = p.c().cc.cwnd();
+    p.wait(milliseconds(130));
+    EXPECT_EQ(p.sent(), (Numbers{9}));
+    EXPECT_TRUE(p.c().recovery.tlp_outstanding);
+    EXPECT_GT(p.c().deadlines.rto, p.now + milliseconds(190));  // re-armed
+    if (for_nothing) {
+      p.ack(10, {{9, 10}});
+    } else {
+      p.ack(10);
+    }
+    EXPECT_EQ(p.c().recovery.tlp_outstanding, !for_nothing);
+    EXPECT_GE(p.c().cc.cwnd(), cwnd);
+    p.send(1);
+    p.ack(11);
+    EXPECT_FALSE(p.c().recovery.tlp_outstanding);
+    if (for_nothing) {
+      EXPECT_GE(p.c().cc.cwnd(), cwnd);
+    } else {
+      EXPECT_LT(p.c().cc.cwnd(), cwnd);
+      EXPECT_EQ(p.c().cc.cwnd(), p.c().cc.ssthresh());
+    }
+    EXPECT_EQ(p.stack.counters().timeouts, 0u);
+  }
+}
+
+// TCP-8985-7-02: new data goes rather than old.
+TEST(TailProbe, NewDataGoesFirst_TCP_8985_7_02) {
+  Peer p(newreno(true));
+  p.send(12);
+  EXPECT_EQ(p.sent().size(), 10u);  // cwnd
+  p.wait(milliseconds(90));
+  EXPECT_EQ(p.sent(), (Numbers{10}));
+  EXPECT_TRUE(p.c().recovery.tlp_outstanding);
+  EXPECT_FALSE(p.c().recovery.tlp_is_retransmission);
+  EXPECT_EQ(p.stack.counters().retransmitted_segments, 0u);
+}
+
 // RFC 9438 s.5.8, RFC 5681 s.3.1: what the peer's window, not ours, held back proves nothing.
 TEST(Idle, AWindowLimitedByThePeerDoesNotGrow) {
   Peer p(newreno(true), 8 * kMss);

@@ -165,6 +165,7 @@ TEST(Window, TheWindowOfAnAckThatMovesUnaCountsWhateverItsText) {
   }
 }
 
+// TCP-9293-3.8.6.2-01: less than half of the largest window waits for the override timer (4).
 TEST(Window, TheSillyWindowOverrideSplitsARecord) {
   RawPeer p;
   p.accept();
@@ -182,6 +183,25 @@ TEST(Window, TheSillyWindowOverrideSplitsARecord) {
   EXPECT_EQ(rest.payload, 960u);
   EXPECT_EQ(p.user.pulls, 2u);  // once for the record, once to learn that there is no more
   EXPECT_EQ(p.user.rebuilds, 0u);
+}
+
+// TCP-9293-3.8.6.2-01 (3): half of the largest window that the peer ever offered is worth it.
+TEST(Window, HalfOfASmallWindowIsUsedAtOnce_TCP_9293_3_8_6_2_01) {
+  for (const uint16_t window : {599, 600}) {
+    RawPeer p;
+    p.accept(option_mss(1460), {}, 1200);
+    p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = window});
+    p.user.queue(1460);
+    p.stack.output(p.now);
+    ASSERT_EQ(p.silent(), window < 600) << window;
+    if (window < 600) continue;
+    EXPECT_EQ(p.next().payload, 600u);
+    // The rest of the record is bound by the same rule.
+    p.inject({.seq = kIrs + 1, .ack = kIss + 601, .flags = flag::kAck, .window = 599});
+    EXPECT_TRUE(p.silent());
+    p.inject({.seq = kIrs + 1, .ack = kIss + 601, .flags = flag::kAck, .window = 700});
+    EXPECT_EQ(p.next().payload, 700u);
+  }
 }
 
 TEST(Window, AnEmssThatShrinksCutsWhatIsInFlight) {
@@ -305,6 +325,10 @@ TEST(Window, ReadingALittleFromAFullBufferTellsNothing) {
     p.stack.output(p.now);
     EXPECT_TRUE(p.silent()) << room;
   }
+  // Nor does an ACK that has to go out anyway.
+  p.user.room = 100;
+  p.data(3900, 100);
+  EXPECT_EQ(p.next().window, 0u);
   p.user.room = 2100;  // more than half of the largest room
   p.user.stream->room_grew();
   p.stack.output(p.now);
