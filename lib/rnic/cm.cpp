@@ -57,15 +57,20 @@ mpa::StartWish make_wish(const ConnectOptions& options, const mpa::Config& confi
   return wish;
 }
 
-base::Status Device::listen(const llp::Endpoint& local) {
+base::Status Device::listen(const llp::Endpoint& local, std::optional<FramingKind> framing) {
   if (!local.address.is_unspecified() && !interface_.is_ours(local.address)) {
     return fail(Errc::InvalidArgument,
                 "listen: " + to_string(local.address) + " is no address of this device");
   }
-  return stack_.listen(local, acceptor_);
+  auto status = stack_.listen(local, acceptor_);
+  if (status && framing) listen_framing_[local.port] = *framing;
+  return status;
 }
 
-base::Status Device::unlisten(const llp::Endpoint& local) { return stack_.unlisten(local); }
+base::Status Device::unlisten(const llp::Endpoint& local) {
+  listen_framing_.erase(local.port);
+  return stack_.unlisten(local);
+}
 
 base::Status Device::check_unconnected(const QueuePair& qp) const {
   if (!qp.used) return {};
@@ -107,6 +112,9 @@ base::Status Device::connect(QueuePair& qp, const llp::Endpoint& remote,
                              const ConnectOptions& options) {
   if (auto status = check_unconnected(qp); !status) return status;
   if (auto status = check_options(qp, options); !status) return status;
+  if (options.framing.value_or(config_.framing) == FramingKind::Tuf) {
+    return dial_framed(qp, remote, private_data, now);
+  }
   return dial(qp, remote, private_data, make_wish(options, config_.mpa, qp.spec()), false, now);
 }
 
@@ -122,10 +130,36 @@ base::Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::Byte
   if (auto status = check_request(private_data, wish); !status) return status;
   mpa::Config config = config_.mpa;
   config.revision = wish.revision.value_or(config.revision);
-  const auto local = local_towards(remote);
-  if (!local) return tl::unexpected(local.error());
-  const base::Handle handle =
-      connections_.emplace(*this, mpa::Role::Initiator, config, private_data, wish);
+  const auto connection =
+      start(connections_.emplace(*this, mpa::Role::Initiator, config, private_data, wish), qp,
+            remote, now);
+  if (!connection) return tl::unexpected(connection.error());
+  // RFC 6581 s.10: the peer-to-peer model has no equivalent in revision 1.
+  const bool enhanced = mpa::plan_request(config, wish).header.enhanced;
+  if (enhanced && !again && config_.mpa.redial && !wish.peer_to_peer) {
+    (*connection)->redial = std::make_unique<Connection::Redial>(
+        Connection::Redial{qp.number(), remote, {private_data.begin(), private_data.end()}, wish});
+    (*connection)->redial->wish.revision = 1;
+  }
+  return {};
+}
+
+base::Status Device::dial_framed(QueuePair& qp, const llp::Endpoint& remote,
+                                 base::ByteView private_data, base::Now now) {
+  if (private_data.size() > wire::kTufPrivateDataMax) {
+    return fail(Errc::InvalidArgument, "private data of " + std::to_string(private_data.size()) +
+                                           " octets: at most 512 with ULP framing");
+  }
+  const auto connection =
+      start(connections_.emplace(*this, mpa::Role::Initiator, config_.tuf, private_data), qp,
+            remote, now);
+  if (!connection) return tl::unexpected(connection.error());
+  return {};
+}
+
+/// TCP's part of an active connect. \param handle the connection's place, or none
+base::Result<Connection*> Device::start(base::Handle handle, QueuePair& qp,
+                                        const llp::Endpoint& remote, base::Now now) {
   Connection* connection = connections_.get(handle);
   if (connection == nullptr) {
     return fail(Errc::ResourceExhausted, "no connection left: raise limits.max_connections (now " +
@@ -133,6 +167,11 @@ base::Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::Byte
   }
   connection->handle = handle;
   connection->remote = remote;
+  const auto local = local_towards(remote);
+  if (!local) {
+    connections_.erase(handle);
+    return tl::unexpected(local.error());
+  }
   auto stream = stack_.connect(*local, remote, connection->session(), now);
   if (!stream) {
     connections_.erase(handle);
@@ -141,17 +180,10 @@ base::Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::Byte
   connection->stream = *stream;
   connection->local = (*stream)->local();
   // The whole start-up counts, the TCP handshake included: a peer that says nothing ends here.
-  start_timers_.arm(connection->start_timer, now + config_.mpa.start_timeout);
+  start_timers_.arm(connection->start_timer, now + start_timeout());
   connection->session().attach(**stream);
   connection->bind(qp);
-  // RFC 6581 s.10: the peer-to-peer model has no equivalent in revision 1.
-  const bool enhanced = mpa::plan_request(config, wish).header.enhanced;
-  if (enhanced && !again && config_.mpa.redial && !wish.peer_to_peer) {
-    connection->redial = std::make_unique<Connection::Redial>(
-        Connection::Redial{qp.number(), remote, {private_data.begin(), private_data.end()}, wish});
-    connection->redial->wish.revision = 1;
-  }
-  return {};
+  return connection;
 }
 
 base::Result<StreamSocket*> Device::connect_stream(const llp::Endpoint& remote,
@@ -194,7 +226,11 @@ llp::StreamUser* Device::incoming(llp::Stream& stream, const llp::Endpoint& loca
                                   const llp::Endpoint& remote, base::Now now) {
   base::Handle handle;
   if (pending_requests_ < config_.limits.max_pending_requests) {
-    handle = connections_.emplace(*this, mpa::Role::Responder, config_.mpa, base::ByteView{});
+    const auto own = listen_framing_.find(local.port);
+    const FramingKind kind = own == listen_framing_.end() ? config_.framing : own->second;
+    handle = kind == FramingKind::Tuf
+                 ? connections_.emplace(*this, mpa::Role::Responder, config_.tuf, base::ByteView{})
+                 : connections_.emplace(*this, mpa::Role::Responder, config_.mpa, base::ByteView{});
   }
   Connection* connection = connections_.get(handle);
   if (connection == nullptr) {
@@ -207,7 +243,7 @@ llp::StreamUser* Device::incoming(llp::Stream& stream, const llp::Endpoint& loca
   connection->local = local;
   connection->remote = remote;
   connection->session().attach(stream);
-  start_timers_.arm(connection->start_timer, now + config_.mpa.start_timeout);
+  start_timers_.arm(connection->start_timer, now + start_timeout());
   return &connection->session();
 }
 

@@ -9,6 +9,7 @@
 #include "mpa/mpa.hpp"
 #include "net/net.hpp"
 #include "tcp/config.hpp"
+#include "tuf/session.hpp"
 
 namespace rnic::nic {
 
@@ -24,18 +25,27 @@ struct Limits {
   uint32_t max_work_depth = 65536;      ///< deepest send or receive queue
   uint32_t max_reads = 128;             ///< highest IRD and ORD of a queue pair
   uint64_t hold_octets = 8u << 20;      ///< octets committed that cannot be placed yet
+  uint32_t max_packed = 16384;          ///< segments of DDP packed into framing PDUs of `tuf`
   uint32_t max_streams = 1024;          ///< streaming sockets, 1..4096
   uint32_t stream_buffer = 256u << 10;  ///< octets of a streaming socket's ring, each way
   uint64_t stream_octets = 128u << 20;  ///< octets of all rings in use
+};
+
+/// What stands between TCP and DDP.
+enum class FramingKind : uint8_t {
+  Mpa,  ///< RFC 5044
+  Tuf,  ///< draft-ietf-tsvwg-tcp-ulp-frame-00, without a CRC
 };
 
 struct DeviceConfig {
   std::string name = "rnic0";
   net::Config net;
   tcp::Config tcp;
+  FramingKind framing = FramingKind::Mpa;  ///< of connections that do not say
   mpa::Config mpa;
+  tuf::Config tuf;
   Limits limits;
-  bool rdma_extensions = true;  ///< RFC 7306: atomics and Immediate Data
+  bool rdma_extensions = true;           ///< RFC 7306: atomics and Immediate Data
   uint64_t seed = 1;                     ///< everything random but the ISN secret
   std::array<uint64_t, 2> secret{1, 2};  ///< ISN key (RFC 6528): from the system at the edge
 };

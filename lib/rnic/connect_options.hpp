@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "mpa/mpa.hpp"
+#include "rnic/config.hpp"
 
 namespace rnic::nic {
 
@@ -17,8 +18,9 @@ struct ConnectOptions {
   std::optional<bool> peer_to_peer;    ///< connect: an explicit RTR (mpa.peer_to_peer)
   std::optional<uint32_t>
       ird;  ///< inbound Reads, <= the queue pair's; mpa::kReadsByUlp: not agreed
-  std::optional<uint32_t> ord;  ///< outbound Reads likewise
-  uint32_t ord_required = 0;    ///< accept: with less the request is rejected (RFC 6581 s.9.1)
+  std::optional<uint32_t> ord;         ///< outbound Reads likewise
+  std::optional<FramingKind> framing;  ///< connect: what the peer listens with (framing)
+  uint32_t ord_required = 0;  ///< accept: with less the request is rejected (RFC 6581 s.9.1)
 };
 
 /// The wish that options, configuration and queue pair make together.

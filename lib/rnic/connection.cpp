@@ -1,5 +1,6 @@
 #include "rnic/connection.hpp"
 
+#include "base/log.hpp"
 #include "rnic/device.hpp"
 
 namespace rnic::nic {
@@ -21,8 +22,19 @@ Connection::Connection(Device& device, mpa::Role role, const mpa::Config& config
                        base::ByteView private_data, const mpa::StartWish& wish)
     : device_(device),
       role_(role),
-      session_(config, role, device.hold_store(), device.mpa_counters(), *this, private_data,
-               wish) {
+      session_(std::make_unique<mpa::Session>(config, role, device.hold_store(),
+                                              device.mpa_counters(), *this, private_data, wish)) {
+  mpa_session_ = static_cast<mpa::Session*>(session_.get());
+  start_timer.owner = this;
+}
+
+Connection::Connection(Device& device, mpa::Role role, const tuf::Config& config,
+                       base::ByteView private_data)
+    : device_(device),
+      role_(role),
+      session_(std::make_unique<tuf::Session>(config, role, device.tuf_keys().next(),
+                                              device.hold_store(), device.pack_store(),
+                                              device.tuf_counters(), *this, private_data, this)) {
   start_timer.owner = this;
 }
 
@@ -31,23 +43,23 @@ void Connection::bind(QueuePair& qp) {
   qp_ = &qp;
   qp.connection = handle;
   qp.used = true;
-  session_.bind(qp.endpoint().framing_user());
+  session_->bind(qp.endpoint().framing_user());
 }
 
 void Connection::unbind() {
-  session_.unbind();
+  session_->unbind();
   qp_->connection = {};
   qp_ = nullptr;
 }
 
 void Connection::accept(base::ByteView private_data, const mpa::StartWish& wish, base::Now now) {
   state_ = ConnectionState::Answered;
-  session_.accept(private_data, now, wish);
+  session_->accept(private_data, now, wish);
 }
 
 void Connection::reject(base::ByteView private_data, base::Now now) {
   state_ = ConnectionState::Answered;
-  session_.reject(private_data, now);
+  session_->reject(private_data, now);
 }
 
 void Connection::request_received(const mpa::StartOffer& peer, base::ByteView private_data,
@@ -66,10 +78,10 @@ void Connection::started(const mpa::Negotiated& agreed, base::ByteView private_d
   rdmap::Agreement agreement{.ird = agreed.ird, .ord = agreed.ord};
   if (agreed.peer_to_peer && !is_responder()) agreement.rtr_out = rtr_of(agreed.rtr);
   agreement.send_rtr_in = agreed.peer_to_peer && is_responder() && agreed.rtr == wire::kMpaRtrSend;
-  qp_->endpoint().bind(session_, agreement);
+  qp_->endpoint().bind(*session_, agreement);
   private_data_.assign(private_data.begin(), private_data.end());
   // The RTR's time-out, or the delay of the first FPDU.
-  device_.start_start_timer(*this, session_.next_deadline());
+  device_.start_start_timer(*this, session_->next_deadline());
   if (!agreed.peer_to_peer) complete();
 }
 
@@ -85,14 +97,14 @@ void Connection::complete() {
 void Connection::start_failed(mpa::StartFailure why, base::ByteView private_data, base::Now now) {
   const ConnectionState before = state_;
   state_ = ConnectionState::Failed;
-  agreed_ = session_.negotiated();
+  agreed_ = session_->negotiated();
   device_.stop_start_timer(*this);
   // RFC 6581 s.8: what follows is a Terminate.
-  if (session_.full_operation() && before != ConnectionState::Running) {
-    qp_->endpoint().bind(session_, {});
+  if (session_->full_operation() && before != ConnectionState::Running) {
+    qp_->endpoint().bind(*session_, {});
   }
   device_.start_failed(*this, before, why, private_data);
-  if (session_.left() && stream != nullptr) leave_mpa(now);
+  if (session_->left() && stream != nullptr) leave_mpa(now);
 }
 
 /// RFC 5044 s.7.1.2: with a reject TCP is the ULP's again: of the streaming socket, where the
@@ -104,6 +116,18 @@ void Connection::leave_mpa(base::Now now) {
     qp->endpoint().abort();
   }
   socket->take_back(now);
+}
+
+void Connection::middlebox_suspected(base::Now) {
+  base::log(base::LogLevel::Warning, "tuf",
+            "something between " + llp::to_string(local) + " and " + llp::to_string(remote) +
+                " resegments the stream: marker mode (tuf.align = false) costs less there");
+}
+
+void Connection::stream_broken(tuf::Error error, base::Now) {
+  base::log(
+      base::LogLevel::Warning, "tuf",
+      "the framed stream from " + llp::to_string(remote) + " is broken: " + tuf::to_string(error));
 }
 
 void Connection::stream_ended(llp::StreamEnd, base::Now) {

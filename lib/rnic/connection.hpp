@@ -1,5 +1,5 @@
 /// \file
-/// One connection being made or in use: the owner of an MPA session and its start-up.
+/// One connection being made or in use: the owner of a framing session and its start-up.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,8 @@
 #include "base/timer_wheel.hpp"
 #include "llp/llp.hpp"
 #include "mpa/mpa.hpp"
+#include "rnic/config.hpp"
+#include "tuf/session.hpp"
 
 namespace rnic::nic {
 
@@ -26,12 +28,18 @@ enum class ConnectionState : uint8_t {
   Ended,       ///< the stream is gone; to be reaped
 };
 
-class Connection final : public mpa::StartEvents {
+class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
  public:
+  /// Over MPA.
   Connection(Device& device, mpa::Role role, const mpa::Config& config, base::ByteView private_data,
              const mpa::StartWish& wish = {});
+  /// Over ULP framing.
+  Connection(Device& device, mpa::Role role, const tuf::Config& config,
+             base::ByteView private_data);
 
-  [[nodiscard]] mpa::Session& session() { return session_; }
+  [[nodiscard]] mpa::StartSession& session() { return *session_; }
+  /// The same when it is MPA's; nullptr: it is not.
+  [[nodiscard]] mpa::Session* mpa_session() { return mpa_session_; }
   [[nodiscard]] ConnectionState state() const { return state_; }
   [[nodiscard]] bool is_responder() const { return role_ == mpa::Role::Responder; }
 
@@ -69,6 +77,10 @@ class Connection final : public mpa::StartEvents {
   void rtr_received(base::Now now) override;
   void stream_ended(llp::StreamEnd how, base::Now now) override;
 
+  // tuf::SessionEvents
+  void middlebox_suspected(base::Now now) override;
+  void stream_broken(tuf::Error error, base::Now now) override;
+
   base::Handle handle;            ///< its own place in the device's slab
   llp::Stream* stream = nullptr;  ///< valid until stream_ended()
   llp::Endpoint local;
@@ -87,7 +99,8 @@ class Connection final : public mpa::StartEvents {
   mpa::Negotiated agreed_;
   std::vector<uint8_t> private_data_;  // of the Reply, until the connection is complete
   bool outcome_told_ = false;
-  mpa::Session session_;
+  std::unique_ptr<mpa::StartSession> session_;
+  mpa::Session* mpa_session_ = nullptr;
 };
 
 }  // namespace rnic::nic

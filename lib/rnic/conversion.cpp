@@ -40,7 +40,7 @@ base::Status Device::connect(QueuePair& qp, StreamSocket& socket, base::ByteView
   if (!connection) return tl::unexpected(connection.error());
   start_timers_.arm((*connection)->start_timer, now + config_.mpa.start_timeout);
   (*connection)->bind(qp);
-  socket.lend((*connection)->session(), {}, now);
+  socket.lend(*(*connection)->mpa_session(), {}, now);
   return {};
 }
 
@@ -54,7 +54,7 @@ base::Status Device::await_rdma(StreamSocket& socket, base::ByteView last_messag
   if (!connection) return tl::unexpected(connection.error());
   ++pending_requests_;
   start_timers_.arm((*connection)->start_timer, now + config_.mpa.start_timeout);
-  socket.lend((*connection)->session(), last_message, now);
+  socket.lend(*(*connection)->mpa_session(), last_message, now);
   return {};
 }
 

@@ -18,6 +18,8 @@ Device::Device(const DeviceConfig& config, port::Port& port, base::Now now,
       error_relay_(stack_),
       memory_(config.limits.max_regions, config.seed ^ 0x5354616773ull),
       hold_(mpa::make_hold_store(config.limits.hold_octets)),
+      pack_(tuf::make_pack_store(config.limits.max_packed)),
+      tuf_keys_({config.secret[0] ^ 0x7475662d6b657973, config.secret[1] ^ 0x6672616d65732121}),
       pds_(config.limits.max_pds + 1),
       pd_users_(config.limits.max_pds + 1),
       qps_(config.limits.max_qps + 1),
@@ -115,7 +117,7 @@ void Device::fire_timers(base::Now now) {
     base::Now next = connection.session().next_deadline();
     // Before TCP is established the session does not count yet.
     if (next == base::kNever && connection.state() == ConnectionState::Connecting) {
-      next = now + config_.mpa.start_timeout;
+      next = now + start_timeout();
     }
     if (next != base::kNever) start_timers_.arm(connection.start_timer, next);
   });
@@ -130,7 +132,8 @@ base::Now Device::next_deadline() const {
 
 bool Device::quiescent() const {
   return connections_.live() == 0 && streams_.live() == 0 && stack_.quiescent() &&
-         interface_.unsent() == 0 && mpa::held_octets(*hold_) == 0;
+         interface_.unsent() == 0 && mpa::held_octets(*hold_) == 0 &&
+         tuf::packed_ulpdus(*pack_) == 0;
 }
 
 void Device::emit(Event event) {
@@ -175,6 +178,7 @@ std::vector<CounterValue> Device::counters() const {
   add("net", interface_.counters());
   add("tcp", stack_.counters());
   add("mpa", mpa_counters_);
+  add("tuf", tuf_counters_);
   add("rdmap", rdmap_counters_);
   add("device", counters_);
   return all;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "rnic/queue_pair.hpp"
 #include "rnic/stream_socket.hpp"
 #include "tcp/tcp.hpp"
+#include "tuf/tuf.hpp"
 
 namespace rnic::nic {
 
@@ -69,9 +71,12 @@ class Device {
   // --- Connections (worker) ---
 
   /// \param local an unspecified address: every address of the device, of either family
-  base::Status listen(const llp::Endpoint& local);
+  /// \param framing instead of the device's, of everything that listens on this port
+  base::Status listen(const llp::Endpoint& local, std::optional<FramingKind> framing = {});
   base::Status unlisten(const llp::Endpoint& local);
-  base::Status listen(uint16_t port) { return listen(llp::Endpoint{llp::IpAddress{}, port}); }
+  base::Status listen(uint16_t port, std::optional<FramingKind> framing = {}) {
+    return listen(llp::Endpoint{llp::IpAddress{}, port}, framing);
+  }
   base::Status unlisten(uint16_t port) { return unlisten(llp::Endpoint{llp::IpAddress{}, port}); }
   /// Starts an active connection. The outcome is an event: Established, Rejected or ConnectFailed.
   base::Status connect(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
@@ -135,11 +140,14 @@ class Device {
   [[nodiscard]] std::vector<CounterValue> counters() const;
   [[nodiscard]] const tcp::Counters& tcp_counters() const { return stack_.counters(); }
   [[nodiscard]] mpa::Counters& mpa_counters() { return mpa_counters_; }
+  [[nodiscard]] tuf::Counters& tuf_counters() { return tuf_counters_; }
   [[nodiscard]] rdmap::Counters& rdmap_counters() { return rdmap_counters_; }
   [[nodiscard]] const net::Counters& net_counters() const { return interface_.counters(); }
   [[nodiscard]] const DeviceCounters& device_counters() const { return counters_; }
   [[nodiscard]] mem::StagTable& memory() { return memory_; }
   [[nodiscard]] mpa::HoldStore& hold_store() { return *hold_; }
+  [[nodiscard]] tuf::PackStore& pack_store() { return *pack_; }
+  [[nodiscard]] tuf::KeySource& tuf_keys() { return tuf_keys_; }
   [[nodiscard]] uint32_t live_connections() const { return connections_.live(); }
   /// No connection, nothing queued, nothing held: everything was returned.
   [[nodiscard]] bool quiescent() const;
@@ -193,6 +201,13 @@ class Device {
                                     const mpa::StartWish& wish);
   base::Status dial(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
                     const mpa::StartWish& wish, bool again, base::Now now);
+  base::Status dial_framed(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
+                           base::Now now);
+  base::Result<Connection*> start(base::Handle handle, QueuePair& qp, const llp::Endpoint& remote,
+                                  base::Now now);
+  [[nodiscard]] base::Duration start_timeout() const {
+    return std::max(config_.mpa.start_timeout, config_.tuf.start_timeout);
+  }
   void redial();
   [[nodiscard]] bool wants_redial(const Connection& connection, mpa::StartFailure why) const;
   base::Result<Connection*> find_request(base::Handle request);
@@ -205,13 +220,17 @@ class Device {
   ErrorRelay error_relay_;
   mem::StagTable memory_;
   mpa::HoldStorePtr hold_;
+  tuf::PackStorePtr pack_;
+  tuf::KeySource tuf_keys_;
   mpa::Counters mpa_counters_;
+  tuf::Counters tuf_counters_;
   rdmap::Counters rdmap_counters_;
   DeviceCounters counters_;
 
-  std::vector<bool> pds_;                   // index: PD number; 0 is never given out
-  std::vector<uint32_t> pd_users_;          // regions and queue pairs of each PD
-  std::map<uint32_t, uint32_t> region_pd_;  // STag -> PD, for pd_users_
+  std::vector<bool> pds_;                           // index: PD number; 0 is never given out
+  std::vector<uint32_t> pd_users_;                  // regions and queue pairs of each PD
+  std::map<uint16_t, FramingKind> listen_framing_;  // of listeners that have their own
+  std::map<uint32_t, uint32_t> region_pd_;          // STag -> PD, for pd_users_
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
   std::vector<std::unique_ptr<QueuePair>> qps_;  // index: QP number; 0 is never given out
   base::Slab<Connection> connections_;

@@ -209,6 +209,14 @@ class DeviceChecks {
               limits.max_connections);
     not_above("mpa.hold_limit", device_.config.mpa.hold_limit, "limits.hold_octets",
               limits.hold_octets);
+    if (device_.config.framing == nic::FramingKind::Tuf) {
+      not_above("tuf.hold_limit", device_.config.tuf.hold_limit, "limits.hold_octets",
+                limits.hold_octets);
+    }
+    if (!device_.config.tuf.align_receive && !device_.config.tuf.markers_receive) {
+      wrong_pair("tuf.align", "tuf.markers",
+                 "tuf.align and tuf.markers are both off: a receiver needs one of them");
+    }
     not_above("limits.stream_buffer", limits.stream_buffer, "limits.stream_octets",
               limits.stream_octets);
   }

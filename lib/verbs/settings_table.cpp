@@ -34,6 +34,10 @@ Target in_mpa(Scope& s) {
   return &(s.device->config.mpa.*M);
 }
 template <auto M>
+Target in_tuf(Scope& s) {
+  return &(s.device->config.tuf.*M);
+}
+template <auto M>
 Target in_net(Scope& s) {
   return &(s.device->config.net.*M);
 }
@@ -72,6 +76,7 @@ using Dev = DeviceSettings;
 using Nic = nic::DeviceConfig;
 using Tcp = tcp::Config;
 using Mpa = mpa::Config;
+using Tuf = tuf::Config;
 using Net = net::Config;
 using Lim = nic::Limits;
 using Imp = impair::Config;
@@ -81,6 +86,9 @@ constexpr Section kSections[] = {
     {"worker", "[worker]", false, "Who polls the devices."},
     {"tcp", "[tcp]", true, "The TCP engine."},
     {"mpa", "[mpa]", true, "MPA framing (RFC 5044)."},
+    {"tuf", "[tuf]", true,
+     "ULP framing (draft-ietf-tsvwg-tcp-ulp-frame-00), where it stands in the place of MPA. It has "
+     "no CRC."},
     {"net", "[net]", true, "IPv4 and IPv6, their neighbours, ICMP and fragments."},
     {"limits", "[limits]", true, "How much a device can hold. Its memory is taken at start."},
     {"wire", "[[wire]]", false,
@@ -286,6 +294,30 @@ constexpr Key kKeys[] = {
     {"mpa", "early_limit", in_mpa<&Mpa::early_limit>, "FPDUs", {0, 1 << 20},
      "FPDUs of one connection placed ahead of the order"},
 
+    {"tuf", "align", in_tuf<&Tuf::align_receive>, "", kNone,
+     "ask the peer for alignment mode: every segment one framing PDU"},
+    {"tuf", "markers", in_tuf<&Tuf::markers_receive>, "", kNone,
+     "ask the peer for marker mode, where it is not alignment mode"},
+    {"tuf", "packing", in_tuf<&Tuf::packing>, "", kNone,
+     "several DDP segments in one framing PDU, when the peer says so, too"},
+    {"tuf", "marker_interval", in_tuf<&Tuf::marker_interval>, "octets", {512, 65535},
+     "distance of the markers asked of the peer"},
+    {"tuf", "max_pdu", in_tuf<&Tuf::max_pdu>, "octets", {256, 65528},
+     "longest PDU asked of the peer in marker mode: what has to be kept after a loss"},
+    {"tuf", "out_of_order", in_tuf<&Tuf::out_of_order>, "", kNone,
+     "place PDUs that are found behind a hole"},
+    {"tuf", "middlebox_limit", in_tuf<&Tuf::middlebox_limit>, "segments", {0, 1 << 30},
+     "unaligned segments in a row that tell of a resegmenting middlebox (those with two framing "
+     "PDUs count 64 times); 0: never"},
+    {"tuf", "start_timeout", in_tuf<&Tuf::start_timeout>, "time", {10 * kMs, kHour},
+     "whole start-up exchange"},
+    {"tuf", "receive_window", in_tuf<&Tuf::receive_window>, "octets", {4 * kKb, kGb},
+     "octets offered to the peer past the delivery point"},
+    {"tuf", "hold_limit", in_tuf<&Tuf::hold_limit>, "octets", {0, kGb},
+     "octets of one connection that wait to be located; <= limits.hold_octets"},
+    {"tuf", "early_limit", in_tuf<&Tuf::early_limit>, "PDUs", {0, 1 << 20},
+     "PDUs of one connection placed ahead of the order"},
+
     {"net", "ttl", in_net<&Net::ttl>, "hops", {1, 255},
      "time to live, or hop limit, of what we send"},
     {"net", "neighbours", in_net<&Net::neighbours>, "", {1, 65536},
@@ -335,6 +367,8 @@ constexpr Key kKeys[] = {
      "streaming sockets at once"},
     {"limits", "stream_buffer", in_limits<&Lim::stream_buffer>, "octets", {4 * kKb, 64 << 20},
      "what a streaming socket holds for sending, and for receiving; <= limits.stream_octets"},
+    {"limits", "max_packed", in_limits<&Lim::max_packed>, "", {0, 1 << 24},
+     "segments of DDP packed into framing PDUs and not acknowledged (tuf.packing)"},
     {"limits", "stream_octets", in_limits<&Lim::stream_octets>, "octets", {4 * kKb, 64 * kGb},
      "buffers of all streaming sockets: a buffer is taken when its socket first sends or receives"},
 
@@ -351,6 +385,8 @@ constexpr Key kKeys[] = {
      "virtual "
      "DPDK device with its arguments",
      "required", "\"wire:NAME:0\", \"0000:01:00.0\", \"net_af_packet0,iface=veth0\""},
+    {"device", "framing", in_config<&Nic::framing>, "", kNone,
+     "what stands between TCP and DDP on connections that do not say: MPA or ULP framing"},
     {"device", "mac", in_device<&Dev::mac>, "", kNone, "Ethernet address",
      "wire: 02:00:00:00:00: and 1 + index; else the port's own"},
     {"device", "address", device_address, "", kNone, "IP address and prefix length", "required",

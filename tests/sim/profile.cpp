@@ -242,6 +242,42 @@ void crc_off(WorldPlan& plan, Prng& prng) {
   markers(plan, prng.chance(0.7));
 }
 
+/// ULP framing in the place of MPA. Without a CRC nobody notices octets behind a repaired checksum.
+void framed(WorldPlan& plan, Prng& prng, bool align) {
+  both_ways(plan, [](Weather& w) { w.repair = 0; });
+  both_ends(plan, [&](nic::DeviceConfig& d) {
+    d.framing = nic::FramingKind::Tuf;
+    d.tuf.align_receive = align;
+    d.tuf.packing = prng.chance(0.7);
+    d.tuf.marker_interval = static_cast<uint16_t>(prng.chance(0.5) ? 512 : prng.between(512, 9000));
+    d.tuf.receive_window = 1u << 20;
+    d.limits.max_packed = static_cast<uint32_t>(prng.chance(0.3) ? prng.between(0, 64) : 4096);
+  });
+}
+
+void framed_align(WorldPlan& plan, Prng& prng) {
+  hostile_weather(plan, prng);
+  framed(plan, prng, true);
+}
+
+void framed_markers(WorldPlan& plan, Prng& prng) {
+  hostile_weather(plan, prng);
+  framed(plan, prng, false);
+}
+
+/// One direction aligned, the other with markers, and a middlebox between them.
+void framed_resegment(WorldPlan& plan, Prng& prng) {
+  resegment(plan, prng);
+  framed(plan, prng, true);
+  if (prng.chance(0.5)) plan.devices[prng.below(2)].tuf.align_receive = false;
+}
+
+void framed_tiny_window(WorldPlan& plan, Prng& prng) {
+  tiny_window(plan, prng);
+  framed(plan, prng, prng.chance(0.5));
+  both_ends(plan, [](nic::DeviceConfig& d) { d.tuf.receive_window = d.mpa.receive_window; });
+}
+
 void in_order_only(WorldPlan& plan, Prng& prng) {
   hostile(plan, prng);
   both_ends(plan, [](nic::DeviceConfig& d) { d.mpa.out_of_order = false; });
@@ -274,6 +310,10 @@ constexpr std::array kProfiles{
     Profile{"hostile-far", "hostile with a long way", hostile_far},
     Profile{"terminate-hostile", "rules broken on a hostile wire", terminate_hostile},
     Profile{"in-order-only", "hostile, out-of-order placement off", in_order_only},
+    Profile{"tuf-align", "hostile, ULP framing in alignment mode", framed_align},
+    Profile{"tuf-markers", "hostile, ULP framing in marker mode", framed_markers},
+    Profile{"tuf-resegment", "a middlebox cuts segments of ULP framing", framed_resegment},
+    Profile{"tuf-tiny-window", "ULP framing in a window of a few kilobytes", framed_tiny_window},
 };
 
 /// What no profile cares about is chosen by the seed.

@@ -73,6 +73,7 @@ bool ReferenceReceiver::take_start_frame() {
   // too.
   assemble({}, kStartHeader);
   if (assembled_.size() < kStartHeader) return false;
+  if (std::equal(assembled_.begin(), assembled_.begin() + 4, "TUF ")) return take_tuf_start();
   const uint64_t length = kStartHeader + be16(&assembled_[18]);
   assemble({}, length);
   if (assembled_.size() < length) return false;
@@ -89,6 +90,7 @@ bool ReferenceReceiver::take_start_frame() {
 
 bool ReferenceReceiver::take_fpdu() {
   if (opposite_ == nullptr || !opposite_->start()) return false;
+  if (start_->tuf) return take_tuf();
   const Attempt attempt = try_fpdu({});
   if (attempt == Attempt::Done) return true;
   // Somebody's octets are wrong: leave out one segment, then two, until the CRC is right. A wrong

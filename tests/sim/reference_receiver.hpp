@@ -31,12 +31,19 @@ struct WireMessage {
   std::vector<uint8_t> payload;
 };
 
-/// What an MPA Request or Reply frame says.
+/// What an MPA Request or Reply frame says, or one of ULP framing.
 struct StartFrame {
   bool reply = false;
   bool markers = false;
   bool crc = false;
   bool rejected = false;
+  // ULP framing (decision 6, layer tuf).
+  bool tuf = false;
+  bool packing = false;
+  uint8_t chosen_send = 0;     // reply: of its sender; 1: alignment mode, 2: marker mode
+  uint8_t chosen_receive = 0;  // reply: of its receiver
+  uint32_t interval = 0;       // of the markers that the opposite direction has
+  uint64_t key = 0;
 };
 
 class ReferenceReceiver {
@@ -69,6 +76,11 @@ class ReferenceReceiver {
   bool advance();
   bool take_start_frame();
   bool take_fpdu();
+  // reference_tuf.cpp
+  bool take_tuf_start();
+  bool take_tuf();
+  bool take_framing_pdu(bool prefixed);
+  bool take_marked_pdu(uint64_t interval);
   Attempt try_fpdu(const Excluded& without);
   /// The stream from `next_` on, at most `limit` octets, first arrival wins.
   void assemble(const Excluded& without, uint64_t limit);
@@ -89,6 +101,7 @@ class ReferenceReceiver {
   std::optional<StartFrame> start_;
   uint64_t full_operation_ = 0;  // stream offset of the first FPDU's first octet
   uint64_t fpdus_ = 0;
+  bool awaits_go_ = false;
   bool dead_ = false;   // a Terminate has passed: nothing behind it counts
   WireMessage tagged_;  // being put together
   bool tagged_open_ = false;

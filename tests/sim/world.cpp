@@ -247,8 +247,10 @@ void World::count(Totals& totals) const {
     totals.duplicated += weather.duplicated;
     totals.corrupted += weather.corrupted;
     totals.cut += weather.resegmented;
-    totals.placed_early += host.device->mpa_counters().placed_early_octets;
-    totals.held += host.device->mpa_counters().held_octets;
+    totals.placed_early += host.device->mpa_counters().placed_early_octets +
+                           host.device->tuf_counters().placed_early_octets;
+    totals.held +=
+        host.device->mpa_counters().held_octets + host.device->tuf_counters().held_octets;
     totals.crc_drops += host.device->mpa_counters().crc_drops;
     totals.terminates += host.device->rdmap_counters().terminates_out;
     totals.resegmented += host.device->tcp_counters().resegmented_records;
