@@ -101,9 +101,10 @@ class ReferenceReceiver {
   std::optional<StartFrame> start_;
   uint64_t full_operation_ = 0;  // stream offset of the first FPDU's first octet
   uint64_t fpdus_ = 0;
-  bool awaits_go_ = false;
-  bool dead_ = false;   // a Terminate has passed: nothing behind it counts
-  WireMessage tagged_;  // being put together
+  bool awaits_go_ = false;   // ULP framing
+  uint64_t frame_left_ = 0;  // ULP framing: of the framing PDU in hand
+  bool dead_ = false;        // a Terminate has passed: nothing behind it counts
+  WireMessage tagged_;       // being put together
   bool tagged_open_ = false;
   WireMessage untagged_;
   bool untagged_open_ = false;

@@ -62,33 +62,36 @@ bool ReferenceReceiver::take_tuf() {
 }
 
 bool ReferenceReceiver::take_framing_pdu(bool prefixed) {
-  assemble({}, 8);
-  if (assembled_.size() < 8) return false;
-  if (six(&assembled_[2]) != start_->key) {
-    verdict_.fail("reference", name_ + ": a framing PDU with another key at stream octet " +
-                                   std::to_string(next_));
-    return false;
-  }
-  const uint64_t length = 8 + two(assembled_.data());
-  assemble({}, length);
-  if (assembled_.size() < length) return false;
-  const std::vector<uint8_t> frame(assembled_.begin() + 8, assembled_.end());
-  consume(length);
-  ++fpdus_;
-  if (!prefixed) {
-    ulpdu(frame);
-    return true;
-  }
-  for (size_t at = 0; at < frame.size();) {
-    const size_t left = frame.size() - at;
-    const size_t one = left < 2 ? left : two(&frame[at]);
-    if (left < 2 || one > left - 2) {
-      verdict_.fail("reference", name_ + ": PDUs that do not fill their framing PDU");
+  if (frame_left_ == 0) {
+    assemble({}, 8);
+    if (assembled_.size() < 8) return false;
+    frame_left_ = two(assembled_.data());
+    if (six(&assembled_[2]) != start_->key || frame_left_ == 0) {
+      verdict_.fail("reference", name_ + ": no framing PDU of this direction at stream octet " +
+                                     std::to_string(next_));
       return false;
     }
-    ulpdu(base::ByteView(frame).subspan(at + 2, one));
-    at += 2 + one;
+    consume(8);
+    return true;
   }
+  // A PDU counts when it is there, its framing PDU need not be.
+  uint64_t length = frame_left_;
+  if (prefixed) {
+    assemble({}, 2);
+    if (assembled_.size() < 2) return false;
+    length = 2 + two(assembled_.data());
+  }
+  if (length > frame_left_) {
+    verdict_.fail("reference", name_ + ": PDUs that do not fill their framing PDU");
+    return false;
+  }
+  assemble({}, length);
+  if (assembled_.size() < length) return false;
+  const std::vector<uint8_t> pdu(assembled_.begin() + (prefixed ? 2 : 0), assembled_.end());
+  consume(length);
+  frame_left_ -= length;
+  ++fpdus_;
+  ulpdu(pdu);
   return true;
 }
 
