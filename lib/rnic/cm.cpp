@@ -180,7 +180,7 @@ base::Result<Connection*> Device::start(base::Handle handle, QueuePair& qp,
   connection->stream = *stream;
   connection->local = (*stream)->local();
   // The whole start-up counts, the TCP handshake included: a peer that says nothing ends here.
-  start_timers_.arm(connection->start_timer, now + start_timeout());
+  start_timers_.arm(connection->start_timer, now + connection->start_timeout());
   connection->session().attach(**stream);
   connection->bind(qp);
   return connection;
@@ -243,7 +243,7 @@ llp::StreamUser* Device::incoming(llp::Stream& stream, const llp::Endpoint& loca
   connection->local = local;
   connection->remote = remote;
   connection->session().attach(stream);
-  start_timers_.arm(connection->start_timer, now + start_timeout());
+  start_timers_.arm(connection->start_timer, now + connection->start_timeout());
   return &connection->session();
 }
 

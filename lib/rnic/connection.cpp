@@ -22,6 +22,7 @@ Connection::Connection(Device& device, mpa::Role role, const mpa::Config& config
                        base::ByteView private_data, const mpa::StartWish& wish)
     : device_(device),
       role_(role),
+      start_timeout_(config.start_timeout),
       session_(std::make_unique<mpa::Session>(config, role, device.hold_store(),
                                               device.mpa_counters(), *this, private_data, wish)) {
   mpa_session_ = static_cast<mpa::Session*>(session_.get());
@@ -32,6 +33,7 @@ Connection::Connection(Device& device, mpa::Role role, const tuf::Config& config
                        base::ByteView private_data)
     : device_(device),
       role_(role),
+      start_timeout_(config.start_timeout),
       session_(std::make_unique<tuf::Session>(config, role, device.tuf_keys().next(),
                                               device.hold_store(), device.pack_store(),
                                               device.tuf_counters(), *this, private_data, this)) {

@@ -41,6 +41,8 @@ class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
   /// The same when it is MPA's; nullptr: it is not.
   [[nodiscard]] mpa::Session* mpa_session() { return mpa_session_; }
   [[nodiscard]] ConnectionState state() const { return state_; }
+  /// Of the whole start-up, as its framing's configuration has it.
+  [[nodiscard]] base::Duration start_timeout() const { return start_timeout_; }
   [[nodiscard]] bool is_responder() const { return role_ == mpa::Role::Responder; }
 
   /// Binds the queue pair's endpoint to the session; before accept() or connect().
@@ -94,6 +96,7 @@ class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
 
   Device& device_;
   mpa::Role role_;
+  base::Duration start_timeout_;
   ConnectionState state_ = ConnectionState::Connecting;
   QueuePair* qp_ = nullptr;
   mpa::Negotiated agreed_;

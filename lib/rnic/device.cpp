@@ -117,7 +117,7 @@ void Device::fire_timers(base::Now now) {
     base::Now next = connection.session().next_deadline();
     // Before TCP is established the session does not count yet.
     if (next == base::kNever && connection.state() == ConnectionState::Connecting) {
-      next = now + start_timeout();
+      next = now + connection.start_timeout();
     }
     if (next != base::kNever) start_timers_.arm(connection.start_timer, next);
   });

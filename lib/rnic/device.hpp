@@ -205,9 +205,6 @@ class Device {
                            base::Now now);
   base::Result<Connection*> start(base::Handle handle, QueuePair& qp, const llp::Endpoint& remote,
                                   base::Now now);
-  [[nodiscard]] base::Duration start_timeout() const {
-    return std::max(config_.mpa.start_timeout, config_.tuf.start_timeout);
-  }
   void redial();
   [[nodiscard]] bool wants_redial(const Connection& connection, mpa::StartFailure why) const;
   base::Result<Connection*> find_request(base::Handle request);
