@@ -121,13 +121,15 @@ tcp::Config tcp_config(const Setup& setup) {
   config.max_records_per_connection = 256;
   config.max_saved_octets = 16 * 2048;
   config.max_half_open = 4;
+  config.max_time_wait = 16;
+  config.max_range_sets = 8;
   config.receive_window = 256u << 10;
   return config;
 }
 
 sim::LinkConfig link_config() {
   sim::LinkConfig config;
-  config.slots = 512;
+  config.slots = 128;
   config.checksum = port::ChecksumMode::Trusted;
   config.mac_a = kPeerMac;
   config.mac_b = kOurMac;
