@@ -50,6 +50,26 @@ TEST(Input, SynSentWantsAnAcceptableAck_TCP_9293_3_10_02) {
   EXPECT_EQ(p.next().ack, kIrs + 1);
 }
 
+// TCP-9293-3.5-02: a reset of a simultaneous open is a refusal that the user hears of; a passive
+// one goes back to LISTEN, and nobody does.
+TEST(Input, AResetInSynReceivedIsWhatTheOpenWas_TCP_9293_3_5_02) {
+  RawPeer active;
+  active.connect();
+  active.inject({.seq = kIrs, .flags = flag::kSyn});
+  EXPECT_EQ(active.next().flags, flag::kSyn | flag::kAck);
+  active.inject({.seq = kIrs + 1, .flags = flag::kRst});
+  ASSERT_TRUE(active.user.how_ended);
+  EXPECT_EQ(*active.user.how_ended, llp::StreamEnd::Refused);
+  RawPeer passive;
+  for (int i = 0; i < 2; ++i) {
+    passive.inject({.seq = kIrs, .flags = flag::kSyn});
+    EXPECT_EQ(passive.next().flags, flag::kSyn | flag::kAck);
+    passive.inject({.seq = kIrs + 1, .flags = flag::kRst});
+    EXPECT_EQ(passive.stack.live_connections(), 0u);
+  }
+  EXPECT_EQ(passive.acceptor.accepted, 0u);
+}
+
 // TCP-5961-3-01
 TEST(Input, ResetsMustBeExact_TCP_5961_3_01) {
   RawPeer p;
