@@ -112,12 +112,18 @@ Completion from_work(const rdmap::Completion& completion) {
   return out;
 }
 
+std::optional<nic::FramingKind> to_framing(std::optional<Framing> framing) {
+  if (!framing) return std::nullopt;
+  return *framing == Framing::Tuf ? nic::FramingKind::Tuf : nic::FramingKind::Mpa;
+}
+
 nic::ConnectOptions to_options(const ConnectOptions& options) {
   return {.revision = options.revision,
           .exchange_reads = options.exchange_reads,
           .peer_to_peer = options.peer_to_peer,
           .ird = options.ird,
           .ord = options.ord,
+          .framing = to_framing(options.framing),
           .ord_required = options.ord_required};
 }
 

@@ -19,6 +19,7 @@ namespace rnic::verbs {
 [[nodiscard]] rdmap::SendWork to_work(const SendRequest& request);
 [[nodiscard]] rdmap::ReceiveWork to_work(const ReceiveRequest& request);
 [[nodiscard]] Completion from_work(const rdmap::Completion& completion);
+[[nodiscard]] std::optional<nic::FramingKind> to_framing(std::optional<Framing> framing);
 [[nodiscard]] nic::ConnectOptions to_options(const ConnectOptions& options);
 [[nodiscard]] Event from_event(nic::Event event);
 [[nodiscard]] TraceKind from_trace(base::TraceKind kind);

@@ -323,13 +323,15 @@ Result<CompletionQueue> Device::create_cq(uint32_t depth) {
   return queue;
 }
 
-Status Device::listen(uint16_t port, const std::string& address) {
+Status Device::listen(uint16_t port, const std::string& address, std::optional<Framing> framing) {
   if (port == 0) {
     return tl::unexpected(Error{ErrorCode::InvalidArgument, "port 0 cannot be listened on"});
   }
   const auto local = verbs::to_local(address, port);
   if (!local) return failure(local.error());
-  return to_status(on_worker(*device_, [&](base::Now) { return device_->device->listen(*local); }));
+  return to_status(on_worker(*device_, [&](base::Now) {
+    return device_->device->listen(*local, verbs::to_framing(framing));
+  }));
 }
 
 Status Device::unlisten(uint16_t port, const std::string& address) {

@@ -477,5 +477,27 @@ TEST_F(Verbs, MovedHandlesStillWork) {
   exchange(world_, a, b, 100, 1);
 }
 
+// The framing of one port and one connection, beside MPA.
+TEST(FramingChoice, OfAPortAndAConnection) {
+  World world;
+  Side a(world.left);
+  Side b(world.right);
+  must(world.right.listen(7500, {}, Framing::Tuf));
+  ConnectOptions options;
+  options.framing = Framing::Tuf;
+  must(a.qp.connect(world.right.address(), 7500, {}, options));
+  const auto asked = world.await(world.right, EventKind::ConnectRequest);
+  ASSERT_TRUE(asked);
+  must(b.qp.accept(asked->request));
+  ASSERT_TRUE(world.await(world.left, EventKind::Established, a.qp.number()));
+  ASSERT_TRUE(world.await(world.right, EventKind::Established, b.qp.number()));
+  exchange(world, a, b, 50000, 3);
+  world.disconnect(a, b);
+  // Who speaks MPA to that port is told so.
+  Side c(world.left);
+  must(c.qp.connect(world.right.address(), 7500));
+  EXPECT_TRUE(world.await(world.left, EventKind::ConnectFailed, c.qp.number()));
+}
+
 }  // namespace
 }  // namespace rnic::test

@@ -129,8 +129,14 @@ struct Fault {
   uint8_t code = 0;
 };
 
-/// How one connection is set up. What is not said comes from the configuration (`mpa.*`) and the
-/// queue pair.
+/// What stands between TCP and DDP.
+enum class Framing : uint8_t {
+  Mpa,  ///< RFC 5044
+  Tuf,  ///< draft-ietf-tsvwg-tcp-ulp-frame-00: without a CRC, and without what `mpa.*` says
+};
+
+/// How one connection is set up. What is not said comes from the configuration (`framing`, `mpa.*`)
+/// and the queue pair.
 struct ConnectOptions {
   std::optional<uint8_t> revision;     ///< connect: MPA revision, 0 to 2
   std::optional<bool> exchange_reads;  ///< connect: agree on IRD and ORD (revision 2)
@@ -138,6 +144,7 @@ struct ConnectOptions {
   std::optional<uint32_t> ird;         ///< inbound Reads at once; not above the queue pair's
   std::optional<uint32_t> ord;         ///< outbound Reads at once; not above the queue pair's
   uint32_t ord_required = 0;           ///< accept: a peer that can take less is rejected
+  std::optional<Framing> framing;      ///< connect: what the peer listens with
 };
 
 /// What a start-up has agreed on.

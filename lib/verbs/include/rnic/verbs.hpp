@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -192,7 +193,9 @@ class Device {
   Result<CompletionQueue> create_cq(uint32_t depth);
   /// Connection requests for `port` arrive as events.
   /// \param address one of the device's; empty: all of them, of either family
-  Status listen(uint16_t port, const std::string& address = {});
+  /// \param framing instead of the configuration's, of everything that listens on this port
+  Status listen(uint16_t port, const std::string& address = {},
+                std::optional<Framing> framing = {});
   /// With the address that listen() had.
   Status unlisten(uint16_t port, const std::string& address = {});
   Status reject(const RequestHandle& request, std::span<const uint8_t> private_data = {});
