@@ -68,7 +68,7 @@ struct Peer : RawPeer {
 
 using Numbers = std::vector<uint32_t>;
 
-// TCP-6298-2-01
+// TCP-6298-2-01, TCP-9293-3.8.2-01: with the back-off of (5.5)
 TEST(Rto, FollowsItsFormula_TCP_6298_2_01) {
   tcp::Config config;
   EXPECT_EQ(tcp::RtoEstimator(config).rto(), seconds(1));  // (2.1)
