@@ -31,12 +31,16 @@ void Congestion::start(uint32_t syn_resent) {
 SlowStartEvent Congestion::slow_start(const AckSample& s) {
   // RFC 5681 (2) with the limit L of RFC 3465 s.2.2 and RFC 9406 s.4.2: an ACK that covers a burst
   // counts for more than one.
-  const uint64_t limit =
+  uint64_t limit =
       paced_ ? UINT64_MAX : uint64_t{std::max(config_->growth_limit_segments, 1u)} * window_.smss;
+  // RFC 3465 s.2.3: behind a time-out an ACK of much tells what had arrived before, not what the
+  // path carries now.
+  if (after_timeout_) limit = window_.smss;
   uint64_t step = std::min(s.acked, limit);
   const bool first = window_.ssthresh == UINT32_MAX;
   if (!first || !config_->hystart || kind_ != CongestionControl::Cubic) {
     window_.set_cwnd(std::min<uint64_t>(window_.cwnd + step, window_.ssthresh));
+    after_timeout_ = after_timeout_ && in_slow_start();
     return SlowStartEvent::None;
   }
   if (hystart_.conservative()) step /= std::max(config_->hystart_css_growth_divisor, 2u);
@@ -47,6 +51,7 @@ SlowStartEvent Congestion::slow_start(const AckSample& s) {
 }
 
 void Congestion::on_loss(uint64_t flight) {
+  after_timeout_ = false;
   if (kind_ == CongestionControl::Cubic) {
     cubic_.on_congestion(window_, false, config_->cubic_fast_convergence);
   } else {
@@ -67,6 +72,7 @@ void Congestion::on_ecn() {
 void Congestion::on_timeout(uint64_t flight, bool reduce) {
   if (reduce) on_loss(flight);
   window_.set_cwnd(window_.smss);
+  after_timeout_ = true;
   newreno_.reset();
   cubic_.on_timeout();
 }
@@ -89,6 +95,7 @@ void Congestion::save(uint64_t flight) {
 }
 
 bool Congestion::undo(uint64_t flight, uint64_t acked) {
+  after_timeout_ = false;
   if (window_.cwnd >= saved_.cwnd) return false;
   // RFC 4015 s.3.4: no burst larger than an initial window; slow start fills up the rest.
   const uint64_t cwnd = flight + std::min<uint64_t>(acked, initial_window());

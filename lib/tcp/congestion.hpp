@@ -83,6 +83,7 @@ class Congestion {
   const Config* config_;
   CongestionControl kind_;
   bool paced_;
+  bool after_timeout_ = false;  // until ssthresh is reached
   CongestionWindow window_;
   NewReno newreno_;
   Cubic cubic_;

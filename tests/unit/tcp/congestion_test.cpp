@@ -329,6 +329,23 @@ TEST(NewReno, StrictSlowStartGrowsByASegmentAnAck_TCP_5681_3_1_01) {
   }
 }
 
+// TCP-5681-3.1-01: RFC 3465 s.2.3, a slow start that follows a time-out is strict, until ssthresh.
+TEST(NewReno, SlowStartBehindATimeoutIsStrict_TCP_5681_3_1_01) {
+  for (const bool paced : {false, true}) {
+    Flow f(config_of(CongestionControl::NewReno));
+    f.cc.set_paced(paced);
+    f.cc.on_timeout(20 * kSmss, true);
+    EXPECT_EQ(f.cc.cwnd(), kSmss);
+    f.ack(9 * kSmss);
+    EXPECT_EQ(f.cc.cwnd(), 2 * kSmss);
+    while (f.cc.in_slow_start()) f.ack(kSmss);
+    EXPECT_EQ(f.cc.cwnd(), 10 * kSmss);
+    f.cc.set_cwnd(2 * kSmss);  // as behind an idle time
+    f.ack(4 * kSmss);
+    EXPECT_EQ(f.cc.cwnd(), 6 * kSmss);
+  }
+}
+
 // TCP-5681-3.1-01, TCP-9293-3.8.2-01: congestion avoidance grows by one SMSS a round trip.
 TEST(NewReno, CongestionAvoidanceIsLinear_TCP_5681_3_1_01) {
   Flow f(config_of(CongestionControl::NewReno));
