@@ -38,6 +38,7 @@ struct Scoreboard {
   uint64_t lost_octets = 0;           ///< of records flagged kLost
   uint64_t retransmitted_octets = 0;  ///< of records flagged kRetransmitted
   uint64_t reno_sacked = 0;           ///< without SACK: octets the duplicate ACKs stand for
+  uint64_t advance = 0;               ///< without SACK: octets that the latest new ACK covered
   uint32_t sacked_segments = 0;
   uint32_t duplicate_acks = 0;
 

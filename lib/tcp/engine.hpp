@@ -303,6 +303,7 @@ class Engine {
   void leave_recovery(Connection& c);
   void proportional_rate(Connection& c, const AckYield& yield);
   bool reno_ack(Connection& c, AckYield& yield);
+  static bool lost_again(Connection& c);
   void grow_window(Connection& c, uint64_t acked, base::Duration rtt, base::Now now) {
     // An unused window is no evidence that more fits (RFC 9438 s.5.8). Slow start asks for half of
     // it only: what is in flight doubles.

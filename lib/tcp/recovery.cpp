@@ -23,6 +23,7 @@ bool Engine::reno_ack(Connection& c, AckYield& yield) {
     b.reno_sacked -= told;
     yield.delivered -= std::min(yield.delivered, told);  // RFC 6937 s.3: counted as duplicates
     b.duplicate_acks = 0;
+    b.advance = yield.acked;
     if (!partial || c.records.empty()) return false;
     Record& head = c.records.front();
     if (head.is(record_flag::kLost)) return false;
@@ -36,7 +37,9 @@ bool Engine::reno_ack(Connection& c, AckYield& yield) {
   const uint64_t grown = std::min<uint64_t>(b.reno_sacked + smss, left);
   yield.delivered += grown > b.reno_sacked ? grown - b.reno_sacked : 0;
   b.reno_sacked = std::max(b.reno_sacked, grown);
-  if (b.duplicate_acks != kDupThresh || c.recovery.phase != RecoveryPhase::Open) return false;
+  if (b.duplicate_acks != kDupThresh) return false;
+  if (c.recovery.phase == RecoveryPhase::Loss) return lost_again(c);
+  if (c.recovery.phase != RecoveryPhase::Open) return false;
   // RFC 6582 s.3.2 step 2: the ACK covers more than `recover`; the duplicates may be of what a
   // recovery sent again.
   if (c.recovery.point != 0 && c.tcb.snd_una <= c.recovery.point) return false;
@@ -46,6 +49,19 @@ bool Engine::reno_ack(Connection& c, AckYield& yield) {
     mark_lost(c, n++);
   } while (n < c.records.past_last() && c.records.at(n).offset < c.tcb.snd_nxt &&
            !c.records.at(n).is(record_flag::kSegmentStart));
+  return true;
+}
+
+/// RFC 6582 s.4.1. Duplicates of what a time-out sent again for nothing follow an ACK that covered
+/// much, since most had arrived before; where it covered little, a retransmission was lost.
+bool Engine::lost_again(Connection& c) {
+  const uint64_t smss = c.effective_mss;
+  if (c.cc.cwnd() <= smss || c.board.advance > 4 * smss || c.records.empty()) return false;
+  if (!c.records.front().is(record_flag::kRetransmitted)) return false;  // its turn comes anyway
+  c.cc.on_loss(c.cc.cwnd());
+  c.cc.set_cwnd(c.cc.ssthresh());
+  c.recovery.force_retransmit = true;
+  mark_lost(c, c.records.first());
   return true;
 }
 

@@ -321,6 +321,26 @@ TEST(Recovery, DuplicatesBehindATimeoutAreNoLoss_TCP_5681_3_2_01) {
   EXPECT_EQ(p.stack.counters().fast_recoveries, 1u);
 }
 
+// TCP-5681-3.2-01: RFC 6582 s.4.1. A lost retransmission is seen where little was acknowledged.
+TEST(Recovery, ARetransmissionLostBehindATimeoutIsSentAgain_TCP_5681_3_2_01) {
+  for (const uint32_t covered : {1u, 6u}) {
+    tcp::Config config = newreno(false);
+    config.frto = false;
+    Peer p(config);
+    p.send(20);
+    p.time_out();
+    p.ack(1);
+    p.ack(1 + covered);
+    p.sent();
+    for (int i = 0; i < 2; ++i) p.ack(1 + covered);
+    p.sent();
+    p.ack(1 + covered);
+    const auto again = p.sent();
+    const bool found = !again.empty() && again.front() == 1 + covered;
+    EXPECT_EQ(found, covered == 1) << covered;
+  }
+}
+
 // TCP-5681-3.2-01: each partial ACK takes out the next hole.
 TEST(Recovery, PartialAcksWithoutSack_TCP_5681_3_2_01) {
   Peer p(newreno(false));
