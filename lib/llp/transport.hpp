@@ -1,5 +1,5 @@
 /// \file
-/// Transport: connections. `tcp` implements it over a port; the device uses nothing else of it.
+/// Transport: connections. `tcp` implements it over a port, `drivers/socket` over the system's TCP.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,14 @@ class Acceptor {
                              base::Now now) = 0;
 };
 
+/// Runs between taking octets from below and handing them up: a receive that was posted before the
+/// peer sent is there when the peer's message is looked at.
+class BeforeHandUp {
+ public:
+  virtual ~BeforeHandUp() = default;
+  virtual void before_hand_up() = 0;
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -35,6 +43,13 @@ class Transport {
   virtual base::Result<Stream*> connect(const Endpoint& local, const Endpoint& remote,
                                         StreamUser& user, base::Now now) = 0;
 
+  /// Takes what has arrived and hands it up, at most a turn's worth. \return what was served; 0:
+  /// idle. A transport that is handed its segments, as `tcp` is, has nothing to take.
+  virtual uint32_t receive(base::Now now, BeforeHandUp& before) {
+    (void)now;
+    (void)before;
+    return 0;
+  }
   /// Fires timers that are due.
   virtual void on_timers(base::Now now) = 0;
   /// Serves ready connections: pulls records and sends segments and ACKs.

@@ -1,0 +1,393 @@
+#include "socket/connection.hpp"
+
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/log.hpp"
+#include "socket/emss.hpp"
+#include "socket/transport.hpp"
+
+namespace rnic::socket {
+
+namespace {
+
+constexpr uint32_t kPackRoomMin = 24;      // a shorter rest of a segment takes no FPDU
+constexpr uint32_t kReadsPerTurn = 4;      // then others have their turn
+constexpr uint32_t kMaxSegment = 65'535;   // more than that no FPDU needs
+constexpr uint32_t kSmallestSegment = 48;  // IPv4's 68 octets less the headers, Linux' floor
+
+int seconds(base::Duration duration) {
+  const auto whole = std::chrono::ceil<std::chrono::seconds>(duration).count();
+  return static_cast<int>(std::clamp<int64_t>(whole, 1, 32'767));
+}
+
+}  // namespace
+
+Connection::Connection(Transport& transport, const Config& config, Counters& counters,
+                       Descriptor descriptor, const llp::Endpoint& remote, State state)
+    : transport_(transport),
+      config_(config),
+      counters_(counters),
+      descriptor_(std::move(descriptor)),
+      remote_(remote),
+      state_(state),
+      unsent_(config.send_buffer) {
+  timer.owner = this;
+  apply_options(config);
+}
+
+void Connection::apply_options(const Config& config) {
+  const int fd = descriptor();
+  // RFC 5044 s.5.1: a short FPDU is not held back, so that the next one begins a segment.
+  set_option(fd, IPPROTO_TCP, TCP_NODELAY, config.nagle ? 0 : 1);
+  const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(config.user_timeout);
+  set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT,
+             static_cast<int>(std::min<int64_t>(timeout.count(), INT32_MAX)));
+  if (config.keep_alive) {
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds(config.keep_alive_idle));
+    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds(config.keep_alive_interval));
+    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT,
+               static_cast<int>(std::min(config.keep_alive_count, 127u)));
+  }
+}
+
+// --- llp::Stream ---
+
+void Connection::ready() {
+  user_ready_ = true;
+  if (wants_sending()) transport_.list(*this);
+}
+
+void Connection::close() {
+  if (doomed_ || fin_wanted_) return;
+  if (state_ == State::Connecting) return doom(llp::StreamEnd::Aborted);
+  fin_wanted_ = true;
+  transport_.list(*this);
+}
+
+void Connection::abort() { doom(llp::StreamEnd::Aborted); }
+
+void Connection::room_grew() {
+  if (doomed_ || !no_room_) return;
+  no_room_ = false;
+  transport_.list(*this);
+}
+
+bool Connection::wants_sending() const {
+  if (doomed_ || state_ != State::Open || !writable_ || write_error_ != 0) return false;
+  return !unsent_.empty() || (user_ready_ && !fin_sent_) || (fin_wanted_ && !fin_sent_);
+}
+
+// --- the beginning ---
+
+void Connection::learn_local() {
+  SystemAddress address;
+  if (getsockname(descriptor(), address.get(), &address.size) == 0) local_ = address.endpoint();
+}
+
+void Connection::told(uint32_t events, base::Now now) {
+  if (doomed_) return;
+  if (state_ == State::Connecting) {
+    int error = 0;
+    socklen_t size = sizeof error;
+    getsockopt(descriptor(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error != 0) return fail(error);
+    if ((events & (EPOLLOUT | EPOLLIN)) == 0) return;
+    open(now);
+    if (doomed_) return;
+  }
+  if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 && !peer_finished_) {
+    readable_ = true;
+  }
+  // A broken connection says so to whoever asks, and the reader asks.
+  if ((events & (EPOLLHUP | EPOLLERR)) != 0 && peer_finished_) readable_ = true;
+  if ((events & EPOLLOUT) != 0) writable_ = true;
+  if (wants_reading() || wants_sending()) transport_.list(*this);
+}
+
+void Connection::open(base::Now now) {
+  state_ = State::Open;
+  opened_ = true;
+  writable_ = true;
+  ++counters_.established;
+  transport_.disarm(*this);
+  learn_local();
+  const SegmentFacts facts = ask_system(descriptor(), remote_.address.is_v4(), config_.mtu);
+  if (facts.send_mss == 0) ++counters_.emss_unknown;
+  emss_ =
+      std::clamp(choose_emss(facts), kSmallestSegment, std::min(kMaxSegment, config_.send_buffer));
+  user_->established(emss_, now);
+  if (wants_sending()) transport_.list(*this);
+}
+
+// --- sending ---
+
+void Connection::refresh_emss() {
+  const SegmentFacts facts = ask_system(descriptor(), remote_.address.is_v4(), config_.mtu);
+  const uint32_t emss =
+      std::clamp(choose_emss(facts), kSmallestSegment, std::min(kMaxSegment, config_.send_buffer));
+  if (emss == emss_) return;
+  emss_ = emss;
+  ++counters_.emss_changes;
+  user_->emss_changed(emss);
+}
+
+void Connection::send(base::Now now) {
+  if (!wants_sending()) return;
+  if (unsent_.empty() && user_ready_) pull_records(now);
+  if (!doomed_ && !unsent_.empty()) write_out();
+  release_taken(now);
+  if (!doomed_ && fin_wanted_ && !fin_sent_ && unsent_.empty() && !user_ready_) send_fin(now);
+}
+
+void Connection::pull_records(base::Now) {
+  refresh_emss();
+  // A full segment ends where the system would end it, too; behind a shorter one the next segment
+  // has to be asked for. With Nagle's algorithm short ones shall flow together.
+  bool joined = false;
+  while (user_ready_ && !doomed_ && unsent_.takes_records() && unsent_.takes_writes() &&
+         unsent_.room() >= emss_) {
+    const uint32_t octets = pull_segment(emss_);
+    if (octets == 0) break;
+    unsent_.add_octets(octets, joined || !config_.align);
+    ++counters_.segments_out;
+    joined = octets == emss_ || config_.nagle;
+  }
+}
+
+uint32_t Connection::pull_segment(uint32_t emss) {
+  uint32_t packed = 0;
+  do {
+    const uint32_t n = emss - packed;
+    llp::Frame frame(unsent_.tail() + packed, n);
+    if (packed == 0) user_ready_ = false;  // ready() during the call sets it again
+    const llp::Pulled pulled = user_->pull(n, pulled_, frame);
+    if (doomed_ || pulled.length == 0) break;
+    RNIC_CHECK(pulled.length == frame.length());
+    user_ready_ = true;
+    pulled_ += pulled.length;
+    packed += pulled.length;
+    unsent_.add_record(pulled.tag, pulled_, pulled.length);
+    ++counters_.records_out;
+  } while (config_.pack_records && emss - packed >= kPackRoomMin && unsent_.takes_records());
+  return doomed_ ? 0 : packed;
+}
+
+bool Connection::write_out() {
+  while (!unsent_.empty()) {
+    std::array<Unsent::Write, Unsent::kMaxWrites> writes;
+    std::array<iovec, Unsent::kMaxWrites> pieces;
+    std::array<mmsghdr, Unsent::kMaxWrites> messages;
+    const uint32_t count = unsent_.writes(writes);
+    for (uint32_t i = 0; i < count; ++i) {
+      pieces[i] = {const_cast<uint8_t*>(unsent_.at(writes[i].begin)),
+                   writes[i].end - writes[i].begin};
+      messages[i] = {};
+      messages[i].msg_hdr.msg_iov = &pieces[i];
+      messages[i].msg_hdr.msg_iovlen = 1;
+    }
+    const bool ends_segment = config_.align && !config_.nagle;
+    const int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (ends_segment ? MSG_EOR : 0);
+    const int sent = sendmmsg(descriptor(), messages.data(), count, flags);
+    if (sent < 0) {
+      if (errno == EINTR) continue;
+      writable_ = false;
+      if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM) {
+        ++counters_.send_waits;
+        return false;
+      }
+      write_error_ = errno;
+      readable_ = true;
+      transport_.list(*this);
+      return false;
+    }
+    ++counters_.writes;
+    bool whole = true;
+    for (int i = 0; i < sent; ++i) {
+      whole = whole && messages[i].msg_len == pieces[i].iov_len;
+      unsent_.taken(messages[i].msg_len);
+      taken_ += messages[i].msg_len;
+      counters_.octets_out += messages[i].msg_len;
+    }
+    if (whole) continue;
+    // The system asks for EPOLLOUT by itself when it takes less than all.
+    ++counters_.partial_writes;
+    ++counters_.send_waits;
+    writable_ = false;
+    return false;
+  }
+  return true;
+}
+
+void Connection::release_taken(base::Now now) {
+  while (!doomed_) {
+    const Unsent::Record* record = unsent_.release(taken_);
+    if (record == nullptr) return;
+    const Unsent::Record copy = *record;
+    if (trace_ != nullptr) {
+      trace_->record(base::TraceKind::Sent, {copy.end - copy.length, copy.end}, now);
+    }
+    user_->released(copy.tag, copy.end);
+  }
+}
+
+void Connection::send_fin(base::Now now) {
+  fin_sent_ = true;
+  shutdown(descriptor(), SHUT_WR);
+  if (peer_finished_) return doom(llp::StreamEnd::Closed);
+  ++counters_.half_closes;
+  transport_.arm(*this, now + config_.close_timeout);
+}
+
+// --- receiving ---
+
+uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& before,
+                             base::Now now) {
+  uint32_t work = 0;
+  for (uint32_t turn = 0; turn < kReadsPerTurn && wants_reading(); ++turn) {
+    const uint32_t room = user_->receive_room();
+    if (room == 0 && write_error_ == 0) {
+      no_room_ = true;
+      ++counters_.receive_waits;
+      break;
+    }
+    const size_t most = std::min<size_t>(buffer.size(), std::max(room, 1u));
+    const ssize_t got = recv(descriptor(), buffer.data(), most, MSG_DONTWAIT);
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN && errno != EWOULDBLOCK) {
+        fail(errno);
+        break;
+      }
+      readable_ = false;
+      if (write_error_ != 0) fail(write_error_);
+      break;
+    }
+    ++work;
+    if (got == 0) {
+      readable_ = false;
+      end_of_file(now);
+      break;
+    }
+    ++counters_.reads;
+    before.before_hand_up();
+    if (!doomed_) hand_up({buffer.data(), static_cast<size_t>(got)}, now);
+  }
+  return work;
+}
+
+void Connection::hand_up(base::ByteView octets, base::Now now) {
+  counters_.octets_in += octets.size();
+  const base::Range range{received_, received_ + octets.size()};
+  received_ = range.end;
+  // What came out of the system cannot be put back: whoever drops here has not read the traits.
+  const auto verdict = user_->inspect(range, octets, now);
+  RNIC_CHECK(verdict == llp::InspectVerdict::Accept);
+  user_->place(range, octets, true, now);
+  if (doomed_) return;
+  if (trace_ != nullptr) trace_->record(base::TraceKind::Delivered, {0, range.end}, now);
+  user_->ordered(range.end, now);
+}
+
+void Connection::end_of_file(base::Now now) {
+  if (write_error_ != 0) return fail(write_error_);
+  if (peer_finished_) return fail(ECONNRESET);
+  peer_finished_ = true;
+  user_->peer_finished(now);
+  if (!doomed_ && fin_sent_) doom(llp::StreamEnd::Closed);
+}
+
+// --- the end ---
+
+void Connection::timer_fired(base::Now now) {
+  if (doomed_) return;
+  int unacknowledged = 0;
+  const bool opening = state_ == State::Connecting;
+  // Octets before the FIN are still on their way: user_timeout watches over that.
+  if (!opening && ioctl(descriptor(), SIOCOUTQ, &unacknowledged) == 0 && unacknowledged > 1) {
+    transport_.arm(*this, now + config_.close_timeout);
+    return;
+  }
+  doom(llp::StreamEnd::TimedOut);
+}
+
+void Connection::fail(int error) {
+  if (doomed_) return;
+  if (!is_known(error)) {
+    ++counters_.errors;
+    base::log(base::LogLevel::Warning, "socket",
+              "connection to " + llp::to_string(remote_) + ": " + std::strerror(error));
+  }
+  doom(end_of(error, state_ == State::Connecting));
+}
+
+void Connection::doom(llp::StreamEnd how) {
+  if (doomed_) return;
+  doomed_ = true;
+  how_ended_ = how;
+  transport_.doomed(*this);
+}
+
+void Connection::count_end() {
+  switch (how_ended_) {
+    case llp::StreamEnd::Closed: ++counters_.closed; break;
+    case llp::StreamEnd::PeerReset: ++counters_.resets_in; break;
+    case llp::StreamEnd::TimedOut: ++counters_.timed_out; break;
+    case llp::StreamEnd::Refused: ++counters_.refused; break;
+    case llp::StreamEnd::Aborted: ++counters_.aborted; break;
+    case llp::StreamEnd::Unreachable: ++counters_.unreachable; break;
+  }
+}
+
+void Connection::finish(base::Now now) {
+  transport_.disarm(*this);
+  const bool gracefully = how_ended_ == llp::StreamEnd::Closed;
+  if (opened_ && !gracefully) reset_on_close(descriptor());
+  descriptor_.reset();
+  if (user_ == nullptr) return;  // the device did not want it
+  count_end();
+  std::exchange(user_, nullptr)->ended(how_ended_, now);
+}
+
+// --- Unsent ---
+
+void Unsent::add_octets(uint32_t n, bool joined) {
+  if (write_count_ == 0 || !joined) writes_[write_count_++] = {end_, end_};
+  end_ += n;
+  writes_[write_count_ - 1].end = end_;
+}
+
+uint32_t Unsent::writes(std::array<Write, kMaxWrites>& out) const {
+  const auto last =
+      std::copy(writes_.begin() + first_write_, writes_.begin() + write_count_, out.begin());
+  out[0].begin = taken_;
+  return static_cast<uint32_t>(last - out.begin());
+}
+
+void Unsent::taken(uint32_t n) {
+  taken_ += n;
+  while (first_write_ < write_count_ && writes_[first_write_].end <= taken_) ++first_write_;
+  if (!empty()) return;
+  taken_ = end_ = 0;
+  write_count_ = first_write_ = 0;
+}
+
+const Unsent::Record* Unsent::release(uint64_t offset) {
+  if (released_ == records_.size()) {
+    records_.clear();
+    released_ = 0;
+    return nullptr;
+  }
+  return records_[released_].end <= offset ? &records_[released_++] : nullptr;
+}
+
+}  // namespace rnic::socket

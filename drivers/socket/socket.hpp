@@ -1,0 +1,21 @@
+/// \file
+/// Driver `socket`: the fully layered variant of RFC 5044 section 5. The same MPA, DDP and RDMAP
+/// run over ordinary TCP sockets of the system: no DPDK, no rights, no memory set apart.
+///
+/// - Transport is an llp::Transport over non-blocking sockets and one epoll; Connection is its
+///   llp::Stream. No threads: the worker that polls a device polls it.
+/// - EMSS comes from the system, where it tells one (emss.hpp); a change is told before the next
+///   pull. Nagle's algorithm is off, and MSG_EOR makes a segment begin where an FPDU begins
+///   (RFC 5044 s.5.1).
+/// - Received octets go up in order, straight from one buffer of fixed size.
+/// - released() means that the system holds a copy (decision 7), not that the peer has it.
+/// - What the system's TCP decides stays with it: congestion control, retransmission, SACK, ECN.
+///   Silent drop and early placement do not exist here (StreamTraits say so).
+///
+/// Limits: Linux; link-local IPv6 addresses need a scope, which llp::IpAddress does not carry.
+#pragma once
+
+#include "socket/config.hpp"
+#include "socket/counters.hpp"
+#include "socket/emss.hpp"
+#include "socket/transport.hpp"

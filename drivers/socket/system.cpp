@@ -1,0 +1,120 @@
+#include "socket/system.hpp"
+
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/endian.hpp"
+
+namespace rnic::socket {
+
+using base::Errc;
+
+void Descriptor::reset() {
+  if (number_ >= 0) close(number_);
+  number_ = -1;
+}
+
+SystemAddress::SystemAddress(const llp::Endpoint& endpoint, bool mapped) {
+  if (endpoint.address.is_v4() && !mapped) {
+    auto& v4 = reinterpret_cast<sockaddr_in&>(storage);
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(endpoint.port);
+    v4.sin_addr.s_addr = htonl(endpoint.address.as_v4());
+    size = sizeof v4;
+    return;
+  }
+  auto& v6 = reinterpret_cast<sockaddr_in6&>(storage);
+  v6.sin6_family = AF_INET6;
+  v6.sin6_port = htons(endpoint.port);
+  base::store_be64(v6.sin6_addr.s6_addr, endpoint.address.high());
+  base::store_be64(v6.sin6_addr.s6_addr + 8, endpoint.address.low());
+  size = sizeof v6;
+}
+
+llp::Endpoint SystemAddress::endpoint() const {
+  if (family() == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(storage);
+    return {llp::IpAddress::v4(ntohl(v4.sin_addr.s_addr)), ntohs(v4.sin_port)};
+  }
+  const auto& v6 = reinterpret_cast<const sockaddr_in6&>(storage);
+  return {llp::IpAddress(base::load_be64(v6.sin6_addr.s6_addr),
+                         base::load_be64(v6.sin6_addr.s6_addr + 8)),
+          ntohs(v6.sin6_port)};
+}
+
+base::Result<Descriptor> open_socket(int family) {
+  Descriptor descriptor(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+  if (!descriptor.open()) return tl::unexpected(system_error("a TCP socket", errno));
+  return descriptor;
+}
+
+llp::StreamEnd end_of(int error, bool connecting) {
+  switch (error) {
+    case ECONNREFUSED: return llp::StreamEnd::Refused;
+    case ETIMEDOUT: return llp::StreamEnd::TimedOut;
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case ENETDOWN:
+    case EHOSTDOWN:
+    case EACCES:  // a filter on the way, or a prohibiting route
+    case EPERM:
+    case ENONET:
+    case ENOPROTOOPT:
+    case EPROTO: return llp::StreamEnd::Unreachable;
+    default: break;
+  }
+  return connecting && error == ECONNRESET ? llp::StreamEnd::Refused : llp::StreamEnd::PeerReset;
+}
+
+bool is_known(int error) {
+  return error == ECONNRESET || error == EPIPE || error == ECONNABORTED ||
+         end_of(error, false) != llp::StreamEnd::PeerReset;
+}
+
+base::Error system_error(const std::string& what, int error) {
+  Errc code = Errc::Environment;
+  const char* remedy = "";
+  switch (error) {
+    case EADDRINUSE:
+      code = Errc::AlreadyExists;
+      remedy = "; another program listens there: choose another port";
+      break;
+    case EADDRNOTAVAIL:
+      code = Errc::InvalidArgument;
+      remedy = "; this machine does not have the address: see \"ip address\"";
+      break;
+    case EACCES:
+    case EPERM:
+      code = Errc::PermissionDenied;
+      remedy = "; a filter forbids it, or the port is below 1024 and needs rights";
+      break;
+    case EMFILE:
+    case ENFILE:
+      code = Errc::ResourceExhausted;
+      remedy = "; raise the limit of open files (ulimit -n)";
+      break;
+    case ENETUNREACH:
+    case EHOSTUNREACH: code = Errc::Unreachable; break;
+    case EAFNOSUPPORT:
+      code = Errc::Unsupported;
+      remedy = "; this machine does not have this version of IP";
+      break;
+    case EINVAL: code = Errc::InvalidArgument; break;
+    default: break;
+  }
+  return {code, what + ": " + std::strerror(error) + remedy};
+}
+
+bool set_option(int descriptor, int level, int name, int value) {
+  return setsockopt(descriptor, level, name, &value, sizeof value) == 0;
+}
+
+void reset_on_close(int descriptor) {
+  const linger at_once{1, 0};
+  setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
+}  // namespace rnic::socket

@@ -1,0 +1,67 @@
+/// \file
+/// The system's sockets: descriptors, addresses and errors, between its types and ours.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "base/result.hpp"
+#include "llp/endpoint.hpp"
+#include "llp/stream.hpp"
+
+namespace rnic::socket {
+
+/// Owns a file descriptor.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() { reset(); }
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+
+  [[nodiscard]] int get() const { return number_; }
+  [[nodiscard]] bool open() const { return number_ >= 0; }
+  void reset();
+
+ private:
+  int number_ = -1;
+};
+
+/// An endpoint as the system has it.
+struct SystemAddress {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof(sockaddr_storage);
+
+  SystemAddress() = default;
+  /// IPv4 addresses become AF_INET, or mapped ones of AF_INET6 where `mapped`.
+  explicit SystemAddress(const llp::Endpoint& endpoint, bool mapped = false);
+  [[nodiscard]] llp::Endpoint endpoint() const;
+  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+  [[nodiscard]] int family() const { return storage.ss_family; }
+};
+
+/// A non-blocking TCP socket. \param family AF_INET or AF_INET6
+[[nodiscard]] base::Result<Descriptor> open_socket(int family);
+
+/// What an error of the system means for a stream. \param connecting the open is under way
+[[nodiscard]] llp::StreamEnd end_of(int error, bool connecting);
+/// The error is one that end_of() has an answer of its own for.
+[[nodiscard]] bool is_known(int error);
+
+/// "what: what the system says; remedy".
+[[nodiscard]] base::Error system_error(const std::string& what, int error);
+
+/// setsockopt() of a whole number. False: the system does not take it.
+bool set_option(int descriptor, int level, int name, int value);
+
+/// What is closed next is reset.
+void reset_on_close(int descriptor);
+
+}  // namespace rnic::socket

@@ -1,0 +1,314 @@
+#include "socket/transport.hpp"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/log.hpp"
+
+namespace rnic::socket {
+
+using base::Errc;
+using base::fail;
+
+namespace {
+
+constexpr uint32_t kEventsPerTurn = 64;
+constexpr uint32_t kAcceptsPerTurn = 16;
+constexpr uint64_t kListenerBit = uint64_t{1} << 63;
+
+// epoll gives back 64 bits: a connection's handle, or a listener's number and this bit.
+uint64_t to_word(base::Handle handle) {
+  return (uint64_t{handle.generation} << 32 | handle.index) & ~kListenerBit;
+}
+base::Handle to_handle(uint64_t word) {
+  return {static_cast<uint32_t>(word), static_cast<uint32_t>(word >> 32)};
+}
+
+bool watch(int poller, int descriptor, uint32_t events, uint64_t word) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = word;
+  return epoll_ctl(poller, EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<Transport>> Transport::open(const Config& config, base::Now now) {
+  Descriptor poller(epoll_create1(EPOLL_CLOEXEC));
+  if (!poller.open()) return tl::unexpected(system_error("epoll", errno));
+  return std::unique_ptr<Transport>(new Transport(config, std::move(poller), now));
+}
+
+Transport::Transport(const Config& config, Descriptor poller, base::Now now)
+    : config_(config),
+      poller_(std::move(poller)),
+      connections_(config.max_connections),
+      buffer_(config.receive_buffer),
+      timers_(now) {
+  listed_.reserve(2 * size_t{config.max_connections});
+  serving_.reserve(2 * size_t{config.max_connections});
+  doomed_.reserve(config.max_connections);
+}
+
+Transport::~Transport() {
+  connections_.for_each([](base::Handle, Connection& connection) { connection.abort(); });
+  reap(base::Now{});
+}
+
+// --- listening ---
+
+base::Status Transport::listen(const llp::Endpoint& local, llp::Acceptor& acceptor) {
+  const auto same = [&](const auto& listener) { return listener->local == local; };
+  if (std::any_of(listeners_.begin(), listeners_.end(), same)) {
+    return fail(Errc::AlreadyExists, "listen: " + to_string(local) + " is listened on already");
+  }
+  if (listeners_.size() >= config_.max_listeners) {
+    return fail(Errc::ResourceExhausted, "no listener left: raise tcp.max_listeners (now " +
+                                             std::to_string(config_.max_listeners) + ")");
+  }
+  auto listener = std::make_unique<Listener>();
+  listener->number = listeners_made_++;
+  listener->local = local;
+  listener->acceptor = &acceptor;
+  std::vector<llp::IpAddress> addresses{local.address};
+  if (local.address.is_unspecified() && !config_.addresses.empty()) addresses = config_.addresses;
+  for (const llp::IpAddress& address : addresses) {
+    auto descriptor = open_listener({address, local.port});
+    if (!descriptor) return tl::unexpected(descriptor.error());
+    const uint64_t word = listener->number | kListenerBit;
+    if (!watch(poller_.get(), descriptor->get(), EPOLLIN, word)) {
+      return tl::unexpected(system_error("listen", errno));
+    }
+    listener->descriptors.push_back(std::move(*descriptor));
+  }
+  listeners_.push_back(std::move(listener));
+  return {};
+}
+
+/// `::` takes both IP versions, where the system has both.
+base::Result<Descriptor> Transport::open_listener(const llp::Endpoint& local) {
+  const bool any = local.address.is_unspecified();
+  llp::Endpoint wanted = local;
+  auto descriptor = open_socket(local.address.is_v4() ? AF_INET : AF_INET6);
+  if (!descriptor && any && !local.address.is_v4()) {
+    wanted.address = llp::IpAddress::v4(0);
+    descriptor = open_socket(AF_INET);
+  }
+  if (!descriptor) return descriptor;
+  const int fd = descriptor->get();
+  set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+  if (!wanted.address.is_v4()) set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, any ? 0 : 1);
+  set_buffers(fd);  // accepted sockets inherit them, and the window scale depends on them
+  const SystemAddress address(wanted);
+  if (bind(fd, address.get(), address.size) != 0 ||
+      ::listen(fd, static_cast<int>(config_.backlog)) != 0) {
+    return tl::unexpected(system_error("listen on " + to_string(local), errno));
+  }
+  return descriptor;
+}
+
+void Transport::set_buffers(int descriptor) const {
+  if (config_.system_send_buffer != 0) {
+    set_option(descriptor, SOL_SOCKET, SO_SNDBUF, static_cast<int>(config_.system_send_buffer));
+  }
+  if (config_.system_receive_buffer != 0) {
+    set_option(descriptor, SOL_SOCKET, SO_RCVBUF, static_cast<int>(config_.system_receive_buffer));
+  }
+}
+
+base::Status Transport::unlisten(const llp::Endpoint& local) {
+  const auto erased =
+      std::erase_if(listeners_, [&](const auto& listener) { return listener->local == local; });
+  if (erased != 0) return {};
+  return fail(Errc::NotFound, "unlisten: " + to_string(local) + " is not listened on");
+}
+
+Transport::Listener* Transport::find_listener(uint64_t number) {
+  const auto found = std::find_if(listeners_.begin(), listeners_.end(),
+                                  [&](const auto& mine) { return mine->number == number; });
+  return found == listeners_.end() ? nullptr : found->get();
+}
+
+void Transport::accept_all(Listener& listener, base::Now now) {
+  for (Descriptor& descriptor : listener.descriptors) {
+    for (uint32_t i = 0; i < kAcceptsPerTurn; ++i) {
+      if (!accept_one(listener, descriptor.get(), now)) break;
+    }
+  }
+}
+
+bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
+  if (connections_.live() == config_.max_connections) {
+    ++counters_.accepts_deferred;  // the backlog keeps it, and the system refuses when that is full
+    return false;
+  }
+  SystemAddress peer;
+  Descriptor accepted(accept4(descriptor, peer.get(), &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!accepted.open()) {
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return false;
+    const bool scarce = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+    ++(scarce ? counters_.accepts_deferred : counters_.accept_errors);
+    return !scarce;  // an error of one connection is none of the next
+  }
+  const llp::Endpoint remote = peer.endpoint();
+  Connection* connection = add(std::move(accepted), remote, Connection::State::Open);
+  connection->learn_local();
+  llp::StreamUser* user = listener.acceptor->accept(*connection, connection->local(), remote, now);
+  if (user == nullptr) {
+    ++counters_.accepts_refused;
+    reset_on_close(connection->descriptor());
+    connection->doom(llp::StreamEnd::Aborted);
+    return true;
+  }
+  ++counters_.accepts;
+  connection->set_user(*user);
+  if (!watch(poller_.get(), connection->descriptor(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+             to_word(connection->handle))) {
+    connection->doom(llp::StreamEnd::Aborted);
+    return true;
+  }
+  connection->open(now);
+  return true;
+}
+
+// --- connecting ---
+
+Connection* Transport::add(Descriptor descriptor, const llp::Endpoint& remote,
+                           Connection::State state) {
+  const base::Handle handle =
+      connections_.emplace(*this, config_, counters_, std::move(descriptor), remote, state);
+  Connection* connection = connections_.get(handle);
+  if (connection != nullptr) connection->handle = handle;
+  return connection;
+}
+
+base::Status Transport::bind_source(int descriptor, const llp::Endpoint& local,
+                                    const llp::Endpoint& remote) const {
+  llp::Endpoint source = local;
+  if (source.address.is_unspecified()) {
+    const auto mine =
+        std::find_if(config_.addresses.begin(), config_.addresses.end(),
+                     [&](const llp::IpAddress& a) { return a.is_v4() == remote.address.is_v4(); });
+    if (mine != config_.addresses.end()) source.address = *mine;
+  }
+  if (source.address.is_unspecified() && source.port == 0) return {};
+  if (source.address.is_unspecified() && remote.address.is_v4()) {
+    source.address = llp::IpAddress::v4(0);
+  }
+  // The port is chosen with the peer in view: many connections to different peers may share one.
+  if (source.port == 0) set_option(descriptor, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+  const SystemAddress address(source);
+  if (bind(descriptor, address.get(), address.size) == 0) return {};
+  return tl::unexpected(system_error("connect from " + to_string(source), errno));
+}
+
+base::Result<llp::Stream*> Transport::connect(const llp::Endpoint& local,
+                                              const llp::Endpoint& remote, llp::StreamUser& user,
+                                              base::Now now) {
+  if (connections_.live() == config_.max_connections) {
+    return fail(Errc::ResourceExhausted, "no connection left: raise tcp.max_connections (now " +
+                                             std::to_string(config_.max_connections) + ")");
+  }
+  auto descriptor = open_socket(remote.address.is_v4() ? AF_INET : AF_INET6);
+  if (!descriptor) return tl::unexpected(descriptor.error());
+  const int fd = descriptor->get();
+  set_buffers(fd);
+  if (auto status = bind_source(fd, local, remote); !status) return tl::unexpected(status.error());
+  const SystemAddress address(remote);
+  int error = 0;
+  if (::connect(fd, address.get(), address.size) != 0 && errno != EINPROGRESS) error = errno;
+  if (error != 0 && error != ECONNREFUSED) {
+    return tl::unexpected(system_error("connect to " + to_string(remote), error));
+  }
+  Connection* connection = add(std::move(*descriptor), remote, Connection::State::Connecting);
+  ++counters_.connects;
+  connection->set_user(user);
+  connection->learn_local();
+  arm(*connection, now + config_.connect_timeout);
+  if (error != 0) {
+    connection->doom(llp::StreamEnd::Refused);
+  } else if (!watch(poller_.get(), fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+                    to_word(connection->handle))) {
+    connection->doom(llp::StreamEnd::Aborted);
+  }
+  return connection;
+}
+
+// --- the loop ---
+
+void Transport::list(Connection& connection) {
+  if (connection.is_listed) return;
+  connection.is_listed = true;
+  listed_.push_back(connection.handle);
+}
+
+uint32_t Transport::receive(base::Now now, llp::BeforeHandUp& before) {
+  std::array<epoll_event, kEventsPerTurn> events;
+  const int count = epoll_wait(poller_.get(), events.data(), kEventsPerTurn, 0);
+  uint32_t work = count > 0 ? static_cast<uint32_t>(count) : 0;
+  for (int i = 0; i < count; ++i) {
+    const uint64_t word = events[i].data.u64;
+    if ((word & kListenerBit) != 0) {
+      Listener* listener = find_listener(word & ~kListenerBit);
+      if (listener != nullptr) accept_all(*listener, now);
+    } else if (Connection* connection = connections_.get(to_handle(word)); connection != nullptr) {
+      connection->told(events[i].events, now);
+    }
+  }
+  serving_.clear();
+  serving_.swap(listed_);
+  for (const base::Handle handle : serving_) {
+    Connection* connection = connections_.get(handle);
+    if (connection == nullptr) continue;
+    connection->is_listed = false;
+    work += connection->receive(buffer_, before, now);
+    if (connection->wants_reading() || connection->wants_sending()) list(*connection);
+  }
+  reap(now);
+  return work;
+}
+
+void Transport::output(base::Now now) {
+  serving_.clear();
+  serving_.swap(listed_);
+  for (const base::Handle handle : serving_) {
+    Connection* connection = connections_.get(handle);
+    if (connection == nullptr) continue;
+    connection->is_listed = false;
+    connection->send(now);
+    if (connection->wants_reading() || connection->wants_sending()) list(*connection);
+  }
+  reap(now);
+}
+
+void Transport::on_timers(base::Now now) {
+  timers_.expire(now, [now](base::TimerNode& node) {
+    static_cast<Connection*>(node.owner)->timer_fired(now);
+  });
+  reap(now);
+}
+
+base::Now Transport::next_deadline() const {
+  if (!listed_.empty() || !doomed_.empty()) return base::Now{};
+  return timers_.next_deadline();
+}
+
+void Transport::reap(base::Now now) {
+  // ended() may doom others.
+  for (size_t i = 0; i < doomed_.size(); ++i) {
+    Connection* connection = connections_.get(doomed_[i]);
+    if (connection == nullptr) continue;
+    connection->finish(now);
+    connections_.erase(base::Handle(doomed_[i]));
+  }
+  doomed_.clear();
+}
+
+}  // namespace rnic::socket

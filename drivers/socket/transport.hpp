@@ -1,0 +1,85 @@
+/// \file
+/// llp::Transport over the system's TCP sockets.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/slab.hpp"
+#include "base/timer_wheel.hpp"
+#include "llp/transport.hpp"
+#include "socket/config.hpp"
+#include "socket/connection.hpp"
+#include "socket/counters.hpp"
+#include "socket/system.hpp"
+
+namespace rnic::socket {
+
+/// Polled by one thread; no call blocks. All errors of the system become a Status here, or a
+/// StreamEnd of the stream they belong to.
+class Transport final : public llp::Transport {
+ public:
+  /// Environment when the system gives no epoll.
+  static base::Result<std::unique_ptr<Transport>> open(const Config& config, base::Now now);
+  /// No stream may be in use any more, but for those that are told ended() here.
+  ~Transport() override;
+
+  /// An unspecified local address: Config::addresses, and with none of them every address of both
+  /// IP versions that the system has.
+  base::Status listen(const llp::Endpoint& local, llp::Acceptor& acceptor) override;
+  base::Status unlisten(const llp::Endpoint& local) override;
+  base::Result<llp::Stream*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+                                     llp::StreamUser& user, base::Now now) override;
+  uint32_t receive(base::Now now, llp::BeforeHandUp& before) override;
+  void on_timers(base::Now now) override;
+  void output(base::Now now) override;
+  [[nodiscard]] base::Now next_deadline() const override;
+
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+  [[nodiscard]] uint32_t live_connections() const { return connections_.live(); }
+  /// No connection, and nothing that waits for its end.
+  [[nodiscard]] bool quiescent() const { return connections_.live() == 0; }
+
+  // --- Called by connections ---
+
+  /// It has something to read or to send: the next turn serves it.
+  void list(Connection& connection);
+  void doomed(Connection& connection) { doomed_.push_back(connection.handle); }
+  void arm(Connection& connection, base::Now deadline) { timers_.arm(connection.timer, deadline); }
+  void disarm(Connection& connection) { timers_.cancel(connection.timer); }
+
+ private:
+  struct Listener {
+    uint64_t number = 0;  // names it to epoll
+    llp::Endpoint local;
+    llp::Acceptor* acceptor = nullptr;
+    std::vector<Descriptor> descriptors;
+  };
+
+  Transport(const Config& config, Descriptor poller, base::Now now);
+  base::Result<Descriptor> open_listener(const llp::Endpoint& local);
+  base::Status bind_source(int descriptor, const llp::Endpoint& local,
+                           const llp::Endpoint& remote) const;
+  void set_buffers(int descriptor) const;
+  [[nodiscard]] Listener* find_listener(uint64_t number);
+  void accept_all(Listener& listener, base::Now now);
+  /// False: there is nothing more to be had now.
+  bool accept_one(Listener& listener, int descriptor, base::Now now);
+  Connection* add(Descriptor descriptor, const llp::Endpoint& remote, Connection::State state);
+  void reap(base::Now now);
+
+  Config config_;
+  Counters counters_;
+  Descriptor poller_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  uint64_t listeners_made_ = 0;
+  base::Slab<Connection> connections_;
+  std::vector<base::Handle> listed_;   // have something to do; may name some that are gone
+  std::vector<base::Handle> serving_;  // those of the turn under way
+  std::vector<base::Handle> doomed_;
+  std::vector<uint8_t> buffer_;  // between the system and the user, during one call
+  base::TimerWheel timers_;
+};
+
+}  // namespace rnic::socket
