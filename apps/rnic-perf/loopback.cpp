@@ -84,7 +84,8 @@ Status Loopback::set_up() {
   auto config = configuration(options_);
   if (!config) return tl::unexpected(config.error());
   const std::string mtu = std::to_string(options_.mtu);
-  if (options_.config_file.empty()) config->set("wire.loop.mtu=" + mtu);
+  const bool on_wire = options_.config_file.empty() && options_.port.device.empty();
+  if (on_wire) config->set("wire.loop.mtu=" + mtu);
   config->set("device.*.mtu=" + mtu);
   config->set(std::string("mpa.crc=") + (options_.crc ? "true" : "false"));
   config->set(std::string("mpa.markers=") + (options_.markers ? "true" : "false"));
@@ -101,7 +102,10 @@ Status Loopback::set_up() {
     return tl::unexpected(
         Error{ErrorCode::InvalidArgument, "loopback needs a configuration with two devices"});
   }
+  // The floor is that of frames in memory, and needs DPDK.
+  if (context_->device(names[0])->checksum_mode() == "system") options_.floor = false;
   workload::PairOptions pair_options;
+  pair_options.port = options_.port.tcp;
   pair_options.depth = std::max<uint32_t>(options_.depth, 16);
   auto pair = workload::connect_pair(*context_, names[0], names[1], pair_options);
   if (!pair) return tl::unexpected(pair.error());

@@ -68,8 +68,7 @@ int run(int argc, char** argv) {
         ->check(CLI::IsMember({"write", "read", "send"}));
   };
 
-  CLI::App& loopback =
-      *app.add_subcommand("loopback", "both ends in this process, over memory rings");
+  CLI::App& loopback = *app.add_subcommand("loopback", "both ends in this process");
   add_operation(loopback);
   add_workload(loopback, options);
   add_configuration(loopback, options);
@@ -82,19 +81,20 @@ int run(int argc, char** argv) {
   loopback.add_flag("!--no-crc", options.crc, "MPA CRC off (the result says so)");
   loopback.add_flag("--markers", options.markers, "MPA markers in both directions");
   loopback.add_flag("!--no-floor", options.floor, "do not measure the floor");
+  workload::add_port_option(loopback, options.port);
 
   CLI::App& server = *app.add_subcommand("server", "answers rnic-perf clients until interrupted");
   add_configuration(server, options);
   server.add_option("--device", options.device, "device of the configuration (default: the first)");
-  server.add_option("--port", options.port, "TCP port")->capture_default_str();
+  workload::add_port_option(server, options.port);
 
   CLI::App& client = *app.add_subcommand("client", "measures against an rnic-perf server");
-  client.add_option("address", options.address, "IPv4 address of the server")->required();
+  client.add_option("address", options.address, "IP address of the server")->required();
   add_operation(client);
   add_workload(client, options);
   add_configuration(client, options);
   client.add_option("--device", options.device, "device of the configuration (default: the first)");
-  client.add_option("--port", options.port, "TCP port")->capture_default_str();
+  workload::add_port_option(client, options.port);
 
   if (auto status = workload::parse_command_line(app, "rnic-perf", argc, argv)) return *status;
   options.operation = *workload::parse_operation(operation);
@@ -102,7 +102,8 @@ int run(int argc, char** argv) {
     return complain(
         "--size " + options.size_text + ": give octets from 1 to 1024M, as in 64, 4K, 1M", kUsage);
   }
-  if (loopback.parsed()) return run_loopback(options);
+  options.both_ends = loopback.parsed();
+  if (options.both_ends) return run_loopback(options);
   if (server.parsed()) return run_server(options);
   return run_client(options);
 }

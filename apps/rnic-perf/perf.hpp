@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "workload/port_choice.hpp"
 #include "workload/workload.hpp"
 
 namespace rnic::perf {
@@ -34,7 +35,8 @@ struct Options {
   std::vector<std::string> overrides;
   std::string device;   ///< server and client: which device of the configuration
   std::string address;  ///< client: whom to connect to
-  uint16_t port = 7471;
+  workload::PortChoice port{7471, {}};
+  bool both_ends = false;  ///< loopback
 };
 
 /// Both ends in this process.

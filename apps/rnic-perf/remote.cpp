@@ -219,8 +219,8 @@ Status Client::set_up() {
   auto station = Station::create(context_, options_.device, kServerMemory, kLocalWrite);
   if (!station) return tl::unexpected(station.error());
   station_ = std::move(*station);
-  auto reply =
-      workload::connect_end(context_, *station_->end, options_.address, options_.port, kTimeoutMs);
+  auto reply = workload::connect_end(context_, *station_->end, options_.address, options_.port.tcp,
+                                     kTimeoutMs);
   if (!reply) return tl::unexpected(reply.error());
   auto offer = workload::decode_offer(*reply);
   if (!offer) return tl::unexpected(protocol_error("the peer is not an rnic-perf server"));
@@ -351,8 +351,8 @@ int run_server(const Options& options) {
   if (!context) return complain(context.error());
   auto device = workload::choose_device(*context, options.device);
   if (!device) return complain(device.error());
-  if (Status status = device->listen(options.port); !status) return complain(status.error());
-  std::cerr << "listening on " << device->address() << ":" << options.port << "; "
+  if (Status status = device->listen(options.port.tcp); !status) return complain(status.error());
+  std::cerr << "listening on " << device->address() << ":" << options.port.tcp << "; "
             << context->environment() << "\n";
   while (!workload::interrupted()) {
     Event event;

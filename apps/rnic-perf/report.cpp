@@ -27,11 +27,12 @@ void print_table(const nlohmann::ordered_json& result) {
 }
 
 Result<Config> configuration(const Options& options) {
-  Config config = Config::loopback();
+  Config config = workload::default_configuration(options.port, options.both_ends);
   if (!options.config_file.empty()) {
     auto file = Config::from_file(options.config_file);
     if (!file) return file;
     config = std::move(*file);
+    workload::apply(options.port, config);
   }
   for (const std::string& assignment : options.overrides) config.set(assignment);
   // Now, before we add keys of our own: the message is about what the user wrote.

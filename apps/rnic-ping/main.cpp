@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "workload/command_line.hpp"
+#include "workload/port_choice.hpp"
 #include "workload/workload.hpp"
 
 namespace rnic::ping {
@@ -24,7 +25,7 @@ struct Options {
   std::string mode = "loopback";
   uint32_t count = 10;
   uint32_t size = 64;  ///< octets
-  uint16_t port = 7472;
+  workload::PortChoice port{7472, {}};
   std::string config_file;
   std::vector<std::string> overrides;
   std::string device;
@@ -114,9 +115,9 @@ class Pinger {
   Status open(Device device, const std::string& address) {
     if (Status status = station_.open(std::move(device), options_.size); !status) return status;
     auto reply =
-        workload::connect_end(context_, station_.end(), address, options_.port, kTimeoutMs);
+        workload::connect_end(context_, station_.end(), address, options_.port.tcp, kTimeoutMs);
     if (!reply) return tl::unexpected(reply.error());
-    std::cerr << "connected to " << address << ":" << options_.port << "\n";
+    std::cerr << "connected to " << address << ":" << options_.port.tcp << "\n";
     return {};
   }
 
@@ -182,11 +183,12 @@ class Pinger {
 };
 
 Result<Context> open_context(const Options& options) {
-  Config config = Config::loopback();
+  Config config = workload::default_configuration(options.port, options.mode == "loopback");
   if (!options.config_file.empty()) {
     auto file = Config::from_file(options.config_file);
     if (!file) return tl::unexpected(file.error());
     config = std::move(*file);
+    workload::apply(options.port, config);
   }
   for (const std::string& assignment : options.overrides) config.set(assignment);
   return Context::open(config);
@@ -220,10 +222,10 @@ class EchoServer {
 int run_server(Context& context, const Options& options) {
   auto device = workload::choose_device(context, options.device);
   if (!device) return complain(device.error().message, kUsage);
-  if (Status status = device->listen(options.port); !status) {
+  if (Status status = device->listen(options.port.tcp); !status) {
     return complain(status.error().message, kUsage);
   }
-  std::cerr << "listening on " << device->address() << ":" << options.port << "\n";
+  std::cerr << "listening on " << device->address() << ":" << options.port.tcp << "\n";
   EchoServer server(*device);
   context.wait_until(
       [&] {
@@ -258,7 +260,7 @@ int run_loopback(const Options& options) {
   const std::vector<std::string> names = context->device_names();
   if (names.size() != 2) return complain("loopback needs two devices in the configuration", kUsage);
   auto responder = context->device(names[1]);
-  if (Status status = responder->listen(options.port); !status) {
+  if (Status status = responder->listen(options.port.tcp); !status) {
     return complain(status.error().message, kUsage);
   }
   EchoServer server(*responder);
@@ -285,8 +287,9 @@ int run(int argc, char** argv) {
       "round-trip time. Examples:\n"
       "  rnic-ping loopback\n"
       "  rnic-ping server --config config/nic.toml\n"
+      "  rnic-ping server --port socket            the system's own TCP, without DPDK\n"
       "  rnic-ping 192.168.1.2 --config config/nic.toml --count 1000 --size 4096"};
-  app.add_option("mode", options.mode, "loopback, server, or the IPv4 address of a server")
+  app.add_option("mode", options.mode, "loopback, server, or the IP address of a server")
       ->capture_default_str();
   app.add_option("--count", options.count, "exchanges")
       ->capture_default_str()
@@ -294,7 +297,7 @@ int run(int argc, char** argv) {
   app.add_option("--size", options.size, "octets of a message")
       ->capture_default_str()
       ->check(CLI::Range(1u, kMaxSize));
-  app.add_option("--port", options.port, "TCP port")->capture_default_str();
+  workload::add_port_option(app, options.port);
   app.add_option("--config", options.config_file, "TOML file, see config/ and docs/settings.md");
   app.add_option("--set", options.overrides, "override one key of the configuration")
       ->allow_extra_args(false);

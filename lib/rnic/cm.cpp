@@ -58,18 +58,18 @@ mpa::StartWish make_wish(const ConnectOptions& options, const mpa::Config& confi
 }
 
 base::Status Device::listen(const llp::Endpoint& local, std::optional<FramingKind> framing) {
-  if (!local.address.is_unspecified() && !interface_.is_ours(local.address)) {
+  if (own_ && !local.address.is_unspecified() && !own_->interface.is_ours(local.address)) {
     return fail(Errc::InvalidArgument,
                 "listen: " + to_string(local.address) + " is no address of this device");
   }
-  auto status = stack_.listen(local, acceptor_);
+  auto status = transport_->listen(local, acceptor_);
   if (status && framing) listen_framing_[local.port] = *framing;
   return status;
 }
 
 base::Status Device::unlisten(const llp::Endpoint& local) {
   listen_framing_.erase(local.port);
-  return stack_.unlisten(local);
+  return transport_->unlisten(local);
 }
 
 base::Status Device::check_unconnected(const QueuePair& qp) const {
@@ -80,7 +80,8 @@ base::Status Device::check_unconnected(const QueuePair& qp) const {
 
 // RFC 9293 MUST-44: the route to the peer decides which of our addresses speaks to it.
 base::Result<llp::Endpoint> Device::local_towards(const llp::Endpoint& remote) const {
-  const llp::IpAddress address = interface_.source_for(remote.address);
+  if (!own_) return llp::Endpoint{};  // the transport chooses
+  const llp::IpAddress address = own_->interface.source_for(remote.address);
   if (address.is_unspecified()) {
     return fail(Errc::Unreachable, "connect: no route to " + to_string(remote) +
                                        "; configure a gateway, or an address of its family");
@@ -172,7 +173,7 @@ base::Result<Connection*> Device::start(base::Handle handle, QueuePair& qp,
     connections_.erase(handle);
     return tl::unexpected(local.error());
   }
-  auto stream = stack_.connect(*local, remote, connection->session(), now);
+  auto stream = transport_->connect(*local, remote, connection->session(), now);
   if (!stream) {
     connections_.erase(handle);
     return tl::unexpected(stream.error());
@@ -184,14 +185,6 @@ base::Result<Connection*> Device::start(base::Handle handle, QueuePair& qp,
   connection->session().attach(**stream);
   connection->bind(qp);
   return connection;
-}
-
-base::Result<StreamSocket*> Device::connect_stream(const llp::Endpoint& remote,
-                                                   const tcp::ConnectionOptions& options,
-                                                   base::Now now) {
-  const auto local = local_towards(remote);
-  if (!local) return tl::unexpected(local.error());
-  return streams_.connect(*local, remote, options, now);
 }
 
 bool Device::wants_redial(const Connection& connection, mpa::StartFailure why) const {
@@ -377,7 +370,7 @@ void Device::connection_ended(Connection& connection) {
 }
 
 void Device::reap() {
-  streams_.reap();
+  if (own_) own_->streams.reap();
   for (const base::Handle handle : ended_) {
     Connection* connection = connections_.get(handle);
     if (connection == nullptr) continue;

@@ -24,8 +24,7 @@ base::Result<Connection*> Device::convert(StreamSocket& socket, mpa::Role role, 
   connection->stream = socket.stream();
   connection->socket = &socket;
   connection->session().attach(*socket.stream());
-  const base::Status done =
-      stack_.set_options(*socket.stream(), stack_.default_options(), last_now_);
+  const base::Status done = own_->stack.set_options(*socket.stream(), default_options(), last_now_);
   RNIC_CHECK(done.has_value());  // what every RDMA connection has
   return connection;
 }

@@ -10,12 +10,18 @@ namespace rnic::nic {
 
 Device::Device(const DeviceConfig& config, port::Port& port, base::Now now,
                net::Reassembler* reassembler)
+    : Device(config, now) {
+  own_.emplace(config_, port, reassembler, counters_, now);
+  transport_ = &own_->stack;
+}
+
+Device::Device(const DeviceConfig& config, llp::Transport& transport, base::Now now)
+    : Device(config, now) {
+  transport_ = &transport;
+}
+
+Device::Device(const DeviceConfig& config, base::Now now)
     : config_(config),
-      port_(port),
-      interface_(config.net, port, now, reassembler),
-      egress_(interface_),
-      stack_(config.tcp, egress_, config.secret, config.seed, now),
-      error_relay_(stack_),
       memory_(config.limits.max_regions, config.seed ^ 0x5354616773ull),
       hold_(mpa::make_hold_store(config.limits.hold_octets)),
       pack_(tuf::make_pack_store(config.limits.max_packed)),
@@ -24,14 +30,12 @@ Device::Device(const DeviceConfig& config, port::Port& port, base::Now now,
       pd_users_(config.limits.max_pds + 1),
       qps_(config.limits.max_qps + 1),
       connections_(config.limits.max_connections),
-      streams_(config.limits, stack_, counters_),
       acceptor_(*this),
       start_timers_(now),
       last_now_(now),
       doorbells_(config.limits.max_qps + 1),
       events_(config.limits.max_events) {
   ended_.reserve(config.limits.max_connections);
-  interface_.set_error_user(&error_relay_);
   if (!config.mpa.crc) {
     base::log(base::LogLevel::Warning, "mpa",
               config.name +
@@ -50,22 +54,34 @@ Device::~Device() {
   connections_.for_each([](base::Handle, Connection& connection) {
     if (connection.stream != nullptr) connection.stream->abort();
   });
-  streams_.abort_all();
-  stack_.output(last_now_);
-  interface_.flush(last_now_);
+  if (own_) own_->streams.abort_all();
+  transport_->output(last_now_);
+  if (own_) own_->interface.flush(last_now_);
   reap();
 }
 
 uint32_t Device::poll(base::Now now) {
   ++counters_.polls;
   last_now_ = now;
+  if (!own_) return poll_transport(now);
   const uint32_t work = receive(now);
   fire_timers(now);
   // A port that still has last turn's burst takes nothing new: a wait, not a loss.
-  if (interface_.flush(now)) {
-    stack_.output(now);
-    interface_.flush(now);
+  if (own_->interface.flush(now)) {
+    own_->stack.output(now);
+    own_->interface.flush(now);
   }
+  reap();
+  if (work != 0) ++counters_.busy_polls;
+  return work;
+}
+
+uint32_t Device::poll_transport(base::Now now) {
+  DoorbellsFirst doorbells(*this);
+  uint32_t work = transport_->receive(now, doorbells);
+  work += doorbells.served + serve_doorbells();
+  fire_timers(now);
+  transport_->output(now);
   reap();
   if (work != 0) ++counters_.busy_polls;
   return work;
@@ -82,17 +98,18 @@ uint32_t Device::receive(base::Now now) {
 
 uint32_t Device::receive_burst(base::Now now, uint32_t& work) {
   std::array<port::Packet, kBurst> burst;
-  const uint32_t n = port_.rx_burst(burst, now);
+  const uint32_t n = own_->port.rx_burst(burst, now);
   for (uint32_t i = 0; i < n; ++i) __builtin_prefetch(burst[i].data);
   // Between taking the frames and looking at them: a receive that was posted before the peer sent
   // is there when the peer's message is looked at.
   work += n + serve_doorbells();
   for (uint32_t i = 0; i < n; ++i) {
-    const std::optional<net::IpIn> ip = interface_.input(burst[i], now);
+    const std::optional<net::IpIn> ip = own_->interface.input(burst[i], now);
     if (!ip || ip->protocol != wire::kIpProtocolTcp) continue;
-    stack_.input({ip->source, ip->destination, ip->payload, ip->l4_checksum_good, ip->ecn}, now);
+    own_->stack.input({ip->source, ip->destination, ip->payload, ip->l4_checksum_good, ip->ecn},
+                      now);
   }
-  if (n != 0) port_.free({burst.data(), n});
+  if (n != 0) own_->port.free({burst.data(), n});
   return n;
 }
 
@@ -104,12 +121,12 @@ uint32_t Device::serve_doorbells() {
       ++served;
     }
   });
-  return served + streams_.serve_doorbells(last_now_);
+  return served + (own_ ? own_->streams.serve_doorbells(last_now_) : 0);
 }
 
 void Device::fire_timers(base::Now now) {
-  if (stack_.next_deadline() <= now) stack_.on_timers(now);
-  if (interface_.next_deadline() <= now) interface_.on_timers(now);
+  if (transport_->next_deadline() <= now) transport_->on_timers(now);
+  if (own_ && own_->interface.next_deadline() <= now) own_->interface.on_timers(now);
   if (start_timers_.next_deadline() > now) return;
   start_timers_.expire(now, [&](base::TimerNode& node) {
     auto& connection = *static_cast<Connection*>(node.owner);
@@ -124,16 +141,18 @@ void Device::fire_timers(base::Now now) {
 }
 
 base::Now Device::next_deadline() const {
-  base::Now next = base::earlier(stack_.next_deadline(), interface_.next_deadline());
-  next = base::earlier(next, start_timers_.next_deadline());
   if (doorbell_ringing()) return base::Now{};
-  return base::earlier(next, port_.next_deadline());
+  base::Now next = base::earlier(transport_->next_deadline(), start_timers_.next_deadline());
+  if (!own_) return next;
+  next = base::earlier(next, own_->interface.next_deadline());
+  return base::earlier(next, own_->port.next_deadline());
 }
 
 bool Device::quiescent() const {
-  return connections_.live() == 0 && streams_.live() == 0 && stack_.quiescent() &&
-         interface_.unsent() == 0 && mpa::held_octets(*hold_) == 0 &&
-         tuf::packed_ulpdus(*pack_) == 0;
+  if (connections_.live() != 0 || mpa::held_octets(*hold_) != 0) return false;
+  if (tuf::packed_ulpdus(*pack_) != 0) return false;
+  return !own_ ||
+         (own_->streams.live() == 0 && own_->stack.quiescent() && own_->interface.unsent() == 0);
 }
 
 void Device::emit(Event event) {
@@ -155,28 +174,38 @@ void Device::completion_overrun(QueuePair& qp) {
   }
 }
 
+namespace {
+
+template <typename Add>
+void add_port_counters(const port::PortCounters& port, Add&& add) {
+  add("rx_frames", "frames", "frames received", port.rx_frames);
+  add("rx_octets", "octets", "octets received", port.rx_octets);
+  add("tx_frames", "frames", "frames the device took", port.tx_frames);
+  add("tx_octets", "octets", "octets the device took", port.tx_octets);
+  add("tx_refused", "frames", "frames the device did not take at once", port.tx_refused);
+  add("alloc_failed", "events", "the pool had no buffer", port.alloc_failed);
+  add("rx_linearised", "frames", "received chains made contiguous", port.rx_linearised);
+  add("rx_shared", "frames", "copies given to the device's other queues", port.rx_shared);
+  add("rx_share_lost", "frames", "copies for the device's other queues that were lost",
+      port.rx_share_lost);
+  add("rx_dropped", "frames", "frames the port could not hand up", port.rx_dropped);
+}
+
+}  // namespace
+
 std::vector<CounterValue> Device::counters() const {
   std::vector<CounterValue> all;
   const auto add = [&all](const char* layer, const auto& counters) {
     counters.for_each([&](const base::CounterRow& row) { all.push_back({layer, row}); });
   };
-  const port::PortCounters& port = port_.counters();
-  const auto add_port = [&all](const char* name, const char* unit, const char* help, uint64_t v) {
-    all.push_back({"port", {name, unit, help, v}});
-  };
-  add_port("rx_frames", "frames", "frames received", port.rx_frames);
-  add_port("rx_octets", "octets", "octets received", port.rx_octets);
-  add_port("tx_frames", "frames", "frames the device took", port.tx_frames);
-  add_port("tx_octets", "octets", "octets the device took", port.tx_octets);
-  add_port("tx_refused", "frames", "frames the device did not take at once", port.tx_refused);
-  add_port("alloc_failed", "events", "the pool had no buffer", port.alloc_failed);
-  add_port("rx_linearised", "frames", "received chains made contiguous", port.rx_linearised);
-  add_port("rx_shared", "frames", "copies given to the device's other queues", port.rx_shared);
-  add_port("rx_share_lost", "frames", "copies for the device's other queues that were lost",
-           port.rx_share_lost);
-  add_port("rx_dropped", "frames", "frames the port could not hand up", port.rx_dropped);
-  add("net", interface_.counters());
-  add("tcp", stack_.counters());
+  if (own_) {
+    const auto add_port = [&all](const char* name, const char* unit, const char* help, uint64_t v) {
+      all.push_back({"port", {name, unit, help, v}});
+    };
+    add_port_counters(own_->port.counters(), add_port);
+    add("net", own_->interface.counters());
+    add("tcp", own_->stack.counters());
+  }
   add("mpa", mpa_counters_);
   add("tuf", tuf_counters_);
   add("rdmap", rdmap_counters_);

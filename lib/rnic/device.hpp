@@ -1,6 +1,6 @@
 /// \file
-/// The device: one port, one TCP/IP stack, queue pairs, completion queues, registered memory, and
-/// the loop that runs them.
+/// The device: one port with a TCP/IP stack, or another transport; queue pairs, completion queues,
+/// registered memory, and the loop that runs them.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,8 @@
 #include "rnic/connect_options.hpp"
 #include "rnic/connection.hpp"
 #include "rnic/counters.hpp"
-#include "rnic/egress.hpp"
-#include "rnic/error_relay.hpp"
 #include "rnic/event.hpp"
+#include "rnic/port_stack.hpp"
 #include "rnic/queue_pair.hpp"
 #include "rnic/stream_socket.hpp"
 #include "tcp/tcp.hpp"
@@ -42,6 +41,9 @@ class Device {
   /// \param port, reassembler outlive the device; without a reassembler fragments are dropped.
   Device(const DeviceConfig& config, port::Port& port, base::Now now,
          net::Reassembler* reassembler = nullptr);
+  /// Without a port: connections come from `transport`, which outlives the device, and there are no
+  /// streaming sockets. Of `config`, `net` and `tcp` mean nothing then.
+  Device(const DeviceConfig& config, llp::Transport& transport, base::Now now);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -102,16 +104,18 @@ class Device {
 
   // --- Streaming sockets (worker; see stream_socket.hpp) ---
 
+  // Unsupported by a device without a port.
+
   /// \param local an unspecified address: every address of the device
   base::Result<StreamListener*> listen_stream(const llp::Endpoint& local, uint32_t backlog,
-                                              const tcp::ConnectionOptions& options) {
-    return streams_.listen(local, backlog, options);
-  }
+                                              const tcp::ConnectionOptions& options);
   /// Starts an active connection; the socket tells how it went.
   base::Result<StreamSocket*> connect_stream(const llp::Endpoint& remote,
                                              const tcp::ConnectionOptions& options, base::Now now);
   /// What the config says for every connection.
-  [[nodiscard]] tcp::ConnectionOptions default_options() const { return stack_.default_options(); }
+  [[nodiscard]] tcp::ConnectionOptions default_options() const {
+    return own_ ? own_->stack.default_options() : tcp::ConnectionOptions{};
+  }
   // The same with what the config says for every connection.
   base::Result<StreamListener*> listen_stream(const llp::Endpoint& local, uint32_t backlog) {
     return listen_stream(local, backlog, default_options());
@@ -119,16 +123,17 @@ class Device {
   base::Result<StreamSocket*> connect_stream(const llp::Endpoint& remote, base::Now now) {
     return connect_stream(remote, default_options(), now);
   }
-  [[nodiscard]] StreamTable& streams() { return streams_; }
+  /// has_port() holds, as for every streaming socket.
+  [[nodiscard]] StreamTable& streams() { return own_->streams; }
 
   // --- Application side ---
 
   /// Any thread.
   void ring_doorbell(uint32_t qp) { doorbells_.ring(qp); }
   /// Any thread. \param number StreamSocket::number()
-  void ring_stream_doorbell(uint32_t number) { streams_.ring_doorbell(number); }
+  void ring_stream_doorbell(uint32_t number) { own_->streams.ring_doorbell(number); }
   [[nodiscard]] bool doorbell_ringing() const {
-    return doorbells_.ringing() || streams_.doorbell_ringing();
+    return doorbells_.ringing() || (own_ && own_->streams.doorbell_ringing());
   }
   /// One thread at a time. False when there is none.
   bool poll_event(Event& out) { return events_.pop(out); }
@@ -136,13 +141,18 @@ class Device {
   // --- Facts ---
 
   [[nodiscard]] const DeviceConfig& config() const { return config_; }
-  [[nodiscard]] port::Port& port() { return port_; }
+  /// False: it stands on another transport.
+  [[nodiscard]] bool has_port() const { return own_.has_value(); }
+  /// has_port() holds.
+  [[nodiscard]] port::Port& port() { return own_->port; }
   [[nodiscard]] std::vector<CounterValue> counters() const;
-  [[nodiscard]] const tcp::Counters& tcp_counters() const { return stack_.counters(); }
+  /// has_port() holds.
+  [[nodiscard]] const tcp::Counters& tcp_counters() const { return own_->stack.counters(); }
   [[nodiscard]] mpa::Counters& mpa_counters() { return mpa_counters_; }
   [[nodiscard]] tuf::Counters& tuf_counters() { return tuf_counters_; }
   [[nodiscard]] rdmap::Counters& rdmap_counters() { return rdmap_counters_; }
-  [[nodiscard]] const net::Counters& net_counters() const { return interface_.counters(); }
+  /// has_port() holds.
+  [[nodiscard]] const net::Counters& net_counters() const { return own_->interface.counters(); }
   [[nodiscard]] const DeviceCounters& device_counters() const { return counters_; }
   [[nodiscard]] mem::StagTable& memory() { return memory_; }
   [[nodiscard]] mpa::HoldStore& hold_store() { return *hold_; }
@@ -170,6 +180,17 @@ class Device {
   static constexpr uint32_t kBurst = 32;
   static constexpr uint32_t kBurstsPerPoll = 4;
 
+  /// Serves the doorbells after a transport has taken octets and before it hands them up.
+  class DoorbellsFirst final : public llp::BeforeHandUp {
+   public:
+    explicit DoorbellsFirst(Device& device) : device_(device) {}
+    void before_hand_up() override { served += device_.serve_doorbells(); }
+    uint32_t served = 0;
+
+   private:
+    Device& device_;
+  };
+
   /// Hands inbound connections to the device.
   class Acceptor final : public llp::Acceptor {
    public:
@@ -183,6 +204,8 @@ class Device {
     Device& device_;
   };
 
+  Device(const DeviceConfig& config, base::Now now);
+  uint32_t poll_transport(base::Now now);
   uint32_t receive(base::Now now);
   uint32_t receive_burst(base::Now now, uint32_t& work);
   uint32_t serve_doorbells();
@@ -210,11 +233,6 @@ class Device {
   base::Result<Connection*> find_request(base::Handle request);
 
   DeviceConfig config_;
-  port::Port& port_;
-  net::Interface interface_;
-  Egress egress_;
-  tcp::Stack stack_;
-  ErrorRelay error_relay_;
   mem::StagTable memory_;
   mpa::HoldStorePtr hold_;
   tuf::PackStorePtr pack_;
@@ -224,6 +242,9 @@ class Device {
   rdmap::Counters rdmap_counters_;
   DeviceCounters counters_;
 
+  std::optional<PortStack> own_;         // with a port
+  llp::Transport* transport_ = nullptr;  // own_->stack, or the one that was given
+
   std::vector<bool> pds_;                           // index: PD number; 0 is never given out
   std::vector<uint32_t> pd_users_;                  // regions and queue pairs of each PD
   std::map<uint16_t, FramingKind> listen_framing_;  // of listeners that have their own
@@ -231,7 +252,6 @@ class Device {
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
   std::vector<std::unique_ptr<QueuePair>> qps_;  // index: QP number; 0 is never given out
   base::Slab<Connection> connections_;
-  StreamTable streams_;
   std::vector<std::unique_ptr<QueuePair>> orphans_;  // destroyed, waiting for their stream's end
   Acceptor acceptor_;
   std::vector<base::Handle> ended_;                           // connections to be reaped

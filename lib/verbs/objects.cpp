@@ -302,6 +302,7 @@ std::string Device::address() const {
 uint32_t Device::mtu() const { return device_->device->config().net.mtu; }
 
 std::string Device::checksum_mode() const {
+  if (!device_->device->has_port()) return "system";
   return port::to_string(device_->device->port().info().checksum);
 }
 
@@ -365,10 +366,13 @@ std::vector<Counter> Device::counters() const {
     for (const nic::CounterValue& value : device_->device->counters()) {
       out.push_back({value.layer, value.row.name, value.row.unit, value.row.help, value.row.value});
     }
-    if (device_->impaired == nullptr) return;
-    device_->impaired->impair_counters().for_each([&](const base::CounterRow& row) {
-      out.push_back({"impair", row.name, row.unit, row.help, row.value});
-    });
+    const auto add = [&out](const char* layer, const auto& counters) {
+      counters.for_each([&](const base::CounterRow& row) {
+        out.push_back({layer, row.name, row.unit, row.help, row.value});
+      });
+    };
+    if (device_->socket != nullptr) add("socket", device_->socket->counters());
+    if (device_->impaired != nullptr) add("impair", device_->impaired->impair_counters());
   });
   return out;
 }
@@ -381,7 +385,10 @@ uint64_t Device::counter(const std::string& layer, const std::string& name) cons
 }
 
 bool Device::quiescent() const {
-  return on_worker(*device_, [&](base::Now) { return device_->device->quiescent(); });
+  return on_worker(*device_, [&](base::Now) {
+    return device_->device->quiescent() &&
+           (device_->socket == nullptr || device_->socket->quiescent());
+  });
 }
 
 }  // namespace rnic

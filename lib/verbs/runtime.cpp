@@ -2,7 +2,9 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <map>
 
 #include "crc/crc.hpp"
@@ -24,6 +26,17 @@ std::string unique_port_name(const std::string& wire, char end) {
   return "rnic_" + wire + "_" + end + std::to_string(counter++);
 }
 
+bool needs_eal(const Settings& settings) {
+  return std::any_of(settings.devices.begin(), settings.devices.end(),
+                     [](const DeviceSettings& device) { return !device.on_socket(); });
+}
+
+bool is_used(const WireSettings& wire, const Settings& settings) {
+  const std::string ends = std::string(kWirePrefix) + wire.name + ":";
+  return std::any_of(settings.devices.begin(), settings.devices.end(),
+                     [&](const DeviceSettings& device) { return device.port.starts_with(ends); });
+}
+
 base::Result<uint64_t> system_random() {
   uint64_t value = 0;
   if (getrandom(&value, sizeof value, 0) != sizeof value) {
@@ -36,7 +49,11 @@ base::Result<uint64_t> system_random() {
 
 base::Result<std::unique_ptr<Runtime>> Runtime::open(const Settings& settings) {
   std::unique_ptr<Runtime> runtime(new Runtime);
-  if (auto status = runtime->start_eal(settings); !status) return tl::unexpected(status.error());
+  if (!needs_eal(settings)) {
+    runtime->start_without_eal();
+  } else if (auto status = runtime->start_eal(settings); !status) {
+    return tl::unexpected(status.error());
+  }
   if (auto status = runtime->open_ports(settings); !status) return tl::unexpected(status.error());
   if (auto status = runtime->start_devices(settings); !status) {
     return tl::unexpected(status.error());
@@ -75,11 +92,20 @@ base::Status Runtime::start_eal(const Settings& settings) {
   return {};
 }
 
+void Runtime::start_without_eal() {
+  const auto origin = std::chrono::steady_clock::now();
+  clock_ = [origin] {
+    return base::Now(std::chrono::seconds(1) + (std::chrono::steady_clock::now() - origin));
+  };
+  environment_ = "TCP: the system's; CRC kernel: " + std::string(crc::active().name);
+}
+
 base::Status Runtime::open_ports(const Settings& settings) {
   std::map<std::string, std::unique_ptr<port::Port>> wire_ends;
   std::map<std::string, port::MacAddress> macs;
   for (const DeviceSettings& device : settings.devices) macs[device.port] = device.mac;
   for (const WireSettings& wire : settings.wires) {
+    if (!is_used(wire, settings)) continue;
     const std::string a = std::string(kWirePrefix) + wire.name + ":0";
     const std::string b = std::string(kWirePrefix) + wire.name + ":1";
     dpdk::RingPairOptions options;
@@ -98,6 +124,10 @@ base::Status Runtime::open_ports(const Settings& settings) {
     auto runtime = std::make_unique<DeviceRuntime>();
     runtime->runtime = this;
     runtime->name = device.config.name;
+    if (device.on_socket()) {
+      devices_.push_back(std::move(runtime));
+      continue;
+    }
     if (device.port.starts_with(kWirePrefix)) {
       runtime->port = std::move(wire_ends[device.port]);
     } else {
@@ -146,21 +176,38 @@ base::Status Runtime::start_devices(const Settings& settings) {
       if (!random) return tl::unexpected(random.error());
       config.net.seed = *random;
     }
-    port::Port* outermost = runtime.capture    ? runtime.capture.get()
-                            : runtime.impaired ? runtime.impaired.get()
-                                               : runtime.port.get();
-    if (config.net.reassembly_datagrams != 0) {
-      dpdk::ReassemblerOptions options;
-      options.datagrams = config.net.reassembly_datagrams;
-      options.mtu = config.net.mtu;
-      options.timeout = config.net.reassembly_timeout;
-      auto reassembler = dpdk::make_reassembler(options);
-      if (!reassembler) return tl::unexpected(reassembler.error());
-      runtime.reassembler = std::move(*reassembler);
-    }
-    runtime.device =
-        std::make_unique<nic::Device>(config, *outermost, now(), runtime.reassembler.get());
+    const base::Status started = settings.devices[i].on_socket()
+                                     ? start_on_socket(settings.devices[i], config, runtime)
+                                     : start_on_port(config, runtime);
+    if (!started) return started;
   }
+  return {};
+}
+
+base::Status Runtime::start_on_port(const nic::DeviceConfig& config, DeviceRuntime& runtime) {
+  port::Port* outermost = runtime.capture    ? runtime.capture.get()
+                          : runtime.impaired ? runtime.impaired.get()
+                                             : runtime.port.get();
+  if (config.net.reassembly_datagrams != 0) {
+    dpdk::ReassemblerOptions options;
+    options.datagrams = config.net.reassembly_datagrams;
+    options.mtu = config.net.mtu;
+    options.timeout = config.net.reassembly_timeout;
+    auto reassembler = dpdk::make_reassembler(options);
+    if (!reassembler) return tl::unexpected(reassembler.error());
+    runtime.reassembler = std::move(*reassembler);
+  }
+  runtime.device =
+      std::make_unique<nic::Device>(config, *outermost, now(), runtime.reassembler.get());
+  return {};
+}
+
+base::Status Runtime::start_on_socket(const DeviceSettings& settings,
+                                      const nic::DeviceConfig& config, DeviceRuntime& runtime) {
+  auto transport = socket::Transport::open(settings.socket, now());
+  if (!transport) return tl::unexpected(transport.error());
+  runtime.socket = std::move(*transport);
+  runtime.device = std::make_unique<nic::Device>(config, *runtime.socket, now());
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include "impair/impair.hpp"
 #include "port/port.hpp"
 #include "rnic/device.hpp"
+#include "socket/transport.hpp"
 #include "verbs/settings.hpp"
 #include "verbs/worker.hpp"
 
@@ -24,7 +25,8 @@ struct DeviceRuntime {
   Runtime* runtime = nullptr;
   Worker* worker = nullptr;  // nullptr: inline
   std::string name;
-  std::unique_ptr<port::Port> port;  // the real one
+  std::unique_ptr<port::Port> port;  // the real one; nullptr: on sockets
+  std::unique_ptr<socket::Transport> socket;
   std::unique_ptr<impair::ImpairedPort> impaired;
   std::unique_ptr<port::Port> capture;
   std::unique_ptr<net::Reassembler> reassembler;
@@ -49,9 +51,13 @@ class Runtime {
   Runtime() = default;
 
   base::Status start_eal(const Settings& settings);
+  void start_without_eal();
   base::Status open_ports(const Settings& settings);
   base::Status open_decorators(const DeviceSettings& settings, DeviceRuntime& runtime);
   base::Status start_devices(const Settings& settings);
+  base::Status start_on_port(const nic::DeviceConfig& config, DeviceRuntime& runtime);
+  base::Status start_on_socket(const DeviceSettings& settings, const nic::DeviceConfig& config,
+                               DeviceRuntime& runtime);
   void start_workers(const Settings& settings);
 
   Clock clock_;

@@ -16,6 +16,7 @@
 #include "base/result.hpp"
 #include "impair/config.hpp"
 #include "rnic/config.hpp"
+#include "socket/config.hpp"
 
 namespace rnic::verbs {
 
@@ -57,13 +58,18 @@ struct CaptureSettings {
 /// [[device]]
 struct DeviceSettings {
   nic::DeviceConfig config;
-  std::string port;              ///< "wire:NAME:END" or what dpdk::open_port() understands
+  std::string port;  ///< "wire:NAME:END", "socket" or what dpdk::open_port() understands
   std::array<uint8_t, 6> mac{};  ///< all zero: the port's own
   bool mac_given = false;        ///< false: derived from the index (wires) or the port's own
   uint32_t mtu = 0;              ///< as config.net.mtu; never 0 in parsed settings
+  socket::Config socket;         ///< what [tcp] and the device say is copied into it
   ImpairSettings impair;
   CaptureSettings capture;
   bool random_secret = true;  ///< the ISN secret comes from the system, not from the seed
+
+  /// Sockets of the system instead of a port.
+  [[nodiscard]] bool on_socket() const { return port == kSocketPort; }
+  static constexpr std::string_view kSocketPort = "socket";
 };
 
 struct Settings {

@@ -48,7 +48,11 @@ class DeviceChecks {
   void run() {
     check_name();
     check_port();
-    check_address();
+    if (device_.on_socket()) {
+      check_socket();
+    } else {
+      check_address();
+    }
     check_mtu();
     check_tcp();
     check_limits();
@@ -83,8 +87,8 @@ class DeviceChecks {
   void check_port() {
     if (device_.port.empty()) {
       wrong("port",
-            "is missing: write a wire's end (\"wire:NAME:0\"), a PCI address or a virtual "
-            "device (\"net_af_packet0,iface=veth0\")");
+            "is missing: write a wire's end (\"wire:NAME:0\"), a PCI address, a virtual "
+            "device (\"net_af_packet0,iface=veth0\") or \"socket\"");
     } else if (on_wire(device_) && wire_of(settings_, device_) == nullptr) {
       std::vector<std::string> ends;
       for (const WireSettings& wire : settings_.wires) {
@@ -98,6 +102,29 @@ class DeviceChecks {
                          : ends.empty() ? ": add [[wire]] with a name"
                                         : ": the first wire's ends are " + quoted(ends[0]) +
                                               " and " + quoted(ends[1])));
+    }
+  }
+
+  void check_socket() {
+    const net::Config& net = device_.config.net;
+    std::vector<net::Prefix> own = net.addresses;
+    if (set("address")) own.push_back({net.address, net.prefix_length});
+    for (const net::Prefix& prefix : own) {
+      if (prefix.address.is_unicast()) continue;
+      wrong("address", quoted(llp::to_string(prefix.address)) +
+                           " is no address of a host: take one that this machine has, as in "
+                           "\"127.0.0.1/8\", or leave the key out for all of them");
+    }
+    if (set("mpa.silent_drop") && device_.config.mpa.silent_drop) {
+      wrong("mpa.silent_drop",
+            "cannot be kept over sockets of the system, whose TCP has acknowledged what we read: "
+            "write false for this device");
+    }
+    if (device_.impair.enabled) {
+      wrong("impair.enabled", "a device on sockets sends no frames that could be damaged");
+    }
+    if (!device_.capture.file.empty()) {
+      wrong("capture.file", "a device on sockets has no frames: capture with the system's tools");
     }
   }
 
@@ -296,6 +323,31 @@ void check_worker(const Settings& settings, const Places& places, Findings& find
   }
 }
 
+/// What a device on sockets takes from elsewhere.
+void complete_socket(DeviceSettings& device, bool silent_drop_given) {
+  socket::Config& socket = device.socket;
+  const tcp::Config& tcp = device.config.tcp;
+  socket.mtu = device.mtu;
+  socket.max_connections = tcp.max_connections;
+  socket.max_listeners = tcp.max_listeners;
+  socket.pack_records = tcp.pack_records;
+  socket.nagle = tcp.nagle;
+  socket.keep_alive = tcp.keep_alive;
+  socket.keep_alive_idle = tcp.keep_alive_idle;
+  socket.keep_alive_interval = tcp.keep_alive_interval;
+  socket.keep_alive_count = tcp.keep_alive_count;
+  socket.user_timeout = tcp.user_timeout;
+  socket.connect_timeout = tcp.connect_timeout;
+  socket.close_timeout = tcp.close_timeout;
+  if (!device.config.net.address.is_unspecified()) {
+    socket.addresses.push_back(device.config.net.address);
+  }
+  for (const net::Prefix& prefix : device.config.net.addresses) {
+    socket.addresses.push_back(prefix.address);
+  }
+  if (!silent_drop_given) device.config.mpa.silent_drop = false;
+}
+
 /// On a wire checksums are left open. An impaired end completes its own and checks what it
 /// receives, so the other end has to do it, too.
 void decorate_other_ends(Settings& settings) {
@@ -331,6 +383,10 @@ void complete(Settings& settings, const Places& places) {
     if (!places.given(id + ".impair.enabled")) {
       device.impair.enabled = places.any_below(id + ".impair");
     }
+    if (device.on_socket()) {
+      complete_socket(device,
+                      places.given(id + ".mpa.silent_drop") || places.given("mpa.silent_drop"));
+    }
   }
   decorate_other_ends(settings);
 }
@@ -347,6 +403,7 @@ void check(const Settings& settings, const Places& places, Findings& findings) {
     const DeviceSettings& device = settings.devices[i];
     DeviceChecks(settings, i, places, findings).run();
     owners.claim("name", quoted(device.config.name), i);
+    if (device.on_socket()) continue;  // the system's addresses are for everybody
     if (!device.port.empty()) owners.claim("port", quoted(device.port), i);
     if (places.given(table(i) + ".address")) {
       owners.claim("address", quoted(llp::to_string(device.config.net.address)), i);

@@ -46,6 +46,10 @@ Target in_limits(Scope& s) {
   return &(s.device->config.limits.*M);
 }
 template <auto M>
+Target in_socket(Scope& s) {
+  return &(s.device->socket.*M);
+}
+template <auto M>
 Target in_impair(Scope& s) {
   return &(s.device->impair.config.*M);
 }
@@ -80,6 +84,7 @@ using Tuf = tuf::Config;
 using Net = net::Config;
 using Lim = nic::Limits;
 using Imp = impair::Config;
+using Sock = socket::Config;
 
 constexpr Section kSections[] = {
     {"eal", "[eal]", false, "How DPDK is started."},
@@ -90,6 +95,11 @@ constexpr Section kSections[] = {
      "ULP framing (draft-ietf-tsvwg-tcp-ulp-frame-00), where it stands in the place of MPA. It has "
      "no CRC."},
     {"net", "[net]", true, "IPv4 and IPv6, their neighbours, ICMP and fragments."},
+    {"socket", "[socket]", true,
+     "Devices whose port is \"socket\": RDMA over the system's own TCP (RFC 5044 section 5). Of "
+     "[tcp] they take nagle, pack_records, the keep_alive keys, user_timeout, connect_timeout, "
+     "close_timeout, max_connections and max_listeners; everything else of TCP is the system's. "
+     "They have no streaming sockets and no silent drop."},
     {"limits", "[limits]", true, "How much a device can hold. Its memory is taken at start."},
     {"wire", "[[wire]]", false,
      "A pair of cross-connected ports in memory. Its ends are \"wire:NAME:0\" and "
@@ -346,6 +356,20 @@ constexpr Key kKeys[] = {
     {"net", "reassembly_timeout", in_net<&Net::reassembly_timeout>, "time",
      {100 * kMs, 2 * kMinute}, "a datagram whose fragments do not all come is given up after"},
 
+    {"socket", "send_buffer", in_socket<&Sock::send_buffer>, "octets", {4 * kKb, 16 << 20},
+     "what a connection holds until the system takes it; a segment has no more"},
+    {"socket", "receive_buffer", in_socket<&Sock::receive_buffer>, "octets", {4 * kKb, 64 * kKb},
+     "most that is read at once; one buffer a device"},
+    {"socket", "backlog", in_socket<&Sock::backlog>, "", {1, 65535},
+     "connections of one listening port that wait to be taken from the system, which has a limit of "
+     "its own (net.core.somaxconn)"},
+    {"socket", "system_send_buffer", in_socket<&Sock::system_send_buffer>, "octets", {0, kGb},
+     "SO_SNDBUF of every connection; 0: the system decides as it goes"},
+    {"socket", "system_receive_buffer", in_socket<&Sock::system_receive_buffer>, "octets", {0, kGb},
+     "SO_RCVBUF of every connection; 0: the system decides as it goes"},
+    {"socket", "align", in_socket<&Sock::align>, "", kNone,
+     "ask the system to begin segments where FPDUs begin (MSG_EOR)"},
+
     {"limits", "max_qps", in_limits<&Lim::max_qps>, "", {1, 4095}, "queue pairs"},
     {"limits", "max_cqs", in_limits<&Lim::max_cqs>, "", {1, 65536}, "completion queues"},
     {"limits", "max_pds", in_limits<&Lim::max_pds>, "", {1, 65536}, "protection domains"},
@@ -383,13 +407,17 @@ constexpr Key kKeys[] = {
     {"device", "port", in_device<&Dev::port>, "", kNone,
      "where the frames come from: a wire's end, a PCI address (a NIC bound to vfio-pci), or a "
      "virtual "
-     "DPDK device with its arguments",
-     "required", "\"wire:NAME:0\", \"0000:01:00.0\", \"net_af_packet0,iface=veth0\""},
+     "DPDK device with its arguments. Or no frames at all: \"socket\", the system's own TCP",
+     "required",
+     "\"wire:NAME:0\", \"0000:01:00.0\", \"net_af_packet0,iface=veth0\", \"socket\""},
     {"device", "framing", in_config<&Nic::framing>, "", kNone,
      "what stands between TCP and DDP on connections that do not say: MPA or ULP framing"},
     {"device", "mac", in_device<&Dev::mac>, "", kNone, "Ethernet address",
      "wire: 02:00:00:00:00: and 1 + index; else the port's own"},
-    {"device", "address", device_address, "", kNone, "IP address and prefix length", "required",
+    {"device", "address", device_address, "", kNone,
+     "IP address and prefix length. With port = \"socket\" it may be left out: every address that "
+     "the system has; one that is given is one of those, and its prefix length means nothing",
+     "required; socket: none",
      "\"10.0.0.1/24\", \"fd00::1/64\""},
     {"device", "addresses", in_net<&Net::addresses>, "", kNone,
      "further addresses, of either IP version; a link-local IPv6 address comes by itself"},

@@ -185,9 +185,10 @@ class ProtectionDomain {
 class Device {
  public:
   [[nodiscard]] const std::string& name() const;
-  [[nodiscard]] std::string address() const;        ///< "10.0.0.1"
-  [[nodiscard]] uint32_t mtu() const;               ///< octets of an IP packet
-  [[nodiscard]] std::string checksum_mode() const;  ///< "offload", "trusted" or "software"
+  [[nodiscard]] std::string address() const;  ///< "10.0.0.1"
+  [[nodiscard]] uint32_t mtu() const;         ///< octets of an IP packet
+  [[nodiscard]] std::string checksum_mode()
+      const;  ///< "offload", "trusted", "software" or "system"
 
   Result<ProtectionDomain> alloc_pd();
   Result<CompletionQueue> create_cq(uint32_t depth);

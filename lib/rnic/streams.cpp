@@ -1,0 +1,32 @@
+// Device: streaming sockets.
+
+#include "rnic/device.hpp"
+
+namespace rnic::nic {
+
+namespace {
+
+tl::unexpected<base::Error> no_streams() {
+  return base::fail(base::Errc::Unsupported,
+                    "a device on sockets of the system carries RDMA only: for plain octets take a "
+                    "socket of the system itself");
+}
+
+}  // namespace
+
+base::Result<StreamListener*> Device::listen_stream(const llp::Endpoint& local, uint32_t backlog,
+                                                    const tcp::ConnectionOptions& options) {
+  if (!own_) return no_streams();
+  return own_->streams.listen(local, backlog, options);
+}
+
+base::Result<StreamSocket*> Device::connect_stream(const llp::Endpoint& remote,
+                                                   const tcp::ConnectionOptions& options,
+                                                   base::Now now) {
+  if (!own_) return no_streams();
+  const auto local = local_towards(remote);
+  if (!local) return tl::unexpected(local.error());
+  return own_->streams.connect(*local, remote, options, now);
+}
+
+}  // namespace rnic::nic
