@@ -207,6 +207,7 @@ bool Connection::write_out() {
       }
       write_error_ = errno;
       readable_ = true;
+      no_room_ = false;
       transport_.list(*this);
       return false;
     }

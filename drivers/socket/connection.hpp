@@ -119,7 +119,7 @@ class Connection final : public llp::Stream {
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] bool doomed() const { return doomed_; }
-  [[nodiscard]] bool wants_reading() const { return readable_ && !doomed_; }
+  [[nodiscard]] bool wants_reading() const { return readable_ && !no_room_ && !doomed_; }
   [[nodiscard]] bool wants_sending() const;
 
   base::Handle handle;

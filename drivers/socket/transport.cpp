@@ -58,8 +58,10 @@ Transport::Transport(const Config& config, Descriptor poller, base::Now now)
 }
 
 Transport::~Transport() {
-  connections_.for_each([](base::Handle, Connection& connection) { connection.abort(); });
-  reap(base::Now{});
+  connections_.for_each([this](base::Handle, Connection& connection) {
+    disarm(connection);
+    reset_on_close(connection.descriptor());
+  });
 }
 
 // --- listening ---

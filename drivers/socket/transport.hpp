@@ -22,7 +22,7 @@ class Transport final : public llp::Transport {
  public:
   /// Environment when the system gives no epoll.
   static base::Result<std::unique_ptr<Transport>> open(const Config& config, base::Now now);
-  /// No stream may be in use any more, but for those that are told ended() here.
+  /// Resets what is still open. The users, which may be gone, are not told.
   ~Transport() override;
 
   /// An unspecified local address: Config::addresses, and with none of them every address of both

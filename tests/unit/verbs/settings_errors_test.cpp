@@ -151,7 +151,7 @@ TEST(SettingsErrors, AddressesOfAHost) {
       "in \"10.0.0.1/24\"");
   EXPECT_EQ(error_of("[[device]]\naddress = \"10.0.0.1/24\"\n"),
             "t.toml:1: device.rnic0.port: is missing: write a wire's end (\"wire:NAME:0\"), a PCI "
-            "address or a virtual device (\"net_af_packet0,iface=veth0\")");
+            "address, a virtual device (\"net_af_packet0,iface=veth0\") or \"socket\"");
   for (const char* bad : {"10.0.0.1", "10.0.0.1/0", "10.0.0.1/33", "10.0.0.1/", "10.0.0.1/2x",
                           "10.0.0/24", "10.0.0.256/24", "10.0.0.0/24", "10.0.0.255/24", "0.0.0.1/8",
                           "127.0.0.1/8", "224.0.0.1/24", ""}) {
@@ -161,6 +161,24 @@ TEST(SettingsErrors, AddressesOfAHost) {
   for (const char* good : {"10.0.0.0/31", "10.0.0.1/31", "10.0.0.7/32", "10.255.255.254/8"}) {
     EXPECT_EQ(error_of(head + "address = \"" + good + "\"\n"), "") << good;
   }
+}
+
+// What a device on sockets of the system cannot keep is an error that names it.
+TEST(SettingsErrors, OnSockets) {
+  const std::string device = "[[device]]\nport = \"socket\"\n";
+  EXPECT_EQ(error_of(device), "");
+  EXPECT_EQ(error_of(device + "address = \"127.0.0.1/8\"\n"), "");
+  EXPECT_EQ(error_of(device + "address = \"::1/128\"\n" + device + "address = \"::1/128\"\n"), "");
+  EXPECT_NE(error_of(device + "address = \"224.0.0.1/8\"\n").find("no address of a host"),
+            std::string::npos);
+  EXPECT_NE(
+      error_of(device + "[device.mpa]\nsilent_drop = true\n").find("cannot be kept over sockets"),
+      std::string::npos);
+  EXPECT_EQ(error_of(device + "[device.mpa]\nsilent_drop = false\n"), "");
+  EXPECT_NE(error_of(device + "[device.impair]\ndrop = 0.1\n").find("sends no frames"),
+            std::string::npos);
+  EXPECT_NE(error_of(device + "[device.capture]\nfile = \"x\"\n").find("has no frames"),
+            std::string::npos);
 }
 
 TEST(SettingsErrors, WhatOnlyOneDeviceMayHave) {

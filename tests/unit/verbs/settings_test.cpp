@@ -67,8 +67,8 @@ TEST(Settings, EmbeddedLoopbackIsTheShippedFile) {
 }
 
 TEST(Settings, EveryShippedConfigurationParses) {
-  for (const char* file : {"config/loopback.toml", "config/nic.toml", "config/hostile.toml",
-                           "config/socket.toml"}) {
+  for (const char* file :
+       {"config/loopback.toml", "config/nic.toml", "config/hostile.toml", "config/socket.toml"}) {
     const auto settings = parse_settings(contents(file), file);
     EXPECT_TRUE(settings.has_value()) << settings.error().message;
   }
