@@ -361,8 +361,8 @@ constexpr Key kKeys[] = {
     {"socket", "receive_buffer", in_socket<&Sock::receive_buffer>, "octets", {4 * kKb, 64 * kKb},
      "most that is read at once; one buffer a device"},
     {"socket", "backlog", in_socket<&Sock::backlog>, "", {1, 65535},
-     "connections of one listening port that wait to be taken from the system, which has a limit of "
-     "its own (net.core.somaxconn)"},
+     "connections of one listening port that wait to be taken from the system, which has a limit "
+     "of its own (net.core.somaxconn)"},
     {"socket", "system_send_buffer", in_socket<&Sock::system_send_buffer>, "octets", {0, kGb},
      "SO_SNDBUF of every connection; 0: the system decides as it goes"},
     {"socket", "system_receive_buffer", in_socket<&Sock::system_receive_buffer>, "octets", {0, kGb},
