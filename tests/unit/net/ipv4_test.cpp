@@ -178,6 +178,7 @@ TEST_F(Ipv4Input, FragmentsAndOtherProtocolsAreCounted) {
   EXPECT_EQ(counters().unknown_ethertype, 1u);
 }
 
+// MPA-A.5.1-01: Don't Fragment stands on all that goes out.
 TEST_F(Ipv4Output, HeadersAreRight) {
   learn(kPeer, kPeerMac);
   for (uint32_t length : {0u, 1u, 20u, 999u, 1480u}) {

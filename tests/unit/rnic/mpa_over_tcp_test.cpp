@@ -1,0 +1,279 @@
+// MPA on the MPA-aware TCP (RFC 5044 appendix A): what crosses the network when segments are lost,
+// forged, cut or too long.
+
+#include <gtest/gtest.h>
+
+#include "mpa/mpa.hpp"
+#include "support/mpa_fakes.hpp"
+#include "support/tcp_link.hpp"
+#include "tcp/byte_stream.hpp"
+#include "wire/inet_checksum.hpp"
+#include "wire/tcp_options.hpp"
+
+namespace rnic::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr uint16_t kPort = 4420;
+constexpr uint32_t kTcpHeader = 20;
+
+/// An MPA session with a DDP endpoint that counts, on a TCP connection.
+struct Speaker {
+  Speaker(mpa::Role role, const mpa::Config& config)
+      : hold(mpa::make_hold_store(1u << 20)), session(config, role, *hold, counters, events, {}) {
+    user.session = &session;
+    session.bind(user);
+  }
+  void send(uint32_t number, size_t length) {
+    user.to_send.push_back(test::numbered_ulpdu(number, length));
+    session.ready();
+  }
+
+  mpa::HoldStorePtr hold;
+  mpa::Counters counters;
+  test::FakeStartEvents events;
+  test::FakeFramingUser user;
+  mpa::Session session;
+};
+
+class MpaOverTcp : public ::testing::Test, public llp::Acceptor {
+ protected:
+  explicit MpaOverTcp(bool timestamps = true)
+      : link(tcp_config(timestamps), tcp_config(timestamps)),
+        a(mpa::Role::Initiator, mpa_config()),
+        b(mpa::Role::Responder, mpa_config()) {}
+
+  static tcp::Config tcp_config(bool timestamps) {
+    tcp::Config config;
+    config.timestamps = timestamps;
+    return config;
+  }
+  static mpa::Config mpa_config() {
+    mpa::Config config;
+    config.markers_receive = true;
+    config.exchange_reads = false;
+    return config;
+  }
+  llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint&, const llp::Endpoint&,
+                          base::Now) override {
+    b.session.attach(stream);
+    return &b.session;
+  }
+  void SetUp() override {
+    ASSERT_TRUE(link.b.listen({kAddressB, kPort}, *this).has_value());
+    auto stream = link.a.connect({kAddressA, 0}, {kAddressB, kPort}, a.session, link.now);
+    ASSERT_TRUE(stream.has_value());
+    stream_ = *stream;
+    a.session.attach(*stream_);
+    ASSERT_TRUE(link.run_until([&] { return !b.events.requests.empty(); }, seconds(5)));
+    b.session.accept({}, link.now);
+    ASSERT_TRUE(link.run_until([&] { return !a.events.starts.empty(); }, seconds(5)));
+  }
+  void queue(uint32_t count, size_t length) {
+    for (uint32_t i = 0; i < count; ++i) a.send(queued_++, length);
+  }
+  /// Each ULPDU once, whole, in order.
+  void expect_all_delivered(base::Duration time = seconds(120)) {
+    EXPECT_TRUE(link.run_until([&] { return b.user.delivered.size() == queued_; }, time))
+        << b.user.delivered.size() << " of " << queued_;
+    for (uint32_t i = 0; i < b.user.delivered.size(); ++i) {
+      EXPECT_EQ(base::load_be32(b.user.delivered[i].data()), i);
+    }
+    EXPECT_EQ(b.user.faults, 0);
+    EXPECT_TRUE(b.user.errors.empty());
+  }
+
+  TcpLink link;
+  Speaker a;
+  Speaker b;
+  llp::Stream* stream_ = nullptr;
+  uint32_t queued_ = 0;
+  std::vector<std::pair<tcp::IcmpError, std::vector<uint8_t>>> pending_;
+};
+
+// MPA-A.1-03: what MPA took over arrives, whatever the network does ...
+TEST_F(MpaOverTcp, WhatWasAcceptedArrives_MPA_A_1_03) {
+  base::Prng random(3);
+  link.hook = [&](const LinkFrame&) { return Fate{.drop = random.chance(0.1)}; };
+  queue(400, 900);
+  expect_all_delivered(seconds(600));
+  EXPECT_GT(link.dropped, 10u);
+}
+
+// ... or the connection fails, and says so.
+TEST_F(MpaOverTcp, OrTheConnectionFails_MPA_A_1_03) {
+  queue(20, 900);
+  link.hook = [](const LinkFrame&) { return Fate{.drop = true}; };
+  EXPECT_TRUE(link.run_until([&] { return !a.user.ends.empty(); }, seconds(3600)));
+  EXPECT_EQ(a.user.ends, std::vector{llp::StreamEnd::TimedOut});
+  EXPECT_LT(b.user.delivered.size(), 20u);
+}
+
+// MPA-A.1-04: a retransmission has the boundaries of what it repeats.
+TEST_F(MpaOverTcp, RetransmissionsKeepTheirBoundaries_MPA_A_1_04) {
+  std::map<uint32_t, uint32_t> first;  // sequence number -> octets
+  uint32_t repeated = 0;
+  base::Prng random(5);
+  link.seen = [&](const LinkFrame& frame) {
+    if (!frame.from_a || frame.payload() == 0) return;
+    const auto [known, fresh] = first.emplace(frame.sequence(), frame.payload());
+    if (fresh) return;
+    ++repeated;
+    EXPECT_EQ(known->second, frame.payload());
+  };
+  link.hook = [&](const LinkFrame& frame) {
+    return Fate{.drop = frame.from_a && frame.payload() != 0 && random.chance(0.1)};
+  };
+  for (int i = 0; i < 100; ++i) queue(1, 300 + 11 * static_cast<size_t>(i));
+  expect_all_delivered(seconds(600));
+  EXPECT_GT(repeated, 3u);
+  // Every repeated segment began where a first one did: no other sequence number was used.
+  EXPECT_EQ(link.a.counters().resegmented_records, 0u);
+}
+
+// MPA-A.3-03: what was placed ahead of the order is told by SACK.
+TEST_F(MpaOverTcp, PlacedAheadAndSacked_MPA_A_3_03) {
+  bool lost = false;
+  size_t early_when_sacked = 0;
+  link.hook = [&](const LinkFrame& frame) {
+    const bool drop = !lost && frame.from_a && frame.payload() > 500;
+    lost = lost || drop;
+    return Fate{.drop = drop};
+  };
+  link.seen = [&](const LinkFrame& frame) {
+    if (frame.from_a || !lost || early_when_sacked != 0) return;
+    const auto view = wire::TcpView::parse(frame.tcp);
+    wire::TcpOptions options;
+    ASSERT_TRUE(view && options.parse(view->options()));
+    if (options.sack_count != 0) early_when_sacked = b.user.placed.size();
+  };
+  queue(6, 1200);
+  expect_all_delivered();
+  EXPECT_GT(early_when_sacked, 0u);  // in memory already when the SACK left
+  EXPECT_FALSE(b.user.placed.front().in_order);
+}
+
+/// Segments are taken from the wire, changed, and put in.
+class Forged : public MpaOverTcp {
+ protected:
+  /// The payload segments that carry the next ULPDUs; none of them arrives.
+  std::vector<std::vector<uint8_t>> caught(uint32_t count) {
+    std::vector<std::vector<uint8_t>> frames;
+    link.hook = [&](const LinkFrame& frame) {
+      if (frame.from_a && frame.payload() != 0) frames.push_back(frame.tcp);
+      return Fate{.drop = frame.from_a && frame.payload() != 0};
+    };
+    queue(count, 1000);
+    link.run(milliseconds(1));
+    link.hook = nullptr;
+    EXPECT_GE(frames.size(), count);
+    return frames;
+  }
+  static void fix_checksum(std::vector<uint8_t>& tcp) {
+    base::store_be16(&tcp[wire::tcp_offset::kChecksum], 0);
+    const uint32_t sum = llp::pseudo_header_sum(kAddressA, kAddressB, wire::kIpProtocolTcp,
+                                                static_cast<uint32_t>(tcp.size()));
+    base::store_be16(&tcp[wire::tcp_offset::kChecksum],
+                     wire::checksum_fold(wire::checksum_add(sum, tcp)));
+  }
+  void put_in(const std::vector<uint8_t>& tcp) {
+    link.b.input({.source = kAddressA, .destination = kAddressB, .tcp = tcp}, link.now);
+  }
+};
+
+// MPA-A.3-01: nothing reaches MPA out of order that any check of TCP refuses.
+TEST_F(Forged, OnlyWhatTcpAcceptsIsPlacedAhead_MPA_A_3_01) {
+  const auto frames = caught(3);
+  const auto& second = frames[1];
+  auto bad = second;
+  bad.back() ^= 1;  // the checksum
+  put_in(bad);
+  bad = second;  // the window
+  const uint32_t sequence = base::load_be32(&bad[wire::tcp_offset::kSequence]);
+  base::store_be32(&bad[wire::tcp_offset::kSequence], sequence + (1u << 30));
+  fix_checksum(bad);
+  put_in(bad);
+  bad = second;  // an ACK of what was never sent
+  const uint32_t ack = base::load_be32(&bad[wire::tcp_offset::kAcknowledgment]);
+  base::store_be32(&bad[wire::tcp_offset::kAcknowledgment], ack + (1u << 30));
+  fix_checksum(bad);
+  put_in(bad);
+  bad = second;  // PAWS: the timestamps option stands behind two NOPs
+  ASSERT_EQ(bad[kTcpHeader + 2], 8);
+  const uint32_t timestamp = base::load_be32(&bad[kTcpHeader + 4]);
+  base::store_be32(&bad[kTcpHeader + 4], timestamp - 100'000);
+  fix_checksum(bad);
+  put_in(bad);
+  EXPECT_TRUE(b.user.placed.empty());
+  EXPECT_EQ(link.b.counters().checksum_errors, 1u);
+  EXPECT_EQ(link.b.counters().paws_rejected, 1u);
+  put_in(second);  // as it was sent
+  EXPECT_EQ(b.user.placed.size(), 1u);
+  EXPECT_FALSE(b.user.placed[0].in_order);
+  expect_all_delivered();
+}
+
+// MPA-A.5.2-02: the path shrinks under FPDUs that are posted and in flight; all arrive.
+TEST_F(MpaOverTcp, AShrinkingPathIsNoDeadlock_MPA_A_5_2_02) {
+  for (const uint32_t mtu : {1000u, 576u, 296u}) {
+    queue(8, a.session.mulpdu() - 20);
+    link.hook = [&](const LinkFrame& frame) {
+      if (frame.tcp.size() + 20 <= mtu) return Fate{};
+      const tcp::IcmpError too_big{.kind = tcp::IcmpError::Kind::PacketTooBig,
+                                   .mtu = mtu,
+                                   .quoted_length = static_cast<uint32_t>(frame.tcp.size()) + 20,
+                                   .source = kAddressA,
+                                   .destination = kAddressB,
+                                   .tcp = base::ByteView(frame.tcp).first(8)};
+      pending_.push_back({too_big, frame.tcp});
+      return Fate{.drop = true};
+    };
+    link.a.output(link.now);
+    ASSERT_TRUE(a.user.to_send.empty());  // posted, all of them, for the larger path
+    for (int i = 0; i < 2000 && b.user.delivered.size() < queued_; ++i) {
+      link.run(milliseconds(5));
+      for (auto& [error, octets] : pending_) {
+        error.tcp = base::ByteView(octets).first(8);
+        link.a.icmp_error(error, link.now);
+      }
+      pending_.clear();
+    }
+    expect_all_delivered();
+    EXPECT_LE(stream_->emss(), mtu - 40);
+  }
+  EXPECT_GT(link.a.counters().resegmented_records, 0u);
+}
+
+// MPA00-5.1.1-01: a user of plain octets gets the segments of any TCP: full ones, whatever the
+// sizes of its writes.
+TEST(PlainOctets, AreSegmentedAsByAnyTcp_MPA00_5_1_1_01) {
+  struct One final : llp::Acceptor {
+    llp::StreamUser* accept(llp::Stream& s, const llp::Endpoint&, const llp::Endpoint&,
+                            base::Now) override {
+      user.attach(s);
+      return &user;
+    }
+    tcp::ByteStream user{1 << 16};
+  } far;
+  TcpLink link;
+  ASSERT_TRUE(link.b.listen({kAddressB, kPort}, far).has_value());
+  tcp::ByteStream near(1 << 16);
+  auto stream = link.a.connect({kAddressA, 0}, {kAddressB, kPort}, near, link.now);
+  ASSERT_TRUE(stream.has_value());
+  near.attach(**stream);
+  ASSERT_TRUE(link.run_until([&] { return near.is_established(); }, seconds(1)));
+  std::vector<uint32_t> sizes;
+  link.seen = [&](const LinkFrame& frame) {
+    if (frame.from_a && frame.payload() != 0) sizes.push_back(frame.payload());
+  };
+  const std::vector<uint8_t> octets(777, 5);
+  for (int i = 0; i < 20; ++i) near.write(octets);
+  ASSERT_TRUE(link.run_until([&] { return far.user.readable() == 20 * 777; }, seconds(5)));
+  ASSERT_FALSE(sizes.empty());
+  for (size_t i = 0; i + 1 < sizes.size(); ++i) EXPECT_EQ(sizes[i], (*stream)->emss());
+}
+
+}  // namespace
+}  // namespace rnic::testing
