@@ -45,6 +45,8 @@ void inherit(HeldRange& left, uint64_t next_fpdu) {
 
 HoldStorePtr make_hold_store(uint64_t octets) { return HoldStorePtr(new HoldStore(octets)); }
 uint64_t held_octets(const HoldStore& store) { return store.octets(); }
+uint64_t held_octets_peak(const HoldStore& store) { return store.octets_peak(); }
+uint64_t held_memory(const HoldStore& store) { return store.memory_octets(); }
 void HoldStoreDeleter::operator()(HoldStore* store) const { delete store; }
 
 HoldStore::HoldStore(uint64_t octets)
@@ -104,6 +106,7 @@ void HoldStore::add_use(uint32_t session, uint64_t window, int32_t octets) {
   RNIC_CHECK(i != kNone);
   pages_[i].used += static_cast<uint32_t>(octets);
   octets_ += static_cast<uint64_t>(static_cast<int64_t>(octets));
+  octets_peak_ = std::max(octets_peak_, octets_);
   if (pages_[i].used == 0) free_page(i);
 }
 

@@ -87,6 +87,10 @@ class HoldStore {
     return reserve_used_ == 0 || reserve_session_ == session ? kReservePages - reserve_used_ : 0;
   }
   [[nodiscard]] uint64_t octets() const { return octets_; }
+  [[nodiscard]] uint64_t octets_peak() const { return octets_peak_; }
+  [[nodiscard]] uint64_t memory_octets() const {
+    return uint64_t{general_used_ + reserve_used_} * kPageSize;
+  }
 
   Pool<HeldRange>& ranges() { return ranges_; }
   Pool<PlacedFpdu>& placed() { return placed_; }
@@ -117,6 +121,7 @@ class HoldStore {
   uint32_t free_ = kNone;
   uint32_t bucket_mask_;
   uint64_t octets_ = 0;
+  uint64_t octets_peak_ = 0;
   std::vector<Page> pages_;
   std::vector<uint32_t> buckets_;
   std::unique_ptr<uint8_t[]> memory_;

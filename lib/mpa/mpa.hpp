@@ -62,6 +62,10 @@ using HoldStorePtr = std::unique_ptr<HoldStore, HoldStoreDeleter>;
 /// \param octets total hold space; one maximal FPDU more is kept back for the delivery point.
 [[nodiscard]] HoldStorePtr make_hold_store(uint64_t octets);
 [[nodiscard]] uint64_t held_octets(const HoldStore& store);
+/// Most of it at any one time.
+[[nodiscard]] uint64_t held_octets_peak(const HoldStore& store);
+/// Memory that the held octets occupy: whole pages.
+[[nodiscard]] uint64_t held_memory(const HoldStore& store);
 
 /// Why a start-up failed.
 enum class StartFailure : uint8_t {
@@ -144,6 +148,8 @@ class StartSession : public llp::StreamUser, public llp::Framing {
 
   [[nodiscard]] virtual const Negotiated& negotiated() const = 0;
   [[nodiscard]] virtual bool full_operation() const = 0;
+  /// Octets in hold space now: received, and not placed yet.
+  [[nodiscard]] virtual uint64_t held() const = 0;
 };
 
 class Session final : public StartSession {
@@ -178,6 +184,7 @@ class Session final : public StartSession {
   void on_timer(base::Now now) override;
   [[nodiscard]] const Negotiated& negotiated() const override;
   [[nodiscard]] bool full_operation() const override;
+  [[nodiscard]] uint64_t held() const override;
 
   // llp::StreamUser
   void established(uint32_t emss, base::Now now) override;

@@ -183,6 +183,7 @@ base::Now Session::next_deadline() const { return impl_->next_deadline(); }
 void Session::on_timer(base::Now now) { impl_->on_timer(now); }
 const Negotiated& Session::negotiated() const { return impl_->negotiated(); }
 bool Session::full_operation() const { return impl_->full_operation(); }
+uint64_t Session::held() const { return impl_->held(); }
 
 void Session::established(uint32_t emss, base::Now now) { impl_->established(emss, now); }
 llp::Pulled Session::pull(uint32_t n, uint64_t offset, llp::Frame& out) {

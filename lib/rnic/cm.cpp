@@ -57,6 +57,13 @@ mpa::StartWish make_wish(const ConnectOptions& options, const mpa::Config& confi
   return wish;
 }
 
+// MPAA-6-05: a sender may pack, by connection.
+void Device::choose_packing(llp::Stream& stream, bool packing) {
+  tcp::ConnectionOptions options = stack_.options(stream);
+  options.pack_records = packing;
+  RNIC_CHECK(stack_.set_options(stream, options, last_now_).has_value());
+}
+
 base::Status Device::listen(const llp::Endpoint& local, std::optional<FramingKind> framing) {
   if (own_ && !local.address.is_unspecified() && !own_->interface.is_ours(local.address)) {
     return fail(Errc::InvalidArgument,
@@ -113,6 +120,7 @@ base::Status Device::connect(QueuePair& qp, const llp::Endpoint& remote,
                              const ConnectOptions& options) {
   if (auto status = check_unconnected(qp); !status) return status;
   if (auto status = check_options(qp, options); !status) return status;
+  qp.packing = options.packing;
   if (options.framing.value_or(config_.framing) == FramingKind::Tuf) {
     return dial_framed(qp, remote, private_data, now);
   }
@@ -272,6 +280,7 @@ base::Status Device::accept(base::Handle request, QueuePair& qp, base::ByteView 
                                        (*connection)->agreed().revision);
   if (!fits) return fits;
   --pending_requests_;
+  qp.packing = options.packing;
   (*connection)->bind(qp);
   (*connection)->accept(private_data, make_wish(options, config_.mpa, qp.spec()), now);
   return {};

@@ -20,6 +20,7 @@ struct ConnectOptions {
       ird;  ///< inbound Reads, <= the queue pair's; mpa::kReadsByUlp: not agreed
   std::optional<uint32_t> ord;         ///< outbound Reads likewise
   std::optional<FramingKind> framing;  ///< connect: what the peer listens with (framing)
+  std::optional<bool> packing;         ///< several FPDUs in one segment (tcp.pack_records)
   uint32_t ord_required = 0;  ///< accept: with less the request is rejected (RFC 6581 s.9.1)
 };
 

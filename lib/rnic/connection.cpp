@@ -46,6 +46,7 @@ void Connection::bind(QueuePair& qp) {
   qp.connection = handle;
   qp.used = true;
   session_->bind(qp.endpoint().framing_user());
+  if (qp.packing && stream != nullptr) device_.choose_packing(*stream, *qp.packing);
 }
 
 void Connection::unbind() {

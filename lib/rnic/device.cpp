@@ -208,9 +208,21 @@ std::vector<CounterValue> Device::counters() const {
   }
   add("mpa", mpa_counters_);
   add("tuf", tuf_counters_);
+  const auto add_hold = [&all](const char* name, const char* help, uint64_t octets) {
+    all.push_back({"hold", {name, "octets", help, octets}});
+  };
+  add_hold("in_use", "received and not placed yet, of all connections, now",
+           mpa::held_octets(*hold_));
+  add_hold("peak", "the most that it has been", mpa::held_octets_peak(*hold_));
+  add_hold("memory", "memory that they occupy now, in whole pages", mpa::held_memory(*hold_));
   add("rdmap", rdmap_counters_);
   add("device", counters_);
   return all;
+}
+
+uint64_t Device::held_octets(const QueuePair& qp) {
+  Connection* connection = connections_.get(qp.connection);
+  return connection == nullptr ? 0 : connection->session().held();
 }
 
 }  // namespace rnic::nic

@@ -158,6 +158,8 @@ class Device {
   [[nodiscard]] mpa::HoldStore& hold_store() { return *hold_; }
   [[nodiscard]] tuf::PackStore& pack_store() { return *pack_; }
   [[nodiscard]] tuf::KeySource& tuf_keys() { return tuf_keys_; }
+  /// Octets of the queue pair's connection in hold space now: received, and not placed yet.
+  [[nodiscard]] uint64_t held_octets(const QueuePair& qp);
   [[nodiscard]] uint32_t live_connections() const { return connections_.live(); }
   /// No connection, nothing queued, nothing held: everything was returned.
   [[nodiscard]] bool quiescent() const;
@@ -171,6 +173,7 @@ class Device {
   void start_failed(Connection& connection, ConnectionState before, mpa::StartFailure why,
                     base::ByteView private_data);
   void connection_ended(Connection& connection);
+  void choose_packing(llp::Stream& stream, bool packing);
   void stop_start_timer(Connection& connection) { start_timers_.cancel(connection.start_timer); }
   void start_start_timer(Connection& connection, base::Now deadline) {
     if (deadline != base::kNever) start_timers_.arm(connection.start_timer, deadline);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "base/slab.hpp"
 #include "base/spsc_ring.hpp"
@@ -60,6 +61,7 @@ class QueuePair final : public rdmap::EndpointOwner {
 
   base::Handle connection;     ///< invalid while there is none; worker only
   bool awaits_redial = false;  ///< between two attempts of one connect; worker only
+  std::optional<bool> packing;  ///< of its connection: ConnectOptions::packing; worker only
   bool used = false;           ///< a queue pair serves one connection; worker only
 
   // rdmap::EndpointOwner

@@ -19,6 +19,8 @@ struct ConnectionOptions {
   /// with the change of its appendix A.3). For plain octets; records of a framing layer
   /// are never held back.
   bool nagle = false;
+  /// Several small records in one segment. Off: each begins a segment of its own.
+  bool pack_records = true;
   /// close() with received octets unread, and octets that arrive after close(), answer RST (RFC
   /// 9293 s.3.6.1, MAY-1). Otherwise they are received, acknowledged and handed up until the peer's
   /// FIN.
@@ -42,6 +44,7 @@ struct ConnectionOptions {
         ecn(config.ecn),
         pacing(config.pacing),
         nagle(config.nagle),
+        pack_records(config.pack_records),
         keep_alive(config.keep_alive),
         keep_alive_count(config.keep_alive_count),
         keep_alive_idle(config.keep_alive_idle),

@@ -177,7 +177,7 @@ Engine::Sent Engine::send_pulled(Connection& c, base::Now now, bool probe) {
     push_record(c, pulled, packed == 0 ? record_flag::kSegmentStart : 0, now);
     packed += pulled.length;
     if (pulled.push) flags |= flag::kPsh;
-  } while (config_.pack_records && !probe && emss - packed >= kPackRoomMin && !c.records.full());
+  } while (c.options.pack_records && !probe && emss - packed >= kPackRoomMin && !c.records.full());
   if (c.doomed || packed == 0) {
     egress_.cancel(slot);
     return Sent::Nothing;

@@ -90,6 +90,7 @@ class Session::Impl final : public PduSink {
     return held < config_.receive_window ? config_.receive_window - static_cast<uint32_t>(held) : 0;
   }
   void discard_received() { receiver_.discard(); }
+  [[nodiscard]] uint64_t held() const { return receiver_.held(); }
 
   // --- the end ---
   void peer_finished(base::Now now);

@@ -74,6 +74,7 @@ class Session final : public mpa::StartSession {
   void on_timer(base::Now now) override;
   [[nodiscard]] const mpa::Negotiated& negotiated() const override;
   [[nodiscard]] bool full_operation() const override;
+  [[nodiscard]] uint64_t held() const override;
 
   // llp::StreamUser
   void established(uint32_t emss, base::Now now) override;

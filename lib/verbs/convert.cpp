@@ -124,6 +124,7 @@ nic::ConnectOptions to_options(const ConnectOptions& options) {
           .ird = options.ird,
           .ord = options.ord,
           .framing = to_framing(options.framing),
+          .packing = options.packing,
           .ord_required = options.ord_required};
 }
 

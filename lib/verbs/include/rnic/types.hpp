@@ -143,6 +143,8 @@ struct ConnectOptions {
   std::optional<bool> peer_to_peer;    ///< connect: either side may send first (revision 2)
   std::optional<uint32_t> ird;         ///< inbound Reads at once; not above the queue pair's
   std::optional<uint32_t> ord;         ///< outbound Reads at once; not above the queue pair's
+  std::optional<bool> packing;         ///< several FPDUs in one segment; tcp.pack_records says it
+                                       ///< for connections that do not
   uint32_t ord_required = 0;           ///< accept: a peer that can take less is rejected
   std::optional<Framing> framing;      ///< connect: what the peer listens with
 };
