@@ -18,6 +18,9 @@
   X(crc_errors, "errors", "error 2 reported: CRC mismatch at the delivery point")              \
   X(marker_errors, "errors", "error 3 reported: marker and length disagree")                   \
   X(start_failures, "events", "start-ups that failed (error 4 and the rest)")                  \
+  X(start_bad_frames, "events", "of these: no MPA start frame, or one that is impossible")     \
+  X(start_timeouts, "events", "of these: not finished in time")                                \
+  X(start_ends, "events", "of these: the stream ended first")                                  \
   X(start_rejects, "events", "start-ups rejected, by the peer or by this side")                \
   X(start_terminates, "errors", "errors 5 to 7: the Reply could not be met")                   \
   X(starts_revision_0, "events", "start-ups of revision 0 (draft-00) that succeeded")          \

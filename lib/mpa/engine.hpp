@@ -139,6 +139,7 @@ class Session::Impl final : public FirstFpduListener {
   void enter_full_operation();
   void begin_full_operation(base::ByteView private_data);
   void count_start();
+  void count_failure(StartFailure why);
   void allow_sending();
   void start_frame_sent();
   void leave(StartFailure why, base::ByteView private_data, base::Now now);

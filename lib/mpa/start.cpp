@@ -215,10 +215,29 @@ void Session::Impl::leave(StartFailure why, base::ByteView private_data, base::N
   parser_.release();
 }
 
+void Session::Impl::count_failure(StartFailure why) {
+  ++counters_.start_failures;
+  switch (why) {
+    case StartFailure::BadKey:
+    case StartFailure::BothInitiators:
+    case StartFailure::BadRevision:
+    case StartFailure::BadLength:
+    case StartFailure::UnexpectedData: ++counters_.start_bad_frames; break;
+    case StartFailure::TimedOut: ++counters_.start_timeouts; break;
+    case StartFailure::StreamEnded:
+    case StartFailure::NoReply: ++counters_.start_ends; break;
+    default: break;
+  }
+}
+
 void Session::Impl::fail(StartFailure why, base::ByteView private_data, base::Now now) {
   state_ = StartState::Failed;
   const bool rejected = why == StartFailure::RejectedByPeer || why == StartFailure::RejectedLocally;
-  ++(rejected ? counters_.start_rejects : counters_.start_failures);
+  if (rejected) {
+    ++counters_.start_rejects;
+  } else {
+    count_failure(why);
+  }
   receiver_.discard();
   close();
   events_.start_failed(why, private_data, now);

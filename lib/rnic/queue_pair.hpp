@@ -59,10 +59,10 @@ class QueuePair final : public rdmap::EndpointOwner {
   void orphan() { orphaned_ = true; }
   [[nodiscard]] bool orphaned() const { return orphaned_; }
 
-  base::Handle connection;     ///< invalid while there is none; worker only
-  bool awaits_redial = false;  ///< between two attempts of one connect; worker only
+  base::Handle connection;      ///< invalid while there is none; worker only
+  bool awaits_redial = false;   ///< between two attempts of one connect; worker only
   std::optional<bool> packing;  ///< of its connection: ConnectOptions::packing; worker only
-  bool used = false;           ///< a queue pair serves one connection; worker only
+  bool used = false;            ///< a queue pair serves one connection; worker only
 
   // rdmap::EndpointOwner
   void send_completed(const rdmap::Completion& completion) override;

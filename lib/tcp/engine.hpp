@@ -471,7 +471,7 @@ class Engine {
   static constexpr uint32_t kLeastReassembled = 576;  // RFC 791: every host takes that much
   static constexpr uint64_t kQuantum = 64 * 1024;
   static constexpr uint32_t kMaxRecordOctets = 65536;
-  static constexpr uint32_t kPackRoomMin = 20;  // the least FPDU: a Write of no octets
+  static constexpr uint32_t kPackRoomMin = 24;  // the least FPDU with payload: tagged, one octet
 };
 
 }  // namespace rnic::tcp
