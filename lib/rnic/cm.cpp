@@ -59,9 +59,10 @@ mpa::StartWish make_wish(const ConnectOptions& options, const mpa::Config& confi
 
 // MPAA-6-05: a sender may pack, by connection.
 void Device::choose_packing(llp::Stream& stream, bool packing) {
-  tcp::ConnectionOptions options = stack_.options(stream);
+  if (!own_) return;  // check_options() has said so
+  tcp::ConnectionOptions options = own_->stack.options(stream);
   options.pack_records = packing;
-  RNIC_CHECK(stack_.set_options(stream, options, last_now_).has_value());
+  RNIC_CHECK(own_->stack.set_options(stream, options, last_now_).has_value());
 }
 
 base::Status Device::listen(const llp::Endpoint& local, std::optional<FramingKind> framing) {
@@ -106,6 +107,11 @@ base::Status Device::check_options(const QueuePair& qp, const ConnectOptions& op
   if (!fits(options.ird, qp.spec().ird) || !fits(options.ord, qp.spec().ord)) {
     return fail(Errc::InvalidArgument,
                 "IRD or ORD of the connection is above the queue pair's: create it with more");
+  }
+  if (options.packing && !own_) {
+    return fail(Errc::InvalidArgument,
+                "packing is the choice of a device with a port of its own; the system's TCP makes "
+                "its segments by itself");
   }
   const bool enhanced = options.revision.value_or(config_.mpa.revision) == 2;
   if (options.peer_to_peer.value_or(config_.mpa.peer_to_peer) && !enhanced) {
@@ -271,7 +277,9 @@ base::Result<Connection*> Device::find_request(base::Handle request) {
 base::Status Device::accept(base::Handle request, QueuePair& qp, base::ByteView private_data,
                             base::Now now, const ConnectOptions& options) {
   if (auto status = check_unconnected(qp); !status) return status;
-  if (auto status = check_options(qp, {.ird = options.ird, .ord = options.ord}); !status) {
+  if (auto status =
+          check_options(qp, {.ird = options.ird, .ord = options.ord, .packing = options.packing});
+      !status) {
     return status;
   }
   auto connection = find_request(request);
