@@ -17,6 +17,7 @@ const char* to_string(Errc code) {
     case Errc::Protocol: return "protocol error";
     case Errc::Unsupported: return "unsupported";
     case Errc::Environment: return "environment";
+    case Errc::MessageSize: return "message size";
   }
   return "unknown";
 }

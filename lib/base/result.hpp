@@ -24,6 +24,7 @@ enum class Errc : uint8_t {
   Protocol,  ///< the peer broke a protocol rule
   Unsupported,
   Environment,  ///< hugepages, devices, files: the machine lacks something
+  MessageSize,  ///< longer than what can be sent as one now (EMSGSIZE)
 };
 
 [[nodiscard]] const char* to_string(Errc code);

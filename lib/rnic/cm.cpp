@@ -387,7 +387,10 @@ void Device::connection_ended(Connection& connection) {
 }
 
 void Device::reap() {
-  if (own_) own_->streams.reap();
+  if (own_) {
+    own_->streams.reap();
+    own_->framed.reap();
+  }
   for (const base::Handle handle : ended_) {
     Connection* connection = connections_.get(handle);
     if (connection == nullptr) continue;

@@ -29,6 +29,8 @@ struct Limits {
   uint32_t max_streams = 1024;          ///< streaming sockets, 1..4096
   uint32_t stream_buffer = 256u << 10;  ///< octets of a streaming socket's ring, each way
   uint64_t stream_octets = 128u << 20;  ///< octets of all rings in use
+  uint32_t max_framed_streams = 128;    ///< framed streams, 1..4096
+  uint32_t framed_buffer = 256u << 10;  ///< octets of a framed stream's ring, each way
 };
 
 /// What stands between TCP and DDP.

@@ -18,6 +18,9 @@
   X(streams_accepted, "connections", "streaming sockets handed to a listener")                \
   X(streams_refused, "connections", "refused: backlog or limits.max_streams was full")        \
   X(stream_buffer_waits, "events", "no buffer for a streaming socket: limits.stream_octets")  \
+  X(framed_opened, "connections", "framed streams connected by us")                           \
+  X(framed_accepted, "connections", "framed streams handed to a listener")                    \
+  X(framed_refused, "connections", "refused: backlog or limits.max_framed_streams was full")  \
   X(polls, "polls", "turns of the worker loop")                                               \
   X(busy_polls, "polls", "turns that found frames or doorbells")
 

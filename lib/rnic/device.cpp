@@ -54,7 +54,10 @@ Device::~Device() {
   connections_.for_each([](base::Handle, Connection& connection) {
     if (connection.stream != nullptr) connection.stream->abort();
   });
-  if (own_) own_->streams.abort_all();
+  if (own_) {
+    own_->streams.abort_all();
+    own_->framed.abort_all();
+  }
   transport_->output(last_now_);
   if (own_) own_->interface.flush(last_now_);
   reap();
@@ -121,7 +124,9 @@ uint32_t Device::serve_doorbells() {
       ++served;
     }
   });
-  return served + (own_ ? own_->streams.serve_doorbells(last_now_) : 0);
+  if (!own_) return served;
+  return served + own_->streams.serve_doorbells(last_now_) +
+         own_->framed.serve_doorbells(last_now_);
 }
 
 void Device::fire_timers(base::Now now) {
@@ -151,8 +156,8 @@ base::Now Device::next_deadline() const {
 bool Device::quiescent() const {
   if (connections_.live() != 0 || mpa::held_octets(*hold_) != 0) return false;
   if (tuf::packed_ulpdus(*pack_) != 0) return false;
-  return !own_ ||
-         (own_->streams.live() == 0 && own_->stack.quiescent() && own_->interface.unsent() == 0);
+  return !own_ || (own_->streams.live() == 0 && own_->framed.live() == 0 &&
+                   own_->stack.quiescent() && own_->interface.unsent() == 0);
 }
 
 void Device::emit(Event event) {
@@ -207,7 +212,7 @@ std::vector<CounterValue> Device::counters() const {
     add("tcp", own_->stack.counters());
   }
   add("mpa", mpa_counters_);
-  add("tuf", tuf_counters_);
+  add("tuf", own_ ? own_->framed.with_own(tuf_counters_) : tuf_counters_);
   const auto add_hold = [&all](const char* name, const char* help, uint64_t octets) {
     all.push_back({"hold", {name, "octets", help, octets}});
   };

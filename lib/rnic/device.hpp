@@ -126,14 +126,27 @@ class Device {
   /// has_port() holds, as for every streaming socket.
   [[nodiscard]] StreamTable& streams() { return own_->streams; }
 
+  // --- Framed streams (worker; see framed_socket.hpp). Unsupported without a port ---
+
+  base::Result<FramedListener*> listen_framed(const llp::Endpoint& local, uint32_t backlog,
+                                              const tcp::ConnectionOptions& options,
+                                              const FramedSetup& setup);
+  base::Result<FramedSocket*> connect_framed(const llp::Endpoint& remote,
+                                             const tcp::ConnectionOptions& options,
+                                             const FramedSetup& setup, base::Now now);
+  [[nodiscard]] FramedTable& framed() { return own_->framed; }
+
   // --- Application side ---
 
   /// Any thread.
   void ring_doorbell(uint32_t qp) { doorbells_.ring(qp); }
   /// Any thread. \param number StreamSocket::number()
   void ring_stream_doorbell(uint32_t number) { own_->streams.ring_doorbell(number); }
+  /// Any thread. \param number FramedSocket::number()
+  void ring_framed_doorbell(uint32_t number) { own_->framed.ring_doorbell(number); }
   [[nodiscard]] bool doorbell_ringing() const {
-    return doorbells_.ringing() || (own_ && own_->streams.doorbell_ringing());
+    return doorbells_.ringing() ||
+           (own_ && (own_->streams.doorbell_ringing() || own_->framed.doorbell_ringing()));
   }
   /// One thread at a time. False when there is none.
   bool poll_event(Event& out) { return events_.pop(out); }

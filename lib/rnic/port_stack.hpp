@@ -1,12 +1,13 @@
 /// \file
-/// TCP/IP of our own over a port, with the streaming sockets that stand on it. A device has it, or
-/// stands on another llp::Transport.
+/// TCP/IP of our own over a port, with the streaming sockets and framed streams that stand on it. A
+/// device has it, or stands on another llp::Transport.
 #pragma once
 
 #include "rnic/config.hpp"
 #include "rnic/counters.hpp"
 #include "rnic/egress.hpp"
 #include "rnic/error_relay.hpp"
+#include "rnic/framed_socket.hpp"
 #include "rnic/stream_socket.hpp"
 #include "tcp/tcp.hpp"
 
@@ -21,7 +22,8 @@ struct PortStack {
         egress(interface),
         stack(config.tcp, egress, config.secret, config.seed, now),
         error_relay(stack),
-        streams(config.limits, stack, counters) {
+        streams(config.limits, stack, counters),
+        framed(config.limits, stack, counters) {
     interface.set_error_user(&error_relay);
   }
 
@@ -31,6 +33,7 @@ struct PortStack {
   tcp::Stack stack;
   ErrorRelay error_relay;
   StreamTable streams;
+  FramedTable framed;
 };
 
 }  // namespace rnic::nic

@@ -1,4 +1,4 @@
-// Device: streaming sockets.
+// Device: streaming sockets and framed streams.
 
 #include "rnic/device.hpp"
 
@@ -27,6 +27,22 @@ base::Result<StreamSocket*> Device::connect_stream(const llp::Endpoint& remote,
   const auto local = local_towards(remote);
   if (!local) return tl::unexpected(local.error());
   return own_->streams.connect(*local, remote, options, now);
+}
+
+base::Result<FramedListener*> Device::listen_framed(const llp::Endpoint& local, uint32_t backlog,
+                                                    const tcp::ConnectionOptions& options,
+                                                    const FramedSetup& setup) {
+  if (!own_) return no_streams();
+  return own_->framed.listen(local, backlog, options, setup);
+}
+
+base::Result<FramedSocket*> Device::connect_framed(const llp::Endpoint& remote,
+                                                   const tcp::ConnectionOptions& options,
+                                                   const FramedSetup& setup, base::Now now) {
+  if (!own_) return no_streams();
+  const auto local = local_towards(remote);
+  if (!local) return tl::unexpected(local.error());
+  return own_->framed.connect(*local, remote, options, setup, now);
 }
 
 }  // namespace rnic::nic

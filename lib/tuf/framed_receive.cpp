@@ -10,6 +10,13 @@ namespace rnic::tuf {
 using base::Errc;
 using base::fail;
 
+namespace {
+
+/// On the application side.
+void count(uint64_t& counter) { std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed); }
+
+}  // namespace
+
 // --- modes ---
 
 base::Status FramedStream::set_receive_mode(ReceiveMode mode, wire::TufKey key) {
@@ -45,8 +52,8 @@ bool FramedStream::fetch(uint64_t offset, uint8_t* dst, uint32_t n) const {
   if (offset + n > ordered_.load(std::memory_order_acquire)) return false;
   const size_t from = offset % config_.ring_octets;
   const size_t first = std::min<size_t>(n, config_.ring_octets - from);
-  std::memcpy(dst, receive_.get() + from, first);
-  if (first != n) std::memcpy(dst + first, receive_.get(), n - first);
+  std::memcpy(dst, receive_ + from, first);
+  if (first != n) std::memcpy(dst + first, receive_, n - first);
   return true;
 }
 
@@ -68,7 +75,7 @@ bool FramedStream::next_unit(Unit& unit) {
 }
 
 void FramedStream::take(const Unit& unit) {
-  ++counters_.pdus_in;
+  count(counters_.pdus_in);
   frame_end_ = unit.frame_end;
   part_read_ = 0;
   read_.store(unit.end, std::memory_order_release);
@@ -77,10 +84,10 @@ void FramedStream::take(const Unit& unit) {
 void FramedStream::break_off(Error error) {
   error_ = error;
   switch (error) {
-    case Error::BadKey: ++counters_.bad_key_errors; break;
-    case Error::BadLength: ++counters_.bad_length_errors; break;
-    case Error::BadMarker: ++counters_.bad_marker_errors; break;
-    case Error::PduTooLong: ++counters_.pdu_too_long_errors; break;
+    case Error::BadKey: count(counters_.bad_key_errors); break;
+    case Error::BadLength: count(counters_.bad_length_errors); break;
+    case Error::BadMarker: count(counters_.bad_marker_errors); break;
+    case Error::PduTooLong: count(counters_.pdu_too_long_errors); break;
     case Error::None: break;
   }
 }
@@ -163,9 +170,9 @@ llp::InspectVerdict FramedStream::inspect(base::Range range, base::ByteView, bas
 void FramedStream::place(base::Range range, base::ByteView octets, bool in_order, base::Now) {
   const size_t from = range.begin % config_.ring_octets;
   const size_t first = std::min<size_t>(octets.size(), config_.ring_octets - from);
-  std::memcpy(receive_.get() + from, octets.data(), first);
+  std::memcpy(receive_ + from, octets.data(), first);
   if (first != octets.size()) {
-    std::memcpy(receive_.get(), octets.data() + first, octets.size() - first);
+    std::memcpy(receive_, octets.data() + first, octets.size() - first);
   }
   if (layout_.mode != ReceiveMode::Align) return;
   const bool part = clipped_.begin <= range.begin && range.end <= clipped_.end;

@@ -13,7 +13,6 @@ using base::fail;
 
 namespace {
 
-constexpr uint32_t kSubmissionHeader = 4;
 constexpr uint32_t kSubmissionMax = 65535;
 
 bool begins_segment(SendMode mode) { return mode == SendMode::Align || mode == SendMode::Atomic; }
@@ -32,12 +31,14 @@ const char* to_string(SendResult result) {
 }
 
 FramedStream::FramedStream(const StreamConfig& config, Counters& counters,
-                           FramedStreamEvents* events)
+                           FramedStreamEvents* events, StreamRings rings)
     : config_(config),
       counters_(counters),
       events_(events),
-      send_(std::make_unique<uint8_t[]>(config.ring_octets)),
-      receive_(std::make_unique<uint8_t[]>(config.ring_octets)),
+      own_rings_(rings.send == nullptr ? std::make_unique<uint8_t[]>(2 * size_t{config.ring_octets})
+                                       : nullptr),
+      send_(own_rings_ ? own_rings_.get() : rings.send),
+      receive_(own_rings_ ? own_rings_.get() + config.ring_octets : rings.receive),
       watch_(config.middlebox_limit, counters) {
   RNIC_CHECK(config.ring_octets >= kRingMin && config.format.head() <= kPduHeadMax);
   layout_.format = config.format;
@@ -128,25 +129,22 @@ uint32_t FramedStream::pdu_limit() const {
 
 // --- application side ---
 
+SendResult FramedStream::refuse_size() {
+  std::atomic_ref(counters_.message_size_errors).fetch_add(1, std::memory_order_relaxed);
+  return SendResult::MessageSize;
+}
+
 SendResult FramedStream::send(base::ByteView pdu) {
   if (closed_ || how_ended()) return SendResult::Closed;
-  if (config_.emsgsize_on_growth && growth_untold_.exchange(false)) {
-    ++counters_.message_size_errors;
-    return SendResult::MessageSize;
-  }
-  if (pdu.empty() || pdu.size() > pdu_limit()) {
-    ++counters_.message_size_errors;
-    return SendResult::MessageSize;
-  }
+  if (config_.emsgsize_on_growth && growth_untold_.exchange(false)) return refuse_size();
+  if (pdu.empty() || pdu.size() > pdu_limit()) return refuse_size();
   const bool framed = send_mode_ == SendMode::Align || send_mode_ == SendMode::Markers;
   if (framed && config_.format.tells_length() &&
       (pdu.size() < config_.format.head() || config_.format.length_of(pdu.data()) != pdu.size())) {
     return SendResult::Malformed;
   }
   const uint64_t at = written_.load(std::memory_order_relaxed);
-  if (unacknowledged() + kSubmissionHeader + pdu.size() > config_.ring_octets) {
-    return SendResult::Full;
-  }
+  if (!has_room(pdu.size())) return SendResult::Full;
   std::array<uint8_t, kSubmissionHeader> header{};
   base::store_be16(header.data(), static_cast<uint16_t>(pdu.size()));
   header[2] = static_cast<uint8_t>(send_mode_);
@@ -160,17 +158,17 @@ SendResult FramedStream::send(base::ByteView pdu) {
 void FramedStream::copy_in(uint64_t at, base::ByteView octets) {
   const size_t from = at % config_.ring_octets;
   const size_t first = std::min<size_t>(octets.size(), config_.ring_octets - from);
-  std::memcpy(send_.get() + from, octets.data(), first);
+  std::memcpy(send_ + from, octets.data(), first);
   if (first != octets.size()) {
-    std::memcpy(send_.get(), octets.data() + first, octets.size() - first);
+    std::memcpy(send_, octets.data() + first, octets.size() - first);
   }
 }
 
 void FramedStream::copy_out(uint64_t at, uint8_t* dst, uint32_t n) const {
   const size_t from = at % config_.ring_octets;
   const size_t first = std::min<size_t>(n, config_.ring_octets - from);
-  std::memcpy(dst, send_.get() + from, first);
-  if (first != n) std::memcpy(dst + first, send_.get(), n - first);
+  std::memcpy(dst, send_ + from, first);
+  if (first != n) std::memcpy(dst + first, send_, n - first);
 }
 
 // --- building ---

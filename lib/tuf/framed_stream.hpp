@@ -34,6 +34,12 @@ struct StreamConfig {
 /// A ring holds the longest PDU with its markers, and one that is being read.
 inline constexpr uint32_t kRingMin = 128u << 10;
 
+/// Memory of somebody else's for the rings, StreamConfig::ring_octets each; outlives the stream.
+struct StreamRings {
+  uint8_t* send = nullptr;
+  uint8_t* receive = nullptr;
+};
+
 enum class SendResult : uint8_t {
   Ok,
   MessageSize,  ///< EMSGSIZE: longer than pdu_limit(), or EMSS has grown: ask again
@@ -68,8 +74,11 @@ class FramedStreamEvents {
 /// to call serve(). What changes modes is the owner's, while the application side keeps still.
 class FramedStream : public llp::StreamUser {
  public:
-  FramedStream(const StreamConfig& config, Counters& counters,
-               FramedStreamEvents* events = nullptr);
+  /// \param counters with two threads: of framed streams alone. What the application side counts
+  /// is counted atomically.
+  /// \param rings without them the stream takes memory of its own
+  FramedStream(const StreamConfig& config, Counters& counters, FramedStreamEvents* events = nullptr,
+               StreamRings rings = {});
   FramedStream(const FramedStream&) = delete;
   FramedStream& operator=(const FramedStream&) = delete;
 
@@ -109,6 +118,10 @@ class FramedStream : public llp::StreamUser {
   Received receive(base::ByteSpan out);
   /// Octets of PDUs without regard to their boundaries, framing headers and markers removed.
   uint32_t read(base::ByteSpan out);
+  /// send() would not find the ring full.
+  [[nodiscard]] bool has_room(size_t pdu) const {
+    return unacknowledged() + kSubmissionHeader + pdu <= config_.ring_octets;
+  }
   /// Appendix A.3: the most that can be submitted without being fragmented, in the present mode.
   [[nodiscard]] uint32_t usable_emss() const;
   /// The longest PDU that send() takes now.
@@ -159,6 +172,8 @@ class FramedStream : public llp::StreamUser {
   void ended(llp::StreamEnd how, base::Now now) override;
 
  private:
+  static constexpr uint32_t kSubmissionHeader = 4;  // length, mode
+
   /// Consecutive submissions that are sent as one: a framing PDU, a PDU with its markers, a buffer.
   struct Batch {
     uint64_t at = 0;     // of its first submission, in the ring
@@ -186,6 +201,7 @@ class FramedStream : public llp::StreamUser {
   void count_batch(const Batch& b, uint64_t offset, uint32_t n);
   [[nodiscard]] uint32_t aligned_max(uint32_t emss) const;
   void tell_emss();
+  SendResult refuse_size();
 
   // framed_receive.cpp
   bool fetch(uint64_t offset, uint8_t* dst, uint32_t n) const;
@@ -200,7 +216,8 @@ class FramedStream : public llp::StreamUser {
   llp::Stream* stream_ = nullptr;
 
   // Sending. The ring holds a header of 4 octets (length, mode) and the octets of each submission.
-  std::unique_ptr<uint8_t[]> send_;
+  std::unique_ptr<uint8_t[]> own_rings_;
+  uint8_t* send_;
   SendMode send_mode_ = SendMode::Plain;
   wire::TufKey send_key_ = 0;
   bool has_send_key_ = false;
@@ -220,7 +237,7 @@ class FramedStream : public llp::StreamUser {
   uint32_t told_emss_ = 0;
 
   // Receiving.
-  std::unique_ptr<uint8_t[]> receive_;
+  uint8_t* receive_;
   ReceiveLayout layout_;
   Error error_ = Error::None;
   uint64_t frame_end_ = 0;  // application

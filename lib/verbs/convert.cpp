@@ -32,8 +32,8 @@ const char* to_string(TraceKind kind) {
 namespace verbs {
 
 // The enumerations of the public API have the same members in the same order.
-static_assert(static_cast<int>(ErrorCode::Environment) ==
-              static_cast<int>(base::Errc::Environment));
+static_assert(static_cast<int>(ErrorCode::MessageSize) ==
+              static_cast<int>(base::Errc::MessageSize));
 static_assert(static_cast<int>(Opcode::LocalInvalidate) ==
               static_cast<int>(rdmap::WorkOpcode::LocalInvalidate));
 static_assert(static_cast<uint32_t>(kRemoteAtomic) == mem::kRemoteAtomic);

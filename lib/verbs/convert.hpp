@@ -7,7 +7,9 @@
 #include "rnic/connect_options.hpp"
 #include "rnic/error.hpp"
 #include "rnic/event.hpp"
+#include "rnic/stream.hpp"
 #include "rnic/types.hpp"
+#include "tcp/connection_options.hpp"
 
 namespace rnic::verbs {
 
@@ -22,6 +24,10 @@ namespace rnic::verbs {
 [[nodiscard]] std::optional<nic::FramingKind> to_framing(std::optional<Framing> framing);
 [[nodiscard]] nic::ConnectOptions to_options(const ConnectOptions& options);
 [[nodiscard]] Event from_event(nic::Event event);
+/// Why a call on a stream that has ended fails.
+[[nodiscard]] tl::unexpected<Error> stream_failure(StreamEnd end, const std::string& peer);
+/// What is given, over what is there.
+[[nodiscard]] tcp::ConnectionOptions merged(tcp::ConnectionOptions out, const StreamOptions& given);
 [[nodiscard]] TraceKind from_trace(base::TraceKind kind);
 
 }  // namespace rnic::verbs

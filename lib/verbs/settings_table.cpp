@@ -395,6 +395,10 @@ constexpr Key kKeys[] = {
      "segments of DDP packed into framing PDUs and not acknowledged (tuf.packing)"},
     {"limits", "stream_octets", in_limits<&Lim::stream_octets>, "octets", {4 * kKb, 64 * kGb},
      "buffers of all streaming sockets: a buffer is taken when its socket first sends or receives"},
+    {"limits", "max_framed_streams", in_limits<&Lim::max_framed_streams>, "", {1, 4096},
+     "framed streams at once"},
+    {"limits", "framed_buffer", in_limits<&Lim::framed_buffer>, "octets", {128 * kKb, 4 << 20},
+     "what a framed stream holds for sending, and for receiving"},
 
     {"wire", "name", in_wire<&Wire::name>, "", kNone, "names the wire's ends",
      "required", kNameRange},

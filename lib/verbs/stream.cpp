@@ -11,7 +11,9 @@
 namespace rnic {
 
 using verbs::failure;
+using verbs::merged;
 using verbs::on_worker;
+using verbs::stream_failure;
 
 static_assert(static_cast<int>(Ecn::Offer) == static_cast<int>(tcp::Ecn::Offer));
 static_assert(static_cast<int>(CongestionControl::Dctcp) ==
@@ -44,7 +46,11 @@ tl::unexpected<Error> converted() {
   return error(ErrorCode::WrongState, "the stream carries RDMA: its octets are the queue pair's");
 }
 
-tl::unexpected<Error> end_error(StreamEnd end, const std::string& peer) {
+}  // namespace
+
+namespace verbs {
+
+tl::unexpected<Error> stream_failure(StreamEnd end, const std::string& peer) {
   switch (end) {
     case StreamEnd::Closed:
       return error(ErrorCode::WrongState, "the connection to " + peer + " is closed");
@@ -62,9 +68,6 @@ tl::unexpected<Error> end_error(StreamEnd end, const std::string& peer) {
   return gone();
 }
 
-base::Duration milliseconds(uint32_t n) { return std::chrono::milliseconds(n); }
-
-/// What is given, over what is there.
 tcp::ConnectionOptions merged(tcp::ConnectionOptions out, const StreamOptions& given) {
   if (given.congestion_control) {
     out.congestion_control = static_cast<tcp::CongestionControl>(*given.congestion_control);
@@ -74,18 +77,19 @@ tcp::ConnectionOptions merged(tcp::ConnectionOptions out, const StreamOptions& g
   out.nagle = given.nagle.value_or(out.nagle);
   out.keep_alive = given.keep_alive.value_or(out.keep_alive);
   out.keep_alive_count = given.keep_alive_count.value_or(out.keep_alive_count);
-  if (given.keep_alive_idle_ms) out.keep_alive_idle = milliseconds(*given.keep_alive_idle_ms);
+  if (given.keep_alive_idle_ms)
+    out.keep_alive_idle = std::chrono::milliseconds(*given.keep_alive_idle_ms);
   if (given.keep_alive_interval_ms) {
-    out.keep_alive_interval = milliseconds(*given.keep_alive_interval_ms);
+    out.keep_alive_interval = std::chrono::milliseconds(*given.keep_alive_interval_ms);
   }
-  if (given.user_timeout_ms) out.user_timeout = milliseconds(*given.user_timeout_ms);
+  if (given.user_timeout_ms) out.user_timeout = std::chrono::milliseconds(*given.user_timeout_ms);
   out.dscp = given.dscp.value_or(out.dscp);
   out.hop_limit = given.hop_limit.value_or(out.hop_limit);
   out.max_segment = given.max_segment.value_or(out.max_segment);
   return out;
 }
 
-}  // namespace
+}  // namespace verbs
 
 // --- Stream ---
 
@@ -110,7 +114,7 @@ Result<size_t> Stream::send(std::span<const uint8_t> octets) {
   if (finished_) {
     return error(ErrorCode::WrongState, "nothing can be sent after finish_sending()");
   }
-  if (const auto end = how_ended()) return end_error(*end, remote());
+  if (const auto end = how_ended()) return stream_failure(*end, remote());
   if (socket_->is_lent()) return converted();
   if (octets.empty()) return 0;
   if (!socket_->has_send_ring()) {
@@ -131,7 +135,7 @@ Result<size_t> Stream::receive(std::span<uint8_t> octets) {
   const uint32_t got = socket_->take({octets.data(), octets.size()});
   if (got != 0 && !end && socket_->room_is_news()) tell();
   if (got != 0 || octets.empty() || !end || *end == StreamEnd::Closed) return got;
-  return end_error(*end, remote());
+  return stream_failure(*end, remote());
 }
 
 uint64_t Stream::readable() const {
@@ -208,7 +212,7 @@ std::optional<StreamEnd> Stream::how_ended() const {
 Status Stream::status() const {
   const auto end = how_ended();
   if (!end || *end == StreamEnd::Closed) return {};
-  return end_error(*end, remote());
+  return stream_failure(*end, remote());
 }
 
 std::string Stream::local() const {

@@ -23,6 +23,7 @@ enum class ErrorCode : uint8_t {
   Protocol,  ///< the peer broke a protocol rule
   Unsupported,
   Environment,  ///< hugepages, devices, files: the machine lacks something
+  MessageSize,  ///< longer than what can be sent as one now (EMSGSIZE)
 };
 
 [[nodiscard]] const char* to_string(ErrorCode code);

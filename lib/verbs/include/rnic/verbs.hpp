@@ -26,6 +26,7 @@
 
 #include "rnic/configuration.hpp"
 #include "rnic/error.hpp"
+#include "rnic/framed_stream.hpp"
 #include "rnic/stream.hpp"
 #include "rnic/types.hpp"
 
@@ -205,6 +206,15 @@ class Device {
   /// Starts a plain TCP connection: state() and status() of the stream tell how it went.
   Result<Stream> connect_stream(const std::string& address, uint16_t port,
                                 const StreamOptions& options = {});
+  /// Accepts TCP connections to `port` as framed streams (framed_stream.hpp).
+  Result<FramedStreamListener> listen_framed(uint16_t port,
+                                             const FramedListenerOptions& options = {});
+  /// Starts a framed stream: its state() and status() tell how the connection went.
+  Result<FramedStream> connect_framed(const std::string& address, uint16_t port,
+                                      const FramingOptions& framing,
+                                      const StreamOptions& options = {});
+  /// A key for alignment mode that nobody can guess: 48 bits, another one each time, not 0.
+  uint64_t new_framing_key();
   /// False when there is none. Never blocks.
   bool poll_event(Event& out);
   /// Inline: one turn of this device alone (one thread may drive one device, another thread another

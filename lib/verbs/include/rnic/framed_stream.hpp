@@ -1,0 +1,210 @@
+/// \file
+/// Framed streams of a Device: whole frames in, whole frames out, over TCP on the device's own
+/// stack (ULP framing, draft-ietf-tsvwg-tcp-ulp-frame-00; docs/tuf.md).
+///
+///     FramingOptions framing;
+///     framing.send_key = framing.receive_key = key;   // both ends: device.new_framing_key()
+///     auto stream = device.connect_framed("10.0.0.2", 7000, framing);
+///     context.wait_until([&] { return stream->state() == StreamState::Open; });
+///     stream->send(frame);                            // at most frame_limit() octets
+///     while (!stream->readable()) context.poll();
+///     auto octets = stream->receive(buffer);          // one whole frame
+///
+/// Each direction has a mode of its own, and the sender's has to be what the receiver expects: the
+/// ends agree on modes, keys and intervals by their own means, beforehand, or in Plain mode over
+/// the stream itself, after which set_send_mode() and set_receive_mode() enable framing.
+///
+/// Nothing blocks. Frames wait in two rings of memory that a stream has (`limits.framed_buffer`;
+/// at most `limits.max_framed_streams` streams); the device moves them while it is polled (inline)
+/// or by its worker (threaded).
+///
+/// Threads: one thread at a time for each FramedStream and for each FramedStreamListener. In a
+/// threaded context send(), receive(), the queries, finish_sending(), close(), abort() and accept()
+/// take no lock and never wait for the worker; what is named set_... waits for it.
+///
+/// Ownership: handles; destroying a FramedStream closes it, destroying a FramedStreamListener stops
+/// listening and aborts what was not accepted. Destroy them before the context.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "rnic/error.hpp"
+#include "rnic/stream.hpp"
+
+namespace rnic {
+
+namespace nic {
+class FramedListener;
+class FramedSocket;
+}  // namespace nic
+
+/// What the sender does (appendix A).
+enum class FramedSendMode : uint8_t {
+  Plain,    ///< octets without any boundary
+  Atomic,   ///< a frame is one TCP segment, nothing is added to the stream
+  Align,    ///< alignment mode, s.5: every segment begins with a header that has length and key
+  Markers,  ///< marker mode, s.6: markers in the stream at intervals point to the next frame
+};
+[[nodiscard]] const char* to_string(FramedSendMode mode);
+
+/// What the receiver expects. A stream of a sender in Atomic mode is received in Plain.
+enum class FramedReceiveMode : uint8_t { Plain, Align, Markers };
+[[nodiscard]] const char* to_string(FramedReceiveMode mode);
+
+/// Where a frame tells its length: framing adds nothing that would separate packed frames. Without
+/// anything given a frame begins with 16 bits, big-endian, that count the octets behind them.
+struct FrameFormat {
+  uint8_t length_at = 0;      ///< octets in front of the length field
+  uint8_t length_octets = 2;  ///< 0..4, big-endian; 0: opaque frames
+  uint16_t adds = 2;          ///< octets of the frame that the field does not count
+
+  /// Frames of any content: Align without packing, Atomic and Plain only.
+  [[nodiscard]] static constexpr FrameFormat opaque() { return {0, 0, 0}; }
+};
+
+struct FramingOptions {
+  FramedSendMode send_mode = FramedSendMode::Align;
+  FramedReceiveMode receive_mode = FramedReceiveMode::Align;
+  FrameFormat format;
+  uint64_t send_key = 0;             ///< Align: 48 bits, not 0; the peer's receive_key
+  uint64_t receive_key = 0;          ///< Align: 48 bits, not 0; the peer's send_key
+  uint16_t send_interval = 2048;     ///< Markers: octets, from 16 on
+  uint16_t receive_interval = 2048;  ///< Markers: octets, from 16 on
+  uint32_t max_frame = 65528;        ///< Markers: longest frame sent and taken, octets
+  bool packing = true;               ///< Align: several frames in a segment (appendix A.4)
+  bool emergency = false;            ///< Align: 512 octets whatever EMSS is (appendix A.5)
+  /// When EMSS has grown, the next send() says MessageSize once (appendix A.2).
+  bool refuse_on_growth = false;
+  /// Align: pieces of segments without a whole framing header in a row that make
+  /// is_middlebox_suspected() true; a segment with octets of two counts 64; 0: never
+  uint32_t middlebox_limit = 4096;
+};
+
+struct FramedListenerOptions {
+  std::string address;    ///< one of the device's; empty: all of them
+  uint32_t backlog = 16;  ///< connections that wait for accept(); more are refused (RST)
+  FramingOptions framing;
+  StreamOptions stream;  ///< of the connections accepted
+};
+
+/// One TCP connection that carries frames.
+class FramedStream {
+ public:
+  FramedStream() = default;
+  FramedStream(FramedStream&& other) noexcept;
+  FramedStream& operator=(FramedStream&& other) noexcept;
+  /// close().
+  ~FramedStream();
+
+  /// Queues one whole frame, or nothing of it. \return its octets; 0: not now, the handshake is
+  /// under way or the ring is full, see writable(). MessageSize: longer than frame_limit();
+  /// InvalidArgument: empty, or its length field does not tell its length; WrongState after
+  /// finish_sending(); the error of the stream when it has ended.
+  Result<size_t> send(std::span<const uint8_t> frame);
+  /// Takes the next whole frame; in Plain mode what octets there are. \return its octets; 0 when
+  /// nothing whole is there now, or at_end(). MessageSize: the buffer is smaller than the frame,
+  /// which stays (readable() tells its length). Protocol: what came is not framed as agreed, or
+  /// ended inside a frame; nothing can follow: abort(). What came before a stream ended is still
+  /// given; then the error of the stream, unless it ended Closed.
+  Result<size_t> receive(std::span<uint8_t> buffer);
+  /// Octets of frames without regard to their boundaries, headers and markers removed
+  /// (appendix A). \return how many; otherwise as receive().
+  Result<size_t> read(std::span<uint8_t> octets);
+
+  /// Octets of the next whole frame, in Plain mode all that there are; 0: none.
+  [[nodiscard]] size_t readable() const;
+  /// send() would take a frame of so many octets.
+  [[nodiscard]] bool writable(size_t octets) const;
+  /// Octets sent that the peer's TCP has not acknowledged, with 4 for each frame.
+  [[nodiscard]] uint64_t unacknowledged() const;
+  /// The peer has finished sending and everything was received.
+  [[nodiscard]] bool at_end() const;
+
+  /// The longest frame that send() takes now, octets. In Atomic and Align it follows the path MTU;
+  /// 0 before the stream is open, and with an EMSS that has no room for a frame.
+  [[nodiscard]] uint32_t frame_limit() const;
+  /// What one segment carries of a frame now, octets: EMSS without what the mode adds (appendix
+  /// A.3).
+  [[nodiscard]] uint32_t usable_emss() const;
+  /// How often usable_emss() has changed: another value than before is the notice (s.3).
+  [[nodiscard]] uint32_t emss_changes() const;
+  /// Something on the way cuts the segments of the peer anew (s.5.2): stop framing, or use markers.
+  [[nodiscard]] bool is_middlebox_suspected() const;
+
+  [[nodiscard]] bool supports(FramedSendMode mode) const;
+  [[nodiscard]] bool supports(FramedReceiveMode mode) const;
+  [[nodiscard]] FramedSendMode send_mode() const;
+  [[nodiscard]] FramedReceiveMode receive_mode() const;
+  [[nodiscard]] uint16_t send_interval() const;
+  [[nodiscard]] uint16_t receive_interval() const;
+  [[nodiscard]] bool packing() const;
+
+  // Appendix A: at any time, connected or not. WrongState when the stream has ended.
+
+  /// From the next frame on. Unsupported: see supports(). WrongState: Markers, while frames of the
+  /// mode before are not sent. InvalidArgument: a key that cannot be, or another one than before.
+  Status set_send_mode(FramedSendMode mode, uint64_t key = 0);
+  /// From the next octet on that receive() would give.
+  Status set_receive_mode(FramedReceiveMode mode, uint64_t key = 0);
+  /// Counts in marker mode, from the next marker on: the peer changes at the same one. WrongState:
+  /// an earlier change is not through yet.
+  Status set_send_interval(uint16_t octets);
+  Status set_receive_interval(uint16_t octets);
+  Status set_packing(bool on);
+  Status set_emergency(bool on);
+  Status set_max_frame(uint32_t octets);  ///< marker mode, either way
+
+  /// Half close: the peer sees the end behind what was sent. Receiving goes on.
+  void finish_sending();
+  /// Lets the stream go. What was sent is still delivered in the background, then the connection is
+  /// closed; received frames that nobody took make it end by RST (RFC 9293 s.3.6.1).
+  void close();
+  /// RST. What the peer has not acknowledged is lost.
+  void abort();
+
+  [[nodiscard]] StreamState state() const;
+  /// Nothing until state() is Ended.
+  [[nodiscard]] std::optional<StreamEnd> how_ended() const;
+  /// Success while it lives and when it ended Closed; otherwise what happened, in one line.
+  [[nodiscard]] Status status() const;
+
+  [[nodiscard]] std::string local() const;   ///< "10.0.0.1:49160", "[fd00::1]:49160"
+  [[nodiscard]] std::string remote() const;  ///< likewise
+  [[nodiscard]] bool is_valid() const { return socket_ != nullptr; }
+
+ private:
+  friend class Device;
+  friend class FramedStreamListener;
+  FramedStream(verbs::DeviceRuntime* device, nic::FramedSocket* socket)
+      : device_(device), socket_(socket) {}
+  void tell() const;
+  Result<size_t> taken(size_t octets, bool over, std::optional<StreamEnd> end);
+  template <typename Change>
+  Status change(Change&& make);
+  verbs::DeviceRuntime* device_ = nullptr;
+  nic::FramedSocket* socket_ = nullptr;  // nullptr after close()
+  bool finished_ = false;
+};
+
+/// Accepts connections to one port.
+class FramedStreamListener {
+ public:
+  FramedStreamListener() = default;
+  FramedStreamListener(FramedStreamListener&& other) noexcept;
+  FramedStreamListener& operator=(FramedStreamListener&& other) noexcept;
+  ~FramedStreamListener();
+
+  /// The oldest connection that waits, if there is one. It may have ended in the meantime.
+  std::optional<FramedStream> accept();
+  [[nodiscard]] uint16_t port() const;
+
+ private:
+  friend class Device;
+  verbs::DeviceRuntime* device_ = nullptr;
+  nic::FramedListener* listener_ = nullptr;
+};
+
+}  // namespace rnic
