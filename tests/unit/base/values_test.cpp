@@ -118,10 +118,10 @@ TEST(Result, CarriesTheMessage) {
   EXPECT_EQ(failed.error().code, Errc::NotFound);
   EXPECT_EQ(failed.error().message, "no device \"x\"");
   std::set<std::string> names;
-  for (int code = 0; code <= static_cast<int>(Errc::Environment); ++code) {
+  for (int code = 0; code <= static_cast<int>(Errc::MessageSize); ++code) {
     names.insert(to_string(static_cast<Errc>(code)));
   }
-  EXPECT_EQ(names.size(), static_cast<size_t>(Errc::Environment) + 1);
+  EXPECT_EQ(names.size(), static_cast<size_t>(Errc::MessageSize) + 1);
 }
 
 TEST(CheckDeath, SaysWhereAndWhat) {
