@@ -29,6 +29,33 @@ struct RecordTag {
   friend constexpr bool operator==(const RecordTag&, const RecordTag&) = default;
 };
 
+/// A record on its way, as a transport keeps it.
+struct SentRecord {
+  uint64_t offset = 0;
+  RecordTag tag;
+  uint32_t length = 0;  ///< > 0
+
+  [[nodiscard]] uint64_t end() const { return offset + length; }
+};
+
+/// Successive records where the transport keeps them: valid during the call only.
+class RecordRun {
+ public:
+  /// \param count > 0. \param stride octets from one record to the next
+  RecordRun(const SentRecord& first, uint32_t count, uint32_t stride)
+      : first_(reinterpret_cast<const char*>(&first)), count_(count), stride_(stride) {}
+
+  [[nodiscard]] uint32_t size() const { return count_; }
+  [[nodiscard]] const SentRecord& operator[](uint32_t i) const {
+    return *reinterpret_cast<const SentRecord*>(first_ + size_t{i} * stride_);
+  }
+
+ private:
+  const char* first_;
+  uint32_t count_;
+  uint32_t stride_;
+};
+
 /// What pull() wrote.
 struct Pulled {
   uint32_t length = 0;  ///< octets appended to the frame; 0: nothing to send now
@@ -88,6 +115,12 @@ class StreamUser {
   /// Every octet below `offset` is acknowledged. Called with the tag of each record fully covered,
   /// in order.
   virtual void released(const RecordTag& tag, uint64_t end_offset) = 0;
+
+  /// The same for records that one ACK covers: in place of released() for each, never beside it. An
+  /// abort() on the way does not cut the run short.
+  virtual void released_run(RecordRun run) {
+    for (uint32_t i = 0; i < run.size(); ++i) released(run[i].tag, run[i].end());
+  }
 
   /// Before step 1: of the segment that begins or ends elsewhere only parts inside `range` are new.
   /// Not called for a segment that is new as a whole.

@@ -50,14 +50,21 @@ class Interface::Impl final : public NeighbourUser {
   }
 
   std::optional<IpIn> input(const port::Packet& frame, base::Now now) {
-    if (IpIn in; pair_.open(frame, in, counters_)) [[likely]] {
+    IpIn in;  // only ever in registers, when it is inlined
+    if (pair_.open(frame, in, counters_)) [[likely]] {
       last_now_ = now;
       ++counters_.frames_in;
       return in;
     }
-    const std::optional<IpIn> in = input_any(frame, now);
-    if (in) pair_.learn(frame, *in);
-    return in;
+    const std::optional<IpIn> other = input_any(frame, now);
+    if (!other) return std::nullopt;
+    pair_.learn(frame, *other);
+    return IpIn{.source = other->source,
+                .destination = other->destination,
+                .protocol = other->protocol,
+                .ecn = other->ecn,
+                .l4_checksum_good = other->l4_checksum_good,
+                .payload = other->payload};
   }
   std::optional<IpIn> input_any(const port::Packet& frame, base::Now now);
   void on_timers(base::Now now);

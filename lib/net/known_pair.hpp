@@ -42,10 +42,9 @@ class KnownPair {
       part[wire::kEtherHeader] = 0x45;  // five words: no options
       first_.set(part);
       part = {};
-      part[kProtocol4At - 16] = wire::kProtocolTcp;
-      std::memcpy(&part[kAddresses4At - 16], frame.data + kAddresses4At, 6);
+      part[kProtocol4At - kSecondAt] = wire::kProtocolTcp;
+      std::memcpy(&part[kAddresses4At - kSecondAt], frame.data + kAddresses4At, 8);
       second_.set(part);
-      std::memcpy(&last_, frame.data + kAddresses4At + 6, sizeof last_);
     } else {
       known6_ = true;
       std::memcpy(addresses_.data(), frame.data + kAddresses6At, 32);
@@ -61,10 +60,8 @@ class KnownPair {
   [[nodiscard]] bool open(const port::Packet& frame, IpIn& in, Counters& counters) const {
     if (frame.length < wire::kEtherHeader + wire::kIpv4Header) return false;
     const __m128i first = first_.compare(frame.data, kFirstMask);
-    const __m128i second = second_.compare(frame.data + 16, kSecondMask);
-    uint16_t last;
-    std::memcpy(&last, frame.data + kAddresses4At + 6, sizeof last);
-    if (base::OctetPattern::all(_mm_and_si128(first, second)) && last == last_) [[likely]] {
+    const __m128i second = second_.compare(frame.data + kSecondAt, kSecondMask);
+    if (base::OctetPattern::all(_mm_and_si128(first, second))) [[likely]] {
       return open4(frame, in, counters);
     }
     return known6_ && open6(frame, in, counters);
@@ -78,9 +75,10 @@ class KnownPair {
   // Destination, type, version and header length; not the source, not the type of service.
   static constexpr base::OctetPattern::Octets kFirstMask{
       0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0};
-  // More fragments and the offset, protocol, source, half of the destination.
-  static constexpr base::OctetPattern::Octets kSecondMask{0, 0, 0,    0,    0x3f, 0xff, 0,    0xff,
-                                                          0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+  // The header's last sixteen octets: more fragments and the offset, protocol, both addresses.
+  static constexpr uint32_t kSecondAt = wire::kEtherHeader + wire::kIpv4Header - 16;
+  static constexpr base::OctetPattern::Octets kSecondMask{
+      0, 0, 0x3f, 0xff, 0, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
   /// Eight octets, in whatever order.
   [[nodiscard]] static uint64_t words(const uint8_t* p) {
@@ -137,9 +135,8 @@ class KnownPair {
   bool untagged_;
   bool trusted_;
   bool known6_ = false;
-  uint16_t last_ = 0;                    // the last octets of the pair, after second_
   base::OctetPattern first_;             // of IPv4 frames: octets 0 to 15
-  base::OctetPattern second_;            // 16 to 31
+  base::OctetPattern second_;            // from kSecondAt on
   std::array<uint64_t, 4> addresses_{};  // of IPv6, as on the wire
   llp::IpAddress source_;
   llp::IpAddress destination_;

@@ -211,6 +211,10 @@ class Connection final : public llp::Stream {
   /// to go the whole way. See prediction.cpp.
   base::OctetPattern prediction;
   bool predicted = false;  ///< `prediction` is one
+  // While `predicted`:
+  bool tail_probes = false;     ///< tail loss probes are to be armed
+  uint32_t header_octets = 20;  ///< of an expected segment's TCP header
+  uint32_t window_field = 1;    ///< what SND.WND was made of, as on the wire
   base::Handle handle;
   Tcb tcb;
   State state = State::Closed;

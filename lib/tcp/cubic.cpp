@@ -18,7 +18,6 @@ void Cubic::begin_stage(double cwnd, base::Now now) {
   running_ = true;
   paused_ = false;
   t_epoch_ = now;
-  updated_at_ = now;
   credit_ = 0;
   w_est_ = cwnd;  // s.4.3
   // Undefined after a time-out (s.4.8) and after a slow start that ended without loss (s.4.10), or
@@ -28,17 +27,16 @@ void Cubic::begin_stage(double cwnd, base::Now now) {
   k_ = std::cbrt((w_max_ - cwnd) / kC);  // s.4.2
 }
 
-void Cubic::on_ack(CongestionWindow& w, const AckSample& s) {
+void Cubic::update(CongestionWindow& w, const AckSample& s) {
   const double cwnd = static_cast<double>(w.cwnd) / w.smss;
   if (!running_) begin_stage(cwnd, s.now);
   if (paused_) {  // s.4.2: t excludes what the application left unused
     paused_ = false;
     t_epoch_ += s.now - updated_at_;
   }
-  updated_at_ = s.now;
   const auto w_cubic = [this](double t) { return kC * (t - k_) * (t - k_) * (t - k_) + w_max_; };
   const double t = in_seconds(s.now - t_epoch_);
-  const double segments_acked = static_cast<double>(s.acked) / w.smss;
+  const double segments_acked = static_cast<double>(acked_) / w.smss;
   // s.4.3: the window of a Reno flow; it grows like Reno's once it has passed the old maximum.
   w_est_ += (w_est_ >= cwnd_prior_ ? 1.0 : kAlpha) * segments_acked / cwnd;
   double grown = cwnd;
@@ -52,6 +50,8 @@ void Cubic::on_ack(CongestionWindow& w, const AckSample& s) {
   const double whole = std::floor(credit_);
   credit_ -= whole;
   w.set_cwnd(w.cwnd + static_cast<uint64_t>(whole));
+  acked_ = 0;
+  due_ = w.cwnd / kUpdates;
 }
 
 void Cubic::on_congestion(CongestionWindow& w, bool ecn, bool fast_convergence) {
@@ -63,7 +63,7 @@ void Cubic::on_congestion(CongestionWindow& w, bool ecn, bool fast_convergence) 
   const auto reduced = static_cast<uint64_t>(w.cwnd * kBeta);
   w.set_ssthresh(reduced);
   if (ecn) w.set_cwnd(reduced);
-  running_ = false;
+  end_stage();
 }
 
 }  // namespace rnic::tcp

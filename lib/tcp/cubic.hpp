@@ -10,20 +10,31 @@ namespace rnic::tcp {
 /// state that section 4.9.2 saves and restores.
 class Cubic {
  public:
-  /// Congestion avoidance: an ACK of new data while cwnd was the limit.
-  void on_ack(CongestionWindow& w, const AckSample& s);
+  /// Congestion avoidance: an ACK of new data while cwnd was the limit. cwnd moves when a share of
+  /// it was acknowledged, kUpdates times a round trip, by what the ACKs since then add up to.
+  void on_ack(CongestionWindow& w, const AckSample& s) {
+    acked_ += s.acked;
+    if (acked_ >= due_) update(w, s);
+    updated_at_ = s.now;
+  }
   /// Section 4.6 and 4.7: sets ssthresh, and cwnd as the response to a mark asks. \param ecn by
   /// ECN-Echo: cwnd may go down to one segment; a loss leaves cwnd to the recovery.
   void on_congestion(CongestionWindow& w, bool ecn, bool fast_convergence);
   /// Section 4.8, after on_congestion(): the next stage starts with K = 0 at its own window.
   void on_timeout() {
     w_max_ = 0;
-    running_ = false;
+    end_stage();
   }
   /// The application, not cwnd, was the limit: t stands still until cwnd is updated again (s.4.2).
-  void pause() { paused_ = true; }
+  void pause() {
+    paused_ = true;
+    due_ = 0;
+  }
   /// The next ACK in congestion avoidance begins a stage.
-  void end_stage() { running_ = false; }
+  void end_stage() {
+    running_ = false;
+    acked_ = due_ = 0;
+  }
 
   [[nodiscard]] double w_max() const { return w_max_; }
   [[nodiscard]] double w_est() const { return w_est_; }
@@ -31,6 +42,9 @@ class Cubic {
   [[nodiscard]] double cwnd_prior() const { return cwnd_prior_; }
 
  private:
+  static constexpr uint64_t kUpdates = 4;
+
+  void update(CongestionWindow& w, const AckSample& s);
   void begin_stage(double cwnd, base::Now now);
 
   double w_max_ = 0;  // 0: undefined
@@ -38,6 +52,8 @@ class Cubic {
   double k_ = 0;
   double cwnd_prior_ = 0;  // 0: undefined
   double credit_ = 0;      // octets of growth below one
+  uint64_t acked_ = 0;     // octets since the last update()
+  uint64_t due_ = 0;       // so many make the next one
   base::Now t_epoch_{};
   base::Now updated_at_{};
   bool running_ = false;

@@ -202,9 +202,9 @@ class Engine {
                                  const ConnectionOptions& options) const;
 
   // input.cpp
-  [[nodiscard]] static bool checksum_good(const SegmentIn& in);
+  [[nodiscard]] static bool checksum_good(SegmentIn in);
   [[nodiscard]] bool parse(const SegmentIn& in, Arrival& a);
-  void input_any(Connection* c, const SegmentIn& segment, base::Now now);
+  void input_any(Connection* c, SegmentIn segment, base::Now now);
   void input_no_connection(const Arrival& a, base::Now now);
   /// \param a a SYN that is known already is taken off it
   void input_synchronized(Connection& c, Arrival& a, base::Now now);
@@ -239,16 +239,26 @@ class Engine {
   /// \return it begins as predicted
   [[nodiscard]] bool find_flow(const SegmentIn& in, Connection*& c);
   [[nodiscard]] bool take_predicted(Connection& c, const SegmentIn& in, base::Now now);
-  [[nodiscard]] bool take_predicted_data(Connection& c, const SegmentIn& in, uint32_t header,
-                                         base::Now now);
-  [[nodiscard]] static bool stamp_good(const Connection& c, const uint8_t* p, uint32_t header);
-  void note_predicted(Connection& c, const uint8_t* p, uint32_t header, base::Now now);
+  [[nodiscard]] bool take_predicted_data(Connection& c, SegmentIn in, base::Now now);
+  /// \param stamp set to the segment's, where timestamps are on
+  [[nodiscard]] static bool stamp_good(const Connection& c, const uint8_t* p, uint32_t& stamp);
+  void note_predicted(Connection& c, uint32_t stamp, base::Now now);
   /// Octets newly acknowledged, a whole record at least; 0: none, or not as plain as that.
   [[nodiscard]] static uint32_t plain_ack(Connection& c, const uint8_t* p);
   /// \param acked not 0
   void take_predicted_ack(Connection& c, uint32_t acked, const uint8_t* p, base::Now now);
   void take_carried_ack(Connection& c, uint32_t acked, const uint8_t* p, base::Now now);
-  void take_predicted_window(Connection& c, const uint8_t* p);
+  /// Takes the window over, unless it is shut. All else was judged before.
+  [[nodiscard]] static bool window_stays_open(Connection& c, const uint8_t* p);
+  /// Of one row of records.
+  static void release(Connection& c, uint32_t count);
+  static void release_rows(Connection& c, uint32_t count);
+  void take_late_ack(Connection& c, uint32_t count, uint32_t acked, const uint8_t* p,
+                     base::Now now);
+  /// \return the round-trip time
+  base::Duration advance_calm(Connection& c, uint32_t acked, base::Now sent_at, const uint8_t* p,
+                              base::Now now);
+  void take_predicted_window(Connection& c);
   void take_predicted_text(Connection& c, base::Range range, base::ByteView text, bool push,
                            base::Now now);
   [[nodiscard]] static bool rack_overtaken(Connection& c);

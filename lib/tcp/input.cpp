@@ -12,7 +12,7 @@ constexpr base::Duration kTimestampLife = std::chrono::hours(24 * 24);
 
 }  // namespace
 
-bool Engine::checksum_good(const SegmentIn& in) {
+bool Engine::checksum_good(SegmentIn in) {
   const uint32_t sum = llp::pseudo_header_sum(in.source, in.destination, wire::kIpProtocolTcp,
                                               static_cast<uint32_t>(in.tcp.size()));
   return wire::checksum_fold(wire::checksum_add(sum, in.tcp)) == 0;
@@ -47,14 +47,23 @@ bool Engine::parse(const SegmentIn& in, Arrival& a) {
   return true;
 }
 
+namespace {
+
+/// By its parts: only where it is taken along does a segment have to be in memory.
+inline SegmentIn same(const SegmentIn& s) {
+  return {s.source, s.destination, s.tcp, s.checksum_verified, s.ecn};
+}
+
+}  // namespace
+
 void Engine::input(const SegmentIn& segment, base::Now now) {
   Connection* c = nullptr;
   const bool expected = segment.tcp.size() >= wire::kTcpHeaderMin && find_flow(segment, c);
-  if (!expected || !take_predicted(*c, segment, now)) input_any(c, segment, now);
+  if (!expected || !take_predicted(*c, segment, now)) input_any(c, same(segment), now);
   if (!doomed_.empty()) reap(now);
 }
 
-void Engine::input_any(Connection* c, const SegmentIn& segment, base::Now now) {
+[[gnu::noinline]] void Engine::input_any(Connection* c, SegmentIn segment, base::Now now) {
   Arrival a;
   if (!parse(segment, a)) return;
   if (c == nullptr || c->doomed) {

@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "tcp/engine.hpp"
 
 namespace rnic::tcp {
@@ -17,6 +19,13 @@ constexpr base::OctetPattern::Octets kPredictedMask{0xff, 0xff, 0xff, 0xff, 0xff
                                                     0,    0,    0,    0,    0xf0, 0xf7, 0,    0};
 constexpr uint32_t kTimestampsHead = 0x0101080a;  // NOP NOP TSopt (RFC 7323 appendix A)
 constexpr base::Duration kStampTick = std::chrono::milliseconds(1);
+
+/// The window as it stands on the wire: to compare.
+uint32_t window_field(const uint8_t* p) {
+  uint16_t field;
+  std::memcpy(&field, p + wire::tcp_offset::kWindow, sizeof field);
+  return field;
+}
 
 }  // namespace
 
@@ -46,6 +55,11 @@ void Engine::predict(Connection& c) const {
   header[wire::tcp_offset::kDataOffset] = static_cast<uint8_t>(header_length(c) << 2);
   header[wire::tcp_offset::kFlags] = flag::kAck;
   c.prediction.set(header);
+  c.header_octets = header_length(c);
+  c.tail_probes = c.tcb.sack_ok && config_.tail_loss_probe;
+  const uint32_t window = c.tcb.snd_wnd >> c.tcb.snd_wind_shift;
+  const bool whole = window << c.tcb.snd_wind_shift == c.tcb.snd_wnd && window <= 0xffff;
+  c.window_field = whole ? __builtin_bswap16(static_cast<uint16_t>(window)) : UINT32_MAX;
   c.predicted = true;
 }
 
@@ -71,22 +85,34 @@ bool Engine::find_flow(const SegmentIn& in, Connection*& c) {
   return OctetPattern::all(c->prediction.compare(p, kPredictedMask));
 }
 
-inline bool Engine::stamp_good(const Connection& c, const uint8_t* p, uint32_t header) {
-  if (header == wire::kTcpHeaderMin) return true;
+inline bool Engine::stamp_good(const Connection& c, const uint8_t* p, uint32_t& stamp) {
+  if (c.header_octets == wire::kTcpHeaderMin) return true;
   p += wire::tcp_offset::kOptions;
+  stamp = base::load_be32(p + 4);
   return base::load_be32(p) == kTimestampsHead &&
-         static_cast<int32_t>(base::load_be32(p + 4) - c.tcb.ts_recent) >= 0;
+         static_cast<int32_t>(stamp - c.tcb.ts_recent) >= 0;
 }
 
-inline void Engine::note_predicted(Connection& c, const uint8_t* p, uint32_t header,
-                                   base::Now now) {
+inline void Engine::note_predicted(Connection& c, uint32_t stamp, base::Now now) {
   ++counters_.segments_in;
   ++counters_.predicted_in;
   c.heard_at = now;
-  if (header != wire::kTcpHeaderMin && c.tcb.rcv_nxt <= c.tcb.last_ack_sent) {
-    c.tcb.ts_recent = base::load_be32(p + wire::tcp_offset::kOptions + 4);  // RFC 7323 s.4.3 (2)
+  if (c.header_octets != wire::kTcpHeaderMin && c.tcb.rcv_nxt <= c.tcb.last_ack_sent) {
+    c.tcb.ts_recent = stamp;  // RFC 7323 s.4.3 (2)
     c.tcb.ts_recent_at = now;
   }
+}
+
+inline bool Engine::window_stays_open(Connection& c, const uint8_t* p) {
+  const uint32_t field = window_field(p);
+  if (field == c.window_field) [[likely]]
+    return true;
+  if (field == 0) return false;
+  Tcb& t = c.tcb;
+  c.window_field = field;
+  t.snd_wnd = uint32_t{base::load_be16(p + wire::tcp_offset::kWindow)} << t.snd_wind_shift;
+  t.snd_max_wnd = std::max(t.snd_max_wnd, t.snd_wnd);
+  return true;
 }
 
 inline uint32_t Engine::plain_ack(Connection& c, const uint8_t* p) {
@@ -97,14 +123,8 @@ inline uint32_t Engine::plain_ack(Connection& c, const uint8_t* p) {
   return moves && c.records.front().end() <= t.snd_una + acked ? acked : 0;
 }
 
-inline void Engine::take_predicted_window(Connection& c, const uint8_t* p) {
+inline void Engine::take_predicted_window(Connection& c) {
   Tcb& t = c.tcb;
-  const uint32_t window = uint32_t{base::load_be16(p + wire::tcp_offset::kWindow)}
-                          << t.snd_wind_shift;
-  if (window != t.snd_wnd) {
-    t.snd_wnd = window;
-    t.snd_max_wnd = std::max(t.snd_max_wnd, window);
-  }
   t.snd_wl1 = static_cast<int64_t>(t.rcv_nxt);
   t.snd_wl2 = static_cast<int64_t>(t.snd_una);
   if (c.user_ready || c.has_waiting()) make_ready(c);
@@ -120,7 +140,7 @@ inline void Engine::restart_calm(Connection& c, base::Now now) {
   }
   base::Now first = now + c.rto.base();
   d.rto = first;
-  if (c.tcb.sack_ok && config_.tail_loss_probe) {
+  if (c.tail_probes) {
     base::Now probe = now + c.rto.probe_timeout();
     if (flight <= c.effective_mss) probe += config_.tlp_max_ack_delay;
     if (probe < first) first = probe;
@@ -131,36 +151,13 @@ inline void Engine::restart_calm(Connection& c, base::Now now) {
   wake_by(c, first);
 }
 
-[[gnu::always_inline]] inline void Engine::take_predicted_ack(Connection& c, uint32_t acked,
-                                                              const uint8_t* p, base::Now now) {
-  Tcb& t = c.tcb;
-  // advance_una() for records that were sent once, in this order, and carry no marks.
-  const uint64_t ack = t.snd_una + acked;
-  base::Now sent_at{};
-  uint64_t end = 0;
-  const Record* r = &c.records.front();
-  uint64_t this_end = r->end();
-  do {
-    end = this_end;
-    sent_at = r->sent_at;
-    c.user->released(r->tag, end);
-    c.records.pop_front();
-    if (c.doomed) return;
-    if (c.records.empty()) break;
-    r = &c.records.front();
-    this_end = r->end();
-  } while (this_end <= ack);
-  t.snd_una = ack;
-  take_predicted_window(c, p);
+[[gnu::always_inline]] inline base::Duration Engine::advance_calm(Connection& c, uint32_t acked,
+                                                                  base::Now sent_at,
+                                                                  const uint8_t* p, base::Now now) {
+  c.tcb.snd_una += acked;
+  take_predicted_window(c);
   base::Duration rtt = now - sent_at;
-  // RFC 8985 s.6.2 steps 1 and 2, for the newest alone.
-  const bool newest = sent_at > c.rack.xmit_at || (sent_at == c.rack.xmit_at && end > c.rack.end);
-  if (newest) [[likely]] {
-    c.rack.rtt = rtt;
-    c.rack.xmit_at = sent_at;
-    c.rack.end = end;
-  }
-  if (rtt > kStampTick && t.ts_ok) {  // RFC 7323 s.4.1, see measure()
+  if (rtt > kStampTick && c.tcb.ts_ok) {  // RFC 7323 s.4.1, see measure()
     const uint32_t echo = base::load_be32(p + wire::tcp_offset::kOptions + 8);
     const auto ticks = static_cast<int32_t>(timestamp_of(c, now) - echo);
     if (ticks >= 0) rtt = std::min(rtt, (int64_t{ticks} + 1) * kStampTick);
@@ -171,7 +168,75 @@ inline void Engine::restart_calm(Connection& c, base::Now now) {
     c.cc.count_marks(sample_of(c, acked, rtt, now), false);
     c.ecn.holds = 0;
   }
-  if (!newest && rack_overtaken(c)) [[unlikely]] {
+  return rtt;
+}
+
+[[gnu::always_inline]] inline void Engine::take_predicted_ack(Connection& c, uint32_t acked,
+                                                              const uint8_t* p, base::Now now) {
+  // advance_una() for records that were sent once, in this order, and carry no marks.
+  const uint64_t ack = c.tcb.snd_una + acked;
+  RecordQueue& q = c.records;
+  const Record* r = &q.front();
+  const Record* row_end = q.row_end();
+  uint64_t end = r->end();
+  uint32_t count = 1;
+  bool one_row = true;
+  // While octets are left to acknowledge, they are a record's.
+  for (; end < ack; ++count) {
+    const Record* next = r + 1;
+    if (next == row_end) [[unlikely]] {
+      next = &q.at(q.first() + count);
+      row_end = next + RecordPool::kChunkRecords;
+      one_row = false;
+    }
+    if (next->end() > ack) break;
+    r = next;
+    end = r->end();
+  }
+  const base::Now sent_at = r->sent_at;
+  // RFC 8985 s.6.2 steps 1 and 2, for the newest alone.
+  if (sent_at < c.rack.xmit_at || (sent_at == c.rack.xmit_at && end <= c.rack.end)) [[unlikely]] {
+    take_late_ack(c, count, acked, p, now);
+    return;
+  }
+  c.rack.rtt = now - sent_at;
+  c.rack.xmit_at = sent_at;
+  c.rack.end = end;
+  const base::Duration rtt = advance_calm(c, acked, sent_at, p, now);
+  grow_window(c, acked, rtt, now);
+  c.recovery.tlp_count = 0;
+  restart_calm(c, now);
+  // Last, so that nothing has to be kept over the call.
+  if (one_row) [[likely]] {
+    release(c, count);
+  } else {
+    release_rows(c, count);
+  }
+}
+
+inline void Engine::release(Connection& c, uint32_t count) {
+  c.user->released_run({c.records.front(), count, sizeof(Record)});
+  c.records.pop_front(count);
+}
+
+[[gnu::noinline, gnu::cold]] void Engine::release_rows(Connection& c, uint32_t count) {
+  while (count != 0 && !c.doomed) {
+    const auto row = static_cast<uint32_t>(c.records.row_end() - &c.records.front());
+    const uint32_t some = std::min(count, row);
+    release(c, some);
+    count -= some;
+  }
+}
+
+// What was sent later has arrived before.
+[[gnu::noinline, gnu::cold]] void Engine::take_late_ack(Connection& c, uint32_t count,
+                                                        uint32_t acked, const uint8_t* p,
+                                                        base::Now now) {
+  const base::Now sent_at = c.records.at(c.records.first() + count - 1).sent_at;
+  const base::Duration rtt = advance_calm(c, acked, sent_at, p, now);
+  release_rows(c, count);
+  if (c.doomed) return;
+  if (rack_overtaken(c)) {
     settle_predicted(c, acked, rtt, now);
     return;
   }
@@ -182,13 +247,18 @@ inline void Engine::restart_calm(Connection& c, base::Now now) {
 
 bool Engine::take_predicted(Connection& c, const SegmentIn& in, base::Now now) {
   const uint8_t* p = in.tcp.data();
-  const uint32_t header = header_length(c);
-  if (in.tcp.size() != header) return take_predicted_data(c, in, header, now);
+  if (in.tcp.size() != c.header_octets) {
+    return take_predicted_data(c, {in.source, in.destination, in.tcp, in.checksum_verified, in.ecn},
+                               now);
+  }
   const uint32_t acked = plain_ack(c, p);
-  const uint32_t window = base::load_be16(p + wire::tcp_offset::kWindow);
-  if (acked == 0 || window == 0 || !stamp_good(c, p, header)) return false;
-  if (!in.checksum_verified && !checksum_good(in)) return false;
-  note_predicted(c, p, header, now);
+  uint32_t stamp = 0;
+  if (acked == 0 || !stamp_good(c, p, stamp)) return false;
+  if (!in.checksum_verified &&
+      !checksum_good({in.source, in.destination, in.tcp, in.checksum_verified, in.ecn}))
+    return false;
+  if (!window_stays_open(c, p)) return false;
+  note_predicted(c, stamp, now);
   ++counters_.acks_in;
   take_predicted_ack(c, acked, p, now);
   return true;
@@ -200,34 +270,36 @@ bool Engine::take_predicted(Connection& c, const SegmentIn& in, base::Now now) {
   take_predicted_ack(c, acked, p, now);
 }
 
-[[gnu::noinline]] bool Engine::take_predicted_data(Connection& c, const SegmentIn& in,
-                                                   uint32_t header, base::Now now) {
+[[gnu::noinline]] bool Engine::take_predicted_data(Connection& c, SegmentIn in, base::Now now) {
   Tcb& t = c.tcb;
+  const uint32_t header = c.header_octets;
+  uint32_t stamp = 0;
   const uint8_t* p = in.tcp.data();
   const size_t size = in.tcp.size();
   const base::Range range{t.rcv_nxt, t.rcv_nxt + size - header};
-  if (size < header || size > 0xffff || range.end > t.rcv_edge || !stamp_good(c, p, header)) {
+  if (size < header || size > 0xffff || range.end > t.rcv_edge || !stamp_good(c, p, stamp)) {
     return false;
   }
   if (in.ecn == ecn_codepoint::kCe && c.ecn.on) return false;
-  if (base::load_be16(p + wire::tcp_offset::kWindow) == 0) return false;
   const bool old =
       base::load_be32(p + wire::tcp_offset::kAcknowledgment) == t.snd_seq(t.snd_una).value;
   const uint32_t acked = old ? 0 : plain_ack(c, p);
   if (!old && acked == 0) return false;
   if (!in.checksum_verified && !checksum_good(in)) return false;
-  note_predicted(c, p, header, now);
+  if (window_field(p) == 0) return false;
+  note_predicted(c, stamp, now);
   const base::ByteView text{p + header, size - header};
   if (c.user->inspect(range, text, now) == llp::InspectVerdict::Drop) {
     ++counters_.inspect_drops;
     return true;
   }
   if (c.doomed) return true;
+  (void)window_stays_open(c, p);  // a segment that inspect() drops changes nothing
   if (acked != 0) {
     take_carried_ack(c, acked, p, now);
     if (c.doomed) return true;
   } else {
-    take_predicted_window(c, p);
+    take_predicted_window(c);
     if (rack_overtaken(c)) settle_predicted(c, 0, base::Duration(-1), now);
   }
   take_predicted_text(c, range, text, (p[wire::tcp_offset::kFlags] & flag::kPsh) != 0, now);

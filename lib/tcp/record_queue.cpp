@@ -48,7 +48,7 @@ void RecordQueue::push_back(const Record& record) {
   ++past_last_;
   ++pool_.live_;
   back() = record;
-  if (size() == 1) head_ = &back();
+  if (size() == 1) find_head();
 }
 
 void RecordQueue::give_back_chunk() {
@@ -58,7 +58,7 @@ void RecordQueue::give_back_chunk() {
     move_directory(inline_, kInlineChunks - 1);
     pool_.free_directories_.push_back(wide);
   }
-  if (!empty()) head_ = &at(first_);
+  if (!empty()) find_head();
 }
 
 void RecordQueue::clear() {

@@ -26,15 +26,12 @@ inline constexpr uint16_t kCut = 1 << 7;            ///< counted as cut over sev
 
 inline constexpr uint32_t kNoSaved = UINT32_MAX;
 
-struct Record {
-  uint64_t offset = 0;
-  llp::RecordTag tag;
-  base::Now sent_at{};        ///< last transmission
-  uint32_t length = 0;        ///< sequence numbers; > 0
+/// `length` counts sequence numbers.
+struct Record : llp::SentRecord {
   uint32_t saved = kNoSaved;  ///< copy in SavedRecords, for records that were cut
+  base::Now sent_at{};        ///< last transmission
   uint16_t flags = 0;
 
-  [[nodiscard]] uint64_t end() const { return offset + length; }
   [[nodiscard]] bool is(uint16_t flag) const { return (flags & flag) != 0; }
 };
 
@@ -104,6 +101,16 @@ class RecordQueue {
     --pool_.live_;
     if (first_ % kPer == 0 || empty()) give_back_chunk();
   }
+  /// What lies behind front() in memory, in the queue or not, ends here.
+  [[nodiscard]] const Record* row_end() const { return row_end_; }
+  /// \param count records, none of them at or beyond row_end()
+  void pop_front(uint32_t count) {
+    RNIC_DCHECK(count <= size() && count <= static_cast<size_t>(row_end_ - head_));
+    first_ += count;
+    head_ += count;
+    pool_.live_ -= count;
+    if (head_ == row_end_ || empty()) give_back_chunk();
+  }
   void clear();
 
   /// Number of the first record whose end lies beyond `offset`; past_last() when there is none.
@@ -127,12 +134,17 @@ class RecordQueue {
   void move_directory(uint32_t* to, uint32_t mask);
   /// The chunk of the record that was taken away last.
   void give_back_chunk();
+  void find_head() {
+    head_ = &at(first_);
+    row_end_ = head_ + (kPer - first_ % kPer);
+  }
 
   RecordPool& pool_;
   uint32_t inline_[kInlineChunks] = {};  // the directory, as long as it suffices
   uint32_t* directory_ = inline_;
   uint32_t directory_mask_ = kInlineChunks - 1;
-  Record* head_ = nullptr;  // record first_, unless empty
+  Record* head_ = nullptr;     // record first_, unless empty
+  Record* row_end_ = nullptr;  // end of its chunk
   uint64_t first_ = 0;
   uint64_t past_last_ = 0;
 };

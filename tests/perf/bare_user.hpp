@@ -26,6 +26,7 @@ class BareUser : public llp::StreamUser {
     return true;
   }
   void released(const llp::RecordTag&, uint64_t) override { ++released_count; }
+  void released_run(llp::RecordRun run) override { released_count += run.size(); }
   llp::InspectVerdict inspect(base::Range, base::ByteView, base::Now) override {
     return llp::InspectVerdict::Accept;
   }

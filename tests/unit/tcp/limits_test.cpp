@@ -235,7 +235,7 @@ TEST(Limits, TheRecordRingGrowsShrinksAndFinds) {
     }
   }
   EXPECT_EQ(pool.live(), one.size());
-  while (!two.full()) two.push_back({.offset = 0, .length = 1});
+  while (!two.full()) two.push_back({{.offset = 0, .length = 1}});
   EXPECT_LE(one.size() + two.size(), 1000u);
   one.clear();
   two.clear();
