@@ -70,6 +70,9 @@ def cases_of(record, xml_of):
     test = record["name"].split(" / ")[-1]
     status = record["result"]
     cases = []
+    if status == "SKIP":
+        lines = [line for line in (record.get("stdout") or "").splitlines() if line.strip()]
+        return [Case(test, test, "skipped", one_line(lines[-1]) if lines else "no reason given")]
     if test in xml_of:
         written = gtest_cases(test, xml_of[test])
         cases = written or []
@@ -80,9 +83,6 @@ def cases_of(record, xml_of):
             return cases
     elif status in ("OK", "EXPECTEDFAIL"):
         return [Case(test, test, "passed", "")]
-    elif status == "SKIP":
-        lines = [line for line in (record.get("stdout") or "").splitlines() if line.strip()]
-        return [Case(test, test, "skipped", one_line(lines[-1]) if lines else "no reason given")]
     what = f"{status.lower()}, exit status {record['returncode']}"
     return cases + [Case(test, test, "failed", f"{what}\n{output_tail(record)}")]
 
