@@ -71,13 +71,23 @@ base::Status Device::listen(const llp::Endpoint& local, std::optional<FramingKin
                 "listen: " + to_string(local.address) + " is no address of this device");
   }
   auto status = transport_->listen(local, acceptor_);
-  if (status && framing) listen_framing_[local.port] = *framing;
+  if (status && framing) listen_framing_[local] = *framing;
   return status;
 }
 
 base::Status Device::unlisten(const llp::Endpoint& local) {
-  listen_framing_.erase(local.port);
-  return transport_->unlisten(local);
+  auto status = transport_->unlisten(local);
+  if (status) listen_framing_.erase(local);
+  return status;
+}
+
+/// \param local of a connection: a listener of that address goes before one of all.
+FramingKind Device::framing_of_listener(const llp::Endpoint& local) const {
+  for (const llp::Endpoint& own : {local, llp::Endpoint{{}, local.port}}) {
+    const auto found = listen_framing_.find(own);
+    if (found != listen_framing_.end()) return found->second;
+  }
+  return config_.framing;
 }
 
 base::Status Device::check_unconnected(const QueuePair& qp) const {
@@ -233,9 +243,7 @@ llp::StreamUser* Device::incoming(llp::Stream& stream, const llp::Endpoint& loca
                                   const llp::Endpoint& remote, base::Now now) {
   base::Handle handle;
   if (pending_requests_ < config_.limits.max_pending_requests) {
-    const auto own = listen_framing_.find(local.port);
-    const FramingKind kind = own == listen_framing_.end() ? config_.framing : own->second;
-    handle = kind == FramingKind::Tuf
+    handle = framing_of_listener(local) == FramingKind::Tuf
                  ? connections_.emplace(*this, mpa::Role::Responder, config_.tuf, base::ByteView{})
                  : connections_.emplace(*this, mpa::Role::Responder, config_.mpa, base::ByteView{});
   }

@@ -232,6 +232,7 @@ class Device {
                             const llp::Endpoint& remote, base::Now now);
   [[nodiscard]] base::Result<llp::Endpoint> local_towards(const llp::Endpoint& remote) const;
   base::Status check_spec(const QueuePairSpec& spec) const;
+  [[nodiscard]] FramingKind framing_of_listener(const llp::Endpoint& local) const;
   base::Status check_unconnected(const QueuePair& qp) const;
   [[nodiscard]] base::Status check_request(base::ByteView private_data,
                                            const mpa::StartWish& wish) const;
@@ -263,7 +264,7 @@ class Device {
 
   std::vector<bool> pds_;                           // index: PD number; 0 is never given out
   std::vector<uint32_t> pd_users_;                  // regions and queue pairs of each PD
-  std::map<uint16_t, FramingKind> listen_framing_;  // of listeners that have their own
+  std::map<llp::Endpoint, FramingKind> listen_framing_;  // of listeners that have their own
   std::map<uint32_t, uint32_t> region_pd_;          // STag -> PD, for pd_users_
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
   std::vector<std::unique_ptr<QueuePair>> qps_;  // index: QP number; 0 is never given out

@@ -31,7 +31,7 @@ class Framing : public DevicePair {
         }) {}
   void TestBody() override {}
 
-  /// Writes, Reads and Sends, small ones and large ones, with a frame lost now and then.
+  /// Writes, Reads and Sends, small ones and large ones.
   void workload() {
     QueuePair* a = left().make_qp();
     QueuePair* b = right().make_qp();

@@ -18,11 +18,11 @@ class Listening : public DevicePair {
         }) {}
 
   /// A connection to that address comes about, and says so at both ends.
-  bool reaches(const llp::IpAddress& address, uint16_t port) {
+  bool reaches(const llp::IpAddress& address, uint16_t port, const ConnectOptions& options = {}) {
     QueuePair* from = left().make_qp();
     QueuePair* to = right().make_qp();
     const llp::Endpoint there{address, port};
-    EXPECT_TRUE(left().device->connect(*from, there, {}, now_).has_value());
+    EXPECT_TRUE(left().device->connect(*from, there, {}, now_, options).has_value());
     run_until([&] {
       return right().has(EventKind::ConnectRequest) || left().has(EventKind::ConnectFailed);
     });
@@ -57,6 +57,20 @@ TEST_F(Listening, OneAddressOnly_CM_05) {
     ASSERT_TRUE(right().device->unlisten(llp::Endpoint{only, 200}).has_value());
     EXPECT_FALSE(reaches(only, 200));
   }
+}
+
+// Listeners of one port have their own framing each, and keep it when another one goes.
+TEST_F(Listening, EachListenerHasItsFraming) {
+  const ConnectOptions framed{.framing = FramingKind::Tuf};
+  const llp::Endpoint first{right_end().address, 300}, second{kSecond, 300};
+  ASSERT_TRUE(right().device->listen(first, FramingKind::Tuf).has_value());
+  ASSERT_TRUE(right().device->listen(second).has_value());
+  EXPECT_TRUE(reaches(first.address, 300, framed));
+  EXPECT_TRUE(reaches(second.address, 300));
+  ASSERT_TRUE(right().device->unlisten(second).has_value());
+  EXPECT_FALSE(right().device->unlisten(second).has_value());
+  EXPECT_TRUE(reaches(first.address, 300, framed));
+  EXPECT_FALSE(reaches(first.address, 300));
 }
 
 TEST_F(Listening, AForeignAddressIsRefused) {
