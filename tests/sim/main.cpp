@@ -37,6 +37,11 @@ int list_profiles() {
 /// The worlds of a seed; none, and a line to stderr, when no profile has the name.
 std::vector<Task> choose(const Options& options, uint64_t seed) {
   if (options.profile.empty()) return tasks_of_seed(seed);
+  if (options.profile == "all") {
+    std::vector<Task> tasks;
+    for (const Scene& scene : scenes()) tasks.push_back({seed, &scene});
+    return tasks;
+  }
   const auto found = find_scenes(options.profile);
   if (found.empty()) {
     std::fprintf(stderr, "rnic-sim: no profile '%s': --list shows them\n", options.profile.c_str());
@@ -95,7 +100,8 @@ int run(const Options& options) {
     }
     return true;
   });
-  return finish(report, options.seeds >= 500 && options.profile.empty(), options.seeds);
+  const bool complete = options.profile == "all" || options.profile.empty();
+  return finish(report, complete && options.seeds >= 500, options.seeds);
 }
 
 }  // namespace
@@ -112,8 +118,8 @@ int main(int argc, char** argv) {
   app.add_option("--first-seed", options.first_seed, "seed of the first world")
       ->capture_default_str();
   app.add_option("--profile", options.profile,
-                 "run every seed in this profile, or in those that match a pattern such as "
-                 "'tcp-*' (see --list)");
+                 "run every seed in this profile, in the next one of those that match a pattern "
+                 "such as 'tcp-*' (see --list), or in 'all' of them");
   auto* replayed = app.add_option("--replay", options.replay,
                                   "run one seed, write its trace and captures under --out");
   app.add_option("--jobs", options.jobs, "processes")
