@@ -49,22 +49,24 @@ class Interface::Impl final : public NeighbourUser {
     return config;
   }
 
-  std::optional<IpIn> input(const port::Packet& frame, base::Now now) {
-    IpIn in;  // only ever in registers, when it is inlined
+  std::optional<TcpIn> input(const port::Packet& frame, base::Now now) {
+    TcpIn in = pair_.nothing();  // only ever in registers, when it is inlined
     if (pair_.open(frame, in, counters_)) [[likely]] {
       last_now_ = now;
       ++counters_.frames_in;
       return in;
     }
+    if (!input_other(frame, in, now)) return std::nullopt;
+    return in;
+  }
+  bool input_other(const port::Packet& frame, TcpIn& in, base::Now now) {
     const std::optional<IpIn> other = input_any(frame, now);
-    if (!other) return std::nullopt;
+    if (!other) return false;
     pair_.learn(frame, *other);
-    return IpIn{.source = other->source,
-                .destination = other->destination,
-                .protocol = other->protocol,
-                .ecn = other->ecn,
-                .l4_checksum_good = other->l4_checksum_good,
-                .payload = other->payload};
+    in.ecn = other->ecn;
+    in.l4_checksum_good = other->l4_checksum_good;
+    in.payload = other->payload;
+    return true;
   }
   std::optional<IpIn> input_any(const port::Packet& frame, base::Now now);
   void on_timers(base::Now now);
@@ -168,7 +170,7 @@ Interface::Interface(const Config& config, port::Port& port, base::Now now,
 Interface::~Interface() = default;
 
 void Interface::set_error_user(IcmpErrorUser* user) { impl_->icmp_.set_error_user(user); }
-std::optional<IpIn> Interface::input(const port::Packet& frame, base::Now now) {
+std::optional<TcpIn> Interface::input(const port::Packet& frame, base::Now now) {
   return impl_->input(frame, now);
 }
 bool Interface::begin(llp::IpAddress source, llp::IpAddress destination, TxFrame& frame) {

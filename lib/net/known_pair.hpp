@@ -32,9 +32,9 @@ class KnownPair {
   /// \param frame passed all checks, and `in` is its packet
   void learn(const port::Packet& frame, const IpIn& in) {
     forget();
-    if (!untagged_) return;
     source_ = in.source;
     destination_ = in.destination;
+    if (!untagged_) return;
     if (in.source.is_v4()) {
       base::OctetPattern::Octets part{};
       std::memcpy(part.data(), mac_.data(), mac_.size());
@@ -50,6 +50,8 @@ class KnownPair {
       std::memcpy(addresses_.data(), frame.data + kAddresses6At, 32);
     }
   }
+  /// No octet, between the two addresses that were learnt last.
+  [[nodiscard]] TcpIn nothing() const { return {.source = source_, .destination = destination_}; }
   /// The addresses have to be judged anew.
   void forget() {
     first_.clear();
@@ -57,7 +59,7 @@ class KnownPair {
   }
 
   /// True: the frame holds a TCP packet of the pair, and `in` is it. False: nothing is said.
-  [[nodiscard]] bool open(const port::Packet& frame, IpIn& in, Counters& counters) const {
+  [[nodiscard]] bool open(const port::Packet& frame, TcpIn& in, Counters& counters) const {
     if (frame.length < wire::kEtherHeader + wire::kIpv4Header) return false;
     const __m128i first = first_.compare(frame.data, kFirstMask);
     const __m128i second = second_.compare(frame.data + kSecondAt, kSecondMask);
@@ -87,7 +89,7 @@ class KnownPair {
     return v;
   }
 
-  [[nodiscard]] bool open4(const port::Packet& frame, IpIn& in, Counters& counters) const {
+  [[nodiscard]] bool open4(const port::Packet& frame, TcpIn& in, Counters& counters) const {
     const uint8_t* ip = frame.data + wire::kEtherHeader;
     const uint32_t length = base::load_be16(ip + wire::kIpv4LengthAt);
     if (length < wire::kIpv4Header || length > frame.length - wire::kEtherHeader) return false;
@@ -102,7 +104,7 @@ class KnownPair {
             wire::ipv4_checksum_good({ip, wire::kIpv4Header}));
   }
 
-  [[nodiscard]] bool open6(const port::Packet& frame, IpIn& in, Counters& counters) const {
+  [[nodiscard]] bool open6(const port::Packet& frame, TcpIn& in, Counters& counters) const {
     const uint8_t* ip = frame.data + wire::kEtherHeader;
     if (frame.length < wire::kEtherHeader + wire::kIpv6Header ||
         wire::load_mac(frame.data) != mac_ ||
@@ -122,10 +124,7 @@ class KnownPair {
     return true;
   }
 
-  void give(const port::Packet& frame, IpIn& in, uint32_t ecn, base::ByteView payload) const {
-    in.source = source_;
-    in.destination = destination_;
-    in.protocol = wire::kProtocolTcp;
+  void give(const port::Packet& frame, TcpIn& in, uint32_t ecn, base::ByteView payload) const {
     in.ecn = static_cast<uint8_t>(ecn);
     in.l4_checksum_good = vouched(frame.l4_checksum, trusted_);
     in.payload = payload;

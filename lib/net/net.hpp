@@ -38,9 +38,9 @@ class Interface {
   void set_error_user(IcmpErrorUser* user);
 
   /// One received frame. ARP, neighbour discovery and ICMP are answered here (the answers are
-  /// queued). \return a TCP packet, valid until the frame is freed or the next call. The caller
+  /// queued). \return a TCP segment, valid until the frame is freed or the next call. The caller
   /// frees the frame.
-  std::optional<IpIn> input(const port::Packet& frame, base::Now now);
+  std::optional<TcpIn> input(const port::Packet& frame, base::Now now);
 
   /// Room for a packet. False: no route, the unsent burst is full, or no buffer (counted).
   /// \param source one of our addresses, of the destination's family.

@@ -20,6 +20,16 @@ struct IpIn {
   base::ByteView payload;         ///< exactly the transport's octets, no padding
 };
 
+/// A TCP segment for this host, out of a validated packet. Its addresses are the interface's, not
+/// copies: they hold as long as the payload.
+struct TcpIn {
+  const llp::IpAddress& source;
+  const llp::IpAddress& destination;
+  uint8_t ecn = 0;
+  bool l4_checksum_good = false;  ///< the port vouches for the transport checksum
+  base::ByteView payload;         ///< exactly the transport's octets, no padding
+};
+
 /// An outgoing packet being built.
 struct TxFrame {
   port::Packet packet;

@@ -77,13 +77,13 @@ void Congestion::on_timeout(uint64_t flight, bool reduce) {
   cubic_.on_timeout();
 }
 
-void Congestion::on_idle() {
+void Congestion::on_idle(base::Now since) {
   // RFC 5681 s.4.1; what was learnt about the path stays in ssthresh, as RFC 7661 s.4.4 keeps it.
   if (window_.ssthresh != UINT32_MAX) {
     window_.set_ssthresh(std::max<uint64_t>(window_.ssthresh, uint64_t{window_.cwnd} / 4 * 3));
   }
   window_.set_cwnd(std::min(window_.cwnd, initial_window()));
-  cubic_.pause();
+  cubic_.pause(since);
 }
 
 void Congestion::save(uint64_t flight) {

@@ -46,8 +46,15 @@ class Congestion {
     }
     return SlowStartEvent::None;
   }
+  /// In place of on_ack() where it would only count: true. Most ACKs of congestion avoidance are
+  /// like that.
+  bool gather(uint64_t acked) {
+    if (in_slow_start()) return false;
+    return kind_ == CongestionControl::Cubic ? cubic_.gather(acked)
+                                             : newreno_.gather(window_, acked);
+  }
   /// New data was acknowledged that had been sent while cwnd was not the limit (RFC 9438 s.4.2).
-  void on_unused_window() { cubic_.pause(); }
+  void on_unused_window(base::Now now) { cubic_.pause(now); }
   /// DCTCP's estimate: every ACK of new data on a connection that uses ECN.
   void count_marks(const AckSample& s, bool ece) {
     if (kind_ == CongestionControl::Dctcp) dctcp_.on_ack(s, ece, config_->dctcp_gain_shift);
@@ -59,8 +66,8 @@ class Congestion {
   /// Retransmission time-out: cwnd is one segment. \param reduce the segment was not sent again by
   /// a time-out before (RFC 5681 s.3.1).
   void on_timeout(uint64_t flight, bool reduce);
-  /// RFC 5681 s.4.1: idle for longer than the RTO.
-  void on_idle();
+  /// RFC 5681 s.4.1: idle for longer than the RTO. \param since when
+  void on_idle(base::Now since);
 
   /// Before a reduction that may turn out to have been for nothing. \param flight octets in flight
   void save(uint64_t flight);

@@ -32,7 +32,7 @@ void Cubic::update(CongestionWindow& w, const AckSample& s) {
   if (!running_) begin_stage(cwnd, s.now);
   if (paused_) {  // s.4.2: t excludes what the application left unused
     paused_ = false;
-    t_epoch_ += s.now - updated_at_;
+    t_epoch_ += s.now - paused_at_;
   }
   const auto w_cubic = [this](double t) { return kC * (t - k_) * (t - k_) * (t - k_) + w_max_; };
   const double t = in_seconds(s.now - t_epoch_);

@@ -15,7 +15,12 @@ class Cubic {
   void on_ack(CongestionWindow& w, const AckSample& s) {
     acked_ += s.acked;
     if (acked_ >= due_) update(w, s);
-    updated_at_ = s.now;
+  }
+  /// In place of on_ack(), as long as cwnd does not move yet: true.
+  bool gather(uint64_t acked) {
+    if (acked_ + acked >= due_) return false;
+    acked_ += acked;
+    return true;
   }
   /// Section 4.6 and 4.7: sets ssthresh, and cwnd as the response to a mark asks. \param ecn by
   /// ECN-Echo: cwnd may go down to one segment; a loss leaves cwnd to the recovery.
@@ -26,8 +31,10 @@ class Cubic {
     end_stage();
   }
   /// The application, not cwnd, was the limit: t stands still until cwnd is updated again (s.4.2).
-  void pause() {
+  void pause(base::Now now) {
+    if (paused_) return;
     paused_ = true;
+    paused_at_ = now;
     due_ = 0;
   }
   /// The next ACK in congestion avoidance begins a stage.
@@ -55,7 +62,7 @@ class Cubic {
   uint64_t acked_ = 0;     // octets since the last update()
   uint64_t due_ = 0;       // so many make the next one
   base::Now t_epoch_{};
-  base::Now updated_at_{};
+  base::Now paused_at_{};
   bool running_ = false;
   bool paused_ = false;
 };

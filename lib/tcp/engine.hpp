@@ -255,15 +255,16 @@ class Engine {
   static void release_rows(Connection& c, uint32_t count);
   void take_late_ack(Connection& c, uint32_t count, uint32_t acked, const uint8_t* p,
                      base::Now now);
+  /// \param restarted set when the timers have been restarted for an ACK like this at `now`
   /// \return the round-trip time
   base::Duration advance_calm(Connection& c, uint32_t acked, base::Now sent_at, const uint8_t* p,
-                              base::Now now);
+                              base::Now now, bool& restarted);
   void take_predicted_window(Connection& c);
   void take_predicted_text(Connection& c, base::Range range, base::ByteView text, bool push,
                            base::Now now);
   [[nodiscard]] static bool rack_overtaken(Connection& c);
   void settle_predicted(Connection& c, uint64_t acked, base::Duration rtt, base::Now now);
-  void restart_calm(Connection& c, base::Now now);
+  void restart_calm(Connection& c, bool restarted, base::Now now);
   void wake_by(Connection& c, base::Now deadline) {
     if (!c.timer.armed() || c.timer.deadline > deadline) wheel_.arm(c.timer, deadline);
   }
@@ -319,10 +320,10 @@ class Engine {
     // it only: what is in flight doubles.
     const bool full = c.tcb.snd_una - acked < c.cwnd_full_to ||
                       (c.cc.in_slow_start() && 2 * (c.tcb.flight() + acked) > c.cc.cwnd());
-    if (full) {
+    if (!full) {
+      c.cc.on_unused_window(now);
+    } else if (!c.cc.gather(acked)) {
       open_window(c, acked, rtt, now);
-    } else {
-      c.cc.on_unused_window();
     }
   }
   void open_window(Connection& c, uint64_t acked, base::Duration rtt, base::Now now);

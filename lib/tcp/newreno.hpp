@@ -10,6 +10,12 @@ class NewReno {
  public:
   /// Congestion avoidance: one SMSS for each cwnd of octets acknowledged.
   void on_ack(CongestionWindow& w, uint64_t acked);
+  /// In place of on_ack(), as long as cwnd does not move yet: true.
+  bool gather(const CongestionWindow& w, uint64_t acked) {
+    if (acked_octets_ + acked >= w.cwnd) return false;
+    acked_octets_ += acked;
+    return true;
+  }
   /// RFC 5681 (4). The recovery, or the time-out, sets cwnd.
   void on_loss(CongestionWindow& w, uint64_t flight);
   /// RFC 3168 s.6.1.2: half the window, down to one segment.

@@ -97,8 +97,8 @@ inline void Engine::note_predicted(Connection& c, uint32_t stamp, base::Now now)
   ++counters_.segments_in;
   ++counters_.predicted_in;
   c.heard_at = now;
-  if (c.header_octets != wire::kTcpHeaderMin && c.tcb.rcv_nxt <= c.tcb.last_ack_sent) {
-    c.tcb.ts_recent = stamp;  // RFC 7323 s.4.3 (2)
+  if (c.tcb.rcv_nxt <= c.tcb.last_ack_sent) {
+    c.tcb.ts_recent = stamp;  // RFC 7323 s.4.3 (2); nobody's without timestamps
     c.tcb.ts_recent_at = now;
   }
 }
@@ -130,9 +130,10 @@ inline void Engine::take_predicted_window(Connection& c) {
   if (c.user_ready || c.has_waiting()) make_ready(c);
 }
 
-inline void Engine::restart_calm(Connection& c, base::Now now) {
+inline void Engine::restart_calm(Connection& c, bool restarted, base::Now now) {
   // restart_timers() and arm_probe(), calm as it is; a timer that is armed too early stays so.
   const uint64_t flight = c.tcb.flight();
+  if (restarted && flight > c.effective_mss) return;  // a burst of ACKs: all alike
   Deadlines& d = c.deadlines;
   if (flight == 0) {
     d.rto = d.probe = base::kNever;
@@ -153,7 +154,8 @@ inline void Engine::restart_calm(Connection& c, base::Now now) {
 
 [[gnu::always_inline]] inline base::Duration Engine::advance_calm(Connection& c, uint32_t acked,
                                                                   base::Now sent_at,
-                                                                  const uint8_t* p, base::Now now) {
+                                                                  const uint8_t* p, base::Now now,
+                                                                  bool& restarted) {
   c.tcb.snd_una += acked;
   take_predicted_window(c);
   base::Duration rtt = now - sent_at;
@@ -162,7 +164,8 @@ inline void Engine::restart_calm(Connection& c, base::Now now) {
     const auto ticks = static_cast<int32_t>(timestamp_of(c, now) - echo);
     if (ticks >= 0) rtt = std::min(rtt, (int64_t{ticks} + 1) * kStampTick);
   }
-  c.rto.offer(rtt, now);
+  const bool sampled = c.rto.offer(rtt, now);
+  restarted = c.progress_at == now && !sampled;
   c.progress_at = now;
   if (c.ecn.on) {
     c.cc.count_marks(sample_of(c, acked, rtt, now), false);
@@ -202,10 +205,11 @@ inline void Engine::restart_calm(Connection& c, base::Now now) {
   c.rack.rtt = now - sent_at;
   c.rack.xmit_at = sent_at;
   c.rack.end = end;
-  const base::Duration rtt = advance_calm(c, acked, sent_at, p, now);
+  bool restarted = false;
+  const base::Duration rtt = advance_calm(c, acked, sent_at, p, now, restarted);
   grow_window(c, acked, rtt, now);
   c.recovery.tlp_count = 0;
-  restart_calm(c, now);
+  restart_calm(c, restarted, now);
   // Last, so that nothing has to be kept over the call.
   if (one_row) [[likely]] {
     release(c, count);
@@ -233,7 +237,8 @@ inline void Engine::release(Connection& c, uint32_t count) {
                                                         uint32_t acked, const uint8_t* p,
                                                         base::Now now) {
   const base::Now sent_at = c.records.at(c.records.first() + count - 1).sent_at;
-  const base::Duration rtt = advance_calm(c, acked, sent_at, p, now);
+  bool restarted = false;
+  const base::Duration rtt = advance_calm(c, acked, sent_at, p, now, restarted);
   release_rows(c, count);
   if (c.doomed) return;
   if (rack_overtaken(c)) {
@@ -242,7 +247,7 @@ inline void Engine::release(Connection& c, uint32_t count) {
   }
   grow_window(c, acked, rtt, now);
   c.recovery.tlp_count = 0;
-  restart_calm(c, now);
+  restart_calm(c, restarted, now);
 }
 
 bool Engine::take_predicted(Connection& c, const SegmentIn& in, base::Now now) {

@@ -157,7 +157,7 @@ void Engine::open_window(Connection& c, uint64_t acked, base::Duration rtt, base
 
 void Engine::restart_after_idle(Connection& c) {
   if (!config_.idle_restart) return;
-  c.cc.on_idle();
+  c.cc.on_idle(c.progress_at);
   ++counters_.idle_restarts;
 }
 

@@ -17,9 +17,11 @@ class RtoEstimator {
   /// What an ACK measured; never of a retransmitted record (Karn's rule). Two samples a round trip
   /// are taken: with one of every ACK the gains would remember less than a round trip (RFC 6298
   /// s.3, RFC 7323 appendix G).
-  void offer(base::Duration rtt, base::Now now) {
-    if (now < next_sample_at_ && backoff_ == 0 && rtt >= min_rtt_) return;
+  /// \return a sample was taken: rto() and probe_timeout() may have changed
+  bool offer(base::Duration rtt, base::Now now) {
+    if (now < next_sample_at_ && rtt >= min_rtt_) return false;
     sample(rtt, now);
+    return true;
   }
 
   /// One sample.
@@ -61,7 +63,10 @@ class RtoEstimator {
   }
   /// Without it: what rto() is after a measurement.
   [[nodiscard]] base::Duration base() const { return rto_; }
-  void back_off() { ++backoff_; }
+  void back_off() {
+    ++backoff_;
+    next_sample_at_ = {};  // the next measurement ends it
+  }
   void clear_backoff() { backoff_ = 0; }
   [[nodiscard]] uint32_t backoff() const { return backoff_; }
   /// s.5.7: the SYN timed out.
@@ -99,7 +104,7 @@ class RtoEstimator {
   base::Duration rttvar_prev_{0};
   base::Duration min_rtt_ = base::Duration::max();
   base::Now min_rtt_at_{};
-  base::Now next_sample_at_{};
+  base::Now next_sample_at_{};  // the beginning of time while backed off
   base::Duration probe_timeout_ = std::chrono::seconds(1);
   uint32_t backoff_ = 0;
   bool measured_ = false;

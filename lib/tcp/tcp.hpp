@@ -25,10 +25,10 @@
 
 namespace rnic::tcp {
 
-/// One received TCP segment, as the network layer hands it over.
+/// One received TCP segment, as the network layer hands it over; by reference, for one call.
 struct SegmentIn {
-  llp::IpAddress source;
-  llp::IpAddress destination;
+  const llp::IpAddress& source;
+  const llp::IpAddress& destination;
   base::ByteView tcp;              ///< TCP header and payload, exactly (no Ethernet padding)
   bool checksum_verified = false;  ///< the port vouches; otherwise the engine checks
   uint8_t ecn = 0;                 ///< the two ECN bits of the IP header

@@ -76,7 +76,7 @@ struct Host final : llp::Acceptor {
 
 void input_burst(Host& host, base::Now now) {
   for (uint32_t i = 0; i < host.held; ++i) {
-    const auto ip = host.interface.input(host.frames[i], now);
+    auto ip = host.interface.input(host.frames[i], now);
     if (!ip) continue;
     host.stack.input({.source = ip->source,
                       .destination = ip->destination,

@@ -82,7 +82,7 @@ void Host::take_frames(base::Now now) {
   while (const uint32_t n = network_->port.rx_burst(burst, now)) {
     for (uint32_t i = 0; i < n; ++i) {
       const auto in = network_->interface.input(burst[i], now);
-      if (!in || in->protocol != wire::kIpProtocolTcp) continue;
+      if (!in) continue;
       stack_.input({in->source, in->destination, in->payload, in->l4_checksum_good, in->ecn}, now);
     }
     network_->port.free(std::span(burst).first(n));

@@ -92,7 +92,7 @@ class NetTest : public testing::Test {
     port_->inject(std::move(octets), ip, l4);
     port::Packet packet;
     EXPECT_EQ(port_->rx_burst({&packet, 1}, now_), 1u);
-    const std::optional<IpIn> in = interface_->input(packet, now_);
+    const std::optional<TcpIn> in = interface_->input(packet, now_);
     std::optional<std::vector<uint8_t>> payload;
     if (in) {
       payload.emplace(in->payload.begin(), in->payload.end());

@@ -119,7 +119,7 @@ TEST(Cubic, TimeStandsStillWhileTheApplicationIsTheLimit_TCP_9438_4_02) {
   }
   const uint32_t before = paused.cc.cwnd();
   ASSERT_EQ(before, running.cc.cwnd());
-  paused.cc.on_unused_window();
+  paused.cc.on_unused_window(paused.now);
   for (Flow* f : {&paused, &running}) {
     f->now += seconds(60);
     f->ack(f->cc.cwnd());
@@ -484,11 +484,11 @@ TEST(Congestion, AnotherAlgorithmTakesOverTheWindow_TCP_CC_01) {
 TEST(Congestion, IdlenessFallsBackToTheRestartWindow_TCP_5681_4_1_01) {
   Flow f(config_of(CongestionControl::NewReno));
   f.lose_at(100);
-  f.cc.on_idle();
+  f.cc.on_idle(f.now);
   EXPECT_EQ(f.cc.cwnd(), 10 * kSmss);
   EXPECT_EQ(f.cc.ssthresh(), 50 * kSmss);  // what was learnt stays
   f.cc.set_cwnd(3 * kSmss);
-  f.cc.on_idle();  // never up
+  f.cc.on_idle(f.now);  // never up
   EXPECT_EQ(f.cc.cwnd(), 3 * kSmss);
 }
 
