@@ -77,9 +77,15 @@ void Connection::close() {
 void Connection::abort() { doom(llp::StreamEnd::Aborted); }
 
 void Connection::room_grew() {
-  if (doomed_ || !no_room_) return;
-  no_room_ = false;
+  if (doomed_) return;
+  transport_.room_grew();
+  if (waits_for_ == Lack::None) return;
+  waits_for_ = Lack::None;
   transport_.list(*this);
+}
+
+void Connection::look_again() {
+  if (waits_for_ == Lack::Space) waits_for_ = Lack::None;
 }
 
 bool Connection::wants_sending() const {
@@ -107,6 +113,7 @@ void Connection::told(uint32_t events, base::Now now) {
   }
   if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 && !peer_finished_) {
     readable_ = true;
+    look_again();  // what was a part may be whole now
   }
   // A broken connection says so to whoever asks, and the reader asks.
   if ((events & (EPOLLHUP | EPOLLERR)) != 0 && peer_finished_) readable_ = true;
@@ -207,7 +214,7 @@ bool Connection::write_out() {
       }
       write_error_ = errno;
       readable_ = true;
-      no_room_ = false;
+      waits_for_ = Lack::None;
       transport_.list(*this);
       return false;
     }
@@ -257,12 +264,17 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
   for (uint32_t turn = 0; turn < kReadsPerTurn && wants_reading(); ++turn) {
     const uint32_t room = user_->receive_room();
     if (room == 0 && write_error_ == 0) {
-      no_room_ = true;
-      ++counters_.receive_waits;
+      wait_for(Lack::Window);
       break;
     }
     const size_t most = std::min<size_t>(buffer.size(), std::max(room, 1u));
-    const ssize_t got = recv(descriptor(), buffer.data(), most, MSG_DONTWAIT);
+    const bool sure = user_->sure_room() >= most;
+    ssize_t got = recv(descriptor(), buffer.data(), most, MSG_DONTWAIT | (sure ? 0 : MSG_PEEK));
+    if (got > 0 && !sure) {
+      const uint32_t taken = taken_of({buffer.data(), static_cast<size_t>(got)});
+      if (taken == 0) break;
+      got = recv(descriptor(), buffer.data(), taken, MSG_DONTWAIT);
+    }
     if (got < 0) {
       if (errno == EINTR) continue;
       if (errno != EAGAIN && errno != EWOULDBLOCK) {
@@ -284,6 +296,25 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
     if (!doomed_) hand_up({buffer.data(), static_cast<size_t>(got)}, now);
   }
   return work;
+}
+
+void Connection::wait_for(Lack what) {
+  waits_for_ = what;
+  ++counters_.receive_waits;
+  if (what == Lack::Space) transport_.lacks_space(*this);
+}
+
+/// Octets that were only looked at. 0: they stay where they are.
+uint32_t Connection::taken_of(base::ByteView octets) {
+  ++counters_.peeks;
+  const uint32_t taken = user_->takes({received_, received_ + octets.size()}, octets);
+  if (taken != 0) return taken;
+  if (write_error_ != 0) {
+    fail(write_error_);  // nothing of the peer's can come behind them
+  } else {
+    wait_for(Lack::Space);
+  }
+  return 0;
 }
 
 void Connection::hand_up(base::ByteView octets, base::Now now) {

@@ -108,6 +108,8 @@ class Connection final : public llp::Stream {
   uint32_t receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& before, base::Now now);
   /// One turn of sending: what is left, or else what the user has.
   void send(base::Now now);
+  /// Space may be there again.
+  void look_again();
   /// A deadline has come.
   void timer_fired(base::Now now);
   /// It is over: nothing is called up any more but ended(), by the transport.
@@ -119,14 +121,24 @@ class Connection final : public llp::Stream {
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] bool doomed() const { return doomed_; }
-  [[nodiscard]] bool wants_reading() const { return readable_ && !no_room_ && !doomed_; }
+  [[nodiscard]] bool wants_reading() const {
+    return readable_ && waits_for_ == Lack::None && !doomed_;
+  }
   [[nodiscard]] bool wants_sending() const;
 
   base::Handle handle;
-  base::TimerNode timer;   ///< of the opening, and of the peer's FIN
-  bool is_listed = false;  ///< in the transport's list of those with something to do
+  base::TimerNode timer;    ///< of the opening, and of the peer's FIN
+  bool is_listed = false;   ///< in the transport's list of those with something to do
+  bool is_waiting = false;  ///< in the transport's list of those that lack space
 
  private:
+  /// Why octets stay with the system, whose window tells the peer.
+  enum class Lack : uint8_t {
+    None,
+    Window,  ///< receive_room() is 0
+    Space,   ///< takes() is 0: more octets may change that, or what other streams give back
+  };
+
   void apply_options(const Config& config);
   void refresh_emss();
   void pull_records(base::Now now);
@@ -135,6 +147,8 @@ class Connection final : public llp::Stream {
   bool write_out();
   void release_taken(base::Now now);
   void send_fin(base::Now now);
+  void wait_for(Lack what);
+  [[nodiscard]] uint32_t taken_of(base::ByteView octets);
   void hand_up(base::ByteView octets, base::Now now);
   void end_of_file(base::Now now);
   void fail(int error);
@@ -164,7 +178,7 @@ class Connection final : public llp::Stream {
   // Receiving.
   uint64_t received_ = 0;  // stream offset
   bool readable_ = false;
-  bool no_room_ = false;
+  Lack waits_for_ = Lack::None;
   bool peer_finished_ = false;
 
   bool doomed_ = false;

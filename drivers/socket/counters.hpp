@@ -23,6 +23,7 @@
   X(records_out, "records", "pulled: FPDUs and start-up frames")                            \
   X(segments_out, "segments", "segments' worths of whole records given to the system")      \
   X(reads, "calls", "recv() that brought octets")                                           \
+  X(peeks, "calls", "recv() that only looked: hold space was short")                        \
   X(writes, "calls", "sendmsg() and sendmmsg() that took octets")                           \
   X(partial_writes, "calls", "of these, those that left a rest for later")                  \
   X(send_waits, "events", "the system's send buffer was full")                              \

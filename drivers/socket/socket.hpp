@@ -7,7 +7,8 @@
 /// - EMSS comes from the system, where it tells one (emss.hpp); a change is told before the next
 ///   pull. Nagle's algorithm is off, and MSG_EOR makes a segment begin where an FPDU begins
 ///   (RFC 5044 s.5.1).
-/// - Received octets go up in order, straight from one buffer of fixed size.
+/// - Received octets go up in order, straight from one buffer of fixed size. What nobody above has
+///   room for stays in the system's buffer, and its window tells the peer.
 /// - released() means that the system holds a copy (decision 7), not that the peer has it.
 /// - What the system's TCP decides stays with it: congestion control, retransmission, SACK, ECN.
 ///   Silent drop and early placement do not exist here (StreamTraits say so).

@@ -54,6 +54,7 @@ Transport::Transport(const Config& config, Descriptor poller, base::Now now)
       timers_(now) {
   listed_.reserve(2 * size_t{config.max_connections});
   serving_.reserve(2 * size_t{config.max_connections});
+  waiting_.reserve(2 * size_t{config.max_connections});
   doomed_.reserve(config.max_connections);
 }
 
@@ -251,6 +252,27 @@ void Transport::list(Connection& connection) {
   listed_.push_back(connection.handle);
 }
 
+void Transport::lacks_space(Connection& connection) {
+  if (connection.is_waiting) return;
+  connection.is_waiting = true;
+  waiting_.push_back(connection.handle);
+}
+
+/// In front of those that have just had their turn: what these gave back they would take again.
+void Transport::serve_those_waiting() {
+  space_grew_ = false;
+  for (const base::Handle handle : waiting_) {
+    Connection* connection = connections_.get(handle);
+    if (connection == nullptr) continue;
+    connection->is_waiting = false;
+    connection->look_again();
+    if (connection->is_listed) continue;
+    connection->is_listed = true;
+    serving_.push_back(handle);
+  }
+  waiting_.clear();
+}
+
 uint32_t Transport::receive(base::Now now, llp::BeforeHandUp& before) {
   std::array<epoll_event, kEventsPerTurn> events;
   const int count = epoll_wait(poller_.get(), events.data(), kEventsPerTurn, 0);
@@ -265,7 +287,9 @@ uint32_t Transport::receive(base::Now now, llp::BeforeHandUp& before) {
     }
   }
   serving_.clear();
-  serving_.swap(listed_);
+  if (space_grew_) serve_those_waiting();
+  serving_.insert(serving_.end(), listed_.begin(), listed_.end());
+  listed_.clear();
   for (const base::Handle handle : serving_) {
     Connection* connection = connections_.get(handle);
     if (connection == nullptr) continue;
@@ -299,6 +323,7 @@ void Transport::on_timers(base::Now now) {
 
 base::Now Transport::next_deadline() const {
   if (!listed_.empty() || !doomed_.empty()) return base::Now{};
+  if (space_grew_ && !waiting_.empty()) return base::Now{};
   return timers_.next_deadline();
 }
 
@@ -309,6 +334,7 @@ void Transport::reap(base::Now now) {
     if (connection == nullptr) continue;
     connection->finish(now);
     connections_.erase(base::Handle(doomed_[i]));
+    space_grew_ = true;
   }
   doomed_.clear();
 }

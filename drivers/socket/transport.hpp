@@ -45,6 +45,10 @@ class Transport final : public llp::Transport {
 
   /// It has something to read or to send: the next turn serves it.
   void list(Connection& connection);
+  /// It goes on when octets of its own come, or a turn after room_grew().
+  void lacks_space(Connection& connection);
+  /// Hold space was given back.
+  void room_grew() { space_grew_ = true; }
   void doomed(Connection& connection) { doomed_.push_back(connection.handle); }
   void arm(Connection& connection, base::Now deadline) { timers_.arm(connection.timer, deadline); }
   void disarm(Connection& connection) { timers_.cancel(connection.timer); }
@@ -67,6 +71,7 @@ class Transport final : public llp::Transport {
   /// False: there is nothing more to be had now.
   bool accept_one(Listener& listener, int descriptor, base::Now now);
   Connection* add(Descriptor descriptor, const llp::Endpoint& remote, Connection::State state);
+  void serve_those_waiting();
   void reap(base::Now now);
 
   Config config_;
@@ -77,6 +82,8 @@ class Transport final : public llp::Transport {
   base::Slab<Connection> connections_;
   std::vector<base::Handle> listed_;   // have something to do; may name some that are gone
   std::vector<base::Handle> serving_;  // those of the turn under way
+  std::vector<base::Handle> waiting_;  // lack space; may name some that have gone on, or are gone
+  bool space_grew_ = false;
   std::vector<base::Handle> doomed_;
   std::vector<uint8_t> buffer_;  // between the system and the user, during one call
   base::TimerWheel timers_;

@@ -142,6 +142,17 @@ class StreamUser {
   /// How many octets past the delivery point the user is prepared to take (the receive window).
   [[nodiscard]] virtual uint32_t receive_room() const = 0;
 
+  // A transport that cannot drop leaves below what the user cannot take.
+
+  /// Octets in order that the user can take now, whatever they are; ask takes() before more.
+  [[nodiscard]] virtual uint32_t sure_room() const { return UINT32_MAX; }
+  /// `octets`, the next in order, are still below: how many of them the user can take now. 0: ask
+  /// again when room_grew() was called for any stream of the transport, or when more are there.
+  [[nodiscard]] virtual uint32_t takes(base::Range range, base::ByteView octets) {
+    static_cast<void>(range);
+    return static_cast<uint32_t>(octets.size());
+  }
+
   /// Octets that pull() could give now, for plain octets (Nagle's rule needs it); the default means
   /// a segment's worth.
   [[nodiscard]] virtual uint32_t pending() const { return UINT32_MAX; }

@@ -82,6 +82,8 @@ class Session::Impl final : public FirstFpduListener {
 
   // --- receiving ---
   llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now);
+  [[nodiscard]] uint32_t sure_room() const;
+  [[nodiscard]] uint32_t takes(base::Range range, base::ByteView octets);
   void place(base::Range range, base::ByteView octets, base::Now now);
   void ordered(uint64_t offset, base::Now now);
   [[nodiscard]] uint32_t receive_room() const {

@@ -135,6 +135,22 @@ bool FpduReceiver::has_room(const LocatedSegment& segment) {
   return held_.has_room({segment.next, range.end}, true);
 }
 
+/// The rest of a started FPDU, whole FPDUs, and what there is room for of the one behind. The
+/// reserve is not for that one while the others can go on without it: so it comes back, and
+/// another session has its turn.
+uint32_t FpduReceiver::takes(base::Range range, base::ByteView octets) {
+  const auto all = static_cast<uint32_t>(octets.size());
+  if (stopped_ || error_at_next_ != FramingError::None) return all;
+  LocatedSegment& segment = store_.segment();
+  locate(range, octets, segment);
+  const base::Range front{range.begin, segment.front_end};
+  const uint32_t front_room = held_.room_in(front, true);
+  if (front_room < front.size()) return front_room;
+  if (segment.next == kUnlocated || segment.bad != FramingError::None) return all;
+  const auto whole = static_cast<uint32_t>(segment.next - range.begin);
+  return whole + held_.room_in({segment.next, range.end}, whole == 0);
+}
+
 // --- step 3: place ---
 
 void FpduReceiver::place(base::Range range, base::ByteView octets, base::Now now) {

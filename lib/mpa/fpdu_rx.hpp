@@ -41,6 +41,9 @@ class FpduReceiver {
 
   [[nodiscard]] llp::InspectVerdict inspect(base::Range range, base::ByteView octets,
                                             base::Now now);
+  // Over a transport that cannot drop: as llp::StreamUser's.
+  [[nodiscard]] uint32_t sure_room() const { return stopped_ ? UINT32_MAX : held_.sure_room(); }
+  [[nodiscard]] uint32_t takes(base::Range range, base::ByteView octets);
   void place(base::Range range, base::ByteView octets, base::Now now);
   void ordered(uint64_t offset, base::Now now);
 

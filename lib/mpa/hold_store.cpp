@@ -135,6 +135,31 @@ bool HeldOctets::has_room(base::Range range, bool at_delivery_point) const {
   return need <= store_.reserve_free(id_) + (within_limit ? store_.general_free() : 0);
 }
 
+uint32_t HeldOctets::room_in(base::Range range, bool at_delivery_point) const {
+  uint64_t fits = 0;
+  uint64_t most = range.size();
+  while (fits < most) {  // room for some octets is room for fewer
+    const uint64_t n = fits + (most - fits + 1) / 2;
+    if (has_room({range.begin, range.begin + n}, at_delivery_point)) {
+      fits = n;
+    } else {
+      most = n - 1;
+    }
+  }
+  return static_cast<uint32_t>(fits);
+}
+
+uint32_t HeldOctets::sure_room() const {
+  if (store_.ranges().free() < 2) return 0;
+  // They may begin at the end of a page.
+  const auto in_pages = [](uint64_t pages) { return pages == 0 ? 0 : (pages - 1) * kPage; };
+  const uint64_t reserve = store_.reserve_free(id_);
+  const uint64_t within_limit = limit_ - std::min(octets_, limit_);
+  const uint64_t room = std::max(std::min(within_limit, in_pages(reserve + store_.general_free())),
+                                 in_pages(reserve));
+  return static_cast<uint32_t>(std::min<uint64_t>(room, UINT32_MAX));
+}
+
 uint32_t HeldOctets::add(base::Range range, base::ByteView octets, bool at_delivery_point,
                          uint64_t next_fpdu) {
   RNIC_CHECK(!range.empty() && octets.size() == range.size());

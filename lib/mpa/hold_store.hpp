@@ -143,6 +143,10 @@ class HeldOctets {
 
   /// add() of this range would find room. `at_delivery_point`: the reserve may be used.
   [[nodiscard]] bool has_room(base::Range range, bool at_delivery_point) const;
+  /// How many octets of `range`, from its first on, add() would find room for.
+  [[nodiscard]] uint32_t room_in(base::Range range, bool at_delivery_point) const;
+  /// The same of any range that begins at the delivery point; rounded down.
+  [[nodiscard]] uint32_t sure_room() const;
   /// Copies octets that are not held yet; \return their (merged) range's node, kNone when there is
   /// no room.
   uint32_t add(base::Range range, base::ByteView octets, bool at_delivery_point,

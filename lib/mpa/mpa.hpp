@@ -193,6 +193,8 @@ class Session final : public StartSession {
                llp::Frame& out) override;
   void released(const llp::RecordTag& tag, uint64_t end_offset) override;
   llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) override;
+  [[nodiscard]] uint32_t sure_room() const override;
+  [[nodiscard]] uint32_t takes(base::Range range, base::ByteView octets) override;
   void place(base::Range range, base::ByteView octets, bool in_order, base::Now now) override;
   void ordered(uint64_t offset, base::Now now) override;
   void emss_changed(uint32_t emss) override;

@@ -85,6 +85,18 @@ llp::InspectVerdict Session::Impl::inspect(base::Range range, base::ByteView oct
   return llp::InspectVerdict::Drop;
 }
 
+uint32_t Session::Impl::sure_room() const {
+  return next_ != nullptr ? next_->sure_room() : receiver_.sure_room();
+}
+
+/// Start frames have room of their own; what is behind them is looked at afterwards.
+uint32_t Session::Impl::takes(base::Range range, base::ByteView octets) {
+  if (state_ == StartState::Done) return receiver_.takes(range, octets);
+  if (next_ != nullptr) return next_->takes(range, octets);
+  const auto all = static_cast<uint32_t>(octets.size());
+  return parsing() ? std::min(all, static_cast<uint32_t>(parser_.wanted())) : all;
+}
+
 void Session::Impl::place(base::Range range, base::ByteView octets, base::Now now) {
   now_ = now;
   if (state_ == StartState::Done) return receiver_.place(range, octets, now);
@@ -198,6 +210,10 @@ void Session::released(const llp::RecordTag& tag, uint64_t end_offset) {
 }
 llp::InspectVerdict Session::inspect(base::Range range, base::ByteView octets, base::Now now) {
   return impl_->inspect(range, octets, now);
+}
+uint32_t Session::sure_room() const { return impl_->sure_room(); }
+uint32_t Session::takes(base::Range range, base::ByteView octets) {
+  return impl_->takes(range, octets);
 }
 void Session::place(base::Range range, base::ByteView octets, bool, base::Now now) {
   impl_->place(range, octets, now);

@@ -81,6 +81,8 @@ class Session::Impl final : public PduSink {
   llp::InspectVerdict inspect(base::Range range, base::ByteView octets) {
     return receiver_.inspect(range, octets);
   }
+  [[nodiscard]] uint32_t sure_room() const { return receiver_.sure_room(); }
+  [[nodiscard]] uint32_t takes(base::Range range, base::ByteView octets);
   void place(base::Range range, base::ByteView octets, base::Now now);
   void ordered(uint64_t offset, base::Now now);
   [[nodiscard]] uint32_t receive_room() const {

@@ -47,6 +47,21 @@ bool PduReceiver::fetch_held(uint64_t offset, uint8_t* dst, uint32_t n) const {
   return true;
 }
 
+/// Of a segment at the delivery point, and what is held before it.
+bool PduReceiver::fetch_in_order(base::Range range, base::ByteView octets, uint64_t offset,
+                                 uint8_t* dst, uint32_t n) const {
+  if (offset + n > range.end) return false;
+  if (offset < range.begin) {
+    const auto before = static_cast<uint32_t>(std::min<uint64_t>(n, range.begin - offset));
+    if (!fetch_held(offset, dst, before)) return false;
+    offset += before;
+    dst += before;
+    n -= before;
+  }
+  if (n != 0) std::copy_n(octets.data() + (offset - range.begin), n, dst);
+  return true;
+}
+
 // --- step 1: inspect ---
 
 /// The segment needs no hold space: in order, and one framing PDU behind the last one.
@@ -63,6 +78,36 @@ llp::InspectVerdict PduReceiver::inspect(base::Range range, base::ByteView octet
   ++counters_.hold_refused;
   clipped_ = {};
   return llp::InspectVerdict::Drop;
+}
+
+/// The rest of a started PDU, whole PDUs, and what there is room for of the one behind. The reserve
+/// is not for that one while the others can go on without it: so it comes back, and another session
+/// has its turn.
+uint32_t PduReceiver::takes(base::Range range, base::ByteView octets) const {
+  const auto all = static_cast<uint32_t>(octets.size());
+  if (stopped_ || error_at_next_ != Error::None) return all;
+  const auto fetch = [&](uint64_t offset, uint8_t* dst, uint32_t n) {
+    return fetch_in_order(range, octets, offset, dst, n);
+  };
+  uint64_t front_end = place_next_ < range.begin ? range.end : range.begin;
+  uint64_t next = place_next_;
+  uint64_t frame_end = frame_end_;
+  Parsed parsed = Parsed::Known;
+  while (next < range.end) {
+    Unit unit;
+    Error error = Error::None;
+    parsed = parse_unit(layout_, next, frame_end, fetch, unit, error);
+    if (parsed != Parsed::Known || unit.end > range.end) break;
+    if (next < range.begin) front_end = unit.end;
+    next = unit.end;
+    frame_end = unit.frame_end;
+  }
+  const base::Range front{range.begin, front_end};
+  const uint32_t front_room = held_.room_in(front, true);
+  if (front_room < front.size() || next < range.begin) return front_room;
+  if (parsed == Parsed::Bad) return all;  // nothing behind it is kept
+  const auto whole = static_cast<uint32_t>(next - range.begin);
+  return whole + held_.room_in({next, range.end}, whole == 0);
 }
 
 // --- step 3: place ---
@@ -107,16 +152,7 @@ void PduReceiver::note_alignment(base::Range range, base::ByteView octets, base:
 
 void PduReceiver::place_in_order(base::Range range, base::ByteView octets, base::Now now) {
   const auto fetch = [&](uint64_t offset, uint8_t* dst, uint32_t n) {
-    if (offset + n > range.end) return false;
-    if (offset < range.begin) {
-      const auto before = static_cast<uint32_t>(std::min<uint64_t>(n, range.begin - offset));
-      if (!fetch_held(offset, dst, before)) return false;
-      offset += before;
-      dst += before;
-      n -= before;
-    }
-    if (n != 0) std::copy_n(octets.data() + (offset - range.begin), n, dst);
-    return true;
+    return fetch_in_order(range, octets, offset, dst, n);
   };
   const uint64_t first = place_next_;
   while (place_next_ < range.end && !stopped_) {

@@ -52,6 +52,9 @@ class PduReceiver {
 
   void clipped(base::Range range) { clipped_ = range; }
   [[nodiscard]] llp::InspectVerdict inspect(base::Range range, base::ByteView octets);
+  // Over a transport that cannot drop: as llp::StreamUser's.
+  [[nodiscard]] uint32_t sure_room() const { return stopped_ ? UINT32_MAX : held_.sure_room(); }
+  [[nodiscard]] uint32_t takes(base::Range range, base::ByteView octets) const;
   void place(base::Range range, base::ByteView octets, base::Now now);
   void ordered(uint64_t offset, base::Now now);
 
@@ -79,6 +82,8 @@ class PduReceiver {
   enum class Head : uint8_t { Placed, Incomplete, Bad };
 
   [[nodiscard]] bool fetch_held(uint64_t offset, uint8_t* dst, uint32_t n) const;
+  [[nodiscard]] bool fetch_in_order(base::Range range, base::ByteView octets, uint64_t offset,
+                                    uint8_t* dst, uint32_t n) const;
   [[nodiscard]] bool fits_at_once(base::Range range, base::ByteView octets) const;
   [[nodiscard]] uint64_t next_boundary(base::Range range) const;
   void note_alignment(base::Range range, base::ByteView octets, base::Now now);

@@ -177,6 +177,13 @@ void Session::Impl::emss_changed(uint32_t emss) {
 
 // --- receiving ---
 
+/// Start frames have room of their own; what is behind them is looked at afterwards.
+uint32_t Session::Impl::takes(base::Range range, base::ByteView octets) {
+  if (state_ == StartState::Done) return receiver_.takes(range, octets);
+  const auto all = static_cast<uint32_t>(octets.size());
+  return parsing() ? std::min(all, static_cast<uint32_t>(wanted())) : all;
+}
+
 void Session::Impl::place(base::Range range, base::ByteView octets, base::Now now) {
   now_ = now;
   if (state_ == StartState::Done) return receiver_.place(range, octets, now);
@@ -275,6 +282,10 @@ void Session::released(const llp::RecordTag& tag, uint64_t) { impl_->released(ta
 void Session::clipped(base::Range range) { impl_->clipped(range); }
 llp::InspectVerdict Session::inspect(base::Range range, base::ByteView octets, base::Now) {
   return impl_->inspect(range, octets);
+}
+uint32_t Session::sure_room() const { return impl_->sure_room(); }
+uint32_t Session::takes(base::Range range, base::ByteView octets) {
+  return impl_->takes(range, octets);
 }
 void Session::place(base::Range range, base::ByteView octets, bool, base::Now now) {
   impl_->place(range, octets, now);

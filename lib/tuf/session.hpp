@@ -85,6 +85,8 @@ class Session final : public mpa::StartSession {
   void released(const llp::RecordTag& tag, uint64_t end_offset) override;
   void clipped(base::Range range) override;
   llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) override;
+  [[nodiscard]] uint32_t sure_room() const override;
+  [[nodiscard]] uint32_t takes(base::Range range, base::ByteView octets) override;
   void place(base::Range range, base::ByteView octets, bool in_order, base::Now now) override;
   void ordered(uint64_t offset, base::Now now) override;
   void emss_changed(uint32_t emss) override;

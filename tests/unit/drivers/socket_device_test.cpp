@@ -1,98 +1,8 @@
 // Two devices over sockets of the system: MPA, DDP and RDMAP as they are, on another transport.
 
-#include <gtest/gtest.h>
-
-#include <array>
-#include <chrono>
-#include <memory>
-#include <vector>
-
-#include "base/log.hpp"
-#include "rnic/rnic.hpp"
-#include "socket/socket.hpp"
+#include "on_sockets.hpp"
 
 namespace rnic::nic {
-
-namespace {
-
-class OnSockets : public ::testing::Test {
- protected:
-  OnSockets() {
-    base::set_log_level(base::LogLevel::Off);
-    socket::Config config;
-    config.system_send_buffer = config.system_receive_buffer = 64 << 10;
-    DeviceConfig device;
-    device.mpa.markers_receive = true;
-    for (int i = 0; i < 2; ++i) {
-      transports_[i] = std::move(*socket::Transport::open(config, now_));
-      devices_[i] = std::make_unique<Device>(device, *transports_[i], now_);
-      QueuePairSpec spec;
-      spec.pd = pds_[i] = *devices_[i]->alloc_pd();
-      spec.send_cq = cqs_[i] = *devices_[i]->create_cq(64);
-      spec.receive_cq = *devices_[i]->create_cq(64);
-      qps_[i] = *devices_[i]->create_qp(spec);
-    }
-  }
-
-  template <typename Done>
-  bool run_until(Done&& done, int only = -1) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (std::chrono::steady_clock::now() < end) {
-      if (done()) return true;
-      now_ += std::chrono::microseconds(1);
-      for (int i = 0; i < 2; ++i) {
-        if (only < 0 || only == i) devices_[i]->poll(now_);
-      }
-    }
-    return false;
-  }
-  bool event(int i, EventKind kind, Event& out) {
-    return run_until([&] { return devices_[i]->poll_event(out) && out.kind == kind; });
-  }
-  void connect() {
-    uint16_t port = 20'000;  // the first that nobody else has
-    while (!devices_[1]->listen(port)) ++port;
-    const llp::Endpoint there{llp::IpAddress::v4(0x7f000001), port};
-    ASSERT_TRUE(devices_[0]->connect(*qps_[0], there, {}, now_).has_value());
-    Event e;
-    ASSERT_TRUE(event(1, EventKind::ConnectRequest, e));
-    ASSERT_TRUE(devices_[1]->accept(e.connection, *qps_[1], {}, now_).has_value());
-    ASSERT_TRUE(event(0, EventKind::Established, e));
-    ASSERT_TRUE(event(1, EventKind::Established, e));
-  }
-  mem::Stag add(int i, std::vector<uint8_t>& memory, uint32_t rights) {
-    mem::RegionSpec spec;
-    spec.address = memory.data();
-    spec.length = memory.size();
-    spec.pd = pds_[i];
-    spec.rights = rights;
-    return *devices_[i]->register_memory(spec);
-  }
-  static rdmap::SendWork work(rdmap::WorkOpcode opcode, std::vector<uint8_t>& local,
-                              mem::Stag stag) {
-    rdmap::SendWork w;
-    w.opcode = opcode;
-    w.sge_count = 1;
-    w.sges[0] = {reinterpret_cast<uint64_t>(local.data()), static_cast<uint32_t>(local.size()),
-                 stag.value};
-    return w;
-  }
-  bool completed(int i, rdmap::Completion& out, int only = -1) {
-    return run_until([&] { return cqs_[i]->poll({&out, 1}) == 1; }, only);
-  }
-
-  base::Now now_{std::chrono::seconds(1)};
-  std::array<std::unique_ptr<socket::Transport>, 2> transports_;
-  std::array<std::unique_ptr<Device>, 2> devices_;
-  std::array<uint32_t, 2> pds_{};
-  std::array<CompletionQueue*, 2> cqs_{};
-  std::array<QueuePair*, 2> qps_{};
-};
-
-constexpr uint32_t kRights =
-    mem::kLocalRead | mem::kLocalWrite | mem::kRemoteRead | mem::kRemoteWrite | mem::kRemoteAtomic;
-
-}  // namespace
 
 TEST_F(OnSockets, WriteReadAndAtomic) {
   connect();
@@ -111,7 +21,7 @@ TEST_F(OnSockets, WriteReadAndAtomic) {
   atomic.remote_to = write.remote_to;
   atomic.atomic.data = 1;
   for (const rdmap::SendWork& each : {write, read, atomic}) {
-    ASSERT_EQ(qps_[0]->post_send(each), PostResult::Ok);
+    ASSERT_EQ(qps_[0][0]->post_send(each), PostResult::Ok);
     rdmap::Completion done;
     ASSERT_TRUE(completed(0, done));
     EXPECT_EQ(done.status, rdmap::WorkStatus::Success);
@@ -119,10 +29,10 @@ TEST_F(OnSockets, WriteReadAndAtomic) {
   EXPECT_EQ(back, source);
   EXPECT_NE(sink, source);  // one was added
   EXPECT_GT(devices_[0]->mpa_counters().markers_out, 0u);
-  ASSERT_TRUE(devices_[0]->disconnect(*qps_[0], now_).has_value());
+  ASSERT_TRUE(devices_[0]->disconnect(*qps_[0][0], now_).has_value());
   Event e;
   ASSERT_TRUE(event(1, EventKind::PeerClosed, e));
-  ASSERT_TRUE(devices_[1]->disconnect(*qps_[1], now_).has_value());
+  ASSERT_TRUE(devices_[1]->disconnect(*qps_[1][0], now_).has_value());
   ASSERT_TRUE(run_until([&] { return devices_[0]->quiescent() && devices_[1]->quiescent(); }));
   EXPECT_TRUE(transports_[0]->quiescent() && transports_[1]->quiescent());
 }
@@ -138,7 +48,7 @@ TEST_F(OnSockets, CompletionIsTheSystemsPromise) {
     rdmap::SendWork write = work(rdmap::WorkOpcode::Write, *source, source == &small ? a : c);
     write.remote_stag = b.value;
     write.remote_to = reinterpret_cast<uint64_t>(sink.data());
-    ASSERT_EQ(qps_[0]->post_send(write), PostResult::Ok);
+    ASSERT_EQ(qps_[0][0]->post_send(write), PostResult::Ok);
   }
   rdmap::Completion done;
   ASSERT_TRUE(completed(0, done, 0));
@@ -158,7 +68,7 @@ TEST_F(OnSockets, TerminateNamesTheFault) {
   static_cast<void>(add(1, sink, mem::kLocalRead));
   rdmap::SendWork write = work(rdmap::WorkOpcode::Write, source, a);
   write.remote_stag = 0x12345678;
-  ASSERT_EQ(qps_[0]->post_send(write), PostResult::Ok);
+  ASSERT_EQ(qps_[0][0]->post_send(write), PostResult::Ok);
   Event e;
   ASSERT_TRUE(event(0, EventKind::TerminateReceived, e));
   EXPECT_FALSE(e.detail.empty());

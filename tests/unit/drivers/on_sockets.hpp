@@ -1,0 +1,122 @@
+/// \file
+/// Two devices over sockets of the system, in one process: by default a pair of queue pairs that
+/// connect() joins over 127.0.0.1.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "base/log.hpp"
+#include "rnic/rnic.hpp"
+#include "socket/socket.hpp"
+
+namespace rnic::nic {
+
+inline constexpr uint32_t kRights =
+    mem::kLocalRead | mem::kLocalWrite | mem::kRemoteRead | mem::kRemoteWrite | mem::kRemoteAtomic;
+
+class OnSockets : public ::testing::Test {
+ protected:
+  /// The devices as they are by default here.
+  static socket::Config sockets() {
+    socket::Config config;
+    config.system_send_buffer = config.system_receive_buffer = 64 << 10;
+    return config;
+  }
+  static DeviceConfig device() {
+    DeviceConfig config;
+    config.mpa.markers_receive = true;
+    return config;
+  }
+
+  explicit OnSockets(uint32_t links = 1, const socket::Config& config = sockets(),
+                     const DeviceConfig& left = device(), const DeviceConfig& right = device()) {
+    base::set_log_level(base::LogLevel::Off);
+    for (int i = 0; i < 2; ++i) {
+      transports_[i] = std::move(*socket::Transport::open(config, now_));
+      devices_[i] = std::make_unique<Device>(i == 0 ? left : right, *transports_[i], now_);
+      pds_[i] = *devices_[i]->alloc_pd();
+      cqs_[i] = *devices_[i]->create_cq(64 * links);
+      receive_cqs_[i] = *devices_[i]->create_cq(64 * links);
+      for (uint32_t n = 0; n < links; ++n) {
+        QueuePairSpec spec;
+        spec.pd = pds_[i];
+        spec.send_cq = cqs_[i];
+        spec.receive_cq = receive_cqs_[i];
+        qps_[i].push_back(*devices_[i]->create_qp(spec));
+      }
+    }
+  }
+
+  /// What else takes its turn with the devices.
+  virtual void turn() {}
+
+  template <typename Done>
+  bool run_until(Done&& done, int only = -1) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (std::chrono::steady_clock::now() < end) {
+      if (done()) return true;
+      now_ += std::chrono::microseconds(1);
+      turn();
+      for (int i = 0; i < 2; ++i) {
+        if (only < 0 || only == i) devices_[i]->poll(now_);
+      }
+    }
+    return false;
+  }
+  void turns(int n) {
+    run_until([&] { return n-- == 0; });
+  }
+  bool event(int i, EventKind kind, Event& out) {
+    return run_until([&] { return devices_[i]->poll_event(out) && out.kind == kind; });
+  }
+  /// The right device listens from then on. \return where
+  llp::Endpoint listen() {
+    uint16_t port = 20'000;  // the first that nobody else has
+    while (!devices_[1]->listen(port)) ++port;
+    return {llp::IpAddress::v4(0x7f000001), port};
+  }
+  void connect(uint32_t link, const llp::Endpoint& there) {
+    ASSERT_TRUE(devices_[0]->connect(*qps_[0][link], there, {}, now_).has_value());
+    Event e;
+    ASSERT_TRUE(event(1, EventKind::ConnectRequest, e));
+    ASSERT_TRUE(devices_[1]->accept(e.connection, *qps_[1][link], {}, now_).has_value());
+    ASSERT_TRUE(event(0, EventKind::Established, e));
+    ASSERT_TRUE(event(1, EventKind::Established, e));
+  }
+  void connect() { connect(0, listen()); }
+  mem::Stag add(int i, std::vector<uint8_t>& memory, uint32_t rights) {
+    mem::RegionSpec spec;
+    spec.address = memory.data();
+    spec.length = memory.size();
+    spec.pd = pds_[i];
+    spec.rights = rights;
+    return *devices_[i]->register_memory(spec);
+  }
+  static rdmap::SendWork work(rdmap::WorkOpcode opcode, std::vector<uint8_t>& local,
+                              mem::Stag stag) {
+    rdmap::SendWork w;
+    w.opcode = opcode;
+    w.sge_count = 1;
+    w.sges[0] = {reinterpret_cast<uint64_t>(local.data()), static_cast<uint32_t>(local.size()),
+                 stag.value};
+    return w;
+  }
+  bool completed(int i, rdmap::Completion& out, int only = -1) {
+    return run_until([&] { return cqs_[i]->poll({&out, 1}) == 1; }, only);
+  }
+
+  base::Now now_{std::chrono::seconds(1)};
+  std::array<std::unique_ptr<socket::Transport>, 2> transports_;
+  std::array<std::unique_ptr<Device>, 2> devices_;
+  std::array<uint32_t, 2> pds_{};
+  std::array<CompletionQueue*, 2> cqs_{};
+  std::array<CompletionQueue*, 2> receive_cqs_{};
+  std::array<std::vector<QueuePair*>, 2> qps_;
+};
+
+}  // namespace rnic::nic

@@ -1,0 +1,256 @@
+// Over sockets of the system nothing can be dropped: what hold space has no room for stays in the
+// system's receive buffer, whose window tells the peer. A relay stands between the devices and
+// passes on as much as a test says, in pieces as short as it says.
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <random>
+
+#include "on_sockets.hpp"
+
+namespace rnic::nic {
+
+namespace {
+
+constexpr uint64_t kEverything = UINT64_MAX;
+constexpr uint32_t kBuffer = 16 << 10;
+
+/// Accepts the initiators' connections and makes one to the responder for each.
+class Relay {
+ public:
+  explicit Relay(const llp::Endpoint& responder) : responder_(responder) {
+    listening_ = std::move(*socket::open_socket(AF_INET));
+    socket::SystemAddress any(llp::Endpoint{llp::IpAddress::v4(0x7f000001), 0});
+    // A wide window makes a long EMSS of the loopback: the FPDUs are as long as the Writes.
+    socket::set_option(listening_.get(), SOL_SOCKET, SO_RCVBUF, 256 << 10);
+    EXPECT_EQ(bind(listening_.get(), any.get(), any.size), 0);
+    EXPECT_EQ(::listen(listening_.get(), 16), 0);
+    EXPECT_EQ(getsockname(listening_.get(), any.get(), &any.size), 0);
+    here_ = any.endpoint();
+  }
+
+  struct Link {
+    socket::Descriptor initiator;
+    socket::Descriptor responder;
+    uint64_t allowed = kEverything;  ///< octets towards the responder that may still pass
+    size_t longest = SIZE_MAX;       ///< of one write towards it
+    std::vector<uint8_t> kept;       ///< read, and not taken there yet
+    bool is_refused = false;         ///< the responder's system took nothing the last time
+  };
+
+  [[nodiscard]] const llp::Endpoint& here() const { return here_; }
+  std::vector<Link> links;
+
+  void turn() {
+    socket::Descriptor next(accept4(listening_.get(), nullptr, nullptr, SOCK_NONBLOCK));
+    if (next.open()) {
+      Link link;
+      link.initiator = std::move(next);
+      link.responder = std::move(*socket::open_socket(AF_INET));
+      socket::set_option(link.responder.get(), SOL_SOCKET, SO_SNDBUF, kBuffer);
+      socket::set_option(link.responder.get(), IPPROTO_TCP, TCP_NODELAY, 1);
+      const socket::SystemAddress there(responder_);
+      EXPECT_TRUE(::connect(link.responder.get(), there.get(), there.size) == 0 ||
+                  errno == EINPROGRESS);
+      links.push_back(std::move(link));
+    }
+    for (Link& link : links) {
+      forward(link);
+      back(link);
+    }
+  }
+
+ private:
+  void forward(Link& link) {
+    std::array<uint8_t, kBuffer> buffer;
+    if (link.kept.empty()) {
+      const ssize_t got = recv(link.initiator.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+      if (got > 0) link.kept.assign(buffer.begin(), buffer.begin() + got);
+    }
+    const size_t n = std::min<uint64_t>({link.kept.size(), link.longest, link.allowed});
+    if (n == 0) return;
+    const ssize_t sent = send(link.responder.get(), link.kept.data(), n, MSG_DONTWAIT);
+    link.is_refused = sent < 0 && errno == EAGAIN;
+    if (sent <= 0) return;
+    link.kept.erase(link.kept.begin(), link.kept.begin() + sent);
+    if (link.allowed != kEverything) link.allowed -= static_cast<uint64_t>(sent);
+  }
+  static void back(Link& link) {
+    std::array<uint8_t, kBuffer> buffer;
+    const ssize_t got = recv(link.responder.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (got <= 0) return;
+    EXPECT_EQ(send(link.initiator.get(), buffer.data(), static_cast<size_t>(got), 0), got);
+  }
+
+  llp::Endpoint responder_;
+  llp::Endpoint here_;
+  socket::Descriptor listening_;
+};
+
+DeviceConfig with_hold(uint64_t octets, bool markers) {
+  DeviceConfig config;
+  config.limits.hold_octets = octets;
+  config.mpa.markers_receive = markers;
+  return config;
+}
+
+socket::Config with_buffers(uint32_t octets) {
+  socket::Config config;
+  config.system_receive_buffer = octets;
+  return config;
+}
+
+/// `links` queue pairs through a relay, with two pages of hold space at the responder.
+class LittleHoldSpace : public OnSockets {
+ protected:
+  explicit LittleHoldSpace(uint32_t links, uint32_t system_buffer = 256 << 10, bool markers = false)
+      : OnSockets(links, with_buffers(system_buffer), device(), with_hold(4096, markers)),
+        relay_(listen()) {
+    for (uint32_t link = 0; link < links; ++link) {
+      connect(link, relay_.here());
+      sources_.emplace_back();
+      sinks_.emplace_back();
+    }
+  }
+  void turn() override { relay_.turn(); }
+
+  /// Posts a Write of `length` octets.
+  void write(uint32_t link, uint32_t length) {
+    std::vector<uint8_t>& source = sources_[link];
+    source.resize(length);
+    for (uint32_t i = 0; i < length; ++i) source[i] = static_cast<uint8_t>(i * 7 + i / 251 + link);
+    sinks_[link].assign(length, 0);
+    rdmap::SendWork write = work(rdmap::WorkOpcode::Write, source, add(0, source, kRights));
+    write.remote_stag = add(1, sinks_[link], kRights).value;
+    write.remote_to = reinterpret_cast<uint64_t>(sinks_[link].data());
+    ASSERT_EQ(qps_[0][link]->post_send(write), PostResult::Ok);
+  }
+  [[nodiscard]] bool arrived(uint32_t link) const { return sinks_[link] == sources_[link]; }
+  [[nodiscard]] uint64_t held(uint32_t link) { return devices_[1]->held_octets(*qps_[1][link]); }
+  /// Until the relay has passed on all that it may, and the responder has looked at it.
+  bool allowance_used(uint32_t link) {
+    const bool used = run_until([&] { return relay_.links[link].allowed == 0; });
+    turns(200);
+    return used;
+  }
+  [[nodiscard]] const socket::Counters& responder() const { return transports_[1]->counters(); }
+  void expect_no_loss() {
+    EXPECT_EQ(responder().aborted, 0u);
+    EXPECT_EQ(devices_[1]->mpa_counters().hold_refused, 0u);
+    EXPECT_EQ(mpa::held_octets(devices_[1]->hold_store()), 0u);
+  }
+
+  Relay relay_;
+  std::vector<std::vector<uint8_t>> sources_;
+  std::vector<std::vector<uint8_t>> sinks_;
+};
+
+class TwoThatWait : public LittleHoldSpace {
+ protected:
+  TwoThatWait() : LittleHoldSpace(2) {}
+};
+
+/// An FPDU does not fit the system's receive buffer.
+class TwoWithSmallBuffers : public LittleHoldSpace {
+ protected:
+  TwoWithSmallBuffers() : LittleHoldSpace(2, kBuffer) {}
+};
+
+/// With and without markers.
+class ManyInPieces : public LittleHoldSpace, public ::testing::WithParamInterface<bool> {
+ protected:
+  static constexpr uint32_t kLinks = 5;
+  ManyInPieces() : LittleHoldSpace(kLinks, 64 << 10, GetParam()) {}
+};
+
+}  // namespace
+
+// One connection has all hold space and does not go on. Another one's FPDU is left with the system
+// until it is whole there, and is placed from there.
+TEST_F(TwoThatWait, WholeFpdusNeedNoHoldSpace) {
+  relay_.links[0].allowed = relay_.links[1].allowed = 30'000;
+  write(0, 60'000);
+  ASSERT_TRUE(allowance_used(0));
+  EXPECT_EQ(held(0), 30'000u);
+  write(1, 60'000);
+  ASSERT_TRUE(allowance_used(1));
+  EXPECT_EQ(held(1), 0u);
+  EXPECT_GT(responder().receive_waits, 0u);
+  relay_.links[1].allowed = kEverything;
+  ASSERT_TRUE(run_until([&] { return arrived(1); }));
+  EXPECT_EQ(held(1), 0u);
+  EXPECT_FALSE(arrived(0));
+  relay_.links[0].allowed = kEverything;
+  ASSERT_TRUE(run_until([&] { return arrived(0); }));
+  expect_no_loss();
+}
+
+// Nothing is looked at again and again while nothing changes, and nobody is called for.
+TEST_F(TwoThatWait, WaitingCostsNothing) {
+  relay_.links[0].allowed = relay_.links[1].allowed = 30'000;
+  write(0, 60'000);
+  ASSERT_TRUE(allowance_used(0));
+  write(1, 60'000);
+  ASSERT_TRUE(allowance_used(1));
+  const uint64_t peeks = responder().peeks;
+  const uint64_t busy = devices_[1]->device_counters().busy_polls;
+  EXPECT_GT(peeks, 0u);
+  turns(2000);
+  EXPECT_EQ(responder().peeks, peeks);
+  EXPECT_EQ(devices_[1]->device_counters().busy_polls, busy);
+  EXPECT_GT(transports_[1]->next_deadline(), now_);
+}
+
+// The window closes: the peer's system takes no more. Space that another connection gives back
+// wakes the one that waits, without an octet of its own.
+TEST_F(TwoWithSmallBuffers, TheWindowCloses) {
+  relay_.links[0].allowed = 30'000;
+  write(0, 60'000);
+  ASSERT_TRUE(allowance_used(0));
+  write(1, 60'000);
+  ASSERT_TRUE(run_until([&] { return relay_.links[1].is_refused; }));
+  turns(500);
+  EXPECT_TRUE(relay_.links[1].is_refused);
+  EXPECT_FALSE(arrived(1));
+  relay_.links[0].allowed = kEverything;
+  ASSERT_TRUE(run_until([&] { return arrived(0) && arrived(1); }));
+  expect_no_loss();
+}
+
+// The same when the other connection ends.
+TEST_F(TwoWithSmallBuffers, AnEndGivesSpaceBack) {
+  relay_.links[0].allowed = 30'000;
+  write(0, 60'000);
+  ASSERT_TRUE(allowance_used(0));
+  write(1, 60'000);
+  ASSERT_TRUE(run_until([&] { return relay_.links[1].is_refused; }));
+  turns(500);
+  EXPECT_FALSE(arrived(1));
+  ASSERT_TRUE(devices_[1]->destroy_qp(qps_[1][0]).has_value());
+  ASSERT_TRUE(run_until([&] { return arrived(1); }));
+  EXPECT_EQ(devices_[1]->mpa_counters().hold_refused, 0u);
+}
+
+// Five connections in pieces of one octet to a few thousand share two pages and the reserve.
+TEST_P(ManyInPieces, EveryOctetArrives) {
+  std::mt19937 random(7);
+  for (uint32_t link = 0; link < kLinks; ++link) write(link, 200'000 + 999 * link);
+  ASSERT_TRUE(run_until([&] {
+    bool all = true;
+    for (uint32_t link = 0; link < kLinks; ++link) {
+      relay_.links[link].longest = 1 + random() % (random() % 8 == 0 ? 6000 : 300);
+      all = all && arrived(link);
+    }
+    return all;
+  }));
+  EXPECT_GT(responder().peeks, 0u);
+  expect_no_loss();
+}
+
+INSTANTIATE_TEST_SUITE_P(Markers, ManyInPieces, ::testing::Bool());
+
+}  // namespace rnic::nic
