@@ -38,7 +38,8 @@ struct Scoreboard {
   uint64_t lost_octets = 0;           ///< of records flagged kLost
   uint64_t retransmitted_octets = 0;  ///< of records flagged kRetransmitted
   uint64_t reno_sacked = 0;           ///< without SACK: octets the duplicate ACKs stand for
-  uint64_t advance = 0;               ///< without SACK: octets that the latest new ACK covered
+  uint32_t advance = 0;               ///< without SACK: octets that the latest new ACK covered
+  uint32_t hole = 0;  ///< without SACK: octets of the segment at SND.UNA; 0: not looked at yet
   uint32_t sacked_segments = 0;
   uint32_t duplicate_acks = 0;
 
@@ -47,7 +48,7 @@ struct Scoreboard {
     sacked.clear();
     fack = una;
     sacked_octets = lost_octets = retransmitted_octets = reno_sacked = 0;
-    sacked_segments = duplicate_acks = 0;
+    sacked_segments = duplicate_acks = hole = 0;
   }
 };
 
@@ -79,6 +80,7 @@ struct Recovery {
   uint64_t prr_out = 0;
   uint64_t recover_fs = 0;
   bool force_retransmit = false;  ///< the first retransmission goes out whatever pipe says
+  bool alone = false;             ///< nothing goes behind it: a time-out's has no new ACK yet
   // Was it for nothing? spurious.cpp.
   Frto frto = Frto::Off;
   bool may_undo = false;       ///< the state before the reduction is saved

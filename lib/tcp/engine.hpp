@@ -313,6 +313,8 @@ class Engine {
   void enter_recovery(Connection& c, base::Now now);
   void leave_recovery(Connection& c);
   void proportional_rate(Connection& c, const AckYield& yield);
+  /// Octets from `offset` to the end of its segment as first sent; 0: nothing was sent there.
+  static uint32_t segment_at(Connection& c, uint64_t offset);
   bool reno_ack(Connection& c, AckYield& yield);
   static bool lost_again(Connection& c);
   void grow_window(Connection& c, uint64_t acked, base::Duration rtt, base::Now now) {

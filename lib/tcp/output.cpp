@@ -72,6 +72,9 @@ Engine::Served Engine::serve(Connection& c, base::Now now) {
 Engine::Sent Engine::send_next(Connection& c, base::Now now) {
   if (c.recovery.tlp_due) return send_tail_probe(c, now);
   if (c.pacing.gated && gate_closed(c, now)) return Sent::Nothing;
+  // A record can be far smaller than the loss window (RFC 5681 s.3.1), and a burst of such ones is
+  // the likeliest to be lost again, its head, too.
+  if (c.recovery.alone) return c.recovery.force_retransmit ? send_lost(c, now) : Sent::Nothing;
   if (c.recovery.frto != Frto::Off) return send_during_frto(c, now);
   if (c.board.lost_octets != c.board.retransmitted_octets) {
     const Sent sent = send_lost(c, now);
@@ -98,11 +101,9 @@ Engine::Sent Engine::send_new(Connection& c, base::Now now) {
       c.cwnd_full_to = c.tcb.snd_nxt;
       return Sent::Nothing;
     }
-    if (c.path.active) [[unlikely]] {
-      if (const uint32_t larger = probe_due(c, now)) return send_mtu_probe(c, larger, now);
-    }
-    const Sent sent = send_pulled(c, now, false);
-    if (sent != Sent::Nothing || c.user_ready) return sent;
+    const uint32_t larger = c.path.active ? probe_due(c, now) : 0;
+    const Sent sent = larger != 0 ? send_mtu_probe(c, larger, now) : send_pulled(c, now, false);
+    if (sent != Sent::Nothing || c.user_ready || c.doomed) return sent;
   }
   if (c.fin_wanted && !c.fin_queued && !c.user_ready) return send_fin(c, now);
   return Sent::Nothing;

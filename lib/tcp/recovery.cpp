@@ -9,21 +9,33 @@ constexpr uint32_t kMaxProbes = 3;
 
 }  // namespace
 
+uint32_t Engine::segment_at(Connection& c, uint64_t offset) {
+  const uint64_t last = std::min(offset + c.effective_mss, c.tcb.snd_nxt);
+  uint64_t n = c.records.find(offset);
+  uint64_t end = offset;
+  while (n < c.records.past_last() && end < last) {
+    end = c.records.at(n++).end();
+    if (n == c.records.past_last() || c.records.at(n).is(record_flag::kSegmentStart)) break;
+  }
+  return static_cast<uint32_t>(std::min(end, last) - std::min(offset, last));
+}
+
 bool Engine::reno_ack(Connection& c, AckYield& yield) {
   // RFC 6582 in the terms of a scoreboard: each duplicate ACK stands for one segment that has left
-  // the network. Limited transmit (RFC 3042) follows from the smaller pipe.
+  // the network, the next one behind the hole. Limited transmit (RFC 3042) follows from the smaller
+  // pipe. Records can be far smaller than SMSS: one such segment must not let out SMSS of others.
   Scoreboard& b = c.board;
-  const uint32_t smss = c.effective_mss;
   if (yield.acked != 0) {
     const bool partial =
         c.recovery.phase == RecoveryPhase::Recovery && c.tcb.snd_una < c.recovery.point;
     // A partial ACK takes out the retransmitted segment and what arrived behind it.
-    const uint64_t covered = yield.acked > smss ? yield.acked - smss : 0;
+    const uint64_t covered = yield.acked > b.hole ? yield.acked - b.hole : 0;
     const uint64_t told = std::min(b.reno_sacked, partial ? covered : b.reno_sacked);
     b.reno_sacked -= told;
     yield.delivered -= std::min(yield.delivered, told);  // RFC 6937 s.3: counted as duplicates
     b.duplicate_acks = 0;
-    b.advance = yield.acked;
+    b.advance = static_cast<uint32_t>(yield.acked);
+    b.hole = partial ? segment_at(c, c.tcb.snd_una) : 0;
     if (!partial || c.records.empty()) return false;
     Record& head = c.records.front();
     if (head.is(record_flag::kLost)) return false;
@@ -33,10 +45,15 @@ bool Engine::reno_ack(Connection& c, AckYield& yield) {
   }
   if (!yield.duplicate) return false;
   ++b.duplicate_acks;
-  const uint64_t left = c.tcb.flight() > smss ? c.tcb.flight() - smss : 0;
-  const uint64_t grown = std::min<uint64_t>(b.reno_sacked + smss, left);
-  yield.delivered += grown > b.reno_sacked ? grown - b.reno_sacked : 0;
-  b.reno_sacked = std::max(b.reno_sacked, grown);
+  if (b.hole == 0) b.hole = segment_at(c, c.tcb.snd_una);
+  // RFC 5681 s.3.1: behind a time-out only new ACKs let anything out.
+  if (c.recovery.phase != RecoveryPhase::Loss) {
+    const uint64_t left = c.tcb.flight() - b.hole;
+    const uint64_t next = segment_at(c, c.tcb.snd_una + b.hole + b.reno_sacked);
+    const uint64_t grown = std::max(b.reno_sacked, std::min(b.reno_sacked + next, left));
+    yield.delivered += grown - b.reno_sacked;
+    b.reno_sacked = grown;
+  }
   if (b.duplicate_acks != kDupThresh) return false;
   if (c.recovery.phase == RecoveryPhase::Loss) return lost_again(c);
   if (c.recovery.phase != RecoveryPhase::Open) return false;
@@ -58,8 +75,9 @@ bool Engine::lost_again(Connection& c) {
   const uint64_t smss = c.effective_mss;
   if (c.cc.cwnd() <= smss || c.board.advance > 4 * smss || c.records.empty()) return false;
   if (!c.records.front().is(record_flag::kRetransmitted)) return false;  // its turn comes anyway
-  c.cc.on_loss(c.cc.cwnd());
-  c.cc.set_cwnd(c.cc.ssthresh());
+  const uint64_t cwnd = c.cc.cwnd();
+  c.cc.on_loss(cwnd);
+  c.cc.set_cwnd(std::min<uint64_t>(cwnd, c.cc.ssthresh()));  // that is two segments at least
   c.recovery.force_retransmit = true;
   mark_lost(c, c.records.first());
   return true;
@@ -67,6 +85,7 @@ bool Engine::lost_again(Connection& c) {
 
 void Engine::recover(Connection& c, AckYield& yield, bool lost, base::Now now) {
   Recovery& r = c.recovery;
+  if (yield.acked != 0) r.alone = false;
   if (r.phase != RecoveryPhase::Open && c.tcb.snd_una >= r.point) {
     // RFC 6582 s.3.2, RFC 6937 s.3: cwnd is ssthresh, and this ACK does not add to it.
     if (r.phase == RecoveryPhase::Recovery) yield.keep_window = true;
@@ -116,7 +135,7 @@ void Engine::leave_recovery(Connection& c) {
   if (r.phase == RecoveryPhase::Recovery) c.cc.set_cwnd(c.cc.ssthresh());
   r.phase = RecoveryPhase::Open;
   r.frto = Frto::Off;
-  r.force_retransmit = false;
+  r.force_retransmit = r.alone = false;
   c.board.reno_sacked = 0;
   c.board.duplicate_acks = 0;
   // RFC 8985 s.6.2: a widened reordering window lasts for 16 recoveries.
@@ -220,7 +239,7 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
   note_reduction(c);
   r.phase = RecoveryPhase::Loss;
   r.point = c.tcb.snd_nxt;
-  r.force_retransmit = true;
+  r.force_retransmit = r.alone = true;  // RFC 6298 s.5.4: the earliest segment, not several
   r.tlp_outstanding = false;
   r.tlp_due = false;
   r.tlp_count = 0;

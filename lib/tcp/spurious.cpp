@@ -53,14 +53,14 @@ void Engine::detect_spurious(Connection& c, AckYield& yield) {
     return;
   }
   r.frto = Frto::Off;
-  c.cc.set_cwnd(std::min<uint64_t>(c.cc.cwnd(), 3 * smss));
+  // Without SACK the duplicate makes no room by itself: cwnd was two segments, and both are out.
+  c.cc.set_cwnd(c.tcb.sack_ok ? std::min<uint64_t>(c.cc.cwnd(), 3 * smss) : 3 * smss);
   yield.keep_window = true;
 }
 
 Engine::Sent Engine::send_during_frto(Connection& c, base::Now now) {
   // Nothing but the first segment until its ACK (step 2), then up to two segments of new data.
   Recovery& r = c.recovery;
-  if (r.frto == Frto::AwaitAck) return r.force_retransmit ? send_lost(c, now) : Sent::Nothing;
   const Sent sent = send_new(c, now);
   if (sent != Sent::Nothing || c.doomed || c.tcb.snd_nxt != r.point) return sent;
   r.frto = Frto::Off;  // there was none: the conventional recovery goes on
@@ -104,7 +104,7 @@ void Engine::undo_recovery(Connection& c, AckYield& yield) {
   c.rack.xmit_at = base::Now{};
   c.rack.end = 0;
   r.phase = RecoveryPhase::Open;
-  r.force_retransmit = false;
+  r.force_retransmit = r.alone = false;
   c.board.reno_sacked = 0;
   c.board.duplicate_acks = 0;
 }

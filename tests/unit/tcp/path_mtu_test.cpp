@@ -315,6 +315,19 @@ TEST(PathSearch, TheLargerSizeIsGoodForOneRecord) {
   EXPECT_EQ(p.a.stream->emss(), 1448u);
 }
 
+// A user may not know what it has to send: a probe that finds nothing to carry holds no FIN back.
+TEST(PathSearch, AProbeOfNothingLetsTheFinGo) {
+  tcp::Config config;
+  config.mtu_probe_from_base = true;
+  Pair p(config, {});
+  ASSERT_TRUE(p.open());
+  p.a.stream->ready();
+  p.a.stream->close();
+  p.link.run(seconds(1));
+  EXPECT_EQ(p.link.a.counters().mtu_probes, 0u);
+  EXPECT_TRUE(p.b.peer_has_finished);
+}
+
 // TCP-1191-6.3-01: raised by time alone, by the table of the IP layer.
 TEST(PathMtu, FollowsTheTableOfTheIpLayer) {
   Pair p;
