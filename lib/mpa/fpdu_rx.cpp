@@ -70,13 +70,14 @@ llp::InspectVerdict FpduReceiver::inspect(base::Range range, base::ByteView octe
   return llp::InspectVerdict::Drop;
 }
 
+/// The count of what is next in order is never given up for another: it has to come to its end.
 FpduReceiver::DropCount& FpduReceiver::drops_of(uint64_t begin) {
-  DropCount* unused = nullptr;
+  DropCount* unused = &drop_counts_[0];
   for (DropCount& entry : drop_counts_) {
     if (entry.begin == begin) return entry;
-    if (entry.begin == UINT64_MAX || entry.begin < ordered_) unused = &entry;
+    if (entry.begin < ordered_) entry = {};
+    if (entry.begin > unused->begin) unused = &entry;
   }
-  if (unused == nullptr) unused = &drop_counts_[drop_slot_++ % drop_counts_.size()];
   *unused = {begin};
   return *unused;
 }

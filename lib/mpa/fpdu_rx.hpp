@@ -134,7 +134,6 @@ class FpduReceiver {
   bool stopped_ = false;
   llp::FramingError error_at_next_ = llp::FramingError::None;  // of the FPDU at place_next_
   uint8_t aligned_ = 0;  // consecutive segments of whole FPDUs, saturating
-  uint8_t drop_slot_ = 0;
   std::array<DropCount, 8> drop_counts_{};
 };
 

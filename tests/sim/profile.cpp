@@ -345,6 +345,7 @@ void choose_rest(WorldPlan& plan, Prng& prng) {
     device.tcp.max_records_per_connection = prng.chance(0.2) ? 64 : 4096;
     // Whoever waits longer than these gives up for a good reason: bad weather is not one of them.
     device.tcp.user_timeout = std::chrono::seconds(3000);
+    device.tcp.orphan_timeout = std::chrono::seconds(3000);
     device.tcp.close_timeout = std::chrono::seconds(600);
     device.tcp.time_wait = std::chrono::seconds(120);
     device.tcp.rto_min = milliseconds(prng.chance(0.5) ? 200 : 5);

@@ -452,6 +452,7 @@ void choose_rest(StreamPlan& plan, Prng& prng) {
     c.rto_max = seconds(60);
     // Whoever waits longer than these gives up for a good reason: bad weather is not one of them.
     c.user_timeout = seconds(3000);
+    c.orphan_timeout = seconds(3000);
     c.connect_timeout = seconds(3000);
     c.syn_retries = 30;
     c.close_timeout = seconds(1500);

@@ -484,6 +484,25 @@ TEST(FpduRx, SuspiciousCutOnAnAlignedStream_MPA_8_07) {
   rx.expect_all();
 }
 
+// MPA-8-07: a sender whose path became narrow cuts an FPDU into more pieces than drops are counted
+// of, and sends all of them again and again.
+TEST(FpduRx, AnFpduCutIntoManyPiecesArrives_MPA_8_07) {
+  Receiver rx(config_of(false));
+  for (uint32_t i = 0; i < 9; ++i) rx.add(i, 1000);
+  rx.add(9, 9000);
+  for (size_t i = 0; i < 9; ++i) ASSERT_TRUE(rx.give(rx.boundary(i), rx.boundary(i + 1)));
+  constexpr size_t kPiece = 500;
+  std::vector<bool> taken((rx.stream().size() - rx.boundary(9) + kPiece - 1) / kPiece);
+  for (uint32_t round = 0; round < 4; ++round) {
+    for (size_t i = 0; i < taken.size(); ++i) {
+      const size_t begin = rx.boundary(9) + i * kPiece;
+      if (!taken[i]) taken[i] = rx.give(begin, std::min(begin + kPiece, rx.stream().size()));
+    }
+  }
+  EXPECT_GT(rx.end.counters.suspicious_drops, 2u);
+  rx.expect_all();
+}
+
 // MPAA-6-06 MPA-5.1-03: many tiny FPDUs in one segment, also more than are handled in one go.
 TEST(FpduRx, ManyTinyFpdusInOneSegment_MPAA_6_06) {
   for (const uint32_t count : {64u, 128u, 129u, 700u}) {
