@@ -3,6 +3,9 @@
 A C++ test proves a requirement when it names the ID: in a comment above it or inside it, or in
 its own name with '_' for '-' and '.' (TEST(Fpdu, Mulpdu_MPA_4_5_01)). A Python test (a script
 that Meson runs) proves what a comment in it names.
+
+Beside the catalogue of the specifications stands the UNH list: stimuli of a test station and what
+has to be observed, in the form of the iWARP suites of UNH-IOL. Its rows are proven the same way.
 """
 
 import collections
@@ -16,27 +19,43 @@ import test_results
 
 FOLDER = os.path.join(cxx_source.ROOT, "tests", "requirements")
 CATALOGUE = os.path.join(FOLDER, "requirements.tsv")
+UNH_LIST = os.path.join(FOLDER, "unh.tsv")
 SCOPE = os.path.join(FOLDER, "scope.toml")
 MUTATIONS = os.path.join(FOLDER, "mutations.toml")
 TEST = re.compile(r"^(TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 
 Requirement = collections.namedtuple("Requirement", "id source level layer statement")
+UnhRow = collections.namedtuple("UnhRow", "id group stimulus observation")
 Proof = collections.namedtuple("Proof", "file line suite name")  # suite: "" for a Python test
-Scope = collections.namedtuple("Scope", "layers exceptions")  # exceptions: id -> reason
+# exceptions, unh_exceptions: id -> reason
+Scope = collections.namedtuple("Scope", "layers exceptions unh_exceptions")
 Mutation = collections.namedtuple("Mutation", "id file find replace rule")
 
 
-def catalogue():
-    with open(CATALOGUE, encoding="utf-8", newline="") as file:
+def table_of(path):
+    """The rows of a table, without its header."""
+    with open(path, encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    return [Requirement(*row) for row in rows[1:] if row]
+    return [row for row in rows[1:] if row]
+
+
+def catalogue():
+    return [Requirement(*row) for row in table_of(CATALOGUE)]
+
+
+def unh_list():
+    return [UnhRow(*row) for row in table_of(UNH_LIST)]
 
 
 def scope():
-    """The layers that are finished and the requirements that are deliberately not met."""
+    """The layers that are finished and what is deliberately not met."""
     with open(SCOPE, "rb") as file:
         table = tomllib.load(file)
-    return Scope(table["layers"], {e["id"]: e["reason"] for e in table.get("exception", [])})
+
+    def reasons(name):
+        return {e["id"]: e["reason"] for e in table.get(name, [])}
+
+    return Scope(table["layers"], reasons("exception"), reasons("unh_exception"))
 
 
 def mutations():
@@ -52,8 +71,9 @@ def mutations():
 class Finder:
     """Finds the IDs that tests name."""
 
-    def __init__(self, requirements):
-        self.known = {r.id for r in requirements}
+    def __init__(self, rows):
+        """rows: of the catalogue and of the UNH list"""
+        self.known = {r.id for r in rows}
         by_length = sorted(self.known, key=len, reverse=True)
         self.encoded = {re.sub(r"\W", "_", i): i for i in by_length}
         names = "|".join(map(re.escape, self.encoded))

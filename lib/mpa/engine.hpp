@@ -114,6 +114,10 @@ class Session::Impl final : public FirstFpduListener {
     }
     allow_sending();  // RFC 5044 s.7.1.2 rule 4
   }
+  void error_told() override {
+    // RFC 5044 s.7.1.2 rule 4: before an FPDU was validated not even a Terminate may leave.
+    if (role_ == Role::Responder && !may_send_) close();
+  }
 
  private:
   static Config with_revision(Config config, Role role, const StartWish& wish) {

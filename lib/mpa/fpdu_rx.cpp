@@ -419,6 +419,7 @@ void FpduReceiver::raise(FramingError error, base::Now now) {
   ++(error == FramingError::Crc ? counters_.crc_errors : counters_.marker_errors);
   discard();
   user_->framing_error(error, now);
+  owner_.error_told();
 }
 
 void FpduReceiver::trace(base::TraceKind kind, base::Range range, base::Now now) {

@@ -24,6 +24,8 @@ class FirstFpduListener {
   virtual ~FirstFpduListener() = default;
   /// The first FPDU was validated and is about to be delivered (RFC 5044 s.7.1.2 rule 4).
   virtual void first_fpdu() = 0;
+  /// The user was told a framing error.
+  virtual void error_told() = 0;
 };
 
 class FpduReceiver {

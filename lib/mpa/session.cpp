@@ -81,6 +81,10 @@ llp::InspectVerdict Session::Impl::inspect(base::Range range, base::ByteView oct
   if (state_ == StartState::Done) return receiver_.inspect(range, octets, now);
   if (next_ != nullptr) return next_->inspect(range, octets, now);
   if (!parsing() || receiver_.can_keep(range)) return llp::InspectVerdict::Accept;
+  // Nothing of it has to be kept: hold space that others have used up does not matter. What lies
+  // behind a Request ends the start-up.
+  const bool frame_only = role_ == Role::Responder || parser_.frame_part(octets) == octets.size();
+  if (receiver_.in_order(range) && frame_only) return llp::InspectVerdict::Accept;
   ++counters_.hold_refused;
   return llp::InspectVerdict::Drop;
 }

@@ -53,6 +53,16 @@ size_t StartFrameParser::feed(base::ByteView octets) {
   return used;
 }
 
+size_t StartFrameParser::frame_part(base::ByteView octets) const {
+  if (wanted() == 0) return 0;
+  if (header_) return std::min(octets.size(), wanted());
+  if (have_ + octets.size() < wire::kMpaStartHeaderSize) return octets.size();
+  const auto at = [&](size_t i) { return i < have_ ? buffer_[i] : octets[i - have_]; };
+  constexpr size_t kLengthAt = wire::kMpaStartHeaderSize - 2;
+  const size_t length = size_t{at(kLengthAt)} << 8 | at(kLengthAt + 1);
+  return std::min(octets.size(), wire::kMpaStartHeaderSize + length - have_);
+}
+
 base::ByteView StartFrameParser::private_data() const {
   return {buffer_.get() + wire::kMpaStartHeaderSize, header_->pd_length};
 }

@@ -43,6 +43,8 @@ class StartFrameParser {
     if (failure_ || complete()) return 0;
     return (header_ ? frame_size() : wire::kMpaStartHeaderSize) - have_;
   }
+  /// How many of the octets that follow belong to the frame, as far as they say it themselves.
+  [[nodiscard]] size_t frame_part(base::ByteView octets) const;
   [[nodiscard]] bool empty() const { return have_ == 0; }
   [[nodiscard]] bool complete() const { return header_ && have_ == frame_size(); }
   [[nodiscard]] std::optional<StartFailure> failure() const { return failure_; }

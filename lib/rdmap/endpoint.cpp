@@ -22,10 +22,12 @@ Endpoint::Impl::Impl(const EndpointConfig& config, mem::StagTable& memory, Count
       memory_(memory),
       counters_(counters),
       owner_(owner),
-      stream_(
-          {.who = {config.pd, config.qp}, .queues = wire::rdmap::kQueues, .secret = config.secret},
-          memory, *this,
-          {counters.segments_placed, counters.octets_placed, counters.placements_postponed}),
+      stream_({.who = {config.pd, config.qp},
+               // Queue 3 is RFC 7306's.
+               .queues = config.extensions ? wire::rdmap::kQueues : wire::rdmap::kAtomicResponseQn,
+               .secret = config.secret},
+              memory, *this,
+              {counters.segments_placed, counters.octets_placed, counters.placements_postponed}),
       sends_(config.send_depth),
       receives_(config.receive_depth),
       inbound_(config.ird),

@@ -76,6 +76,7 @@ TEST_F(MessageTest, EveryTaggedOffset_DDP_4_2_03) {
 
 // DDP-4.1-04, DDP-5.2-05, DDP-5.3-02: with its last segment the message is whole. A gap, an overlap
 // or a last segment that is not the highest is an error, and nothing is completed.
+// UNH-DDP-08
 TEST_F(MessageTest, LastSegmentEndsAWholeMessage_DDP_4_1_04) {
   struct Case {
     std::vector<std::pair<uint32_t, uint32_t>> parts;  // the last one has L
@@ -107,6 +108,7 @@ TEST_F(MessageTest, LastSegmentEndsAWholeMessage_DDP_4_1_04) {
 }
 
 // L never came: the next MSN shows it.
+// UNH-DDP-09
 TEST_F(MessageTest, MessageWithoutItsLastSegment_DDP_7_1_03) {
   buffers(2);
   take(part(0, 10, false));
@@ -118,6 +120,7 @@ TEST_F(MessageTest, MessageWithoutItsLastSegment_DDP_7_1_03) {
 // DDP-3-05, DDP-5.3-03, DDP-3-10, DDP-4.1-05: five segments of three messages in every order of
 // placement, one of them placed twice (a segment that was held is judged again): the same memory,
 // each delivery once and in order.
+// UNH-DDP-10
 TEST_F(MessageTest, EveryOrderOfPlacement_DDP_3_05) {
   std::array<size_t, 5> order{0, 1, 2, 3, 4};
   do {
@@ -146,6 +149,7 @@ TEST_F(MessageTest, EveryOrderOfPlacement_DDP_3_05) {
 }
 
 // DDP-4.3-03: RsvdULP that differs is not DDP's error; the layer above is told.
+// UNH-DDP-13
 TEST_F(MessageTest, RsvdUlpIsReportedNotJudged_DDP_4_3_03) {
   buffers(1);
   take(untagged({.last = false, .rsvd_ulp = 0x11, .msn = 1}, 4));
@@ -208,6 +212,7 @@ TEST_F(MessageTest, DataBehindTheEnd_DDP_6_2_1_02) {
 // DDP-4.1-07, DDP-7.1-01, DDP-7.1-02, DDP-7.1-03, DDP-7.1-04, DDP-7.1-12: each field of the
 // untagged header at every kind of illegal value; the code of the first check that fails in the
 // order of s.7.1.
+// UNH-DDP-01 UNH-DDP-06 UNH-DDP-07 UNH-DDP-08
 TEST_F(MessageTest, EveryUntaggedFieldAtIllegalValues_DDP_7_1_05) {
   struct Case {
     UntaggedHeader header;
@@ -246,6 +251,7 @@ TEST_F(MessageTest, EveryUntaggedFieldAtIllegalValues_DDP_7_1_05) {
 }
 
 // DDP-7.1-07, DDP-7.1-08, DDP-7.1-10, DDP-4.1-07: the tagged header likewise.
+// UNH-DDP-01 UNH-DDP-03 UNH-DDP-04
 TEST_F(MessageTest, EveryTaggedFieldAtIllegalValues_DDP_7_1_10) {
   struct Case {
     TaggedHeader header;

@@ -70,6 +70,7 @@ TEST(Segmenter, TaggedVector_DDP_5_2_04) {
 }
 
 // DDP-5.2-01, DDP-5.2-06, DDP-4.4-01: every length around the limits, both models.
+// UNH-DDP-11
 TEST(Segmenter, EveryLengthIsCutWhole_DDP_5_2_06) {
   auto payload = counting(700);
   for (const bool tagged : {false, true}) {
@@ -101,6 +102,7 @@ TEST(Segmenter, PackingTakesOnlyWhatEndsTheMessage) {
 }
 
 // DDP-4.1-01, DDP-4.1-06, DDP-4.2-01, DDP-4.3-01
+// UNH-DDP-02
 TEST(DdpHeaders, RoundTripAndTruncationAtEveryLength) {
   uint8_t octets[18];
   for (int bits = 0; bits < 8; ++bits) {

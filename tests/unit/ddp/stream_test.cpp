@@ -31,6 +31,7 @@ TEST_F(StreamTest, StagOfAnotherPd_DDP_7_1_09) {
   expect_fault(tagged({.last = true, .stag = add(mem::kRemoteWrite, kPd + 1)}, 8), {1, 1, 0x02});
 }
 // DDP-8.2-02
+// UNH-DDP-03
 TEST_F(StreamTest, StagOfAnotherStream_DDP_8_2_02) {
   expect_fault(tagged({.last = true, .stag = add(mem::kRemoteWrite, kPd, kQp + 1)}, 8),
                {1, 1, 0x02});
@@ -107,6 +108,7 @@ TEST_F(StreamTest, ShorterThanItsHeader_BUG_02) {
 }
 
 // DDP-5.2-07
+// UNH-DDP-05
 TEST_F(StreamTest, EmptyTaggedIsNotChecked_DDP_5_2_07) {
   const auto ulpdu = tagged({.last = true, .stag = 0xdeadbeef, .to = UINT64_MAX}, 0);
   EXPECT_EQ(place(ulpdu), PlaceVerdict::Placed);
@@ -115,6 +117,7 @@ TEST_F(StreamTest, EmptyTaggedIsNotChecked_DDP_5_2_07) {
 }
 
 // DDP-7.1-11, RDMAP-7.1-05, DDP-3-08: the first fault is told once, what follows is dropped.
+// UNH-DDP-12
 TEST_F(StreamTest, AfterAFaultNothingIsPlaced_DDP_7_1_11) {
   const auto good = tagged({.last = true, .stag = stag, .to = 0}, 8);
   const auto bad = tagged({.last = true, .stag = stag, .to = 125}, 8);
@@ -171,6 +174,7 @@ TEST_F(StreamTest, UntaggedSegmentsInEveryOrderOfPlacement_DDP_5_3_05) {
 }
 
 // A held segment is judged again, and its check may pass then (its buffer was posted).
+// UNH-DDP-07
 TEST_F(StreamTest, HeldForABufferThatComesInTime_DDP_7_1_06) {
   provide({{0, 16, add(mem::kLocalWrite)}});
   const auto first = untagged({.last = true, .msn = 1}, 8);
@@ -198,6 +202,7 @@ TEST_F(StreamTest, SkippedMsnIsFoundAtDelivery_DDP_7_1_03) {
 }
 
 // DDP-4.3-04
+// UNH-DDP-07
 TEST_F(StreamTest, MsnWrapsToZero_DDP_4_3_04) {
   stream.queue(0).start_at(UINT32_MAX);
   user.first_msn = UINT32_MAX;

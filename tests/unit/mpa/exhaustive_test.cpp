@@ -59,6 +59,7 @@ SlowEncoder shifted(uint32_t shift, size_t length, std::vector<Octets>& out) {
 // MPA-4.3-12 MPA-4.3-11 MPA-5.1-04 MPA-A.4-01 MPA-A.4-04 MPA-A.4-05 BUG-15: a marker at every place
 // of the grid, every length modulo 4, and a segment boundary at every octet of the FPDU, the parts
 // in order and swapped.
+// UNH-MPA-2-05 UNH-MPA-2-09
 TEST(Exhaustive, MarkerAgainstLengthAgainstCut_MPA_4_3_12_MPA_A_4_01) {
   uint64_t cases = 0;
   for (uint32_t shift = 0; shift < 512; shift += 4) {
@@ -115,6 +116,7 @@ TEST(Exhaustive, WriterAtEveryPlace_MPA_3_01_MPA_4_3_12) {
 
 // MPA-7.1.2-17 MPA-7.1.5-03: every start frame of every revision, cut in two at every octet, in
 // order and the wrong way round.
+// UNH-MPA-1-08
 TEST(Exhaustive, StartFramesCutAtEveryOctet_MPA_7_1_2_17) {
   struct Frame {
     uint8_t flags, revision;
@@ -162,6 +164,7 @@ TEST(Exhaustive, StartFramesCutAtEveryOctet_MPA_7_1_2_17) {
 
 // MPA-8-02 MPA-8-03 MPA-4.4-09 MPA-8-09: each bit of an FPDU changed. Nothing of it goes up, and
 // what was before it does; healed it goes up, too. Without silent drop it is error 2.
+// UNH-MPA-2-03
 TEST(Exhaustive, EveryBitOfAnFpdu_MPA_8_02_MPA_4_4_09) {
   for (const bool markers : {false, true}) {
     for (const bool drop : {true, false}) {
@@ -202,6 +205,7 @@ struct Segmentation {
 
 // MPA00-7.4.1-01 MPA00-7.4-01 MPA-6-02 MPA-A.4-02 MPA-A.4-03 MPA-A.4-04 MPA-A.4-05 MPA-A.4-06
 // MPAA-7.1-01: each case with markers and without, the segments in every order.
+// UNH-MPA-2-10
 TEST(Exhaustive, ReceiveCasesInEveryOrder_MPA00_7_4_1_01_MPA_A_4_06) {
   const std::vector<Segmentation> kCases{
       {"one aligned FPDU each", {{1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0}}},
@@ -303,6 +307,7 @@ TEST(Exhaustive, HeaderPayloadAndCrcApart_BUG_15) {
 
 // MPA-A.3-02 MPA-A.3-04 MPA00-5.1.2-01: what was committed is committed: altered octets with a good
 // checksum change nothing, and no octet is handed up twice.
+// UNH-MPA-2-12
 TEST(Exhaustive, AlteredRetransmissionsChangeNothing_MPA_A_3_02_MPA_A_3_04) {
   for (const bool markers : {false, true}) {
     SlowEncoder encoder(kStart, markers), other(kStart, markers);

@@ -67,6 +67,7 @@ Config config_of(bool markers, bool crc = true) {
 
 // MPA-4.3-12 MPA-4.3-11 MPA-4.1-04 MPA-3-06 MPA-5.2-01: sender to receiver, each marker position,
 // each pad.
+// UNH-MPA-2-05 UNH-MPA-2-07
 TEST(FpduRx, RoundTripOfEveryMarkerPositionAndPad_MPA_4_3_12_MPA_4_3_11) {
   for (uint32_t shift = 0; shift < 512; shift += 4) {
     Config markers = config_of(true);
@@ -89,6 +90,7 @@ TEST(FpduRx, RoundTripOfEveryMarkerPositionAndPad_MPA_4_3_12_MPA_4_3_11) {
 }
 
 // MPA-4.1-01 MPA-5.2-01: every length of a ULPDU, also 0 and the longest, arbitrary cuts.
+// UNH-MPA-2-01
 TEST(FpduRx, LengthsFromZeroToTheLongest_MPA_4_1_01_MPA_6_05) {
   for (const bool markers : {false, true}) {
     Receiver rx(config_of(markers));
@@ -115,6 +117,7 @@ TEST(FpduRx, OneOctetSegments_MPA_5_1_04_BUG_15) {
 }
 
 // MPA-5.1-04 MPA-6-05 MPA00-7.4.1-01: cut in three at every place, and the parts in every order.
+// UNH-MPA-2-09
 TEST(FpduRx, EveryCutInEveryOrder_MPA_5_1_04_MPA00_7_4_1_01) {
   for (const bool markers : {false, true}) {
     Receiver sample(config_of(markers));
@@ -135,6 +138,7 @@ TEST(FpduRx, EveryCutInEveryOrder_MPA_5_1_04_MPA00_7_4_1_01) {
 }
 
 // MPA-6-03 MPA-6-04 MPA-3-07 MPA-7.1.5-03: all permutations of five segments, aligned and not.
+// UNH-MPA-2-11
 TEST(FpduRx, AllPermutationsOfFiveSegments_MPA_6_03_MPA_6_04_MPA_3_07) {
   for (const bool markers : {false, true}) {
     for (const bool aligned : {false, true}) {
@@ -269,6 +273,7 @@ TEST(FpduRx, RandomSegmentsInRandomOrder_MPA_5_1_04_MPA_7_1_5_03) {
 }
 
 // MPA-8-07 MPA-4.4-09 MPA-8-08: dropped before commit, healed by the retransmission.
+// UNH-MPA-2-12
 TEST(FpduRx, BadCrcIsDroppedAndHealed_MPA_8_07_MPA_4_4_09) {
   for (const bool markers : {false, true}) {
     Receiver rx(config_of(markers));
@@ -371,6 +376,7 @@ void repair_crc(Octets& stream, size_t begin, size_t end) {
 // MPA-8-03 MPA-4.2-01 MPA-4.2-02: valid CRC, but a marker that points elsewhere; low and reserved
 // bits are ignored.
 // MPA-5.2-02: in order, too.
+// UNH-MPA-2-06 UNH-MPA-2-08
 TEST(FpduRx, MarkerAndLengthDisagree_MPA_8_03_MPA_4_2_01_MPA_4_2_02) {
   for (const bool wrong : {false, true}) {
     for (const bool in_order : {false, true}) {
@@ -536,6 +542,7 @@ TEST(FpduRx, DiscardFromInsideACallback_MPA_8_09) {
 }
 
 // MPA-7.2-02 MPA-3-08 MPA-8-01: FIN at a boundary and inside an FPDU; the end is told once.
+// UNH-MPA-2-14
 TEST(FpduRx, PeerFinishedCleanOrNot_MPA_7_2_02_MPA_3_08) {
   for (const bool clean : {false, true}) {
     Receiver rx(config_of(false));

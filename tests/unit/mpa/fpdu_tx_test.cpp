@@ -37,6 +37,7 @@ Octets tail(const Octets& octets, size_t n) {
 }
 
 // MPA-4.4-V1 MPA00-7.2-V1 MPA-7.1.2-12 MPA-4.3-03 MPA-4.4-08: the first FPDU of a stream.
+// UNH-MPA-2-07
 TEST(FpduWriter, FirstFpduVectors_MPA_4_4_V1_MPA00_7_2_V1) {
   const MarkerGrid grid(true, 0);
   const Octets rfc = build(grid, 0, true, figure_ulpdu(0x41, 0x43, 1));
@@ -59,6 +60,7 @@ TEST(FpduWriter, SecondFpduVectors_MPA_4_4_V2_MPA00_7_2_V2) {
 }
 
 // MPA-4.4-V4
+// UNH-MPA-2-07
 TEST(FpduWriter, ShortFpdusWithoutMarkers_MPA_4_4_V4) {
   const MarkerGrid grid;
   Octets send(18, 0);

@@ -113,6 +113,7 @@ TEST(Negotiation, EveryCombinationOfFlags_CM6581_9_2_03_CM6581_9_2_05) {
 }
 
 // CM6581-9.2-04 CM6581-9.2-05: every Reply that a peer may send, right or wrong, to every Request.
+// UNH-MPA-1-16
 TEST(Negotiation, EveryReplyToEveryRequest_CM6581_9_2_04) {
   for (uint32_t request_bits = 0; request_bits < 16; ++request_bits) {
     for (uint32_t reply_bits = 0; reply_bits < 16; ++reply_bits) {
@@ -144,6 +145,7 @@ TEST(Negotiation, EveryReplyToEveryRequest_CM6581_9_2_04) {
 }
 
 // CM6581-9.1-01 CM6581-9.1-03 CM6581-9.1-06 CM6581-9.1-07: small and special values of all four.
+// UNH-MPA-1-16
 TEST(Negotiation, EveryDepth_CM6581_9_1_01_CM6581_9_1_03_CM6581_9_1_06_CM6581_9_1_07) {
   const uint16_t values[] = {0, 1, 2, 3, 16, 127, 128, kReadsByUlp};
   const Config config;

@@ -60,6 +60,7 @@ TEST(Enhanced, RequestAndReplyOctets_CM6581_6_01_CM6581_9_2_01_CM6581_9_2_02) {
 }
 
 // CM6581-6-02 CM6581-10-03: nothing enhanced wanted: a frame of RFC 5044.
+// UNH-MPA-1-16
 TEST(Enhanced, PlainFramesAreThoseOfRfc5044_CM6581_6_02) {
   MpaEnd a = initiator({}, {});
   a.establish();
@@ -78,6 +79,7 @@ TEST(Enhanced, PlainFramesAreThoseOfRfc5044_CM6581_6_02) {
 }
 
 // CM6581-6-05: S without room for its data.
+// UNH-MPA-1-21
 TEST(Enhanced, TooShortForItsData_CM6581_6_05) {
   for (size_t length = 0; length <= 4; ++length) {
     MpaEnd b(Role::Responder, {});
@@ -150,6 +152,7 @@ TEST(Enhanced, WhatASecondAttemptIsFor_BUG_18) {
 }
 
 // BUG-16: the flags of the Request echoed, reserved bits and R of the Request included.
+// UNH-MPA-1-04 UNH-MPA-1-05
 TEST(Enhanced, AReplyIsReadByItsOwnRules_BUG_16) {
   for (uint32_t reserved = 0; reserved < 16; ++reserved) {
     MpaEnd a = initiator();
@@ -183,6 +186,7 @@ TEST(Enhanced, ARejectTellsReads_CM6581_9_1_02_CM6581_9_1_05) {
 
 // CM6581-9.1-06 CM6581-9.2-05 CM6581-9.3-01 CM6581-8-01: the endpoint is told what to terminate
 // with.
+// UNH-MPA-1-18 UNH-MPA-1-19
 TEST(Enhanced, RepliesThatEndInATerminate_CM6581_9_1_06_CM6581_9_2_05_CM6581_9_3_01) {
   struct Case {
     Octets reply;

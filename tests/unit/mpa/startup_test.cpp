@@ -47,6 +47,7 @@ TEST(Startup, RequestOctets_MPA_7_1_1_02) {
 }
 
 // MPA-7.1.1-03 MPA-7.1.2-02 MPA-7.1.2-05: nothing is sent before the owner has answered.
+// UNH-MPA-1-01
 TEST(Startup, ReplyOctets_MPA_7_1_1_03_MPA_7_1_2_02) {
   MpaEnd end(Role::Responder, {});
   end.establish();
@@ -63,6 +64,7 @@ TEST(Startup, ReplyOctets_MPA_7_1_1_03_MPA_7_1_2_02) {
 }
 
 // MPA-7.1.1-14 MPA-7.1.4-01 MPA-7.1.2-17: private data of every length, both ways, in one piece.
+// UNH-MPA-1-06
 TEST(Startup, PrivateDataOfEveryLength_MPA_7_1_1_14_MPA_7_1_4_01) {
   for (size_t length = 0; length <= 512; ++length) {
     const Octets data = numbered_ulpdu(5, length);
@@ -127,6 +129,7 @@ TEST(Startup, RequestInPartsAndAgain_MPA_7_1_5_03) {
 }
 
 // MPA-7.1.1-07 MPA-4.4-01 MPA-4.4-02 MPA-4.4-03 MPA-4.4-04
+// UNH-MPA-2-04
 TEST(Startup, CrcTruthTable_MPA_7_1_1_07) {
   for (const bool a_wants : {false, true}) {
     for (const bool b_wants : {false, true}) {
@@ -175,6 +178,7 @@ TEST(Startup, MarkerTruthTable_MPA_7_1_1_05_MPA_7_1_1_06) {
 }
 
 // MPA-7.1.2-09 MPA-7.1.2-06 BUG-17: who may send when.
+// UNH-MPA-1-11 UNH-MPA-1-12
 TEST(Startup, ResponderSendsAfterItsFirstFpdu_MPA_7_1_2_09_BUG_17) {
   MpaPair pair;
   pair.a.establish();
@@ -217,6 +221,7 @@ StartFailure failure_of(Role role, const Octets& octets, const Config& config = 
 }
 
 // MPA-7.1.1-04 MPA-7.1.2-03 MPA-7.1.2-07 MPA-7.1.2-10 MPA-8-06
+// UNH-MPA-1-02
 TEST(Startup, WrongKeyAtEachOctet_MPA_7_1_1_04_MPA_7_1_2_10_MPA_8_06) {
   for (size_t i = 0; i < 16; ++i) {
     Octets req = request(0x40), rep = reply(0x40);
@@ -250,6 +255,7 @@ TEST(Startup, TwoInitiators_MPA_7_1_2_13) {
 }
 
 // MPA-7.1.1-11
+// UNH-MPA-1-03
 TEST(Startup, OtherRevisions_MPA_7_1_1_11) {
   for (const uint8_t revision : {3, 4, 255}) {
     EXPECT_EQ(failure_of(Role::Responder, start_frame(wire::kMpaRequestKey, 0x40, revision, 0)),
@@ -260,6 +266,7 @@ TEST(Startup, OtherRevisions_MPA_7_1_1_11) {
 }
 
 // MPA-7.1.1-13 MPA-7.1.2-15
+// UNH-MPA-1-06
 TEST(Startup, PrivateDataTooLong_MPA_7_1_1_13_MPA_7_1_2_15) {
   for (const uint16_t length : {513, 514, 65535}) {
     EXPECT_EQ(failure_of(Role::Responder,
@@ -271,6 +278,7 @@ TEST(Startup, PrivateDataTooLong_MPA_7_1_1_13_MPA_7_1_2_15) {
 }
 
 // MPA-7.1.1-10 MPA-7.1.1-08 BUG-16: reserved bits in both, R in the Request.
+// UNH-MPA-1-04 UNH-MPA-1-05
 TEST(Startup, ReservedBitsAndRInTheRequestAreIgnored_MPA_7_1_1_10_MPA_7_1_1_08_BUG_16) {
   MpaEnd b(Role::Responder, {});
   b.establish();
@@ -285,6 +293,7 @@ TEST(Startup, ReservedBitsAndRInTheRequestAreIgnored_MPA_7_1_1_10_MPA_7_1_1_08_B
 }
 
 // MPA-7.1.1-09: with the Reply's private data.
+// UNH-MPA-1-10 UNH-MPA-1-05
 TEST(Startup, Rejection_MPA_7_1_1_09_MPA_7_1_2_04) {
   MpaEnd a(Role::Initiator, {});
   MpaEnd b(Role::Responder, {});
@@ -315,6 +324,7 @@ TEST(Startup, MarkersRefused_MPA_7_1_1_06) {
 }
 
 // MPA-7.1.2-18: in the Request's segment, behind it, behind accept() but before the Reply was sent.
+// UNH-MPA-1-11 UNH-MPA-1-13
 TEST(Startup, DataBeforeTheReply_MPA_7_1_2_18) {
   SlowEncoder fpdus(20, false);
   fpdus.add(numbered_ulpdu(1, 40));
@@ -340,6 +350,7 @@ TEST(Startup, DataBeforeTheReply_MPA_7_1_2_18) {
 }
 
 // FPDUs in the Reply's segment, and FPDUs that overtake the Reply.
+// UNH-MPA-1-13
 TEST(Startup, FpdusRightBehindTheReply_MPA_7_1_01) {
   SlowEncoder fpdus(20, true);
   for (uint32_t i = 0; i < 5; ++i) fpdus.add(numbered_ulpdu(i, 300));
@@ -365,6 +376,7 @@ TEST(Startup, FpdusRightBehindTheReply_MPA_7_1_01) {
 }
 
 // MPA-7.1.2-14 MPA-7.1.2-16: the time-out covers the whole exchange, trickle or not.
+// UNH-MPA-1-14
 TEST(Startup, TimeOut_MPA_7_1_2_14_MPA_7_1_2_16) {
   for (const Role role : {Role::Initiator, Role::Responder}) {
     MpaEnd end(role, {});

@@ -50,6 +50,7 @@ uint64_t sparse(base::Prng& prng) {
 }
 
 // R7306-5-04
+// UNH-RDMAP-11
 TEST(AtomicOperation, FetchAddAgreesWithThePseudocode_R7306_5_04) {
   base::Prng prng(1);
   for (int i = 0; i < 100'000; ++i) {
@@ -71,6 +72,7 @@ TEST(AtomicOperation, FetchAddAgreesWithThePseudocode_R7306_5_04) {
 }
 
 // R7306-5-05
+// UNH-RDMAP-11
 TEST(AtomicOperation, CompareSwapAgreesWithTheText_R7306_5_05) {
   base::Prng prng(2);
   int swapped = 0;
@@ -182,6 +184,7 @@ TEST(AtomicWire, ResponseIs12Octets_R7306_5_03) {
 class AtomicTest : public TwoNodes {};
 
 // R7306-5-01, R7306-5-06, R7306-5-08, R7306-5-09
+// UNH-RDMAP-11
 TEST_F(AtomicTest, BothOperationsEndToEnd_R7306_5_08) {
   b->set_word(64, 1000);
   SendWork w = a->work(1, WorkOpcode::FetchAdd, 8, 8);  // the original goes to [8, 16), too
@@ -233,6 +236,7 @@ TEST_F(AtomicTest, BothOperationsEndToEnd_R7306_5_08) {
 }
 
 // R7306-5-01: every AOpCode.
+// UNH-RDMAP-11
 TEST_F(AtomicTest, EveryAtomicCode_R7306_5_01) {
   for (uint8_t code = 0; code < 16; ++code) {
     restart();

@@ -22,6 +22,7 @@ TEST_F(CloseTest, BeforeTheConnection) {
 
 // RDMAP-6.2-01, DDP-6.2.1-01: what was posted goes out and completes; what comes later is refused,
 // in order.
+// UNH-RDMAP-10
 TEST_F(CloseTest, GracefulLetsPostedWorkFinish_DDP_6_2_1_01) {
   b->fill(0, 100, 4);
   write(1, 0, 300, 1000);
@@ -49,6 +50,7 @@ TEST_F(CloseTest, IdleDisconnectClosesAtOnce) {
 }
 
 // DDP-6.2.1-03, DDP-3-09
+// UNH-MPA-2-14
 TEST_F(CloseTest, PeerHalfCloseLeavesOurDirectionOpen_DDP_6_2_1_03) {
   write(1, 0, 8, 0);
   pair.a.user().peer_finished(true, {});
@@ -82,6 +84,7 @@ TEST_F(CloseTest, ReadAfterThePeerClosedIsFlushed) {
 }
 
 // DDP-6.2.2-01: the FIN came inside an FPDU.
+// UNH-MPA-2-14
 TEST_F(CloseTest, UncleanFinish_DDP_6_2_2_01) {
   a->post_receive(1, 0, 8);
   pair.a.user().peer_finished(false, {});
@@ -93,6 +96,7 @@ TEST_F(CloseTest, UncleanFinish_DDP_6_2_2_01) {
 }
 
 // BUG-06, DDP-6.2.2-02: both queues, in post order; and whatever is posted to the dead endpoint.
+// UNH-RDMAP-10
 TEST_F(CloseTest, LossFlushesInPostOrder_BUG_06) {
   for (uint64_t i = 0; i < 5; ++i) a->post_receive(10 + i, 0, 8);
   write(1, 0, 8, 0);

@@ -14,6 +14,7 @@ class ImmediateTest : public TwoNodes {
 
 // R7306-6-01, R7306-6-02: with and without SE; an empty buffer will do, and the memory of a
 // larger one is untouched.
+// UNH-RDMAP-11
 TEST_F(ImmediateTest, TakesAReceiveAndGivesEightOctets_R7306_6_02) {
   b->post_receive(10, 0, 0);
   b->post_receive(11, 0, 100);
@@ -60,6 +61,7 @@ TEST_F(ImmediateTest, SendsBetweenThemHaveNone_R7306_6_02) {
 }
 
 // R7306-6-01: every other length is an error; no receive completes with success.
+// UNH-RDMAP-11
 TEST_F(ImmediateTest, EveryOtherLength_R7306_6_01) {
   for (size_t n = 0; n <= 20; ++n) {
     for (const uint8_t control : {0x48, 0x49}) {

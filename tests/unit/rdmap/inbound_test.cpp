@@ -10,6 +10,7 @@ class InboundTest : public TwoNodes {};
 
 // RDMAP-5.5-02, RDMAP-5.5-03, RDMAP-5.5-05, RDMAP-5.5-11, DDP-5.3-04: all orders of placement of
 // Write, Send, Read.
+// UNH-RDMAP-08
 TEST_F(InboundTest, EveryOrderOfPlacementDeliversTheSame_RDMAP_5_5_05) {
   std::array<size_t, 5> order{0, 1, 2, 3, 4};
   do {
@@ -62,6 +63,7 @@ TEST_F(InboundTest, UlpdusInPiecesOfEverySize_BUG_03) {
 }
 
 // RDMAP-5.3-05
+// UNH-RDMAP-03 UNH-RDMAP-08
 TEST_F(InboundTest, SolicitedSend_RDMAP_5_3_05) {
   b->post_receive(1, 0, 10);
   SendWork w = a->work(1, WorkOpcode::Send, 0, 4);
@@ -74,6 +76,7 @@ TEST_F(InboundTest, SolicitedSend_RDMAP_5_3_05) {
 }
 
 // RDMAP-5.3-06, RDMAP-5.3-08, RDMAP-4.1-05
+// UNH-RDMAP-03
 TEST_F(InboundTest, SendWithInvalidate_RDMAP_5_3_06) {
   for (const bool solicited : {false, true}) {
     const uint32_t victim = b->add(mem::kRemoteWrite | mem::kRemoteInvalidate);
@@ -133,6 +136,7 @@ TEST_F(InboundTest, SendTooLong_RDMAP_5_3_02) {
 }
 
 // RDMAP-4.1-02, RDMAP-4.1-03
+// UNH-RDMAP-01
 TEST_F(InboundTest, WrongRdmapVersion_RDMAP_4_1_02) {
   for (const uint8_t version : {0, 2, 3}) {
     pair.a = test::FramingEnd(kMulpdu);
@@ -177,6 +181,7 @@ TEST_F(InboundTest, RefusedWrites_RDMAP_5_1_03) {
 }
 
 // RDMAP-7.2-03, RDMAP-7.1-04, RDMAP-4.8-04, RDMAP-4.8-08, RDMAP-4.8-10
+// UNH-RDMAP-04
 TEST_F(InboundTest, RefusedReads_RDMAP_7_2_03) {
   struct Case {
     bool known;
@@ -219,6 +224,7 @@ TEST_F(InboundTest, ReadOfAnotherPd_RDMAP_7_2_03) {
 }
 
 // RDMAP-4.8-09: revoked while the Response is under way; the turn is given to Terminate at once.
+// UNH-SEC-01
 TEST_F(InboundTest, ReadThatFailsHalfWay_RDMAP_4_8_09) {
   const uint32_t source = b->add(mem::kRemoteRead);
   inject(read_request(
@@ -309,6 +315,7 @@ TEST_F(ResponseTest, WholeResponseInDecreasingOrder_DDP_5_3_05) {
 }
 
 // BUG-01: one octet past the end of what was asked for, with and without L, first or later segment.
+// UNH-RDMAP-06
 TEST_F(ResponseTest, OverrunOfTheSink_BUG_01) {
   respond(500, 60, false);
   respond(560, 41, false);
@@ -348,6 +355,7 @@ TEST_F(ResponseTest, OverlapOfOneOctet_BUG_01) {
   } while (std::next_permutation(parts.begin(), parts.end()));
 }
 // The twin: the same parts without the overlap are one Response, whatever their order.
+// UNH-RDMAP-06
 TEST_F(ResponseTest, PartsInEveryOrder_DDP_5_3_02) {
   std::array<std::pair<uint64_t, size_t>, 5> parts{
       {{0, 20}, {20, 1}, {21, 40}, {61, 19}, {80, 20}}};
@@ -361,17 +369,48 @@ TEST_F(ResponseTest, PartsInEveryOrder_DDP_5_3_02) {
     EXPECT_TRUE(b->owner.events.empty());
   } while (std::next_permutation(parts.begin(), parts.end()));
 }
+// UNH-RDMAP-06
 TEST_F(ResponseTest, EndsTooEarly_RDMAP_5_2_2_04) {
   respond(500, 60, true);
   expect_terminate(1, 1, 0x01);
   ASSERT_EQ(b->owner.sends.size(), 1u);
   EXPECT_EQ(b->owner.sends[0].status, WorkStatus::Flushed);
 }
+// UNH-RDMAP-06
 TEST_F(ResponseTest, OtherStag_RDMAP_5_2_2_04) {
   inject(ulpdu(TaggedHeader{.last = true, .rsvd_ulp = 0x42, .stag = b->all + 256, .to = 500}, 100));
   expect_terminate(1, 1, 0x00);
 }
+// UNH-RDMAP-06: two Reads wait. The Response to the second comes first; in their order both
+// complete.
+TEST_F(ResponseTest, OutOfTheirOrder_UNH_RDMAP_06) {
+  for (const bool in_order : {true, false}) {
+    pair.a = test::FramingEnd(kMulpdu);
+    pair.b = test::FramingEnd(kMulpdu);
+    SetUp();
+    SendWork w = b->work(2, WorkOpcode::Read, 700, 50);
+    w.remote_stag = a->all;
+    b->endpoint.send(w);
+    pair.b.pull_all();
+    pair.b.release_all();
+    in_order ? respond(500, 100, true) : respond(700, 50, true);
+    EXPECT_EQ(b->owner.sends.size(), in_order ? 1u : 2u);
+    if (!in_order) {
+      expect_terminate(1, 1, 0x01);
+      EXPECT_EQ(b->owner.sends[0].status, WorkStatus::Flushed);
+      EXPECT_EQ(b->owner.sends[1].status, WorkStatus::Flushed);
+      std::fill(b->at(700), b->at(750), Node::kGuard);  // the sink of a Read that does wait
+      EXPECT_TRUE(outside_untouched());
+      continue;
+    }
+    respond(700, 50, true);
+    ASSERT_EQ(b->owner.sends.size(), 2u);
+    EXPECT_EQ(b->owner.sends[1].status, WorkStatus::Success);
+    EXPECT_TRUE(b->owner.events.empty());
+  }
+}
 // A second Response when nothing is outstanding any more.
+// UNH-RDMAP-06
 TEST_F(ResponseTest, Unsolicited_RDMAP_5_2_2_04) {
   respond(500, 100, true);
   EXPECT_EQ(b->owner.sends.size(), 1u);

@@ -23,6 +23,7 @@ class MessageTest : public TwoNodes {
 // RDMAP-5.1-04, RDMAP-5.5-09, DDP-5.3-01, RDMAP-3-01, RDMAP-4.2-01, RDMAP-6.1-01, RDMAP-3-02: one
 // DDP message for each, in the order of posting, on its queue, with the next MSN of that queue;
 // Read Request and Terminate have their header and no payload.
+// UNH-RDMAP-03
 TEST_F(MessageTest, OneMessageEachInOrder_RDMAP_5_5_09) {
   for (uint64_t i = 0; i < 8; ++i) b->post_receive(i, 0, 600);
   struct Row {
@@ -138,6 +139,7 @@ TEST_F(MessageTest, ReadOf4GigaoctetsLessOne_RDMAP_4_4_03) {
 // RDMAP-5.2.1-01, RDMAP-5.2.1-02, RDMAP-5.2.2-03, RDMAP-5.5-14, RDMAP-5.5-06: as many Reads as the
 // IRD are taken at once, each with a buffer of queue 1 and without the user's help; Responses leave
 // and are delivered in the order of the Requests.
+// UNH-RDMAP-05
 TEST_F(MessageTest, AsManyReadsAsTheIrd_RDMAP_5_2_2_03) {
   for (const uint32_t ird : {1u, 2u, 7u, 16u}) {
     restart({.qp = 9, .pd = 4, .ird = ird});
@@ -168,6 +170,7 @@ TEST_F(MessageTest, AsManyReadsAsTheIrd_RDMAP_5_2_2_03) {
 
 // RDMAP-7.2-02, RDMAP-5.3-07: only an STag that is valid, of this protection domain and stream,
 // with the right; otherwise nothing is invalidated and nothing completes.
+// UNH-RDMAP-03
 TEST_F(MessageTest, WhatASendMayInvalidate_RDMAP_7_2_02) {
   struct Case {
     bool known;

@@ -124,6 +124,7 @@ class OpcodeTest : public TwoNodes {
 // RDMAP-4.1-04, RDMAP-4.1-06, RDMAP-7.2-01, RDMAP-7.2-04, RDMAP-3-01, RDMAP-5.4-01, DDP-7.1-01,
 // DDP-4.1-02: what belongs nowhere gives a Terminate and not one octet of memory is changed; the
 // same message in its place is accepted.
+// UNH-RDMAP-02 UNH-DDP-06
 TEST_F(OpcodeTest, EveryOpcodeInEveryModelAndQueue_RDMAP_4_1_06) {
   for (uint8_t opcode = 0; opcode < 16; ++opcode) {
     for (size_t where = 0; where <= kQns.size(); ++where) {
@@ -158,6 +159,10 @@ TEST_F(OpcodeTest, ExtensionsSwitchedOff_RDMAP_7_2_01) {
     inject(message(opcode, false, opcode == 10 ? 1 : 0));
     expect_terminate(0, 2, 0x06);
   }
+  // UNH-DDP-06: then there is no queue 3 either.
+  restart({.qp = 9, .pd = 4, .extensions = false});
+  inject(message(11, false, 3));
+  expect_terminate(1, 2, 0x01);
   restart({.qp = 9, .pd = 4, .extensions = false});
   fetch_add(1, 0, 1);
   immediate(2, {1});
@@ -191,6 +196,7 @@ TEST_F(OpcodeTest, VersionZeroStreams_RDMAP_4_1_02) {
 
 // RDMAP-3-02, DDP-4.3-02, DDP-5.4-03: RsvdULP goes from end to end; segments of one message that
 // disagree about it are no message.
+// UNH-DDP-13
 TEST_F(OpcodeTest, SegmentsOfOneMessageAgree_RDMAP_3_02) {
   for (const bool other_opcode : {false, true}) {
     for (const bool other_tail : {false, true}) {

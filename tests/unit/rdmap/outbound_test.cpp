@@ -7,6 +7,7 @@ namespace {
 class OutboundTest : public TwoNodes {};
 
 // RDMAP-5.3-01, RDMAP-5.3-03, RDMAP-5.3-04, RDMAP-4.1-04
+// UNH-RDMAP-08
 TEST_F(OutboundTest, SendsOfEveryKindOfLengthArriveInOrder_RDMAP_5_3_04) {
   const uint32_t lengths[] = {0, 1, 61, 238, 239, 1000};
   for (uint64_t i = 0; i < 6; ++i) b->post_receive(100 + i, 1000 * i, 1000);
@@ -73,6 +74,7 @@ TEST_F(OutboundTest, CompletionComesWithTheLastAcknowledgement_RDMAP_5_5_04) {
 }
 
 // RDMAP-5.5-10, RDMAP-5.5-13: a Write behind a Read waits for it.
+// UNH-RDMAP-07
 TEST_F(OutboundTest, CompletionInSubmissionOrderAcrossReads_RDMAP_5_5_10) {
   write(1, 0, 10, 0);
   read(2, 1000, 300, 0);
@@ -89,6 +91,31 @@ TEST_F(OutboundTest, CompletionInSubmissionOrderAcrossReads_RDMAP_5_5_10) {
   EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
 }
 
+// UNH-RDMAP-07: two Reads and a Send behind them are out. The answer to the first Read completes it
+// alone; what was acknowledged behind the second waits for it.
+TEST_F(OutboundTest, OneOfTwoReadsIsAnswered_UNH_RDMAP_07) {
+  b->post_receive(50, 4000, 100);
+  b->fill(0, 200, 9);
+  write(1, 0, 10, 3000);
+  read(2, 1000, 40, 0);
+  read(3, 2000, 40, 100);
+  send(4, 0, 20);
+  pair.a.pull_all();
+  pair.a.release_all();
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1}));
+  pair.b.arrive_rest(pair.a);
+  EXPECT_EQ(b->owner.receives.size(), 1u) << "the peer has the Send";
+  pair.b.pull_all();
+  ASSERT_EQ(pair.b.sent.size(), 2u);
+  pair.a.arrive(pair.b, 0);
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2}));
+  EXPECT_TRUE(std::equal(b->at(0), b->at(40), a->at(1000)));
+  EXPECT_EQ(*a->at(2000), Node::kGuard);
+  pair.a.arrive(pair.b, 1);
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3, 4}));
+  EXPECT_TRUE(std::equal(b->at(100), b->at(140), a->at(2000)));
+}
+
 TEST_F(OutboundTest, ReadBeforeAnUnacknowledgedWriteDoesNotOvertakeIt) {
   write(1, 0, 10, 0);
   read(2, 1000, 30, 0);
@@ -98,6 +125,7 @@ TEST_F(OutboundTest, ReadBeforeAnUnacknowledgedWriteDoesNotOvertakeIt) {
   EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2}));
 }
 
+// UNH-RDMAP-07
 TEST_F(OutboundTest, UnsignaledWorkIsRetired) {
   SendWork w = a->work(1, WorkOpcode::Write, 0, 4);
   w.remote_stag = b->all;
@@ -140,6 +168,7 @@ TEST_F(OutboundTest, ReadsThatShareASink) {
 }
 
 // RDMAP-5.2.1-04
+// UNH-RDMAP-04
 TEST_F(OutboundTest, EmptyReadIsAnsweredWithoutChecks_RDMAP_5_2_1_04) {
   SendWork w = a->work(1, WorkOpcode::Read, 0, 0);
   w.remote_stag = 0xdeadbeef;
@@ -161,6 +190,7 @@ TEST_F(OutboundTest, ReadsStayWithinOrd_RDMAP_6_1_02) {
 }
 
 // BUG-07, RDMAP-5.5-08: the fence waits for earlier Reads only, and goes on by itself.
+// UNH-RDMAP-07
 TEST_F(OutboundTest, FenceWaitsForReads_BUG_07) {
   read(1, 0, 100, 0);
   read(2, 200, 100, 0);
@@ -250,6 +280,7 @@ TEST_F(OutboundTest, PackingTakesOnlyWholeEnds) {
 }
 
 // DDP-3-02: a record that was pulled keeps its limits when MULPDU changes.
+// UNH-MPA-2-13
 TEST_F(OutboundTest, RebuildDoesNotRecut_DDP_3_02) {
   pair.a.check_rebuild = false;
   a->fill(0, 1000, 1);
@@ -264,6 +295,7 @@ TEST_F(OutboundTest, RebuildDoesNotRecut_DDP_3_02) {
 }
 
 // DDP-8.3.1-01: after revocation no retransmission reads the memory.
+// UNH-SEC-01
 TEST_F(OutboundTest, RebuildOfRevokedMemoryFails_DDP_8_3_1_01) {
   write(1, 0, 100, 0);
   send(2, 0, 100);
@@ -306,6 +338,7 @@ TEST_F(OutboundTest, ReleasedTagsNameNothing) {
 
 // RDMAP-7.1-01, RDMAP-7.1-02: a bad local SGE: no headers, the request is named, the rest is
 // flushed.
+// UNH-RDMAP-09
 TEST_F(OutboundTest, LocalProtectionErrorTerminates_RDMAP_7_1_02) {
   write(1, 0, 8, 0);
   SendWork w = a->work(2, WorkOpcode::Send, Node::kSize - 4, 8);

@@ -123,6 +123,32 @@ TEST_F(StateTest, ErrorsOfTheFraming_RDMAP_6_2_1_01) {
   }
 }
 
+// UNH-RDMAP-09: a Terminate arrives: while the stream runs it is told once, flushes and closes; in
+// every other state it changes nothing. It is answered in none.
+TEST_F(StateTest, ATerminateArrives_UNH_RDMAP_09) {
+  for (const State state : kStates) {
+    if (state == State::Idle) continue;
+    enter(state);
+    pair.a.pull_all();  // in Terminating: its own Terminate
+    const size_t sent = pair.a.sent.size();
+    a->post_receive(5, 0, 8);
+    pair.a.discarding = false;  // as if the layer below had gone on
+    b->endpoint.framing_user().framing_error(llp::FramingError::Crc, {});
+    pair.b.pull_all();
+    ASSERT_EQ(pair.b.sent.size(), 1u);
+    pair.a.arrive_rest(pair.b);
+    EXPECT_EQ(a->owner.events.size(), running(state) ? 1u : 0u) << to_string(state);
+    if (running(state)) {
+      EXPECT_EQ(a->owner.events.at(0).kind, EventKind::TerminateReceived);
+      EXPECT_EQ(a->endpoint.state(), State::Error);
+      EXPECT_TRUE(a->endpoint.idle());
+      EXPECT_EQ(pair.a.close_calls, 1u);
+    }
+    pair.a.pull_all();
+    EXPECT_EQ(pair.a.sent.size(), sent);
+  }
+}
+
 TEST_F(StateTest, ThePeerCloses_DDP_6_2_1_03) {
   for (const State state : kStates) {
     for (const bool clean : {true, false}) {

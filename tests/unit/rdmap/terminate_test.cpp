@@ -46,6 +46,7 @@ TEST(TerminateHeader, LayoutAndTruncation_RDMAP_4_8_01) {
 }
 
 // RDMAP-4.8-07: figure 10, row by row.
+// UNH-RDMAP-09
 TEST(TerminateHeader, HeadersPerFigure10_RDMAP_4_8_07) {
   ddp::SegmentReport segment{.header_size = 14, .length = 30};
   segment.header[0] = 0xc1;
@@ -165,6 +166,7 @@ TEST(TerminateHeader, Described) {
 class TerminateTest : public TwoNodes {};
 
 // RDMAP-5.4-02, RDMAP-5.4-03, RDMAP-6.2.1-02, RDMAP-5.4-04, RDMAP-6.2.1-03
+// UNH-RDMAP-09
 TEST_F(TerminateTest, BothEndsGoToErrorOnce_RDMAP_5_4_02) {
   b->post_receive(70, 0, 10);
   b->post_receive(71, 0, 10);
@@ -224,6 +226,7 @@ TEST_F(TerminateTest, NothingIsSentAfterAReceivedTerminate_RDMAP_5_4_05) {
 }
 
 // Two Terminates cross: each side has sent its own and ignores the other's; nobody answers.
+// UNH-RDMAP-09
 TEST_F(TerminateTest, TerminatesCross_RDMAP_5_4_03) {
   pair.a.user().framing_error(llp::FramingError::Crc, {});
   pair.b.user().framing_error(llp::FramingError::Crc, {});
@@ -256,6 +259,7 @@ TEST_F(TerminateTest, AbandonsTheMessageUnderWay) {
 
 // RDMAP-4.8-06 RDMAP-6.2.1-01 MPA-8-11 MPA00-9-01 CM6581-8-01: the LLP's codes; headers are
 // never attached.
+// UNH-RDMAP-10
 TEST_F(TerminateTest, FramingErrors_RDMAP_4_8_06_MPA_8_11_MPA00_9_01_CM6581_8_01) {
   for (const auto error :
        {llp::FramingError::Closed, llp::FramingError::Crc, llp::FramingError::MarkerMismatch,

@@ -54,6 +54,7 @@ TEST_F(Connections, PrivateDataAboveTheLimitIsRefused) {
 }
 
 // RFC 5044 s.7.1.2 rule 2: the Reply says no and carries the reason.
+// UNH-MPA-1-10
 TEST_F(Connections, RejectCarriesPrivateData) {
   QueuePair* a = left().make_qp();
   const auto why = octets(100, 3);
@@ -81,6 +82,7 @@ class PatientResponder : public DevicePair {
         }) {}
 };
 
+// UNH-MPA-1-14
 TEST_F(PatientResponder, AnInitiatorGivesUpOnASilentPeer_MPA_7_1_2_16) {
   ASSERT_TRUE(left().device->connect(*left().make_qp(), right_end(), {}, now_).has_value());
   ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));

@@ -215,7 +215,33 @@ TEST_F(Forged, OnlyWhatTcpAcceptsIsPlacedAhead_MPA_A_3_01) {
   expect_all_delivered();
 }
 
+// UNH-MPA-2-12: the same sequence numbers again with other octets, whole and overlapping, under
+// right checksums of TCP and right CRCs: what was taken first stays.
+TEST_F(Forged, TheFirstCopyStays_UNH_MPA_2_12) {
+  const auto frames = caught(3);
+  const auto altered = [&](size_t i, uint8_t with) {
+    auto frame = frames[i];
+    frame[frame.size() - 100] ^= with;  // of the ULPDU; its CRC does not fit any more
+    fix_checksum(frame);
+    return frame;
+  };
+  put_in(frames[1]);
+  EXPECT_EQ(b.user.placed.size(), 1u);
+  put_in(altered(1, 1));  // a copy of what was placed ahead: not even looked at
+  EXPECT_EQ(b.counters.crc_drops, 0u);
+  put_in(altered(0, 1));  // a first copy with a wrong CRC is dropped before it is acknowledged
+  EXPECT_EQ(b.counters.crc_drops, 1u);
+  EXPECT_TRUE(b.user.delivered.empty());
+  put_in(frames[0]);  // and the right one heals it
+  EXPECT_EQ(b.user.delivered.size(), 2u);
+  put_in(altered(0, 2));
+  expect_all_delivered();
+  EXPECT_EQ(b.user.delivered[0], test::numbered_ulpdu(0, 1000));
+  EXPECT_EQ(b.user.delivered[1], test::numbered_ulpdu(1, 1000));
+}
+
 // MPA-A.5.2-02: the path shrinks under FPDUs that are posted and in flight; all arrive.
+// UNH-MPA-2-13
 TEST_F(MpaOverTcp, AShrinkingPathIsNoDeadlock_MPA_A_5_2_02) {
   for (const uint32_t mtu : {1000u, 576u, 296u}) {
     queue(8, a.session.mulpdu() - 20);
@@ -273,6 +299,41 @@ TEST(PlainOctets, AreSegmentedAsByAnyTcp_MPA00_5_1_1_01) {
   ASSERT_TRUE(link.run_until([&] { return far.user.readable() == 20 * 777; }, seconds(5)));
   ASSERT_FALSE(sizes.empty());
   for (size_t i = 0; i + 1 < sizes.size(); ++i) EXPECT_EQ(sizes[i], (*stream)->emss());
+}
+
+// UNH-MPA-1-22: TCP is opened by both at once. Two initiators tell it and close, and no FPDU
+// leaves; with the roles that the specification has, the same connection starts.
+TEST(SimultaneousOpen, OfTwoInitiators_UNH_MPA_1_22) {
+  for (const bool roles : {false, true}) {
+    TcpLink link;
+    mpa::Config config;
+    config.exchange_reads = false;
+    Speaker a(mpa::Role::Initiator, config);
+    Speaker b(roles ? mpa::Role::Responder : mpa::Role::Initiator, config);
+    const llp::Endpoint end_a{kAddressA, 5000}, end_b{kAddressB, 6000};
+    a.send(1, 100);
+    b.send(2, 100);
+    a.session.attach(**link.a.connect(end_a, end_b, a.session, link.now));
+    b.session.attach(**link.b.connect(end_b, end_a, b.session, link.now));
+    uint64_t octets = 0;
+    link.seen = [&](const LinkFrame& frame) { octets += frame.payload(); };
+    if (!roles) {
+      ASSERT_TRUE(link.run_until(
+          [&] { return !a.events.failures.empty() && !b.events.failures.empty(); }, seconds(5)));
+      link.run(seconds(30));
+      for (Speaker* one : {&a, &b}) {
+        EXPECT_EQ(one->events.failures, std::vector{mpa::StartFailure::BothInitiators});
+        EXPECT_EQ(one->user.ends.size(), 1u);
+        EXPECT_TRUE(one->user.placed.empty());
+      }
+      EXPECT_EQ(octets, 2 * 20u) << "a Request each way";
+      continue;
+    }
+    ASSERT_TRUE(link.run_until([&] { return !b.events.requests.empty(); }, seconds(5)));
+    b.session.accept({}, link.now);
+    EXPECT_TRUE(link.run_until(
+        [&] { return a.user.delivered.size() == 1 && b.user.delivered.size() == 1; }, seconds(5)));
+  }
 }
 
 }  // namespace

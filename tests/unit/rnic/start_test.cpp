@@ -92,6 +92,7 @@ class Starts : public DevicePair {
 
 // CM6581-9.1-01 CM6581-9.1-02 CM6581-5-02 RDMAP-6.1-04: what both have is agreed, and both are told
 // of it.
+// UNH-MPA-1-16
 TEST_F(Starts, ReadsAreAgreedOnAndTold_CM6581_9_1_01_CM6581_9_1_02) {
   QueuePair* a = make(left(), 4, 12);
   QueuePair* b = make(right(), 6, 3);
@@ -141,6 +142,7 @@ TEST_F(Starts, TheAgreedOrdIsKept_CM6581_9_1_01_BUG_19) {
 }
 
 // CM6581-9.1-07: nothing is negotiated, and nothing changes.
+// UNH-MPA-1-16
 TEST_F(Starts, ReadsByTheApplications_CM6581_9_1_07) {
   const ConnectOptions own{.ird = mpa::kReadsByUlp, .ord = mpa::kReadsByUlp};
   const Outcome o = start(make(left(), 4, 4), make(right(), 6, 3), own);
@@ -189,6 +191,7 @@ class EachRtr : public Starts, public ::testing::WithParamInterface<int> {
 
 // CM6581-5-01 CM6581-9.2-01 CM6581-9.2-07 CM6581-9.1-04: with each kind either side may send first,
 // no receive is taken and nothing completes; also where no Reads were wanted at all.
+// UNH-MPA-1-17
 TEST_P(EachRtr, EitherSideSendsFirst_CM6581_5_01_CM6581_9_2_07_CM6581_9_1_04) {
   for (const uint32_t reads : {0u, 4u}) {
     for (const bool responder_first : {false, true}) {
@@ -214,6 +217,7 @@ TEST_P(EachRtr, EitherSideSendsFirst_CM6581_5_01_CM6581_9_2_07_CM6581_9_1_04) {
 INSTANTIATE_TEST_SUITE_P(SendWriteRead, EachRtr, ::testing::Values(0, 1, 2));
 
 // A model without RTR: the responder may not send first (RFC 5044 s.7.1.2 rule 4). CM6581-9.2-07
+// UNH-MPA-1-17
 TEST_F(Starts, WithoutAnRtrTheInitiatorSendsFirst_CM6581_9_2_07) {
   QueuePair* a = make(left(), 4, 4);
   QueuePair* b = make(right(), 4, 4);
@@ -235,6 +239,7 @@ class NoCommonRtr : public Starts {
 };
 
 // CM6581-9.2-05 CM6581-8-01: Terminate 2/0/7, and one outcome.
+// UNH-MPA-1-18
 TEST_F(NoCommonRtr, EndsInATerminate_CM6581_9_2_05_CM6581_8_01) {
   start(make(left(), 4, 4), make(right(), 4, 4), {.peer_to_peer = true});
   ASSERT_TRUE(run_until([&] { return right().has(EventKind::TerminateReceived); }));
@@ -273,6 +278,7 @@ class OldResponder : public Starts {
 };
 
 // BUG-18 BUG-05: once more with revision 1, one outcome, and the revision is told.
+// UNH-MPA-1-20
 TEST_F(OldResponder, IsDialledAgain_BUG_18_BUG_05_CM6581_10_02) {
   QueuePair* a = make(left(), 4, 4);
   QueuePair* b = make(right(), 4, 4);
@@ -317,6 +323,7 @@ class NoRedial : public Starts {
         }) {}
 };
 
+// UNH-MPA-1-20
 TEST_F(NoRedial, FailsAtOnce_BUG_18) {
   ASSERT_TRUE(left().device->connect(*make(left(), 4, 4), right_end(), {}, now_).has_value());
   EXPECT_TRUE(run_until([&] { return left().has(EventKind::ConnectFailed); }));
@@ -415,6 +422,7 @@ class FaultyPeers : public Starts {
 
 // BUG-04 MPA-8-06: Requests that fail at once, then a close or a reset: everything comes back, no
 // timer is left, and the next peer is served.
+// UNH-MPA-1-02 UNH-MPA-1-15
 TEST_F(FaultyPeers, RequestsAtFaultLeaveNothingBehind_BUG_04_MPA_8_06) {
   const std::vector<std::vector<uint8_t>> kFaulty{
       frame("MPA ID Rep Frame", 0x40, 1, 0),   frame("MPA ID Req Fram!", 0x40, 1, 0),
@@ -458,6 +466,42 @@ TEST_F(FaultyPeers, ReplyAndCloseInOneSegment_BUG_05_MPA00_5_1_01) {
     run_for(std::chrono::seconds(5));
     EXPECT_EQ(outcomes(left()), 1u);
     EXPECT_EQ(left().has(EventKind::Established), flags == 0x50);
+    left().events.clear();
+    tell(right(), peer, StreamSocket::kAbort | StreamSocket::kRelease);
+    run_for(std::chrono::seconds(1));
+  }
+}
+
+// UNH-MPA-1-19: the Reply wants more Reads at once than were offered: a Terminate as an FPDU behind
+// the Request, and one outcome. As many as were offered are taken.
+TEST_F(FaultyPeers, MoreReadsThanOffered_UNH_MPA_1_19_CM6581_9_1_06) {
+  auto listener = right().device->listen_stream({{}, 9000}, 4);
+  ASSERT_TRUE(listener.has_value());
+  for (const uint8_t ord : {4, 5}) {
+    ASSERT_TRUE(left().device->connect(*make(left(), 4, 4), right_end(9000), {}, now_).has_value());
+    StreamSocket* peer = nullptr;
+    ASSERT_TRUE(run_until([&] { return (peer = (*listener)->next()) != nullptr; }));
+    ASSERT_TRUE(run_until([&] { return peer->readable() == 24; }));
+    std::array<uint8_t, 24> request;
+    EXPECT_EQ(peer->take(request), 24u);
+    auto reply = frame("MPA ID Rep Frame", 0x50, 2, 4);
+    for (const uint8_t octet : {uint8_t{0}, uint8_t{4}, uint8_t{0}, ord}) reply.push_back(octet);
+    put(right(), peer, reply);
+    ASSERT_TRUE(run_until([&] { return outcomes(left()) != 0; }));
+    run_for(std::chrono::seconds(5));
+    EXPECT_EQ(outcomes(left()), 1u);
+    EXPECT_EQ(left().has(EventKind::Established), ord == 4);
+    EXPECT_EQ(left().has(EventKind::ConnectFailed), ord == 5);
+    // Length 22: the DDP header of queue 2, opcode 7, then layer 2, type 0, code 6; CRC.
+    std::array<uint8_t, 64> heard{};
+    EXPECT_EQ(peer->take(heard), ord == 4 ? 0u : 28u);
+    if (ord == 5) {
+      EXPECT_EQ(base::load_be16(heard.data()), 22u);
+      EXPECT_EQ(heard[3], 0x47);
+      EXPECT_EQ(base::load_be32(&heard[2 + 6]), 2u);
+      EXPECT_EQ(heard[2 + 18], 0x20);
+      EXPECT_EQ(heard[2 + 19], 6);
+    }
     left().events.clear();
     tell(right(), peer, StreamSocket::kAbort | StreamSocket::kRelease);
     run_for(std::chrono::seconds(1));

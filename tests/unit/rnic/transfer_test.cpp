@@ -65,6 +65,7 @@ TEST_F(Transfer, ReadFetches) {
   EXPECT_EQ(source_, target_);
 }
 
+// UNH-RDMAP-03 UNH-RDMAP-08
 TEST_F(Transfer, SendCarriesSolicitationAndInvalidation) {
   std::vector<uint8_t> window(16);
   const mem::Stag stag = right().add(window, b_->spec().pd, mem::kRemoteInvalidate);
@@ -84,6 +85,7 @@ TEST_F(Transfer, SendCarriesSolicitationAndInvalidation) {
 }
 
 // The initiator sends first; only then may the responder (RFC 5044 s.7.1.2 rule 4).
+// UNH-MPA-1-12
 TEST_F(Transfer, ResponderWaitsForTheFirstFpdu) {
   auto w = work(WorkOpcode::Send, 1, target_, target_stag_, 10);
   ASSERT_EQ(b_->post_send(w), PostResult::Ok);
@@ -115,6 +117,7 @@ TEST_F(Transfer, QueueDepthIsALimit) {
   EXPECT_EQ(a_->post_send(aimed(WorkOpcode::Write, 64, 10)), PostResult::Ok);
 }
 
+// UNH-SEC-01
 TEST_F(Transfer, RevokedSourceAbortsTheStreamAndNotTheDevice) {
   QueuePair* c = left().make_qp();
   QueuePair* d = right().make_qp();
@@ -134,6 +137,7 @@ TEST_F(Transfer, RevokedSourceAbortsTheStreamAndNotTheDevice) {
   EXPECT_EQ(await(left(), c->spec().send_cq, 1)[0].status, WorkStatus::Success);
 }
 
+// UNH-SEC-03
 TEST_F(Transfer, CompletionOverrunIsToldAndEndsOnlyItsQueuePair) {
   QueuePair* c = left().make_qp(64, 2);
   QueuePair* d = right().make_qp();

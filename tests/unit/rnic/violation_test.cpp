@@ -119,6 +119,7 @@ TEST_F(Violations, WriteThatWraps) {
 }
 
 // DDP-7.1-07
+// UNH-MPA-2-16 UNH-DDP-03 UNH-DDP-12
 TEST_F(Violations, WriteWithTheWrongKey) {
   share(kAll);
   auto w = aimed(WorkOpcode::Write, 3000);
@@ -135,6 +136,7 @@ TEST_F(Violations, WriteToAnStagThatNobodyHas) {
 }
 
 // DDP-7.1-07
+// UNH-DDP-03
 TEST_F(Violations, WriteToARevokedRegion) {
   share(kAll);
   ASSERT_TRUE(right().device->deregister_memory(target_stag_).has_value());
@@ -142,6 +144,7 @@ TEST_F(Violations, WriteToARevokedRegion) {
 }
 
 // DDP-7.1-09
+// UNH-DDP-03
 TEST_F(Violations, WriteIntoAnotherDomain) {
   target_stag_ = right().add(target_, healthy_b_->spec().pd, kAll);
   expect_terminate(aimed(WorkOpcode::Write, 3000), 1, 1, 0x02);

@@ -99,6 +99,7 @@ void flood(RawPeer& p, uint32_t syns) {
 }
 
 // TCP-SYN-01
+// UNH-SEC-06
 TEST(SynCookies, AMillionSpoofedSynsDoNotKeepOthersOut_TCP_SYN_01) {
   RawPeer p(small_backlog());
   p.stack.force_isn(std::nullopt);
