@@ -120,8 +120,8 @@ bool Engine::take_cookie(uint32_t number, const Arrival& a, base::Now now) {
   if (!mss || (a.options.timestamps && !config_.timestamps)) {
     ++counters_.syn_cookies_rejected;
     // Text may overtake the ACK of the handshake, or that ACK be lost: a RST would end a connection
-    // that stands at its other end. Its first segment comes again.
-    return !a.payload.empty();
+    // that stands at its other end. Its first segment comes again. The same for a FIN.
+    return a.length() != 0;
   }
   Connection* c = new_connection(a.local, a.remote, now);
   if (c == nullptr) {  // what it sends comes again

@@ -83,7 +83,11 @@ bool Judge::asks_for_ecn(const Segment& s) {
 
 void Judge::observe_syn(uint32_t side, const Segment& s) {
   Half& h = halves_[side];
-  if (h.iss && *h.iss != s.seq) return fail(side, "the SYN again with another number");
+  if (h.iss && *h.iss != s.seq) {
+    // A late copy of a SYN finds the listener alone again (RFC 9293 s.3.5).
+    if (sides_[side].gone && sides_[side].gone()) return;
+    return fail(side, "the SYN again with another number");
+  }
   h.iss = s.seq;
   // What a later SYN leaves out (ECN, options of a first try) is not agreed on.
   h.syn = s.options;
@@ -291,7 +295,10 @@ void Judge::delivered(uint32_t side, const Datagram& d, base::Now) {
     } else if (!over && !sides_[side].forgets_syns) {
       h.got_plain = true;
     }
+    // A SYN that is sent again may tell of less: its sender's path has become narrow meanwhile.
+    const auto before = h.peer_syn ? h.peer_syn->mss : std::nullopt;
     h.peer_syn = s->options;
+    h.peer_syn->mss = std::max(h.peer_syn->mss, before);
     if (!s->has(flag::kAck)) h.edge = std::max<uint64_t>(h.edge, s->window);
   }
   if (s->options.timestamps) h.tsvals.insert(s->options.timestamps->value);

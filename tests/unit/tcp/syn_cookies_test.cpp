@@ -178,6 +178,8 @@ TEST(SynCookies, TextThatComesBeforeTheHandshakeWaits) {
   };
   text(100);
   EXPECT_TRUE(p.silent());
+  p.inject({.seq = kIrs + 201, .ack = iss + 1, .flags = flag::kAck | flag::kFin});
+  EXPECT_TRUE(p.silent());
   text(0);
   EXPECT_TRUE(p.user.is_established);
   text(100);
