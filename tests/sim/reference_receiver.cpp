@@ -111,6 +111,18 @@ bool ReferenceReceiver::take_fpdu() {
       if (try_fpdu({suspects[i], suspects[j]}) == Attempt::Done) return true;
     }
   }
+  return believe_one(suspects);
+}
+
+/// One copy of what was sent many times is right, and all that lie over it are wrong.
+bool ReferenceReceiver::believe_one(const Excluded& suspects) {
+  for (const Segment* right : suspects) {
+    Excluded wrong;
+    for (const Segment* s : suspects) {
+      if (s != right && s->begin < right->end() && right->begin < s->end()) wrong.push_back(s);
+    }
+    if (wrong.size() > 2 && try_fpdu(wrong) == Attempt::Done) return true;
+  }
   return false;
 }
 

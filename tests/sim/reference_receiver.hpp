@@ -76,6 +76,7 @@ class ReferenceReceiver {
   bool advance();
   bool take_start_frame();
   bool take_fpdu();
+  bool believe_one(const Excluded& suspects);
   // reference_tuf.cpp
   bool take_tuf_start();
   bool take_tuf();
