@@ -24,6 +24,15 @@ struct StaticRoute {
   friend bool operator==(const StaticRoute&, const StaticRoute&) = default;
 };
 
+/// What becomes of fragments: the choices of RFC 5044 appendix A.5.1.
+enum class FragmentPolicy : uint8_t {
+  Drop,      ///< nothing is put together; the sender is told to send what fits
+  Mtu,       ///< one buffer of `mtu` octets; the sender is told of what did not fit in
+  Many,      ///< a buffer for each of reassembly_datagrams, of the largest datagram
+  One,       ///< one buffer of the largest datagram
+  Spanning,  ///< reassembly_datagrams share one buffer of reassembly_octets
+};
+
 struct Config {
   static constexpr uint32_t kMaxAddresses = 16;
   static constexpr uint32_t kMaxRoutes = 64;
@@ -48,7 +57,9 @@ struct Config {
   uint32_t icmp_per_second = 100;         ///< echo replies and neighbour advertisements
   uint32_t icmp_errors_per_second = 100;  ///< errors that we report
   base::Duration path_mtu_lifetime = std::chrono::minutes(10);
+  FragmentPolicy fragments = FragmentPolicy::Many;
   uint32_t reassembly_datagrams = 64;  ///< being put together at once; 0: fragments are dropped
+  uint32_t reassembly_octets = 256u << 10;  ///< of all of them with FragmentPolicy::Spanning
   base::Duration reassembly_timeout = std::chrono::seconds(60);
   uint64_t seed = 1;  ///< of flow labels
 };

@@ -38,6 +38,7 @@
   X(ip_reassembly_failed, "packets", "datagrams given up: overlap, limits, or ECN marks at odds") \
   X(ip_reassembly_timeouts, "packets", "datagrams given up: fragments missing")                   \
   X(ip_reassembly_full, "events", "the oldest datagram gave its place to a new one")              \
+  X(ip_reassembly_refused, "packets", "datagrams not kept: more than net.fragments allows")       \
   X(ip_unknown_protocol, "packets", "dropped: neither TCP nor ICMP")                              \
   X(icmp_echo_in, "packets", "echo requests answered")                                            \
   X(icmp_limited, "packets", "answers and errors not sent: rate limit")                           \

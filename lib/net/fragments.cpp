@@ -3,12 +3,30 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.hpp"
+#include "wire/ipv4.hpp"
+
 namespace rnic::net {
 
 namespace {
 
 constexpr uint8_t kNotEct = 0;
 constexpr uint8_t kCe = 3;
+
+constexpr uint32_t kLeastMtu4 = 68;    // RFC 791
+constexpr uint32_t kLeastMtu6 = 1280;  // RFC 8200 s.5
+
+uint32_t datagrams_of(const Config& config) {
+  if (config.fragments == FragmentPolicy::Drop) return 0;
+  const bool one = config.fragments == FragmentPolicy::One;
+  return one ? std::min(1u, config.reassembly_datagrams) : config.reassembly_datagrams;
+}
+
+uint64_t octets_of(const Config& config) {
+  if (config.fragments == FragmentPolicy::Mtu) return config.mtu;
+  if (config.fragments == FragmentPolicy::Spanning) return config.reassembly_octets;
+  return uint64_t{config.reassembly_datagrams} * Reassembler::kMaxOctets;
+}
 
 }  // namespace
 
@@ -22,9 +40,14 @@ std::optional<uint8_t> join_ecn(uint8_t seen, uint8_t first) {
 
 Fragments::Fragments(const Config& config, Reassembler* reassembler, Counters& counters)
     : timeout_(config.reassembly_timeout),
+      tells_(config.fragments == FragmentPolicy::Drop || config.fragments == FragmentPolicy::Mtu),
+      // "Possibly the same size as the local link's MTU": of the datagram with an IPv4 header.
+      datagram_octets_(config.fragments == FragmentPolicy::Mtu ? config.mtu - wire::kIpv4Header
+                                                               : Reassembler::kMaxOctets),
+      octets_max_(octets_of(config)),
       reassembler_(reassembler),
       counters_(counters),
-      datagrams_(reassembler == nullptr ? 0 : config.reassembly_datagrams) {}
+      datagrams_(reassembler == nullptr ? 0 : datagrams_of(config)) {}
 
 Fragments::~Fragments() {
   for (Datagram& datagram : datagrams_) {
@@ -36,11 +59,17 @@ Fragments::~Fragments() {
 
 std::optional<Reassembled> Fragments::add(const Fragment& fragment, base::Now now) {
   ++counters_.ip_fragments;
+  refused_.reset();
   const auto length = static_cast<uint32_t>(fragment.octets.size());
   const Range range{fragment.offset, fragment.offset + length};
   if (datagrams_.empty() || length == 0 || range.end > Reassembler::kMaxOctets ||
       (fragment.more && length % 8 != 0)) {
     ++counters_.ip_fragments_dropped;
+    if (datagrams_.empty() && tells_ && fragment.offset == 0) {
+      ++counters_.ip_reassembly_refused;
+      tell(fragment.source, fragment.destination, static_cast<uint32_t>(fragment.packet.size()),
+           fragment.packet);
+    }
     return std::nullopt;
   }
   Datagram& datagram = find_or_make(fragment, now);
@@ -49,9 +78,28 @@ std::optional<Reassembled> Fragments::add(const Fragment& fragment, base::Now no
   if (verdict != Verdict::Fits) {
     ++counters_.ip_fragments_dropped;
     if (verdict == Verdict::Conflict) kill(datagram, now);
+    if (datagram.untold && fragment.offset == 0) {
+      datagram.untold = false;
+      tell(fragment.source, fragment.destination, static_cast<uint32_t>(fragment.packet.size()),
+           fragment.packet);
+    }
     return std::nullopt;
   }
+  const bool room = make_room(datagram, range, now);
   record(datagram, fragment, range);
+  if (!room) {
+    --datagram.count;  // the reassembler does not have it
+    datagram.octets -= length;
+    ++counters_.ip_fragments_dropped;
+    refuse(datagram, now);
+    return std::nullopt;
+  }
+  octets_ += length;
+  return keep(datagram, fragment, now);
+}
+
+std::optional<Reassembled> Fragments::keep(Datagram& datagram, const Fragment& fragment,
+                                           base::Now now) {
   const Reassembler::Result result =
       reassembler_->add(datagram.number, fragment.offset, fragment.more, fragment.octets, now);
   if (result.outcome == Reassembler::Outcome::Kept) return std::nullopt;
@@ -60,6 +108,8 @@ std::optional<Reassembled> Fragments::add(const Fragment& fragment, base::Now no
     kill(datagram, now);
     return std::nullopt;
   }
+  octets_ -= datagram.octets;
+  datagram.octets = 0;
   const Reassembled whole{datagram.protocol, datagram.ecn_first, result.payload};
   const std::optional<uint8_t> ecn = join_ecn(datagram.ecn_seen, datagram.ecn_first);
   release(datagram);
@@ -126,14 +176,53 @@ void Fragments::record(Datagram& datagram, const Fragment& fragment, const Range
   if (fragment.offset != 0) return;
   datagram.protocol = fragment.protocol;
   datagram.ecn_first = fragment.ecn;
+  datagram.first_size = static_cast<uint32_t>(fragment.packet.size());
   datagram.quoted = static_cast<uint32_t>(std::min<size_t>(fragment.packet.size(), kQuote));
   std::memcpy(datagram.quote.data(), fragment.packet.data(), datagram.quoted);
 }
 
+bool Fragments::make_room(const Datagram& datagram, const Range& range, base::Now now) {
+  const uint32_t length = range.end - range.first;
+  if (range.end > datagram_octets_ || datagram.octets + length > octets_max_) return false;
+  while (octets_ + length > octets_max_) {
+    Datagram* oldest = nullptr;
+    for (Datagram& d : datagrams_) {
+      if (!d.taken || d.dead || &d == &datagram || d.octets == 0) continue;
+      if (oldest == nullptr || static_cast<int32_t>(d.number - oldest->number) < 0) oldest = &d;
+    }
+    RNIC_CHECK(oldest != nullptr);  // its own octets fit
+    refuse(*oldest, now);
+  }
+  return true;
+}
+
+void Fragments::refuse(Datagram& datagram, base::Now now) {
+  ++counters_.ip_reassembly_refused;
+  forget(datagram, now);
+  datagram.dead = true;
+  if (!tells_) return;
+  datagram.untold = datagram.quoted == 0;
+  if (datagram.quoted == 0) return;
+  tell(datagram.source, datagram.destination, datagram.first_size,
+       {datagram.quote.data(), datagram.quoted});
+}
+
+void Fragments::tell(const llp::IpAddress& source, const llp::IpAddress& destination, uint32_t size,
+                     base::ByteView quote) {
+  const uint32_t least = source.is_v4() ? kLeastMtu4 : kLeastMtu6;
+  refused_ = RefusedDatagram{source, destination, std::max(size, least), quote};
+}
+
 void Fragments::kill(Datagram& datagram, base::Now now) {
-  if (datagram.count != 0) reassembler_->forget(datagram.number, now);
+  forget(datagram, now);
   datagram.dead = true;
   ++counters_.ip_reassembly_failed;
+}
+
+void Fragments::forget(Datagram& datagram, base::Now now) {
+  if (datagram.count != 0 && !datagram.dead) reassembler_->forget(datagram.number, now);
+  octets_ -= datagram.octets;
+  datagram.octets = 0;
 }
 
 void Fragments::release(Datagram& datagram) {
@@ -155,7 +244,7 @@ bool Fragments::expire_one(base::Now now, ExpiredDatagram& expired) {
     expired = {d.source, d.destination, {}};
     if (!d.dead) {
       ++counters_.ip_reassembly_timeouts;
-      if (d.count != 0) reassembler_->forget(d.number, now);
+      forget(d, now);
       expired.quote = {d.quote.data(), d.quoted};
     }
     release(d);

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -50,6 +51,14 @@ struct ExpiredDatagram {
   base::ByteView quote;  ///< the beginning of its first fragment; valid until the next call
 };
 
+/// A datagram that the policy did not keep, when its sender is to be told (RFC 5044 s.A.5.1).
+struct RefusedDatagram {
+  llp::IpAddress source;
+  llp::IpAddress destination;
+  uint32_t mtu = 0;      ///< octets of its first fragment: what came through in one piece
+  base::ByteView quote;  ///< valid until the next call
+};
+
 class Fragments {
  public:
   /// \param reassembler outlives this; nullptr: all fragments are dropped
@@ -59,6 +68,8 @@ class Fragments {
   Fragments& operator=(const Fragments&) = delete;
 
   std::optional<Reassembled> add(const Fragment& fragment, base::Now now);
+  /// What the latest add() did not keep, once.
+  std::optional<RefusedDatagram> take_refused() { return std::exchange(refused_, {}); }
   /// Ends one datagram whose time is over; call until it says that there is none.
   /// \return whether one was ended; `expired` has an empty quote when nothing is to be reported
   bool expire_one(base::Now now, ExpiredDatagram& expired);
@@ -74,6 +85,7 @@ class Fragments {
   struct Datagram {
     bool taken = false;
     bool dead = false;
+    bool untold = false;  // refused before its first fragment came
     uint32_t number = 0;  // for the reassembler
     llp::IpAddress source;
     llp::IpAddress destination;
@@ -87,6 +99,7 @@ class Fragments {
     uint32_t end = 0;  // 0: the last fragment has not come
     base::Now deadline = base::kNever;
     std::array<Range, Reassembler::kMaxFragments> ranges;
+    uint32_t first_size = 0;  // octets of the first fragment with its header
     uint32_t quoted = 0;
     std::array<uint8_t, kQuote> quote;
   };
@@ -96,11 +109,23 @@ class Fragments {
   Datagram& find_or_make(const Fragment& fragment, base::Now now);
   [[nodiscard]] static Verdict judge(const Datagram& datagram, const Range& range, bool more);
   static void record(Datagram& datagram, const Fragment& fragment, const Range& range);
+  std::optional<Reassembled> keep(Datagram& datagram, const Fragment& fragment, base::Now now);
+  /// Gives others' octets up until there is room. False: there is none for this fragment.
+  bool make_room(const Datagram& datagram, const Range& range, base::Now now);
+  void refuse(Datagram& datagram, base::Now now);
+  void tell(const llp::IpAddress& source, const llp::IpAddress& destination, uint32_t size,
+            base::ByteView quote);
   void kill(Datagram& datagram, base::Now now);
+  void forget(Datagram& datagram, base::Now now);
   void release(Datagram& datagram);
   void update_deadline();
 
   base::Duration timeout_;
+  bool tells_;                // the sender is told of what is refused
+  uint32_t datagram_octets_;  // most of one datagram
+  uint64_t octets_max_;       // most of all of them
+  uint64_t octets_ = 0;       // of those that wait
+  std::optional<RefusedDatagram> refused_;
   Reassembler* reassembler_;
   Counters& counters_;
   std::vector<Datagram> datagrams_;

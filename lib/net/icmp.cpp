@@ -103,6 +103,13 @@ void Icmp::error_in(const std::optional<IcmpErrorIn>& error, base::Now now) {
   if (error_user_ != nullptr) error_user_->icmp_error(*error, now);
 }
 
+void Icmp::report_too_large(base::ByteView quote, uint32_t mtu, const llp::IpAddress& local,
+                            const llp::IpAddress& to, base::Now now) {
+  const IcmpErrorOut v4{wire::kIcmpUnreachable, wire::kIcmpFragmentationNeeded, mtu};
+  const IcmpErrorOut v6{wire::kIcmpv6PacketTooBig, 0, mtu};
+  report(to.is_v4() ? v4 : v6, quote, local, to, now);
+}
+
 void Icmp::report(const IcmpErrorOut& error, base::ByteView packet, const llp::IpAddress& local,
                   const llp::IpAddress& to, base::Now now) {
   const bool v4 = to.is_v4();

@@ -41,6 +41,11 @@ class Icmp {
   void report(const IcmpErrorOut& error, base::ByteView packet, const llp::IpAddress& local,
               const llp::IpAddress& to, base::Now now);
 
+  /// Tells the sender of fragments how much came through in one piece (RFC 792: fragmentation
+  /// needed; of IPv6: packet too big).
+  void report_too_large(base::ByteView quote, uint32_t mtu, const llp::IpAddress& local,
+                        const llp::IpAddress& to, base::Now now);
+
  private:
   void echo(const IpIn& in, uint8_t protocol, uint8_t reply_type, base::Now now);
   void error_in(const std::optional<IcmpErrorIn>& error, base::Now now);

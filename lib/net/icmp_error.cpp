@@ -61,7 +61,9 @@ std::optional<IcmpErrorIn> read_icmp_error(base::ByteView message, const Routes&
   if (error.kind == IcmpErrorKind::PacketTooBig) {
     error.mtu = base::load_be16(message.data() + wire::kIcmpMtuAt);
   }
-  error.quoted_length = base::load_be16(ip + wire::kIpv4LengthAt);
+  // The first fragment of what was sent says nothing of the whole's length.
+  const bool whole = (base::load_be16(ip + wire::kIpv4FragmentAt) & wire::kIpv4MoreFragments) == 0;
+  error.quoted_length = whole ? base::load_be16(ip + wire::kIpv4LengthAt) : UINT16_MAX;
   error.source = llp::IpAddress::v4(base::load_be32(ip + wire::kIpv4SourceAt));
   error.destination = llp::IpAddress::v4(base::load_be32(ip + wire::kIpv4DestinationAt));
   error.l4 = quote.subspan(header);

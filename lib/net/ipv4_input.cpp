@@ -40,6 +40,10 @@ std::optional<IpIn> Ipv4Input::input(const port::Packet& frame, base::ByteView o
                         (ip->fragment & wire::kIpv4OffsetMask) * 8u,
                         (ip->fragment & wire::kIpv4MoreFragments) != 0, in.payload, packet},
                        now);
+    if (const auto refused = fragments_.take_refused()) {
+      icmp_.report_too_large(refused->quote, refused->mtu, refused->destination, refused->source,
+                             now);
+    }
     if (!whole) return std::nullopt;
     in.protocol = whole->protocol;
     in.ecn = whole->ecn;

@@ -142,6 +142,10 @@ bool Ipv6Input::add_fragment(IpIn& in, const Ipv6Chain& chain, base::ByteView pa
     }
   }
   const std::optional<Reassembled> whole = fragments_.add(fragment, now);
+  if (const auto refused = fragments_.take_refused()) {
+    icmp_.report_too_large(refused->quote, refused->mtu, refused->destination, refused->source,
+                           now);
+  }
   if (!whole) return false;
   in.protocol = whole->protocol;
   in.ecn = whole->ecn;

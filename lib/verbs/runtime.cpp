@@ -188,9 +188,10 @@ base::Status Runtime::start_on_port(const nic::DeviceConfig& config, DeviceRunti
   port::Port* outermost = runtime.capture    ? runtime.capture.get()
                           : runtime.impaired ? runtime.impaired.get()
                                              : runtime.port.get();
-  if (config.net.reassembly_datagrams != 0) {
+  if (config.net.reassembly_datagrams != 0 && config.net.fragments != net::FragmentPolicy::Drop) {
     dpdk::ReassemblerOptions options;
-    options.datagrams = config.net.reassembly_datagrams;
+    const bool one = config.net.fragments == net::FragmentPolicy::One;
+    options.datagrams = one ? 1 : config.net.reassembly_datagrams;
     options.mtu = config.net.mtu;
     options.timeout = config.net.reassembly_timeout;
     auto reassembler = dpdk::make_reassembler(options);

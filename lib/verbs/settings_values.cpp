@@ -30,6 +30,7 @@ constexpr std::string_view kHugepagesWords[] = {"auto", "require", "off"};
 constexpr std::string_view kModeWords[] = {"inline", "threaded"};
 constexpr std::string_view kIdleWords[] = {"spin", "yield", "sleep", "auto"};
 constexpr std::string_view kFramingWords[] = {"mpa", "tuf"};
+constexpr std::string_view kFragmentWords[] = {"drop", "mtu", "many", "one", "spanning"};
 
 std::span<const std::string_view> words_of(const tcp::CongestionControl*) {
   return kCongestionWords;
@@ -41,6 +42,7 @@ std::span<const std::string_view> words_of(const EalSettings::Hugepages*) {
 std::span<const std::string_view> words_of(const WorkerSettings::Mode*) { return kModeWords; }
 std::span<const std::string_view> words_of(const WorkerSettings::Idle*) { return kIdleWords; }
 std::span<const std::string_view> words_of(const nic::FramingKind*) { return kFramingWords; }
+std::span<const std::string_view> words_of(const net::FragmentPolicy*) { return kFragmentWords; }
 
 std::string quoted(std::string_view text) {
   return std::string(1, '"').append(text).append(1, '"');

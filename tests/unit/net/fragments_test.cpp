@@ -225,6 +225,156 @@ TEST_F(FragmentsTest, WithoutAReassemblerTheyAreDropped) {
   EXPECT_EQ(counters().ip_fragments_dropped, 2u);
 }
 
+/// Each policy of RFC 5044 s.A.5.1, on an interface of its own.
+class FragmentPolicies : public FragmentsTest {
+ protected:
+  void use(FragmentPolicy policy) {
+    config_.fragments = policy;
+    restart();
+    learn(kPeer, kPeerMac);
+    learn6(kPeer6, kPeerMac);
+    port_->sent().clear();
+  }
+  /// The MTUs that the sender of the fragments was told since the last call.
+  std::vector<uint32_t> told() {
+    std::vector<uint32_t> mtus;
+    interface_->flush(now_);
+    for (const auto& frame : port_->sent()) {
+      const base::ByteView packet = base::ByteView(frame.octets).subspan(wire::kEtherHeader);
+      if (packet[0] >> 4 == 6) {
+        EXPECT_EQ(packet[wire::kIpv6Header], wire::kIcmpv6PacketTooBig);
+        mtus.push_back(base::load_be32(&packet[wire::kIpv6Header + wire::kIcmpRestAt]));
+      } else {
+        EXPECT_EQ(packet[wire::kIpv4Header], wire::kIcmpUnreachable);
+        EXPECT_EQ(packet[wire::kIpv4Header + 1], wire::kIcmpFragmentationNeeded);
+        mtus.push_back(base::load_be16(&packet[wire::kIpv4Header + wire::kIcmpMtuAt]));
+      }
+    }
+    port_->sent().clear();
+    return mtus;
+  }
+  using Told = std::vector<uint32_t>;
+};
+
+// MPA-A.5.1-02 MPA00-13.2-01: the first choice. Only the first fragment can be quoted, and says
+// what came through. The default keeps them and tells nobody.
+TEST_F(FragmentPolicies, Drop_MPA_A_5_1_02_MPA00_13_2_01) {
+  EXPECT_EQ(Config{}.fragments, FragmentPolicy::Many);
+  const Octets all = content(2400);
+  for (const FragmentPolicy policy : {FragmentPolicy::Drop, FragmentPolicy::Many}) {
+    use(policy);
+    const bool drops = policy == FragmentPolicy::Drop;
+    EXPECT_FALSE(receive(fragment4(all, 0, 1200, 1)));
+    EXPECT_EQ(told(), drops ? Told{1220} : Told{});
+    EXPECT_EQ(receive(fragment4(all, 1200, 2400, 1)).has_value(), !drops);
+    EXPECT_FALSE(receive(fragment6(all, 0, 1400, 2)));
+    EXPECT_EQ(told(), drops ? Told{1448} : Told{});
+    EXPECT_FALSE(receive(fragment6(all, 0, 800, 3)));
+    EXPECT_EQ(told(), drops ? Told{1280} : Told{}) << "IPv6 knows no smaller MTU";
+    EXPECT_EQ(reassembler_.held(), drops ? 0u : 2u);
+    EXPECT_EQ(counters().ip_reassembly_refused, drops ? 3u : 0u);
+  }
+}
+
+// The second: as much as the link's MTU. What is larger is refused, in any order of its fragments,
+// and told when its first one has come; a later datagram takes the place of an earlier one.
+TEST_F(FragmentPolicies, OneOfTheMtusSize_MPA_A_5_1_02_MPA00_13_2_01) {
+  const Octets fits = content(1480), larger = content(1488), small = content(900);
+  use(FragmentPolicy::Mtu);
+  EXPECT_FALSE(receive(fragment4(fits, 800, 1480, 1)));
+  EXPECT_EQ(receive(fragment4(fits, 0, 800, 1)), fits);
+  EXPECT_FALSE(receive(fragment4(larger, 0, 800, 2)));
+  EXPECT_FALSE(receive(fragment4(larger, 800, 1488, 2)));
+  EXPECT_EQ(told(), Told{820});
+  EXPECT_FALSE(receive(fragment4(larger, 800, 1488, 3)));
+  EXPECT_EQ(told(), Told{});
+  EXPECT_FALSE(receive(fragment4(larger, 0, 800, 3)));
+  EXPECT_EQ(told(), Told{820});
+  EXPECT_FALSE(receive(fragment4(larger, 0, 800, 3)));
+  EXPECT_EQ(told(), Told{}) << "once";
+  EXPECT_FALSE(receive(fragment4(fits, 0, 1000, 4)));
+  EXPECT_FALSE(receive(fragment4(small, 0, 600, 5)));
+  EXPECT_EQ(told(), Told{1020}) << "number 4 has gone";
+  EXPECT_FALSE(receive(fragment4(fits, 1000, 1480, 4)));
+  EXPECT_EQ(receive(fragment4(small, 600, 900, 5)), small);
+  EXPECT_EQ(reassembler_.held(), 0u);
+}
+
+// The third: many datagrams of any size at once.
+TEST_F(FragmentPolicies, Many_MPA_A_5_1_02_MPA00_13_2_01) {
+  use(FragmentPolicy::Many);
+  const Octets all = content(8000);
+  for (uint16_t id = 1; id <= 4; ++id) {
+    for (uint32_t at = 0; at < 6400; at += 1280) receive(fragment4(all, at, at + 1280, id));
+  }
+  EXPECT_EQ(reassembler_.held(), 4u);
+  for (uint16_t id = 1; id <= 4; ++id) {
+    receive(fragment4(all, 6400, 7680, id));
+    EXPECT_EQ(receive(fragment4(all, 7680, 8000, id)), all);
+  }
+}
+
+// The fourth: one datagram of any size.
+TEST_F(FragmentPolicies, One_MPA_A_5_1_02_MPA00_13_2_01) {
+  use(FragmentPolicy::One);
+  const Octets all = content(8000), other = content(1000);
+  const auto most = [&](uint16_t id) {
+    for (uint32_t at = 0; at < 7680; at += 1280) {
+      EXPECT_FALSE(receive(fragment4(all, at, at + 1280, id)));
+    }
+  };
+  most(1);
+  EXPECT_EQ(receive(fragment4(all, 7680, 8000, 1)), all);
+  most(2);
+  EXPECT_FALSE(receive(fragment4(other, 0, 800, 3)));  // takes the place
+  EXPECT_EQ(reassembler_.held(), 1u);
+  EXPECT_EQ(receive(fragment4(other, 800, 1000, 3)), other);
+  EXPECT_FALSE(receive(fragment4(all, 7680, 8000, 2)));
+  EXPECT_EQ(told(), Told{});
+}
+
+// The fifth: datagrams share one buffer; the oldest gives way when it is full.
+TEST_F(FragmentPolicies, Spanning_MPA_A_5_1_02_MPA00_13_2_01) {
+  config_.reassembly_octets = 4000;
+  use(FragmentPolicy::Spanning);
+  const Octets all = content(2000);
+  for (uint16_t id = 1; id <= 3; ++id) EXPECT_FALSE(receive(fragment4(all, 0, 1200, id)));
+  EXPECT_EQ(receive(fragment4(all, 1200, 2000, 2)), all);  // 3,600 were there, and 400 free
+  EXPECT_EQ(counters().ip_reassembly_refused, 1u) << "number 1 made room for the last 400";
+  EXPECT_FALSE(receive(fragment4(all, 1200, 2000, 1)));
+  EXPECT_EQ(receive(fragment4(all, 1200, 2000, 3)), all);
+  const Octets large = content(4008);
+  for (uint32_t at = 0; at < 3600; at += 1200) receive(fragment4(large, at, at + 1200, 9));
+  EXPECT_FALSE(receive(fragment4(large, 3600, 4008, 9))) << "more than the buffer";
+  EXPECT_EQ(told(), Told{});
+  EXPECT_EQ(reassembler_.held(), 0u);
+}
+
+// Whatever comes, the octets that wait are within the limit and are all given back.
+TEST_F(FragmentPolicies, RandomFragmentsLeaveNothingBehind_MPA_A_5_1_02) {
+  for (const FragmentPolicy policy :
+       {FragmentPolicy::Mtu, FragmentPolicy::One, FragmentPolicy::Spanning, FragmentPolicy::Many}) {
+    config_.reassembly_octets = 3000;
+    use(policy);
+    base::Prng prng(static_cast<uint64_t>(policy) + 1);
+    for (int i = 0; i < 20'000; ++i) {
+      const Octets all = content(static_cast<uint32_t>(prng.between(9, 3000)));
+      const auto size = static_cast<uint32_t>(all.size());
+      const auto first = static_cast<uint32_t>(prng.below(size) / 8 * 8);
+      auto end = std::min<uint32_t>(size, first + 8 * static_cast<uint32_t>(prng.between(1, 150)));
+      const auto id = static_cast<uint16_t>(prng.below(6));
+      receive(prng.chance(0.5) ? fragment4(all, first, end, id) : fragment6(all, first, end, id));
+      interface_->flush(now_);
+      port_->sent().clear();
+    }
+    run_until(now_ + 2 * config_.reassembly_timeout);
+    EXPECT_EQ(reassembler_.held(), 0u);
+    const Octets all = content(1400);  // and there is room again
+    EXPECT_FALSE(receive(fragment4(all, 0, 800, 77)));
+    EXPECT_EQ(receive(fragment4(all, 800, 1400, 77)), all);
+  }
+}
+
 // TCP-3168-5.3-01
 TEST_F(FragmentsTest, CongestionMarksAreKept) {
   const Octets all = content(64);
