@@ -352,9 +352,9 @@ constexpr Key kKeys[] = {
      "what is known of a smaller path MTU is forgotten after (RFC 1191 section 6.3)"},
     {"net", "fragments", in_net<&Net::fragments>, "", kNone,
      "received IP fragments (the choices of RFC 5044 appendix A.5.1): drop them; keep one datagram "
-     "of the mtu's size; keep reassembly_datagrams, each up to 65,515 octets; one of these; several "
-     "that share reassembly_octets. With drop and mtu the sender is told (ICMP) what fits; drop "
-     "and one lose what has crossed the network, and are there for comparison"},
+     "of the mtu's size; keep reassembly_datagrams, each up to 65,515 octets; one of these; "
+     "several that share reassembly_octets. With drop and mtu the sender is told (ICMP) what "
+     "fits; drop and one lose what has crossed the network, and are there for comparison"},
     {"net", "reassembly_octets", in_net<&Net::reassembly_octets>, "octets", {64 * kKb, 64 << 20},
      "of all datagrams together that wait for their fragments (fragments = \"spanning\")"},
     {"net", "reassembly_datagrams", in_net<&Net::reassembly_datagrams>, "datagrams", {0, 1024},
