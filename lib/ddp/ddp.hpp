@@ -55,6 +55,11 @@ class User {
   virtual llp::PulledUlpdu pull(uint32_t max, bool whole_only, llp::UlpduWriter& out) = 0;
   virtual bool rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) = 0;
   virtual void released(const llp::RecordTag& tag) = 0;
+  [[nodiscard]] virtual bool fills_segment(uint32_t octets, uint32_t overhead) const {
+    static_cast<void>(octets);
+    static_cast<void>(overhead);
+    return true;
+  }
 
   /// DV of the stream.
   [[nodiscard]] virtual uint8_t version() const = 0;
@@ -106,6 +111,9 @@ class Stream final : public llp::FramingUser {
     return user_.rebuild(tag, out);
   }
   void released_ulpdu(const llp::RecordTag& tag) override { user_.released(tag); }
+  [[nodiscard]] bool fills_segment(uint32_t octets, uint32_t overhead) const override {
+    return user_.fills_segment(octets, overhead);
+  }
   llp::PlaceVerdict place_ulpdu(const llp::UlpduView& ulpdu, bool in_order, base::Now now) override;
   void deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) override;
   void may_send() override { user_.may_send(); }

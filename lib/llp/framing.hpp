@@ -73,6 +73,13 @@ class FramingUser {
   /// filled; take part only with a ULPDU that ends its message, otherwise return length 0 (RFC 5044
   /// s.4.5, packing).
   virtual PulledUlpdu pull_ulpdu(uint32_t max, bool whole_only, UlpduWriter& out) = 0;
+  /// Nagle's rule: with `overhead` octets of framing for each, the ULPDUs that wait fill `octets`,
+  /// or there is something that must not wait. Also true when nothing waits.
+  [[nodiscard]] virtual bool fills_segment(uint32_t octets, uint32_t overhead) const {
+    static_cast<void>(octets);
+    static_cast<void>(overhead);
+    return true;
+  }
   /// The same ULPDU again. False: its memory is gone.
   virtual bool rebuild_ulpdu(const RecordTag& tag, UlpduWriter& out) = 0;
   /// The peer's TCP has all of this ULPDU.

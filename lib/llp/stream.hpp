@@ -157,6 +157,10 @@ class StreamUser {
   /// a segment's worth.
   [[nodiscard]] virtual uint32_t pending() const { return UINT32_MAX; }
 
+  /// Nagle's rule: pull() may be asked now although a short segment is unacknowledged: what there
+  /// is fills `octets`, or must not wait.
+  [[nodiscard]] virtual bool fills_segment(uint32_t octets) const { return pending() >= octets; }
+
   /// Octets handed up that the application has not taken yet (half-duplex close needs it).
   [[nodiscard]] virtual uint32_t unread() const { return 0; }
 

@@ -75,6 +75,12 @@ class Session::Impl final : public FirstFpduListener {
     }
   }
   void emss_changed(uint32_t emss);
+  /// RFC 5044 s.A.2: with Nagle's rule small FPDUs wait for each other.
+  [[nodiscard]] bool fills_segment(uint32_t octets) const {
+    constexpr uint32_t kOverhead = 6;  // length and CRC; pads and markers are left out
+    if (next_ != nullptr) return next_->fills_segment(octets);
+    return !full_operation() || !may_send_ || user_->fills_segment(octets, kOverhead);
+  }
   [[nodiscard]] uint32_t mulpdu() const { return mulpdu_of(emss_, agreed_.markers_send); }
   void ready() {
     if (may_send_ && stream_ != nullptr) stream_->ready();

@@ -225,6 +225,7 @@ void Session::place(base::Range range, base::ByteView octets, bool, base::Now no
 void Session::ordered(uint64_t offset, base::Now now) { impl_->ordered(offset, now); }
 void Session::emss_changed(uint32_t emss) { impl_->emss_changed(emss); }
 uint32_t Session::receive_room() const { return impl_->receive_room(); }
+bool Session::fills_segment(uint32_t octets) const { return impl_->fills_segment(octets); }
 void Session::peer_finished(base::Now now) { impl_->peer_finished(now); }
 void Session::ended(llp::StreamEnd how, base::Now now) { impl_->ended(how, now); }
 

@@ -403,6 +403,25 @@ void Endpoint::Impl::released(const llp::RecordTag& tag) {
   if (awaits_completion_ && sends_.report() == sends_.next()) call_ready();
 }
 
+bool Endpoint::Impl::fills_segment(uint32_t octets, uint32_t overhead) const {
+  // Responses, an RTR and a Terminate go at once; so does what is no message, and an empty queue.
+  const bool sends = current_.kind == Kind::None || current_.kind == Kind::Send;
+  if (!running() || rtr_pending_ || inbound_.has_ready() || !sends) return true;
+  if (!sends_.has_next()) return true;
+  uint64_t waiting = 0;
+  for (uint32_t seq = sends_.next(); seq != sends_.end(); ++seq) {
+    const SendSlot& slot = sends_.at(seq);
+    if (slot.work.opcode == WorkOpcode::LocalInvalidate) return true;
+    const bool begun = current_.kind == Kind::Send && current_.seq == seq;
+    const uint32_t payload = message_length(slot) - (begun ? current_.offset : 0);
+    const bool tagged = slot.work.opcode == WorkOpcode::Write;
+    waiting +=
+        uint64_t{payload} + overhead + (tagged ? wire::ddp::kTaggedSize : wire::ddp::kUntaggedSize);
+    if (waiting >= octets) return true;
+  }
+  return false;
+}
+
 void Endpoint::Impl::write_terminate(llp::UlpduWriter& out) {
   const ddp::OutboundMessage message{
       .version = version_,

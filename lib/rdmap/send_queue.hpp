@@ -67,6 +67,9 @@ class SendQueue {
   }
 
   [[nodiscard]] SendSlot& at(uint32_t seq) { return slots_[seq & mask_]; }
+  [[nodiscard]] const SendSlot& at(uint32_t seq) const { return slots_[seq & mask_]; }
+  /// Behind the last slot that was filled.
+  [[nodiscard]] uint32_t end() const { return tail_; }
   [[nodiscard]] bool holds(uint32_t seq) const { return seq - free_ < tail_ - free_; }
 
   /// The slot whose message is pulled next; only when has_next().

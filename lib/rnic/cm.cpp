@@ -57,11 +57,12 @@ mpa::StartWish make_wish(const ConnectOptions& options, const mpa::Config& confi
   return wish;
 }
 
-// MPAA-6-05: a sender may pack, by connection.
-void Device::choose_packing(llp::Stream& stream, bool packing) {
-  if (!own_) return;  // check_options() has said so
+// MPAA-6-05, MPA-A.2-01: a sender may pack and may wait, by connection.
+void Device::choose_segments(llp::Stream& stream, const SegmentChoice& choice) {
+  if (!own_ || choice == SegmentChoice{}) return;  // check_options() has said so
   tcp::ConnectionOptions options = own_->stack.options(stream);
-  options.pack_records = packing;
+  options.pack_records = choice.packing.value_or(options.pack_records);
+  options.nagle = choice.nagle.value_or(options.nagle);
   RNIC_CHECK(own_->stack.set_options(stream, options, last_now_).has_value());
 }
 
@@ -118,10 +119,10 @@ base::Status Device::check_options(const QueuePair& qp, const ConnectOptions& op
     return fail(Errc::InvalidArgument,
                 "IRD or ORD of the connection is above the queue pair's: create it with more");
   }
-  if (options.packing && !own_) {
+  if ((options.packing || options.nagle) && !own_) {
     return fail(Errc::InvalidArgument,
-                "packing is the choice of a device with a port of its own; the system's TCP makes "
-                "its segments by itself");
+                "packing and nagle are the choice of a device with a port of its own; the system's "
+                "TCP makes its segments by itself");
   }
   const bool enhanced = options.revision.value_or(config_.mpa.revision) == 2;
   if (options.peer_to_peer.value_or(config_.mpa.peer_to_peer) && !enhanced) {
@@ -136,7 +137,7 @@ base::Status Device::connect(QueuePair& qp, const llp::Endpoint& remote,
                              const ConnectOptions& options) {
   if (auto status = check_unconnected(qp); !status) return status;
   if (auto status = check_options(qp, options); !status) return status;
-  qp.packing = options.packing;
+  qp.segments = {options.packing, options.nagle};
   if (options.framing.value_or(config_.framing) == FramingKind::Tuf) {
     return dial_framed(qp, remote, private_data, now);
   }
@@ -285,8 +286,10 @@ base::Result<Connection*> Device::find_request(base::Handle request) {
 base::Status Device::accept(base::Handle request, QueuePair& qp, base::ByteView private_data,
                             base::Now now, const ConnectOptions& options) {
   if (auto status = check_unconnected(qp); !status) return status;
-  if (auto status =
-          check_options(qp, {.ird = options.ird, .ord = options.ord, .packing = options.packing});
+  if (auto status = check_options(qp, {.ird = options.ird,
+                                       .ord = options.ord,
+                                       .packing = options.packing,
+                                       .nagle = options.nagle});
       !status) {
     return status;
   }
@@ -296,7 +299,7 @@ base::Status Device::accept(base::Handle request, QueuePair& qp, base::ByteView 
                                        (*connection)->agreed().revision);
   if (!fits) return fits;
   --pending_requests_;
-  qp.packing = options.packing;
+  qp.segments = {options.packing, options.nagle};
   (*connection)->bind(qp);
   (*connection)->accept(private_data, make_wish(options, config_.mpa, qp.spec()), now);
   return {};

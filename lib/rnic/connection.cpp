@@ -46,7 +46,7 @@ void Connection::bind(QueuePair& qp) {
   qp.connection = handle;
   qp.used = true;
   session_->bind(qp.endpoint().framing_user());
-  if (qp.packing && stream != nullptr) device_.choose_packing(*stream, *qp.packing);
+  if (stream != nullptr) device_.choose_segments(*stream, qp.segments);
 }
 
 void Connection::unbind() {

@@ -33,7 +33,7 @@ base::Status Device::connect(QueuePair& qp, StreamSocket& socket, base::ByteView
                              base::Now now, const ConnectOptions& options) {
   if (auto status = check_unconnected(qp); !status) return status;
   if (auto status = check_options(qp, options); !status) return status;
-  qp.packing = options.packing;
+  qp.segments = {options.packing, options.nagle};
   const mpa::StartWish wish = make_wish(options, config_.mpa, qp.spec());
   if (auto status = check_request(private_data, wish); !status) return status;
   const auto connection = convert(socket, mpa::Role::Initiator, private_data, wish);

@@ -186,7 +186,7 @@ class Device {
   void start_failed(Connection& connection, ConnectionState before, mpa::StartFailure why,
                     base::ByteView private_data);
   void connection_ended(Connection& connection);
-  void choose_packing(llp::Stream& stream, bool packing);
+  void choose_segments(llp::Stream& stream, const SegmentChoice& choice);
   void stop_start_timer(Connection& connection) { start_timers_.cancel(connection.start_timer); }
   void start_start_timer(Connection& connection, base::Now deadline) {
     if (deadline != base::kNever) start_timers_.arm(connection.start_timer, deadline);

@@ -26,6 +26,13 @@ struct QueuePairSpec {
   uint32_t ord = 16;
 };
 
+/// How a connection makes its segments; what is not said is as the configuration has it.
+struct SegmentChoice {
+  std::optional<bool> packing;
+  std::optional<bool> nagle;
+  friend bool operator==(const SegmentChoice&, const SegmentChoice&) = default;
+};
+
 enum class PostResult : uint8_t {
   Ok,
   Full,        ///< `depth` requests are outstanding
@@ -59,10 +66,10 @@ class QueuePair final : public rdmap::EndpointOwner {
   void orphan() { orphaned_ = true; }
   [[nodiscard]] bool orphaned() const { return orphaned_; }
 
-  base::Handle connection;      ///< invalid while there is none; worker only
-  bool awaits_redial = false;   ///< between two attempts of one connect; worker only
-  std::optional<bool> packing;  ///< of its connection: ConnectOptions::packing; worker only
-  bool used = false;            ///< a queue pair serves one connection; worker only
+  base::Handle connection;     ///< invalid while there is none; worker only
+  bool awaits_redial = false;  ///< between two attempts of one connect; worker only
+  SegmentChoice segments;      ///< of its connection: ConnectOptions; worker only
+  bool used = false;           ///< a queue pair serves one connection; worker only
 
   // rdmap::EndpointOwner
   void send_completed(const rdmap::Completion& completion) override;

@@ -65,7 +65,7 @@ struct Config {
   /// RST; 0: never
   Duration orphan_timeout = ms(300'000);
   bool pack_records = true;                  ///< several small records in one segment
-  bool nagle = false;                        ///< for plain octets (RFC 9293 s.3.7.4)
+  bool nagle = false;                        ///< RFC 9293 s.3.7.4, RFC 5044 s.A.2
   bool keep_alive = false;                   ///< RFC 9293 s.3.8.4
   Duration keep_alive_idle = ms(7'200'000);  ///< silence before the first probe
   Duration keep_alive_interval = ms(75'000);

@@ -112,7 +112,7 @@ Engine::Sent Engine::send_new(Connection& c, base::Now now) {
 bool Engine::held_by_nagle(const Connection& c) {
   // RFC 9293 s.3.7.4, as changed by appendix A.3: only a short segment in flight holds back
   // another.
-  return c.small_end > c.tcb.snd_una && !c.fin_wanted && c.user->pending() < c.effective_mss;
+  return c.small_end > c.tcb.snd_una && !c.fin_wanted && !c.user->fills_segment(c.effective_mss);
 }
 
 Engine::Sent Engine::wait_for_window(Connection& c, base::Now now) {

@@ -125,6 +125,7 @@ nic::ConnectOptions to_options(const ConnectOptions& options) {
           .ord = options.ord,
           .framing = to_framing(options.framing),
           .packing = options.packing,
+          .nagle = options.nagle,
           .ord_required = options.ord_required};
 }
 

@@ -209,8 +209,8 @@ constexpr Key kKeys[] = {
     {"tcp", "pack_records", in_tcp<&Tcp::pack_records>, "", kNone,
      "several small records (FPDUs) in one segment"},
     {"tcp", "nagle", in_tcp<&Tcp::nagle>, "", kNone,
-     "hold back a short segment while another is unacknowledged (RFC 9293 section 3.7.4); plain "
-     "octets only"},
+     "hold back a short segment while another is unacknowledged (RFC 9293 section 3.7.4), "
+     "also of small FPDUs (RFC 5044 appendix A.2)"},
     {"tcp", "keep_alive", in_tcp<&Tcp::keep_alive>, "", kNone,
      "probe silent connections (RFC 9293 section 3.8.4)"},
     {"tcp", "keep_alive_idle", in_tcp<&Tcp::keep_alive_idle>, "time", {kMs, 7 * 24 * kHour},

@@ -56,6 +56,93 @@ TEST_P(PackingChosen, ByConnection_MPAA_6_05) {
 
 INSTANTIATE_TEST_SUITE_P(OnAndOff, PackingChosen, ::testing::Bool());
 
+class NagleChosen : public DevicePair, public ::testing::WithParamInterface<bool> {
+ protected:
+  // The devices say the opposite of what the connection wants.
+  NagleChosen() : DevicePair([](DeviceConfig& config) { config.tcp.nagle = !GetParam(); }) {}
+
+  [[nodiscard]] uint64_t segments() { return left().device->tcp_counters().data_segments_out; }
+};
+
+// MPA-A.2-01: with Nagle's rule small FPDUs wait while a short segment is on its way, and go
+// together with its ACK; what fills a segment does not wait. Without it each goes at once.
+TEST_P(NagleChosen, SmallFpdusArePackedWhileDataIsInFlight_MPA_A_2_01) {
+  QueuePair* a = left().make_qp();
+  QueuePair* b = right().make_qp();
+  ConnectOptions options;
+  options.nagle = GetParam();
+  ASSERT_TRUE(left().device->connect(*a, right_end(), {}, now_, options).has_value());
+  ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
+  const auto request = right().take(EventKind::ConnectRequest);
+  ASSERT_TRUE(right().device->accept(request->connection, *b, {}, now_).has_value());
+  ASSERT_TRUE(run_until([&] { return left().has(EventKind::Established); }));
+  run_for(std::chrono::milliseconds(200));  // the ACK of the Request
+  std::vector<uint8_t> source = octets(5000, 1), target(5000);
+  const mem::Stag from = left().add(source, a->spec().pd, 0);
+  const mem::Stag to = right().add(target, b->spec().pd, mem::kLocalWrite);
+  for (uint64_t i = 0; i < 8; ++i) {
+    ASSERT_EQ(b->post_receive(receive(i, target, to, 5000)), PostResult::Ok);
+  }
+  const auto send = [&](uint64_t id, uint32_t length) {
+    ASSERT_EQ(a->post_send(work(WorkOpcode::Send, id, source, from, length)), PostResult::Ok);
+    left().device->poll(now_ += base::Duration(10));
+  };
+  uint64_t before = segments();
+  send(0, 10);
+  EXPECT_EQ(segments(), before + 1) << "nothing is in flight";
+  for (uint64_t i = 1; i <= 5; ++i) send(i, 10);
+  EXPECT_EQ(segments(), before + (GetParam() ? 1 : 6));
+  size_t done = 0;
+  const auto arrived = [&] {
+    done += right().completions(b->spec().receive_cq).size();
+    return done;
+  };
+  EXPECT_TRUE(run_until([&] { return arrived() == 6; }));
+  EXPECT_EQ(segments(), before + (GetParam() ? 2 : 6)) << "five in one segment";
+  run_for(std::chrono::milliseconds(200));
+  before = segments();
+  send(6, 10);
+  send(7, 5000);  // fills three segments, and its end may wait
+  EXPECT_GE(segments(), before + 4);
+  EXPECT_TRUE(run_until([&] { return arrived() == 8; }));
+  EXPECT_EQ(target, source);
+}
+
+// A close, a Terminate and Read Responses do not wait for ever.
+TEST_P(NagleChosen, EverythingEnds_MPA_A_2_01) {
+  QueuePair* a = left().make_qp();
+  QueuePair* b = right().make_qp();
+  ConnectOptions options;
+  options.nagle = GetParam();
+  ASSERT_TRUE(left().device->connect(*a, right_end(), {}, now_, options).has_value());
+  ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
+  const auto request = right().take(EventKind::ConnectRequest);
+  ASSERT_TRUE(right().device->accept(request->connection, *b, {}, now_, options).has_value());
+  ASSERT_TRUE(run_until([&] { return left().has(EventKind::Established); }));
+  std::vector<uint8_t> near = octets(400, 1), far = octets(400, 9);
+  const mem::Stag here = left().add(near, a->spec().pd, mem::kLocalWrite);
+  const mem::Stag there = right().add(far, b->spec().pd, mem::kRemoteWrite | mem::kRemoteRead);
+  for (uint64_t i = 0; i < 20; ++i) {
+    const WorkOpcode opcode = i % 2 == 0 ? WorkOpcode::Write : WorkOpcode::Read;
+    auto w = work(opcode, i, near, here, 20);
+    w.remote_stag = there.value;
+    w.remote_to = reinterpret_cast<uint64_t>(far.data());
+    ASSERT_EQ(a->post_send(w), PostResult::Ok);
+  }
+  size_t done = 0;
+  const auto start = now_;
+  EXPECT_TRUE(
+      run_until([&] { return (done += left().completions(a->spec().send_cq).size()) == 20; }));
+  EXPECT_LT(now_ - start, std::chrono::seconds(5));
+  auto bad = work(WorkOpcode::Write, 1, near, here, 20);  // to nowhere
+  ASSERT_EQ(a->post_send(work(WorkOpcode::Write, 0, near, here, 0)), PostResult::Ok);
+  ASSERT_EQ(a->post_send(bad), PostResult::Ok);
+  EXPECT_TRUE(run_until([&] { return left().has(EventKind::TerminateReceived); }));
+  EXPECT_TRUE(run_until([&] { return left().has(EventKind::Disconnected); }));
+}
+
+INSTANTIATE_TEST_SUITE_P(OnAndOff, NagleChosen, ::testing::Bool());
+
 class HeldOctets : public DevicePair {};
 
 // MPAA-7-02

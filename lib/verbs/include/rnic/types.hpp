@@ -145,6 +145,8 @@ struct ConnectOptions {
   std::optional<uint32_t> ord;         ///< outbound Reads at once; not above the queue pair's
   std::optional<bool> packing;         ///< several FPDUs in one segment; tcp.pack_records says it
                                        ///< for connections that do not
+  std::optional<bool> nagle;           ///< small messages wait while a short segment is not
+                                       ///< acknowledged, to share one; likewise tcp.nagle
   uint32_t ord_required = 0;           ///< accept: a peer that can take less is rejected
   std::optional<Framing> framing;      ///< connect: what the peer listens with
 };
