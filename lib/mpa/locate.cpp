@@ -145,6 +145,8 @@ FramingError FpduReceiver::verify(const FpduSpan& span, const uint8_t* data) con
     if (value != base::load_le32(data + covered)) return FramingError::Crc;
   }
   if (!grid_.on()) return FramingError::None;
+  // RFC 5044 s.8 leaves it open. Without a CRC nothing else would contradict a wrong pointer.
+  if (!config_.check_all_markers && crc_) return FramingError::None;
   for (uint64_t marker = grid_.next(span.begin); marker < span.end;
        marker += wire::kMpaMarkerInterval) {
     const uint64_t expected = marker < span.header ? 0 : marker - span.header;

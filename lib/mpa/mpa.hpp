@@ -30,6 +30,7 @@ struct Config {
   bool crc = true;                   ///< ask for CRC (C bit); off only when both sides say so
   bool markers_receive = false;      ///< ask the peer to put markers into what it sends us (M bit)
   bool markers_send_allowed = true;  ///< false: refuse a peer that asks us for markers
+  bool check_all_markers = true;     ///< each marker of an FPDU; false, with CRC: where one begins
   bool silent_drop = true;   ///< a bad CRC drops the segment before commit; false: Terminate
   uint32_t drop_limit = 8;   ///< silent drops of one range before the error is reported
   bool out_of_order = true;  ///< place out-of-order FPDUs that a marker locates

@@ -261,6 +261,9 @@ constexpr Key kKeys[] = {
      "ask the peer to put markers into what it sends us"},
     {"mpa", "markers_send_allowed", in_mpa<&Mpa::markers_send_allowed>, "", kNone,
      "false: refuse a peer that asks us for markers"},
+    {"mpa", "check_all_markers", in_mpa<&Mpa::check_all_markers>, "", kNone,
+     "each marker of an FPDU is compared with its place, in order, too (RFC 5044 section 8); "
+     "without, those that locate an FPDU are used and the CRC decides; always without CRC"},
     {"mpa", "silent_drop", in_mpa<&Mpa::silent_drop>, "", kNone,
      "a segment with a bad CRC is dropped as if it had been lost; false: the stream is terminated"},
     {"mpa", "drop_limit", in_mpa<&Mpa::drop_limit>, "drops", {0, 1000},

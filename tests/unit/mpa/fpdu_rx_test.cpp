@@ -404,6 +404,35 @@ TEST(FpduRx, MarkerAndLengthDisagree_MPA_8_03_MPA_4_2_01_MPA_4_2_02) {
   }
 }
 
+// MPA-8-05: the second marker of an FPDU with a good CRC points elsewhere. It is looked at when all
+// are, and always without CRC; otherwise the FPDU is as good as any, in order and out of order.
+TEST(FpduRx, FurtherMarkersAreCheckedByChoice_MPA_8_05) {
+  EXPECT_TRUE(Config{}.check_all_markers);
+  for (const bool all : {true, false}) {
+    for (const bool crc : {true, false}) {
+      for (const bool in_order : {true, false}) {
+        Config config = config_of(true, crc);
+        config.check_all_markers = all;
+        Receiver rx(config);
+        for (uint32_t i = 0; i < 3; ++i) rx.add(i, 1200);
+        const size_t begin = rx.boundary(1), end = rx.boundary(2);
+        rx.encoder.stream[(begin + 511) / 512 * 512 + 512 + 3] += 8;
+        if (crc) repair_crc(rx.encoder.stream, begin, end);
+        if (in_order) rx.give(0, begin);
+        ASSERT_TRUE(rx.give(begin, end));
+        if (!in_order) rx.give(0, begin);
+        rx.give(end, rx.stream().size());
+        if (!all && crc) {
+          rx.expect_all();
+          continue;
+        }
+        EXPECT_EQ(rx.end.user.delivered.size(), 1u);
+        EXPECT_EQ(rx.end.user.errors, std::vector{FramingError::MarkerMismatch});
+      }
+    }
+  }
+}
+
 // MPA-8-04: when the gap closes, the lengths lead past the start of an FPDU that a marker located.
 TEST(FpduRx, ClosedGapContradictsAMarker_MPA_8_04) {
   Config config = config_of(true);

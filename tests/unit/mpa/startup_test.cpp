@@ -128,6 +128,7 @@ TEST(Startup, RequestInPartsAndAgain_MPA_7_1_5_03) {
   EXPECT_TRUE(a.user.sent.empty());
 }
 
+// MPA00-7.2-01: this provider does as its administrator says, whenever the peer agrees.
 // MPA-7.1.1-07 MPA-4.4-01 MPA-4.4-02 MPA-4.4-03 MPA-4.4-04
 // UNH-MPA-2-04
 TEST(Startup, CrcTruthTable_MPA_7_1_1_07) {
