@@ -13,6 +13,7 @@ namespace {
 constexpr uint8_t kAlignedStreak = 8;     // segments of whole FPDUs that make a stream aligned
 constexpr uint8_t kHopefulStreak = 2;     // the same, where nothing is known but the CRC
 constexpr uint32_t kSuspiciousDrops = 2;  // of one range, before the cut is believed
+constexpr uint8_t kFalseSuspicions = 5;   // of one connection, before every cut is believed
 
 }  // namespace
 
@@ -98,17 +99,31 @@ bool FpduReceiver::drops(const LocatedSegment& segment, base::ByteView octets, b
     return true;
   }
   if (!crc_) return false;
-  const bool aligned = aligned_ >= kAlignedStreak;
   const bool unlocated = segment.next == kUnlocated && !in_order(segment.range);
   const bool suspicious =
-      (aligned && (segment.cut || segment.misplaced)) ||
-      (aligned_ >= kHopefulStreak && unlocated && !only_whole_fpdus(segment.range, octets));
+      (suspects(kAlignedStreak) && (segment.cut || segment.misplaced)) ||
+      (unlocated && suspects(kHopefulStreak) && !only_whole_fpdus(segment.range, octets));
   if (!suspicious) return false;
   DropCount& count = drops_of(segment.range.begin);
   if (count.suspicious >= kSuspiciousDrops) return false;
   ++count.suspicious;
   ++counters_.suspicious_drops;
+  if (segment.cut) remember_cut(segment, octets);
   return true;
+}
+
+/// A middlebox that cuts now and then costs a retransmission for each wrong suspicion: each doubles
+/// the streak that the next one takes, and the last ends them.
+bool FpduReceiver::suspects(uint32_t streak) const {
+  return false_suspicions_ < kFalseSuspicions && aligned_ >= streak << false_suspicions_;
+}
+
+/// Should the FPDU come well and as long as it says now, the cut was a true one.
+void FpduReceiver::remember_cut(const LocatedSegment& segment, base::ByteView octets) {
+  uint64_t end = 0;
+  if (suspected_.begin != kUnlocated && suspected_.begin >= ordered_) return;
+  if (!end_of_started(segment.next, segment.range, octets, end)) return;
+  suspected_ = {segment.next, end};
 }
 
 /// As an aligned sender makes segments: FPDUs from the first octet to the last, every CRC right.
@@ -257,6 +272,10 @@ bool FpduReceiver::place_whole(const FpduSpan& span, const uint8_t* data, bool i
   const llp::PlaceVerdict verdict = user_->place_ulpdu(ulpdu, in_order, now);
   if (stopped_) return true;
   if (!in_order && verdict != llp::PlaceVerdict::Placed) return false;
+  if (span.begin == suspected_.begin) [[unlikely]] {
+    if (span.end == suspected_.end) ++false_suspicions_;
+    suspected_ = {kUnlocated, kUnlocated};
+  }
   PlacedFpdu& entry = placed_.insert(span, !in_order);
   const uint32_t kept = ulpdu.copy_prefix(entry.header.data(), llp::kUlpduHeaderMax);
   if (in_order) return true;

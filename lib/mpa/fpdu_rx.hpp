@@ -95,6 +95,8 @@ class FpduReceiver {
   };
   [[nodiscard]] DropCount& drops_of(uint64_t begin);
   [[nodiscard]] bool drops(const LocatedSegment& segment, base::ByteView octets, base::Now now);
+  [[nodiscard]] bool suspects(uint32_t streak) const;
+  void remember_cut(const LocatedSegment& segment, base::ByteView octets);
   [[nodiscard]] bool only_whole_fpdus(base::Range range, base::ByteView octets) const;
   [[nodiscard]] bool has_room(const LocatedSegment& segment);
   void note_alignment(const LocatedSegment& segment);
@@ -136,6 +138,8 @@ class FpduReceiver {
   bool stopped_ = false;
   llp::FramingError error_at_next_ = llp::FramingError::None;  // of the FPDU at place_next_
   uint8_t aligned_ = 0;  // consecutive segments of whole FPDUs, saturating
+  uint8_t false_suspicions_ = 0;
+  base::Range suspected_{kUnlocated, kUnlocated};  // a cut FPDU that was dropped, as it said itself
   std::array<DropCount, 8> drop_counts_{};
 };
 

@@ -519,6 +519,36 @@ TEST(FpduRx, SuspiciousCutOnAnAlignedStream_MPA_8_07) {
   rx.expect_all();
 }
 
+// A middlebox that cuts one segment in ten: the cuts are soon believed. Lengths that are damaged as
+// often are suspected for ever, as they come back otherwise.
+TEST(FpduRx, SuspicionEndsWhereCutsAreTrue_MPA_8_07) {
+  for (const bool true_cuts : {true, false}) {
+    Receiver rx(config_of(false));
+    constexpr uint32_t kFpdus = 2000;
+    for (uint32_t i = 0; i < kFpdus; ++i) rx.add(i, 1000);
+    for (size_t i = 0; i < kFpdus; ++i) {
+      const size_t begin = rx.boundary(i), end = rx.boundary(i + 1);
+      if (i % 10 == 9 && true_cuts && rx.give(begin, begin + 500)) {
+        ASSERT_TRUE(rx.give(begin + 500, end));
+        continue;
+      }
+      if (i % 10 == 9 && !true_cuts) {
+        rx.encoder.stream[begin] ^= 0x20;
+        ASSERT_FALSE(rx.give(begin, end)) << i;
+        rx.encoder.stream[begin] ^= 0x20;
+      }
+      ASSERT_TRUE(rx.give(begin, end)) << i;
+    }
+    if (true_cuts) {
+      EXPECT_LE(rx.end.counters.suspicious_drops, 5u);
+      EXPECT_GE(rx.end.counters.suspicious_drops, 1u);
+    } else {
+      EXPECT_EQ(rx.end.counters.suspicious_drops, kFpdus / 10);
+    }
+    rx.expect_all();
+  }
+}
+
 // MPA-8-07: a sender whose path became narrow cuts an FPDU into more pieces than drops are counted
 // of, and sends all of them again and again.
 TEST(FpduRx, AnFpduCutIntoManyPiecesArrives_MPA_8_07) {
