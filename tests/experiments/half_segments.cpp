@@ -1,7 +1,6 @@
 // Section 7.2: what whole FPDUs cost in segments, and retransmission behind a middlebox.
 
-#include <algorithm>
-#include <optional>
+#include <set>
 
 #include "experiments.hpp"
 
@@ -29,75 +28,16 @@ Point measure(Framing framing, uint32_t fpdu, uint64_t messages) {
   return point;
 }
 
-/// A middlebox cuts a segment, loses the second half, and TCP sends again.
-struct SplitRun {
-  Transfer transfer;
-  uint64_t split = 0;
-  uint64_t again_octets = 0;
-  bool whole = false;  // every retransmission begins and ends where a record does
-};
-
-SplitRun split_run(Framing framing, double split, double loss, uint64_t seed) {
-  RigConfig config;
-  config.path.tcp = plain_tcp();
-  config.path.split = split;
-  config.path.loss = loss;
-  config.path.seed = seed;
-  config.framing = framing;
-  config.message_octets = 64 * 1024;
-  SplitRun run;
-  run.transfer = transfer(config, 64);
-  return run;
+/// FPDU sizes: the steps of the ratio (728 and 732 are next to EMSS/2 + 1), and what lies between.
+std::set<uint32_t> sizes_of(Extent extent) {
+  std::set<uint32_t> sizes{364, 368, 484, 488, 724, 728, 732, 736, 1452};
+  const uint32_t step = extent == Extent::Full ? 4 : 36;
+  for (uint32_t size = 24; size < 1440; size += step) sizes.insert(size);
+  return sizes;
 }
 
-void middlebox(Experiment& e) {
-  Table cuts{"middlebox-retransmission",
-             "4 MB through a middlebox, 1 % loss",
-             {"framing", "segments cut", "complete", "segments sent", "sent again",
-              "stream octets sent", "wire octets"},
-             {}};
-  for (const Framing framing : {Framing::Mpa, Framing::MpaMarkers, Framing::TufKey}) {
-    for (const double split : {0.0, 0.1, 1.0}) {
-      const SplitRun run = split_run(framing, split, 0.01, 7);
-      if (split == 0.1) {
-        e.findings.push_back(std::string(to_string(framing)) +
-                             ", a tenth of the segments cut, 1 % lost: complete, " +
-                             number(run.transfer.retransmitted) + " of " +
-                             number(run.transfer.segments) + " segments were sent again.");
-      }
-      cuts.rows.push_back({to_string(framing), number(split * 100, 0) + " %",
-                           run.transfer.complete ? "yes" : "NO", number(run.transfer.segments),
-                           number(run.transfer.retransmitted), number(run.transfer.stream_octets),
-                           number(run.transfer.wire_octets)});
-    }
-  }
-  e.findings.push_back(
-      "MPA's receiver takes an FPDU that is cut, where segments have been aligned so far, for one "
-      "with a damaged length: it drops the segment before TCP commits it, twice at most "
-      "(mpa.suspicious_drops). A middlebox that cuts now and then costs a few retransmissions, "
-      "therefore: an FPDU that comes again as long as it was proves the cut, and five such "
-      "proofs end the suspicion for the connection.");
-  e.tables.push_back(std::move(cuts));
-}
-
-}  // namespace
-
-Experiment half_segments(const Options& options) {
+void segments_by_size(Experiment& e, const Options& options) {
   const uint64_t messages = options.extent == Extent::Quick ? 200 : 2000;
-  Experiment e;
-  e.name = "half-segments";
-  e.title = "FPDUs of EMSS/2 + 1, and segments cut on the way";
-  e.requirements = "MPAA-7.2-01, MPAA-7.2-02, MPA-A.1-04";
-  e.draft =
-      "Section 7.2: whole FPDUs may leave segments partly filled. In the worst case, FPDUs of "
-      "EMSS/2 + 1, the number of segments approaches twice the least possible and never exceeds "
-      "it. Retransmitting complete FPDUs, when a middlebox has cut a segment and a part of it is "
-      "acknowledged, may waste a little bandwidth.";
-  e.setup =
-      "EMSS 1460, packing on, all messages posted at once, one FPDU a message. The least possible "
-      "is the octets of the stream divided by EMSS. Then messages of 64 KB through a middlebox "
-      "that "
-      "cuts a share of the segments anywhere, with 1 % of the segments lost.";
   Figure figure{
       "Segments for each segment of the least possible", "FPDU, octets", "ratio", false, false, {}};
   Table table{"half-segments",
@@ -108,13 +48,7 @@ Experiment half_segments(const Options& options) {
     Series series{to_string(framing), {}};
     double worst = 0;
     uint32_t worst_at = 0;
-    const uint32_t step = options.extent == Extent::Full ? 4 : 36;
-    std::vector<uint32_t> sizes{kEmss / 2, kEmss / 2 + 2};  // 730 is not a multiple of 4: 728, 732
-    sizes = {364, 368, 484, 488, 724, 728, 732, 736, 1452};
-    for (uint32_t size = 24; size < 1440; size += step) sizes.push_back(size);
-    std::sort(sizes.begin(), sizes.end());
-    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-    for (const uint32_t size : sizes) {
+    for (const uint32_t size : sizes_of(options.extent)) {
       const Point point = measure(framing, size, messages);
       series.points.emplace_back(size, point.ratio);
       if (point.ratio > worst) worst = point.ratio, worst_at = size;
@@ -131,7 +65,56 @@ Experiment half_segments(const Options& options) {
   }
   e.figures.push_back(std::move(figure));
   e.tables.push_back(std::move(table));
+}
 
+/// Retransmission of whole records where segments arrive cut.
+void middlebox(Experiment& e) {
+  Table cuts{"middlebox-retransmission",
+             "4 MB through a middlebox, 1 % loss",
+             {"framing", "segments cut", "complete", "segments sent", "sent again",
+              "stream octets sent", "wire octets"},
+             {}};
+  for (const Framing framing : {Framing::Mpa, Framing::MpaMarkers, Framing::TufKey}) {
+    for (const double split : {0.0, 0.1, 1.0}) {
+      const Transfer run = transfer(hard_path(framing, 0.01, split, 7), 64);
+      if (split == 0.1) {
+        e.findings.push_back(std::string(to_string(framing)) +
+                             ", a tenth of the segments cut, 1 % lost: complete, " +
+                             number(run.retransmitted) + " of " + number(run.segments) +
+                             " segments were sent again.");
+      }
+      cuts.rows.push_back({to_string(framing), number(split * 100, 0) + " %",
+                           run.complete ? "yes" : "NO", number(run.segments),
+                           number(run.retransmitted), number(run.stream_octets),
+                           number(run.wire_octets)});
+    }
+  }
+  e.findings.push_back(
+      "MPA's receiver takes an FPDU that is cut, where segments have been aligned so far, for one "
+      "with a damaged length: it drops the segment before TCP commits it, twice at most "
+      "(mpa.suspicious_drops). A middlebox that cuts now and then costs a few retransmissions, "
+      "therefore: an FPDU that comes again as long as it was proves the cut, and five such "
+      "proofs end the suspicion for the connection.");
+  e.tables.push_back(std::move(cuts));
+}
+
+}  // namespace
+
+Experiment half_segments(const Options& options) {
+  Experiment e;
+  e.name = "half-segments";
+  e.title = "FPDUs of EMSS/2 + 1, and segments cut on the way";
+  e.requirements = "MPAA-7.2-01, MPAA-7.2-02, MPA-A.1-04";
+  e.draft =
+      "Section 7.2: whole FPDUs may leave segments partly filled. In the worst case, FPDUs of "
+      "EMSS/2 + 1, the number of segments approaches twice the least possible and never exceeds "
+      "it. Retransmitting complete FPDUs, when a middlebox has cut a segment and a part of it is "
+      "acknowledged, may waste a little bandwidth.";
+  e.setup =
+      "EMSS 1460, packing on, all messages posted at once, one FPDU a message. The least possible "
+      "is the octets of the stream divided by EMSS. Then messages of 64 KB through a middlebox "
+      "that cuts a share of the segments anywhere, with 1 % of the segments lost.";
+  segments_by_size(e, options);
   middlebox(e);
   return e;
 }

@@ -55,6 +55,17 @@ tcp::Config plain_tcp() {
   return config;
 }
 
+RigConfig hard_path(Framing framing, double loss, double split, uint64_t seed) {
+  RigConfig config;
+  config.path.tcp = plain_tcp();
+  config.path.loss = loss;
+  config.path.split = split;
+  config.path.seed = seed;
+  config.framing = framing;
+  config.message_octets = 64 * 1024;
+  return config;
+}
+
 /// Accepts what is asked for, and remembers how the start-up went.
 class Rig::Owner final : public mpa::StartEvents {
  public:

@@ -42,6 +42,10 @@ struct RigConfig {
 /// it.
 [[nodiscard]] tcp::Config plain_tcp();
 
+/// One connection, messages of 64 KB, through a path that loses and cuts segments by chance.
+/// \param loss share of the segments lost \param split share cut in two
+[[nodiscard]] RigConfig hard_path(Framing framing, double loss, double split, uint64_t seed);
+
 class Rig {
  public:
   explicit Rig(const RigConfig& config);
