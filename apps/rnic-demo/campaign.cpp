@@ -15,6 +15,7 @@ constexpr const char* kResponderGreeting = "softrnic demo: hello from rnic1";
 constexpr uint64_t kPictureSize = 1u << 20;
 constexpr uint64_t kOctetsPerRun = 4u << 20;  // small messages repeat up to this much
 constexpr uint64_t kMessagesPerRun = 256;
+constexpr uint64_t kWordsPerRun = 4096;  // enough of them for the hostile wire to hit some
 
 std::span<const uint8_t> octets_of(const char* text) {
   return {reinterpret_cast<const uint8_t*>(text), std::string_view(text).size()};
@@ -130,7 +131,9 @@ Run WireCampaign::run_one(Operation operation, uint64_t size) {
   run.operation = operation;
   run.size = size;
   run.wire = wire_;
-  run.messages = std::clamp<uint64_t>(kOctetsPerRun / size, 1, kMessagesPerRun);
+  run.messages = workload::is_of_word(operation)
+                     ? kWordsPerRun
+                     : std::clamp<uint64_t>(kOctetsPerRun / size, 1, kMessagesPerRun);
   workload::TransferOptions options;
   options.operation = operation;
   options.size = size;
@@ -222,7 +225,7 @@ Status WireCampaign::run_operation(Operation operation, const std::vector<uint64
     std::cerr << "\n  " << size << " octets not verified: " << run.error << "\n";
     return {};  // the connection may be gone; what is missing keeps the campaign incomplete
   }
-  if (wire_ == Wire::Hostile) draw(operation);
+  if (wire_ == Wire::Hostile && sizes.size() > 1) draw(operation);
   std::cerr << " ok\n";
   return workload::disconnect_pair(*context_, pair_, 10000);
 }
@@ -242,16 +245,23 @@ std::vector<uint64_t> message_sizes(uint64_t largest) {
   return sizes;
 }
 
+std::vector<uint64_t> message_sizes(Operation operation, uint64_t largest) {
+  if (workload::is_of_word(operation)) return {workload::kWordOctets};
+  return message_sizes(largest);
+}
+
 Status run_campaign(uint64_t largest, uint64_t seed, Campaign& campaign) {
-  const std::vector<uint64_t> sizes = message_sizes(largest);
+  size_t wanted = 0;
   for (const Wire wire : {Wire::Clean, Wire::Hostile}) {
     WireCampaign wire_campaign(wire, seed, campaign);
     if (Status status = wire_campaign.open(); !status) return status;
-    for (const Operation op : {Operation::Send, Operation::Write, Operation::Read}) {
+    for (const Operation op : kOperations) {
+      const std::vector<uint64_t> sizes = message_sizes(op, largest);
+      wanted += sizes.size();
       if (Status status = wire_campaign.run_operation(op, sizes); !status) return status;
     }
   }
-  campaign.complete = campaign.runs.size() == sizes.size() * 6;
+  campaign.complete = campaign.runs.size() == wanted;
   return {};
 }
 

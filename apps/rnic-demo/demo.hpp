@@ -3,6 +3,7 @@
 /// wire.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -48,8 +49,17 @@ struct Campaign {
   bool complete = false;
 };
 
+/// What a demo does, in this order.
+inline constexpr std::array kOperations{
+    workload::Operation::Send,        workload::Operation::Write,
+    workload::Operation::Read,        workload::Operation::Immediate,
+    workload::Operation::FetchAdd,    workload::Operation::MaskedAdd,
+    workload::Operation::CompareSwap, workload::Operation::MaskedSwap};
+
 /// 2^k for k = 0..26, 2^k - 1 for k = 2..26, ascending. `largest` cuts the list (for a quick look).
 [[nodiscard]] std::vector<uint64_t> message_sizes(uint64_t largest);
+/// These, or 8 octets alone where no other message exists.
+[[nodiscard]] std::vector<uint64_t> message_sizes(workload::Operation operation, uint64_t largest);
 
 /// Runs everything; progress goes to stderr. The error is one of the environment; a run that fails
 /// is in the campaign.
@@ -65,7 +75,8 @@ void print_table(const Campaign& campaign);
 
 /// "64 B", "4 KB", "1 MB"
 [[nodiscard]] std::string size_text(uint64_t octets);
-/// Rows of their own in the table: 64 octets, 4 KB, 64 KB, 1 MB, 64 MB.
+/// Rows of their own in the table: 64 octets, 4 KB, 64 KB, 1 MB, 64 MB. What moves words has one
+/// row.
 [[nodiscard]] bool is_headline_size(uint64_t octets);
 
 }  // namespace rnic::demo

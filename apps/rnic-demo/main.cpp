@@ -32,15 +32,21 @@ int verdict(const Campaign& campaign) {
   uint64_t placed = 0;
   uint64_t dropped = 0;
   size_t unverified = 0;
+  uint64_t atomics = 0;
+  uint64_t immediates = 0;
   for (const Run& run : campaign.runs) {
     if (!run.verified) ++unverified;
+    if (run.verified && workload::is_atomic(run.operation)) atomics += run.messages;
+    if (run.verified && workload::has_immediate(run.operation)) immediates += run.messages;
     if (run.wire != Wire::Hostile) continue;
     placed += run.ooo_placed_octets;
     dropped += run.crc_drops;
   }
   std::cout << campaign.runs.size() << " runs, " << campaign.runs.size() - unverified
             << " verified; hostile wire: " << placed << " octets placed out of order, " << dropped
-            << " segments dropped by CRC\n";
+            << " segments dropped by CRC\n"
+            << atomics << " atomics, each with the value that was there and the value it left, and "
+            << immediates << " Immediate Data verified\n";
   if (unverified != 0 || !campaign.complete) return kNotVerified;
   if (placed != 0 && dropped != 0) return kOk;
   std::cerr
@@ -55,11 +61,9 @@ int run(int argc, char** argv) {
   uint32_t largest = 26;
   uint64_t seed = 1;
   CLI::App app{
-      "Two soft RNICs in one process, wired by memory rings, move data by Send, Write and Read on "
-      "a\n"
-      "clean and on a hostile wire, and verify every octet. Exit status: 0 ok, 1 something was "
-      "not\n"
-      "verified, 2 usage or environment.\n"
+      "Two soft RNICs in one process, wired by memory rings, move data by Send, Write, Read and\n"
+      "Immediate Data and carry out atomics, on a clean and on a hostile wire, and verify every\n"
+      "octet and value. Exit status: 0 ok, 1 something was not verified, 2 usage or environment.\n"
       "Example: rnic-demo --largest 20 --json out/demo/result.json"};
   app.add_option("--json", json_file, "write the results to this file as JSON");
   app.add_option("--report", report_file, "where the page goes")->capture_default_str();

@@ -94,12 +94,10 @@ void header(std::string& html, const Campaign& campaign) {
   const bool good = campaign.complete && verified == campaign.runs.size();
   html +=
       "<h1>softrnic: two soft RNICs, verified</h1>\n<p class=\"lead\">Two software iWARP NICs in "
-      "one "
-      "process, each with its own TCP/IP stack, queue pairs and registered memory, move data by "
-      "Send, "
-      "RDMA Write and RDMA Read over a clean wire and over a hostile one. Every octet is compared "
-      "at "
-      "the far end.</p>\n<p class=\"verdict" +
+      "one process, each with its own TCP/IP stack, queue pairs and registered memory, move data "
+      "by Send, RDMA Write, RDMA Read and Immediate Data, and carry out atomics, over a clean wire "
+      "and over a hostile one. Every octet is compared at the far end; of each atomic, what it "
+      "found and what it left.</p>\n<p class=\"verdict" +
       std::string(good ? "" : " bad") + "\">" + std::to_string(verified) + " of " +
       std::to_string(campaign.runs.size()) + " runs verified" +
       (campaign.complete ? "" : ", campaign incomplete") +

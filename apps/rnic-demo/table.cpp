@@ -11,7 +11,7 @@ namespace {
 using workload::Operation;
 
 void print_row(const char* operation, const char* wire, const std::string& size, const Run& run) {
-  std::printf("%-6s %-8s %9s %8.3f %9.0f %6.1f %10llu %9llu %7llu %5llu  %s\n", operation, wire,
+  std::printf("%-11s %-8s %9s %8.3f %9.0f %6.1f %10llu %9llu %7llu %5llu  %s\n", operation, wire,
               size.c_str(), run.goodput_gbps, run.msgs_per_s, run.aligned_pct,
               static_cast<unsigned long long>(run.ooo_placed_octets),
               static_cast<unsigned long long>(run.held_octets),
@@ -63,19 +63,20 @@ bool is_headline_size(uint64_t octets) {
 }
 
 void print_table(const Campaign& campaign) {
-  std::printf("%-6s %-8s %9s %8s %9s %6s %10s %9s %7s %5s  %s\n", "op", "wire", "size", "Gb/s",
+  std::printf("%-11s %-8s %9s %8s %9s %6s %10s %9s %7s %5s  %s\n", "op", "wire", "size", "Gb/s",
               "msgs/s", "align%", "placed ooo", "held", "retrans", "CRC", "verified");
-  for (const Operation op : {Operation::Send, Operation::Write, Operation::Read}) {
+  for (const Operation op : kOperations) {
     for (const Wire wire : {Wire::Clean, Wire::Hostile}) {
       std::vector<Run> runs;
       for (const Run& run : campaign.runs) {
         if (run.operation == op && run.wire == wire) runs.push_back(run);
       }
       for (const Run& run : runs) {
-        if (is_headline_size(run.size)) {
+        if (is_headline_size(run.size) || workload::is_of_word(op)) {
           print_row(workload::to_string(op), to_string(wire), size_text(run.size), run);
         }
       }
+      if (workload::is_of_word(op)) continue;
       size_t others = 0;
       const Run rest = summary(runs, others);
       if (others == 0) continue;

@@ -106,7 +106,8 @@ Status Loopback::set_up() {
   if (context_->device(names[0])->checksum_mode() == "system") options_.floor = false;
   workload::PairOptions pair_options;
   pair_options.port = options_.port.tcp;
-  pair_options.depth = std::max<uint32_t>(options_.depth, 16);
+  // A message may be two work requests.
+  pair_options.depth = std::max<uint32_t>(2 * options_.depth, 16);
   auto pair = workload::connect_pair(*context_, names[0], names[1], pair_options);
   if (!pair) return tl::unexpected(pair.error());
   pair_ = std::move(*pair);

@@ -10,9 +10,11 @@ namespace rnic::perf {
 
 namespace {
 
+constexpr uint64_t kUsualSize = 1u << 20;
+
 void add_workload(CLI::App& command, Options& options) {
-  command.add_option("--size", options.size_text, "octets of a message; K, M mean 2^10, 2^20")
-      ->capture_default_str();
+  command.add_option("--size", options.size_text,
+                     "octets of a message; K, M mean 2^10, 2^20 (default: 1M; imm and atomics: 8)");
   command.add_option("--seconds", options.seconds, "how long to measure")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0));
@@ -34,6 +36,11 @@ void add_configuration(CLI::App& command, Options& options) {
 }
 
 bool parse_size(Options& options) {
+  const bool word = workload::is_of_word(options.operation);
+  if (options.size_text.empty()) {
+    options.size = word ? workload::kWordOctets : kUsualSize;
+    return true;
+  }
   const std::string& text = options.size_text;
   size_t used = 0;
   uint64_t value = 0;
@@ -50,6 +57,7 @@ bool parse_size(Options& options) {
   else if (!unit.empty())
     return false;
   options.size = value;
+  if (word) return value == workload::kWordOctets;
   return value >= 1 && value <= (1ull << 30) && text[0] != '-';
 }
 
@@ -57,15 +65,17 @@ int run(int argc, char** argv) {
   Options options;
   std::string operation = "write";
   CLI::App app{
-      "Measures a software RNIC: goodput, message rate and latency of RDMA Write, RDMA Read and "
+      "Measures a software RNIC: goodput, message rate and latency of RDMA Write, RDMA Read, "
       "Send,\n"
-      "with every octet verified, beside the floor of this machine.\n"
-      "Example: rnic-perf loopback --op write --size 1M --mtu 9000 --seconds 3 --json"};
+      "Immediate Data and atomics, with every octet and every value verified, beside the floor of\n"
+      "this machine. Examples:\n"
+      "  rnic-perf loopback --op write --size 1M --mtu 9000 --seconds 3 --json\n"
+      "  rnic-perf loopback --op fetch-add --port socket"};
   app.require_subcommand(1);
   const auto add_operation = [&](CLI::App& command) {
-    command.add_option("--op", operation, "write, read or send")
+    command.add_option("--op", operation, workload::kOperationHelp)
         ->capture_default_str()
-        ->check(CLI::IsMember({"write", "read", "send"}));
+        ->check(CLI::IsMember(workload::operation_words()));
   };
 
   CLI::App& loopback = *app.add_subcommand("loopback", "both ends in this process");
@@ -99,8 +109,11 @@ int run(int argc, char** argv) {
   if (auto status = workload::parse_command_line(app, "rnic-perf", argc, argv)) return *status;
   options.operation = *workload::parse_operation(operation);
   if (!parse_size(options)) {
-    return complain(
-        "--size " + options.size_text + ": give octets from 1 to 1024M, as in 64, 4K, 1M", kUsage);
+    const bool word = workload::is_of_word(options.operation);
+    return complain("--size " + options.size_text +
+                        (word ? ": " + operation + " moves 8 octets: leave --size out"
+                              : ": give octets from 1 to 1024M, as in 64, 4K, 1M"),
+                    kUsage);
   }
   options.both_ends = loopback.parsed();
   if (options.both_ends) return run_loopback(options);

@@ -20,7 +20,7 @@ inline constexpr int kUsage = 2;
 /// What is measured, from the command line.
 struct Options {
   workload::Operation operation = workload::Operation::Write;
-  std::string size_text = "1M";
+  std::string size_text;     ///< as given
   uint64_t size = 1u << 20;  ///< octets of a message
   uint32_t mtu = 1500;       ///< octets of an IP packet
   uint32_t cores = 1;        ///< 1: both devices polled in turn; 2: a core each

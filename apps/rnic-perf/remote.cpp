@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <iostream>
+#include <optional>
 
 #include "rnic-perf/perf.hpp"
 
@@ -97,16 +98,20 @@ Result<ControlMessage> Station::receive(int64_t timeout_ms) {
 // --- Server ---
 
 bool fits(const ControlMessage& batch) {
+  if (workload::is_of_word(batch.operation) && batch.size != workload::kWordOctets) return false;
   return batch.size >= 1 && batch.size <= kServerMemory && batch.slots >= 1 &&
          batch.messages >= 1 && batch.messages < kReceiveDepth &&
          workload::slot_stride(batch.size) * batch.slots <= kServerMemory;
 }
 
 void prepare(Station& station, const ControlMessage& batch) {
+  const uint64_t stride = workload::slot_stride(batch.size);
+  const bool atomic = workload::is_atomic(batch.operation);
   for (uint32_t slot = 0; slot < batch.slots; ++slot) {
-    const uint64_t offset = slot * workload::slot_stride(batch.size);
-    const auto octets = station.memory.octets().subspan(offset, batch.size);
-    if (batch.operation == Operation::Read) {
+    const uint64_t offset = slot * stride;
+    // Between the words of atomics, too: nothing of it may change.
+    const auto octets = station.memory.octets().subspan(offset, atomic ? stride : batch.size);
+    if (batch.operation == Operation::Read || atomic) {
       workload::fill(octets, batch.pattern, offset);
     } else {
       workload::poison(octets);
@@ -114,16 +119,56 @@ void prepare(Station& station, const ControlMessage& batch) {
   }
 }
 
+bool slot_matches(Station& station, const ControlMessage& batch, uint32_t slot) {
+  const uint64_t offset = slot * workload::slot_stride(batch.size);
+  return !workload::compare(station.memory.octets().subspan(offset, batch.size), batch.pattern,
+                            offset);
+}
+
 bool matches(Station& station, const ControlMessage& batch) {
   const uint32_t slots = std::min(batch.slots, batch.messages);
   for (uint32_t slot = 0; slot < slots; ++slot) {
-    const uint64_t offset = slot * workload::slot_stride(batch.size);
-    if (workload::compare(station.memory.octets().subspan(offset, batch.size), batch.pattern,
-                          offset)) {
-      return false;
-    }
+    if (!slot_matches(station, batch, slot)) return false;
   }
   return true;
+}
+
+/// What the server's memory must hold behind a batch.
+bool verdict_of(Station& station, const ControlMessage& batch) {
+  if (batch.operation == Operation::Read || batch.operation == Operation::Immediate) return true;
+  if (!workload::is_atomic(batch.operation)) return matches(station, batch);
+  const workload::AtomicBatch atomics(batch.operation, batch.pattern, batch.slots, batch.messages);
+  return !atomics.compare_targets(station.memory.octets());
+}
+
+Status post_receives(Station& station, const ControlMessage& batch) {
+  for (uint32_t i = 0; i < batch.messages; ++i) {
+    ReceiveRequest request;
+    if (batch.operation == Operation::Send) {
+      request.sge_count = 1;
+      request.sges[0] = station.region.sge((i % batch.slots) * workload::slot_stride(batch.size),
+                                           static_cast<uint32_t>(batch.size));
+    }
+    if (Status status = station.end->qp.post_receive(request); !status) return status;
+  }
+  return {};
+}
+
+/// Awaits what takes a receive. \return whether each has come as it must, and at its time.
+Result<bool> take_messages(Station& station, const ControlMessage& batch) {
+  const bool immediate = workload::has_immediate(batch.operation);
+  bool good = true;
+  for (uint32_t i = 0; i < batch.messages; ++i) {
+    auto done = workload::await(station.context, station.end->receive_cq, kTimeoutMs);
+    if (!done) return tl::unexpected(done.error());
+    good = good && done->has_immediate == immediate;
+    if (immediate) good = good && done->immediate == workload::immediate_of(batch.pattern, i);
+    // Immediate Data says that the Write before it is placed.
+    if (batch.operation == Operation::WriteImmediate) {
+      good = good && slot_matches(station, batch, i % batch.slots);
+    }
+  }
+  return good;
 }
 
 Status serve_batch(Station& station) {
@@ -133,33 +178,28 @@ Status serve_batch(Station& station) {
     return tl::unexpected(protocol_error("the client asked for a batch that does not fit"));
   }
   prepare(station, *batch);
-  const uint32_t receives = batch->operation == Operation::Send ? batch->messages : 0;
-  for (uint32_t i = 0; i < receives; ++i) {
-    ReceiveRequest request;
-    request.sge_count = 1;
-    request.sges[0] = station.region.sge((i % batch->slots) * workload::slot_stride(batch->size),
-                                         static_cast<uint32_t>(batch->size));
-    if (Status status = station.end->qp.post_receive(request); !status) return status;
+  const bool receives = workload::takes_receive(batch->operation);
+  if (receives) {
+    if (Status status = post_receives(station, *batch); !status) return status;
   }
   if (Status status = station.post_control_receive(); !status) return status;
   ControlMessage answer = *batch;
   answer.kind = ControlKind::Ready;
   if (Status status = station.send(answer); !status) return status;
-  for (uint32_t i = 0; i < receives; ++i) {
-    auto done = workload::await(station.context, station.end->receive_cq, kTimeoutMs);
-    if (!done) return tl::unexpected(done.error());
-  }
+  Result<bool> taken = true;
+  if (receives) taken = take_messages(station, *batch);
+  if (!taken) return tl::unexpected(taken.error());
   auto verify = station.receive(kTimeoutMs);
   if (!verify) return tl::unexpected(verify.error());
   answer.kind = ControlKind::Verdict;
-  answer.ok = batch->operation == Operation::Read || matches(station, *batch);
+  answer.ok = *taken && verdict_of(station, *batch);
   if (Status status = station.post_control_receive(); !status) return status;
   return station.send(answer);
 }
 
 Status serve_client(Context& context, const Options& options, const Event& request) {
   auto station = Station::create(context, options.device, kServerMemory,
-                                 kLocalWrite | kRemoteWrite | kRemoteRead);
+                                 kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic);
   if (!station) return tl::unexpected(station.error());
   Station& here = **station;
   if (Status status = here.post_control_receive(); !status) return status;
@@ -201,6 +241,9 @@ class Client {
   Status set_up();
   Status batch();
   Status timed(const ControlMessage& batch);
+  Status post(const ControlMessage& batch, uint32_t index);
+  void prepare_own(const ControlMessage& batch);
+  [[nodiscard]] bool own_matches(const ControlMessage& batch);
   SendRequest request(const ControlMessage& batch, uint32_t index) const;
   void report();
 
@@ -209,6 +252,8 @@ class Client {
   std::unique_ptr<Station> station_;
   workload::Offer offer_;
   uint64_t generation_ = 0;
+  std::optional<workload::AtomicBatch> atomics_;  // of this batch
+  bool originals_right_ = true;
   bool verified_ = true;
   std::vector<double> goodput_;
   std::vector<double> rate_;
@@ -237,14 +282,24 @@ SendRequest Client::request(const ControlMessage& batch, uint32_t index) const {
   const uint64_t offset = (index % batch.slots) * workload::slot_stride(batch.size);
   SendRequest request;
   request.id = index;
-  request.sge_count = 1;
-  request.sges[0] = station_->region.sge(offset, static_cast<uint32_t>(batch.size));
-  request.opcode = batch.operation == Operation::Send    ? Opcode::Send
-                   : batch.operation == Operation::Write ? Opcode::Write
-                                                         : Opcode::Read;
+  request.opcode = workload::opcode_of(batch.operation);
+  if (batch.operation != Operation::Immediate) {
+    request.sge_count = 1;
+    request.sges[0] = station_->region.sge(offset, static_cast<uint32_t>(batch.size));
+  }
   request.remote_stag = offer_.stag;
   request.remote_offset = offer_.address + offset;
+  request.immediate = workload::immediate_of(batch.pattern, index);
+  if (atomics_) request.atomic = atomics_->step(index).operands;
   return request;
+}
+
+Status Client::post(const ControlMessage& batch, uint32_t index) {
+  SendRequest first = request(batch, index);
+  if (batch.operation != Operation::WriteImmediate) return station_->end->qp.post_send(first);
+  first.signaled = false;  // the Immediate's completion is that of both
+  if (Status status = station_->end->qp.post_send(first); !status) return status;
+  return station_->end->qp.post_immediate(index, first.immediate);
 }
 
 Status Client::timed(const ControlMessage& batch) {
@@ -256,9 +311,7 @@ Status Client::timed(const ControlMessage& batch) {
   while (completed < batch.messages) {
     while (posted < batch.messages && posted - completed < options_.depth) {
       posted_at[posted] = context_.now_ns();
-      if (Status status = station_->end->qp.post_send(request(batch, posted)); !status) {
-        return status;
-      }
+      if (Status status = post(batch, posted); !status) return status;
       ++posted;
     }
     context_.poll();
@@ -267,6 +320,9 @@ Status Client::timed(const ControlMessage& batch) {
       if (done[i].status != CompletionStatus::Success) {
         return tl::unexpected(
             protocol_error(std::string("a message completed with ") + to_string(done[i].status)));
+      }
+      if (atomics_ && done[i].original != atomics_->step(completed).original) {
+        originals_right_ = false;
       }
       latency_ns_.push_back(context_.now_ns() - posted_at[completed++]);
     }
@@ -280,6 +336,28 @@ Status Client::timed(const ControlMessage& batch) {
   return {};
 }
 
+void Client::prepare_own(const ControlMessage& batch) {
+  atomics_.reset();
+  originals_right_ = true;
+  if (workload::is_atomic(batch.operation)) {
+    atomics_.emplace(batch.operation, batch.pattern, batch.slots, batch.messages);
+  }
+  for (uint32_t slot = 0; slot < batch.slots; ++slot) {
+    const uint64_t offset = slot * workload::slot_stride(batch.size);
+    const auto octets = station_->memory.octets().subspan(offset, batch.size);
+    if (batch.operation == Operation::Read || atomics_)
+      workload::poison(octets);
+    else
+      workload::fill(octets, batch.pattern, offset);
+  }
+}
+
+/// What came to our own memory, and with the completions.
+bool Client::own_matches(const ControlMessage& batch) {
+  if (batch.operation == Operation::Read) return matches(*station_, batch);
+  return !atomics_ || (originals_right_ && !atomics_->compare_originals(station_->memory.octets()));
+}
+
 Status Client::batch() {
   ControlMessage batch;
   batch.operation = options_.operation;
@@ -289,14 +367,7 @@ Status Client::batch() {
       kVerifyEvery));
   batch.messages = kVerifyEvery;
   batch.pattern = {7, ++generation_};
-  for (uint32_t slot = 0; slot < batch.slots; ++slot) {
-    const uint64_t offset = slot * workload::slot_stride(batch.size);
-    const auto octets = station_->memory.octets().subspan(offset, batch.size);
-    if (batch.operation == Operation::Read)
-      workload::poison(octets);
-    else
-      workload::fill(octets, batch.pattern, offset);
-  }
+  prepare_own(batch);
   const auto ask = [&](ControlKind kind) -> Result<ControlMessage> {
     batch.kind = kind;
     if (Status status = station_->post_control_receive(); !status) {
@@ -309,9 +380,7 @@ Status Client::batch() {
   if (Status status = timed(batch); !status) return status;
   auto verdict = ask(ControlKind::Verify);
   if (!verdict) return tl::unexpected(verdict.error());
-  bool good = verdict->ok;
-  if (batch.operation == Operation::Read) good = matches(*station_, batch);
-  if (options_.verify && !good) {
+  if (options_.verify && !(verdict->ok && own_matches(batch))) {
     verified_ = false;
     return tl::unexpected(protocol_error("verification failed"));
   }

@@ -24,6 +24,8 @@ constexpr int64_t kTimeoutMs = 10000;
 struct Options {
   std::string mode = "loopback";
   uint32_t count = 10;
+  std::string operation_word = "send";
+  workload::Operation operation = workload::Operation::Send;
   uint32_t size = 64;  ///< octets
   workload::PortChoice port{7472, {}};
   std::string config_file;
@@ -37,7 +39,11 @@ int complain(const std::string& message, int status) {
   return status;
 }
 
-/// One end with a registered buffer: the first half goes out, the second comes in.
+/// The word of the atomics holds this when a connection begins; each draws its operands from it.
+constexpr workload::Pattern kWordPattern{9, 0};
+
+/// One end with a registered buffer: the first half goes out, the second comes in. And with a word
+/// that atomics of the peer may work on.
 class Station {
  public:
   Status open(Device device, uint32_t size) {
@@ -51,6 +57,13 @@ class Station {
     auto region = end_->pd.register_memory(buffer_.data(), buffer_.size(), kLocalWrite);
     if (!region) return tl::unexpected(region.error());
     region_ = std::move(*region);
+    auto word = workload::Buffer::allocate(workload::kWordOctets);
+    if (!word) return tl::unexpected(word.error());
+    word_ = std::move(*word);
+    workload::fill(word_.octets(), kWordPattern);
+    auto word_region = end_->pd.register_memory(word_.data(), word_.size(), kRemoteAtomic);
+    if (!word_region) return tl::unexpected(word_region.error());
+    word_region_ = std::move(*word_region);
     return {};
   }
 
@@ -71,7 +84,9 @@ class Station {
 
   [[nodiscard]] std::span<uint8_t> out() const { return buffer_.octets().first(size_); }
   [[nodiscard]] std::span<uint8_t> in() const { return buffer_.octets().subspan(size_, size_); }
-  [[nodiscard]] uint32_t size() const { return size_; }
+  [[nodiscard]] workload::Offer word() const {
+    return {word_region_.stag(), word_region_.address(), word_region_.length()};
+  }
   workload::End& end() { return *end_; }
 
  private:
@@ -79,6 +94,8 @@ class Station {
   std::unique_ptr<workload::End> end_;
   workload::Buffer buffer_;
   MemoryRegion region_;
+  workload::Buffer word_;
+  MemoryRegion word_region_;
 };
 
 /// Sends back what comes; one message at a time.
@@ -87,7 +104,7 @@ class Echo {
   Status open(Device device, const RequestHandle& request) {
     if (Status status = station_.open(std::move(device), kMaxSize); !status) return status;
     if (Status status = station_.post_receive(); !status) return status;
-    return station_.end().qp.accept(request);
+    return station_.end().qp.accept(request, workload::encode(station_.word()));
   }
 
   /// False when the connection is gone.
@@ -95,19 +112,24 @@ class Echo {
     Completion done;
     if (station_.end().receive_cq.poll({&done, 1}) == 1) {
       if (done.status != CompletionStatus::Success) return false;
-      length_ = done.length;
-      std::copy_n(station_.in().begin(), length_, station_.out().begin());
-      if (!station_.post_receive() || !station_.post_send(0, length_)) return false;
+      if (!station_.post_receive() || !answer(done)) return false;
     }
     return station_.end().send_cq.poll({&done, 1}) == 0 || done.status == CompletionStatus::Success;
   }
 
  private:
+  bool answer(const Completion& came) {
+    if (came.has_immediate) {
+      return station_.end().qp.post_immediate(0, came.immediate).has_value();
+    }
+    std::copy_n(station_.in().begin(), came.length, station_.out().begin());
+    return station_.post_send(0, came.length).has_value();
+  }
+
   Station station_;
-  uint32_t length_ = 0;
 };
 
-/// Sends, awaits the echo, compares.
+/// Sends and awaits the echo, or has an atomic carried out; compares.
 class Pinger {
  public:
   Pinger(Context& context, const Options& options) : context_(context), options_(options) {}
@@ -117,6 +139,11 @@ class Pinger {
     auto reply =
         workload::connect_end(context_, station_.end(), address, options_.port.tcp, kTimeoutMs);
     if (!reply) return tl::unexpected(reply.error());
+    const auto offer = workload::decode_offer(*reply);
+    if (!offer) {
+      return tl::unexpected(Error{ErrorCode::Protocol, "the peer is not an rnic-ping server"});
+    }
+    word_at_ = {offer->stag, offer->address};
     std::cerr << "connected to " << address << ":" << options_.port.tcp << "\n";
     return {};
   }
@@ -132,6 +159,7 @@ class Pinger {
     std::vector<int64_t> sorted = rtt_ns_;
     std::sort(sorted.begin(), sorted.end());
     nlohmann::ordered_json result;
+    result["op"] = options_.operation_word;
     result["count"] = sorted.size();
     result["size"] = options_.size;
     result["min_us"] = static_cast<double>(sorted.front()) / 1000;
@@ -152,33 +180,72 @@ class Pinger {
  private:
   Status once(uint32_t index) {
     const workload::Pattern pattern{index + 1, options_.size};
+    const bool atomic = workload::is_atomic(options_.operation);
+    const Status done = atomic ? work_on_word(index) : echo(index, pattern);
+    if (!done) return done;
+    const int64_t rtt = rtt_ns_.back();
+    if (!options_.json && options_.count <= 20) {
+      std::cout << options_.operation_word << ", " << options_.size << " octets, sequence " << index
+                << ", " << static_cast<double>(rtt) / 1000 << " us\n";
+    }
+    return {};
+  }
+
+  Status echo(uint32_t index, const workload::Pattern& pattern) {
+    const bool immediate = options_.operation == workload::Operation::Immediate;
+    const ImmediateData octets = workload::immediate_of(pattern, index);
     workload::fill(station_.out(), pattern);
     workload::poison(station_.in());
     if (Status status = station_.post_receive(); !status) return status;
     const int64_t start = context_.now_ns();
-    if (Status status = station_.post_send(0, options_.size); !status) return status;
-    auto echo = workload::await(context_, station_.end().receive_cq, kTimeoutMs);
-    if (!echo) return tl::unexpected(echo.error());
-    const int64_t rtt = context_.now_ns() - start;
+    const Status posted = immediate ? station_.end().qp.post_immediate(index, octets)
+                                    : station_.post_send(0, options_.size);
+    if (!posted) return posted;
+    auto came = workload::await(context_, station_.end().receive_cq, kTimeoutMs);
+    if (!came) return tl::unexpected(came.error());
+    rtt_ns_.push_back(context_.now_ns() - start);
     auto sent = workload::await(context_, station_.end().send_cq, kTimeoutMs);
     if (!sent) return tl::unexpected(sent.error());
+    if (came->has_immediate != immediate || came->length != options_.size) {
+      return differs("another kind or length");
+    }
+    if (immediate) return came->immediate == octets ? Status{} : differs("other Immediate Data");
     const auto mismatch = workload::compare(station_.in(), pattern);
-    if (mismatch || echo->length != options_.size) {
-      return tl::unexpected(Error{ErrorCode::Protocol,
-                                  "the echo differs: " + (mismatch ? workload::describe(*mismatch)
-                                                                   : std::string("wrong length"))});
-    }
-    rtt_ns_.push_back(rtt);
-    if (!options_.json && options_.count <= 20) {
-      std::cout << options_.size << " octets, sequence " << index << ", "
-                << static_cast<double>(rtt) / 1000 << " us\n";
-    }
-    return {};
+    return mismatch ? differs(workload::describe(*mismatch)) : Status{};
+  }
+
+  /// The word's values are known from the first one on: nobody else works on it.
+  Status work_on_word(uint32_t index) {
+    if (index == 0) workload::fill({reinterpret_cast<uint8_t*>(&word_), 8}, kWordPattern);
+    const workload::AtomicStep step =
+        workload::step_atomic(options_.operation, kWordPattern, index, word_);
+    SendRequest request;
+    request.opcode = workload::opcode_of(options_.operation);
+    request.remote_stag = word_at_.stag;
+    request.remote_offset = word_at_.offset;
+    request.atomic = step.operands;
+    const int64_t start = context_.now_ns();
+    if (Status status = station_.end().qp.post_send(request); !status) return status;
+    auto done = workload::await(context_, station_.end().send_cq, kTimeoutMs);
+    if (!done) return tl::unexpected(done.error());
+    rtt_ns_.push_back(context_.now_ns() - start);
+    if (done->original == step.original) return {};
+    return tl::unexpected(Error{ErrorCode::Protocol, options_.operation_word + " " +
+                                                         std::to_string(index) + " found " +
+                                                         std::to_string(done->original) +
+                                                         " in the server's word, expected " +
+                                                         std::to_string(step.original)});
+  }
+
+  static Status differs(const std::string& how) {
+    return tl::unexpected(Error{ErrorCode::Protocol, "the echo differs: " + how});
   }
 
   Context& context_;
   const Options& options_;
   Station station_;
+  RemoteAddress word_at_;
+  uint64_t word_ = 0;  // what the server's holds
   std::vector<int64_t> rtt_ns_;
 };
 
@@ -282,10 +349,12 @@ int run_loopback(const Options& options) {
 int run(int argc, char** argv) {
   Options options;
   CLI::App app{
-      "Connects to a peer, exchanges Sends that the peer echoes, verifies every octet and prints "
-      "the\n"
-      "round-trip time. Examples:\n"
+      "Connects to a peer, exchanges Sends or Immediate Data that the peer echoes, or has atomics\n"
+      "carried out on a word of the peer; verifies every octet and value and prints the "
+      "round-trip\n"
+      "time. Examples:\n"
       "  rnic-ping loopback\n"
+      "  rnic-ping loopback --op fetch-add\n"
       "  rnic-ping server --config config/nic.toml\n"
       "  rnic-ping server --port socket            the system's own TCP, without DPDK\n"
       "  rnic-ping 192.168.1.2 --config config/nic.toml --count 1000 --size 4096"};
@@ -294,7 +363,12 @@ int run(int argc, char** argv) {
   app.add_option("--count", options.count, "exchanges")
       ->capture_default_str()
       ->check(CLI::Range(1, 10000000));
-  app.add_option("--size", options.size, "octets of a message")
+  app.add_option("--op", options.operation_word,
+                 "send; imm (Immediate Data); fetch-add, masked-add, cmp-swap, masked-swap "
+                 "(atomics of RFC 7306)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"send", "imm", "fetch-add", "masked-add", "cmp-swap", "masked-swap"}));
+  app.add_option("--size", options.size, "octets of a Send; all else moves 8")
       ->capture_default_str()
       ->check(CLI::Range(1u, kMaxSize));
   workload::add_port_option(app, options.port);
@@ -304,6 +378,8 @@ int run(int argc, char** argv) {
   app.add_option("--device", options.device, "device of the configuration (default: the first)");
   app.add_flag("--json", options.json, "print the result as one JSON object, as the last line");
   if (auto status = workload::parse_command_line(app, "rnic-ping", argc, argv)) return *status;
+  options.operation = *workload::parse_operation(options.operation_word);
+  if (workload::is_of_word(options.operation)) options.size = workload::kWordOctets;
   if (options.mode == "loopback") return run_loopback(options);
   auto context = open_context(options);
   if (!context) return complain(context.error().message, kUsage);

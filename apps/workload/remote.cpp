@@ -53,9 +53,8 @@ void encode(const ControlMessage& message, std::span<uint8_t> octets) {
 
 std::optional<ControlMessage> decode_control(std::span<const uint8_t> octets) {
   if (octets.size() != kControlOctets || get(&octets[0], 4) != kControlMagic) return std::nullopt;
-  if (octets[4] < 1 || octets[4] > 4 || octets[5] > static_cast<uint8_t>(Operation::Read)) {
-    return std::nullopt;
-  }
+  const bool known = octets[4] >= 1 && octets[4] <= 4 && octets[5] < operation_words().size();
+  if (!known) return std::nullopt;
   ControlMessage message;
   message.kind = static_cast<ControlKind>(octets[4]);
   message.operation = static_cast<Operation>(octets[5]);

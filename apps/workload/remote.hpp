@@ -11,8 +11,9 @@
 #include <vector>
 
 #include "workload/buffer.hpp"
+#include "workload/operation.hpp"
 #include "workload/pair.hpp"
-#include "workload/transfer.hpp"
+#include "workload/pattern.hpp"
 
 namespace rnic::workload {
 

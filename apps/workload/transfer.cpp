@@ -11,23 +11,22 @@ tl::unexpected<Error> fail(ErrorCode code, std::string message) {
   return tl::unexpected(Error{code, std::move(message)});
 }
 
+/// What the initiator asks for comes to its own memory.
+bool comes_back(Operation operation) {
+  return operation == Operation::Read || is_atomic(operation);
+}
+
+uint32_t source_rights(Operation operation) {
+  if (operation == Operation::Read) return kRemoteRead;
+  return is_atomic(operation) ? kRemoteAtomic : kLocalRead;
+}
+
+uint32_t target_rights(Operation operation) {
+  const bool write = operation == Operation::Write || operation == Operation::WriteImmediate;
+  return write ? kLocalWrite | kRemoteWrite : uint32_t{kLocalWrite};
+}
+
 }  // namespace
-
-const char* to_string(Operation operation) {
-  switch (operation) {
-    case Operation::Send: return "send";
-    case Operation::Write: return "write";
-    case Operation::Read: return "read";
-  }
-  return "unknown";
-}
-
-std::optional<Operation> parse_operation(const std::string& word) {
-  for (const Operation op : {Operation::Send, Operation::Write, Operation::Read}) {
-    if (word == to_string(op)) return op;
-  }
-  return std::nullopt;
-}
 
 Result<std::unique_ptr<Transfer>> Transfer::create(Context& context, Pair& pair,
                                                    const TransferOptions& options,
@@ -41,16 +40,16 @@ Result<std::unique_ptr<Transfer>> Transfer::create(Context& context, Pair& pair,
   if (!target) return tl::unexpected(target.error());
   transfer->source_ = std::move(*source);
   transfer->target_ = std::move(*target);
-  const bool read = options.operation == Operation::Read;
+  // Of atomics the "source" is the words they work on, the "target" is where the originals go.
+  const bool read = comes_back(options.operation);
   End& source_end = read ? *pair.responder : *pair.initiator;
   End& target_end = read ? *pair.initiator : *pair.responder;
   auto source_region = source_end.pd.register_memory(transfer->source_.data(), octets,
-                                                     read ? kRemoteRead : kLocalRead);
+                                                     source_rights(options.operation));
   if (!source_region) return tl::unexpected(source_region.error());
   transfer->source_region_ = std::move(*source_region);
-  const uint32_t rights =
-      options.operation == Operation::Write ? kLocalWrite | kRemoteWrite : uint32_t{kLocalWrite};
-  auto target_region = target_end.pd.register_memory(transfer->target_.data(), octets, rights);
+  auto target_region = target_end.pd.register_memory(transfer->target_.data(), octets,
+                                                     target_rights(options.operation));
   if (!target_region) return tl::unexpected(target_region.error());
   transfer->target_region_ = std::move(*target_region);
   transfer->pattern_.seed = options.seed;
@@ -60,14 +59,21 @@ Result<std::unique_ptr<Transfer>> Transfer::create(Context& context, Pair& pair,
 
 void Transfer::prepare() {
   ++pattern_.generation;
+  // Between the words of atomics, too: nothing of it may change.
+  const uint64_t octets = is_atomic(options_.operation) ? slot_octets_ : options_.size;
   for (uint32_t slot = 0; slot < options_.slots; ++slot) {
-    fill(source_.octets().subspan(slot * slot_octets_, options_.size), pattern_,
-         slot * slot_octets_);
+    fill(source_.octets().subspan(slot * slot_octets_, octets), pattern_, slot * slot_octets_);
   }
   poison(target_.octets());
+  prepared_ = true;
 }
 
 std::optional<Mismatch> Transfer::verify() const {
+  if (options_.operation == Operation::Immediate) return std::nullopt;  // run() looked
+  if (atomics_) {
+    if (const auto bad = atomics_->compare_targets(source_.octets())) return bad;
+    return atomics_->compare_originals(target_.octets());
+  }
   const auto slots = static_cast<uint32_t>(std::min<uint64_t>(options_.slots, messages_));
   for (uint32_t slot = 0; slot < slots; ++slot) {
     const uint64_t offset = slot * slot_octets_;
@@ -82,29 +88,26 @@ std::optional<Mismatch> Transfer::verify() const {
 
 Status Transfer::post(uint64_t index) {
   const uint64_t offset = (index % options_.slots) * slot_octets_;
-  const auto size = static_cast<uint32_t>(options_.size);
+  const bool back = comes_back(options_.operation);
+  const MemoryRegion& local = back ? target_region_ : source_region_;
+  const MemoryRegion& remote = back ? source_region_ : target_region_;
   SendRequest request;
   request.id = index;
-  request.sge_count = 1;
-  switch (options_.operation) {
-    case Operation::Send:
-      request.opcode = Opcode::Send;
-      request.sges[0] = source_region_.sge(offset, size);
-      break;
-    case Operation::Write:
-      request.opcode = Opcode::Write;
-      request.sges[0] = source_region_.sge(offset, size);
-      request.remote_stag = target_region_.stag();
-      request.remote_offset = target_region_.address() + offset;
-      break;
-    case Operation::Read:
-      request.opcode = Opcode::Read;
-      request.sges[0] = target_region_.sge(offset, size);
-      request.remote_stag = source_region_.stag();
-      request.remote_offset = source_region_.address() + offset;
-      break;
+  request.opcode = opcode_of(options_.operation);
+  if (options_.operation != Operation::Immediate) {
+    request.sge_count = 1;
+    request.sges[0] = local.sge(offset, static_cast<uint32_t>(options_.size));
   }
+  request.remote_stag = remote.stag();
+  request.remote_offset = remote.address() + offset;
+  if (atomics_) request.atomic = atomics_->step(index).operands;
+  request.immediate = immediate_of(pattern_, index);
   post_time_[index % options_.depth] = context_.now_ns();
+  if (options_.operation == Operation::WriteImmediate) {
+    request.signaled = false;  // the Immediate's completion is that of both
+    if (Status status = pair_.initiator->qp.post_send(request); !status) return status;
+    return pair_.initiator->qp.post_immediate(index, request.immediate);
+  }
   return pair_.initiator->qp.post_send(request);
 }
 
@@ -112,9 +115,11 @@ Status Transfer::post_receives() {
   while (receives_posted_ < messages_ && receives_posted_ - received_ < options_.depth) {
     ReceiveRequest request;
     request.id = receives_posted_;
-    request.sge_count = 1;
-    request.sges[0] = target_region_.sge((receives_posted_ % options_.slots) * slot_octets_,
-                                         static_cast<uint32_t>(options_.size));
+    if (options_.operation == Operation::Send) {
+      request.sge_count = 1;
+      request.sges[0] = target_region_.sge((receives_posted_ % options_.slots) * slot_octets_,
+                                           static_cast<uint32_t>(options_.size));
+    }
     if (Status status = pair_.responder->qp.post_receive(request); !status) return status;
     ++receives_posted_;
   }
@@ -132,17 +137,39 @@ Status Transfer::reap(TransferResult& result) {
                                            ", expected message " + std::to_string(completed_) +
                                            " with success");
     }
+    if (atomics_ && prepared_) {
+      if (Status status = check_original(done[i]); !status) return status;
+    }
     result.latency_ns.push_back(now - post_time_[completed_ % options_.depth]);
     ++completed_;
   }
-  if (options_.operation != Operation::Send) return {};
+  return takes_receive(options_.operation) ? reap_receives() : Status{};
+}
+
+Status Transfer::check_original(const Completion& done) const {
+  const uint64_t expected = atomics_->step(done.id).original;
+  if (done.original == expected) return {};
+  return fail(ErrorCode::Protocol, std::string(to_string(options_.operation)) + " " +
+                                       std::to_string(done.id) + " found " +
+                                       std::to_string(done.original) + ", expected " +
+                                       std::to_string(expected));
+}
+
+Status Transfer::reap_receives() {
+  std::array<Completion, 32> done;
+  const bool immediate = has_immediate(options_.operation);
+  const uint64_t length = immediate ? kWordOctets : options_.size;
   const uint32_t received = pair_.responder->receive_cq.poll(done);
   for (uint32_t i = 0; i < received; ++i) {
     if (done[i].status != CompletionStatus::Success || done[i].id != received_ ||
-        done[i].length != options_.size) {
+        done[i].length != length || done[i].has_immediate != immediate) {
       return fail(ErrorCode::Protocol, "receive " + std::to_string(done[i].id) +
                                            " completed with " + to_string(done[i].status) + ", " +
                                            std::to_string(done[i].length) + " octets");
+    }
+    if (immediate && prepared_ && done[i].immediate != immediate_of(pattern_, received_)) {
+      return fail(ErrorCode::Protocol,
+                  "Immediate Data " + std::to_string(received_) + " has other octets");
     }
     ++received_;
   }
@@ -158,7 +185,11 @@ Status Transfer::stalled() const {
 Status Transfer::run(uint64_t messages, TransferResult& result) {
   messages_ = messages;
   posted_ = completed_ = receives_posted_ = received_ = 0;
-  const bool send = options_.operation == Operation::Send;
+  const bool send = takes_receive(options_.operation);
+  atomics_.reset();
+  if (is_atomic(options_.operation)) {
+    atomics_.emplace(options_.operation, pattern_, options_.slots, messages);
+  }
   const int64_t start = context_.now_ns();
   const int64_t deadline = start + options_.timeout_ms * 1000000;
   uint32_t turns = 0;
@@ -176,6 +207,7 @@ Status Transfer::run(uint64_t messages, TransferResult& result) {
     if ((++turns & 1023) == 0 && context_.now_ns() > deadline) return stalled();
   }
   result.elapsed_ns += context_.now_ns() - start;
+  prepared_ = false;
   result.messages += messages;
   result.octets += messages * options_.size;
   return {};

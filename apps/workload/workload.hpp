@@ -6,6 +6,7 @@
 
 #include "workload/buffer.hpp"
 #include "workload/machine.hpp"
+#include "workload/operation.hpp"
 #include "workload/pair.hpp"
 #include "workload/pattern.hpp"
 #include "workload/remote.hpp"

@@ -19,6 +19,8 @@ PERF_KEYS = ["op", "size", "mtu", "cores", "checksum", "crc", "markers", "goodpu
              "p50_us", "p99_us", "verified"]
 RUN_KEYS = ["op", "size", "wire", "goodput_gbps", "msgs_per_s", "aligned_pct",
             "ooo_placed_octets", "held_octets", "retransmissions", "crc_drops", "verified"]
+ATOMICS = ("fetch-add", "masked-add", "cmp-swap", "masked-swap")
+WORD_OPS = ("imm", *ATOMICS)
 NO_HUGE = ["--set", "eal.hugepages=off"]
 
 
@@ -92,6 +94,9 @@ class WrongCommandLine(Case):
         for size in ("3Q", "0", "-1", "M", "2000M", "", "99999999999999999999"):
             self.refuses("rnic-perf", "loopback", "--size=" + size, says="--size")
         self.refuses("rnic-perf", "loopback", "--op", "erase", says="erase")
+        self.refuses("rnic-perf", "loopback", "--op", "cmp-swap", "--size", "64",
+                     says="--size 64.*cmp-swap moves 8 octets")
+        self.refuses("rnic-ping", "--op", "read", says="--op")
         self.refuses("rnic-perf", "loopback", "--mtu", "100", says="--mtu")
         self.refuses("rnic-perf", "loopback", "--cores", "3", says="--cores")
         self.refuses("rnic-perf", "loopback", "--seconds", "x", says="--seconds")
@@ -175,6 +180,20 @@ class Results(Case):
                 self.assertLessEqual(result["ratio_to_floor"], result["ratio_max"])
                 self.assertLessEqual(result["p50_us"], result["p99_us"])
 
+    # R7306-5-04, R7306-5-05, R7306-6-01: each value is compared, over our TCP and over the system's.
+    def test_perf_words(self):
+        for op in WORD_OPS + ("write-imm",):
+            for port in ((), ("--port", "socket")):
+                with self.subTest(op=op, port=port):
+                    done = self.run_app("rnic-perf", "loopback", "--op", op, "--no-floor",
+                                        "--seconds", "0.1", "--json", *port)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    result = json.loads(done.stdout.splitlines()[-1])
+                    self.assertIs(result["verified"], True)
+                    size = 1 << 20 if op == "write-imm" else 8
+                    self.assertEqual((result["op"], result["size"]), (op, size))
+                    self.assertEqual(result["checksum"] == "system", port != ())
+
     def test_perf_options(self):
         self.assertIs(self.perf("--no-verify", "--no-floor")["verified"], False)
         two = self.perf("--cores", "2", "--mtu", "9000")
@@ -195,7 +214,12 @@ class Results(Case):
         done = self.run_app("rnic-ping")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, "10 exchanges of 64 octets, all verified")
-
+        for op in WORD_OPS:
+            for port in ((), ("--port", "socket")):
+                with self.subTest(op=op, port=port):
+                    result = self.result("rnic-ping", "--op", op, "--json", *port)
+                    self.assertEqual((result["op"], result["size"]), (op, 8))
+                    self.assertIs(result["verified"], True)
 
     def stream(self, *args):
         return self.result("rnic-stream", "loopback", "--json", *NO_HUGE, *args)
@@ -237,6 +261,7 @@ class Demo(Case):
         sizes = {2 ** k for k in range(21)} | {2 ** k - 1 for k in range(2, 21)}
         wanted = {(op, size, wire) for op in ("send", "write", "read") for size in sizes
                   for wire in ("clean", "hostile")}
+        wanted |= {(op, 8, wire) for op in WORD_OPS for wire in ("clean", "hostile")}
         self.assertEqual({(r["op"], r["size"], r["wire"]) for r in runs}, wanted)
         self.assertEqual(len(runs), len(wanted))
         for run in runs:

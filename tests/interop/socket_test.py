@@ -19,6 +19,10 @@ from network import (Network, Unavailable, check_machine, end_cleanly_when_termi
 
 PERF, PING = (os.path.abspath(path) for path in sys.argv[1:3])
 PATIENCE = 60
+MESSAGES = (("write", "64K"), ("read", "64K"), ("send", "3001"), ("write", "7"),
+            ("write-imm", "5000"))
+ATOMICS = ("fetch-add", "masked-add", "cmp-swap", "masked-swap")
+WORDS = ("imm", *ATOMICS)  # 8 octets each
 CONFIG = """[eal]
 hugepages = "off"
 [[device]]
@@ -88,30 +92,33 @@ class Case(unittest.TestCase):
         self.assertIs(result["verified"], True)
         return result
 
-    def exchange(self, active_full, family, active=(), passive=()):
-        """Every operation, every octet compared by the programs."""
+    def exchange(self, active_full, family, active=(), passive=(), words=("masked-swap",)):
+        """Messages and words, every octet and value compared by the programs."""
         server = self.serve(not active_full, family, PERF, *passive)
         peer = self.address(not active_full, family)
-        for op, size in (("write", "64K"), ("read", "64K"), ("send", "3001"), ("write", "7")):
+        for op, size in MESSAGES + tuple((op, None) for op in words):
             with self.subTest(op=op, size=size):
+                sized = ("--size", size) if size else ()
                 result = self.client(active_full, family, PERF, "client", peer, "--op", op,
-                                     "--size", size, "--seconds", "0.1", *active)
+                                     *sized, "--seconds", "0.1", *active)
                 self.assertEqual(result["checksum"] == "system", not active_full)
         self.stop(server)
 
 
 class OverTheVeth(Case):
+    # R7306-5-01, R7306-5-04, R7306-5-05, R7306-5-09, R7306-6-02, R7306-6-03: beside Sends, Writes and
+    # Reads; what each atomic found is compared by its requester, what all of them left by the other.
     def test_socket_connects_ipv4(self):
-        self.exchange(False, 4)
+        self.exchange(False, 4, words=WORDS)
 
     def test_socket_connects_ipv6(self):
-        self.exchange(False, 6)
+        self.exchange(False, 6, words=WORDS)
 
     def test_socket_listens_ipv4(self):
-        self.exchange(True, 4)
+        self.exchange(True, 4, words=WORDS)
 
     def test_socket_listens_ipv6(self):
-        self.exchange(True, 6)
+        self.exchange(True, 6, words=WORDS)
 
     def test_markers(self):
         on, off = ("--set", "mpa.markers=true"), ()
@@ -127,11 +134,15 @@ class OverTheVeth(Case):
     def test_alignment_lost(self):
         self.exchange(False, 4, ("--set", "socket.align=false", "--set", "tcp.nagle=true"))
 
+    # VERBS-09, VERBS-10
     def test_ping(self):
         for full in (True, False):
             server = self.serve(not full, 4, PING)
-            result = self.client(full, 4, PING, self.address(not full, 4), "--count", "50")
-            self.assertEqual(result["count"], 50)
+            for op in ("send", *WORDS):
+                with self.subTest(full=full, op=op):
+                    result = self.client(full, 4, PING, self.address(not full, 4), "--count", "50",
+                                         "--op", op)
+                    self.assertEqual((result["op"], result["count"]), (op, 50))
             self.stop(server)
 
 
