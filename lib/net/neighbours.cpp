@@ -45,6 +45,7 @@ const port::MacAddress* Neighbours::find(const llp::IpAddress& ip) {
   Entry* entry = lookup(ip);
   if (entry == nullptr || entry->state == State::Incomplete) return nullptr;
   entry->used = true;
+  if (entry->state == State::Stale) set_deadline(*entry, base::Now{});  // asked for by on_timers()
   return &entry->mac;
 }
 
@@ -79,7 +80,8 @@ void Neighbours::unqueue(Entry& entry) {
 void Neighbours::on_answer(const llp::IpAddress& ip, const std::optional<port::MacAddress>& mac,
                            bool overrides, base::Now now) {
   Entry* entry = lookup(ip);
-  if (entry == nullptr || entry->state == State::Reachable) return;
+  if (entry == nullptr) return;
+  if (entry->state == State::Reachable || entry->state == State::Stale) return;
   // RFC 4861 s.7.2.5: without an address there is nothing to complete an entry with.
   const bool incomplete = entry->state == State::Incomplete;
   if (!mac && incomplete) return;
@@ -117,7 +119,7 @@ void Neighbours::on_silence(const llp::IpAddress& ip, base::Now now) {
 
 // Anybody can write in another's name: ask before believing a new address.
 void Neighbours::doubt(Entry& entry, base::Now now) {
-  if (entry.state != State::Reachable) return;
+  if (entry.state != State::Reachable && entry.state != State::Stale) return;
   entry.state = State::Probing;
   entry.requests = 0;
   ask(entry, now);
@@ -218,8 +220,14 @@ void Neighbours::ask(Entry& entry, base::Now now) {
 }
 
 void Neighbours::expire(Entry& entry, base::Now now) {
-  if (entry.state == State::Reachable) {
-    if (!entry.used) return remove(entry);
+  if (entry.state == State::Reachable && !entry.used) {
+    // RFC 4861 s.7.3.2: kept, so that a burst after a pause need not wait for an answer.
+    entry.state = State::Stale;
+    entry.deadline = base::kNever;
+    ++generation_;
+    return;
+  }
+  if (entry.state == State::Reachable || entry.state == State::Stale) {
     entry.state = State::Probing;
     entry.requests = 0;
     return ask(entry, now);

@@ -84,6 +84,7 @@ class Neighbours {
     Free,
     Incomplete,  // no address yet; asking
     Reachable,
+    Stale,    // not used for long: good for what comes first, and then to be confirmed
     Probing,  // address in use, but to be confirmed; asking
   };
 

@@ -125,7 +125,7 @@ TEST_F(Arp, AMovedHostIsFoundAgain) {
 }
 
 // TCP-IP-02
-TEST_F(Arp, UsedEntriesAreConfirmedWithoutAGapUnusedOnesForgotten) {
+TEST_F(Arp, UsedEntriesAreConfirmedWithoutAGap) {
   learn(kPeer, kPeerMac);
   receive(arp_request(kGateway, kGatewayMac));
   ASSERT_TRUE(send(kPeer));
@@ -144,6 +144,34 @@ TEST_F(Arp, UsedEntriesAreConfirmedWithoutAGapUnusedOnesForgotten) {
   ASSERT_TRUE(send(kPeer));
   interface_->flush(now_);
   EXPECT_TRUE(is_arp(port_->take_sent()));
+}
+
+// RFC 4861 s.7.3.2: after a pause the whole of a burst goes to the old address, which is asked
+// then; nobody there, it is forgotten.
+TEST_F(Arp, UnusedEntriesAreKeptAndConfirmedWhenTheyAreUsed_TCP_IP_02) {
+  for (const bool answers : {true, false}) {
+    learn(kPeer, kPeerMac);
+    run_until(now_ + 3 * config_.arp_lifetime);
+    EXPECT_TRUE(port_->sent().empty()) << "nobody uses it";
+    receive(arp_reply(kPeer, {2, 6, 6, 6, 6, 6}));  // unasked
+    EXPECT_TRUE(port_->sent().empty());
+    constexpr size_t kBurst = 32;  // twice what waits for an answer
+    for (size_t i = 0; i < kBurst; ++i) ASSERT_TRUE(send(kPeer));
+    interface_->flush(now_);
+    ASSERT_EQ(port_->sent().size(), kBurst);
+    for (const test::SentFrame& frame : port_->sent()) EXPECT_EQ(mac_to(frame), kPeerMac);
+    port_->sent().clear();
+    run_until(now_ + config_.neighbour_retry / 2);
+    ASSERT_EQ(port_->sent().size(), 1u);
+    EXPECT_EQ(arp_of(port_->sent().front()).target_ip, kPeer.as_v4());
+    EXPECT_EQ(mac_to(port_->take_sent()), kPeerMac);
+    if (answers) receive(arp_reply(kPeer, kPeerMac));
+    run_until(now_ + config_.neighbour_retry * config_.neighbour_retries);
+    port_->sent().clear();
+    ASSERT_TRUE(send(kPeer));
+    interface_->flush(now_);
+    EXPECT_EQ(is_arp(port_->take_sent()), !answers);
+  }
 }
 
 TEST_F(Arp, TheTableIsBounded) {
