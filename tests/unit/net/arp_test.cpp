@@ -150,7 +150,9 @@ TEST_F(Arp, UsedEntriesAreConfirmedWithoutAGap) {
 // then; nobody there, it is forgotten.
 TEST_F(Arp, UnusedEntriesAreKeptAndConfirmedWhenTheyAreUsed_TCP_IP_02) {
   for (const bool answers : {true, false}) {
-    learn(kPeer, kPeerMac);
+    receive(arp_request(kPeer, kPeerMac));
+    interface_->flush(now_);
+    port_->sent().clear();
     run_until(now_ + 3 * config_.arp_lifetime);
     EXPECT_TRUE(port_->sent().empty()) << "nobody uses it";
     receive(arp_reply(kPeer, {2, 6, 6, 6, 6, 6}));  // unasked
