@@ -38,6 +38,10 @@ enum class Defect : uint8_t {
   SackTooLong,            ///< tcp: a SACK block ends one octet too late
   ProbeForgotten,         ///< tcp: a zero window is not probed
   SumsDrift,              ///< tcp: what arrived is still counted as lost
+  AtomicTwice,            ///< rdmap: an atomic is done again when its response is sent again
+  AtomicEarly,            ///< rdmap: an atomic is done when its request is placed
+  MaskIgnored,            ///< rdmap: a masked FetchAdd carries from one field into the next
+  SwapMaskWrong,          ///< rdmap: CmpSwap swaps the bits that the mask leaves out
 };
 
 #ifdef RNIC_SABOTAGE

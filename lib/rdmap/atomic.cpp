@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "base/sabotage.hpp"
 #include "rdmap/engine.hpp"
 #include "rdmap/requests.hpp"
 
@@ -51,15 +52,30 @@ ddp::Fault Endpoint::Impl::deliver_atomic_request(uint32_t msn, uint64_t length,
   return ddp::kNoFault;
 }
 
+void Endpoint::Impl::execute_now(InboundRequest& inbound, uint8_t* target) {
+  wire::rdmap::AtomicRequest request = inbound.atomic_request();
+  const bool add = request.code == static_cast<uint8_t>(wire::rdmap::AtomicCode::FetchAdd);
+  if (base::sabotaged(base::Defect::MaskIgnored) && add) request.mask = 0;
+  if (base::sabotaged(base::Defect::SwapMaskWrong) && !add) request.mask = ~request.mask;
+  inbound.original = execute(request, target);
+}
+
+/// Carries out an atomic whose turn it is not. Only with a planted defect.
+void Endpoint::Impl::execute_wrongly(InboundRequest& inbound) {
+  const wire::rdmap::AtomicRequest request = inbound.atomic_request();
+  uint8_t* target = nullptr;
+  if (!is_known(request) || locate_target(request, target).failed()) return;
+  execute_now(inbound, target);
+}
+
 /// At its turn among the responses, not at its delivery: RFC 7306 s.7 lets no atomic start before
 /// the responses to all earlier requests were generated.
 ddp::Fault Endpoint::Impl::carry_out(InboundRequest& inbound) {
   if (inbound.executed) return ddp::kNoFault;
-  const wire::rdmap::AtomicRequest request = inbound.atomic_request();
   uint8_t* target = nullptr;
-  const ddp::Fault fault = locate_target(request, target);
+  const ddp::Fault fault = locate_target(inbound.atomic_request(), target);
   if (fault.failed()) return fault;
-  inbound.original = execute(request, target);
+  if (!base::sabotaged(base::Defect::AtomicEarly)) execute_now(inbound, target);
   inbound.executed = true;
   inbound.response_msn = response_msn_++;
   ++counters_.atomics_in;

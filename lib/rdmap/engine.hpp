@@ -119,6 +119,8 @@ class Endpoint::Impl final : public ddp::User {
                                     const ddp::SegmentReport& segment);
   ddp::Fault locate_target(const wire::rdmap::AtomicRequest& request, uint8_t*& out) const;
   ddp::Fault carry_out(InboundRequest& request);
+  void execute_now(InboundRequest& inbound, uint8_t* target);
+  void execute_wrongly(InboundRequest& inbound);
   ddp::Fault deliver_atomic_response(uint32_t msn, uint64_t length);
   void receive_terminate(uint64_t length);
   void blame(const wire::terminate::Terminate& terminate);

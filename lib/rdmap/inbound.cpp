@@ -89,6 +89,10 @@ ddp::Fault Endpoint::Impl::untagged_target(const wire::ddp::UntaggedHeader& head
 }
 
 void Endpoint::Impl::untagged_placed(const wire::ddp::UntaggedHeader& header, uint32_t payload) {
+  if (base::sabotaged(base::Defect::AtomicEarly) &&
+      is_opcode(header.rsvd_ulp, Opcode::AtomicRequest)) {
+    execute_wrongly(inbound_.of_msn(header.msn));
+  }
   if (!base::sabotaged(base::Defect::ReadBeforeWrite)) return;
   if (!is_opcode(header.rsvd_ulp, Opcode::ReadRequest)) return;
   if (header.msn - 1 != inbound_.next_delivery()) return;

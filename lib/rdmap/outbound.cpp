@@ -366,6 +366,9 @@ bool Endpoint::Impl::rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) {
   }
   const bool response = kind == Kind::Response;
   if (response ? !inbound_.holds(seq) : !sends_.holds(seq)) return false;
+  if (base::sabotaged(base::Defect::AtomicTwice) && response && inbound_.at(seq).atomic) {
+    execute_wrongly(inbound_.at(seq));
+  }
   ddp::Pieces payload;
   MadePayload made;
   if (locate(kind, seq, cut, made, payload) != mem::AccessFault::None) return false;

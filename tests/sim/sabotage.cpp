@@ -52,6 +52,10 @@ constexpr std::array kDefects{
     Named{Defect::SackTooLong, "SACK block too long"},
     Named{Defect::ProbeForgotten, "zero window not probed"},
     Named{Defect::SumsDrift, "scoreboard sums drift"},
+    Named{Defect::AtomicTwice, "atomic done twice"},
+    Named{Defect::AtomicEarly, "atomic done at placement"},
+    Named{Defect::MaskIgnored, "mask of FetchAdd ignored"},
+    Named{Defect::SwapMaskWrong, "mask of CmpSwap inverted"},
 };
 
 }  // namespace

@@ -97,6 +97,8 @@ class Flow {
   void check_end();
   /// Octets of messages on their way are as before, or as after; all others are untouched.
   void check_memory();
+  /// The word of the atomics is as one of them found it, and all before that one were delivered.
+  void check_word();
   /// Deregisters everything.
   void release_regions();
   [[nodiscard]] std::string describe() const;

@@ -83,6 +83,22 @@ void Flow::check_original(const Job& job, bool completed) {
   }
 }
 
+void Flow::check_word() {
+  uint64_t word = 0;
+  std::memcpy(&word, counter_->memory.view(word_).data(), sizeof word);
+  for (size_t i = completed_jobs_; i < jobs_.size(); ++i) {
+    const Job& job = jobs_[i];
+    if (!is_atomic(job.plan.operation)) continue;
+    if (word == job.original) return;
+    if (reference_requests_ <= i) {
+      fail("atomic", "the word is " + std::to_string(word) + " although " + describe(job) +
+                         ", which finds " + std::to_string(job.original) + ", is not delivered");
+      return;
+    }
+  }
+  if (word != word_value_) fail("atomic", "the word holds a value that no atomic leaves");
+}
+
 void Flow::check_delivered_before(size_t job_index, const char* moment) {
   // What is completed already was checked at its own completion.
   for (size_t i = completed_jobs_; i < job_index; ++i) {

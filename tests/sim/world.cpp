@@ -179,10 +179,11 @@ void World::check_always() {
       look = true;
     }
   }
-  if (!look) return;
   for (auto& pipe : pipes_) {
     for (auto& flow : pipe->flows) {
-      if (flow != nullptr && !pipe->closed && !verdict_.failed()) flow->check_memory();
+      if (flow == nullptr || pipe->closed || verdict_.failed()) continue;
+      flow->check_word();
+      if (look) flow->check_memory();
     }
   }
 }
