@@ -27,9 +27,21 @@ TEST = re.compile(r"^(TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(\s*(\w+)\s*,\
 Requirement = collections.namedtuple("Requirement", "id source level layer statement")
 UnhRow = collections.namedtuple("UnhRow", "id group stimulus observation")
 Proof = collections.namedtuple("Proof", "file line suite name")  # suite: "" for a Python test
-# exceptions, unh_exceptions: id -> reason
-Scope = collections.namedtuple("Scope", "layers exceptions unh_exceptions")
 Mutation = collections.namedtuple("Mutation", "id file find replace rule")
+
+
+class Scope(collections.namedtuple("Scope", "layers families exceptions unh_exceptions")):
+    """What is finished. exceptions, unh_exceptions: id -> reason"""
+
+    def group_of(self, requirement):
+        """The finished layer, or family of IDs, that a requirement belongs to; None: neither."""
+        if requirement.layer in self.layers:
+            return requirement.layer
+        family = requirement.id.split("-")[0]
+        return family if family in self.families else None
+
+    def __str__(self):
+        return ", ".join([*self.layers, *(f"{family}-*" for family in self.families)])
 
 
 def table_of(path):
@@ -55,7 +67,8 @@ def scope():
     def reasons(name):
         return {e["id"]: e["reason"] for e in table.get(name, [])}
 
-    return Scope(table["layers"], reasons("exception"), reasons("unh_exception"))
+    families = table.get("families", [])
+    return Scope(table["layers"], families, reasons("exception"), reasons("unh_exception"))
 
 
 def mutations():
