@@ -77,6 +77,8 @@ class Workshop:
             self.copy(os.path.join(cxx_source.ROOT, name), os.path.join(COPY, name))
         if not os.path.exists(os.path.join(BUILD, "build.ninja")):
             self.run(["meson", "setup", *OPTIONS, BUILD, COPY], "meson setup")
+        # Configures again when a meson.build has changed: the list is the last configuration's.
+        self.run(["ninja", "-C", BUILD, "build.ninja"], "meson")
         listed = self.run(["meson", "introspect", "--targets", BUILD], "meson introspect")
         self.first_run = {}  # program -> (passed, failed, trouble), nothing changed
         self.seconds = {}
@@ -152,14 +154,18 @@ class Workshop:
             except subprocess.TimeoutExpired:
                 trouble = f"{name} did not end"
             out.seek(0)
-            passed, failed = set(), []
+            passed, failed, running = set(), [], ""
             for line in out:
                 word, _, rest = line.partition("]")
                 test = rest.split("(")[0].split(",")[0].strip()
-                if word == "[       OK ":
+                if word == "[ RUN      ":
+                    running = test
+                elif word == "[       OK ":
                     passed.add(test)
                 elif word == "[  FAILED  " and "." in test and test not in failed:
                     failed.append(test)
+        if trouble and running and running not in passed:
+            trouble = trouble.replace(name, running)
         return passed, failed, trouble
 
     def before(self, all_proofs):
