@@ -30,7 +30,7 @@
   X(faults_tagged, "errors", "Terminate: DDP tagged buffer errors")                     \
   X(faults_untagged, "errors", "Terminate: DDP untagged buffer errors")                 \
   X(faults_local, "errors", "Terminate: local catastrophic errors")                     \
-  X(faults_llp, "errors", "Terminate: errors of the framing below")                     \
+  X(faults_llp, "errors", "errors of the framing below, an end inside an FPDU included")  \
   X(flushed, "work requests", "completed with Flushed")
 
 namespace rnic::rdmap {

@@ -177,6 +177,7 @@ void Endpoint::Impl::fault(const ddp::Fault& fault, const ddp::SegmentReport& se
   if (peer_finished_) {
     // DDP-6.2.1-02: nobody is there to read a Terminate.
     count(fault);
+    end_cause_ = to_fault(fault);
     fail();
     if (framing_ != nullptr) framing_->abort();
     return;
@@ -220,6 +221,10 @@ void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
   if (!running()) return;
   if (!clean) {
     // MPA error 1: the connection was lost inside an FPDU. ended() tells the owner.
+    ++counters_.faults;
+    ++counters_.faults_llp;
+    end_cause_ = {FaultLayer::Llp, 0x0, static_cast<uint8_t>(llp::FramingError::Closed),
+                  "RDMAP-4.8-06"};
     fail();
     if (framing_ != nullptr) framing_->abort();
     return;
@@ -241,10 +246,10 @@ void Endpoint::Impl::ended(llp::StreamEnd how, base::Now now) {
   stream_.stop();
   current_.kind = Kind::None;
   flush();
-  owner_.event({.kind = EventKind::Disconnected,
-                .end = how,
-                .detail = std::string("stream ended: ") + llp::to_string(how)},
-               now);
+  EndpointEvent event{.kind = EventKind::Disconnected, .fault = end_cause_, .end = how};
+  event.detail = std::string("stream ended: ") + llp::to_string(how);
+  if (*end_cause_.rule != '\0') event.detail += ", because of the peer: " + describe(end_cause_);
+  owner_.event(event, now);
 }
 
 Endpoint::Endpoint(const EndpointConfig& config, mem::StagTable& memory, Counters& counters,

@@ -74,7 +74,7 @@ enum class EventKind : uint8_t {
 
 struct EndpointEvent {
   EventKind kind = EventKind::Disconnected;
-  Fault fault;
+  Fault fault;  ///< also of Disconnected, where the peer ended the stream at fault
   llp::StreamEnd end = llp::StreamEnd::Closed;
   std::string detail;  ///< one line for the log: rule, offending header in hex
 };

@@ -354,6 +354,15 @@ void Device::connection_started(Connection& connection, base::ByteView private_d
   ring_doorbell(connection.queue_pair()->number());
 }
 
+/// The application hears of a peer's bad Request by this line and the counters only: an event would
+/// let strangers fill its queue.
+void Device::log_start_failure(const Connection& connection, mpa::StartFailure why) {
+  if (connection.is_responder() && !strangers_logged_.allow(last_now_)) return;
+  base::log(base::LogLevel::Warning, "rnic",
+            config_.name + ": start-up " + (connection.is_responder() ? "from " : "towards ") +
+                to_string(connection.remote) + " failed: " + mpa::to_string(why));
+}
+
 void Device::start_failed(Connection& connection, ConnectionState before, mpa::StartFailure why,
                           base::ByteView private_data) {
   if (why == mpa::StartFailure::RejectedLocally) return;  // the application's own answer
@@ -365,6 +374,7 @@ void Device::start_failed(Connection& connection, ConnectionState before, mpa::S
   }
   connection.set_outcome_told();
   ++counters_.connects_failed;
+  if (why != mpa::StartFailure::RejectedByPeer) log_start_failure(connection, why);
   const bool unanswered = connection.is_responder() && (before == ConnectionState::Connecting ||
                                                         before == ConnectionState::Requested);
   if (unanswered) --pending_requests_;
@@ -443,7 +453,8 @@ void Device::endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& source, b
     case rdmap::EventKind::TerminateReceived: event.kind = EventKind::TerminateReceived; break;
     case rdmap::EventKind::RtrSent: return;
   }
-  if (event.kind == EventKind::TerminateSent || event.kind == EventKind::TerminateReceived) {
+  // A fault has a rule that was broken.
+  if (*source.fault.rule != '\0') {
     base::log(base::LogLevel::Warning, "rnic",
               config_.name + " qp " + std::to_string(qp.number()) + ": " + event.detail);
   }

@@ -33,6 +33,7 @@ Device::Device(const DeviceConfig& config, base::Now now)
       acceptor_(*this),
       start_timers_(now),
       last_now_(now),
+      strangers_logged_(kStrangersLogged, now),
       doorbells_(config.limits.max_qps + 1),
       events_(config.limits.max_events) {
   ended_.reserve(config.limits.max_connections);

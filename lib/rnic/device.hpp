@@ -16,6 +16,7 @@
 #include "base/spsc_ring.hpp"
 #include "base/timer_wheel.hpp"
 #include "mem/stag_table.hpp"
+#include "net/rate_limit.hpp"
 #include "rnic/completion_queue.hpp"
 #include "rnic/config.hpp"
 #include "rnic/connect_options.hpp"
@@ -195,6 +196,7 @@ class Device {
  private:
   static constexpr uint32_t kBurst = 32;
   static constexpr uint32_t kBurstsPerPoll = 4;
+  static constexpr uint32_t kStrangersLogged = 10;  // a second
 
   /// Serves the doorbells after a transport has taken octets and before it hands them up.
   class DoorbellsFirst final : public llp::BeforeHandUp {
@@ -228,6 +230,7 @@ class Device {
   void fire_timers(base::Now now);
   void reap();
   void emit(Event event);
+  void log_start_failure(const Connection& connection, mpa::StartFailure why);
   llp::StreamUser* incoming(llp::Stream& stream, const llp::Endpoint& local,
                             const llp::Endpoint& remote, base::Now now);
   [[nodiscard]] base::Result<llp::Endpoint> local_towards(const llp::Endpoint& remote) const;
@@ -275,6 +278,7 @@ class Device {
   std::vector<std::unique_ptr<Connection::Redial>> redials_;  // at most one a connection
   base::TimerWheel start_timers_;
   base::Now last_now_;             // of the latest poll()
+  net::RateLimit strangers_logged_;  // start-ups that a peer asked for and spoiled
   uint32_t pending_requests_ = 0;  // Invariant: <= limits.max_pending_requests
   base::Doorbells doorbells_;
   base::SpscRing<Event> events_;

@@ -35,7 +35,7 @@ struct Event {
   llp::Endpoint local;
   llp::Endpoint remote;
   std::vector<uint8_t> private_data;  ///< ConnectRequest, Established, Rejected
-  rdmap::Fault fault;                 ///< TerminateSent, TerminateReceived
+  rdmap::Fault fault;  ///< TerminateSent, TerminateReceived; Disconnected by a fault of the peer
   llp::StreamEnd end = llp::StreamEnd::Closed;
   /// Established: all of it; ConnectRequest, Rejected: `revision` and `peer`.
   mpa::Negotiated agreed;

@@ -171,7 +171,7 @@ struct Event {
   RequestHandle request;              ///< ConnectRequest, RequestWithdrawn
   std::string remote;                 ///< "10.0.0.2:7471"
   std::vector<uint8_t> private_data;  ///< ConnectRequest, Established, Rejected
-  Fault fault;                        ///< TerminateSent, TerminateReceived
+  Fault fault;  ///< TerminateSent, TerminateReceived; Disconnected by a fault of the peer
   /// Established: all of it; ConnectRequest and Rejected: what the peer's start frame says.
   ConnectionFacts facts;
   std::string detail;  ///< one line: cause and, where there is one, remedy
