@@ -124,6 +124,11 @@ base::Status Device::check_options(const QueuePair& qp, const ConnectOptions& op
                 "packing and nagle are the choice of a device with a port of its own; the system's "
                 "TCP makes its segments by itself");
   }
+  if (options.framing.value_or(FramingKind::Mpa) == FramingKind::Tuf) {
+    if (!options.revision) return {};  // either side may send first: Go is the RTR
+    return fail(Errc::InvalidArgument,
+                "ULP framing has no MPA revision: leave the revision out, or connect over MPA");
+  }
   const bool enhanced = options.revision.value_or(config_.mpa.revision) == 2;
   if (options.peer_to_peer.value_or(config_.mpa.peer_to_peer) && !enhanced) {
     return fail(Errc::InvalidArgument,
@@ -136,10 +141,12 @@ base::Status Device::connect(QueuePair& qp, const llp::Endpoint& remote,
                              base::ByteView private_data, base::Now now,
                              const ConnectOptions& options) {
   if (auto status = check_unconnected(qp); !status) return status;
-  if (auto status = check_options(qp, options); !status) return status;
+  ConnectOptions resolved = options;
+  resolved.framing = options.framing.value_or(config_.framing);
+  if (auto status = check_options(qp, resolved); !status) return status;
   qp.segments = {options.packing, options.nagle};
-  if (options.framing.value_or(config_.framing) == FramingKind::Tuf) {
-    return dial_framed(qp, remote, private_data, now);
+  if (resolved.framing == FramingKind::Tuf) {
+    return dial_framed(qp, remote, private_data, options, now);
   }
   return dial(qp, remote, private_data, make_wish(options, config_.mpa, qp.spec()), false, now);
 }
@@ -171,13 +178,16 @@ base::Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::Byte
 }
 
 base::Status Device::dial_framed(QueuePair& qp, const llp::Endpoint& remote,
-                                 base::ByteView private_data, base::Now now) {
+                                 base::ByteView private_data, const ConnectOptions& options,
+                                 base::Now now) {
   if (private_data.size() > wire::kTufPrivateDataMax) {
     return fail(Errc::InvalidArgument, "private data of " + std::to_string(private_data.size()) +
                                            " octets: at most 512 with ULP framing");
   }
+  mpa::StartWish wish = make_wish(options, config_.mpa, qp.spec());
+  wish.exchange_reads = options.exchange_reads.value_or(true);
   const auto connection =
-      start(connections_.emplace(*this, mpa::Role::Initiator, config_.tuf, private_data), qp,
+      start(connections_.emplace(*this, mpa::Role::Initiator, config_.tuf, private_data, wish), qp,
             remote, now);
   if (!connection) return tl::unexpected(connection.error());
   return {};

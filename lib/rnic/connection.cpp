@@ -30,13 +30,13 @@ Connection::Connection(Device& device, mpa::Role role, const mpa::Config& config
 }
 
 Connection::Connection(Device& device, mpa::Role role, const tuf::Config& config,
-                       base::ByteView private_data)
+                       base::ByteView private_data, const mpa::StartWish& wish)
     : device_(device),
       role_(role),
       start_timeout_(config.start_timeout),
-      session_(std::make_unique<tuf::Session>(config, role, device.tuf_keys().next(),
-                                              device.hold_store(), device.pack_store(),
-                                              device.tuf_counters(), *this, private_data, this)) {
+      session_(std::make_unique<tuf::Session>(
+          config, role, device.tuf_keys().next(), device.hold_store(), device.pack_store(),
+          device.tuf_counters(), *this, private_data, this, wish)) {
   start_timer.owner = this;
 }
 

@@ -35,7 +35,7 @@ class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
              const mpa::StartWish& wish = {});
   /// Over ULP framing.
   Connection(Device& device, mpa::Role role, const tuf::Config& config,
-             base::ByteView private_data);
+             base::ByteView private_data, const mpa::StartWish& wish = {});
 
   [[nodiscard]] mpa::StartSession& session() { return *session_; }
   /// The same when it is MPA's; nullptr: it is not.

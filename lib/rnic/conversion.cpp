@@ -32,6 +32,11 @@ base::Result<Connection*> Device::convert(StreamSocket& socket, mpa::Role role, 
 base::Status Device::connect(QueuePair& qp, StreamSocket& socket, base::ByteView private_data,
                              base::Now now, const ConnectOptions& options) {
   if (auto status = check_unconnected(qp); !status) return status;
+  if (options.framing == FramingKind::Tuf) {
+    return fail(Errc::Unsupported,
+                "a streaming connection becomes an RDMA connection over MPA only (RFC 5044 "
+                "s.7.1.3): for ULP framing connect anew");
+  }
   if (auto status = check_options(qp, options); !status) return status;
   qp.segments = {options.packing, options.nagle};
   const mpa::StartWish wish = make_wish(options, config_.mpa, qp.spec());

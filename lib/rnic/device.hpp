@@ -245,7 +245,7 @@ class Device {
   base::Status dial(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
                     const mpa::StartWish& wish, bool again, base::Now now);
   base::Status dial_framed(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
-                           base::Now now);
+                           const ConnectOptions& options, base::Now now);
   base::Result<Connection*> start(base::Handle handle, QueuePair& qp, const llp::Endpoint& remote,
                                   base::Now now);
   void redial();

@@ -33,7 +33,7 @@ class Session::Impl final : public PduSink {
  public:
   Impl(const Config& config, mpa::Role role, wire::TufKey key, mpa::HoldStore& hold,
        PackStore& pack, Counters& counters, mpa::StartEvents& events, base::ByteView private_data,
-       SessionEvents* more)
+       SessionEvents* more, const mpa::StartWish& wish)
       : config_(config),
         role_(role),
         pack_(pack),
@@ -41,9 +41,11 @@ class Session::Impl final : public PduSink {
         events_(events),
         more_(more),
         key_(key & wire::kTufKeyMask),
+        wish_(wish),
         request_data_(private_data.begin(), private_data.end()),
         receiver_(config_, hold, counters, *this) {
     RNIC_CHECK(private_data.size() <= wire::kTufPrivateDataMax);
+    wish_.peer_to_peer = false;  // Go is the RTR
   }
 
   void attach(llp::Stream& stream) {
@@ -58,7 +60,8 @@ class Session::Impl final : public PduSink {
 
   // --- start-up: start.cpp ---
   void established(uint32_t emss, base::Now now);
-  void answer(bool accepted, base::ByteView private_data, base::Now now);
+  void answer(bool accepted, base::ByteView private_data, const mpa::StartWish& wish,
+              base::Now now);
   void on_timer(base::Now now);
   [[nodiscard]] base::Now next_deadline() const { return starting() ? deadline_ : base::kNever; }
   [[nodiscard]] const mpa::Negotiated& negotiated() const { return negotiated_; }
@@ -137,6 +140,7 @@ class Session::Impl final : public PduSink {
   void set_frame(const wire::TufMagic& magic, const wire::TufStart& start,
                  base::ByteView private_data);
   void take_agreed(const wire::TufStart& peer);
+  void take_offer(const wire::TufStart& peer);
   llp::Pulled pull_start(uint32_t n, uint64_t offset, llp::Frame& out);
   void start_frame_sent(uint64_t end, base::Now now);
   void begin_framing(base::Now now);
@@ -162,6 +166,9 @@ class Session::Impl final : public PduSink {
   uint32_t emss_ = 0;
   uint32_t reported_mulpdu_ = 0;
   wire::TufKey key_;
+  mpa::StartWish wish_;           // initiator
+  mpa::StartPlan request_reads_;  // initiator: the IRD and ORD that it tells
+  mpa::StartFailure refusal_ = mpa::StartFailure::RejectedLocally;
   Agreed agreed_;
   mpa::Negotiated negotiated_;
   base::Now deadline_ = base::kNever;

@@ -248,20 +248,20 @@ void Session::Impl::ended(llp::StreamEnd how, base::Now now) {
 
 Session::Session(const Config& config, mpa::Role role, wire::TufKey key, mpa::HoldStore& hold,
                  PackStore& pack, Counters& counters, mpa::StartEvents& events,
-                 base::ByteView private_data, SessionEvents* more)
+                 base::ByteView private_data, SessionEvents* more, const mpa::StartWish& wish)
     : impl_(std::make_unique<Impl>(config, role, key, hold, pack, counters, events, private_data,
-                                   more)) {}
+                                   more, wish)) {}
 Session::~Session() = default;
 
 const Agreed& Session::agreed() const { return impl_->agreed(); }
 void Session::attach(llp::Stream& stream) { impl_->attach(stream); }
 void Session::bind(llp::FramingUser& user) { impl_->bind(user); }
 void Session::unbind() { impl_->unbind(); }
-void Session::accept(base::ByteView private_data, base::Now now, const mpa::StartWish&) {
-  impl_->answer(true, private_data, now);
+void Session::accept(base::ByteView private_data, base::Now now, const mpa::StartWish& wish) {
+  impl_->answer(true, private_data, wish, now);
 }
-void Session::reject(base::ByteView private_data, base::Now now, const mpa::StartWish&) {
-  impl_->answer(false, private_data, now);
+void Session::reject(base::ByteView private_data, base::Now now, const mpa::StartWish& wish) {
+  impl_->answer(false, private_data, wish, now);
 }
 base::Now Session::next_deadline() const { return impl_->next_deadline(); }
 void Session::on_timer(base::Now now) { impl_->on_timer(now); }

@@ -55,9 +55,11 @@ class Session final : public mpa::StartSession {
   /// \param key of what this end sends in alignment mode (KeySource)
   /// \param private_data of the Request, at most wire::kTufPrivateDataMax octets
   /// \param hold, pack, counters, events outlive the session
+  /// \param wish initiator: IRD and ORD, when exchange_reads says so; nothing else of it counts
   Session(const Config& config, mpa::Role role, wire::TufKey key, mpa::HoldStore& hold,
           PackStore& pack, Counters& counters, mpa::StartEvents& events,
-          base::ByteView private_data, SessionEvents* more = nullptr);
+          base::ByteView private_data, SessionEvents* more = nullptr,
+          const mpa::StartWish& wish = {});
   ~Session() override;
 
   [[nodiscard]] const Agreed& agreed() const;

@@ -7,6 +7,17 @@ namespace rnic::tuf {
 
 using mpa::StartFailure;
 
+namespace {
+
+/// RFC 6581 s.9.1 has the rules; the frame has its own place for them.
+void tell_reads(const mpa::StartPlan& plan, wire::TufStart& frame) {
+  frame.has_reads = true;
+  frame.ird = plan.data.ird;
+  frame.ord = plan.data.ord;
+}
+
+}  // namespace
+
 void Session::Impl::established(uint32_t emss, base::Now now) {
   emss_ = emss;
   now_ = now;
@@ -17,6 +28,8 @@ void Session::Impl::established(uint32_t emss, base::Now now) {
     state_ = StartState::AwaitRequest;
     return;
   }
+  request_reads_ = mpa::plan_request({}, wish_);
+  if (wish_.exchange_reads) tell_reads(request_reads_, own_);
   set_frame(wire::kTufRequestMagic, own_, request_data_);
   request_data_ = {};
   state_ = StartState::SendRequest;
@@ -100,14 +113,33 @@ void Session::Impl::take_agreed(const wire::TufStart& peer) {
   negotiated_.crc = false;
   negotiated_.markers_send = agreed_.send == SendMode::Markers;
   negotiated_.markers_receive = agreed_.receive == ReceiveMode::Markers;
-  negotiated_.peer.markers = negotiated_.markers_send;
+  take_offer(peer);
 }
 
-void Session::Impl::answer(bool accepted, base::ByteView private_data, base::Now now) {
+void Session::Impl::take_offer(const wire::TufStart& peer) {
+  negotiated_.peer.markers = negotiated_.markers_send;
+  negotiated_.peer.enhanced = peer.has_reads;
+  negotiated_.peer.ird = peer.ird;
+  negotiated_.peer.ord = peer.ord;
+}
+
+void Session::Impl::answer(bool accepted, base::ByteView private_data, const mpa::StartWish& wish,
+                           base::Now now) {
   now_ = now;
   RNIC_CHECK(private_data.size() <= wire::kTufPrivateDataMax);
   if (state_ != StartState::AwaitDecision) return;  // failed meanwhile; start_failed() said so
   wire::TufStart reply = own_;
+  if (negotiated_.peer.has_reads()) {
+    mpa::StartPlan plan = mpa::plan_reply({}, wish, negotiated_.peer);
+    if (accepted && !plan.reads_suffice) {
+      accepted = false;
+      refusal_ = StartFailure::InsufficientReads;
+      mpa::make_reject(plan, wish);
+    }
+    negotiated_.ird = plan.agreed.ird;
+    negotiated_.ord = plan.agreed.ord;
+    tell_reads(plan, reply);
+  }
   reply.reject = !accepted;
   reply.chosen_send = agreed_.send == SendMode::Align ? wire::kTufModeAlign : wire::kTufModeMarkers;
   reply.chosen_receive =
@@ -123,11 +155,20 @@ void Session::Impl::reply_complete(base::Now now) {
   const std::vector<uint8_t> frame = std::move(in_);
   in_ = {};
   const base::ByteView data = base::ByteView(frame).subspan(wire::kTufStartSize);
+  take_offer(peer);
   if (peer.reject) return fail(StartFailure::RejectedByPeer, data, now);
   if (!agree(own_, peer) || !choices_right(own_, peer)) {
     return fail(StartFailure::NoCommonMode, {}, now);
   }
   take_agreed(peer);
+  if (wish_.exchange_reads && peer.has_reads) {
+    const auto verdict = mpa::judge_reply({}, wish_, request_reads_, negotiated_.peer);
+    if (verdict.error != llp::FramingError::None) {
+      return fail(StartFailure::InsufficientReads, {}, now);
+    }
+    negotiated_.ird = verdict.agreed.ird;
+    negotiated_.ord = verdict.agreed.ord;
+  }
   request_data_.assign(data.begin(), data.end());  // for started(), when Go has gone
   out_.assign(wire::kTufGoMagic.begin(), wire::kTufGoMagic.end());
   out_sent_ = 0;
@@ -159,7 +200,7 @@ void Session::Impl::start_frame_sent(uint64_t end, base::Now now) {
     case StartState::SendRequest: state_ = StartState::AwaitReply; break;
     case StartState::SendReply: state_ = StartState::AwaitGo; break;
     case StartState::SendGo: begin_framing(now); break;
-    case StartState::SendReject: fail(StartFailure::RejectedLocally, {}, now); break;
+    case StartState::SendReject: fail(refusal_, {}, now); break;
     default: break;
   }
 }

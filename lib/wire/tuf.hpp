@@ -69,6 +69,7 @@ inline constexpr uint8_t kTufModeMarkers = 0x02;
 struct TufStart {
   uint8_t version = kTufVersion;
   bool reject = false;           ///< Reply only
+  bool has_reads = false;        ///< ird and ord hold
   bool packing = true;           ///< several ULP PDUs in a framing PDU are welcome
   uint8_t receive_modes = 0;     ///< kTufMode*: wanted in what the peer sends
   uint8_t send_modes = 0;        ///< kTufMode*: that it can send
@@ -78,6 +79,8 @@ struct TufStart {
   uint16_t max_pdu = 0;          ///< longest PDU wanted in marker mode
   TufKey key = 0;                ///< of what it sends in alignment mode
   uint16_t private_data = 0;     ///< octets behind this frame
+  uint16_t ird = 0;              ///< as in RFC 6581 s.9: 14 bits
+  uint16_t ord = 0;              ///< likewise
 };
 
 /// Writes kTufStartSize octets.
@@ -85,7 +88,8 @@ inline void emit_tuf_start(const TufMagic& magic, const TufStart& start, uint8_t
   std::fill_n(p, kTufStartSize, uint8_t{0});
   std::copy(magic.begin(), magic.end(), p);
   p[8] = start.version;
-  p[9] = static_cast<uint8_t>((start.reject ? 0x80 : 0) | (start.packing ? 0x40 : 0));
+  p[9] = static_cast<uint8_t>((start.reject ? 0x80 : 0) | (start.packing ? 0x40 : 0) |
+                              (start.has_reads ? 0x20 : 0));
   p[10] = start.receive_modes;
   p[11] = start.send_modes;
   p[12] = start.chosen_send;
@@ -93,6 +97,9 @@ inline void emit_tuf_start(const TufMagic& magic, const TufStart& start, uint8_t
   base::store_be16(p + 14, start.marker_interval);
   store_tuf_header(p + 16, {start.max_pdu, start.key});
   base::store_be16(p + 24, start.private_data);
+  if (!start.has_reads) return;
+  base::store_be16(p + 26, start.ird);
+  base::store_be16(p + 28, start.ord);
 }
 
 /// Behind the magic; `p` has kTufStartSize octets.
@@ -110,6 +117,10 @@ inline void emit_tuf_start(const TufMagic& magic, const TufStart& start, uint8_t
   start.max_pdu = header.length;
   start.key = header.key;
   start.private_data = base::load_be16(p + 24);
+  start.has_reads = (p[9] & 0x20) != 0;
+  if (!start.has_reads) return start;
+  start.ird = base::load_be16(p + 26) & 0x3fff;
+  start.ord = base::load_be16(p + 28) & 0x3fff;
   return start;
 }
 

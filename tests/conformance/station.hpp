@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "support/logged.hpp"
 #include "support/mpa_fakes.hpp"
 #include "unit/mpa/start_frames.hpp"
 #include "unit/rnic/device_pair.hpp"
@@ -226,8 +227,40 @@ class Station : public nic::DevicePair {
     Code code;
     std::vector<Octets> legal;  // the nearest that is allowed
   };
-  /// What is at fault gives its Terminate and changes no octet of any memory from there on; what is
-  /// legal gives none.
+  /// The fault has one line in the log, with its name and its queue pair, and one count of its
+  /// kind.
+  void expect_named(const Code& code, const QueuePair& qp, const rdmap::Counters& before,
+                    const std::string& said) {
+    const rdmap::Fault fault{static_cast<rdmap::FaultLayer>(code.layer),
+                             static_cast<uint8_t>(code.type), static_cast<uint8_t>(code.code), ""};
+    const std::string line =
+        "right qp " + std::to_string(qp.number()) + ": Terminate sent: " + rdmap::describe(fault);
+    EXPECT_NE(said.find(line), std::string::npos) << line << "\n" << said;
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+    const rdmap::Counters& now = right().device->rdmap_counters();
+    EXPECT_EQ(now.faults, before.faults + 1);
+    EXPECT_EQ(now.terminates_out, before.terminates_out + 1);
+    using Count = uint64_t rdmap::Counters::*;
+    const Count kind = code.layer == 2   ? &rdmap::Counters::faults_llp
+                       : code.type == 0  ? &rdmap::Counters::faults_local
+                       : code.layer == 0 ? (code.type == 1 ? &rdmap::Counters::faults_protection
+                                                           : &rdmap::Counters::faults_operation)
+                       : code.type == 1  ? &rdmap::Counters::faults_tagged
+                                         : &rdmap::Counters::faults_untagged;
+    for (const Count each :
+         {&rdmap::Counters::faults_llp, &rdmap::Counters::faults_local,
+          &rdmap::Counters::faults_protection, &rdmap::Counters::faults_operation,
+          &rdmap::Counters::faults_tagged, &rdmap::Counters::faults_untagged}) {
+      EXPECT_EQ(now.*each, before.*each + (each == kind ? 1 : 0));
+    }
+  }
+  void expect_no_success() {
+    for (const auto& done : right().completions(cq_)) {
+      EXPECT_NE(done.status, rdmap::WorkStatus::Success);
+    }
+  }
+  /// What is at fault gives its Terminate, completes nothing and changes no octet of any memory
+  /// from there on, and is named; what is legal gives none.
   void expect_rows(const std::vector<Row>& rows) {
     for (const Row& row : rows) {
       SCOPED_TRACE(row.what);
@@ -235,8 +268,13 @@ class Station : public nic::DevicePair {
       for (size_t i = 0; i + 1 < row.said.size(); ++i) say(bad, row.said[i]);
       run_for(std::chrono::milliseconds(5));
       const auto memory = memory_, buffers = buffers_;
+      const rdmap::Counters before = right().device->rdmap_counters();
+      right().completions(cq_);
+      test::Logged log;
       say(bad, row.said.back());
       EXPECT_EQ(terminate_heard(bad), row.code);
+      expect_named(row.code, *bad.qp, before, log.take());
+      expect_no_success();
       EXPECT_TRUE(memory == memory_ && buffers == buffers_);
       hang_up(bad);
       Talk good = open();

@@ -45,13 +45,6 @@ class StartErrors : public Streams {
                 static_cast<uint8_t>(second >> 8), static_cast<uint8_t>(second)});
     return out;
   }
-};
-
-// CM6581-8-01 CM6581-9.1-06 CM6581-9.2-05 CM6581-9.3-01: each error of the start-up has its
-// Terminate on the wire, one outcome, one TerminateSent with the same code, a line in the log and
-// its counters. The nearest Reply that fits starts.
-// UNH-MPA-1-18 UNH-MPA-1-19
-TEST_F(StartErrors, OnTheWireAndToTheUser_CM6581_8_01_CM6581_9_1_06_CM6581_9_2_05_CM6581_9_3_01) {
   struct Case {
     const char* what;
     std::vector<uint8_t> bad;
@@ -60,82 +53,104 @@ TEST_F(StartErrors, OnTheWireAndToTheUser_CM6581_8_01_CM6581_9_1_06_CM6581_9_2_0
     size_t markers;  // octets in front of the FPDU
     std::vector<uint8_t> good;
   };
+  QueuePair* make_qp() {
+    QueuePairSpec spec;
+    spec.pd = *left().device->alloc_pd();
+    spec.send_cq = spec.receive_cq = *left().device->create_cq(64);
+    spec.ird = spec.ord = 4;
+    return *left().device->create_qp(spec);
+  }
+  /// The left device asks for peer to peer, and its Request has come.
+  StreamSocket* request_of(QueuePair* qp, StreamListener* listener) {
+    const ConnectOptions options{.peer_to_peer = true};
+    EXPECT_TRUE(left().device->connect(*qp, right_end(kStreamPort), {}, now_, options).has_value());
+    StreamSocket* peer = nullptr;
+    EXPECT_TRUE(run_until([&] { return (peer = listener->next()) != nullptr; }));
+    EXPECT_EQ(receive(right(), peer, 24).at(20) & 0xc0, 0xc0) << "A and B";
+    return peer;
+  }
+  void expect_told(const Case& c, QueuePair* qp, const std::string& said) {
+    ++failures_;
+    const auto failed = left().take(EventKind::ConnectFailed);
+    const auto told = left().take(EventKind::TerminateSent);
+    ASSERT_TRUE(failed && told);
+    EXPECT_EQ(failed->qp, qp->number());
+    EXPECT_FALSE(failed->detail.empty());
+    EXPECT_EQ(told->qp, qp->number());
+    EXPECT_EQ(told->fault.layer, rdmap::FaultLayer::Llp);
+    EXPECT_EQ(told->fault.type, 0);
+    EXPECT_EQ(told->fault.code, c.code);
+    EXPECT_TRUE(has(told->detail, c.named)) << told->detail;
+    EXPECT_TRUE(has(said, told->detail)) << said;
+    EXPECT_TRUE(has(said, failed->detail)) << said;
+    EXPECT_TRUE(has(said, llp::to_string(right_end(kStreamPort)))) << said;
+    EXPECT_EQ(left().device->mpa_counters().start_terminates, failures_);
+    EXPECT_EQ(left().device->device_counters().connects_failed, failures_);
+    EXPECT_EQ(left().device->rdmap_counters().faults_llp, failures_);
+  }
+  /// Length 22, the untagged header of queue 2, opcode 7, MSN 1; 2/0, the code, no headers.
+  static void expect_on_the_wire(const Case& c, const std::vector<uint8_t>& heard) {
+    ASSERT_EQ(heard.size(), c.markers + 28);
+    const uint8_t* fpdu = heard.data() + c.markers;
+    EXPECT_EQ(base::load_be32(heard.data()), c.markers != 0 ? 0u : 0x00164147u);
+    EXPECT_EQ(base::load_be32(fpdu), 0x00164147u);
+    EXPECT_EQ(base::load_be32(fpdu + 2 + 6), 2u);
+    EXPECT_EQ(base::load_be32(fpdu + 2 + 10), 1u);
+    EXPECT_EQ(base::load_be32(fpdu + 2 + 18), 0x20000000u | uint32_t{c.code} << 16);
+  }
+  void expect_flushed(QueuePair* qp) {
+    const auto flushed = left().completions(qp->spec().receive_cq);
+    ASSERT_EQ(flushed.size(), 1u);
+    EXPECT_EQ(flushed[0].id, 77u);
+    EXPECT_EQ(flushed[0].status, WorkStatus::Flushed);
+    EXPECT_EQ(qp->post_send({}), PostResult::Ok);
+    run_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(left().completions(qp->spec().send_cq).at(0).status, WorkStatus::Flushed);
+  }
+
+ private:
+  uint64_t failures_ = 0;
+};
+
+// CM6581-8-01 CM6581-9.1-06 CM6581-9.2-05 CM6581-9.3-01: each error of the start-up has its
+// Terminate on the wire, one outcome, one TerminateSent with the same code, a line in the log and
+// its counters. The nearest Reply that fits starts.
+// UNH-MPA-1-18 UNH-MPA-1-19
+TEST_F(StartErrors, OnTheWireAndToTheUser_CM6581_8_01_CM6581_9_1_06_CM6581_9_2_05_CM6581_9_3_01) {
   const Case kCases[] = {
-      {"ORD above the IRD", reply(0x50, 0x8004 | 0x4000, 5), 6, "insufficient IRD resources", 0,
-       reply(0x50, 0x8004 | 0x4000, 4)},
+      {"ORD above the IRD", reply(0x50, 0xc004, 5), 6, "insufficient IRD resources", 0,
+       reply(0x50, 0xc004, 4)},
       {"another RTR", reply(0x50, 0x8004, 0x8004), 7, "no matching RTR option", 0,
-       reply(0x50, 0x8004 | 0x4000, 0x8004)},
-      {"markers", reply(0xd0, 0x8004 | 0x4000, 4), 5, "local catastrophic error", 4,
-       reply(0x50, 0x8004 | 0x4000, 4)},
+       reply(0x50, 0xc004, 0x8004)},
+      {"markers", reply(0xd0, 0xc004, 4), 5, "local catastrophic error", 4, reply(0x50, 0xc004, 4)},
   };
   auto listener = right().device->listen_stream({{}, kStreamPort}, 4, {});
   ASSERT_TRUE(listener.has_value());
-  uint64_t failures = 0;
   for (const Case& c : kCases) {
     for (const bool fits : {true, false}) {
       SCOPED_TRACE(std::string(c.what) + (fits ? ": fits" : ""));
-      QueuePairSpec spec;
-      spec.pd = *left().device->alloc_pd();
-      spec.send_cq = spec.receive_cq = *left().device->create_cq(64);
-      spec.ird = spec.ord = 4;
-      QueuePair* qp = *left().device->create_qp(spec);
+      QueuePair* qp = make_qp();
       ASSERT_EQ(qp->post_receive({.id = 77}), PostResult::Ok);
-      ASSERT_TRUE(
-          left()
-              .device->connect(*qp, right_end(kStreamPort), {}, now_, {.peer_to_peer = true})
-              .has_value());
-      StreamSocket* peer = nullptr;
-      ASSERT_TRUE(run_until([&] { return (peer = (*listener)->next()) != nullptr; }));
-      EXPECT_EQ(receive(right(), peer, 24).at(20) & 0xc0, 0xc0) << "A and B";
-      const rdmap::Counters before = left().device->rdmap_counters();
+      StreamSocket* peer = request_of(qp, *listener);
+      ASSERT_NE(peer, nullptr);
+      const uint64_t sent = left().device->rdmap_counters().terminates_out;
       Logged log;
       send(right(), peer, fits ? c.good : c.bad);
       ASSERT_TRUE(run_until([&] { return outcomes(left()) != 0; }));
       run_for(std::chrono::milliseconds(300));
       const std::string said = log.take();
       EXPECT_EQ(outcomes(left()), 1u);
-      const rdmap::Counters& now = left().device->rdmap_counters();
       std::vector<uint8_t> heard(100);
       heard.resize(peer->take(heard));
+      EXPECT_EQ(left().device->rdmap_counters().terminates_out, sent + (fits ? 0 : 1));
       if (fits) {
         EXPECT_TRUE(left().has(EventKind::Established));
         EXPECT_EQ(heard.size(), 24u) << "the RTR";
         EXPECT_EQ(said, "");
       } else {
-        ++failures;
-        const auto failed = left().take(EventKind::ConnectFailed);
-        ASSERT_TRUE(failed);
-        EXPECT_EQ(failed->qp, qp->number());
-        EXPECT_FALSE(failed->detail.empty());
-        const auto told = left().take(EventKind::TerminateSent);
-        ASSERT_TRUE(told);
-        EXPECT_EQ(told->qp, qp->number());
-        EXPECT_EQ(told->fault.layer, rdmap::FaultLayer::Llp);
-        EXPECT_EQ(told->fault.type, 0);
-        EXPECT_EQ(told->fault.code, c.code);
-        EXPECT_TRUE(has(told->detail, c.named)) << told->detail;
-        EXPECT_TRUE(has(said, told->detail)) << said;
-        EXPECT_TRUE(has(said, failed->detail)) << said;
-        EXPECT_TRUE(has(said, llp::to_string(right_end(kStreamPort)))) << said;
-        EXPECT_EQ(left().device->mpa_counters().start_terminates, failures);
-        EXPECT_EQ(left().device->device_counters().connects_failed, failures);
-        EXPECT_EQ(now.terminates_out, before.terminates_out + 1);
-        EXPECT_EQ(now.faults_llp, before.faults_llp + 1);
-        // Length 22, the untagged header of queue 2, opcode 7, MSN 1; 2/0, the code, no headers.
-        ASSERT_EQ(heard.size(), c.markers + 28);
-        const uint8_t* fpdu = heard.data() + c.markers;
-        EXPECT_EQ(base::load_be32(heard.data()), c.markers != 0 ? 0u : 0x00164147u);
-        EXPECT_EQ(base::load_be32(fpdu), 0x00164147u);
-        EXPECT_EQ(base::load_be32(fpdu + 2 + 6), 2u);
-        EXPECT_EQ(base::load_be32(fpdu + 2 + 10), 1u);
-        EXPECT_EQ(base::load_be32(fpdu + 2 + 18), 0x20000000u | uint32_t{c.code} << 16);
-        const auto flushed = left().completions(spec.receive_cq);
-        ASSERT_EQ(flushed.size(), 1u);
-        EXPECT_EQ(flushed[0].id, 77u);
-        EXPECT_EQ(flushed[0].status, WorkStatus::Flushed);
-        EXPECT_EQ(qp->post_send({}), PostResult::Ok);
-        run_for(std::chrono::milliseconds(1));
-        EXPECT_EQ(left().completions(spec.send_cq).at(0).status, WorkStatus::Flushed);
+        expect_told(c, qp, said);
+        expect_on_the_wire(c, heard);
+        expect_flushed(qp);
       }
       tell(right(), peer, StreamSocket::kAbort | StreamSocket::kRelease);
       run_for(std::chrono::milliseconds(100));

@@ -136,5 +136,135 @@ TEST(FramingChoice, OfOneConnection) {
   EXPECT_EQ(f.right().device->tuf_counters().start_failures, 2u);
 }
 
+/// ULP framing between devices whose queue pairs differ in their Reads.
+class FramedReads : public DevicePair {
+ protected:
+  FramedReads() : DevicePair([](DeviceConfig& config) { config.framing = FramingKind::Tuf; }) {}
+  static QueuePair* make(Host& host, uint32_t ird, uint32_t ord) {
+    QueuePairSpec spec;
+    spec.pd = *host.device->alloc_pd();
+    spec.send_cq = spec.receive_cq = *host.device->create_cq(64);
+    spec.send_depth = spec.receive_depth = 32;
+    spec.ird = ird;
+    spec.ord = ord;
+    return *host.device->create_qp(spec);
+  }
+  /// Connects; \return what the initiator is told, and leaves the responder's events
+  std::optional<Event> start(QueuePair* a, QueuePair* b, const ConnectOptions& options = {},
+                             const ConnectOptions& answer = {}) {
+    EXPECT_TRUE(left().device->connect(*a, right_end(), octets(512, 1), now_, options).has_value());
+    EXPECT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
+    asked_ = *right().take(EventKind::ConnectRequest);
+    EXPECT_EQ(asked_.private_data, octets(512, 1)) << "all of it is the application's";
+    EXPECT_TRUE(
+        right().device->accept(asked_.connection, *b, octets(512, 2), now_, answer).has_value());
+    run_until([&] {
+      return left().has(EventKind::Rejected) || left().has(EventKind::ConnectFailed) ||
+             (left().has(EventKind::Established) && right().has(EventKind::Established));
+    });
+    return left().take(EventKind::Established);
+  }
+  /// Sixteen Reads at once. \return those that were answered
+  size_t read_at_once(QueuePair* a, QueuePair* b) {
+    sink_.assign(1600, 0);
+    source_ = octets(1600, 9);
+    const mem::Stag here = left().add(sink_, a->spec().pd, mem::kLocalWrite);
+    const mem::Stag there = right().add(source_, b->spec().pd, mem::kRemoteRead);
+    for (uint32_t i = 0; i < 16; ++i) {
+      auto w = work(WorkOpcode::Read, i, sink_, here, 100);
+      w.sges[0].address += 100ull * i;
+      w.remote_stag = there.value;
+      w.remote_to = reinterpret_cast<uint64_t>(source_.data()) + 100ull * i;
+      EXPECT_EQ(a->post_send(w), PostResult::Ok);
+    }
+    size_t answered = 0, done = 0;
+    EXPECT_TRUE(run_until([&] {
+      for (const auto& c : left().completions(a->spec().send_cq)) {
+        answered += c.status == WorkStatus::Success ? 1 : 0;
+        ++done;
+      }
+      return done == 16;
+    }));
+    return answered;
+  }
+  Event asked_;
+  std::vector<uint8_t> sink_, source_;
+};
+
+// RFC 6581 s.9.1 over ULP framing: both ends are told, and the agreed ORD is kept to. Without the
+// exchange the same Reads are too many for the peer.
+TEST_F(FramedReads, AreAgreedOnAndKeptTo) {
+  for (const bool exchanged : {true, false}) {
+    QueuePair* a = make(left(), 4, 12);
+    QueuePair* b = make(right(), 2, 9);
+    const auto l = start(a, b, {.exchange_reads = exchanged});
+    const auto r = right().take(EventKind::Established);
+    ASSERT_TRUE(l && r);
+    EXPECT_EQ(asked_.agreed.peer.has_reads(), exchanged);
+    if (!exchanged) {
+      EXPECT_FALSE(l->agreed.ird || l->agreed.ord || r->agreed.ird || r->agreed.ord);
+      EXPECT_LT(read_at_once(a, b), 16u);
+      EXPECT_EQ(right().take(EventKind::TerminateSent)->fault.code, 2) << "no buffer on queue 1";
+      continue;
+    }
+    EXPECT_EQ(asked_.agreed.peer.ird, 4u);
+    EXPECT_EQ(asked_.agreed.peer.ord, 12u);
+    EXPECT_EQ(l->agreed.ird, 4);
+    EXPECT_EQ(l->agreed.ord, 2);
+    EXPECT_EQ(l->agreed.peer.ird, 2u);
+    EXPECT_EQ(l->agreed.peer.ord, 4u);
+    EXPECT_EQ(r->agreed.ird, 2);
+    EXPECT_EQ(r->agreed.ord, 4);
+    EXPECT_EQ(read_at_once(a, b), 16u);
+    EXPECT_EQ(sink_, source_);
+    EXPECT_FALSE(right().has(EventKind::TerminateSent));
+  }
+}
+
+TEST_F(FramedReads, MayBeLeftToTheApplications) {
+  const ConnectOptions own{.ird = mpa::kReadsByUlp, .ord = mpa::kReadsByUlp};
+  const auto l = start(make(left(), 4, 4), make(right(), 6, 3), own);
+  ASSERT_TRUE(l);
+  EXPECT_FALSE(l->agreed.ird || l->agreed.ord);
+  EXPECT_EQ(l->agreed.peer.ird, mpa::kReadsByUlp);
+}
+
+// CM6581-9.1-05 over ULP framing.
+TEST_F(FramedReads, TooFewAreRejected) {
+  QueuePair* b = make(right(), 8, 8);
+  EXPECT_FALSE(start(make(left(), 2, 2), b, {}, {.ord_required = 5}));
+  const auto rejected = left().take(EventKind::Rejected);
+  ASSERT_TRUE(rejected);
+  EXPECT_EQ(rejected->agreed.peer.ord, 5u);
+  EXPECT_TRUE(run_until([&] { return right().has(EventKind::RequestWithdrawn); }));
+  const auto told = right().take(EventKind::RequestWithdrawn);
+  EXPECT_NE(told->detail.find("IRD and ORD do not fit"), std::string::npos) << told->detail;
+  EXPECT_TRUE(start(make(left(), 5, 2), make(right(), 8, 8), {}, {.ord_required = 5}));
+}
+
+// Go is the RTR: the responder may send first, whether peer to peer was asked for or not. What has
+// no meaning here is refused with a reason.
+TEST_F(FramedReads, EitherSideSendsFirst) {
+  for (const bool asked : {false, true}) {
+    QueuePair* a = make(left(), 4, 4);
+    QueuePair* b = make(right(), 4, 4);
+    ASSERT_TRUE(start(a, b, {.peer_to_peer = asked}));
+    ASSERT_EQ(a->post_receive({.id = 3}), PostResult::Ok);
+    ASSERT_EQ(b->post_send({.id = 4}), PostResult::Ok);
+    std::vector<rdmap::Completion> got;
+    EXPECT_TRUE(run_until([&] {
+      got = left().completions(a->spec().receive_cq);
+      return !got.empty();
+    }));
+    EXPECT_EQ(got.at(0).status, WorkStatus::Success);
+    right().take(EventKind::Established);
+  }
+  const auto status =
+      left().device->connect(*make(left(), 4, 4), right_end(), {}, now_, {.revision = 2});
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().code, base::Errc::InvalidArgument);
+  EXPECT_NE(status.error().message.find("no MPA revision"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace rnic::nic
