@@ -180,7 +180,7 @@ class TufStarts : public BadStarts {
   }
 };
 
-// TUF-4-01: every field of the Request.
+// Every field of the Request.
 TEST_F(TufStarts, TheRequest) {
   constexpr const char* kOther = "does not speak ULP framing";
   constexpr const char* kMode = "no mode of ULP framing";
@@ -234,8 +234,8 @@ TEST_F(TufStarts, TheRequest) {
   expect_asked(frame(least));
 }
 
-// TUF-5.2-07: every bit of the key, and lengths that do not fit what is inside.
-TEST_F(TufStarts, FramingPdus_TUF_5_2_07) {
+// Every bit of the key, and lengths that do not fit what is inside.
+TEST_F(TufStarts, FramingPdus) {
   const Octets good = framed(pdu(0, 10));
   for (int bit = 0; bit < 48; ++bit) {
     expect_broken("key", start(), good, framed(pdu(100, 10), kKey ^ 1ull << bit),
@@ -267,9 +267,9 @@ class TufMarkers : public TufStarts {
         }) {}
 };
 
-// TUF-6-04: the first marker stands in front of the first PDU; both copies at values that do not
+// The first marker stands in front of the first PDU; both copies at values that do not
 // point to the next PDU; a PDU longer than what was agreed.
-TEST_F(TufMarkers, MarkersAndLengths_TUF_6_04) {
+TEST_F(TufMarkers, MarkersAndLengths) {
   Octets good{0, 0, 0, 0};
   const Octets first = pdu(0, 10);
   good.insert(good.end(), first.begin(), first.end());

@@ -91,7 +91,7 @@ TEST_F(Attack, SizesOfFixedMessages_R7306_6_01_RDMAP_4_4_04) {
   expect_rows(rows);
 }
 
-// RDMAP-5.2.1-02 DDP-7.1-03: the MSNs of queues 1 and 2, and what is far from them.
+// DDP-7.1-03: the MSNs of queues 1 and 2, and what is far from them.
 TEST_F(Attack, MsnsOfTheRequestsAndTheTerminate_DDP_7_1_03) {
   const auto read = [&](uint32_t msn, uint32_t mo = 0) {
     Octets octets = read_request(msn, {.size = 8, .source_stag = stag_});
@@ -113,6 +113,44 @@ TEST_F(Attack, MsnsOfTheRequestsAndTheTerminate_DDP_7_1_03) {
       {"Terminate 2", {terminate(2)}, {1, 2, 2}, {read(1)}},
       {"Terminate far beyond", {terminate(1u << 31)}, {1, 2, 3}, {read(1)}},
   });
+}
+
+// RDMAP-3-02: the segments of one message that disagree about what it is, or about what it
+// invalidates. It completes nothing and invalidates nothing; those that agree do both.
+// UNH-DDP-13
+TEST_F(Attack, AMessageThatDisagreesWithItself_RDMAP_3_02) {
+  const auto part = [](uint8_t control, uint32_t tail, uint32_t mo, bool last) {
+    return untagged({.last = last, .rsvd_ulp = control, .rsvd_ulp_tail = tail, .msn = 1, .mo = mo},
+                    10);
+  };
+  for (const uint8_t first : {0x43, 0x44, 0x45, 0x46}) {
+    for (const uint8_t second : {0x43, 0x44, 0x45, 0x46}) {
+      for (const uint32_t differs : {0u, 1u}) {
+        const uint32_t victim = add(mem::kRemoteInvalidate);
+        Talk talk = open();
+        say(talk, part(first, victim ^ differs, 0, false));
+        run_for(std::chrono::milliseconds(1));
+        const rdmap::Counters before = right().device->rdmap_counters();
+        test::Logged log;
+        say(talk, part(second, victim, 10, true));
+        const bool agrees = first == second && differs == 0;
+        EXPECT_EQ(terminate_heard(talk, std::chrono::milliseconds(20)),
+                  agrees ? kNoTerminate : (Code{0, 2, 6}));
+        const std::string said = log.take();
+        if (!agrees) expect_named({0, 2, 6}, *talk.qp, before, said);
+        const auto done = right().completions(cq_);
+        EXPECT_EQ(std::count_if(done.begin(), done.end(),
+                                [](const auto& c) { return c.status == WorkStatus::Success; }),
+                  agrees ? 1 : 0);
+        const bool invalidated = agrees && (first == 0x44 || first == 0x46);
+        static_cast<void>(right().device->deregister_memory(mem::Stag{victim}));
+        if (invalidated) {
+          EXPECT_EQ(done.at(0).invalidated_stag, victim);
+        }
+        hang_up(talk);
+      }
+    }
+  }
 }
 
 // BUG-02: a ULPDU of 0 octets up to one less than its header, for every opcode, tagged and not.

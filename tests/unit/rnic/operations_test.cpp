@@ -356,9 +356,9 @@ TEST(EveryState, Destroy_CM_04) {
   });
 }
 
-// DDP-8.3.1-01: a region is revoked in every state; once it is gone, work that names it touches
+// A region is revoked in every state; once it is gone, work that names it touches
 // nothing.
-TEST(EveryState, Deregister_DDP_8_3_1_01) {
+TEST(EveryState, Deregister) {
   for_each_state([](State state, Operations& w) {
     ASSERT_TRUE(w.left().device->deregister_memory(w.here_).has_value());
     EXPECT_EQ(w.left().device->deregister_memory(w.here_).error().code, Errc::NotFound);

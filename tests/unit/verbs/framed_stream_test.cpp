@@ -1,82 +1,17 @@
 // Framed streams, the way an application sees them: inline and with worker threads.
 
-#include <array>
 #include <atomic>
 #include <thread>
 
-#include "verbs_pair.hpp"
+#include "framed_world.hpp"
 
 namespace rnic::test {
 namespace {
 
-constexpr uint16_t kPort = 7200;
-constexpr uint64_t kThere = 0x0123'4567'89ab;
-constexpr uint64_t kBack = 0xfedc'ba98'7654;
-
-using Octets = std::vector<uint8_t>;
-
-/// A frame that begins with how many octets follow.
-Octets frame(size_t size, uint64_t seed) {
-  Octets out = octets(size, seed);
-  out[0] = static_cast<uint8_t>((size - 2) >> 8);
-  out[1] = static_cast<uint8_t>(size - 2);
-  return out;
-}
-
-FramingOptions framing(FramedSendMode send, FramedReceiveMode receive) {
-  FramingOptions out;
-  out.send_mode = send;
-  out.receive_mode = receive;
-  out.send_key = kThere;
-  out.receive_key = kBack;
-  return out;
-}
-
-/// What the other end of such a stream has.
-FramingOptions mirrored(FramingOptions options) {
-  std::swap(options.send_key, options.receive_key);
-  std::swap(options.send_interval, options.receive_interval);
-  return options;
-}
-
-struct FramedPair {
-  FramedStream near;
-  FramedStream far;
-};
-
-FramedPair connect(World& world, FramedStreamListener& listener, const FramingOptions& options) {
-  FramedPair pair;
-  pair.near = must(world.left.connect_framed(world.right.address(), kPort, options));
-  const bool done = world.wait([&] {
-    if (!pair.far.is_valid()) {
-      if (auto stream = listener.accept()) pair.far = std::move(*stream);
-    }
-    return pair.far.is_valid() && pair.near.state() == StreamState::Open;
-  });
-  if (!done) throw std::runtime_error("no connection: " + pair.near.remote());
-  return pair;
-}
-
-/// Sends frames of many sizes up to `most` one behind the other; they come whole and in order.
-void transfer(World& world, FramedStream& from, FramedStream& to, uint32_t count, uint32_t most) {
-  std::array<uint8_t, 65536> piece;
-  uint32_t sent = 0, got = 0;
-  const auto made = [&](uint32_t i) { return frame(2 + (i * 977 + most - 2) % (most - 1), i); };
-  ASSERT_TRUE(world.wait([&] {
-    while (sent < count && must(from.send(made(sent))) != 0) ++sent;
-    while (const size_t n = must(to.receive(piece))) {
-      EXPECT_EQ(Octets(piece.begin(), piece.begin() + static_cast<ptrdiff_t>(n)), made(got)) << got;
-      ++got;
-    }
-    return got == count;
-  })) << sent
-      << " sent, " << got << " received";
-}
-
 class Framed : public ::testing::TestWithParam<bool> {
  protected:
   FramedStreamListener listen(const FramingOptions& options) {
-    return must(world.right.listen_framed(kPort, {.framing = options}));
+    return must(world.right.listen_framed(kFramedPort, {.framing = options}));
   }
   World world{loopback_config(GetParam())};
 };
@@ -219,7 +154,7 @@ TEST_P(Framed, OpaqueFramesHaveNoMarkers) {
     EXPECT_EQ(must(pair.far.receive(got)), 77u);
     ASSERT_TRUE(world.wait([&] { return pair.far.readable() == 78; }));
     options.send_mode = FramedSendMode::Markers;
-    EXPECT_EQ(world.left.connect_framed(world.right.address(), kPort, options).error().code,
+    EXPECT_EQ(world.left.connect_framed(world.right.address(), kFramedPort, options).error().code,
               ErrorCode::Unsupported);
   }
   EXPECT_TRUE(world.becomes_quiescent());
@@ -281,8 +216,8 @@ TEST_P(Framed, AnEndInsideAFrameIsToldAndFramesBeforeAResetAreGiven) {
 TEST_P(Framed, ArgumentsThatCannotBe) {
   const auto options = framing(FramedSendMode::Align, FramedReceiveMode::Align);
   const auto refused = [&](FramingOptions bad) {
-    const auto far = world.right.listen_framed(kPort, {.framing = bad});
-    const auto near = world.left.connect_framed(world.right.address(), kPort, bad);
+    const auto far = world.right.listen_framed(kFramedPort, {.framing = bad});
+    const auto near = world.left.connect_framed(world.right.address(), kFramedPort, bad);
     return !far && !near && far.error().code == ErrorCode::InvalidArgument &&
            near.error().code == ErrorCode::InvalidArgument;
   };
@@ -303,9 +238,10 @@ TEST_P(Framed, ArgumentsThatCannotBe) {
   EXPECT_FALSE(world.left.connect_framed("nowhere", 1, options).has_value());
   EXPECT_FALSE(world.left.connect_framed("10.0.0.2", 0, options).has_value());
   EXPECT_FALSE(world.right.listen_framed(0, {.framing = options}).has_value());
-  EXPECT_FALSE(world.right.listen_framed(kPort, {.backlog = 0, .framing = options}).has_value());
+  EXPECT_FALSE(
+      world.right.listen_framed(kFramedPort, {.backlog = 0, .framing = options}).has_value());
   FramedStreamListener listener = listen(options);
-  const auto twice = world.right.listen_framed(kPort, {.framing = options});
+  const auto twice = world.right.listen_framed(kFramedPort, {.framing = options});
   ASSERT_FALSE(twice.has_value());
   EXPECT_EQ(twice.error().code, ErrorCode::AlreadyExists);
 }
@@ -313,7 +249,8 @@ TEST_P(Framed, ArgumentsThatCannotBe) {
 TEST_P(Framed, HandlesThatWereGivenUpAndNobodyListening) {
   {
     const auto options = framing(FramedSendMode::Align, FramedReceiveMode::Align);
-    FramedStream lost = must(world.left.connect_framed(world.right.address(), kPort, options));
+    FramedStream lost =
+        must(world.left.connect_framed(world.right.address(), kFramedPort, options));
     EXPECT_EQ(lost.frame_limit(), 0u);
     EXPECT_TRUE(world.wait([&] { return lost.state() == StreamState::Ended; }));
     EXPECT_EQ(lost.status().error().code, ErrorCode::Unreachable);
@@ -328,7 +265,7 @@ TEST_P(Framed, HandlesThatWereGivenUpAndNobodyListening) {
     FramedStreamListener moved = std::move(listener);
     EXPECT_EQ(listener.port(), 0);
     EXPECT_FALSE(listener.accept());
-    EXPECT_EQ(moved.port(), kPort);
+    EXPECT_EQ(moved.port(), kFramedPort);
   }
   EXPECT_TRUE(world.becomes_quiescent());
 }
@@ -340,10 +277,10 @@ TEST_P(Framed, NoMoreStreamsThanTheLimit) {
   {
     const auto options = framing(FramedSendMode::Align, FramedReceiveMode::Align);
     FramedStreamListener listener =
-        must(small.right.listen_framed(kPort, {.backlog = 2, .framing = mirrored(options)}));
+        must(small.right.listen_framed(kFramedPort, {.backlog = 2, .framing = mirrored(options)}));
     FramedPair first = connect(small, listener, options);
     FramedPair second = connect(small, listener, options);
-    const auto third = small.left.connect_framed(small.right.address(), kPort, options);
+    const auto third = small.left.connect_framed(small.right.address(), kFramedPort, options);
     ASSERT_FALSE(third.has_value());
     EXPECT_EQ(third.error().code, ErrorCode::ResourceExhausted);
     EXPECT_NE(third.error().message.find("limits.max_framed_streams"), std::string::npos);
@@ -351,7 +288,7 @@ TEST_P(Framed, NoMoreStreamsThanTheLimit) {
     first.near.close();
     first.far.close();
     ASSERT_TRUE(small.wait([&] {  // their places are free again
-      auto again = small.left.connect_framed(small.right.address(), kPort, options);
+      auto again = small.left.connect_framed(small.right.address(), kFramedPort, options);
       return again.has_value();
     }));
   }
@@ -365,7 +302,7 @@ TEST(FramedThreads, ManyFramesFromOneThreadToAnother) {
   {
     const auto options = framing(FramedSendMode::Align, FramedReceiveMode::Align);
     FramedStreamListener listener =
-        must(world.right.listen_framed(kPort, {.framing = mirrored(options)}));
+        must(world.right.listen_framed(kFramedPort, {.framing = mirrored(options)}));
     FramedPair pair = connect(world, listener, options);
     std::thread receiver([&] {
       Octets got(2000);
