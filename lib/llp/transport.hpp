@@ -18,6 +18,13 @@ class Acceptor {
   /// follows.
   virtual StreamUser* accept(Stream& stream, const Endpoint& local, const Endpoint& remote,
                              base::Now now) = 0;
+  /// Octets that the user of a connection from `remote` will have room for at first. The handshake
+  /// offers a window before accept() can tell the user, and no more than this: an offer is not
+  /// taken back (RFC 9293 s.3.8.6).
+  [[nodiscard]] virtual uint32_t first_room(const Endpoint& remote) const {
+    (void)remote;
+    return UINT32_MAX;
+  }
 };
 
 /// Runs between taking octets from below and handing them up: a receive that was posted before the

@@ -217,6 +217,9 @@ class Device {
                             const llp::Endpoint& remote, base::Now now) override {
       return device_.incoming(stream, local, remote, now);
     }
+    [[nodiscard]] uint32_t first_room(const llp::Endpoint&) const override {
+      return device_.config_.mpa.receive_window;
+    }
 
    private:
     Device& device_;

@@ -132,6 +132,10 @@ llp::StreamUser* FramedListener::accept(llp::Stream& stream, const llp::Endpoint
   return socket;
 }
 
+uint32_t FramedListener::first_room(const llp::Endpoint&) const {
+  return table_.rings().block_octets();
+}
+
 void FramedListener::hand_over(FramedSocket& socket) {
   const bool fits = waiting_.push(&socket);
   RNIC_CHECK(fits);  // accept() looked, and established() follows at once

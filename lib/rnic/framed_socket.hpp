@@ -129,6 +129,7 @@ class FramedListener final : public llp::Acceptor {
   // Worker's side.
   llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint& local,
                           const llp::Endpoint& remote, base::Now now) override;
+  [[nodiscard]] uint32_t first_room(const llp::Endpoint& remote) const override;
   void hand_over(FramedSocket& socket);
 
  private:

@@ -196,6 +196,10 @@ llp::StreamUser* StreamListener::accept(llp::Stream& stream, const llp::Endpoint
   return socket;
 }
 
+uint32_t StreamListener::first_room(const llp::Endpoint&) const {
+  return table_.rings().block_octets();
+}
+
 void StreamListener::hand_over(StreamSocket& socket) {
   const bool fits = waiting_.push(&socket);
   RNIC_CHECK(fits);  // accept() looked, and established() follows at once

@@ -135,6 +135,7 @@ class StreamListener final : public llp::Acceptor {
   // Worker's side.
   llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint& local,
                           const llp::Endpoint& remote, base::Now now) override;
+  [[nodiscard]] uint32_t first_room(const llp::Endpoint& remote) const override;
   void hand_over(StreamSocket& socket);
 
  private:

@@ -57,8 +57,12 @@ void Engine::measure(Connection& c, AckYield& yield, base::Now now) {
     yield.rtt = rtt;
   } else {
     // RFC 6298 s.3, s.5: the back-off ends with a measurement, and what was sent again gives none
-    // but by its timestamp.
-    if (yield.acked == 0 || ticks < 0 || c.rto.backoff() == 0) return;
+    // but by its timestamp. RFC 8961 s.4 (3): or with octets that went over at the first try since.
+    if (yield.acked == 0 || c.rto.backoff() == 0) return;
+    if (yield.first_try) c.rto.clear_backoff();
+    // An echo from before the time-out says how long the ACK of another copy was away: when it got
+    // lost, as long as the time-out took. Such a round trip would make the next one longer still.
+    if (ticks < 0 || static_cast<int32_t>(*yield.echo - c.recovery.timeout_ts) < 0) return;
     rtt = ticks != 0 ? base::Duration(std::chrono::milliseconds(ticks))
                      : std::min<base::Duration>(c.rto.srtt(), std::chrono::milliseconds(1));
   }
@@ -86,6 +90,7 @@ void Engine::advance_una(Connection& c, uint64_t ack, AckYield& yield, base::Now
         ambiguous = true;
       } else {
         yield.rtt = now - r.sent_at;
+        yield.first_try = true;  // a time-out marks all that is in flight
         // RFC 8985 s.6.2 step 3: it was late, not lost.
         if (r.end() < c.board.fack) c.rack.reordering_seen = true;
       }

@@ -87,6 +87,7 @@ struct Recovery {
   bool eifel_armed = false;    ///< `retransmit_ts` is set, no new ACK came yet
   bool adapt_rto = false;      ///< RFC 4015 s.3.1 step 11 waits for its sample
   uint32_t retransmit_ts = 0;  ///< timestamp of the first retransmission
+  uint32_t timeout_ts = 0;     ///< of the last time-out
   uint64_t undo_marker = 0;    ///< SND.UNA when it began
   int64_t undo_octets = 0;     ///< sent again, and not reported as duplicates (RFC 2883)
   // Tail loss probe (RFC 8985 s.7).
@@ -279,6 +280,7 @@ class Connection final : public llp::Stream {
   bool syn_due = false;               ///< a SYN or SYN-ACK has to go out
   bool syn_sent_once = false;
   bool syn_timed_out = false;
+  bool syn_resent = false;  ///< for whatever reason: its answer measures nothing
   bool offers_sack = false;
   bool offers_timestamps = false;
   bool offers_scale = false;

@@ -34,16 +34,22 @@ uint8_t Engine::syn_ecn(Connection& c, bool with_ack, TxSlot& slot) {
   return kEcnFlags;
 }
 
-void Engine::take_syn_ecn(Connection& c, const Arrival& a) {
+bool Engine::is_ecn_setup(const Arrival& a) {
   // RFC 3168 s.6.1.1 and s.6.1.1.2: a SYN asks with both flags or not at all; a SYN-ACK with both
   // only reflects ours.
-  const uint8_t bits = a.flags & kEcnFlags;
-  if (a.has(flag::kAck)) {
-    c.ecn.on = c.ecn.offered && bits == flag::kEce;
-  } else {
-    const bool willing = c.state == State::SynSent ? c.ecn.offered : c.options.ecn != Ecn::Off;
-    c.ecn.on = willing && bits == kEcnFlags;
-  }
+  return (a.flags & kEcnFlags) == (a.has(flag::kAck) ? flag::kEce : kEcnFlags);
+}
+
+void Engine::take_syn_ecn(Connection& c, const Arrival& a) {
+  const bool ours = a.has(flag::kAck) || c.state == State::SynSent;  // who asked first
+  c.ecn.on = is_ecn_setup(a) && (ours ? c.ecn.offered : c.options.ecn != Ecn::Off);
+}
+
+void Engine::take_late_syn_ecn(Connection& c, const Arrival& a) {
+  // RFC 3168 s.6.1.1: who has received a SYN or SYN-ACK that does not ask should not set ECT, also
+  // when it comes behind the handshake that another one has made. What was agreed to, to answer
+  // marks, stays.
+  if (a.seq == c.tcb.irs && !is_ecn_setup(a)) c.ecn.fell_back = true;
 }
 
 void Engine::ecn_arrived(Connection& c, const Arrival& a) {

@@ -21,7 +21,7 @@ struct EcnState {
   static constexpr uint32_t kMaxOwed = 4;
 
   bool offered = false;    ///< our SYN asked
-  bool fell_back = false;  ///< a later one did not: we may not set ECT (RFC 3168 s.6.1.1)
+  bool fell_back = false;  ///< a SYN of either side did not: no ECT any more (RFC 3168 s.6.1.1)
   bool on = false;         ///< agreed on the SYNs
   bool echo = false;       ///< ECN-Echo goes on what we send; under DCTCP this is DCTCP.CE
   bool cwr_due = false;    ///< CWR goes on the next new data

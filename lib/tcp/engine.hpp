@@ -115,6 +115,7 @@ class Engine {
     bool new_sack = false;
     bool duplicate = false;          ///< RFC 5681 s.2
     bool ece = false;                ///< with ECN-Echo, on a connection that uses ECN
+    bool first_try = false;          ///< of a record that was sent once, and not SACKed before
     bool keep_window = false;        ///< cwnd was set, or must not grow, by this ACK
     std::optional<uint32_t> echo{};  ///< TSecr
     base::Duration rtt{-1};          ///< of the newest record acknowledged that was sent once
@@ -175,6 +176,13 @@ class Engine {
   void take_syn_options(Connection& c, const Arrival& a, bool ours_offered, base::Now now);
   void take_text_of_syn(Connection& c, const Arrival& syn, base::Now now);
   bool establish(Connection& c, const Arrival& a, base::Now now);
+  static void measure_handshake(Connection& c, base::Now now);
+  /// What a SYN or SYN-ACK offers; never scaled (RFC 7323 s.2.2).
+  [[nodiscard]] uint16_t first_window(const llp::Acceptor* acceptor, const llp::StreamUser* user,
+                                      const llp::Endpoint& remote) const;
+  [[nodiscard]] uint16_t first_window(const Connection& c) const {
+    return first_window(c.acceptor, c.user, c.remote_end);
+  }
   bool send_syn(Connection& c, base::Now now);
   void syn_timeout(Connection& c, base::Now now);
   void update_emss(Connection& c, bool tell);
@@ -346,7 +354,9 @@ class Engine {
 
   // ecn.cpp
   [[nodiscard]] uint8_t syn_ecn(Connection& c, bool with_ack, TxSlot& slot);
+  [[nodiscard]] static bool is_ecn_setup(const Arrival& a);
   void take_syn_ecn(Connection& c, const Arrival& a);
+  static void take_late_syn_ecn(Connection& c, const Arrival& a);
   void ecn_arrived(Connection& c, const Arrival& a);
   bool send_owed_acks(Connection& c, base::Now now);
   [[nodiscard]] uint8_t ecn_flags(const Connection& c, TxSlot& slot) const;

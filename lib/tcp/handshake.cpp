@@ -41,8 +41,19 @@ void Engine::take_syn_options(Connection& c, const Arrival& a, bool ours_offered
   c.tcb.snd_max_wnd = a.window;
   c.tcb.snd_wl1 = -1;
   c.tcb.snd_wl2 = 0;
-  c.tcb.rcv_edge = std::min<uint64_t>(config_.receive_window, 0xffff);
+  c.tcb.rcv_edge = first_window(c);
   update_emss(c, false);
+}
+
+uint16_t Engine::first_window(const llp::Acceptor* acceptor, const llp::StreamUser* user,
+                              const llp::Endpoint& remote) const {
+  uint32_t window = std::min<uint32_t>(config_.receive_window, 0xffff);
+  if (user != nullptr) {
+    window = std::min(window, user->receive_room());
+  } else if (acceptor != nullptr) {
+    window = std::min(window, acceptor->first_room(remote));
+  }
+  return static_cast<uint16_t>(window);
 }
 
 void Engine::update_emss(Connection& c, bool tell) {
@@ -93,8 +104,7 @@ bool Engine::send_syn(Connection& c, base::Now now) {
   if (c.offers_scale) options.window_scale = our_window_shift();
   const uint32_t header =
       wire::kTcpHeaderMin + write_syn_options(slot.tcp + wire::kTcpHeaderMin, options);
-  uint64_t window = std::min<uint64_t>(config_.receive_window, 0xffff);
-  if (!with_ack && c.user != nullptr) window = std::min<uint64_t>(window, c.user->receive_room());
+  uint64_t window = first_window(c);
   if (with_ack) window = std::max(window, c.tcb.rcv_edge);
   wire::TcpRepr{.source_port = c.local_end.port,
                 .destination_port = c.remote_end.port,
@@ -108,7 +118,11 @@ bool Engine::send_syn(Connection& c, base::Now now) {
   c.tcb.rcv_edge = window;
   complete(slot, c.local_end, c.remote_end, header, now);
   c.syn_due = false;
-  if (!c.syn_sent_once) c.last_sent_at = now;
+  if (c.syn_sent_once) {
+    c.syn_resent = true;
+  } else {
+    c.last_sent_at = now;
+  }
   c.syn_sent_once = true;
   c.deadlines.rto = now + c.rto.rto();
   schedule(c);
@@ -158,7 +172,7 @@ void Engine::input_syn_sent(Connection& c, const Arrival& a, base::Now now) {
     make_ready(c);
     return;
   }
-  if (!c.syn_timed_out) c.rto.sample(now - c.last_sent_at, now);  // Karn
+  measure_handshake(c, now);
   if (!establish(c, a, now)) return;
   c.ack.now = true;
   make_ready(c);
@@ -174,6 +188,11 @@ void Engine::take_text_of_syn(Connection& c, const Arrival& syn, base::Now now) 
   if (!inspect_text(c, a, text, now)) return;
   take_text(c, a, text, now);
   if (!c.doomed && c.fin_seen) take_fin(c, now);
+}
+
+void Engine::measure_handshake(Connection& c, base::Now now) {
+  // Karn's rule (RFC 6298 s.3), whether our timer or a SYN that came again made us repeat ours.
+  if (!c.syn_timed_out && !c.syn_resent) c.rto.sample(now - c.last_sent_at, now);
 }
 
 bool Engine::establish(Connection& c, const Arrival& a, base::Now now) {

@@ -266,6 +266,7 @@ void Engine::input_synchronized(Connection& c, Arrival& a, base::Now now) {
       a.window = static_cast<uint16_t>(a.window >> c.tcb.snd_wind_shift);
     }
   }
+  if (a.has(flag::kSyn) && c.ecn.on) take_late_syn_ecn(c, a);
   if (!survives_paws(c, a, now) || !acceptable(c, a)) return;  // First
   if (!survives_rst(c, a, now)) return;                        // Second
   if (a.has(flag::kSyn)) {                                     // Fourth (RFC 5961 s.4.2)
@@ -286,7 +287,7 @@ void Engine::input_synchronized(Connection& c, Arrival& a, base::Now now) {
     c.tcb.ts_recent_at = now;
   }
   if (c.state == State::SynReceived) {
-    if (!c.syn_timed_out) c.rto.sample(now - c.last_sent_at, now);
+    measure_handshake(c, now);
     if (!establish(c, a, now)) return;
   }
   if (c.fin_wanted && c.options.half_duplex_close && closed_reader(c, a)) return;

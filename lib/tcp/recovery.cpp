@@ -214,6 +214,7 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
   Recovery& r = c.recovery;
   const bool repeated = c.rto.backoff() != 0 && c.tcb.snd_una == r.undo_marker;
   c.rto.back_off();
+  r.timeout_ts = timestamp_of(c, now);
   c.deadlines.rto = before_give_up(c, now + c.rto.rto(), now);
   if (c.rto.backoff() == kNoticeTimeouts) {
     ++counters_.path_doubts;

@@ -99,7 +99,7 @@ void Engine::send_cookie(Listener& listener, const Arrival& syn, base::Now now) 
   reply->ack = syn.seq + 1;
   reply->flags = static_cast<uint8_t>(wire::tcp_flag::kSyn | wire::tcp_flag::kAck |
                                       (kept.ecn ? wire::tcp_flag::kEce : 0));
-  reply->window = static_cast<uint16_t>(std::min<uint32_t>(config_.receive_window, 0xffff));
+  reply->window = first_window(listener.acceptor, nullptr, syn.remote);
   reply->traffic_class = static_cast<uint8_t>(listener.options.dscp << 2);
   SynOptions ours{.mss = our_mss(syn.remote.address, listener.options), .sack = kept.sack};
   if (stamped) {

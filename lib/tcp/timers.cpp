@@ -87,6 +87,7 @@ bool Engine::orphan_over(Connection& c, base::Now now) {
   // has closed it waits for nothing (RFC 6429 s.5): what nobody reads must not hold memory without
   // end. Some timer runs as long as something is unacknowledged or held back.
   if (c.options.half_close || config_.orphan_timeout == base::Duration(0)) return false;
+  if (c.state == State::FinWait2) return false;  // all is acknowledged: tcp.close_timeout's turn
   if (c.orphan_until == base::kNever) c.orphan_until = now + config_.orphan_timeout;
   if (now < c.orphan_until) return false;
   ++counters_.orphans_aborted;

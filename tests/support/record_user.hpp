@@ -161,8 +161,10 @@ class UserAcceptor final : public llp::Acceptor {
     user->stream = &stream;
     return user;
   }
+  [[nodiscard]] uint32_t first_room(const llp::Endpoint&) const override { return room; }
   std::deque<RecordUser*> next;
   uint32_t accepted = 0;
+  uint32_t room = UINT32_MAX;  // of whoever is accepted
 };
 
 }  // namespace rnic::testing

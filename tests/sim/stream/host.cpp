@@ -114,6 +114,11 @@ llp::StreamUser* Host::accept(llp::Stream& stream, const llp::Endpoint&,
   return &application->user();
 }
 
+uint32_t Host::first_room(const llp::Endpoint& remote) const {
+  const auto it = expected_.find(remote.port);
+  return it != expected_.end() ? it->second->user().receive_room() : UINT32_MAX;
+}
+
 bool Host::begin(llp::IpAddress source, llp::IpAddress destination, tcp::TxSlot& slot) {
   if (frame_open_) verdict_.fail("egress", "a second frame begun");
   if (source != plan_.address) verdict_.fail("egress", "not our address");

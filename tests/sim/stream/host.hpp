@@ -85,6 +85,7 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   // llp::Acceptor
   llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint& local,
                           const llp::Endpoint& remote, base::Now now) override;
+  [[nodiscard]] uint32_t first_room(const llp::Endpoint& remote) const override;
 
  private:
   /// What is between the stack and the path when packets are frames.

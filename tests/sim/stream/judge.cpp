@@ -83,21 +83,30 @@ bool Judge::asks_for_ecn(const Segment& s) {
 
 void Judge::observe_syn(uint32_t side, const Segment& s) {
   Half& h = halves_[side];
-  if (h.iss && *h.iss != s.seq) {
-    // A late copy of a SYN finds the listener alone again (RFC 9293 s.3.5).
-    if (sides_[side].gone && sides_[side].gone()) return;
-    return fail(side, "the SYN again with another number");
-  }
+  if (h.iss && *h.iss != s.seq) return fail(side, "the SYN again with another number");
   h.iss = s.seq;
   // What a later SYN leaves out (ECN, options of a first try) is not agreed on.
   h.syn = s.options;
   (asks_for_ecn(s) ? h.sent_setup : h.sent_plain) = true;
 }
 
+bool Judge::answers_late_syn(uint32_t side, const Segment& s) {
+  // RFC 9293 s.3.5, figure 9: a late copy of a SYN finds the listener, which cannot tell it from a
+  // new one, in LISTEN again (s.3.10.7.2). It answers as it must, with a number of its own that
+  // acknowledges the SYN alone, until its peer's RST or its own time-out.
+  if (!is_gone(side) || !halves_[1 - side].iss) return false;
+  Half& h = halves_[side];
+  if (!s.has(flag::kAck) || s.ack != *halves_[1 - side].iss + 1) return false;
+  if (!s.payload.empty() || s.has(flag::kFin)) return false;
+  if (s.has(flag::kSyn)) h.late_iss = s.seq;
+  return h.late_iss && s.seq == *h.late_iss + (s.has(flag::kSyn) ? 0 : 1);
+}
+
 void Judge::sent(uint32_t side, const Datagram& d, uint32_t path_mtu, base::Now) {
   const bool ours = sides_[side].ours;
   const auto s = parse(d, side, ours);
   if (!s) return;
+  if (ours && answers_late_syn(side, *s)) return check_form(side, d, *s, path_mtu);
   if (s->has(flag::kSyn)) observe_syn(side, *s);
   Half& h = halves_[side];
   if (!ours || verdict_.failed()) {
@@ -112,7 +121,7 @@ void Judge::sent(uint32_t side, const Datagram& d, uint32_t path_mtu, base::Now)
   }
   if (s->has(flag::kRst)) {
     // Whoever has closed and forgotten the connection answers late copies so (RFC 9293 s.3.5.2).
-    if (!sides_[side].gone || !sides_[side].gone()) fail(side, "RST");
+    if (!is_gone(side)) fail(side, "RST");
     return;
   }
   check_form(side, d, *s, path_mtu);
@@ -269,12 +278,14 @@ void Judge::check_ecn(uint32_t side, const Datagram& d, const Segment& s, bool n
     return;
   }
   // RFC 3168 s.6.1.1: one SYN or SYN-ACK without the flags, either way, and nobody sets ECT. Who
-  // has asked, or agreed, answers marks all the same.
-  const Half& h = halves_[side];
+  // has asked, or agreed, answers marks all the same. A SYN may come late (s.6.1.1.1): what was set
+  // before may be marked, and is owed CWR.
+  Half& h = halves_[side];
   const bool may_mark =
       h.sent_setup && h.got_setup && !h.got_plain && (!h.sent_plain || sides_[side].forgets_syns);
   if (ecn != 0 && !may_mark) fail(side, "ECT without agreement");
-  if (s.has(kCwr) && !may_mark) fail(side, "CWR without agreement");
+  h.sent_ect |= ecn != 0;
+  if (s.has(kCwr) && !may_mark && !h.sent_ect) fail(side, "CWR without agreement");
   if (s.has(kEce) && (!h.sent_setup || !h.marked)) fail(side, "ECE without a mark");
   if (ecn != 0 && !new_data && !sides_[side].ecn_on_control) {
     fail(side, "ECT on what is no new data");
@@ -288,11 +299,9 @@ void Judge::delivered(uint32_t side, const Datagram& d, base::Now) {
   Half& h = halves_[side];
   if ((d.traffic_class & 3) == 3) h.marked = true;
   if (s->has(flag::kSyn)) {
-    // What comes when the handshake is over changes nothing any more (RFC 5961 s.4).
-    const bool over = h.got_setup && h.una != 0;
     if (asks_for_ecn(*s)) {
       h.got_setup = true;
-    } else if (!over && !sides_[side].forgets_syns) {
+    } else if (!sides_[side].forgets_syns) {
       h.got_plain = true;
     }
     // A SYN that is sent again may tell of less: its sender's path has become narrow meanwhile.
@@ -302,6 +311,8 @@ void Judge::delivered(uint32_t side, const Datagram& d, base::Now) {
     if (!s->has(flag::kAck)) h.edge = std::max<uint64_t>(h.edge, s->window);
   }
   if (s->options.timestamps) h.tsvals.insert(s->options.timestamps->value);
+  // What a connection that is gone hears, or its listener says to a late SYN, is not about it.
+  if (is_gone(side) || halves_[1 - side].late_iss) return;
   if (s->has(flag::kAck) && h.iss) take_ack(side, *s);
   if (halves_[1 - side].iss && !s->has(flag::kSyn)) take_data(side, *s);
 }
@@ -334,10 +345,12 @@ std::optional<Judge::Numbers> Judge::numbers(uint32_t side) const {
   const Half& peer = halves_[1 - side];
   if (!h.iss || !peer.iss || !h.peer_syn || !peer.peer_syn || h.una == 0) return std::nullopt;
   Numbers n;
-  n.rcv_nxt = *peer.iss + 1 + static_cast<uint32_t>(h.got_next);
+  // A FIN has a number, too: who is to miss RCV.NXT must know it (RFC 5961 s.3.2).
+  const uint64_t rcv_nxt = h.got_next + (h.got_fin == h.got_next ? 1 : 0);
+  n.rcv_nxt = *peer.iss + 1 + static_cast<uint32_t>(rcv_nxt);
   n.window = static_cast<uint32_t>(h.offered - std::min(h.offered, h.got_next));
   n.snd_una = *h.iss + 1 + static_cast<uint32_t>(h.una);
-  n.snd_nxt = *h.iss + 1 + static_cast<uint32_t>(h.sent_end);
+  n.snd_nxt = *h.iss + 1 + static_cast<uint32_t>(h.sent_end + (h.fin ? 1 : 0));
   n.peer_window = static_cast<uint32_t>(h.edge - std::min(h.edge, h.una));
   return n;
 }

@@ -106,7 +106,10 @@ class Judge {
     bool sent_plain = false;
     bool got_setup = false;
     bool got_plain = false;
-    bool marked = false;  // a packet with CE has reached it
+    bool marked = false;    // a packet with CE has reached it
+    bool sent_ect = false;  // what was sent so may be marked, and CWR be owed for it
+    // Of what a late SYN has made of its listener, when the connection was gone.
+    std::optional<uint32_t> late_iss;
   };
 
   [[nodiscard]] std::optional<Segment> parse(const Datagram& d, uint32_t side, bool loud);
@@ -114,6 +117,10 @@ class Judge {
   /// An ECN-setup SYN or SYN-ACK.
   [[nodiscard]] static bool asks_for_ecn(const Segment& s);
   void observe_syn(uint32_t side, const Segment& s);
+  [[nodiscard]] bool is_gone(uint32_t side) const {
+    return sides_[side].gone && sides_[side].gone();
+  }
+  [[nodiscard]] bool answers_late_syn(uint32_t side, const Segment& s);
   void check_form(uint32_t side, const Datagram& d, const Segment& s, uint32_t path_mtu);
   void check_options(uint32_t side, const Segment& s);
   void check_data(uint32_t side, const Segment& s);

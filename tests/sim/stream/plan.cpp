@@ -396,9 +396,6 @@ void choose_network(StreamPlan& plan, Prng& prng) {
   if (!plan.ipv6) return;
   constexpr uint32_t kLeast = 1280;  // RFC 8200 s.5
   for (uint32_t& mtu : plan.mtu) mtu = std::max(mtu, kLeast);
-  // Before its user is known an end has offered 64 KB; a ring below the smallest segment of IPv6
-  // would never take one.
-  both_users(plan, [&](ApplicationPlan& a) { a.ring = std::max(a.ring, kLeast); });
   both_ways(plan, [&](PathPlan& p) {
     if (p.later_mtu == 0) return;
     p.later_mtu = std::max(p.later_mtu, kLeast);

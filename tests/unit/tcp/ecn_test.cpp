@@ -166,6 +166,38 @@ TEST(Ecn, ThePeersFallbackIsFollowed_TCP_3168_6_1_1_01) {
   EXPECT_EQ(p.send_one().ecn, 0);
 }
 
+// TCP-3168-6.1.1-01: s.6.1.1.1 with the SYN that does not ask overtaken by the answer to the first.
+TEST(Ecn, AFallbackThatComesLateIsFollowed_TCP_3168_6_1_1_01) {
+  constexpr uint32_t kOther = kIrs - 1000;
+  for (const bool active : {false, true}) {
+    for (const auto& [seq, asks] : {std::pair{kIrs, false}, {kIrs, true}, {kOther, false}}) {
+      EcnPeer p(with_ecn(tcp::Ecn::Offer));
+      if (active) {
+        p.connect();
+        p.answer_syn(flag::kEce);
+      } else {
+        p.open_passive(kBoth);
+      }
+      EXPECT_EQ(p.send_one().ecn, kEct0);
+      const uint8_t setup = active ? flag::kAck | flag::kEce : kBoth;
+      p.inject({.seq = seq,
+                .ack = active ? kIss + 1 : 0,
+                .flags = static_cast<uint8_t>(flag::kSyn | (asks     ? setup
+                                                            : active ? flag::kAck
+                                                                     : uint8_t{0})),
+                .options = option_mss(kMss)});
+      EXPECT_EQ(p.next().flags, flag::kAck);  // RFC 5961 s.4
+      EXPECT_EQ(p.send_one().ecn, seq == kIrs && !asks ? 0 : kEct0);
+      // What was marked meanwhile is answered, both ways.
+      p.give(100, kCe);
+      EXPECT_EQ(p.next().flags, flag::kAck | flag::kEce);
+      p.ack(2 * kMss, flag::kEce);
+      EXPECT_EQ(p.stack.counters().ecn_reductions, 1u);
+      EXPECT_NE(p.send_one().flags & flag::kCwr, 0);
+    }
+  }
+}
+
 // TCP-3168-6.1.1-01: simultaneous open.
 TEST(Ecn, ASimultaneousOpenAgreesWhenAllFourAsk) {
   for (const bool last : {true, false}) {

@@ -195,6 +195,27 @@ TEST(Limits, WhatIsClosedDoesNotWaitForEver) {
   }
 }
 
+// Who has closed, and been told that everything arrived, waits for nothing of its own: the peer may
+// take its time.
+TEST(Limits, APeerThatGoesOnBehindOurFinIsNoOrphan) {
+  tcp::Config config = RawPeer::bare();
+  config.orphan_timeout = seconds(60);
+  config.close_timeout = seconds(20);
+  RawPeer p(config);
+  p.accept();
+  p.user.stream->close();
+  p.stack.output(p.now);
+  for (uint32_t i = 0; i < 30; ++i) {
+    p.inject({.seq = kIrs + 1 + i * 10, .ack = kIss + 2, .flags = flag::kAck, .payload = 10});
+    p.wait(seconds(10));
+    ASSERT_FALSE(p.user.how_ended) << i;
+  }
+  EXPECT_EQ(p.user.ordered_to, 300u);
+  p.wait(seconds(11));  // it says nothing any more
+  EXPECT_EQ(p.user.how_ended, llp::StreamEnd::TimedOut);
+  EXPECT_EQ(p.stack.counters().orphans_aborted, 0u);
+}
+
 TEST(Limits, ALinkThatIsTooSmallForTcpIsNamed) {
   RawPeer p;
   p.egress.mtu = 255;

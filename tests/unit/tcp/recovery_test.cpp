@@ -181,6 +181,43 @@ TEST(Rto, TheBackoffEndsWithAMeasurement_TCP_9293_3_8_1_01) {
   EXPECT_LT(p.c().rto.srtt(), 2 * srtt);
 }
 
+// TCP-9293-3.8.1-01: which of our two SYN-ACKs was acknowledged is not known, whatever made us send
+// the second.
+TEST(Rto, ASynAckThatWasSentAgainMeasuresNothing_TCP_9293_3_8_1_01) {
+  for (const bool again : {false, true}) {
+    RawPeer p(newreno(true));
+    const Segment syn{.seq = kIrs, .flags = flag::kSyn, .options = option_mss(kMss)};
+    p.acceptor.next.push_back(&p.user);
+    p.inject(syn);
+    p.wait(milliseconds(900));
+    if (again) p.inject(syn);
+    EXPECT_EQ(p.egress.sent.size(), again ? 2u : 1u);
+    p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
+    ASSERT_TRUE(p.user.is_established);
+    EXPECT_EQ(static_cast<tcp::Connection&>(*p.user.stream).rto.measured(), !again);
+  }
+}
+
+// RFC 8961 s.4 (3): octets that were sent since, and once, end the back-off, though the ACK covers
+// others, too, and measures nothing.
+TEST(Rto, TheBackoffEndsWithNewDataThatWentOver_TCP_9293_3_8_1_01) {
+  Peer p(newreno(false));
+  p.send(3);
+  p.time_out();
+  p.time_out();
+  const base::Duration srtt = p.c().rto.srtt();
+  p.ack(1);
+  p.ack(2);
+  p.egress.sent.clear();
+  p.send(2);
+  EXPECT_EQ(p.first_sent(), 3u);
+  EXPECT_EQ(p.c().rto.backoff(), 2u);
+  p.wait(milliseconds(1));
+  p.ack(4);  // 2, which was sent again, and 3
+  EXPECT_EQ(p.c().rto.backoff(), 0u);
+  EXPECT_EQ(p.c().rto.srtt(), srtt);
+}
+
 // TCP-6675-4-01, TCP-3042-01: two SACKed segments are reordering, three are loss.
 TEST(Recovery, IsLostAndPipe_TCP_6675_4_01) {
   Peer p(newreno(true));

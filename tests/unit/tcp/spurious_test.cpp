@@ -309,6 +309,32 @@ TEST(Eifel, AReorderedSegmentUndoesFastRecovery) {
   }
 }
 
+// RFC 7323 s.5.3: what comes again does not set TS.Recent, so that an ACK of it echoes the first
+// copy. When the ACK of that one was lost this is no round trip but the time-out.
+TEST(Rto, AnEchoFromBeforeTheTimeoutMeasuresNothing) {
+  for (const bool lost_ack : {true, false}) {
+    StampedPeer p;
+    p.user.queue(kStampedMss);
+    p.stack.output(p.now);
+    const base::Duration srtt = p.connection().rto.srtt();
+    const uint32_t first_stamp = p.next().parsed.timestamps->value;
+    while (p.stack.counters().timeouts < 2) p.wait(milliseconds(10));
+    const uint32_t last_stamp = p.egress.sent.back().parsed.timestamps->value;
+    ASSERT_GT(last_stamp, first_stamp + 500);
+    p.wait(milliseconds(20));
+    p.ack(1, lost_ack ? first_stamp : last_stamp);
+    EXPECT_LE(p.connection().rto.srtt(), srtt);
+    EXPECT_EQ(p.connection().rto.backoff(), lost_ack ? 2u : 0u);
+    p.user.queue(kStampedMss);
+    p.egress.sent.clear();
+    p.stack.output(p.now);
+    p.wait(milliseconds(20));
+    p.ack(2, p.next().parsed.timestamps->value);
+    EXPECT_EQ(p.connection().rto.backoff(), 0u);
+    EXPECT_TRUE(lost_ack || p.connection().rto.rto() < milliseconds(400));
+  }
+}
+
 // RFC 2883, RFC 3708: the retransmission is reported as a duplicate.
 TEST(DSack, AReportedDuplicateUndoesTheReduction) {
   for (const bool reported : {true, false}) {

@@ -258,7 +258,26 @@ TEST(Window, TheReceiversWindowMovesByWorthwhileSteps_TCP_9293_3_8_6_2_02) {
   EXPECT_TRUE(p.silent());  // nothing worth telling
 }
 
-TEST(Window, ByteStreamsAreBoundedAndWhole) {
+// The window of the handshake is one that the user, who comes later, can keep; also that of a
+// cookie. A peer that was offered more would send what does not fit, and again, for ever.
+TEST(Window, TheHandshakeOffersWhatTheListenerHasRoomFor_TCP_9293_3_8_6_01) {
+  for (const uint32_t room : {300u, 100'000u}) {
+    for (const bool cookie : {false, true}) {
+      tcp::Config config = RawPeer::bare();
+      if (cookie) config.max_half_open_per_listener = 0;
+      RawPeer p(config);
+      p.acceptor.room = room;
+      p.inject({.seq = RawPeer::kIrs, .flags = flag::kSyn, .options = option_mss(1460)});
+      EXPECT_EQ(p.stack.counters().syn_cookies_sent, cookie ? 1u : 0u);
+      EXPECT_EQ(p.next().window, std::min(room, 65535u));
+    }
+  }
+}
+
+class RingSize : public ::testing::TestWithParam<uint32_t> {};
+
+// Also with a ring that holds no whole segment.
+TEST_P(RingSize, ByteStreamsAreBoundedAndWhole) {
   TcpLink link;
   class OneAcceptor final : public llp::Acceptor {
    public:
@@ -268,12 +287,15 @@ TEST(Window, ByteStreamsAreBoundedAndWhole) {
       user_.attach(stream);
       return &user_;
     }
+    [[nodiscard]] uint32_t first_room(const llp::Endpoint&) const override {
+      return user_.receive_room();
+    }
 
    private:
     tcp::ByteStream& user_;
   };
   tcp::ByteStream a(10000);
-  tcp::ByteStream b(3000);
+  tcp::ByteStream b(GetParam());
   OneAcceptor acceptor(b);
   ASSERT_TRUE(link.b.listen({kAddressB, 80}, acceptor).has_value());
   auto stream = link.a.connect({kAddressA, 0}, {kAddressB, 80}, a, link.now);
@@ -304,6 +326,7 @@ TEST(Window, ByteStreamsAreBoundedAndWhole) {
   ASSERT_TRUE(link.run_until([&] { return a.how_ended() && b.how_ended(); }, seconds(60)));
   EXPECT_TRUE(b.peer_has_finished());
 }
+INSTANTIATE_TEST_SUITE_P(Window, RingSize, ::testing::Values(3000, 700));
 
 // TCP-9293-3.8.6.2-02
 TEST(Window, ReadingALittleFromAFullBufferTellsNothing) {
