@@ -367,7 +367,12 @@ void Device::connection_started(Connection& connection, base::ByteView private_d
 /// The application hears of a peer's bad Request by this line and the counters only: an event would
 /// let strangers fill its queue.
 void Device::log_start_failure(const Connection& connection, mpa::StartFailure why) {
-  if (connection.is_responder() && !strangers_logged_.allow(last_now_)) return;
+  using mpa::StartFailure;
+  // Nothing came that was at fault; who asked for the connection is told by its event.
+  const bool silent = why == StartFailure::StreamEnded || why == StartFailure::NoReply ||
+                      why == StartFailure::RejectedByPeer ||
+                      (why == StartFailure::TimedOut && !connection.is_responder());
+  if (silent || (connection.is_responder() && !strangers_logged_.allow(last_now_))) return;
   base::log(base::LogLevel::Warning, "rnic",
             config_.name + ": start-up " + (connection.is_responder() ? "from " : "towards ") +
                 to_string(connection.remote) + " failed: " + mpa::to_string(why));
@@ -384,7 +389,7 @@ void Device::start_failed(Connection& connection, ConnectionState before, mpa::S
   }
   connection.set_outcome_told();
   ++counters_.connects_failed;
-  if (why != mpa::StartFailure::RejectedByPeer) log_start_failure(connection, why);
+  log_start_failure(connection, why);
   const bool unanswered = connection.is_responder() && (before == ConnectionState::Connecting ||
                                                         before == ConnectionState::Requested);
   if (unanswered) --pending_requests_;

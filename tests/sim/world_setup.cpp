@@ -134,9 +134,9 @@ void World::connect(Pipe& pipe) {
                              pipe.kind == PipeKind::Refused ? kClosedPort : kListenPort};
   // Plain and enhanced start-ups, with and without an RTR, beside each other.
   nic::ConnectOptions options;
-  options.revision = pipe.number % 3 == 1 ? 1 : 2;
-  // ULP framing has no RTR: the negotiation's third frame says the same.
+  // ULP framing has no revision and no RTR: the negotiation's third frame says the same.
   const bool mpa = plan_.devices[side].framing == nic::FramingKind::Mpa;
+  if (mpa) options.revision = pipe.number % 3 == 1 ? 1 : 2;
   options.peer_to_peer = pipe.number % 3 == 2 && mpa;
   if (*options.peer_to_peer && pipe.flows[side] != nullptr) pipe.flows[side]->expect_rtr();
   resources(

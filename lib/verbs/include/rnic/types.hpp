@@ -138,17 +138,19 @@ enum class Framing : uint8_t {
 /// How one connection is set up. What is not said comes from the configuration (`framing`, `mpa.*`)
 /// and the queue pair.
 struct ConnectOptions {
-  std::optional<uint8_t> revision;     ///< connect: MPA revision, 0 to 2
-  std::optional<bool> exchange_reads;  ///< connect: agree on IRD and ORD (revision 2)
-  std::optional<bool> peer_to_peer;    ///< connect: either side may send first (revision 2)
-  std::optional<uint32_t> ird;         ///< inbound Reads at once; not above the queue pair's
-  std::optional<uint32_t> ord;         ///< outbound Reads at once; not above the queue pair's
-  std::optional<bool> packing;         ///< several FPDUs in one segment; tcp.pack_records says it
-                                       ///< for connections that do not
-  std::optional<bool> nagle;           ///< small messages wait while a short segment is not
-                                       ///< acknowledged, to share one; likewise tcp.nagle
-  uint32_t ord_required = 0;           ///< accept: a peer that can take less is rejected
-  std::optional<Framing> framing;      ///< connect: what the peer listens with
+  std::optional<uint8_t> revision;  ///< connect: MPA revision, 0 to 2; not with ULP framing
+  /// connect: agree on IRD and ORD (revision 2, or ULP framing, which does by default)
+  std::optional<bool> exchange_reads;
+  /// connect: either side may send first (revision 2; with ULP framing it always may)
+  std::optional<bool> peer_to_peer;
+  std::optional<uint32_t> ird;     ///< inbound Reads at once; not above the queue pair's
+  std::optional<uint32_t> ord;     ///< outbound Reads at once; not above the queue pair's
+  std::optional<bool> packing;     ///< several FPDUs in one segment; tcp.pack_records says it
+                                   ///< for connections that do not
+  std::optional<bool> nagle;       ///< small messages wait while a short segment is not
+                                   ///< acknowledged, to share one; likewise tcp.nagle
+  uint32_t ord_required = 0;       ///< accept: a peer that can take less is rejected
+  std::optional<Framing> framing;  ///< connect: what the peer listens with
 };
 
 /// What a start-up has agreed on.
