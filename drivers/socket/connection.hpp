@@ -85,7 +85,8 @@ class Connection final : public llp::Stream {
             .out_of_order = false,
             .atomic_records = false,
             .release_on_ack = false,
-            .emss_exact = false};
+            .emss_exact = false,
+            .shows_segments = false};
   }
   [[nodiscard]] uint32_t emss() const override { return emss_; }
   [[nodiscard]] llp::Endpoint local() const override { return local_; }

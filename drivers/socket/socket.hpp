@@ -10,6 +10,8 @@
 /// - Received octets go up in order, straight from one buffer of fixed size. What nobody above has
 ///   room for stays in the system's buffer, and its window tells the peer.
 /// - released() means that the system holds a copy (decision 7), not that the peer has it.
+/// - Segments are not to be seen in either direction: alignment mode of ULP framing does not exist
+///   here, marker mode does.
 /// - What the system's TCP decides stays with it: congestion control, retransmission, SACK, ECN.
 ///   Silent drop and early placement do not exist here (StreamTraits say so).
 ///

@@ -19,6 +19,7 @@ struct StreamTraits {
   bool atomic_records = false;  ///< segments begin at record boundaries
   bool release_on_ack = false;  ///< released() means acknowledged by the peer's TCP
   bool emss_exact = false;      ///< emss() is what fits a segment now
+  bool shows_segments = false;  ///< what place() is called with came in one segment
 };
 
 /// The upper layer's name for a record, kept by the transport until the record is acknowledged and

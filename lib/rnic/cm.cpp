@@ -71,9 +71,17 @@ base::Status Device::listen(const llp::Endpoint& local, std::optional<FramingKin
     return fail(Errc::InvalidArgument,
                 "listen: " + to_string(local.address) + " is no address of this device");
   }
-  auto status = transport_->listen(local, acceptor_);
+  auto status = check_framing(framing.value_or(config_.framing));
+  if (status) status = transport_->listen(local, acceptor_);
   if (status && framing) listen_framing_[local] = *framing;
   return status;
+}
+
+base::Status Device::check_framing(FramingKind framing) const {
+  if (framing != FramingKind::Tuf || own_ || config_.tuf.markers_receive) return {};
+  return fail(Errc::Unsupported,
+              "over sockets of the system, which show no segments, ULP framing has marker mode "
+              "only: set tuf.markers = true");
 }
 
 base::Status Device::unlisten(const llp::Endpoint& local) {
@@ -180,6 +188,7 @@ base::Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::Byte
 base::Status Device::dial_framed(QueuePair& qp, const llp::Endpoint& remote,
                                  base::ByteView private_data, const ConnectOptions& options,
                                  base::Now now) {
+  if (auto status = check_framing(FramingKind::Tuf); !status) return status;
   if (private_data.size() > wire::kTufPrivateDataMax) {
     return fail(Errc::InvalidArgument, "private data of " + std::to_string(private_data.size()) +
                                            " octets: at most 512 with ULP framing");

@@ -247,6 +247,7 @@ class Device {
                                     const mpa::StartWish& wish);
   base::Status dial(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
                     const mpa::StartWish& wish, bool again, base::Now now);
+  [[nodiscard]] base::Status check_framing(FramingKind framing) const;
   base::Status dial_framed(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
                            const ConnectOptions& options, base::Now now);
   base::Result<Connection*> start(base::Handle handle, QueuePair& qp, const llp::Endpoint& remote,

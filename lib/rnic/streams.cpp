@@ -8,8 +8,15 @@ namespace {
 
 tl::unexpected<base::Error> no_streams() {
   return base::fail(base::Errc::Unsupported,
-                    "a device on sockets of the system carries RDMA only: for plain octets take a "
-                    "socket of the system itself");
+                    "a device on sockets of the system has no streams of plain octets: open a "
+                    "socket of the system itself, or give the device a port of its own");
+}
+
+tl::unexpected<base::Error> no_framed_streams() {
+  return base::fail(base::Errc::Unsupported,
+                    "a device on sockets of the system has no framed streams: give the device a "
+                    "port of its own, or send messages by a queue pair (framing = \"tuf\" puts "
+                    "ULP framing in marker mode below it)");
 }
 
 }  // namespace
@@ -32,14 +39,14 @@ base::Result<StreamSocket*> Device::connect_stream(const llp::Endpoint& remote,
 base::Result<FramedListener*> Device::listen_framed(const llp::Endpoint& local, uint32_t backlog,
                                                     const tcp::ConnectionOptions& options,
                                                     const FramedSetup& setup) {
-  if (!own_) return no_streams();
+  if (!own_) return no_framed_streams();
   return own_->framed.listen(local, backlog, options, setup);
 }
 
 base::Result<FramedSocket*> Device::connect_framed(const llp::Endpoint& remote,
                                                    const tcp::ConnectionOptions& options,
                                                    const FramedSetup& setup, base::Now now) {
-  if (!own_) return no_streams();
+  if (!own_) return no_framed_streams();
   const auto local = local_towards(remote);
   if (!local) return tl::unexpected(local.error());
   return own_->framed.connect(*local, remote, options, setup, now);

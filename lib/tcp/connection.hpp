@@ -177,7 +177,8 @@ class Connection final : public llp::Stream {
             .out_of_order = true,
             .atomic_records = true,
             .release_on_ack = true,
-            .emss_exact = true};
+            .emss_exact = true,
+            .shows_segments = true};
   }
   [[nodiscard]] uint32_t emss() const override { return effective_mss; }
   [[nodiscard]] llp::Endpoint local() const override { return local_end; }

@@ -19,7 +19,15 @@ void count(uint64_t& counter) { std::atomic_ref(counter).fetch_add(1, std::memor
 
 // --- modes ---
 
+bool FramedStream::supports(ReceiveMode mode) const {
+  return mode != ReceiveMode::Align || stream_ == nullptr || stream_->traits().shows_segments;
+}
+
 base::Status FramedStream::set_receive_mode(ReceiveMode mode, wire::TufKey key) {
+  if (!supports(mode)) {
+    return fail(Errc::Unsupported, std::string("receive mode ") + to_string(mode) +
+                                       ": the transport does not show segments; use markers");
+  }
   if (mode == ReceiveMode::Markers && !config_.format.tells_length()) {
     return fail(Errc::InvalidArgument,
                 "marker mode needs PDUs that tell their length (PduFormat::length_first())");

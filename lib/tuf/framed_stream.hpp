@@ -90,10 +90,12 @@ class FramedStream : public llp::StreamUser {
   /// From the next PDU on. Unsupported: this transport does not keep records whole (Atomic, Align).
   /// WrongState: what was submitted in the mode before is not sent yet.
   base::Status set_send_mode(SendMode mode, wire::TufKey key = 0);
-  /// From the next octet on that receive() would give.
+  /// From the next octet on that receive() would give. Unsupported: this transport does not show
+  /// segments (Align).
   base::Status set_receive_mode(ReceiveMode mode, wire::TufKey key = 0);
-  /// Whether set_send_mode() can succeed.
+  /// Whether set_send_mode(), set_receive_mode() can succeed.
   [[nodiscard]] bool supports(SendMode mode) const;
+  [[nodiscard]] bool supports(ReceiveMode mode) const;
   [[nodiscard]] SendMode send_mode() const { return send_mode_; }
   [[nodiscard]] ReceiveMode receive_mode() const { return layout_.mode; }
 

@@ -10,13 +10,17 @@ constexpr uint16_t kSessionPduMin = 256;
 
 }  // namespace
 
-wire::TufStart make_start(const Config& config, bool framing_aware, wire::TufKey key) {
+wire::TufStart make_start(const Config& config, const llp::StreamTraits& transport,
+                          wire::TufKey key) {
   wire::TufStart start;
   start.packing = config.packing;
-  start.receive_modes = static_cast<uint8_t>((config.align_receive ? wire::kTufModeAlign : 0) |
+  // s.5.4 reads a segment from its first octet on: without segments there is nothing to align.
+  const bool align_receive = config.align_receive && transport.shows_segments;
+  start.receive_modes = static_cast<uint8_t>((align_receive ? wire::kTufModeAlign : 0) |
                                              (config.markers_receive ? wire::kTufModeMarkers : 0));
-  start.send_modes =
-      static_cast<uint8_t>(wire::kTufModeMarkers | (framing_aware ? wire::kTufModeAlign : 0));
+  // s.2: alignment mode if the underlying TCP is framing-aware, marker mode in any case.
+  start.send_modes = static_cast<uint8_t>(wire::kTufModeMarkers |
+                                          (transport.atomic_records ? wire::kTufModeAlign : 0));
   start.marker_interval = config.marker_interval;
   start.max_pdu = static_cast<uint16_t>(config.max_pdu);
   start.key = key;

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "llp/stream.hpp"
 #include "tuf/modes.hpp"
 
 namespace rnic::tuf {
@@ -35,8 +36,9 @@ struct Agreed {
 };
 
 /// What this end says. A sender always has marker mode; alignment mode when the transport keeps
-/// records whole (s.2).
-[[nodiscard]] wire::TufStart make_start(const Config& config, bool framing_aware, wire::TufKey key);
+/// records whole (s.2). A receiver that does not see segments asks for marker mode alone.
+[[nodiscard]] wire::TufStart make_start(const Config& config, const llp::StreamTraits& transport,
+                                        wire::TufKey key);
 
 /// The mode of one direction: what its receiver asks for, as far as its sender has it; alignment
 /// mode first (s.4). 0: none.

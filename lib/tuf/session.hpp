@@ -15,7 +15,7 @@ namespace rnic::tuf {
 
 /// Per-connection policy; every one a run-time option.
 struct Config {
-  bool align_receive = true;    ///< ask the peer for alignment mode
+  bool align_receive = true;    ///< ask the peer for alignment mode, where segments are seen
   bool markers_receive = true;  ///< ask the peer for marker mode, when it has no alignment mode
   bool packing = true;          ///< several DDP segments in a framing PDU, when the peer agrees
   uint16_t marker_interval = kIntervalDefault;  ///< asked of the peer, octets

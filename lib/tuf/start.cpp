@@ -23,7 +23,7 @@ void Session::Impl::established(uint32_t emss, base::Now now) {
   now_ = now;
   deadline_ = now + config_.start_timeout;
   RNIC_CHECK(stream_ != nullptr);
-  own_ = make_start(config_, stream_->traits().atomic_records, key_);
+  own_ = make_start(config_, stream_->traits(), key_);
   if (role_ == mpa::Role::Responder) {
     state_ = StartState::AwaitRequest;
     return;

@@ -120,6 +120,12 @@ class DeviceChecks {
             "cannot be kept over sockets of the system, whose TCP has acknowledged what we read: "
             "write false for this device");
     }
+    const tuf::Config& tuf = device_.config.tuf;
+    if ((set("tuf.align") && tuf.align_receive) || !tuf.markers_receive) {
+      wrong(tuf.markers_receive ? "tuf.align" : "tuf.markers",
+            "over sockets of the system, which show no segments, ULP framing has marker mode only: "
+            "write tuf.align = false and tuf.markers = true for this device");
+    }
     if (device_.impair.enabled) {
       wrong("impair.enabled", "a device on sockets sends no frames that could be damaged");
     }

@@ -308,7 +308,8 @@ constexpr Key kKeys[] = {
      "FPDUs of one connection placed ahead of the order"},
 
     {"tuf", "align", in_tuf<&Tuf::align_receive>, "", kNone,
-     "ask the peer for alignment mode: every segment one framing PDU"},
+     "ask the peer for alignment mode: every segment one framing PDU (not over sockets of the "
+     "system, which show no segments)"},
     {"tuf", "markers", in_tuf<&Tuf::markers_receive>, "", kNone,
      "ask the peer for marker mode, where it is not alignment mode"},
     {"tuf", "packing", in_tuf<&Tuf::packing>, "", kNone,

@@ -53,6 +53,7 @@ class Case(unittest.TestCase):
 
     def serve(self, full, family, program, *settings):
         log_path = os.path.join(self.folder, "server.log")
+        self.client_said = ""
         with open(log_path, "w", encoding="utf-8") as log:
             child = subprocess.Popen(self.command(full, family, program, "server", *settings),
                                      stderr=log, stdout=subprocess.DEVNULL,
@@ -67,6 +68,11 @@ class Case(unittest.TestCase):
             if child.poll() is not None or time.monotonic() > end:
                 self.fail("the server does not listen: " + said)
             time.sleep(0.02)
+
+    def said(self):
+        """By the server and its clients, since the server began."""
+        with open(os.path.join(self.folder, "server.log"), encoding="utf-8") as log:
+            return log.read() + self.client_said
 
     @staticmethod
     def stop(child):
@@ -88,6 +94,7 @@ class Case(unittest.TestCase):
         done = subprocess.run(self.command(full, family, program, *arguments, "--json"),
                               capture_output=True, text=True, timeout=PATIENCE, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.client_said += done.stderr
         result = json.loads(done.stdout.splitlines()[-1])
         self.assertIs(result["verified"], True)
         return result
@@ -133,6 +140,23 @@ class OverTheVeth(Case):
     # MPA-5.1-04: the sender does not align; the full stack's receiver takes the FPDUs all the same.
     def test_alignment_lost(self):
         self.exchange(False, 4, ("--set", "socket.align=false", "--set", "tcp.nagle=true"))
+
+    # TUF-2-02, TUF-4-03: in marker mode, whichever end connects. What comes to the socket is never
+    # taken for segments, so no end suspects a middlebox; the limit makes one piece enough.
+    def test_ulp_framing(self):
+        tuf = ("--set", "device.*.framing=tuf", "--set", "tuf.middlebox_limit=1")
+        for active_full in (False, True):
+            with self.subTest(active_full=active_full):
+                self.exchange(active_full, 4, tuf, tuf)
+                self.assertNotIn("resegments", self.said())
+        # The full stack alone would send and take alignment mode, which a socket cannot.
+        server = self.serve(False, 4, PERF, *tuf)
+        refused = subprocess.run(
+            self.command(True, 4, PERF, "client", KERNEL4, *tuf, "--set", "tuf.markers=false"),
+            capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertIn("connect failed", refused.stderr)
+        self.stop(server)
 
     # VERBS-09, VERBS-10
     def test_ping(self):

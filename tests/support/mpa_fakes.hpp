@@ -88,7 +88,7 @@ class FakeStream final : public llp::Stream, public base::TraceSink {
   [[nodiscard]] base::TraceSink* trace() const override { return const_cast<FakeStream*>(this); }
   void record(base::TraceKind kind, base::Range, base::Now) override { ++traces[kind]; }
 
-  llp::StreamTraits traits_value{true, true, true, true, true};
+  llp::StreamTraits traits_value{true, true, true, true, true, true};
   int readies = 0, closes = 0, aborts = 0, grew = 0;
   std::map<base::TraceKind, int> traces;
 };

@@ -75,6 +75,82 @@ TEST_F(OnSockets, TerminateNamesTheFault) {
   ASSERT_TRUE(event(0, EventKind::Disconnected, e));
 }
 
+namespace {
+
+DeviceConfig with_tuf(bool markers = true) {
+  DeviceConfig config;
+  config.framing = FramingKind::Tuf;
+  config.tuf.markers_receive = markers;
+  config.tuf.middlebox_limit = 1;
+  return config;
+}
+
+class TufOnSockets : public OnSockets {
+ protected:
+  TufOnSockets() : OnSockets(1, sockets(), with_tuf(), with_tuf()) {}
+};
+
+class TufWithoutMarkers : public OnSockets {
+ protected:
+  TufWithoutMarkers() : OnSockets(1, sockets(), with_tuf(false), with_tuf(false)) {}
+};
+
+}  // namespace
+
+// TUF-2-02: marker mode both ways, and no suspicion of a middlebox, however the reads fall.
+TEST_F(TufOnSockets, MarkerModeOnly_TUF_2_02) {
+  connect();
+  std::vector<uint8_t> source(3u << 20), sink(3u << 20), back(3u << 20);
+  for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<uint8_t>(i * 5 + i / 253);
+  const mem::Stag a = add(0, source, kRights), c = add(0, back, kRights);
+  const mem::Stag b = add(1, sink, kRights);
+  rdmap::SendWork write = work(rdmap::WorkOpcode::Write, source, a);
+  rdmap::SendWork read = work(rdmap::WorkOpcode::Read, back, c);
+  for (rdmap::SendWork* each : {&write, &read}) {
+    each->remote_stag = b.value;
+    each->remote_to = reinterpret_cast<uint64_t>(sink.data());
+    ASSERT_EQ(qps_[0][0]->post_send(*each), PostResult::Ok);
+    rdmap::Completion done;
+    ASSERT_TRUE(completed(0, done));
+    EXPECT_EQ(done.status, rdmap::WorkStatus::Success);
+  }
+  EXPECT_EQ(sink, source);
+  EXPECT_EQ(back, source);
+  for (const auto& device : devices_) {
+    const tuf::Counters& counters = device->tuf_counters();
+    EXPECT_EQ(counters.middlebox_suspected, 0u);
+    EXPECT_EQ(counters.aligned_segments_in + counters.unaligned_segments_in, 0u);
+    EXPECT_EQ(counters.frames_out, 0u);
+    EXPECT_GT(counters.markers_out, 1000u);
+  }
+}
+
+// Asked for a mode that does not exist here, a device says so at once.
+TEST_F(TufWithoutMarkers, IsRefused) {
+  const auto connected =
+      devices_[0]->connect(*qps_[0][0], {llp::IpAddress::v4(0x7f000001), 1}, {}, now_);
+  const auto listening = devices_[1]->listen(7000);
+  for (const base::Status& status : {connected, listening}) {
+    ASSERT_FALSE(status.has_value());
+    EXPECT_EQ(status.error().code, base::Errc::Unsupported);
+    EXPECT_NE(status.error().message.find("tuf.markers = true"), std::string::npos);
+  }
+  ConnectOptions mpa;
+  mpa.framing = FramingKind::Mpa;
+  EXPECT_TRUE(devices_[0]
+                  ->connect(*qps_[0][0], {llp::IpAddress::v4(0x7f000001), 1}, {}, now_, mpa)
+                  .has_value());
+}
+
+TEST_F(OnSockets, FramedStreamsAreRefused) {
+  const auto refused =
+      devices_[0]->connect_framed({llp::IpAddress::v4(0x7f000001), 1}, {}, {}, now_);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, base::Errc::Unsupported);
+  EXPECT_NE(refused.error().message.find("no framed streams"), std::string::npos);
+  EXPECT_FALSE(devices_[0]->listen_framed({{}, 7000}, 1, {}, {}).has_value());
+}
+
 TEST_F(OnSockets, StreamingSocketsAreRefused) {
   const auto refused = devices_[0]->connect_stream({llp::IpAddress::v4(0x7f000001), 1}, now_);
   ASSERT_FALSE(refused.has_value());

@@ -91,10 +91,13 @@ class Relay {
   socket::Descriptor listening_;
 };
 
-DeviceConfig with_hold(uint64_t octets, bool markers) {
+enum class Framed : uint8_t { Mpa, MpaMarkers, TufMarkers };
+
+DeviceConfig with_hold(uint64_t octets, Framed framed) {
   DeviceConfig config;
   config.limits.hold_octets = octets;
-  config.mpa.markers_receive = markers;
+  config.mpa.markers_receive = framed == Framed::MpaMarkers;
+  config.framing = framed == Framed::TufMarkers ? FramingKind::Tuf : FramingKind::Mpa;
   return config;
 }
 
@@ -104,17 +107,23 @@ socket::Config with_buffers(uint32_t octets) {
   return config;
 }
 
-/// `links` queue pairs through a relay, with two pages of hold space at the responder.
-class LittleHoldSpace : public OnSockets {
+/// `links` queue pairs through a relay, with two pages of hold space at the responder. The
+/// parameter is the framing of both.
+class LittleHoldSpace : public OnSockets, public ::testing::WithParamInterface<Framed> {
  protected:
-  explicit LittleHoldSpace(uint32_t links, uint32_t system_buffer = 256 << 10, bool markers = false)
-      : OnSockets(links, with_buffers(system_buffer), device(), with_hold(4096, markers)),
+  explicit LittleHoldSpace(uint32_t links, uint32_t system_buffer = 256 << 10)
+      : OnSockets(links, with_buffers(system_buffer), initiator(), with_hold(4096, GetParam())),
         relay_(listen()) {
     for (uint32_t link = 0; link < links; ++link) {
       connect(link, relay_.here());
       sources_.emplace_back();
       sinks_.emplace_back();
     }
+  }
+  static DeviceConfig initiator() {
+    DeviceConfig config = device();
+    config.framing = with_hold(4096, GetParam()).framing;
+    return config;
   }
   void turn() override { relay_.turn(); }
 
@@ -138,9 +147,12 @@ class LittleHoldSpace : public OnSockets {
     return used;
   }
   [[nodiscard]] const socket::Counters& responder() const { return transports_[1]->counters(); }
+  [[nodiscard]] uint64_t refused() {
+    return devices_[1]->mpa_counters().hold_refused + devices_[1]->tuf_counters().hold_refused;
+  }
   void expect_no_loss() {
     EXPECT_EQ(responder().aborted, 0u);
-    EXPECT_EQ(devices_[1]->mpa_counters().hold_refused, 0u);
+    EXPECT_EQ(refused(), 0u);
     EXPECT_EQ(mpa::held_octets(devices_[1]->hold_store()), 0u);
   }
 
@@ -160,18 +172,17 @@ class TwoWithSmallBuffers : public LittleHoldSpace {
   TwoWithSmallBuffers() : LittleHoldSpace(2, kBuffer) {}
 };
 
-/// With and without markers.
-class ManyInPieces : public LittleHoldSpace, public ::testing::WithParamInterface<bool> {
+class ManyInPieces : public LittleHoldSpace {
  protected:
   static constexpr uint32_t kLinks = 5;
-  ManyInPieces() : LittleHoldSpace(kLinks, 64 << 10, GetParam()) {}
+  ManyInPieces() : LittleHoldSpace(kLinks, 64 << 10) {}
 };
 
 }  // namespace
 
 // One connection has all hold space and does not go on. Another one's FPDU is left with the system
 // until it is whole there, and is placed from there.
-TEST_F(TwoThatWait, WholeFpdusNeedNoHoldSpace) {
+TEST_P(TwoThatWait, WholeFpdusNeedNoHoldSpace) {
   relay_.links[0].allowed = relay_.links[1].allowed = 30'000;
   write(0, 60'000);
   ASSERT_TRUE(allowance_used(0));
@@ -190,7 +201,7 @@ TEST_F(TwoThatWait, WholeFpdusNeedNoHoldSpace) {
 }
 
 // Nothing is looked at again and again while nothing changes, and nobody is called for.
-TEST_F(TwoThatWait, WaitingCostsNothing) {
+TEST_P(TwoThatWait, WaitingCostsNothing) {
   relay_.links[0].allowed = relay_.links[1].allowed = 30'000;
   write(0, 60'000);
   ASSERT_TRUE(allowance_used(0));
@@ -207,7 +218,7 @@ TEST_F(TwoThatWait, WaitingCostsNothing) {
 
 // The window closes: the peer's system takes no more. Space that another connection gives back
 // wakes the one that waits, without an octet of its own.
-TEST_F(TwoWithSmallBuffers, TheWindowCloses) {
+TEST_P(TwoWithSmallBuffers, TheWindowCloses) {
   relay_.links[0].allowed = 30'000;
   write(0, 60'000);
   ASSERT_TRUE(allowance_used(0));
@@ -222,7 +233,7 @@ TEST_F(TwoWithSmallBuffers, TheWindowCloses) {
 }
 
 // The same when the other connection ends.
-TEST_F(TwoWithSmallBuffers, AnEndGivesSpaceBack) {
+TEST_P(TwoWithSmallBuffers, AnEndGivesSpaceBack) {
   relay_.links[0].allowed = 30'000;
   write(0, 60'000);
   ASSERT_TRUE(allowance_used(0));
@@ -232,7 +243,7 @@ TEST_F(TwoWithSmallBuffers, AnEndGivesSpaceBack) {
   EXPECT_FALSE(arrived(1));
   ASSERT_TRUE(devices_[1]->destroy_qp(qps_[1][0]).has_value());
   ASSERT_TRUE(run_until([&] { return arrived(1); }));
-  EXPECT_EQ(devices_[1]->mpa_counters().hold_refused, 0u);
+  EXPECT_EQ(refused(), 0u);
 }
 
 // Five connections in pieces of one octet to a few thousand share two pages and the reserve.
@@ -251,6 +262,11 @@ TEST_P(ManyInPieces, EveryOctetArrives) {
   expect_no_loss();
 }
 
-INSTANTIATE_TEST_SUITE_P(Markers, ManyInPieces, ::testing::Bool());
+constexpr auto kFramings = [] {
+  return ::testing::Values(Framed::Mpa, Framed::MpaMarkers, Framed::TufMarkers);
+};
+INSTANTIATE_TEST_SUITE_P(Framings, TwoThatWait, kFramings());
+INSTANTIATE_TEST_SUITE_P(Framings, TwoWithSmallBuffers, kFramings());
+INSTANTIATE_TEST_SUITE_P(Framings, ManyInPieces, kFramings());
 
 }  // namespace rnic::nic

@@ -76,6 +76,38 @@ TEST(Negotiation, EveryCombination_TUF_4_03_TUF_2_02_TUF_4_01) {
   }
 }
 
+// TUF-2-02 TUF-4-03: who sees no segments asks for markers only, whatever the peer could send, and
+// suspects nobody, however its reads cut the stream; who sees them asks for alignment mode.
+TEST(Negotiation, AReceiverWithoutSegments_TUF_2_02_TUF_4_03) {
+  for (const bool sees : {false, true}) {
+    SessionPair p;
+    p.b.stream.traits_value.shows_segments = sees;
+    p.b.stream.traits_value.can_drop = sees;
+    p.start();
+    EXPECT_EQ(p.b.session->agreed().receive, sees ? ReceiveMode::Align : ReceiveMode::Markers);
+    EXPECT_EQ(p.a.session->agreed().send, sees ? SendMode::Align : SendMode::Markers);
+    EXPECT_EQ(p.b.session->agreed().send, SendMode::Align) << "the other direction is as it was";
+    uint64_t at = p.a.sent;
+    for (uint32_t i = 0; i < 400; ++i) p.a.user.to_send.push_back(numbered_ulpdu(i, 900));
+    const Octets all = p.a.pull_all();
+    for (size_t done = 0; done < all.size();) {
+      const size_t n = std::min<size_t>(70 + done % 4000, all.size() - done);
+      p.b.in.receive(at, base::ByteView(all).subspan(done, n));
+      at += n;
+      done += n;
+    }
+    EXPECT_EQ(p.b.user.delivered.size(), 400u);
+    EXPECT_EQ(p.b.counters.middlebox_suspected, sees ? 1u : 0u);
+    EXPECT_EQ(p.b.counters.unaligned_segments_in != 0, sees);
+  }
+  SessionPair blind(wants(true, true), wants(true, false));
+  blind.b.stream.traits_value.shows_segments = false;
+  blind.a.establish();
+  blind.b.establish();
+  blind.b.in.receive(0, blind.a.pull_all());
+  EXPECT_EQ(blind.b.events.failures, std::vector{mpa::StartFailure::NoCommonMode});
+}
+
 // TUF-4-02: nothing framed leaves before the peer's frame that says its receive framing is on.
 TEST(Negotiation, NobodyFramesTooEarly_TUF_4_02) {
   SessionPair p;

@@ -46,6 +46,12 @@ TEST(Modes, UnsupportedOnesFail_TUF_A_01_TUF_2_01_TUF_2_02) {
     EXPECT_EQ(s.send_mode(), SendMode::Plain);
   }
   EXPECT_TRUE(s.set_send_mode(SendMode::Markers));
+  EXPECT_FALSE(s.supports(ReceiveMode::Align));
+  const base::Status blind = s.set_receive_mode(ReceiveMode::Align, kKeyA);
+  ASSERT_FALSE(blind);
+  EXPECT_EQ(blind.error().code, base::Errc::Unsupported);
+  EXPECT_EQ(s.receive_mode(), ReceiveMode::Plain);
+  EXPECT_TRUE(s.set_receive_mode(ReceiveMode::Markers));
   // PDUs that do not tell their length cannot be found in a marked stream.
   StreamConfig opaque;
   opaque.format = PduFormat::one_per_frame();

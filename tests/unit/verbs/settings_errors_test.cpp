@@ -175,6 +175,11 @@ TEST(SettingsErrors, OnSockets) {
       error_of(device + "[device.mpa]\nsilent_drop = true\n").find("cannot be kept over sockets"),
       std::string::npos);
   EXPECT_EQ(error_of(device + "[device.mpa]\nsilent_drop = false\n"), "");
+  for (const char* modes : {"align = true\n", "markers = false\n"}) {
+    EXPECT_NE(error_of(device + "[device.tuf]\n" + modes).find("has marker mode only"),
+              std::string::npos);
+  }
+  EXPECT_EQ(error_of(device + "[device.tuf]\nalign = false\n"), "");
   EXPECT_NE(error_of(device + "[device.impair]\ndrop = 0.1\n").find("sends no frames"),
             std::string::npos);
   EXPECT_NE(error_of(device + "[device.capture]\nfile = \"x\"\n").find("has no frames"),
