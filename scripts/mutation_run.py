@@ -4,9 +4,9 @@ The rules stand in tests/requirements/mutations.toml: a requirement, a file, a p
 that occurs there once, and what stands there when the rule is gone. The work is done in a copy of
 the tree below out/mutation/, so that the tree itself is never touched.
 
-First all the proving tests are built and run once with every rule in its place. Then, for each
-rule, only the programs that hold its proofs are built again, one after the other until a test
-fails; the rules of one layer come together, so that few objects change from one to the next.
+Of the programs that hold a rule's proofs the nearest one is built and run first with every rule in
+its place, then without this one; another only when no test of it fails. The rules of one layer come
+together, so that few objects change from one to the next.
 """
 
 import collections
@@ -80,14 +80,19 @@ class Workshop:
         # Configures again when a meson.build has changed: the list is the last configuration's.
         self.run(["ninja", "-C", BUILD, "build.ninja"], "meson")
         listed = self.run(["meson", "introspect", "--targets", BUILD], "meson introspect")
-        self.first_run = {}  # program -> (passed, failed, trouble), nothing changed
-        self.seconds = {}
+        # By program. What was run with every rule in its place, how it ended and how long it took:
+        self.patterns = collections.defaultdict(set)
+        self.passed = collections.defaultdict(set)
+        self.failed = collections.defaultdict(list)
+        self.seconds = collections.defaultdict(float)
+        self.sources = collections.Counter()
         self.program_of = {}
         for target in json.loads(listed):
             if target["type"] == "executable":
                 for group in target["target_sources"]:
                     for source in (*group.get("sources", ()), *group.get("unity_sources", ())):
                         self.program_of[os.path.relpath(source, COPY)] = target["filename"][0]
+                        self.sources[target["filename"][0]] += 1
 
     @staticmethod
     def copy(source, target):
@@ -168,65 +173,68 @@ class Workshop:
             trouble = trouble.replace(name, running)
         return passed, failed, trouble
 
-    def before(self, all_proofs):
-        """Builds and runs all the proving tests with every rule in its place."""
-        wanted = collections.defaultdict(list)
-        for proofs in all_proofs:
-            for program, patterns in self.programs(proofs).items():
-                wanted[program] += [p for p in patterns if p not in wanted[program]]
-        error = self.build(wanted)
+    def in_order(self, mutation, programs):
+        """The layer's own tests first, then those with few sources: they are built soonest."""
+        near = f"/{os.path.basename(os.path.dirname(mutation.file))}/"
+        return sorted(programs, key=lambda p: (near not in p, self.sources[p], p))
+
+    def before(self, wanted):
+        """Builds and runs tests with every rule in its place. wanted: program -> patterns"""
+        wanted = {program: [p for p in patterns if p not in self.patterns[program]]
+                  for program, patterns in wanted.items()}
+        wanted = {program: patterns for program, patterns in wanted.items() if patterns}
+        error = self.build(wanted) if wanted else ""
         if error:
             print(f"conformance: before anything was changed: {error}", file=sys.stderr)
             sys.exit(2)
         for program, patterns in wanted.items():
             began = time.monotonic()
-            self.first_run[program] = self.execute(program, patterns, FIRST_SECONDS)
-            self.seconds[program] = time.monotonic() - began
+            passed, failed, trouble = self.execute(program, patterns, FIRST_SECONDS)
+            self.seconds[program] += time.monotonic() - began
+            self.patterns[program].update(patterns)
+            self.passed[program].update(passed)
+            self.failed[program] += failed + ([trouble] if trouble else [])
 
-    def unsound(self, programs):
-        """Why the tests of these programs say nothing about a change; "" if they do."""
-        ran = False
-        for program, patterns in programs.items():
-            passed, failed, trouble = self.first_run[program]
-            if trouble:
-                return trouble
-            for name in failed:
-                if any(fnmatch.fnmatchcase(name, p) for p in patterns):
-                    return name
-            ran = ran or any(fnmatch.fnmatchcase(n, p) for n in passed for p in patterns)
-        return "" if ran else "none of its tests ran"
+    def unsound(self, program, patterns):
+        """Why these tests say nothing about a change; "" if they do."""
+        for name in self.failed[program]:
+            if " " in name or any(fnmatch.fnmatchcase(name, p) for p in patterns):
+                return name
+        ran = any(fnmatch.fnmatchcase(n, p) for n in self.passed[program] for p in patterns)
+        return "" if ran else "none of the tests ran"
 
-    def judge(self, mutation, programs):
-        near = f"/{os.path.basename(os.path.dirname(mutation.file))}/"
-        near_first = sorted(programs, key=lambda p: (near not in p, self.seconds[p], p))
-        for program in near_first:
-            error = self.build([program])
-            if error:
-                return Outcome(mutation, "broken", error)
-            limit = TEST_SECONDS + 4 * self.seconds[program]
-            _, failed, trouble = self.execute(program, programs[program], limit,
-                                              "--gtest_fail_fast")
-            if failed or trouble:
-                return Outcome(mutation, "caught", failed[0] if failed else trouble)
+    def judge(self, mutation, program, patterns):
+        error = self.build([program])
+        if error:
+            return Outcome(mutation, "broken", error)
+        limit = TEST_SECONDS + 4 * self.seconds[program]
+        _, failed, trouble = self.execute(program, patterns, limit, "--gtest_fail_fast")
+        if failed or trouble:
+            return Outcome(mutation, "caught", failed[0] if failed else trouble)
         return Outcome(mutation, "missed", "")
 
     def try_one(self, mutation, proofs):
+        """One program after the other, until a test fails."""
         programs = self.programs(proofs)
-        if not programs:
-            return Outcome(mutation, "broken", "no test program proves it")
-        bad = self.unsound(programs)
-        if bad:
-            return Outcome(mutation, "broken", f"before anything was changed: {bad}")
+        outcome = Outcome(mutation, "broken", "no test program proves it")
         path = os.path.join(COPY, mutation.file)
         with open(path, encoding="utf-8") as file:
             text = file.read()
-        try:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text.replace(mutation.find, mutation.replace))
-            return self.judge(mutation, programs)
-        finally:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
+        for program in self.in_order(mutation, programs):
+            self.before({program: programs[program]})
+            bad = self.unsound(program, programs[program])
+            if bad:
+                return Outcome(mutation, "broken", f"before anything was changed: {bad}")
+            try:
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text.replace(mutation.find, mutation.replace))
+                outcome = self.judge(mutation, program, programs[program])
+            finally:
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+            if outcome.word != "missed":
+                return outcome
+        return outcome
 
 
 def run(requirements, ids, finder):
@@ -236,8 +244,14 @@ def run(requirements, ids, finder):
     for line in check({i: table[i] for i in ids if i in table}, known):
         print(line, file=sys.stderr)
         sys.exit(2)
-    chosen = [m for i in ids for m in table.get(i, ())]
+    chosen = sorted((m for i in ids for m in table.get(i, ())),
+                    key=lambda m: os.path.dirname(m.file))
     workshop = Workshop()
-    workshop.before([finder.proofs.get(i, []) for i in ids if i in table])
-    for mutation in sorted(chosen, key=lambda m: os.path.dirname(m.file)):
+    first = collections.defaultdict(list)
+    for mutation in chosen:
+        programs = workshop.programs(finder.proofs.get(mutation.id, []))
+        for program in workshop.in_order(mutation, programs)[:1]:
+            first[program] += [p for p in programs[program] if p not in first[program]]
+    workshop.before(first)
+    for mutation in chosen:
         yield workshop.try_one(mutation, finder.proofs.get(mutation.id, []))
