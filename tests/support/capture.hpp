@@ -4,6 +4,7 @@
 /// test can compare the library with it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <fstream>

@@ -1,14 +1,14 @@
 // Linux siw's own start-ups and FPDUs, recorded, given to our sessions; and what ours answer.
 #include <gtest/gtest.h>
 
-#include "pcap.hpp"
 #include "start_frames.hpp"
+#include "support/capture.hpp"
 
 namespace rnic::mpa {
 namespace {
 
 using test::CapturedConnection;
-using test::CapturedDirection;
+using test::CapturedStream;
 using test::MpaEnd;
 using test::Octets;
 
@@ -18,8 +18,8 @@ std::vector<CapturedConnection> capture(const std::string& name) {
 
 /// The start frame at the beginning of a direction, and the rest.
 struct Frame {
-  explicit Frame(const CapturedDirection& direction) {
-    const Octets all = direction.stream();
+  explicit Frame(const CapturedStream& direction) {
+    const Octets& all = direction.octets;
     if (all.size() < wire::kMpaStartHeaderSize) return;
     header = *wire::parse_mpa_start_header(all);
     size = std::min(all.size(), wire::kMpaStartHeaderSize + header.pd_length);
@@ -37,8 +37,8 @@ struct Frame {
 };
 
 /// All octets of FPDUs of one side, counted by the lengths they name.
-size_t fpdus_of(const CapturedDirection& direction, size_t start) {
-  const Octets all = direction.stream();
+size_t fpdus_of(const CapturedStream& direction, size_t start) {
+  const Octets& all = direction.octets;
   size_t count = 0;
   for (size_t at = start; at + 2 <= all.size(); ++count) {
     at += wire::mpa_fpdu_size(base::load_be16(all.data() + at));
@@ -47,11 +47,11 @@ size_t fpdus_of(const CapturedDirection& direction, size_t start) {
 }
 
 /// Segments as they came, from `start` on.
-void replay(MpaEnd& end, const CapturedDirection& direction, size_t start) {
-  for (const auto& segment : direction.segments) {
-    if (segment.offset + segment.octets.size() <= start) continue;
-    const size_t skip = segment.offset < start ? start - segment.offset : 0;
-    end.receive(segment.offset + skip, base::ByteView(segment.octets).subspan(skip));
+void replay(MpaEnd& end, const CapturedStream& direction, size_t start) {
+  for (const auto& [offset, length] : direction.segments) {
+    if (offset + length <= start) continue;
+    const uint64_t from = std::max<uint64_t>(offset, start);
+    end.receive(from, base::ByteView(direction.octets).subspan(from, offset + length - from));
   }
 }
 
@@ -88,7 +88,7 @@ TEST(Captures, SiwAsInitiator_BUG_16_CM6581_10_01_CM6581_9_2_02) {
     const auto connections = capture(name);
     ASSERT_FALSE(connections.empty()) << name;
     for (const CapturedConnection& connection : connections) {
-      const Frame request(connection[0]);
+      const Frame request(connection.from);
       if (request.size == 0) continue;
       MpaEnd b(Role::Responder, config_for(request));
       b.establish();
@@ -114,8 +114,8 @@ TEST(Captures, SiwAsInitiator_BUG_16_CM6581_10_01_CM6581_9_2_02) {
         EXPECT_LE(data.ord, request.data.ird);
         EXPECT_GE(data.ird, request.data.ord);
       }
-      replay(b, connection[0], request.size);
-      EXPECT_EQ(b.user.delivered.size(), fpdus_of(connection[0], request.size)) << name;
+      replay(b, connection.from, request.size);
+      EXPECT_EQ(b.user.delivered.size(), fpdus_of(connection.from, request.size)) << name;
       EXPECT_TRUE(b.user.errors.empty());
       EXPECT_EQ(b.user.faults, 0);
       EXPECT_EQ(b.events.rtrs, request.data.peer_to_peer && request.behind != 0 ? 1 : 0);
@@ -127,7 +127,7 @@ TEST(Captures, SiwAsInitiator_BUG_16_CM6581_10_01_CM6581_9_2_02) {
 TEST(Captures, SiwAsResponder_CM6581_9_1_02_CM6581_9_2_04) {
   for (const char* name : kGood) {
     for (const CapturedConnection& connection : capture(name)) {
-      const Frame request(connection[0]), reply(connection[1]);
+      const Frame request(connection.from), reply(connection.to);
       if (reply.size == 0) continue;
       const StartWish wish{.exchange_reads = request.header.enhanced,
                            .peer_to_peer = request.data.peer_to_peer,
@@ -142,7 +142,7 @@ TEST(Captures, SiwAsResponder_CM6581_9_1_02_CM6581_9_2_04) {
       MpaEnd a(Role::Initiator, config, own, 512u << 10, nullptr, wish);
       a.establish();
       EXPECT_EQ(a.pull_all(), request.octets) << name << ": the Request octet by octet";
-      replay(a, connection[1], 0);
+      replay(a, connection.to, 0);
       ASSERT_EQ(a.events.starts.size(), 1u) << name;
       const Negotiated& agreed = a.events.starts[0];
       EXPECT_EQ(agreed.revision, reply.header.revision);
@@ -152,7 +152,7 @@ TEST(Captures, SiwAsResponder_CM6581_9_1_02_CM6581_9_2_04) {
       if (agreed.peer_to_peer) {
         EXPECT_NE(agreed.rtr & reply.data.rtr, 0);
       }
-      EXPECT_EQ(a.user.delivered.size(), fpdus_of(connection[1], reply.size)) << name;
+      EXPECT_EQ(a.user.delivered.size(), fpdus_of(connection.to, reply.size)) << name;
       EXPECT_TRUE(a.user.errors.empty());
     }
   }
@@ -164,7 +164,7 @@ TEST(Captures, SiwRejects_MPA_7_1_1_09_CM6581_9_1_02) {
        {"mpa1-reject-pd", "mpa2-reject-pd", "mpa2-reject-no-pd", "raw-markers-asked-rejected"}) {
     const auto connections = capture(name);
     ASSERT_FALSE(connections.empty());
-    const Frame request(connections[0][0]), reply(connections[0][1]);
+    const Frame request(connections[0].from), reply(connections[0].to);
     Config config = config_for(request);
     config.markers_receive = request.header.markers;
     MpaEnd a(Role::Initiator, config, {}, 512u << 10, nullptr,
@@ -194,7 +194,7 @@ TEST(Captures, RepliesAtFault_BUG_18_MPA_7_1_1_04_CM6581_9_1_06) {
              {.exchange_reads = true, .ird = 4, .ord = 4});
     a.establish();
     a.pull_all();
-    replay(a, connections[0][1], 0);
+    replay(a, connections[0].to, 0);
     EXPECT_EQ(a.events.failures, std::vector{failure}) << name;
     EXPECT_TRUE(a.events.starts.empty());
   }
@@ -206,7 +206,7 @@ TEST(Captures, AWrongCrc_MPA_8_02) {
   const auto connections = capture("raw-crc-error-terminate");
   ASSERT_FALSE(connections.empty());
   for (const bool drop : {true, false}) {
-    const Frame request(connections[0][0]);
+    const Frame request(connections[0].from);
     Config config;
     config.silent_drop = drop;
     MpaEnd b(Role::Responder, config);
@@ -214,7 +214,7 @@ TEST(Captures, AWrongCrc_MPA_8_02) {
     b.receive(0, request.octets);
     b.session->accept({}, b.now);
     b.pull_all();
-    replay(b, connections[0][0], request.size);
+    replay(b, connections[0].from, request.size);
     EXPECT_TRUE(b.user.delivered.empty());
     EXPECT_EQ(b.counters.crc_drops != 0, drop);
     EXPECT_EQ(b.user.errors.size(), drop ? 0u : 1u);
