@@ -117,7 +117,7 @@ TEST_F(MessageTest, MessageWithoutItsLastSegment_DDP_7_1_03) {
   EXPECT_EQ(user.faults.at(0).code, 0x03);
 }
 
-// DDP-3-05, DDP-5.3-03, DDP-3-10, DDP-4.1-05: five segments of three messages in every order of
+// DDP-3-05, DDP-5.3-03, DDP-4.1-05: five segments of three messages in every order of
 // placement, one of them placed twice (a segment that was held is judged again): the same memory,
 // each delivery once and in order.
 // UNH-DDP-10
@@ -184,9 +184,9 @@ TEST_F(MessageTest, QueuesOfAnotherUlp_DDP_4_1_02) {
   }
 }
 
-// DDP-6.2-01, DDP-6.2.2-03, DDP-7.1-13: a fault is told, and that is all: the stream still asks the
+// DDP-7.1-13: a fault is told, and that is all: the stream still asks the
 // ULP for what it wants to send, and only the ULP ends it.
-TEST_F(MessageTest, AFaultEndsNothingByItself_DDP_6_2_01) {
+TEST_F(MessageTest, AFaultEndsNothingByItself_DDP_7_1_13) {
   take(tagged({.last = true, .stag = 1}, 8));
   ASSERT_EQ(user.faults.size(), 1u);
   test::CollectingWriter writer;

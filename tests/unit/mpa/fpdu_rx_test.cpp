@@ -65,7 +65,7 @@ Config config_of(bool markers, bool crc = true) {
   return config;
 }
 
-// MPA-4.3-12 MPA-4.3-11 MPA-4.1-04 MPA-3-06 MPA-5.2-01: sender to receiver, each marker position,
+// MPA-4.3-12 MPA-4.3-11 MPA-3-06 MPA-5.2-01: sender to receiver, each marker position,
 // each pad.
 // UNH-MPA-2-05 UNH-MPA-2-07
 TEST(FpduRx, RoundTripOfEveryMarkerPositionAndPad_MPA_4_3_12_MPA_4_3_11) {
@@ -86,6 +86,54 @@ TEST(FpduRx, RoundTripOfEveryMarkerPositionAndPad_MPA_4_3_12_MPA_4_3_11) {
     for (const auto& placed : pair.b.user.placed) ASSERT_TRUE(placed.in_order);
     ASSERT_EQ(pair.b.counters.held_octets, 0u);
     ASSERT_EQ(pair.b.stream.traces[base::TraceKind::InOrder], static_cast<int>(all.size()));
+  }
+}
+
+// MPA-4.1-04: pads of other octets than zero are nothing to the receiver, in one segment, cut, and
+// ahead of the order; only the CRC covers them.
+TEST(FpduRx, PadsAreIgnoredButForTheCrc_MPA_4_1_04) {
+  for (const bool crc : {false, true}) {
+    for (const bool markers : {false, true}) {
+      for (size_t cut = 0; cut < 4; ++cut) {
+        Receiver rx(config_of(markers, crc));
+        std::vector<size_t> pads;  // where the pads are
+        for (uint32_t i = 0; i < 6; ++i) {
+          rx.add(i, 693 + i);  // pads of 1, 0, 3, 2, 1, 0
+          const size_t pad = (4 - (693 + i + 2) % 4) % 4;
+          const size_t end = rx.encoder.stream.size();
+          size_t last = end - 4;  // a marker may stand between pad and CRC
+          if (markers && last % 512 == 4) last -= 4;
+          for (size_t k = 1; k <= pad; ++k) {
+            EXPECT_EQ(rx.encoder.stream[last - k], 0);
+            rx.encoder.stream[last - k] = static_cast<uint8_t>(0xa0 + k);
+            pads.push_back(last - k);
+          }
+          if (!crc) continue;
+          const size_t begin = rx.boundary(i);
+          base::store_le32(&rx.encoder.stream[end - 4],
+                           test::slow_crc32c(rx.stream().subspan(begin, end - 4 - begin)));
+        }
+        EXPECT_EQ(pads.size(), 7u);
+        const std::array<std::vector<size_t>, 4> at{{{0, rx.boundary(6)},
+                                                     {rx.boundary(2), rx.boundary(6), 0},
+                                                     {0, pads[0], pads[3], rx.boundary(6)},
+                                                     {pads[3], rx.boundary(6), 0}}};
+        const std::vector<size_t>& cuts = at[cut];
+        for (size_t i = 0; i + 1 < cuts.size(); ++i) {
+          const bool back = cuts[i] > cuts[i + 1];  // the front comes last
+          ASSERT_TRUE(back ? rx.give(0, cuts[0]) : rx.give(cuts[i], cuts[i + 1]));
+        }
+        rx.expect_all();
+        // The same with a pad that the CRC does not know.
+        if (!crc) continue;
+        rx.add(6, 693);
+        const size_t begin = rx.boundary(6);
+        rx.encoder
+            .stream[rx.stream().size() - (markers && rx.stream().size() % 512 == 8 ? 9 : 5)] ^= 1;
+        EXPECT_FALSE(rx.give(begin, rx.stream().size()));
+        EXPECT_EQ(rx.end.user.delivered.size(), 6u);
+      }
+    }
   }
 }
 

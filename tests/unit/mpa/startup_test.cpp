@@ -129,7 +129,8 @@ TEST(Startup, RequestInPartsAndAgain_MPA_7_1_5_03) {
 }
 
 // MPA00-7.2-01: this provider does as its administrator says, whenever the peer agrees.
-// MPA-7.1.1-07 MPA-4.4-01 MPA-4.4-02 MPA-4.4-03 MPA-4.4-04
+// MPA-7.1.1-07 MPA-4.4-01 MPA-4.4-02 MPA-4.4-03 MPA-4.4-04: both make a CRC exactly when one of
+// them wants it, in what they repeat as well, and look at it from the first FPDU to the last.
 // UNH-MPA-2-04
 TEST(Startup, CrcTruthTable_MPA_7_1_1_07) {
   for (const bool a_wants : {false, true}) {
@@ -142,10 +143,37 @@ TEST(Startup, CrcTruthTable_MPA_7_1_1_07) {
       const bool on = a_wants || b_wants;
       EXPECT_EQ(pair.a.session->negotiated().crc, on);
       EXPECT_EQ(pair.b.session->negotiated().crc, on);
+      SlowEncoder encoder(20, false, on);
+      size_t at = 0;
+      const auto exchange = [&](uint32_t number) {
+        const Octets ulpdu = numbered_ulpdu(number, 200 + number);
+        at = encoder.stream.size();
+        encoder.add(ulpdu);
+        const Octets expected(encoder.stream.begin() + static_cast<long>(at), encoder.stream.end());
+        const auto send = [&](MpaEnd& from, MpaEnd& to) {
+          from.user.to_send = {ulpdu};
+          const auto record = from.pull(1460);
+          ASSERT_TRUE(record);
+          EXPECT_EQ(record->octets, expected);
+          Octets again(expected.size());
+          llp::Frame frame(again.data(), static_cast<uint32_t>(again.size()));
+          ASSERT_TRUE(from.session->rebuild(record->pulled.tag, record->offset,
+                                            static_cast<uint32_t>(again.size()), frame));
+          EXPECT_EQ(again, expected);
+          EXPECT_TRUE(to.receive(record->offset, record->octets));
+          ASSERT_EQ(to.user.delivered.size(), number + 1);
+          EXPECT_EQ(to.user.delivered.back(), ulpdu);
+        };
+        send(pair.a, pair.b);
+        send(pair.b, pair.a);
+      };
+      for (uint32_t i = 0; i < 40; ++i) exchange(i);
       // A wrong CRC is seen exactly when CRC is on.
-      Octets fpdu = {0, 2, 1, 2, 0xde, 0xad, 0xbe, 0xef};
-      EXPECT_EQ(pair.b.receive(20, fpdu), !on);
-      EXPECT_EQ(pair.b.user.delivered.size(), on ? 0u : 1u);
+      const Octets fpdu = {0, 2, 1, 2, 0xde, 0xad, 0xbe, 0xef};
+      for (MpaEnd* end : {&pair.a, &pair.b}) {
+        EXPECT_EQ(end->receive(20 + encoder.stream.size(), fpdu), !on);
+        EXPECT_EQ(end->user.delivered.size(), on ? 40u : 41u);
+      }
     }
   }
   EXPECT_TRUE(Config{}.crc);

@@ -75,7 +75,7 @@ TEST_F(InboundTest, SolicitedSend_RDMAP_5_3_05) {
   EXPECT_EQ(opcode(pair.a.sent[0]), 5);
 }
 
-// RDMAP-5.3-06, RDMAP-5.3-08, RDMAP-4.1-05
+// RDMAP-5.3-06, RDMAP-5.3-08
 // UNH-RDMAP-03
 TEST_F(InboundTest, SendWithInvalidate_RDMAP_5_3_06) {
   for (const bool solicited : {false, true}) {
@@ -97,6 +97,80 @@ TEST_F(InboundTest, SendWithInvalidate_RDMAP_5_3_06) {
     EXPECT_TRUE(dead_at_completion);
   }
   b->owner.on_receive = nullptr;
+}
+
+// RDMAP-4.1-05: where no STag is to be invalidated, octets 2 to 5 of RsvdULP are zero on send ...
+TEST_F(InboundTest, InvalidateStagIsZeroElsewhere_RDMAP_4_1_05) {
+  const uint32_t victim = b->add(mem::kRemoteInvalidate);
+  for (uint32_t i = 0; i < 3; ++i) b->post_receive(i, 0, 400);
+  const auto aimed = [&](WorkOpcode opcode, bool solicited) {
+    SendWork w = a->work(1, opcode, 0, 300);
+    w.remote_stag = opcode == WorkOpcode::Read ? b->all : victim;
+    w.solicited = solicited;
+    a->endpoint.send(w);
+  };
+  for (const bool solicited : {false, true}) {
+    aimed(WorkOpcode::Send, solicited);
+    aimed(WorkOpcode::Read, solicited);
+    aimed(WorkOpcode::SendInvalidate, solicited);
+  }
+  pair.a.pull_all();
+  ASSERT_EQ(pair.a.sent.size(), 10u);  // two segments each, but for the Read Requests
+  uint32_t with_invalidate = 0;
+  for (const auto& sent : pair.a.sent) {
+    const bool carries = opcode(sent) == 4 || opcode(sent) == 6;
+    with_invalidate += carries;
+    EXPECT_EQ(wire::ddp::parse_untagged(sent.octets)->rsvd_ulp_tail, carries ? victim : 0u);
+  }
+  EXPECT_EQ(with_invalidate, 4u);
+  restart();
+  inject(ulpdu(TaggedHeader{.last = true, .rsvd_ulp = 0x40, .stag = b->all ^ 1}, 4));
+  expect_terminate(1, 1, 0x00);  // whose RsvdULP is looked at there
+}
+
+// RDMAP-4.1-05: ... and ignored on receipt, with an STag that could be invalidated and with none.
+TEST_F(InboundTest, InvalidateStagIsIgnoredElsewhere_RDMAP_4_1_05) {
+  const uint32_t victim = b->add(mem::kRemoteWrite | mem::kRemoteInvalidate);
+  const auto valid = [&] {
+    return b->table.access({mem::Stag{victim}, 0, 1, 0, b->pd, 9}).fault == mem::AccessFault::None;
+  };
+  uint32_t msn = 0;
+  for (const uint32_t tail : {victim, 0xdeadbeefu, UINT32_MAX}) {
+    for (const uint8_t control : {0x43, 0x45}) {  // Send, Send with Solicited Event
+      b->post_receive(++msn, 0, 40);
+      UntaggedHeader header{.rsvd_ulp = control, .rsvd_ulp_tail = tail, .msn = msn};
+      inject(ulpdu(header, 20));
+      header.last = true;
+      header.mo = 20;
+      inject(ulpdu(header, 20));
+      ASSERT_EQ(b->owner.receives.size(), msn);
+      EXPECT_EQ(b->owner.receives.back().status, WorkStatus::Success);
+      EXPECT_EQ(b->owner.receives.back().length, 40u);
+      EXPECT_EQ(b->owner.receives.back().invalidated_stag, 0u);
+    }
+    auto request = read_request(msn / 2, {.sink_stag = 5, .size = 10, .source_stag = b->all});
+    base::store_be32(request.data() + 2, tail);
+    inject(request);
+    pair.b.pull_all();
+    ASSERT_EQ(pair.b.sent.size(), msn / 2);
+    EXPECT_EQ(opcode(pair.b.sent.back()), 2);
+  }
+  EXPECT_TRUE(valid());
+  EXPECT_TRUE(b->owner.events.empty());
+  b->post_receive(++msn, 0, 40);
+  inject(ulpdu(UntaggedHeader{.last = true, .rsvd_ulp = 0x44, .rsvd_ulp_tail = victim, .msn = msn},
+               20));
+  EXPECT_FALSE(valid()) << "of a Send with Invalidate it is not";
+  EXPECT_EQ(b->owner.receives.back().invalidated_stag, victim);
+  auto terminate = ulpdu(UntaggedHeader{.last = true, .rsvd_ulp = 0x47, .qn = 2, .msn = 1}, 4);
+  base::store_be32(terminate.data() + 2, b->all);
+  base::store_be32(terminate.data() + 18, 0x02050000);  // RDMAP, remote operation, RV
+  inject(terminate);
+  ASSERT_EQ(b->owner.events.size(), 1u);
+  EXPECT_EQ(b->owner.events[0].kind, EventKind::TerminateReceived);
+  EXPECT_EQ(b->owner.events[0].fault.code, 5);
+  EXPECT_EQ(b->counters.malformed_terminates, 0u);
+  EXPECT_EQ(b->table.access({mem::Stag{b->all}, 0, 1, 0, b->pd, 9}).fault, mem::AccessFault::None);
 }
 
 // RDMAP-5.3-07, RDMAP-7.1-03

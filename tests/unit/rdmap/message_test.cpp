@@ -105,7 +105,67 @@ TEST_F(MessageTest, SinkIsCopiedWithoutInterpretation_RDMAP_4_4_02) {
   }
 }
 
-// RDMAP-4.4-03, RDMAP-5.2.1-03: the longest Read there is, from both ends.
+// RDMAP-5.2.1-03: the whole source is looked at before the first octet of it is read: whatever is
+// wrong with its far end, no Response leaves, not even of what there is.
+TEST_F(MessageTest, SourcesAreValidatedBeforeTheyAreRead_RDMAP_5_2_1_03) {
+  constexpr uint32_t kMost = UINT32_MAX;
+  void* huge =
+      mmap(nullptr, size_t{1} << 32, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(huge, MAP_FAILED);
+  const auto region = [&](uint32_t length, uint32_t rights, uint32_t pd = 4) {
+    return b->table
+        .add({.address = static_cast<uint8_t*>(huge),
+              .length = length,
+              .pd = pd,
+              .rights = rights,
+              .zero_based = true})
+        ->value;
+  };
+  struct Case {
+    uint32_t length, rights, pd;  // of the region
+    uint32_t stag_xor;
+    uint64_t to;
+    uint32_t size;
+    int code;  // of a remote protection error; -1: the Read is served
+  };
+  const uint32_t read = mem::kRemoteRead;
+  for (const Case& c : {
+           Case{kMost, read, 4, 0, 0, kMost, -1},
+           Case{kMost, read, 4, 0, 1, kMost, 0x01},  // one octet too far
+           Case{kMost, read, 4, 0, 1, kMost - 1, -1},
+           Case{kMost - 1, read, 4, 0, 0, kMost, 0x01},
+           Case{2000, read, 4, 0, 0, 2001, 0x01},
+           Case{2000, read, 4, 0, 0, 2000, -1},
+           Case{2000, read, 4, 0, 1999, 1, -1},
+           Case{2000, read, 4, 0, 2000, 1, 0x01},
+           Case{2000, read, 4, 0, uint64_t{1} << 32, 1, 0x01},
+           Case{2000, read, 4, 0, UINT64_MAX - 10, 300, 0x04},
+           Case{2000, read, 4, 1, 0, 1, 0x00},
+           Case{2000, ~read, 4, 0, 0, 1, 0x02},
+           Case{2000, read, 5, 0, 0, 1, 0x03},
+       }) {
+    SCOPED_TRACE(c.to);
+    SCOPED_TRACE(c.size);
+    restart();
+    inject(read_request(1, {.sink_stag = 7,
+                            .size = c.size,
+                            .source_stag = region(c.length, c.rights, c.pd) ^ c.stag_xor,
+                            .source_to = c.to}));
+    for (int i = 0; i < 3; ++i) pair.b.pull();
+    ASSERT_FALSE(pair.b.sent.empty());
+    if (c.code < 0) {
+      EXPECT_EQ(opcode(pair.b.sent[0]), 2) << "a Response";
+      EXPECT_TRUE(b->owner.events.empty());
+      b->endpoint.abort();
+    } else {
+      ASSERT_EQ(pair.b.sent.size(), 1u) << "the Terminate alone";
+      expect_terminate(0, 1, static_cast<uint8_t>(c.code));
+    }
+  }
+  munmap(huge, size_t{1} << 32);
+}
+
+// RDMAP-4.4-03: the longest Read there is, from both ends.
 TEST_F(MessageTest, ReadOf4GigaoctetsLessOne_RDMAP_4_4_03) {
   constexpr uint32_t kMost = UINT32_MAX;
   void* huge =

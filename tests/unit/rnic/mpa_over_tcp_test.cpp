@@ -1,97 +1,14 @@
 // MPA on the MPA-aware TCP (RFC 5044 appendix A): what crosses the network when segments are lost,
 // forged, cut or too long.
 
+#include "mpa_over_tcp.hpp"
+
 #include <gtest/gtest.h>
 
-#include "mpa/mpa.hpp"
-#include "support/mpa_fakes.hpp"
-#include "support/tcp_link.hpp"
 #include "tcp/byte_stream.hpp"
-#include "wire/inet_checksum.hpp"
-#include "wire/tcp_options.hpp"
 
 namespace rnic::testing {
 namespace {
-
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-constexpr uint16_t kPort = 4420;
-constexpr uint32_t kTcpHeader = 20;
-
-/// An MPA session with a DDP endpoint that counts, on a TCP connection.
-struct Speaker {
-  Speaker(mpa::Role role, const mpa::Config& config)
-      : hold(mpa::make_hold_store(1u << 20)), session(config, role, *hold, counters, events, {}) {
-    user.session = &session;
-    session.bind(user);
-  }
-  void send(uint32_t number, size_t length) {
-    user.to_send.push_back(test::numbered_ulpdu(number, length));
-    session.ready();
-  }
-
-  mpa::HoldStorePtr hold;
-  mpa::Counters counters;
-  test::FakeStartEvents events;
-  test::FakeFramingUser user;
-  mpa::Session session;
-};
-
-class MpaOverTcp : public ::testing::Test, public llp::Acceptor {
- protected:
-  explicit MpaOverTcp(bool timestamps = true)
-      : link(tcp_config(timestamps), tcp_config(timestamps)),
-        a(mpa::Role::Initiator, mpa_config()),
-        b(mpa::Role::Responder, mpa_config()) {}
-
-  static tcp::Config tcp_config(bool timestamps) {
-    tcp::Config config;
-    config.timestamps = timestamps;
-    return config;
-  }
-  static mpa::Config mpa_config() {
-    mpa::Config config;
-    config.markers_receive = true;
-    config.exchange_reads = false;
-    return config;
-  }
-  llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint&, const llp::Endpoint&,
-                          base::Now) override {
-    b.session.attach(stream);
-    return &b.session;
-  }
-  void SetUp() override {
-    ASSERT_TRUE(link.b.listen({kAddressB, kPort}, *this).has_value());
-    auto stream = link.a.connect({kAddressA, 0}, {kAddressB, kPort}, a.session, link.now);
-    ASSERT_TRUE(stream.has_value());
-    stream_ = *stream;
-    a.session.attach(*stream_);
-    ASSERT_TRUE(link.run_until([&] { return !b.events.requests.empty(); }, seconds(5)));
-    b.session.accept({}, link.now);
-    ASSERT_TRUE(link.run_until([&] { return !a.events.starts.empty(); }, seconds(5)));
-  }
-  void queue(uint32_t count, size_t length) {
-    for (uint32_t i = 0; i < count; ++i) a.send(queued_++, length);
-  }
-  /// Each ULPDU once, whole, in order.
-  void expect_all_delivered(base::Duration time = seconds(120)) {
-    EXPECT_TRUE(link.run_until([&] { return b.user.delivered.size() == queued_; }, time))
-        << b.user.delivered.size() << " of " << queued_;
-    for (uint32_t i = 0; i < b.user.delivered.size(); ++i) {
-      EXPECT_EQ(base::load_be32(b.user.delivered[i].data()), i);
-    }
-    EXPECT_EQ(b.user.faults, 0);
-    EXPECT_TRUE(b.user.errors.empty());
-  }
-
-  TcpLink link;
-  Speaker a;
-  Speaker b;
-  llp::Stream* stream_ = nullptr;
-  uint32_t queued_ = 0;
-  std::vector<std::pair<tcp::IcmpError, std::vector<uint8_t>>> pending_;
-};
 
 // MPA-A.1-03: what MPA took over arrives, whatever the network does ...
 TEST_F(MpaOverTcp, WhatWasAcceptedArrives_MPA_A_1_03) {
@@ -158,29 +75,8 @@ TEST_F(MpaOverTcp, PlacedAheadAndSacked_MPA_A_3_03) {
 /// Segments are taken from the wire, changed, and put in.
 class Forged : public MpaOverTcp {
  protected:
-  /// The payload segments that carry the next ULPDUs; none of them arrives.
-  std::vector<std::vector<uint8_t>> caught(uint32_t count) {
-    std::vector<std::vector<uint8_t>> frames;
-    link.hook = [&](const LinkFrame& frame) {
-      if (frame.from_a && frame.payload() != 0) frames.push_back(frame.tcp);
-      return Fate{.drop = frame.from_a && frame.payload() != 0};
-    };
-    queue(count, 1000);
-    link.run(milliseconds(1));
-    link.hook = nullptr;
-    EXPECT_GE(frames.size(), count);
-    return frames;
-  }
-  static void fix_checksum(std::vector<uint8_t>& tcp) {
-    base::store_be16(&tcp[wire::tcp_offset::kChecksum], 0);
-    const uint32_t sum = llp::pseudo_header_sum(kAddressA, kAddressB, wire::kIpProtocolTcp,
-                                                static_cast<uint32_t>(tcp.size()));
-    base::store_be16(&tcp[wire::tcp_offset::kChecksum],
-                     wire::checksum_fold(wire::checksum_add(sum, tcp)));
-  }
-  void put_in(const std::vector<uint8_t>& tcp) {
-    link.b.input({.source = kAddressA, .destination = kAddressB, .tcp = tcp}, link.now);
-  }
+  std::vector<std::vector<uint8_t>> caught(uint32_t count) { return testing::caught(*this, count); }
+  void put_in(const std::vector<uint8_t>& tcp) { testing::put_in(*this, tcp); }
 };
 
 // MPA-A.3-01: nothing reaches MPA out of order that any check of TCP refuses.
