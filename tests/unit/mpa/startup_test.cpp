@@ -232,6 +232,33 @@ TEST(Startup, ResponderSendsAfterItsFirstFpdu_MPA_7_1_2_09_BUG_17) {
   EXPECT_FALSE(pair.b.pull_all().empty());
 }
 
+// MPA-7.1.2-09: before an FPDU of the initiator proved right the responder sends nothing, not even
+// a Terminate about the one that did not: it closes. The initiator, and a responder that has seen a
+// right one, leave that to their user.
+TEST(Startup, NotEvenATerminateBeforeTheFirstFpdu_MPA_7_1_2_09) {
+  for (const bool seen : {false, true}) {
+    for (const bool responder : {false, true}) {
+      Config config;
+      config.silent_drop = false;
+      MpaPair pair(config, config);
+      pair.start();
+      MpaEnd& end = responder ? pair.b : pair.a;
+      SlowEncoder encoder(20, false);
+      if (seen) encoder.add(numbered_ulpdu(1, 60));
+      end.receive(20, encoder.stream);
+      EXPECT_EQ(end.user.delivered.size(), seen ? 1u : 0u);
+      const Octets wrong = {0, 2, 1, 2, 0xde, 0xad, 0xbe, 0xef};
+      end.receive(20 + encoder.stream.size(), wrong);
+      EXPECT_EQ(end.user.errors, std::vector{llp::FramingError::Crc});
+      end.user.to_send = {numbered_ulpdu(9, 60)};  // the Terminate
+      end.session->ready();
+      const bool silent = responder && !seen;
+      EXPECT_EQ(end.pull_all().empty(), silent);
+      EXPECT_EQ(end.stream.closes + end.stream.aborts != 0, silent);
+    }
+  }
+}
+
 StartFailure failure_of(Role role, const Octets& octets, const Config& config = {}) {
   MpaEnd end(role, config);
   end.establish();

@@ -189,6 +189,41 @@ TEST_F(OutboundTest, ReadsStayWithinOrd_RDMAP_6_1_02) {
   EXPECT_TRUE(b->owner.events.empty());
 }
 
+// RDMAP-6.1-02: the agreement, not what the queue has room for, is the limit.
+TEST_F(OutboundTest, ReadsStayWithinTheAgreedOrd_RDMAP_6_1_02) {
+  for (const uint16_t agreed : {1, 2, 3, 4, 9}) {
+    pair.a = test::FramingEnd(kMulpdu);
+    pair.b = test::FramingEnd(kMulpdu);
+    const EndpointConfig config{.qp = 9, .pd = 4, .ird = 4, .ord = 4};
+    a = std::make_unique<Node>(config, 1);
+    b = std::make_unique<Node>(config, 2);
+    pair.a.attach(a->endpoint.framing_user());
+    pair.b.attach(b->endpoint.framing_user());
+    a->endpoint.bind(pair.a, {.ord = agreed});
+    b->endpoint.bind(pair.b);
+    const uint32_t limit = std::min<uint32_t>(agreed, 4);
+    for (uint64_t i = 0; i < 7; ++i) read(i, 100 * i, 100, 0);
+    pair.a.pull_all();
+    ASSERT_EQ(pair.a.sent.size(), limit);
+    pair.a.release_all();
+    // One more for each Response, and not before.
+    for (size_t done = 0; done < 3; ++done) {
+      pair.b.arrive_rest(pair.a);
+      ASSERT_TRUE(pair.b.pull());
+      pair.a.pull_all();
+      ASSERT_EQ(pair.a.sent.size(), limit + done);
+      pair.a.arrive(pair.b, done);
+      pair.a.pull_all();
+      ASSERT_EQ(pair.a.sent.size(), limit + done + 1);
+      pair.a.release_all();
+      EXPECT_EQ(a->owner.sends.size(), done + 1);
+    }
+    pair.pump();
+    EXPECT_EQ(a->owner.sends.size(), 7u);
+    EXPECT_TRUE(b->owner.events.empty());
+  }
+}
+
 // BUG-07, RDMAP-5.5-08: the fence waits for earlier Reads only, and goes on by itself.
 // UNH-RDMAP-07
 TEST_F(OutboundTest, FenceWaitsForReads_BUG_07) {
