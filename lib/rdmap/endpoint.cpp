@@ -242,6 +242,11 @@ void Endpoint::Impl::ended(llp::StreamEnd how, base::Now now) {
   const bool orderly =
       how == llp::StreamEnd::Closed && (running() || state_ == EndpointState::Idle);
   const bool over = state_ == EndpointState::Closed;
+  // RFC 5044 s.8, error 1: lost while it was in use. No rule was broken.
+  const bool lost = running() && !orderly && how != llp::StreamEnd::Aborted;
+  if (lost) {
+    end_cause_ = {FaultLayer::Llp, 0x0, static_cast<uint8_t>(llp::FramingError::Closed), ""};
+  }
   state_ = orderly || over ? EndpointState::Closed : EndpointState::Error;
   stream_.stop();
   current_.kind = Kind::None;

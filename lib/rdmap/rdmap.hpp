@@ -74,7 +74,9 @@ enum class EventKind : uint8_t {
 
 struct EndpointEvent {
   EventKind kind = EventKind::Disconnected;
-  Fault fault;  ///< also of Disconnected, where the peer ended the stream at fault
+  /// Also of Disconnected: a loss of the stream in use is 2/0/01, with a `rule` where the peer
+  /// broke one.
+  Fault fault;
   llp::StreamEnd end = llp::StreamEnd::Closed;
   std::string detail;  ///< one line for the log: rule, offending header in hex
 };

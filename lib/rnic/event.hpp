@@ -35,7 +35,8 @@ struct Event {
   llp::Endpoint local;
   llp::Endpoint remote;
   std::vector<uint8_t> private_data;  ///< ConnectRequest, Established, Rejected
-  rdmap::Fault fault;  ///< TerminateSent, TerminateReceived; Disconnected by a fault of the peer
+  /// TerminateSent, TerminateReceived; Disconnected: 2/0/01 when a connection in use was lost
+  rdmap::Fault fault;
   llp::StreamEnd end = llp::StreamEnd::Closed;
   /// Established: all of it; ConnectRequest, Rejected: `revision` and `peer`.
   mpa::Negotiated agreed;

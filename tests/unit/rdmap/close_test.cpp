@@ -95,7 +95,8 @@ TEST_F(CloseTest, UncleanFinish_DDP_6_2_2_01) {
   EXPECT_EQ(a->owner.events.size(), 1u);
 }
 
-// BUG-06, DDP-6.2.2-02: both queues, in post order; and whatever is posted to the dead endpoint.
+// BUG-06, DDP-6.2.2-02, MPA-8-01: both queues, in post order; and whatever is posted to the dead
+// endpoint. The code of the loss is 2/0/01.
 // UNH-RDMAP-10
 TEST_F(CloseTest, LossFlushesInPostOrder_BUG_06) {
   for (uint64_t i = 0; i < 5; ++i) a->post_receive(10 + i, 0, 8);
@@ -125,6 +126,27 @@ TEST_F(CloseTest, LossFlushesInPostOrder_BUG_06) {
   EXPECT_EQ(a->owner.receives.size(), 305u);
   ASSERT_EQ(a->owner.events.size(), 1u);
   EXPECT_EQ(a->owner.events[0].end, llp::StreamEnd::TimedOut);
+  EXPECT_EQ(a->owner.events[0].fault.layer, FaultLayer::Llp);
+  EXPECT_EQ(a->owner.events[0].fault.type, 0);
+  EXPECT_EQ(a->owner.events[0].fault.code, 1);
+}
+
+// MPA-8-01: which ends are a loss: not a graceful one, not our own, and not one that comes after.
+// UNH-RDMAP-10
+TEST_F(CloseTest, OnlyALossHasACode_MPA_8_01) {
+  using llp::StreamEnd;
+  for (const StreamEnd how : {StreamEnd::Closed, StreamEnd::PeerReset, StreamEnd::TimedOut,
+                              StreamEnd::Unreachable, StreamEnd::Aborted}) {
+    for (const bool in_use : {true, false}) {
+      restart();
+      if (!in_use) a->endpoint.abort();
+      pair.a.user().ended(how, {});
+      ASSERT_EQ(a->owner.events.size(), 1u);
+      const bool lost = in_use && how != StreamEnd::Closed && how != StreamEnd::Aborted;
+      EXPECT_EQ(a->owner.events[0].fault.code, lost ? 1 : 0) << llp::to_string(how) << in_use;
+      EXPECT_EQ(a->owner.events[0].end, how);
+    }
+  }
 }
 
 // BUG-06: what the user posts from inside a completion of the flush comes after what was posted

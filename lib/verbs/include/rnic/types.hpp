@@ -173,7 +173,8 @@ struct Event {
   RequestHandle request;              ///< ConnectRequest, RequestWithdrawn
   std::string remote;                 ///< "10.0.0.2:7471"
   std::vector<uint8_t> private_data;  ///< ConnectRequest, Established, Rejected
-  Fault fault;  ///< TerminateSent, TerminateReceived; Disconnected by a fault of the peer
+  /// TerminateSent, TerminateReceived; Disconnected: 2/0/1 when a connection in use was lost
+  Fault fault;
   /// Established: all of it; ConnectRequest and Rejected: what the peer's start frame says.
   ConnectionFacts facts;
   std::string detail;  ///< one line: cause and, where there is one, remedy
