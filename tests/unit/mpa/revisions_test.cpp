@@ -283,7 +283,7 @@ TEST(Enhanced, TheFirstFpduIsHeldBack_BUG_14) {
 
 // --- revision 0: draft-ietf-rddp-mpa-00, RFC 5044 appendix C ---
 
-// MPA00-8.1-01 MPA00-8.1-07 MPA-C-02: two ends of the draft's profile.
+// MPA00-8.1-01 MPA00-8.1-07 MPA-C-02 MPA-3-09: two ends of the draft's profile; DDP is told so.
 TEST(Draft, TwoEndsOfTheDraft_MPA00_8_1_01_MPA00_8_1_07) {
   MpaEnd a = initiator(revision(0)), b(Role::Responder, revision(0));
   a.establish();
