@@ -63,6 +63,7 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   void listen(uint16_t port);
 
   [[nodiscard]] tcp::Stack& stack() { return stack_; }
+  void validate();
   [[nodiscard]] const tcp::Stack& stack() const { return stack_; }
   [[nodiscard]] bool idle() const {
     return inbox_.empty() && (network_ == nullptr || !network_->port.waiting());
@@ -118,6 +119,7 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   std::unique_ptr<Network> network_;
   llp::IpAddress peer_;
   tcp::Stack stack_;
+  uint64_t validations_ = 0;
   nic::ErrorRelay relay_;
 };
 

@@ -175,7 +175,7 @@ void StreamWorld::attack() {
   trace(side, "forged", d);
   ++attacks_;
   hosts_[side]->inject(d, now_);
-  hosts_[side]->stack().validate();
+  hosts_[side]->validate();
 }
 
 void StreamWorld::forge_message(const Pipe& pipe, uint32_t side, const Judge::Numbers& numbers) {
@@ -203,7 +203,7 @@ void StreamWorld::forge_message(const Pipe& pipe, uint32_t side, const Judge::Nu
              .destination = d.destination,
              .tcp = base::ByteView(d.tcp).first(prng_.between(0, 20))},
             now_);
-  host.stack().validate();
+  host.validate();
   // A message about nothing that is in flight changes nothing at once; no message takes the path
   // below what every net carries (RFC 791, RFC 8200 s.5).
   if (!informed && host.stack().counters().path_mtu_reductions != reductions) {
@@ -251,7 +251,7 @@ void StreamWorld::deliver_news() {
                              .destination = d.destination,
                              .tcp = base::ByteView(d.tcp).first(8)},
                             now_);
-    hosts_[news.side]->stack().validate();
+    hosts_[news.side]->validate();
   }
 }
 
