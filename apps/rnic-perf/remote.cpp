@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <deque>
 #include <iostream>
 #include <optional>
 
@@ -31,7 +32,8 @@ class Station {
 
   Status post_control_receive();
   Status send(const ControlMessage& message);
-  Result<ControlMessage> receive(int64_t timeout_ms);
+  Result<ControlMessage> receive(
+      int64_t timeout_ms, const std::function<void()>& meanwhile = [] {});
 
   Context& context;
   std::unique_ptr<workload::End> end;
@@ -86,8 +88,9 @@ Status Station::send(const ControlMessage& message) {
   return {};
 }
 
-Result<ControlMessage> Station::receive(int64_t timeout_ms) {
-  auto done = workload::await(context, end->receive_cq, timeout_ms);
+Result<ControlMessage> Station::receive(int64_t timeout_ms,
+                                        const std::function<void()>& meanwhile) {
+  auto done = workload::await(context, end->receive_cq, timeout_ms, meanwhile);
   if (!done) return tl::unexpected(done.error());
   auto message = workload::decode_control(
       control_.octets().subspan(workload::kControlOctets, workload::kControlOctets));
@@ -171,8 +174,20 @@ Result<bool> take_messages(Station& station, const ControlMessage& batch) {
   return good;
 }
 
-Status serve_batch(Station& station) {
-  auto batch = station.receive(INT64_MAX / 1000000 / 4);
+/// Between two batches: who else wants to be served waits, and a client that has closed its half
+/// gets ours, which flushes our receive.
+void read_events(Station& station, std::deque<Event>& waiting) {
+  Event event;
+  while (station.end->device.poll_event(event)) {
+    if (event.kind == EventKind::ConnectRequest) waiting.push_back(event);
+    if (event.kind == EventKind::PeerClosed && event.qp == station.end->qp.number()) {
+      static_cast<void>(station.end->qp.disconnect());
+    }
+  }
+}
+
+Status serve_batch(Station& station, std::deque<Event>& waiting) {
+  auto batch = station.receive(INT64_MAX / 1000000 / 4, [&] { read_events(station, waiting); });
   if (!batch) return tl::unexpected(batch.error());
   if (batch->kind != ControlKind::Prepare || !fits(*batch)) {
     return tl::unexpected(protocol_error("the client asked for a batch that does not fit"));
@@ -197,7 +212,8 @@ Status serve_batch(Station& station) {
   return station.send(answer);
 }
 
-Status serve_client(Context& context, const Options& options, const Event& request) {
+Status serve_client(Context& context, const Options& options, const Event& request,
+                    std::deque<Event>& waiting) {
   auto station = Station::create(context, options.device, kServerMemory,
                                  kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic);
   if (!station) return tl::unexpected(station.error());
@@ -207,7 +223,7 @@ Status serve_client(Context& context, const Options& options, const Event& reque
       workload::Offer{here.region.stag(), here.region.address(), here.region.length()});
   if (Status status = here.end->qp.accept(request.request, offer); !status) return status;
   while (!workload::interrupted()) {
-    if (Status status = serve_batch(here); !status) {
+    if (Status status = serve_batch(here, waiting); !status) {
       // The client's disconnect flushes our receive: the normal end.
       std::cerr << "client " << request.remote << " is gone: " << status.error().message << "\n";
       return {};
@@ -423,13 +439,21 @@ int run_server(const Options& options) {
   if (Status status = device->listen(options.port.tcp); !status) return complain(status.error());
   std::cerr << "listening on " << device->address() << ":" << options.port.tcp << "; "
             << context->environment() << "\n";
+  std::deque<Event> waiting;
   while (!workload::interrupted()) {
     Event event;
-    context->wait_until([&] { return workload::interrupted() || device->poll_event(event); }, 1000);
+    if (!waiting.empty()) {
+      event = waiting.front();
+      waiting.pop_front();
+    } else {
+      context->wait_until([&] { return workload::interrupted() || device->poll_event(event); },
+                          1000);
+    }
     if (event.kind != EventKind::ConnectRequest) continue;
     std::cerr << "client " << event.remote << "\n";
-    if (Status status = serve_client(*context, options, event); !status) {
-      std::cerr << "rnic-perf: " << status.error().message << "\n";
+    if (Status status = serve_client(*context, options, event, waiting); !status) {
+      std::cerr << "rnic-perf: " << event.remote << ": " << status.error().message << "\n";
+      static_cast<void>(device->reject(event.request));  // unless it was accepted
     }
   }
   return kOk;

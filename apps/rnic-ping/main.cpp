@@ -107,6 +107,10 @@ class Echo {
     return station_.end().qp.accept(request, workload::encode(station_.word()));
   }
 
+  [[nodiscard]] uint32_t qp() { return station_.end().qp.number(); }
+  /// The peer sends no more: so do we, when what is under way is done.
+  void finish() { static_cast<void>(station_.end().qp.disconnect()); }
+
   /// False when the connection is gone.
   bool step() {
     Completion done;
@@ -269,19 +273,27 @@ class EchoServer {
   void step() {
     Event event;
     while (device_.poll_event(event)) {
-      if (event.kind != EventKind::ConnectRequest) continue;
-      auto echo = std::make_unique<Echo>();
-      if (Status status = echo->open(device_, event.request); !status) {
-        std::cerr << "rnic-ping: " << status.error().message << "\n";
-        continue;
+      if (event.kind == EventKind::ConnectRequest) welcome(event);
+      if (event.kind != EventKind::PeerClosed) continue;
+      for (const auto& echo : echoes_) {
+        if (echo->qp() == event.qp) echo->finish();
       }
-      std::cerr << "peer " << event.remote << "\n";
-      echoes_.push_back(std::move(echo));
     }
     std::erase_if(echoes_, [](const auto& echo) { return !echo->step(); });
   }
 
  private:
+  void welcome(const Event& event) {
+    auto echo = std::make_unique<Echo>();
+    if (Status status = echo->open(device_, event.request); !status) {
+      std::cerr << "rnic-ping: " << event.remote << " rejected: " << status.error().message << "\n";
+      static_cast<void>(device_.reject(event.request));
+      return;
+    }
+    std::cerr << "peer " << event.remote << "\n";
+    echoes_.push_back(std::move(echo));
+  }
+
   Device device_;
   std::vector<std::unique_ptr<Echo>> echoes_;
 };

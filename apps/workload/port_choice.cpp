@@ -30,7 +30,9 @@ void add_port_option(CLI::App& app, PortChoice& choice) {
              }
            }
          },
-         "TCP port; \"socket\" (beside it or alone): over the system's own TCP, without DPDK")
+         "TCP port; \"socket\": over the system's own TCP, without DPDK. Both: --port socket "
+         "--port "
+         "7472")
       ->allow_extra_args(false)
       ->default_str(std::to_string(choice.tcp));
 }

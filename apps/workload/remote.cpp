@@ -84,10 +84,12 @@ Result<std::vector<uint8_t>> connect_end(Context& context, End& end, const std::
       Error{ErrorCode::Unreachable, peer + ": " + to_string(event.kind) + ": " + event.detail});
 }
 
-Result<Completion> await(Context& context, CompletionQueue& queue, int64_t timeout_ms) {
+Result<Completion> await(Context& context, CompletionQueue& queue, int64_t timeout_ms,
+                         const std::function<void()>& meanwhile) {
   Completion completion;
   const bool came = context.wait_until(
       [&] {
+        meanwhile();
         return interrupted() || queue.poll({&completion, 1}) == 1;
       },
       timeout_ms);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -56,8 +57,11 @@ void encode(const ControlMessage& message, std::span<uint8_t> octets);
 Result<std::vector<uint8_t>> connect_end(Context& context, End& end, const std::string& address,
                                          uint16_t port, int64_t timeout_ms);
 
-/// Polls the context until one completion is there, and checks that it is a success.
-Result<Completion> await(Context& context, CompletionQueue& queue, int64_t timeout_ms);
+/// Polls the context until one completion is there, and checks that it is a success. `meanwhile` is
+/// called at every turn.
+Result<Completion> await(
+    Context& context, CompletionQueue& queue, int64_t timeout_ms,
+    const std::function<void()>& meanwhile = [] {});
 
 /// Chooses the device of a context by name; empty: the first.
 Result<Device> choose_device(Context& context, const std::string& name);
