@@ -32,6 +32,9 @@ base::Status FramedStream::set_receive_mode(ReceiveMode mode, wire::TufKey key) 
     return fail(Errc::InvalidArgument,
                 "marker mode needs PDUs that tell their length (PduFormat::length_first())");
   }
+  if (part_read_ != 0) {
+    return fail(Errc::WrongState, "read() has given a part of a PDU: take the rest of it first");
+  }
   const uint64_t read = read_.load(std::memory_order_acquire);
   layout_.mode = mode;
   layout_.key = key & wire::kTufKeyMask;
@@ -108,12 +111,13 @@ Received FramedStream::receive(base::ByteSpan out) {
   Unit unit;
   if (error_ != Error::None) return {ReceiveKind::Broken, 0};
   if (!next_unit(unit)) return {error_ != Error::None ? ReceiveKind::Broken : ReceiveKind::Nothing};
-  if (unit.length > out.size()) return {ReceiveKind::NoRoom, unit.length};
+  const uint32_t length = unit.length - part_read_;  // what read() has given is gone
+  if (length > out.size()) return {ReceiveKind::NoRoom, length};
   fetch_content(
-      layout_.grid, unit.pdu, out.data(), unit.length,
+      layout_.grid, layout_.grid.end_of(unit.pdu, part_read_), out.data(), length,
       [this](uint64_t offset, uint8_t* dst, uint32_t n) { return fetch(offset, dst, n); });
   take(unit);
-  return {ReceiveKind::Pdu, unit.length};
+  return {ReceiveKind::Pdu, length};
 }
 
 uint32_t FramedStream::read(base::ByteSpan out) {

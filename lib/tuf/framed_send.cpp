@@ -92,6 +92,7 @@ base::Status FramedStream::set_send_interval(uint16_t octets) {
     return fail(Errc::WrongState, "the interval was changed just now: wait for the peer's ACK");
   }
   config_.send_interval = octets;
+  tell_emss();
   return {};
 }
 

@@ -185,6 +185,27 @@ TEST(Modes, ReadAsAStream_TUF_A_11) {
 
 // TUF-6-01 TUF-6-02 TUF-6-03 TUF-6-05 TUF-6-06: every marker of the stream against a plain count,
 // for many intervals and lengths of PDUs, those of more than a segment among them.
+// What read() has given of a PDU is not given again by receive(), and the mode stays meanwhile.
+TEST(Modes, APduReadInPart_TUF_A_11) {
+  FramedPair p;
+  p.open();
+  p.align();
+  p.send(pdu(1, 100));
+  p.send(pdu(2, 50));
+  p.link.run(milliseconds(50));
+  Octets part(40), rest(200);
+  ASSERT_EQ(p.b.read(part), 40u);
+  EXPECT_FALSE(p.b.set_receive_mode(ReceiveMode::Plain));
+  EXPECT_EQ(p.b.receive(base::ByteSpan(rest).first(59)).kind, ReceiveKind::NoRoom);
+  const Received received = p.b.receive(rest);
+  EXPECT_EQ(received.kind, ReceiveKind::Pdu);
+  ASSERT_EQ(received.length, 60u);
+  const Octets whole = pdu(1, 100);
+  EXPECT_TRUE(std::equal(part.begin(), part.end(), whole.begin()));
+  EXPECT_TRUE(std::equal(rest.begin(), rest.begin() + 60, whole.begin() + 40));
+  EXPECT_TRUE(p.b.set_receive_mode(ReceiveMode::Plain));
+}
+
 TEST(Markers, StandWhereTheyMust_TUF_6_01_TUF_6_02_TUF_6_03_TUF_6_05_TUF_6_06) {
   for (const uint16_t interval : {16, 17, 64, 512, 1448, 1460, 2048, 9999, 65535}) {
     FramedPair p;
