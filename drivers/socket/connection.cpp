@@ -268,8 +268,12 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
       break;
     }
     const size_t most = std::min<size_t>(buffer.size(), std::max(room, 1u));
-    const bool sure = user_->sure_room() >= most;
+    const bool sure = room != 0 && user_->sure_room() >= most;
     ssize_t got = recv(descriptor(), buffer.data(), most, MSG_DONTWAIT | (sure ? 0 : MSG_PEEK));
+    if (got > 0 && room == 0) {
+      fail(write_error_);  // nothing of the peer's can come behind them
+      break;
+    }
     if (got > 0 && !sure) {
       const uint32_t taken = taken_of({buffer.data(), static_cast<size_t>(got)});
       if (taken == 0) break;
@@ -328,6 +332,8 @@ void Connection::hand_up(base::ByteView octets, base::Now now) {
   if (doomed_) return;
   if (trace_ != nullptr) trace_->record(base::TraceKind::Delivered, {0, range.end}, now);
   user_->ordered(range.end, now);
+  // The peer's half lives (RFC 5044 s.7.2): what is waited for is its silence.
+  if (fin_sent_ && !doomed_) transport_.arm(*this, now + config_.close_timeout);
 }
 
 void Connection::end_of_file(base::Now now) {

@@ -60,6 +60,51 @@ TEST_F(OnSockets, CompletionIsTheSystemsPromise) {
   ASSERT_TRUE(run_until([&] { return sink == large; }));
 }
 
+class ShortClose : public OnSockets {
+ protected:
+  static socket::Config impatient() {
+    socket::Config config = sockets();
+    config.close_timeout = std::chrono::milliseconds(2);
+    return config;
+  }
+  ShortClose() : OnSockets(1, impatient()) {}
+};
+
+// MPA-7.2-01, DDP-6.2.1-03: behind our FIN the peer's half lives for as long as it is used; then
+// the time-out ends it.
+TEST_F(ShortClose, TheOtherHalfGoesOn_MPA_7_2_01) {
+  connect();
+  std::vector<uint8_t> source(20'000, 7), sink(20'000);
+  const mem::Stag a = add(1, source, kRights), b = add(0, sink, kRights);
+  std::vector<uint8_t> there(20'000, 7), here(20'000);
+  const mem::Stag c = add(0, there, kRights), d = add(1, here, kRights);
+  rdmap::SendWork first = work(rdmap::WorkOpcode::Write, there, c);
+  first.remote_stag = d.value;
+  first.remote_to = reinterpret_cast<uint64_t>(here.data());
+  ASSERT_EQ(qps_[0][0]->post_send(first), PostResult::Ok);
+  ASSERT_TRUE(run_until([&] { return here == there; }));
+  ASSERT_TRUE(devices_[0]->disconnect(*qps_[0][0], now_).has_value());
+  Event e;
+  ASSERT_TRUE(event(1, EventKind::PeerClosed, e));
+  const base::Now begun = now_;
+  for (int i = 0; now_ - begun < std::chrono::milliseconds(10); ++i) {
+    rdmap::SendWork write = work(rdmap::WorkOpcode::Write, source, a);
+    write.remote_stag = b.value;
+    write.remote_to = reinterpret_cast<uint64_t>(sink.data());
+    sink.assign(sink.size(), 0);
+    ASSERT_EQ(qps_[1][0]->post_send(write), PostResult::Ok) << i;
+    rdmap::Completion done;
+    ASSERT_TRUE(completed(1, done));
+    ASSERT_EQ(done.status, rdmap::WorkStatus::Success) << i;
+    ASSERT_TRUE(run_until([&] { return sink == source; })) << i;
+    now_ += std::chrono::microseconds(100);
+  }
+  EXPECT_EQ(transports_[0]->counters().timed_out, 0u);
+  now_ += std::chrono::milliseconds(3);
+  ASSERT_TRUE(event(0, EventKind::Disconnected, e));
+  EXPECT_EQ(transports_[0]->counters().timed_out, 1u);
+}
+
 // A peer without the right is told by Terminate, as over any transport.
 TEST_F(OnSockets, TerminateNamesTheFault) {
   connect();
