@@ -94,6 +94,7 @@ bool FpduReceiver::drops(const LocatedSegment& segment, base::ByteView octets, b
     DropCount& count = drops_of(segment.range.begin);
     if (count.crc >= config_.drop_limit) return false;
     ++count.crc;
+    damage_seen_ = true;
     ++counters_.crc_drops;
     trace(base::TraceKind::CrcDropped, segment.range, now);
     return true;
@@ -113,8 +114,9 @@ bool FpduReceiver::drops(const LocatedSegment& segment, base::ByteView octets, b
 }
 
 /// A middlebox that cuts now and then costs a retransmission for each wrong suspicion: each doubles
-/// the streak that the next one takes, and the last ends them.
+/// the streak that the next one takes, and the last ends them. Not where octets have been damaged.
 bool FpduReceiver::suspects(uint32_t streak) const {
+  if (damage_seen_) return aligned_ >= streak;
   return false_suspicions_ < kFalseSuspicions && aligned_ >= streak << false_suspicions_;
 }
 
@@ -273,7 +275,8 @@ bool FpduReceiver::place_whole(const FpduSpan& span, const uint8_t* data, bool i
   if (stopped_) return true;
   if (!in_order && verdict != llp::PlaceVerdict::Placed) return false;
   if (span.begin == suspected_.begin) [[unlikely]] {
-    if (span.end == suspected_.end) ++false_suspicions_;
+    if (span.end != suspected_.end) damage_seen_ = true;
+    ++false_suspicions_;
     suspected_ = {kUnlocated, kUnlocated};
   }
   PlacedFpdu& entry = placed_.insert(span, !in_order);
