@@ -22,11 +22,13 @@ uint16_t told(const Config& config, uint16_t reads) {
   return static_cast<uint16_t>(std::min<uint32_t>(reads, config.reads_limit));
 }
 
-/// The rows of RFC 5044 figure 14: revision 0 always has markers and CRC.
+/// RFC 5044 appendix C: beside revision 1, revision 0 always has markers and CRC (figure 14). In
+/// the draft's own profile each end chooses (draft-ietf-rddp-mpa-00 s.8.1.1).
 wire::MpaStartHeader own_header(const Config& config, uint8_t revision) {
+  const bool fixed = revision == 0 && config.revision != 0;
   wire::MpaStartHeader header;
-  header.markers = config.markers_receive || revision == 0;
-  header.crc = config.crc || revision == 0;
+  header.markers = config.markers_receive || fixed;
+  header.crc = config.crc || fixed;
   header.revision = revision;
   return header;
 }
@@ -181,7 +183,9 @@ ReplyVerdict judge_reply(const Config& config, const StartWish& wish, const Star
                          const StartOffer& reply) {
   ReplyVerdict verdict{.agreed = agree(request.header, reply)};
   // RFC 5044 s.C.2.5: a peer of revision 0 has markers and CRC on, whatever the Request said.
-  if (reply.revision == 0) verdict.agreed.markers_receive = verdict.agreed.crc = true;
+  if (reply.revision == 0 && config.revision != 0) {
+    verdict.agreed.markers_receive = verdict.agreed.crc = true;
+  }
   verdict.enhanced_missing = request.header.enhanced && !reply.enhanced;
   if (verdict.enhanced_missing || !reply.has_reads()) return verdict;
   if (wish.exchange_reads) verdict.error = take_reads(wish, reply, verdict.agreed);

@@ -283,24 +283,37 @@ TEST(Enhanced, TheFirstFpduIsHeldBack_BUG_14) {
 
 // --- revision 0: draft-ietf-rddp-mpa-00, RFC 5044 appendix C ---
 
-// MPA00-8.1-01 MPA00-8.1-07 MPA-C-02 MPA-3-09: two ends of the draft's profile; DDP is told so.
+// MPA00-8.1-01 MPA00-8.1-07 MPA-C-02 MPA-3-09: two ends of the draft's profile, of which each says
+// whether it wants markers and CRC (draft s.8.1.1); DDP is told the version.
 TEST(Draft, TwoEndsOfTheDraft_MPA00_8_1_01_MPA00_8_1_07) {
-  MpaEnd a = initiator(revision(0)), b(Role::Responder, revision(0));
-  a.establish();
-  b.establish();
-  const Octets request = a.pull_all();
-  EXPECT_EQ(request, request_frame(0xc0, 0));
-  b.receive(0, request);
-  b.session->accept({}, b.now);
-  const Octets reply = b.pull_all();
-  EXPECT_EQ(reply, reply_frame(0xc0, 0));
-  a.receive(0, reply);
-  for (MpaEnd* end : {&a, &b}) {
-    EXPECT_EQ(end->session->version(), 0);
-    EXPECT_TRUE(end->session->negotiated().crc);
-    EXPECT_TRUE(end->session->negotiated().markers_send);
-    EXPECT_TRUE(end->session->negotiated().markers_receive);
-    EXPECT_EQ(end->counters.starts_revision_0, 1u);
+  for (uint8_t flags = 0; flags < 16; ++flags) {
+    Config left = revision(0), right = revision(0);
+    left.markers_receive = (flags & 1) != 0;
+    left.crc = (flags & 2) != 0;
+    right.markers_receive = (flags & 4) != 0;
+    right.crc = (flags & 8) != 0;
+    const auto bits = [](const Config& config) {
+      return static_cast<uint8_t>((config.markers_receive ? 0x80 : 0) | (config.crc ? 0x40 : 0));
+    };
+    MpaEnd a = initiator(left), b(Role::Responder, right);
+    a.establish();
+    b.establish();
+    const Octets request = a.pull_all();
+    EXPECT_EQ(request, request_frame(bits(left), 0));
+    b.receive(0, request);
+    b.session->accept({}, b.now);
+    const Octets reply = b.pull_all();
+    EXPECT_EQ(reply, reply_frame(bits(right), 0));
+    a.receive(0, reply);
+    for (MpaEnd* end : {&a, &b}) {
+      const Config& own = end == &a ? left : right;
+      const Config& other = end == &a ? right : left;
+      EXPECT_EQ(end->session->version(), 0);
+      EXPECT_EQ(end->session->negotiated().crc, own.crc || other.crc);
+      EXPECT_EQ(end->session->negotiated().markers_send, other.markers_receive);
+      EXPECT_EQ(end->session->negotiated().markers_receive, own.markers_receive);
+      EXPECT_EQ(end->counters.starts_revision_0, 1u);
+    }
   }
 }
 
@@ -364,7 +377,7 @@ TEST(Draft, ARejectionIsAReplyAndAClose_MPA00_8_1_04_MPA00_8_1_05) {
   b.receive(0, request_frame(0xc0, 0));
   b.session->reject(Octets{'n', 'o'}, b.now);
   EXPECT_EQ(b.stream.closes, 1);
-  EXPECT_EQ(b.pull_all(), reply_frame(0xc0, 0, {'n', 'o'}));
+  EXPECT_EQ(b.pull_all(), reply_frame(0x40, 0, {'n', 'o'}));
   EXPECT_EQ(b.events.failures, std::vector{StartFailure::RejectedLocally});
   EXPECT_FALSE(b.session->left());
   MpaEnd silent(Role::Responder, revision(0));  // MPA00-8.1-06: a time-out in either role

@@ -335,6 +335,7 @@ class Draft : public Starts {
   Draft()
       : Starts([](mpa::Config& l, mpa::Config& r) {
           l.revision = 0;
+          l.markers_receive = true;
           r.permissive = true;
         }) {}
 };
@@ -535,7 +536,10 @@ TEST_F(Starts, EventsOfEveryOutcome_CM_01) {
   EXPECT_EQ(left().take(EventKind::Rejected)->private_data, octets(3, 1));
   ASSERT_TRUE(left().device->connect(*make(left(), 4, 4), right_end(9), {}, now_).has_value());
   ASSERT_TRUE(run_until([&] { return left().has(EventKind::ConnectFailed); }));
-  EXPECT_NE(left().take(EventKind::ConnectFailed)->detail, "");
+  const auto refused = left().take(EventKind::ConnectFailed);
+  EXPECT_EQ(refused->end, llp::StreamEnd::Refused);
+  EXPECT_NE(refused->detail.find("refused"), std::string::npos);
+  EXPECT_EQ(refused->fault.code, 1);
   ASSERT_TRUE(left().device->connect(*make(left(), 4, 4), right_end(), {}, now_).has_value());
   ASSERT_TRUE(run_until([&] { return left().has(EventKind::ConnectFailed); },
                         std::chrono::minutes(5)));  // nobody answers: the time-out
