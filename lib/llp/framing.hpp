@@ -120,6 +120,8 @@ class Framing {
   /// Half close after everything pulled.
   virtual void close() = 0;
   virtual void abort() = 0;
+  /// False: nothing may leave before the peer has sent something good (RFC 5044 s.7.1.2 rule 4).
+  [[nodiscard]] virtual bool may_send() const { return true; }
 };
 
 }  // namespace rnic::llp

@@ -120,9 +120,10 @@ class Session::Impl final : public FirstFpduListener {
     }
     allow_sending();  // RFC 5044 s.7.1.2 rule 4
   }
+  /// RFC 5044 s.7.1.2 rule 4: before an FPDU was validated not even a Terminate may leave.
+  [[nodiscard]] bool may_send() const { return role_ == Role::Initiator || may_send_; }
   void error_told() override {
-    // RFC 5044 s.7.1.2 rule 4: before an FPDU was validated not even a Terminate may leave.
-    if (role_ == Role::Responder && !may_send_) close();
+    if (!may_send()) close();
   }
 
  private:

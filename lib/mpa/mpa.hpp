@@ -89,8 +89,14 @@ enum class StartFailure : uint8_t {
   RtrMissing,         ///< responder: no RTR in time
   NotTuf,             ///< the peer's start frame is not one of ULP framing (layer `tuf`)
   NoCommonMode,       ///< ULP framing: no mode that both ends have
+  // Initiator: there was never a TCP connection.
+  Refused,
+  Unreachable,
+  Unanswered,
 };
 [[nodiscard]] const char* to_string(StartFailure failure);
+/// What a start-up fails of when its stream ends; `opened`: there was a TCP connection.
+[[nodiscard]] StartFailure start_failure_of(llp::StreamEnd how, bool opened);
 
 /// Who owns the session's start-up (the device's connection management). Called on the worker.
 class StartEvents {
@@ -211,6 +217,7 @@ class Session final : public StartSession {
   void discard_received() override;
   void close() override;
   void abort() override;
+  [[nodiscard]] bool may_send() const override;
 
  private:
   class Impl;

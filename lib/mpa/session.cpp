@@ -159,9 +159,10 @@ void Session::Impl::ended(llp::StreamEnd how, base::Now now) {
   now_ = now;
   stream_ = nullptr;
   receiver_.attach(nullptr);
-  if (starting() || state_ == StartState::Idle) {
+  const bool opened = state_ != StartState::Idle;
+  if (starting() || !opened) {
     const bool by_peer = how == llp::StreamEnd::PeerReset || how == llp::StreamEnd::Closed;
-    fail(by_peer ? end_of_stream() : StartFailure::StreamEnded, {}, now);
+    fail(by_peer ? end_of_stream() : start_failure_of(how, opened), {}, now);
   }
   if (next_ != nullptr) next_->ended(how, now);
   delayed_ = awaiting_rtr_ = false;
@@ -235,5 +236,6 @@ void Session::ready() { impl_->ready(); }
 void Session::discard_received() { impl_->discard_received(); }
 void Session::close() { impl_->close(); }
 void Session::abort() { impl_->abort(); }
+bool Session::may_send() const { return impl_->may_send(); }
 
 }  // namespace rnic::mpa

@@ -225,6 +225,9 @@ void Session::Impl::count_failure(StartFailure why) {
     case StartFailure::UnexpectedData: ++counters_.start_bad_frames; break;
     case StartFailure::TimedOut: ++counters_.start_timeouts; break;
     case StartFailure::StreamEnded:
+    case StartFailure::Refused:
+    case StartFailure::Unreachable:
+    case StartFailure::Unanswered:
     case StartFailure::NoReply: ++counters_.start_ends; break;
     default: break;
   }

@@ -32,8 +32,23 @@ const char* to_string(StartFailure failure) {
     case StartFailure::NotTuf:
       return "the peer does not speak ULP framing (its start frame is another protocol's)";
     case StartFailure::NoCommonMode: return "no mode of ULP framing that both ends have";
+    case StartFailure::Refused:
+      return "the peer refused the TCP connection: nothing listens at its port";
+    case StartFailure::Unreachable:
+      return "the peer is unreachable: the network tells that there is no way to it";
+    case StartFailure::Unanswered: return "the peer did not answer TCP's SYN in time";
   }
   return "unknown";
+}
+
+StartFailure start_failure_of(llp::StreamEnd how, bool opened) {
+  if (opened) return StartFailure::StreamEnded;
+  switch (how) {
+    case llp::StreamEnd::Refused: return StartFailure::Refused;
+    case llp::StreamEnd::Unreachable: return StartFailure::Unreachable;
+    case llp::StreamEnd::TimedOut: return StartFailure::Unanswered;
+    default: return StartFailure::StreamEnded;
+  }
 }
 
 StartFrameParser::StartFrameParser(Role role, const Config& config, uint8_t most)

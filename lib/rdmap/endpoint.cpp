@@ -140,6 +140,7 @@ void Endpoint::Impl::abort() {
 void Endpoint::Impl::raise(const ddp::Fault& fault, const ddp::SegmentReport& segment,
                            base::ByteView rdma_header) {
   if (!running()) return;  // RDMAP-7.1-05: the first error is the one reported
+  if (closed_ || !framing_->may_send()) return end_untold(fault);
   const auto terminate = terminate_for(fault, segment, rdma_header);
   terminate_size_ = wire::terminate::emit(terminate, terminate_.data());
   state_ = EndpointState::Terminating;
@@ -156,6 +157,17 @@ void Endpoint::Impl::raise(const ddp::Fault& fault, const ddp::SegmentReport& se
   owner_.event(event, now_);
   flush();
   call_ready();
+}
+
+/// No Terminate can leave any more, or yet: the end of the stream has to do, and Disconnected tells
+/// the cause. DDP-6.2.1-02: behind a FIN nobody is there to read a Terminate.
+void Endpoint::Impl::end_untold(const ddp::Fault& fault) {
+  count(fault);
+  end_cause_ = to_fault(fault);
+  fail();
+  if (framing_ == nullptr) return;
+  framing_->discard_received();
+  closed_ || peer_finished_ ? framing_->abort() : framing_->close();
 }
 
 void Endpoint::Impl::count(const ddp::Fault& fault) {
@@ -176,11 +188,7 @@ void Endpoint::Impl::fault(const ddp::Fault& fault, const ddp::SegmentReport& se
   ++counters_.faults;
   if (peer_finished_) {
     // DDP-6.2.1-02: nobody is there to read a Terminate.
-    count(fault);
-    end_cause_ = to_fault(fault);
-    fail();
-    if (framing_ != nullptr) framing_->abort();
-    return;
+    return end_untold(fault);
   }
   base::ByteView rdma_header;
   if (const auto header = wire::ddp::parse_untagged(segment.view())) {
@@ -253,7 +261,7 @@ void Endpoint::Impl::ended(llp::StreamEnd how, base::Now now) {
   flush();
   EndpointEvent event{.kind = EventKind::Disconnected, .fault = end_cause_, .end = how};
   event.detail = std::string("stream ended: ") + llp::to_string(how);
-  if (*end_cause_.rule != '\0') event.detail += ", because of the peer: " + describe(end_cause_);
+  if (*end_cause_.rule != '\0') event.detail += ": " + describe(end_cause_);
   owner_.event(event, now);
 }
 

@@ -135,6 +135,7 @@ class Endpoint::Impl final : public ddp::User {
   // endpoint.cpp
   void raise(const ddp::Fault& fault, const ddp::SegmentReport& segment,
              base::ByteView rdma_header);
+  void end_untold(const ddp::Fault& fault);
   void count(const ddp::Fault& fault);
   void fail();
   void provide_requests();
@@ -163,7 +164,7 @@ class Endpoint::Impl final : public ddp::User {
   Agreement agreement_;
   bool rtr_pending_ = false;  // agreement_.rtr_out was not pulled yet
   bool peer_finished_ = false;
-  Fault end_cause_;  // of the peer: why the stream was ended without a Terminate
+  Fault end_cause_;      // of the peer: why the stream was ended without a Terminate
   bool closed_ = false;  // framing.close() was called
   bool flushing_ = false;
 

@@ -243,7 +243,8 @@ void Endpoint::Impl::blame(const wire::terminate::Terminate& terminate) {
                            ? wire::rdmap::parse_read_request(terminate.rdma_header)
                            : std::nullopt;
   SendSlot* likely = nullptr;
-  for (uint32_t seq = sends_.report(); seq != sends_.next(); ++seq) {
+  // The message that is being pulled is one of them.
+  for (uint32_t seq = sends_.report(); seq != sends_.end(); ++seq) {
     SendSlot& slot = sends_.at(seq);
     const SendWork& work = slot.work;
     if (!slot.started) continue;

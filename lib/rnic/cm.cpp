@@ -36,6 +36,7 @@ const char* to_string(EventKind kind) {
     case EventKind::ConnectFailed: return "connect failed";
     case EventKind::Rejected: return "rejected";
     case EventKind::RequestWithdrawn: return "request withdrawn";
+    case EventKind::RequestFailed: return "request failed";
     case EventKind::PeerClosed: return "peer closed";
     case EventKind::Disconnected: return "disconnected";
     case EventKind::TerminateSent: return "terminate sent";
@@ -373,13 +374,53 @@ void Device::connection_started(Connection& connection, base::ByteView private_d
   ring_doorbell(connection.queue_pair()->number());
 }
 
-/// The application hears of a peer's bad Request by this line and the counters only: an event would
-/// let strangers fill its queue.
+namespace {
+
+/// MPA's own codes (RFC 5044 s.8, RFC 6581 s.8) of what spoils a start-up.
+rdmap::Fault fault_of(mpa::StartFailure why) {
+  llp::FramingError error = llp::FramingError::None;
+  switch (why) {
+    case mpa::StartFailure::BadKey:
+    case mpa::StartFailure::BothInitiators:
+    case mpa::StartFailure::BadRevision:
+    case mpa::StartFailure::BadLength:
+    case mpa::StartFailure::NotEnhanced:
+    case mpa::StartFailure::NotTuf:
+    case mpa::StartFailure::UnexpectedData: error = llp::FramingError::BadStartFrame; break;
+    case mpa::StartFailure::LocalError: error = llp::FramingError::LocalCatastrophic; break;
+    case mpa::StartFailure::InsufficientReads: error = llp::FramingError::InsufficientIrd; break;
+    case mpa::StartFailure::NoMatchingRtr: error = llp::FramingError::NoMatchingRtr; break;
+    case mpa::StartFailure::TimedOut:
+    case mpa::StartFailure::StreamEnded:
+    case mpa::StartFailure::NoReply:
+    case mpa::StartFailure::RtrMissing:
+    case mpa::StartFailure::Refused:
+    case mpa::StartFailure::Unreachable:
+    case mpa::StartFailure::Unanswered: error = llp::FramingError::Closed; break;
+    default: return {};
+  }
+  return {rdmap::FaultLayer::Llp, 0, static_cast<uint8_t>(error), "MPA-8-01"};
+}
+
+llp::StreamEnd end_of(mpa::StartFailure why) {
+  switch (why) {
+    case mpa::StartFailure::Refused: return llp::StreamEnd::Refused;
+    case mpa::StartFailure::Unreachable: return llp::StreamEnd::Unreachable;
+    case mpa::StartFailure::Unanswered:
+    case mpa::StartFailure::TimedOut:
+    case mpa::StartFailure::RtrMissing: return llp::StreamEnd::TimedOut;
+    default: return llp::StreamEnd::Closed;
+  }
+}
+
+}  // namespace
+
 void Device::log_start_failure(const Connection& connection, mpa::StartFailure why) {
   using mpa::StartFailure;
   // Nothing came that was at fault; who asked for the connection is told by its event.
   const bool silent = why == StartFailure::StreamEnded || why == StartFailure::NoReply ||
-                      why == StartFailure::RejectedByPeer ||
+                      why == StartFailure::Refused || why == StartFailure::Unreachable ||
+                      why == StartFailure::Unanswered || why == StartFailure::RejectedByPeer ||
                       (why == StartFailure::TimedOut && !connection.is_responder());
   if (silent || (connection.is_responder() && !strangers_logged_.allow(last_now_))) return;
   base::log(base::LogLevel::Warning, "rnic",
@@ -409,6 +450,8 @@ void Device::start_failed(Connection& connection, ConnectionState before, mpa::S
   event.private_data.assign(private_data.begin(), private_data.end());
   event.agreed = connection.agreed();
   event.detail = mpa::to_string(why);
+  event.fault = fault_of(why);
+  event.end = end_of(why);
   if (connection.queue_pair() != nullptr) {
     if (connection.queue_pair()->orphaned()) return;
     event.qp = connection.queue_pair()->number();
@@ -416,10 +459,12 @@ void Device::start_failed(Connection& connection, ConnectionState before, mpa::S
   if (why == mpa::StartFailure::RejectedByPeer) {
     event.kind = EventKind::Rejected;
   } else if (connection.is_responder()) {
-    // The application knows of it only when it was asked, and has done with it when it said no.
-    if (before == ConnectionState::Connecting) return;
+    // The application has done with it when it said no.
     if (before == ConnectionState::Answered && connection.queue_pair() == nullptr) return;
-    event.kind = EventKind::RequestWithdrawn;
+    const bool asked = before != ConnectionState::Connecting;
+    // Strangers must not push out what the application waits for.
+    if (!asked && events_.size() >= events_.capacity() / 2) return;
+    event.kind = asked ? EventKind::RequestWithdrawn : EventKind::RequestFailed;
   } else {
     event.kind = EventKind::ConnectFailed;
   }

@@ -269,10 +269,10 @@ class Device {
   std::optional<PortStack> own_;         // with a port
   llp::Transport* transport_ = nullptr;  // own_->stack, or the one that was given
 
-  std::vector<bool> pds_;                           // index: PD number; 0 is never given out
-  std::vector<uint32_t> pd_users_;                  // regions and queue pairs of each PD
+  std::vector<bool> pds_;                                // index: PD number; 0 is never given out
+  std::vector<uint32_t> pd_users_;                       // regions and queue pairs of each PD
   std::map<llp::Endpoint, FramingKind> listen_framing_;  // of listeners that have their own
-  std::map<uint32_t, uint32_t> region_pd_;          // STag -> PD, for pd_users_
+  std::map<uint32_t, uint32_t> region_pd_;               // STag -> PD, for pd_users_
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
   std::vector<std::unique_ptr<QueuePair>> qps_;  // index: QP number; 0 is never given out
   base::Slab<Connection> connections_;
@@ -281,9 +281,9 @@ class Device {
   std::vector<base::Handle> ended_;                           // connections to be reaped
   std::vector<std::unique_ptr<Connection::Redial>> redials_;  // at most one a connection
   base::TimerWheel start_timers_;
-  base::Now last_now_;             // of the latest poll()
+  base::Now last_now_;               // of the latest poll()
   net::RateLimit strangers_logged_;  // start-ups that a peer asked for and spoiled
-  uint32_t pending_requests_ = 0;  // Invariant: <= limits.max_pending_requests
+  uint32_t pending_requests_ = 0;    // Invariant: <= limits.max_pending_requests
   base::Doorbells doorbells_;
   base::SpscRing<Event> events_;
 };

@@ -19,6 +19,7 @@ enum class EventKind : uint8_t {
   ConnectFailed,      ///< an active connect ended without a connection
   Rejected,           ///< the peer's application said no (private data says why)
   RequestWithdrawn,   ///< an unanswered request is gone
+  RequestFailed,      ///< a peer connected without a good Request; there is nothing to answer
   PeerClosed,         ///< the peer has closed its direction gracefully
   Disconnected,       ///< the connection is gone; the queue pair has flushed
   TerminateSent,      ///< the peer broke a rule: see fault and detail
@@ -35,7 +36,8 @@ struct Event {
   llp::Endpoint local;
   llp::Endpoint remote;
   std::vector<uint8_t> private_data;  ///< ConnectRequest, Established, Rejected
-  /// TerminateSent, TerminateReceived; Disconnected: 2/0/01 when a connection in use was lost
+  /// TerminateSent, TerminateReceived; the cause of ConnectFailed, RequestFailed and Disconnected
+  /// where it has a code: 2/0/1 when a connection in use was lost, 2/0/4 for a bad start frame.
   rdmap::Fault fault;
   llp::StreamEnd end = llp::StreamEnd::Closed;
   /// Established: all of it; ConnectRequest, Rejected: `revision` and `peer`.

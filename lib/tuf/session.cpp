@@ -238,7 +238,8 @@ void Session::Impl::ended(llp::StreamEnd how, base::Now now) {
   now_ = now;
   stream_ = nullptr;
   receiver_.attach(nullptr);
-  if (starting() || state_ == StartState::Idle) fail(mpa::StartFailure::StreamEnded, {}, now);
+  const bool opened = state_ != StartState::Idle;
+  if (starting() || !opened) fail(mpa::start_failure_of(how, opened), {}, now);
   receiver_.discard();
   if (user_ != nullptr) user_->ended(how, now);
   events_.stream_ended(how, now);  // the owner may destroy the session from here on

@@ -55,6 +55,7 @@ class DeviceChecks {
     }
     check_mtu();
     check_tcp();
+    check_mpa();
     check_limits();
     check_impair();
     if (places_.any_below(id_ + ".capture") && device_.capture.file.empty()) {
@@ -232,6 +233,14 @@ class DeviceChecks {
     not_above("tcp.max_half_open", tcp.max_half_open, "tcp.max_connections", tcp.max_connections);
     not_above("tcp.max_records_per_connection", tcp.max_records_per_connection, "tcp.max_records",
               tcp.max_records);
+  }
+
+  void check_mpa() {
+    const mpa::Config& mpa = device_.config.mpa;
+    if (mpa.revision != 2 || mpa.rtr_send || mpa.rtr_write || mpa.rtr_read) return;
+    wrong_pair("mpa.rtr_send", set("mpa.rtr_write") ? "mpa.rtr_write" : "mpa.rtr_read",
+               "rtr_send, rtr_write and rtr_read are all off: a peer-to-peer start-up needs one of "
+               "them (RFC 6581 section 9.2)");
   }
 
   void check_limits() {

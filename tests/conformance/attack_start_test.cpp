@@ -35,7 +35,10 @@ class BadStarts : public Station {
     EXPECT_NE(said.find(bad.reason), std::string::npos) << said;
     EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
     right().collect();
-    EXPECT_TRUE(right().events.empty());
+    ASSERT_EQ(right().events.size(), 1u);
+    EXPECT_EQ(right().events.front().kind, EventKind::RequestFailed);
+    EXPECT_NE(right().events.front().detail.find(bad.reason), std::string::npos);
+    right().events.clear();
     EXPECT_EQ(right().device->rdmap_counters().terminates_out, 0u);
     hang_up(socket);
     EXPECT_EQ(right().device->live_connections(), 0u);

@@ -465,7 +465,10 @@ TEST(Startup, TimeOut_MPA_7_1_2_14_MPA_7_1_2_16) {
 TEST(Startup, StreamEnds_MPA_8_01) {
   MpaEnd idle(Role::Initiator, {});
   idle.session->ended(llp::StreamEnd::Refused, idle.now);
-  EXPECT_EQ(idle.events.failures, std::vector{StartFailure::StreamEnded});
+  EXPECT_EQ(idle.events.failures, std::vector{StartFailure::Refused});
+  EXPECT_EQ(start_failure_of(llp::StreamEnd::Unreachable, false), StartFailure::Unreachable);
+  EXPECT_EQ(start_failure_of(llp::StreamEnd::TimedOut, false), StartFailure::Unanswered);
+  EXPECT_EQ(start_failure_of(llp::StreamEnd::TimedOut, true), StartFailure::StreamEnded);
   MpaEnd waiting(Role::Responder, {});
   waiting.establish();
   waiting.receive(0, request(0));

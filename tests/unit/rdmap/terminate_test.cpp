@@ -210,6 +210,34 @@ TEST_F(TerminateTest, BothEndsGoToErrorOnce_RDMAP_5_4_02) {
   EXPECT_EQ(a->counters.terminates_in, 1u);
 }
 
+// RDMAP-5.4-02: the Terminate is about a message of which only the first segment was sent.
+TEST_F(TerminateTest, TheMessageUnderWayIsBlamed_RDMAP_5_4_02) {
+  write(1, 0, 8, 0);
+  SendWork bad = a->work(2, WorkOpcode::Write, 0, 1000);
+  bad.remote_stag = 0x7777;
+  a->endpoint.send(bad);
+  write(3, 0, 8, 0);
+  pair.a.pull();
+  pair.a.pull();
+  pair.b.arrive_rest(pair.a);
+  pair.b.pull_all();
+  pair.a.arrive_rest(pair.b);
+  ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
+  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::Flushed);
+  EXPECT_EQ(a->owner.sends[1].status, WorkStatus::RemoteTerminated);
+  EXPECT_EQ(a->owner.sends[2].status, WorkStatus::Flushed);
+}
+
+TEST_F(TerminateTest, TheSendUnderWayIsBlamed_RDMAP_5_4_02) {
+  a->endpoint.send(a->work(2, WorkOpcode::Send, 0, 1000));  // for which there is no receive
+  pair.a.pull();
+  pair.b.arrive_rest(pair.a);
+  pair.b.pull_all();
+  pair.a.arrive_rest(pair.b);
+  ASSERT_EQ(a->owner.sends.size(), 1u);
+  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::RemoteTerminated);
+}
+
 // RDMAP-5.4-05: what was posted before the peer's Terminate is not sent any more.
 TEST_F(TerminateTest, NothingIsSentAfterAReceivedTerminate_RDMAP_5_4_05) {
   b->endpoint.send(b->work(1, WorkOpcode::Write, 0, 1000));

@@ -183,7 +183,13 @@ TEST_F(StartErrors, ARequestAtFaultIsLogged_MPA_8_06) {
   EXPECT_GE(std::count(said.begin(), said.end(), '\n'), 10);
   EXPECT_EQ(right().device->mpa_counters().start_bad_frames, 40u);
   right().collect();
-  EXPECT_TRUE(right().events.empty());
+  EXPECT_EQ(count_of(right(), EventKind::RequestFailed), 40u);
+  ASSERT_EQ(right().events.size(), 40u);
+  for (const Event& event : right().events) {
+    EXPECT_EQ(event.fault.layer, rdmap::FaultLayer::Llp);
+    EXPECT_EQ(event.fault.code, 4);
+    EXPECT_TRUE(has(event.detail, "does not speak MPA")) << event.detail;
+  }
 }
 
 /// Two streaming sockets of one connection, and a queue pair on either side.
@@ -250,7 +256,8 @@ TEST_F(Roles, TwoRespondersTimeOut_MPA_7_1_2_16) {
   EXPECT_TRUE(has(said, "not finished in time")) << said;
   for (Host* host : {&left(), &right()}) {
     host->collect();
-    EXPECT_TRUE(host->events.empty()) << "no application was asked";
+    for (const Event& event : host->events) EXPECT_EQ(event.kind, EventKind::RequestFailed);
+    EXPECT_EQ(host->events.size(), 1u) << "no application was asked";
   }
   expect_all_ends();
 }

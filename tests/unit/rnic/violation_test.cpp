@@ -208,5 +208,32 @@ TEST_F(Violations, EverythingIsReturnedAfterATerminate) {
   expect_all_returned();
 }
 
+// RDMAP-7.1-03, DDP-6.2.1-02: behind our own FIN no Terminate can leave. The stream is reset at
+// once and both ends hear of it; nothing is told as sent that was not.
+TEST_F(Violations, BehindOurOwnFinTheStreamIsReset_RDMAP_7_1_03) {
+  share(mem::kRemoteWrite);
+  ASSERT_EQ(a_->post_send(aimed(WorkOpcode::Write, 100)), PostResult::Ok);
+  ASSERT_TRUE(run_until([&] { return !left().completions(a_->spec().send_cq).empty(); }));
+  ASSERT_TRUE(right().device->disconnect(*b_, now_).has_value());
+  ASSERT_TRUE(run_until([&] { return left().has(EventKind::PeerClosed); }));
+  auto bad = aimed(WorkOpcode::Write, 100);
+  bad.remote_stag = 0x7777;
+  const base::Now from = now_;
+  ASSERT_EQ(a_->post_send(bad), PostResult::Ok);
+  ASSERT_TRUE(run_until(
+      [&] { return left().has(EventKind::Disconnected) && right().has(EventKind::Disconnected); }));
+  EXPECT_LT(now_ - from, std::chrono::seconds(1));
+  EXPECT_FALSE(right().has(EventKind::TerminateSent));
+  EXPECT_EQ(right().device->rdmap_counters().terminates_out, 0u);
+  const auto told = right().take(EventKind::Disconnected);
+  EXPECT_EQ(told->fault.layer, rdmap::FaultLayer::Ddp);
+  EXPECT_EQ(told->fault.type, 1);
+  EXPECT_EQ(told->fault.code, 0);
+  const auto lost = left().take(EventKind::Disconnected);  // MPA-8-01: RST
+  EXPECT_EQ(lost->end, llp::StreamEnd::PeerReset);
+  EXPECT_EQ(lost->fault.layer, rdmap::FaultLayer::Llp);
+  EXPECT_EQ(lost->fault.code, 1);
+}
+
 }  // namespace
 }  // namespace rnic::nic

@@ -125,6 +125,9 @@ TEST(SettingsErrors, RulesAcrossKeys) {
       {"[mpa]\nhold_limit = \"9MB\"\n",
        "t.toml:5: mpa.hold_limit: mpa.hold_limit (9437184) is above limits.hold_octets (8388608): "
        "raise limits.hold_octets or lower mpa.hold_limit"},
+      {"[mpa]\nrevision = 2\nrtr_send = false\nrtr_write = false\nrtr_read = false\n",
+       "t.toml:6: mpa.rtr_send: rtr_send, rtr_write and rtr_read are all off: a peer-to-peer "
+       "start-up needs one of them (RFC 6581 section 9.2)"},
       {"[device.impair]\nreorder_max = 3\nreorder_min = 4\n",
        "t.toml:6: device.rnic0.impair.reorder_min: reorder_min (4) is above reorder_max (3)"},
       {"[device.capture]\nfile = \"\"\n",

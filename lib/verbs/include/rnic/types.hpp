@@ -103,14 +103,16 @@ struct Completion {
 };
 
 enum class EventKind : uint8_t {
-  ConnectRequest,     ///< answer with QueuePair::accept() or Device::reject()
-  Established,        ///< the queue pair is in full operation
-  ConnectFailed,      ///< an active connect ended without a connection
-  Rejected,           ///< the peer's application said no; private_data says why
-  RequestWithdrawn,   ///< an unanswered request is gone
-  PeerClosed,         ///< the peer has closed its direction gracefully
-  Disconnected,       ///< the connection is gone, everything outstanding has completed
-  TerminateSent,      ///< the peer broke a rule
+  ConnectRequest,    ///< answer with QueuePair::accept() or Device::reject()
+  Established,       ///< the queue pair is in full operation
+  ConnectFailed,     ///< an active connect ended without a connection
+  Rejected,          ///< the peer's application said no; private_data says why
+  RequestWithdrawn,  ///< an unanswered request is gone
+  RequestFailed,     ///< a peer connected without a good Request: fault and detail say why; nothing
+                     ///< is to be done. Left out while half of the queue of events is full.
+  PeerClosed,        ///< the peer has closed its direction gracefully
+  Disconnected,      ///< the connection is gone, everything outstanding has completed
+  TerminateSent,     ///< the peer broke a rule
   TerminateReceived,  ///< the peer says that we broke a rule
   CompletionOverrun,  ///< a completion queue was too small; its queue pair was aborted
 };
@@ -173,7 +175,8 @@ struct Event {
   RequestHandle request;              ///< ConnectRequest, RequestWithdrawn
   std::string remote;                 ///< "10.0.0.2:7471"
   std::vector<uint8_t> private_data;  ///< ConnectRequest, Established, Rejected
-  /// TerminateSent, TerminateReceived; Disconnected: 2/0/1 when a connection in use was lost
+  /// TerminateSent, TerminateReceived; the cause of ConnectFailed, RequestFailed and Disconnected
+  /// where it has a code: 2/0/1 when a connection in use was lost, 2/0/4 for a bad start frame.
   Fault fault;
   /// Established: all of it; ConnectRequest and Rejected: what the peer's start frame says.
   ConnectionFacts facts;
