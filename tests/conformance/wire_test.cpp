@@ -290,15 +290,18 @@ TEST_P(Framing, PadsThatAreNotZero_UNH_MPA_2_02) {
   }
 }
 
-// UNH-MPA-2-03: before an FPDU was found right the responder may send none, not even a Terminate
-// (RFC 5044 s.7.1.2 rule 4): it closes.
+// UNH-MPA-2-03 MPA-7.1.2-09: before an FPDU was found right the responder may send none, not even a
+// Terminate (RFC 5044 s.7.1.2 rule 4): it closes, and tells its own user why.
 TEST_P(Framing, ABitChangedInTheFirstFpdu_UNH_MPA_2_03) {
   Talk talk = open();
   talk.encoder.add(write(0, 40));
   talk.encoder.stream.back() ^= 1;
   flush(talk);
   EXPECT_TRUE(run_until([&] { return right().has(EventKind::Disconnected); }));
-  EXPECT_EQ(right().take(EventKind::TerminateSent)->fault.code, 2);
+  const auto told = right().take(EventKind::Disconnected);
+  EXPECT_EQ(told->fault.layer, rdmap::FaultLayer::Llp);
+  EXPECT_EQ(told->fault.code, 2);
+  EXPECT_FALSE(right().has(EventKind::TerminateSent));
   listen_to(talk);
   EXPECT_EQ(talk.heard.size(), talk.reply) << "nothing behind the Reply";
   EXPECT_EQ(std::count(memory_.begin(), memory_.end(), 0xee), 0);

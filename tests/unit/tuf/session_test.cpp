@@ -326,6 +326,32 @@ TEST(Session, EveryBitOfAMarker_TUF_6_02) {
   }
 }
 
+// A PDU was placed ahead of the order, and the length in front of it reaches into it: whichever of
+// the two is wrong, neither is delivered. `late`: the first octets come last.
+TEST(Session, ALengthThatReachesOverAPlacedPdu_TUF_6_02) {
+  for (const bool marks : {false, true}) {
+    for (const size_t late : {0u, 1u, 4u, 7u}) {
+      const Config config = marks ? marked(512) : aligned();
+      SessionPair p(config, config);
+      p.start();
+      const auto records = p.send(ulpdus(4, 400));
+      const uint64_t first = p.first_octet;
+      Octets all = p.framed();
+      all[marks ? wire::kTufMarkerSize : 0] = 0x07;  // the first PDU has 1792 octets and more
+      // By the marker in the third PDU the fourth is found.
+      const size_t behind = records[marks ? 2 : 3].offset - first;
+      const base::ByteView view(all);
+      p.b.in.receive(first + behind, view.subspan(behind));
+      ASSERT_EQ(p.b.user.placed.size(), 1u) << marks;
+      p.b.in.receive(first + late, view.first(behind).subspan(late));
+      if (late != 0) p.b.in.receive(first, view.first(late));
+      EXPECT_EQ(p.b.more.errors, std::vector{Error::BadLength}) << marks << late;
+      EXPECT_TRUE(p.b.user.delivered.empty()) << marks << late;
+      EXPECT_EQ(mpa::held_octets(*p.b.hold_store), 0u);
+    }
+  }
+}
+
 // TUF-6-08: a segment is lost in a full window: what has to be kept is bounded by a PDU and an
 // interval, where a plain receiver keeps the window. Alignment mode keeps nothing at all.
 TEST(Session, WhatALossCosts_TUF_6_08) {
