@@ -223,6 +223,21 @@ TEST_F(SocketDriver, HalfClose) {
   EXPECT_TRUE(left_->quiescent() && right_->quiescent());
 }
 
+// MPA-7.2-01: what was queued before the close goes out before the FIN, also where the system takes
+// it in many pieces.
+TEST_F(SocketDriver, CloseWaitsForWhatIsQueued_MPA_7_2_01) {
+  Config small;
+  small.system_send_buffer = small.system_receive_buffer = 16 << 10;
+  open(small, small);
+  connect(near_, far_);
+  constexpr uint32_t kRecords = 200, kLength = 20'000;
+  for (uint32_t i = 0; i < kRecords; ++i) near_.queue(kLength);
+  near_.stream->close();
+  ASSERT_TRUE(run_until([&] { return far_.peer_has_finished; }));
+  EXPECT_EQ(far_.ordered_to, uint64_t{kRecords} * kLength);
+  EXPECT_GT(left_->counters().send_waits, 0u);
+}
+
 // The peer's FIN does not come: RST after the close time-out, in the driver's own time.
 TEST_F(SocketDriver, CloseTimesOut) {
   open();
@@ -362,6 +377,34 @@ TEST_F(SocketDriver, PackingAndNagle) {
   EXPECT_LT(left_->counters().segments_out, 3u);
   EXPECT_EQ(right_->counters().segments_out, 50u);
   EXPECT_LT(right_->counters().writes, 10u);  // many segments, few calls
+}
+
+// MPA-A.2-01: what the system was told of this connection.
+TEST_F(SocketDriver, NagleIsAskedForOnly_MPA_A_2_01) {
+  for (const bool nagle : {false, true}) {
+    Config config;
+    config.nagle = nagle;
+    open(config, {});
+    port_ = 0;
+    RecordUser near{1, 2};
+    RecordUser far{2, 1};
+    connect(near, far);
+    int found = 0;
+    for (int fd = 0; fd < 1024; ++fd) {
+      SystemAddress own, peer;
+      if (getsockname(fd, own.get(), &own.size) != 0 ||
+          getpeername(fd, peer.get(), &peer.size) != 0) {
+        continue;
+      }
+      if (own.endpoint() != near.stream->local() || peer.endpoint().port != port_) continue;
+      ++found;
+      int no_delay = -1;
+      socklen_t size = sizeof no_delay;
+      ASSERT_EQ(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &no_delay, &size), 0);
+      EXPECT_EQ(no_delay != 0, !nagle);
+    }
+    EXPECT_EQ(found, 1);
+  }
 }
 
 }  // namespace rnic::socket
