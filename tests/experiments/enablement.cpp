@@ -109,10 +109,13 @@ std::string events_of(const Bench& bench) {
 
 std::string error_of(const Bench& bench) {
   for (const nic::Event& event : bench.events) {
-    if (event.kind == nic::EventKind::ConnectFailed ||
-        event.kind == nic::EventKind::RequestWithdrawn || event.kind == nic::EventKind::Rejected) {
-      return event.detail;
-    }
+    const bool failed = event.kind == nic::EventKind::ConnectFailed ||
+                        event.kind == nic::EventKind::RequestFailed ||
+                        event.kind == nic::EventKind::RequestWithdrawn ||
+                        event.kind == nic::EventKind::Rejected;
+    if (!failed) continue;
+    const uint8_t code = event.fault.code;
+    return (code == 0 ? "" : "error " + std::to_string(code) + ": ") + event.detail;
   }
   return "";
 }
@@ -136,15 +139,6 @@ void finish_case(EnablementCase& one, Bench& bench, const PlainEnd& plain,
   one.error = error_of(bench);
   one.event = events_of(bench);
   one.counter = counters_of(bench.left());
-  if (one.error.empty()) {
-    const mpa::Counters& mpa = bench.left().mpa_counters();
-    if (mpa.start_bad_frames != 0)
-      one.error = "error 4, not a valid start frame (counter only)";
-    else if (mpa.start_timeouts != 0)
-      one.error = "start-up not finished in time (counter only)";
-    else if (mpa.start_ends != 0)
-      one.error = "the stream ended first (counter only)";
-  }
   one.peer_sees = plain.seen();
   one.delivered = bench.left().mpa_counters().fpdus_in;
   if (over && begun) {
@@ -294,8 +288,8 @@ Experiment enablement(const Options&) {
       "behaviour of the services at the right one; nothing is configured beyond the defaults "
       "(mpa.start_timeout 60 s). The time runs from the TCP connection to the end of it at both "
       "sides. An initiator whose Request draws no octet but a close tries once more with revision "
-      "1 (mpa.redial); the responder's application hears only of valid Requests, so that a wrong "
-      "client is told in counters.";
+      "1 (mpa.redial); the responder's application is told of a wrong client by an event, which "
+      "it need not answer.";
   Table table{"enablement",
               "What each side sees",
               {"the other end", "our end", "error", "event", "counters", "the other end sees",
