@@ -29,7 +29,7 @@ enum class Defect : uint8_t {
   CompletionOutOfOrder,   ///< rdmap: a Write completes before an earlier Read
   LeakSlot,               ///< tcp: a closed connection is never returned to its slab
   WindowIgnored,          ///< tcp: data goes out one segment beyond the peer's window
-  WindowTakenBack,        ///< tcp: the right edge of the window follows a shrinking room
+  WindowTakenBack,        ///< tcp: what came ahead of the order is taken from the window
   OptionsNotCounted,      ///< tcp: EMSS is not reduced by the timestamps on every segment
   ChecksumIgnored,        ///< tcp: a segment with a wrong checksum is taken
   SecondCommitWins,       ///< tcp: octets that were committed are handed up again

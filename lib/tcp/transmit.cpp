@@ -34,8 +34,9 @@ uint16_t Engine::advertise(Connection& c) {
     // RFC 9293 s.3.8.6.2.2: the edge moves by worthwhile steps, and never back.
     c.ack.rcv_buff = std::max(c.ack.rcv_buff, static_cast<uint32_t>(room));
     const uint64_t step = std::min<uint64_t>(c.ack.rcv_mss, c.ack.rcv_buff / 2 + 1);
-    if (edge >= c.tcb.rcv_edge + step || base::sabotaged(base::Defect::WindowTakenBack)) {
-      c.tcb.rcv_edge = edge;
+    if (edge >= c.tcb.rcv_edge + step) c.tcb.rcv_edge = edge;
+    if (base::sabotaged(base::Defect::WindowTakenBack)) {
+      c.tcb.rcv_edge = edge - std::min(room, c.taken_to() - c.tcb.rcv_nxt);
     }
   }
   return static_cast<uint16_t>(std::min<uint64_t>(c.tcb.rcv_wnd() >> c.tcb.rcv_wind_shift, 0xffff));
