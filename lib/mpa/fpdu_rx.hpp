@@ -139,7 +139,7 @@ class FpduReceiver {
   llp::FramingError error_at_next_ = llp::FramingError::None;  // of the FPDU at place_next_
   uint8_t aligned_ = 0;  // consecutive segments of whole FPDUs, saturating
   uint8_t false_suspicions_ = 0;
-  bool damage_seen_ = false;
+  bool damage_seen_ = false;  // a bad CRC was dropped, or a suspicion was right
   base::Range suspected_{kUnlocated, kUnlocated};  // a cut FPDU that was dropped, as it said itself
   std::array<DropCount, 8> drop_counts_{};
 };

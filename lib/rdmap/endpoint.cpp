@@ -186,10 +186,7 @@ void Endpoint::Impl::fault(const ddp::Fault& fault, const ddp::SegmentReport& se
                            base::Now now) {
   now_ = now;
   ++counters_.faults;
-  if (peer_finished_) {
-    // DDP-6.2.1-02: nobody is there to read a Terminate.
-    return end_untold(fault);
-  }
+  if (peer_finished_) return end_untold(fault);
   base::ByteView rdma_header;
   if (const auto header = wire::ddp::parse_untagged(segment.view())) {
     // R7306-8-01: of the requests on queue 1 only a Read Request's header is told.

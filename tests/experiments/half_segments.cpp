@@ -94,7 +94,7 @@ void middlebox(Experiment& e) {
       "with a damaged length: it drops the segment before TCP commits it, twice at most "
       "(mpa.suspicious_drops). A middlebox that cuts now and then costs a few retransmissions, "
       "therefore: an FPDU that comes again as long as it was proves the cut, and five such "
-      "proofs end the suspicion for the connection.");
+      "proofs end the suspicion on undamaged paths.");
   e.tables.push_back(std::move(cuts));
 }
 
