@@ -131,12 +131,13 @@ class DevicePair : public ::testing::Test {
 
   /// Connects two queue pairs.
   void connect(QueuePair* from, QueuePair* to, std::vector<uint8_t> request = {1, 2, 3},
-               std::vector<uint8_t> reply = {4, 5}) {
-    ASSERT_TRUE(left().device->connect(*from, right_end(), request, now_).has_value());
+               std::vector<uint8_t> reply = {4, 5}, const ConnectOptions& options = {},
+               const ConnectOptions& answer = {}) {
+    ASSERT_TRUE(left().device->connect(*from, right_end(), request, now_, options).has_value());
     ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
     const auto event = right().take(EventKind::ConnectRequest);
     EXPECT_EQ(event->private_data, request);
-    ASSERT_TRUE(right().device->accept(event->connection, *to, reply, now_).has_value());
+    ASSERT_TRUE(right().device->accept(event->connection, *to, reply, now_, answer).has_value());
     ASSERT_TRUE(run_until(
         [&] { return left().has(EventKind::Established) && right().has(EventKind::Established); }));
     EXPECT_EQ(left().take(EventKind::Established)->private_data, reply);

@@ -38,13 +38,7 @@ TEST_P(PackingChosen, ByConnection_MPAA_6_05) {
   QueuePair* b = right().make_qp();
   ConnectOptions options;
   options.packing = GetParam();
-  ASSERT_TRUE(left().device->connect(*a, right_end(), {}, now_, options).has_value());
-  ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
-  const auto request = right().take(EventKind::ConnectRequest);
-  ASSERT_TRUE(right().device->accept(request->connection, *b, {}, now_, options).has_value());
-  ASSERT_TRUE(run_until(
-      [&] { return left().has(EventKind::Established) && right().has(EventKind::Established); }));
-  EXPECT_TRUE(left().take(EventKind::Established) && right().take(EventKind::Established));
+  connect(a, b, {}, {}, options, options);
   send_ten(left(), a, right(), b, GetParam() ? 1 : 10);
   send_ten(right(), b, left(), a, GetParam() ? 1 : 10);
   // The next connection is as the device has it.
@@ -71,11 +65,7 @@ TEST_P(NagleChosen, SmallFpdusArePackedWhileDataIsInFlight_MPA_A_2_01) {
   QueuePair* b = right().make_qp();
   ConnectOptions options;
   options.nagle = GetParam();
-  ASSERT_TRUE(left().device->connect(*a, right_end(), {}, now_, options).has_value());
-  ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
-  const auto request = right().take(EventKind::ConnectRequest);
-  ASSERT_TRUE(right().device->accept(request->connection, *b, {}, now_).has_value());
-  ASSERT_TRUE(run_until([&] { return left().has(EventKind::Established); }));
+  connect(a, b, {}, {}, options);
   run_for(std::chrono::milliseconds(200));  // the ACK of the Request
   std::vector<uint8_t> source = octets(5000, 1), target(5000);
   const mem::Stag from = left().add(source, a->spec().pd, 0);
@@ -114,11 +104,7 @@ TEST_P(NagleChosen, EverythingEnds_MPA_A_2_01) {
   QueuePair* b = right().make_qp();
   ConnectOptions options;
   options.nagle = GetParam();
-  ASSERT_TRUE(left().device->connect(*a, right_end(), {}, now_, options).has_value());
-  ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
-  const auto request = right().take(EventKind::ConnectRequest);
-  ASSERT_TRUE(right().device->accept(request->connection, *b, {}, now_, options).has_value());
-  ASSERT_TRUE(run_until([&] { return left().has(EventKind::Established); }));
+  connect(a, b, {}, {}, options, options);
   std::vector<uint8_t> near = octets(400, 1), far = octets(400, 9);
   const mem::Stag here = left().add(near, a->spec().pd, mem::kLocalWrite);
   const mem::Stag there = right().add(far, b->spec().pd, mem::kRemoteWrite | mem::kRemoteRead);
