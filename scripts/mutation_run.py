@@ -1,6 +1,6 @@
 """Takes rules out of the code, one at a time, and sees whether the tests that prove them fail.
 
-The rules stand in tests/requirements/mutations.toml: a requirement, a file, a piece of its text
+The rules stand in tests/requirements/mutations/*.toml: a requirement, a file, a piece of its text
 that occurs there once, and what stands there when the rule is gone. The work is done in a copy of
 the tree below out/mutation/, so that the tree itself is never touched.
 
@@ -44,18 +44,18 @@ def check(mutations, known, proofs=None):
     """What is wrong with the table, one line each. proofs: by requirement; None: not looked at"""
     for requirement, found in mutations.items():
         if requirement not in known:
-            yield f"mutations.toml: {requirement} is not in the catalogue"
+            yield f"mutations: {requirement} is not in the catalogue"
         for mutation in found:
             path = os.path.join(cxx_source.ROOT, mutation.file)
             text = cxx_source.read(mutation.file) if os.path.exists(path) else ""
             count = text.count(mutation.find)
             if count != 1:
-                yield (f"mutations.toml: {requirement}: the text to replace occurs {count} times "
+                yield (f"mutations: {requirement}: the text to replace occurs {count} times "
                        f"in {mutation.file}, not once: {mutation.find.splitlines()[0].strip()}")
             if mutation.find == mutation.replace:
-                yield f"mutations.toml: {requirement}: the replacement changes nothing"
+                yield f"mutations: {requirement}: the replacement changes nothing"
         if proofs is not None and not any(p.suite for p in proofs.get(requirement, ())):
-            yield f"mutations.toml: {requirement}: no C++ test names it"
+            yield f"mutations: {requirement}: no C++ test names it"
 
 
 def sample(requirements, scope, seed):

@@ -21,7 +21,7 @@ FOLDER = os.path.join(cxx_source.ROOT, "tests", "requirements")
 CATALOGUE = os.path.join(FOLDER, "requirements.tsv")
 UNH_LIST = os.path.join(FOLDER, "unh.tsv")
 SCOPE = os.path.join(FOLDER, "scope.toml")
-MUTATIONS = os.path.join(FOLDER, "mutations.toml")
+MUTATIONS = os.path.join(FOLDER, "mutations")  # a file for each layer
 TEST = re.compile(r"^(TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 
 Requirement = collections.namedtuple("Requirement", "id source level layer statement")
@@ -73,9 +73,10 @@ def scope():
 
 def mutations():
     """Rules that can be taken out of the code, by requirement: id -> [Mutation]."""
-    with open(MUTATIONS, "rb") as file:
-        rows = tomllib.load(file).get("mutation", [])
-    found = collections.defaultdict(list)
+    found, rows = collections.defaultdict(list), []
+    for name in sorted(os.listdir(MUTATIONS)):
+        with open(os.path.join(MUTATIONS, name), "rb") as file:
+            rows += tomllib.load(file)["mutation"]
     for row in rows:
         found[row["id"]].append(Mutation(*(row[field] for field in Mutation._fields)))
     return found
