@@ -1,10 +1,8 @@
 #include "socket/connection.hpp"
 
-#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -31,9 +29,11 @@ int seconds(base::Duration duration) {
 
 }  // namespace
 
-Connection::Connection(Transport& transport, const Config& config, Counters& counters,
-                       Descriptor descriptor, const llp::Endpoint& remote, State state)
+Connection::Connection(Transport& transport, System& system, const Config& config,
+                       Counters& counters, Descriptor descriptor, const llp::Endpoint& remote,
+                       State state)
     : transport_(transport),
+      system_(system),
       config_(config),
       counters_(counters),
       descriptor_(std::move(descriptor)),
@@ -47,15 +47,15 @@ Connection::Connection(Transport& transport, const Config& config, Counters& cou
 void Connection::apply_options(const Config& config) {
   const int fd = descriptor();
   // RFC 5044 s.5.1: a short FPDU is not held back, so that the next one begins a segment.
-  set_option(fd, IPPROTO_TCP, TCP_NODELAY, config.nagle ? 0 : 1);
+  set_option(system_, fd, IPPROTO_TCP, TCP_NODELAY, config.nagle ? 0 : 1);
   const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(config.user_timeout);
-  set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT,
+  set_option(system_, fd, IPPROTO_TCP, TCP_USER_TIMEOUT,
              static_cast<int>(std::min<int64_t>(timeout.count(), INT32_MAX)));
   if (config.keep_alive) {
-    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds(config.keep_alive_idle));
-    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds(config.keep_alive_interval));
-    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT,
+    set_option(system_, fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_option(system_, fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds(config.keep_alive_idle));
+    set_option(system_, fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds(config.keep_alive_interval));
+    set_option(system_, fd, IPPROTO_TCP, TCP_KEEPCNT,
                static_cast<int>(std::min(config.keep_alive_count, 127u)));
   }
 }
@@ -97,7 +97,8 @@ bool Connection::wants_sending() const {
 
 void Connection::learn_local() {
   SystemAddress address;
-  if (getsockname(descriptor(), address.get(), &address.size) == 0) local_ = address.endpoint();
+  if (system_.getsockname(descriptor(), address.get(), &address.size) == 0)
+    local_ = address.endpoint();
 }
 
 void Connection::told(uint32_t events, base::Now now) {
@@ -105,7 +106,7 @@ void Connection::told(uint32_t events, base::Now now) {
   if (state_ == State::Connecting) {
     int error = 0;
     socklen_t size = sizeof error;
-    getsockopt(descriptor(), SOL_SOCKET, SO_ERROR, &error, &size);
+    system_.getsockopt(descriptor(), SOL_SOCKET, SO_ERROR, &error, &size);
     if (error != 0) return fail(error);
     if ((events & (EPOLLOUT | EPOLLIN)) == 0) return;
     open(now);
@@ -128,7 +129,8 @@ void Connection::open(base::Now now) {
   ++counters_.established;
   transport_.disarm(*this);
   learn_local();
-  const SegmentFacts facts = ask_system(descriptor(), remote_.address.is_v4(), config_.mtu);
+  const SegmentFacts facts =
+      ask_system(system_, descriptor(), remote_.address.is_v4(), config_.mtu);
   if (facts.send_mss == 0) ++counters_.emss_unknown;
   emss_ =
       std::clamp(choose_emss(facts), kSmallestSegment, std::min(kMaxSegment, config_.send_buffer));
@@ -139,7 +141,8 @@ void Connection::open(base::Now now) {
 // --- sending ---
 
 void Connection::refresh_emss() {
-  const SegmentFacts facts = ask_system(descriptor(), remote_.address.is_v4(), config_.mtu);
+  const SegmentFacts facts =
+      ask_system(system_, descriptor(), remote_.address.is_v4(), config_.mtu);
   const uint32_t emss =
       std::clamp(choose_emss(facts), kSmallestSegment, std::min(kMaxSegment, config_.send_buffer));
   if (emss == emss_) return;
@@ -204,7 +207,7 @@ bool Connection::write_out() {
     }
     const bool ends_segment = config_.align && !config_.nagle;
     const int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (ends_segment ? MSG_EOR : 0);
-    const int sent = sendmmsg(descriptor(), messages.data(), count, flags);
+    const int sent = system_.sendmmsg(descriptor(), messages.data(), count, flags);
     if (sent < 0) {
       if (errno == EINTR) continue;
       writable_ = false;
@@ -250,7 +253,7 @@ void Connection::release_taken(base::Now now) {
 
 void Connection::send_fin(base::Now now) {
   fin_sent_ = true;
-  shutdown(descriptor(), SHUT_WR);
+  system_.shutdown(descriptor(), SHUT_WR);
   if (peer_finished_) return doom(llp::StreamEnd::Closed);
   ++counters_.half_closes;
   transport_.arm(*this, now + config_.close_timeout);
@@ -269,7 +272,8 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
     }
     const size_t most = std::min<size_t>(buffer.size(), std::max(room, 1u));
     const bool sure = room != 0 && user_->sure_room() >= most;
-    ssize_t got = recv(descriptor(), buffer.data(), most, MSG_DONTWAIT | (sure ? 0 : MSG_PEEK));
+    ssize_t got =
+        system_.recv(descriptor(), buffer.data(), most, MSG_DONTWAIT | (sure ? 0 : MSG_PEEK));
     if (got > 0 && room == 0) {
       fail(write_error_);  // nothing of the peer's can come behind them
       break;
@@ -277,7 +281,7 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
     if (got > 0 && !sure) {
       const uint32_t taken = taken_of({buffer.data(), static_cast<size_t>(got)});
       if (taken == 0) break;
-      got = recv(descriptor(), buffer.data(), taken, MSG_DONTWAIT);
+      got = system_.recv(descriptor(), buffer.data(), taken, MSG_DONTWAIT);
     }
     if (got < 0) {
       if (errno == EINTR) continue;
@@ -351,7 +355,7 @@ void Connection::timer_fired(base::Now now) {
   int unacknowledged = 0;
   const bool opening = state_ == State::Connecting;
   // Octets before the FIN are still on their way: user_timeout watches over that.
-  if (!opening && ioctl(descriptor(), SIOCOUTQ, &unacknowledged) == 0 && unacknowledged > 1) {
+  if (!opening && system_.unacknowledged(descriptor(), unacknowledged) == 0 && unacknowledged > 1) {
     transport_.arm(*this, now + config_.close_timeout);
     return;
   }
@@ -389,7 +393,7 @@ void Connection::count_end() {
 void Connection::finish(base::Now now) {
   transport_.disarm(*this);
   const bool gracefully = how_ended_ == llp::StreamEnd::Closed;
-  if (opened_ && !gracefully) reset_on_close(descriptor());
+  if (opened_ && !gracefully) reset_on_close(system_, descriptor());
   descriptor_.reset();
   if (user_ == nullptr) return;  // the device did not want it
   count_end();

@@ -76,8 +76,8 @@ class Connection final : public llp::Stream {
  public:
   enum class State : uint8_t { Connecting, Open };
 
-  Connection(Transport& transport, const Config& config, Counters& counters, Descriptor descriptor,
-             const llp::Endpoint& remote, State state);
+  Connection(Transport& transport, System& system, const Config& config, Counters& counters,
+             Descriptor descriptor, const llp::Endpoint& remote, State state);
 
   // llp::Stream
   [[nodiscard]] llp::StreamTraits traits() const override {
@@ -156,6 +156,7 @@ class Connection final : public llp::Stream {
   void count_end();
 
   Transport& transport_;
+  System& system_;
   const Config& config_;
   Counters& counters_;
   Descriptor descriptor_;

@@ -14,10 +14,10 @@ constexpr uint32_t kTcpHeader = 20;
 constexpr uint32_t kTimestamps = 12;  // with the padding that everybody sends
 constexpr uint32_t kEthernetMtu = 1500;
 
-uint32_t number_of(int descriptor, int level, int name) {
+uint32_t number_of(System& system, int descriptor, int level, int name) {
   int value = 0;
   socklen_t size = sizeof value;
-  if (getsockopt(descriptor, level, name, &value, &size) != 0 || value < 0) return 0;
+  if (system.getsockopt(descriptor, level, name, &value, &size) != 0 || value < 0) return 0;
   return static_cast<uint32_t>(value);
 }
 
@@ -31,20 +31,20 @@ uint32_t choose_emss(const SegmentFacts& facts) {
                                                                           : kUsualEmss;
 }
 
-SegmentFacts ask_system(int descriptor, bool v4, uint32_t configured_mtu) {
+SegmentFacts ask_system(System& system, int descriptor, bool v4, uint32_t configured_mtu) {
   SegmentFacts facts{.configured_mtu = configured_mtu, .v4 = v4};
   // Of a connected socket this is tcpi_snd_mss, for the price of four octets.
-  facts.send_mss = number_of(descriptor, IPPROTO_TCP, TCP_MAXSEG);
+  facts.send_mss = number_of(system, descriptor, IPPROTO_TCP, TCP_MAXSEG);
   if (facts.send_mss != 0) return facts;
   tcp_info info{};
   socklen_t size = sizeof info;
-  if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) == 0) {
+  if (system.getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) == 0) {
     facts.send_mss = info.tcpi_snd_mss;
   }
   if (facts.send_mss != 0) return facts;
   // A socket of IPv6 that speaks IPv4 answers under its own family only.
-  facts.path_mtu = number_of(descriptor, IPPROTO_IPV6, IPV6_MTU);
-  if (facts.path_mtu == 0) facts.path_mtu = number_of(descriptor, IPPROTO_IP, IP_MTU);
+  facts.path_mtu = number_of(system, descriptor, IPPROTO_IPV6, IPV6_MTU);
+  if (facts.path_mtu == 0) facts.path_mtu = number_of(system, descriptor, IPPROTO_IP, IP_MTU);
   return facts;
 }
 

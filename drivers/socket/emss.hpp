@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "socket/calls.hpp"
+
 namespace rnic::socket {
 
 /// What the system tells about a connection; 0: nothing.
@@ -23,6 +25,7 @@ inline constexpr uint32_t kSmallPathEmss = 536;
 [[nodiscard]] uint32_t choose_emss(const SegmentFacts& facts);
 
 /// Asks the system about a connected socket. \param v4 the peer's address is of IPv4
-[[nodiscard]] SegmentFacts ask_system(int descriptor, bool v4, uint32_t configured_mtu);
+[[nodiscard]] SegmentFacts ask_system(System& system, int descriptor, bool v4,
+                                      uint32_t configured_mtu);
 
 }  // namespace rnic::socket

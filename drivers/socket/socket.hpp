@@ -2,6 +2,8 @@
 /// Driver `socket`: the fully layered variant of RFC 5044 section 5. The same MPA, DDP and RDMAP
 /// run over ordinary TCP sockets of the system: no DPDK, no rights, no memory set apart.
 ///
+/// - System is the edge to the system: every call goes through it, so that a simulated kernel can
+///   stand there.
 /// - Transport is an llp::Transport over non-blocking sockets and one epoll; Connection is its
 ///   llp::Stream. No threads: the worker that polls a device polls it.
 /// - EMSS comes from the system, where it tells one (emss.hpp); a change is told before the next
@@ -18,6 +20,7 @@
 /// Limits: Linux; link-local IPv6 addresses need a scope, which llp::IpAddress does not carry.
 #pragma once
 
+#include "socket/calls.hpp"
 #include "socket/config.hpp"
 #include "socket/counters.hpp"
 #include "socket/emss.hpp"

@@ -1,7 +1,6 @@
 #include "socket/system.hpp"
 
 #include <netinet/in.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -13,7 +12,7 @@ namespace rnic::socket {
 using base::Errc;
 
 void Descriptor::reset() {
-  if (number_ >= 0) close(number_);
+  if (number_ >= 0) system_->close(number_);
   number_ = -1;
 }
 
@@ -45,8 +44,9 @@ llp::Endpoint SystemAddress::endpoint() const {
           ntohs(v6.sin6_port)};
 }
 
-base::Result<Descriptor> open_socket(int family) {
-  Descriptor descriptor(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+base::Result<Descriptor> open_socket(System& system, int family) {
+  constexpr int kType = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
+  Descriptor descriptor(system.socket(family, kType, IPPROTO_TCP), system);
   if (!descriptor.open()) return tl::unexpected(system_error("a TCP socket", errno));
   return descriptor;
 }
@@ -108,13 +108,13 @@ base::Error system_error(const std::string& what, int error) {
   return {code, what + ": " + std::strerror(error) + remedy};
 }
 
-bool set_option(int descriptor, int level, int name, int value) {
-  return setsockopt(descriptor, level, name, &value, sizeof value) == 0;
+bool set_option(System& system, int descriptor, int level, int name, int value) {
+  return system.setsockopt(descriptor, level, name, &value, sizeof value) == 0;
 }
 
-void reset_on_close(int descriptor) {
+void reset_on_close(System& system, int descriptor) {
   const linger at_once{1, 0};
-  setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  system.setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 
 }  // namespace rnic::socket

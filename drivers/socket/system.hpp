@@ -10,18 +10,22 @@
 #include "base/result.hpp"
 #include "llp/endpoint.hpp"
 #include "llp/stream.hpp"
+#include "socket/calls.hpp"
 
 namespace rnic::socket {
 
-/// Owns a file descriptor.
+/// Owns a file descriptor of `system`, which outlives it.
 class Descriptor {
  public:
   Descriptor() = default;
-  explicit Descriptor(int number) : number_(number) {}
+  explicit Descriptor(int number, System& system = own_system())
+      : number_(number), system_(&system) {}
   ~Descriptor() { reset(); }
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor(Descriptor&& other) noexcept
+      : number_(std::exchange(other.number_, -1)), system_(other.system_) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
     std::swap(number_, other.number_);
+    std::swap(system_, other.system_);
     return *this;
   }
 
@@ -31,6 +35,7 @@ class Descriptor {
 
  private:
   int number_ = -1;
+  System* system_ = nullptr;
 };
 
 /// An endpoint as the system has it.
@@ -48,7 +53,7 @@ struct SystemAddress {
 };
 
 /// A non-blocking TCP socket. \param family AF_INET or AF_INET6
-[[nodiscard]] base::Result<Descriptor> open_socket(int family);
+[[nodiscard]] base::Result<Descriptor> open_socket(System& system, int family);
 
 /// What an error of the system means for a stream. \param connecting the open is under way
 [[nodiscard]] llp::StreamEnd end_of(int error, bool connecting);
@@ -59,9 +64,9 @@ struct SystemAddress {
 [[nodiscard]] base::Error system_error(const std::string& what, int error);
 
 /// setsockopt() of a whole number. False: the system does not take it.
-bool set_option(int descriptor, int level, int name, int value);
+bool set_option(System& system, int descriptor, int level, int name, int value);
 
 /// What is closed next is reset.
-void reset_on_close(int descriptor);
+void reset_on_close(System& system, int descriptor);
 
 }  // namespace rnic::socket

@@ -31,23 +31,18 @@ base::Handle to_handle(uint64_t word) {
   return {static_cast<uint32_t>(word), static_cast<uint32_t>(word >> 32)};
 }
 
-bool watch(int poller, int descriptor, uint32_t events, uint64_t word) {
-  epoll_event event{};
-  event.events = events;
-  event.data.u64 = word;
-  return epoll_ctl(poller, EPOLL_CTL_ADD, descriptor, &event) == 0;
-}
-
 }  // namespace
 
-base::Result<std::unique_ptr<Transport>> Transport::open(const Config& config, base::Now now) {
-  Descriptor poller(epoll_create1(EPOLL_CLOEXEC));
+base::Result<std::unique_ptr<Transport>> Transport::open(const Config& config, base::Now now,
+                                                         System& system) {
+  Descriptor poller(system.epoll_create1(EPOLL_CLOEXEC), system);
   if (!poller.open()) return tl::unexpected(system_error("epoll", errno));
-  return std::unique_ptr<Transport>(new Transport(config, std::move(poller), now));
+  return std::unique_ptr<Transport>(new Transport(config, system, std::move(poller), now));
 }
 
-Transport::Transport(const Config& config, Descriptor poller, base::Now now)
+Transport::Transport(const Config& config, System& system, Descriptor poller, base::Now now)
     : config_(config),
+      system_(system),
       poller_(std::move(poller)),
       connections_(config.max_connections),
       buffer_(config.receive_buffer),
@@ -61,8 +56,16 @@ Transport::Transport(const Config& config, Descriptor poller, base::Now now)
 Transport::~Transport() {
   connections_.for_each([this](base::Handle, Connection& connection) {
     disarm(connection);
-    reset_on_close(connection.descriptor());
+    reset_on_close(system_, connection.descriptor());
   });
+}
+
+/// \param word what epoll gives back with an event of `descriptor`
+bool Transport::watch(int descriptor, uint32_t events, uint64_t word) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = word;
+  return system_.epoll_ctl(poller_.get(), EPOLL_CTL_ADD, descriptor, &event) == 0;
 }
 
 // --- listening ---
@@ -86,7 +89,7 @@ base::Status Transport::listen(const llp::Endpoint& local, llp::Acceptor& accept
     auto descriptor = open_listener({address, local.port});
     if (!descriptor) return tl::unexpected(descriptor.error());
     const uint64_t word = listener->number | kListenerBit;
-    if (!watch(poller_.get(), descriptor->get(), EPOLLIN, word)) {
+    if (!watch(descriptor->get(), EPOLLIN, word)) {
       return tl::unexpected(system_error("listen", errno));
     }
     listener->descriptors.push_back(std::move(*descriptor));
@@ -99,19 +102,19 @@ base::Status Transport::listen(const llp::Endpoint& local, llp::Acceptor& accept
 base::Result<Descriptor> Transport::open_listener(const llp::Endpoint& local) {
   const bool any = local.address.is_unspecified();
   llp::Endpoint wanted = local;
-  auto descriptor = open_socket(local.address.is_v4() ? AF_INET : AF_INET6);
+  auto descriptor = open_socket(system_, local.address.is_v4() ? AF_INET : AF_INET6);
   if (!descriptor && any && !local.address.is_v4()) {
     wanted.address = llp::IpAddress::v4(0);
-    descriptor = open_socket(AF_INET);
+    descriptor = open_socket(system_, AF_INET);
   }
   if (!descriptor) return descriptor;
   const int fd = descriptor->get();
-  set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-  if (!wanted.address.is_v4()) set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, any ? 0 : 1);
+  set_option(system_, fd, SOL_SOCKET, SO_REUSEADDR, 1);
+  if (!wanted.address.is_v4()) set_option(system_, fd, IPPROTO_IPV6, IPV6_V6ONLY, any ? 0 : 1);
   set_buffers(fd);  // accepted sockets inherit them, and the window scale depends on them
   const SystemAddress address(wanted);
-  if (bind(fd, address.get(), address.size) != 0 ||
-      ::listen(fd, static_cast<int>(config_.backlog)) != 0) {
+  if (system_.bind(fd, address.get(), address.size) != 0 ||
+      system_.listen(fd, static_cast<int>(config_.backlog)) != 0) {
     return tl::unexpected(system_error("listen on " + to_string(local), errno));
   }
   return descriptor;
@@ -119,10 +122,12 @@ base::Result<Descriptor> Transport::open_listener(const llp::Endpoint& local) {
 
 void Transport::set_buffers(int descriptor) const {
   if (config_.system_send_buffer != 0) {
-    set_option(descriptor, SOL_SOCKET, SO_SNDBUF, static_cast<int>(config_.system_send_buffer));
+    set_option(system_, descriptor, SOL_SOCKET, SO_SNDBUF,
+               static_cast<int>(config_.system_send_buffer));
   }
   if (config_.system_receive_buffer != 0) {
-    set_option(descriptor, SOL_SOCKET, SO_RCVBUF, static_cast<int>(config_.system_receive_buffer));
+    set_option(system_, descriptor, SOL_SOCKET, SO_RCVBUF,
+               static_cast<int>(config_.system_receive_buffer));
   }
 }
 
@@ -153,7 +158,8 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
     return false;
   }
   SystemAddress peer;
-  Descriptor accepted(accept4(descriptor, peer.get(), &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  Descriptor accepted(
+      system_.accept4(descriptor, peer.get(), &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC), system_);
   if (!accepted.open()) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) return false;
     const bool scarce = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
@@ -166,13 +172,13 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
   llp::StreamUser* user = listener.acceptor->accept(*connection, connection->local(), remote, now);
   if (user == nullptr) {
     ++counters_.accepts_refused;
-    reset_on_close(connection->descriptor());
+    reset_on_close(system_, connection->descriptor());
     connection->doom(llp::StreamEnd::Aborted);
     return true;
   }
   ++counters_.accepts;
   connection->set_user(*user);
-  if (!watch(poller_.get(), connection->descriptor(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+  if (!watch(connection->descriptor(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
              to_word(connection->handle))) {
     connection->doom(llp::StreamEnd::Aborted);
     return true;
@@ -185,8 +191,8 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
 
 Connection* Transport::add(Descriptor descriptor, const llp::Endpoint& remote,
                            Connection::State state) {
-  const base::Handle handle =
-      connections_.emplace(*this, config_, counters_, std::move(descriptor), remote, state);
+  const base::Handle handle = connections_.emplace(*this, system_, config_, counters_,
+                                                   std::move(descriptor), remote, state);
   Connection* connection = connections_.get(handle);
   if (connection != nullptr) connection->handle = handle;
   return connection;
@@ -206,9 +212,9 @@ base::Status Transport::bind_source(int descriptor, const llp::Endpoint& local,
     source.address = llp::IpAddress::v4(0);
   }
   // The port is chosen with the peer in view: many connections to different peers may share one.
-  if (source.port == 0) set_option(descriptor, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+  if (source.port == 0) set_option(system_, descriptor, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
   const SystemAddress address(source);
-  if (bind(descriptor, address.get(), address.size) == 0) return {};
+  if (system_.bind(descriptor, address.get(), address.size) == 0) return {};
   return tl::unexpected(system_error("connect from " + to_string(source), errno));
 }
 
@@ -219,14 +225,14 @@ base::Result<llp::Stream*> Transport::connect(const llp::Endpoint& local,
     return fail(Errc::ResourceExhausted, "no connection left: raise tcp.max_connections (now " +
                                              std::to_string(config_.max_connections) + ")");
   }
-  auto descriptor = open_socket(remote.address.is_v4() ? AF_INET : AF_INET6);
+  auto descriptor = open_socket(system_, remote.address.is_v4() ? AF_INET : AF_INET6);
   if (!descriptor) return tl::unexpected(descriptor.error());
   const int fd = descriptor->get();
   set_buffers(fd);
   if (auto status = bind_source(fd, local, remote); !status) return tl::unexpected(status.error());
   const SystemAddress address(remote);
   int error = 0;
-  if (::connect(fd, address.get(), address.size) != 0 && errno != EINPROGRESS) error = errno;
+  if (system_.connect(fd, address.get(), address.size) != 0 && errno != EINPROGRESS) error = errno;
   if (error != 0 && error != ECONNREFUSED) {
     return tl::unexpected(system_error("connect to " + to_string(remote), error));
   }
@@ -237,8 +243,7 @@ base::Result<llp::Stream*> Transport::connect(const llp::Endpoint& local,
   arm(*connection, now + config_.connect_timeout);
   if (error != 0) {
     connection->doom(llp::StreamEnd::Refused);
-  } else if (!watch(poller_.get(), fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
-                    to_word(connection->handle))) {
+  } else if (!watch(fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, to_word(connection->handle))) {
     connection->doom(llp::StreamEnd::Aborted);
   }
   return connection;
@@ -275,7 +280,7 @@ void Transport::serve_those_waiting() {
 
 uint32_t Transport::receive(base::Now now, llp::BeforeHandUp& before) {
   std::array<epoll_event, kEventsPerTurn> events;
-  const int count = epoll_wait(poller_.get(), events.data(), kEventsPerTurn, 0);
+  const int count = system_.epoll_wait(poller_.get(), events.data(), kEventsPerTurn, 0);
   uint32_t work = count > 0 ? static_cast<uint32_t>(count) : 0;
   for (int i = 0; i < count; ++i) {
     const uint64_t word = events[i].data.u64;

@@ -20,8 +20,9 @@ namespace rnic::socket {
 /// StreamEnd of the stream they belong to.
 class Transport final : public llp::Transport {
  public:
-  /// Environment when the system gives no epoll.
-  static base::Result<std::unique_ptr<Transport>> open(const Config& config, base::Now now);
+  /// Environment when the system gives no epoll. \param system outlives the transport
+  static base::Result<std::unique_ptr<Transport>> open(const Config& config, base::Now now,
+                                                       System& system = own_system());
   /// Resets what is still open. The users, which may be gone, are not told.
   ~Transport() override;
 
@@ -61,7 +62,8 @@ class Transport final : public llp::Transport {
     std::vector<Descriptor> descriptors;
   };
 
-  Transport(const Config& config, Descriptor poller, base::Now now);
+  Transport(const Config& config, System& system, Descriptor poller, base::Now now);
+  bool watch(int descriptor, uint32_t events, uint64_t word);
   base::Result<Descriptor> open_listener(const llp::Endpoint& local);
   base::Status bind_source(int descriptor, const llp::Endpoint& local,
                            const llp::Endpoint& remote) const;
@@ -75,6 +77,7 @@ class Transport final : public llp::Transport {
   void reap(base::Now now);
 
   Config config_;
+  System& system_;
   Counters counters_;
   Descriptor poller_;
   std::vector<std::unique_ptr<Listener>> listeners_;

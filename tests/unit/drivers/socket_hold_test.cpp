@@ -23,10 +23,10 @@ constexpr uint32_t kBuffer = 16 << 10;
 class Relay {
  public:
   explicit Relay(const llp::Endpoint& responder) : responder_(responder) {
-    listening_ = std::move(*socket::open_socket(AF_INET));
+    listening_ = std::move(*socket::open_socket(socket::own_system(), AF_INET));
     socket::SystemAddress any(llp::Endpoint{llp::IpAddress::v4(0x7f000001), 0});
     // A wide window makes a long EMSS of the loopback: the FPDUs are as long as the Writes.
-    socket::set_option(listening_.get(), SOL_SOCKET, SO_RCVBUF, 256 << 10);
+    socket::set_option(socket::own_system(), listening_.get(), SOL_SOCKET, SO_RCVBUF, 256 << 10);
     EXPECT_EQ(bind(listening_.get(), any.get(), any.size), 0);
     EXPECT_EQ(::listen(listening_.get(), 16), 0);
     EXPECT_EQ(getsockname(listening_.get(), any.get(), &any.size), 0);
@@ -50,9 +50,10 @@ class Relay {
     if (next.open()) {
       Link link;
       link.initiator = std::move(next);
-      link.responder = std::move(*socket::open_socket(AF_INET));
-      socket::set_option(link.responder.get(), SOL_SOCKET, SO_SNDBUF, kBuffer);
-      socket::set_option(link.responder.get(), IPPROTO_TCP, TCP_NODELAY, 1);
+      link.responder = std::move(*socket::open_socket(socket::own_system(), AF_INET));
+      socket::set_option(socket::own_system(), link.responder.get(), SOL_SOCKET, SO_SNDBUF,
+                         kBuffer);
+      socket::set_option(socket::own_system(), link.responder.get(), IPPROTO_TCP, TCP_NODELAY, 1);
       const socket::SystemAddress there(responder_);
       EXPECT_TRUE(::connect(link.responder.get(), there.get(), there.size) == 0 ||
                   errno == EINPROGRESS);

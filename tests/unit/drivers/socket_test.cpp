@@ -105,8 +105,8 @@ TEST(SocketEmss, UnknownIs1460Or536) {
   EXPECT_EQ(choose_emss({.configured_mtu = 9000}), 1460u);
   EXPECT_EQ(choose_emss({.configured_mtu = 1499}), 536u);
   // A descriptor that is no socket tells nothing.
-  EXPECT_EQ(choose_emss(ask_system(-1, true, 1500)), 1460u);
-  EXPECT_EQ(choose_emss(ask_system(-1, true, 576)), 536u);
+  EXPECT_EQ(choose_emss(ask_system(own_system(), -1, true, 1500)), 1460u);
+  EXPECT_EQ(choose_emss(ask_system(own_system(), -1, true, 576)), 536u);
 }
 
 TEST(SocketErrors, WhatTheSystemSays) {
@@ -298,7 +298,7 @@ TEST_F(SocketDriver, ConnectTimesOut) {
   ASSERT_EQ(getsockname(deaf.get(), address.get(), &address.size), 0);
   std::array<Descriptor, 4> fill;
   for (Descriptor& one : fill) {
-    one = std::move(*open_socket(AF_INET));
+    one = std::move(*open_socket(own_system(), AF_INET));
     ::connect(one.get(), address.get(), address.size);
   }
   auto stream = left_->connect({}, address.endpoint(), near_, now_);

@@ -1,0 +1,43 @@
+/// \file
+/// The edge to the system: every call of it that this driver makes.
+#pragma once
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rnic::socket {
+
+/// The system's calls under their own names, with its own arguments and results: a negative result
+/// stands for an error, which errno then names. Whoever implements it says in errno no more and no
+/// less than the manual of the call does.
+class System {
+ public:
+  virtual ~System() = default;
+
+  virtual int socket(int family, int type, int protocol) = 0;
+  virtual int close(int descriptor) = 0;
+  virtual int bind(int descriptor, const sockaddr* address, socklen_t size) = 0;
+  virtual int listen(int descriptor, int backlog) = 0;
+  virtual int accept4(int descriptor, sockaddr* address, socklen_t* size, int flags) = 0;
+  virtual int connect(int descriptor, const sockaddr* address, socklen_t size) = 0;
+  virtual int shutdown(int descriptor, int how) = 0;
+  virtual int getsockname(int descriptor, sockaddr* address, socklen_t* size) = 0;
+  virtual int getsockopt(int descriptor, int level, int name, void* value, socklen_t* size) = 0;
+  virtual int setsockopt(int descriptor, int level, int name, const void* value,
+                         socklen_t size) = 0;
+  /// ioctl() with SIOCOUTQ. \param octets not yet acknowledged, the FIN included
+  virtual int unacknowledged(int descriptor, int& octets) = 0;
+  virtual ssize_t recv(int descriptor, void* buffer, size_t size, int flags) = 0;
+  virtual int sendmmsg(int descriptor, mmsghdr* messages, uint32_t count, int flags) = 0;
+  virtual int epoll_create1(int flags) = 0;
+  virtual int epoll_ctl(int poller, int operation, int descriptor, epoll_event* event) = 0;
+  virtual int epoll_wait(int poller, epoll_event* events, int count, int timeout) = 0;
+};
+
+/// The one that this process runs on. Has no state; any thread may call it.
+[[nodiscard]] System& own_system();
+
+}  // namespace rnic::socket
