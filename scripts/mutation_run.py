@@ -4,40 +4,57 @@ The rules stand in tests/requirements/mutations/*.toml: a requirement, a file, a
 that occurs there once, and what stands there when the rule is gone. The work is done in a copy of
 the tree below out/mutation/, so that the tree itself is never touched.
 
-Of the programs that hold a rule's proofs the nearest one is built and run first with every rule in
-its place, then without this one; another only when no test of it fails. The rules of one layer come
-together, so that few objects change from one to the next.
+The copy is built once with all rules in it, each to be switched off by itself (see
+mutant_schemata.py); a rule that cannot be switched has a build of its own at the end. Of the
+programs that hold a rule's proofs the nearest one is run first, another only when no test of it
+fails. Each result is kept at once (see mutation_results.py).
 """
 
 import collections
+import concurrent.futures
+import contextlib
 import fnmatch
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 import cxx_source
+import mutant_schemata
+import mutation_results
 import requirement_proofs
 
 AREA = os.path.join(cxx_source.ROOT, "out", "mutation")
 COPY = os.path.join(AREA, "tree")
 BUILD = os.path.join(AREA, "build")
+ALONE = os.path.join(AREA, "alone")  # numbers of rules that do not compile beside the others
 COPIED = ("apps", "config", "docs", "drivers", "lib", "scripts", "tests", "meson.build",
           "meson_options.txt", "README.md", "LICENSE", "CHANGELOG.md")
 # Nothing optimized: the time goes into building, and what the code does is the same.
-OPTIONS = ("--buildtype=debug", "-Doptimization=0", "-Ddebug=false", "-Dwerror=false")
+OPTIONS = ("--buildtype=debug", "-Doptimization=0", "-Ddebug=false", "-Dwerror=false",
+           f"-Dcpp_args=-include {AREA}/mutation.hpp", f"-Dcpp_link_args={AREA}/mutation.o")
 # A mutation may make a test hang, eat the memory or write for ever: that is caught, too. Hanging is
-# to take this long and four times what the program took before anything was changed.
-TEST_SECONDS = 30
-FIRST_SECONDS = 1800
+# to take so many seconds of the processor and four times what the tests took before anything was
+# changed; by the clock it is to take ten times as long, since other programs run as well.
+TEST_SECONDS = 10
+CLOCK = 10
+FIRST_SECONDS = 3600
 TEST_MEMORY = 6 << 30
 TEST_OUTPUT = 256 << 20
+SHARED = re.compile("/(drivers|verbs)/")  # their tests use sockets and devices: never two at a time
+ERROR = re.compile(r"^(\S+?):(\d+):(?:\d+:)? (?:fatal )?error:|^(\S+?):(\d+):(?:\d+:)?   required",
+                   re.MULTILINE)
+DURATION = re.compile(r"\((\d+) ms\)")
 
-Outcome = collections.namedtuple("Outcome", "mutation word detail")  # caught, missed, broken
+# word: caught, missed or broken; test: the one that saw it; how: fails, crashed, did not end
+Outcome = collections.namedtuple("Outcome", "mutation word test how seconds")
+Ran = collections.namedtuple("Ran", "passed failed trouble running milliseconds")
 
 
 def check(mutations, known, proofs=None):
@@ -68,23 +85,98 @@ def sample(requirements, scope, seed):
     return sorted(i for i in chosen if i not in scope.exceptions)
 
 
-class Workshop:
-    """The copy of the tree and its build directory."""
+def stop(words):
+    print(f"conformance: {words}", file=sys.stderr)
+    sys.exit(2)
 
-    def __init__(self):
+
+class Copy:
+    """The copy of the tree with all the rules in it."""
+
+    def __init__(self, table):
+        """table: by requirement, as requirement_proofs.mutations() gives it"""
+        self.by_file = collections.defaultdict(list)
+        for mutation in (m for found in table.values() for m in found):
+            self.by_file[mutation.file].append(mutation)
+        self.clones = {}  # file -> [(first line, last line, mutation)]
+        self.alone = set()
+        if os.path.exists(ALONE):
+            with open(ALONE, encoding="utf-8") as file:
+                self.alone = set(file.read().split())
         os.makedirs(COPY, exist_ok=True)
         for name in COPIED:
-            self.copy(os.path.join(cxx_source.ROOT, name), os.path.join(COPY, name))
+            self.take(name)
+
+    def take(self, name):
+        """Copies what differs, so that a second run rebuilds little; deletes what is gone."""
+        source, target = os.path.join(cxx_source.ROOT, name), os.path.join(COPY, name)
+        if os.path.isdir(source):
+            os.makedirs(target, exist_ok=True)
+            names = set(os.listdir(source)) - {"__pycache__"}
+            for gone in set(os.listdir(target)) - names:
+                path = os.path.join(target, gone)
+                shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+            for each in names:
+                self.take(os.path.join(name, each))
+        elif name in self.by_file:
+            self.write(name)
+        else:
+            with open(source, "rb") as file:
+                self.put(target, file.read())
+            shutil.copymode(source, target)
+
+    @staticmethod
+    def put(path, octets):
+        if os.path.exists(path):
+            with open(path, "rb") as file:
+                if file.read() == octets:
+                    return
+        with open(path, "wb") as file:
+            file.write(octets)
+
+    def write(self, name, without=None):
+        """The file with its rules in it; without: one that is taken out for good."""
+        text = cxx_source.read(name)
+        if without:
+            text = text.replace(without.find, without.replace)
+        switched = [m for m in self.by_file[name] if m != without and
+                    mutation_results.number(m) not in self.alone]
+        done = mutant_schemata.instrument(text, switched)
+        self.clones[name] = done.clones
+        self.put(os.path.join(COPY, name), done.text.encode())
+
+    def can_switch(self, mutation):
+        return any(mutation == m for _, _, m in self.clones.get(mutation.file, ()))
+
+    def part_with(self, errors):
+        """Takes out the rules that these lines of the copy belong to. -> how many they were"""
+        found = {m for name, line in errors for first, last, m in self.clones.get(name, ())
+                 if first <= line <= last}
+        self.alone |= {mutation_results.number(m) for m in found}
+        with open(ALONE, "w", encoding="utf-8") as file:
+            file.write("\n".join(sorted(self.alone)))
+        for name in {m.file for m in found}:
+            self.write(name)
+        return len(found)
+
+
+class Builder:
+    """The build directory: which program a test's source belongs to, and the building of them."""
+
+    def __init__(self, copy):
+        self.copy = copy
+        self.lock = threading.Lock()
+        self.built = set()
+        self.seconds = 0.0
+        Copy.put(os.path.join(AREA, "mutation.hpp"), mutant_schemata.HEADER.encode())
+        Copy.put(os.path.join(AREA, "mutation.cpp"), mutant_schemata.SOURCE.encode())
+        source = os.path.join(AREA, "mutation.cpp")
+        self.run(["g++", "-c", source, "-o", os.path.join(AREA, "mutation.o")], "g++")
         if not os.path.exists(os.path.join(BUILD, "build.ninja")):
             self.run(["meson", "setup", *OPTIONS, BUILD, COPY], "meson setup")
         # Configures again when a meson.build has changed: the list is the last configuration's.
         self.run(["ninja", "-C", BUILD, "build.ninja"], "meson")
         listed = self.run(["meson", "introspect", "--targets", BUILD], "meson introspect")
-        # By program. What was run with every rule in its place, how it ended and how long it took:
-        self.patterns = collections.defaultdict(set)
-        self.passed = collections.defaultdict(set)
-        self.failed = collections.defaultdict(list)
-        self.seconds = collections.defaultdict(float)
         self.sources = collections.Counter()
         self.program_of = {}
         for target in json.loads(listed):
@@ -95,33 +187,11 @@ class Workshop:
                         self.sources[target["filename"][0]] += 1
 
     @staticmethod
-    def copy(source, target):
-        """Copies what differs, so that a second run rebuilds little; deletes what is gone."""
-        if os.path.isfile(source):
-            with open(source, "rb") as a:
-                text = a.read()
-            if os.path.exists(target):
-                with open(target, "rb") as b:
-                    if b.read() == text:
-                        return
-            shutil.copy(source, target)
-            os.utime(target)
-            return
-        os.makedirs(target, exist_ok=True)
-        names = set(os.listdir(source)) - {"__pycache__"}
-        for name in set(os.listdir(target)) - names:
-            path = os.path.join(target, name)
-            shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
-        for name in names:
-            Workshop.copy(os.path.join(source, name), os.path.join(target, name))
-
-    @staticmethod
     def run(command, what):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             print("\n".join((done.stdout + done.stderr).splitlines()[-15:]), file=sys.stderr)
-            print(f"conformance: {what} failed", file=sys.stderr)
-            sys.exit(2)
+            stop(f"{what} failed")
         return done.stdout
 
     def programs(self, proofs):
@@ -134,124 +204,199 @@ class Workshop:
                                                        f"*/{s}/*.{n}/*"]
         return table
 
-    def build(self, programs):
-        targets = [os.path.relpath(program, BUILD) for program in programs]
-        done = subprocess.run(["ninja", "-C", BUILD, *targets], capture_output=True, text=True)
-        errors = [line for line in done.stdout.splitlines() if "error:" in line]
-        return "" if done.returncode == 0 else (errors or done.stdout.splitlines())[-1]
-
-    @staticmethod
-    def execute(program, patterns, seconds, *options):
-        """(passed, failed, trouble): names of tests, and how the program ended if not by itself."""
-        def bound():
-            resource.setrlimit(resource.RLIMIT_DATA, (TEST_MEMORY, TEST_MEMORY))
-            resource.setrlimit(resource.RLIMIT_FSIZE, (TEST_OUTPUT, TEST_OUTPUT))
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-        name, trouble = os.path.basename(program), ""
-        with open(os.path.join(AREA, "output"), "w+", errors="replace", encoding="utf-8") as out:
-            try:
-                done = subprocess.run(
-                    [program, f"--gtest_filter={':'.join(patterns)}", "--gtest_color=no", *options],
-                    stdout=out, stderr=subprocess.STDOUT, timeout=seconds, cwd=BUILD,
-                    preexec_fn=bound)
-                trouble = f"{name} crashed" if done.returncode not in (0, 1) else ""
-            except subprocess.TimeoutExpired:
-                trouble = f"{name} did not end"
-            out.seek(0)
-            passed, failed, running = set(), [], ""
-            for line in out:
-                word, _, rest = line.partition("]")
-                test = rest.split("(")[0].split(",")[0].strip()
-                if word == "[ RUN      ":
-                    running = test
-                elif word == "[       OK ":
-                    passed.add(test)
-                elif word == "[  FAILED  " and "." in test and test not in failed:
-                    failed.append(test)
-        if trouble and running and running not in passed:
-            trouble = trouble.replace(name, running)
-        return passed, failed, trouble
-
     def in_order(self, mutation, programs):
-        """The layer's own tests first, then those with few sources: they are built soonest."""
+        """The layer's own tests first, then those with few sources."""
         near = f"/{os.path.basename(os.path.dirname(mutation.file))}/"
         return sorted(programs, key=lambda p: (near not in p, self.sources[p], p))
 
+    def build(self, programs):
+        """-> (file, line) of each error; stops the run when the errors are nowhere."""
+        targets = [os.path.relpath(program, BUILD) for program in programs]
+        began = time.monotonic()
+        done = subprocess.run(["ninja", "-C", BUILD, "-k", "0", *targets], capture_output=True,
+                              text=True, check=False)
+        self.seconds += time.monotonic() - began
+        if done.returncode == 0:
+            self.built |= set(programs)
+            return []
+        where = [(m.group(1) or m.group(3), int(m.group(2) or m.group(4)))
+                 for m in ERROR.finditer(done.stdout)]
+        found = [(os.path.relpath(os.path.join(BUILD, path), COPY), line) for path, line in where]
+        if not found:
+            stop("\n".join(["the build failed", *done.stdout.splitlines()[-15:]]))
+        return found
+
+    def ready(self, programs):
+        """Builds with every rule in its place; rules that do not compile get a build each."""
+        with self.lock:
+            wanted = [p for p in programs if p not in self.built]
+            errors = self.build(wanted) if wanted else []
+            while errors:
+                if not self.copy.part_with(errors):
+                    stop(f"before anything was changed: error at {errors[0][0]}:{errors[0][1]}")
+                errors = self.build(wanted)
+
+    def build_without(self, mutation, program):
+        """A build of this rule's own. -> whether it compiles"""
+        self.copy.write(mutation.file, without=mutation)
+        return not self.build([program])
+
+
+def execute(program, patterns, seconds, *options, mutation=""):
+    """Runs tests. running: the test during which the program ended if not by itself"""
+    def bound():
+        resource.setrlimit(resource.RLIMIT_DATA, (TEST_MEMORY, TEST_MEMORY))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (TEST_OUTPUT, TEST_OUTPUT))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 5))
+
+    trouble, environment = "", {**os.environ, mutant_schemata.VARIABLE: mutation}
+    path = os.path.join(AREA, f"output-{threading.get_ident()}")
+    with open(path, "w+", errors="replace", encoding="utf-8") as out:
+        try:
+            done = subprocess.run(
+                [program, f"--gtest_filter={':'.join(patterns)}", "--gtest_color=no", *options],
+                stdout=out, stderr=subprocess.STDOUT, timeout=CLOCK * seconds, cwd=BUILD,
+                preexec_fn=bound, env=environment, check=False)
+            trouble = "crashed" if done.returncode not in (0, 1) else ""
+            trouble = "did not end" if done.returncode == -24 else trouble  # SIGXCPU
+        except subprocess.TimeoutExpired:
+            trouble = "did not end"
+        out.seek(0)
+        passed, failed, running, milliseconds = set(), [], "", {}
+        for line in out:
+            word, _, rest = line.partition("]")
+            test = rest.split("(")[0].split(",")[0].strip()
+            if word == "[ RUN      ":
+                running = test
+            elif word == "[       OK ":
+                passed.add(test)
+                milliseconds[test] = int(DURATION.search(rest).group(1))
+            elif word == "[  FAILED  " and "." in test and test not in failed:
+                failed.append(test)
+    os.remove(path)
+    running = running if trouble and running not in passed else ""
+    return Ran(passed, failed, trouble, running, milliseconds)
+
+
+class Judge:
+    """Runs the proving tests with one rule taken out at a time."""
+
+    def __init__(self, builder):
+        self.builder = builder
+        self.locks = collections.defaultdict(threading.Lock)  # by program
+        self.turns = collections.defaultdict(threading.Lock)
+        # By program. What was run with every rule in its place, and how it ended:
+        self.patterns = collections.defaultdict(set)
+        self.passed = collections.defaultdict(set)
+        self.failed = collections.defaultdict(list)
+        self.milliseconds = collections.defaultdict(dict)
+
     def before(self, wanted):
-        """Builds and runs tests with every rule in its place. wanted: program -> patterns"""
-        wanted = {program: [p for p in patterns if p not in self.patterns[program]]
-                  for program, patterns in wanted.items()}
-        wanted = {program: patterns for program, patterns in wanted.items() if patterns}
-        error = self.build(wanted) if wanted else ""
-        if error:
-            print(f"conformance: before anything was changed: {error}", file=sys.stderr)
-            sys.exit(2)
+        """Runs tests with every rule in its place. wanted: program -> patterns"""
+        self.builder.ready(wanted)
         for program, patterns in wanted.items():
-            began = time.monotonic()
-            passed, failed, trouble = self.execute(program, patterns, FIRST_SECONDS)
-            self.seconds[program] += time.monotonic() - began
-            self.patterns[program].update(patterns)
-            self.passed[program].update(passed)
-            self.failed[program] += failed + ([trouble] if trouble else [])
+            with self.locks[program]:
+                new = sorted(set(patterns) - self.patterns[program])
+                if not new:
+                    continue
+                ran = execute(program, new, FIRST_SECONDS)
+                self.patterns[program].update(new)
+                self.passed[program].update(ran.passed)
+                self.milliseconds[program].update(ran.milliseconds)
+                self.failed[program] += ran.failed + ([ran.trouble] if ran.trouble else [])
 
     def unsound(self, program, patterns):
         """Why these tests say nothing about a change; "" if they do."""
         for name in self.failed[program]:
-            if " " in name or any(fnmatch.fnmatchcase(name, p) for p in patterns):
+            if "." not in name or any(fnmatch.fnmatchcase(name, p) for p in patterns):
                 return name
         ran = any(fnmatch.fnmatchcase(n, p) for n in self.passed[program] for p in patterns)
         return "" if ran else "none of the tests ran"
 
-    def judge(self, mutation, program, patterns):
-        error = self.build([program])
-        if error:
-            return Outcome(mutation, "broken", error)
-        limit = TEST_SECONDS + 4 * self.seconds[program]
-        _, failed, trouble = self.execute(program, patterns, limit, "--gtest_fail_fast")
-        if failed or trouble:
-            return Outcome(mutation, "caught", failed[0] if failed else trouble)
-        return Outcome(mutation, "missed", "")
+    def seconds(self, program, patterns):
+        return sum(ms for name, ms in self.milliseconds[program].items()
+                   if any(fnmatch.fnmatchcase(name, p) for p in patterns)) / 1000
+
+    def run_tests(self, program, patterns, number):
+        """(word, test, how) of one program."""
+        limit = TEST_SECONDS + 4 * self.seconds(program, patterns)
+        with self.turns[program] if SHARED.search(program) else contextlib.nullcontext():
+            ran = execute(program, patterns, limit, "--gtest_fail_fast", mutation=number)
+        if ran.trouble and ran.running:
+            return "caught", ran.running, ran.trouble
+        if ran.failed:
+            return "caught", ran.failed[0], "fails"
+        if ran.trouble:
+            return "broken", "", f"{os.path.basename(program)} {ran.trouble} before any test"
+        return "missed", "", ""
 
     def try_one(self, mutation, proofs):
         """One program after the other, until a test fails."""
-        programs = self.programs(proofs)
-        outcome = Outcome(mutation, "broken", "no test program proves it")
-        path = os.path.join(COPY, mutation.file)
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-        for program in self.in_order(mutation, programs):
+        began = time.monotonic()
+        programs = self.builder.programs(proofs)
+        word, test, how = "broken", "", "no test program proves it"
+        switched = self.builder.copy.can_switch(mutation)
+        for program in self.builder.in_order(mutation, programs):
             self.before({program: programs[program]})
             bad = self.unsound(program, programs[program])
             if bad:
-                return Outcome(mutation, "broken", f"before anything was changed: {bad}")
-            try:
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write(text.replace(mutation.find, mutation.replace))
-                outcome = self.judge(mutation, program, programs[program])
-            finally:
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write(text)
-            if outcome.word != "missed":
-                return outcome
-        return outcome
+                word, test, how = "broken", "", f"before anything was changed: {bad}"
+                continue
+            if switched:
+                number = mutation_results.number(mutation)
+                word, test, how = self.run_tests(program, programs[program], number)
+            elif self.builder.build_without(mutation, program):
+                word, test, how = self.run_tests(program, programs[program], "")
+            else:
+                word, test, how = "broken", "", "does not compile"
+            if word != "missed":
+                break
+        return Outcome(mutation, word, test, how, time.monotonic() - began)
+
+    def try_alone(self, mutation, proofs):
+        """Of a rule that cannot be switched."""
+        try:
+            return self.try_one(mutation, proofs)
+        finally:
+            self.builder.copy.write(mutation.file)
+            self.builder.built.clear()
 
 
-def run(requirements, ids, finder):
-    """Tries every mutation of these requirements; yields an Outcome each."""
-    table = requirement_proofs.mutations()
-    known = {r.id for r in requirements}
-    for line in check({i: table[i] for i in ids if i in table}, known):
-        print(line, file=sys.stderr)
-        sys.exit(2)
-    chosen = sorted((m for i in ids for m in table.get(i, ())),
-                    key=lambda m: os.path.dirname(m.file))
-    workshop = Workshop()
+def run(chosen, table, finder, store, workers):
+    """Tries these mutations; keeps and yields an Outcome each. While the tests of one program run,
+    the next one is built."""
+    keys = mutation_results.Keys()  # of the sources as they are copied, whoever edits them later
+    key_of = {m: keys.of(m, finder.proofs.get(m.id, [])) for m in chosen}
+    builder = Builder(Copy(table))
+    judge, alone, jobs = Judge(builder), [], []
     first = collections.defaultdict(list)
     for mutation in chosen:
-        programs = workshop.programs(finder.proofs.get(mutation.id, []))
-        for program in workshop.in_order(mutation, programs)[:1]:
-            first[program] += [p for p in programs[program] if p not in first[program]]
-    workshop.before(first)
-    for mutation in chosen:
-        yield workshop.try_one(mutation, finder.proofs.get(mutation.id, []))
+        programs = builder.programs(finder.proofs.get(mutation.id, []))
+        first[next(iter(builder.in_order(mutation, programs)), "")].append(mutation)
+
+    def prove(mutation, method):
+        proofs = finder.proofs.get(mutation.id, [])
+        outcome = method(mutation, proofs)
+        store.keep(mutation, key_of[mutation], outcome.word, outcome.test, outcome.how)
+        return outcome
+
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        for program in sorted(first, key=lambda p: (builder.sources[p], p)):
+            patterns = collections.defaultdict(list)
+            for mutation in first[program]:
+                patterns[program] += builder.programs(
+                    finder.proofs.get(mutation.id, [])).get(program, [])
+            if program:
+                judge.before(patterns)
+            alone += [m for m in first[program] if not builder.copy.can_switch(m)]
+            jobs += [pool.submit(prove, m, judge.try_one) for m in first[program]
+                     if builder.copy.can_switch(m)]
+            for job in [j for j in jobs if j.done()]:
+                jobs.remove(job)
+                yield job.result()
+        for job in concurrent.futures.as_completed(jobs):
+            yield job.result()
+    print(f"built in {builder.seconds:.0f} s; {len(alone)} rules with a build each", flush=True)
+    for mutation in sorted(alone, key=lambda m: (m.file, m.id)):
+        yield prove(mutation, judge.try_alone)

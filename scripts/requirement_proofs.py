@@ -82,6 +82,19 @@ def mutations():
     return found
 
 
+def whole_of(requirement):
+    """The line of the catalogue that MPA-8-09-a is a part of; "" for a line."""
+    match = re.fullmatch(r"(.*-\w*\d\w*)-[a-z]", requirement)
+    return match.group(1) if match else ""
+
+
+def rules_of(requirement, requirements, table):
+    """The mutations of a line: of its parts if it has some, all of which need one."""
+    parts = [r.id for r in requirements if whole_of(r.id) == requirement] or [requirement]
+    found = [table.get(part, []) for part in parts]
+    return [m for rules in found for m in rules] if all(found) else []
+
+
 class Finder:
     """Finds the IDs that tests name."""
 
@@ -168,7 +181,8 @@ class Results:
 
 
 def judge(words):
-    """One word for a requirement: all its tests ran, none failed, and one passed at least."""
+    """One word for a requirement: passed when all its tests ran, none failed, and one was not
+    skipped at least. How many were skipped is the caller's to tell."""
     for word in ("failed", "not run", "passed", "skipped"):
         if word in words:
             return word

@@ -1,0 +1,139 @@
+"""Puts many mutations of a C++ file into one text, of which one at a time can be switched on.
+
+A mutation that lies within one function's body becomes a second body beside the original one:
+
+    { if (rnic_mutation::on(0x1a2b3c4du)) { the body without the rule } else { the body as it is } }
+
+So one build holds hundreds of mutations, and each costs no more than a run of the tests that are to
+catch it. The initializer of a member becomes a choice of two. What else is declared outside of
+functions (constants, tables) cannot be switched; it is left to the caller.
+"""
+
+import collections
+import re
+
+import cxx_source
+from mutation_results import number
+
+# The program reads its mutation from the environment before any other object is initialized.
+VARIABLE = "RNIC_MUTATION"
+HEADER = """#pragma once
+namespace rnic_mutation {
+extern unsigned active;
+constexpr bool on(unsigned number) {
+  return !__builtin_is_constant_evaluated() && active == number;
+}
+}
+"""
+SOURCE = f"""#include <cstdlib>
+namespace rnic_mutation {{
+extern unsigned active;
+unsigned active = 0;
+[[gnu::constructor(101)]] static void read() {{
+  const char* number = std::getenv("{VARIABLE}");
+  if (number) active = std::strtoul(number, nullptr, 16);
+}}
+}}
+"""
+
+FUNCTION_END = re.compile(r"(\)|\bconst|\bnoexcept|\boverride|\bfinal|->[^(){};=]*|&&?)\s*$")
+INITIALIZERS = re.compile(r"\)\s*(noexcept)?\s*:(?!:)", re.DOTALL)
+CONTAINER = re.compile(r'\b(namespace|class|struct|union)\b|extern\s+"')
+PREPROCESSOR = re.compile(r"^[ \t]*#(?:[^\n\\]|\\\n|\\.)*", re.MULTILINE)
+
+# clones: [(first line, last line, mutation)] of the text
+Instrumented = collections.namedtuple("Instrumented", "text clones left")
+
+
+def match_brace(code, at):
+    """The index of the brace that closes the one at `at`."""
+    depth = 0
+    for match in re.compile(r"[{}]").finditer(code, at):
+        depth += 1 if match.group() == "{" else -1
+        if depth == 0:
+            return match.start()
+    return len(code)
+
+
+def is_function(head):
+    """Whether a brace behind this text, which begins behind the last ; { or }, opens a body."""
+    if INITIALIZERS.search(head):
+        return not re.search(r"[\w>]\s*$", head)  # else the initializer of a member
+    return bool(FUNCTION_END.search(head)) and "(" in head
+
+
+def function_bodies(text):
+    """(index of {, index of }) of each outermost function body."""
+    code = cxx_source.without_comments(text)
+    code = PREPROCESSOR.sub(cxx_source.blank, code)
+    head, at, parentheses = 0, 0, 0
+    while at < len(code):
+        c = code[at]
+        if c in "()":
+            parentheses += 1 if c == "(" else -1
+        elif c == "{" and parentheses:
+            at = match_brace(code, at)
+        elif c == "{":
+            words = code[head:at]
+            if is_function(words):
+                end = match_brace(code, at)
+                yield at, end
+                at, head = end, end + 1
+            elif CONTAINER.search(words) and not re.search(r"[=(]\s*$", words):
+                head = at + 1
+            else:
+                at = match_brace(code, at)  # an initializer: what follows belongs to it
+        elif c in "};":
+            head = at + 1
+        elif c == ":" and re.search(r"\b(public|private|protected)\s*$", code[head:at]):
+            head = at + 1
+        at += 1
+
+
+MEMBER = re.compile(
+    r"^ +(?!.*\b(?:constexpr|static|using)\b)[\w:<>, ]+ \w+ = ([^;{}]+);", re.MULTILINE)
+
+
+def places(text, mutation, bodies, members):
+    """(where the body or the initializer is, the same without the rule), or None."""
+    at = text.find(mutation.find)
+    end = at + len(mutation.find)
+    without = text[:at] + mutation.replace + text[end:]
+    if at < 0:
+        return None
+    for first, last in bodies:
+        if first < at and end <= last:
+            return (first, last + 1), without[first:last + 1 + len(without) - len(text)]
+    for member in members:
+        if member.start() <= at and end <= member.end():
+            other = MEMBER.match(without, member.start())
+            if other and other.start(1) == member.start(1):
+                return member.span(1), other.group(1)
+    return None
+
+
+def instrument(text, mutations):
+    """The text with all these mutations of it to be switched on; left: those that cannot be."""
+    inside, left = collections.defaultdict(list), []
+    bodies = list(function_bodies(text))
+    members = [m for m in MEMBER.finditer(text)
+               if not any(first < m.start() < last for first, last in bodies)]
+    for mutation in mutations:
+        found = places(text, mutation, bodies, members)
+        if found is None:
+            left.append(mutation)
+        else:
+            inside[found[0]].append((mutation, found[1]))
+    out, clones, done = [], [], 0
+    for (first, last), found in sorted(inside.items()):
+        body = text[first] == "{"
+        out.append(text[done:first] + ("{\n" if body else ""))
+        for mutation, without in found:
+            line = sum(piece.count("\n") for piece in out) + 1
+            on = f"rnic_mutation::on(0x{number(mutation)}u)"
+            out.append(f"if ({on}) {without} else\n" if body else f"{on} ? {without} :\n")
+            clones.append((line, line + out[-1].count("\n"), mutation))
+        out.append(text[first:last] + ("\n}" if body else ""))
+        done = last
+    out.append(text[done:])
+    return Instrumented("".join(out), clones, left)
