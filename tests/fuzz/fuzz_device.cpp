@@ -7,6 +7,7 @@
 
 #include "base/endian.hpp"
 #include "base/log.hpp"
+#include "fuzz/small_device.hpp"
 #include "rnic/rnic.hpp"
 #include "sim/sim.hpp"
 
@@ -18,28 +19,16 @@ namespace nic = rnic::nic;
 namespace port = rnic::port;
 namespace sim = rnic::sim;
 
-nic::DeviceConfig device_config() {
-  nic::DeviceConfig config;
-  config.net.address = rnic::llp::IpAddress::v4(0x0a000002u);
-  config.tcp.max_connections = 16;
-  config.tcp.max_records = 512;
-  config.tcp.max_records_per_connection = 256;
-  config.limits.max_qps = 8;
-  config.limits.max_connections = 8;
-  config.limits.hold_octets = 256u << 10;
-  return config;
-}
-
 sim::LinkConfig link_config() {
   sim::LinkConfig config;
-  config.slots = 256;
+  config.slots = 64;
   config.checksum = port::ChecksumMode::Trusted;  // content matters here, not luck with checksums
   return config;
 }
 
 class World {
  public:
-  World() : link_(link_config()), device_(device_config(), link_.b(), now_) {
+  World() : link_(link_config()), device_(rnic::fuzz::small_device(1), link_.b(), now_) {
     base::set_log_level(base::LogLevel::Off);
     static_cast<void>(device_.listen(7471));
   }
