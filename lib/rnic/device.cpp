@@ -157,7 +157,7 @@ base::Now Device::next_deadline() const {
 
 bool Device::quiescent() const {
   if (connections_.live() != 0 || mpa::held_octets(*hold_) != 0) return false;
-  if (tuf::packed_ulpdus(*pack_) != 0) return false;
+  if (tuf::packed_ulpdus(*pack_) != 0 || !orphans_.empty()) return false;
   return !own_ || (own_->streams.live() == 0 && own_->framed.live() == 0 &&
                    own_->stack.quiescent() && own_->interface.unsent() == 0);
 }

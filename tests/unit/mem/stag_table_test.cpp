@@ -129,6 +129,46 @@ TEST_F(StagTableTest, RevokedStagNeverWorksAgain_DDP_8_3_1_01) {
   EXPECT_GT(given.size(), 200u);
 }
 
+// DDP-8.3.1-01: the key of a slot is another one each time that the slot is given out, from every
+// seed: a stale STag never names the slot's next region.
+TEST_F(StagTableTest, TheKeyChangesWithEveryRegistration_DDP_8_3_1_01) {
+  for (uint64_t seed = 0; seed < 64; ++seed) {
+    StagTable one(1, seed);
+    Stag previous{};
+    for (int i = 0; i < 200; ++i) {
+      const auto stag = one.add({.address = memory.data(), .length = 1});
+      ASSERT_TRUE(stag.has_value());
+      ASSERT_NE(*stag, previous) << "seed " << seed << ", registration " << i;
+      previous = *stag;
+      ASSERT_TRUE(one.remove(previous).has_value());
+    }
+  }
+}
+
+// A slot rests as long as possible: every other free one is given out before it.
+TEST_F(StagTableTest, AFreedSlotIsTheLastToBeUsedAgain) {
+  constexpr uint32_t kSlots = 4;
+  std::vector<Stag> held;
+  for (int i = 0; i < 2; ++i) held.push_back(add(0));
+  for (int round = 0; round < 10; ++round) {
+    const uint32_t freed = held.front().value >> 8;
+    ASSERT_TRUE(table.remove(held.front()).has_value());
+    held.erase(held.begin());
+    // As many others are free as slots less those in use and the one that has just been freed.
+    for (uint32_t i = 0; i + 2 < kSlots; ++i) {
+      held.push_back(add(0));
+      EXPECT_NE(held.back().value >> 8, freed) << "round " << round;
+    }
+    const Stag last = add(0);
+    EXPECT_EQ(last.value >> 8, freed) << "round " << round;
+    ASSERT_TRUE(table.remove(last).has_value());
+    while (held.size() > 2) {
+      ASSERT_TRUE(table.remove(held.back()).has_value());
+      held.pop_back();
+    }
+  }
+}
+
 TEST_F(StagTableTest, LimitIsKeptAndSlotsComeBack) {
   std::vector<Stag> stags;
   for (int i = 0; i < 4; ++i) stags.push_back(add(0));

@@ -146,6 +146,23 @@ TEST_F(Arp, UsedEntriesAreConfirmedWithoutAGap) {
   EXPECT_TRUE(is_arp(port_->take_sent()));
 }
 
+// An entry that was confirmed counts as used again from the first frame that goes to it, also where
+// the way of the last frame is remembered: it is confirmed in time for ever.
+TEST_F(Arp, AConfirmedEntryIsConfirmedAgain_TCP_IP_02) {
+  learn(kPeer, kPeerMac);
+  for (int round = 0; round < 4; ++round) {
+    ASSERT_TRUE(send(kPeer));
+    interface_->flush(now_);
+    port_->sent().clear();
+    run_until(now_ + config_.arp_lifetime);
+    ASSERT_EQ(port_->sent().size(), 1u) << "round " << round;
+    const test::SentFrame probe = port_->take_sent();
+    ASSERT_TRUE(is_arp(probe));
+    EXPECT_EQ(arp_of(probe).target_ip, kPeer.as_v4());
+    receive(arp_reply(kPeer, kPeerMac));
+  }
+}
+
 // RFC 4861 s.7.3.2: after a pause the whole of a burst goes to the old address, which is asked
 // then; nobody there, it is forgotten.
 TEST_F(Arp, UnusedEntriesAreKeptAndConfirmedWhenTheyAreUsed_TCP_IP_02) {

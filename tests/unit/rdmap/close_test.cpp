@@ -97,6 +97,42 @@ TEST_F(CloseTest, UncleanFinish_DDP_6_2_2_01) {
 
 // BUG-06, DDP-6.2.2-02, MPA-8-01: both queues, in post order; and whatever is posted to the dead
 // endpoint. The code of the loss is 2/0/01.
+// A request whose success nobody wants to hear of is told of all the same when it fails: of those
+// that were not signaled, the one that succeeded is silent.
+TEST_F(CloseTest, UnsignaledFailuresAreTold_BUG_06) {
+  for (uint64_t id = 1; id <= 3; ++id) {
+    SendWork w = a->work(id, WorkOpcode::Write, 0, 8);
+    w.remote_stag = b->all;
+    w.signaled = false;
+    a->endpoint.send(w);
+  }
+  SendWork read = a->work(4, WorkOpcode::Read, 0, 8);
+  read.remote_stag = b->all;
+  read.signaled = false;
+  a->endpoint.send(read);
+  pair.a.pull();
+  pair.a.release_up_to(1);
+  EXPECT_EQ(a->owner.retired, 1u);
+  EXPECT_TRUE(a->owner.sends.empty());
+  pair.a.user().ended(llp::StreamEnd::TimedOut, {});
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{2, 3, 4}));
+  for (const Completion& told : a->owner.sends) EXPECT_EQ(told.status, WorkStatus::Flushed);
+  EXPECT_EQ(a->owner.retired, 1u);
+  EXPECT_EQ(a->counters.flushed, 3u);
+}
+
+// RDMAP-7.1-02: the same for one that could not be sent for a fault of its own.
+TEST_F(CloseTest, AnUnsignaledLocalErrorIsTold_BUG_06) {
+  SendWork w = a->work(1, WorkOpcode::Write, Node::kSize, 8);  // behind the region
+  w.remote_stag = b->all;
+  w.signaled = false;
+  a->endpoint.send(w);
+  pair.a.pull();
+  ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1}));
+  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::LocalProtection);
+  EXPECT_EQ(a->owner.retired, 0u);
+}
+
 // UNH-RDMAP-10
 TEST_F(CloseTest, LossFlushesInPostOrder_BUG_06) {
   for (uint64_t i = 0; i < 5; ++i) a->post_receive(10 + i, 0, 8);

@@ -457,6 +457,54 @@ TEST_F(Requests, OneDisconnectsAndOneDestroys_CM_04) {
   expect_all_returned();
 }
 
+// A queue pair that is destroyed under its connection is kept until the stream has ended, and no
+// longer.
+TEST_F(Requests, WhatWasDestroyedConnectedIsNotKept) {
+  for (int i = 0; i < 3; ++i) {
+    QueuePair* a = left().make_qp();
+    QueuePair* b = right().make_qp();
+    connect(a, b);
+    ASSERT_TRUE(right().device->destroy_qp(b).has_value());
+    EXPECT_FALSE(right().device->quiescent());
+    ASSERT_TRUE(run_until([&] { return left().has(EventKind::Disconnected); }));
+    left().events.clear();
+    ASSERT_TRUE(left().device->destroy_qp(a).has_value());
+    run_for(std::chrono::seconds(1));
+    EXPECT_TRUE(right().device->quiescent());
+  }
+  expect_all_returned();
+}
+
+/// The right device's application reads no events, and there is room for few.
+class Unread : public Streams {
+ protected:
+  static constexpr uint32_t kEvents = 16;
+  Unread()
+      : Streams([](DeviceConfig& config) {
+          if (config.name == "right") config.limits.max_events = kEvents;
+        }) {}
+};
+
+// Start-ups that strangers spoil take at most half of the room for events: a request that is in
+// order is still told, and nothing is lost.
+TEST_F(Unread, StrangersLeaveRoomForRequests) {
+  for (uint32_t i = 0; i < 2 * kEvents; ++i) {
+    StreamSocket* stranger = *left().device->connect_stream(right_end(), {}, now_);
+    ASSERT_TRUE(run_until([&] { return stranger->is_established(); }));
+    send(left(), stranger, octets(64, 9));
+    ASSERT_TRUE(run_until([&] { return stranger->how_ended().has_value(); })) << i;
+    tell(left(), stranger, StreamSocket::kRelease);
+    run_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(right().device->device_counters().connects_failed, 2 * kEvents);
+  QueuePair* honest = left().make_qp();
+  ASSERT_TRUE(left().device->connect(*honest, right_end(), {}, now_).has_value());
+  run_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(right().device->device_counters().events_lost, 0u);
+  EXPECT_EQ(count_of(right(), EventKind::RequestFailed), kEvents / 2);
+  EXPECT_EQ(count_of(right(), EventKind::ConnectRequest), 1u);
+}
+
 // RDMAP-6.2-01 MPA-8-01: an end inside an FPDU is no graceful one: code 2/0/01, told with
 // Disconnected and in the log, counted; nothing of the FPDU completes. Behind an FPDU it is.
 // UNH-MPA-2-14
