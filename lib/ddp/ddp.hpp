@@ -60,6 +60,11 @@ class User {
     static_cast<void>(overhead);
     return true;
   }
+  [[nodiscard]] virtual bool all_fits(uint32_t octets, uint32_t overhead) const {
+    static_cast<void>(octets);
+    static_cast<void>(overhead);
+    return false;
+  }
 
   /// DV of the stream.
   [[nodiscard]] virtual uint8_t version() const = 0;
@@ -113,6 +118,9 @@ class Stream final : public llp::FramingUser {
   void released_ulpdu(const llp::RecordTag& tag) override { user_.released(tag); }
   [[nodiscard]] bool fills_segment(uint32_t octets, uint32_t overhead) const override {
     return user_.fills_segment(octets, overhead);
+  }
+  [[nodiscard]] bool all_fits(uint32_t octets, uint32_t overhead) const override {
+    return user_.all_fits(octets, overhead);
   }
   llp::PlaceVerdict place_ulpdu(const llp::UlpduView& ulpdu, bool in_order, base::Now now) override;
   void deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) override;

@@ -80,6 +80,13 @@ class FramingUser {
     static_cast<void>(overhead);
     return true;
   }
+  /// The sender's silly window rule (RFC 9293 s.3.8.6.2.1 (2)): with `overhead` octets of framing
+  /// for each, all ULPDUs that wait are at most `octets`. False when the user cannot tell.
+  [[nodiscard]] virtual bool all_fits(uint32_t octets, uint32_t overhead) const {
+    static_cast<void>(octets);
+    static_cast<void>(overhead);
+    return false;
+  }
   /// The same ULPDU again. False: its memory is gone.
   virtual bool rebuild_ulpdu(const RecordTag& tag, UlpduWriter& out) = 0;
   /// The peer's TCP has all of this ULPDU.

@@ -158,6 +158,11 @@ class StreamUser {
   /// a segment's worth.
   [[nodiscard]] virtual uint32_t pending() const { return UINT32_MAX; }
 
+  /// The sender's silly window rule (RFC 9293 s.3.8.6.2.1 (2)): all that pull() could give now,
+  /// framing included, is at most `octets`. False when the user cannot tell: a record then waits
+  /// for a window that holds a segment.
+  [[nodiscard]] virtual bool all_fits(uint32_t octets) const { return pending() <= octets; }
+
   /// Nagle's rule: pull() may be asked now although a short segment is unacknowledged: what there
   /// is fills `octets`, or must not wait.
   [[nodiscard]] virtual bool fills_segment(uint32_t octets) const { return pending() >= octets; }

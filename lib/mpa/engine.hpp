@@ -81,6 +81,9 @@ class Session::Impl final : public FirstFpduListener {
     if (next_ != nullptr) return next_->fills_segment(octets);
     return !full_operation() || !may_send_ || user_->fills_segment(octets, kOverhead);
   }
+  /// The sender's silly window rule: all FPDUs that wait, or what is left of the start-up, are at
+  /// most `octets`.
+  [[nodiscard]] bool all_fits(uint32_t octets) const;
   [[nodiscard]] uint32_t mulpdu() const { return mulpdu_of(emss_, agreed_.markers_send); }
   void ready() {
     if (may_send_ && stream_ != nullptr) stream_->ready();

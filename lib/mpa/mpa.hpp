@@ -207,6 +207,7 @@ class Session final : public StartSession {
   void emss_changed(uint32_t emss) override;
   [[nodiscard]] uint32_t receive_room() const override;
   [[nodiscard]] bool fills_segment(uint32_t octets) const override;
+  [[nodiscard]] bool all_fits(uint32_t octets) const override;
   void peer_finished(base::Now now) override;
   void ended(llp::StreamEnd how, base::Now now) override;
 

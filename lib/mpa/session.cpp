@@ -51,6 +51,16 @@ llp::Pulled Session::Impl::pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& ou
   return {out.length() - before, ulpdu.last, true, ulpdu.tag};
 }
 
+bool Session::Impl::all_fits(uint32_t octets) const {
+  if (next_ != nullptr) return next_->all_fits(octets);
+  if (!full_operation()) return last_message_.unsent() + sender_.unsent() <= octets;
+  if (!may_send_) return true;
+  constexpr uint32_t kMostOverhead = 2 + 3 + 4;  // length, pad, CRC
+  const uint32_t marker_octets =
+      agreed_.markers_send ? (octets / wire::kMpaMarkerInterval + 1) * wire::kMpaMarkerSize : 0;
+  return octets > marker_octets && user_->all_fits(octets - marker_octets, kMostOverhead);
+}
+
 bool Session::Impl::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
                             llp::Frame& out) {
   if (tag == kStartTag) return sender_.rebuild(offset, length, out);
@@ -226,6 +236,7 @@ void Session::place(base::Range range, base::ByteView octets, bool, base::Now no
 void Session::ordered(uint64_t offset, base::Now now) { impl_->ordered(offset, now); }
 void Session::emss_changed(uint32_t emss) { impl_->emss_changed(emss); }
 uint32_t Session::receive_room() const { return impl_->receive_room(); }
+bool Session::all_fits(uint32_t octets) const { return impl_->all_fits(octets); }
 bool Session::fills_segment(uint32_t octets) const { return impl_->fills_segment(octets); }
 void Session::peer_finished(base::Now now) { impl_->peer_finished(now); }
 void Session::ended(llp::StreamEnd how, base::Now now) { impl_->ended(how, now); }

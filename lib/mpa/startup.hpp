@@ -83,6 +83,7 @@ class StartFrameSender {
   void acknowledged(uint64_t end_offset);
 
   [[nodiscard]] bool pending() const { return sent_ < size_; }
+  [[nodiscard]] uint32_t unsent() const { return size_ - sent_; }
   /// Behind the frame's last octet: where full operation begins.
   [[nodiscard]] uint64_t end_offset() const { return base_ + size_; }
 

@@ -42,6 +42,7 @@ class Endpoint::Impl final : public ddp::User {
   bool rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) override;
   void released(const llp::RecordTag& tag) override;
   [[nodiscard]] bool fills_segment(uint32_t octets, uint32_t overhead) const override;
+  [[nodiscard]] bool all_fits(uint32_t octets, uint32_t overhead) const override;
   [[nodiscard]] uint8_t version() const override { return version_; }
   ddp::Fault tagged_rights(const wire::ddp::TaggedHeader& header, uint32_t payload,
                            uint32_t& rights) override;

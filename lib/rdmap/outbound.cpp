@@ -425,6 +425,32 @@ bool Endpoint::Impl::fills_segment(uint32_t octets, uint32_t overhead) const {
   return false;
 }
 
+bool Endpoint::Impl::all_fits(uint32_t octets, uint32_t overhead) const {
+  // Each ULPDU that waits costs a header at least, so that a long queue ends the count early.
+  uint64_t waiting = 0;
+  const auto add = [&](uint64_t header_and_payload) { waiting += header_and_payload + overhead; };
+  if (state_ == EndpointState::Terminating) add(wire::ddp::kUntaggedSize + terminate_size_);
+  if (rtr_pending_) add(wire::ddp::kUntaggedSize + wire::rdmap::kReadRequestSize);
+  if (current_.kind != Kind::None) {
+    add(current_.message.header_size() + current_.message.length - current_.offset);
+  }
+  if (!running()) return waiting <= octets;
+  uint32_t response = inbound_.ready();
+  if (current_.kind == Kind::Response) ++response;
+  for (; response != inbound_.next_delivery() && waiting <= octets; ++response) {
+    const ddp::OutboundMessage message = message_of(inbound_.at(response));
+    add(message.header_size() + uint64_t{message.length});
+  }
+  uint32_t send = sends_.next();
+  if (current_.kind == Kind::Send) ++send;
+  for (; send != sends_.end() && waiting <= octets; ++send) {
+    const SendSlot& slot = sends_.at(send);
+    if (slot.work.opcode == WorkOpcode::LocalInvalidate) continue;
+    add(wire::ddp::kUntaggedSize + uint64_t{message_length(slot)});
+  }
+  return waiting <= octets;
+}
+
 void Endpoint::Impl::write_terminate(llp::UlpduWriter& out) {
   const ddp::OutboundMessage message{
       .version = version_,

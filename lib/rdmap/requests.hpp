@@ -63,6 +63,7 @@ class InboundRequests {
   [[nodiscard]] InboundRequest& of_msn(uint32_t msn) { return at(msn - 1); }
   [[nodiscard]] bool has_msn(uint32_t msn) const { return holds(msn - 1); }
   [[nodiscard]] InboundRequest& at(uint32_t seq) { return slots_[seq & mask_]; }
+  [[nodiscard]] const InboundRequest& at(uint32_t seq) const { return slots_[seq & mask_]; }
   /// Delivered or in use for a retransmission.
   [[nodiscard]] bool holds(uint32_t seq) const { return seq - free_ < provided_ - free_; }
 

@@ -136,6 +136,10 @@ uint32_t StreamSocket::pending() const {
   return is_lent() ? StreamUser::pending() : ByteStream::pending();
 }
 
+bool StreamSocket::all_fits(uint32_t octets) const {
+  return session_ != nullptr ? session_->all_fits(octets) : ByteStream::all_fits(octets);
+}
+
 uint32_t StreamSocket::unread() const { return is_lent() ? 0 : ByteStream::unread(); }
 
 void StreamSocket::peer_finished(base::Now now) {
@@ -154,6 +158,10 @@ void StreamSocket::ended(llp::StreamEnd how, base::Now now) {
 
 llp::Pulled StreamSocket::Behind::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
   return socket_.ByteStream::pull(n, offset, out);
+}
+
+bool StreamSocket::Behind::all_fits(uint32_t octets) const {
+  return socket_.ByteStream::all_fits(octets);
 }
 
 bool StreamSocket::Behind::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,

@@ -80,6 +80,7 @@ class StreamSocket final : public tcp::ByteStream {
   void emss_changed(uint32_t emss) override;
   [[nodiscard]] uint32_t receive_room() const override;
   [[nodiscard]] uint32_t pending() const override;
+  [[nodiscard]] bool all_fits(uint32_t octets) const override;
   [[nodiscard]] uint32_t unread() const override;
   void peer_finished(base::Now now) override;
   void ended(llp::StreamEnd how, base::Now now) override;
@@ -100,6 +101,7 @@ class StreamSocket final : public tcp::ByteStream {
     void place(base::Range range, base::ByteView octets, bool in_order, base::Now now) override;
     void ordered(uint64_t offset, base::Now now) override;
     void emss_changed(uint32_t) override {}
+    [[nodiscard]] bool all_fits(uint32_t octets) const override;
     [[nodiscard]] uint32_t receive_room() const override;
     void peer_finished(base::Now now) override;
     void ended(llp::StreamEnd, base::Now) override {}

@@ -32,7 +32,7 @@ void Engine::abort_stream(Connection& c) {
 void Engine::room_grew(Connection& c) {
   if (c.doomed || c.user == nullptr || !receives(c.state)) return;
   // Receiver silly window avoidance (RFC 9293 s.3.8.6.2.2): tell only of a step that is worth it.
-  const uint64_t room = std::min<uint64_t>(config_.receive_window, c.user->receive_room());
+  const uint64_t room = room_to_offer(c);
   const uint64_t edge = c.tcb.rcv_nxt + room;
   c.ack.rcv_buff = std::max(c.ack.rcv_buff, static_cast<uint32_t>(room));
   const uint64_t step = std::min(2ull * c.ack.rcv_mss, c.ack.rcv_buff / 2 + 1ull);

@@ -410,6 +410,8 @@ class Engine {
   bool send_window_probe(Connection& c, base::Now now);
   bool send_replies(base::Now now);
   [[nodiscard]] uint32_t fill_sack(Connection& c, std::array<wire::SackBlock, 4>& blocks);
+  /// Octets past RCV.NXT that the user has room for and the window field, scaled, can name.
+  [[nodiscard]] uint64_t room_to_offer(const Connection& c) const;
   [[nodiscard]] uint16_t advertise(Connection& c);
   void acked_now(Connection& c);
   /// RFC 7323 s.5.4: one tick a millisecond.

@@ -92,8 +92,11 @@ Engine::Sent Engine::send_new(Connection& c, base::Now now) {
     const uint64_t beyond = base::sabotaged(base::Defect::WindowIgnored) ? c.effective_mss : 0;
     const uint64_t usable = c.tcb.usable_window() + beyond;
     if (usable < c.effective_mss) {
+      // RFC 9293 s.3.8.6.2.1 (2). Nagle's rule, whose bracket it has, has let it pass above.
+      if (usable != 0 && c.user->all_fits(static_cast<uint32_t>(usable)))
+        return pull_into_saved(c, now);
       if (c.tcb.flight() != 0 || usable == 0) return wait_for_window(c, now);
-      // RFC 9293 s.3.8.6.2.1 (3), (4): half the largest window, or the override timer.
+      // (3), (4): half the largest window, or the override timer.
       if (usable < c.tcb.snd_max_wnd / 2 && !c.sws_override) return wait_for_window(c, now);
       return pull_into_saved(c, now);
     }
@@ -242,6 +245,7 @@ Engine::Sent Engine::send_waiting(Connection& c, base::Now now) {
     ++counters_.resegmented_records;
   }
   c.last_octet = payload[length - 1];
+  if (c.options.nagle && length < c.effective_mss) c.small_end = offset + length;
   uint8_t flags = last && r.is(record_flag::kPush) ? flag::kAck | flag::kPsh : flag::kAck;
   if (c.ecn.on) flags |= mark_new_data(c, slot);
   finish(c, slot, offset, length, flags, now);

@@ -26,8 +26,10 @@ struct Tcb {
 
   // Receive sequence variables.
   base::Seq32 irs;
-  uint64_t rcv_nxt = 0;   ///< delivery point; the peer's FIN is not counted in it
-  uint64_t rcv_edge = 0;  ///< right edge of the window offered so far; it never moves left
+  uint64_t rcv_nxt = 0;  ///< delivery point; the peer's FIN is not counted in it
+  /// Right edge of the windows offered so far, as headers said it (RFC 7323 s.2.4: the actual
+  /// maximum); it never moves left, though scaling may round what the latest ACK offered below it.
+  uint64_t rcv_edge = 0;
   uint8_t rcv_wind_shift = 0;
   bool fin_reached = false;  ///< the peer's FIN is in order: the ACK covers one more
 

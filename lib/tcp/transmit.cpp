@@ -27,9 +27,16 @@ bool Engine::begin(Connection& c, TxSlot& slot) {
   return true;
 }
 
+uint64_t Engine::room_to_offer(const Connection& c) const {
+  const uint64_t most = uint64_t{0xffff} << c.tcb.rcv_wind_shift;
+  const uint64_t room =
+      std::min({uint64_t{config_.receive_window}, uint64_t{c.user->receive_room()}, most});
+  return room >> c.tcb.rcv_wind_shift << c.tcb.rcv_wind_shift;
+}
+
 uint16_t Engine::advertise(Connection& c) {
   if (c.user != nullptr && receives(c.state) && !c.doomed) {
-    const uint64_t room = std::min<uint64_t>(config_.receive_window, c.user->receive_room());
+    const uint64_t room = room_to_offer(c);
     const uint64_t edge = c.tcb.rcv_nxt + room;
     // RFC 9293 s.3.8.6.2.2: the edge moves by worthwhile steps, and never back.
     c.ack.rcv_buff = std::max(c.ack.rcv_buff, static_cast<uint32_t>(room));

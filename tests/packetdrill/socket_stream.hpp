@@ -50,6 +50,7 @@ class SocketStream final : public tcp::ByteStream {
   void ordered(uint64_t offset, base::Now now) override;
   [[nodiscard]] uint32_t receive_room() const override;
   [[nodiscard]] uint32_t pending() const override;
+  [[nodiscard]] bool all_fits(uint32_t octets) const override { return unsent() <= octets; }
 
  private:
   [[nodiscard]] bool pushed() const { return written_ <= push_end_; }

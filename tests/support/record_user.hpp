@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -96,6 +97,9 @@ class RecordUser : public llp::StreamUser {
   }
   void emss_changed(uint32_t emss) override { changed_emss = emss; }
   [[nodiscard]] uint32_t receive_room() const override { return room; }
+  [[nodiscard]] bool all_fits(uint32_t octets) const override {
+    return std::accumulate(to_send.begin(), to_send.end(), uint64_t{0}) <= octets;
+  }
   void peer_finished(base::Now) override {
     RNIC_CHECK(!peer_has_finished);
     peer_has_finished = true;

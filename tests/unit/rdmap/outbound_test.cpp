@@ -415,5 +415,51 @@ TEST_F(OutboundTest, MessageOf4GigaoctetsIsRefused_DDP_5_2_02) {
   EXPECT_EQ(a->owner.sends[0].status, WorkStatus::LocalLength);
 }
 
+// TCP-9293-3.8.6.2-01 (2): whether all that waits goes into a window. Never too little is counted,
+// and at most the four octets more that a tagged header is shorter.
+TEST_F(OutboundTest, WhatWaitsIsCountedToTheOctet_TCP_9293_3_8_6_2_01) {
+  constexpr uint32_t kOverhead = 9;
+  b->post_receive(1, 4096, 100);
+  const std::vector<std::function<void()>> kinds = {
+      [&] { send(1, 0, 100); },         [&] { write(2, 0, 77, 2048); },
+      [&] { read(3, 1024, 64, 2048); }, [&] { fetch_add(4, 2048, 1); },
+      [&] { immediate(5, {1}); },
+  };
+  for (uint32_t count = 1; count <= kinds.size(); ++count) {
+    for (uint32_t i = 0; i < count; ++i) kinds[i]();
+    const auto answers = [&](test::FramingEnd& end) {
+      const llp::FramingUser& user = end.user();
+      uint32_t least = 0;
+      while (!user.all_fits(least, kOverhead)) ++least;
+      const size_t before = end.sent.size();
+      end.pull_all();
+      uint32_t pulled = 0;
+      uint32_t tagged = 0;
+      for (size_t i = before; i < end.sent.size(); ++i) {
+        pulled += static_cast<uint32_t>(end.sent[i].octets.size()) + kOverhead;
+        tagged += end.sent[i].octets[0] >> 7;
+      }
+      EXPECT_GE(least, pulled) << count;
+      EXPECT_LE(least, pulled + 4 * tagged) << count;
+      EXPECT_TRUE(user.all_fits(0, kOverhead)) << "nothing waits";
+      return end.sent.size() - before;
+    };
+    EXPECT_EQ(answers(pair.a), count);
+    pair.b.arrive_rest(pair.a);
+    EXPECT_EQ(answers(pair.b), (count >= 3 ? 1u : 0u) + (count >= 4 ? 1u : 0u));
+    pair.a.arrive_rest(pair.b);
+    pair.a.release_all();
+    pair.b.release_all();
+    if (count < kinds.size()) restart();
+    b->post_receive(1, 4096, 100);
+    b->post_receive(2, 4096, 100);
+  }
+  // Of a message that is under way the rest.
+  send(9, 0, 200);
+  ASSERT_TRUE(pair.a.pull(false, 118));
+  EXPECT_FALSE(pair.a.user().all_fits(18 + 100 + kOverhead - 1, kOverhead));
+  EXPECT_TRUE(pair.a.user().all_fits(18 + 100 + kOverhead, kOverhead));
+}
+
 }  // namespace
 }  // namespace rnic::rdmap

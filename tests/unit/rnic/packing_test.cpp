@@ -129,6 +129,44 @@ TEST_P(NagleChosen, EverythingEnds_MPA_A_2_01) {
 
 INSTANTIATE_TEST_SUITE_P(OnAndOff, NagleChosen, ::testing::Bool());
 
+/// The window is always below a segment of the path.
+class SmallWindow : public DevicePair {
+ protected:
+  SmallWindow() : DevicePair([](DeviceConfig& config) { config.tcp.receive_window = 4096; }) {}
+};
+
+// TCP-9293-3.8.6.2-01 (2): a small message goes beside what is in flight when the window has room
+// for it.
+TEST_F(SmallWindow, ASmallMessageDoesNotWait_TCP_9293_3_8_6_2_01) {
+  QueuePair* a = left().make_qp();
+  QueuePair* b = right().make_qp();
+  connect(a, b);
+  run_for(std::chrono::milliseconds(200));  // the ACK of the Request
+  std::vector<uint8_t> source = octets(2500, 1), target(2500);
+  const mem::Stag from = left().add(source, a->spec().pd, 0);
+  const mem::Stag to = right().add(target, b->spec().pd, mem::kLocalWrite);
+  for (uint64_t i = 0; i < 4; ++i) {
+    ASSERT_EQ(b->post_receive(receive(i, target, to, 2500)), PostResult::Ok);
+  }
+  const auto segments = [&] { return left().device->tcp_counters().data_segments_out; };
+  const auto send = [&](uint64_t id, uint32_t length) {
+    ASSERT_EQ(a->post_send(work(WorkOpcode::Send, id, source, from, length)), PostResult::Ok);
+    left().device->poll(now_ += base::Duration(10));
+  };
+  const uint64_t before = segments();
+  send(0, 2500);
+  ASSERT_EQ(segments(), before + 2);
+  send(1, 10);
+  EXPECT_EQ(segments(), before + 3);
+  send(2, 1400);  // more than is left
+  EXPECT_EQ(segments(), before + 3);
+  size_t done = 0;
+  EXPECT_TRUE(run_until([&] {
+    done += right().completions(b->spec().receive_cq).size();
+    return done == 3;
+  }));
+}
+
 class HeldOctets : public DevicePair {};
 
 // MPAA-7-02

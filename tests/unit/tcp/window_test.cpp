@@ -8,6 +8,23 @@ namespace {
 constexpr uint32_t kIss = RawPeer::kIss;
 constexpr uint32_t kIrs = RawPeer::kIrs;
 
+/// Gives its one stream to the next connection.
+class StreamAcceptor final : public llp::Acceptor {
+ public:
+  explicit StreamAcceptor(tcp::ByteStream& user) : user_(user) {}
+  llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint&, const llp::Endpoint&,
+                          base::Now) override {
+    user_.attach(stream);
+    return &user_;
+  }
+  [[nodiscard]] uint32_t first_room(const llp::Endpoint&) const override {
+    return user_.receive_room();
+  }
+
+ private:
+  tcp::ByteStream& user_;
+};
+
 // TCP-9293-3.8.6.1-01
 TEST(Window, AZeroWindowIsProbedAndSurvived_TCP_9293_3_8_6_1_01) {
   Pair p;
@@ -204,6 +221,71 @@ TEST(Window, HalfOfASmallWindowIsUsedAtOnce_TCP_9293_3_8_6_2_01) {
   }
 }
 
+// TCP-9293-3.8.6.2-01 (2): what is pushed and fits the window goes at once, whatever share of the
+// window or of a segment it is.
+TEST(Window, ASmallMessageThatFitsDoesNotWait_TCP_9293_3_8_6_2_01) {
+  for (const uint16_t window : {100, 257, 1459}) {
+    RawPeer p;
+    p.accept();  // and offers 65535
+    p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = window});
+    uint32_t at = 1;
+    for (int message = 0; message < 3; ++message, at += 100) {
+      p.user.queue(100);
+      p.stack.output(p.now);
+      ASSERT_FALSE(p.silent()) << window;
+      const Segment sent = p.next();
+      EXPECT_EQ(sent.seq, kIss + at);
+      EXPECT_EQ(sent.payload, 100u);
+      EXPECT_TRUE(sent.flags & flag::kPsh);
+      p.inject({.seq = kIrs + 1, .ack = kIss + at + 100, .flags = flag::kAck, .window = window});
+    }
+    // One octet more than the window holds is another matter: rules (3) and (4).
+    p.user.queue(window + 1);
+    p.stack.output(p.now);
+    EXPECT_TRUE(p.silent()) << window;
+  }
+}
+
+// The same with octets in flight, for whoever does not ask for Nagle's rule.
+TEST(Window, ASmallMessageFitsBesideWhatIsInFlight_TCP_9293_3_8_6_2_01) {
+  RawPeer p;
+  p.accept();
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 2000});
+  p.user.queue(1460);
+  p.user.queue(540);
+  p.stack.output(p.now);
+  EXPECT_EQ(p.next().payload, 1460u);
+  ASSERT_FALSE(p.silent());
+  EXPECT_EQ(p.next().payload, 540u);  // to the last octet
+  p.user.queue(1);
+  p.stack.output(p.now);
+  EXPECT_TRUE(p.silent());
+}
+
+// Nagle's rule is the bracket of (2): a small segment in flight still holds back the next.
+TEST(Window, NaglesRuleHoldsInASmallWindow_TCP_9293_3_8_6_2_01) {
+  tcp::Config config = RawPeer::bare();
+  config.nagle = true;
+  RawPeer p(config);
+  tcp::ByteStream user(10000);
+  StreamAcceptor acceptor(user);
+  ASSERT_TRUE(p.stack.unlisten({RawPeer::kUs, RawPeer::kOurPort}).has_value());
+  ASSERT_TRUE(p.stack.listen({RawPeer::kUs, RawPeer::kOurPort}, acceptor).has_value());
+  p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(1460)});
+  p.next();
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 1000});
+  const std::array<uint8_t, 100> message{};
+  user.write(message);
+  p.stack.output(p.now);
+  EXPECT_EQ(p.next().payload, 100u);
+  user.write(message);
+  user.write(message);
+  p.stack.output(p.now);
+  EXPECT_TRUE(p.silent());
+  p.inject({.seq = kIrs + 1, .ack = kIss + 101, .flags = flag::kAck, .window = 1000});
+  EXPECT_EQ(p.next().payload, 200u);
+}
+
 TEST(Window, AnEmssThatShrinksCutsWhatIsInFlight) {
   Pair p;
   ASSERT_TRUE(p.open());
@@ -274,29 +356,80 @@ TEST(Window, TheHandshakeOffersWhatTheListenerHasRoomFor_TCP_9293_3_8_6_01) {
   }
 }
 
+// What the header cannot say was not offered, whatever room there is: nothing beyond it is taken.
+// TCP-9293-3.10.7.4-01
+TEST(Window, WithoutScalingItEndsWhereTheHeaderSays_TCP_7323_2_2_01) {
+  RawPeer p;
+  p.user.room = 4u << 20;
+  p.accept();
+  p.data(0, 1000, flag::kPsh);
+  EXPECT_EQ(p.next().window, 65535u);
+  p.data(1000 + 65535, 1000, flag::kPsh);
+  EXPECT_EQ(p.stack.counters().unacceptable, 1u);
+  EXPECT_EQ(p.user.places.size(), 1u);
+  EXPECT_EQ(p.next().ack, kIrs + 1001);
+  // The last octet inside is taken, the next one is not.
+  p.data(1000 + 65534, 2, flag::kPsh);
+  ASSERT_EQ(p.user.places.size(), 2u);
+  EXPECT_EQ(p.user.places[1], (base::Range{1000 + 65534, 1000 + 65535}));
+}
+
+// The same with scaling: an octet beyond what field and shift make is beyond the window.
+TEST(Window, WithScalingItEndsWhereTheHeaderSays_TCP_7323_2_2_01) {
+  tcp::Config config = RawPeer::bare();
+  config.window_scaling = true;
+  config.receive_window = 1 << 20;  // a shift of 5
+  RawPeer p(config);
+  p.user.room = 100'001;  // no multiple of 32
+  p.accept(option_mss(1460) + std::vector<uint8_t>{1, 3, 3, 0});
+  p.data(0, 1000, flag::kPsh);
+  const Segment ack = p.next();
+  EXPECT_EQ(ack.window, 100'001u >> 5);
+  const uint32_t edge = 1000 + (uint32_t{ack.window} << 5);
+  p.data(edge, 1, flag::kPsh);
+  EXPECT_EQ(p.user.places.size(), 1u);
+  p.data(edge - 1, 1, flag::kPsh);
+  EXPECT_EQ(p.user.places.size(), 2u);
+}
+
+// A window update that the header cannot tell is none: to the peer it is a duplicate ACK.
+TEST(Window, NoUpdateThatUpdatesNothing_TCP_9293_3_8_6_2_02) {
+  for (const bool scaled : {false, true}) {
+    tcp::Config config = RawPeer::bare();
+    config.receive_window = 1 << 30;  // a shift of 14
+    config.window_scaling = scaled;
+    RawPeer p(config);
+    p.user.room = 200'000;
+    p.accept(scaled ? option_mss(1460) + std::vector<uint8_t>{1, 3, 3, 0} : option_mss(1460));
+    p.data(0, 1000, flag::kPsh);
+    uint64_t told = 0;
+    const auto edge_of = [&](const Segment& s) {
+      return s.ack - (kIrs + 1) + (uint64_t{s.window} << (scaled ? 14 : 0));
+    };
+    while (!p.silent()) told = edge_of(p.next());
+    uint32_t updates = 0;
+    for (uint32_t room = 200'000; room < 400'000; room += 1000) {
+      p.user.room = room;
+      p.user.stream->room_grew();
+      p.stack.output(p.now);
+      if (p.silent()) continue;
+      const uint64_t edge = edge_of(p.next());
+      EXPECT_GT(edge, told) << room;
+      told = edge;
+      ++updates;
+    }
+    EXPECT_EQ(updates, scaled ? 12u : 0u);
+  }
+}
+
 class RingSize : public ::testing::TestWithParam<uint32_t> {};
 
 // Also with a ring that holds no whole segment.
 TEST_P(RingSize, ByteStreamsAreBoundedAndWhole) {
   TcpLink link;
-  class OneAcceptor final : public llp::Acceptor {
-   public:
-    explicit OneAcceptor(tcp::ByteStream& user) : user_(user) {}
-    llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint&, const llp::Endpoint&,
-                            base::Now) override {
-      user_.attach(stream);
-      return &user_;
-    }
-    [[nodiscard]] uint32_t first_room(const llp::Endpoint&) const override {
-      return user_.receive_room();
-    }
-
-   private:
-    tcp::ByteStream& user_;
-  };
   tcp::ByteStream a(10000);
   tcp::ByteStream b(GetParam());
-  OneAcceptor acceptor(b);
+  StreamAcceptor acceptor(b);
   ASSERT_TRUE(link.b.listen({kAddressB, 80}, acceptor).has_value());
   auto stream = link.a.connect({kAddressA, 0}, {kAddressB, 80}, a, link.now);
   ASSERT_TRUE(stream.has_value());
