@@ -16,9 +16,18 @@ void Engine::process_ack(Connection& c, const Arrival& a, base::Now now) {
   const uint32_t old_window = c.tcb.snd_wnd;
   update_window(c, a, ack, ack > una, now);
   // RFC 5681 s.2: the five marks of a duplicate ACK.
-  yield.duplicate = outstanding && ack == una && a.payload.empty() && !a.has(flag::kFin) &&
-                    c.tcb.snd_wnd == old_window;
-  if (!outstanding) return;
+  const bool repeats =
+      ack == una && a.payload.empty() && !a.has(flag::kFin) && c.tcb.snd_wnd == old_window;
+  yield.duplicate = outstanding && repeats;
+  if (!outstanding) {
+    // What the last flight was sent again for is told when all of it is acknowledged (RFC 3708
+    // s.3).
+    yield.ece = c.ecn.on && a.has(flag::kEce);
+    if (yield.dsack) try_undo(c, yield);
+    yield.duplicate = repeats;
+    tail_probe_ack(c, c.tcb.snd_una, yield);
+    return;
+  }
   measure(c, yield, now);
   if (yield.acked != 0 || c.tcb.snd_wnd == 0) c.progress_at = now;  // answered probes keep it alive
   if (yield.acked != 0) {

@@ -83,8 +83,11 @@ void Engine::undo_recovery(Connection& c, AckYield& yield) {
   r.eifel_armed = false;
   r.frto = Frto::Off;
   yield.keep_window = true;  // RFC 4015 s.3.4
-  // Step 9: an ACK with ECN-Echo tells of congestion all the same.
-  if (!yield.ece && c.cc.undo(c.tcb.flight(), yield.acked)) {
+  // Step 9: an ACK with ECN-Echo tells of congestion all the same. When all was acknowledged before,
+  // the path is empty: it takes the burst that a new connection may send.
+  const bool all_before = c.tcb.flight() == 0 && yield.acked == 0;
+  const uint64_t burst = all_before ? c.cc.initial_window() : yield.acked;
+  if (!yield.ece && c.cc.undo(c.tcb.flight(), burst)) {
     c.ecn.cwr_due = false;
     c.ecn.reduced = false;
   }

@@ -94,10 +94,6 @@ uint32_t Engine::fill_sack(Connection& c, std::array<wire::SackBlock, 4>& blocks
   AckState& ack = c.ack;
   const uint32_t limit = c.tcb.ts_ok ? 3 : 4;
   uint32_t count = 0;
-  if (ack.dsack_count != 0) {  // RFC 2883: first, whatever lies behind it
-    const base::Range dup = ack.dsacks[--ack.dsack_count];
-    blocks[count++] = {c.tcb.rcv_seq(dup.begin), c.tcb.rcv_seq(dup.end)};
-  }
   std::array<base::Range, 4> chosen{};
   uint32_t ranges = 0;
   const auto add = [&](uint64_t offset) {
@@ -107,10 +103,16 @@ uint32_t Engine::fill_sack(Connection& c, std::array<wire::SackBlock, 4>& blocks
       if (std::find(chosen.begin(), end, range) == end) chosen[ranges++] = range;
     }
   };
+  if (ack.dsack_count != 0) {  // RFC 2883: first, whatever lies behind it
+    const base::Range dup = ack.dsacks[--ack.dsack_count];
+    blocks[count++] = {c.tcb.rcv_seq(dup.begin), c.tcb.rcv_seq(dup.end)};
+    add(dup.begin);  // s.4 (4): then the block that holds it, or the sender sees no D-SACK
+  }
   // Ranges that were never reported, the oldest of them first; inside one ACK the newest leads.
+  const uint32_t holder = ranges;
   const uint32_t reported = ack.fresh;
   while (ack.fresh != 0 && count + ranges < limit) add(ack.recent[--ack.fresh]);
-  std::reverse(chosen.begin(), chosen.begin() + ranges);
+  std::reverse(chosen.begin() + holder, chosen.begin() + ranges);
   // RFC 2018 s.4: the rest repeats the most recently reported ones.
   for (uint32_t i = reported; i < ack.recent_count && count + ranges < limit; ++i)
     add(ack.recent[i]);

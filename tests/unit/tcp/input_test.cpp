@@ -315,6 +315,54 @@ TEST(Input, TheNewestRangeIsTheFirstSackBlock_TCP_2018_4_01) {
   EXPECT_EQ(s.parsed.sack[2].left.value, kIrs + 301);
 }
 
+// RFC 2883 s.4 (4): a duplicate of what is held ahead of order, and behind it at once the block
+// that holds it, however many others there are and whichever of them came last. TCP-2883-4-01
+TEST(Input, ADuplicateIsFollowedByTheBlockThatHoldsIt_TCP_2883_4_01) {
+  for (const bool stamped : {false, true}) {
+    RawPeer p(tcp::Config{});
+    p.accept(option_mss(1460) + option_sack_permitted() +
+                 (stamped ? option_timestamps(1, 0) : std::vector<uint8_t>{}),
+             stamped ? option_timestamps(1, 0) : std::vector<uint8_t>{});
+    const auto data = [&](uint32_t at, uint32_t length) {
+      p.inject({.seq = kIrs + 1 + at,
+                .ack = kIss + 1,
+                .flags = flag::kAck,
+                .payload = length,
+                .options = stamped ? option_timestamps(1, 0) : std::vector<uint8_t>{}});
+    };
+    for (const uint32_t at : {200u, 400u, 600u, 800u}) data(at, 100);
+    p.egress.sent.clear();
+    for (const uint32_t at : {200u, 225u, 400u, 450u, 600u, 800u}) {
+      data(at, 50);
+      const Segment s = p.next();
+      ASSERT_EQ(s.parsed.sack_count, stamped ? 3u : 4u);
+      const auto offset = [&](base::Seq32 seq) { return seq.value - (kIrs + 1); };
+      EXPECT_EQ(offset(s.parsed.sack[0].left), at);
+      EXPECT_EQ(offset(s.parsed.sack[0].right), at + 50);
+      EXPECT_EQ(offset(s.parsed.sack[1].left), at / 100 * 100);
+      EXPECT_EQ(offset(s.parsed.sack[1].right), at / 100 * 100 + 100);
+    }
+    // A burst of them: each in an ACK of its own, and with what is new beside it.
+    p.hold_output = true;
+    data(250, 50);
+    data(1000, 100);
+    data(450, 50);
+    p.hold_output = false;
+    p.stack.output(p.now);
+    ASSERT_EQ(p.egress.sent.size(), 2u);
+    bool new_named = false;
+    for (const Segment& s : p.egress.sent) {
+      const auto& sack = s.parsed.sack;
+      EXPECT_TRUE(base::before_eq(sack[1].left, sack[0].left));
+      EXPECT_TRUE(base::before_eq(sack[0].right, sack[1].right));
+      for (uint32_t i = 2; i < s.parsed.sack_count; ++i) {
+        new_named = new_named || sack[i].left.value == kIrs + 1001;
+      }
+    }
+    EXPECT_TRUE(new_named);
+  }
+}
+
 // TCP-2018-4-01: of two that arrive before the ACK, the later one leads; then the others, the most
 // recently reported first.
 TEST(Input, TheOrderOfSackBlocksIsThatOfTheirNews_TCP_2018_4_01) {

@@ -530,9 +530,12 @@ TEST(TailProbe, WithoutAMeasurementItComesAfterASecond_TCP_8985_7_01) {
 }
 
 // TCP-8985-7-02: what a probe repaired was a loss, and the window answers for it: with the first
-// ACK beyond the probe. One whose original arrived as well (D-SACK) changes nothing.
+// ACK beyond the probe. One whose original arrived as well changes nothing: a D-SACK tells, with
+// the ACK or alone behind it, or a peer that sends none repeats its ACK.
 TEST(TailProbe, ARepairedLossReducesTheWindow_TCP_8985_7_02) {
-  for (const bool for_nothing : {false, true}) {
+  enum class Told { No, WithTheAck, Behind, ByADuplicate };
+  for (const Told told : {Told::No, Told::WithTheAck, Told::Behind, Told::ByADuplicate}) {
+    const bool for_nothing = told != Told::No;
     Peer p(newreno(true));
     p.send(10);
     p.wait(milliseconds(40));
@@ -543,11 +546,14 @@ TEST(TailProbe, ARepairedLossReducesTheWindow_TCP_8985_7_02) {
     EXPECT_EQ(p.sent(), (Numbers{9}));
     EXPECT_TRUE(p.c().recovery.tlp_outstanding);
     EXPECT_GT(p.c().deadlines.rto, p.now + milliseconds(190));  // re-armed
-    if (for_nothing) {
+    if (told == Told::WithTheAck) {
       p.ack(10, {{9, 10}});
     } else {
       p.ack(10);
+      EXPECT_TRUE(p.c().recovery.tlp_outstanding);
     }
+    if (told == Told::Behind) p.ack(10, {{9, 10}});
+    if (told == Told::ByADuplicate) p.ack(10);
     EXPECT_EQ(p.c().recovery.tlp_outstanding, !for_nothing);
     EXPECT_GE(p.c().cc.cwnd(), cwnd);
     p.send(1);

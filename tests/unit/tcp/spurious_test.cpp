@@ -360,6 +360,38 @@ TEST(DSack, AReportedDuplicateUndoesTheReduction) {
   }
 }
 
+// RFC 3708 s.3: also when nothing is outstanding any more, as behind the last flight of a response.
+// An ECN-Echo on it is congestion all the same (RFC 4015 s.3.1 step 9).
+TEST(DSack, ThatComesWhenAllIsAcknowledgedUndoes) {
+  for (const bool marked : {false, true}) {
+    StampedPeer p;
+    for (int i = 0; i < 10; ++i) p.user.queue(kStampedMss);
+    p.stack.output(p.now);
+    const uint32_t stamp = p.next().parsed.timestamps->value;
+    p.egress.sent.clear();
+    p.wait(milliseconds(1));
+    p.ack(0, stamp, {{1, 4}});
+    ASSERT_EQ(p.stack.counters().fast_recoveries, 1u);
+    const uint32_t second = p.next().parsed.timestamps->value;
+    p.ack(10, second);
+    ASSERT_EQ(p.connection().tcb.flight(), 0u);
+    EXPECT_NE(p.connection().cc.ssthresh(), UINT32_MAX);
+    p.connection().ecn.on = marked;
+    const uint32_t cwnd = p.connection().cc.cwnd();
+    const uint32_t duplicate = kIss + 1;
+    p.inject({.seq = kIrs + 1,
+              .ack = kIss + 1 + 10 * kStampedMss,
+              .flags = static_cast<uint8_t>(flag::kAck | (marked ? flag::kEce : 0)),
+              .options = option_timestamps(++p.value, second) +
+                         option_sack({{duplicate, duplicate + kStampedMss}})});
+    EXPECT_EQ(p.stack.counters().dsack_undos, 1u);
+    EXPECT_EQ(p.connection().cc.ssthresh() == UINT32_MAX, !marked);
+    // RFC 4015 s.3.4: a burst of an initial window is fine; the path is empty.
+    EXPECT_EQ(p.connection().cc.cwnd(), marked ? cwnd : p.connection().cc.initial_window());
+    EXPECT_EQ(p.connection().recovery.phase, tcp::RecoveryPhase::Open);
+  }
+}
+
 // RFC 4015 s.3.1 step 9: an ACK with ECN-Echo does not give the window back.
 TEST(Eifel, AMarkOnTheAckKeepsTheReduction) {
   for (const bool marked : {true, false}) {
