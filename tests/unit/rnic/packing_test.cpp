@@ -142,11 +142,11 @@ TEST_F(SmallWindow, ASmallMessageDoesNotWait_TCP_9293_3_8_6_2_01) {
   QueuePair* b = right().make_qp();
   connect(a, b);
   run_for(std::chrono::milliseconds(200));  // the ACK of the Request
-  std::vector<uint8_t> source = octets(2500, 1), target(2500);
+  std::vector<uint8_t> source = octets(2700, 1), target(2700);
   const mem::Stag from = left().add(source, a->spec().pd, 0);
   const mem::Stag to = right().add(target, b->spec().pd, mem::kLocalWrite);
   for (uint64_t i = 0; i < 4; ++i) {
-    ASSERT_EQ(b->post_receive(receive(i, target, to, 2500)), PostResult::Ok);
+    ASSERT_EQ(b->post_receive(receive(i, target, to, 2700)), PostResult::Ok);
   }
   const auto segments = [&] { return left().device->tcp_counters().data_segments_out; };
   const auto send = [&](uint64_t id, uint32_t length) {
@@ -154,7 +154,7 @@ TEST_F(SmallWindow, ASmallMessageDoesNotWait_TCP_9293_3_8_6_2_01) {
     left().device->poll(now_ += base::Duration(10));
   };
   const uint64_t before = segments();
-  send(0, 2500);
+  send(0, 2700);
   ASSERT_EQ(segments(), before + 2);
   send(1, 10);
   EXPECT_EQ(segments(), before + 3);
