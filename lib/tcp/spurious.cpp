@@ -83,8 +83,8 @@ void Engine::undo_recovery(Connection& c, AckYield& yield) {
   r.eifel_armed = false;
   r.frto = Frto::Off;
   yield.keep_window = true;  // RFC 4015 s.3.4
-  // Step 9: an ACK with ECN-Echo tells of congestion all the same. When all was acknowledged before,
-  // the path is empty: it takes the burst that a new connection may send.
+  // Step 9: an ACK with ECN-Echo tells of congestion all the same. When all was acknowledged
+  // before, the path is empty: it takes the burst that a new connection may send.
   const bool all_before = c.tcb.flight() == 0 && yield.acked == 0;
   const uint64_t burst = all_before ? c.cc.initial_window() : yield.acked;
   if (!yield.ece && c.cc.undo(c.tcb.flight(), burst)) {

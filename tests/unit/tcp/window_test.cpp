@@ -357,8 +357,8 @@ TEST(Window, TheHandshakeOffersWhatTheListenerHasRoomFor_TCP_9293_3_8_6_01) {
 }
 
 // What the header cannot say was not offered, whatever room there is: nothing beyond it is taken.
-// TCP-9293-3.10.7.4-01
-TEST(Window, WithoutScalingItEndsWhereTheHeaderSays_TCP_7323_2_2_01) {
+// TCP-9293-3.10-03
+TEST(Window, WithoutScalingItEndsWhereTheHeaderSays_TCP_9293_3_10_03) {
   RawPeer p;
   p.user.room = 4u << 20;
   p.accept();
@@ -375,7 +375,7 @@ TEST(Window, WithoutScalingItEndsWhereTheHeaderSays_TCP_7323_2_2_01) {
 }
 
 // The same with scaling: an octet beyond what field and shift make is beyond the window.
-TEST(Window, WithScalingItEndsWhereTheHeaderSays_TCP_7323_2_2_01) {
+TEST(Window, WithScalingItEndsWhereTheHeaderSays_TCP_9293_3_10_03) {
   tcp::Config config = RawPeer::bare();
   config.window_scaling = true;
   config.receive_window = 1 << 20;  // a shift of 5
