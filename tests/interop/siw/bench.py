@@ -1,0 +1,199 @@
+"""Cells, breaches and deaths carried out: siw_peer on this side, guest_peer or rping in the guest."""
+
+import plan
+from cells import settings_key, sizes
+from guest import GUEST, GuestHangs
+from host_peer import HostPeer, PeerEnded
+
+PORT = 7471
+RPING_PORT = 7174
+PATIENCE = 60  # seconds without any progress that end a trial
+RTR_WRITE, RTR_READ = 128, 64  # siw's rtr_type, in network order
+PATHS = {"clean": "", "loss": "delay 1ms loss 1%", "delay": "delay 5ms 2ms"}
+
+
+class Failed(Exception):
+    """A cell went wrong; the text says how."""
+
+
+class Bench:
+    """One guest, our program with the settings of the cell at hand, and what both are set to."""
+
+    def __init__(self, laboratory):
+        self.laboratory = laboratory
+        self.ours = None
+        self.ours_key = None
+        self.guest_key = None
+        self.seed = 1000
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop_ours()
+
+    @property
+    def guest(self):
+        return self.laboratory.guest
+
+    def stop_ours(self):
+        if self.ours:
+            self.ours.stop()
+        self.ours = self.ours_key = None
+
+    def next_seed(self):
+        self.seed += 1000
+        return self.seed
+
+    def set_ours(self, port="packet", mtu=1500, crc=True, rtr="none", **settings):
+        """Our program with these settings; the one that runs, when it has them."""
+        settings = {name.replace("__", "."): value for name, value in settings.items()}
+        settings["mpa.crc"] = str(crc).lower()
+        if rtr != "none":
+            settings |= {f"mpa.rtr_{kind}": str(kind == rtr).lower()
+                         for kind in ("send", "write", "read")}
+        key = (port, mtu, sorted(settings.items()))
+        if key != self.ours_key or self.ours is None or self.ours.child.poll() is not None:
+            self.stop_ours()
+            self.ours = HostPeer(self.laboratory.folder, port, mtu, settings)
+            self.ours_key = key
+        return self.ours
+
+    def set_guest(self, revision=2, crc="off", rtr="none", mtu=1500, path="clean"):
+        """siw's parameters, the link's MTU and what netem does to both directions."""
+        key = (revision, crc, rtr, mtu, path)
+        if key == self.guest_key:
+            return
+        kinds = {"none": RTR_WRITE | RTR_READ, "write": RTR_WRITE, "read": RTR_READ}
+        values = {"mpa_version": revision, "mpa_crc_required": int(crc == "siw-asks"),
+                  "peer_to_peer": int(rtr != "none"), "rtr_type": kinds[rtr]}
+        commands = [f"echo {value} >/sys/module/siw/parameters/{name}"
+                    for name, value in values.items()]
+        commands.append(f"ip link set eth0 mtu {mtu}")
+        if self.guest_key is None or path != self.guest_key[-1]:
+            commands += self.path_commands(path)
+        answer = self.guest.execute("set -e\n" + "\n".join(commands))
+        if answer.status != 0:
+            raise RuntimeError(f"the guest cannot be set to {key}: {answer.text}")
+        self.guest_key = key
+
+    @staticmethod
+    def path_commands(path):
+        tc = "/usr/bin/tc"
+        commands = [f"{tc} qdisc del dev eth0 root 2>/dev/null || true",
+                    f"{tc} qdisc del dev eth0 ingress 2>/dev/null || true"]
+        if PATHS[path]:
+            commands += [
+                "modprobe -a sch_netem sch_ingress act_mirred cls_matchall",
+                "[ -e /sys/class/net/ifb0 ] || modprobe ifb numifbs=1",
+                f"ip link set ifb0 mtu 9000 up",
+                f"{tc} qdisc add dev eth0 root netem limit 100000 {PATHS[path]}",
+                f"{tc} qdisc add dev eth0 handle ffff: ingress",
+                f"{tc} filter add dev eth0 parent ffff: matchall action mirred egress redirect "
+                "dev ifb0",
+                f"{tc} qdisc replace dev ifb0 root netem limit 100000 {PATHS[path]}"]
+        return commands
+
+    def restart_guest(self, why):
+        self.laboratory.boot_again(why)
+        self.guest_key = None
+
+    def serve_in_guest(self):
+        """A server of ours in the guest, which listens when this returns."""
+        answer = self.guest.execute("ps | grep -q '[g]uest_peer server'")
+        if answer.status == 0:
+            return
+        self.guest.start("server", f"guest_peer server {PORT}")
+        answer = self.guest.execute(
+            "for turn in $(seq 100); do grep -q listening /tmp/server.out && exit 0; sleep 0.1; done; "
+            "exit 1", 30)
+        if answer.status != 0:
+            raise GuestHangs("guest_peer does not listen")
+
+    def trial(self, role, octets, count=1, revision=2, rtr=False, patience=PATIENCE):
+        """Our end's result of a trial; `error` has what the guest's end says, too."""
+        if role == "we-connect":
+            self.serve_in_guest()
+            return self.ours.connect(seconds=20 * patience, kind="trial", address=GUEST, port=PORT,
+                                     qps=count, plan=octets.hex(), revision=revision, rtr=rtr)
+        self.ours.serve(kind="trial", port=PORT, qps=count, patience=patience)
+        self.guest.start("client", f"guest_peer client {self.ours.address} {PORT} {count} "
+                         + octets.hex())
+        result = self.ours.answer(20 * patience)
+        # What follows our end's success is the guest's own report; a failure may have left it waiting.
+        answer = self.guest.collect("client", patience if result["ok"] else 5)
+        result["guest"] = answer.text
+        if result["ok"] and answer.status != 0:
+            result["ok"] = False
+        return result
+
+    def attempt(self, work):
+        """Carries out `work`; once more when siw hangs, in a guest that is started anew."""
+        try:
+            return work()
+        except GuestHangs as hang:
+            self.stop_ours()
+            self.restart_guest(hang)
+            return work()
+
+    def look_after_guest(self):
+        """After a failure: a server that cannot even be killed means that siw hangs."""
+        self.guest_key = None
+        if self.guest.execute("ps | grep -q '[g]uest_peer'").status == 0:
+            answer = self.guest.execute(
+                "killall -9 guest_peer; sleep 1; ps | grep -q '[g]uest_peer' && exit 9; exit 0")
+            if answer.status == 9:
+                raise GuestHangs("guest_peer cannot be killed")
+
+    def run_cell(self, cell, long=False):
+        """Raises Failed."""
+        self.attempt(lambda: self.run_cell_once(cell, long))
+
+    def run_cell_once(self, cell, long):
+        rtr = cell["rtr"] != "none"
+        connects = cell["role"] == "we-connect"
+        self.set_ours(cell["port"], cell["mtu"], cell["crc"] == "on",
+                      cell["rtr"] if connects else "none")
+        self.set_guest(cell["revision"], cell["crc"], "none" if connects else cell["rtr"],
+                       cell["mtu"], cell["path"])
+        octets = plan.encode(cell["operation"], sizes(cell, long), self.next_seed(),
+                             acceptor_speaks=rtr, patience=PATIENCE)
+        result = self.trial(cell["role"], octets, cell["qps"], cell["revision"], rtr)
+        self.judge(result, cell["revision"], cell["crc"] != "off", rtr)
+        return result
+
+    def judge(self, result, revision, crc, rtr):
+        problems = problems_of(result)
+        if not problems:
+            expected = {"revision": revision, "crc": crc, "rtr": rtr}
+            for connection in result["connections"]:
+                problems += [f"{name} is {connection[name]} instead of {value}"
+                             for name, value in expected.items() if connection[name] != value]
+            if not result["quiescent"]:
+                problems.append("our device is not quiescent afterwards")
+        if problems:
+            self.look_after_guest()
+            raise Failed("; ".join(dict.fromkeys(problems)))
+
+
+def problems_of(result):
+    """What a result complains of."""
+    found = [result["error"]] if result.get("error") else []
+    found += [connection["error"] for connection in result.get("connections", ())
+              if not connection["ok"]]
+    if not result["ok"] and result.get("guest"):
+        found.append("guest: " + " / ".join(result["guest"].split("\n")[-6:]))
+    return found or ([] if result["ok"] else ["it failed"])
+
+
+def run_cells(bench, table, report, long=False):
+    """Calls report(cell, problem) for each; a problem is None where all went well."""
+    for cell in sorted(table, key=lambda cell: tuple(map(str, settings_key(cell)))):
+        problem = None
+        try:
+            bench.run_cell(cell, long)
+        except (Failed, GuestHangs, PeerEnded) as failure:
+            problem = str(failure)
+            if not isinstance(failure, Failed):
+                bench.stop_ours()
+        report(cell, problem)

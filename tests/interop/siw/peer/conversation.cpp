@@ -1,0 +1,126 @@
+#include "conversation.hpp"
+
+#include <array>
+
+namespace rnic::siw {
+
+namespace {
+
+constexpr uint32_t kDepth = 128;
+
+std::string code(const Fault& fault) {
+  return std::to_string(fault.layer) + "/" + std::to_string(fault.type) + "/" +
+         std::to_string(fault.code);
+}
+
+}  // namespace
+
+Status Conversation::open() {
+  auto made = workload::make_end(device_, kDepth);
+  if (!made) return tl::unexpected(made.error());
+  end_ = std::move(*made);
+  touch();
+  return prepare();
+}
+
+Status Conversation::connect(const Target& target) {
+  initiator_ = true;
+  if (Status status = open(); !status) return status;
+  return end_->qp.connect(target.address, target.port, request_data(), target.options);
+}
+
+Status Conversation::accept(const RequestHandle& request) {
+  if (Status status = open(); !status) return status;
+  return end_->qp.accept(request, reply_data());
+}
+
+void Conversation::fail(const std::string& what) {
+  if (error_.empty()) error_ = what;
+}
+
+bool Conversation::good(const Status& status) {
+  if (!status) fail(status.error().message);
+  return status.has_value();
+}
+
+void Conversation::leave(bool first) {
+  leaving_ = true;
+  touch();
+  if (first) close();
+}
+
+void Conversation::close() {
+  if (!closed_) good(end_->qp.disconnect());
+  closed_ = true;
+}
+
+void Conversation::on_lost(const Event& event) {
+  const bool lost = event.fault.layer != 0;
+  if (!leaving_ && !may_close()) {
+    fail(std::string(to_string(event.kind)) + ": " + event.detail);
+  } else if (lost && !expects_end()) {
+    fail("lost while leaving: " + event.detail);
+  }
+  faults_.push_back({{"event", to_string(event.kind)}, {"fault", code(event.fault)}});
+  disconnected_ = true;
+}
+
+void Conversation::on_event(const Event& event) {
+  touch();
+  events_.push_back(to_string(event.kind));
+  switch (event.kind) {
+    case EventKind::Established:
+      facts_ = event.facts;
+      established_ = true;
+      if (initiator_ && !good(check_reply(event.private_data))) break;
+      on_established();
+      break;
+    case EventKind::TerminateSent:
+    case EventKind::TerminateReceived:
+      faults_.push_back({{"event", to_string(event.kind)}, {"fault", code(event.fault)}});
+      if (!expects_end()) fail(std::string(to_string(event.kind)) + ": " + event.detail);
+      break;
+    case EventKind::PeerClosed:
+      if (!leaving_ && !may_close()) fail("the peer closes too early");
+      close();
+      break;
+    default: on_lost(event);
+  }
+}
+
+void Conversation::step() {
+  if (finished_) return;
+  std::array<Completion, 32> done;
+  for (CompletionQueue* queue : {&end_->send_cq, &end_->receive_cq}) {
+    const uint32_t count = queue->poll(done);
+    if (count > 0) touch();
+    for (uint32_t i = 0; i < count; ++i) {
+      const bool success = done[i].status == CompletionStatus::Success;
+      const bool flushed = done[i].status == CompletionStatus::Flushed && leaving_;
+      if (!success && !flushed && !expects_end()) {
+        fail(std::string(to_string(done[i].opcode)) + ": " + to_string(done[i].status));
+      }
+      if (!flushed) on_completion(done[i]);
+    }
+  }
+  if (established_ && !failed()) advance();
+  if (!disconnected_ && context_.now_ns() > deadline_ns_) {
+    fail(established_ ? "nothing happens any more" : "no connection");
+  }
+  finished_ = disconnected_ || failed();
+}
+
+nlohmann::ordered_json Conversation::report() const {
+  nlohmann::ordered_json result;
+  result["ok"] = error_.empty() && finished_;
+  result["error"] = finished_ ? error_ : "not finished";
+  result["established"] = established_;
+  result["revision"] = facts_.revision;
+  result["crc"] = facts_.crc;
+  result["rtr"] = facts_.peer_to_peer;
+  result["faults"] = faults_;
+  result["events"] = events_;
+  return result;
+}
+
+}  // namespace rnic::siw
