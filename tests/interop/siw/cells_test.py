@@ -17,8 +17,9 @@ def everything():
 
 
 class Tables(unittest.TestCase):
-    def setUp(self):
-        self.possible = list(everything())
+    @classmethod
+    def setUpClass(cls):
+        cls.possible = list(everything())
 
     def occurring(self, cells_of, strength):
         found = set()
@@ -35,10 +36,10 @@ class Tables(unittest.TestCase):
         self.assertEqual(wanted - self.occurring(made, strength), set())
         self.assertEqual(cells.targets(strength), wanted)
         self.assertLessEqual(len(made), at_most)
-        self.assertEqual(made, cells.table(strength), "another table each time")
 
     def test_pairs(self):
         self.check(2, 60)
+        self.assertEqual(cells.table(2), cells.table(2), "another table each time")
 
     def test_triples(self):
         self.check(3, 320)
