@@ -82,8 +82,7 @@ def rping(options):
 def connections(options):
     """One after the other against the guest's server: how many fail, and why."""
     def measure(bench):
-        ours = bench.set_ours(options.port, **{"mpa__first_fpdu_delay": options.delay}
-                              if options.delay else {})
+        ours = bench.set_ours(options.port, mpa__first_fpdu_delay=options.delay)
         bench.set_guest()
         bench.serve_in_guest()
         octets = plan.encode("send", (64,), 10 ** 6, acceptor_speaks=False,
