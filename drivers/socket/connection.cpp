@@ -107,6 +107,7 @@ void Connection::told(uint32_t events, base::Now now) {
     int error = 0;
     socklen_t size = sizeof error;
     system_.getsockopt(descriptor(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error == ECONNRESET) open(now);  // the handshake was over: ECONNREFUSED answers a SYN
     if (error != 0) return fail(error);
     if ((events & (EPOLLOUT | EPOLLIN)) == 0) return;
     open(now);

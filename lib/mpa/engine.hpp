@@ -143,9 +143,11 @@ class Session::Impl final : public FirstFpduListener {
            state_ == StartState::SendRequest;
   }
   /// Nothing of a Reply has come, and a peer that lives ended the stream (RFC 6581 s.10).
-  [[nodiscard]] StartFailure end_of_stream() const {
-    const bool unanswered = state_ == StartState::AwaitReply && parser_.empty();
-    return unanswered ? StartFailure::NoReply : StartFailure::StreamEnded;
+  [[nodiscard]] StartFailure end_of_stream(bool reset) const {
+    const bool asked = state_ == StartState::AwaitReply;
+    const bool asking = state_ == StartState::SendRequest;
+    if (!parser_.empty() || !(asked || (asking && reset))) return StartFailure::StreamEnded;
+    return reset ? StartFailure::ResetBeforeReply : StartFailure::NoReply;
   }
   size_t parse(base::ByteView octets, bool more_behind, base::Now now);
   void request_complete(bool more_behind, base::Now now);

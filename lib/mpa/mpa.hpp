@@ -82,6 +82,7 @@ enum class StartFailure : uint8_t {
   RejectedLocally,    ///< responder: the owner called reject(), and the Reply was handed to the
                       ///< stream
   NoReply,            ///< initiator: the peer closed instead of replying
+  ResetBeforeReply,   ///< initiator: the peer reset the connection instead of replying
   NotEnhanced,        ///< initiator: the Reply to an enhanced Request is not enhanced
   InsufficientReads,  ///< RFC 6581 s.9.1: Terminate 2/0/6, or a reject by the responder
   NoMatchingRtr,      ///< RFC 6581 s.9.2: Terminate 2/0/7

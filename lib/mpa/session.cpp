@@ -159,7 +159,7 @@ void Session::Impl::peer_finished(base::Now now) {
   now_ = now;
   if (next_ != nullptr) return next_->peer_finished(now);
   if (state_ == StartState::SendReject) return;  // the answer is still on its way
-  if (starting()) return fail(end_of_stream(), {}, now);
+  if (starting()) return fail(end_of_stream(false), {}, now);
   if (state_ == StartState::Done) user_->peer_finished(receiver_.at_boundary(), now);
 }
 
@@ -172,7 +172,8 @@ void Session::Impl::ended(llp::StreamEnd how, base::Now now) {
   const bool opened = state_ != StartState::Idle;
   if (starting() || !opened) {
     const bool by_peer = how == llp::StreamEnd::PeerReset || how == llp::StreamEnd::Closed;
-    fail(by_peer ? end_of_stream() : start_failure_of(how, opened), {}, now);
+    const bool reset = how == llp::StreamEnd::PeerReset;
+    fail(by_peer ? end_of_stream(reset) : start_failure_of(how, opened), {}, now);
   }
   if (next_ != nullptr) next_->ended(how, now);
   delayed_ = awaiting_rtr_ = false;

@@ -228,6 +228,7 @@ void Session::Impl::count_failure(StartFailure why) {
     case StartFailure::Refused:
     case StartFailure::Unreachable:
     case StartFailure::Unanswered:
+    case StartFailure::ResetBeforeReply:
     case StartFailure::NoReply: ++counters_.start_ends; break;
     default: break;
   }

@@ -22,6 +22,10 @@ const char* to_string(StartFailure failure) {
     case StartFailure::RejectedLocally: return "rejected by this side";
     case StartFailure::NoReply:
       return "the peer closed the connection instead of replying: it may not serve this revision";
+    case StartFailure::ResetBeforeReply:
+      return "the peer reset the connection instead of replying: it let this start-up go for "
+             "others or a limit of it is reached (its log and counters tell), or it does not serve "
+             "this revision of MPA";
     case StartFailure::NotEnhanced:
       return "the peer does not speak RFC 6581 (its Reply to an enhanced Request is a plain one)";
     case StartFailure::InsufficientReads:

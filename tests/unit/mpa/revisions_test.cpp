@@ -140,7 +140,7 @@ TEST(Enhanced, WhatASecondAttemptIsFor_BUG_18) {
   MpaEnd reset = initiator();
   reply_to(reset, {});
   reset.session->ended(llp::StreamEnd::PeerReset, reset.now);
-  EXPECT_EQ(reset.events.failures, std::vector{StartFailure::NoReply});
+  EXPECT_EQ(reset.events.failures, std::vector{StartFailure::ResetBeforeReply});
   MpaEnd lost = initiator();
   reply_to(lost, {});
   lost.session->ended(llp::StreamEnd::TimedOut, lost.now);
