@@ -9,6 +9,7 @@
   X(accepts, "connections", "taken from a listening socket and kept")                       \
   X(accepts_refused, "connections", "taken and reset: the device did not want them")        \
   X(accepts_deferred, "events", "left in the backlog: no connection or descriptor is free") \
+  X(places_made, "connections", "given up by the device: no place or descriptor was free")  \
   X(accept_errors, "events", "the system gave no connection although it told of one")       \
   X(established, "connections", "reached the established state")                            \
   X(closed, "connections", "ended by FIN in both directions")                               \

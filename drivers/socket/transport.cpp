@@ -152,8 +152,15 @@ void Transport::accept_all(Listener& listener, base::Now now) {
   }
 }
 
+bool Transport::make_room(Listener& listener, base::Now now) {
+  if (!listener.acceptor->make_room(now)) return false;
+  ++counters_.places_made;
+  reap(now);
+  return true;
+}
+
 bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
-  if (connections_.live() == config_.max_connections) {
+  if (connections_.live() == config_.max_connections && !make_room(listener, now)) {
     ++counters_.accepts_deferred;  // the backlog keeps it, and the system refuses when that is full
     return false;
   }
@@ -163,6 +170,7 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
   if (!accepted.open()) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) return false;
     const bool scarce = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+    if (scarce && make_room(listener, now)) return true;
     ++(scarce ? counters_.accepts_deferred : counters_.accept_errors);
     return !scarce;  // an error of one connection is none of the next
   }
@@ -184,6 +192,8 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
     return true;
   }
   connection->open(now);
+  // The last place is given away, and who asks next shall find one.
+  if (connections_.live() == config_.max_connections) make_room(listener, now);
   return true;
 }
 

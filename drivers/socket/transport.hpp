@@ -72,6 +72,8 @@ class Transport final : public llp::Transport {
   void accept_all(Listener& listener, base::Now now);
   /// False: there is nothing more to be had now.
   bool accept_one(Listener& listener, int descriptor, base::Now now);
+  /// Somebody who is worth less gives way.
+  bool make_room(Listener& listener, base::Now now);
   Connection* add(Descriptor descriptor, const llp::Endpoint& remote, Connection::State state);
   void serve_those_waiting();
   void reap(base::Now now);

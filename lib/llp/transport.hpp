@@ -25,6 +25,12 @@ class Acceptor {
     (void)remote;
     return UINT32_MAX;
   }
+  /// The transport has no place left for a newcomer: aborts a stream of its own that is worth less.
+  /// \return it did
+  virtual bool make_room(base::Now now) {
+    (void)now;
+    return false;
+  }
 };
 
 /// Runs between taking octets from below and handing them up: a receive that was posted before the

@@ -172,9 +172,11 @@ base::Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::Byte
   if (auto status = check_request(private_data, wish); !status) return status;
   mpa::Config config = config_.mpa;
   config.revision = wish.revision.value_or(config.revision);
-  const auto connection =
-      start(connections_.emplace(*this, mpa::Role::Initiator, config, private_data, wish), qp,
-            remote, now);
+  base::Handle handle;
+  if (find_place()) {
+    handle = connections_.emplace(*this, mpa::Role::Initiator, config, private_data, wish);
+  }
+  const auto connection = start(handle, qp, remote, now);
   if (!connection) return tl::unexpected(connection.error());
   // RFC 6581 s.10: the peer-to-peer model has no equivalent in revision 1.
   const bool enhanced = mpa::plan_request(config, wish).header.enhanced;
@@ -196,9 +198,11 @@ base::Status Device::dial_framed(QueuePair& qp, const llp::Endpoint& remote,
   }
   mpa::StartWish wish = make_wish(options, config_.mpa, qp.spec());
   wish.exchange_reads = options.exchange_reads.value_or(true);
-  const auto connection =
-      start(connections_.emplace(*this, mpa::Role::Initiator, config_.tuf, private_data, wish), qp,
-            remote, now);
+  base::Handle handle;
+  if (find_place()) {
+    handle = connections_.emplace(*this, mpa::Role::Initiator, config_.tuf, private_data, wish);
+  }
+  const auto connection = start(handle, qp, remote, now);
   if (!connection) return tl::unexpected(connection.error());
   return {};
 }
@@ -234,7 +238,8 @@ base::Result<Connection*> Device::start(base::Handle handle, QueuePair& qp,
 
 bool Device::wants_redial(const Connection& connection, mpa::StartFailure why) const {
   return connection.redial != nullptr &&
-         (why == mpa::StartFailure::NoReply || why == mpa::StartFailure::NotEnhanced);
+         (why == mpa::StartFailure::NoReply || why == mpa::StartFailure::ResetBeforeReply ||
+          why == mpa::StartFailure::NotEnhanced);
 }
 
 void Device::redial() {
@@ -258,29 +263,6 @@ void Device::redial() {
     emit(std::move(event));
     qp->endpoint().abort();
   }
-}
-
-llp::StreamUser* Device::incoming(llp::Stream& stream, const llp::Endpoint& local,
-                                  const llp::Endpoint& remote, base::Now now) {
-  base::Handle handle;
-  if (pending_requests_ < config_.limits.max_pending_requests) {
-    handle = framing_of_listener(local) == FramingKind::Tuf
-                 ? connections_.emplace(*this, mpa::Role::Responder, config_.tuf, base::ByteView{})
-                 : connections_.emplace(*this, mpa::Role::Responder, config_.mpa, base::ByteView{});
-  }
-  Connection* connection = connections_.get(handle);
-  if (connection == nullptr) {
-    ++counters_.requests_refused;
-    return nullptr;
-  }
-  ++pending_requests_;
-  connection->handle = handle;
-  connection->stream = &stream;
-  connection->local = local;
-  connection->remote = remote;
-  connection->session().attach(stream);
-  start_timers_.arm(connection->start_timer, now + connection->start_timeout());
-  return &connection->session();
 }
 
 void Device::request_received(Connection& connection, base::ByteView private_data) {
@@ -393,6 +375,7 @@ rdmap::Fault fault_of(mpa::StartFailure why) {
     case mpa::StartFailure::TimedOut:
     case mpa::StartFailure::StreamEnded:
     case mpa::StartFailure::NoReply:
+    case mpa::StartFailure::ResetBeforeReply:
     case mpa::StartFailure::RtrMissing:
     case mpa::StartFailure::Refused:
     case mpa::StartFailure::Unreachable:
@@ -419,8 +402,9 @@ void Device::log_start_failure(const Connection& connection, mpa::StartFailure w
   using mpa::StartFailure;
   // Nothing came that was at fault; who asked for the connection is told by its event.
   const bool silent = why == StartFailure::StreamEnded || why == StartFailure::NoReply ||
-                      why == StartFailure::Refused || why == StartFailure::Unreachable ||
-                      why == StartFailure::Unanswered || why == StartFailure::RejectedByPeer ||
+                      why == StartFailure::ResetBeforeReply || why == StartFailure::Refused ||
+                      why == StartFailure::Unreachable || why == StartFailure::Unanswered ||
+                      why == StartFailure::RejectedByPeer ||
                       (why == StartFailure::TimedOut && !connection.is_responder());
   if (silent || (connection.is_responder() && !strangers_logged_.allow(last_now_))) return;
   base::log(base::LogLevel::Warning, "rnic",
@@ -430,6 +414,7 @@ void Device::log_start_failure(const Connection& connection, mpa::StartFailure w
 
 void Device::start_failed(Connection& connection, ConnectionState before, mpa::StartFailure why,
                           base::ByteView private_data) {
+  linger(connection);
   if (why == mpa::StartFailure::RejectedLocally) return;  // the application's own answer
   if (wants_redial(connection, why)) {
     connection.queue_pair()->awaits_redial = true;
@@ -440,16 +425,14 @@ void Device::start_failed(Connection& connection, ConnectionState before, mpa::S
   connection.set_outcome_told();
   ++counters_.connects_failed;
   log_start_failure(connection, why);
-  const bool unanswered = connection.is_responder() && (before == ConnectionState::Connecting ||
-                                                        before == ConnectionState::Requested);
-  if (unanswered) --pending_requests_;
+  if (before == ConnectionState::Requested) --pending_requests_;
   Event event;
   event.local = connection.local;
   event.remote = connection.remote;
   event.connection = connection.handle;
   event.private_data.assign(private_data.begin(), private_data.end());
   event.agreed = connection.agreed();
-  event.detail = mpa::to_string(why);
+  event.detail = connection.yields != nullptr ? connection.yields : mpa::to_string(why);
   event.fault = fault_of(why);
   event.end = end_of(why);
   if (connection.queue_pair() != nullptr) {
@@ -473,6 +456,8 @@ void Device::start_failed(Connection& connection, ConnectionState before, mpa::S
 
 void Device::connection_ended(Connection& connection) {
   stop_start_timer(connection);
+  leave_seat(connection);
+  if (connection.yields != nullptr) --yielding_;
   ended_.push_back(connection.handle);
 }
 
@@ -481,6 +466,11 @@ void Device::reap() {
     own_->streams.reap();
     own_->framed.reap();
   }
+  reap_ended();
+  redial();
+}
+
+void Device::reap_ended() {
   for (const base::Handle handle : ended_) {
     Connection* connection = connections_.get(handle);
     if (connection == nullptr) continue;
@@ -491,7 +481,6 @@ void Device::reap() {
     connections_.erase(handle);
   }
   ended_.clear();
-  redial();
 }
 
 void Device::endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& source, base::Now) {

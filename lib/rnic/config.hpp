@@ -20,6 +20,7 @@ struct Limits {
   uint32_t max_pds = 256;               ///< protection domains
   uint32_t max_regions = 65536;         ///< registered memory regions
   uint32_t max_connections = 1024;      ///< connections, those being made included
+  uint32_t max_starting = 256;          ///< inbound, without a whole Request: the oldest gives way
   uint32_t max_pending_requests = 128;  ///< inbound requests the application has not answered
   uint32_t max_events = 4096;           ///< asynchronous events not yet read
   uint32_t max_work_depth = 65536;      ///< deepest send or receive queue

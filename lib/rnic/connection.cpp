@@ -67,9 +67,10 @@ void Connection::reject(base::ByteView private_data, base::Now now) {
 
 void Connection::request_received(const mpa::StartOffer& peer, base::ByteView private_data,
                                   base::Now) {
-  state_ = ConnectionState::Requested;
   agreed_.peer = peer;
   agreed_.revision = peer.revision;
+  if (!device_.admits_request(*this)) return;
+  state_ = ConnectionState::Requested;
   device_.request_received(*this, private_data);
 }
 

@@ -15,6 +15,7 @@
 
 namespace rnic::nic {
 
+class Admission;
 class Device;
 class QueuePair;
 class StreamSocket;
@@ -34,8 +35,8 @@ class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
   Connection(Device& device, mpa::Role role, const mpa::Config& config, base::ByteView private_data,
              const mpa::StartWish& wish = {});
   /// Over ULP framing.
-  Connection(Device& device, mpa::Role role, const tuf::Config& config,
-             base::ByteView private_data, const mpa::StartWish& wish = {});
+  Connection(Device& device, mpa::Role role, const tuf::Config& config, base::ByteView private_data,
+             const mpa::StartWish& wish = {});
 
   [[nodiscard]] mpa::StartSession& session() { return *session_; }
   /// The same when it is MPA's; nullptr: it is not.
@@ -90,6 +91,9 @@ class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
   base::TimerNode start_timer;  ///< start-up time-out
   /// The streaming socket that the connection was made from; nullptr: none. Valid as `stream` is.
   StreamSocket* socket = nullptr;
+  Admission* table = nullptr;    ///< of the device, where it has a seat; nullptr: it has none
+  uint32_t seat = 0;             ///< its number there
+  const char* yields = nullptr;  ///< why it was let go for others; nullptr: it was not
 
  private:
   void leave_mpa(base::Now now);

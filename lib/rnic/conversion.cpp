@@ -12,7 +12,8 @@ base::Result<Connection*> Device::convert(StreamSocket& socket, mpa::Role role, 
   if (const auto status = socket.can_be_lent(); !status) return tl::unexpected(status.error());
   mpa::Config config = config_.mpa;
   config.revision = wish.revision.value_or(config.revision);
-  const base::Handle handle = connections_.emplace(*this, role, config, data, wish);
+  base::Handle handle;
+  if (find_place()) handle = connections_.emplace(*this, role, config, data, wish);
   Connection* connection = connections_.get(handle);
   if (connection == nullptr) {
     return fail(Errc::ResourceExhausted, "no connection left: raise limits.max_connections (now " +
@@ -57,7 +58,6 @@ base::Status Device::await_rdma(StreamSocket& socket, base::ByteView last_messag
   }
   const auto connection = convert(socket, mpa::Role::Responder, {}, {});
   if (!connection) return tl::unexpected(connection.error());
-  ++pending_requests_;
   start_timers_.arm((*connection)->start_timer, now + config_.mpa.start_timeout);
   socket.lend(*(*connection)->mpa_session(), last_message, now);
   return {};

@@ -7,6 +7,8 @@
 #define RNIC_DEVICE_COUNTERS(X)                                                               \
   X(connect_requests, "events", "inbound connection requests handed to the application")      \
   X(requests_refused, "events", "inbound connections refused: a limit was reached")           \
+  X(starts_displaced, "connections", "inbound, let go for others before a Request was whole") \
+  X(lingering_reset, "connections", "failed start-ups reset before they had closed: places")  \
   X(connections_established, "connections", "reached full operation")                         \
   X(connects_redialed, "connections", "tried again with revision 1 (RFC 6581 s.10)")          \
   X(connects_failed, "connections", "ended before full operation")                            \

@@ -29,14 +29,16 @@ Device::Device(const DeviceConfig& config, base::Now now)
       pds_(config.limits.max_pds + 1),
       pd_users_(config.limits.max_pds + 1),
       qps_(config.limits.max_qps + 1),
-      connections_(config.limits.max_connections),
+      connections_(config.limits.max_connections + kYieldingMax),
       acceptor_(*this),
       start_timers_(now),
       last_now_(now),
       strangers_logged_(kStrangersLogged, now),
+      starting_(std::min(config.limits.max_starting, config.limits.max_connections), config.secret),
+      leaving_(starting_.capacity(), config.secret),
       doorbells_(config.limits.max_qps + 1),
       events_(config.limits.max_events) {
-  ended_.reserve(config.limits.max_connections);
+  ended_.reserve(connections_.capacity());
   if (!config.mpa.crc) {
     base::log(base::LogLevel::Warning, "mpa",
               config.name +

@@ -17,6 +17,7 @@
 #include "base/timer_wheel.hpp"
 #include "mem/stag_table.hpp"
 #include "net/rate_limit.hpp"
+#include "rnic/admission.hpp"
 #include "rnic/completion_queue.hpp"
 #include "rnic/config.hpp"
 #include "rnic/connect_options.hpp"
@@ -24,6 +25,7 @@
 #include "rnic/counters.hpp"
 #include "rnic/event.hpp"
 #include "rnic/port_stack.hpp"
+#include "rnic/pressure_log.hpp"
 #include "rnic/queue_pair.hpp"
 #include "rnic/stream_socket.hpp"
 #include "tcp/tcp.hpp"
@@ -182,6 +184,8 @@ class Device {
 
   void completion_overrun(QueuePair& qp);
   void endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& event, base::Now now);
+  /// The Request is whole: it may wait for the application. False: too many do, and it is let go.
+  bool admits_request(Connection& connection);
   void request_received(Connection& connection, base::ByteView private_data);
   void connection_started(Connection& connection, base::ByteView private_data);
   void start_failed(Connection& connection, ConnectionState before, mpa::StartFailure why,
@@ -197,6 +201,8 @@ class Device {
   static constexpr uint32_t kBurst = 32;
   static constexpr uint32_t kBurstsPerPoll = 4;
   static constexpr uint32_t kStrangersLogged = 10;  // a second
+  // Connections that were let go keep their places until the transport has told their end.
+  static constexpr uint32_t kYieldingMax = 64;
 
   /// Serves the doorbells after a transport has taken octets and before it hands them up.
   class DoorbellsFirst final : public llp::BeforeHandUp {
@@ -220,6 +226,7 @@ class Device {
     [[nodiscard]] uint32_t first_room(const llp::Endpoint&) const override {
       return device_.config_.mpa.receive_window;
     }
+    bool make_room(base::Now) override { return device_.make_room(); }
 
    private:
     Device& device_;
@@ -232,10 +239,24 @@ class Device {
   uint32_t serve_doorbells();
   void fire_timers(base::Now now);
   void reap();
+  void reap_ended();
   void emit(Event event);
   void log_start_failure(const Connection& connection, mpa::StartFailure why);
   llp::StreamUser* incoming(llp::Stream& stream, const llp::Endpoint& local,
                             const llp::Endpoint& remote, base::Now now);
+
+  // inbound.cpp
+  void note_pressure(PressureLog& log, const std::string& what, const llp::Endpoint& last);
+  [[nodiscard]] bool has_place() const;
+  /// Makes one where it can. False: there is none.
+  bool find_place();
+  bool make_room();
+  void displace(const llp::IpAddress& newcomer);
+  bool let_go(base::Handle who, const char* why);
+  void linger(Connection& connection);
+  void take_seat(Connection& connection, Admission& table);
+  static void leave_seat(Connection& connection);
+
   [[nodiscard]] base::Result<llp::Endpoint> local_towards(const llp::Endpoint& remote) const;
   base::Status check_spec(const QueuePairSpec& spec) const;
   [[nodiscard]] FramingKind framing_of_listener(const llp::Endpoint& local) const;
@@ -284,6 +305,12 @@ class Device {
   base::Now last_now_;               // of the latest poll()
   net::RateLimit strangers_logged_;  // start-ups that a peer asked for and spoiled
   uint32_t pending_requests_ = 0;    // Invariant: <= limits.max_pending_requests
+  Admission starting_;               // inbound, without a whole valid Request
+  Admission leaving_;                // inbound, failed or rejected, not closed yet
+  uint32_t yielding_ = 0;            // let go, not ended yet
+  PressureLog displaced_log_;
+  PressureLog refused_log_;
+  PressureLog unanswered_log_;
   base::Doorbells doorbells_;
   base::SpscRing<Event> events_;
 };

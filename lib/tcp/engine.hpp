@@ -129,6 +129,7 @@ class Engine {
   /// \param old_snd_nxt of the incarnation in TIME-WAIT that the SYN ends
   void input_listen(uint32_t listener, const Arrival& a, std::optional<base::Seq32> old_snd_nxt,
                     base::Now now);
+  void keep_a_place(Listener& listener, base::Now now);
   static void begin_beyond(Connection& c, base::Seq32 old_snd_nxt);
   void no_longer_half_open(Connection& c);
 

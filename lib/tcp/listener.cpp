@@ -161,6 +161,11 @@ base::Result<llp::Stream*> Engine::connect(const llp::Endpoint& local, const llp
   return c;
 }
 
+/// The last place is given away, and who asks next shall find one.
+void Engine::keep_a_place(Listener& listener, base::Now now) {
+  if (free_slots_.empty() && listener.acceptor->make_room(now)) ++counters_.places_made;
+}
+
 void Engine::input_listen(uint32_t number, const Arrival& a, std::optional<base::Seq32> old_snd_nxt,
                           base::Now now) {
   // RFC 9293 s.3.10.7.2
@@ -186,6 +191,7 @@ void Engine::input_listen(uint32_t number, const Arrival& a, std::optional<base:
     return;
   }
   Connection* c = new_connection(a.local, a.remote, now);
+  keep_a_place(listener, now);
   if (c == nullptr) {
     ++counters_.syn_dropped;
     return;

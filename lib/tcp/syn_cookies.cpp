@@ -124,6 +124,7 @@ bool Engine::take_cookie(uint32_t number, const Arrival& a, base::Now now) {
     return a.length() != 0;
   }
   Connection* c = new_connection(a.local, a.remote, now);
+  keep_a_place(listener, now);
   if (c == nullptr) {  // what it sends comes again
     ++counters_.syn_dropped;
     return true;

@@ -388,6 +388,9 @@ constexpr Key kKeys[] = {
      "registered memory regions"},
     {"limits", "max_connections", in_limits<&Lim::max_connections>, "", {1, 65536},
      "RDMA connections, those being made included; <= tcp.max_connections"},
+    {"limits", "max_starting", in_limits<&Lim::max_starting>, "", {1, 65536},
+     "inbound connections that have not sent a whole Request; for the next one the oldest of the "
+     "address (IPv6: the /64) that holds most gives way; never above limits.max_connections"},
     {"limits", "max_pending_requests", in_limits<&Lim::max_pending_requests>, "", {1, 65536},
      "inbound requests that the application has not answered; <= limits.max_connections"},
     {"limits", "max_events", in_limits<&Lim::max_events>, "", {16, 1 << 20},

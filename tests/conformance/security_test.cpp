@@ -144,7 +144,7 @@ class HalfOpen : public Station {
   HalfOpen()
       : Station([](nic::DeviceConfig& config) {
           config.limits.max_connections = kAtOnce + 2;
-          config.limits.max_pending_requests = kAtOnce + 1;
+          config.limits.max_starting = kAtOnce + 1;
           config.limits.max_streams = 4096;
           config.tcp.max_connections = 2 * kAtOnce;
           config.tcp.max_half_open = config.tcp.max_half_open_per_listener = 4096;
@@ -153,7 +153,7 @@ class HalfOpen : public Station {
 };
 
 // UNH-SEC-06: 10,500 connections in three waves that never send a Request. Beyond the device's
-// limit they are refused; below it an honest peer gets in; the start-up's timer ends them all.
+// limit the oldest give way; an honest peer gets in; the start-up's timer ends them all.
 TEST_F(HalfOpen, WithoutARequest_UNH_SEC_06) {
   for (int wave = 0; wave < 3; ++wave) {
     std::vector<StreamSocket*> idle;
@@ -173,7 +173,7 @@ TEST_F(HalfOpen, WithoutARequest_UNH_SEC_06) {
     for (int i = 0; i < 3; ++i) more.push_back(dial());
     run_for(std::chrono::milliseconds(20));
     EXPECT_LE(right().device->live_connections(), kAtOnce + 2);
-    EXPECT_EQ(right().device->device_counters().requests_refused, 2u * (wave + 1));
+    EXPECT_EQ(right().device->device_counters().starts_displaced, 2u * (wave + 1));
     hang_up(honest);
     ASSERT_TRUE(run_until([&] { return right().device->live_connections() == 0; },
                           std::chrono::seconds(60)));

@@ -1,0 +1,145 @@
+// Device: inbound associations: who is admitted, who gives way, who is refused.
+
+#include "base/log.hpp"
+#include "rnic/device.hpp"
+
+namespace rnic::nic {
+
+namespace {
+
+constexpr const char* kDisplaced =
+    "let go for another one: too many associations had not sent a whole Request "
+    "(limits.max_starting)";
+constexpr const char* kUnanswered =
+    "refused: the application has too many unanswered requests (limits.max_pending_requests)";
+constexpr const char* kLingering = "reset: its place was needed, and its start-up had failed";
+
+}  // namespace
+
+void Device::note_pressure(PressureLog& log, const std::string& what, const llp::Endpoint& last) {
+  const uint64_t count = log.note(last_now_);
+  if (count == 0) return;
+  base::log(base::LogLevel::Warning, "rnic",
+            config_.name + ": " + std::to_string(count) + " inbound " +
+                (count == 1 ? "association" : "associations, at last") + " from " +
+                to_string(last) + ", " + what);
+}
+
+/// Those that are on their way out have their places in the slab still, and count no more.
+bool Device::has_place() const {
+  const size_t gone = ended_.size() + yielding_;
+  return connections_.live() - gone < config_.limits.max_connections;
+}
+
+void Device::leave_seat(Connection& connection) {
+  if (connection.table == nullptr) return;
+  connection.table->leave(connection.seat);
+  connection.table = nullptr;
+}
+
+void Device::take_seat(Connection& connection, Admission& table) {
+  leave_seat(connection);
+  connection.seat = table.enter(connection.remote.address, connection.handle);
+  connection.table = &table;
+}
+
+/// Its stream is reset. \param why for its event. \return there was one
+bool Device::let_go(base::Handle who, const char* why) {
+  Connection* connection = connections_.get(who);
+  if (connection == nullptr) return false;
+  leave_seat(*connection);
+  connection->yields = why;
+  ++yielding_;
+  connection->stream->abort();
+  return true;
+}
+
+void Device::displace(const llp::IpAddress& newcomer) {
+  const base::Handle who = starting_.gives_way(newcomer);
+  Connection* connection = connections_.get(who);
+  if (connection == nullptr) return;
+  ++counters_.starts_displaced;
+  note_pressure(displaced_log_,
+                "gave way to newer ones: " + std::to_string(starting_.size()) +
+                    " had not sent a whole Request (limits.max_starting), " +
+                    std::to_string(starting_.held_by(connection->remote.address)) +
+                    " of them from there",
+                connection->remote);
+  let_go(who, kDisplaced);
+}
+
+/// What has failed gives way before what may come to something.
+bool Device::make_room() {
+  if (leaving_.size() != 0) {
+    ++counters_.lingering_reset;
+    return let_go(leaving_.gives_way(), kLingering);
+  }
+  if (starting_.size() == 0) return false;
+  displace(llp::IpAddress{});
+  return true;
+}
+
+bool Device::find_place() {
+  if (!has_place()) make_room();
+  if (connections_.live() == connections_.capacity()) reap_ended();
+  return has_place();
+}
+
+llp::StreamUser* Device::incoming(llp::Stream& stream, const llp::Endpoint& local,
+                                  const llp::Endpoint& remote, base::Now now) {
+  if (starting_.full()) displace(remote.address);
+  base::Handle handle;
+  if (find_place()) {
+    handle = framing_of_listener(local) == FramingKind::Tuf
+                 ? connections_.emplace(*this, mpa::Role::Responder, config_.tuf, base::ByteView{})
+                 : connections_.emplace(*this, mpa::Role::Responder, config_.mpa, base::ByteView{});
+  }
+  Connection* connection = connections_.get(handle);
+  if (connection == nullptr) {
+    ++counters_.requests_refused;
+    note_pressure(refused_log_,
+                  "refused: all " + std::to_string(config_.limits.max_connections) +
+                      " of limits.max_connections are in use",
+                  remote);
+    return nullptr;
+  }
+  connection->handle = handle;
+  connection->stream = &stream;
+  connection->local = local;
+  connection->remote = remote;
+  take_seat(*connection, starting_);
+  connection->session().attach(stream);
+  start_timers_.arm(connection->start_timer, now + connection->start_timeout());
+  return &connection->session();
+}
+
+bool Device::admits_request(Connection& connection) {
+  leave_seat(connection);
+  if (pending_requests_ < config_.limits.max_pending_requests) {
+    ++pending_requests_;
+    return true;
+  }
+  ++counters_.requests_refused;
+  note_pressure(unanswered_log_,
+                "refused: " + std::to_string(pending_requests_) +
+                    " requests wait for the application's answer (limits.max_pending_requests)",
+                connection.remote);
+  let_go(connection.handle, kUnanswered);
+  return false;
+}
+
+/// The start-up has failed, and TCP still has to close: with a peer that does not play along for as
+/// long as tcp.orphan_timeout.
+void Device::linger(Connection& connection) {
+  leave_seat(connection);
+  const bool nobodys = connection.is_responder() && connection.queue_pair() == nullptr &&
+                       connection.socket == nullptr && connection.yields == nullptr;
+  if (!nobodys || connection.stream == nullptr) return;
+  if (leaving_.full()) {
+    ++counters_.lingering_reset;
+    let_go(leaving_.gives_way(connection.remote.address), kLingering);
+  }
+  take_seat(connection, leaving_);
+}
+
+}  // namespace rnic::nic
