@@ -97,6 +97,7 @@ int run(int argc, char** argv) {
   add_configuration(server, options);
   server.add_option("--device", options.device, "device of the configuration (default: the first)");
   workload::add_port_option(server, options.port);
+  workload::add_server_options(server, options.server);
 
   CLI::App& client = *app.add_subcommand("client", "measures against an rnic-perf server");
   client.add_option("address", options.address, "IP address of the server")->required();

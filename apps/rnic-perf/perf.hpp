@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "workload/port_choice.hpp"
+#include "workload/server.hpp"
 #include "workload/workload.hpp"
 
 namespace rnic::perf {
@@ -37,6 +38,7 @@ struct Options {
   std::string address;  ///< client: whom to connect to
   workload::PortChoice port{7471, {}};
   bool both_ends = false;  ///< loopback
+  workload::ServerOptions server{.clients = 64};
 };
 
 /// Both ends in this process.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "rnic-ping/echo.hpp"
 #include "workload/command_line.hpp"
 #include "workload/port_choice.hpp"
 #include "workload/workload.hpp"
@@ -18,7 +19,6 @@ namespace {
 constexpr int kOk = 0;
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
-constexpr uint32_t kMaxSize = 1u << 20;
 constexpr int64_t kTimeoutMs = 10000;
 
 struct Options {
@@ -32,106 +32,13 @@ struct Options {
   std::vector<std::string> overrides;
   std::string device;
   bool json = false;
+  workload::ServerOptions server;
 };
 
 int complain(const std::string& message, int status) {
   std::cerr << "rnic-ping: " << message << "\n";
   return status;
 }
-
-/// The word of the atomics holds this when a connection begins; each draws its operands from it.
-constexpr workload::Pattern kWordPattern{9, 0};
-
-/// One end with a registered buffer: the first half goes out, the second comes in. And with a word
-/// that atomics of the peer may work on.
-class Station {
- public:
-  Status open(Device device, uint32_t size) {
-    size_ = size;
-    auto end = workload::make_end(std::move(device), 16);
-    if (!end) return tl::unexpected(end.error());
-    end_ = std::move(*end);
-    auto buffer = workload::Buffer::allocate(2 * uint64_t{size});
-    if (!buffer) return tl::unexpected(buffer.error());
-    buffer_ = std::move(*buffer);
-    auto region = end_->pd.register_memory(buffer_.data(), buffer_.size(), kLocalWrite);
-    if (!region) return tl::unexpected(region.error());
-    region_ = std::move(*region);
-    auto word = workload::Buffer::allocate(workload::kWordOctets);
-    if (!word) return tl::unexpected(word.error());
-    word_ = std::move(*word);
-    workload::fill(word_.octets(), kWordPattern);
-    auto word_region = end_->pd.register_memory(word_.data(), word_.size(), kRemoteAtomic);
-    if (!word_region) return tl::unexpected(word_region.error());
-    word_region_ = std::move(*word_region);
-    return {};
-  }
-
-  Status post_receive() {
-    ReceiveRequest request;
-    request.sge_count = 1;
-    request.sges[0] = region_.sge(size_, size_);
-    return end_->qp.post_receive(request);
-  }
-
-  /// Sends `length` octets from `offset` of the buffer.
-  Status post_send(uint64_t offset, uint32_t length) {
-    SendRequest request;
-    request.sge_count = 1;
-    request.sges[0] = region_.sge(offset, length);
-    return end_->qp.post_send(request);
-  }
-
-  [[nodiscard]] std::span<uint8_t> out() const { return buffer_.octets().first(size_); }
-  [[nodiscard]] std::span<uint8_t> in() const { return buffer_.octets().subspan(size_, size_); }
-  [[nodiscard]] workload::Offer word() const {
-    return {word_region_.stag(), word_region_.address(), word_region_.length()};
-  }
-  workload::End& end() { return *end_; }
-
- private:
-  uint32_t size_ = 0;
-  std::unique_ptr<workload::End> end_;
-  workload::Buffer buffer_;
-  MemoryRegion region_;
-  workload::Buffer word_;
-  MemoryRegion word_region_;
-};
-
-/// Sends back what comes; one message at a time.
-class Echo {
- public:
-  Status open(Device device, const RequestHandle& request) {
-    if (Status status = station_.open(std::move(device), kMaxSize); !status) return status;
-    if (Status status = station_.post_receive(); !status) return status;
-    return station_.end().qp.accept(request, workload::encode(station_.word()));
-  }
-
-  [[nodiscard]] uint32_t qp() { return station_.end().qp.number(); }
-  /// The peer sends no more: so do we, when what is under way is done.
-  void finish() { static_cast<void>(station_.end().qp.disconnect()); }
-
-  /// False when the connection is gone.
-  bool step() {
-    Completion done;
-    if (station_.end().receive_cq.poll({&done, 1}) == 1) {
-      if (done.status != CompletionStatus::Success) return false;
-      if (!station_.post_receive() || !answer(done)) return false;
-    }
-    return station_.end().send_cq.poll({&done, 1}) == 0 || done.status == CompletionStatus::Success;
-  }
-
- private:
-  bool answer(const Completion& came) {
-    if (came.has_immediate) {
-      return station_.end().qp.post_immediate(0, came.immediate).has_value();
-    }
-    std::copy_n(station_.in().begin(), came.length, station_.out().begin());
-    return station_.post_send(0, came.length).has_value();
-  }
-
-  Station station_;
-};
 
 /// Sends and awaits the echo, or has an atomic carried out; compares.
 class Pinger {
@@ -265,38 +172,9 @@ Result<Context> open_context(const Options& options) {
   return Context::open(config);
 }
 
-/// Answers connection requests and echoes, driven by whoever polls.
-class EchoServer {
- public:
-  explicit EchoServer(Device device) : device_(std::move(device)) {}
-
-  void step() {
-    Event event;
-    while (device_.poll_event(event)) {
-      if (event.kind == EventKind::ConnectRequest) welcome(event);
-      if (event.kind != EventKind::PeerClosed) continue;
-      for (const auto& echo : echoes_) {
-        if (echo->qp() == event.qp) echo->finish();
-      }
-    }
-    std::erase_if(echoes_, [](const auto& echo) { return !echo->step(); });
-  }
-
- private:
-  void welcome(const Event& event) {
-    auto echo = std::make_unique<Echo>();
-    if (Status status = echo->open(device_, event.request); !status) {
-      std::cerr << "rnic-ping: " << event.remote << " rejected: " << status.error().message << "\n";
-      static_cast<void>(device_.reject(event.request));
-      return;
-    }
-    std::cerr << "peer " << event.remote << "\n";
-    echoes_.push_back(std::move(echo));
-  }
-
-  Device device_;
-  std::vector<std::unique_ptr<Echo>> echoes_;
-};
+workload::Server make_server(Context& context, const Device& device, const Options& options) {
+  return {context, device, "rnic-ping", options.server, Echo::welcome};
+}
 
 int run_server(Context& context, const Options& options) {
   auto device = workload::choose_device(context, options.device);
@@ -305,7 +183,7 @@ int run_server(Context& context, const Options& options) {
     return complain(status.error().message, kUsage);
   }
   std::cerr << "listening on " << device->address() << ":" << options.port.tcp << "\n";
-  EchoServer server(*device);
+  workload::Server server = make_server(context, *device, options);
   context.wait_until(
       [&] {
         server.step();
@@ -342,7 +220,7 @@ int run_loopback(const Options& options) {
   if (Status status = responder->listen(options.port.tcp); !status) {
     return complain(status.error().message, kUsage);
   }
-  EchoServer server(*responder);
+  workload::Server server = make_server(*context, *responder, options);
   std::atomic<bool> stop{false};
   std::thread echo([&] {
     while (!stop.load()) {
@@ -388,6 +266,7 @@ int run(int argc, char** argv) {
   app.add_option("--set", options.overrides, "override one key of the configuration")
       ->allow_extra_args(false);
   app.add_option("--device", options.device, "device of the configuration (default: the first)");
+  workload::add_server_options(app, options.server);
   app.add_flag("--json", options.json, "print the result as one JSON object, as the last line");
   if (auto status = workload::parse_command_line(app, "rnic-ping", argc, argv)) return *status;
   options.operation = *workload::parse_operation(options.operation_word);

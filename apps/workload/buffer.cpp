@@ -14,9 +14,11 @@ constexpr size_t kHuge = 2u << 20;
 constexpr size_t kPage = 4096;
 }  // namespace
 
-Result<Buffer> Buffer::allocate(size_t octets) {
-  const size_t body = (octets + kHuge - 1) / kHuge * kHuge;
-  const size_t total = body + 3 * kHuge;
+Result<Buffer> Buffer::allocate(size_t octets, Paging paging) {
+  const bool small = paging == Paging::Small;
+  const size_t page = small ? kPage : kHuge;
+  const size_t body = (octets + page - 1) / page * page;
+  const size_t total = body + 3 * page;
   void* mapping = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) {
     return tl::unexpected(
@@ -26,13 +28,13 @@ Result<Buffer> Buffer::allocate(size_t octets) {
   Buffer buffer;
   buffer.mapping_ = mapping;
   buffer.mapped_ = total;
-  const auto start = (reinterpret_cast<uintptr_t>(mapping) + 2 * kHuge - 1) / kHuge * kHuge;
+  const auto start = (reinterpret_cast<uintptr_t>(mapping) + 2 * page - 1) / page * page;
   buffer.data_ = reinterpret_cast<uint8_t*>(start);
   buffer.size_ = octets;
-  madvise(buffer.data_, body, MADV_HUGEPAGE);
+  madvise(buffer.data_, body, small ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
   mprotect(buffer.data_ - kPage, kPage, PROT_NONE);
   mprotect(buffer.data_ + body, kPage, PROT_NONE);
-  std::memset(buffer.data_, 0, octets);
+  if (paging == Paging::Huge) std::memset(buffer.data_, 0, octets);
   return buffer;
 }
 

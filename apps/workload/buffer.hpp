@@ -1,5 +1,5 @@
 /// \file
-/// Page-aligned memory between guard pages, transparent huge pages asked for.
+/// Page-aligned memory between guard pages.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,17 @@
 
 namespace rnic::workload {
 
+enum class Paging : uint8_t {
+  Huge,             ///< transparent huge pages asked for, and all of them there from the beginning
+  HugeWhenTouched,  ///< the same, but none of them is there before it is touched
+  Small,            ///< pages of 4 KB that exist when they are first touched
+};
+
 class Buffer {
  public:
   Buffer() = default;
-  static Result<Buffer> allocate(size_t octets);
+  /// Its octets are 0.
+  static Result<Buffer> allocate(size_t octets, Paging paging = Paging::Huge);
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
   ~Buffer();

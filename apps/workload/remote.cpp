@@ -20,6 +20,15 @@ uint64_t get(const uint8_t* at, int octets) {
   return value;
 }
 
+/// What a server says with its reject, where it is text.
+std::string reason_in(const Event& event) {
+  const std::vector<uint8_t>& octets = event.private_data;
+  const auto printable = [](uint8_t octet) { return octet >= ' ' && octet <= '~'; };
+  if (event.kind != EventKind::Rejected || octets.empty()) return {};
+  if (!std::all_of(octets.begin(), octets.end(), printable)) return {};
+  return ": " + std::string(octets.begin(), octets.end());
+}
+
 volatile std::sig_atomic_t interrupt_seen = 0;
 
 }  // namespace
@@ -80,8 +89,8 @@ Result<std::vector<uint8_t>> connect_end(Context& context, End& end, const std::
                                                          std::to_string(timeout_ms) + " ms"});
   }
   if (event.kind == EventKind::Established) return event.private_data;
-  return tl::unexpected(
-      Error{ErrorCode::Unreachable, peer + ": " + to_string(event.kind) + ": " + event.detail});
+  return tl::unexpected(Error{ErrorCode::Unreachable, peer + ": " + to_string(event.kind) + ": " +
+                                                          event.detail + reason_in(event)});
 }
 
 Result<Completion> await(Context& context, CompletionQueue& queue, int64_t timeout_ms,

@@ -1,0 +1,69 @@
+#include "rnic-perf/station.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rnic::perf {
+
+using workload::ControlMessage;
+
+Error protocol_error(const std::string& what) { return Error{ErrorCode::Protocol, what}; }
+
+Result<std::unique_ptr<Station>> Station::create(Device device, uint64_t memory, uint32_t rights) {
+  std::unique_ptr<Station> station(new Station);
+  auto end = workload::make_end(std::move(device), kQueueDepth);
+  if (!end) return tl::unexpected(end.error());
+  station->end = std::move(*end);
+  auto buffer = workload::Buffer::allocate(memory, workload::Paging::HugeWhenTouched);
+  auto control = workload::Buffer::allocate(2 * workload::kControlOctets, workload::Paging::Small);
+  if (!buffer) return tl::unexpected(buffer.error());
+  if (!control) return tl::unexpected(control.error());
+  station->memory = std::move(*buffer);
+  station->control_ = std::move(*control);
+  auto region = station->end->pd.register_memory(station->memory.data(), memory, rights);
+  if (!region) return tl::unexpected(region.error());
+  station->region = std::move(*region);
+  auto control_region = station->end->pd.register_memory(station->control_.data(),
+                                                         station->control_.size(), kLocalWrite);
+  if (!control_region) return tl::unexpected(control_region.error());
+  station->control_region_ = std::move(*control_region);
+  return station;
+}
+
+Status Station::post_control_receive() {
+  ReceiveRequest request;
+  request.sge_count = 1;
+  request.sges[0] = control_region_.sge(workload::kControlOctets, workload::kControlOctets);
+  return end->qp.post_receive(request);
+}
+
+Status Station::post_control_send(const ControlMessage& message) {
+  encode(message, control_.octets().first(workload::kControlOctets));
+  SendRequest request;
+  request.sge_count = 1;
+  request.sges[0] = control_region_.sge(0, workload::kControlOctets);
+  return end->qp.post_send(request);
+}
+
+Result<ControlMessage> Station::received() const {
+  auto message = workload::decode_control(
+      control_.octets().subspan(workload::kControlOctets, workload::kControlOctets));
+  if (!message) return tl::unexpected(protocol_error("the peer is not an rnic-perf"));
+  return *message;
+}
+
+bool slot_matches(const Station& station, const ControlMessage& batch, uint32_t slot) {
+  const uint64_t offset = slot * workload::slot_stride(batch.size);
+  return !workload::compare(station.memory.octets().subspan(offset, batch.size), batch.pattern,
+                            offset);
+}
+
+bool matches(const Station& station, const ControlMessage& batch) {
+  const uint32_t slots = std::min(batch.slots, batch.messages);
+  for (uint32_t slot = 0; slot < slots; ++slot) {
+    if (!slot_matches(station, batch, slot)) return false;
+  }
+  return true;
+}
+
+}  // namespace rnic::perf

@@ -1,0 +1,127 @@
+#include "workload/server.hpp"
+
+#include <iostream>
+#include <utility>
+
+namespace rnic::workload {
+
+namespace {
+
+constexpr double kSecond = 1e9;
+
+GuestList::Limits limits_of(const ServerOptions& options) {
+  return {.most = options.clients, .silence_ns = static_cast<int64_t>(options.silence_s * kSecond)};
+}
+
+}  // namespace
+
+void add_server_options(CLI::App& app, ServerOptions& options) {
+  app.add_option("--clients", options.clients,
+                 "server: clients at once; for one more, one that has said nothing gives way")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4000));
+  app.add_option("--silence", options.silence_s,
+                 "server: seconds after which a client that says nothing is let go; 0: never")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e6));
+}
+
+Server::Server(Context& context, Device device, std::string program, const ServerOptions& options,
+               Welcome welcome)
+    : context_(context),
+      device_(std::move(device)),
+      program_(std::move(program)),
+      options_(options),
+      welcome_(std::move(welcome)),
+      guests_(limits_of(options)) {}
+
+void Server::say(const std::string& line) {
+  const auto left_out = lines_.next(context_.now_ns());
+  if (!left_out) return;
+  if (*left_out != 0) std::cerr << program_ << ": " << *left_out << " lines like these left out\n";
+  std::cerr << line << "\n";
+}
+
+void Server::step() {
+  for (Event event; device_.poll_event(event);) on_event(event);
+  for (size_t i = 0; i < seats_.size();) {
+    Seat& seat = seats_[i];
+    const Status status = seat.session->step();
+    if (!status) {
+      end(i, "is gone: " + status.error().message);
+      continue;
+    }
+    if (const uint64_t heard = seat.session->heard(); heard != seat.heard) {
+      seat.heard = heard;
+      guests_.heard(seat.session->qp(), context_.now_ns());
+    }
+    ++i;
+  }
+  let_silent_go();
+}
+
+size_t Server::seat_of(uint32_t qp) const {
+  size_t i = 0;
+  while (i < seats_.size() && seats_[i].session->qp() != qp) ++i;
+  return i;
+}
+
+void Server::on_event(const Event& event) {
+  if (event.kind == EventKind::ConnectRequest) return receive(event);
+  if (event.kind != EventKind::PeerClosed) return;
+  if (const size_t i = seat_of(event.qp); i != seats_.size()) {
+    seats_[i].finishing = true;
+    seats_[i].session->finish();
+  }
+}
+
+void Server::receive(const Event& request) {
+  if (guests_.full() && !make_room(request)) {
+    return reject(
+        request, "no place: " + std::to_string(seats_.size()) + " clients are at work (--clients)");
+  }
+  auto session = welcome_(device_, request.request);
+  if (!session && session.error().code == ErrorCode::NotFound) return;  // gone while it waited
+  if (!session) return reject(request, session.error().message);
+  say("client " + request.remote);
+  guests_.enter((*session)->qp(), request.remote, context_.now_ns());
+  seats_.push_back({std::move(*session), request.remote});
+}
+
+bool Server::make_room(const Event& request) {
+  const auto who = guests_.gives_way(request.remote, context_.now_ns());
+  if (!who) return false;
+  end(seat_of(*who), "was let go for " + request.remote + ": it said nothing, and " +
+                         std::to_string(options_.clients) + " clients are the most (--clients)");
+  return true;
+}
+
+/// The client is told why, in the private data of the Reply.
+void Server::reject(const Event& request, const std::string& why) {
+  say(program_ + ": " + request.remote + " rejected: " + why);
+  const std::string told = why.substr(0, kMaxPrivateData);
+  const auto* octets = reinterpret_cast<const uint8_t*>(told.data());
+  static_cast<void>(device_.reject(request.request, {octets, told.size()}));
+}
+
+void Server::let_silent_go() {
+  const auto who = guests_.too_silent(context_.now_ns());
+  if (!who) return;
+  Seat& seat = seats_[seat_of(*who)];
+  guests_.heard(*who, context_.now_ns());  // its end has as long again, and then it is cut short
+  if (seat.finishing) return end(seat_of(*who), "did not close its end");
+  seat.finishing = true;
+  say("client " + seat.remote + " is let go: it said nothing for " +
+      std::to_string(static_cast<int64_t>(options_.silence_s)) + " s (--silence)");
+  seat.session->finish();
+}
+
+/// Without the session the connection is reset, where it still stands.
+void Server::end(size_t index, const std::string& why) {
+  say("client " + seats_[index].remote + " " + why);
+  guests_.leave(seats_[index].session->qp());
+  std::swap(seats_[index], seats_.back());
+  seats_.pop_back();
+}
+
+}  // namespace rnic::workload
