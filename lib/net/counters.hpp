@@ -24,6 +24,7 @@
   X(address_conflicts, "events", "somebody claimed an address that we use (RFC 5227)")            \
   X(address_defences, "frames", "claims answered by an announcement of ours")                     \
   X(neighbours_full, "events", "neighbour not learned, or the oldest replaced: table full")       \
+  X(neighbour_guessed, "frames", "sent to where a segment came from: too many to ask for")        \
   X(neighbour_unresolved, "frames", "frames dropped: neighbour did not answer or queue full")     \
   X(ip_in, "packets", "IPv4 packets received for this host")                                      \
   X(ip6_in, "packets", "IPv6 packets received for this host")                                     \

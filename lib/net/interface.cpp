@@ -62,6 +62,7 @@ class Interface::Impl final : public NeighbourUser {
   bool input_other(const port::Packet& frame, TcpIn& in, base::Now now) {
     const std::optional<IpIn> other = input_any(frame, now);
     if (!other) return false;
+    neighbours_.on_segment(other->source, wire::load_mac(frame.data + wire::kEtherSourceAt), now);
     pair_.learn(frame, *other);
     in.ecn = other->ecn;
     in.l4_checksum_good = other->l4_checksum_good;

@@ -14,7 +14,8 @@ Neighbours::Neighbours(const Config& config, NeighbourUser& user, Counters& coun
       requests_(kRequestsPerSecond, now),
       confirmations_(kRequestsPerSecond, now),
       entries_(std::max(config.neighbours, 1u)),
-      heads_(std::bit_ceil(entries_.size() * 2), kNone) {}
+      heads_(std::bit_ceil(entries_.size() * 2), kNone),
+      senders_(kSenders) {}
 
 Neighbours::~Neighbours() {
   for (Entry& entry : entries_) {
@@ -23,8 +24,7 @@ Neighbours::~Neighbours() {
 }
 
 uint32_t& Neighbours::chain(const llp::IpAddress& ip) {
-  const uint64_t hash = (ip.high() ^ ip.low()) * 0x9e3779b97f4a7c15ull;
-  return heads_[(hash >> 40) & (heads_.size() - 1)];
+  return heads_[hash(ip) & (heads_.size() - 1)];
 }
 
 Neighbours::Entry* Neighbours::lookup(const llp::IpAddress& ip) {
@@ -58,6 +58,11 @@ void Neighbours::park(const llp::IpAddress& ip, port::Packet& frame, base::Now n
     ask(*entry, now);
   }
   RNIC_CHECK(entry->state == State::Incomplete);
+  if (const port::MacAddress* mac = entry->asked ? nullptr : sender_of(ip, now)) {
+    ++counters_.neighbour_guessed;
+    user_.unpark(frame, *mac, now);
+    return;
+  }
   if (entry->parked_count == kParked || (parked_ == kParkedInAll && entry->parked_count != 0)) {
     user_.drop_parked(entry->parked[entry->parked_first]);
     unqueue(*entry);
@@ -103,6 +108,15 @@ void Neighbours::on_request(const llp::IpAddress& ip, const port::MacAddress& ma
   }
 }
 
+void Neighbours::on_segment(const llp::IpAddress& ip, const port::MacAddress& mac, base::Now now) {
+  senders_[hash(ip) & (kSenders - 1)] = {ip, mac, now};
+}
+
+const port::MacAddress* Neighbours::sender_of(const llp::IpAddress& ip, base::Now now) const {
+  const Sender& sender = senders_[hash(ip) & (kSenders - 1)];
+  return sender.ip == ip && now - sender.at < kSenderLife ? &sender.mac : nullptr;
+}
+
 void Neighbours::on_claim(const llp::IpAddress& ip, const port::MacAddress& mac, base::Now now) {
   Entry* entry = lookup(ip);
   if (entry == nullptr) return;
@@ -132,6 +146,7 @@ Neighbours::Entry* Neighbours::make(const llp::IpAddress& ip, bool may_replace_u
   entry->ip = ip;
   entry->state = State::Incomplete;
   entry->used = false;
+  entry->asked = false;
   entry->requests = 0;
   entry->since = now;
   entry->answers = {kAnswersPerSecond, now};
@@ -212,6 +227,7 @@ void Neighbours::ask(Entry& entry, base::Now now) {
   set_deadline(entry, now + config_.neighbour_retry);
   // The search for those who are not there must not keep us from confirming those who are.
   if (!(entry.state == State::Probing ? confirmations_ : requests_).allow(now)) return;
+  entry.asked = true;
   // The known address is asked first; when it is silent, everybody is (RFC 1122 s.2.3.2.1, unicast
   // poll).
   const bool unicast =

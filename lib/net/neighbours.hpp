@@ -59,6 +59,11 @@ class Neighbours {
                  bool overrides, base::Now now);
   /// The neighbour asked us: it will be talked to soon.
   void on_request(const llp::IpAddress& ip, const port::MacAddress& mac, base::Now now);
+  /// A segment came from `mac` in the neighbour's name. While there are more neighbours to be
+  /// looked for than may be asked for, answers to one whose turn has not come go there: by no other
+  /// way would a new neighbour be answered in a flood of invented ones. Teaches nothing, and
+  /// nothing known yields to it.
+  void on_segment(const llp::IpAddress& ip, const port::MacAddress& mac, base::Now now);
   /// Somebody says, unasked, that the neighbour is at `mac`.
   void on_claim(const llp::IpAddress& ip, const port::MacAddress& mac, base::Now now);
 
@@ -93,6 +98,7 @@ class Neighbours {
     port::MacAddress mac{};
     State state = State::Free;
     bool used = false;      // since it was last confirmed
+    bool asked = false;     // Incomplete: a question has gone out
     uint32_t requests = 0;  // without an answer
     base::Now since{};      // made or confirmed
     base::Now deadline = base::kNever;
@@ -103,8 +109,21 @@ class Neighbours {
     std::array<port::Packet, kParked> parked;
   };
 
-  static constexpr uint32_t kNone = UINT32_MAX;
+  /// Where a segment came from.
+  struct Sender {
+    llp::IpAddress ip;
+    port::MacAddress mac{};
+    base::Now at{};
+  };
 
+  static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kSenders = 1024;  // a power of two
+  static constexpr base::Duration kSenderLife = std::chrono::seconds(10);
+
+  [[nodiscard]] static uint64_t hash(const llp::IpAddress& ip) {
+    return ((ip.high() ^ ip.low()) * 0x9e3779b97f4a7c15ull) >> 40;
+  }
+  [[nodiscard]] const port::MacAddress* sender_of(const llp::IpAddress& ip, base::Now now) const;
   [[nodiscard]] uint32_t& chain(const llp::IpAddress& ip);
   Entry* lookup(const llp::IpAddress& ip);
   Entry* make(const llp::IpAddress& ip, bool may_replace_used, base::Now now);
@@ -125,6 +144,7 @@ class Neighbours {
   RateLimit confirmations_;
   std::vector<Entry> entries_;
   std::vector<uint32_t> heads_;  // power of two
+  std::vector<Sender> senders_;  // by hash; the latest one stays
   uint32_t size_ = 0;            // entries that are not Free
   uint32_t parked_ = 0;          // frames, of all entries
   uint64_t generation_ = 0;

@@ -280,6 +280,40 @@ TEST_F(Arp, AFloodOfInventedNeighboursLeavesARealOneAlone) {
   EXPECT_LE(asked, 5u);  // once a lifetime
 }
 
+// A new neighbour opens a connection in such a flood, and its turn to be asked for has not come: it
+// is answered where its segment came from, until it can be asked for.
+TEST_F(Arp, AFloodOfInventedNeighboursDoesNotSilenceWhoOpens) {
+  config_.prefix_length = 8;
+  config_.neighbours = 64;
+  start();
+  for (uint32_t i = 0; i < 1500; ++i) {  // more than may be asked for
+    send(llp::IpAddress::v4(0x0a010000 + i), 40);
+    interface_->flush(now_);
+    port_->sent().clear();
+  }
+  const auto answered = [&] {
+    EXPECT_TRUE(send(kPeer, 40));
+    interface_->flush(now_);
+    const bool sent = !port_->sent().empty() && !is_arp(port_->sent().front());
+    if (sent) {
+      EXPECT_EQ(mac_to(port_->sent().front()), kPeerMac);
+    }
+    port_->sent().clear();
+    return sent;
+  };
+  EXPECT_FALSE(answered()) << "nothing has come from there";
+  ASSERT_TRUE(receive(ip_frame({}, std::vector<uint8_t>(20))));
+  EXPECT_TRUE(answered());
+  EXPECT_EQ(counters().neighbour_guessed, 1u);
+  // Once the question is out, its answer counts and nothing else.
+  run_until(now_ + std::chrono::seconds(2));
+  EXPECT_FALSE(answered());
+  receive(arp_reply(kPeer, kGatewayMac));
+  interface_->flush(now_);
+  ASSERT_FALSE(port_->sent().empty());
+  EXPECT_EQ(mac_to(port_->sent().front()), kGatewayMac);
+}
+
 // A neighbour that asks for us in such a flood is learned, and answered.
 TEST_F(Arp, AFloodOfInventedNeighboursDoesNotHideANewOne) {
   config_.prefix_length = 8;
