@@ -1,0 +1,226 @@
+#include "siege/crowd.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "wire/ether.hpp"
+#include "wire/ipv4.hpp"
+#include "wire/mpa.hpp"
+#include "wire/tcp.hpp"
+
+namespace rnic::siege {
+
+namespace flag = wire::tcp_flag;
+
+namespace {
+
+constexpr uint32_t kOther = 0x0a010001;     // 10.1.0.1
+constexpr uint32_t kFirstOwn = 0x0a020001;  // 10.2.0.1 and the next ones
+constexpr uint16_t kFirstPort = 1024;       // below the client's ephemeral ports
+constexpr uint32_t kPorts = 48'000;
+constexpr uint32_t kEther = 14;
+constexpr uint32_t kHeaders = kEther + wire::kIpv4Header + wire::kTcpHeaderMin;
+constexpr base::Duration kSlow = std::chrono::seconds(1);
+
+constexpr std::array kNames{"SYN only",
+                            "blind data",
+                            "silent",
+                            "part of a Request",
+                            "an octet a second",
+                            "garbage",
+                            "garbage behind the key",
+                            "reset at once",
+                            "Request, then reset",
+                            "Request, then FIN",
+                            "started, then silent",
+                            "started, half closed",
+                            "started, then garbage"};
+
+std::vector<uint8_t> request() {
+  std::vector<uint8_t> octets(wire::kMpaStartHeaderSize);
+  wire::emit_mpa_start_header(wire::kMpaRequestKey, {.crc = true}, octets.data());
+  return octets;
+}
+
+}  // namespace
+
+const char* to_string(Attack attack) { return kNames[static_cast<size_t>(attack)]; }
+
+const char* to_string(Origin origin) {
+  switch (origin) {
+    case Origin::OneOther: return "one other address";
+    case Origin::EachOwn: return "each its own address";
+    case Origin::TheClients: return "the client's address";
+  }
+  return "?";
+}
+
+Crowd::Crowd(port::Port& inner, const CrowdPlan& plan, base::Now begin)
+    : inner_(inner), plan_(plan), random_(plan.seed), next_arrival_(begin) {}
+
+base::Now Crowd::next_deadline() const {
+  base::Now next = inner_.next_deadline();
+  if (arrived_ < plan_.strangers) next = base::earlier(next, next_arrival_);
+  return slow_.empty() ? next : base::earlier(next, slow_.begin()->first);
+}
+
+void Crowd::step(base::Now now) {
+  while (arrived_ < plan_.strangers && next_arrival_ <= now) {
+    arrive(now);
+    next_arrival_ += plan_.interval;
+  }
+  while (!slow_.empty() && slow_.begin()->first <= now) {
+    const Key key = slow_.begin()->second;
+    slow_.erase(slow_.begin());
+    if (const auto found = strangers_.find(key); found != strangers_.end()) {
+      say_slowly(found->second, now);
+    }
+  }
+}
+
+void Crowd::arrive(base::Now now) {
+  const uint32_t number = arrived_++;
+  Stranger stranger;
+  stranger.attack = plan_.attacks[number % plan_.attacks.size()];
+  stranger.port = static_cast<uint16_t>(kFirstPort + number % kPorts);
+  stranger.next = base::Seq32(random_.next32());
+  switch (plan_.origin) {
+    case Origin::OneOther: stranger.address = kOther; break;
+    case Origin::EachOwn: stranger.address = kFirstOwn + number; break;
+    case Origin::TheClients: stranger.address = plan_.client; break;
+  }
+  if (stranger.attack == Attack::BlindData) {
+    stranger.expected = base::Seq32(random_.next32());
+    say(stranger, flag::kAck | flag::kPsh, random_octets(100), now);
+    return;
+  }
+  say(stranger, flag::kSyn, {}, now);
+  strangers_[{stranger.address, stranger.port}] = stranger;
+}
+
+uint32_t Crowd::rx_burst(std::span<port::Packet> out, base::Now now) {
+  const uint32_t came = inner_.rx_burst(out, now);
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < came; ++i) {
+    if (hear(out[i], now)) {
+      inner_.free({&out[i], 1});
+    } else {
+      out[kept++] = out[i];
+    }
+  }
+  return kept;
+}
+
+bool Crowd::hear(const port::Packet& frame, base::Now now) {
+  const base::ByteView octets = frame.view();
+  if (octets.size() < kHeaders || base::load_be16(&octets[12]) != 0x0800) return false;
+  const auto ip = wire::parse_ipv4(octets.subspan(kEther));
+  if (!ip || ip->protocol != wire::kProtocolTcp) return false;
+  const auto tcp = wire::TcpView::parse(
+      octets.subspan(kEther + ip->header_length, ip->total_length - ip->header_length));
+  if (!tcp) return false;
+  const bool low_port = tcp->destination_port() < kFirstPort + kPorts;
+  if (ip->destination == plan_.client && !low_port) return false;  // the client's
+  const auto found = strangers_.find({ip->destination, tcp->destination_port()});
+  if (found == strangers_.end()) return true;
+  Stranger& stranger = found->second;
+  if (tcp->has(flag::kRst)) {
+    strangers_.erase(found);
+    return true;
+  }
+  if (tcp->has(flag::kSyn) && !stranger.open && stranger.attack != Attack::SynOnly) {
+    stranger.open = true;
+    stranger.next += 1;
+    stranger.expected = tcp->sequence() + 1;
+    opened(stranger, now);
+  } else if (stranger.open && tcp->sequence() == stranger.expected && !tcp->payload().empty()) {
+    stranger.expected += static_cast<uint32_t>(tcp->payload().size());
+    replied(stranger, now);
+  }
+  return true;
+}
+
+void Crowd::opened(Stranger& stranger, base::Now now) {
+  std::vector<uint8_t> octets = request();
+  say(stranger, flag::kAck, {}, now);
+  switch (stranger.attack) {
+    case Attack::PartOfRequest: octets.resize(1 + random_.below(19)); break;
+    case Attack::Garbage: octets = random_octets(1 + random_.below(200)); break;
+    case Attack::GarbageBehindKey: {
+      const std::vector<uint8_t> behind = random_octets(1 + random_.below(600));
+      octets.resize(wire::kMpaKeySize);
+      octets.insert(octets.end(), behind.begin(), behind.end());
+      break;
+    }
+    case Attack::OctetASecond: slow_.emplace(now, Key{stranger.address, stranger.port}); return;
+    case Attack::ResetAtOnce: return say(stranger, flag::kRst | flag::kAck, {}, now);
+    case Attack::SynOnly:
+    case Attack::BlindData:
+    case Attack::Silent: return;
+    default: break;
+  }
+  say(stranger, flag::kAck | flag::kPsh, octets, now);
+  if (stranger.attack == Attack::RequestThenReset) {
+    say(stranger, flag::kRst | flag::kAck, {}, now);
+  } else if (stranger.attack == Attack::RequestThenFin) {
+    say(stranger, flag::kFin | flag::kAck, {}, now);
+  }
+}
+
+/// A Reply: what follows is not acknowledged either.
+void Crowd::replied(Stranger& stranger, base::Now now) {
+  ++started_;
+  say(stranger, flag::kAck, {}, now);
+  if (stranger.attack == Attack::StartedHalfClosed) {
+    say(stranger, flag::kFin | flag::kAck, {}, now);
+  } else if (stranger.attack == Attack::StartedGarbage) {
+    say(stranger, flag::kAck | flag::kPsh, random_octets(300), now);
+  }
+}
+
+void Crowd::say_slowly(Stranger& stranger, base::Now now) {
+  const std::vector<uint8_t> octets = request();
+  if (stranger.said == octets.size()) return;
+  say(stranger, flag::kAck | flag::kPsh, {&octets[stranger.said++], 1}, now);
+  slow_.emplace(now + kSlow, Key{stranger.address, stranger.port});
+}
+
+void Crowd::say(Stranger& stranger, uint8_t flags, base::ByteView octets, base::Now now) {
+  port::Packet frame;
+  if (!inner_.alloc({&frame, 1})) return;  // lost, as on any wire
+  const auto tcp_length = static_cast<uint32_t>(wire::kTcpHeaderMin + octets.size());
+  std::copy_n(std::begin({0x02, 0x00, 0x00, 0x00, 0x00, 0x0b}), 6, frame.data);
+  std::copy_n(inner_.info().mac.begin(), 6, frame.data + 6);
+  base::store_be16(frame.data + 12, 0x0800);
+  wire::Ipv4 ip;
+  ip.total_length = wire::kIpv4Header + tcp_length;
+  ip.fragment = wire::kIpv4DontFragment;
+  ip.ttl = 64;
+  ip.protocol = wire::kProtocolTcp;
+  ip.source = stranger.address;
+  ip.destination = plan_.server;
+  wire::write_ipv4(frame.data + kEther, ip);
+  uint8_t* tcp = frame.data + kEther + wire::kIpv4Header;
+  const bool acks = (flags & flag::kAck) != 0;
+  wire::TcpRepr{.source_port = stranger.port,
+                .destination_port = plan_.port,
+                .sequence = stranger.next,
+                .acknowledgment = acks ? stranger.expected : base::Seq32(0),
+                .flags = flags,
+                .window = 0xffff}
+      .emit(tcp);
+  std::copy(octets.begin(), octets.end(), tcp + wire::kTcpHeaderMin);
+  frame.length = kHeaders + static_cast<uint32_t>(octets.size());
+  frame.ip_checksum = frame.l4_checksum = port::Checksum::Open;
+  stranger.next += static_cast<uint32_t>(octets.size());
+  if (inner_.tx_burst({&frame, 1}, now) == 0) inner_.free({&frame, 1});
+}
+
+std::vector<uint8_t> Crowd::random_octets(size_t n) {
+  std::vector<uint8_t> octets(n);
+  for (uint8_t& octet : octets) octet = static_cast<uint8_t>(random_.below(256));
+  return octets;
+}
+
+}  // namespace rnic::siege
