@@ -228,6 +228,8 @@ class Builder:
 
     def ready(self, programs):
         """Builds with every rule in its place; rules that do not compile get a build each."""
+        if self.built.issuperset(programs):
+            return
         with self.lock:
             wanted = [p for p in programs if p not in self.built]
             errors = self.build(wanted) if wanted else []
@@ -292,35 +294,33 @@ class Judge:
         self.failed = collections.defaultdict(list)
         self.milliseconds = collections.defaultdict(dict)
 
-    def before(self, wanted):
-        """Runs tests with every rule in its place. wanted: program -> patterns"""
-        self.builder.ready(wanted)
-        for program, patterns in wanted.items():
-            with self.locks[program]:
-                new = sorted(set(patterns) - self.patterns[program])
-                if not new:
-                    continue
-                ran = execute(program, new, FIRST_SECONDS)
-                self.patterns[program].update(new)
-                self.passed[program].update(ran.passed)
-                self.milliseconds[program].update(ran.milliseconds)
-                self.failed[program] += ran.failed + ([ran.trouble] if ran.trouble else [])
+    def before(self, program, patterns):
+        """Runs tests with every rule in its place; once each."""
+        with self.locks[program]:
+            new = sorted(set(patterns) - self.patterns[program] - self.passed[program])
+            if not new:
+                return
+            ran = execute(program, new, FIRST_SECONDS)
+            self.patterns[program].update(new)
+            self.passed[program].update(ran.passed)
+            self.milliseconds[program].update(ran.milliseconds)
+            self.failed[program] += ran.failed + ([ran.trouble] if ran.trouble else [])
 
     def unsound(self, program, patterns):
         """Why these tests say nothing about a change; "" if they do."""
+        self.before(program, patterns)
         for name in self.failed[program]:
             if "." not in name or any(fnmatch.fnmatchcase(name, p) for p in patterns):
-                return name
+                return f"before anything was changed: {name}"
         ran = any(fnmatch.fnmatchcase(n, p) for n in self.passed[program] for p in patterns)
-        return "" if ran else "none of the tests ran"
+        return "" if ran else "before anything was changed: none of the tests ran"
 
     def seconds(self, program, patterns):
         return sum(ms for name, ms in self.milliseconds[program].items()
                    if any(fnmatch.fnmatchcase(name, p) for p in patterns)) / 1000
 
-    def run_tests(self, program, patterns, number):
+    def run_tests(self, program, patterns, number, limit):
         """(word, test, how) of one program."""
-        limit = TEST_SECONDS + 4 * self.seconds(program, patterns)
         with self.turns[program] if SHARED.search(program) else contextlib.nullcontext():
             ran = execute(program, patterns, limit, "--gtest_fail_fast", mutation=number)
         if ran.trouble and ran.running:
@@ -331,6 +331,17 @@ class Judge:
             return "broken", "", f"{os.path.basename(program)} {ran.trouble} before any test"
         return "missed", "", ""
 
+    def judge(self, program, patterns, number):
+        """Of the tests only those are run with every rule in its place that failed without one: a
+        test that catches does so early, and many rules are caught by the same."""
+        word, test, how = self.run_tests(program, patterns, number, TEST_SECONDS)
+        if how == "did not end":  # so it may be with every rule in its place, too
+            self.before(program, patterns)
+            limit = TEST_SECONDS + 4 * self.seconds(program, patterns)
+            word, test, how = self.run_tests(program, patterns, number, limit)
+        bad = self.unsound(program, [test] if word == "caught" else patterns)
+        return ("broken", "", bad) if bad else (word, test, how)
+
     def try_one(self, mutation, proofs):
         """One program after the other, until a test fails."""
         began = time.monotonic()
@@ -338,18 +349,16 @@ class Judge:
         word, test, how = "broken", "", "no test program proves it"
         switched = self.builder.copy.can_switch(mutation)
         for program in self.builder.in_order(mutation, programs):
-            self.before({program: programs[program]})
-            bad = self.unsound(program, programs[program])
-            if bad:
-                word, test, how = "broken", "", f"before anything was changed: {bad}"
-                continue
+            self.builder.ready([program])
             if switched:
                 number = mutation_results.number(mutation)
-                word, test, how = self.run_tests(program, programs[program], number)
-            elif self.builder.build_without(mutation, program):
-                word, test, how = self.run_tests(program, programs[program], "")
+                word, test, how = self.judge(program, programs[program], number)
             else:
-                word, test, how = "broken", "", "does not compile"
+                self.before(program, programs[program])
+                if self.builder.build_without(mutation, program):
+                    word, test, how = self.judge(program, programs[program], "")
+                else:
+                    word, test, how = "broken", "", "does not compile"
             if word != "missed":
                 break
         return Outcome(mutation, word, test, how, time.monotonic() - began)
@@ -383,12 +392,8 @@ def run(chosen, table, finder, store, workers):
 
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         for program in sorted(first, key=lambda p: (builder.sources[p], p)):
-            patterns = collections.defaultdict(list)
-            for mutation in first[program]:
-                patterns[program] += builder.programs(
-                    finder.proofs.get(mutation.id, [])).get(program, [])
             if program:
-                judge.before(patterns)
+                builder.ready([program])
             alone += [m for m in first[program] if not builder.copy.can_switch(m)]
             jobs += [pool.submit(prove, m, judge.try_one) for m in first[program]
                      if builder.copy.can_switch(m)]

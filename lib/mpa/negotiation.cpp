@@ -77,9 +77,10 @@ void answer_reads(const Config& config, const StartWish& wish, const StartOffer&
 }
 
 /// s.9.1, the initiator's side of an accepting Reply.
-llp::FramingError take_reads(const StartWish& wish, const StartOffer& reply, Negotiated& agreed) {
+llp::FramingError take_reads(const Config& config, const StartWish& wish, const StartOffer& reply,
+                             Negotiated& agreed) {
   if (reply.ird != kReadsByUlp && wish.ord != kReadsByUlp) {
-    agreed.ord = static_cast<uint16_t>(std::min<uint32_t>(wish.ord, reply.ird));
+    agreed.ord = static_cast<uint16_t>(std::min<uint32_t>(told(config, wish.ord), reply.ird));
   }
   if (reply.ord == kReadsByUlp || wish.ird == kReadsByUlp) return llp::FramingError::None;
   agreed.ird = wish.ird;
@@ -188,7 +189,7 @@ ReplyVerdict judge_reply(const Config& config, const StartWish& wish, const Star
   }
   verdict.enhanced_missing = request.header.enhanced && !reply.enhanced;
   if (verdict.enhanced_missing || !reply.has_reads()) return verdict;
-  if (wish.exchange_reads) verdict.error = take_reads(wish, reply, verdict.agreed);
+  if (wish.exchange_reads) verdict.error = take_reads(config, wish, reply, verdict.agreed);
   if (reply.reads_in_data) {
     verdict.agreed.peer_to_peer = true;
     verdict.agreed.rtr = wire::kMpaRtrRead;

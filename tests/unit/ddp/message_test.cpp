@@ -209,7 +209,7 @@ TEST_F(MessageTest, DataBehindTheEnd_DDP_6_2_1_02) {
   EXPECT_EQ(memory[128], kGuard);
 }
 
-// DDP-4.1-07, DDP-7.1-01, DDP-7.1-02, DDP-7.1-03, DDP-7.1-04, DDP-7.1-12: each field of the
+// DDP-4.1-07-a, DDP-7.1-01, DDP-7.1-02, DDP-7.1-03, DDP-7.1-04, DDP-7.1-12: each field of the
 // untagged header at every kind of illegal value; the code of the first check that fails in the
 // order of s.7.1.
 // UNH-DDP-01 UNH-DDP-06 UNH-DDP-07 UNH-DDP-08
@@ -250,7 +250,7 @@ TEST_F(MessageTest, EveryUntaggedFieldAtIllegalValues_DDP_7_1_05) {
   }
 }
 
-// DDP-7.1-07, DDP-7.1-08, DDP-7.1-10, DDP-4.1-07: the tagged header likewise.
+// DDP-7.1-07, DDP-7.1-08, DDP-7.1-10, DDP-4.1-07-a: the tagged header likewise.
 // UNH-DDP-01 UNH-DDP-03 UNH-DDP-04
 TEST_F(MessageTest, EveryTaggedFieldAtIllegalValues_DDP_7_1_10) {
   struct Case {

@@ -44,11 +44,11 @@ TEST_F(StreamTest, TaggedWrap_DDP_7_1_10) {
 TEST_F(StreamTest, WriteWithoutRight_DDP_7_2_02) {
   expect_fault(tagged({.last = true, .stag = add(mem::kRemoteRead)}, 8), {0, 1, 0x02});
 }
-// DDP-4.1-07
-TEST_F(StreamTest, TaggedVersion_DDP_4_1_07) {
+// DDP-4.1-07-a
+TEST_F(StreamTest, TaggedVersion_DDP_4_1_07_a) {
   expect_fault(tagged({.last = true, .version = 2, .stag = stag}, 8), {1, 1, 0x04});
 }
-TEST_F(StreamTest, UntaggedVersion_DDP_4_1_07) {
+TEST_F(StreamTest, UntaggedVersion_DDP_4_1_07_a) {
   provide({{0, 128, stag}});
   expect_fault(untagged({.last = true, .version = 0, .msn = 1}, 8), {1, 2, 0x06});
 }

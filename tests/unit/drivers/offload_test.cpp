@@ -82,7 +82,7 @@ std::vector<uint8_t> tagged(std::vector<uint8_t> frame) {
   return frame;
 }
 
-// TCP-9293-3.1-01: of both IP versions, tagged or not.
+// TCP-9293-3.1-01-a: of both IP versions, tagged or not.
 TEST(Offload, Ipv6AndVlanFramesAreCompletedToo) {
   Frame frame(101);
   const std::vector<uint8_t> four(frame.octets.begin(), frame.octets.begin() + frame.packet.length);

@@ -112,7 +112,8 @@ TEST_F(StagTableTest, OnlyTheExactStagIsValid_DDP_7_1_07) {
   }
 }
 
-// DDP-8.3-02, DDP-8.3.1-01: a revoked STag is dead, also when its slot was given to another region.
+// DDP-8.3-02-a, DDP-8.3-02-b, DDP-8.3.1-01: an STag works from the moment at which it is given, and
+// a revoked one is dead, also when its slot was given to another region.
 TEST_F(StagTableTest, RevokedStagNeverWorksAgain_DDP_8_3_1_01) {
   std::set<uint32_t> given;
   Stag previous = add(0);
@@ -121,6 +122,7 @@ TEST_F(StagTableTest, RevokedStagNeverWorksAgain_DDP_8_3_1_01) {
     EXPECT_EQ(fault(previous, base, 1), AccessFault::InvalidStag);
     EXPECT_FALSE(table.remove(previous).has_value());
     const Stag next = add(0);
+    EXPECT_EQ(fault(next, base, 1), AccessFault::None);
     EXPECT_NE(next, previous);
     EXPECT_EQ(fault(previous, base, 1), AccessFault::InvalidStag);
     previous = next;

@@ -65,8 +65,8 @@ Config config_of(bool markers, bool crc = true) {
   return config;
 }
 
-// MPA-4.3-12 MPA-4.3-11 MPA-3-06 MPA-5.2-01: sender to receiver, each marker position,
-// each pad.
+// MPA-4.3-12 MPA-4.3-11 MPA-3-06 MPA-5.2-01 DDP-3-07 MPA-4.4-08-b: sender to receiver, each
+// marker position, each pad.
 // UNH-MPA-2-05 UNH-MPA-2-07
 TEST(FpduRx, RoundTripOfEveryMarkerPositionAndPad_MPA_4_3_12_MPA_4_3_11) {
   for (uint32_t shift = 0; shift < 512; shift += 4) {
@@ -423,7 +423,7 @@ void repair_crc(Octets& stream, size_t begin, size_t end) {
 
 // MPA-8-03 MPA-4.2-01 MPA-4.2-02: valid CRC, but a marker that points elsewhere; low and reserved
 // bits are ignored.
-// MPA-5.2-02: in order, too.
+// MPA-5.2-02: in order, too. MPA-8-09: after this error, too.
 // UNH-MPA-2-06 UNH-MPA-2-08
 TEST(FpduRx, MarkerAndLengthDisagree_MPA_8_03_MPA_4_2_01_MPA_4_2_02) {
   for (const bool wrong : {false, true}) {
@@ -446,8 +446,10 @@ TEST(FpduRx, MarkerAndLengthDisagree_MPA_8_03_MPA_4_2_01_MPA_4_2_02) {
         continue;
       }
       EXPECT_EQ(rx.end.user.delivered.size(), 1u);
+      EXPECT_EQ(rx.end.user.placed.size(), 1u) << "nothing behind the error goes up";
       EXPECT_EQ(rx.end.user.errors, std::vector{FramingError::MarkerMismatch});
       EXPECT_EQ(rx.end.counters.marker_errors, 1u);
+      EXPECT_EQ(held_octets(*rx.end.own_store), 0u);
     }
   }
 }

@@ -36,7 +36,7 @@ Octets tail(const Octets& octets, size_t n) {
   return {octets.end() - static_cast<long>(n), octets.end()};
 }
 
-// MPA-4.4-V1 MPA00-7.2-V1 MPA-7.1.2-12 MPA-4.3-03 MPA-4.4-08: the first FPDU of a stream.
+// MPA-4.4-V1 MPA00-7.2-V1 MPA-7.1.2-12 MPA-4.4-08-a: the first FPDU of a stream.
 // UNH-MPA-2-07
 TEST(FpduWriter, FirstFpduVectors_MPA_4_4_V1_MPA00_7_2_V1) {
   const MarkerGrid grid(true, 0);

@@ -233,7 +233,8 @@ TEST(Negotiation, RequiredOrd_CM6581_9_1_05) {
   }
 }
 
-// BUG-19: what is told stays within the limit, and so does what is used.
+// BUG-19-a BUG-19-b: what is told stays within the limit, and so does what is used; but for what is
+// left to the ULPs, and for what a reject asks for.
 TEST(Negotiation, ReadsLimit_BUG_19) {
   for (const uint32_t limit : {1u, 5u, 128u}) {
     Config config;
@@ -249,7 +250,21 @@ TEST(Negotiation, ReadsLimit_BUG_19) {
       EXPECT_EQ(reply.data.ird, std::min<uint32_t>(own, limit));
       EXPECT_EQ(reply.data.ord, std::min<uint32_t>(own, limit));
       EXPECT_LE(*reply.agreed.ird, limit);
+      EXPECT_LE(*reply.agreed.ord, limit);
+      const ReplyVerdict verdict = judge_reply(config, wish, request, {.revision = 2,
+                                                                       .enhanced = true,
+                                                                       .ird = 16000,
+                                                                       .ord = 0});
+      EXPECT_EQ(*verdict.agreed.ord, std::min<uint32_t>(own, limit));
     }
+    const StartWish by_ulp{.exchange_reads = true, .ird = kReadsByUlp, .ord = kReadsByUlp};
+    EXPECT_EQ(plan_request(config, by_ulp).data.ird, kReadsByUlp);
+    EXPECT_EQ(plan_request(config, by_ulp).data.ord, kReadsByUlp);
+    const StartOffer few{.revision = 2, .enhanced = true, .ird = 2, .ord = 2};
+    EXPECT_LE(plan_reply(config, by_ulp, few).data.ird, limit) << "an answer is a number";
+    StartPlan refusal = plan_reply(config, {.ird = 1, .ord = 1, .ord_required = 300}, few);
+    make_reject(refusal, {.ord_required = 300});
+    EXPECT_EQ(refusal.data.ord, 300) << "CM6581-9.1-05";
   }
 }
 
@@ -305,8 +320,8 @@ TEST(Negotiation, EnhancedOnlyWhenWanted_CM6581_10_03_CM6581_6_01_CM6581_6_04) {
   }
 }
 
-// CM6581-10-01 CM6581-6-03: the Reply has the Request's form.
-TEST(Negotiation, TheReplyHasTheRequestsForm_CM6581_10_01_CM6581_6_03) {
+// CM6581-10-01: the Reply has the Request's form.
+TEST(Negotiation, TheReplyHasTheRequestsForm_CM6581_10_01) {
   for (uint8_t revision = 0; revision <= 2; ++revision) {
     for (const bool enhanced : {false, true}) {
       if (enhanced && revision != 2) continue;

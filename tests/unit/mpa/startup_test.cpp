@@ -63,9 +63,11 @@ TEST(Startup, ReplyOctets_MPA_7_1_1_03_MPA_7_1_2_02) {
   EXPECT_EQ(end.events.starts.size(), 1u);
 }
 
-// MPA-7.1.1-14 MPA-7.1.4-01 MPA-7.1.2-17: private data of every length, both ways, in one piece.
+// MPA-7.1.1-14 MPA-7.1.4-01 MPA-7.1.2-17 MPA-7.1.1-13-a: private data of every length, both ways,
+// in one piece. CM6581-6-03: the responder, whose own revision is 2, serves a Request of revision 1.
 // UNH-MPA-1-06
 TEST(Startup, PrivateDataOfEveryLength_MPA_7_1_1_14_MPA_7_1_4_01) {
+  ASSERT_EQ(Config{}.revision, 2);
   for (size_t length = 0; length <= 512; ++length) {
     const Octets data = numbered_ulpdu(5, length);
     MpaEnd a(Role::Initiator, {}, data);
@@ -321,9 +323,9 @@ TEST(Startup, OtherRevisions_MPA_7_1_1_11) {
   }
 }
 
-// MPA-7.1.1-13 MPA-7.1.2-15
+// MPA-7.1.1-13-b MPA-7.1.2-15
 // UNH-MPA-1-06
-TEST(Startup, PrivateDataTooLong_MPA_7_1_1_13_MPA_7_1_2_15) {
+TEST(Startup, PrivateDataTooLong_MPA_7_1_1_13_b_MPA_7_1_2_15) {
   for (const uint16_t length : {513, 514, 65535}) {
     EXPECT_EQ(failure_of(Role::Responder,
                          start_frame(wire::kMpaRequestKey, 0x40, 1, length, Octets(length, 1))),
@@ -379,7 +381,22 @@ TEST(Startup, MarkersRefused_MPA_7_1_1_06) {
   EXPECT_EQ(failure_of(Role::Initiator, reply(0xc0), config), StartFailure::MarkersRefused);
 }
 
-// MPA-7.1.2-18: in the Request's segment, behind it, behind accept() but before the Reply was sent.
+// MPA-7.1.1-13-c: fewer octets than PD_Length says, and then the end.
+TEST(Startup, PrivateDataThatDoesNotCome_MPA_7_1_1_13_c) {
+  for (const size_t had : {0u, 1u, 99u}) {
+    MpaEnd b(Role::Responder, {});
+    b.establish();
+    b.receive(0, start_frame(wire::kMpaRequestKey, 0x40, 1, 100, Octets(had, 7)));
+    EXPECT_TRUE(b.events.requests.empty());
+    EXPECT_TRUE(b.events.failures.empty());
+    b.session->peer_finished(b.now);
+    EXPECT_EQ(b.events.failures, std::vector{StartFailure::StreamEnded});
+    EXPECT_GE(b.stream.closes, 1);
+  }
+}
+
+// MPA-7.1.2-18 MPA-7.1.1-13-c: in the Request's segment, behind it, behind
+// accept() but before the Reply was sent.
 // UNH-MPA-1-11 UNH-MPA-1-13
 TEST(Startup, DataBeforeTheReply_MPA_7_1_2_18) {
   SlowEncoder fpdus(20, false);

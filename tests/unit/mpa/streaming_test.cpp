@@ -134,8 +134,9 @@ TEST(Streaming, ARejectMayClose_MPA_7_1_2_08) {
   }
 }
 
-// MPA-7.1.3-01 MPA-7.1.5-02 MPA-7.1-01 MPA-7.1-02 MPA-7.1-03 MPA-7.1-05 MPA-7.1.2-12: Hello and
-// Hello-Ack of any length before the start frames; the markers count from behind the latter.
+// MPA-7.1.3-01 MPA-7.1.5-02 MPA-7.1-01 MPA-7.1-02 MPA-7.1-03 MPA-7.1-05 MPA-7.1.2-12 MPA-4.3-03:
+// Hello and Hello-Ack of any length before the start frames; the markers count from behind the
+// latter.
 TEST(Streaming, DelayedStart_MPA_7_1_3_01_MPA_7_1_5_02_MPA_7_1_01_MPA_7_1_02) {
   Config config;
   config.markers_receive = true;

@@ -83,7 +83,7 @@ TEST_F(CloseTest, ReadAfterThePeerClosedIsFlushed) {
   EXPECT_EQ(a->owner.sends[0].status, WorkStatus::Flushed);
 }
 
-// DDP-6.2.2-01: the FIN came inside an FPDU.
+// DDP-6.2.2-01-a: the FIN came inside an FPDU: told as a loss, with layer, type and code.
 // UNH-MPA-2-14
 TEST_F(CloseTest, UncleanFinish_DDP_6_2_2_01) {
   a->post_receive(1, 0, 8);
@@ -92,12 +92,17 @@ TEST_F(CloseTest, UncleanFinish_DDP_6_2_2_01) {
   EXPECT_EQ(a->owner.receives.size(), 1u);
   pair.a.user().ended(llp::StreamEnd::Aborted, {});
   EXPECT_EQ(a->endpoint.state(), EndpointState::Error);
-  EXPECT_EQ(a->owner.events.size(), 1u);
+  ASSERT_EQ(a->owner.events.size(), 1u);
+  const EndpointEvent& told = a->owner.events[0];
+  EXPECT_EQ(told.kind, EventKind::Disconnected);
+  EXPECT_EQ(told.end, llp::StreamEnd::Aborted);
+  EXPECT_EQ(told.fault.layer, FaultLayer::Llp);
+  EXPECT_EQ(told.fault.type, 0x0);
+  EXPECT_EQ(told.fault.code, 0x01);
+  EXPECT_NE(told.detail.find("TCP connection closed or lost"), std::string::npos);
 }
 
-// BUG-06, DDP-6.2.2-02, MPA-8-01: both queues, in post order; and whatever is posted to the dead
-// endpoint. The code of the loss is 2/0/01.
-// A request whose success nobody wants to hear of is told of all the same when it fails: of those
+// BUG-06: a request whose success nobody wants to hear of is told of all the same when it fails: of those
 // that were not signaled, the one that succeeded is silent.
 TEST_F(CloseTest, UnsignaledFailuresAreTold_BUG_06) {
   for (uint64_t id = 1; id <= 3; ++id) {
@@ -133,6 +138,8 @@ TEST_F(CloseTest, AnUnsignaledLocalErrorIsTold_BUG_06) {
   EXPECT_EQ(a->owner.retired, 0u);
 }
 
+// BUG-06, DDP-6.2.2-02, MPA-8-01, DDP-6.2.2-01-b: both queues, in post order; and
+// whatever is posted to the dead endpoint. The code of the loss is 2/0/01.
 // UNH-RDMAP-10
 TEST_F(CloseTest, LossFlushesInPostOrder_BUG_06) {
   for (uint64_t i = 0; i < 5; ++i) a->post_receive(10 + i, 0, 8);

@@ -227,7 +227,8 @@ TEST_F(InboundTest, WrongRdmapVersion_RDMAP_4_1_02) {
   EXPECT_TRUE(b->owner.events.empty());  // reserved bits are ignored
 }
 
-// RDMAP-5.1-03, DDP-7.2-02: each refused Write with its code; the header of the failing segment.
+// RDMAP-5.1-03, DDP-7.2-02, DDP-6.2.2-01-c: each refused Write with its code, told to our user,
+// too. RDMAP-4.8-02-a: the header and the length of the failing segment.
 TEST_F(InboundTest, RefusedWrites_RDMAP_5_1_03) {
   struct Case {
     bool known;
@@ -297,24 +298,30 @@ TEST_F(InboundTest, ReadOfAnotherPd_RDMAP_7_2_03) {
   expect_terminate(0, 1, 0x03);
 }
 
-// RDMAP-4.8-09: revoked while the Response is under way; the turn is given to Terminate at once.
+// RDMAP-4.8-09, DDP-8.3-02-b: revoked while the Response is under way, behind one, two or three
+// segments of it; the turn is given to Terminate at once.
 // UNH-SEC-01
 TEST_F(InboundTest, ReadThatFailsHalfWay_RDMAP_4_8_09) {
-  const uint32_t source = b->add(mem::kRemoteRead);
-  inject(read_request(
-      1, {.sink_stag = 7, .sink_to = 1000, .size = 600, .source_stag = source, .source_to = 50}));
-  EXPECT_TRUE(pair.b.pull());
-  ASSERT_TRUE(b->table.remove(mem::Stag{source}).has_value());
-  expect_terminate(0, 1, 0x00);
-  EXPECT_EQ(pair.b.sent.size(), 2u);
-  const auto t = terminate_of_b();
-  ASSERT_TRUE(t.has_rdma_header);
-  const auto left = wire::rdmap::parse_read_request(t.rdma_header);
-  EXPECT_EQ(
-      left,
-      (wire::rdmap::ReadRequest{
-          .sink_stag = 7, .sink_to = 1242, .size = 358, .source_stag = source, .source_to = 292}));
-  EXPECT_EQ(wire::ddp::parse_untagged(t.ddp_header)->msn, 1u);
+  for (uint32_t sent = 1; sent <= 3; ++sent) {
+    restart();
+    const uint32_t source = b->add(mem::kRemoteRead);
+    inject(read_request(
+        1, {.sink_stag = 7, .sink_to = 1000, .size = 800, .source_stag = source, .source_to = 50}));
+    for (uint32_t i = 0; i < sent; ++i) EXPECT_TRUE(pair.b.pull());
+    ASSERT_TRUE(b->table.remove(mem::Stag{source}).has_value());
+    expect_terminate(0, 1, 0x00);
+    EXPECT_EQ(pair.b.sent.size(), sent + 1);
+    const auto t = terminate_of_b();
+    ASSERT_TRUE(t.has_rdma_header);
+    const auto left = wire::rdmap::parse_read_request(t.rdma_header);
+    const uint32_t n = sent * (kMulpdu - 14);
+    EXPECT_EQ(left, (wire::rdmap::ReadRequest{.sink_stag = 7,
+                                              .sink_to = 1000 + n,
+                                              .size = 800 - n,
+                                              .source_stag = source,
+                                              .source_to = 50 + n}));
+    EXPECT_EQ(wire::ddp::parse_untagged(t.ddp_header)->msn, 1u);
+  }
 }
 
 // RDMAP-6.1-03: one Read more than the IRD.

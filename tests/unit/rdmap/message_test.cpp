@@ -20,9 +20,9 @@ class MessageTest : public TwoNodes {
   }
 };
 
-// RDMAP-5.1-04, RDMAP-5.5-09, DDP-5.3-01, RDMAP-3-01, RDMAP-4.2-01, RDMAP-6.1-01, RDMAP-3-02: one
-// DDP message for each, in the order of posting, on its queue, with the next MSN of that queue;
-// Read Request and Terminate have their header and no payload.
+// RDMAP-5.1-04, RDMAP-5.5-09, DDP-5.3-01, RDMAP-3-01, RDMAP-6.1-01, RDMAP-3-02,
+// DDP-4.1-07-b: one DDP message for each, in the order of posting, on its queue, with the next MSN
+// of that queue.
 // UNH-RDMAP-03
 TEST_F(MessageTest, OneMessageEachInOrder_RDMAP_5_5_09) {
   for (uint64_t i = 0; i < 8; ++i) b->post_receive(i, 0, 600);
@@ -82,6 +82,42 @@ TEST_F(MessageTest, OneMessageEachInOrder_RDMAP_5_5_09) {
     EXPECT_EQ(octets, row.octets);
   }
   EXPECT_EQ(at, pair.a.sent.size());
+}
+
+// RDMAP-4.2-01-a, RDMAP-4.2-01-b: payload in the six messages that may carry it arrives; a Read
+// Request and a Terminate end with their headers.
+TEST_F(MessageTest, WhichMessagesHavePayload_RDMAP_4_2_01) {
+  constexpr uint32_t kOctets = 10;
+  for (const bool solicited : {false, true}) {
+    for (const bool invalidates : {false, true}) {
+      restart();
+      a->fill(0, kOctets, 3);
+      b->post_receive(1, 2000, kOctets);
+      SendWork w = a->work(
+          1, invalidates ? WorkOpcode::SendInvalidate : WorkOpcode::Send, 0, kOctets);
+      w.solicited = solicited;
+      w.remote_stag = b->add(mem::kRemoteInvalidate);
+      a->endpoint.send(w);
+      pair.pump();
+      ASSERT_EQ(b->owner.receives.size(), 1u);
+      EXPECT_EQ(b->owner.receives[0].status, WorkStatus::Success);
+      EXPECT_EQ(b->owner.receives[0].length, kOctets);
+      EXPECT_TRUE(std::equal(a->at(0), a->at(kOctets), b->at(2000)));
+      EXPECT_EQ(opcode(pair.a.sent.back()), 3 + (invalidates ? 1 : 0) + (solicited ? 2 : 0));
+    }
+  }
+  restart();
+  a->fill(0, kOctets, 4);
+  write(1, 0, kOctets, 500);
+  read(2, 3000, kOctets, 500);
+  pair.pump();
+  EXPECT_TRUE(std::equal(a->at(0), a->at(kOctets), b->at(500)));
+  EXPECT_TRUE(std::equal(a->at(0), a->at(kOctets), a->at(3000)));
+  EXPECT_EQ(pair.a.sent.back().octets.size(), 18u + 28) << "Read Request";
+  inject(read_request(9, {.size = 8, .source_stag = b->all}));  // no such MSN
+  const auto t = terminate_of_b();                              // sees to it that nothing follows
+  EXPECT_EQ(pair.b.sent.back().octets.size(), 18u + 4 + 2 + 18);
+  EXPECT_FALSE(t.has_rdma_header);
 }
 
 // RDMAP-4.4-01, RDMAP-4.4-02: the sink comes back as it was sent, whatever it says.
@@ -271,25 +307,58 @@ TEST_F(MessageTest, WhatASendMayInvalidate_RDMAP_7_2_02) {
   }
 }
 
-// RDMAP-5.5-01: the two directions wait for each other in nothing: what a sends is complete
-// although nothing of b's arrives, and the other way round.
+// RDMAP-5.5-01-a: the two directions wait for each other in nothing: what one end sends is complete
+// although nothing of the other's arrives, nor is it complete by that.
 TEST_F(MessageTest, DirectionsAreIndependent_RDMAP_5_5_01) {
-  for (uint64_t i = 0; i < 3; ++i) {
-    a->post_receive(i, 0, 100);
-    b->post_receive(i, 0, 100);
-    send(i, 0, 50);
-    b->endpoint.send(b->work(i, WorkOpcode::Send, 0, 50));
+  for (const bool a_first : {true, false}) {
+    restart();
+    for (uint64_t i = 0; i < 3; ++i) {
+      a->post_receive(i, 0, 100);
+      b->post_receive(i, 0, 100);
+      send(i, 0, 50);
+      b->endpoint.send(b->work(i, WorkOpcode::Send, 0, 50));
+    }
+    pair.a.pull_all();
+    pair.b.pull_all();
+    auto& first = a_first ? pair.a : pair.b;
+    (a_first ? pair.b : pair.a).arrive_rest(first);
+    Node& from = a_first ? *a : *b;
+    Node& to = a_first ? *b : *a;
+    EXPECT_TRUE(from.owner.sends.empty());
+    first.release_all();
+    EXPECT_EQ(from.owner.sends.size(), 3u);
+    EXPECT_EQ(to.owner.receives.size(), 3u);
+    EXPECT_TRUE(from.owner.receives.empty());
+    EXPECT_TRUE(to.owner.sends.empty());
+    pair.pump();
+    EXPECT_EQ(from.owner.receives.size(), 3u);
   }
-  pair.a.pull_all();
-  pair.b.pull_all();
-  pair.b.arrive_rest(pair.a);
-  pair.a.release_all();
-  EXPECT_EQ(a->owner.sends.size(), 3u);
-  EXPECT_EQ(b->owner.receives.size(), 3u);
-  EXPECT_TRUE(a->owner.receives.empty());
-  EXPECT_TRUE(b->owner.sends.empty());
+}
+
+// RDMAP-5.5-01-b: a stream whose Read and Sends wait holds up no other stream.
+TEST_F(MessageTest, StreamsAreIndependent_RDMAP_5_5_01) {
+  read(1, 0, 100, 0);
+  send(2, 0, 50);
+  pair.a.pull_all();  // and nothing arrives
+  test::FramingPair other{kMulpdu};
+  Node c({.qp = 10, .pd = 4}, 3), d({.qp = 10, .pd = 4}, 4);
+  other.a.attach(c.endpoint.framing_user());
+  other.b.attach(d.endpoint.framing_user());
+  c.endpoint.bind(other.a);
+  d.endpoint.bind(other.b);
+  d.post_receive(1, 0, 100);
+  for (const WorkOpcode opcode : {WorkOpcode::Read, WorkOpcode::Send}) {
+    SendWork w = c.work(7, opcode, 0, 50);
+    w.remote_stag = d.all;
+    c.endpoint.send(w);
+  }
+  other.pump();
+  EXPECT_EQ(c.owner.sends.size(), 2u);
+  EXPECT_EQ(d.owner.receives.size(), 1u);
+  EXPECT_TRUE(a->owner.sends.empty());
+  b->post_receive(1, 0, 100);
   pair.pump();
-  EXPECT_EQ(a->owner.receives.size(), 3u);
+  EXPECT_EQ(a->owner.sends.size(), 2u);
 }
 
 // A Read with Local Invalidate: the sink is revoked when the user hears of it, and not before.

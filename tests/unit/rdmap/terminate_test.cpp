@@ -25,7 +25,38 @@ std::vector<uint8_t> as_siw(const Terminate& t) {
   return octets;
 }
 
-// RDMAP-4.8-01, RDMAP-4.8-02, RDMAP-4.8-03
+// RDMAP-4.8-02-a, RDMAP-4.8-02-b, RDMAP-4.8-02-c: each flag with what it announces, and nothing
+// else; the DDP header has its own size, whatever the field behind it may hold.
+TEST(TerminateHeader, WhatTheFlagsAnnounce_RDMAP_4_8_02) {
+  const std::array<uint8_t, 28> rdma{9, 8, 7};
+  for (const uint8_t size : {0, 14, 18}) {
+    for (const bool read : {false, true}) {
+      ddp::SegmentReport segment{.header_size = size, .length = 0x0123};
+      segment.header.fill(0x5a);
+      segment.header[0] = size == 14 ? 0xc1 : 0x41;
+      const auto octets = emit(terminate_for({0, 1, 0x02, "x"}, segment,
+                                             read ? base::ByteView(rdma) : base::ByteView()));
+      const bool r = read && size != 0;
+      SCOPED_TRACE(size);
+      ASSERT_EQ(octets.size(), 4u + (size != 0 ? 2 + size : 0) + (r ? 28 : 0));
+      EXPECT_EQ(octets[2], (size != 0 ? 0xc0 : 0) | (r ? 0x20 : 0));
+      if (size != 0) {
+        EXPECT_EQ(base::load_be16(&octets[4]), 0x0123);
+      }
+      for (size_t i = 1; i < size; ++i) EXPECT_EQ(octets[6 + i], 0x5a) << i;
+      if (r) {
+        EXPECT_TRUE(std::equal(rdma.begin(), rdma.end(), octets.begin() + 6 + size));
+      }
+      const auto back = wire::terminate::parse(octets, BitOrder::Rfc);
+      ASSERT_TRUE(back && back->exact);
+      EXPECT_EQ(back->length_valid, size != 0);
+      EXPECT_EQ(back->ddp_header_size, size);
+      EXPECT_EQ(back->has_rdma_header, r);
+    }
+  }
+}
+
+// RDMAP-4.8-01, RDMAP-4.8-03
 TEST(TerminateHeader, LayoutAndTruncation_RDMAP_4_8_01) {
   ddp::SegmentReport segment{.header_size = 18, .length = 0x0123};
   segment.header.fill(0x41);

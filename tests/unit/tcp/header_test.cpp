@@ -385,7 +385,7 @@ TEST(Rto, IsThreeSecondsAfterALostSyn_TCP_6298_5_02) {
   EXPECT_EQ(p.stack.info(*p.user.stream)->rto, seconds(3));
 }
 
-// TCP-7323-2.4-01
+// TCP-7323-2.4-01-a
 TEST(Window, OctetsOfAWindowOnceOfferedStayAcceptable_TCP_7323_2_4_01) {
   tcp::Config config;
   config.timestamps = config.sack = false;

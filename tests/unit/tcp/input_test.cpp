@@ -570,7 +570,31 @@ TEST(Input, RandomOctetsAreSafe) {
   EXPECT_EQ(p.user.placed_twice, 0u);
 }
 
-// TCP-7323-2.3-01: a shift above 14 is 14, on either side of the handshake.
+// TCP-7323-2.3-01-b, TCP-7323-2.3-01-c: the windows of our SYN and SYN-ACK are not scaled, however
+// large the shift beside them, which is 14 at most.
+TEST(Input, WindowsInOurSynsAreNotScaled_TCP_7323_2_3_01) {
+  for (const uint32_t most : {1u << 20, 1u << 29, UINT32_MAX}) {
+    tcp::Config config = RawPeer::bare();
+    config.window_scaling = true;
+    config.receive_window = most;
+    RawPeer p(config);
+    p.user.room = UINT32_MAX;
+    const Segment syn = p.connect();
+    ASSERT_TRUE(syn.parsed.window_scale);
+    EXPECT_EQ(*syn.parsed.window_scale, most == 1u << 20 ? 5 : 14);
+    EXPECT_EQ(syn.window, 65535);
+    RawPeer q(config);
+    q.user.room = UINT32_MAX;
+    q.acceptor.next.push_back(&q.user);
+    q.inject({.seq = kIrs, .flags = flag::kSyn, .options = {3, 3, 7, 0}});
+    const Segment syn_ack = q.next();
+    ASSERT_TRUE(syn_ack.parsed.window_scale);
+    EXPECT_EQ(*syn_ack.parsed.window_scale, most == 1u << 20 ? 5 : 14);
+    EXPECT_EQ(syn_ack.window, 65535);
+  }
+}
+
+// TCP-7323-2.3-01-a, TCP-7323-2.3-01-b: a shift above 14 is 14, on either side of the handshake.
 TEST(Input, AShiftAbove14Is14_TCP_7323_2_3_01) {
   tcp::Config config = RawPeer::bare();
   config.window_scaling = true;

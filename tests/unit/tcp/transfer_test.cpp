@@ -116,7 +116,102 @@ TEST(Transfer, SequenceNumbersWrap_TCP_9293_3_4_01) {
   EXPECT_TRUE(p.a.clean() && p.b.clean());
 }
 
-// TCP-9293-3.1-01
+/// The sum over a pseudo header that is laid out octet by octet, and the segment; 0: it is right.
+uint16_t summed(const std::vector<uint8_t>& source, const std::vector<uint8_t>& destination,
+                base::ByteView tcp) {
+  std::vector<uint8_t> octets = source;
+  octets.insert(octets.end(), destination.begin(), destination.end());
+  // RFC 9293 s.3.1, RFC 8200 s.8.1: the length, and the protocol as the last octet.
+  if (source.size() == 16) octets.insert(octets.end(), 2, 0);
+  if (source.size() == 4) octets.insert(octets.end(), {0, 6});
+  octets.push_back(static_cast<uint8_t>(tcp.size() >> 8));
+  octets.push_back(static_cast<uint8_t>(tcp.size()));
+  if (source.size() == 16) octets.insert(octets.end(), {0, 0, 0, 6});
+  octets.insert(octets.end(), tcp.begin(), tcp.end());
+  uint64_t sum = 0;
+  for (size_t i = 0; i < octets.size(); ++i) sum += uint64_t{octets[i]} << (i % 2 == 0 ? 8 : 0);
+  while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
+  return static_cast<uint16_t>(~sum);
+}
+
+/// Keeps what a stack sends, checksum and all.
+class WholeEgress final : public tcp::Egress {
+ public:
+  bool begin(llp::IpAddress, llp::IpAddress, tcp::TxSlot& slot) override {
+    slot = {.tcp = buffer_.data(), .room = 1400, .checksum_open = false, .frame = nullptr};
+    return true;
+  }
+  void send(tcp::TxSlot& slot, uint32_t length, base::Now) override {
+    sent.emplace_back(slot.tcp, slot.tcp + length);
+  }
+  void cancel(tcp::TxSlot&) override {}
+  [[nodiscard]] uint32_t path_mtu(llp::IpAddress) const override { return 1500; }
+  void reduce_path_mtu(llp::IpAddress, uint32_t, base::Now) override {}
+
+  std::vector<std::vector<uint8_t>> sent;
+
+ private:
+  std::array<uint8_t, 2048> buffer_{};
+};
+
+// TCP-9293-3.1-01-a, TCP-9293-3.1-01-b, TCP-9293-3.1-01-c: against a sum of the test's own, over
+// both versions of IP: each octet of both addresses and of the segment is in it.
+TEST(Transfer, ChecksumsOfBothVersions_TCP_9293_3_1_01) {
+  for (const bool v4 : {true, false}) {
+    std::vector<uint8_t> us(v4 ? 4 : 16), peer(v4 ? 4 : 16);
+    for (size_t i = 0; i < us.size(); ++i) us[i] = static_cast<uint8_t>(0x20 + 7 * i);
+    for (size_t i = 0; i < peer.size(); ++i) peer[i] = static_cast<uint8_t>(0x21 + 11 * i);
+    const auto address = [v4](const std::vector<uint8_t>& octets) {
+      return v4 ? llp::IpAddress::v4(base::load_be32(octets.data()))
+                : llp::IpAddress(base::load_be64(octets.data()),
+                                     base::load_be64(octets.data() + 8));
+    };
+    WholeEgress egress;
+    UserAcceptor acceptor;
+    const base::Now now = base::from_nanos(1'000'000'000);
+    tcp::Stack stack({}, egress, {1, 2}, 3, now);
+    ASSERT_TRUE(stack.listen({address(us), kPort}, acceptor).has_value());
+    std::vector<uint8_t> syn(20);
+    wire::TcpRepr{.source_port = 99,
+                  .destination_port = kPort,
+                  .sequence = base::Seq32(7),
+                  .acknowledgment = base::Seq32(0),
+                  .flags = wire::tcp_flag::kSyn,
+                  .window = 1000,
+                  .header_length = 20}
+        .emit(syn.data());
+    base::store_be16(&syn[16], summed(peer, us, syn));
+    ASSERT_EQ(summed(peer, us, syn), 0);
+    const auto give = [&](const std::vector<uint8_t>& from, const std::vector<uint8_t>& tcp) {
+      stack.input({.source = address(from), .destination = address(us), .tcp = tcp}, now);
+      stack.output(now);
+    };
+    uint64_t wrong = 0;
+    for (size_t i = 0; i < syn.size(); ++i) {
+      if (i == 12) continue;  // the header's length
+      auto bad = syn;
+      bad[i] ^= 0x10;
+      give(peer, bad);
+      EXPECT_EQ(stack.counters().checksum_errors, ++wrong) << i;
+    }
+    for (size_t i = 0; i < peer.size(); ++i) {
+      auto other = peer;
+      other[i] ^= 0x04;
+      give(other, syn);
+      EXPECT_EQ(stack.counters().checksum_errors, ++wrong) << i;
+    }
+    EXPECT_TRUE(egress.sent.empty()) << "all of them were dropped";
+    EXPECT_EQ(stack.live_connections(), 0u);
+    give(peer, syn);
+    ASSERT_EQ(egress.sent.size(), 1u);
+    EXPECT_EQ(summed(us, peer, egress.sent[0]), 0);
+    auto zeroed = egress.sent[0];
+    base::store_be16(&zeroed[16], 0);
+    EXPECT_EQ(summed(us, peer, zeroed), base::load_be16(&egress.sent[0][16]));
+  }
+}
+
+// TCP-9293-3.1-01-a, TCP-9293-3.1-01-b: what is damaged on its way is as good as lost.
 TEST(Transfer, ChecksumIsWrittenAndChecked_TCP_9293_3_1_01) {
   Pair p;
   ASSERT_TRUE(p.open());
@@ -124,14 +219,27 @@ TEST(Transfer, ChecksumIsWrittenAndChecked_TCP_9293_3_1_01) {
   ASSERT_TRUE(p.drain());
   EXPECT_EQ(p.link.b.counters().checksum_errors, 0u);
   std::vector<uint8_t> bad;
-  p.link.seen = [&](const LinkFrame& f) {
-    if (f.from_a && f.payload() != 0) bad = f.tcp;
+  p.link.hook = [&](const LinkFrame& f) {
+    const bool takes = bad.empty() && f.from_a && f.payload() != 0;
+    if (takes) bad = f.tcp;
+    return Fate{.drop = takes};
   };
   p.a.queue(1000);
-  ASSERT_TRUE(p.drain());
+  p.link.run(microseconds(1));
+  ASSERT_FALSE(bad.empty());
+  const auto give = [&] {
+    p.link.b.input({.source = kAddressA, .destination = kAddressB, .tcp = bad}, p.link.now);
+  };
   bad.back() ^= 1;
-  p.link.b.input({.source = kAddressA, .destination = kAddressB, .tcp = bad}, p.link.now);
+  const uint64_t before = p.b.ordered_to;
+  give();
   EXPECT_EQ(p.link.b.counters().checksum_errors, 1u);
+  EXPECT_EQ(p.b.ordered_to, before) << "dropped";
+  bad.back() ^= 1;
+  give();
+  EXPECT_EQ(p.b.ordered_to, before + 1000);
+  ASSERT_TRUE(p.drain());
+  EXPECT_TRUE(p.a.clean() && p.b.clean());
 }
 
 TEST(Transfer, WithoutAnyOptionItStillWorks) {

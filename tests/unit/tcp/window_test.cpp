@@ -143,7 +143,8 @@ TEST_P(SmallWindow, RecordsAreCut_TCP_9293_3_8_6_2_01) {
 }
 INSTANTIATE_TEST_SUITE_P(Window, SmallWindow, ::testing::Values(100, 500, 1000, 1447));
 
-// TCP-9293-3.8.6-01
+// TCP-9293-3.8.6-01 TCP-7323-2.4-01-b TCP-7323-2.4-01-c: nothing new goes past the edge, and what
+// has been inside it once is repeated whatever the window is.
 TEST(Window, AShrunkWindowIsRespected_TCP_9293_3_8_6_01) {
   RawPeer p;
   p.accept();
@@ -154,11 +155,13 @@ TEST(Window, AShrunkWindowIsRespected_TCP_9293_3_8_6_01) {
   p.egress.sent.clear();
   // One is acknowledged, and the window's right edge moves left of what is in flight.
   p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 1460, .flags = flag::kAck, .window = 2000});
-  p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 2920, .flags = flag::kAck, .window = 2000});
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 2920, .flags = flag::kAck, .window = 1000});
   EXPECT_TRUE(p.silent());
   p.wait(seconds(1));
   ASSERT_FALSE(p.silent());
-  EXPECT_EQ(p.next().seq, kIss + 1 + 2920);  // old data is retransmitted
+  const Segment again = p.next();
+  EXPECT_EQ(again.seq, kIss + 1 + 2920);  // old data is retransmitted
+  EXPECT_EQ(again.payload, 1460u) << "all of the segment, of which the window holds a part";
 }
 
 // A retransmission carries old text and the newest ACK: where it moves SND.UNA, its window counts.
