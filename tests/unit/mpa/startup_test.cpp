@@ -64,7 +64,7 @@ TEST(Startup, ReplyOctets_MPA_7_1_1_03_MPA_7_1_2_02) {
 }
 
 // MPA-7.1.1-14 MPA-7.1.4-01 MPA-7.1.2-17 MPA-7.1.1-13-a: private data of every length, both ways,
-// in one piece. CM6581-6-03: the responder, whose own revision is 2, serves a Request of revision 1.
+// in one piece. CM6581-6-03: the responder, whose own revision is 2, serves a Request of 1.
 // UNH-MPA-1-06
 TEST(Startup, PrivateDataOfEveryLength_MPA_7_1_1_14_MPA_7_1_4_01) {
   ASSERT_EQ(Config{}.revision, 2);
