@@ -391,7 +391,7 @@ def run(chosen, table, finder, store, workers):
         return outcome
 
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        for program in sorted(first, key=lambda p: (builder.sources[p], p)):
+        for program in sorted(first, key=lambda p: ("/unit/" not in p, builder.sources[p], p)):
             if program:
                 builder.ready([program])
             alone += [m for m in first[program] if not builder.copy.can_switch(m)]
