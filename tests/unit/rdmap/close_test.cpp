@@ -102,8 +102,8 @@ TEST_F(CloseTest, UncleanFinish_DDP_6_2_2_01) {
   EXPECT_NE(told.detail.find("TCP connection closed or lost"), std::string::npos);
 }
 
-// BUG-06: a request whose success nobody wants to hear of is told of all the same when it fails: of those
-// that were not signaled, the one that succeeded is silent.
+// BUG-06: a request whose success nobody wants to hear of is told of all the same when it fails: of
+// those that were not signaled, the one that succeeded is silent.
 TEST_F(CloseTest, UnsignaledFailuresAreTold_BUG_06) {
   for (uint64_t id = 1; id <= 3; ++id) {
     SendWork w = a->work(id, WorkOpcode::Write, 0, 8);
