@@ -6,7 +6,8 @@ A mutation that lies within one function's body becomes a second body beside the
 
 So one build holds hundreds of mutations, and each costs no more than a run of the tests that are to
 catch it. The initializer of a member becomes a choice of two. What else is declared outside of
-functions (constants, tables) cannot be switched; it is left to the caller.
+functions (constants, tables) cannot be switched; it is left to the caller. So are headers: all
+programs that include them would be built anew.
 """
 
 import collections
@@ -17,14 +18,34 @@ from mutation_results import number
 
 # The program reads its mutation from the environment before any other object is initialized.
 VARIABLE = "RNIC_MUTATION"
-HEADER = """#pragma once
+HEADER = """#ifndef RNIC_MUTATION
+#define RNIC_MUTATION
 namespace rnic_mutation {
 extern unsigned active;
 constexpr bool on(unsigned number) {
   return !__builtin_is_constant_evaluated() && active == number;
 }
 }
+#endif
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wunused-value"
+#pragma GCC diagnostic ignored "-Wunused-label"
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wparentheses"
+#pragma GCC diagnostic ignored "-Wreturn-type"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wtype-limits"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wimplicit-fallthrough"
+#pragma GCC diagnostic ignored "-Wmisleading-indentation"
+#pragma GCC diagnostic ignored "-Wdangling-else"
+#pragma GCC diagnostic ignored "-Wextra"
+#pragma GCC diagnostic ignored "-Wbool-compare"
 """
+
 SOURCE = f"""#include <cstdlib>
 namespace rnic_mutation {{
 extern unsigned active;
@@ -136,4 +157,8 @@ def instrument(text, mutations):
         out.append(text[first:last] + ("\n}" if body else ""))
         done = last
     out.append(text[done:])
-    return Instrumented("".join(out), clones, left)
+    if not clones:
+        return Instrumented(text, clones, left)
+    lines = HEADER.count("\n")  # of which a warning about an unused name would be an error
+    clones = [(first + lines, last + lines, mutation) for first, last, mutation in clones]
+    return Instrumented(HEADER + "".join(out), clones, left)

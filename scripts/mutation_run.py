@@ -32,13 +32,13 @@ import requirement_proofs
 
 AREA = os.path.join(cxx_source.ROOT, "out", "mutation")
 COPY = os.path.join(AREA, "tree")
-BUILD = os.path.join(AREA, "build")
+# Placed and configured as a developer's: a compiler cache has the tests' objects already.
+BUILD = os.path.join(COPY, "build-dev")
 ALONE = os.path.join(AREA, "alone")  # numbers of rules that do not compile beside the others
 COPIED = ("apps", "config", "docs", "drivers", "lib", "scripts", "tests", "meson.build",
           "meson_options.txt", "README.md", "LICENSE", "CHANGELOG.md")
-# Nothing optimized: the time goes into building, and what the code does is the same.
-OPTIONS = ("--buildtype=debug", "-Doptimization=0", "-Ddebug=false", "-Dwerror=false",
-           f"-Dcpp_args=-include {AREA}/mutation.hpp", f"-Dcpp_link_args={AREA}/mutation.o")
+OPTIONS = ("--buildtype=plain", "-Doptimization=1", "-Ddebug=false", "-Dwerror=true",
+           f"-Dcpp_link_args={AREA}/mutation.o")
 # A mutation may make a test hang, eat the memory or write for ever: that is caught, too. Hanging is
 # to take so many seconds of the processor and four times what the tests took before anything was
 # changed; by the clock it is to take ten times as long, since other programs run as well.
@@ -139,7 +139,7 @@ class Copy:
         text = cxx_source.read(name)
         if without:
             text = text.replace(without.find, without.replace)
-        switched = [m for m in self.by_file[name] if m != without and
+        switched = [m for m in self.by_file[name] if m != without and name.endswith(".cpp") and
                     mutation_results.number(m) not in self.alone]
         done = mutant_schemata.instrument(text, switched)
         self.clones[name] = done.clones
@@ -168,7 +168,6 @@ class Builder:
         self.lock = threading.Lock()
         self.built = set()
         self.seconds = 0.0
-        Copy.put(os.path.join(AREA, "mutation.hpp"), mutant_schemata.HEADER.encode())
         Copy.put(os.path.join(AREA, "mutation.cpp"), mutant_schemata.SOURCE.encode())
         source = os.path.join(AREA, "mutation.cpp")
         self.run(["g++", "-c", source, "-o", os.path.join(AREA, "mutation.o")], "g++")
@@ -332,76 +331,131 @@ class Judge:
         return "missed", "", ""
 
     def judge(self, program, patterns, number):
-        """Of the tests only those are run with every rule in its place that failed without one: a
-        test that catches does so early, and many rules are caught by the same."""
+        """-> (word, test, how)"""
         word, test, how = self.run_tests(program, patterns, number, TEST_SECONDS)
         if how == "did not end":  # so it may be with every rule in its place, too
             self.before(program, patterns)
             limit = TEST_SECONDS + 4 * self.seconds(program, patterns)
             word, test, how = self.run_tests(program, patterns, number, limit)
-        bad = self.unsound(program, [test] if word == "caught" else patterns)
-        return ("broken", "", bad) if bad else (word, test, how)
+        return word, test, how
 
-    def try_one(self, mutation, proofs):
-        """One program after the other, until a test fails."""
-        began = time.monotonic()
-        programs = self.builder.programs(proofs)
+    def check_catchers(self, caught):
+        """Yields what was caught by a test that fails with every rule in its place as well. Many
+        rules are caught by the same test, so each is run once, when all is done. (Covered is only
+        what is caught by a test that passes in the run of all tests.) caught: mutation -> (program,
+        test)"""
+        tests = collections.defaultdict(set)
+        for program, test in caught.values():
+            tests[program].add(test)
+        for program, names in tests.items():
+            self.before(program, sorted(names))
+        for mutation, (program, test) in caught.items():
+            bad = self.unsound(program, [test])
+            if bad:
+                yield mutation, bad
+
+    def try_switched(self, mutation, program, patterns):
+        """-> (word, test, how)"""
+        return self.judge(program, patterns, mutation_results.number(mutation))
+
+    def try_alone(self, mutation, programs):
+        """Of a rule that cannot be switched: one program after the other, until a test fails."""
         word, test, how = "broken", "", "no test program proves it"
-        switched = self.builder.copy.can_switch(mutation)
         for program in self.builder.in_order(mutation, programs):
             self.builder.ready([program])
-            if switched:
-                number = mutation_results.number(mutation)
-                word, test, how = self.judge(program, programs[program], number)
-            else:
-                self.before(program, programs[program])
+            self.before(program, programs[program])
+            try:
                 if self.builder.build_without(mutation, program):
                     word, test, how = self.judge(program, programs[program], "")
                 else:
                     word, test, how = "broken", "", "does not compile"
+            finally:
+                self.builder.copy.write(mutation.file)
+                self.builder.built.clear()
             if word != "missed":
                 break
+        return word, test, how
+
+
+class Run:
+    """Tries mutations and keeps what came of each. While the tests of one program run, the next one
+    is built; what one program misses waits for the next one that proves it."""
+
+    def __init__(self, chosen, table, finder, store, workers):
+        # Of the sources as they are copied, whoever edits them later.
+        keys = mutation_results.Keys()
+        self.key_of = {m: keys.of(m, finder.proofs.get(m.id, [])) for m in chosen}
+        self.store, self.workers = store, workers
+        self.builder = Builder(Copy(table))
+        self.judge = Judge(self.builder)
+        self.programs, self.order = {}, {}
+        for mutation in chosen:
+            programs = self.builder.programs(finder.proofs.get(mutation.id, []))
+            self.programs[mutation] = programs
+            self.order[mutation] = self.builder.in_order(mutation, programs)
+        self.waiting = collections.defaultdict(list)  # by program
+        self.alone = []
+        self.caught = {}  # mutation -> (program, test)
+        for mutation in chosen:
+            if self.builder.copy.can_switch(mutation) and self.order[mutation]:
+                self.waiting[self.order[mutation].pop(0)].append(mutation)
+            else:
+                self.alone.append(mutation)
+
+    def attempt(self, method, mutation, *rest):
+        """Keeps what came of it, unless another program may still catch it. -> an Outcome, None"""
+        began = time.monotonic()
+        word, test, how = method(mutation, *rest)
+        if word == "missed" and self.order[mutation]:
+            return None
+        if word == "caught" and rest and isinstance(rest[0], str):
+            self.caught[mutation] = (rest[0], test)
+        self.store.keep(mutation, self.key_of[mutation], word, test, how)
         return Outcome(mutation, word, test, how, time.monotonic() - began)
 
-    def try_alone(self, mutation, proofs):
-        """Of a rule that cannot be switched."""
-        try:
-            return self.try_one(mutation, proofs)
-        finally:
-            self.builder.copy.write(mutation.file)
-            self.builder.built.clear()
-
-
-def run(chosen, table, finder, store, workers):
-    """Tries these mutations; keeps and yields an Outcome each. While the tests of one program run,
-    the next one is built."""
-    keys = mutation_results.Keys()  # of the sources as they are copied, whoever edits them later
-    key_of = {m: keys.of(m, finder.proofs.get(m.id, [])) for m in chosen}
-    builder = Builder(Copy(table))
-    judge, alone, jobs = Judge(builder), [], []
-    first = collections.defaultdict(list)
-    for mutation in chosen:
-        programs = builder.programs(finder.proofs.get(mutation.id, []))
-        first[next(iter(builder.in_order(mutation, programs)), "")].append(mutation)
-
-    def prove(mutation, method):
-        proofs = finder.proofs.get(mutation.id, [])
-        outcome = method(mutation, proofs)
-        store.keep(mutation, key_of[mutation], outcome.word, outcome.test, outcome.how)
-        return outcome
-
-    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        for program in sorted(first, key=lambda p: ("/unit/" not in p, builder.sources[p], p)):
-            if program:
-                builder.ready([program])
-            alone += [m for m in first[program] if not builder.copy.can_switch(m)]
-            jobs += [pool.submit(prove, m, judge.try_one) for m in first[program]
-                     if builder.copy.can_switch(m)]
-            for job in [j for j in jobs if j.done()]:
-                jobs.remove(job)
+    def finished(self, jobs, wait):
+        """Yields the outcomes that are there; what was missed goes on to its next program."""
+        if wait:
+            concurrent.futures.wait(jobs, return_when=concurrent.futures.FIRST_COMPLETED)
+        for job in [j for j in jobs if j.done()]:
+            mutation = jobs.pop(job)
+            if job.result() is None:
+                self.waiting[self.order[mutation].pop(0)].append(mutation)
+            else:
                 yield job.result()
-        for job in concurrent.futures.as_completed(jobs):
-            yield job.result()
-    print(f"built in {builder.seconds:.0f} s; {len(alone)} rules with a build each", flush=True)
-    for mutation in sorted(alone, key=lambda m: (m.file, m.id)):
-        yield prove(mutation, judge.try_alone)
+
+    def next_program(self):
+        """One that is built already, or that settles most rules for its building."""
+        def cost(program):
+            return self.builder.sources[program] / len(self.waiting[program])
+
+        return min(self.waiting, key=lambda p: (p not in self.builder.built, cost(p), p))
+
+    def switched(self):
+        jobs = {}  # with the mutation of each
+        with concurrent.futures.ThreadPoolExecutor(self.workers) as pool:
+            while self.waiting or jobs:
+                if self.waiting:
+                    program = self.next_program()
+                    self.builder.ready([program])
+                    for mutation in self.waiting.pop(program):
+                        if self.builder.copy.can_switch(mutation):
+                            job = pool.submit(self.attempt, self.judge.try_switched, mutation,
+                                              program, self.programs[mutation][program])
+                            jobs[job] = mutation
+                        else:
+                            self.alone.append(mutation)
+                yield from self.finished(jobs, not self.waiting)
+
+    def outcomes(self, quick):
+        yield from self.switched()
+        for mutation, bad in self.judge.check_catchers(self.caught):
+            self.store.keep(mutation, self.key_of[mutation], "broken", "", bad)
+            yield Outcome(mutation, "broken", "", bad, 0.0)
+        print(f"built in {self.builder.seconds:.0f} s; {len(self.alone)} rules need a build each",
+              flush=True)
+        if quick:
+            return
+        for mutation in sorted(self.alone, key=lambda m: (m.file, m.id)):
+            self.order[mutation] = []
+            yield self.attempt(self.judge.try_alone, mutation, self.programs[mutation])

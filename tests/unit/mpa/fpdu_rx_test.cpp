@@ -454,6 +454,20 @@ TEST(FpduRx, MarkerAndLengthDisagree_MPA_8_03_MPA_4_2_01_MPA_4_2_02) {
   }
 }
 
+// MPA-4.1-05: without CRC on both sides the field is there and may hold anything.
+TEST(FpduRx, WithoutCrcItsFieldIsNotLookedAt_MPA_4_1_05) {
+  for (const bool markers : {false, true}) {
+    Receiver rx(config_of(markers, false));
+    for (uint32_t i = 0; i < 4; ++i) rx.add(i, 300);
+    for (uint32_t i = 1; i <= 4; ++i) {
+      for (size_t k = 1; k <= 4; ++k) rx.encoder.stream[rx.boundary(i) - k] ^= 0xa5;
+    }
+    ASSERT_TRUE(rx.give(0, rx.stream().size()));
+    rx.expect_all();
+  }
+}
+
+// MPA-5.2-01: on the stream in order the lengths suffice.
 // MPA-8-05: the second marker of an FPDU with a good CRC points elsewhere. It is looked at when all
 // are, and always without CRC; otherwise the FPDU is as good as any, in order and out of order.
 TEST(FpduRx, FurtherMarkersAreCheckedByChoice_MPA_8_05) {

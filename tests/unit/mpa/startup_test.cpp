@@ -381,6 +381,24 @@ TEST(Startup, MarkersRefused_MPA_7_1_1_06) {
   EXPECT_EQ(failure_of(Role::Initiator, reply(0xc0), config), StartFailure::MarkersRefused);
 }
 
+// MPA-7.1-05: the user of full operation is bound when the frames have been exchanged, not before.
+TEST(Startup, NobodyIsNeededBeforeFullOperation_MPA_7_1_05) {
+  MpaEnd a(Role::Initiator, {});
+  MpaEnd b(Role::Responder, {});
+  a.session->unbind();
+  b.session->unbind();
+  a.establish();
+  b.establish();
+  ASSERT_TRUE(b.receive(0, a.pull_all()));
+  ASSERT_EQ(b.events.requests.size(), 1u);
+  b.session->bind(b.user);
+  b.session->accept({}, b.now);
+  a.session->bind(a.user);
+  ASSERT_TRUE(a.receive(0, b.pull_all()));
+  EXPECT_EQ(a.events.starts.size(), 1u);
+  EXPECT_EQ(b.events.starts.size(), 1u);
+}
+
 // MPA-7.1.1-13-c: fewer octets than PD_Length says, and then the end.
 TEST(Startup, PrivateDataThatDoesNotCome_MPA_7_1_1_13_c) {
   for (const size_t had : {0u, 1u, 99u}) {

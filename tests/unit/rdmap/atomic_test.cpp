@@ -183,7 +183,7 @@ TEST(AtomicWire, ResponseIs12Octets_R7306_5_03) {
 
 class AtomicTest : public TwoNodes {};
 
-// R7306-5-01, R7306-5-06, R7306-5-08, R7306-5-09
+// R7306-5-01, R7306-5-03, R7306-5-06, R7306-5-08, R7306-5-09
 // UNH-RDMAP-11
 TEST_F(AtomicTest, BothOperationsEndToEnd_R7306_5_08) {
   b->set_word(64, 1000);

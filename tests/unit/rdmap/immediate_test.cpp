@@ -149,6 +149,15 @@ TEST_F(ImmediateTest, CompletesAsASend_R7306_6_04) {
   EXPECT_EQ(pair.a.rebuild(1), std::vector<uint8_t>{}) << "released";
 
   restart();
+  b->post_receive(1, 0, 8);
+  immediate(1, kOctets);
+  pair.a.pull_all();
+  pair.b.arrive_rest(pair.a);
+  EXPECT_TRUE(a->owner.sends.empty()) << "not acknowledged";
+  pair.a.release_all();
+  EXPECT_EQ(a->owner.sends.size(), 1u);
+
+  restart();
   immediate(1, kOctets);
   pair.a.user().ended(llp::StreamEnd::TimedOut, {});
   EXPECT_EQ(a->owner.sends.at(0).status, WorkStatus::Flushed);

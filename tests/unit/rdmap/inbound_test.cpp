@@ -75,7 +75,7 @@ TEST_F(InboundTest, SolicitedSend_RDMAP_5_3_05) {
   EXPECT_EQ(opcode(pair.a.sent[0]), 5);
 }
 
-// RDMAP-5.3-06, RDMAP-5.3-08
+// RDMAP-5.3-06, RDMAP-5.3-08, DDP-5.4-03
 // UNH-RDMAP-03
 TEST_F(InboundTest, SendWithInvalidate_RDMAP_5_3_06) {
   for (const bool solicited : {false, true}) {

@@ -21,8 +21,8 @@ class MessageTest : public TwoNodes {
 };
 
 // RDMAP-5.1-04, RDMAP-5.5-09, DDP-5.3-01, RDMAP-3-01, RDMAP-6.1-01, RDMAP-3-02,
-// DDP-4.1-07-b: one DDP message for each, in the order of posting, on its queue, with the next MSN
-// of that queue.
+// DDP-4.1-07-b, RDMAP-5.2.1-01: one DDP message for each, in the order of posting, on its queue,
+// with the next MSN of that queue.
 // UNH-RDMAP-03
 TEST_F(MessageTest, OneMessageEachInOrder_RDMAP_5_5_09) {
   for (uint64_t i = 0; i < 8; ++i) b->post_receive(i, 0, 600);
@@ -113,7 +113,15 @@ TEST_F(MessageTest, WhichMessagesHavePayload_RDMAP_4_2_01) {
   pair.pump();
   EXPECT_TRUE(std::equal(a->at(0), a->at(kOctets), b->at(500)));
   EXPECT_TRUE(std::equal(a->at(0), a->at(kOctets), a->at(3000)));
-  EXPECT_EQ(pair.a.sent.back().octets.size(), 18u + 28) << "Read Request";
+  // RDMAP-4.4-01: sink STag and TO, size, source STag and TO.
+  std::vector<uint8_t> request(28);
+  base::store_be32(&request[0], a->all);
+  base::store_be64(&request[4], 3000);
+  base::store_be32(&request[12], kOctets);
+  base::store_be32(&request[16], b->all);
+  base::store_be64(&request[20], 500);
+  const auto& sent = pair.a.sent.back().octets;
+  EXPECT_EQ(std::vector<uint8_t>(sent.begin() + 18, sent.end()), request) << "Read Request";
   inject(read_request(9, {.size = 8, .source_stag = b->all}));  // no such MSN
   const auto t = terminate_of_b();                              // sees to it that nothing follows
   EXPECT_EQ(pair.b.sent.back().octets.size(), 18u + 4 + 2 + 18);

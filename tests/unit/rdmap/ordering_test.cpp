@@ -42,8 +42,8 @@ class OrderingTest : public TwoNodes {
   size_t responses_ = 0;
 };
 
-// R7306-7-01, R7306-6-04, R7306-5-12, RDMAP-5.5-12: the guarantees at the remote peer. Nothing of
-// the second is completed or generated before the first, whichever arrives first.
+// R7306-7-01, R7306-6-04, R7306-5-12, RDMAP-5.5-12, RDMAP-5.5-07: the guarantees at the remote
+// peer. Nothing of the second is completed or generated before the first, whichever arrives first.
 // UNH-RDMAP-07 UNH-RDMAP-08
 TEST_F(OrderingTest, EveryPairInEveryOrderOfArrival_R7306_7_01) {
   for (const Op first : kAll) {
