@@ -58,7 +58,9 @@ void Neighbours::park(const llp::IpAddress& ip, port::Packet& frame, base::Now n
     ask(*entry, now);
   }
   RNIC_CHECK(entry->state == State::Incomplete);
-  if (const port::MacAddress* mac = entry->asked ? nullptr : sender_of(ip, now)) {
+  // In a full table the next one may have taken this place before the answer comes.
+  const bool answer_lasts = entry->asked && size_ < entries_.size();
+  if (const port::MacAddress* mac = answer_lasts ? nullptr : sender_of(ip, now)) {
     ++counters_.neighbour_guessed;
     user_.unpark(frame, *mac, now);
     return;

@@ -59,10 +59,10 @@ class Neighbours {
                  bool overrides, base::Now now);
   /// The neighbour asked us: it will be talked to soon.
   void on_request(const llp::IpAddress& ip, const port::MacAddress& mac, base::Now now);
-  /// A segment came from `mac` in the neighbour's name. While there are more neighbours to be
-  /// looked for than may be asked for, answers to one whose turn has not come go there: by no other
-  /// way would a new neighbour be answered in a flood of invented ones. Teaches nothing, and
-  /// nothing known yields to it.
+  /// A segment came from `mac` in the neighbour's name. While there are more neighbours than may be
+  /// asked for, or than the table holds, answers to one that is unknown go there: by no other way
+  /// would a new neighbour be answered in a flood of others. Teaches nothing, and nothing known
+  /// yields to it.
   void on_segment(const llp::IpAddress& ip, const port::MacAddress& mac, base::Now now);
   /// Somebody says, unasked, that the neighbour is at `mac`.
   void on_claim(const llp::IpAddress& ip, const port::MacAddress& mac, base::Now now);

@@ -314,6 +314,28 @@ TEST_F(Arp, AFloodOfInventedNeighboursDoesNotSilenceWhoOpens) {
   EXPECT_EQ(mac_to(port_->sent().front()), kGatewayMac);
 }
 
+// The same where the others are there, and more than the table holds: the place of who is asked for
+// is given to the next one before the answer comes.
+TEST_F(Arp, MoreNeighboursThanTheTableHoldsAreAnswered) {
+  config_.prefix_length = 8;
+  config_.neighbours = 4;
+  start();
+  for (uint32_t i = 0; i < 4; ++i) {
+    learn(llp::IpAddress::v4(0x0a010000 + i), kGatewayMac);
+    ASSERT_TRUE(send(llp::IpAddress::v4(0x0a010000 + i)));
+  }
+  interface_->flush(now_);
+  port_->sent().clear();
+  ASSERT_TRUE(receive(ip_frame({}, std::vector<uint8_t>(20))));
+  ASSERT_TRUE(send(kPeer));
+  interface_->flush(now_);
+  ASSERT_EQ(port_->sent().size(), 2u)
+      << "the question, and the frame without waiting for its answer";
+  EXPECT_TRUE(is_arp(port_->sent().front()));
+  EXPECT_EQ(mac_to(port_->sent().back()), kPeerMac);
+  EXPECT_EQ(counters().neighbour_guessed, 1u);
+}
+
 // A neighbour that asks for us in such a flood is learned, and answered.
 TEST_F(Arp, AFloodOfInventedNeighboursDoesNotHideANewOne) {
   config_.prefix_length = 8;
