@@ -104,6 +104,12 @@ class Bench:
         self.laboratory.boot_again(why)
         self.guest_key = None
 
+    def replace_guest(self):
+        """After a test has killed it."""
+        self.stop_ours()
+        self.laboratory.replace()
+        self.guest_key = None
+
     def serve_in_guest(self):
         """A server of ours in the guest, which listens when this returns."""
         answer = self.guest.execute("ps | grep -q '[g]uest_peer server'")
@@ -167,6 +173,29 @@ class Bench:
         result = self.trial(cell["role"], octets, cell["qps"], cell["revision"], rtr)
         self.judge(result, cell["revision"], cell["crc"] != "off", rtr)
         return result
+
+    def run_breach(self, cell):
+        """One end breaks a rule after a round in which all went well. The faults that our end was told
+        of; raises Failed when the connection goes on, or the peer's end sees another thing."""
+        return self.attempt(lambda: self.run_breach_once(cell))
+
+    def run_breach_once(self, cell):
+        self.set_ours(cell["port"], crc=cell["crc"] == "on")
+        self.set_guest()
+        initiator = "we" if cell["role"] == "we-connect" else "siw"
+        octets = plan.encode("send", (64,), self.next_seed(), breach=cell["breach"],
+                             breach_round=2 if cell["breaker"] == initiator else 1,
+                             patience=PATIENCE)
+        result = self.trial(cell["role"], octets)
+        if not result["ok"]:
+            self.look_after_guest()
+            raise Failed("; ".join(problems_of(result)))
+        said = result.get("guest") or self.guest.execute(
+            f"for turn in $(seq 100); do grep '^{self.seed} ' /tmp/server.out && exit 0; sleep 0.1; "
+            "done").text
+        if f"{self.seed} broken" not in said:
+            raise Failed("the guest's end says: " + said)
+        return result["connections"][0]
 
     def judge(self, result, revision, crc, rtr):
         problems = problems_of(result)

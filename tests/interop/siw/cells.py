@@ -6,6 +6,8 @@ import functools
 import itertools
 import random
 
+from breaches import UNSEEN
+
 DIMENSIONS = {
     "role": ("we-connect", "siw-connects"),
     "revision": (2, 1),
@@ -156,6 +158,13 @@ def describe(cell):
     return " ".join(f"{name}={cell[name]}" for name in NAMES)
 
 
+def as_known(cell, problem):
+    """Why a cell fails that fails today; nothing for any other problem."""
+    if cell["crc"] == "siw-asks" and "REJECTED, status -111" in problem:
+        return "our Reply tells no CRC to a Request that asks for one when mpa.crc = false"
+    return None
+
+
 def explain():
     """The tables for people."""
     lines = ["Dimensions:"]
@@ -174,4 +183,6 @@ def explain():
     lines += ["  " + describe(cell) for cell in sorted(pairs, key=settings_key)]
     lines += ["", f"Triples that can occur: {len(targets(3))}; cells of the long form: "
               f"{len(table(3))} (each with every size of its class)"]
+    lines += ["", "Breaches that siw does not see, so that no Terminate can follow:"]
+    lines += [f"  {name}: {reason}" for name, reason in UNSEEN.items()]
     return "\n".join(lines)

@@ -44,6 +44,7 @@ def test(options):
 
 
 def show_table(_):
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader may have seen enough
     print(cells.explain())
 
 

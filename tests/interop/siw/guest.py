@@ -273,5 +273,8 @@ class Laboratory:
     def boot_again(self, why):
         self.restarts.append(str(why))
         print(f"siw: the guest is started anew: {why}", file=sys.stderr, flush=True)
+        self.replace()
+
+    def replace(self):
         self.guest.stop()
         self.boot()

@@ -227,6 +227,9 @@ static int post_control_receive(struct connection *c)
 			    c->control_mr->lkey);
 }
 
+/* Of many threads at once rdma_create_qp() fails now and then, without an errno. */
+static pthread_mutex_t creation = PTHREAD_MUTEX_INITIALIZER;
+
 static int make_queue_pair(struct connection *c)
 {
 	struct ibv_qp_init_attr wish = { .qp_type = IBV_QPT_RC,
@@ -243,8 +246,11 @@ static int make_queue_pair(struct connection *c)
 		return fail(c, "ibv_create_cq: %m");
 	fcntl(c->notices->fd, F_SETFL, O_NONBLOCK);
 	wish.send_cq = wish.recv_cq = c->cq;
-	if (rdma_create_qp(c->id, c->pd, &wish))
-		return fail(c, "rdma_create_qp: %m");
+	pthread_mutex_lock(&creation);
+	int error = rdma_create_qp(c->id, c->pd, &wish);
+	pthread_mutex_unlock(&creation);
+	if (error)
+		return fail(c, "rdma_create_qp: %d, %m", error);
 	if (register_all(c))
 		return -1;
 	return speaks_first(c) ? 0 : post_control_receive(c); /* for Ready */
@@ -502,12 +508,6 @@ static int post_breach(struct connection *c, const struct control *peer)
 
 	request.wr.rdma.rkey = be32toh(peer->stag);
 	request.wr.rdma.remote_addr = be64toh(peer->address);
-	if (fault == WRITE_INVALIDATED || fault == READ_INVALIDATED) {
-		request.opcode = IBV_WR_SEND_WITH_INV;
-		invalidate(&request, be32toh(peer->stag));
-		if (post_send(c, &request))
-			return -1;
-	}
 	switch (fault) {
 	case SEND_TOO_LONG_SEGMENTS:
 		piece.length = BREACH_SEGMENTS;
@@ -533,6 +533,30 @@ static int post_breach(struct connection *c, const struct control *peer)
 	return post_send(c, &request);
 }
 
+static int breaks_after_invalidation(const struct connection *c)
+{
+	return c->plan.fault == WRITE_INVALIDATED || c->plan.fault == READ_INVALIDATED;
+}
+
+/* Both ends: the passive one's STag is invalidated, and it says so by a second Ready. */
+static int invalidate_first(struct connection *c, int passive)
+{
+	struct ibv_sge piece = { (uintptr_t)c->data, BREACH, c->data_mr->lkey };
+	struct ibv_send_wr request = { .sg_list = &piece, .num_sge = 1,
+				       .opcode = IBV_WR_SEND_WITH_INV,
+				       .send_flags = IBV_SEND_SIGNALED };
+	struct control *peer;
+
+	if (passive) {
+		AWAIT(c, c->arrived > 0, "Send with Invalidate");
+		return say(c, READY, 1);
+	}
+	if (hear(c, READY, &peer) || post_control_receive(c))
+		return -1;
+	invalidate(&request, be32toh(peer->stag));
+	return post_send(c, &request);
+}
+
 /* A round in which the active end breaks a rule: both report how the connection ended. */
 static int break_rule(struct connection *c, int passive)
 {
@@ -542,13 +566,18 @@ static int break_rule(struct connection *c, int passive)
 		uint32_t room = c->plan.fault == SEND_TOO_LONG ||
 				c->plan.fault == SEND_TOO_LONG_SEGMENTS ? SHORT_RECEIVE : CONTROL;
 
+		c->arrived = 0;
 		if (c->plan.fault != SEND_NO_RECEIVE &&
-		    post_receive(c, 0, c->data, room, c->data_mr->lkey))
+		    post_receive(c, 0, c->control + 2 * SLOTS * CONTROL, room, c->control_mr->lkey))
 			return -1;
 		if (say(c, READY, 1))
 			return -1;
+		if (breaks_after_invalidation(c) && invalidate_first(c, 1))
+			return -1;
 	} else {
 		struct control *peer;
+		if (breaks_after_invalidation(c) && invalidate_first(c, 0))
+			return -1;
 		if (hear(c, READY, &peer) || post_breach(c, peer))
 			return -1;
 	}

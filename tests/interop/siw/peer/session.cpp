@@ -8,6 +8,7 @@ namespace rnic::siw {
 
 namespace {
 
+constexpr uint32_t kMoving = 3;  // rounds
 constexpr int64_t kForever = INT64_MAX / 4'000'000;
 
 Target target_of(const nlohmann::ordered_json& command) {
@@ -90,7 +91,16 @@ Session::Json Session::result(const Conversations& conversations) {
   return {{"ok", ok}, {"connections", list}};
 }
 
-Session::Json Session::connect(const Json& command) {
+/// Tells once that all conversations are in the midst of their work.
+void Session::announce(const Json& command, const Conversations& conversations, const Say& say) {
+  if (!command.value("announce", false) || announced_) return;
+  announced_ = std::all_of(conversations.begin(), conversations.end(), [](const auto& one) {
+    return one->report().value("rounds", 0u) > kMoving;
+  });
+  if (announced_) say({{"moving", true}});
+}
+
+Session::Json Session::connect(const Json& command, const Say& say) {
   Conversations conversations;
   for (uint32_t i = 0; i < command.value("qps", 1u); ++i) {
     conversations.push_back(make_caller(command, i));
@@ -101,12 +111,13 @@ Session::Json Session::connect(const Json& command) {
   drive(conversations, [&] {
     Event event;
     while (device_.poll_event(event)) dispatch(conversations, event);
+    announce(command, conversations, say);
     return false;
   });
   return result(conversations);
 }
 
-Session::Json Session::serve(const Json& command, const std::function<void(const Json&)>& say) {
+Session::Json Session::serve(const Json& command, const Say& say) {
   const uint16_t port = command.at("port");
   const size_t wanted = command.value("qps", 1u);
   const int64_t end = context_.now_ns() + command.value("patience", 60) * int64_t{1'000'000'000};
@@ -127,6 +138,7 @@ Session::Json Session::serve(const Json& command, const std::function<void(const
         static_cast<void>(device_.reject(event.request));
       }
     }
+    if (conversations.size() == wanted) announce(command, conversations, say);
     return conversations.size() < wanted && context_.now_ns() < end;
   });
   Json told = result(conversations);
@@ -166,7 +178,7 @@ Session::Json Session::connections(const Json& command) {
 }
 
 /// Says no to one request, with private data.
-Session::Json Session::reject(const Json& command, const std::function<void(const Json&)>& say) {
+Session::Json Session::reject(const Json& command, const Say& say) {
   const uint16_t port = command.at("port");
   const std::string text = command.value("data", "");
   if (Status status = device_.listen(port); !status) {
@@ -189,12 +201,13 @@ Session::Json Session::reject(const Json& command, const std::function<void(cons
   return {{"ok", rejected}};
 }
 
-Session::Json Session::run(const Json& command, const std::function<void(const Json&)>& say) {
+Session::Json Session::run(const Json& command, const Say& say) {
   const auto before = counters();
+  announced_ = false;
   const std::string verb = command.at("do");
   Json told;
   if (verb == "connect") {
-    told = connect(command);
+    told = connect(command, say);
   } else if (verb == "serve") {
     told = serve(command, say);
   } else if (verb == "connections") {

@@ -18,19 +18,21 @@ namespace rnic::siw {
 class Session {
  public:
   using Json = nlohmann::ordered_json;
+  using Say = std::function<void(const Json&)>;
 
   Session(Context& context, Device device) : context_(context), device_(std::move(device)) {}
 
   /// Carries one command out. `say` prints what has to be known before the end.
-  Json run(const Json& command, const std::function<void(const Json&)>& say);
+  Json run(const Json& command, const Say& say);
 
  private:
   using Conversations = std::vector<std::unique_ptr<Conversation>>;
 
-  Json connect(const Json& command);
-  Json serve(const Json& command, const std::function<void(const Json&)>& say);
+  Json connect(const Json& command, const Say& say);
+  void announce(const Json& command, const Conversations& conversations, const Say& say);
+  Json serve(const Json& command, const Say& say);
   Json connections(const Json& command);
-  Json reject(const Json& command, const std::function<void(const Json&)>& say);
+  Json reject(const Json& command, const Say& say);
   Json counters_since(const std::map<std::string, uint64_t>& before) const;
   [[nodiscard]] std::map<std::string, uint64_t> counters() const;
 
@@ -44,6 +46,7 @@ class Session {
 
   Context& context_;
   Device device_;
+  bool announced_ = false;
 };
 
 }  // namespace rnic::siw

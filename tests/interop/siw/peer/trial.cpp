@@ -45,7 +45,7 @@ Status Trial::check_reply(const std::vector<uint8_t>& data) {
   return tl::unexpected(Error{ErrorCode::Protocol, "the Reply's private data are wrong"});
 }
 
-bool Trial::expects_end() const { return stage_ == Stage::Breach; }
+bool Trial::expects_end() const { return stage_ == Stage::Breaking; }
 
 bool Trial::may_close() const {
   return expects_end() || (stage_ == Stage::Settling && round_ == plan_.rounds());
@@ -59,7 +59,7 @@ Status Trial::prepare() {
   }
   auto memory = workload::Buffer::allocate(std::max<uint64_t>(at, kBreachSegments));
   if (!memory) return tl::unexpected(memory.error());
-  auto control = workload::Buffer::allocate(2 * kSlots * kControlOctets);
+  auto control = workload::Buffer::allocate((2 * kSlots + 1) * kControlOctets);
   if (!control) return tl::unexpected(control.error());
   memory_ = std::move(*memory);
   control_ = std::move(*control);
@@ -189,10 +189,14 @@ void Trial::begin_breach() {
   const bool too_long =
       plan_.breach == Breach::SendTooLong || plan_.breach == Breach::SendTooLongSegments;
   if (plan_.breach != Breach::SendNoReceive) {
-    post_receive(0, 0, too_long ? kShortReceive : kControlOctets);
+    ReceiveRequest request;  // in memory whose STag stays
+    request.sge_count = 1;
+    request.sges[0] =
+        control_region_.sge(2 * kSlots * kControlOctets, too_long ? kShortReceive : kControlOctets);
+    if (!good(end().qp.post_receive(request))) return;
   }
+  stage_ = invalidates_first() ? Stage::AwaitInvalidation : Stage::Breaking;
   say(ControlKind::Ready);
-  stage_ = Stage::Breach;
 }
 
 bool Trial::post_operations(const Control& peer) {
@@ -214,18 +218,25 @@ bool Trial::post_operations(const Control& peer) {
   return true;
 }
 
+/// The peer answers by a second Ready.
+bool Trial::post_invalidation(const Control& peer) {
+  invalidated_ = true;
+  SendRequest request;
+  request.opcode = Opcode::SendInvalidate;
+  request.remote_stag = peer.stag;
+  request.sge_count = 1;
+  request.sges[0] = region_.sge(0, kBreachOctets);
+  return post_control_receive() && post(request);
+}
+
 bool Trial::post_breach(const Control& peer) {
   const Breach breach = plan_.breach;
-  stage_ = Stage::Breach;
+  stage_ = Stage::Breaking;
   SendRequest request;
   request.sge_count = 1;
   request.remote_stag = peer.stag;
   request.remote_offset = peer.address;
   request.sges[0] = region_.sge(0, kBreachOctets);
-  if (breach == Breach::WriteInvalidated || breach == Breach::ReadInvalidated) {
-    request.opcode = Opcode::SendInvalidate;
-    if (!post(request)) return false;
-  }
   request.opcode = is_read(breach) ? Opcode::Read : Opcode::Write;
   switch (breach) {
     case Breach::SendTooLongSegments:
@@ -282,6 +293,7 @@ bool Trial::turn() {
   switch (stage_) {
     case Stage::AwaitReady:
       if (auto ready = hear(ControlKind::Ready)) {
+        if (invalidates_first() && !invalidated_) return post_invalidation(*ready);
         if (breaks_now()) return post_breach(*ready);
         stage_ = Stage::Moving;
         return post_operations(*ready);
@@ -308,6 +320,10 @@ bool Trial::turn() {
       if (unfinished_ > 0) return false;
       next_round();
       return true;
+    case Stage::AwaitInvalidation:
+      if (arrived_.empty()) return false;
+      stage_ = Stage::Breaking;
+      return say(ControlKind::Ready);
     default: return false;
   }
 }

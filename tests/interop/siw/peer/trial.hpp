@@ -36,7 +36,8 @@ class Trial : public Conversation {
     AwaitVerdict,
     AwaitDone,
     Settling,
-    Breach,
+    AwaitInvalidation,  // passive, before a breach: a second Ready follows
+    Breaking,
     Over
   };
   static constexpr uint32_t kSlots = 4;
@@ -44,6 +45,10 @@ class Trial : public Conversation {
   [[nodiscard]] bool speaks_first() { return initiator() != plan_.acceptor_speaks; }
   [[nodiscard]] bool breaks_now() const {
     return plan_.breach != Breach::None && round_ == plan_.breach_round;
+  }
+  [[nodiscard]] bool invalidates_first() const {
+    return breaks_now() &&
+           (plan_.breach == Breach::WriteInvalidated || plan_.breach == Breach::ReadInvalidated);
   }
   [[nodiscard]] std::span<uint8_t> message(size_t index) {
     return memory_.octets().subspan(offsets_[index], plan_.sizes[index]);
@@ -63,6 +68,7 @@ class Trial : public Conversation {
   /// The next control message, when it is there; fails for one of another kind.
   std::optional<Control> hear(ControlKind kind);
   bool post_operations(const Control& peer);
+  bool post_invalidation(const Control& peer);
   bool post_breach(const Control& peer);
   bool post(SendRequest& request);
   void judge();
@@ -79,7 +85,8 @@ class Trial : public Conversation {
   Stage stage_ = Stage::Starting;
   uint32_t round_ = 0;
   bool passive_ = false;
-  uint32_t unfinished_ = 0;  // signalled requests
+  bool invalidated_ = false;  // by us, before a breach
+  uint32_t unfinished_ = 0;   // signalled requests
   uint32_t controls_posted_ = 0;
   uint32_t controls_taken_ = 0;
   uint32_t controls_heard_ = 0;
