@@ -26,6 +26,8 @@ enum class Defect : uint8_t {
   DropWithoutRetransmit,  ///< tcp: retransmission time-outs do not retransmit
   ReadBeforeWrite,        ///< rdmap: a Read Request is answered at placement, not at delivery
   LostHold,               ///< mpa: held octets are thrown away at the first pressure
+  FrontUnproven,          ///< mpa: octets before the first located FPDU are taken unseen
+  CutsNeverBelieved,      ///< mpa: a cut FPDU is dropped as often as it comes
   CompletionOutOfOrder,   ///< rdmap: a Write completes before an earlier Read
   LeakSlot,               ///< tcp: a closed connection is never returned to its slab
   WindowIgnored,          ///< tcp: data goes out one segment beyond the peer's window

@@ -18,6 +18,7 @@ enum class TraceKind : uint8_t {
   Held,           ///< octets arrived that could not be placed yet, and are held
   CrcDropped,     ///< segment dropped before commit because an FPDU's CRC failed
   Delivered,      ///< the stream is complete up to range.end
+  Suspected,      ///< segment dropped before commit: it cuts an FPDU or carries a damaged length
 };
 
 /// Listener for one connection; called on the worker, must not block.

@@ -14,7 +14,7 @@
   X(held_octets, "octets", "stream octets copied to hold space, in all")                       \
   X(hold_refused, "segments", "dropped before commit: no hold space")                          \
   X(crc_drops, "segments", "dropped before commit: CRC of an FPDU in it failed (silent drop)") \
-  X(suspicious_drops, "segments", "dropped before commit: cut FPDU on an aligned stream")      \
+  X(suspicious_drops, "segments", "dropped before commit: an FPDU cut, or its length damaged") \
   X(crc_errors, "errors", "error 2 reported: CRC mismatch at the delivery point")              \
   X(marker_errors, "errors", "error 3 reported: marker and length disagree")                   \
   X(start_failures, "events", "start-ups that failed (error 4 and the rest)")                  \

@@ -8,15 +8,6 @@ namespace rnic::mpa {
 
 using llp::FramingError;
 
-namespace {
-
-constexpr uint8_t kAlignedStreak = 8;     // segments of whole FPDUs that make a stream aligned
-constexpr uint8_t kHopefulStreak = 2;     // the same, where nothing is known but the CRC
-constexpr uint32_t kSuspiciousDrops = 2;  // of one range, before the cut is believed
-constexpr uint8_t kFalseSuspicions = 5;   // of one connection, before every cut is believed
-
-}  // namespace
-
 FpduReceiver::FpduReceiver(const Config& config, HoldStore& store, Counters& counters,
                            FirstFpduListener& owner)
     : config_(config),
@@ -55,92 +46,7 @@ uint32_t FpduReceiver::take_back(uint64_t offset, uint8_t* dst, uint32_t n) {
   return static_cast<uint32_t>(end - offset);
 }
 
-// --- step 1: inspect ---
-
-llp::InspectVerdict FpduReceiver::inspect(base::Range range, base::ByteView octets, base::Now now) {
-  if (stopped_) return llp::InspectVerdict::Accept;
-  LocatedSegment& segment = store_.segment();
-  locate(range, octets, segment);
-  bool drop = can_drop_ && drops(segment, octets, now);
-  if (!drop && can_drop_ && !has_room(segment)) {
-    ++counters_.hold_refused;
-    drop = true;
-  }
-  if (!drop) return llp::InspectVerdict::Accept;
-  segment.owner = nullptr;
-  return llp::InspectVerdict::Drop;
-}
-
-/// The count of what is next in order is never given up for another: it has to come to its end.
-FpduReceiver::DropCount& FpduReceiver::drops_of(uint64_t begin) {
-  DropCount* unused = &drop_counts_[0];
-  for (DropCount& entry : drop_counts_) {
-    if (entry.begin == begin) return entry;
-    if (entry.begin < ordered_) entry = {};
-    if (entry.begin > unused->begin) unused = &entry;
-  }
-  *unused = {begin};
-  return *unused;
-}
-
-/// RFC 5044 s.8: silent drop. Every FPDU judged here begins in the segment, so none of its octets
-/// is committed. On an aligned stream a cut FPDU is more likely a wrong length (or marker) than a
-/// cut. What nothing locates cannot be placed, but when it is committed its CRC can only be told as
-/// error 2: it has to look like whole FPDUs.
-bool FpduReceiver::drops(const LocatedSegment& segment, base::ByteView octets, base::Now now) {
-  if (!config_.silent_drop) return false;
-  if (segment.bad != FramingError::None) {
-    if (!segment.droppable) return false;
-    DropCount& count = drops_of(segment.range.begin);
-    if (count.crc >= config_.drop_limit) return false;
-    ++count.crc;
-    damage_seen_ = true;
-    ++counters_.crc_drops;
-    trace(base::TraceKind::CrcDropped, segment.range, now);
-    return true;
-  }
-  if (!crc_) return false;
-  const bool unlocated = segment.next == kUnlocated && !in_order(segment.range);
-  const bool suspicious =
-      (suspects(kAlignedStreak) && (segment.cut || segment.misplaced)) ||
-      (unlocated && suspects(kHopefulStreak) && !only_whole_fpdus(segment.range, octets));
-  if (!suspicious) return false;
-  DropCount& count = drops_of(segment.range.begin);
-  if (count.suspicious >= kSuspiciousDrops) return false;
-  ++count.suspicious;
-  ++counters_.suspicious_drops;
-  if (segment.cut) remember_cut(segment, octets);
-  return true;
-}
-
-/// A middlebox that cuts now and then costs a retransmission for each wrong suspicion: each doubles
-/// the streak that the next one takes, and the last ends them. Not where octets have been damaged.
-bool FpduReceiver::suspects(uint32_t streak) const {
-  if (damage_seen_) return aligned_ >= streak;
-  return false_suspicions_ < kFalseSuspicions && aligned_ >= streak << false_suspicions_;
-}
-
-/// Should the FPDU come well and as long as it says now, the cut was a true one.
-void FpduReceiver::remember_cut(const LocatedSegment& segment, base::ByteView octets) {
-  uint64_t end = 0;
-  if (suspected_.begin != kUnlocated && suspected_.begin >= ordered_) return;
-  if (!end_of_started(segment.next, segment.range, octets, end)) return;
-  suspected_ = {segment.next, end};
-}
-
-/// As an aligned sender makes segments: FPDUs from the first octet to the last, every CRC right.
-bool FpduReceiver::only_whole_fpdus(base::Range range, base::ByteView octets) const {
-  for (uint64_t at = range.begin; at != range.end;) {
-    const uint64_t header = fpdu_header(grid_, at);
-    if (header + wire::kMpaLengthSize > range.end) return false;
-    const FpduSpan span =
-        fpdu_span(grid_, at, base::load_be16(octets.data() + (header - range.begin)));
-    if (span.end > range.end) return false;
-    if (verify(span, octets.data() + (at - range.begin)) != FramingError::None) return false;
-    at = span.end;
-  }
-  return true;
-}
+// --- room ---
 
 /// In order the front is given back before the rest is held. Out of order everything may have to be
 /// held: the user may say so, or the list of placed FPDUs may be full.
@@ -181,7 +87,6 @@ void FpduReceiver::place(base::Range range, base::ByteView octets, base::Now now
   } else {
     if (segment.owner != this || segment.range != range) locate(range, octets, segment);
     segment.owner = nullptr;
-    note_alignment(segment);
     if (ordered_segment) {
       place_in_order(segment, octets, now);
     } else {
@@ -189,15 +94,6 @@ void FpduReceiver::place(base::Range range, base::ByteView octets, base::Now now
     }
   }
   if (ordered_segment) arrived_ = range.end;
-}
-
-void FpduReceiver::note_alignment(const LocatedSegment& segment) {
-  const base::Range range = segment.range;
-  if (segment.front_end == range.begin && segment.next == range.end) {
-    if (aligned_ < UINT8_MAX) ++aligned_;
-  } else if (segment.cut || segment.misplaced || in_order(range)) {
-    if (segment.count < kLocatedMax) aligned_ = 0;
-  }
 }
 
 void FpduReceiver::place_in_order(const LocatedSegment& segment, base::ByteView octets,
@@ -274,11 +170,7 @@ bool FpduReceiver::place_whole(const FpduSpan& span, const uint8_t* data, bool i
   const llp::PlaceVerdict verdict = user_->place_ulpdu(ulpdu, in_order, now);
   if (stopped_) return true;
   if (!in_order && verdict != llp::PlaceVerdict::Placed) return false;
-  if (span.begin == suspected_.begin) [[unlikely]] {
-    if (span.end != suspected_.end) damage_seen_ = true;
-    ++false_suspicions_;
-    suspected_ = {kUnlocated, kUnlocated};
-  }
+  suspicions_.proven(span);
   PlacedFpdu& entry = placed_.insert(span, !in_order);
   const uint32_t kept = ulpdu.copy_prefix(entry.header.data(), llp::kUlpduHeaderMax);
   if (in_order) return true;
@@ -321,7 +213,7 @@ void FpduReceiver::scan(uint32_t node, base::Now now) {
     if (!held_.can_split() || !placed_.has_room(true)) return;
     const FpduSpan span = held_span(held.next_fpdu);
     const uint8_t* data = held_.contiguous({span.begin, span.end});
-    if (verify(span, data) != FramingError::None) {
+    if (!proven(span) && verify(span, data) != FramingError::None) {
       held.next_fpdu = kNotLocatable;  // judged when the order reaches it
       return;
     }
@@ -409,7 +301,7 @@ FpduReceiver::Head FpduReceiver::place_held_head(base::Now now) {
   if (end > held_.node(node).range.end) return Head::Incomplete;
   const FpduSpan span = held_span(place_next_);
   const uint8_t* data = held_.contiguous({span.begin, span.end});
-  error_at_next_ = verify(span, data);
+  if (!proven(span)) error_at_next_ = verify(span, data);
   if (error_at_next_ != FramingError::None) return Head::Bad;
   bool limited = false;
   if (!place_whole(span, data, true, now, limited)) return Head::Incomplete;

@@ -15,6 +15,7 @@
 #include "mpa/early.hpp"
 #include "mpa/hold_store.hpp"
 #include "mpa/mpa.hpp"
+#include "mpa/suspicions.hpp"
 
 namespace rnic::mpa {
 
@@ -79,27 +80,54 @@ class FpduReceiver {
   [[nodiscard]] bool find_first(LocatedSegment& out, base::ByteView octets, uint64_t& first);
   [[nodiscard]] bool find_by_neighbour(LocatedSegment& out, base::ByteView octets, uint64_t& first,
                                        bool& inside);
-  [[nodiscard]] uint64_t find_by_marker(base::Range range, base::ByteView octets,
-                                        bool& misplaced) const;
+  [[nodiscard]] uint64_t find_by_marker(base::Range range, base::ByteView octets) const;
   [[nodiscard]] uint64_t marker_target(uint64_t marker, const uint8_t* octets) const;
+  [[nodiscard]] bool started_span(uint64_t begin, base::Range range, base::ByteView octets,
+                                  FpduSpan& span) const;
   [[nodiscard]] bool end_of_started(uint64_t begin, base::Range range, base::ByteView octets,
                                     uint64_t& end) const;
   [[nodiscard]] llp::FramingError verify(const FpduSpan& span, const uint8_t* data) const;
   [[nodiscard]] llp::UlpduView view(const FpduSpan& span, const uint8_t* data);
+  [[nodiscard]] bool proven(const FpduSpan& span) const {
+    return proven_ == base::Range{span.begin, span.end};
+  }
 
-  // fpdu_rx.cpp
+  // inspect.cpp
   struct DropCount {
     uint64_t begin = UINT64_MAX;
-    uint32_t crc = 0;
-    uint32_t suspicious = 0;
+    uint32_t drops = 0;
+    uint32_t print = 0;  // of what was dropped last
   };
-  [[nodiscard]] DropCount& drops_of(uint64_t begin);
+  enum class Judgement : uint8_t {
+    Sound,     // every octet was proven
+    Bad,       // an FPDU that begins in the segment has a wrong CRC
+    BadPiece,  // a wrong CRC, and what is held or where it begins may be to blame as well
+    Doubtful,  // nothing can prove it
+  };
+  /// FPDUs from one place of a segment on, each by its own length.
+  struct Walk {
+    FpduClaim fault;  // the first that is not right
+    uint32_t good = 0;
+    uint32_t bad = 0;    // CRC wrong
+    bool tiles = false;  // the last one ends where the walk was to end
+  };
   [[nodiscard]] bool drops(const LocatedSegment& segment, base::ByteView octets, base::Now now);
-  [[nodiscard]] bool suspects(uint32_t streak) const;
-  void remember_cut(const LocatedSegment& segment, base::ByteView octets);
-  [[nodiscard]] bool only_whole_fpdus(base::Range range, base::ByteView octets) const;
+  [[nodiscard]] Judgement judge(const LocatedSegment& segment, base::ByteView octets,
+                                FpduClaim& claim);
+  [[nodiscard]] Judgement judge_front(const LocatedSegment& segment, base::ByteView octets,
+                                      FpduClaim& claim);
+  [[nodiscard]] Judgement judge_unlocated(const LocatedSegment& segment, base::ByteView octets,
+                                          FpduClaim& claim);
+  [[nodiscard]] Judgement judge_started(uint64_t begin, base::Range range, base::ByteView octets,
+                                        FpduClaim& claim);
+  [[nodiscard]] uint64_t started_before(base::Range range) const;
+  [[nodiscard]] bool may_begin(uint64_t offset) const;
+  [[nodiscard]] Walk walk(base::Range part, base::Range range, base::ByteView octets) const;
+  [[nodiscard]] DropCount& drops_of(uint64_t begin);
+  [[nodiscard]] bool drop_bad(base::Range range, base::ByteView octets, bool piece, base::Now now);
+
+  // fpdu_rx.cpp
   [[nodiscard]] bool has_room(const LocatedSegment& segment);
-  void note_alignment(const LocatedSegment& segment);
   void place_in_order(const LocatedSegment& segment, base::ByteView octets, base::Now now);
   void place_early(const LocatedSegment& segment, base::ByteView octets, base::Now now);
   bool place_whole(const FpduSpan& span, const uint8_t* data, bool in_order, base::Now now,
@@ -137,10 +165,8 @@ class FpduReceiver {
   bool first_seen_ = false;
   bool stopped_ = false;
   llp::FramingError error_at_next_ = llp::FramingError::None;  // of the FPDU at place_next_
-  uint8_t aligned_ = 0;  // consecutive segments of whole FPDUs, saturating
-  uint8_t false_suspicions_ = 0;
-  bool damage_seen_ = false;  // a bad CRC was dropped, or a suspicion was right
-  base::Range suspected_{kUnlocated, kUnlocated};  // a cut FPDU that was dropped, as it said itself
+  Suspicions suspicions_;
+  base::Range proven_{kUnlocated, kUnlocated};  // a cut FPDU that inspect() has proven
   std::array<DropCount, 8> drop_counts_{};
 };
 

@@ -59,7 +59,6 @@ struct LocatedSegment {
   llp::FramingError bad = llp::FramingError::None;  ///< of the FPDU at `next`
   bool droppable = false;  ///< the bad FPDU may be transmitted well the next time
   bool cut = false;        ///< the FPDU at `next` runs past the segment
-  bool misplaced = false;  ///< out of order: a marker points before the segment
   std::array<FpduSpan, kLocatedMax> whole;
 };
 

@@ -25,7 +25,7 @@ void FpduReceiver::locate(base::Range range, base::ByteView octets, LocatedSegme
   out.next = kUnlocated;
   out.count = 0;
   out.bad = FramingError::None;
-  out.droppable = out.cut = out.misplaced = false;
+  out.droppable = out.cut = false;
 
   uint64_t at = 0;
   if (!find_first(out, octets, at)) return;
@@ -67,7 +67,7 @@ bool FpduReceiver::find_first(LocatedSegment& out, base::ByteView octets, uint64
   bool inside = false;
   if (find_by_neighbour(out, octets, first, inside)) return true;
   if (inside || !grid_.on()) return false;  // MPA-6-06: no marker, no place
-  first = find_by_marker(range, octets, out.misplaced);
+  first = find_by_marker(range, octets);
   return first != kUnlocated;
 }
 
@@ -94,12 +94,10 @@ bool FpduReceiver::find_by_neighbour(LocatedSegment& out, base::ByteView octets,
 }
 
 /// Method 2. The first FPDU that begins in the range and that a marker in the range points to.
-uint64_t FpduReceiver::find_by_marker(base::Range range, base::ByteView octets,
-                                      bool& misplaced) const {
+uint64_t FpduReceiver::find_by_marker(base::Range range, base::ByteView octets) const {
   for (uint64_t marker = grid_.next(range.begin); marker + wire::kMpaMarkerSize <= range.end;
        marker += wire::kMpaMarkerInterval) {
     const uint64_t begin = marker_target(marker, octets.data() + (marker - range.begin));
-    misplaced = misplaced || begin == kUnlocated || begin < range.begin;
     if (begin == kUnlocated || begin >= range.begin) return begin;
   }
   return kUnlocated;
@@ -117,9 +115,9 @@ uint64_t FpduReceiver::marker_target(uint64_t marker, const uint8_t* octets) con
   return grid_.at(before) ? before : header;
 }
 
-/// Where the FPDU that began at `begin` (held) ends, its length being held or in the segment.
-bool FpduReceiver::end_of_started(uint64_t begin, base::Range range, base::ByteView octets,
-                                  uint64_t& end) const {
+/// The place of the FPDU that begins at `begin`, its length being held or in the segment.
+bool FpduReceiver::started_span(uint64_t begin, base::Range range, base::ByteView octets,
+                                FpduSpan& span) const {
   const uint64_t header = fpdu_header(grid_, begin);
   uint32_t length = 0;
   for (uint64_t at = header; at < header + wire::kMpaLengthSize; ++at) {
@@ -133,7 +131,15 @@ bool FpduReceiver::end_of_started(uint64_t begin, base::Range range, base::ByteV
     }
     length = length << 8 | octet;
   }
-  end = fpdu_span(grid_, begin, length).end;
+  span = fpdu_span(grid_, begin, length);
+  return true;
+}
+
+bool FpduReceiver::end_of_started(uint64_t begin, base::Range range, base::ByteView octets,
+                                  uint64_t& end) const {
+  FpduSpan span;
+  if (!started_span(begin, range, octets, span)) return false;
+  end = span.end;
   return true;
 }
 

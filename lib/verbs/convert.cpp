@@ -25,6 +25,7 @@ const char* to_string(TraceKind kind) {
     case TraceKind::Held: return "held";
     case TraceKind::CrcDropped: return "dropped by CRC";
     case TraceKind::Delivered: return "delivered";
+    case TraceKind::Suspected: return "dropped on suspicion";
   }
   return "unknown";
 }
@@ -41,8 +42,8 @@ static_assert(static_cast<int>(CompletionStatus::Flushed) ==
               static_cast<int>(rdmap::WorkStatus::Flushed));
 static_assert(static_cast<int>(EventKind::CompletionOverrun) ==
               static_cast<int>(nic::EventKind::CompletionOverrun));
-static_assert(static_cast<int>(TraceKind::Delivered) ==
-              static_cast<int>(base::TraceKind::Delivered));
+static_assert(static_cast<int>(TraceKind::Suspected) ==
+              static_cast<int>(base::TraceKind::Suspected));
 static_assert(kMaxSge == rdmap::kMaxSge);
 static_assert(kReadsByApplication == mpa::kReadsByUlp);
 

@@ -90,11 +90,9 @@ void middlebox(Experiment& e) {
     }
   }
   e.findings.push_back(
-      "MPA's receiver takes an FPDU that is cut, where segments have been aligned so far, for one "
-      "with a damaged length: it drops the segment before TCP commits it, twice at most "
-      "(mpa.suspicious_drops). A middlebox that cuts now and then costs a few retransmissions, "
-      "therefore: an FPDU that comes again as long as it was proves the cut, and five such "
-      "proofs end the suspicion on undamaged paths.");
+      "MPA's receiver takes an FPDU that is cut for one with a damaged length: it drops the segment "
+      "before TCP commits it (mpa.suspicious_drops), until the same octets come again. A middlebox "
+      "that cuts costs five retransmissions a connection at most.");
   e.tables.push_back(std::move(cuts));
 }
 

@@ -6,13 +6,14 @@ namespace rnic::simulation {
 
 void TraceCheck::record(base::TraceKind kind, base::Range range, base::Now now) {
   if (file_ != nullptr) {
-    static constexpr std::array kNames{"sent", "retransmitted", "in-order", "placed-early",
-                                       "held", "crc-dropped",   "delivered"};
+    static constexpr std::array kNames{"sent", "retransmitted", "in-order",  "placed-early",
+                                       "held", "crc-dropped",   "delivered", "suspected"};
     std::fprintf(file_, "%.6f %s %s %llu %llu\n", static_cast<double>(base::nanos(now)) * 1e-9,
                  name_.c_str(), kNames[static_cast<size_t>(kind)],
                  static_cast<unsigned long long>(range.begin),
                  static_cast<unsigned long long>(range.end));
   }
+  if (judge_ != nullptr) judge_->record(kind, range);
   switch (kind) {
     case base::TraceKind::InOrder:
     case base::TraceKind::PlacedEarly:

@@ -290,6 +290,7 @@ class MpaEnd {
   uint64_t complete = 0;  ///< receive direction: in order up to here
   std::vector<Record> records;
   std::map<uint64_t, uint64_t> committed;  // begin -> end
+  bool sends_again = true;  ///< the peer does, at once, what was dropped on suspicion
 
  private:
   std::map<uint64_t, uint64_t>::iterator covering(uint64_t offset) {
@@ -299,7 +300,12 @@ class MpaEnd {
     return offset < above->second ? above : committed.end();
   }
   bool give(base::Range range, const Octets& octets) {
-    if (session->inspect(range, octets, now) == llp::InspectVerdict::Drop) return false;
+    const uint64_t suspected = counters.suspicious_drops;
+    bool dropped = session->inspect(range, octets, now) == llp::InspectVerdict::Drop;
+    if (dropped && sends_again && counters.suspicious_drops != suspected) {
+      dropped = session->inspect(range, octets, now) == llp::InspectVerdict::Drop;
+    }
+    if (dropped) return false;
     committed[range.begin] = range.end;
     const bool in_order = range.begin == complete;
     session->place(range, octets, in_order, now);

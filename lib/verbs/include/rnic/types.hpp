@@ -199,7 +199,8 @@ enum class TraceKind : uint8_t {
   PlacedEarly,
   Held,
   CrcDropped,
-  Delivered
+  Delivered,
+  Suspected  ///< dropped before commit: it cuts an FPDU or carries a damaged length
 };
 [[nodiscard]] const char* to_string(TraceKind kind);
 

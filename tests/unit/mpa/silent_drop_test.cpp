@@ -1,0 +1,320 @@
+// Silent drop (RFC 5044 s.8): what is damaged behind a right TCP checksum is dropped before it is
+// committed, wherever the damage is; what is cut is dropped five times at most.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/prng.hpp"
+#include "mpa/fpdu_rx.hpp"
+#include "support/mpa_fakes.hpp"
+
+namespace rnic::mpa {
+namespace {
+
+using test::MpaEnd;
+using test::numbered_ulpdu;
+using test::Octets;
+using test::SlowEncoder;
+
+constexpr uint64_t kStart = 20;
+
+/// A responder in full operation, given the segments of a stream one by one. Nothing that it drops
+/// comes again by itself.
+struct Receiver {
+  explicit Receiver(bool markers, const std::vector<size_t>& lengths, uint32_t drop_limit = 8)
+      : Receiver(config_of(markers, drop_limit)) {
+    for (const size_t length : lengths) {
+      expected.push_back(numbered_ulpdu(static_cast<uint32_t>(expected.size()), length));
+      encoder.add(expected.back());
+    }
+  }
+  explicit Receiver(const Config& config)
+      : end(Role::Responder, config), encoder(kStart, config.markers_receive) {
+    MpaEnd peer(Role::Initiator, config);
+    peer.establish();
+    end.establish();
+    end.receive(0, peer.pull_all());
+    end.session->accept({}, end.now);
+    end.pull_all();
+    end.sends_again = false;
+  }
+  static Config config_of(bool markers, uint32_t drop_limit) {
+    Config config;
+    config.markers_receive = markers;
+    config.drop_limit = drop_limit;
+    return config;
+  }
+  bool give(size_t from, size_t to) {
+    return end.receive(kStart + from, base::ByteView(encoder.stream).subspan(from, to - from));
+  }
+  bool give_damaged(size_t from, size_t to, size_t at, uint8_t bits) {
+    encoder.stream[at] ^= bits;
+    const bool taken = give(from, to);
+    encoder.stream[at] ^= bits;
+    return taken;
+  }
+  [[nodiscard]] size_t boundary(size_t i) const {
+    return i < encoder.boundaries.size() ? encoder.boundaries[i] - kStart : encoder.stream.size();
+  }
+  void expect_all() {
+    EXPECT_EQ(end.user.delivered, expected);
+    EXPECT_EQ(end.user.faults, 0);
+    EXPECT_TRUE(end.user.errors.empty());
+    EXPECT_EQ(held_octets(*end.own_store), 0u);
+  }
+
+  MpaEnd end;
+  SlowEncoder encoder;
+  std::vector<Octets> expected;
+};
+
+/// Every octet of segment `hit`, one bit changed, the segments given in `order`. What is dropped
+/// comes again, and everything is delivered.
+void every_octet_heals(bool markers, const std::vector<size_t>& lengths,
+                       const std::vector<size_t>& first_fpdus, const std::vector<size_t>& order,
+                       size_t hit, size_t step = 1) {
+  const Receiver sample(markers, lengths);
+  std::vector<size_t> cuts;
+  for (const size_t i : first_fpdus) cuts.push_back(sample.boundary(i));
+  cuts.push_back(sample.encoder.stream.size());
+  for (size_t at = cuts[hit]; at < cuts[hit + 1]; at += step) {
+    Receiver rx(markers, lengths);
+    for (const size_t k : order) {
+      if (k != hit) {
+        ASSERT_TRUE(rx.give(cuts[k], cuts[k + 1]));
+        continue;
+      }
+      const auto bit = static_cast<uint8_t>(1u << (at + hit) % 8);
+      ASSERT_FALSE(rx.give_damaged(cuts[k], cuts[k + 1], at, bit))
+          << "octet " << at - cuts[k] << " of segment " << k << ", markers " << markers;
+    }
+    ASSERT_TRUE(rx.give(cuts[hit], cuts[hit + 1])) << at;
+    ASSERT_NO_FATAL_FAILURE(rx.expect_all());
+    ASSERT_EQ(rx.end.counters.crc_errors + rx.end.counters.marker_errors, 0u) << at;
+  }
+}
+
+// MPA-8-07: small FPDUs in a segment, the first marker of which lies in a later one; every octet,
+// in order and ahead of it, from the first segment of the connection on.
+TEST(SilentDrop, EveryOctetOfASegmentOfManyFpdus_MPA_8_07) {
+  const std::vector<size_t> lengths(24, 50);
+  const std::vector<size_t> segments{0, 7, 14, 19};
+  for (const bool markers : {false, true}) {
+    for (const std::vector<size_t>& order :
+         {std::vector<size_t>{0, 1, 2, 3}, {1, 0, 2, 3}, {2, 1, 3, 0}, {3, 2, 1, 0}}) {
+      for (size_t hit = 0; hit < 4; ++hit) {
+        every_octet_heals(markers, lengths, segments, order, hit);
+      }
+    }
+  }
+}
+
+TEST(SilentDrop, EveryOctetOfAFullSegment_MPA_8_07) {
+  const std::vector<size_t> lengths(4, 1430);
+  for (const bool markers : {false, true}) {
+    for (const std::vector<size_t>& order : {std::vector<size_t>{0, 1, 2, 3}, {2, 1, 3, 0}}) {
+      for (size_t hit = 0; hit < 4; ++hit) {
+        every_octet_heals(markers, lengths, {0, 1, 2, 3}, order, hit, hit == 2 ? 1 : 7);
+      }
+    }
+  }
+}
+
+// More FPDUs in a segment than are listed: those behind the list are proven as well.
+TEST(SilentDrop, EveryOctetBehindTheListedFpdus_MPA_8_07) {
+  const std::vector<size_t> lengths(420, 18);
+  for (const bool markers : {false, true}) {
+    for (const std::vector<size_t>& order : {std::vector<size_t>{0, 1, 2}, {1, 0, 2}, {2, 1, 0}}) {
+      every_octet_heals(markers, lengths, {0, 60, 360}, order, 1, 5);
+    }
+  }
+}
+
+// MPA-8-07: of an FPDU that had to be cut the piece that completes it is judged by the CRC of the
+// whole, whichever piece it is, and the others when they come a second time.
+TEST(SilentDrop, EveryOctetOfAnFpduInPieces_MPA_8_07) {
+  for (const bool markers : {false, true}) {
+    const std::vector<size_t> lengths{100, 1400, 100};
+    const Receiver sample(markers, lengths);
+    const size_t begin = sample.boundary(1), end = sample.boundary(2);
+    const std::vector<size_t> cuts{begin, begin + 16, begin + 700, end - 4, end};
+    std::vector<size_t> order{0, 1, 2, 3};
+    do {
+      for (size_t at = begin; at < end; at += at % 100 == 0 ? 1 : 3) {
+        Receiver rx(markers, lengths);
+        ASSERT_TRUE(rx.give(0, begin));
+        std::vector<size_t> left = order;
+        bool damaged = false;
+        for (uint32_t round = 0; round < 4 && !left.empty(); ++round) {
+          std::erase_if(left, [&](size_t k) {
+            if (damaged || at < cuts[k] || at >= cuts[k + 1]) return rx.give(cuts[k], cuts[k + 1]);
+            damaged = true;
+            EXPECT_FALSE(rx.give_damaged(cuts[k], cuts[k + 1], at, 0x04)) << at - begin;
+            return false;
+          });
+        }
+        ASSERT_TRUE(left.empty());
+        ASSERT_TRUE(rx.give(end, rx.encoder.stream.size()));
+        ASSERT_NO_FATAL_FAILURE(rx.expect_all());
+        ASSERT_FALSE(HasFailure()) << "octet " << at - begin << " markers " << markers;
+      }
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+}
+
+/// FPDUs from the `from`-th on in the pieces of siw's Read Responses: the header, the payload by
+/// pages, the CRC.
+std::vector<base::Range> cut_as_siw(const Receiver& rx, size_t from, size_t to) {
+  std::vector<base::Range> pieces;
+  for (size_t i = from; i < to; ++i) {
+    const size_t begin = rx.boundary(i), end = rx.boundary(i + 1);
+    pieces.push_back({begin, begin + 16});
+    for (size_t at = begin + 16; at < end - 4; at += 1448) {
+      pieces.push_back({at, std::min(at + 1448, end - 4)});
+    }
+    pieces.push_back({end - 4, end});
+  }
+  return pieces;
+}
+
+// A sender that cuts is soon known as one: 40 cut FPDUs are on their way before the first of them
+// is sent again, and five segments are dropped; the same when damage was healed before, and when
+// what was dropped comes again joined to what follows.
+TEST(SilentDrop, ACuttingSenderLosesFiveSegments) {
+  for (const bool markers : {false, true}) {
+    for (const bool damage : {false, true}) {
+      for (const bool joined : {false, true}) {
+        std::vector<size_t> lengths(20, 1000);
+        lengths.resize(60, 4110);
+        Receiver rx(markers, lengths);
+        for (size_t i = 0; i < 20; ++i) {
+          const size_t begin = rx.boundary(i), end = rx.boundary(i + 1);
+          if (damage && i % 4 == 3) {
+            ASSERT_FALSE(rx.give_damaged(begin, end, begin + (i % 8 == 3 ? 0 : 300), 0x10));
+          }
+          ASSERT_TRUE(rx.give(begin, end));
+        }
+        const uint64_t before = rx.end.counters.suspicious_drops;
+        const uint64_t bad_before = rx.end.counters.crc_drops;
+        const std::vector<base::Range> pieces = cut_as_siw(rx, 20, 60);
+        for (const base::Range piece : pieces) rx.give(piece.begin, piece.end);
+        EXPECT_EQ(rx.end.counters.suspicious_drops - before, 5u);
+        const size_t reach = joined ? pieces[12].end : 0;
+        if (joined) {
+          EXPECT_TRUE(rx.give(pieces[0].begin, reach));
+        }
+        for (const base::Range piece : pieces) ASSERT_TRUE(rx.give(piece.begin, piece.end));
+        EXPECT_EQ(rx.end.counters.suspicious_drops - before, 5u);
+        EXPECT_EQ(rx.end.counters.crc_drops, bad_before);
+        rx.expect_all();
+      }
+    }
+  }
+}
+
+// Random cuts by a middlebox, any order, any share of the FPDUs: never more than five.
+TEST(SilentDrop, RandomCutsLoseFiveSegmentsAtMost) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    base::Prng prng(seed);
+    std::vector<size_t> lengths;
+    for (uint32_t i = 0; i < 120; ++i) lengths.push_back(prng.between(20, 1440));
+    Receiver rx(prng.chance(0.5), lengths);
+    std::vector<base::Range> pieces;
+    const double share = prng.chance(0.5) ? 0.1 : 1;
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      const size_t begin = rx.boundary(i), end = rx.boundary(i + 1);
+      const size_t cut = prng.chance(share) ? prng.between(begin + 1, end - 1) : end;
+      pieces.push_back({begin, cut});
+      if (cut != end) pieces.push_back({cut, end});
+    }
+    std::vector<base::Range> left = pieces;
+    while (!left.empty()) {
+      std::vector<base::Range> dropped;
+      while (!left.empty()) {
+        const size_t k = prng.chance(0.7) ? 0 : prng.below(std::min<size_t>(left.size(), 20));
+        if (!rx.give(left[k].begin, left[k].end)) dropped.push_back(left[k]);
+        left.erase(left.begin() + static_cast<ptrdiff_t>(k));
+      }
+      left = std::move(dropped);
+    }
+    ASSERT_LE(rx.end.counters.suspicious_drops, 5u) << seed;
+    ASSERT_LE(rx.end.counters.crc_drops, 1u) << seed;  // a piece that looks like an FPDU by chance
+    ASSERT_NO_FATAL_FAILURE(rx.expect_all());
+  }
+}
+
+// Damage that only looks like a cut is given back each time: a connection that has healed hundreds
+// of damaged lengths, ahead of the order as well, still drops the next.
+TEST(SilentDrop, DamageIsNeverBelieved) {
+  for (const bool markers : {false, true}) {
+    Receiver rx(markers, std::vector<size_t>(600, 1000));
+    for (size_t i = 0; i + 3 < 600; i += 3) {
+      const size_t begin = rx.boundary(i + 1), end = rx.boundary(i + 2);
+      const size_t length = begin + (markers && (begin % 512) == 0 ? 4 : 0);
+      ASSERT_FALSE(rx.give_damaged(begin, end, length, 0x10)) << i;  // ahead of the order
+      ASSERT_TRUE(rx.give(rx.boundary(i), begin));
+      ASSERT_FALSE(rx.give_damaged(begin, end, length, 0x20)) << i;  // and in it
+      ASSERT_TRUE(rx.give(begin, end));
+      ASSERT_TRUE(rx.give(end, rx.boundary(i + 3)));
+    }
+    EXPECT_GT(rx.end.counters.suspicious_drops, 300u);
+    ASSERT_TRUE(rx.give(rx.boundary(597), rx.encoder.stream.size()));
+    rx.expect_all();
+  }
+}
+
+// MPA-8-08: damage in a piece that is committed already cannot be healed; it is told when the same
+// rest comes a second time, not after all the drops of the limit.
+TEST(SilentDrop, DamageInACommittedPieceIsTold_MPA_8_08) {
+  Receiver rx(false, {300, 300});
+  const size_t cut = 100, end = rx.boundary(1);
+  EXPECT_FALSE(rx.give_damaged(0, cut, 50, 1));
+  EXPECT_TRUE(rx.give_damaged(0, cut, 50, 1));  // twice the same
+  EXPECT_FALSE(rx.give(cut, end));
+  EXPECT_TRUE(rx.give(cut, end));
+  EXPECT_EQ(rx.end.user.errors, std::vector{llp::FramingError::Crc});
+  EXPECT_EQ(rx.end.counters.crc_drops, 1u);
+}
+
+// MPA-8-08: each damage of a range counts, up to the limit.
+TEST(SilentDrop, TheLimitIsOfOneRange_MPA_8_08) {
+  Receiver rx(false, {300, 300, 300}, 2);
+  const size_t one = rx.boundary(1), two = rx.boundary(2);
+  for (const size_t at : {40u, 50u}) EXPECT_FALSE(rx.give_damaged(0, one, at, 1));
+  EXPECT_TRUE(rx.give(0, one));
+  for (const size_t at : {40u, 50u}) EXPECT_FALSE(rx.give_damaged(one, two, one + at, 1));
+  EXPECT_TRUE(rx.give_damaged(one, two, one + 60, 1));
+  EXPECT_EQ(rx.end.user.errors, std::vector{llp::FramingError::Crc});
+}
+
+// What the session holds and what it has placed goes back to the store's pools at once, not when
+// the session ends.
+TEST(SilentDrop, DiscardGivesEverythingBack) {
+  const HoldStorePtr store = make_hold_store(1u << 20);
+  Config config;
+  config.markers_receive = true;
+  MpaEnd end(Role::Responder, config, {}, 0, store.get());
+  MpaEnd peer(Role::Initiator, config);
+  peer.establish();
+  end.establish();
+  end.receive(0, peer.pull_all());
+  end.session->accept({}, end.now);
+  end.pull_all();
+  const uint32_t ranges = store->ranges().free(), placed = store->placed().free();
+  SlowEncoder encoder(kStart, true);
+  for (uint32_t i = 0; i < 40; ++i) encoder.add(numbered_ulpdu(i, 1000));
+  const base::ByteView stream(encoder.stream);
+  for (size_t i = 2; i < 40; i += 2) {
+    const uint64_t begin = encoder.boundaries[i], size = encoder.boundaries[i + 1] - begin;
+    end.receive(begin, stream.subspan(begin - kStart, i % 4 == 0 ? size : 500));
+  }
+  ASSERT_LT(store->ranges().free(), ranges);
+  ASSERT_LT(store->placed().free(), placed);
+  end.session->discard_received();
+  EXPECT_EQ(store->ranges().free(), ranges);
+  EXPECT_EQ(store->placed().free(), placed);
+  EXPECT_EQ(held_octets(*store), 0u);
+}
+
+}  // namespace
+}  // namespace rnic::mpa
