@@ -116,7 +116,10 @@ class Session::Impl final : public FirstFpduListener {
   }
 
   void first_fpdu() override {
-    if (role_ != Role::Responder) return;
+    if (role_ != Role::Responder) {
+      if (delayed_) end_delay();  // whoever sends has a receiver
+      return;
+    }
     if (awaiting_rtr_) {
       awaiting_rtr_ = false;
       events_.rtr_received(now_);
@@ -159,6 +162,7 @@ class Session::Impl final : public FirstFpduListener {
   void count_start();
   void count_failure(StartFailure why);
   void allow_sending();
+  void end_delay();
   void start_frame_sent();
   void leave(StartFailure why, base::ByteView private_data, base::Now now);
   void refuse(llp::FramingError error, base::Now now);
@@ -188,6 +192,7 @@ class Session::Impl final : public FirstFpduListener {
   StartWish wish_;
   StartPlan plan_;                   // initiator: the Request; responder: the Reply
   StartOffer offer_;                 // what the peer's frame says
+  bool peer_finished_ = false;       // before there was another user
   base::ByteView ulp_data_;          // its private data, without a prefix
   llp::StreamUser* next_ = nullptr;  // after hand_over()
   StartFrameParser parser_;

@@ -119,6 +119,9 @@ class StartEvents {
   virtual void start_failed(StartFailure why, base::ByteView private_data, base::Now now) = 0;
   /// Responder of a peer-to-peer connection: the RTR came (RFC 6581 s.9.2).
   virtual void rtr_received(base::Now now) { static_cast<void>(now); }
+  /// While Session::left(), before hand_over(): the peer has closed its half. Told once, also when
+  /// it did so before MPA was left.
+  virtual void peer_left(base::Now now) { static_cast<void>(now); }
   /// The very last call of all, after everything else of Session::ended(): the stream is gone and
   /// the session will not be called by it again; the owner may destroy the session after this call
   /// returned.

@@ -118,11 +118,12 @@ void emit_prefix(const StartPlan& plan, uint8_t* dst) {
 }
 
 StartPlan plan_request(const Config& config, const StartWish& wish) {
-  const uint8_t most = wish.revision.value_or(config.revision);
   const bool wanted = wish.exchange_reads || wish.peer_to_peer;
+  // RFC 6581 s.6: without S a frame of revision 2 is that of revision 1, and MAY say so.
+  const uint8_t lowest = wanted ? config.revision : std::min<uint8_t>(config.revision, 1);
   StartPlan plan;
-  plan.header = own_header(config, wanted ? most : std::min<uint8_t>(most, 1));
-  plan.header.enhanced = plan.header.revision == 2;
+  plan.header = own_header(config, wish.revision.value_or(lowest));
+  plan.header.enhanced = plan.header.revision == 2 && wanted;
   plan.reads_in_data =
       plan.header.revision == 1 && wish.exchange_reads && config.reads_in_private_data;
   plan.data.ird = wish.exchange_reads ? told(config, wish.ird) : kReadsByUlp;
@@ -136,6 +137,9 @@ StartPlan plan_reply(const Config& config, const StartWish& wish, const StartOff
   StartPlan plan;
   plan.header = own_header(config, request.revision);
   plan.header.enhanced = request.enhanced;  // RFC 6581 s.10
+  // RFC 5044 s.7.1.1: C of either side is enough, but Linux siw wants to see its own in the Reply.
+  // In the draft's profile each end tells its own wish (draft-ietf-rddp-mpa-00 s.8.1.1).
+  if (request.revision != 0) plan.header.crc = plan.header.crc || request.crc;
   plan.reads_in_data = request.reads_in_data;
   plan.agreed = agree(plan.header, request);
   if (request.enhanced && request.peer_to_peer) {

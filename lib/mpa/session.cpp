@@ -158,6 +158,8 @@ void Session::Impl::ordered(uint64_t offset, base::Now now) {
 void Session::Impl::peer_finished(base::Now now) {
   now_ = now;
   if (next_ != nullptr) return next_->peer_finished(now);
+  peer_finished_ = true;
+  if (left()) return events_.peer_left(now);
   if (state_ == StartState::SendReject) return;  // the answer is still on its way
   if (starting()) return fail(end_of_stream(false), {}, now);
   if (state_ == StartState::Done) user_->peer_finished(receiver_.at_boundary(), now);

@@ -174,13 +174,15 @@ void Session::Impl::allow_sending() {
   ready();
 }
 
+void Session::Impl::end_delay() {
+  delayed_ = false;
+  allow_sending();
+}
+
 void Session::Impl::on_timer(base::Now now) {
   if (now < next_deadline()) return;
   now_ = now;
-  if (delayed_) {
-    delayed_ = false;
-    return allow_sending();
-  }
+  if (delayed_) return end_delay();
   if (!awaiting_rtr_) return fail(StartFailure::TimedOut, {}, now);
   awaiting_rtr_ = false;
   ++counters_.rtr_missing;
@@ -213,6 +215,7 @@ void Session::Impl::leave(StartFailure why, base::ByteView private_data, base::N
   ++counters_.start_rejects;
   events_.start_failed(why, private_data, now);
   parser_.release();
+  if (peer_finished_ && left() && next_ == nullptr) events_.peer_left(now);
 }
 
 void Session::Impl::count_failure(StartFailure why) {

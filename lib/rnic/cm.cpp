@@ -49,7 +49,7 @@ const char* to_string(EventKind kind) {
 mpa::StartWish make_wish(const ConnectOptions& options, const mpa::Config& config,
                          const QueuePairSpec& spec) {
   mpa::StartWish wish;
-  wish.revision = options.revision;
+  wish.revision = options.revision.value_or(config.revision);
   wish.exchange_reads = options.exchange_reads.value_or(config.exchange_reads);
   wish.peer_to_peer = options.peer_to_peer.value_or(config.peer_to_peer);
   wish.ird = reads_of(options.ird, spec.ird);
@@ -179,8 +179,8 @@ base::Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::Byte
   const auto connection = start(handle, qp, remote, now);
   if (!connection) return tl::unexpected(connection.error());
   // RFC 6581 s.10: the peer-to-peer model has no equivalent in revision 1.
-  const bool enhanced = mpa::plan_request(config, wish).header.enhanced;
-  if (enhanced && !again && config_.mpa.redial && !wish.peer_to_peer) {
+  const bool newest = mpa::plan_request(config, wish).header.revision == 2;
+  if (newest && !again && config_.mpa.redial && !wish.peer_to_peer) {
     (*connection)->redial = std::make_unique<Connection::Redial>(
         Connection::Redial{qp.number(), remote, {private_data.begin(), private_data.end()}, wish});
     (*connection)->redial->wish.revision = 1;

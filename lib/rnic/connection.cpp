@@ -1,5 +1,7 @@
 #include "rnic/connection.hpp"
 
+#include <utility>
+
 #include "base/log.hpp"
 #include "rnic/device.hpp"
 
@@ -15,6 +17,10 @@ rdmap::Rtr rtr_of(uint8_t kind) {
     default: return rdmap::Rtr::None;
   }
 }
+
+/// From a rejecting Reply to our FIN, unless the peer closes before. Linux siw reads the Reply's
+/// private data only while the connection is open.
+constexpr base::Duration kRejectLinger = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -112,14 +118,32 @@ void Connection::start_failed(mpa::StartFailure why, base::ByteView private_data
 }
 
 /// RFC 5044 s.7.1.2: with a reject TCP is the ULP's again: of the streaming socket, where the
-/// connection was one; otherwise no ULP asked for it.
+/// connection was one; otherwise no ULP asked for it, and it is closed: the peer, which was told
+/// no, closes first.
 void Connection::leave_mpa(base::Now now) {
+  if (socket == nullptr && is_responder()) {
+    lingers_ = true;
+    return device_.start_start_timer(*this, now + kRejectLinger);
+  }
   if (socket == nullptr) return stream->close();
   if (QueuePair* qp = qp_; qp != nullptr) {
     unbind();
     qp->endpoint().abort();
   }
   socket->take_back(now);
+}
+
+void Connection::peer_left(base::Now) { stop_lingering(); }
+
+void Connection::on_timer(base::Now now) {
+  stop_lingering();
+  session_->on_timer(now);
+}
+
+void Connection::stop_lingering() {
+  if (!std::exchange(lingers_, false)) return;
+  device_.stop_start_timer(*this);
+  if (stream != nullptr) stream->close();
 }
 
 void Connection::middlebox_suspected(base::Now) {

@@ -53,6 +53,9 @@ class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
   void accept(base::ByteView private_data, const mpa::StartWish& wish, base::Now now);
   void reject(base::ByteView private_data, base::Now now);
 
+  /// The start timer has fired.
+  void on_timer(base::Now now);
+
   /// What was agreed, and what the peer said.
   [[nodiscard]] const mpa::Negotiated& agreed() const { return agreed_; }
   /// The application knows how the attempt went.
@@ -78,6 +81,7 @@ class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
   void started(const mpa::Negotiated& agreed, base::ByteView private_data, base::Now now) override;
   void start_failed(mpa::StartFailure why, base::ByteView private_data, base::Now now) override;
   void rtr_received(base::Now now) override;
+  void peer_left(base::Now now) override;
   void stream_ended(llp::StreamEnd how, base::Now now) override;
 
   // tuf::SessionEvents
@@ -97,6 +101,7 @@ class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
 
  private:
   void leave_mpa(base::Now now);
+  void stop_lingering();
 
   Device& device_;
   mpa::Role role_;
@@ -106,6 +111,7 @@ class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
   mpa::Negotiated agreed_;
   std::vector<uint8_t> private_data_;  // of the Reply, until the connection is complete
   bool outcome_told_ = false;
+  bool lingers_ = false;  // rejected the peer, and has not closed yet
   std::unique_ptr<mpa::StartSession> session_;
   mpa::Session* mpa_session_ = nullptr;
 };

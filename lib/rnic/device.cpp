@@ -139,7 +139,7 @@ void Device::fire_timers(base::Now now) {
   if (start_timers_.next_deadline() > now) return;
   start_timers_.expire(now, [&](base::TimerNode& node) {
     auto& connection = *static_cast<Connection*>(node.owner);
-    connection.session().on_timer(now);
+    connection.on_timer(now);
     base::Now next = connection.session().next_deadline();
     // Before TCP is established the session does not count yet.
     if (next == base::kNever && connection.state() == ConnectionState::Connecting) {

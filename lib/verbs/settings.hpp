@@ -55,9 +55,16 @@ struct CaptureSettings {
   std::string file;  ///< empty: no capture
 };
 
+/// What a device of the public API has that a bare one has not.
+inline nic::DeviceConfig default_device_config() {
+  nic::DeviceConfig config;
+  config.mpa.first_fpdu_delay = std::chrono::milliseconds(10);  // decision 9
+  return config;
+}
+
 /// [[device]]
 struct DeviceSettings {
-  nic::DeviceConfig config;
+  nic::DeviceConfig config = default_device_config();
   std::string port;  ///< "wire:NAME:END", "socket" or what dpdk::open_port() understands
   std::array<uint8_t, 6> mac{};  ///< all zero: the port's own
   bool mac_given = false;        ///< false: derived from the index (wires) or the port's own

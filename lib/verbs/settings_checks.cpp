@@ -398,6 +398,10 @@ void complete(Settings& settings, const Places& places) {
     if (!places.given(id + ".impair.enabled")) {
       device.impair.enabled = places.any_below(id + ".impair");
     }
+    // The peer at the other end is one of ours, whose receiver is never late.
+    const bool delay_given =
+        places.given(id + ".mpa.first_fpdu_delay") || places.given("mpa.first_fpdu_delay");
+    if (on_wire(device) && !delay_given) device.config.mpa.first_fpdu_delay = base::Duration{};
     if (device.on_socket()) {
       complete_socket(device,
                       places.given(id + ".mpa.silent_drop") || places.given("mpa.silent_drop"));

@@ -278,7 +278,8 @@ constexpr Key kKeys[] = {
     {"mpa", "permissive", in_mpa<&Mpa::permissive>, "", kNone,
      "serve peers of revision 0 as well, with DDP and RDMAP of version 0 (RFC 5044 appendix C)"},
     {"mpa", "exchange_reads", in_mpa<&Mpa::exchange_reads>, "", kNone,
-     "revision 2: an initiator whose application does not say agrees on IRD and ORD (RFC 6581)"},
+     "revision 2: an initiator whose application does not say agrees on IRD and ORD (RFC 6581); "
+     "false: its Request has revision 2 and no enhanced data, unless it is peer to peer"},
     {"mpa", "reads_limit", in_mpa<&Mpa::reads_limit>, "reads", {1, 16382},
      "highest IRD and ORD told to a peer; Linux siw terminates above 128"},
     {"mpa", "reads_in_private_data", in_mpa<&Mpa::reads_in_private_data>, "", kNone,
@@ -298,8 +299,9 @@ constexpr Key kKeys[] = {
      "MPA itself closes TCP after a reject (RFC 5044 section 7.1.4.2); false: it leaves TCP to the "
      "application, or to the device where no application wants it (section 7.1.2)"},
     {"mpa", "first_fpdu_delay", in_mpa<&Mpa::first_fpdu_delay>, "time", {0, kMinute},
-     "an initiator holds back its first FPDU so long after the Reply, for a responder that "
-     "installs its receiver late: its first Send or Read is acknowledged but never answered"},
+     "an initiator holds back its first FPDU so long after the Reply, once a connection, or until "
+     "the peer sends: Linux siw installs its receiver behind its Reply, and what comes before is "
+     "acknowledged and never read. 0s: off, the default on a wire of this process"},
     {"mpa", "receive_window", in_mpa<&Mpa::receive_window>, "octets", {4 * kKb, kGb},
      "octets offered to the peer past the delivery point"},
     {"mpa", "hold_limit", in_mpa<&Mpa::hold_limit>, "octets", {0, kGb},

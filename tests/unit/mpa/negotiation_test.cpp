@@ -302,18 +302,24 @@ TEST(Negotiation, ReadsInPrivateData_BUG_12) {
   EXPECT_FALSE(read_offer(config, nullptr, request.header, many, used).reads_in_data);
 }
 
-// CM6581-10-03 CM6581-6-01 CM6581-6-04: revision 2 and S exactly when something enhanced is wanted.
+// CM6581-10-03 CM6581-6-01 CM6581-6-04: S exactly when something enhanced is wanted; the revision is
+// the one that was asked for, or the lowest that will do (s.6).
 TEST(Negotiation, EnhancedOnlyWhenWanted_CM6581_10_03_CM6581_6_01_CM6581_6_04) {
   for (uint8_t revision = 0; revision <= 2; ++revision) {
     for (const bool reads : {false, true}) {
       for (const bool peer : {false, true}) {
         Config config;
         config.revision = revision;
-        const StartPlan plan =
-            plan_request(config, {.exchange_reads = reads, .peer_to_peer = peer});
+        StartWish wish{.exchange_reads = reads, .peer_to_peer = peer};
         const bool enhanced = revision == 2 && (reads || peer);
+        EXPECT_EQ(plan_request(config, wish).header.enhanced, enhanced);
+        EXPECT_EQ(plan_request(config, wish).header.revision,
+                  enhanced ? 2 : std::min<uint8_t>(revision, 1));
+        // Nobody changes what was asked for.
+        wish.revision = revision;
+        const StartPlan plan = plan_request(config, wish);
         EXPECT_EQ(plan.header.enhanced, enhanced);
-        EXPECT_EQ(plan.header.revision, enhanced ? 2 : std::min<uint8_t>(revision, 1));
+        EXPECT_EQ(plan.header.revision, revision);
         EXPECT_EQ(private_data_max(plan), revision == 0 ? 65535u : enhanced ? 508u : 512u);
       }
     }
@@ -332,6 +338,23 @@ TEST(Negotiation, TheReplyHasTheRequestsForm_CM6581_10_01) {
     }
   }
   EXPECT_TRUE(revision_fits({}, 2, 1));
+}
+
+// MPA-7.1.1-07: C of the Reply repeats the Request's, for a peer (Linux siw) that refuses its own
+// CRC otherwise; in the draft's profile it is the responder's own wish.
+TEST(Negotiation, TheReplyRepeatsTheRequestsC_MPA_7_1_1_07) {
+  for (uint8_t revision = 0; revision <= 2; ++revision) {
+    for (const bool own : {false, true}) {
+      for (const bool asked : {false, true}) {
+        Config config;
+        config.crc = own;
+        config.revision = revision;
+        const StartPlan plan = plan_reply(config, {}, {.revision = revision, .crc = asked});
+        EXPECT_EQ(plan.header.crc, own || (asked && revision != 0));
+        EXPECT_EQ(plan.agreed.crc, own || asked);
+      }
+    }
+  }
 }
 
 TEST(Negotiation, WhichRevisionsAreServed_MPA_7_1_1_11_MPA00_8_1_01_CM6581_10_02) {

@@ -281,6 +281,23 @@ TEST(Enhanced, TheFirstFpduIsHeldBack_BUG_14) {
   EXPECT_EQ(a.counters.first_fpdus_delayed, 1u);
 }
 
+// A peer that sends has its receiver: the wait is over, and never comes again.
+TEST(Enhanced, TheFirstFpduOfThePeerEndsTheWait) {
+  Config config;
+  config.first_fpdu_delay = std::chrono::milliseconds(10);
+  MpaEnd a = initiator(config);
+  a.user.to_send = {numbered_ulpdu(1, 40)};
+  reply_to(a, reply_frame(0x50, 2, {0, 4, 0, 4}));
+  a.session->ready();
+  EXPECT_TRUE(a.pull_all().empty());
+  SlowEncoder encoder(24, false);
+  encoder.add(numbered_ulpdu(9, 30));
+  ASSERT_TRUE(a.receive(24, encoder.stream));
+  EXPECT_EQ(a.user.may_sends, 1);
+  EXPECT_FALSE(a.pull_all().empty());
+  EXPECT_EQ(a.session->next_deadline(), base::kNever);
+}
+
 // --- revision 0: draft-ietf-rddp-mpa-00, RFC 5044 appendix C ---
 
 // MPA00-8.1-01 MPA00-8.1-07 MPA-C-02 MPA-3-09: two ends of the draft's profile, of which each says

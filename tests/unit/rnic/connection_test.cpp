@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "device_pair.hpp"
+#include "offload/offload.hpp"
 
 namespace rnic::nic {
 namespace {
@@ -71,6 +72,44 @@ TEST_F(Connections, RejectCarriesPrivateData) {
   EXPECT_FALSE(
       right().device->accept(request->connection, *right().make_qp(), {}, now_).has_value());
   expect_all_returned();
+}
+
+// A peer that reads the Reply's private data only while the connection stands (Linux siw): the FIN
+// of the rejecting side follows when the peer has closed, or when 100 ms have gone.
+TEST_F(Connections, TheFinFollowsTheRejectLate) {
+  for (const bool peer_closes : {true, false}) {
+    ASSERT_TRUE(left().device->connect(*left().make_qp(), right_end(), {}, now_).has_value());
+    ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
+    const auto request = right().take(EventKind::ConnectRequest);
+    ASSERT_TRUE(right().device->reject(request->connection, octets(100, 3), now_).has_value());
+    const base::Now rejected = now_;
+    if (peer_closes) {
+      ASSERT_TRUE(run_until([&] { return right().device->live_connections() == 0; }));
+      EXPECT_LT(now_ - rejected, std::chrono::milliseconds(10));
+      EXPECT_TRUE(left().take(EventKind::Rejected).has_value());
+      continue;
+    }
+    // The other device is not polled: nothing is acknowledged, and nothing closed.
+    bool fin = false;
+    const auto poll_until = [&](base::Duration since) {
+      for (; now_ < rejected + since; now_ += std::chrono::microseconds(100)) {
+        right().device->poll(now_);
+        port::Packet packet;
+        while (link_.a().rx_burst({&packet, 1}, now_) != 0) {
+          const auto at = offload::locate_tcp(packet.view());
+          fin = fin || (at && (packet.data[at->tcp + 13] & 0x01) != 0);
+          link_.a().free({&packet, 1});
+        }
+      }
+    };
+    poll_until(std::chrono::milliseconds(99));
+    EXPECT_FALSE(fin);
+    poll_until(std::chrono::milliseconds(102));
+    EXPECT_TRUE(fin);
+  }
+  run_for(std::chrono::seconds(10));
+  EXPECT_EQ(right().device->live_connections(), 0u);
+  EXPECT_TRUE(left().has(EventKind::Rejected));
 }
 
 // MPA-7.1.2-16: the responder's application is silent, and its device is patient.
