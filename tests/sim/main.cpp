@@ -3,8 +3,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -21,6 +25,8 @@ using namespace rnic::simulation;
 struct Options {
   uint64_t seeds = 100;
   uint64_t first_seed = 1;
+  double hours = 0;
+  std::string worlds;
   std::string profile;
   uint64_t replay = 0;
   uint32_t jobs = 2;
@@ -82,14 +88,14 @@ int replay(const Options& options) {
   return finish(report, false, 1);
 }
 
-int run(const Options& options) {
+/// Runs worlds and reports them. \return false: a profile is unknown.
+bool run_seeds(const Options& options, uint64_t first, uint64_t count, Report& report) {
   std::vector<Task> tasks;
-  for (uint64_t i = 0; i < options.seeds; ++i) {
-    const std::vector<Task> chosen = choose(options, options.first_seed + i);
-    if (chosen.empty()) return 2;
+  for (uint64_t i = 0; i < count; ++i) {
+    const std::vector<Task> chosen = choose(options, first + i);
+    if (chosen.empty()) return false;
     tasks.insert(tasks.end(), chosen.begin(), chosen.end());
   }
-  Report report;
   uint64_t finished = 0;
   run_tasks(tasks, options.jobs, base::Defect::None, [&](const Result& result) {
     report.add(result);
@@ -100,8 +106,69 @@ int run(const Options& options) {
     }
     return true;
   });
+  return true;
+}
+
+int run(const Options& options) {
+  Report report;
+  if (!run_seeds(options, options.first_seed, options.seeds, report)) return 2;
   const bool complete = options.profile == "all" || options.profile.empty();
   return finish(report, complete && options.seeds >= 500, options.seeds);
+}
+
+/// Batch after batch of seeds that were not run before, until the time is up.
+int run_for_hours(const Options& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::chrono::duration<double, std::ratio<3600>> time(options.hours);
+  std::printf("from seed %llu on, for %g h: --first-seed %llu repeats it\n",
+              static_cast<unsigned long long>(options.first_seed), options.hours,
+              static_cast<unsigned long long>(options.first_seed));
+  Report report;
+  uint64_t seeds = 0;
+  do {
+    constexpr uint64_t kBatch = 20;
+    if (!run_seeds(options, options.first_seed + seeds, kBatch, report)) return 2;
+    seeds += kBatch;
+    std::printf("%llu seeds\n", static_cast<unsigned long long>(seeds));
+    std::fflush(stdout);
+  } while (std::chrono::steady_clock::now() - begin < time);
+  return finish(report, false, seeds);
+}
+
+/// The worlds that a file lists: a seed and a profile a line, and why they are there.
+int run_listed(const Options& options) {
+  std::ifstream file(options.worlds);
+  if (!file) {
+    std::fprintf(stderr, "rnic-sim: cannot read '%s'\n", options.worlds.c_str());
+    return 2;
+  }
+  std::vector<Task> tasks;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    std::istringstream fields(line);
+    uint64_t seed = 0;
+    std::string profile;
+    std::string reason;
+    fields >> seed >> profile >> reason;
+    const auto found = find_scenes(profile);
+    if (!fields || found.size() != 1) {
+      std::fprintf(stderr, "rnic-sim: %s: '%s' is no seed, profile and reason\n",
+                   options.worlds.c_str(), line.c_str());
+      return 2;
+    }
+    tasks.push_back({seed, found[0]});
+  }
+  Report report;
+  run_tasks(tasks, options.jobs, base::Defect::None, [&](const Result& result) {
+    report.add(result);
+    return true;
+  });
+  return finish(report, false, tasks.size());
+}
+
+uint64_t drawn_seed() {
+  std::random_device device;
+  return (uint64_t{device()} << 32 | device()) % 1'000'000'000'000;
 }
 
 }  // namespace
@@ -115,8 +182,15 @@ int main(int argc, char** argv) {
   app.add_option("--seeds", options.seeds, "seeds to run")
       ->capture_default_str()
       ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}));
-  app.add_option("--first-seed", options.first_seed, "seed of the first world")
-      ->capture_default_str();
+  auto* first = app.add_option("--first-seed", options.first_seed, "seed of the first world")
+                    ->capture_default_str();
+  auto* hours =
+      app.add_option("--hours", options.hours,
+                     "go on with new seeds until the time is up; from a drawn seed, which is "
+                     "printed, where --first-seed names none")
+          ->check(CLI::Range(0.0, 10'000.0));
+  app.add_option("--worlds", options.worlds,
+                 "run the worlds of a file: a line each, seed, profile, why it is listed");
   app.add_option("--profile", options.profile,
                  "run every seed in this profile, in the next one of those that match a pattern "
                  "such as 'tcp-*' (see --list), or in 'all' of them");
@@ -138,5 +212,8 @@ int main(int argc, char** argv) {
   if (options.list) return list_profiles();
   if (options.sabotage) return run_sabotage(options.first_seed, options.jobs);
   if (replayed->count() != 0) return replay(options);
-  return run(options);
+  if (!options.worlds.empty()) return run_listed(options);
+  if (hours->count() == 0) return run(options);
+  if (first->count() == 0) options.first_seed = drawn_seed();
+  return run_for_hours(options);
 }

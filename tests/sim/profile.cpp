@@ -283,6 +283,57 @@ void in_order_only(WorldPlan& plan, Prng& prng) {
   both_ends(plan, [](nic::DeviceConfig& d) { d.mpa.out_of_order = false; });
 }
 
+/// Damage alone: half of the octets behind a right checksum are never seen by TCP. Small FPDUs
+/// share segments, and losses make that most come ahead of the order.
+void damage(WorldPlan& plan, Prng& prng) {
+  both_ways(plan, [&](Weather& w) {
+    w.corrupt = real(prng, 0.005, 0.04);
+    w.repair = 1;
+    w.drop = real(prng, 0.002, 0.02);
+    w.reorder = real(prng, 0, 0.1);
+    w.duplicate = real(prng, 0, 0.01);
+  });
+  plan.corrupt_at_once = true;
+  if (prng.chance(0.5)) {
+    plan.sizes = Sizes::Tiny;
+    plan.window = 64;
+    plan.receive_window = 64;
+  }
+  markers(plan, prng.chance(0.5));
+}
+
+/// Senders that cut FPDUs, on a path that loses and, by chance, damages as well.
+void cut_weather(WorldPlan& plan, Prng& prng) {
+  const bool damaging = prng.chance(0.3);
+  both_ways(plan, [&](Weather& w) {
+    w.drop = real(prng, 0, 0.01);
+    w.reorder = real(prng, 0, 0.02);
+    w.corrupt = damaging ? real(prng, 0, 0.005) : 0;
+    w.repair = 1;
+  });
+  plan.corrupt_at_once = prng.chance(0.5);
+}
+
+void cut_siw(WorldPlan& plan, Prng& prng) {
+  cut_weather(plan, prng);
+  plan.cutters[prng.below(2)] = Cutter::Siw;
+  if (prng.chance(0.5)) plan.cutters[0] = plan.cutters[1] = Cutter::Siw;
+  markers(plan, false);
+}
+
+void cut_gro(WorldPlan& plan, Prng& prng) {
+  cut_weather(plan, prng);
+  plan.cutters[0] = plan.cutters[1] = Cutter::Gro;
+  markers(plan, prng.chance(0.5));
+}
+
+void cut_middlebox(WorldPlan& plan, Prng& prng) {
+  cut_weather(plan, prng);
+  const double share = prng.chance(0.3) ? 1 : real(prng, 0.001, 0.3);
+  both_ways(plan, [&](Weather& w) { w.resegment = share; });
+  markers(plan, prng.chance(0.5));
+}
+
 constexpr std::array kProfiles{
     Profile{"clean", "nothing is lost", clean},
     Profile{"hostile", "everything at once, markers on", hostile},
@@ -310,6 +361,10 @@ constexpr std::array kProfiles{
     Profile{"hostile-far", "hostile with a long way", hostile_far},
     Profile{"terminate-hostile", "rules broken on a hostile wire", terminate_hostile},
     Profile{"in-order-only", "hostile, out-of-order placement off", in_order_only},
+    Profile{"damage", "octets change behind a right checksum, from the first FPDU on", damage},
+    Profile{"cut-siw", "Read Responses are cut as Linux siw does", cut_siw},
+    Profile{"cut-gro", "segments are joined and cut anew", cut_gro},
+    Profile{"cut-middlebox", "a middlebox cuts a few segments, or each", cut_middlebox},
     Profile{"tuf-align", "hostile, ULP framing in alignment mode", framed_align},
     Profile{"tuf-markers", "hostile, ULP framing in marker mode", framed_markers},
     Profile{"tuf-resegment", "a middlebox cuts segments of ULP framing", framed_resegment},

@@ -8,6 +8,7 @@
 
 #include "base/prng.hpp"
 #include "base/time.hpp"
+#include "cutting_port.hpp"
 #include "impair/config.hpp"
 #include "rnic/config.hpp"
 
@@ -28,7 +29,9 @@ enum class Sizes : uint8_t {
 struct WorldPlan {
   std::string profile;
   uint64_t seed = 0;
-  Weather weather[2];  ///< of what each device sends
+  Weather weather[2];                                ///< of what each device sends
+  Cutter cutters[2] = {Cutter::None, Cutter::None};  ///< of what each device sends
+  bool corrupt_at_once = false;                      ///< as soon as the start frames have passed
   uint32_t mtu = 1500;
   base::Duration delay{10'000};  ///< one way
   uint64_t bits_per_second = 10'000'000'000;

@@ -61,6 +61,13 @@ class ReferenceReceiver {
 
   [[nodiscard]] const std::optional<StartFrame>& start() const { return start_; }
   [[nodiscard]] uint64_t fpdus() const { return fpdus_; }
+  /// Stream offset of the first FPDU; empty: the start frame is not complete, or the opposite one.
+  [[nodiscard]] std::optional<uint64_t> full_operation() const {
+    if (!start_ || opposite_ == nullptr || !opposite_->start_) return std::nullopt;
+    return full_operation_;
+  }
+  /// The stream has MPA's markers; with full_operation().
+  [[nodiscard]] bool has_markers() const { return opposite_->start_->markers; }
   /// Stream offset of the first octet not yet delivered.
   [[nodiscard]] uint64_t position() const { return next_; }
 

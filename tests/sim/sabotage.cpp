@@ -40,6 +40,8 @@ constexpr std::array kDefects{
     Named{Defect::DropWithoutRetransmit, "time-out without retransmission"},
     Named{Defect::ReadBeforeWrite, "Read before Write"},
     Named{Defect::LostHold, "hold lost"},
+    Named{Defect::FrontUnproven, "front of a segment unproven"},
+    Named{Defect::CutsNeverBelieved, "cuts never believed"},
     Named{Defect::CompletionOutOfOrder, "completion out of order"},
     Named{Defect::LeakSlot, "slot leaked"},
     Named{Defect::WindowIgnored, "peer's window ignored"},

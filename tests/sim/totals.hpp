@@ -21,6 +21,8 @@ namespace rnic::simulation {
   X(cut, "cut by middlebox", true)             \
   X(resegmented, "resegmented", true)          \
   X(crc_drops, "CRC drops", true)              \
+  X(suspected, "drops on suspicion", true)     \
+  X(lost, "connections lost by right", false)  \
   X(terminates, "Terminates", true)            \
   X(retransmissions, "retransmissions", true)  \
   X(timeouts, "time-outs", true)               \

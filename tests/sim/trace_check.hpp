@@ -8,14 +8,16 @@
 
 #include "base/interval_set.hpp"
 #include "base/trace.hpp"
+#include "drop_judge.hpp"
 #include "verdict.hpp"
 
 namespace rnic::simulation {
 
 class TraceCheck final : public base::TraceSink {
  public:
-  TraceCheck(std::string name, Verdict& verdict, FILE* file)
-      : name_(std::move(name)), verdict_(verdict), file_(file) {}
+  /// \param judge is told everything; nullptr: nobody
+  TraceCheck(std::string name, Verdict& verdict, FILE* file, DropJudge* judge)
+      : name_(std::move(name)), verdict_(verdict), file_(file), judge_(judge) {}
 
   void record(base::TraceKind kind, base::Range range, base::Now now) override;
 
@@ -23,6 +25,7 @@ class TraceCheck final : public base::TraceSink {
   std::string name_;
   Verdict& verdict_;
   FILE* file_;
+  DropJudge* judge_;
   base::IntervalSet<4096> arrived_;
   bool begun_ = false;
 };

@@ -173,7 +173,53 @@ void WireMonitor::frame_received(uint32_t side, const port::Packet& packet, base
   if (!half.synchronised) return;
   const auto offset = static_cast<int32_t>(segment->sequence - half.first);
   if (offset < 0) return;
-  half.reference->segment(static_cast<uint64_t>(offset), segment->payload);
+  const auto begin = static_cast<uint64_t>(offset);
+  arrive_(found->first, side, {begin, begin + segment->payload.size()},
+          damaged_in(half, begin, segment->payload));
+  half.reference->segment(begin, segment->payload);
+}
+
+std::vector<uint64_t> WireMonitor::damaged_in(const Half& half, uint64_t offset,
+                                              base::ByteView payload) const {
+  std::vector<uint64_t> damaged;
+  for (uint64_t i = 0; i < payload.size() && offset + i < half.octets.size(); ++i) {
+    if (half.octets[offset + i] != payload[i]) damaged.push_back(offset + i);
+  }
+  return damaged;
+}
+
+/// RFC 5044 s.4.1, s.4.3, word by word.
+bool WireMonitor::find_next_boundary(Half& half) const {
+  const uint64_t start = *half.reference->full_operation();
+  const bool markers = half.reference->has_markers();
+  uint64_t at = half.boundaries.back();
+  uint64_t header = 0;
+  for (uint64_t content = 0, most = 4; content < most; at += 4) {
+    if (at + 4 > half.octets.size()) return false;
+    if (markers && (at - start) % 512 == 0) continue;
+    if (header == 0) {
+      header = at;
+      most = (2 + uint64_t{base::load_be16(&half.octets[at])} + 3) / 4 * 4 + 4;
+    }
+    content += 4;
+  }
+  half.boundaries.push_back(at);
+  return true;
+}
+
+std::optional<base::Range> WireMonitor::fpdu_at(const PortPair& ports, uint32_t sender,
+                                                uint64_t offset) {
+  const auto found = connections_.find(ports);
+  if (found == connections_.end()) return std::nullopt;
+  Half& half = found->second.half[sender];
+  if (half.reference == nullptr || !half.reference->full_operation()) return std::nullopt;
+  if (half.boundaries.empty()) half.boundaries.push_back(*half.reference->full_operation());
+  while (half.boundaries.back() <= offset) {
+    if (!find_next_boundary(half)) return std::nullopt;
+  }
+  const auto end = std::upper_bound(half.boundaries.begin(), half.boundaries.end(), offset);
+  if (end == half.boundaries.begin()) return std::nullopt;
+  return base::Range{*std::prev(end), *end};
 }
 
 std::string WireMonitor::describe() const {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,17 @@ class WireMonitor final : public FrameListener {
   /// A message that the reference receiver of device `to` delivers.
   using Deliver = std::function<void(const PortPair&, uint32_t to, const WireMessage&)>;
 
-  WireMonitor(Verdict& verdict, Deliver deliver)
-      : verdict_(verdict), deliver_(std::move(deliver)) {}
+  /// A segment with a right checksum is handed to device `to`; `damaged`: its octets that differ
+  /// from what was sent.
+  using Arrive =
+      std::function<void(const PortPair&, uint32_t to, base::Range, std::vector<uint64_t> damaged)>;
+
+  WireMonitor(Verdict& verdict, Deliver deliver, Arrive arrive)
+      : verdict_(verdict), deliver_(std::move(deliver)), arrive_(std::move(arrive)) {}
+
+  /// The FPDU of MPA that device `sender` has made an octet part of; empty: not known.
+  [[nodiscard]] std::optional<base::Range> fpdu_at(const PortPair& ports, uint32_t sender,
+                                                   uint64_t offset);
 
   void frame_sent(uint32_t side, base::ByteView frame, base::Now now) override;
   void frame_received(uint32_t side, const port::Packet& frame, base::Now now) override;
@@ -49,6 +59,7 @@ class WireMonitor final : public FrameListener {
     std::vector<bool> known;
     std::map<uint64_t, uint64_t> sacked;  // what the receiver has reported, begin -> end
     std::unique_ptr<ReferenceReceiver> reference;
+    std::vector<uint64_t> boundaries;  // of its FPDUs, as far as somebody asked
   };
   struct Connection {
     std::array<Half, 2> half;  // by sender
@@ -58,10 +69,14 @@ class WireMonitor final : public FrameListener {
   Connection& connection(const PortPair& ports);
   void synchronise(const PortPair& ports, Connection& c, uint32_t sender, uint32_t sequence);
   void check_content(const PortPair& ports, Half& half, int64_t offset, base::ByteView payload);
+  [[nodiscard]] std::vector<uint64_t> damaged_in(const Half& half, uint64_t offset,
+                                                 base::ByteView payload) const;
+  [[nodiscard]] bool find_next_boundary(Half& half) const;
   void check_acknowledgement(const PortPair& ports, Half& acknowledged, const Segment& segment);
 
   Verdict& verdict_;
   Deliver deliver_;
+  Arrive arrive_;
   std::map<PortPair, Connection> connections_;
 };
 

@@ -16,9 +16,15 @@ constexpr base::Duration kTurn{200};  // a turn of the loop that found work
 World::World(const WorldPlan& plan, const Recording& recording)
     : plan_(plan),
       prng_(plan.seed ^ 0x776f726c64ull),
-      monitor_(verdict_, [this](const PortPair& ports, uint32_t to, const WireMessage& message) {
-        on_wire_message(ports, to, message);
-      }) {
+      monitor_(
+          verdict_,
+          [this](const PortPair& ports, uint32_t to, const WireMessage& message) {
+            on_wire_message(ports, to, message);
+          },
+          [this](const PortPair& ports, uint32_t to, base::Range range,
+                 std::vector<uint64_t> damaged) {
+            on_arrival(ports, to, range, std::move(damaged));
+          }) {
   if (!recording.prefix.empty())
     trace_file_ = std::fopen((recording.prefix + ".trace").c_str(), "w");
   build_wire();
@@ -84,8 +90,12 @@ bool World::step() {
 
 bool World::poll_hosts() {
   bool busy = false;
-  for (Host& host : hosts_) {
+  for (uint32_t side = 0; side < 2; ++side) {
+    Host& host = hosts_[side];
     if (now_ < host.asleep_until) continue;
+    for (auto& pipe : pipes_) {
+      if (pipe->judges[side] != nullptr) pipe->judges[side]->begin_poll();
+    }
     busy |= host.device->poll(now_) != 0;
   }
   return busy;
@@ -137,18 +147,27 @@ void World::manage_pipes() {
       drain(0);
       drain(1);
       for (auto& flow : pipe->flows) {
-        if (flow != nullptr) flow->check_end();
+        if (flow != nullptr && !pipe->lost) flow->check_end();
       }
       if (pipe->violation != nullptr) pipe->violation->check_end();
     }
   }
-  if (all_stand && !corrupting_) {
-    // Start-up frames and ARP have no CRC, and what nothing locates in a connection's first
-    // segments can only be judged when it is too late for a drop: corruption begins when every
-    // connection stands and has moved something.
-    corrupting_ = true;
-    for (uint32_t side = 0; side < 2; ++side) hosts_[side].weather->set_config(plan_.weather[side]);
+  begin_corruption(all_stand);
+}
+
+/// Start-up frames and ARP have no CRC: corruption begins when every connection stands, and in most
+/// profiles when each has moved something.
+void World::begin_corruption(bool all_stand) {
+  if (corrupting_) return;
+  const auto established = [](const auto& pipe) {
+    return pipe->ends[0].established && pipe->ends[1].established;
+  };
+  if (plan_.corrupt_at_once) {
+    all_stand = std::all_of(pipes_.begin(), pipes_.end(), established);
   }
+  if (!all_stand) return;
+  corrupting_ = true;
+  for (uint32_t side = 0; side < 2; ++side) hosts_[side].weather->set_config(plan_.weather[side]);
 }
 
 void World::sleep_maybe() {
@@ -181,7 +200,7 @@ void World::check_always() {
   }
   for (auto& pipe : pipes_) {
     for (auto& flow : pipe->flows) {
-      if (flow == nullptr || pipe->closed || verdict_.failed()) continue;
+      if (flow == nullptr || pipe->closed || pipe->lost || verdict_.failed()) continue;
       flow->check_word();
       if (look) flow->check_memory();
     }
@@ -232,6 +251,7 @@ bool World::all_closed() const {
 void World::count(Totals& totals) const {
   totals.worlds = 1;
   for (const auto& pipe : pipes_) {
+    totals.lost += pipe->lost ? 1 : 0;
     for (const auto& flow : pipe->flows) {
       if (flow == nullptr) continue;
       totals.messages += flow->messages();
@@ -253,6 +273,8 @@ void World::count(Totals& totals) const {
     totals.held +=
         host.device->mpa_counters().held_octets + host.device->tuf_counters().held_octets;
     totals.crc_drops += host.device->mpa_counters().crc_drops;
+    totals.suspected += host.device->mpa_counters().suspicious_drops;
+    if (host.cutter != nullptr) totals.cut += host.cutter->cuts();
     totals.terminates += host.device->rdmap_counters().terminates_out;
     totals.resegmented += host.device->tcp_counters().resegmented_records;
     totals.retransmissions += host.device->tcp_counters().retransmitted_segments;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "drop_judge.hpp"
 #include "impair/impair.hpp"
 #include "outcome.hpp"
 #include "pcap/pcap.hpp"
@@ -47,12 +48,15 @@ class World {
     std::vector<uint8_t> reply_data;
     PortPair ports;
     bool closing = false;
-    bool closed = false;  // both ends are gone
+    bool closed = false;                               // both ends are gone
+    std::array<std::unique_ptr<DropJudge>, 2> judges;  // by receiving side; MPA's traffic only
     std::array<std::unique_ptr<TraceCheck>, 2> traces;
+    bool lost = false;  // died of a damage that nothing could heal
   };
 
   struct Host {
     std::unique_ptr<impair::ImpairedPort> weather;
+    std::unique_ptr<CuttingPort> cutter;
     std::unique_ptr<TapPort> tap;
     std::unique_ptr<pcap::CapturePort> capture;
     std::unique_ptr<nic::Device> device;
@@ -82,6 +86,9 @@ class World {
   void on_terminated(Pipe& pipe, uint32_t side, const nic::Event& event);
   void on_completion(uint32_t side, const rdmap::Completion& completion);
   void on_wire_message(const PortPair& ports, uint32_t to, const WireMessage& message);
+  void on_arrival(const PortPair& ports, uint32_t to, base::Range range,
+                  std::vector<uint64_t> damaged);
+  bool on_lost(Pipe& pipe, uint32_t side, const nic::Event& event);
   void unexpected(const Pipe* pipe, uint32_t side, const nic::Event& event);
 
   // world.cpp
@@ -94,6 +101,7 @@ class World {
   void check_always();
   void advance(bool busy);
   [[nodiscard]] base::Now next_event() const;
+  void begin_corruption(bool all_stand);
   [[nodiscard]] bool all_closed() const;
   [[nodiscard]] std::string describe() const;
   void count(Totals& totals) const;

@@ -53,6 +53,7 @@ void World::on_event(uint32_t side, const nic::Event& event) {
   if (found == hosts_[side].by_qp.end()) return unexpected(nullptr, side, event);
   Pipe& pipe = *found->second.first;
   End& end = pipe.ends[side];
+  if (on_lost(pipe, side, event)) return;
   switch (event.kind) {
     case nic::EventKind::Established: return on_established(pipe, side, event);
     case nic::EventKind::Rejected:
@@ -90,6 +91,37 @@ void World::on_event(uint32_t side, const nic::Event& event) {
   unexpected(&pipe, side, event);
 }
 
+/// A connection that took a damaged octet by one of the exceptions may die, and then it is not
+/// asked for more than its end.
+bool World::on_lost(Pipe& pipe, uint32_t side, const nic::Event& event) {
+  const auto excused = [](const auto& judge) {
+    return judge != nullptr && !judge->excuse().empty();
+  };
+  const bool dies = event.kind == nic::EventKind::TerminateSent ||
+                    (event.kind == nic::EventKind::Disconnected && !pipe.closing);
+  if (!pipe.lost && dies && (excused(pipe.judges[0]) || excused(pipe.judges[1]))) {
+    pipe.lost = pipe.closing = true;
+    for (End& end : pipe.ends) end.closing = true;
+    trace("pipe " + std::to_string(pipe.number) + " is lost: " + pipe.judges[0]->excuse() +
+          pipe.judges[1]->excuse());
+  }
+  if (!pipe.lost) return false;
+  if (event.kind == nic::EventKind::Disconnected) pipe.ends[side].disconnected = true;
+  if (event.kind == nic::EventKind::PeerClosed && !pipe.ends[side].disconnected) {
+    static_cast<void>(hosts_[side].device->disconnect(*pipe.ends[side].qp, now_));
+  }
+  return true;
+}
+
+void World::on_arrival(const PortPair& ports, uint32_t to, base::Range range,
+                       std::vector<uint64_t> damaged) {
+  for (auto& pipe : pipes_) {
+    if (pipe->ports == ports && pipe->judges[to] != nullptr) {
+      return pipe->judges[to]->arrived(range, std::move(damaged));
+    }
+  }
+}
+
 void World::on_request(uint32_t side, const nic::Event& event) {
   if (event.private_data.empty() || event.private_data[0] >= pipes_.size()) {
     return verdict_.fail("private data", "a request names no pipe");
@@ -120,8 +152,9 @@ void World::on_established(Pipe& pipe, uint32_t side, const nic::Event& event) {
                   "pipe " + std::to_string(pipe.number) + ": the reply carries other private data");
   }
   end.established = true;
-  pipe.traces[side] = std::make_unique<TraceCheck>(
-      plan_.devices[side].name + "/" + std::to_string(pipe.number), verdict_, trace_file_);
+  pipe.traces[side] =
+      std::make_unique<TraceCheck>(plan_.devices[side].name + "/" + std::to_string(pipe.number),
+                                   verdict_, trace_file_, pipe.judges[side].get());
   resources(hosts_[side].device->set_trace(*end.qp, pipe.traces[side].get()));
 }
 
@@ -131,6 +164,7 @@ void World::on_completion(uint32_t side, const rdmap::Completion& completion) {
     return verdict_.fail("completion", "a completion of no queue pair");
   }
   Pipe& pipe = *found->second.first;
+  if (pipe.lost) return;
   const bool receive = completion.opcode == rdmap::WorkOpcode::Receive;
   if (pipe.violation != nullptr) {
     if (receive)
@@ -151,6 +185,7 @@ void World::on_wire_message(const PortPair& ports, uint32_t to, const WireMessag
   using wire::rdmap::Opcode;
   for (auto& pipe : pipes_) {
     if (pipe->ports != ports || pipe->flows[0] == nullptr) continue;
+    if (pipe->lost) return;
     if (message.opcode == static_cast<uint8_t>(Opcode::Terminate)) {
       return verdict_.fail("reference", "a Terminate on pipe " + std::to_string(pipe->number));
     }

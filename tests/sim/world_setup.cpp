@@ -33,7 +33,12 @@ void World::build_hosts(const Recording& recording) {
     impair::Config weather = plan_.weather[side];
     weather.corrupt = 0;
     host.weather = std::make_unique<impair::ImpairedPort>(end, weather, prng_.next());
-    host.tap = std::make_unique<TapPort>(*host.weather, side, monitor_);
+    port::Port* below = host.weather.get();
+    if (plan_.cutters[side] != Cutter::None) {
+      host.cutter = std::make_unique<CuttingPort>(*below, plan_.cutters[side]);
+      below = host.cutter.get();
+    }
+    host.tap = std::make_unique<TapPort>(*below, side, monitor_);
     port::Port* top = host.tap.get();
     if (!recording.prefix.empty()) {
       const std::string path = recording.prefix + "." + plan_.devices[side].name + ".pcapng";
@@ -119,7 +124,15 @@ void World::add_pipe(PipeKind kind, uint32_t initiator) {
   pipe.number = static_cast<uint32_t>(pipes_.size() - 1);
   pipe.kind = kind;
   pipe.initiator = initiator;
-  for (uint32_t side = 0; side < 2; ++side) make_end(pipe, side);
+  for (uint32_t side = 0; side < 2; ++side) {
+    make_end(pipe, side);
+    if (kind != PipeKind::Traffic || plan_.devices[side].framing != nic::FramingKind::Mpa) continue;
+    pipe.judges[side] = std::make_unique<DropJudge>(
+        plan_.devices[side].name + ", pipe " + std::to_string(pipe.number), verdict_,
+        plan_.devices[side].mpa, [this, &pipe, side](uint64_t offset) {
+          return monitor_.fpdu_at(pipe.ports, 1 - side, offset);
+        });
+  }
   // The first octet tells the responder which pipe this is.
   pipe.request_data.resize(1 + prng_.below(508));
   fill_pattern(pipe.request_data, prng_.next(), 0);

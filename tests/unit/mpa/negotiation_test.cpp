@@ -302,8 +302,8 @@ TEST(Negotiation, ReadsInPrivateData_BUG_12) {
   EXPECT_FALSE(read_offer(config, nullptr, request.header, many, used).reads_in_data);
 }
 
-// CM6581-10-03 CM6581-6-01 CM6581-6-04: S exactly when something enhanced is wanted; the revision is
-// the one that was asked for, or the lowest that will do (s.6).
+// CM6581-10-03 CM6581-6-01 CM6581-6-04: S exactly when something enhanced is wanted; the revision
+// is the one that was asked for, or the lowest that will do (s.6).
 TEST(Negotiation, EnhancedOnlyWhenWanted_CM6581_10_03_CM6581_6_01_CM6581_6_04) {
   for (uint8_t revision = 0; revision <= 2; ++revision) {
     for (const bool reads : {false, true}) {
