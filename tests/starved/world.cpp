@@ -1,0 +1,219 @@
+#include "world.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+
+namespace rnic::starved {
+
+namespace {
+
+// Tables of few places: what is lost of one is soon missed, and a process starts quickly.
+constexpr const char* kLimits = R"toml(
+[limits]
+max_qps = 8
+max_cqs = 8
+max_pds = 6
+max_regions = 8
+max_connections = 8
+max_pending_requests = 4
+max_events = 64
+max_work_depth = 64
+hold_octets = "256KB"
+max_packed = 64
+max_streams = 8
+stream_buffer = "8KB"
+stream_octets = "128KB"
+max_framed_streams = 4
+framed_buffer = "128KB"
+
+[mpa]
+hold_limit = "128KB"
+
+[tuf]
+hold_limit = "128KB"
+
+[tcp]
+max_connections = 16
+max_listeners = 4
+max_half_open = 8
+max_time_wait = 64
+max_range_sets = 64
+max_records = 1024
+max_records_per_connection = 256
+max_saved_octets = "64KB"
+rto_initial = "50ms"
+rto_min = "20ms"
+delayed_ack = "1ms"
+time_wait = "0s"
+
+[eal]
+hugepages = "off"
+memory_mb = 64
+)toml";
+
+std::string own_address(int last) {
+  const auto pid = static_cast<unsigned>(getpid());
+  return "127." + std::to_string(1 + (pid >> 8) % 250) + "." + std::to_string(pid % 256) + "." +
+         std::to_string(last);
+}
+
+}  // namespace
+
+std::string name_of(const Setting& setting) {
+  return std::string(setting.below == Below::Sockets ? "Sockets" : "Wire") +
+         (setting.threaded ? "Threaded" : "Inline");
+}
+
+std::string config_text(const Setting& setting) {
+  std::string text = kLimits;
+  text += setting.threaded ? "[worker]\nmode = \"threaded\"\nidle = \"sleep\"\n" : "";
+  const bool sockets = setting.below == Below::Sockets;
+  if (!sockets) text += "[[wire]]\nname = \"loop\"\nring_size = 64\n";
+  for (const int i : {0, 1}) {
+    const std::string port = sockets ? "socket" : "wire:loop:" + std::to_string(i);
+    const std::string address =
+        sockets ? own_address(i + 1) + "/8" : "10.0.0." + std::to_string(i + 1) + "/24";
+    text += "[[device]]\nname = \"rnic" + std::to_string(i) + "\"\nport = \"" + port +
+            "\"\naddress = \"" + address + "\"\n";
+  }
+  return text;
+}
+
+void broken(const std::string& what) {
+  std::fprintf(stderr, "%s\n", what.c_str());
+  std::_Exit(99);
+}
+
+World::World(const Setting& with)
+    : setting(with), config(Config::from_text(config_text(with), "starved.toml")) {
+  context.emplace(must(Context::open(config)));
+  near_.emplace(must(context->device("rnic0")));
+  far_.emplace(must(context->device("rnic1")));
+  near_address = near().address();
+  far_address = far().address();
+  framing.send_key = framing.receive_key = 0x123456789abc;
+  std::iota(octets.begin(), octets.end(), uint8_t{1});
+}
+
+World::~World() {
+  // In the order that the API asks for.
+  near_framed.close();
+  far_framed.close();
+  framed_listener.reset();
+  near_stream.close();
+  far_stream.close();
+  listener.reset();
+  qp.reset();
+  a.qp = QueuePair();
+  b.qp = QueuePair();
+  region.reset();
+  cq.reset();
+  for (End* end : {&a, &b}) {
+    end->region = MemoryRegion();
+    end->cq = CompletionQueue();
+    end->pd = ProtectionDomain();
+  }
+  pd.reset();
+  if (!turn_until([&] { return near().quiescent() && far().quiescent(); })) {
+    broken("something is connected, queued or held though everything was destroyed");
+  }
+  near_.reset();
+  far_.reset();
+  context.reset();
+}
+
+End World::end(Device& device) {
+  End end;
+  end.device = device;
+  end.pd = must(device.alloc_pd());
+  end.cq = must(device.create_cq(64));
+  QueuePairOptions options;
+  options.send_depth = options.receive_depth = 8;
+  options.ird = options.ord = 2;
+  end.qp = must(end.pd.create_qp(end.cq, end.cq, options));
+  end.octets.resize(2048);
+  end.region = must(end.pd.register_memory(end.octets.data(), end.octets.size(),
+                                           kLocalWrite | kRemoteWrite | kRemoteRead));
+  return end;
+}
+
+bool World::await(Device& device, EventKind kind, Event& out, uint32_t of_qp) {
+  return turn_until([&] {
+    while (device.poll_event(out)) {
+      if (out.kind == kind && (of_qp == 0 || out.qp == of_qp)) return true;
+    }
+    return false;
+  });
+}
+
+bool World::await_completion(CompletionQueue& queue, Completion& out) {
+  return turn_until([&] { return queue.poll({&out, 1}) == 1; });
+}
+
+void World::connect(End& x, End& y, uint16_t port) {
+  Event got;
+  must(far().listen(port));
+  must(x.qp.connect(far_address, port));
+  if (!await(far(), EventKind::ConnectRequest, got)) broken("no connection request comes");
+  must(y.qp.accept(got.request));
+  if (!await(near(), EventKind::Established, got, x.qp.number())) {
+    broken("the initiator is not connected");
+  }
+  if (!await(far(), EventKind::Established, got, y.qp.number())) {
+    broken("the responder is not connected");
+  }
+  must(far().unlisten(port));
+}
+
+void World::settle() {
+  constexpr int64_t kQuietNs = 3'000'000;  // longer than a worker sleeps
+  int64_t quiet_since = context->now_ns();
+  int turns = 0;
+  turn_until([&] {
+    Event got;
+    bool any = false;
+    for (Device* device : {&near(), &far()}) {
+      while (device->poll_event(got)) {
+        any = true;
+        if (got.kind != EventKind::ConnectRequest) continue;
+        static_cast<void>(device->reject(got.request));
+      }
+    }
+    if (any) turns = 0;
+    if (any) quiet_since = context->now_ns();
+    return ++turns > 20 && (!setting.threaded || context->now_ns() - quiet_since > kQuietNs);
+  });
+}
+
+void World::prove_traffic() {
+  End x = end(near()), y = end(far());
+  connect(x, y, ++next_port_);
+  std::iota(x.octets.begin(), x.octets.end(), uint8_t{3});
+  ReceiveRequest receive{.id = 1, .sge_count = 1};
+  receive.sges[0] = y.region.sge(1024, 512);
+  must(y.qp.post_receive(receive));
+  SendRequest send{.id = 2, .sge_count = 1};
+  send.sges[0] = x.region.sge(0, 1024);
+  send.opcode = Opcode::Write;
+  send.remote_stag = y.region.stag();
+  send.remote_offset = y.region.address();
+  must(x.qp.post_send(send));
+  send.opcode = Opcode::Send;
+  send.sges[0] = x.region.sge(1024, 512);
+  must(x.qp.post_send(send));
+  Completion done;
+  for (CompletionQueue* queue : {&x.cq, &x.cq, &y.cq}) {
+    if (!await_completion(*queue, done)) broken("a completion does not come");
+    if (done.status != CompletionStatus::Success) {
+      broken(std::string("a request did not succeed: ") + to_string(done.status));
+    }
+  }
+  if (!std::equal(x.octets.begin(), x.octets.begin() + 1536, y.octets.begin())) {
+    broken("what came is not what was sent");
+  }
+}
+
+}  // namespace rnic::starved
