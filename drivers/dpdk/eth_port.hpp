@@ -18,17 +18,26 @@ void close_device(uint16_t id, bool unplug);
 /// An opened device, closed when the last of its ports is gone.
 class OpenDevice {
  public:
+  /// Made before the device is opened, so that nothing between the two can fail.
+  OpenDevice() = default;
+  ~OpenDevice() {
+    if (owns_) close_device(id_, unplug_);
+  }
   /// \param unplug we plugged it, so we unplug it
-  OpenDevice(uint16_t id, bool unplug) : id_(id), unplug_(unplug) {}
-  ~OpenDevice() { close_device(id_, unplug_); }
+  void own(uint16_t id, bool unplug) {
+    owns_ = true;
+    id_ = id;
+    unplug_ = unplug;
+  }
   OpenDevice(const OpenDevice&) = delete;
   OpenDevice& operator=(const OpenDevice&) = delete;
 
   [[nodiscard]] uint16_t id() const { return id_; }
 
  private:
-  uint16_t id_;
-  bool unplug_;
+  bool owns_ = false;
+  uint16_t id_ = 0;
+  bool unplug_ = false;
 };
 
 /// What a started device needs to be a port.

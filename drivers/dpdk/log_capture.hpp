@@ -4,8 +4,8 @@
 
 #include <rte_log.h>
 
+#include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -13,14 +13,14 @@ namespace rnic::dpdk {
 
 class LogCapture {
  public:
-  LogCapture() : stream_(open_memstream(&text_, &size_)) {
+  // Into memory that is there: DPDK may be telling that there is none.
+  LogCapture() : stream_(fmemopen(text_.data(), text_.size(), "w")) {
     if (stream_ != nullptr) rte_openlog_stream(stream_);
   }
   ~LogCapture() {
     if (stream_ == nullptr) return;
     rte_openlog_stream(nullptr);
     std::fclose(stream_);
-    std::free(text_);
   }
   LogCapture(const LogCapture&) = delete;
   LogCapture& operator=(const LogCapture&) = delete;
@@ -30,15 +30,15 @@ class LogCapture {
   [[nodiscard]] std::string quote() {
     if (stream_ == nullptr) return {};
     std::fflush(stream_);
-    std::string_view said(text_, size_);
+    text_.back() = '\0';
+    std::string_view said(text_.data());
     while (!said.empty() && said.front() == '\n') said.remove_prefix(1);
     said = said.substr(0, said.find('\n'));
     return said.empty() ? std::string() : " (DPDK says: " + std::string(said) + ")";
   }
 
  private:
-  char* text_ = nullptr;
-  size_t size_ = 0;
+  std::array<char, 4096> text_{};
   FILE* stream_;
 };
 

@@ -19,8 +19,9 @@ std::string unique_name(char kind) {
 
 void PoolDeleter::operator()(rte_mempool* pool) const {
   if (const uint32_t out = rte_mempool_in_use_count(pool); out != 0) {
-    base::log(base::LogLevel::Warning, "dpdk",
-              std::to_string(out) + " buffers were not returned before their port was closed");
+    base::log(base::LogLevel::Warning, "dpdk", [out] {
+      return std::to_string(out) + " buffers were not returned before their port was closed";
+    });
   }
   rte_mempool_free(pool);
 }

@@ -150,13 +150,13 @@ base::Status take_address(uint16_t id, const port::MacAddress& mac, const Spec& 
 }
 
 /// Everything after the device is there. \return the ports of its queues, at most `queues`
-base::Result<std::vector<EthPortSetup>> start(uint16_t id, bool plugged, const Spec& spec,
+base::Result<std::vector<EthPortSetup>> start(std::shared_ptr<OpenDevice> owned, const Spec& spec,
                                               uint16_t queues, const PortOptions& options,
                                               uint32_t room) {
   std::vector<EthPortSetup> ports;
   std::vector<rte_mempool*> pools;
   auto memory = std::make_shared<std::vector<MbufPool>>();
-  const auto device = std::make_shared<OpenDevice>(id, plugged);  // on failure closed before that
+  const auto device = std::move(owned);  // on failure closed before that
   for (uint16_t i = 0; i < queues; ++i) {
     auto pool = make_pool(options.pool_size, room);
     if (!pool) return tl::unexpected(pool.error());
@@ -221,13 +221,15 @@ base::Result<std::vector<std::unique_ptr<port::Port>>> open_queues(std::string_v
   }
   const uint32_t room = fit_frames(spec, options);
   bool plugged = false;
+  auto device = std::make_shared<OpenDevice>();
   auto id = find_or_plug(spec, plugged);
   if (!id) return tl::unexpected(id.error());
   LogCapture capture;
   if (!claim(*id)) {
     return base::fail(base::Errc::AlreadyExists, "device " + spec.name + " is open already");
   }
-  auto setups = start(*id, plugged, spec, queues, options, room);
+  device->own(*id, plugged);
+  auto setups = start(std::move(device), spec, queues, options, room);
   if (!setups) return tl::unexpected(setups.error());
   std::vector<std::unique_ptr<port::Port>> ports;
   for (EthPortSetup& setup : *setups) ports.push_back(std::make_unique<EthPort>(std::move(setup)));

@@ -65,20 +65,21 @@ base::Result<std::unique_ptr<port::Port>> make_port(const std::string& name,
   if (rte_eth_dev_get_port_by_name(("net_ring_" + name).c_str(), &taken) == 0) {
     return base::fail(base::Errc::AlreadyExists, "a ring device \"" + name + "\" is open already");
   }
+  EthPortSetup port;
+  port.device = std::make_shared<OpenDevice>();
   LogCapture capture;
   const int id = rte_eth_from_rings(name.c_str(), &rx, 1, &tx, 1, 0);
   if (id < 0) {
     return base::fail(base::Errc::Environment,
                       "the ring device \"" + name + "\" cannot be made" + capture.quote());
   }
+  port.device->own(static_cast<uint16_t>(id), true);
   DeviceSetup setup;
   setup.name = name;
   setup.mtu = options.mtu;
   setup.ring_size = options.ring_size;
   setup.tell_mtu = false;
   setup.offloads = false;
-  EthPortSetup port;
-  port.device = std::make_shared<OpenDevice>(static_cast<uint16_t>(id), true);
   if (auto started = start_device(port.device->id(), setup, {&pool, 1}); !started) {
     return tl::unexpected(started.error());
   }

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/log.hpp"
+#include "base/starved.hpp"
 
 namespace rnic::socket {
 
@@ -175,7 +176,13 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
     return !scarce;  // an error of one connection is none of the next
   }
   const llp::Endpoint remote = peer.endpoint();
-  Connection* connection = add(std::move(accepted), remote, Connection::State::Open);
+  Connection* connection = nullptr;
+  const bool made = base::attempt(
+      [&] { connection = add(std::move(accepted), remote, Connection::State::Open); });
+  if (!made) {
+    ++counters_.accepts_refused;
+    return true;
+  }
   connection->learn_local();
   llp::StreamUser* user = listener.acceptor->accept(*connection, connection->local(), remote, now);
   if (user == nullptr) {

@@ -35,8 +35,9 @@ void set_log_level(LogLevel level) { logger().set_level(to_spdlog(level)); }
 
 bool log_enabled(LogLevel level) { return logger().should_log(to_spdlog(level)); }
 
-void log(LogLevel level, std::string_view layer, std::string_view message) {
-  logger().log(to_spdlog(level), "{}: {}", layer, message);
+void log(LogLevel level, std::string_view layer, std::string_view message) noexcept {
+  const bool written = attempt([&] { logger().log(to_spdlog(level), "{}: {}", layer, message); });
+  static_cast<void>(written);  // there is nobody to tell
 }
 
 }  // namespace rnic::base

@@ -3,8 +3,11 @@
 /// Never called on the per-packet path; per-connection events and errors only.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string_view>
+
+#include "base/starved.hpp"
 
 namespace rnic::base {
 
@@ -13,7 +16,17 @@ enum class LogLevel : uint8_t { Debug, Info, Warning, Error, Off };
 /// Lines below `level` are dropped. Lines go to stderr. Default: Warning.
 void set_log_level(LogLevel level);
 [[nodiscard]] bool log_enabled(LogLevel level);
-/// One line; thread-safe. `layer` names the room that speaks: "tcp", "mpa", ...
-void log(LogLevel level, std::string_view layer, std::string_view message);
+/// One line; thread-safe. `layer` names the room that speaks: "tcp", "mpa", ... It is lost where
+/// the machine has no memory for it.
+void log(LogLevel level, std::string_view layer, std::string_view message) noexcept;
+
+/// The same with a line that `make` puts together when it is wanted.
+template <std::invocable F>
+void log(LogLevel level, std::string_view layer, F&& make) {
+  const bool written = attempt([&] {
+    if (log_enabled(level)) log(level, layer, std::string_view(make()));
+  });
+  static_cast<void>(written);  // there is nobody to tell
+}
 
 }  // namespace rnic::base

@@ -39,13 +39,13 @@ class Slab {
   Slab(const Slab&) = delete;
   Slab& operator=(const Slab&) = delete;
 
-  /// An invalid handle when the slab is full.
+  /// An invalid handle when the slab is full. When T's constructor throws, the place stays free.
   template <typename... Args>
   Handle emplace(Args&&... args) {
     if (free_.empty()) return {};
     const uint32_t index = free_.back();
-    free_.pop_back();
     new (slots_[index].storage) T(std::forward<Args>(args)...);
+    free_.pop_back();
     slots_[index].live = true;
     return {index, slots_[index].generation};
   }
@@ -63,6 +63,22 @@ class Slab {
     ++slots_[h.index].generation;
     free_.push_back(h.index);
   }
+
+  /// Erases an object again, unless it is kept: for what may still fail, or throw.
+  class Tentative {
+   public:
+    Tentative(Slab& slab, Handle handle) : slab_(slab), handle_(handle) {}
+    ~Tentative() {
+      if (handle_.valid()) slab_.erase(handle_);
+    }
+    Tentative(const Tentative&) = delete;
+    Tentative& operator=(const Tentative&) = delete;
+    void keep() { handle_ = {}; }
+
+   private:
+    Slab& slab_;
+    Handle handle_;
+  };
 
   [[nodiscard]] uint32_t capacity() const { return capacity_; }
   [[nodiscard]] uint32_t live() const { return capacity_ - static_cast<uint32_t>(free_.size()); }

@@ -71,9 +71,18 @@ base::Result<Stag> StagTable::add(const RegionSpec& spec) {
   return Stag{index << kKeyBits | key};
 }
 
+bool StagTable::is_registered(Stag stag) const {
+  const uint32_t index = index_of(stag);
+  return index < entries_.size() && entries_[index].used && entries_[index].key == key_of(stag);
+}
+
+uint32_t StagTable::pd_of(Stag stag) const {
+  return is_registered(stag) ? entries_[index_of(stag)].pd : 0;
+}
+
 base::Status StagTable::remove(Stag stag) {
   const uint32_t index = index_of(stag);
-  if (index >= entries_.size() || !entries_[index].used || entries_[index].key != key_of(stag)) {
+  if (!is_registered(stag)) {
     return base::fail(base::Errc::NotFound,
                       "no region has this STag: it was deregistered before or never existed");
   }

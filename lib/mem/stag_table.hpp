@@ -84,6 +84,9 @@ class StagTable {
   /// before bounds, so that it can be told apart).
   [[nodiscard]] AccessGrant access(const AccessRequest& request) const;
 
+  /// The protection domain of a region that is registered, revoked or not; 0: there is none.
+  [[nodiscard]] uint32_t pd_of(Stag stag) const;
+
   [[nodiscard]] uint32_t live() const { return live_; }
 
  private:
@@ -101,6 +104,7 @@ class StagTable {
   static constexpr uint32_t kAnyStream = UINT32_MAX;
 
   [[nodiscard]] const Entry* find(Stag stag) const;
+  [[nodiscard]] bool is_registered(Stag stag) const;
   AccessFault revoke(Stag stag, uint32_t pd, uint32_t stream, uint32_t rights);
 
   std::vector<Entry> entries_;  // by index; entry 0 is never used

@@ -153,6 +153,7 @@ class Session::Impl final : public FirstFpduListener {
     return reset ? StartFailure::ResetBeforeReply : StartFailure::NoReply;
   }
   size_t parse(base::ByteView octets, bool more_behind, base::Now now);
+  size_t read_frame(base::ByteView octets, bool more_behind, base::Now now);
   void request_complete(bool more_behind, base::Now now);
   void reply_complete(base::Now now);
   void read_start_frame();

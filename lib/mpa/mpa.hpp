@@ -90,6 +90,7 @@ enum class StartFailure : uint8_t {
   RtrMissing,         ///< responder: no RTR in time
   NotTuf,             ///< the peer's start frame is not one of ULP framing (layer `tuf`)
   NoCommonMode,       ///< ULP framing: no mode that both ends have
+  OutOfMemory,        ///< this side has no memory for a start frame
   // Initiator: there was never a TCP connection.
   Refused,
   Unreachable,

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/starved.hpp"
 #include "mpa/engine.hpp"
 
 namespace rnic::mpa {
@@ -20,15 +21,24 @@ void Session::Impl::established(uint32_t emss, base::Now now) {
 
 void Session::Impl::take_over(uint32_t emss, uint64_t received, base::ByteView last_message,
                               base::Now now) {
+  if (!last_message.empty()) last_message_.set(last_message);
   received_ = received;
   receiver_.arrived(received);
-  if (!last_message.empty()) last_message_.set(last_message);
   established(emss, now);
   stream_->ready();
 }
 
 /// Feeds the parser, acts when the frame is complete. \return octets used.
 size_t Session::Impl::parse(base::ByteView octets, bool more_behind, base::Now now) {
+  size_t used = 0;
+  if (!base::attempt([&] { used = read_frame(octets, more_behind, now); })) {
+    fail(StartFailure::OutOfMemory, {}, now);
+    return octets.size();
+  }
+  return used;
+}
+
+size_t Session::Impl::read_frame(base::ByteView octets, bool more_behind, base::Now now) {
   const size_t used = parser_.feed(octets);
   received_ += used;
   if (parser_.failure()) {
@@ -83,14 +93,15 @@ void Session::Impl::answer(bool accepted, base::ByteView private_data, const Sta
   now_ = now;
   RNIC_CHECK(private_data.size() <= private_data_max());
   if (state_ != StartState::AwaitDecision) return;  // failed meanwhile; start_failed() said so
-  plan_ = plan_reply(config_, wish, offer_);
-  agreed_ = plan_.agreed;
-  const bool possible = accepted && plan_.reads_suffice;
-  if (!possible) {
-    make_reject(plan_, wish);
-    if (accepted) refusal_ = StartFailure::InsufficientReads;
-  }
-  sender_.set(wire::kMpaReplyKey, plan_, private_data);
+  StartPlan plan = plan_reply(config_, wish, offer_);
+  const Negotiated agreed = plan.agreed;
+  const bool possible = accepted && plan.reads_suffice;
+  if (!possible) make_reject(plan, wish);
+  // The frame first: it needs memory, and without it nothing has happened.
+  sender_.set(wire::kMpaReplyKey, plan, private_data);
+  plan_ = plan;
+  agreed_ = agreed;
+  if (accepted && !possible) refusal_ = StartFailure::InsufficientReads;
   state_ = possible ? StartState::SendReply : StartState::SendReject;
   stream_->ready();
   // Revision 0 has no bit for it: a Reply and then the end (draft-ietf-rddp-mpa-00 s.8.1).

@@ -35,6 +35,7 @@ const char* to_string(StartFailure failure) {
     case StartFailure::RtrMissing: return "the initiator's RTR did not come in time";
     case StartFailure::NotTuf:
       return "the peer does not speak ULP framing (its start frame is another protocol's)";
+    case StartFailure::OutOfMemory: return "this side has no memory for the start-up";
     case StartFailure::NoCommonMode: return "no mode of ULP framing that both ends have";
     case StartFailure::Refused:
       return "the peer refused the TCP connection: nothing listens at its port";

@@ -46,9 +46,10 @@ void Arp::conflict(const wire::Arp& claim, base::Now now) {
   ++counters_.address_conflicts;
   if (now < may_defend_) return;
   may_defend_ = now + kDefendInterval;
-  base::log(base::LogLevel::Error, "net",
-            to_string(llp::IpAddress::v4(claim.sender_ip)) +
-                " is ours, but another host on the link uses it, too: give one of them another");
+  base::log(base::LogLevel::Error, "net", [&] {
+    return to_string(llp::IpAddress::v4(claim.sender_ip)) +
+           " is ours, but another host on the link uses it, too: give one of them another";
+  });
   const wire::Arp ours{wire::kArpRequest, mac_, claim.sender_ip, {}, claim.sender_ip};
   send(ours, wire::kMacBroadcast, counters_.address_defences, now);
 }

@@ -29,9 +29,10 @@ const Dad::Tentative* Dad::find(const llp::IpAddress& address) const {
 // RFC 4862 s.5.4.5
 void Dad::conflict(const llp::IpAddress& address) {
   ++counters_.duplicate_addresses;
-  base::log(base::LogLevel::Error, "net",
-            "somebody on the link has " + to_string(address) +
-                " already: it is not used; configure another address");
+  base::log(base::LogLevel::Error, "net", [&] {
+    return "somebody on the link has " + to_string(address) +
+           " already: it is not used; configure another address";
+  });
   std::erase_if(tentative_, [&](const Tentative& t) { return t.address == address; });
 }
 

@@ -1,4 +1,5 @@
 #include "base/sabotage.hpp"
+#include "base/starved.hpp"
 #include "rdmap/engine.hpp"
 #include "rdmap/opcodes.hpp"
 
@@ -149,11 +150,12 @@ void Endpoint::Impl::raise(const ddp::Fault& fault, const ddp::SegmentReport& se
   framing_->discard_received();
   count(fault);
   EndpointEvent event{.kind = EventKind::TerminateSent, .fault = to_fault(fault)};
-  event.detail = "Terminate sent: " + describe(event.fault) + ", rule " + fault.rule;
-  if (segment.header_size != 0) {
-    event.detail +=
-        "; segment of " + std::to_string(segment.length) + " octets, header " + hex(segment.view());
-  }
+  event.detail = base::worded([&] {
+    std::string text = "Terminate sent: " + describe(event.fault) + ", rule " + fault.rule;
+    if (segment.header_size == 0) return text;
+    return text + "; segment of " + std::to_string(segment.length) + " octets, header " +
+           hex(segment.view());
+  });
   owner_.event(event, now_);
   flush();
   call_ready();
@@ -234,7 +236,9 @@ void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
     if (framing_ != nullptr) framing_->abort();
     return;
   }
-  owner_.event({.kind = EventKind::PeerClosed, .detail = "the peer closed its direction"}, now);
+  EndpointEvent event{.kind = EventKind::PeerClosed};
+  event.detail = base::worded([] { return "the peer closed its direction"; });
+  owner_.event(event, now);
   if (outbound_.outstanding() == 0) return;  // DDP-6.2.1-03: the other half lives on
   // No Response will come any more.
   fail();
@@ -257,8 +261,10 @@ void Endpoint::Impl::ended(llp::StreamEnd how, base::Now now) {
   current_.kind = Kind::None;
   flush();
   EndpointEvent event{.kind = EventKind::Disconnected, .fault = end_cause_, .end = how};
-  event.detail = std::string("stream ended: ") + llp::to_string(how);
-  if (*end_cause_.rule != '\0') event.detail += ": " + describe(end_cause_);
+  event.detail = base::worded([&] {
+    const std::string text = std::string("stream ended: ") + llp::to_string(how);
+    return *end_cause_.rule == '\0' ? text : text + ": " + describe(end_cause_);
+  });
   owner_.event(event, now);
 }
 

@@ -1,4 +1,5 @@
 #include "base/sabotage.hpp"
+#include "base/starved.hpp"
 #include "rdmap/engine.hpp"
 #include "rdmap/opcodes.hpp"
 
@@ -208,18 +209,19 @@ void Endpoint::Impl::finish_request(const OutboundRequest& request) {
 
 void Endpoint::Impl::receive_terminate(uint64_t length) {
   ++counters_.terminates_in;
-  const auto received = read_terminate(base::ByteView(terminate_in_).first(length));
+  auto received = read_terminate(base::ByteView(terminate_in_).first(length));
   EndpointEvent event{.kind = EventKind::TerminateReceived};
   if (received) {
     event.fault = received->fault;
     if (received->order == wire::terminate::BitOrder::Siw) ++counters_.siw_terminates;
-    event.detail = received->detail;
+    event.detail = std::move(received->detail);
     blame(received->header);
   } else {
     ++counters_.malformed_terminates;
     event.fault = {FaultLayer::Rdmap, 0x2, 0xff, "RDMAP-5.4-06"};
-    event.detail =
-        "malformed Terminate received: " + hex(base::ByteView(terminate_in_).first(length));
+    event.detail = base::worded([&] {
+      return "malformed Terminate received: " + hex(base::ByteView(terminate_in_).first(length));
+    });
   }
   // RDMAP-5.4-05: we stop sending, too.
   state_ = EndpointState::Error;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/starved.hpp"
+
 namespace rnic::rdmap {
 
 namespace {
@@ -151,6 +153,20 @@ Terminate terminate_for(const ddp::Fault& fault, const ddp::SegmentReport& segme
   return t;
 }
 
+/// \param siw_fits the other reading is possible, too
+std::string wording(const Fault& fault, base::ByteView octets, bool as_siw, bool siw_fits) {
+  std::string text = "Terminate received: " + describe(fault);
+  const uint8_t high = octets[0] >> 4;
+  const uint8_t low = octets[0] & 0x0f;
+  if (as_siw) {
+    text += " (read in siw's order of bits; in RFC 5040's order: " + reading(high, low, octets[1]) +
+            ")";
+  } else if (siw_fits && high != low) {
+    text += " (in siw's order of bits: " + reading(low, high, octets[1]) + ")";
+  }
+  return text + "; header " + hex(octets);
+}
+
 std::optional<ReceivedTerminate> read_terminate(base::ByteView octets) {
   const auto rfc = wire::terminate::parse(octets, BitOrder::Rfc);
   const auto siw = wire::terminate::parse(octets, BitOrder::Siw);
@@ -160,17 +176,8 @@ std::optional<ReceivedTerminate> read_terminate(base::ByteView octets) {
   received.order = take_siw ? BitOrder::Siw : BitOrder::Rfc;
   received.header = take_siw ? *siw : *rfc;
   received.fault = fault_of(received.header);
-  received.detail = "Terminate received: " + describe(received.fault);
-  const uint8_t high = octets[0] >> 4;
-  const uint8_t low = octets[0] & 0x0f;
-  if (take_siw) {
-    received.detail +=
-        " (read in siw's order of bits; in RFC 5040's order: " + reading(high, low, octets[1]) +
-        ")";
-  } else if (fit(siw) != 0 && high != low) {
-    received.detail += " (in siw's order of bits: " + reading(low, high, octets[1]) + ")";
-  }
-  received.detail += "; header " + hex(octets);
+  received.detail =
+      base::worded([&] { return wording(received.fault, octets, take_siw, fit(siw) != 0); });
   return received;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.hpp"
+#include "base/starved.hpp"
 #include "rnic/device.hpp"
 
 namespace rnic::nic {
@@ -73,8 +74,11 @@ base::Status Device::listen(const llp::Endpoint& local, std::optional<FramingKin
                 "listen: " + to_string(local.address) + " is no address of this device");
   }
   auto status = check_framing(framing.value_or(config_.framing));
+  // The entry has its memory before the transport listens, and is put in its place without more.
+  std::map<llp::Endpoint, FramingKind> own;
+  if (framing) own.emplace(local, *framing);
   if (status) status = transport_->listen(local, acceptor_);
-  if (status && framing) listen_framing_[local] = *framing;
+  if (status) listen_framing_.merge(own);
   return status;
 }
 
@@ -172,19 +176,21 @@ base::Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::Byte
   if (auto status = check_request(private_data, wish); !status) return status;
   mpa::Config config = config_.mpa;
   config.revision = wish.revision.value_or(config.revision);
+  // RFC 6581 s.10: the peer-to-peer model has no equivalent in revision 1.
+  const bool newest = mpa::plan_request(config, wish).header.revision == 2;
+  std::unique_ptr<Connection::Redial> redial;
+  if (newest && !again && config_.mpa.redial && !wish.peer_to_peer) {
+    redial = std::make_unique<Connection::Redial>(
+        Connection::Redial{qp.number(), remote, {private_data.begin(), private_data.end()}, wish});
+    redial->wish.revision = 1;
+  }
   base::Handle handle;
   if (find_place()) {
     handle = connections_.emplace(*this, mpa::Role::Initiator, config, private_data, wish);
   }
   const auto connection = start(handle, qp, remote, now);
   if (!connection) return tl::unexpected(connection.error());
-  // RFC 6581 s.10: the peer-to-peer model has no equivalent in revision 1.
-  const bool newest = mpa::plan_request(config, wish).header.revision == 2;
-  if (newest && !again && config_.mpa.redial && !wish.peer_to_peer) {
-    (*connection)->redial = std::make_unique<Connection::Redial>(
-        Connection::Redial{qp.number(), remote, {private_data.begin(), private_data.end()}, wish});
-    (*connection)->redial->wish.revision = 1;
-  }
+  (*connection)->redial = std::move(redial);
   return {};
 }
 
@@ -211,22 +217,15 @@ base::Status Device::dial_framed(QueuePair& qp, const llp::Endpoint& remote,
 base::Result<Connection*> Device::start(base::Handle handle, QueuePair& qp,
                                         const llp::Endpoint& remote, base::Now now) {
   Connection* connection = connections_.get(handle);
-  if (connection == nullptr) {
-    return fail(Errc::ResourceExhausted, "no connection left: raise limits.max_connections (now " +
-                                             std::to_string(config_.limits.max_connections) + ")");
-  }
+  if (connection == nullptr) return tl::unexpected(no_connection_left().error());
+  base::Slab<Connection>::Tentative place(connections_, handle);
   connection->handle = handle;
   connection->remote = remote;
   const auto local = local_towards(remote);
-  if (!local) {
-    connections_.erase(handle);
-    return tl::unexpected(local.error());
-  }
+  if (!local) return tl::unexpected(local.error());
   auto stream = transport_->connect(*local, remote, connection->session(), now);
-  if (!stream) {
-    connections_.erase(handle);
-    return tl::unexpected(stream.error());
-  }
+  if (!stream) return tl::unexpected(stream.error());
+  place.keep();
   connection->stream = *stream;
   connection->local = (*stream)->local();
   // The whole start-up counts, the TCP handshake included: a peer that says nothing ends here.
@@ -234,6 +233,11 @@ base::Result<Connection*> Device::start(base::Handle handle, QueuePair& qp,
   connection->session().attach(**stream);
   connection->bind(qp);
   return connection;
+}
+
+base::Status Device::no_connection_left() const {
+  return fail(Errc::ResourceExhausted, "no connection left: raise limits.max_connections (now " +
+                                           std::to_string(config_.limits.max_connections) + ")");
 }
 
 bool Device::wants_redial(const Connection& connection, mpa::StartFailure why) const {
@@ -251,18 +255,37 @@ void Device::redial() {
     if (qp == nullptr || !qp->awaits_redial) continue;
     qp->awaits_redial = false;
     ++counters_.connects_redialed;
-    const auto status =
-        dial(*qp, redial->remote, redial->private_data, redial->wish, true, last_now_);
+    base::Status status;
+    const bool tried = base::attempt([&] {
+      status = dial(*qp, redial->remote, redial->private_data, redial->wish, true, last_now_);
+    });
+    if (!tried) status = fail(Errc::ResourceExhausted, base::kOutOfMemory);
     if (status) continue;
     ++counters_.connects_failed;
     Event event;
     event.kind = EventKind::ConnectFailed;
     event.qp = qp->number();
     event.remote = redial->remote;
-    event.detail = status.error().message;
+    event.detail = std::move(status.error().message);
     emit(std::move(event));
     qp->endpoint().abort();
   }
+}
+
+void Device::give_up(Connection& connection) {
+  ++counters_.starved_connections;
+  base::log(base::LogLevel::Warning, "rnic", [&] {
+    return config_.name + ": the connection with " + to_string(connection.remote) +
+           " was given up: out of memory";
+  });
+  if (connection.stream != nullptr) connection.stream->abort();
+}
+
+/// Not every reader of an event needs them, so the event comes without them rather than not at all.
+void Device::add_private_data(Event& event, base::ByteView octets) {
+  const bool added =
+      base::attempt([&] { event.private_data.assign(octets.begin(), octets.end()); });
+  if (!added) ++counters_.starved_texts;
 }
 
 void Device::request_received(Connection& connection, base::ByteView private_data) {
@@ -272,7 +295,10 @@ void Device::request_received(Connection& connection, base::ByteView private_dat
   event.connection = connection.handle;
   event.local = connection.local;
   event.remote = connection.remote;
-  event.private_data.assign(private_data.begin(), private_data.end());
+  // The application decides by them.
+  const bool kept =
+      base::attempt([&] { event.private_data.assign(private_data.begin(), private_data.end()); });
+  if (!kept) return give_up(connection);
   event.agreed = connection.agreed();
   emit(std::move(event));
 }
@@ -300,10 +326,9 @@ base::Status Device::accept(base::Handle request, QueuePair& qp, base::ByteView 
   const auto fits = check_private_data(private_data, (*connection)->session().private_data_max(),
                                        (*connection)->agreed().revision);
   if (!fits) return fits;
-  --pending_requests_;
   qp.segments = {options.packing, options.nagle};
-  (*connection)->bind(qp);
-  (*connection)->accept(private_data, make_wish(options, config_.mpa, qp.spec()), now);
+  (*connection)->accept(qp, private_data, make_wish(options, config_.mpa, qp.spec()), now);
+  --pending_requests_;
   return {};
 }
 
@@ -313,8 +338,8 @@ base::Status Device::reject(base::Handle request, base::ByteView private_data, b
   const auto fits = check_private_data(private_data, (*connection)->session().private_data_max(),
                                        (*connection)->agreed().revision);
   if (!fits) return fits;
-  --pending_requests_;
   (*connection)->reject(private_data, now);
+  --pending_requests_;
   return {};
 }
 
@@ -341,7 +366,14 @@ base::Status Device::set_trace(QueuePair& qp, base::TraceSink* sink) {
   return {};
 }
 
-void Device::connection_started(Connection& connection, base::ByteView private_data) {
+void Device::end_trace(QueuePair& qp) {
+  Connection* connection = connections_.get(qp.connection);
+  if (connection != nullptr && connection->stream != nullptr) {
+    connection->stream->set_trace(nullptr);
+  }
+}
+
+void Device::connection_started(Connection& connection, std::vector<uint8_t> private_data) {
   ++counters_.connections_established;
   if (connection.queue_pair()->orphaned()) return;
   Event event;
@@ -350,7 +382,7 @@ void Device::connection_started(Connection& connection, base::ByteView private_d
   event.connection = connection.handle;
   event.local = connection.local;
   event.remote = connection.remote;
-  event.private_data.assign(private_data.begin(), private_data.end());
+  event.private_data = std::move(private_data);
   event.agreed = connection.agreed();
   emit(std::move(event));
   ring_doorbell(connection.queue_pair()->number());
@@ -369,6 +401,7 @@ rdmap::Fault fault_of(mpa::StartFailure why) {
     case mpa::StartFailure::NotEnhanced:
     case mpa::StartFailure::NotTuf:
     case mpa::StartFailure::UnexpectedData: error = llp::FramingError::BadStartFrame; break;
+    case mpa::StartFailure::OutOfMemory:
     case mpa::StartFailure::LocalError: error = llp::FramingError::LocalCatastrophic; break;
     case mpa::StartFailure::InsufficientReads: error = llp::FramingError::InsufficientIrd; break;
     case mpa::StartFailure::NoMatchingRtr: error = llp::FramingError::NoMatchingRtr; break;
@@ -407,9 +440,10 @@ void Device::log_start_failure(const Connection& connection, mpa::StartFailure w
                       why == StartFailure::RejectedByPeer ||
                       (why == StartFailure::TimedOut && !connection.is_responder());
   if (silent || (connection.is_responder() && !strangers_logged_.allow(last_now_))) return;
-  base::log(base::LogLevel::Warning, "rnic",
-            config_.name + ": start-up " + (connection.is_responder() ? "from " : "towards ") +
-                to_string(connection.remote) + " failed: " + mpa::to_string(why));
+  base::log(base::LogLevel::Warning, "rnic", [&] {
+    return config_.name + ": start-up " + (connection.is_responder() ? "from " : "towards ") +
+           to_string(connection.remote) + " failed: " + mpa::to_string(why);
+  });
 }
 
 void Device::start_failed(Connection& connection, ConnectionState before, mpa::StartFailure why,
@@ -430,9 +464,10 @@ void Device::start_failed(Connection& connection, ConnectionState before, mpa::S
   event.local = connection.local;
   event.remote = connection.remote;
   event.connection = connection.handle;
-  event.private_data.assign(private_data.begin(), private_data.end());
+  add_private_data(event, private_data);
   event.agreed = connection.agreed();
-  event.detail = connection.yields != nullptr ? connection.yields : mpa::to_string(why);
+  event.detail = base::worded(
+      [&] { return connection.yields != nullptr ? connection.yields : mpa::to_string(why); });
   event.fault = fault_of(why);
   event.end = end_of(why);
   if (connection.queue_pair() != nullptr) {
@@ -498,7 +533,7 @@ void Device::endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& source, b
   event.qp = qp.number();
   event.fault = source.fault;
   event.end = source.end;
-  event.detail = source.detail;
+  event.detail = base::worded([&] { return source.detail; });
   if (const Connection* connection = connections_.get(qp.connection); connection != nullptr) {
     event.connection = connection->handle;
     event.local = connection->local;
@@ -513,8 +548,9 @@ void Device::endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& source, b
   }
   // A fault has a rule that was broken.
   if (*source.fault.rule != '\0') {
-    base::log(base::LogLevel::Warning, "rnic",
-              config_.name + " qp " + std::to_string(qp.number()) + ": " + event.detail);
+    base::log(base::LogLevel::Warning, "rnic", [&] {
+      return config_.name + " qp " + std::to_string(qp.number()) + ": " + event.detail;
+    });
   }
   emit(std::move(event));
 }

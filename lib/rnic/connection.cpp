@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/starved.hpp"
 #include "rnic/device.hpp"
 
 namespace rnic::nic {
@@ -61,14 +62,28 @@ void Connection::unbind() {
   qp_ = nullptr;
 }
 
-void Connection::accept(base::ByteView private_data, const mpa::StartWish& wish, base::Now now) {
+void Connection::accept(QueuePair& qp, base::ByteView private_data, const mpa::StartWish& wish,
+                        base::Now now) {
+  bind(qp);
   state_ = ConnectionState::Answered;
-  session_->accept(private_data, now, wish);
+  try {
+    session_->accept(private_data, now, wish);
+  } catch (...) {
+    state_ = ConnectionState::Requested;
+    unbind();
+    qp.used = false;
+    throw;
+  }
 }
 
 void Connection::reject(base::ByteView private_data, base::Now now) {
   state_ = ConnectionState::Answered;
-  session_->reject(private_data, now);
+  try {
+    session_->reject(private_data, now);
+  } catch (...) {
+    state_ = ConnectionState::Requested;
+    throw;
+  }
 }
 
 void Connection::request_received(const mpa::StartOffer& peer, base::ByteView private_data,
@@ -89,7 +104,9 @@ void Connection::started(const mpa::Negotiated& agreed, base::ByteView private_d
   if (agreed.peer_to_peer && !is_responder()) agreement.rtr_out = rtr_of(agreed.rtr);
   agreement.send_rtr_in = agreed.peer_to_peer && is_responder() && agreed.rtr == wire::kMpaRtrSend;
   qp_->endpoint().bind(*session_, agreement);
-  private_data_.assign(private_data.begin(), private_data.end());
+  const bool kept =
+      base::attempt([&] { private_data_.assign(private_data.begin(), private_data.end()); });
+  if (!kept) return device_.give_up(*this);
   // The RTR's time-out, or the delay of the first FPDU.
   device_.start_start_timer(*this, session_->next_deadline());
   if (!agreed.peer_to_peer) complete();
@@ -100,7 +117,7 @@ void Connection::rtr_received(base::Now) { complete(); }
 void Connection::complete() {
   if (outcome_told_) return;
   outcome_told_ = true;
-  device_.connection_started(*this, private_data_);
+  device_.connection_started(*this, std::move(private_data_));
   private_data_ = {};
 }
 
@@ -147,15 +164,17 @@ void Connection::stop_lingering() {
 }
 
 void Connection::middlebox_suspected(base::Now) {
-  base::log(base::LogLevel::Warning, "tuf",
-            "something between " + llp::to_string(local) + " and " + llp::to_string(remote) +
-                " resegments the stream: marker mode (tuf.align = false) costs less there");
+  base::log(base::LogLevel::Warning, "tuf", [&] {
+    return "something between " + llp::to_string(local) + " and " + llp::to_string(remote) +
+           " resegments the stream: marker mode (tuf.align = false) costs less there";
+  });
 }
 
 void Connection::stream_broken(tuf::Error error, base::Now) {
-  base::log(
-      base::LogLevel::Warning, "tuf",
-      "the framed stream from " + llp::to_string(remote) + " is broken: " + tuf::to_string(error));
+  base::log(base::LogLevel::Warning, "tuf", [&] {
+    return "the framed stream from " + llp::to_string(remote) +
+           " is broken: " + tuf::to_string(error);
+  });
 }
 
 void Connection::stream_ended(llp::StreamEnd, base::Now) {

@@ -46,11 +46,14 @@ class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
   [[nodiscard]] base::Duration start_timeout() const { return start_timeout_; }
   [[nodiscard]] bool is_responder() const { return role_ == mpa::Role::Responder; }
 
-  /// Binds the queue pair's endpoint to the session; before accept() or connect().
+  /// Binds the queue pair's endpoint to the session; before the start-up goes on.
   void bind(QueuePair& qp);
   [[nodiscard]] QueuePair* queue_pair() { return qp_; }
 
-  void accept(base::ByteView private_data, const mpa::StartWish& wish, base::Now now);
+  /// bind(), and the Reply. When it throws nothing has happened.
+  void accept(QueuePair& qp, base::ByteView private_data, const mpa::StartWish& wish,
+              base::Now now);
+  /// When it throws nothing has happened.
   void reject(base::ByteView private_data, base::Now now);
 
   /// The start timer has fired.

@@ -8,23 +8,24 @@ using base::Errc;
 using base::fail;
 
 base::Result<Connection*> Device::convert(StreamSocket& socket, mpa::Role role, base::ByteView data,
-                                          const mpa::StartWish& wish) {
+                                          const mpa::StartWish& wish, base::ByteView last_message,
+                                          base::Now now) {
   if (const auto status = socket.can_be_lent(); !status) return tl::unexpected(status.error());
   mpa::Config config = config_.mpa;
   config.revision = wish.revision.value_or(config.revision);
   base::Handle handle;
   if (find_place()) handle = connections_.emplace(*this, role, config, data, wish);
   Connection* connection = connections_.get(handle);
-  if (connection == nullptr) {
-    return fail(Errc::ResourceExhausted, "no connection left: raise limits.max_connections (now " +
-                                             std::to_string(config_.limits.max_connections) + ")");
-  }
+  if (connection == nullptr) return tl::unexpected(no_connection_left().error());
+  base::Slab<Connection>::Tentative place(connections_, handle);
   connection->handle = handle;
   connection->local = socket.local();
   connection->remote = socket.remote();
   connection->stream = socket.stream();
   connection->socket = &socket;
   connection->session().attach(*socket.stream());
+  socket.lend(*connection->mpa_session(), last_message, now);
+  place.keep();
   const base::Status done = own_->stack.set_options(*socket.stream(), default_options(), last_now_);
   RNIC_CHECK(done.has_value());  // what every RDMA connection has
   return connection;
@@ -42,11 +43,10 @@ base::Status Device::connect(QueuePair& qp, StreamSocket& socket, base::ByteView
   qp.segments = {options.packing, options.nagle};
   const mpa::StartWish wish = make_wish(options, config_.mpa, qp.spec());
   if (auto status = check_request(private_data, wish); !status) return status;
-  const auto connection = convert(socket, mpa::Role::Initiator, private_data, wish);
+  const auto connection = convert(socket, mpa::Role::Initiator, private_data, wish, {}, now);
   if (!connection) return tl::unexpected(connection.error());
   start_timers_.arm((*connection)->start_timer, now + config_.mpa.start_timeout);
   (*connection)->bind(qp);
-  socket.lend(*(*connection)->mpa_session(), {}, now);
   return {};
 }
 
@@ -56,10 +56,9 @@ base::Status Device::await_rdma(StreamSocket& socket, base::ByteView last_messag
                 "too many connection requests wait: answer them, or raise "
                 "limits.max_pending_requests");
   }
-  const auto connection = convert(socket, mpa::Role::Responder, {}, {});
+  const auto connection = convert(socket, mpa::Role::Responder, {}, {}, last_message, now);
   if (!connection) return tl::unexpected(connection.error());
   start_timers_.arm((*connection)->start_timer, now + config_.mpa.start_timeout);
-  socket.lend(*(*connection)->mpa_session(), last_message, now);
   return {};
 }
 

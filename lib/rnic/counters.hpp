@@ -23,6 +23,9 @@
   X(framed_opened, "connections", "framed streams connected by us")                           \
   X(framed_accepted, "connections", "framed streams handed to a listener")                    \
   X(framed_refused, "connections", "refused: backlog or limits.max_framed_streams was full")  \
+  X(starved_turns, "turns", "ended early: the machine had no memory for what came")           \
+  X(starved_connections, "connections", "refused or ended: no memory for their start-up")     \
+  X(starved_texts, "events", "given without their text or private data: no memory for them")  \
   X(polls, "polls", "turns of the worker loop")                                               \
   X(busy_polls, "polls", "turns that found frames or doorbells")
 

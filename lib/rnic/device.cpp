@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/log.hpp"
+#include "base/starved.hpp"
 #include "wire/tcp.hpp"
 
 namespace rnic::nic {
@@ -38,17 +39,21 @@ Device::Device(const DeviceConfig& config, base::Now now)
       leaving_(starting_.capacity(), config.secret),
       doorbells_(config.limits.max_qps + 1),
       events_(config.limits.max_events) {
+  // What ends is kept for a moment in these, where no memory may be asked for.
   ended_.reserve(connections_.capacity());
+  orphans_.reserve(connections_.capacity());
+  redials_.reserve(connections_.capacity());
   if (!config.mpa.crc) {
-    base::log(base::LogLevel::Warning, "mpa",
-              config.name +
-                  ": CRC is off where the peer agrees (mpa.crc = false): only for a path "
-                  "that protects as well as CRC32c does, such as IPsec end to end "
-                  "(RFC 5044 s.4.4)");
+    base::log(base::LogLevel::Warning, "mpa", [&] {
+      return config.name +
+             ": CRC is off where the peer agrees (mpa.crc = false): only for a path that protects "
+             "as well as CRC32c does, such as IPsec end to end (RFC 5044 s.4.4)";
+    });
   }
 }
 
 Device::~Device() {
+  if (transport_ == nullptr) return;  // its constructor has thrown
   // The application is gone: nobody is told, but every stream is reset, so that the sessions get
   // their last call while they live.
   for (auto& qp : qps_) {
@@ -102,9 +107,30 @@ uint32_t Device::receive(base::Now now) {
   return work;
 }
 
+namespace {
+
+/// Gives the frames of a burst back.
+class BurstOwner {
+ public:
+  BurstOwner(port::Port& port, std::span<port::Packet> burst) : port_(port), burst_(burst) {}
+  ~BurstOwner() {
+    if (!burst_.empty()) port_.free(burst_);
+  }
+  BurstOwner(const BurstOwner&) = delete;
+  BurstOwner& operator=(const BurstOwner&) = delete;
+
+ private:
+  port::Port& port_;
+  std::span<port::Packet> burst_;
+};
+
+}  // namespace
+
 uint32_t Device::receive_burst(base::Now now, uint32_t& work) {
   std::array<port::Packet, kBurst> burst;
   const uint32_t n = own_->port.rx_burst(burst, now);
+  // Though what is done with one of them may throw.
+  const BurstOwner owner(own_->port, {burst.data(), n});
   for (uint32_t i = 0; i < n; ++i) __builtin_prefetch(burst[i].data);
   // Between taking the frames and looking at them: a receive that was posted before the peer sent
   // is there when the peer's message is looked at.
@@ -116,7 +142,6 @@ uint32_t Device::receive_burst(base::Now now, uint32_t& work) {
     own_->stack.input({ip->source, ip->destination, ip->payload, ip->l4_checksum_good, ip->ecn},
                       now);
   }
-  if (n != 0) own_->port.free({burst.data(), n});
   return n;
 }
 
@@ -173,9 +198,10 @@ void Device::completion_overrun(QueuePair& qp) {
   Event event;
   event.kind = EventKind::CompletionOverrun;
   event.qp = qp.number();
-  event.detail =
-      "a completion was lost because the completion queue was full: make it as deep as the work "
-      "outstanding on it, or poll it more often";
+  event.detail = base::worded([] {
+    return "a completion was lost because the completion queue was full: make it as deep as the "
+           "work outstanding on it, or poll it more often";
+  });
   emit(std::move(event));
   if (Connection* connection = connections_.get(qp.connection);
       connection != nullptr && connection->stream != nullptr) {
@@ -202,14 +228,14 @@ void add_port_counters(const port::PortCounters& port, Add&& add) {
 
 }  // namespace
 
-std::vector<CounterValue> Device::counters() const {
-  std::vector<CounterValue> all;
-  const auto add = [&all](const char* layer, const auto& counters) {
-    counters.for_each([&](const base::CounterRow& row) { all.push_back({layer, row}); });
+void Device::for_each_counter(
+    const std::function<void(const char* layer, const base::CounterRow& row)>& visit) const {
+  const auto add = [&visit](const char* layer, const auto& counters) {
+    counters.for_each([&](const base::CounterRow& row) { visit(layer, row); });
   };
   if (own_) {
-    const auto add_port = [&all](const char* name, const char* unit, const char* help, uint64_t v) {
-      all.push_back({"port", {name, unit, help, v}});
+    const auto add_port = [&](const char* name, const char* unit, const char* help, uint64_t v) {
+      visit("port", {name, unit, help, v});
     };
     add_port_counters(own_->port.counters(), add_port);
     add("net", own_->interface.counters());
@@ -217,8 +243,8 @@ std::vector<CounterValue> Device::counters() const {
   }
   add("mpa", mpa_counters_);
   add("tuf", own_ ? own_->framed.with_own(tuf_counters_) : tuf_counters_);
-  const auto add_hold = [&all](const char* name, const char* help, uint64_t octets) {
-    all.push_back({"hold", {name, "octets", help, octets}});
+  const auto add_hold = [&](const char* name, const char* help, uint64_t octets) {
+    visit("hold", {name, "octets", help, octets});
   };
   add_hold("in_use", "received and not placed yet, of all connections, now",
            mpa::held_octets(*hold_));
@@ -226,6 +252,14 @@ std::vector<CounterValue> Device::counters() const {
   add_hold("memory", "memory that they occupy now, in whole pages", mpa::held_memory(*hold_));
   add("rdmap", rdmap_counters_);
   add("device", counters_);
+}
+
+std::vector<CounterValue> Device::counters() const {
+  std::vector<CounterValue> all;
+  const auto keep = [&all](const char* layer, const base::CounterRow& row) {
+    all.push_back({layer, row});
+  };
+  for_each_counter(std::ref(keep));
   return all;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -104,6 +105,8 @@ class Device {
   base::Status disconnect(QueuePair& qp, base::Now now);
   /// Traces the queue pair's connection; nullptr ends it. WrongState without a connection.
   base::Status set_trace(QueuePair& qp, base::TraceSink* sink);
+  /// The sink is not called any more, connected or not.
+  void end_trace(QueuePair& qp);
 
   // --- Streaming sockets (worker; see stream_socket.hpp) ---
 
@@ -153,6 +156,9 @@ class Device {
   }
   /// One thread at a time. False when there is none.
   bool poll_event(Event& out) { return events_.pop(out); }
+  /// The same thread: the oldest event, or nullptr. It stays the oldest until drop_event().
+  [[nodiscard]] Event* next_event() { return events_.front(); }
+  void drop_event() { events_.pop_front(); }
 
   // --- Facts ---
 
@@ -162,6 +168,9 @@ class Device {
   /// has_port() holds.
   [[nodiscard]] port::Port& port() { return own_->port; }
   [[nodiscard]] std::vector<CounterValue> counters() const;
+  /// Calls `visit(layer, row)` for each of them; needs no memory.
+  void for_each_counter(
+      const std::function<void(const char* layer, const base::CounterRow& row)>& visit) const;
   /// has_port() holds.
   [[nodiscard]] const tcp::Counters& tcp_counters() const { return own_->stack.counters(); }
   [[nodiscard]] mpa::Counters& mpa_counters() { return mpa_counters_; }
@@ -180,6 +189,9 @@ class Device {
   /// No connection, nothing queued, nothing held: everything was returned.
   [[nodiscard]] bool quiescent() const;
 
+  /// poll() ended by an exception.
+  void count_starved_turn() { ++counters_.starved_turns; }
+
   // --- Called by the parts of the device ---
 
   void completion_overrun(QueuePair& qp);
@@ -187,10 +199,12 @@ class Device {
   /// The Request is whole: it may wait for the application. False: too many do, and it is let go.
   bool admits_request(Connection& connection);
   void request_received(Connection& connection, base::ByteView private_data);
-  void connection_started(Connection& connection, base::ByteView private_data);
+  void connection_started(Connection& connection, std::vector<uint8_t> private_data);
   void start_failed(Connection& connection, ConnectionState before, mpa::StartFailure why,
                     base::ByteView private_data);
   void connection_ended(Connection& connection);
+  /// There is no memory for the rest of its start-up: it is aborted.
+  void give_up(Connection& connection);
   void choose_segments(llp::Stream& stream, const SegmentChoice& choice);
   void stop_start_timer(Connection& connection) { start_timers_.cancel(connection.start_timer); }
   void start_start_timer(Connection& connection, base::Now deadline) {
@@ -241,12 +255,14 @@ class Device {
   void reap();
   void reap_ended();
   void emit(Event event);
+  void add_private_data(Event& event, base::ByteView octets);
   void log_start_failure(const Connection& connection, mpa::StartFailure why);
   llp::StreamUser* incoming(llp::Stream& stream, const llp::Endpoint& local,
                             const llp::Endpoint& remote, base::Now now);
 
   // inbound.cpp
-  void note_pressure(PressureLog& log, const std::string& what, const llp::Endpoint& last);
+  template <typename F>
+  void note_pressure(PressureLog& log, const F& what, const llp::Endpoint& last);
   [[nodiscard]] bool has_place() const;
   /// Makes one where it can. False: there is none.
   bool find_place();
@@ -265,7 +281,8 @@ class Device {
                                            const mpa::StartWish& wish) const;
   base::Status check_options(const QueuePair& qp, const ConnectOptions& options) const;
   base::Result<Connection*> convert(StreamSocket& socket, mpa::Role role, base::ByteView data,
-                                    const mpa::StartWish& wish);
+                                    const mpa::StartWish& wish, base::ByteView last_message,
+                                    base::Now now);
   base::Status dial(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
                     const mpa::StartWish& wish, bool again, base::Now now);
   [[nodiscard]] base::Status check_framing(FramingKind framing) const;
@@ -273,6 +290,8 @@ class Device {
                            const ConnectOptions& options, base::Now now);
   base::Result<Connection*> start(base::Handle handle, QueuePair& qp, const llp::Endpoint& remote,
                                   base::Now now);
+  base::Handle make_responder(const llp::Endpoint& local);
+  [[nodiscard]] base::Status no_connection_left() const;
   void redial();
   [[nodiscard]] bool wants_redial(const Connection& connection, mpa::StartFailure why) const;
   base::Result<Connection*> find_request(base::Handle request);
@@ -293,7 +312,6 @@ class Device {
   std::vector<bool> pds_;                                // index: PD number; 0 is never given out
   std::vector<uint32_t> pd_users_;                       // regions and queue pairs of each PD
   std::map<llp::Endpoint, FramingKind> listen_framing_;  // of listeners that have their own
-  std::map<uint32_t, uint32_t> region_pd_;               // STag -> PD, for pd_users_
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
   std::vector<std::unique_ptr<QueuePair>> qps_;  // index: QP number; 0 is never given out
   base::Slab<Connection> connections_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/starved.hpp"
 
 namespace rnic::nic {
 
@@ -164,6 +165,7 @@ base::Result<FramedListener*> FramedTable::listen(const llp::Endpoint& local, ui
                                            std::to_string(max_streams_) + ")");
   }
   if (auto status = check_setup(setup); !status) return tl::unexpected(status.error());
+  listeners_.reserve(listeners_.size() + 1);
   auto listener = std::make_unique<FramedListener>(*this, local, backlog, setup);
   if (auto status = stack_.listen(local, *listener, open_until_closed(options)); !status) {
     return tl::unexpected(status.error());
@@ -192,13 +194,20 @@ base::Result<FramedSocket*> FramedTable::connect(const llp::Endpoint& local,
                 "no framed stream left: raise limits.max_framed_streams (now " +
                     std::to_string(max_streams_) + ")");
   }
-  auto stream = stack_.connect(local, remote, *socket, open_until_closed(options), now);
+  base::Result<llp::Stream*> stream;
+  const auto dial = [&] {
+    stream = stack_.connect(local, remote, *socket, open_until_closed(options), now);
+  };
+  if (!base::attempt(dial)) stream = fail(Errc::ResourceExhausted, base::kOutOfMemory);
   if (!stream) {
     remove(*socket);
-    return tl::unexpected(stream.error());
+    return tl::unexpected(std::move(stream.error()));
   }
   socket->set_local((*stream)->local());
-  if (auto status = socket->begin(**stream, setup); !status) {
+  base::Status status;
+  const auto begin = [&] { status = socket->begin(**stream, setup); };
+  if (!base::attempt(begin)) status = fail(Errc::ResourceExhausted, base::kOutOfMemory);
+  if (!status) {
     socket->wish(FramedSocket::kAbort | FramedSocket::kRelease);
     socket->obey(now);
     return tl::unexpected(status.error());
@@ -249,7 +258,9 @@ FramedSocket* FramedTable::incoming(FramedListener& listener, const FramedSetup&
                                     const llp::Endpoint& remote) {
   FramedSocket* socket = add(&listener, setup.stream, local, remote);
   if (socket == nullptr) return nullptr;
-  if (socket->begin(stream, setup)) return socket;
+  bool begun = false;
+  static_cast<void>(base::attempt([&] { begun = socket->begin(stream, setup).has_value(); }));
+  if (begun) return socket;
   remove(*socket);
   return nullptr;
 }

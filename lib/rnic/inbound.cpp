@@ -1,6 +1,7 @@
 // Device: inbound associations: who is admitted, who gives way, who is refused.
 
 #include "base/log.hpp"
+#include "base/starved.hpp"
 #include "rnic/device.hpp"
 
 namespace rnic::nic {
@@ -16,13 +17,16 @@ constexpr const char* kLingering = "reset: its place was needed, and its start-u
 
 }  // namespace
 
-void Device::note_pressure(PressureLog& log, const std::string& what, const llp::Endpoint& last) {
+/// \param what makes the end of the line
+template <typename F>
+void Device::note_pressure(PressureLog& log, const F& what, const llp::Endpoint& last) {
   const uint64_t count = log.note(last_now_);
   if (count == 0) return;
-  base::log(base::LogLevel::Warning, "rnic",
-            config_.name + ": " + std::to_string(count) + " inbound " +
-                (count == 1 ? "association" : "associations, at last") + " from " +
-                to_string(last) + ", " + what);
+  base::log(base::LogLevel::Warning, "rnic", [&] {
+    return config_.name + ": " + std::to_string(count) + " inbound " +
+           (count == 1 ? "association" : "associations, at last") + " from " + to_string(last) +
+           ", " + what();
+  });
 }
 
 /// Those that are on their way out have their places in the slab still, and count no more.
@@ -59,12 +63,12 @@ void Device::displace(const llp::IpAddress& newcomer) {
   Connection* connection = connections_.get(who);
   if (connection == nullptr) return;
   ++counters_.starts_displaced;
-  note_pressure(displaced_log_,
-                "gave way to newer ones: " + std::to_string(starting_.size()) +
-                    " had not sent a whole Request (limits.max_starting), " +
-                    std::to_string(starting_.held_by(connection->remote.address)) +
-                    " of them from there",
-                connection->remote);
+  const auto why = [&] {
+    return "gave way to newer ones: " + std::to_string(starting_.size()) +
+           " had not sent a whole Request (limits.max_starting), " +
+           std::to_string(starting_.held_by(connection->remote.address)) + " of them from there";
+  };
+  note_pressure(displaced_log_, why, connection->remote);
   let_go(who, kDisplaced);
 }
 
@@ -85,22 +89,34 @@ bool Device::find_place() {
   return has_place();
 }
 
+base::Handle Device::make_responder(const llp::Endpoint& local) {
+  if (framing_of_listener(local) == FramingKind::Tuf) {
+    return connections_.emplace(*this, mpa::Role::Responder, config_.tuf, base::ByteView{});
+  }
+  return connections_.emplace(*this, mpa::Role::Responder, config_.mpa, base::ByteView{});
+}
+
 llp::StreamUser* Device::incoming(llp::Stream& stream, const llp::Endpoint& local,
                                   const llp::Endpoint& remote, base::Now now) {
   if (starting_.full()) displace(remote.address);
   base::Handle handle;
   if (find_place()) {
-    handle = framing_of_listener(local) == FramingKind::Tuf
-                 ? connections_.emplace(*this, mpa::Role::Responder, config_.tuf, base::ByteView{})
-                 : connections_.emplace(*this, mpa::Role::Responder, config_.mpa, base::ByteView{});
+    const bool made = base::attempt([&] { handle = make_responder(local); });
+    if (!made) {
+      ++counters_.starved_connections;
+      note_pressure(
+          refused_log_, [] { return "refused: out of memory"; }, remote);
+      return nullptr;
+    }
   }
   Connection* connection = connections_.get(handle);
   if (connection == nullptr) {
     ++counters_.requests_refused;
-    note_pressure(refused_log_,
-                  "refused: all " + std::to_string(config_.limits.max_connections) +
-                      " of limits.max_connections are in use",
-                  remote);
+    const auto why = [&] {
+      return "refused: all " + std::to_string(config_.limits.max_connections) +
+             " of limits.max_connections are in use";
+    };
+    note_pressure(refused_log_, why, remote);
     return nullptr;
   }
   connection->handle = handle;
@@ -120,10 +136,11 @@ bool Device::admits_request(Connection& connection) {
     return true;
   }
   ++counters_.requests_refused;
-  note_pressure(unanswered_log_,
-                "refused: " + std::to_string(pending_requests_) +
-                    " requests wait for the application's answer (limits.max_pending_requests)",
-                connection.remote);
+  const auto why = [&] {
+    return "refused: " + std::to_string(pending_requests_) +
+           " requests wait for the application's answer (limits.max_pending_requests)";
+  };
+  note_pressure(unanswered_log_, why, connection.remote);
   let_go(connection.handle, kUnanswered);
   return false;
 }

@@ -41,17 +41,14 @@ base::Result<mem::Stag> Device::register_memory(const mem::RegionSpec& spec) {
   auto stag = memory_.add(spec);
   if (!stag) return stag;
   ++pd_users_[spec.pd];
-  region_pd_[stag->value] = spec.pd;
   ++counters_.regions_registered;
   return stag;
 }
 
 base::Status Device::deregister_memory(mem::Stag stag) {
+  const uint32_t pd = memory_.pd_of(stag);
   if (auto status = memory_.remove(stag); !status) return status;
-  if (const auto it = region_pd_.find(stag.value); it != region_pd_.end()) {
-    --pd_users_[it->second];
-    region_pd_.erase(it);
-  }
+  --pd_users_[pd];
   ++counters_.regions_deregistered;
   return {};
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/starved.hpp"
+
 namespace rnic::nic {
 
 using base::Errc;
@@ -46,10 +48,10 @@ base::Status StreamSocket::can_be_lent() const {
 }
 
 void StreamSocket::lend(mpa::Session& session, base::ByteView last_message, base::Now now) {
+  session.take_over(stream()->emss(), received(), last_message, now);
   session_ = &session;
   lent_at_ = written();
   lent_.store(true, std::memory_order_release);
-  session.take_over(stream()->emss(), received(), last_message, now);
 }
 
 void StreamSocket::take_back(base::Now now) {
@@ -197,9 +199,10 @@ void StreamSocket::Behind::peer_finished(base::Now now) { socket_.ByteStream::pe
 
 llp::StreamUser* StreamListener::accept(llp::Stream& stream, const llp::Endpoint& local,
                                         const llp::Endpoint& remote, base::Now) {
-  StreamSocket* socket = waiting_.size() < waiting_.capacity()
-                             ? table_.incoming(*this, stream, local, remote)
-                             : nullptr;
+  StreamSocket* socket = nullptr;
+  if (waiting_.size() < waiting_.capacity()) {
+    socket = table_.incoming(*this, stream, local, remote);
+  }
   if (socket == nullptr) table_.refused();
   return socket;
 }
@@ -235,6 +238,7 @@ base::Result<StreamListener*> StreamTable::listen(const llp::Endpoint& local, ui
                                            ": give 1 to limits.max_streams (" +
                                            std::to_string(max_streams_) + ")");
   }
+  listeners_.reserve(listeners_.size() + 1);
   auto listener = std::make_unique<StreamListener>(*this, local, backlog);
   if (auto status = stack_.listen(local, *listener, half_closing(options)); !status) {
     return tl::unexpected(status.error());
@@ -262,10 +266,14 @@ base::Result<StreamSocket*> StreamTable::connect(const llp::Endpoint& local,
                 "no streaming socket left: raise limits.max_streams (now " +
                     std::to_string(max_streams_) + ")");
   }
-  auto stream = stack_.connect(local, remote, *socket, half_closing(options), now);
+  base::Result<llp::Stream*> stream;
+  const auto dial = [&] {
+    stream = stack_.connect(local, remote, *socket, half_closing(options), now);
+  };
+  if (!base::attempt(dial)) stream = fail(Errc::ResourceExhausted, base::kOutOfMemory);
   if (!stream) {
     remove(*socket);
-    return tl::unexpected(stream.error());
+    return tl::unexpected(std::move(stream.error()));
   }
   socket->attach(**stream);
   socket->set_local((*stream)->local());

@@ -133,6 +133,7 @@ class Session::Impl final : public PduSink {
   }
   [[nodiscard]] size_t wanted() const;
   size_t parse(base::ByteView octets, base::Now now);
+  size_t read_frame(base::ByteView octets, base::Now now);
   [[nodiscard]] bool frame_right() const;
   void frame_complete(base::Now now);
   void request_complete(base::Now now);

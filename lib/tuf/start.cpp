@@ -1,6 +1,7 @@
 // The negotiation of a Session (negotiation.hpp).
 #include <array>
 
+#include "base/starved.hpp"
 #include "tuf/engine.hpp"
 
 namespace rnic::tuf {
@@ -30,7 +31,8 @@ void Session::Impl::established(uint32_t emss, base::Now now) {
   }
   request_reads_ = mpa::plan_request({}, wish_);
   if (wish_.exchange_reads) tell_reads(request_reads_, own_);
-  set_frame(wire::kTufRequestMagic, own_, request_data_);
+  const bool made = base::attempt([&] { set_frame(wire::kTufRequestMagic, own_, request_data_); });
+  if (!made) return fail(StartFailure::OutOfMemory, {}, now);
   request_data_ = {};
   state_ = StartState::SendRequest;
   stream_->ready();
@@ -71,6 +73,15 @@ bool Session::Impl::frame_right() const {
 
 /// \return octets used.
 size_t Session::Impl::parse(base::ByteView octets, base::Now now) {
+  size_t used = 0;
+  if (!base::attempt([&] { used = read_frame(octets, now); })) {
+    fail(StartFailure::OutOfMemory, {}, now);
+    return octets.size();
+  }
+  return used;
+}
+
+size_t Session::Impl::read_frame(base::ByteView octets, base::Now now) {
   size_t used = 0;
   while (used < octets.size() && parsing()) {
     const size_t n = std::min(wanted(), octets.size() - used);
@@ -129,22 +140,27 @@ void Session::Impl::answer(bool accepted, base::ByteView private_data, const mpa
   RNIC_CHECK(private_data.size() <= wire::kTufPrivateDataMax);
   if (state_ != StartState::AwaitDecision) return;  // failed meanwhile; start_failed() said so
   wire::TufStart reply = own_;
+  mpa::Negotiated negotiated = negotiated_;
+  StartFailure refusal = refusal_;
   if (negotiated_.peer.has_reads()) {
     mpa::StartPlan plan = mpa::plan_reply({}, wish, negotiated_.peer);
     if (accepted && !plan.reads_suffice) {
       accepted = false;
-      refusal_ = StartFailure::InsufficientReads;
+      refusal = StartFailure::InsufficientReads;
       mpa::make_reject(plan, wish);
     }
-    negotiated_.ird = plan.agreed.ird;
-    negotiated_.ord = plan.agreed.ord;
+    negotiated.ird = plan.agreed.ird;
+    negotiated.ord = plan.agreed.ord;
     tell_reads(plan, reply);
   }
   reply.reject = !accepted;
   reply.chosen_send = agreed_.send == SendMode::Align ? wire::kTufModeAlign : wire::kTufModeMarkers;
   reply.chosen_receive =
       agreed_.receive == ReceiveMode::Align ? wire::kTufModeAlign : wire::kTufModeMarkers;
+  // The frame first: it needs memory, and without it nothing has happened.
   set_frame(wire::kTufReplyMagic, reply, private_data);
+  negotiated_ = negotiated;
+  refusal_ = refusal;
   state_ = accepted ? StartState::SendReply : StartState::SendReject;
   stream_->ready();
   if (!accepted) stream_->close();

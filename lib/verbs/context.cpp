@@ -4,17 +4,30 @@
 
 #include "base/result.hpp"
 #include "rnic/verbs.hpp"
+#include "verbs/boundary.hpp"
 #include "verbs/convert.hpp"
 #include "verbs/runtime.hpp"
 
 namespace rnic {
 
-Config Config::loopback() { return Config(std::string(verbs::loopback_toml()), "loopback.toml"); }
+using verbs::guarded;
+using verbs::guarded_or;
+
+Config Config::loopback() {
+  Config config({}, {});
+  config.starved_ = !base::attempt([&] {
+    config.text_ = verbs::loopback_toml();
+    config.name_ = "loopback.toml";
+  });
+  return config;
+}
 
 Result<Config> Config::from_file(const std::string& path) {
-  auto text = verbs::read_file(path);
-  if (!text) return verbs::failure(text.error());
-  return Config(std::move(*text), path);
+  return guarded("Config::from_file", [&]() -> Result<Config> {
+    auto text = verbs::read_file(path);
+    if (!text) return verbs::failure(text.error());
+    return Config(std::move(*text), path);
+  });
 }
 
 Config Config::from_text(std::string text, std::string name) {
@@ -22,14 +35,31 @@ Config Config::from_text(std::string text, std::string name) {
 }
 
 Config& Config::set(std::string assignment) {
-  overrides_.push_back(std::move(assignment));
+  if (!base::attempt([&] { overrides_.push_back(std::move(assignment)); })) starved_ = true;
   return *this;
 }
 
+namespace {
+
+/// What was given and could not be kept is not forgotten in silence.
+Status incomplete() {
+  return tl::unexpected(
+      Error{ErrorCode::ResourceExhausted, base::worded([] {
+              return std::string(
+                  "the configuration: out of memory: there was none to keep all that was given; "
+                  "make it anew");
+            })});
+}
+
+}  // namespace
+
 Status Config::check() const {
-  auto settings = verbs::parse_settings(text_, name_, overrides_);
-  if (!settings) return verbs::failure(settings.error());
-  return {};
+  if (starved_) return incomplete();
+  return guarded("Config::check", [&]() -> Status {
+    auto settings = verbs::parse_settings(text_, name_, overrides_);
+    if (!settings) return verbs::failure(settings.error());
+    return {};
+  });
 }
 
 Context::Context(std::unique_ptr<verbs::Runtime> runtime) : runtime_(std::move(runtime)) {}
@@ -38,27 +68,35 @@ Context& Context::operator=(Context&&) noexcept = default;
 Context::~Context() = default;
 
 Result<Context> Context::open(const Config& config) {
-  auto settings = verbs::parse_settings(config.text(), config.name(), config.overrides());
-  if (!settings) return verbs::failure(settings.error());
-  auto runtime = verbs::Runtime::open(*settings);
-  if (!runtime) return verbs::failure(runtime.error());
-  return Context(std::move(*runtime));
+  if (config.starved_) return tl::unexpected(incomplete().error());
+  return guarded("Context::open", [&]() -> Result<Context> {
+    auto settings = verbs::parse_settings(config.text(), config.name(), config.overrides());
+    if (!settings) return verbs::failure(settings.error());
+    auto runtime = verbs::Runtime::open(*settings);
+    if (!runtime) return verbs::failure(runtime.error());
+    return Context(std::move(*runtime));
+  });
 }
 
 std::vector<std::string> Context::device_names() const {
-  std::vector<std::string> names;
-  for (const auto& device : runtime_->devices()) names.push_back(device->name);
-  return names;
+  return guarded_or(std::vector<std::string>{}, [&] {
+    std::vector<std::string> names;
+    for (const auto& device : runtime_->devices()) names.push_back(device->name);
+    return names;
+  });
 }
 
 Result<Device> Context::device(const std::string& name) {
-  std::string known;
   for (const auto& device : runtime_->devices()) {
     if (device->name == name) return Device(device.get());
-    known += (known.empty() ? "" : ", ") + device->name;
   }
-  return tl::unexpected(
-      Error{ErrorCode::NotFound, "no device \"" + name + "\": the configuration has " + known});
+  return tl::unexpected(Error{ErrorCode::NotFound, base::worded([&] {
+                                std::string known;
+                                for (const auto& device : runtime_->devices()) {
+                                  known += (known.empty() ? "" : ", ") + device->name;
+                                }
+                                return "no device \"" + name + "\": the configuration has " + known;
+                              })});
 }
 
 bool Context::threaded() const { return runtime_->threaded(); }
@@ -84,6 +122,8 @@ int64_t Context::next_deadline_ns() const {
 }
 
 int64_t Context::now_ns() const { return base::nanos(runtime_->now()); }
-std::string Context::environment() const { return runtime_->environment(); }
+std::string Context::environment() const {
+  return guarded_or(std::string{}, [&] { return runtime_->environment(); });
+}
 
 }  // namespace rnic

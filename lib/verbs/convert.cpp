@@ -149,19 +149,19 @@ ConnectionFacts facts_of(const mpa::Negotiated& agreed) {
 
 }  // namespace
 
-Event from_event(nic::Event event) {
+Event from_event(nic::Event& event) {
   Event out;
+  out.remote = llp::to_string(event.remote);
+  if (event.detail.empty() && event.kind == nic::EventKind::Disconnected) {
+    event.detail = llp::to_string(event.end);
+  }
   out.kind = static_cast<EventKind>(event.kind);
   out.qp = event.qp;
   out.request = {event.connection.index, event.connection.generation};
-  out.remote = llp::to_string(event.remote);
   out.private_data = std::move(event.private_data);
   out.fault = {static_cast<uint8_t>(event.fault.layer), event.fault.type, event.fault.code};
   out.facts = facts_of(event.agreed);
   out.detail = std::move(event.detail);
-  if (out.detail.empty() && event.kind == nic::EventKind::Disconnected) {
-    out.detail = llp::to_string(event.end);
-  }
   return out;
 }
 

@@ -23,7 +23,8 @@ namespace rnic::verbs {
 [[nodiscard]] Completion from_work(const rdmap::Completion& completion);
 [[nodiscard]] std::optional<nic::FramingKind> to_framing(std::optional<Framing> framing);
 [[nodiscard]] nic::ConnectOptions to_options(const ConnectOptions& options);
-[[nodiscard]] Event from_event(nic::Event event);
+/// Takes private data and detail out of it, but nothing when it throws.
+[[nodiscard]] Event from_event(nic::Event& event);
 /// Why a call on a stream that has ended fails.
 [[nodiscard]] tl::unexpected<Error> stream_failure(StreamEnd end, const std::string& peer);
 /// What is given, over what is there.

@@ -5,13 +5,17 @@
 #include <utility>
 
 #include "rnic/verbs.hpp"
+#include "verbs/boundary.hpp"
 #include "verbs/convert.hpp"
 #include "verbs/runtime.hpp"
 
 namespace rnic {
 
 using verbs::failure;
+using verbs::guarded;
+using verbs::guarded_or;
 using verbs::on_worker;
+using verbs::quietly;
 using verbs::stream_failure;
 
 static_assert(static_cast<int>(FramedSendMode::Markers) ==
@@ -96,26 +100,28 @@ void FramedStream::tell() const {
 }
 
 Result<size_t> FramedStream::send(std::span<const uint8_t> frame) {
-  if (socket_ == nullptr) return let_go();
-  if (finished_) {
-    return refusal(ErrorCode::WrongState, "nothing can be sent after finish_sending()");
-  }
-  if (const auto end = how_ended()) return stream_failure(*end, remote());
-  if (frame.empty()) {
-    return refusal(ErrorCode::InvalidArgument, "a frame has one octet at least");
-  }
-  if (!socket_->is_established()) return 0;
-  switch (socket_->send({frame.data(), frame.size()})) {
-    case tuf::SendResult::Ok: tell(); return frame.size();
-    case tuf::SendResult::Full: return 0;
-    case tuf::SendResult::MessageSize: return too_long(frame.size(), *socket_);
-    case tuf::SendResult::Malformed:
-      return refusal(ErrorCode::InvalidArgument,
-                     "the frame's length field does not tell its length of " +
-                         std::to_string(frame.size()) + " octets (FrameFormat)");
-    case tuf::SendResult::Closed: break;
-  }
-  return stream_failure(how_ended().value_or(StreamEnd::Closed), remote());
+  return guarded("FramedStream::send", [&]() -> Result<size_t> {
+    if (socket_ == nullptr) return let_go();
+    if (finished_) {
+      return refusal(ErrorCode::WrongState, "nothing can be sent after finish_sending()");
+    }
+    if (const auto end = how_ended()) return stream_failure(*end, remote());
+    if (frame.empty()) {
+      return refusal(ErrorCode::InvalidArgument, "a frame has one octet at least");
+    }
+    if (!socket_->is_established()) return 0;
+    switch (socket_->send({frame.data(), frame.size()})) {
+      case tuf::SendResult::Ok: tell(); return frame.size();
+      case tuf::SendResult::Full: return 0;
+      case tuf::SendResult::MessageSize: return too_long(frame.size(), *socket_);
+      case tuf::SendResult::Malformed:
+        return refusal(ErrorCode::InvalidArgument,
+                       "the frame's length field does not tell its length of " +
+                           std::to_string(frame.size()) + " octets (FrameFormat)");
+      case tuf::SendResult::Closed: break;
+    }
+    return stream_failure(how_ended().value_or(StreamEnd::Closed), remote());
+  });
 }
 
 /// What receive() and read() answer. `over` and `end` were seen before the look into the ring: what
@@ -134,25 +140,29 @@ Result<size_t> FramedStream::taken(size_t octets, bool over, std::optional<Strea
 }
 
 Result<size_t> FramedStream::receive(std::span<uint8_t> buffer) {
-  if (socket_ == nullptr) return let_go();
-  const auto end = how_ended();
-  const bool over = end || socket_->peer_has_finished();
-  const tuf::Received got = socket_->receive({buffer.data(), buffer.size()});
-  if (got.kind == tuf::ReceiveKind::NoRoom) {
-    return refusal(ErrorCode::MessageSize, "the next frame has " + std::to_string(got.length) +
-                                               " octets: give a buffer that holds it");
-  }
-  const bool plain = socket_->receive_mode() == tuf::ReceiveMode::Plain;
-  if (plain && buffer.empty()) return 0;
-  return taken(got.kind == tuf::ReceiveKind::Pdu ? got.length : 0, over, end);
+  return guarded("FramedStream::receive", [&]() -> Result<size_t> {
+    if (socket_ == nullptr) return let_go();
+    const auto end = how_ended();
+    const bool over = end || socket_->peer_has_finished();
+    const tuf::Received got = socket_->receive({buffer.data(), buffer.size()});
+    if (got.kind == tuf::ReceiveKind::NoRoom) {
+      return refusal(ErrorCode::MessageSize, "the next frame has " + std::to_string(got.length) +
+                                                 " octets: give a buffer that holds it");
+    }
+    const bool plain = socket_->receive_mode() == tuf::ReceiveMode::Plain;
+    if (plain && buffer.empty()) return 0;
+    return taken(got.kind == tuf::ReceiveKind::Pdu ? got.length : 0, over, end);
+  });
 }
 
 Result<size_t> FramedStream::read(std::span<uint8_t> octets) {
-  if (socket_ == nullptr) return let_go();
-  const auto end = how_ended();
-  const bool over = end || socket_->peer_has_finished();
-  if (octets.empty()) return 0;
-  return taken(socket_->read({octets.data(), octets.size()}), over, end);
+  return guarded("FramedStream::read", [&]() -> Result<size_t> {
+    if (socket_ == nullptr) return let_go();
+    const auto end = how_ended();
+    const bool over = end || socket_->peer_has_finished();
+    if (octets.empty()) return 0;
+    return taken(socket_->read({octets.data(), octets.size()}), over, end);
+  });
 }
 
 size_t FramedStream::readable() const {
@@ -238,54 +248,70 @@ Status FramedStream::change(Change&& make) {
 }
 
 Status FramedStream::set_send_mode(FramedSendMode mode, uint64_t key) {
-  if (socket_ != nullptr && !supports(mode)) {
-    return refusal(ErrorCode::Unsupported, "this stream cannot send in that mode: see supports()");
-  }
-  return change([&](nic::FramedSocket& socket) {
-    const base::Status known = mode == FramedSendMode::Align ? nic::check_key(key) : base::Status{};
-    return known ? socket.set_send_mode(static_cast<tuf::SendMode>(mode), key) : known;
+  return guarded("FramedStream::set_send_mode", [&]() -> Status {
+    if (socket_ != nullptr && !supports(mode)) {
+      return refusal(ErrorCode::Unsupported,
+                     "this stream cannot send in that mode: see supports()");
+    }
+    return change([&](nic::FramedSocket& socket) {
+      const base::Status known =
+          mode == FramedSendMode::Align ? nic::check_key(key) : base::Status{};
+      return known ? socket.set_send_mode(static_cast<tuf::SendMode>(mode), key) : known;
+    });
   });
 }
 
 Status FramedStream::set_receive_mode(FramedReceiveMode mode, uint64_t key) {
-  if (socket_ != nullptr && !supports(mode)) {
-    return refusal(ErrorCode::Unsupported,
-                   "this stream cannot receive in that mode: see supports()");
-  }
-  return change([&](nic::FramedSocket& socket) {
-    const base::Status known =
-        mode == FramedReceiveMode::Align ? nic::check_key(key) : base::Status{};
-    return known ? socket.set_receive_mode(static_cast<tuf::ReceiveMode>(mode), key) : known;
+  return guarded("FramedStream::set_receive_mode", [&]() -> Status {
+    if (socket_ != nullptr && !supports(mode)) {
+      return refusal(ErrorCode::Unsupported,
+                     "this stream cannot receive in that mode: see supports()");
+    }
+    return change([&](nic::FramedSocket& socket) {
+      const base::Status known =
+          mode == FramedReceiveMode::Align ? nic::check_key(key) : base::Status{};
+      return known ? socket.set_receive_mode(static_cast<tuf::ReceiveMode>(mode), key) : known;
+    });
   });
 }
 
 Status FramedStream::set_send_interval(uint16_t octets) {
-  return change([&](nic::FramedSocket& socket) { return socket.set_send_interval(octets); });
+  return guarded("FramedStream::set_send_interval", [&]() -> Status {
+    return change([&](nic::FramedSocket& socket) { return socket.set_send_interval(octets); });
+  });
 }
 
 Status FramedStream::set_receive_interval(uint16_t octets) {
-  return change([&](nic::FramedSocket& socket) { return socket.set_receive_interval(octets); });
+  return guarded("FramedStream::set_receive_interval", [&]() -> Status {
+    return change([&](nic::FramedSocket& socket) { return socket.set_receive_interval(octets); });
+  });
 }
 
 Status FramedStream::set_packing(bool on) {
-  return change([&](nic::FramedSocket& socket) {
-    socket.set_packing(on);
-    return base::Status{};
+  return guarded("FramedStream::set_packing", [&]() -> Status {
+    return change([&](nic::FramedSocket& socket) {
+      socket.set_packing(on);
+      return base::Status{};
+    });
   });
 }
 
 Status FramedStream::set_emergency(bool on) {
-  return change([&](nic::FramedSocket& socket) {
-    socket.set_emergency(on);
-    return base::Status{};
+  return guarded("FramedStream::set_emergency", [&]() -> Status {
+    return change([&](nic::FramedSocket& socket) {
+      socket.set_emergency(on);
+      return base::Status{};
+    });
   });
 }
 
 Status FramedStream::set_max_frame(uint32_t octets) {
-  return change([&](nic::FramedSocket& socket) {
-    const base::Status possible = nic::check_pdu_max(octets, socket.began_with().format);
-    if (possible) socket.set_max_pdu(octets);
-    return possible;
+  return guarded("FramedStream::set_max_frame", [&]() -> Status {
+    return change([&](nic::FramedSocket& socket) {
+      const base::Status possible = nic::check_pdu_max(octets, socket.began_with().format);
+      if (possible) socket.set_max_pdu(octets);
+      return possible;
+    });
   });
 }
 
@@ -323,17 +349,23 @@ std::optional<StreamEnd> FramedStream::how_ended() const {
 }
 
 Status FramedStream::status() const {
-  const auto end = how_ended();
-  if (!end || *end == StreamEnd::Closed) return {};
-  return stream_failure(*end, remote());
+  return guarded("FramedStream::status", [&]() -> Status {
+    const auto end = how_ended();
+    if (!end || *end == StreamEnd::Closed) return {};
+    return stream_failure(*end, remote());
+  });
 }
 
 std::string FramedStream::local() const {
-  return socket_ == nullptr ? "" : llp::to_string(socket_->local());
+  return guarded_or(std::string{}, [&]() -> std::string {
+    return socket_ == nullptr ? "" : llp::to_string(socket_->local());
+  });
 }
 
 std::string FramedStream::remote() const {
-  return socket_ == nullptr ? "" : llp::to_string(socket_->remote());
+  return guarded_or(std::string{}, [&]() -> std::string {
+    return socket_ == nullptr ? "" : llp::to_string(socket_->remote());
+  });
 }
 
 // --- FramedStreamListener ---
@@ -350,7 +382,10 @@ FramedStreamListener& FramedStreamListener::operator=(FramedStreamListener&& oth
 
 FramedStreamListener::~FramedStreamListener() {
   if (device_ == nullptr) return;
-  on_worker(*device_, [&](base::Now now) { device_->device->framed().unlisten(*listener_, now); });
+  quietly([this] {
+    on_worker(*device_,
+              [&](base::Now now) { device_->device->framed().unlisten(*listener_, now); });
+  });
 }
 
 std::optional<FramedStream> FramedStreamListener::accept() {
@@ -375,35 +410,39 @@ uint64_t Device::new_framing_key() {
 
 Result<FramedStreamListener> Device::listen_framed(uint16_t port,
                                                    const FramedListenerOptions& options) {
-  if (port == 0) return refusal(ErrorCode::InvalidArgument, "port 0 cannot be listened on");
-  const auto local = verbs::to_local(options.address, port);
-  if (!local) return failure(local.error());
-  auto made = on_worker(*device_, [&](base::Now) {
-    nic::Device& device = *device_->device;
-    return device.listen_framed(*local, options.backlog,
-                                verbs::merged(device.default_options(), options.stream),
-                                setup(options.framing));
+  return guarded("Device::listen_framed", [&]() -> Result<FramedStreamListener> {
+    if (port == 0) return refusal(ErrorCode::InvalidArgument, "port 0 cannot be listened on");
+    const auto local = verbs::to_local(options.address, port);
+    if (!local) return failure(local.error());
+    auto made = on_worker(*device_, [&](base::Now) {
+      nic::Device& device = *device_->device;
+      return device.listen_framed(*local, options.backlog,
+                                  verbs::merged(device.default_options(), options.stream),
+                                  setup(options.framing));
+    });
+    if (!made) return failure(made.error());
+    FramedStreamListener listener;
+    listener.device_ = device_;
+    listener.listener_ = *made;
+    return listener;
   });
-  if (!made) return failure(made.error());
-  FramedStreamListener listener;
-  listener.device_ = device_;
-  listener.listener_ = *made;
-  return listener;
 }
 
 Result<FramedStream> Device::connect_framed(const std::string& address, uint16_t port,
                                             const FramingOptions& framing,
                                             const StreamOptions& options) {
-  auto ip = llp::parse_ip(address);
-  if (!ip) return failure(ip.error());
-  if (port == 0) return refusal(ErrorCode::InvalidArgument, "port 0 cannot be connected to");
-  auto socket = on_worker(*device_, [&](base::Now now) {
-    nic::Device& device = *device_->device;
-    return device.connect_framed({*ip, port}, verbs::merged(device.default_options(), options),
-                                 setup(framing), now);
+  return guarded("Device::connect_framed", [&]() -> Result<FramedStream> {
+    auto ip = llp::parse_ip(address);
+    if (!ip) return failure(ip.error());
+    if (port == 0) return refusal(ErrorCode::InvalidArgument, "port 0 cannot be connected to");
+    auto socket = on_worker(*device_, [&](base::Now now) {
+      nic::Device& device = *device_->device;
+      return device.connect_framed({*ip, port}, verbs::merged(device.default_options(), options),
+                                   setup(framing), now);
+    });
+    if (!socket) return failure(socket.error());
+    return FramedStream(device_, *socket);
   });
-  if (!socket) return failure(socket.error());
-  return FramedStream(device_, *socket);
 }
 
 }  // namespace rnic

@@ -2,24 +2,35 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "rnic/verbs.hpp"
+#include "verbs/boundary.hpp"
 #include "verbs/convert.hpp"
 #include "verbs/runtime.hpp"
 
 namespace rnic {
 
 using verbs::failure;
+using verbs::guarded;
+using verbs::guarded_or;
 using verbs::on_worker;
+using verbs::quietly;
 using verbs::to_status;
 
 namespace {
 
+/// What the program did wrong stays what it is, though there may be no memory to say it at length.
+Status refused(ErrorCode code, const char* why) {
+  return tl::unexpected(Error{code, base::worded([why] { return why; })});
+}
+
 Status full_queue(const char* queue, uint32_t depth) {
   return tl::unexpected(
-      Error{ErrorCode::ResourceExhausted,
-            std::string("the ") + queue + " queue is full (" + std::to_string(depth) +
-                " outstanding): poll completions, or create the queue pair deeper"});
+      Error{ErrorCode::ResourceExhausted, base::worded([&] {
+              return std::string("the ") + queue + " queue is full (" + std::to_string(depth) +
+                     " outstanding): poll completions, or create the queue pair deeper";
+            })});
 }
 
 Status to_status(nic::PostResult result, const char* queue, uint32_t depth) {
@@ -27,24 +38,21 @@ Status to_status(nic::PostResult result, const char* queue, uint32_t depth) {
     case nic::PostResult::Ok: return {};
     case nic::PostResult::Full: return full_queue(queue, depth);
     case nic::PostResult::TooManySge:
-      return tl::unexpected(
-          Error{ErrorCode::InvalidArgument,
-                "too many scatter/gather elements: at most 16, 1 for a Read or an atomic, none for "
-                "Immediate and LocalInvalidate"});
+      return refused(ErrorCode::InvalidArgument,
+                     "too many scatter/gather elements: at most 16, 1 for a Read or an atomic, "
+                     "none for Immediate and LocalInvalidate");
     case nic::PostResult::BadLength:
-      return tl::unexpected(
-          Error{ErrorCode::InvalidArgument,
-                "an atomic returns 8 octets into its element, and ReadInvalidate needs one"});
+      return refused(ErrorCode::InvalidArgument,
+                     "an atomic returns 8 octets into its element, and ReadInvalidate needs one");
     case nic::PostResult::Disabled:
-      return tl::unexpected(Error{ErrorCode::Unsupported,
-                                  "atomics and Immediate Data are switched off for this device: "
-                                  "set rdma_extensions = true"});
+      return refused(ErrorCode::Unsupported,
+                     "atomics and Immediate Data are switched off for this device: set "
+                     "rdma_extensions = true");
     case nic::PostResult::TooLong:
-      return tl::unexpected(Error{ErrorCode::InvalidArgument,
-                                  "the message is longer than 2^32 - 1 octets: split it"});
+      return refused(ErrorCode::InvalidArgument,
+                     "the message is longer than 2^32 - 1 octets: split it");
     case nic::PostResult::BadOpcode:
-      return tl::unexpected(
-          Error{ErrorCode::InvalidArgument, "this opcode does not belong into the send queue"});
+      return refused(ErrorCode::InvalidArgument, "this opcode does not belong into the send queue");
   }
   return {};
 }
@@ -65,13 +73,17 @@ MemoryRegion& MemoryRegion::operator=(MemoryRegion&& other) noexcept {
   return *this;
 }
 
-MemoryRegion::~MemoryRegion() { static_cast<void>(deregister()); }
+MemoryRegion::~MemoryRegion() {
+  quietly([this] { static_cast<void>(deregister()); });
+}
 
 Status MemoryRegion::deregister() {
   if (device_ == nullptr) return {};
   verbs::DeviceRuntime& device = *std::exchange(device_, nullptr);
-  return to_status(on_worker(
-      device, [&](base::Now) { return device.device->deregister_memory(mem::Stag{stag_}); }));
+  return guarded("MemoryRegion::deregister", [&] {
+    return to_status(on_worker(
+        device, [&](base::Now) { return device.device->deregister_memory(mem::Stag{stag_}); }));
+  });
 }
 
 // --- CompletionQueue ---
@@ -86,7 +98,9 @@ CompletionQueue& CompletionQueue::operator=(CompletionQueue&& other) noexcept {
 
 CompletionQueue::~CompletionQueue() {
   if (device_ == nullptr) return;
-  on_worker(*device_, [&](base::Now) { static_cast<void>(device_->device->destroy_cq(cq_)); });
+  quietly([this] {
+    on_worker(*device_, [&](base::Now) { static_cast<void>(device_->device->destroy_cq(cq_)); });
+  });
 }
 
 uint32_t CompletionQueue::poll(std::span<Completion> out) {
@@ -130,10 +144,11 @@ QueuePair& QueuePair::operator=(QueuePair&& other) noexcept {
 
 QueuePair::~QueuePair() {
   if (device_ == nullptr) return;
-  on_worker(*device_, [&](base::Now) {
-    if (trace_ != nullptr) static_cast<void>(device_->device->set_trace(*qp_, nullptr));
+  const auto destroy = [this](base::Now) {
+    if (trace_ != nullptr) device_->device->end_trace(*qp_);
     static_cast<void>(device_->device->destroy_qp(qp_));
-  });
+  };
+  quietly([&] { on_worker(*device_, destroy); });
 }
 
 uint32_t QueuePair::number() const { return qp_->number(); }
@@ -186,59 +201,70 @@ Status QueuePair::post_immediate(uint64_t id, const ImmediateData& octets, bool 
 
 Status QueuePair::connect(const std::string& address, uint16_t port,
                           std::span<const uint8_t> private_data, const ConnectOptions& options) {
-  auto ip = llp::parse_ip(address);
-  if (!ip) return failure(ip.error());
-  if (port == 0) {
-    return tl::unexpected(Error{ErrorCode::InvalidArgument, "port 0 cannot be connected to"});
-  }
-  return to_status(on_worker(*device_, [&](base::Now now) {
-    return device_->device->connect(*qp_, {*ip, port}, view(private_data), now,
-                                    verbs::to_options(options));
-  }));
+  return guarded("QueuePair::connect", [&]() -> Status {
+    auto ip = llp::parse_ip(address);
+    if (!ip) return failure(ip.error());
+    if (port == 0) {
+      return tl::unexpected(Error{ErrorCode::InvalidArgument, "port 0 cannot be connected to"});
+    }
+    return to_status(on_worker(*device_, [&](base::Now now) {
+      return device_->device->connect(*qp_, {*ip, port}, view(private_data), now,
+                                      verbs::to_options(options));
+    }));
+  });
 }
 
 Status QueuePair::connect(Stream& stream, std::span<const uint8_t> private_data,
                           const ConnectOptions& options) {
-  if (stream.socket_ == nullptr || stream.device_ != device_) {
-    return tl::unexpected(
-        Error{ErrorCode::InvalidArgument, "the stream is closed, or another device's"});
-  }
-  return to_status(on_worker(*device_, [&](base::Now now) {
-    return device_->device->connect(*qp_, *stream.socket_, view(private_data), now,
-                                    verbs::to_options(options));
-  }));
+  return guarded("QueuePair::connect", [&]() -> Status {
+    if (stream.socket_ == nullptr || stream.device_ != device_) {
+      return tl::unexpected(
+          Error{ErrorCode::InvalidArgument, "the stream is closed, or another device's"});
+    }
+    return to_status(on_worker(*device_, [&](base::Now now) {
+      return device_->device->connect(*qp_, *stream.socket_, view(private_data), now,
+                                      verbs::to_options(options));
+    }));
+  });
 }
 
 Status QueuePair::accept(const RequestHandle& request, std::span<const uint8_t> private_data,
                          const ConnectOptions& options) {
-  return to_status(on_worker(*device_, [&](base::Now now) {
-    return device_->device->accept({request.index, request.generation}, *qp_, view(private_data),
-                                   now, verbs::to_options(options));
-  }));
+  return guarded("QueuePair::accept", [&] {
+    return to_status(on_worker(*device_, [&](base::Now now) {
+      return device_->device->accept({request.index, request.generation}, *qp_, view(private_data),
+                                     now, verbs::to_options(options));
+    }));
+  });
 }
 
 Status QueuePair::disconnect() {
-  return to_status(
-      on_worker(*device_, [&](base::Now now) { return device_->device->disconnect(*qp_, now); }));
+  return guarded("QueuePair::disconnect", [&] {
+    return to_status(
+        on_worker(*device_, [&](base::Now now) { return device_->device->disconnect(*qp_, now); }));
+  });
 }
 
 Status QueuePair::start_trace(size_t max_events) {
-  auto trace = std::make_unique<Trace>(max_events);
-  const Status status = to_status(on_worker(
-      *device_, [&](base::Now) { return device_->device->set_trace(*qp_, trace.get()); }));
-  if (status) trace_ = std::move(trace);
-  return status;
+  return guarded("QueuePair::start_trace", [&] {
+    auto trace = std::make_unique<Trace>(max_events);
+    Status status = to_status(on_worker(
+        *device_, [&](base::Now) { return device_->device->set_trace(*qp_, trace.get()); }));
+    if (status) trace_ = std::move(trace);
+    return status;
+  });
 }
 
 Result<std::vector<TraceEvent>> QueuePair::take_trace() {
-  if (trace_ == nullptr) {
-    return tl::unexpected(Error{ErrorCode::WrongState, "no trace was started"});
-  }
-  on_worker(*device_,
-            [&](base::Now) { static_cast<void>(device_->device->set_trace(*qp_, nullptr)); });
-  auto events = trace_->take();
-  trace_.reset();
-  return events;
+  return guarded("QueuePair::take_trace", [&]() -> Result<std::vector<TraceEvent>> {
+    if (trace_ == nullptr) {
+      return tl::unexpected(Error{ErrorCode::WrongState, "no trace was started"});
+    }
+    on_worker(*device_, [&](base::Now) { device_->device->end_trace(*qp_); });
+    auto events = trace_->take();
+    trace_.reset();
+    return events;
+  });
 }
 
 // --- ProtectionDomain ---
@@ -253,7 +279,9 @@ ProtectionDomain& ProtectionDomain::operator=(ProtectionDomain&& other) noexcept
 
 ProtectionDomain::~ProtectionDomain() {
   if (device_ == nullptr) return;
-  on_worker(*device_, [&](base::Now) { static_cast<void>(device_->device->free_pd(pd_)); });
+  quietly([this] {
+    on_worker(*device_, [&](base::Now) { static_cast<void>(device_->device->free_pd(pd_)); });
+  });
 }
 
 Result<MemoryRegion> ProtectionDomain::register_memory(void* address, uint64_t length,
@@ -263,32 +291,37 @@ Result<MemoryRegion> ProtectionDomain::register_memory(void* address, uint64_t l
   spec.length = length;
   spec.pd = pd_;
   spec.rights = access;
-  auto stag =
-      on_worker(*device_, [&](base::Now) { return device_->device->register_memory(spec); });
-  if (!stag) return failure(stag.error());
-  MemoryRegion region;
-  region.device_ = device_;
-  region.stag_ = stag->value;
-  region.address_ = reinterpret_cast<uint64_t>(address);
-  region.length_ = length;
-  return region;
+  return guarded("ProtectionDomain::register_memory", [&]() -> Result<MemoryRegion> {
+    auto stag =
+        on_worker(*device_, [&](base::Now) { return device_->device->register_memory(spec); });
+    if (!stag) return failure(stag.error());
+    MemoryRegion region;
+    region.device_ = device_;
+    region.stag_ = stag->value;
+    region.address_ = reinterpret_cast<uint64_t>(address);
+    region.length_ = length;
+    return region;
+  });
 }
 
 Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, CompletionQueue& receive_cq,
                                               const QueuePairOptions& options) {
   if (send_cq.device_ != device_ || receive_cq.device_ != device_) {
-    return tl::unexpected(
-        Error{ErrorCode::InvalidArgument, "a completion queue belongs to another device"});
+    return tl::unexpected(Error{ErrorCode::InvalidArgument, base::worded([] {
+                                  return "a completion queue belongs to another device";
+                                })});
   }
   const nic::QueuePairSpec spec{
       pd_,         send_cq.cq_, receive_cq.cq_, options.send_depth, options.receive_depth,
       options.ird, options.ord};
-  auto qp = on_worker(*device_, [&](base::Now) { return device_->device->create_qp(spec); });
-  if (!qp) return failure(qp.error());
-  QueuePair handle;
-  handle.device_ = device_;
-  handle.qp_ = *qp;
-  return handle;
+  return guarded("ProtectionDomain::create_qp", [&]() -> Result<QueuePair> {
+    auto qp = on_worker(*device_, [&](base::Now) { return device_->device->create_qp(spec); });
+    if (!qp) return failure(qp.error());
+    QueuePair handle;
+    handle.device_ = device_;
+    handle.qp_ = *qp;
+    return handle;
+  });
 }
 
 // --- Device ---
@@ -296,7 +329,8 @@ Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, Completi
 const std::string& Device::name() const { return device_->name; }
 
 std::string Device::address() const {
-  return llp::to_string(device_->device->config().net.address);
+  return guarded_or(std::string{},
+                    [&] { return llp::to_string(device_->device->config().net.address); });
 }
 
 uint32_t Device::mtu() const { return device_->device->config().net.mtu; }
@@ -307,81 +341,104 @@ std::string Device::checksum_mode() const {
 }
 
 Result<ProtectionDomain> Device::alloc_pd() {
-  auto pd = on_worker(*device_, [&](base::Now) { return device_->device->alloc_pd(); });
-  if (!pd) return failure(pd.error());
-  ProtectionDomain domain;
-  domain.device_ = device_;
-  domain.pd_ = *pd;
-  return domain;
+  return guarded("Device::alloc_pd", [&]() -> Result<ProtectionDomain> {
+    auto pd = on_worker(*device_, [&](base::Now) { return device_->device->alloc_pd(); });
+    if (!pd) return failure(pd.error());
+    ProtectionDomain domain;
+    domain.device_ = device_;
+    domain.pd_ = *pd;
+    return domain;
+  });
 }
 
 Result<CompletionQueue> Device::create_cq(uint32_t depth) {
-  auto cq = on_worker(*device_, [&](base::Now) { return device_->device->create_cq(depth); });
-  if (!cq) return failure(cq.error());
-  CompletionQueue queue;
-  queue.device_ = device_;
-  queue.cq_ = *cq;
-  return queue;
+  return guarded("Device::create_cq", [&]() -> Result<CompletionQueue> {
+    auto cq = on_worker(*device_, [&](base::Now) { return device_->device->create_cq(depth); });
+    if (!cq) return failure(cq.error());
+    CompletionQueue queue;
+    queue.device_ = device_;
+    queue.cq_ = *cq;
+    return queue;
+  });
 }
 
 Status Device::listen(uint16_t port, const std::string& address, std::optional<Framing> framing) {
-  if (port == 0) {
-    return tl::unexpected(Error{ErrorCode::InvalidArgument, "port 0 cannot be listened on"});
-  }
-  const auto local = verbs::to_local(address, port);
-  if (!local) return failure(local.error());
-  return to_status(on_worker(*device_, [&](base::Now) {
-    return device_->device->listen(*local, verbs::to_framing(framing));
-  }));
+  return guarded("Device::listen", [&]() -> Status {
+    if (port == 0) {
+      return tl::unexpected(Error{ErrorCode::InvalidArgument, "port 0 cannot be listened on"});
+    }
+    const auto local = verbs::to_local(address, port);
+    if (!local) return failure(local.error());
+    return to_status(on_worker(*device_, [&](base::Now) {
+      return device_->device->listen(*local, verbs::to_framing(framing));
+    }));
+  });
 }
 
 Status Device::unlisten(uint16_t port, const std::string& address) {
-  const auto local = verbs::to_local(address, port);
-  if (!local) return failure(local.error());
-  return to_status(
-      on_worker(*device_, [&](base::Now) { return device_->device->unlisten(*local); }));
+  return guarded("Device::unlisten", [&]() -> Status {
+    const auto local = verbs::to_local(address, port);
+    if (!local) return failure(local.error());
+    return to_status(
+        on_worker(*device_, [&](base::Now) { return device_->device->unlisten(*local); }));
+  });
 }
 
 Status Device::reject(const RequestHandle& request, std::span<const uint8_t> private_data) {
-  return to_status(on_worker(*device_, [&](base::Now now) {
-    return device_->device->reject({request.index, request.generation}, view(private_data), now);
-  }));
+  return guarded("Device::reject", [&] {
+    return to_status(on_worker(*device_, [&](base::Now now) {
+      return device_->device->reject({request.index, request.generation}, view(private_data), now);
+    }));
+  });
 }
 
 bool Device::poll_event(Event& out) {
-  nic::Event event;
-  if (!device_->device->poll_event(event)) return false;
-  out = verbs::from_event(std::move(event));
+  nic::Event* event = device_->device->next_event();
+  if (event == nullptr) return false;
+  // It stays the next one until there is memory for what it becomes.
+  if (!base::attempt([&] { out = verbs::from_event(*event); })) return false;
+  device_->device->drop_event();
   return true;
 }
 
 uint32_t Device::poll() {
   if (device_->worker != nullptr) return 0;
-  return device_->device->poll(device_->runtime->now());
+  return verbs::turn(*device_->device, device_->runtime->now());
 }
 
+namespace {
+
+/// Calls `visit(layer, row)` for each counter of everything under a device; on its worker.
+template <typename F>
+void for_each_counter(verbs::DeviceRuntime& device, F&& visit) {
+  device.device->for_each_counter(std::ref(visit));
+  const auto pass_on = [&visit](const char* layer, const auto& counters) {
+    counters.for_each([&](const base::CounterRow& row) { visit(layer, row); });
+  };
+  if (device.socket != nullptr) pass_on("socket", device.socket->counters());
+  if (device.impaired != nullptr) pass_on("impair", device.impaired->impair_counters());
+}
+
+}  // namespace
+
 std::vector<Counter> Device::counters() const {
-  std::vector<Counter> out;
-  on_worker(*device_, [&](base::Now) {
-    for (const nic::CounterValue& value : device_->device->counters()) {
-      out.push_back({value.layer, value.row.name, value.row.unit, value.row.help, value.row.value});
-    }
-    const auto add = [&out](const char* layer, const auto& counters) {
-      counters.for_each([&](const base::CounterRow& row) {
-        out.push_back({layer, row.name, row.unit, row.help, row.value});
-      });
+  return guarded_or(std::vector<Counter>{}, [&] {
+    std::vector<Counter> out;
+    const auto add = [&](const char* layer, const base::CounterRow& row) {
+      out.push_back({layer, row.name, row.unit, row.help, row.value});
     };
-    if (device_->socket != nullptr) add("socket", device_->socket->counters());
-    if (device_->impaired != nullptr) add("impair", device_->impaired->impair_counters());
+    on_worker(*device_, [&](base::Now) { for_each_counter(*device_, add); });
+    return out;
   });
-  return out;
 }
 
 uint64_t Device::counter(const std::string& layer, const std::string& name) const {
-  for (const Counter& counter : counters()) {
-    if (counter.layer == layer && counter.name == name) return counter.value;
-  }
-  return 0;
+  uint64_t value = 0;
+  const auto look = [&](const char* at, const base::CounterRow& row) {
+    if (layer == at && name == row.name) value = row.value;
+  };
+  on_worker(*device_, [&](base::Now) { for_each_counter(*device_, look); });
+  return value;
 }
 
 bool Device::quiescent() const {

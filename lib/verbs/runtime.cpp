@@ -58,7 +58,11 @@ base::Result<std::unique_ptr<Runtime>> Runtime::open(const Settings& settings) {
   if (auto status = runtime->start_devices(settings); !status) {
     return tl::unexpected(status.error());
   }
-  if (settings.worker.mode == WorkerSettings::Mode::Threaded) runtime->start_workers(settings);
+  if (settings.worker.mode == WorkerSettings::Mode::Threaded) {
+    if (auto status = runtime->start_workers(settings); !status) {
+      return tl::unexpected(status.error());
+    }
+  }
   return runtime;
 }
 
@@ -212,7 +216,7 @@ base::Status Runtime::start_on_socket(const DeviceSettings& settings,
   return {};
 }
 
-void Runtime::start_workers(const Settings& settings) {
+base::Status Runtime::start_workers(const Settings& settings) {
   using Idle = WorkerSettings::Idle;
   Idle idle = settings.worker.idle;
   if (idle == Idle::Auto) {
@@ -224,16 +228,19 @@ void Runtime::start_workers(const Settings& settings) {
     Worker::Options options;
     options.idle = idle;
     if (i < settings.worker.cores.size()) options.core = settings.worker.cores[i];
-    workers_.push_back(std::make_unique<Worker>(
-        options, clock_, std::vector<nic::Device*>{devices_[i]->device.get()}));
+    auto worker =
+        Worker::start(options, clock_, std::vector<nic::Device*>{devices_[i]->device.get()});
+    if (!worker) return tl::unexpected(worker.error());
+    workers_.push_back(std::move(*worker));
     devices_[i]->worker = workers_.back().get();
   }
+  return {};
 }
 
 uint32_t Runtime::poll() {
   if (threaded()) return 0;
   uint32_t work = 0;
-  for (auto& device : devices_) work += device->device->poll(now());
+  for (auto& device : devices_) work += turn(*device->device, now());
   return work;
 }
 

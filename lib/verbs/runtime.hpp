@@ -58,7 +58,7 @@ class Runtime {
   base::Status start_on_port(const nic::DeviceConfig& config, DeviceRuntime& runtime);
   base::Status start_on_socket(const DeviceSettings& settings, const nic::DeviceConfig& config,
                                DeviceRuntime& runtime);
-  void start_workers(const Settings& settings);
+  base::Status start_workers(const Settings& settings);
 
   Clock clock_;
   std::string environment_;

@@ -103,7 +103,8 @@ class Reader {
   base::Result<Settings> read(std::string_view text, std::span<const std::string> overrides) {
     toml::table root;
     try {
-      root = toml::parse(text, file_);
+      // Without the file's name: for that the parser asks for memory where it must not throw.
+      root = toml::parse(text);
     } catch (const toml::parse_error& error) {
       findings_.add(line(error.source()), "", std::string(error.description()));
       return tl::unexpected(findings_.error());

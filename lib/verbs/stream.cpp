@@ -5,14 +5,18 @@
 #include <utility>
 
 #include "rnic/verbs.hpp"
+#include "verbs/boundary.hpp"
 #include "verbs/convert.hpp"
 #include "verbs/runtime.hpp"
 
 namespace rnic {
 
 using verbs::failure;
+using verbs::guarded;
+using verbs::guarded_or;
 using verbs::merged;
 using verbs::on_worker;
+using verbs::quietly;
 using verbs::stream_failure;
 
 static_assert(static_cast<int>(Ecn::Offer) == static_cast<int>(tcp::Ecn::Offer));
@@ -110,32 +114,36 @@ void Stream::tell() const {
 }
 
 Result<size_t> Stream::send(std::span<const uint8_t> octets) {
-  if (socket_ == nullptr) return gone();
-  if (finished_) {
-    return error(ErrorCode::WrongState, "nothing can be sent after finish_sending()");
-  }
-  if (const auto end = how_ended()) return stream_failure(*end, remote());
-  if (socket_->is_lent()) return converted();
-  if (octets.empty()) return 0;
-  if (!socket_->has_send_ring()) {
-    const base::Status status = on_worker(
-        *device_, [&](base::Now) { return device_->device->streams().reserve_send(*socket_); });
-    if (!status) return failure(status.error());
-  }
-  const uint32_t taken = socket_->put({octets.data(), octets.size()});
-  if (taken != 0) tell();
-  return taken;
+  return guarded("Stream::send", [&]() -> Result<size_t> {
+    if (socket_ == nullptr) return gone();
+    if (finished_) {
+      return error(ErrorCode::WrongState, "nothing can be sent after finish_sending()");
+    }
+    if (const auto end = how_ended()) return stream_failure(*end, remote());
+    if (socket_->is_lent()) return converted();
+    if (octets.empty()) return 0;
+    if (!socket_->has_send_ring()) {
+      const base::Status status = on_worker(
+          *device_, [&](base::Now) { return device_->device->streams().reserve_send(*socket_); });
+      if (!status) return failure(status.error());
+    }
+    const uint32_t taken = socket_->put({octets.data(), octets.size()});
+    if (taken != 0) tell();
+    return taken;
+  });
 }
 
 Result<size_t> Stream::receive(std::span<uint8_t> octets) {
-  if (socket_ == nullptr) return gone();
-  // Before the look into the ring: what is there after the end was seen is all there is.
-  const auto end = how_ended();
-  if (!end && socket_->is_lent()) return converted();
-  const uint32_t got = socket_->take({octets.data(), octets.size()});
-  if (got != 0 && !end && socket_->room_is_news()) tell();
-  if (got != 0 || octets.empty() || !end || *end == StreamEnd::Closed) return got;
-  return stream_failure(*end, remote());
+  return guarded("Stream::receive", [&]() -> Result<size_t> {
+    if (socket_ == nullptr) return gone();
+    // Before the look into the ring: what is there after the end was seen is all there is.
+    const auto end = how_ended();
+    if (!end && socket_->is_lent()) return converted();
+    const uint32_t got = socket_->take({octets.data(), octets.size()});
+    if (got != 0 && !end && socket_->room_is_news()) tell();
+    if (got != 0 || octets.empty() || !end || *end == StreamEnd::Closed) return got;
+    return stream_failure(*end, remote());
+  });
 }
 
 uint64_t Stream::readable() const {
@@ -179,22 +187,26 @@ void Stream::abort() {
 }
 
 Status Stream::await_rdma(std::span<const uint8_t> last_message) {
-  if (socket_ == nullptr) return gone();
-  return verbs::to_status(on_worker(*device_, [&](base::Now now) {
-    return device_->device->await_rdma(*socket_, {last_message.data(), last_message.size()}, now);
-  }));
+  return guarded("Stream::await_rdma", [&]() -> Status {
+    if (socket_ == nullptr) return gone();
+    return verbs::to_status(on_worker(*device_, [&](base::Now now) {
+      return device_->device->await_rdma(*socket_, {last_message.data(), last_message.size()}, now);
+    }));
+  });
 }
 
 bool Stream::is_converted() const { return socket_ != nullptr && socket_->is_lent(); }
 
 Status Stream::set_options(const StreamOptions& options) {
-  if (socket_ == nullptr) return gone();
-  return verbs::to_status(on_worker(*device_, [&](base::Now now) -> base::Status {
-    nic::StreamTable& streams = device_->device->streams();
-    const auto before = streams.options(*socket_);
-    if (!before) return tl::unexpected(before.error());
-    return streams.set_options(*socket_, merged(*before, options), now);
-  }));
+  return guarded("Stream::set_options", [&]() -> Status {
+    if (socket_ == nullptr) return gone();
+    return verbs::to_status(on_worker(*device_, [&](base::Now now) -> base::Status {
+      nic::StreamTable& streams = device_->device->streams();
+      const auto before = streams.options(*socket_);
+      if (!before) return tl::unexpected(before.error());
+      return streams.set_options(*socket_, merged(*before, options), now);
+    }));
+  });
 }
 
 StreamState Stream::state() const {
@@ -210,17 +222,23 @@ std::optional<StreamEnd> Stream::how_ended() const {
 }
 
 Status Stream::status() const {
-  const auto end = how_ended();
-  if (!end || *end == StreamEnd::Closed) return {};
-  return stream_failure(*end, remote());
+  return guarded("Stream::status", [&]() -> Status {
+    const auto end = how_ended();
+    if (!end || *end == StreamEnd::Closed) return {};
+    return stream_failure(*end, remote());
+  });
 }
 
 std::string Stream::local() const {
-  return socket_ == nullptr ? "" : llp::to_string(socket_->local());
+  return guarded_or(std::string{}, [&]() -> std::string {
+    return socket_ == nullptr ? "" : llp::to_string(socket_->local());
+  });
 }
 
 std::string Stream::remote() const {
-  return socket_ == nullptr ? "" : llp::to_string(socket_->remote());
+  return guarded_or(std::string{}, [&]() -> std::string {
+    return socket_ == nullptr ? "" : llp::to_string(socket_->remote());
+  });
 }
 
 // --- StreamListener ---
@@ -235,7 +253,10 @@ StreamListener& StreamListener::operator=(StreamListener&& other) noexcept {
 
 StreamListener::~StreamListener() {
   if (device_ == nullptr) return;
-  on_worker(*device_, [&](base::Now now) { device_->device->streams().unlisten(*listener_, now); });
+  quietly([this] {
+    on_worker(*device_,
+              [&](base::Now now) { device_->device->streams().unlisten(*listener_, now); });
+  });
 }
 
 std::optional<Stream> StreamListener::accept() {
@@ -249,32 +270,36 @@ uint16_t StreamListener::port() const { return listener_ == nullptr ? 0 : listen
 // --- Device ---
 
 Result<StreamListener> Device::listen_stream(uint16_t port, const StreamListenerOptions& options) {
-  if (port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be listened on");
-  const auto local = verbs::to_local(options.address, port);
-  if (!local) return failure(local.error());
-  auto made = on_worker(*device_, [&](base::Now) {
-    nic::Device& device = *device_->device;
-    return device.listen_stream(*local, options.backlog,
-                                merged(device.default_options(), options.stream));
+  return guarded("Device::listen_stream", [&]() -> Result<StreamListener> {
+    if (port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be listened on");
+    const auto local = verbs::to_local(options.address, port);
+    if (!local) return failure(local.error());
+    auto made = on_worker(*device_, [&](base::Now) {
+      nic::Device& device = *device_->device;
+      return device.listen_stream(*local, options.backlog,
+                                  merged(device.default_options(), options.stream));
+    });
+    if (!made) return failure(made.error());
+    StreamListener listener;
+    listener.device_ = device_;
+    listener.listener_ = *made;
+    return listener;
   });
-  if (!made) return failure(made.error());
-  StreamListener listener;
-  listener.device_ = device_;
-  listener.listener_ = *made;
-  return listener;
 }
 
 Result<Stream> Device::connect_stream(const std::string& address, uint16_t port,
                                       const StreamOptions& options) {
-  auto ip = llp::parse_ip(address);
-  if (!ip) return failure(ip.error());
-  if (port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be connected to");
-  auto socket = on_worker(*device_, [&](base::Now now) {
-    nic::Device& device = *device_->device;
-    return device.connect_stream({*ip, port}, merged(device.default_options(), options), now);
+  return guarded("Device::connect_stream", [&]() -> Result<Stream> {
+    auto ip = llp::parse_ip(address);
+    if (!ip) return failure(ip.error());
+    if (port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be connected to");
+    auto socket = on_worker(*device_, [&](base::Now now) {
+      nic::Device& device = *device_->device;
+      return device.connect_stream({*ip, port}, merged(device.default_options(), options), now);
+    });
+    if (!socket) return failure(socket.error());
+    return Stream(device_, *socket);
   });
-  if (!socket) return failure(socket.error());
-  return Stream(device_, *socket);
 }
 
 }  // namespace rnic

@@ -7,8 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <system_error>
 
 #include "base/log.hpp"
+#include "base/starved.hpp"
 #include "dpdk/eal.hpp"
 
 namespace rnic::verbs {
@@ -31,27 +34,49 @@ void pin_to(uint32_t core) {
 
 }  // namespace
 
-Worker::Worker(const Options& options, Clock clock, std::vector<nic::Device*> devices)
+uint32_t turn(nic::Device& device, base::Now now) {
+  uint32_t work = 0;
+  if (!base::attempt([&] { work = device.poll(now); })) device.count_starved_turn();
+  return work;
+}
+
+base::Result<std::unique_ptr<Worker>> Worker::start(const Options& options, Clock clock,
+                                                    std::vector<nic::Device*> devices) {
+  socket::Descriptor bell(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!bell.open()) return tl::unexpected(socket::system_error("a worker's eventfd", errno));
+  try {
+    return std::unique_ptr<Worker>(
+        new Worker(options, std::move(clock), std::move(devices), std::move(bell)));
+  } catch (const std::system_error& error) {
+    return base::fail(base::Errc::ResourceExhausted,
+                      std::string("a worker's thread: ") + error.what() +
+                          "; raise the limits of threads and memory (ulimit -u, ulimit -v), or set "
+                          "worker.mode = inline");
+  }
+}
+
+Worker::Worker(const Options& options, Clock clock, std::vector<nic::Device*> devices,
+               socket::Descriptor bell)
     : options_(options),
       clock_(std::move(clock)),
       devices_(std::move(devices)),
-      wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      bell_(std::move(bell)),
       thread_([this] { loop(); }) {}
 
 Worker::~Worker() {
   stop_.store(true);
   wake();
   thread_.join();
-  if (wake_fd_ >= 0) close(wake_fd_);
 }
 
-void Worker::run(const std::function<void(base::Now)>& call) {
+void Worker::hand_over(Call& call) {
   std::unique_lock lock(mutex_);
-  calls_.push_back(&call);
-  const uint64_t mine = ++calls_made_;
+  (first_call_ == nullptr ? first_call_ : last_call_->next) = &call;
+  last_call_ = &call;
   has_calls_.store(true);
   wake();
-  call_done_.wait(lock, [&] { return calls_done_ >= mine; });
+  call_done_.wait(lock, [&] { return call.done; });
+  if (call.thrown) std::rethrow_exception(call.thrown);
 }
 
 void Worker::wake() {
@@ -59,16 +84,22 @@ void Worker::wake() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!sleeping_.load(std::memory_order_relaxed)) return;
   const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(wake_fd_, &one, sizeof one);
+  [[maybe_unused]] const ssize_t written = write(bell_.get(), &one, sizeof one);
 }
 
 bool Worker::serve_calls(base::Now now) {
   if (!has_calls_.load(std::memory_order_acquire)) return false;
   const std::lock_guard lock(mutex_);
   has_calls_.store(false, std::memory_order_relaxed);
-  for (const auto* call : calls_) (*call)(now);
-  calls_.clear();
-  calls_done_ = calls_made_;
+  while (Call* call = first_call_) {
+    first_call_ = call->next;
+    try {
+      call->carry_out(call->what, now);
+    } catch (const std::exception&) {
+      call->thrown = std::current_exception();
+    }
+    call->done = true;
+  }
   call_done_.notify_all();
   return true;
 }
@@ -80,7 +111,7 @@ void Worker::loop() {
   while (!stop_.load(std::memory_order_relaxed)) {
     const base::Now now = clock_();
     uint32_t work = serve_calls(now) ? 1 : 0;
-    for (nic::Device* device : devices_) work += device->poll(now);
+    for (nic::Device* device : devices_) work += turn(*device, now);
     idle_turns = work == 0 ? idle_turns + 1 : 0;
     if (idle_turns > kTurnsBeforeRest) rest(idle_turns, now);
   }
@@ -108,11 +139,11 @@ void Worker::rest(uint32_t, base::Now now) {
                       std::any_of(devices_.begin(), devices_.end(),
                                   [](nic::Device* d) { return d->doorbell_ringing(); });
   if (!called && longest.count() > 0) {
-    pollfd descriptor{wake_fd_, POLLIN, 0};
+    pollfd descriptor{bell_.get(), POLLIN, 0};
     const timespec timeout{0, static_cast<long>(longest.count())};
     if (ppoll(&descriptor, 1, &timeout, nullptr) > 0) {
       uint64_t drained = 0;
-      [[maybe_unused]] const ssize_t n = read(wake_fd_, &drained, sizeof drained);
+      [[maybe_unused]] const ssize_t n = read(bell_.get(), &drained, sizeof drained);
     }
   }
   sleeping_.store(false, std::memory_order_relaxed);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -12,14 +13,20 @@
 #include <thread>
 #include <vector>
 
+#include "base/result.hpp"
 #include "base/time.hpp"
 #include "rnic/device.hpp"
+#include "socket/system.hpp"
 #include "verbs/settings.hpp"
 
 namespace rnic::verbs {
 
 /// Where a worker's time comes from.
 using Clock = std::function<base::Now()>;
+
+/// One turn of a device's loop. What it had no memory for is counted (`device.starved_turns`): no
+/// exception leaves it.
+uint32_t turn(nic::Device& device, base::Now now);
 
 class Worker {
  public:
@@ -28,20 +35,41 @@ class Worker {
     std::optional<uint32_t> core;  ///< pin to it
   };
 
-  Worker(const Options& options, Clock clock, std::vector<nic::Device*> devices);
+  /// ResourceExhausted when the system gives no eventfd or no thread.
+  static base::Result<std::unique_ptr<Worker>> start(const Options& options, Clock clock,
+                                                     std::vector<nic::Device*> devices);
   /// Stops the thread and waits for it.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Carries `call` out between two turns of the loop and waits for it. Not from the worker's own
-  /// thread.
-  void run(const std::function<void(base::Now)>& call);
+  /// Carries `call(now)` out between two turns of the loop and waits for it; throws what it has
+  /// thrown. Not from the worker's own thread. Needs no memory.
+  template <typename F>
+  void run(F&& call) {
+    using Body = std::remove_reference_t<F>;
+    Call mine;
+    mine.what = &call;
+    mine.carry_out = [](void* what, base::Now now) { (*static_cast<Body*>(what))(now); };
+    hand_over(mine);
+  }
 
   /// After a doorbell: wakes the thread if it sleeps. Cheap when it does not.
   void wake();
 
  private:
+  /// A call on its way; it lives with its caller, who waits.
+  struct Call {
+    void* what = nullptr;
+    void (*carry_out)(void* what, base::Now now) = nullptr;
+    std::exception_ptr thrown;
+    Call* next = nullptr;
+    bool done = false;
+  };
+
+  Worker(const Options& options, Clock clock, std::vector<nic::Device*> devices,
+         socket::Descriptor bell);
+  void hand_over(Call& call);
   void loop();
   bool serve_calls(base::Now now);
   void rest(uint32_t idle_turns, base::Now now);
@@ -50,16 +78,15 @@ class Worker {
   Clock clock_;
   std::vector<nic::Device*> devices_;
 
-  std::mutex mutex_;  // guards calls_; control path only
+  std::mutex mutex_;  // control path only
   std::condition_variable call_done_;
-  std::vector<const std::function<void(base::Now)>*> calls_;
-  uint64_t calls_made_ = 0;  // guarded by mutex_
-  uint64_t calls_done_ = 0;  // guarded by mutex_
+  Call* first_call_ = nullptr;  // guarded by mutex_
+  Call* last_call_ = nullptr;   // guarded by mutex_
   std::atomic<bool> has_calls_{false};
   std::atomic<bool> stop_{false};
   std::atomic<bool> sleeping_{false};
-  int wake_fd_ = -1;
-  std::thread thread_;  // last: starts when everything else is there
+  socket::Descriptor bell_;  // an eventfd
+  std::thread thread_;       // last: starts when everything else is there
 };
 
 }  // namespace rnic::verbs

@@ -11,7 +11,8 @@
 
 namespace rnic {
 
-/// A value: the text and the overrides; checked when the context is opened, or by check().
+/// A value: the text and the overrides; checked when the context is opened, or by check(). What
+/// there was no memory to keep is told then, too (ResourceExhausted).
 class Config {
  public:
   /// Two devices, rnic0 (10.0.0.1) and rnic1 (10.0.0.2), in this process, on a pair of memory
@@ -32,11 +33,13 @@ class Config {
   [[nodiscard]] const std::vector<std::string>& overrides() const { return overrides_; }
 
  private:
+  friend class Context;
   Config(std::string text, std::string name) : text_(std::move(text)), name_(std::move(name)) {}
 
   std::string text_;
   std::string name_;
   std::vector<std::string> overrides_;
+  bool starved_ = false;  // something given was not kept
 };
 
 }  // namespace rnic

@@ -1,6 +1,8 @@
 /// \file
 /// Errors of the public API. No exception leaves it; every call that can fail returns a Result or
-/// Status.
+/// Status. Where the machine gives no memory, no thread or no descriptor that is ResourceExhausted,
+/// the object is as it was before the call, and the call may be made again. What returns no Result
+/// gives an empty value then: no counters, no text; poll_event() keeps the event for the next time.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,36 @@
+#include "verbs/boundary.hpp"
+
+#include <string>
+#include <system_error>
+
+namespace rnic::verbs {
+
+namespace {
+
+Error out_of_memory(const char* call) {
+  return {ErrorCode::ResourceExhausted, base::worded([&] {
+            return std::string(call) +
+                   ": out of memory: the machine gives no more; close what is not needed, lower "
+                   "the limits of the configuration, or raise those of the process (ulimit -v)";
+          })};
+}
+
+}  // namespace
+
+Error error_of_thrown(const char* call) noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return out_of_memory(call);
+  } catch (const std::length_error&) {
+    return out_of_memory(call);
+  } catch (const std::system_error& error) {  // a thread, a lock, a file
+    return {ErrorCode::ResourceExhausted,
+            base::worded([&] { return std::string(call) + ": " + error.what(); })};
+  } catch (const std::exception& error) {
+    return {ErrorCode::Environment,
+            base::worded([&] { return std::string(call) + ": " + error.what(); })};
+  }
+}
+
+}  // namespace rnic::verbs

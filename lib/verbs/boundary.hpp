@@ -1,0 +1,51 @@
+/// \file
+/// The edge that no exception passes: what the machine does not give (memory, threads, descriptors)
+/// becomes an error of the call that asked for it.
+///
+/// Every call of the public API that may allocate has its body in guarded(), guarded_or() or
+/// quietly(). What is below leaves its objects as they were when it throws.
+#pragma once
+
+#include <exception>
+#include <utility>
+
+#include "base/starved.hpp"
+#include "rnic/error.hpp"
+
+namespace rnic::verbs {
+
+/// The error that the exception being handled stands for. \param call of the API, for the message
+[[nodiscard]] Error error_of_thrown(const char* call) noexcept;
+
+/// What `body` returns, a Result or a Status; ResourceExhausted when it throws.
+template <typename F>
+auto guarded(const char* call, F&& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::exception&) {
+    return tl::unexpected(error_of_thrown(call));
+  }
+}
+
+/// For what has no error to return: what `body` returns, or `otherwise` when it throws.
+template <typename R, typename F>
+R guarded_or(R otherwise, F&& body) {
+  try {
+    return body();
+  } catch (const std::exception&) {
+    return otherwise;
+  }
+}
+
+/// For destructors: nobody could be told.
+template <typename F>
+void quietly(F&& body) noexcept {
+  try {
+    body();
+  } catch (const std::exception&) {
+    // What throws below has done what it is there for, or there was nothing to be done.
+    return;
+  }
+}
+
+}  // namespace rnic::verbs
