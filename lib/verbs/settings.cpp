@@ -377,15 +377,19 @@ base::Result<Settings> parse_settings(std::string_view toml_text, const std::str
 }
 
 base::Result<std::string> read_file(const std::string& path) {
+  const auto exhausted = [] { return errno == ENOMEM || errno == EMFILE || errno == ENFILE; };
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return base::fail(base::Errc::NotFound, path + ": cannot be opened (" + std::strerror(errno) +
-                                                "): name a TOML file; config/loopback.toml is one");
+    return base::fail(exhausted() ? base::Errc::ResourceExhausted : base::Errc::NotFound,
+                      path + ": cannot be opened (" + std::strerror(errno) +
+                          "): name a TOML file; config/loopback.toml is one");
   }
   std::string text(kMostOctets + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad() || (file.fail() && !file.eof())) {
-    return base::fail(base::Errc::Environment, path + ": cannot be read: is it a file?");
+    return base::fail(exhausted() ? base::Errc::ResourceExhausted : base::Errc::Environment,
+                      path + ": cannot be read (" + std::strerror(errno) + "): is it a file?");
   }
   text.resize(static_cast<size_t>(file.gcount()));
   if (text.size() > kMostOctets) {

@@ -183,13 +183,13 @@ std::vector<Call> config_calls() {
          std::remove(w.text.c_str());
        }},
       {"Config::set, Config::from_text, Config::text, Config::name, Config::overrides",
-       [](World& w) { w.text = "tcp.rto_min=21ms"; },
+       [](World& w) { w.text = "tcp.nagle=true"; },
        [](World& w) {
          Config config = Config::from_text({}, {});
          config.set(std::move(w.text));
          const bool kept =
              config.overrides().size() == 1 && config.text().empty() && config.name().empty();
-         w.text = "tcp.rto_min=21ms";
+         w.text = "tcp.nagle=true";
          // Nothing is forgotten in silence.
          if (kept) return Outcome{};
          const Outcome outcome = of(config.check());

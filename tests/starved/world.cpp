@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
@@ -156,8 +157,14 @@ bool World::await_completion(CompletionQueue& queue, Completion& out) {
 void World::connect(End& x, End& y, uint16_t port) {
   Event got;
   must(far().listen(port));
-  must(x.qp.connect(far_address, port));
-  if (!await(far(), EventKind::ConnectRequest, got)) broken("no connection request comes");
+  const std::array<uint8_t, 2> name{static_cast<uint8_t>(port >> 8), static_cast<uint8_t>(port)};
+  must(x.qp.connect(far_address, port, name));
+  // One that an earlier attempt has left may still be on its way.
+  const auto is_this = [&] { return std::ranges::equal(got.private_data, name); };
+  do {
+    if (!await(far(), EventKind::ConnectRequest, got)) broken("no connection request comes");
+    if (!is_this()) static_cast<void>(far().reject(got.request));
+  } while (!is_this());
   must(y.qp.accept(got.request));
   if (!await(near(), EventKind::Established, got, x.qp.number())) {
     broken("the initiator is not connected");
