@@ -139,7 +139,10 @@ uint32_t StreamSocket::pending() const {
 }
 
 bool StreamSocket::all_fits(uint32_t octets) const {
-  return session_ != nullptr ? session_->all_fits(octets) : ByteStream::all_fits(octets);
+  if (session_ == nullptr) return ByteStream::all_fits(octets);
+  // What was written before the stream was lent goes ahead of the session's octets.
+  const uint32_t before = is_lent() ? ByteStream::pending() : 0;
+  return before <= octets && session_->all_fits(octets - before);
 }
 
 uint32_t StreamSocket::unread() const { return is_lent() ? 0 : ByteStream::unread(); }

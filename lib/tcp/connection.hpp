@@ -238,6 +238,8 @@ class Connection final : public llp::Stream {
   uint64_t retransmit_hint = 0;  ///< no record below this number waits for retransmission
   uint64_t piece_next = 0;       ///< progress of the cut record being retransmitted
   uint64_t cwnd_full_to = 0;     ///< what lies below it was sent while cwnd was the limit
+  uint64_t flight_peak = 0;      ///< most octets in flight since SND.UNA was at flight_peak_from
+  uint64_t flight_peak_to = 0;   ///< acknowledged up to here the peak is measured anew
   uint64_t odd_until = 0;        ///< records from here on were sent once, whole, as pulled
   uint32_t persist_backoff = 0;
   uint32_t unanswered_probes = 0;  ///< window probes since the peer last said anything

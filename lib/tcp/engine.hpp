@@ -328,9 +328,9 @@ class Engine {
   static bool lost_again(Connection& c);
   void grow_window(Connection& c, uint64_t acked, base::Duration rtt, base::Now now) {
     // An unused window is no evidence that more fits (RFC 9438 s.5.8). Slow start asks for half of
-    // it only: what is in flight doubles.
+    // it only, in flight at once within the last round trip: what is in flight may double.
     const bool full = c.tcb.snd_una - acked < c.cwnd_full_to ||
-                      (c.cc.in_slow_start() && 2 * (c.tcb.flight() + acked) > c.cc.cwnd());
+                      (c.cc.in_slow_start() && 2 * c.flight_peak > c.cc.cwnd());
     if (!full) {
       c.cc.on_unused_window(now);
     } else if (!c.cc.gather(acked)) {
@@ -383,6 +383,11 @@ class Engine {
   Sent send_pulled(Connection& c, base::Now now, bool probe);
   Sent pull_into_saved(Connection& c, base::Now now);
   Sent send_waiting(Connection& c, base::Now now);
+  /// The user has closed and has nothing more to send: the FIN may ride on its last octets.
+  [[nodiscard]] static bool ends_here(Connection& c);
+  /// Our FIN takes its place in the sequence. \param flags of its record: whether it begins a
+  /// segment
+  void queue_fin(Connection& c, uint16_t flags, base::Now now);
   Sent send_fin(Connection& c, base::Now now);
   Sent wait_for_window(Connection& c, base::Now now);
   [[nodiscard]] static bool held_by_nagle(const Connection& c);

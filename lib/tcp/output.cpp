@@ -143,6 +143,10 @@ void Engine::push_record(Connection& c, const llp::Pulled& pulled, uint16_t flag
 void Engine::note_sent(Connection& c, uint64_t octets, base::Now now) {
   if (c.tcb.flight() == 0) c.progress_at = now;
   c.tcb.snd_nxt += octets;
+  if (c.tcb.flight() > c.flight_peak || c.tcb.snd_una >= c.flight_peak_to) {
+    c.flight_peak = c.tcb.flight();
+    c.flight_peak_to = c.tcb.snd_nxt;
+  }
   c.last_sent_at = now;
   c.sws_override = false;
   if (c.pacing.on) pace(c, octets, now);
@@ -189,11 +193,14 @@ Engine::Sent Engine::send_pulled(Connection& c, base::Now now, bool probe) {
   if (c.options.nagle && packed < emss) c.small_end = offset + packed;
   c.last_octet = payload[packed - 1];
   if (c.ecn.on) flags |= mark_new_data(c, slot);
+  const bool end = ends_here(c);
+  if (end) flags |= flag::kFin;
   finish(c, slot, offset, packed, flags, now);
   ++counters_.data_segments_out;
   ++counters_.aligned_segments_out;
   counters_.octets_out += packed;
   note_sent(c, packed, now);
+  if (end) queue_fin(c, 0, now);
   if (c.trace_sink != nullptr) {
     c.trace_sink->record(base::TraceKind::Sent, {offset, offset + packed}, now);
   }
@@ -247,6 +254,8 @@ Engine::Sent Engine::send_waiting(Connection& c, base::Now now) {
   c.last_octet = payload[length - 1];
   if (c.options.nagle && length < c.effective_mss) c.small_end = offset + length;
   uint8_t flags = last && r.is(record_flag::kPush) ? flag::kAck | flag::kPsh : flag::kAck;
+  const bool end = last && ends_here(c);
+  if (end) flags |= flag::kFin;
   if (c.ecn.on) flags |= mark_new_data(c, slot);
   finish(c, slot, offset, length, flags, now);
   ++counters_.data_segments_out;
@@ -256,10 +265,31 @@ Engine::Sent Engine::send_waiting(Connection& c, base::Now now) {
   if (r.is(record_flag::kLost)) c.board.lost_octets += length;
   if (r.is(record_flag::kRetransmitted)) c.board.retransmitted_octets += length;
   note_sent(c, length, now);
+  if (end) queue_fin(c, 0, now);
   if (c.trace_sink != nullptr) {
     c.trace_sink->record(base::TraceKind::Sent, {offset, offset + length}, now);
   }
   return Sent::Yes;
+}
+
+bool Engine::ends_here(Connection& c) {
+  return c.fin_wanted && !c.fin_queued && !c.records.full() && c.user->all_fits(0);
+}
+
+void Engine::queue_fin(Connection& c, uint16_t flags, base::Now now) {
+  Record fin;
+  fin.offset = c.queue_end;
+  fin.length = 1;
+  fin.sent_at = now;
+  fin.flags = static_cast<uint16_t>(record_flag::kFin | flags);
+  c.records.push_back(fin);
+  ++c.queue_end;
+  note_sent(c, 1, now);
+  c.fin_queued = true;
+  unpredict(c);
+  c.user_ready = false;
+  c.state = c.state == State::CloseWait ? State::LastAck : State::FinWait1;
+  push_life(c, now);
 }
 
 Engine::Sent Engine::send_fin(Connection& c, base::Now now) {
@@ -269,20 +299,8 @@ Engine::Sent Engine::send_fin(Connection& c, base::Now now) {
   }
   TxSlot slot;
   if (!begin(c, slot)) return Sent::PortFull;
-  Record fin;
-  fin.offset = c.queue_end;
-  fin.length = 1;
-  fin.sent_at = now;
-  fin.flags = record_flag::kFin | record_flag::kSegmentStart;
-  c.records.push_back(fin);
   finish(c, slot, c.queue_end, 0, flag::kAck | flag::kFin, now);
-  ++c.queue_end;
-  note_sent(c, 1, now);
-  c.fin_queued = true;
-  unpredict(c);
-  c.user_ready = false;
-  c.state = c.state == State::CloseWait ? State::LastAck : State::FinWait1;
-  push_life(c, now);
+  queue_fin(c, record_flag::kSegmentStart, now);
   return Sent::Yes;
 }
 

@@ -45,8 +45,8 @@ Engine::Sent Engine::retransmit_from(Connection& c, uint64_t number, base::Now n
     Record& r = c.records.at(n);
     // The segment keeps its first boundaries: whole records up to where the next one began.
     if (n != number && (r.is(record_flag::kSegmentStart) || r.is(record_flag::kSacked) ||
-                        r.saved != kNoSaved || r.is(record_flag::kFin) ||
-                        r.length > c.effective_mss - packed || (r.flags & kMarks) != marks)) {
+                        r.saved != kNoSaved || (r.flags & kMarks) != marks ||
+                        (r.length > c.effective_mss - packed && !r.is(record_flag::kFin)))) {
       break;
     }
     if (r.is(record_flag::kFin)) {

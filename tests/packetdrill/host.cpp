@@ -1,6 +1,7 @@
 #include "packetdrill/host.hpp"
 
 #include "base/endian.hpp"
+#include "net/icmp_error.hpp"
 #include "wire/inet_checksum.hpp"
 #include "wire/ipv4.hpp"
 #include "wire/tcp.hpp"
@@ -56,6 +57,7 @@ Host::Host(const Setup& setup)
     : mtu(setup.mtu),
       frame_(kLargestFrame),
       push_at_(setup.push_at),
+      routes_({.address = setup.local}, {}),
       stack_(setup.tcp, *this, {1, 2}, 3, now_) {}
 
 bool Host::begin(llp::IpAddress source, llp::IpAddress destination, tcp::TxSlot& slot) {
@@ -152,36 +154,11 @@ bool Host::receive(base::ByteView packet) {
 }
 
 bool Host::receive_icmp(const IpPacket& ip) {
-  // RFC 792, RFC 4443: type, code, checksum, four octets more, and the packet it is about.
-  constexpr uint32_t kIcmpHeader = 8;
-  const base::ByteView message = ip.payload;
-  if (message.size() < kIcmpHeader) return false;
-  const bool v4 = ip.protocol == wire::kProtocolIcmp;
-  const uint8_t type = message[0];
-  const uint8_t code = message[1];
-  tcp::IcmpError error;
-  if (v4 ? type == 3 && code == 4 : type == 2) {
-    error.kind = tcp::IcmpError::Kind::PacketTooBig;
-    error.mtu = v4 ? base::load_be16(&message[6]) : base::load_be32(&message[4]);
-  } else if (v4 ? type == 3 && (code == 2 || code == 3) : type == 1 && (code == 1 || code == 4)) {
-    error.kind = tcp::IcmpError::Kind::Hard;
-  } else if (v4 && type == 4) {
-    error.kind = tcp::IcmpError::Kind::SourceQuench;
-  }
-  const base::ByteView quoted = message.subspan(kIcmpHeader);
-  const uint32_t header = v4 ? wire::kIpv4Header : kIpv6Header;
-  if (quoted.size() < header + 8) return false;
-  if (v4) {
-    error.quoted_length = base::load_be16(&quoted[wire::kIpv4LengthAt]);
-    error.source = llp::IpAddress::v4(base::load_be32(&quoted[12]));
-    error.destination = llp::IpAddress::v4(base::load_be32(&quoted[16]));
-  } else {
-    error.quoted_length = kIpv6Header + base::load_be16(&quoted[4]);
-    error.source = load_ipv6(&quoted[8]);
-    error.destination = load_ipv6(&quoted[24]);
-  }
-  error.tcp = quoted.subspan(header);
-  stack_.icmp_error(error, now_);
+  const auto error = ip.protocol == wire::kProtocolIcmp
+                         ? net::read_icmp_error(ip.payload, routes_)
+                         : net::read_icmpv6_error(ip.payload, routes_);
+  if (!error) return false;
+  relay_.icmp_error(*error, now_);
   settle();
   return true;
 }

@@ -8,7 +8,9 @@
 #include <optional>
 #include <vector>
 
+#include "net/routes.hpp"
 #include "packetdrill/setup.hpp"
+#include "rnic/error_relay.hpp"
 #include "tcp/tcp.hpp"
 
 namespace rnic::packetdrill {
@@ -80,7 +82,9 @@ class Host final : public tcp::Egress {
   const std::set<uint32_t> push_at_;
   std::map<uint32_t, uint32_t> first_sequence_;  // by the two ports
   std::deque<SentPacket> sent_;
+  const net::Routes routes_;  // which ICMP errors can be about something of ours
   tcp::Stack stack_;
+  nic::ErrorRelay relay_{stack_};
 };
 
 }  // namespace rnic::packetdrill

@@ -52,6 +52,7 @@ class Player:
         self._tolerance = tolerance
         self._ports = (LISTEN_PORT, PEER_PORT)  # ours, the peer's
         self._iss = 0  # on the wire, less the script's
+        self._numbers_open = True  # the next SYN of ours tells it
         self._stamps = {}  # of the script -> on the wire
         self._first_stamp = None
         self._fds = {}  # of the script -> the adapter's
@@ -166,7 +167,9 @@ class Player:
         if "S" in seen.flags:
             if "." not in seen.flags and seen.ports[0] != self._ports[0]:  # an active open
                 self._ports = (seen.ports[0], PEER_LISTENS)
-            self._iss = seen.sequence - event.what.sequence
+            if self._numbers_open:
+                self._iss = seen.sequence - event.what.sequence
+            self._numbers_open = False
         differ("ports", self._ports, seen.ports)
         self._check_time(event, when - self._start)
         return seen
@@ -272,6 +275,7 @@ class Player:
         return self._adapter.call("bind", self._fd(fd), at, len(at))
 
     def _do_listen(self, fd, backlog):
+        self._numbers_open = True
         return self._adapter.call("listen", self._fd(fd), integer(backlog))
 
     def _do_accept(self, fd, who, length):
@@ -284,6 +288,7 @@ class Player:
         differ("arguments", ("...", "..."), (where, length))
         to = self._sockaddr(self._remote, PEER_LISTENS)
         self._connected = self._fd(fd)
+        self._numbers_open = True
         return self._adapter.call("connect", self._fd(fd), to, len(to))
 
     def _do_write(self, fd, what, count):

@@ -50,11 +50,28 @@ def play(setup, events):
         adapter.close()
 
 
-def altered_packets(packet, stamped):
-    """(what was altered, the altered packet). \param stamped a timestamp was seen before"""
+@dataclasses.dataclass
+class Before:
+    """What a script has fixed already: the first timestamp and the first SYN only say where its
+    numbers begin."""
+    stamped: bool = False
+    synchronized: bool = False
+
+    def note(self, event):
+        what = event.what
+        if isinstance(what, replay_script.Call) and what.name in ("listen", "connect"):
+            self.synchronized = False
+        if isinstance(what, replay_script.Packet) and what.outbound:
+            self.synchronized = self.synchronized or "S" in what.flags
+            self.stamped = self.stamped or any(option[0] == "TS" for option in what.options or [])
+
+
+def altered_packets(packet, before):
+    """(what was altered, the altered packet)"""
     def other(**fields):
         return dataclasses.replace(packet, **fields)
-    yield "sequence", other(sequence=packet.sequence + 1)
+    if before.synchronized or "S" not in packet.flags:
+        yield "sequence", other(sequence=packet.sequence + 1)
     yield "length", other(length=packet.length + 1)
     if packet.length > 1:
         yield "shorter", other(length=packet.length - 1)
@@ -75,7 +92,8 @@ def altered_packets(packet, stamped):
             if name in ("mss", "wscale"):
                 options[i] = (name, values[0] + 1)
             elif name == "TS":
-                options[i] = (name, values[0] + (1000 if stamped else 0), values[1] + (not stamped))
+                options[i] = (name, values[0] + (1000 if before.stamped else 0),
+                              values[1] + (not before.stamped))
             elif name == "sack":
                 options[i] = (name, values[0][:-1] + ((values[0][-1][0], values[0][-1][1] + 1),))
             else:
@@ -104,18 +122,12 @@ def altered_checks(check):
                 check, code="\n".join([*(x.strip() for x in lines[:i]), f"assert not ({told})"]))
 
 
-def has_stamp(event):
-    what = event.what
-    return isinstance(what, replay_script.Packet) and what.outbound and any(
-        option[0] == "TS" for option in what.options or [])
-
-
-def altered_events(event, stamped):
+def altered_events(event, before):
     kinds = {replay_script.Call: altered_calls, replay_script.Check: altered_checks}
     if isinstance(event.what, replay_script.Packet):
         if not event.what.outbound:
             return
-        for name, packet in altered_packets(event.what, stamped):
+        for name, packet in altered_packets(event.what, before):
             yield name, dataclasses.replace(event, what=packet)
         early = 3 * TOLERANCE if event.at > 3 * TOLERANCE else None
         if early:
@@ -141,15 +153,16 @@ def judge(path, adapter):
         play(setup, events)
     except REFUSED as error:
         return 0, [f"{path}: fails as it is: {error}"]
+    before = Before()
     for i, event in enumerate(events):
-        stamped = any(has_stamp(earlier) for earlier in events[:i])
-        for name, changed in altered_events(event, stamped):
+        for name, changed in altered_events(event, before):
             tried += 1
             try:
                 play(setup, [*events[:i], changed, *events[i + 1:]])
             except REFUSED:
                 continue
             wrong.append(f"{path}:{event.line}: passes with another {name}")
+        before.note(event)
         if expected_at_once(event):
             tried += 1
             try:  # a segment that nobody expects

@@ -11,7 +11,8 @@ import replay_script
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# What scripts expect of a kernel that was set up as usual, and is not our default.
+# What scripts of others expect of a kernel that was set up as usual, and is not our default. Ours are
+# run with the product's defaults.
 USUAL = {
     "cc": "cubic", "ts": "1", "sack": "1", "ws": "1", "iw": "10", "mtu": "1500",
     "rwnd": str(15 << 20), "rcvbuf": "540000", "sndbuf": str(256 << 10), "delack": "40",
@@ -116,7 +117,8 @@ class Script:
         self.family = family
         with open(path, encoding="utf-8", errors="replace") as file:
             self.source = file.read()
-        self.flags = dict(USUAL)
+        self.own = os.path.abspath(path).startswith(os.path.join(HERE, "scripts") + os.sep)
+        self.flags = {} if self.own else dict(USUAL)
         self.sysctls = []
         self.linux = "yes"
         self.skip = ""
@@ -189,8 +191,7 @@ class Script:
     def find_pushes(self):
         """Where a script expects PSH: a sender may set it anywhere (RFC 9293 s.3.9.1.2)."""
         ends = re.findall(r"(?m)^[^/\n]*>\s*(?:\[[^\]]*\]\s*)?\w*P\w*\.?\w*\s+\d+:(\d+)\(", self.text)
-        own = os.path.join(HERE, "scripts") in self.path
-        if ends and not own:
+        if ends and not self.own:
             self.flags["psh"] = ":".join(sorted(set(ends), key=int))
 
     def find_unsupported(self):

@@ -231,8 +231,11 @@ void Sockets::note_end(Socket& socket) {
   if (socket.end_noted || !socket.stream || !socket.stream->how_ended()) return;
   socket.end_noted = true;
   socket.error = errno_of(*socket.stream->how_ended());
-  // Both ends had nothing more to say but the acknowledgment of our octets.
-  if (socket.error == ECONNRESET && socket.stream->peer_has_finished()) socket.error = EPIPE;
+  // As Linux has it: who could still have written, but not read, learns of it by the write.
+  const SocketStream& stream = *socket.stream;
+  if (socket.error == ECONNRESET && stream.peer_has_finished() && !stream.is_closing()) {
+    socket.error = EPIPE;
+  }
 }
 
 void Sockets::note_ends() {
@@ -282,7 +285,14 @@ Attempt Sockets::write(int fd, base::ByteView octets, int flags, size_t& done) {
   return std::nullopt;
 }
 
+void Sockets::keep_half(Socket& socket) {
+  socket.options.half_close = true;
+  socket.options_set = true;
+  apply_options(socket);
+}
+
 void Sockets::refuse_octets(Socket& socket) {
+  socket.options.half_close = false;
   socket.options.half_duplex_close = true;
   socket.options_set = true;
   apply_options(socket);
@@ -338,7 +348,11 @@ Outcome Sockets::shutdown(int fd, int how) {
   SocketStream& stream = *socket->stream;
   if ((!socket->connecting && !socket->connect_told) || stream.how_ended()) return -ENOTCONN;
   if (how != SHUT_WR) socket->shut_read = true;
-  if (how != SHUT_RD) stream.finish();
+  if (how != SHUT_RD) {
+    // As the streams of rnic::Device: the program decides how long its half lives.
+    if (!socket->shut_read) keep_half(*socket);
+    stream.finish();
+  }
   if (socket->shut_read && stream.is_closing()) refuse_octets(*socket);
   host_.settle();
   return 0;

@@ -105,6 +105,8 @@ class Sockets {
   int add(std::unique_ptr<Socket> socket);
   void note_end(Socket& socket);
   void watch_held();
+  /// Somebody still reads behind our FIN.
+  void keep_half(Socket& socket);
   /// Nobody will read: what arrives after our FIN is answered with RST.
   void refuse_octets(Socket& socket);
   Outcome apply_options(Socket& socket);

@@ -85,6 +85,7 @@ void Judge::observe_syn(uint32_t side, const Segment& s) {
   Half& h = halves_[side];
   if (h.iss && *h.iss != s.seq) return fail(side, "the SYN again with another number");
   h.iss = s.seq;
+  if (!s.has(flag::kAck)) h.offered = std::max<uint64_t>(h.offered, s.window);
   // What a later SYN leaves out (ECN, options of a first try) is not agreed on.
   h.syn = s.options;
   (asks_for_ecn(s) ? h.sent_setup : h.sent_plain) = true;
@@ -249,8 +250,56 @@ void Judge::check_ack(uint32_t side, const Segment& s) {
     fail(side,
          "takes back its window from " + std::to_string(h.offered) + " to " + std::to_string(edge));
   }
-  h.offered = std::max(h.offered, edge);
+  if (ack > h.offered + (all ? 1 : 0) && !s.has(flag::kSyn)) {
+    fail(side, "takes octets up to " + std::to_string(ack) + ", has offered up to " +
+                   std::to_string(h.offered));
+  }
   check_sack(side, s);
+  h.offered = std::max(h.offered, edge);
+  check_news(side, s);
+}
+
+void Judge::check_news(uint32_t side, const Segment& s) {
+  Half& h = halves_[side];
+  std::vector<uint8_t> says(8 + 8 * s.options.sack_count);
+  base::store_be32(says.data(), s.ack);
+  base::store_be16(&says[4], static_cast<uint16_t>(s.window));
+  says[6] = s.flags & kEce;
+  for (uint32_t i = 0; i < s.options.sack_count; ++i) {
+    base::store_be32(&says[8 + 8 * i], s.options.sack[i].left.value);
+    base::store_be32(&says[12 + 8 * i], s.options.sack[i].right.value);
+  }
+  const bool moves =
+      h.said.size() < 4 || !std::equal(says.begin(), says.begin() + 4, h.said.begin());
+  if (moves) h.asked_by_news = 0;
+  const bool repeats = says == h.said;
+  h.said = std::move(says);
+  // Probes, of a shut window or of a silent peer, stand before what was sent.
+  const uint32_t next = *h.iss + 1 + static_cast<uint32_t>(h.sent_end + (h.fin ? 1 : 0));
+  const bool pure = s.payload.empty() && (s.flags & ~kEce) == flag::kAck && s.seq == next;
+  if (!repeats || !pure) return;
+  if (h.asked != 0) {
+    --h.asked;
+  } else if (h.asked_by_news != 0) {
+    --h.asked_by_news;
+  } else {
+    fail(side,
+         "an ACK of " + std::to_string(h.acked) + " that says nothing new and answers nothing");
+  }
+}
+
+void Judge::note_question(uint32_t side, const Segment& s) {
+  Half& h = halves_[side];
+  if (!h.iss || !halves_[1 - side].iss) return;
+  const uint32_t next = *halves_[1 - side].iss + 1 +
+                        static_cast<uint32_t>(h.got_next + (h.got_fin == h.got_next ? 1 : 0));
+  const uint32_t sent = *h.iss + 1 + static_cast<uint32_t>(h.sent_end + (h.fin ? 1 : 0));
+  const bool plain = s.flags == flag::kAck || s.flags == (flag::kAck | kEce);
+  const bool quiet =
+      plain && s.payload.empty() && s.seq == next && static_cast<int32_t>(s.ack - sent) <= 0;
+  if (quiet) return;
+  const bool news = !s.payload.empty() && s.seq == next;
+  ++(news ? h.asked_by_news : h.asked);
 }
 
 void Judge::check_sack(uint32_t side, const Segment& s) {
@@ -262,6 +311,10 @@ void Judge::check_sack(uint32_t side, const Segment& s) {
     const uint64_t right = offset_in(1 - side, h.acked, s.options.sack[i].right.value, b);
     if (a || b || left >= right || right > h.got.size()) {
       return fail(side, "impossible SACK block");
+    }
+    if (right > h.offered) {
+      return fail(side, "SACK up to " + std::to_string(right) + ", has offered up to " +
+                            std::to_string(h.offered));
     }
     for (uint64_t o = left; o < right; ++o) {
       if (!h.got[o]) return fail(side, "SACK of octet " + std::to_string(o) + ": never arrived");
@@ -313,6 +366,7 @@ void Judge::delivered(uint32_t side, const Datagram& d, base::Now) {
   if (s->options.timestamps) h.tsvals.insert(s->options.timestamps->value);
   // What a connection that is gone hears, or its listener says to a late SYN, is not about it.
   if (is_gone(side) || halves_[1 - side].late_iss) return;
+  note_question(side, *s);
   if (s->has(flag::kAck) && h.iss) take_ack(side, *s);
   if (halves_[1 - side].iss && !s->has(flag::kSyn)) take_data(side, *s);
 }

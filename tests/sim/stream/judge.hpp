@@ -8,8 +8,12 @@
 /// - Windows: nothing beyond the furthest right edge that the peer has offered; the own right edge
 ///   never moves left; the first flight is no more than the initial window.
 /// - Sizes: payload and options within the peer's MSS, the packet within the path MTU known.
-/// - Acknowledgments: never of an octet that did not arrive, never backwards; SACK blocks only of
-///   what arrived, and never of what the stack cannot have (RFC 2018, RFC 2883).
+/// - Acknowledgments: never of an octet that did not arrive, never backwards, never of one beyond
+/// the
+///   window that the own headers have offered; SACK blocks only of what arrived, and never of what
+///   the stack cannot have (RFC 2018, RFC 2883). No ACK says again what the segment before it has
+///   said, unless something came that has to be answered: to a peer it would be a duplicate (RFC
+///   5681 s.2).
 /// - Timestamps: on every segment once agreed, never backwards, echoing one that was received.
 /// - ECN: ECT on new data of connections that agreed on it only, on SYNs that have all reached the
 ///   other end and were all of one mind; ECN-Echo by who has asked or agreed, for marks that came
@@ -89,8 +93,13 @@ class Judge {
     uint64_t sent_end = 0;
     std::optional<uint64_t> fin;
     std::optional<uint32_t> last_tsval;
-    uint64_t acked = 0;    // by its ACK fields, in the opposite stream
-    uint64_t offered = 0;  // its right edge, in the opposite stream
+    uint64_t acked = 0;         // by its ACK fields, in the opposite stream
+    uint64_t offered = 0;       // its right edge, in the opposite stream
+    std::vector<uint8_t> said;  // ACK field, flags, window and SACK blocks of its last segment
+    // What has reached it and asks for an ACK, answered or not: segments that brought the order
+    // forward, which an ACK that moves answers together, and all others.
+    uint32_t asked_by_news = 0;
+    uint32_t asked = 0;
     // What has reached it.
     std::optional<wire::TcpOptions> peer_syn;
     uint64_t edge = 0;      // furthest right edge offered to it
@@ -126,6 +135,8 @@ class Judge {
   void check_data(uint32_t side, const Segment& s);
   void check_ack(uint32_t side, const Segment& s);
   void check_sack(uint32_t side, const Segment& s);
+  void check_news(uint32_t side, const Segment& s);
+  void note_question(uint32_t side, const Segment& s);
   void check_ecn(uint32_t side, const Datagram& d, const Segment& s, bool new_data);
   void take_ack(uint32_t side, const Segment& s);
   void take_data(uint32_t side, const Segment& s);

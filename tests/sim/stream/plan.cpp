@@ -336,6 +336,28 @@ void peer_shrinks(StreamPlan& plan, Prng& prng) {
   plan.application[0].octets = prng.between(50'000, 200'000);
 }
 
+void peer_bare(StreamPlan& plan, Prng& prng) {
+  plain_peer(plan, prng);
+  plan.peer.scale = plan.peer.sack = false;
+  plan.peer.timestamps = prng.chance(0.3);
+  plan.peer.flight_limit = some(prng, 20'000, 200'000);  // up to the window, and no further
+  plan.application[0].octets = prng.between(50'000, 200'000);
+  plan.application[1].octets = prng.between(100'000, 300'000);
+}
+
+void peer_tiny(StreamPlan& plan, Prng& prng) {
+  plain_peer(plan, prng);
+  plan.peer.scale = prng.chance(0.3);
+  plan.peer.scale_shift = static_cast<uint8_t>(prng.below(3));
+  plan.peer.sack = prng.chance(0.5);
+  plan.peer.buffer = some(prng, 300, 3'000);  // around a segment
+  plan.peer.shrink = prng.chance(0.3) ? real(prng, 0, 0.02) : 0;
+  both_users(plan, [&](ApplicationPlan& a) {
+    a.octets = prng.between(5'000, 40'000);
+    a.record_max = static_cast<uint32_t>(prng.between(100, 1448));
+  });
+}
+
 void peer_stops(StreamPlan& plan, Prng& prng) {
   plain_peer(plan, prng);
   plan.application[0].octets = prng.between(100'000, 200'000);
@@ -387,6 +409,8 @@ constexpr std::array kStreamProfiles{
     StreamProfile{"tcp-pause", "a host sleeps", pause},
     StreamProfile{"tcp-port-full", "the port often has no room", port_full},
     StreamProfile{"tcp-peer-attack", "a plain peer, and forged segments", peer_attack},
+    StreamProfile{"tcp-peer-bare", "a plain peer without scaling and SACK", peer_bare},
+    StreamProfile{"tcp-peer-tiny", "a plain peer whose window is around a segment", peer_tiny},
 };
 
 /// Which network: what the profiles chose stays as far as IPv6 allows it.

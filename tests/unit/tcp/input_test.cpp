@@ -640,5 +640,24 @@ TEST(Input, WindowScaleIsUsedOnlyWhenBothSentIt_TCP_7323_2_2_01) {
   EXPECT_FALSE(q.next().parsed.window_scale);
 }
 
+// What a hostile peer sends behind its own FIN does not exist: not committed, whichever comes
+// first.
+TEST(Input, OctetsBehindAFinAreNotTaken) {
+  for (const bool fin_ahead : {true, false}) {
+    RawPeer p(tcp::Config{});
+    p.accept(option_mss(1460) + option_sack_permitted());
+    if (fin_ahead) p.data(50, 50, flag::kFin);  // the FIN is at 100; [0, 50) is missing
+    p.data(0, fin_ahead ? 200 : 50);
+    if (!fin_ahead) p.data(50, 50, flag::kFin);
+    p.data(100, 100);
+    EXPECT_EQ(p.user.ordered_to, 100u);
+    EXPECT_TRUE(p.user.peer_has_finished);
+    EXPECT_TRUE(p.user.clean());
+    for (const base::Range& placed : p.user.places) EXPECT_LE(placed.end, 100u);
+    EXPECT_EQ(p.egress.sent.back().ack, kIrs + 1 + 101);
+    EXPECT_EQ(p.egress.sent.back().parsed.sack_count, 0u);
+  }
+}
+
 }  // namespace
 }  // namespace rnic::testing

@@ -309,5 +309,57 @@ TEST(Lifecycle, InitialSequenceNumbersFollowClockAndTuple_TCP_9293_3_4_1_01) {
   EXPECT_EQ(isn(1000) - first, 100'000u);  // one tick each 4 microseconds
 }
 
+// Who stops listening is called no more, though handshakes were under way; whoever listens in its
+// place later has nothing to do with them, either.
+TEST(Lifecycle, HandshakesUnderWayEndWithTheirListener) {
+  RawPeer p;
+  p.acceptor.next.push_back(&p.user);
+  p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(1460)});
+  EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck);
+  ASSERT_TRUE(p.stack.unlisten({RawPeer::kUs, RawPeer::kOurPort}).has_value());
+  p.stack.output(p.now);
+  EXPECT_TRUE(p.next().flags & flag::kRst);
+  EXPECT_EQ(p.stack.live_connections(), 0u);
+  UserAcceptor later;
+  ASSERT_TRUE(p.stack.listen({RawPeer::kUs, RawPeer::kOurPort}, later).has_value());
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
+  EXPECT_EQ(p.acceptor.accepted, 0u);
+  EXPECT_EQ(later.accepted, 0u);
+  EXPECT_FALSE(p.user.is_established);
+}
+
+// RFC 9293 s.3.10.4: the FIN is formed behind the last octets, and rides on them.
+TEST(Lifecycle, TheFinRidesOnTheLastOctets) {
+  RawPeer p;
+  p.accept();
+  for (int i = 0; i < 3; ++i) p.user.queue(1460);
+  p.user.stream->close();
+  p.stack.output(p.now);
+  for (uint32_t i = 0; i < 3; ++i) {
+    const Segment s = p.next();
+    EXPECT_EQ(s.payload, 1460u);
+    EXPECT_EQ((s.flags & flag::kFin) != 0, i == 2) << i;
+  }
+  EXPECT_TRUE(p.silent());
+  // Lost: octets and FIN go again in one segment, and end together.
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 2920, .flags = flag::kAck});
+  p.wait(seconds(1));
+  const Segment again = p.next();
+  EXPECT_EQ(again.seq, kIss + 1 + 2920);
+  EXPECT_EQ(again.payload, 1460u);
+  EXPECT_TRUE(again.flags & flag::kFin);
+  // Only the octets are acknowledged: the FIN is still owed, alone.
+  p.egress.sent.clear();
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 4380, .flags = flag::kAck});
+  EXPECT_EQ(p.user.released_to, 4380u);
+  p.wait(seconds(2));
+  const Segment fin = p.next();
+  EXPECT_EQ(fin.flags, kFinAck);
+  EXPECT_EQ(fin.seq, kIss + 1 + 4380);
+  EXPECT_EQ(fin.payload, 0u);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 2 + 4380, .flags = kFinAck});
+  EXPECT_EQ(p.user.how_ended, llp::StreamEnd::Closed);
+}
+
 }  // namespace
 }  // namespace rnic::testing

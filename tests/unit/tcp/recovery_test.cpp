@@ -589,5 +589,28 @@ TEST(Idle, AWindowLimitedByThePeerDoesNotGrow) {
   EXPECT_LE(p.c().cc.cwnd(), 17 * kMss);
 }
 
+// As Linux has it (docs/decisions/0011): slow start goes on while cwnd is less than twice what was
+// in flight at once, whichever ACK of the flight it is.
+TEST(SlowStart, NineOfTenSegmentsOpenTheWindow) {
+  for (const uint32_t flight : {4u, 5u, 6u, 9u}) {
+    tcp::Config config = RawPeer::bare();
+    config.congestion_control = tcp::CongestionControl::NewReno;
+    RawPeer p(config);
+    p.accept();
+    auto& c = static_cast<tcp::Connection&>(*p.user.stream);
+    uint32_t acked = 0;
+    for (int round = 0; round < 3; ++round) {
+      for (uint32_t i = 0; i < flight; ++i) p.user.queue(1460);
+      p.stack.output(p.now);
+      for (uint32_t i = 0; i < flight; ++i) {
+        p.now += milliseconds(1);
+        acked += 1460;
+        p.inject({.seq = RawPeer::kIrs + 1, .ack = RawPeer::kIss + 1 + acked, .flags = flag::kAck});
+      }
+    }
+    EXPECT_EQ(c.cc.cwnd(), std::max(10u, 2 * flight) * 1460) << flight;
+  }
+}
+
 }  // namespace
 }  // namespace rnic::testing

@@ -226,5 +226,23 @@ TEST(TimeWait, TheTableAgreesWithAnObviousOne) {
   EXPECT_EQ(table.live(), 0u);
 }
 
+// Entries that are gone hold no place and no timer once their turn has come.
+TEST(TimeWait, WhatIsGoneIsNotWaitedFor) {
+  tcp::TimeWaitTable table(4, seconds(10), {1, 2});
+  const base::Now start = base::from_nanos(1'000'000'000);
+  const auto end = [](uint16_t port) { return llp::Endpoint{RawPeer::kPeer, port}; };
+  const llp::Endpoint ours{RawPeer::kUs, 80};
+  for (uint16_t i = 1; i <= 4; ++i) table.add(ours, end(i), {}, start + seconds(i));
+  table.erase(*table.find(ours, end(1)));
+  EXPECT_EQ(table.next_deadline(start), start + seconds(12));
+  table.erase(*table.find(ours, end(3)));  // in the middle
+  table.expire(start + seconds(12));
+  EXPECT_EQ(table.live(), 1u);
+  EXPECT_EQ(table.next_deadline(start + seconds(12)), start + seconds(14));
+  for (uint16_t i = 5; i <= 7; ++i) EXPECT_FALSE(table.add(ours, end(i), {}, start + seconds(13)));
+  EXPECT_EQ(table.live(), 4u);
+  EXPECT_TRUE(table.add(ours, end(8), {}, start + seconds(13)));
+}
+
 }  // namespace
 }  // namespace rnic::testing
