@@ -164,6 +164,31 @@ TEST(Window, AShrunkWindowIsRespected_TCP_9293_3_8_6_01) {
   EXPECT_EQ(again.payload, 1460u) << "all of the segment, of which the window holds a part";
 }
 
+// TCP-7323-2.4-01, the sender's half: new octets go by the latest window (3); what was inside one
+// when it was sent is sent again whatever the latest says (4).
+TEST(Window, AShrunkWindowHoldsBackNewOctetsOnly_TCP_7323_2_4_01) {
+  RawPeer p;
+  p.accept();
+  for (int i = 0; i < 3; ++i) p.user.queue(1460);
+  p.stack.output(p.now);
+  p.egress.sent.clear();
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 500});
+  p.user.queue(100);
+  p.stack.output(p.now);
+  EXPECT_TRUE(p.silent());
+  p.wait(seconds(1) + milliseconds(100));
+  ASSERT_FALSE(p.silent());
+  const Segment again = p.next();
+  EXPECT_EQ(again.seq, kIss + 1);
+  EXPECT_EQ(again.payload, 1460u);
+  EXPECT_TRUE(p.silent());
+  // What is acknowledged makes room by the latest window, not by an older one.
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 4380, .flags = flag::kAck, .window = 99});
+  EXPECT_TRUE(p.silent());
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 4380, .flags = flag::kAck, .window = 100});
+  EXPECT_EQ(p.next().payload, 100u);
+}
+
 // A retransmission carries old text and the newest ACK: where it moves SND.UNA, its window counts.
 TEST(Window, TheWindowOfAnAckThatMovesUnaCountsWhateverItsText) {
   RawPeer p;
