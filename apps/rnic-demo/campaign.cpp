@@ -72,12 +72,12 @@ Status WireCampaign::open() {
   Config config = Config::loopback();
   config.set("mpa.markers=true");
   config.set("mpa.silent_drop=true");
-  config.set("device.*.seed=" + std::to_string(seed_));
   // Loss is found within microseconds here; the time-out is the last resort and may come early.
   config.set("tcp.rto_min=5ms");
   config.set("tcp.rto_initial=20ms");
   config.set("tcp.delayed_ack=1ms");  // below the time-out it must not provoke
   if (wire_ == Wire::Hostile) {
+    config.set("device.*.impair.seed=" + std::to_string(seed_));
     config.set("device.*.impair.drop=0.01");
     config.set("device.*.impair.reorder=0.02");
     config.set("device.*.impair.reorder_min=1");

@@ -27,6 +27,12 @@ struct Config {
 
   base::Duration delay{0};
   base::Duration jitter{0};  ///< added to delay, drawn evenly from 0 to jitter
+
+  /// Nothing happens to any frame.
+  [[nodiscard]] bool harmless() const {
+    return drop == 0 && reorder == 0 && duplicate == 0 && corrupt == 0 && resegment == 0 &&
+           burst_enter == 0 && delay.count() == 0 && jitter.count() == 0;
+  }
 };
 
 /// The user's mistakes: probabilities beyond 0 to 1, reorder_min 0 or above reorder_max, negative

@@ -12,6 +12,9 @@ constexpr uint32_t kKeyBits = 8;
 // Index 0 is never given out, so that an STag of 0 .. 255 names nothing.
 constexpr uint32_t kIndexLimit = (1u << 24) - 1;
 
+constexpr uint64_t kKeyPurpose = 0x5354616773;  // what the secret is used for here
+constexpr uint64_t kOrderPurpose = 0x696e6465786573;
+
 constexpr uint32_t index_of(Stag stag) { return stag.value >> kKeyBits; }
 constexpr uint8_t key_of(Stag stag) { return static_cast<uint8_t>(stag.value); }
 
@@ -29,19 +32,35 @@ const char* to_string(AccessFault fault) {
   return "unknown";
 }
 
-StagTable::StagTable(uint32_t limit, uint64_t seed) : prng_(seed) {
+StagTable::StagTable(uint32_t limit, const base::Secret& secret)
+    : keys_(secret, kKeyPurpose),
+      order_(secret, kOrderPurpose, std::max(std::min(limit, kIndexLimit), 1u)) {
   limit = std::min(limit, kIndexLimit);
   entries_.resize(size_t{limit} + 1);
   free_.resize(limit);
-  // First in, first out: a slot rests as long as possible before its index is used again.
-  for (uint32_t i = 0; i < limit; ++i) free_[i] = i + 1;
-  for (Entry& entry : entries_) entry.key = static_cast<uint8_t>(prng_.next32());
+}
+
+// First in, first out: a slot rests as long as possible before its index is used again.
+uint32_t StagTable::take_index() {
+  if (fresh_ < free_.size()) {
+    const uint32_t index = 1 + order_.at(fresh_++);
+    entries_[index].key = static_cast<uint8_t>(keys_.next());
+    return index;
+  }
+  const uint32_t index = free_[free_head_];
+  free_head_ = (free_head_ + 1) % static_cast<uint32_t>(free_.size());
+  return index;
 }
 
 base::Result<Stag> StagTable::add(const RegionSpec& spec) {
   if (spec.address == nullptr || spec.length == 0) {
     return base::fail(base::Errc::InvalidArgument,
                       "a region needs an address and a length of at least 1 octet");
+  }
+  if ((spec.rights & ~kAllRights) != 0) {
+    return base::fail(
+        base::Errc::InvalidArgument,
+        "unknown rights among " + std::to_string(spec.rights) + ": combine those that have a name");
   }
   const auto address = reinterpret_cast<uint64_t>(spec.address);
   if (address + (spec.length - 1) < address) {
@@ -53,11 +72,10 @@ base::Result<Stag> StagTable::add(const RegionSpec& spec) {
                       "all " + std::to_string(free_.size()) +
                           " regions of the device are in use: deregister some or raise the limit");
   }
-  const uint32_t index = free_[free_head_];
-  free_head_ = (free_head_ + 1) % static_cast<uint32_t>(free_.size());
+  const uint32_t index = take_index();
   Entry& entry = entries_[index];
   // A step of 1..255 never gives the key that the slot had last.
-  const auto key = static_cast<uint8_t>(entry.key + 1 + prng_.below(255));
+  const auto key = static_cast<uint8_t>(entry.key + 1 + keys_.below(255));
   entry = Entry{.address = spec.address,
                 .base = spec.zero_based ? 0 : address,
                 .length = spec.length,
@@ -90,7 +108,7 @@ base::Status StagTable::remove(Stag stag) {
   entry.valid = false;
   entry.used = false;
   const auto size = static_cast<uint32_t>(free_.size());
-  free_[(free_head_ + size - live_) % size] = index;
+  free_[(free_head_ + fresh_ - live_) % size] = index;
   --live_;
   return {};
 }

@@ -7,8 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "base/prng.hpp"
 #include "base/result.hpp"
+#include "base/secret_permutation.hpp"
+#include "base/siphash.hpp"
 
 namespace rnic::mem {
 
@@ -28,6 +29,8 @@ enum Rights : uint32_t {
   kRemoteInvalidate = 1u << 3,
   kRemoteAtomic = 1u << 4,
 };
+inline constexpr uint32_t kAllRights =
+    kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteInvalidate | kRemoteAtomic;
 
 /// Why an access is refused; each has its own Terminate code in DDP or RDMAP.
 enum class AccessFault : uint8_t {
@@ -68,8 +71,9 @@ struct RegionSpec {
 
 class StagTable {
  public:
-  /// \param limit regions at once. \param seed for the keys.
-  StagTable(uint32_t limit, uint64_t seed);
+  /// \param limit regions at once. \param secret keys and indices come from it, so that nobody can
+  /// guess an STag from those that he knows.
+  StagTable(uint32_t limit, const base::Secret& secret);
 
   base::Result<Stag> add(const RegionSpec& spec);
   /// Revokes. After it has returned no access() with this STag succeeds.
@@ -107,11 +111,15 @@ class StagTable {
   [[nodiscard]] bool is_registered(Stag stag) const;
   AccessFault revoke(Stag stag, uint32_t pd, uint32_t stream, uint32_t rights);
 
+  [[nodiscard]] uint32_t take_index();
+
   std::vector<Entry> entries_;  // by index; entry 0 is never used
-  std::vector<uint32_t> free_;  // ring of free indices, oldest at free_head_; size = limit
+  std::vector<uint32_t> free_;  // ring of indices given back, oldest at free_head_; size = limit
   uint32_t free_head_ = 0;
-  uint32_t live_ = 0;  // Invariant: the ring holds free_.size() - live_ indices
-  base::Prng prng_;
+  uint32_t fresh_ = 0;  // indices given out for the first time
+  uint32_t live_ = 0;   // Invariant: the ring holds fresh_ - live_ indices
+  base::SecretSource keys_;
+  base::SecretPermutation order_;
 };
 
 }  // namespace rnic::mem

@@ -48,9 +48,11 @@ struct DeviceConfig {
   mpa::Config mpa;
   tuf::Config tuf;
   Limits limits;
-  bool rdma_extensions = true;           ///< RFC 7306: atomics and Immediate Data
-  uint64_t seed = 1;                     ///< everything random but the ISN secret
-  std::array<uint64_t, 2> secret{1, 2};  ///< ISN key (RFC 6528): from the system at the edge
+  bool rdma_extensions = true;  ///< RFC 7306: atomics and Immediate Data
+  /// Ports, STags, keys and initial sequence numbers (RFC 6528) come from it: what the system gives
+  /// at the edge, or a fixed one for repeatable runs.
+  std::array<uint64_t, 2> secret{1, 2};
+  uint64_t seed = 1;  ///< tells devices with one secret apart
 };
 
 }  // namespace rnic::nic

@@ -23,7 +23,7 @@ Device::Device(const DeviceConfig& config, llp::Transport& transport, base::Now 
 
 Device::Device(const DeviceConfig& config, base::Now now)
     : config_(config),
-      memory_(config.limits.max_regions, config.seed ^ 0x5354616773ull),
+      memory_(config.limits.max_regions, {config.secret[0] ^ config.seed, config.secret[1]}),
       hold_(mpa::make_hold_store(config.limits.hold_octets)),
       pack_(tuf::make_pack_store(config.limits.max_packed)),
       tuf_keys_({config.secret[0] ^ 0x7475662d6b657973, config.secret[1] ^ 0x6672616d65732121}),

@@ -467,7 +467,7 @@ class Engine {
   const Config config_;
   Egress& egress_;
   const Secret secret_;
-  base::Prng random_;
+  base::SecretSource random_;
   Counters counters_;
   base::TimerWheel wheel_;
   RecordPool record_pool_;

@@ -7,14 +7,15 @@
 #include <span>
 
 #include "base/seq32.hpp"
+#include "base/siphash.hpp"
 #include "base/time.hpp"
 #include "llp/endpoint.hpp"
 
 namespace rnic::tcp {
 
-using Secret = std::array<uint64_t, 2>;
+using Secret = base::Secret;
 
-/// SipHash-2-4 (Aumasson and Bernstein).
+/// SipHash-2-4.
 [[nodiscard]] uint64_t keyed_hash(const Secret& secret, std::span<const uint64_t> words);
 /// The same of a 4-tuple.
 [[nodiscard]] uint64_t keyed_hash(const Secret& secret, const llp::Endpoint& local,

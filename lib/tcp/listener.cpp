@@ -78,8 +78,8 @@ void Engine::begin_beyond(Connection& c, base::Seq32 old_snd_nxt) {
 
 uint16_t Engine::choose_port(const llp::Endpoint& local, const llp::Endpoint& remote,
                              base::Now now) {
-  // RFC 6056 s.3.3.1: from a random start, the first port whose 4-tuple is free, and whose
-  // answers come here.
+  // RFC 6056 s.3.3.1: from a start that nobody can guess, the first port whose 4-tuple is free, and
+  // whose answers come here.
   const uint32_t count = 65536u - config_.ephemeral_first;
   const auto start = static_cast<uint32_t>(random_.below(count));
   for (uint32_t i = 0; i < count; ++i) {

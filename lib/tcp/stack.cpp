@@ -2,12 +2,16 @@
 
 namespace rnic::tcp {
 
+namespace {
+constexpr uint64_t kPortPurpose = 0x706f727473;  // what the secret is used for here
+}
+
 Engine::Engine(const Config& config, Egress& egress, const Secret& secret, uint64_t seed,
                base::Now now)
     : config_(config),
       egress_(egress),
       secret_(secret),
-      random_(seed),
+      random_(secret, seed ^ kPortPurpose),
       wheel_(now),
       record_pool_(config.max_records, config.max_connections, config.max_records_per_connection),
       range_pool_(std::min(config.max_range_sets, 2 * config.max_connections)),

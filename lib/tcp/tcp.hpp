@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "base/bytes.hpp"
-#include "base/prng.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "llp/transport.hpp"

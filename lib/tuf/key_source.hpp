@@ -2,9 +2,9 @@
 /// Keys of alignment mode (s.5): 48 bits that nobody can guess.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
+#include "base/siphash.hpp"
 #include "wire/tuf.hpp"
 
 namespace rnic::tuf {
@@ -13,11 +13,11 @@ namespace rnic::tuf {
 /// from the system's randomness at the edge (RFC 1750). Neither addresses nor time go in.
 class KeySource {
  public:
-  explicit KeySource(std::array<uint64_t, 2> secret) : secret_(secret) {}
+  explicit KeySource(const base::Secret& secret) : secret_(secret) {}
   [[nodiscard]] wire::TufKey next();
 
  private:
-  std::array<uint64_t, 2> secret_;
+  base::Secret secret_;
   uint64_t count_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <map>
 
+#include "base/log.hpp"
 #include "crc/crc.hpp"
 #include "dpdk/dpdk.hpp"
 #include "pcap/pcap.hpp"
@@ -43,6 +44,42 @@ base::Result<uint64_t> system_random() {
     return fail(Errc::Environment, "the system gave no random numbers (getrandom failed)");
   }
   return value;
+}
+
+/// The seed of the damage, of which one sees nothing but the damage. Told in any case, so that what
+/// was seen can be seen again.
+base::Result<uint64_t> impair_seed(const DeviceSettings& settings) {
+  uint64_t seed = settings.impair.seed;
+  if (!settings.impair.seed_given) {
+    auto drawn = system_random();
+    if (!drawn) return drawn;
+    seed = *drawn >> 1;  // the file's numbers end at 2^63 - 1
+  }
+  if (!settings.impair.config.harmless()) {
+    const std::string key = "device." + settings.config.name + ".impair.seed";
+    base::log(base::LogLevel::Warning, "verbs",
+              settings.config.name + ": its frames are damaged on purpose ([device.impair]); " +
+                  key + "=" + std::to_string(seed) + " does the same again");
+  }
+  return seed;
+}
+
+base::Status give_secrets(const DeviceSettings& settings, nic::DeviceConfig& config) {
+  if (!settings.random_secret) {
+    config.net.seed = config.seed;
+    base::log(base::LogLevel::Warning, "verbs",
+              config.name +
+                  ": random_secret = false: ports, STags, keys and sequence numbers come "
+                  "from seed " +
+                  std::to_string(config.seed) + " and can be guessed by anybody: only for tests");
+    return {};
+  }
+  for (uint64_t* word : {&config.secret[0], &config.secret[1], &config.net.seed}) {
+    auto random = system_random();
+    if (!random) return tl::unexpected(random.error());
+    *word = *random;
+  }
+  return {};
 }
 
 }  // namespace
@@ -128,6 +165,7 @@ base::Status Runtime::open_ports(const Settings& settings) {
     auto runtime = std::make_unique<DeviceRuntime>();
     runtime->runtime = this;
     runtime->name = device.config.name;
+    runtime->port_name = device.port;
     if (device.on_socket()) {
       devices_.push_back(std::move(runtime));
       continue;
@@ -152,8 +190,10 @@ base::Status Runtime::open_ports(const Settings& settings) {
 base::Status Runtime::open_decorators(const DeviceSettings& settings, DeviceRuntime& runtime) {
   port::Port* outermost = runtime.port.get();
   if (settings.impair.enabled) {
-    runtime.impaired = std::make_unique<impair::ImpairedPort>(*outermost, settings.impair.config,
-                                                              settings.config.seed);
+    auto seed = impair_seed(settings);
+    if (!seed) return tl::unexpected(seed.error());
+    runtime.impaired =
+        std::make_unique<impair::ImpairedPort>(*outermost, settings.impair.config, *seed);
     outermost = runtime.impaired.get();
   }
   if (!settings.capture.file.empty()) {
@@ -169,17 +209,7 @@ base::Status Runtime::start_devices(const Settings& settings) {
     DeviceRuntime& runtime = *devices_[i];
     nic::DeviceConfig config = settings.devices[i].config;
     config.net.mtu = settings.devices[i].mtu;
-    config.net.seed = config.seed;
-    if (settings.devices[i].random_secret) {
-      for (uint64_t& word : config.secret) {
-        auto random = system_random();
-        if (!random) return tl::unexpected(random.error());
-        word = *random;
-      }
-      auto random = system_random();
-      if (!random) return tl::unexpected(random.error());
-      config.net.seed = *random;
-    }
+    if (auto status = give_secrets(settings.devices[i], config); !status) return status;
     const base::Status started = settings.devices[i].on_socket()
                                      ? start_on_socket(settings.devices[i], config, runtime)
                                      : start_on_port(config, runtime);

@@ -10,6 +10,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "impair/impair.hpp"
+#include "pcap/pcap.hpp"
 #include "port/port.hpp"
 #include "rnic/device.hpp"
 #include "socket/transport.hpp"
@@ -25,10 +26,11 @@ struct DeviceRuntime {
   Runtime* runtime = nullptr;
   Worker* worker = nullptr;  // nullptr: inline
   std::string name;
+  std::string port_name;             // as the configuration has it
   std::unique_ptr<port::Port> port;  // the real one; nullptr: on sockets
   std::unique_ptr<socket::Transport> socket;
   std::unique_ptr<impair::ImpairedPort> impaired;
-  std::unique_ptr<port::Port> capture;
+  std::unique_ptr<pcap::CapturePort> capture;
   std::unique_ptr<net::Reassembler> reassembler;
   std::unique_ptr<nic::Device> device;
 };

@@ -48,6 +48,8 @@ struct WireSettings {
 struct ImpairSettings {
   bool enabled = false;
   impair::Config config;
+  bool seed_given = false;  ///< false: drawn when the port opens
+  uint64_t seed = 0;        ///< of the damage, and of nothing else
 };
 
 /// [device.capture]
@@ -72,7 +74,7 @@ struct DeviceSettings {
   socket::Config socket;         ///< what [tcp] and the device say is copied into it
   ImpairSettings impair;
   CaptureSettings capture;
-  bool random_secret = true;  ///< the ISN secret comes from the system, not from the seed
+  bool random_secret = true;  ///< false: ports, STags, keys and ISNs come from config.seed
 
   /// Sockets of the system instead of a port.
   [[nodiscard]] bool on_socket() const { return port == kSocketPort; }

@@ -58,6 +58,12 @@ class DeviceChecks {
     check_mpa();
     check_limits();
     check_impair();
+    if (set("seed") && device_.random_secret) {
+      wrong("seed",
+            "means nothing with random_secret = true: give impair.seed for the same damage again, "
+            "or random_secret = false for the same ports, STags and sequence numbers (only in "
+            "tests)");
+    }
     if (places_.any_below(id_ + ".capture") && device_.capture.file.empty()) {
       wrong("capture.file", "is empty: name a file, or leave the section out");
     }
@@ -402,6 +408,11 @@ void complete(Settings& settings, const Places& places) {
     const bool delay_given =
         places.given(id + ".mpa.first_fpdu_delay") || places.given("mpa.first_fpdu_delay");
     if (on_wire(device) && !delay_given) device.config.mpa.first_fpdu_delay = base::Duration{};
+    device.impair.seed_given = places.given(id + ".impair.seed");
+    if (!device.impair.seed_given && !device.random_secret) {
+      device.impair.seed = device.config.seed;
+      device.impair.seed_given = true;
+    }
     if (device.on_socket()) {
       complete_socket(device,
                       places.given(id + ".mpa.silent_drop") || places.given("mpa.silent_drop"));

@@ -54,6 +54,7 @@ Target in_impair(Scope& s) {
   return &(s.device->impair.config.*M);
 }
 Target impair_enabled(Scope& s) { return &s.device->impair.enabled; }
+Target impair_seed(Scope& s) { return &s.device->impair.seed; }
 Target capture_file(Scope& s) { return &s.device->capture.file; }
 Target device_address(Scope& s) {
   return InterfaceAddress{&s.device->config.net.address, &s.device->config.net.prefix_length};
@@ -106,7 +107,7 @@ constexpr Section kSections[] = {
      "\"wire:NAME:1\"."},
     {"device", "[[device]]", false, "A software RNIC on one port. There is at least one."},
     {"device.impair", "[device.impair]", false,
-     "A bad network: damages the frames that the device sends, seeded by the device's seed. A "
+     "A bad network: damages the frames that the device sends, by a generator of its own. A "
      "section "
      "with any key in it is on. The device at the other end of an impaired wire completes and "
      "checks its "
@@ -452,17 +453,20 @@ constexpr Key kKeys[] = {
     {"device", "mtu", in_device<&Dev::mtu>, "octets", kMtu,
      "largest IP packet; not above the wire's", "the wire's; else 1500"},
     {"device", "seed", in_config<&Nic::seed>, "", {0, kAll},
-     "of everything random but the secret of initial sequence numbers", "1 + index"},
+     "with random_secret = false: what others must not guess is computed from it", "1 + index"},
     {"device", "rdma_extensions", in_config<&Nic::rdma_extensions>, "", kNone,
      "atomics and Immediate Data (RFC 7306); false: a message of theirs is an unexpected opcode"},
     {"device", "random_secret", in_device<&Dev::random_secret>, "", kNone,
-     "the secret of initial sequence numbers (RFC 6528) comes from the system; false: a fixed "
-     "one, for "
-     "repeatable runs"},
+     "ports (RFC 6056), STags, keys and initial sequence numbers (RFC 6528) come from the system's "
+     "entropy; false: from the seed, for repeatable runs, with a warning"},
 
     {"device.impair", "enabled", impair_enabled, "", kNone,
      "false: off, whatever else is said here",
      "true where the section has a key"},
+    {"device.impair", "seed", impair_seed, "", {0, kAll},
+     "of what happens to the frames; the one that is drawn is logged, and gives the same damage "
+     "again. Ports, STags and sequence numbers do not come from it",
+     "drawn; with random_secret = false the device's seed"},
     {"device.impair", "drop", in_impair<&Imp::drop>, "share", kShare, "frames lost"},
     {"device.impair", "burst_enter", in_impair<&Imp::burst_enter>, "share", kShare,
      "frames that begin a burst of loss"},

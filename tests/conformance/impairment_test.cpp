@@ -8,6 +8,7 @@
 
 #include "../sim/world.hpp"
 #include "base/log.hpp"
+#include "base/prng.hpp"
 
 namespace rnic::simulation {
 namespace {

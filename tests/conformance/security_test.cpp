@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "base/prng.hpp"
 #include "station.hpp"
 
 namespace rnic::conformance {

@@ -20,7 +20,8 @@ enum class Extent : uint8_t {
 
 struct Options {
   Extent extent = Extent::Normal;
-  uint32_t seeds = 3;  ///< runs of what chance decides; their mean is reported
+  uint64_t seed = 1;   ///< of the first run of what chance decides; the next ones count on
+  uint32_t seeds = 3;  ///< such runs; their mean is reported
 };
 
 [[nodiscard]] Experiment packing(const Options& options);

@@ -68,7 +68,7 @@ void segments_by_size(Experiment& e, const Options& options) {
 }
 
 /// Retransmission of whole records where segments arrive cut.
-void middlebox(Experiment& e) {
+void middlebox(Experiment& e, const Options& options) {
   Table cuts{"middlebox-retransmission",
              "4 MB through a middlebox, 1 % loss",
              {"framing", "segments cut", "complete", "segments sent", "sent again",
@@ -76,7 +76,7 @@ void middlebox(Experiment& e) {
              {}};
   for (const Framing framing : {Framing::Mpa, Framing::MpaMarkers, Framing::TufKey}) {
     for (const double split : {0.0, 0.1, 1.0}) {
-      const Transfer run = transfer(hard_path(framing, 0.01, split, 7), 64);
+      const Transfer run = transfer(hard_path(framing, 0.01, split, options.seed + 6), 64);
       if (split == 0.1) {
         e.findings.push_back(std::string(to_string(framing)) +
                              ", a tenth of the segments cut, 1 % lost: complete, " +
@@ -114,7 +114,7 @@ Experiment half_segments(const Options& options) {
       "is the octets of the stream divided by EMSS. Then messages of 64 KB through a middlebox "
       "that cuts a share of the segments anywhere, with 1 % of the segments lost.";
   segments_by_size(e, options);
-  middlebox(e);
+  middlebox(e, options);
   return e;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/prng.hpp"
 #include "experiments.hpp"
 #include "wire/tuf.hpp"
 
@@ -58,8 +59,8 @@ void placed_early(Experiment& e, const Options& options) {
         uint64_t early = 0;
         uint64_t peak = 0;
         bool complete = true;
-        for (uint32_t seed = 1; seed <= seeds; ++seed) {
-          const Transfer run = transfer(hard_path(framing, loss, split, seed), 64);
+        for (uint32_t i = 0; i < seeds; ++i) {
+          const Transfer run = transfer(hard_path(framing, loss, split, options.seed + i), 64);
           ahead += run.out_of_order;
           early += run.early;
           peak = std::max(peak, run.held_peak);

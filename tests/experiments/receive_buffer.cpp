@@ -47,7 +47,8 @@ std::string percent(double loss) { return number(loss * 100, 2) + " %"; }
 /// All receivers at all numbers of connections.
 class Sweep {
  public:
-  Sweep(Experiment& experiment, Extent extent) : e_(experiment), extent_(extent) {
+  Sweep(Experiment& experiment, Extent extent, uint64_t seed)
+      : e_(experiment), extent_(extent), seed_(seed) {
     if (extent != Extent::Quick) counts_.push_back(10'000);
     for (const uint32_t n : counts_) peaks_.columns.push_back(number(n));
     all_.detail = true;
@@ -62,6 +63,7 @@ class Sweep {
 
   Experiment& e_;
   Extent extent_;
+  uint64_t seed_;
   std::vector<uint32_t> counts_{1, 10, 100, 1000};
   Table peaks_{"receive-buffer-peak",
                "Most octets held at one time, by number of connections",
@@ -79,7 +81,7 @@ class Sweep {
 
 void Sweep::measure(const Line& line, uint32_t connections, double loss, Series& series,
                     std::vector<std::string>& row) {
-  const HoldRun run = hold_run(rig_for(line.framing, connections, loss, connections + 1),
+  const HoldRun run = hold_run(rig_for(line.framing, connections, loss, seed_ + connections),
                                messages_for(connections, extent_));
   const double k1 = static_cast<double>(run.peak) / (double{kEmss} * connections);
   all_.rows.push_back({line.name, number(connections), percent(loss), number(run.peak),
@@ -181,7 +183,7 @@ Experiment receive_buffer(const Options& options) {
       "the framing could not place yet (counters hold.in_use, hold.peak, hold.memory; of one "
       "connection StartSession::held(), Device::held_octets()); the TCP engine itself keeps no "
       "payload. K2 * EMSS, what is being worked on, is one burst of the device: 32 frames.";
-  Sweep sweep(e, options.extent);
+  Sweep sweep(e, options.extent, options.seed);
   std::vector<double> losses{0, 0.001, 0.01, 0.03};
   if (options.extent == Extent::Quick) losses = {0, 0.01};
   for (const double loss : losses) sweep.run(loss);

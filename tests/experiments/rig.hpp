@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/prng.hpp"
 #include "messages.hpp"
 #include "path.hpp"
 #include "tuf/tuf.hpp"

@@ -49,7 +49,7 @@ class Half {
  public:
   explicit Half(bool markers)
       : memory_(kGuard + kRegion + kGuard, kGuardOctet),
-        table_(16, 1),
+        table_(16, {1, 2}),
         hold_(mpa::make_hold_store(256u << 10)),
         session_(config(markers), mpa::Role::Responder, *hold_, mpa_counters_, starter_, {}),
         endpoint_(endpoint_config(), table_, rdmap_counters_, owner_) {

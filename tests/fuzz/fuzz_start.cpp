@@ -180,7 +180,7 @@ class Half {
   base::Now now_ = base::from_nanos(1'000'000'000);
   Choices choices_;
   GuardedMemory memory_{kRegion};
-  mem::StagTable table_{16, 1};
+  mem::StagTable table_{16, {1, 2}};
   mpa::HoldStorePtr hold_ = mpa::make_hold_store(256u << 10);
   tuf::PackStorePtr pack_ = tuf::make_pack_store(64);
   mpa::Counters mpa_counts_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/prng.hpp"
+
 namespace rnic::simulation {
 
 namespace {

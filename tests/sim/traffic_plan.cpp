@@ -1,5 +1,6 @@
 // Which messages a flow consists of.
 
+#include "base/prng.hpp"
 #include "traffic.hpp"
 
 namespace rnic::simulation {

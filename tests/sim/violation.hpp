@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/prng.hpp"
 #include "traffic.hpp"
 
 namespace rnic::simulation {

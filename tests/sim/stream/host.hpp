@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/prng.hpp"
 #include "net/net.hpp"
 #include "rnic/egress.hpp"
 #include "rnic/error_relay.hpp"

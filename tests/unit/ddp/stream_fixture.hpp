@@ -139,7 +139,7 @@ class StreamTest : public ::testing::Test {
 
   std::array<uint8_t, 256> memory;  // region: [64, 192); the rest is guard
   std::array<uint8_t, 128> payload{};
-  mem::StagTable table{8, 1};
+  mem::StagTable table{8, {1, 2}};
   RecordingUser user;
   uint64_t segments = 0, octets = 0, postponed = 0;
   uint32_t stag = 0;

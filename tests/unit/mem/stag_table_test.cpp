@@ -33,7 +33,7 @@ class StagTableTest : public ::testing::Test {
 
   std::array<uint8_t, 256> memory{};
   const uint64_t base = reinterpret_cast<uint64_t>(memory.data());
-  StagTable table{4, 1};
+  StagTable table{4, {1, 2}};
 };
 
 // DDP-7.1-08, BUG-01: octet granularity at both ends.
@@ -135,7 +135,7 @@ TEST_F(StagTableTest, RevokedStagNeverWorksAgain_DDP_8_3_1_01) {
 // seed: a stale STag never names the slot's next region.
 TEST_F(StagTableTest, TheKeyChangesWithEveryRegistration_DDP_8_3_1_01) {
   for (uint64_t seed = 0; seed < 64; ++seed) {
-    StagTable one(1, seed);
+    StagTable one(1, {seed, 2});
     Stag previous{};
     for (int i = 0; i < 200; ++i) {
       const auto stag = one.add({.address = memory.data(), .length = 1});
@@ -171,6 +171,23 @@ TEST_F(StagTableTest, AFreedSlotIsTheLastToBeUsedAgain) {
   }
 }
 
+// RFC 5042 s.6.2: who knows some STags knows no other; a limit of 65536 leaves 24 bits to guess.
+TEST(StagSecrets, NobodyGuessesAnStag) {
+  uint8_t octet = 0;
+  std::set<uint32_t> first;
+  uint32_t in_order = 0;
+  for (uint64_t i = 0; i < 200; ++i) {
+    StagTable table(65536, {i, 2});
+    const auto one = table.add({.address = &octet, .length = 1});
+    const auto two = table.add({.address = &octet, .length = 1});
+    ASSERT_TRUE(one && two);
+    first.insert(one->value);
+    in_order += two->value >> 8 == (one->value >> 8) + 1 ? 1 : 0;
+  }
+  EXPECT_GE(first.size(), 199u);
+  EXPECT_LE(in_order, 1u);
+}
+
 TEST_F(StagTableTest, LimitIsKeptAndSlotsComeBack) {
   std::vector<Stag> stags;
   for (int i = 0; i < 4; ++i) stags.push_back(add(0));
@@ -188,10 +205,16 @@ TEST_F(StagTableTest, LimitIsKeptAndSlotsComeBack) {
 }
 
 TEST_F(StagTableTest, SenselessRegionsAreRefused) {
+  for (uint32_t right = kAllRights + 1; right != 0; right <<= 1) {
+    const auto refused =
+        table.add({.address = memory.data(), .length = 8, .rights = kLocalWrite | right});
+    ASSERT_FALSE(refused.has_value()) << right;
+    EXPECT_EQ(refused.error().code, base::Errc::InvalidArgument);
+  }
   EXPECT_FALSE(table.add({.address = nullptr, .length = 8}).has_value());
   EXPECT_FALSE(table.add({.address = memory.data(), .length = 0}).has_value());
   EXPECT_FALSE(table.add({.address = memory.data(), .length = UINT64_MAX}).has_value());
-  StagTable none(0, 1);
+  StagTable none(0, {1, 2});
   EXPECT_FALSE(none.add({.address = memory.data(), .length = 1}).has_value());
   EXPECT_EQ(none.access({Stag{256}, 0, 1}).fault, AccessFault::InvalidStag);
 }

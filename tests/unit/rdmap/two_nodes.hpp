@@ -53,7 +53,7 @@ struct Node {
   static constexpr uint8_t kGuard = 0x5a;
 
   Node(const EndpointConfig& config, uint64_t seed)
-      : pd(config.pd), table(64, seed), endpoint(config, table, counters, owner) {
+      : pd(config.pd), table(64, {seed, 2}), endpoint(config, table, counters, owner) {
     memory.fill(kGuard);
     all = add(mem::kLocalWrite | mem::kRemoteWrite | mem::kRemoteRead | mem::kRemoteInvalidate |
               mem::kRemoteAtomic);

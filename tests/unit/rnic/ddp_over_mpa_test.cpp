@@ -45,7 +45,7 @@ class DdpOverMpa : public MpaOverTcp {
   }
 
   Octets target_ = Octets(4096, 0x5a);
-  mem::StagTable memory_{8, 1};
+  mem::StagTable memory_{8, {1, 2}};
   ddp::RecordingUser notes_;
   uint64_t segments_ = 0, octets_ = 0, postponed_ = 0;
   ddp::Stream stream_of_b_{{.who = {3, 5}, .queues = 3, .secret = 77},

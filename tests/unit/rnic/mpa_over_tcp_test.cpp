@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/prng.hpp"
 #include "tcp/byte_stream.hpp"
 
 namespace rnic::testing {

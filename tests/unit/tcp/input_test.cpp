@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/prng.hpp"
 #include "raw_peer.hpp"
 #include "tcp/connection.hpp"
 

@@ -1,3 +1,4 @@
+#include "base/prng.hpp"
 #include "pair.hpp"
 #include "raw_peer.hpp"
 #include "tcp/record_queue.hpp"

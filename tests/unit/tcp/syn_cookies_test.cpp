@@ -1,5 +1,6 @@
 #include "tcp/syn_cookies.hpp"
 
+#include "base/prng.hpp"
 #include "pair.hpp"
 #include "raw_peer.hpp"
 

@@ -100,6 +100,10 @@ TEST(SettingsErrors, EveryRangeHasTwoEnds) {
       {"mtu = 575\n", "t.toml:4: device.rnic0.mtu: 575 is out of range: 576..9216"},
       {"mtu = 9217\n", "t.toml:4: device.rnic0.mtu: 9217 is out of range: 576..9216"},
       {"seed = -1\n", "t.toml:4: device.rnic0.seed: -1 is out of range: 0..2^63-1"},
+      {"seed = 1\n",
+       "t.toml:4: device.rnic0.seed: means nothing with random_secret = true: give impair.seed for "
+       "the same damage again, or random_secret = false for the same ports, STags and sequence "
+       "numbers (only in tests)"},
       {"[device.impair]\ndrop = 1.01\n",
        "t.toml:5: device.rnic0.impair.drop: 1.01 is out of range: 0..1"},
       {"[device.impair]\ndrop = nan\n",

@@ -56,6 +56,7 @@ TEST(Settings, LoopbackIsTwoDevicesOnAWire) {
     EXPECT_EQ(device.mtu, 1500u);
     EXPECT_EQ(device.config.net.mtu, 1500u);
     EXPECT_EQ(device.config.seed, i + 1u);
+    EXPECT_FALSE(device.impair.seed_given);
     EXPECT_TRUE(device.random_secret);
     EXPECT_FALSE(device.impair.enabled);
     EXPECT_TRUE(device.capture.file.empty());
@@ -224,6 +225,8 @@ TEST(Settings, EveryKindOfValueOfADevice) {
   EXPECT_EQ(device.config.seed, 9223372036854775807u);
   EXPECT_FALSE(device.random_secret);
   EXPECT_TRUE(device.impair.enabled);
+  EXPECT_TRUE(device.impair.seed_given);  // by the device's: all of it is repeatable
+  EXPECT_EQ(device.impair.seed, device.config.seed);
   EXPECT_EQ(device.impair.config.drop, 1);
   EXPECT_EQ(device.impair.config.repair, 0.25);
   EXPECT_EQ(device.impair.config.delay, microseconds(20));
@@ -261,12 +264,12 @@ TEST(Settings, TheMtuOfAWireIsItsDevicesDefault) {
 }
 
 TEST(Settings, OverridesOfEveryForm) {
-  const Settings settings =
-      parsed(loopback_toml(),
-             {"tcp.rto_min=5ms", "mpa.markers=true", "device.*.mtu=1000", "wire.*.ring_size=256",
-              "tcp.receive_window=64KB", "device.rnic1.tcp.rto_min = 6ms", "worker.cores=[0, 1]",
-              "eal.args=[\"a,b\", c]", "net.ttl=3", "device.rnic0.seed=77", "worker.mode=threaded",
-              "tcp.rto_max=70s", "tcp.rto_max=80s", "device.rnic0.port=net_tap0,iface=a=b"});
+  const Settings settings = parsed(
+      loopback_toml(),
+      {"tcp.rto_min=5ms", "mpa.markers=true", "device.*.mtu=1000", "wire.*.ring_size=256",
+       "tcp.receive_window=64KB", "device.rnic1.tcp.rto_min = 6ms", "worker.cores=[0, 1]",
+       "eal.args=[\"a,b\", c]", "net.ttl=3", "device.rnic0.impair.seed=77", "worker.mode=threaded",
+       "tcp.rto_max=70s", "tcp.rto_max=80s", "device.rnic0.port=net_tap0,iface=a=b"});
   ASSERT_EQ(settings.devices.size(), 2u);
   EXPECT_EQ(settings.devices[0].config.tcp.rto_min, milliseconds(5));
   EXPECT_EQ(settings.devices[1].config.tcp.rto_min, milliseconds(6));
@@ -278,7 +281,7 @@ TEST(Settings, OverridesOfEveryForm) {
   EXPECT_EQ(settings.worker.cores, (std::vector<uint32_t>{0, 1}));
   EXPECT_EQ(settings.eal.args, (std::vector<std::string>{"a,b", "c"}));
   EXPECT_EQ(settings.devices[0].config.net.ttl, 3);
-  EXPECT_EQ(settings.devices[0].config.seed, 77u);
+  EXPECT_EQ(settings.devices[0].impair.seed, 77u);
   EXPECT_EQ(settings.devices[0].port, "net_tap0,iface=a=b");
 }
 

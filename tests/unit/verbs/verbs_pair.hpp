@@ -24,6 +24,7 @@ inline constexpr uint32_t kEverything = kLocalWrite | kRemoteWrite | kRemoteRead
 inline Config loopback_config(bool threaded = false) {
   Config config = Config::loopback();
   config.set("eal.hugepages=off");
+  config.set("device.*.random_secret=false");
   config.set("tcp.rto_initial=50ms");
   config.set("tcp.rto_min=20ms");
   config.set("tcp.delayed_ack=1ms");
