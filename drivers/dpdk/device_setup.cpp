@@ -85,6 +85,14 @@ std::optional<port::ReceiveSpread> set_spread(uint16_t id, const rte_eth_dev_inf
 
 }  // namespace
 
+uint32_t buffer_room(uint32_t least, uint32_t frame) {
+  // net_af_xdp puts frames into chunks of the kernel, of 2048 octets at least, which it does not
+  // tell; net_virtio has 12 octets of its own in front of each frame.
+  constexpr uint32_t kLeast = 2048;
+  constexpr uint32_t kDriverHeader = 16;
+  return std::max({kLeast, least, frame + kDriverHeader});
+}
+
 base::Status check_sizes(uint32_t mtu, uint32_t ring_size, uint32_t pool_size) {
   if (!Eal::started()) {
     return base::fail(base::Errc::WrongState, "DPDK is not started: call dpdk::Eal::init() first");

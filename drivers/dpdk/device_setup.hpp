@@ -22,6 +22,11 @@ struct DeviceSetup {
   bool offloads = true;  ///< use the device's checksum offloads when it has them
 };
 
+/// Octets that one mbuf must hold, so that a device of these facts takes it for whole frames.
+/// \param least what the device says to need (rte_eth_dev_info::min_rx_bufsize)
+/// \param frame octets of the longest frame
+[[nodiscard]] uint32_t buffer_room(uint32_t least, uint32_t frame);
+
 /// What a started device gives.
 struct StartedDevice {
   port::ChecksumMode checksum = port::ChecksumMode::Software;  ///< Offload or Software

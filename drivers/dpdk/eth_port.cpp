@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
 
+#include "base/log.hpp"
 #include "dpdk/interrupt_thread.hpp"
 #include "dpdk/log_capture.hpp"
 #include "offload/offload.hpp"
@@ -69,6 +71,8 @@ void close_device(uint16_t id, bool unplug) {
 EthPort::EthPort(EthPortSetup setup)
     : memory_(std::move(setup.memory)),
       device_(std::move(setup.device)),
+      ring_(std::move(setup.ring)),
+      tap_(std::move(setup.tap)),
       info_(std::move(setup.info)),
       pool_(setup.pool),
       id_(device_->id()),
@@ -176,7 +180,36 @@ void EthPort::prepare(port::Packet& packet, rte_mbuf* mbuf) const {
   }
 }
 
-uint32_t EthPort::tx_burst(std::span<port::Packet> packets, base::Now) {
+void EthPort::watch(size_t offered, uint32_t taken, base::Now now) {
+  bool waiting = taken < offered;
+  bool took = taken != 0;
+  if (ring_ != nullptr) {
+    const PacketRing::Look seen = ring_->look(taken);
+    waiting = waiting || seen.waiting;
+    took = seen.left;
+    counters_.tx_discarded += seen.dropped;
+    if (seen.dropped != 0 && !discards_told_) {
+      discards_told_ = true;
+      base::log(base::LogLevel::Warning, "dpdk",
+                info_.name + ": the kernel refuses a frame of " + std::to_string(seen.longest) +
+                    " octets: it is dropped, as others will be (port.tx_discarded); has the other "
+                    "end of the link a smaller MTU?");
+    }
+  }
+  switch (watch_.look(waiting, took, now)) {
+    case TransmitWatch::News::None: break;
+    case TransmitWatch::News::Stalled:
+      ++counters_.tx_stalled;
+      base::log(base::LogLevel::Warning, "dpdk",
+                info_.name + ": the device has taken no frame for a second; is its link up?");
+      break;
+    case TransmitWatch::News::GoesOn:
+      base::log(base::LogLevel::Warning, "dpdk", info_.name + ": frames are taken again");
+      break;
+  }
+}
+
+uint32_t EthPort::send(std::span<port::Packet> packets) {
   rte_mbuf* mbufs[kChunk];
   uint32_t total = 0;
   while (total < packets.size()) {
@@ -190,8 +223,27 @@ uint32_t EthPort::tx_burst(std::span<port::Packet> packets, base::Now) {
     total += sent;
     if (sent < n) break;
   }
+  return total;
+}
+
+uint32_t EthPort::send_to_tap(std::span<port::Packet> packets) {
+  uint32_t total = 0;
+  for (; total < packets.size(); ++total) {
+    port::Packet& packet = packets[total];
+    offload::complete_checksums(packet);
+    if (!tap_->send(packet.view())) break;
+    counters_.tx_octets += packet.length;
+  }
+  free(packets.first(total));
+  return total;
+}
+
+uint32_t EthPort::tx_burst(std::span<port::Packet> packets, base::Now now) {
+  if (packets.empty()) return 0;
+  const uint32_t total = tap_ != nullptr ? send_to_tap(packets) : send(packets);
   counters_.tx_frames += total;
   counters_.tx_refused += packets.size() - total;
+  watch(packets.size(), total, now);
   return total;
 }
 

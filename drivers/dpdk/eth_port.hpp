@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <memory>
 
+#include "dpdk/packet_ring.hpp"
+#include "dpdk/tap_queue.hpp"
+#include "dpdk/transmit_watch.hpp"
 #include "port/port.hpp"
 
 struct rte_mempool;
@@ -46,6 +49,8 @@ struct EthPortSetup {
   std::shared_ptr<OpenDevice> device;
   port::PortInfo info;
   rte_mempool* pool = nullptr;
+  std::unique_ptr<PacketRing> ring;  ///< net_af_packet's, where it was found
+  std::unique_ptr<TapQueue> tap;     ///< frames go there and not through the device
 };
 
 /// One receive and one transmit queue of an ethdev, those that info.spread names.
@@ -68,9 +73,17 @@ class EthPort final : public port::Port {
   /// freed).
   rte_mbuf* make_contiguous(rte_mbuf* mbuf);
   void prepare(port::Packet& packet, rte_mbuf* mbuf) const;
+  uint32_t send(std::span<port::Packet> packets);
+  uint32_t send_to_tap(std::span<port::Packet> packets);
+  /// Whether the device takes frames at all: what it does not is told. \param taken of `offered`
+  void watch(size_t offered, uint32_t taken, base::Now now);
 
   std::shared_ptr<void> memory_;  // outlives device_
   std::shared_ptr<OpenDevice> device_;
+  std::unique_ptr<PacketRing> ring_;  // gone before the device: it holds its socket
+  std::unique_ptr<TapQueue> tap_;
+  TransmitWatch watch_;
+  bool discards_told_ = false;
   port::PortInfo info_;
   port::PortCounters counters_;
   rte_mempool* pool_;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -22,6 +23,8 @@
 
 namespace rnic::dpdk {
 namespace {
+
+constexpr uint32_t kUsualMtu = 1500;  // of an Ethernet
 
 /// A spec, taken apart: "name,key=value,..." with the keys that matter here.
 struct Spec {
@@ -85,6 +88,24 @@ base::Status check_interface(const Spec& spec, uint32_t mtu) {
   return {};
 }
 
+/// net_tap says that it has no larger MTU than 1500: its interface is asked.
+base::Result<std::unique_ptr<TapQueue>> open_tap(uint32_t index, uint32_t mtu) {
+  ifreq request{};
+  if (if_indextoname(index, request.ifr_name) == nullptr) {
+    return base::fail(base::Errc::Environment, "the interface of net_tap is gone");
+  }
+  request.ifr_mtu = static_cast<int>(mtu);
+  const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+  const bool set = fd >= 0 && ioctl(fd, SIOCSIFMTU, &request) == 0;
+  const std::string why = std::strerror(errno);
+  if (fd >= 0) close(fd);
+  auto queue = TapQueue::find(request.ifr_name);
+  if (set && queue != nullptr) return queue;
+  return base::fail(base::Errc::Unsupported, std::string("interface ") + request.ifr_name +
+                                                 " takes no MTU of " + std::to_string(mtu) + ": " +
+                                                 why + "; configure a smaller one");
+}
+
 /// Gives the device a frame size that fits. \return octets that one mbuf must hold
 uint32_t fit_frames(Spec& spec, const PortOptions& options) {
   const uint32_t frame = options.mtu + port::kLinkHeader;
@@ -105,6 +126,14 @@ uint32_t fit_frames(Spec& spec, const PortOptions& options) {
              static_cast<uint32_t>(std::clamp<int>(std::bit_width(options.ring_size - 1), 5, 14)));
   }
   return frame;
+}
+
+/// What fit_frames() or the user has told net_af_packet.
+PacketRingShape ring_shape(const Spec& spec) {
+  const auto number = [&spec](std::string_view key) {
+    return static_cast<uint32_t>(std::atoi(spec.value(key).c_str()));
+  };
+  return {.block = number("blocksz"), .frame = number("framesz"), .frames = number("framecnt")};
 }
 
 /// Finds the device or plugs it. \return its number; `plugged` when it was not there before
@@ -152,11 +181,17 @@ base::Status take_address(uint16_t id, const port::MacAddress& mac, const Spec& 
 /// Everything after the device is there. \return the ports of its queues, at most `queues`
 base::Result<std::vector<EthPortSetup>> start(std::shared_ptr<OpenDevice> owned, const Spec& spec,
                                               uint16_t queues, const PortOptions& options,
-                                              uint32_t room) {
+                                              uint32_t frame) {
   std::vector<EthPortSetup> ports;
   std::vector<rte_mempool*> pools;
   auto memory = std::make_shared<std::vector<MbufPool>>();
   const auto device = std::move(owned);  // on failure closed before that
+  rte_eth_dev_info facts{};
+  if (int rc = rte_eth_dev_info_get(device->id(), &facts); rc != 0) {
+    return base::fail(base::Errc::Environment,
+                      "device " + spec.name + " does not tell its facts: " + rte_strerror(-rc));
+  }
+  const uint32_t room = buffer_room(facts.min_rx_bufsize, frame);
   for (uint16_t i = 0; i < queues; ++i) {
     auto pool = make_pool(options.pool_size, room);
     if (!pool) return tl::unexpected(pool.error());
@@ -167,11 +202,21 @@ base::Result<std::vector<EthPortSetup>> start(std::shared_ptr<OpenDevice> owned,
   setup.name = spec.name;
   setup.mtu = options.mtu;
   setup.ring_size = options.ring_size;
-  setup.tell_mtu = !spec.is("net_af_packet") && !spec.is("net_memif") && !spec.is("net_ring");
+  // A tap of ours is written to without the driver, which has no larger MTU.
+  const bool own_tap = spec.is("net_tap") && options.mtu > kUsualMtu;
+  setup.offloads = !own_tap;
+  setup.tell_mtu =
+      !spec.is("net_af_packet") && !spec.is("net_memif") && !spec.is("net_ring") && !own_tap;
   LogCapture capture;
   auto started = start_device(device->id(), setup, pools);
   if (!started) {
     return base::fail(started.error().code, started.error().message + capture.quote());
+  }
+  std::unique_ptr<TapQueue> tap;
+  if (own_tap) {
+    auto queue = open_tap(facts.if_index, options.mtu);
+    if (!queue) return tl::unexpected(queue.error());
+    tap = std::move(*queue);
   }
   rte_ether_addr own{};
   rte_eth_macaddr_get(device->id(), &own);
@@ -187,9 +232,10 @@ base::Result<std::vector<EthPortSetup>> start(std::shared_ptr<OpenDevice> owned,
   }
   memory->resize(info.spread.queues);
   for (uint16_t i = 0; i < info.spread.queues; ++i) {
-    ports.push_back({memory, device, info, pools[i]});
+    ports.push_back({memory, device, info, pools[i], nullptr, nullptr});
     ports.back().info.spread.queue = i;
   }
+  ports.front().tap = std::move(tap);
   return ports;
 }
 
@@ -219,7 +265,9 @@ base::Result<std::vector<std::unique_ptr<port::Port>>> open_queues(std::string_v
       return tl::unexpected(status.error());
     }
   }
-  const uint32_t room = fit_frames(spec, options);
+  const uint32_t frame = fit_frames(spec, options);
+  std::vector<int> sockets_before;
+  if (spec.is("net_af_packet")) sockets_before = PacketRing::sockets();
   bool plugged = false;
   auto device = std::make_shared<OpenDevice>();
   auto id = find_or_plug(spec, plugged);
@@ -229,9 +277,12 @@ base::Result<std::vector<std::unique_ptr<port::Port>>> open_queues(std::string_v
     return base::fail(base::Errc::AlreadyExists, "device " + spec.name + " is open already");
   }
   device->own(*id, plugged);
-  auto setups = start(std::move(device), spec, queues, options, room);
+  auto setups = start(std::move(device), spec, queues, options, frame);
   if (!setups) return tl::unexpected(setups.error());
   std::vector<std::unique_ptr<port::Port>> ports;
+  if (spec.is("net_af_packet") && plugged && setups->size() == 1) {
+    setups->front().ring = PacketRing::find(sockets_before, ring_shape(spec));
+  }
   for (EthPortSetup& setup : *setups) ports.push_back(std::make_unique<EthPort>(std::move(setup)));
   return ports;
 }

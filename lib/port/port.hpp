@@ -88,6 +88,8 @@ struct PortCounters {
   uint64_t tx_frames = 0;
   uint64_t tx_octets = 0;
   uint64_t tx_refused = 0;     ///< frames the device did not take at once; the caller keeps them
+  uint64_t tx_stalled = 0;     ///< times that the device took nothing for a second
+  uint64_t tx_discarded = 0;   ///< frames dropped because the device refused them for good
   uint64_t alloc_failed = 0;   ///< times the pool had no buffer
   uint64_t rx_linearised = 0;  ///< received chains made contiguous
   uint64_t rx_dropped = 0;     ///< frames the port could not hand up (too long, no buffer)

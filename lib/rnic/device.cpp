@@ -218,6 +218,9 @@ void add_port_counters(const port::PortCounters& port, Add&& add) {
   add("tx_frames", "frames", "frames the device took", port.tx_frames);
   add("tx_octets", "octets", "octets the device took", port.tx_octets);
   add("tx_refused", "frames", "frames the device did not take at once", port.tx_refused);
+  add("tx_stalled", "events", "times that the device took nothing for a second", port.tx_stalled);
+  add("tx_discarded", "frames", "dropped because the device refused them for good",
+      port.tx_discarded);
   add("alloc_failed", "events", "the pool had no buffer", port.alloc_failed);
   add("rx_linearised", "frames", "received chains made contiguous", port.rx_linearised);
   add("rx_shared", "frames", "copies given to the device's other queues", port.rx_shared);

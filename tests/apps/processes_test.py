@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 """Two processes, two network namespaces, a veth pair between them: rnic-perf and rnic-ping.
 
-usage: processes_test.py RNIC_PERF RNIC_PING RNIC_DEMO
+usage: processes_test.py RNIC_PERF RNIC_PING RNIC_DEMO RNIC_STREAM
 """
 
 import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
 
-PERF, PING = (os.path.abspath(path) for path in sys.argv[1:3])
+PERF, PING, _, STREAM = (os.path.abspath(path) for path in sys.argv[1:5])
 NEAR, FAR = (f"rnic{os.getpid()}{end}" for end in "ab")  # names of namespaces and interfaces
 FAR_ADDRESS = "10.9.0.2"
 CONFIG = """[eal]
@@ -127,6 +128,109 @@ class TwoProcesses(unittest.TestCase):
                 self.assertIs(result["verified"], True)
                 self.assertEqual(result["count"], 20)
         self.assertEqual(server.status, 0)
+
+    # The lines of --help: one file for both machines, and --address.
+    def test_one_configuration_for_both(self):
+        common = os.path.join(self.folder, "common.toml")
+        with open(common, "w", encoding="utf-8") as file:
+            file.write(CONFIG.format(interface="eth0", address="10.9.0.9"))
+        for name in (NEAR, FAR):
+            for step in (["down"], ["name", "eth0"], ["up"]):
+                self.assertEqual(ip("-n", name, "link", "set", name if step != ["up"] else "eth0",
+                                    *step).returncode, 0)
+            self.addCleanup(ip, "-n", name, "link", "set", name, "up")
+            self.addCleanup(ip, "-n", name, "link", "set", "eth0", "name", name)
+            self.addCleanup(ip, "-n", name, "link", "set", "eth0", "down")
+        inside = ["ip", "netns", "exec", NEAR]
+        short = ["--seconds", "0.1", "--size", "1000"]
+        for server, client, more in (([PING, "server"], [PING], []),
+                                     ([PERF, "server"], [PERF, "client"], short),
+                                     ([STREAM, "server"], [STREAM, "client"], [])):
+            command = [*server, "--config", common, "--address", f"{FAR_ADDRESS}/24"]
+            with self.subTest(server=server), Server(command, self.folder):
+                done = subprocess.run([*inside, *client, FAR_ADDRESS, "--config", common,
+                                       "--address", "10.9.0.3/24", *more], capture_output=True, text=True,
+                                      timeout=60, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+
+    def set_mtu(self, *ends):
+        for end, mtu in ends:
+            self.assertEqual(ip("-n", end, "link", "set", end, "mtu", str(mtu)).returncode, 0)
+            self.addCleanup(ip, "-n", end, "link", "set", end, "mtu", "1500")
+
+    # What the link refuses is lost, as on any path: TCP finds the size that passes, and says so.
+    def test_link_whose_mtu_is_smaller_than_it_was(self):
+        self.set_mtu((NEAR, 9000), (FAR, 9000))
+        quick = ["--set", "device.rnic0.mtu=9000", "--set", "tcp.rto_min=20ms",
+                 "--set", "tcp.rto_initial=50ms", "--set", "tcp.delayed_ack=5ms"]
+        with Server([PING, "server", "--config", self.far, *quick], self.folder) as server:
+            self.set_mtu((FAR, 1500))
+            done = self.client(PING, FAR_ADDRESS, "--count", "5", "--size", "30000", *quick)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            said = server.said() + done.stderr
+        self.assertRegex(said, r"net_af_packet0: the kernel refuses a frame of \d+ octets: it is dr")
+        self.assertRegex(said, r"packets of \d+ octets towards [0-9.:]+ vanish: \d+ from here on")
+        self.assertNotIn("has taken no frame for a second", said)
+
+    # A port that takes nothing says so within about a second, and that it goes on.
+    def test_link_that_goes_down(self):
+        with Server([PING, "server", "--config", self.far], self.folder):
+            with open(os.path.join(self.folder, "client.log"), "w+", encoding="utf-8") as log:
+                command = ["ip", "netns", "exec", NEAR, PING, FAR_ADDRESS, "--config", self.near,
+                           "--count", "10000000", "--json"]
+                client = subprocess.Popen(command, stderr=log, stdout=subprocess.DEVNULL)
+                try:
+                    self.await_line(log.name, client, "connected to")
+                    ip("-n", FAR, "link", "set", FAR, "down")
+                    self.await_line(log.name, client, "the device has taken no frame for a second")
+                    ip("-n", FAR, "link", "set", FAR, "up")
+                    self.await_line(log.name, client, "frames are taken again")
+                finally:
+                    ip("-n", FAR, "link", "set", FAR, "up")
+                    client.send_signal(signal.SIGINT)
+                    client.wait(20)
+
+    def await_line(self, path, child, text):
+        end = time.monotonic() + 20
+        while True:
+            with open(path, encoding="utf-8") as file:
+                said = file.read()
+            if text in said:
+                return
+            self.assertIsNone(child.poll(), said)
+            self.assertLess(time.monotonic(), end, said)
+            time.sleep(0.05)
+
+    def test_af_xdp(self):
+        try:
+            socket.socket(44, socket.SOCK_RAW).close()  # AF_XDP
+        except OSError:
+            self.skipTest("this kernel has no AF_XDP sockets")
+        with open(self.near, "w", encoding="utf-8") as file:
+            file.write(CONFIG.format(interface=NEAR, address="10.9.0.1")
+                       .replace("net_af_packet0", "net_af_xdp0"))
+        with Server([PING, "server", "--config", self.far], self.folder):
+            for size in ("64", "100000"):
+                result = self.result(PING, FAR_ADDRESS, "--count", "20", "--size", size)
+                self.assertIs(result["verified"], True)
+
+    # The kernel at the other end of the tap is a peer over its own TCP, in jumbo frames.
+    def test_tap_with_jumbo_frames(self):
+        tap = "rnictap"
+        with open(self.far, "w", encoding="utf-8") as file:
+            file.write(CONFIG.format(interface=tap, address="10.8.0.1")
+                       .replace("net_af_packet0", "net_tap0") + "mtu = 9000\n")
+        with Server([PING, "server", "--config", self.far], self.folder):
+            inside = ["ip", "netns", "exec", FAR]
+            for command in (["ip", "addr", "add", "10.8.0.2/24", "dev", tap],
+                            ["ethtool", "-K", tap, "tx", "off"]):
+                subprocess.run([*inside, *command], check=True, stdout=subprocess.DEVNULL)
+            with open(os.path.join(self.folder, "mtu"), "wb") as file:
+                subprocess.run([*inside, "cat", f"/sys/class/net/{tap}/mtu"], check=True,
+                               stdout=file)
+            done = subprocess.run([*inside, PING, "10.8.0.1", "--size", "100000", "--json"],
+                                  capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_nobody_listens(self):
         with Server([PING, "server", "--config", self.far], self.folder):

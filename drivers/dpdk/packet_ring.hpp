@@ -1,0 +1,65 @@
+/// \file
+/// The transmit ring of a packet socket that net_af_packet has opened; private to the driver.
+#pragma once
+
+#include <linux/if_packet.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace rnic::dpdk {
+
+/// Geometry of the ring, as net_af_packet was told.
+struct PacketRingShape {
+  uint32_t block = 0;   ///< octets of a block
+  uint32_t frame = 0;   ///< octets of a frame with its header; divides a block
+  uint32_t frames = 0;  ///< of each direction
+};
+
+/// The kernel gives a frame that the interface below refused (a veth whose other end has a smaller
+/// MTU, for one) back as not yet sent, and begins with it each time it is asked to send: nothing
+/// behind it ever leaves (tpacket_snd() of Linux up to 6.18 at least). So it does with a frame that
+/// is longer than the interface's MTU has become. DPDK does not tell. Here the
+/// ring is mapped a second time, and such a frame is made a short one of no protocol, which is as
+/// good as dropped: what a network does with it.
+class PacketRing {
+ public:
+  /// Packet sockets of this process, to be taken before the device is plugged.
+  [[nodiscard]] static std::vector<int> sockets();
+  /// The ring of the one socket that was not there `before`; nullptr where there is not exactly
+  /// one, or it cannot be mapped: then nothing is watched.
+  [[nodiscard]] static std::unique_ptr<PacketRing> find(const std::vector<int>& before,
+                                                        const PacketRingShape& shape);
+  ~PacketRing();
+  PacketRing(const PacketRing&) = delete;
+  PacketRing& operator=(const PacketRing&) = delete;
+
+  struct Look {
+    bool left = false;     ///< frames have left the ring
+    bool waiting = false;  ///< frames are in it that the interface refuses
+    uint32_t dropped = 0;  ///< of them, made short ones by this call
+    uint32_t longest = 0;  ///< octets of the longest of those
+  };
+  /// After a burst of which the device took `taken` frames.
+  Look look(uint32_t taken);
+
+ private:
+  PacketRing(int socket, const PacketRingShape& shape, uint8_t* memory);
+
+  [[nodiscard]] tpacket2_hdr& frame(uint32_t index);
+  /// The oldest frame has left, or is on its way.
+  [[nodiscard]] bool oldest_left();
+  /// The frame before the oldest one is on its way.
+  [[nodiscard]] bool in_flight();
+  bool advance();
+  void kick() const;
+
+  int socket_;  // net_af_packet's own
+  PacketRingShape shape_;
+  uint8_t* memory_;       // both rings, that of reception first
+  uint32_t oldest_ = 0;   // index of the oldest frame that has not been seen to leave
+  uint32_t pending_ = 0;  // frames from there on
+};
+
+}  // namespace rnic::dpdk

@@ -1,0 +1,29 @@
+/// \file
+/// The sending side of a TAP interface that net_tap has opened; private to the driver.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/bytes.hpp"
+
+namespace rnic::dpdk {
+
+/// net_tap receives jumbo frames, but it refuses to send more than 1522 octets and to hear of a
+/// larger MTU (DPDK 22.11). The interface itself takes them: frames are written to its queue here.
+class TapQueue {
+ public:
+  /// Of the device's open queues, the first; nullptr when none is found.
+  [[nodiscard]] static std::unique_ptr<TapQueue> find(const std::string& interface);
+
+  /// One whole frame, checksums included. False: the kernel does not take it now.
+  [[nodiscard]] bool send(base::ByteView frame) const;
+
+ private:
+  explicit TapQueue(int descriptor) : descriptor_(descriptor) {}
+
+  int descriptor_;  // net_tap's own
+};
+
+}  // namespace rnic::dpdk

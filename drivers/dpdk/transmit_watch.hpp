@@ -1,0 +1,48 @@
+/// \file
+/// Sees when a device takes no frames any more; private to the driver.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "base/time.hpp"
+
+namespace rnic::dpdk {
+
+/// Fed with every look at the device. It reads no clock: `now` comes with the burst.
+class TransmitWatch {
+ public:
+  /// A device that has taken nothing for so long, though it was asked to, is said to be stalled.
+  static constexpr base::Duration kPatience = std::chrono::seconds(1);
+
+  enum class News : uint8_t { None, Stalled, GoesOn };
+
+  /// \param waiting frames that the device should have taken and has not
+  /// \param took it has taken some since the last look
+  News look(bool waiting, bool took, base::Now now) {
+    if (took || !waiting) {
+      const bool was_stalled = stalled_;
+      waiting_ = stalled_ = false;
+      if (waiting) begin(now);
+      return was_stalled ? News::GoesOn : News::None;
+    }
+    if (!waiting_) begin(now);
+    if (stalled_ || now - since_ < kPatience) return News::None;
+    stalled_ = true;
+    return News::Stalled;
+  }
+
+  [[nodiscard]] bool stalled() const { return stalled_; }
+
+ private:
+  void begin(base::Now now) {
+    waiting_ = true;
+    since_ = now;
+  }
+
+  bool waiting_ = false;
+  bool stalled_ = false;
+  base::Now since_{};  // the frames wait since then
+};
+
+}  // namespace rnic::dpdk
