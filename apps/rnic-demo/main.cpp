@@ -1,10 +1,11 @@
 // rnic-demo: the command line and the verdict.
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
+#include <optional>
+#include <random>
 
+#include "program/program.hpp"
 #include "rnic-demo/demo.hpp"
 #include "workload/command_line.hpp"
 
@@ -17,15 +18,9 @@ constexpr int kNotVerified = 1;
 constexpr int kUsage = 2;
 
 bool write_file(const std::string& path, const std::string& content) {
-  const std::filesystem::path target(path);
-  std::error_code ignored;
-  if (target.has_parent_path()) std::filesystem::create_directories(target.parent_path(), ignored);
-  std::ofstream file(target, std::ios::binary);
-  file << content;
-  file.close();
-  if (file) return true;
-  std::cerr << "rnic-demo: cannot write " << path << ": choose a place you may write to\n";
-  return false;
+  const auto why = program::write_file(path, content);
+  if (why) std::cerr << "rnic-demo: " << *why << "; choose a place you may write to\n";
+  return !why;
 }
 
 int verdict(const Campaign& campaign) {
@@ -55,11 +50,18 @@ int verdict(const Campaign& campaign) {
   return kNotVerified;
 }
 
+constexpr uint64_t kLargestSeed = INT64_MAX;  // as in the configuration
+
+uint64_t drawn_seed() {
+  std::random_device system;
+  return (uint64_t{system()} << 32 | system()) & kLargestSeed;
+}
+
 int run(int argc, char** argv) {
   std::string json_file;
   std::string report_file = "out/demo/report.html";
   uint32_t largest = 26;
-  uint64_t seed = 1;
+  std::optional<uint64_t> given_seed;
   CLI::App app{
       "Two soft RNICs in one process, wired by memory rings, move data by Send, Write, Read and\n"
       "Immediate Data and carry out atomics, on a clean and on a hostile wire, and verify every\n"
@@ -70,8 +72,11 @@ int run(int argc, char** argv) {
   app.add_option("--largest", largest, "sizes up to 2^N octets")
       ->capture_default_str()
       ->check(CLI::Range(6, 26));
-  app.add_option("--seed", seed, "of contents and impairments")->capture_default_str();
+  app.add_option("--seed", given_seed, "of contents and impairments; else one is drawn and told")
+      ->check(CLI::Range(uint64_t{0}, kLargestSeed));
   if (auto status = workload::parse_command_line(app, "rnic-demo", argc, argv)) return *status;
+  const uint64_t seed = given_seed ? *given_seed : drawn_seed();
+  std::cerr << "rnic-demo: --seed " << seed << "\n";
   Campaign campaign;
   if (Status status = run_campaign(uint64_t{1} << largest, seed, campaign); !status) {
     std::cerr << "rnic-demo: " << status.error().message << "\n";
@@ -90,4 +95,6 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace rnic::demo
 
-int main(int argc, char** argv) { return rnic::demo::run(argc, argv); }
+int main(int argc, char** argv) {
+  return rnic::program::run("rnic-demo", [&] { return rnic::demo::run(argc, argv); });
+}

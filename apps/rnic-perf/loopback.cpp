@@ -10,6 +10,7 @@
 
 #include "dpdk/path_floor.hpp"
 #include "rnic-perf/perf.hpp"
+#include "workload/captures.hpp"
 
 namespace rnic::perf {
 
@@ -54,7 +55,7 @@ class Loopback {
     if (auto status = set_up(); !status) return complain(status.error());
     if (auto status = measure(); !status) return complain(status.error().message, kNotVerified);
     report();
-    return verified_ ? kOk : kNotVerified;
+    return workload::with_captures("rnic-perf", *context_, verified_ ? kOk : kNotVerified);
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "program/program.hpp"
 #include "rnic-perf/perf.hpp"
 #include "workload/command_line.hpp"
 
@@ -70,7 +71,11 @@ int run(int argc, char** argv) {
       "Immediate Data and atomics, with every octet and every value verified, beside the floor of\n"
       "this machine. Examples:\n"
       "  rnic-perf loopback --op write --size 1M --mtu 9000 --seconds 3 --json\n"
-      "  rnic-perf loopback --op fetch-add --port socket"};
+      "  rnic-perf loopback --op fetch-add --port socket\n"
+      "  rnic-perf server                      over the system's own TCP; needs no rights\n"
+      "  rnic-perf client 192.168.1.2          on another machine; 192.168.1.2 is the server's\n"
+      "  rnic-perf server --config config/nic.toml --address 192.168.1.102/24       over a NIC\n"
+      "  rnic-perf client 192.168.1.102 --config config/nic.toml --address 192.168.1.103/24"};
   app.require_subcommand(1);
   const auto add_operation = [&](CLI::App& command) {
     command.add_option("--op", operation, workload::kOperationHelp)
@@ -98,6 +103,7 @@ int run(int argc, char** argv) {
   server.add_option("--device", options.device, "device of the configuration (default: the first)");
   workload::add_port_option(server, options.port);
   workload::add_server_options(server, options.server);
+  workload::add_address_option(server, options.own_address);
 
   CLI::App& client = *app.add_subcommand("client", "measures against an rnic-perf server");
   client.add_option("address", options.address, "IP address of the server")->required();
@@ -106,6 +112,7 @@ int run(int argc, char** argv) {
   add_configuration(client, options);
   client.add_option("--device", options.device, "device of the configuration (default: the first)");
   workload::add_port_option(client, options.port);
+  workload::add_address_option(client, options.own_address);
 
   if (auto status = workload::parse_command_line(app, "rnic-perf", argc, argv)) return *status;
   options.operation = *workload::parse_operation(operation);
@@ -133,4 +140,6 @@ int complain(const std::string& message, int status) {
 
 }  // namespace rnic::perf
 
-int main(int argc, char** argv) { return rnic::perf::run(argc, argv); }
+int main(int argc, char** argv) {
+  return rnic::program::run("rnic-perf", [&] { return rnic::perf::run(argc, argv); });
+}

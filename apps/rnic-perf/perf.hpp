@@ -34,8 +34,9 @@ struct Options {
   bool json = false;
   std::string config_file;  ///< empty: the embedded loopback configuration
   std::vector<std::string> overrides;
-  std::string device;   ///< server and client: which device of the configuration
-  std::string address;  ///< client: whom to connect to
+  std::string device;       ///< server and client: which device of the configuration
+  std::string address;      ///< client: whom to connect to
+  std::string own_address;  ///< server and client: instead of the configuration's
   workload::PortChoice port{7471, {}};
   bool both_ends = false;  ///< loopback
   workload::ServerOptions server{.clients = 64};

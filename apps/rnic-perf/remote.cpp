@@ -8,6 +8,7 @@
 
 #include "rnic-perf/perf.hpp"
 #include "rnic-perf/station.hpp"
+#include "workload/captures.hpp"
 
 namespace rnic::perf {
 
@@ -233,7 +234,9 @@ int run_client(const Options& options) {
   if (!config) return complain(config.error());
   auto context = Context::open(*config);
   if (!context) return complain(context.error());
-  return Client(*context, options).run();
+  auto device = workload::choose_reachable_device(*context, options.device);
+  if (!device) return complain(device.error());
+  return workload::with_captures("rnic-perf", *context, Client(*context, options).run());
 }
 
 }  // namespace rnic::perf

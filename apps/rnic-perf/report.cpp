@@ -34,6 +34,7 @@ Result<Config> configuration(const Options& options) {
     config = std::move(*file);
     workload::apply(options.port, config);
   }
+  workload::apply_address(options.own_address, options.device, config);
   for (const std::string& assignment : options.overrides) config.set(assignment);
   // Now, before we add keys of our own: the message is about what the user wrote.
   if (Status status = config.check(); !status) return tl::unexpected(status.error());

@@ -7,6 +7,7 @@
 
 #include "rnic-perf/perf.hpp"
 #include "rnic-perf/station.hpp"
+#include "workload/captures.hpp"
 
 namespace rnic::perf {
 
@@ -202,7 +203,7 @@ int run_server(const Options& options) {
   if (!config) return complain(config.error());
   auto context = Context::open(*config);
   if (!context) return complain(context.error());
-  auto device = workload::choose_device(*context, options.device);
+  auto device = workload::choose_reachable_device(*context, options.device);
   if (!device) return complain(device.error());
   if (Status status = device->listen(options.port.tcp); !status) return complain(status.error());
   std::cerr << "listening on " << device->address() << ":" << options.port.tcp << "; "
@@ -214,7 +215,7 @@ int run_server(const Options& options) {
         return workload::interrupted();
       },
       kForever);
-  return kOk;
+  return workload::with_captures("rnic-perf", *context, kOk);
 }
 
 }  // namespace rnic::perf

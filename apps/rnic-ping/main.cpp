@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "program/program.hpp"
 #include "rnic-ping/echo.hpp"
+#include "workload/captures.hpp"
 #include "workload/command_line.hpp"
 #include "workload/port_choice.hpp"
 #include "workload/workload.hpp"
@@ -31,6 +33,7 @@ struct Options {
   std::string config_file;
   std::vector<std::string> overrides;
   std::string device;
+  std::string address;
   bool json = false;
   workload::ServerOptions server;
 };
@@ -168,6 +171,7 @@ Result<Context> open_context(const Options& options) {
     config = std::move(*file);
     workload::apply(options.port, config);
   }
+  workload::apply_address(options.address, options.device, config);
   for (const std::string& assignment : options.overrides) config.set(assignment);
   return Context::open(config);
 }
@@ -189,7 +193,7 @@ int run_server(Context& context, const Options& options) {
         server.step();
         return workload::interrupted();
       },
-      INT64_MAX / 4000000);
+      INT64_MAX);
   return kOk;
 }
 
@@ -233,7 +237,7 @@ int run_loopback(const Options& options) {
   const int status = run_client(*context, client, responder->address());
   stop.store(true);
   echo.join();
-  return status;
+  return workload::with_captures("rnic-ping", *context, status);
 }
 
 int run(int argc, char** argv) {
@@ -245,9 +249,11 @@ int run(int argc, char** argv) {
       "time. Examples:\n"
       "  rnic-ping loopback\n"
       "  rnic-ping loopback --op fetch-add\n"
-      "  rnic-ping server --config config/nic.toml\n"
-      "  rnic-ping server --port socket            the system's own TCP, without DPDK\n"
-      "  rnic-ping 192.168.1.2 --config config/nic.toml --count 1000 --size 4096"};
+      "  rnic-ping server                          over the system's own TCP; needs no rights\n"
+      "  rnic-ping 192.168.1.2 --count 1000        on another machine; 192.168.1.2 is the "
+      "server's\n"
+      "  rnic-ping server --config config/nic.toml --address 192.168.1.102/24       over a NIC\n"
+      "  rnic-ping 192.168.1.102 --config config/nic.toml --address 192.168.1.103/24"};
   app.add_option("mode", options.mode, "loopback, server, or the IP address of a server")
       ->capture_default_str();
   app.add_option("--count", options.count, "exchanges")
@@ -267,6 +273,7 @@ int run(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_option("--device", options.device, "device of the configuration (default: the first)");
   workload::add_server_options(app, options.server);
+  workload::add_address_option(app, options.address);
   app.add_flag("--json", options.json, "print the result as one JSON object, as the last line");
   if (auto status = workload::parse_command_line(app, "rnic-ping", argc, argv)) return *status;
   options.operation = *workload::parse_operation(options.operation_word);
@@ -274,11 +281,16 @@ int run(int argc, char** argv) {
   if (options.mode == "loopback") return run_loopback(options);
   auto context = open_context(options);
   if (!context) return complain(context.error().message, kUsage);
-  if (options.mode == "server") return run_server(*context, options);
-  return run_client(*context, options, options.mode);
+  auto device = workload::choose_reachable_device(*context, options.device);
+  if (!device) return complain(device.error().message, kUsage);
+  const int status = options.mode == "server" ? run_server(*context, options)
+                                              : run_client(*context, options, options.mode);
+  return workload::with_captures("rnic-ping", *context, status);
 }
 
 }  // namespace
 }  // namespace rnic::ping
 
-int main(int argc, char** argv) { return rnic::ping::run(argc, argv); }
+int main(int argc, char** argv) {
+  return rnic::program::run("rnic-ping", [&] { return rnic::ping::run(argc, argv); });
+}

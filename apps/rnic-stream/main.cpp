@@ -4,8 +4,10 @@
 #include <iostream>
 #include <map>
 
+#include "program/program.hpp"
 #include "rnic-stream/session.hpp"
 #include "workload/command_line.hpp"
+#include "workload/port_choice.hpp"
 
 namespace rnic::stream {
 
@@ -98,8 +100,8 @@ int run(int argc, char** argv) {
       "processes, or between this one and a kernel socket, and verifies every octet.\n"
       "Examples:\n"
       "  rnic-stream loopback --octets 1G --mtu 9000\n"
-      "  rnic-stream server --config config/nic.toml\n"
-      "  rnic-stream client 192.168.1.2 --config config/nic.toml --connections 100"};
+      "  rnic-stream server --config config/nic.toml --address 192.168.1.102/24\n"
+      "  rnic-stream client 192.168.1.102 --config config/nic.toml --address 192.168.1.103/24"};
   app.require_subcommand(1);
   CLI::App& loopback = *app.add_subcommand("loopback", "both ends in this process, on one core");
   add_work(loopback, options, job);
@@ -114,11 +116,13 @@ int run(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
   server.add_option("--device", options.device, "device of the configuration (default: the first)");
+  workload::add_address_option(server, options.own_address);
   CLI::App& client = *app.add_subcommand("client", "connects to a server");
   client.add_option("address", options.address, "IP address of the server")->required();
   add_work(client, options, job);
   add_client(client, options);
   client.add_option("--device", options.device, "device of the configuration (default: the first)");
+  workload::add_address_option(client, options.own_address);
 
   if (auto status = workload::parse_command_line(app, "rnic-stream", argc, argv)) return *status;
   options.job = kJobs.at(job);
@@ -131,4 +135,6 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace rnic::stream
 
-int main(int argc, char** argv) { return rnic::stream::run(argc, argv); }
+int main(int argc, char** argv) {
+  return rnic::program::run("rnic-stream", [&] { return rnic::stream::run(argc, argv); });
+}

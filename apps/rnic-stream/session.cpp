@@ -6,6 +6,9 @@
 #include <iostream>
 #include <memory>
 
+#include "workload/captures.hpp"
+#include "workload/port_choice.hpp"
+
 namespace rnic::stream {
 
 namespace {
@@ -21,12 +24,22 @@ std::string hex(uint32_t value) {
 }
 
 Result<Context> open_context(const Options& options, bool loopback) {
-  Config config = Config::loopback();
+  Config config = loopback ? Config::loopback() : Config::from_text("[[device]]\n", "--set");
+  const bool port_set =
+      std::any_of(options.overrides.begin(), options.overrides.end(),
+                  [](const std::string& key) { return key.find(".port=") != key.npos; });
+  if (!loopback && options.config_file.empty() && !port_set) {
+    return tl::unexpected(
+        Error{ErrorCode::InvalidArgument,
+              "streams between two processes need a port of softrnic's own at both: give --config, "
+              "such as config/nic.toml (docs/run-on-a-nic.md)"});
+  }
   if (!options.config_file.empty()) {
     auto file = Config::from_file(options.config_file);
     if (!file) return tl::unexpected(file.error());
     config = std::move(*file);
   }
+  workload::apply_address(options.own_address, options.device, config);
   for (const std::string& assignment : options.overrides) config.set(assignment);
   if (Status status = config.check(); !status) return tl::unexpected(status.error());
   if (loopback && options.mtu != 1500) config.set("wire.loop.mtu=" + std::to_string(options.mtu));
@@ -258,7 +271,7 @@ void Tally::add_latencies(nlohmann::ordered_json& out) {
 int run_server(const Options& options) {
   auto context = open_context(options, false);
   if (!context) return fail(context.error());
-  auto device = workload::choose_device(*context, options.device);
+  auto device = workload::choose_reachable_device(*context, options.device);
   if (!device) return complain(device.error().message, kUsage);
   Server server(*device, options);
   if (Status status = server.open(); !status) return fail(status.error());
@@ -269,18 +282,19 @@ int run_server(const Options& options) {
         server.step(context->now_ns());
         return workload::interrupted() || server.done();
       },
-      INT64_MAX / 4000000);
+      INT64_MAX);
   drain(*context, *device);
   nlohmann::ordered_json result = server.tally().json();
   result["counters"] = counters_of(*device);
   print(options, result);
-  return server.tally().failed() == 0 ? kOk : kFailed;
+  return workload::with_captures("rnic-stream", *context,
+                                 server.tally().failed() == 0 ? kOk : kFailed);
 }
 
 int run_client(const Options& options) {
   auto context = open_context(options, false);
   if (!context) return fail(context.error());
-  auto device = workload::choose_device(*context, options.device);
+  auto device = workload::choose_reachable_device(*context, options.device);
   if (!device) return complain(device.error().message, kUsage);
   Client client(*context, *device, options);
   if (Status status = client.open(options.address); !status) return fail(status.error());
@@ -289,12 +303,12 @@ int run_client(const Options& options) {
         for (uint32_t i = 1; i < kPollsPerStep; ++i) context->poll();
         return !client.step();
       },
-      INT64_MAX / 4000000);
+      INT64_MAX);
   nlohmann::ordered_json result = client.report();
   drain(*context, *device);
   result["counters"] = counters_of(*device);
   print(options, result);
-  return client.good() ? kOk : kFailed;
+  return workload::with_captures("rnic-stream", *context, client.good() ? kOk : kFailed);
 }
 
 int run_loopback(const Options& options) {
@@ -313,14 +327,14 @@ int run_loopback(const Options& options) {
         const bool going = client.step();
         return !going && (server.idle() || !client.good() || options.reset_after);
       },
-      INT64_MAX / 4000000);
+      INT64_MAX);
   nlohmann::ordered_json result = client.report();
   result["server"] = server.tally().json();
   drain(*context, client.device());
   result["counters"] = counters_of(client.device());
   print(options, result);
   const bool good = client.good() && (server.tally().failed() == 0 || options.reset_after);
-  return good ? kOk : kFailed;
+  return workload::with_captures("rnic-stream", *context, good ? kOk : kFailed);
 }
 
 int complain(const std::string& message, int status) {

@@ -45,6 +45,7 @@ struct Options {
   uint32_t backlog = 256;   ///< server
   std::string config_file;
   std::vector<std::string> overrides;
+  std::string own_address;  // instead of the configuration's
   std::string device;
   std::string address;
   uint16_t port = 7473;

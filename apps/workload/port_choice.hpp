@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "rnic/configuration.hpp"
+#include "rnic/verbs.hpp"
 
 namespace rnic::workload {
 
@@ -20,10 +20,21 @@ struct PortChoice {
 void add_port_option(CLI::App& app, PortChoice& choice);
 
 /// The configuration without a file: one device on sockets, or two on 127.0.0.1 and 127.0.0.2 where
-/// both ends are in this process. Config::loopback() unless `choice` says socket.
+/// both ends are in this process. Config::loopback() where they are and `choice` does not say
+/// socket.
 Config default_configuration(const PortChoice& choice, bool both_ends);
 
 /// Puts the devices of a configuration from a file where `choice` says.
 void apply(const PortChoice& choice, Config& config);
+
+/// --address ADDRESS/LENGTH: so that two machines can use one file.
+void add_address_option(CLI::App& app, std::string& address);
+
+/// What add_address_option() took, for the device of that name; empty: for the one there is.
+void apply_address(const std::string& address, const std::string& device, Config& config);
+
+/// The device of that name, or the first, where another process can reach it. InvalidArgument for
+/// an end of a wire, which is memory of this process.
+Result<Device> choose_reachable_device(Context& context, const std::string& name);
 
 }  // namespace rnic::workload

@@ -3,9 +3,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
 
 #include "base/endian.hpp"
+#include "base/log.hpp"
 
 namespace rnic::pcap {
 namespace {
@@ -23,6 +25,8 @@ constexpr uint16_t kOptPacketFlags = 2;
 constexpr uint16_t kLinkTypeEthernet = 1;
 constexpr uint32_t kPacketBlockFixed =
     32 + 8 + 4;  // header and length twice, flags, end of options
+constexpr size_t kBuffer = size_t{1} << 18;
+constexpr size_t kLargestBlock = size_t{1} << 17;
 
 /// A block built in memory.
 class Block {
@@ -68,7 +72,7 @@ base::Result<std::unique_ptr<Writer>> Writer::open(const std::string& path,
                                                           : base::Errc::Environment,
                       "the capture file " + path + " cannot be written: " + std::strerror(reason));
   }
-  std::unique_ptr<Writer> writer(new Writer(file, options));
+  std::unique_ptr<Writer> writer(new Writer(path, file, options));
   if (!writer->write_headers()) {
     return base::fail(base::Errc::Environment, "the capture file " + path +
                                                    " cannot be written: " + std::strerror(errno) +
@@ -77,10 +81,14 @@ base::Result<std::unique_ptr<Writer>> Writer::open(const std::string& path,
   return writer;
 }
 
-Writer::Writer(FILE* file, const WriterOptions& options)
-    : options_(options), buffer_(size_t{1} << 18), file_(file) {
-  std::setvbuf(file, buffer_.data(), _IOFBF, buffer_.size());
+Writer::Writer(std::string path, FILE* file, const WriterOptions& options)
+    : path_(std::move(path)), options_(options), file_(file) {
+  // What is buffered here is whole blocks; a second buffer would only tear them.
+  std::setvbuf(file, nullptr, _IONBF, 0);
+  pending_.reserve(kBuffer + kLargestBlock);
 }
+
+Writer::~Writer() { flush(); }
 
 bool Writer::write_headers() {
   Block section(kSectionHeader);
@@ -96,14 +104,15 @@ bool Writer::write_headers() {
   interface.u32(0);  // no snap length
   interface.option(kOptInterfaceName, options_.interface_name.substr(0, 255));
   interface.option(kOptTimestampResolution, "\x09");
-  // Flushed, so that a full or read-only file system shows at once.
-  return write(section.finish()) && write(interface.finish()) && std::fflush(file_.get()) == 0;
-}
-
-bool Writer::write(base::ByteView octets) {
-  if (std::fwrite(octets.data(), 1, octets.size(), file_.get()) != octets.size()) return false;
-  counters_.octets += octets.size();
-  return true;
+  add(section.finish());
+  add(interface.finish());
+  // At once, so that a full or read-only file system shows.
+  const bool taken =
+      std::fwrite(pending_.data(), 1, pending_.size(), file_.get()) == pending_.size();
+  written_ = taken ? pending_.size() : 0;
+  pending_.clear();
+  failed_ = !taken;
+  return taken;
 }
 
 void Writer::append(base::Now now, base::ByteView frame, Way way) {
@@ -131,16 +140,46 @@ void Writer::append(base::Now now, base::ByteView frame, Way way) {
   base::store_le32(end + 4, static_cast<uint32_t>(way));
   base::store_le32(end + 8, 0);
   base::store_le32(end + 12, total);
-  if (write(head) && write(frame) && write({tail.data(), pad + 16})) {
-    ++counters_.frames;
-  } else {
-    failed_ = true;
-    ++counters_.write_errors;
-  }
+  add(head);
+  add(frame);
+  add({tail.data(), pad + 16});
+  ++counters_.frames;
+  if (pending_.size() >= kBuffer) flush();
 }
 
 void Writer::flush() {
-  if (std::fflush(file_.get()) != 0) failed_ = true;
+  if (pending_.empty()) return;
+  errno = 0;
+  const size_t taken = std::fwrite(pending_.data(), 1, pending_.size(), file_.get());
+  if (taken == pending_.size()) {
+    written_ += taken;
+  } else {
+    give_up(taken, errno);
+  }
+  pending_.clear();
+}
+
+/// The file ends behind the last block of which it has every octet.
+void Writer::give_up(size_t taken, int reason) {
+  failed_ = true;
+  for (size_t at = 0; at < pending_.size();) {
+    const uint32_t block = base::load_le32(&pending_[at + 4]);
+    at += block;
+    if (at <= taken) {
+      written_ += block;
+    } else {
+      --counters_.frames;
+      ++counters_.write_errors;
+      counters_.octets -= block;
+    }
+  }
+  std::error_code special;  // a pipe or a device has no end that could be moved
+  if (std::filesystem::is_regular_file(path_, special)) {
+    std::filesystem::resize_file(path_, written_, special);
+  }
+  base::log(base::LogLevel::Error, "pcap",
+            "the capture file " + path_ + " takes no more: " + std::strerror(reason) +
+                "; it ends behind frame " + std::to_string(counters_.frames));
 }
 
 }  // namespace rnic::pcap

@@ -34,18 +34,20 @@ struct WriterOptions {
 };
 
 /// Section header, one Ethernet interface with nanosecond stamps, enhanced packets. Buffered; the
-/// file is complete after flush() or the destructor.
+/// file is complete after flush() or the destructor. Where the file system takes no more, the file
+/// ends behind the last block that is whole, and one line in the log says so.
 class Writer {
  public:
   /// Creates or empties the file.
   [[nodiscard]] static base::Result<std::unique_ptr<Writer>> open(
       const std::string& path, const WriterOptions& options = {});
-  ~Writer() = default;
+  ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
   /// One frame, from the Ethernet header on, without FCS.
   void append(base::Now now, base::ByteView frame, Way way = Way::Unknown);
+  /// What is buffered goes to the file: the counters are right after it.
   void flush();
 
   [[nodiscard]] const PcapCounters& counters() const { return counters_; }
@@ -55,12 +57,18 @@ class Writer {
     void operator()(FILE* file) const { std::fclose(file); }
   };
 
-  Writer(FILE* file, const WriterOptions& options);
+  Writer(std::string path, FILE* file, const WriterOptions& options);
   bool write_headers();
-  bool write(base::ByteView octets);
+  void add(base::ByteView octets) {
+    pending_.insert(pending_.end(), octets.begin(), octets.end());
+    counters_.octets += octets.size();
+  }
+  void give_up(size_t taken, int reason);
 
+  std::string path_;
   WriterOptions options_;
-  std::vector<char> buffer_;  // the stream's; declared before it, as closing writes it out
+  std::vector<uint8_t> pending_;  // whole blocks that the file does not have yet
+  uint64_t written_ = 0;          // octets of whole blocks that it has
   std::unique_ptr<FILE, FileCloser> file_;
   PcapCounters counters_;
   bool failed_ = false;

@@ -29,4 +29,18 @@ inline constexpr Now kNever = Now::max();
 [[nodiscard]] constexpr Now from_nanos(int64_t ns) { return Now(Duration(ns)); }
 [[nodiscard]] constexpr Now earlier(Now a, Now b) { return a < b ? a : b; }
 
+/// Milliseconds as a user gives them; the longest or shortest duration where it cannot be said.
+[[nodiscard]] constexpr Duration from_millis(int64_t ms) {
+  constexpr int64_t kMost = Duration::max().count() / 1'000'000;
+  if (ms > kMost) return Duration::max();
+  if (ms < -kMost) return Duration::min();
+  return Duration(ms * 1'000'000);
+}
+/// `wait` behind `now`, which is not before the origin; kNever where no point in time is that late,
+/// and the origin at the earliest.
+[[nodiscard]] constexpr Now after(Now now, Duration wait) {
+  if (wait < -now.time_since_epoch()) return Now{};
+  return wait > kNever - now ? kNever : now + wait;
+}
+
 }  // namespace rnic::base

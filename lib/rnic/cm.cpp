@@ -113,6 +113,13 @@ base::Status Device::check_unconnected(const QueuePair& qp) const {
 // RFC 9293 MUST-44: the route to the peer decides which of our addresses speaks to it.
 base::Result<llp::Endpoint> Device::local_towards(const llp::Endpoint& remote) const {
   if (!own_) return llp::Endpoint{};  // the transport chooses
+  if (own_->interface.is_ours(remote.address)) {
+    return fail(Errc::InvalidArgument,
+                "connect: " + to_string(remote.address) +
+                    " is this device's own address, which it does not reach over its port: give "
+                    "the peer's, or this device another one (device." +
+                    config_.name + ".address)");
+  }
   const llp::IpAddress address = own_->interface.source_for(remote.address);
   if (address.is_unspecified()) {
     return fail(Errc::Unreachable, "connect: no route to " + to_string(remote) +
@@ -300,7 +307,22 @@ void Device::request_received(Connection& connection, base::ByteView private_dat
       base::attempt([&] { event.private_data.assign(private_data.begin(), private_data.end()); });
   if (!kept) return give_up(connection);
   event.agreed = connection.agreed();
-  emit(std::move(event));
+  // From a callback of its session it cannot be answered yet.
+  if (!emit_of_stranger(std::move(event))) unheard_.push_back(connection.handle);
+}
+
+/// An application that does not read its events answers nobody: the place goes to others.
+void Device::refuse_unheard() {
+  for (const base::Handle handle : unheard_) {
+    if (!reject(handle, {}, last_now_)) continue;  // gone meanwhile
+    ++counters_.requests_unheard;
+    if (!strangers_logged_.allow(last_now_)) continue;
+    base::log(base::LogLevel::Warning, "rnic",
+              config_.name +
+                  ": requests are rejected because half of the event queue is full: "
+                  "read the events, or raise limits.max_events");
+  }
+  unheard_.clear();
 }
 
 base::Result<Connection*> Device::find_request(base::Handle request) {
@@ -481,8 +503,11 @@ void Device::start_failed(Connection& connection, ConnectionState before, mpa::S
     if (before == ConnectionState::Answered && connection.queue_pair() == nullptr) return;
     const bool asked = before != ConnectionState::Connecting;
     // Strangers must not push out what the application waits for.
-    if (!asked && events_.size() >= events_.capacity() / 2) return;
     event.kind = asked ? EventKind::RequestWithdrawn : EventKind::RequestFailed;
+    if (connection.queue_pair() == nullptr) {
+      emit_of_stranger(std::move(event));
+      return;
+    }
   } else {
     event.kind = EventKind::ConnectFailed;
   }
@@ -501,6 +526,7 @@ void Device::reap() {
     own_->streams.reap();
     own_->framed.reap();
   }
+  refuse_unheard();
   reap_ended();
   redial();
 }

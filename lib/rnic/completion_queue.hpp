@@ -2,6 +2,7 @@
 /// Completion queue: one single-producer lane, filled by the device's worker.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 
@@ -22,8 +23,14 @@ class CompletionQueue {
   uint32_t poll(std::span<rdmap::Completion> out) {
     uint32_t n = 0;
     while (n < out.size() && ring_.pop(out[n])) ++n;
+    if (overrun_told_.load(std::memory_order_relaxed)) {
+      overrun_told_.store(false, std::memory_order_relaxed);
+    }
     return n;
   }
+
+  /// Worker: whether an overrun is news, which it is once until the application polls.
+  bool tell_overrun() { return !overrun_told_.exchange(true, std::memory_order_relaxed); }
 
   [[nodiscard]] uint32_t depth() const { return static_cast<uint32_t>(ring_.capacity()); }
 
@@ -31,6 +38,7 @@ class CompletionQueue {
 
  private:
   base::SpscRing<rdmap::Completion> ring_;
+  std::atomic<bool> overrun_told_{false};
 };
 
 }  // namespace rnic::nic

@@ -9,6 +9,7 @@
   X(requests_refused, "events", "inbound connections refused: a limit was reached")           \
   X(starts_displaced, "connections", "inbound, let go for others before a Request was whole") \
   X(lingering_reset, "connections", "failed start-ups reset before they had closed: places")  \
+  X(requests_unheard, "events", "rejected: half of the event queue was full")                 \
   X(connections_established, "connections", "reached full operation")                         \
   X(connects_redialed, "connections", "tried again with revision 1 (RFC 6581 s.10)")          \
   X(connects_failed, "connections", "ended before full operation")                            \

@@ -43,6 +43,7 @@ Device::Device(const DeviceConfig& config, base::Now now)
   ended_.reserve(connections_.capacity());
   orphans_.reserve(connections_.capacity());
   redials_.reserve(connections_.capacity());
+  unheard_.reserve(config.limits.max_pending_requests);
   if (!config.mpa.crc) {
     base::log(base::LogLevel::Warning, "mpa", [&] {
       return config.name +
@@ -193,16 +194,24 @@ void Device::emit(Event event) {
   if (!events_.push(std::move(event))) ++counters_.events_lost;
 }
 
-void Device::completion_overrun(QueuePair& qp) {
+bool Device::emit_of_stranger(Event event) {
+  if (events_.size() < (events_.capacity() + 1) / 2 && events_.push(std::move(event))) return true;
+  ++counters_.events_lost;
+  return false;
+}
+
+void Device::completion_overrun(QueuePair& qp, CompletionQueue& cq) {
   ++counters_.completion_overruns;
-  Event event;
-  event.kind = EventKind::CompletionOverrun;
-  event.qp = qp.number();
-  event.detail = base::worded([] {
-    return "a completion was lost because the completion queue was full: make it as deep as the "
-           "work outstanding on it, or poll it more often";
-  });
-  emit(std::move(event));
+  if (cq.tell_overrun()) {
+    Event event;
+    event.kind = EventKind::CompletionOverrun;
+    event.qp = qp.number();
+    event.detail = base::worded([] {
+      return "a completion was lost because the completion queue was full: make it as deep as the "
+             "work outstanding on it, or poll it more often; told once until the queue is polled";
+    });
+    emit(std::move(event));
+  }
   if (Connection* connection = connections_.get(qp.connection);
       connection != nullptr && connection->stream != nullptr) {
     connection->stream->abort();

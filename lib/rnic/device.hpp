@@ -194,7 +194,7 @@ class Device {
 
   // --- Called by the parts of the device ---
 
-  void completion_overrun(QueuePair& qp);
+  void completion_overrun(QueuePair& qp, CompletionQueue& cq);
   void endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& event, base::Now now);
   /// The Request is whole: it may wait for the application. False: too many do, and it is let go.
   bool admits_request(Connection& connection);
@@ -256,6 +256,10 @@ class Device {
   void reap_ended();
   void emit(Event event);
   void add_private_data(Event& event, base::ByteView octets);
+  /// Of a connection that the application has not taken: half of the queue is not for those. False:
+  /// it was not told.
+  bool emit_of_stranger(Event event);
+  void refuse_unheard();
   void log_start_failure(const Connection& connection, mpa::StartFailure why);
   llp::StreamUser* incoming(llp::Stream& stream, const llp::Endpoint& local,
                             const llp::Endpoint& remote, base::Now now);
@@ -317,7 +321,8 @@ class Device {
   base::Slab<Connection> connections_;
   std::vector<std::unique_ptr<QueuePair>> orphans_;  // destroyed, waiting for their stream's end
   Acceptor acceptor_;
-  std::vector<base::Handle> ended_;                           // connections to be reaped
+  std::vector<base::Handle> ended_;    // connections to be reaped
+  std::vector<base::Handle> unheard_;  // requests that the application was not told of
   std::vector<std::unique_ptr<Connection::Redial>> redials_;  // at most one a connection
   base::TimerWheel start_timers_;
   base::Now last_now_;               // of the latest poll()

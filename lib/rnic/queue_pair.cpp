@@ -35,14 +35,16 @@ PostResult QueuePair::check(const rdmap::SendWork& work) const {
   using rdmap::WorkOpcode;
   uint32_t most = rdmap::kMaxSge;
   switch (work.opcode) {
-    case WorkOpcode::Receive: return PostResult::BadOpcode;
+    case WorkOpcode::Send:
+    case WorkOpcode::SendInvalidate:
+    case WorkOpcode::Write: break;
     case WorkOpcode::Immediate:
     case WorkOpcode::LocalInvalidate: most = 0; break;
     case WorkOpcode::Read:
     case WorkOpcode::ReadInvalidate:
     case WorkOpcode::FetchAdd:
     case WorkOpcode::CompareSwap: most = 1; break;
-    default: break;
+    default: return PostResult::BadOpcode;  // a receive's, and every number without a name
   }
   if (work.sge_count > most) return PostResult::TooManySge;
   const bool atomic = rdmap::is_atomic(work.opcode);
@@ -105,7 +107,7 @@ void QueuePair::receive_completed(const rdmap::Completion& completion) {
 
 void QueuePair::complete(CompletionQueue& cq, const rdmap::Completion& completion) {
   if (orphaned_) return;
-  if (!cq.push(completion)) device_.completion_overrun(*this);
+  if (!cq.push(completion)) device_.completion_overrun(*this, cq);
 }
 
 void QueuePair::event(const rdmap::EndpointEvent& event, base::Now now) {

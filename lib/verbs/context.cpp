@@ -103,7 +103,7 @@ bool Context::threaded() const { return runtime_->threaded(); }
 uint32_t Context::poll() { return runtime_->poll(); }
 
 bool Context::wait_until(const std::function<bool()>& done, int64_t timeout_ms) {
-  const base::Now deadline = runtime_->now() + std::chrono::milliseconds(timeout_ms);
+  const base::Now deadline = base::after(runtime_->now(), base::from_millis(timeout_ms));
   while (!done()) {
     if (runtime_->now() >= deadline) return done();
     if (!threaded()) {

@@ -52,7 +52,9 @@ Status to_status(nic::PostResult result, const char* queue, uint32_t depth) {
       return refused(ErrorCode::InvalidArgument,
                      "the message is longer than 2^32 - 1 octets: split it");
     case nic::PostResult::BadOpcode:
-      return refused(ErrorCode::InvalidArgument, "this opcode does not belong into the send queue");
+      return refused(ErrorCode::InvalidArgument,
+                     "no opcode of the send queue: Receive goes to post_receive(), and other "
+                     "numbers mean nothing");
   }
   return {};
 }
@@ -333,6 +335,8 @@ std::string Device::address() const {
                     [&] { return llp::to_string(device_->device->config().net.address); });
 }
 
+const std::string& Device::port() const { return device_->port_name; }
+
 uint32_t Device::mtu() const { return device_->device->config().net.mtu; }
 
 std::string Device::checksum_mode() const {
@@ -417,6 +421,10 @@ void for_each_counter(verbs::DeviceRuntime& device, F&& visit) {
   };
   if (device.socket != nullptr) pass_on("socket", device.socket->counters());
   if (device.impaired != nullptr) pass_on("impair", device.impaired->impair_counters());
+  if (device.capture != nullptr) {
+    device.capture->writer().flush();  // what the file system refuses shows only then
+    pass_on("capture", device.capture->writer().counters());
+  }
 }
 
 }  // namespace

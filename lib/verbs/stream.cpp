@@ -81,12 +81,11 @@ tcp::ConnectionOptions merged(tcp::ConnectionOptions out, const StreamOptions& g
   out.nagle = given.nagle.value_or(out.nagle);
   out.keep_alive = given.keep_alive.value_or(out.keep_alive);
   out.keep_alive_count = given.keep_alive_count.value_or(out.keep_alive_count);
-  if (given.keep_alive_idle_ms)
-    out.keep_alive_idle = std::chrono::milliseconds(*given.keep_alive_idle_ms);
+  if (given.keep_alive_idle_ms) out.keep_alive_idle = base::from_millis(*given.keep_alive_idle_ms);
   if (given.keep_alive_interval_ms) {
-    out.keep_alive_interval = std::chrono::milliseconds(*given.keep_alive_interval_ms);
+    out.keep_alive_interval = base::from_millis(*given.keep_alive_interval_ms);
   }
-  if (given.user_timeout_ms) out.user_timeout = std::chrono::milliseconds(*given.user_timeout_ms);
+  if (given.user_timeout_ms) out.user_timeout = base::from_millis(*given.user_timeout_ms);
   out.dscp = given.dscp.value_or(out.dscp);
   out.hop_limit = given.hop_limit.value_or(out.hop_limit);
   out.max_segment = given.max_segment.value_or(out.max_segment);

@@ -7,9 +7,11 @@ usage: cli_test.py RNIC_PERF RNIC_PING RNIC_DEMO RNIC_STREAM
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PERF, PING, DEMO, STREAM = (os.path.abspath(path) for path in sys.argv[1:5])
@@ -31,6 +33,52 @@ def free_hugepages():
         with open(os.path.join(root, folder, "free_hugepages"), encoding="ascii") as file:
             total += int(file.read())
     return total
+
+
+WIRE = """[eal]
+hugepages = "off"
+[[wire]]
+name = "loop"
+[[device]]
+name = "rnic0"
+port = "wire:loop:0"
+address = "10.0.0.1/24"
+[[device]]
+name = "rnic1"
+port = "wire:loop:1"
+address = "10.0.0.2/24"
+"""
+NULL = """[eal]
+hugepages = "off"
+[[device]]
+port = "net_null0"
+address = "10.0.0.1/24"
+"""
+
+
+class Server:
+    """A server without a configuration, until the block ends."""
+
+    def __init__(self, program, folder, *args):
+        self.log = os.path.join(folder, "server.log")
+        with open(self.log, "wb") as log:
+            self.child = subprocess.Popen([program, "server", *args], stderr=log, cwd=folder,
+                                          stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+
+    def said(self):
+        with open(self.log, encoding="utf-8") as file:
+            return file.read()
+
+    def __enter__(self):
+        while "listening on" not in self.said():
+            if self.child.poll() is not None:
+                raise AssertionError("the server does not listen: " + self.said())
+            time.sleep(0.02)
+        return self
+
+    def __exit__(self, *_):
+        self.child.send_signal(signal.SIGINT)
+        self.status = self.child.wait(20)
 
 
 class Case(unittest.TestCase):
@@ -146,6 +194,26 @@ class WrongConfiguration(Case):
         self.both(*NO_HUGE, "--set", "device.rnic0.capture.file=/does/not/exist/a.pcapng",
                   says="/does/not/exist/a.pcapng")
 
+    def test_a_wire_reaches_no_other_process(self):
+        wire = ["--config", self.write("wire.toml", WIRE)]
+        says = "rnic0 stands on wire:loop:0, a wire in the memory of this process"
+        self.refuses("rnic-ping", "server", *wire, says=says)
+        self.refuses("rnic-ping", "10.0.0.2", *wire, says=says)
+        for app in ("rnic-perf", "rnic-stream"):
+            self.refuses(app, "server", *wire, says=says)
+            self.refuses(app, "client", "10.0.0.2", *wire, says=says)
+
+    def test_streams_between_processes_need_a_port(self):
+        for args in (["server"], ["client", "10.0.0.2"]):
+            self.refuses("rnic-stream", *args, says="need a port of softrnic's own.*--config")
+
+    def test_connecting_to_oneself(self):
+        config = self.write("null.toml", NULL)
+        for app, *args in (["rnic-ping"], ["rnic-perf", "client"], ["rnic-stream", "client"]):
+            self.refuses(app, *args, "10.0.0.1", "--config", config, says="10.0.0.1 is this device's")
+            self.refuses(app, *args, "10.0.0.9", "--config", config, "--address", "10.0.0.9/24",
+                         says="10.0.0.9 is this device's own address.*device.rnic0.address")
+
     def test_device_name(self):
         self.refuses("rnic-ping", "server", "--device", "rnic9", *NO_HUGE, says="rnic9.*rnic0")
         self.refuses("rnic-perf", "server", "--device", "rnic9", *NO_HUGE, says="rnic9.*rnic0")
@@ -220,6 +288,15 @@ class Results(Case):
                     result = self.result("rnic-ping", "--op", op, "--json", *port)
                     self.assertEqual((result["op"], result["size"]), (op, 8))
                     self.assertIs(result["verified"], True)
+
+    # What one types first, on two machines: no configuration, no rights, and it meets.
+    def test_server_and_client_without_a_configuration(self):
+        for app, args, port in (("rnic-ping", [], "47472"), ("rnic-perf", ["client"], "47471")):
+            with self.subTest(app=app):
+                with Server(APPS[app], self.folder, "--port", port) as server:
+                    result = self.result(app, *args, "127.0.0.1", "--port", port, "--json")
+                    self.assertIs(result["verified"], True)
+                self.assertEqual(server.status, 0)
 
     def stream(self, *args):
         return self.result("rnic-stream", "loopback", "--json", *NO_HUGE, *args)

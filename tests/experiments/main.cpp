@@ -3,10 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
+#include <optional>
+#include <random>
 
 #include "experiments.hpp"
+#include "program/program.hpp"
 
 namespace rnic::experiment {
 
@@ -29,15 +31,9 @@ constexpr Entry kEntries[] = {{"packing", packing},
                               {"enablement", enablement}};
 
 bool write_file(const std::filesystem::path& path, const std::string& content) {
-  std::error_code ignored;
-  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
-  std::ofstream file(path, std::ios::binary);
-  file << content;
-  file.close();
-  if (file) return true;
-  std::cerr << "rnic-experiment: cannot write " << path.string()
-            << ": choose a place you may write to (--out)\n";
-  return false;
+  const auto why = program::write_file(path.string(), content);
+  if (why) std::cerr << "rnic-experiment: " << *why << "; choose another place (--out)\n";
+  return !why;
 }
 
 /// Nothing that was to arrive is missing.
@@ -56,17 +52,21 @@ int run(int argc, char** argv) {
   std::string only;
   std::string out = "out/experiments";
   std::string docs;
+  std::optional<uint64_t> given_seed;
   Options options;
   bool quick = false;
   bool full = false;
   CLI::App app{
       "The analysis draft (draft-elzur-iwarp-mpa-tcp-analysis-00) as experiments, in virtual time: "
-      "the same\nfigures on any machine. Writes report.html and a CSV file for each table.\n"
+      "the same\nfigures on any machine from the same seed. Writes report.html and a CSV file for "
+      "each table.\n"
       "Exit status: 0 done, 1 something did not arrive, 2 usage or environment.\n"
       "Example: rnic-experiment --only packing --quick"};
   std::vector<std::string> names;
   for (const Entry& entry : kEntries) names.emplace_back(entry.name);
   app.add_option("--only", only, "one of them")->check(CLI::IsMember(names));
+  app.add_option("--seed", given_seed,
+                 "of the first run of what chance decides; else one is drawn and told");
   app.add_option("--seeds", options.seeds, "runs of what chance decides; means are reported")
       ->capture_default_str()
       ->check(CLI::Range(1, 100));
@@ -81,6 +81,8 @@ int run(int argc, char** argv) {
   }
   if (quick) options.extent = Extent::Quick;
   if (full) options.extent = Extent::Full;
+  options.seed = given_seed ? *given_seed : std::random_device()();
+  std::cout << "--seed " << options.seed << "\n";
   const std::filesystem::path folder(out);
   std::vector<Experiment> experiments;
   bool all_complete = true;
@@ -104,7 +106,8 @@ int run(int argc, char** argv) {
   if (!only.empty()) how += " --only " + only;
   if (quick) how += " --quick";
   if (full) how += " --full";
-  how += "` with --seeds " + number(options.seeds) + ".";
+  how +=
+      " --seed " + std::to_string(options.seed) + "` with --seeds " + number(options.seeds) + ".";
   if (!write_file(folder / "report.html", to_html(experiments, how))) return kUsage;
   std::cout << "report: " << (folder / "report.html").string() << "\n";
   if (!docs.empty() && !write_file(docs, to_markdown(experiments, how))) return kUsage;
@@ -114,4 +117,6 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace rnic::experiment
 
-int main(int argc, char** argv) { return rnic::experiment::run(argc, argv); }
+int main(int argc, char** argv) {
+  return rnic::program::run("rnic-experiment", [&] { return rnic::experiment::run(argc, argv); });
+}

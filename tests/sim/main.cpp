@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "program/program.hpp"
 #include "report.hpp"
 #include "runner.hpp"
 #include "sabotage.hpp"
@@ -74,6 +75,7 @@ int replay(const Options& options) {
     return 2;
   }
   Report report;
+  std::vector<std::string> lost;
   for (const Task& task : tasks) {
     const std::string prefix =
         options.out + "/" + task.scene->name() + "-" + std::to_string(options.replay);
@@ -82,10 +84,12 @@ int replay(const Options& options) {
     std::fflush(stdout);
     Result result;
     result.task = task;
-    result.outcome = run_task(task, {prefix});
+    result.outcome = run_task(task, {prefix, &lost});
     report.add(result);
   }
-  return finish(report, false, 1);
+  const int status = finish(report, false, 1);
+  for (const std::string& line : lost) std::fprintf(stderr, "rnic-sim: %s\n", line.c_str());
+  return lost.empty() ? status : program::kUsageStatus;
 }
 
 /// Runs worlds and reports them. \return false: a profile is unknown.
@@ -171,9 +175,7 @@ uint64_t drawn_seed() {
   return (uint64_t{device()} << 32 | device()) % 1'000'000'000'000;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   Options options;
   CLI::App app{
       "Seeded worlds in virtual time, two of each seed: two soft RNICs, and streams of TCP alone. "
@@ -216,4 +218,10 @@ int main(int argc, char** argv) {
   if (hours->count() == 0) return run(options);
   if (first->count() == 0) options.first_seed = drawn_seed();
   return run_for_hours(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return program::run("rnic-sim", [&] { return run(argc, argv); });
 }

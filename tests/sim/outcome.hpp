@@ -1,10 +1,11 @@
 /// \file
-/// What a run of one world leaves behind, and where it writes when it is replayed.
+/// What a run of one world leaves behind.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "recording.hpp"
 #include "totals.hpp"
 
 namespace rnic::simulation {
@@ -17,11 +18,6 @@ struct Outcome {
   Totals totals;
   double virtual_seconds = 0;
   uint64_t steps = 0;
-};
-
-/// A replay writes `prefix`.trace and `prefix`.left.pcapng, `prefix`.right.pcapng. Empty: nothing.
-struct Recording {
-  std::string prefix;
 };
 
 }  // namespace rnic::simulation

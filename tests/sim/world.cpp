@@ -15,6 +15,7 @@ constexpr base::Duration kTurn{200};  // a turn of the loop that found work
 
 World::World(const WorldPlan& plan, const Recording& recording)
     : plan_(plan),
+      recording_(recording),
       prng_(plan.seed ^ 0x776f726c64ull),
       monitor_(
           verdict_,
@@ -25,15 +26,18 @@ World::World(const WorldPlan& plan, const Recording& recording)
                  std::vector<uint64_t> damaged) {
             on_arrival(ports, to, range, std::move(damaged));
           }) {
-  if (!recording.prefix.empty())
-    trace_file_ = std::fopen((recording.prefix + ".trace").c_str(), "w");
+  trace_file_ = recording.open_trace();
   build_wire();
   build_hosts(recording);
   build_pipes();
 }
 
 World::~World() {
-  if (trace_file_ != nullptr) std::fclose(trace_file_);
+  recording_.close_trace(trace_file_);
+  for (uint32_t side = 0; side < 2; ++side) {
+    if (hosts_[side].capture == nullptr) continue;
+    recording_.check_capture(plan_.devices[side].name, hosts_[side].capture->writer());
+  }
 }
 
 void World::trace(const std::string& line) {

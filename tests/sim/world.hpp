@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/prng.hpp"
 #include "drop_judge.hpp"
 #include "impair/impair.hpp"
 #include "outcome.hpp"
@@ -109,6 +110,7 @@ class World {
   void trace(const std::string& line);
 
   const WorldPlan plan_;
+  const Recording recording_;
   base::Prng prng_;
   Verdict verdict_;
   base::Now now_ = base::from_nanos(1'000'000);

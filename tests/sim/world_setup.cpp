@@ -45,6 +45,8 @@ void World::build_hosts(const Recording& recording) {
       if (auto capture = pcap::CapturePort::open(*top, path)) {
         host.capture = std::move(*capture);
         top = host.capture.get();
+      } else {
+        recording.lose(capture.error().message);
       }
     }
     host.device = std::make_unique<nic::Device>(plan_.devices[side], *top, now_);

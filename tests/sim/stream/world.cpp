@@ -18,13 +18,20 @@ constexpr base::Duration kAfterwards = std::chrono::minutes(30);
 }  // namespace
 
 StreamWorld::StreamWorld(const StreamPlan& plan, const Recording& recording)
-    : plan_(plan), prng_(plan.seed ^ 0x73747265616dull), attacker_(prng_.next()) {
+    : plan_(plan),
+      recording_(recording),
+      prng_(plan.seed ^ 0x73747265616dull),
+      attacker_(prng_.next()) {
   if (!recording.prefix.empty()) {
-    trace_file_ = std::fopen((recording.prefix + ".trace").c_str(), "w");
+    trace_file_ = recording.open_trace();
     for (uint32_t side = 0; side < 2; ++side) {
       auto writer =
           pcap::Writer::open(recording.prefix + (side == 0 ? ".left" : ".right") + ".pcapng");
-      if (writer) captures_[side] = std::move(*writer);
+      if (writer) {
+        captures_[side] = std::move(*writer);
+      } else {
+        recording.lose(writer.error().message);
+      }
     }
   }
   for (uint32_t side = 0; side < 2; ++side) {
@@ -38,7 +45,11 @@ StreamWorld::StreamWorld(const StreamPlan& plan, const Recording& recording)
 }
 
 StreamWorld::~StreamWorld() {
-  if (trace_file_ != nullptr) std::fclose(trace_file_);
+  recording_.close_trace(trace_file_);
+  for (uint32_t side = 0; side < 2; ++side) {
+    if (captures_[side] == nullptr) continue;
+    recording_.check_capture(side == 0 ? "left" : "right", *captures_[side]);
+  }
 }
 
 llp::IpAddress StreamWorld::address(uint32_t side) const {

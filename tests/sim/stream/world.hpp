@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/prng.hpp"
 #include "outcome.hpp"
 #include "pcap/pcap.hpp"
 #include "stream/attacker.hpp"
@@ -56,6 +57,7 @@ class StreamWorld {
   void trace(uint32_t side, const char* what, const Datagram& d);
 
   const StreamPlan plan_;
+  const Recording recording_;
   base::Prng prng_;
   Verdict verdict_;
   base::Now now_ = base::from_nanos(1'000'000'000);

@@ -82,6 +82,25 @@ TEST(Prng, RangesAndProbabilities) {
   EXPECT_NEAR(hits, 2500, 250);
 }
 
+TEST(Time, SaturatesInsteadOfWrapping) {
+  EXPECT_EQ(from_millis(0), Duration(0));
+  EXPECT_EQ(from_millis(-3), Duration(-3'000'000));
+  EXPECT_EQ(from_millis(INT64_MAX / 1'000'000), Duration(INT64_MAX / 1'000'000 * 1'000'000));
+  for (const int64_t ms : {INT64_MAX, INT64_MAX - 1, INT64_MAX / 1'000'000 + 1}) {
+    EXPECT_EQ(from_millis(ms), Duration::max()) << ms;
+    EXPECT_EQ(from_millis(-ms), Duration::min()) << ms;
+  }
+  EXPECT_EQ(from_millis(INT64_MIN), Duration::min());
+  const Now now = from_nanos(1'000);
+  EXPECT_EQ(after(now, Duration(5)), from_nanos(1'005));
+  EXPECT_EQ(after(now, Duration(-5)), from_nanos(995));
+  EXPECT_EQ(after(now, Duration(-1'001)), Now{});
+  EXPECT_EQ(after(now, Duration::min()), Now{});
+  EXPECT_EQ(after(now, Duration::max()), kNever);
+  EXPECT_EQ(after(now, kNever - now), kNever);
+  EXPECT_EQ(after(now, kNever - now - Duration(1)), kNever - Duration(1));
+}
+
 TEST(Endian, RoundTripsAtEveryAlignment) {
   std::array<uint8_t, 24> octets{};
   for (size_t at = 0; at < 8; ++at) {

@@ -1,9 +1,11 @@
 #include "pcap/pcap.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -161,6 +163,52 @@ TEST_F(Pcap, AFileThatCannotBeWrittenIsNamed) {
   auto writer = Writer::open("/nonexistent/x.pcapng");
   ASSERT_FALSE(writer);
   EXPECT_NE(writer.error().message.find("/nonexistent/x.pcapng"), std::string::npos);
+}
+
+/// Files of this process end here; a write beyond is cut short, and the next one fails.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t octets) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{octets, before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
+// Wherever the space ends, within a header, a frame or its padding, every block of the file is
+// whole, and what is missing is counted.
+TEST_F(Pcap, AFullFileSystemLeavesWholeBlocks) {
+  constexpr uint64_t kFrames = 10;
+  for (rlim_t room = 500; room < 620; ++room) {
+    uint64_t written = 0;
+    {
+      auto writer = Writer::open(path_);
+      ASSERT_TRUE(writer) << writer.error().message;
+      const FileSizeLimit full(room);
+      for (uint8_t i = 0; i < kFrames; ++i) {
+        (*writer)->append(from_nanos(i), std::vector<uint8_t>(61, i));
+      }
+      (*writer)->flush();
+      written = (*writer)->counters().frames;
+      EXPECT_EQ((*writer)->counters().write_errors, kFrames - written);
+      EXPECT_LE((*writer)->counters().octets, room);
+      (*writer)->append(from_nanos(99), std::vector<uint8_t>(61));  // nothing more is tried
+      EXPECT_EQ((*writer)->counters().write_errors, kFrames - written + 1);
+    }
+    const auto packets = parse();
+    ASSERT_EQ(packets.size(), written) << room;
+    EXPECT_GE(written, 3u);
+    EXPECT_LT(written, kFrames);
+    for (uint8_t i = 0; i < written; ++i) EXPECT_EQ(packets[i].octets.front(), i);
+  }
 }
 
 TEST_F(Pcap, AFullFileSystemIsNeverFatal) {

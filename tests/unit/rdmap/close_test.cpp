@@ -20,6 +20,37 @@ TEST_F(CloseTest, BeforeTheConnection) {
   EXPECT_TRUE(idle.endpoint.idle());
 }
 
+// "Signaled" is about success: whoever asked for no completion is told of every failure.
+TEST_F(CloseTest, UnsignaledWorkThatFailsIsTold) {
+  const auto unsignaled = [this](uint64_t id, WorkOpcode opcode, uint32_t n) {
+    SendWork work = a->work(id, opcode, 0, n);
+    work.signaled = false;
+    work.remote_stag = b->all;
+    return work;
+  };
+  a->endpoint.send(unsignaled(1, WorkOpcode::Write, 8));
+  pair.pump();
+  EXPECT_TRUE(a->owner.sends.empty()) << "success is not told";
+  a->endpoint.send(unsignaled(2, WorkOpcode::Read, 8));
+  a->endpoint.send(unsignaled(3, WorkOpcode::Write, 8));
+  pair.a.pull_all();
+  a->endpoint.abort();
+  a->endpoint.send(unsignaled(4, WorkOpcode::Write, 8));
+  ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{2, 3, 4}));
+  for (const Completion& told : a->owner.sends) EXPECT_EQ(told.status, WorkStatus::Flushed);
+}
+
+TEST_F(CloseTest, UnsignaledWorkThatIsRefusedHereIsTold) {
+  SendWork bad = a->work(1, WorkOpcode::Write, 0, 8);
+  bad.signaled = false;
+  bad.sges[0].stag ^= 1;
+  bad.remote_stag = b->all;
+  a->endpoint.send(bad);
+  pair.pump();
+  ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1}));
+  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::LocalProtection);
+}
+
 // RDMAP-6.2-01, DDP-6.2.1-01: what was posted goes out and completes; what comes later is refused,
 // in order.
 // UNH-RDMAP-10

@@ -31,6 +31,48 @@ TEST_F(Verbs, NamesItsDevices) {
   EXPECT_FALSE(world_.context.environment().empty());
 }
 
+// Every number of the enumeration's type: what has no name is refused, and nothing is sent.
+TEST_F(Verbs, OpcodesWithoutANameAreRefused) {
+  Side a(world_.left);
+  Memory memory(a.pd, octets(8, 1), kLocalWrite);
+  for (uint32_t number = 0; number < 256; ++number) {
+    const auto opcode = static_cast<Opcode>(number);
+    const bool known = number <= static_cast<uint32_t>(Opcode::LocalInvalidate);
+    if (known && opcode != Opcode::Receive) continue;
+    EXPECT_EQ(code_of(a.qp.post_send(request(opcode, memory.all()))), ErrorCode::InvalidArgument)
+        << number;
+  }
+}
+
+TEST_F(Verbs, RightsWithoutANameAreRefused) {
+  Side a(world_.left);
+  std::vector<uint8_t> memory(8);
+  for (const uint32_t access : {~0u, kRemoteAtomic << 1, kRemoteWrite | 1u << 31}) {
+    const auto region = a.pd.register_memory(memory.data(), memory.size(), access);
+    ASSERT_FALSE(region) << access;
+    EXPECT_EQ(region.error().code, ErrorCode::InvalidArgument);
+  }
+}
+
+TEST_F(Verbs, WaitsForAsLongAsIsSaid) {
+  for (const int64_t forever : {INT64_MAX, INT64_MAX - 1, INT64_MAX / 1'000'000}) {
+    int looked = 0;
+    EXPECT_TRUE(world_.context.wait_until([&] { return ++looked == 1000; }, forever)) << forever;
+  }
+  for (const int64_t over : {int64_t{0}, int64_t{-1}, INT64_MIN}) {
+    EXPECT_FALSE(world_.context.wait_until([] { return false; }, over)) << over;
+  }
+}
+
+TEST_F(Verbs, ItsOwnAddressIsNoPeer) {
+  Side a(world_.left);
+  const Status refused = a.qp.connect(world_.left.address(), 7471);
+  EXPECT_EQ(code_of(refused), ErrorCode::InvalidArgument);
+  EXPECT_NE(refused.error().message.find("10.0.0.1 is this device's own address"),
+            std::string::npos);
+  EXPECT_EQ(world_.left.port(), "wire:loop:0");
+}
+
 TEST_F(Verbs, PrivateDataGoesBothWays) {
   // MPA-7.1: as much as the specification allows.
   const std::vector<uint8_t> question = octets(508, 1);

@@ -103,18 +103,21 @@ struct Completion {
 };
 
 enum class EventKind : uint8_t {
-  ConnectRequest,    ///< answer with QueuePair::accept() or Device::reject()
+  ConnectRequest,    ///< answer with QueuePair::accept() or Device::reject(). While half of the
+                     ///< queue of events is full peers are rejected instead.
   Established,       ///< the queue pair is in full operation
   ConnectFailed,     ///< an active connect ended without a connection
   Rejected,          ///< the peer's application said no; private_data says why
-  RequestWithdrawn,  ///< an unanswered request is gone
+  RequestWithdrawn,  ///< an unanswered request is gone. Left out while half of the queue is full:
+                     ///< answering says NotFound.
   RequestFailed,     ///< a peer connected without a good Request: fault and detail say why; nothing
                      ///< is to be done. Left out while half of the queue of events is full.
   PeerClosed,        ///< the peer has closed its direction gracefully
   Disconnected,      ///< the connection is gone, everything outstanding has completed
   TerminateSent,     ///< the peer broke a rule
   TerminateReceived,  ///< the peer says that we broke a rule
-  CompletionOverrun,  ///< a completion queue was too small; its queue pair was aborted
+  CompletionOverrun,  ///< a completion queue was too small; its queue pair was aborted. Once until
+                      ///< that queue is polled.
 };
 [[nodiscard]] const char* to_string(EventKind kind);
 
@@ -184,7 +187,7 @@ struct Event {
 };
 
 struct Counter {
-  std::string layer;  ///< port, net, tcp, mpa, rdmap, device, impair
+  std::string layer;  ///< port, net, tcp, mpa, rdmap, device, impair, capture
   std::string name;
   std::string unit;
   std::string help;

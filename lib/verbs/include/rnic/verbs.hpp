@@ -187,7 +187,9 @@ class Device {
  public:
   [[nodiscard]] const std::string& name() const;
   [[nodiscard]] std::string address() const;  ///< "10.0.0.1"
-  [[nodiscard]] uint32_t mtu() const;         ///< octets of an IP packet
+  /// What it stands on, as the configuration says: "wire:loop:0", "socket", "0000:01:00.0".
+  [[nodiscard]] const std::string& port() const;
+  [[nodiscard]] uint32_t mtu() const;  ///< octets of an IP packet
   [[nodiscard]] std::string checksum_mode()
       const;  ///< "offload", "trusted", "software" or "system"
 
@@ -248,7 +250,7 @@ class Context {
   /// Inline: one turn of every device; \return frames and doorbells served. Threaded: 0.
   uint32_t poll();
   /// Polls (inline) or waits (threaded) until `done` returns true. \return false after
-  /// `timeout_ms`.
+  /// `timeout_ms`: any number; 0 and less: at once, INT64_MAX: never.
   bool wait_until(const std::function<bool()>& done, int64_t timeout_ms);
   /// Nanoseconds until poll() has something to do although nothing arrives; INT64_MAX: nothing
   /// planned.

@@ -1,0 +1,22 @@
+#include "workload/captures.hpp"
+
+#include <iostream>
+
+#include "workload/command_line.hpp"
+
+namespace rnic::workload {
+
+int with_captures(const std::string& program, Context& context, int status) {
+  for (const std::string& name : context.device_names()) {
+    const auto device = context.device(name);
+    if (!device) continue;
+    const uint64_t lost = device->counter("capture", "write_errors");
+    if (lost == 0) continue;
+    std::cerr << program << ": the capture of " << name << " lacks " << lost
+              << " frames that could not be written\n";
+    status = kUsageStatus;
+  }
+  return status;
+}
+
+}  // namespace rnic::workload
