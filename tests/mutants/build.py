@@ -1,0 +1,181 @@
+"""Builds the programs with all mutants in them, each behind its switch.
+
+The tests' own objects and all libraries that hold no mutant are those of an ordinary build; the rooms'
+libraries are made anew, source by source, with the mutants written into copies of the sources."""
+
+import concurrent.futures
+import hashlib
+import json
+import os
+import re
+import shlex
+import subprocess
+
+import operators
+import rooms
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Broken(Exception):
+    """The build cannot be made."""
+
+
+def run(words, cwd):
+    done = subprocess.run(["nice", "-n", "10", *words], cwd=cwd, text=True, capture_output=True,
+                          check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+class Programs:
+    def __init__(self, root, build, area, say):
+        """root: the sources; build: an ordinary build of them; area: where everything goes"""
+        self.root, self.build, self.area, self.say = root, build, area, say
+        code, text = run(["meson", "introspect", "--targets", build], root)
+        if code != 0:
+            raise Broken(text)
+        self.archives = {}  # room -> (archive relative to the build, its sources)
+        for target in json.loads(text):
+            place = os.path.dirname(os.path.relpath(target["defined_in"], root))
+            for room in rooms.ROOMS:
+                if place == room.folder and target["type"] == "static library":
+                    names = [os.path.relpath(s, root) for part in target["target_sources"]
+                             for s in part.get("sources", ()) if "unity" not in s]
+                    self.archives[room.name] = (
+                        os.path.relpath(target["filename"][0], build), names)
+        with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
+            self.commands = json.load(file)
+        self.headers = self.digest_of_headers()
+
+    def digest_of_headers(self):
+        digest = hashlib.sha1()
+        for top in ("lib", "drivers"):
+            for folder, _, names in sorted(os.walk(os.path.join(self.root, top))):
+                for name in sorted(n for n in names if n.endswith(".hpp")):
+                    with open(os.path.join(folder, name), "rb") as file:
+                        digest.update(file.read())
+        return digest.hexdigest()
+
+    def place(self, *parts):
+        path = os.path.join(self.area, *parts)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return path
+
+    def compiler(self, archive):
+        """The words that compile a source of this library, up to its name."""
+        entry = next(e for e in self.commands if e["output"].startswith(archive + ".p/"))
+        words, kept, skip = shlex.split(entry["command"]), [], False
+        for word in words:
+            if skip:
+                skip = False
+            elif word in ("-MQ", "-MF", "-o", "-c"):
+                skip = True
+            elif word not in ("-MD", "-Werror") and not word.startswith("-W"):
+                kept.append(word)
+        return kept + ["-w", "-Wno-narrowing", "-fpermissive"]
+
+    def compile(self, archive, source, output, extra=()):
+        """\\return nothing, or what the compiler says"""
+        words = [*self.compiler(archive), *extra, "-c", source, "-o", output]
+        with open(source, "rb") as file:
+            key = hashlib.sha1(file.read() + repr(words).encode() + self.headers.encode())
+        stamp = output + ".key"
+        if os.path.exists(stamp) and open(stamp, encoding="utf-8").read() == key.hexdigest():
+            return ""
+        code, text = run(words, self.build)
+        if code != 0:
+            return text
+        with open(stamp, "w", encoding="utf-8") as file:
+            file.write(key.hexdigest())
+        return ""
+
+    def write(self, path, mutants, value=None):
+        """The source with these mutants in it. value: what the switch is, or the switch itself"""
+        with open(os.path.join(self.root, path), "rb") as file:
+            text = file.read()
+        for m in sorted(mutants, key=lambda m: -m["begin"]):
+            new = m["text"].replace(operators.M, value or f"rnic_mutant({m['id']})")
+            text = text[:m["begin"]] + new.encode() + text[m["end"]:]
+        return text
+
+    def object_of(self, archive, path, mutants):
+        """Compiles a source with its mutants; those that do not compile are left out.
+        \\return the object, ids that do not compile"""
+        source, output = self.place("src", path), self.place("obj", path + ".o")
+        extra = ("-include", os.path.join(HERE, "switch.hpp"),
+                 "-I" + os.path.dirname(os.path.join(self.root, path)))
+        bad, left = [], list(mutants)
+        while True:
+            text = self.write(path, left)
+            if not os.path.exists(source) or open(source, "rb").read() != text:
+                with open(source, "wb") as file:
+                    file.write(text)
+            said = self.compile(archive, source, output, extra)
+            if not said:
+                return output, bad
+            lines = {int(n) for n in re.findall(
+                re.escape(source) + r":(\d+):\d+: (?:fatal )?error", said)}
+            wrong = [m for m in left if any(m["line"] <= n <= m["line"] + m["text"].count("\n")
+                                            for n in lines)]
+            if not wrong:
+                wrong = left  # the error is told elsewhere: none of them is believed
+            if not wrong:
+                raise Broken(said)
+            bad += [m["id"] for m in wrong]
+            left = [m for m in left if m not in wrong]
+
+    def make_archives(self, mutants, jobs):
+        """\\return ids that do not compile"""
+        bad, objects, tasks = [], {}, []
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            for name, (archive, names) in self.archives.items():
+                for path in names:
+                    mine = [m for m in mutants if m["file"] == path]
+                    tasks.append((name, pool.submit(self.object_of, archive, path, mine)))
+            for name, task in tasks:
+                output, wrong = task.result()
+                objects.setdefault(name, []).append(output)
+                bad += wrong
+        for name, found in objects.items():
+            archive = self.place("lib", self.archives[name][0])
+            if os.path.exists(archive):
+                os.remove(archive)
+            code, text = run(["ar", "crs", archive, *found], self.build)
+            if code != 0:
+                raise Broken(text)
+        return bad
+
+    def link(self, program):
+        """\\return the program with mutants"""
+        code, text = run(["ninja", "-t", "commands", program], self.build)
+        if code != 0:
+            raise Broken(text)
+        words = shlex.split(text.strip().splitlines()[-1])
+        output = self.place("bin", program.replace("/", "-"))
+        words[words.index("-o") + 1] = output
+        mine = {archive: self.place("lib", archive) for archive, _ in self.archives.values()}
+        words = [mine.get(os.path.normpath(w), w) for w in words]
+        switch = self.place("obj", "switch.o")
+        code, text = run(["g++", "-O1", "-fPIC", "-c", os.path.join(HERE, "switch.cpp"), "-o",
+                          switch], self.build)
+        if code == 0:
+            code, text = run([*words, switch], self.build)
+        if code != 0:
+            raise Broken(f"{program}: {text}")
+        return output
+
+    def changes_object(self, mutant):
+        """The mutant alone, optimized, gives other code than the original."""
+        archive = self.archives[mutant["room"]][0]
+        source = self.place("alone", os.path.basename(mutant["file"]))
+        objects = []
+        for value in ("false", "true"):
+            with open(source, "wb") as file:
+                file.write(self.write(mutant["file"], [mutant], value))
+            output = self.place("alone", "one.o")
+            said = self.compile(archive, source, output, ("-O2", "-g0"))
+            if said:
+                raise Broken(said)
+            with open(output, "rb") as file:
+                objects.append(file.read())
+        return objects[0] != objects[1]

@@ -1,0 +1,97 @@
+"""Draws the sample: rooms by their lines, operators in turn, lines by chance."""
+
+import json
+import os
+import random
+import shlex
+
+import operators
+import rooms
+
+SPARE = 1.3  # some do not compile, some change nothing
+
+
+def quotas(lines, count):
+    """count, shared out by the lines; the largest remainders get what is left."""
+    total = sum(lines.values())
+    exact = {name: count * n / total for name, n in lines.items()}
+    share = {name: int(x) for name, x in exact.items()}
+    for name in sorted(exact, key=lambda n: share[n] - exact[n])[:count - sum(share.values())]:
+        share[name] += 1
+    return share
+
+
+def arguments_of(build, folder):
+    """What clang has to know to read a source of this folder."""
+    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
+        entry = next(e for e in json.load(file)
+                     if e["output"].startswith(folder + "/") and ".a.p/" in e["output"])
+    words, found = shlex.split(entry["command"]), []
+    for i, word in enumerate(words):
+        if word.startswith("-I"):
+            found.append("-I" + os.path.normpath(os.path.join(build, word[2:])))
+        elif word == "-isystem":
+            found += [word, words[i + 1]]
+        elif word.startswith(("-D", "-std", "-isystem")):
+            found.append(word)
+    return found
+
+
+def draw(root, build, seed, count, say):
+    """The mutants of a room beyond its share are spare ones. \\return list of dict, in the order of
+    their trial"""
+    chance = random.Random(seed)
+    texts = {room: {p: open(os.path.join(root, p), "rb").read() for p in rooms.sources(root, room)}
+             for room in rooms.ROOMS}
+    share = quotas({room.name: sum(map(rooms.code_lines, t.values()))
+                    for room, t in texts.items()}, count)
+    chosen = []
+    for room, files in texts.items():
+        found = {}
+        arguments = arguments_of(build, room.folder)
+        for path, text in files.items():
+            for m in operators.find(os.path.join(root, path), text, arguments):
+                found.setdefault((path, m.line), []).append(m)
+        say(f"{room.name}: {sum(map(len, found.values()))} places on {len(found)} lines, "
+            f"{share[room.name]} to be drawn")
+        picked = pick(chance, found, int(share[room.name] * SPARE) + 1)
+        chosen += [dict(m._asdict(), room=room.name, file=path, spare=i >= share[room.name])
+                   for i, (path, m) in enumerate(picked)]
+    chance.shuffle(chosen)
+    for number, mutant in enumerate(chosen):
+        mutant["id"] = number
+    return chosen
+
+
+def pick(chance, found, count):
+    """Mutants that do not touch each other, one a line; every operator has its turn."""
+    places = {}
+    for where, mutants in sorted(found.items()):
+        for mutant in mutants:
+            places.setdefault(mutant.operator, []).append((*where, mutant))
+    taken, picked = {}, []
+    while len(picked) < count and places:
+        kind = chance.choice(sorted(places))
+        path, line, mutant = places[kind].pop(chance.randrange(len(places[kind])))
+        if not places[kind]:
+            del places[kind]
+        ranges = taken.setdefault(path, [])
+        if any(line == other or mutant.begin < end and begin < mutant.end
+               for other, begin, end in ranges):
+            continue
+        ranges.append((line, mutant.begin, mutant.end))
+        picked.append((path, mutant))
+    return picked
+
+
+def quotas_of(plan):
+    """room -> how many of it are to be tried; what is spare does not count."""
+    share = {}
+    for mutant in plan["mutants"]:
+        share[mutant["room"]] = share.get(mutant["room"], 0) + (not mutant["spare"])
+    return share
+
+
+def order(plan):
+    """The spare ones last."""
+    return sorted(plan["mutants"], key=lambda m: (m["spare"], m["id"]))

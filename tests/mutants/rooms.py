@@ -1,0 +1,39 @@
+"""Which code is mutated, and which programs judge it: the nearest first."""
+
+import collections
+import os
+
+# folders: below the root; programs: targets of the build, of GoogleTest; sim: the simulator reaches it
+Room = collections.namedtuple("Room", "name folder programs")
+
+UNIT = "tests/unit"
+ABOVE = (f"{UNIT}/rnic/rnic_test", "tests/conformance/conformance_test")
+
+ROOMS = (
+    Room("mem", "lib/mem", (f"{UNIT}/mem/unit_mem", f"{UNIT}/ddp/unit_ddp",
+                            f"{UNIT}/rdmap/unit_rdmap", *ABOVE)),
+    Room("ddp", "lib/ddp", (f"{UNIT}/ddp/unit_ddp", f"{UNIT}/rdmap/unit_rdmap", *ABOVE)),
+    Room("rdmap", "lib/rdmap", (f"{UNIT}/rdmap/unit_rdmap", *ABOVE)),
+    Room("mpa", "lib/mpa", (f"{UNIT}/mpa/mpa_test", f"{UNIT}/tuf/tuf_test", *ABOVE)),
+    Room("tcp", "lib/tcp", (f"{UNIT}/tcp/unit_tcp", *ABOVE)),
+    Room("net", "lib/net", (f"{UNIT}/net/net_test", *ABOVE)),
+    Room("rnic", "lib/rnic", (*ABOVE, f"{UNIT}/verbs/unit_verbs")),
+    Room("socket", "drivers/socket", (f"{UNIT}/drivers/unit-socket",)),
+)
+SIMULATOR = "tests/sim/rnic-sim"
+SEEDS = 100
+
+
+def sources(root, room):
+    """The room's sources, relative to the root."""
+    found = []
+    for folder, _, names in os.walk(os.path.join(root, room.folder)):
+        found += [os.path.relpath(os.path.join(folder, n), root) for n in names
+                  if n.endswith(".cpp")]
+    return sorted(found)
+
+
+def code_lines(octets):
+    """How many lines hold code."""
+    lines = (line.strip() for line in octets.decode().splitlines())
+    return sum(1 for line in lines if line and not line.startswith(("//", "#include")))

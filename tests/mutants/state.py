@@ -1,0 +1,47 @@
+"""What is known of each mutant: one line a verdict, the last one of a mutant counts."""
+
+import collections
+import os
+
+Verdict = collections.namedtuple("Verdict", "id room file line operator result killer seconds")
+COUNT = ("killed", "survived", "unreached")
+
+
+class State:
+    def __init__(self, path):
+        self.path, self.verdicts = path, []
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                for line in file:
+                    parts = line.rstrip("\n").split("\t")
+                    if len(parts) != len(Verdict._fields):
+                        continue  # cut by an interruption
+                    v = Verdict(*parts)
+                    self.verdicts.append(v._replace(id=int(v.id), line=int(v.line),
+                                                    seconds=float(v.seconds)))
+
+    def add(self, mutant, result, killer, seconds):
+        verdict = Verdict(mutant["id"], mutant["room"], mutant["file"], mutant["line"],
+                          mutant["operator"], result, " ".join(killer.split()), round(seconds, 1))
+        self.verdicts.append(verdict)
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write("\t".join(map(str, verdict)) + "\n")
+
+    def first(self):
+        """id -> the verdict before any test was written for it."""
+        found = {}
+        for verdict in self.verdicts:
+            found.setdefault(verdict.id, verdict)
+        return found
+
+    def last(self):
+        return {verdict.id: verdict for verdict in self.verdicts}
+
+    def known(self):
+        return {verdict.id for verdict in self.verdicts}
+
+    def result(self, number):
+        return self.last()[number].result
+
+    def counted(self, room):
+        return sum(1 for v in self.last().values() if v.room == room and v.result in COUNT)
