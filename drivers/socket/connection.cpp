@@ -21,6 +21,7 @@ constexpr uint32_t kPackRoomMin = 24;      // a shorter rest of a segment takes 
 constexpr uint32_t kReadsPerTurn = 4;      // then others have their turn
 constexpr uint32_t kMaxSegment = 65'535;   // more than that no FPDU needs
 constexpr uint32_t kSmallestSegment = 48;  // IPv4's 68 octets less the headers, Linux' floor
+constexpr std::chrono::milliseconds kMemoryAgain{1};  // until the system is asked once more
 
 int seconds(base::Duration duration) {
   const auto whole = std::chrono::ceil<std::chrono::seconds>(duration).count();
@@ -155,7 +156,7 @@ void Connection::refresh_emss() {
 void Connection::send(base::Now now) {
   if (!wants_sending()) return;
   if (unsent_.empty() && user_ready_) pull_records(now);
-  if (!doomed_ && !unsent_.empty()) write_out();
+  if (!doomed_ && !unsent_.empty()) write_out(now);
   release_taken(now);
   if (!doomed_ && fin_wanted_ && !fin_sent_ && unsent_.empty() && !user_ready_) send_fin(now);
 }
@@ -193,7 +194,7 @@ uint32_t Connection::pull_segment(uint32_t emss) {
   return doomed_ ? 0 : packed;
 }
 
-bool Connection::write_out() {
+bool Connection::write_out(base::Now now) {
   while (!unsent_.empty()) {
     std::array<Unsent::Write, Unsent::kMaxWrites> writes;
     std::array<iovec, Unsent::kMaxWrites> pieces;
@@ -212,8 +213,11 @@ bool Connection::write_out() {
     if (sent < 0) {
       if (errno == EINTR) continue;
       writable_ = false;
-      if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM) {
+      const bool memory = errno == ENOBUFS || errno == ENOMEM;
+      if (memory || errno == EAGAIN || errno == EWOULDBLOCK) {
         ++counters_.send_waits;
+        // An event follows when the send buffer was full, none when memory was short.
+        if (memory) transport_.arm(*this, now + kMemoryAgain);
         return false;
       }
       write_error_ = errno;
@@ -282,7 +286,7 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
     if (got > 0 && !sure) {
       const uint32_t taken = taken_of({buffer.data(), static_cast<size_t>(got)});
       if (taken == 0) break;
-      got = system_.recv(descriptor(), buffer.data(), taken, MSG_DONTWAIT);
+      got = take(buffer.data(), taken);
     }
     if (got < 0) {
       if (errno == EINTR) continue;
@@ -305,6 +309,20 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
     if (!doomed_) hand_up({buffer.data(), static_cast<size_t>(got)}, now);
   }
   return work;
+}
+
+/// Octets that were looked at and found to fit as a whole: a call that brings less is followed by
+/// another one, since there may be no room for a part. \return as recv()
+ssize_t Connection::take(uint8_t* to, size_t octets) {
+  size_t have = 0;
+  for (;;) {
+    const ssize_t got = system_.recv(descriptor(), to + have, octets - have, MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return have != 0 ? static_cast<ssize_t>(have) : got;
+    if (have != 0) ++counters_.reads;
+    have += static_cast<size_t>(got);
+    if (have == octets) return static_cast<ssize_t>(have);
+  }
 }
 
 void Connection::wait_for(Lack what) {
@@ -353,6 +371,11 @@ void Connection::end_of_file(base::Now now) {
 
 void Connection::timer_fired(base::Now now) {
   if (doomed_) return;
+  if (state_ == State::Open && !fin_sent_) {
+    writable_ = true;
+    if (wants_sending()) transport_.list(*this);
+    return;
+  }
   int unacknowledged = 0;
   const bool opening = state_ == State::Connecting;
   // Octets before the FIN are still on their way: user_timeout watches over that.

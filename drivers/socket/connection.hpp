@@ -128,7 +128,7 @@ class Connection final : public llp::Stream {
   [[nodiscard]] bool wants_sending() const;
 
   base::Handle handle;
-  base::TimerNode timer;    ///< of the opening, and of the peer's FIN
+  base::TimerNode timer;    ///< of the opening, of memory for sending, and of the peer's FIN
   bool is_listed = false;   ///< in the transport's list of those with something to do
   bool is_waiting = false;  ///< in the transport's list of those that lack space
 
@@ -145,9 +145,10 @@ class Connection final : public llp::Stream {
   void pull_records(base::Now now);
   uint32_t pull_segment(uint32_t emss);
   /// False: the system takes no more for now, or the connection is over.
-  bool write_out();
+  bool write_out(base::Now now);
   void release_taken(base::Now now);
   void send_fin(base::Now now);
+  ssize_t take(uint8_t* to, size_t octets);
   void wait_for(Lack what);
   [[nodiscard]] uint32_t taken_of(base::ByteView octets);
   void hand_up(base::ByteView octets, base::Now now);

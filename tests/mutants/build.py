@@ -145,12 +145,22 @@ class Programs:
                 raise Broken(text)
         return bad
 
-    def link(self, program):
-        """\\return the program with mutants"""
+    def link_words(self, program):
         code, text = run(["ninja", "-t", "commands", program], self.build)
         if code != 0:
             raise Broken(text)
-        words = shlex.split(text.strip().splitlines()[-1])
+        return shlex.split(text.strip().splitlines()[-1])
+
+    def inputs_of(self, programs):
+        """What has to be built in the ordinary way."""
+        mine = {archive for archive, _ in self.archives.values()}
+        found = {os.path.normpath(w) for p in programs for w in self.link_words(p)
+                 if w.endswith((".o", ".a")) and not os.path.isabs(w)}
+        return sorted(found - mine)
+
+    def link(self, program):
+        """\\return the program with mutants"""
+        words = self.link_words(program)
         output = self.place("bin", program.replace("/", "-"))
         words[words.index("-o") + 1] = output
         mine = {archive: self.place("lib", archive) for archive, _ in self.archives.values()}

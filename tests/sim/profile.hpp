@@ -45,10 +45,11 @@ struct WorldPlan {
   uint32_t receive_window = 32;
   double pause = 0;  ///< chance that a device sleeps, each millisecond
   base::Duration pause_max{0};
-  bool violations = false;      ///< queue pairs whose application breaks a rule
-  uint64_t violation_turn = 0;  ///< which rules: all have had their turn after some seeds
-  bool rejections = false;      ///< connects that are rejected, or find no listener
-  bool shared_queues = false;   ///< one completion queue a device
+  bool violations = false;              ///< queue pairs whose application breaks a rule
+  uint64_t violation_turn = 0;          ///< which rules: all have had their turn after some seeds
+  bool rejections = false;              ///< connects that are rejected, or find no listener
+  bool shared_queues = false;           ///< one completion queue a device
+  bool delivered_when_complete = true;  ///< a completed Send or Write has arrived: TCP is our own
 };
 
 struct Profile {

@@ -1,5 +1,6 @@
 #include "report.hpp"
 
+#include <array>
 #include <cstdio>
 
 namespace rnic::simulation {
@@ -40,6 +41,13 @@ void print_stream_row(const char* name, const Totals& t, uint64_t failures, doub
               short_number(t.forged).c_str(), static_cast<unsigned long long>(failures), seconds);
 }
 
+void print_socket_row(const char* name, const Totals& t, uint64_t failures, double seconds) {
+  std::printf("%-19s %6llu %8s %8s %7s %7s %6llu %7.1f\n", name,
+              static_cast<unsigned long long>(t.worlds), short_number(t.messages).c_str(),
+              short_number(t.octets).c_str(), short_number(t.broken).c_str(),
+              short_number(t.refused).c_str(), static_cast<unsigned long long>(failures), seconds);
+}
+
 }  // namespace
 
 std::string replay_command(const Task& task) {
@@ -69,20 +77,24 @@ void Report::add(const Result& result) {
 }
 
 template <typename F>
-Totals Report::print_rows(bool streams, F&& print) const {
+Totals Report::print_rows(Family family, F&& print) const {
   Totals sum;
   double seconds = 0;
   uint64_t failures = 0;
   for (size_t i = 0; i < rows_.size(); ++i) {
     const Row& row = rows_[i];
     const bool ran = row.totals.worlds != 0 || row.failures != 0;
-    if ((scenes()[i].stream != nullptr) != streams || !ran) continue;
+    const Family its = scenes()[i].device   ? Family::Devices
+                       : scenes()[i].stream ? Family::Streams
+                                            : Family::Sockets;
+    if (its != family || !ran) continue;
     sum.add(row.totals);
     seconds += row.seconds;
     failures += row.failures;
     print(scenes()[i].name(), row.totals, row.failures, row.seconds);
   }
-  print(streams ? "all streams" : "all devices", sum, failures, seconds);
+  static constexpr std::array kAll{"all devices", "all streams", "all sockets"};
+  print(kAll[static_cast<size_t>(family)], sum, failures, seconds);
   return sum;
 }
 
@@ -90,15 +102,19 @@ void Report::print(bool complete) {
   std::printf("%-19s %6s %8s %7s %7s %9s %9s %7s %6s %7s %7s %9s %6s %7s\n", "profile", "worlds",
               "messages", "frames", "drops", "early", "held", "reseg", "cut", "CRCdrop", "Termin.",
               "retrans.", "failed", "seconds");
-  Totals all = print_rows(false, print_row);
+  Totals all = print_rows(Family::Devices, print_row);
   std::printf(
       "early, held: octets placed out of order, held; reseg: records that the sender cut; "
       "cut: segments that a middlebox cut\n\n");
   std::printf("%-19s %6s %8s %8s %7s %7s %7s %8s %8s %8s %7s %7s %6s %7s\n", "profile", "worlds",
               "octets", "packets", "drops", "reorder", "cut", "retrans.", "recover.", "timeouts",
               "probes", "forged", "failed", "seconds");
-  all.add(print_rows(true, print_stream_row));
+  all.add(print_rows(Family::Streams, print_stream_row));
   std::printf("cut: segments that a middlebox cut or joined; probes: of a closed window\n");
+  std::printf("\n%-19s %6s %8s %8s %7s %7s %6s %7s\n", "profile", "worlds", "messages", "octets",
+              "broken", "refused", "failed", "seconds");
+  all.add(print_rows(Family::Sockets, print_socket_row));
+  std::printf("broken: connections that a fault ended; refused: calls that went wrong\n");
   if (complete) {
     all.for_each([&](const char* title, uint64_t value, bool must) {
       if (value != 0 || !must) return;

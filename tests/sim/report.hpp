@@ -28,8 +28,10 @@ class Report {
     double seconds = 0;
   };
 
+  enum class Family : uint8_t { Devices, Streams, Sockets };
+
   template <typename F>
-  Totals print_rows(bool streams, F&& print) const;
+  Totals print_rows(Family family, F&& print) const;
 
   std::vector<Row> rows_;
   std::vector<std::string> commands_;

@@ -2,6 +2,7 @@
 
 #include <fnmatch.h>
 
+#include "sockets/world.hpp"
 #include "stream/world.hpp"
 #include "world.hpp"
 
@@ -11,8 +12,9 @@ namespace {
 
 std::vector<Scene> all_scenes() {
   std::vector<Scene> all;
-  for (const Profile& profile : profiles()) all.push_back({&profile, nullptr});
-  for (const StreamProfile& profile : stream_profiles()) all.push_back({nullptr, &profile});
+  for (const Profile& profile : profiles()) all.push_back({.device = &profile});
+  for (const StreamProfile& profile : stream_profiles()) all.push_back({.stream = &profile});
+  for (const SocketProfile& profile : socket_profiles()) all.push_back({.sockets = &profile});
   return all;
 }
 
@@ -34,12 +36,19 @@ std::vector<const Scene*> find_scenes(const std::string& pattern) {
 std::vector<Task> tasks_of_seed(uint64_t seed) {
   const size_t devices = profiles().size();
   const size_t streams = stream_profiles().size();
-  return {{seed, &scenes()[seed % devices]}, {seed, &scenes()[devices + seed % streams]}};
+  const size_t sockets = socket_profiles().size();
+  return {{seed, &scenes()[seed % devices]},
+          {seed, &scenes()[devices + seed % streams]},
+          {seed, &scenes()[devices + streams + seed % sockets]}};
 }
 
 Outcome run_task(const Task& task, const Recording& recording) {
   if (task.scene->device != nullptr) {
     World world(make_plan(*task.scene->device, task.seed), recording);
+    return world.run();
+  }
+  if (task.scene->sockets != nullptr) {
+    SocketWorld world(make_socket_plan(*task.scene->sockets, task.seed), recording);
     return world.run();
   }
   StreamWorld world(make_stream_plan(*task.scene->stream, task.seed), recording);

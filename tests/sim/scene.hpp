@@ -1,5 +1,6 @@
 /// \file
-/// Every kind of world there is, by name: whole devices, and streams of TCP alone.
+/// Every kind of world there is, by name: whole devices, streams of TCP alone, and devices over
+/// sockets of a simulated system.
 #pragma once
 
 #include <span>
@@ -8,17 +9,23 @@
 
 #include "outcome.hpp"
 #include "profile.hpp"
+#include "sockets/plan.hpp"
 #include "stream/plan.hpp"
 
 namespace rnic::simulation {
 
-/// A profile of either family: exactly one of the two is set.
+/// A profile of any family: exactly one of the three is set.
 struct Scene {
   const Profile* device = nullptr;
   const StreamProfile* stream = nullptr;
+  const SocketProfile* sockets = nullptr;
 
-  [[nodiscard]] const char* name() const { return device ? device->name : stream->name; }
-  [[nodiscard]] const char* what() const { return device ? device->what : stream->what; }
+  [[nodiscard]] const char* name() const {
+    return device ? device->name : stream ? stream->name : sockets->name;
+  }
+  [[nodiscard]] const char* what() const {
+    return device ? device->what : stream ? stream->what : sockets->what;
+  }
 };
 
 /// One world to run.
@@ -27,11 +34,11 @@ struct Task {
   const Scene* scene = nullptr;
 };
 
-/// Devices first.
+/// Devices first, then streams.
 [[nodiscard]] std::span<const Scene> scenes();
 /// Those whose name matches a shell pattern ("tcp-*").
 [[nodiscard]] std::vector<const Scene*> find_scenes(const std::string& pattern);
-/// The worlds of a seed when no profile is named: one of devices, one of streams, round-robin.
+/// The worlds of a seed when no profile is named: one of each family, round-robin.
 [[nodiscard]] std::vector<Task> tasks_of_seed(uint64_t seed);
 /// Runs `task` in this process.
 [[nodiscard]] Outcome run_task(const Task& task, const Recording& recording);

@@ -36,7 +36,9 @@ namespace rnic::simulation {
   X(too_big, "too big for the path", true)     \
   X(icmp, "ICMP messages", true)               \
   X(mtu_reductions, "smaller path MTUs", true) \
-  X(black_holes, "black holes found", true)
+  X(black_holes, "black holes found", true)    \
+  X(broken, "connections broken", true)        \
+  X(refused, "calls of the system refused", true)
 
 struct Totals {
 #define RNIC_SIM_FIELD(name, title, must) uint64_t name = 0;

@@ -47,7 +47,9 @@ Flow::Flow(std::string name, const WorldPlan& plan, End& from, End& to,
       verdict_(verdict) {
   uint64_t read_octets = 0;
   uint64_t kept_writes = 0;
+  uint64_t write_octets = 0;
   for (const MessagePlan& m : messages_) {
+    if (m.operation == Operation::Write) write_octets += m.length;
     if (m.operation == Operation::Read) read_octets += m.length;
     if (m.operation == Operation::ReadBack) kept_writes += m.length;
     if (is_send(m.operation)) sends_.push_back(m);
@@ -66,7 +68,10 @@ Flow::Flow(std::string name, const WorldPlan& plan, End& from, End& to,
   source_ = region(from_, usual, mem::kLocalRead);
   sink_ = region(from_, usual, mem::kLocalWrite);
   receive_ = region(to_, usual, mem::kLocalWrite);
-  target_ = region(to_, usual, mem::kRemoteWrite);
+  // What has no known moment of arrival is never used again, either.
+  const uint64_t target =
+      world_.delivered_when_complete ? usual : room_for(write_octets, messages_.size());
+  target_ = region(to_, target, mem::kRemoteWrite);
   rewritten_ =
       region(to_, room_for(kept_writes, messages_.size()), mem::kRemoteWrite | mem::kRemoteRead);
   readable_ = region(to_, room_for(read_octets, messages_.size()), mem::kRemoteRead);
@@ -193,7 +198,8 @@ bool Flow::prepare(Job& job) {
   } else if (!is_send(plan.operation)) {
     const bool read_back =
         job.id + 1 < messages_.size() && messages_[job.id + 1].operation == Operation::ReadBack;
-    const bool kept = read_back || plan.operation == Operation::Read;
+    const bool kept =
+        read_back || plan.operation == Operation::Read || !world_.delivered_when_complete;
     Region& remote = plan.operation == Operation::Read ? *readable_
                      : read_back                       ? *rewritten_
                                                        : *target_;

@@ -89,6 +89,10 @@ class Flow {
   /// A Read Response that the reference receiver at `from` delivers.
   void reference_response(const WireMessage& message);
 
+  /// The connection may end at any time from now on: what was not completed is flushed, in order,
+  /// to the last request.
+  void break_off() { broken_ = true; }
+  [[nodiscard]] bool broken() const { return broken_; }
   /// The first message is completed.
   [[nodiscard]] bool begun() const { return completed_jobs_ != 0; }
   /// Every message is completed at both ends.
@@ -132,6 +136,8 @@ class Flow {
 
   bool post_receive();
   bool post_send();
+  void send_flushed(const rdmap::Completion& completion);
+  void check_broken_end();
   [[nodiscard]] rdmap::SendWork make_work(const Job& job) const;
   bool prepare(Job& job);
   [[nodiscard]] bool completion_awaited() const;
@@ -180,8 +186,11 @@ class Flow {
   Slice word_;
   uint64_t word_value_ = 0;  // after all atomics that were posted
 
-  std::deque<Job> jobs_;             // all that were posted
-  size_t completed_jobs_ = 0;        // in order
+  std::deque<Job> jobs_;       // all that were posted
+  size_t completed_jobs_ = 0;  // in order
+  size_t delivered_jobs_ = 0;  // whose Writes are known to have arrived
+  bool broken_ = false;
+  bool flushing_ = false;
   std::optional<Piece> last_write_;  // for ReadBack
   uint64_t last_write_key_ = 0;
   std::vector<uint32_t> send_jobs_;  // Sends: index of the job, by receive

@@ -1,0 +1,205 @@
+// The socket driver over a simulated system: what a real one does too seldom to wait for.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cerrno>
+#include <functional>
+#include <memory>
+
+#include "../../support/record_user.hpp"
+#include "base/log.hpp"
+#include "socket/socket.hpp"
+#include "sockets/kernel.hpp"
+
+namespace rnic::socket {
+namespace {
+
+using simulation::Kernel;
+using simulation::Network;
+using simulation::SystemFaults;
+using simulation::SystemPlan;
+using testing::RecordUser;
+using testing::UserAcceptor;
+
+constexpr uint16_t kPort = 7000;
+
+class Nothing final : public llp::BeforeHandUp {
+ public:
+  void before_hand_up() override {}
+};
+
+/// A user that looks at whole pieces only, while others use what it would need.
+class Waiting final : public RecordUser {
+ public:
+  using RecordUser::RecordUser;
+  [[nodiscard]] uint32_t sure_room() const override { return 0; }
+  [[nodiscard]] uint32_t takes(base::Range range, base::ByteView) override {
+    ++asked;
+    if (on_take) on_take(range);
+    return open ? static_cast<uint32_t>(range.size()) : 0;
+  }
+  bool open = false;
+  std::function<void(base::Range)> on_take;
+  uint32_t asked = 0;
+};
+
+class OnKernel : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    base::set_log_level(base::LogLevel::Off);
+    for (int i = 0; i < 2; ++i) {
+      kernels_[i] = std::make_unique<Kernel>(
+          network_, plan_, llp::IpAddress::v4(0x0a000001u + static_cast<uint32_t>(i)),
+          1000 * (i + 1));
+      transports_[i] = std::move(*Transport::open(config_, now_, *kernels_[i]));
+    }
+    ASSERT_TRUE(right().listen({{}, kPort}, acceptor_).has_value());
+  }
+  void TearDown() override {
+    for (int i = 0; i < 2; ++i) {
+      transports_[i].reset();
+      EXPECT_EQ(kernels_[i]->open_descriptors(), 0u);
+      EXPECT_EQ(kernels_[i]->misuse(), "");
+    }
+  }
+  Transport& left() { return *transports_[0]; }
+  Transport& right() { return *transports_[1]; }
+
+  void turn() {
+    now_ += std::chrono::microseconds(1);
+    network_.advance(now_);
+    for (auto& each : transports_) {
+      each->receive(now_, nothing_);
+      each->on_timers(now_);
+      each->output(now_);
+    }
+  }
+  template <typename Done>
+  bool run_until(Done&& done, int turns = 20'000) {
+    while (turns-- != 0 && !done()) turn();
+    return done();
+  }
+  void turns(int n) {
+    run_until([] { return false; }, n);
+  }
+  void connect(RecordUser& from, RecordUser& to) {
+    acceptor_.next.push_back(&to);
+    auto stream = left().connect({}, {kernels_[1]->address(), kPort}, from, now_);
+    ASSERT_TRUE(stream.has_value()) << stream.error().message;
+    from.stream = *stream;
+    ASSERT_TRUE(run_until([&] { return from.is_established && to.is_established; }));
+  }
+
+  base::Now now_{std::chrono::seconds(1)};
+  Config config_;
+  SystemPlan plan_;
+  Network network_{1};
+  Nothing nothing_;
+  UserAcceptor acceptor_;
+  std::array<std::unique_ptr<Kernel>, 2> kernels_;
+  std::array<std::unique_ptr<Transport>, 2> transports_;
+  RecordUser near_{1, 2};
+  RecordUser far_{2, 1};
+};
+
+// A connection that can write no more ends, although its peer says nothing: what had come from the
+// peer is read before.
+TEST_F(OnKernel, AWriteErrorEndsAConnectionWhosePeerIsSilent) {
+  connect(near_, far_);
+  network_.set_most_broken(1);
+  SystemFaults faults;
+  faults.mute = 1;
+  kernels_[0]->set_faults(faults);
+  near_.queue(100);
+  ASSERT_TRUE(run_until([&] { return near_.how_ended.has_value(); }));
+  EXPECT_EQ(near_.how_ended, llp::StreamEnd::PeerReset);
+  EXPECT_EQ(left().counters().resets_in, 1u);
+  ASSERT_TRUE(run_until([&] { return far_.how_ended.has_value(); }));
+  EXPECT_TRUE(left().quiescent() && right().quiescent());
+}
+
+// The timer of an open that was given up is given up, too: whoever gets the place is left alone.
+TEST_F(OnKernel, ATimerDoesNotOutliveItsConnection) {
+  RecordUser gone{1, 2};
+  auto stream = left().connect({}, {kernels_[1]->address(), 9}, gone, now_);
+  ASSERT_TRUE(stream.has_value());
+  (*stream)->abort();
+  turn();
+  EXPECT_EQ(gone.how_ended, llp::StreamEnd::Aborted);
+  EXPECT_EQ(left().next_deadline(), base::kNever);
+  connect(near_, far_);
+  now_ += config_.connect_timeout + std::chrono::seconds(1);
+  turns(10);
+  EXPECT_FALSE(near_.how_ended);
+  near_.queue(1000);
+  EXPECT_TRUE(run_until([&] { return far_.ordered_to == 1000; }));
+}
+
+// What a connection held is there for others when it ends: those that wait for it look again,
+// without an event of their own.
+TEST_F(OnKernel, AnEndWakesThoseThatWaitForSpace) {
+  Waiting waiting{2, 1};
+  RecordUser other_near{1, 2};
+  RecordUser other_far{2, 1};
+  connect(near_, waiting);
+  connect(other_near, other_far);
+  near_.queue(1000);
+  turns(1000);  // it has come piece by piece, and each was looked at
+  const uint32_t asked = waiting.asked;
+  EXPECT_GT(asked, 0u);
+  waiting.open = true;
+  turns(1000);
+  EXPECT_EQ(waiting.asked, asked) << "nothing has told that there is room";
+  other_far.stream->abort();
+  ASSERT_TRUE(run_until([&] { return waiting.ordered_to == 1000; }));
+  EXPECT_TRUE(waiting.clean());
+}
+
+// What was looked at and taken as a whole is handed up as a whole, in however many pieces the
+// system gives it, and however often it is interrupted.
+TEST_F(OnKernel, WhatIsTakenAsAWholeComesAsAWhole) {
+  Waiting waiting{2, 1};
+  waiting.open = true;
+  connect(near_, waiting);
+  near_.queue(config_.send_buffer / 4);
+  waiting.open = false;
+  turns(2000);
+  EXPECT_EQ(waiting.ordered_to, 0u);
+  SystemFaults faults;
+  faults.partial = 0.9;
+  faults.interrupted = 0.5;
+  kernels_[1]->set_faults(faults);
+  uint64_t asked_for = 0;
+  waiting.on_place = [&](base::Range range) { EXPECT_EQ(range.size(), asked_for); };
+  waiting.on_take = [&](base::Range range) { asked_for = range.size(); };
+  waiting.open = true;
+  waiting.stream->room_grew();
+  ASSERT_TRUE(run_until([&] { return waiting.ordered_to == config_.send_buffer / 4; }));
+  EXPECT_TRUE(waiting.clean());
+}
+
+// No event follows ENOBUFS and ENOMEM: the driver asks again by itself, and does not spin.
+TEST_F(OnKernel, ShortMemoryIsWaitedFor) {
+  connect(near_, far_);
+  SystemFaults faults;
+  faults.no_memory = 1;
+  kernels_[0]->set_faults(faults);
+  near_.queue(1000);
+  turns(100);
+  EXPECT_EQ(left().counters().send_waits, 1u);
+  now_ += std::chrono::milliseconds(1);
+  turns(100);
+  EXPECT_EQ(left().counters().send_waits, 2u);
+  kernels_[0]->set_faults({});
+  now_ += std::chrono::milliseconds(1);
+  ASSERT_TRUE(run_until([&] { return far_.ordered_to == 1000; }));
+  // The timer is another one for what it watches over next.
+  near_.stream->close();
+  far_.stream->close();
+  ASSERT_TRUE(run_until([&] { return near_.how_ended && far_.how_ended; }));
+  EXPECT_EQ(near_.how_ended, llp::StreamEnd::Closed);
+}
+
+}  // namespace
+}  // namespace rnic::socket
