@@ -277,7 +277,8 @@ void Judge::check_news(uint32_t side, const Segment& s) {
   // Probes, of a shut window or of a silent peer, stand before what was sent.
   const uint32_t next = *h.iss + 1 + static_cast<uint32_t>(h.sent_end + (h.fin ? 1 : 0));
   const bool pure = s.payload.empty() && (s.flags & ~kEce) == flag::kAck && s.seq == next;
-  if (!repeats || !pure) return;
+  // A TIME-WAIT entry answers whatever comes.
+  if (!repeats || !pure || is_gone(side) || !sides_[side].undisturbed) return;
   if (h.asked != 0) {
     --h.asked;
   } else if (h.asked_by_news != 0) {
@@ -294,11 +295,18 @@ void Judge::note_question(uint32_t side, const Segment& s) {
   const uint32_t next = *halves_[1 - side].iss + 1 +
                         static_cast<uint32_t>(h.got_next + (h.got_fin == h.got_next ? 1 : 0));
   const uint32_t sent = *h.iss + 1 + static_cast<uint32_t>(h.sent_end + (h.fin ? 1 : 0));
+  // PAWS answers what has an older timestamp, a late ACK as well (RFC 7323 s.5.3, R1).
+  bool late = false;
+  if (const auto& stamp = s.options.timestamps) {
+    const uint32_t newest = h.newest_tsval.value_or(stamp->value);
+    late = static_cast<int32_t>(stamp->value - newest) < 0;
+    h.newest_tsval = late ? newest : stamp->value;
+  }
   const bool plain = s.flags == flag::kAck || s.flags == (flag::kAck | kEce);
-  const bool quiet =
-      plain && s.payload.empty() && s.seq == next && static_cast<int32_t>(s.ack - sent) <= 0;
+  const bool quiet = plain && s.payload.empty() && s.seq == next && !late &&
+                     static_cast<int32_t>(s.ack - sent) <= 0;
   if (quiet) return;
-  const bool news = !s.payload.empty() && s.seq == next;
+  const bool news = !s.payload.empty() && s.seq == next && !late;
   ++(news ? h.asked_by_news : h.asked);
 }
 

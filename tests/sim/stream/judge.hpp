@@ -9,11 +9,10 @@
 ///   never moves left; the first flight is no more than the initial window.
 /// - Sizes: payload and options within the peer's MSS, the packet within the path MTU known.
 /// - Acknowledgments: never of an octet that did not arrive, never backwards, never of one beyond
-/// the
-///   window that the own headers have offered; SACK blocks only of what arrived, and never of what
-///   the stack cannot have (RFC 2018, RFC 2883). No ACK says again what the segment before it has
-///   said, unless something came that has to be answered: to a peer it would be a duplicate (RFC
-///   5681 s.2).
+///   the window that the own headers have offered; SACK blocks only of what arrived, and never of
+///   what the stack cannot have (RFC 2018, RFC 2883). Beside a plain peer that nobody disturbs no
+///   ACK says again what the segment before it has said, unless something came that has to be
+///   answered: to the peer it would be a duplicate (RFC 5681 s.2).
 /// - Timestamps: on every segment once agreed, never backwards, echoing one that was received.
 /// - ECN: ECT on new data of connections that agreed on it only, on SYNs that have all reached the
 ///   other end and were all of one mind; ECN-Echo by who has asked or agreed, for marks that came
@@ -47,6 +46,8 @@ struct JudgedSide {
   bool forgets_syns = false;
   bool ecn_on_syn = false;      ///< DCTCP (RFC 8257 s.3.1)
   bool ecn_on_control = false;  ///< ECT on everything is configured (RFC 8257 s.4.1)
+  /// Nobody but the peer sends to it: an ACK that says nothing new is held against it.
+  bool undisturbed = false;
   /// Whether an offset is the end of a record; empty: any is.
   std::function<bool(uint64_t)> is_boundary;
 };
@@ -100,6 +101,7 @@ class Judge {
     // forward, which an ACK that moves answers together, and all others.
     uint32_t asked_by_news = 0;
     uint32_t asked = 0;
+    std::optional<uint32_t> newest_tsval;
     // What has reached it.
     std::optional<wire::TcpOptions> peer_syn;
     uint64_t edge = 0;      // furthest right edge offered to it

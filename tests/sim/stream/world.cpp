@@ -93,6 +93,8 @@ void StreamWorld::build_pipe(uint32_t number) {
     judged[side].key = keys[side];
     judged[side].octets = plan_.application[side].octets;
     judged[side].forgets_syns = plan_.flood != 0;
+    judged[side].undisturbed =
+        plan_.plain_peer && plan_.flood == 0 && plan_.attack_gap == base::Duration(0);
     judged[side].ecn_on_syn = plan_.tcp[side].congestion_control == tcp::CongestionControl::Dctcp;
     judged[side].ecn_on_control = plan_.tcp[side].dctcp_ect_on_control;
     judged[side].initial_segments = plan_.tcp[side].initial_window_segments;
