@@ -129,7 +129,7 @@ class Deaths(Siw):
 
     def lost(self, result):
         for connection in result["connections"]:
-            self.assertIn("disconnected", connection["events"])
+            self.assertTrue({"peer closed", "disconnected"} & set(connection["events"]), connection)
         self.assertTrue(result["quiescent"])
 
     def test_our_process(self):
