@@ -20,6 +20,7 @@ max_pds = 6
 max_regions = 8
 max_connections = 8
 max_pending_requests = 4
+max_starting = 4
 max_events = 64
 max_work_depth = 64
 hold_octets = "256KB"
