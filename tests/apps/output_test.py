@@ -56,9 +56,10 @@ class Outputs(unittest.TestCase):
             with self.subTest(app=app, args=args), open("/dev/full", "wb") as full:
                 done = self.run_app(app, *args, stdout=full)
                 self.assertEqual(done.returncode, 2, done.stderr)
-                self.assertEqual(done.stderr.splitlines()[-1],
-                                 f"{app}: cannot write to standard output: "
-                                 "No space left on device")
+                # Where the program itself flushed before, the reason is not known any more.
+                self.assertRegex(done.stderr.splitlines()[-1],
+                                 f"^{app}: cannot write to standard output: "
+                                 "(No space left on device|an earlier write failed)$")
 
     def test_standard_output_that_is_closed(self):
         done = self.run_app("rnic-sim", "--list", preexec_fn=lambda: os.close(1))
