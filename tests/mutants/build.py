@@ -39,10 +39,9 @@ class Programs:
             place = os.path.dirname(os.path.relpath(target["defined_in"], root))
             for room in rooms.ROOMS:
                 if place == room.folder and target["type"] == "static library":
-                    names = [os.path.relpath(s, root) for part in target["target_sources"]
-                             for s in part.get("sources", ()) if "unity" not in s]
                     self.archives[room.name] = (
-                        os.path.relpath(target["filename"][0], build), names)
+                        os.path.relpath(target["filename"][0], build),
+                        rooms.sources(root, room))
         with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
             self.commands = json.load(file)
         self.headers = self.digest_of_headers()
@@ -159,7 +158,7 @@ class Programs:
         return sorted(found - mine)
 
     def link(self, program):
-        """\\return the program with mutants"""
+        """\return the program with mutants"""
         words = self.link_words(program)
         output = self.place("bin", program.replace("/", "-"))
         words[words.index("-o") + 1] = output

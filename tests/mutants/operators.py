@@ -9,7 +9,10 @@ import re
 import sys
 
 sys.path.append("/usr/lib/python3/dist-packages")  # python3-clang-14 of Debian
-from clang import cindex  # noqa: E402
+try:
+    from clang import cindex  # noqa: E402
+except ImportError:
+    sys.exit("mutants: clang's syntax tree is needed: apt-get install python3-clang-14")
 from clang.cindex import CursorKind as K, TypeKind as T  # noqa: E402
 
 M = "\x00"  # stands for the switch in a text
