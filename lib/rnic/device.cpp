@@ -195,7 +195,10 @@ void Device::emit(Event event) {
 }
 
 bool Device::emit_of_stranger(Event event) {
-  if (events_.size() < (events_.capacity() + 1) / 2 && events_.push(std::move(event))) return true;
+  const size_t part = event.kind == EventKind::RequestFailed ? 4 : 2;
+  if (events_.size() < (events_.capacity() + part - 1) / part && events_.push(std::move(event))) {
+    return true;
+  }
   ++counters_.events_lost;
   return false;
 }

@@ -256,8 +256,8 @@ class Device {
   void reap_ended();
   void emit(Event event);
   void add_private_data(Event& event, base::ByteView octets);
-  /// Of a connection that the application has not taken: half of the queue is not for those. False:
-  /// it was not told.
+  /// Of a connection that the application has not taken: half of the queue is not for those, and
+  /// what is told of failed ones leaves as much to requests in order. False: it was not told.
   bool emit_of_stranger(Event event);
   void refuse_unheard();
   void log_start_failure(const Connection& connection, mpa::StartFailure why);

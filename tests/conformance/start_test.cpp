@@ -121,7 +121,8 @@ TEST(StartRows, MarkersAndCrcInAllCombinations_UNH_MPA_1_09) {
     MpaPair pair(a, b);
     pair.start();
     EXPECT_EQ(pair.a.records.at(0).octets.at(16) & 0xc0, (bits & 1) << 7 | (bits & 2) << 5);
-    EXPECT_EQ(pair.b.records.at(0).octets.at(16) & 0xc0, (bits & 4) << 5 | (bits & 8) << 3);
+    // A Reply repeats the C of its Request.
+    EXPECT_EQ(pair.b.records.at(0).octets.at(16) & 0xc0, (bits & 4) << 5 | (crc ? 0x40 : 0));
     const Octets ulpdu = numbered_ulpdu(1, 1201);
     SlowEncoder to_b(20, b.markers_receive, crc), to_a(20, a.markers_receive, crc);
     to_b.add(ulpdu);

@@ -91,9 +91,8 @@ void middlebox(Experiment& e, const Options& options) {
   }
   e.findings.push_back(
       "MPA's receiver takes an FPDU that is cut for one with a damaged length: it drops the "
-      "segment "
-      "before TCP commits it (mpa.suspicious_drops), until the same octets come again. A middlebox "
-      "that cuts costs five retransmissions a connection at most.");
+      "segment before TCP commits it (mpa.suspicious_drops), until the same octets come again. A "
+      "middlebox that cuts costs five retransmissions a connection at most.");
   e.tables.push_back(std::move(cuts));
 }
 

@@ -141,6 +141,8 @@ std::unique_ptr<mpa::StartSession> Rig::make_session(uint32_t end, Owner& owner,
     mpa.crc = config_.crc;
     mpa.markers_receive = end == kResponder && has_mpa_markers(config_.framing);
     mpa.receive_window = config_.receive_window;
+    // The draft's receiver takes cut FPDUs as they come: it has no silent drop to suspect them.
+    if (is_unaligned(config_.framing)) mpa.silent_drop = false;
     return std::make_unique<mpa::Session>(mpa, role, *hold_[end], mpa_counters_[end], owner,
                                           base::ByteView{});
   }

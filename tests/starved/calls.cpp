@@ -254,11 +254,12 @@ std::vector<Call> context_calls() {
 
 std::vector<Call> device_calls() {
   return {
-      {"Device::name, Device::mtu, Device::checksum_mode, Device::new_framing_key, "
-       "Device::quiescent, Device::counter",
+      {"Device::name, Device::port, Device::mtu, Device::checksum_mode, "
+       "Device::new_framing_key, Device::quiescent, Device::counter",
        [](World& w) { w.text = "polls"; },
        [](World& w) {
          static_cast<void>(w.near().name());
+         static_cast<void>(w.near().port());
          static_cast<void>(w.near().mtu());
          static_cast<void>(w.near().checksum_mode());
          static_cast<void>(w.near().new_framing_key());

@@ -158,13 +158,6 @@ def describe(cell):
     return " ".join(f"{name}={cell[name]}" for name in NAMES)
 
 
-def as_known(cell, problem):
-    """Why a cell fails that fails today; nothing for any other problem."""
-    if cell["crc"] == "siw-asks" and "REJECTED, status -111" in problem:
-        return "our Reply tells no CRC to a Request that asks for one when mpa.crc = false"
-    return None
-
-
 def explain():
     """The tables for people."""
     lines = ["Dimensions:"]

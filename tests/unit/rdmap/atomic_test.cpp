@@ -314,7 +314,7 @@ TEST_F(AtomicTest, RefusedTargets_R7306_5_14) {
     uint64_t to;
     uint8_t code;
   };
-  constexpr uint32_t kOther = ~uint32_t{mem::kRemoteAtomic};
+  constexpr uint32_t kOther = mem::kAllRights & ~mem::kRemoteAtomic;
   for (const Case& c :
        {Case{4, mem::kRemoteAtomic, {}, false, 0, 0x00},
         Case{4, mem::kRemoteAtomic, {}, true, 64 - 7, 0x01},

@@ -185,7 +185,7 @@ TEST_F(MessageTest, SourcesAreValidatedBeforeTheyAreRead_RDMAP_5_2_1_03) {
            Case{2000, read, 4, 0, uint64_t{1} << 32, 1, 0x01},
            Case{2000, read, 4, 0, UINT64_MAX - 10, 300, 0x04},
            Case{2000, read, 4, 1, 0, 1, 0x00},
-           Case{2000, ~read, 4, 0, 0, 1, 0x02},
+           Case{2000, mem::kAllRights & ~read, 4, 0, 0, 1, 0x02},
            Case{2000, read, 5, 0, 0, 1, 0x03},
        }) {
     SCOPED_TRACE(c.to);
@@ -287,7 +287,7 @@ TEST_F(MessageTest, WhatASendMayInvalidate_RDMAP_7_2_02) {
                         Case{true, 4, 9, mem::kRemoteInvalidate, true},
                         Case{true, 4, 8, mem::kRemoteInvalidate, false},
                         Case{true, 5, {}, mem::kRemoteInvalidate, false},
-                        Case{true, 4, {}, ~uint32_t{mem::kRemoteInvalidate}, false},
+                        Case{true, 4, {}, mem::kAllRights & ~mem::kRemoteInvalidate, false},
                         Case{false, 4, {}, mem::kRemoteInvalidate, false}}) {
     restart();
     b->post_receive(1, 0, 8);

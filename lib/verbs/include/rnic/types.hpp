@@ -111,7 +111,7 @@ enum class EventKind : uint8_t {
   RequestWithdrawn,  ///< an unanswered request is gone. Left out while half of the queue is full:
                      ///< answering says NotFound.
   RequestFailed,     ///< a peer connected without a good Request: fault and detail say why; nothing
-                     ///< is to be done. Left out while half of the queue of events is full.
+                     ///< is to be done. Left out while a quarter of the queue of events is full.
   PeerClosed,        ///< the peer has closed its direction gracefully
   Disconnected,      ///< the connection is gone, everything outstanding has completed
   TerminateSent,     ///< the peer broke a rule
