@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Tests scripts/proof_record in a repository of its own: what a row says, when a run is refused,
+what makes a proof stale."""
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+from importlib.machinery import SourceFileLoader
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True
+LOADER = SourceFileLoader("proof_record", os.path.join(ROOT, "scripts", "proof_record"))
+proof_record = types.ModuleType(LOADER.name)
+sys.modules[LOADER.name] = proof_record
+LOADER.exec_module(proof_record)
+
+
+class ProofRecord(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="rnic-proofs-")
+        self.root = self.folder.name
+        for folder in ("docs", "lib", "drivers", "tests/sim", "tests/support", "apps"):
+            os.makedirs(os.path.join(self.root, folder))
+        self.git("init", "-q")
+        self.change("lib/a.cpp", "int a;")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def git(self, *words):
+        author = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", "-C", self.root, *author, *words], check=True, capture_output=True)
+
+    def change(self, path, text):
+        with open(os.path.join(self.root, path), "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", f"change {path}")
+
+    def call(self, *words):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            status = proof_record.main(list(words), self.root)
+        return status, out.getvalue()
+
+    def row(self):
+        rows = proof_record.Page(self.root).rows
+        self.assertEqual(len(rows), 1)
+        return rows[0]
+
+    def test_a_run_writes_commit_command_seed_and_result(self):
+        status, out = self.call("run", "sim", "--", "sh", "-c",
+                                "echo first seed 77; echo '9 seeds, 0 failures'; echo more")
+        self.assertEqual(status, 0)
+        self.assertIn("9 seeds", out)
+        row = self.row()
+        head = subprocess.run(["git", "-C", self.root, "rev-parse", "HEAD"], text=True,
+                              capture_output=True, check=True).stdout
+        self.assertTrue(head.startswith(row.commit))
+        self.assertEqual((row.seed, row.result), ("77", "9 seeds, 0 failures"))
+        self.assertTrue(row.command.startswith("sh -c "))
+
+    def test_a_failure_is_written_as_one(self):
+        status, _ = self.call("run", "sim", "--", "sh", "-c", "echo '9 seeds, 2 failures'; exit 1")
+        self.assertEqual(status, 1)
+        self.assertEqual(self.row().result, "9 seeds, 2 failures (exit 1)")
+
+    def test_the_same_command_replaces_its_row_and_bars_are_kept(self):
+        words = ("run", "fuzz", "--", "sh", "-c", "cat lib/a.cpp | cat")
+        self.call(*words)
+        self.assertEqual(self.row().result, "int a;")
+        self.change("lib/a.cpp", "int b | c;")
+        self.call(*words)
+        self.assertEqual(self.row().result, "int b | c;")
+        self.assertEqual(self.row().command, "sh -c 'cat lib/a.cpp | cat'")
+
+    def test_a_tree_that_is_not_the_commits_is_refused(self):
+        with open(os.path.join(self.root, "lib/a.cpp"), "a", encoding="utf-8") as file:
+            file.write("int more;\n")
+        with self.assertRaises(proof_record.Refused):
+            self.call("run", "sim", "--", "true")
+
+    def test_a_proof_is_stale_when_what_it_proves_changes_and_only_then(self):
+        self.call("run", "sim", "--", "echo", "1 seeds, 0 failures")
+        self.change("docs/page.md", "text")
+        self.change("apps/a.cpp", "int a;")
+        self.assertIn("holds", self.call("check")[1])
+        for path in ("drivers/a.cpp", "tests/sim/a.cpp", "lib/a.cpp"):
+            self.call("run", "sim", "--", "echo", "1 seeds, 0 failures")
+            self.assertIn("holds", self.call("check")[1])
+            self.change(path, "int changed;")
+            status, out = self.call("check")
+            self.assertEqual(status, 0)
+            self.assertRegex(out, rf"stale since \w+ change {path}")
+
+    def test_a_commit_that_does_not_exist_fails(self):
+        self.call("write", "siw", "--command", "x", "--result", "y")
+        page = proof_record.Page(self.root)
+        row = page.rows[0]
+        row.commit = "0123456789ab"
+        page.put(row)
+        status, out = self.call("check")
+        self.assertEqual(status, 1)
+        self.assertIn("0123456789ab", out)
+
+
+if __name__ == "__main__":
+    unittest.main()
