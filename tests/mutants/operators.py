@@ -12,7 +12,7 @@ sys.path.append("/usr/lib/python3/dist-packages")  # python3-clang-14 of Debian
 try:
     from clang import cindex  # noqa: E402
 except ImportError:
-    sys.exit("mutants: clang's syntax tree is needed: apt-get install python3-clang-14")
+    sys.exit("mutants: clang's syntax tree is missing: ./scripts/setup installs python3-clang-14")
 from clang.cindex import CursorKind as K, TypeKind as T  # noqa: E402
 
 M = "\x00"  # stands for the switch in a text

@@ -4,11 +4,14 @@ import json
 import os
 import random
 import shlex
+import tomllib
 
 import operators
 import rooms
+import state
 
 SPARE = 1.3  # some do not compile, some change nothing
+NAMED = os.path.join("tests", "mutants", "named.toml")
 
 
 def quotas(lines, count):
@@ -37,6 +40,28 @@ def arguments_of(build, folder):
     return found
 
 
+def named(root):
+    """The mutants of named.toml in this tree, as draw() gives them, without ids."""
+    with open(os.path.join(root, NAMED), "rb") as file:
+        table = tomllib.load(file)["mutant"]
+    found = []
+    for entry in table:
+        with open(os.path.join(root, entry["file"]), "rb") as file:
+            source = file.read()
+        find = entry["find"].encode()
+        if source.count(find) != 1:
+            raise ValueError(f"{NAMED}: {entry['name']}: {source.count(find)} times in "
+                             f"{entry['file']}: {entry['find']}")
+        begin = source.index(find)
+        room = next(r.name for r in rooms.ROOMS if entry["file"].startswith(r.folder + "/"))
+        found.append({"name": entry["name"], "room": room, "file": entry["file"], "spare": False,
+                      "line": source.count(b"\n", 0, begin) + 1, "operator": state.NAMED,
+                      "begin": begin, "end": begin + len(find),
+                      "text": entry["text"].replace("@", operators.M),
+                      "before": entry["what"], "after": ""})
+    return found
+
+
 def draw(root, build, seed, count, say):
     """The mutants of a room beyond its share are spare ones. \\return list of dict, in the order of
     their trial"""
@@ -45,6 +70,7 @@ def draw(root, build, seed, count, say):
              for room in rooms.ROOMS}
     share = quotas({room.name: sum(map(rooms.code_lines, t.values()))
                     for room, t in texts.items()}, count)
+    by_name = named(root)
     chosen = []
     for room, files in texts.items():
         found = {}
@@ -54,22 +80,27 @@ def draw(root, build, seed, count, say):
                 found.setdefault((path, m.line), []).append(m)
         say(f"{room.name}: {sum(map(len, found.values()))} places on {len(found)} lines, "
             f"{share[room.name]} to be drawn")
-        picked = pick(chance, found, int(share[room.name] * SPARE) + 1)
+        taken = {}
+        for m in by_name:
+            taken.setdefault(m["file"], []).append((m["line"], m["begin"], m["end"]))
+        picked = pick(chance, found, int(share[room.name] * SPARE) + 1, taken)
         chosen += [dict(m._asdict(), room=room.name, file=path, spare=i >= share[room.name])
                    for i, (path, m) in enumerate(picked)]
     chance.shuffle(chosen)
+    chosen += by_name
     for number, mutant in enumerate(chosen):
         mutant["id"] = number
     return chosen
 
 
-def pick(chance, found, count):
-    """Mutants that do not touch each other, one a line; every operator has its turn."""
+def pick(chance, found, count, taken):
+    """Mutants that touch neither each other nor what is taken, one a line; every operator has its
+    turn. taken: file -> (line, begin, end)"""
     places = {}
     for where, mutants in sorted(found.items()):
         for mutant in mutants:
             places.setdefault(mutant.operator, []).append((*where, mutant))
-    taken, picked = {}, []
+    picked = []
     while len(picked) < count and places:
         kind = chance.choice(sorted(places))
         path, line, mutant = places[kind].pop(chance.randrange(len(places[kind])))
@@ -88,10 +119,11 @@ def quotas_of(plan):
     """room -> how many of it are to be tried; what is spare does not count."""
     share = {}
     for mutant in plan["mutants"]:
-        share[mutant["room"]] = share.get(mutant["room"], 0) + (not mutant["spare"])
+        if "name" not in mutant:
+            share[mutant["room"]] = share.get(mutant["room"], 0) + (not mutant["spare"])
     return share
 
 
 def order(plan):
-    """The spare ones last."""
-    return sorted(plan["mutants"], key=lambda m: (m["spare"], m["id"]))
+    """Those with a name first, the spare ones last."""
+    return sorted(plan["mutants"], key=lambda m: ("name" not in m, m["spare"], m["id"]))

@@ -6,7 +6,9 @@ import os
 import tomllib
 
 import operators
+import plan as planning
 import rooms
+import state as keeping
 
 PAGE = os.path.join("docs", "mutants.md")
 EQUIVALENT = os.path.join("tests", "mutants", "equivalent.toml")
@@ -62,12 +64,13 @@ def share(part, whole):
 
 
 def count(root, area, state):
-    """\\return sums by room, sums by operator, rows of mutants that were not killed"""
+    """\\return sums by room, sums by operator, rows of mutants that were not killed at first: first
+    and last verdict, mutant, the sentence of one that is equivalent"""
     known, first = equivalents(root), state.first()
     mutants = {m["id"]: m for m in plan_of(area)["mutants"]}
     by_room, by_operator, alive = Sums(), Sums(), []
     verdicts = [v for v in state.last().values()
-                if v.result in ("killed", "survived", "unreached")]
+                if v.result in keeping.COUNT and v.operator != keeping.NAMED]
     for order, names in ((by_room, [r.name for r in rooms.ROOMS]),
                          (by_operator, operators.OPERATORS)):
         for name in names:
@@ -76,23 +79,39 @@ def count(root, area, state):
                     equivalent = v.result != "killed" and key_of(mutants[v.id]) in known
                     order.add(name, first[v.id], v, equivalent)
     for v in sorted(verdicts, key=lambda v: (v.file, v.line)):
-        if v.result != "killed":
-            alive.append((v, mutants[v.id], known.get(key_of(mutants[v.id]))))
+        if first[v.id].result != "killed" or v.result != "killed":
+            alive.append((first[v.id], v, mutants[v.id], known.get(key_of(mutants[v.id]))))
     return by_room, by_operator, alive
 
 
+def named(root, area, state):
+    """Rows of the named mutants: mutant, its verdict or None, the sentence of an equivalent one."""
+    with open(os.path.join(root, planning.NAMED), "rb") as file:
+        why = {m["name"]: m.get("why") for m in tomllib.load(file)["mutant"]}
+    last = state.last()
+    return [(m, last.get(m["id"]), why.get(m["name"])) for m in plan_of(area)["mutants"]
+            if "name" in m]
+
+
+def left_alive(rows):
+    return [row for row in rows if row[1] and row[1].result != "killed" and not row[2]]
+
+
 def summary(root, area, state):
-    _, _, alive = count(root, area, state)
-    lines, total = count(root, area, state)[0].table("room")
+    by_room, _, alive = count(root, area, state)
+    lines, total = by_room.table("room")
     print("\n".join(lines))
     print(f"{total['tried']} mutants, {share(total['before'], total['tried'])} killed before any "
           f"test was written for them; of those that are not equivalent "
           f"{share(total['killed'], total['tried'] - total['equivalent'])} are killed")
-    for verdict, mutant, why in alive:
-        if why is None:
+    for _, verdict, mutant, why in alive:
+        if verdict.result != "killed" and why is None:
             print(f"{verdict.result}: {verdict.id} {verdict.file}:{verdict.line} "
                   f"{verdict.operator}: {mutant['before'][:70]} -> {mutant['after'][:70]}")
-    return 1 if total["left"] else 0
+    unkilled = left_alive(named(root, area, state))
+    for mutant, verdict, _ in unkilled:
+        print(f"{verdict.result}: {mutant['name']} {mutant['file']}: {mutant['before']}")
+    return 1 if total["left"] or unkilled else 0
 
 
 def code(text):
@@ -100,37 +119,87 @@ def code(text):
     return f"`{text[:80]}{'...' if len(text) > 80 else ''}`" if text else "nothing"
 
 
-def write(root, area, state):
+def change(verdict, mutant):
+    return (f"{verdict.file}:{verdict.line}, {verdict.operator}, {code(mutant['before'])} to "
+            f"{code(mutant['after'])}")
+
+
+def rows_of(title, rows):
+    return ["", f"### {title}", "", *(rows or ["None."])]
+
+
+def named_rows(root, area, state):
+    rows = []
+    for mutant, verdict, why in named(root, area, state):
+        if verdict is None:
+            told = "not tried"
+        elif verdict.result == "killed":
+            told = f"killed by {verdict.killer}"
+        else:
+            told = why or "**survives**"
+        rows.append(f"- {mutant['name']}, {mutant['file']}:{mutant['line']}, {mutant['before']}: "
+                    f"{told}")
+    return rows
+
+
+def section(root, area, state):
+    """The part of the page about one run."""
     plan = plan_of(area)
     by_room, by_operator, alive = count(root, area, state)
     rooms_table, total = by_room.table("room")
-    results = collections.Counter(v.result for v in state.last().values())
-    killers = collections.Counter(v.killer.split(" ")[0] for v in state.last().values()
-                                  if v.result == "killed")
+    drawn = [v for v in state.last().values() if v.operator != keeping.NAMED]
+    results = collections.Counter(v.result for v in drawn)
+    killers = collections.Counter(v.killer.split(" ")[0] for v in drawn if v.result == "killed")
     seconds = sum(v.seconds for v in state.verdicts)
-    lines = [
-        "# Mutants", "",
-        "What `./scripts/mutants` found: code that is changed at random by an operator table, and "
-        "whether a test or a seed of the simulator notices. Generated by `./scripts/mutants "
-        "--report`.", "",
-        f"- Commit `{plan['commit']}`; seed `{plan['seed']}`; command `./scripts/mutants --commit "
-        f"{plan['commit'][:12]} --sample {plan['sample']} --count {plan['count']}`.",
+    dead = [f"- {change(v, m)}: {v.killer}" for _, v, m, _ in alive if v.result == "killed"]
+    same = [f"- {change(v, m)}: {why}" for _, v, m, why in alive
+            if v.result != "killed" and why]
+    gaps = [f"- {change(v, m)}" + (": no test comes past it" if v.result == "unreached" else "")
+            for _, v, m, why in alive if v.result != "killed" and not why]
+    return [
+        title_of(plan), "",
+        f"- Seed `{plan['seed']}`; command `./scripts/mutants --commit {plan['commit'][:12]} "
+        f"--sample {plan['sample']} --count {plan['count']}`.",
         f"- {total['tried']} of {plan['count']} mutants tried, those that do not compile "
         f"({results['no compile']}) or leave the object code as it was ({results['no change']}) "
         f"not counted; {seconds / 3600:.1f} hours.",
         f"- **{share(total['before'], total['tried'])} were killed before any test was written for "
         f"them; of those that are not equivalent "
-        f"{share(total['killed'], total['tried'] - total['equivalent'])} are killed now.**",
-        "- Sources (`.cpp`) are mutated, headers are not.", "",
+        f"{share(total['killed'], total['tried'] - total['equivalent'])} are killed now.**", "",
         *rooms_table, "", *by_operator.table("operator")[0], "",
-        "Killed by: " + ", ".join(f"{name} {n}" for name, n in killers.most_common()) + ".", "",
-        "## Equivalent", ""]
-    lines += [f"- {v.file}:{v.line}, {v.operator}, {code(m['before'])} to {code(m['after'])}: {why}"
-              for v, m, why in alive if why] or ["None."]
-    lines += ["", "## Gaps", ""]
-    lines += [f"- {v.file}:{v.line}, {v.operator}, {code(m['before'])} to {code(m['after'])}"
-              + (": no test comes past it" if v.result == "unreached" else "")
-              for v, m, why in alive if not why] or ["None."]
-    with open(os.path.join(root, PAGE), "w", encoding="utf-8") as file:
-        file.write("\n".join(lines) + "\n")
+        "Killed by: " + ", ".join(f"{name} {n}" for name, n in killers.most_common()) + ".",
+        *rows_of("Survivors, and the test that kills each since", dead),
+        *rows_of("Equivalent", same), *rows_of("Gaps", gaps),
+        *rows_of("Named mutants", named_rows(root, area, state)), ""]
+
+
+def title_of(plan):
+    return f"## Commit {plan['commit'][:12]}, sample {plan['sample']}"
+
+
+HEAD = [
+    "# Mutants", "",
+    "What `./scripts/mutants` found: code that is changed at random by an operator table, and "
+    "whether a test or a seed of the simulator notices (decisions/0019-mutants-by-operators.md). "
+    "`./scripts/mutants --report` writes a run's section; the named mutants are those of "
+    "tests/mutants/named.toml. Sources (`.cpp`) are mutated, headers are not.", ""]
+
+
+def write(root, area, state):
+    """Writes the run's section, in the place of what the page had of it; the others stay."""
+    path = os.path.join(root, PAGE)
+    text = ""
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    kept = ["## " + part for part in text.split("\n## ")[1:]]
+    mine = section(root, area, state)
+    parts = [part.rstrip("\n") for part in kept]
+    place = next((i for i, part in enumerate(parts) if part.startswith(mine[0] + "\n")), None)
+    if place is None:
+        parts.append("")
+        place = len(parts) - 1
+    parts[place] = "\n".join(mine).rstrip("\n")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(HEAD) + "\n" + "\n\n".join(parts) + "\n")
     return 0

@@ -18,10 +18,13 @@ ROOMS = (
     Room("tcp", "lib/tcp", (f"{UNIT}/tcp/unit_tcp", *ABOVE)),
     Room("net", "lib/net", (f"{UNIT}/net/net_test", *ABOVE)),
     Room("rnic", "lib/rnic", (*ABOVE, f"{UNIT}/verbs/unit_verbs")),
-    Room("socket", "drivers/socket", (f"{UNIT}/drivers/unit-socket",)),
+    Room("socket", "drivers/socket", (f"{UNIT}/drivers/unit-socket", f"{UNIT}/verbs/unit_verbs")),
 )
 SIMULATOR = "tests/sim/rnic-sim"
-SEEDS = 100
+SEEDS = range(1, 101)
+# What the simulator is asked for, a run each; most seeds have no world on simulated sockets.
+WORLDS = (*(f"--first-seed {seed}" for seed in SEEDS),
+          *(f"--profile socket-* --first-seed {seed}" for seed in SEEDS))
 
 
 def sources(root, room):

@@ -5,6 +5,7 @@ import os
 
 Verdict = collections.namedtuple("Verdict", "id room file line operator result killer seconds")
 COUNT = ("killed", "survived", "unreached")
+NAMED = "named"  # the operator of those that were not drawn
 
 
 class State:
@@ -44,4 +45,6 @@ class State:
         return self.last()[number].result
 
     def counted(self, room):
-        return sum(1 for v in self.last().values() if v.room == room and v.result in COUNT)
+        """How many of a room's drawn mutants were judged."""
+        return sum(1 for v in self.last().values()
+                   if v.room == room and v.result in COUNT and v.operator != NAMED)

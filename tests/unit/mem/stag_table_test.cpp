@@ -237,5 +237,16 @@ TEST_F(StagTableTest, RemoteInvalidation_RDMAP_5_3_08) {
   EXPECT_EQ(table.live(), 1u);
 }
 
+// The region's own side needs no right, and is held to protection domain and stream all the same.
+TEST_F(StagTableTest, LocalInvalidationAsksForDomainAndStream) {
+  const Stag stag = add(0, false, kStream);
+  EXPECT_EQ(table.invalidate_local(stag, kStream, kPd), AccessFault::NotAssociated);
+  EXPECT_EQ(table.invalidate_local(stag, kPd + 1, kStream), AccessFault::NotAssociated);
+  EXPECT_EQ(table.invalidate_local(stag, kPd, kStream + 1), AccessFault::NotAssociated);
+  EXPECT_EQ(fault(stag, base, 1), AccessFault::None);
+  EXPECT_EQ(table.invalidate_local(stag, kPd, kStream), AccessFault::None);
+  EXPECT_EQ(fault(stag, base, 1), AccessFault::InvalidStag);
+}
+
 }  // namespace
 }  // namespace rnic::mem

@@ -184,6 +184,19 @@ TEST_F(IcmpErrors, UnknownProtocolsAreReported) {
   EXPECT_EQ(counters().icmp_limited, 8u);
 }
 
+// RFC 4443 s.2.4 (c): as much of the packet as fits into IPv6's least MTU, to the octet.
+TEST_F(IcmpErrors, OfIpv6QuoteUpToTheLeastMtu) {
+  learn6(kPeer6, kPeerMac);
+  for (const uint32_t size : {1191u, 1192u, 1193u, 1400u}) {
+    const Octets frame = ip6_frame(with_next(17), Octets(size, 7));
+    receive(frame);
+    const Sent6 error = take6();
+    const size_t quoted = std::min<size_t>(40 + size, 1280 - 40 - 8);
+    ASSERT_EQ(error.payload.size(), 8 + quoted) << size;
+    EXPECT_TRUE(std::equal(error.payload.begin() + 8, error.payload.end(), frame.begin() + 14));
+  }
+}
+
 TEST_F(IcmpErrors, EchoOfIpv6IsAnswered) {
   learn6(kPeer6, kPeerMac);
   for (const uint32_t data : {0u, 1u, 57u, 1452u}) {

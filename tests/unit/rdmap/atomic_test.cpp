@@ -543,6 +543,34 @@ TEST_F(AtomicTest, BadSinks_RDMAP_7_1_02) {
 }
 
 // R7306-5-12: close and loss treat an atomic as a Read.
+// RDMAP-7.1-01: the sink was given up under the request, and its STag now names a region, by the
+// chance of one in some ten thousand, that must not be written.
+TEST_F(AtomicTest, TheSinksRightIsLookedAtWhenTheResponseComes_RDMAP_7_1_01) {
+  const uint32_t sink = a->add(mem::kLocalWrite);
+  SendWork w = a->work(1, WorkOpcode::FetchAdd, 0, 8);
+  w.sges[0].stag = sink;
+  w.remote_stag = b->all;
+  a->endpoint.send(w);
+  pair.a.pull_all();
+  pair.b.arrive_rest(pair.a);
+  pair.b.pull_all();
+  ASSERT_TRUE(a->table.remove(mem::Stag{sink}).has_value());
+  bool again = false;
+  for (int i = 0; i < 1'000'000 && !again; ++i) {
+    const uint32_t other = a->add(mem::kRemoteRead);
+    again = other == sink;
+    if (!again) {
+      ASSERT_TRUE(a->table.remove(mem::Stag{other}).has_value());
+    }
+  }
+  ASSERT_TRUE(again);
+  const auto before = a->memory;
+  pair.a.arrive_rest(pair.b);
+  EXPECT_EQ(a->memory, before);
+  ASSERT_EQ(a->owner.sends.size(), 1u);
+  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::LocalProtection);
+}
+
 TEST_F(AtomicTest, GracefulCloseWaitsForTheResponse_R7306_5_12) {
   fetch_add(1, 0, 1);
   a->endpoint.disconnect({});

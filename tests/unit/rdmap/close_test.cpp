@@ -237,6 +237,58 @@ TEST_F(CloseTest, PostingDuringAFlushKeepsTheOrder_BUG_06) {
   a->owner.on_send = nullptr;
 }
 
+// The same with a queue that was full: each request that was told of has given its place back, also
+// one of which nothing was ever sent.
+TEST_F(CloseTest, PostingDuringAFlushOfAFullQueue_BUG_06) {
+  restart({.qp = 9, .pd = 4, .send_depth = 3});
+  for (uint64_t i = 0; i < 3; ++i) write(i, 0, 8, 0);
+  EXPECT_FALSE(a->endpoint.can_send());
+  uint64_t next = 3;
+  a->owner.on_send = [&] {
+    EXPECT_TRUE(a->endpoint.can_send());
+    if (next < 12) write(next++, 0, 8, 0);
+  };
+  a->endpoint.abort();
+  a->owner.on_send = nullptr;
+  const std::vector<uint64_t> ids = a->owner.send_ids();
+  ASSERT_EQ(ids.size(), 12u);
+  EXPECT_TRUE(std::is_sorted(ids.begin(), ids.end()));
+}
+
+// DDP-6.2.1-01: refused requests give their places back while the close goes on.
+TEST_F(CloseTest, RefusedWorkKeepsNoPlace_DDP_6_2_1_01) {
+  restart({.qp = 9, .pd = 4, .send_depth = 2});
+  read(1, 0, 8, 0);  // keeps the stream from closing
+  a->endpoint.disconnect({});
+  write(2, 0, 8, 0);
+  EXPECT_FALSE(a->endpoint.can_send());
+  pair.a.pull_all();
+  pair.b.arrive_rest(pair.a);
+  pair.b.pull_all();
+  pair.a.release_all();
+  pair.a.arrive_rest(pair.b);
+  for (uint64_t id = 3; id < 10; ++id) {
+    ASSERT_TRUE(a->endpoint.can_send()) << id;
+    write(id, 0, 8, 0);
+    EXPECT_EQ(a->owner.sends.back().id, id);
+    EXPECT_EQ(a->owner.sends.back().status, WorkStatus::Flushed);
+  }
+}
+
+// RDMAP-6.2-01: what the peer has asked for goes out before the close.
+TEST_F(CloseTest, ReadResponsesComeBeforeTheClose) {
+  read(1, 0, 600, 0);
+  pair.a.pull_all();
+  pair.b.arrive_rest(pair.a);
+  b->endpoint.disconnect({});
+  EXPECT_EQ(pair.b.close_calls, 0u);
+  ASSERT_TRUE(pair.b.pull());
+  EXPECT_EQ(pair.b.close_calls, 0u) << "the Response has three segments";
+  pair.b.pull_all();
+  EXPECT_EQ(pair.b.close_calls, 1u);
+  EXPECT_EQ(pair.b.sent.size(), 3u);
+}
+
 // Work posted from a completion while all is well.
 TEST_F(CloseTest, PostingFromACompletion) {
   start({.send_depth = 1});

@@ -49,6 +49,23 @@ TEST_P(Framed, WholeFramesBothWaysThenCloses) {
   EXPECT_GE(world.left.counter("tuf", "pdus_in"), 1040u);
 }
 
+// What an application wished for while the stream was still being opened is done once it is open.
+TEST_P(Framed, FinishedWhileItOpens) {
+  const auto options = framing(FramedSendMode::Align, FramedReceiveMode::Align);
+  FramedStreamListener listener = listen(mirrored(options));
+  FramedStream near =
+      must(world.left.connect_framed(world.right.address(), kFramedPort, options));
+  near.finish_sending();
+  FramedStream far;
+  EXPECT_TRUE(world.wait([&] {
+    if (!far.is_valid()) {
+      if (auto stream = listener.accept()) far = std::move(*stream);
+    }
+    return far.is_valid() && far.at_end();
+  }));
+  transfer(world, far, near, 20, 1000);  // the other half is open
+}
+
 // TUF-3-01, TUF-A-04, TUF-A-06: whole, or refused with the limit.
 TEST_P(Framed, AFrameThatDoesNotFitIsRefused) {
   {

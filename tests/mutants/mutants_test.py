@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+"""Tests scripts/mutants: the operators' changes on a small program, that a draw can be repeated and
+keeps to its shares, that a run goes on where it was, and what the page counts.
+
+usage: mutants_test.py COMPILER"""
+
+import collections
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, HERE)
+sys.dont_write_bytecode = True
+import judge as judging  # noqa: E402
+import operators  # noqa: E402
+import plan as planning  # noqa: E402
+import report as reporting  # noqa: E402
+import rooms  # noqa: E402
+import state as keeping  # noqa: E402
+
+COMPILER = "c++"
+
+CODE = """#include <cstdio>
+#define TWICE(x) ((x) + (x))
+constexpr int kThree = 1 + 2;
+struct Counter {
+  int n = 0;
+  void clear() { n = 0; }
+  void add(int more) { n += more; }
+};
+static int difference(int a, int b) { return a - b; }
+static bool within(int n, int least, int most) { return n >= least && n < most; }
+int main() {
+  Counter c;
+  c.add(5);
+  if (within(c.n, 2, 9)) std::printf("inside ");
+  std::printf("%d ", difference(7, 3));
+  int rounds = 0;
+  for (int i = 0; i < 3; ++i) ++rounds;
+  std::printf("%d %d ", rounds, TWICE(4) + kThree);
+  c.clear();
+  bool quiet = false;
+  std::printf("%d %d\\n", c.n, quiet);
+}
+"""
+SAID = "inside 4 3 11 0 0\n"
+
+# line, operator, before, after -> what the program says
+EXPECTED = {
+    (13, "removed statement", "c.add(5)", ""): "4 3 11 0 0\n",
+    (19, "skipped reset", "c.clear()", ""): "inside 4 3 11 5 0\n",
+    (14, "negated condition", "within(c.n, 2, 9)", "!(within(c.n, 2, 9))"): "4 3 11 0 0\n",
+    (14, "forced condition", "within(c.n, 2, 9)", "false"): "4 3 11 0 0\n",
+    (14, "forced condition", "within(c.n, 2, 9)", "true"): SAID,
+    (10, "relational operator", "n < most", "n <= most"): SAID,
+    (10, "logical operator", "n >= least && n < most", "n >= least || n < most"): SAID,
+    (9, "arithmetic operator", "a - b", "a + b"): "inside 10 3 11 0 0\n",
+    (9, "off by one", "a - b", "a - b + 1"): "inside 5 3 11 0 0\n",
+    (14, "constant changed", "2", "2 + 1"): SAID,
+    (14, "constant changed", "9", "9 - 1"): SAID,
+    (20, "constant changed", "false", "true"): "inside 4 3 11 0 1\n",
+    (15, "swapped argument", "difference(7, 3)", "difference(3, 7)"): "inside -4 3 11 0 0\n",
+    (17, "increment reversed", "++rounds", "--rounds"): "inside 4 -3 11 0 0\n",
+    (7, "early return", "", "return;"): "4 3 11 0 0\n",
+    (7, "arithmetic operator", "n += more", "n -= more"): "4 3 11 0 0\n",
+}
+
+
+class Operators(unittest.TestCase):
+    """Every mutant of a program, in one build, switched on one after the other."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        path = os.path.join(cls.folder.name, "program.cpp")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(CODE)
+        cls.found = operators.find(path, CODE.encode(), ["-std=c++20"])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def built(self, mutants):
+        """A program with these mutants, which must not touch each other; their ids count from 0."""
+        text = CODE.encode()
+        for number, m in sorted(enumerate(mutants), key=lambda pair: -pair[1].begin):
+            new = operators.written(m, number).encode()
+            text = text[:m.begin] + new + text[m.end:]
+        source = os.path.join(self.folder.name, "mutated.cpp")
+        with open(source, "wb") as file:
+            file.write(text)
+        program = os.path.join(self.folder.name, "mutated")
+        subprocess.run([COMPILER, "-std=c++20", "-w", "-include", os.path.join(HERE, "switch.hpp"),
+                        source, os.path.join(HERE, "switch.cpp"), "-o", program], check=True)
+        return program
+
+    def said(self, program, number, reached=None):
+        environment = {**os.environ, "RNIC_MUTANT": str(number)}
+        if reached:
+            environment["RNIC_MUTANTS_REACHED"] = reached
+        return subprocess.run([program], env=environment, text=True, capture_output=True,
+                              timeout=60, check=False).stdout
+
+    def test_each_changes_what_it_says_and_nothing_else(self):
+        left = {(m.line, m.operator, m.before, m.after): m for m in self.found
+                if (m.line, m.operator, m.before, m.after) in EXPECTED}
+        self.assertEqual(set(EXPECTED), set(left))
+        while left:  # those that overlap go into different builds
+            chosen, taken = [], []
+            for key, m in sorted(left.items()):
+                if all(m.end <= b or e <= m.begin for b, e in taken):
+                    chosen.append((key, m))
+                    taken.append((m.begin, m.end))
+            program = self.built([m for _, m in chosen])
+            self.assertEqual(self.said(program, -1), SAID)
+            for number, (key, _) in enumerate(chosen):
+                self.assertEqual(self.said(program, number), EXPECTED[key], key)
+                del left[key]
+
+    def test_every_operator_of_the_table_has_a_case(self):
+        self.assertEqual({key[1] for key in EXPECTED}, set(operators.OPERATORS))
+
+    def test_constants_of_the_compiler_and_macros_are_left_alone(self):
+        self.assertEqual([m for m in self.found if m.line in (2, 3)], [])
+        self.assertEqual([m for m in self.found if m.before == "4"], [])
+
+    def test_the_switch_notes_that_it_was_asked_for(self):
+        early = next(m for m in self.found if m.operator == "early return" and m.line == 9)
+        never = next(m for m in self.found if m.before == "n < most")
+        program = self.built([never, early])
+        reached = os.path.join(self.folder.name, "reached")
+        with open(reached, "wb") as file:
+            file.write(bytes(judging.MOST))
+        self.said(program, -1, reached)
+        with open(reached, "rb") as file:
+            self.assertEqual(file.read(3), b"\1\1\0")
+
+
+def places(*lines):
+    """line -> one mutant of each operator, as operators.find() gives them."""
+    return {("a.cpp", line): [operators.Mutant(line, name, 100 * line, 100 * line + 9, "", "", "")
+                              for name in operators.OPERATORS] for line in lines}
+
+
+class Draw(unittest.TestCase):
+    def picked(self, seed, count=30, taken=None):
+        return planning.pick(planning.random.Random(seed), places(*range(1, 61)), count,
+                             taken if taken is not None else {})
+
+    def test_a_seed_gives_the_same_mutants_again_and_another_others(self):
+        self.assertEqual(self.picked("abc/1"), self.picked("abc/1"))
+        self.assertNotEqual(self.picked("abc/1"), self.picked("abc/2"))
+
+    def test_one_a_line_none_where_one_is_taken_and_operators_in_turn(self):
+        lines = [m.line for _, m in self.picked("s", 50, {"a.cpp": [(7, 0, 0), (0, 800, 900)]})]
+        self.assertEqual(len(lines), len(set(lines)))
+        self.assertFalse({7, 8} & set(lines))
+        kinds = collections.Counter(m.operator for _, m in self.picked("s", 60))
+        self.assertGreater(len(kinds), len(operators.OPERATORS) - 3)
+
+    def test_fewer_places_than_asked_for_give_what_there_is(self):
+        self.assertEqual(len(self.picked("s", 1000)), 60)
+
+    def test_rooms_share_by_their_lines(self):
+        self.assertEqual(planning.quotas({"a": 600, "b": 300, "c": 99}, 10),
+                         {"a": 6, "b": 3, "c": 1})
+        self.assertEqual(sum(planning.quotas({str(i): 7 for i in range(9)}, 100).values()), 100)
+
+    def test_named_mutants_are_found_in_the_code(self):
+        found = planning.named(ROOT)
+        self.assertEqual(len({m["name"] for m in found}), len(found))
+        for m in found:
+            self.assertIn(operators.M, m["text"])
+            self.assertTrue(m["file"].startswith(tuple(r.folder + "/" for r in rooms.ROOMS)))
+
+    def test_spare_ones_come_last_and_named_ones_count_for_nobody(self):
+        plan = {"mutants": [{"id": 0, "room": "tcp", "spare": True},
+                            {"id": 1, "room": "tcp", "spare": False},
+                            {"id": 2, "room": "tcp", "spare": False, "name": "T7"}]}
+        self.assertEqual([m["id"] for m in planning.order(plan)], [2, 1, 0])
+        self.assertEqual(planning.quotas_of(plan), {"tcp": 1})
+
+
+def mutant(number, room="tcp", operator="off by one"):
+    return {"id": number, "room": room, "file": f"lib/{room}/a.cpp", "line": 10 + number,
+            "operator": operator, "before": f"a + {number}", "after": "a", "spare": False}
+
+
+class Goes(unittest.TestCase):
+    """What is kept of a run."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "state.tsv")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def test_a_run_goes_on_behind_its_last_whole_line(self):
+        state = keeping.State(self.path)
+        state.add(mutant(0), "killed", "unit_tcp A.B", 1.25)
+        state.add(mutant(1), "survived", "", 2)
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write("2\ttcp\tlib/tcp/a")  # interrupted
+        again = keeping.State(self.path)
+        self.assertEqual(again.known(), {0, 1})
+        self.assertEqual(again.result(0), "killed")
+        self.assertEqual(again.last()[0].killer, "unit_tcp A.B")
+
+    def test_the_first_verdict_is_kept_beside_the_last(self):
+        state = keeping.State(self.path)
+        state.add(mutant(0), "survived", "", 1)
+        state.add(mutant(0), "killed", "unit_tcp A.B", 1)
+        self.assertEqual(state.first()[0].result, "survived")
+        self.assertEqual(state.last()[0].result, "killed")
+
+    def test_what_changes_nothing_and_what_has_a_name_fills_no_share(self):
+        state = keeping.State(self.path)
+        for number, result in enumerate(("killed", "survived", "unreached", "no change",
+                                         "no compile")):
+            state.add(mutant(number), result, "", 1)
+        state.add(mutant(9, operator=keeping.NAMED), "killed", "x", 1)
+        self.assertEqual(state.counted("tcp"), 3)
+
+    def test_the_page_counts_before_and_now(self):
+        root = os.path.join(self.folder.name, "root")
+        os.makedirs(os.path.join(root, "tests", "mutants"))
+        os.makedirs(os.path.join(root, "docs"))
+        with open(os.path.join(root, reporting.EQUIVALENT), "w", encoding="utf-8") as file:
+            file.write('[[mutant]]\nfile = "lib/tcp/a.cpp"\noperator = "off by one"\n'
+                       'before = "a + 2"\nafter = "a"\nwhy = "a is not read again."\n')
+        with open(os.path.join(root, planning.NAMED), "w", encoding="utf-8") as file:
+            file.write("mutant = []\n")
+        state = keeping.State(self.path)
+        for number in range(4):
+            state.add(mutant(number), "survived" if number else "killed", "", 1)
+        state.add(mutant(1), "killed", "unit_tcp A.B", 1)
+        mutants = [mutant(n) for n in range(4)]
+        with open(os.path.join(self.folder.name, "plan.json"), "w", encoding="utf-8") as file:
+            reporting.json.dump({"commit": "c" * 40, "sample": 1, "count": 4, "seed": "s",
+                                 "mutants": mutants}, file)
+        for _ in range(2):  # the second time in the first one's place
+            reporting.write(root, self.folder.name, state)
+        with open(os.path.join(root, reporting.PAGE), encoding="utf-8") as file:
+            page = file.read()
+        self.assertEqual(page.count("\n## "), 1)
+        self.assertIn("| tcp | 4 | 1 | 2 | 1 | 1 |", page)
+        self.assertIn("**25.0 % were killed before", page)
+        self.assertIn("66.7 % are killed now", page)
+        self.assertIn("`a + 1` to `a`: unit_tcp A.B", page)
+        self.assertIn("`a + 2` to `a`: a is not read again.", page)
+        self.assertEqual(reporting.count(root, self.folder.name, state)[0].table("")[1]["left"], 1)
+
+
+SCRIPT = """#!/bin/sh
+# A test program of which Two.Slow sees mutant 3, and One.Fails fails whatever is switched on.
+filter=$(sed -n 's/^--gtest_filter=//p' "${1#--gtest_flagfile=}")
+case ":$filter:" in *:One.Fails:*) echo "[  FAILED  ] One.Fails (0 ms)"; exit 1 ;; esac
+case ":$filter:$RNIC_MUTANT" in *:Two.Slow:3) echo "[  FAILED  ] Two.Slow (0 ms)"; exit 1 ;; esac
+case ":$filter:$RNIC_MUTANT" in *:Two.Quick:4) echo "[ RUN      ] Two.Quick"; kill -SEGV $$ ;; esac
+echo "$filter" >> ran
+"""
+
+
+class Judge(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.program = os.path.join(self.folder.name, "program")
+        with open(self.program, "w", encoding="utf-8") as file:
+            file.write(SCRIPT)
+        os.chmod(self.program, 0o755)
+        name = next(r for r in rooms.ROOMS if r.name == "mem").programs[0]
+        self.judge = judging.Judge(self.folder.name, {name: self.program}, None, lambda text: None)
+        for test, seconds, ids in (("Two.Quick", 0.01, [2, 3, 4]), ("Two.Slow", 9, [2, 3, 5]),
+                                   ("One.Fails", 0.02, [5])):
+            self.judge.baseline[(name, test)] = {"seconds": seconds, "reached": ids}
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def verdict(self, number):
+        return self.judge.judge({"room": "mem", "id": number})
+
+    def test_quick_tests_come_first_and_only_those_that_come_past_the_mutant(self):
+        self.assertEqual(self.verdict(2), ("survived", ""))
+        with open(os.path.join(self.folder.name, "ran"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "Two.Quick\nTwo.Slow\n")
+
+    def test_the_test_that_fails_is_named(self):
+        self.assertEqual(self.verdict(3), ("killed", "unit_mem Two.Slow"))
+
+    def test_a_crash_kills(self):
+        self.assertEqual(self.verdict(4), ("killed", "unit_mem Two.Quick died by SIGSEGV"))
+
+    def test_what_fails_without_the_mutant_too_does_not_count(self):
+        self.assertEqual(self.verdict(5), ("survived", ""))
+        self.assertEqual(self.judge.lame, ["unit_mem One.Fails"])
+
+    def test_what_nobody_comes_past_is_told(self):
+        self.assertEqual(self.verdict(6), ("unreached", ""))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        COMPILER = sys.argv.pop(1)
+    unittest.main()
