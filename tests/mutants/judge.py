@@ -1,5 +1,6 @@
 """Tries mutants: the tests and seeds that come past a mutant, the nearest and the quickest first."""
 
+import hashlib
 import json
 import os
 import re
@@ -67,6 +68,11 @@ class Run:
         return what
 
 
+def digest(path):
+    with open(path, "rb") as file:
+        return hashlib.sha1(file.read()).hexdigest()
+
+
 class Judge:
     """Runs programs with mutants in them. A test's key is (program, its name), a world's (SEEDS,
     the words that make it)."""
@@ -106,32 +112,39 @@ class Judge:
             self.lame.append(done.how(program))
         self.say(f"{program}: {len(lines)} tests measured in {done.seconds:.0f} s")
 
-    def note_seed(self, words):
-        done, reached = self.measure(self.seed_command(words))
-        if done.code == 0:
-            self.baseline[(SEEDS, words)] = {"seconds": done.seconds, "reached": reached}
-        else:
-            self.lame.append(f"{SEEDS} {words}")
+    def note_seeds(self, _):
+        for words in rooms.WORLDS:
+            done, reached = self.measure(self.seed_command(words))
+            if done.code == 0:
+                self.baseline[(SEEDS, words)] = {"seconds": done.seconds, "reached": reached}
+            else:
+                self.lame.append(f"{SEEDS} {words}")
+        self.say(f"{len(rooms.WORLDS)} seeds measured")
 
-    def take_baseline(self, stamp):
-        """stamp: of the programs and mutants; what was measured for it is used again"""
+    def take_baseline(self):
+        """What was measured of a program that is still the same is used again."""
         path = os.path.join(self.area, "baseline.json")
+        kept = {}
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
                 kept = json.load(file)
-            if kept["stamp"] == stamp:
-                self.baseline = {tuple(k.split("\t")): v for k, v in kept["runs"].items()}
-                self.lame = kept["lame"]
-                return
-        for program in self.programs:
-            self.note_tests(program)
-        for words in rooms.WORLDS if self.simulator else ():
-            self.note_seed(words)
+        parts = {program: self.note_tests for program in self.programs}
+        if self.simulator:
+            parts[SEEDS] = self.note_seeds
+        for part, note in parts.items():
+            stamp = digest(self.simulator if part == SEEDS else self.programs[part])
+            if kept.get(part, {}).get("stamp") != stamp:
+                lame = len(self.lame)
+                note(part)
+                kept[part] = {"stamp": stamp, "lame": self.lame[lame:],
+                              "runs": {k[1]: v for k, v in self.baseline.items() if k[0] == part}}
+                with open(path, "w", encoding="utf-8") as file:
+                    json.dump(kept, file)
+                del self.lame[lame:]
+            self.lame += kept[part]["lame"]
+            self.baseline.update({(part, k): v for k, v in kept[part]["runs"].items()})
         self.say("baseline taken" + (f"; left out, since they fail as it is: {self.lame}"
                                      if self.lame else ""))
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump({"stamp": stamp, "lame": self.lame,
-                       "runs": {"\t".join(k): v for k, v in self.baseline.items()}}, file)
 
     def seed_command(self, words):
         return [self.simulator, *words.split(), "--seeds", "1", "--jobs", "1"]
