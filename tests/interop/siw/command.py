@@ -39,7 +39,8 @@ def build(_):
 
 def test(options):
     command = [sys.executable, os.path.join(HERE, "siw_test.py"), HostPeer.program,
-               *(["--long"] if options.long else []), *options.tests]
+               *(["--long"] if options.long else []), *(["--anew"] if options.anew else []),
+               *options.tests]
     return subprocess.run(command, check=False).returncode
 
 
@@ -208,6 +209,8 @@ def parser():
     verb("build", build, "build the guest, if it is not in the cache")
     one = verb("test", test, "run the tests that ./scripts/test runs, with a build of build/")
     one.add_argument("--long", action="store_true", help="every triple of values, every size")
+    one.add_argument("--anew", action="store_true",
+                     help="with --long: also what was right in an earlier run")
     one.add_argument("tests", nargs="*", help="unittest names, such as Rping; default: all")
     verb("table", show_table, "show dimensions, cells, and which combinations cannot exist and why")
     one = verb("rping", rping, "exchange with the guest's rping and verify")

@@ -133,7 +133,10 @@ class Console:
         self.connect(end)
         self.number += 1
         text = base64.b64encode(command.encode()).decode()
-        self.socket.sendall(f"{self.number} {seconds} {text}\n".encode())
+        try:
+            self.socket.sendall(f"{self.number} {seconds} {text}\n".encode())
+        except OSError as error:
+            raise GuestHangs("the guest has ended") from error
         while True:  # the answer to a command that somebody gave up may come first
             head = self.line(end).split()
             if len(head) == 3 and head[0] == str(self.number).encode():
@@ -152,6 +155,7 @@ class Guest:
             self.child = subprocess.Popen(self.command(image, mtu), stdin=subprocess.DEVNULL,
                                           stdout=log, stderr=log, preexec_fn=dies_with_parent)
         self.console = Console(self.socket_path)
+        self.serves = False  # guest_peer
 
     def set_up(self, folder):
         """The guest's files and its end of the bridge."""

@@ -1,6 +1,7 @@
 /* The guest's end of a trial: libibverbs and librdmacm over siw, against siw_peer on the host.
  *
- *   guest_peer server PORT                      serves for ever, a thread a connection
+ *   guest_peer server PORT                      serves for ever in the background, a thread a
+ *                                               connection; returns when it listens
  *   guest_peer client ADDRESS PORT COUNT PLAN   COUNT connections at once; PLAN in hex digits
  *
  * The plan of a trial is the Request's private data (plan.py lays it out). A round has an active end, which
@@ -227,8 +228,22 @@ static int post_control_receive(struct connection *c)
 			    c->control_mr->lkey);
 }
 
-/* Of many threads at once rdma_create_qp() fails now and then, without an errno. */
-static pthread_mutex_t creation = PTHREAD_MUTEX_INITIALIZER;
+/* siw names the memory of its queues by offsets that it counts up in pages, and libsiw takes the offset
+ * 0x90000 for "none" (SIW_INVAL_UOBJ_KEY of siw_abi.h): a queue there is destroyed again, without an
+ * errno, and so is the next one. With 13 pages a connection the twelfth comes near it. A queue that
+ * nobody uses keeps the offset taken for as long as the process lives. */
+static int occupy_bad_offset(void)
+{
+	enum { ENTRIES = 32768 }; /* of 32 octets: 257 pages from the first offset on, which is 0 */
+	int count;
+	struct ibv_context **devices = rdma_get_devices(&count);
+
+	if (!devices || count != 1 || !ibv_create_cq(devices[0], ENTRIES, NULL, NULL, 0)) {
+		perror("no queue at 0x90000");
+		return -1;
+	}
+	return 0;
+}
 
 static int make_queue_pair(struct connection *c)
 {
@@ -246,11 +261,8 @@ static int make_queue_pair(struct connection *c)
 		return fail(c, "ibv_create_cq: %m");
 	fcntl(c->notices->fd, F_SETFL, O_NONBLOCK);
 	wish.send_cq = wish.recv_cq = c->cq;
-	pthread_mutex_lock(&creation);
-	int error = rdma_create_qp(c->id, c->pd, &wish);
-	pthread_mutex_unlock(&creation);
-	if (error)
-		return fail(c, "rdma_create_qp: %d, %m", error);
+	if (rdma_create_qp(c->id, c->pd, &wish))
+		return fail(c, "rdma_create_qp: %m");
 	if (register_all(c))
 		return -1;
 	return speaks_first(c) ? 0 : post_control_receive(c); /* for Ready */
@@ -667,7 +679,7 @@ static void *accept_one(void *argument)
 	return NULL;
 }
 
-static int serve(int port)
+static int serve(int port, int ready)
 {
 	struct sockaddr_in here = { .sin_family = AF_INET, .sin_port = htons(port) };
 	struct rdma_event_channel *events = rdma_create_event_channel();
@@ -680,8 +692,9 @@ static int serve(int port)
 		perror("listen");
 		return 2;
 	}
-	printf("listening\n");
-	fflush(stdout);
+	if (write(ready, "", 1) != 1)
+		return 2;
+	close(ready);
 	while (!rdma_get_cm_event(events, &event)) {
 		struct connection *c = calloc(1, sizeof *c);
 
@@ -709,6 +722,26 @@ static int serve(int port)
 		pthread_detach(thread);
 	}
 	return 2;
+}
+
+/* In a process of its own; returns when that listens, or has failed. */
+static int serve_in_background(int port)
+{
+	int pipes[2];
+	char octet;
+
+	if (pipe(pipes))
+		return 2;
+	switch (fork()) {
+	case -1:
+		return 2;
+	case 0:
+		close(pipes[0]);
+		setsid();
+		return occupy_bad_offset() ? 2 : serve(port, pipes[1]);
+	}
+	close(pipes[1]);
+	return read(pipes[0], &octet, 1) == 1 ? 0 : 2;
 }
 
 struct call {
@@ -801,9 +834,9 @@ static int connect_all(const char *address, int port, int count, const char *hex
 int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "server"))
-		return serve(atoi(argv[2]));
+		return serve_in_background(atoi(argv[2]));
 	if (argc == 6 && !strcmp(argv[1], "client"))
-		return connect_all(argv[2], atoi(argv[3]), atoi(argv[4]), argv[5]);
+		return occupy_bad_offset() ? 2 : connect_all(argv[2], atoi(argv[3]), atoi(argv[4]), argv[5]);
 	fprintf(stderr, "usage: guest_peer server PORT | client ADDRESS PORT COUNT PLAN\n");
 	return 2;
 }

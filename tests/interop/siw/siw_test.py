@@ -1,24 +1,32 @@
 #!/usr/bin/env python3
 """softrnic against a live Linux siw in a virtual machine (docs/siw.md).
 
-usage: siw_test.py SIW_PEER [--long] [unittest arguments]
+usage: siw_test.py SIW_PEER [--long] [--anew] [unittest arguments]
+
+Without the name of a test all of them run, in two guests at a time where there are two processors.
 """
 
 import os
 import signal
+import subprocess
 import sys
+import time
 import unittest
 
 import breaches
 import guest_image
 import plan
-from bench import PORT, RPING_PORT, Bench, problems_of, run_cells
-from cells import describe, table
-from guest import GUEST, Laboratory, enter_network
-from guest_kernel import Unavailable
+from bench import PORT, RPING_PORT, Bench, problems_of, run_cell
+from cells import describe, settings_key, table
+from guest import GUEST, Laboratory, check_machine, enter_network
+from guest_kernel import Unavailable, cache, content, digest
 from host_peer import HostPeer
 
 LONG = "--long" in sys.argv
+ANEW = "--anew" in sys.argv
+SHARED = "--cells-of="  # a descriptor: numbers of cells, two octets each, for whoever reads first
+# What runs beside each other. Cells come last: both take them until none is left.
+PARTS = (("Rping", "Terminates", "Rejects", "Cells"), ("Deaths", "Cells"))
 
 
 class Siw(unittest.TestCase):
@@ -60,20 +68,68 @@ class Rping(Siw):
                 self.assertEqual(result["connections"][0]["exchanges"], self.COUNT)
 
 
+class Done:
+    """The cells of the long form that were right before, by program and harness: a run that was broken
+    off goes on."""
+
+    def __init__(self, image):
+        here = os.path.dirname(os.path.abspath(__file__))
+        harness = [content(os.path.join(here, name)) for name in sorted(os.listdir(here))
+                   if name.endswith((".py", ".c", ".sh"))]
+        name = digest(content(HostPeer.program), image.vmlinux, *harness)
+        self.path = os.path.join(cache(), f"long-{name}")
+
+    def forget(self):
+        if os.path.exists(self.path):
+            os.remove(self.path)
+
+    def cells(self):
+        if not os.path.exists(self.path):
+            return set()
+        with open(self.path, encoding="utf-8") as file:
+            return set(file.read().splitlines())
+
+    def add(self, cell):
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(describe(cell) + "\n")
+
+
 class Cells(Siw):
+    done = None
+    shared = None  # the descriptor of SHARED
+
+    def to_do(self, count):
+        """Numbers of cells; each is given once, to whoever asks for it."""
+        if self.shared is None:
+            yield from range(count)
+            return
+        while octets := os.read(self.shared, 2):
+            yield int.from_bytes(octets, "big")
+
     def test_table(self):
         """Every pair of values, with --long every triple and every size."""
         failures = []
-
-        def report(cell, problem):
-            print(("FAILED " if problem else "ok ") + describe(cell), flush=True)
+        cells = sorted(table(3 if LONG else 2), key=lambda cell: tuple(map(str, settings_key(cell))))
+        done = self.done.cells() if LONG else set()
+        for number in self.to_do(len(cells)):
+            cell = cells[number]
+            name = f"{number + 1}/{len(cells)} {describe(cell)}"
+            if describe(cell) in done:
+                print(f"done before: {name}", flush=True)
+                continue
+            begin = time.monotonic()
+            problem = run_cell(self.bench, cell, LONG)
+            print(f"{'FAILED' if problem else 'ok'} {time.monotonic() - begin:.1f} s: {name}"
+                  + (f"\n    {problem}" if problem else ""), flush=True)
             if problem:
-                print("    " + problem, flush=True)
-                failures.append(describe(cell) + ": " + problem)
-
-        cells = table(3 if LONG else 2)
-        run_cells(self.bench, cells, report, LONG)
-        self.assertEqual(failures, [], f"{len(failures)} of {len(cells)} cells")
+                failures.append(f"{describe(cell)}: {problem}")
+            elif LONG:
+                self.done.add(cell)
+        for name, count in self.bench.defects.items():
+            print(f"connections that siw lost by {name}: {count}")
+        print("segments dropped on suspicion, at most a connection: "
+              f"{self.bench.most_drops}", flush=True)
+        self.assertEqual(failures, [], f"{len(failures)} cells failed")
 
 
 class Terminates(Siw):
@@ -116,11 +172,8 @@ class Deaths(Siw):
             self.bench.set_ours(port)
             self.assertEqual(problems_of(self.bench.trial(role, octets)), [])
 
-    def each(self):
-        for role, port in (("we-connect", "packet"), ("siw-connects", "packet"),
-                           ("we-connect", "socket"), ("siw-connects", "socket")):
-            with self.subTest(role=role, port=port):
-                yield role, port
+    WAYS = (("we-connect", "packet"), ("siw-connects", "packet"), ("we-connect", "socket"),
+            ("siw-connects", "socket"))
 
     def lost(self, result):
         for connection in result["connections"]:
@@ -128,32 +181,40 @@ class Deaths(Siw):
         self.assertTrue(result["quiescent"])
 
     def test_our_process(self):
-        for role, port in self.each():
-            self.streaming(role, port).kill()
-            # Of a stack of our own nobody is left to tell. The next one answers by RST to what still
-            # comes; an end that only waits finds out by itself.
-            name = "server" if role == "we-connect" else "client"
-            seeds = f"{self.streaming_seed}|{self.streaming_seed + 1}"
-            told = self.bench.guest.execute(
-                f"for turn in $(seq 600); do [ $(grep -cE '^({seeds}) failed' /tmp/{name}.out) = 2 ] "
-                f"&& exit 0; sleep 0.1; done; cat /tmp/{name}.out; exit 1", 90)
-            self.assertEqual(told.status, 0, told.text)
-            self.works_again(port)
+        for role, port in self.WAYS:
+            with self.subTest(role=role, port=port):
+                self.streaming(role, port).kill()
+                # Of a stack of our own nobody is left to tell. The next one answers by RST to what
+                # still comes; an end that only waits finds out by itself.
+                name = "server" if role == "we-connect" else "client"
+                seeds = f"{self.streaming_seed}|{self.streaming_seed + 1}"
+                told = self.bench.guest.execute(
+                    f"for turn in $(seq 600); do [ $(grep -cE '^({seeds}) failed' /tmp/{name}.out) "
+                    f"= 2 ] && exit 0; sleep 0.1; done; cat /tmp/{name}.out; exit 1", 90)
+                self.assertEqual(told.status, 0, told.text)
+                self.works_again(port)
 
     def test_the_guests_process(self):
-        for role, port in self.each():
-            ours = self.streaming(role, port)
-            self.bench.guest.kill("server" if role == "we-connect" else "client")
-            self.lost(ours.answer())
-            self.works_again(port)
+        for role, port in self.WAYS:
+            with self.subTest(role=role, port=port):
+                ours = self.streaming(role, port)
+                self.bench.kill_in_guest()
+                self.lost(ours.answer())
+                self.works_again(port)
 
     def test_the_guest(self):
-        for port, setting in (("packet", {"tcp.user_timeout": "3s"}),):
-            ours = self.streaming("we-connect", port, **setting)
-            self.laboratory.guest.child.kill()
-            self.lost(ours.answer())
-            self.bench.replace_guest()
-            self.works_again(port)
+        """Whether octets of ours were under way (user time-out) or the guest's (keep-alive)."""
+        settings = {"tcp.user_timeout": "3s", "tcp.keep_alive": "true", "tcp.keep_alive_idle": "1s",
+                    "tcp.keep_alive_interval": "1s", "tcp.keep_alive_count": "3"}
+        for port in ("packet", "socket"):
+            with self.subTest(port=port):
+                ours = self.streaming("we-connect", port, **settings)
+                self.laboratory.guest.child.kill()
+                try:
+                    self.lost(ours.answer())
+                finally:
+                    self.bench.replace_guest()
+                self.works_again(port)
 
 
 class Rejects(Siw):
@@ -182,8 +243,39 @@ class Rejects(Siw):
                 self.bench.set_guest()
                 self.bench.serve_in_guest()
                 result = ours.connect(kind="rping", address=GUEST, port=PORT)
-                self.assertEqual(result["connections"][0]["events"], ["rejected"])
+                self.assertEqual(result["connections"][0]["events"], ["rejected", "disconnected"])
                 self.assertTrue(result["quiescent"])
+
+
+def run_tests(image, names):
+    """In this process, with a guest of its own; whether all went well."""
+    Cells.done = Done(image)
+    with Laboratory(image) as Siw.laboratory:
+        program = unittest.main(argv=[sys.argv[0], *names], verbosity=2, exit=False)
+        print(f"guests started anew: {len(Siw.laboratory.restarts)}")
+        for why in Siw.laboratory.restarts:
+            print("    " + why)
+    return program.result.wasSuccessful()
+
+
+def run_parts(image):
+    """Each in a process, a network and a guest of its own."""
+    if ANEW:
+        Done(image).forget()
+    readable, writable = os.pipe()
+    os.write(writable, b"".join(number.to_bytes(2, "big")
+                                for number in range(len(table(3 if LONG else 2)))))
+    os.close(writable)
+    options = [HostPeer.program, *(["--long"] if LONG else []), f"{SHARED}{readable}"]
+    children = [subprocess.Popen([sys.executable, os.path.abspath(__file__), *options, *names],
+                                 pass_fds=(readable,)) for names in PARTS]
+    try:
+        return not any([child.wait() for child in children])
+    finally:
+        for child in children:
+            if child.poll() is None:
+                child.terminate()
+                child.wait()
 
 
 def main():
@@ -191,19 +283,22 @@ def main():
         sys.exit(__doc__)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     HostPeer.program = os.path.abspath(sys.argv[1])
+    names = []
+    for word in sys.argv[2:]:
+        if word.startswith(SHARED):
+            Cells.shared = int(word.removeprefix(SHARED))
+        elif word not in ("--long", "--anew"):
+            names.append(word)
     try:
         image = guest_image.build()
+        if not names and (os.cpu_count() or 1) > 1:
+            check_machine()
+            sys.exit(0 if run_parts(image) else 1)
         enter_network()
     except Unavailable as reason:
         print(reason)
         sys.exit(77)
-    arguments = sys.argv[:1] + [word for word in sys.argv[2:] if word != "--long"]
-    with Laboratory(image) as Siw.laboratory:
-        program = unittest.main(argv=arguments, verbosity=2, exit=False)
-        print(f"guests started anew: {len(Siw.laboratory.restarts)}")
-        for why in Siw.laboratory.restarts:
-            print("    " + why)
-    sys.exit(0 if program.result.wasSuccessful() else 1)
+    sys.exit(0 if run_tests(image, names) else 1)
 
 
 if __name__ == "__main__":

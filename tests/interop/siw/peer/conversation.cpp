@@ -84,6 +84,10 @@ void Conversation::on_event(const Event& event) {
       if (!leaving_ && !may_close()) fail("the peer closes too early");
       close();
       break;
+    case EventKind::Rejected:
+      fail("rejected: " + event.detail);
+      rejected_ = true;
+      break;
     default: on_lost(event);
   }
 }
@@ -104,10 +108,9 @@ void Conversation::step() {
     }
   }
   if (established_ && !failed()) advance();
-  if (!disconnected_ && context_.now_ns() > deadline_ns_) {
-    fail(established_ ? "nothing happens any more" : "no connection");
-  }
-  finished_ = disconnected_ || failed();
+  const bool late = !disconnected_ && context_.now_ns() > deadline_ns_;
+  if (late) fail(established_ ? "nothing happens any more" : "no connection");
+  finished_ = disconnected_ || late || (failed() && !rejected_);
 }
 
 nlohmann::ordered_json Conversation::report() const {

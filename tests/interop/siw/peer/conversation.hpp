@@ -86,6 +86,7 @@ class Conversation {
   bool closed_ = false;  // our direction
   bool finished_ = false;
   bool disconnected_ = false;
+  bool rejected_ = false;  // Disconnected follows
   int64_t patience_ns_ = 60'000'000'000;
   int64_t deadline_ns_ = 0;
   std::string error_;
