@@ -104,6 +104,7 @@ class Session::Impl final : public FirstFpduListener {
   }
   void discard_received() { receiver_.discard(); }
   [[nodiscard]] uint64_t held() const { return receiver_.held(); }
+  [[nodiscard]] uint64_t arrived() const { return receiver_.arrived(); }
 
   // --- the end ---
   void peer_finished(base::Now now);

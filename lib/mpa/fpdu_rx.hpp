@@ -64,6 +64,7 @@ class FpduReceiver {
     return held_.empty() ? base::Range{} : held_.first();
   }
   void arrived(uint64_t offset) { arrived_ = std::max(arrived_, offset); }
+  [[nodiscard]] uint64_t arrived() const { return arrived_; }
 
   [[nodiscard]] uint64_t held() const { return held_.octets(); }
   /// Of these, in order: the FPDU at the delivery point, still incomplete.

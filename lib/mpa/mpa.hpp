@@ -162,6 +162,8 @@ class StartSession : public llp::StreamUser, public llp::Framing {
   [[nodiscard]] virtual bool full_operation() const = 0;
   /// Octets in hold space now: received, and not placed yet.
   [[nodiscard]] virtual uint64_t held() const = 0;
+  /// Stream offset behind the octets of the peer that have come in order.
+  [[nodiscard]] virtual uint64_t arrived() const = 0;
 };
 
 class Session final : public StartSession {
@@ -197,6 +199,7 @@ class Session final : public StartSession {
   [[nodiscard]] const Negotiated& negotiated() const override;
   [[nodiscard]] bool full_operation() const override;
   [[nodiscard]] uint64_t held() const override;
+  [[nodiscard]] uint64_t arrived() const override;
 
   // llp::StreamUser
   void established(uint32_t emss, base::Now now) override;

@@ -214,6 +214,7 @@ void Session::on_timer(base::Now now) { impl_->on_timer(now); }
 const Negotiated& Session::negotiated() const { return impl_->negotiated(); }
 bool Session::full_operation() const { return impl_->full_operation(); }
 uint64_t Session::held() const { return impl_->held(); }
+uint64_t Session::arrived() const { return impl_->arrived(); }
 
 void Session::established(uint32_t emss, base::Now now) { impl_->established(emss, now); }
 llp::Pulled Session::pull(uint32_t n, uint64_t offset, llp::Frame& out) {

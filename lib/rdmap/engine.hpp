@@ -35,6 +35,8 @@ class Endpoint::Impl final : public ddp::User {
   void abort();
   [[nodiscard]] EndpointState state() const { return state_; }
   [[nodiscard]] bool idle() const { return !sends_.has_unreported() && receives_.empty(); }
+  [[nodiscard]] bool has_work() const { return sends_.has_unreported() || inbound_.has_ready(); }
+  [[nodiscard]] uint32_t sends_completed() const { return sends_.report(); }
   [[nodiscard]] uint32_t qp() const { return config_.qp; }
 
   // ddp::User

@@ -119,6 +119,11 @@ class Endpoint {
   [[nodiscard]] EndpointState state() const;
   /// Nothing outstanding in either queue.
   [[nodiscard]] bool idle() const;
+  /// A work request of the Send queue has not completed, or a Response was asked for and has not
+  /// been sent.
+  [[nodiscard]] bool has_work() const;
+  /// Work requests of the Send queue that have completed; wraps.
+  [[nodiscard]] uint32_t sends_completed() const;
   [[nodiscard]] uint32_t qp() const;
 
  private:

@@ -397,6 +397,7 @@ void Device::end_trace(QueuePair& qp) {
 
 void Device::connection_started(Connection& connection, std::vector<uint8_t> private_data) {
   ++counters_.connections_established;
+  watch_silence(connection);
   if (connection.queue_pair()->orphaned()) return;
   Event event;
   event.kind = EventKind::Established;
@@ -516,6 +517,7 @@ void Device::start_failed(Connection& connection, ConnectionState before, mpa::S
 
 void Device::connection_ended(Connection& connection) {
   stop_start_timer(connection);
+  silence_timers_.cancel(connection.silence_timer);
   leave_seat(connection);
   if (connection.yields != nullptr) --yielding_;
   ended_.push_back(connection.handle);
@@ -559,7 +561,9 @@ void Device::endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& source, b
   event.qp = qp.number();
   event.fault = source.fault;
   event.end = source.end;
-  event.detail = base::worded([&] { return source.detail; });
+  const bool yields = source.kind == rdmap::EventKind::Disconnected && running != nullptr &&
+                      running->yields != nullptr;
+  event.detail = base::worded([&] { return yields ? running->yields : source.detail; });
   if (const Connection* connection = connections_.get(qp.connection); connection != nullptr) {
     event.connection = connection->handle;
     event.local = connection->local;

@@ -21,6 +21,7 @@ struct Limits {
   uint32_t max_regions = 65536;         ///< registered memory regions
   uint32_t max_connections = 1024;      ///< connections, those being made included
   uint32_t max_starting = 256;          ///< inbound, without a whole Request: the oldest gives way
+  base::Duration silence{0};            ///< after which established ones give way, too; 0: never
   uint32_t max_pending_requests = 128;  ///< inbound requests the application has not answered
   uint32_t max_events = 4096;           ///< asynchronous events not yet read
   uint32_t max_work_depth = 65536;      ///< deepest send or receive queue
@@ -33,6 +34,11 @@ struct Limits {
   uint32_t max_framed_streams = 128;    ///< framed streams, 1..4096
   uint32_t framed_buffer = 256u << 10;  ///< octets of a framed stream's ring, each way
 };
+
+/// Established connections give way at all.
+[[nodiscard]] inline bool yields_silent(const Limits& limits) {
+  return limits.silence > base::Duration(0);
+}
 
 /// What stands between TCP and DDP.
 enum class FramingKind : uint8_t {

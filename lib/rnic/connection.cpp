@@ -33,7 +33,7 @@ Connection::Connection(Device& device, mpa::Role role, const mpa::Config& config
       session_(std::make_unique<mpa::Session>(config, role, device.hold_store(),
                                               device.mpa_counters(), *this, private_data, wish)) {
   mpa_session_ = static_cast<mpa::Session*>(session_.get());
-  start_timer.owner = this;
+  start_timer.owner = silence_timer.owner = this;
 }
 
 Connection::Connection(Device& device, mpa::Role role, const tuf::Config& config,
@@ -44,7 +44,7 @@ Connection::Connection(Device& device, mpa::Role role, const tuf::Config& config
       session_(std::make_unique<tuf::Session>(
           config, role, device.tuf_keys().next(), device.hold_store(), device.pack_store(),
           device.tuf_counters(), *this, private_data, this, wish)) {
-  start_timer.owner = this;
+  start_timer.owner = silence_timer.owner = this;
 }
 
 void Connection::bind(QueuePair& qp) {

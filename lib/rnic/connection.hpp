@@ -8,6 +8,7 @@
 
 #include "base/slab.hpp"
 #include "base/timer_wheel.hpp"
+#include "llp/admission.hpp"
 #include "llp/llp.hpp"
 #include "mpa/mpa.hpp"
 #include "rnic/config.hpp"
@@ -15,7 +16,6 @@
 
 namespace rnic::nic {
 
-class Admission;
 class Device;
 class QueuePair;
 class StreamSocket;
@@ -98,9 +98,19 @@ class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
   base::TimerNode start_timer;  ///< start-up time-out
   /// The streaming socket that the connection was made from; nullptr: none. Valid as `stream` is.
   StreamSocket* socket = nullptr;
-  Admission* table = nullptr;    ///< of the device, where it has a seat; nullptr: it has none
-  uint32_t seat = 0;             ///< its number there
-  const char* yields = nullptr;  ///< why it was let go for others; nullptr: it was not
+  llp::Admission* table = nullptr;  ///< of the device, where it has a seat; nullptr: it has none
+  uint32_t seat = 0;                ///< its number there
+  const char* yields = nullptr;     ///< why it was let go for others; nullptr: it was not
+
+  /// How far it had come when it was looked at last (limits.silence).
+  struct Progress {
+    uint64_t arrived = 0;  ///< octets of the peer
+    uint32_t sends = 0;    ///< work requests of ours that have completed
+    friend bool operator==(const Progress&, const Progress&) = default;
+  };
+  Progress progress;
+  base::Now silent_since{};
+  base::TimerNode silence_timer;  ///< the next look
 
  private:
   void leave_mpa(base::Now now);

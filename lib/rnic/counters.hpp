@@ -8,6 +8,7 @@
   X(connect_requests, "events", "inbound connection requests handed to the application")      \
   X(requests_refused, "events", "inbound connections refused: a limit was reached")           \
   X(starts_displaced, "connections", "inbound, let go for others before a Request was whole") \
+  X(silent_displaced, "connections", "established, let go for others: limits.silence")        \
   X(lingering_reset, "connections", "failed start-ups reset before they had closed: places")  \
   X(requests_unheard, "events", "rejected: half of the event queue was full")                 \
   X(connections_established, "connections", "reached full operation")                         \

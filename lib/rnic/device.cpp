@@ -37,6 +37,8 @@ Device::Device(const DeviceConfig& config, base::Now now)
       strangers_logged_(kStrangersLogged, now),
       starting_(std::min(config.limits.max_starting, config.limits.max_connections), config.secret),
       leaving_(starting_.capacity(), config.secret),
+      silent_(yields_silent(config.limits) ? config.limits.max_connections : 1, config.secret),
+      silence_timers_(now),
       doorbells_(config.limits.max_qps + 1),
       events_(config.limits.max_events) {
   // What ends is kept for a moment in these, where no memory may be asked for.
@@ -162,6 +164,11 @@ uint32_t Device::serve_doorbells() {
 void Device::fire_timers(base::Now now) {
   if (transport_->next_deadline() <= now) transport_->on_timers(now);
   if (own_ && own_->interface.next_deadline() <= now) own_->interface.on_timers(now);
+  if (silence_timers_.next_deadline() <= now) {
+    silence_timers_.expire(now, [&](base::TimerNode& node) {
+      look_at_silence(*static_cast<Connection*>(node.owner), now);
+    });
+  }
   if (start_timers_.next_deadline() > now) return;
   start_timers_.expire(now, [&](base::TimerNode& node) {
     auto& connection = *static_cast<Connection*>(node.owner);
@@ -178,6 +185,7 @@ void Device::fire_timers(base::Now now) {
 base::Now Device::next_deadline() const {
   if (doorbell_ringing()) return base::Now{};
   base::Now next = base::earlier(transport_->next_deadline(), start_timers_.next_deadline());
+  next = base::earlier(next, silence_timers_.next_deadline());
   if (!own_) return next;
   next = base::earlier(next, own_->interface.next_deadline());
   return base::earlier(next, own_->port.next_deadline());

@@ -12,13 +12,15 @@
 #include <vector>
 
 #include "base/doorbell.hpp"
+#include "base/log.hpp"
+#include "base/pressure_log.hpp"
 #include "base/result.hpp"
 #include "base/slab.hpp"
 #include "base/spsc_ring.hpp"
 #include "base/timer_wheel.hpp"
+#include "llp/admission.hpp"
 #include "mem/stag_table.hpp"
 #include "net/rate_limit.hpp"
-#include "rnic/admission.hpp"
 #include "rnic/completion_queue.hpp"
 #include "rnic/config.hpp"
 #include "rnic/connect_options.hpp"
@@ -26,7 +28,6 @@
 #include "rnic/counters.hpp"
 #include "rnic/event.hpp"
 #include "rnic/port_stack.hpp"
-#include "rnic/pressure_log.hpp"
 #include "rnic/queue_pair.hpp"
 #include "rnic/stream_socket.hpp"
 #include "tcp/tcp.hpp"
@@ -265,8 +266,17 @@ class Device {
                             const llp::Endpoint& remote, base::Now now);
 
   // inbound.cpp
+  /// \param what makes the end of the line
   template <typename F>
-  void note_pressure(PressureLog& log, const F& what, const llp::Endpoint& last);
+  void note_pressure(base::PressureLog& log, const F& what, const llp::Endpoint& last) {
+    const uint64_t count = log.note(last_now_);
+    if (count == 0) return;
+    base::log(base::LogLevel::Warning, "rnic", [&] {
+      return config_.name + ": " + std::to_string(count) + " inbound " +
+             (count == 1 ? "association" : "associations, at last") + " from " + to_string(last) +
+             ", " + what();
+    });
+  }
   [[nodiscard]] bool has_place() const;
   /// Makes one where it can. False: there is none.
   bool find_place();
@@ -274,8 +284,14 @@ class Device {
   void displace(const llp::IpAddress& newcomer);
   bool let_go(base::Handle who, const char* why);
   void linger(Connection& connection);
-  void take_seat(Connection& connection, Admission& table);
+  void take_seat(Connection& connection, llp::Admission& table);
   static void leave_seat(Connection& connection);
+
+  // silence.cpp
+  void watch_silence(Connection& connection);
+  [[nodiscard]] bool has_moved(Connection& connection);
+  void look_at_silence(Connection& connection, base::Now now);
+  bool displace_silent();
 
   [[nodiscard]] base::Result<llp::Endpoint> local_towards(const llp::Endpoint& remote) const;
   base::Status check_spec(const QueuePairSpec& spec) const;
@@ -328,12 +344,15 @@ class Device {
   base::Now last_now_;               // of the latest poll()
   net::RateLimit strangers_logged_;  // start-ups that a peer asked for and spoiled
   uint32_t pending_requests_ = 0;    // Invariant: <= limits.max_pending_requests
-  Admission starting_;               // inbound, without a whole valid Request
-  Admission leaving_;                // inbound, failed or rejected, not closed yet
-  uint32_t yielding_ = 0;            // let go, not ended yet
-  PressureLog displaced_log_;
-  PressureLog refused_log_;
-  PressureLog unanswered_log_;
+  llp::Admission starting_;          // inbound, without a whole valid Request
+  llp::Admission leaving_;           // inbound, failed or rejected, not closed yet
+  llp::Admission silent_;            // inbound, established, silent for limits.silence
+  base::TimerWheel silence_timers_;
+  uint32_t yielding_ = 0;  // let go, not ended yet
+  base::PressureLog displaced_log_;
+  base::PressureLog silent_log_;
+  base::PressureLog refused_log_;
+  base::PressureLog unanswered_log_;
   base::Doorbells doorbells_;
   base::SpscRing<Event> events_;
 };

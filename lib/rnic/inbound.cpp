@@ -17,18 +17,6 @@ constexpr const char* kLingering = "reset: its place was needed, and its start-u
 
 }  // namespace
 
-/// \param what makes the end of the line
-template <typename F>
-void Device::note_pressure(PressureLog& log, const F& what, const llp::Endpoint& last) {
-  const uint64_t count = log.note(last_now_);
-  if (count == 0) return;
-  base::log(base::LogLevel::Warning, "rnic", [&] {
-    return config_.name + ": " + std::to_string(count) + " inbound " +
-           (count == 1 ? "association" : "associations, at last") + " from " + to_string(last) +
-           ", " + what();
-  });
-}
-
 /// Those that are on their way out have their places in the slab still, and count no more.
 bool Device::has_place() const {
   const size_t gone = ended_.size() + yielding_;
@@ -41,7 +29,7 @@ void Device::leave_seat(Connection& connection) {
   connection.table = nullptr;
 }
 
-void Device::take_seat(Connection& connection, Admission& table) {
+void Device::take_seat(Connection& connection, llp::Admission& table) {
   leave_seat(connection);
   connection.seat = table.enter(connection.remote.address, connection.handle);
   connection.table = &table;
@@ -72,12 +60,15 @@ void Device::displace(const llp::IpAddress& newcomer) {
   let_go(who, kDisplaced);
 }
 
-/// What has failed gives way before what may come to something.
+/// What has failed gives way before what may come to something. Half of the start-ups' places are
+/// theirs, so that silent connections cannot keep newcomers out; beyond that start-ups give way, so
+/// that who has not even sent a Request ends no connection.
 bool Device::make_room() {
   if (leaving_.size() != 0) {
     ++counters_.lingering_reset;
     return let_go(leaving_.gives_way(), kLingering);
   }
+  if (starting_.size() <= starting_.capacity() / 2 && displace_silent()) return true;
   if (starting_.size() == 0) return false;
   displace(llp::IpAddress{});
   return true;

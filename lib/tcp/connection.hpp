@@ -280,6 +280,9 @@ class Connection final : public llp::Stream {
   bool soft_error = false;            ///< ICMP spoke of a trouble that may pass
   llp::Acceptor* acceptor = nullptr;  ///< passive open
   uint32_t listener = UINT32_MAX;     ///< passive open: its number, while half open
+  // While half open, where others give way: its places among all such, and among the listener's.
+  uint32_t half_open_seat = 0;
+  uint32_t half_open_seat_of_listener = 0;
   bool syn_due = false;               ///< a SYN or SYN-ACK has to go out
   bool syn_sent_once = false;
   bool syn_timed_out = false;

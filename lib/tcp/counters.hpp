@@ -58,6 +58,7 @@
   X(commit_full, "segments", "dropped: too many separate out-of-order ranges")                   \
   X(range_sets_exhausted, "segments", "dropped: too many connections with holes")                \
   X(syn_dropped, "segments", "SYN dropped: half-open or connection limit")                       \
+  X(half_open_displaced, "connections", "half open, let go for newer ones (no SYN cookies)")     \
   X(places_made, "connections", "given up by the acceptor: max_connections was reached")         \
   X(syn_cookies_sent, "segments", "SYN-ACKs with a cookie: too many half-open connections")      \
   X(syn_cookies_accepted, "connections", "opened by the echo of a cookie")                       \

@@ -1,7 +1,7 @@
 /// \file
 /// The engine behind Stack. One class, its members spread over files by RFC concept:
-/// stack.cpp (life of the engine), listener.cpp and handshake.cpp (opens), input.cpp (RFC 9293
-/// s.3.10.7), prediction.cpp (its short cut), ack.cpp, scoreboard.cpp, recovery.cpp and
+/// stack.cpp (life of the engine), listener.cpp, half_open.cpp and handshake.cpp (opens), input.cpp
+/// (RFC 9293 s.3.10.7), prediction.cpp (its short cut), ack.cpp, scoreboard.cpp, recovery.cpp and
 /// spurious.cpp (the ACK side), commit.cpp (the data side), ecn.cpp (both), output.cpp, pacing.cpp,
 /// retransmit.cpp and transmit.cpp (segments out), timers.cpp, close.cpp, reincarnation.cpp
 /// (TIME-WAIT), syn_cookies.cpp, keep_alive.cpp, connection_options.cpp, icmp.cpp,
@@ -17,9 +17,11 @@
 #include <optional>
 #include <vector>
 
+#include "base/pressure_log.hpp"
 #include "base/sabotage.hpp"
 #include "base/slab.hpp"
 #include "base/timer_wheel.hpp"
+#include "llp/admission.hpp"
 #include "tcp/connection.hpp"
 #include "tcp/flow_table.hpp"
 #include "tcp/isn.hpp"
@@ -131,7 +133,14 @@ class Engine {
                     base::Now now);
   void keep_a_place(Listener& listener, base::Now now);
   static void begin_beyond(Connection& c, base::Seq32 old_snd_nxt);
+
+  // half_open.cpp
+  [[nodiscard]] std::unique_ptr<llp::Admission> half_open_by_age() const;
+  [[nodiscard]] uint32_t half_open_limit() const;
+  [[nodiscard]] bool half_open_place(const Listener& listener) const;
+  void now_half_open(Connection& c, uint32_t listener);
   void no_longer_half_open(Connection& c);
+  void displace_half_open(Listener& listener, const llp::Endpoint& newcomer, base::Now now);
 
   // connection_options.cpp
   [[nodiscard]] static base::Status check_options(const ConnectionOptions& options,
@@ -488,6 +497,8 @@ class Engine {
   std::optional<uint32_t> forced_isn_;
   std::array<base::Range, kMaxRanges + 1> gap_;  // of the segment in hand; see NewText
   uint32_t half_open_ = 0;
+  std::optional<llp::Admission> half_open_by_age_;  // of all listeners; without cookies
+  base::PressureLog half_open_log_;
   Connection* last_flow_ = nullptr;  // of the segment before
   bool predicting_ = true;
   bool output_pending_ = false;  // output() has something to do at once: news, or a quantum was up

@@ -18,7 +18,7 @@ base::Status Engine::listen(const llp::Endpoint& local, llp::Acceptor& acceptor,
                       "listen: all listeners in use; raise tcp.max_listeners");
   }
   if (base::Status good = check_options(options, "listen"); !good) return good;
-  listeners_.insert(local, acceptor, options);
+  listeners_.insert(local, acceptor, options, half_open_by_age());
   return {};
 }
 
@@ -35,13 +35,6 @@ base::Status Engine::unlisten(const llp::Endpoint& local) {
   }
   listeners_.erase(number);
   return {};
-}
-
-void Engine::no_longer_half_open(Connection& c) {
-  if (c.listener == ListenerTable::kNone) return;
-  --listeners_.at(c.listener).half_open;
-  --half_open_;
-  c.listener = ListenerTable::kNone;
 }
 
 Connection* Engine::new_connection(const llp::Endpoint& local, const llp::Endpoint& remote,
@@ -181,14 +174,13 @@ void Engine::input_listen(uint32_t number, const Arrival& a, std::optional<base:
     ++counters_.syn_dropped;
     return;
   }
-  if (listener.half_open >= config_.max_half_open_per_listener ||
-      half_open_ >= config_.max_half_open) {
-    if (config_.syn_cookies) {
-      send_cookie(listener, a, now);
-    } else {
+  if (!half_open_place(listener)) {
+    if (config_.syn_cookies) return send_cookie(listener, a, now);
+    displace_half_open(listener, a.remote, now);
+    if (!half_open_place(listener)) {
       ++counters_.syn_dropped;
+      return;
     }
-    return;
   }
   Connection* c = new_connection(a.local, a.remote, now);
   keep_a_place(listener, now);
@@ -198,11 +190,9 @@ void Engine::input_listen(uint32_t number, const Arrival& a, std::optional<base:
   }
   if (old_snd_nxt) begin_beyond(*c, *old_snd_nxt);
   c->acceptor = listener.acceptor;
-  c->listener = number;
   c->state = State::SynReceived;
   apply_options(*c, listener.options);
-  ++half_open_;
-  ++listener.half_open;
+  now_half_open(*c, number);
   take_syn_options(*c, a, false, now);
   take_syn_ecn(*c, a);
   c->syn_due = true;

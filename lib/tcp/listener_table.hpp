@@ -4,9 +4,12 @@
 
 #include <bit>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/time.hpp"
+#include "llp/admission.hpp"
 #include "llp/transport.hpp"
 #include "tcp/connection_options.hpp"
 
@@ -15,8 +18,10 @@ namespace rnic::tcp {
 struct Listener {
   llp::Endpoint local;
   llp::Acceptor* acceptor = nullptr;
-  ConnectionOptions options;   ///< of the connections it accepts
-  uint32_t half_open = 0;      ///< its connections in SYN-RECEIVED
+  ConnectionOptions options;  ///< of the connections it accepts
+  uint32_t half_open = 0;     ///< its connections in SYN-RECEIVED
+  /// The same by age and address, where others give way at its own limit; nullptr: they need not.
+  std::unique_ptr<llp::Admission> by_age;
   base::Now cookies_until{};   ///< ACKs are looked at for cookies until then
   uint32_t next = UINT32_MAX;  ///< chain of the bucket, or of the free list
 };
@@ -57,11 +62,15 @@ class ListenerTable {
 
   /// full() must be false.
   uint32_t insert(const llp::Endpoint& local, llp::Acceptor& acceptor,
-                  const ConnectionOptions& options) {
+                  const ConnectionOptions& options, std::unique_ptr<llp::Admission> by_age = {}) {
     const uint32_t i = free_;
     free_ = listeners_[i].next;
     uint32_t& head = buckets_[bucket(local.port)];
-    listeners_[i] = {.local = local, .acceptor = &acceptor, .options = options, .next = head};
+    listeners_[i] = {.local = local,
+                     .acceptor = &acceptor,
+                     .options = options,
+                     .by_age = std::move(by_age),
+                     .next = head};
     head = i;
     return i;
   }

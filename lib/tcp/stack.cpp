@@ -23,6 +23,9 @@ Engine::Engine(const Config& config, Egress& egress, const Secret& secret, uint6
       flows_(config.max_connections, secret),
       time_wait_(config.max_time_wait, config.time_wait, secret),
       cookies_(secret) {
+  if (!config.syn_cookies && config.max_half_open != 0) {
+    half_open_by_age_.emplace(half_open_limit(), secret);
+  }
   free_slots_.reserve(config.max_connections);
   for (uint32_t i = config.max_connections; i-- > 0;) free_slots_.push_back(i);
 }

@@ -65,6 +65,7 @@ class PduReceiver {
   /// Moves up to n held octets from `offset` on to dst. \return how many there were.
   uint32_t take_back(uint64_t offset, uint8_t* dst, uint32_t n);
   void arrived(uint64_t offset) { arrived_ = std::max(arrived_, offset); }
+  [[nodiscard]] uint64_t arrived() const { return arrived_; }
 
   [[nodiscard]] uint64_t held() const { return held_.octets(); }
   /// Of these, in order: the PDU at the delivery point, still incomplete.

@@ -77,6 +77,7 @@ class Session final : public mpa::StartSession {
   [[nodiscard]] const mpa::Negotiated& negotiated() const override;
   [[nodiscard]] bool full_operation() const override;
   [[nodiscard]] uint64_t held() const override;
+  [[nodiscard]] uint64_t arrived() const override;
 
   // llp::StreamUser
   void established(uint32_t emss, base::Now now) override;

@@ -239,7 +239,9 @@ constexpr Key kKeys[] = {
     {"tcp", "max_listeners", in_tcp<&Tcp::max_listeners>, "", {1, 65535},
      "listening ports at once"},
     {"tcp", "max_half_open", in_tcp<&Tcp::max_half_open>, "", {1, 65536},
-     "connections in SYN-RECEIVED at once; <= tcp.max_connections"},
+     "connections in SYN-RECEIVED at once; <= tcp.max_connections, and never more than half of it. "
+     "Beyond that a SYN is answered by a cookie; without cookies the oldest of the address (IPv6: "
+     "the /64) that holds most gives way"},
     {"tcp", "max_half_open_per_listener", in_tcp<&Tcp::max_half_open_per_listener>, "", {1, 65536},
      "the same, of one listening port"},
     {"tcp", "max_records_per_connection", in_tcp<&Tcp::max_records_per_connection>, "records",
@@ -394,6 +396,11 @@ constexpr Key kKeys[] = {
     {"limits", "max_starting", in_limits<&Lim::max_starting>, "", {1, 65536},
      "inbound connections that have not sent a whole Request; for the next one the oldest of the "
      "address (IPv6: the /64) that holds most gives way; never above limits.max_connections"},
+    {"limits", "silence", in_limits<&Lim::silence>, "time", {0, 7 * 24 * kHour},
+     "when a place for a connection is needed (limits.max_connections, tcp.max_connections, "
+     "descriptors), an established inbound one gives way that has been silent for so long: no "
+     "octet came, no work request completed, none is outstanding; of the address (IPv6: the /64) "
+     "that holds most of them the longest silent; 0: never"},
     {"limits", "max_pending_requests", in_limits<&Lim::max_pending_requests>, "", {1, 65536},
      "inbound requests that the application has not answered; <= limits.max_connections"},
     {"limits", "max_events", in_limits<&Lim::max_events>, "", {16, 1 << 20},

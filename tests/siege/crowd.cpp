@@ -4,9 +4,11 @@
 #include <array>
 #include <cstring>
 
-#include "wire/ether.hpp"
+#include "wire/inet_checksum.hpp"
 #include "wire/ipv4.hpp"
+#include "wire/ipv6.hpp"
 #include "wire/mpa.hpp"
+#include "wire/nd.hpp"
 #include "wire/tcp.hpp"
 
 namespace rnic::siege {
@@ -15,12 +17,15 @@ namespace flag = wire::tcp_flag;
 
 namespace {
 
-constexpr uint32_t kOther = 0x0a010001;     // 10.1.0.1
-constexpr uint32_t kFirstOwn = 0x0a020001;  // 10.2.0.1 and the next ones
-constexpr uint16_t kFirstPort = 1024;       // below the client's ephemeral ports
+constexpr uint32_t kOther = 0x0a010001;              // 10.1.0.1
+constexpr uint32_t kFirstOwn = 0x0a020001;           // 10.2.0.1 and the next ones
+constexpr uint64_t kOther6 = 0xfd00000100000000;     // fd00:1::/64
+constexpr uint64_t kFirstOwn6 = 0xfd00000200000000;  // fd00:2::/64 and the next ones
+constexpr uint64_t kFirstHost = 0x1000;              // of a /64, above the client's
+constexpr wire::MacAddress kServerMac{0x02, 0x00, 0x00, 0x00, 0x00, 0x0b};
+constexpr uint16_t kFirstPort = 1024;  // below the client's ephemeral ports
 constexpr uint32_t kPorts = 48'000;
 constexpr uint32_t kEther = 14;
-constexpr uint32_t kHeaders = kEther + wire::kIpv4Header + wire::kTcpHeaderMin;
 constexpr base::Duration kSlow = std::chrono::seconds(1);
 
 constexpr std::array kNames{"SYN only",
@@ -85,11 +90,7 @@ void Crowd::arrive(base::Now now) {
   stranger.attack = plan_.attacks[number % plan_.attacks.size()];
   stranger.port = static_cast<uint16_t>(kFirstPort + number % kPorts);
   stranger.next = base::Seq32(random_.next32());
-  switch (plan_.origin) {
-    case Origin::OneOther: stranger.address = kOther; break;
-    case Origin::EachOwn: stranger.address = kFirstOwn + number; break;
-    case Origin::TheClients: stranger.address = plan_.client; break;
-  }
+  stranger.address = address_of(number);
   if (stranger.attack == Attack::BlindData) {
     stranger.expected = base::Seq32(random_.next32());
     say(stranger, flag::kAck | flag::kPsh, random_octets(100), now);
@@ -97,6 +98,22 @@ void Crowd::arrive(base::Now now) {
   }
   say(stranger, flag::kSyn, {}, now);
   strangers_[{stranger.address, stranger.port}] = stranger;
+}
+
+llp::IpAddress Crowd::address_of(uint32_t number) const {
+  if (plan_.client.is_v4()) {
+    switch (plan_.origin) {
+      case Origin::OneOther: return llp::IpAddress::v4(kOther);
+      case Origin::EachOwn: return llp::IpAddress::v4(kFirstOwn + number);
+      case Origin::TheClients: return plan_.client;
+    }
+  }
+  switch (plan_.origin) {
+    case Origin::OneOther: return {kOther6, kFirstHost + number};
+    case Origin::EachOwn: return {kFirstOwn6 + number, kFirstHost};
+    case Origin::TheClients: return {plan_.client.high(), kFirstHost + number};
+  }
+  return {};
 }
 
 uint32_t Crowd::rx_burst(std::span<port::Packet> out, base::Now now) {
@@ -112,32 +129,81 @@ uint32_t Crowd::rx_burst(std::span<port::Packet> out, base::Now now) {
   return kept;
 }
 
-bool Crowd::hear(const port::Packet& frame, base::Now now) {
-  const base::ByteView octets = frame.view();
-  if (octets.size() < kHeaders || base::load_be16(&octets[12]) != 0x0800) return false;
-  const auto ip = wire::parse_ipv4(octets.subspan(kEther));
-  if (!ip || ip->protocol != wire::kProtocolTcp) return false;
-  const auto tcp = wire::TcpView::parse(
-      octets.subspan(kEther + ip->header_length, ip->total_length - ip->header_length));
-  if (!tcp) return false;
-  const bool low_port = tcp->destination_port() < kFirstPort + kPorts;
-  if (ip->destination == plan_.client && !low_port) return false;  // the client's
-  const auto found = strangers_.find({ip->destination, tcp->destination_port()});
-  if (found == strangers_.end()) return true;
-  Stranger& stranger = found->second;
-  if (tcp->has(flag::kRst)) {
-    strangers_.erase(found);
-    return true;
+std::optional<Crowd::Heard> Crowd::parse(base::ByteView frame) {
+  if (frame.size() < kEther) return std::nullopt;
+  llp::IpAddress destination;
+  base::ByteView octets;
+  if (base::load_be16(&frame[12]) == wire::kEtherTypeIpv4) {
+    const auto ip = wire::parse_ipv4(frame.subspan(kEther));
+    if (!ip || ip->protocol != wire::kProtocolTcp) return std::nullopt;
+    destination = llp::IpAddress::v4(ip->destination);
+    octets = frame.subspan(kEther + ip->header_length, ip->total_length - ip->header_length);
+  } else {
+    const auto ip = wire::parse_ipv6(frame.subspan(kEther));
+    if (!ip || ip->next_header != wire::kProtocolTcp) return std::nullopt;
+    destination = {ip->destination.high, ip->destination.low};
+    octets = frame.subspan(kEther + wire::kIpv6Header, ip->payload_length);
   }
-  if (tcp->has(flag::kSyn) && !stranger.open && stranger.attack != Attack::SynOnly) {
+  const auto tcp = wire::TcpView::parse(octets);
+  if (!tcp) return std::nullopt;
+  return Heard{destination, *tcp};
+}
+
+bool Crowd::hear(const port::Packet& frame, base::Now now) {
+  const auto heard = parse(frame.view());
+  if (!heard) return answer_solicitation(frame.view(), now);
+  const bool low_port = heard->tcp.destination_port() < kFirstPort + kPorts;
+  if (heard->destination == plan_.client && !low_port) return false;  // the client's
+  const auto found = strangers_.find({heard->destination, heard->tcp.destination_port()});
+  if (found == strangers_.end()) return true;
+  if (heard->tcp.has(flag::kRst)) {
+    strangers_.erase(found);
+  } else {
+    hear(found->second, heard->tcp, now);
+  }
+  return true;
+}
+
+void Crowd::hear(Stranger& stranger, const wire::TcpView& tcp, base::Now now) {
+  if (tcp.has(flag::kSyn) && !stranger.open && stranger.attack != Attack::SynOnly) {
     stranger.open = true;
     stranger.next += 1;
-    stranger.expected = tcp->sequence() + 1;
+    stranger.expected = tcp.sequence() + 1;
     opened(stranger, now);
-  } else if (stranger.open && tcp->sequence() == stranger.expected && !tcp->payload().empty()) {
-    stranger.expected += static_cast<uint32_t>(tcp->payload().size());
+  } else if (stranger.open && tcp.sequence() == stranger.expected && !tcp.payload().empty()) {
+    stranger.expected += static_cast<uint32_t>(tcp.payload().size());
     replied(stranger, now);
   }
+}
+
+bool Crowd::answer_solicitation(base::ByteView frame, base::Now now) {
+  if (frame.size() < kEther || base::load_be16(&frame[12]) != wire::kEtherTypeIpv6) return false;
+  const auto ip = wire::parse_ipv6(frame.subspan(kEther));
+  if (!ip || ip->next_header != wire::kNextIcmpv6) return false;
+  const base::ByteView octets = frame.subspan(kEther + wire::kIpv6Header, ip->payload_length);
+  const auto asked = wire::parse_neighbour_message(octets);
+  if (!asked || asked->type != wire::kIcmpv6NeighbourSolicitation) return false;
+  const llp::IpAddress target(asked->target.high, asked->target.low);
+  if (target == plan_.client) return false;
+  const auto found = strangers_.lower_bound({target, 0});
+  if (found == strangers_.end() || found->first.first != target) return true;
+  // Nobody is where these say that they are.
+  if (found->second.attack == Attack::SynOnly) return true;
+  port::Packet answer;
+  if (!inner_.alloc({&answer, 1})) return true;
+  const uint32_t at = write_ip(answer.data, target, wire::kNextIcmpv6, wire::kNdMessage);
+  answer.data[kEther + wire::kIpv6HopLimitAt] = wire::kNdHopLimit;
+  wire::write_neighbour_message(answer.data + at,
+                                {.type = wire::kIcmpv6NeighbourAdvertisement,
+                                 .flags = wire::kNdFlagSolicited | wire::kNdFlagOverride,
+                                 .target = asked->target,
+                                 .link = inner_.info().mac});
+  const uint32_t pseudo =
+      llp::pseudo_header_sum(target, plan_.server, wire::kNextIcmpv6, wire::kNdMessage);
+  base::store_be16(
+      answer.data + at + wire::kIcmpChecksumAt,
+      wire::checksum_fold(wire::checksum_add(pseudo, {answer.data + at, wire::kNdMessage})));
+  send(answer, at + wire::kNdMessage, now);
   return true;
 }
 
@@ -190,18 +256,7 @@ void Crowd::say(Stranger& stranger, uint8_t flags, base::ByteView octets, base::
   port::Packet frame;
   if (!inner_.alloc({&frame, 1})) return;  // lost, as on any wire
   const auto tcp_length = static_cast<uint32_t>(wire::kTcpHeaderMin + octets.size());
-  std::copy_n(std::begin({0x02, 0x00, 0x00, 0x00, 0x00, 0x0b}), 6, frame.data);
-  std::copy_n(inner_.info().mac.begin(), 6, frame.data + 6);
-  base::store_be16(frame.data + 12, 0x0800);
-  wire::Ipv4 ip;
-  ip.total_length = wire::kIpv4Header + tcp_length;
-  ip.fragment = wire::kIpv4DontFragment;
-  ip.ttl = 64;
-  ip.protocol = wire::kProtocolTcp;
-  ip.source = stranger.address;
-  ip.destination = plan_.server;
-  wire::write_ipv4(frame.data + kEther, ip);
-  uint8_t* tcp = frame.data + kEther + wire::kIpv4Header;
+  const uint32_t at = write_ip(frame.data, stranger.address, wire::kProtocolTcp, tcp_length);
   const bool acks = (flags & flag::kAck) != 0;
   wire::TcpRepr{.source_port = stranger.port,
                 .destination_port = plan_.port,
@@ -209,11 +264,40 @@ void Crowd::say(Stranger& stranger, uint8_t flags, base::ByteView octets, base::
                 .acknowledgment = acks ? stranger.expected : base::Seq32(0),
                 .flags = flags,
                 .window = 0xffff}
-      .emit(tcp);
-  std::copy(octets.begin(), octets.end(), tcp + wire::kTcpHeaderMin);
-  frame.length = kHeaders + static_cast<uint32_t>(octets.size());
-  frame.ip_checksum = frame.l4_checksum = port::Checksum::Open;
+      .emit(frame.data + at);
+  std::copy(octets.begin(), octets.end(), frame.data + at + wire::kTcpHeaderMin);
   stranger.next += static_cast<uint32_t>(octets.size());
+  send(frame, at + tcp_length, now);
+}
+
+uint32_t Crowd::write_ip(uint8_t* frame, const llp::IpAddress& source, uint8_t protocol,
+                         uint32_t length) const {
+  wire::write_ether(frame, kServerMac, inner_.info().mac,
+                    source.is_v4() ? wire::kEtherTypeIpv4 : wire::kEtherTypeIpv6);
+  if (source.is_v4()) {
+    wire::Ipv4 ip;
+    ip.total_length = static_cast<uint16_t>(wire::kIpv4Header + length);
+    ip.fragment = wire::kIpv4DontFragment;
+    ip.ttl = 64;
+    ip.protocol = protocol;
+    ip.source = source.as_v4();
+    ip.destination = plan_.server.as_v4();
+    wire::write_ipv4(frame + kEther, ip);
+    return kEther + wire::kIpv4Header;
+  }
+  wire::Ipv6 ip;
+  ip.payload_length = length;
+  ip.next_header = protocol;
+  ip.hop_limit = 64;
+  ip.source = {source.high(), source.low()};
+  ip.destination = {plan_.server.high(), plan_.server.low()};
+  wire::write_ipv6(frame + kEther, ip);
+  return kEther + wire::kIpv6Header;
+}
+
+void Crowd::send(port::Packet& frame, uint32_t length, base::Now now) {
+  frame.length = length;
+  frame.ip_checksum = frame.l4_checksum = port::Checksum::Open;
   if (inner_.tx_burst({&frame, 1}, now) == 0) inner_.free({&frame, 1});
 }
 

@@ -5,13 +5,17 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/prng.hpp"
 #include "base/seq32.hpp"
+#include "llp/endpoint.hpp"
 #include "port/port.hpp"
+#include "wire/ether.hpp"
+#include "wire/tcp.hpp"
 
 namespace rnic::siege {
 
@@ -34,11 +38,12 @@ enum class Attack : uint8_t {
 inline constexpr uint32_t kAttacks = 13;
 [[nodiscard]] const char* to_string(Attack attack);
 
-/// Where the strangers say that they are.
+/// Where the strangers say that they are. An IPv6 host has a /64 to choose its addresses from, so
+/// there each stranger has an address of its own in what is one address here.
 enum class Origin : uint8_t {
-  OneOther,    ///< all at one address, which is not the client's
-  EachOwn,     ///< each at an address of its own
-  TheClients,  ///< all at the client's address
+  OneOther,    ///< all at one address (in one /64), which is not the client's
+  EachOwn,     ///< each at an address (in a /64) of its own
+  TheClients,  ///< all at the client's address (in its /64)
 };
 [[nodiscard]] const char* to_string(Origin origin);
 
@@ -47,8 +52,8 @@ struct CrowdPlan {
   std::vector<Attack> attacks;  ///< in turn
   uint32_t strangers = 10'000;
   base::Duration interval{};  ///< from one stranger to the next
-  uint32_t client = 0;        ///< IPv4 addresses, host order
-  uint32_t server = 0;
+  llp::IpAddress client;
+  llp::IpAddress server;  ///< of the same family
   uint16_t port = 0;
   uint64_t seed = 1;
 };
@@ -78,22 +83,36 @@ class Crowd final : public port::Port {
  private:
   struct Stranger {
     Attack attack = Attack::Silent;
-    uint32_t address = 0;
+    llp::IpAddress address;
     uint16_t port = 0;
     base::Seq32 next;      // of ours
     base::Seq32 expected;  // of the server's
     uint32_t said = 0;     // octets of the Request
     bool open = false;
   };
-  using Key = std::pair<uint32_t, uint16_t>;
+  using Key = std::pair<llp::IpAddress, uint16_t>;
+  /// A TCP segment for one of us or for the client.
+  struct Heard {
+    llp::IpAddress destination;
+    wire::TcpView tcp;
+  };
 
   void arrive(base::Now now);
+  [[nodiscard]] llp::IpAddress address_of(uint32_t number) const;
   /// \return the frame was a stranger's
   bool hear(const port::Packet& frame, base::Now now);
+  [[nodiscard]] static std::optional<Heard> parse(base::ByteView frame);
+  void hear(Stranger& stranger, const wire::TcpView& tcp, base::Now now);
+  /// Who waits for an answer says where it is (RFC 4861). \return one of us was asked for
+  bool answer_solicitation(base::ByteView frame, base::Now now);
   void opened(Stranger& stranger, base::Now now);
   void replied(Stranger& stranger, base::Now now);
   void say(Stranger& stranger, uint8_t flags, base::ByteView octets, base::Now now);
   void say_slowly(Stranger& stranger, base::Now now);
+  /// The headers below TCP. \return octets that they take
+  uint32_t write_ip(uint8_t* frame, const llp::IpAddress& source, uint8_t protocol,
+                    uint32_t length) const;
+  void send(port::Packet& frame, uint32_t length, base::Now now);
   [[nodiscard]] std::vector<uint8_t> random_octets(size_t n);
 
   port::Port& inner_;
@@ -102,7 +121,7 @@ class Crowd final : public port::Port {
   base::Now next_arrival_;
   uint32_t arrived_ = 0;
   uint32_t started_ = 0;
-  std::map<Key, Stranger> strangers_;
+  std::map<Key, Stranger> strangers_;   // by address first
   std::multimap<base::Now, Key> slow_;  // when the next octet is due
 };
 

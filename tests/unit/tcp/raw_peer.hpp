@@ -30,6 +30,7 @@ struct Segment {
   std::vector<uint8_t> octets;
   wire::TcpOptions parsed;  ///< of what the stack sent
   uint16_t source_port = 0;
+  llp::IpAddress source;      ///< of what the stack gets; unspecified: the peer's
   uint8_t ecn = 0;            ///< the two bits of the IP header
   uint8_t traffic_class = 0;  ///< sent: DSCP << 2 | ECN
   uint8_t hop_limit = 0;      ///< sent; 0: the interface's default
@@ -130,9 +131,12 @@ class RawPeer {
     uint8_t* payload = t.data() + 20 + s.options.size();
     for (uint32_t i = 0; i < s.payload; ++i) payload[i] = octet_at(s.seq - (kIrs + 1) + i, 22);
     std::copy(s.octets.begin(), s.octets.end(), payload);
-    stack.input(
-        {.source = kPeer, .destination = kUs, .tcp = t, .checksum_verified = true, .ecn = s.ecn},
-        now);
+    stack.input({.source = s.source.is_unspecified() ? kPeer : s.source,
+                 .destination = kUs,
+                 .tcp = t,
+                 .checksum_verified = true,
+                 .ecn = s.ecn},
+                now);
     if (!hold_output) stack.output(now);
   }
   void wait(base::Duration d) {

@@ -227,7 +227,7 @@ TEST(SynCookies, TheBacklogOfOneListenerLeavesTheOthers) {
   for (uint16_t port = 1; port <= 10; ++port) {
     p.inject({.seq = kIrs, .flags = flag::kSyn, .source_port = port});
   }
-  EXPECT_EQ(p.stack.counters().syn_dropped, 6u);
+  EXPECT_EQ(p.stack.counters().half_open_displaced, 6u);
   p.egress.sent.clear();
   p.our_port = 4421;
   p.inject({.seq = kIrs, .flags = flag::kSyn});

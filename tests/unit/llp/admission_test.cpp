@@ -1,6 +1,6 @@
-// Who gives way, and what the device does with it.
+// Who gives way when a table of associations is full.
 
-#include "rnic/admission.hpp"
+#include "llp/admission.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,12 +9,12 @@
 
 #include "base/prng.hpp"
 
-namespace rnic::nic {
+namespace rnic::llp {
 namespace {
 
 constexpr std::array<uint64_t, 2> kSecret{3, 4};
 
-llp::IpAddress v4(uint32_t host) { return llp::IpAddress::v4(0x0a000000u + host); }
+IpAddress v4(uint32_t host) { return IpAddress::v4(0x0a000000u + host); }
 base::Handle handle(uint32_t i) { return {i, 1}; }
 
 TEST(Admission, NobodyIsHere) {
@@ -56,11 +56,11 @@ TEST(Admission, TheNewcomerCountsForItsAddress) {
 // A host chooses the lower half of its IPv6 address as it likes.
 TEST(Admission, AnIPv6NetworkCountsAsOne) {
   Admission table(4, kSecret);
-  table.enter(llp::IpAddress(0x20010db800000001, 5), handle(0));
-  table.enter(llp::IpAddress(0x20010db800000002, 7), handle(1));
-  table.enter(llp::IpAddress(0x20010db800000002, 8), handle(2));
+  table.enter(IpAddress(0x20010db800000001, 5), handle(0));
+  table.enter(IpAddress(0x20010db800000002, 7), handle(1));
+  table.enter(IpAddress(0x20010db800000002, 8), handle(2));
   EXPECT_EQ(table.gives_way(), handle(1));
-  EXPECT_EQ(table.held_by(llp::IpAddress(0x20010db800000002, 1234)), 2u);
+  EXPECT_EQ(table.held_by(IpAddress(0x20010db800000002, 1234)), 2u);
   // Mapped addresses of IPv4 share their upper half, and are not one network for that.
   table.enter(v4(1), handle(3));
   EXPECT_EQ(table.held_by(v4(2)), 0u);
@@ -70,12 +70,12 @@ TEST(Admission, AnIPv6NetworkCountsAsOne) {
 class Plain {
  public:
   struct Entry {
-    llp::IpAddress from;
+    IpAddress from;
     base::Handle who;
     uint32_t seat;
   };
-  [[nodiscard]] base::Handle gives_way(const llp::IpAddress* newcomer) const {
-    std::map<llp::IpAddress, uint32_t> held;
+  [[nodiscard]] base::Handle gives_way(const IpAddress* newcomer) const {
+    std::map<IpAddress, uint32_t> held;
     for (const Entry& entry : entries) ++held[entry.from];
     if (newcomer != nullptr && held.contains(*newcomer)) ++held[*newcomer];
     const Entry* first = nullptr;
@@ -94,7 +94,7 @@ TEST(Admission, AgreesWithThePlainSearch) {
     Admission table(16, kSecret);
     Plain plain;
     for (uint32_t step = 0; step < 2000; ++step) {
-      const llp::IpAddress from = v4(static_cast<uint32_t>(random.below(hosts)));
+      const IpAddress from = v4(static_cast<uint32_t>(random.below(hosts)));
       if (!table.full() && random.below(2) == 0) {
         plain.entries.push_back({from, handle(step), table.enter(from, handle(step))});
       } else if (!plain.entries.empty()) {
@@ -111,4 +111,4 @@ TEST(Admission, AgreesWithThePlainSearch) {
 }
 
 }  // namespace
-}  // namespace rnic::nic
+}  // namespace rnic::llp

@@ -2,17 +2,17 @@
 /// Who gives way when a table of associations is full: the oldest of the address that holds most.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
+#include "base/siphash.hpp"
 #include "base/slab.hpp"
 #include "llp/endpoint.hpp"
 
-namespace rnic::nic {
+namespace rnic::llp {
 
-/// Associations that nobody has promised anything to yet, by age and by the address that they come
-/// from. An IPv6 host has a whole /64 to choose its addresses from, so there the /64 counts as one.
+/// Associations that may be given up for others, by age and by the address that they come from. An
+/// IPv6 host has a whole /64 to choose its addresses from, so there the /64 counts as one.
 ///
 /// Nobody can buy more than a place: who opens many pays with the oldest of its own. All memory is
 /// taken at construction; every call costs at most the logarithm of the capacity.
@@ -21,22 +21,22 @@ class Admission {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   /// \param secret keys the search by address: strangers choose their addresses
-  Admission(uint32_t capacity, const std::array<uint64_t, 2>& secret);
+  Admission(uint32_t capacity, const base::Secret& secret);
 
   [[nodiscard]] uint32_t capacity() const { return static_cast<uint32_t>(seats_.size()); }
   [[nodiscard]] uint32_t size() const { return size_; }
   [[nodiscard]] bool full() const { return size_ == capacity(); }
   /// Places that the address has, or in IPv6 its /64.
-  [[nodiscard]] uint32_t held_by(const llp::IpAddress& address) const;
+  [[nodiscard]] uint32_t held_by(const IpAddress& address) const;
 
   /// full() is false. \return the seat, for leave()
-  uint32_t enter(const llp::IpAddress& from, base::Handle who);
+  uint32_t enter(const IpAddress& from, base::Handle who);
   void leave(uint32_t seat);
 
   /// Whose place a newcomer from `from` takes: the oldest of the address that holds most, the
   /// newcomer counted in; among addresses that hold as many the oldest of all. Invalid: nobody is
   /// here.
-  [[nodiscard]] base::Handle gives_way(const llp::IpAddress& from) const;
+  [[nodiscard]] base::Handle gives_way(const IpAddress& from) const;
   /// The same without a newcomer.
   [[nodiscard]] base::Handle gives_way() const;
 
@@ -49,7 +49,7 @@ class Admission {
     uint32_t younger = kNone;  // of the same holder; of a free seat the next free one
   };
   struct Holder {
-    llp::IpAddress prefix;
+    IpAddress prefix;
     uint32_t count = 0;  // 0: free
     uint32_t oldest = kNone;
     uint32_t youngest = kNone;
@@ -57,10 +57,10 @@ class Admission {
     uint32_t next = kNone;  // in its bucket; of a free holder the next free one
   };
 
-  [[nodiscard]] static llp::IpAddress prefix_of(const llp::IpAddress& address);
-  [[nodiscard]] uint32_t find(const llp::IpAddress& prefix) const;
-  [[nodiscard]] size_t index_of(const llp::IpAddress& prefix) const;
-  uint32_t make_holder(const llp::IpAddress& prefix);
+  [[nodiscard]] static IpAddress prefix_of(const IpAddress& address);
+  [[nodiscard]] uint32_t find(const IpAddress& prefix) const;
+  [[nodiscard]] size_t index_of(const IpAddress& prefix) const;
+  uint32_t make_holder(const IpAddress& prefix);
   void free_holder(uint32_t holder);
 
   /// `a` gives way before `b`.
@@ -70,7 +70,7 @@ class Admission {
   void sink(uint32_t rank);
   void ranked_anew(uint32_t holder);
 
-  std::array<uint64_t, 2> secret_;
+  base::Secret secret_;
   std::vector<Seat> seats_;
   std::vector<Holder> holders_;
   std::vector<uint32_t> buckets_;  // heads of chains; a power of two
@@ -81,4 +81,4 @@ class Admission {
   uint64_t entered_ = 0;
 };
 
-}  // namespace rnic::nic
+}  // namespace rnic::llp

@@ -1,13 +1,12 @@
-#include "rnic/admission.hpp"
+#include "llp/admission.hpp"
 
 #include <bit>
 
 #include "base/check.hpp"
-#include "tcp/isn.hpp"
 
-namespace rnic::nic {
+namespace rnic::llp {
 
-Admission::Admission(uint32_t capacity, const std::array<uint64_t, 2>& secret)
+Admission::Admission(uint32_t capacity, const base::Secret& secret)
     : secret_(secret),
       seats_(capacity),
       holders_(capacity),
@@ -23,27 +22,29 @@ Admission::Admission(uint32_t capacity, const std::array<uint64_t, 2>& secret)
 }
 
 /// RFC 4291 s.2.5.4: the host's part of an IPv6 address is its lower half.
-llp::IpAddress Admission::prefix_of(const llp::IpAddress& address) {
-  return address.is_v4() ? address : llp::IpAddress(address.high(), 0);
+IpAddress Admission::prefix_of(const IpAddress& address) {
+  return address.is_v4() ? address : IpAddress(address.high(), 0);
 }
 
-size_t Admission::index_of(const llp::IpAddress& prefix) const {
-  const std::array<uint64_t, 2> words{prefix.high(), prefix.low()};
-  return tcp::keyed_hash(secret_, words) & (buckets_.size() - 1);
+size_t Admission::index_of(const IpAddress& prefix) const {
+  base::SipHash hash(secret_);
+  hash.add(prefix.high());
+  hash.add(prefix.low());
+  return hash.finish() & (buckets_.size() - 1);
 }
 
-uint32_t Admission::find(const llp::IpAddress& prefix) const {
+uint32_t Admission::find(const IpAddress& prefix) const {
   uint32_t holder = buckets_[index_of(prefix)];
   while (holder != kNone && holders_[holder].prefix != prefix) holder = holders_[holder].next;
   return holder;
 }
 
-uint32_t Admission::held_by(const llp::IpAddress& address) const {
+uint32_t Admission::held_by(const IpAddress& address) const {
   const uint32_t holder = find(prefix_of(address));
   return holder == kNone ? 0 : holders_[holder].count;
 }
 
-uint32_t Admission::make_holder(const llp::IpAddress& prefix) {
+uint32_t Admission::make_holder(const IpAddress& prefix) {
   const uint32_t holder = free_holder_;
   free_holder_ = holders_[holder].next;
   uint32_t& head = buckets_[index_of(prefix)];
@@ -70,9 +71,9 @@ void Admission::free_holder(uint32_t holder) {
   free_holder_ = holder;
 }
 
-uint32_t Admission::enter(const llp::IpAddress& from, base::Handle who) {
+uint32_t Admission::enter(const IpAddress& from, base::Handle who) {
   RNIC_CHECK(!full());
-  const llp::IpAddress prefix = prefix_of(from);
+  const IpAddress prefix = prefix_of(from);
   uint32_t holder = find(prefix);
   if (holder == kNone) holder = make_holder(prefix);
   const uint32_t seat = free_seat_;
@@ -109,7 +110,7 @@ base::Handle Admission::gives_way() const {
   return ranks_.empty() ? base::Handle{} : seats_[holders_[ranks_.front()].oldest].who;
 }
 
-base::Handle Admission::gives_way(const llp::IpAddress& from) const {
+base::Handle Admission::gives_way(const IpAddress& from) const {
   const uint32_t own = find(prefix_of(from));
   if (own == kNone) return gives_way();
   const Holder& mine = holders_[own];
@@ -160,4 +161,4 @@ void Admission::ranked_anew(uint32_t holder) {
   sink(holders_[holder].rank);
 }
 
-}  // namespace rnic::nic
+}  // namespace rnic::llp

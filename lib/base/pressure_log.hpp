@@ -7,16 +7,16 @@
 
 #include "base/time.hpp"
 
-namespace rnic::nic {
+namespace rnic::base {
 
 /// Strangers decide how often something happens; the log gets one line in ten seconds that tells
 /// how many they were.
 class PressureLog {
  public:
-  static constexpr base::Duration kPeriod = std::chrono::seconds(10);
+  static constexpr Duration kPeriod = std::chrono::seconds(10);
 
   /// Counts one. \return how many the line is to tell; 0: no line now
-  uint64_t note(base::Now now) {
+  uint64_t note(Now now) {
     ++untold_;
     if (told_ && now - last_ < kPeriod) return 0;
     told_ = true;
@@ -26,8 +26,8 @@ class PressureLog {
 
  private:
   bool told_ = false;
-  base::Now last_{};
+  Now last_{};
   uint64_t untold_ = 0;
 };
 
-}  // namespace rnic::nic
+}  // namespace rnic::base
