@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -70,29 +71,12 @@ int first_allowed_cpu(const cpu_set_t& allowed) {
   return 0;
 }
 
-std::vector<std::string> make_arguments(const EalConfig& config, bool hugepages, int cpu) {
-  std::vector<std::string> args{"rnic"};
-  // One lcore only: workers are threads of ours and register themselves.
-  args.push_back("--lcores=0@" + std::to_string(cpu));
-  args.push_back("-m");
-  args.push_back(std::to_string(config.memory_mb));
-  args.push_back("--file-prefix=" + (config.file_prefix.empty() ? "rnic" + std::to_string(getpid())
-                                                                : config.file_prefix));
-  args.push_back("--log-level=" + config.log_level);
-  if (!hugepages) {
-    args.push_back("--no-huge");
-    args.push_back("--no-shconf");  // --in-memory is refused beside --no-huge
-  } else if (config.in_memory) {
-    args.push_back("--in-memory");
-  } else if (config.file_prefix.empty()) {
-    args.push_back("--huge-unlink=always");  // nobody knows the name to share or to clean them up
-  }
-  if (!config.pci) args.push_back("--no-pci");
-  // Physical addresses are for devices that cannot do without; ordinary memory has none at all.
-  if (!hugepages || !config.pci) args.push_back("--iova-mode=va");
-  if (!config.telemetry) args.push_back("--no-telemetry");
-  args.insert(args.end(), config.extra_args.begin(), config.extra_args.end());
-  return args;
+/// The user has said which devices DPDK takes, or leaves.
+bool chooses_devices(const std::vector<std::string>& args) {
+  return std::any_of(args.begin(), args.end(), [](const std::string& arg) {
+    return arg.starts_with("-a") || arg.starts_with("-b") || arg.starts_with("--allow") ||
+           arg.starts_with("--block");
+  });
 }
 
 /// Runs rte_eal_init, which keeps pointers into its arguments and moves the thread to its first
@@ -126,6 +110,39 @@ base::Status check_config(const EalConfig& config) {
 
 }  // namespace
 
+std::vector<std::string> Eal::arguments(const EalConfig& config, bool hugepages, int cpu) {
+  std::vector<std::string> args{"rnic"};
+  // One lcore only: workers are threads of ours and register themselves.
+  args.push_back("--lcores=0@" + std::to_string(cpu));
+  args.push_back("-m");
+  args.push_back(std::to_string(config.memory_mb));
+  args.push_back("--file-prefix=" + (config.file_prefix.empty() ? "rnic" + std::to_string(getpid())
+                                                                : config.file_prefix));
+  args.push_back("--log-level=" + config.log_level);
+  if (!hugepages) {
+    args.push_back("--no-huge");
+    args.push_back("--no-shconf");  // --in-memory is refused beside --no-huge
+  } else if (config.in_memory) {
+    args.push_back("--in-memory");
+  } else if (config.file_prefix.empty()) {
+    args.push_back("--huge-unlink=always");  // nobody knows the name to share or to clean them up
+  }
+  const bool pci = !config.pci_devices.empty();
+  if (!pci) args.push_back("--no-pci");
+  // Without a choice DPDK takes every device that is bound to vfio-pci.
+  if (!chooses_devices(config.extra_args)) {
+    for (const std::string& device : config.pci_devices) {
+      args.push_back("-a");
+      args.push_back(device);
+    }
+  }
+  // Physical addresses are for devices that cannot do without; ordinary memory has none at all.
+  if (!hugepages || !pci) args.push_back("--iova-mode=va");
+  if (!config.telemetry) args.push_back("--no-telemetry");
+  args.insert(args.end(), config.extra_args.begin(), config.extra_args.end());
+  return args;
+}
+
 base::Status Eal::init(const EalConfig& config) {
   if (state().started) return {};
   if (auto status = check_config(config); !status) return status;
@@ -142,7 +159,7 @@ base::Status Eal::init(const EalConfig& config) {
   CPU_ZERO(&allowed);
   pthread_getaffinity_np(pthread_self(), sizeof allowed, &allowed);
   LogCapture capture;
-  if (start(make_arguments(config, hugepages, first_allowed_cpu(allowed)), allowed) < 0) {
+  if (start(arguments(config, hugepages, first_allowed_cpu(allowed)), allowed) < 0) {
     const std::string reason = rte_strerror(rte_errno);
     return base::fail(base::Errc::Environment,
                       "DPDK does not start: " + reason + capture.quote() + "; check the memory (" +

@@ -24,8 +24,10 @@ struct EalConfig {
   /// Leaves nothing behind in the file system and needs no hugetlbfs mount. Off: the memory is in
   /// files under a hugetlbfs mount; with a file_prefix they stay there under that name.
   bool in_memory = true;
-  std::string file_prefix;              ///< empty: "rnic<pid>"
-  bool pci = false;                     ///< look for PCI devices bound to vfio-pci (needs rights)
+  std::string file_prefix;  ///< empty: "rnic<pid>"
+  /// PCI devices to take, as EthPort's specs name them ("0000:01:00.0,key=value"); they are bound
+  /// to vfio-pci. All others stay free for other processes. Empty: the bus is not looked at.
+  std::vector<std::string> pci_devices;
   bool telemetry = false;               ///< DPDK's own telemetry socket
   std::string log_level = "error";      ///< of DPDK's messages on stderr
   std::vector<std::string> extra_args;  ///< appended to the EAL's arguments as they are
@@ -53,6 +55,10 @@ class Eal {
   /// shared pool.
   [[nodiscard]] static base::Status register_thread();
   static void unregister_thread();
+
+  /// What DPDK is started with. \param cpu where its first thread runs
+  [[nodiscard]] static std::vector<std::string> arguments(const EalConfig& config, bool hugepages,
+                                                          int cpu);
 };
 
 }  // namespace rnic::dpdk

@@ -18,7 +18,7 @@ std::string unique_name(char kind) {
 }
 
 void PoolDeleter::operator()(rte_mempool* pool) const {
-  if (const uint32_t out = rte_mempool_in_use_count(pool); out != 0) {
+  if (const uint32_t out = rings_keep ? 0 : rte_mempool_in_use_count(pool); out != 0) {
     base::log(base::LogLevel::Warning, "dpdk", [out] {
       return std::to_string(out) + " buffers were not returned before their port was closed";
     });
@@ -26,7 +26,7 @@ void PoolDeleter::operator()(rte_mempool* pool) const {
   rte_mempool_free(pool);
 }
 
-base::Result<MbufPool> make_pool(uint32_t count, uint32_t frame_octets) {
+base::Result<MbufPool> make_pool(uint32_t count, uint32_t frame_octets, bool rings_keep) {
   constexpr uint32_t kLine = 64;
   const uint32_t room = RTE_PKTMBUF_HEADROOM + (frame_octets + kLine - 1) / kLine * kLine;
   if (room > UINT16_MAX) {
@@ -43,7 +43,7 @@ base::Result<MbufPool> make_pool(uint32_t count, uint32_t frame_octets) {
                           std::to_string(room) + " octets (" + rte_strerror(rte_errno) +
                           "): raise DPDK's memory or lower the pool size");
   }
-  return MbufPool(pool);
+  return MbufPool(pool, PoolDeleter{rings_keep});
 }
 
 }  // namespace rnic::dpdk

@@ -14,12 +14,17 @@ namespace rnic::dpdk {
 
 /// Frees the pool, and complains in the log when buffers of it are still out.
 struct PoolDeleter {
+  /// The device's driver does not give back what is in its rings when it is closed: no complaint.
+  bool rings_keep = false;
+
   void operator()(rte_mempool* pool) const;
 };
 using MbufPool = std::unique_ptr<rte_mempool, PoolDeleter>;
 
 /// A pool of `count` mbufs with room for frames of `frame_octets` in one segment.
-[[nodiscard]] base::Result<MbufPool> make_pool(uint32_t count, uint32_t frame_octets);
+/// \param rings_keep see PoolDeleter
+[[nodiscard]] base::Result<MbufPool> make_pool(uint32_t count, uint32_t frame_octets,
+                                               bool rings_keep = false);
 
 /// A name no other object of this process has: "rnic_<kind><n>".
 [[nodiscard]] std::string unique_name(char kind);

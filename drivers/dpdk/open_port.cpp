@@ -152,7 +152,7 @@ base::Result<uint16_t> find_or_plug(const Spec& spec, bool& plugged) {
   const int rc = rte_eal_hotplug_add(bus, spec.name.c_str(), spec.arguments.c_str());
   if (rc != 0 || rte_eth_dev_get_port_by_name(spec.name.c_str(), &id) != 0) {
     const char* remedy = spec.is_vdev() ? "check its name and arguments"
-                                        : "bind it to vfio-pci and start DPDK with PCI devices";
+                                        : "bind it to vfio-pci, and let no other process have it";
     return base::fail(
         rc == -EPERM || rc == -EACCES ? base::Errc::PermissionDenied : base::Errc::Environment,
         "device " + spec.name + " cannot be opened" + capture.quote() + ": " + remedy);
@@ -193,7 +193,9 @@ base::Result<std::vector<EthPortSetup>> start(std::shared_ptr<OpenDevice> owned,
   }
   const uint32_t room = buffer_room(facts.min_rx_bufsize, frame);
   for (uint16_t i = 0; i < queues; ++i) {
-    auto pool = make_pool(options.pool_size, room);
+    // net_af_xdp puts 2,048 buffers into its fill ring and forgets all its rings when it is closed
+    // (DPDK 22.11, eth_dev_close()): they end with the pool, and nothing of ours is missing.
+    auto pool = make_pool(options.pool_size, room, spec.is("net_af_xdp"));
     if (!pool) return tl::unexpected(pool.error());
     pools.push_back(pool->get());
     memory->push_back(std::move(*pool));

@@ -119,7 +119,9 @@ base::Status Runtime::start_eal(const Settings& settings) {
   config.extra_args = settings.eal.args;
   for (const DeviceSettings& device : settings.devices) {
     // A PCI address looks like 0000:01:00.0; nothing else makes DPDK look at the bus.
-    if (device.port.find(':') == 4 && !device.port.starts_with(kWirePrefix)) config.pci = true;
+    if (device.port.find(':') == 4 && !device.port.starts_with(kWirePrefix)) {
+      config.pci_devices.push_back(device.port);
+    }
   }
   if (auto status = dpdk::Eal::init(config); !status) return status;
   auto clock = dpdk::TscClock::create();

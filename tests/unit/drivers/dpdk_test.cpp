@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <iostream>
@@ -201,6 +202,37 @@ TEST(OpenPort, VirtualDeviceIsPluggedAndUnplugged) {
     ASSERT_TRUE((*port)->alloc(packets));
     for (port::Packet& packet : packets) packet.length = 64;
     EXPECT_EQ((*port)->tx_burst(packets, kNow), 4u);
+  }
+}
+
+/// What stands behind each "-a".
+std::vector<std::string> allowed(const std::vector<std::string>& arguments) {
+  std::vector<std::string> found;
+  for (size_t i = 0; i + 1 < arguments.size(); ++i) {
+    if (arguments[i] == "-a") found.push_back(arguments[i + 1]);
+  }
+  return found;
+}
+bool has(const std::vector<std::string>& arguments, const std::string& one) {
+  return std::find(arguments.begin(), arguments.end(), one) != arguments.end();
+}
+
+// A NIC of another process is not taken: DPDK is told which ones are ours.
+TEST(EalArguments, NameThePciDevicesThatAreUsed) {
+  EalConfig config;
+  EXPECT_TRUE(has(Eal::arguments(config, true, 0), "--no-pci"));
+  config.pci_devices = {"0000:01:00.0", "0000:02:00.0,key=1"};
+  const auto arguments = Eal::arguments(config, true, 0);
+  EXPECT_FALSE(has(arguments, "--no-pci"));
+  EXPECT_EQ(allowed(arguments), config.pci_devices);
+}
+
+TEST(EalArguments, LeaveTheChoiceToTheUser) {
+  for (const std::string own : {"-a", "--allow=0000:03:00.0", "-b0000:04:00.0", "--block"}) {
+    EalConfig config;
+    config.pci_devices = {"0000:01:00.0"};
+    config.extra_args = {own};
+    EXPECT_FALSE(has(Eal::arguments(config, true, 0), "0000:01:00.0")) << own;
   }
 }
 
