@@ -1,9 +1,14 @@
 """Where a siege takes place: a server of ours, and where its clients and the strangers come from.
 
 OnSockets     the server stands on sockets of the system: loopback
+OnSockets6    the same over IPv6, in a namespace whose loopback has the addresses that it takes
 OnAfPacket    the server has a stack of its own on a packet socket: two namespaces, a veth between
+OnAfPacket6   the same over IPv6
+
+An IPv6 host chooses its addresses from a /64: strangers at "one address" have a thousand in one /64 there.
 """
 
+import ipaddress
 import json
 import os
 import re
@@ -13,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import strangers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NAME = f"siege{os.getpid()}"
@@ -85,6 +92,16 @@ class Server:
         self.log.close()
 
 
+def make_namespace(name):
+    """Unavailable where that cannot be."""
+    if os.geteuid() != 0:
+        raise Unavailable("only root can make network namespaces")
+    if shutil.which("ip") is None:
+        raise Unavailable("no ip command to make network namespaces with")
+    if subprocess.run(["ip", "netns", "add", name], capture_output=True, check=False).returncode:
+        raise Unavailable("this machine allows no network namespaces")
+
+
 class OnSockets:
     name = "socket"
     address = "127.0.0.1"
@@ -106,17 +123,44 @@ class OnSockets:
 
     def server(self, binary, *arguments):
         mode = [binary, "server", "--port", "socket", "--port", str(self.port)]
-        return Server([*mode, *arguments])
+        return Server(self.outside(*mode, *arguments))
 
     def outside(self, *command):
         """A command where the client and the strangers are."""
         return list(command)
 
 
+class OnSockets6(OnSockets):
+    name = "socket over IPv6"
+    address = "fd00:9::2"
+    origins = {"other": "fd00:99::/64", "own": "fd01::/32", "client": "fd00:9::/64"}
+
+    def __enter__(self):
+        make_namespace(NAME)
+        try:
+            run(*self.outside("ip", "link", "set", "lo", "up"))
+            run(*self.outside("ip", "address", "add", self.address + "/64", "dev", "lo", "nodad"))
+            for origin in self.origins.values():
+                run(*self.outside("ip", "-6", "route", "add", "local", origin, "dev", "lo"))
+            run(*self.outside("sysctl", "-q", "-w", "net.ipv6.ip_nonlocal_bind=1"))
+        except RuntimeError:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["ip", "netns", "del", NAME], capture_output=True, check=False)
+
+    def outside(self, *command):
+        return ["ip", "netns", "exec", NAME, *command]
+
+
 class OnAfPacket:
     name = "af_packet"
     address = "10.9.0.2"
     client = "10.9.0.1"
+    prefix = 16
+    gateway = ""
     # The system answers for all of 10.9.128.0/17 without having one of them configured.
     origins = {"other": "10.9.127.1", "own": "10.9.128.0/17", "client": client}
 
@@ -126,23 +170,16 @@ class OnAfPacket:
         self.folder = self.config = None
 
     def __enter__(self):
-        if os.geteuid() != 0:
-            raise Unavailable("only root can make network namespaces")
-        if shutil.which("ip") is None:
-            raise Unavailable("no ip command to make network namespaces with")
         if shutil.which("ethtool") is None:
             raise Unavailable("no ethtool to switch offloads off with")
         if shutil.which("nft") is None:
             raise Unavailable("no nft to keep the system's TCP out of it with")
         self.folder = tempfile.TemporaryDirectory(prefix="rnic-siege-")
-        for name in (self.near, self.far):
-            if subprocess.run(["ip", "netns", "add", name], capture_output=True,
-                              check=False).returncode:
-                self.__exit__()
-                raise Unavailable("this machine allows no network namespaces")
         try:
+            make_namespace(self.near)
+            make_namespace(self.far)
             self.join()
-        except RuntimeError:
+        except (RuntimeError, Unavailable):
             self.__exit__()
             raise
         return self
@@ -156,17 +193,21 @@ class OnAfPacket:
             run("ip", "netns", "exec", name, "ethtool", "-K", name, "tx", "off", "rx", "off", "tso",
                 "off", "gso", "off", "gro", "off")
         run("ip", "-n", self.near, "link", "set", "lo", "up")
-        run("ip", "-n", self.near, "address", "add", self.client + "/16", "dev", self.near)
-        run("ip", "-n", self.near, "address", "add", self.origins["other"] + "/16", "dev", self.near)
-        run("ip", "-n", self.near, "route", "add", "local", self.origins["own"], "dev", "lo")
+        self.add_addresses()
         # The system's ports and those of flood.py do not meet, and it says nothing about the latter.
         run(*self.outside("sysctl", "-q", "-w", "net.ipv4.ip_local_port_range=1024 49999"))
-        run(*self.outside("nft", "add table ip siege; add chain ip siege out { type filter hook output "
-                                 "priority 0; }; add rule ip siege out tcp sport >= 50000 drop"))
+        run(*self.outside("nft", "add table inet siege; add chain inet siege out { type filter hook "
+                                 "output priority 0; }; add rule inet siege out tcp sport >= 50000 drop"))
         self.config = os.path.join(self.folder.name, "far.toml")
         with open(self.config, "w", encoding="utf-8") as file:
             file.write(f'[eal]\nhugepages = "off"\n[[device]]\nname = "rnic0"\n'
-                       f'port = "net_af_packet0,iface={self.far}"\naddress = "{self.address}/16"\n')
+                       f'port = "net_af_packet0,iface={self.far}"\n'
+                       f'address = "{self.address}/{self.prefix}"\n{self.gateway}')
+
+    def add_addresses(self):
+        for address in (self.client, self.origins["other"]):
+            run("ip", "-n", self.near, "address", "add", f"{address}/{self.prefix}", "dev", self.near)
+        run("ip", "-n", self.near, "route", "add", "local", self.origins["own"], "dev", "lo")
 
     def __exit__(self, *_):
         for name in (self.near, self.far):
@@ -186,3 +227,29 @@ class OnAfPacket:
         return self.outside(sys.executable, os.path.join(HERE, "flood.py"), self.near,
                             told[0]["address"], self.address, str(self.port), "--origin",
                             self.origins[form])
+
+
+class OnAfPacket6(OnAfPacket):
+    name = "af_packet over IPv6"
+    address = "fd00:9::2"
+    client = "fd00:9::1"
+    prefix = 64
+    gateway = f'gateway6 = "{client}"\n'
+    origins = {"other": "fd00:99::/64", "own": "fd01::/32", "client": "fd00:9::/64"}
+
+    def add_addresses(self):
+        """Who is asked for on the link has to be there: the system answers for no route."""
+        neighbours = ipaddress.ip_network(self.origins["client"])
+        batch = os.path.join(self.folder.name, "addresses")
+        with open(batch, "w", encoding="utf-8") as file:
+            for address in [self.client, *(strangers.address_in(neighbours, number)
+                                           for number in range(strangers.HOSTS_OF_A_64))]:
+                file.write(f"address add {address}/64 dev {self.near} nodad\n")
+        run("ip", "-n", self.near, "-6", "-batch", batch)
+        for form in ("other", "own"):
+            run("ip", "-n", self.near, "-6", "route", "add", "local", self.origins[form], "dev", "lo")
+        run(*self.outside("sysctl", "-q", "-w", "net.ipv6.ip_nonlocal_bind=1"))
+
+
+PLACES = {("socket", 4): OnSockets, ("socket", 6): OnSockets6, ("af_packet", 4): OnAfPacket,
+          ("af_packet", 6): OnAfPacket6}

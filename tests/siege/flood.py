@@ -8,11 +8,16 @@ Prints "under way" and then, when the time is up, how many frames went out.
 
 import argparse
 import ipaddress
+import os
 import random
 import socket
 import struct
 import sys
 import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True
+import strangers  # noqa: E402
 
 FIRST_PORT = 50000  # the system's own connections are below
 SYN, RST, PSH_ACK = 0x02, 0x04, 0x18
@@ -27,15 +32,20 @@ def checksum(octets):
     return ~total & 0xFFFF
 
 
+def ip_header(source, destination, length):
+    if len(source) == 16:
+        return struct.pack(">IHBB16s16s", 0x60000000, length, 6, 64, source, destination)
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + length, 0, 0x4000, 64, 6, 0, source, destination)
+    return ip[:10] + struct.pack(">H", checksum(ip)) + ip[12:]
+
+
 def segment(chance, source, destination, port, flags, payload=b""):
     tcp = struct.pack(">HHIIBBHHH", chance.randrange(FIRST_PORT, 65536), port,
                       chance.getrandbits(32), chance.getrandbits(32) if flags & 0x10 else 0, 0x50,
                       flags, 0xFFFF, 0, 0) + payload
     pseudo = source + destination + struct.pack(">BBH", 0, 6, len(tcp))
     tcp = tcp[:16] + struct.pack(">H", checksum(pseudo + tcp)) + tcp[18:]
-    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 0, 0x4000, 64, 6, 0, source,
-                     destination)
-    return ip[:10] + struct.pack(">H", checksum(ip)) + ip[12:] + tcp
+    return ip_header(source, destination, len(tcp)) + tcp
 
 
 def packet(chance, source, destination, port):
@@ -67,18 +77,16 @@ def main():
     options = parser.parse_args()
     chance = random.Random(options.seed)
     network = ipaddress.ip_network(options.origin)
-    first, count = int(network.network_address), network.num_addresses
     destination = ipaddress.ip_address(options.host).packed
     out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     out.bind((options.interface, 0))
     header = (bytes.fromhex(options.mac.replace(":", "")) + out.getsockname()[4] +
-              struct.pack(">H", 0x0800))
+              struct.pack(">H", 0x0800 if network.version == 4 else 0x86DD))
     print("under way", flush=True)
     begin, sent = time.monotonic(), 0
     while (passed := time.monotonic() - begin) < options.seconds:
         while sent < passed * options.per_second:
-            number = first + (chance.randrange(1, count - 1) if count > 1 else 0)
-            source = ipaddress.ip_address(number).packed
+            source = strangers.address_in(network, chance.getrandbits(62)).packed
             try:
                 out.send(header + packet(chance, source, destination, options.port))
             except OSError:  # the interface's queue is full

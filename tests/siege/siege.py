@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """An honest client gets in while strangers do their worst: processes, on a wire of the system.
 
-usage: siege.py RNIC_PING [--wire socket|af_packet] [--forms other,own,client] [--attacks A,B,...]
-                [--strangers N] [--at-a-time N] [--starts N] [--within SECONDS] [--hold SECONDS]
+usage: siege.py RNIC_PING [--wire socket|af_packet] [--family 4|6] [--forms other,own,client]
+                [--attacks A,B,...] [--strangers N] [--at-a-time N] [--starts N] [--within SECONDS] [--hold SECONDS]
 
 For each form (where the strangers say that they are) a server, strangers until their number is
 reached, and honest clients one after the other for as long, at least --starts. A line for each form;
@@ -103,6 +103,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ping")
     parser.add_argument("--wire", choices=("socket", "af_packet"), default="socket")
+    parser.add_argument("--family", type=int, choices=(4, 6), default=4)
     parser.add_argument("--forms", default=",".join(ALL_FORMS))
     parser.add_argument("--attacks", default="", help="default: all of them, in turn")
     parser.add_argument("--strangers", type=int, default=10000)
@@ -114,7 +115,7 @@ def main():
     for attack in filter(None, options.attacks.split(",")):
         if attack not in strangers.ATTACKS:
             parser.error(f"no attack {attack}: one of {', '.join(strangers.ATTACKS)}")
-    place = arena.OnSockets if options.wire == "socket" else arena.OnAfPacket
+    place = arena.PLACES[options.wire, options.family]
     try:
         good = [one_form(place, options, form) for form in options.forms.split(",")]
     except arena.Unavailable as why:

@@ -4,7 +4,8 @@
 usage: strangers.py HOST PORT [--total N] [--at-a-time N] [--hold SECONDS] [--origin ADDRESS|NETWORK]
                     [--first-port PORT] [--attacks A,B,...] [--seed N]
 
---origin: the address that all come from, or a network, of which each takes an address of its own.
+--origin: the address that all come from, or a network, of which each takes an address of its own; of an
+IPv6 network larger than a /64 each takes one in a /64 of its own, of a /64 a thousand are in turn.
 Says "under way" when the first ones are on their way, "all started" when all have got a Reply, and at
 the end one JSON line with what became of them.
 """
@@ -54,6 +55,22 @@ ATTACKS = {
 }
 
 
+HOSTS_OF_A_64 = 1000
+FIRST_HOST = 0x1000
+
+
+def address_in(network, number):
+    """The address of stranger `number`."""
+    first = int(network.network_address)
+    if network.num_addresses == 1:
+        return network.network_address
+    if network.version == 4:
+        return network[1 + number % (network.num_addresses - 2)]
+    if network.prefixlen < 64:
+        return ipaddress.IPv6Address(first + (number % (1 << (64 - network.prefixlen)) << 64) + FIRST_HOST)
+    return ipaddress.IPv6Address(first + FIRST_HOST + number % HOSTS_OF_A_64)
+
+
 class Stranger:
     def __init__(self, sock, name):
         self.sock, self.name, self.attack = sock, name, ATTACKS[name]
@@ -73,28 +90,17 @@ class Crowd:
         self.counts = collections.Counter()
         self.made = 0
         self.told = set()
-        self.sources = None
-        if options.origin:
-            network = ipaddress.ip_network(options.origin)
-            self.sources = network if network.num_addresses > 1 else None
-            self.source = str(network.network_address)
+        self.network = ipaddress.ip_network(options.origin) if options.origin else None
+        self.family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
         self.names = options.attacks.split(",") if options.attacks else list(ATTACKS)
-
-    def source_of(self, number):
-        if not self.options.origin:
-            return None
-        if self.sources is None:
-            return self.source
-        return str(self.sources[1 + number % (self.sources.num_addresses - 2)])
 
     def arrive(self):
         number, self.made = self.made, self.made + 1
-        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        sock = socket.socket(self.family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         sock.setsockopt(socket.IPPROTO_IP, 24, 1)  # IP_BIND_ADDRESS_NO_PORT
         try:
-            source = self.source_of(number)
-            if source:
-                sock.bind((source, 0))
+            if self.network:
+                sock.bind((str(address_in(self.network, number)), 0))
             sock.connect_ex((self.options.host, self.options.port))
             stranger = Stranger(sock, self.names[number % len(self.names)])
             stranger.until = time.monotonic() + self.options.hold
