@@ -89,6 +89,7 @@ class User {
   virtual void fault(const Fault& fault, const SegmentReport& segment, base::Now now) = 0;
 
   virtual void may_send() = 0;
+  virtual void peer_silent() {}
   virtual void framing_error(llp::FramingError error, base::Now now) = 0;
   virtual void peer_finished(bool clean, base::Now now) = 0;
   virtual void ended(llp::StreamEnd how, base::Now now) = 0;
@@ -125,6 +126,7 @@ class Stream final : public llp::FramingUser {
   llp::PlaceVerdict place_ulpdu(const llp::UlpduView& ulpdu, bool in_order, base::Now now) override;
   void deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) override;
   void may_send() override { user_.may_send(); }
+  void peer_silent() override { user_.peer_silent(); }
   // DDP-3-02: nothing to do; every cut uses the value of its own moment.
   void mulpdu_changed(uint32_t) override {}
   void framing_error(llp::FramingError error, base::Now now) override {

@@ -51,7 +51,7 @@ class Session::Impl final : public FirstFpduListener {
   [[nodiscard]] size_t private_data_max() const;
   void on_timer(base::Now now);
   [[nodiscard]] base::Now next_deadline() const {
-    return starting() || delayed_ || awaiting_rtr_ ? deadline_ : base::kNever;
+    return starting() || delayed_ || awaiting_rtr_ || unheard_ ? deadline_ : base::kNever;
   }
   [[nodiscard]] uint64_t received() const { return received_; }
   [[nodiscard]] uint64_t sent() const { return sender_.end_offset(); }
@@ -119,6 +119,7 @@ class Session::Impl final : public FirstFpduListener {
   void first_fpdu() override {
     if (role_ != Role::Responder) {
       if (delayed_) end_delay();  // whoever sends has a receiver
+      unheard_ = false;
       return;
     }
     if (awaiting_rtr_) {
@@ -184,8 +185,9 @@ class Session::Impl final : public FirstFpduListener {
   uint32_t emss_ = 0;
   uint32_t reported_mulpdu_ = 0;
   Negotiated agreed_;
-  base::Now deadline_ = base::kNever;  // of the start-up, of the RTR, or of the delay
+  base::Now deadline_ = base::kNever;  // of the start-up, of the RTR, of the delay, of silence
   bool delayed_ = false;               // initiator: the first FPDU waits on purpose (BUG-14)
+  bool unheard_ = false;               // initiator: it has sent after that delay, the peer nothing
   bool awaiting_rtr_ = false;          // responder: Reply sent, no FPDU yet, peer to peer
   StartFailure refusal_ = StartFailure::RejectedLocally;  // what SendReject ends with
   base::Now now_{};                                       // of the latest call that told it

@@ -178,7 +178,7 @@ void Session::Impl::ended(llp::StreamEnd how, base::Now now) {
     fail(by_peer ? end_of_stream(reset) : start_failure_of(how, opened), {}, now);
   }
   if (next_ != nullptr) next_->ended(how, now);
-  delayed_ = awaiting_rtr_ = false;
+  delayed_ = unheard_ = awaiting_rtr_ = false;
   receiver_.discard();
   if (user_ != nullptr) user_->ended(how, now);
   events_.stream_ended(how, now);  // the owner may destroy the session from here on

@@ -1,11 +1,19 @@
 // The start-up: RFC 5044 s.7.1.2, RFC 6581, draft-ietf-rddp-mpa-00 s.8.1.
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/starved.hpp"
 #include "mpa/engine.hpp"
 
 namespace rnic::mpa {
+
+namespace {
+
+/// From the first FPDU that was held back to the question whether the peer has it.
+constexpr base::Duration kSilence = std::chrono::milliseconds(200);
+
+}  // namespace
 
 void Session::Impl::established(uint32_t emss, base::Now now) {
   emss_ = emss;
@@ -193,7 +201,13 @@ void Session::Impl::end_delay() {
 void Session::Impl::on_timer(base::Now now) {
   if (now < next_deadline()) return;
   now_ = now;
-  if (delayed_) return end_delay();
+  if (delayed_) {
+    end_delay();
+    unheard_ = true;
+    deadline_ = now + kSilence;
+    return;
+  }
+  if (std::exchange(unheard_, false)) return user_->peer_silent();
   if (!awaiting_rtr_) return fail(StartFailure::TimedOut, {}, now);
   awaiting_rtr_ = false;
   ++counters_.rtr_missing;

@@ -20,6 +20,7 @@
   X(immediates_in, "messages", "Immediate Data messages delivered")                      \
   X(local_invalidations, "regions", "STags invalidated by their own side's work")        \
   X(rtrs_out, "messages", "RTR indications sent (RFC 6581)")                             \
+  X(nudges_out, "messages", "zero-length Writes to peers that were silent from the start") \
   X(terminates_in, "messages", "Terminate messages received")                            \
   X(terminates_out, "messages", "Terminate messages sent")                               \
   X(malformed_terminates, "messages", "Terminate messages that could not be decoded")    \

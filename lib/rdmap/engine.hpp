@@ -56,13 +56,14 @@ class Endpoint::Impl final : public ddp::User {
                               bool uniform, const ddp::SegmentReport& segment) override;
   void fault(const ddp::Fault& fault, const ddp::SegmentReport& segment, base::Now now) override;
   void may_send() override;
+  void peer_silent() override;
   void framing_error(llp::FramingError error, base::Now now) override;
   void peer_finished(bool clean, base::Now now) override;
   void ended(llp::StreamEnd how, base::Now now) override;
 
  private:
   /// What a record belongs to; part of its RecordTag.
-  enum class Kind : uint8_t { None, Send, Response, Terminate, Rtr };
+  enum class Kind : uint8_t { None, Send, Response, Terminate, Rtr, Nudge };
 
   /// Payload that is made for its message, not fetched from registered memory.
   using MadePayload = std::array<uint8_t, wire::rdmap::kAtomicRequestSize>;
@@ -104,6 +105,8 @@ class Endpoint::Impl final : public ddp::User {
   void write_terminate(llp::UlpduWriter& out);
   llp::PulledUlpdu pull_rtr(uint32_t max, llp::UlpduWriter& out);
   void write_rtr(llp::UlpduWriter& out) const;
+  llp::PulledUlpdu pull_nudge(uint32_t max, llp::UlpduWriter& out);
+  void write_empty_write(llp::UlpduWriter& out) const;
   void close_if_finished();
   void call_ready();
 
@@ -165,7 +168,8 @@ class Endpoint::Impl final : public ddp::User {
   uint32_t response_msn_ = 1;    // next on queue 3
   bool awaits_completion_ = false;  // the next work request waits for all before it
   Agreement agreement_;
-  bool rtr_pending_ = false;  // agreement_.rtr_out was not pulled yet
+  bool rtr_pending_ = false;    // agreement_.rtr_out was not pulled yet
+  bool nudge_pending_ = false;  // a zero-length Write to a silent peer was not pulled yet
   bool peer_finished_ = false;
   Fault end_cause_;      // of the peer: why the stream was ended without a Terminate
   bool closed_ = false;  // framing.close() was called

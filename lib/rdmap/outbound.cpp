@@ -12,6 +12,7 @@ namespace {
 //   a = kind 8 | last 8 | 16 zero | slot sequence number 32     b = offset 32 | payload length 32
 constexpr int kKindShift = 56;
 constexpr int kLastShift = 48;
+constexpr uint32_t kAnyStag = 1;  // of a message without octets; Linux siw has the same
 
 llp::RecordTag make_tag(uint8_t kind, uint32_t seq, const ddp::Cut& cut) {
   return {.a = uint64_t{kind} << kKindShift | uint64_t{cut.last} << kLastShift | seq,
@@ -316,6 +317,7 @@ llp::PulledUlpdu Endpoint::Impl::pull(uint32_t max, bool whole_only, llp::UlpduW
   if (state_ == EndpointState::Terminating) return pull_terminate(max, out);
   if (!running()) return {};
   if (rtr_pending_) return pull_rtr(max, out);
+  if (nudge_pending_ && current_.kind == Kind::None) return pull_nudge(max, out);
   if (current_.kind == Kind::None && !choose()) {
     if (state_ == EndpointState::Terminating) return pull_terminate(max, out);
     close_if_finished();
@@ -364,6 +366,10 @@ bool Endpoint::Impl::rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) {
     write_rtr(out);
     return true;
   }
+  if (kind == Kind::Nudge) {
+    write_empty_write(out);
+    return true;
+  }
   const bool response = kind == Kind::Response;
   if (response ? !inbound_.holds(seq) : !sends_.holds(seq)) return false;
   if (base::sabotaged(base::Defect::AtomicTwice) && response && inbound_.at(seq).atomic) {
@@ -384,7 +390,8 @@ void Endpoint::Impl::released(const llp::RecordTag& tag) {
   switch (static_cast<Kind>(kind_of(tag))) {
     case Kind::None:
     case Kind::Terminate:
-    case Kind::Rtr: return;
+    case Kind::Rtr:
+    case Kind::Nudge: return;
     case Kind::Response:
       inbound_.release(seq);
       provide_requests();
@@ -407,9 +414,10 @@ void Endpoint::Impl::released(const llp::RecordTag& tag) {
 }
 
 bool Endpoint::Impl::fills_segment(uint32_t octets, uint32_t overhead) const {
-  // Responses, an RTR and a Terminate go at once; so does what is no message, and an empty queue.
+  // Responses, an RTR, a nudge and a Terminate go at once; so does what is no message, and an empty
+  // queue.
   const bool sends = current_.kind == Kind::None || current_.kind == Kind::Send;
-  if (!running() || rtr_pending_ || inbound_.has_ready() || !sends) return true;
+  if (!running() || rtr_pending_ || nudge_pending_ || inbound_.has_ready() || !sends) return true;
   if (!sends_.has_next()) return true;
   uint64_t waiting = 0;
   for (uint32_t seq = sends_.next(); seq != sends_.end(); ++seq) {
@@ -431,6 +439,7 @@ bool Endpoint::Impl::all_fits(uint32_t octets, uint32_t overhead) const {
   const auto add = [&](uint64_t header_and_payload) { waiting += header_and_payload + overhead; };
   if (state_ == EndpointState::Terminating) add(wire::ddp::kUntaggedSize + terminate_size_);
   if (rtr_pending_) add(wire::ddp::kUntaggedSize + wire::rdmap::kReadRequestSize);
+  if (nudge_pending_) add(wire::ddp::kTaggedSize);
   if (current_.kind != Kind::None) {
     add(current_.message.header_size() + current_.message.length - current_.offset);
   }
@@ -480,21 +489,24 @@ llp::PulledUlpdu Endpoint::Impl::pull_terminate(uint32_t max, llp::UlpduWriter& 
                           {.length = terminate_size_, .last = true})};
 }
 
-/// RFC 6581 s.9.2. The STags are those that Linux siw uses; of a zero-length message none is looked
-/// at.
+/// RFC 5040 s.5.1, RFC 5041 s.5.2: whoever wants to may send it, and no STag is looked at.
+void Endpoint::Impl::write_empty_write(llp::UlpduWriter& out) const {
+  ddp::OutboundMessage message{.version = version_};
+  message.tagged = true;
+  message.stag = kAnyStag;
+  message.rsvd_ulp = wire::rdmap::control(wire::rdmap::Opcode::Write, version_);
+  ddp::write(message, {.length = 0, .last = true}, {}, out);
+}
+
+/// RFC 6581 s.9.2.
 void Endpoint::Impl::write_rtr(llp::UlpduWriter& out) const {
   using wire::rdmap::Opcode;
-  constexpr uint32_t kAnyStag = 1;
+  if (agreement_.rtr_out == Rtr::Write) return write_empty_write(out);
   std::array<uint8_t, wire::rdmap::kReadRequestSize> request{};
   ddp::OutboundMessage message{.version = version_};
   ddp::Pieces payload;
   Opcode opcode = Opcode::Send;
   switch (agreement_.rtr_out) {
-    case Rtr::Write:
-      opcode = Opcode::Write;
-      message.tagged = true;
-      message.stag = kAnyStag;
-      break;
     case Rtr::Read:
       opcode = Opcode::ReadRequest;
       message.qn = wire::rdmap::kReadRequestQn;
@@ -504,6 +516,7 @@ void Endpoint::Impl::write_rtr(llp::UlpduWriter& out) const {
       payload.add(request.data(), message.length);
       break;
     case Rtr::None:
+    case Rtr::Write:
     case Rtr::Send:
       message.qn = wire::rdmap::kSendQn;
       message.msn = 1;
@@ -535,6 +548,29 @@ llp::PulledUlpdu Endpoint::Impl::pull_rtr(uint32_t max, llp::UlpduWriter& out) {
   return {.length = header + payload,
           .last = true,
           .tag = make_tag(static_cast<uint8_t>(Kind::Rtr), 0, {.length = payload, .last = true})};
+}
+
+/// The octets of this FPDU wake a peer that has ours and does not know it: Linux siw, of which the
+/// receiver was not yet installed when they came (decision 10).
+void Endpoint::Impl::peer_silent() {
+  const bool spoke = sends_.next() != 0 || (agreement_.rtr_out != Rtr::None && !rtr_pending_);
+  if (!running() || !spoke) return;
+  nudge_pending_ = true;
+  call_ready();
+}
+
+llp::PulledUlpdu Endpoint::Impl::pull_nudge(uint32_t max, llp::UlpduWriter& out) {
+  constexpr uint32_t kOctets = wire::ddp::kTaggedSize;
+  if (kOctets > max) return {};
+  write_empty_write(out);
+  nudge_pending_ = false;
+  ++counters_.segments_out;
+  ++counters_.messages_out;
+  ++counters_.nudges_out;
+  if (sends_.has_next() || inbound_.has_ready()) call_ready();
+  return {.length = kOctets,
+          .last = true,
+          .tag = make_tag(static_cast<uint8_t>(Kind::Nudge), 0, {.length = 0, .last = true})};
 }
 
 void Endpoint::Impl::close_if_finished() {

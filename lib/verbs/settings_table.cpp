@@ -304,7 +304,8 @@ constexpr Key kKeys[] = {
     {"mpa", "first_fpdu_delay", in_mpa<&Mpa::first_fpdu_delay>, "time", {0, kMinute},
      "an initiator holds back its first FPDU so long after the Reply, once a connection, or until "
      "the peer sends: Linux siw installs its receiver behind its Reply, and what comes before is "
-     "acknowledged and never read. 0s: off, the default on a wire of this process"},
+     "acknowledged and never read. When the peer has sent nothing 200 ms later, an RDMA Write "
+     "without octets wakes it, once. 0s: both off, the default on a wire of this process"},
     {"mpa", "receive_window", in_mpa<&Mpa::receive_window>, "octets", {4 * kKb, kGb},
      "octets offered to the peer past the delivery point"},
     {"mpa", "hold_limit", in_mpa<&Mpa::hold_limit>, "octets", {0, kGb},

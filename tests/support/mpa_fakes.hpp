@@ -145,6 +145,7 @@ class FakeFramingUser final : public llp::FramingUser {
     ++faults;  // delivered what was never placed, or twice
   }
   void may_send() override { ++may_sends; }
+  void peer_silent() override { ++silences; }
   void mulpdu_changed(uint32_t value) override { mulpdus.push_back(value); }
   void framing_error(llp::FramingError error, base::Now) override { errors.push_back(error); }
   void peer_finished(bool clean, base::Now) override { finished.push_back(clean); }
@@ -163,7 +164,7 @@ class FakeFramingUser final : public llp::FramingUser {
 
   std::vector<Placed> placed;
   std::vector<Octets> delivered;
-  int faults = 0, may_sends = 0;
+  int faults = 0, may_sends = 0, silences = 0;
   std::vector<uint32_t> mulpdus;
   std::vector<llp::FramingError> errors;
   std::vector<bool> finished;

@@ -277,8 +277,36 @@ TEST(Enhanced, TheFirstFpduIsHeldBack_BUG_14) {
   a.session->on_timer(base::Now{} + config.first_fpdu_delay);
   EXPECT_EQ(a.user.may_sends, 1);
   EXPECT_FALSE(a.pull_all().empty());
-  EXPECT_EQ(a.session->next_deadline(), base::kNever);
   EXPECT_EQ(a.counters.first_fpdus_delayed, 1u);
+}
+
+// BUG-14: behind the delay a peer that has sent nothing is told of once, and one that has never is.
+TEST(Enhanced, TheSilenceOfThePeerIsTold_BUG_14) {
+  for (const bool answers : {false, true}) {
+    Config config;
+    config.first_fpdu_delay = std::chrono::milliseconds(10);
+    MpaEnd a = initiator(config);
+    a.user.to_send = {numbered_ulpdu(1, 40)};
+    reply_to(a, reply_frame(0x50, 2, {0, 4, 0, 4}));
+    a.session->on_timer(base::Now{} + config.first_fpdu_delay);
+    EXPECT_FALSE(a.pull_all().empty());
+    const base::Now told = base::Now{} + config.first_fpdu_delay + std::chrono::milliseconds(200);
+    EXPECT_EQ(a.session->next_deadline(), told);
+    a.session->on_timer(told - base::Duration(1));
+    EXPECT_EQ(a.user.silences, 0);
+    if (answers) {
+      SlowEncoder encoder(24, false);
+      encoder.add(numbered_ulpdu(9, 30));
+      ASSERT_TRUE(a.receive(24, encoder.stream));
+      EXPECT_EQ(a.session->next_deadline(), base::kNever);
+    }
+    a.session->on_timer(told);
+    EXPECT_EQ(a.user.silences, answers ? 0 : 1);
+    a.session->on_timer(told + std::chrono::hours(1));
+    EXPECT_EQ(a.user.silences, answers ? 0 : 1);
+    EXPECT_EQ(a.session->next_deadline(), base::kNever);
+    EXPECT_TRUE(a.events.failures.empty());
+  }
 }
 
 // A peer that sends has its receiver: the wait is over, and never comes again.

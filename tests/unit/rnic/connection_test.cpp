@@ -67,6 +67,8 @@ TEST_F(Connections, RejectCarriesPrivateData) {
   EXPECT_EQ(left().take(EventKind::Rejected)->private_data, why);
   run_for(std::chrono::seconds(10));
   EXPECT_FALSE(left().has(EventKind::Established));
+  EXPECT_TRUE(left().take(EventKind::Disconnected).has_value());  // once
+  EXPECT_FALSE(left().has(EventKind::Disconnected));
   // Who said no is not told that the request is gone.
   EXPECT_FALSE(right().has(EventKind::RequestWithdrawn));
   EXPECT_FALSE(

@@ -374,6 +374,50 @@ TEST_F(Delayed, TheFirstFpduWaits_BUG_14) {
   EXPECT_EQ(left().device->mpa_counters().first_fpdus_delayed, 1u);
 }
 
+class LateReceiver : public Starts {
+ protected:
+  LateReceiver()
+      : Starts([](mpa::Config& l, mpa::Config&) {
+          l.first_fpdu_delay = std::chrono::milliseconds(10);
+        }) {}
+  uint64_t nudges() { return left().device->rdmap_counters().nudges_out; }
+};
+
+// BUG-14: a peer that has our first message and says nothing gets a Write of nothing, once: the
+// octets that wake a receiver which was installed too late. No message is disturbed by it.
+TEST_F(LateReceiver, IsNudgedOnce_BUG_14) {
+  QueuePair* a = make(left(), 4, 4);
+  QueuePair* b = make(right(), 4, 4);
+  ASSERT_TRUE(start(a, b).left);
+  std::vector<uint8_t> octets(100'000, 7), sink(octets.size());
+  const mem::Stag from = left().add(octets, a->spec().pd, mem::kLocalWrite);
+  const mem::Stag into = right().add(sink, b->spec().pd, mem::kLocalWrite | mem::kRemoteWrite);
+  auto write = work(WorkOpcode::Write, 1, octets, from, static_cast<uint32_t>(octets.size()));
+  write.remote_stag = into.value;
+  write.remote_to = reinterpret_cast<uint64_t>(sink.data());
+  ASSERT_EQ(a->post_send(write), PostResult::Ok);
+  run_for(std::chrono::milliseconds(205));
+  EXPECT_EQ(nudges(), 0u);
+  run_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(nudges(), 1u);
+  EXPECT_EQ(right().device->rdmap_counters().writes_in, 2u);
+  EXPECT_EQ(sink, octets);
+  run_for(std::chrono::minutes(1));
+  EXPECT_EQ(nudges(), 1u);
+  EXPECT_EQ(left().completions(a->spec().send_cq).size(), 1u);  // the Write's
+  expect_traffic(a, b, false);
+}
+
+TEST_F(LateReceiver, WhoAnswersOrWasNotSpokenToIsNotNudged_BUG_14) {
+  QueuePair* a = make(left(), 4, 4);
+  QueuePair* b = make(right(), 4, 4);
+  ASSERT_TRUE(start(a, b).left);
+  expect_traffic(a, b, false);
+  ASSERT_TRUE(start(make(left(), 4, 4), make(right(), 4, 4)).left);
+  run_for(std::chrono::seconds(1));
+  EXPECT_EQ(nudges(), 0u);
+}
+
 class Legacy : public Starts {
  protected:
   Legacy()

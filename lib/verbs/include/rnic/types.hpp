@@ -107,7 +107,7 @@ enum class EventKind : uint8_t {
                      ///< queue of events is full peers are rejected instead.
   Established,       ///< the queue pair is in full operation
   ConnectFailed,     ///< an active connect ended without a connection
-  Rejected,          ///< the peer's application said no; private_data says why
+  Rejected,          ///< the peer's application said no (see private_data); Disconnected follows
   RequestWithdrawn,  ///< an unanswered request is gone. Left out while half of the queue is full:
                      ///< answering says NotFound.
   RequestFailed,     ///< a peer connected without a good Request: fault and detail say why; nothing
