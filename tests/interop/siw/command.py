@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import cells
 import guest_image
 import plan
 from bench import PORT, RPING_PORT, Bench, problems_of
-from guest import (GUEST, HOST, INTERFACE, OURS, Console, Guest, GuestHangs, Laboratory,
+from guest import (BOOT_PATIENCE, GUEST, HOST, INTERFACE, OURS, Console, Guest, GuestHangs, Laboratory,
                    enter_network)
 from guest_kernel import Unavailable, cache, say
 from host_peer import HostPeer, PeerEnded
@@ -94,7 +95,9 @@ def connections(options):
         result = ours.answer(options.count * (options.patience + 1) + 60)
         for failure in result["failures"][:20]:
             print(f"connection {failure['number']}: {failure['error']}")
-        print(f"{result['failed']} of {result['count']} connections failed")
+        nudged = result["counters"].get("rdmap.nudges_out", 0)
+        print(f"{result['failed']} of {result['count']} connections failed; {nudged} were silent at first and "
+              "nudged")
         return 1 if result["failed"] else 0
     return with_bench(measure)
 
@@ -145,7 +148,7 @@ def start(_):
             stand(image)
         finally:
             os._exit(0)
-    end = time.monotonic() + 150
+    end = time.monotonic() + BOOT_PATIENCE + 30
     while not standing():
         if time.monotonic() > end:
             with open(os.path.join(STANDING, "log"), encoding="utf-8") as file:
@@ -173,7 +176,9 @@ def need_standing():
 def execute(options):
     need_standing()
     console = Console(os.path.join(STANDING, "commands"))
-    answer = console.execute(" ".join(options.words), options.seconds)
+    words = options.words  # one alone may be a whole line for the guest's shell
+    line = words[0] if len(words) == 1 else shlex.join(words)
+    answer = console.execute(line, options.seconds)
     print(answer.text, end="")
     return answer.status
 
@@ -227,7 +232,8 @@ def parser():
     one.add_argument("--delay", help="mpa.first_fpdu_delay, such as 0s; default: the product's")
     one.add_argument("--patience", type=int, default=10, help="seconds that make a failure")
     verb("start", start, "start a guest that stays until `stop`", STANDING_HELP)
-    one = verb("exec", execute, "run a command in the guest of `start`", STANDING_HELP)
+    one = verb("exec", execute, "run a command, or a line for its shell, in the guest of `start`",
+               STANDING_HELP)
     one.add_argument("--seconds", type=int, default=60)
     one.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND")
     one = verb("host", host, "run a program of this machine in the namespace of `start`",
