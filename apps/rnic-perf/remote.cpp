@@ -18,7 +18,7 @@ using workload::ControlKind;
 using workload::ControlMessage;
 using workload::Operation;
 
-constexpr uint32_t kVerifyEvery = 64;  // messages
+constexpr uint32_t kBatch = 64;  // messages
 constexpr int64_t kTimeoutMs = 30000;
 
 class Client {
@@ -181,8 +181,8 @@ Status Client::batch() {
   batch.size = options_.size;
   batch.slots = static_cast<uint32_t>(std::clamp<uint64_t>(
       std::min<uint64_t>(offer_.length, 1u << 20) / workload::slot_stride(options_.size), 1,
-      kVerifyEvery));
-  batch.messages = kVerifyEvery;
+      kBatch));
+  batch.messages = kBatch;
   batch.pattern = {7, ++generation_};
   prepare_own(batch);
   const auto ask = [&](ControlKind kind) -> Result<ControlMessage> {

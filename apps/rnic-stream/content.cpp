@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstring>
 
 namespace rnic::stream {
@@ -79,6 +80,12 @@ void RunningHash::add(std::span<const uint8_t> octets) {
   }
   for (; i < octets.size(); ++i) state = (state >> 8) ^ kTables[0][(state ^ octets[i]) & 0xff];
   state_ = state;
+}
+
+std::string hex(uint32_t value) {
+  std::array<char, 9> text{};
+  std::snprintf(text.data(), text.size(), "%08x", value);
+  return text.data();
 }
 
 }  // namespace rnic::stream

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace rnic::stream {
@@ -42,5 +43,8 @@ class RunningHash {
  private:
   uint32_t state_ = 0xffffffff;
 };
+
+/// Eight lower-case digits, as the reports show a hash.
+[[nodiscard]] std::string hex(uint32_t value);
 
 }  // namespace rnic::stream

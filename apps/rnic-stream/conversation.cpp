@@ -23,12 +23,6 @@ uint16_t port_of(const std::string& endpoint) {
   return port;
 }
 
-std::string hex(uint32_t value) {
-  std::array<char, 9> text{};
-  std::snprintf(text.data(), text.size(), "%08x", value);
-  return text.data();
-}
-
 std::string line_of(uint64_t octets, uint32_t hash, bool right) {
   return std::to_string(octets) + " " + hex(hash) + (right ? " ok\n" : " bad\n");
 }

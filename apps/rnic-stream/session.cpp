@@ -17,12 +17,6 @@ constexpr size_t kErrorsKept = 5;
 constexpr size_t kHashesKept = 16;
 constexpr uint32_t kPollsPerStep = 4;
 
-std::string hex(uint32_t value) {
-  std::array<char, 9> text{};
-  std::snprintf(text.data(), text.size(), "%08x", value);
-  return text.data();
-}
-
 Result<Context> open_context(const Options& options, bool loopback) {
   Config config = loopback ? Config::loopback() : Config::from_text("[[device]]\n", "--set");
   const bool port_set =

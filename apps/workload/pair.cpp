@@ -6,10 +6,6 @@ namespace rnic::workload {
 
 namespace {
 
-tl::unexpected<Error> fail(ErrorCode code, std::string message) {
-  return tl::unexpected(Error{code, std::move(message)});
-}
-
 bool same(std::span<const uint8_t> a, const std::vector<uint8_t>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }

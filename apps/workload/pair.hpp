@@ -6,10 +6,16 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "rnic/verbs.hpp"
 
 namespace rnic::workload {
+
+/// For `return`, where a Result is owed.
+[[nodiscard]] inline tl::unexpected<Error> fail(ErrorCode code, std::string message) {
+  return tl::unexpected(Error{code, std::move(message)});
+}
 
 /// One end: everything that belongs to its queue pair, in the order of making.
 struct End {

@@ -7,10 +7,6 @@ namespace rnic::workload {
 
 namespace {
 
-tl::unexpected<Error> fail(ErrorCode code, std::string message) {
-  return tl::unexpected(Error{code, std::move(message)});
-}
-
 /// What the initiator asks for comes to its own memory.
 bool comes_back(Operation operation) {
   return operation == Operation::Read || is_atomic(operation);

@@ -24,14 +24,15 @@ constexpr uint16_t kMoreFragments = RTE_IPV4_HDR_MF_FLAG;
 struct TableDeleter {
   void operator()(rte_ip_frag_tbl* table) const { rte_ip_frag_table_destroy(table); }
 };
-using Table = std::unique_ptr<rte_ip_frag_tbl, TableDeleter>;
+using FragmentTable = std::unique_ptr<rte_ip_frag_tbl, TableDeleter>;
 
 /// librte_ip_frag knows a datagram by addresses and identification. What belongs together was
 /// decided already, so it is told a plain IPv4 header that carries the datagram's number; datagrams
 /// of both IP versions go this way. Its time is base::Now in nanoseconds instead of the TSC.
 class IpFragReassembler final : public net::Reassembler {
  public:
-  IpFragReassembler(MbufPool pool, Table table) : pool_(std::move(pool)), table_(std::move(table)) {
+  IpFragReassembler(MbufPool pool, FragmentTable table)
+      : pool_(std::move(pool)), table_(std::move(table)) {
     whole_.resize(kMaxOctets);
   }
   ~IpFragReassembler() override {
@@ -110,7 +111,7 @@ class IpFragReassembler final : public net::Reassembler {
   }
 
   MbufPool pool_;
-  Table table_;
+  FragmentTable table_;
   rte_ip_frag_death_row dead_{};
   std::vector<uint8_t> whole_;
 };
@@ -134,7 +135,7 @@ base::Result<std::unique_ptr<net::Reassembler>> make_reassembler(
   // its hash puts them.
   const uint32_t entries = std::bit_ceil(options.datagrams + 1);
   const uint32_t buckets = std::max(entries / 4, 1u);
-  Table table(rte_ip_frag_table_create(buckets, kBucketEntries, entries,
+  FragmentTable table(rte_ip_frag_table_create(buckets, kBucketEntries, entries,
                                        static_cast<uint64_t>(options.timeout.count()),
                                        SOCKET_ID_ANY));
   if (table == nullptr) {

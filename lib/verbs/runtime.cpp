@@ -19,8 +19,6 @@ using base::fail;
 
 namespace {
 
-constexpr std::string_view kWirePrefix = "wire:";
-
 /// Names of ethdevs are unique in the process: contexts opened one after the other count on.
 std::string unique_port_name(const std::string& wire, char end) {
   static std::atomic<uint32_t> counter{0};

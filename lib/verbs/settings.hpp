@@ -35,6 +35,9 @@ struct WorkerSettings {
   std::vector<uint32_t> cores;  ///< threaded mode, one per device; empty: unpinned
 };
 
+/// How the name of a port on one of our wires begins: "wire:NAME:0" or "wire:NAME:1".
+inline constexpr std::string_view kWirePrefix = "wire:";
+
 /// [[wire]]: a pair of cross-connected memory ports, whose ends are "wire:NAME:0" and
 /// "wire:NAME:1".
 struct WireSettings {

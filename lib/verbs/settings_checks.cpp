@@ -12,8 +12,6 @@
 namespace rnic::verbs {
 namespace {
 
-constexpr std::string_view kWirePrefix = "wire:";
-
 bool on_wire(const DeviceSettings& device) { return device.port.starts_with(kWirePrefix); }
 
 std::string table(size_t index) { return "device#" + std::to_string(index); }

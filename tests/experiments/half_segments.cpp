@@ -8,7 +8,6 @@ namespace rnic::experiment {
 
 namespace {
 
-constexpr uint32_t kEmss = 1460;
 constexpr uint32_t kOverhead = 2 + kTaggedHeader + 4;  // of an FPDU without pad and markers
 
 struct Point {

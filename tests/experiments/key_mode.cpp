@@ -14,8 +14,6 @@ namespace {
 constexpr Framing kFramings[] = {Framing::Mpa, Framing::MpaMarkers, Framing::TufKey,
                                  Framing::TufMarkers};
 
-std::string percent(double share, int digits = 1) { return number(share * 100, digits) + " %"; }
-
 void overhead(Experiment& e) {
   Table table{
       "key-mode-overhead",

@@ -8,18 +8,19 @@ namespace rnic::experiment {
 
 namespace {
 
-constexpr uint32_t kEmss = 1460;
 constexpr uint32_t kBurst = 32;  // frames that a device takes at once
 
-struct Line {
+struct Receiver {
   Framing framing;
   const char* name;
 };
-constexpr Line kLines[] = {{Framing::MpaMarkers, "aligned, markers"},
-                           {Framing::Mpa, "aligned, no markers"},
-                           {Framing::TufKey, "aligned, TUF key"},
-                           {Framing::MpaUnalignedMarkers, "markers only"},
-                           {Framing::MpaUnaligned, "neither"}};
+constexpr Receiver kReceivers[] = {
+    {Framing::MpaMarkers, "aligned, markers"},
+    {Framing::Mpa, "aligned, no markers"},
+    {Framing::TufKey, "aligned, TUF key"},
+    {Framing::MpaUnalignedMarkers, "markers only"},
+    {Framing::MpaUnaligned, "neither"},
+};
 
 RigConfig rig_for(Framing framing, uint32_t connections, double loss, uint64_t seed) {
   RigConfig config;
@@ -42,8 +43,6 @@ uint64_t messages_for(uint32_t connections, Extent extent) {
   return std::max<uint64_t>(1, total / connections);
 }
 
-std::string percent(double loss) { return number(loss * 100, 2) + " %"; }
-
 /// All receivers at all numbers of connections.
 class Sweep {
  public:
@@ -58,7 +57,7 @@ class Sweep {
   void finish();
 
  private:
-  void measure(const Line& line, uint32_t connections, double loss, Series& series,
+  void measure(const Receiver& receiver, uint32_t connections, double loss, Series& series,
                std::vector<std::string>& row);
 
   Experiment& e_;
@@ -79,38 +78,38 @@ class Sweep {
   uint64_t most_by_key_ = 0;
 };
 
-void Sweep::measure(const Line& line, uint32_t connections, double loss, Series& series,
+void Sweep::measure(const Receiver& receiver, uint32_t connections, double loss, Series& series,
                     std::vector<std::string>& row) {
-  const HoldRun run = hold_run(rig_for(line.framing, connections, loss, seed_ + connections),
+  const HoldRun run = hold_run(rig_for(receiver.framing, connections, loss, seed_ + connections),
                                messages_for(connections, extent_));
   const double k1 = static_cast<double>(run.peak) / (double{kEmss} * connections);
-  all_.rows.push_back({line.name, number(connections), percent(loss), number(run.peak),
+  all_.rows.push_back({receiver.name, number(connections), percent(loss, 2), number(run.peak),
                        number(run.mean, 0), number(run.memory_peak), number(run.connection_peak),
                        number(k1, 2), run.complete ? number(run.refused) : "incomplete"});
   series.points.emplace_back(connections, run.peak);
   row.push_back(number(run.peak));
-  if (line.framing == Framing::MpaMarkers) {
+  if (receiver.framing == Framing::MpaMarkers) {
     most_by_markers_ = std::max(most_by_markers_, run.peak);
   }
-  if (line.framing == Framing::TufKey) most_by_key_ = std::max(most_by_key_, run.peak);
+  if (receiver.framing == Framing::TufKey) most_by_key_ = std::max(most_by_key_, run.peak);
   if (connections != counts_.back() || (loss != 0 && loss != 0.01)) return;
-  e_.findings.push_back(percent(loss) + " loss, " + number(connections) + " connections, " +
-                        line.name + ": " + number(run.peak) + " octets held at most (" +
+  e_.findings.push_back(percent(loss, 2) + " loss, " + number(connections) + " connections, " +
+                        receiver.name + ": " + number(run.peak) + " octets held at most (" +
                         number(k1, 2) + " * EMSS * connections), in " + number(run.memory_peak) +
                         " octets of pages.");
 }
 
 void Sweep::run(double loss) {
-  Figure figure{"Peak of held octets, " + percent(loss) + " of the segments lost",
+  Figure figure{"Peak of held octets, " + percent(loss, 2) + " of the segments lost",
                 "connections",
                 "octets held",
                 true,
                 true,
                 {}};
-  for (const Line& line : kLines) {
-    Series series{line.name, {}};
-    std::vector<std::string> row{line.name, percent(loss)};
-    for (const uint32_t n : counts_) measure(line, n, loss, series, row);
+  for (const Receiver& receiver : kReceivers) {
+    Series series{receiver.name, {}};
+    std::vector<std::string> row{receiver.name, percent(loss, 2)};
+    for (const uint32_t n : counts_) measure(receiver, n, loss, series, row);
     figure.series.push_back(std::move(series));
     peaks_.rows.push_back(std::move(row));
   }

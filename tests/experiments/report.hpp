@@ -47,6 +47,10 @@ struct Experiment {
 [[nodiscard]] std::string number(double value, int digits = 2);
 [[nodiscard]] inline std::string number(uint64_t value) { return std::to_string(value); }
 [[nodiscard]] inline std::string number(uint32_t value) { return std::to_string(value); }
+/// A share of 1 in per cent.
+[[nodiscard]] inline std::string percent(double share, int digits = 1) {
+  return number(share * 100, digits) + " %";
+}
 
 /// The figure as SVG with axes, units and a legend.
 [[nodiscard]] std::string to_svg(const Figure& figure);

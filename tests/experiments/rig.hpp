@@ -26,6 +26,8 @@ enum class Framing : uint8_t {
 };
 [[nodiscard]] const char* to_string(Framing framing);
 
+inline constexpr uint32_t kEmss = 1460;  ///< octets, on Ethernet without options
+
 struct RigConfig {
   PathConfig path;
   Framing framing = Framing::Mpa;

@@ -8,14 +8,14 @@ namespace rnic::experiment {
 
 namespace {
 
-struct Line {
+struct Sender {
   const char* name;
   Framing framing;
   bool crc;
   bool packing;
   uint16_t interval;
 };
-constexpr Line kLines[] = {
+constexpr Sender kSenders[] = {
     {"MPA", Framing::Mpa, true, true, 0},
     {"MPA, CRC off", Framing::Mpa, false, true, 0},
     {"MPA, markers", Framing::MpaMarkers, true, true, 0},
@@ -46,9 +46,9 @@ Experiment wire_efficiency(const Options& options) {
                 false,
                 {}};
   Table table{"wire-efficiency", "Payload of all octets on the wire, %", {"message octets"}, {}};
-  for (const Line& line : kLines) {
-    table.columns.emplace_back(line.name);
-    figure.series.push_back({line.name, {}});
+  for (const Sender& sender : kSenders) {
+    table.columns.emplace_back(sender.name);
+    figure.series.push_back({sender.name, {}});
   }
   std::vector<uint32_t> sizes;
   for (uint32_t size = 1; size <= 65536; size *= 2) {
@@ -58,14 +58,14 @@ Experiment wire_efficiency(const Options& options) {
   const uint64_t total = options.extent == Extent::Quick ? 128u << 10 : 512u << 10;
   for (const uint32_t size : sizes) {
     std::vector<std::string> row{number(size)};
-    for (size_t i = 0; i < std::size(kLines); ++i) {
-      const Line& line = kLines[i];
+    for (size_t i = 0; i < std::size(kSenders); ++i) {
+      const Sender& sender = kSenders[i];
       RigConfig config;
       config.path.tcp = plain_tcp();
-      config.framing = line.framing;
-      config.crc = line.crc;
-      config.packing = line.packing;
-      if (line.interval != 0) config.tuf_interval = line.interval;
+      config.framing = sender.framing;
+      config.crc = sender.crc;
+      config.packing = sender.packing;
+      if (sender.interval != 0) config.tuf_interval = sender.interval;
       config.message_octets = size;
       const uint64_t messages = std::clamp<uint64_t>(total / size, 8, 2000);
       const Transfer run = transfer(config, messages);
@@ -73,7 +73,7 @@ Experiment wire_efficiency(const Options& options) {
       row.push_back(number(share, 2));
       figure.series[i].points.emplace_back(size, share);
       if (size == 65536 || size == 1) {
-        e.findings.push_back(std::string(line.name) + ", messages of " + number(size) +
+        e.findings.push_back(std::string(sender.name) + ", messages of " + number(size) +
                              (size == 1 ? " octet: " : " octets: ") + number(share, 2) + " %.");
       }
     }

@@ -13,7 +13,7 @@ namespace {
 using Outcome = net::Reassembler::Outcome;
 using Octets = std::vector<uint8_t>;
 
-constexpr base::Now kNow = base::from_nanos(1'000'000'000);
+constexpr base::Now kArrival = base::from_nanos(1'000'000'000);
 
 Octets content(uint32_t size) {
   Octets all(size);
@@ -30,7 +30,7 @@ std::unique_ptr<net::Reassembler> make(uint32_t datagrams, uint32_t mtu = 1500) 
 net::Reassembler::Result add(net::Reassembler& r, uint32_t number, const Octets& all,
                              uint32_t first, uint32_t end) {
   return r.add(number, first, end < all.size(), base::ByteView(all).subspan(first, end - first),
-               kNow);
+               kArrival);
 }
 
 // TCP-IP-01
@@ -73,7 +73,7 @@ TEST(IpFragReassembler, ForgottenDatagramsGiveTheirPlacesBack) {
     if (which == 2) {
       EXPECT_EQ(add(*r, number, all, 400, 480).outcome, Outcome::Kept);
     }
-    r->forget(number, kNow);
+    r->forget(number, kArrival);
   }
   EXPECT_EQ(add(*r, 30'000, all, 0, 400).outcome, Outcome::Kept);
   EXPECT_EQ(add(*r, 30'000, all, 400, 800).outcome, Outcome::Complete);
@@ -98,7 +98,7 @@ TEST(IpFragReassembler, WhatIsTooLongIsRefused) {
   auto r = make(4, 576);
   const Octets all = content(2000);
   EXPECT_EQ(add(*r, 1, all, 0, 1600).outcome, Outcome::Refused);
-  EXPECT_EQ(r->add(2, net::Reassembler::kMaxOctets - 8, false, content(16), kNow).outcome,
+  EXPECT_EQ(r->add(2, net::Reassembler::kMaxOctets - 8, false, content(16), kArrival).outcome,
             Outcome::Refused);
 }
 

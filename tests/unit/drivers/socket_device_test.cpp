@@ -140,8 +140,6 @@ class TufWithoutMarkers : public OnSockets {
   TufWithoutMarkers() : OnSockets(1, sockets(), with_tuf(false), with_tuf(false)) {}
 };
 
-}  // namespace
-
 // TUF-2-02: marker mode both ways, and no suspicion of a middlebox, however the reads fall.
 TEST_F(TufOnSockets, MarkerModeOnly_TUF_2_02) {
   connect();
@@ -203,4 +201,5 @@ TEST_F(OnSockets, StreamingSocketsAreRefused) {
   EXPECT_FALSE(devices_[0]->listen_stream({{}, 7000}, 1).has_value());
 }
 
+}  // namespace
 }  // namespace rnic::nic

@@ -179,8 +179,6 @@ class ManyInPieces : public LittleHoldSpace {
   ManyInPieces() : LittleHoldSpace(kLinks, 64 << 10) {}
 };
 
-}  // namespace
-
 // One connection has all hold space and does not go on. Another one's FPDU is left with the system
 // until it is whole there, and is placed from there.
 TEST_P(TwoThatWait, WholeFpdusNeedNoHoldSpace) {
@@ -270,4 +268,5 @@ INSTANTIATE_TEST_SUITE_P(Framings, TwoThatWait, kFramings());
 INSTANTIATE_TEST_SUITE_P(Framings, TwoWithSmallBuffers, kFramings());
 INSTANTIATE_TEST_SUITE_P(Framings, ManyInPieces, kFramings());
 
+}  // namespace
 }  // namespace rnic::nic

@@ -88,8 +88,6 @@ class SocketDriver : public ::testing::Test {
   RecordUser far_{2, 1};
 };
 
-}  // namespace
-
 // MPA-5.1-01: the system's word is used; without it the path's MTU less the headers to be expected.
 TEST(SocketEmss, TheBestThatIsKnown) {
   EXPECT_EQ(choose_emss({.send_mss = 1428, .path_mtu = 9000, .configured_mtu = 576}), 1428u);
@@ -407,4 +405,5 @@ TEST_F(SocketDriver, NagleIsAskedForOnly_MPA_A_2_01) {
   }
 }
 
+}  // namespace
 }  // namespace rnic::socket

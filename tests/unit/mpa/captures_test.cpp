@@ -17,8 +17,8 @@ std::vector<CapturedConnection> capture(const std::string& name) {
 }
 
 /// The start frame at the beginning of a direction, and the rest.
-struct Frame {
-  explicit Frame(const CapturedStream& direction) {
+struct StartFrame {
+  explicit StartFrame(const CapturedStream& direction) {
     const Octets& all = direction.octets;
     if (all.size() < wire::kMpaStartHeaderSize) return;
     header = *wire::parse_mpa_start_header(all);
@@ -75,7 +75,7 @@ const char* const kGood[] = {"mpa2-start-no-pd",
                              "rping-3",
                              "ucmatose-2x3"};
 
-Config config_for(const Frame& request) {
+Config config_for(const StartFrame& request) {
   Config config;
   config.crc = request.header.crc;
   return config;
@@ -88,7 +88,7 @@ TEST(Captures, SiwAsInitiator_BUG_16_CM6581_10_01_CM6581_9_2_02) {
     const auto connections = capture(name);
     ASSERT_FALSE(connections.empty()) << name;
     for (const CapturedConnection& connection : connections) {
-      const Frame request(connection.from);
+      const StartFrame request(connection.from);
       if (request.size == 0) continue;
       MpaEnd b(Role::Responder, config_for(request));
       b.establish();
@@ -127,7 +127,7 @@ TEST(Captures, SiwAsInitiator_BUG_16_CM6581_10_01_CM6581_9_2_02) {
 TEST(Captures, SiwAsResponder_CM6581_9_1_02_CM6581_9_2_04) {
   for (const char* name : kGood) {
     for (const CapturedConnection& connection : capture(name)) {
-      const Frame request(connection.from), reply(connection.to);
+      const StartFrame request(connection.from), reply(connection.to);
       if (reply.size == 0) continue;
       const StartWish wish{.exchange_reads = request.header.enhanced,
                            .peer_to_peer = request.data.peer_to_peer,
@@ -164,7 +164,7 @@ TEST(Captures, SiwRejects_MPA_7_1_1_09_CM6581_9_1_02) {
        {"mpa1-reject-pd", "mpa2-reject-pd", "mpa2-reject-no-pd", "raw-markers-asked-rejected"}) {
     const auto connections = capture(name);
     ASSERT_FALSE(connections.empty());
-    const Frame request(connections[0].from), reply(connections[0].to);
+    const StartFrame request(connections[0].from), reply(connections[0].to);
     Config config = config_for(request);
     config.markers_receive = request.header.markers;
     MpaEnd a(Role::Initiator, config, {}, 512u << 10, nullptr,
@@ -206,7 +206,7 @@ TEST(Captures, AWrongCrc_MPA_8_02) {
   const auto connections = capture("raw-crc-error-terminate");
   ASSERT_FALSE(connections.empty());
   for (const bool drop : {true, false}) {
-    const Frame request(connections[0].from);
+    const StartFrame request(connections[0].from);
     Config config;
     config.silent_drop = drop;
     MpaEnd b(Role::Responder, config);

@@ -20,9 +20,7 @@ using test::numbered_ulpdu;
 using test::Octets;
 using test::SlowEncoder;
 
-constexpr uint64_t kStart = 20;
-
-Config config_of(bool markers, bool drop = true) {
+Config grid_config(bool markers, bool drop = true) {
   Config config;
   config.markers_receive = markers;
   config.silent_drop = drop;
@@ -30,8 +28,8 @@ Config config_of(bool markers, bool drop = true) {
 }
 
 /// A responder in full operation that is given parts of a stream.
-struct Receiver {
-  explicit Receiver(const Config& config) : end(Role::Responder, config) {
+struct GridReceiver {
+  explicit GridReceiver(const Config& config) : end(Role::Responder, config) {
     end.establish();
     end.receive(0, request_frame(0x40, 1));
     end.session->accept({}, end.now);
@@ -71,7 +69,7 @@ TEST(Exhaustive, MarkerAgainstLengthAgainstCut_MPA_4_3_12_MPA_A_4_01) {
       const size_t end = encoder.boundaries[expected.size() - 1] - kStart;
       for (size_t cut = begin + 1; cut < end; ++cut) {
         for (const bool swapped : {false, true}) {
-          Receiver rx(config_of(true));
+          GridReceiver rx(grid_config(true));
           rx.give(encoder.stream, 0, begin);
           if (swapped) rx.give(encoder.stream, cut, encoder.stream.size());
           rx.give(encoder.stream, begin, cut);
@@ -174,7 +172,7 @@ TEST(Exhaustive, EveryBitOfAnFpdu_MPA_8_02_MPA_4_4_09) {
       for (size_t bit = begin * 8; bit < end * 8; ++bit) {
         Octets stream = encoder.stream;
         stream[bit / 8] ^= static_cast<uint8_t>(1u << bit % 8);
-        Receiver rx(config_of(markers, drop));
+        GridReceiver rx(grid_config(markers, drop));
         rx.give(stream, 0, begin);
         const bool accepted = rx.give(stream, begin, stream.size());
         for (const auto& placed : rx.end.user.placed) {
@@ -228,7 +226,7 @@ TEST(Exhaustive, ReceiveCasesInEveryOrder_MPA00_7_4_1_01_MPA_A_4_06) {
       std::vector<size_t> order(at.size() - 1);
       std::iota(order.begin(), order.end(), 0);
       do {
-        Receiver rx(config_of(markers));
+        GridReceiver rx(grid_config(markers));
         size_t complete = 0;  // of the segments from the first on
         std::vector<bool> have(order.size());
         for (const size_t k : order) {
@@ -259,7 +257,7 @@ TEST(Exhaustive, AlignedFpdusAreNeverHeld_MPA_A_4_02_MPA_A_4_03_MPAA_7_1_02) {
   for (uint32_t skipped = 0; skipped < 4; ++skipped) {
     SlowEncoder encoder(kStart, true);
     for (uint32_t i = 0; i < 16; ++i) encoder.add(numbered_ulpdu(i, 1000));
-    Receiver rx(config_of(true));
+    GridReceiver rx(grid_config(true));
     const auto boundary = [&](size_t i) {
       return i < 16 ? encoder.boundaries[i] - kStart : encoder.stream.size();
     };
@@ -290,7 +288,7 @@ TEST(Exhaustive, HeaderPayloadAndCrcApart_BUG_15) {
         at.insert(at.end(), {boundary(i), boundary(i) + 16, boundary(i + 1) - 4});
       }
       at.insert(at.end(), {boundary(2), boundary(4), boundary(5), boundary(6)});
-      Receiver rx(config_of(markers));
+      GridReceiver rx(grid_config(markers));
       for (size_t k = 0; k + 1 < at.size(); ++k) {
         if (k != lost) rx.give(encoder.stream, at[k], at[k + 1]);
       }
@@ -315,7 +313,7 @@ TEST(Exhaustive, AlteredRetransmissionsChangeNothing) {
       encoder.add(expected.back());
       other.add(numbered_ulpdu(i + 100, 500));
     }
-    Receiver rx(config_of(markers));
+    GridReceiver rx(grid_config(markers));
     const size_t one = encoder.boundaries[1] - kStart;
     rx.give(encoder.stream, one, encoder.stream.size());
     rx.give(other.stream, one, other.stream.size());
@@ -343,12 +341,6 @@ TEST(Exhaustive, CrcUnitVectors_MPA_4_4_V3) {
   EXPECT_EQ(wire(down), (Octets{0x5c, 0xdb, 0x3f, 0x11}));
   const std::string digits = "123456789";
   EXPECT_EQ(wire({digits.begin(), digits.end()}), (Octets{0x83, 0x92, 0x06, 0xe3}));
-}
-
-Octets figure_ulpdu(uint8_t ddp, uint8_t rdmap, uint8_t msn) {
-  Octets ulpdu(42, 0);
-  ulpdu[0] = ddp, ulpdu[1] = rdmap, ulpdu[13] = msn;
-  return ulpdu;
 }
 
 Octets written(const MarkerGrid& grid, uint64_t offset, const Octets& ulpdu) {

@@ -17,8 +17,6 @@ using test::numbered_ulpdu;
 using test::Octets;
 using test::SlowEncoder;
 
-constexpr uint64_t kStart = 20;
-
 /// A responder in full operation, and the stream that an initiator would send it.
 struct Receiver {
   explicit Receiver(Config config, uint64_t hold = 512u << 10)

@@ -23,15 +23,6 @@ Octets build(const MarkerGrid& grid, uint64_t offset, bool crc, const Octets& ul
   return room;
 }
 
-/// An untagged Send of 24 zero octets as in the figures.
-Octets figure_ulpdu(uint8_t ddp_control, uint8_t rdmap_control, uint8_t msn) {
-  Octets ulpdu(42, 0);
-  ulpdu[0] = ddp_control;
-  ulpdu[1] = rdmap_control;
-  ulpdu[13] = msn;
-  return ulpdu;
-}
-
 Octets tail(const Octets& octets, size_t n) {
   return {octets.end() - static_cast<long>(n), octets.end()};
 }

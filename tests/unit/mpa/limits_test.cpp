@@ -12,8 +12,6 @@ using test::numbered_ulpdu;
 using test::Octets;
 using test::SlowEncoder;
 
-constexpr uint64_t kStart = 20;
-
 void begin(MpaEnd& end, const Config& config) {
   MpaEnd peer(Role::Initiator, config);
   peer.establish();

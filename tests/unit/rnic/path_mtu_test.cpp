@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr uint16_t kEchoPort = 9000;
+constexpr uint16_t kPathPort = 9000;
 constexpr uint32_t kWide = 1500;
 constexpr uint32_t kNarrow = 1300;
 
@@ -41,8 +41,8 @@ class PathRaise : public ::testing::TestWithParam<bool> {
       devices_.push_back(std::make_unique<Device>(config, nics_[i]->queue(0), now_));
     }
     nics_[1]->passes = [this](const std::vector<uint8_t>& frame) { return carry(frame); };
-    listener_ = *devices_[1]->listen_stream({{}, kEchoPort}, 4);
-    near_ = *devices_[0]->connect_stream({address(1), kEchoPort}, now_);
+    listener_ = *devices_[1]->listen_stream({{}, kPathPort}, 4);
+    near_ = *devices_[0]->connect_stream({address(1), kPathPort}, now_);
     run(seconds(1));
     far_ = listener_->next();
     ASSERT_NE(far_, nullptr);

@@ -5,9 +5,6 @@
 namespace rnic::testing {
 namespace {
 
-constexpr uint32_t kIss = RawPeer::kIss;
-constexpr uint32_t kIrs = RawPeer::kIrs;
-
 void fill_pipe(RawPeer& p, uint32_t records) {
   p.accept(option_mss(1000), {}, 65535);
   for (uint32_t i = 0; i < records; ++i) p.user.queue(1000);

@@ -5,9 +5,6 @@
 namespace rnic::testing {
 namespace {
 
-constexpr uint32_t kIss = RawPeer::kIss;
-constexpr uint32_t kIrs = RawPeer::kIrs;
-
 // TCP-9293-3.9.2-01
 TEST(Options, DscpAndHopLimitOfEverySegment_TCP_9293_3_9_2_01) {
   RawPeer p;
@@ -200,7 +197,7 @@ TEST(Options, UnansweredWindowProbesEndByTheUserTimeout) {
 }
 
 /// A plain stream on the stack's side of a RawPeer.
-struct OneStream final : llp::Acceptor {
+struct FirstOnly final : llp::Acceptor {
   llp::StreamUser* accept(llp::Stream& s, const llp::Endpoint&, const llp::Endpoint&,
                           base::Now) override {
     user.attach(s);
@@ -222,7 +219,7 @@ struct StreamPeer {
     one.user.write(data);
     p.stack.output(p.now);
   }
-  OneStream one;
+  FirstOnly one;
   RawPeer p;
 };
 

@@ -7,12 +7,6 @@
 namespace rnic::testing {
 namespace {
 
-constexpr uint32_t kIss = RawPeer::kIss;
-constexpr uint32_t kIrs = RawPeer::kIrs;
-constexpr uint8_t kBoth = flag::kEce | flag::kCwr;
-constexpr uint8_t kEct0 = 2;
-constexpr uint8_t kCe = 3;
-
 tcp::Config dctcp() {
   tcp::Config c = RawPeer::bare();
   c.congestion_control = tcp::CongestionControl::Dctcp;

@@ -5,13 +5,6 @@
 namespace rnic::testing {
 namespace {
 
-constexpr uint32_t kIss = RawPeer::kIss;
-constexpr uint32_t kIrs = RawPeer::kIrs;
-constexpr uint8_t kBoth = flag::kEce | flag::kCwr;
-constexpr uint8_t kEct0 = 2;
-constexpr uint8_t kCe = 3;
-constexpr uint32_t kMss = 1460;
-
 tcp::Config with_ecn(tcp::Ecn mode) {
   tcp::Config c = RawPeer::bare();
   c.ecn = mode;

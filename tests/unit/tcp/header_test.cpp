@@ -7,9 +7,6 @@
 namespace rnic::testing {
 namespace {
 
-constexpr uint32_t kIss = RawPeer::kIss;
-constexpr uint32_t kIrs = RawPeer::kIrs;
-
 /// Octets of a header as they stand, the checksum vouched for.
 void inject_raw(RawPeer& p, const std::vector<uint8_t>& octets) {
   p.stack.input({.source = RawPeer::kPeer,

@@ -4,9 +4,6 @@
 namespace rnic::testing {
 namespace {
 
-constexpr uint32_t kIss = RawPeer::kIss;
-constexpr uint32_t kIrs = RawPeer::kIrs;
-
 TEST(Info, ShowsWhatIsInTheNetworkAndWhatIsLost) {
   tcp::Config config = RawPeer::bare();
   config.sack = true;

@@ -7,9 +7,6 @@
 namespace rnic::testing {
 namespace {
 
-constexpr uint32_t kIss = RawPeer::kIss;
-constexpr uint32_t kIrs = RawPeer::kIrs;
-
 // TCP-9293-3.10-01, TCP-9293-3.5.2-01
 TEST(Input, UnknownSegmentsDrawTheRightReset_TCP_9293_3_10_01) {
   RawPeer p;

@@ -4,10 +4,6 @@
 namespace rnic::testing {
 namespace {
 
-constexpr uint32_t kIss = RawPeer::kIss;
-constexpr uint32_t kIrs = RawPeer::kIrs;
-constexpr uint8_t kFinAck = flag::kFin | flag::kAck;
-
 // TCP-9293-3.5-02
 TEST(Lifecycle, SimultaneousOpenGivesOneConnection_TCP_9293_3_5_02) {
   TcpLink link;

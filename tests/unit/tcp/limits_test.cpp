@@ -7,9 +7,6 @@
 namespace rnic::testing {
 namespace {
 
-constexpr uint32_t kIss = RawPeer::kIss;
-constexpr uint32_t kIrs = RawPeer::kIrs;
-
 TEST(Limits, RecordsPerConnectionStopPulling) {
   tcp::Config config;
   config.max_records_per_connection = 8;
@@ -325,7 +322,7 @@ TEST(Limits, ATurnEndsThoughTheFirstThatWaitsIsEnded) {
               .options = option_mss(1460),
               .source_port = ++port});
     p.inject({.seq = kIrs + 1,
-              .ack = RawPeer::kIss + 1,
+              .ack = kIss + 1,
               .flags = flag::kAck,
               .window = window,
               .source_port = port});

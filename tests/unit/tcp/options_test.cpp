@@ -3,9 +3,6 @@
 namespace rnic::testing {
 namespace {
 
-constexpr uint32_t kIss = RawPeer::kIss;
-constexpr uint32_t kIrs = RawPeer::kIrs;
-
 TEST(Options, ASegmentWithAWrongAckDoesNotMoveTsRecent) {
   tcp::Config config = RawPeer::bare();
   config.timestamps = true;

@@ -6,9 +6,6 @@
 namespace rnic::testing {
 namespace {
 
-constexpr uint32_t kIss = RawPeer::kIss;
-constexpr uint32_t kIrs = RawPeer::kIrs;
-constexpr uint32_t kMss = 1460;
 constexpr base::Duration kTick{1 << base::TimerWheel::kTickShift};
 
 tcp::Config paced() {

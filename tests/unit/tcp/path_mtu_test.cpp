@@ -4,8 +4,6 @@
 namespace rnic::testing {
 namespace {
 
-constexpr uint32_t kIss = RawPeer::kIss;
-constexpr uint32_t kIrs = RawPeer::kIrs;
 using Kind = tcp::IcmpError::Kind;
 
 /// An ICMP error that quotes a segment of the stack.

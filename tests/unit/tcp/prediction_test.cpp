@@ -60,7 +60,7 @@ struct Story {
   uint64_t predicted = 0;
 };
 
-struct Weather {
+struct LinkWeather {
   uint32_t loss = 0;  ///< of 1000
   uint32_t copies = 0;
   uint32_t reorder = 0;
@@ -107,8 +107,8 @@ class LinkWorld {
   }
 
  private:
-  Weather choose_weather() {
-    Weather w;
+  LinkWeather choose_weather() {
+    LinkWeather w;
     if (random_.below(3) == 0) return w;  // fair
     w.loss = random_.below(60);
     w.copies = random_.below(40);
@@ -176,7 +176,7 @@ class LinkWorld {
 
   base::Prng random_;
   base::Prng fates_;
-  Weather weather_;
+  LinkWeather weather_;
   Pair pair_;
   Story story_;
 };
@@ -222,12 +222,12 @@ class MixWorld {
     if (config.timestamps) options = options + option_timestamps(1000, 0);
     peer.acceptor.next.push_back(&peer.user);
     const uint8_t ecn = config.ecn == tcp::Ecn::Offer ? flag::kEce | flag::kCwr : 0;
-    peer.inject({.seq = RawPeer::kIrs,
+    peer.inject({.seq = kIrs,
                  .flags = static_cast<uint8_t>(flag::kSyn | ecn),
                  .options = options});
     peer.inject(
-        {.seq = RawPeer::kIrs + 1,
-         .ack = RawPeer::kIss + 1,
+        {.seq = kIrs + 1,
+         .ack = kIss + 1,
          .flags = flag::kAck,
          .options = config.timestamps
                         ? option_timestamps(1001, peer.egress.sent.front().parsed.timestamps->value)
@@ -249,8 +249,8 @@ class SegmentMix {
 
   Segment next(const tcp::ConnectionInfo& info, uint32_t stamp_now) {
     Segment s;
-    s.seq = RawPeer::kIrs + 1 + static_cast<uint32_t>(info.rcv_nxt);
-    const uint32_t una = RawPeer::kIss + 1 + static_cast<uint32_t>(info.snd_una);
+    s.seq = kIrs + 1 + static_cast<uint32_t>(info.rcv_nxt);
+    const uint32_t una = kIss + 1 + static_cast<uint32_t>(info.snd_una);
     const auto flight = static_cast<uint32_t>(info.snd_nxt - info.snd_una);
     s.ack = una + (flight != 0 ? random_.below(2) ? flight : random_.below(flight + 1) : 0);
     s.flags = flag::kAck;

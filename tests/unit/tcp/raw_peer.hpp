@@ -19,6 +19,15 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+inline constexpr uint32_t kIss = 5000;   ///< the stack's
+inline constexpr uint32_t kIrs = 90000;  ///< the peer's
+inline constexpr uint32_t kMss = 1460;
+inline constexpr uint8_t kFinAck = flag::kFin | flag::kAck;
+// RFC 3168: both flags of an ECN set-up SYN, and the codepoints of the IP header.
+inline constexpr uint8_t kBoth = flag::kEce | flag::kCwr;
+inline constexpr uint8_t kEct0 = 2;
+inline constexpr uint8_t kCe = 3;
+
 /// A segment either way; numbers are absolute.
 struct Segment {
   uint32_t seq = 0;
@@ -102,8 +111,6 @@ class RawPeer {
   static constexpr llp::IpAddress kPeer = llp::IpAddress::v4(0x0a000002);
   static constexpr uint16_t kOurPort = 4420;
   static constexpr uint16_t kPeerPort = 1000;
-  static constexpr uint32_t kIss = 5000;   ///< the stack's
-  static constexpr uint32_t kIrs = 90000;  ///< the peer's
 
   explicit RawPeer(const tcp::Config& config = bare()) : stack(config, egress, {1, 2}, 3, now) {
     stack.force_isn(kIss);

@@ -5,10 +5,6 @@
 namespace rnic::testing {
 namespace {
 
-constexpr uint32_t kIss = RawPeer::kIss;
-constexpr uint32_t kIrs = RawPeer::kIrs;
-constexpr uint32_t kMss = 1460;
-
 tcp::Config newreno(bool sack) {
   tcp::Config c = RawPeer::bare();
   c.sack = sack;
@@ -605,7 +601,7 @@ TEST(SlowStart, NineOfTenSegmentsOpenTheWindow) {
       for (uint32_t i = 0; i < flight; ++i) {
         p.now += milliseconds(1);
         acked += 1460;
-        p.inject({.seq = RawPeer::kIrs + 1, .ack = RawPeer::kIss + 1 + acked, .flags = flag::kAck});
+        p.inject({.seq = kIrs + 1, .ack = kIss + 1 + acked, .flags = flag::kAck});
       }
     }
     EXPECT_EQ(c.cc.cwnd(), std::max(10u, 2 * flight) * 1460) << flight;

@@ -6,9 +6,6 @@
 namespace rnic::testing {
 namespace {
 
-constexpr uint32_t kIss = RawPeer::kIss;
-constexpr uint32_t kIrs = RawPeer::kIrs;
-constexpr uint32_t kMss = 1460;
 constexpr uint32_t kSmall = 100;
 
 tcp::Config small_config(bool frto = false) {

@@ -10,8 +10,6 @@ namespace {
 
 using tcp::State;
 
-constexpr uint32_t kIss = RawPeer::kIss;
-constexpr uint32_t kIrs = RawPeer::kIrs;
 constexpr uint32_t kWindow = 1000;  // ours
 constexpr uint16_t kPeerWindow = 2000;
 constexpr uint32_t kFlight = 10;  // octets that the peer has not acknowledged
@@ -232,22 +230,22 @@ void check_one(State state, bool active, bool shut, const SegmentModel& relative
   EXPECT_TRUE(m.syn || s.p.user.clean());  // inject() does not leave a number for a SYN
 }
 
-struct Case {
+struct Start {
   State state;
   bool active = false;
   bool shut = false;
 };
 
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const Start& c, std::ostream* out) {
   *out << tcp::to_string(c.state) << (c.active ? " active" : "") << (c.shut ? " shut" : "");
 }
 
-class StateEvent : public ::testing::TestWithParam<Case> {};
+class StateEvent : public ::testing::TestWithParam<Start> {};
 
 // TCP-9293-3.10-01, TCP-9293-3.10-02, TCP-9293-3.10-03, TCP-9293-3.10-04, TCP-9293-3.10-06,
 // TCP-9293-3.5.2-01, TCP-9293-3.5.3-01, TCP-5961-3-01, TCP-5961-4-01, TCP-5961-5-01
 TEST_P(StateEvent, EverySegmentIsAnsweredByTheBook) {
-  const Case c = GetParam();
+  const Start c = GetParam();
   const int32_t edge = c.shut ? 0 : static_cast<int32_t>(kWindow);
   // Left of the window, at its begin, inside, at its last octet, at and beyond its end.
   const std::vector<int32_t> begins = {-100000,  -50,       -2,       -1,   0,        1,
@@ -283,13 +281,13 @@ TEST_P(StateEvent, EverySegmentIsAnsweredByTheBook) {
 
 INSTANTIATE_TEST_SUITE_P(
     AllStates, StateEvent,
-    ::testing::Values(Case{State::Closed}, Case{State::Listen}, Case{State::SynSent},
-                      Case{State::SynReceived}, Case{State::SynReceived, true},
-                      Case{State::Established}, Case{State::Established, false, true},
-                      Case{State::FinWait1}, Case{State::FinWait1, false, true},
-                      Case{State::FinWait2}, Case{State::FinWait2, false, true},
-                      Case{State::CloseWait}, Case{State::Closing}, Case{State::LastAck},
-                      Case{State::TimeWait}));
+    ::testing::Values(Start{State::Closed}, Start{State::Listen}, Start{State::SynSent},
+                      Start{State::SynReceived}, Start{State::SynReceived, true},
+                      Start{State::Established}, Start{State::Established, false, true},
+                      Start{State::FinWait1}, Start{State::FinWait1, false, true},
+                      Start{State::FinWait2}, Start{State::FinWait2, false, true},
+                      Start{State::CloseWait}, Start{State::Closing}, Start{State::LastAck},
+                      Start{State::TimeWait}));
 
 }  // namespace
 }  // namespace rnic::testing

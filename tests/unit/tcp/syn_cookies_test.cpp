@@ -7,8 +7,6 @@
 namespace rnic::testing {
 namespace {
 
-constexpr uint32_t kIrs = RawPeer::kIrs;
-
 constexpr llp::Endpoint kLocal{llp::IpAddress::v4(0x0a000001), 80};
 constexpr llp::Endpoint kRemote{llp::IpAddress::v4(0x0a000002), 1000};
 

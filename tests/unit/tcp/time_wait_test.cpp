@@ -7,10 +7,6 @@
 namespace rnic::testing {
 namespace {
 
-constexpr uint32_t kIss = RawPeer::kIss;
-constexpr uint32_t kIrs = RawPeer::kIrs;
-constexpr uint8_t kFinAck = flag::kFin | flag::kAck;
-
 /// The stack closed first and stands in TIME-WAIT. \return its last timestamp.
 uint32_t into_time_wait(RawPeer& p, bool stamped = false) {
   const auto stamps = [&](uint32_t value) {

@@ -6,9 +6,6 @@
 namespace rnic::testing {
 namespace {
 
-constexpr uint32_t kIss = RawPeer::kIss;
-constexpr uint32_t kIrs = RawPeer::kIrs;
-
 /// Gives its one stream to the next connection.
 class StreamAcceptor final : public llp::Acceptor {
  public:
@@ -378,7 +375,7 @@ TEST(Window, TheHandshakeOffersWhatTheListenerHasRoomFor_TCP_9293_3_8_6_01) {
       if (cookie) config.max_half_open_per_listener = 0;
       RawPeer p(config);
       p.acceptor.room = room;
-      p.inject({.seq = RawPeer::kIrs, .flags = flag::kSyn, .options = option_mss(1460)});
+      p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(1460)});
       EXPECT_EQ(p.stack.counters().syn_cookies_sent, cookie ? 1u : 0u);
       EXPECT_EQ(p.next().window, std::min(room, 65535u));
     }
