@@ -6,8 +6,6 @@
 namespace rnic::testing {
 namespace {
 
-constexpr uint32_t kIrs = RawPeer::kIrs;
-constexpr uint32_t kIss = RawPeer::kIss;
 constexpr uint32_t kPlaces = 8;
 
 tcp::Config without_cookies() {
