@@ -167,7 +167,9 @@ def standard_library(folder, packages):
 def check(cache_path):
     """Prints what does not compile alone. \\return the exit status."""
     packages = subprocess.run(["pkg-config", "--cflags", *PACKAGES], capture_output=True,
-                              text=True, check=True).stdout.split()
+                              text=True, check=True).stdout
+    # Whatever is included before the compiled headers makes the compiler read all of them again.
+    packages = packages.replace("-include rte_config.h", "").split()
     tree = ["-I" + path for path in PATHS]
     cache = {}
     if cache_path and os.path.exists(cache_path):

@@ -3,6 +3,7 @@
 /// offset, and checks every promise of the edge on what it receives.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>

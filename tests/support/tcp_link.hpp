@@ -3,6 +3,7 @@
 /// choice.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <map>

@@ -3,6 +3,7 @@
 /// looking late, sleeping, and having no room.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>

@@ -18,15 +18,15 @@ using test::SlowEncoder;
 
 /// A responder in full operation, given the segments of a stream one by one. Nothing that it drops
 /// comes again by itself.
-struct DroppingReceiver {
-  explicit DroppingReceiver(bool markers, const std::vector<size_t>& lengths, uint32_t drop_limit = 8)
-      : DroppingReceiver(config_of(markers, drop_limit)) {
+struct Dropper {
+  explicit Dropper(bool markers, const std::vector<size_t>& lengths, uint32_t drop_limit = 8)
+      : Dropper(config_of(markers, drop_limit)) {
     for (const size_t length : lengths) {
       expected.push_back(numbered_ulpdu(static_cast<uint32_t>(expected.size()), length));
       encoder.add(expected.back());
     }
   }
-  explicit DroppingReceiver(const Config& config)
+  explicit Dropper(const Config& config)
       : end(Role::Responder, config), encoder(kStart, config.markers_receive) {
     MpaEnd peer(Role::Initiator, config);
     peer.establish();
@@ -71,12 +71,12 @@ struct DroppingReceiver {
 void every_octet_heals(bool markers, const std::vector<size_t>& lengths,
                        const std::vector<size_t>& first_fpdus, const std::vector<size_t>& order,
                        size_t hit, size_t step = 1) {
-  const DroppingReceiver sample(markers, lengths);
+  const Dropper sample(markers, lengths);
   std::vector<size_t> cuts;
   for (const size_t i : first_fpdus) cuts.push_back(sample.boundary(i));
   cuts.push_back(sample.encoder.stream.size());
   for (size_t at = cuts[hit]; at < cuts[hit + 1]; at += step) {
-    DroppingReceiver rx(markers, lengths);
+    Dropper rx(markers, lengths);
     for (const size_t k : order) {
       if (k != hit) {
         ASSERT_TRUE(rx.give(cuts[k], cuts[k + 1]));
@@ -133,13 +133,13 @@ TEST(SilentDrop, EveryOctetBehindTheListedFpdus_MPA_8_07) {
 TEST(SilentDrop, EveryOctetOfAnFpduInPieces_MPA_8_07) {
   for (const bool markers : {false, true}) {
     const std::vector<size_t> lengths{100, 1400, 100};
-    const DroppingReceiver sample(markers, lengths);
+    const Dropper sample(markers, lengths);
     const size_t begin = sample.boundary(1), end = sample.boundary(2);
     const std::vector<size_t> cuts{begin, begin + 16, begin + 700, end - 4, end};
     std::vector<size_t> order{0, 1, 2, 3};
     do {
       for (size_t at = begin; at < end; at += at % 100 == 0 ? 1 : 3) {
-        DroppingReceiver rx(markers, lengths);
+        Dropper rx(markers, lengths);
         ASSERT_TRUE(rx.give(0, begin));
         std::vector<size_t> left = order;
         bool damaged = false;
@@ -162,7 +162,7 @@ TEST(SilentDrop, EveryOctetOfAnFpduInPieces_MPA_8_07) {
 
 /// FPDUs from the `from`-th on in the pieces of siw's Read Responses: the header, the payload by
 /// pages, the CRC.
-std::vector<base::Range> cut_as_siw(const DroppingReceiver& rx, size_t from, size_t to) {
+std::vector<base::Range> cut_as_siw(const Dropper& rx, size_t from, size_t to) {
   std::vector<base::Range> pieces;
   for (size_t i = from; i < to; ++i) {
     const size_t begin = rx.boundary(i), end = rx.boundary(i + 1);
@@ -184,7 +184,7 @@ TEST(SilentDrop, ACuttingSenderLosesFiveSegments) {
       for (const bool joined : {false, true}) {
         std::vector<size_t> lengths(20, 1000);
         lengths.resize(60, 4110);
-        DroppingReceiver rx(markers, lengths);
+        Dropper rx(markers, lengths);
         for (size_t i = 0; i < 20; ++i) {
           const size_t begin = rx.boundary(i), end = rx.boundary(i + 1);
           if (damage && i % 4 == 3) {
@@ -216,7 +216,7 @@ TEST(SilentDrop, RandomCutsLoseFiveSegmentsAtMost) {
     base::Prng prng(seed);
     std::vector<size_t> lengths;
     for (uint32_t i = 0; i < 120; ++i) lengths.push_back(prng.between(20, 1440));
-    DroppingReceiver rx(prng.chance(0.5), lengths);
+    Dropper rx(prng.chance(0.5), lengths);
     std::vector<base::Range> pieces;
     const double share = prng.chance(0.5) ? 0.1 : 1;
     for (size_t i = 0; i < lengths.size(); ++i) {
@@ -245,7 +245,7 @@ TEST(SilentDrop, RandomCutsLoseFiveSegmentsAtMost) {
 // of damaged lengths, ahead of the order as well, still drops the next.
 TEST(SilentDrop, DamageIsNeverBelieved) {
   for (const bool markers : {false, true}) {
-    DroppingReceiver rx(markers, std::vector<size_t>(600, 1000));
+    Dropper rx(markers, std::vector<size_t>(600, 1000));
     for (size_t i = 0; i + 3 < 600; i += 3) {
       const size_t begin = rx.boundary(i + 1), end = rx.boundary(i + 2);
       const size_t length = begin + (markers && (begin % 512) == 0 ? 4 : 0);
@@ -264,7 +264,7 @@ TEST(SilentDrop, DamageIsNeverBelieved) {
 // MPA-8-08: damage in a piece that is committed already cannot be healed; it is told when the same
 // rest comes a second time, not after all the drops of the limit.
 TEST(SilentDrop, DamageInACommittedPieceIsTold_MPA_8_08) {
-  DroppingReceiver rx(false, {300, 300});
+  Dropper rx(false, {300, 300});
   const size_t cut = 100, end = rx.boundary(1);
   EXPECT_FALSE(rx.give_damaged(0, cut, 50, 1));
   EXPECT_TRUE(rx.give_damaged(0, cut, 50, 1));  // twice the same
@@ -276,7 +276,7 @@ TEST(SilentDrop, DamageInACommittedPieceIsTold_MPA_8_08) {
 
 // MPA-8-08: each damage of a range counts, up to the limit.
 TEST(SilentDrop, TheLimitIsOfOneRange_MPA_8_08) {
-  DroppingReceiver rx(false, {300, 300, 300}, 2);
+  Dropper rx(false, {300, 300, 300}, 2);
   const size_t one = rx.boundary(1), two = rx.boundary(2);
   for (const size_t at : {40u, 50u}) EXPECT_FALSE(rx.give_damaged(0, one, at, 1));
   EXPECT_TRUE(rx.give(0, one));

@@ -1,6 +1,6 @@
 /// \file
-/// Start frames octet by octet, and what the texts show of FPDUs, written down without the code under
-/// test.
+/// Start frames octet by octet, and what the texts show of FPDUs, written down without the code
+/// under test.
 #pragma once
 
 #include "support/mpa_fakes.hpp"

@@ -6,7 +6,7 @@ namespace {
 class Ipv6Input : public Ipv6Test {};
 class Ipv6Output : public Ipv6Test {};
 
-const Octets kPayload6{1, 2, 3, 4, 5, 6, 7, 8};
+const Octets kSent{1, 2, 3, 4, 5, 6, 7, 8};
 
 // An extension header of 8 octets with these options, or zero padding.
 Octets options_header(uint8_t next, const Octets& options = {1, 4, 0, 0, 0, 0}) {
@@ -23,13 +23,13 @@ TEST_F(Ipv6Input, HandsUpThePayloadWithoutPadding) {
   wire::Ipv6 ip = with_next(wire::kProtocolTcp);
   ip.traffic_class = 0xb9;  // DSCP 46, ECT(1)
   ip.flow_label = 0xfffff;
-  Octets frame = ip6_frame(ip, kPayload6);
+  Octets frame = ip6_frame(ip, kSent);
   frame.resize(80, 0xee);
-  EXPECT_EQ(receive(frame), kPayload6);
+  EXPECT_EQ(receive(frame), kSent);
   EXPECT_EQ(ecn_, 1);
   EXPECT_FALSE(l4_good_);
   EXPECT_EQ(counters().ip6_in, 1u);
-  EXPECT_TRUE(receive(ip6_frame(with_next(wire::kProtocolTcp), kPayload6), port::Checksum::Unknown,
+  EXPECT_TRUE(receive(ip6_frame(with_next(wire::kProtocolTcp), kSent), port::Checksum::Unknown,
                       port::Checksum::Good));
   EXPECT_TRUE(l4_good_);
 }
@@ -38,12 +38,12 @@ TEST_F(Ipv6Input, WithoutAnAddressOfItsOwnIpv6IsNotKnown) {
   config_.addresses.clear();
   config_.gateway6 = {};
   start();
-  EXPECT_FALSE(receive(ip6_frame(with_next(wire::kProtocolTcp), kPayload6)));
+  EXPECT_FALSE(receive(ip6_frame(with_next(wire::kProtocolTcp), kSent)));
   EXPECT_EQ(counters().unknown_ethertype, 1u);
 }
 
 TEST_F(Ipv6Input, ImpossibleHeadersAreDropped) {
-  const Octets good = ip6_frame(with_next(wire::kProtocolTcp), kPayload6);
+  const Octets good = ip6_frame(with_next(wire::kProtocolTcp), kSent);
   Octets frame = good;
   frame[14] = 0x45;
   EXPECT_FALSE(receive(frame));
@@ -79,7 +79,7 @@ TEST_F(Ipv6Input, ImpossibleAddressesAreDropped) {
   const auto from = [](const llp::IpAddress& a) {
     wire::Ipv6 ip = with_next(wire::kProtocolTcp);
     ip.source = to_wire(a);
-    return ip6_frame(ip, kPayload6);
+    return ip6_frame(ip, kSent);
   };
   EXPECT_FALSE(receive(from(kAllNodes)));
   EXPECT_FALSE(receive(from({0, 1})));
@@ -92,12 +92,12 @@ TEST_F(Ipv6Input, ImpossibleAddressesAreDropped) {
   for (const llp::IpAddress& to : {kPeer6, kOurs /* mapped */, llp::IpAddress{0, 1}, kFar6}) {
     wire::Ipv6 ip = with_next(wire::kProtocolTcp);
     ip.destination = to_wire(to);
-    EXPECT_FALSE(receive(ip6_frame(ip, kPayload6)));
+    EXPECT_FALSE(receive(ip6_frame(ip, kSent)));
   }
   EXPECT_EQ(counters().ip_not_ours, 4u);
   wire::Ipv6 ip = with_next(wire::kProtocolTcp);
   ip.destination = to_wire(kAllNodes);
-  EXPECT_FALSE(receive(ip6_frame(ip, kPayload6, wire::multicast_mac(wire::kAllNodes))));
+  EXPECT_FALSE(receive(ip6_frame(ip, kSent, wire::multicast_mac(wire::kAllNodes))));
   EXPECT_EQ(sent(), 0u);
 }
 
@@ -108,8 +108,8 @@ TEST_F(Ipv6Input, ExtensionHeadersAreWalked) {
                                       {wire::kNextDestinationOptions, 0, 0, 0, 0, 0, 0, 0},
                                       options_header(wire::kNextFragment, {5, 2, 0, 0, 0, 0}),
                                       atomic,
-                                      kPayload6}))),
-            kPayload6);
+                                      kSent}))),
+            kSent);
 }
 
 struct Problem {
@@ -121,7 +121,7 @@ struct Problem {
 };
 
 TEST_F(Ipv6Input, WhatCannotBeServedIsReportedWithItsPlace) {
-  const Octets tcp8 = kPayload6;
+  const Octets tcp8 = kSent;
   const std::vector<Problem> problems{
       {"unknown protocol", 17, tcp8, wire::kIcmpv6UnknownNextHeader, 6},
       {"unknown protocol behind a header", 60, joined({options_header(17), tcp8}),
@@ -145,10 +145,10 @@ TEST_F(Ipv6Input, WhatCannotBeServedIsReportedWithItsPlace) {
       {"half a header", 60, Octets{6, 0, 1}, -1, 0},
       {"half a fragment header", 44, Octets{6, 0, 0, 0}, -1, 0},
       {"a fragment of a length that does not fit", 44,
-       joined({{6, 0, 0, 1, 0, 0, 0, 1}, kPayload6, {9}}), wire::kIcmpv6BadField, 4},
-      {"a fragment past the longest packet", 44, joined({{6, 0, 0xff, 0xf9, 0, 0, 0, 1}, kPayload6}),
+       joined({{6, 0, 0, 1, 0, 0, 0, 1}, kSent, {9}}), wire::kIcmpv6BadField, 4},
+      {"a fragment past the longest packet", 44, joined({{6, 0, 0xff, 0xf9, 0, 0, 0, 1}, kSent}),
        wire::kIcmpv6BadField, 42},
-      {"a first fragment without the TCP header", 44, joined({{6, 0, 0, 1, 0, 0, 0, 1}, kPayload6}),
+      {"a first fragment without the TCP header", 44, joined({{6, 0, 0, 1, 0, 0, 0, 1}, kSent}),
        wire::kIcmpv6IncompleteChain, 0},
   };
   learn6(kPeer6, kPeerMac);
@@ -176,13 +176,13 @@ TEST_F(Ipv6Input, HeadersAndOptionsAreLimited) {
       all = joined({all, options_header(wire::kNextDestinationOptions)});
     }
     return ip6_frame(with_next(wire::kNextDestinationOptions),
-                     joined({all, options_header(wire::kProtocolTcp), kPayload6}));
+                     joined({all, options_header(wire::kProtocolTcp), kSent}));
   };
   EXPECT_TRUE(receive(frame(8)));
   EXPECT_FALSE(receive(frame(9)));
   EXPECT_FALSE(
       receive(ip6_frame(with_next(wire::kNextDestinationOptions),
-                        joined({options_header(wire::kProtocolTcp, Octets(22, 0)), kPayload6}))));
+                        joined({options_header(wire::kProtocolTcp, Octets(22, 0)), kSent}))));
   EXPECT_EQ(counters().ip6_bad_extension, 2u);
 }
 
@@ -207,7 +207,7 @@ TEST_F(Ipv6Input, ErrorsAreNotSentAboutEverything) {
   receive(ip6_frame(group, options_header(wire::kProtocolTcp, {0x9e, 4, 0, 0, 0, 0}), mac));
   EXPECT_EQ(sent(), 1u);
   EXPECT_EQ(from_wire(take6().ip.source), kOurs6);
-  for (int i = 0; i < 50; ++i) receive(ip6_frame(with_next(17), kPayload6));
+  for (int i = 0; i < 50; ++i) receive(ip6_frame(with_next(17), kSent));
   EXPECT_EQ(counters().icmp_errors_out, 10u);
   EXPECT_EQ(counters().icmp_limited, 42u);
 }

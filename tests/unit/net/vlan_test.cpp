@@ -16,7 +16,7 @@ class Vlan : public Ipv6Test {
   }
 };
 
-const Octets kTaggedPayload{1, 2, 3, 4, 5};
+const Octets kInner{1, 2, 3, 4, 5};
 
 // TCP-IP-02
 TEST_F(Vlan, TagsAreWrittenAndReadOnAllProtocols) {
@@ -43,31 +43,31 @@ TEST_F(Vlan, TagsAreWrittenAndReadOnAllProtocols) {
   interface_->flush(now_);
   EXPECT_EQ(wire::load_mac(port_->take_sent().octets.data()), kPeerMac);
   // Whatever the priority.
-  EXPECT_EQ(receive(tagged(ip_frame({}, kTaggedPayload), 100 | 7 << 13 | 1 << 12)), kTaggedPayload);
-  EXPECT_EQ(receive(tagged(ip6_frame(with_next(wire::kProtocolTcp), kTaggedPayload), 100)), kTaggedPayload);
+  EXPECT_EQ(receive(tagged(ip_frame({}, kInner), 100 | 7 << 13 | 1 << 12)), kInner);
+  EXPECT_EQ(receive(tagged(ip6_frame(with_next(wire::kProtocolTcp), kInner), 100)), kInner);
   EXPECT_EQ(counters().other_vlan, 0u);
 }
 
 TEST_F(Vlan, FramesOfOthersAreDropped) {
   start_on(100);
-  EXPECT_FALSE(receive(ip_frame({}, kTaggedPayload)));
-  EXPECT_FALSE(receive(tagged(ip_frame({}, kTaggedPayload), 101)));
-  EXPECT_FALSE(receive(tagged(ip_frame({}, kTaggedPayload), 0)));
+  EXPECT_FALSE(receive(ip_frame({}, kInner)));
+  EXPECT_FALSE(receive(tagged(ip_frame({}, kInner), 101)));
+  EXPECT_FALSE(receive(tagged(ip_frame({}, kInner), 0)));
   EXPECT_EQ(counters().other_vlan, 3u);
   start_on(0);
-  EXPECT_FALSE(receive(tagged(ip_frame({}, kTaggedPayload), 100)));
+  EXPECT_FALSE(receive(tagged(ip_frame({}, kInner), 100)));
   EXPECT_EQ(counters().other_vlan, 1u);
 }
 
 TEST_F(Vlan, APriorityTagIsNoVlan) {
-  EXPECT_EQ(receive(tagged(ip_frame({}, kTaggedPayload), 5 << 13)), kTaggedPayload);
-  EXPECT_EQ(receive(tagged(ip6_frame(with_next(wire::kProtocolTcp), kTaggedPayload), 0)), kTaggedPayload);
+  EXPECT_EQ(receive(tagged(ip_frame({}, kInner), 5 << 13)), kInner);
+  EXPECT_EQ(receive(tagged(ip6_frame(with_next(wire::kProtocolTcp), kInner), 0)), kInner);
 }
 
 TEST_F(Vlan, EveryCutIsSurvived) {
   for (const uint16_t vlan : {uint16_t{0}, uint16_t{100}}) {
     start_on(vlan);
-    const Octets whole = tagged(ip_frame({}, kTaggedPayload), vlan);
+    const Octets whole = tagged(ip_frame({}, kInner), vlan);
     for (size_t n = 1; n < whole.size(); ++n) {
       EXPECT_FALSE(receive({whole.begin(), whole.begin() + static_cast<long>(n)}));
     }

@@ -26,7 +26,7 @@ constexpr uint32_t kConnections = 200;
 constexpr uint32_t kOctets = 4000;
 
 /// One NIC, with a device and its applications on every queue.
-struct QueueHost {
+struct NicHost {
   struct Options {
     uint8_t number = 1;
     uint16_t queues = 4;
@@ -45,7 +45,7 @@ struct QueueHost {
     std::vector<uint8_t> owed;
   };
 
-  QueueHost(const Options& options, base::Now now)
+  NicHost(const Options& options, base::Now now)
       : nic({"nic", {2, 0, 0, 0, 0, options.number}, 1500, port::ChecksumMode::Software, {}},
             options.queues,
             options.tells_spread ? net::even_spread(options.queues, 128) : port::ReceiveSpread{}) {
@@ -149,10 +149,10 @@ struct QueueHost {
 
 class Queues : public ::testing::Test {
  protected:
-  void start(QueueHost::Options left, uint16_t right_queues) {
+  void start(NicHost::Options left, uint16_t right_queues) {
     base::set_log_level(base::LogLevel::Off);
-    left_ = std::make_unique<QueueHost>(left, now_);
-    right_ = std::make_unique<QueueHost>(QueueHost::Options{.number = 2, .queues = right_queues}, now_);
+    left_ = std::make_unique<NicHost>(left, now_);
+    right_ = std::make_unique<NicHost>(NicHost::Options{.number = 2, .queues = right_queues}, now_);
     test::FakeNic::connect(left_->nic, right_->nic);
   }
   void connect_all(const llp::IpAddress& to) {
@@ -172,7 +172,7 @@ class Queues : public ::testing::Test {
   void expect_all_at_home() {
     EXPECT_EQ(left_->echoed(), kConnections);
     EXPECT_EQ(right_->servers.size(), kConnections);
-    for (QueueHost* host : {left_.get(), right_.get()}) {
+    for (NicHost* host : {left_.get(), right_.get()}) {
       const port::ReceiveSpread spread =
           net::even_spread(static_cast<uint16_t>(host->nic.queues()), 128);
       std::vector<uint32_t> used(host->nic.queues());
@@ -189,14 +189,14 @@ class Queues : public ::testing::Test {
   }
 
   base::Now now_ = base::from_nanos(1'000'000'000);
-  std::unique_ptr<QueueHost> left_;
-  std::unique_ptr<QueueHost> right_;
+  std::unique_ptr<NicHost> left_;
+  std::unique_ptr<NicHost> right_;
 };
 
 // TCP-MQ-01: 200 connections, opened on four queues and accepted on three, both directions.
 TEST_F(Queues, EveryConnectionStaysOnItsQueue) {
   start({}, 3);
-  connect_all(QueueHost::v4(2));
+  connect_all(NicHost::v4(2));
   run(std::chrono::seconds(20));
   expect_all_at_home();
   EXPECT_EQ(left_->sum(&tcp::Counters::not_at_home), 0u);
@@ -206,7 +206,7 @@ TEST_F(Queues, EveryConnectionStaysOnItsQueue) {
 // TCP-MQ-01
 TEST_F(Queues, EveryConnectionStaysOnItsQueueOverIpv6) {
   start({}, 3);
-  connect_all(QueueHost::v6(2));
+  connect_all(NicHost::v6(2));
   run(std::chrono::seconds(20));
   expect_all_at_home();
   EXPECT_EQ(left_->sum(&tcp::Counters::not_at_home), 0u);
@@ -220,13 +220,13 @@ TEST_F(Queues, WithoutTheSearchForAPortConnectionsStray) {
   // Each queue would ask for the neighbour, and the answer comes to queue 0: that is not the point.
   for (uint32_t i = 0; i < 4; ++i) {
     const wire::Arp arp{
-        wire::kArpRequest, {2, 0, 0, 0, 0, 2}, QueueHost::v4(2).as_v4(), {}, QueueHost::v4(1).as_v4()};
+        wire::kArpRequest, {2, 0, 0, 0, 0, 2}, NicHost::v4(2).as_v4(), {}, NicHost::v4(1).as_v4()};
     std::vector<uint8_t> frame(60);
     wire::write_ether(frame.data(), wire::kMacBroadcast, arp.sender_mac, wire::kEtherTypeArp);
     wire::write_arp(frame.data() + wire::kEtherHeader, arp);
     left_->nic.receive_on(i, {std::move(frame)});
   }
-  connect_all(QueueHost::v4(2));
+  connect_all(NicHost::v4(2));
   run(std::chrono::seconds(3));
   EXPECT_GT(left_->sum(&tcp::Counters::no_connection), kConnections / 2);
   EXPECT_LT(left_->echoed(), kConnections / 2);
@@ -235,7 +235,7 @@ TEST_F(Queues, WithoutTheSearchForAPortConnectionsStray) {
 // Answers of neighbours come to queue 0 only: without the exchange the other queues never get one.
 TEST_F(Queues, WithoutTheExchangeOtherQueuesFindNoNeighbour) {
   start({.exchange = false}, 1);
-  for (uint32_t i = 0; i < 4; ++i) left_->connect(i, QueueHost::v4(2), now_);
+  for (uint32_t i = 0; i < 4; ++i) left_->connect(i, NicHost::v4(2), now_);
   run(std::chrono::seconds(5));
   EXPECT_EQ(left_->echoed(), 1u);
 }
@@ -245,7 +245,7 @@ TEST_F(Queues, WithoutTheExchangeOtherQueuesFindNoNeighbour) {
 TEST_F(Queues, FragmentedSegmentsReachTheirQueue) {
   start({}, 3);
   left_->nic.fragment_over = right_->nic.fragment_over = 600;
-  connect_all(QueueHost::v4(2));
+  connect_all(NicHost::v4(2));
   run(std::chrono::seconds(20));
   expect_all_at_home();
   EXPECT_GT(left_->sum(&tcp::Counters::not_at_home), 0u);
@@ -255,7 +255,7 @@ TEST_F(Queues, FragmentedSegmentsReachTheirQueue) {
 // A wrong queue neither accepts nor answers, and says so in a counter.
 TEST_F(Queues, ASynOnAnotherQueueIsNotAnswered) {
   start({}, 4);
-  left_->connect(0, QueueHost::v4(2), now_);
+  left_->connect(0, NicHost::v4(2), now_);
   run(std::chrono::milliseconds(50));
   ASSERT_EQ(right_->servers.size(), 1u);
   const uint32_t home = right_->servers[0].queue;
@@ -265,8 +265,8 @@ TEST_F(Queues, ASynOnAnotherQueueIsNotAnswered) {
   std::vector<uint8_t> frame(wire::kEtherHeader + wire::kIpv4Header + 20);
   wire::write_ether(frame.data(), {2, 0, 0, 0, 0, 2}, {2, 0, 0, 0, 0, 1}, wire::kEtherTypeIpv4);
   wire::Ipv4 ip;
-  ip.source = QueueHost::v4(1).as_v4();
-  ip.destination = QueueHost::v4(2).as_v4();
+  ip.source = NicHost::v4(1).as_v4();
+  ip.destination = NicHost::v4(2).as_v4();
   ip.protocol = wire::kProtocolTcp;
   ip.ttl = 64;
   ip.total_length = wire::kIpv4Header + 20;
@@ -276,7 +276,7 @@ TEST_F(Queues, ASynOnAnotherQueueIsNotAnswered) {
   base::store_be16(tcp + 2, kEchoPort);
   tcp[12] = 0x50;
   tcp[13] = 0x02;
-  const uint32_t pseudo = llp::pseudo_header_sum(QueueHost::v4(1), QueueHost::v4(2), 6, 20);
+  const uint32_t pseudo = llp::pseudo_header_sum(NicHost::v4(1), NicHost::v4(2), 6, 20);
   base::store_be16(tcp + 16, wire::checksum_fold(wire::checksum_add(pseudo, {tcp, 20})));
   right_->nic.receive_on((home + 1) % 4, {std::move(frame)});
   right_->poll(now_);
@@ -304,14 +304,14 @@ TEST(Home, TheLocalPortIsOneWhoseAnswersComeHere) {
   config.max_connections = 4;
   tcp::Stack stack(config, egress, {1, 2}, 3, now);
   rnic::testing::RecordUser user(1, 2);
-  const llp::Endpoint remote{QueueHost::v4(2), kEchoPort};
-  const auto named = stack.connect({QueueHost::v4(1), 50'002}, remote, user, now);
+  const llp::Endpoint remote{NicHost::v4(2), kEchoPort};
+  const auto named = stack.connect({NicHost::v4(1), 50'002}, remote, user, now);
   ASSERT_FALSE(named);
   EXPECT_EQ(named.error().code, base::Errc::InvalidArgument);
-  const auto chosen = stack.connect({QueueHost::v4(1), 0}, remote, user, now);
+  const auto chosen = stack.connect({NicHost::v4(1), 0}, remote, user, now);
   ASSERT_TRUE(chosen);
   EXPECT_EQ((*chosen)->local().port, 50'001);
-  const auto second = stack.connect({QueueHost::v4(1), 0}, remote, user, now);
+  const auto second = stack.connect({NicHost::v4(1), 0}, remote, user, now);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, base::Errc::ResourceExhausted);
 }

@@ -3,6 +3,8 @@
 /// the user is told of each octet once.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <vector>
 
