@@ -21,6 +21,7 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 import guest  # noqa: E402
+import image  # noqa: E402
 
 VIRTIO = ",disable-legacy=on,iommu_platform=on,host_mtu=9000"
 MODELS = (("virtio-net-pci", VIRTIO), ("virtio-net-pci", VIRTIO), ("vmxnet3", ""), ("vmxnet3", ""),
@@ -140,10 +141,10 @@ def run(options, folder):
              for number, ((server, client), mtu) in
              enumerate((pair, mtu) for pair in PAIRS for mtu in MTUS)]
     cells = [cell for cell in cells if options.only in cell.name]
-    image = guest.build()
+    booted = image.build()
     write_run(folder, options.ping, cells)
     capture = folder + "/capture.pcap"
-    trouble = guest.boot(image, folder, nics, capture, options.patience)
+    trouble = guest.boot(booted, folder, nics, capture, options.patience)
     print(text_of(folder + "/booted").strip() or
           "the guest has not booted: " + text_of(folder + "/console")[-2000:])
     if trouble:
@@ -172,7 +173,7 @@ def main():
     os.makedirs(folder, exist_ok=True)
     try:
         return run(options, os.path.abspath(folder))
-    except guest.Unavailable as why:
+    except image.Unavailable as why:
         print(why)
         return 77
     finally:
