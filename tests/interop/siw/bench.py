@@ -12,7 +12,8 @@ from host_peer import HostPeer, PeerEnded
 
 PORT = 7471
 RPING_PORT = 7174
-PATIENCE = 60  # seconds without any progress that end a trial
+PATIENCE = 60  # seconds without any completion that end a trial,
+SLOWEST = 250_000  # and one for so many octets: an emulated guest on a machine with 30 running processes
 RTR_WRITE, RTR_READ = 128, 64  # siw's rtr_type, in network order
 DROPS = 5  # good segments of a connection that may be dropped on suspicion (decision 9)
 ATTEMPTS = 4  # at a cell in which siw's own defects end too many connections
@@ -143,7 +144,7 @@ class Bench:
                                      qps=count, plan=octets.hex(), revision=revision, rtr=rtr)
         self.ours.serve(kind="trial", port=PORT, qps=count, patience=patience)
         answer = self.guest.execute(f"guest_peer client {self.ours.address} {PORT} {count} "
-                                    + octets.hex(), 5 * patience)
+                                    + octets.hex(), 3 * patience)
         result = self.ours.answer(2 * patience)
         result["guest"] = answer.text
         if result["ok"] and answer.status != 0:
@@ -180,13 +181,15 @@ class Bench:
                       cell["rtr"] if connects else "none")
         self.set_guest(cell["revision"], cell["crc"], "none" if connects else cell["rtr"],
                        cell["mtu"], cell["path"])
-        octets = plan.encode(cell["operation"], sizes(cell, long), self.next_seed(),
-                             acceptor_speaks=rtr, patience=PATIENCE)
+        all_sizes = sizes(cell, long)
+        patience = PATIENCE + sum(all_sizes) * cell["qps"] // SLOWEST
+        octets = plan.encode(cell["operation"], all_sizes, self.next_seed(), acceptor_speaks=rtr,
+                             patience=patience)
         with contextlib.ExitStack() as stack:
             capture = None
             if defects.needs_capture(cell):
                 capture = stack.enter_context(wire.Capture(self.guest.tap))
-            result = self.trial(cell["role"], octets, cell["qps"], cell["revision"], rtr)
+            result = self.trial(cell["role"], octets, cell["qps"], cell["revision"], rtr, patience)
         self.judge(result, cell, defects.Excuses(cell, capture))
 
     def run_breach(self, cell):
