@@ -1,7 +1,9 @@
 """Builds the programs with all mutants in them, each behind its switch.
 
 The tests' own objects and all libraries that hold no mutant are those of an ordinary build; the rooms'
-libraries are made anew, source by source, with the mutants written into copies of the sources."""
+libraries are made anew, source by source, with the mutants written into copies of the sources and
+headers. Their objects come first when a program is linked, so that an inline function that is called
+is the mutated one for everybody; only where a test has it inlined the test sees the original."""
 
 import concurrent.futures
 import hashlib
@@ -40,15 +42,18 @@ class Programs:
                 if place == room.folder and target["type"] == "static library":
                     self.archives[room.name] = (
                         os.path.relpath(target["filename"][0], build),
-                        rooms.sources(root, room))
+                        [p for p in rooms.sources(root, room) if p.endswith(".cpp")])
         with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
             self.commands = json.load(file)
-        self.headers = self.digest_of_headers()
+        self.headers = ""
+        self.objects = {}  # archive -> its objects
 
     def digest_of_headers(self):
+        """Of those of the tree and of those with mutants."""
         digest = hashlib.sha1()
-        for top in ("lib", "drivers"):
-            for folder, _, names in sorted(os.walk(os.path.join(self.root, top))):
+        for top in (os.path.join(self.root, "lib"), os.path.join(self.root, "drivers"),
+                    os.path.join(self.area, "src")):
+            for folder, _, names in sorted(os.walk(top)):
                 for name in sorted(n for n in names if n.endswith(".hpp")):
                     with open(os.path.join(folder, name), "rb") as file:
                         digest.update(file.read())
@@ -96,12 +101,18 @@ class Programs:
             text = text[:m["begin"]] + new.encode() + text[m["end"]:]
         return text
 
-    def object_of(self, archive, path, mutants):
+    def extra(self, path):
+        """Words for a source or header that holds mutants."""
+        return ("-include", os.path.join(HERE, "switch.hpp"),
+                *(word for top in ("lib", "drivers")
+                  for word in ("-iquote", os.path.join(self.area, "src", top))),
+                "-I" + os.path.dirname(os.path.join(self.root, path)))
+
+    def object_of(self, archive, path, mutants, only_check=False):
         """Compiles a source with its mutants; those that do not compile are left out.
         \\return the object, ids that do not compile"""
         source, output = self.place("src", path), self.place("obj", path + ".o")
-        extra = ("-include", os.path.join(HERE, "switch.hpp"),
-                 "-I" + os.path.dirname(os.path.join(self.root, path)))
+        extra = (*self.extra(path), *(("-fsyntax-only", "-x", "c++") if only_check else ()))
         bad, left = [], list(mutants)
         while True:
             text = self.write(path, left)
@@ -122,25 +133,25 @@ class Programs:
             bad += [m["id"] for m in wrong]
             left = [m for m in left if m not in wrong]
 
-    def make_archives(self, mutants, jobs):
+    def make_objects(self, mutants, jobs):
         """\\return ids that do not compile"""
-        bad, objects, tasks = [], {}, []
+        by_file, bad, tasks = {}, [], []
+        for m in mutants:
+            by_file.setdefault(m["file"], []).append(m)
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            for name, (archive, names) in self.archives.items():
-                for path in names:
-                    mine = [m for m in mutants if m["file"] == path]
-                    tasks.append((name, pool.submit(self.object_of, archive, path, mine)))
-            for name, task in tasks:
+            for path, mine in by_file.items():
+                if path.endswith(".hpp"):  # those without mutants are the tree's
+                    tasks.append(pool.submit(self.object_of, self.archives[mine[0]["room"]][0], path,
+                                             mine, only_check=True))
+            for task in tasks:
+                bad += task.result()[1]
+            self.headers = self.digest_of_headers()
+            tasks = [(archive, pool.submit(self.object_of, archive, path, by_file.get(path, [])))
+                     for archive, names in self.archives.values() for path in names]
+            for archive, task in tasks:
                 output, wrong = task.result()
-                objects.setdefault(name, []).append(output)
+                self.objects.setdefault(archive, []).append(output)
                 bad += wrong
-        for name, found in objects.items():
-            archive = self.place("lib", self.archives[name][0])
-            if os.path.exists(archive):
-                os.remove(archive)
-            code, text = run(["ar", "crs", archive, *found], self.build)
-            if code != 0:
-                raise Broken(text)
         return bad
 
     def link_words(self, program):
@@ -157,12 +168,17 @@ class Programs:
         return sorted(found - mine)
 
     def link(self, program):
-        """\return the program with mutants"""
+        """\\return the program with mutants"""
         words = self.link_words(program)
         output = self.place("bin", program.replace("/", "-"))
         words[words.index("-o") + 1] = output
-        mine = {archive: self.place("lib", archive) for archive, _ in self.archives.values()}
-        words = [mine.get(os.path.normpath(w), w) for w in words]
+        first = []
+        for word in [w for w in words if os.path.normpath(w) in self.objects]:
+            if self.objects[os.path.normpath(word)][0] not in first:
+                first += self.objects[os.path.normpath(word)]
+            words.remove(word)
+        at = words.index("-o") + 2
+        words[at:at] = first
         parts = ["switch"] if program == rooms.SIMULATOR else ["switch", "recorder"]
         code, text = run([*words, *(self.part(name) for name in parts)], self.build)
         if code != 0:
@@ -179,7 +195,9 @@ class Programs:
         return output
 
     def changes_object(self, mutant):
-        """The mutant alone, optimized, gives other code than the original."""
+        """The mutant alone, optimized, gives other code than the original. Of a header every inline
+        function is asked for; one that is a template cannot be, so it counts."""
+        header = mutant["file"].endswith(".hpp")
         archive = self.archives[mutant["room"]][0]
         source = self.place("alone", os.path.basename(mutant["file"]))
         objects = []
@@ -187,9 +205,12 @@ class Programs:
             with open(source, "wb") as file:
                 file.write(self.write(mutant["file"], [mutant], value))
             output = self.place("alone", "one.o")
-            said = self.compile(archive, source, output, ("-O2", "-g0"))
+            said = self.compile(archive, source, output, (
+                "-O2", "-g0", "-I" + os.path.dirname(os.path.join(self.root, mutant["file"])),
+                *(("-fkeep-inline-functions", "-x", "c++") if header else ())))
             if said:
                 raise Broken(said)
             with open(output, "rb") as file:
                 objects.append(file.read())
-        return objects[0] != objects[1]
+        with open(os.path.join(self.root, mutant["file"]), encoding="utf-8") as file:
+            return objects[0] != objects[1] or header and "template <" in file.read()

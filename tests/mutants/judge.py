@@ -73,6 +73,10 @@ def digest(path):
         return hashlib.sha1(file.read()).hexdigest()
 
 
+def room_of(mutant):
+    return next(r for r in rooms.ROOMS if r.name == mutant["room"])
+
+
 class Judge:
     """Runs programs with mutants in them. A test's key is (program, its name), a world's (SEEDS,
     the words that make it)."""
@@ -205,20 +209,25 @@ class Judge:
         told = SEED_FAILED.findall(done.text)
         return "sim " + (told[0] if told else done.how(f"seed {words}"))
 
-    def judge(self, mutant, worlds=True):
-        """worlds: ask the simulator, too. \\return result (killed, survived, unreached), killed by"""
-        room = next(r for r in rooms.ROOMS if r.name == mutant["room"])
-        number = mutant["id"]
-        tests = [(program, self.reaching(program, number)) for program in room.programs]
-        split = [(program, *self.batches(program, names)) for program, names in tests]
-        for program, names in ([(p, quick) for p, quick, _ in split] +
-                               [(p, slow) for p, _, slow in split]):
-            killer = self.by_tests(program, names, number) if names else None
+    def judge_by_tests(self, mutant, quick):
+        """quick: by the quick ones, or by the others. \\return which test killed it, or nothing"""
+        for program in room_of(mutant).programs:
+            names = self.batches(program, self.reaching(program, mutant["id"]))[0 if quick else 1]
+            killer = self.by_tests(program, names, mutant["id"]) if names else None
             if killer:
-                return "killed", killer
-        seeds = self.reaching(SEEDS, number)
-        for words in seeds if worlds else ():
-            killer = self.by_seed(words, number)
+                return killer
+        return None
+
+    def judge_by_seeds(self, mutant):
+        """\\return which world killed it, or nothing"""
+        for words in self.reaching(SEEDS, mutant["id"]):
+            killer = self.by_seed(words, mutant["id"]) if words in room_of(mutant).worlds else None
             if killer:
-                return "killed", killer
-        return ("survived" if seeds or any(names for _, names in tests) else "unreached"), ""
+                return killer
+        return None
+
+    def is_reached(self, mutant):
+        """A test of its judges, or a world, comes past it."""
+        room = room_of(mutant)
+        return any(mutant["id"] in v["reached"] for k, v in self.baseline.items()
+                   if k[0] in room.programs or k[0] == SEEDS and k[1] in room.worlds)

@@ -36,7 +36,7 @@ NUMBERS = (T.INT, T.UINT, T.LONG, T.ULONG, T.LONGLONG, T.ULONGLONG, T.SHORT, T.U
            T.SCHAR, T.CHAR_S, T.DOUBLE, T.FLOAT)
 RESET = re.compile(r"(=\s*(0|0u|false|nullptr|\{\}|-1|k?Never|base::kNever|base::Now\{\}|[\w:]*None)$)"
                    r"|[.>](clear|reset|cancel|disarm|erase|pop_front|pop|release)\s*\(")
-WRAPPED = (K.UNEXPOSED_EXPR, K.PAREN_EXPR)
+SYMMETRIC = ("min", "max")  # their arguments may change places
 
 
 class Finder:
@@ -224,6 +224,8 @@ class Finder:
             self.add(cursor, "constant changed", f"({text} - {M})", f"{text} - 1")
 
     def call(self, cursor):
+        if cursor.spelling in SYMMETRIC:
+            return
         arguments = [a for a in cursor.get_arguments() if a is not None]
         begin = cursor.extent.start.offset
         for first, second in zip(arguments, arguments[1:]):

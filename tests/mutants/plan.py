@@ -1,5 +1,6 @@
 """Draws the sample: rooms by their lines, operators in turn, lines by chance."""
 
+import hashlib
 import json
 import os
 import random
@@ -62,7 +63,23 @@ def named(root):
     return found
 
 
-def draw(root, build, seed, count, say):
+def places_of(root, path, text, arguments, cache):
+    """operators.find(), which takes seconds a file, kept in a folder for the next draw."""
+    digest = hashlib.sha1(text + path.encode())
+    with open(operators.__file__, "rb") as file:
+        digest.update(file.read())
+    kept = os.path.join(cache, digest.hexdigest())
+    if not os.path.exists(kept):
+        os.makedirs(cache, exist_ok=True)
+        found = operators.find(os.path.join(root, path), text, arguments)
+        with open(kept + ".new", "w", encoding="utf-8") as file:
+            json.dump(found, file)
+        os.replace(kept + ".new", kept)
+    with open(kept, encoding="utf-8") as file:
+        return [operators.Mutant(*fields) for fields in json.load(file)]
+
+
+def draw(root, build, seed, count, cache, say):
     """The mutants of a room beyond its share are spare ones. \\return list of dict, in the order of
     their trial"""
     chance = random.Random(seed)
@@ -76,7 +93,7 @@ def draw(root, build, seed, count, say):
         found = {}
         arguments = arguments_of(build, room.folder)
         for path, text in files.items():
-            for m in operators.find(os.path.join(root, path), text, arguments):
+            for m in places_of(root, path, text, arguments, cache):
                 found.setdefault((path, m.line), []).append(m)
         say(f"{room.name}: {sum(map(len, found.values()))} places on {len(found)} lines, "
             f"{share[room.name]} to be drawn")
@@ -125,5 +142,5 @@ def quotas_of(plan):
 
 
 def order(plan):
-    """Those with a name first, the spare ones last."""
-    return sorted(plan["mutants"], key=lambda m: ("name" not in m, m["spare"], m["id"]))
+    """The spare ones behind the others, those with a name last."""
+    return sorted(plan["mutants"], key=lambda m: ("name" in m, m["spare"], m["id"]))

@@ -3,8 +3,14 @@
 import collections
 import os
 
-# folders: below the root; programs: targets of the build, of GoogleTest; sim: the simulator reaches it
-Room = collections.namedtuple("Room", "name folder programs")
+SIMULATOR = "tests/sim/rnic-sim"
+# What the simulator is asked for, a run each; most seeds have no world on simulated sockets.
+SEEDS = tuple(f"--first-seed {seed}" for seed in range(1, 101))
+SOCKET_SEEDS = tuple(f"--profile socket-* {seed}" for seed in SEEDS)
+WORLDS = (*SEEDS, *SOCKET_SEEDS)
+
+# folder: below the root; programs: targets of the build, of GoogleTest; worlds: of WORLDS
+Room = collections.namedtuple("Room", "name folder programs worlds", defaults=[SEEDS])
 
 UNIT = "tests/unit"
 ABOVE = (f"{UNIT}/rnic/rnic_test", "tests/conformance/conformance_test")
@@ -18,25 +24,21 @@ ROOMS = (
     Room("tcp", "lib/tcp", (f"{UNIT}/tcp/unit_tcp", *ABOVE)),
     Room("net", "lib/net", (f"{UNIT}/net/net_test", *ABOVE)),
     Room("rnic", "lib/rnic", (*ABOVE, f"{UNIT}/verbs/unit_verbs")),
-    Room("socket", "drivers/socket", (f"{UNIT}/drivers/unit-socket", f"{UNIT}/verbs/unit_verbs")),
+    Room("socket", "drivers/socket",
+         (f"{UNIT}/drivers/unit-socket", f"{UNIT}/verbs/unit_verbs"), SOCKET_SEEDS),
 )
-SIMULATOR = "tests/sim/rnic-sim"
-SEEDS = range(1, 101)
-# What the simulator is asked for, a run each; most seeds have no world on simulated sockets.
-WORLDS = (*(f"--first-seed {seed}" for seed in SEEDS),
-          *(f"--profile socket-* --first-seed {seed}" for seed in SEEDS))
 
 
 def sources(root, room):
-    """The room's sources, relative to the root."""
+    """The room's sources and headers, relative to the root."""
     found = []
     for folder, _, names in os.walk(os.path.join(root, room.folder)):
         found += [os.path.relpath(os.path.join(folder, n), root) for n in names
-                  if n.endswith(".cpp")]
+                  if n.endswith((".cpp", ".hpp"))]
     return sorted(found)
 
 
 def code_lines(octets):
     """How many lines hold code."""
     lines = (line.strip() for line in octets.decode().splitlines())
-    return sum(1 for line in lines if line and not line.startswith(("//", "#include")))
+    return sum(1 for line in lines if line and not line.startswith(("//", "#")))

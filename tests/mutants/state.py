@@ -5,6 +5,7 @@ import os
 
 Verdict = collections.namedtuple("Verdict", "id room file line operator result killer seconds")
 COUNT = ("killed", "survived", "unreached")
+OPEN = "open"  # no quick test kills it; nothing else was asked yet
 NAMED = "named"  # the operator of those that were not drawn
 
 
@@ -32,7 +33,8 @@ class State:
         """id -> the verdict before any test was written for it."""
         found = {}
         for verdict in self.verdicts:
-            found.setdefault(verdict.id, verdict)
+            if verdict.result != OPEN:
+                found.setdefault(verdict.id, verdict)
         return found
 
     def last(self):
@@ -45,6 +47,6 @@ class State:
         return self.last()[number].result
 
     def counted(self, room):
-        """How many of a room's drawn mutants were judged."""
+        """How many of a room's drawn mutants count, as far as is known."""
         return sum(1 for v in self.last().values()
-                   if v.room == room and v.result in COUNT and v.operator != NAMED)
+                   if v.room == room and v.result in (*COUNT, OPEN) and v.operator != NAMED)

@@ -1,11 +1,16 @@
 // The socket driver over a simulated system: what a real one does too seldom to wait for.
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <cerrno>
 #include <functional>
+#include <map>
 #include <memory>
+#include <utility>
 
 #include "../../support/record_user.hpp"
 #include "base/log.hpp"
@@ -117,6 +122,30 @@ TEST_F(OnKernel, AWriteErrorEndsAConnectionWhosePeerIsSilent) {
   EXPECT_EQ(left().counters().resets_in, 1u);
   ASSERT_TRUE(run_until([&] { return far_.how_ended.has_value(); }));
   EXPECT_TRUE(left().quiescent() && right().quiescent());
+}
+
+// What the configuration says of a connection is said to the system.
+TEST_F(OnKernel, OptionsOfAConnection) {
+  config_.keep_alive = true;
+  config_.keep_alive_idle = std::chrono::seconds(7);
+  config_.keep_alive_interval = std::chrono::seconds(3);
+  config_.keep_alive_count = 5;
+  config_.user_timeout = std::chrono::milliseconds(4321);
+  transports_[0] = std::move(*Transport::open(config_, now_, *kernels_[0]));
+  connect(near_, far_);
+  const std::map<std::pair<int, int>, int> told = kernels_[0]->options();
+  const auto option = [&](int level, int name) {
+    const auto found = told.find({level, name});
+    return found == told.end() ? -1 : found->second;
+  };
+  EXPECT_EQ(option(SOL_SOCKET, SO_KEEPALIVE), 1);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPIDLE), 7);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPINTVL), 3);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPCNT), 5);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_USER_TIMEOUT), 4321);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_NODELAY), 1);
+  // Unasked for there is no keep-alive.
+  EXPECT_EQ(kernels_[1]->options().count({SOL_SOCKET, SO_KEEPALIVE}), 0u);
 }
 
 // The timer of an open that was given up is given up, too: whoever gets the place is left alone.

@@ -361,6 +361,25 @@ TEST_F(SocketDriver, TakenAddressesAndMissingOnes) {
   EXPECT_TRUE(right_->listen({kV4, port}, acceptor_).has_value());
 }
 
+// A port of one's own with whatever address the system has, in the peer's family.
+TEST_F(SocketDriver, ConnectsFromAPortOfBothVersionsOfIp) {
+  for (const llp::IpAddress& address : {kV4, kV6}) {
+    open();
+    listen(address);
+    const uint16_t port = free_port();
+    RecordUser near{1, 2};
+    RecordUser far{2, 1};
+    acceptor_.next.push_back(&far);
+    auto stream = left_->connect({{}, port}, {address, port_}, near, now_);
+    ASSERT_TRUE(stream.has_value()) << stream.error().message;
+    near.stream = *stream;
+    ASSERT_TRUE(run_until([&] { return near.is_established && far.is_established; }));
+    EXPECT_EQ((*stream)->local().port, port);
+    (*stream)->abort();
+    ASSERT_TRUE(run_until([&] { return near.how_ended && far.how_ended; }));
+  }
+}
+
 // MPA-A.2-01: Nagle's algorithm is off unless it is asked for; several small records share a
 // segment, unless that is switched off.
 TEST_F(SocketDriver, PackingAndNagle) {

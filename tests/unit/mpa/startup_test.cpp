@@ -307,6 +307,9 @@ TEST(Startup, OtherProtocolsAreRefusedAtOnce_MPAA_8_05_MPAA_8_06_MPAA_8_07) {
 // MPA-7.1.2-13 MPAA-8-04: an echo server looks like a second initiator.
 TEST(Startup, TwoInitiators_MPA_7_1_2_13) {
   EXPECT_EQ(failure_of(Role::Initiator, request(0x40)), StartFailure::BothInitiators);
+  Octets key = request(0x40);
+  key.resize(wire::kMpaKeySize);  // the key alone says it, and no octet less of it
+  EXPECT_EQ(failure_of(Role::Initiator, key), StartFailure::BothInitiators);
   Octets almost = request(0x40);
   almost[14] = 'x';
   EXPECT_EQ(failure_of(Role::Initiator, almost), StartFailure::BadKey);

@@ -206,5 +206,19 @@ TEST(Streaming, LeftoverOctetsEndTheStart_MPA_7_1_5_01) {
   EXPECT_TRUE(b.user.placed.empty());
 }
 
+// The stream is gone with its end: what the user asks for later touches it no more.
+TEST(Streaming, NothingIsAskedOfAStreamThatHasEnded) {
+  MpaEnd end(Role::Initiator, {});
+  end.establish();
+  end.session->ended(llp::StreamEnd::PeerReset, end.now);
+  const int readies = end.stream.readies;
+  end.session->abort();
+  end.session->close();
+  end.session->ready();
+  EXPECT_EQ(end.stream.aborts, 0);
+  EXPECT_EQ(end.stream.closes, 0);
+  EXPECT_EQ(end.stream.readies, readies);
+}
+
 }  // namespace
 }  // namespace rnic::mpa

@@ -1,3 +1,5 @@
+#include "net/icmp_error.hpp"
+
 #include "ipv6_fixture.hpp"
 #include "wire/icmp.hpp"
 
@@ -159,6 +161,15 @@ TEST_F(IcmpErrors, RedirectsAreIgnored) {
   receive(error4(5, 1, kPeer.as_v4(), quote4(8)));
   EXPECT_EQ(counters().icmp_other, 1u);
   EXPECT_EQ(heard_.count, 0);
+}
+
+// What is no whole header is nobody's packet.
+TEST(IcmpErrorRules, NothingIsToldAboutLessThanAHeader) {
+  const Octets zero(40);
+  for (size_t n = 0; n < 20; ++n) EXPECT_FALSE(may_report4(base::ByteView(zero).first(n))) << n;
+  const Octets packet = quote6(0, kPeer6);
+  EXPECT_TRUE(may_report6(packet));
+  for (size_t n = 0; n < 40; ++n) EXPECT_FALSE(may_report6(base::ByteView(packet).first(n))) << n;
 }
 
 // RFC 1122 s.3.2.2.1

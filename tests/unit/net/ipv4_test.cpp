@@ -176,6 +176,14 @@ TEST_F(Ipv4Input, FragmentsAndOtherProtocolsAreCounted) {
   frame[wire::kEtherTypeAt + 1] = 0xdd;  // IPv6, which this interface has no address of
   EXPECT_FALSE(receive(frame));
   EXPECT_EQ(counters().unknown_ethertype, 1u);
+  // A header alone is a frame; an octet less is none.
+  frame.resize(wire::kEtherHeader);
+  EXPECT_FALSE(receive(frame));
+  EXPECT_EQ(counters().unknown_ethertype, 2u);
+  EXPECT_EQ(counters().short_frames, 0u);
+  frame.pop_back();
+  EXPECT_FALSE(receive(frame));
+  EXPECT_EQ(counters().short_frames, 1u);
 }
 
 // MPA-A.5.1-01: Don't Fragment stands on all that goes out.

@@ -93,8 +93,8 @@ TEST_F(MessageTest, WhichMessagesHavePayload_RDMAP_4_2_01) {
       restart();
       a->fill(0, kOctets, 3);
       b->post_receive(1, 2000, kOctets);
-      SendWork w = a->work(
-          1, invalidates ? WorkOpcode::SendInvalidate : WorkOpcode::Send, 0, kOctets);
+      SendWork w =
+          a->work(1, invalidates ? WorkOpcode::SendInvalidate : WorkOpcode::Send, 0, kOctets);
       w.solicited = solicited;
       w.remote_stag = b->add(mem::kRemoteInvalidate);
       a->endpoint.send(w);
@@ -416,6 +416,7 @@ TEST_F(MessageTest, LocalInvalidateIsABarrier_RDMAP_7_1_01) {
   pair.a.release_all();
   EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
   EXPECT_EQ(a->owner.sends[1].opcode, WorkOpcode::LocalInvalidate);
+  EXPECT_EQ(a->counters.local_invalidations, 1u);
   EXPECT_EQ(a->table.access({mem::Stag{source}, 0, 1, 0, a->pd, 9}).fault,
             mem::AccessFault::InvalidStag);
   // The work behind it that names the STag fails; so does a second invalidation.

@@ -461,5 +461,19 @@ TEST_F(OutboundTest, WhatWaitsIsCountedToTheOctet_TCP_9293_3_8_6_2_01) {
   EXPECT_TRUE(pair.a.user().all_fits(18 + 100 + kOverhead, kOverhead));
 }
 
+// A Terminate, too.
+TEST_F(OutboundTest, AWaitingTerminateIsCountedToTheOctet_TCP_9293_3_8_6_2_01) {
+  constexpr uint32_t kOverhead = 9;
+  llp::FramingUser& user = pair.a.user();
+  write(1, 0, 1000, 0);
+  ASSERT_TRUE(pair.a.pull());  // of the rest nothing follows
+  user.framing_error(llp::FramingError::Crc, {});
+  uint32_t least = 0;
+  while (!user.all_fits(least, kOverhead)) ++least;
+  pair.a.pull_all();
+  ASSERT_EQ(pair.a.sent.size(), 2u);
+  EXPECT_EQ(least, pair.a.sent[1].octets.size() + kOverhead);
+}
+
 }  // namespace
 }  // namespace rnic::rdmap

@@ -435,5 +435,21 @@ TEST_F(SiwReplay, TheWorkAtFaultIsFound_RDMAP_4_8_10) {
   }
 }
 
+// RDMAP-4.8-10: a Read Request that is none of ours names nobody.
+TEST_F(SiwReplay, AQuotedReadThatIsNotOursBlamesNobody_RDMAP_4_8_10) {
+  const auto connection = test::read_capture(capture_path("term-read-bad-stag")).at(0);
+  auto terminate = connection.to.ulpdus().back();
+  base::store_be32(&terminate[18 + 6 + 18], b->all ^ 0xff);
+  for (uint64_t id = 1; id <= 2; ++id) {
+    SendWork w = b->work(id, WorkOpcode::Read, 64 * id, 64);
+    w.remote_stag = a->all;
+    b->endpoint.send(w);
+  }
+  pair.b.pull_all();
+  inject(terminate);
+  ASSERT_EQ(b->owner.sends.size(), 2u);
+  for (const Completion& told : b->owner.sends) EXPECT_EQ(told.status, WorkStatus::Flushed);
+}
+
 }  // namespace
 }  // namespace rnic::rdmap

@@ -382,5 +382,16 @@ TEST_F(TerminateTest, RevokedReceiveBuffer_RDMAP_7_1_01) {
   EXPECT_EQ(b->owner.receives[1].status, WorkStatus::Flushed);
 }
 
+// What waits is told when sending is allowed: a Terminate, and nothing where nothing waits.
+TEST_F(TerminateTest, MaySendTellsOfAWaitingTerminate) {
+  const uint32_t idle = pair.a.ready_calls;
+  pair.a.user().may_send();
+  EXPECT_EQ(pair.a.ready_calls, idle);
+  pair.a.user().framing_error(llp::FramingError::Crc, {});
+  const uint32_t raised = pair.a.ready_calls;
+  pair.a.user().may_send();
+  EXPECT_EQ(pair.a.ready_calls, raised + 1);
+}
+
 }  // namespace
 }  // namespace rnic::rdmap

@@ -84,6 +84,32 @@ class Conversion : public Streams {
   QueuePair* b_ = nullptr;
 };
 
+// limits.max_pending_requests: streams that await a Request count from the first moment.
+class OneConversion : public Streams {
+ protected:
+  OneConversion() : Streams([](DeviceConfig& config) { config.limits.max_pending_requests = 1; }) {}
+};
+
+TEST_F(OneConversion, NoMoreStreamsAwaitARequestThanTheLimit) {
+  StreamListener* listener = listen();
+  const auto one = connected(listener);
+  const auto two = connected(listener);
+  QueuePair* qp = left().make_qp();
+  ASSERT_TRUE(right().device->await_rdma(*one[1], {}, now_).has_value());
+  ASSERT_TRUE(left().device->connect(*qp, *one[0], {}, now_).has_value());
+  ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
+  const auto refused = right().device->await_rdma(*two[1], {}, now_);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, base::Errc::ResourceExhausted);
+  for (const auto& pair : {one, two}) {
+    tell(left(), pair[0], StreamSocket::kAbort);
+    tell(right(), pair[1], StreamSocket::kAbort);
+    release(pair);
+  }
+  EXPECT_TRUE(left().device->destroy_qp(qp).has_value());
+  expect_nothing_left();
+}
+
 // CM-03, MPA-7.1.3-01, MPA-7.1.5-02: Hello, Hello-Ack as the last streaming message, then RDMA.
 TEST_F(Conversion, AStreamIsOpenedUsedAndConverted_CM_03) {
   for (const bool with_hello : {true, false}) {

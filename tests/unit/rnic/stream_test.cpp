@@ -51,6 +51,32 @@ TEST_F(Streams, AHalfClosedStreamStillReceives) {
   expect_nothing_left();
 }
 
+// The peer is told of room by eighths of the ring, and of the last octet.
+TEST_F(Streams, RoomIsNewsByEighths) {
+  StreamListener* listener = listen();
+  const auto pair = connected(listener);
+  send(left(), pair[0], octets(kRing / 2, 3));
+  ASSERT_TRUE(run_until([&] { return pair[1]->readable() == kRing / 2; }));
+  std::vector<uint8_t> out(kRing);
+  const auto take = [&](uint32_t n) { return pair[1]->take(base::ByteSpan(out).first(n)); };
+  EXPECT_FALSE(pair[1]->room_is_news());
+  EXPECT_EQ(take(kRing / 8 - 1), kRing / 8 - 1);
+  EXPECT_FALSE(pair[1]->room_is_news());
+  EXPECT_EQ(take(1), 1u);
+  EXPECT_TRUE(pair[1]->room_is_news());
+  tell(right(), pair[1]);
+  run_for(std::chrono::milliseconds(1));
+  EXPECT_FALSE(pair[1]->room_is_news());
+  EXPECT_EQ(take(kRing / 2 - kRing / 8 - 1), kRing / 2 - kRing / 8 - 1);
+  tell(right(), pair[1]);
+  run_for(std::chrono::milliseconds(1));
+  EXPECT_FALSE(pair[1]->room_is_news());
+  EXPECT_EQ(take(1), 1u);
+  EXPECT_TRUE(pair[1]->room_is_news()) << "the ring is empty";
+  finish(pair);
+  expect_nothing_left();
+}
+
 TEST_F(Streams, AHalfClosedStreamLivesAsLongAsItIsHeld) {
   StreamListener* listener = listen();
   const auto pair = connected(listener);

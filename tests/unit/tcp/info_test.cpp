@@ -42,6 +42,18 @@ TEST(Info, ShowsWhatIsInTheNetworkAndWhatIsLost) {
   EXPECT_GE(info.rto, info.srtt);
 }
 
+// Round-trip times are 0 until one was measured.
+TEST(Info, WhatWasNotMeasuredIsZero) {
+  RawPeer p;
+  RecordUser user{1, 2};
+  const auto stream = p.stack.connect({RawPeer::kUs, 0}, {RawPeer::kPeer, 80}, user, p.now);
+  ASSERT_TRUE(stream.has_value());
+  const tcp::ConnectionInfo info = *p.stack.info(**stream);
+  EXPECT_EQ(info.srtt, base::Duration(0));
+  EXPECT_EQ(info.rttvar, base::Duration(0));
+  EXPECT_EQ(info.min_rtt, base::Duration(0));
+}
+
 TEST(Info, OfAnothersStreamIsNothing) {
   RawPeer p;
   p.accept();

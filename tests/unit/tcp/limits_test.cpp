@@ -102,8 +102,11 @@ TEST(Limits, SavedCopiesAreBounded) {
   std::vector<uint8_t> out(3000);
   saved.copy(first, 1500, 3000, out.data());
   EXPECT_TRUE(std::equal(out.begin(), out.end(), octets.begin() + 1500));
+  EXPECT_FALSE(saved.fits(1)) << "three blocks are taken";
   saved.release(first);
   EXPECT_EQ(saved.blocks_in_use(), 0u);
+  EXPECT_TRUE(saved.fits(3 * tcp::SavedRecords::kBlockOctets));
+  EXPECT_FALSE(saved.fits(3 * tcp::SavedRecords::kBlockOctets + 1));
   EXPECT_NE(saved.save(octets), UINT32_MAX);
 }
 
