@@ -166,8 +166,11 @@ def section(root, area, state):
         f"- {total['tried']} of {plan['count']} mutants tried, those that do not compile "
         f"({results['no compile']}) or leave the object code as it was ({results['no change']}) "
         f"not counted; {seconds / 3600:.1f} hours.",
+        "- Sources and headers." if any(m["file"].endswith(".hpp") for m in plan["mutants"])
+        else "- Sources alone: the run is from before headers were mutated, too.",
         *([f"- {total['open']} were not killed by the quick tests and not yet tried by the seeds and "
-           "the slow tests: the shares are lower bounds."] if total["open"] else []),
+           "the slow tests, and some got their test before those were asked: the shares are lower "
+           "bounds."] if total["open"] else []),
         f"- **{share(total['before'], total['tried'])} were killed before any test was written for "
         f"them; of those that are not equivalent "
         f"{share(total['killed'], total['tried'] - total['equivalent'])} are killed now.**", "",
@@ -187,7 +190,7 @@ HEAD = [
     "What `./scripts/mutants` found: code that is changed at random by an operator table, and "
     "whether a test or a seed of the simulator notices (decisions/0019-mutants-by-operators.md). "
     "`./scripts/mutants --report` writes a run's section; the named mutants are those of "
-    "tests/mutants/named.toml. Sources (`.cpp`) are mutated, headers are not.", ""]
+    "tests/mutants/named.toml.", ""]
 
 
 def write(root, area, state):
