@@ -382,6 +382,18 @@ TEST_F(TerminateTest, RevokedReceiveBuffer_RDMAP_7_1_01) {
   EXPECT_EQ(b->owner.receives[1].status, WorkStatus::Flushed);
 }
 
+// RDMAP-5.4-05: of a message under way nothing waits any more.
+TEST_F(TerminateTest, NothingWaitsBehindAReceivedTerminate_RDMAP_5_4_05) {
+  write(1, 0, 1000, 0);
+  ASSERT_TRUE(pair.a.pull());
+  EXPECT_FALSE(pair.a.user().all_fits(0, 9));
+  b->endpoint.framing_user().framing_error(llp::FramingError::Crc, {});
+  pair.b.pull_all();
+  pair.a.arrive_rest(pair.b);
+  EXPECT_EQ(a->endpoint.state(), EndpointState::Error);
+  EXPECT_TRUE(pair.a.user().all_fits(0, 9));
+}
+
 // What waits is told when sending is allowed: a Terminate, and nothing where nothing waits.
 TEST_F(TerminateTest, MaySendTellsOfAWaitingTerminate) {
   const uint32_t idle = pair.a.ready_calls;
