@@ -32,6 +32,9 @@ enum class Defect : uint8_t {
   LeakSlot,               ///< tcp: a closed connection is never returned to its slab
   WindowIgnored,          ///< tcp: data goes out one segment beyond the peer's window
   WindowTakenBack,        ///< tcp: what came ahead of the order is taken from the window
+  WindowBeyondHeader,     ///< tcp: takes beyond what the header's window field can say
+  UpdateOfNothing,        ///< tcp: an ACK whenever the user reads
+  SmallWaits,             ///< tcp: a message that fits waits for a window of a whole segment
   OptionsNotCounted,      ///< tcp: EMSS is not reduced by the timestamps on every segment
   ChecksumIgnored,        ///< tcp: a segment with a wrong checksum is taken
   SecondCommitWins,       ///< tcp: octets that were committed are handed up again

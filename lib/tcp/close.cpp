@@ -36,7 +36,7 @@ void Engine::room_grew(Connection& c) {
   const uint64_t edge = c.tcb.rcv_nxt + room;
   c.ack.rcv_buff = std::max(c.ack.rcv_buff, static_cast<uint32_t>(room));
   const uint64_t step = std::min(2ull * c.ack.rcv_mss, c.ack.rcv_buff / 2 + 1ull);
-  if (edge >= c.tcb.rcv_edge + step) {
+  if (edge >= c.tcb.rcv_edge + step || base::sabotaged(base::Defect::UpdateOfNothing)) {
     c.ack.now = true;
     make_ready(c);
   }

@@ -28,7 +28,8 @@ bool Engine::begin(Connection& c, TxSlot& slot) {
 }
 
 uint64_t Engine::room_to_offer(const Connection& c) const {
-  const uint64_t most = uint64_t{0xffff} << c.tcb.rcv_wind_shift;
+  const uint32_t more = base::sabotaged(base::Defect::WindowBeyondHeader) ? 4 : 0;
+  const uint64_t most = uint64_t{0xffff} << (c.tcb.rcv_wind_shift + more);
   const uint64_t room =
       std::min({uint64_t{config_.receive_window}, uint64_t{c.user->receive_room()}, most});
   return room >> c.tcb.rcv_wind_shift << c.tcb.rcv_wind_shift;

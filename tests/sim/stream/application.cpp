@@ -60,7 +60,8 @@ void Application::check_content(base::ByteView octets, uint64_t offset) const {
 bool OctetApplication::write(base::Now now) {
   if (written_ == content_.send_octets || now < next_write_) return false;
   std::vector<uint8_t> octets(
-      std::min<uint64_t>(content_.send_octets - written_, prng_.between(1, plan_.ring)));
+      std::min<uint64_t>(content_.send_octets - written_,
+                         prng_.between(1, plan_.write_max != 0 ? plan_.write_max : plan_.ring)));
   fill_pattern(octets, content_.send_key, written_);
   const uint32_t n = stream_.write(octets);
   written_ += n;

@@ -42,6 +42,8 @@ class Application {
   [[nodiscard]] virtual std::optional<llp::StreamEnd> how_ended() const = 0;
   /// The receive side's delivery point.
   [[nodiscard]] virtual uint64_t received() const = 0;
+  /// Octets of its stream that it has to give, or has given.
+  [[nodiscard]] virtual uint64_t given() const = 0;
   /// Ends of records: first transmissions of framed users begin and end there.
   [[nodiscard]] virtual bool is_boundary(uint64_t) const { return true; }
   /// After the end: everything went over and came, and the stream ended as it should.
@@ -87,6 +89,7 @@ class OctetApplication final : public Application {
     return stream_.how_ended();
   }
   [[nodiscard]] uint64_t received() const override { return read_; }
+  [[nodiscard]] uint64_t given() const override { return written_; }
 
  private:
   [[nodiscard]] uint64_t sent() const override { return written_; }
@@ -113,6 +116,9 @@ class RecordApplication final : public Application, public llp::StreamUser {
   [[nodiscard]] base::Now next_deadline() const override;
   [[nodiscard]] std::optional<llp::StreamEnd> how_ended() const override { return ended_; }
   [[nodiscard]] uint64_t received() const override { return ordered_; }
+  [[nodiscard]] uint64_t given() const override {
+    return may_write_ ? content_.send_octets : pulled_;
+  }
   [[nodiscard]] bool is_boundary(uint64_t offset) const override;
 
   // llp::StreamUser
@@ -125,6 +131,9 @@ class RecordApplication final : public Application, public llp::StreamUser {
   void place(base::Range range, base::ByteView octets, bool in_order, base::Now now) override;
   void ordered(uint64_t offset, base::Now now) override;
   void emss_changed(uint32_t emss) override { emss_ = emss; }
+  [[nodiscard]] bool all_fits(uint32_t octets) const override {
+    return given() - pulled_ <= octets;
+  }
   [[nodiscard]] uint32_t receive_room() const override;
   void peer_finished(base::Now now) override;
   void ended(llp::StreamEnd how, base::Now now) override;

@@ -50,10 +50,12 @@ IcmpType icmp_type(tcp::IcmpError::Kind kind, bool v4) {
 
 }  // namespace
 
-Host::Host(const HostPlan& plan, Verdict& verdict, base::Now now, Send send, Delivered delivered)
+Host::Host(const HostPlan& plan, Verdict& verdict, base::Now now, Send send, Arriving arriving,
+           Delivered delivered)
     : plan_(plan),
       verdict_(verdict),
       send_(std::move(send)),
+      arriving_(std::move(arriving)),
       delivered_(std::move(delivered)),
       prng_(plan.seed),
       mtu_(plan.mtu),
@@ -170,6 +172,11 @@ void Host::inject(const Datagram& d, base::Now now) {
                now);
 }
 
+uint64_t Host::segments_taken() const {
+  const tcp::Counters& c = stack_.counters();
+  return c.segments_in - c.inspect_drops - c.commit_full - c.range_sets_exhausted;
+}
+
 void Host::sleep_maybe(base::Now now) {
   if (plan_.pause == 0 || now < next_nap_) return;
   next_nap_ = now + kNapGap;
@@ -192,8 +199,10 @@ bool Host::run(base::Now now) {
   for (; taken < kBurst && !inbox_.empty(); ++taken) {
     const Datagram d = std::move(inbox_.front());
     inbox_.pop_front();
-    delivered_(d, now);
+    arriving_(d, now);
+    const uint64_t taken_before = segments_taken();
     inject(d, now);
+    delivered_(d, segments_taken() != taken_before, now);
     validate();
   }
   if (network_ != nullptr) {

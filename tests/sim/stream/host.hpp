@@ -40,11 +40,15 @@ struct HostPlan {
 class Host final : public tcp::Egress, public llp::Acceptor {
  public:
   using Send = std::function<void(Datagram&&, base::Now)>;
-  using Delivered = std::function<void(const Datagram&, base::Now)>;
+  /// A segment is about to be given to the stack.
+  using Arriving = std::function<void(const Datagram&, base::Now)>;
+  /// It has been. \param taken false: it was dropped, and counts as lost
+  using Delivered = std::function<void(const Datagram&, bool taken, base::Now)>;
 
-  /// `send` gets what the stack sends; `delivered` is told of each packet right before the stack
+  /// `send` gets what the stack sends; the others are told of each packet before and after the stack
   /// gets it.
-  Host(const HostPlan& plan, Verdict& verdict, base::Now now, Send send, Delivered delivered);
+  Host(const HostPlan& plan, Verdict& verdict, base::Now now, Send send, Arriving arriving,
+       Delivered delivered);
 
   void receive(Datagram&& d);
   /// Everything that is due: packets, timers, applications, output. \return whether anything was
@@ -99,12 +103,16 @@ class Host final : public tcp::Egress, public llp::Acceptor {
     nic::Egress egress;
   };
 
+  /// Segments that came to the stack, but those whose text it has dropped. What is larger than the
+  /// host's MTU never comes so far.
+  [[nodiscard]] uint64_t segments_taken() const;
   void sleep_maybe(base::Now now);
   void take_frames(base::Now now);
 
   const HostPlan plan_;
   Verdict& verdict_;
   Send send_;
+  Arriving arriving_;
   Delivered delivered_;
   base::Prng prng_;
   uint32_t mtu_;

@@ -15,6 +15,12 @@ constexpr uint8_t kCwr = 0x80;
 constexpr uint32_t kSmallestMss = 216;
 constexpr uint32_t kDefaultMss = 536;  // RFC 9293 s.3.7.1 (MUST-15), IPv4
 constexpr uint32_t kDefaultMssV6 = 1220;
+// Whatever the MSS, the initial window is larger (RFC 6928), and the loss window than the second
+// (RFC 5681 s.3.1): options take up to 40 octets.
+constexpr uint64_t kWithinInitialWindow = 1700;
+constexpr uint64_t kWithinLossWindow = 170;
+// A port that refuses, a poll that comes late; below every retransmission time-out.
+constexpr base::Duration kPromptly = std::chrono::milliseconds(8);
 
 }  // namespace
 
@@ -201,6 +207,10 @@ void Judge::check_data(uint32_t side, const Segment& s) {
   const uint64_t past = h.fin ? *h.fin + 1 : h.sent_end;
   if (begin > past) return fail(side, "a gap before " + std::to_string(begin));
   if (s.payload.empty() && !s.has(flag::kFin)) return;
+  if (begin < h.sent_end) {
+    h.reduced = true;
+    h.resent_below = std::max(h.resent_below, end);
+  }
   if (end > sides_[side].octets) return fail(side, "octets beyond its stream");
   if (h.fin && s.has(flag::kFin) && end != *h.fin) return fail(side, "another FIN");
   if (!s.payload.empty()) {
@@ -278,7 +288,7 @@ void Judge::check_news(uint32_t side, const Segment& s) {
   const uint32_t next = *h.iss + 1 + static_cast<uint32_t>(h.sent_end + (h.fin ? 1 : 0));
   const bool pure = s.payload.empty() && (s.flags & ~kEce) == flag::kAck && s.seq == next;
   // A TIME-WAIT entry answers whatever comes.
-  if (!repeats || !pure || is_gone(side) || !sides_[side].undisturbed) return;
+  if (!repeats || !pure || is_gone(side)) return;
   if (h.asked != 0) {
     --h.asked;
   } else if (h.asked_by_news != 0) {
@@ -292,9 +302,6 @@ void Judge::check_news(uint32_t side, const Segment& s) {
 void Judge::note_question(uint32_t side, const Segment& s) {
   Half& h = halves_[side];
   if (!h.iss || !halves_[1 - side].iss) return;
-  const uint32_t next = *halves_[1 - side].iss + 1 +
-                        static_cast<uint32_t>(h.got_next + (h.got_fin == h.got_next ? 1 : 0));
-  const uint32_t sent = *h.iss + 1 + static_cast<uint32_t>(h.sent_end + (h.fin ? 1 : 0));
   // PAWS answers what has an older timestamp, a late ACK as well (RFC 7323 s.5.3, R1).
   bool late = false;
   if (const auto& stamp = s.options.timestamps) {
@@ -302,12 +309,26 @@ void Judge::note_question(uint32_t side, const Segment& s) {
     late = static_cast<int32_t>(stamp->value - newest) < 0;
     h.newest_tsval = late ? newest : stamp->value;
   }
+  note_question(side, s, late);
+}
+
+void Judge::note_question(uint32_t side, const Segment& s, bool late) {
+  Half& h = halves_[side];
+  const uint32_t next = *halves_[1 - side].iss + 1 +
+                        static_cast<uint32_t>(h.got_next + (h.got_fin == h.got_next ? 1 : 0));
+  const uint32_t sent = *h.iss + 1 + static_cast<uint32_t>(h.sent_end + (h.fin ? 1 : 0));
   const bool plain = s.flags == flag::kAck || s.flags == (flag::kAck | kEce);
   const bool quiet = plain && s.payload.empty() && s.seq == next && !late &&
                      static_cast<int32_t>(s.ack - sent) <= 0;
   if (quiet) return;
   const bool news = !s.payload.empty() && s.seq == next && !late;
   ++(news ? h.asked_by_news : h.asked);
+}
+
+void Judge::forged(uint32_t side, const Datagram& d) {
+  const auto s = parse(d, side, false);
+  // Whether its timestamp is late nobody knows: most are.
+  if (s && halves_[side].iss && halves_[1 - side].iss) note_question(side, *s, true);
 }
 
 void Judge::check_sack(uint32_t side, const Segment& s) {
@@ -353,11 +374,13 @@ void Judge::check_ecn(uint32_t side, const Datagram& d, const Segment& s, bool n
   }
 }
 
-void Judge::delivered(uint32_t side, const Datagram& d, base::Now) {
+void Judge::delivered(uint32_t side, const Datagram& d, bool taken, base::Now) {
   if (!matches(1 - side, d)) return;
   const auto s = parse(d, side, false);
   if (!s || s->has(flag::kRst)) return;
   Half& h = halves_[side];
+  if (s->options.timestamps) h.tsvals.insert(s->options.timestamps->value);
+  if (!taken) return;
   if ((d.traffic_class & 3) == 3) h.marked = true;
   if (s->has(flag::kSyn)) {
     if (asks_for_ecn(*s)) {
@@ -371,9 +394,8 @@ void Judge::delivered(uint32_t side, const Datagram& d, base::Now) {
     h.peer_syn->mss = std::max(h.peer_syn->mss, before);
     if (!s->has(flag::kAck)) h.edge = std::max<uint64_t>(h.edge, s->window);
   }
-  if (s->options.timestamps) h.tsvals.insert(s->options.timestamps->value);
   // What a connection that is gone hears, or its listener says to a late SYN, is not about it.
-  if (is_gone(side) || halves_[1 - side].late_iss) return;
+  if (h.gone_before || halves_[1 - side].late_iss) return;
   note_question(side, *s);
   if (s->has(flag::kAck) && h.iss) take_ack(side, *s);
   if (halves_[1 - side].iss && !s->has(flag::kSyn)) take_data(side, *s);
@@ -387,8 +409,36 @@ void Judge::take_ack(uint32_t side, const Segment& s) {
   if (h.sent_end != 0) h.answered = true;
   h.una = std::max(h.una, ack);
   const uint32_t shift = s.has(flag::kSyn) ? 0 : shift_of(1 - side);
-  h.last_window = s.window << shift;
-  h.edge = std::max(h.edge, ack + h.last_window);
+  const uint64_t window_end = ack + (uint64_t{s.window} << shift);
+  h.edge = std::max(h.edge, window_end);
+  h.open = true;
+  h.reduced |= s.has(kEce) && !s.has(flag::kSyn);
+  // RFC 9293 s.3.10.7.4, fifth: what is older than the newest news of the window says nothing.
+  bool unknown = s.has(flag::kSyn) || !halves_[1 - side].iss;
+  const uint64_t from = unknown ? 0 : offset_in(1 - side, h.got_next, s.seq, unknown);
+  if (from < h.window_from) return;
+  h.window_from = from;
+  h.window_end = window_end;
+}
+
+bool Judge::could_send(uint32_t side, uint64_t given) const {
+  const Half& h = halves_[side];
+  if (!sides_[side].prompt || is_gone(side) || !h.open || h.fin) return false;
+  if (given <= h.sent_end) return false;
+  const uint64_t flight = h.sent_end - std::min(h.una, h.sent_end);
+  const bool recovered = flight == 0 && h.una >= h.resent_below;
+  const uint64_t window = !h.reduced ? kWithinInitialWindow : recovered ? kWithinLossWindow : 0;
+  return flight + (given - h.sent_end) <= window && given <= h.window_end;
+}
+
+void Judge::turned(uint32_t side, uint64_t given, base::Now now) {
+  Half& h = halves_[side];
+  if (h.waits_since != base::kNever && now - h.waits_since > kPromptly) {
+    fail(side, "octets up to " + std::to_string(given) + " have waited for " +
+                   std::to_string((now - h.waits_since).count() / 1'000'000) +
+                   " ms, window up to " + std::to_string(h.window_end));
+  }
+  h.waits_since = could_send(side, given) ? base::earlier(h.waits_since, now) : base::kNever;
 }
 
 void Judge::take_data(uint32_t side, const Segment& s) {

@@ -10,9 +10,12 @@
 /// - Sizes: payload and options within the peer's MSS, the packet within the path MTU known.
 /// - Acknowledgments: never of an octet that did not arrive, never backwards, never of one beyond
 ///   the window that the own headers have offered; SACK blocks only of what arrived, and never of
-///   what the stack cannot have (RFC 2018, RFC 2883). Beside a plain peer that nobody disturbs no
-///   ACK says again what the segment before it has said, unless something came that has to be
-///   answered: to the peer it would be a duplicate (RFC 5681 s.2).
+///   what the stack cannot have (RFC 2018, RFC 2883). No ACK says again what the segment before it
+///   has said, unless something came that has to be answered: to the peer it would be a duplicate
+///   (RFC 5681 s.2).
+/// - Promptness: a few octets, all that the user has given, go out as soon as the peer's window has
+///   room for them, while no window of congestion control can hold them back: no timer is waited
+///   for (RFC 9293 s.3.8.6.2.1 (2)).
 /// - Timestamps: on every segment once agreed, never backwards, echoing one that was received.
 /// - ECN: ECT on new data of connections that agreed on it only, on SYNs that have all reached the
 ///   other end and were all of one mind; ECN-Echo by who has asked or agreed, for marks that came
@@ -46,8 +49,8 @@ struct JudgedSide {
   bool forgets_syns = false;
   bool ecn_on_syn = false;      ///< DCTCP (RFC 8257 s.3.1)
   bool ecn_on_control = false;  ///< ECT on everything is configured (RFC 8257 s.4.1)
-  /// Nobody but the peer sends to it: an ACK that says nothing new is held against it.
-  bool undisturbed = false;
+  /// What fits is to go out at once: no pacing, and records enough for small ones.
+  bool prompt = false;
   /// Whether an offset is the end of a record; empty: any is.
   std::function<bool(uint64_t)> is_boundary;
 };
@@ -58,8 +61,14 @@ class Judge {
 
   /// Side `side` put this on the wire; `path_mtu` is what its stack knows of the path.
   void sent(uint32_t side, const Datagram& d, uint32_t path_mtu, base::Now now);
-  /// This reached side `side`, whole or damaged.
-  void delivered(uint32_t side, const Datagram& d, base::Now now);
+  /// Something is about to reach side `side`.
+  void arriving(uint32_t side) { halves_[side].gone_before = is_gone(side); }
+  /// This has reached side `side`, whole or damaged. \param taken false: it was dropped
+  void delivered(uint32_t side, const Datagram& d, bool taken, base::Now now);
+  /// Side `side` has done what it had to. \param given octets that its user has for the stream
+  void turned(uint32_t side, uint64_t given, base::Now now);
+  /// Somebody else sent this to side `side` in its peer's name: it may have to be answered.
+  void forged(uint32_t side, const Datagram& d);
 
   /// The sequence number that side `side` expects next, as far as the wire tells, and the number it
   /// will send next: for attacks that must miss, or hit, them.
@@ -88,6 +97,7 @@ class Judge {
   };
   /// One side: what it has said, and what has reached it.
   struct Half {
+    bool gone_before = false;  // it was, when what reaches it came
     std::optional<uint32_t> iss;
     wire::TcpOptions syn;  // its own SYN's
     bool syn_acked = false;
@@ -107,11 +117,17 @@ class Judge {
     uint64_t edge = 0;      // furthest right edge offered to it
     uint64_t una = 0;       // highest ACK that reached it
     bool answered = false;  // an ACK reached it after its first data
-    uint32_t last_window = 0;
     std::vector<bool> got;  // octets of the opposite stream
     uint64_t got_next = 0;
     std::optional<uint64_t> got_fin;
     std::set<uint32_t> tsvals;
+    // Promptness.
+    bool open = false;          // an ACK of its SYN has reached it
+    uint64_t window_end = 0;    // right edge that it was told last
+    uint64_t window_from = 0;   // the peer's octet that the news came with
+    bool reduced = false;       // loss or a mark: its congestion window may be a segment
+    uint64_t resent_below = 0;  // what it has sent again ends here
+    base::Now waits_since = base::kNever;
     // RFC 3168 s.6.1.1: SYNs and SYN-ACKs with and without the flags that ask and agree.
     bool sent_setup = false;
     bool sent_plain = false;
@@ -139,9 +155,11 @@ class Judge {
   void check_sack(uint32_t side, const Segment& s);
   void check_news(uint32_t side, const Segment& s);
   void note_question(uint32_t side, const Segment& s);
+  void note_question(uint32_t side, const Segment& s, bool late);
   void check_ecn(uint32_t side, const Datagram& d, const Segment& s, bool new_data);
   void take_ack(uint32_t side, const Segment& s);
   void take_data(uint32_t side, const Segment& s);
+  [[nodiscard]] bool could_send(uint32_t side, uint64_t given) const;
   [[nodiscard]] bool agreed_timestamps() const;
   [[nodiscard]] bool agreed_sack() const;
   [[nodiscard]] uint32_t shift_of(uint32_t side) const;

@@ -360,6 +360,22 @@ void peer_tiny(StreamPlan& plan, Prng& prng) {
   });
 }
 
+/// Small messages to a peer whose window is mostly below a segment, and was larger once: nothing
+/// gets lost, so that nobody waits for a timer.
+void peer_small(StreamPlan& plan, Prng& prng) {
+  plain_peer(plan, prng);
+  plan.peer.buffer = some(prng, 700, 4'000);
+  plan.peer.scale_shift = static_cast<uint8_t>(prng.below(3));
+  plan.peer.shrink = prng.chance(0.3) ? real(prng, 0, 0.05) : 0;
+  both_ways(plan, [](PathPlan& p) { p.drop = 0; });
+  plan.application[0].records = false;
+  both_users(plan, [&](ApplicationPlan& a) {
+    a.octets = prng.between(2'000, 20'000);
+    a.write_max = some(prng, 20, 1'000);
+    a.write_gap = microseconds(prng.between(50, 100'000));
+  });
+}
+
 void peer_stops(StreamPlan& plan, Prng& prng) {
   plain_peer(plan, prng);
   plan.application[0].octets = prng.between(100'000, 200'000);
@@ -413,6 +429,7 @@ constexpr std::array kStreamProfiles{
     StreamProfile{"tcp-peer-attack", "a plain peer, and forged segments", peer_attack},
     StreamProfile{"tcp-peer-bare", "a plain peer without scaling and SACK", peer_bare},
     StreamProfile{"tcp-peer-tiny", "a plain peer whose window is around a segment", peer_tiny},
+    StreamProfile{"tcp-peer-small", "small messages, a plain peer with a small window", peer_small},
 };
 
 /// Which network: what the profiles chose stays as far as IPv6 allows it.

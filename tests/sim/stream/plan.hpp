@@ -78,6 +78,7 @@ struct ApplicationPlan {
   uint64_t stop_at = UINT64_MAX;  ///< stops to read here
   base::Duration stop_for{0};
   base::Duration write_gap{0};  ///< pauses between writes, at most
+  uint32_t write_max = 0;       ///< octet streams: octets of a write; 0: as many as the ring has
   bool close_after_peer = false;
 };
 

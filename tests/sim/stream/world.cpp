@@ -73,7 +73,10 @@ void StreamWorld::build_hosts() {
     hosts_[side] = std::make_unique<Host>(
         host, verdict_, now_,
         [this, side](Datagram&& d, base::Now now) { on_sent(side, std::move(d), now); },
-        [this, side](const Datagram& d, base::Now now) { on_delivered(side, d, now); });
+        [this, side](const Datagram& d, base::Now) { on_arriving(side, d); },
+        [this, side](const Datagram& d, bool taken, base::Now now) {
+          for (auto& pipe : pipes_) pipe->judge->delivered(side, d, taken, now);
+        });
     hosts_[side]->listen(kListenPort);
   }
 }
@@ -93,8 +96,8 @@ void StreamWorld::build_pipe(uint32_t number) {
     judged[side].key = keys[side];
     judged[side].octets = plan_.application[side].octets;
     judged[side].forgets_syns = plan_.flood != 0;
-    judged[side].undisturbed =
-        plan_.plain_peer && plan_.flood == 0 && plan_.attack_gap == base::Duration(0);
+    judged[side].prompt = !plan_.tcp[side].pacing && plan_.pause == 0 &&
+                          plan_.tcp[side].max_records_per_connection > 64;
     judged[side].ecn_on_syn = plan_.tcp[side].congestion_control == tcp::CongestionControl::Dctcp;
     judged[side].ecn_on_control = plan_.tcp[side].dctcp_ect_on_control;
     judged[side].initial_segments = plan_.tcp[side].initial_window_segments;
@@ -163,13 +166,14 @@ void StreamWorld::on_arrival(uint32_t side, Datagram&& d, base::Now now) {
     hosts_[side]->receive(std::move(d));
     return;
   }
-  on_delivered(side, d, now);
+  on_arriving(side, d);
+  for (auto& pipe : pipes_) pipe->judge->delivered(side, d, true, now);
   peer_->receive(d, now);
 }
 
-void StreamWorld::on_delivered(uint32_t side, const Datagram& d, base::Now now) {
+void StreamWorld::on_arriving(uint32_t side, const Datagram& d) {
   trace(side, "received", d);
-  for (auto& pipe : pipes_) pipe->judge->delivered(side, d, now);
+  for (auto& pipe : pipes_) pipe->judge->arriving(side);
 }
 
 void StreamWorld::attack() {
@@ -187,6 +191,7 @@ void StreamWorld::attack() {
   const Datagram d = attacker_.forge(*pipe.judge, side, *numbers);
   trace(side, "forged", d);
   ++attacks_;
+  pipe.judge->forged(side, d);
   hosts_[side]->inject(d, now_);
   hosts_[side]->validate();
 }
@@ -277,6 +282,12 @@ void StreamWorld::step() {
     if (host != nullptr) host->run(now_);
   }
   if (peer_ != nullptr) peer_->run(now_);
+  for (const auto& pipe : pipes_) {
+    for (uint32_t side = 0; side < 2; ++side) {
+      const Application* application = pipe->applications[side].get();
+      if (application != nullptr) pipe->judge->turned(side, application->given(), now_);
+    }
+  }
   if (next_attack_ <= now_) attack();
 }
 

@@ -40,7 +40,7 @@ class StreamWorld {
   void build_pipe(uint32_t number);
   void on_sent(uint32_t side, Datagram&& d, base::Now now);
   void on_arrival(uint32_t side, Datagram&& d, base::Now now);
-  void on_delivered(uint32_t side, const Datagram& d, base::Now now);
+  void on_arriving(uint32_t side, const Datagram& d);
   void step();
   void attack();
   void forge_message(const Pipe& pipe, uint32_t side, const Judge::Numbers& numbers);
