@@ -34,6 +34,7 @@ enum class Defect : uint8_t {
   WindowTakenBack,        ///< tcp: what came ahead of the order is taken from the window
   WindowBeyondHeader,     ///< tcp: takes beyond what the header's window field can say
   UpdateOfNothing,        ///< tcp: an ACK whenever the user reads
+  FitsNever,              ///< rdmap: nobody is told that a small message fits into the window
   SmallWaits,             ///< tcp: a message that fits waits for a window of a whole segment
   OptionsNotCounted,      ///< tcp: EMSS is not reduced by the timestamps on every segment
   ChecksumIgnored,        ///< tcp: a segment with a wrong checksum is taken

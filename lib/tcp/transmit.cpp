@@ -138,6 +138,9 @@ bool Engine::send_ack(Connection& c, base::Now now) {
     options.timestamps({timestamp_of(c, now), c.tcb.ts_recent});
   }
   if (c.committed.empty() || !c.tcb.sack_ok) c.ack.recent_count = c.ack.fresh = 0;
+  // What came behind a hole is acknowledged with it when it is filled: a further ACK of the new
+  // number would be a duplicate to the peer (RFC 5681 s.2), three a loss.
+  if (c.committed.empty()) c.ack.duplicates = 0;
   if (c.tcb.sack_ok && (!c.committed.empty() || c.ack.dsack_count != 0)) {
     std::array<wire::SackBlock, 4> blocks;
     const uint32_t count = fill_sack(c, blocks);

@@ -203,7 +203,8 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1, 256));
   app.add_option("--out", options.out, "folder for what a replay writes")->capture_default_str();
   app.add_flag("--sabotage", options.sabotage,
-               "plant each known defect in turn; every one must be caught within 100 seeds");
+               "plant each known defect in turn; every one must be caught within 100 seeds (with "
+               "--profile: which ones are, by the worlds of that profile)");
   app.add_flag("--list", options.list, "list the profiles");
   try {
     app.parse(argc, argv);
@@ -212,7 +213,7 @@ int run(int argc, char** argv) {
   }
   base::set_log_level(base::LogLevel::Off);
   if (options.list) return list_profiles();
-  if (options.sabotage) return run_sabotage(options.first_seed, options.jobs);
+  if (options.sabotage) return run_sabotage(options.first_seed, options.jobs, options.profile);
   if (replayed->count() != 0) return replay(options);
   if (!options.worlds.empty()) return run_listed(options);
   if (hours->count() == 0) return run(options);

@@ -36,7 +36,10 @@ void set_mtu(WorldPlan& plan, uint32_t mtu) {
   both_ends(plan, [&](nic::DeviceConfig& d) { d.net.mtu = mtu; });
 }
 
-void clean(WorldPlan& plan, Prng& prng) { markers(plan, prng.chance(0.5)); }
+void clean(WorldPlan& plan, Prng& prng) {
+  plan.prompt = true;
+  markers(plan, prng.chance(0.5));
+}
 
 void loss(WorldPlan& plan, Prng& prng) {
   both_ways(plan, [&](Weather& w) { w.drop = real(prng, 0.002, 0.05); });
@@ -329,6 +332,65 @@ void cut_gro(WorldPlan& plan, Prng& prng) {
   markers(plan, prng.chance(0.5));
 }
 
+/// Options that many a peer lacks: no window scaling, so that what is offered is below the rings,
+/// and, by chance, neither SACK nor timestamps.
+void no_scaling(WorldPlan& plan, Prng& prng) {
+  const uint64_t without = prng.below(3);
+  for (uint32_t side = 0; side < 2; ++side) {
+    nic::DeviceConfig& device = plan.devices[side];
+    device.tcp.receive_window = device.mpa.receive_window = 4u << 20;
+    if (without == 1 - side) continue;
+    device.tcp.window_scaling = false;
+    device.tcp.sack = prng.chance(0.3);
+    device.tcp.timestamps = prng.chance(0.5);
+  }
+  const bool losing = prng.chance(0.7);
+  both_ways(plan, [&](Weather& w) {
+    w.drop = losing ? real(prng, 0, 0.02) : 0;
+    w.reorder = losing ? real(prng, 0, 0.05) : 0;
+  });
+  plan.prompt = !losing;
+  markers(plan, prng.chance(0.5));
+}
+
+/// Windows around a segment that grow and shrink: their right edge goes back, too.
+void squeezed(WorldPlan& plan, Prng& prng) {
+  both_ends(plan, [&](nic::DeviceConfig& d) {
+    d.tcp.window_scaling = prng.chance(0.5);
+    d.tcp.sack = prng.chance(0.5);
+  });
+  for (Squeeze& squeeze : plan.squeezes) {
+    squeeze.least = static_cast<uint32_t>(prng.between(1, 2000));
+    squeeze.most = squeeze.least + static_cast<uint32_t>(prng.between(500, 20'000));
+    squeeze.change = real(prng, 0.005, 0.2);
+    squeeze.after = static_cast<uint32_t>(prng.below(200));
+  }
+  plan.octets = 300'000;
+  plan.messages = 60;
+  both_ways(plan, [&](Weather& w) { w.drop = real(prng, 0, 0.005); });
+  markers(plan, prng.chance(0.5));
+}
+
+/// One small message at a time, to a peer that offers less than a segment since some time, and
+/// nothing gets lost: none of them is to wait for a timer (RFC 9293 s.3.8.6.2.1 (2)).
+void small_messages(WorldPlan& plan, Prng& prng) {
+  plan.prompt = true;
+  plan.sizes = Sizes::Small;
+  plan.octets = 0;
+  plan.window = 1;
+  both_ends(plan, [&](nic::DeviceConfig& d) {
+    d.tcp.window_scaling = prng.chance(0.5);
+    d.tcp.sack = prng.chance(0.5);
+    d.tcp.pacing = false;
+    d.tcp.rto_min = milliseconds(200);
+  });
+  for (Squeeze& squeeze : plan.squeezes) {
+    squeeze.least = squeeze.most = static_cast<uint32_t>(prng.between(1100, 1400));
+    squeeze.after = static_cast<uint32_t>(prng.between(5, 60));
+  }
+  markers(plan, prng.chance(0.5));
+}
+
 void cut_middlebox(WorldPlan& plan, Prng& prng) {
   cut_weather(plan, prng);
   const double share = prng.chance(0.3) ? 1 : real(prng, 0.001, 0.3);
@@ -367,6 +429,9 @@ constexpr std::array kProfiles{
     Profile{"cut-siw", "Read Responses are cut as Linux siw does", cut_siw},
     Profile{"cut-gro", "segments are joined and cut anew", cut_gro},
     Profile{"cut-middlebox", "a middlebox cuts a few segments, or each", cut_middlebox},
+    Profile{"no-scaling", "peers without window scaling, SACK, timestamps", no_scaling},
+    Profile{"squeezed", "windows around a segment, which shrink, too", squeezed},
+    Profile{"small-messages", "small messages, a window below a segment, no loss", small_messages},
     Profile{"tuf-align", "hostile, ULP framing in alignment mode", framed_align},
     Profile{"tuf-markers", "hostile, ULP framing in marker mode", framed_markers},
     Profile{"tuf-resegment", "a middlebox cuts segments of ULP framing", framed_resegment},

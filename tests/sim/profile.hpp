@@ -11,6 +11,7 @@
 #include "cutting_port.hpp"
 #include "impair/config.hpp"
 #include "rnic/config.hpp"
+#include "squeezing_port.hpp"
 
 namespace rnic::simulation {
 
@@ -23,6 +24,7 @@ using Weather = impair::Config;
 enum class Sizes : uint8_t {
   Mixed,  ///< 0 octets to 64 KB, a few up to 200 KB
   Tiny,   ///< many below 256 octets, the rest large enough for 1 MB in all
+  Small,  ///< all below 256 octets
 };
 
 /// Everything that a world is made from.
@@ -31,6 +33,7 @@ struct WorldPlan {
   uint64_t seed = 0;
   Weather weather[2];                                ///< of what each device sends
   Cutter cutters[2] = {Cutter::None, Cutter::None};  ///< of what each device sends
+  Squeeze squeezes[2];                               ///< of the windows that each device offers
   bool corrupt_at_once = false;                      ///< as soon as the start frames have passed
   uint32_t mtu = 1500;
   base::Duration delay{10'000};  ///< one way
@@ -45,6 +48,7 @@ struct WorldPlan {
   uint32_t receive_window = 32;
   double pause = 0;  ///< chance that a device sleeps, each millisecond
   base::Duration pause_max{0};
+  bool prompt = false;                  ///< nothing gives a reason to wait for a timer
   bool violations = false;              ///< queue pairs whose application breaks a rule
   uint64_t violation_turn = 0;          ///< which rules: all have had their turn after some seeds
   bool rejections = false;              ///< connects that are rejected, or find no listener

@@ -22,6 +22,15 @@ uint32_t tiny_length(base::Prng& prng) {
                           : static_cast<uint32_t>(prng.between(2000, 30'000));
 }
 
+uint32_t length_of(Sizes sizes, base::Prng& prng) {
+  switch (sizes) {
+    case Sizes::Tiny: return tiny_length(prng);
+    case Sizes::Small: return static_cast<uint32_t>(prng.below(257));
+    case Sizes::Mixed: break;
+  }
+  return mixed_length(prng);
+}
+
 Operation operation(base::Prng& prng) {
   const uint64_t kind = prng.below(100);
   if (kind < 22) return Operation::Send;
@@ -42,7 +51,7 @@ std::vector<MessagePlan> plan_messages(const WorldPlan& plan, uint32_t count, ui
   while (messages.size() < count || sum < octets) {
     MessagePlan m;
     m.operation = operation(prng);
-    m.length = plan.sizes == Sizes::Tiny ? tiny_length(prng) : mixed_length(prng);
+    m.length = length_of(plan.sizes, prng);
     if (messages.size() >= count) m.length = static_cast<uint32_t>(prng.between(20'000, 65'536));
     m.pieces = prng.chance(0.3) ? static_cast<uint32_t>(prng.between(2, 4)) : 1;
     m.receive_pieces = prng.chance(0.3) ? static_cast<uint32_t>(prng.between(2, 4)) : 1;

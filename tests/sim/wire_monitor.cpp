@@ -5,10 +5,18 @@
 
 #include "base/endian.hpp"
 #include "offload/offload.hpp"
+#include "wire/tcp.hpp"
+#include "wire/tcp_options.hpp"
 
 namespace rnic::simulation {
 
+namespace flag = wire::tcp_flag;
+
 namespace {
+
+constexpr uint8_t kEce = 0x40;
+
+bool after(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) > 0; }
 
 std::string name_of(const PortPair& ports) {
   return "connection " + std::to_string(ports.port[0]) + "-" + std::to_string(ports.port[1]);
@@ -22,6 +30,8 @@ struct WireMonitor::Segment {
   uint16_t destination = 0;
   uint32_t sequence = 0;
   uint32_t acknowledgement = 0;
+  uint8_t flags = 0;
+  uint16_t window = 0;
   bool syn = false;
   bool ack = false;
   base::ByteView options;
@@ -36,11 +46,22 @@ struct WireMonitor::Segment {
     s.destination = base::load_be16(tcp + 2);
     s.sequence = base::load_be32(tcp + 4);
     s.acknowledgement = base::load_be32(tcp + 8);
-    s.syn = (tcp[13] & 0x02) != 0;
-    s.ack = (tcp[13] & 0x10) != 0;
+    s.flags = tcp[13];
+    s.window = base::load_be16(tcp + 14);
+    s.syn = s.has(flag::kSyn);
+    s.ack = s.has(flag::kAck);
     s.options = frame.subspan(at->tcp + 20, at->payload - at->tcp - 20);
     s.payload = frame.subspan(at->payload, at->payload_size());
     return s;
+  }
+
+  [[nodiscard]] bool has(uint8_t f) const { return (flags & f) != 0; }
+  /// Nothing but an ACK, with ECN-Echo or without.
+  [[nodiscard]] bool plain() const { return (flags & ~kEce) == flag::kAck && payload.empty(); }
+  /// The sequence number behind it.
+  [[nodiscard]] uint32_t end() const {
+    return sequence + static_cast<uint32_t>(payload.size()) +
+           (has(flag::kSyn | flag::kFin) ? 1u : 0u);
   }
 
   template <typename F>
@@ -78,7 +99,7 @@ void WireMonitor::synchronise(const PortPair& ports, Connection& c, uint32_t sen
   if (half.synchronised && half.first == sequence + 1) return;
   half = {};
   half.synchronised = true;
-  half.first = sequence + 1;
+  half.first = half.next = sequence + 1;
   const uint32_t to = 1 - sender;
   half.reference = std::make_unique<ReferenceReceiver>(
       name_of(ports) + " towards device " + std::to_string(to), verdict_,
@@ -145,6 +166,51 @@ void WireMonitor::check_acknowledgement(const PortPair& ports, Half& acknowledge
   });
 }
 
+void WireMonitor::check_news(const PortPair& ports, Connection& c, uint32_t side,
+                             const Segment& segment) {
+  Half& half = c.half[side];
+  wire::TcpOptions options;
+  if (!options.parse(segment.options)) return;
+  if (segment.syn) half.sack = options.sack_permitted;
+  if (!half.synchronised || !c.half[1 - side].synchronised || segment.has(flag::kRst)) return;
+  if (after(segment.end(), half.next)) half.next = segment.end();
+  half.fin_sent |= segment.has(flag::kFin);
+  if (!segment.ack) return;
+  half.acked = segment.acknowledgement;
+  if (after(segment.acknowledgement, half.expected)) half.expected = segment.acknowledgement;
+  // Behind both FINs a TIME-WAIT entry, or a listener, answers whatever comes.
+  const bool over = half.fin_sent && c.half[1 - side].fin_sent;
+  const bool pure = segment.plain() && segment.sequence == half.next && !over;
+  // With SACK each duplicate is reported (RFC 2883), in blocks that may be alike.
+  const bool whole = !after(half.furthest, segment.acknowledgement) && !c.sack_agreed();
+  if (!half.idle_acks.idle({segment.acknowledgement, segment.window, segment.flags, options}, pure,
+                           whole)) {
+    return;
+  }
+  verdict_.fail("idle ACK", name_of(ports) + ": device " + std::to_string(side) +
+                                " acknowledges nothing new and answers nothing");
+}
+
+void WireMonitor::note_question(Connection& c, uint32_t side, const Segment& segment) {
+  Half& half = c.half[side];
+  if (!half.synchronised || segment.has(flag::kRst)) return;
+  if (segment.syn) half.expected = half.furthest = segment.sequence;
+  if (after(segment.end(), half.furthest)) half.furthest = segment.end();
+  wire::TcpOptions options;
+  if (!options.parse(segment.options)) return;
+  bool late = false;  // PAWS answers what has an older timestamp (RFC 7323 s.5.3, R1)
+  if (options.timestamps) {
+    late = half.newest_tsval && after(*half.newest_tsval, options.timestamps->value);
+    if (!late) half.newest_tsval = options.timestamps->value;
+  }
+  // What a device has dropped is missing to it: each segment behind is answered by itself.
+  const bool whole = refusals_(side) == 0;
+  const bool in_order = segment.sequence == (whole ? half.expected : half.acked) && !late;
+  if (in_order && segment.plain() && !after(segment.acknowledgement, half.next)) return;
+  if (in_order && whole) half.expected = segment.end();
+  half.idle_acks.asked(in_order && whole);
+}
+
 void WireMonitor::frame_sent(uint32_t side, base::ByteView frame, base::Now) {
   const auto segment = Segment::parse(frame);
   if (!segment) return;
@@ -153,6 +219,7 @@ void WireMonitor::frame_sent(uint32_t side, base::ByteView frame, base::Now) {
   if (segment->syn) synchronise(ports, c, side, segment->sequence);
   Half& half = c.half[side];
   check_acknowledgement(ports, c.half[1 - side], *segment);
+  check_news(ports, c, side, *segment);
   if (!half.synchronised || segment->payload.empty()) return;
   check_content(ports, half, static_cast<int32_t>(segment->sequence - half.first),
                 segment->payload);
@@ -161,7 +228,7 @@ void WireMonitor::frame_sent(uint32_t side, base::ByteView frame, base::Now) {
 void WireMonitor::frame_received(uint32_t side, const port::Packet& packet, base::Now) {
   const base::ByteView frame = packet.view();
   const auto segment = Segment::parse(frame);
-  if (!segment || segment->payload.empty()) return;
+  if (!segment) return;
   if (packet.l4_checksum != port::Checksum::Good) {
     const auto ip = offload::locate_ip(frame);
     const auto tcp = offload::locate_tcp(frame);
@@ -169,8 +236,9 @@ void WireMonitor::frame_received(uint32_t side, const port::Packet& packet, base
   }
   const auto found = connections_.find(segment->ports_sent_by(1 - side));
   if (found == connections_.end()) return;
+  note_question(found->second, side, *segment);
   Half& half = found->second.half[1 - side];
-  if (!half.synchronised) return;
+  if (!half.synchronised || segment->payload.empty()) return;
   const auto offset = static_cast<int32_t>(segment->sequence - half.first);
   if (offset < 0) return;
   const auto begin = static_cast<uint64_t>(offset);

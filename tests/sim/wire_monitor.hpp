@@ -4,6 +4,7 @@
 /// - A retransmission carries the octets of the first transmission.
 /// - A receiver that has SACKed octets never asks for them again.
 /// - Each direction of each connection goes through a ReferenceReceiver.
+/// - No end sends an ACK that says nothing new and answers nothing (IdleAcks).
 #pragma once
 
 #include <array>
@@ -15,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "idle_acks.hpp"
 #include "reference_receiver.hpp"
 #include "tap_port.hpp"
 #include "verdict.hpp"
@@ -37,8 +39,15 @@ class WireMonitor final : public FrameListener {
   using Arrive =
       std::function<void(const PortPair&, uint32_t to, base::Range, std::vector<uint64_t> damaged)>;
 
-  WireMonitor(Verdict& verdict, Deliver deliver, Arrive arrive)
-      : verdict_(verdict), deliver_(std::move(deliver)), arrive_(std::move(arrive)) {}
+  /// Segments whose text device `side` has dropped, on its upper layer's verdict or for want of
+  /// room.
+  using Refusals = std::function<uint64_t(uint32_t side)>;
+
+  WireMonitor(Verdict& verdict, Deliver deliver, Arrive arrive, Refusals refusals)
+      : verdict_(verdict),
+        deliver_(std::move(deliver)),
+        arrive_(std::move(arrive)),
+        refusals_(std::move(refusals)) {}
 
   /// The FPDU of MPA that device `sender` has made an octet part of; empty: not known.
   [[nodiscard]] std::optional<base::Range> fpdu_at(const PortPair& ports, uint32_t sender,
@@ -60,9 +69,18 @@ class WireMonitor final : public FrameListener {
     std::map<uint64_t, uint64_t> sacked;  // what the receiver has reported, begin -> end
     std::unique_ptr<ReferenceReceiver> reference;
     std::vector<uint64_t> boundaries;  // of its FPDUs, as far as somebody asked
+    IdleAcks idle_acks;                // of what its sender says
+    uint32_t next = 0;                 // sequence number behind all that it has sent
+    uint32_t expected = 0;             // that of what it expects, as far as the wire tells
+    uint32_t acked = 0;                // its last ACK field
+    uint32_t furthest = 0;                 // and that behind all that has reached it
+    std::optional<uint32_t> newest_tsval;  // that has reached it
+    bool fin_sent = false;
+    bool sack = false;  // on its SYN
   };
   struct Connection {
     std::array<Half, 2> half;  // by sender
+    [[nodiscard]] bool sack_agreed() const { return half[0].sack && half[1].sack; }
   };
   struct Segment;
 
@@ -72,11 +90,14 @@ class WireMonitor final : public FrameListener {
   [[nodiscard]] std::vector<uint64_t> damaged_in(const Half& half, uint64_t offset,
                                                  base::ByteView payload) const;
   [[nodiscard]] bool find_next_boundary(Half& half) const;
+  void check_news(const PortPair& ports, Connection& c, uint32_t side, const Segment& segment);
+  void note_question(Connection& c, uint32_t side, const Segment& segment);
   void check_acknowledgement(const PortPair& ports, Half& acknowledged, const Segment& segment);
 
   Verdict& verdict_;
   Deliver deliver_;
   Arrive arrive_;
+  Refusals refusals_;
   std::map<PortPair, Connection> connections_;
 };
 

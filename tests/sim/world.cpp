@@ -10,6 +10,8 @@ constexpr uint64_t kStepLimit = 4'000'000;
 constexpr uint64_t kIdleLimit = 20'000;  // steps without anything happening
 constexpr base::Now kTimeLimit = base::from_nanos(20'000'000'000'000);
 constexpr base::Duration kTurn{200};  // a turn of the loop that found work
+// Above a delayed ACK and what a tail loss probe waits for it, below a retransmission time-out.
+constexpr base::Duration kPromptly = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -25,7 +27,8 @@ World::World(const WorldPlan& plan, const Recording& recording)
           [this](const PortPair& ports, uint32_t to, base::Range range,
                  std::vector<uint64_t> damaged) {
             on_arrival(ports, to, range, std::move(damaged));
-          }) {
+          },
+          [this](uint32_t side) { return refusals(side); }) {
   trace_file_ = recording.open_trace();
   build_wire();
   build_hosts(recording);
@@ -78,6 +81,11 @@ Outcome World::run() {
   outcome.virtual_seconds = static_cast<double>(base::nanos(now_)) * 1e-9;
   outcome.steps = steps_;
   return outcome;
+}
+
+uint64_t World::refusals(uint32_t side) const {
+  const tcp::Counters& c = hosts_[side].device->tcp_counters();
+  return c.inspect_drops + c.commit_full + c.range_sets_exhausted;
 }
 
 bool World::step() {
@@ -222,6 +230,17 @@ base::Now World::next_event() const {
   return next;
 }
 
+/// Where nothing is lost and nobody sleeps, no timer but that of a delayed ACK moves the traffic.
+void World::check_prompt(base::Now next) {
+  if (!plan_.prompt || next - now_ < kPromptly) return;
+  for (const auto& pipe : pipes_) {
+    if (pipe->kind != PipeKind::Traffic || pipe->closing || pipe->closed) continue;
+    if (!pipe->ends[0].established || !pipe->ends[1].established) continue;
+    verdict_.fail("prompt", "pipe " + std::to_string(pipe->number) + " has work and waits " +
+                                std::to_string((next - now_).count() / 1'000'000) + " ms");
+  }
+}
+
 void World::advance(bool busy) {
   ++steps_;
   if (busy) {
@@ -239,6 +258,7 @@ void World::advance(bool busy) {
   }
   if (next > now_) {
     // Time passes. Timers that fire for ever with no frame at all are a stall, too.
+    check_prompt(next);
     now_ = next;
   } else {
     now_ += kTurn;

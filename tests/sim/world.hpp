@@ -58,6 +58,7 @@ class World {
   struct Host {
     std::unique_ptr<impair::ImpairedPort> weather;
     std::unique_ptr<CuttingPort> cutter;
+    std::unique_ptr<SqueezingPort> squeezer;
     std::unique_ptr<TapPort> tap;
     std::unique_ptr<pcap::CapturePort> capture;
     std::unique_ptr<nic::Device> device;
@@ -101,7 +102,9 @@ class World {
   void sleep_maybe();
   void check_always();
   void advance(bool busy);
+  void check_prompt(base::Now next);
   [[nodiscard]] base::Now next_event() const;
+  [[nodiscard]] uint64_t refusals(uint32_t side) const;
   void begin_corruption(bool all_stand);
   [[nodiscard]] bool all_closed() const;
   [[nodiscard]] std::string describe() const;

@@ -38,6 +38,13 @@ void World::build_hosts(const Recording& recording) {
       host.cutter = std::make_unique<CuttingPort>(*below, plan_.cutters[side]);
       below = host.cutter.get();
     }
+    if (plan_.squeezes[side].most != 0) {
+      const bool scaling =
+          plan_.devices[0].tcp.window_scaling && plan_.devices[1].tcp.window_scaling;
+      host.squeezer = std::make_unique<SqueezingPort>(*below, plan_.squeezes[side], scaling,
+                                                      prng_.next());
+      below = host.squeezer.get();
+    }
     host.tap = std::make_unique<TapPort>(*below, side, monitor_);
     port::Port* top = host.tap.get();
     if (!recording.prefix.empty()) {

@@ -69,6 +69,8 @@ class SocketWorld {
   bool drain(uint32_t side);
   void on_event(uint32_t side, const nic::Event& event);
   void on_request(uint32_t side, const nic::Event& event);
+  void note_displaced(Pipe& pipe, uint32_t side);
+  [[nodiscard]] uint64_t displaced(uint32_t side) const;
   void on_disconnected(Pipe& pipe, uint32_t side, const nic::Event& event);
   void on_completion(uint32_t side, const rdmap::Completion& completion);
   void manage(Pipe& pipe);
@@ -95,6 +97,7 @@ class SocketWorld {
   std::array<Host, 2> hosts_;
   std::vector<std::unique_ptr<Pipe>> pipes_;
   std::map<uint16_t, References> references_;  // by the connector's port
+  std::array<uint64_t, 2> displaced_known_{};  // start-ups that each device let go
   Totals totals_;
   FILE* trace_file_ = nullptr;
 };

@@ -165,7 +165,8 @@ void SocketWorld::on_event(uint32_t side, const nic::Event& event) {
     // Start-ups that broke before anybody was asked.
     const bool early = event.kind == nic::EventKind::RequestFailed ||
                        event.kind == nic::EventKind::RequestWithdrawn;
-    if (!early || network_.broken() == 0) unexpected(side, event);
+    const bool reason = network_.broken() != 0 || displaced(side) != 0;
+    if (!early || !reason) unexpected(side, event);
     return;
   }
   Pipe& pipe = *found->second.first;
@@ -184,7 +185,7 @@ void SocketWorld::on_event(uint32_t side, const nic::Event& event) {
       // The one that has not closed yet, closes now.
       if (!end.disconnected) static_cast<void>(end.device->disconnect(*end.qp, now_));
       return;
-    case nic::EventKind::ConnectFailed:
+    case nic::EventKind::ConnectFailed: note_displaced(pipe, side); [[fallthrough]];
     case nic::EventKind::RequestWithdrawn:
     case nic::EventKind::RequestFailed:
       if (!is_broken(pipe)) unexpected(side, event);
@@ -192,6 +193,21 @@ void SocketWorld::on_event(uint32_t side, const nic::Event& event) {
     case nic::EventKind::Disconnected: return on_disconnected(pipe, side, event);
     default: return unexpected(side, event);
   }
+}
+
+uint64_t SocketWorld::displaced(uint32_t side) const {
+  return hosts_[side].device->device_counters().starts_displaced;
+}
+
+/// A system without descriptors makes a device let its oldest start-up go (decision 15): as many
+/// attempts may end so as it counts, and none that has sent a whole Request.
+void SocketWorld::note_displaced(Pipe& pipe, uint32_t side) {
+  const uint32_t responder = 1 - pipe.initiator;
+  const auto link = network_.find(pipe.port);
+  if (side == responder || pipe.accepted || link == nullptr || link->broken) return;
+  if (displaced_known_[responder] == displaced(responder)) return;
+  ++displaced_known_[responder];
+  network_.mark_broken(*link);
 }
 
 void SocketWorld::on_disconnected(Pipe& pipe, uint32_t side, const nic::Event& event) {

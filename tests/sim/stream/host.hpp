@@ -45,7 +45,7 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   /// It has been. \param taken false: it was dropped, and counts as lost
   using Delivered = std::function<void(const Datagram&, bool taken, base::Now)>;
 
-  /// `send` gets what the stack sends; the others are told of each packet before and after the stack
+  /// `send` gets what the stack sends; the others are told of a packet before and after the stack
   /// gets it.
   Host(const HostPlan& plan, Verdict& verdict, base::Now now, Send send, Arriving arriving,
        Delivered delivered);

@@ -271,32 +271,17 @@ void Judge::check_ack(uint32_t side, const Segment& s) {
 
 void Judge::check_news(uint32_t side, const Segment& s) {
   Half& h = halves_[side];
-  std::vector<uint8_t> says(8 + 8 * s.options.sack_count);
-  base::store_be32(says.data(), s.ack);
-  base::store_be16(&says[4], static_cast<uint16_t>(s.window));
-  says[6] = s.flags & kEce;
-  for (uint32_t i = 0; i < s.options.sack_count; ++i) {
-    base::store_be32(&says[8 + 8 * i], s.options.sack[i].left.value);
-    base::store_be32(&says[12 + 8 * i], s.options.sack[i].right.value);
-  }
-  const bool moves =
-      h.said.size() < 4 || !std::equal(says.begin(), says.begin() + 4, h.said.begin());
-  if (moves) h.asked_by_news = 0;
-  const bool repeats = says == h.said;
-  h.said = std::move(says);
   // Probes, of a shut window or of a silent peer, stand before what was sent.
   const uint32_t next = *h.iss + 1 + static_cast<uint32_t>(h.sent_end + (h.fin ? 1 : 0));
   const bool pure = s.payload.empty() && (s.flags & ~kEce) == flag::kAck && s.seq == next;
+  // With SACK each duplicate is reported (RFC 2883), in blocks that may be alike.
+  const bool whole = h.acked >= h.got_next && h.got_next >= h.got_most && !agreed_sack();
   // A TIME-WAIT entry answers whatever comes.
-  if (!repeats || !pure || is_gone(side)) return;
-  if (h.asked != 0) {
-    --h.asked;
-  } else if (h.asked_by_news != 0) {
-    --h.asked_by_news;
-  } else {
-    fail(side,
-         "an ACK of " + std::to_string(h.acked) + " that says nothing new and answers nothing");
-  }
+  const bool idle =
+      h.idle_acks.idle({s.ack, static_cast<uint16_t>(s.window), s.flags, s.options},
+                       pure && !is_gone(side), whole);
+  if (!idle) return;
+  fail(side, "an ACK of " + std::to_string(h.acked) + " that says nothing new and answers nothing");
 }
 
 void Judge::note_question(uint32_t side, const Segment& s) {
@@ -322,7 +307,7 @@ void Judge::note_question(uint32_t side, const Segment& s, bool late) {
                      static_cast<int32_t>(s.ack - sent) <= 0;
   if (quiet) return;
   const bool news = !s.payload.empty() && s.seq == next && !late;
-  ++(news ? h.asked_by_news : h.asked);
+  h.idle_acks.asked(news);
 }
 
 void Judge::forged(uint32_t side, const Datagram& d) {
@@ -448,6 +433,7 @@ void Judge::take_data(uint32_t side, const Segment& s) {
   if (early) return;
   const uint64_t end = std::min<uint64_t>(begin + s.payload.size(), h.got.size());
   for (uint64_t o = begin; o < end; ++o) h.got[o] = true;
+  h.got_most = std::max(h.got_most, end);
   if (s.has(flag::kFin)) h.got_fin = begin + s.payload.size();
   while (h.got_next < h.got.size() && h.got[h.got_next]) ++h.got_next;
 }

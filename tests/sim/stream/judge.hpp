@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "base/time.hpp"
+#include "idle_acks.hpp"
 #include "stream/datagram.hpp"
 #include "verdict.hpp"
 #include "wire/tcp_options.hpp"
@@ -104,13 +105,9 @@ class Judge {
     uint64_t sent_end = 0;
     std::optional<uint64_t> fin;
     std::optional<uint32_t> last_tsval;
-    uint64_t acked = 0;         // by its ACK fields, in the opposite stream
-    uint64_t offered = 0;       // its right edge, in the opposite stream
-    std::vector<uint8_t> said;  // ACK field, flags, window and SACK blocks of its last segment
-    // What has reached it and asks for an ACK, answered or not: segments that brought the order
-    // forward, which an ACK that moves answers together, and all others.
-    uint32_t asked_by_news = 0;
-    uint32_t asked = 0;
+    uint64_t acked = 0;    // by its ACK fields, in the opposite stream
+    uint64_t offered = 0;  // its right edge, in the opposite stream
+    IdleAcks idle_acks;
     std::optional<uint32_t> newest_tsval;
     // What has reached it.
     std::optional<wire::TcpOptions> peer_syn;
@@ -119,6 +116,7 @@ class Judge {
     bool answered = false;  // an ACK reached it after its first data
     std::vector<bool> got;  // octets of the opposite stream
     uint64_t got_next = 0;
+    uint64_t got_most = 0;  // end of the furthest of them
     std::optional<uint64_t> got_fin;
     std::set<uint32_t> tsvals;
     // Promptness.

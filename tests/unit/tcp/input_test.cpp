@@ -425,6 +425,25 @@ TEST(Input, WithoutSackEachOutOfOrderSegmentGivesItsDuplicateAck) {
   for (const Segment& s : p.egress.sent) EXPECT_EQ(s.ack, kIrs + 1);
 }
 
+// RFC 5681 s.2: to the peer a second ACK of the new number is a duplicate.
+TEST(Input, AHoleThatIsFilledInTheSameBurstOwesNoDuplicates) {
+  RawPeer p;
+  p.accept();
+  p.stack.output(p.now);
+  p.egress.sent.clear();
+  p.hold_output = true;
+  for (uint32_t i = 1; i <= 4; ++i) p.data(i * 100, 100);
+  p.data(0, 100);
+  p.stack.output(p.now);
+  ASSERT_EQ(p.egress.sent.size(), 1u);
+  EXPECT_EQ(p.egress.sent[0].ack, kIrs + 501);
+  // With a hole left, each segment behind it is told of.
+  for (uint32_t i = 6; i <= 8; ++i) p.data(i * 100, 100);
+  p.stack.output(p.now);
+  ASSERT_EQ(p.egress.sent.size(), 4u);
+  EXPECT_EQ(p.egress.sent.back().ack, kIrs + 501);
+}
+
 // TCP-9293-3.8.6.3-01
 TEST(Input, AcksAreDelayedButNotForLong_TCP_9293_3_8_6_3_01) {
   RawPeer p;
