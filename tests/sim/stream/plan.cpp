@@ -343,6 +343,10 @@ void peer_bare(StreamPlan& plan, Prng& prng) {
   plan.peer.scale = plan.peer.sack = false;
   plan.peer.timestamps = prng.chance(0.3);
   plan.peer.flight_limit = some(prng, 20'000, 200'000);  // up to the window, and no further
+  // More room than the header can say, and a user that makes it step by step.
+  plan.tcp[0].receive_window = 1u << 20;
+  plan.application[0].ring = some(prng, 70'000, 500'000);
+  plan.application[0].read_rate_octets = prng.chance(0.7) ? some(prng, 500, 20'000) : 0;
   plan.application[0].octets = prng.between(50'000, 200'000);
   plan.application[1].octets = prng.between(100'000, 300'000);
 }
