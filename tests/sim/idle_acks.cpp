@@ -4,15 +4,9 @@
 
 namespace rnic::simulation {
 
-namespace {
-
-constexpr uint8_t kEce = 0x40;
-
-}  // namespace
-
 SaidBySegment::SaidBySegment(uint32_t ack_field, uint16_t window_field, uint8_t flags,
                              const wire::TcpOptions& options)
-    : ack(ack_field), window(window_field), ece((flags & kEce) != 0) {
+    : ack(ack_field), window(window_field), ece((flags & wire::tcp_flag::kEce) != 0) {
   for (uint32_t i = 0; i < options.sack_count; ++i) {
     sack.push_back(uint64_t{options.sack[i].left.value} << 32 | options.sack[i].right.value);
   }
