@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "wire/tcp.hpp"
+
 namespace rnic::simulation {
 
 SaidBySegment::SaidBySegment(uint32_t ack_field, uint16_t window_field, uint8_t flags,
