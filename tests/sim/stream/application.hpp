@@ -42,6 +42,10 @@ class Application {
   [[nodiscard]] virtual std::optional<llp::StreamEnd> how_ended() const = 0;
   /// The receive side's delivery point.
   [[nodiscard]] virtual uint64_t received() const = 0;
+  /// The stream has ended well, and there is something left to read.
+  [[nodiscard]] bool is_behind() const {
+    return how_ended() == llp::StreamEnd::Closed && received() < content_.receive_octets;
+  }
   /// Octets of its stream that it has to give, or has given.
   [[nodiscard]] virtual uint64_t given() const = 0;
   /// Ends of records: first transmissions of framed users begin and end there.

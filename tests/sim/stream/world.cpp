@@ -305,7 +305,8 @@ base::Now StreamWorld::next_event() const {
 bool StreamWorld::over() const {
   for (const auto& pipe : pipes_) {
     for (const auto& application : pipe->applications) {
-      if (application != nullptr && !application->how_ended()) return false;
+      if (application == nullptr) continue;
+      if (!application->how_ended() || application->is_behind()) return false;
     }
   }
   return peer_ == nullptr || peer_->done();
