@@ -88,6 +88,8 @@ TEST_F(Silence, NobodyGivesWayWithoutNeed) {
 
 // What this side does counts, too: the peer has nothing to say to it.
 TEST_F(Silence, OurOwnMessagesCount) {
+  // RFC 5044 s.7.1.2: a responder sends behind the initiator's first FPDU.
+  for (int i : {0, 1}) say(left(), theirs[i], right(), ours[i]);
   for (int i = 0; i < 6; ++i) {
     sleep(kSilence / 3);
     say(right(), ours[0], left(), theirs[0]);
