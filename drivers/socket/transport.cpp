@@ -54,6 +54,12 @@ Transport::Transport(const Config& config, System& system, Descriptor poller, ba
   doomed_.reserve(config.max_connections);
 }
 
+base::MemoryUses Transport::memory_use(const Config& config) {
+  const uint64_t connections = config.max_connections;
+  return {{"tcp.max_connections", base::Slab<Connection>::octets_for(connections) +
+                                      7 * connections * sizeof(base::Handle)}};
+}
+
 Transport::~Transport() {
   connections_.for_each([this](base::Handle, Connection& connection) {
     disarm(connection);

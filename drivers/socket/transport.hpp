@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/memory_use.hpp"
 #include "base/slab.hpp"
 #include "base/timer_wheel.hpp"
 #include "llp/transport.hpp"
@@ -25,6 +26,8 @@ class Transport final : public llp::Transport {
                                                        System& system = own_system());
   /// Resets what is still open. The users, which may be gone, are not told.
   ~Transport() override;
+  /// What a transport asks the machine for at construction, by the key that sizes it.
+  [[nodiscard]] static base::MemoryUses memory_use(const Config& config);
 
   /// An unspecified local address: Config::addresses, and with none of them every address of both
   /// IP versions that the system has.

@@ -4,12 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <new>
 #include <utility>
-#include <vector>
 
 #include "base/check.hpp"
+#include "base/zero_array.hpp"
 
 namespace rnic::base {
 
@@ -22,17 +21,13 @@ struct Handle {
   friend bool operator==(const Handle&, const Handle&) = default;
 };
 
-/// At most `capacity` objects of T, all memory taken at construction.
+/// At most `capacity` objects of T, all memory taken at construction and touched at first use.
 template <typename T>
 class Slab {
  public:
-  explicit Slab(uint32_t capacity)
-      : slots_(std::make_unique<Slot[]>(capacity)), capacity_(capacity) {
-    free_.reserve(capacity);
-    for (uint32_t i = capacity; i-- > 0;) free_.push_back(i);
-  }
+  explicit Slab(uint32_t capacity) : slots_(capacity), free_(capacity) {}
   ~Slab() {
-    for (uint32_t i = 0; i < capacity_; ++i) {
+    for (uint32_t i = 0; i < free_.fresh(); ++i) {
       if (slots_[i].live) object(i)->~T();
     }
   }
@@ -43,25 +38,25 @@ class Slab {
   template <typename... Args>
   Handle emplace(Args&&... args) {
     if (free_.empty()) return {};
-    const uint32_t index = free_.back();
+    const uint32_t index = free_.next();
     new (slots_[index].storage) T(std::forward<Args>(args)...);
-    free_.pop_back();
+    free_.take();
     slots_[index].live = true;
-    return {index, slots_[index].generation};
+    return {index, slots_[index].generation()};
   }
 
   /// nullptr for a stale or invalid handle.
   [[nodiscard]] T* get(Handle h) {
-    if (h.index >= capacity_ || !slots_[h.index].live) return nullptr;
-    return slots_[h.index].generation == h.generation ? object(h.index) : nullptr;
+    if (h.index >= slots_.size() || !slots_[h.index].live) return nullptr;
+    return slots_[h.index].generation() == h.generation ? object(h.index) : nullptr;
   }
 
   void erase(Handle h) {
     RNIC_CHECK(get(h) != nullptr);
     object(h.index)->~T();
     slots_[h.index].live = false;
-    ++slots_[h.index].generation;
-    free_.push_back(h.index);
+    ++slots_[h.index].reuses;
+    free_.give(h.index);
   }
 
   /// Erases an object again, unless it is kept: for what may still fail, or throw.
@@ -80,29 +75,35 @@ class Slab {
     Handle handle_;
   };
 
-  [[nodiscard]] uint32_t capacity() const { return capacity_; }
-  [[nodiscard]] uint32_t live() const { return capacity_ - static_cast<uint32_t>(free_.size()); }
+  [[nodiscard]] uint32_t capacity() const { return free_.capacity(); }
+  [[nodiscard]] uint32_t live() const { return free_.capacity() - free_.size(); }
+  /// What it asks the machine for.
+  [[nodiscard]] static uint64_t octets_for(uint64_t capacity) {
+    return ZeroArray<Slot>::octets_for(capacity) + FreeNumbers::octets_for(capacity);
+  }
 
   /// Calls f(handle, object) for each live object; f may erase the object it is given.
   template <typename F>
   void for_each(F&& f) {
-    for (uint32_t i = 0; i < capacity_; ++i) {
-      if (slots_[i].live) f(Handle{i, slots_[i].generation}, *object(i));
+    for (uint32_t i = 0; i < free_.fresh(); ++i) {
+      if (slots_[i].live) f(Handle{i, slots_[i].generation()}, *object(i));
     }
   }
 
  private:
   struct Slot {
     alignas(T) unsigned char storage[sizeof(T)];
-    uint32_t generation = 1;
-    bool live = false;
+    uint32_t reuses;
+    bool live;
+
+    // The handle of a place that was never used is no handle that somebody left at its default.
+    [[nodiscard]] uint32_t generation() const { return reuses + 1; }
   };
 
   T* object(uint32_t i) { return std::launder(reinterpret_cast<T*>(slots_[i].storage)); }
 
-  std::unique_ptr<Slot[]> slots_;
-  std::vector<uint32_t> free_;
-  uint32_t capacity_;
+  ZeroArray<Slot> slots_;
+  FreeNumbers free_;
 };
 
 }  // namespace rnic::base

@@ -7,21 +7,28 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/zero_array.hpp"
 
 namespace rnic::base {
 
 /// A ring of at least `capacity` elements between one producing and one consuming thread. What the
-/// producer wrote before push() is visible to the consumer after pop().
+/// producer wrote before push() is visible to the consumer after pop(). Its memory is taken at
+/// construction and touched by the elements that come to be there.
 template <typename T>
 class SpscRing {
  public:
   /// \param capacity elements that fit; rounded up to a power of two.
   explicit SpscRing(size_t capacity)
-      : mask_(std::bit_ceil(capacity < 1 ? size_t{1} : capacity) - 1),
-        slots_(std::make_unique<T[]>(mask_ + 1)) {}
+      : mask_(std::bit_ceil(capacity < 1 ? size_t{1} : capacity) - 1), slots_(mask_ + 1) {}
+  ~SpscRing() {
+    while (front() != nullptr) pop_front();
+  }
+  SpscRing(const SpscRing&) = delete;
+  SpscRing& operator=(const SpscRing&) = delete;
 
   /// Producer: false when full.
   bool push(T value) {
@@ -30,7 +37,7 @@ class SpscRing {
       cached_head_ = head_.load(std::memory_order_acquire);
       if (tail - cached_head_ > mask_) return false;
     }
-    slots_[tail & mask_] = std::move(value);
+    new (slots_[tail & mask_].storage) T(std::move(value));
     tail_.store(tail + 1, std::memory_order_release);
     return true;
   }
@@ -42,7 +49,9 @@ class SpscRing {
       cached_tail_ = tail_.load(std::memory_order_acquire);
       if (head == cached_tail_) return false;
     }
-    out = std::move(slots_[head & mask_]);
+    T* const element = at(head);
+    out = std::move(*element);
+    element->~T();
     head_.store(head + 1, std::memory_order_release);
     return true;
   }
@@ -54,12 +63,14 @@ class SpscRing {
       cached_tail_ = tail_.load(std::memory_order_acquire);
       if (head == cached_tail_) return nullptr;
     }
-    return &slots_[head & mask_];
+    return at(head);
   }
 
   /// Consumer: drops the element that front() showed.
   void pop_front() {
-    head_.store(head_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    const size_t head = head_.load(std::memory_order_relaxed);
+    at(head)->~T();
+    head_.store(head + 1, std::memory_order_release);
   }
 
   /// Either side; exact only for the side that asks about its own end.
@@ -68,10 +79,22 @@ class SpscRing {
   }
   [[nodiscard]] bool empty() const { return size() == 0; }
   [[nodiscard]] size_t capacity() const { return mask_ + 1; }
+  /// What it asks the machine for.
+  [[nodiscard]] static uint64_t octets_for(uint64_t capacity) {
+    return ZeroArray<Slot>::octets_for(std::bit_ceil(capacity < 1 ? uint64_t{1} : capacity));
+  }
 
  private:
+  struct Slot {
+    alignas(T) unsigned char storage[sizeof(T)];
+  };
+
+  T* at(size_t position) {
+    return std::launder(reinterpret_cast<T*>(slots_[position & mask_].storage));
+  }
+
   size_t mask_;
-  std::unique_ptr<T[]> slots_;
+  ZeroArray<Slot> slots_;
   alignas(64) std::atomic<size_t> tail_{0};
   size_t cached_head_ = 0;  // producer's last reading of head_
   alignas(64) std::atomic<size_t> head_{0};

@@ -21,6 +21,11 @@ Admission::Admission(uint32_t capacity, const base::Secret& secret)
   }
 }
 
+uint64_t Admission::octets_for(uint64_t capacity) {
+  return capacity * (sizeof(Seat) + sizeof(Holder) + sizeof(uint32_t)) +
+         std::bit_ceil(capacity + 1) * sizeof(uint32_t);
+}
+
 /// RFC 4291 s.2.5.4: the host's part of an IPv6 address is its lower half.
 IpAddress Admission::prefix_of(const IpAddress& address) {
   return address.is_v4() ? address : IpAddress(address.high(), 0);

@@ -23,6 +23,9 @@ class Admission {
   /// \param secret keys the search by address: strangers choose their addresses
   Admission(uint32_t capacity, const base::Secret& secret);
 
+  /// What a table asks the machine for.
+  [[nodiscard]] static uint64_t octets_for(uint64_t capacity);
+
   [[nodiscard]] uint32_t capacity() const { return static_cast<uint32_t>(seats_.size()); }
   [[nodiscard]] uint32_t size() const { return size_; }
   [[nodiscard]] bool full() const { return size_ == capacity(); }

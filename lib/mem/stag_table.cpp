@@ -33,11 +33,14 @@ const char* to_string(AccessFault fault) {
 }
 
 StagTable::StagTable(uint32_t limit, const base::Secret& secret)
-    : keys_(secret, kKeyPurpose),
-      order_(secret, kOrderPurpose, std::max(std::min(limit, kIndexLimit), 1u)) {
-  limit = std::min(limit, kIndexLimit);
-  entries_.resize(size_t{limit} + 1);
-  free_.resize(limit);
+    : entries_(size_t{std::min(limit, kIndexLimit)} + 1),
+      free_(std::min(limit, kIndexLimit)),
+      keys_(secret, kKeyPurpose),
+      order_(secret, kOrderPurpose, std::max(std::min(limit, kIndexLimit), 1u)) {}
+
+uint64_t StagTable::octets_for(uint32_t limit) {
+  const uint64_t indices = std::min(limit, kIndexLimit);
+  return (indices + 1) * sizeof(Entry) + indices * sizeof(uint32_t);
 }
 
 // First in, first out: a slot rests as long as possible before its index is used again.

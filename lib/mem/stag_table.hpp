@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "base/result.hpp"
 #include "base/secret_permutation.hpp"
 #include "base/siphash.hpp"
+#include "base/zero_array.hpp"
 
 namespace rnic::mem {
 
@@ -92,6 +92,8 @@ class StagTable {
   [[nodiscard]] uint32_t pd_of(Stag stag) const;
 
   [[nodiscard]] uint32_t live() const { return live_; }
+  /// What a table asks the machine for.
+  [[nodiscard]] static uint64_t octets_for(uint32_t limit);
 
  private:
   struct Entry {
@@ -113,8 +115,8 @@ class StagTable {
 
   [[nodiscard]] uint32_t take_index();
 
-  std::vector<Entry> entries_;  // by index; entry 0 is never used
-  std::vector<uint32_t> free_;  // ring of indices given back, oldest at free_head_; size = limit
+  base::ZeroArray<Entry> entries_;  // by index; entry 0 is never used
+  base::ZeroArray<uint32_t> free_;  // ring of indices given back, oldest at free_head_; size: limit
   uint32_t free_head_ = 0;
   uint32_t fresh_ = 0;  // indices given out for the first time
   uint32_t live_ = 0;   // Invariant: the ring holds fresh_ - live_ indices

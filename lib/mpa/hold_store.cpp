@@ -44,6 +44,7 @@ void inherit(HeldRange& left, uint64_t next_fpdu) {
 }  // namespace
 
 HoldStorePtr make_hold_store(uint64_t octets) { return HoldStorePtr(new HoldStore(octets)); }
+uint64_t hold_store_octets(uint64_t octets) { return HoldStore::octets_for(octets); }
 uint64_t held_octets(const HoldStore& store) { return store.octets(); }
 uint64_t held_octets_peak(const HoldStore& store) { return store.octets_peak(); }
 uint64_t held_memory(const HoldStore& store) { return store.memory_octets(); }
@@ -53,15 +54,18 @@ HoldStore::HoldStore(uint64_t octets)
     : general_pages_(pages_for(octets)),
       bucket_mask_(std::bit_ceil(general_pages_ + kReservePages) - 1),
       pages_(general_pages_ + kReservePages),
-      buckets_(bucket_mask_ + 1, kNone),
-      memory_(std::make_unique<uint8_t[]>(pages_.size() * kPage)),
+      buckets_(size_t{bucket_mask_} + 1),
+      memory_(pages_.size() * kPage),
       ranges_(general_pages_ + kReservePages + 4 * kReserveNodes),
       placed_(placed_for(octets)),
-      scratch_(std::make_unique<uint8_t[]>(kFpduSizeMax)) {
-  for (auto i = static_cast<uint32_t>(pages_.size()); i-- > 0;) {
-    pages_[i].next = free_;
-    free_ = i;
-  }
+      scratch_(std::make_unique<uint8_t[]>(kFpduSizeMax)) {}
+
+uint64_t HoldStore::octets_for(uint64_t octets) {
+  const uint64_t pages = uint64_t{pages_for(octets)} + kReservePages;
+  return sizeof(HoldStore) + kFpduSizeMax + pages * (sizeof(Page) + kPage) +
+         std::bit_ceil(pages) * sizeof(uint32_t) +
+         Pool<HeldRange>::octets_for(pages + 4 * kReserveNodes) +
+         Pool<PlacedFpdu>::octets_for(placed_for(octets));
 }
 
 uint32_t HoldStore::bucket(uint32_t session, uint64_t window) const {
@@ -70,25 +74,25 @@ uint32_t HoldStore::bucket(uint32_t session, uint64_t window) const {
 }
 
 uint32_t HoldStore::index_of(uint32_t session, uint64_t window) const {
-  uint32_t i = buckets_[bucket(session, window)];
-  while (i != kNone && (pages_[i].window != window || pages_[i].session != session)) {
-    i = pages_[i].next;
+  for (uint32_t link = buckets_[bucket(session, window)]; link != 0; link = pages_[link - 1].next) {
+    const Page& page = pages_[link - 1];
+    if (page.window == window && page.session == session) return link - 1;
   }
-  return i;
+  return kNone;
 }
 
 uint8_t* HoldStore::find(uint32_t session, uint64_t window) {
   const uint32_t i = index_of(session, window);
-  return i == kNone ? nullptr : memory_.get() + i * kPage;
+  return i == kNone ? nullptr : memory_.data() + i * kPage;
 }
 
 uint8_t* HoldStore::take(uint32_t session, uint64_t window, bool general, bool reserve) {
   if (uint8_t* page = find(session, window)) return page;
   const bool from_general = general && general_free() != 0;
   if (!from_general && (!reserve || reserve_free(session) == 0)) return nullptr;
-  const uint32_t i = free_;
-  RNIC_CHECK(i != kNone);
-  free_ = pages_[i].next;
+  RNIC_CHECK(free_ != 0 || fresh_ != pages_.size());
+  const uint32_t i = free_ != 0 ? free_ - 1 : fresh_++;
+  if (free_ != 0) free_ = pages_[i].next;
   if (from_general) {
     ++general_used_;
   } else {
@@ -97,8 +101,8 @@ uint8_t* HoldStore::take(uint32_t session, uint64_t window, bool general, bool r
   }
   uint32_t& head = buckets_[bucket(session, window)];
   pages_[i] = {window, session, head, 0, !from_general};
-  head = i;
-  return memory_.get() + i * kPage;
+  head = i + 1;
+  return memory_.data() + i * kPage;
 }
 
 void HoldStore::add_use(uint32_t session, uint64_t window, int32_t octets) {
@@ -113,11 +117,11 @@ void HoldStore::add_use(uint32_t session, uint64_t window, int32_t octets) {
 void HoldStore::free_page(uint32_t index) {
   Page& page = pages_[index];
   uint32_t* link = &buckets_[bucket(page.session, page.window)];
-  while (*link != index) link = &pages_[*link].next;
+  while (*link != index + 1) link = &pages_[*link - 1].next;
   *link = page.next;
   --(page.reserve ? reserve_used_ : general_used_);
   page.next = free_;
-  free_ = index;
+  free_ = index + 1;
 }
 
 bool HeldOctets::has_room(base::Range range, bool at_delivery_point) const {

@@ -2,16 +2,17 @@
 /// Held octets: committed by the transport, not placeable yet.
 ///
 /// A HoldStore is the memory: fixed pages that mirror 2048-octet windows of a stream, found by a
-/// hash of (session, window). So neighbouring pieces meet without copying. One store belongs to one
-/// worker. HeldOctets is one session's view: sorted, disjoint ranges.
+/// hash of (session, window). So neighbouring pieces meet without copying. A page that was never
+/// needed was never touched. One store belongs to one worker. HeldOctets is one session's view:
+/// sorted, disjoint ranges.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "base/bytes.hpp"
+#include "base/zero_array.hpp"
 #include "llp/llp.hpp"
 #include "mpa/markers.hpp"
 #include "mpa/pool.hpp"
@@ -71,6 +72,8 @@ class HoldStore {
   static constexpr uint32_t kReserveNodes = 256;
 
   explicit HoldStore(uint64_t octets);
+  /// What it asks the machine for.
+  [[nodiscard]] static uint64_t octets_for(uint64_t octets);
 
   [[nodiscard]] uint32_t open_session() { return next_session_++; }
 
@@ -103,11 +106,12 @@ class HoldStore {
   struct Page {
     uint64_t window = 0;
     uint32_t session = 0;
-    uint32_t next = kNone;  // in its bucket, or in the free list
-    uint32_t used = 0;      // octets that live here
+    uint32_t next = 0;  // link in its bucket, or in the free list
+    uint32_t used = 0;  // octets that live here
     bool reserve = false;
   };
 
+  // A link is the number of a page and 1; 0 ends the chain.
   [[nodiscard]] uint32_t bucket(uint32_t session, uint64_t window) const;
   [[nodiscard]] uint32_t index_of(uint32_t session, uint64_t window) const;
   void free_page(uint32_t index);
@@ -117,13 +121,14 @@ class HoldStore {
   uint32_t reserve_used_ = 0;
   uint32_t reserve_session_ = 0;
   uint32_t next_session_ = 1;
-  uint32_t free_ = kNone;
+  uint32_t free_ = 0;   // link: pages that came back
+  uint32_t fresh_ = 0;  // the lowest page that was never taken
   uint32_t bucket_mask_;
   uint64_t octets_ = 0;
   uint64_t octets_peak_ = 0;
-  std::vector<Page> pages_;
-  std::vector<uint32_t> buckets_;
-  std::unique_ptr<uint8_t[]> memory_;
+  base::ZeroArray<Page> pages_;
+  base::ZeroArray<uint32_t> buckets_;  // links
+  base::ZeroArray<uint8_t> memory_;
   Pool<HeldRange> ranges_;
   Pool<PlacedFpdu> placed_;
   LocatedSegment segment_;

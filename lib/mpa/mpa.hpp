@@ -62,6 +62,8 @@ struct HoldStoreDeleter {
 using HoldStorePtr = std::unique_ptr<HoldStore, HoldStoreDeleter>;
 /// \param octets total hold space; one maximal FPDU more is kept back for the delivery point.
 [[nodiscard]] HoldStorePtr make_hold_store(uint64_t octets);
+/// What such a store asks the machine for.
+[[nodiscard]] uint64_t hold_store_octets(uint64_t octets);
 [[nodiscard]] uint64_t held_octets(const HoldStore& store);
 /// Most of it at any one time.
 [[nodiscard]] uint64_t held_octets_peak(const HoldStore& store);

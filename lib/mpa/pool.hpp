@@ -3,30 +3,30 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+
+#include "base/zero_array.hpp"
 
 namespace rnic::mpa {
 
 inline constexpr uint32_t kNone = UINT32_MAX;
 
 /// T has a member `next` that the pool uses while the node is free. All memory is taken at
-/// construction.
+/// construction and touched at first use.
 template <typename T>
 class Pool {
  public:
-  explicit Pool(uint32_t capacity) : nodes_(capacity), free_(capacity) {
-    for (uint32_t i = capacity; i-- > 0;) {
-      nodes_[i].next = head_;
-      head_ = i;
-    }
-  }
+  explicit Pool(uint32_t capacity) : nodes_(capacity), free_(capacity) {}
 
   /// kNone when empty. The node's content is what its last user left.
   uint32_t take() {
-    const uint32_t index = head_;
-    if (index == kNone) return kNone;
-    head_ = nodes_[index].next;
+    if (free_ == 0) return kNone;
     --free_;
+    if (head_ == kNone) {
+      nodes_[fresh_] = T{};
+      return fresh_++;
+    }
+    const uint32_t index = head_;
+    head_ = nodes_[index].next;
     return index;
   }
   void give(uint32_t index) {
@@ -37,11 +37,16 @@ class Pool {
 
   T& operator[](uint32_t index) { return nodes_[index]; }
   [[nodiscard]] uint32_t free() const { return free_; }
+  /// What it asks the machine for.
+  [[nodiscard]] static uint64_t octets_for(uint64_t capacity) {
+    return base::ZeroArray<T>::octets_for(capacity);
+  }
 
  private:
-  std::vector<T> nodes_;
-  uint32_t head_ = kNone;
-  uint32_t free_;
+  base::ZeroArray<T> nodes_;
+  uint32_t head_ = kNone;  // of those that came back
+  uint32_t fresh_ = 0;     // the lowest that was never taken
+  uint32_t free_;          // those that came back, and those that were never taken
 };
 
 }  // namespace rnic::mpa

@@ -17,8 +17,13 @@ Neighbours::Neighbours(const Config& config, NeighbourUser& user, Counters& coun
       heads_(std::bit_ceil(entries_.size() * 2), kNone),
       senders_(kSenders) {}
 
+uint64_t Neighbours::octets_for(uint32_t neighbours) {
+  return uint64_t{neighbours} * sizeof(Entry) +
+         std::bit_ceil(uint64_t{neighbours} * 2) * sizeof(uint32_t) + kSenders * sizeof(Sender);
+}
+
 Neighbours::~Neighbours() {
-  for (Entry& entry : entries_) {
+  for (Entry& entry : made()) {
     if (entry.state != State::Free) remove(entry);
   }
 }
@@ -172,14 +177,15 @@ uint32_t Neighbours::worth(const Entry& entry, bool may_replace_used) {
 // A free place, or that of the entry that is worth the least; of equal ones that of the oldest.
 Neighbours::Entry* Neighbours::take_place(bool may_replace_used) {
   if (size_ < entries_.size()) {
-    for (Entry& entry : entries_) {
+    for (Entry& entry : made()) {
       if (entry.state == State::Free) return &entry;
     }
+    return &(entries_[made_++] = Entry{});
   }
   ++counters_.neighbours_full;
   Entry* least = nullptr;
   uint32_t least_worth = 0;
-  for (Entry& entry : entries_) {
+  for (Entry& entry : made()) {
     const uint32_t its = worth(entry, may_replace_used);
     if (its == 0) continue;
     if (least == nullptr || its < least_worth ||
@@ -261,12 +267,11 @@ void Neighbours::set_deadline(Entry& entry, base::Now deadline) {
 
 void Neighbours::on_timers(base::Now now) {
   if (now < next_deadline_) return;
-  for (Entry& entry : entries_) {
+  for (Entry& entry : made()) {
     if (entry.state != State::Free && entry.deadline <= now) expire(entry, now);
   }
   next_deadline_ = base::kNever;
-  for (const Entry& entry : entries_)
-    next_deadline_ = base::earlier(next_deadline_, entry.deadline);
+  for (const Entry& entry : made()) next_deadline_ = base::earlier(next_deadline_, entry.deadline);
 }
 
 }  // namespace rnic::net

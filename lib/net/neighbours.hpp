@@ -6,9 +6,11 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/time.hpp"
+#include "base/zero_array.hpp"
 #include "llp/endpoint.hpp"
 #include "net/config.hpp"
 #include "net/counters.hpp"
@@ -83,6 +85,8 @@ class Neighbours {
   /// for long.
   [[nodiscard]] uint64_t generation() const { return generation_; }
   [[nodiscard]] uint32_t size() const { return size_; }
+  /// What a table asks the machine for.
+  [[nodiscard]] static uint64_t octets_for(uint32_t neighbours);
 
  private:
   enum class State : uint8_t {
@@ -124,6 +128,7 @@ class Neighbours {
     return ((ip.high() ^ ip.low()) * 0x9e3779b97f4a7c15ull) >> 40;
   }
   [[nodiscard]] const port::MacAddress* sender_of(const llp::IpAddress& ip, base::Now now) const;
+  [[nodiscard]] std::span<Entry> made() { return {entries_.data(), made_}; }
   [[nodiscard]] uint32_t& chain(const llp::IpAddress& ip);
   Entry* lookup(const llp::IpAddress& ip);
   Entry* make(const llp::IpAddress& ip, bool may_replace_used, base::Now now);
@@ -142,7 +147,8 @@ class Neighbours {
   Counters& counters_;
   RateLimit requests_;
   RateLimit confirmations_;
-  std::vector<Entry> entries_;
+  base::ZeroArray<Entry> entries_;
+  uint32_t made_ = 0;            // those behind were never used, nor touched
   std::vector<uint32_t> heads_;  // power of two
   std::vector<Sender> senders_;  // by hash; the latest one stays
   uint32_t size_ = 0;            // entries that are not Free

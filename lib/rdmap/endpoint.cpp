@@ -272,6 +272,9 @@ Endpoint::Endpoint(const EndpointConfig& config, mem::StagTable& memory, Counter
                    EndpointOwner& owner)
     : impl_(std::make_unique<Impl>(config, memory, counters, owner)) {}
 Endpoint::~Endpoint() = default;
+uint64_t Endpoint::queue_octets_for(uint32_t send_depth, uint32_t receive_depth) {
+  return SendQueue::octets_for(send_depth) + ReceiveQueue::octets_for(receive_depth);
+}
 
 llp::FramingUser& Endpoint::framing_user() { return impl_->framing_user(); }
 void Endpoint::bind(llp::Framing& framing, const Agreement& agreement) {

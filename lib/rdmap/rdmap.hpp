@@ -96,6 +96,8 @@ class Endpoint {
   Endpoint(const EndpointConfig& config, mem::StagTable& memory, Counters& counters,
            EndpointOwner& owner);
   ~Endpoint();
+  /// What its send and receive queue ask the machine for.
+  [[nodiscard]] static uint64_t queue_octets_for(uint32_t send_depth, uint32_t receive_depth);
 
   /// The FramingUser to give to mpa::Session::bind().
   [[nodiscard]] llp::FramingUser& framing_user();

@@ -5,10 +5,10 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <memory>
 #include <span>
 
 #include "base/check.hpp"
+#include "base/zero_array.hpp"
 #include "mem/sge.hpp"
 #include "rdmap/work.hpp"
 
@@ -31,7 +31,12 @@ class ReceiveQueue {
   explicit ReceiveQueue(uint32_t depth)
       : depth_(depth),
         mask_(std::bit_ceil(depth < 1 ? 1u : depth) - 1),
-        slots_(std::make_unique<ReceiveSlot[]>(size_t{mask_} + 1)) {}
+        slots_(size_t{mask_} + 1) {}
+
+  /// What a queue asks the machine for.
+  [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
+    return base::ZeroArray<ReceiveSlot>::octets_for(std::bit_ceil(depth < 1 ? uint64_t{1} : depth));
+  }
 
   [[nodiscard]] bool has_room() const { return tail_ - head_ < depth_; }
   [[nodiscard]] bool empty() const { return head_ == tail_; }
@@ -56,7 +61,7 @@ class ReceiveQueue {
  private:
   uint32_t depth_;
   uint32_t mask_;
-  std::unique_ptr<ReceiveSlot[]> slots_;
+  base::ZeroArray<ReceiveSlot> slots_;
   uint32_t first_msn_ = 1;
   uint32_t head_ = 0;  // Invariant: message head_ + first_msn_ is the next to be delivered
   uint32_t tail_ = 0;

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <memory>
 
 #include "base/check.hpp"
+#include "base/zero_array.hpp"
 #include "rdmap/work.hpp"
 #include "wire/rdmap.hpp"
 
@@ -41,7 +41,12 @@ class SendQueue {
   explicit SendQueue(uint32_t depth)
       : depth_(depth),
         mask_(std::bit_ceil(depth < 1 ? 1u : depth) - 1),
-        slots_(std::make_unique<SendSlot[]>(size_t{mask_} + 1)) {}
+        slots_(size_t{mask_} + 1) {}
+
+  /// What a queue asks the machine for.
+  [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
+    return base::ZeroArray<SendSlot>::octets_for(std::bit_ceil(depth < 1 ? uint64_t{1} : depth));
+  }
 
   [[nodiscard]] bool has_room() const { return tail_ - free_ < depth_; }
   SendSlot& push(const SendWork& work) {
@@ -101,7 +106,7 @@ class SendQueue {
 
   uint32_t depth_;
   uint32_t mask_;
-  std::unique_ptr<SendSlot[]> slots_;
+  base::ZeroArray<SendSlot> slots_;
   uint32_t free_ = 0;    // oldest slot in use
   uint32_t report_ = 0;  // oldest slot not told to the user
   uint32_t next_ = 0;    // next slot to pull

@@ -16,6 +16,11 @@ class CompletionQueue {
   /// \param depth completions that fit; at least the sum of the work outstanding on it.
   explicit CompletionQueue(uint32_t depth) : ring_(depth) {}
 
+  /// What a queue asks the machine for.
+  [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
+    return base::SpscRing<rdmap::Completion>::octets_for(depth);
+  }
+
   /// Worker: false when full (overrun).
   bool push(const rdmap::Completion& completion) { return ring_.push(completion); }
 

@@ -13,7 +13,7 @@
 
 namespace rnic::nic {
 
-/// Limits of one device; memory for them is taken at start.
+/// Limits of one device; memory for them is asked for at start, and touched as it fills.
 struct Limits {
   uint32_t max_qps = 1024;              ///< queue pairs, 1..4095 (numbers begin at 1)
   uint32_t max_cqs = 1024;              ///< completion queues

@@ -55,6 +55,11 @@ Device::Device(const DeviceConfig& config, base::Now now)
   }
 }
 
+uint64_t Device::connection_octets_for(uint64_t most) {
+  constexpr uint64_t kBeside = sizeof(base::Handle) + 2 * sizeof(void*);  // ended, orphans, redials
+  return base::Slab<Connection>::octets_for(most + kYieldingMax) + (most + kYieldingMax) * kBeside;
+}
+
 Device::~Device() {
   if (transport_ == nullptr) return;  // its constructor has thrown
   // The application is gone: nobody is told, but every stream is reset, so that the sessions get

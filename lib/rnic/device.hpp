@@ -61,6 +61,9 @@ class Device {
   /// When poll() has something to do although nothing arrives: timers, a decorator's held frames.
   [[nodiscard]] base::Now next_deadline() const;
 
+  /// What the table of connections asks the machine for. \param most limits.max_connections
+  [[nodiscard]] static uint64_t connection_octets_for(uint64_t most);
+
   // --- Resources (worker) ---
 
   base::Result<uint32_t> alloc_pd();

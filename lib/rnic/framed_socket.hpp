@@ -144,6 +144,10 @@ class FramedTable {
  public:
   /// \param stack, counters outlive the table.
   FramedTable(const Limits& limits, tcp::Stack& stack, DeviceCounters& counters);
+  /// What the places of `sockets` sockets ask the machine for, their rings apart.
+  [[nodiscard]] static uint64_t socket_octets_for(uint64_t sockets) {
+    return base::Slab<FramedSocket>::octets_for(sockets);
+  }
 
   // --- Worker ---
 

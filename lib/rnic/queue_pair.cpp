@@ -31,6 +31,12 @@ QueuePair::QueuePair(uint32_t number, const QueuePairSpec& spec, Device& device)
       send_ring_(spec.send_depth),
       receive_ring_(spec.receive_depth) {}
 
+uint64_t QueuePair::octets_for(const QueuePairSpec& spec) {
+  return rdmap::Endpoint::queue_octets_for(spec.send_depth, spec.receive_depth) +
+         base::SpscRing<rdmap::SendWork>::octets_for(spec.send_depth) +
+         base::SpscRing<rdmap::ReceiveWork>::octets_for(spec.receive_depth);
+}
+
 PostResult QueuePair::check(const rdmap::SendWork& work) const {
   using rdmap::WorkOpcode;
   uint32_t most = rdmap::kMaxSge;

@@ -47,6 +47,9 @@ class QueuePair final : public rdmap::EndpointOwner {
  public:
   QueuePair(uint32_t number, const QueuePairSpec& spec, Device& device);
 
+  /// What its queues ask the machine for.
+  [[nodiscard]] static uint64_t octets_for(const QueuePairSpec& spec);
+
   // --- Application side: one thread at a time for each queue ---
 
   /// Queues a work request and rings the doorbell. The memory of its SGEs stays the device's to

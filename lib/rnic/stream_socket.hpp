@@ -151,6 +151,10 @@ class StreamTable {
  public:
   /// \param stack, counters outlive the table.
   StreamTable(const Limits& limits, tcp::Stack& stack, DeviceCounters& counters);
+  /// What the places of `sockets` sockets ask the machine for, their rings apart.
+  [[nodiscard]] static uint64_t socket_octets_for(uint64_t sockets) {
+    return base::Slab<StreamSocket>::octets_for(sockets);
+  }
 
   // --- Worker ---
 

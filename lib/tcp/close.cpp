@@ -102,7 +102,7 @@ void Engine::release(Connection& c) {
   if (last_flow_ == &c) last_flow_ = nullptr;
   if (base::sabotaged(base::Defect::LeakSlot)) return;
   by_slot_[c.slot] = nullptr;
-  free_slots_.push_back(c.slot);
+  free_slots_.give(c.slot);
   connections_.erase(c.handle);
 }
 

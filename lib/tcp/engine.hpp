@@ -76,6 +76,7 @@ class Engine {
   void on_timers(base::Now now);
   void output(base::Now now);
   [[nodiscard]] base::Now next_deadline() const;
+  [[nodiscard]] static base::MemoryUses memory_use(const Config& config);
   void input(const SegmentIn& segment, base::Now now);
   void icmp_error(const IcmpError& error, base::Now now);
   [[nodiscard]] const Counters& counters() const { return counters_; }
@@ -485,8 +486,8 @@ class Engine {
   std::vector<uint8_t> scratch_;  // one record being rebuilt for cutting
   ListenerTable listeners_;
   base::Slab<Connection> connections_;
-  std::vector<Connection*> by_slot_;
-  std::vector<uint32_t> free_slots_;
+  base::ZeroArray<Connection*> by_slot_;
+  base::FreeNumbers free_slots_;
   FlowTable flows_;
   ConnectionList<&ready_link_of> ready_;
   ConnectionList<&doomed_link_of> doomed_;

@@ -4,8 +4,8 @@
 
 #include <bit>
 #include <cstdint>
-#include <vector>
 
+#include "base/zero_array.hpp"
 #include "llp/endpoint.hpp"
 #include "tcp/isn.hpp"
 
@@ -17,7 +17,13 @@ class FlowTable {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   FlowTable(uint32_t capacity, const Secret& secret)
-      : entries_(capacity), buckets_(std::bit_ceil(capacity * 2 + 1), kNone), secret_(secret) {}
+      : entries_(capacity), buckets_(buckets_for(capacity)), secret_(secret) {}
+
+  /// What a table asks the machine for.
+  [[nodiscard]] static uint64_t octets_for(uint32_t capacity) {
+    return base::ZeroArray<Entry>::octets_for(capacity) +
+           base::ZeroArray<uint32_t>::octets_for(buckets_for(capacity));
+  }
 
   /// Keyed multiply-fold: an outsider cannot aim at one bucket without the key.
   [[nodiscard]] static size_t hash(const Secret& secret, const llp::Endpoint& local,
@@ -31,8 +37,9 @@ class FlowTable {
   }
 
   [[nodiscard]] uint32_t find(const llp::Endpoint& local, const llp::Endpoint& remote) const {
-    for (uint32_t i = buckets_[bucket(local, remote)]; i != kNone; i = entries_[i].next) {
-      if (entries_[i].local == local && entries_[i].remote == remote) return i;
+    for (uint32_t i = buckets_[bucket(local, remote)]; i != 0; i = entries_[i - 1].next) {
+      const Entry& entry = entries_[i - 1];
+      if (entry.local == local && entry.remote == remote) return i - 1;
     }
     return kNone;
   }
@@ -40,13 +47,13 @@ class FlowTable {
   void insert(uint32_t slot, const llp::Endpoint& local, const llp::Endpoint& remote) {
     uint32_t& head = buckets_[bucket(local, remote)];
     entries_[slot] = {local, remote, head};
-    head = slot;
+    head = slot + 1;
   }
 
   void erase(uint32_t slot) {
     const Entry& entry = entries_[slot];
     uint32_t* link = &buckets_[bucket(entry.local, entry.remote)];
-    while (*link != slot) link = &entries_[*link].next;
+    while (*link != slot + 1) link = &entries_[*link - 1].next;
     *link = entry.next;
   }
 
@@ -59,15 +66,20 @@ class FlowTable {
   struct Entry {
     llp::Endpoint local;
     llp::Endpoint remote;
-    uint32_t next = kNone;
+    uint32_t next = 0;
   };
+
+  [[nodiscard]] static uint32_t buckets_for(uint32_t capacity) {
+    return std::bit_ceil(capacity * 2 + 1);
+  }
 
   [[nodiscard]] size_t bucket(const llp::Endpoint& local, const llp::Endpoint& remote) const {
     return hash(secret_, local, remote) & (buckets_.size() - 1);
   }
 
-  std::vector<Entry> entries_;
-  std::vector<uint32_t> buckets_;
+  // A chain's link is a slot and 1; 0 ends it.
+  base::ZeroArray<Entry> entries_;
+  base::ZeroArray<uint32_t> buckets_;
   Secret secret_;
 };
 

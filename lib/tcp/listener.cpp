@@ -28,7 +28,8 @@ base::Status Engine::unlisten(const llp::Endpoint& local) {
     return base::fail(base::Errc::NotFound, "unlisten: nobody listens on " + to_string(local));
   }
   // Handshakes that are not complete have nobody to be handed to.
-  for (Connection* c : by_slot_) {
+  for (uint32_t slot = 0; slot < free_slots_.fresh(); ++slot) {
+    Connection* const c = by_slot_[slot];
     if (c != nullptr && !c->doomed && c->listener == number) {
       doom(*c, llp::StreamEnd::Aborted, true);
     }
@@ -40,10 +41,10 @@ base::Status Engine::unlisten(const llp::Endpoint& local) {
 Connection* Engine::new_connection(const llp::Endpoint& local, const llp::Endpoint& remote,
                                    base::Now now) {
   if (free_slots_.empty()) return nullptr;
-  const uint32_t slot = free_slots_.back();
+  const uint32_t slot = free_slots_.next();
   const base::Handle handle = connections_.emplace(*this, slot, record_pool_, range_pool_, config_);
   if (!handle.valid()) return nullptr;
-  free_slots_.pop_back();
+  free_slots_.take();
   Connection& c = *connections_.get(handle);
   c.handle = handle;
   by_slot_[slot] = &c;

@@ -39,6 +39,11 @@ class ListenerTable {
     }
   }
 
+  /// What a table asks the machine for.
+  [[nodiscard]] static uint64_t octets_for(uint32_t capacity) {
+    return uint64_t{capacity} * sizeof(Listener) + std::bit_ceil(capacity + 1) * sizeof(uint32_t);
+  }
+
   [[nodiscard]] bool full() const { return free_ == kNone; }
   [[nodiscard]] Listener& at(uint32_t number) { return listeners_[number]; }
 

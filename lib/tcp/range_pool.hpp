@@ -4,12 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <vector>
 
 #include "base/check.hpp"
 #include "base/interval_set.hpp"
+#include "base/zero_array.hpp"
 
 namespace rnic::tcp {
 
@@ -18,23 +17,23 @@ inline constexpr size_t kMaxRanges = 64;
 
 using RangeSet = base::IntervalSet<kMaxRanges>;
 
-/// The sets of a stack. All memory is taken at construction.
+/// The sets of a stack. All memory is taken at construction and touched at first use.
 class RangePool {
  public:
-  explicit RangePool(uint32_t sets) : sets_(std::make_unique<RangeSet[]>(sets)), capacity_(sets) {
-    free_.reserve(sets);
-    for (uint32_t i = sets; i-- > 0;) free_.push_back(&sets_[i]);
-  }
+  explicit RangePool(uint32_t sets) : sets_(sets), free_(sets) {}
 
   [[nodiscard]] bool exhausted() const { return free_.empty(); }
-  [[nodiscard]] uint32_t in_use() const { return capacity_ - static_cast<uint32_t>(free_.size()); }
+  [[nodiscard]] uint32_t in_use() const { return free_.capacity() - free_.size(); }
+  /// What it asks the machine for.
+  [[nodiscard]] static uint64_t octets_for(uint64_t sets) {
+    return base::ZeroArray<RangeSet>::octets_for(sets) + base::FreeNumbers::octets_for(sets);
+  }
 
  private:
   friend class PooledRanges;
 
-  std::unique_ptr<RangeSet[]> sets_;
-  std::vector<RangeSet*> free_;
-  uint32_t capacity_;
+  base::ZeroArray<RangeSet> sets_;
+  base::FreeNumbers free_;
 };
 
 /// An IntervalSet that takes its memory from the pool with the first range and gives it back with
@@ -57,8 +56,7 @@ class PooledRanges {
     if (r.empty()) return true;
     if (set_ == nullptr) {
       if (pool_.exhausted()) return false;
-      set_ = pool_.free_.back();
-      pool_.free_.pop_back();
+      set_ = &pool_.sets_[pool_.free_.take()];
     }
     return set_->insert(r);
   }
@@ -81,7 +79,7 @@ class PooledRanges {
 
  private:
   void give_back() {
-    pool_.free_.push_back(set_);
+    pool_.free_.give(static_cast<uint32_t>(set_ - pool_.sets_.data()));
     set_ = nullptr;
   }
 

@@ -5,23 +5,43 @@
 
 namespace rnic::tcp {
 
-RecordPool::RecordPool(uint32_t max_records, uint32_t max_connections, uint32_t max_per_connection)
-    : max_records_(max_records), max_per_connection_(max_per_connection) {
+uint32_t RecordPool::chunks_for(uint32_t max_records, uint32_t max_connections) {
   const uint32_t whole = max_records / kChunkRecords + 1;
-  const uint32_t chunks = whole + std::min(2 * max_connections, whole + 64);
-  records_.resize(size_t{chunks} * kChunkRecords);
-  free_.reserve(chunks);
-  for (uint32_t i = chunks; i-- > 0;) free_.push_back(i);
-  directory_size_ = std::bit_ceil(max_per_connection / kChunkRecords + 2);
-  // A queue keeps its directory down to two chunks: that many cannot do so at once and not hold
-  // kChunkRecords + 1 records each.
-  const uint32_t directories = std::min(max_connections, max_records / (kChunkRecords + 1) + 1);
-  directories_.resize(size_t{directories} * directory_size_);
-  free_directories_.reserve(directories);
-  for (uint32_t i = directories; i-- > 0;) {
-    free_directories_.push_back(&directories_[size_t{i} * directory_size_]);
-  }
+  return whole + std::min(2 * max_connections, whole + 64);
 }
+
+// A queue keeps its directory down to two chunks: that many cannot do so at once and not hold
+// kChunkRecords + 1 records each.
+uint32_t RecordPool::directories_for(uint32_t max_records, uint32_t max_connections) {
+  return std::min(max_connections, max_records / (kChunkRecords + 1) + 1);
+}
+
+uint32_t RecordPool::directory_size_for(uint32_t max_per_connection) {
+  return std::bit_ceil(max_per_connection / kChunkRecords + 2);
+}
+
+uint64_t RecordPool::chunk_octets_for(uint32_t max_records, uint32_t max_connections) {
+  const uint64_t chunks = chunks_for(max_records, max_connections);
+  return base::ZeroArray<Record>::octets_for(chunks * kChunkRecords) +
+         base::FreeNumbers::octets_for(chunks);
+}
+
+uint64_t RecordPool::directory_octets_for(uint32_t max_records, uint32_t max_connections,
+                                          uint32_t max_per_connection) {
+  const uint64_t directories = directories_for(max_records, max_connections);
+  return base::ZeroArray<uint32_t>::octets_for(directories *
+                                               directory_size_for(max_per_connection)) +
+         base::FreeNumbers::octets_for(directories);
+}
+
+RecordPool::RecordPool(uint32_t max_records, uint32_t max_connections, uint32_t max_per_connection)
+    : records_(size_t{chunks_for(max_records, max_connections)} * kChunkRecords),
+      free_(chunks_for(max_records, max_connections)),
+      directory_size_(directory_size_for(max_per_connection)),
+      directories_(size_t{directories_for(max_records, max_connections)} * directory_size_),
+      free_directories_(directories_for(max_records, max_connections)),
+      max_records_(max_records),
+      max_per_connection_(max_per_connection) {}
 
 void RecordQueue::move_directory(uint32_t* to, uint32_t mask) {
   uint64_t number = first_ / kPer;
@@ -37,13 +57,11 @@ void RecordQueue::push_back(const Record& record) {
   const bool new_chunk = past_last_ % kPer == 0 || empty();
   if (new_chunk) {
     if (chunks() > directory_mask_) {
-      uint32_t* const wide = pool_.free_directories_.back();
-      pool_.free_directories_.pop_back();
-      move_directory(wide, pool_.directory_size_ - 1);
+      const size_t wide = pool_.free_directories_.take();
+      move_directory(&pool_.directories_[wide * pool_.directory_size_], pool_.directory_size_ - 1);
     }
     // An empty queue holds no chunk, whatever the number it stands at.
-    directory_[(past_last_ / kPer) & directory_mask_] = pool_.free_.back();
-    pool_.free_.pop_back();
+    directory_[(past_last_ / kPer) & directory_mask_] = pool_.free_.take();
   }
   ++past_last_;
   ++pool_.live_;
@@ -52,11 +70,11 @@ void RecordQueue::push_back(const Record& record) {
 }
 
 void RecordQueue::give_back_chunk() {
-  pool_.free_.push_back(directory_[((first_ - 1) / kPer) & directory_mask_]);
+  pool_.free_.give(directory_[((first_ - 1) / kPer) & directory_mask_]);
   if (directory_ != inline_ && chunks() <= kInlineChunks / 2) {
-    uint32_t* const wide = directory_;
+    const auto wide = static_cast<size_t>(directory_ - pool_.directories_.data());
     move_directory(inline_, kInlineChunks - 1);
-    pool_.free_directories_.push_back(wide);
+    pool_.free_directories_.give(static_cast<uint32_t>(wide / pool_.directory_size_));
   }
   if (!empty()) find_head();
 }

@@ -4,11 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/bytes.hpp"
 #include "base/check.hpp"
 #include "base/time.hpp"
+#include "base/zero_array.hpp"
 #include "llp/stream.hpp"
 
 namespace rnic::tcp {
@@ -36,7 +36,8 @@ struct Record : llp::SentRecord {
 };
 
 /// Chunks of descriptors for all connections of a stack, and directories of chunks for those that
-/// hold many. All memory is taken at construction; a queue without records holds none of it.
+/// hold many. All memory is taken at construction and touched at first use; a queue without records
+/// holds none of it.
 class RecordPool {
  public:
   static constexpr uint32_t kChunkRecords = 32;
@@ -49,15 +50,24 @@ class RecordPool {
   [[nodiscard]] bool full() const { return live_ >= max_records_ || free_.empty(); }
   [[nodiscard]] uint32_t live() const { return live_; }
   [[nodiscard]] uint32_t max_per_connection() const { return max_per_connection_; }
+  /// What the chunks of a pool ask the machine for.
+  [[nodiscard]] static uint64_t chunk_octets_for(uint32_t max_records, uint32_t max_connections);
+  /// The same of its directories.
+  [[nodiscard]] static uint64_t directory_octets_for(uint32_t max_records, uint32_t max_connections,
+                                                     uint32_t max_per_connection);
 
  private:
   friend class RecordQueue;
 
-  std::vector<Record> records_;
-  std::vector<uint32_t> free_;         // chunk numbers
-  std::vector<uint32_t> directories_;  // rings of chunk numbers, directory_size_ each
-  std::vector<uint32_t*> free_directories_;
-  uint32_t directory_size_;  // power of two
+  [[nodiscard]] static uint32_t chunks_for(uint32_t max_records, uint32_t max_connections);
+  [[nodiscard]] static uint32_t directories_for(uint32_t max_records, uint32_t max_connections);
+  [[nodiscard]] static uint32_t directory_size_for(uint32_t max_per_connection);
+
+  base::ZeroArray<Record> records_;
+  base::FreeNumbers free_;                 // chunks
+  uint32_t directory_size_;                // power of two
+  base::ZeroArray<uint32_t> directories_;  // rings of chunk numbers, directory_size_ each
+  base::FreeNumbers free_directories_;
   uint32_t max_records_;
   uint32_t max_per_connection_;
   uint32_t live_ = 0;

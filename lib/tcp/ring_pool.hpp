@@ -4,9 +4,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "base/check.hpp"
+#include "base/zero_array.hpp"
 
 namespace rnic::tcp {
 
@@ -17,35 +17,33 @@ class RingPool {
  public:
   RingPool(uint32_t block_octets, uint32_t blocks)
       : block_octets_(block_octets == 0 ? 1 : block_octets),
-        memory_(std::make_unique_for_overwrite<uint8_t[]>(size_t{block_octets_} * blocks)),
-        blocks_(blocks) {
-    free_.reserve(blocks);
-    for (uint32_t i = blocks; i-- > 0;) free_.push_back(i);
-  }
+        memory_(size_t{block_octets_} * blocks),
+        free_(blocks) {}
 
   /// A block whose content is anything, or nullptr when all are taken.
   [[nodiscard]] uint8_t* take() {
     if (free_.empty()) return nullptr;
-    uint8_t* block = memory_.get() + size_t{free_.back()} * block_octets_;
-    free_.pop_back();
-    return block;
+    return memory_.data() + size_t{free_.take()} * block_octets_;
   }
   /// A block that take() gave.
   void give(uint8_t* block) {
-    const auto at = static_cast<size_t>(block - memory_.get());
-    RNIC_CHECK(at % block_octets_ == 0 && at / block_octets_ < blocks_);
-    free_.push_back(static_cast<uint32_t>(at / block_octets_));
+    const auto at = static_cast<size_t>(block - memory_.data());
+    RNIC_CHECK(at % block_octets_ == 0 && at / block_octets_ < free_.fresh());
+    free_.give(static_cast<uint32_t>(at / block_octets_));
   }
 
   [[nodiscard]] uint32_t block_octets() const { return block_octets_; }
-  [[nodiscard]] uint32_t taken() const { return blocks_ - static_cast<uint32_t>(free_.size()); }
+  [[nodiscard]] uint32_t taken() const { return free_.capacity() - free_.size(); }
   [[nodiscard]] bool empty() const { return free_.empty(); }
+  /// What it asks the machine for.
+  [[nodiscard]] static uint64_t octets_for(uint64_t block_octets, uint64_t blocks) {
+    return block_octets * blocks + base::FreeNumbers::octets_for(blocks);
+  }
 
  private:
   uint32_t block_octets_;
-  std::unique_ptr<uint8_t[]> memory_;
-  uint32_t blocks_;
-  std::vector<uint32_t> free_;  // capacity blocks_: give() allocates nothing
+  base::ZeroArray<uint8_t> memory_;
+  base::FreeNumbers free_;
 };
 
 }  // namespace rnic::tcp

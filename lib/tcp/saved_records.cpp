@@ -9,35 +9,40 @@ namespace rnic::tcp {
 
 namespace {
 constexpr uint32_t kNone = UINT32_MAX;
-}
 
-SavedRecords::SavedRecords(uint32_t max_octets) {
-  const uint32_t blocks = std::max(max_octets / kBlockOctets, 1u);
-  octets_.resize(size_t{blocks} * kBlockOctets);
-  next_.resize(blocks);
-  for (uint32_t i = 0; i < blocks; ++i) next_[i] = i + 1 < blocks ? i + 1 : kNone;
-  free_ = 0;
+uint32_t blocks_for(uint32_t max_octets) {
+  return std::max(max_octets / SavedRecords::kBlockOctets, 1u);
+}
+}  // namespace
+
+SavedRecords::SavedRecords(uint32_t max_octets)
+    : octets_(size_t{blocks_for(max_octets)} * kBlockOctets),
+      next_(blocks_for(max_octets)),
+      free_(blocks_for(max_octets)) {}
+
+uint64_t SavedRecords::octets_for(uint32_t max_octets) {
+  return uint64_t{blocks_for(max_octets)} * (kBlockOctets + 2 * sizeof(uint32_t));
 }
 
 bool SavedRecords::fits(uint32_t length) const {
   const uint32_t need = (length + kBlockOctets - 1) / kBlockOctets;
-  return need <= next_.size() - in_use_;
+  return need <= free_.size();
 }
 
 bool SavedRecords::fits_half(uint32_t length) const {
   const uint32_t need = (length + kBlockOctets - 1) / kBlockOctets;
-  return in_use_ == 0 ? fits(length) : in_use_ + need <= next_.size() / 2;
+  const uint32_t in_use = blocks_in_use();
+  return in_use == 0 ? fits(length) : in_use + need <= free_.capacity() / 2;
 }
 
 uint32_t SavedRecords::save(base::ByteView octets) {
   RNIC_DCHECK(!octets.empty());
   if (!fits(static_cast<uint32_t>(octets.size()))) return kNone;
-  const uint32_t first = free_;
-  uint32_t last = first;
+  uint32_t first = kNone;
+  uint32_t last = kNone;
   for (size_t done = 0; done < octets.size(); done += kBlockOctets) {
-    const uint32_t block = free_;
-    free_ = next_[block];
-    ++in_use_;
+    const uint32_t block = free_.take();
+    (last == kNone ? first : next_[last]) = block;
     const size_t n = std::min<size_t>(kBlockOctets, octets.size() - done);
     std::memcpy(&octets_[size_t{block} * kBlockOctets], &octets[done], n);
     last = block;
@@ -63,9 +68,7 @@ void SavedRecords::copy(uint32_t saved, uint32_t from, uint32_t length, uint8_t*
 void SavedRecords::release(uint32_t saved) {
   while (saved != kNone) {
     const uint32_t next = next_[saved];
-    next_[saved] = free_;
-    free_ = saved;
-    --in_use_;
+    free_.give(saved);
     saved = next;
   }
 }

@@ -4,13 +4,14 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/bytes.hpp"
+#include "base/zero_array.hpp"
 
 namespace rnic::tcp {
 
-/// Bounded store of octet runs as chains of fixed blocks; no allocation after construction.
+/// Bounded store of octet runs as chains of fixed blocks; no allocation after construction, and no
+/// octet of it is touched before it is used.
 class SavedRecords {
  public:
   static constexpr uint32_t kBlockOctets = 2048;
@@ -27,13 +28,14 @@ class SavedRecords {
   void copy(uint32_t saved, uint32_t from, uint32_t length, uint8_t* out) const;
   void release(uint32_t saved);
 
-  [[nodiscard]] uint32_t blocks_in_use() const { return in_use_; }
+  [[nodiscard]] uint32_t blocks_in_use() const { return free_.capacity() - free_.size(); }
+  /// What a store asks the machine for.
+  [[nodiscard]] static uint64_t octets_for(uint32_t max_octets);
 
  private:
-  std::vector<uint8_t> octets_;
-  std::vector<uint32_t> next_;  // next block of the chain, or of the free list
-  uint32_t free_ = UINT32_MAX;
-  uint32_t in_use_ = 0;
+  base::ZeroArray<uint8_t> octets_;
+  base::ZeroArray<uint32_t> next_;  // next block of the chain
+  base::FreeNumbers free_;
 };
 
 }  // namespace rnic::tcp

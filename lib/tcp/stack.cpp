@@ -4,7 +4,12 @@ namespace rnic::tcp {
 
 namespace {
 constexpr uint64_t kPortPurpose = 0x706f727473;  // what the secret is used for here
+
+/// A connection has a set for each direction.
+uint32_t range_sets_of(const Config& config) {
+  return std::min(config.max_range_sets, 2 * config.max_connections);
 }
+}  // namespace
 
 Engine::Engine(const Config& config, Egress& egress, const Secret& secret, uint64_t seed,
                base::Now now)
@@ -14,20 +19,37 @@ Engine::Engine(const Config& config, Egress& egress, const Secret& secret, uint6
       random_(secret, seed ^ kPortPurpose),
       wheel_(now),
       record_pool_(config.max_records, config.max_connections, config.max_records_per_connection),
-      range_pool_(std::min(config.max_range_sets, 2 * config.max_connections)),
+      range_pool_(range_sets_of(config)),
       saved_(config.max_saved_octets),
       scratch_(kMaxRecordOctets),
       listeners_(config.max_listeners),
       connections_(config.max_connections),
-      by_slot_(config.max_connections, nullptr),
+      by_slot_(config.max_connections),
+      free_slots_(config.max_connections),
       flows_(config.max_connections, secret),
       time_wait_(config.max_time_wait, config.time_wait, secret),
       cookies_(secret) {
   if (!config.syn_cookies && config.max_half_open != 0) {
     half_open_by_age_.emplace(half_open_limit(), secret);
   }
-  free_slots_.reserve(config.max_connections);
-  for (uint32_t i = config.max_connections; i-- > 0;) free_slots_.push_back(i);
+}
+
+base::MemoryUses Engine::memory_use(const Config& config) {
+  const uint32_t connections = config.max_connections;
+  return {
+      {"tcp.max_connections", base::Slab<Connection>::octets_for(connections) +
+                                  base::ZeroArray<Connection*>::octets_for(connections) +
+                                  base::FreeNumbers::octets_for(connections) +
+                                  FlowTable::octets_for(connections)},
+      {"tcp.max_records", RecordPool::chunk_octets_for(config.max_records, connections)},
+      {"tcp.max_records_per_connection",
+       RecordPool::directory_octets_for(config.max_records, connections,
+                                        config.max_records_per_connection)},
+      {"tcp.max_range_sets", RangePool::octets_for(range_sets_of(config))},
+      {"tcp.max_saved_octets", SavedRecords::octets_for(config.max_saved_octets)},
+      {"tcp.max_listeners", ListenerTable::octets_for(config.max_listeners)},
+      {"tcp.max_time_wait", TimeWaitTable::octets_for(config.max_time_wait)},
+  };
 }
 
 Engine::~Engine() {
@@ -79,6 +101,7 @@ Stack::Stack(const Config& config, Egress& egress, std::array<uint64_t, 2> secre
              base::Now now)
     : impl_(std::make_unique<Impl>(config, egress, secret, seed, now)) {}
 Stack::~Stack() = default;
+base::MemoryUses Stack::memory_use(const Config& config) { return Engine::memory_use(config); }
 
 base::Status Stack::listen(const llp::Endpoint& local, llp::Acceptor& acceptor) {
   return impl_->listen(local, acceptor, default_options());

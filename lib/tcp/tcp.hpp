@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "base/memory_use.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "llp/transport.hpp"
@@ -108,6 +109,8 @@ class Stack final : public llp::Transport {
   Stack(const Config& config, Egress& egress, std::array<uint64_t, 2> secret, uint64_t seed,
         base::Now now);
   ~Stack() override;
+  /// What a stack asks the machine for at construction, by the key that sizes it.
+  [[nodiscard]] static base::MemoryUses memory_use(const Config& config);
 
   base::Status listen(const llp::Endpoint& local, llp::Acceptor& acceptor) override;
   /// \param options of the connections accepted here

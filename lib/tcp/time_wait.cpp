@@ -12,7 +12,7 @@ static_assert(sizeof(TimeWaitEntry) == 60, "with its share of the buckets 64 oct
 
 TimeWaitTable::TimeWaitTable(uint32_t capacity, base::Duration time, const Secret& secret)
     : entries_(std::max(capacity, 1u)),
-      buckets_(std::bit_floor(std::max(capacity, 1u)), kNone),
+      buckets_(std::bit_floor(std::max(capacity, 1u))),
       secret_(secret),
       time_ms_(static_cast<uint32_t>((time.count() + 999'999) / 1'000'000)) {}
 
@@ -24,20 +24,20 @@ void TimeWaitTable::link(uint32_t index) {
   TimeWaitEntry& entry = entries_[index];
   uint32_t& first = head(entry.local(), entry.remote());
   entry.next = (entry.next & kRestarted) | first;
-  first = index;
+  first = index + 1;
 }
 
 void TimeWaitTable::unlink(uint32_t index) {
   const TimeWaitEntry& entry = entries_[index];
   uint32_t& first = head(entry.local(), entry.remote());
   const uint32_t behind = entry.next & ~kRestarted;
-  if (first == index) {
+  if (first == index + 1) {
     first = behind;
     return;
   }
-  uint32_t before = first;
-  while ((entries_[before].next & ~kRestarted) != index) {
-    before = entries_[before].next & ~kRestarted;
+  uint32_t before = first - 1;
+  while ((entries_[before].next & ~kRestarted) != index + 1) {
+    before = (entries_[before].next & ~kRestarted) - 1;
   }
   entries_[before].next = (entries_[before].next & kRestarted) | behind;
 }
@@ -74,8 +74,8 @@ bool TimeWaitTable::add(const llp::Endpoint& local, const llp::Endpoint& remote,
 
 TimeWaitEntry* TimeWaitTable::find(const llp::Endpoint& local, const llp::Endpoint& remote) {
   if (live_ == 0) return nullptr;
-  for (uint32_t i = head(local, remote); i != kNone; i = entries_[i].next & ~kRestarted) {
-    if (entries_[i].is(local, remote)) return &entries_[i];
+  for (uint32_t i = head(local, remote); i != 0; i = entries_[i - 1].next & ~kRestarted) {
+    if (entries_[i - 1].is(local, remote)) return &entries_[i - 1];
   }
   return nullptr;
 }

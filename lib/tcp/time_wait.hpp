@@ -5,10 +5,10 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
 
 #include "base/seq32.hpp"
 #include "base/time.hpp"
+#include "base/zero_array.hpp"
 #include "llp/endpoint.hpp"
 #include "tcp/isn.hpp"
 
@@ -57,7 +57,7 @@ class TimeWaitEntry {
   uint16_t local_port = 0;
   uint16_t remote_port = 0;  // 0: gone, the place waits for its turn
   uint32_t expires_ms = 0;
-  uint32_t next = UINT32_MAX;  // bit 31: restarted while it waited; the rest: chain of the bucket
+  uint32_t next = 0;  // bit 31: restarted while it waited; the rest: link of the bucket's chain
 };
 
 /// Bounded: the oldest entry gives way to a new one. Entries stand in a ring in the order in which
@@ -90,9 +90,12 @@ class TimeWaitTable {
   [[nodiscard]] size_t octets() const {
     return entries_.size() * sizeof(TimeWaitEntry) + buckets_.size() * sizeof(uint32_t);
   }
+  /// Octets that a table asks the machine for.
+  [[nodiscard]] static uint64_t octets_for(uint32_t capacity) {
+    return uint64_t{capacity} * (sizeof(TimeWaitEntry) + sizeof(uint32_t));
+  }
 
  private:
-  static constexpr uint32_t kNone = 0x7fffffff;
   static constexpr uint32_t kRestarted = 0x80000000;
 
   static uint32_t milliseconds_of(base::Now now) {
@@ -103,8 +106,9 @@ class TimeWaitTable {
   void unlink(uint32_t index);
   void pop();
 
-  std::vector<TimeWaitEntry> entries_;
-  std::vector<uint32_t> buckets_;
+  // A link is an index and 1; 0 ends the chain.
+  base::ZeroArray<TimeWaitEntry> entries_;
+  base::ZeroArray<uint32_t> buckets_;
   Secret secret_;
   uint32_t time_ms_;
   uint32_t first_ = 0;  // oldest

@@ -38,6 +38,8 @@ struct PackStoreDeleter {
 };
 using PackStorePtr = std::unique_ptr<PackStore, PackStoreDeleter>;
 [[nodiscard]] PackStorePtr make_pack_store(uint32_t ulpdus);
+/// What such a store asks the machine for.
+[[nodiscard]] uint64_t pack_store_octets(uint32_t ulpdus);
 [[nodiscard]] uint32_t packed_ulpdus(const PackStore& store);
 
 /// Told besides mpa::StartEvents.

@@ -1,0 +1,87 @@
+/// \file
+/// Memory of large tables: all of it is asked for at construction, none of it is touched.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <type_traits>
+
+namespace rnic::base {
+
+/// An array whose octets are all zero, which is a valid T. The machine backs a page of it when it
+/// is first written, so a table costs what was in use at once, whatever its limit.
+template <typename T>
+class ZeroArray {
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>,
+                "T comes about without a constructor");
+
+ public:
+  /// \throw std::bad_alloc
+  explicit ZeroArray(size_t size) : block_(std::calloc(size + kSlack, sizeof(T))), size_(size) {
+    if (block_ == nullptr) throw std::bad_alloc();
+    void* at = block_.get();
+    size_t room = (size + kSlack) * sizeof(T);
+    elements_ = static_cast<T*>(std::align(alignof(T), size * sizeof(T), at, room));
+  }
+
+  [[nodiscard]] T& operator[](size_t i) { return elements_[i]; }
+  [[nodiscard]] const T& operator[](size_t i) const { return elements_[i]; }
+  [[nodiscard]] T* data() { return elements_; }
+  [[nodiscard]] const T* data() const { return elements_; }
+  [[nodiscard]] size_t size() const { return size_; }
+
+  /// What an array of that size asks the machine for.
+  [[nodiscard]] static uint64_t octets_for(uint64_t size) { return (size + kSlack) * sizeof(T); }
+
+ private:
+  // calloc() aligns for every fundamental type; what asks for more is moved within its block. One
+  // element more is enough for that, as the size of a type is a multiple of its alignment.
+  static constexpr size_t kSlack = alignof(T) > alignof(std::max_align_t) ? 1 : 0;
+
+  struct Free {
+    void operator()(void* block) const { std::free(block); }
+  };
+
+  std::unique_ptr<void, Free> block_;
+  T* elements_;
+  size_t size_;
+};
+
+/// Gives out the numbers 0 .. capacity - 1: the one that came back last, else the lowest that was
+/// never given out. All memory is taken at construction and touched only by numbers that come back.
+class FreeNumbers {
+ public:
+  explicit FreeNumbers(uint32_t capacity) : back_(capacity), capacity_(capacity) {}
+
+  [[nodiscard]] bool empty() const { return back_count_ == 0 && fresh_ == capacity_; }
+  /// How many are left.
+  [[nodiscard]] uint32_t size() const { return back_count_ + (capacity_ - fresh_); }
+  [[nodiscard]] uint32_t capacity() const { return capacity_; }
+  /// All numbers that were ever given out are below.
+  [[nodiscard]] uint32_t fresh() const { return fresh_; }
+
+  /// What take() gives next; empty() is false.
+  [[nodiscard]] uint32_t next() const { return back_count_ != 0 ? back_[back_count_ - 1] : fresh_; }
+  /// empty() is false.
+  uint32_t take() {
+    if (back_count_ != 0) return back_[--back_count_];
+    return fresh_++;
+  }
+  /// A number that take() gave.
+  void give(uint32_t number) { back_[back_count_++] = number; }
+
+  [[nodiscard]] static uint64_t octets_for(uint64_t capacity) {
+    return ZeroArray<uint32_t>::octets_for(capacity);
+  }
+
+ private:
+  ZeroArray<uint32_t> back_;
+  uint32_t back_count_ = 0;
+  uint32_t fresh_ = 0;
+  uint32_t capacity_;
+};
+
+}  // namespace rnic::base
