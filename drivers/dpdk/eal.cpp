@@ -4,6 +4,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
+#include <rte_memory.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -175,6 +176,14 @@ base::Status Eal::init(const EalConfig& config) {
                                                                : "no hugepages: " + lack;
   base::log(base::LogLevel::Info, "dpdk", "DPDK runs on " + state().description);
   return {};
+}
+
+uint64_t Eal::ordinary_memory(const EalConfig& config) {
+  if (state().started || config.hugepages == Hugepages::Require) return 0;
+  if (config.hugepages == Hugepages::Auto && why_no_hugepages(config).empty()) return 0;
+  // Each page of 4 KB has a descriptor.
+  const uint64_t octets = uint64_t{config.memory_mb} << 20;
+  return octets + octets / 4096 * sizeof(rte_memseg);
 }
 
 bool Eal::started() { return state().started; }

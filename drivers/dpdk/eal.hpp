@@ -43,6 +43,9 @@ class Eal {
   /// DPDK.
   [[nodiscard]] static base::Status init(const EalConfig& config);
   [[nodiscard]] static bool started();
+  /// Octets of ordinary memory that init() would take: 0 where it runs already, takes hugepages or
+  /// fails for want of them.
+  [[nodiscard]] static uint64_t ordinary_memory(const EalConfig& config);
   /// True when the memory is hugepages.
   [[nodiscard]] static bool on_hugepages();
   /// One line that says how it runs and why: "hugepages (256 free of 2 MB)", "no hugepages: ...".

@@ -1,7 +1,10 @@
 #include "dpdk/mbuf_pool.hpp"
 
 #include <rte_errno.h>
+#include <rte_lcore.h>
+#include <rte_malloc.h>
 #include <rte_mbuf.h>
+#include <rte_memory.h>
 #include <rte_mempool.h>
 
 #include <algorithm>
@@ -9,6 +12,7 @@
 #include <string>
 
 #include "base/log.hpp"
+#include "dpdk/eal.hpp"
 
 namespace rnic::dpdk {
 
@@ -26,6 +30,32 @@ void PoolDeleter::operator()(rte_mempool* pool) const {
   rte_mempool_free(pool);
 }
 
+std::string memory_left() {
+  uint64_t left = 0;
+  uint64_t all = 0;
+  for (unsigned i = 0; i < rte_socket_count(); ++i) {
+    rte_malloc_socket_stats stats{};
+    if (rte_malloc_get_socket_stats(rte_socket_id_by_idx(i), &stats) != 0) continue;
+    left += stats.heap_freesz_bytes;
+    all += stats.heap_totalsz_bytes;
+  }
+  return std::to_string(left >> 20) + " MB are left of the " + std::to_string(all >> 20) +
+         " MB that DPDK has (eal.memory_mb)";
+}
+
+namespace {
+
+/// What a pool takes: no buffer crosses a page that it would fit into.
+uint64_t pool_octets(uint64_t count, uint32_t room) {
+  const uint64_t page = Eal::on_hugepages() ? RTE_PGSIZE_2M : RTE_PGSIZE_4K;
+  const uint64_t each = rte_mempool_calc_obj_size(sizeof(rte_mbuf) + room, 0, nullptr);
+  const uint64_t in_page = page / each;
+  return in_page != 0 ? (count + in_page - 1) / in_page * page
+                      : count * ((each + page - 1) / page) * page;
+}
+
+}  // namespace
+
 base::Result<MbufPool> make_pool(uint32_t count, uint32_t frame_octets, bool rings_keep) {
   constexpr uint32_t kLine = 64;
   const uint32_t room = RTE_PKTMBUF_HEADROOM + (frame_octets + kLine - 1) / kLine * kLine;
@@ -38,10 +68,13 @@ base::Result<MbufPool> make_pool(uint32_t count, uint32_t frame_octets, bool rin
   rte_mempool* pool = rte_pktmbuf_pool_create(unique_name('p').c_str(), count, cache, 0,
                                               static_cast<uint16_t>(room), SOCKET_ID_ANY);
   if (pool == nullptr) {
+    const char* reason = rte_strerror(rte_errno);
     return base::fail(base::Errc::ResourceExhausted,
                       "no memory for " + std::to_string(count) + " buffers of " +
-                          std::to_string(room) + " octets (" + rte_strerror(rte_errno) +
-                          "): raise DPDK's memory or lower the pool size");
+                          std::to_string(room) + " octets (" + reason +
+                          "): " + std::to_string((pool_octets(count, room) >> 20) + 1) +
+                          " MB are asked for, and " + memory_left() +
+                          ": raise that, or lower the size of the ring");
   }
   return MbufPool(pool, PoolDeleter{rings_keep});
 }

@@ -26,6 +26,9 @@ using MbufPool = std::unique_ptr<rte_mempool, PoolDeleter>;
 [[nodiscard]] base::Result<MbufPool> make_pool(uint32_t count, uint32_t frame_octets,
                                                bool rings_keep = false);
 
+/// "180 MB are left of the 256 MB that DPDK has (eal.memory_mb)"
+[[nodiscard]] std::string memory_left();
+
 /// A name no other object of this process has: "rnic_<kind><n>".
 [[nodiscard]] std::string unique_name(char kind);
 

@@ -139,9 +139,9 @@ base::Result<std::unique_ptr<net::Reassembler>> make_reassembler(
                                        static_cast<uint64_t>(options.timeout.count()),
                                        SOCKET_ID_ANY));
   if (table == nullptr) {
-    return base::fail(base::Errc::ResourceExhausted,
-                      "no memory for a table of " + std::to_string(options.datagrams) +
-                          " fragmented datagrams: raise DPDK's memory");
+    return base::fail(base::Errc::ResourceExhausted, "no memory for a table of " +
+                                                         std::to_string(options.datagrams) +
+                                                         " fragmented datagrams: " + memory_left());
   }
   return std::make_unique<IpFragReassembler>(std::move(*pool), std::move(table));
 }

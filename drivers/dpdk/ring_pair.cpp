@@ -45,7 +45,7 @@ base::Result<std::shared_ptr<Medium>> make_medium(const RingPairOptions& options
     if (*ring == nullptr) {
       return base::fail(base::Errc::ResourceExhausted, "no memory for a ring of " +
                                                            std::to_string(options.ring_size) +
-                                                           " frames: raise DPDK's memory");
+                                                           " frames: " + memory_left());
     }
   }
   for (MbufPool* pool : {&medium->pool_a, &medium->pool_b}) {

@@ -7,6 +7,7 @@
 #include "rnic/verbs.hpp"
 #include "verbs/boundary.hpp"
 #include "verbs/convert.hpp"
+#include "verbs/machine_memory.hpp"
 #include "verbs/runtime.hpp"
 
 namespace rnic {
@@ -248,7 +249,14 @@ Status QueuePair::disconnect() {
 }
 
 Status QueuePair::start_trace(size_t max_events) {
-  return guarded("QueuePair::start_trace", [&] {
+  return guarded("QueuePair::start_trace", [&]() -> Status {
+    const uint64_t octets =
+        std::min<uint64_t>(max_events, UINT64_MAX / sizeof(TraceEvent)) * sizeof(TraceEvent);
+    if (auto enough =
+            verbs::enough_memory("start_trace: " + std::to_string(max_events) + " events", octets);
+        !enough) {
+      return failure(enough.error());
+    }
     auto trace = std::make_unique<Trace>(max_events);
     Status status = to_status(on_worker(
         *device_, [&](base::Now) { return device_->device->set_trace(*qp_, trace.get()); }));
@@ -270,6 +278,21 @@ Result<std::vector<TraceEvent>> QueuePair::take_trace() {
 }
 
 // --- ProtectionDomain ---
+
+namespace {
+
+/// To queues that are deeper than allowed the device itself says no.
+base::Status enough_for(nic::QueuePairSpec spec, const nic::Limits& limits) {
+  spec.send_depth = std::min(spec.send_depth, limits.max_work_depth);
+  spec.receive_depth = std::min(spec.receive_depth, limits.max_work_depth);
+  const uint64_t octets = nic::QueuePair::octets_for(spec);
+  if (octets < verbs::kWorthAsking) return {};
+  return verbs::enough_memory("create_qp: queues of " + std::to_string(spec.send_depth) + " and " +
+                                  std::to_string(spec.receive_depth) + " requests",
+                              octets);
+}
+
+}  // namespace
 
 ProtectionDomain::ProtectionDomain(ProtectionDomain&& other) noexcept { *this = std::move(other); }
 
@@ -317,6 +340,9 @@ Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, Completi
       pd_,         send_cq.cq_, receive_cq.cq_, options.send_depth, options.receive_depth,
       options.ird, options.ord};
   return guarded("ProtectionDomain::create_qp", [&]() -> Result<QueuePair> {
+    if (auto enough = enough_for(spec, device_->device->config().limits); !enough) {
+      return failure(enough.error());
+    }
     auto qp = on_worker(*device_, [&](base::Now) { return device_->device->create_qp(spec); });
     if (!qp) return failure(qp.error());
     QueuePair handle;
@@ -357,6 +383,13 @@ Result<ProtectionDomain> Device::alloc_pd() {
 
 Result<CompletionQueue> Device::create_cq(uint32_t depth) {
   return guarded("Device::create_cq", [&]() -> Result<CompletionQueue> {
+    const uint32_t deepest = 2 * device_->device->config().limits.max_work_depth;
+    if (const uint64_t octets = nic::CompletionQueue::octets_for(std::min(depth, deepest));
+        octets >= verbs::kWorthAsking) {
+      auto enough =
+          verbs::enough_memory("create_cq: " + std::to_string(depth) + " completions", octets);
+      if (!enough) return failure(enough.error());
+    }
     auto cq = on_worker(*device_, [&](base::Now) { return device_->device->create_cq(depth); });
     if (!cq) return failure(cq.error());
     CompletionQueue queue;

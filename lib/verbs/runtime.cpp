@@ -11,6 +11,7 @@
 #include "crc/crc.hpp"
 #include "dpdk/dpdk.hpp"
 #include "pcap/pcap.hpp"
+#include "verbs/machine_check.hpp"
 
 namespace rnic::verbs {
 
@@ -23,11 +24,6 @@ namespace {
 std::string unique_port_name(const std::string& wire, char end) {
   static std::atomic<uint32_t> counter{0};
   return "rnic_" + wire + "_" + end + std::to_string(counter++);
-}
-
-bool needs_eal(const Settings& settings) {
-  return std::any_of(settings.devices.begin(), settings.devices.end(),
-                     [](const DeviceSettings& device) { return !device.on_socket(); });
 }
 
 bool is_used(const WireSettings& wire, const Settings& settings) {
@@ -83,6 +79,9 @@ base::Status give_secrets(const DeviceSettings& settings, nic::DeviceConfig& con
 }  // namespace
 
 base::Result<std::unique_ptr<Runtime>> Runtime::open(const Settings& settings) {
+  if (auto status = check_machine(settings); !status) {
+    return tl::unexpected(status.error());
+  }
   std::unique_ptr<Runtime> runtime(new Runtime);
   if (!needs_eal(settings)) {
     runtime->start_without_eal();
@@ -107,21 +106,7 @@ Runtime::~Runtime() {
 }
 
 base::Status Runtime::start_eal(const Settings& settings) {
-  dpdk::EalConfig config;
-  switch (settings.eal.hugepages) {
-    case EalSettings::Hugepages::Auto: config.hugepages = dpdk::Hugepages::Auto; break;
-    case EalSettings::Hugepages::Require: config.hugepages = dpdk::Hugepages::Require; break;
-    case EalSettings::Hugepages::Off: config.hugepages = dpdk::Hugepages::Never; break;
-  }
-  config.memory_mb = settings.eal.memory_mb;
-  config.extra_args = settings.eal.args;
-  for (const DeviceSettings& device : settings.devices) {
-    // A PCI address looks like 0000:01:00.0; nothing else makes DPDK look at the bus.
-    if (device.port.find(':') == 4 && !device.port.starts_with(kWirePrefix)) {
-      config.pci_devices.push_back(device.port);
-    }
-  }
-  if (auto status = dpdk::Eal::init(config); !status) return status;
+  if (auto status = dpdk::Eal::init(eal_config(settings)); !status) return status;
   auto clock = dpdk::TscClock::create();
   if (!clock) return tl::unexpected(clock.error());
   const base::Now origin = clock->now();

@@ -101,7 +101,9 @@ constexpr Section kSections[] = {
      "[tcp] they take nagle, pack_records, the keep_alive keys, user_timeout, connect_timeout, "
      "close_timeout, max_connections and max_listeners; everything else of TCP is the system's. "
      "They have no streaming sockets and no silent drop."},
-    {"limits", "[limits]", true, "How much a device can hold. Its memory is taken at start."},
+    {"limits", "[limits]", true,
+     "How much a device can hold. Its memory is asked for at start, and touched as it fills: what "
+     "the machine does not have is refused, with what is asked for and what is there."},
     {"wire", "[[wire]]", false,
      "A pair of cross-connected ports in memory. Its ends are \"wire:NAME:0\" and "
      "\"wire:NAME:1\"."},

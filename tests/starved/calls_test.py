@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every member function of the public headers has an entry in the table of tests/starved."""
+"""Every member function of the public headers has an entry in the table of tests/starved, and every
+one that takes a number, alone or in a structure, in that of the numbers at their ends."""
 
 import pathlib
 import re
@@ -38,21 +39,60 @@ def members(name, body):
         yield f"{name}::{match[1]}"
 
 
+NUMBER = r"\b(?:u?int(?:8|16|32|64)_t|size_t|double)\b"
+
+
+def structures_with_numbers(texts):
+    """Names of those that a program fills in: of one that has no functions of its own."""
+    found = set()
+    for text in texts:
+        for name, body in bodies(text):
+            fields = re.sub(r"\([^()]*\)", "()", re.sub(r"(span|vector|array)<[^<>]*>", "", body))
+            if re.search(NUMBER + r"[^(;]*;", fields) and "private:" not in body:
+                found.add(name)
+    return found
+
+
+def takes_numbers(name, body, structures):
+    """Public members of which an argument is a number, or a structure with one."""
+    public = re.sub(r"\{[^{}]*\}", "", re.split(r"\bprivate:", body)[0])
+    public = re.sub(r"(span|vector|function)<[^<>]*>", "", public)
+    kinds = NUMBER + r"(?!&)|\bconst (?:" + "|".join(sorted(structures)) + r")&"
+    for match in re.finditer(r"(~?\w+)\(([^()]*)\)", public):
+        if match[1] != name and re.search(kinds, match[2]):
+            yield f"{name}::{match[1]}"
+
+
+def listed_by(program):
+    return set(subprocess.run([program, "--list"], check=True, capture_output=True,
+                              text=True).stdout.split())
+
+
 def main():
     source, program = pathlib.Path(sys.argv[1]), sys.argv[2]
-    found = set()
-    for path in sorted((source / HEADERS).glob("*.hpp")):
-        for name, body in bodies(without_comments(path.read_text())):
+    texts = [without_comments(path.read_text())
+             for path in sorted((source / HEADERS).glob("*.hpp"))]
+    structures = structures_with_numbers(texts)
+    found, with_numbers = set(), set()
+    for text in texts:
+        for name, body in bodies(text):
             found.update(members(name, body))
-    listed = set(subprocess.run([program, "--list"], check=True, capture_output=True,
-                                text=True).stdout.split())
+            with_numbers.update(takes_numbers(name, body, structures))
+    listed = listed_by(program)
     missing, unknown = found - listed - NOTHING_ASKED, listed - found
     for call in sorted(missing):
         print(f"{call} has no entry in tests/starved/calls.cpp: what does it do without memory?")
     for call in sorted(unknown):
         print(f"{call} stands in tests/starved/calls.cpp, but in no public header")
-    print(f"{len(found)} calls, {len(listed)} entries")
-    return 1 if missing or unknown or len(found) < 80 else 0
+    extremes = listed_by(sys.argv[3])
+    for call in sorted(with_numbers - extremes):
+        print(f"{call} has no entry in tests/starved/arguments.cpp: what does it do at the end of "
+              "its numbers' types?")
+    for call in sorted(extremes - with_numbers):
+        print(f"{call} stands in tests/starved/arguments.cpp, but takes no number")
+    print(f"{len(found)} calls, {len(listed)} entries; {len(with_numbers)} with numbers")
+    wrong = missing or unknown or with_numbers != extremes
+    return 1 if wrong or len(found) < 80 or len(with_numbers) < 20 else 0
 
 
 if __name__ == "__main__":

@@ -89,8 +89,9 @@ void broken(const std::string& what) {
   std::_Exit(99);
 }
 
-World::World(const Setting& with)
+World::World(const Setting& with, const std::vector<std::string>& overrides)
     : setting(with), config(Config::from_text(config_text(with), "starved.toml")) {
+  for (const std::string& one : overrides) config.set(one);
   context.emplace(must(Context::open(config)));
   near_.emplace(must(context->device("rnic0")));
   far_.emplace(must(context->device("rnic1")));

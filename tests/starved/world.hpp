@@ -52,7 +52,7 @@ inline void must(const Status& status) {
 
 class World {
  public:
-  explicit World(const Setting& setting);
+  explicit World(const Setting& setting, const std::vector<std::string>& overrides = {});
   /// Ends everything, tells an error when something is left.
   ~World();
 

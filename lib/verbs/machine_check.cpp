@@ -1,0 +1,134 @@
+#include "verbs/machine_check.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+
+#include "rnic/memory_use.hpp"
+#include "socket/transport.hpp"
+
+namespace rnic::verbs {
+
+namespace {
+
+/// Like 0000:01:00.0; nothing else makes DPDK look at the bus.
+bool is_pci(const std::string& port) { return port.find(':') == 4 && !port.starts_with("wire:"); }
+
+void add(std::vector<MemoryShare>& shares, const std::string& device,
+         const base::MemoryUses& uses) {
+  for (const base::MemoryUse& use : uses) {
+    const auto same = [&](const MemoryShare& s) { return s.of == device && s.key == use.key; };
+    const auto it = std::find_if(shares.begin(), shares.end(), same);
+    if (it != shares.end()) {
+      it->octets += use.octets;
+    } else {
+      shares.push_back({use.key, device, use.octets});
+    }
+  }
+}
+
+}  // namespace
+
+bool needs_eal(const Settings& settings) {
+  return std::any_of(settings.devices.begin(), settings.devices.end(),
+                     [](const DeviceSettings& device) { return !device.on_socket(); });
+}
+
+dpdk::EalConfig eal_config(const Settings& settings) {
+  dpdk::EalConfig config;
+  switch (settings.eal.hugepages) {
+    case EalSettings::Hugepages::Auto: config.hugepages = dpdk::Hugepages::Auto; break;
+    case EalSettings::Hugepages::Require: config.hugepages = dpdk::Hugepages::Require; break;
+    case EalSettings::Hugepages::Off: config.hugepages = dpdk::Hugepages::Never; break;
+  }
+  config.memory_mb = settings.eal.memory_mb;
+  config.extra_args = settings.eal.args;
+  for (const DeviceSettings& device : settings.devices) {
+    if (is_pci(device.port)) config.pci_devices.push_back(device.port);
+  }
+  return config;
+}
+
+std::vector<MemoryShare> memory_shares(const Settings& settings) {
+  std::vector<MemoryShare> shares;
+  if (needs_eal(settings)) {
+    shares.push_back({"eal.memory_mb", {}, dpdk::Eal::ordinary_memory(eal_config(settings))});
+  }
+  for (const DeviceSettings& device : settings.devices) {
+    add(shares, device.config.name, nic::memory_use(device.config, !device.on_socket()));
+    if (device.on_socket()) {
+      add(shares, device.config.name, socket::Transport::memory_use(device.socket));
+    }
+  }
+  return shares;
+}
+
+base::Status check_memory(const Settings& settings, const MemoryBound& there) {
+  const std::vector<MemoryShare> shares = memory_shares(settings);
+  uint64_t all = 0;
+  const MemoryShare* largest = nullptr;
+  for (const MemoryShare& share : shares) {
+    all += share.octets;
+    if (largest == nullptr || share.octets > largest->octets) largest = &share;
+  }
+  if (largest == nullptr || all <= there.octets) return {};
+  const std::string key =
+      largest->of.empty() ? largest->key : "device." + largest->of + "." + largest->key;
+  return base::fail(base::Errc::ResourceExhausted,
+                    key + ": the configuration asks for " + memory_text(all) + " of memory, " +
+                        memory_text(largest->octets) + " of it by this key, and " +
+                        memory_text(there.octets) + " are there (" + there.by + "): lower it");
+}
+
+base::Status check_cores(const Settings& settings) {
+  if (settings.worker.mode != WorkerSettings::Threaded) return {};
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return {};
+  for (const uint32_t core : settings.worker.cores) {
+    if (core < CPU_SETSIZE && CPU_ISSET(core, &allowed)) continue;
+    std::string there;
+    for (uint32_t i = 0; i < CPU_SETSIZE; ++i) {
+      if (CPU_ISSET(i, &allowed)) there += (there.empty() ? "" : ", ") + std::to_string(i);
+    }
+    return base::fail(base::Errc::ResourceExhausted,
+                      "worker.cores: core " + std::to_string(core) +
+                          " is asked for, and this process may run on " + there);
+  }
+  return {};
+}
+
+base::Status check_socket_limits(const Settings& settings, const std::string& root) {
+  for (const DeviceSettings& device : settings.devices) {
+    if (!device.on_socket()) continue;
+    const struct {
+      const char* key;
+      uint64_t asked;
+      const char* limit;
+    } rows[] = {
+        {"system_send_buffer", device.socket.system_send_buffer, "wmem_max"},
+        {"system_receive_buffer", device.socket.system_receive_buffer, "rmem_max"},
+        {"backlog", device.socket.backlog, "somaxconn"},
+    };
+    for (const auto& row : rows) {
+      uint64_t most = 0;
+      if (!read_number(root + "/proc/sys/net/core/" + row.limit, most) || row.asked <= most) {
+        continue;
+      }
+      return base::fail(base::Errc::ResourceExhausted,
+                        "device." + device.config.name + ".socket." + row.key + ": " +
+                            std::to_string(row.asked) + " are asked for, and the system gives " +
+                            std::to_string(most) + " at most (net.core." + row.limit +
+                            "): lower it, or raise the system's limit");
+    }
+  }
+  return {};
+}
+
+base::Status check_machine(const Settings& settings) {
+  if (auto status = check_cores(settings); !status) return status;
+  if (auto status = check_socket_limits(settings, ""); !status) return status;
+  return check_memory(settings, machine_memory());
+}
+
+}  // namespace rnic::verbs

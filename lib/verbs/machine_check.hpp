@@ -1,0 +1,42 @@
+/// \file
+/// Whether the machine can give what a configuration asks for at start. Each refusal is one line
+/// with what is asked for and what is there.
+#pragma once
+
+#include "dpdk/eal.hpp"
+#include "verbs/machine_memory.hpp"
+#include "verbs/settings.hpp"
+
+namespace rnic::verbs {
+
+/// One line of what is asked for.
+struct MemoryShare {
+  std::string key;  ///< as docs/settings.md has it, without the device: "limits.hold_octets"
+  std::string of;   ///< the device's name; empty: the process
+  uint64_t octets = 0;
+};
+
+/// What a start with these settings asks the machine for: the tables of every device, and DPDK's
+/// memory where it is not hugepages.
+[[nodiscard]] std::vector<MemoryShare> memory_shares(const Settings& settings);
+
+/// ResourceExhausted, naming the largest share, when all of it together is more than is there. What
+/// is refused here would be taken page by page, and end in the kernel's choice of a victim.
+[[nodiscard]] base::Status check_memory(const Settings& settings, const MemoryBound& there);
+
+/// ResourceExhausted where a thread is to run on a core that this process may not use.
+[[nodiscard]] base::Status check_cores(const Settings& settings);
+
+/// ResourceExhausted where the system would cut buffers or backlogs of sockets in silence.
+/// \param root of the file system: "" but in tests
+[[nodiscard]] base::Status check_socket_limits(const Settings& settings, const std::string& root);
+
+/// All of these.
+[[nodiscard]] base::Status check_machine(const Settings& settings);
+
+/// How DPDK is to be started.
+[[nodiscard]] dpdk::EalConfig eal_config(const Settings& settings);
+/// A device that needs DPDK.
+[[nodiscard]] bool needs_eal(const Settings& settings);
+
+}  // namespace rnic::verbs

@@ -1,0 +1,270 @@
+// The table of the calls that take numbers. A member function with a number among its arguments
+// and no entry here fails `starved-calls`.
+
+#include "arguments.hpp"
+
+#include <climits>
+#include <cstdint>
+
+namespace rnic::starved {
+
+namespace {
+
+constexpr uint32_t kMost32 = UINT32_MAX;
+constexpr uint64_t kMost64 = UINT64_MAX;
+constexpr uint16_t kNobody = 65535;
+constexpr RequestHandle kNoRequest{kMost32 - 1, kMost32};
+
+template <typename T>
+Status of(const Result<T>& result) {
+  if (result) return {};
+  return tl::unexpected(result.error());
+}
+
+StreamOptions options() {
+  StreamOptions options;
+  options.keep_alive_idle_ms = options.keep_alive_interval_ms = kMost32;
+  options.keep_alive_count = options.user_timeout_ms = kMost32;
+  options.dscp = options.hop_limit = UINT8_MAX;
+  options.max_segment = UINT16_MAX;
+  return options;
+}
+
+FramingOptions framing() {
+  FramingOptions options;
+  options.format.length_at = options.format.length_octets = UINT8_MAX;
+  options.format.adds = UINT16_MAX;
+  options.send_key = options.receive_key = kMost64;
+  options.send_interval = options.receive_interval = UINT16_MAX;
+  options.max_frame = options.middlebox_limit = kMost32;
+  return options;
+}
+
+QueuePairOptions depths(uint32_t send, uint32_t receive, uint32_t reads) {
+  QueuePairOptions options;
+  options.send_depth = send;
+  options.receive_depth = receive;
+  options.ird = options.ord = reads;
+  return options;
+}
+
+Status make_qp(World& w, const QueuePairOptions& options) {
+  w.a = w.end(w.near());
+  return of(w.a.pd.create_qp(w.a.cq, w.a.cq, options));
+}
+
+Status trace(World& w, size_t events) {
+  w.a = w.end(w.near());
+  w.b = w.end(w.far());
+  w.connect(w.a, w.b, 7471);
+  return w.a.qp.start_trace(events);
+}
+
+SendRequest widest() {
+  SendRequest request;
+  request.id = kMost64;
+  request.sge_count = kMaxSge;
+  for (Sge& sge : request.sges) sge = {kMost64, kMost32, kMost32};
+  request.remote_stag = kMost32;
+  request.remote_offset = kMost64;
+  request.atomic = {kMost64, kMost64, kMost64, kMost64};
+  return request;
+}
+
+ConnectOptions wishes() {
+  ConnectOptions options;
+  options.revision = UINT8_MAX;
+  options.ird = options.ord = options.ord_required = kMost32;
+  return options;
+}
+
+/// A stream on its way to nobody.
+void a_framed_stream(World& w) {
+  w.near_framed = must(w.near().connect_framed(w.far_address, kNobody, w.framing));
+}
+
+std::vector<Extreme> resources() {
+  return {
+      {"Device::create_cq", [](World& w) { return of(w.near().create_cq(kMost32)); }},
+      {"Device::create_cq", [](World& w) { return of(w.near().create_cq(2 << 20)); }, false},
+      {"ProtectionDomain::create_qp",
+       [](World& w) { return make_qp(w, depths(kMost32, kMost32, kMost32)); }},
+      {"ProtectionDomain::create_qp",
+       [](World& w) { return make_qp(w, depths(1 << 20, 1 << 20, 16383)); }, false},
+      {"ProtectionDomain::register_memory",
+       [](World& w) {
+         w.a = w.end(w.near());
+         return of(w.a.pd.register_memory(w.a.octets.data(), kMost64, kLocalWrite));
+       }},
+      {"ProtectionDomain::register_memory",
+       [](World& w) {
+         w.a = w.end(w.near());
+         return of(w.a.pd.register_memory(w.a.octets.data(), uint64_t{1} << 46, kRemoteWrite));
+       },
+       false},
+      {"ProtectionDomain::register_memory",
+       [](World& w) {
+         w.a = w.end(w.near());
+         return of(w.a.pd.register_memory(w.a.octets.data(), 1, kMost32));
+       }},
+      {"MemoryRegion::sge",
+       [](World& w) {
+         w.a = w.end(w.near());
+         SendRequest request{.id = 1, .sge_count = 1};
+         request.sges[0] = w.a.region.sge(kMost64, kMost32);
+         return w.a.qp.post_send(request);
+       },
+       false},
+      {"QueuePair::start_trace", [](World& w) { return trace(w, SIZE_MAX); }},
+      {"QueuePair::start_trace", [](World& w) { return trace(w, size_t{1} << 40); }},
+      {"QueuePair::start_trace", [](World& w) { return trace(w, size_t{1} << 24); }, false},
+  };
+}
+
+std::vector<Extreme> work() {
+  return {
+      {"QueuePair::post_send",
+       [](World& w) {
+         w.a = w.end(w.near());
+         return w.a.qp.post_send(widest());
+       }},
+      {"QueuePair::post_send",
+       [](World& w) {
+         w.a = w.end(w.near());
+         SendRequest request = widest();
+         request.sge_count = kMost32;
+         return w.a.qp.post_send(request);
+       }},
+      {"QueuePair::post_receive",
+       [](World& w) {
+         w.a = w.end(w.near());
+         ReceiveRequest request{.id = kMost64, .sge_count = kMost32};
+         return w.a.qp.post_receive(request);
+       }},
+      {"QueuePair::post_fetch_add",
+       [](World& w) {
+         w.a = w.end(w.near());
+         return w.a.qp.post_fetch_add(kMost64, {kMost32, kMost64}, kMost64, kMost64);
+       },
+       false},
+      {"QueuePair::post_compare_swap",
+       [](World& w) {
+         w.a = w.end(w.near());
+         return w.a.qp.post_compare_swap(kMost64, {kMost32, kMost64}, kMost64, kMost64);
+       },
+       false},
+      {"QueuePair::post_immediate",
+       [](World& w) {
+         w.a = w.end(w.near());
+         return w.a.qp.post_immediate(kMost64, {});
+       },
+       false},
+  };
+}
+
+std::vector<Extreme> connections() {
+  return {
+      {"QueuePair::connect",
+       [](World& w) {
+         w.a = w.end(w.near());
+         return w.a.qp.connect(w.far_address, kNobody, {}, wishes());
+       }},
+      {"QueuePair::accept",
+       [](World& w) {
+         w.a = w.end(w.near());
+         return w.a.qp.accept(kNoRequest, {}, wishes());
+       }},
+      {"Device::reject", [](World& w) { return w.near().reject(kNoRequest); }},
+      {"Device::listen", [](World& w) { return w.near().listen(kNobody); }, false},
+      {"Device::unlisten", [](World& w) { return w.near().unlisten(kNobody); }},
+      {"Context::wait_until",
+       [](World& w) {
+         uint32_t asked = 0;
+         const auto third_time = [&asked] { return ++asked == 3; };
+         return w.context->wait_until(third_time, INT64_MAX)
+                    ? Status{}
+                    : tl::unexpected(Error{ErrorCode::TimedOut, "the end of time has come"});
+       },
+       false},
+      {"Context::wait_until",
+       [](World& w) {
+         return w.context->wait_until([] { return false; }, INT64_MIN)
+                    ? Status{}
+                    : tl::unexpected(Error{ErrorCode::TimedOut, "the time was over before"});
+       }},
+  };
+}
+
+std::vector<Extreme> streams() {
+  return {
+      {"Device::listen_stream",
+       [](World& w) {
+         return of(w.far().listen_stream(kNobody, {{}, kMost32, options()}));
+       }},
+      {"Device::connect_stream",
+       [](World& w) { return of(w.near().connect_stream(w.far_address, kNobody, options())); }},
+      {"Stream::set_options",
+       [](World& w) {
+         w.near_stream = must(w.near().connect_stream(w.far_address, kNobody));
+         return w.near_stream.set_options(options());
+       }},
+      {"Device::listen_framed",
+       [](World& w) {
+         FramedListenerOptions wide;
+         wide.backlog = kMost32;
+         wide.framing = framing();
+         return of(w.far().listen_framed(kNobody, wide));
+       }},
+      {"Device::connect_framed",
+       [](World& w) { return of(w.near().connect_framed(w.far_address, kNobody, framing())); }},
+      {"FramedStream::writable",
+       [](World& w) {
+         a_framed_stream(w);
+         return w.near_framed.writable(SIZE_MAX)
+                    ? Status{}
+                    : tl::unexpected(Error{ErrorCode::MessageSize, "it does not fit"});
+       }},
+      {"FramedStream::set_send_mode",
+       [](World& w) {
+         a_framed_stream(w);
+         return w.near_framed.set_send_mode(FramedSendMode::Align, kMost64);
+       }},
+      {"FramedStream::set_receive_mode",
+       [](World& w) {
+         a_framed_stream(w);
+         return w.near_framed.set_receive_mode(FramedReceiveMode::Align, kMost64);
+       }},
+      {"FramedStream::set_send_interval",
+       [](World& w) {
+         a_framed_stream(w);
+         return w.near_framed.set_send_interval(UINT16_MAX);
+       },
+       false},
+      {"FramedStream::set_receive_interval",
+       [](World& w) {
+         a_framed_stream(w);
+         return w.near_framed.set_receive_interval(UINT16_MAX);
+       },
+       false},
+      {"FramedStream::set_max_frame",
+       [](World& w) {
+         a_framed_stream(w);
+         return w.near_framed.set_max_frame(kMost32);
+       }},
+  };
+}
+
+}  // namespace
+
+const std::vector<Extreme>& extremes() {
+  static const std::vector<Extreme> all = [] {
+    std::vector<Extreme> list;
+    for (const auto& part : {resources(), work(), connections(), streams()}) {
+      list.insert(list.end(), part.begin(), part.end());
+    }
+    return list;
+  }();
+  return all;
+}
+
+}  // namespace rnic::starved
