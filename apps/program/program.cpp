@@ -9,6 +9,9 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <new>
+#include <stdexcept>
+#include <system_error>
 
 namespace rnic::program {
 
@@ -38,12 +41,41 @@ void occupy_standard_descriptors() {
   if (descriptor > STDERR_FILENO) close(descriptor);
 }
 
+/// Where nothing may be asked for any more.
+void say(const char* name, const char* what) {
+  for (const char* part : {name, ": ", what, "\n"}) {
+    if (write(STDERR_FILENO, part, std::strlen(part)) < 0) return;
+  }
+}
+
 }  // namespace
+
+const char* caught(const std::function<void()>& body) noexcept {
+  try {
+    body();
+    return nullptr;
+  } catch (const std::bad_alloc&) {
+    return "out of memory: the machine gives no more, or this process may not have it (ulimit -v)";
+  } catch (const std::length_error&) {
+    return "out of memory: more was asked for than there can be";
+  } catch (const std::system_error& error) {
+    return error.code() == std::errc::resource_unavailable_try_again
+               ? "no thread is to be had: raise the limits of threads and memory (ulimit -u, "
+                 "ulimit -v)"
+               : "the system refused something";
+  } catch (const std::exception&) {
+    return "an unexpected error";
+  }
+}
 
 int run(const char* name, const std::function<int()>& body) {
   occupy_standard_descriptors();
   std::signal(SIGPIPE, SIG_DFL);
-  const int status = body();
+  int status = kUsageStatus;
+  if (const char* thrown = caught([&] { status = body(); }); thrown != nullptr) {
+    say(name, thrown);
+    return kUsageStatus;
+  }
   const auto why = standard_output_failed();
   if (!why) return status;
   std::cerr << name << ": cannot write to standard output: " << *why << "\n";

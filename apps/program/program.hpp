@@ -1,6 +1,7 @@
 /// \file
 /// How every program of this repository ends: what it printed has been written, or it says that it
-/// has not and ends with status 2; a reader that closed its pipe ends it quietly.
+/// has not and ends with status 2; so does what the machine did not give (memory, threads). A
+/// reader that closed its pipe ends it quietly.
 #pragma once
 
 #include <functional>
@@ -10,14 +11,19 @@
 
 namespace rnic::program {
 
-/// Exit status: usage, environment, or an output that could not be written.
+/// Exit status: usage, environment (as too little memory), or an output that could not be written.
 inline constexpr int kUsageStatus = 2;
 
 /// Carries `body` out and looks whether its standard output has been taken.
 /// \param name stands before each line on stderr
-/// \return the status of `body`; kUsageStatus, and one line on stderr, when octets of the standard
-/// output are lost. A closed pipe ends the process by SIGPIPE, also where its parent ignores that.
+/// \return the status of `body`; kUsageStatus, and one line on stderr, when it has thrown or octets
+/// of the standard output are lost. A closed pipe ends the process by SIGPIPE, also where its
+/// parent ignores that.
 int run(const char* name, const std::function<int()>& body);
+
+/// Carries out what a thread is there for. \return what it has thrown, in words that need no memory
+/// of their own; nullptr: nothing
+[[nodiscard]] const char* caught(const std::function<void()>& body) noexcept;
 
 /// Writes a whole file, and the folders on the way to it. \return nothing, or why it is not there
 /// whole: "cannot write out/a.json: No space left on device".

@@ -80,10 +80,7 @@ int run(int argc, char** argv) {
   Campaign campaign;
   if (Status status = run_campaign(uint64_t{1} << largest, seed, campaign); !status) {
     std::cerr << "rnic-demo: " << status.error().message << "\n";
-    const bool environment = status.error().code == ErrorCode::Environment ||
-                             status.error().code == ErrorCode::ResourceExhausted ||
-                             status.error().code == ErrorCode::InvalidArgument;
-    return environment ? kUsage : kNotVerified;
+    return workload::is_of_environment(status.error()) ? kUsage : kNotVerified;
   }
   print_table(campaign);
   if (!write_file(report_file, to_html(campaign))) return kUsage;

@@ -53,7 +53,7 @@ class Loopback {
 
   int run() {
     if (auto status = set_up(); !status) return complain(status.error());
-    if (auto status = measure(); !status) return complain(status.error().message, kNotVerified);
+    if (auto status = measure(); !status) return complain_of_run(status.error());
     report();
     return workload::with_captures("rnic-perf", *context_, verified_ ? kOk : kNotVerified);
   }

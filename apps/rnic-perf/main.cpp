@@ -133,6 +133,10 @@ int run(int argc, char** argv) {
 
 int complain(const Error& error) { return complain(error.message, kUsage); }
 
+int complain_of_run(const Error& error) {
+  return complain(error.message, workload::is_of_environment(error) ? kUsage : kNotVerified);
+}
+
 int complain(const std::string& message, int status) {
   std::cerr << "rnic-perf: " << message << "\n";
   return status;

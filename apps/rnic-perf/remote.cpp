@@ -32,7 +32,7 @@ class Client {
       return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     };
     while ((goodput_.empty() || elapsed() < options_.seconds) && !workload::interrupted()) {
-      if (Status status = batch(); !status) return complain(status.error().message, kNotVerified);
+      if (Status status = batch(); !status) return complain_of_run(status.error());
     }
     report();
     static_cast<void>(station_->end->qp.disconnect());

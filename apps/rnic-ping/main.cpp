@@ -197,22 +197,57 @@ int run_server(Context& context, const Options& options) {
   return kOk;
 }
 
-int run_client(Context& context, const Options& options, const std::string& address) {
+Status talk(Context& context, const Options& options, const std::string& address) {
   auto device = workload::choose_device(context, options.device);
-  if (!device) return complain(device.error().message, kUsage);
+  if (!device) return tl::unexpected(device.error());
   Pinger pinger(context, options);
-  Status status = pinger.open(*device, address);
-  if (!status) {
-    const bool usage = status.error().code == ErrorCode::InvalidArgument;
-    return complain(status.error().message, usage ? kUsage : kFailed);
-  }
-  status = pinger.run();
-  if (!status) return complain(status.error().message, kFailed);
+  if (Status status = pinger.open(*device, address); !status) return status;
+  if (Status status = pinger.run(); !status) return status;
   pinger.report();
-  return kOk;
+  return {};
 }
 
-/// Both ends in this process; the other end runs on a thread of its own.
+int verdict(const Status& status) {
+  if (status) return kOk;
+  const Error& error = status.error();
+  const bool usage = workload::is_of_environment(error) || error.code == ErrorCode::NotFound;
+  return complain(error.message, usage ? kUsage : kFailed);
+}
+
+/// The other end, on a thread of its own. When that cannot go on it lets its clients go and ends
+/// the waiting of the program.
+class EchoThread {
+ public:
+  EchoThread(Context& context, const Device& device, const Options& options)
+      : thread_([this, &context, &device, &options] {
+          failure_ = program::caught([&] { serve(make_server(context, device, options)); });
+          if (failure_ != nullptr) workload::interrupt();
+        }) {}
+  ~EchoThread() { join(); }
+  EchoThread(const EchoThread&) = delete;
+  EchoThread& operator=(const EchoThread&) = delete;
+
+  /// \return why it could not go on; nullptr: it could
+  const char* join() {
+    stop_.store(true);
+    if (thread_.joinable()) thread_.join();
+    return failure_;
+  }
+
+ private:
+  void serve(workload::Server server) {
+    while (!stop_.load()) {
+      server.step();
+      std::this_thread::yield();
+    }
+  }
+
+  std::atomic<bool> stop_{false};
+  const char* failure_ = nullptr;
+  std::thread thread_;
+};
+
+/// Both ends in this process.
 int run_loopback(const Options& options) {
   Options threaded = options;
   threaded.overrides.push_back("worker.mode=threaded");
@@ -224,20 +259,12 @@ int run_loopback(const Options& options) {
   if (Status status = responder->listen(options.port.tcp); !status) {
     return complain(status.error().message, kUsage);
   }
-  workload::Server server = make_server(*context, *responder, options);
-  std::atomic<bool> stop{false};
-  std::thread echo([&] {
-    while (!stop.load()) {
-      server.step();
-      std::this_thread::yield();
-    }
-  });
+  EchoThread echo(*context, *responder, options);
   Options client = options;
   client.device = names[0];
-  const int status = run_client(*context, client, responder->address());
-  stop.store(true);
-  echo.join();
-  return workload::with_captures("rnic-ping", *context, status);
+  const Status status = talk(*context, client, responder->address());
+  if (const char* failure = echo.join(); failure != nullptr) return complain(failure, kUsage);
+  return workload::with_captures("rnic-ping", *context, verdict(status));
 }
 
 int run(int argc, char** argv) {
@@ -284,7 +311,7 @@ int run(int argc, char** argv) {
   auto device = workload::choose_reachable_device(*context, options.device);
   if (!device) return complain(device.error().message, kUsage);
   const int status = options.mode == "server" ? run_server(*context, options)
-                                              : run_client(*context, options, options.mode);
+                                              : verdict(talk(*context, options, options.mode));
   return workload::with_captures("rnic-ping", *context, status);
 }
 

@@ -180,9 +180,7 @@ class Server {
 };
 
 int fail(const Error& error) {
-  const bool usage =
-      error.code == ErrorCode::InvalidArgument || error.code == ErrorCode::ResourceExhausted;
-  return complain(error.message, usage ? kUsage : kFailed);
+  return complain(error.message, workload::is_of_environment(error) ? kUsage : kFailed);
 }
 
 bool hashes(const Options& options) {

@@ -82,9 +82,9 @@ Result<std::vector<uint8_t>> connect_end(Context& context, End& end, const std::
   }
   Event event;
   const bool answered =
-      context.wait_until([&] { return end.device.poll_event(event); }, timeout_ms);
+      context.wait_until([&] { return interrupted() || end.device.poll_event(event); }, timeout_ms);
   const std::string peer = address + ":" + std::to_string(port);
-  if (!answered) {
+  if (!answered || interrupted()) {
     return tl::unexpected(Error{ErrorCode::TimedOut, "no answer from " + peer + " within " +
                                                          std::to_string(timeout_ms) + " ms"});
   }
@@ -123,6 +123,13 @@ bool interrupted() {
     return true;
   }();
   return installed && interrupt_seen != 0;
+}
+
+void interrupt() { interrupt_seen = 1; }
+
+bool is_of_environment(const Error& error) {
+  return error.code == ErrorCode::Environment || error.code == ErrorCode::ResourceExhausted ||
+         error.code == ErrorCode::InvalidArgument;
 }
 
 }  // namespace rnic::workload

@@ -68,5 +68,10 @@ Result<Device> choose_device(Context& context, const std::string& name);
 
 /// Ctrl-C was pressed. The first call installs the handler.
 [[nodiscard]] bool interrupted();
+/// As if it were: for a thread of the program that cannot go on.
+void interrupt();
+
+/// The machine lacks something, or the configuration is wrong: nothing was found out of the peer.
+[[nodiscard]] bool is_of_environment(const Error& error);
 
 }  // namespace rnic::workload
