@@ -143,18 +143,32 @@ uint64_t refused() { return state().refused; }
 
 int64_t live_blocks() { return state().live; }
 
-Place where_refused() {
-  const State& s = state();
+namespace {
+
+Place place_of(void* const* frames, int count) {
   Place place;
-  if (s.in_dpdk) place.dpdk_lacked = true;
-  for (int i = 0; i < s.frame_count; ++i) {
+  for (int i = 0; i < count; ++i) {
     Dl_info info{};
-    if (dladdr(s.frames[i], &info) == 0) continue;
+    if (dladdr(frames[i], &info) == 0) continue;
     const std::string name = info.dli_sname == nullptr ? "?" : readable(info.dli_sname);
     place.text += "\n    " + name;
     if (is_dpdk(info) && place.dpdk.empty()) place.dpdk = name;
   }
   return place;
+}
+
+}  // namespace
+
+Place where_refused() {
+  const State& s = state();
+  Place place = place_of(s.frames.data(), s.frame_count);
+  place.dpdk_lacked = s.in_dpdk;
+  return place;
+}
+
+Place where_now() {
+  std::array<void*, 48> frames{};
+  return place_of(frames.data(), backtrace(frames.data(), static_cast<int>(frames.size())));
 }
 
 }  // namespace rnic::starved
