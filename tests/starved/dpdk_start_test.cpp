@@ -111,7 +111,10 @@ int run(const Start& start, const Refusals& refusals) {
   const pid_t pid = fork();
   if (pid == 0) {
     std::FILE* nowhere = std::fopen("/dev/null", "w");
-    if (nowhere != nullptr) dup2(fileno(nowhere), STDERR_FILENO);
+    if (nowhere != nullptr) {  // DPDK explains its arguments at length
+      dup2(fileno(nowhere), STDOUT_FILENO);
+      dup2(fileno(nowhere), STDERR_FILENO);
+    }
     child(start, refusals);
   }
   int status = 0;
