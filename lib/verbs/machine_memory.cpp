@@ -77,9 +77,9 @@ MemoryBound group_bound(const std::string& root, const GroupFiles& files, std::s
 
 MemoryBound kernel_bound(const std::string& root) {
   MemoryBound least;
-  constexpr uint64_t kKb = 1024;
+  constexpr uint64_t kUnit = 1024;  // the file says kB
   const uint64_t available = number_behind(contents(root + "/proc/meminfo"), "MemAvailable:");
-  if (available != 0) least = {available * kKb, "MemAvailable of /proc/meminfo"};
+  if (available != 0) least = {available * kUnit, "MemAvailable of /proc/meminfo"};
   std::istringstream groups(contents(root + "/proc/self/cgroup"));
   std::string line;
   while (std::getline(groups, line)) {  // "4:memory:/path" or "0::/path"
