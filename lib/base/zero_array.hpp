@@ -20,8 +20,7 @@ class ZeroArray {
 
  public:
   /// \throw std::bad_alloc
-  explicit ZeroArray(size_t size) : block_(std::calloc(size + kSlack, sizeof(T))), size_(size) {
-    if (block_ == nullptr) throw std::bad_alloc();
+  explicit ZeroArray(size_t size) : block_(block_for(size)), size_(size) {
     void* at = block_.get();
     size_t room = (size + kSlack) * sizeof(T);
     elements_ = static_cast<T*>(std::align(alignof(T), size * sizeof(T), at, room));
@@ -40,6 +39,14 @@ class ZeroArray {
   // calloc() aligns for every fundamental type; what asks for more is moved within its block. One
   // element more is enough for that, as the size of a type is a multiple of its alignment.
   static constexpr size_t kSlack = alignof(T) > alignof(std::max_align_t) ? 1 : 0;
+
+  static void* block_for(size_t size) {
+    // Also keeps the sum from wrapping round.
+    if (size > PTRDIFF_MAX / sizeof(T) - kSlack) throw std::bad_alloc();
+    void* block = std::calloc(size + kSlack, sizeof(T));
+    if (block == nullptr) throw std::bad_alloc();
+    return block;
+  }
 
   struct Free {
     void operator()(void* block) const { std::free(block); }
