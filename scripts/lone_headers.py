@@ -40,7 +40,8 @@ BROUGHT_BY = {
     "concepts": "convertible_to derived_from integral invocable same_as unsigned_integral",
     "condition_variable": "condition_variable",
     "cstdio": "fclose fflush fopen fputs fread fwrite printf snprintf",
-    "cstdlib": "abort exit getenv malloc free strtoul",
+    "cstddef": "max_align_t",
+    "cstdlib": "abort calloc exit getenv malloc free strtoul",
     "cstring": "memchr memcmp memcpy memmove memset strcmp strerror strlen",
     "deque": "deque",
     "exception": "exception exception_ptr current_exception rethrow_exception terminate",
@@ -75,7 +76,8 @@ BROUGHT_BY = {
     "thread": "jthread this_thread thread",
     "tuple": "make_tuple tie tuple apply",
     "type_traits": "conditional_t decay_t enable_if_t is_same_v is_trivially_copyable_v "
-                   "is_unsigned_v is_void_v make_unsigned_t remove_cvref_t remove_reference_t "
+                   "is_trivially_destructible_v is_unsigned_v is_void_v make_unsigned_t "
+                   "remove_cvref_t remove_reference_t "
                    "underlying_type_t is_constant_evaluated",
     "unordered_map": "unordered_map",
     "unordered_set": "unordered_set",

@@ -32,11 +32,8 @@ class ListenerTable {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   explicit ListenerTable(uint32_t capacity)
-      : listeners_(capacity), buckets_(std::bit_ceil(capacity + 1), kNone) {
-    for (uint32_t i = capacity; i-- > 0;) {
-      listeners_[i].next = free_;
-      free_ = i;
-    }
+      : buckets_(std::bit_ceil(capacity + 1), kNone), capacity_(capacity) {
+    listeners_.reserve(capacity);
   }
 
   /// What a table asks the machine for.
@@ -44,7 +41,7 @@ class ListenerTable {
     return uint64_t{capacity} * sizeof(Listener) + std::bit_ceil(capacity + 1) * sizeof(uint32_t);
   }
 
-  [[nodiscard]] bool full() const { return free_ == kNone; }
+  [[nodiscard]] bool full() const { return free_ == kNone && listeners_.size() == capacity_; }
   [[nodiscard]] Listener& at(uint32_t number) { return listeners_[number]; }
 
   /// The listener of exactly this endpoint.
@@ -68,8 +65,7 @@ class ListenerTable {
   /// full() must be false.
   uint32_t insert(const llp::Endpoint& local, llp::Acceptor& acceptor,
                   const ConnectionOptions& options, std::unique_ptr<llp::Admission> by_age = {}) {
-    const uint32_t i = free_;
-    free_ = listeners_[i].next;
+    const uint32_t i = take_place();
     uint32_t& head = buckets_[bucket(local.port)];
     listeners_[i] = {.local = local,
                      .acceptor = &acceptor,
@@ -89,10 +85,19 @@ class ListenerTable {
   }
 
  private:
+  /// A place that was given back, else the next that was never used.
+  uint32_t take_place() {
+    if (free_ == kNone) {
+      listeners_.emplace_back();
+      return static_cast<uint32_t>(listeners_.size() - 1);
+    }
+    return std::exchange(free_, listeners_[free_].next);
+  }
   [[nodiscard]] size_t bucket(uint16_t port) const { return port & (buckets_.size() - 1); }
 
-  std::vector<Listener> listeners_;
+  std::vector<Listener> listeners_;  ///< reserved whole: none moves, the rest is untouched
   std::vector<uint32_t> buckets_;
+  uint32_t capacity_;
   uint32_t free_ = kNone;
 };
 
