@@ -136,8 +136,8 @@ base::Result<std::unique_ptr<net::Reassembler>> make_reassembler(
   const uint32_t entries = std::bit_ceil(options.datagrams + 1);
   const uint32_t buckets = std::max(entries / 4, 1u);
   FragmentTable table(rte_ip_frag_table_create(buckets, kBucketEntries, entries,
-                                       static_cast<uint64_t>(options.timeout.count()),
-                                       SOCKET_ID_ANY));
+                                               static_cast<uint64_t>(options.timeout.count()),
+                                               SOCKET_ID_ANY));
   if (table == nullptr) {
     return base::fail(base::Errc::ResourceExhausted, "no memory for a table of " +
                                                          std::to_string(options.datagrams) +
