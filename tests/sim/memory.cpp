@@ -61,7 +61,9 @@ std::optional<uint64_t> pattern_difference(base::ByteView in, uint64_t key, uint
 }
 
 GuardedMemory::GuardedMemory(uint64_t octets)
-    : octets_(octets + 2 * kGuard, kPoison), size_(octets) {}
+    : octets_(octets + 2 * kGuard), size_(octets) {
+  std::memset(octets_.data(), kPoison, octets_.size());
+}
 
 bool GuardedMemory::fits(uint64_t offset, uint64_t length) const {
   if (offset + length > size_) return false;

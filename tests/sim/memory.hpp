@@ -7,8 +7,8 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "address_space.hpp"
 #include "base/bytes.hpp"
 #include "base/prng.hpp"
 
@@ -59,7 +59,7 @@ class GuardedMemory {
 
   [[nodiscard]] bool fits(uint64_t offset, uint64_t length) const;
 
-  std::vector<uint8_t> octets_;
+  PlacedOctets octets_;
   uint64_t size_;
   std::map<uint64_t, uint64_t> used_;  // offset -> end, zero-length slices left out
 };
