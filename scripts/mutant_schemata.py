@@ -6,8 +6,7 @@ A mutation that lies within one function's body becomes a second body beside the
 
 So one build holds hundreds of mutations, and each costs no more than a run of the tests that are to
 catch it. The initializer of a member becomes a choice of two. What else is declared outside of
-functions (constants, tables) cannot be switched; it is left to the caller. So are headers: all
-programs that include them would be built anew.
+functions (constants, tables) cannot be switched; it is left to the caller.
 """
 
 import collections

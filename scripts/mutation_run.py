@@ -50,6 +50,8 @@ TEST_OUTPUT = 256 << 20
 SHARED = re.compile("/(drivers|verbs)/")  # their tests use sockets and devices: never two at a time
 ERROR = re.compile(r"^(\S+?):(\d+):(?:\d+:)? (?:fatal )?error:|^(\S+?):(\d+):(?:\d+:)?   required",
                    re.MULTILINE)
+UNITY = re.compile(r"-unity\d+\.cpp$")
+INCLUDED = re.compile(r"^#include<(.+)>$", re.MULTILINE)
 DURATION = re.compile(r"\((\d+) ms\)")
 
 # word: caught, missed or broken; test: the one that saw it; how: fails, crashed, did not end
@@ -139,7 +141,7 @@ class Copy:
         text = cxx_source.read(name)
         if without:
             text = text.replace(without.find, without.replace)
-        switched = [m for m in self.by_file[name] if m != without and name.endswith(".cpp") and
+        switched = [m for m in self.by_file[name] if m != without and
                     mutation_results.number(m) not in self.alone]
         done = mutant_schemata.instrument(text, switched)
         self.clones[name] = done.clones
@@ -180,10 +182,19 @@ class Builder:
         self.program_of = {}
         for target in json.loads(listed):
             if target["type"] == "executable":
-                for group in target["target_sources"]:
-                    for source in (*group.get("sources", ()), *group.get("unity_sources", ())):
-                        self.program_of[os.path.relpath(source, COPY)] = target["filename"][0]
-                        self.sources[target["filename"][0]] += 1
+                for source in self.sources_of(target):
+                    self.program_of[os.path.relpath(source, COPY)] = target["filename"][0]
+                    self.sources[target["filename"][0]] += 1
+
+    @staticmethod
+    def sources_of(target):
+        """Meson lists of a grouped program only the groups, which include the sources."""
+        for group in target["target_sources"]:
+            yield from group.get("sources", ())
+            for path in group.get("generated_sources", ()):
+                if UNITY.search(path):
+                    with open(path, encoding="utf-8") as file:
+                        yield from INCLUDED.findall(file.read())
 
     @staticmethod
     def run(command, what):

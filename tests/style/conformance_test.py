@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(ROOT, "scripts"))
 sys.dont_write_bytecode = True
 import mutant_schemata  # noqa: E402
 import mutation_results  # noqa: E402
+import mutation_run  # noqa: E402
 import requirement_proofs as proofs  # noqa: E402
 
 LOADER = SourceFileLoader("conformance", os.path.join(ROOT, "scripts", "conformance"))
@@ -87,6 +88,48 @@ class Schemata(unittest.TestCase):
             self.assertEqual(said(""), "6 8 3 7 4")
             for mutation, expected in RULES:
                 self.assertEqual(said(mutation_results.number(mutation)), expected)
+
+
+    def test_a_header_that_many_sources_include(self):
+        """One switch for all of them, also where the compiler needs a constant."""
+        header = ("#pragma once\nstruct Wire {\n  int size = 20;\n};\n"
+                  "constexpr int words(int n) { return n / 4; }\n")
+        rules = [(proofs.Mutation("X-1-01", "wire.hpp", "n / 4", "n / 2", ""), "20 10 5 10"),
+                 (proofs.Mutation("X-1-02", "wire.hpp", "size = 20;", "size = 24;", ""),
+                  "24 6 5 6")]
+        done = mutant_schemata.instrument(header, [r for r, _ in rules])
+        self.assertEqual(done.left, [])
+        texts = {"wire.hpp": done.text, "switch.cpp": mutant_schemata.SOURCE,
+                 "other.cpp": '#include "wire.hpp"\nint other() { return words(Wire{}.size); }\n',
+                 "main.cpp": '#include <cstdio>\n#include "wire.hpp"\nint other();\n'
+                             "int main() {\n  constexpr int fixed = words(20);\n  Wire w;\n"
+                             '  std::printf("%d %d %d %d", w.size, words(w.size), fixed, other());'
+                             "\n}\n"}
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in texts.items():
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            subprocess.run(["c++", "-std=c++20", "-Wall", "-Werror", "main.cpp", "other.cpp",
+                            "switch.cpp", "-o", "code"], cwd=folder, check=True)
+            for number, expected in [("", "20 5 5 5")] + [
+                    (mutation_results.number(r), text) for r, text in rules]:
+                environment = {**os.environ, mutant_schemata.VARIABLE: number}
+                said = subprocess.run([os.path.join(folder, "code")], env=environment, text=True,
+                                      capture_output=True, check=True).stdout
+                self.assertEqual(said, expected)
+
+
+class Programs(unittest.TestCase):
+    def test_sources_of_a_grouped_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            group = os.path.join(folder, "unit_tcp-unity0.cpp")
+            with open(group, "w", encoding="utf-8") as file:
+                file.write("#include</tree/a_test.cpp>\n#include</tree/b_test.cpp>\n")
+            target = {"target_sources": [
+                {"sources": ["/tree/c_test.cpp"]},
+                {"sources": [], "generated_sources": [group, "/tree/build/version.h"]}]}
+            self.assertEqual(list(mutation_run.Builder.sources_of(target)),
+                             ["/tree/c_test.cpp", "/tree/a_test.cpp", "/tree/b_test.cpp"])
 
 
 class Results:
