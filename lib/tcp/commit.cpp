@@ -141,9 +141,14 @@ void Engine::note_ack_due(Connection& c, const Arrival& a, const NewText& text, 
   ack.note_size(size, a.has(flag::kPsh));
   ack.octets += size;
   const bool out_of_order = !advanced;
+  // What came behind a hole was owed the number before it. The ACK of the new one says more; a
+  // further one would tell the peer of a segment that arrived behind the next hole (RFC 5681 s.2).
+  if (advanced) ack.duplicates = 0;
   if (out_of_order && text.gaps != 0) {
     note_range(c, text.whole.begin);
-    if (!c.tcb.sack_ok && ack.duplicates < 64) ++ack.duplicates;
+    // The ACK of what came in order before, when it was only to be sent some time, is this one's.
+    const bool delayed = c.tcb.owes_ack() && !ack.now;
+    if (!c.tcb.sack_ok && !delayed && ack.duplicates < 64) ++ack.duplicates;
   }
   if (text.gaps == 0 && c.tcb.sack_ok && ack.dsack_count < AckState::kMaxDsacks &&
       !text.whole.empty()) {

@@ -146,7 +146,7 @@ struct AckState {
   uint32_t rcv_buff = 0;    ///< RCV.BUFF: the largest room that the user ever had
   bool now = false;         ///< at the next output()
   bool pure = false;        ///< not to be carried by data: it has SACK blocks
-  uint32_t duplicates = 0;  ///< SACK off: ACKs owed to out-of-order segments
+  uint32_t duplicates = 0;  ///< SACK off: owed to out-of-order segments, beside an ACK that moves
   uint32_t dsack_count = 0;
   std::array<base::Range, kMaxDsacks> dsacks{};
   // Offsets inside the most recently touched ranges, newest first. The first `fresh` of them were

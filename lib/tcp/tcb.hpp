@@ -48,7 +48,10 @@ struct Tcb {
     return irs + 1 + static_cast<uint32_t>(offset);
   }
   /// What the ACK field says.
-  [[nodiscard]] base::Seq32 ack_seq() const { return rcv_seq(rcv_nxt) + (fin_reached ? 1u : 0u); }
+  [[nodiscard]] base::Seq32 ack_seq() const { return rcv_seq(ack_offset()); }
+  [[nodiscard]] uint64_t ack_offset() const { return rcv_nxt + (fin_reached ? 1 : 0); }
+  /// The next ACK says more than the last.
+  [[nodiscard]] bool owes_ack() const { return last_ack_sent != ack_offset(); }
 
   /// Stream offset of a sequence number near SND.UNA / RCV.NXT; negative: before the stream.
   [[nodiscard]] int64_t snd_offset(base::Seq32 seq) const {

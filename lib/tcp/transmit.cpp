@@ -54,7 +54,7 @@ void Engine::acked_now(Connection& c) {
   c.ack.now = false;
   c.ack.octets = 0;
   c.deadlines.delayed_ack = base::kNever;
-  c.tcb.last_ack_sent = c.tcb.rcv_nxt + (c.tcb.fin_reached ? 1 : 0);
+  c.tcb.last_ack_sent = c.tcb.ack_offset();
 }
 
 void Engine::complete(TxSlot& slot, const llp::Endpoint& local, const llp::Endpoint& remote,
@@ -138,9 +138,6 @@ bool Engine::send_ack(Connection& c, base::Now now) {
     options.timestamps({timestamp_of(c, now), c.tcb.ts_recent});
   }
   if (c.committed.empty() || !c.tcb.sack_ok) c.ack.recent_count = c.ack.fresh = 0;
-  // What came behind a hole is acknowledged with it when it is filled: a further ACK of the new
-  // number would be a duplicate to the peer (RFC 5681 s.2), three a loss.
-  if (c.committed.empty()) c.ack.duplicates = 0;
   if (c.tcb.sack_ok && (!c.committed.empty() || c.ack.dsack_count != 0)) {
     std::array<wire::SackBlock, 4> blocks;
     const uint32_t count = fill_sack(c, blocks);
@@ -155,10 +152,12 @@ bool Engine::send_ack(Connection& c, base::Now now) {
                 .window = advertise(c),
                 .header_length = header}
       .emit(slot.tcp);
+  const bool moves = c.tcb.owes_ack();
   acked_now(c);
-  if (c.ack.duplicates != 0) --c.ack.duplicates;
-  // Without SACK each out-of-order segment is owed its own ACK. D-SACKs and new ranges beyond what
+  // Without SACK each out-of-order segment is owed its own ACK, beside the one of what came in
+  // order before it: that is no duplicate (RFC 5681 s.2). D-SACKs and new ranges beyond what
   // one ACK can name need further ones: what the peer does not learn it would send again.
+  if (c.ack.duplicates != 0 && !moves) --c.ack.duplicates;
   c.ack.pure = c.ack.duplicates != 0 || c.ack.dsack_count != 0 || c.ack.fresh != 0;
   c.ack.now = c.ack.pure;
   ++counters_.acks_out;

@@ -23,22 +23,31 @@ struct SaidBySegment {
   friend bool operator==(const SaidBySegment&, const SaidBySegment&) = default;
 };
 
+/// What a segment that came asks of the end that got it.
+enum class Question : uint8_t {
+  News,        ///< it brought the order forward: one ACK that moves answers many such
+  BehindHole,  ///< without SACK each is owed an ACK while the hole is there (RFC 5681 s.4.2)
+  Refused,     ///< it was dropped, and its sender is to be told so: any one ACK tells
+};
+
 class IdleAcks {
  public:
-  /// Something came that is to be answered. \param news it brought the order forward: one ACK that
-  /// moves answers many such
-  void asked(bool news) { ++(news ? asked_by_news_ : asked_); }
+  /// Something came that is to be answered. \param sack SACK is agreed on
+  void asked(Question question, bool sack);
   /// The end sends a segment.
   /// \param pure an ACK and nothing else, behind all that was sent
   /// \param whole it acknowledges all that has come: nothing is left that a further one would tell
+  /// \param sack SACK is agreed on: each duplicate is reported (RFC 2883), in blocks that may be
+  /// alike
   /// \return whether it is an idle one
-  [[nodiscard]] bool idle(SaidBySegment says, bool pure, bool whole);
+  [[nodiscard]] bool idle(SaidBySegment says, bool pure, bool whole, bool sack);
 
  private:
   SaidBySegment said_;
   bool spoken_ = false;
-  uint32_t asked_by_news_ = 0;
-  uint32_t asked_ = 0;
+  uint32_t news_ = 0;
+  uint32_t behind_hole_ = 0;
+  uint32_t refused_ = 0;
 };
 
 }  // namespace rnic::simulation

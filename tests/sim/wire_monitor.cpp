@@ -171,44 +171,84 @@ void WireMonitor::check_news(const PortPair& ports, Connection& c, uint32_t side
   Half& half = c.half[side];
   wire::TcpOptions options;
   if (!options.parse(segment.options)) return;
-  if (segment.syn) half.sack = options.sack_permitted;
+  if (segment.syn) {
+    half.sack = options.sack_permitted;
+    half.scale = options.window_scale;
+  }
   if (!half.synchronised || !c.half[1 - side].synchronised || segment.has(flag::kRst)) return;
   if (after(segment.end(), half.next)) half.next = segment.end();
   half.fin_sent |= segment.has(flag::kFin);
   if (!segment.ack) return;
   half.acked = segment.acknowledgement;
-  if (after(segment.acknowledgement, half.expected)) half.expected = segment.acknowledgement;
+  const uint32_t edge = half.acked + c.window(side, segment.window, segment.syn);
+  if (segment.syn || after(edge, half.edge)) half.edge = edge;
+  // What an ACK covers has been taken, whatever the wire tells.
+  const uint32_t fin = half.got_fin ? 1 : 0;
+  const auto covered = static_cast<int32_t>(half.acked - fin - c.half[1 - side].first);
+  if (covered > 0) half.note_got(half.got_next, static_cast<uint32_t>(covered));
   // Behind both FINs a TIME-WAIT entry, or a listener, answers whatever comes.
   const bool over = half.fin_sent && c.half[1 - side].fin_sent;
   const bool pure = segment.plain() && segment.sequence == half.next && !over;
-  // With SACK each duplicate is reported (RFC 2883), in blocks that may be alike.
-  const bool whole = !after(half.furthest, segment.acknowledgement) && !c.sack_agreed();
+  const bool whole = half.whole() && half.acked == c.half[1 - side].first + half.order();
   if (!half.idle_acks.idle({segment.acknowledgement, segment.window, segment.flags, options}, pure,
-                           whole)) {
+                           whole, c.sack_agreed())) {
     return;
   }
   verdict_.fail("idle ACK", name_of(ports) + ": device " + std::to_string(side) +
                                 " acknowledges nothing new and answers nothing");
 }
 
+void WireMonitor::Half::note_got(uint32_t begin, uint32_t end) {
+  if (end > got.size()) got.resize(end, false);
+  for (uint32_t i = begin; i < end; ++i) got[i] = true;
+  while (got_next < got.size() && got[got_next]) ++got_next;
+}
+
+bool WireMonitor::refused(const Connection& c, uint32_t side, const Segment& segment,
+                          const wire::TcpOptions& options) {
+  const Half& half = c.half[side];
+  // RFC 7323 s.5.3, R1; RFC 5961 s.4.2.
+  if (options.timestamps && half.ts_recent && after(*half.ts_recent, options.timestamps->value))
+    return true;
+  if (segment.syn || !half.heard_acks.acceptable(segment.acknowledgement, half.next)) return true;
+  // Table 6: all that ends before what is expected, or begins at the window's edge.
+  const uint32_t next = c.half[1 - side].first + half.order();
+  const bool shut = !after(half.edge, next);
+  const bool old = segment.end() == segment.sequence ? after(next, segment.sequence)
+                                                     : !after(segment.end(), next);
+  return old || (!after(half.edge, segment.sequence) &&
+                 !(shut && segment.sequence == next && segment.end() == next));
+}
+
 void WireMonitor::note_question(Connection& c, uint32_t side, const Segment& segment) {
   Half& half = c.half[side];
-  if (!half.synchronised || segment.has(flag::kRst)) return;
-  if (segment.syn) half.expected = half.furthest = segment.sequence;
-  if (after(segment.end(), half.furthest)) half.furthest = segment.end();
+  const Half& opposite = c.half[1 - side];
+  if (!half.synchronised || !opposite.synchronised || segment.has(flag::kRst)) return;
   wire::TcpOptions options;
   if (!options.parse(segment.options)) return;
-  bool late = false;  // PAWS answers what has an older timestamp (RFC 7323 s.5.3, R1)
-  if (options.timestamps) {
-    late = half.newest_tsval && after(*half.newest_tsval, options.timestamps->value);
-    if (!late) half.newest_tsval = options.timestamps->value;
+  const bool sack = c.sack_agreed();
+  const bool told = refusals_(side) != 0;
+  const bool refuses = refused(c, side, segment, options);
+  const auto offset = static_cast<int32_t>(segment.sequence - opposite.first);
+  if (!refuses && options.timestamps && !after(segment.sequence, half.acked))
+    half.ts_recent = options.timestamps->value;
+  if (!refuses && segment.ack && (segment.payload.empty() || !told)) {
+    half.heard_acks.take(segment.sequence, segment.acknowledgement,
+                         c.window(1 - side, segment.window, segment.syn));
   }
-  // What a device has dropped is missing to it: each segment behind is answered by itself.
-  const bool whole = refusals_(side) == 0;
-  const bool in_order = segment.sequence == (whole ? half.expected : half.acked) && !late;
-  if (in_order && segment.plain() && !after(segment.acknowledgement, half.next)) return;
-  if (in_order && whole) half.expected = segment.end();
-  half.idle_acks.asked(in_order && whole);
+  // What a device has dropped is missing to it: the wire does not tell which segments are behind.
+  if (told) {
+    if (!segment.plain() || segment.sequence != half.acked || refuses)
+      half.idle_acks.asked(Question::BehindHole, sack);
+    return;
+  }
+  if (refuses) return half.idle_acks.asked(Question::Refused, sack);
+  if (segment.plain() || offset < 0) return;
+  const uint32_t before = half.order();
+  const auto end = static_cast<uint32_t>(offset) + static_cast<uint32_t>(segment.payload.size());
+  half.note_got(static_cast<uint32_t>(offset), end);
+  if (segment.has(flag::kFin)) half.got_fin = end;
+  half.idle_acks.asked(half.order() != before ? Question::News : Question::BehindHole, sack);
 }
 
 void WireMonitor::frame_sent(uint32_t side, base::ByteView frame, base::Now) {

@@ -7,6 +7,7 @@
 /// - No end sends an ACK that says nothing new and answers nothing (IdleAcks).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -16,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "heard_acks.hpp"
 #include "idle_acks.hpp"
 #include "reference_receiver.hpp"
 #include "tap_port.hpp"
@@ -71,16 +73,32 @@ class WireMonitor final : public FrameListener {
     std::vector<uint64_t> boundaries;  // of its FPDUs, as far as somebody asked
     IdleAcks idle_acks;                // of what its sender says
     uint32_t next = 0;                 // sequence number behind all that it has sent
-    uint32_t expected = 0;             // that of what it expects, as far as the wire tells
     uint32_t acked = 0;                // its last ACK field
-    uint32_t furthest = 0;                 // and that behind all that has reached it
-    std::optional<uint32_t> newest_tsval;  // that has reached it
+    uint32_t edge = 0;                 // right edge of the windows that it has offered
     bool fin_sent = false;
-    bool sack = false;  // on its SYN
+    bool sack = false;  // on its SYN, as is the next
+    std::optional<uint8_t> scale;
+    // What has reached its sender, of the opposite stream.
+    std::vector<bool> got;
+    uint32_t got_next = 0;  // offset of the first octet that has not
+    std::optional<uint32_t> got_fin;
+    HeardAcks heard_acks;
+    std::optional<uint32_t> ts_recent;  // RFC 7323 s.4.3
+
+    /// Numbers of the opposite stream's order that are behind it, its FIN counted.
+    [[nodiscard]] uint32_t order() const { return got_next + (got_fin == got_next ? 1 : 0); }
+    /// Nothing that has come lies behind a hole.
+    [[nodiscard]] bool whole() const { return got_next == got.size(); }
+    void note_got(uint32_t begin, uint32_t end);
   };
   struct Connection {
     std::array<Half, 2> half;  // by sender
     [[nodiscard]] bool sack_agreed() const { return half[0].sack && half[1].sack; }
+    /// A window of `sender`, in octets, of its field.
+    [[nodiscard]] uint32_t window(uint32_t sender, uint16_t field, bool syn) const {
+      const bool scaled = half[0].scale && half[1].scale && !syn;
+      return uint32_t{field} << (scaled ? std::min<uint32_t>(*half[sender].scale, 14) : 0);
+    }
   };
   struct Segment;
 
@@ -91,6 +109,9 @@ class WireMonitor final : public FrameListener {
                                                  base::ByteView payload) const;
   [[nodiscard]] bool find_next_boundary(Half& half) const;
   void check_news(const PortPair& ports, Connection& c, uint32_t side, const Segment& segment);
+  /// RFC 9293 s.3.10.7.4, first, fourth and fifth: it is answered and dropped.
+  [[nodiscard]] static bool refused(const Connection& c, uint32_t side, const Segment& segment,
+                                    const wire::TcpOptions& options);
   void note_question(Connection& c, uint32_t side, const Segment& segment);
   void check_acknowledgement(const PortPair& ports, Half& acknowledged, const Segment& segment);
 

@@ -35,4 +35,11 @@ void complete_checksum(Datagram& d);
 /// As it would look on a wire, for a capture.
 [[nodiscard]] std::vector<uint8_t> ethernet_frame(const Datagram& d);
 
+/// What became of a segment that reached a host's stack.
+enum class Fate : uint8_t {
+  Taken,
+  Dropped,  ///< without a word: it counts as lost
+  Refused,  ///< none of it was used, and its sender is to be told where the stack stands
+};
+
 }  // namespace rnic::simulation

@@ -172,9 +172,20 @@ void Host::inject(const Datagram& d, base::Now now) {
                now);
 }
 
-uint64_t Host::segments_taken() const {
+Host::Fates Host::fates() const {
   const tcp::Counters& c = stack_.counters();
-  return c.segments_in - c.inspect_drops - c.commit_full - c.range_sets_exhausted;
+  return {.came = c.segments_in,
+          .dropped = c.inspect_drops + c.commit_full + c.range_sets_exhausted +
+                     c.challenge_acks_limited,
+          .refused = c.paws_rejected + c.unacceptable + c.challenge_acks};
+}
+
+Fate Host::offer(const Datagram& d, base::Now now) {
+  const Fates before = fates();
+  inject(d, now);
+  const Fates after = fates();
+  if (after.refused != before.refused) return Fate::Refused;
+  return after.came == before.came || after.dropped != before.dropped ? Fate::Dropped : Fate::Taken;
 }
 
 void Host::sleep_maybe(base::Now now) {
@@ -200,9 +211,8 @@ bool Host::run(base::Now now) {
     const Datagram d = std::move(inbox_.front());
     inbox_.pop_front();
     arriving_(d, now);
-    const uint64_t taken_before = segments_taken();
-    inject(d, now);
-    delivered_(d, segments_taken() != taken_before, now);
+    const Fate fate = offer(d, now);
+    delivered_(d, fate, now);
     validate();
   }
   if (network_ != nullptr) {

@@ -42,8 +42,8 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   using Send = std::function<void(Datagram&&, base::Now)>;
   /// A segment is about to be given to the stack.
   using Arriving = std::function<void(const Datagram&, base::Now)>;
-  /// It has been. \param taken false: it was dropped, and counts as lost
-  using Delivered = std::function<void(const Datagram&, bool taken, base::Now)>;
+  /// It has been.
+  using Delivered = std::function<void(const Datagram&, Fate, base::Now)>;
 
   /// `send` gets what the stack sends; the others are told of a packet before and after the stack
   /// gets it.
@@ -103,9 +103,15 @@ class Host final : public tcp::Egress, public llp::Acceptor {
     nic::Egress egress;
   };
 
-  /// Segments that came to the stack, but those whose text it has dropped. What is larger than the
-  /// host's MTU never comes so far.
-  [[nodiscard]] uint64_t segments_taken() const;
+  /// What became of segments. What is larger than the host's MTU never comes to the stack.
+  struct Fates {
+    uint64_t came = 0;
+    uint64_t dropped = 0;
+    uint64_t refused = 0;
+  };
+  [[nodiscard]] Fates fates() const;
+  /// Gives a segment to the stack. \return what became of it
+  [[nodiscard]] Fate offer(const Datagram& d, base::Now now);
   void sleep_maybe(base::Now now);
   void take_frames(base::Now now);
 

@@ -274,46 +274,45 @@ void Judge::check_news(uint32_t side, const Segment& s) {
   // Probes, of a shut window or of a silent peer, stand before what was sent.
   const uint32_t next = *h.iss + 1 + static_cast<uint32_t>(h.sent_end + (h.fin ? 1 : 0));
   const bool pure = s.payload.empty() && (s.flags & ~kEce) == flag::kAck && s.seq == next;
-  // With SACK each duplicate is reported (RFC 2883), in blocks that may be alike.
-  const bool whole = h.acked >= h.got_next && h.got_next >= h.got_most && !agreed_sack();
+  const bool whole = h.acked >= h.got_next && h.got_next >= h.got_most;
   // A TIME-WAIT entry answers whatever comes.
   const bool idle =
       h.idle_acks.idle({s.ack, static_cast<uint16_t>(s.window), s.flags, s.options},
-                       pure && !is_gone(side), whole);
+                       pure && !is_gone(side), whole, agreed_sack());
   if (!idle) return;
   fail(side, "an ACK of " + std::to_string(h.acked) + " that says nothing new and answers nothing");
 }
 
-void Judge::note_question(uint32_t side, const Segment& s) {
-  Half& h = halves_[side];
-  if (!h.iss || !halves_[1 - side].iss) return;
-  // PAWS answers what has an older timestamp, a late ACK as well (RFC 7323 s.5.3, R1).
-  bool late = false;
-  if (const auto& stamp = s.options.timestamps) {
-    const uint32_t newest = h.newest_tsval.value_or(stamp->value);
-    late = static_cast<int32_t>(stamp->value - newest) < 0;
-    h.newest_tsval = late ? newest : stamp->value;
-  }
-  note_question(side, s, late);
+bool Judge::note_timestamp(uint32_t side, const Segment& s) {
+  if (!s.options.timestamps) return false;
+  const uint32_t value = s.options.timestamps->value;
+  auto& newest = halves_[side].newest_tsval;
+  const bool late = newest && static_cast<int32_t>(value - *newest) < 0;
+  if (!late) newest = value;
+  return late;
 }
 
-void Judge::note_question(uint32_t side, const Segment& s, bool late) {
-  Half& h = halves_[side];
-  const uint32_t next = *halves_[1 - side].iss + 1 +
-                        static_cast<uint32_t>(h.got_next + (h.got_fin == h.got_next ? 1 : 0));
+void Judge::check_refusal(uint32_t side, const Segment& s, bool late) {
+  const Half& h = halves_[side];
+  if (late || s.has(flag::kSyn) || s.options.timestamps.has_value() != agreed_timestamps()) return;
+  bool before = false;
+  const uint64_t begin = offset_in(1 - side, h.got_next, s.seq, before);
+  const uint64_t length = s.payload.size() + (s.has(flag::kFin) ? 1 : 0);
+  const uint64_t next = h.got_next + (h.got_fin == h.got_next ? 1 : 0);
+  // RFC 9293 s.3.10.7.4, first, table 6; the window's edge is itself outside.
+  const uint64_t least = next + (length != 0 ? 1 : 0);
+  const bool inside = h.offered <= next ? length == 0 && begin == next
+                                        : begin < h.offered && begin + length >= least;
   const uint32_t sent = *h.iss + 1 + static_cast<uint32_t>(h.sent_end + (h.fin ? 1 : 0));
-  const bool plain = s.flags == flag::kAck || s.flags == (flag::kAck | kEce);
-  const bool quiet = plain && s.payload.empty() && s.seq == next && !late &&
-                     static_cast<int32_t>(s.ack - sent) <= 0;
-  if (quiet) return;
-  const bool news = !s.payload.empty() && s.seq == next && !late;
-  h.idle_acks.asked(news);
+  if (before || !inside || !h.heard_acks.acceptable(s.ack, sent)) return;
+  fail(side, "refuses " + std::to_string(begin) + " to " + std::to_string(begin + length) +
+                 ", expects " + std::to_string(next) + ", has offered up to " +
+                 std::to_string(h.offered));
 }
 
 void Judge::forged(uint32_t side, const Datagram& d) {
-  const auto s = parse(d, side, false);
-  // Whether its timestamp is late nobody knows: most are.
-  if (s && halves_[side].iss && halves_[1 - side].iss) note_question(side, *s, true);
+  if (!halves_[side].iss || !halves_[1 - side].iss || !parse(d, side, false)) return;
+  halves_[side].idle_acks.asked(Question::Refused, agreed_sack());
 }
 
 void Judge::check_sack(uint32_t side, const Segment& s) {
@@ -359,13 +358,14 @@ void Judge::check_ecn(uint32_t side, const Datagram& d, const Segment& s, bool n
   }
 }
 
-void Judge::delivered(uint32_t side, const Datagram& d, bool taken, base::Now) {
+void Judge::delivered(uint32_t side, const Datagram& d, Fate fate, base::Now) {
   if (!matches(1 - side, d)) return;
   const auto s = parse(d, side, false);
   if (!s || s->has(flag::kRst)) return;
   Half& h = halves_[side];
   if (s->options.timestamps) h.tsvals.insert(s->options.timestamps->value);
-  if (!taken) return;
+  const bool late = note_timestamp(side, *s);
+  if (fate == Fate::Dropped) return;
   if ((d.traffic_class & 3) == 3) h.marked = true;
   if (s->has(flag::kSyn)) {
     if (asks_for_ecn(*s)) {
@@ -381,9 +381,23 @@ void Judge::delivered(uint32_t side, const Datagram& d, bool taken, base::Now) {
   }
   // What a connection that is gone hears, or its listener says to a late SYN, is not about it.
   if (h.gone_before || halves_[1 - side].late_iss) return;
-  note_question(side, *s);
-  if (s->has(flag::kAck) && h.iss) take_ack(side, *s);
-  if (halves_[1 - side].iss && !s->has(flag::kSyn)) take_data(side, *s);
+  if (fate == Fate::Taken) return take(side, *s);
+  if (!h.iss || !halves_[1 - side].iss) return;
+  check_refusal(side, *s, late);
+  h.idle_acks.asked(Question::Refused, agreed_sack());
+}
+
+void Judge::take(uint32_t side, const Segment& s) {
+  Half& h = halves_[side];
+  if (s.has(flag::kAck) && h.iss) take_ack(side, s);
+  if (!halves_[1 - side].iss) return;
+  const auto order = [&] { return h.got_next + (h.got_fin == h.got_next ? 1 : 0); };
+  const uint64_t before = order();
+  if (!s.has(flag::kSyn)) take_data(side, s);
+  // An ACK that is taken and brings nothing is not answered.
+  const bool plain = (s.flags & ~(kEce | flag::kPsh)) == flag::kAck && s.payload.empty();
+  if (!h.iss || plain) return;
+  h.idle_acks.asked(order() != before ? Question::News : Question::BehindHole, agreed_sack());
 }
 
 void Judge::take_ack(uint32_t side, const Segment& s) {
@@ -394,6 +408,7 @@ void Judge::take_ack(uint32_t side, const Segment& s) {
   if (h.sent_end != 0) h.answered = true;
   h.una = std::max(h.una, ack);
   const uint32_t shift = s.has(flag::kSyn) ? 0 : shift_of(1 - side);
+  h.heard_acks.take(s.seq, s.ack, uint32_t{s.window} << shift);
   const uint64_t window_end = ack + (uint64_t{s.window} << shift);
   h.edge = std::max(h.edge, window_end);
   h.open = true;

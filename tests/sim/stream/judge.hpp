@@ -13,6 +13,8 @@
 ///   what the stack cannot have (RFC 2018, RFC 2883). No ACK says again what the segment before it
 ///   has said, unless something came that has to be answered: to the peer it would be a duplicate
 ///   (RFC 5681 s.2).
+/// - Refusals: a stack drops a segment and answers it only where PAWS, the window, RFC 5961 s.4.2
+///   (a SYN) or s.5.2 (the ACK field) want that. What is refused has not arrived.
 /// - Promptness: a few octets, all that the user has given, go out as soon as the peer's window has
 ///   room for them, while no window of congestion control can hold them back: no timer is waited
 ///   for (RFC 9293 s.3.8.6.2.1 (2)).
@@ -31,6 +33,7 @@
 #include <vector>
 
 #include "base/time.hpp"
+#include "heard_acks.hpp"
 #include "idle_acks.hpp"
 #include "stream/datagram.hpp"
 #include "verdict.hpp"
@@ -64,8 +67,8 @@ class Judge {
   void sent(uint32_t side, const Datagram& d, uint32_t path_mtu, base::Now now);
   /// Something is about to reach side `side`.
   void arriving(uint32_t side) { halves_[side].gone_before = is_gone(side); }
-  /// This has reached side `side`, whole or damaged. \param taken false: it was dropped
-  void delivered(uint32_t side, const Datagram& d, bool taken, base::Now now);
+  /// This has reached side `side`, whole or damaged.
+  void delivered(uint32_t side, const Datagram& d, Fate fate, base::Now now);
   /// Side `side` has done what it had to. \param given octets that its user has for the stream
   void turned(uint32_t side, uint64_t given, base::Now now);
   /// Somebody else sent this to side `side` in its peer's name: it may have to be answered.
@@ -108,8 +111,9 @@ class Judge {
     uint64_t acked = 0;    // by its ACK fields, in the opposite stream
     uint64_t offered = 0;  // its right edge, in the opposite stream
     IdleAcks idle_acks;
-    std::optional<uint32_t> newest_tsval;
     // What has reached it.
+    std::optional<uint32_t> newest_tsval;
+    HeardAcks heard_acks;
     std::optional<wire::TcpOptions> peer_syn;
     uint64_t edge = 0;      // furthest right edge offered to it
     uint64_t una = 0;       // highest ACK that reached it
@@ -152,11 +156,13 @@ class Judge {
   void check_ack(uint32_t side, const Segment& s);
   void check_sack(uint32_t side, const Segment& s);
   void check_news(uint32_t side, const Segment& s);
-  void note_question(uint32_t side, const Segment& s);
-  void note_question(uint32_t side, const Segment& s, bool late);
+  /// \return whether its timestamp is older than another that has come
+  [[nodiscard]] bool note_timestamp(uint32_t side, const Segment& s);
+  void check_refusal(uint32_t side, const Segment& s, bool late);
   void check_ecn(uint32_t side, const Datagram& d, const Segment& s, bool new_data);
   void take_ack(uint32_t side, const Segment& s);
   void take_data(uint32_t side, const Segment& s);
+  void take(uint32_t side, const Segment& s);
   [[nodiscard]] bool could_send(uint32_t side, uint64_t given) const;
   [[nodiscard]] bool agreed_timestamps() const;
   [[nodiscard]] bool agreed_sack() const;

@@ -74,8 +74,8 @@ void StreamWorld::build_hosts() {
         host, verdict_, now_,
         [this, side](Datagram&& d, base::Now now) { on_sent(side, std::move(d), now); },
         [this, side](const Datagram& d, base::Now) { on_arriving(side, d); },
-        [this, side](const Datagram& d, bool taken, base::Now now) {
-          for (auto& pipe : pipes_) pipe->judge->delivered(side, d, taken, now);
+        [this, side](const Datagram& d, Fate fate, base::Now now) {
+          for (auto& pipe : pipes_) pipe->judge->delivered(side, d, fate, now);
         });
     hosts_[side]->listen(kListenPort);
   }
@@ -167,7 +167,7 @@ void StreamWorld::on_arrival(uint32_t side, Datagram&& d, base::Now now) {
     return;
   }
   on_arriving(side, d);
-  for (auto& pipe : pipes_) pipe->judge->delivered(side, d, true, now);
+  for (auto& pipe : pipes_) pipe->judge->delivered(side, d, Fate::Taken, now);
   peer_->receive(d, now);
 }
 

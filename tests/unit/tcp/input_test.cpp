@@ -444,6 +444,42 @@ TEST(Input, AHoleThatIsFilledInTheSameBurstOwesNoDuplicates) {
   EXPECT_EQ(p.egress.sent.back().ack, kIrs + 501);
 }
 
+// RFC 5681 s.4.2: each segment behind a hole is owed a duplicate ACK of the number before that
+// hole, and none of another number.
+TEST(Input, AHoleThatIsFilledLeavesTheDuplicatesOfTheNextOne) {
+  RawPeer p;
+  p.accept();
+  p.stack.output(p.now);
+  p.egress.sent.clear();
+  p.hold_output = true;
+  for (const uint32_t at : {100, 200, 300, 600}) p.data(at, 100);  // holes at 0, 400
+  p.data(0, 100);
+  p.stack.output(p.now);
+  ASSERT_EQ(p.egress.sent.size(), 1u);
+  EXPECT_EQ(p.egress.sent[0].ack, kIrs + 401);
+  p.egress.sent.clear();
+  for (const uint32_t at : {700, 800}) p.data(at, 100);
+  p.data(400, 100);                                           // the hole is at 500
+  for (const uint32_t at : {900, 1000, 1100}) p.data(at, 100);  // three of it are a loss
+  p.stack.output(p.now);
+  ASSERT_EQ(p.egress.sent.size(), 4u);
+  for (const Segment& s : p.egress.sent) EXPECT_EQ(s.ack, kIrs + 501);
+}
+
+// The ACK of a segment out of order is one, also where it is the first of what came in order.
+TEST(Input, ADelayedAckIsThatOfTheFirstSegmentBehindTheHole) {
+  RawPeer p;
+  p.accept();
+  p.data(0, 100);
+  EXPECT_TRUE(p.silent());
+  p.data(200, 100);
+  ASSERT_EQ(p.egress.sent.size(), 1u);
+  EXPECT_EQ(p.next().ack, kIrs + 101);
+  p.data(300, 100);
+  ASSERT_EQ(p.egress.sent.size(), 1u);
+  EXPECT_EQ(p.next().ack, kIrs + 101);
+}
+
 // TCP-9293-3.8.6.3-01
 TEST(Input, AcksAreDelayedButNotForLong_TCP_9293_3_8_6_3_01) {
   RawPeer p;
