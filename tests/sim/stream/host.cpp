@@ -175,8 +175,8 @@ void Host::inject(const Datagram& d, base::Now now) {
 Host::Fates Host::fates() const {
   const tcp::Counters& c = stack_.counters();
   return {.came = c.segments_in,
-          .dropped = c.inspect_drops + c.commit_full + c.range_sets_exhausted +
-                     c.challenge_acks_limited,
+          .dropped =
+              c.inspect_drops + c.commit_full + c.range_sets_exhausted + c.challenge_acks_limited,
           .refused = c.paws_rejected + c.unacceptable + c.challenge_acks};
 }
 

@@ -276,9 +276,8 @@ void Judge::check_news(uint32_t side, const Segment& s) {
   const bool pure = s.payload.empty() && (s.flags & ~kEce) == flag::kAck && s.seq == next;
   const bool whole = h.acked >= h.got_next && h.got_next >= h.got_most;
   // A TIME-WAIT entry answers whatever comes.
-  const bool idle =
-      h.idle_acks.idle({s.ack, static_cast<uint16_t>(s.window), s.flags, s.options},
-                       pure && !is_gone(side), whole, agreed_sack());
+  const bool idle = h.idle_acks.idle({s.ack, static_cast<uint16_t>(s.window), s.flags, s.options},
+                                     pure && !is_gone(side), whole, agreed_sack());
   if (!idle) return;
   fail(side, "an ACK of " + std::to_string(h.acked) + " that says nothing new and answers nothing");
 }

@@ -459,7 +459,7 @@ TEST(Input, AHoleThatIsFilledLeavesTheDuplicatesOfTheNextOne) {
   EXPECT_EQ(p.egress.sent[0].ack, kIrs + 401);
   p.egress.sent.clear();
   for (const uint32_t at : {700, 800}) p.data(at, 100);
-  p.data(400, 100);                                           // the hole is at 500
+  p.data(400, 100);                                             // the hole is at 500
   for (const uint32_t at : {900, 1000, 1100}) p.data(at, 100);  // three of it are a loss
   p.stack.output(p.now);
   ASSERT_EQ(p.egress.sent.size(), 4u);
