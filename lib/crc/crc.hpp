@@ -49,4 +49,8 @@ extern const Kernel* active_kernel;
   return internal::active_kernel->copy(crc, dst, src, n);
 }
 
+/// The running register behind `octets` zero octets. CRCs are linear: what a part adds to the
+/// register behind all is shift(update(0, part), octets behind the part).
+[[nodiscard]] uint32_t shift(uint32_t crc, uint64_t octets);
+
 }  // namespace rnic::crc

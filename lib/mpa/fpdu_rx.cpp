@@ -170,7 +170,7 @@ bool FpduReceiver::place_whole(const FpduSpan& span, const uint8_t* data, bool i
   const llp::PlaceVerdict verdict = user_->place_ulpdu(ulpdu, in_order, now);
   if (stopped_) return true;
   if (!in_order && verdict != llp::PlaceVerdict::Placed) return false;
-  suspicions_.proven(span);
+  suspicions_.placed({span.begin, span.end}, data);
   PlacedFpdu& entry = placed_.insert(span, !in_order);
   const uint32_t kept = ulpdu.copy_prefix(entry.header.data(), llp::kUlpduHeaderMax);
   if (in_order) return true;

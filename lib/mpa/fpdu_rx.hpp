@@ -107,20 +107,16 @@ class FpduReceiver {
   };
   /// FPDUs from one place of a segment on, each by its own length.
   struct Walk {
-    FpduClaim fault;  // the first that is not right
+    uint64_t at = 0;  // how far it came
     uint32_t good = 0;
     uint32_t bad = 0;    // CRC wrong
     bool tiles = false;  // the last one ends where the walk was to end
   };
   [[nodiscard]] bool drops(const LocatedSegment& segment, base::ByteView octets, base::Now now);
-  [[nodiscard]] Judgement judge(const LocatedSegment& segment, base::ByteView octets,
-                                FpduClaim& claim);
-  [[nodiscard]] Judgement judge_front(const LocatedSegment& segment, base::ByteView octets,
-                                      FpduClaim& claim);
-  [[nodiscard]] Judgement judge_unlocated(const LocatedSegment& segment, base::ByteView octets,
-                                          FpduClaim& claim);
-  [[nodiscard]] Judgement judge_started(uint64_t begin, base::Range range, base::ByteView octets,
-                                        FpduClaim& claim);
+  [[nodiscard]] Judgement judge(const LocatedSegment& segment, base::ByteView octets);
+  [[nodiscard]] Judgement judge_front(const LocatedSegment& segment, base::ByteView octets);
+  [[nodiscard]] Judgement judge_unlocated(const LocatedSegment& segment, base::ByteView octets);
+  [[nodiscard]] Judgement judge_started(uint64_t begin, base::Range range, base::ByteView octets);
   [[nodiscard]] uint64_t started_before(base::Range range) const;
   [[nodiscard]] bool may_begin(uint64_t offset) const;
   [[nodiscard]] Walk walk(base::Range part, base::Range range, base::ByteView octets) const;

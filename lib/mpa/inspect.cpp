@@ -39,14 +39,13 @@ bool FpduReceiver::drops(const LocatedSegment& segment, base::ByteView octets, b
     return segment.droppable && drop_bad(segment.range, octets, false, now);
   }
   if (!crc_) return false;
-  FpduClaim claim;
-  switch (judge(segment, octets, claim)) {
+  switch (judge(segment, octets)) {
     case Judgement::Sound: return false;
     case Judgement::Bad: return drop_bad(segment.range, octets, false, now);
     case Judgement::BadPiece: return drop_bad(segment.range, octets, true, now);
     case Judgement::Doubtful: break;
   }
-  const bool dropped = suspicions_.drop(segment.range, octets, claim);
+  const bool dropped = suspicions_.drop(segment.range, octets);
   if (!dropped && !base::sabotaged(base::Defect::CutsNeverBelieved)) return false;
   ++counters_.suspicious_drops;
   trace(base::TraceKind::Suspected, segment.range, now);
@@ -55,26 +54,25 @@ bool FpduReceiver::drops(const LocatedSegment& segment, base::ByteView octets, b
 
 /// What locate() has not proven: octets before the first FPDU that is known to begin in the
 /// segment, FPDUs beyond those that it lists, and one that runs past the end.
-FpduReceiver::Judgement FpduReceiver::judge(const LocatedSegment& segment, base::ByteView octets,
-                                            FpduClaim& claim) {
+FpduReceiver::Judgement FpduReceiver::judge(const LocatedSegment& segment, base::ByteView octets) {
   const base::Range range = segment.range;
   if (range.begin < segment.front_end) {
-    const Judgement front = judge_front(segment, octets, claim);
+    const Judgement front = judge_front(segment, octets);
     if (front != Judgement::Sound) return front;
   }
   if (segment.next == kUnlocated || segment.next == range.end) return Judgement::Sound;
-  if (segment.cut) return judge_started(segment.next, range, octets, claim);
+  if (segment.cut) return judge_started(segment.next, range, octets);
   const Walk rest = walk({segment.next, range.end}, range, octets);
   if (rest.bad != 0) return Judgement::Bad;
   if (rest.tiles) return Judgement::Sound;
-  return judge_started(rest.fault.begin, range, octets, claim);
+  return judge_started(rest.at, range, octets);
 }
 
 FpduReceiver::Judgement FpduReceiver::judge_front(const LocatedSegment& segment,
-                                                  base::ByteView octets, FpduClaim& claim) {
+                                                  base::ByteView octets) {
   const uint64_t started = started_before(segment.range);
-  if (started == kUnlocated) return judge_unlocated(segment, octets, claim);
-  return judge_started(started, segment.range, octets, claim);
+  if (started == kUnlocated) return judge_unlocated(segment, octets);
+  return judge_started(started, segment.range, octets);
 }
 
 /// Where the FPDU began that is held up to the segment and goes on in it; kUnlocated: there is
@@ -106,7 +104,7 @@ bool FpduReceiver::may_begin(uint64_t offset) const {
 /// Nothing tells where an FPDU begins in the front. As an aligned sender makes segments, one begins
 /// at the first octet, and the last ends with the segment or where a located one begins.
 FpduReceiver::Judgement FpduReceiver::judge_unlocated(const LocatedSegment& segment,
-                                                      base::ByteView octets, FpduClaim& claim) {
+                                                      base::ByteView octets) {
   const base::Range range = segment.range;
   const base::Range front{range.begin, segment.front_end};
   if (base::sabotaged(base::Defect::FrontUnproven)) return Judgement::Sound;
@@ -119,21 +117,18 @@ FpduReceiver::Judgement FpduReceiver::judge_unlocated(const LocatedSegment& segm
     if (aligned.good != 0 || convincing) return Judgement::BadPiece;
   }
   if (!aligned.tiles && aligned.bad == 0) {
-    const Judgement last = judge_started(aligned.fault.begin, range, octets, claim);
+    const Judgement last = judge_started(aligned.at, range, octets);
     if (last == Judgement::Sound || aligned.good != 0) return last;
   }
-  claim = aligned.fault;
   return Judgement::Doubtful;
 }
 
 /// An FPDU that begins in the segment or is held before it, and of which other octets may be held
 /// behind it. With all of them there its CRC tells.
 FpduReceiver::Judgement FpduReceiver::judge_started(uint64_t begin, base::Range range,
-                                                    base::ByteView octets, FpduClaim& claim) {
-  claim.begin = begin;
+                                                    base::ByteView octets) {
   FpduSpan span;
   if (!started_span(begin, range, octets, span)) return Judgement::Doubtful;
-  claim.end = span.end;
   const uint64_t from = std::max(begin, range.begin);
   const uint64_t to = std::min(span.end, range.end);
   if (span.end > range.end) {
@@ -152,30 +147,16 @@ FpduReceiver::Judgement FpduReceiver::judge_started(uint64_t begin, base::Range 
 
 FpduReceiver::Walk FpduReceiver::walk(base::Range part, base::Range range,
                                       base::ByteView octets) const {
-  Walk result;
-  const auto fault = [&](uint64_t begin, uint64_t end, bool whole) {
-    if (result.fault.begin == kUnlocated) result.fault = {begin, end, whole};
-  };
-  uint64_t at = part.begin;
-  while (at != part.end) {
-    const uint64_t header = fpdu_header(grid_, at);
-    if (header + wire::kMpaLengthSize > part.end) {
-      fault(at, kUnlocated, false);
-      return result;
-    }
+  Walk result{.at = part.begin};
+  while (result.at != part.end) {
+    const uint64_t header = fpdu_header(grid_, result.at);
+    if (header + wire::kMpaLengthSize > part.end) return result;
     const FpduSpan span =
-        fpdu_span(grid_, at, base::load_be16(octets.data() + (header - range.begin)));
-    if (span.end > part.end) {
-      fault(at, span.end, false);
-      return result;
-    }
-    if (verify(span, octets.data() + (at - range.begin)) == FramingError::None) {
-      ++result.good;
-    } else {
-      ++result.bad;
-      fault(at, span.end, true);
-    }
-    at = span.end;
+        fpdu_span(grid_, result.at, base::load_be16(octets.data() + (header - range.begin)));
+    if (span.end > part.end) return result;
+    const uint8_t* data = octets.data() + (span.begin - range.begin);
+    ++(verify(span, data) == FramingError::None ? result.good : result.bad);
+    result.at = span.end;
   }
   result.tiles = true;
   return result;

@@ -1,5 +1,7 @@
 #include "mpa/suspicions.hpp"
 
+#include <algorithm>
+
 #include "crc/crc.hpp"
 
 namespace rnic::mpa {
@@ -8,12 +10,13 @@ uint32_t print_of(base::ByteView octets) {
   return crc::update(crc::kInit, octets.data(), octets.size());
 }
 
-bool Suspicions::drop(base::Range range, base::ByteView octets, const FpduClaim& claim) {
+bool Suspicions::drop(base::Range range, base::ByteView octets) {
   if (used_ != 0 && seen_before(range, octets)) return false;
   if (exhausted()) return false;
   for (Entry& entry : entries_) {
     if (entry.range.begin != UINT64_MAX) continue;
-    entry = {range, print_of(octets), claim};
+    const uint32_t print = print_of(octets);
+    entry = {range, print, print ^ crc::shift(crc::kInit, range.size()), range.size()};
     ++used_;
     return true;
   }
@@ -21,34 +24,26 @@ bool Suspicions::drop(base::Range range, base::ByteView octets, const FpduClaim&
 }
 
 /// A retransmission may bring more than the first transmission did.
-bool Suspicions::seen_before(base::Range range, base::ByteView octets) {
-  const Entry* same = nullptr;
-  for (const Entry& entry : entries_) {
-    if (entry.range.begin != range.begin || entry.range.size() > octets.size()) continue;
-    if (print_of(octets.first(entry.range.size())) == entry.print) same = &entry;
-  }
-  if (same == nullptr) return false;
-  for (Entry& entry : entries_) {
-    // One of two kinds came twice, so the other one was damaged.
-    if (entry.range == same->range && entry.print != same->print) give_back(entry);
-  }
-  return true;
+bool Suspicions::seen_before(base::Range range, base::ByteView octets) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return entry.range.begin == range.begin && entry.range.size() <= octets.size() &&
+           print_of(octets.first(entry.range.size())) == entry.print;
+  });
 }
 
-/// An FPDU that begins where the claim does: it was a cut if it ends as the claim says, and damage
-/// if it does not, or if the claim was whole and wrong.
-void Suspicions::contradict(const FpduSpan& span) {
+/// FPDUs are placed in any order: what each adds to the print is taken from the difference.
+void Suspicions::compare(base::Range range, const uint8_t* octets) {
   for (Entry& entry : entries_) {
-    if (entry.claim.begin != span.begin || entry.range.begin == UINT64_MAX) continue;
-    if (entry.claim.whole || (entry.claim.end != UINT64_MAX && entry.claim.end != span.end)) {
-      give_back(entry);
-    }
+    const uint64_t begin = std::max(range.begin, entry.range.begin);
+    const uint64_t end = std::min(range.end, entry.range.end);
+    if (begin >= end) continue;
+    const uint32_t part = crc::update(0, octets + (begin - range.begin), end - begin);
+    entry.difference ^= crc::shift(part, entry.range.end - end);
+    entry.not_placed -= end - begin;
+    if (entry.not_placed != 0 || entry.difference == 0) continue;
+    entry = {};
+    --used_;
   }
-}
-
-void Suspicions::give_back(Entry& entry) {
-  entry = {};
-  --used_;
 }
 
 }  // namespace rnic::mpa

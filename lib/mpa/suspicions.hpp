@@ -7,22 +7,14 @@
 #include <cstdint>
 
 #include "base/bytes.hpp"
-#include "mpa/markers.hpp"
 
 namespace rnic::mpa {
 
-/// What the FPDU that raised the doubt said of itself.
-struct FpduClaim {
-  uint64_t begin = UINT64_MAX;  ///< where it was taken to begin
-  uint64_t end = UINT64_MAX;    ///< where it said that it ends; UINT64_MAX: not known
-  bool whole = false;           ///< all of it was there, and its CRC was wrong
-};
-
 /// The suspicions of one connection. Each entry is one dropped segment. An entry is given back when
-/// an FPDU is proven that contradicts it, for then the segment was damaged; otherwise it stays. So
-/// at most kMost good segments of a connection are ever dropped, however many are on their way. A
-/// full table says that the sender, or somebody on the path, cuts FPDUs: whoever cuts is believed
-/// from then on.
+/// all its octets have been placed and are not those that were dropped, for then the segment was
+/// damaged; otherwise it stays. So at most kMost good segments of a connection are ever dropped,
+/// however many are on their way. A full table says that the sender, or somebody on the path, cuts
+/// FPDUs: whoever cuts is believed.
 class Suspicions {
  public:
   static constexpr uint32_t kMost = 5;
@@ -31,23 +23,23 @@ class Suspicions {
   [[nodiscard]] bool exhausted() const { return used_ == kMost; }
   /// \return whether the segment is to be dropped. The same octets a second time are believed:
   /// damage does not hit the same bit twice.
-  [[nodiscard]] bool drop(base::Range range, base::ByteView octets, const FpduClaim& claim);
-  /// An FPDU whose CRC is right stands here.
-  void proven(const FpduSpan& span) {
+  [[nodiscard]] bool drop(base::Range range, base::ByteView octets);
+  /// The octets of an FPDU whose CRC is right. Each octet of the stream is placed once.
+  void placed(base::Range range, const uint8_t* octets) {
     if (used_ != 0) [[unlikely]]
-      contradict(span);
+      compare(range, octets);
   }
 
  private:
   struct Entry {
     base::Range range{UINT64_MAX, UINT64_MAX};  // unused: begins at UINT64_MAX
     uint32_t print = 0;
-    FpduClaim claim;
+    uint32_t difference = 0;  // of the dropped octets' print and that of the placed ones
+    uint64_t not_placed = 0;  // octets
   };
 
-  [[nodiscard]] bool seen_before(base::Range range, base::ByteView octets);
-  void contradict(const FpduSpan& span);
-  void give_back(Entry& entry);
+  [[nodiscard]] bool seen_before(base::Range range, base::ByteView octets) const;
+  void compare(base::Range range, const uint8_t* octets);
 
   std::array<Entry, kMost> entries_{};
   uint32_t used_ = 0;

@@ -76,6 +76,7 @@ void DropJudge::committed(base::Range range) {
 
 /// A damaged octet was committed: only an exception allows it.
 void DropJudge::judge_octet(uint64_t octet, const Arrival& arrival) {
+  took_damage_ = true;
   if (!config_.silent_drop || !config_.crc || !excuse_.empty()) return;
   const std::optional<base::Range> fpdu = fpdu_at_(octet);
   const bool cut = fpdu && (fpdu->begin < arrival.range.begin || fpdu->end > arrival.range.end);

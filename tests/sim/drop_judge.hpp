@@ -38,6 +38,8 @@ class DropJudge {
 
   /// The connection may die of a damage: empty, or by which exception.
   [[nodiscard]] const std::string& excuse() const { return excuse_; }
+  /// A damaged octet was committed: TCP has acknowledged what will never be delivered.
+  [[nodiscard]] bool took_damage() const { return took_damage_; }
   [[nodiscard]] uint64_t good_suspected() const { return good_suspected_; }
 
  private:
@@ -61,6 +63,7 @@ class DropJudge {
   uint64_t good_suspected_ = 0;
   uint64_t good_taken_for_bad_ = 0;
   std::string excuse_;
+  bool took_damage_ = false;
 };
 
 }  // namespace rnic::simulation

@@ -110,6 +110,12 @@ bool World::poll_hosts() {
     }
     busy |= host.device->poll(now_) != 0;
   }
+  for (auto& pipe : pipes_) {
+    const bool damaged = std::any_of(pipe->judges.begin(), pipe->judges.end(), [](const auto& j) {
+      return j != nullptr && j->took_damage();
+    });
+    if (damaged && !pipe->lost) lose(*pipe);
+  }
   return busy;
 }
 
@@ -154,7 +160,8 @@ void World::manage_pipes() {
         pipe->flows[0]->done() && pipe->flows[1]->done()) {
       begin_close(*pipe);
     }
-    if (!pipe->closed && pipe->ends[0].disconnected && pipe->ends[1].disconnected) {
+    const bool over = pipe->ends[0].disconnected && pipe->ends[1].disconnected;
+    if (!pipe->closed && (over || now_ >= pipe->given_up_at)) {
       pipe->closed = true;
       drain(0);
       drain(1);
@@ -225,6 +232,9 @@ base::Now World::next_event() const {
     base::Now wake = host.device->next_deadline();
     if (host.device->doorbell_ringing()) wake = now_;
     next = base::earlier(next, std::max(wake, host.asleep_until));
+  }
+  for (const auto& pipe : pipes_) {
+    if (!pipe->closed) next = base::earlier(next, pipe->given_up_at);
   }
   if (plan_.pause != 0) next = base::earlier(next, next_nap_);
   return next;

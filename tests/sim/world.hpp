@@ -52,7 +52,8 @@ class World {
     bool closed = false;                               // both ends are gone
     std::array<std::unique_ptr<DropJudge>, 2> judges;  // by receiving side; MPA's traffic only
     std::array<std::unique_ptr<TraceCheck>, 2> traces;
-    bool lost = false;  // died of a damage that nothing could heal
+    bool lost = false;  // dies of a damage that nothing could heal
+    base::Now given_up_at = base::kNever;  // a lost one that still stands then
   };
 
   struct Host {
@@ -85,12 +86,13 @@ class World {
   void on_event(uint32_t side, const nic::Event& event);
   void on_request(uint32_t side, const nic::Event& event);
   void on_established(Pipe& pipe, uint32_t side, const nic::Event& event);
-  void on_terminated(Pipe& pipe, uint32_t side, const nic::Event& event);
+  void begin_trace(Pipe& pipe, uint32_t side);
   void on_completion(uint32_t side, const rdmap::Completion& completion);
   void on_wire_message(const PortPair& ports, uint32_t to, const WireMessage& message);
   void on_arrival(const PortPair& ports, uint32_t to, base::Range range,
                   std::vector<uint64_t> damaged);
   bool on_lost(Pipe& pipe, uint32_t side, const nic::Event& event);
+  void lose(Pipe& pipe);
   void unexpected(const Pipe* pipe, uint32_t side, const nic::Event& event);
 
   // world.cpp

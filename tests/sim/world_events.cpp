@@ -91,20 +91,26 @@ void World::on_event(uint32_t side, const nic::Event& event) {
   unexpected(&pipe, side, event);
 }
 
-/// A connection that took a damaged octet by one of the exceptions may die, and then it is not
-/// asked for more than its end.
+/// From the moment on at which it has taken a damaged octet a connection is asked for no more than
+/// its end. TCP has acknowledged what will never be delivered, so completions prove nothing; one
+/// that waits for the rest of an FPDU of which the length is damaged ends with its owner.
+void World::lose(Pipe& pipe) {
+  constexpr base::Duration kLastChance = std::chrono::seconds(60);
+  pipe.lost = pipe.closing = true;
+  for (End& end : pipe.ends) end.closing = true;
+  pipe.given_up_at = now_ + kLastChance;
+  trace("pipe " + std::to_string(pipe.number) + " is lost: " + pipe.judges[0]->excuse() +
+        pipe.judges[1]->excuse());
+}
+
+/// What comes of a connection that is lost, or that dies by one of the exceptions.
 bool World::on_lost(Pipe& pipe, uint32_t side, const nic::Event& event) {
   const auto excused = [](const auto& judge) {
     return judge != nullptr && !judge->excuse().empty();
   };
   const bool dies = event.kind == nic::EventKind::TerminateSent ||
                     (event.kind == nic::EventKind::Disconnected && !pipe.closing);
-  if (!pipe.lost && dies && (excused(pipe.judges[0]) || excused(pipe.judges[1]))) {
-    pipe.lost = pipe.closing = true;
-    for (End& end : pipe.ends) end.closing = true;
-    trace("pipe " + std::to_string(pipe.number) + " is lost: " + pipe.judges[0]->excuse() +
-          pipe.judges[1]->excuse());
-  }
+  if (!pipe.lost && dies && (excused(pipe.judges[0]) || excused(pipe.judges[1]))) lose(pipe);
   if (!pipe.lost) return false;
   if (event.kind == nic::EventKind::Disconnected) pipe.ends[side].disconnected = true;
   if (event.kind == nic::EventKind::PeerClosed && !pipe.ends[side].disconnected) {
@@ -140,6 +146,15 @@ void World::on_request(uint32_t side, const nic::Event& event) {
   pipe.ports.port[side] = event.local.port;
   pipe.ports.port[1 - side] = event.remote.port;
   resources(host.device->accept(event.connection, *pipe.ends[side].qp, pipe.reply_data, now_));
+  begin_trace(pipe, side);
+}
+
+/// From the first octet on: FPDUs arrive before anybody has seen that the connection stands.
+void World::begin_trace(Pipe& pipe, uint32_t side) {
+  pipe.traces[side] =
+      std::make_unique<TraceCheck>(plan_.devices[side].name + "/" + std::to_string(pipe.number),
+                                   verdict_, trace_file_, pipe.judges[side].get());
+  resources(hosts_[side].device->set_trace(*pipe.ends[side].qp, pipe.traces[side].get()));
 }
 
 void World::on_established(Pipe& pipe, uint32_t side, const nic::Event& event) {
@@ -152,10 +167,6 @@ void World::on_established(Pipe& pipe, uint32_t side, const nic::Event& event) {
                   "pipe " + std::to_string(pipe.number) + ": the reply carries other private data");
   }
   end.established = true;
-  pipe.traces[side] =
-      std::make_unique<TraceCheck>(plan_.devices[side].name + "/" + std::to_string(pipe.number),
-                                   verdict_, trace_file_, pipe.judges[side].get());
-  resources(hosts_[side].device->set_trace(*end.qp, pipe.traces[side].get()));
 }
 
 void World::on_completion(uint32_t side, const rdmap::Completion& completion) {

@@ -163,6 +163,7 @@ void World::connect(Pipe& pipe) {
   if (*options.peer_to_peer && pipe.flows[side] != nullptr) pipe.flows[side]->expect_rtr();
   resources(
       hosts_[side].device->connect(*pipe.ends[side].qp, remote, pipe.request_data, now_, options));
+  if (pipe.kind != PipeKind::Refused) begin_trace(pipe, side);
 }
 
 void World::release_everything() {

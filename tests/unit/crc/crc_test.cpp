@@ -197,5 +197,27 @@ TEST(Selection, ByName) {
   EXPECT_EQ(update(kInit, octets, sizeof octets), by_ref);
 }
 
+// A register behind zero octets, and a CRC put together of parts in any order.
+TEST(Shift, IsWhatZeroOctetsDo) {
+  const std::vector<uint8_t> octets = random_octets(3000, 5);
+  const auto part = [&](uint32_t crc, size_t from, size_t to) {
+    return reference().update(crc, octets.data() + from, to - from);
+  };
+  const std::vector<uint8_t> zeros(70'000);
+  for (const size_t n : {0u, 1u, 2u, 3u, 4u, 7u, 8u, 255u, 1460u, 8948u, 65'536u, 70'000u}) {
+    for (const uint32_t crc : {0u, 1u, kInit, 0x12345678u}) {
+      ASSERT_EQ(shift(crc, n), reference().update(crc, zeros.data(), n)) << n;
+    }
+  }
+  base::Prng prng(6);
+  for (int round = 0; round < 100; ++round) {
+    const size_t a = prng.below(octets.size()), b = prng.between(a, octets.size());
+    const size_t end = octets.size();
+    const uint32_t together = shift(part(0, b, end), 0) ^ shift(part(0, 0, a), end - a) ^
+                              shift(part(0, a, b), end - b) ^ shift(kInit, end);
+    ASSERT_EQ(together, part(kInit, 0, end)) << a << ' ' << b;
+  }
+}
+
 }  // namespace
 }  // namespace rnic::crc

@@ -261,6 +261,29 @@ TEST(SilentDrop, DamageIsNeverBelieved) {
   }
 }
 
+// Of a sender that cuts, too, a damaged piece is none of the five: it is given back when what it
+// should have been is placed, whichever octet it was, in order and ahead of it.
+TEST(SilentDrop, ADamagedPieceOfACuttingSenderIsGivenBack) {
+  for (const bool markers : {false, true}) {
+    for (const bool ahead : {false, true}) {
+      Dropper rx(markers, std::vector<size_t>(40, 1000));
+      for (size_t i = 0; i + 1 < 30; i += 2) {
+        const size_t begin = rx.boundary(i + (ahead ? 1 : 0)), cut = begin + 600;
+        const size_t end = rx.boundary(i + (ahead ? 2 : 1));
+        ASSERT_FALSE(rx.give_damaged(begin, cut, begin + 20 + i, 0x10)) << i;
+        if (i < 6) {
+          ASSERT_FALSE(rx.give(begin, cut)) << i;  // and three good ones
+        }
+        ASSERT_TRUE(rx.give(begin, end)) << i;
+        ASSERT_TRUE(rx.give(rx.boundary(i), rx.boundary(i + 2))) << i;
+      }
+      EXPECT_EQ(rx.end.counters.suspicious_drops, 18u);
+      ASSERT_TRUE(rx.give(rx.boundary(30), rx.encoder.stream.size()));
+      rx.expect_all();
+    }
+  }
+}
+
 // MPA-8-08: damage in a piece that is committed already cannot be healed; it is told when the same
 // rest comes a second time, not after all the drops of the limit.
 TEST(SilentDrop, DamageInACommittedPieceIsTold_MPA_8_08) {
