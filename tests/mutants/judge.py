@@ -19,8 +19,10 @@ LEAST = 3  # seconds
 QUICK = 0.3  # seconds that the first tests of a program may take together
 MEMORY = 6 << 30
 SEEDS = "sim"
+CHECKED = 10  # worlds whose checkers are asked before a fingerprint alone counts
 FAILED = re.compile(r"^\[  FAILED  \] ([\w/.]+)", re.MULTILINE)
 RUNNING = re.compile(r"^\[ RUN      \] ([\w/.]+)", re.MULTILINE)
+FINGERPRINT = re.compile(r"^fingerprint .*$", re.MULTILINE)
 SEED_FAILED = re.compile(r"^FAILED (seed .{0,150})", re.MULTILINE)
 
 
@@ -85,7 +87,7 @@ class Judge:
         """programs: name -> path of the one with mutants; simulator: its path, or None"""
         self.area, self.say = area, say
         self.programs, self.simulator = programs, simulator
-        self.baseline = {}  # key -> seconds, ids it reaches
+        self.baseline = {}  # key -> seconds, ids it reaches, of worlds their fingerprints
         self.lame = []      # what fails without any mutant
 
     # --- before anything is changed ---
@@ -120,7 +122,9 @@ class Judge:
         for words in rooms.WORLDS:
             done, reached = self.measure(self.seed_command(words))
             if done.code == 0:
-                self.baseline[(SEEDS, words)] = {"seconds": done.seconds, "reached": reached}
+                self.baseline[(SEEDS, words)] = {
+                    "seconds": done.seconds, "reached": reached,
+                    "fingerprints": sorted(FINGERPRINT.findall(done.text))}
             else:
                 self.lame.append(f"{SEEDS} {words}")
         self.say(f"{len(rooms.WORLDS)} seeds measured")
@@ -151,7 +155,8 @@ class Judge:
                                      if self.lame else ""))
 
     def seed_command(self, words):
-        return [self.simulator, *words.split(), "--seeds", "1", "--jobs", "1"]
+        return [self.simulator, *words.split(), "--seeds", "1", "--jobs", "1",
+                "--show-fingerprints"]
 
     # --- one mutant ---
 
@@ -205,9 +210,19 @@ class Judge:
         done = Run(self.seed_command(words), self.area, {"RNIC_MUTANT": str(number)},
                    *self.limits(SEEDS, [words]))
         if done.code == 0:
-            return None
+            return self.by_fingerprint(words, done)
         told = SEED_FAILED.findall(done.text)
         return "sim " + (told[0] if told else done.how(f"seed {words}"))
+
+    def by_fingerprint(self, words, done):
+        """A world that no checker complains of, and that does not look as it does without the
+        mutant: the test sim-fingerprints is there to say so."""
+        known = self.baseline[(SEEDS, words)]["fingerprints"]
+        changed = sorted(set(known) - set(FINGERPRINT.findall(done.text)))
+        if not changed:
+            return None
+        _, profile, seed, _ = changed[0].split()
+        return f"fingerprint of seed {seed} ({profile})"
 
     def judge_by_tests(self, mutant, quick):
         """quick: by the quick ones, or by the others. \\return which test killed it, or nothing"""
@@ -219,12 +234,19 @@ class Judge:
         return None
 
     def judge_by_seeds(self, mutant):
-        """\\return which world killed it, or nothing"""
+        """\return which world killed it, or nothing. A checker's word counts more than that a
+        world looks different: some worlds are asked for it before the difference is taken."""
+        different, asked = None, 0
         for words in self.reaching(SEEDS, mutant["id"]):
-            killer = self.by_seed(words, mutant["id"]) if words in room_of(mutant).worlds else None
-            if killer:
+            if words not in room_of(mutant).worlds:
+                continue
+            killer = self.by_seed(words, mutant["id"])
+            if killer and not killer.startswith("fingerprint"):
                 return killer
-        return None
+            different, asked = different or killer, asked + 1
+            if different and asked >= CHECKED:
+                return different
+        return different
 
     def is_reached(self, mutant):
         """A test of its judges, or a world, comes past it."""

@@ -314,6 +314,45 @@ class Judge(unittest.TestCase):
         self.assertTrue(self.judge.is_reached({"room": "mem", "id": 2}))
 
 
+SIMULATOR = """#!/bin/sh
+case "$RNIC_MUTANT $2" in
+  "7 1") echo "fingerprint clean 1 00000000000000bb" ;;
+  "8 1") echo "fingerprint clean 1 00000000000000bb" ;;
+  "8 2") echo "FAILED seed 2 (clean): stall: nothing moves"; exit 1 ;;
+  *) echo "fingerprint clean $2 00000000000000aa" ;;
+esac
+"""
+
+
+class JudgeBySeeds(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        simulator = os.path.join(self.folder.name, "simulator")
+        with open(simulator, "w", encoding="utf-8") as file:
+            file.write(SIMULATOR)
+        os.chmod(simulator, 0o755)
+        self.judge = judging.Judge(self.folder.name, {}, simulator, lambda text: None)
+        for seed in (1, 2):
+            self.judge.baseline[(judging.SEEDS, f"--first-seed {seed}")] = {
+                "seconds": 0.01 * seed, "reached": [6, 7, 8],
+                "fingerprints": [f"fingerprint clean {seed} 00000000000000aa"]}
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def killer(self, number):
+        return self.judge.judge_by_seeds({"room": "mem", "id": number})
+
+    def test_worlds_that_look_as_before_kill_nothing(self):
+        self.assertIsNone(self.killer(6))
+
+    def test_a_world_that_looks_different_kills(self):
+        self.assertEqual(self.killer(7), "fingerprint of seed 1 (clean)")
+
+    def test_a_checker_that_complains_counts_more(self):
+        self.assertEqual(self.killer(8), "sim seed 2 (clean): stall: nothing moves")
+
+
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         COMPILER = sys.argv.pop(1)

@@ -152,6 +152,7 @@ def section(root, area, state):
     drawn = [v for v in state.last().values() if v.operator != keeping.NAMED]
     results = collections.Counter(v.result for v in drawn)
     killers = collections.Counter(v.killer.split(" ")[0] for v in drawn if v.result == "killed")
+    by_print = sum(v.result == "killed" and v.killer.startswith("fingerprint") for v in drawn)
     seconds = sum(v.seconds for v in state.verdicts)
     dead = [f"- {change(v, m)}: {v.killer}" for _, v, m, _ in alive if v.result == "killed"]
     same = [f"- {change(v, m)}: {why}" for _, v, m, why in alive
@@ -168,6 +169,8 @@ def section(root, area, state):
         f"not counted; {seconds / 3600:.1f} hours.",
         "- Sources and headers." if any(m["file"].endswith(".hpp") for m in plan["mutants"])
         else "- Sources alone: the run is from before headers were mutated, too.",
+        f"- {by_print} of the killed by a fingerprint alone: no test and no checker says what is "
+        "wrong, sim-fingerprints says that a world looks different.",
         *([f"- {total['open']} were not killed by the quick tests and not yet tried by the seeds and "
            "the slow tests, and some got their test before those were asked: the shares are lower "
            "bounds."] if total["open"] else []),

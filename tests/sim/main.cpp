@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "fingerprint_list.hpp"
 #include "program/program.hpp"
 #include "report.hpp"
 #include "runner.hpp"
@@ -28,6 +29,9 @@ struct Options {
   uint64_t first_seed = 1;
   double hours = 0;
   std::string worlds;
+  std::string fingerprints;
+  bool accept = false;
+  bool show_fingerprints = false;
   std::string profile;
   uint64_t replay = 0;
   uint32_t jobs = 2;
@@ -103,6 +107,11 @@ bool run_seeds(const Options& options, uint64_t first, uint64_t count, Report& r
   uint64_t finished = 0;
   run_tasks(tasks, options.jobs, base::Defect::None, [&](const Result& result) {
     report.add(result);
+    if (options.show_fingerprints) {
+      std::printf("fingerprint %s %llu %016llx\n", result.task.scene->name(),
+                  static_cast<unsigned long long>(result.task.seed),
+                  static_cast<unsigned long long>(result.outcome.fingerprint));
+    }
     if (++finished % 100 == 0) {
       std::printf("%llu of %llu worlds\n", static_cast<unsigned long long>(finished),
                   static_cast<unsigned long long>(tasks.size()));
@@ -170,6 +179,49 @@ int run_listed(const Options& options) {
   return finish(report, false, tasks.size());
 }
 
+int finish(const base::Status& status) {
+  if (status) return 0;
+  std::fprintf(stderr, "rnic-sim: %s\n", status.error().message.c_str());
+  return 2;
+}
+
+FingerprintList take_fingerprints(const Options& options, const std::vector<Task>& tasks,
+                                  Report& report) {
+  FingerprintList list;
+  run_tasks(tasks, options.jobs, base::Defect::None, [&](const Result& result) {
+    report.add(result);
+    if (result.outcome.ok) list.note(result);
+    return true;
+  });
+  return list;
+}
+
+/// Writes what the worlds of some seeds look like, those left out in which something is wrong.
+int accept_fingerprints(const Options& options) {
+  std::vector<Task> tasks;
+  for (uint64_t i = 0; i < options.seeds; ++i) {
+    for (const Task& task : choose(options, options.first_seed + i)) tasks.push_back(task);
+  }
+  Report report;
+  const FingerprintList list = take_fingerprints(options, tasks, report);
+  const int written = finish(list.write(options.fingerprints));
+  const int status = finish(report, false, options.seeds);
+  return written != 0 ? written : status;
+}
+
+/// Says which worlds do not look as the file says.
+int compare_fingerprints(const Options& options) {
+  const auto known = FingerprintList::read(options.fingerprints);
+  if (!known) return finish(tl::make_unexpected(known.error()));
+  Report report;
+  const FingerprintList list = take_fingerprints(options, known->tasks(), report);
+  const uint64_t differences = known->print_differences(list);
+  std::printf("%zu worlds, %llu look different from what '%s' tells%s\n", known->tasks().size(),
+              static_cast<unsigned long long>(differences), options.fingerprints.c_str(),
+              differences == 0 ? "" : ": where that is meant, ./scripts/sim --accept-fingerprints");
+  return differences == 0 && report.failures() == 0 ? 0 : 1;
+}
+
 uint64_t drawn_seed() {
   std::random_device device;
   return (uint64_t{device()} << 32 | device()) % 1'000'000'000'000;
@@ -205,6 +257,14 @@ int run(int argc, char** argv) {
   app.add_flag("--sabotage", options.sabotage,
                "plant each known defect in turn; every one must be caught within 100 seeds (with "
                "--profile: which ones are, by the worlds of that profile)");
+  auto* fingerprints = app.add_option("--fingerprints", options.fingerprints,
+                                      "run the worlds of a file and say which of them do not look "
+                                      "as it tells: profile, seed and fingerprint a line");
+  app.add_flag("--accept", options.accept,
+               "write the file of --fingerprints, with the worlds of --seeds and --profile")
+      ->needs(fingerprints);
+  app.add_flag("--show-fingerprints", options.show_fingerprints,
+               "print the fingerprint of each world: a number over all that it shows");
   app.add_flag("--list", options.list, "list the profiles");
   try {
     app.parse(argc, argv);
@@ -215,6 +275,9 @@ int run(int argc, char** argv) {
   if (options.list) return list_profiles();
   if (options.sabotage) return run_sabotage(options.first_seed, options.jobs, options.profile);
   if (replayed->count() != 0) return replay(options);
+  if (!options.fingerprints.empty()) {
+    return options.accept ? accept_fingerprints(options) : compare_fingerprints(options);
+  }
   if (!options.worlds.empty()) return run_listed(options);
   if (hours->count() == 0) return run(options);
   if (first->count() == 0) options.first_seed = drawn_seed();

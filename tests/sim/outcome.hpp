@@ -18,6 +18,7 @@ struct Outcome {
   Totals totals;
   double virtual_seconds = 0;
   uint64_t steps = 0;
+  uint64_t fingerprint = 0;
 };
 
 }  // namespace rnic::simulation

@@ -31,6 +31,7 @@ struct Record {
   double virtual_seconds;
   double seconds;
   uint64_t steps;
+  uint64_t fingerprint;
   uint32_t checker_size;
   uint32_t message_size;
   uint32_t state_size;
@@ -56,6 +57,7 @@ void send_outcome(int fd, uint64_t index, const Outcome& o, double seconds) {
   r.virtual_seconds = o.virtual_seconds;
   r.seconds = seconds;
   r.steps = o.steps;
+  r.fingerprint = o.fingerprint;
   r.checker_size = static_cast<uint32_t>(o.checker.size());
   r.message_size = static_cast<uint32_t>(o.message.size());
   r.state_size = static_cast<uint32_t>(o.state.size());
@@ -200,6 +202,7 @@ class Pool {
       o.totals = r.totals;
       o.virtual_seconds = r.virtual_seconds;
       o.steps = r.steps;
+      o.fingerprint = r.fingerprint;
       result.seconds = r.seconds;
       size_t at = sizeof r;
       o.checker = worker.buffer.substr(at, r.checker_size);

@@ -251,7 +251,8 @@ void WireMonitor::note_question(Connection& c, uint32_t side, const Segment& seg
   half.idle_acks.asked(half.order() != before ? Question::News : Question::BehindHole, sack);
 }
 
-void WireMonitor::frame_sent(uint32_t side, base::ByteView frame, base::Now) {
+void WireMonitor::frame_sent(uint32_t side, base::ByteView frame, base::Now now) {
+  fingerprint_.sent(side, frame, now);
   const auto segment = Segment::parse(frame);
   if (!segment) return;
   const PortPair ports = segment->ports_sent_by(side);

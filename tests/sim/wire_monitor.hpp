@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "fingerprint.hpp"
 #include "heard_acks.hpp"
 #include "idle_acks.hpp"
 #include "reference_receiver.hpp"
@@ -45,8 +46,11 @@ class WireMonitor final : public FrameListener {
   /// room.
   using Refusals = std::function<uint64_t(uint32_t side)>;
 
-  WireMonitor(Verdict& verdict, Deliver deliver, Arrive arrive, Refusals refusals)
+  /// \param fingerprint is told of every frame that is sent
+  WireMonitor(Verdict& verdict, Fingerprint& fingerprint, Deliver deliver, Arrive arrive,
+              Refusals refusals)
       : verdict_(verdict),
+        fingerprint_(fingerprint),
         deliver_(std::move(deliver)),
         arrive_(std::move(arrive)),
         refusals_(std::move(refusals)) {}
@@ -116,6 +120,7 @@ class WireMonitor final : public FrameListener {
   void check_acknowledgement(const PortPair& ports, Half& acknowledged, const Segment& segment);
 
   Verdict& verdict_;
+  Fingerprint& fingerprint_;
   Deliver deliver_;
   Arrive arrive_;
   Refusals refusals_;

@@ -20,7 +20,7 @@ World::World(const WorldPlan& plan, const Recording& recording)
       recording_(recording),
       prng_(plan.seed ^ 0x776f726c64ull),
       monitor_(
-          verdict_,
+          verdict_, fingerprint_,
           [this](const PortPair& ports, uint32_t to, const WireMessage& message) {
             on_wire_message(ports, to, message);
           },
@@ -74,12 +74,14 @@ Outcome World::run() {
   Outcome outcome;
   count(outcome.totals);
   if (verdict_.failed()) outcome.state = describe();
+  for (const Host& host : hosts_) fingerprint_.counters(*host.device);
   check_buffers();
   outcome.ok = !verdict_.failed();
   outcome.checker = verdict_.checker();
   outcome.message = verdict_.message();
   outcome.virtual_seconds = static_cast<double>(base::nanos(now_)) * 1e-9;
   outcome.steps = steps_;
+  outcome.fingerprint = fingerprint_.value();
   return outcome;
 }
 

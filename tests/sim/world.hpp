@@ -14,6 +14,7 @@
 
 #include "base/prng.hpp"
 #include "drop_judge.hpp"
+#include "fingerprint.hpp"
 #include "impair/impair.hpp"
 #include "outcome.hpp"
 #include "pcap/pcap.hpp"
@@ -118,6 +119,7 @@ class World {
   const Recording recording_;
   base::Prng prng_;
   Verdict verdict_;
+  Fingerprint fingerprint_;
   base::Now now_ = base::from_nanos(1'000'000);
   uint64_t steps_ = 0;
   uint64_t idle_steps_ = 0;  // in a row, without anything happening

@@ -46,6 +46,7 @@ void World::unexpected(const Pipe* pipe, uint32_t side, const nic::Event& event)
 }
 
 void World::on_event(uint32_t side, const nic::Event& event) {
+  fingerprint_.event(side, event, now_);
   trace(plan_.devices[side].name + " event " + nic::to_string(event.kind) + " qp " +
         std::to_string(event.qp) + " " + event.detail);
   if (event.kind == nic::EventKind::ConnectRequest) return on_request(side, event);
@@ -170,6 +171,7 @@ void World::on_established(Pipe& pipe, uint32_t side, const nic::Event& event) {
 }
 
 void World::on_completion(uint32_t side, const rdmap::Completion& completion) {
+  fingerprint_.completion(side, completion, now_);
   const auto found = hosts_[side].by_qp.find(completion.qp);
   if (found == hosts_[side].by_qp.end()) {
     return verdict_.fail("completion", "a completion of no queue pair");

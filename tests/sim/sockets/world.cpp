@@ -61,6 +61,7 @@ Outcome SocketWorld::run() {
   Outcome outcome;
   if (!verdict_.failed()) check_returned();
   if (verdict_.failed()) outcome.state = describe();
+  outcome.fingerprint = fingerprint();
   check_systems();
   totals_.worlds = 1;
   totals_.broken = network_.broken();
@@ -72,6 +73,20 @@ Outcome SocketWorld::run() {
   outcome.virtual_seconds = static_cast<double>(base::nanos(now_)) * 1e-9;
   outcome.steps = steps_;
   return outcome;
+}
+
+uint64_t SocketWorld::fingerprint() {
+  for (const Host& host : hosts_) {
+    fingerprint_.counters(*host.device);
+    host.transport->counters().for_each(
+        [&](const base::CounterRow& row) { fingerprint_.counter("socket", row); });
+    for (const auto& [option, value] : host.kernel->options()) {
+      fingerprint_.number(static_cast<uint64_t>(option.first));
+      fingerprint_.number(static_cast<uint64_t>(option.second));
+      fingerprint_.number(static_cast<uint64_t>(value));
+    }
+  }
+  return fingerprint_.value();
 }
 
 bool SocketWorld::step() {

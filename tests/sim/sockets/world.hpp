@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "fingerprint.hpp"
 #include "outcome.hpp"
 #include "reference_receiver.hpp"
 #include "socket/socket.hpp"
@@ -80,6 +81,7 @@ class SocketWorld {
   void check_returned();
   void check_counters(uint32_t side);
   void check_systems();
+  [[nodiscard]] uint64_t fingerprint();
   [[nodiscard]] bool all_closed() const;
   [[nodiscard]] bool is_broken(Pipe& pipe);
   [[nodiscard]] std::string describe() const;
@@ -90,6 +92,7 @@ class SocketWorld {
   const SocketPlan plan_;
   base::Prng prng_;
   Verdict verdict_;
+  Fingerprint fingerprint_;
   base::Now now_ = base::from_nanos(1'000'000);
   uint64_t steps_ = 0;
   uint64_t idle_steps_ = 0;

@@ -92,6 +92,7 @@ void SocketWorld::add_pipe() {
 void SocketWorld::arrived(const TcpLink& link, uint32_t to, uint64_t offset,
                           base::ByteView octets) {
   const uint16_t port = link.ends[0].local.port;
+  fingerprint_.sent(port * 2u + to, octets, now_);
   References& pair = references_[port];
   if (pair[0] == nullptr) {
     for (uint32_t end = 0; end < 2; ++end) {
@@ -157,6 +158,7 @@ void SocketWorld::unexpected(uint32_t side, const nic::Event& event) {
 }
 
 void SocketWorld::on_event(uint32_t side, const nic::Event& event) {
+  fingerprint_.event(side, event, now_);
   trace(plan_.world.devices[side].name + " event " + nic::to_string(event.kind) + " qp " +
         std::to_string(event.qp) + " " + llp::to_string(event.end) + " " + event.detail);
   if (event.kind == nic::EventKind::ConnectRequest) return on_request(side, event);
@@ -243,6 +245,7 @@ void SocketWorld::on_request(uint32_t side, const nic::Event& event) {
 }
 
 void SocketWorld::on_completion(uint32_t side, const rdmap::Completion& completion) {
+  fingerprint_.completion(side, completion, now_);
   const auto found = hosts_[side].by_qp.find(completion.qp);
   if (found == hosts_[side].by_qp.end()) {
     return verdict_.fail("completion", "a completion of no queue pair");

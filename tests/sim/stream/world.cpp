@@ -149,6 +149,7 @@ void StreamWorld::trace(uint32_t side, const char* what, const Datagram& d) {
 
 void StreamWorld::on_sent(uint32_t side, Datagram&& d, base::Now now) {
   trace(side, "sent", d);
+  fingerprint_.sent(side, d.tcp, now);
   if (plan_.flood != 0 && d.destination != address(1 - side)) return;
   const uint32_t mtu = hosts_[side] != nullptr ? hosts_[side]->mtu() : 65'535;
   bool known = false;
@@ -351,6 +352,7 @@ Outcome StreamWorld::run() {
   outcome.message = verdict_.message();
   outcome.virtual_seconds = static_cast<double>((now_ - started_).count()) * 1e-9;
   outcome.steps = steps_;
+  outcome.fingerprint = fingerprint();
   return outcome;
 }
 
@@ -367,6 +369,23 @@ void StreamWorld::finish() {
       verdict_.fail("records", std::to_string(c.resegmented_records) + " records were cut");
     }
   }
+}
+
+uint64_t StreamWorld::fingerprint() {
+  for (const auto& pipe : pipes_) {
+    for (const auto& application : pipe->applications) {
+      if (application == nullptr) continue;
+      fingerprint_.number(application->given());
+      const auto ended = application->how_ended();
+      fingerprint_.number(ended ? 1 + uint64_t(*ended) : 0);
+    }
+  }
+  for (const auto& host : hosts_) {
+    if (host == nullptr) continue;
+    host->stack().counters().for_each(
+        [&](const base::CounterRow& row) { fingerprint_.counter("tcp", row); });
+  }
+  return fingerprint_.value();
 }
 
 std::string StreamWorld::describe() const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/prng.hpp"
+#include "fingerprint.hpp"
 #include "outcome.hpp"
 #include "pcap/pcap.hpp"
 #include "stream/attacker.hpp"
@@ -54,12 +55,14 @@ class StreamWorld {
   void finish();
   [[nodiscard]] std::string describe() const;
   void count(Totals& totals) const;
+  [[nodiscard]] uint64_t fingerprint();
   void trace(uint32_t side, const char* what, const Datagram& d);
 
   const StreamPlan plan_;
   const Recording recording_;
   base::Prng prng_;
   Verdict verdict_;
+  Fingerprint fingerprint_;
   base::Now now_ = base::from_nanos(1'000'000'000);
   base::Now started_ = now_;
   uint64_t steps_ = 0;
