@@ -662,7 +662,8 @@ TEST(FpduRx, DiscardFromInsideACallback_MPA_8_09) {
   EXPECT_TRUE(rx.end.user.errors.empty());
 }
 
-// MPA-7.2-02 MPA-3-08 MPA-8-01: FIN at a boundary and inside an FPDU; the end is told once.
+// MPA-7.2-02 MPA-3-08 MPA-8-01 MPA00-5.1-01: FIN at a boundary and inside an FPDU; the end is
+// told once.
 // UNH-MPA-2-14
 TEST(FpduRx, PeerFinishedCleanOrNot_MPA_7_2_02_MPA_3_08) {
   for (const bool clean : {false, true}) {

@@ -37,7 +37,7 @@ void reply_to(MpaEnd& end, const Octets& reply) {
   end.receive(0, reply);
 }
 
-// CM6581-6-01 CM6581-9.2-01 CM6581-6-04: octet by octet, as siw's captures have them.
+// CM6581-6-01 CM6581-9-01 CM6581-9.2-01 CM6581-6-04: octet by octet, as siw's captures have them.
 TEST(Enhanced, RequestAndReplyOctets_CM6581_6_01_CM6581_9_2_01_CM6581_9_2_02) {
   Config no_crc;
   no_crc.crc = false;

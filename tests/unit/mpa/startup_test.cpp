@@ -499,7 +499,7 @@ TEST(Startup, TimeOut_MPA_7_1_2_14_MPA_7_1_2_16) {
   EXPECT_EQ(pair.b.session->next_deadline(), base::kNever);
 }
 
-// MPA-8-01: the stream ends in each phase; one failure, one ended().
+// MPA-8-01 MPA00-5.1-01: the stream ends in each phase; one failure, one ended().
 TEST(Startup, StreamEnds_MPA_8_01) {
   MpaEnd idle(Role::Initiator, {});
   idle.session->ended(llp::StreamEnd::Refused, idle.now);

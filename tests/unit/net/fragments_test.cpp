@@ -7,7 +7,6 @@
 namespace rnic::net {
 namespace {
 
-// TCP-IP-01
 class FragmentsTest : public Ipv6Test {
  protected:
   void SetUp() override {
@@ -55,6 +54,7 @@ class FragmentsTest : public Ipv6Test {
   test::PlainReassembler reassembler_;
 };
 
+// TCP-IP-01
 TEST_F(FragmentsTest, AnyOrderOfBothVersionsIsJoined) {
   const Octets all = content(100);
   std::vector<std::pair<uint32_t, uint32_t>> cuts{{0, 24}, {24, 48}, {48, 56}, {56, 100}};
@@ -81,7 +81,7 @@ TEST_F(FragmentsTest, AnyOrderOfBothVersionsIsJoined) {
   EXPECT_EQ(interface_->next_deadline(), base::kNever);
 }
 
-// A TCP header that is cut: only the whole is judged.
+// TCP-IP-01: a TCP header that is cut: only the whole is judged.
 TEST_F(FragmentsTest, TinyFragmentsOfIpv4AreHarmless) {
   const Octets all = content(48);
   for (uint32_t at = 0; at < 40; at += 8) EXPECT_FALSE(receive(fragment4(all, at, at + 8)));
@@ -95,7 +95,7 @@ TEST_F(FragmentsTest, HeadersBehindTheFragmentHeaderAreWalkedInTheWhole) {
   EXPECT_EQ(receive(fragment6(all, 40, 72, 5, 99)), tcp);  // only the first one's header counts
 }
 
-// RFC 5722
+// TCP-IP-01, RFC 5722
 TEST_F(FragmentsTest, OverlapEndsTheDatagram) {
   const Octets all = content(64);
   struct Case {
@@ -168,6 +168,7 @@ TEST_F(FragmentsTest, MoreFragmentsThanTheLimitEndTheDatagram) {
   EXPECT_FALSE(receive(fragment4(all, 72, 80)));
 }
 
+// TCP-IP-01
 TEST_F(FragmentsTest, AFloodTakesTheOldestPlace) {
   const Octets all = content(64);
   for (uint16_t id = 1; id <= 1000; ++id) receive(fragment4(all, 0, 24, id));
@@ -177,6 +178,7 @@ TEST_F(FragmentsTest, AFloodTakesTheOldestPlace) {
   EXPECT_FALSE(receive(fragment4(all, 24, 64, 1)));
 }
 
+// TCP-IP-01
 TEST_F(FragmentsTest, TimeIsLimitedAndTheSourceIsTold) {
   learn(kPeer, kPeerMac);
   learn6(kPeer6, kPeerMac);

@@ -183,6 +183,44 @@ TEST(AtomicWire, ResponseIs12Octets_R7306_5_03) {
 
 class AtomicTest : public TwoNodes {};
 
+// R7306-5-02: what a posted operation sends: every field in its place, the reserved bits zero, and
+// what FetchAdd does not use 0 and all ones.
+TEST_F(AtomicTest, ThePostedRequestOnTheWire_R7306_5_02) {
+  compare_swap(1, 0x0a0b,
+               {.data = 0x4142434445464748ull,
+                .mask = 0x5152535455565758ull,
+                .compare = 0x6162636465666768ull,
+                .compare_mask = 0x7172737475767778ull});
+  fetch_add(2, 0x0c0d, 0x2122232425262728ull, 0x3132333435363738ull);
+  pair.a.pull_all();
+  ASSERT_EQ(pair.a.sent.size(), 2u);
+  const auto request = [&](size_t i) {
+    const std::vector<uint8_t>& octets = pair.a.sent[i].octets;
+    EXPECT_EQ(octets.size(), wire::ddp::kUntaggedSize + 52u);
+    return std::vector<uint8_t>(octets.begin() + wire::ddp::kUntaggedSize, octets.end());
+  };
+  const auto head = [&](uint8_t code, uint32_t stag, uint64_t to) {
+    std::vector<uint8_t> octets{0, 0, 0, code};
+    octets.resize(20);
+    base::store_be32(&octets[8], stag);
+    base::store_be64(&octets[12], to);
+    return octets;
+  };
+  for (size_t i = 0; i < 2; ++i) {
+    const std::vector<uint8_t> sent = request(i);
+    std::vector<uint8_t> expected = head(i == 0 ? 2 : 0, b->all, i == 0 ? 0x0a0b : 0x0c0d);
+    std::copy_n(sent.begin() + 4, 4, expected.begin() + 4);  // the identifier is the sender's own
+    const uint64_t swap[] = {0x4142434445464748ull, 0x5152535455565758ull, 0x6162636465666768ull,
+                             0x7172737475767778ull};
+    const uint64_t add[] = {0x2122232425262728ull, 0x3132333435363738ull, 0, ~0ull};
+    for (size_t k = 0; k < 4; ++k) {
+      expected.resize(expected.size() + 8);
+      base::store_be64(&expected[expected.size() - 8], i == 0 ? swap[k] : add[k]);
+    }
+    EXPECT_EQ(sent, expected);
+  }
+}
+
 // R7306-5-01, R7306-5-03, R7306-5-06, R7306-5-08, R7306-5-09
 // UNH-RDMAP-11
 TEST_F(AtomicTest, BothOperationsEndToEnd_R7306_5_08) {

@@ -475,5 +475,37 @@ TEST_F(OutboundTest, AWaitingTerminateIsCountedToTheOctet_TCP_9293_3_8_6_2_01) {
   EXPECT_EQ(least, pair.a.sent[1].octets.size() + kOverhead);
 }
 
+// CM6581-5-01: whatever was posted before the stream could send: the RTR is the first FPDU, and its
+// indication tells the user.
+TEST_F(OutboundTest, TheRtrGoesBeforeWhatWasPosted_CM6581_5_01) {
+  for (const auto& [rtr, opcode] : {std::pair{Rtr::Write, wire::rdmap::Opcode::Write},
+                                    std::pair{Rtr::Read, wire::rdmap::Opcode::ReadRequest},
+                                    std::pair{Rtr::Send, wire::rdmap::Opcode::Send}}) {
+    pair.a = test::FramingEnd(kMulpdu);
+    pair.b = test::FramingEnd(kMulpdu);
+    a = std::make_unique<Node>(EndpointConfig{.qp = 9, .pd = 4}, 1);
+    b = std::make_unique<Node>(EndpointConfig{.qp = 9, .pd = 4}, 2);
+    pair.a.attach(a->endpoint.framing_user());
+    pair.b.attach(b->endpoint.framing_user());
+    a->endpoint.bind(pair.a, {.rtr_out = rtr});
+    b->endpoint.bind(pair.b, {.send_rtr_in = rtr == Rtr::Send});
+    b->post_receive(2, 512, 16);
+    a->fill(0, 16, 5);
+    send(1, 0, 16);
+    EXPECT_TRUE(a->owner.events.empty());
+    pair.pump();
+    ASSERT_GE(pair.a.sent.size(), 2u);
+    EXPECT_EQ(TwoNodes::opcode(pair.a.sent[0]), static_cast<uint8_t>(opcode));
+    EXPECT_EQ(pair.a.sent[0].octets.size(), rtr == Rtr::Write  ? wire::ddp::kTaggedSize
+                                            : rtr == Rtr::Send ? wire::ddp::kUntaggedSize
+                                                               : 46u);
+    ASSERT_EQ(a->owner.events.size(), 1u);
+    EXPECT_EQ(a->owner.events[0].kind, EventKind::RtrSent);
+    EXPECT_EQ(a->owner.send_ids(), std::vector<uint64_t>{1});
+    ASSERT_EQ(b->owner.receives.size(), 1u);
+    EXPECT_EQ(b->owner.receives[0].length, 16u);
+  }
+}
+
 }  // namespace
 }  // namespace rnic::rdmap

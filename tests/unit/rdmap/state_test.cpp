@@ -169,7 +169,8 @@ TEST_F(StateTest, ThePeerCloses_DDP_6_2_1_03) {
   EXPECT_EQ(a->owner.sends.at(0).status, WorkStatus::Flushed);
 }
 
-// RDMAP-6.2-01: the end of the stream is told once and leaves nothing outstanding.
+// RDMAP-6.2-01: the end of the stream is told once, with how it ended, and leaves nothing
+// outstanding.
 TEST_F(StateTest, TheStreamEnds_DDP_6_2_2_02) {
   for (const State state : kStates) {
     for (const auto how :
@@ -181,6 +182,7 @@ TEST_F(StateTest, TheStreamEnds_DDP_6_2_2_02) {
       EXPECT_TRUE(a->endpoint.idle());
       ASSERT_EQ(a->owner.events.size(), 1u) << to_string(state);
       EXPECT_EQ(a->owner.events[0].kind, EventKind::Disconnected);
+      EXPECT_EQ(a->owner.events[0].end, how);
       const bool orderly =
           how == llp::StreamEnd::Closed && (running(state) || state == State::Idle);
       EXPECT_EQ(a->endpoint.state(), orderly ? State::Closed : State::Error) << to_string(state);

@@ -189,8 +189,8 @@ class EachRtr : public Starts, public ::testing::WithParamInterface<int> {
         }) {}
 };
 
-// CM6581-5-01 CM6581-9.2-01 CM6581-9.2-07 CM6581-9.1-04: with each kind either side may send first,
-// no receive is taken and nothing completes; also where no Reads were wanted at all.
+// CM6581-5-01 CM6581-5-02 CM6581-9.2-01 CM6581-9.2-07 CM6581-9.1-04: with each kind either side may
+// send first, no receive is taken and nothing completes; also where no Reads were wanted at all.
 // UNH-MPA-1-17
 TEST_P(EachRtr, EitherSideSendsFirst_CM6581_5_01_CM6581_9_2_07_CM6581_9_1_04) {
   for (const uint32_t reads : {0u, 4u}) {
@@ -217,11 +217,14 @@ TEST_P(EachRtr, EitherSideSendsFirst_CM6581_5_01_CM6581_9_2_07_CM6581_9_1_04) {
 INSTANTIATE_TEST_SUITE_P(SendWriteRead, EachRtr, ::testing::Values(0, 1, 2));
 
 // A model without RTR: the responder may not send first (RFC 5044 s.7.1.2 rule 4). CM6581-9.2-07
+// CM6581-5-02
 // UNH-MPA-1-17
 TEST_F(Starts, WithoutAnRtrTheInitiatorSendsFirst_CM6581_9_2_07) {
   QueuePair* a = make(left(), 4, 4);
   QueuePair* b = make(right(), 4, 4);
-  ASSERT_TRUE(start(a, b).left);
+  const Outcome o = start(a, b);
+  ASSERT_TRUE(o.left);
+  EXPECT_FALSE(o.left->agreed.peer_to_peer) << "this connection did not ask";
   std::vector<uint8_t> memory = octets(10, 1);
   const mem::Stag stag = right().add(memory, b->spec().pd, 0);
   ASSERT_EQ(b->post_send(work(WorkOpcode::Send, 1, memory, stag, 10)), PostResult::Ok);

@@ -171,6 +171,7 @@ TEST(Options, R1InformsAndR2EndsByConnection_TCP_9293_3_8_3_01) {
   EXPECT_GE(p.now - start, seconds(20));
   EXPECT_LT(p.now - start, seconds(60));
   EXPECT_EQ(p.stack.counters().path_doubts, 1u);
+  EXPECT_EQ(p.egress.doubted, std::vector{RawPeer::kPeer});
 }
 
 TEST(Options, UnansweredWindowProbesEndByTheUserTimeout) {

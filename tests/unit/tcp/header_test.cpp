@@ -302,7 +302,7 @@ TEST(Header, AZeroWindowStillHearsAckRstAndUrg_TCP_9293_3_10_04) {
   }
 }
 
-// TCP-9293-3.10-05
+// TCP-9293-3.10-05: whether each segment is the expected one or begins with an octet that is known.
 TEST(Header, ABurstIsAnsweredOnce_TCP_9293_3_10_05) {
   RawPeer p;
   p.accept();
@@ -311,6 +311,10 @@ TEST(Header, ABurstIsAnsweredOnce_TCP_9293_3_10_05) {
   p.stack.output(p.now);
   EXPECT_EQ(p.egress.sent.size(), 1u);
   EXPECT_EQ(p.next().ack, kIrs + 1 + 16000);
+  for (uint32_t i = 16; i < 32; ++i) p.data(i * 1000 - 1, 1001);
+  p.stack.output(p.now);
+  EXPECT_EQ(p.egress.sent.size(), 1u);
+  EXPECT_EQ(p.next().ack, kIrs + 1 + 32000);
 }
 
 // TCP-9293-3.9.1-01

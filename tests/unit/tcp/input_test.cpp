@@ -674,7 +674,8 @@ TEST(Input, AShiftAbove14Is14_TCP_7323_2_3_01) {
   }
 }
 
-// TCP-7323-2.2-01
+// TCP-7323-2.2-01: a scale that we did not offer is not used, whoever opens; nor is ours when the
+// peer offered none, and what stands behind the SYN is no offer.
 TEST(Input, WindowScaleIsUsedOnlyWhenBothSentIt_TCP_7323_2_2_01) {
   tcp::Config config = RawPeer::bare();
   config.window_scaling = true;
@@ -688,9 +689,28 @@ TEST(Input, WindowScaleIsUsedOnlyWhenBothSentIt_TCP_7323_2_2_01) {
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
   p.data(0, 100, flag::kPsh);
   EXPECT_EQ(p.next().window, (4u << 20) >> 7);
-  RawPeer q(config);
-  q.inject({.seq = kIrs, .flags = flag::kSyn});
-  EXPECT_FALSE(q.next().parsed.window_scale);
+  const std::vector<uint8_t> scale{3, 3, 7, 0};
+  for (const bool ours : {true, false}) {
+    config.window_scaling = ours;
+    RawPeer q(config);  // one side's offer only
+    q.acceptor.next.push_back(&q.user);
+    q.inject({.seq = kIrs, .flags = flag::kSyn, .options = ours ? std::vector<uint8_t>{} : scale});
+    EXPECT_FALSE(q.next().parsed.window_scale);
+    q.inject(
+        {.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 3000, .options = scale});
+    EXPECT_EQ(q.stack.info(*q.user.stream)->snd_wnd, 3000u);
+    q.data(0, 100, flag::kPsh);
+    EXPECT_EQ(q.next().window, 65535 - 100);  // the edge of the SYN's window
+    RawPeer r(config);
+    EXPECT_EQ(r.connect().parsed.window_scale.has_value(), ours);
+    r.inject({.seq = kIrs,
+              .ack = kIss + 1,
+              .flags = flag::kSyn | flag::kAck,
+              .options = ours ? std::vector<uint8_t>{} : scale});
+    EXPECT_EQ(r.next().window, 65535);
+    r.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 3000});
+    EXPECT_EQ(r.stack.info(*r.user.stream)->snd_wnd, 3000u);
+  }
 }
 
 // What a hostile peer sends behind its own FIN does not exist: not committed, whichever comes

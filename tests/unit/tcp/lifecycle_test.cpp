@@ -195,6 +195,24 @@ TEST(Lifecycle, EveryCallbackMayAbort) {
   }
 }
 
+// TCP-9293-3.5.1-01: we crashed, and the peer answers our SYN with an ACK of the connection that it
+// still has: a RST that it must believe (s.3.5.1, figure 9), and our SYN goes on to be answered.
+TEST(Lifecycle, AfterACrashOfOursThePeersHalfIsReset_TCP_9293_3_5_1_01) {
+  RawPeer p;
+  const Segment syn = p.connect();
+  p.inject({.seq = kIrs + 300, .ack = kIss + 7777, .flags = flag::kAck});
+  const Segment reset = p.next();
+  EXPECT_EQ(reset.flags, flag::kRst);
+  EXPECT_EQ(reset.seq, kIss + 7777);
+  EXPECT_FALSE(p.user.how_ended);
+  p.wait(seconds(2));
+  const Segment again = p.next();
+  EXPECT_EQ(again.flags, flag::kSyn);
+  EXPECT_EQ(again.seq, syn.seq);
+  p.inject({.seq = kIrs, .ack = kIss + 1, .flags = flag::kSyn | flag::kAck});
+  EXPECT_TRUE(p.user.is_established);
+}
+
 // TCP-9293-3.5.1-01
 TEST(Lifecycle, AHalfOpenConnectionIsResetAndReopened_TCP_9293_3_5_1_01) {
   RawPeer p;

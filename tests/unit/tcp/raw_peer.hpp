@@ -73,10 +73,12 @@ class CaptureEgress final : public tcp::Egress {
   [[nodiscard]] uint32_t path_mtu(llp::IpAddress) const override { return mtu; }
   [[nodiscard]] uint32_t link_mtu(llp::IpAddress) const override { return kLinkMtu; }
   void reduce_path_mtu(llp::IpAddress, uint32_t to, base::Now) override { mtu = std::min(mtu, to); }
+  void doubt_path(llp::IpAddress end, base::Now) override { doubted.push_back(end); }
 
   static constexpr uint32_t kLinkMtu = 1500;
   uint32_t mtu = kLinkMtu;  // of the path
   std::deque<Segment> sent;
+  std::vector<llp::IpAddress> doubted;  ///< R1 was reached towards them
 
  private:
   std::array<uint8_t, 65536> buffer_{};

@@ -199,6 +199,32 @@ TEST(Session, OnlyTheExactFrame_TUF_5_4_01_TUF_5_4_03_TUF_5_4_04) {
   }
 }
 
+// TUF-5.2-06: a middlebox that cuts three framing PDUs in three, in every way and either order.
+TEST(Session, EveryResegmentation_TUF_5_2_06) {
+  SessionPair p(aligned(), aligned());
+  p.start();
+  const std::vector<Octets> sent = ulpdus(3, 5);
+  p.send(sent);
+  const Octets all = p.framed();
+  for (size_t i = 0; i <= all.size(); ++i) {
+    for (size_t j = i; j <= all.size(); ++j) {
+      for (const bool swapped : {false, true}) {
+        SessionPair q(aligned(), aligned());
+        q.start();
+        const auto receive = [&](size_t from, size_t to) {
+          const base::ByteView octets = base::ByteView(all).subspan(from, to - from);
+          if (!octets.empty()) q.b.in.receive(q.first_octet + from, octets);
+        };
+        if (!swapped) receive(0, i);
+        receive(j, all.size());
+        receive(i, j);
+        if (swapped) receive(0, i);
+        expect_clean(q, sent, std::to_string(i) + " " + std::to_string(j));
+      }
+    }
+  }
+}
+
 // TUF-5.4-04: the right size and a wrong key, in order.
 TEST(Session, AWrongKeyInOrder_TUF_5_4_04) {
   SessionPair p(aligned(), aligned());
