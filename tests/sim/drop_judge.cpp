@@ -40,10 +40,13 @@ bool DropJudge::only_good_arrived(base::Range range) const {
 void DropJudge::record(base::TraceKind kind, base::Range range) {
   switch (kind) {
     case base::TraceKind::InOrder:
-    case base::TraceKind::PlacedEarly:
+    case base::TraceKind::PlacedEarly: static_cast<void>(placed_.insert(range)); [[fallthrough]];
     case base::TraceKind::Held: return committed(range);
+    case base::TraceKind::Delivered: delivered_ = range.end; return;
     case base::TraceKind::Suspected:
-      if (only_good_arrived(range) && ++good_suspected_ > kGoodSuspectedMax) {
+      if (!only_good_arrived(range)) {
+        damaged_suspected_.push_back(range);
+      } else if (++good_suspected_ > kGoodSuspectedMax) {
         verdict_.fail("suspicion", name_ + ": " + text_of(range) + " is the " +
                                        std::to_string(good_suspected_) +
                                        "th good segment that is dropped on suspicion");
@@ -74,13 +77,28 @@ void DropJudge::committed(base::Range range) {
   static_cast<void>(committed_.insert(range));
 }
 
+/// Its octets are in the hands of DDP: traced as placed, or in an FPDU that is whole in the order.
+bool DropJudge::placed(base::Range range) const {
+  if (placed_.contains(range)) return true;
+  const std::optional<base::Range> last = fpdu_at_(range.end - 1);
+  return last && last->end <= delivered_;
+}
+
+/// Five suspicions are there. A damaged segment is one of them until the octets that it should have
+/// had are placed: before that nobody can tell it from a cut.
+bool DropJudge::known_to_cut() const {
+  const auto open = std::count_if(damaged_suspected_.begin(), damaged_suspected_.end(),
+                                  [&](base::Range range) { return !placed(range); });
+  return good_suspected_ + static_cast<uint64_t>(open) >= kGoodSuspectedMax;
+}
+
 /// A damaged octet was committed: only an exception allows it.
 void DropJudge::judge_octet(uint64_t octet, const Arrival& arrival) {
   took_damage_ = true;
   if (!config_.silent_drop || !config_.crc || !excuse_.empty()) return;
   const std::optional<base::Range> fpdu = fpdu_at_(octet);
   const bool cut = fpdu && (fpdu->begin < arrival.range.begin || fpdu->end > arrival.range.end);
-  if (good_suspected_ >= kGoodSuspectedMax) {
+  if (known_to_cut()) {
     excuse_ = "the sender is known to cut";
   } else if (cut && !config_.markers_receive) {
     excuse_ = "the FPDU was cut, and there are no markers";

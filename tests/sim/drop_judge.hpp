@@ -21,7 +21,7 @@ namespace rnic::simulation {
 
 class DropJudge {
  public:
-  /// The FPDU that a stream octet belongs to, as its sender made it; empty: not known.
+  /// The FPDU that a stream octet belongs to, as its sender made it; empty: not known or not made.
   using FpduAt = std::function<std::optional<base::Range>(uint64_t offset)>;
 
   /// \param config of the receiving end
@@ -52,6 +52,8 @@ class DropJudge {
   void committed(base::Range range);
   void judge_octet(uint64_t octet, const Arrival& arrival);
   [[nodiscard]] bool only_good_arrived(base::Range range) const;
+  [[nodiscard]] bool known_to_cut() const;
+  [[nodiscard]] bool placed(base::Range range) const;
 
   std::string name_;
   Verdict& verdict_;
@@ -61,6 +63,9 @@ class DropJudge {
   base::IntervalSet<4096> committed_;
   std::map<uint64_t, uint32_t> damages_;  // of a range, by its first octet
   uint64_t good_suspected_ = 0;
+  std::vector<base::Range> damaged_suspected_;
+  base::IntervalSet<4096> placed_;  // as the trace tells it
+  uint64_t delivered_ = 0;          // up to here
   uint64_t good_taken_for_bad_ = 0;
   std::string excuse_;
   bool took_damage_ = false;
