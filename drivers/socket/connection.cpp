@@ -276,17 +276,23 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
       break;
     }
     const size_t most = std::min<size_t>(buffer.size(), std::max(room, 1u));
-    const bool sure = room != 0 && user_->sure_room() >= most;
-    ssize_t got =
-        system_.recv(descriptor(), buffer.data(), most, MSG_DONTWAIT | (sure ? 0 : MSG_PEEK));
+    const bool sure = owed_ != 0 || (room != 0 && user_->sure_room() >= most);
+    ssize_t got = system_.recv(descriptor(), buffer.data(), owed_ != 0 ? owed_ : most,
+                               MSG_DONTWAIT | (sure ? 0 : MSG_PEEK));
     if (got > 0 && room == 0) {
       fail(write_error_);  // nothing of the peer's can come behind them
       break;
     }
+    if (got > 0 && owed_ != 0) {
+      owed_ -= static_cast<uint32_t>(got);
+      continue;
+    }
+    int error = 0;
     if (got > 0 && !sure) {
       const uint32_t taken = taken_of({buffer.data(), static_cast<size_t>(got)});
       if (taken == 0) break;
-      got = take(buffer.data(), taken);
+      error = take(buffer.data(), taken);
+      got = taken;
     }
     if (got < 0) {
       if (errno == EINTR) continue;
@@ -307,22 +313,24 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
     ++counters_.reads;
     before.before_hand_up();
     if (!doomed_) hand_up({buffer.data(), static_cast<size_t>(got)}, now);
+    if (error != 0) fail(error);
   }
   return work;
 }
 
-/// Octets that were looked at and found to fit as a whole: a call that brings less is followed by
-/// another one, since there may be no room for a part. \return as recv()
-ssize_t Connection::take(uint8_t* to, size_t octets) {
-  size_t have = 0;
-  for (;;) {
-    const ssize_t got = system_.recv(descriptor(), to + have, octets - have, MSG_DONTWAIT);
+/// Takes octets that were looked at and fit as a whole out of the system's buffer; for a part there
+/// may be no room. What the system does not give now is owed: it is handed up all the same, for it
+/// was seen, and thrown away when it comes. \return an error that ends the connection, or 0
+int Connection::take(uint8_t* to, uint32_t octets) {
+  owed_ = octets;
+  while (owed_ != 0) {
+    const ssize_t got = system_.recv(descriptor(), to + (octets - owed_), owed_, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return have != 0 ? static_cast<ssize_t>(have) : got;
-    if (have != 0) ++counters_.reads;
-    have += static_cast<size_t>(got);
-    if (have == octets) return static_cast<ssize_t>(have);
+    if (got <= 0) return got == 0 || errno == EAGAIN || errno == EWOULDBLOCK ? 0 : errno;
+    if (owed_ != octets) ++counters_.reads;
+    owed_ -= static_cast<uint32_t>(got);
   }
+  return 0;
 }
 
 void Connection::wait_for(Lack what) {

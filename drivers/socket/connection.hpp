@@ -148,7 +148,7 @@ class Connection final : public llp::Stream {
   bool write_out(base::Now now);
   void release_taken(base::Now now);
   void send_fin(base::Now now);
-  ssize_t take(uint8_t* to, size_t octets);
+  int take(uint8_t* to, uint32_t octets);
   void wait_for(Lack what);
   [[nodiscard]] uint32_t taken_of(base::ByteView octets);
   void hand_up(base::ByteView octets, base::Now now);
@@ -180,6 +180,7 @@ class Connection final : public llp::Stream {
 
   // Receiving.
   uint64_t received_ = 0;  // stream offset
+  uint32_t owed_ = 0;      // octets before it that the system still has
   bool readable_ = false;
   Lack waits_for_ = Lack::None;
   bool peer_finished_ = false;

@@ -186,7 +186,7 @@ TEST_F(OnKernel, AnEndWakesThoseThatWaitForSpace) {
 }
 
 // What was looked at and taken as a whole is handed up as a whole, in however many pieces the
-// system gives it, and however often it is interrupted.
+// system gives it, and however often it is interrupted or says that there is nothing.
 TEST_F(OnKernel, WhatIsTakenAsAWholeComesAsAWhole) {
   Waiting waiting{2, 1};
   waiting.open = true;
@@ -198,6 +198,7 @@ TEST_F(OnKernel, WhatIsTakenAsAWholeComesAsAWhole) {
   SystemFaults faults;
   faults.partial = 0.9;
   faults.interrupted = 0.5;
+  faults.again = 0.3;
   kernels_[1]->set_faults(faults);
   uint64_t asked_for = 0;
   waiting.on_place = [&](base::Range range) { EXPECT_EQ(range.size(), asked_for); };
@@ -206,6 +207,25 @@ TEST_F(OnKernel, WhatIsTakenAsAWholeComesAsAWhole) {
   waiting.stream->room_grew();
   ASSERT_TRUE(run_until([&] { return waiting.ordered_to == config_.send_buffer / 4; }));
   EXPECT_TRUE(waiting.clean());
+}
+
+// What was looked at and taken is handed up although the connection breaks before it is read; the
+// error is told behind it.
+TEST_F(OnKernel, WhatWasSeenIsHandedUpBeforeAnError) {
+  Waiting waiting{2, 1};
+  connect(near_, waiting);
+  near_.queue(1000);
+  turns(1000);
+  network_.set_most_broken(1);
+  SystemFaults faults;
+  faults.fatal = 1;
+  waiting.on_take = [&](base::Range) { kernels_[1]->set_faults(faults); };
+  waiting.open = true;
+  waiting.stream->room_grew();
+  ASSERT_TRUE(run_until([&] { return waiting.how_ended.has_value(); }));
+  EXPECT_EQ(waiting.ordered_to, 1000u);
+  EXPECT_NE(waiting.how_ended, llp::StreamEnd::Closed);
+  EXPECT_NE(waiting.how_ended, llp::StreamEnd::Aborted);
 }
 
 // No event follows ENOBUFS and ENOMEM: the driver asks again by itself, and does not spin.
