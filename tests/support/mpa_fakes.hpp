@@ -200,9 +200,11 @@ class FakeStartEvents final : public mpa::StartEvents {
     if (on_failure) on_failure(why);
   }
   void rtr_received(base::Now) override { ++rtrs; }
+  void peer_left(base::Now) override { ++peers_left; }
 
   std::function<void(mpa::StartFailure)> on_failure;
   int rtrs = 0;
+  int peers_left = 0;
   std::vector<mpa::StartOffer> offers;
   std::vector<Octets> requests;
   std::vector<mpa::Negotiated> starts;

@@ -284,6 +284,83 @@ TEST(SilentDrop, ADamagedPieceOfACuttingSenderIsGivenBack) {
   }
 }
 
+/// Five good segments of a sender that cuts are dropped: from then on it is known as one.
+void make_known_to_cut(Dropper& rx) {
+  for (size_t i = 0; i < 5; ++i) {
+    ASSERT_FALSE(rx.give(rx.boundary(i), rx.boundary(i) + 20)) << i;
+    ASSERT_TRUE(rx.give(rx.boundary(i), rx.boundary(i + 1))) << i;
+  }
+  ASSERT_EQ(rx.end.counters.suspicious_drops, 5u);
+}
+
+// What is dropped on suspicion is known when it comes again with more behind it, as a sender does
+// that joins what it sends again.
+TEST(SilentDrop, ASuspectIsKnownInALongerSegment) {
+  for (const bool markers : {false, true}) {
+    Dropper rx(markers, std::vector<size_t>(8, 1000));
+    for (size_t i = 0; i < 4; ++i) {
+      const size_t begin = rx.boundary(i), end = rx.boundary(i + 1);
+      ASSERT_FALSE(rx.give(begin, begin + 600)) << i;
+      ASSERT_TRUE(rx.give(begin, begin + 700)) << i;
+      ASSERT_TRUE(rx.give(begin + 700, end)) << i;
+    }
+    EXPECT_EQ(rx.end.counters.suspicious_drops, 4u);
+    ASSERT_TRUE(rx.give(rx.boundary(4), rx.encoder.stream.size()));
+    rx.expect_all();
+  }
+}
+
+// MPA-8-07: a damaged marker that leads into the middle of an FPDU does not hide the damage, not
+// even where the sender is known to cut: the FPDUs of the segment are walked from its begin, too.
+TEST(SilentDrop, DamagedMarkersAreFoundThoughTheSenderCuts_MPA_8_07) {
+  const Dropper sample(true, std::vector<size_t>(60, 50));
+  const size_t begin = sample.boundary(10), end = sample.boundary(30);
+  size_t damaged = 0;
+  for (size_t marker = (begin + 511) / 512 * 512; marker + 4 <= end; marker += 512) {
+    for (size_t bit = 0; bit < 32; ++bit) {
+      Dropper rx(true, std::vector<size_t>(60, 50));
+      ASSERT_NO_FATAL_FAILURE(make_known_to_cut(rx));
+      const auto bits = static_cast<uint8_t>(1u << bit % 8);
+      ASSERT_FALSE(rx.give_damaged(begin, end, marker + bit / 8, bits)) << marker << ' ' << bit;
+      ASSERT_TRUE(rx.give(begin, end));
+      ASSERT_TRUE(rx.give(rx.boundary(5), begin));
+      ASSERT_TRUE(rx.give(end, rx.encoder.stream.size()));
+      ASSERT_NO_FATAL_FAILURE(rx.expect_all());
+      ++damaged;
+    }
+  }
+  EXPECT_EQ(damaged, 64u);
+}
+
+// MPA-8-08: the count of the range at the delivery point comes to its end, however many ranges
+// ahead of it are damaged meanwhile.
+TEST(SilentDrop, TheCountInOrderIsNeverGivenUp_MPA_8_08) {
+  for (const bool first : {false, true}) {
+    Dropper rx(false, std::vector<size_t>(60, 300), 3);
+    const size_t next = rx.boundary(1);
+    const auto damage_ahead = [&](size_t from) {
+      for (size_t i = from; i < from + 20; ++i) {
+        const size_t begin = rx.boundary(i), end = rx.boundary(i + 1);
+        ASSERT_FALSE(rx.give_damaged(begin, end, begin + 40, 1)) << i;
+      }
+    };
+    // Counted before the others, or when all places are taken.
+    if (first) {
+      ASSERT_FALSE(rx.give_damaged(0, next, 40, 1));
+    }
+    ASSERT_NO_FATAL_FAILURE(damage_ahead(1));
+    if (!first) {
+      ASSERT_FALSE(rx.give_damaged(0, next, 40, 1));
+    }
+    ASSERT_NO_FATAL_FAILURE(damage_ahead(21));
+    ASSERT_FALSE(rx.give_damaged(0, next, 41, 1));
+    ASSERT_FALSE(rx.give_damaged(0, next, 42, 1));
+    EXPECT_TRUE(rx.end.user.errors.empty());
+    ASSERT_TRUE(rx.give_damaged(0, next, 43, 1));
+    EXPECT_EQ(rx.end.user.errors, std::vector{llp::FramingError::Crc});
+  }
+}
+
 // MPA-8-08: damage in a piece that is committed already cannot be healed; it is told when the same
 // rest comes a second time, not after all the drops of the limit.
 TEST(SilentDrop, DamageInACommittedPieceIsTold_MPA_8_08) {

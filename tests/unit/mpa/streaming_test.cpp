@@ -116,6 +116,25 @@ TEST(Streaming, TheResponderStreamsOn_MPA_7_1_2_04_MPA_7_1_2_11) {
   EXPECT_EQ(next.from(22), kText);
 }
 
+// MPA-7.1.2-08: whoever waits for the peer to close behind a reject is told so once, whether the
+// peer closes before the Reply has left, or behind it.
+TEST(Streaming, APeerThatLeavesARejectIsTold_MPA_7_1_2_08) {
+  for (const bool early : {false, true}) {
+    MpaEnd b(Role::Responder, {});
+    b.establish();
+    b.receive(0, request_frame(0x40, 1));
+    b.session->reject({}, b.now);
+    if (early) b.session->peer_finished(b.now);
+    EXPECT_EQ(b.events.peers_left, 0);
+    EXPECT_EQ(b.pull_all(), reply_frame(0x60, 1));
+    EXPECT_EQ(b.events.peers_left, early ? 1 : 0);
+    if (!early) b.session->peer_finished(b.now);
+    EXPECT_EQ(b.events.peers_left, 1);
+    EXPECT_EQ(b.events.failures, std::vector{StartFailure::RejectedLocally});
+    EXPECT_EQ(b.stream.closes, 0);
+  }
+}
+
 // MPA-7.1.2-08: s.7.1.4.2's reading, when configured.
 TEST(Streaming, ARejectMayClose_MPA_7_1_2_08) {
   Config config;
