@@ -2,6 +2,7 @@
 // what the application waits for.
 
 #include "device_pair.hpp"
+#include "support/live_memory.hpp"
 
 namespace rnic::nic {
 namespace {
@@ -134,6 +135,23 @@ TEST_F(Events, AnUnheardRequestFreesItsPlace) {
   // The queue has been read: the next one is heard.
   dial(1, kPort);
   EXPECT_EQ(count(read_all(), EventKind::ConnectRequest), 1u);
+}
+
+// The list of those is empty behind each poll: however many there were, they cost no memory.
+TEST_F(Events, UnheardRequestsCostNoMemory) {
+  const auto waves = [&](int n) {
+    while (n-- != 0) {
+      dial(12, kPort);
+      hang_up();
+      left().collect();
+      left().events.clear();
+    }
+    return test::live_octets();
+  };
+  const int64_t before = waves(12);
+  EXPECT_GT(right().device->device_counters().requests_unheard, 100u);
+  EXPECT_EQ(waves(24), before);
+  EXPECT_GT(right().device->device_counters().requests_unheard, 300u);
 }
 
 // A request that is told of and withdrawn leaves at most its two events, also when the second finds

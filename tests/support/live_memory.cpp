@@ -1,0 +1,33 @@
+#include "live_memory.hpp"
+
+#include <malloc.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+std::atomic<int64_t> live{0};
+
+void take_back(void* block) noexcept {
+  live -= static_cast<int64_t>(::malloc_usable_size(block));
+  std::free(block);
+}
+
+}  // namespace
+
+namespace rnic::test {
+
+int64_t live_octets() { return live; }
+
+}  // namespace rnic::test
+
+void* operator new(std::size_t size) {
+  void* block = std::malloc(size == 0 ? 1 : size);
+  if (block == nullptr) throw std::bad_alloc();
+  live += static_cast<int64_t>(::malloc_usable_size(block));
+  return block;
+}
+void operator delete(void* block) noexcept { take_back(block); }
+void operator delete(void* block, std::size_t) noexcept { take_back(block); }

@@ -1,0 +1,14 @@
+/// \file
+/// What a test's process holds of memory that C++ gave it: who links live_memory.cpp has operator
+/// new and delete replaced.
+#pragma once
+
+#include <cstdint>
+
+namespace rnic::test {
+
+/// Octets, as malloc() rounds them, that operator new has given and operator delete has not got
+/// back.
+[[nodiscard]] int64_t live_octets();
+
+}  // namespace rnic::test

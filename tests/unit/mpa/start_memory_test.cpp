@@ -1,0 +1,101 @@
+// The room for a start frame is given back by each way out of a start-up, not with the session: a
+// server has many.
+#include <gtest/gtest.h>
+
+#include "start_frames.hpp"
+#include "support/live_memory.hpp"
+
+namespace rnic::mpa {
+namespace {
+
+using test::Octets;
+
+/// Keeps nothing, so that it needs no memory.
+class NoEvents final : public StartEvents {
+ public:
+  void request_received(const StartOffer&, base::ByteView, base::Now) override { ++told; }
+  void started(const Negotiated&, base::ByteView, base::Now) override { ++told; }
+  void start_failed(StartFailure how, base::ByteView, base::Now) override {
+    ++told;
+    why = how;
+  }
+  void rtr_received(base::Now) override {}
+  int told = 0;
+  std::optional<StartFailure> why;
+};
+
+/// A session that gets the peer's start frame. \return octets that are given back by it
+int64_t given_back(Role role, const Config& config, const Octets& frame,
+                   std::optional<StartFailure> why) {
+  const HoldStorePtr store = make_hold_store(64u << 10);
+  Counters counters;
+  NoEvents events;
+  test::FakeStream stream;
+  test::FakeFramingUser user;
+  user.mulpdus.reserve(8);
+  user.errors.reserve(8);
+  const StartWish reads{.exchange_reads = config.exchange_reads, .ird = 4, .ord = 4};
+  Session session(config, role, *store, counters, events, {}, reads);
+  user.session = &session;
+  session.attach(stream);
+  session.bind(user);
+  const base::Now now{};
+  session.established(1460, now);
+  if (role == Role::Initiator) {
+    std::array<uint8_t, 1460> room;
+    llp::Frame out(room.data(), room.size());
+    const llp::Pulled request = session.pull(1460, 0, out);
+    session.released(request.tag, request.length);
+  }
+  const int64_t before = test::live_octets();
+  EXPECT_EQ(session.inspect({0, frame.size()}, frame, now), llp::InspectVerdict::Accept);
+  session.place({0, frame.size()}, frame, true, now);
+  session.ordered(frame.size(), now);
+  const int64_t after = test::live_octets();
+  EXPECT_EQ(events.told, 1);
+  EXPECT_EQ(events.why, why);
+  return before - after;
+}
+
+/// Full operation takes some of it in return.
+constexpr int64_t kMostOfIt = wire::kMpaPrivateDataMax * 3 / 4;
+
+TEST(StartMemory, AResponderGivesItBackWithTheRequest) {
+  const Octets request = request_frame(0x40, 1, Octets(500, 7));
+  EXPECT_GE(given_back(Role::Responder, {}, request, {}), kMostOfIt);
+}
+
+TEST(StartMemory, AnInitiatorGivesItBackWithTheReply) {
+  Config config;
+  config.revision = 1;
+  const Octets reply = reply_frame(0x40, 1, Octets(500, 7));
+  EXPECT_GE(given_back(Role::Initiator, config, reply, {}), kMostOfIt);
+}
+
+TEST(StartMemory, ARejectGivesItBack) {
+  for (const bool closes : {false, true}) {
+    Config config;
+    config.revision = 1;
+    config.reject_closes = closes;
+    const Octets reply = reply_frame(0x60, 1, Octets(500, 7));
+    EXPECT_GE(given_back(Role::Initiator, config, reply, StartFailure::RejectedByPeer), kMostOfIt);
+  }
+}
+
+TEST(StartMemory, AFailureGivesItBack) {
+  EXPECT_GE(given_back(Role::Responder, {}, Octets(20, 'x'), StartFailure::BadKey), kMostOfIt);
+  EXPECT_GE(given_back(Role::Initiator, {}, Octets(20, 'x'), StartFailure::BadKey), kMostOfIt);
+}
+
+// A Reply that this side cannot meet: the session stays for as long as its Terminate needs.
+TEST(StartMemory, ARefusalGivesItBack) {
+  Config config;
+  config.revision = 2;
+  config.markers_send_allowed = false;
+  // IRD and ORD of RFC 6581 s.9: 4 and 4.
+  const Octets reply = reply_frame(0xd0, 2, {0, 4, 0, 4});
+  EXPECT_GE(given_back(Role::Initiator, config, reply, StartFailure::LocalError), kMostOfIt);
+}
+
+}  // namespace
+}  // namespace rnic::mpa
