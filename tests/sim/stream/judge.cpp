@@ -90,6 +90,7 @@ bool Judge::asks_for_ecn(const Segment& s) {
 void Judge::observe_syn(uint32_t side, const Segment& s) {
   Half& h = halves_[side];
   if (h.iss && *h.iss != s.seq) return fail(side, "the SYN again with another number");
+  h.reduced |= h.iss.has_value();  // lost: the window begins with one segment (RFC 6928 s.2)
   h.iss = s.seq;
   if (!s.has(flag::kAck)) h.offered = std::max<uint64_t>(h.offered, s.window);
   // What a later SYN leaves out (ECN, options of a first try) is not agreed on.
