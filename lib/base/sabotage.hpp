@@ -28,6 +28,7 @@ enum class Defect : uint8_t {
   LostHold,               ///< mpa: held octets are thrown away at the first pressure
   FrontUnproven,          ///< mpa: octets before the first located FPDU are taken unseen
   CutsNeverBelieved,      ///< mpa: a cut FPDU is dropped as often as it comes
+  LateReceiverLeft,       ///< rdmap: nobody wakes a peer whose receiver was installed too late
   CompletionOutOfOrder,   ///< rdmap: a Write completes before an earlier Read
   LeakSlot,               ///< tcp: a closed connection is never returned to its slab
   WindowIgnored,          ///< tcp: data goes out one segment beyond the peer's window

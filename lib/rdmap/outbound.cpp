@@ -555,7 +555,7 @@ llp::PulledUlpdu Endpoint::Impl::pull_rtr(uint32_t max, llp::UlpduWriter& out) {
 /// receiver was not yet installed when they came (decision 10).
 void Endpoint::Impl::peer_silent() {
   const bool spoke = sends_.next() != 0 || (agreement_.rtr_out != Rtr::None && !rtr_pending_);
-  if (!running() || !spoke) return;
+  if (!running() || !spoke || base::sabotaged(base::Defect::LateReceiverLeft)) return;
   nudge_pending_ = true;
   call_ready();
 }

@@ -42,6 +42,7 @@ constexpr std::array kDefects{
     Named{Defect::LostHold, "hold lost"},
     Named{Defect::FrontUnproven, "front of a segment unproven"},
     Named{Defect::CutsNeverBelieved, "cuts never believed"},
+    Named{Defect::LateReceiverLeft, "late receiver not woken"},
     Named{Defect::CompletionOutOfOrder, "completion out of order"},
     Named{Defect::LeakSlot, "slot leaked"},
     Named{Defect::WindowIgnored, "peer's window ignored"},

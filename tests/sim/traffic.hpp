@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -86,6 +87,9 @@ class Flow {
   void reference_request(const WireMessage& message);
   /// The first message of this direction is a zero-length Write as RTR (RFC 6581 s.9.2).
   void expect_rtr() { rtr_expected_ = true; }
+  /// A Write of no octets, to wake a late receiver, may come once (decision 10).
+  /// \param silent whether nothing has come back yet
+  void expect_nudge(std::function<bool()> silent) { nudge_allowed_ = std::move(silent); }
   /// A Read Response that the reference receiver at `from` delivers.
   void reference_response(const WireMessage& message);
 
@@ -199,6 +203,7 @@ class Flow {
   std::deque<Receive> receives_;
   size_t received_ = 0;  // completed receives, in order
   bool rtr_expected_ = false;
+  std::function<bool()> nudge_allowed_;
   size_t reference_requests_ = 0;   // jobs that the reference at `to` has seen
   size_t reference_responses_ = 0;  // entries of read_jobs_ that the reference at `from` has seen
 };

@@ -275,6 +275,15 @@ void Flow::reference_request(const WireMessage& message) {
     if (!message.tagged || !message.payload.empty()) fail("rtr", "the first message is another");
     return;
   }
+  // Beside a planned Write of no octets it does not matter which of the two comes first.
+  const bool planned = reference_requests_ < jobs_.size() &&
+                       jobs_[reference_requests_].plan.operation == Operation::Write &&
+                       jobs_[reference_requests_].plan.length == 0;
+  if (nudge_allowed_ && message.tagged && message.payload.empty() && !planned) {
+    if (!nudge_allowed_()) fail("nudge", "a peer that has spoken is woken");
+    nudge_allowed_ = nullptr;
+    return;
+  }
   const size_t index = reference_requests_++;
   if (index >= jobs_.size()) {
     fail("reference", "message " + std::to_string(index) + " was never posted");

@@ -37,6 +37,9 @@ struct SystemPlan {
   uint32_t receive_buffer = 256u << 10;
   uint32_t longest_piece = 64u << 10;  ///< octets that arrive at once, at most
   base::Duration delay{20'000};        ///< to the other machine
+  /// A listener's program installs its receiver late, at most so long behind the first octets that
+  /// it sends: what arrives before is kept, and told of when the next octets come (Linux siw).
+  base::Duration late_receiver{0};
   uint32_t mss = 1448;
   double new_mss = 0;  ///< chance that the MSS is another one when it is asked for
   bool has_ipv6 = true;

@@ -299,7 +299,8 @@ ssize_t Kernel::recv(int descriptor, void* buffer, size_t size, int flags) {
     raise_later(descriptor, EPOLLIN);
     return fail(EAGAIN);
   }
-  if (!end.arrived.empty()) {
+  const bool over = end.peer_finished || end.dead;
+  if (!end.arrived.empty() && (!end.untold || over)) {
     size_t n = std::min(size, end.arrived.size());
     if (n > 1 && fault(plan_.faults.partial)) n = prng().between(1, n);
     const auto last = end.arrived.begin() + static_cast<ptrdiff_t>(n);
@@ -319,7 +320,7 @@ ssize_t Kernel::recv(int descriptor, void* buffer, size_t size, int flags) {
     if (end.first_told == 0) end.first_told = error;
     return fail(error);
   }
-  return end.peer_finished || end.dead ? 0 : fail(EAGAIN);
+  return over ? 0 : fail(EAGAIN);
 }
 
 uint32_t Kernel::room_of(const TcpEnd& end) const {
@@ -379,6 +380,10 @@ int Kernel::sendmmsg(int descriptor, mmsghdr* messages, uint32_t count, int flag
     }
   }
   ++totals_.writes;
+  if (entry->end == 1 && plan_.late_receiver.count() != 0 && end.receives_from == base::Now{}) {
+    const auto most = static_cast<uint64_t>(plan_.late_receiver.count());
+    end.receives_from = network_.now() + base::Duration(static_cast<int64_t>(prng().below(most)));
+  }
   network_.push(entry->link, entry->end);
   return done;
 }
@@ -404,7 +409,7 @@ uint32_t Kernel::state_of(const Entry& entry) const {
   const TcpEnd& end = entry.link->ends[entry.end];
   if (!end.established && !end.dead) return 0;
   uint32_t state = 0;
-  if (!end.arrived.empty() || end.peer_finished || end.dead) state |= EPOLLIN;
+  if ((!end.arrived.empty() && !end.untold) || end.peer_finished || end.dead) state |= EPOLLIN;
   if (end.peer_finished || end.dead) state |= EPOLLRDHUP;
   if (end.dead || room_of(end) >= plan_.send_buffer / 3) state |= EPOLLOUT;
   if (end.dead || (end.peer_finished && end.finished)) state |= EPOLLHUP;

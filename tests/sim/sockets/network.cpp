@@ -113,10 +113,7 @@ void Network::move(const std::shared_ptr<TcpLink>& link, uint32_t from) {
     const std::vector<uint8_t> octets(end.unsent.begin(),
                                       end.unsent.begin() + static_cast<ptrdiff_t>(n));
     end.unsent.erase(end.unsent.begin(), end.unsent.begin() + static_cast<ptrdiff_t>(n));
-    peer.arrived.insert(peer.arrived.end(), octets.begin(), octets.end());
-    if (arrival_) arrival_(*link, 1 - from, peer.arrived_in_all, octets);
-    peer.arrived_in_all += n;
-    peer.kernel->raise(peer.descriptor, EPOLLIN);
+    arrive(*link, 1 - from, octets);
     end.kernel->has_room(end);
   }
   if (!end.unsent.empty()) {
@@ -127,6 +124,15 @@ void Network::move(const std::shared_ptr<TcpLink>& link, uint32_t from) {
     peer.peer_finished = true;
     peer.kernel->raise(peer.descriptor, EPOLLIN | EPOLLRDHUP);
   }
+}
+
+void Network::arrive(TcpLink& link, uint32_t to, const std::vector<uint8_t>& octets) {
+  TcpEnd& end = link.ends[to];
+  end.arrived.insert(end.arrived.end(), octets.begin(), octets.end());
+  if (arrival_) arrival_(link, to, end.arrived_in_all, octets);
+  end.arrived_in_all += octets.size();
+  end.untold = now_ < end.receives_from;
+  if (!end.untold) end.kernel->raise(end.descriptor, EPOLLIN);
 }
 
 void Network::reset(const std::shared_ptr<TcpLink>& link, uint32_t from) {

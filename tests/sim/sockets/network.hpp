@@ -43,6 +43,8 @@ struct TcpEnd {
   std::deque<uint8_t> arrived;  ///< from the peer, not yet read
   uint64_t arrived_in_all = 0;
   bool moving = false;  ///< octets of `unsent` are on their way
+  base::Now receives_from{};  ///< when its owner installs its receiver
+  bool untold = false;        ///< octets have arrived before that, and none since
 };
 
 /// The connector is end 0.
@@ -99,6 +101,7 @@ class Network {
   void arrive_syn(const std::shared_ptr<TcpLink>& link, const llp::Endpoint& remote);
   void fail_open(const std::shared_ptr<TcpLink>& link, int error);
   void move(const std::shared_ptr<TcpLink>& link, uint32_t from);
+  void arrive(TcpLink& link, uint32_t to, const std::vector<uint8_t>& octets);
 
   base::Prng prng_;
   base::Now now_{};

@@ -8,6 +8,7 @@ namespace {
 
 using base::Prng;
 using std::chrono::microseconds;
+using std::chrono::milliseconds;
 
 double real(Prng& prng, double low, double high) {
   return low + (high - low) * static_cast<double>(prng.below(1u << 20)) / (1u << 20);
@@ -94,6 +95,21 @@ void hostile(SocketPlan& plan, Prng& prng) {
   });
 }
 
+/// Responders that install their receiver behind their Reply, as Linux siw does, and initiators
+/// that soon have nothing more to say: what they say fits into the windows and is read late, or
+/// never without new octets.
+void late_receiver(SocketPlan& plan, Prng& prng) {
+  both(plan, [&](SystemPlan& s) {
+    s.late_receiver = milliseconds(prng.between(1, 205));
+    s.faults.late = prng.chance(0.5) ? real(prng, 0, 0.5) : 0;
+    s.faults.late_max = microseconds(prng.between(1, 2000));
+  });
+  plan.world.sizes = Sizes::Small;
+  plan.world.octets = 0;
+  plan.world.window = static_cast<uint32_t>(prng.between(1, 16));
+  for (nic::DeviceConfig& d : plan.world.devices) d.mpa.first_fpdu_delay = milliseconds(10);
+}
+
 /// ULP framing in the place of MPA: over a system's sockets it has marker mode only.
 void framed(SocketPlan& plan, Prng& prng) {
   hostile(plan, prng);
@@ -116,6 +132,7 @@ constexpr std::array kProfiles{
     SocketProfile{"socket-no-memory", "no memory in the system, little hold space", no_memory},
     SocketProfile{"socket-refused", "descriptors are used up, what is set up fails", refused},
     SocketProfile{"socket-hostile", "everything at once", hostile},
+    SocketProfile{"socket-late", "receivers are installed behind the Reply", late_receiver},
     SocketProfile{"socket-framed", "everything at once, ULP framing", framed},
 };
 

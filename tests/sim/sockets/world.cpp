@@ -14,6 +14,7 @@ constexpr uint64_t kIdleLimit = 50'000;  // steps without anything happening
 constexpr base::Now kTimeLimit = base::from_nanos(20'000'000'000'000);
 constexpr base::Duration kTurn{200};
 constexpr std::chrono::milliseconds kTryAgain{1};  // what the system refused
+constexpr std::chrono::milliseconds kOnTheWay{5};  // pieces of an FPDU, and late events
 
 }  // namespace
 
@@ -149,6 +150,12 @@ void SocketWorld::try_connect(Pipe& pipe) {
     pipe.connecting = true;
     pipe.port = host.kernel->last_port();
     if (*options.peer_to_peer) pipe.flows[side]->expect_rtr();
+    if (mpa && plan_.world.devices[side].mpa.first_fpdu_delay.count() != 0) {
+      pipe.flows[side]->expect_nudge([this, port = pipe.port] {
+        const auto spoken = spoken_.find(port);
+        return spoken == spoken_.end() || now_ - spoken->second < kOnTheWay;
+      });
+    }
     return;
   }
   // The queue pair is as before: the same one tries again.

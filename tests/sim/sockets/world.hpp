@@ -100,6 +100,7 @@ class SocketWorld {
   std::array<Host, 2> hosts_;
   std::vector<std::unique_ptr<Pipe>> pipes_;
   std::map<uint16_t, References> references_;  // by the connector's port
+  std::map<uint16_t, base::Now> spoken_;       // likewise: when its peer's first FPDU came
   std::array<uint64_t, 2> displaced_known_{};  // start-ups that each device let go
   Totals totals_;
   FILE* trace_file_ = nullptr;

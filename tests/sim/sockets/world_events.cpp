@@ -104,6 +104,7 @@ void SocketWorld::arrived(const TcpLink& link, uint32_t to, uint64_t offset,
     pair[1]->pair_with(*pair[0]);
   }
   pair[to]->segment(offset, octets);
+  if (to == 0 && pair[0]->fpdus() != 0) spoken_.try_emplace(port, now_);
 }
 
 void SocketWorld::deliver(uint16_t port, uint32_t to_end, const WireMessage& message) {

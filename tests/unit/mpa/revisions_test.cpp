@@ -260,7 +260,7 @@ TEST(Enhanced, TheResponderWaitsForTheRtr_CM6581_5_01) {
   }
 }
 
-// BUG-14: nothing leaves before the time, and everything may afterwards.
+// BUG-14-a: nothing leaves before the time, and everything may afterwards.
 TEST(Enhanced, TheFirstFpduIsHeldBack_BUG_14) {
   EXPECT_EQ(Config{}.first_fpdu_delay, base::Duration{});
   Config config;
@@ -280,7 +280,7 @@ TEST(Enhanced, TheFirstFpduIsHeldBack_BUG_14) {
   EXPECT_EQ(a.counters.first_fpdus_delayed, 1u);
 }
 
-// BUG-14: behind the delay a peer that has sent nothing is told of once, and one that has never is.
+// BUG-14-b: behind the delay a peer that has sent nothing is told of once, and one that has never is.
 TEST(Enhanced, TheSilenceOfThePeerIsTold_BUG_14) {
   for (const bool answers : {false, true}) {
     Config config;
@@ -309,8 +309,8 @@ TEST(Enhanced, TheSilenceOfThePeerIsTold_BUG_14) {
   }
 }
 
-// A peer that sends has its receiver: the wait is over, and never comes again.
-TEST(Enhanced, TheFirstFpduOfThePeerEndsTheWait) {
+// BUG-14-a: a peer that sends has its receiver: the wait is over, and never comes again.
+TEST(Enhanced, TheFirstFpduOfThePeerEndsTheWait_BUG_14) {
   Config config;
   config.first_fpdu_delay = std::chrono::milliseconds(10);
   MpaEnd a = initiator(config);

@@ -366,7 +366,7 @@ class Delayed : public Starts {
         }) {}
 };
 
-// BUG-14: what was posted leaves when the time has come.
+// BUG-14-a: what was posted leaves when the time has come.
 TEST_F(Delayed, TheFirstFpduWaits_BUG_14) {
   QueuePair* a = make(left(), 4, 4);
   QueuePair* b = make(right(), 4, 4);
@@ -386,7 +386,7 @@ class LateReceiver : public Starts {
   uint64_t nudges() { return left().device->rdmap_counters().nudges_out; }
 };
 
-// BUG-14: a peer that has our first message and says nothing gets a Write of nothing, once: the
+// BUG-14-b: a peer that has our first message and says nothing gets a Write of nothing, once: the
 // octets that wake a receiver which was installed too late. No message is disturbed by it.
 TEST_F(LateReceiver, IsNudgedOnce_BUG_14) {
   QueuePair* a = make(left(), 4, 4);
@@ -411,6 +411,7 @@ TEST_F(LateReceiver, IsNudgedOnce_BUG_14) {
   expect_traffic(a, b, false);
 }
 
+// BUG-14-b
 TEST_F(LateReceiver, WhoAnswersOrWasNotSpokenToIsNotNudged_BUG_14) {
   QueuePair* a = make(left(), 4, 4);
   QueuePair* b = make(right(), 4, 4);
