@@ -175,8 +175,10 @@ void Host::inject(const Datagram& d, base::Now now) {
 Host::Fates Host::fates() const {
   const tcp::Counters& c = stack_.counters();
   return {.came = c.segments_in,
-          .dropped =
-              c.inspect_drops + c.commit_full + c.range_sets_exhausted + c.challenge_acks_limited,
+          // For no connection, too: the ACK that makes one of a cookie may come late.
+          .dropped = c.inspect_drops + c.commit_full + c.range_sets_exhausted +
+                     c.challenge_acks_limited + c.no_connection + c.not_at_home + c.syn_dropped +
+                     c.syn_cookies_rejected,
           .refused = c.paws_rejected + c.unacceptable + c.challenge_acks};
 }
 

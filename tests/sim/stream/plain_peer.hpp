@@ -69,6 +69,7 @@ class PlainPeer {
   void retransmit(base::Now now);
   void send_range(uint64_t begin, uint64_t end, bool stale, base::Now now);
   void send_ack(base::Now now);
+  void forget();
   void send_syn(base::Now now);
   void emit(uint64_t offset, base::ByteView payload, uint8_t flags, bool stale, base::Now now);
   [[nodiscard]] uint32_t most_payload() const;
@@ -106,6 +107,7 @@ class PlainPeer {
   uint64_t read_ = 0;    // what the user has taken
   uint64_t shrunk_ = 0;  // octets of the buffer that are gone
   uint64_t newest_ = 0;  // an octet of the newest segment, for the first SACK block
+  uint32_t reneged_ = 0;
   std::optional<uint64_t> their_fin_;
   bool fin_received_ = false;
   uint32_t unacked_segments_ = 0;

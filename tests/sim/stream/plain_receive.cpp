@@ -12,6 +12,7 @@ namespace flag = wire::tcp_flag;
 namespace {
 
 constexpr base::Duration kFirstRto = std::chrono::milliseconds(400);
+constexpr uint32_t kMostReneged = 40;
 
 }  // namespace
 
@@ -164,14 +165,21 @@ void PlainPeer::take_text(const Segment& s, base::Now now) {
         pattern_difference({&octets_[was], rcv_nxt_ - was}, content_.receive_key, was);
     if (wrong) fail("wrong octet at " + std::to_string(was + *wrong));
   }
-  if (prng_.chance(plan_.renege)) {  // RFC 2018 s.8 lets a receiver that runs out of memory
-    std::fill(have_.begin() + static_cast<int64_t>(rcv_nxt_), have_.end(), false);
-  }
+  if (prng_.chance(plan_.renege)) forget();
   if (prng_.chance(plan_.shrink)) shrunk_ = prng_.below(plan_.buffer);
   // RFC 5681 s.4.2: out of order, or into a hole, at once.
   ++unacked_segments_;
   if (!in_order || rcv_nxt_ == was || fin || unacked_segments_ >= plan_.ack_every) ack_now_ = true;
   if (ack_at_ == base::kNever) ack_at_ = now + plan_.ack_delay;
+}
+
+/// RFC 2018 s.8 lets a receiver that runs out of memory. Its peer may find out by a time-out, which
+/// is a minute when all that is left was sent before: more than some would outlast the world.
+void PlainPeer::forget() {
+  const auto ahead = have_.begin() + static_cast<int64_t>(rcv_nxt_);
+  if (reneged_ == kMostReneged || std::find(ahead, have_.end(), true) == have_.end()) return;
+  ++reneged_;
+  std::fill(ahead, have_.end(), false);
 }
 
 void PlainPeer::read(base::Now now) {
