@@ -155,9 +155,6 @@ void Connection::peer_left(base::Now) { stop_lingering(); }
 void Connection::on_timer(base::Now now) {
   stop_lingering();
   session_->on_timer(now);
-  // Behind the delay of the first FPDU the session looks after a silent peer.
-  const bool running = state_ == ConnectionState::Running && mpa_session_ != nullptr;
-  if (running) device_.start_start_timer(*this, session_->next_deadline());
 }
 
 void Connection::stop_lingering() {

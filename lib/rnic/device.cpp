@@ -179,7 +179,8 @@ void Device::fire_timers(base::Now now) {
     auto& connection = *static_cast<Connection*>(node.owner);
     connection.on_timer(now);
     base::Now next = connection.session().next_deadline();
-    // Before TCP is established the session does not count yet.
+    // Behind the delay of the first FPDU the session looks after a silent peer. Before TCP is
+    // established it does not count yet.
     if (next == base::kNever && connection.state() == ConnectionState::Connecting) {
       next = now + connection.start_timeout();
     }
