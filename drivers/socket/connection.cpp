@@ -279,6 +279,7 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
     const bool sure = owed_ != 0 || (room != 0 && user_->sure_room() >= most);
     ssize_t got = system_.recv(descriptor(), buffer.data(), owed_ != 0 ? owed_ : most,
                                MSG_DONTWAIT | (sure ? 0 : MSG_PEEK));
+    if (got > 0 && sure) note_read(got);
     if (got > 0 && room == 0) {
       fail(write_error_);  // nothing of the peer's can come behind them
       break;
@@ -310,12 +311,16 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
       end_of_file(now);
       break;
     }
-    ++counters_.reads;
     before.before_hand_up();
     if (!doomed_) hand_up({buffer.data(), static_cast<size_t>(got)}, now);
     if (error != 0) fail(error);
   }
   return work;
+}
+
+void Connection::note_read(ssize_t octets) {
+  ++counters_.reads;
+  counters_.octets_in += static_cast<uint64_t>(octets);
 }
 
 /// Takes octets that were looked at and fit as a whole out of the system's buffer; for a part there
@@ -327,7 +332,7 @@ int Connection::take(uint8_t* to, uint32_t octets) {
     const ssize_t got = system_.recv(descriptor(), to + (octets - owed_), owed_, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return got == 0 || errno == EAGAIN || errno == EWOULDBLOCK ? 0 : errno;
-    if (owed_ != octets) ++counters_.reads;
+    note_read(got);
     owed_ -= static_cast<uint32_t>(got);
   }
   return 0;
@@ -353,7 +358,6 @@ uint32_t Connection::taken_of(base::ByteView octets) {
 }
 
 void Connection::hand_up(base::ByteView octets, base::Now now) {
-  counters_.octets_in += octets.size();
   const base::Range range{received_, received_ + octets.size()};
   received_ = range.end;
   // What came out of the system cannot be put back: whoever drops here has not read the traits.

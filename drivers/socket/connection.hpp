@@ -149,6 +149,7 @@ class Connection final : public llp::Stream {
   void release_taken(base::Now now);
   void send_fin(base::Now now);
   int take(uint8_t* to, uint32_t octets);
+  void note_read(ssize_t octets);
   void wait_for(Lack what);
   [[nodiscard]] uint32_t taken_of(base::ByteView octets);
   void hand_up(base::ByteView octets, base::Now now);

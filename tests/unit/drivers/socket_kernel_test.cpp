@@ -206,6 +206,9 @@ TEST_F(OnKernel, WhatIsTakenAsAWholeComesAsAWhole) {
   waiting.open = true;
   waiting.stream->room_grew();
   ASSERT_TRUE(run_until([&] { return waiting.ordered_to == config_.send_buffer / 4; }));
+  // What is owed by the system counts when it is read.
+  EXPECT_EQ(right().counters().reads, kernels_[1]->totals().reads);
+  EXPECT_EQ(right().counters().octets_in, kernels_[1]->totals().octets_in);
   EXPECT_TRUE(waiting.clean());
 }
 

@@ -280,7 +280,7 @@ TEST(Enhanced, TheFirstFpduIsHeldBack_BUG_14) {
   EXPECT_EQ(a.counters.first_fpdus_delayed, 1u);
 }
 
-// BUG-14-b: behind the delay a peer that has sent nothing is told of once, and one that has never is.
+// BUG-14-b: behind the delay a peer that has sent nothing is told of once, and one that has never.
 TEST(Enhanced, TheSilenceOfThePeerIsTold_BUG_14) {
   for (const bool answers : {false, true}) {
     Config config;
