@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -111,14 +112,20 @@ TEST(DdpHeaders, RoundTripAndTruncationAtEveryLength) {
     const wire::ddp::TaggedHeader tagged{last, version, 0x42, 0x11223344, 0x5566778899aabbcc};
     wire::ddp::emit(tagged, octets);
     EXPECT_EQ(octets[0], 0x80 | (last ? 0x40 : 0) | version);
-    EXPECT_EQ(octets[2], 0x11);
-    EXPECT_EQ(octets[13], 0xcc);
+    const uint8_t figure3[] = {0x42, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66,
+                               0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc};
+    EXPECT_TRUE(std::equal(std::begin(figure3), std::end(figure3), octets + 1));
     octets[0] |= 0x3c;  // reserved bits are not checked
     EXPECT_EQ(wire::ddp::parse_tagged({octets, 14}), tagged);
     EXPECT_FALSE(wire::ddp::parse_untagged({octets, 18}));
     for (size_t n = 0; n < 14; ++n) EXPECT_FALSE(wire::ddp::parse_tagged({octets, n}));
     const wire::ddp::UntaggedHeader untagged{last, version, 0x43, 1, 2, 0xffffffff, 0x01020304};
     wire::ddp::emit(untagged, octets);
+    EXPECT_EQ(octets[0], (last ? 0x40 : 0) | version);
+    const uint8_t figure4[] = {0x43, 0,    0,    0,    1, 0, 0, 0, 2,
+                               0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4};
+    EXPECT_TRUE(std::equal(std::begin(figure4), std::end(figure4), octets + 1));
+    octets[0] |= 0x3c;
     EXPECT_EQ(wire::ddp::parse_untagged({octets, 18}), untagged);
     EXPECT_FALSE(wire::ddp::parse_tagged({octets, 18}));
     for (size_t n = 0; n < 18; ++n) EXPECT_FALSE(wire::ddp::parse_untagged({octets, n}));

@@ -71,8 +71,9 @@ TEST(FpduWriter, Figure4_MPA_4_3_10) {
   EXPECT_EQ(Octets(fpdu.begin() + 22, fpdu.begin() + 24), (Octets{0, 0}));
 }
 
-// MPA-4.3-01 MPA-4.3-02 MPA-4.3-07 MPA-4.3-08 MPA-4.3-09 MPA-4.3-12 MPA-4.1-01 MPA-4.1-02
-// MPA-4.1-05: each place of the grid, each pad, CRC on and off, against the slow encoder.
+// MPA-4.2-01 MPA-4.2-02 MPA-4.3-01 MPA-4.3-02 MPA-4.3-07 MPA-4.3-08 MPA-4.3-09 MPA-4.3-12
+// MPA-4.1-01 MPA-4.1-02 MPA-4.1-05 MPA-4.4-07: each place of the grid, each pad, CRC
+// on and off, against the slow encoder.
 TEST(FpduWriter, EveryMarkerPositionEqualsTheSlowEncoder_MPA_4_3_12) {
   for (const bool crc : {true, false}) {
     for (uint32_t shift = 0; shift < 512; shift += 4) {

@@ -284,7 +284,7 @@ TEST_F(InboundTest, RefusedReads_RDMAP_7_2_03) {
   }
 }
 
-// RDMAP-8.1 and DDP-8.2-01 for Reads: the source belongs to another protection domain.
+// RDMAP-4.8-04, RDMAP-8.1, DDP-8.2-01 for Reads: the source belongs to another protection domain.
 TEST_F(InboundTest, ReadOfAnotherPd_RDMAP_7_2_03) {
   const uint32_t foreign = b->table
                                .add({.address = b->at(0),

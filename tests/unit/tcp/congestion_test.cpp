@@ -329,7 +329,8 @@ TEST(NewReno, StrictSlowStartGrowsByASegmentAnAck_TCP_5681_3_1_01) {
   }
 }
 
-// TCP-5681-3.1-01: RFC 3465 s.2.3, a slow start that follows a time-out is strict, until ssthresh.
+// TCP-5681-3.1-01 TCP-9293-3.8.2-01: RFC 3465 s.2.3, a slow start that follows a time-out is
+// strict, until ssthresh.
 TEST(NewReno, SlowStartBehindATimeoutIsStrict_TCP_5681_3_1_01) {
   for (const bool paced : {false, true}) {
     Flow f(config_of(CongestionControl::NewReno));

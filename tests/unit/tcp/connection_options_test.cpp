@@ -246,6 +246,7 @@ TEST(Nagle, HoldsBackShortSegmentsUntilAcknowledged_TCP_9293_3_7_4_01) {
   EXPECT_EQ(s.p.next().payload, 20u);
 }
 
+// TCP-9293-3.7.4-01
 TEST(Nagle, CanBeOff) {
   StreamPeer s(tcp::ConnectionOptions{});
   for (int i = 0; i < 5; ++i) {

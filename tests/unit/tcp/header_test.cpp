@@ -261,6 +261,8 @@ TEST(Urgent, IsToldAndLeavesTheStreamAlone_TCP_9293_3_8_5_01) {
   EXPECT_EQ(one.user.urgent(), 150u);
   EXPECT_EQ(p.stack.counters().urgent_in, 1u);
   urgent(200, 0, 10);       // no pointer at all
+  urgent(310, 400, 10);     // ahead of octets that are missing: counted from its own number
+  EXPECT_EQ(one.user.urgent(), 710u);
   urgent(210, 0xffff, 10);  // beyond all octets
   EXPECT_EQ(one.user.urgent(), 210u + 0xffff);
   std::vector<uint8_t> out(300);
@@ -448,7 +450,10 @@ TEST(Timestamps, TickEachMillisecondAndAge_TCP_7323_5_02) {
   };
   old(0);
   EXPECT_EQ(p.user.ordered_to, 0u);  // PAWS
-  p.now += std::chrono::hours(24 * 25);
+  p.now += std::chrono::hours(24 * 23);
+  old(0);
+  EXPECT_EQ(p.user.ordered_to, 0u);
+  p.now += std::chrono::hours(24 * 2);
   old(0);
   EXPECT_EQ(p.user.ordered_to, 10u);  // TS.Recent had become invalid
 }
