@@ -172,19 +172,15 @@ base::Status Device::connect(QueuePair& qp, const llp::Endpoint& remote,
 }
 
 base::Status Device::check_request(base::ByteView private_data, const mpa::StartWish& wish) const {
-  mpa::Config config = config_.mpa;
-  config.revision = wish.revision.value_or(config.revision);
-  const mpa::StartPlan plan = mpa::plan_request(config, wish);
+  const mpa::StartPlan plan = mpa::plan_request(config_.mpa, wish);
   return check_private_data(private_data, mpa::private_data_max(plan), plan.header.revision);
 }
 
 base::Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
                           const mpa::StartWish& wish, bool again, base::Now now) {
   if (auto status = check_request(private_data, wish); !status) return status;
-  mpa::Config config = config_.mpa;
-  config.revision = wish.revision.value_or(config.revision);
   // RFC 6581 s.10: the peer-to-peer model has no equivalent in revision 1.
-  const bool newest = mpa::plan_request(config, wish).header.revision == 2;
+  const bool newest = mpa::plan_request(config_.mpa, wish).header.revision == 2;
   std::unique_ptr<Connection::Redial> redial;
   if (newest && !again && config_.mpa.redial && !wish.peer_to_peer) {
     redial = std::make_unique<Connection::Redial>(
@@ -193,7 +189,7 @@ base::Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::Byte
   }
   base::Handle handle;
   if (find_place()) {
-    handle = connections_.emplace(*this, mpa::Role::Initiator, config, private_data, wish);
+    handle = connections_.emplace(*this, mpa::Role::Initiator, config_.mpa, private_data, wish);
   }
   const auto connection = start(handle, qp, remote, now);
   if (!connection) return tl::unexpected(connection.error());

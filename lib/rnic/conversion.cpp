@@ -11,10 +11,8 @@ base::Result<Connection*> Device::convert(StreamSocket& socket, mpa::Role role, 
                                           const mpa::StartWish& wish, base::ByteView last_message,
                                           base::Now now) {
   if (const auto status = socket.can_be_lent(); !status) return tl::unexpected(status.error());
-  mpa::Config config = config_.mpa;
-  config.revision = wish.revision.value_or(config.revision);
   base::Handle handle;
-  if (find_place()) handle = connections_.emplace(*this, role, config, data, wish);
+  if (find_place()) handle = connections_.emplace(*this, role, config_.mpa, data, wish);
   Connection* connection = connections_.get(handle);
   if (connection == nullptr) return tl::unexpected(no_connection_left().error());
   base::Slab<Connection>::Tentative place(connections_, handle);

@@ -144,6 +144,15 @@ TEST_F(Conversion, AStreamIsOpenedUsedAndConverted_CM_03) {
 }
 
 // CM-03, MPA-7.1.2-04, MPA-7.1.2-08: a reject leaves MPA, and both applications stream on.
+// The revision is a wish of this connection.
+TEST_F(Conversion, TheRevisionIsWished) {
+  ASSERT_TRUE(right().device->await_rdma(*pair_[1], {}, now_).has_value());
+  ASSERT_TRUE(left().device->connect(*a_, *pair_[0], {}, now_, {.revision = 1}).has_value());
+  ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
+  EXPECT_EQ(right().take(EventKind::ConnectRequest)->agreed.revision, 1);
+  expect_all_ends_after_abort();
+}
+
 TEST_F(Conversion, AfterARejectTheStreamGoesOn_CM_03) {
   say(true, octets(40'000, 7));
   const auto asked = request(octets(500, 2));

@@ -333,6 +333,59 @@ TEST_F(NoRedial, FailsAtOnce_BUG_18) {
   EXPECT_EQ(left().device->device_counters().connects_redialed, 0u);
 }
 
+// The revision is a wish of one connection before it is the device's: it is in the Request, it says
+// how much private data fits, and whether there is an older one to try.
+class WishedRevision : public Starts, public ::testing::WithParamInterface<uint8_t> {
+ protected:
+  WishedRevision()
+      : Starts([](mpa::Config& l, mpa::Config&) { l.revision = GetParam(); }) {}
+  static ConnectOptions wish() { return {.revision = static_cast<uint8_t>(3 - GetParam())}; }
+};
+
+TEST_P(WishedRevision, IsInTheRequest) {
+  QueuePair* a = make(left(), 4, 4);
+  QueuePair* b = make(right(), 4, 4);
+  const Outcome o = start(a, b, wish());
+  ASSERT_TRUE(o.left && o.right);
+  EXPECT_EQ(o.left->agreed.revision, 3 - GetParam());
+  EXPECT_EQ(o.right->agreed.revision, 3 - GetParam());
+  expect_traffic(a, b, false);
+}
+
+TEST_P(WishedRevision, SaysHowMuchPrivateDataFits) {
+  const auto fits = [&](const ConnectOptions& options, size_t size) {
+    QueuePair* a = make(left(), 4, 4);
+    const auto status = left().device->connect(*a, right_end(), octets(size, 1), now_, options);
+    EXPECT_TRUE(left().device->destroy_qp(a).has_value());
+    return status.has_value();
+  };
+  for (const uint8_t revision : {1, 2}) {
+    const ConnectOptions options = revision == GetParam() ? ConnectOptions{} : wish();
+    const size_t most = revision == 1 ? 512 : 508;  // RFC 6581 s.9: IRD and ORD are in front
+    EXPECT_TRUE(fits(options, most)) << int{revision};
+    EXPECT_FALSE(fits(options, most + 1)) << int{revision};
+  }
+}
+
+// A peer that hangs up on revision 2 is tried once more; on revision 1 there is nothing older.
+TEST_P(WishedRevision, SaysWhetherToDialAgain_BUG_18) {
+  constexpr uint16_t kNoMpa = 7472;
+  ASSERT_TRUE(right().device->listen(llp::Endpoint{{}, kNoMpa}, FramingKind::Tuf).has_value());
+  const auto redials = [&](const ConnectOptions& options) {
+    const uint64_t before = left().device->device_counters().connects_redialed;
+    EXPECT_TRUE(left()
+                    .device->connect(*make(left(), 4, 4), right_end(kNoMpa), {}, now_, options)
+                    .has_value());
+    EXPECT_TRUE(run_until([&] { return left().has(EventKind::ConnectFailed); }));
+    static_cast<void>(left().take(EventKind::ConnectFailed));
+    return left().device->device_counters().connects_redialed - before;
+  };
+  EXPECT_EQ(redials({}), GetParam() == 2 ? 1u : 0u);
+  EXPECT_EQ(redials(wish()), GetParam() == 2 ? 0u : 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Configured, WishedRevision, ::testing::Values(1, 2));
+
 class Draft : public Starts {
  protected:
   Draft()
