@@ -181,7 +181,7 @@ void WireMonitor::check_news(const PortPair& ports, Connection& c, uint32_t side
   if (!segment.ack) return;
   half.acked = segment.acknowledgement;
   const uint32_t edge = half.acked + c.window(side, segment.window, segment.syn);
-  if (segment.syn || after(edge, half.edge)) half.edge = edge;
+  if (segment.syn || !half.edge || after(edge, *half.edge)) half.edge = edge;
   // What an ACK covers has been taken, whatever the wire tells.
   const uint32_t fin = half.got_fin ? 1 : 0;
   const auto covered = static_cast<int32_t>(half.acked - fin - c.half[1 - side].first);
@@ -213,10 +213,11 @@ bool WireMonitor::refused(const Connection& c, uint32_t side, const Segment& seg
   if (segment.syn || !half.heard_acks.acceptable(segment.acknowledgement, half.next)) return true;
   // Table 6: all that ends before what is expected, or begins at the window's edge.
   const uint32_t next = c.half[1 - side].first + half.order();
-  const bool shut = !after(half.edge, next);
+  const uint32_t edge = half.edge.value_or(next);
+  const bool shut = !after(edge, next);
   const bool old = segment.end() == segment.sequence ? after(next, segment.sequence)
                                                      : !after(segment.end(), next);
-  return old || (!after(half.edge, segment.sequence) &&
+  return old || (!after(edge, segment.sequence) &&
                  !(shut && segment.sequence == next && segment.end() == next));
 }
 

@@ -78,7 +78,7 @@ class WireMonitor final : public FrameListener {
     IdleAcks idle_acks;                // of what its sender says
     uint32_t next = 0;                 // sequence number behind all that it has sent
     uint32_t acked = 0;                // its last ACK field
-    uint32_t edge = 0;                 // right edge of the windows that it has offered
+    std::optional<uint32_t> edge;      // right edge of the windows that it has offered
     bool fin_sent = false;
     bool sack = false;  // on its SYN, as is the next
     std::optional<uint8_t> scale;
