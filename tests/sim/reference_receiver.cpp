@@ -50,11 +50,13 @@ void ReferenceReceiver::assemble(const Excluded& without, uint64_t limit) {
   bool grown = true;
   while (grown && assembled_.size() < limit) {
     grown = false;
+    const uint64_t at = next_ + assembled_.size();
+    uint64_t stop = UINT64_MAX;  // where one begins that had come before
     for (const Segment& s : segments_) {
-      const uint64_t at = next_ + assembled_.size();
-      if (s.begin > at || s.end() <= at) continue;
       if (std::find(without.begin(), without.end(), &s) != without.end()) continue;
-      const uint64_t n = std::min(s.end() - at, limit - assembled_.size());
+      if (s.begin > at) stop = std::min(stop, s.begin);
+      if (s.begin > at || s.end() <= at) continue;
+      const uint64_t n = std::min(std::min(s.end(), stop) - at, limit - assembled_.size());
       const auto from = s.octets.begin() + static_cast<ptrdiff_t>(at - s.begin);
       assembled_.insert(assembled_.end(), from, from + static_cast<ptrdiff_t>(n));
       grown = true;
