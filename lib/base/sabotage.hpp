@@ -42,6 +42,7 @@ enum class Defect : uint8_t {
   SecondCommitWins,       ///< tcp: octets that were committed are handed up again
   BlindReset,             ///< tcp: a RST anywhere in the window resets
   WildAckTaken,           ///< tcp: the ACK field of a segment with text is not checked
+  DuplicatesCarried,      ///< tcp: what came behind one hole is told of as if behind the next
   SackTooLong,            ///< tcp: a SACK block ends one octet too late
   ProbeForgotten,         ///< tcp: a zero window is not probed
   SumsDrift,              ///< tcp: what arrived is still counted as lost

@@ -143,7 +143,7 @@ void Engine::note_ack_due(Connection& c, const Arrival& a, const NewText& text, 
   const bool out_of_order = !advanced;
   // What came behind a hole was owed the number before it. The ACK of the new one says more; a
   // further one would tell the peer of a segment that arrived behind the next hole (RFC 5681 s.2).
-  if (advanced) ack.duplicates = 0;
+  if (advanced && !base::sabotaged(base::Defect::DuplicatesCarried)) ack.duplicates = 0;
   if (out_of_order && text.gaps != 0) {
     note_range(c, text.whole.begin);
     // The ACK of what came in order before, when it was only to be sent some time, is this one's.

@@ -56,6 +56,7 @@ constexpr std::array kDefects{
     Named{Defect::SecondCommitWins, "second commit wins"},
     Named{Defect::BlindReset, "RST anywhere in the window"},
     Named{Defect::WildAckTaken, "impossible ACK taken"},
+    Named{Defect::DuplicatesCarried, "duplicate ACKs carried on"},
     Named{Defect::SackTooLong, "SACK block too long"},
     Named{Defect::ProbeForgotten, "zero window not probed"},
     Named{Defect::SumsDrift, "scoreboard sums drift"},
