@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/prng.hpp"
+#include "start_frames.hpp"
 #include "support/mpa_fakes.hpp"
 
 namespace rnic::mpa {

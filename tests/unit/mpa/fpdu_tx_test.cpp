@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "start_frames.hpp"
 #include "support/mpa_fakes.hpp"
 
 namespace rnic::mpa {

@@ -6,6 +6,7 @@
 
 #include "base/prng.hpp"
 #include "mpa/fpdu_rx.hpp"
+#include "start_frames.hpp"
 #include "support/mpa_fakes.hpp"
 
 namespace rnic::mpa {
