@@ -142,7 +142,6 @@ void Neighbours::on_silence(const llp::IpAddress& ip, base::Now now) {
 void Neighbours::doubt(Entry& entry, base::Now now) {
   if (entry.state != State::Reachable && entry.state != State::Stale) return;
   entry.state = State::Probing;
-  entry.requests = 0;
   ask(entry, now);
 }
 
@@ -253,7 +252,6 @@ void Neighbours::expire(Entry& entry, base::Now now) {
   }
   if (entry.state == State::Reachable || entry.state == State::Stale) {
     entry.state = State::Probing;
-    entry.requests = 0;
     return ask(entry, now);
   }
   if (entry.requests >= config_.neighbour_retries) return remove(entry);

@@ -103,7 +103,7 @@ class Neighbours {
     State state = State::Free;
     bool used = false;      // since it was last confirmed
     bool asked = false;     // Incomplete: a question has gone out
-    uint32_t requests = 0;  // without an answer
+    uint32_t requests = 0;  // without an answer; 0 where none is open
     base::Now since{};      // made or confirmed
     base::Now deadline = base::kNever;
     uint32_t next = kNone;  // in its hash chain

@@ -1,4 +1,5 @@
 #include "base/log.hpp"
+#include "net/neighbours.hpp"
 #include "net_fixture.hpp"
 
 namespace rnic::net {
@@ -436,6 +437,48 @@ TEST_F(Arp, AClaimToOurAddressIsDefendedNotTooOften) {
   receive(arp_frame({wire::kArpRequest, kOurMac, kOurs.as_v4(), {}, kPeer.as_v4()},
                     wire::kMacBroadcast));
   EXPECT_EQ(counters().address_conflicts, 20u);
+}
+
+// The same in a table that has room, where the place of the entry was somebody else's before, who
+// had been asked for: no answer is under way to the new one.
+TEST_F(Arp, AReusedPlaceHasNoQuestionOfItsOwn) {
+  config_.prefix_length = 8;
+  config_.neighbours = 4096;
+  config_.neighbour_retries = 1;
+  start();
+  uint32_t next = 0x0a010000;
+  const auto look_for = [&](uint32_t count) {
+    const uint64_t before = counters().arp_requests_out;
+    for (uint32_t i = 0; i < count; ++i) {
+      send(llp::IpAddress::v4(next++), 40);
+      interface_->flush(now_);
+      port_->sent().clear();
+    }
+    return counters().arp_requests_out - before;
+  };
+  EXPECT_EQ(look_for(600), 600u);
+  run_until(now_ + config_.neighbour_retry * 9 / 10);
+  EXPECT_EQ(look_for(600), 600u);
+  run_until(now_ + 2 * config_.neighbour_retry);  // all of them are given up
+  EXPECT_EQ(look_for(1100), 1000u) << "a second's worth";
+  port_->sent().clear();
+  ASSERT_TRUE(receive(ip_frame({}, std::vector<uint8_t>(20))));
+  ASSERT_TRUE(send(kPeer, 40));
+  interface_->flush(now_);
+  ASSERT_EQ(port_->sent().size(), 1u);
+  EXPECT_FALSE(is_arp(port_->sent().front()));
+  EXPECT_EQ(mac_to(port_->take_sent()), kPeerMac);
+  EXPECT_EQ(counters().neighbour_guessed, 1u);
+}
+
+// What a table says that it takes grows with its entries, and by two heads of chains for each where
+// their number, a power of two, has to grow.
+TEST(NeighbourTable, AsksForTwoHeadsAnEntry) {
+  for (const uint32_t entries : {16u, 1024u, 65536u}) {
+    const uint64_t entry = Neighbours::octets_for(entries) - Neighbours::octets_for(entries - 1);
+    const uint64_t step = Neighbours::octets_for(entries + 1) - Neighbours::octets_for(entries);
+    EXPECT_EQ(step - entry, 2 * entries * sizeof(uint32_t));
+  }
 }
 
 }  // namespace

@@ -95,6 +95,22 @@ TEST_F(FragmentsTest, HeadersBehindTheFragmentHeaderAreWalkedInTheWhole) {
   EXPECT_EQ(receive(fragment6(all, 40, 72, 5, 99)), tcp);  // only the first one's header counts
 }
 
+// RFC 7112: a first fragment whose headers are bad is refused by itself, before and behind a good
+// one. So the headers of a datagram that is whole are good.
+TEST_F(FragmentsTest, ABadFirstFragmentIsRefusedByItself) {
+  const Octets tcp = content(64);
+  const Octets good = joined({Octets{wire::kProtocolTcp, 0, 1, 4, 0, 0, 0, 0}, tcp});
+  const Octets bad = joined({Octets{wire::kProtocolTcp, 0, 0x5e, 4, 0, 0, 0, 0}, tcp});
+  const auto first = [&](const Octets& all) {
+    return receive(fragment6(all, 0, 40, 5, wire::kNextDestinationOptions)).has_value();
+  };
+  EXPECT_FALSE(first(bad));
+  EXPECT_FALSE(first(good));
+  EXPECT_FALSE(first(bad));
+  EXPECT_EQ(counters().ip_fragments_dropped, 2u);
+  EXPECT_EQ(receive(fragment6(good, 40, 72, 5, wire::kNextDestinationOptions)), tcp);
+}
+
 // TCP-IP-01, RFC 5722
 TEST_F(FragmentsTest, OverlapEndsTheDatagram) {
   const Octets all = content(64);

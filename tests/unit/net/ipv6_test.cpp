@@ -112,6 +112,13 @@ TEST_F(Ipv6Input, ExtensionHeadersAreWalked) {
             kSent);
 }
 
+// RFC 6946, RFC 8200 s.4.5: nothing behind the header is no octet, not half a header.
+TEST_F(Ipv6Input, AFragmentHeaderMayBeTheLastThing) {
+  const Octets atomic{wire::kProtocolTcp, 0, 0, 0, 0, 0, 0, 1};
+  EXPECT_EQ(receive(ip6_frame(with_next(wire::kNextFragment), atomic)), Octets{});
+  EXPECT_EQ(counters().ip6_bad_extension, 0u);
+}
+
 struct Problem {
   const char* what;
   uint8_t next;
@@ -249,6 +256,14 @@ TEST_F(Ipv6Output, FlowLabelIsStableForAConnectionAndDiffersBetweenThem) {
   for (uint8_t port = 1; port < 100; ++port) labels.push_back(label(port));
   std::sort(labels.begin(), labels.end());
   EXPECT_GT(std::unique(labels.begin(), labels.end()) - labels.begin(), 95);
+  // The two ports are all that is looked at, also where there is nothing else.
+  const auto short_label = [&](uint32_t length, uint8_t port) {
+    EXPECT_TRUE(send6(kPeer6, length, port));
+    return take6().ip.flow_label;
+  };
+  EXPECT_EQ(short_label(4, 1), first);
+  EXPECT_NE(short_label(4, 2), first);
+  EXPECT_EQ(short_label(3, 1), short_label(3, 2));
   config_.seed = 99;
   start();
   learn6(kPeer6, kPeerMac);
@@ -290,6 +305,26 @@ TEST_F(NetTest, TypeOfServiceAndTimeToLiveAreTheFrames) {
   EXPECT_EQ(ip->tos, 0xba);
   EXPECT_EQ(ip->ttl, 3);
   EXPECT_TRUE(wire::ipv4_checksum_good(packet.first(20)));
+}
+
+// Whoever sends several packets by one TxFrame says anew what is special about each.
+TEST_F(NetTest, BeginForgetsWhatTheFrameBeforeWasGiven) {
+  learn(kPeer, kPeerMac);
+  TxFrame frame;
+  for (const bool special : {true, false}) {
+    ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame));
+    if (special) {
+      frame.traffic_class = 0xba;
+      frame.hop_limit = 3;
+    }
+    interface_->send(frame, wire::kProtocolTcp, 20, now_);
+    interface_->flush(now_);
+    const test::SentFrame sent = port_->take_sent();
+    const auto ip = wire::parse_ipv4(base::ByteView(sent.octets).subspan(wire::kEtherHeader));
+    ASSERT_TRUE(ip);
+    EXPECT_EQ(ip->tos, special ? 0xba : 0);
+    EXPECT_EQ(ip->ttl, special ? 3 : config_.ttl);
+  }
 }
 
 }  // namespace

@@ -362,5 +362,19 @@ TEST_F(DuplicateAddress, OthersQuestionsAndOurOwnAreNoConflict) {
   EXPECT_EQ(from_wire(take6().ip.destination), kAllNodes);
 }
 
+// RFC 4862 s.5.4.4 is about tentative addresses; behind that an advertisement of ours by another is
+// counted, however it comes, and changes nothing.
+TEST_F(NeighbourDiscovery, AnAdvertisementOfOurAddressIsCounted) {
+  const port::MacAddress other{2, 0, 0, 0, 0, 0x77};
+  for (const uint8_t solicited : {uint8_t{0}, wire::kNdFlagSolicited}) {
+    const auto flags = static_cast<uint8_t>(solicited | wire::kNdFlagOverride);
+    receive(nd_frame({wire::kIcmpv6NeighbourAdvertisement, flags, to_wire(kOurs6), other}, kPeer6,
+                     kOurs6, kOurMac));
+  }
+  EXPECT_EQ(counters().address_conflicts, 2u);
+  EXPECT_EQ(counters().nd_malformed, 0u);
+  EXPECT_EQ(sent(), 0u);
+}
+
 }  // namespace
 }  // namespace rnic::net

@@ -342,6 +342,8 @@ TEST(QueueExchange, SharesAnswersErrorsAndFragmentsOnly) {
   EXPECT_FALSE(net::concerns_all_queues(ipv4(17, 3, 0)));
   EXPECT_TRUE(net::concerns_all_queues(ipv4(1, 0, wire::kIcmpUnreachable)));
   EXPECT_FALSE(net::concerns_all_queues(ipv4(1, 0, wire::kIcmpEchoRequest)));
+  EXPECT_FALSE(net::concerns_all_queues(ipv4(1, 3, wire::kIcmpUnreachable)));   // no first octet
+  EXPECT_FALSE(net::concerns_all_queues(ipv4(17, 0, wire::kIcmpUnreachable)));  // no type
   const auto ipv6 = [](uint8_t next, std::vector<uint8_t> payload) {
     std::vector<uint8_t> frame(wire::kEtherHeader + wire::kIpv6Header);
     wire::write_ether(frame.data(), {}, {}, wire::kEtherTypeIpv6);
