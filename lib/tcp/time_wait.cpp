@@ -43,11 +43,9 @@ void TimeWaitTable::unlink(uint32_t index) {
 }
 
 void TimeWaitTable::pop() {
-  TimeWaitEntry& entry = entries_[first_];
-  if (!entry.gone()) {
+  if (!entries_[first_].gone()) {
     unlink(first_);
     --live_;
-    entry.remote_port = 0;
   }
   first_ = (first_ + 1) % capacity();
   --used_;

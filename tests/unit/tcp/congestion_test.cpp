@@ -128,6 +128,45 @@ TEST(Cubic, TimeStandsStillWhileTheApplicationIsTheLimit_TCP_9438_4_02) {
   EXPECT_GT(running.cc.cwnd(), before + before / 4);
 }
 
+// TCP-9438-4-02: a stage that begins behind a loss has a clock of its own: what stood still before
+// is not taken off it again.
+TEST(Cubic, AStageBeginsUnpaused_TCP_9438_4_02) {
+  Flow paused(config_of(CongestionControl::Cubic));
+  Flow running(config_of(CongestionControl::Cubic));
+  for (Flow* f : {&paused, &running}) {
+    f->lose_at(50);
+    f->run(seconds(1));
+    if (f == &paused) f->cc.on_unused_window(f->now);
+    f->now += seconds(10);
+    f->lose_at(50);
+    f->run(seconds(5));
+  }
+  EXPECT_EQ(paused.cc.cwnd(), running.cc.cwnd());
+}
+
+// An ACK that only counts is counted once, by gather() or by on_ack().
+TEST(Congestion, GatheringIsNoOtherGrowth) {
+  for (const CongestionControl kind : {CongestionControl::Cubic, CongestionControl::NewReno}) {
+    Flow gathering(config_of(kind));
+    Flow plain(config_of(kind));
+    uint32_t gathered = 0;
+    for (Flow* f : {&gathering, &plain}) {
+      f->lose_at(50);
+      for (int i = 0; i < 2000; ++i) {
+        f->now += milliseconds(4);
+        if (f == &gathering && f->cc.gather(kSmss)) {
+          f->una += kSmss;
+          ++gathered;
+        } else {
+          f->ack(kSmss);
+        }
+      }
+    }
+    EXPECT_GT(gathered, 1000u);
+    EXPECT_EQ(gathering.cc.cwnd(), plain.cc.cwnd());
+  }
+}
+
 // TCP-9438-4-03: fast convergence (s.4.7), and the knob.
 TEST(Cubic, GivesWayWhenTheSaturationPointFalls_TCP_9438_4_03) {
   for (const bool enabled : {true, false}) {

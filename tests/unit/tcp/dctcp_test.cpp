@@ -63,6 +63,7 @@ TEST(DctcpReceiver, EceFollowsTheMarks_TCP_8257_3_2_01) {
   p.expect_ack(500, true);  // nothing was owed
   EXPECT_TRUE(p.silent());
   EXPECT_EQ(p.stack.counters().ce_change_acks, 2u);
+  EXPECT_EQ(p.stack.counters().acks_out, 5u) << "these two and three others";
 }
 
 // TCP-8257-3.2-01: CWR does not stop it; only an unmarked segment does.

@@ -314,8 +314,11 @@ TEST(Ecn, AWindowOfOneSegmentWaitsForTheTimer_TCP_3168_6_1_2_01) {
   const Segment s = p.next();
   EXPECT_EQ(s.payload, kMss);
   EXPECT_TRUE(p.silent());
+  p.ack(s.seq - (kIss + 1));  // without a mark, and of nothing new: it ends no row of marks
+  EXPECT_TRUE(p.silent());
   p.ack(s.seq + s.payload - (kIss + 1), flag::kEce);  // and again: the wait doubles
   EXPECT_EQ(p.stack.counters().ecn_holds, 2u);
+  EXPECT_EQ(p.stack.counters().pacing_waits, 2u) << "each hold is one";
   const base::Now second = p.now;
   while (p.silent()) p.wait(milliseconds(1));
   EXPECT_GT(p.now - second, first + first / 2);

@@ -140,5 +140,21 @@ TEST(HalfOpenPlaces, HalfOfAllAtMost) {
   }
 }
 
+// A listener's own limit of one has a place that is given on, one of none has no place.
+TEST(HalfOpenPlaces, OneIsGivenOnAndNoneIsRefused) {
+  for (const uint32_t limit : {1u, 0u}) {
+    tcp::Config config = without_cookies();
+    config.max_half_open_per_listener = limit;
+    RawPeer p(config);
+    for (uint16_t i = 1; i <= 3; ++i) {
+      p.inject({.seq = kIrs, .flags = flag::kSyn, .source_port = i, .source = stranger(i)});
+    }
+    EXPECT_EQ(p.stack.live_connections(), limit);
+    EXPECT_EQ(p.egress.sent.size(), 3 * limit);
+    EXPECT_EQ(p.stack.counters().half_open_displaced, 2 * limit);
+    EXPECT_EQ(p.stack.counters().syn_dropped, 3 * (1 - limit));
+  }
+}
+
 }  // namespace
 }  // namespace rnic::testing

@@ -375,5 +375,20 @@ TEST(Lifecycle, TheFinRidesOnTheLastOctets) {
   EXPECT_EQ(p.user.how_ended, llp::StreamEnd::Closed);
 }
 
+// What ends is told at the next turn, whether or not the port has room for the RST.
+TEST(Lifecycle, AnEndIsToldThoughThePortIsFull) {
+  RawPeer p;
+  p.accept();
+  p.egress.full = true;
+  p.user.stream->abort();
+  p.stack.output(p.now);
+  EXPECT_EQ(p.user.how_ended, llp::StreamEnd::Aborted);
+  EXPECT_TRUE(p.silent());
+  EXPECT_EQ(p.stack.live_connections(), 0u);
+  p.egress.full = false;
+  p.stack.output(p.now);
+  EXPECT_EQ(p.next().flags, flag::kRst | flag::kAck);
+}
+
 }  // namespace
 }  // namespace rnic::testing

@@ -197,6 +197,32 @@ TEST(Limits, WhatIsClosedDoesNotWaitForEver) {
   }
 }
 
+// Its time begins anew with each octet that the peer acknowledges; and an end is one event.
+TEST(Limits, AnOrphanThatGetsOnHasItsTimeAnew) {
+  tcp::Config config = RawPeer::bare();
+  config.orphan_timeout = seconds(60);
+  RawPeer p(config);
+  p.accept();
+  for (int i = 0; i < 3; ++i) p.user.queue(1000);
+  p.stack.output(p.now);
+  p.user.stream->close();
+  p.stack.output(p.now);
+  for (uint32_t i = 1; i <= 2; ++i) {
+    p.wait(seconds(45));
+    ASSERT_FALSE(p.user.how_ended) << i;
+    p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 1000 * i, .flags = flag::kAck});
+  }
+  uint64_t timeouts = 0;
+  for (int second = 0; second < 200 && !p.user.how_ended; ++second) {
+    timeouts = p.stack.counters().timeouts;
+    p.wait(seconds(1));
+  }
+  EXPECT_EQ(p.user.how_ended, llp::StreamEnd::TimedOut);
+  EXPECT_EQ(p.stack.counters().orphans_aborted, 1u);
+  EXPECT_EQ(p.stack.counters().connections_timed_out, 0u);
+  EXPECT_EQ(p.stack.counters().timeouts, timeouts) << "nothing is sent again behind the end";
+}
+
 // Who has closed, and been told that everything arrived, waits for nothing of its own: the peer may
 // take its time.
 TEST(Limits, APeerThatGoesOnBehindOurFinIsNoOrphan) {

@@ -66,11 +66,11 @@ TEST(PathMtu, OutstandingSegmentsGoOutSmallerAtOnce_TCP_1191_3_01) {
 TEST(PathMtu, SegmentsThatAreSmallEnoughAreNotSentAgain) {
   RawPeer p;
   p.accept();
-  p.user.queue(1460);
-  p.user.queue(500);
-  p.stack.output(p.now);
-  p.next();
-  p.next();
+  for (const uint32_t octets : {1460, 500, 960}) {  // 960 is just what a segment will hold
+    p.user.queue(octets);
+    p.stack.output(p.now);
+    EXPECT_EQ(p.next().payload, octets);
+  }
   icmp(p, Kind::PacketTooBig, kIss + 1, 1000);
   uint32_t again = 0;
   while (!p.silent()) again += p.next().payload;
@@ -242,6 +242,8 @@ TEST(PathSearch, ABlackHoleIsFoundAndTheSizeGrowsAgain_TCP_4821_01) {
   EXPECT_GT(p.link.a.counters().mtu_probes_confirmed, 0u);
   EXPECT_GT(p.a.stream->emss(), 1300u - 52 - 32);
   EXPECT_LE(p.a.stream->emss(), 1300u - 52);
+  EXPECT_EQ(p.link.a.counters().mtu_probes,
+            p.link.a.counters().mtu_probes_confirmed + p.link.a.counters().mtu_probes_lost);
   // No loss of a probe was taken for congestion.
   EXPECT_EQ(p.link.a.counters().fast_recoveries, 0u);
   // The path grows: found by the next search, at the latest after tcp.mtu_probe_interval.
@@ -293,6 +295,49 @@ TEST(PathSearch, FromTheBaseUpward) {
   EXPECT_GT(p.a.stream->emss(), 3900u);
   EXPECT_LE(p.a.stream->emss(), 4000u - 52);
   EXPECT_EQ(p.link.a.counters().timeouts, 0u);
+}
+
+// RFC 4821 s.7.6.1: the first loss of a size may be chance and is tried again, the second is not.
+TEST(PathSearch, OneLossOfAProbeIsChance) {
+  for (const uint32_t losses : {1u, 2u}) {
+    tcp::Config config;
+    config.mtu_probe_from_base = true;
+    Pair p(config, {});
+    ASSERT_TRUE(p.open());
+    uint32_t lost = 0;
+    p.link.hook = [&](const LinkFrame& f) {
+      const bool drop = f.from_a && f.tcp.size() + 20 > 1024 && lost < losses;
+      if (drop) ++lost;
+      return Fate{.drop = drop};
+    };
+    for (int i = 0; i < 400; ++i) p.a.queue(1448);
+    ASSERT_TRUE(p.drain());
+    EXPECT_EQ(p.link.a.counters().mtu_probes_lost, losses);
+    EXPECT_EQ(p.a.stream->emss() == 1448, losses == 1);
+  }
+}
+
+// A search ends when less than a step of 32 octets is left; where a whole step is, it goes on.
+TEST(PathSearch, AWholeStepIsTried) {
+  for (const uint32_t left : {31u, 32u}) {
+    tcp::Config config;
+    config.mtu_probe_from_base = true;
+    Pair p(config, {});
+    p.link.egress_a.mtu = p.link.egress_b.mtu = 1024 + left;
+    ASSERT_TRUE(p.open());
+    for (int i = 0; i < 40; ++i) p.a.queue(8000);
+    ASSERT_TRUE(p.drain());
+    EXPECT_EQ(p.link.a.counters().mtu_probes, left == 32 ? 1u : 0u);
+    EXPECT_EQ(p.a.stream->emss(), (left == 32 ? 1056u : 1024u) - 52);
+  }
+}
+
+TEST(PathSearch, ATimeoutWithoutAProbeIsNoLostProbe) {
+  RawPeer p;
+  three_in_flight(p);
+  p.wait(seconds(1));
+  EXPECT_GT(p.stack.counters().timeouts, 0u);
+  EXPECT_EQ(p.stack.counters().mtu_probes_lost, 0u);
 }
 
 // TUF-5.1: the larger EMSS is reported for one record, then the old one until it is confirmed.

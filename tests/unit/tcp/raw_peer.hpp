@@ -49,6 +49,7 @@ struct Segment {
 class CaptureEgress final : public tcp::Egress {
  public:
   bool begin(llp::IpAddress, llp::IpAddress, tcp::TxSlot& slot) override {
+    if (full) return false;
     slot = {.tcp = buffer_.data(), .room = mtu - 20, .checksum_open = true, .frame = nullptr};
     return true;
   }
@@ -77,6 +78,7 @@ class CaptureEgress final : public tcp::Egress {
 
   static constexpr uint32_t kLinkMtu = 1500;
   uint32_t mtu = kLinkMtu;  // of the path
+  bool full = false;        // the port takes nothing
   std::deque<Segment> sent;
   std::vector<llp::IpAddress> doubted;  ///< R1 was reached towards them
 

@@ -275,6 +275,9 @@ TEST(Recovery, ATimeoutForgetsTheSacks_TCP_6675_5_1_01) {
   EXPECT_EQ(p.sent(), (Numbers{0}));
   EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Loss);
   EXPECT_EQ(p.c().board.sacked_octets, 0u);
+  EXPECT_EQ(p.c().board.sacked_segments, 0u);
+  EXPECT_EQ(p.c().board.duplicate_acks, 0u);
+  EXPECT_EQ(p.c().board.hole, 0u);
   EXPECT_EQ(p.c().recovery.point, 10u * kMss);
   p.ack(1);
   EXPECT_EQ(p.sent(), (Numbers{1, 2}));  // what was SACKed before goes out again
@@ -460,6 +463,48 @@ TEST(Rack, DsacksWidenTheReorderingWindow_TCP_8985_5_02) {
   }
 }
 
+// TCP-8985-5-02: a widened window lasts for some recoveries (s.6.2 step 4: 16), not for ever.
+TEST(Rack, AWidenedReorderingWindowEndsBehindRecoveries_TCP_8985_5_02) {
+  Peer p(newreno(true));
+  p.send(4);
+  p.wait(milliseconds(40));
+  p.ack(0, {{1, 2}});
+  p.ack(4, {{0, 1}});
+  ASSERT_EQ(p.c().rack.window_multiplier, 2u);
+  for (uint32_t i = 1; i <= 17; ++i) {
+    const uint32_t at = 2 + 2 * i;
+    p.send(2);
+    p.wait(milliseconds(40));
+    p.ack(at, {{at + 1, at + 2}});
+    p.wait(milliseconds(30));
+    EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
+    p.ack(at + 2);
+    ASSERT_EQ(p.stack.counters().fast_recoveries, i);
+    if (i <= 15) {
+      EXPECT_EQ(p.c().rack.window_multiplier, 2u) << i;
+    }
+  }
+  EXPECT_EQ(p.c().rack.window_multiplier, 1u);
+}
+
+// RFC 2883 s.4: the first block is a D-SACK where the second one holds it, edges included.
+TEST(Rack, ADsackMayTouchTheEdgesOfItsBlock_TCP_8985_5_02) {
+  using Blocks = std::vector<std::pair<uint32_t, uint32_t>>;
+  for (const Blocks& blocks : {Blocks{{8, 9}, {5, 9}}, Blocks{{5, 6}, {5, 9}},
+                               Blocks{{5, 9}, {5, 9}}, Blocks{{6, 7}, {5, 9}}}) {
+    Peer p(newreno(true));
+    p.send(10);
+    p.ack(0, blocks);
+    EXPECT_EQ(p.c().rack.window_multiplier, 2u);
+  }
+  for (const Blocks& blocks : {Blocks{{8, 10}, {5, 9}}, Blocks{{4, 6}, {5, 9}}}) {
+    Peer p(newreno(true));
+    p.send(10);
+    p.ack(0, blocks);
+    EXPECT_EQ(p.c().rack.window_multiplier, 1u);
+  }
+}
+
 // TCP-8985-5-02: no reordering was ever seen, and three have overtaken it: no waiting.
 TEST(Rack, WithoutReorderingThreeSegmentsAreEnough_TCP_8985_5_02) {
   Peer p(newreno(true));
@@ -523,6 +568,27 @@ TEST(TailProbe, WithoutAMeasurementItComesAfterASecond_TCP_8985_7_01) {
   p.user.queue(kMss);
   p.stack.output(p.now);
   EXPECT_EQ(static_cast<tcp::Connection&>(*p.user.stream).deadlines.probe - p.now, seconds(1));
+}
+
+// TCP-8985-7-02: a loss that SACK finds while a probe is out has its reduction with the recovery:
+// the ACK of everything is not taken for one that the probe repaired.
+TEST(TailProbe, ARecoveryAnswersForWhatWasProbed_TCP_8985_7_02) {
+  Peer p(newreno(true));
+  p.send(10);
+  p.wait(milliseconds(40));
+  p.ack(5);
+  p.sent();
+  p.wait(milliseconds(130));
+  EXPECT_EQ(p.sent(), (Numbers{9}));
+  ASSERT_TRUE(p.c().recovery.tlp_outstanding);
+  p.send(1);
+  p.ack(5, {{6, 9}});
+  ASSERT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
+  const uint32_t ssthresh = p.c().cc.ssthresh();
+  p.ack(11);
+  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Open);
+  EXPECT_EQ(p.c().cc.ssthresh(), ssthresh);
+  EXPECT_EQ(p.c().cc.cwnd(), ssthresh);
 }
 
 // TCP-8985-7-02: what a probe repaired was a loss, and the window answers for it: with the first

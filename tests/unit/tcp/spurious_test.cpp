@@ -134,6 +134,37 @@ TEST(FRto, ADuplicateAckEndsItWithoutSack) {
   EXPECT_EQ(again.front(), 1u);
 }
 
+// And nothing else does that acknowledges nothing: not a duplicate where SACK says what arrived,
+// not an ACK that only moves the window.
+TEST(FRto, AnAckOfNothingNewDoesNotEndIt) {
+  for (const bool with_sack : {true, false}) {
+    TimedOutPeer p(with_sack);
+    if (with_sack) {
+      p.ack(0);
+    } else {
+      p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 60000});
+    }
+    EXPECT_TRUE(p.silent());
+    p.ack(1);
+    EXPECT_EQ(p.sent(), (Numbers{10, 11})) << "new data goes out, as its step 2 asks";
+  }
+}
+
+// RFC 4015 s.3.1 step 11 takes one sample: the round trips behind it count as ever.
+TEST(FRto, TheTimerAdaptsOnce) {
+  TimedOutPeer p(false);
+  p.ack(1);
+  p.ack(3);
+  ASSERT_EQ(p.stack.counters().frto_undos, 1u);
+  p.ack(12);  // measures nothing: the first of them went out twice
+  p.wait(milliseconds(40));
+  p.ack(13);
+  EXPECT_EQ(p.connection().rto.srtt(), milliseconds(40));
+  p.wait(milliseconds(24));
+  p.ack(14);  // sent with the one before, 64 ms ago
+  EXPECT_EQ(p.connection().rto.srtt(), milliseconds(43)) << "an eighth of the way";
+}
+
 // Step 2b: no new data, or no room for it.
 TEST(FRto, WithoutNewDataTheRecoveryIsConventional) {
   TimedOutPeer p(true);

@@ -146,9 +146,18 @@ TEST(SynCookies, WithoutTimestampsNothingIsAgreed) {
   EXPECT_FALSE(syn_ack.parsed.timestamps || syn_ack.parsed.window_scale ||
                syn_ack.parsed.sack_permitted);
   EXPECT_EQ(syn_ack.parsed.mss, 1460);
-  p.inject({.seq = kIrs + 1, .ack = syn_ack.seq + 1, .flags = flag::kAck, .window = 1000});
+  // RFC 7323 s.2.2, RFC 2018 s.2: options of a SYN have no meaning on the ACK.
+  p.inject(
+      {.seq = kIrs + 1,
+       .ack = syn_ack.seq + 1,
+       .flags = flag::kAck,
+       .window = 1000,
+       .options = option_mss(500) + option_sack_permitted() + std::vector<uint8_t>{1, 3, 3, 5}});
   ASSERT_TRUE(p.user.is_established);
-  EXPECT_EQ(p.stack.info(*p.user.stream)->snd_wnd, 1000u);
+  const auto info = *p.stack.info(*p.user.stream);
+  EXPECT_EQ(info.snd_wnd, 1000u);
+  EXPECT_FALSE(info.sack || info.timestamps || info.window_scaling);
+  EXPECT_EQ(p.user.established_emss, 1460u);
 }
 
 TEST(SynCookies, AnAckThatIsNoneIsReset) {

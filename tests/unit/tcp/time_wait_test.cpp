@@ -80,6 +80,20 @@ TEST(TimeWait, OldSegmentsAreAnsweredAtALimitedRate) {
   EXPECT_EQ(p.egress.sent.size(), 20u);  // a FIN is always answered
 }
 
+// RFC 7323 s.3.2: where timestamps were agreed on, a segment without one is dropped, and counted.
+TEST(TimeWait, ASegmentWithoutItsTimestampIsDropped) {
+  RawPeer p(with_timestamps());
+  into_time_wait(p, true);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 2, .flags = kFinAck});
+  p.inject({.seq = kIrs + 2, .ack = kIss + 2, .flags = flag::kAck, .payload = 10});
+  EXPECT_TRUE(p.silent());
+  EXPECT_EQ(p.stack.counters().paws_rejected, 2u);
+  p.inject(
+      {.seq = kIrs + 1, .ack = kIss + 2, .flags = kFinAck, .options = option_timestamps(1002, 0)});
+  EXPECT_EQ(p.next().flags, flag::kAck);
+  EXPECT_EQ(p.stack.counters().paws_rejected, 2u);
+}
+
 // TCP-9293-3.6.1-03
 TEST(TimeWait, ReopensByTimestampOrSequence_TCP_9293_3_6_1_03) {
   struct Case {

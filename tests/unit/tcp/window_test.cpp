@@ -2,6 +2,7 @@
 #include "pair.hpp"
 #include "raw_peer.hpp"
 #include "tcp/byte_stream.hpp"
+#include "tcp/connection.hpp"
 
 namespace rnic::testing {
 namespace {
@@ -95,12 +96,53 @@ TEST(Window, TheBackOffOfProbesEndsWithThem) {
       p.inject(shut);
     }
   }
+  EXPECT_GT(p.stack.info(*p.user.stream)->window_probes, 2u);
   p.inject({.seq = kIrs + 1, .ack = kIss + 1001, .flags = flag::kAck});
+  EXPECT_EQ(p.stack.info(*p.user.stream)->window_probes, 0u) << "the window is open";
   EXPECT_EQ(p.next().seq, kIss + 1001);  // and is lost
   p.wait(seconds(1));
   ASSERT_FALSE(p.silent());
   EXPECT_EQ(p.next().seq, kIss + 1001);
   EXPECT_EQ(p.stack.counters().black_holes, 0u);
+}
+
+// RFC 9293 s.3.8.6.1 asks for one octet; before the first one there is none to send again, and the
+// SYN's number is no octet.
+TEST(Window, BeforeTheFirstOctetAProbeIsEmpty_TCP_9293_3_8_6_1_01) {
+  RawPeer p;
+  p.accept(option_mss(1460), {}, 0);
+  p.user.queue(100);
+  p.stack.output(p.now);
+  ASSERT_TRUE(p.silent());
+  while (p.silent()) p.wait(milliseconds(100));
+  const Segment probe = p.next();
+  EXPECT_EQ(probe.seq, kIss);
+  EXPECT_EQ(probe.payload, 0u);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
+  EXPECT_EQ(p.next().payload, 100u);
+}
+
+// One probe may get lost: however short the user's time-out, a second one has the time that its
+// back-off gives it, and its answer keeps the connection.
+TEST(Window, ASecondProbeHasItsTimeToBeAnswered_TCP_9293_3_8_6_1_01) {
+  for (const bool answered : {true, false}) {
+    RawPeer p;
+    p.accept(option_mss(1460), {}, 0);
+    const base::Duration rto = static_cast<tcp::Connection&>(*p.user.stream).rto.rto();
+    tcp::ConnectionOptions options = p.stack.default_options();
+    options.user_timeout = 2 * rto;
+    ASSERT_TRUE(p.stack.set_options(*p.user.stream, options, p.now).has_value());
+    p.user.queue(100);
+    p.stack.output(p.now);
+    p.wait(rto + rto / 2);
+    EXPECT_EQ(p.stack.counters().window_probes, 1u);
+    p.wait(2 * rto);
+    EXPECT_EQ(p.stack.counters().window_probes, 2u);
+    EXPECT_FALSE(p.user.how_ended);
+    if (answered) p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 0});
+    p.wait(4 * rto);
+    EXPECT_EQ(p.user.how_ended.has_value(), !answered);
+  }
 }
 
 TEST(Window, ALostWindowUpdateDoesNotHang) {
@@ -265,6 +307,9 @@ TEST(Window, ASmallMessageThatFitsDoesNotWait_TCP_9293_3_8_6_2_01) {
       EXPECT_TRUE(sent.flags & flag::kPsh);
       p.inject({.seq = kIrs + 1, .ack = kIss + at + 100, .flags = flag::kAck, .window = window});
     }
+    EXPECT_EQ(p.stack.counters().data_segments_out, 3u);
+    EXPECT_EQ(p.stack.counters().aligned_segments_out, 3u);
+    EXPECT_EQ(p.stack.counters().resegmented_records, 0u);
     // One octet more than the window holds is another matter: rules (3) and (4).
     p.user.queue(window + 1);
     p.stack.output(p.now);
@@ -310,6 +355,34 @@ TEST(Window, NaglesRuleHoldsInASmallWindow_TCP_9293_3_8_6_2_01) {
   EXPECT_TRUE(p.silent());
   p.inject({.seq = kIrs + 1, .ack = kIss + 101, .flags = flag::kAck, .window = 1000});
   EXPECT_EQ(p.next().payload, 200u);
+}
+
+// A record that waited for room and goes out whole and full is no small segment: the next one does
+// not wait for its ACK (RFC 9293 s.3.7.4).
+TEST(Window, AFullSegmentThatWaitedHoldsNothingBack_TCP_9293_3_8_6_2_01) {
+  tcp::Config config = RawPeer::bare();
+  config.nagle = true;
+  RawPeer p(config);
+  tcp::ByteStream user(10000);
+  StreamAcceptor acceptor(user);
+  ASSERT_TRUE(p.stack.unlisten({RawPeer::kUs, RawPeer::kOurPort}).has_value());
+  ASSERT_TRUE(p.stack.listen({RawPeer::kUs, RawPeer::kOurPort}, acceptor).has_value());
+  p.inject({.seq = kIrs, .flags = flag::kSyn, .window = 1000, .options = option_mss(1460)});
+  p.next();
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 1000});
+  p.egress.full = true;
+  user.write(std::array<uint8_t, 1460>{});
+  p.stack.output(p.now);
+  ASSERT_EQ(user.pending(), 0u) << "the record is pulled, and not sent";
+  p.egress.full = false;
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
+  EXPECT_EQ(p.next().payload, 1460u);
+  user.write(std::array<uint8_t, 100>{});
+  p.stack.output(p.now);
+  EXPECT_EQ(p.next().payload, 100u);
+  user.write(std::array<uint8_t, 100>{});
+  p.stack.output(p.now);
+  EXPECT_TRUE(p.silent()) << "that one was small";
 }
 
 TEST(Window, AnEmssThatShrinksCutsWhatIsInFlight) {
@@ -364,6 +437,22 @@ TEST(Window, TheReceiversWindowMovesByWorthwhileSteps_TCP_9293_3_8_6_2_02) {
   p.user.stream->room_grew();
   p.stack.output(p.now);
   EXPECT_TRUE(p.silent());  // nothing worth telling
+}
+
+// RFC 9293 s.3.8.6.2.2: a step is two full segments, where half of the buffer is more.
+TEST(Window, AnUpdateIsOfAWholeStep_TCP_9293_3_8_6_2_02) {
+  for (const uint32_t grown : {2 * kMss - 1, 2 * kMss}) {
+    RawPeer p;
+    p.acceptor.room = p.user.room = 10000;
+    p.accept();
+    p.data(0, kMss, flag::kPsh);
+    p.data(kMss, kMss, flag::kPsh);
+    p.egress.sent.clear();
+    p.user.room += grown;
+    p.user.stream->room_grew();
+    p.stack.output(p.now);
+    EXPECT_EQ(p.silent(), grown < 2 * kMss);
+  }
 }
 
 // The window of the handshake is one that the user, who comes later, can keep; also that of a
@@ -446,6 +535,25 @@ TEST(Window, NoUpdateThatUpdatesNothing_TCP_9293_3_8_6_2_02) {
     }
     EXPECT_EQ(updates, scaled ? 12u : 0u);
   }
+}
+
+// A stream that found the pool empty takes nothing, and says so.
+TEST(ByteStreams, WithoutASendRingNothingIsWritable) {
+  tcp::RingPool pool(1000, 1);
+  tcp::ByteStream one(pool);
+  tcp::ByteStream other(pool);
+  EXPECT_FALSE(one.has_send_ring());
+  EXPECT_EQ(one.writable(), 0u);
+  ASSERT_TRUE(one.reserve_send());
+  EXPECT_TRUE(one.has_send_ring());
+  EXPECT_EQ(one.writable(), 1000u);
+  const std::array<uint8_t, 300> octets{};
+  EXPECT_EQ(one.put(octets), 300u);
+  EXPECT_EQ(one.writable(), 700u);
+  EXPECT_FALSE(other.reserve_send());
+  EXPECT_FALSE(other.has_send_ring());
+  EXPECT_EQ(other.writable(), 0u);
+  EXPECT_EQ(other.put(octets), 0u);
 }
 
 class RingSize : public ::testing::TestWithParam<uint32_t> {};
