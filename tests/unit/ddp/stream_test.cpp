@@ -1,3 +1,4 @@
+#include "ddp/tagged.hpp"
 #include "stream_fixture.hpp"
 
 namespace rnic::ddp {
@@ -217,6 +218,24 @@ TEST_F(StreamTest, MsnWrapsToZero_DDP_4_3_04) {
   EXPECT_EQ(user.delivered.size(), 2u);
   const auto past = untagged({.last = true, .msn = 1}, 8);
   EXPECT_EQ(place(past), PlaceVerdict::Fault);
+}
+
+// DDP-5.2-07: where the octets go is told anew for each segment: nothing is left of the segment
+// before, also where there is no payload to place.
+TEST(CheckTagged, TheTargetIsToldAnew_DDP_5_2_07) {
+  std::array<uint8_t, 16> memory{};
+  mem::StagTable table(1, {1, 2});
+  const auto stag =
+      table.add({.address = memory.data(), .length = memory.size(), .zero_based = true}).value();
+  Pieces target;
+  const wire::ddp::TaggedHeader header{.last = true, .stag = stag.value, .to = 4};
+  for (const uint32_t payload : {8u, 12u, 0u}) {
+    EXPECT_FALSE(check_tagged(table, {}, header, payload, 0, target).failed());
+    ASSERT_EQ(target.view().size(), payload == 0 ? 0u : 1u) << payload;
+    if (payload == 0) continue;
+    EXPECT_EQ(target.view()[0].data(), memory.data() + 4);
+    EXPECT_EQ(target.view()[0].size(), payload);
+  }
 }
 
 }  // namespace

@@ -219,6 +219,26 @@ TEST_F(StagTableTest, SenselessRegionsAreRefused) {
   EXPECT_EQ(none.access({Stag{256}, 0, 1}).fault, AccessFault::InvalidStag);
 }
 
+// The last octet of the address space may be a region's; the one behind it does not exist.
+TEST_F(StagTableTest, ARegionMayEndWithTheAddressSpace) {
+  auto* const near_the_end = reinterpret_cast<uint8_t*>(UINT64_MAX - 99);
+  EXPECT_FALSE(table.add({.address = near_the_end, .length = 101}).has_value());
+  const auto last = table.add({.address = near_the_end, .length = 100});
+  ASSERT_TRUE(last.has_value());
+  EXPECT_EQ(table.access({*last, UINT64_MAX, 1}).at, near_the_end + 99);
+  EXPECT_EQ(table.access({*last, UINT64_MAX, 2}).fault, AccessFault::Wrap);
+}
+
+// An index costs an entry and its place among those that are free; index 0 has an entry, but is
+// never free.
+TEST_F(StagTableTest, MemoryIsToldToTheOctet) {
+  const uint64_t entry = StagTable::octets_for(0);
+  for (const uint32_t limit : {1u, 2u, 1000u, 100'000u}) {
+    EXPECT_EQ(StagTable::octets_for(limit), entry + limit * (entry + sizeof(uint32_t)));
+  }
+  EXPECT_EQ(StagTable::octets_for(UINT32_MAX), StagTable::octets_for(0xffffff)) << "24 bits";
+}
+
 // RDMAP-5.3-06, RDMAP-5.3-08
 TEST_F(StagTableTest, RemoteInvalidation_RDMAP_5_3_08) {
   const Stag fixed = add(kRemoteWrite);

@@ -556,6 +556,8 @@ TEST_F(AtomicTest, RevokedBeforeItsTurn_R7306_5_14) {
   ASSERT_TRUE(b->table.remove(mem::Stag{target}).has_value());
   expect_terminate(0, 1, 0x00);
   EXPECT_EQ(b->word(0), 5u);
+  EXPECT_EQ(b->counters.faults, 1u);
+  EXPECT_EQ(b->counters.atomics_in, 0u);
   EXPECT_EQ(wire::ddp::parse_untagged(terminate_of_b().ddp_header)->msn, 1u);
 }
 

@@ -507,5 +507,41 @@ TEST_F(OutboundTest, TheRtrGoesBeforeWhatWasPosted_CM6581_5_01) {
   }
 }
 
+// The framing that gave up pulling is told that there is more behind the RTR, and not without need.
+TEST_F(OutboundTest, WhatWaitsBehindTheRtrIsTold_CM6581_5_01) {
+  for (const bool posted : {false, true}) {
+    pair.a = test::FramingEnd(kMulpdu);
+    a = std::make_unique<Node>(EndpointConfig{.qp = 9, .pd = 4}, 1);
+    pair.a.attach(a->endpoint.framing_user());
+    a->endpoint.bind(pair.a, {.rtr_out = Rtr::Write});
+    if (posted) send(1, 0, 16);
+    const uint32_t calls = pair.a.ready_calls;
+    ASSERT_TRUE(pair.a.pull());
+    EXPECT_EQ(pair.a.ready_calls, calls + (posted ? 1 : 0));
+    EXPECT_EQ(a->counters.rtrs_out, 1u);
+    EXPECT_EQ(a->counters.messages_out, 1u);
+    EXPECT_EQ(a->counters.segments_out, 1u);
+  }
+}
+
+// Decision 10: an empty Write wakes a peer that does not know of what it has. It is a message as
+// any other, and comes only from a side that has spoken.
+TEST_F(OutboundTest, TheNudgeIsCountedAsAMessage) {
+  pair.a.user().peer_silent();
+  EXPECT_FALSE(pair.a.pull()) << "we have said nothing yet";
+  write(1, 0, 16, 0);
+  ASSERT_TRUE(pair.a.pull());
+  pair.a.user().peer_silent();
+  write(2, 0, 16, 0);
+  const uint32_t calls = pair.a.ready_calls;
+  ASSERT_TRUE(pair.a.pull());
+  EXPECT_EQ(pair.a.ready_calls, calls + 1) << "a Write waits behind it";
+  EXPECT_EQ(a->counters.nudges_out, 1u);
+  EXPECT_EQ(a->counters.messages_out, 2u);
+  EXPECT_EQ(a->counters.segments_out, 2u);
+  EXPECT_EQ(pair.a.sent.back().octets.size(), wire::ddp::kTaggedSize);
+  EXPECT_EQ(TwoNodes::opcode(pair.a.sent.back()), static_cast<uint8_t>(wire::rdmap::Opcode::Write));
+}
+
 }  // namespace
 }  // namespace rnic::rdmap

@@ -186,6 +186,31 @@ TEST(TerminateHeader, HeadersDecideBetweenTwoPossibleReadings_BUG_13) {
   EXPECT_NE(right->detail.find("siw's order of bits: layer 0, type 2, code 6"), std::string::npos);
 }
 
+// RDMAP-4.8-07: a local catastrophic error comes without headers, a protection error with the DDP
+// header. So four octets are a local catastrophic error of DDP in either order of bits, and not an
+// RDMAP protection error in the other.
+TEST(TerminateHeader, LocalCatastrophicErrorsComeBare_BUG_13) {
+  for (const auto& [octet, order] : {std::pair<uint8_t, BitOrder>{0x10, BitOrder::Rfc},
+                                     std::pair<uint8_t, BitOrder>{0x01, BitOrder::Siw}}) {
+    const auto received = read_terminate(std::array<uint8_t, 4>{octet, 0, 0, 0});
+    ASSERT_TRUE(received);
+    EXPECT_EQ(received->order, order);
+    EXPECT_EQ(received->fault.layer, FaultLayer::Ddp);
+    EXPECT_EQ(received->fault.type, 0);
+  }
+}
+
+// RDMAP-5.4-06: a Terminate that lacks the header that its error should have, and has octets that
+// nothing announces, is a Terminate all the same.
+TEST(TerminateHeader, UntidyOnesAreUnderstood_RDMAP_5_4_06) {
+  const auto received = read_terminate(std::array<uint8_t, 5>{0x11, 0x01, 0, 0, 0xee});
+  ASSERT_TRUE(received);
+  EXPECT_FALSE(received->header.exact);
+  EXPECT_EQ(received->fault.layer, FaultLayer::Ddp);
+  EXPECT_EQ(received->fault.type, 1);
+  EXPECT_EQ(received->fault.code, 1);
+}
+
 TEST(TerminateHeader, Described) {
   EXPECT_EQ(describe({FaultLayer::Ddp, 1, 1}),
             "layer DDP, type tagged buffer error, code 0x01 base or bounds violation");
@@ -391,6 +416,15 @@ TEST_F(TerminateTest, NothingWaitsBehindAReceivedTerminate_RDMAP_5_4_05) {
   pair.b.pull_all();
   pair.a.arrive_rest(pair.b);
   EXPECT_EQ(a->endpoint.state(), EndpointState::Error);
+  EXPECT_TRUE(pair.a.user().all_fits(0, 9));
+}
+
+// Nor of one behind the end of the stream.
+TEST_F(TerminateTest, NothingWaitsBehindTheEnd) {
+  write(1, 0, 1000, 0);
+  ASSERT_TRUE(pair.a.pull());
+  EXPECT_FALSE(pair.a.user().all_fits(0, 9));
+  pair.a.user().ended(llp::StreamEnd::PeerReset, {});
   EXPECT_TRUE(pair.a.user().all_fits(0, 9));
 }
 

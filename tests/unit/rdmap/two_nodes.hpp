@@ -22,6 +22,10 @@ namespace rnic::rdmap {
 class RecordingOwner final : public EndpointOwner {
  public:
   void send_completed(const Completion& completion) override {
+    if (completion.status != WorkStatus::Success) {
+      EXPECT_EQ(completion.length, 0u) << "nothing is said to have gone of work that failed";
+      EXPECT_EQ(completion.original, 0u);
+    }
     sends.push_back(completion);
     if (on_send) on_send();
   }
@@ -79,6 +83,8 @@ struct Node {
   }
   SendWork work(uint64_t id, WorkOpcode opcode, uint64_t to, uint32_t n) const {
     SendWork w{.id = id, .opcode = opcode, .sge_count = n != 0 ? 1u : 0u};
+    // Behind the count stands whatever the caller's memory held.
+    for (Sge& sge : w.sges) sge = {UINT64_MAX, 77, ~all};
     if (n != 0) w.sges[0] = {to, n, all};
     return w;
   }
