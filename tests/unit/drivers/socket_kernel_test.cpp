@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "../../support/record_user.hpp"
@@ -251,6 +252,211 @@ TEST_F(OnKernel, ShortMemoryIsWaitedFor) {
   far_.stream->close();
   ASSERT_TRUE(run_until([&] { return near_.how_ended && far_.how_ended; }));
   EXPECT_EQ(near_.how_ended, llp::StreamEnd::Closed);
+}
+
+// What was looked for and done leaves nothing to look for: the driver may sleep.
+TEST_F(OnKernel, NothingIsDueWhereNothingWaits) {
+  connect(near_, far_);
+  near_.queue(100);
+  ASSERT_TRUE(run_until([&] { return far_.ordered_to == 100; }));
+  turns(10);
+  near_.queue(100);
+  const auto half_turn = [&] {
+    now_ += std::chrono::microseconds(1);
+    network_.advance(now_);
+    right().receive(now_, nothing_);
+  };
+  left().output(now_);
+  for (int i = 0; i < 20'000 && far_.ordered_to != 200; ++i) half_turn();
+  ASSERT_EQ(far_.ordered_to, 200u);
+  half_turn();
+  EXPECT_NE(right().next_deadline(), base::Now{});
+  // Nor does a close that repeats what was said before.
+  near_.stream->close();
+  EXPECT_EQ(left().next_deadline(), base::Now{});
+  turns(10);
+  EXPECT_EQ(left().counters().half_closes, 1u);
+  near_.stream->close();
+  EXPECT_NE(left().next_deadline(), base::Now{});
+}
+
+// An abort is the last word of a user: of what he sent he is told nothing more.
+TEST_F(OnKernel, NothingIsReleasedBehindAnAbort) {
+  class Aborting final : public RecordUser {
+   public:
+    using RecordUser::RecordUser;
+    void released(const llp::RecordTag& tag, uint64_t end) override {
+      RecordUser::released(tag, end);
+      ++releases;
+      stream->abort();
+    }
+    int releases = 0;
+  };
+  Aborting aborting{1, 2};
+  connect(aborting, far_);
+  for (int i = 0; i < 5; ++i) aborting.queue(100);
+  ASSERT_TRUE(run_until([&] { return aborting.how_ended.has_value(); }));
+  EXPECT_EQ(aborting.how_ended, llp::StreamEnd::Aborted);
+  EXPECT_EQ(aborting.releases, 1);
+}
+
+// `::` is both IP versions, one address of IPv6 is none of IPv4; a listener of IPv4 does not ask.
+TEST_F(OnKernel, AListenerSaysWhichVersionsItTakes) {
+  const std::pair option{static_cast<int>(IPPROTO_IPV6), static_cast<int>(IPV6_V6ONLY)};
+  const auto told = [&](const llp::IpAddress& address) -> std::optional<int> {
+    Kernel kernel(network_, plan_, llp::IpAddress::v4(0x0a000009), 5000);
+    auto transport = std::move(*Transport::open(config_, now_, kernel));
+    static_cast<void>(transport->listen({address, kPort}, acceptor_));
+    const auto options = kernel.options();
+    const auto found = options.find(option);
+    return found == options.end() ? std::nullopt : std::optional(found->second);
+  };
+  EXPECT_EQ(told({}), 0);
+  EXPECT_EQ(told(llp::IpAddress{0xfd00000000000000, 9}), 1);
+  EXPECT_EQ(told(llp::IpAddress::v4(0x0a000009)), std::nullopt);
+}
+
+// A connection goes out from the device's address, which is not here in this test, where the caller
+// leaves it open; where he does not, from his.
+TEST_F(OnKernel, TheSourceIsTheCallersOrTheDevices) {
+  config_.addresses = {llp::IpAddress::v4(0x0a090909)};
+  transports_[0] = std::move(*Transport::open(config_, now_, *kernels_[0]));
+  const llp::Endpoint there{kernels_[1]->address(), kPort};
+  EXPECT_FALSE(left().connect({}, there, near_, now_).has_value());
+  const auto stream = left().connect({kernels_[0]->address(), 0}, there, near_, now_);
+  ASSERT_TRUE(stream.has_value());
+  EXPECT_EQ((*stream)->local().address, kernels_[0]->address());
+  near_.stream = *stream;
+  acceptor_.next.push_back(&far_);
+  EXPECT_TRUE(run_until([&] { return near_.is_established && far_.is_established; }));
+}
+
+// Each connection costs as much as the one before, and there is nothing beside them.
+TEST_F(OnKernel, MemoryIsToldByTheConnection) {
+  const auto octets = [&](uint32_t connections) {
+    config_.max_connections = connections;
+    uint64_t sum = 0;
+    for (const base::MemoryUse& use : Transport::memory_use(config_)) sum += use.octets;
+    return sum;
+  };
+  for (const uint32_t n : {1u, 64u, 10'000u}) EXPECT_EQ(octets(2 * n), 2 * octets(n)) << n;
+  EXPECT_GE(octets(1), 7 * sizeof(base::Handle) + sizeof(Connection));
+}
+
+/// A system on which each segment that is asked for has another size.
+class ShiftingPath : public OnKernel {
+ protected:
+  ShiftingPath() {
+    plan_.mss = 1111;
+    plan_.new_mss = 1;
+  }
+};
+
+// EMSS is what TCP_MAXSEG says, at the beginning and whenever records are asked for.
+TEST_F(ShiftingPath, EmssFollowsIt) {
+  connect(near_, far_);
+  EXPECT_EQ(left().counters().emss_unknown, 0u);
+  EXPECT_EQ(right().counters().emss_unknown, 0u);
+  for (int i = 0; i < 50; ++i) {
+    near_.queue(88);
+    turns(3);
+    if (near_.changed_emss != 0) {
+      EXPECT_EQ(near_.changed_emss, near_.stream->emss());
+    }
+  }
+  EXPECT_GT(left().counters().emss_changes, 10u);
+}
+
+/// A system that gives chosen errors; all else goes to another one.
+class Refusing final : public System {
+ public:
+  explicit Refusing(System& under) : under_(under) {}
+  int accept_error = 0;
+  int send_error = 0;
+
+  int socket(int a, int b, int c) override { return under_.socket(a, b, c); }
+  int close(int fd) override { return under_.close(fd); }
+  int bind(int fd, const sockaddr* a, socklen_t n) override { return under_.bind(fd, a, n); }
+  int listen(int fd, int n) override { return under_.listen(fd, n); }
+  int accept4(int fd, sockaddr* a, socklen_t* n, int flags) override {
+    if (accept_error == 0) return under_.accept4(fd, a, n, flags);
+    errno = accept_error;
+    return -1;
+  }
+  int connect(int fd, const sockaddr* a, socklen_t n) override { return under_.connect(fd, a, n); }
+  int shutdown(int fd, int how) override { return under_.shutdown(fd, how); }
+  int getsockname(int fd, sockaddr* a, socklen_t* n) override {
+    return under_.getsockname(fd, a, n);
+  }
+  int getsockopt(int fd, int level, int name, void* value, socklen_t* size) override {
+    return under_.getsockopt(fd, level, name, value, size);
+  }
+  int setsockopt(int fd, int level, int name, const void* value, socklen_t size) override {
+    return under_.setsockopt(fd, level, name, value, size);
+  }
+  int unacknowledged(int fd, int& octets) override { return under_.unacknowledged(fd, octets); }
+  ssize_t recv(int fd, void* to, size_t n, int flags) override {
+    return under_.recv(fd, to, n, flags);
+  }
+  int sendmmsg(int fd, mmsghdr* messages, uint32_t n, int flags) override {
+    if (send_error == 0) return under_.sendmmsg(fd, messages, n, flags);
+    errno = send_error;
+    return -1;
+  }
+  int epoll_create1(int flags) override { return under_.epoll_create1(flags); }
+  int epoll_ctl(int poller, int what, int fd, epoll_event* event) override {
+    return under_.epoll_ctl(poller, what, fd, event);
+  }
+  int epoll_wait(int poller, epoll_event* events, int n, int timeout) override {
+    return under_.epoll_wait(poller, events, n, timeout);
+  }
+
+ private:
+  System& under_;
+};
+
+// What the system lacks now it may have later: the connection waits in the backlog. Any other error
+// is that of one connection.
+TEST_F(OnKernel, EachScarcityDefersAnAccept) {
+  for (const int error : {EMFILE, ENFILE, ENOBUFS, ENOMEM, ECONNABORTED, EPROTO, EPERM}) {
+    Refusing system(*kernels_[1]);
+    transports_[1] = std::move(*Transport::open(config_, now_, system));
+    ASSERT_TRUE(right().listen({{}, kPort}, acceptor_).has_value());
+    RecordUser near{1, 2};
+    RecordUser far{2, 1};
+    system.accept_error = error;
+    near.stream = *left().connect({}, {kernels_[1]->address(), kPort}, near, now_);
+    const auto refused = [&] {
+      return right().counters().accepts_deferred + right().counters().accept_errors;
+    };
+    ASSERT_TRUE(run_until([&] { return refused() != 0; })) << error;
+    const bool scarce = error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+    EXPECT_EQ(right().counters().accept_errors == 0, scarce) << error;
+    EXPECT_EQ(right().counters().accepts_deferred != 0, scarce) << error;
+    system.accept_error = 0;
+    acceptor_.next.push_back(&far);
+    EXPECT_TRUE(run_until([&] { return far.is_established; })) << error;
+    near.stream->abort();
+    ASSERT_TRUE(run_until([&] { return far.how_ended.has_value(); }));
+    transports_[1].reset();
+  }
+}
+
+// An error that the driver does not know is counted, and ends the connection as any other.
+TEST_F(OnKernel, UnknownErrorsAreCounted) {
+  Refusing system(*kernels_[0]);
+  transports_[0] = std::move(*Transport::open(config_, now_, system));
+  for (const int error : {ECONNRESET, EIO}) {
+    RecordUser near{1, 2};
+    RecordUser far{2, 1};
+    connect(near, far);
+    system.send_error = error;
+    near.queue(100);
+    ASSERT_TRUE(run_until([&] { return near.how_ended && far.how_ended; })) << error;
+    EXPECT_EQ(left().counters().errors, error == EIO ? 1u : 0u);
+    system.send_error = 0;
+  }
+  transports_[0].reset();
 }
 
 }  // namespace
