@@ -144,7 +144,10 @@ class FakeFramingUser final : public llp::FramingUser {
     }
     ++faults;  // delivered what was never placed, or twice
   }
-  void may_send() override { ++may_sends; }
+  void may_send() override {
+    ++may_sends;
+    if (on_may_send) on_may_send();
+  }
   void peer_silent() override { ++silences; }
   void mulpdu_changed(uint32_t value) override { mulpdus.push_back(value); }
   void framing_error(llp::FramingError error, base::Now) override { errors.push_back(error); }
@@ -160,6 +163,7 @@ class FakeFramingUser final : public llp::FramingUser {
       0;  ///< ULPDUs are written in pieces of this size; 0: header of 14, then the rest
   bool hold_early = false;
   size_t discard_after = 0;
+  std::function<void()> on_may_send;
   mpa::Session* session = nullptr;
 
   std::vector<Placed> placed;

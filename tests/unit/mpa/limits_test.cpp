@@ -1,6 +1,8 @@
 // Every table has a limit: hold space per session and per device, placed FPDUs, ranges.
 #include <gtest/gtest.h>
 
+#include <bit>
+
 #include "mpa/hold_store.hpp"
 #include "start_frames.hpp"
 #include "support/mpa_fakes.hpp"
@@ -56,6 +58,26 @@ TEST(HoldStore, PagesMergePiecesAndCountOctets) {
   held.clear();
   EXPECT_EQ(store.octets(), 0u);
   EXPECT_EQ(store.general_free(), 64u);
+}
+
+// One descriptor of a placed FPDU for 256 octets of hold space, within bounds, beside the reserve;
+// and what a store will ask for is told before.
+TEST(HoldStore, MemoryIsToldToTheOctet) {
+  for (const auto& [octets, placed] : {std::pair<uint64_t, uint32_t>{0, 4096},
+                                       {1u << 20, 4096},
+                                       {4u << 20, 16384},
+                                       {32u << 20, 65536}}) {
+    HoldStore store(octets);
+    EXPECT_EQ(store.placed().free(), placed + HoldStore::kReserveNodes);
+    const uint64_t pages = store.general_free() + HoldStore::kReservePages;
+    EXPECT_EQ(pages, octets / HoldStore::kPageSize + HoldStore::kReservePages);
+    constexpr uint64_t kPageEntry = 24;  // window, session, link, use, and whose it is
+    EXPECT_EQ(hold_store_octets(octets), sizeof(HoldStore) + kFpduSizeMax +
+                                             pages * (kPageEntry + HoldStore::kPageSize) +
+                                             std::bit_ceil(pages) * sizeof(uint32_t) +
+                                             Pool<HeldRange>::octets_for(store.ranges().free()) +
+                                             Pool<PlacedFpdu>::octets_for(store.placed().free()));
+  }
 }
 
 TEST(HoldStore, ReserveIsLentToOneSession) {
@@ -142,6 +164,47 @@ TEST(Limits, EarlyLimitHoldsTheRest) {
   ASSERT_TRUE(end.receive(kStart, octets.first(first)));
   EXPECT_EQ(end.user.delivered, expected);
   EXPECT_EQ(held_octets(*end.own_store), 0u);
+}
+
+// The limit is of those that wait, not of those that ever have: what was delivered counts no more.
+TEST(Limits, DeliveredFpdusAreEarlyNoMore) {
+  Config config;
+  config.markers_receive = true;
+  config.early_limit = 1;
+  MpaEnd end(Role::Responder, config);
+  begin(end, config);
+  SlowEncoder encoder(kStart, true);
+  for (uint32_t i = 0; i < 9; ++i) encoder.add(numbered_ulpdu(i, 600));
+  encoder.boundaries.push_back(kStart + encoder.stream.size());
+  const auto give = [&](size_t i) {
+    const uint64_t from = encoder.boundaries[i] - kStart, to = encoder.boundaries[i + 1] - kStart;
+    ASSERT_TRUE(
+        end.receive(kStart + from, base::ByteView(encoder.stream).subspan(from, to - from)));
+  };
+  for (size_t i = 1; i < 9; i += 2) {
+    give(i);
+    ASSERT_EQ(end.user.placed.size(), i) << "placed ahead of the one before it";
+    EXPECT_FALSE(end.user.placed.back().in_order);
+    give(i - 1);
+    EXPECT_EQ(end.user.delivered.size(), i + 1);
+  }
+}
+
+// A transport that asks before it takes octets out of the system's buffer is told of the space that
+// is kept back for one FPDU, too: also of the rest of one that has begun.
+TEST(Limits, TheRestOfAnFpduIsTakenIntoTheReserve) {
+  Config config;
+  config.hold_limit = 0;
+  MpaEnd end(Role::Responder, config, {}, 0);
+  begin(end, config);
+  const Octets stream = stream_of(1, 1000, false);
+  const base::ByteView octets(stream);
+  for (const auto& [from, to] : {std::pair<size_t, size_t>{0, 400}, {400, 900}, {900, 1008}}) {
+    const base::ByteView part = octets.subspan(from, to - from);
+    EXPECT_EQ(end.session->takes({kStart + from, kStart + to}, part), part.size());
+    ASSERT_TRUE(end.receive(kStart + from, part));
+  }
+  EXPECT_EQ(end.user.delivered.size(), 1u);
 }
 
 // Every other octet: the number of held ranges is limited, the refused ones are dropped.

@@ -309,6 +309,31 @@ TEST(Enhanced, TheSilenceOfThePeerIsTold_BUG_14) {
   }
 }
 
+// Whatever a session waits for, behind the end of its stream nothing is due any more.
+TEST(Enhanced, NothingIsDueBehindTheEnd) {
+  Config config;
+  config.first_fpdu_delay = std::chrono::milliseconds(10);
+  for (const bool delayed : {true, false}) {
+    MpaEnd a = initiator(config);
+    a.user.to_send = {numbered_ulpdu(1, 40)};
+    reply_to(a, reply_frame(0x50, 2, {0, 4, 0, 4}));
+    if (!delayed) a.session->on_timer(base::Now{} + config.first_fpdu_delay);
+    EXPECT_NE(a.session->next_deadline(), base::kNever);
+    a.session->ended(llp::StreamEnd::PeerReset, a.now);
+    EXPECT_EQ(a.session->next_deadline(), base::kNever);
+    a.session->on_timer(base::Now{} + std::chrono::hours(1));
+    EXPECT_EQ(a.user.silences, 0);
+  }
+  MpaEnd b(Role::Responder, {});
+  b.establish();
+  b.receive(0, request_frame(0x50, 2, {0xc0, 4, 0xc0, 4}));
+  b.session->accept({}, b.now, kReads);
+  b.pull_all();
+  EXPECT_NE(b.session->next_deadline(), base::kNever) << "the RTR is awaited";
+  b.session->ended(llp::StreamEnd::PeerReset, b.now);
+  EXPECT_EQ(b.session->next_deadline(), base::kNever);
+}
+
 // BUG-14-a: a peer that sends has its receiver: the wait is over, and never comes again.
 TEST(Enhanced, TheFirstFpduOfThePeerEndsTheWait_BUG_14) {
   Config config;

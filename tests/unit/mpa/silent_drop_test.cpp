@@ -415,5 +415,41 @@ TEST(SilentDrop, DiscardGivesEverythingBack) {
   EXPECT_EQ(held_octets(*store), 0u);
 }
 
+// A whole FPDU beside it tells that the sender aligns: the other was damaged, not cut. Nobody is
+// suspected, as often as it comes damaged.
+TEST(SilentDrop, DamageBesideAWholeFpduIsNoSuspicion_MPA_8_07) {
+  for (const size_t hit : {1, 2}) {
+    Dropper rx(false, {400, 300, 200, 100});
+    for (int again = 0; again < 3; ++again) {
+      const size_t at = rx.boundary(hit) + 50 + static_cast<size_t>(again);
+      EXPECT_FALSE(rx.give_damaged(rx.boundary(1), rx.boundary(3), at, 1));
+      EXPECT_EQ(rx.end.counters.crc_drops, static_cast<uint64_t>(again) + 1);
+    }
+    EXPECT_EQ(rx.end.counters.suspicious_drops, 0u);
+    ASSERT_TRUE(rx.give(rx.boundary(1), rx.boundary(3)));
+    EXPECT_EQ(rx.end.counters.suspicious_drops, 0u);
+    ASSERT_TRUE(rx.give(rx.boundary(3), rx.boundary(4)));
+    ASSERT_TRUE(rx.give(0, rx.boundary(1)));
+    rx.expect_all();
+  }
+}
+
+// An FPDU that begins in the segment and of which the rest is there already is judged by its CRC.
+TEST(SilentDrop, ThePieceBeforeAHeldRestIsJudged_MPA_8_07) {
+  for (const bool markers : {false, true}) {
+    Dropper rx(markers, {400, 1000, 200});
+    const size_t cut = rx.boundary(1) + 600;
+    while (!rx.give(cut, rx.boundary(2))) {
+    }
+    const uint64_t suspected = rx.end.counters.suspicious_drops;
+    EXPECT_FALSE(rx.give_damaged(0, cut, rx.boundary(1) + 300, 4));
+    EXPECT_EQ(rx.end.counters.crc_drops, 1u);
+    EXPECT_EQ(rx.end.counters.suspicious_drops, suspected);
+    ASSERT_TRUE(rx.give(0, cut));
+    ASSERT_TRUE(rx.give(rx.boundary(2), rx.boundary(3)));
+    rx.expect_all();
+  }
+}
+
 }  // namespace
 }  // namespace rnic::mpa

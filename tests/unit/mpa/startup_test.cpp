@@ -30,6 +30,26 @@ Octets reply(uint8_t flags, const Octets& data = {}) {
   return start_frame(wire::kMpaReplyKey, flags, 1, static_cast<uint16_t>(data.size()), data);
 }
 
+// However much of a frame has come, and whatever comes behind it: what of the next octets is the
+// frame's.
+TEST(Startup, WhatIsTheFramesIsKnown_MPA_7_1_2_17) {
+  for (const size_t data : {0, 1, 100}) {
+    Octets frame = reply(0x40, Octets(data, 7));
+    const size_t size = frame.size();
+    frame.insert(frame.end(), 50, 0xee);
+    const base::ByteView octets(frame);
+    for (size_t fed = 0; fed <= size; ++fed) {
+      for (const size_t end : {fed + 1, size, size + 1, size + 50}) {
+        if (end <= fed || end > frame.size()) continue;
+        StartFrameParser parser(Role::Initiator, {}, 1);
+        ASSERT_EQ(parser.feed(octets.first(fed)), fed);
+        EXPECT_EQ(parser.frame_part(octets.subspan(fed, end - fed)), std::min(end, size) - fed)
+            << data << " " << fed << " " << end;
+      }
+    }
+  }
+}
+
 // MPA-7.1.1-01 MPA-7.1.1-02 MPA-7.1.1-08 MPA-7.1.1-10 MPA-7.1.2-01 MPA-7.1-04
 TEST(Startup, RequestOctets_MPA_7_1_1_02) {
   Config config;
