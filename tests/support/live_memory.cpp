@@ -9,6 +9,7 @@
 namespace {
 
 std::atomic<int64_t> live{0};
+std::atomic<int64_t> until_refusal{-1};  // below 0: it does not come, or has come
 
 void take_back(void* block) noexcept {
   live -= static_cast<int64_t>(::malloc_usable_size(block));
@@ -20,10 +21,13 @@ void take_back(void* block) noexcept {
 namespace rnic::test {
 
 int64_t live_octets() { return live; }
+void refuse_memory_after(int64_t n) { until_refusal = n; }
+bool refuse_no_more() { return until_refusal.exchange(-1) < 0; }
 
 }  // namespace rnic::test
 
 void* operator new(std::size_t size) {
+  if (until_refusal >= 0 && until_refusal-- == 0) throw std::bad_alloc();
   void* block = std::malloc(size == 0 ? 1 : size);
   if (block == nullptr) throw std::bad_alloc();
   live += static_cast<int64_t>(::malloc_usable_size(block));

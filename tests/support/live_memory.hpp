@@ -11,4 +11,9 @@ namespace rnic::test {
 /// back.
 [[nodiscard]] int64_t live_octets();
 
+/// Operator new gives memory `n` times more, then throws once, and gives again.
+void refuse_memory_after(int64_t n);
+/// It refuses nothing from here on. \return it has
+bool refuse_no_more();
+
 }  // namespace rnic::test

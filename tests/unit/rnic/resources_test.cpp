@@ -156,5 +156,28 @@ TEST_F(Resources, AConnectThatCannotBeginLeavesNothing_BUG_10) {
   EXPECT_TRUE(device().connect(*qp, right_end(), {}, now_));
 }
 
+// What is not a queue pair of this device is none, and is not looked into.
+TEST_F(Resources, OnlyOnesOwnQueuePairsAreDestroyed) {
+  const auto nobody = device().destroy_qp(nullptr);
+  ASSERT_FALSE(nobody.has_value());
+  EXPECT_EQ(nobody.error().code, base::Errc::NotFound);
+  QueuePair* mine = *device().create_qp(queues(*device().alloc_pd(), *device().create_cq(kDepth)));
+  const auto spec = queues(*right().device->alloc_pd(), *right().device->create_cq(kDepth));
+  for (uint32_t i = 0; i < kQps; ++i) {  // those of numbers that are taken here, and are not
+    const auto other = right().device->create_qp(spec);
+    ASSERT_TRUE(other.has_value());
+    EXPECT_FALSE(device().destroy_qp(*other).has_value()) << i;
+  }
+  EXPECT_TRUE(device().destroy_qp(mine).has_value());
+}
+
+// Connections that yield have 64 places beside those of the limit, and there is nothing else.
+TEST_F(Resources, MemoryOfConnectionsIsToldByTheConnection) {
+  const uint64_t each = Device::connection_octets_for(1) - Device::connection_octets_for(0);
+  for (const uint32_t most : {0u, 1u, 1000u}) {
+    EXPECT_EQ(Device::connection_octets_for(most), (most + 64) * each) << most;
+  }
+}
+
 }  // namespace
 }  // namespace rnic::nic

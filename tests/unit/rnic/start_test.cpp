@@ -232,6 +232,32 @@ TEST_F(Starts, WithoutAnRtrTheInitiatorSendsFirst_CM6581_9_2_07) {
   EXPECT_TRUE(right().completions(b->spec().send_cq).empty());
 }
 
+class MostReads : public DevicePair {
+ protected:
+  MostReads()
+      : DevicePair([](DeviceConfig& config) {
+          config.limits.max_reads = config.mpa.reads_limit = 16383;
+        }) {}
+};
+
+// CM6581-9.1-07: 0x3FFF leaves the number to the applications, so 0x3FFE is the greatest number.
+TEST_F(MostReads, AreOneLessThanTheValueWithAMeaning_CM6581_9_1_07) {
+  for (const uint32_t own : {16'381u, 16'382u, 16'383u}) {
+    QueuePairSpec spec;
+    spec.pd = *left().device->alloc_pd();
+    spec.send_cq = spec.receive_cq = *left().device->create_cq(64);
+    spec.send_depth = spec.receive_depth = 4;
+    spec.ird = spec.ord = own;
+    const auto qp = left().device->create_qp(spec);
+    ASSERT_TRUE(qp.has_value());
+    ASSERT_TRUE(left().device->connect(**qp, right_end(), {}, now_).has_value());
+    ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
+    const auto request = right().take(EventKind::ConnectRequest);
+    EXPECT_EQ(request->agreed.peer.ird, std::min(own, 16'382u));
+    EXPECT_EQ(request->agreed.peer.ord, std::min(own, 16'382u));
+  }
+}
+
 class NoCommonRtr : public Starts {
  protected:
   NoCommonRtr()

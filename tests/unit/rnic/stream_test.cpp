@@ -1,6 +1,7 @@
 // Streaming sockets of two devices on a simulated link: life, limits, ends.
 
 #include "stream_pair.hpp"
+#include "support/live_memory.hpp"
 
 namespace rnic::nic {
 namespace {
@@ -234,6 +235,23 @@ TEST_F(Streams, AddressesAndBacklogsThatCannotBe) {
 }
 
 /// Rings for one stream's send and one stream's receive, at either side.
+// What keeps the sockets that nobody needs any more is emptied with them: however many there were.
+TEST_F(Streams, SocketsThatAreGoneCostNoMemory) {
+  StreamListener* listener = listen();
+  const auto waves = [&](int n) {
+    while (n-- != 0) {
+      finish(connected(listener));
+      run_until([&] {
+        return left().device->streams().live() == 0 && right().device->streams().live() == 0;
+      });
+      run_for(std::chrono::milliseconds(100));  // out of TIME-WAIT
+    }
+    return test::live_octets();
+  };
+  const int64_t before = waves(12);
+  EXPECT_EQ(waves(60), before);
+}
+
 class ScarceRings : public Streams {
  protected:
   ScarceRings() : Streams([](DeviceConfig& config) { config.limits.stream_octets = 2 * kRing; }) {}
