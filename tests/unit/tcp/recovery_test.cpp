@@ -674,5 +674,24 @@ TEST(SlowStart, NineOfTenSegmentsOpenTheWindow) {
   }
 }
 
+// RFC 9406 s.4.2: a round trip that rises begins conservative slow start, one that falls again ends
+// it, and each is counted.
+TEST(SlowStart, ConservativeSlowStartThatResumesIsCounted) {
+  tcp::Config config = RawPeer::bare();
+  config.congestion_control = tcp::CongestionControl::Cubic;
+  config.hystart = true;
+  config.initial_window_segments = 4;  // the peer's window holds 44
+  Peer p(config);
+  p.send(400);
+  uint32_t acked = 0;
+  for (const int round_trip : {40, 40, 70, 70, 40, 40, 40}) {
+    p.wait(milliseconds(round_trip));
+    for (size_t there = p.sent().size(); there != 0; --there) p.ack(++acked);
+  }
+  EXPECT_EQ(p.stack.counters().hystart_css, 1u);
+  EXPECT_EQ(p.stack.counters().hystart_resumed, 1u);
+  EXPECT_EQ(p.stack.counters().hystart_exits, 0u);
+}
+
 }  // namespace
 }  // namespace rnic::testing
