@@ -317,6 +317,27 @@ TEST(Window, ASmallMessageThatFitsDoesNotWait_TCP_9293_3_8_6_2_01) {
   }
 }
 
+// A trace shows the octets of each segment, also of those that waited in a copy.
+TEST(Window, SegmentsInASmallWindowAreTracedWithTheirOctets) {
+  struct Sink final : base::TraceSink {
+    void record(base::TraceKind kind, base::Range range, base::Now) override {
+      if (kind == base::TraceKind::Sent) sent.push_back(range);
+    }
+    std::vector<base::Range> sent;
+  };
+  Sink sink;
+  RawPeer p;
+  p.accept(option_mss(1460), {}, 1000);
+  p.user.stream->set_trace(&sink);
+  p.user.queue(100);
+  p.stack.output(p.now);
+  p.user.queue(200);
+  p.stack.output(p.now);
+  ASSERT_EQ(sink.sent.size(), 2u);
+  EXPECT_EQ(sink.sent[0], (base::Range{0, 100}));
+  EXPECT_EQ(sink.sent[1], (base::Range{100, 300}));
+}
+
 // The same with octets in flight, for whoever does not ask for Nagle's rule.
 TEST(Window, ASmallMessageFitsBesideWhatIsInFlight_TCP_9293_3_8_6_2_01) {
   RawPeer p;
