@@ -139,11 +139,8 @@ void Engine::leave_recovery(Connection& c) {
   c.board.reno_sacked = 0;
   c.board.duplicate_acks = 0;
   // RFC 8985 s.6.2: a widened reordering window lasts for 16 recoveries.
-  if (c.rack.window_persist == 0) {
-    c.rack.window_multiplier = 1;
-  } else {
-    --c.rack.window_persist;
-  }
+  if (c.rack.window_persist != 0) --c.rack.window_persist;
+  if (c.rack.window_persist == 0) c.rack.window_multiplier = 1;
 }
 
 void Engine::proportional_rate(Connection& c, const AckYield& yield) {

@@ -412,7 +412,8 @@ void Judge::take_ack(uint32_t side, const Segment& s) {
   const uint64_t window_end = ack + (uint64_t{s.window} << shift);
   h.edge = std::max(h.edge, window_end);
   h.open = true;
-  h.reduced |= s.has(kEce) && !s.has(flag::kSyn);
+  h.echoed = s.has(kEce) && !s.has(flag::kSyn);
+  h.reduced |= h.echoed;
   // RFC 9293 s.3.10.7.4, fifth: what is older than the newest news of the window says nothing.
   bool unknown = s.has(flag::kSyn) || !halves_[1 - side].iss;
   const uint64_t from = unknown ? 0 : offset_in(1 - side, h.got_next, s.seq, unknown);
@@ -426,7 +427,8 @@ bool Judge::could_send(uint32_t side, uint64_t given) const {
   if (!sides_[side].prompt || is_gone(side) || !h.open || h.fin) return false;
   if (given <= h.sent_end) return false;
   const uint64_t flight = h.sent_end - std::min(h.una, h.sent_end);
-  const bool recovered = flight == 0 && h.una >= h.resent_below;
+  // RFC 3168 s.6.1.2: with a window of one segment ECN-Echo is answered by a wait for the timer.
+  const bool recovered = flight == 0 && h.una >= h.resent_below && !h.echoed;
   const uint64_t window = !h.reduced ? kWithinInitialWindow : recovered ? kWithinLossWindow : 0;
   return flight + (given - h.sent_end) <= window && given <= h.window_end;
 }

@@ -128,6 +128,7 @@ class Judge {
     uint64_t window_end = 0;    // right edge that it was told last
     uint64_t window_from = 0;   // the peer's octet that the news came with
     bool reduced = false;       // loss or a mark: its congestion window may be a segment
+    bool echoed = false;        // the newest ACK to it carries ECN-Echo
     uint64_t resent_below = 0;  // what it has sent again ends here
     base::Now waits_since = base::kNever;
     // RFC 3168 s.6.1.1: SYNs and SYN-ACKs with and without the flags that ask and agree.
