@@ -94,6 +94,8 @@ std::string make(const Call& call, World& world, const Refusals& refusals, Repor
     begin(refusals);
     outcome = call.make(world);
     static_cast<void>(end());
+    // What another thread asked for at that moment may be what was refused.
+    if (outcome.done && refused() != 0) report.refused_to_caller = false;
     if (!outcome.done && !right_code(outcome.code, refusals.what, false)) {
       return std::string("after some refusals the error is \"") + to_string(outcome.code) + "\"";
     }
