@@ -32,6 +32,9 @@ base::Result<FingerprintList> FingerprintList::read(const std::string& path) {
     }
     list.worlds_[world] = fingerprint;
   }
+  if (list.worlds_.empty()) {
+    return base::fail(base::Errc::InvalidArgument, path + " names no world: nothing is compared");
+  }
   return list;
 }
 

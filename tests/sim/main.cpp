@@ -200,7 +200,9 @@ FingerprintList take_fingerprints(const Options& options, const std::vector<Task
 int accept_fingerprints(const Options& options) {
   std::vector<Task> tasks;
   for (uint64_t i = 0; i < options.seeds; ++i) {
-    for (const Task& task : choose(options, options.first_seed + i)) tasks.push_back(task);
+    const std::vector<Task> chosen = choose(options, options.first_seed + i);
+    if (chosen.empty()) return 2;  // the file stays as it is
+    tasks.insert(tasks.end(), chosen.begin(), chosen.end());
   }
   Report report;
   const FingerprintList list = take_fingerprints(options, tasks, report);
