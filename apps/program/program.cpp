@@ -23,12 +23,12 @@ std::optional<std::string> standard_output_failed() {
   std::cout.flush();
   std::fflush(stdout);
   if (!std::cout || std::ferror(stdout) != 0) {
-    return errno != 0 ? std::strerror(errno) : "an earlier write failed";
+    return errno != 0 ? std::generic_category().message(errno) : "an earlier write failed";
   }
   // Some file systems tell only when a file is closed; any descriptor of it will do. Who closed
   // ours before the start and was told nothing loses nothing.
   const int copy = dup(STDOUT_FILENO);
-  if (copy >= 0 && close(copy) != 0) return std::strerror(errno);
+  if (copy >= 0 && close(copy) != 0) return std::generic_category().message(errno);
   return std::nullopt;
 }
 
@@ -83,7 +83,9 @@ int run(const char* name, const std::function<int()>& body) {
 }
 
 std::optional<std::string> write_file(const std::string& path, std::string_view content) {
-  const auto failed = [&path] { return "cannot write " + path + ": " + std::strerror(errno); };
+  const auto failed = [&path] {
+    return "cannot write " + path + ": " + std::generic_category().message(errno);
+  };
   const std::filesystem::path target(path);
   std::error_code ignored;  // opening says what matters
   if (target.has_parent_path()) std::filesystem::create_directories(target.parent_path(), ignored);

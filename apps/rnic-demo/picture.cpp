@@ -70,7 +70,8 @@ class Plot {
     const double span_us = static_cast<double>(end_ - start_) / 1000.0;
     double step = std::pow(10.0, std::floor(std::log10(span_us / 5)));
     while (span_us / step > 8) step *= span_us / step > 16 ? 2.5 : 2;
-    for (double t = 0; t <= span_us; t += step) {
+    for (int tick = 0; tick * step <= span_us; ++tick) {
+      const double t = tick * step;
       const double at = x(start_ + static_cast<int64_t>(t * 1000));
       svg += "<path class=\"grid\" d=\"M" + number(at) + " " + number(kTop) + "V" +
              number(kHeight - kBottom) + "\"/><text class=\"tick\" x=\"" + number(at) + "\" y=\"" +

@@ -48,7 +48,7 @@ class Client {
   Status post(const ControlMessage& batch, uint32_t index);
   void prepare_own(const ControlMessage& batch);
   [[nodiscard]] bool own_matches(const ControlMessage& batch);
-  SendRequest request(const ControlMessage& batch, uint32_t index) const;
+  [[nodiscard]] SendRequest request(const ControlMessage& batch, uint32_t index) const;
   void report();
 
   Context& context_;

@@ -95,7 +95,7 @@ class Pinger {
   Status once(uint32_t index) {
     const workload::Pattern pattern{index + 1, options_.size};
     const bool atomic = workload::is_atomic(options_.operation);
-    const Status done = atomic ? work_on_word(index) : echo(index, pattern);
+    Status done = atomic ? work_on_word(index) : echo(index, pattern);
     if (!done) return done;
     const int64_t rtt = rtt_ns_.back();
     if (!options_.json && options_.count <= 20) {
@@ -112,7 +112,7 @@ class Pinger {
     workload::poison(station_.in());
     if (Status status = station_.post_receive(); !status) return status;
     const int64_t start = context_.now_ns();
-    const Status posted = immediate ? station_.end().qp.post_immediate(index, octets)
+    Status posted = immediate ? station_.end().qp.post_immediate(index, octets)
                                     : station_.post_send(0, options_.size);
     if (!posted) return posted;
     auto came = workload::await(context_, station_.end().receive_cq, kTimeoutMs);

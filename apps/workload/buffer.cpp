@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace rnic::workload {
@@ -23,13 +24,14 @@ Result<Buffer> Buffer::allocate(size_t octets, Paging paging) {
   if (mapping == MAP_FAILED) {
     return tl::unexpected(
         Error{ErrorCode::ResourceExhausted, "no memory for a buffer of " + std::to_string(octets) +
-                                                " octets: " + std::strerror(errno)});
+                                                " octets: " +
+                                                std::generic_category().message(errno)});
   }
   Buffer buffer;
   buffer.mapping_ = mapping;
   buffer.mapped_ = total;
-  const auto start = (reinterpret_cast<uintptr_t>(mapping) + 2 * page - 1) / page * page;
-  buffer.data_ = reinterpret_cast<uint8_t*>(start);
+  const auto at = reinterpret_cast<uintptr_t>(mapping);
+  buffer.data_ = static_cast<uint8_t*>(mapping) + ((at + 2 * page - 1) / page * page - at);
   buffer.size_ = octets;
   madvise(buffer.data_, body, small ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
   mprotect(buffer.data_ - kPage, kPage, PROT_NONE);

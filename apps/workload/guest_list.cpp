@@ -10,7 +10,7 @@
 namespace rnic::workload {
 
 std::string host_of(const std::string& endpoint) {
-  const std::string address = endpoint.substr(0, endpoint.rfind(':'));
+  std::string address = endpoint.substr(0, endpoint.rfind(':'));
   if (address.size() < 2 || address.front() != '[') return address;
   std::array<uint8_t, 16> octets{};
   const std::string bare = address.substr(1, address.size() - 2);

@@ -111,12 +111,12 @@ AtomicStep step_atomic(Operation operation, const Pattern& pattern, uint64_t ind
 AtomicBatch::AtomicBatch(Operation operation, const Pattern& pattern, uint32_t slots,
                          uint64_t messages)
     : pattern_(pattern) {
-  for (uint32_t slot = 0; slot < slots; ++slot) {
+  for (uint32_t slot = 0; slot < std::max(slots, 1u); ++slot) {
     words_.push_back(word_of(pattern, slot * kWordStride));
   }
   steps_.reserve(messages);
   for (uint64_t i = 0; i < messages; ++i) {
-    steps_.push_back(step_atomic(operation, pattern, i, words_[i % slots]));
+    steps_.push_back(step_atomic(operation, pattern, i, words_[i % words_.size()]));
   }
 }
 

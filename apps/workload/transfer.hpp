@@ -62,7 +62,7 @@ class Transfer {
   Status reap(TransferResult& result);
   Status reap_receives();
   [[nodiscard]] Status check_original(const Completion& done) const;
-  Status stalled() const;
+  [[nodiscard]] Status stalled() const;
 
   Context& context_;
   Pair& pair_;

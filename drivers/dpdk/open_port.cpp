@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -97,7 +98,7 @@ base::Result<std::unique_ptr<TapQueue>> open_tap(uint32_t index, uint32_t mtu) {
   request.ifr_mtu = static_cast<int>(mtu);
   const int fd = socket(AF_INET, SOCK_DGRAM, 0);
   const bool set = fd >= 0 && ioctl(fd, SIOCSIFMTU, &request) == 0;
-  const std::string why = std::strerror(errno);
+  const std::string why = std::generic_category().message(errno);
   if (fd >= 0) close(fd);
   auto queue = TapQueue::find(request.ifr_name);
   if (set && queue != nullptr) return queue;
@@ -122,8 +123,7 @@ uint32_t fit_frames(Spec& spec, const PortOptions& options) {
   }
   if (spec.is("net_memif")) {
     spec.add("bsize", std::max(2048u, (frame + 63) / 64 * 64));
-    spec.add("rsize",
-             static_cast<uint32_t>(std::clamp<int>(std::bit_width(options.ring_size - 1), 5, 14)));
+    spec.add("rsize", std::clamp<uint32_t>(std::bit_width(options.ring_size - 1), 5, 14));
   }
   return frame;
 }

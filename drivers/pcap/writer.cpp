@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "base/endian.hpp"
 #include "base/log.hpp"
@@ -70,12 +71,14 @@ base::Result<std::unique_ptr<Writer>> Writer::open(const std::string& path,
     const int reason = errno;
     return base::fail(reason == EACCES || reason == EPERM ? base::Errc::PermissionDenied
                                                           : base::Errc::Environment,
-                      "the capture file " + path + " cannot be written: " + std::strerror(reason));
+                      "the capture file " + path +
+                          " cannot be written: " + std::generic_category().message(reason));
   }
   std::unique_ptr<Writer> writer(new Writer(path, file, options));
   if (!writer->write_headers()) {
+    const std::string why = std::generic_category().message(errno);
     return base::fail(base::Errc::Environment, "the capture file " + path +
-                                                   " cannot be written: " + std::strerror(errno) +
+                                                   " cannot be written: " + why +
                                                    "; free space or give another path");
   }
   return writer;
@@ -178,7 +181,8 @@ void Writer::give_up(size_t taken, int reason) {
     std::filesystem::resize_file(path_, written_, special);
   }
   base::log(base::LogLevel::Error, "pcap",
-            "the capture file " + path_ + " takes no more: " + std::strerror(reason) +
+            "the capture file " + path_ +
+                " takes no more: " + std::generic_category().message(reason) +
                 "; it ends behind frame " + std::to_string(counters_.frames));
 }
 

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 
 #include "base/log.hpp"
 #include "socket/emss.hpp"
@@ -403,7 +403,8 @@ void Connection::fail(int error) {
   if (!is_known(error)) {
     ++counters_.errors;
     base::log(base::LogLevel::Warning, "socket",
-              "connection to " + llp::to_string(remote_) + ": " + std::strerror(error));
+              "connection to " + llp::to_string(remote_) + ": " +
+                  std::generic_category().message(error));
   }
   doom(end_of(error, state_ == State::Connecting));
 }

@@ -3,7 +3,7 @@
 #include <netinet/in.h>
 
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 
 #include "base/endian.hpp"
 
@@ -105,7 +105,7 @@ base::Error system_error(const std::string& what, int error) {
     case EINVAL: code = Errc::InvalidArgument; break;
     default: break;
   }
-  return {code, what + ": " + std::strerror(error) + remedy};
+  return {code, what + ": " + std::generic_category().message(error) + remedy};
 }
 
 bool set_option(System& system, int descriptor, int level, int name, int value) {

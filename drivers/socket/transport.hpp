@@ -68,8 +68,8 @@ class Transport final : public llp::Transport {
   Transport(const Config& config, System& system, Descriptor poller, base::Now now);
   bool watch(int descriptor, uint32_t events, uint64_t word);
   base::Result<Descriptor> open_listener(const llp::Endpoint& local);
-  base::Status bind_source(int descriptor, const llp::Endpoint& local,
-                           const llp::Endpoint& remote) const;
+  [[nodiscard]] base::Status bind_source(int descriptor, const llp::Endpoint& local,
+                                         const llp::Endpoint& remote) const;
   void set_buffers(int descriptor) const;
   [[nodiscard]] Listener* find_listener(uint64_t number);
   void accept_all(Listener& listener, base::Now now);

@@ -85,7 +85,7 @@ struct Fold {
     x3 = fold(x3, k, take32<kCopy>(dst + 96, src + 96));
   }
 
-  RNIC_TARGET_AVX2 uint64_t finish() const {
+  [[nodiscard]] RNIC_TARGET_AVX2 uint64_t finish() const {
     const __m256i k32 = _mm256_broadcastsi128_si256(multipliers<32>());
     const __m256i k64 = _mm256_broadcastsi128_si256(multipliers<64>());
     const __m256i x = fold(fold(x0, k32, x1), k64, fold(x2, k32, x3));

@@ -80,9 +80,7 @@ uint32_t FpduReceiver::takes(base::Range range, base::ByteView octets) {
 void FpduReceiver::place(base::Range range, base::ByteView octets, base::Now now) {
   const bool ordered_segment = in_order(range);
   LocatedSegment& segment = store_.segment();
-  if (stopped_) {
-    counters_.discarded_octets += range.size();
-  } else if (error_at_next_ != FramingError::None && ordered_segment) {
+  if (stopped_ || (error_at_next_ != FramingError::None && ordered_segment)) {
     counters_.discarded_octets += range.size();
   } else {
     if (segment.owner != this || segment.range != range) locate(range, octets, segment);
@@ -172,7 +170,8 @@ bool FpduReceiver::place_whole(const FpduSpan& span, const uint8_t* data, bool i
   if (!in_order && verdict != llp::PlaceVerdict::Placed) return false;
   suspicions_.placed({span.begin, span.end}, data);
   PlacedFpdu& entry = placed_.insert(span, !in_order);
-  const uint32_t kept = ulpdu.copy_prefix(entry.header.data(), llp::kUlpduHeaderMax);
+  [[maybe_unused]] const uint32_t kept =
+      ulpdu.copy_prefix(entry.header.data(), llp::kUlpduHeaderMax);
   if (in_order) return true;
   counters_.placed_early_octets += span.size();
   trace(base::TraceKind::PlacedEarly, {span.begin, span.end}, now);

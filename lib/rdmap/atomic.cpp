@@ -55,8 +55,8 @@ ddp::Fault Endpoint::Impl::deliver_atomic_request(uint32_t msn, uint64_t length,
 void Endpoint::Impl::execute_now(InboundRequest& inbound, uint8_t* target) {
   wire::rdmap::AtomicRequest request = inbound.atomic_request();
   const bool add = request.code == static_cast<uint8_t>(wire::rdmap::AtomicCode::FetchAdd);
-  if (base::sabotaged(base::Defect::MaskIgnored) && add) request.mask = 0;
-  if (base::sabotaged(base::Defect::SwapMaskWrong) && !add) request.mask = ~request.mask;
+  if (add && base::sabotaged(base::Defect::MaskIgnored)) request.mask = 0;
+  if (!add && base::sabotaged(base::Defect::SwapMaskWrong)) request.mask = ~request.mask;
   inbound.original = execute(request, target);
 }
 

@@ -88,7 +88,7 @@ class Endpoint::Impl final : public ddp::User {
   bool choose_send();
   bool choose_response();
   bool skip_without_message();
-  WorkStatus check_work(const SendSlot& slot) const;
+  [[nodiscard]] WorkStatus check_work(const SendSlot& slot) const;
   [[nodiscard]] WorkStatus check_sink(const SendSlot& slot) const;
   [[nodiscard]] ddp::OutboundMessage message_of(const SendSlot& slot) const;
   [[nodiscard]] ddp::OutboundMessage message_of(const InboundRequest& request) const;

@@ -341,7 +341,7 @@ base::Status Device::accept(base::Handle request, QueuePair& qp, base::ByteView 
   }
   auto connection = find_request(request);
   if (!connection) return tl::unexpected(connection.error());
-  const auto fits = check_private_data(private_data, (*connection)->session().private_data_max(),
+  auto fits = check_private_data(private_data, (*connection)->session().private_data_max(),
                                        (*connection)->agreed().revision);
   if (!fits) return fits;
   qp.segments = {options.packing, options.nagle};
@@ -353,7 +353,7 @@ base::Status Device::accept(base::Handle request, QueuePair& qp, base::ByteView 
 base::Status Device::reject(base::Handle request, base::ByteView private_data, base::Now now) {
   auto connection = find_request(request);
   if (!connection) return tl::unexpected(connection.error());
-  const auto fits = check_private_data(private_data, (*connection)->session().private_data_max(),
+  auto fits = check_private_data(private_data, (*connection)->session().private_data_max(),
                                        (*connection)->agreed().revision);
   if (!fits) return fits;
   (*connection)->reject(private_data, now);

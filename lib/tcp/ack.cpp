@@ -148,9 +148,8 @@ void Engine::update_window(Connection& c, const Arrival& a, int64_t ack, bool ad
   if (c.deadlines.persist != base::kNever) {
     c.progress_at = now;  // s.3.8.6.1: as long as probes are answered the connection stays
     c.unanswered_probes = 0;
-    if (c.tcb.usable_window() >= c.effective_mss) {
-      c.deadlines.persist = base::kNever;
-    } else if (c.tcb.snd_wnd != 0 && c.persist_backoff != 0) {
+    const bool reopened = c.tcb.snd_wnd != 0 && c.persist_backoff != 0;
+    if (reopened || c.tcb.usable_window() >= c.effective_mss) {
       c.deadlines.persist = base::kNever;  // the silly-window override starts anew
     }
     if (c.tcb.snd_wnd != 0) c.persist_backoff = 0;

@@ -41,7 +41,7 @@ class ByteStream : public llp::StreamUser {
   /// Queues octets to send; \return how many fit. Without a send ring none do.
   uint32_t put(base::ByteView octets);
   /// Looks at received octets in order, and leaves them; \return how many.
-  uint32_t peek(base::ByteSpan out) const;
+  [[nodiscard]] uint32_t peek(base::ByteSpan out) const;
   /// Takes received octets in order; \return how many.
   uint32_t take(base::ByteSpan out);
   /// take() has grown the room by so much that the owner should hear of it (serve()).

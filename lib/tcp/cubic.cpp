@@ -39,10 +39,8 @@ void Cubic::update(CongestionWindow& w, const AckSample& s) {
   const double segments_acked = static_cast<double>(acked_) / w.smss;
   // s.4.3: the window of a Reno flow; it grows like Reno's once it has passed the old maximum.
   w_est_ += (w_est_ >= cwnd_prior_ ? 1.0 : kAlpha) * segments_acked / cwnd;
-  double grown = cwnd;
-  if (w_cubic(t) < w_est_) {
-    grown = std::max(cwnd, w_est_);
-  } else {  // s.4.4, s.4.5: towards the window that is due one round trip from now
+  double grown = std::max(cwnd, w_est_);
+  if (w_cubic(t) >= w_est_) {  // s.4.4, s.4.5: towards the window due one round trip from now
     const double target = std::clamp(w_cubic(t + in_seconds(s.srtt)), cwnd, 1.5 * cwnd);
     grown = std::min(target, cwnd + (target - cwnd) / cwnd * segments_acked);
   }

@@ -187,17 +187,15 @@ void Engine::tail_probe_ack(Connection& c, uint64_t ack, const AckYield& yield) 
     return;
   }
   if (!r.tlp_outstanding || ack < r.tlp_end) return;
-  if (!r.tlp_is_retransmission || yield.dsack) {
-    r.tlp_outstanding = false;
-  } else if (ack > r.tlp_end) {
-    r.tlp_outstanding = false;  // the probe repaired a loss that nothing else saw
-    if (r.phase == RecoveryPhase::Open) {
-      c.cc.on_loss(c.tcb.flight());
-      c.cc.set_cwnd(c.cc.ssthresh());
-      note_reduction(c);
-    }
-  } else if (yield.duplicate && !yield.new_sack) {
-    r.tlp_outstanding = false;  // both copies arrived
+  const bool needless = !r.tlp_is_retransmission || yield.dsack;
+  const bool repaired = !needless && ack > r.tlp_end;  // a loss that nothing else saw
+  const bool both_arrived = yield.duplicate && !yield.new_sack;
+  if (!needless && !repaired && !both_arrived) return;
+  r.tlp_outstanding = false;
+  if (repaired && r.phase == RecoveryPhase::Open) {
+    c.cc.on_loss(c.tcb.flight());
+    c.cc.set_cwnd(c.cc.ssthresh());
+    note_reduction(c);
   }
 }
 

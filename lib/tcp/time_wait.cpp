@@ -23,23 +23,23 @@ uint32_t& TimeWaitTable::head(const llp::Endpoint& local, const llp::Endpoint& r
 void TimeWaitTable::link(uint32_t index) {
   TimeWaitEntry& entry = entries_[index];
   uint32_t& first = head(entry.local(), entry.remote());
-  entry.next = (entry.next & kRestarted) | first;
+  entry.next_ = (entry.next_ & kRestarted) | first;
   first = index + 1;
 }
 
 void TimeWaitTable::unlink(uint32_t index) {
   const TimeWaitEntry& entry = entries_[index];
   uint32_t& first = head(entry.local(), entry.remote());
-  const uint32_t behind = entry.next & ~kRestarted;
+  const uint32_t behind = entry.next_ & ~kRestarted;
   if (first == index + 1) {
     first = behind;
     return;
   }
   uint32_t before = first - 1;
-  while ((entries_[before].next & ~kRestarted) != index + 1) {
-    before = (entries_[before].next & ~kRestarted) - 1;
+  while ((entries_[before].next_ & ~kRestarted) != index + 1) {
+    before = (entries_[before].next_ & ~kRestarted) - 1;
   }
-  entries_[before].next = (entries_[before].next & kRestarted) | behind;
+  entries_[before].next_ = (entries_[before].next_ & kRestarted) | behind;
 }
 
 void TimeWaitTable::pop() {
@@ -64,28 +64,28 @@ bool TimeWaitTable::add(const llp::Endpoint& local, const llp::Endpoint& remote,
   TimeWaitEntry& place = entries_[index];
   place = entry;
   place.name(local, remote);
-  place.expires_ms = milliseconds_of(now) + time_ms_;
-  place.next = 0;
+  place.expires_ms_ = milliseconds_of(now) + time_ms_;
+  place.next_ = 0;
   link(index);
   return displaced;
 }
 
 TimeWaitEntry* TimeWaitTable::find(const llp::Endpoint& local, const llp::Endpoint& remote) {
   if (live_ == 0) return nullptr;
-  for (uint32_t i = head(local, remote); i != 0; i = entries_[i - 1].next & ~kRestarted) {
+  for (uint32_t i = head(local, remote); i != 0; i = entries_[i - 1].next_ & ~kRestarted) {
     if (entries_[i - 1].is(local, remote)) return &entries_[i - 1];
   }
   return nullptr;
 }
 
 void TimeWaitTable::restart(TimeWaitEntry& entry, base::Now now) {
-  entry.expires_ms = milliseconds_of(now) + time_ms_;
-  entry.next |= kRestarted;
+  entry.expires_ms_ = milliseconds_of(now) + time_ms_;
+  entry.next_ |= kRestarted;
 }
 
 void TimeWaitTable::erase(TimeWaitEntry& entry) {
   unlink(static_cast<uint32_t>(&entry - entries_.data()));
-  entry.remote_port = 0;
+  entry.remote_port_ = 0;
   --live_;
   while (used_ != 0 && entries_[first_].gone()) pop();
 }
@@ -93,15 +93,15 @@ void TimeWaitTable::erase(TimeWaitEntry& entry) {
 void TimeWaitTable::expire(base::Now now) {
   while (used_ != 0) {
     TimeWaitEntry& entry = entries_[first_];
-    const bool due = static_cast<int32_t>(milliseconds_of(now) - entry.expires_ms) >= 0;
+    const bool due = static_cast<int32_t>(milliseconds_of(now) - entry.expires_ms_) >= 0;
     if (!entry.gone() && !due) {
-      if ((entry.next & kRestarted) == 0) return;
+      if ((entry.next_ & kRestarted) == 0) return;
       // Its time began anew: it goes to the end of the queue, where such times are.
       const TimeWaitEntry copy = entry;
       pop();
       const uint32_t index = (first_ + used_) % capacity();
       entries_[index] = copy;
-      entries_[index].next = 0;
+      entries_[index].next_ = 0;
       ++used_;
       ++live_;
       link(index);
@@ -113,7 +113,7 @@ void TimeWaitTable::expire(base::Now now) {
 
 base::Now TimeWaitTable::next_deadline(base::Now now) const {
   if (used_ == 0) return base::kNever;
-  const auto left = static_cast<int32_t>(entries_[first_].expires_ms - milliseconds_of(now));
+  const auto left = static_cast<int32_t>(entries_[first_].expires_ms_ - milliseconds_of(now));
   return base::from_nanos((base::nanos(now) / 1'000'000 + std::max(left, 1)) * 1'000'000);
 }
 

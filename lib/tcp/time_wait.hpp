@@ -18,11 +18,11 @@ namespace rnic::tcp {
 class TimeWaitEntry {
  public:
   [[nodiscard]] bool is(const llp::Endpoint& local, const llp::Endpoint& remote) const {
-    return local_port == local.port && remote_port == remote.port &&
+    return local_port_ == local.port && remote_port_ == remote.port &&
            addresses_ == packed(local.address, remote.address);
   }
-  [[nodiscard]] llp::Endpoint local() const { return {address(0), local_port}; }
-  [[nodiscard]] llp::Endpoint remote() const { return {address(4), remote_port}; }
+  [[nodiscard]] llp::Endpoint local() const { return {address(0), local_port_}; }
+  [[nodiscard]] llp::Endpoint remote() const { return {address(4), remote_port_}; }
 
   base::Seq32 snd_nxt;     ///< behind our FIN
   base::Seq32 rcv_nxt;     ///< behind the peer's FIN
@@ -48,16 +48,16 @@ class TimeWaitEntry {
   }
   void name(const llp::Endpoint& local, const llp::Endpoint& remote) {
     addresses_ = packed(local.address, remote.address);
-    local_port = local.port;
-    remote_port = remote.port;
+    local_port_ = local.port;
+    remote_port_ = remote.port;
   }
-  [[nodiscard]] bool gone() const { return remote_port == 0; }
+  [[nodiscard]] bool gone() const { return remote_port_ == 0; }
 
   Addresses addresses_{};
-  uint16_t local_port = 0;
-  uint16_t remote_port = 0;  // 0: gone, the place waits for its turn
-  uint32_t expires_ms = 0;
-  uint32_t next = 0;  // bit 31: restarted while it waited; the rest: link of the bucket's chain
+  uint16_t local_port_ = 0;
+  uint16_t remote_port_ = 0;  // 0: gone, the place waits for its turn
+  uint32_t expires_ms_ = 0;
+  uint32_t next_ = 0;  // bit 31: restarted while it waited; the rest: link of the bucket's chain
 };
 
 /// Bounded: the oldest entry gives way to a new one. Entries stand in a ring in the order in which
@@ -81,7 +81,7 @@ class TimeWaitTable {
   [[nodiscard]] base::Now next_deadline(base::Now now) const;
   /// When its last segment may have gone out: the start of its time.
   [[nodiscard]] bool clock_ticked(const TimeWaitEntry& entry, base::Now now) const {
-    return static_cast<int32_t>(milliseconds_of(now) - (entry.expires_ms - time_ms_)) > 0;
+    return static_cast<int32_t>(milliseconds_of(now) - (entry.expires_ms_ - time_ms_)) > 0;
   }
 
   [[nodiscard]] uint32_t live() const { return live_; }

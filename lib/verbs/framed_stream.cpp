@@ -308,7 +308,7 @@ Status FramedStream::set_emergency(bool on) {
 Status FramedStream::set_max_frame(uint32_t octets) {
   return guarded("FramedStream::set_max_frame", [&]() -> Status {
     return change([&](nic::FramedSocket& socket) {
-      const base::Status possible = nic::check_pdu_max(octets, socket.began_with().format);
+      base::Status possible = nic::check_pdu_max(octets, socket.began_with().format);
       if (possible) socket.set_max_pdu(octets);
       return possible;
     });

@@ -3,10 +3,10 @@
 #include <toml++/toml.h>
 
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "verbs/settings_checks.hpp"
@@ -382,14 +382,15 @@ base::Result<std::string> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     return base::fail(exhausted() ? base::Errc::ResourceExhausted : base::Errc::NotFound,
-                      path + ": cannot be opened (" + std::strerror(errno) +
+                      path + ": cannot be opened (" + std::generic_category().message(errno) +
                           "): name a TOML file; config/loopback.toml is one");
   }
   std::string text(kMostOctets + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad() || (file.fail() && !file.eof())) {
     return base::fail(exhausted() ? base::Errc::ResourceExhausted : base::Errc::Environment,
-                      path + ": cannot be read (" + std::strerror(errno) + "): is it a file?");
+                      path + ": cannot be read (" + std::generic_category().message(errno) +
+                          "): is it a file?");
   }
   text.resize(static_cast<size_t>(file.gcount()));
   if (text.size() > kMostOctets) {

@@ -66,7 +66,9 @@ class Places {
   /// Where `key` of the table `table` ("device#0") got its value: there, in the section for all
   /// devices, or, by default, at the table's head or nowhere in particular.
   [[nodiscard]] const Place& of(const std::string& table, const std::string& key) const {
-    for (const std::string& id : {table + "." + key, key, table}) {
+    std::string own = table;
+    own.append(".").append(key);
+    for (const std::string& id : {own, key, table}) {
       const auto found = places_.find(id);
       if (found != places_.end()) return found->second;
     }

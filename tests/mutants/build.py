@@ -2,8 +2,9 @@
 
 The tests' own objects and all libraries that hold no mutant are those of an ordinary build; the rooms'
 libraries are made anew, source by source, with the mutants written into copies of the sources and
-headers. Their objects come first when a program is linked, so that an inline function that is called
-is the mutated one for everybody; only where a test has it inlined the test sees the original."""
+headers. A header with mutants becomes an object of its own, of all its inline functions. Nothing is
+inlined, neither here nor in the tests, and these objects come first when a program is linked: so an
+inline function is the mutated one for everybody who calls it."""
 
 import concurrent.futures
 import hashlib
@@ -17,6 +18,11 @@ import operators
 import rooms
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+# Of the inline functions that an object of a header keeps, what nobody calls is dropped again.
+OBJECT_OF_HEADER = ("-fkeep-inline-functions", "-ffunction-sections", "-x", "c++")
+LINK = ("-Wl,--gc-sections",)
 
 
 class Broken(Exception):
@@ -75,7 +81,7 @@ class Programs:
                 skip = True
             elif word not in ("-MD", "-Werror") and not word.startswith(("-W", "-flto", "-ffat")):
                 kept.append(word)
-        return kept + ["-O1", "-w", "-Wno-narrowing", "-fpermissive"]
+        return kept + ["-O1", "-fno-inline", "-w", "-Wno-narrowing", "-fpermissive"]
 
     def compile(self, archive, source, output, extra=()):
         """\\return nothing, or what the compiler says"""
@@ -108,11 +114,11 @@ class Programs:
                   for word in ("-iquote", os.path.join(self.area, "src", top))),
                 "-I" + os.path.dirname(os.path.join(self.root, path)))
 
-    def object_of(self, archive, path, mutants, only_check=False):
+    def object_of(self, archive, path, mutants):
         """Compiles a source with its mutants; those that do not compile are left out.
         \\return the object, ids that do not compile"""
         source, output = self.place("src", path), self.place("obj", path + ".o")
-        extra = (*self.extra(path), *(("-fsyntax-only", "-x", "c++") if only_check else ()))
+        extra = (*self.extra(path), *(OBJECT_OF_HEADER if path.endswith(".hpp") else ()))
         bad, left = [], list(mutants)
         while True:
             text = self.write(path, left)
@@ -141,18 +147,21 @@ class Programs:
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             for path, mine in by_file.items():
                 if path.endswith(".hpp"):  # those without mutants are the tree's
-                    tasks.append(pool.submit(self.object_of, self.archives[mine[0]["room"]][0], path,
-                                             mine, only_check=True))
-            for task in tasks:
-                bad += task.result()[1]
+                    archive = self.archives[mine[0]["room"]][0]
+                    tasks.append((archive, pool.submit(self.object_of, archive, path, mine)))
+            self.take(tasks, bad)
             self.headers = self.digest_of_headers()
             tasks = [(archive, pool.submit(self.object_of, archive, path, by_file.get(path, [])))
                      for archive, names in self.archives.values() for path in names]
-            for archive, task in tasks:
-                output, wrong = task.result()
-                self.objects.setdefault(archive, []).append(output)
-                bad += wrong
+            self.take(tasks, bad)
         return bad
+
+    def take(self, tasks, bad):
+        """Puts the objects that these tasks compile behind their archive's others."""
+        for archive, task in tasks:
+            output, wrong = task.result()
+            self.objects.setdefault(archive, []).append(output)
+            bad += wrong
 
     def link_words(self, program):
         code, text = run(["ninja", "-t", "commands", program], self.build)
@@ -180,7 +189,7 @@ class Programs:
         at = words.index("-o") + 2
         words[at:at] = first
         parts = ["switch"] if program == rooms.SIMULATOR else ["switch", "recorder"]
-        code, text = run([*words, *(self.part(name) for name in parts)], self.build)
+        code, text = run([*words, *LINK, *(self.part(name) for name in parts)], self.build)
         if code != 0:
             raise Broken(f"{program}: {text}")
         return output
@@ -206,7 +215,8 @@ class Programs:
                 file.write(self.write(mutant["file"], [mutant], value))
             output = self.place("alone", "one.o")
             said = self.compile(archive, source, output, (
-                "-O2", "-g0", "-I" + os.path.dirname(os.path.join(self.root, mutant["file"])),
+                "-O2", "-finline", "-g0",
+                "-I" + os.path.dirname(os.path.join(self.root, mutant["file"])),
                 *(("-fkeep-inline-functions", "-x", "c++") if header else ())))
             if said:
                 raise Broken(said)

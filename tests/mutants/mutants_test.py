@@ -193,8 +193,8 @@ class Draw(unittest.TestCase):
 
 
 def mutant(number, room="tcp", operator="off by one"):
-    return {"id": number, "room": room, "file": f"lib/{room}/a.cpp", "line": 10 + number,
-            "operator": operator, "before": f"a + {number}", "after": "a", "spare": False}
+    return {"id": number, "of": f"return a + {number};", "room": room,
+            "file": f"lib/{room}/a.cpp", "line": 10 + number, "operator": operator, "before": f"a + {number}", "after": "a", "spare": False}
 
 
 class Goes(unittest.TestCase):
@@ -261,6 +261,17 @@ class Goes(unittest.TestCase):
         self.assertIn("`a + 1` to `a`: unit_tcp A.B", page)
         self.assertIn("`a + 2` to `a`: a is not read again.", page)
         self.assertEqual(reporting.count(root, self.folder.name, state)[0].table("")[1]["left"], 1)
+
+    def test_what_is_said_of_a_line_holds_for_that_line(self):
+        root = os.path.join(self.folder.name, "root")
+        os.makedirs(os.path.join(root, "tests", "mutants"))
+        with open(os.path.join(root, reporting.EQUIVALENT), "w", encoding="utf-8") as file:
+            file.write('[[mutant]]\nfile = "lib/tcp/a.cpp"\noperator = "off by one"\n'
+                       'before = "a + 2"\nline = "return a"\nafter = "a"\nwhy = "It is."\n')
+        known = reporting.Equivalents(root)
+        self.assertEqual(known.why(mutant(2)), "It is.")
+        self.assertIsNone(known.why(mutant(3)))
+        self.assertIsNone(known.why(dict(mutant(2), of="x = a + 2;")))
 
 
 SCRIPT = """#!/bin/sh

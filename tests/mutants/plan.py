@@ -79,6 +79,13 @@ def places_of(root, path, text, arguments, cache):
         return [operators.Mutant(*fields) for fields in json.load(file)]
 
 
+def line_of(text, at):
+    """The line of an octet, and the one before: the head of a function may be there."""
+    end = text.find(b"\n", at)
+    begin = text.rfind(b"\n", 0, text.rfind(b"\n", 0, at)) if b"\n" in text[:at] else 0
+    return text[max(begin, 0):end].decode().strip()
+
+
 def draw(root, build, seed, count, cache, say):
     """The mutants of a room beyond its share are spare ones. \\return list of dict, in the order of
     their trial"""
@@ -101,7 +108,8 @@ def draw(root, build, seed, count, cache, say):
         for m in by_name:
             taken.setdefault(m["file"], []).append((m["line"], m["begin"], m["end"]))
         picked = pick(chance, found, int(share[room.name] * SPARE) + 1, taken)
-        chosen += [dict(m._asdict(), room=room.name, file=path, spare=i >= share[room.name])
+        chosen += [dict(m._asdict(), room=room.name, file=path, spare=i >= share[room.name],
+                        of=line_of(files[path], m.begin))
                    for i, (path, m) in enumerate(picked)]
     chance.shuffle(chosen)
     chosen += by_name

@@ -19,15 +19,23 @@ def plan_of(area):
         return json.load(file)
 
 
-def equivalents(root):
-    """(file, operator, before, after) -> the sentence that proves that nothing changes."""
-    with open(os.path.join(root, EQUIVALENT), "rb") as file:
-        table = tomllib.load(file).get("mutant", [])
-    return {(m["file"], m["operator"], m["before"], m["after"]): m["why"] for m in table}
+class Equivalents:
+    """The sentences that prove that a mutant changes nothing."""
 
+    FIELDS = ("file", "operator", "before", "after")
 
-def key_of(mutant):
-    return mutant["file"], mutant["operator"], mutant["before"], mutant["after"]
+    def __init__(self, root):
+        with open(os.path.join(root, EQUIVALENT), "rb") as file:
+            self.table = tomllib.load(file).get("mutant", [])
+
+    def why(self, mutant):
+        """None where nothing is said of it. An entry's line is a piece of the mutant's own: short
+        texts occur more than once in a file, and what is said holds for one of them."""
+        for entry in self.table:
+            if (all(entry[f] == mutant[f] for f in self.FIELDS) and
+                    entry.get("line", "") in mutant.get("of", "")):
+                return entry["why"]
+        return None
 
 
 class Sums:
@@ -67,7 +75,7 @@ def share(part, whole):
 def count(root, area, state):
     """\\return sums by room, sums by operator, rows of mutants that were not killed at first: first
     and last verdict, mutant, the sentence of one that is equivalent"""
-    known, first = equivalents(root), state.first()
+    known, first = Equivalents(root), state.first()
     mutants = {m["id"]: m for m in plan_of(area)["mutants"]}
     by_room, by_operator, alive = Sums(), Sums(), []
     verdicts = [v for v in state.last().values()
@@ -78,11 +86,11 @@ def count(root, area, state):
         for name in names:
             for v in verdicts:
                 if name == (v.room if order is by_room else v.operator):
-                    equivalent = v.result != "killed" and key_of(mutants[v.id]) in known
+                    equivalent = v.result != "killed" and known.why(mutants[v.id]) is not None
                     order.add(name, first[v.id], v, equivalent)
     for v in sorted(verdicts, key=lambda v: (v.file, v.line)):
         if first[v.id].result != "killed" or v.result != "killed":
-            alive.append((first[v.id], v, mutants[v.id], known.get(key_of(mutants[v.id]))))
+            alive.append((first[v.id], v, mutants[v.id], known.why(mutants[v.id])))
     return by_room, by_operator, alive
 
 
