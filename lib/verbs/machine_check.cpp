@@ -1,6 +1,7 @@
 #include "verbs/machine_check.hpp"
 
 #include <sched.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 
@@ -125,7 +126,32 @@ base::Status check_socket_limits(const Settings& settings, const std::string& ro
   return {};
 }
 
+base::Status check_descriptors(const Settings& settings) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
+  for (const DeviceSettings& device : settings.devices) {
+    if (!device.on_socket()) continue;
+    const struct {
+      const char* key;
+      uint64_t asked;
+    } rows[] = {{"max_connections", device.socket.max_connections},
+                {"max_listeners", device.socket.max_listeners}};
+    for (const auto& row : rows) {
+      if (row.asked <= limit.rlim_cur) continue;
+      return base::fail(base::Errc::ResourceExhausted,
+                        "device." + device.config.name + ".tcp." + row.key + ": " +
+                            std::to_string(row.asked) +
+                            " are asked for, each of which is a descriptor, and this process may "
+                            "have " +
+                            std::to_string(limit.rlim_cur) +
+                            " (ulimit -n): lower it, or raise the limit");
+    }
+  }
+  return {};
+}
+
 base::Status check_machine(const Settings& settings) {
+  if (auto status = check_descriptors(settings); !status) return status;
   if (auto status = check_cores(settings); !status) return status;
   if (auto status = check_socket_limits(settings, ""); !status) return status;
   return check_memory(settings, machine_memory());

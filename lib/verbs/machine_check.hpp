@@ -31,6 +31,11 @@ struct MemoryShare {
 /// \param root of the file system: "" but in tests
 [[nodiscard]] base::Status check_socket_limits(const Settings& settings, const std::string& root);
 
+/// ResourceExhausted where a device on sockets is to hold more connections or listeners than this
+/// process may have descriptors. Nothing is kept free for what else it opens: the last of them are
+/// refused one by one, and counted.
+[[nodiscard]] base::Status check_descriptors(const Settings& settings);
+
 /// All of these.
 [[nodiscard]] base::Status check_machine(const Settings& settings);
 

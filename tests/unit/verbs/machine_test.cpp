@@ -180,6 +180,29 @@ TEST(MachineCheck, CoresThatAreNotThere) {
   EXPECT_TRUE(check_cores(settings)) << "nothing is pinned";
 }
 
+// By default there are as many connections as a process has descriptors by default.
+TEST(MachineCheck, DescriptorsThatTheProcessMayNotHave) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{1024, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  EXPECT_TRUE(check_descriptors(parsed(kSocket)));
+  const base::Status many = check_descriptors(parsed(kSocket, {"tcp.max_connections=1025"}));
+  const base::Status listeners = check_descriptors(parsed(kSocket, {"tcp.max_listeners=1025"}));
+  const base::Status of_ours = check_descriptors(
+      parsed("[[device]]\nport = \"net_null0\"\naddress = \"10.0.0.1/24\"\n",
+             {"tcp.max_connections=1025"}));
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(many);
+  EXPECT_EQ(many.error().code, base::Errc::ResourceExhausted);
+  EXPECT_EQ(many.error().message,
+            "device.rnic0.tcp.max_connections: 1025 are asked for, each of which is a descriptor, "
+            "and this process may have 1024 (ulimit -n): lower it, or raise the limit");
+  ASSERT_FALSE(listeners);
+  EXPECT_NE(listeners.error().message.find("tcp.max_listeners: 1025"), std::string::npos);
+  EXPECT_TRUE(of_ours) << "device.rnic0 has connections of our own TCP";
+}
+
 TEST(MachineCheck, BuffersOfSocketsThatTheSystemWouldCut) {
   const Root root;
   root.file("/proc/sys/net/core/wmem_max", "212992\n");
