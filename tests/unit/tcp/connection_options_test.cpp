@@ -137,6 +137,21 @@ TEST(KeepAlive, EndsAfterSeveralUnansweredProbesOnly_TCP_9293_3_8_4_02) {
   EXPECT_EQ(p.egress.sent.back().flags & flag::kRst, flag::kRst);
 }
 
+TEST(KeepAlive, AProbeThatThePortDidNotTakeGoesOutLater) {
+  RawPeer p;
+  p.accept();
+  ASSERT_TRUE(p.stack.set_options(*p.user.stream, with_keep_alive(p.stack), p.now).has_value());
+  p.egress.full = true;
+  p.wait(seconds(61));
+  EXPECT_EQ(p.stack.counters().keep_alive_probes, 0u);
+  EXPECT_GT(p.stack.counters().send_waits, 0u);
+  p.egress.full = false;
+  p.stack.output(p.now);
+  EXPECT_EQ(p.stack.counters().keep_alive_probes, 1u);
+  EXPECT_EQ(p.next().seq, kIss);
+  EXPECT_TRUE(p.silent());
+}
+
 // What anybody can send who knows the four numbers of a connection is no sign of the peer's life.
 TEST(KeepAlive, ForgedSegmentsDoNotPutItOff) {
   RawPeer p;

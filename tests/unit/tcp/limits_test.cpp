@@ -369,5 +369,133 @@ TEST(Limits, ATurnEndsThoughTheFirstThatWaitsIsEnded) {
   EXPECT_FALSE(last.how_ended);
 }
 
+TEST(Limits, ListenersAreBounded) {
+  tcp::Config config = RawPeer::bare();
+  config.max_listeners = 1;  // that of the peer's own
+  RawPeer p(config);
+  const base::Status second = p.stack.listen({RawPeer::kUs, 4421}, p.acceptor);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().code, base::Errc::ResourceExhausted);
+  EXPECT_EQ(second.error().message, "listen: all listeners in use; raise tcp.max_listeners");
+  ASSERT_TRUE(p.stack.unlisten({RawPeer::kUs, RawPeer::kOurPort}).has_value());
+  EXPECT_TRUE(p.stack.listen({RawPeer::kUs, 4421}, p.acceptor).has_value());
+}
+
+TEST(Limits, APairOfEndpointsHasOneConnection) {
+  RawPeer p;
+  const llp::Endpoint local{RawPeer::kUs, 5000};
+  ASSERT_TRUE(p.stack.connect(local, {RawPeer::kPeer, 80}, p.user, p.now).has_value());
+  RecordUser other{11, 22};
+  const auto again = p.stack.connect(local, {RawPeer::kPeer, 80}, other, p.now);
+  ASSERT_FALSE(again.has_value());
+  EXPECT_EQ(again.error().code, base::Errc::AlreadyExists);
+  EXPECT_EQ(again.error().message,
+            "connect: 10.0.0.1:5000 to 10.0.0.2:80 exists; use another local port");
+  EXPECT_TRUE(p.stack.connect(local, {RawPeer::kPeer, 81}, other, p.now).has_value());
+}
+
+// The peer sends it again, and by then there may be a place.
+TEST(Limits, ASynFindsNoPlaceAmongEstablishedConnections) {
+  tcp::Config config = RawPeer::bare();
+  config.max_connections = 1;
+  RawPeer p(config);
+  p.accept();
+  const Segment syn{.seq = kIrs, .flags = flag::kSyn, .source_port = 2000};
+  p.inject(syn);
+  EXPECT_TRUE(p.silent());
+  EXPECT_EQ(p.stack.counters().syn_dropped, 1u);
+  EXPECT_EQ(p.stack.live_connections(), 1u);
+  p.inject({.seq = kIrs + 1, .flags = flag::kRst});
+  EXPECT_EQ(p.user.how_ended, llp::StreamEnd::PeerReset);
+  p.inject(syn);
+  EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck);
+  EXPECT_EQ(p.stack.counters().syn_dropped, 1u);
+}
+
+/// A second connection of the stack from port 2000, which `user` has.
+void accept_another(RawPeer& p, RecordUser& user, uint16_t window = 65535) {
+  p.acceptor.next.push_back(&user);
+  p.inject({.seq = kIrs,
+            .flags = flag::kSyn,
+            .window = window,
+            .options = option_mss(1460),
+            .source_port = 2000});
+  p.inject({.seq = kIrs + 1,
+            .ack = kIss + 1,
+            .flags = flag::kAck,
+            .window = window,
+            .source_port = 2000});
+  RNIC_CHECK(user.is_established);
+  p.egress.sent.clear();
+}
+
+// A FIN has a descriptor, too.
+TEST(Limits, AFinWaitsForARecord) {
+  tcp::Config config = RawPeer::bare();
+  config.max_records = 4;
+  RawPeer p(config);
+  p.accept();
+  RecordUser other{11, 22};
+  accept_another(p, other);
+  for (int i = 0; i < 4; ++i) other.queue(1000);
+  p.stack.output(p.now);
+  p.egress.sent.clear();
+  const uint64_t waits = p.stack.counters().record_limit_waits;
+  p.user.stream->close();
+  p.stack.output(p.now);
+  EXPECT_TRUE(p.silent());
+  EXPECT_EQ(p.stack.counters().record_limit_waits, waits + 2) << "that one's, and the FIN";
+  p.inject({.seq = kIrs + 1, .ack = kIss + 4001, .flags = flag::kAck, .source_port = 2000});
+  const Segment fin = p.next();
+  EXPECT_EQ(fin.flags, kFinAck);
+  EXPECT_EQ(fin.seq, kIss + 1);
+}
+
+// A record that the peer has taken in part goes again from a copy, and there is room for one.
+TEST(Limits, ARetransmissionWaitsForTheCopyOfAnother) {
+  tcp::Config config = RawPeer::bare();
+  config.max_saved_octets = tcp::SavedRecords::kBlockOctets;
+  RawPeer p(config);
+  p.accept();
+  RecordUser tiny{11, 22};
+  accept_another(p, tiny, 100);
+  tiny.queue(1460);
+  p.user.queue(1000);
+  p.stack.output(p.now);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 401, .flags = flag::kAck});
+  p.egress.sent.clear();
+  p.wait(milliseconds(250));
+  EXPECT_EQ(p.stack.counters().timeouts, 2u) << "one of each connection";
+  for (const Segment& s : p.egress.sent) EXPECT_EQ(s.payload, 100u) << "the tiny one's";
+  EXPECT_GT(p.stack.counters().record_limit_waits, 0u);
+  EXPECT_FALSE(p.user.how_ended);
+  p.egress.sent.clear();
+  p.inject({.seq = kIrs + 1, .ack = kIss + 101, .flags = flag::kAck, .source_port = 2000});
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1461, .flags = flag::kAck, .source_port = 2000});
+  ASSERT_EQ(tiny.released_to, 1460u);
+  const Segment& again = p.egress.sent.back();
+  EXPECT_EQ(again.seq, kIss + 401);
+  EXPECT_EQ(again.payload, 600u);
+}
+
+// A reply that waits for the port has nobody to wait for where the route is gone.
+TEST(Limits, AReplyWithoutARouteIsForgotten) {
+  for (const bool route : {true, false}) {
+    RawPeer p;
+    p.egress.full = true;
+    p.egress.mtu = route ? 1500 : 0;
+    p.our_port = 9;  // nobody is there
+    p.inject({.seq = kIrs, .flags = flag::kSyn});
+    EXPECT_EQ(p.stack.counters().no_connection, 1u);
+    EXPECT_EQ(p.stack.counters().send_waits, route ? 1u : 0u);
+    EXPECT_EQ(p.stack.quiescent(), !route);
+    p.egress.full = false;
+    p.egress.mtu = 1500;
+    p.stack.output(p.now);
+    EXPECT_EQ(p.egress.sent.size(), route ? 1u : 0u);
+    EXPECT_EQ(p.stack.counters().resets_out, route ? 1u : 0u);
+  }
+}
+
 }  // namespace
 }  // namespace rnic::testing

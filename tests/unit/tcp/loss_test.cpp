@@ -2,6 +2,7 @@
 
 #include "base/prng.hpp"
 #include "pair.hpp"
+#include "raw_peer.hpp"
 
 namespace rnic::testing {
 namespace {
@@ -206,6 +207,23 @@ TEST(Loss, MemoryThatIsGoneAbortsTheStream) {
   EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::Aborted);
   EXPECT_EQ(*p.b.how_ended, llp::StreamEnd::PeerReset);
   EXPECT_TRUE(p.everything_returned());
+}
+
+// The same where the octets are asked for as a copy, to be sent in pieces.
+TEST(Loss, MemoryThatIsGoneAbortsTheStreamBeforeACut) {
+  RawPeer p;
+  p.accept();
+  p.user.queue(1000);
+  p.stack.output(p.now);
+  p.user.revoked = true;
+  p.inject({.seq = kIrs + 1, .ack = kIss + 401, .flags = flag::kAck});
+  p.egress.sent.clear();
+  p.wait(seconds(2));
+  EXPECT_EQ(p.user.rebuilds, 1u);
+  EXPECT_EQ(p.user.how_ended, llp::StreamEnd::Aborted);
+  EXPECT_EQ(p.next().flags, flag::kRst | flag::kAck);
+  EXPECT_TRUE(p.silent());
+  EXPECT_TRUE(p.stack.quiescent());
 }
 
 // TCP-9293-3.8.3-01

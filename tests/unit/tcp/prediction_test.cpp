@@ -7,6 +7,7 @@
 #include "base/prng.hpp"
 #include "pair.hpp"
 #include "raw_peer.hpp"
+#include "tcp/connection.hpp"
 
 namespace rnic::testing {
 namespace {
@@ -379,6 +380,52 @@ TEST(Prediction, ABulkTransferWithoutLossGoesTheShortWay) {
     return p.link.a.counters().*counter + p.link.b.counters().*counter;
   };
   EXPECT_GT(sum(&tcp::Counters::predicted_in) * 100, sum(&tcp::Counters::segments_in) * 98);
+}
+
+// Without SACK a partial ACK has one segment sent again later than what a recovery let out beside
+// it: the plain ACK of that is of something that was sent before the latest that arrived.
+TEST(Prediction, AnAckOfWhatWasSentBeforeALaterRetransmission) {
+  tcp::Config config = RawPeer::bare();
+  config.congestion_control = tcp::CongestionControl::NewReno;
+  config.pack_records = false;
+  RawPeer with(config);
+  RawPeer without(config);
+  without.stack.set_prediction(false);
+  for (RawPeer* p : {&with, &without}) {
+    p->acceptor.next.push_back(&p->user);
+    p->inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(1000)});
+    p->wait(milliseconds(40));
+    p->inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
+    const auto ack = [p](uint32_t segments) {
+      p->wait(milliseconds(10));
+      p->inject({.seq = kIrs + 1, .ack = kIss + 1 + segments * 1000, .flags = flag::kAck});
+    };
+    for (int i = 0; i < 14; ++i) p->user.queue(1000);
+    p->stack.output(p->now);  // ten: the first and the sixth are lost
+    for (int i = 0; i < 9; ++i) ack(0);
+    auto& c = static_cast<tcp::Connection&>(*p->user.stream);
+    ASSERT_EQ(c.recovery.phase, tcp::RecoveryPhase::Recovery);
+    ASSERT_GT(c.tcb.snd_nxt, 12000u) << "new ones went out beside the first retransmission";
+    ack(5);  // the sixth is sent again, the latest of all
+    const base::Now latest = p->now;
+    p->wait(milliseconds(30));
+    const uint64_t sent_to = c.recovery.point;
+    ack(static_cast<uint32_t>(sent_to / 1000));
+    ASSERT_EQ(c.recovery.phase, tcp::RecoveryPhase::Open);
+    ASSERT_EQ(c.rack.xmit_at, latest);
+    ASSERT_LT(sent_to, c.tcb.snd_nxt);
+    const uint64_t predicted = p->stack.counters().predicted_in;
+    ack(static_cast<uint32_t>(sent_to / 1000) + 1);
+    EXPECT_EQ(p->stack.counters().predicted_in, predicted + (p == &with ? 1 : 0));
+    EXPECT_EQ(c.rack.xmit_at, latest) << "it does not go back";
+    EXPECT_EQ(c.tcb.snd_una, sent_to + 1000);
+    EXPECT_EQ(p->user.released_to, sent_to + 1000);
+    p->stack.validate();
+  }
+  EXPECT_EQ(counters_of(with.stack), counters_of(without.stack));
+  EXPECT_EQ(text_of(with.user), text_of(without.user));
+  EXPECT_TRUE(*with.stack.info(*with.user.stream) == *without.stack.info(*without.user.stream));
+  EXPECT_EQ(with.stack.next_deadline(), without.stack.next_deadline());
 }
 
 }  // namespace

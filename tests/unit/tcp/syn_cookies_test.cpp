@@ -3,6 +3,7 @@
 #include "base/prng.hpp"
 #include "pair.hpp"
 #include "raw_peer.hpp"
+#include "tcp/reply_queue.hpp"
 
 namespace rnic::testing {
 namespace {
@@ -239,6 +240,59 @@ TEST(SynCookies, TheBacklogOfOneListenerLeavesTheOthers) {
   p.our_port = 4421;
   p.inject({.seq = kIrs, .flags = flag::kSyn});
   EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck);
+}
+
+TEST(SynCookies, OneWithoutAPlaceInTheQueueOfRepliesIsDropped) {
+  tcp::Config config = RawPeer::bare();
+  config.max_half_open = 1;
+  RawPeer p(config);
+  p.hold_output = true;
+  const auto syn = [&p](uint32_t port) {
+    p.inject({.seq = kIrs, .flags = flag::kSyn, .source_port = static_cast<uint16_t>(port)});
+  };
+  syn(1);  // is half open
+  for (uint32_t i = 0; i < tcp::ReplyQueue::kCapacity; ++i) syn(2 + i);
+  EXPECT_EQ(p.stack.counters().syn_dropped, 0u);
+  syn(1000);
+  EXPECT_EQ(p.stack.counters().syn_dropped, 1u);
+  EXPECT_EQ(p.stack.counters().syn_cookies_sent, tcp::ReplyQueue::kCapacity);
+  p.stack.output(p.now);
+  EXPECT_EQ(p.egress.sent.size(), 1u + tcp::ReplyQueue::kCapacity);
+}
+
+// The peer's text comes again: it is neither taken nor told that nobody is there.
+TEST(SynCookies, AnAckThatFindsNoConnectionLeftWaits) {
+  tcp::Config config = RawPeer::bare();
+  config.max_connections = 1;
+  config.max_half_open = 0;  // each SYN gets a cookie
+  RawPeer p(config);
+  RecordUser late{11, 22};
+  p.acceptor.next = {&p.user, &late};
+  std::array<uint32_t, 2> iss{};
+  for (uint16_t i = 0; i < 2; ++i) {
+    p.inject({.seq = kIrs, .flags = flag::kSyn, .source_port = static_cast<uint16_t>(2000 + i)});
+    iss[i] = p.next().seq;
+  }
+  const auto text = [&](uint16_t i) {
+    p.inject({.seq = kIrs + 1,
+              .ack = iss[i] + 1,
+              .flags = flag::kAck | flag::kPsh,
+              .payload = 100,
+              .source_port = static_cast<uint16_t>(2000 + i)});
+  };
+  text(0);
+  ASSERT_TRUE(p.user.is_established);
+  p.egress.sent.clear();
+  text(1);
+  EXPECT_TRUE(p.silent());
+  EXPECT_EQ(p.stack.counters().syn_dropped, 1u);
+  EXPECT_EQ(p.stack.counters().syn_cookies_accepted, 1u);
+  p.user.stream->abort();
+  p.stack.output(p.now);
+  text(1);
+  EXPECT_TRUE(late.is_established);
+  EXPECT_EQ(late.ordered_to, 100u);
+  EXPECT_EQ(p.stack.counters().syn_dropped, 1u);
 }
 
 }  // namespace

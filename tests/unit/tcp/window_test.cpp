@@ -270,6 +270,22 @@ TEST(Window, TheSillyWindowOverrideSplitsARecord) {
   EXPECT_EQ(p.user.rebuilds, 0u);
 }
 
+// The back-off of the probes was for the shut window: a piece that is small does not wait for it.
+TEST(Window, TheOverrideStartsAnewWhenAShutWindowOpensALittle) {
+  RawPeer p;
+  p.accept();
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 0});
+  p.user.queue(1460);
+  p.stack.output(p.now);
+  p.wait(seconds(20));
+  EXPECT_GE(p.stack.counters().window_probes, 5u);
+  p.egress.sent.clear();
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 500});
+  EXPECT_TRUE(p.silent()) << "less than half of what the peer has offered before";
+  p.wait(p.stack.info(*p.user.stream)->rto + milliseconds(1));
+  EXPECT_EQ(p.next().payload, 500u);
+}
+
 // TCP-9293-3.8.6.2-01 (3): half of the largest window that the peer ever offered is worth it.
 TEST(Window, HalfOfASmallWindowIsUsedAtOnce_TCP_9293_3_8_6_2_01) {
   for (const uint16_t window : {599, 600}) {
