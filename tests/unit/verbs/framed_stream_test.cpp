@@ -32,6 +32,9 @@ TEST_P(Framed, WholeFramesBothWaysThenCloses) {
     EXPECT_EQ(pair.near.remote(), pair.far.local());
     EXPECT_EQ(pair.near.send_mode(), options.send_mode);
     EXPECT_EQ(pair.far.receive_interval(), 512);
+    EXPECT_EQ(pair.near.send_interval(), 512);
+    EXPECT_EQ(pair.far.send_interval(), 256);
+    EXPECT_EQ(FramedStream().send_interval(), 0);
     transfer(world, pair.near, pair.far, 500, pair.near.frame_limit());
     transfer(world, pair.far, pair.near, 500, pair.far.frame_limit());
     pair.near.finish_sending();
@@ -53,8 +56,7 @@ TEST_P(Framed, WholeFramesBothWaysThenCloses) {
 TEST_P(Framed, FinishedWhileItOpens) {
   const auto options = framing(FramedSendMode::Align, FramedReceiveMode::Align);
   FramedStreamListener listener = listen(mirrored(options));
-  FramedStream near =
-      must(world.left.connect_framed(world.right.address(), kFramedPort, options));
+  FramedStream near = must(world.left.connect_framed(world.right.address(), kFramedPort, options));
   near.finish_sending();
   FramedStream far;
   EXPECT_TRUE(world.wait([&] {

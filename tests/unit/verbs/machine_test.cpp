@@ -150,6 +150,26 @@ TEST(MachineCheck, ManySharesThatFitOneByOne) {
   EXPECT_FALSE(check_memory(settings, {3 * kGb, "a test"}));
 }
 
+// One key of one device is one share, whoever of it asks.
+TEST(MachineCheck, SharesOfOneKeyAreAddedUp) {
+  Settings settings = parsed(std::string(kSocket) + "name = \"one\"\n");
+  const auto of = [&](const char* key) {
+    uint64_t octets = 0;
+    int rows = 0;
+    for (const MemoryShare& share : memory_shares(settings)) {
+      if (share.key != key) continue;
+      octets += share.octets;
+      ++rows;
+    }
+    EXPECT_EQ(rows, 1) << key;
+    return octets;
+  };
+  const uint64_t once = of("limits.hold_octets");
+  settings.devices.push_back(settings.devices.front());  // of the same name
+  EXPECT_GT(once, 0u);
+  EXPECT_EQ(of("limits.hold_octets"), 2 * once);
+}
+
 TEST(MachineCheck, OrdinaryMemoryOfDpdkCounts) {
   const std::string text =
       "[[wire]]\nname = \"w\"\n[[device]]\nport = \"wire:w:0\"\naddress = \"10.0.0.1/24\"\n";
@@ -189,9 +209,9 @@ TEST(MachineCheck, DescriptorsThatTheProcessMayNotHave) {
   EXPECT_TRUE(check_descriptors(parsed(kSocket)));
   const base::Status many = check_descriptors(parsed(kSocket, {"tcp.max_connections=1025"}));
   const base::Status listeners = check_descriptors(parsed(kSocket, {"tcp.max_listeners=1025"}));
-  const base::Status of_ours = check_descriptors(
-      parsed("[[device]]\nport = \"net_null0\"\naddress = \"10.0.0.1/24\"\n",
-             {"tcp.max_connections=1025"}));
+  const base::Status of_ours =
+      check_descriptors(parsed("[[device]]\nport = \"net_null0\"\naddress = \"10.0.0.1/24\"\n",
+                               {"tcp.max_connections=1025"}));
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   ASSERT_FALSE(many);
   EXPECT_EQ(many.error().code, base::Errc::ResourceExhausted);

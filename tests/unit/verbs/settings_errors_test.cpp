@@ -146,8 +146,66 @@ TEST(SettingsErrors, RulesAcrossKeys) {
       {"[[wire]]\nname = \"w\"\n[[wire]]\nname = \"w\"\n",
        "t.toml:7: wire.name: \"w\" is taken by another wire"},
       {"[[wire]]\n", "t.toml:4: wire.name: is missing or empty: 1 to 31 letters, digits, _ and -"},
+      {"[device.tuf]\nalign = false\nmarkers = false\n",
+       "t.toml:5: device.rnic0.tuf.align: tuf.align and tuf.markers are both off: a receiver needs "
+       "one of them"},
+      {"[tuf]\nmarkers = false\n[device.tuf]\nalign = false\n",
+       "t.toml:7: device.rnic0.tuf.align: tuf.align and tuf.markers are both off: a receiver needs "
+       "one of them"},
   };
   for (const Case& c : cases) EXPECT_EQ(behind(c.text), c.message) << c.text;
+}
+
+TEST(SettingsErrors, AddressesAndRoutesOfADevice) {
+  const Case cases[] = {
+      {"addresses = [\"fd00::1/64\"]\nmtu = 1279\n",
+       "t.toml:5: device.rnic0.mtu: 1279 is too small for IPv6, which needs 1280"},
+      {"addresses = [\"::1/128\"]\n",
+       "t.toml:4: device.rnic0.addresses: \"::1/128\" is no address of a host: take one as in "
+       "\"fd00::1/64\""},
+      {"addresses = [\"ff02::1/64\"]\n",
+       "t.toml:4: device.rnic0.addresses: \"ff02::1/64\" is no address of a host: take one as in "
+       "\"fd00::1/64\""},
+      {"gateway = \"10.0.0.1\"\n",
+       "t.toml:4: device.rnic0.gateway: \"10.0.0.1\" is not another host of the device's network "
+       "\"10.0.0.1/24\""},
+      {"addresses = [\"10.0.1.1/24\"]\ngateway = \"10.0.1.1\"\n",
+       "t.toml:5: device.rnic0.gateway: \"10.0.1.1\" is not another host of the device's network "
+       "\"10.0.0.1/24\" or its others"},
+      {"routes = [\"10.9.0.0/16 via 10.0.0.254\"]\n", ""},
+      {"routes = [\"10.9.0.0/16 via 10.0.1.254\"]\n",
+       "t.toml:4: device.rnic0.routes: \"10.0.1.254\" is not another host of the device's network "
+       "\"10.0.0.1/24\""},
+      {"routes = [\"fd09::/16 via 10.0.0.254\"]\n",
+       "t.toml:4: device.rnic0.routes: \"10.0.0.254\" is not another host of the device's network "
+       "\"10.0.0.1/24\""},
+      {"routes = [\"10.9.0.0/16 by 10.0.0.254\"]\n",
+       "t.toml:4: device.rnic0.routes: \"10.9.0.0/16 by 10.0.0.254\" is not a route: write "
+       "\"10.1.0.0/16 via 10.0.0.254\""},
+  };
+  for (const Case& c : cases) EXPECT_EQ(behind(c.text), c.message) << c.text;
+  EXPECT_EQ(behind("addresses = [\"fd00::1/64\"]\nmtu = 1280\n"), "");
+}
+
+TEST(SettingsErrors, NoMoreAddressesAndRoutesThanADeviceKeeps) {
+  const auto list = [](size_t count, const std::string& before, const std::string& behind) {
+    std::string out = "[";
+    for (size_t i = 1; i <= count; ++i) {
+      out += (i == 1 ? "\"" : ", \"") + before + std::to_string(i) + behind + "\"";
+    }
+    return out + "]\n";
+  };
+  const auto addresses = [&](size_t n) {
+    return behind("addresses = " + list(n, "10.1.", ".1/24"));
+  };
+  const auto routes = [&](size_t n) {
+    return behind("routes = " + list(n, "10.1.", ".0/24 via 10.0.0.254"));
+  };
+  EXPECT_EQ(addresses(net::Config::kMaxAddresses), "");
+  EXPECT_EQ(addresses(net::Config::kMaxAddresses + 1),
+            "t.toml:4: device.rnic0.addresses: has more than 16");
+  EXPECT_EQ(routes(net::Config::kMaxRoutes), "");
+  EXPECT_EQ(routes(net::Config::kMaxRoutes + 1), "t.toml:4: device.rnic0.routes: has more than 64");
 }
 
 TEST(SettingsErrors, AddressesOfAHost) {

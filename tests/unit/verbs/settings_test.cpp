@@ -320,6 +320,17 @@ TEST(Settings, GatewaysOfBothFamilies) {
   EXPECT_NE(swapped.error().message.find("device.rnic0.gateway"), std::string::npos);
 }
 
+TEST(Settings, ADeviceOnSocketsListensAtAllOfItsAddresses) {
+  const Settings settings = parsed(
+      "[[device]]\nport = \"socket\"\naddress = \"127.0.0.1/8\"\n"
+      "addresses = [\"127.0.0.2/8\", \"::1/128\"]\n");
+  std::vector<std::string> shown;
+  for (const llp::IpAddress& address : settings.devices.at(0).socket.addresses) {
+    shown.push_back(llp::to_string(address));
+  }
+  EXPECT_EQ(shown, (std::vector<std::string>{"127.0.0.1", "127.0.0.2", "::1"}));
+}
+
 TEST(Settings, CoresMeanNothingInline) {
   EXPECT_EQ(parsed(one_with("[worker]\ncores = [1, 2, 3]\n")).worker.cores.size(), 3u);
 }

@@ -13,6 +13,7 @@ TEST(Threaded, WriteReadSend) {
   World world(loopback_config(true));
   EXPECT_TRUE(world.context.threaded());
   EXPECT_EQ(world.context.poll(), 0u);
+  EXPECT_EQ(world.context.next_deadline_ns(), INT64_MAX) << "the workers see to what is planned";
   Side a(world.left);
   Side b(world.right);
   world.connect(a, b);

@@ -1,7 +1,10 @@
 // The public API over two inline devices: connections, transfers, errors.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <utility>
 
 #include "verbs_pair.hpp"
@@ -29,6 +32,19 @@ TEST_F(Verbs, NamesItsDevices) {
   EXPECT_EQ(world_.left.mtu(), 1500u);
   EXPECT_FALSE(world_.context.threaded());
   EXPECT_FALSE(world_.context.environment().empty());
+}
+
+TEST_F(Verbs, AMessageHasLessThanTwoToThe32Octets) {
+  Side a(world_.left);
+  SendRequest request{.id = 1, .opcode = Opcode::Send};
+  request.sge_count = 2;
+  request.sges[0].length = UINT32_MAX;
+  request.sges[1].length = 1;
+  const Status refused = a.qp.post_send(request);
+  EXPECT_EQ(code_of(refused), ErrorCode::InvalidArgument);
+  EXPECT_EQ(refused.error().message, "the message is longer than 2^32 - 1 octets: split it");
+  request.sges[1].length = 0;
+  EXPECT_TRUE(a.qp.post_send(request)) << "it waits for a connection";
 }
 
 // Every number of the enumeration's type: what has no name is refused, and nothing is sent.
@@ -71,6 +87,32 @@ TEST_F(Verbs, ItsOwnAddressIsNoPeer) {
   EXPECT_NE(refused.error().message.find("10.0.0.1 is this device's own address"),
             std::string::npos);
   EXPECT_EQ(world_.left.port(), "wire:loop:0");
+}
+
+TEST_F(Verbs, AStreamOfAnotherDeviceBecomesNoConnection) {
+  Side a(world_.left);
+  Side b(world_.right);
+  StreamListener listener = must(world_.right.listen_stream(7100));
+  Stream stream = must(world_.left.connect_stream(world_.right.address(), 7100));
+  ASSERT_TRUE(world_.wait([&] { return stream.state() == StreamState::Open; }));
+  const Status refused = b.qp.connect(stream);
+  EXPECT_EQ(code_of(refused), ErrorCode::InvalidArgument);
+  EXPECT_EQ(refused.error().message, "the stream is closed, or another device's");
+  stream.close();
+  EXPECT_EQ(code_of(a.qp.connect(stream)), ErrorCode::InvalidArgument);
+  must(a.qp.connect(world_.right.address(), 7471));  // the queue pair is as it was
+}
+
+TEST_F(Verbs, TheNextDeadlineIsThatOfTheNearestTimer) {
+  Side a(world_.left);
+  EXPECT_EQ(world_.context.next_deadline_ns(), INT64_MAX) << "nothing is planned";
+  must(a.qp.connect(world_.right.address(), 7471));
+  world_.left.poll();
+  const int64_t retransmission = world_.context.next_deadline_ns();
+  EXPECT_GE(retransmission, 0);
+  EXPECT_LE(retransmission, 50'000'000) << "tcp.rto_initial";
+  must(a.qp.post_send(SendRequest{.id = 3, .opcode = Opcode::Send}));
+  EXPECT_EQ(world_.context.next_deadline_ns(), 0) << "the doorbell rings";
 }
 
 TEST_F(Verbs, PrivateDataGoesBothWays) {
@@ -322,6 +364,24 @@ TEST_F(Verbs, TraceOfAConnection) {
   };
   EXPECT_GE(total(sent, TraceKind::Sent), 100000u);  // the Write and the Send
   EXPECT_GE(total(received, TraceKind::InOrder), 100000u);
+}
+
+// What is counted is in the file: looking flushes.
+TEST(Capture, CountersOfACaptureAreThoseOfItsFile) {
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("rnic-verbs-" + std::to_string(getpid()));
+  Config config = loopback_config();
+  config.set("device.rnic0.capture.file=" + file.string());
+  {
+    World world(config);
+    Side a(world.left);
+    Side b(world.right);
+    world.connect(a, b);
+    EXPECT_GE(world.left.counter("capture", "frames"), 5u);
+    EXPECT_EQ(world.left.counter("capture", "octets"), std::filesystem::file_size(file));
+    EXPECT_EQ(world.right.counter("capture", "frames"), 0u) << "it has none";
+  }
+  std::filesystem::remove(file);
 }
 
 TEST_F(Verbs, CountersHaveNamesAndMove) {

@@ -1,0 +1,95 @@
+// Values of the public API: their names, and where they come from.
+
+#include "verbs/convert.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "rnic/framed_stream.hpp"
+
+namespace rnic::verbs {
+namespace {
+
+template <typename T>
+std::string name_of(int number) {
+  return to_string(static_cast<T>(number));
+}
+
+TEST(Names, OfWhatATraceTells) {
+  const char* names[] = {"sent", "retransmitted",  "in order",  "placed out of order",
+                         "held", "dropped by CRC", "delivered", "dropped on suspicion"};
+  int number = 0;
+  for (const char* name : names) EXPECT_EQ(name_of<TraceKind>(number++), name);
+  EXPECT_EQ(name_of<TraceKind>(number), "unknown");
+  EXPECT_EQ(from_trace(base::TraceKind::Suspected), TraceKind::Suspected);
+}
+
+TEST(Names, OfStates) {
+  EXPECT_STREQ(to_string(StreamState::Connecting), "connecting");
+  EXPECT_STREQ(to_string(StreamState::Open), "open");
+  EXPECT_STREQ(to_string(StreamState::Ended), "ended");
+  EXPECT_EQ(name_of<StreamState>(3), "unknown");
+}
+
+TEST(Names, OfFramingModes) {
+  EXPECT_STREQ(to_string(FramedReceiveMode::Plain), "plain");
+  EXPECT_STREQ(to_string(FramedReceiveMode::Align), "alignment");
+  EXPECT_STREQ(to_string(FramedReceiveMode::Markers), "markers");
+  EXPECT_STREQ(to_string(FramedSendMode::Atomic), "atomic");
+  EXPECT_EQ(name_of<FramedReceiveMode>(7), "unknown");
+  EXPECT_EQ(name_of<FramedSendMode>(7), "unknown");
+}
+
+TEST(StreamFailure, EveryEndHasItsCodeAndItsPeer) {
+  const struct {
+    StreamEnd end;
+    ErrorCode code;
+    const char* message;
+  } rows[] = {
+      {StreamEnd::Closed, ErrorCode::WrongState, "the connection to 10.0.0.2:7 is closed"},
+      {StreamEnd::PeerReset, ErrorCode::Reset, "10.0.0.2:7 has reset the connection"},
+      {StreamEnd::TimedOut, ErrorCode::TimedOut,
+       "10.0.0.2:7 does not answer: is it there, and is there a way to it?"},
+      {StreamEnd::Refused, ErrorCode::Unreachable,
+       "10.0.0.2:7 refuses connections: does a program listen?"},
+      {StreamEnd::Unreachable, ErrorCode::Unreachable,
+       "the network says that there is no way to 10.0.0.2:7"},
+      {StreamEnd::Aborted, ErrorCode::Reset,
+       "the connection to 10.0.0.2:7 was aborted by this side"},
+  };
+  for (const auto& row : rows) {
+    const Error error = stream_failure(row.end, "10.0.0.2:7").value();
+    EXPECT_EQ(error.code, row.code) << row.message;
+    EXPECT_EQ(error.message, row.message);
+  }
+}
+
+TEST(StreamOptionsMerged, WhatIsNotSaidStaysAsItIs) {
+  tcp::ConnectionOptions before;
+  before.keep_alive_idle = std::chrono::seconds(11);
+  before.keep_alive_interval = std::chrono::seconds(12);
+  before.user_timeout = std::chrono::seconds(13);
+  const tcp::ConnectionOptions after = merged(before, {.keep_alive_interval_ms = 1500});
+  EXPECT_EQ(after.keep_alive_interval, std::chrono::milliseconds(1500));
+  EXPECT_EQ(after.keep_alive_idle, std::chrono::seconds(11));
+  EXPECT_EQ(after.user_timeout, std::chrono::seconds(13));
+  EXPECT_EQ(merged(before, {.keep_alive_idle_ms = 1}).keep_alive_interval,
+            std::chrono::seconds(12));
+}
+
+// A connection that ended without a word about the cause is told of by the way that it ended.
+TEST(Events, ADisconnectWithoutACauseSaysHowItEnded) {
+  nic::Event event;
+  event.kind = nic::EventKind::Disconnected;
+  event.end = llp::StreamEnd::PeerReset;
+  EXPECT_EQ(from_event(event).detail, llp::to_string(llp::StreamEnd::PeerReset));
+  event.detail = "a cause";
+  EXPECT_EQ(from_event(event).detail, "a cause");
+  event.kind = nic::EventKind::PeerClosed;
+  event.detail.clear();
+  EXPECT_EQ(from_event(event).detail, "") << "it has not ended";
+}
+
+}  // namespace
+}  // namespace rnic::verbs
