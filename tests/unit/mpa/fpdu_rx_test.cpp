@@ -721,5 +721,29 @@ TEST(FpduRx, PeerFinishedCleanOrNot_MPA_7_2_02_MPA_3_08) {
   }
 }
 
+// MPA-8-04: behind a wrong FPDU nothing is looked at any more, also before the order tells of it.
+TEST(FpduRx, WhatFollowsAnErrorIsCountedAndThrownAway_MPA_8_04) {
+  Receiver rx(config_of(false));
+  rx.end.stream.traits_value.can_drop = false;
+  rx.end.session->attach(rx.end.stream);
+  for (uint32_t i = 0; i < 3; ++i) rx.add(i, 200);
+  rx.encoder.stream[50] ^= 1;
+  const size_t size = rx.stream().size();
+  const auto place = [&rx](size_t from, size_t to) {
+    const base::Range range{kStart + from, kStart + to};
+    const base::ByteView octets = rx.stream().subspan(from, to - from);
+    ASSERT_EQ(rx.end.session->inspect(range, octets, rx.end.now), llp::InspectVerdict::Accept);
+    rx.end.session->place(range, octets, true, rx.end.now);
+  };
+  place(0, rx.boundary(2));
+  EXPECT_EQ(rx.end.counters.discarded_octets, rx.boundary(2));
+  place(rx.boundary(2), size);
+  EXPECT_EQ(rx.end.counters.discarded_octets, size);
+  EXPECT_TRUE(rx.end.user.errors.empty());
+  rx.end.session->ordered(kStart + size, rx.end.now);
+  EXPECT_EQ(rx.end.user.errors, std::vector{FramingError::Crc});
+  EXPECT_TRUE(rx.end.user.placed.empty());
+}
+
 }  // namespace
 }  // namespace rnic::mpa

@@ -243,5 +243,93 @@ TEST(Limits, NothingIsLeftBehindByASession) {
   EXPECT_EQ(store->general_free(), (1u << 20) / HoldStore::kPageSize);
 }
 
+/// The stream below it cannot drop what it has taken.
+void over_a_line(MpaEnd& end) {
+  end.stream.traits_value.can_drop = false;
+  end.session->attach(end.stream);
+}
+
+// Segments that come before the order is told of have a descriptor for each FPDU. What finds none
+// is held, and what comes behind that is judged as a segment of its own.
+TEST(Limits, InOrderWithoutDescriptorsIsHeld_MPA_8_07) {
+  constexpr uint32_t kEach = 64;
+  constexpr size_t kSize = 24;  // of an FPDU
+  MpaEnd end(Role::Responder, {});
+  begin(end, {});
+  const uint32_t descriptors = end.own_store->placed().free();
+  ASSERT_EQ(descriptors % kEach, 0u);
+  const uint32_t segments = descriptors / kEach + 2;
+  std::vector<Octets> expected;
+  Octets stream = stream_of(segments * kEach, 18, false, &expected);
+  ASSERT_EQ(stream.size(), segments * kEach * kSize);
+  const auto inspect = [&](uint32_t i) {
+    const size_t from = i * kEach * kSize;
+    return end.session->inspect({kStart + from, kStart + from + kEach * kSize},
+                                base::ByteView(stream).subspan(from, kEach * kSize), end.now);
+  };
+  for (uint32_t i = 0; i < segments; ++i) {
+    const size_t from = i * kEach * kSize;
+    if (i + 1 == segments) {  // its first FPDU is sound, another one is not
+      stream[from + kSize + 5] ^= 1;
+      EXPECT_EQ(inspect(i), llp::InspectVerdict::Drop);
+      EXPECT_EQ(end.counters.crc_drops, 1u);
+      stream[from + kSize + 5] ^= 1;
+    }
+    ASSERT_EQ(inspect(i), llp::InspectVerdict::Accept) << i;
+    end.session->place({kStart + from, kStart + from + kEach * kSize},
+                       base::ByteView(stream).subspan(from, kEach * kSize), true, end.now);
+  }
+  EXPECT_EQ(end.user.placed.size(), descriptors);
+  EXPECT_EQ(held_octets(*end.own_store), 2 * kEach * kSize);
+  end.session->ordered(kStart + stream.size(), end.now);
+  EXPECT_EQ(end.user.delivered, expected);
+  EXPECT_TRUE(end.user.errors.empty());
+  EXPECT_EQ(held_octets(*end.own_store), 0u);
+}
+
+// Who hands up more than was said to find room, and cannot take it back, has its stream ended.
+TEST(Limits, WhatCannotBeDroppedAndNotHeldEndsTheStream) {
+  Config config;
+  config.hold_limit = 0;
+  const HoldStorePtr store = make_hold_store(0);
+  MpaEnd one(Role::Responder, config, {}, 0, store.get());
+  MpaEnd two(Role::Responder, config, {}, 0, store.get());
+  std::vector<Octets> expected;
+  const Octets stream = stream_of(1, 1000, false, &expected);
+  const base::ByteView octets(stream);
+  for (MpaEnd* end : {&one, &two}) {
+    over_a_line(*end);
+    begin(*end, config);
+  }
+  ASSERT_TRUE(one.receive(kStart, octets.first(400)));
+  EXPECT_EQ(two.session->takes({kStart, kStart + 400}, octets.first(400)), 0u);
+  two.receive(kStart, octets.first(400));
+  EXPECT_EQ(two.counters.hold_refused, 1u);
+  EXPECT_EQ(two.stream.aborts, 1);
+  EXPECT_EQ(two.session->held(), 0u);
+  EXPECT_EQ(held_octets(*store), 400u);
+  ASSERT_TRUE(one.receive(kStart + 400, octets.subspan(400)));
+  EXPECT_EQ(one.user.delivered, expected);
+  EXPECT_EQ(one.stream.aborts, 0);
+  // What still comes of it is counted, and goes nowhere.
+  two.receive(kStart + 400, octets.subspan(400));
+  EXPECT_EQ(two.counters.discarded_octets, stream.size() - 400);
+  EXPECT_TRUE(two.user.placed.empty());
+}
+
+// A start-up has no room for what overtakes its frame, and it comes again.
+TEST(Limits, WithoutHoldSpaceAStartFrameComesInOrder) {
+  Config config;
+  config.hold_limit = 0;
+  MpaEnd end(Role::Responder, config, {}, 0);
+  end.establish();
+  const Octets request = request_frame(0x40, 1, {1, 2, 3});
+  EXPECT_FALSE(end.receive(10, base::ByteView(request).subspan(10, 5)));
+  EXPECT_EQ(end.counters.hold_refused, 1u);
+  ASSERT_TRUE(end.receive(0, request));
+  EXPECT_EQ(end.events.requests, (std::vector<Octets>{{1, 2, 3}}));
+  EXPECT_EQ(end.counters.hold_refused, 1u);
+}
+
 }  // namespace
 }  // namespace rnic::mpa

@@ -19,7 +19,6 @@ class NoEvents final : public StartEvents {
     ++told;
     why = how;
   }
-  void rtr_received(base::Now) override {}
   int told = 0;
   std::optional<StartFailure> why;
 };
@@ -95,6 +94,76 @@ TEST(StartMemory, ARefusalGivesItBack) {
   // IRD and ORD of RFC 6581 s.9: 4 and 4.
   const Octets reply = reply_frame(0xd0, 2, {0, 4, 0, 4});
   EXPECT_GE(given_back(Role::Initiator, config, reply, StartFailure::LocalError), kMostOfIt);
+}
+
+// The longer private data of revision 0 has room of its own, and there may be none.
+TEST(StartMemory, AStartThatFindsNoneFails) {
+  Config config;
+  config.permissive = true;
+  const Octets request = request_frame(0x40, 0, Octets(2000, 7));
+  const HoldStorePtr store = make_hold_store(64u << 10);
+  Counters counters;
+  NoEvents events;
+  test::FakeStream stream;
+  Session session(config, Role::Responder, *store, counters, events, {});
+  session.attach(stream);
+  const base::Now now{};
+  session.established(1460, now);
+  test::refuse_memory_after(0);
+  session.place({0, request.size()}, request, true, now);
+  ASSERT_TRUE(test::refuse_no_more());
+  EXPECT_EQ(events.told, 1);
+  EXPECT_EQ(events.why, StartFailure::OutOfMemory);
+  EXPECT_EQ(counters.start_failures, 1u);
+  EXPECT_EQ(stream.closes, 1);
+  EXPECT_EQ(session.arrived(), request.size());
+}
+
+// An owner need not care for the RTR, nor for a peer that leaves behind a reject.
+TEST(StartMemory, AnOwnerMayHearOfTheLeastOnly) {
+  for (const bool accepts : {true, false}) {
+    const HoldStorePtr store = make_hold_store(64u << 10);
+    Counters counters;
+    NoEvents events;
+    test::FakeStream stream;
+    test::FakeFramingUser user;
+    Session session({}, Role::Responder, *store, counters, events, {});
+    session.attach(stream);
+    session.bind(user);
+    const base::Now now{};
+    session.established(1460, now);
+    // RFC 6581 s.9: peer to peer, by a Send.
+    const Octets request = request_frame(0x50, 2, {0xc0, 4, 0, 4});
+    session.place({0, request.size()}, request, true, now);
+    session.ordered(request.size(), now);
+    if (accepts) {
+      session.accept({}, now);
+    } else {
+      session.reject({}, now);
+    }
+    std::array<uint8_t, 1460> room;
+    llp::Frame out(room.data(), room.size());
+    ASSERT_NE(session.pull(1460, 0, out).length, 0u);
+    EXPECT_EQ(events.told, 2);
+    if (accepts) {
+      EXPECT_TRUE(session.negotiated().peer_to_peer);
+      EXPECT_NE(session.next_deadline(), base::kNever) << "the RTR has its time";
+      test::SlowEncoder rtr(request.size(), false);
+      rtr.add(figure_ulpdu(0x41, 0x43, 1));
+      const base::Range range{request.size(), request.size() + rtr.stream.size()};
+      ASSERT_EQ(session.inspect(range, rtr.stream, now), llp::InspectVerdict::Accept);
+      session.place(range, rtr.stream, true, now);
+      session.ordered(range.end, now);
+      EXPECT_TRUE(session.may_send());
+      EXPECT_EQ(session.next_deadline(), base::kNever);
+    } else {
+      EXPECT_TRUE(session.left());
+    }
+    session.peer_finished(now);
+    EXPECT_EQ(user.finished.size(), accepts ? 1u : 0u);
+    EXPECT_EQ(events.told, 2);
+    EXPECT_EQ(stream.closes, 0);
+  }
 }
 
 }  // namespace

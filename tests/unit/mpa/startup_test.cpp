@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 
 #include "support/mpa_fakes.hpp"
@@ -28,6 +29,18 @@ Octets request(uint8_t flags, const Octets& data = {}) {
 }
 Octets reply(uint8_t flags, const Octets& data = {}) {
   return start_frame(wire::kMpaReplyKey, flags, 1, static_cast<uint16_t>(data.size()), data);
+}
+
+TEST(Startup, EachFailureHasItsWords) {
+  std::set<std::string> words;
+  constexpr auto kLast = static_cast<uint32_t>(StartFailure::Unanswered);
+  for (uint32_t i = 0; i <= kLast; ++i) words.insert(to_string(static_cast<StartFailure>(i)));
+  EXPECT_EQ(words.size(), kLast + 1) << "no two are alike";
+  EXPECT_EQ(words.count("unknown"), 0u);
+  EXPECT_STREQ(to_string(static_cast<StartFailure>(kLast + 1)), "unknown");
+  EXPECT_STREQ(to_string(StartFailure::OutOfMemory), "this side has no memory for the start-up");
+  EXPECT_STREQ(to_string(StartFailure::Unreachable),
+               "the peer is unreachable: the network tells that there is no way to it");
 }
 
 // However much of a frame has come, and whatever comes behind it: what of the next octets is the

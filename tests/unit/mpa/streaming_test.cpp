@@ -12,7 +12,7 @@ using test::Octets;
 using test::SlowEncoder;
 
 /// A user of plain octets: what it was given, by offset, and when the order reached it.
-class Streamer final : public llp::StreamUser {
+class Streamer : public llp::StreamUser {
  public:
   void established(uint32_t, base::Now) override {}
   llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out) override {
@@ -237,6 +237,37 @@ TEST(Streaming, NothingIsAskedOfAStreamThatHasEnded) {
   EXPECT_EQ(end.stream.aborts, 0);
   EXPECT_EQ(end.stream.closes, 0);
   EXPECT_EQ(end.stream.readies, readies);
+}
+
+/// Has room for three octets.
+class SmallStreamer final : public Streamer {
+ public:
+  uint32_t takes(base::Range, base::ByteView octets) override {
+    return std::min<uint32_t>(3, static_cast<uint32_t>(octets.size()));
+  }
+};
+
+// What a transport may take out of the system's buffer is the start frame's, while there is one to
+// come; then what the next user says; and all where nobody wants any.
+TEST(Streaming, HowMuchIsTakenOfTheStream_MPA_7_1_2_04) {
+  const Octets behind(30, 7);
+  for (const bool next_user : {true, false}) {
+    SmallStreamer next;
+    MpaEnd b(Role::Responder, {});
+    b.establish();
+    const Octets request = request_frame(0x40, 1, {1, 2});
+    const base::ByteView octets(request);
+    EXPECT_EQ(b.session->takes({0, 5}, octets.first(5)), 5u);
+    EXPECT_EQ(b.session->takes({0, 22}, octets), 20u) << "how long it is is known then";
+    b.receive(0, octets.first(20));
+    EXPECT_EQ(b.session->takes({20, 50}, behind), 2u);
+    b.receive(20, octets.subspan(20));
+    b.session->reject({}, b.now);
+    b.pull_all();
+    ASSERT_TRUE(b.session->left());
+    if (next_user) b.session->hand_over(next, b.now);
+    EXPECT_EQ(b.session->takes({22, 52}, behind), next_user ? 3u : 30u);
+  }
 }
 
 }  // namespace
