@@ -10,8 +10,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "../../support/record_user.hpp"
 #include "base/log.hpp"
@@ -373,28 +375,56 @@ class Refusing final : public System {
   explicit Refusing(System& under) : under_(under) {}
   int accept_error = 0;
   int send_error = 0;
+  int connect_error = 0;
+  int watch_error = 0;     ///< of every descriptor that epoll is to watch from now on
+  bool has_ipv6 = true;    ///< it may be left out of a system
+  bool has_memory = true;  ///< an option for which there is none throws
+  uint32_t info_mss = 0;   ///< TCP_INFO says it, and TCP_MAXSEG nothing; 0: the other's answer
+  int bound = AF_UNSPEC;   ///< the family of the latest bind()
+  std::optional<int> outstanding;  ///< octets that a peer has not acknowledged
 
-  int socket(int a, int b, int c) override { return under_.socket(a, b, c); }
+  int socket(int a, int b, int c) override {
+    if (has_ipv6 || a != AF_INET6) return under_.socket(a, b, c);
+    errno = EAFNOSUPPORT;
+    return -1;
+  }
   int close(int fd) override { return under_.close(fd); }
-  int bind(int fd, const sockaddr* a, socklen_t n) override { return under_.bind(fd, a, n); }
+  int bind(int fd, const sockaddr* a, socklen_t n) override {
+    bound = a->sa_family;
+    return under_.bind(fd, a, n);
+  }
   int listen(int fd, int n) override { return under_.listen(fd, n); }
   int accept4(int fd, sockaddr* a, socklen_t* n, int flags) override {
     if (accept_error == 0) return under_.accept4(fd, a, n, flags);
     errno = accept_error;
     return -1;
   }
-  int connect(int fd, const sockaddr* a, socklen_t n) override { return under_.connect(fd, a, n); }
+  int connect(int fd, const sockaddr* a, socklen_t n) override {
+    if (connect_error == 0) return under_.connect(fd, a, n);
+    errno = connect_error;
+    return -1;
+  }
   int shutdown(int fd, int how) override { return under_.shutdown(fd, how); }
   int getsockname(int fd, sockaddr* a, socklen_t* n) override {
     return under_.getsockname(fd, a, n);
   }
   int getsockopt(int fd, int level, int name, void* value, socklen_t* size) override {
-    return under_.getsockopt(fd, level, name, value, size);
+    if (info_mss == 0 || level != IPPROTO_TCP) {
+      return under_.getsockopt(fd, level, name, value, size);
+    }
+    if (name != TCP_INFO) return -1;
+    static_cast<tcp_info*>(value)->tcpi_snd_mss = info_mss;
+    return 0;
   }
   int setsockopt(int fd, int level, int name, const void* value, socklen_t size) override {
+    if (!has_memory) throw std::bad_alloc();
     return under_.setsockopt(fd, level, name, value, size);
   }
-  int unacknowledged(int fd, int& octets) override { return under_.unacknowledged(fd, octets); }
+  int unacknowledged(int fd, int& octets) override {
+    if (!outstanding) return under_.unacknowledged(fd, octets);
+    octets = *outstanding;
+    return 0;
+  }
   ssize_t recv(int fd, void* to, size_t n, int flags) override {
     return under_.recv(fd, to, n, flags);
   }
@@ -405,6 +435,10 @@ class Refusing final : public System {
   }
   int epoll_create1(int flags) override { return under_.epoll_create1(flags); }
   int epoll_ctl(int poller, int what, int fd, epoll_event* event) override {
+    if (watch_error != 0) {
+      errno = watch_error;
+      return -1;
+    }
     return under_.epoll_ctl(poller, what, fd, event);
   }
   int epoll_wait(int poller, epoll_event* events, int n, int timeout) override {
@@ -457,6 +491,202 @@ TEST_F(OnKernel, UnknownErrorsAreCounted) {
     system.send_error = 0;
   }
   transports_[0].reset();
+}
+
+/// The left or the right transport over a system of which a test says what it refuses.
+class OnRefusing : public OnKernel {
+ protected:
+  void SetUp() override {
+    OnKernel::SetUp();
+    for (int i = 0; i < 2; ++i) systems_[i] = std::make_unique<Refusing>(*kernels_[i]);
+  }
+  void TearDown() override {
+    for (auto& each : transports_) each.reset();
+    OnKernel::TearDown();
+  }
+  Refusing& refuse(int which) {
+    transports_[which].reset();
+    transports_[which] = std::move(*Transport::open(config_, now_, *systems_[which]));
+    return *systems_[which];
+  }
+  [[nodiscard]] llp::Endpoint there() const { return {kernels_[1]->address(), kPort}; }
+
+  std::array<std::unique_ptr<Refusing>, 2> systems_;
+};
+
+// What cannot be written any more ends a connection although octets of its peer are there for which
+// its user has no room: none of them is handed up, and nobody waits for room.
+TEST_F(OnRefusing, AWriteErrorDoesNotWaitForRoom) {
+  Refusing& system = refuse(0);
+  connect(near_, far_);
+  near_.room = 0;
+  far_.queue(100);
+  ASSERT_TRUE(run_until([&] { return left().counters().receive_waits == 1; }));
+  system.send_error = EPIPE;
+  near_.queue(100);
+  ASSERT_TRUE(run_until([&] { return near_.how_ended.has_value(); }));
+  EXPECT_EQ(near_.how_ended, llp::StreamEnd::PeerReset);
+  EXPECT_EQ(near_.ordered_to, 0u);
+  EXPECT_EQ(left().counters().errors, 0u);
+}
+
+// The same where its user looks at what came, and takes nothing.
+TEST_F(OnRefusing, AWriteErrorDoesNotWaitForSpace) {
+  Refusing& system = refuse(0);
+  Waiting waiting{1, 2};
+  connect(waiting, far_);
+  far_.queue(100);
+  ASSERT_TRUE(run_until([&] { return left().counters().receive_waits == 1; }));
+  const uint32_t asked = waiting.asked;
+  system.send_error = EHOSTUNREACH;
+  waiting.queue(100);
+  ASSERT_TRUE(run_until([&] { return waiting.how_ended.has_value(); }));
+  EXPECT_EQ(waiting.how_ended, llp::StreamEnd::Unreachable);
+  EXPECT_EQ(waiting.asked, asked + 1) << "the user had the last chance to take it";
+  EXPECT_EQ(waiting.ordered_to, 0u);
+}
+
+// While octets in front of the FIN are not acknowledged the close is not late: user_timeout watches
+// over them.
+TEST_F(OnRefusing, ACloseIsNotLateWhileOctetsAreOnTheirWay) {
+  Refusing& system = refuse(0);
+  connect(near_, far_);
+  near_.stream->close();
+  ASSERT_TRUE(run_until([&] { return far_.peer_has_finished; }));
+  system.outstanding = 2;  // the FIN counts as one
+  now_ += config_.close_timeout;
+  turns(10);
+  EXPECT_FALSE(near_.how_ended);
+  EXPECT_GT(left().next_deadline(), now_ + config_.close_timeout / 2) << "it looks again later";
+  EXPECT_LE(left().next_deadline(), now_ + config_.close_timeout);
+  system.outstanding = 1;
+  now_ += config_.close_timeout + std::chrono::milliseconds(1);
+  turns(10);
+  EXPECT_EQ(near_.how_ended, llp::StreamEnd::TimedOut);
+}
+
+// A system without IPv6 has IPv4 for whoever listens at every address, and nothing for one of IPv6.
+TEST_F(OnRefusing, WithoutIpv6) {
+  Refusing& system = refuse(1);
+  system.has_ipv6 = false;
+  const auto refused = right().listen({llp::IpAddress{0xfd00000000000000, 9}, kPort}, acceptor_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, base::Errc::Unsupported);
+  ASSERT_TRUE(right().listen({{}, kPort}, acceptor_).has_value());
+  EXPECT_EQ(system.bound, AF_INET);
+  connect(near_, far_);
+}
+
+TEST_F(OnRefusing, NoMoreListenersThanTheLimit) {
+  config_.max_listeners = 2;
+  refuse(1);
+  ASSERT_TRUE(right().listen({{}, kPort}, acceptor_).has_value());
+  ASSERT_TRUE(right().listen({{}, kPort + 1}, acceptor_).has_value());
+  const auto refused = right().listen({{}, kPort + 2}, acceptor_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, base::Errc::ResourceExhausted);
+  EXPECT_EQ(refused.error().message, "no listener left: raise tcp.max_listeners (now 2)");
+  ASSERT_TRUE(right().unlisten({{}, kPort}).has_value());
+  EXPECT_TRUE(right().listen({{}, kPort + 2}, acceptor_).has_value());
+}
+
+// What cannot be watched is given up, and leaves no descriptor behind.
+TEST_F(OnRefusing, WhatCannotBeWatchedIsGivenUp) {
+  Refusing& system = refuse(1);
+  system.watch_error = ENOSPC;
+  const size_t before = kernels_[1]->open_descriptors();
+  const auto listening = right().listen({{}, kPort}, acceptor_);
+  ASSERT_FALSE(listening);
+  EXPECT_EQ(listening.error().code, base::Errc::Environment);
+  EXPECT_TRUE(listening.error().message.starts_with("listen: ")) << listening.error().message;
+  EXPECT_EQ(kernels_[1]->open_descriptors(), before);
+  system.watch_error = 0;
+  ASSERT_TRUE(right().listen({{}, kPort}, acceptor_).has_value());
+  system.watch_error = ENOSPC;
+  acceptor_.next.push_back(&far_);
+  near_.stream = *left().connect({}, there(), near_, now_);
+  ASSERT_TRUE(run_until([&] { return near_.peer_has_finished && far_.how_ended; }));
+  EXPECT_EQ(far_.how_ended, llp::StreamEnd::Aborted);
+  EXPECT_FALSE(far_.is_established);
+  EXPECT_EQ(right().counters().accepts, 1u);
+  EXPECT_EQ(right().counters().aborted, 1u);
+  EXPECT_EQ(kernels_[1]->open_descriptors(), before + 1) << "the listener's";
+
+  RecordUser active{1, 2};
+  active.stream = *right().connect({}, {kernels_[0]->address(), 9}, active, now_);
+  turn();
+  EXPECT_EQ(active.how_ended, llp::StreamEnd::Aborted);
+  EXPECT_TRUE(right().quiescent());
+}
+
+// A connection for which there is no memory is refused; its place is there for the next one.
+TEST_F(OnRefusing, AConnectionForWhichThereIsNoMemoryIsRefused) {
+  config_.max_connections = 1;
+  Refusing& system = refuse(1);
+  ASSERT_TRUE(right().listen({{}, kPort}, acceptor_).has_value());
+  system.has_memory = false;
+  near_.stream = *left().connect({}, there(), near_, now_);
+  ASSERT_TRUE(run_until([&] { return right().counters().accepts_refused == 1; }));
+  EXPECT_EQ(acceptor_.accepted, 0u) << "the device is not asked";
+  EXPECT_TRUE(right().quiescent());
+  ASSERT_TRUE(run_until([&] { return near_.peer_has_finished; }));
+  system.has_memory = true;
+  RecordUser near{1, 2};
+  connect(near, far_);
+}
+
+// connect() says at once what it knows: nobody listens is an end like that of a later answer, all
+// else is an error of the call.
+TEST_F(OnRefusing, WhatConnectSaysAtOnce) {
+  Refusing& system = refuse(0);
+  system.connect_error = ECONNREFUSED;
+  const auto stream = left().connect({}, there(), near_, now_);
+  ASSERT_TRUE(stream);
+  EXPECT_FALSE(near_.how_ended) << "not inside of the call";
+  turn();
+  EXPECT_EQ(near_.how_ended, llp::StreamEnd::Refused);
+  EXPECT_EQ(left().counters().refused, 1u);
+  system.connect_error = ENETUNREACH;
+  const auto failed = left().connect({}, there(), near_, now_);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, base::Errc::Unreachable);
+  EXPECT_TRUE(failed.error().message.starts_with("connect to 10.0.0.2:7000: "))
+      << failed.error().message;
+  EXPECT_TRUE(left().quiescent());
+}
+
+// Where TCP_MAXSEG says nothing TCP_INFO is asked.
+TEST_F(OnRefusing, TcpInfoTellsEmss) {
+  refuse(0).info_mss = 1234;
+  connect(near_, far_);
+  EXPECT_EQ(near_.established_emss, 1234u);
+  EXPECT_EQ(left().counters().emss_unknown, 0u);
+}
+
+/// Keeps what it is told.
+class Sink final : public base::TraceSink {
+ public:
+  void record(base::TraceKind kind, base::Range range, base::Now) override {
+    ranges[kind].push_back(range);
+  }
+  std::map<base::TraceKind, std::vector<base::Range>> ranges;
+};
+
+// A trace shows each record that the system has taken, and how far the peer's stream has come.
+TEST_F(OnKernel, ATraceShowsRecordsAndDeliveries) {
+  connect(near_, far_);
+  Sink sent, received;
+  near_.stream->set_trace(&sent);
+  far_.stream->set_trace(&received);
+  EXPECT_EQ(near_.stream->trace(), &sent);
+  for (const uint32_t length : {100u, 700u, 33u}) near_.queue(length);
+  ASSERT_TRUE(run_until([&] { return far_.ordered_to == 833; }));
+  using Ranges = std::vector<base::Range>;
+  EXPECT_EQ(sent.ranges[base::TraceKind::Sent], (Ranges{{0, 100}, {100, 800}, {800, 833}}));
+  ASSERT_FALSE(received.ranges[base::TraceKind::Delivered].empty());
+  EXPECT_EQ(received.ranges[base::TraceKind::Delivered].back(), (base::Range{0, 833}));
+  near_.stream->set_trace(nullptr);
+  far_.stream->set_trace(nullptr);
 }
 
 }  // namespace

@@ -118,6 +118,32 @@ TEST(SocketErrors, WhatTheSystemSays) {
   EXPECT_FALSE(is_known(EBADF));
 }
 
+TEST(SocketErrors, EachHasItsCodeAndItsRemedy) {
+  const struct {
+    std::initializer_list<int> errors;
+    base::Errc code;
+    const char* remedy;
+  } rows[] = {
+      {{EADDRINUSE}, base::Errc::AlreadyExists, "choose another port"},
+      {{EADDRNOTAVAIL}, base::Errc::InvalidArgument, "see \"ip address\""},
+      {{EACCES, EPERM}, base::Errc::PermissionDenied, "below 1024 and needs rights"},
+      {{EMFILE, ENFILE}, base::Errc::ResourceExhausted, "(ulimit -n)"},
+      {{ENETUNREACH}, base::Errc::Unreachable, "Network is unreachable"},
+      {{EHOSTUNREACH}, base::Errc::Unreachable, "No route to host"},
+      {{EAFNOSUPPORT}, base::Errc::Unsupported, "does not have this version of IP"},
+      {{EINVAL}, base::Errc::InvalidArgument, "Invalid argument"},
+      {{EIO}, base::Errc::Environment, "Input/output error"},
+  };
+  for (const auto& row : rows) {
+    for (const int error : row.errors) {
+      const base::Error made = system_error("a call", error);
+      EXPECT_EQ(made.code, row.code) << made.message;
+      EXPECT_TRUE(made.message.starts_with("a call: ")) << made.message;
+      EXPECT_TRUE(made.message.ends_with(row.remedy)) << made.message;
+    }
+  }
+}
+
 TEST_F(SocketDriver, BothWaysOverBothVersionsOfIp) {
   for (const llp::IpAddress address : {kV4, kV6}) {
     SCOPED_TRACE(to_string(address));
