@@ -395,6 +395,42 @@ TEST_F(MessageTest, ReadWithLocalInvalidate_RDMAP_5_2_2_05) {
   a->owner.on_send = nullptr;
 }
 
+// Its user has taken the sink away himself while the response was on its way up.
+TEST_F(MessageTest, ASinkThatIsGoneCannotBeInvalidated_RDMAP_7_1_01) {
+  const uint32_t sink = a->add(mem::kLocalWrite);
+  SendWork w = aimed(1, WorkOpcode::ReadInvalidate, 0, 100, 0);
+  w.sges[0].stag = sink;
+  a->endpoint.send(w);
+  pair.a.pull_all();
+  pair.a.release_all();
+  pair.b.arrive_rest(pair.a);
+  pair.b.pull_all();
+  ASSERT_EQ(pair.b.sent.size(), 1u);
+  const base::ByteView response = pair.b.sent[0].octets;
+  const test::CutView cut(response);
+  ASSERT_EQ(pair.a.user().place_ulpdu(cut.view(), true, {}), llp::PlaceVerdict::Placed);
+  ASSERT_TRUE(a->table.remove(mem::Stag{sink}).has_value());
+  EXPECT_TRUE(a->owner.sends.empty());
+  pair.a.user().deliver_ulpdu(response.first(14), static_cast<uint32_t>(response.size()), {});
+  pair.a.pull_all();
+  ASSERT_EQ(a->owner.sends.size(), 1u);
+  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::LocalProtection);
+  EXPECT_EQ(a->counters.local_invalidations, 0u);
+  ASSERT_EQ(a->owner.events.size(), 1u);
+  EXPECT_EQ(a->owner.events[0].kind, EventKind::TerminateSent);
+  EXPECT_STREQ(a->owner.events[0].fault.rule, "RDMAP-7.1-01");
+  EXPECT_EQ(a->endpoint.state(), EndpointState::Error);
+}
+
+TEST(Words, EachStatusHasItsOwn) {
+  EXPECT_STREQ(to_string(WorkStatus::Success), "success");
+  EXPECT_STREQ(to_string(WorkStatus::LocalProtection), "local protection error");
+  EXPECT_STREQ(to_string(WorkStatus::LocalLength), "local length error");
+  EXPECT_STREQ(to_string(WorkStatus::RemoteTerminated), "terminated by the peer");
+  EXPECT_STREQ(to_string(WorkStatus::Flushed), "flushed");
+  EXPECT_STREQ(to_string(static_cast<WorkStatus>(200)), "unknown");
+}
+
 // Local Invalidate waits until everything before it is complete, then what follows goes on.
 TEST_F(MessageTest, LocalInvalidateIsABarrier_RDMAP_7_1_01) {
   const uint32_t source = a->add(mem::kLocalRead);
