@@ -1,11 +1,17 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <new>
 #include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "base/base.hpp"
 #include "base/counters.hpp"
+#include "base/log.hpp"
 #include "base/prng.hpp"
+#include "base/starved.hpp"
 
 #define TEST_COUNTERS(X)          \
   X(first, "frames", "one thing") \
@@ -141,6 +147,38 @@ TEST(Result, CarriesTheMessage) {
     names.insert(to_string(static_cast<Errc>(code)));
   }
   EXPECT_EQ(names.size(), static_cast<size_t>(Errc::MessageSize) + 1);
+}
+
+// What the machine has no memory for is no more than that: all else goes on to whoever called.
+TEST(Attempt, OnlyMemoryThatIsNotThereIsAnAnswer) {
+  EXPECT_TRUE(attempt([] {}));
+  EXPECT_FALSE(attempt([] { throw std::bad_alloc(); }));
+  EXPECT_FALSE(attempt([] { throw std::length_error("more than any memory has"); }));
+  EXPECT_THROW(static_cast<void>(attempt([] { throw std::runtime_error("else"); })),
+               std::runtime_error);
+}
+
+// A line is written when its level is that of the log or above.
+TEST(Log, WritesWhatIsNotBelowItsLevel) {
+  const std::pair<LogLevel, const char*> levels[] = {{LogLevel::Debug, "debug"},
+                                                     {LogLevel::Info, "info"},
+                                                     {LogLevel::Warning, "warning"},
+                                                     {LogLevel::Error, "error"}};
+  for (const auto& [least, least_name] : levels) {
+    set_log_level(least);
+    for (const auto& [level, name] : levels) {
+      ::testing::internal::CaptureStderr();
+      log(level, "base", std::string_view("a line"));
+      const std::string line = ::testing::internal::GetCapturedStderr();
+      EXPECT_EQ(log_enabled(level), level >= least) << least_name << ' ' << name;
+      if (level < least) {
+        EXPECT_EQ(line, "") << least_name;
+      } else {
+        EXPECT_TRUE(line.ends_with(std::string(name) + " base: a line\n")) << line;
+      }
+    }
+  }
+  set_log_level(LogLevel::Warning);
 }
 
 TEST(CheckDeath, SaysWhereAndWhat) {

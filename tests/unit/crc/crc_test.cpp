@@ -9,6 +9,7 @@
 
 #include "base/bytes.hpp"
 #include "base/prng.hpp"
+#include "crc/kernels.hpp"
 
 namespace rnic::crc {
 namespace {
@@ -195,6 +196,26 @@ TEST(Selection, ByName) {
   const uint32_t by_ref = update(kInit, octets, sizeof octets);
   EXPECT_TRUE(select(before));
   EXPECT_EQ(update(kInit, octets, sizeof octets), by_ref);
+}
+
+// The arithmetic of the folding constants, in which a register's bit 31 - i stands for x^i.
+TEST(Powers, AreThoseOfTheReference) {
+  using internal::x_power;
+  EXPECT_EQ(x_power(0), 0x80000000u);
+  EXPECT_EQ(x_power(1), 0x40000000u);
+  EXPECT_EQ(x_power(31), 1u);
+  EXPECT_EQ(x_power(32), internal::kPolynomial);
+  const std::vector<uint8_t> zeros(600);
+  for (unsigned n = 0; n <= 8 * zeros.size(); ++n) {
+    // x times what went before, and what the reference makes of whole octets of zeros.
+    const uint32_t v = x_power(n);
+    ASSERT_EQ(x_power(n + 1), (v >> 1) ^ ((v & 1) != 0 ? internal::kPolynomial : 0)) << n;
+    if (n % 8 == 0) {
+      ASSERT_EQ(v, reference().update(0x80000000u, zeros.data(), n / 8)) << n;
+      ASSERT_EQ(internal::shift_octet(v), x_power(n + 8)) << n;
+    }
+    ASSERT_EQ(internal::fold_constant(n), uint64_t{v} * 2) << n;
+  }
 }
 
 // A register behind zero octets, and a CRC put together of parts in any order.

@@ -19,6 +19,37 @@ TEST_F(StreamTest, TaggedPlacementCutAtEveryPosition_BUG_03) {
   EXPECT_EQ(user.delivered, (std::vector<Delivered>{{true, 64}}));
 }
 
+// What a user does not say itself: it may always be asked, never knows how much it has, and has
+// nothing to tell a silent peer.
+TEST_F(StreamTest, AUserThatSaysNothingOfWhatWaits) {
+  for (const uint32_t n : {0u, 1u, 100'000u}) {
+    EXPECT_TRUE(stream.fills_segment(n, 0));
+    EXPECT_FALSE(stream.all_fits(n, 0));
+  }
+  stream.peer_silent();
+  EXPECT_EQ(user.pulls, 0u);
+}
+
+// Each refusal of memory has its code on the wire; what is granted has none.
+TEST(TaggedFault, OfEachRefusal) {
+  const struct {
+    mem::AccessFault refusal;
+    Fault expected;
+  } rows[] = {{mem::AccessFault::InvalidStag, {1, 1, 0x00}},
+              {mem::AccessFault::Bounds, {1, 1, 0x01}},
+              {mem::AccessFault::NotAssociated, {1, 1, 0x02}},
+              {mem::AccessFault::Wrap, {1, 1, 0x03}},
+              {mem::AccessFault::Rights, {0, 1, 0x02}}};
+  for (const auto& [refusal, expected] : rows) {
+    const Fault fault = tagged_fault(refusal);
+    EXPECT_TRUE(fault.failed());
+    EXPECT_EQ(fault.layer, expected.layer);
+    EXPECT_EQ(fault.type, expected.type);
+    EXPECT_EQ(fault.code, expected.code);
+  }
+  EXPECT_FALSE(tagged_fault(mem::AccessFault::None).failed());
+}
+
 // DDP-7.1-07
 TEST_F(StreamTest, InvalidStag_DDP_7_1_07) {
   expect_fault(tagged({.last = true, .stag = stag ^ 1}, 8), {1, 1, 0x00});

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "../../support/fake_port.hpp"
 #include "impair/damage.hpp"
 #include "sim/sim.hpp"
 #include "tcp_frame.hpp"
@@ -283,6 +284,31 @@ TEST(Impair, ResegmentedHalvesAreWholeSegments) {
     EXPECT_EQ((frame.octets[47] & driver_test::kPsh) != 0, last);
   }
   EXPECT_EQ(rig.link.a().outstanding(), 0u);
+}
+
+// Where the port below has no buffer for a second frame, the first one goes on as it is.
+TEST(Impair, WithoutBuffersFramesAreNeitherCutNorDoubled) {
+  Config config;
+  config.resegment = config.duplicate = 1;
+  test::FakePort below({.name = "below"});
+  ImpairedPort port(below, config, 1);
+  std::array<port::Packet, 1> packet;
+  ASSERT_TRUE(port.alloc(packet));
+  driver_test::write_segment(packet[0], 7, kPayload, 7);
+  below.refuse_alloc = true;
+  EXPECT_FALSE(port.alloc(std::span(packet).first(1)));
+  EXPECT_EQ(port.counters().alloc_failed, 1u) << "what its user was refused";
+  ASSERT_EQ(port.tx_burst(packet, from_nanos(0)), 1u);
+  EXPECT_EQ(port.impair_counters().no_buffer, 2u) << "for the rest, and for the copy";
+  EXPECT_EQ(port.impair_counters().resegmented, 0u);
+  EXPECT_EQ(port.impair_counters().duplicated, 0u);
+  EXPECT_EQ(port.counters().alloc_failed, 1u);
+  ASSERT_EQ(below.sent().size(), 1u);
+  const std::vector<uint8_t> frame = below.take_sent().octets;
+  EXPECT_EQ(frame.size(), kHeaders + kPayload);
+  EXPECT_EQ(driver_test::segment_seq(frame), 7u);
+  EXPECT_TRUE(driver_test::payload_counts_from(frame, 7));
+  EXPECT_TRUE(driver_test::checksums_good(frame));
 }
 
 TEST(Impair, SynAndBadSegmentsAreNotCut) {

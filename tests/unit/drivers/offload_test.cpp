@@ -105,6 +105,26 @@ TEST(Offload, Ipv6AndVlanFramesAreCompletedToo) {
   }
 }
 
+// A frame that was cut has the length of what is left of it, and an IPv4 header that is right
+// again.
+TEST(Offload, TheLengthOfWhatIsLeft) {
+  Frame frame(101);
+  const std::vector<uint8_t> four(frame.octets.begin(), frame.octets.begin() + frame.packet.length);
+  for (std::vector<uint8_t> octets : {four, over_ipv6(frame), tagged(over_ipv6(frame))}) {
+    auto at = locate_tcp(octets);
+    ASSERT_TRUE(at);
+    at->end -= 60;
+    write_ip_length(octets, *at);
+    const auto left = locate_tcp(octets);
+    ASSERT_TRUE(left);
+    EXPECT_EQ(left->end, at->end);
+    EXPECT_EQ(left->payload_size(), 41u);
+    const auto ip = locate_ip(octets);
+    ASSERT_TRUE(ip);
+    EXPECT_TRUE(ip_checksum_good(octets, *ip));
+  }
+}
+
 // A device adds the rest to the sum of the pseudo header that it finds.
 TEST(Offload, ThePseudoSumIsWhatADeviceCompletes) {
   Frame frame(33);

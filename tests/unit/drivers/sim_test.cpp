@@ -95,6 +95,19 @@ TEST(SimLink, ShorterDelayDoesNotOvertake) {
   EXPECT_EQ(drain(link.b(), from_nanos(100000)), 2u);
 }
 
+TEST(SimLink, EachDirectionChangesByItself) {
+  Link link(LinkConfig{});
+  Direction slow;
+  slow.delay = 70us;
+  link.set_b_to_a(slow);
+  ASSERT_EQ(send(link.a(), 10, from_nanos(0)), 1u);
+  ASSERT_EQ(send(link.b(), 10, from_nanos(0)), 1u);
+  EXPECT_EQ(link.b().next_deadline(), from_nanos(0));
+  EXPECT_EQ(link.a().next_deadline(), from_nanos(70'000));
+  EXPECT_EQ(drain(link.b(), from_nanos(0)), 1u);
+  EXPECT_EQ(drain(link.a(), from_nanos(70'000)), 1u);
+}
+
 TEST(SimLink, ChecksumModes) {
   for (const auto mode :
        {port::ChecksumMode::Software, port::ChecksumMode::Trusted, port::ChecksumMode::Offload}) {

@@ -108,8 +108,96 @@ TEST(Framing, ErrorsAreNumberedAsOnTheWire) {
   EXPECT_EQ(static_cast<int>(FramingError::MarkerMismatch), 3);
   EXPECT_EQ(static_cast<int>(FramingError::BadStartFrame), 4);
   std::set<std::string> names;
-  for (int e = 0; e <= 4; ++e) names.insert(to_string(static_cast<FramingError>(e)));
-  EXPECT_EQ(names.size(), 5u);
+  EXPECT_EQ(static_cast<int>(FramingError::LocalCatastrophic), 5);
+  EXPECT_EQ(static_cast<int>(FramingError::InsufficientIrd), 6);
+  EXPECT_EQ(static_cast<int>(FramingError::NoMatchingRtr), 7);
+  for (int e = 0; e <= 7; ++e) {
+    const std::string name = to_string(static_cast<FramingError>(e));
+    names.insert(name);
+    EXPECT_EQ(e != 0, name.ends_with("(MPA error " + std::to_string(e) + ")")) << name;
+  }
+  EXPECT_EQ(names.size(), 8u);
+}
+
+/// Says no more than it must.
+class PlainUser final : public StreamUser {
+ public:
+  void established(uint32_t, base::Now) override {}
+  Pulled pull(uint32_t, uint64_t, Frame&) override { return {}; }
+  bool rebuild(const RecordTag&, uint64_t, uint32_t, Frame&) override { return false; }
+  void released(const RecordTag&, uint64_t) override {}
+  InspectVerdict inspect(base::Range, base::ByteView, base::Now) override {
+    return InspectVerdict::Accept;
+  }
+  void place(base::Range, base::ByteView, bool, base::Now) override {}
+  void ordered(uint64_t, base::Now) override {}
+  void emss_changed(uint32_t) override {}
+  [[nodiscard]] uint32_t receive_room() const override { return 0; }
+  void peer_finished(base::Now) override {}
+  void ended(StreamEnd, base::Now) override {}
+};
+
+class PlainFramingUser final : public FramingUser {
+ public:
+  PulledUlpdu pull_ulpdu(uint32_t, bool, UlpduWriter&) override { return {}; }
+  bool rebuild_ulpdu(const RecordTag&, UlpduWriter&) override { return false; }
+  void released_ulpdu(const RecordTag&) override {}
+  PlaceVerdict place_ulpdu(const UlpduView&, bool, base::Now) override {
+    return PlaceVerdict::Placed;
+  }
+  void deliver_ulpdu(base::ByteView, uint32_t, base::Now) override {}
+  void may_send() override {}
+  void mulpdu_changed(uint32_t) override {}
+  void framing_error(FramingError, base::Now) override {}
+  void peer_finished(bool, base::Now) override {}
+  void ended(StreamEnd, base::Now) override {}
+};
+
+class PlainTransport final : public Transport {
+ public:
+  base::Status listen(const Endpoint&, Acceptor&) override { return {}; }
+  base::Status unlisten(const Endpoint&) override { return {}; }
+  base::Result<Stream*> connect(const Endpoint&, const Endpoint&, StreamUser&, base::Now) override {
+    return nullptr;
+  }
+  void on_timers(base::Now) override {}
+  void output(base::Now) override {}
+  [[nodiscard]] base::Now next_deadline() const override { return base::kNever; }
+};
+
+class Unasked final : public BeforeHandUp {
+ public:
+  void before_hand_up() override { ++asked; }
+  int asked = 0;
+};
+
+// A user that says nothing of it takes all that comes, may always be asked for more, and keeps
+// nothing that its application has not read.
+TEST(StreamUser, TakesEverythingUnlessItSaysOtherwise) {
+  PlainUser user;
+  const std::vector<uint8_t> octets(777);
+  EXPECT_EQ(user.takes({1000, 1777}, octets), 777u);
+  EXPECT_EQ(user.sure_room(), UINT32_MAX);
+  EXPECT_EQ(user.unread(), 0u);
+  EXPECT_TRUE(user.fills_segment(UINT32_MAX));
+  EXPECT_FALSE(user.all_fits(UINT32_MAX - 1));
+  EXPECT_EQ(user.cut(octets), 777u);
+}
+
+TEST(FramingUser, IsAskedAndCannotTellUnlessItSaysOtherwise) {
+  PlainFramingUser user;
+  for (const uint32_t n : {0u, 1u, UINT32_MAX}) {
+    EXPECT_TRUE(user.fills_segment(n, 20));
+    EXPECT_FALSE(user.all_fits(n, 20));
+  }
+  user.peer_silent();  // it has nothing to say
+}
+
+TEST(Transport, HasNothingToTakeWhereItsSegmentsAreHandedToIt) {
+  PlainTransport transport;
+  Unasked unasked;
+  EXPECT_EQ(transport.receive({}, unasked), 0u);
+  EXPECT_EQ(unasked.asked, 0) << "nothing was handed up";
 }
 
 TEST(Stream, EndsHaveNames) {

@@ -27,6 +27,7 @@ TEST(SettingsValues, AreWrittenBackAsTheFileHasThem) {
   EXPECT_EQ(back(InterfaceAddress{&address, &length}, "10.0.0.7/20"), "\"10.0.0.7/20\"");
   EXPECT_EQ(address, llp::IpAddress::v4(0x0a000007));
   EXPECT_EQ(length, 20);
+  EXPECT_EQ(back(&address, "fd00::1"), "\"fd00::1\"");
 }
 
 TEST(SettingsValues, ListsAreWrittenBackElementByElement) {
