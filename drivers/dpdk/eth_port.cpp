@@ -73,6 +73,7 @@ EthPort::EthPort(EthPortSetup setup)
       device_(std::move(setup.device)),
       ring_(std::move(setup.ring)),
       tap_(std::move(setup.tap)),
+      gate_(std::move(setup.gate)),
       info_(std::move(setup.info)),
       pool_(setup.pool),
       id_(device_->id()),
@@ -107,10 +108,20 @@ rte_mbuf* EthPort::make_contiguous(rte_mbuf* mbuf) {
   return nullptr;
 }
 
+uint16_t EthPort::receive(rte_mbuf** mbufs, uint16_t count) {
+  const BurstGate::Pass pass(gate_.get());
+  return rte_eth_rx_burst(id_, queue_, mbufs, count);
+}
+
+uint16_t EthPort::transmit(rte_mbuf** mbufs, uint16_t count) {
+  const BurstGate::Pass pass(gate_.get());
+  return rte_eth_tx_burst(id_, queue_, mbufs, count);
+}
+
 uint32_t EthPort::rx_burst(std::span<port::Packet> out, base::Now) {
   rte_mbuf* mbufs[kChunk];
   const auto want = static_cast<uint16_t>(std::min<size_t>(out.size(), kChunk));
-  const uint16_t got = rte_eth_rx_burst(id_, queue_, mbufs, want);
+  const uint16_t got = receive(mbufs, want);
   for (uint16_t i = 0; i < got; ++i) rte_prefetch0(rte_pktmbuf_mtod(mbufs[i], void*));
   uint32_t count = 0;
   for (uint16_t i = 0; i < got; ++i) {
@@ -218,7 +229,7 @@ uint32_t EthPort::send(std::span<port::Packet> packets) {
       mbufs[i] = to_mbuf(packets[total + i].buffer);
       prepare(packets[total + i], mbufs[i]);
     }
-    const uint16_t sent = rte_eth_tx_burst(id_, queue_, mbufs, static_cast<uint16_t>(n));
+    const uint16_t sent = transmit(mbufs, static_cast<uint16_t>(n));
     for (uint16_t i = 0; i < sent; ++i) counters_.tx_octets += packets[total + i].length;
     total += sent;
     if (sent < n) break;

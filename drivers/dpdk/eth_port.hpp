@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "dpdk/burst_gate.hpp"
 #include "dpdk/packet_ring.hpp"
 #include "dpdk/tap_queue.hpp"
 #include "dpdk/transmit_watch.hpp"
@@ -51,6 +52,7 @@ struct EthPortSetup {
   rte_mempool* pool = nullptr;
   std::unique_ptr<PacketRing> ring;  ///< net_af_packet's, where it was found
   std::unique_ptr<TapQueue> tap;     ///< frames go there and not through the device
+  std::unique_ptr<BurstGate> gate;   ///< net_memif's
 };
 
 /// One receive and one transmit queue of an ethdev, those that info.spread names.
@@ -72,6 +74,9 @@ class EthPort final : public port::Port {
   /// The mbuf itself, its contiguous replacement, or nullptr when there was no room (then it is
   /// freed).
   rte_mbuf* make_contiguous(rte_mbuf* mbuf);
+  /// The device's burst functions. \return how many mbufs
+  uint16_t receive(rte_mbuf** mbufs, uint16_t count);
+  uint16_t transmit(rte_mbuf** mbufs, uint16_t count);
   void prepare(port::Packet& packet, rte_mbuf* mbuf) const;
   uint32_t send(std::span<port::Packet> packets);
   uint32_t send_to_tap(std::span<port::Packet> packets);
@@ -82,6 +87,7 @@ class EthPort final : public port::Port {
   std::shared_ptr<OpenDevice> device_;
   std::unique_ptr<PacketRing> ring_;  // gone before the device: it holds its socket
   std::unique_ptr<TapQueue> tap_;
+  std::unique_ptr<BurstGate> gate_;
   TransmitWatch watch_;
   bool discards_told_ = false;
   port::PortInfo info_;

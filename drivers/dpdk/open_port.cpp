@@ -234,7 +234,8 @@ base::Result<std::vector<EthPortSetup>> start(std::shared_ptr<OpenDevice> owned,
   }
   memory->resize(info.spread.queues);
   for (uint16_t i = 0; i < info.spread.queues; ++i) {
-    ports.push_back({memory, device, info, pools[i], nullptr, nullptr});
+    ports.push_back({memory, device, info, pools[i], nullptr, nullptr, nullptr});
+    if (spec.is("net_memif")) ports.back().gate = std::make_unique<BurstGate>();
     ports.back().info.spread.queue = i;
   }
   ports.front().tap = std::move(tap);

@@ -1,0 +1,66 @@
+#include "dpdk/burst_gate.hpp"
+
+#include <dlfcn.h>
+#include <rte_interrupts.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace rnic::dpdk {
+namespace {
+
+/// All gates of the process. It outlives them, as DPDK's thread does.
+struct Gates {
+  std::mutex mutex;
+  std::vector<BurstGate*> all;
+  std::atomic<uint32_t> waiting{0};
+};
+
+Gates& gates() {
+  static auto* made = new Gates;
+  return *made;
+}
+
+}  // namespace
+
+BurstGate::BurstGate() {
+  const std::lock_guard lock(gates().mutex);
+  gates().all.push_back(this);
+}
+
+BurstGate::~BurstGate() {
+  const std::lock_guard lock(gates().mutex);
+  std::erase(gates().all, this);
+}
+
+void BurstGate::wait_for_bursts() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const std::lock_guard lock(gates().mutex);
+  ++gates().waiting;
+  for (const BurstGate* gate : gates().all) {
+    // Microseconds, but for a thread that was put aside in the middle of its burst.
+    while (gate->inside_.load(std::memory_order_acquire)) {
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
+  --gates().waiting;
+}
+
+uint32_t BurstGate::waiting() { return gates().waiting.load(); }
+
+}  // namespace rnic::dpdk
+
+// A program's own function comes before a shared library's of the same name, also for plugins that
+// are loaded later. Who calls it from the thread that bursts is inside of no gate, so waits for
+// nobody's end but others'.
+extern "C" int rte_intr_callback_unregister(const rte_intr_handle* intr_handle,
+                                            rte_intr_callback_fn cb, void* cb_arg) {
+  static const auto of_dpdk = reinterpret_cast<decltype(&rte_intr_callback_unregister)>(
+      dlsym(RTLD_NEXT, "rte_intr_callback_unregister"));
+  const int left = of_dpdk(intr_handle, cb, cb_arg);
+  rnic::dpdk::BurstGate::wait_for_bursts();
+  return left;
+}

@@ -1,0 +1,50 @@
+/// \file
+/// Keeps DPDK's interrupt thread from unmapping what a burst is looking at; private to the driver.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace rnic::dpdk {
+
+/// One port of net_memif, whose peer may hang up at any time. DPDK's interrupt thread then marks
+/// the connection as gone, unregisters its events and unmaps the memory of both, whatever a burst
+/// is doing with it: that burst would end the process. So the thread waits where it unregisters:
+/// burst_gate.cpp has its own rte_intr_callback_unregister() in front of DPDK's. A burst that
+/// begins later sees the mark and touches nothing.
+///
+/// Threads: one at a time passes; any may wait.
+class BurstGate {
+ public:
+  BurstGate();
+  ~BurstGate();
+  BurstGate(const BurstGate&) = delete;
+  BurstGate& operator=(const BurstGate&) = delete;
+
+  /// For as long as a burst lasts. \param gate nullptr: a device that needs none
+  class Pass {
+   public:
+    explicit Pass(BurstGate* gate) : gate_(gate) {
+      // Before the burst reads the mark: the thread that sets it reads this afterwards.
+      if (gate_ != nullptr) gate_->inside_.store(true, std::memory_order_seq_cst);
+    }
+    ~Pass() {
+      if (gate_ != nullptr) gate_->inside_.store(false, std::memory_order_release);
+    }
+    Pass(const Pass&) = delete;
+    Pass& operator=(const Pass&) = delete;
+
+   private:
+    BurstGate* gate_;
+  };
+
+  /// Until each burst that is under way has ended.
+  static void wait_for_bursts();
+  /// Threads that wait just now.
+  [[nodiscard]] static uint32_t waiting();
+
+ private:
+  std::atomic<bool> inside_{false};
+};
+
+}  // namespace rnic::dpdk
