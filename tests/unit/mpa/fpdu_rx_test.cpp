@@ -721,8 +721,8 @@ TEST(FpduRx, PeerFinishedCleanOrNot_MPA_7_2_02_MPA_3_08) {
   }
 }
 
-// MPA-8-04: behind a wrong FPDU nothing is looked at any more, also before the order tells of it.
-TEST(FpduRx, WhatFollowsAnErrorIsCountedAndThrownAway_MPA_8_04) {
+// Behind a wrong FPDU nothing is looked at any more, also before the order tells of it.
+TEST(FpduRx, WhatFollowsAnErrorIsCountedAndThrownAway) {
   Receiver rx(config_of(false));
   rx.end.stream.traits_value.can_drop = false;
   rx.end.session->attach(rx.end.stream);

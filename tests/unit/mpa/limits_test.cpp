@@ -251,7 +251,7 @@ void over_a_line(MpaEnd& end) {
 
 // Segments that come before the order is told of have a descriptor for each FPDU. What finds none
 // is held, and what comes behind that is judged as a segment of its own.
-TEST(Limits, InOrderWithoutDescriptorsIsHeld_MPA_8_07) {
+TEST(Limits, InOrderWithoutDescriptorsIsHeld) {
   constexpr uint32_t kEach = 64;
   constexpr size_t kSize = 24;  // of an FPDU
   MpaEnd end(Role::Responder, {});

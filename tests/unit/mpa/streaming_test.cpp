@@ -249,7 +249,7 @@ class SmallStreamer final : public Streamer {
 
 // What a transport may take out of the system's buffer is the start frame's, while there is one to
 // come; then what the next user says; and all where nobody wants any.
-TEST(Streaming, HowMuchIsTakenOfTheStream_MPA_7_1_2_04) {
+TEST(Streaming, HowMuchIsTakenOfTheStream) {
   const Octets behind(30, 7);
   for (const bool next_user : {true, false}) {
     SmallStreamer next;

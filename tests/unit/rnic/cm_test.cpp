@@ -1,8 +1,11 @@
 // Connection management at its corners: errors of the start-up as the peer reads them and as the
 // application is told, roles that do not fit, requests that are gone, both ends at once.
 
+#include <set>
+
 #include "stream_pair.hpp"
 #include "support/logged.hpp"
+#include "support/mpa_fakes.hpp"
 
 namespace rnic::nic {
 namespace {
@@ -551,6 +554,136 @@ TEST_F(StartErrors, AnEndInsideAnFpdu_MPA_8_01) {
     right().collect();
     right().events.clear();
   }
+}
+
+TEST(Words, EachEventHasItsOwn) {
+  std::set<std::string> words;
+  constexpr auto kLast = static_cast<uint32_t>(EventKind::CompletionOverrun);
+  for (uint32_t i = 0; i <= kLast; ++i) words.insert(to_string(static_cast<EventKind>(i)));
+  EXPECT_EQ(words.size(), kLast + 1) << "no two are alike";
+  EXPECT_EQ(words.count("unknown"), 0u);
+  EXPECT_STREQ(to_string(EventKind::RequestWithdrawn), "request withdrawn");
+  EXPECT_STREQ(to_string(static_cast<EventKind>(kLast + 1)), "unknown");
+}
+
+// What the queue pair cannot do is refused before anything is said to the peer.
+TEST_F(Requests, AnAnswerBeyondTheQueuePairIsRefused) {
+  QueuePair* near = left().make_qp();
+  QueuePair* far = right().make_qp();
+  ASSERT_TRUE(left().device->connect(*near, right_end(), {}, now_).has_value());
+  ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
+  const auto asked = right().take(EventKind::ConnectRequest);
+  const auto answer = [&](uint32_t ird) {
+    return right().device->accept(asked->connection, *far, {}, now_, {.ird = ird});
+  };
+  const auto refused = answer(far->spec().ird + 1);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, base::Errc::InvalidArgument);
+  EXPECT_EQ(refused.error().message,
+            "IRD or ORD of the connection is above the queue pair's: create it with more");
+  EXPECT_FALSE(far->used);
+  EXPECT_TRUE(answer(far->spec().ird).has_value()) << "the request is still there";
+  EXPECT_TRUE(run_until([&] { return left().has(EventKind::Established); }));
+}
+
+TEST_F(Requests, PrivateDataOfUlpFramingIsBounded) {
+  QueuePair* qp = left().make_qp();
+  const ConnectOptions framed{.framing = FramingKind::Tuf};
+  const auto refused = left().device->connect(*qp, right_end(), octets(513, 1), now_, framed);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().message, "private data of 513 octets: at most 512 with ULP framing");
+  EXPECT_FALSE(qp->used);
+  EXPECT_TRUE(left().device->connect(*qp, right_end(), octets(512, 1), now_, framed).has_value());
+}
+
+/// The left device gives a start-up one second.
+class Impatient : public DevicePair {
+ protected:
+  Impatient()
+      : DevicePair([](DeviceConfig& config) {
+          if (config.name == "left") config.mpa.start_timeout = std::chrono::seconds(1);
+        }) {}
+};
+
+// A peer that is slow to answer TCP has its whole time for the Reply, and no more than that.
+TEST_F(Impatient, TheTimeForAReplyBeginsWithTheConnection) {
+  QueuePair* qp = left().make_qp();
+  ASSERT_TRUE(left().device->connect(*qp, right_end(), {}, now_).has_value());
+  const base::Now answered = now_ + std::chrono::milliseconds(2500);
+  while (now_ < answered) {  // nothing is heard from the right one
+    if (left().device->poll(now_) != 0) continue;
+    now_ =
+        std::clamp(left().device->next_deadline(), now_ + std::chrono::milliseconds(1), answered);
+  }
+  EXPECT_FALSE(left().has(EventKind::ConnectFailed));
+  ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
+  const base::Now asked = now_;
+  ASSERT_TRUE(run_until([&] { return left().has(EventKind::ConnectFailed); }));
+  EXPECT_EQ(left().take(EventKind::ConnectFailed)->detail, "start-up not finished in time");
+  EXPECT_NEAR(std::chrono::duration<double>(now_ - asked).count(), 1.0, 0.01);
+}
+
+/// A transport that only keeps who wanted to speak.
+class FakeTransport final : public llp::Transport {
+ public:
+  base::Status listen(const llp::Endpoint&, llp::Acceptor&) override { return {}; }
+  base::Status unlisten(const llp::Endpoint&) override { return {}; }
+  base::Result<llp::Stream*> connect(const llp::Endpoint&, const llp::Endpoint&,
+                                     llp::StreamUser& who, base::Now) override {
+    user = &who;
+    return &stream;
+  }
+  void on_timers(base::Now) override {}
+  void output(base::Now) override {}
+  [[nodiscard]] base::Now next_deadline() const override { return base::kNever; }
+
+  test::FakeStream stream;
+  llp::StreamUser* user = nullptr;
+};
+
+class OtherTransport : public ::testing::Test {
+ protected:
+  OtherTransport() : device_({}, transport_, base::Now{}) {
+    base::set_log_level(base::LogLevel::Off);
+    QueuePairSpec spec;
+    spec.pd = *device_.alloc_pd();
+    spec.send_cq = spec.receive_cq = *device_.create_cq(16);
+    qp_ = *device_.create_qp(spec);
+  }
+  base::Status connect(const ConnectOptions& options = {}) {
+    return device_.connect(*qp_, {llp::IpAddress::v4(0x0a000002), kPort}, {}, {}, options);
+  }
+
+  FakeTransport transport_;
+  Device device_;
+  QueuePair* qp_ = nullptr;
+};
+
+TEST_F(OtherTransport, ItsSegmentsAreNoChoiceOfTheDevice) {
+  for (const ConnectOptions& options :
+       {ConnectOptions{.packing = false}, ConnectOptions{.nagle = true}}) {
+    const base::Status refused = connect(options);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, base::Errc::InvalidArgument);
+    EXPECT_EQ(refused.error().message,
+              "packing and nagle are the choice of a device with a port of its own; the system's "
+              "TCP makes its segments by itself");
+  }
+  EXPECT_EQ(transport_.user, nullptr);
+  EXPECT_TRUE(connect().has_value());
+}
+
+// CM-01: why there was never a connection is told as the transport has it.
+TEST_F(OtherTransport, APeerThatCannotBeReachedIsTold_CM_01) {
+  ASSERT_TRUE(connect().has_value());
+  ASSERT_NE(transport_.user, nullptr);
+  transport_.user->ended(llp::StreamEnd::Unreachable, {});
+  Event event;
+  ASSERT_TRUE(device_.poll_event(event));
+  EXPECT_EQ(event.kind, EventKind::ConnectFailed);
+  EXPECT_EQ(event.end, llp::StreamEnd::Unreachable);
+  EXPECT_EQ(event.fault.code, static_cast<uint8_t>(llp::FramingError::Closed));
+  EXPECT_EQ(event.detail, mpa::to_string(mpa::StartFailure::Unreachable));
 }
 
 }  // namespace

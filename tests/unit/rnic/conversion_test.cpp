@@ -9,6 +9,8 @@ using rdmap::WorkOpcode;
 
 class Conversion : public Streams {
  protected:
+  Conversion() = default;
+  explicit Conversion(const Tweak& tweak) : Streams(tweak) {}
   void SetUp() override {
     listener_ = listen();
     pair_ = connected(listener_);
@@ -221,6 +223,137 @@ TEST_F(Conversion, TheSocketsHandleIsNotNeeded) {
   ASSERT_TRUE(right().device->accept(asked->connection, *b_, {}, now_).has_value());
   ASSERT_TRUE(run_until([&] { return left().has(EventKind::Established); }));
   expect_send_arrives(left(), a_, right(), b_);
+  EXPECT_TRUE(left().device->destroy_qp(a_).has_value());
+  EXPECT_TRUE(right().device->destroy_qp(b_).has_value());
+  expect_nothing_left();
+}
+
+TEST_F(Conversion, UlpFramingBeginsWithTheConnection) {
+  const ConnectOptions framed{.framing = FramingKind::Tuf};
+  const auto refused = left().device->connect(*a_, *pair_[0], {}, now_, framed);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, base::Errc::Unsupported);
+  EXPECT_EQ(refused.error().message,
+            "a streaming connection becomes an RDMA connection over MPA only (RFC 5044 s.7.1.3): "
+            "for ULP framing connect anew");
+  EXPECT_FALSE(pair_[0]->is_lent());
+  say(true, octets(100, 1));
+  expect_all_ends_after_abort();
+}
+
+TEST_F(Conversion, AStreamThatThePeerHasFinishedIsNotConverted) {
+  tell(left(), pair_[0], StreamSocket::kFinish);
+  ASSERT_TRUE(run_until([&] { return pair_[1]->peer_has_finished(); }));
+  const auto refused = right().device->await_rdma(*pair_[1], {}, now_);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, base::Errc::WrongState);
+  EXPECT_EQ(refused.error().message, "the peer has finished the stream");
+  expect_all_ends_after_abort();
+}
+
+/// The left device has memory for one ring.
+class OneRing : public Conversion {
+ protected:
+  OneRing()
+      : Conversion([](DeviceConfig& config) {
+          if (config.name == "left") config.limits.stream_octets = kRing;
+        }) {}
+};
+
+// Its ring went to another socket while MPA had the stream: there is nowhere to put what comes.
+TEST_F(OneRing, AStreamThatFindsNoneWhenItComesBackIsReset) {
+  const auto asked = request();
+  const auto other = connected(listener_);
+  ASSERT_TRUE(left().device->streams().reserve_send(*other[0]).has_value());
+  EXPECT_EQ(left().device->device_counters().stream_buffer_waits, 0u);
+  ASSERT_TRUE(right().device->reject(asked->connection, {}, now_).has_value());
+  ASSERT_TRUE(run_until([&] { return pair_[0]->how_ended() && pair_[1]->how_ended(); }));
+  EXPECT_EQ(pair_[0]->how_ended(), llp::StreamEnd::Aborted);
+  EXPECT_EQ(pair_[1]->how_ended(), llp::StreamEnd::PeerReset);
+  EXPECT_EQ(left().device->device_counters().stream_buffer_waits, 1u);
+  EXPECT_TRUE(left().has(EventKind::Rejected)) << "the answer itself has come";
+  release(other);
+  expect_all_ends();
+}
+
+/// No window is ever as large as a segment.
+class SmallWindows : public Conversion {
+ protected:
+  static constexpr uint32_t kSmall = 1024;
+  static constexpr base::Duration kAtOnce = std::chrono::milliseconds(5);
+
+  SmallWindows()
+      : Conversion([](DeviceConfig& config) {
+          config.limits.stream_buffer = kSmall;
+          config.mpa.receive_window = kSmall;
+        }) {}
+
+  /// The left application puts octets, when all before them are acknowledged.
+  void put(size_t n, uint8_t seed) {
+    run_for(std::chrono::milliseconds(100));
+    EXPECT_TRUE(left().device->streams().reserve_send(*pair_[0]).has_value());
+    EXPECT_EQ(pair_[0]->put(octets(n, seed)), n);
+  }
+  /// \return they are there at once
+  bool arrives(size_t n, uint8_t seed) {
+    put(n, seed);
+    const uint32_t before = pair_[1]->readable();
+    tell(left(), pair_[0]);
+    return run_until([&] { return pair_[1]->readable() == before + n; }, kAtOnce);
+  }
+};
+
+// RFC 9293 s.3.8.6.2.1 (2): a Request that fits the window goes, whatever share of it that is;
+// octets that were put before go first, and count.
+TEST_F(SmallWindows, ARequestThatFitsDoesNotWait) {
+  ASSERT_TRUE(arrives(700, 1));  // and are not read: scaled, a window of 256 is left
+  put(200, 2);
+  ASSERT_TRUE(left().device->connect(*a_, *pair_[0], octets(5, 1), now_, {.revision = 1}));
+  EXPECT_TRUE(run_until([&] { return pair_[1]->readable() == 700 + 200 + 25; }, kAtOnce));
+  expect_all_ends_after_abort();
+}
+
+TEST_F(SmallWindows, ARequestThatDoesNotFitWaits) {
+  ASSERT_TRUE(arrives(700, 1));
+  put(240, 2);
+  ASSERT_TRUE(left().device->connect(*a_, *pair_[0], octets(5, 1), now_, {.revision = 1}));
+  EXPECT_FALSE(run_until([&] { return pair_[1]->readable() != 700; }, kAtOnce))
+      << "240 and 25 octets are more than the window, and that is less than half of the largest";
+  EXPECT_TRUE(run_until([&] { return pair_[1]->readable() == 940; }));
+  receive(right(), pair_[1], 940);
+  EXPECT_TRUE(run_until([&] { return pair_[1]->readable() == 25; })) << "the Request";
+  expect_all_ends_after_abort();
+}
+
+// Behind a reject the same rule is asked of the application's octets; they are sent
+// again like any others, and follow the segments' size.
+TEST_F(SmallWindows, BehindARejectTheStreamIsTheApplicationsInFull) {
+  const auto asked = request();
+  ASSERT_TRUE(right().device->reject(asked->connection, {}, now_).has_value());
+  ASSERT_TRUE(run_until([&] { return !pair_[0]->is_lent() && !pair_[1]->is_lent(); }));
+  for (uint8_t i = 0; i < 4; ++i) say(true, octets(900, i));  // what the session's window let in
+  ASSERT_TRUE(arrives(700, 1));
+  EXPECT_TRUE(arrives(100, 2)) << "a small message in a small window";
+  std::vector<uint8_t> both = octets(700, 1);
+  const std::vector<uint8_t> second = octets(100, 2);
+  both.insert(both.end(), second.begin(), second.end());
+  EXPECT_EQ(receive(right(), pair_[1], 800), both);
+  // Nobody answers for a while.
+  put(500, 3);
+  tell(left(), pair_[0]);
+  const base::Now until = now_ + std::chrono::milliseconds(400);
+  while (now_ < until) {
+    if (left().device->poll(now_) != 0) continue;
+    now_ = std::clamp(left().device->next_deadline(), now_ + std::chrono::milliseconds(1), until);
+  }
+  EXPECT_GE(left().device->tcp_counters().retransmitted_octets, 500u);
+  EXPECT_EQ(receive(right(), pair_[1], 500), octets(500, 3));
+  tcp::ConnectionOptions smaller = *left().device->streams().options(*pair_[0]);
+  smaller.max_segment = 300;
+  ASSERT_TRUE(left().device->streams().set_options(*pair_[0], smaller, now_).has_value());
+  say(true, octets(900, 4));
+  EXPECT_LE(pair_[0]->stream()->emss(), 300u);
+  finish(pair_);
   EXPECT_TRUE(left().device->destroy_qp(a_).has_value());
   EXPECT_TRUE(right().device->destroy_qp(b_).has_value());
   expect_nothing_left();

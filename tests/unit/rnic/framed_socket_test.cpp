@@ -122,5 +122,19 @@ TEST_F(FramedSockets, ThoseThatAreGoneCostNoMemory) {
   EXPECT_EQ(waves(60), before);
 }
 
+// A stream that cannot be begun gives its place and its rings back.
+TEST_F(FramedSockets, AConnectWithoutARouteTakesNoPlace) {
+  FramedTable& table = left().device->framed();
+  const llp::Endpoint local{left().device->config().net.address, 0};
+  const llp::Endpoint nowhere{llp::IpAddress::v4(0), kFrames};
+  for (int i = 0; i < 20; ++i) {  // more often than there are places
+    const auto refused = table.connect(local, nowhere, left().device->default_options(), {}, now_);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, base::Errc::InvalidArgument) << refused.error().message;
+    EXPECT_EQ(table.live(), 0u);
+    EXPECT_EQ(table.rings().taken(), 0u);
+  }
+}
+
 }  // namespace
 }  // namespace rnic::nic

@@ -2,6 +2,7 @@
 // device's, a listener's or a connect's choice.
 
 #include "device_pair.hpp"
+#include "support/logged.hpp"
 
 namespace rnic::nic {
 namespace {
@@ -264,6 +265,38 @@ TEST_F(FramedReads, EitherSideSendsFirst) {
   ASSERT_FALSE(status.has_value());
   EXPECT_EQ(status.error().code, base::Errc::InvalidArgument);
   EXPECT_NE(status.error().message.find("no MPA revision"), std::string::npos);
+}
+
+/// ULP framing through a window that is far smaller than a framing PDU.
+class CutFrames : public DevicePair {
+ protected:
+  CutFrames()
+      : DevicePair([](DeviceConfig& config) {
+          config.framing = FramingKind::Tuf;
+          config.tuf.middlebox_limit = 1;
+          if (config.name == "right") config.tcp.receive_window = 400;
+        }) {}
+};
+
+// What comes cut is told of once, with both ends and what to do about it.
+TEST_F(CutFrames, AreToldOf) {
+  QueuePair* near = left().make_qp();
+  QueuePair* far = right().make_qp();
+  test::Logged log;
+  connect(near, far);
+  std::vector<uint8_t> out = octets(5000, 3), in(out.size());
+  const mem::Stag source = left().add(out, near->spec().pd, mem::kLocalRead);
+  const mem::Stag sink = right().add(in, far->spec().pd, mem::kLocalWrite);
+  ASSERT_EQ(far->post_receive(receive(1, in, sink, 5000)), PostResult::Ok);
+  ASSERT_EQ(near->post_send(work(rdmap::WorkOpcode::Send, 1, out, source, 5000)), PostResult::Ok);
+  left().device->ring_doorbell(near->number());
+  ASSERT_TRUE(run_until([&] { return !right().completions(far->spec().receive_cq).empty(); }));
+  EXPECT_EQ(in, out);
+  const std::string said = log.take();
+  EXPECT_NE(said.find("something between 10.0.0.2:7471 and 10.0.0.1:"), std::string::npos) << said;
+  EXPECT_NE(said.find("resegments the stream: marker mode (tuf.align = false) costs less there"),
+            std::string::npos)
+      << said;
 }
 
 }  // namespace
