@@ -674,17 +674,28 @@ TEST_F(OtherTransport, ItsSegmentsAreNoChoiceOfTheDevice) {
 }
 
 // CM-01: why there was never a connection is told as the transport has it.
-TEST_F(OtherTransport, APeerThatCannotBeReachedIsTold_CM_01) {
+class NeverConnected
+    : public OtherTransport,
+      public ::testing::WithParamInterface<std::pair<llp::StreamEnd, mpa::StartFailure>> {};
+
+TEST_P(NeverConnected, IsToldWithItsReason_CM_01) {
+  const auto& [end, why] = GetParam();
   ASSERT_TRUE(connect().has_value());
   ASSERT_NE(transport_.user, nullptr);
-  transport_.user->ended(llp::StreamEnd::Unreachable, {});
+  transport_.user->ended(end, {});
   Event event;
   ASSERT_TRUE(device_.poll_event(event));
   EXPECT_EQ(event.kind, EventKind::ConnectFailed);
-  EXPECT_EQ(event.end, llp::StreamEnd::Unreachable);
+  EXPECT_EQ(event.end, end);
   EXPECT_EQ(event.fault.code, static_cast<uint8_t>(llp::FramingError::Closed));
-  EXPECT_EQ(event.detail, mpa::to_string(mpa::StartFailure::Unreachable));
+  EXPECT_EQ(event.detail, mpa::to_string(why));
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Ends, NeverConnected,
+    ::testing::Values(std::pair{llp::StreamEnd::Unreachable, mpa::StartFailure::Unreachable},
+                      std::pair{llp::StreamEnd::Refused, mpa::StartFailure::Refused},
+                      std::pair{llp::StreamEnd::TimedOut, mpa::StartFailure::Unanswered}));
 
 }  // namespace
 }  // namespace rnic::nic

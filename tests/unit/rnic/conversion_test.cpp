@@ -67,6 +67,14 @@ class Conversion : public Streams {
   static rdmap::ReceiveWork receive_work(const std::vector<uint8_t>& memory, mem::Stag stag) {
     return DevicePair::receive(1, memory, stag, static_cast<uint32_t>(memory.size()));
   }
+  /// The right device does nothing for a while.
+  void silence_of_the_right(base::Duration span) {
+    const base::Now until = now_ + span;
+    while (now_ < until) {
+      if (left().device->poll(now_) != 0) continue;
+      now_ = std::clamp(left().device->next_deadline(), now_ + std::chrono::milliseconds(1), until);
+    }
+  }
   void expect_all_ends() {
     release(pair_);
     EXPECT_TRUE(left().device->destroy_qp(a_).has_value());
@@ -251,6 +259,24 @@ TEST_F(Conversion, AStreamThatThePeerHasFinishedIsNotConverted) {
   expect_all_ends_after_abort();
 }
 
+// Behind a reject octets come from the ring again, also for the second time.
+TEST_F(Conversion, WhatIsLostBehindARejectIsSentAgain) {
+  const auto asked = request();
+  ASSERT_TRUE(right().device->reject(asked->connection, {}, now_).has_value());
+  ASSERT_TRUE(run_until([&] { return !pair_[0]->is_lent() && !pair_[1]->is_lent(); }));
+  say(true, octets(20'000, 1));
+  run_for(std::chrono::milliseconds(100));
+  const uint64_t before = left().device->tcp_counters().retransmitted_octets;
+  ASSERT_EQ(pair_[0]->put(octets(500, 3)), 500u);
+  tell(left(), pair_[0]);
+  silence_of_the_right(std::chrono::milliseconds(400));
+  EXPECT_GE(left().device->tcp_counters().retransmitted_octets, before + 500);
+  EXPECT_EQ(receive(right(), pair_[1], 500), octets(500, 3));
+  say(true, octets(20'000, 4));
+  finish(pair_);
+  expect_all_ends();
+}
+
 /// The left device has memory for one ring.
 class OneRing : public Conversion {
  protected:
@@ -341,11 +367,7 @@ TEST_F(SmallWindows, BehindARejectTheStreamIsTheApplicationsInFull) {
   // Nobody answers for a while.
   put(500, 3);
   tell(left(), pair_[0]);
-  const base::Now until = now_ + std::chrono::milliseconds(400);
-  while (now_ < until) {
-    if (left().device->poll(now_) != 0) continue;
-    now_ = std::clamp(left().device->next_deadline(), now_ + std::chrono::milliseconds(1), until);
-  }
+  silence_of_the_right(std::chrono::milliseconds(400));
   EXPECT_GE(left().device->tcp_counters().retransmitted_octets, 500u);
   EXPECT_EQ(receive(right(), pair_[1], 500), octets(500, 3));
   tcp::ConnectionOptions smaller = *left().device->streams().options(*pair_[0]);
