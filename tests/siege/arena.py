@@ -92,6 +92,12 @@ class Server:
         self.log.close()
 
 
+def is_sanitized(binary):
+    with open(binary, "rb") as file:
+        octets = file.read()
+    return b"__asan_init" in octets or b"__tsan_init" in octets
+
+
 def make_namespace(name):
     """Unavailable where that cannot be."""
     if os.geteuid() != 0:

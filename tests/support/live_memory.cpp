@@ -33,5 +33,14 @@ void* operator new(std::size_t size) {
   live += static_cast<int64_t>(::malloc_usable_size(block));
   return block;
 }
+// A sanitizer's own would not come to the one above.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* block) noexcept { take_back(block); }
+void operator delete(void* block, const std::nothrow_t&) noexcept { take_back(block); }
 void operator delete(void* block, std::size_t) noexcept { take_back(block); }

@@ -54,7 +54,8 @@ TEST(Startup, WhatIsTheFramesIsKnown_MPA_7_1_2_17) {
     for (size_t fed = 0; fed <= size; ++fed) {
       for (const size_t end : {fed + 1, size, size + 1, size + 50}) {
         if (end <= fed || end > frame.size()) continue;
-        StartFrameParser parser(Role::Initiator, {}, 1);
+        const Config config;
+        StartFrameParser parser(Role::Initiator, config, 1);
         ASSERT_EQ(parser.feed(octets.first(fed)), fed);
         EXPECT_EQ(parser.frame_part(octets.subspan(fed, end - fed)), std::min(end, size) - fed)
             << data << " " << fed << " " << end;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "pair.hpp"
+#include "support/sanitized.hpp"
 #include "tcp/byte_stream.hpp"
 #include "tcp/connection.hpp"
 #include "tcp/time_wait.hpp"
@@ -11,14 +12,8 @@
 namespace rnic::testing {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kSanitized = true;  // malloc() is the sanitizer's: nothing is counted
-#elif defined(__has_feature)
-constexpr bool kSanitized = __has_feature(address_sanitizer);
-#else
-constexpr bool kSanitized = false;
-#endif
-constexpr const char* kNotMeasured = "memory is not measured under a sanitizer";
+using test::kNotMeasured;
+using test::kSanitized;
 
 /// A user without buffers: what an idle connection costs is TCP's alone.
 class IdleUser final : public llp::StreamUser, public llp::Acceptor {
