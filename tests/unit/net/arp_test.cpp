@@ -1,6 +1,7 @@
 #include "base/log.hpp"
 #include "net/neighbours.hpp"
 #include "net_fixture.hpp"
+#include "support/logged.hpp"
 
 namespace rnic::net {
 namespace {
@@ -437,6 +438,21 @@ TEST_F(Arp, AClaimToOurAddressIsDefendedNotTooOften) {
   receive(arp_frame({wire::kArpRequest, kOurMac, kOurs.as_v4(), {}, kPeer.as_v4()},
                     wire::kMacBroadcast));
   EXPECT_EQ(counters().address_conflicts, 20u);
+}
+
+TEST_F(Arp, AClaimToOurAddressIsLoggedOnce) {
+  test::Logged log;
+  for (int i = 0; i < 3; ++i) {
+    receive(arp_frame({wire::kArpRequest, kPeerMac, kOurs.as_v4(), {}, kOurs.as_v4()},
+                      wire::kMacBroadcast));
+  }
+  const std::string said = log.take();
+  EXPECT_NE(
+      said.find("error net: 10.0.0.1 is ours, but another host on the link uses it, too: give "
+                "one of them another\n"),
+      std::string::npos)
+      << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
 }
 
 // The same in a table that has room, where the place of the entry was somebody else's before, who

@@ -194,6 +194,42 @@ TEST_F(FragmentsTest, AFloodTakesTheOldestPlace) {
   EXPECT_FALSE(receive(fragment4(all, 24, 64, 1)));
 }
 
+// A datagram that has taken another's place has its own time.
+TEST_F(FragmentsTest, ATimeThatIsNobodysAnyMoreEndsNothing) {
+  config_.reassembly_datagrams = 1;
+  restart();
+  const Octets all = content(64);
+  const base::Now start = now_;
+  receive(fragment4(all, 24, 64, 1));
+  now_ += std::chrono::seconds(10);
+  receive(fragment4(all, 24, 64, 2));
+  EXPECT_EQ(counters().ip_reassembly_full, 1u);
+  now_ = start + config_.reassembly_timeout;
+  interface_->on_timers(now_);
+  EXPECT_EQ(counters().ip_reassembly_timeouts, 0u);
+  EXPECT_EQ(interface_->next_deadline(), now_ + std::chrono::seconds(10));
+  now_ += std::chrono::seconds(10);
+  interface_->on_timers(now_);
+  EXPECT_EQ(counters().ip_reassembly_timeouts, 1u);
+  EXPECT_EQ(interface_->next_deadline(), base::kNever);
+}
+
+// RFC 8200 s.4.5: nobody puts together what goes to many.
+TEST_F(FragmentsTest, FragmentsToAGroupAreDropped) {
+  const Octets all = content(64);
+  for (const auto& [first, end] : {std::pair<uint32_t, uint32_t>{0, 24}, {24, 64}}) {
+    Octets frame = fragment6(all, first, end);
+    wire::store_ipv6_address(&frame[wire::kEtherHeader + wire::kIpv6DestinationAt],
+                             wire::kAllNodes);
+    const port::MacAddress mac = wire::multicast_mac(wire::kAllNodes);
+    std::copy(mac.begin(), mac.end(), frame.begin());
+    EXPECT_FALSE(receive(std::move(frame)));
+  }
+  EXPECT_EQ(counters().ip_fragments_dropped, 2u);
+  EXPECT_EQ(counters().ip_fragments, 0u) << "they did not even take a place";
+  EXPECT_EQ(reassembler_.held(), 0u);
+}
+
 // TCP-IP-01
 TEST_F(FragmentsTest, TimeIsLimitedAndTheSourceIsTold) {
   learn(kPeer, kPeerMac);

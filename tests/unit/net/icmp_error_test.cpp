@@ -172,6 +172,26 @@ TEST(IcmpErrorRules, NothingIsToldAboutLessThanAHeader) {
   for (size_t n = 0; n < 40; ++n) EXPECT_FALSE(may_report6(base::ByteView(packet).first(n))) << n;
 }
 
+// RFC 1122 s.3.2.2, RFC 4443 s.2.4 e: nothing is told about an error, nor about what may be one; a
+// question or an answer may be told about.
+TEST(IcmpErrorRules, NothingIsToldAboutAnError) {
+  for (uint32_t type = 0; type < 256; ++type) {
+    Octets packet = quote4(8);
+    packet[wire::kIpv4ProtocolAt] = wire::kProtocolIcmp;
+    packet[wire::kIpv4Header] = static_cast<uint8_t>(type);
+    EXPECT_EQ(may_report4(packet), type == 0 || type == 8) << type;
+    packet[wire::kIpv4FragmentAt + 1] = 1;  // a later fragment has no type to look at
+    EXPECT_FALSE(may_report4(packet)) << type;
+    Octets packet6 = quote6(8, kPeer6, wire::kNextIcmpv6);
+    packet6[wire::kIpv6Header] = static_cast<uint8_t>(type);
+    EXPECT_EQ(may_report6(packet6), type >= 128 && type != 137) << type;
+  }
+  Octets headers = quote4(0);
+  headers[wire::kIpv4ProtocolAt] = wire::kProtocolIcmp;
+  EXPECT_FALSE(may_report4(headers)) << "the type is cut off";
+  EXPECT_FALSE(may_report6(quote6(0, kPeer6, wire::kNextIcmpv6)));
+}
+
 // RFC 1122 s.3.2.2.1
 TEST_F(IcmpErrors, UnknownProtocolsAreReported) {
   config_.icmp_errors_per_second = 3;

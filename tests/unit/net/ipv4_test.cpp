@@ -313,6 +313,24 @@ TEST_F(Ipv4Output, OpenFramesHoldTheirPlaces) {
   EXPECT_FALSE(interface_->begin(kOurs, kPeer, more));
 }
 
+// Buffers that come back are kept for the next frames, a burst of them; the rest is the port's.
+TEST_F(Ipv4Output, NoMoreThanABurstOfBuffersIsKept) {
+  constexpr uint32_t kBurst = 32;
+  learn(kPeer, kPeerMac);
+  std::vector<TxFrame> frames(kBurst);
+  for (TxFrame& frame : frames) ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame));
+  for (uint32_t i = 1; i < kBurst; ++i) {
+    interface_->send(frames[i], wire::kProtocolTcp, 10, now_);
+  }
+  EXPECT_TRUE(interface_->flush(now_));
+  for (uint32_t i = 1; i < kBurst; ++i) {
+    ASSERT_TRUE(interface_->begin(kOurs, kPeer, frames[i]));
+  }
+  EXPECT_GT(port_->outstanding(), kBurst);
+  for (TxFrame& frame : frames) interface_->cancel(frame);
+  EXPECT_EQ(port_->outstanding(), kBurst);
+}
+
 TEST_F(Ipv4Output, AnEmptyPoolIsCounted) {
   port_->refuse_alloc = true;
   EXPECT_FALSE(send(kPeer));

@@ -1,5 +1,6 @@
 #include "base/log.hpp"
 #include "ipv6_fixture.hpp"
+#include "support/logged.hpp"
 
 namespace rnic::net {
 namespace {
@@ -76,6 +77,34 @@ TEST_F(NeighbourDiscovery, UnaskedAdvertisementsTeachNothing) {
   receive(advertisement(kPeer6, kPeerMac));
   ASSERT_TRUE(send6(kPeer6));
   EXPECT_EQ(take6().mac, wire::multicast_mac(kPeerGroup));
+}
+
+// RFC 4861 s.4.3: to our own address it need not carry the asker's, which we may know.
+TEST_F(NeighbourDiscovery, AQuestionWithoutAnAddressIsAnsweredWhereItIsKnown) {
+  const auto question = [](const llp::IpAddress& from) {
+    return nd_frame({wire::kIcmpv6NeighbourSolicitation, 0, to_wire(kOurs6), {}}, from, kOurs6,
+                    kOurMac);
+  };
+  learn6(kPeer6, kPeerMac);
+  receive(question(kPeer6));
+  const Sent6 answer = take6();
+  EXPECT_EQ(answer.mac, kPeerMac);
+  EXPECT_EQ(from_wire(answer.ip.destination), kPeer6);
+  EXPECT_EQ(neighbour_of(answer).flags, wire::kNdFlagSolicited | wire::kNdFlagOverride);
+  EXPECT_EQ(neighbour_of(answer).link, kOurMac);
+  receive(question({0xfd00000000000000, 0x33}));
+  EXPECT_EQ(sent(), 0u);
+}
+
+// RFC 4861 s.7.2.5: whoever is asked for is found by what he says of himself as well.
+TEST_F(NeighbourDiscovery, AnAdvertisementOfWhoIsAskedForCompletesTheEntry) {
+  ASSERT_TRUE(send6(kPeer6));
+  EXPECT_EQ(neighbour_of(take6()).type, wire::kIcmpv6NeighbourSolicitation);
+  receive(advertisement(kPeer6, kPeerMac, wire::kNdFlagOverride));  // not in answer
+  ASSERT_EQ(sent(), 1u);
+  const Sent6 waited = take6();
+  EXPECT_EQ(waited.mac, kPeerMac);
+  EXPECT_EQ(waited.ip.next_header, wire::kProtocolTcp);
 }
 
 TEST_F(NeighbourDiscovery, AKnownAddressIsNotOverwrittenByStrangers) {
@@ -339,6 +368,17 @@ TEST_F(DuplicateAddress, AnAddressThatSomebodyHasIsNeverUsed) {
     EXPECT_TRUE(interface_->is_ours(kOurLinkLocal));  // the other one is free
     EXPECT_TRUE(interface_->is_ours(kOurs));          // and IPv4 has nothing to do with it
   }
+}
+
+TEST_F(DuplicateAddress, AnAddressThatSomebodyHasIsNamed) {
+  run_until(now_ + std::chrono::seconds(1));
+  test::Logged log;
+  receive(probe_of_another());
+  const std::string said = log.take();
+  EXPECT_NE(said.find("error net: somebody on the link has fd00::1 already: it is not used; "
+                      "configure another address\n"),
+            std::string::npos)
+      << said;
 }
 
 // RFC 4862 s.5.4.3: who only wants to talk to it is no conflict, and gets no answer; nor is our own
