@@ -125,6 +125,24 @@ TEST(OpenPort, TellsWhatItsDeviceHasNoMemoryFor) {
   EXPECT_TRUE(open_port("net_null5")) << "it was closed and unplugged";
 }
 
+// net_failsafe promises to spread TCP and takes no table: it is stopped, and started with one
+// queue.
+TEST(StartDevice, ADeviceThatTakesNoTableIsOneQueue) {
+  PortOptions options;
+  options.pool_size = 512;
+  options.ring_size = 64;
+  test::Logged logged;
+  auto ports = open_queues("net_failsafe5,dev(net_null5)", 4, options);
+  ASSERT_TRUE(ports) << ports.error().message;
+  ASSERT_EQ(ports->size(), 1u);
+  EXPECT_EQ(ports->front()->info().spread.queues, 1);
+  EXPECT_NE(logged.take().find("net_failsafe5: one queue instead of 4: "), std::string::npos);
+  std::array<port::Packet, 1> packet;
+  ASSERT_TRUE(ports->front()->alloc(packet));
+  packet[0].length = 64;
+  EXPECT_EQ(ports->front()->tx_burst(packet, base::Now()), 1u) << "it runs";
+}
+
 /// On a thread of its own, whose rights and networks go with it.
 template <typename F>
 void aside(F&& body) {

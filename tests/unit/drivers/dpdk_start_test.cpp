@@ -39,10 +39,6 @@ std::string answer_to(const EalConfig& config) {
   return text;
 }
 
-std::string code_and(base::Errc code, const std::string& message) {
-  return to_string(code) + std::string(": ") + message;
-}
-
 EalConfig without_hugepages() {
   EalConfig config;
   config.hugepages = Hugepages::Never;
@@ -54,16 +50,20 @@ TEST(EalStart, ArgumentsThatWouldEndTheProcessAreRefused) {
   for (const std::string argument : {"-h", "--help", "-v", "--version"}) {
     EalConfig config = without_hugepages();
     config.extra_args = {"--no-telemetry", argument};
-    EXPECT_EQ(answer_to(config), code_and(base::Errc::InvalidArgument,
-                                          "EAL argument " + argument + " is not allowed"));
+    const base::Status status = Eal::init(config);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, base::Errc::InvalidArgument);
+    EXPECT_EQ(status.error().message, "EAL argument " + argument + " is not allowed");
   }
 }
 
 TEST(EalStart, LittleMemoryIsRefused) {
   EalConfig config = without_hugepages();
   config.memory_mb = 15;
-  EXPECT_EQ(answer_to(config),
-            code_and(base::Errc::InvalidArgument, "DPDK memory of 15 MB: at least 16"));
+  const base::Status status = Eal::init(config);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, base::Errc::InvalidArgument);
+  EXPECT_EQ(status.error().message, "DPDK memory of 15 MB: at least 16");
   config.memory_mb = 16;
   EXPECT_EQ(answer_to(config), "started");
 }
@@ -73,9 +73,9 @@ TEST(EalStart, MemoryThatDpdkDoesNotGet) {
   EalConfig config = without_hugepages();
   config.memory_mb = 1u << 28;
   const std::string answer = answer_to(config);
-  EXPECT_TRUE(answer.starts_with(code_and(base::Errc::Environment,
-                                          "DPDK does not start: Cannot allocate "
-                                          "memory (DPDK says: ")))
+  EXPECT_TRUE(answer.starts_with(to_string(base::Errc::Environment) +
+                                 std::string(": DPDK does not start: Cannot allocate memory (DPDK "
+                                             "says: ")))
       << answer;
   EXPECT_TRUE(answer.ends_with(
       "); check the memory (268435456 MB), the rights of this user and the EAL arguments"))
