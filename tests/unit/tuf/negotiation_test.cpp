@@ -1,5 +1,6 @@
 // s.4: how two ends agree, and that nobody frames too early; s.5: keys.
 #include <array>
+#include <new>
 #include <set>
 
 #include "session_pair.hpp"
@@ -302,6 +303,130 @@ TEST(Keys, AreRandom_TUF_5_03) {
   int leaning = 0;
   for (int i = 0; i < kKeys; ++i) leaning += (i & 7) != 0;
   EXPECT_GT(std::abs(leaning - kKeys / 2), 450);
+}
+
+// Who was taken away before the stream was framed is not told of its end.
+TEST(Negotiation, AUserThatWasTakenAwayHearsNothing) {
+  for (const bool taken : {false, true}) {
+    SessionPair p;
+    p.a.establish();
+    p.b.establish();
+    p.b.in.receive(0, p.a.pull_all());
+    if (taken) p.b.session->unbind();
+    p.b.session->ended(llp::StreamEnd::PeerReset, p.b.in.now);
+    EXPECT_EQ(p.b.events.failures, std::vector{mpa::StartFailure::StreamEnded});
+    EXPECT_EQ(p.b.user.ends.size(), taken ? 0u : 1u);
+  }
+}
+
+// TUF-4-02: between the Request and its answer the initiator has nothing to say; and what comes
+// behind a failure is counted and thrown away.
+TEST(Negotiation, OctetsBeforeTheAnswerAreRefused_TUF_4_02) {
+  SessionPair p;
+  p.a.establish();
+  p.b.establish();
+  const Octets request = p.a.pull_all();
+  p.b.in.receive(0, request);
+  ASSERT_EQ(p.b.events.requests.size(), 1u);
+  p.b.in.receive(request.size(), Octets(10, 0x55));
+  EXPECT_EQ(p.b.events.failures, std::vector{mpa::StartFailure::UnexpectedData});
+  EXPECT_EQ(p.b.counters.discarded_octets, 0u);
+  p.b.in.receive(request.size() + 10, Octets(7, 0x55));
+  EXPECT_EQ(p.b.counters.discarded_octets, 7u);
+  EXPECT_EQ(p.b.events.failures.size(), 1u);
+  p.b.session->accept({}, p.b.in.now);
+  EXPECT_TRUE(p.b.pull_all().empty()) << "it is too late for an answer";
+}
+
+// A transport that asks first is told to take the frame, and no octet of what is behind it.
+TEST(Negotiation, OnlyTheFrameIsTakenOfTheStream) {
+  SessionEnd a(mpa::Role::Initiator, {}, 1, Octets{1, 2, 3});
+  a.establish();
+  const Octets request = a.pull_all();
+  SessionEnd b(mpa::Role::Responder, {}, 2);
+  b.establish();
+  const Octets more(100, 7);
+  EXPECT_EQ(b.session->takes({0, 20}, base::ByteView(more).first(20)), 20u);
+  EXPECT_EQ(b.session->takes({0, 100}, more), wire::kTufStartSize);
+  b.in.receive(0, base::ByteView(request).first(wire::kTufStartSize));
+  EXPECT_EQ(b.session->takes({32, 132}, more), 3u);
+  b.in.receive(wire::kTufStartSize, Octets{1, 2, 3, 4});
+  ASSERT_EQ(b.events.failures, std::vector{mpa::StartFailure::UnexpectedData});
+  EXPECT_EQ(b.session->takes({36, 136}, more), 100u) << "nobody needs them";
+}
+
+/// An owner that finds no memory for the Request.
+struct Starved final : mpa::StartEvents {
+  void request_received(const mpa::StartOffer&, base::ByteView, base::Now) override {
+    throw std::bad_alloc();
+  }
+  void started(const mpa::Negotiated&, base::ByteView, base::Now) override { ADD_FAILURE(); }
+  void start_failed(mpa::StartFailure why, base::ByteView, base::Now) override {
+    failures.push_back(why);
+  }
+  std::vector<mpa::StartFailure> failures;
+};
+
+/// A session by itself, with what SessionEnd cannot give it.
+struct Lone {
+  Lone(mpa::Role role, mpa::StartEvents& events, const mpa::StartWish& wish = {})
+      : session({}, role, 1, *hold, *pack, counters, events, {}, nullptr, wish) {
+    session.attach(stream);
+    session.bind(user);
+    session.established(1460, {});
+  }
+  void receive(const Octets& octets) {
+    session.place({at, at + octets.size()}, octets, true, {});
+    at += octets.size();
+    session.ordered(at, {});
+  }
+
+  mpa::HoldStorePtr hold = mpa::make_hold_store(64u << 10);
+  PackStorePtr pack = make_pack_store(64);
+  Counters counters;
+  test::FakeStream stream;
+  test::FakeFramingUser user;
+  uint64_t at = 0;
+  Session session;
+};
+
+TEST(Negotiation, ARequestThatFindsNoMemoryFails) {
+  SessionEnd a(mpa::Role::Initiator, {}, 1);
+  a.establish();
+  Starved events;
+  Lone b(mpa::Role::Responder, events);
+  b.receive(a.pull_all());
+  EXPECT_EQ(events.failures, std::vector{mpa::StartFailure::OutOfMemory});
+  EXPECT_EQ(b.counters.start_failures, 1u);
+  EXPECT_EQ(b.stream.closes, 1);
+  EXPECT_FALSE(b.session.full_operation());
+}
+
+// RFC 6581 s.9.1's rule holds here as well: a Reply that asks for more Reads at once than this side
+// has room for is no agreement.
+TEST(Negotiation, AReplyThatWantsTooManyReadsIsRefused) {
+  for (const uint16_t ord : {4, 5}) {
+    test::FakeStartEvents events;
+    Lone a(mpa::Role::Initiator, events, {.exchange_reads = true, .ird = 4, .ord = 4});
+    Octets room(1460);
+    llp::Frame frame(room.data(), 1460);
+    const uint32_t length = a.session.pull(1460, 0, frame).length;
+    room.resize(length);
+    SessionEnd b(mpa::Role::Responder, {}, 2);
+    b.establish();
+    b.in.receive(0, room);
+    b.session->accept({}, b.in.now, {.ird = 4, .ord = 4});
+    Octets reply = b.pull_all();
+    wire::TufStart start = wire::load_tuf_start(reply.data());
+    ASSERT_TRUE(start.has_reads);
+    EXPECT_EQ(start.ord, 4);
+    start.ord = ord;
+    wire::emit_tuf_start(wire::kTufReplyMagic, start, reply.data());
+    a.receive(reply);
+    const std::vector<mpa::StartFailure> refused{mpa::StartFailure::InsufficientReads};
+    EXPECT_EQ(events.failures, ord == 4 ? std::vector<mpa::StartFailure>{} : refused);
+    EXPECT_EQ(a.stream.closes, ord == 4 ? 0 : 1);
+  }
 }
 
 }  // namespace

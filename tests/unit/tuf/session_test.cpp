@@ -154,6 +154,40 @@ TEST(Session, TheUserMayAskToHold_TUF_5_4_02) {
   expect_clean(p, sent, "");
 }
 
+// The same in marker mode, of each PDU that a marker finds.
+TEST(Session, TheUserMayAskToHoldMarkedPdus) {
+  SessionPair p(marked(512), marked(512));
+  p.start(700);
+  const std::vector<Octets> sent = ulpdus(12, 100);
+  const auto records = p.send(sent);
+  p.b.user.hold_early = true;
+  for (size_t i = records.size(); i-- > 1;) p.b.in.receive(records[i].offset, records[i].octets);
+  EXPECT_TRUE(p.b.user.placed.empty());
+  EXPECT_GT(p.b.session->held(), 0u);
+  p.b.in.receive(records[0].offset, records[0].octets);
+  for (const auto& placed : p.b.user.placed) EXPECT_TRUE(placed.in_order);
+  expect_clean(p, sent, "");
+}
+
+// Of a packed framing PDU that came early only the front had a place: behind it no header comes.
+TEST(Session, TheRestOfAPackedFrameIsHeldForWantOfAPlace) {
+  Config config = aligned(true);
+  config.early_limit = 1;
+  SessionPair p(config, config);
+  p.start(700);
+  const std::vector<Octets> sent = ulpdus(12, 100);
+  const auto records = p.send(sent);
+  p.b.in.receive(records[1].offset, records[1].octets);
+  ASSERT_EQ(p.b.user.placed.size(), 1u);
+  EXPECT_FALSE(p.b.user.placed[0].in_order);
+  EXPECT_GT(p.b.session->held(), 0u);
+  p.b.in.receive(records[0].offset, records[0].octets);
+  for (size_t i = 2; i < records.size(); ++i) {
+    p.b.in.receive(records[i].offset, records[i].octets);
+  }
+  expect_clean(p, sent, "");
+}
+
 // TUF-5.4-01 TUF-5.4-03 TUF-5.4-04: out of order only an exact framing PDU is placed: one octet
 // less, one more, one bit of length or key, and it waits, or ends the stream's use in order.
 TEST(Session, OnlyTheExactFrame_TUF_5_4_01_TUF_5_4_03_TUF_5_4_04) {
@@ -441,6 +475,46 @@ TEST(Session, NoHoldSpace) {
     p.b.in.receive(p.first_octet + at, base::ByteView(all).subspan(at, n));
   }
   expect_clean(p, sent, "");
+}
+
+// What has to be held and finds no page is left to the peer to send again.
+TEST(Session, WithoutAPageNothingIsTakenOutOfOrder) {
+  SessionPair p(marked(512), marked(512), 0);
+  p.start();
+  const std::vector<Octets> sent = ulpdus(4, 1300);
+  const auto records = p.send(sent);
+  EXPECT_FALSE(p.b.in.receive(records[2].offset, records[2].octets));
+  EXPECT_FALSE(p.b.in.receive(records[3].offset, records[3].octets));
+  EXPECT_EQ(p.b.counters.hold_refused, 2u);
+  EXPECT_EQ(p.b.session->held(), 0u);
+  for (const auto& record : records) {
+    EXPECT_TRUE(p.b.in.receive(record.offset, record.octets));
+  }
+  EXPECT_EQ(p.b.counters.hold_refused, 2u);
+  expect_clean(p, sent, "");
+}
+
+TEST(Session, TellsHowFarTheOrderHasCome) {
+  SessionPair p(aligned(), aligned());
+  p.start();
+  EXPECT_EQ(p.b.session->arrived(), p.first_octet);
+  const auto records = p.send(ulpdus(3, 500));
+  p.b.in.receive(records[1].offset, records[1].octets);
+  EXPECT_EQ(p.b.session->arrived(), p.first_octet);
+  p.b.in.receive(records[0].offset, records[0].octets);
+  EXPECT_EQ(p.b.session->arrived(), records[2].offset);
+}
+
+TEST(Session, AbortsItsStreamAsLongAsThereIsOne) {
+  SessionPair p;
+  p.start();
+  p.a.session->abort();
+  EXPECT_EQ(p.a.stream.aborts, 1);
+  p.a.session->ended(llp::StreamEnd::Aborted, p.a.in.now);
+  p.a.session->abort();
+  p.a.session->close();
+  EXPECT_EQ(p.a.stream.aborts, 1);
+  EXPECT_EQ(p.a.stream.closes, 0);
 }
 
 // TUF-5.2-02: MULPDU follows EMSS.

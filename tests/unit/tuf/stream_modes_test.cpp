@@ -357,5 +357,109 @@ TEST(Markers, LossAndReordering_TUF_6_05) {
   }
 }
 
+// One change at a time: the positions before it are still needed, to send again or to be read.
+TEST(Markers, AChangeHasToBeOverBeforeTheNext) {
+  FramedPair p;
+  p.open();
+  p.markers(100);
+  p.send(pdu(0, 1000));
+  ASSERT_TRUE(p.a.set_send_interval(200));
+  ASSERT_TRUE(p.b.set_receive_interval(200));
+  const base::Status sender = p.a.set_send_interval(300);
+  ASSERT_FALSE(sender);
+  EXPECT_EQ(sender.error().code, base::Errc::WrongState);
+  EXPECT_EQ(sender.error().message, "the interval was changed just now: wait for the peer's ACK");
+  const base::Status receiver = p.b.set_receive_interval(300);
+  ASSERT_FALSE(receiver);
+  EXPECT_EQ(receiver.error().code, base::Errc::WrongState);
+  EXPECT_EQ(receiver.error().message,
+            "the interval was changed just now: receive up to its marker");
+  EXPECT_EQ(p.a.send_interval(), 200);
+  EXPECT_EQ(p.b.receive_interval(), 200);
+}
+
+TEST(Modes, MarkerModeBeginsAtAKnownOctet) {
+  FramedPair p;
+  p.open();
+  p.align();
+  p.send(pdu(0, 500));
+  const base::Status early = p.a.set_send_mode(SendMode::Markers);
+  ASSERT_FALSE(early);
+  EXPECT_EQ(early.error().code, base::Errc::WrongState);
+  EXPECT_EQ(early.error().message,
+            "marker mode begins at a known octet: wait until what was submitted is sent");
+  EXPECT_EQ(p.a.send_mode(), SendMode::Align);
+  ASSERT_TRUE(p.deliver());
+  EXPECT_TRUE(p.a.set_send_mode(SendMode::Markers));
+}
+
+TEST(Words, EachHasItsOwn) {
+  EXPECT_STREQ(to_string(SendResult::Ok), "ok");
+  EXPECT_STREQ(to_string(SendResult::MessageSize),
+               "EMSGSIZE: the size is outside of what can be sent now");
+  EXPECT_STREQ(to_string(SendResult::Full), "the ring is full");
+  EXPECT_STREQ(to_string(SendResult::Malformed), "the PDU's length field does not tell its length");
+  EXPECT_STREQ(to_string(SendResult::Closed), "the stream is closed");
+  EXPECT_STREQ(to_string(static_cast<SendResult>(99)), "unknown");
+  EXPECT_STREQ(to_string(ReceiveMode::Plain), "plain");
+  EXPECT_STREQ(to_string(Error::None), "none");
+}
+
+/// A stream by itself in alignment mode.
+struct LoneStream {
+  explicit LoneStream(const StreamConfig& config = {}, FramedStreamEvents* events = nullptr)
+      : stream(config, counters, events) {
+    stream.attach(transport);
+    stream.established(1460, {});
+    EXPECT_TRUE(stream.set_receive_mode(ReceiveMode::Align, kKeyA));
+  }
+  /// A segment in order.
+  void place(uint64_t at, const Octets& octets) {
+    stream.place({at, at + octets.size()}, octets, true, {});
+    stream.ordered(at + octets.size(), {});
+  }
+  static Octets frame(size_t size) {
+    Octets octets(wire::kTufHeaderSize + size);
+    wire::store_tuf_header(octets.data(), {static_cast<uint16_t>(size), kKeyA});
+    return octets;
+  }
+
+  test::FakeStream transport;
+  Counters counters;
+  FramedStream stream;
+};
+
+// What was told of a segment that is refused says nothing about the next one.
+TEST(Aligned, ASegmentThatIsRefusedLeavesNothingBehind) {
+  const StreamConfig config;
+  for (const bool refused : {false, true}) {
+    LoneStream s(config);
+    s.stream.clipped({0, 4000});
+    const base::Range beyond{config.ring_octets, config.ring_octets + 10u};
+    if (refused) {
+      EXPECT_EQ(s.stream.inspect(beyond, Octets(10), {}), llp::InspectVerdict::Drop);
+    }
+    s.place(0, LoneStream::frame(100));
+    EXPECT_EQ(s.counters.aligned_segments_in, refused ? 1u : 0u);
+    EXPECT_EQ(s.counters.unaligned_segments_in, refused ? 0u : 1u);
+  }
+}
+
+// Who does not want to hear of it is served all the same.
+TEST(Aligned, AnOwnerNeedNotListen) {
+  struct Silent final : FramedStreamEvents {
+  } silent;
+  StreamConfig config;
+  config.middlebox_limit = 1;
+  LoneStream s(config, &silent);
+  const Octets frame = LoneStream::frame(100);
+  s.place(0, Octets(frame.begin(), frame.begin() + 50));
+  s.place(50, Octets(frame.begin() + 50, frame.end()));
+  EXPECT_EQ(s.counters.middlebox_suspected, 1u);
+  s.stream.emss_changed(1000);
+  EXPECT_EQ(s.stream.usable_emss(), 1000u);
+  EXPECT_EQ(s.counters.emss_notices, 2u);
+}
+
 }  // namespace
 }  // namespace rnic::tuf
