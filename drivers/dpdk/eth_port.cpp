@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "dpdk/hand_over.hpp"
 #include "dpdk/interrupt_thread.hpp"
 #include "dpdk/log_capture.hpp"
 #include "offload/offload.hpp"
@@ -110,10 +111,13 @@ rte_mbuf* EthPort::make_contiguous(rte_mbuf* mbuf) {
 
 uint16_t EthPort::receive(rte_mbuf** mbufs, uint16_t count) {
   const BurstGate::Pass pass(gate_.get());
-  return rte_eth_rx_burst(id_, queue_, mbufs, count);
+  const uint16_t got = rte_eth_rx_burst(id_, queue_, mbufs, count);
+  for (uint16_t i = 0; i < got; ++i) take_over(mbufs[i]);
+  return got;
 }
 
 uint16_t EthPort::transmit(rte_mbuf** mbufs, uint16_t count) {
+  for (uint16_t i = 0; i < count; ++i) hand_over(mbufs[i]);
   const BurstGate::Pass pass(gate_.get());
   return rte_eth_tx_burst(id_, queue_, mbufs, count);
 }
@@ -142,11 +146,20 @@ uint32_t EthPort::rx_burst(std::span<port::Packet> out, base::Now) {
   return count;
 }
 
+bool EthPort::allocate(rte_mbuf** mbufs, unsigned count) {
+  if (rte_mempool_get_bulk(pool_, reinterpret_cast<void**>(mbufs), count) != 0) return false;
+  for (unsigned i = 0; i < count; ++i) {
+    take_over(mbufs[i]);
+    rte_pktmbuf_reset(mbufs[i]);
+  }
+  return true;
+}
+
 bool EthPort::alloc(std::span<port::Packet> out) {
   rte_mbuf* mbufs[kChunk];
   for (size_t done = 0; done < out.size();) {
     const size_t n = std::min<size_t>(out.size() - done, kChunk);
-    if (rte_pktmbuf_alloc_bulk(pool_, mbufs, static_cast<unsigned>(n)) != 0) {
+    if (!allocate(mbufs, static_cast<unsigned>(n))) {
       ++counters_.alloc_failed;
       free(out.first(done));
       return false;
@@ -262,7 +275,10 @@ void EthPort::free(std::span<const port::Packet> packets) {
   rte_mbuf* mbufs[kChunk];
   while (!packets.empty()) {
     const size_t n = std::min<size_t>(packets.size(), kChunk);
-    for (size_t i = 0; i < n; ++i) mbufs[i] = to_mbuf(packets[i].buffer);
+    for (size_t i = 0; i < n; ++i) {
+      mbufs[i] = to_mbuf(packets[i].buffer);
+      hand_over(mbufs[i]);
+    }
     rte_pktmbuf_free_bulk(mbufs, static_cast<unsigned>(n));  // sorts mbufs of several pools itself
     packets = packets.subspan(n);
   }

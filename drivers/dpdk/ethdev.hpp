@@ -35,6 +35,9 @@ struct RingPairOptions {
 
 using PortPair = std::pair<std::unique_ptr<port::Port>, std::unique_ptr<port::Port>>;
 
+/// What DPDK's net_ring has room for behind its own prefixes.
+inline constexpr size_t kRingNameMax = 19;
+
 /// Two net_ring ports in this process, each one's transmit side being the other one's receive side.
 /// Frames cross by pointer; checksums are trusted (left open). The ports may be polled by two
 /// threads, one each. A received buffer may belong to the other port's pool; the memory of both

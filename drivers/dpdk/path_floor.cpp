@@ -130,7 +130,6 @@ class PathFloor::Rig {
     return "update " + std::string(kernels_.update->name) + ", copy " +
            std::string(kernels_.copy->name);
   }
-  [[nodiscard]] uint32_t payload() const { return payload_; }
 
  private:
   void send() {
@@ -227,6 +226,5 @@ base::Result<std::unique_ptr<PathFloor>> PathFloor::create(const Options& option
 double PathFloor::run(base::Duration duration) { return rig_->run(duration); }
 bool PathFloor::verified() const { return rig_->verified(); }
 std::string PathFloor::kernels() const { return rig_->kernels(); }
-uint32_t PathFloor::payload() const { return rig_->payload(); }
 
 }  // namespace rnic::dpdk

@@ -37,7 +37,6 @@ class PathFloor {
   [[nodiscard]] bool verified() const;
   /// "update avx2, copy avx2"
   [[nodiscard]] std::string kernels() const;
-  [[nodiscard]] uint32_t payload() const;  ///< octets a frame
 
  private:
   PathFloor();

@@ -96,11 +96,11 @@ base::Result<PortPair> open_ring_pair(std::string_view name_a, std::string_view 
   if (auto status = check_sizes(options.mtu, options.ring_size, options.pool_size); !status) {
     return tl::unexpected(status.error());
   }
-  constexpr size_t kLongestName = 32;
   for (const std::string_view name : {name_a, name_b}) {
-    if (name.empty() || name.size() > kLongestName) {
+    if (name.empty() || name.size() > kRingNameMax) {
       return base::fail(base::Errc::InvalidArgument,
-                        "ring device name \"" + std::string(name) + "\": 1 to 32 characters");
+                        "ring device name \"" + std::string(name) + "\": 1 to " +
+                            std::to_string(kRingNameMax) + " characters");
     }
   }
   auto medium = make_medium(options);

@@ -36,7 +36,6 @@ class ImpairedPort final : public port::Port {
 
   /// From the next frame on; what is held keeps its fate. `config` must pass check().
   void set_config(const Config& config);
-  [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] const ImpairCounters& impair_counters() const { return impair_counters_; }
   /// Frames held now.
   [[nodiscard]] uint32_t held() const;

@@ -42,7 +42,6 @@ class Unsent {
 
   [[nodiscard]] bool empty() const { return taken_ == end_; }
   [[nodiscard]] uint32_t room() const { return size_ - end_; }
-  [[nodiscard]] uint32_t size() const { return size_; }
   [[nodiscard]] uint8_t* tail() { return octets_.get() + end_; }
   [[nodiscard]] bool takes_records() const { return records_.size() < kMaxRecords; }
   [[nodiscard]] bool takes_writes() const { return write_count_ < kMaxWrites; }
@@ -120,8 +119,6 @@ class Connection final : public llp::Stream {
   void learn_local();
 
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
-  [[nodiscard]] State state() const { return state_; }
-  [[nodiscard]] bool doomed() const { return doomed_; }
   [[nodiscard]] bool wants_reading() const {
     return readable_ && waits_for_ == Lack::None && !doomed_;
   }

@@ -201,6 +201,7 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
   connection->set_user(*user);
   if (!watch(connection->descriptor(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
              to_word(connection->handle))) {
+    reset_on_close(system_, connection->descriptor());
     connection->doom(llp::StreamEnd::Aborted);
     return true;
   }

@@ -20,18 +20,6 @@ constexpr uint8_t key_of(Stag stag) { return static_cast<uint8_t>(stag.value); }
 
 }  // namespace
 
-const char* to_string(AccessFault fault) {
-  switch (fault) {
-    case AccessFault::None: return "none";
-    case AccessFault::InvalidStag: return "invalid STag";
-    case AccessFault::NotAssociated: return "STag of another protection domain or stream";
-    case AccessFault::Rights: return "access rights";
-    case AccessFault::Wrap: return "TO wraps";
-    case AccessFault::Bounds: return "base or bounds";
-  }
-  return "unknown";
-}
-
 StagTable::StagTable(uint32_t limit, const base::Secret& secret)
     : entries_(size_t{std::min(limit, kIndexLimit)} + 1),
       free_(std::min(limit, kIndexLimit)),

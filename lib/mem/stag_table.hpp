@@ -42,8 +42,6 @@ enum class AccessFault : uint8_t {
   Bounds,
 };
 
-[[nodiscard]] const char* to_string(AccessFault fault);
-
 /// Who wants to touch the memory, and how.
 struct AccessRequest {
   Stag stag;

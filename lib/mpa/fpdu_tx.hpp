@@ -26,7 +26,6 @@ class FpduWriter final : public llp::UlpduWriter {
   /// The FPDU is a retransmission.
   void set_rebuilt() { rebuilt_ = true; }
 
-  [[nodiscard]] bool begun() const { return begun_; }
   [[nodiscard]] uint32_t markers() const { return markers_; }
 
  private:

@@ -45,7 +45,6 @@ struct FpduSpan {
   uint64_t end = 0;     ///< behind its CRC
   uint32_t ulpdu_length = 0;
 
-  [[nodiscard]] uint64_t crc_at() const { return end - wire::kMpaCrcSize; }
   [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(end - begin); }
 };
 

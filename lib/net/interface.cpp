@@ -196,7 +196,6 @@ base::Now Interface::next_deadline() const {
       base::earlier(impl_->neighbours_.next_deadline(), impl_->fragments_.next_deadline());
   return base::earlier(next, impl_->dad_.next_deadline());
 }
-const Config& Interface::config() const { return impl_->config_; }
 port::Port& Interface::port() { return impl_->port_; }
 const Counters& Interface::counters() const { return impl_->counters_; }
 bool Interface::has_route(llp::IpAddress destination) const {

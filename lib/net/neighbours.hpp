@@ -84,7 +84,6 @@ class Neighbours {
   /// Changes whenever what find() has said may no longer hold, and when a neighbour was not used
   /// for long.
   [[nodiscard]] uint64_t generation() const { return generation_; }
-  [[nodiscard]] uint32_t size() const { return size_; }
   /// What a table asks the machine for.
   [[nodiscard]] static uint64_t octets_for(uint32_t neighbours);
 

@@ -58,7 +58,6 @@ class Interface {
   void on_timers(base::Now now);
   [[nodiscard]] base::Now next_deadline() const;
 
-  [[nodiscard]] const Config& config() const;
   [[nodiscard]] port::Port& port();
   [[nodiscard]] const Counters& counters() const;
   [[nodiscard]] bool has_route(llp::IpAddress destination) const;

@@ -290,6 +290,5 @@ EndpointState Endpoint::state() const { return impl_->state(); }
 bool Endpoint::idle() const { return impl_->idle(); }
 bool Endpoint::has_work() const { return impl_->has_work(); }
 uint32_t Endpoint::sends_completed() const { return impl_->sends_completed(); }
-uint32_t Endpoint::qp() const { return impl_->qp(); }
 
 }  // namespace rnic::rdmap

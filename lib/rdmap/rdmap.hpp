@@ -126,7 +126,6 @@ class Endpoint {
   [[nodiscard]] bool has_work() const;
   /// Work requests of the Send queue that have completed; wraps.
   [[nodiscard]] uint32_t sends_completed() const;
-  [[nodiscard]] uint32_t qp() const;
 
  private:
   class Impl;

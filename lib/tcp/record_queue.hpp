@@ -49,7 +49,6 @@ class RecordPool {
 
   [[nodiscard]] bool full() const { return live_ >= max_records_ || free_.empty(); }
   [[nodiscard]] uint32_t live() const { return live_; }
-  [[nodiscard]] uint32_t max_per_connection() const { return max_per_connection_; }
   /// What the chunks of a pool ask the machine for.
   [[nodiscard]] static uint64_t chunk_octets_for(uint32_t max_records, uint32_t max_connections);
   /// The same of its directories.

@@ -46,8 +46,6 @@ class AlignmentWatch {
     ++counters_.middlebox_suspected;
     return true;
   }
-  /// Evidence since the last whole framing PDU.
-  [[nodiscard]] uint32_t run() const { return run_; }
 
  private:
   uint32_t limit_;

@@ -108,7 +108,6 @@ class FramedStream : public llp::StreamUser {
   [[nodiscard]] uint16_t send_interval() const { return config_.send_interval; }
   [[nodiscard]] uint16_t receive_interval() const { return config_.receive_interval; }
   [[nodiscard]] bool packing() const { return config_.packing; }
-  [[nodiscard]] bool emergency() const { return config_.emergency; }
   /// Longest PDU sent or taken in marker mode.
   void set_max_pdu(uint32_t octets) { config_.max_pdu = layout_.max_pdu = octets; }
 

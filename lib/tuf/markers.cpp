@@ -4,13 +4,6 @@
 
 namespace rnic::tuf {
 
-uint64_t MarkerGrid::content_from(uint64_t offset) const {
-  if (!on()) return offset;
-  constexpr uint64_t kBack = wire::kTufMarkerSize - 1;
-  const uint64_t marker = next(offset - std::min(offset - start_, kBack));
-  return marker <= offset ? marker + wire::kTufMarkerSize : offset;
-}
-
 uint64_t MarkerGrid::end_of(uint64_t begin, uint64_t content) const {
   if (!on()) return begin + content;
   uint64_t at = begin;

@@ -36,8 +36,6 @@ class MarkerGrid {
   [[nodiscard]] uint64_t after(uint64_t offset) const {
     return at(offset) ? offset + wire::kTufMarkerSize : offset;
   }
-  /// The first octet at or behind `offset` that is no part of a marker.
-  [[nodiscard]] uint64_t content_from(uint64_t offset) const;
   /// Behind `content` octets that are no part of a marker, the first of them at or behind `begin`.
   [[nodiscard]] uint64_t end_of(uint64_t begin, uint64_t content) const;
   /// Markers that begin in [begin, end).

@@ -20,10 +20,12 @@ using base::fail;
 
 namespace {
 
-/// Names of ethdevs are unique in the process: contexts opened one after the other count on.
+/// Names of ethdevs are unique in the process: contexts opened one after the other count on. As
+/// much of the wire's own name as there is room for.
 std::string unique_port_name(const std::string& wire, char end) {
   static std::atomic<uint32_t> counter{0};
-  return "rnic_" + wire + "_" + end + std::to_string(counter++);
+  const std::string tail = std::string("_") + end + std::to_string(counter++);
+  return wire.substr(0, dpdk::kRingNameMax - tail.size()) + tail;
 }
 
 bool is_used(const WireSettings& wire, const Settings& settings) {

@@ -69,7 +69,7 @@ TEST(Sizes, EveryLimitIsNamed) {
   for (const uint32_t good : {128u, 1u << 20}) EXPECT_TRUE(check_sizes(1500, 32, good)) << good;
   EXPECT_FALSE(check_sizes(1500, 32769, 128));
   EXPECT_FALSE(check_sizes(1500, 32, (1u << 20) + 1));
-  for (const std::string& name : {std::string(), std::string(33, 'x')}) {
+  for (const std::string& name : {std::string(), std::string(kRingNameMax + 1, 'x')}) {
     expect_refused(open_ring_pair("limit_a", name), base::Errc::InvalidArgument,
                    "ring device name \"" + name + "\": 1 to ");
   }

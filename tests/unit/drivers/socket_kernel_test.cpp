@@ -605,7 +605,8 @@ TEST_F(OnRefusing, WhatCannotBeWatchedIsGivenUp) {
   system.watch_error = ENOSPC;
   acceptor_.next.push_back(&far_);
   near_.stream = *left().connect({}, there(), near_, now_);
-  ASSERT_TRUE(run_until([&] { return near_.peer_has_finished && far_.how_ended; }));
+  ASSERT_TRUE(run_until([&] { return near_.how_ended && far_.how_ended; }));
+  EXPECT_EQ(near_.how_ended, llp::StreamEnd::PeerReset) << "no orderly end";
   EXPECT_EQ(far_.how_ended, llp::StreamEnd::Aborted);
   EXPECT_FALSE(far_.is_established);
   EXPECT_EQ(right().counters().accepts, 1u);

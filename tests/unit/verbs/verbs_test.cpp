@@ -34,6 +34,21 @@ TEST_F(Verbs, NamesItsDevices) {
   EXPECT_FALSE(world_.context.environment().empty());
 }
 
+// DPDK has less room for a name, and counts each device that is opened.
+TEST_F(Verbs, AWireHasANameOfAnyLengthThatIsAllowed) {
+  for (const size_t length : {1, 11, 12, 19, 31}) {
+    const std::string name(length, 'w');
+    const Config config = Config::from_text("[[wire]]\nname = \"" + name +
+                                                "\"\n[[device]]\nport = \"wire:" + name +
+                                                ":0\"\naddress = \"10.1.0.1/24\"\n",
+                                            "names.toml");
+    for (int i = 0; i < 6; ++i) {
+      const auto context = Context::open(config);
+      EXPECT_TRUE(context) << length << ": " << context.error().message;
+    }
+  }
+}
+
 TEST_F(Verbs, AMessageHasLessThanTwoToThe32Octets) {
   Side a(world_.left);
   SendRequest request{.id = 1, .opcode = Opcode::Send};
