@@ -1,6 +1,6 @@
 /// \file
 /// Tells ThreadSanitizer of the order that DPDK's rings and pools give to two threads: their
-/// libraries are not built with it, so it does not see the atomics in them. Nothing in other builds.
+/// libraries are not built with it, so it does not see the atomics in them. Other builds: nothing.
 /// Private to the driver.
 #pragma once
 
