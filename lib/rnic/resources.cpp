@@ -115,11 +115,11 @@ base::Result<QueuePair*> Device::create_qp(const QueuePairSpec& spec) {
 }
 
 base::Status Device::destroy_qp(QueuePair* qp) {
-  if (qp == nullptr || qp->number() >= qps_.size() || qps_[qp->number()].get() != qp) {
-    return fail(Errc::NotFound, "no such queue pair");
-  }
+  // One that is gone may not be asked for its number.
+  const auto place = std::find_if(qps_.begin(), qps_.end(), [&](auto& q) { return q.get() == qp; });
+  if (qp == nullptr || place == qps_.end()) return fail(Errc::NotFound, "no such queue pair");
   const QueuePairSpec spec = qp->spec();
-  std::unique_ptr<QueuePair> owned = std::move(qps_[qp->number()]);
+  std::unique_ptr<QueuePair> owned = std::move(*place);
   if (Connection* connection = connections_.get(qp->connection); connection != nullptr) {
     // The endpoint outlives the session's last call; from here on it tells nobody anything.
     owned->orphan();

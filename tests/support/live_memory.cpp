@@ -21,6 +21,13 @@ void take_back(void* block) noexcept {
 namespace rnic::test {
 
 int64_t live_octets() { return live; }
+bool memory_is_counted() {
+  const int64_t before = live;
+  void* block = operator new(64);
+  const bool counted = live != before;
+  operator delete(block);
+  return counted;
+}
 void refuse_memory_after(int64_t n) { until_refusal = n; }
 bool refuse_no_more() { return until_refusal.exchange(-1) < 0; }
 

@@ -11,6 +11,7 @@
 #include "base/prng.hpp"
 #include "base/slab.hpp"
 #include "base/spsc_ring.hpp"
+#include "support/sanitized.hpp"
 
 namespace rnic::base {
 namespace {
@@ -68,6 +69,7 @@ TEST(ZeroArray, MoreThanThereCanBeIsBadAlloc) {
 }
 
 TEST(ZeroArray, NothingIsBackedBeforeItIsWritten) {
+  if (test::kSanitized) GTEST_SKIP() << test::kNotMeasured;
   constexpr size_t kOctets = 64 << 20;
   ZeroArray<uint8_t> array(kOctets);
   EXPECT_LE(backed_pages(array.data(), kOctets), 1u);
