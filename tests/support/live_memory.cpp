@@ -21,13 +21,6 @@ void take_back(void* block) noexcept {
 namespace rnic::test {
 
 int64_t live_octets() { return live; }
-bool memory_is_counted() {
-  const int64_t before = live;
-  void* block = operator new(64);
-  const bool counted = live != before;
-  operator delete(block);
-  return counted;
-}
 void refuse_memory_after(int64_t n) { until_refusal = n; }
 bool refuse_no_more() { return until_refusal.exchange(-1) < 0; }
 
@@ -40,7 +33,8 @@ void* operator new(std::size_t size) {
   live += static_cast<int64_t>(::malloc_usable_size(block));
   return block;
 }
-// A sanitizer's own would not come to the one above.
+// The library's own forms come to the one above; a sanitizer's would not.
+void* operator new[](std::size_t size) { return operator new(size); }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   try {
     return operator new(size);
@@ -48,6 +42,12 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
     return nullptr;
   }
 }
+void* operator new[](std::size_t size, const std::nothrow_t& nothrow) noexcept {
+  return operator new(size, nothrow);
+}
 void operator delete(void* block) noexcept { take_back(block); }
 void operator delete(void* block, const std::nothrow_t&) noexcept { take_back(block); }
+void operator delete[](void* block) noexcept { take_back(block); }
+void operator delete[](void* block, std::size_t) noexcept { take_back(block); }
+void operator delete[](void* block, const std::nothrow_t&) noexcept { take_back(block); }
 void operator delete(void* block, std::size_t) noexcept { take_back(block); }

@@ -11,9 +11,6 @@ namespace rnic::test {
 /// back.
 [[nodiscard]] int64_t live_octets();
 
-/// False where the sanitizer's own operator new comes first: nothing is counted, nothing refused.
-[[nodiscard]] bool memory_is_counted();
-
 /// Operator new gives memory `n` times more, then throws once, and gives again.
 void refuse_memory_after(int64_t n);
 /// It refuses nothing from here on. \return it has

@@ -4,7 +4,6 @@
 
 #include "start_frames.hpp"
 #include "support/live_memory.hpp"
-#include "support/sanitized.hpp"
 
 namespace rnic::mpa {
 namespace {
@@ -57,29 +56,22 @@ int64_t given_back(Role role, const Config& config, const Octets& frame,
   return before - after;
 }
 
-class StartMemory : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!test::memory_is_counted()) GTEST_SKIP() << test::kNotMeasured;
-  }
-};
-
 /// Full operation takes some of it in return.
 constexpr int64_t kMostOfIt = wire::kMpaPrivateDataMax * 3 / 4;
 
-TEST_F(StartMemory, AResponderGivesItBackWithTheRequest) {
+TEST(StartMemory, AResponderGivesItBackWithTheRequest) {
   const Octets request = request_frame(0x40, 1, Octets(500, 7));
   EXPECT_GE(given_back(Role::Responder, {}, request, {}), kMostOfIt);
 }
 
-TEST_F(StartMemory, AnInitiatorGivesItBackWithTheReply) {
+TEST(StartMemory, AnInitiatorGivesItBackWithTheReply) {
   Config config;
   config.revision = 1;
   const Octets reply = reply_frame(0x40, 1, Octets(500, 7));
   EXPECT_GE(given_back(Role::Initiator, config, reply, {}), kMostOfIt);
 }
 
-TEST_F(StartMemory, ARejectGivesItBack) {
+TEST(StartMemory, ARejectGivesItBack) {
   for (const bool closes : {false, true}) {
     Config config;
     config.revision = 1;
@@ -89,13 +81,13 @@ TEST_F(StartMemory, ARejectGivesItBack) {
   }
 }
 
-TEST_F(StartMemory, AFailureGivesItBack) {
+TEST(StartMemory, AFailureGivesItBack) {
   EXPECT_GE(given_back(Role::Responder, {}, Octets(20, 'x'), StartFailure::BadKey), kMostOfIt);
   EXPECT_GE(given_back(Role::Initiator, {}, Octets(20, 'x'), StartFailure::BadKey), kMostOfIt);
 }
 
 // A Reply that this side cannot meet: the session stays for as long as its Terminate needs.
-TEST_F(StartMemory, ARefusalGivesItBack) {
+TEST(StartMemory, ARefusalGivesItBack) {
   Config config;
   config.revision = 2;
   config.markers_send_allowed = false;
@@ -105,7 +97,7 @@ TEST_F(StartMemory, ARefusalGivesItBack) {
 }
 
 // The longer private data of revision 0 has room of its own, and there may be none.
-TEST_F(StartMemory, AStartThatFindsNoneFails) {
+TEST(StartMemory, AStartThatFindsNoneFails) {
   Config config;
   config.permissive = true;
   const Octets request = request_frame(0x40, 0, Octets(2000, 7));
@@ -128,7 +120,7 @@ TEST_F(StartMemory, AStartThatFindsNoneFails) {
 }
 
 // An owner need not care for the RTR, nor for a peer that leaves behind a reject.
-TEST_F(StartMemory, AnOwnerMayHearOfTheLeastOnly) {
+TEST(StartMemory, AnOwnerMayHearOfTheLeastOnly) {
   for (const bool accepts : {true, false}) {
     const HoldStorePtr store = make_hold_store(64u << 10);
     Counters counters;

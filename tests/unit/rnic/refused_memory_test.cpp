@@ -3,7 +3,6 @@
 #include "device_pair.hpp"
 #include "support/live_memory.hpp"
 #include "support/logged.hpp"
-#include "support/sanitized.hpp"
 
 namespace rnic::nic {
 namespace {
@@ -12,10 +11,6 @@ class RefusedMemory : public DevicePair {
  protected:
   RefusedMemory() = default;
   explicit RefusedMemory(const Tweak& tweak) : DevicePair(tweak) {}
-
-  void SetUp() override {
-    if (!test::memory_is_counted()) GTEST_SKIP() << test::kNotMeasured;
-  }
 
   /// A Request has come to the right device.
   Event request(QueuePair* from) {
