@@ -146,20 +146,11 @@ uint32_t EthPort::rx_burst(std::span<port::Packet> out, base::Now) {
   return count;
 }
 
-bool EthPort::allocate(rte_mbuf** mbufs, unsigned count) {
-  if (rte_mempool_get_bulk(pool_, reinterpret_cast<void**>(mbufs), count) != 0) return false;
-  for (unsigned i = 0; i < count; ++i) {
-    take_over(mbufs[i]);
-    rte_pktmbuf_reset(mbufs[i]);
-  }
-  return true;
-}
-
 bool EthPort::alloc(std::span<port::Packet> out) {
   rte_mbuf* mbufs[kChunk];
   for (size_t done = 0; done < out.size();) {
     const size_t n = std::min<size_t>(out.size() - done, kChunk);
-    if (!allocate(mbufs, static_cast<unsigned>(n))) {
+    if (!allocate_mbufs(pool_, mbufs, static_cast<unsigned>(n))) {
       ++counters_.alloc_failed;
       free(out.first(done));
       return false;

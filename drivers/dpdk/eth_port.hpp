@@ -77,8 +77,6 @@ class EthPort final : public port::Port {
   /// The device's burst functions. \return how many mbufs
   uint16_t receive(rte_mbuf** mbufs, uint16_t count);
   uint16_t transmit(rte_mbuf** mbufs, uint16_t count);
-  /// All of them or none.
-  bool allocate(rte_mbuf** mbufs, unsigned count);
   void prepare(port::Packet& packet, rte_mbuf* mbuf) const;
   uint32_t send(std::span<port::Packet> packets);
   uint32_t send_to_tap(std::span<port::Packet> packets);

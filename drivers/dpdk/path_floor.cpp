@@ -14,6 +14,7 @@
 #include "base/endian.hpp"
 #include "crc/crc.hpp"
 #include "dpdk/eal.hpp"
+#include "dpdk/hand_over.hpp"
 #include "dpdk/tsc_clock.hpp"
 
 namespace rnic::dpdk {
@@ -135,7 +136,7 @@ class PathFloor::Rig {
   void send() {
     rte_mbuf* burst[kBurst];
     if (rte_ring_free_count(ring_) < kBurst) return;
-    if (rte_pktmbuf_alloc_bulk(pool_, burst, kBurst) != 0) return;
+    if (!allocate_mbufs(pool_, burst, kBurst)) return;
     for (rte_mbuf* frame : burst) {
       auto* start = rte_pktmbuf_mtod(frame, uint8_t*);
       std::memset(start, 0x11, kLowerHeaders + kFpduHeader);
@@ -147,6 +148,7 @@ class PathFloor::Rig {
       send_offset_ = next(send_offset_);
       frame->data_len = static_cast<uint16_t>(kLowerHeaders + kFpduHeader + payload_ + 4);
       frame->pkt_len = frame->data_len;
+      hand_over(frame);
     }
     rte_ring_sp_enqueue_bulk(ring_, reinterpret_cast<void**>(burst), kBurst, nullptr);
   }
@@ -156,6 +158,7 @@ class PathFloor::Rig {
     const unsigned n =
         rte_ring_sc_dequeue_burst(ring_, reinterpret_cast<void**>(burst), kBurst, nullptr);
     for (unsigned i = 0; i < n; ++i) {
+      take_over(burst[i]);
       rte_prefetch0(rte_pktmbuf_mtod(burst[i], uint8_t*) + kLowerHeaders);
     }
     for (unsigned i = 0; i < n; ++i) {
@@ -171,6 +174,7 @@ class PathFloor::Rig {
       std::memcpy(target_.data() + offset, fpdu + kFpduHeader, payload_);
       placed_ += payload_;
     }
+    for (unsigned i = 0; i < n; ++i) hand_over(burst[i]);
     if (n != 0) rte_pktmbuf_free_bulk(burst, n);
     return n;
   }
