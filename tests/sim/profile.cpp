@@ -462,6 +462,8 @@ void choose_rest(WorldPlan& plan, Prng& prng) {
     device.tcp.ecn = ecn;
     device.tcp.pacing = paced;
     device.tcp.pack_records = prng.chance(0.8);
+    // Three copies of an RTR that are lost, or dropped on suspicion, take longer than the default.
+    device.mpa.rtr_timeout = device.mpa.start_timeout;
     device.tcp.max_connections = 64;
     device.tcp.max_records = 16384;
     device.tcp.max_records_per_connection = prng.chance(0.2) ? 64 : 4096;
