@@ -13,6 +13,7 @@
 #include "dpdk/hand_over.hpp"
 #include "dpdk/interrupt_thread.hpp"
 #include "dpdk/log_capture.hpp"
+#include "dpdk/mbuf_pool.hpp"
 #include "offload/offload.hpp"
 
 namespace rnic::dpdk {

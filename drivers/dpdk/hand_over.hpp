@@ -4,11 +4,11 @@
 /// Private to the driver.
 #pragma once
 
-#include <rte_mbuf.h>
-
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
 #endif
+
+struct rte_mbuf;
 
 namespace rnic::dpdk {
 
@@ -24,17 +24,6 @@ inline void take_over([[maybe_unused]] rte_mbuf* mbuf) {
 #if defined(__SANITIZE_THREAD__)
   __tsan_acquire(mbuf);
 #endif
-}
-
-/// rte_pktmbuf_alloc_bulk(), which writes to an mbuf before anybody could take it over. \return all
-/// of them, or none
-inline bool allocate_mbufs(rte_mempool* pool, rte_mbuf** mbufs, unsigned count) {
-  if (rte_mempool_get_bulk(pool, reinterpret_cast<void**>(mbufs), count) != 0) return false;
-  for (unsigned i = 0; i < count; ++i) {
-    take_over(mbufs[i]);
-    rte_pktmbuf_reset(mbufs[i]);
-  }
-  return true;
 }
 
 }  // namespace rnic::dpdk

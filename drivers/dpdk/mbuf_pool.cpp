@@ -13,12 +13,22 @@
 
 #include "base/log.hpp"
 #include "dpdk/eal.hpp"
+#include "dpdk/hand_over.hpp"
 
 namespace rnic::dpdk {
 
 std::string unique_name(char kind) {
   static std::atomic<uint32_t> next{0};
   return std::string("rnic_") + kind + std::to_string(next.fetch_add(1));
+}
+
+bool allocate_mbufs(rte_mempool* pool, rte_mbuf** mbufs, unsigned count) {
+  if (rte_mempool_get_bulk(pool, reinterpret_cast<void**>(mbufs), count) != 0) return false;
+  for (unsigned i = 0; i < count; ++i) {
+    take_over(mbufs[i]);
+    rte_pktmbuf_reset(mbufs[i]);
+  }
+  return true;
 }
 
 void PoolDeleter::operator()(rte_mempool* pool) const {

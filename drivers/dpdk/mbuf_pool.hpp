@@ -8,6 +8,7 @@
 
 #include "base/result.hpp"
 
+struct rte_mbuf;
 struct rte_mempool;
 
 namespace rnic::dpdk {
@@ -25,6 +26,10 @@ using MbufPool = std::unique_ptr<rte_mempool, PoolDeleter>;
 /// \param rings_keep see PoolDeleter
 [[nodiscard]] base::Result<MbufPool> make_pool(uint32_t count, uint32_t frame_octets,
                                                bool rings_keep = false);
+
+/// rte_pktmbuf_alloc_bulk(), which writes to an mbuf before anybody could take it over
+/// (hand_over.hpp). \return all of them, or none
+[[nodiscard]] bool allocate_mbufs(rte_mempool* pool, rte_mbuf** mbufs, unsigned count);
 
 /// "180 MB are left of the 256 MB that DPDK has (eal.memory_mb)"
 [[nodiscard]] std::string memory_left();

@@ -15,6 +15,7 @@
 #include "crc/crc.hpp"
 #include "dpdk/eal.hpp"
 #include "dpdk/hand_over.hpp"
+#include "dpdk/mbuf_pool.hpp"
 #include "dpdk/tsc_clock.hpp"
 
 namespace rnic::dpdk {

@@ -494,10 +494,9 @@ class PathMtu(Case):
         ours = self.server(network, "--job", "duplex", "--octets", str(BULK // 2),
                            "--exit-after", "1")
         sock = self.connect(network)
-        sending = Task(kernel_peer.send_content, sock, BULK // 2, True)
+        sending = Task(kernel_peer.send_content, sock, BULK // 2, True,
+                       in_the_middle=lambda: network.set_middle_mtu(1300))
         receiving = Task(kernel_peer.receive_content, sock, True)
-        time.sleep(0.1)
-        network.set_middle_mtu(1300)
         self.assertEqual(sending.result(), BULK // 2)
         self.assertEqual(receiving.result()[0], BULK // 2)
         self.good(ours, octets=BULK // 2)

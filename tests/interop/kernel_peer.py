@@ -52,10 +52,14 @@ def client_port(sock, is_client):
     return sock.getsockname()[1] if is_client else PORTS[sock]
 
 
-def send_content(sock, octets, is_client, finish=True):
+def send_content(sock, octets, is_client, finish=True, in_the_middle=None):
+    """in_the_middle: called when half has been sent, and before the rest is."""
     content = Content(client_port(sock, is_client), UP if is_client else DOWN)
     sent = 0
     while sent < octets:
+        if in_the_middle is not None and sent >= octets // 2:
+            in_the_middle()
+            in_the_middle = None
         sent += sock.send(content.at(sent, octets - sent))
     if finish:
         sock.shutdown(socket.SHUT_WR)
