@@ -172,32 +172,44 @@ class TwoProcesses(unittest.TestCase):
         self.assertRegex(said, r"packets of \d+ octets towards [0-9.:]+ vanish: \d+ from here on")
         self.assertNotIn("has taken no frame for a second", said)
 
-    # A port that takes nothing says so within about a second, and that it goes on.
+    # A port that takes nothing says so within about a second, and that it goes on. Now and then the
+    # kernel takes the few frames of such a client as if it sent them, until it gives up: then
+    # nothing waits, and it is tried again.
     def test_link_that_goes_down(self):
         with Server([PING, "server", "--config", self.far], self.folder):
-            with open(os.path.join(self.folder, "client.log"), "w+", encoding="utf-8") as log:
-                command = ["ip", "netns", "exec", NEAR, PING, FAR_ADDRESS, "--config", self.near,
-                           "--count", "10000000", "--json"]
-                client = subprocess.Popen(command, stderr=log, stdout=subprocess.DEVNULL)
-                try:
-                    self.await_line(log.name, client, "connected to")
-                    ip("-n", FAR, "link", "set", FAR, "down")
-                    self.await_line(log.name, client, "the device has taken no frame for a second")
-                    ip("-n", FAR, "link", "set", FAR, "up")
-                    self.await_line(log.name, client, "frames are taken again")
-                finally:
-                    ip("-n", FAR, "link", "set", FAR, "up")
-                    client.send_signal(signal.SIGINT)
-                    client.wait(20)
+            for _ in range(3):
+                said = self.while_the_link_is_down()
+                if "rnic-ping: no completion" not in said:
+                    break
+        self.assertIn("the device has taken no frame for a second", said)
+        self.assertIn("frames are taken again", said)
 
-    def await_line(self, path, child, text):
+    def while_the_link_is_down(self):
+        """What a client says whose link goes down, and up when it has said that nothing goes."""
+        with open(os.path.join(self.folder, "client.log"), "w+", encoding="utf-8") as log:
+            command = ["ip", "netns", "exec", NEAR, PING, FAR_ADDRESS, "--config", self.near,
+                       "--count", "10000000", "--json"]
+            client = subprocess.Popen(command, stderr=log, stdout=subprocess.DEVNULL)
+            try:
+                self.await_line(log.name, "connected to", "no completion")
+                ip("-n", FAR, "link", "set", FAR, "down")
+                self.await_line(log.name, "has taken no frame for a second", "no completion")
+                ip("-n", FAR, "link", "set", FAR, "up")
+                self.await_line(log.name, "frames are taken again", "no completion")
+            finally:
+                ip("-n", FAR, "link", "set", FAR, "up")
+                client.send_signal(signal.SIGINT)
+                client.wait(20)
+            log.seek(0)
+            return log.read()
+
+    def await_line(self, path, *texts):
         end = time.monotonic() + 20
         while True:
             with open(path, encoding="utf-8") as file:
                 said = file.read()
-            if text in said:
+            if any(text in said for text in texts):
                 return
-            self.assertIsNone(child.poll(), said)
             self.assertLess(time.monotonic(), end, said)
             time.sleep(0.05)
 
