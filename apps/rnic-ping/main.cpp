@@ -113,7 +113,7 @@ class Pinger {
     if (Status status = station_.post_receive(); !status) return status;
     const int64_t start = context_.now_ns();
     Status posted = immediate ? station_.end().qp.post_immediate(index, octets)
-                                    : station_.post_send(0, options_.size);
+                              : station_.post_send(0, options_.size);
     if (!posted) return posted;
     auto came = workload::await(context_, station_.end().receive_cq, kTimeoutMs);
     if (!came) return tl::unexpected(came.error());

@@ -54,8 +54,8 @@ uint32_t BurstGate::waiting() { return gates().waiting.load(); }
 }  // namespace rnic::dpdk
 
 // A program's own function comes before a shared library's of the same name, also for plugins that
-// are loaded later. Who calls it from the thread that bursts is inside of no gate, so waits for
-// nobody's end but others'.
+// are loaded later. A thread that bursts may call it, too, when it closes its port: it is inside of
+// no gate then, and waits for others only.
 extern "C" int rte_intr_callback_unregister(const rte_intr_handle* intr_handle,
                                             rte_intr_callback_fn cb, void* cb_arg) {
   static const auto of_dpdk = reinterpret_cast<decltype(&rte_intr_callback_unregister)>(

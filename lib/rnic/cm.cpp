@@ -342,7 +342,7 @@ base::Status Device::accept(base::Handle request, QueuePair& qp, base::ByteView 
   auto connection = find_request(request);
   if (!connection) return tl::unexpected(connection.error());
   auto fits = check_private_data(private_data, (*connection)->session().private_data_max(),
-                                       (*connection)->agreed().revision);
+                                 (*connection)->agreed().revision);
   if (!fits) return fits;
   qp.segments = {options.packing, options.nagle};
   (*connection)->accept(qp, private_data, make_wish(options, config_.mpa, qp.spec()), now);
@@ -354,7 +354,7 @@ base::Status Device::reject(base::Handle request, base::ByteView private_data, b
   auto connection = find_request(request);
   if (!connection) return tl::unexpected(connection.error());
   auto fits = check_private_data(private_data, (*connection)->session().private_data_max(),
-                                       (*connection)->agreed().revision);
+                                 (*connection)->agreed().revision);
   if (!fits) return fits;
   (*connection)->reject(private_data, now);
   --pending_requests_;

@@ -37,7 +37,6 @@ class CompletionQueue {
   /// Worker: whether an overrun is news, which it is once until the application polls.
   bool tell_overrun() { return !overrun_told_.exchange(true, std::memory_order_relaxed); }
 
-
   uint32_t users = 0;  ///< queue pairs that complete here; worker only
 
  private:

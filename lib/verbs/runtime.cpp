@@ -198,8 +198,8 @@ base::Status Runtime::start_devices(const Settings& settings) {
     config.net.mtu = settings.devices[i].mtu;
     if (auto status = give_secrets(settings.devices[i], config); !status) return status;
     base::Status started = settings.devices[i].on_socket()
-                                     ? start_on_socket(settings.devices[i], config, runtime)
-                                     : start_on_port(config, runtime);
+                               ? start_on_socket(settings.devices[i], config, runtime)
+                               : start_on_port(config, runtime);
     if (!started) return started;
   }
   return {};

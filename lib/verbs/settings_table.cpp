@@ -232,7 +232,8 @@ constexpr Key kKeys[] = {
      {5 * kMinute, 24 * kHour},
      "between two searches for a larger path MTU (RFC 1191 section 6.3)"},
     {"tcp", "max_connections", in_tcp<&Tcp::max_connections>, "", {1, 1 << 20},
-     "connections at once, without those in TIME-WAIT"},
+     "connections at once, without those in TIME-WAIT; on sockets each is a descriptor, and more "
+     "than the process may have (ulimit -n) are refused at start"},
     {"tcp", "max_time_wait", in_tcp<&Tcp::max_time_wait>, "", {1, 1 << 22},
      "connections in TIME-WAIT at once, 64 octets each; the oldest gives way"},
     {"tcp", "max_range_sets", in_tcp<&Tcp::max_range_sets>, "", {2, 1 << 20},

@@ -46,8 +46,8 @@ void* operator new[](std::size_t size, const std::nothrow_t& nothrow) noexcept {
   return operator new(size, nothrow);
 }
 void operator delete(void* block) noexcept { take_back(block); }
+void operator delete(void* block, std::size_t) noexcept { take_back(block); }
 void operator delete(void* block, const std::nothrow_t&) noexcept { take_back(block); }
 void operator delete[](void* block) noexcept { take_back(block); }
 void operator delete[](void* block, std::size_t) noexcept { take_back(block); }
 void operator delete[](void* block, const std::nothrow_t&) noexcept { take_back(block); }
-void operator delete(void* block, std::size_t) noexcept { take_back(block); }
