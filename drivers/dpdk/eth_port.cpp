@@ -200,9 +200,9 @@ void EthPort::watch(size_t offered, uint32_t taken, base::Now now) {
   bool waiting = taken < offered;
   bool took = taken != 0;
   if (ring_ != nullptr) {
-    const PacketRing::Look seen = ring_->look(taken);
-    waiting = waiting || seen.waiting;
-    took = seen.left;
+    const PacketRing::Look seen = ring_->look(taken, now);
+    waiting = waiting || seen.waiting || seen.down;
+    took = seen.left && !seen.down;  // what a link that is down took is lost
     counters_.tx_discarded += seen.dropped;
     if (seen.dropped != 0 && !discards_told_) {
       discards_told_ = true;

@@ -1,11 +1,16 @@
 #include "dpdk/packet_ring.hpp"
 
+#include <linux/ethtool.h>
 #include <linux/if_ether.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -16,6 +21,7 @@ namespace rnic::dpdk {
 namespace {
 
 constexpr uint32_t kShort = 60;           // octets of the least Ethernet frame
+constexpr base::Duration kAskAgain = std::chrono::milliseconds(100);
 constexpr uint16_t kNoProtocol = 0x88b5;  // IEEE 802 s.9.2: local experimental, nobody's
 
 size_t ring_octets(const PacketRingShape& shape) {
@@ -27,6 +33,20 @@ bool is_packet_socket(int descriptor) {
   socklen_t length = sizeof domain;
   return getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 &&
          domain == AF_PACKET;
+}
+
+/// What ethtool says of the interface that the socket is bound to. One that cannot tell counts as
+/// up, one that is gone as down.
+bool link_is_down(int packet_socket) {
+  sockaddr_ll bound{};
+  socklen_t length = sizeof bound;
+  if (getsockname(packet_socket, reinterpret_cast<sockaddr*>(&bound), &length) != 0) return false;
+  ifreq request{};
+  request.ifr_ifindex = bound.sll_ifindex;
+  if (ioctl(packet_socket, SIOCGIFNAME, &request) != 0) return errno == ENODEV;
+  ethtool_value link{.cmd = ETHTOOL_GLINK, .data = 0};
+  request.ifr_data = reinterpret_cast<char*>(&link);
+  return ioctl(packet_socket, SIOCETHTOOL, &request) == 0 && link.data == 0;
 }
 
 uint32_t status_of(tpacket2_hdr& header) {
@@ -99,10 +119,28 @@ void PacketRing::kick() const {
   static_cast<void>(sendto(socket_, nullptr, 0, MSG_DONTWAIT, nullptr, 0));
 }
 
-PacketRing::Look PacketRing::look(uint32_t taken) {
+void PacketRing::ask_for_link(base::Now now) {
+  down_ = link_is_down(socket_);
+  asked_ = now;
+}
+
+void PacketRing::drop_oldest(Look& seen) {
+  tpacket2_hdr& oldest = frame(oldest_);
+  seen.longest = std::max(seen.longest, oldest.tp_len);
+  ++seen.dropped;
+  uint8_t* octets = reinterpret_cast<uint8_t*>(&oldest) + TPACKET2_HDRLEN - sizeof(sockaddr_ll);
+  base::store_be16(octets + ETH_ALEN * 2, kNoProtocol);
+  std::memset(octets + ETH_HLEN, 0, kShort - ETH_HLEN);
+  oldest.tp_len = kShort;
+  std::atomic_ref<uint32_t>(oldest.tp_status)
+      .store(TP_STATUS_SEND_REQUEST, std::memory_order_release);
+}
+
+PacketRing::Look PacketRing::look(uint32_t taken, base::Now now) {
   Look seen;
   pending_ = std::min(pending_ + taken, shape_.frames);
   seen.left = advance();
+  if (down_ || now - asked_ >= kAskAgain) ask_for_link(now);
   while (pending_ != 0) {
     // The kernel sends for as long as it has memory, which those before it still use: then it
     // waits.
@@ -112,18 +150,13 @@ PacketRing::Look PacketRing::look(uint32_t taken) {
       seen.left = true;
       continue;
     }
-    tpacket2_hdr& oldest = frame(oldest_);
-    if (oldest.tp_len <= kShort) break;  // it is not its size, then
-    seen.longest = std::max(seen.longest, oldest.tp_len);
-    ++seen.dropped;
-    uint8_t* octets = reinterpret_cast<uint8_t*>(&oldest) + TPACKET2_HDRLEN - sizeof(sockaddr_ll);
-    base::store_be16(octets + ETH_ALEN * 2, kNoProtocol);
-    std::memset(octets + ETH_HLEN, 0, kShort - ETH_HLEN);
-    oldest.tp_len = kShort;
-    std::atomic_ref<uint32_t>(oldest.tp_status)
-        .store(TP_STATUS_SEND_REQUEST, std::memory_order_release);
+    ask_for_link(now);
+    // It is its size that keeps it only where the link is up, and where it is not short.
+    if (down_ || frame(oldest_).tp_len <= kShort) break;
+    drop_oldest(seen);
   }
   seen.waiting = pending_ != 0;
+  seen.down = down_;
   return seen;
 }
 

@@ -4,9 +4,12 @@
 
 #include <linux/if_packet.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
+
+#include "base/time.hpp"
 
 namespace rnic::dpdk {
 
@@ -40,9 +43,11 @@ class PacketRing {
     bool waiting = false;  ///< frames are in it that the interface refuses
     uint32_t dropped = 0;  ///< of them, made short ones by this call
     uint32_t longest = 0;  ///< octets of the longest of those
+    bool down = false;     ///< the link is down: the kernel swallows frames, or keeps them
   };
-  /// After a burst of which the device took `taken` frames.
-  Look look(uint32_t taken);
+  /// After a burst of which the device took `taken` frames. Frames that a link keeps because it is
+  /// down stay: they leave when it is up.
+  Look look(uint32_t taken, base::Now now);
 
  private:
   PacketRing(int socket, const PacketRingShape& shape, uint8_t* memory);
@@ -54,12 +59,17 @@ class PacketRing {
   [[nodiscard]] bool in_flight();
   bool advance();
   void kick() const;
+  /// The oldest frame is made a short one.
+  void drop_oldest(Look& seen);
+  void ask_for_link(base::Now now);
 
   int socket_;  // net_af_packet's own
   PacketRingShape shape_;
   uint8_t* memory_;       // both rings, that of reception first
   uint32_t oldest_ = 0;   // index of the oldest frame that has not been seen to leave
   uint32_t pending_ = 0;  // frames from there on
+  bool down_ = false;     // what the kernel said of the link at asked_
+  base::Now asked_{};
 };
 
 }  // namespace rnic::dpdk
