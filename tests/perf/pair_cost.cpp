@@ -1,0 +1,272 @@
+// What a message costs in instructions, from the work request to its completion, both ends taken
+// together. ./scripts/bench instructions runs it under callgrind, which counts inside
+// measured_turn() only:
+//
+//   pair_cost SCENARIO MESSAGES
+//
+// Two devices on a simulated link, in virtual time, so that every run takes the same way. CRC is
+// on; the receiver's memory is compared with the sender's at the end. Scenarios:
+//
+//   write-1m       Writes of 1 MiB, 16 outstanding, MTU 1500
+//   write-1m-9000  the same, MTU 9000
+//   write-markers  the same, MTU 1500, with markers both ways
+//   write-64       Writes of 64 octets, 64 outstanding, each posted and polled for
+//   ping-pong      Sends of 64 octets to and fro, one at a time
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "rnic/rnic.hpp"
+#include "sim/sim.hpp"
+#include "verbs/convert.hpp"
+
+namespace {
+
+using namespace rnic;
+
+constexpr uint16_t kPort = 7471;
+constexpr base::Duration kStep = std::chrono::microseconds(2);  // of virtual time, a turn
+constexpr uint32_t kWarmUp = 8;                                 // rounds of `depth` messages
+constexpr uint32_t kTurnsMax = 1'000'000;  // without a message that ends: something hangs
+
+struct Scenario {
+  std::string_view name;
+  uint32_t size;   // octets of a message
+  uint32_t depth;  // messages outstanding
+  uint32_t mtu = 1500;
+  bool markers = false;
+  bool ping_pong = false;
+};
+constexpr std::array kScenarios{
+    Scenario{"write-1m", 1u << 20, 16},
+    Scenario{"write-1m-9000", 1u << 20, 16, 9000},
+    Scenario{"write-markers", 1u << 20, 16, 1500, true},
+    Scenario{"write-64", 64, 64},
+    Scenario{"ping-pong", 64, 1, 1500, false, true},
+};
+
+/// Ends the program: what cannot be measured has no figure.
+[[noreturn]] void fail(const char* what) {
+  std::fprintf(stderr, "pair_cost: %s\n", what);
+  std::exit(2);
+}
+
+template <typename T>
+auto must(T&& result, const char* what) -> decltype(*std::forward<T>(result)) {
+  if (!result) fail(what);
+  return *std::forward<T>(result);
+}
+
+/// A device and what its application has: one queue pair, one region.
+struct Host {
+  Host(const nic::DeviceConfig& config, port::Port& port, const Scenario& scenario, base::Now now)
+      : device(config, port, now), memory(scenario.size) {
+    const uint32_t pd = must(device.alloc_pd(), "no protection domain");
+    nic::QueuePairSpec spec;
+    spec.pd = pd;
+    spec.send_cq = send_cq = must(device.create_cq(2 * scenario.depth), "no completion queue");
+    spec.receive_cq = receive_cq =
+        must(device.create_cq(2 * scenario.depth), "no completion queue");
+    spec.send_depth = spec.receive_depth = scenario.depth;
+    qp = must(device.create_qp(spec), "no queue pair");
+    mem::RegionSpec region;
+    region.address = memory.data();
+    region.length = memory.size();
+    region.pd = pd;
+    region.rights = mem::kAllRights;
+    stag = must(device.register_memory(region), "no region");
+  }
+
+  [[nodiscard]] uint64_t address() const { return reinterpret_cast<uint64_t>(memory.data()); }
+  [[nodiscard]] Sge sge() const {
+    return {address(), static_cast<uint32_t>(memory.size()), stag.value};
+  }
+  void post(const SendRequest& request) {
+    if (qp->post_send(verbs::to_work(request)) != nic::PostResult::Ok) fail("a post was refused");
+  }
+  void post_receive() {
+    ReceiveRequest request;
+    request.sge_count = 1;
+    request.sges[0] = sge();
+    if (qp->post_receive(verbs::to_work(request)) != nic::PostResult::Ok) {
+      fail("a receive was refused");
+    }
+  }
+  /// \return completions taken
+  static uint32_t reap(nic::CompletionQueue& cq) {
+    std::array<rdmap::Completion, 32> batch;
+    const uint32_t got = cq.poll(batch);
+    for (uint32_t i = 0; i < got; ++i) {
+      const Completion completion = verbs::from_work(batch[i]);
+      if (completion.status != CompletionStatus::Success) fail("a completion tells of an error");
+    }
+    return got;
+  }
+
+  nic::Device device;
+  std::vector<uint8_t> memory;
+  nic::CompletionQueue* send_cq = nullptr;
+  nic::CompletionQueue* receive_cq = nullptr;
+  nic::QueuePair* qp = nullptr;
+  mem::Stag stag;
+};
+
+struct World {
+  explicit World(const Scenario& what)
+      : scenario(what),
+        link(link_config(what)),
+        left(config(0), link.a(), what, now),
+        right(config(1), link.b(), what, now) {
+    for (size_t i = 0; i < left.memory.size(); ++i) {
+      left.memory[i] = static_cast<uint8_t>(i * 7 + i / 251);
+    }
+  }
+
+  static sim::LinkConfig link_config(const Scenario& scenario) {
+    sim::LinkConfig config;
+    config.mtu = scenario.mtu;
+    config.checksum = port::ChecksumMode::Trusted;  // what is counted is not the software's sum
+    return config;
+  }
+  [[nodiscard]] nic::DeviceConfig config(uint32_t side) const {
+    nic::DeviceConfig made;
+    made.net.mtu = scenario.mtu;
+    made.net.address = llp::IpAddress::v4(0x0a000001u + side);
+    made.seed = side + 1;
+    made.mpa.markers_receive = scenario.markers;
+    made.limits.max_connections = made.tcp.max_connections = 16;
+    return made;
+  }
+
+  void turn() {
+    now += kStep;
+    left.device.poll(now);
+    right.device.poll(now);
+  }
+  nic::Event await(Host& host, nic::EventKind kind) {
+    nic::Event event;
+    for (uint32_t i = 0; i < kTurnsMax; ++i) {
+      if (host.device.poll_event(event)) {
+        if (event.kind == kind) return event;
+        fail("another event than awaited");
+      }
+      turn();
+    }
+    fail("an event did not come");
+  }
+  void connect() {
+    const llp::Endpoint far{llp::IpAddress::v4(0x0a000002u), kPort};
+    if (!right.device.listen(kPort)) fail("cannot listen");
+    if (!left.device.connect(*left.qp, far, {}, now)) fail("cannot connect");
+    const nic::Event request = await(right, nic::EventKind::ConnectRequest);
+    if (!right.device.accept(request.connection, *right.qp, {}, now)) fail("cannot accept");
+    await(left, nic::EventKind::Established);
+    await(right, nic::EventKind::Established);
+  }
+
+  Scenario scenario;
+  base::Now now = base::from_nanos(1'000'000);
+  sim::Link link;
+  Host left;
+  Host right;
+  uint64_t posted = 0;
+  uint64_t to_post = 0;
+  uint64_t done = 0;
+};
+
+void post_write(World& world) {
+  SendRequest request;
+  request.id = world.posted;
+  request.opcode = Opcode::Write;
+  request.sge_count = 1;
+  request.sges[0] = world.left.sge();
+  request.remote_stag = world.right.stag.value;
+  request.remote_offset = world.right.address();
+  world.left.post(request);
+}
+
+void post_send(Host& from, uint64_t id) {
+  SendRequest request;
+  request.id = id;
+  request.sge_count = 1;
+  request.sges[0] = from.sge();
+  from.post(request);
+}
+
+void turn_of_writes(World& world) {
+  for (; world.posted < world.to_post && world.posted - world.done < world.scenario.depth;
+       ++world.posted) {
+    post_write(world);
+  }
+  world.turn();
+  world.done += Host::reap(*world.left.send_cq);
+}
+
+/// A message is one there and one back.
+void turn_of_ping_pong(World& world) {
+  if (world.posted < world.to_post && world.posted == world.done) {
+    world.right.post_receive();
+    world.left.post_receive();
+    post_send(world.left, world.posted++);
+  }
+  world.turn();
+  if (Host::reap(*world.right.receive_cq) != 0) post_send(world.right, world.posted);
+  Host::reap(*world.left.send_cq);
+  Host::reap(*world.right.send_cq);
+  world.done += Host::reap(*world.left.receive_cq);
+}
+
+}  // namespace
+
+// Inside it callgrind counts.
+extern "C" {
+[[gnu::noipa]] void measured_turn(World* world) {
+  if (world->scenario.ping_pong) {
+    turn_of_ping_pong(*world);
+  } else {
+    turn_of_writes(*world);
+  }
+}
+}
+
+namespace {
+
+void carry_out(World& world, uint64_t messages) {
+  world.to_post += messages;
+  uint64_t last = world.done;
+  for (uint32_t idle = 0; world.done < world.to_post; ++idle) {
+    measured_turn(&world);
+    if (world.done != last) idle = 0;
+    if (idle == kTurnsMax) fail("messages do not end");
+    last = world.done;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view name = argc > 1 ? argv[1] : "";
+  const Scenario* scenario = nullptr;
+  for (const Scenario& row : kScenarios) {
+    if (row.name == name) scenario = &row;
+  }
+  if (scenario == nullptr || argc != 3) fail("usage: pair_cost SCENARIO MESSAGES");
+  const auto world = std::make_unique<World>(*scenario);
+  world->connect();
+  // What is counted until here is taken off by the caller, who runs it with 0 messages, too.
+  carry_out(*world, uint64_t{kWarmUp} * scenario->depth);
+  const auto before = world->left.device.tcp_counters();
+  carry_out(*world, std::strtoull(argv[2], nullptr, 10));
+  const auto& after = world->left.device.tcp_counters();
+  if (world->left.memory != world->right.memory) fail("the memories differ");
+  if (after.retransmitted_segments != 0 || after.timeouts != 0) fail("segments were lost");
+  std::printf("segments %llu\n", static_cast<unsigned long long>(after.data_segments_out -
+                                                                 before.data_segments_out));
+  return 0;
+}
