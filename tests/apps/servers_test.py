@@ -131,6 +131,24 @@ class Servers:
             self.serves(PING)
         self.assertEqual(server.status, 0, server.said())
 
+    # Atomics, Reads and Writes are the device's alone; their client is at work all the same.
+    def test_who_works_on_memory_alone_is_not_silent(self):
+        for binary, *more in ((PING, "--op", "fetch-add", "--count", "1000000"),
+                              (PERF, "--op", "read", "--size", "4K", "--seconds", "600"),
+                              (PERF, "--op", "cmp-swap", "--seconds", "600")):
+            with self.subTest(more=more), self.place.server(binary, "--silence", "1") as server:
+                busy = subprocess.Popen(self.client(binary, *more), stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.PIPE, text=True)
+                try:
+                    server.wait_for("\nclient ")
+                    with self.assertRaises(subprocess.TimeoutExpired):
+                        told = busy.communicate(timeout=4)[1]
+                        self.fail(f"{told}\n{server.said()}")
+                    self.assertNotIn("is let go", server.said())
+                finally:
+                    busy.kill()
+                    busy.communicate()
+
     def test_for_one_more_a_silent_one_gives_way(self):
         with self.place.server(PING, "--clients", "4") as server:
             with self.strangers("started", 4, "all started"):

@@ -203,6 +203,8 @@ class Soak:
                 self.faults.append(f"the server ended badly:\n{self.server.said()[-2000:]}")
         for fault in self.faults:
             print(f"{self.title}: FAILED {fault}", flush=True)
+        if self.faults:
+            print(f"{self.title}: the server said:\n{self.server.said()[-2000:]}", flush=True)
         return not self.faults
 
     def stop(self):
