@@ -223,6 +223,8 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--port", type=int, default=7801, help="TCP port")
     options = parser.parse_args()
+    # What it has started ends with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     good = True
     print(f"seed {options.seed}, {options.minutes:g} minutes a wire", flush=True)
     with tempfile.TemporaryDirectory(prefix="rnic-soak-") as folder:
