@@ -89,13 +89,30 @@ bool Judge::asks_for_ecn(const Segment& s) {
 
 void Judge::observe_syn(uint32_t side, const Segment& s) {
   Half& h = halves_[side];
-  if (h.iss && *h.iss != s.seq) return fail(side, "the SYN again with another number");
+  if (h.iss && *h.iss != s.seq) {
+    // RFC 4987 s.3.6: a cookie is a function of the SYN. One that is sent again may tell of a
+    // smaller MSS, its sender's path having become narrow, and is answered with another cookie.
+    const bool another_cookie =
+        sides_[side].forgets_syns && s.has(flag::kAck) && h.answered_mss != h.heard_mss;
+    if (!another_cookie) return fail(side, "the SYN again with another number");
+    if (halves_[1 - side].has_acked) return;
+    h.former_iss = h.iss;
+  }
+  h.answered_mss = h.heard_mss;
   h.reduced |= h.iss.has_value();  // lost: the window begins with one segment (RFC 6928 s.2)
   h.iss = s.seq;
   if (!s.has(flag::kAck)) h.offered = std::max<uint64_t>(h.offered, s.window);
   // What a later SYN leaves out (ECN, options of a first try) is not agreed on.
   h.syn = s.options;
   (asks_for_ecn(s) ? h.sent_setup : h.sent_plain) = true;
+}
+
+void Judge::choose_cookie(uint32_t side, const Segment& s) {
+  Half& peer = halves_[1 - side];
+  if (!s.has(flag::kAck) || s.has(flag::kSyn)) return;
+  halves_[side].has_acked = true;
+  if (peer.former_iss && s.ack == *peer.former_iss + 1) peer.iss = peer.former_iss;
+  peer.former_iss.reset();
 }
 
 bool Judge::answers_late_syn(uint32_t side, const Segment& s) {
@@ -116,6 +133,7 @@ void Judge::sent(uint32_t side, const Datagram& d, uint32_t path_mtu, base::Now)
   if (!s) return;
   if (ours && answers_late_syn(side, *s)) return check_form(side, d, *s, path_mtu);
   if (s->has(flag::kSyn)) observe_syn(side, *s);
+  choose_cookie(side, *s);
   Half& h = halves_[side];
   if (!ours || verdict_.failed()) {
     if (h.iss) {
@@ -376,6 +394,7 @@ void Judge::delivered(uint32_t side, const Datagram& d, Fate fate, base::Now) {
     // A SYN that is sent again may tell of less: its sender's path has become narrow meanwhile.
     const auto before = h.peer_syn ? h.peer_syn->mss : std::nullopt;
     h.peer_syn = s->options;
+    h.heard_mss = s->options.mss;
     h.peer_syn->mss = std::max(h.peer_syn->mss, before);
     if (!s->has(flag::kAck)) h.edge = std::max<uint64_t>(h.edge, s->window);
   }

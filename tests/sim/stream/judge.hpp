@@ -104,7 +104,10 @@ class Judge {
     bool gone_before = false;  // it was, when what reaches it came
     std::optional<uint32_t> iss;
     wire::TcpOptions syn;  // its own SYN's
-    bool syn_acked = false;
+    // A listener that forgets SYNs puts the MSS of each into its number.
+    std::optional<uint16_t> answered_mss;  // of the SYN that its SYN-ACK answers
+    std::optional<uint32_t> former_iss;    // the cookie before; its peer may take either
+    bool has_acked = false;                // it has acknowledged its peer's SYN
     uint64_t sent_end = 0;
     std::optional<uint64_t> fin;
     std::optional<uint32_t> last_tsval;
@@ -115,6 +118,7 @@ class Judge {
     std::optional<uint32_t> newest_tsval;
     HeardAcks heard_acks;
     std::optional<wire::TcpOptions> peer_syn;
+    std::optional<uint16_t> heard_mss;  // of the SYN that has reached it last
     uint64_t edge = 0;      // furthest right edge offered to it
     uint64_t una = 0;       // highest ACK that reached it
     bool answered = false;  // an ACK reached it after its first data
@@ -147,6 +151,8 @@ class Judge {
   /// An ECN-setup SYN or SYN-ACK.
   [[nodiscard]] static bool asks_for_ecn(const Segment& s);
   void observe_syn(uint32_t side, const Segment& s);
+  /// Side `side` acknowledges one of its peer's cookies: that one is the peer's number.
+  void choose_cookie(uint32_t side, const Segment& s);
   [[nodiscard]] bool is_gone(uint32_t side) const {
     return sides_[side].gone && sides_[side].gone();
   }
