@@ -14,29 +14,38 @@ SaidBySegment::SaidBySegment(uint32_t ack_field, uint16_t window_field, uint8_t 
   }
 }
 
-void IdleAcks::asked(Question question, bool sack) {
+void IdleAcks::asked(Question question, bool sack, uint32_t end) {
   switch (question) {
     case Question::News:
       ++news_;
       // What came behind the hole was owed the old number: the ACK that moves says more than that.
-      if (!sack) behind_hole_ = 0;
+      if (!sack) behind_hole_.clear();
       break;
-    case Question::BehindHole: ++behind_hole_; break;
+    case Question::BehindHole: behind_hole_.push_back(end); break;
     case Question::Refused: ++refused_; break;
   }
 }
 
-bool IdleAcks::idle(SaidBySegment says, bool pure, bool whole, bool sack) {
+bool IdleAcks::idle(SaidBySegment says, bool pure, bool sack) {
   if (!spoken_ || says.ack != said_.ack) {
     news_ = 0;
-    if (!sack) refused_ = 0;
-    if (!sack && whole) behind_hole_ = 0;
+    if (!sack) {
+      refused_ = 0;
+      // Of what it covers a further one tells nothing. What lies beyond is owed its own, even if
+      // both came in one burst: the peer has to learn of the next hole (RFC 5681 s.4.2).
+      std::erase_if(behind_hole_,
+                    [&](uint32_t end) { return static_cast<int32_t>(end - says.ack) <= 0; });
+    }
   }
   const bool repeats = spoken_ && says == said_;
   said_ = std::move(says);
   spoken_ = true;
   if (!repeats || !pure) return false;
-  for (uint32_t* open : {&behind_hole_, &refused_, &news_}) {
+  if (!behind_hole_.empty()) {
+    behind_hole_.pop_front();
+    return false;
+  }
+  for (uint32_t* open : {&refused_, &news_}) {
     if (*open == 0) continue;
     --*open;
     return false;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "wire/tcp_options.hpp"
@@ -32,21 +33,22 @@ enum class Question : uint8_t {
 
 class IdleAcks {
  public:
-  /// Something came that is to be answered. \param sack SACK is agreed on
-  void asked(Question question, bool sack);
+  /// Something came that is to be answered.
+  /// \param sack SACK is agreed on
+  /// \param end the sequence number behind it; what was refused needs none
+  void asked(Question question, bool sack, uint32_t end = 0);
   /// The end sends a segment.
   /// \param pure an ACK and nothing else, behind all that was sent
-  /// \param whole it acknowledges all that has come: nothing is left that a further one would tell
   /// \param sack SACK is agreed on: each duplicate is reported (RFC 2883), in blocks that may be
   /// alike
   /// \return whether it is an idle one
-  [[nodiscard]] bool idle(SaidBySegment says, bool pure, bool whole, bool sack);
+  [[nodiscard]] bool idle(SaidBySegment says, bool pure, bool sack);
 
  private:
   SaidBySegment said_;
   bool spoken_ = false;
   uint32_t news_ = 0;
-  uint32_t behind_hole_ = 0;
+  std::deque<uint32_t> behind_hole_;  // their ends
   uint32_t refused_ = 0;
 };
 

@@ -189,9 +189,8 @@ void WireMonitor::check_news(const PortPair& ports, Connection& c, uint32_t side
   // Behind both FINs a TIME-WAIT entry, or a listener, answers whatever comes.
   const bool over = half.fin_sent && c.half[1 - side].fin_sent;
   const bool pure = segment.plain() && segment.sequence == half.next && !over;
-  const bool whole = half.whole() && half.acked == c.half[1 - side].first + half.order();
   if (!half.idle_acks.idle({segment.acknowledgement, segment.window, segment.flags, options}, pure,
-                           whole, c.sack_agreed())) {
+                           c.sack_agreed())) {
     return;
   }
   verdict_.fail("idle ACK", name_of(ports) + ": device " + std::to_string(side) +
@@ -240,7 +239,7 @@ void WireMonitor::note_question(Connection& c, uint32_t side, const Segment& seg
   // What a device has dropped is missing to it: the wire does not tell which segments are behind.
   if (told) {
     if (!segment.plain() || segment.sequence != half.acked || refuses)
-      half.idle_acks.asked(Question::BehindHole, sack);
+      half.idle_acks.asked(Question::BehindHole, sack, segment.end());
     return;
   }
   if (refuses) return half.idle_acks.asked(Question::Refused, sack);
@@ -249,7 +248,8 @@ void WireMonitor::note_question(Connection& c, uint32_t side, const Segment& seg
   const auto end = static_cast<uint32_t>(offset) + static_cast<uint32_t>(segment.payload.size());
   half.note_got(static_cast<uint32_t>(offset), end);
   if (segment.has(flag::kFin)) half.got_fin = end;
-  half.idle_acks.asked(half.order() != before ? Question::News : Question::BehindHole, sack);
+  half.idle_acks.asked(half.order() != before ? Question::News : Question::BehindHole, sack,
+                       segment.end());
 }
 
 void WireMonitor::frame_sent(uint32_t side, base::ByteView frame, base::Now now) {

@@ -91,8 +91,6 @@ class WireMonitor final : public FrameListener {
 
     /// Numbers of the opposite stream's order that are behind it, its FIN counted.
     [[nodiscard]] uint32_t order() const { return got_next + (got_fin == got_next ? 1 : 0); }
-    /// Nothing that has come lies behind a hole.
-    [[nodiscard]] bool whole() const { return got_next == got.size(); }
     void note_got(uint32_t begin, uint32_t end);
   };
   struct Connection {

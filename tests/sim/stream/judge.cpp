@@ -293,10 +293,9 @@ void Judge::check_news(uint32_t side, const Segment& s) {
   // Probes, of a shut window or of a silent peer, stand before what was sent.
   const uint32_t next = *h.iss + 1 + static_cast<uint32_t>(h.sent_end + (h.fin ? 1 : 0));
   const bool pure = s.payload.empty() && (s.flags & ~kEce) == flag::kAck && s.seq == next;
-  const bool whole = h.acked >= h.got_next && h.got_next >= h.got_most;
   // A TIME-WAIT entry answers whatever comes.
   const bool idle = h.idle_acks.idle({s.ack, static_cast<uint16_t>(s.window), s.flags, s.options},
-                                     pure && !is_gone(side), whole, agreed_sack());
+                                     pure && !is_gone(side), agreed_sack());
   if (!idle) return;
   fail(side, "an ACK of " + std::to_string(h.acked) + " that says nothing new and answers nothing");
 }
@@ -416,7 +415,10 @@ void Judge::take(uint32_t side, const Segment& s) {
   // An ACK that is taken and brings nothing is not answered.
   const bool plain = (s.flags & ~(kEce | flag::kPsh)) == flag::kAck && s.payload.empty();
   if (!h.iss || plain) return;
-  h.idle_acks.asked(order() != before ? Question::News : Question::BehindHole, agreed_sack());
+  const auto length =
+      static_cast<uint32_t>(s.payload.size()) + (s.has(flag::kSyn) || s.has(flag::kFin) ? 1 : 0);
+  h.idle_acks.asked(order() != before ? Question::News : Question::BehindHole, agreed_sack(),
+                    s.seq + length);
 }
 
 void Judge::take_ack(uint32_t side, const Segment& s) {
@@ -469,7 +471,6 @@ void Judge::take_data(uint32_t side, const Segment& s) {
   if (early) return;
   const uint64_t end = std::min<uint64_t>(begin + s.payload.size(), h.got.size());
   for (uint64_t o = begin; o < end; ++o) h.got[o] = true;
-  h.got_most = std::max(h.got_most, end);
   if (s.has(flag::kFin)) h.got_fin = begin + s.payload.size();
   while (h.got_next < h.got.size() && h.got[h.got_next]) ++h.got_next;
 }

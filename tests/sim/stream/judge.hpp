@@ -124,7 +124,6 @@ class Judge {
     bool answered = false;  // an ACK reached it after its first data
     std::vector<bool> got;  // octets of the opposite stream
     uint64_t got_next = 0;
-    uint64_t got_most = 0;  // end of the furthest of them
     std::optional<uint64_t> got_fin;
     std::set<uint32_t> tsvals;
     // Promptness.
