@@ -23,12 +23,22 @@ bool Suspicions::drop(base::Range range, base::ByteView octets) {
   return false;
 }
 
-/// A retransmission may bring more than the first transmission did.
+/// A retransmission may bring more than one dropped segment did. Each octet of it has to have come
+/// before: what is new in it may be damaged, though all that stands before it is as it was.
 bool Suspicions::seen_before(base::Range range, base::ByteView octets) const {
-  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-    return entry.range.begin == range.begin && entry.range.size() <= octets.size() &&
-           print_of(octets.first(entry.range.size())) == entry.print;
-  });
+  uint64_t seen = range.begin;  // up to here
+  const auto goes_on = [&](const Entry& entry) {
+    if (entry.range.begin < range.begin || entry.range.begin > seen) return false;
+    if (entry.range.end <= seen || entry.range.end > range.end) return false;
+    const uint64_t from = entry.range.begin - range.begin;
+    return print_of(octets.subspan(from, entry.range.size())) == entry.print;
+  };
+  while (seen != range.end) {
+    const auto* const next = std::find_if(entries_.begin(), entries_.end(), goes_on);
+    if (next == entries_.end()) return false;
+    seen = next->range.end;
+  }
+  return true;
 }
 
 /// FPDUs are placed in any order: what each adds to the print is taken from the difference.

@@ -21,8 +21,8 @@ class Suspicions {
 
   /// The sender is known to cut.
   [[nodiscard]] bool exhausted() const { return used_ == kMost; }
-  /// \return whether the segment is to be dropped. The same octets a second time are believed:
-  /// damage does not hit the same bit twice.
+  /// \return whether the segment is to be dropped. A segment each octet of which comes a second
+  /// time is believed: damage does not hit the same bit twice.
   [[nodiscard]] bool drop(base::Range range, base::ByteView octets);
   /// The octets of an FPDU whose CRC is right. Each octet of the stream is placed once.
   void placed(base::Range range, const uint8_t* octets) {

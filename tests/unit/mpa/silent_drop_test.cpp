@@ -294,20 +294,44 @@ void make_known_to_cut(Dropper& rx) {
   ASSERT_EQ(rx.end.counters.suspicious_drops, 5u);
 }
 
-// What is dropped on suspicion is known when it comes again with more behind it, as a sender does
+// What was dropped on suspicion in pieces is known when it comes again as one, as a sender does
 // that joins what it sends again.
-TEST(SilentDrop, ASuspectIsKnownInALongerSegment) {
+TEST(SilentDrop, SuspectsAreKnownInALongerSegment) {
   for (const bool markers : {false, true}) {
     Dropper rx(markers, std::vector<size_t>(8, 1000));
-    for (size_t i = 0; i < 4; ++i) {
+    for (size_t i = 0; i < 2; ++i) {
       const size_t begin = rx.boundary(i), end = rx.boundary(i + 1);
       ASSERT_FALSE(rx.give(begin, begin + 600)) << i;
+      ASSERT_FALSE(rx.give(begin + 600, begin + 700)) << i;
       ASSERT_TRUE(rx.give(begin, begin + 700)) << i;
       ASSERT_TRUE(rx.give(begin + 700, end)) << i;
     }
     EXPECT_EQ(rx.end.counters.suspicious_drops, 4u);
-    ASSERT_TRUE(rx.give(rx.boundary(4), rx.encoder.stream.size()));
+    ASSERT_TRUE(rx.give(rx.boundary(2), rx.encoder.stream.size()));
     rx.expect_all();
+  }
+}
+
+// MPA-8-07: a suspect that comes again proves nothing of what comes behind it for the first time in
+// the same segment: the middle of an FPDU that is cut, and cut elsewhere when it is sent again.
+TEST(SilentDrop, DamageBehindASuspectThatComesAgain_MPA_8_07) {
+  for (const bool markers : {false, true}) {
+    const Dropper sample(markers, {300, 300, 300});
+    const size_t begin = sample.boundary(1), end = sample.boundary(2);
+    for (const bool rest : {false, true}) {
+      for (size_t at = begin + 41; at < begin + 91; ++at) {
+        Dropper rx(markers, {300, 300, 300});
+        ASSERT_TRUE(rx.give(0, begin));
+        ASSERT_FALSE(rx.give(begin, begin + 41));
+        if (rest) {
+          ASSERT_FALSE(rx.give(begin + 41, end));
+        }
+        ASSERT_FALSE(rx.give_damaged(begin, begin + 91, at, 0x10)) << at - begin;
+        ASSERT_TRUE(rx.give(begin, end));
+        ASSERT_TRUE(rx.give(end, rx.encoder.stream.size()));
+        ASSERT_NO_FATAL_FAILURE(rx.expect_all());
+      }
+    }
   }
 }
 
