@@ -67,7 +67,8 @@ struct Pulled {
 
 enum class InspectVerdict : uint8_t {
   Accept,
-  Drop,  ///< as if the segment had been lost: nothing of it is used, no ACK for it
+  Drop,    ///< as if the segment had been lost: nothing of it is used, no ACK for it
+  NoRoom,  ///< the segment ends before these octets; as Drop when none before them are new
 };
 
 /// How a stream ended.

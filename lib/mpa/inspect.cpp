@@ -23,14 +23,13 @@ llp::InspectVerdict FpduReceiver::inspect(base::Range range, base::ByteView octe
   LocatedSegment& segment = store_.segment();
   locate(range, octets, segment);
   proven_ = {kUnlocated, kUnlocated};
-  bool drop = can_drop_ && drops(segment, octets, now);
-  if (!drop && can_drop_ && !has_room(segment)) {
-    ++counters_.hold_refused;
-    drop = true;
-  }
-  if (!drop) return llp::InspectVerdict::Accept;
+  if (!can_drop_) return llp::InspectVerdict::Accept;
+  const bool drop = drops(segment, octets, now);
+  if (!drop && has_room(segment)) return llp::InspectVerdict::Accept;
   segment.owner = nullptr;
-  return llp::InspectVerdict::Drop;
+  if (drop) return llp::InspectVerdict::Drop;
+  ++counters_.hold_refused;
+  return llp::InspectVerdict::NoRoom;
 }
 
 bool FpduReceiver::drops(const LocatedSegment& segment, base::ByteView octets, base::Now now) {

@@ -96,7 +96,7 @@ llp::InspectVerdict Session::Impl::inspect(base::Range range, base::ByteView oct
   const bool frame_only = role_ == Role::Responder || parser_.frame_part(octets) == octets.size();
   if (receiver_.in_order(range) && frame_only) return llp::InspectVerdict::Accept;
   ++counters_.hold_refused;
-  return llp::InspectVerdict::Drop;
+  return llp::InspectVerdict::NoRoom;
 }
 
 uint32_t Session::Impl::sure_room() const {

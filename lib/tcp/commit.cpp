@@ -38,12 +38,22 @@ bool Engine::inspect_text(Connection& c, const Arrival& a, NewText& text, base::
   for (uint32_t i = 0; i < text.gaps; ++i) {
     const base::Range gap = gap_[i];
     const auto octets = text.octets.subspan(gap.begin - text.whole.begin, gap.size());
-    if (c.user->inspect(gap, octets, now) == llp::InspectVerdict::Drop) {
-      ++counters_.inspect_drops;
-      return false;
-    }
+    const llp::InspectVerdict verdict = c.user->inspect(gap, octets, now);
+    if (verdict == llp::InspectVerdict::Accept) continue;
+    ++counters_.inspect_drops;
+    if (verdict == llp::InspectVerdict::Drop || i == 0) return false;
+    // Room is kept for what is missing at the delivery point. Were it lost with what lies behind an
+    // island, the peer would send the same segment for ever.
+    end_text_at(text, i);
+    c.user->clipped(text.whole);
   }
   return !c.doomed;
+}
+
+void Engine::end_text_at(NewText& text, uint32_t gap) {
+  text.whole.end = gap_[gap].begin;
+  text.octets = text.octets.first(text.whole.size());
+  text.gaps = gap;
 }
 
 void Engine::commit_range(Connection& c, base::Range range) {

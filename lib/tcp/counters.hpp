@@ -38,7 +38,7 @@
   X(octets_in, "octets", "payload octets committed")                                             \
   X(out_of_order_octets_in, "octets", "payload octets committed ahead of the delivery point")    \
   X(duplicate_octets_in, "octets", "payload octets received that were already committed")        \
-  X(inspect_drops, "segments", "segments dropped on the upper layer's verdict, before commit")   \
+  X(inspect_drops, "segments", "segments dropped or cut short on the upper layer's verdict")     \
   X(acks_in, "segments", "segments without payload received")                                    \
   X(acks_out, "segments", "segments without payload sent")                                       \
   X(checksum_errors, "segments", "dropped: TCP checksum wrong")                                  \

@@ -296,6 +296,8 @@ class Engine {
     uint32_t gaps = 0;      ///< new sub-ranges, in gap_
   };
   [[nodiscard]] bool inspect_text(Connection& c, const Arrival& a, NewText& text, base::Now now);
+  /// Nothing from this gap on is used.
+  void end_text_at(NewText& text, uint32_t gap);
   void take_text(Connection& c, const Arrival& a, const NewText& text, base::Now now);
   void commit_range(Connection& c, base::Range range);
   void note_ack_due(Connection& c, const Arrival& a, const NewText& text, bool advanced,

@@ -294,7 +294,7 @@ bool Engine::take_predicted(Connection& c, const SegmentIn& in, base::Now now) {
   if (window_field(p) == 0) return false;
   note_predicted(c, stamp, now);
   const base::ByteView text{p + header, size - header};
-  if (c.user->inspect(range, text, now) == llp::InspectVerdict::Drop) {
+  if (c.user->inspect(range, text, now) != llp::InspectVerdict::Accept) {
     ++counters_.inspect_drops;
     return true;
   }

@@ -77,7 +77,7 @@ llp::InspectVerdict PduReceiver::inspect(base::Range range, base::ByteView octet
   }
   ++counters_.hold_refused;
   clipped_ = {};
-  return llp::InspectVerdict::Drop;
+  return llp::InspectVerdict::NoRoom;
 }
 
 /// The rest of a started PDU, whole PDUs, and what there is room for of the one behind. The reserve

@@ -74,7 +74,7 @@ class Half {
     const base::Range range{ordered_ + ahead, ordered_ + ahead + octets.size()};
     now_ += base::Duration(1000);
     if (octets.empty() || overlaps(range)) return;
-    if (session_.inspect(range, octets, now_) == llp::InspectVerdict::Drop) return;
+    if (session_.inspect(range, octets, now_) != llp::InspectVerdict::Accept) return;
     session_.place(range, octets, range.begin == ordered_, now_);
     committed_.push_back(range);
     advance();

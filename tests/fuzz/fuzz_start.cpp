@@ -116,7 +116,7 @@ class Half {
     now_ += base::Duration(1000);
     const base::Range range{received_, received_ + octets.size()};
     if (octets.empty() || finished_) return;
-    if (session_->inspect(range, octets, now_) == llp::InspectVerdict::Drop) return;
+    if (session_->inspect(range, octets, now_) != llp::InspectVerdict::Accept) return;
     session_->place(range, octets, true, now_);
     received_ = range.end;
     session_->ordered(received_, now_);

@@ -308,9 +308,9 @@ class MpaEnd {
   }
   bool give(base::Range range, const Octets& octets) {
     const uint64_t suspected = counters.suspicious_drops;
-    bool dropped = session->inspect(range, octets, now) == llp::InspectVerdict::Drop;
+    bool dropped = session->inspect(range, octets, now) != llp::InspectVerdict::Accept;
     if (dropped && sends_again && counters.suspicious_drops != suspected) {
-      dropped = session->inspect(range, octets, now) == llp::InspectVerdict::Drop;
+      dropped = session->inspect(range, octets, now) != llp::InspectVerdict::Accept;
     }
     if (dropped) return false;
     committed[range.begin] = range.end;

@@ -115,6 +115,25 @@ TEST(Limits, HoldLimitDropsBeforeCommitAndTheOrderStillMoves) {
   EXPECT_EQ(held_octets(*end.own_store), 0u);
 }
 
+// What cannot be held now is not damaged: TCP uses what the segment has before it.
+TEST(Limits, NoRoomIsNotADrop) {
+  Config config;
+  config.hold_limit = 3000;
+  MpaEnd end(Role::Responder, config);
+  begin(end, config);
+  const Octets stream = stream_of(10, 1000, false);
+  const base::ByteView octets(stream);
+  ASSERT_TRUE(end.receive(kStart + 1008, octets.subspan(1008, 3000)));
+  const auto inspect = [&](size_t from, size_t size) {
+    return end.session->inspect({kStart + from, kStart + from + size}, octets.subspan(from, size),
+                                end.now);
+  };
+  EXPECT_EQ(inspect(4032, 1008), llp::InspectVerdict::NoRoom);
+  EXPECT_EQ(inspect(4032, 1000), llp::InspectVerdict::Drop) << "a cut FPDU, the first time";
+  EXPECT_EQ(inspect(4032, 1000), llp::InspectVerdict::NoRoom);
+  EXPECT_EQ(end.counters.hold_refused, 2u);
+}
+
 // One device without hold space of its own: the longest FPDU still gets through, one connection at
 // a time.
 // MPA-A.5.2-01 MPA00-13.2-02: far more than an MTU, or 140 octets.
@@ -324,7 +343,8 @@ TEST(Limits, WithoutHoldSpaceAStartFrameComesInOrder) {
   MpaEnd end(Role::Responder, config, {}, 0);
   end.establish();
   const Octets request = request_frame(0x40, 1, {1, 2, 3});
-  EXPECT_FALSE(end.receive(10, base::ByteView(request).subspan(10, 5)));
+  const base::ByteView piece = base::ByteView(request).subspan(10, 5);
+  EXPECT_EQ(end.session->inspect({10, 15}, piece, end.now), llp::InspectVerdict::NoRoom);
   EXPECT_EQ(end.counters.hold_refused, 1u);
   ASSERT_TRUE(end.receive(0, request));
   EXPECT_EQ(end.events.requests, (std::vector<Octets>{{1, 2, 3}}));

@@ -201,6 +201,23 @@ TEST(FirstCopy, NothingPromisedIsAskedForAgain_MPA_A_3_04) {
   EXPECT_GT(refused, 100u);
 }
 
+// The last octets of an FPDU are held, and every repeat of what is missing before them goes on
+// behind them, where there is no room: the order moves all the same, and room comes back with it.
+TEST(FirstCopy, ASegmentOverAnIslandWithoutRoomBehindItMovesTheOrder) {
+  TwoStreams t({.markers = false, .hold_octets = 2048}, 4, 900);
+  const size_t fpdu = t.boundaries[1];
+  for (int i = 0; i < 2; ++i) t.give(t.true_octets, fpdu - 2, fpdu);  // doubtful at first
+  for (int i = 0; i < 2; ++i) t.give(t.true_octets, 0, 500);
+  ASSERT_EQ(t.acknowledged, 500u);
+  const uint64_t refused = t.b.counters.hold_refused;
+  for (int i = 0; i < 20; ++i) t.give(t.true_octets, 500, 2500);
+  EXPECT_GT(t.b.counters.hold_refused, refused);
+  EXPECT_EQ(t.acknowledged, 2500u);
+  t.give(t.true_octets, 2500, t.true_octets.size());
+  EXPECT_EQ(t.b.user.delivered.size(), 4u);
+  EXPECT_TRUE(t.reneged.empty());
+}
+
 // DDP-3-10: the network doubles, delays and loses segments, so that TCP repeats what has arrived
 // as well: no ULPDU is given to DDP twice, placed or delivered.
 TEST(FirstCopy, DdpGetsNoDuplicate_DDP_3_10) {

@@ -207,6 +207,68 @@ TEST(Input, ADroppedSegmentLeavesNoTraceNotEvenItsAck) {
   EXPECT_TRUE(p.user.clean());
 }
 
+// A segment closes the hole at the delivery point and goes on behind an island, where the user has
+// no room: the hole is closed all the same. Lost as a whole it would come again for ever.
+TEST(Input, WhatFindsNoRoomBehindAnIslandEndsTheSegment) {
+  RawPeer p;
+  p.accept();
+  p.user.queue(100);
+  p.stack.output(p.now);
+  p.next();
+  p.user.verdict = [](base::Range r) {
+    return r.end > 200 ? llp::InspectVerdict::NoRoom : llp::InspectVerdict::Accept;
+  };
+  p.data(100, 100);
+  p.egress.sent.clear();
+  p.inject({.seq = kIrs + 1, .ack = kIss + 101, .flags = kFinAck, .payload = 300});
+  EXPECT_EQ(p.user.released_to, 100u);
+  EXPECT_EQ(p.user.ordered_to, 200u);
+  EXPECT_EQ(p.user.places, (std::vector<base::Range>{{100, 200}, {0, 100}}));
+  EXPECT_EQ(p.next().ack, kIrs + 1 + 200);
+  EXPECT_FALSE(p.user.peer_has_finished);
+  EXPECT_EQ(p.stack.counters().inspect_drops, 1u);
+  // With nothing new before it the segment is lost, its ACK, too.
+  p.egress.sent.clear();
+  p.data(200, 100);
+  EXPECT_TRUE(p.silent());
+  EXPECT_EQ(p.stack.counters().inspect_drops, 2u);
+  p.user.verdict = nullptr;
+  p.inject({.seq = kIrs + 1 + 200, .ack = kIss + 101, .flags = kFinAck, .payload = 100});
+  EXPECT_EQ(p.user.ordered_to, 300u);
+  EXPECT_TRUE(p.user.peer_has_finished);
+  EXPECT_TRUE(p.user.clean());
+}
+
+// The same of a segment ahead of the order, with two islands: the first two of its three pieces
+// are promised to the peer, and the third is not.
+TEST(Input, NoRoomEndsASegmentAheadOfTheOrderToo) {
+  tcp::Config config = RawPeer::bare();
+  config.sack = true;
+  RawPeer p(config);
+  p.accept(option_mss(1460) + option_sack_permitted());
+  p.user.verdict = [](base::Range r) {
+    return r.end > 600 ? llp::InspectVerdict::NoRoom : llp::InspectVerdict::Accept;
+  };
+  p.data(300, 100);
+  p.data(500, 100);
+  p.egress.sent.clear();
+  p.data(200, 500);
+  EXPECT_EQ(p.user.places,
+            (std::vector<base::Range>{{300, 400}, {500, 600}, {200, 300}, {400, 500}}));
+  const Segment ack = p.next();
+  EXPECT_EQ(ack.ack, kIrs + 1);
+  ASSERT_EQ(ack.parsed.sack_count, 2u);  // RFC 2883: the first island, and what holds it
+  EXPECT_EQ(ack.parsed.sack[0].left.value, kIrs + 1 + 300);
+  EXPECT_EQ(ack.parsed.sack[0].right.value, kIrs + 1 + 400);
+  EXPECT_EQ(ack.parsed.sack[1].left.value, kIrs + 1 + 200);
+  EXPECT_EQ(ack.parsed.sack[1].right.value, kIrs + 1 + 600);
+  p.user.verdict = nullptr;
+  p.data(0, 200);
+  p.data(600, 100);
+  EXPECT_EQ(p.user.ordered_to, 700u);
+  EXPECT_TRUE(p.user.clean());
+}
+
 TEST(Input, TooManySeparateRangesAreRefusedNotForgotten) {
   RawPeer p;
   p.accept();

@@ -36,7 +36,7 @@ class Arrivals {
     const auto part = [&](base::Range r) { return octets.subspan(r.begin - offset, r.size()); };
     if (gaps[0].size() != octets.size()) user_.clipped({std::max(offset, complete), end});
     for (const base::Range gap : gaps) {
-      if (user_.inspect(gap, part(gap), now) == llp::InspectVerdict::Drop) return false;
+      if (user_.inspect(gap, part(gap), now) != llp::InspectVerdict::Accept) return false;
     }
     const uint64_t before = complete;
     for (const base::Range gap : gaps) committed_[gap.begin] = gap.end;

@@ -484,7 +484,8 @@ TEST(Session, WithoutAPageNothingIsTakenOutOfOrder) {
   const std::vector<Octets> sent = ulpdus(4, 1300);
   const auto records = p.send(sent);
   EXPECT_FALSE(p.b.in.receive(records[2].offset, records[2].octets));
-  EXPECT_FALSE(p.b.in.receive(records[3].offset, records[3].octets));
+  const base::Range last{records[3].offset, records[3].offset + records[3].octets.size()};
+  EXPECT_EQ(p.b.session->inspect(last, records[3].octets, {}), llp::InspectVerdict::NoRoom);
   EXPECT_EQ(p.b.counters.hold_refused, 2u);
   EXPECT_EQ(p.b.session->held(), 0u);
   for (const auto& record : records) {
