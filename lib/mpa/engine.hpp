@@ -90,6 +90,10 @@ class Session::Impl final : public FirstFpduListener {
   }
 
   // --- receiving ---
+  void clipped(base::Range range) {
+    if (next_ != nullptr) return next_->clipped(range);
+    receiver_.clipped(range);
+  }
   llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now);
   [[nodiscard]] uint32_t sure_room() const;
   [[nodiscard]] uint32_t takes(base::Range range, base::ByteView octets);

@@ -52,7 +52,8 @@ uint32_t FpduReceiver::take_back(uint64_t offset, uint8_t* dst, uint32_t n) {
 /// held: the user may say so, or the list of placed FPDUs may be full.
 bool FpduReceiver::has_room(const LocatedSegment& segment) {
   const base::Range range = segment.range;
-  if (!in_order(range)) return held_.has_room(range, false);
+  const SegmentParts::Room room = parts_.with(range, in_order(range));
+  if (!in_order(range)) return held_.has_room(room.range, false, room.parts);
   if (segment.front_end == range.begin && segment.next == range.end) return true;
   if (!held_.has_room({range.begin, segment.front_end}, true)) return false;
   if (segment.next == kUnlocated || segment.bad != FramingError::None) return true;

@@ -15,6 +15,7 @@
 #include "mpa/early.hpp"
 #include "mpa/hold_store.hpp"
 #include "mpa/mpa.hpp"
+#include "mpa/segment_parts.hpp"
 #include "mpa/suspicions.hpp"
 
 namespace rnic::mpa {
@@ -42,6 +43,7 @@ class FpduReceiver {
   /// Throws away what is held and all that comes.
   void discard();
 
+  void clipped(base::Range range) { parts_.begin(range); }
   [[nodiscard]] llp::InspectVerdict inspect(base::Range range, base::ByteView octets,
                                             base::Now now);
   // Over a transport that cannot drop: as llp::StreamUser's.
@@ -54,8 +56,9 @@ class FpduReceiver {
   void keep(base::Range range, base::ByteView octets, base::Now now) {
     hold(range, octets, range.begin == arrived_, kUnlocated, now);
   }
-  [[nodiscard]] bool can_keep(base::Range range) const {
-    return !can_drop_ || held_.has_room(range, range.begin == arrived_);
+  [[nodiscard]] bool can_keep(base::Range range) {
+    const SegmentParts::Room room = parts_.with(range, in_order(range));
+    return !can_drop_ || held_.has_room(room.range, in_order(range), room.parts);
   }
   /// Moves up to n held octets from `offset` on to dst. \return how many there were.
   uint32_t take_back(uint64_t offset, uint8_t* dst, uint32_t n);
@@ -163,6 +166,7 @@ class FpduReceiver {
   bool stopped_ = false;
   llp::FramingError error_at_next_ = llp::FramingError::None;  // of the FPDU at place_next_
   Suspicions suspicions_;
+  SegmentParts parts_;
   base::Range proven_{kUnlocated, kUnlocated};  // a cut FPDU that inspect() has proven
   std::array<DropCount, 8> drop_counts_{};
 };

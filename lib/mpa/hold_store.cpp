@@ -124,16 +124,16 @@ void HoldStore::free_page(uint32_t index) {
   free_ = index + 1;
 }
 
-bool HeldOctets::has_room(base::Range range, bool at_delivery_point) const {
+bool HeldOctets::has_room(base::Range range, bool at_delivery_point, uint32_t parts) const {
   if (range.empty()) return true;
   uint32_t need = 0;
   for_each_page(range, [&](uint64_t window, size_t, size_t, size_t) {
     if (store_.find(id_, window) == nullptr) ++need;
   });
   const bool within_limit = octets_ + range.size() <= limit_;
-  // A segment adds at most two ranges.
+  const uint32_t ranges = 2 * parts;  // at most
   const bool nodes =
-      count_ + 2 <= kRangesMax && store_.ranges().free() > HoldStore::kReserveNodes + 2;
+      count_ + ranges <= kRangesMax && store_.ranges().free() > HoldStore::kReserveNodes + ranges;
   if (within_limit && nodes && need <= store_.general_free()) return true;
   if (!at_delivery_point || store_.ranges().free() < 2) return false;
   return need <= store_.reserve_free(id_) + (within_limit ? store_.general_free() : 0);

@@ -146,7 +146,8 @@ class HeldOctets {
   HeldOctets& operator=(const HeldOctets&) = delete;
 
   /// add() of this range would find room. `at_delivery_point`: the reserve may be used.
-  [[nodiscard]] bool has_room(base::Range range, bool at_delivery_point) const;
+  /// \param parts it will be added in so many
+  [[nodiscard]] bool has_room(base::Range range, bool at_delivery_point, uint32_t parts = 1) const;
   /// How many octets of `range`, from its first on, add() would find room for.
   [[nodiscard]] uint32_t room_in(base::Range range, bool at_delivery_point) const;
   /// The same of any range that begins at the delivery point; rounded down.

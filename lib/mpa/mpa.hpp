@@ -209,6 +209,7 @@ class Session final : public StartSession {
   bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
                llp::Frame& out) override;
   void released(const llp::RecordTag& tag, uint64_t end_offset) override;
+  void clipped(base::Range range) override;
   llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) override;
   [[nodiscard]] uint32_t sure_room() const override;
   [[nodiscard]] uint32_t takes(base::Range range, base::ByteView octets) override;

@@ -227,6 +227,7 @@ bool Session::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t lengt
 void Session::released(const llp::RecordTag& tag, uint64_t end_offset) {
   impl_->released(tag, end_offset);
 }
+void Session::clipped(base::Range range) { impl_->clipped(range); }
 llp::InspectVerdict Session::inspect(base::Range range, base::ByteView octets, base::Now now) {
   return impl_->inspect(range, octets, now);
 }

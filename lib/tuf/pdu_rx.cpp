@@ -71,8 +71,9 @@ bool PduReceiver::fits_at_once(base::Range range, base::ByteView octets) const {
 }
 
 llp::InspectVerdict PduReceiver::inspect(base::Range range, base::ByteView octets) {
+  const mpa::SegmentParts::Room room = parts_.with(range, in_order(range));
   if (stopped_ || !can_drop_ || fits_at_once(range, octets) ||
-      held_.has_room(range, in_order(range))) {
+      held_.has_room(room.range, in_order(range), room.parts)) {
     return llp::InspectVerdict::Accept;
   }
   ++counters_.hold_refused;

@@ -13,6 +13,7 @@
 #include "llp/llp.hpp"
 #include "mpa/early.hpp"
 #include "mpa/hold_store.hpp"
+#include "mpa/segment_parts.hpp"
 #include "tuf/alignment_watch.hpp"
 #include "tuf/parser.hpp"
 #include "tuf/session.hpp"
@@ -50,7 +51,10 @@ class PduReceiver {
   /// Throws away what is held and all that comes.
   void discard();
 
-  void clipped(base::Range range) { clipped_ = range; }
+  void clipped(base::Range range) {
+    clipped_ = range;
+    parts_.begin(range);
+  }
   [[nodiscard]] llp::InspectVerdict inspect(base::Range range, base::ByteView octets);
   // Over a transport that cannot drop: as llp::StreamUser's.
   [[nodiscard]] uint32_t sure_room() const { return stopped_ ? UINT32_MAX : held_.sure_room(); }
@@ -124,6 +128,7 @@ class PduReceiver {
   mpa::PlacedList placed_;
   AlignmentWatch watch_;
   base::Range clipped_;
+  mpa::SegmentParts parts_;
   bool can_drop_ = false;
   bool stopped_ = false;
   Error error_at_next_ = Error::None;  // of the PDU at place_next_

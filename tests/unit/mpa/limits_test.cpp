@@ -134,6 +134,32 @@ TEST(Limits, NoRoomIsNotADrop) {
   EXPECT_EQ(end.counters.hold_refused, 2u);
 }
 
+// The parts of a segment are accepted one by one before any is kept: each alone would fit.
+TEST(Limits, PartsOfOneSegmentFindRoomTogether) {
+  for (const uint32_t limit : {3000u, 4000u}) {
+    Config config;
+    config.hold_limit = limit;
+    MpaEnd end(Role::Responder, config);
+    begin(end, config);
+    const Octets stream = stream_of(10, 1000, false);
+    const base::ByteView octets(stream);
+    const auto inspect = [&](size_t from, size_t to) {
+      return end.session->inspect({kStart + from, kStart + to}, octets.subspan(from, to - from),
+                                  end.now);
+    };
+    const auto island = [&] { return end.receive(kStart + 4032, octets.subspan(4032, 100)); };
+    ASSERT_TRUE(island() || island()) << "a cut FPDU is suspicious the first time";
+    auto verdict = llp::InspectVerdict::Drop;
+    for (int i = 0; i < 3 && verdict == llp::InspectVerdict::Drop; ++i) {
+      end.session->clipped({kStart + 3032, kStart + 6660});
+      verdict = inspect(3032, 4032);
+      if (verdict == llp::InspectVerdict::Accept) verdict = inspect(4132, 6660);
+    }
+    EXPECT_EQ(verdict, limit == 3000 ? llp::InspectVerdict::NoRoom : llp::InspectVerdict::Accept);
+    EXPECT_EQ(inspect(4132, 6660), llp::InspectVerdict::Accept) << "a segment of its own";
+  }
+}
+
 // One device without hold space of its own: the longest FPDU still gets through, one connection at
 // a time.
 // MPA-A.5.2-01 MPA00-13.2-02: far more than an MTU, or 140 octets.
