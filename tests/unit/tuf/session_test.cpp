@@ -495,6 +495,23 @@ TEST(Session, WithoutAPageNothingIsTakenOutOfOrder) {
   expect_clean(p, sent, "");
 }
 
+// Two parts of one segment, either of which would find room: all are asked about before one is kept.
+TEST(Session, PartsOfOneSegmentFindRoomTogether) {
+  tuf::Config config = marked(512);
+  config.hold_limit = 2500;
+  SessionPair p(config, config);
+  p.start();
+  const auto records = p.send(ulpdus(4, 1300));
+  const auto inspect = [&](size_t i) {
+    const base::Range range{records[i].offset, records[i].offset + records[i].octets.size()};
+    return p.b.session->inspect(range, records[i].octets, {});
+  };
+  p.b.session->clipped({records[1].offset, records[3].offset + records[3].octets.size()});
+  EXPECT_EQ(inspect(1), llp::InspectVerdict::Accept);
+  EXPECT_EQ(inspect(3), llp::InspectVerdict::NoRoom);
+  EXPECT_EQ(inspect(1), llp::InspectVerdict::Accept);
+}
+
 TEST(Session, TellsHowFarTheOrderHasCome) {
   SessionPair p(aligned(), aligned());
   p.start();
