@@ -50,21 +50,27 @@ void say(const char* name, const char* what) {
 
 }  // namespace
 
-const char* caught(const std::function<void()>& body) noexcept {
+Thrown::Thrown(const char* first, const char* second) noexcept {
+  std::snprintf(text_.data(), text_.size(), "%s%s", first, second);
+}
+
+Thrown caught(const std::function<void()>& body) noexcept {
   try {
     body();
-    return nullptr;
+    return {};
   } catch (const std::bad_alloc&) {
-    return "out of memory: the machine gives no more, or this process may not have it (ulimit -v)";
+    return Thrown(
+        "out of memory: the machine gives no more, or this process may not have it (ulimit -v)");
   } catch (const std::length_error&) {
-    return "out of memory: more was asked for than there can be";
+    return Thrown("out of memory: more was asked for than there can be");
   } catch (const std::system_error& error) {
-    return error.code() == std::errc::resource_unavailable_try_again
-               ? "no thread is to be had: raise the limits of threads and memory (ulimit -u, "
-                 "ulimit -v)"
-               : "the system refused something";
-  } catch (const std::exception&) {
-    return "an unexpected error";
+    if (error.code() == std::errc::resource_unavailable_try_again) {
+      return Thrown(
+          "no thread is to be had: raise the limits of threads and memory (ulimit -u, ulimit -v)");
+    }
+    return Thrown("the system refused something: ", error.what());
+  } catch (const std::exception& error) {
+    return Thrown("an unexpected error: ", error.what());
   }
 }
 
@@ -72,8 +78,8 @@ int run(const char* name, const std::function<int()>& body) {
   occupy_standard_descriptors();
   std::signal(SIGPIPE, SIG_DFL);
   int status = kUsageStatus;
-  if (const char* thrown = caught([&] { status = body(); }); thrown != nullptr) {
-    say(name, thrown);
+  if (const Thrown thrown = caught([&] { status = body(); })) {
+    say(name, thrown.what());
     return kUsageStatus;
   }
   const auto why = standard_output_failed();

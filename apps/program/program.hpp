@@ -4,6 +4,7 @@
 /// reader that closed its pipe ends it quietly.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <string>
@@ -21,9 +22,21 @@ inline constexpr int kUsageStatus = 2;
 /// parent ignores that.
 int run(const char* name, const std::function<int()>& body);
 
-/// Carries out what a thread is there for. \return what it has thrown, in words that need no memory
-/// of their own; nullptr: nothing
-[[nodiscard]] const char* caught(const std::function<void()>& body) noexcept;
+/// What was thrown, in words that have asked for no memory; a long text is cut short.
+class Thrown {
+ public:
+  Thrown() = default;
+  explicit Thrown(const char* first, const char* second = "") noexcept;
+  /// Something was.
+  explicit operator bool() const { return text_[0] != '\0'; }
+  [[nodiscard]] const char* what() const { return text_.data(); }
+
+ private:
+  std::array<char, 256> text_{};
+};
+
+/// Carries out what a thread is there for. \return what it has thrown
+[[nodiscard]] Thrown caught(const std::function<void()>& body) noexcept;
 
 /// Writes a whole file, and the folders on the way to it. \return nothing, or why it is not there
 /// whole: "cannot write out/a.json: No space left on device".

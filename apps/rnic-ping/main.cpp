@@ -237,14 +237,14 @@ class EchoThread {
   EchoThread(Context& context, const Device& device, const Options& options)
       : thread_([this, &context, &device, &options] {
           failure_ = program::caught([&] { serve(make_server(context, device, options)); });
-          if (failure_ != nullptr) workload::interrupt();
+          if (failure_) workload::interrupt();
         }) {}
   ~EchoThread() { join(); }
   EchoThread(const EchoThread&) = delete;
   EchoThread& operator=(const EchoThread&) = delete;
 
-  /// \return why it could not go on; nullptr: it could
-  const char* join() {
+  /// \return why it could not go on
+  const program::Thrown& join() {
     stop_.store(true);
     if (thread_.joinable()) thread_.join();
     return failure_;
@@ -259,7 +259,7 @@ class EchoThread {
   }
 
   std::atomic<bool> stop_{false};
-  const char* failure_ = nullptr;
+  program::Thrown failure_;
   std::thread thread_;
 };
 
@@ -279,7 +279,7 @@ int run_loopback(const Options& options) {
   Options client = options;
   client.device = names[0];
   const Status status = talk(*context, client, responder->address());
-  if (const char* failure = echo.join(); failure != nullptr) return complain(failure, kUsage);
+  if (const auto& failure = echo.join()) return complain(failure.what(), kUsage);
   // Our own peer refuses only for what the machine does not give it.
   if (!status && status.error().code == ErrorCode::Unreachable) {
     return complain(status.error().message, kUsage);

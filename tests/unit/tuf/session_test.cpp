@@ -495,7 +495,7 @@ TEST(Session, WithoutAPageNothingIsTakenOutOfOrder) {
   expect_clean(p, sent, "");
 }
 
-// Two parts of one segment, either of which would find room: all are asked about before one is kept.
+// Two parts of one segment, each of which would find room: all are asked about before one is kept.
 TEST(Session, PartsOfOneSegmentFindRoomTogether) {
   tuf::Config config = marked(512);
   config.hold_limit = 2500;
