@@ -61,6 +61,8 @@ class PlainPeer {
   // plain_send.cpp
   void transmit(base::Now now);
   bool send_something(base::Now now);
+  /// What the stack has already, as long as the peer repeats itself.
+  bool repeat(base::Now now);
   bool send_over_committed(base::Now now);
   bool send_duplicate(base::Now now);
   bool send_new(base::Now now);
@@ -126,6 +128,9 @@ class PlainPeer {
   base::Duration rto_;
   base::Now rto_at_ = base::kNever;
   base::Now next_send_{};
+  // Each repetition is answered. Some hundred thousand show what there is to see: with more, a
+  // stream that waits for long time-outs beside them would need more steps than a world has.
+  uint32_t repetitions_left_ = 200'000;
 };
 
 }  // namespace rnic::simulation

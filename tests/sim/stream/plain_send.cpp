@@ -196,9 +196,16 @@ void PlainPeer::send_fin(base::Now now) {
   emit(content_.send_octets, {}, flag::kAck | flag::kFin, false, now);
 }
 
+bool PlainPeer::repeat(base::Now now) {
+  if (repetitions_left_ == 0) return false;
+  const bool repeated = (prng_.chance(plan_.overlap) && send_over_committed(now)) ||
+                        (prng_.chance(plan_.duplicate) && send_duplicate(now));
+  if (repeated) --repetitions_left_;
+  return repeated;
+}
+
 bool PlainPeer::send_something(base::Now now) {
-  if (prng_.chance(plan_.overlap) && send_over_committed(now)) return true;
-  if (prng_.chance(plan_.duplicate) && send_duplicate(now)) return true;
+  if (repeat(now)) return true;
   if (plan_.hole > 0 && prng_.chance(0.2) && send_fill(now)) return true;
   if (send_new(now)) return true;
   if (snd_max_ == content_.send_octets && !fin_sent_ &&
