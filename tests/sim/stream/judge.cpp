@@ -469,9 +469,11 @@ void Judge::take_data(uint32_t side, const Segment& s) {
   bool early = false;
   const uint64_t begin = offset_in(1 - side, h.got_next, s.seq, early);
   if (early) return;
-  const uint64_t end = std::min<uint64_t>(begin + s.payload.size(), h.got.size());
+  // RFC 9293 s.3.10.7.4: what lies beyond the window is trimmed off, a FIN there, too.
+  const uint64_t last = begin + s.payload.size();
+  const uint64_t end = std::min<uint64_t>({last, h.got.size(), h.offered});
   for (uint64_t o = begin; o < end; ++o) h.got[o] = true;
-  if (s.has(flag::kFin)) h.got_fin = begin + s.payload.size();
+  if (s.has(flag::kFin) && last <= h.offered) h.got_fin = last;
   while (h.got_next < h.got.size() && h.got[h.got_next]) ++h.got_next;
 }
 
