@@ -176,7 +176,7 @@ llp::InspectVerdict FramedStream::inspect(base::Range range, base::ByteView, bas
     return llp::InspectVerdict::Accept;
   }
   clipped_ = {};
-  return llp::InspectVerdict::Drop;
+  return llp::InspectVerdict::NoRoom;
 }
 
 void FramedStream::place(base::Range range, base::ByteView octets, bool in_order, base::Now) {

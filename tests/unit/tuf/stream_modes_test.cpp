@@ -437,7 +437,7 @@ TEST(Aligned, ASegmentThatIsRefusedLeavesNothingBehind) {
     s.stream.clipped({0, 4000});
     const base::Range beyond{config.ring_octets, config.ring_octets + 10u};
     if (refused) {
-      EXPECT_EQ(s.stream.inspect(beyond, Octets(10), {}), llp::InspectVerdict::Drop);
+      EXPECT_EQ(s.stream.inspect(beyond, Octets(10), {}), llp::InspectVerdict::NoRoom);
     }
     s.place(0, LoneStream::frame(100));
     EXPECT_EQ(s.counters.aligned_segments_in, refused ? 1u : 0u);
