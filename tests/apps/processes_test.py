@@ -173,8 +173,8 @@ class TwoProcesses(unittest.TestCase):
         self.assertNotIn("has taken no frame for a second", said)
 
     # A port that takes nothing says so within about a second, and that it goes on. Its link is down,
-    # which the kernel hides: of a few frames it swallows some and refuses others, of any size. Told
-    # is it by whoever has something to send: the last ping may be acknowledged, its answer lost.
+    # which the kernel hides: of a few frames it swallows some and refuses others, of any size. Whoever
+    # has something to send tells: the last ping may be acknowledged, its answer lost.
     def test_link_that_goes_down(self):
         client_log = os.path.join(self.folder, "client.log")
         command = ["ip", "netns", "exec", NEAR, PING, FAR_ADDRESS, "--config", self.near,

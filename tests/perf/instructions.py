@@ -54,8 +54,9 @@ for checksums where the port vouches for them. Instructions:
 """
 PAIR_TEXT = """
 Two devices on a simulated link, both ends together, from the work request to its completion, with
-CRC, every turn of the loop, and what the memory is compared with afterwards left out. "payload" is
-what grows with the octets: CRC and copies; the figures are without it. Instructions:
+CRC and every turn of the loop; that the memories are compared afterwards is not counted. "payload" is
+ISA-L, lib/crc and whatever the C library copies or fills, work requests too. Figures of large messages
+are without it, those of small ones with it. Instructions:
 """
 
 
@@ -158,7 +159,8 @@ def measure(build):
     for name, messages, by_segment, text in PAIR_FIGURES:
         layers, segments = pair_figure(build, name, messages)
         payload = layers.pop("payload", 0)
-        figures[name] = value = sum(layers.values())
+        value = sum(layers.values()) + (0 if by_segment else payload)
+        figures[name] = value
         each, unit = (segments, f"each of {segments:.1f} segments") if by_segment else (1, "it")
         parts = sorted(layers.items(), key=lambda part: -part[1])
         print(f"{value:10.0f}  per {text}; payload {payload:.0f}\n            for {unit} "
