@@ -114,6 +114,7 @@ class Engine {
     uint64_t acked = 0;      ///< SND.UNA moved by this much
     uint64_t delivered = 0;  ///< octets newly known to have arrived
     uint64_t dsack_octets = 0;
+    uint32_t resent_segments = 0;  ///< that SND.UNA has passed, sent again before
     bool dsack = false;
     bool new_sack = false;
     bool duplicate = false;          ///< RFC 5681 s.2
@@ -326,6 +327,8 @@ class Engine {
                    base::Now now) const;
   static void mark_lost(Connection& c, uint64_t number);
   static void subtract_marks(Connection& c, const Record& r, uint64_t octets);
+  /// A retransmission of `r`, if there was one, is in flight no longer.
+  static void end_retransmission(Connection& c, Record& r);
   bool rack_detect(Connection& c, base::Now now);
   [[nodiscard]] base::Duration reorder_window(const Connection& c) const;
 
@@ -408,6 +411,8 @@ class Engine {
 
   // retransmit.cpp
   Sent send_lost(Connection& c, base::Now now);
+  /// Behind a time-out: the small segment at `retransmit_hint` waits for an ACK of another.
+  [[nodiscard]] static bool held_by_loss_window(Connection& c);
   Sent retransmit_from(Connection& c, uint64_t number, base::Now now);
   Sent retransmit_cut(Connection& c, uint64_t number, base::Now now);
   bool keep_copy(Connection& c, Record& r);

@@ -78,6 +78,7 @@ bool Engine::lost_again(Connection& c) {
   const uint64_t cwnd = c.cc.cwnd();
   c.cc.on_loss(cwnd);
   c.cc.set_cwnd(std::min<uint64_t>(cwnd, c.cc.ssthresh()));  // that is two segments at least
+  c.recovery.loss_window.on_loss();
   c.recovery.force_retransmit = true;
   mark_lost(c, c.records.first());
   return true;
@@ -103,6 +104,7 @@ void Engine::recover(Connection& c, AckYield& yield, bool lost, base::Now now) {
       break;
     case RecoveryPhase::Recovery: proportional_rate(c, yield); break;
     case RecoveryPhase::Loss:
+      r.loss_window.on_ack(yield.resent_segments);
       if (yield.acked != 0 && !yield.keep_window) open_window(c, yield.acked, yield.rtt, now);
       break;
   }
@@ -234,6 +236,7 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
   c.cc.on_timeout(c.tcb.flight(), !again);
   note_reduction(c);
   r.phase = RecoveryPhase::Loss;
+  r.loss_window.on_timeout();
   r.point = c.tcb.snd_nxt;
   r.force_retransmit = r.alone = true;  // RFC 6298 s.5.4: the earliest segment, not several
   r.tlp_outstanding = false;

@@ -21,9 +21,18 @@ Engine::Sent Engine::send_lost(Connection& c, base::Now now) {
     c.cwnd_full_to = c.tcb.snd_nxt;
     return Sent::Nothing;
   }
+  if (held_by_loss_window(c)) return Sent::Nothing;
   const Sent sent = retransmit_from(c, n, now);
   if (sent == Sent::Yes) c.recovery.force_retransmit = false;
   return sent;
+}
+
+bool Engine::held_by_loss_window(Connection& c) {
+  const Recovery& r = c.recovery;
+  if (r.phase != RecoveryPhase::Loss || r.force_retransmit) return false;
+  if (r.loss_window.admits(c.board.retransmitted_segments)) return false;
+  if (c.retransmit_hint >= c.records.past_last()) return false;
+  return segment_at(c, c.records.at(c.retransmit_hint).offset) < c.effective_mss / 2;
 }
 
 Engine::Sent Engine::retransmit_from(Connection& c, uint64_t number, base::Now now) {
@@ -132,6 +141,7 @@ void Engine::note_retransmitted(Connection& c, Record& r, base::Now now) {
   if (r.is(record_flag::kLost) && !r.is(record_flag::kRetransmitted)) {
     r.flags |= record_flag::kRetransmitted;
     c.board.retransmitted_octets += live;
+    if (r.is(record_flag::kSegmentStart)) ++c.board.retransmitted_segments;
   }
   r.flags |= record_flag::kResent;
   r.sent_at = now;
