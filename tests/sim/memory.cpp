@@ -15,14 +15,10 @@ uint64_t pattern_word(uint64_t key, uint64_t index) {
 
 /// Index of the first octet in [begin, end) that is not poison; `end` when all are.
 uint64_t poisoned_until(const uint8_t* octets, uint64_t begin, uint64_t end) {
-  uint64_t poison;
-  std::memset(&poison, kPoison, sizeof poison);
   uint64_t i = begin;
-  for (; i + 8 <= end; i += 8) {
-    uint64_t word;
-    std::memcpy(&word, octets + i, sizeof word);
-    if (word != poison) break;
-  }
+  if (i == end || octets[i] != kPoison) return i;
+  // Each octet is as the one before it: the quickest question that the C library answers.
+  if (std::memcmp(octets + i, octets + i + 1, end - i - 1) == 0) return end;
   while (i < end && octets[i] == kPoison) ++i;
   return i;
 }

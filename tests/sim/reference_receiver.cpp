@@ -7,17 +7,24 @@ namespace rnic::simulation {
 
 namespace {
 
-constexpr std::array<uint32_t, 256> make_table() {
-  std::array<uint32_t, 256> table{};
+/// `tables[k][x]`: what the octet x adds to the CRC with k octets of zero behind it.
+constexpr std::array<std::array<uint32_t, 256>, 8> make_tables() {
+  std::array<std::array<uint32_t, 256>, 8> tables{};
   for (uint32_t i = 0; i < 256; ++i) {
     uint32_t value = i;
     for (int bit = 0; bit < 8; ++bit)
       value = (value & 1) != 0 ? value >> 1 ^ 0x82f63b78u : value >> 1;
-    table[i] = value;
+    tables[0][i] = value;
   }
-  return table;
+  for (size_t k = 1; k < tables.size(); ++k) {
+    for (uint32_t i = 0; i < 256; ++i) {
+      const uint32_t shorter = tables[k - 1][i];
+      tables[k][i] = shorter >> 8 ^ tables[0][shorter & 0xff];
+    }
+  }
+  return tables;
 }
-constexpr auto kTable = make_table();
+constexpr auto kTables = make_tables();
 
 uint32_t be16(const uint8_t* p) { return uint32_t{p[0]} << 8 | p[1]; }
 uint32_t be32(const uint8_t* p) { return be16(p) << 16 | be16(p + 2); }
@@ -32,7 +39,15 @@ constexpr uint8_t kTerminate = 7;  // RFC 5040 s.4.1
 
 uint32_t plain_crc32c(base::ByteView octets) {
   uint32_t crc = 0xffffffffu;
-  for (const uint8_t octet : octets) crc = crc >> 8 ^ kTable[(crc ^ octet) & 0xff];
+  size_t i = 0;
+  for (; i + 8 <= octets.size(); i += 8) {  // eight octets at once
+    const uint8_t* p = &octets[i];
+    crc ^= uint32_t{p[3]} << 24 | uint32_t{p[2]} << 16 | uint32_t{p[1]} << 8 | p[0];
+    crc = kTables[7][crc & 0xff] ^ kTables[6][crc >> 8 & 0xff] ^ kTables[5][crc >> 16 & 0xff] ^
+          kTables[4][crc >> 24] ^ kTables[3][p[4]] ^ kTables[2][p[5]] ^ kTables[1][p[6]] ^
+          kTables[0][p[7]];
+  }
+  for (; i < octets.size(); ++i) crc = crc >> 8 ^ kTables[0][(crc ^ octets[i]) & 0xff];
   return ~crc;
 }
 
@@ -132,8 +147,8 @@ ReferenceReceiver::Attempt ReferenceReceiver::try_fpdu(const Excluded& without) 
   const bool markers = opposite_->start()->markers;  // the receiver asks for them
   const bool crc = start_->crc || opposite_->start()->crc;
   uint64_t want = 8;  // a marker and the ULPDU Length
-  std::vector<uint8_t> content;
-  std::vector<uint8_t> covered;
+  std::vector<uint8_t>& content = content_;
+  std::vector<uint8_t>& covered = covered_;
   for (;;) {
     assemble(without, want);
     if (without.empty()) attempted_ = want;
@@ -147,19 +162,26 @@ ReferenceReceiver::Attempt ReferenceReceiver::try_fpdu(const Excluded& without) 
       if (at + 4 > assembled_.size()) break;
       const uint8_t* word = &assembled_[at];
       const uint64_t offset = next_ + at;
-      const bool marker = markers && (offset - full_operation_) % kMarkerInterval == 0;
-      if (marker) {
+      const uint64_t behind_marker = (offset - full_operation_) % kMarkerInterval;
+      if (markers && behind_marker == 0) {
         const uint64_t pointer = header ? offset - *header : 0;
         if (be16(word + 2) != pointer) return Attempt::Broken;
-      } else {
-        if (!header) {
-          header = offset;
-          octets = (2 + be16(word) + 3) & ~uint64_t{3};
-        }
-        content.insert(content.end(), word, word + 4);
+        covered.insert(covered.end(), word, word + 4);
+        at += 4;
+        continue;
       }
-      if (marker || content.size() <= octets) covered.insert(covered.end(), word, word + 4);
-      at += 4;
+      uint64_t run = 4;
+      if (!header) {
+        header = offset;
+        octets = (2 + be16(word) + 3) & ~uint64_t{3};
+      } else {  // up to the next marker, or the CRC, or the CRC itself
+        run = octets > content.size() ? octets - content.size() : 4;
+        run = std::min(run, (assembled_.size() - at) & ~uint64_t{3});
+        if (markers) run = std::min(run, kMarkerInterval - behind_marker);
+      }
+      content.insert(content.end(), word, word + run);
+      if (content.size() <= octets) covered.insert(covered.end(), word, word + run);
+      at += run;
     }
     if (content.size() == octets + 4) {
       want = at;

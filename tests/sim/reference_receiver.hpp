@@ -104,7 +104,9 @@ class ReferenceReceiver {
   const ReferenceReceiver* opposite_ = nullptr;
   std::list<Segment> segments_;  // in order of arrival
   std::vector<uint8_t> assembled_;
-  uint64_t attempted_ = 0;  // octets of the FPDU at `next_`, as its length says
+  std::vector<uint8_t> content_;  // of the FPDU that is tried: without markers
+  std::vector<uint8_t> covered_;  // what its CRC covers
+  uint64_t attempted_ = 0;        // octets of the FPDU at `next_`, as its length says
   uint64_t next_ = 0;
   std::optional<StartFrame> start_;
   uint64_t full_operation_ = 0;  // stream offset of the first FPDU's first octet

@@ -1,6 +1,7 @@
 #include "wire_monitor.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "base/endian.hpp"
@@ -198,9 +199,13 @@ void WireMonitor::check_news(const PortPair& ports, Connection& c, uint32_t side
 }
 
 void WireMonitor::Half::note_got(uint32_t begin, uint32_t end) {
-  if (end > got.size()) got.resize(end, false);
-  for (uint32_t i = begin; i < end; ++i) got[i] = true;
-  while (got_next < got.size() && got[got_next]) ++got_next;
+  if (begin >= end) return;
+  if (end > got.size()) got.resize(end, 0);
+  std::memset(&got[begin], 1, end - begin);
+  if (got_next == got.size()) return;
+  const void* hole = std::memchr(&got[got_next], 0, got.size() - got_next);
+  got_next = hole != nullptr ? static_cast<uint32_t>(static_cast<const uint8_t*>(hole) - got.data())
+                             : static_cast<uint32_t>(got.size());
 }
 
 bool WireMonitor::refused(const Connection& c, uint32_t side, const Segment& segment,
@@ -292,6 +297,9 @@ void WireMonitor::frame_received(uint32_t side, const port::Packet& packet, base
 std::vector<uint64_t> WireMonitor::damaged_in(const Half& half, uint64_t offset,
                                               base::ByteView payload) const {
   std::vector<uint64_t> damaged;
+  if (offset >= half.octets.size()) return damaged;
+  const uint64_t known = std::min<uint64_t>(payload.size(), half.octets.size() - offset);
+  if (std::memcmp(&half.octets[offset], payload.data(), known) == 0) return damaged;
   for (uint64_t i = 0; i < payload.size() && offset + i < half.octets.size(); ++i) {
     if (half.octets[offset + i] != payload[i]) damaged.push_back(offset + i);
   }

@@ -83,7 +83,7 @@ class WireMonitor final : public FrameListener {
     bool sack = false;  // on its SYN, as is the next
     std::optional<uint8_t> scale;
     // What has reached its sender, of the opposite stream.
-    std::vector<bool> got;
+    std::vector<uint8_t> got;
     uint32_t got_next = 0;  // offset of the first octet that has not
     std::optional<uint32_t> got_fin;
     HeardAcks heard_acks;
