@@ -107,9 +107,6 @@ void Engine::advance_una(Connection& c, uint64_t ack, AckYield& yield, base::Now
       --c.board.sacked_segments;
     }
     subtract_marks(c, r, live);
-    const uint32_t resent = c.board.retransmitted_segments;
-    end_retransmission(c, r);
-    yield.resent_segments += resent - c.board.retransmitted_segments;
     if (r.saved != kNoSaved) saved_.release(r.saved);
     const llp::RecordTag tag = r.tag;
     const uint64_t end = r.end();

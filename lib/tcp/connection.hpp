@@ -16,7 +16,6 @@
 #include "tcp/connection_list.hpp"
 #include "tcp/connection_options.hpp"
 #include "tcp/ecn.hpp"
-#include "tcp/loss_window.hpp"
 #include "tcp/pacing.hpp"
 #include "tcp/path_search.hpp"
 #include "tcp/range_pool.hpp"
@@ -33,24 +32,24 @@ class Engine;
 struct Scoreboard {
   explicit Scoreboard(RangePool& pool) : sacked(pool) {}
 
-  PooledRanges sacked;                  ///< ranges above SND.UNA that the peer reported
-  uint64_t fack = 0;                    ///< highest offset known to have arrived
-  uint64_t sacked_octets = 0;           ///< of records flagged kSacked
-  uint64_t lost_octets = 0;             ///< of records flagged kLost
-  uint64_t retransmitted_octets = 0;    ///< of records flagged kRetransmitted
-  uint32_t retransmitted_segments = 0;  ///< records flagged kRetransmitted that begin a segment
-  uint64_t reno_sacked = 0;             ///< without SACK: octets the duplicate ACKs stand for
-  uint32_t advance = 0;                 ///< without SACK: octets that the latest new ACK covered
+  PooledRanges sacked;                ///< ranges above SND.UNA that the peer reported
+  uint64_t fack = 0;                  ///< highest offset known to have arrived
+  uint64_t sacked_octets = 0;         ///< of records flagged kSacked
+  uint64_t lost_octets = 0;           ///< of records flagged kLost
+  uint64_t retransmitted_octets = 0;  ///< of records flagged kRetransmitted
+  uint64_t reno_sacked = 0;           ///< without SACK: octets the duplicate ACKs stand for
+  uint32_t advance = 0;               ///< without SACK: octets that the latest new ACK covered
   uint32_t hole = 0;  ///< without SACK: octets of the segment at SND.UNA; 0: not looked at yet
   uint32_t sacked_segments = 0;
   uint32_t duplicate_acks = 0;
+  uint64_t lost_again_to = 0;  ///< without SACK: what a time-out sent again below was lost in part
 
   /// Forgets everything but that octets below `una` have arrived.
   void restart(uint64_t una) {
     sacked.clear();
     fack = una;
-    sacked_octets = lost_octets = retransmitted_octets = reno_sacked = 0;
-    sacked_segments = retransmitted_segments = duplicate_acks = hole = 0;
+    sacked_octets = lost_octets = retransmitted_octets = reno_sacked = lost_again_to = 0;
+    sacked_segments = duplicate_acks = hole = 0;
   }
 };
 
@@ -83,7 +82,6 @@ struct Recovery {
   uint64_t recover_fs = 0;
   bool force_retransmit = false;  ///< the first retransmission goes out whatever pipe says
   bool alone = false;             ///< nothing goes behind it: a time-out's has no new ACK yet
-  LossWindow loss_window;         ///< what goes again behind a time-out, in segments
   // Was it for nothing? spurious.cpp.
   Frto frto = Frto::Off;
   bool may_undo = false;       ///< the state before the reduction is saved

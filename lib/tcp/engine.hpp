@@ -114,7 +114,6 @@ class Engine {
     uint64_t acked = 0;      ///< SND.UNA moved by this much
     uint64_t delivered = 0;  ///< octets newly known to have arrived
     uint64_t dsack_octets = 0;
-    uint32_t resent_segments = 0;  ///< that SND.UNA has passed, sent again before
     bool dsack = false;
     bool new_sack = false;
     bool duplicate = false;          ///< RFC 5681 s.2
@@ -327,8 +326,6 @@ class Engine {
                    base::Now now) const;
   static void mark_lost(Connection& c, uint64_t number);
   static void subtract_marks(Connection& c, const Record& r, uint64_t octets);
-  /// A retransmission of `r`, if there was one, is in flight no longer.
-  static void end_retransmission(Connection& c, Record& r);
   bool rack_detect(Connection& c, base::Now now);
   [[nodiscard]] base::Duration reorder_window(const Connection& c) const;
 
@@ -341,6 +338,7 @@ class Engine {
   static uint32_t segment_at(Connection& c, uint64_t offset);
   bool reno_ack(Connection& c, AckYield& yield);
   static bool lost_again(Connection& c);
+  static bool front_lost_again(Connection& c);
   void grow_window(Connection& c, uint64_t acked, base::Duration rtt, base::Now now) {
     // An unused window is no evidence that more fits (RFC 9438 s.5.8). Slow start asks for half of
     // it only, in flight at once within the last round trip: what is in flight may double.
@@ -410,9 +408,9 @@ class Engine {
   void note_sent(Connection& c, uint64_t octets, base::Now now);
 
   // retransmit.cpp
+  /// The lowest record that is lost and not sent again yet, or the end of the queue.
+  static uint64_t next_lost(Connection& c);
   Sent send_lost(Connection& c, base::Now now);
-  /// Behind a time-out: the small segment at `retransmit_hint` waits for an ACK of another.
-  [[nodiscard]] static bool held_by_loss_window(Connection& c);
   Sent retransmit_from(Connection& c, uint64_t number, base::Now now);
   Sent retransmit_cut(Connection& c, uint64_t number, base::Now now);
   bool keep_copy(Connection& c, Record& r);

@@ -78,7 +78,7 @@ Engine::Sent Engine::send_next(Connection& c, base::Now now) {
   if (c.recovery.frto != Frto::Off) return send_during_frto(c, now);
   if (c.board.lost_octets != c.board.retransmitted_octets) {
     const Sent sent = send_lost(c, now);
-    if (sent != Sent::Nothing || held_by_loss_window(c)) return sent;
+    if (sent != Sent::Nothing) return sent;
   }
   return send_new(c, now);
 }

@@ -36,6 +36,9 @@ bool Engine::reno_ack(Connection& c, AckYield& yield) {
     b.duplicate_acks = 0;
     b.advance = static_cast<uint32_t>(yield.acked);
     b.hole = partial ? segment_at(c, c.tcb.snd_una) : 0;
+    if (c.recovery.phase == RecoveryPhase::Loss && c.tcb.snd_una < b.lost_again_to) {
+      return front_lost_again(c);
+    }
     if (!partial || c.records.empty()) return false;
     Record& head = c.records.front();
     if (head.is(record_flag::kLost)) return false;
@@ -78,7 +81,14 @@ bool Engine::lost_again(Connection& c) {
   const uint64_t cwnd = c.cc.cwnd();
   c.cc.on_loss(cwnd);
   c.cc.set_cwnd(std::min<uint64_t>(cwnd, c.cc.ssthresh()));  // that is two segments at least
-  c.recovery.loss_window.on_loss();
+  c.board.lost_again_to = c.records.at(next_lost(c) - 1).end();
+  return front_lost_again(c);
+}
+
+/// RFC 6582 s.3.2 step 3, behind a time-out, too: a partial ACK tells of the next one that was lost
+/// again. Where nothing measures a round trip another time-out would be a minute away.
+bool Engine::front_lost_again(Connection& c) {
+  if (c.records.empty() || !c.records.front().is(record_flag::kRetransmitted)) return false;
   c.recovery.force_retransmit = true;
   mark_lost(c, c.records.first());
   return true;
@@ -104,7 +114,6 @@ void Engine::recover(Connection& c, AckYield& yield, bool lost, base::Now now) {
       break;
     case RecoveryPhase::Recovery: proportional_rate(c, yield); break;
     case RecoveryPhase::Loss:
-      r.loss_window.on_ack(yield.resent_segments);
       if (yield.acked != 0 && !yield.keep_window) open_window(c, yield.acked, yield.rtt, now);
       break;
   }
@@ -236,7 +245,6 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
   c.cc.on_timeout(c.tcb.flight(), !again);
   note_reduction(c);
   r.phase = RecoveryPhase::Loss;
-  r.loss_window.on_timeout();
   r.point = c.tcb.snd_nxt;
   r.force_retransmit = r.alone = true;  // RFC 6298 s.5.4: the earliest segment, not several
   r.tlp_outstanding = false;

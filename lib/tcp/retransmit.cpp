@@ -6,8 +6,7 @@ namespace rnic::tcp {
 
 namespace flag = wire::tcp_flag;
 
-Engine::Sent Engine::send_lost(Connection& c, base::Now now) {
-  // RFC 6675 s.4, NextSeg (1): the lowest record that is lost and not sent again yet.
+uint64_t Engine::next_lost(Connection& c) {
   uint64_t n = std::max(c.retransmit_hint, c.records.first());
   while (n < c.records.past_last()) {
     const Record& r = c.records.at(n);
@@ -15,24 +14,20 @@ Engine::Sent Engine::send_lost(Connection& c, base::Now now) {
     ++n;
   }
   c.retransmit_hint = n;
+  return n;
+}
+
+Engine::Sent Engine::send_lost(Connection& c, base::Now now) {
+  const uint64_t n = next_lost(c);  // RFC 6675 s.4, NextSeg (1)
   if (n == c.records.past_last()) return Sent::Nothing;
   const uint64_t length = std::min<uint64_t>(c.live(c.records.at(n)), c.effective_mss);
   if (!c.recovery.force_retransmit && c.pipe() != 0 && c.pipe() + length > c.cc.cwnd()) {
     c.cwnd_full_to = c.tcb.snd_nxt;
     return Sent::Nothing;
   }
-  if (held_by_loss_window(c)) return Sent::Nothing;
   const Sent sent = retransmit_from(c, n, now);
   if (sent == Sent::Yes) c.recovery.force_retransmit = false;
   return sent;
-}
-
-bool Engine::held_by_loss_window(Connection& c) {
-  const Recovery& r = c.recovery;
-  if (r.phase != RecoveryPhase::Loss || r.force_retransmit) return false;
-  if (r.loss_window.admits(c.board.retransmitted_segments)) return false;
-  if (c.retransmit_hint >= c.records.past_last()) return false;
-  return segment_at(c, c.records.at(c.retransmit_hint).offset) < c.effective_mss / 2;
 }
 
 Engine::Sent Engine::retransmit_from(Connection& c, uint64_t number, base::Now now) {
@@ -141,7 +136,6 @@ void Engine::note_retransmitted(Connection& c, Record& r, base::Now now) {
   if (r.is(record_flag::kLost) && !r.is(record_flag::kRetransmitted)) {
     r.flags |= record_flag::kRetransmitted;
     c.board.retransmitted_octets += live;
-    if (r.is(record_flag::kSegmentStart)) ++c.board.retransmitted_segments;
   }
   r.flags |= record_flag::kResent;
   r.sent_at = now;

@@ -20,13 +20,6 @@ void Engine::subtract_marks(Connection& c, const Record& r, uint64_t octets) {
   if (r.is(record_flag::kRetransmitted)) c.board.retransmitted_octets -= octets;
 }
 
-void Engine::end_retransmission(Connection& c, Record& r) {
-  if (r.is(record_flag::kRetransmitted) && r.is(record_flag::kSegmentStart)) {
-    --c.board.retransmitted_segments;
-  }
-  r.flags &= static_cast<uint16_t>(~record_flag::kRetransmitted);
-}
-
 void Engine::take_sack_block(Connection& c, base::Range block, uint64_t ack, uint64_t old_fack,
                              AckYield& yield, base::Now now) {
   // Only records that what is new of the block touches are looked at: however many ACKs name the
@@ -88,8 +81,7 @@ void Engine::mark_sacked(Connection& c, Record& r, uint64_t old_fack, AckYield& 
                          base::Now now) {
   const uint64_t live = c.live(r);
   if (!base::sabotaged(base::Defect::SumsDrift)) subtract_marks(c, r, live);
-  end_retransmission(c, r);
-  r.flags &= static_cast<uint16_t>(~record_flag::kLost);
+  r.flags &= static_cast<uint16_t>(~(record_flag::kLost | record_flag::kRetransmitted));
   r.flags |= record_flag::kSacked;
   c.board.sacked_octets += live;
   if (r.is(record_flag::kSegmentStart)) ++c.board.sacked_segments;
@@ -124,7 +116,7 @@ void Engine::mark_lost(Connection& c, uint64_t number) {
   const uint64_t live = c.live(r);
   if (r.is(record_flag::kRetransmitted)) {  // the retransmission was lost as well
     c.board.retransmitted_octets -= live;
-    end_retransmission(c, r);
+    r.flags &= static_cast<uint16_t>(~record_flag::kRetransmitted);
   }
   if (!r.is(record_flag::kLost)) {
     c.board.lost_octets += live;

@@ -101,8 +101,7 @@ void Engine::undo_recovery(Connection& c, AckYield& yield) {
     Record& record = c.records.at(n);
     if (!record.is(record_flag::kLost)) continue;
     subtract_marks(c, record, c.live(record));
-    end_retransmission(c, record);
-    record.flags &= static_cast<uint16_t>(~record_flag::kLost);
+    record.flags &= static_cast<uint16_t>(~(record_flag::kLost | record_flag::kRetransmitted));
   }
   // Nor does RACK hold what was sent before the retransmission against it: that one did not arrive.
   c.rack.xmit_at = base::Now{};
