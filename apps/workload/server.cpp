@@ -81,6 +81,9 @@ void Server::receive(const Event& request) {
         request, "no place: " + std::to_string(seats_.size()) + " clients are at work (--clients)");
   }
   auto session = welcome_(device_, request.request);
+  // Fewer than --clients are the most where the device or the machine has no more for them.
+  const bool lacks = !session && session.error().code == ErrorCode::ResourceExhausted;
+  if (lacks && make_room(request)) session = welcome_(device_, request.request);
   if (!session && session.error().code == ErrorCode::NotFound) return;  // gone while it waited
   if (!session) return reject(request, session.error().message);
   say("client " + request.remote);
@@ -91,8 +94,11 @@ void Server::receive(const Event& request) {
 bool Server::make_room(const Event& request) {
   const auto who = guests_.gives_way(request.remote, context_.now_ns());
   if (!who) return false;
-  end(seat_of(*who), "was let go for " + request.remote + ": it said nothing, and " +
-                         std::to_string(options_.clients) + " clients are the most (--clients)");
+  const std::string most =
+      guests_.full()
+          ? std::to_string(options_.clients) + " clients are the most (--clients)"
+          : "there is nothing left for one more than " + std::to_string(seats_.size()) + " clients";
+  end(seat_of(*who), "was let go for " + request.remote + ": it said nothing, and " + most);
   return true;
 }
 

@@ -156,6 +156,16 @@ class Servers:
                 self.assertIn("was let go for ", server.said())
         self.assertEqual(server.status, 0, server.said())
 
+    # The device may have places for fewer than --clients.
+    def test_for_one_more_than_the_device_takes_a_silent_one_gives_way(self):
+        for binary in (PING, PERF):
+            with self.subTest(binary=os.path.basename(binary)):
+                with self.place.server(binary, "--set", "limits.max_pds=4") as server:
+                    with self.strangers("started", 4, "all started"):
+                        self.serves(binary)
+                        self.assertIn("nothing left for one more than 4 clients", server.said())
+                self.assertEqual(server.status, 0, server.said())
+
     # One that was welcomed just now has said nothing yet, so it gives way: then another one is.
     def test_who_finds_no_place_is_told_why(self):
         with self.place.server(PERF, "--clients", "1") as server:
