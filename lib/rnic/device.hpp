@@ -284,7 +284,7 @@ class Device {
   /// Makes one where it can. False: there is none.
   bool find_place();
   bool make_room();
-  void displace(const llp::IpAddress& newcomer);
+  void displace(const llp::IpAddress& newcomer, const char* why);
   bool let_go(base::Handle who, const char* why);
   void linger(Connection& connection);
   void take_seat(Connection& connection, llp::Admission& table);

@@ -11,6 +11,9 @@ namespace {
 constexpr const char* kDisplaced =
     "let go for another one: too many associations had not sent a whole Request "
     "(limits.max_starting)";
+constexpr const char* kPlaceNeeded =
+    "let go for another one: all places for connections are in use, and it had not sent a whole "
+    "Request (limits.max_connections, tcp.max_connections, descriptors)";
 constexpr const char* kUnanswered =
     "refused: the application has too many unanswered requests (limits.max_pending_requests)";
 constexpr const char* kLingering = "reset: its place was needed, and its start-up had failed";
@@ -46,18 +49,23 @@ bool Device::let_go(base::Handle who, const char* why) {
   return true;
 }
 
-void Device::displace(const llp::IpAddress& newcomer) {
+/// The oldest start-up of the address that holds most. \param why for its event
+void Device::displace(const llp::IpAddress& newcomer, const char* why) {
   const base::Handle who = starting_.gives_way(newcomer);
   Connection* connection = connections_.get(who);
   if (connection == nullptr) return;
   ++counters_.starts_displaced;
-  const auto why = [&] {
+  const auto line = [&] {
+    const bool all = why == kDisplaced;
     return "gave way to newer ones: " + std::to_string(starting_.size()) +
-           " had not sent a whole Request (limits.max_starting), " +
-           std::to_string(starting_.held_by(connection->remote.address)) + " of them from there";
+           " had not sent a whole Request" + (all ? " (limits.max_starting), " : ", ") +
+           std::to_string(starting_.held_by(connection->remote.address)) + " of them from there" +
+           (all ? ""
+                : "; all places for connections are in use (limits.max_connections, "
+                  "tcp.max_connections, descriptors)");
   };
-  note_pressure(displaced_log_, why, connection->remote);
-  let_go(who, kDisplaced);
+  note_pressure(displaced_log_, line, connection->remote);
+  let_go(who, why);
 }
 
 /// What has failed gives way before what may come to something. Half of the start-ups' places are
@@ -70,7 +78,7 @@ bool Device::make_room() {
   }
   if (starting_.size() <= starting_.capacity() / 2 && displace_silent()) return true;
   if (starting_.size() == 0) return false;
-  displace(llp::IpAddress{});
+  displace(llp::IpAddress{}, kPlaceNeeded);
   return true;
 }
 
@@ -89,7 +97,7 @@ base::Handle Device::make_responder(const llp::Endpoint& local) {
 
 llp::StreamUser* Device::incoming(llp::Stream& stream, const llp::Endpoint& local,
                                   const llp::Endpoint& remote, base::Now now) {
-  if (starting_.full()) displace(remote.address);
+  if (starting_.full()) displace(remote.address, kDisplaced);
   base::Handle handle;
   if (find_place()) {
     const bool made = base::attempt([&] { handle = make_responder(local); });

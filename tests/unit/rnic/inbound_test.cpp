@@ -149,6 +149,20 @@ TEST_F(FewTcpConnections, TheLastPlaceIsKeptFree) {
   DevicePair::connect(left().make_qp(), right().make_qp());
 }
 
+// It is not the number of start-ups that lets them go, and neither the log nor the event says so.
+TEST_F(FewTcpConnections, WhatIsFullIsNamed) {
+  test::Logged log;
+  for (int i = 0; i < 4; ++i) stranger();
+  const std::string said = log.take();
+  EXPECT_NE(said.find("all places for connections are in use"), std::string::npos) << said;
+  EXPECT_NE(said.find("tcp.max_connections"), std::string::npos) << said;
+  EXPECT_EQ(said.find("limits.max_starting"), std::string::npos) << said;
+  const auto event = right().take(EventKind::RequestFailed);
+  ASSERT_TRUE(event.has_value());
+  EXPECT_NE(event->detail.find("tcp.max_connections"), std::string::npos) << event->detail;
+  EXPECT_EQ(event->detail.find("limits.max_starting"), std::string::npos) << event->detail;
+}
+
 class FewAnswers : public Inbound {
  protected:
   FewAnswers() : Inbound([](DeviceConfig& c) { c.limits.max_pending_requests = 1; }) {}
