@@ -177,9 +177,10 @@ base::Result<StartedDevice> start_device(uint16_t id, const DeviceSetup& setup,
     if (int rc = rte_eth_dev_stop(id); rc != 0) return refused(setup, "to stop", rc);
   }
   if (pools.size() > 1) {
-    base::log(base::LogLevel::Warning, "dpdk",
-              setup.name + ": one queue instead of " + std::to_string(pools.size()) +
-                  ": the device does not spread TCP by a hash that is known (RSS)");
+    base::log(base::LogLevel::Warning, "dpdk", [&] {
+      return setup.name + ": one queue instead of " + std::to_string(pools.size()) +
+             ": the device does not spread TCP by a hash that is known (RSS)";
+    });
   }
   return configure_and_start(id, setup, facts, pools.first(1));
 }

@@ -174,7 +174,7 @@ base::Status Eal::init(const EalConfig& config) {
   state().description = hugepages                              ? "hugepages"
                         : config.hugepages == Hugepages::Never ? "no hugepages: configured so"
                                                                : "no hugepages: " + lack;
-  base::log(base::LogLevel::Info, "dpdk", "DPDK runs on " + state().description);
+  base::log(base::LogLevel::Info, "dpdk", [] { return "DPDK runs on " + state().description; });
   return {};
 }
 

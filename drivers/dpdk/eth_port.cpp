@@ -206,21 +206,24 @@ void EthPort::watch(size_t offered, uint32_t taken, base::Now now) {
     counters_.tx_discarded += seen.dropped;
     if (seen.dropped != 0 && !discards_told_) {
       discards_told_ = true;
-      base::log(base::LogLevel::Warning, "dpdk",
-                info_.name + ": the kernel refuses a frame of " + std::to_string(seen.longest) +
-                    " octets: it is dropped, as others will be (port.tx_discarded); has the other "
-                    "end of the link a smaller MTU?");
+      base::log(base::LogLevel::Warning, "dpdk", [&] {
+        return info_.name + ": the kernel refuses a frame of " + std::to_string(seen.longest) +
+               " octets: it is dropped, as others will be (port.tx_discarded); has the other "
+               "end of the link a smaller MTU?";
+      });
     }
   }
   switch (watch_.look(waiting, took, now)) {
     case TransmitWatch::News::None: break;
     case TransmitWatch::News::Stalled:
       ++counters_.tx_stalled;
-      base::log(base::LogLevel::Warning, "dpdk",
-                info_.name + ": the device has taken no frame for a second; is its link up?");
+      base::log(base::LogLevel::Warning, "dpdk", [this] {
+        return info_.name + ": the device has taken no frame for a second; is its link up?";
+      });
       break;
     case TransmitWatch::News::GoesOn:
-      base::log(base::LogLevel::Warning, "dpdk", info_.name + ": frames are taken again");
+      base::log(base::LogLevel::Warning, "dpdk",
+                [this] { return info_.name + ": frames are taken again"; });
       break;
   }
 }

@@ -1,9 +1,10 @@
 #include "pcap/writer.hpp"
 
+#include <unistd.h>
+
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <string_view>
 #include <system_error>
 
@@ -77,9 +78,8 @@ base::Result<std::unique_ptr<Writer>> Writer::open(const std::string& path,
   std::unique_ptr<Writer> writer(new Writer(path, file, options));
   if (!writer->write_headers()) {
     const std::string why = std::generic_category().message(errno);
-    return base::fail(base::Errc::Environment, "the capture file " + path +
-                                                   " cannot be written: " + why +
-                                                   "; free space or give another path");
+    return base::fail(base::Errc::Environment, "the capture file " + path + " cannot be written: " +
+                                                   why + "; free space or give another path");
   }
   return writer;
 }
@@ -176,14 +176,13 @@ void Writer::give_up(size_t taken, int reason) {
       counters_.octets -= block;
     }
   }
-  std::error_code special;  // a pipe or a device has no end that could be moved
-  if (std::filesystem::is_regular_file(path_, special)) {
-    std::filesystem::resize_file(path_, written_, special);
-  }
-  base::log(base::LogLevel::Error, "pcap",
-            "the capture file " + path_ +
-                " takes no more: " + std::generic_category().message(reason) +
-                "; it ends behind frame " + std::to_string(counters_.frames));
+  // A pipe or a device has no end that could be moved, and says so.
+  [[maybe_unused]] const int moved = ftruncate(fileno(file_.get()), static_cast<off_t>(written_));
+  base::log(base::LogLevel::Error, "pcap", [&] {
+    return "the capture file " + path_ +
+           " takes no more: " + std::generic_category().message(reason) +
+           "; it ends behind frame " + std::to_string(counters_.frames);
+  });
 }
 
 }  // namespace rnic::pcap

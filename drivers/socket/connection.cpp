@@ -402,9 +402,10 @@ void Connection::fail(int error) {
   if (doomed_) return;
   if (!is_known(error)) {
     ++counters_.errors;
-    base::log(base::LogLevel::Warning, "socket",
-              "connection to " + llp::to_string(remote_) + ": " +
-                  std::generic_category().message(error));
+    base::log(base::LogLevel::Warning, "socket", [&] {
+      return "connection to " + llp::to_string(remote_) + ": " +
+             std::generic_category().message(error);
+    });
   }
   doom(end_of(error, state_ == State::Connecting));
 }

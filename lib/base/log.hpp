@@ -5,6 +5,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/starved.hpp"
@@ -28,5 +29,10 @@ void log(LogLevel level, std::string_view layer, F&& make) {
   });
   static_cast<void>(written);  // there is nobody to tell
 }
+
+/// A line that is put together before it is known whether there is memory for it: what throws here
+/// may throw in a destructor, on a worker's thread, or between two halves of a change.
+template <std::same_as<std::string> S>
+void log(LogLevel level, std::string_view layer, S&& message) = delete;
 
 }  // namespace rnic::base

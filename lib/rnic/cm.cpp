@@ -313,10 +313,11 @@ void Device::refuse_unheard() {
     if (!reject(handle, {}, last_now_)) continue;  // gone meanwhile
     ++counters_.requests_unheard;
     if (!strangers_logged_.allow(last_now_)) continue;
-    base::log(base::LogLevel::Warning, "rnic",
-              config_.name +
-                  ": requests are rejected because half of the event queue is full: "
-                  "read the events, or raise limits.max_events");
+    base::log(base::LogLevel::Warning, "rnic", [&] {
+      return config_.name +
+             ": requests are rejected because half of the event queue is full: "
+             "read the events, or raise limits.max_events";
+    });
   }
   unheard_.clear();
 }

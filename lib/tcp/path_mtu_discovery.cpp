@@ -109,10 +109,11 @@ void Engine::suspect_black_hole(Connection& c, base::Now now) {
   if (now_octets <= lower) lower = c.remote_end.address.is_v4() ? kLeastReassembled : now_octets;
   if (lower >= now_octets) return;
   ++counters_.black_holes;
-  base::log(base::LogLevel::Warning, "tcp",
-            "packets of " + std::to_string(now_octets) + " octets towards " +
-                to_string(c.remote_end) + " vanish: " + std::to_string(lower) +
-                " from here on (RFC 4821); is the path's MTU smaller than the device's?");
+  base::log(base::LogLevel::Warning, "tcp", [&] {
+    return "packets of " + std::to_string(now_octets) + " octets towards " +
+           to_string(c.remote_end) + " vanish: " + std::to_string(lower) +
+           " from here on (RFC 4821); is the path's MTU smaller than the device's?";
+  });
   p.high = now_octets - 1;  // until a search has ended below it: see probe_due()
   p.limit = lower;
   p.active = true;

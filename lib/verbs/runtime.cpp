@@ -53,9 +53,10 @@ base::Result<uint64_t> impair_seed(const DeviceSettings& settings) {
   }
   if (!settings.impair.config.harmless()) {
     const std::string key = "device." + settings.config.name + ".impair.seed";
-    base::log(base::LogLevel::Warning, "verbs",
-              settings.config.name + ": its frames are damaged on purpose ([device.impair]); " +
-                  key + "=" + std::to_string(seed) + " does the same again");
+    base::log(base::LogLevel::Warning, "verbs", [&] {
+      return settings.config.name + ": its frames are damaged on purpose ([device.impair]); " +
+             key + "=" + std::to_string(seed) + " does the same again";
+    });
   }
   return seed;
 }
@@ -63,11 +64,12 @@ base::Result<uint64_t> impair_seed(const DeviceSettings& settings) {
 base::Status give_secrets(const DeviceSettings& settings, nic::DeviceConfig& config) {
   if (!settings.random_secret) {
     config.net.seed = config.seed;
-    base::log(base::LogLevel::Warning, "verbs",
-              config.name +
-                  ": random_secret = false: ports, STags, keys and sequence numbers come "
-                  "from seed " +
-                  std::to_string(config.seed) + " and can be guessed by anybody: only for tests");
+    base::log(base::LogLevel::Warning, "verbs", [&] {
+      return config.name +
+             ": random_secret = false: ports, STags, keys and sequence numbers come "
+             "from seed " +
+             std::to_string(config.seed) + " and can be guessed by anybody: only for tests";
+    });
     return {};
   }
   for (uint64_t* word : {&config.secret[0], &config.secret[1], &config.net.seed}) {

@@ -27,8 +27,9 @@ void pin_to(uint32_t core) {
   CPU_ZERO(&set);
   CPU_SET(core, &set);
   if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0) {
-    base::log(base::LogLevel::Warning, "verbs",
-              "worker could not be pinned to core " + std::to_string(core) + ": it runs anywhere");
+    base::log(base::LogLevel::Warning, "verbs", [core] {
+      return "worker could not be pinned to core " + std::to_string(core) + ": it runs anywhere";
+    });
   }
 }
 

@@ -7,11 +7,13 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <vector>
 
+#include "live_memory.hpp"
 #include "sim/sim.hpp"
 #include "tcp_frame.hpp"
 
@@ -209,6 +211,45 @@ TEST_F(Pcap, AFullFileSystemLeavesWholeBlocks) {
     EXPECT_LT(written, kFrames);
     for (uint8_t i = 0; i < written; ++i) EXPECT_EQ(packets[i].octets.front(), i);
   }
+}
+
+// The line in the log is lost where there is no memory for it; nothing throws, the destructor
+// least.
+TEST_F(Pcap, AFullFileSystemIsNeverFatalWithoutMemoryEither) {
+  bool refused = true;
+  for (int64_t n = 0; refused; ++n) {
+    auto writer = Writer::open(path_);
+    ASSERT_TRUE(writer) << writer.error().message;
+    const std::vector<uint8_t> frame(61, 7);
+    for (uint8_t i = 0; i < 10; ++i) (*writer)->append(from_nanos(i), frame);
+    {
+      const FileSizeLimit full(600);
+      test::refuse_memory_after(n);
+      EXPECT_NO_THROW((*writer)->flush());
+      refused = test::refuse_no_more();
+    }
+    EXPECT_EQ((*writer)->counters().frames + (*writer)->counters().write_errors, 10u);
+    EXPECT_EQ(parse().size(), (*writer)->counters().frames);
+    ASSERT_LT(n, 100);
+  }
+}
+
+// Whoever moves the file while it is written keeps what stands at its old place.
+TEST_F(Pcap, WhatHasTakenThePlaceOfTheFileIsLeftAlone) {
+  auto writer = Writer::open(path_);
+  ASSERT_TRUE(writer) << writer.error().message;
+  const std::string moved = path_ + ".1";
+  ASSERT_EQ(std::rename(path_.c_str(), moved.c_str()), 0);
+  std::ofstream(path_) << std::string(5000, 'x');
+  {
+    const FileSizeLimit full(600);
+    for (uint8_t i = 0; i < 10; ++i) (*writer)->append(from_nanos(i), std::vector<uint8_t>(61, i));
+    (*writer)->flush();
+  }
+  EXPECT_NE((*writer)->counters().write_errors, 0u);
+  EXPECT_EQ(std::filesystem::file_size(path_), 5000u);
+  ASSERT_EQ(std::rename(moved.c_str(), path_.c_str()), 0);
+  EXPECT_EQ(parse().size(), (*writer)->counters().frames);
 }
 
 TEST_F(Pcap, AFullFileSystemIsNeverFatal) {
