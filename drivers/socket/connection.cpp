@@ -31,22 +31,21 @@ int seconds(base::Duration duration) {
 }  // namespace
 
 Connection::Connection(Transport& transport, System& system, const Config& config,
-                       Counters& counters, Descriptor descriptor, const llp::Endpoint& remote,
+                       Counters& counters, Descriptor&& descriptor, const llp::Endpoint& remote,
                        State state)
     : transport_(transport),
       system_(system),
       config_(config),
       counters_(counters),
-      descriptor_(std::move(descriptor)),
       remote_(remote),
       state_(state),
       unsent_(config.send_buffer) {
   timer.owner = this;
-  apply_options(config);
+  apply_options(descriptor.get(), config);
+  descriptor_ = std::move(descriptor);  // where there was no memory it stays the caller's
 }
 
-void Connection::apply_options(const Config& config) {
-  const int fd = descriptor();
+void Connection::apply_options(int fd, const Config& config) {
   // RFC 5044 s.5.1: a short FPDU is not held back, so that the next one begins a segment.
   set_option(system_, fd, IPPROTO_TCP, TCP_NODELAY, config.nagle ? 0 : 1);
   const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(config.user_timeout);

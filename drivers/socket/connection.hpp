@@ -76,7 +76,7 @@ class Connection final : public llp::Stream {
   enum class State : uint8_t { Connecting, Open };
 
   Connection(Transport& transport, System& system, const Config& config, Counters& counters,
-             Descriptor descriptor, const llp::Endpoint& remote, State state);
+             Descriptor&& descriptor, const llp::Endpoint& remote, State state);
 
   // llp::Stream
   [[nodiscard]] llp::StreamTraits traits() const override {
@@ -137,7 +137,7 @@ class Connection final : public llp::Stream {
     Space,   ///< takes() is 0: more octets may change that, or what other streams give back
   };
 
-  void apply_options(const Config& config);
+  void apply_options(int fd, const Config& config);
   void refresh_emss();
   void pull_records(base::Now now);
   uint32_t pull_segment(uint32_t emss);

@@ -187,6 +187,7 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
       [&] { connection = add(std::move(accepted), remote, Connection::State::Open); });
   if (!made) {
     ++counters_.accepts_refused;
+    reset_on_close(system_, accepted.get());  // as everybody is who is refused
     return true;
   }
   connection->learn_local();
@@ -213,7 +214,7 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
 
 // --- connecting ---
 
-Connection* Transport::add(Descriptor descriptor, const llp::Endpoint& remote,
+Connection* Transport::add(Descriptor&& descriptor, const llp::Endpoint& remote,
                            Connection::State state) {
   const base::Handle handle = connections_.emplace(*this, system_, config_, counters_,
                                                    std::move(descriptor), remote, state);

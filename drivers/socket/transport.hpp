@@ -77,7 +77,7 @@ class Transport final : public llp::Transport {
   bool accept_one(Listener& listener, int descriptor, base::Now now);
   /// Somebody who is worth less gives way.
   bool make_room(Listener& listener, base::Now now);
-  Connection* add(Descriptor descriptor, const llp::Endpoint& remote, Connection::State state);
+  Connection* add(Descriptor&& descriptor, const llp::Endpoint& remote, Connection::State state);
   void serve_those_waiting();
   void reap(base::Now now);
 

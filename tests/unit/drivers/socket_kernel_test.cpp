@@ -378,7 +378,7 @@ class Refusing final : public System {
   int connect_error = 0;
   int watch_error = 0;     ///< of every descriptor that epoll is to watch from now on
   bool has_ipv6 = true;    ///< it may be left out of a system
-  bool has_memory = true;  ///< an option for which there is none throws
+  bool has_memory = true;  ///< an option of TCP for which there is none throws
   uint32_t info_mss = 0;   ///< TCP_INFO says it, and TCP_MAXSEG nothing; 0: the other's answer
   int bound = AF_UNSPEC;   ///< the family of the latest bind()
   std::optional<int> outstanding;  ///< octets that a peer has not acknowledged
@@ -417,7 +417,7 @@ class Refusing final : public System {
     return 0;
   }
   int setsockopt(int fd, int level, int name, const void* value, socklen_t size) override {
-    if (!has_memory) throw std::bad_alloc();
+    if (!has_memory && level == IPPROTO_TCP) throw std::bad_alloc();
     return under_.setsockopt(fd, level, name, value, size);
   }
   int unacknowledged(int fd, int& octets) override {
@@ -630,7 +630,8 @@ TEST_F(OnRefusing, AConnectionForWhichThereIsNoMemoryIsRefused) {
   ASSERT_TRUE(run_until([&] { return right().counters().accepts_refused == 1; }));
   EXPECT_EQ(acceptor_.accepted, 0u) << "the device is not asked";
   EXPECT_TRUE(right().quiescent());
-  ASSERT_TRUE(run_until([&] { return near_.peer_has_finished; }));
+  ASSERT_TRUE(run_until([&] { return near_.how_ended.has_value(); }));
+  EXPECT_EQ(near_.how_ended, llp::StreamEnd::PeerReset) << "as everybody is who is refused";
   system.has_memory = true;
   RecordUser near{1, 2};
   connect(near, far_);
