@@ -18,7 +18,11 @@ using workload::ControlKind;
 using workload::ControlMessage;
 using workload::Operation;
 
-constexpr uint32_t kBatch = 64;  // messages
+constexpr uint32_t kBatch = 64;  // messages at most
+// The server's application hears nothing of a batch before its end, and who says nothing for a
+// second may have to give way.
+constexpr uint64_t kFirstBatchOctets = 64u << 20;
+constexpr double kLongBatchNs = 0.25e9;
 constexpr int64_t kTimeoutMs = 30000;
 
 class Client {
@@ -56,6 +60,7 @@ class Client {
   std::unique_ptr<Station> station_;
   workload::Offer offer_;
   uint64_t generation_ = 0;
+  uint32_t messages_ = kBatch;                    // of the next batch
   std::optional<workload::AtomicBatch> atomics_;  // of this batch
   bool originals_right_ = true;
   bool verified_ = true;
@@ -76,11 +81,15 @@ Status Client::set_up() {
   auto offer = workload::decode_offer(*reply);
   if (!offer) return tl::unexpected(protocol_error("the peer is not an rnic-perf server"));
   offer_ = *offer;
+  // Our own region is no larger, whatever a peer says of its own.
+  offer_.length = std::min(offer_.length, kServerMemory);
   if (options_.size > offer_.length) {
     return tl::unexpected(
         Error{ErrorCode::InvalidArgument,
               "--size is above the server's " + std::to_string(offer_.length) + " octets"});
   }
+  messages_ =
+      static_cast<uint32_t>(std::clamp<uint64_t>(kFirstBatchOctets / options_.size, 1, kBatch));
   return {};
 }
 
@@ -148,6 +157,11 @@ Status Client::timed(const ControlMessage& batch) {
     }
   }
   const auto elapsed = static_cast<double>(context_.now_ns() - start);
+  if (elapsed > kLongBatchNs) {
+    messages_ = std::max(batch.messages / 2, 1u);
+  } else if (elapsed < kLongBatchNs / 4) {
+    messages_ = std::min(batch.messages * 2, kBatch);
+  }
   goodput_.push_back(static_cast<double>(batch.messages * batch.size) * 8.0 / elapsed);
   rate_.push_back(batch.messages * 1e9 / elapsed);
   return {};
@@ -182,7 +196,7 @@ Status Client::batch() {
   batch.slots = static_cast<uint32_t>(std::clamp<uint64_t>(
       std::min<uint64_t>(offer_.length, 1u << 20) / workload::slot_stride(options_.size), 1,
       kBatch));
-  batch.messages = kBatch;
+  batch.messages = messages_;
   batch.pattern = {7, ++generation_};
   prepare_own(batch);
   const auto ask = [&](ControlKind kind) -> Result<ControlMessage> {

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -221,6 +222,38 @@ class Servers:
 
 class OverSockets(Servers, unittest.TestCase):
     arena = arena.OnSockets
+
+    # The server's application hears nothing of what is written into its memory.
+    def test_who_writes_much_is_not_taken_for_silent(self):
+        with self.place.server(PERF, "--clients", "1") as server:
+            busy = subprocess.Popen(
+                self.client(PERF, "--seconds", "4", "--op", "write", "--size", "64M", "--no-verify"),
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            server.wait_for("\nclient ")
+            time.sleep(1)
+            while busy.poll() is None:
+                subprocess.run(self.client(PERF, "--seconds", "0.1"), capture_output=True,
+                               timeout=60, check=False)
+                time.sleep(0.2)
+            self.assertEqual(busy.returncode, 0, busy.communicate()[1] + server.said())
+            self.assertIn("rejected: no place", server.said())
+
+    # What a peer says of its memory is not what we have of our own.
+    def test_a_server_may_offer_what_it_likes(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            client = subprocess.Popen(
+                [PERF, "client", "127.0.0.1", "--port", str(listener.getsockname()[1]), "--size",
+                 "128M"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            peer = listener.accept()[0]
+            with peer:
+                request = peer.recv(4096)
+                offer = struct.pack(">IIQQI", 0x524e4f31, 0x1234, 0, 1 << 40, 0)
+                data = request[20:24] + offer  # IRD and ORD as they were asked for
+                peer.sendall(b"MPA ID Rep Frame" + request[16:18] + struct.pack(">H", len(data)) +
+                             data)
+                told = client.communicate(timeout=60)[1]
+        self.assertEqual(client.returncode, 2, told)
+        self.assertIn("--size is above the server's 67108864 octets", told)
 
     # The descriptors run out long before the tables do.
     def test_strangers_hold_no_descriptor_that_a_client_needs(self):
