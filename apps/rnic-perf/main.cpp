@@ -12,13 +12,17 @@ namespace rnic::perf {
 namespace {
 
 constexpr uint64_t kUsualSize = 1u << 20;
+constexpr uint64_t kLongest = 1u << 30;  // of a message
 
 void add_workload(CLI::App& command, Options& options) {
-  command.add_option("--size", options.size_text,
-                     "octets of a message; K, M mean 2^10, 2^20 (default: 1M; imm and atomics: 8)");
+  command
+      .add_option("--size", options.size_text,
+                  "octets of a message; K, M mean 2^10, 2^20 (default: 1M; imm and atomics: 8)")
+      ->check(workload::not_empty());
   command.add_option("--seconds", options.seconds, "how long to measure")
       ->capture_default_str()
-      ->check(CLI::Range(0.1, 3600.0));
+      ->check(CLI::Range(0.1, 3600.0))
+      ->check(workload::a_number());
   command.add_option("--depth", options.depth, "messages outstanding")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
@@ -28,8 +32,9 @@ void add_workload(CLI::App& command, Options& options) {
 }
 
 void add_configuration(CLI::App& command, Options& options) {
-  command.add_option("--config", options.config_file,
-                     "TOML file, see config/ and docs/settings.md");
+  command
+      .add_option("--config", options.config_file, "TOML file, see config/ and docs/settings.md")
+      ->check(workload::not_empty());
   command
       .add_option("--set", options.overrides,
                   "override one key of the configuration: tcp.sack=false")
@@ -42,24 +47,9 @@ bool parse_size(Options& options) {
     options.size = word ? workload::kWordOctets : kUsualSize;
     return true;
   }
-  const std::string& text = options.size_text;
-  size_t used = 0;
-  uint64_t value = 0;
-  try {
-    value = std::stoull(text, &used);
-  } catch (const std::exception&) {
-    return false;
-  }
-  const std::string unit = text.substr(used);
-  if (unit == "K" || unit == "KB")
-    value <<= 10;
-  else if (unit == "M" || unit == "MB")
-    value <<= 20;
-  else if (!unit.empty())
-    return false;
-  options.size = value;
-  if (word) return value == workload::kWordOctets;
-  return value >= 1 && value <= (1ull << 30) && text[0] != '-';
+  const auto size = workload::parse_octets(options.size_text, kLongest);
+  options.size = size.value_or(0);
+  return word ? options.size == workload::kWordOctets : options.size != 0;
 }
 
 int run(int argc, char** argv) {
@@ -100,7 +90,8 @@ int run(int argc, char** argv) {
 
   CLI::App& server = *app.add_subcommand("server", "answers rnic-perf clients until interrupted");
   add_configuration(server, options);
-  server.add_option("--device", options.device, "device of the configuration (default: the first)");
+  server.add_option("--device", options.device, "device of the configuration (default: the first)")
+      ->check(workload::not_empty());
   workload::add_port_option(server, options.port);
   workload::add_server_options(server, options.server);
   workload::add_address_option(server, options.own_address);
@@ -110,7 +101,8 @@ int run(int argc, char** argv) {
   add_operation(client);
   add_workload(client, options);
   add_configuration(client, options);
-  client.add_option("--device", options.device, "device of the configuration (default: the first)");
+  client.add_option("--device", options.device, "device of the configuration (default: the first)")
+      ->check(workload::not_empty());
   workload::add_port_option(client, options.port);
   workload::add_address_option(client, options.own_address);
 

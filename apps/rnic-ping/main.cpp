@@ -265,6 +265,9 @@ class EchoThread {
 
 /// Both ends in this process.
 int run_loopback(const Options& options) {
+  if (!options.device.empty()) {
+    return complain("loopback uses both devices of the configuration: leave --device out", kUsage);
+  }
   Options threaded = options;
   threaded.overrides.push_back("worker.mode=threaded");
   auto context = open_context(threaded);
@@ -315,10 +318,12 @@ int run(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::Range(1u, kMaxSize));
   workload::add_port_option(app, options.port);
-  app.add_option("--config", options.config_file, "TOML file, see config/ and docs/settings.md");
+  app.add_option("--config", options.config_file, "TOML file, see config/ and docs/settings.md")
+      ->check(workload::not_empty());
   app.add_option("--set", options.overrides, "override one key of the configuration")
       ->allow_extra_args(false);
-  app.add_option("--device", options.device, "device of the configuration (default: the first)");
+  app.add_option("--device", options.device, "device of the configuration (default: the first)")
+      ->check(workload::not_empty());
   workload::add_server_options(app, options.server);
   workload::add_address_option(app, options.address);
   app.add_flag("--json", options.json, "print the result as one JSON object, as the last line");

@@ -19,22 +19,8 @@ const std::map<std::string, Job> kJobs{{"send", Job::Send},
                                        {"echo", Job::Echo},
                                        {"check", Job::Check}};
 
-std::optional<uint64_t> parse_octets(const std::string& text) {
-  size_t used = 0;
-  uint64_t value = 0;
-  try {
-    value = std::stoull(text, &used);
-  } catch (const std::exception&) {
-    return std::nullopt;
-  }
-  const std::string unit = text.substr(used);
-  const std::map<std::string, int> shifts{{"", 0}, {"K", 10}, {"M", 20}, {"G", 30}};
-  const auto shift = shifts.find(unit);
-  if (text[0] == '-' || shift == shifts.end() || value > (1ull << 40) >> shift->second) {
-    return std::nullopt;
-  }
-  return value << shift->second;
-}
+constexpr uint64_t kMostOctets = uint64_t{1} << 40;
+constexpr uint64_t kLongest = 1u << 30;  // of a message
 
 void add_work(CLI::App& command, Options& options, std::string& job) {
   command
@@ -49,13 +35,16 @@ void add_work(CLI::App& command, Options& options, std::string& job) {
       ->capture_default_str();
   command.add_option("--message", options.message_text, "octets handed over at a time")
       ->capture_default_str();
-  command.add_option("--reset-after", options.reset_text,
-                     "abort a connection that has moved so many octets");
+  command
+      .add_option("--reset-after", options.reset_text,
+                  "abort a connection that has moved so many octets")
+      ->check(workload::not_empty());
   command.add_flag("!--no-verify", options.verify, "neither compare nor hash what comes");
   command.add_flag("!--no-hash", options.hash, "compare, but do not hash");
   command.add_flag("--json", options.json, "print the result as one JSON object, as the last line");
-  command.add_option("--config", options.config_file,
-                     "TOML file, see config/ and docs/settings.md");
+  command
+      .add_option("--config", options.config_file, "TOML file, see config/ and docs/settings.md")
+      ->check(workload::not_empty());
   command
       .add_option("--set", options.overrides,
                   "override one key of the configuration: tcp.sack=false")
@@ -70,24 +59,26 @@ void add_client(CLI::App& command, Options& options) {
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
   command.add_option("--seconds", options.seconds, "send for so long, instead of --octets")
-      ->check(CLI::Range(0.1, 3600.0));
+      ->check(CLI::Range(0.1, 3600.0))
+      ->check(workload::a_number());
   command
       .add_option("--timeout", options.timeout, "give up after so many seconds without an octet")
       ->capture_default_str()
-      ->check(CLI::Range(0.1, 3600.0));
+      ->check(CLI::Range(0.1, 3600.0))
+      ->check(workload::a_number());
 }
 
 std::optional<int> parse_sizes(Options& options) {
-  const auto octets = parse_octets(options.octets_text);
+  const auto octets = workload::parse_octets(options.octets_text, kMostOctets);
   if (!octets) return complain("--octets " + options.octets_text + ": give 0 to 1024G", kUsage);
-  const auto message = parse_octets(options.message_text);
-  if (!message || *message == 0 || *message > (1u << 30)) {
+  const auto message = workload::parse_octets(options.message_text, kLongest);
+  if (!message || *message == 0) {
     return complain("--message " + options.message_text + ": give 1 to 1024M", kUsage);
   }
   options.octets = *octets;
   options.message = static_cast<uint32_t>(*message);
   if (options.reset_text.empty()) return std::nullopt;
-  options.reset_after = parse_octets(options.reset_text);
+  options.reset_after = workload::parse_octets(options.reset_text, kMostOctets);
   if (options.reset_after) return std::nullopt;
   return complain("--reset-after " + options.reset_text + ": give 0 to 1024G", kUsage);
 }
@@ -115,13 +106,15 @@ int run(int argc, char** argv) {
   server.add_option("--backlog", options.backlog, "connections that may wait")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
-  server.add_option("--device", options.device, "device of the configuration (default: the first)");
+  server.add_option("--device", options.device, "device of the configuration (default: the first)")
+      ->check(workload::not_empty());
   workload::add_address_option(server, options.own_address);
   CLI::App& client = *app.add_subcommand("client", "connects to a server");
   client.add_option("address", options.address, "IP address of the server")->required();
   add_work(client, options, job);
   add_client(client, options);
-  client.add_option("--device", options.device, "device of the configuration (default: the first)");
+  client.add_option("--device", options.device, "device of the configuration (default: the first)")
+      ->check(workload::not_empty());
   workload::add_address_option(client, options.own_address);
 
   if (auto status = workload::parse_command_line(app, "rnic-stream", argc, argv)) return *status;

@@ -262,11 +262,11 @@ void Tally::add_latencies(nlohmann::ordered_json& out) {
 
 int run_server(const Options& options) {
   auto context = open_context(options, false);
-  if (!context) return fail(context.error());
+  if (!context) return complain(context.error().message, kUsage);
   auto device = workload::choose_reachable_device(*context, options.device);
   if (!device) return complain(device.error().message, kUsage);
   Server server(*device, options);
-  if (Status status = server.open(); !status) return fail(status.error());
+  if (Status status = server.open(); !status) return complain(status.error().message, kUsage);
   std::cerr << "listening on " << device->address() << ":" << options.port << std::endl;
   context->wait_until(
       [&] {
@@ -285,7 +285,7 @@ int run_server(const Options& options) {
 
 int run_client(const Options& options) {
   auto context = open_context(options, false);
-  if (!context) return fail(context.error());
+  if (!context) return complain(context.error().message, kUsage);
   auto device = workload::choose_reachable_device(*context, options.device);
   if (!device) return complain(device.error().message, kUsage);
   Client client(*context, *device, options);
@@ -305,11 +305,11 @@ int run_client(const Options& options) {
 
 int run_loopback(const Options& options) {
   auto context = open_context(options, true);
-  if (!context) return fail(context.error());
+  if (!context) return complain(context.error().message, kUsage);
   const std::vector<std::string> names = context->device_names();
   if (names.size() != 2) return complain("loopback needs two devices in the configuration", kUsage);
   Server server(*context->device(names[1]), options);
-  if (Status status = server.open(); !status) return fail(status.error());
+  if (Status status = server.open(); !status) return complain(status.error().message, kUsage);
   Client client(*context, *context->device(names[0]), options);
   if (Status status = client.open(server.device().address()); !status) return fail(status.error());
   context->wait_until(

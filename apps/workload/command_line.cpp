@@ -1,7 +1,10 @@
 #include "workload/command_line.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <iostream>
+#include <string_view>
 
 namespace rnic::workload {
 
@@ -34,6 +37,38 @@ std::optional<int> parse_command_line(CLI::App& app, const std::string& program,
     return kUsageStatus;
   }
   return std::nullopt;
+}
+
+std::optional<uint64_t> parse_octets(const std::string& text, uint64_t most) {
+  const char* end = text.data() + text.size();
+  uint64_t value = 0;
+  const auto parsed = std::from_chars(text.data(), end, value);
+  if (parsed.ec != std::errc{}) return std::nullopt;
+  std::string_view unit(parsed.ptr, static_cast<size_t>(end - parsed.ptr));
+  if (unit.size() == 2 && unit[1] == 'B') unit.remove_suffix(1);
+  constexpr std::string_view kUnits = "KMG";
+  const size_t which = unit.size() == 1 ? kUnits.find(unit[0]) : kUnits.npos;
+  if (!unit.empty() && which == kUnits.npos) return std::nullopt;
+  const size_t shift = unit.empty() ? 0 : 10 * (which + 1);
+  if (value > most >> shift) return std::nullopt;
+  return value << shift;
+}
+
+CLI::Validator a_number() {
+  return {[](std::string& text) {
+            double value = 0;
+            const bool read = CLI::detail::lexical_cast(text, value);
+            return read && !std::isnan(value) ? std::string{} : text + " is not a number";
+          },
+          "", "number"};
+}
+
+CLI::Validator not_empty() {
+  return {[](std::string& text) {
+            return text.empty() ? std::string("is empty: leave the option out for its default")
+                                : std::string{};
+          },
+          "", "not empty"};
 }
 
 }  // namespace rnic::workload

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "workload/command_line.hpp"
 #include "workload/remote.hpp"
 
 namespace rnic::workload {
@@ -54,7 +55,8 @@ void apply(const PortChoice& choice, Config& config) {
 
 void add_address_option(CLI::App& app, std::string& address) {
   app.add_option("--address", address,
-                 "the device's own address, instead of the configuration's: 192.168.1.3/24");
+                 "the device's own address, instead of the configuration's: 192.168.1.3/24")
+      ->check(not_empty());
 }
 
 void apply_address(const std::string& address, const std::string& device, Config& config) {

@@ -129,7 +129,8 @@ void interrupt() { interrupt_seen = 1; }
 
 bool is_of_environment(const Error& error) {
   return error.code == ErrorCode::Environment || error.code == ErrorCode::ResourceExhausted ||
-         error.code == ErrorCode::InvalidArgument;
+         error.code == ErrorCode::InvalidArgument || error.code == ErrorCode::Unsupported ||
+         error.code == ErrorCode::PermissionDenied;
 }
 
 }  // namespace rnic::workload

@@ -3,6 +3,8 @@
 #include <iostream>
 #include <utility>
 
+#include "workload/command_line.hpp"
+
 namespace rnic::workload {
 
 namespace {
@@ -23,7 +25,8 @@ void add_server_options(CLI::App& app, ServerOptions& options) {
   app.add_option("--silence", options.silence_s,
                  "server: seconds after which a client that says nothing is let go; 0: never")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(CLI::Range(0.0, 1e6))
+      ->check(a_number());
 }
 
 Server::Server(Context& context, Device device, std::string program, const ServerOptions& options,

@@ -139,7 +139,8 @@ class WrongCommandLine(Case):
         self.refuses("rnic-perf", "client", says="address")
 
     def test_values(self):
-        for size in ("3Q", "0", "-1", "M", "2000M", "", "99999999999999999999"):
+        for size in ("3Q", "0", "-1", "M", "2000M", "", "99999999999999999999", "17592186044417M",
+                     " -18446744073709551552", "64KiB"):
             self.refuses("rnic-perf", "loopback", "--size=" + size, says="--size")
         self.refuses("rnic-perf", "loopback", "--op", "erase", says="erase")
         self.refuses("rnic-perf", "loopback", "--op", "cmp-swap", "--size", "64",
@@ -151,13 +152,26 @@ class WrongCommandLine(Case):
         self.refuses("rnic-perf", "server", "--port", "70000", says="--port")
         self.refuses("rnic-ping", "--size", "0", says="--size")
         self.refuses("rnic-ping", "--count", "many", says="--count")
+        self.refuses("rnic-ping", "server", "--silence", "nan", says="--silence: nan is not a number")
+        self.refuses("rnic-perf", "loopback", "--seconds", "nan", says="--seconds")
+        self.refuses("rnic-stream", "loopback", "--seconds", "nan", says="--seconds")
+        self.refuses("rnic-stream", "loopback", "--timeout", "nan", says="--timeout")
         self.refuses("rnic-demo", "--largest", "40", says="--largest")
-        for octets in ("3Q", "-1", "M", "2000G", ""):
+        for octets in ("3Q", "-1", "M", "2000G", "", " -18446744073709551552"):
             self.refuses("rnic-stream", "loopback", "--octets=" + octets, says="--octets")
         self.refuses("rnic-stream", "loopback", "--message", "0", says="--message")
         self.refuses("rnic-stream", "server", "--job", "erase", says="erase")
         self.refuses("rnic-stream", "client", "10.0.0.2", "--connections", "0",
                      says="--connections")
+
+    # What a script has in a variable that is empty must not choose something else.
+    def test_empty_values(self):
+        for option in ("--config", "--device", "--address"):
+            for app, *mode in (["rnic-ping", "10.0.0.2"], ["rnic-perf", "client", "10.0.0.2"],
+                               ["rnic-stream", "client", "10.0.0.2"]):
+                self.refuses(app, *mode, option, "", says=option + ": is empty")
+        self.refuses("rnic-perf", "loopback", "--size", "", says="--size: is empty")
+        self.refuses("rnic-stream", "loopback", "--reset-after", "", says="--reset-after: is empty")
 
     def test_addresses(self):
         for address in ("10.0.0.300", "nowhere", "10.0.0"):
@@ -167,8 +181,8 @@ class WrongCommandLine(Case):
 
 class WrongConfiguration(Case):
     def both(self, *args, says):
-        self.refuses("rnic-perf", "loopback", *args, says=says)
-        self.refuses("rnic-ping", "loopback", *args, says=says)
+        for app in ("rnic-perf", "rnic-ping", "rnic-stream"):
+            self.refuses(app, "loopback", *args, says=says)
 
     def test_file(self):
         self.both("--config", "/does/not/exist.toml", says="/does/not/exist.toml.*TOML")
@@ -206,6 +220,14 @@ class WrongConfiguration(Case):
     def test_streams_between_processes_need_a_port(self):
         for args in (["server"], ["client", "10.0.0.2"]):
             self.refuses("rnic-stream", *args, says="need a port of softrnic's own.*--config")
+
+    def test_sockets_have_no_streams(self):
+        config = self.write("socket.toml", "[[device]]\nport = \"socket\"\n")
+        for args in (["server"], ["client", "127.0.0.1"]):
+            self.refuses("rnic-stream", *args, "--config", config, says="no streams of plain octets")
+
+    def test_loopback_has_both_devices(self):
+        self.refuses("rnic-ping", "loopback", "--device", "rnic1", says="leave --device out")
 
     def test_connecting_to_oneself(self):
         config = self.write("null.toml", NULL)
