@@ -83,6 +83,9 @@ base::Status Device::listen(const llp::Endpoint& local, std::optional<FramingKin
 }
 
 base::Status Device::check_framing(FramingKind framing) const {
+  if (framing > FramingKind::Tuf) {
+    return fail(Errc::InvalidArgument, "a number without a name for framing: Mpa or Tuf");
+  }
   if (framing != FramingKind::Tuf || own_ || config_.tuf.markers_receive) return {};
   return fail(Errc::Unsupported,
               "over sockets of the system, which show no segments, ULP framing has marker mode "
@@ -163,6 +166,7 @@ base::Status Device::connect(QueuePair& qp, const llp::Endpoint& remote,
   if (auto status = check_unconnected(qp); !status) return status;
   ConnectOptions resolved = options;
   resolved.framing = options.framing.value_or(config_.framing);
+  if (auto status = check_framing(*resolved.framing); !status) return status;
   if (auto status = check_options(qp, resolved); !status) return status;
   qp.segments = {options.packing, options.nagle};
   if (resolved.framing == FramingKind::Tuf) {
@@ -200,7 +204,6 @@ base::Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::Byte
 base::Status Device::dial_framed(QueuePair& qp, const llp::Endpoint& remote,
                                  base::ByteView private_data, const ConnectOptions& options,
                                  base::Now now) {
-  if (auto status = check_framing(FramingKind::Tuf); !status) return status;
   if (private_data.size() > wire::kTufPrivateDataMax) {
     return fail(Errc::InvalidArgument, "private data of " + std::to_string(private_data.size()) +
                                            " octets: at most 512 with ULP framing");

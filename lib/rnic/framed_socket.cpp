@@ -58,6 +58,9 @@ base::Status check_pdu_max(uint32_t octets, const tuf::PduFormat& format) {
 }
 
 base::Status check_setup(const FramedSetup& setup) {
+  if (setup.send > tuf::SendMode::Markers || setup.receive > tuf::ReceiveMode::Markers) {
+    return fail(Errc::InvalidArgument, "a number without a name for send_mode or receive_mode");
+  }
   const tuf::StreamConfig& stream = setup.stream;
   const bool marked =
       setup.send == tuf::SendMode::Markers || setup.receive == tuf::ReceiveMode::Markers;

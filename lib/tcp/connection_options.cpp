@@ -8,6 +8,9 @@ base::Status Engine::check_options(const ConnectionOptions& options, const char*
   const auto wrong = [call](const std::string& what) {
     return base::fail(base::Errc::InvalidArgument, std::string(call) + ": " + what);
   };
+  if (options.congestion_control > CongestionControl::Dctcp || options.ecn > Ecn::Offer) {
+    return wrong("a number without a name for congestion_control or ecn");
+  }
   if (options.dscp > 63) {
     return wrong("dscp " + std::to_string(options.dscp) + " is more than six bits; give 0 to 63");
   }

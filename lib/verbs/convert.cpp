@@ -44,6 +44,7 @@ static_assert(static_cast<int>(EventKind::CompletionOverrun) ==
               static_cast<int>(nic::EventKind::CompletionOverrun));
 static_assert(static_cast<int>(TraceKind::Suspected) ==
               static_cast<int>(base::TraceKind::Suspected));
+static_assert(static_cast<int>(Framing::Tuf) == static_cast<int>(nic::FramingKind::Tuf));
 static_assert(kMaxSge == rdmap::kMaxSge);
 static_assert(kReadsByApplication == mpa::kReadsByUlp);
 
@@ -115,7 +116,7 @@ Completion from_work(const rdmap::Completion& completion) {
 
 std::optional<nic::FramingKind> to_framing(std::optional<Framing> framing) {
   if (!framing) return std::nullopt;
-  return *framing == Framing::Tuf ? nic::FramingKind::Tuf : nic::FramingKind::Mpa;
+  return static_cast<nic::FramingKind>(*framing);
 }
 
 nic::ConnectOptions to_options(const ConnectOptions& options) {

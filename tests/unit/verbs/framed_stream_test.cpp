@@ -254,6 +254,12 @@ TEST_P(Framed, ArgumentsThatCannotBe) {
   bad = options;
   bad.max_frame = 65529;
   EXPECT_TRUE(refused(bad));
+  bad = options;
+  bad.send_mode = static_cast<FramedSendMode>(4);
+  EXPECT_TRUE(refused(bad));
+  bad = options;
+  bad.receive_mode = static_cast<FramedReceiveMode>(3);
+  EXPECT_TRUE(refused(bad));
   EXPECT_FALSE(world.left.connect_framed("nowhere", 1, options).has_value());
   EXPECT_FALSE(world.left.connect_framed("10.0.0.2", 0, options).has_value());
   EXPECT_FALSE(world.right.listen_framed(0, {.framing = options}).has_value());

@@ -176,6 +176,12 @@ TEST_P(Streaming, OptionsOfOneStream) {
     must(pair.near.set_options(
         {.congestion_control = CongestionControl::NewReno, .nagle = true, .keep_alive = true}));
     EXPECT_EQ(pair.near.set_options({.dscp = 64}).error().code, ErrorCode::InvalidArgument);
+    StreamOptions nameless;
+    nameless.congestion_control = static_cast<CongestionControl>(3);
+    EXPECT_EQ(pair.near.set_options(nameless).error().code, ErrorCode::InvalidArgument);
+    nameless = {};
+    nameless.ecn = static_cast<Ecn>(3);
+    EXPECT_EQ(pair.near.set_options(nameless).error().code, ErrorCode::InvalidArgument);
     EXPECT_FALSE(world.right.listen_stream(kPort + 1, {.stream = {.dscp = 64}}).has_value());
     const auto refused = world.left.connect_stream(world.right.address(), kPort,
                                                    {.keep_alive = true, .keep_alive_count = 0});

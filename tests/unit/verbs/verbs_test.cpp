@@ -305,6 +305,8 @@ TEST_F(Verbs, ErrorsOfNamesAndAddresses) {
   EXPECT_EQ(code_of(world_.right.listen(7471)), ErrorCode::AlreadyExists);
   must(world_.left.listen(7471));
   EXPECT_EQ(code_of(world_.right.listen(0)), ErrorCode::InvalidArgument);
+  EXPECT_EQ(code_of(world_.right.listen(7472, {}, static_cast<Framing>(2))),
+            ErrorCode::InvalidArgument);
   must(world_.right.unlisten(7471));
   EXPECT_EQ(code_of(world_.right.unlisten(7471)), ErrorCode::NotFound);
 
