@@ -153,7 +153,9 @@ Status Client::timed(const ControlMessage& batch) {
       latency_ns_.push_back(context_.now_ns() - posted_at[completed++]);
     }
     if (context_.now_ns() - start > kTimeoutMs * 1000000 || workload::interrupted()) {
-      return tl::unexpected(Error{ErrorCode::TimedOut, "the batch did not complete"});
+      return tl::unexpected(Error{ErrorCode::TimedOut, workload::interrupted()
+                                                           ? "interrupted"
+                                                           : "the batch did not complete"});
     }
   }
   const auto elapsed = static_cast<double>(context_.now_ns() - start);

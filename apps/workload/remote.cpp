@@ -31,6 +31,13 @@ std::string reason_in(const Event& event) {
 
 volatile std::sig_atomic_t interrupt_seen = 0;
 
+/// Why what was waited for is not there.
+Error not_there(const std::string& what, int64_t timeout_ms) {
+  return Error{ErrorCode::TimedOut, interrupted()
+                                        ? "interrupted"
+                                        : what + " within " + std::to_string(timeout_ms) + " ms"};
+}
+
 }  // namespace
 
 std::array<uint8_t, kOfferOctets> encode(const Offer& offer) {
@@ -85,8 +92,7 @@ Result<std::vector<uint8_t>> connect_end(Context& context, End& end, const std::
       context.wait_until([&] { return interrupted() || end.device.poll_event(event); }, timeout_ms);
   const std::string peer = address + ":" + std::to_string(port);
   if (!answered || interrupted()) {
-    return tl::unexpected(Error{ErrorCode::TimedOut, "no answer from " + peer + " within " +
-                                                         std::to_string(timeout_ms) + " ms"});
+    return tl::unexpected(not_there("no answer from " + peer, timeout_ms));
   }
   if (event.kind == EventKind::Established) return event.private_data;
   return tl::unexpected(Error{ErrorCode::Unreachable, peer + ": " + to_string(event.kind) + ": " +
@@ -103,8 +109,7 @@ Result<Completion> await(Context& context, CompletionQueue& queue, int64_t timeo
       },
       timeout_ms);
   if (!came || interrupted()) {
-    return tl::unexpected(
-        Error{ErrorCode::TimedOut, "no completion within " + std::to_string(timeout_ms) + " ms"});
+    return tl::unexpected(not_there("no completion", timeout_ms));
   }
   if (completion.status == CompletionStatus::Success) return completion;
   return tl::unexpected(Error{ErrorCode::Reset, std::string(to_string(completion.opcode)) +

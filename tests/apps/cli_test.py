@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -344,6 +345,26 @@ class Results(Case):
     def test_stream_reset(self):
         result = self.stream("--job", "duplex", "--octets", "8M", "--reset-after", "1M")
         self.assertEqual(result["ends"], {"aborted": 1})
+
+
+class Interrupted(Case):
+    """Ctrl-C ends what waits for a peer, and no time is named that has not gone by."""
+
+    def test_a_client_that_waits(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = str(listener.getsockname()[1])
+            for app, *mode in (["rnic-ping"], ["rnic-perf", "client"]):
+                with self.subTest(app=app):
+                    child = subprocess.Popen([APPS[app], *mode, "127.0.0.1", "--port", port],
+                                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                             text=True)
+                    peer = listener.accept()[0]
+                    with peer:
+                        peer.recv(100)  # the Request
+                        child.send_signal(signal.SIGINT)
+                        told = child.communicate(timeout=20)[1]
+                    self.assertEqual(told, app + ": interrupted\n")
+                    self.assertNotEqual(child.returncode, 0)
 
 
 class Demo(Case):
