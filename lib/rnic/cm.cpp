@@ -168,6 +168,8 @@ base::Status Device::connect(QueuePair& qp, const llp::Endpoint& remote,
   resolved.framing = options.framing.value_or(config_.framing);
   if (auto status = check_framing(*resolved.framing); !status) return status;
   if (auto status = check_options(qp, resolved); !status) return status;
+  // Before somebody gives way for it.
+  if (auto local = local_towards(remote); !local) return tl::unexpected(local.error());
   qp.segments = {options.packing, options.nagle};
   if (resolved.framing == FramingKind::Tuf) {
     return dial_framed(qp, remote, private_data, options, now);

@@ -114,6 +114,17 @@ TEST_F(FewConnections, AnActiveOpenFindsItsPlace) {
   ASSERT_TRUE(run_until([&] { return left().has(EventKind::ConnectRequest); }));
 }
 
+TEST_F(FewConnections, NobodyGivesWayForACallThatFails) {
+  StreamSocket* first = stranger();
+  stranger();
+  QueuePair* qp = right().make_qp();
+  const llp::Endpoint nowhere{llp::IpAddress::v4(0xc0a80001), kPort};
+  EXPECT_FALSE(right().device->connect(*qp, nowhere, {}, now_).has_value());
+  run_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(counters().starts_displaced, 0u);
+  EXPECT_FALSE(first->how_ended());
+}
+
 // Established ones hold their places: who asks then is refused, and the log says why.
 TEST_F(FewConnections, EstablishedOnesDoNotGiveWay) {
   QueuePair* theirs[] = {left().make_qp(), left().make_qp()};
