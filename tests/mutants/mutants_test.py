@@ -274,6 +274,22 @@ class Goes(unittest.TestCase):
         self.assertIsNone(known.why(dict(mutant(2), of="x = a + 2;")))
 
 
+class EquivalentsOfThisTree(unittest.TestCase):
+    def test_what_is_said_is_said_of_one_place(self):
+        """Else the sentence about one mutant would excuse another one."""
+        for entry in reporting.Equivalents(ROOT).table:
+            with open(os.path.join(ROOT, entry["file"]), "rb") as file:
+                text = file.read()
+            before, at, places = entry["before"].encode(), -1, 0
+            if not before:
+                continue
+            while (at := text.find(before, at + 1)) >= 0:
+                places += entry.get("line", "") in planning.line_of(text, at)
+            # A number or a word is part of others, too: there the line is the place.
+            if places == 0 or not (before.isalnum() and entry.get("line")):
+                self.assertEqual(places, entry.get("places", 1), entry)
+
+
 SCRIPT = """#!/bin/sh
 # A test program of which Two.Slow sees mutant 3, and One.Fails fails whatever is switched on.
 filter=$(sed -n 's/^--gtest_filter=//p' "${1#--gtest_flagfile=}")
