@@ -19,6 +19,7 @@ LEAST = 3  # seconds
 QUICK = 0.3  # seconds that the first tests of a program may take together
 MEMORY = 6 << 30
 SEEDS = "sim"
+LISTED = 10  # first seeds of each profile, whose fingerprints tests/sim/fingerprints.txt keeps
 CHECKED = 10  # worlds whose checkers are asked before a fingerprint alone counts
 FAILED = re.compile(r"^\[  FAILED  \] ([\w/.]+)", re.MULTILINE)
 RUNNING = re.compile(r"^\[ RUN      \] ([\w/.]+)", re.MULTILINE)
@@ -89,6 +90,7 @@ class Judge:
         self.programs, self.simulator = programs, simulator
         self.baseline = {}  # key -> seconds, ids it reaches, of worlds their fingerprints
         self.lame = []      # what fails without any mutant
+        self.looks = {}     # profile, mutant or -1 -> how the listed worlds look, seconds
 
     # --- before anything is changed ---
 
@@ -210,19 +212,32 @@ class Judge:
         done = Run(self.seed_command(words), self.area, {"RNIC_MUTANT": str(number)},
                    *self.limits(SEEDS, [words]))
         if done.code == 0:
-            return self.by_fingerprint(words, done)
+            return self.by_fingerprint(words, number, done)
         told = SEED_FAILED.findall(done.text)
         return "sim " + (told[0] if told else done.how(f"seed {words}"))
 
-    def by_fingerprint(self, words, done):
+    def by_fingerprint(self, words, number, done):
         """A world that no checker complains of, and that does not look as it does without the
-        mutant: the test sim-fingerprints is there to say so."""
+        mutant. The test sim-fingerprints is there to say so, and knows the first worlds of each
+        profile: one of them has to look different, too."""
         known = self.baseline[(SEEDS, words)]["fingerprints"]
-        changed = sorted(set(known) - set(FINGERPRINT.findall(done.text)))
-        if not changed:
-            return None
-        _, profile, seed, _ = changed[0].split()
-        return f"fingerprint of seed {seed} ({profile})"
+        changed = set(known) - set(FINGERPRINT.findall(done.text))
+        for profile in sorted({line.split()[1] for line in changed}):
+            looks, seconds = self.listed(profile, -1, 600)
+            different = sorted(looks - self.listed(profile, number, LEAST + PATIENCE * seconds)[0])
+            if different:
+                return f"fingerprint of seed {different[0].split()[2]} ({profile})"
+        return None
+
+    def listed(self, profile, number, most):
+        """How the worlds that sim-fingerprints knows look with a mutant (-1: without), and the
+        seconds that it took. most: such seconds"""
+        if (profile, number) not in self.looks:
+            words = [self.simulator, "--profile", profile, "--first-seed", "1", "--seeds",
+                     str(LISTED), "--jobs", "1", "--show-fingerprints"]
+            done = Run(words, self.area, {"RNIC_MUTANT": str(number)}, most, 30 + 8 * most)
+            self.looks[(profile, number)] = set(FINGERPRINT.findall(done.text)), done.seconds
+        return self.looks[(profile, number)]
 
     def judge_by_tests(self, mutant, quick):
         """quick: by the quick ones, or by the others. \\return which test killed it, or nothing"""

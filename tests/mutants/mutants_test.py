@@ -342,9 +342,14 @@ class Judge(unittest.TestCase):
 
 
 SIMULATOR = """#!/bin/sh
+case "$RNIC_MUTANT $*" in
+  "7 --profile clean "*) echo "fingerprint clean 4 00000000000000bb"; exit ;;
+  *" --profile clean "*) echo "fingerprint clean 4 00000000000000aa"; exit ;;
+esac
 case "$RNIC_MUTANT $2" in
   "7 1") echo "fingerprint clean 1 00000000000000bb" ;;
   "8 1") echo "fingerprint clean 1 00000000000000bb" ;;
+  "9 2") echo "fingerprint clean 2 00000000000000bb" ;;
   "8 2") echo "FAILED seed 2 (clean): stall: nothing moves"; exit 1 ;;
   *) echo "fingerprint clean $2 00000000000000aa" ;;
 esac
@@ -361,7 +366,7 @@ class JudgeBySeeds(unittest.TestCase):
         self.judge = judging.Judge(self.folder.name, {}, simulator, lambda text: None)
         for seed in (1, 2):
             self.judge.baseline[(judging.SEEDS, f"--first-seed {seed}")] = {
-                "seconds": 0.01 * seed, "reached": [6, 7, 8],
+                "seconds": 0.01 * seed, "reached": [6, 7, 8, 9],
                 "fingerprints": [f"fingerprint clean {seed} 00000000000000aa"]}
 
     def tearDown(self):
@@ -374,7 +379,18 @@ class JudgeBySeeds(unittest.TestCase):
         self.assertIsNone(self.killer(6))
 
     def test_a_world_that_looks_different_kills(self):
-        self.assertEqual(self.killer(7), "fingerprint of seed 1 (clean)")
+        self.assertEqual(self.killer(7), "fingerprint of seed 4 (clean)")
+
+    def test_a_difference_that_no_listed_world_shows_is_seen_by_no_test(self):
+        self.assertIsNone(self.killer(9))
+
+    def test_the_list_has_the_first_seeds_of_each_profile(self):
+        seeds = collections.defaultdict(list)
+        with open(os.path.join(ROOT, "tests", "sim", "fingerprints.txt"), encoding="utf-8") as file:
+            for profile, seed, _ in (line.split() for line in file if not line.startswith("#")):
+                seeds[profile].append(int(seed))
+        for profile, found in seeds.items():
+            self.assertEqual(found, list(range(1, judging.LISTED + 1)), profile)
 
     def test_a_checker_that_complains_counts_more(self):
         self.assertEqual(self.killer(8), "sim seed 2 (clean): stall: nothing moves")
