@@ -1,12 +1,13 @@
 """A server and its clients, for as long as one likes, with one client in a hundred killed.
 
 Over sockets of the system and over memory shared by processes (memif). The clients do all
-operations with messages of all sizes and verify what comes back. The server's tables are so small
-that it cannot serve any more when each killed client leaves one slot behind.
+operations with messages of all sizes and verify what comes back. The server's tables are small, and
+at the end as many clients are killed as they have slots: it cannot serve any more when each of them
+leaves one behind, on whatever wire and however few were killed before.
 
 What has to hold: each client that was not killed ends well; at the end, with no client left, the
-server's memory and descriptors are where they were after the first minute, and as many clients at
-once as the tables hold are served.
+server's memory and descriptors are where they were after the first minute, and as many clients as
+the tables hold (over memif, which has two ends, one) are served at the same time.
 
 Exit: 0; 1 when something did not hold; 2 usage or environment.
 """
@@ -28,6 +29,8 @@ SIZES = (1, 3, 63, 64, 1023, 1460, 4096, 65535, 1 << 20)
 CLIENT_SECONDS = 120  # one that takes longer hangs
 SERVER_SECONDS = 60  # to start
 SETTLE_SECONDS = 15  # for what a killed client leaves behind to be noticed and returned
+SILENCE_SECONDS = 60  # after which a server lets go of who was killed while nothing was on its way
+FULL_SECONDS = 60  # for all slots to be taken at once
 MEMORY_SLACK = 4 << 20  # octets: pages of the allocator's own
 WIRES = ("socket", "memif")
 
@@ -106,23 +109,25 @@ class Server:
 
 
 class Client:
-    def __init__(self, wire, dice, killed):
+    def __init__(self, wire, dice, lives=None):
+        """lives: seconds after which it is killed, or nothing"""
+        killed = lives is not None
         operation = dice.choice(OPERATIONS[wire.name])
         sized = operation in ("send", "write", "read", "write-imm")
         size = dice.choice(SIZES) if sized else 8
         # One that is killed would go on for longer than it lives.
         if wire.name == "rnic-perf":
-            more = ["--seconds", "30" if killed else f"{dice.uniform(0.1, 1):.2f}"]
+            more = ["--seconds", "3600" if killed else f"{dice.uniform(0.1, 1):.2f}"]
         else:
             count = dice.randint(1, 200 if size < 65535 else 20)
-            more = ["--count", str(1000000 if killed else count)]
+            more = ["--count", str(10000000 if killed else count)]
         more += ["--op", operation, *(["--size", str(size)] if sized else [])]
         self.what = " ".join([wire.name, *more])
         self.child = subprocess.Popen(wire.client_command(*more),
                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                       stdin=subprocess.DEVNULL, text=True)
         self.begun = time.monotonic()
-        self.ends = self.begun + dice.uniform(0.05, 3) if killed else None
+        self.ends = self.begun + lives if killed else None
 
     def finished(self, faults):
         """True when it is over; what it has to complain of goes to `faults`."""
@@ -137,7 +142,7 @@ class Client:
         if status is None:
             self.child.kill()
         told = self.child.communicate()[0]
-        if status != 0 and (status is None or self.ends is None):
+        if status != 0 or self.ends is not None:  # a killed one has not ended by itself
             faults.append(f"{self.what}: exit {status}\n{told[-1000:]}")
         return True
 
@@ -158,8 +163,12 @@ class Soak:
         if going_on and len(self.clients) < max(1, self.wire.at_once // 3):
             kill = self.dice.random() < self.options.kills
             self.killed += kill
-            self.clients.append(Client(self.wire, self.dice, kill))
+            self.begin(kill)
         time.sleep(0.01)
+
+    def begin(self, kill):
+        lives = self.dice.uniform(0.05, 3) if kill else None
+        self.clients.append(Client(self.wire, self.dice, lives))
 
     def run_for(self, seconds):
         end = time.monotonic() + seconds
@@ -169,17 +178,39 @@ class Soak:
                 return
             self.turn(True)
 
-    def drain(self):
+    def drain(self, seconds=SETTLE_SECONDS):
         while self.clients:
             self.turn(False)
-        time.sleep(SETTLE_SECONDS)
+        time.sleep(seconds)
 
-    def fill(self):
-        """As many clients at once as there are slots."""
-        clients = [Client(self.wire, self.dice, False) for _ in range(self.wire.at_once)]
-        while clients:
-            clients = [c for c in clients if not c.finished(self.faults)]
-            time.sleep(0.01)
+    def kill_as_many_as_there_are_slots(self):
+        """One behind the other: over memif there is no other way."""
+        for _ in range(SLOTS):
+            if self.faults or self.server.child.poll() is not None:
+                return
+            self.killed += 1
+            self.begin(True)
+            self.drain(0)
+
+    def fill(self, descriptors):
+        """As many clients at the same time as there are slots. descriptors: of a server without any"""
+        if self.wire.kind != "socket":
+            self.begin(False)
+            self.drain(0)
+            return
+        self.clients = [Client(self.wire, self.dice, 2 * FULL_SECONDS) for _ in range(SLOTS)]
+        end = time.monotonic() + FULL_SECONDS
+        while self.server.descriptors() < descriptors + SLOTS and not self.faults:
+            if time.monotonic() > end:
+                self.faults.append(f"of {SLOTS} clients at once no more than "
+                                   f"{self.server.descriptors() - descriptors} are served")
+            for client in self.clients:
+                client.finished(self.faults)
+            time.sleep(0.05)
+        for client in self.clients:
+            client.child.kill()
+            client.child.communicate()
+        self.clients = []
 
     def run(self):
         seconds = self.options.minutes * 60 / len(OPERATIONS)
@@ -188,7 +219,9 @@ class Soak:
         self.drain()
         memory, descriptors = self.server.memory(), self.server.descriptors()
         self.run_for(seconds - warm)
-        self.drain()
+        self.drain(SILENCE_SECONDS + SETTLE_SECONDS)
+        self.kill_as_many_as_there_are_slots()
+        self.drain(SILENCE_SECONDS + SETTLE_SECONDS)
         if self.server.child.poll() is None:
             grown = self.server.memory() - memory
             print(f"{self.title}: {self.served} clients served, {self.killed} killed; "
@@ -198,7 +231,7 @@ class Soak:
                 self.faults.append(f"the server's memory grew by {grown} octets")
             if self.server.descriptors() != descriptors:
                 self.faults.append("the server's descriptors are not what they were")
-            self.fill()
+            self.fill(descriptors)
             if self.server.stop() != 0:
                 self.faults.append(f"the server ended badly:\n{self.server.said()[-2000:]}")
         for fault in self.faults:
