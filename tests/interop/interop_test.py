@@ -268,7 +268,7 @@ class PeerGone(Case):
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
         self.assertEqual(child.stdout.readline().strip(), "connected")
-        time.sleep(0.3)
+        self.assertEqual(child.stdout.readline().strip(), "much is sent")
         child.kill()
         result = ours.result()
         self.assertEqual(result["ends"], {"reset by peer": 1})

@@ -52,12 +52,13 @@ def client_port(sock, is_client):
     return sock.getsockname()[1] if is_client else PORTS[sock]
 
 
-def send_content(sock, octets, is_client, finish=True, in_the_middle=None):
-    """in_the_middle: called when half has been sent, and before the rest is."""
+def send_content(sock, octets, is_client, finish=True, in_the_middle=None, middle=None):
+    """in_the_middle: called when half, or `middle`, has been sent, and before the rest is."""
+    middle = octets // 2 if middle is None else middle
     content = Content(client_port(sock, is_client), UP if is_client else DOWN)
     sent = 0
     while sent < octets:
-        if in_the_middle is not None and sent >= octets // 2:
+        if in_the_middle is not None and sent >= middle:
             in_the_middle()
             in_the_middle = None
         sent += sock.send(content.at(sent, octets - sent))
@@ -149,7 +150,9 @@ class Task(threading.Thread):
 def main():
     with socket.create_connection((sys.argv[2], int(sys.argv[3]))) as sock:
         print("connected", flush=True)
-        send_content(sock, 1 << 40, True)
+        # More than all buffers hold: the other end has taken some of it.
+        send_content(sock, 1 << 40, True, middle=32 << 20,
+                     in_the_middle=lambda: print("much is sent", flush=True))
 
 
 if __name__ == "__main__":
