@@ -65,8 +65,8 @@ def gtest_cases(test, path):
         return None
 
 
-def cases_of(record, xml_of):
-    """The cases of one line of Meson's testlog.json."""
+def cases_of(record, xml_of, filtered=False):
+    """The cases of one line of Meson's testlog.json. filtered: a program may have none to run"""
     test = record["name"].split(" / ")[-1]
     status = record["result"]
     cases = []
@@ -79,6 +79,8 @@ def cases_of(record, xml_of):
         fails = any(case.result == "failed" for case in cases)
         if status == "OK" and written is None:
             status = "no results"
+        elif status == "OK" and not cases and not filtered:
+            status = "not one case"
         elif status == "OK" or (status == "FAIL" and fails):
             return cases
     elif status in ("OK", "EXPECTEDFAIL"):
@@ -200,7 +202,7 @@ def main():
         exit2("no such test")
     cases = []
     for record in run(build_dir, names, options.filter, options.timeout_multiplier):
-        cases += cases_of(record, xml_of)
+        cases += cases_of(record, xml_of, bool(options.filter))
     if not options.filter and not options.tests:
         with open(os.path.join(build_dir, SAVED), "w", encoding="utf-8") as file:
             json.dump({"cases": cases}, file)

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""Tests scripts/test_results.py: a program of tests that tests nothing has not passed."""
+
+import os
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "scripts"))
+sys.dont_write_bytecode = True
+import test_results  # noqa: E402
+
+CASE = '<testsuite><testcase classname="A" name="B" status="run"/></testsuite>'
+
+
+class Programs(unittest.TestCase):
+    def results(self, xml, result="OK", filtered=False):
+        with tempfile.TemporaryDirectory(prefix="rnic-results-") as folder:
+            path = os.path.join(folder, "unit.xml")
+            if xml is not None:
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(f"<testsuites>{xml}</testsuites>")
+            record = {"name": "softrnic / unit", "result": result, "returncode": 0}
+            return [case.result for case in
+                    test_results.cases_of(record, {"unit": path}, filtered)]
+
+    def test_what_ran_passed(self):
+        self.assertEqual(self.results(CASE), ["passed"])
+
+    def test_a_program_that_died_failed(self):
+        self.assertEqual(self.results(None), ["failed"])
+        self.assertEqual(self.results(CASE, result="TIMEOUT"), ["passed", "failed"])
+
+    def test_a_program_without_a_case_failed_unless_a_filter_took_them(self):
+        self.assertEqual(self.results(""), ["failed"])
+        self.assertEqual(self.results("", filtered=True), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
