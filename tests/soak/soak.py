@@ -220,8 +220,6 @@ class Soak:
         memory, descriptors = self.server.memory(), self.server.descriptors()
         self.run_for(seconds - warm)
         self.drain(SILENCE_SECONDS + SETTLE_SECONDS)
-        self.kill_as_many_as_there_are_slots()
-        self.drain(SILENCE_SECONDS + SETTLE_SECONDS)
         if self.server.child.poll() is None:
             grown = self.server.memory() - memory
             print(f"{self.title}: {self.served} clients served, {self.killed} killed; "
@@ -229,6 +227,8 @@ class Soak:
                   f"{descriptors}, then {self.server.descriptors()}", flush=True)
             if grown > MEMORY_SLACK:
                 self.faults.append(f"the server's memory grew by {grown} octets")
+            self.kill_as_many_as_there_are_slots()
+            self.drain(SILENCE_SECONDS + SETTLE_SECONDS)
             if self.server.descriptors() != descriptors:
                 self.faults.append("the server's descriptors are not what they were")
             self.fill(descriptors)
