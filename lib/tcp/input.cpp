@@ -171,8 +171,13 @@ bool Engine::acceptable(Connection& c, const Arrival& a) {
   const int64_t begin = c.tcb.rcv_offset(a.seq);
   const int64_t end = begin + a.length();
   const auto nxt = static_cast<int64_t>(c.tcb.rcv_nxt) + (c.tcb.fin_reached ? 1 : 0);
-  if (in_window(begin - nxt, a.length(), static_cast<int64_t>(c.tcb.rcv_wnd()))) return true;
+  const auto window = static_cast<int64_t>(c.tcb.rcv_wnd());
+  if (in_window(begin - nxt, a.length(), window)) return true;
   if (a.has(flag::kRst)) return false;
+  // Who has filled the window has nowhere else to put the number of its ACK, as behind a window of
+  // zero (MUST-66). Dropped for a hole in what we have, it would draw one of ours, and that the
+  // same at its end: a war of ACKs, of which none counts, until a time-out.
+  if (begin - nxt == window && a.payload.empty() && !a.has(flag::kSyn)) return true;
   ++counters_.unacceptable;
   if (!a.payload.empty() && end <= nxt) {
     counters_.duplicate_octets_in += a.payload.size();

@@ -215,14 +215,15 @@ bool WireMonitor::refused(const Connection& c, uint32_t side, const Segment& seg
   if (options.timestamps && half.ts_recent && after(*half.ts_recent, options.timestamps->value))
     return true;
   if (segment.syn || !half.heard_acks.acceptable(segment.acknowledgement, half.next)) return true;
-  // Table 6: all that ends before what is expected, or begins at the window's edge.
+  // Table 6: all that ends before what is expected, or begins at the window's edge; an ACK alone
+  // may stand there.
   const uint32_t next = c.half[1 - side].first + half.order();
   const uint32_t edge = half.edge.value_or(next);
   const bool shut = !after(edge, next);
-  const bool old = segment.end() == segment.sequence ? after(next, segment.sequence)
-                                                     : !after(segment.end(), next);
-  return old || (!after(edge, segment.sequence) &&
-                 !(shut && segment.sequence == next && segment.end() == next));
+  const bool empty = segment.end() == segment.sequence;
+  const bool old = empty ? after(next, segment.sequence) : !after(segment.end(), next);
+  return old ||
+         (!after(edge, segment.sequence) && !(empty && segment.sequence == (shut ? next : edge)));
 }
 
 void WireMonitor::note_question(Connection& c, uint32_t side, const Segment& segment) {

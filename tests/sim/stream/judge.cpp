@@ -316,10 +316,11 @@ void Judge::check_refusal(uint32_t side, const Segment& s, bool late) {
   const uint64_t begin = offset_in(1 - side, h.got_next, s.seq, before);
   const uint64_t length = s.payload.size() + (s.has(flag::kFin) ? 1 : 0);
   const uint64_t next = h.got_next + (h.got_fin == h.got_next ? 1 : 0);
-  // RFC 9293 s.3.10.7.4, first, table 6; the window's edge is itself outside.
+  // RFC 9293 s.3.10.7.4, first, table 6; the window's edge is itself outside, but for an ACK alone.
   const uint64_t least = next + (length != 0 ? 1 : 0);
-  const bool inside = h.offered <= next ? length == 0 && begin == next
-                                        : begin < h.offered && begin + length >= least;
+  const uint64_t last = h.offered + (s.payload.empty() && !s.has(flag::kRst) ? 1 : 0);
+  const bool inside =
+      h.offered <= next ? length == 0 && begin == next : begin < last && begin + length >= least;
   const uint32_t sent = *h.iss + 1 + static_cast<uint32_t>(h.sent_end + (h.fin ? 1 : 0));
   if (before || !inside || !h.heard_acks.acceptable(s.ack, sent)) return;
   fail(side, "refuses " + std::to_string(begin) + " to " + std::to_string(begin + length) +

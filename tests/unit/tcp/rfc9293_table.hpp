@@ -262,7 +262,12 @@ inline void take_text(const ConnectionModel& c, const SegmentModel& s, uint32_t 
   if (Owed owed; special(c, s, owed)) return owed;
   // First. With a zero window ACK and RST at RCV.NXT still count (MUST-66), the text does not.
   const bool shut = c.rcv_wnd == 0 && s.length() != 0 && s.seq == c.rcv_nxt;
-  if (!acceptable(c, s) && !shut) {
+  // So does the ACK, alone or with a FIN, of who has filled the window. (By the letter of Table 6
+  // none of its ACKs would count as long as an octet of the window is missing, and two such ends
+  // would answer each other without end.)
+  const bool filled = s.text == 0 && !s.syn && !s.rst && s.seq == c.rcv_nxt + c.rcv_wnd &&
+                      c.state != State::TimeWait;
+  if (!acceptable(c, s) && !shut && !filled) {
     return unchanged(c, s.rst ? Reply::Nothing : Reply::Ack);
   }
   // Second, with RFC 5961 s.3.2.

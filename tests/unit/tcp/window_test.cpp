@@ -229,6 +229,62 @@ TEST(Window, AShrunkWindowHoldsBackNewOctetsOnly_TCP_7323_2_4_01) {
   EXPECT_EQ(p.next().payload, 100u);
 }
 
+// Who has filled our window numbers its ACKs with the window's end. They count, whatever is missing
+// of the window; a RST there does not, nor does anything beyond.
+TEST(Window, AnAckFromTheEndOfAFullWindowCounts) {
+  RawPeer p;
+  p.accept();
+  p.user.queue(1000);
+  p.stack.output(p.now);
+  constexpr uint32_t kWindow = 65535;
+  for (uint32_t at = 1000; at < kWindow; at += 1000) p.data(at, std::min(1000u, kWindow - at));
+  p.egress.sent.clear();
+  p.inject({.seq = kIrs + 1 + kWindow, .ack = kIss + 1, .flags = flag::kRst | flag::kAck});
+  EXPECT_TRUE(p.silent());
+  EXPECT_FALSE(p.user.how_ended);
+  p.inject({.seq = kIrs + 2 + kWindow, .ack = kIss + 1 + 1000, .flags = flag::kAck});
+  EXPECT_EQ(p.next().ack, kIrs + 1);
+  EXPECT_EQ(p.user.released_to, 0u);
+  p.inject({.seq = kIrs + 1 + kWindow, .ack = kIss + 1 + 1000, .flags = flag::kAck});
+  EXPECT_EQ(p.user.released_to, 1000u);
+  EXPECT_TRUE(p.silent()) << "an ACK for an ACK";
+  // Nor has a FIN another place, which takes no room.
+  p.inject({.seq = kIrs + 1 + kWindow, .ack = kIss + 1 + 1000, .flags = kFinAck});
+  p.data(0, 1000);
+  EXPECT_EQ(p.user.ordered_to, kWindow);
+  EXPECT_TRUE(p.user.peer_has_finished);
+}
+
+// Two ends that have filled each other's windows, each with a hole: their ACKs stand at the end.
+// They used to be answered, all of them, by ACKs of the same kind, until the time-out.
+TEST(Window, TwoFullWindowsWithAHoleDoNotAnswerEachOther) {
+  for (const bool sack : {true, false}) {
+    tcp::Config config;
+    config.sack = sack;
+    config.receive_window = 3 * 1448;
+    Pair p(config, config);
+    p.a.room = p.b.room = config.receive_window;
+    ASSERT_TRUE(p.open());
+    bool dropped[2] = {};
+    uint32_t frames = 0;
+    p.link.hook = [&](const LinkFrame& f) {
+      ++frames;
+      return Fate{.drop = !std::exchange(dropped[f.from_a ? 1 : 0], true)};
+    };
+    for (int i = 0; i < 30; ++i) {
+      p.a.queue(1448);
+      p.b.queue(1448);
+    }
+    ASSERT_TRUE(p.drain());
+    EXPECT_LT(frames, 130u);
+    for (const tcp::Stack* stack : {&p.link.a, &p.link.b}) {
+      EXPECT_EQ(stack->counters().unacceptable, 0u);
+      EXPECT_EQ(stack->counters().retransmitted_segments, 1u);
+      EXPECT_EQ(stack->counters().timeouts, sack ? 0u : 1u);
+    }
+  }
+}
+
 // A retransmission carries old text and the newest ACK: where it moves SND.UNA, its window counts.
 TEST(Window, TheWindowOfAnAckThatMovesUnaCountsWhateverItsText) {
   RawPeer p;
