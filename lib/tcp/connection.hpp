@@ -84,6 +84,7 @@ struct Recovery {
   bool alone = false;             ///< nothing goes behind it: a time-out's has no new ACK yet
   // Was it for nothing? spurious.cpp.
   Frto frto = Frto::Off;
+  uint32_t frto_new = 0;       ///< segments of new data that step 2 still lets out
   bool may_undo = false;       ///< the state before the reduction is saved
   bool eifel_armed = false;    ///< `retransmit_ts` is set, no new ACK came yet
   bool adapt_rto = false;      ///< RFC 4015 s.3.1 step 11 waits for its sample

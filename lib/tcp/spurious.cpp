@@ -39,6 +39,7 @@ void Engine::detect_spurious(Connection& c, AckYield& yield) {
     const bool forward =
         c.tcb.snd_una < r.point && more && c.tcb.usable_window() >= c.effective_mss;
     r.frto = forward ? Frto::NewData : Frto::Off;
+    r.frto_new = 2;
     c.cc.set_cwnd(2 * smss);
     yield.keep_window = true;
     return;
@@ -61,7 +62,9 @@ void Engine::detect_spurious(Connection& c, AckYield& yield) {
 Engine::Sent Engine::send_during_frto(Connection& c, base::Now now) {
   // Nothing but the first segment until its ACK (step 2), then up to two segments of new data.
   Recovery& r = c.recovery;
+  if (r.frto_new == 0) return Sent::Nothing;
   const Sent sent = send_new(c, now);
+  if (sent == Sent::Yes) --r.frto_new;
   if (sent != Sent::Nothing || c.doomed || c.tcb.snd_nxt != r.point) return sent;
   r.frto = Frto::Off;  // there was none: the conventional recovery goes on
   return send_lost(c, now);

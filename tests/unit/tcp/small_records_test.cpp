@@ -74,6 +74,19 @@ TEST(SmallRecords, OneSegmentAtATimeout_TCP_6298_5_01) {
   }
 }
 
+// RFC 5682 s.3.1 step 2: two segments of new data, not two SMSS of them.
+TEST(SmallRecords, FRtoTriesTwoNewSegments) {
+  SmallPeer p(small_config(true));
+  p.send(400);
+  const auto first = static_cast<uint32_t>(p.sent().size());
+  p.time_out();
+  EXPECT_EQ(p.sent(), (Numbers{0}));
+  p.ack(1);
+  EXPECT_EQ(p.sent(), (Numbers{first, first + 1}));
+  p.ack(2);  // it was late, not lost
+  EXPECT_EQ(p.stack.counters().frto_undos, 1u);
+}
+
 // RFC 5681 s.3.1: duplicates behind a time-out are of what was sent again, or before it.
 TEST(SmallRecords, DuplicatesBehindATimeoutLetNothingOut_TCP_5681_3_2_01) {
   SmallPeer p(small_config());
