@@ -21,7 +21,7 @@ void add_server_options(CLI::App& app, ServerOptions& options) {
   app.add_option("--clients", options.clients,
                  "server: clients at once; for one more, one that has said nothing gives way")
       ->capture_default_str()
-      ->check(CLI::Range(1, 4000));
+      ->check(CLI::Range(1, 1000));  // below limits.max_connections, where the device refuses
   app.add_option("--silence", options.silence_s,
                  "server: seconds after which a client that says nothing is let go; 0: never")
       ->capture_default_str()

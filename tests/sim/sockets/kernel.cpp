@@ -265,7 +265,9 @@ int Kernel::setsockopt(int descriptor, int level, int name, const void* value, s
 int Kernel::unacknowledged(int descriptor, int& octets) {
   Entry* entry = find_stream(descriptor, "ioctl");
   if (entry == nullptr) return fail(EBADF);
-  octets = static_cast<int>(entry->link->ends[entry->end].unsent.size());
+  const TcpEnd& end = entry->link->ends[entry->end];
+  const bool fin = end.finished && !entry->link->ends[1 - entry->end].peer_finished;
+  octets = static_cast<int>(end.unsent.size()) + (fin ? 1 : 0);
   return 0;
 }
 
