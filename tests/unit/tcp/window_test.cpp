@@ -256,7 +256,7 @@ TEST(Window, AnAckFromTheEndOfAFullWindowCounts) {
 }
 
 // Two ends that have filled each other's windows, each with a hole: their ACKs stand at the end.
-// They used to be answered, all of them, by ACKs of the same kind, until the time-out.
+// Answered, they would draw ACKs of the same kind, until the time-out.
 TEST(Window, TwoFullWindowsWithAHoleDoNotAnswerEachOther) {
   for (const bool sack : {true, false}) {
     tcp::Config config;
