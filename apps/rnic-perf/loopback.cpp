@@ -55,6 +55,8 @@ class Loopback {
     if (auto status = set_up(); !status) return complain(status.error());
     if (auto status = measure(); !status) return complain_of_run(status.error());
     report();
+    transfer_.reset();
+    pair_ = {};
     return workload::with_captures("rnic-perf", *context_, verified_ ? kOk : kNotVerified);
   }
 

@@ -252,7 +252,8 @@ int run_client(const Options& options) {
   if (!context) return complain(context.error());
   auto device = workload::choose_reachable_device(*context, options.device);
   if (!device) return complain(device.error());
-  return workload::with_captures("rnic-perf", *context, Client(*context, options).run());
+  const int status = Client(*context, options).run();  // its queue pair ends here
+  return workload::with_captures("rnic-perf", *context, status);
 }
 
 }  // namespace rnic::perf

@@ -208,13 +208,15 @@ int run_server(const Options& options) {
   if (Status status = device->listen(options.port.tcp); !status) return complain(status.error());
   std::cerr << "listening on " << device->address() << ":" << options.port.tcp << "; "
             << context->environment() << "\n";
-  workload::Server server(*context, *device, "rnic-perf", options.server, BatchSession::welcome);
-  context->wait_until(
-      [&] {
-        server.step();
-        return workload::interrupted();
-      },
-      kForever);
+  {  // the queue pairs of its clients end before the captures are looked at
+    workload::Server server(*context, *device, "rnic-perf", options.server, BatchSession::welcome);
+    context->wait_until(
+        [&] {
+          server.step();
+          return workload::interrupted();
+        },
+        kForever);
+  }
   return workload::with_captures("rnic-perf", *context, kOk);
 }
 
