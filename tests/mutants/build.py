@@ -29,6 +29,14 @@ class Broken(Exception):
     """The build cannot be made."""
 
 
+class BrokenInHeader(Exception):
+    """Mutants of a header that only a source that uses it shows not to compile: templates."""
+
+    def __init__(self, ids):
+        super().__init__(f"mutants {ids} do not compile where they are used")
+        self.ids = ids
+
+
 def run(words, cwd):
     done = subprocess.run(words, cwd=cwd, text=True, capture_output=True, check=False)
     return done.returncode, done.stdout + done.stderr
@@ -114,8 +122,16 @@ class Programs:
                   for word in ("-iquote", os.path.join(self.area, "src", top))),
                 "-I" + os.path.dirname(os.path.join(self.root, path)))
 
-    def object_of(self, archive, path, mutants):
+    def blamed(self, path, mutants, said):
+        """Those of a file's mutants on whose lines the compiler finds an error."""
+        copy = re.escape(os.path.join(self.area, "src", path))
+        lines = {int(n) for n in re.findall(copy + r":(\d+):\d+: (?:fatal )?error", said)}
+        return [m for m in mutants
+                if any(m["line"] <= n <= m["line"] + m["text"].count("\n") for n in lines)]
+
+    def object_of(self, archive, path, mutants, headers=()):
         """Compiles a source with its mutants; those that do not compile are left out.
+        headers: the mutants of headers
         \\return the object, ids that do not compile"""
         source, output = self.place("src", path), self.place("obj", path + ".o")
         extra = (*self.extra(path), *(OBJECT_OF_HEADER if path.endswith(".hpp") else ()))
@@ -128,10 +144,10 @@ class Programs:
             said = self.compile(archive, source, output, extra)
             if not said:
                 return output, bad
-            lines = {int(n) for n in re.findall(
-                re.escape(source) + r":(\d+):\d+: (?:fatal )?error", said)}
-            wrong = [m for m in left if any(m["line"] <= n <= m["line"] + m["text"].count("\n")
-                                            for n in lines)]
+            wrong = self.blamed(path, left, said)
+            used = [m["id"] for m in headers if self.blamed(m["file"], [m], said)]
+            if used:
+                raise BrokenInHeader(used)
             if not wrong:
                 wrong = left  # the error is told elsewhere: none of them is believed
             if not wrong:
@@ -141,7 +157,19 @@ class Programs:
 
     def make_objects(self, mutants, jobs):
         """\\return ids that do not compile"""
+        bad = []
+        while True:
+            try:
+                return bad + self.try_objects([m for m in mutants if m["id"] not in bad], jobs)
+            except BrokenInHeader as found:
+                bad += found.ids
+                self.objects = {}
+                for path in {m["file"] for m in mutants if m["id"] in found.ids}:
+                    os.remove(self.place("src", path))
+
+    def try_objects(self, mutants, jobs):
         by_file, bad, tasks = {}, [], []
+        of_headers = [m for m in mutants if m["file"].endswith(".hpp")]
         for m in mutants:
             by_file.setdefault(m["file"], []).append(m)
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
@@ -151,7 +179,8 @@ class Programs:
                     tasks.append((archive, pool.submit(self.object_of, archive, path, mine)))
             self.take(tasks, bad)
             self.headers = self.digest_of_headers()
-            tasks = [(archive, pool.submit(self.object_of, archive, path, by_file.get(path, [])))
+            tasks = [(archive, pool.submit(self.object_of, archive, path, by_file.get(path, []),
+                                           of_headers))
                      for archive, names in self.archives.values() for path in names]
             self.take(tasks, bad)
         return bad

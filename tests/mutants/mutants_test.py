@@ -15,6 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 sys.dont_write_bytecode = True
+import build as building  # noqa: E402
 import judge as judging  # noqa: E402
 import operators  # noqa: E402
 import plan as planning  # noqa: E402
@@ -298,6 +299,21 @@ case ":$filter:$RNIC_MUTANT" in *:Two.Slow:3) echo "[  FAILED  ] Two.Slow (0 ms)
 case ":$filter:$RNIC_MUTANT" in *:Two.Quick:4) echo "[ RUN      ] Two.Quick"; kill -SEGV $$ ;; esac
 echo "$filter" >> ran
 """
+
+
+class BuildThatBreaks(unittest.TestCase):
+    def setUp(self):
+        self.programs = object.__new__(building.Programs)
+        self.programs.area = "/area"
+
+    def test_a_template_that_only_its_users_compile_is_blamed_where_it_stands(self):
+        """The compiler tells of it while it compiles a source that uses the header."""
+        said = ("/area/src/lib/x/a.cpp:9:3:   required from here\n"
+                "/area/src/lib/x/x.hpp:5:14: error: no matching function for call\n")
+        mine = {"id": 1, "file": "lib/x/x.hpp", "line": 4, "text": "f(\n    M, 1)"}
+        other = {"id": 2, "file": "lib/x/x.hpp", "line": 9, "text": "g(M)"}
+        self.assertEqual(self.programs.blamed("lib/x/x.hpp", [mine, other], said), [mine])
+        self.assertEqual(self.programs.blamed("lib/x/a.cpp", [{**other, "line": 9}], said), [])
 
 
 class Judge(unittest.TestCase):
