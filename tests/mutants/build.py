@@ -13,6 +13,7 @@ import os
 import re
 import shlex
 import subprocess
+from types import MappingProxyType
 
 import operators
 import rooms
@@ -89,7 +90,8 @@ class Programs:
                 skip = True
             elif word not in ("-MD", "-Werror") and not word.startswith(("-W", "-flto", "-ffat")):
                 kept.append(word)
-        return kept + ["-O1", "-fno-inline", "-w", "-Wno-narrowing", "-fpermissive"]
+        return kept + ["-O1", "-fno-inline", "-w", "-Wno-narrowing", "-fpermissive",
+                       "-fdiagnostics-color=never"]
 
     def compile(self, archive, source, output, extra=()):
         """\\return nothing, or what the compiler says"""
@@ -122,16 +124,26 @@ class Programs:
                   for word in ("-iquote", os.path.join(self.area, "src", top))),
                 "-I" + os.path.dirname(os.path.join(self.root, path)))
 
+    def errors_in(self, path, said):
+        """The lines of a file's copy in which the compiler finds an error."""
+        copy = re.escape(os.path.join(self.area, "src", path))
+        return {int(n) for n in re.findall(copy + r":(\d+):\d+: (?:fatal )?error", said)}
+
     def blamed(self, path, mutants, said):
         """Those of a file's mutants on whose lines the compiler finds an error."""
-        copy = re.escape(os.path.join(self.area, "src", path))
-        lines = {int(n) for n in re.findall(copy + r":(\d+):\d+: (?:fatal )?error", said)}
-        return [m for m in mutants
-                if any(m["line"] <= n <= m["line"] + m["text"].count("\n") for n in lines)]
+        return [m for m in mutants if any(m["line"] <= n <= m["line"] + m["text"].count("\n")
+                                          for n in self.errors_in(path, said))]
 
-    def object_of(self, archive, path, mutants, headers=()):
+    def blamed_in_header(self, path, mutants, said):
+        """The same, or the nearest: a call that begins lines before its argument is told by its
+        begin."""
+        return self.blamed(path, mutants, said) or [
+            min(mutants, key=lambda m: abs(m["line"] - n))
+            for n in list(self.errors_in(path, said))[:1] if mutants]
+
+    def object_of(self, archive, path, mutants, headers=MappingProxyType({})):
         """Compiles a source with its mutants; those that do not compile are left out.
-        headers: the mutants of headers
+        headers: of each header its mutants
         \\return the object, ids that do not compile"""
         source, output = self.place("src", path), self.place("obj", path + ".o")
         extra = (*self.extra(path), *(OBJECT_OF_HEADER if path.endswith(".hpp") else ()))
@@ -145,7 +157,8 @@ class Programs:
             if not said:
                 return output, bad
             wrong = self.blamed(path, left, said)
-            used = [m["id"] for m in headers if self.blamed(m["file"], [m], said)]
+            used = [m["id"] for header, mine in headers.items()
+                    for m in self.blamed_in_header(header, mine, said)]
             if used:
                 raise BrokenInHeader(used)
             if not wrong:
@@ -169,7 +182,6 @@ class Programs:
 
     def try_objects(self, mutants, jobs):
         by_file, bad, tasks = {}, [], []
-        of_headers = [m for m in mutants if m["file"].endswith(".hpp")]
         for m in mutants:
             by_file.setdefault(m["file"], []).append(m)
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
@@ -178,6 +190,8 @@ class Programs:
                     archive = self.archives[mine[0]["room"]][0]
                     tasks.append((archive, pool.submit(self.object_of, archive, path, mine)))
             self.take(tasks, bad)
+            of_headers = {path: [m for m in mine if m["id"] not in bad]
+                          for path, mine in by_file.items() if path.endswith(".hpp")}
             self.headers = self.digest_of_headers()
             tasks = [(archive, pool.submit(self.object_of, archive, path, by_file.get(path, []),
                                            of_headers))

@@ -312,8 +312,11 @@ class BuildThatBreaks(unittest.TestCase):
                 "/area/src/lib/x/x.hpp:5:14: error: no matching function for call\n")
         mine = {"id": 1, "file": "lib/x/x.hpp", "line": 4, "text": "f(\n    M, 1)"}
         other = {"id": 2, "file": "lib/x/x.hpp", "line": 9, "text": "g(M)"}
-        self.assertEqual(self.programs.blamed("lib/x/x.hpp", [mine, other], said), [mine])
-        self.assertEqual(self.programs.blamed("lib/x/a.cpp", [{**other, "line": 9}], said), [])
+        blamed = self.programs.blamed_in_header
+        self.assertEqual(blamed("lib/x/x.hpp", [mine, other], said), [mine])
+        self.assertEqual(blamed("lib/x/x.hpp", [{**mine, "line": 6}, other], said),
+                         [{**mine, "line": 6}], "a call is told by the line it begins on")
+        self.assertEqual(blamed("lib/x/a.cpp", [{**other, "line": 9}], said), [])
 
 
 class Judge(unittest.TestCase):
