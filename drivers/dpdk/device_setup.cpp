@@ -14,11 +14,11 @@
 namespace rnic::dpdk {
 namespace {
 
-tl::unexpected<base::Error> refused(const DeviceSetup& setup, const char* step, int rc) {
-  const auto code = rc == -ENOTSUP || rc == -EINVAL ? base::Errc::Unsupported
-                    : rc == -ENOMEM                 ? base::Errc::ResourceExhausted
-                    : rc == -EPERM || rc == -EACCES ? base::Errc::PermissionDenied
-                                                    : base::Errc::Environment;
+tl::unexpected<Error> refused(const DeviceSetup& setup, const char* step, int rc) {
+  const auto code = rc == -ENOTSUP || rc == -EINVAL ? ErrorCode::Unsupported
+                    : rc == -ENOMEM                 ? ErrorCode::ResourceExhausted
+                    : rc == -EPERM || rc == -EACCES ? ErrorCode::PermissionDenied
+                                                    : ErrorCode::Environment;
   return base::fail(code, "device " + setup.name + " refuses " + step + " (MTU " +
                               std::to_string(setup.mtu) + ", ring " +
                               std::to_string(setup.ring_size) + "): " + rte_strerror(-rc));
@@ -93,20 +93,20 @@ uint32_t buffer_room(uint32_t least, uint32_t frame) {
   return std::max({kLeast, least, frame + kDriverHeader});
 }
 
-base::Status check_sizes(uint32_t mtu, uint32_t ring_size, uint32_t pool_size) {
+Status check_sizes(uint32_t mtu, uint32_t ring_size, uint32_t pool_size) {
   if (!Eal::started()) {
-    return base::fail(base::Errc::WrongState, "DPDK is not started: call dpdk::Eal::init() first");
+    return base::fail(ErrorCode::WrongState, "DPDK is not started: call dpdk::Eal::init() first");
   }
   if (mtu < 576 || mtu > 64000) {
-    return base::fail(base::Errc::InvalidArgument,
+    return base::fail(ErrorCode::InvalidArgument,
                       "MTU " + std::to_string(mtu) + " is not in 576 to 64000");
   }
   if (ring_size < 32 || ring_size > 32768) {
-    return base::fail(base::Errc::InvalidArgument,
+    return base::fail(ErrorCode::InvalidArgument,
                       "ring size " + std::to_string(ring_size) + " is not in 32 to 32768");
   }
   if (pool_size < 128 || pool_size > (1u << 20)) {
-    return base::fail(base::Errc::InvalidArgument,
+    return base::fail(ErrorCode::InvalidArgument,
                       "pool size " + std::to_string(pool_size) + " is not in 128 to 1048576");
   }
   return {};
@@ -114,9 +114,9 @@ base::Status check_sizes(uint32_t mtu, uint32_t ring_size, uint32_t pool_size) {
 
 namespace {
 
-base::Result<StartedDevice> configure_and_start(uint16_t id, const DeviceSetup& setup,
-                                                const rte_eth_dev_info& facts,
-                                                std::span<rte_mempool* const> pools) {
+Result<StartedDevice> configure_and_start(uint16_t id, const DeviceSetup& setup,
+                                          const rte_eth_dev_info& facts,
+                                          std::span<rte_mempool* const> pools) {
   // TCP's checksum is worth a device's help in both directions or not at all. IPv4's header is
   // summed with the header's template, so only its check is asked for.
   constexpr uint64_t kRx = RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
@@ -162,8 +162,8 @@ base::Result<StartedDevice> configure_and_start(uint16_t id, const DeviceSetup& 
 
 }  // namespace
 
-base::Result<StartedDevice> start_device(uint16_t id, const DeviceSetup& setup,
-                                         std::span<rte_mempool* const> pools) {
+Result<StartedDevice> start_device(uint16_t id, const DeviceSetup& setup,
+                                   std::span<rte_mempool* const> pools) {
   rte_eth_dev_info facts{};
   if (int rc = rte_eth_dev_info_get(id, &facts); rc != 0) return refused(setup, "its facts", rc);
   if (pools.size() > 1 && spreads_tcp(facts, pools.size())) {

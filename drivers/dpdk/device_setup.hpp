@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "port/port.hpp"
 
 struct rte_mempool;
@@ -37,10 +37,10 @@ struct StartedDevice {
 /// all of them, started. Several queues need a device that spreads TCP over them by a hash and a
 /// table that we know (receive-side scaling); any other is started with one queue, the first
 /// pool's.
-[[nodiscard]] base::Result<StartedDevice> start_device(uint16_t id, const DeviceSetup& setup,
-                                                       std::span<rte_mempool* const> pools);
+[[nodiscard]] Result<StartedDevice> start_device(uint16_t id, const DeviceSetup& setup,
+                                                 std::span<rte_mempool* const> pools);
 
 /// The limits of the sizes in the options.
-[[nodiscard]] base::Status check_sizes(uint32_t mtu, uint32_t ring_size, uint32_t pool_size);
+[[nodiscard]] Status check_sizes(uint32_t mtu, uint32_t ring_size, uint32_t pool_size);
 
 }  // namespace rnic::dpdk

@@ -94,16 +94,15 @@ int start(std::vector<std::string> arguments, const cpu_set_t& allowed) {
   return rc;
 }
 
-base::Status check_config(const EalConfig& config) {
+Status check_config(const EalConfig& config) {
   if (config.memory_mb < 16) {
-    return base::fail(base::Errc::InvalidArgument,
+    return base::fail(ErrorCode::InvalidArgument,
                       "DPDK memory of " + std::to_string(config.memory_mb) + " MB: at least 16");
   }
   for (const std::string& argument : config.extra_args) {
     // DPDK answers these by ending the process.
     if (argument == "-h" || argument == "--help" || argument == "-v" || argument == "--version") {
-      return base::fail(base::Errc::InvalidArgument,
-                        "EAL argument " + argument + " is not allowed");
+      return base::fail(ErrorCode::InvalidArgument, "EAL argument " + argument + " is not allowed");
     }
   }
   return {};
@@ -144,15 +143,15 @@ std::vector<std::string> Eal::arguments(const EalConfig& config, bool hugepages,
   return args;
 }
 
-base::Status Eal::init(const EalConfig& config) {
+Status Eal::init(const EalConfig& config) {
   if (state().started) return {};
   if (auto status = check_config(config); !status) return status;
   const std::string lack = why_no_hugepages(config);
   if (config.hugepages == Hugepages::Require && !lack.empty()) {
-    return base::fail(base::Errc::Environment, "hugepages are required, but " + lack +
-                                                   ": run scripts/hugepages " +
-                                                   std::to_string((config.memory_mb + 1) / 2) +
-                                                   " as root, or allow DPDK to run without them");
+    return base::fail(ErrorCode::Environment, "hugepages are required, but " + lack +
+                                                  ": run scripts/hugepages " +
+                                                  std::to_string((config.memory_mb + 1) / 2) +
+                                                  " as root, or allow DPDK to run without them");
   }
   const bool hugepages = config.hugepages != Hugepages::Never && lack.empty();
 
@@ -162,7 +161,7 @@ base::Status Eal::init(const EalConfig& config) {
   LogCapture capture;
   if (start(arguments(config, hugepages, first_allowed_cpu(allowed)), allowed) < 0) {
     const std::string reason = rte_strerror(rte_errno);
-    return base::fail(base::Errc::Environment,
+    return base::fail(ErrorCode::Environment,
                       "DPDK does not start: " + reason + capture.quote() + "; check the memory (" +
                           std::to_string(config.memory_mb) +
                           " MB), the rights of this user and the EAL arguments");
@@ -196,12 +195,12 @@ void Eal::cleanup() {
   state() = EalState{};
 }
 
-base::Status Eal::register_thread() {
-  if (!state().started) return base::fail(base::Errc::WrongState, "DPDK is not started");
+Status Eal::register_thread() {
+  if (!state().started) return base::fail(ErrorCode::WrongState, "DPDK is not started");
   if (rte_lcore_id() != LCORE_ID_ANY) return {};
   if (rte_thread_register() != 0) {
     return base::fail(
-        base::Errc::ResourceExhausted,
+        ErrorCode::ResourceExhausted,
         std::string("DPDK has no place for another thread: ") + rte_strerror(rte_errno));
   }
   return {};

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 
 namespace rnic::dpdk {
 
@@ -41,7 +41,7 @@ class Eal {
   /// Starts DPDK; when it runs already, this does nothing and succeeds. The affinity of the calling
   /// thread is as before afterwards. After a failure in DPDK itself a second try may be refused by
   /// DPDK.
-  [[nodiscard]] static base::Status init(const EalConfig& config);
+  [[nodiscard]] static Status init(const EalConfig& config);
   [[nodiscard]] static bool started();
   /// Octets of ordinary memory that init() would take: 0 where it runs already, takes hugepages or
   /// fails for want of them.
@@ -56,7 +56,7 @@ class Eal {
   /// Gives the calling thread its own buffer caches; a worker that is not the thread that called
   /// init() calls this once, before its first burst. Without it every alloc and free goes to the
   /// shared pool.
-  [[nodiscard]] static base::Status register_thread();
+  [[nodiscard]] static Status register_thread();
   static void unregister_thread();
 
   /// What DPDK is started with. \param cpu where its first thread runs

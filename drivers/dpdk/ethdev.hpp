@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "port/port.hpp"
 
 namespace rnic::dpdk {
@@ -42,9 +42,8 @@ inline constexpr size_t kRingNameMax = 19;
 /// Frames cross by pointer; checksums are trusted (left open). The ports may be polled by two
 /// threads, one each. A received buffer may belong to the other port's pool; the memory of both
 /// lives until both ports are gone.
-[[nodiscard]] base::Result<PortPair> open_ring_pair(std::string_view name_a,
-                                                    std::string_view name_b,
-                                                    const RingPairOptions& options = {});
+[[nodiscard]] Result<PortPair> open_ring_pair(std::string_view name_a, std::string_view name_b,
+                                              const RingPairOptions& options = {});
 
 /// Opens a device. `spec` is the name of an ethdev that DPDK has already, a PCI address
 /// ("0000:01:00.0", needs EalConfig::pci), or a virtual device with its arguments, which is
@@ -53,8 +52,8 @@ inline constexpr size_t kRingNameMax = 19;
 /// Jumbo frames: net_af_packet and net_memif get a frame size (framesz=, bsize=) that fits the MTU
 /// unless the spec gives one. Frames that the kernel sends over veth to net_af_packet carry
 /// unfinished checksums unless `ethtool -K <peer> tx off` was run on the kernel's side.
-[[nodiscard]] base::Result<std::unique_ptr<port::Port>> open_port(std::string_view spec,
-                                                                  const PortOptions& options = {});
+[[nodiscard]] Result<std::unique_ptr<port::Port>> open_port(std::string_view spec,
+                                                            const PortOptions& options = {});
 
 inline constexpr uint16_t kMaxQueues = 64;
 
@@ -62,7 +61,7 @@ inline constexpr uint16_t kMaxQueues = 64;
 /// pool of options.pool_size buffers, for a worker each (over a net::QueueExchange). A device that
 /// does not spread TCP over its queues by a hash that is known, of which the table is known (RSS),
 /// gives one port, and a line in the log says so.
-[[nodiscard]] base::Result<std::vector<std::unique_ptr<port::Port>>> open_queues(
+[[nodiscard]] Result<std::vector<std::unique_ptr<port::Port>>> open_queues(
     std::string_view spec, uint16_t queues, const PortOptions& options = {});
 
 }  // namespace rnic::dpdk

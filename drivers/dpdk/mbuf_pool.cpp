@@ -66,12 +66,12 @@ uint64_t pool_octets(uint64_t count, uint32_t room) {
 
 }  // namespace
 
-base::Result<MbufPool> make_pool(uint32_t count, uint32_t frame_octets, bool rings_keep) {
+Result<MbufPool> make_pool(uint32_t count, uint32_t frame_octets, bool rings_keep) {
   constexpr uint32_t kLine = 64;
   const uint32_t room = RTE_PKTMBUF_HEADROOM + (frame_octets + kLine - 1) / kLine * kLine;
   if (room > UINT16_MAX) {
-    return base::fail(base::Errc::InvalidArgument, "frames of " + std::to_string(frame_octets) +
-                                                       " octets do not fit one DPDK buffer");
+    return base::fail(ErrorCode::InvalidArgument, "frames of " + std::to_string(frame_octets) +
+                                                      " octets do not fit one DPDK buffer");
   }
   // A thread's cache may hold one and a half times its size; the pool must not drain into caches.
   const uint32_t cache = std::min<uint32_t>(256, count / 8);
@@ -79,7 +79,7 @@ base::Result<MbufPool> make_pool(uint32_t count, uint32_t frame_octets, bool rin
                                               static_cast<uint16_t>(room), SOCKET_ID_ANY);
   if (pool == nullptr) {
     const char* reason = rte_strerror(rte_errno);
-    return base::fail(base::Errc::ResourceExhausted,
+    return base::fail(ErrorCode::ResourceExhausted,
                       "no memory for " + std::to_string(count) + " buffers of " +
                           std::to_string(room) + " octets (" + reason +
                           "): " + std::to_string((pool_octets(count, room) >> 20) + 1) +

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 
 struct rte_mbuf;
 struct rte_mempool;
@@ -24,8 +24,8 @@ using MbufPool = std::unique_ptr<rte_mempool, PoolDeleter>;
 
 /// A pool of `count` mbufs with room for frames of `frame_octets` in one segment.
 /// \param rings_keep see PoolDeleter
-[[nodiscard]] base::Result<MbufPool> make_pool(uint32_t count, uint32_t frame_octets,
-                                               bool rings_keep = false);
+[[nodiscard]] Result<MbufPool> make_pool(uint32_t count, uint32_t frame_octets,
+                                         bool rings_keep = false);
 
 /// rte_pktmbuf_alloc_bulk(), which writes to an mbuf before anybody could take it over
 /// (hand_over.hpp). \return all of them, or none

@@ -62,26 +62,26 @@ Spec parse_spec(std::string_view text) {
 }
 
 /// What the kernel must have for net_af_packet: the interface, the right to it, and its MTU.
-base::Status check_interface(const Spec& spec, uint32_t mtu) {
+Status check_interface(const Spec& spec, uint32_t mtu) {
   const std::string name = spec.value("iface");
   if (name.empty()) {
-    return base::fail(base::Errc::InvalidArgument,
+    return base::fail(ErrorCode::InvalidArgument,
                       spec.name + " needs an interface: write \"" + spec.name + ",iface=<name>\"");
   }
   if (name.size() >= IFNAMSIZ || if_nametoindex(name.c_str()) == 0) {
-    return base::fail(base::Errc::NotFound, "no interface \"" + name + "\": `ip link` shows them");
+    return base::fail(ErrorCode::NotFound, "no interface \"" + name + "\": `ip link` shows them");
   }
   const int fd = socket(AF_PACKET, SOCK_RAW, 0);
   if (fd < 0) {
-    return base::fail(base::Errc::PermissionDenied, "no right to open packet sockets on " + name +
-                                                        ": run as root or with CAP_NET_RAW");
+    return base::fail(ErrorCode::PermissionDenied, "no right to open packet sockets on " + name +
+                                                       ": run as root or with CAP_NET_RAW");
   }
   ifreq request{};
   std::memcpy(request.ifr_name, name.c_str(), name.size());
   const bool known = ioctl(fd, SIOCGIFMTU, &request) == 0;
   close(fd);
   if (known && request.ifr_mtu < static_cast<int>(mtu)) {
-    return base::fail(base::Errc::InvalidArgument,
+    return base::fail(ErrorCode::InvalidArgument,
                       "interface " + name + " has MTU " + std::to_string(request.ifr_mtu) +
                           ", not " + std::to_string(mtu) + ": `ip link set " + name + " mtu " +
                           std::to_string(mtu) + "`, or configure a smaller MTU");
@@ -90,10 +90,10 @@ base::Status check_interface(const Spec& spec, uint32_t mtu) {
 }
 
 /// net_tap says that it has no larger MTU than 1500: its interface is asked.
-base::Result<std::unique_ptr<TapQueue>> open_tap(uint32_t index, uint32_t mtu) {
+Result<std::unique_ptr<TapQueue>> open_tap(uint32_t index, uint32_t mtu) {
   ifreq request{};
   if (if_indextoname(index, request.ifr_name) == nullptr) {
-    return base::fail(base::Errc::Environment, "the interface of net_tap is gone");
+    return base::fail(ErrorCode::Environment, "the interface of net_tap is gone");
   }
   request.ifr_mtu = static_cast<int>(mtu);
   const int fd = socket(AF_INET, SOCK_DGRAM, 0);
@@ -102,9 +102,9 @@ base::Result<std::unique_ptr<TapQueue>> open_tap(uint32_t index, uint32_t mtu) {
   if (fd >= 0) close(fd);
   auto queue = TapQueue::find(request.ifr_name);
   if (set && queue != nullptr) return queue;
-  return base::fail(base::Errc::Unsupported, std::string("interface ") + request.ifr_name +
-                                                 " takes no MTU of " + std::to_string(mtu) + ": " +
-                                                 why + "; configure a smaller one");
+  return base::fail(ErrorCode::Unsupported, std::string("interface ") + request.ifr_name +
+                                                " takes no MTU of " + std::to_string(mtu) + ": " +
+                                                why + "; configure a smaller one");
 }
 
 /// Gives the device a frame size that fits. \return octets that one mbuf must hold
@@ -137,12 +137,12 @@ PacketRingShape ring_shape(const Spec& spec) {
 }
 
 /// Finds the device or plugs it. \return its number; `plugged` when it was not there before
-base::Result<uint16_t> find_or_plug(const Spec& spec, bool& plugged) {
+Result<uint16_t> find_or_plug(const Spec& spec, bool& plugged) {
   uint16_t id = 0;
   plugged = false;
   if (rte_eth_dev_get_port_by_name(spec.name.c_str(), &id) == 0) return id;
   if (!spec.is_vdev() && !spec.is_pci()) {
-    return base::fail(base::Errc::NotFound,
+    return base::fail(ErrorCode::NotFound,
                       "no device \"" + spec.name +
                           "\": give a PCI address, or a virtual device such as "
                           "\"net_af_packet0,iface=veth0\" or \"net_memif0,role=server\"");
@@ -154,7 +154,7 @@ base::Result<uint16_t> find_or_plug(const Spec& spec, bool& plugged) {
     const char* remedy = spec.is_vdev() ? "check its name and arguments"
                                         : "bind it to vfio-pci, and let no other process have it";
     return base::fail(
-        rc == -EPERM || rc == -EACCES ? base::Errc::PermissionDenied : base::Errc::Environment,
+        rc == -EPERM || rc == -EACCES ? ErrorCode::PermissionDenied : ErrorCode::Environment,
         "device " + spec.name + " cannot be opened" + capture.quote() + ": " + remedy);
   }
   plugged = true;
@@ -162,7 +162,7 @@ base::Result<uint16_t> find_or_plug(const Spec& spec, bool& plugged) {
 }
 
 /// Makes the device hear frames to `mac`: its own address, an added one, or everything.
-base::Status take_address(uint16_t id, const port::MacAddress& mac, const Spec& spec) {
+Status take_address(uint16_t id, const port::MacAddress& mac, const Spec& spec) {
   rte_eth_allmulticast_enable(id);  // not every device can, nor needs it
   rte_ether_addr own{};
   rte_eth_macaddr_get(id, &own);
@@ -172,23 +172,23 @@ base::Status take_address(uint16_t id, const port::MacAddress& mac, const Spec& 
   if (rte_eth_dev_mac_addr_add(id, &asked, 0) == 0) return {};
   const int rc = rte_eth_promiscuous_enable(id);
   if (rc != 0 && rc != -ENOTSUP) {
-    return base::fail(base::Errc::Unsupported,
+    return base::fail(ErrorCode::Unsupported,
                       "device " + spec.name + " does not hear another MAC address than its own");
   }
   return {};
 }
 
 /// Everything after the device is there. \return the ports of its queues, at most `queues`
-base::Result<std::vector<EthPortSetup>> start(std::shared_ptr<OpenDevice> owned, const Spec& spec,
-                                              uint16_t queues, const PortOptions& options,
-                                              uint32_t frame) {
+Result<std::vector<EthPortSetup>> start(std::shared_ptr<OpenDevice> owned, const Spec& spec,
+                                        uint16_t queues, const PortOptions& options,
+                                        uint32_t frame) {
   std::vector<EthPortSetup> ports;
   std::vector<rte_mempool*> pools;
   auto memory = std::make_shared<std::vector<MbufPool>>();
   const auto device = std::move(owned);  // on failure closed before that
   rte_eth_dev_info facts{};
   if (int rc = rte_eth_dev_info_get(device->id(), &facts); rc != 0) {
-    return base::fail(base::Errc::Environment,
+    return base::fail(ErrorCode::Environment,
                       "device " + spec.name + " does not tell its facts: " + rte_strerror(-rc));
   }
   const uint32_t room = buffer_room(facts.min_rx_bufsize, frame);
@@ -252,14 +252,13 @@ bool claim(uint16_t id) {
 
 }  // namespace
 
-base::Result<std::vector<std::unique_ptr<port::Port>>> open_queues(std::string_view text,
-                                                                   uint16_t queues,
-                                                                   const PortOptions& options) {
+Result<std::vector<std::unique_ptr<port::Port>>> open_queues(std::string_view text, uint16_t queues,
+                                                             const PortOptions& options) {
   if (auto status = check_sizes(options.mtu, options.ring_size, options.pool_size); !status) {
     return tl::unexpected(status.error());
   }
   if (queues < 1 || queues > kMaxQueues) {
-    return base::fail(base::Errc::InvalidArgument,
+    return base::fail(ErrorCode::InvalidArgument,
                       std::to_string(queues) + " queues: 1 to " + std::to_string(kMaxQueues));
   }
   Spec spec = parse_spec(text);
@@ -277,7 +276,7 @@ base::Result<std::vector<std::unique_ptr<port::Port>>> open_queues(std::string_v
   if (!id) return tl::unexpected(id.error());
   LogCapture capture;
   if (!claim(*id)) {
-    return base::fail(base::Errc::AlreadyExists, "device " + spec.name + " is open already");
+    return base::fail(ErrorCode::AlreadyExists, "device " + spec.name + " is open already");
   }
   device->own(*id, plugged);
   auto setups = start(std::move(device), spec, queues, options, frame);
@@ -290,8 +289,7 @@ base::Result<std::vector<std::unique_ptr<port::Port>>> open_queues(std::string_v
   return ports;
 }
 
-base::Result<std::unique_ptr<port::Port>> open_port(std::string_view spec,
-                                                    const PortOptions& options) {
+Result<std::unique_ptr<port::Port>> open_port(std::string_view spec, const PortOptions& options) {
   auto ports = open_queues(spec, 1, options);
   if (!ports) return tl::unexpected(ports.error());
   return std::move(ports->front());

@@ -207,7 +207,7 @@ class PathFloor::Rig {
 PathFloor::PathFloor() = default;
 PathFloor::~PathFloor() = default;
 
-base::Result<std::unique_ptr<PathFloor>> PathFloor::create(const Options& options) {
+Result<std::unique_ptr<PathFloor>> PathFloor::create(const Options& options) {
   static std::atomic<uint32_t> counter{0};
   const std::string suffix = std::to_string(counter++);
   auto clock = TscClock::create();
@@ -220,7 +220,7 @@ base::Result<std::unique_ptr<PathFloor>> PathFloor::create(const Options& option
   if (pool == nullptr || ring == nullptr) {
     rte_ring_free(ring);
     rte_mempool_free(pool);
-    return base::fail(base::Errc::ResourceExhausted,
+    return base::fail(ErrorCode::ResourceExhausted,
                       "no memory for the floor's buffers: raise eal.memory_mb");
   }
   std::unique_ptr<PathFloor> floor(new PathFloor);

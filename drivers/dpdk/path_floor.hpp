@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "base/time.hpp"
 
 namespace rnic::dpdk {
@@ -27,7 +27,7 @@ class PathFloor {
   };
 
   /// Needs Eal::init(). Chooses the kernels by a short measurement.
-  static base::Result<std::unique_ptr<PathFloor>> create(const Options& options);
+  static Result<std::unique_ptr<PathFloor>> create(const Options& options);
   ~PathFloor();
 
   /// Moves payload for `duration`; \return payload octets checked and placed per second, in Gb/s.

@@ -118,13 +118,12 @@ class IpFragReassembler final : public net::Reassembler {
 
 }  // namespace
 
-base::Result<std::unique_ptr<net::Reassembler>> make_reassembler(
-    const ReassemblerOptions& options) {
+Result<std::unique_ptr<net::Reassembler>> make_reassembler(const ReassemblerOptions& options) {
   if (!Eal::started()) {
-    return base::fail(base::Errc::WrongState, "DPDK is not started: call dpdk::Eal::init() first");
+    return base::fail(ErrorCode::WrongState, "DPDK is not started: call dpdk::Eal::init() first");
   }
   if (options.datagrams < 1 || options.datagrams > 1024) {
-    return base::fail(base::Errc::InvalidArgument,
+    return base::fail(ErrorCode::InvalidArgument,
                       std::to_string(options.datagrams) + " datagrams: 1 to 1024");
   }
   // One fragment more each, and those of forget(), are underway for a moment.
@@ -139,9 +138,9 @@ base::Result<std::unique_ptr<net::Reassembler>> make_reassembler(
                                                static_cast<uint64_t>(options.timeout.count()),
                                                SOCKET_ID_ANY));
   if (table == nullptr) {
-    return base::fail(base::Errc::ResourceExhausted, "no memory for a table of " +
-                                                         std::to_string(options.datagrams) +
-                                                         " fragmented datagrams: " + memory_left());
+    return base::fail(ErrorCode::ResourceExhausted, "no memory for a table of " +
+                                                        std::to_string(options.datagrams) +
+                                                        " fragmented datagrams: " + memory_left());
   }
   return std::make_unique<IpFragReassembler>(std::move(*pool), std::move(table));
 }

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "net/reassembler.hpp"
 
 namespace rnic::dpdk {
@@ -18,7 +18,7 @@ struct ReassemblerOptions {
 
 /// Fragments are copied into buffers of its own: a flood of them cannot empty a port's pool. Needs
 /// Eal::init(). For one thread.
-[[nodiscard]] base::Result<std::unique_ptr<net::Reassembler>> make_reassembler(
+[[nodiscard]] Result<std::unique_ptr<net::Reassembler>> make_reassembler(
     const ReassemblerOptions& options);
 
 }  // namespace rnic::dpdk

@@ -37,15 +37,15 @@ struct Medium {
   }
 };
 
-base::Result<std::shared_ptr<Medium>> make_medium(const RingPairOptions& options) {
+Result<std::shared_ptr<Medium>> make_medium(const RingPairOptions& options) {
   auto medium = std::make_shared<Medium>();
   for (rte_ring** ring : {&medium->a_to_b, &medium->b_to_a}) {
     *ring = rte_ring_create(unique_name('r').c_str(), rte_align32pow2(options.ring_size),
                             SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
     if (*ring == nullptr) {
-      return base::fail(base::Errc::ResourceExhausted, "no memory for a ring of " +
-                                                           std::to_string(options.ring_size) +
-                                                           " frames: " + memory_left());
+      return base::fail(ErrorCode::ResourceExhausted, "no memory for a ring of " +
+                                                          std::to_string(options.ring_size) +
+                                                          " frames: " + memory_left());
     }
   }
   for (MbufPool* pool : {&medium->pool_a, &medium->pool_b}) {
@@ -56,21 +56,20 @@ base::Result<std::shared_ptr<Medium>> make_medium(const RingPairOptions& options
   return medium;
 }
 
-base::Result<std::unique_ptr<port::Port>> make_port(const std::string& name,
-                                                    const port::MacAddress& mac,
-                                                    const RingPairOptions& options, rte_ring* rx,
-                                                    rte_ring* tx, rte_mempool* pool,
-                                                    std::shared_ptr<Medium> medium) {
+Result<std::unique_ptr<port::Port>> make_port(const std::string& name, const port::MacAddress& mac,
+                                              const RingPairOptions& options, rte_ring* rx,
+                                              rte_ring* tx, rte_mempool* pool,
+                                              std::shared_ptr<Medium> medium) {
   uint16_t taken = 0;
   if (rte_eth_dev_get_port_by_name(("net_ring_" + name).c_str(), &taken) == 0) {
-    return base::fail(base::Errc::AlreadyExists, "a ring device \"" + name + "\" is open already");
+    return base::fail(ErrorCode::AlreadyExists, "a ring device \"" + name + "\" is open already");
   }
   EthPortSetup port;
   port.device = std::make_shared<OpenDevice>();
   LogCapture capture;
   const int id = rte_eth_from_rings(name.c_str(), &rx, 1, &tx, 1, 0);
   if (id < 0) {
-    return base::fail(base::Errc::Environment,
+    return base::fail(ErrorCode::Environment,
                       "the ring device \"" + name + "\" cannot be made" + capture.quote());
   }
   port.device->own(static_cast<uint16_t>(id), true);
@@ -91,16 +90,16 @@ base::Result<std::unique_ptr<port::Port>> make_port(const std::string& name,
 
 }  // namespace
 
-base::Result<PortPair> open_ring_pair(std::string_view name_a, std::string_view name_b,
-                                      const RingPairOptions& options) {
+Result<PortPair> open_ring_pair(std::string_view name_a, std::string_view name_b,
+                                const RingPairOptions& options) {
   if (auto status = check_sizes(options.mtu, options.ring_size, options.pool_size); !status) {
     return tl::unexpected(status.error());
   }
   for (const std::string_view name : {name_a, name_b}) {
     if (name.empty() || name.size() > kRingNameMax) {
-      return base::fail(base::Errc::InvalidArgument,
-                        "ring device name \"" + std::string(name) + "\": 1 to " +
-                            std::to_string(kRingNameMax) + " characters");
+      return base::fail(ErrorCode::InvalidArgument, "ring device name \"" + std::string(name) +
+                                                        "\": 1 to " + std::to_string(kRingNameMax) +
+                                                        " characters");
     }
   }
   auto medium = make_medium(options);

@@ -6,10 +6,10 @@
 
 namespace rnic::dpdk {
 
-base::Result<TscClock> TscClock::create() {
+Result<TscClock> TscClock::create() {
   const uint64_t hertz = Eal::started() ? rte_get_tsc_hz() : 0;
   if (hertz == 0) {
-    return base::fail(base::Errc::WrongState, "the TSC's frequency is not known: start DPDK first");
+    return base::fail(ErrorCode::WrongState, "the TSC's frequency is not known: start DPDK first");
   }
   return TscClock(hertz);
 }

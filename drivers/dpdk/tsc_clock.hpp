@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "base/time.hpp"
 
 namespace rnic::dpdk {
@@ -19,7 +19,7 @@ namespace rnic::dpdk {
 class TscClock {
  public:
   /// Fails before Eal::init(), which measures the TSC's frequency.
-  [[nodiscard]] static base::Result<TscClock> create();
+  [[nodiscard]] static Result<TscClock> create();
 
   [[nodiscard]] base::Now now() const {
     const unsigned __int128 product = static_cast<unsigned __int128>(cycles_now()) * factor_;

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "base/time.hpp"
 
 namespace rnic::impair {
@@ -37,6 +37,6 @@ struct Config {
 
 /// The user's mistakes: probabilities beyond 0 to 1, reorder_min 0 or above reorder_max, negative
 /// times.
-[[nodiscard]] base::Status check(const Config& config);
+[[nodiscard]] Status check(const Config& config);
 
 }  // namespace rnic::impair

@@ -16,7 +16,7 @@ constexpr base::Duration kRetry = std::chrono::microseconds(10);
 
 }  // namespace
 
-base::Status check(const Config& config) {
+Status check(const Config& config) {
   const struct {
     const char* name;
     double value;
@@ -30,17 +30,17 @@ base::Status check(const Config& config) {
                 {"burst_leave", config.burst_leave}};
   for (const auto& share : shares) {
     if (!(share.value >= 0 && share.value <= 1)) {
-      return base::fail(base::Errc::InvalidArgument, std::string("impair.") + share.name + " is " +
-                                                         std::to_string(share.value) +
-                                                         ": a probability from 0 to 1");
+      return base::fail(ErrorCode::InvalidArgument, std::string("impair.") + share.name + " is " +
+                                                        std::to_string(share.value) +
+                                                        ": a probability from 0 to 1");
     }
   }
   if (config.reorder_min < 1 || config.reorder_max < config.reorder_min) {
-    return base::fail(base::Errc::InvalidArgument,
+    return base::fail(ErrorCode::InvalidArgument,
                       "impair.reorder_min must be at least 1 and not above reorder_max");
   }
   if (config.delay.count() < 0 || config.jitter.count() < 0 || config.reorder_timeout.count() < 0) {
-    return base::fail(base::Errc::InvalidArgument,
+    return base::fail(ErrorCode::InvalidArgument,
                       "impair.delay, jitter and reorder_timeout cannot be negative");
   }
   return {};

@@ -13,9 +13,8 @@ constexpr size_t kLongestFrame = 65535 + port::kLinkHeader;
 
 }  // namespace
 
-base::Result<std::unique_ptr<CapturePort>> CapturePort::open(port::Port& inner,
-                                                             const std::string& path,
-                                                             const WriterOptions& options) {
+Result<std::unique_ptr<CapturePort>> CapturePort::open(port::Port& inner, const std::string& path,
+                                                       const WriterOptions& options) {
   auto writer = Writer::open(path, options);
   if (!writer) return tl::unexpected(writer.error());
   return std::make_unique<CapturePort>(inner, std::move(*writer));

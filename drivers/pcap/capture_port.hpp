@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "pcap/writer.hpp"
 #include "port/port.hpp"
 
@@ -16,8 +16,9 @@ namespace rnic::pcap {
 /// written copy only. Slower than the port: every frame is copied and sent on by itself.
 class CapturePort final : public port::Port {
  public:
-  [[nodiscard]] static base::Result<std::unique_ptr<CapturePort>> open(
-      port::Port& inner, const std::string& path, const WriterOptions& options = {});
+  [[nodiscard]] static Result<std::unique_ptr<CapturePort>> open(port::Port& inner,
+                                                                 const std::string& path,
+                                                                 const WriterOptions& options = {});
 
   /// Several ports may share a writer, in one thread.
   CapturePort(port::Port& inner, std::shared_ptr<Writer> writer);

@@ -65,21 +65,21 @@ class Block {
 
 }  // namespace
 
-base::Result<std::unique_ptr<Writer>> Writer::open(const std::string& path,
-                                                   const WriterOptions& options) {
+Result<std::unique_ptr<Writer>> Writer::open(const std::string& path,
+                                             const WriterOptions& options) {
   FILE* file = std::fopen(path.c_str(), "wb");
   if (file == nullptr) {
     const int reason = errno;
-    return base::fail(reason == EACCES || reason == EPERM ? base::Errc::PermissionDenied
-                                                          : base::Errc::Environment,
-                      "the capture file " + path +
-                          " cannot be written: " + std::generic_category().message(reason));
+    return base::fail(
+        reason == EACCES || reason == EPERM ? ErrorCode::PermissionDenied : ErrorCode::Environment,
+        "the capture file " + path +
+            " cannot be written: " + std::generic_category().message(reason));
   }
   std::unique_ptr<Writer> writer(new Writer(path, file, options));
   if (!writer->write_headers()) {
     const std::string why = std::generic_category().message(errno);
-    return base::fail(base::Errc::Environment, "the capture file " + path + " cannot be written: " +
-                                                   why + "; free space or give another path");
+    return base::fail(ErrorCode::Environment, "the capture file " + path + " cannot be written: " +
+                                                  why + "; free space or give another path");
   }
   return writer;
 }

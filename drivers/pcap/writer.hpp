@@ -10,7 +10,7 @@
 
 #include "base/bytes.hpp"
 #include "base/counters.hpp"
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "base/time.hpp"
 
 #define RNIC_PCAP_COUNTERS(X)                                                      \
@@ -39,8 +39,8 @@ struct WriterOptions {
 class Writer {
  public:
   /// Creates or empties the file.
-  [[nodiscard]] static base::Result<std::unique_ptr<Writer>> open(
-      const std::string& path, const WriterOptions& options = {});
+  [[nodiscard]] static Result<std::unique_ptr<Writer>> open(const std::string& path,
+                                                            const WriterOptions& options = {});
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;

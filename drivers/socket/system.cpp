@@ -9,7 +9,6 @@
 
 namespace rnic::socket {
 
-using base::Errc;
 
 void Descriptor::reset() {
   if (number_ >= 0) system_->close(number_);
@@ -44,7 +43,7 @@ llp::Endpoint SystemAddress::endpoint() const {
           ntohs(v6.sin6_port)};
 }
 
-base::Result<Descriptor> open_socket(System& system, int family) {
+Result<Descriptor> open_socket(System& system, int family) {
   constexpr int kType = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
   Descriptor descriptor(system.socket(family, kType, IPPROTO_TCP), system);
   if (!descriptor.open()) return tl::unexpected(system_error("a TCP socket", errno));
@@ -74,35 +73,35 @@ bool is_known(int error) {
          end_of(error, false) != llp::StreamEnd::PeerReset;
 }
 
-base::Error system_error(const std::string& what, int error) {
-  Errc code = Errc::Environment;
+Error system_error(const std::string& what, int error) {
+  ErrorCode code = ErrorCode::Environment;
   const char* remedy = "";
   switch (error) {
     case EADDRINUSE:
-      code = Errc::AlreadyExists;
+      code = ErrorCode::AlreadyExists;
       remedy = "; another program listens there: choose another port";
       break;
     case EADDRNOTAVAIL:
-      code = Errc::InvalidArgument;
+      code = ErrorCode::InvalidArgument;
       remedy = "; this machine does not have the address: see \"ip address\"";
       break;
     case EACCES:
     case EPERM:
-      code = Errc::PermissionDenied;
+      code = ErrorCode::PermissionDenied;
       remedy = "; a filter forbids it, or the port is below 1024 and needs rights";
       break;
     case EMFILE:
     case ENFILE:
-      code = Errc::ResourceExhausted;
+      code = ErrorCode::ResourceExhausted;
       remedy = "; raise the limit of open files (ulimit -n)";
       break;
     case ENETUNREACH:
-    case EHOSTUNREACH: code = Errc::Unreachable; break;
+    case EHOSTUNREACH: code = ErrorCode::Unreachable; break;
     case EAFNOSUPPORT:
-      code = Errc::Unsupported;
+      code = ErrorCode::Unsupported;
       remedy = "; this machine does not have this version of IP";
       break;
-    case EINVAL: code = Errc::InvalidArgument; break;
+    case EINVAL: code = ErrorCode::InvalidArgument; break;
     default: break;
   }
   return {code, what + ": " + std::generic_category().message(error) + remedy};

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "llp/endpoint.hpp"
 #include "llp/stream.hpp"
 #include "socket/calls.hpp"
@@ -53,7 +53,7 @@ struct SystemAddress {
 };
 
 /// A non-blocking TCP socket. \param family AF_INET or AF_INET6
-[[nodiscard]] base::Result<Descriptor> open_socket(System& system, int family);
+[[nodiscard]] Result<Descriptor> open_socket(System& system, int family);
 
 /// What an error of the system means for a stream. \param connecting the open is under way
 [[nodiscard]] llp::StreamEnd end_of(int error, bool connecting);
@@ -61,7 +61,7 @@ struct SystemAddress {
 [[nodiscard]] bool is_known(int error);
 
 /// "what: what the system says; remedy".
-[[nodiscard]] base::Error system_error(const std::string& what, int error);
+[[nodiscard]] Error system_error(const std::string& what, int error);
 
 /// setsockopt() of a whole number. False: the system does not take it.
 bool set_option(System& system, int descriptor, int level, int name, int value);

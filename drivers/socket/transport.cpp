@@ -15,7 +15,6 @@
 
 namespace rnic::socket {
 
-using base::Errc;
 using base::fail;
 
 namespace {
@@ -34,8 +33,8 @@ base::Handle to_handle(uint64_t word) {
 
 }  // namespace
 
-base::Result<std::unique_ptr<Transport>> Transport::open(const Config& config, base::Now now,
-                                                         System& system) {
+Result<std::unique_ptr<Transport>> Transport::open(const Config& config, base::Now now,
+                                                   System& system) {
   Descriptor poller(system.epoll_create1(EPOLL_CLOEXEC), system);
   if (!poller.open()) return tl::unexpected(system_error("epoll", errno));
   return std::unique_ptr<Transport>(new Transport(config, system, std::move(poller), now));
@@ -77,14 +76,15 @@ bool Transport::watch(int descriptor, uint32_t events, uint64_t word) {
 
 // --- listening ---
 
-base::Status Transport::listen(const llp::Endpoint& local, llp::Acceptor& acceptor) {
+Status Transport::listen(const llp::Endpoint& local, llp::Acceptor& acceptor) {
   const auto same = [&](const auto& listener) { return listener->local == local; };
   if (std::any_of(listeners_.begin(), listeners_.end(), same)) {
-    return fail(Errc::AlreadyExists, "listen: " + to_string(local) + " is listened on already");
+    return fail(ErrorCode::AlreadyExists,
+                "listen: " + to_string(local) + " is listened on already");
   }
   if (listeners_.size() >= config_.max_listeners) {
-    return fail(Errc::ResourceExhausted, "no listener left: raise tcp.max_listeners (now " +
-                                             std::to_string(config_.max_listeners) + ")");
+    return fail(ErrorCode::ResourceExhausted, "no listener left: raise tcp.max_listeners (now " +
+                                                  std::to_string(config_.max_listeners) + ")");
   }
   auto listener = std::make_unique<Listener>();
   listener->number = listeners_made_++;
@@ -106,7 +106,7 @@ base::Status Transport::listen(const llp::Endpoint& local, llp::Acceptor& accept
 }
 
 /// `::` takes both IP versions, where the system has both.
-base::Result<Descriptor> Transport::open_listener(const llp::Endpoint& local) {
+Result<Descriptor> Transport::open_listener(const llp::Endpoint& local) {
   const bool any = local.address.is_unspecified();
   llp::Endpoint wanted = local;
   auto descriptor = open_socket(system_, local.address.is_v4() ? AF_INET : AF_INET6);
@@ -138,11 +138,11 @@ void Transport::set_buffers(int descriptor) const {
   }
 }
 
-base::Status Transport::unlisten(const llp::Endpoint& local) {
+Status Transport::unlisten(const llp::Endpoint& local) {
   const auto erased =
       std::erase_if(listeners_, [&](const auto& listener) { return listener->local == local; });
   if (erased != 0) return {};
-  return fail(Errc::NotFound, "unlisten: " + to_string(local) + " is not listened on");
+  return fail(ErrorCode::NotFound, "unlisten: " + to_string(local) + " is not listened on");
 }
 
 Transport::Listener* Transport::find_listener(uint64_t number) {
@@ -223,8 +223,8 @@ Connection* Transport::add(Descriptor&& descriptor, const llp::Endpoint& remote,
   return connection;
 }
 
-base::Status Transport::bind_source(int descriptor, const llp::Endpoint& local,
-                                    const llp::Endpoint& remote) const {
+Status Transport::bind_source(int descriptor, const llp::Endpoint& local,
+                              const llp::Endpoint& remote) const {
   llp::Endpoint source = local;
   if (source.address.is_unspecified()) {
     const auto mine =
@@ -243,12 +243,12 @@ base::Status Transport::bind_source(int descriptor, const llp::Endpoint& local,
   return tl::unexpected(system_error("connect from " + to_string(source), errno));
 }
 
-base::Result<llp::Stream*> Transport::connect(const llp::Endpoint& local,
-                                              const llp::Endpoint& remote, llp::StreamUser& user,
-                                              base::Now now) {
+Result<llp::Stream*> Transport::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+                                        llp::StreamUser& user, base::Now now) {
   if (connections_.live() == config_.max_connections) {
-    return fail(Errc::ResourceExhausted, "no connection left: raise tcp.max_connections (now " +
-                                             std::to_string(config_.max_connections) + ")");
+    return fail(ErrorCode::ResourceExhausted,
+                "no connection left: raise tcp.max_connections (now " +
+                    std::to_string(config_.max_connections) + ")");
   }
   auto descriptor = open_socket(system_, remote.address.is_v4() ? AF_INET : AF_INET6);
   if (!descriptor) return tl::unexpected(descriptor.error());

@@ -22,8 +22,8 @@ namespace rnic::socket {
 class Transport final : public llp::Transport {
  public:
   /// Environment when the system gives no epoll. \param system outlives the transport
-  static base::Result<std::unique_ptr<Transport>> open(const Config& config, base::Now now,
-                                                       System& system = own_system());
+  static Result<std::unique_ptr<Transport>> open(const Config& config, base::Now now,
+                                                 System& system = own_system());
   /// Resets what is still open. The users, which may be gone, are not told.
   ~Transport() override;
   /// What a transport asks the machine for at construction, by the key that sizes it.
@@ -31,10 +31,10 @@ class Transport final : public llp::Transport {
 
   /// An unspecified local address: Config::addresses, and with none of them every address of both
   /// IP versions that the system has.
-  base::Status listen(const llp::Endpoint& local, llp::Acceptor& acceptor) override;
-  base::Status unlisten(const llp::Endpoint& local) override;
-  base::Result<llp::Stream*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
-                                     llp::StreamUser& user, base::Now now) override;
+  Status listen(const llp::Endpoint& local, llp::Acceptor& acceptor) override;
+  Status unlisten(const llp::Endpoint& local) override;
+  Result<llp::Stream*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+                               llp::StreamUser& user, base::Now now) override;
   uint32_t receive(base::Now now, llp::BeforeHandUp& before) override;
   void on_timers(base::Now now) override;
   void output(base::Now now) override;
@@ -67,9 +67,9 @@ class Transport final : public llp::Transport {
 
   Transport(const Config& config, System& system, Descriptor poller, base::Now now);
   bool watch(int descriptor, uint32_t events, uint64_t word);
-  base::Result<Descriptor> open_listener(const llp::Endpoint& local);
-  [[nodiscard]] base::Status bind_source(int descriptor, const llp::Endpoint& local,
-                                         const llp::Endpoint& remote) const;
+  Result<Descriptor> open_listener(const llp::Endpoint& local);
+  [[nodiscard]] Status bind_source(int descriptor, const llp::Endpoint& local,
+                                   const llp::Endpoint& remote) const;
   void set_buffers(int descriptor) const;
   [[nodiscard]] Listener* find_listener(uint64_t number);
   void accept_all(Listener& listener, base::Now now);

@@ -13,6 +13,6 @@
 #include "base/bytes.hpp"
 #include "base/check.hpp"
 #include "base/endian.hpp"
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "base/seq32.hpp"
 #include "base/time.hpp"

@@ -28,14 +28,14 @@ std::string to_string(const Endpoint& endpoint) {
          std::to_string(endpoint.port);
 }
 
-base::Result<IpAddress> parse_ip(const std::string& text) {
+Result<IpAddress> parse_ip(const std::string& text) {
   in_addr v4{};
   if (inet_pton(AF_INET, text.c_str(), &v4) == 1) return IpAddress::v4(ntohl(v4.s_addr));
   in6_addr v6{};
   if (inet_pton(AF_INET6, text.c_str(), &v6) == 1) {
     return IpAddress(base::load_be64(v6.s6_addr), base::load_be64(v6.s6_addr + 8));
   }
-  return base::fail(base::Errc::InvalidArgument,
+  return base::fail(ErrorCode::InvalidArgument,
                     "\"" + text + "\" is not an IP address: write 10.0.0.1 or fd00::1");
 }
 

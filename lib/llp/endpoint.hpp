@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 
 namespace rnic::llp {
 
@@ -74,6 +74,6 @@ struct Endpoint {
 /// "10.0.0.1:80", "[fe80::1]:80".
 [[nodiscard]] std::string to_string(const Endpoint& endpoint);
 /// "10.0.0.1" or "fd00::1". Anything else is an error that says so.
-[[nodiscard]] base::Result<IpAddress> parse_ip(const std::string& text);
+[[nodiscard]] Result<IpAddress> parse_ip(const std::string& text);
 
 }  // namespace rnic::llp

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "base/time.hpp"
 #include "llp/stream.hpp"
 
@@ -47,14 +47,14 @@ class Transport {
 
   /// Accepts connections to `local` (port != 0). AlreadyExists when taken. `acceptor` must outlive
   /// the listener.
-  virtual base::Status listen(const Endpoint& local, Acceptor& acceptor) = 0;
+  virtual Status listen(const Endpoint& local, Acceptor& acceptor) = 0;
   /// Stops listening; connections that exist go on.
-  virtual base::Status unlisten(const Endpoint& local) = 0;
+  virtual Status unlisten(const Endpoint& local) = 0;
 
   /// Starts an active open. local.port == 0 chooses an ephemeral port. The outcome comes as
   /// user.established() or user.ended(). The Stream is valid until ended().
-  virtual base::Result<Stream*> connect(const Endpoint& local, const Endpoint& remote,
-                                        StreamUser& user, base::Now now) = 0;
+  virtual Result<Stream*> connect(const Endpoint& local, const Endpoint& remote, StreamUser& user,
+                                  base::Now now) = 0;
 
   /// Takes what has arrived and hands it up, at most a turn's worth. \return what was served; 0:
   /// idle. A transport that is handed its segments, as `tcp` is, has nothing to take.

@@ -43,23 +43,23 @@ uint32_t StagTable::take_index() {
   return index;
 }
 
-base::Result<Stag> StagTable::add(const RegionSpec& spec) {
+Result<Stag> StagTable::add(const RegionSpec& spec) {
   if (spec.address == nullptr || spec.length == 0) {
-    return base::fail(base::Errc::InvalidArgument,
+    return base::fail(ErrorCode::InvalidArgument,
                       "a region needs an address and a length of at least 1 octet");
   }
   if ((spec.rights & ~kAllRights) != 0) {
     return base::fail(
-        base::Errc::InvalidArgument,
+        ErrorCode::InvalidArgument,
         "unknown rights among " + std::to_string(spec.rights) + ": combine those that have a name");
   }
   const auto address = reinterpret_cast<uint64_t>(spec.address);
   if (address + (spec.length - 1) < address) {
-    return base::fail(base::Errc::InvalidArgument,
+    return base::fail(ErrorCode::InvalidArgument,
                       "address plus length of the region passes the end of the address space");
   }
   if (live_ == free_.size()) {
-    return base::fail(base::Errc::ResourceExhausted,
+    return base::fail(ErrorCode::ResourceExhausted,
                       "all " + std::to_string(free_.size()) +
                           " regions of the device are in use: deregister some or raise the limit");
   }
@@ -89,10 +89,10 @@ uint32_t StagTable::pd_of(Stag stag) const {
   return is_registered(stag) ? entries_[index_of(stag)].pd : 0;
 }
 
-base::Status StagTable::remove(Stag stag) {
+Status StagTable::remove(Stag stag) {
   const uint32_t index = index_of(stag);
   if (!is_registered(stag)) {
-    return base::fail(base::Errc::NotFound,
+    return base::fail(ErrorCode::NotFound,
                       "no region has this STag: it was deregistered before or never existed");
   }
   Entry& entry = entries_[index];

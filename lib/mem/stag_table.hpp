@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "base/secret_permutation.hpp"
 #include "base/siphash.hpp"
 #include "base/zero_array.hpp"
@@ -73,9 +73,9 @@ class StagTable {
   /// guess an STag from those that he knows.
   StagTable(uint32_t limit, const base::Secret& secret);
 
-  base::Result<Stag> add(const RegionSpec& spec);
+  Result<Stag> add(const RegionSpec& spec);
   /// Revokes. After it has returned no access() with this STag succeeds.
-  base::Status remove(Stag stag);
+  Status remove(Stag stag);
   /// Send with Invalidate (RFC 5040 s.5.3): checks that the STag belongs to pd and stream and may
   /// be invalidated remotely, then revokes it. The slot stays with the owner until remove().
   AccessFault invalidate(Stag stag, uint32_t pd, uint32_t stream);

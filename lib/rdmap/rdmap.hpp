@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "base/time.hpp"
 #include "llp/framing.hpp"
 #include "mem/stag_table.hpp"

@@ -8,18 +8,17 @@
 
 namespace rnic::nic {
 
-using base::Errc;
 using base::fail;
 
 namespace {
 
-base::Status check_private_data(base::ByteView private_data, size_t most, uint8_t revision) {
+Status check_private_data(base::ByteView private_data, size_t most, uint8_t revision) {
   if (private_data.size() <= most) return {};
   std::string message = "private data of " + std::to_string(private_data.size()) +
                         " octets: at most " + std::to_string(most) + " with MPA revision " +
                         std::to_string(revision);
   if (revision == 2) message += "; revision 1 carries 512";
-  return fail(Errc::InvalidArgument, std::move(message));
+  return fail(ErrorCode::InvalidArgument, std::move(message));
 }
 
 uint16_t reads_of(std::optional<uint32_t> option, uint32_t own) {
@@ -68,9 +67,9 @@ void Device::choose_segments(llp::Stream& stream, const SegmentChoice& choice) {
   RNIC_CHECK(own_->stack.set_options(stream, options, last_now_).has_value());
 }
 
-base::Status Device::listen(const llp::Endpoint& local, std::optional<FramingKind> framing) {
+Status Device::listen(const llp::Endpoint& local, std::optional<FramingKind> framing) {
   if (own_ && !local.address.is_unspecified() && !own_->interface.is_ours(local.address)) {
-    return fail(Errc::InvalidArgument,
+    return fail(ErrorCode::InvalidArgument,
                 "listen: " + to_string(local.address) + " is no address of this device");
   }
   auto status = check_framing(framing.value_or(config_.framing));
@@ -82,17 +81,17 @@ base::Status Device::listen(const llp::Endpoint& local, std::optional<FramingKin
   return status;
 }
 
-base::Status Device::check_framing(FramingKind framing) const {
+Status Device::check_framing(FramingKind framing) const {
   if (framing > FramingKind::Tuf) {
-    return fail(Errc::InvalidArgument, "a number without a name for framing: Mpa or Tuf");
+    return fail(ErrorCode::InvalidArgument, "a number without a name for framing: Mpa or Tuf");
   }
   if (framing != FramingKind::Tuf || own_ || config_.tuf.markers_receive) return {};
-  return fail(Errc::Unsupported,
+  return fail(ErrorCode::Unsupported,
               "over sockets of the system, which show no segments, ULP framing has marker mode "
               "only: set tuf.markers = true");
 }
 
-base::Status Device::unlisten(const llp::Endpoint& local) {
+Status Device::unlisten(const llp::Endpoint& local) {
   auto status = transport_->unlisten(local);
   if (status) listen_framing_.erase(local);
   return status;
@@ -107,17 +106,17 @@ FramingKind Device::framing_of_listener(const llp::Endpoint& local) const {
   return config_.framing;
 }
 
-base::Status Device::check_unconnected(const QueuePair& qp) const {
+Status Device::check_unconnected(const QueuePair& qp) const {
   if (!qp.used) return {};
-  return fail(Errc::WrongState,
+  return fail(ErrorCode::WrongState,
               "the queue pair has had its connection: create a new queue pair for another one");
 }
 
 // RFC 9293 MUST-44: the route to the peer decides which of our addresses speaks to it.
-base::Result<llp::Endpoint> Device::local_towards(const llp::Endpoint& remote) const {
+Result<llp::Endpoint> Device::local_towards(const llp::Endpoint& remote) const {
   if (!own_) return llp::Endpoint{};  // the transport chooses
   if (own_->interface.is_ours(remote.address)) {
-    return fail(Errc::InvalidArgument,
+    return fail(ErrorCode::InvalidArgument,
                 "connect: " + to_string(remote.address) +
                     " is this device's own address, which it does not reach over its port: give "
                     "the peer's, or this device another one (device." +
@@ -125,44 +124,43 @@ base::Result<llp::Endpoint> Device::local_towards(const llp::Endpoint& remote) c
   }
   const llp::IpAddress address = own_->interface.source_for(remote.address);
   if (address.is_unspecified()) {
-    return fail(Errc::Unreachable, "connect: no route to " + to_string(remote) +
-                                       "; configure a gateway, or an address of its family");
+    return fail(ErrorCode::Unreachable, "connect: no route to " + to_string(remote) +
+                                            "; configure a gateway, or an address of its family");
   }
   return llp::Endpoint{address, 0};
 }
 
-base::Status Device::check_options(const QueuePair& qp, const ConnectOptions& options) const {
+Status Device::check_options(const QueuePair& qp, const ConnectOptions& options) const {
   if (options.revision.value_or(0) > 2) {
-    return fail(Errc::InvalidArgument, "MPA has the revisions 0, 1 and 2");
+    return fail(ErrorCode::InvalidArgument, "MPA has the revisions 0, 1 and 2");
   }
   const auto fits = [](std::optional<uint32_t> wanted, uint32_t own) {
     return !wanted || *wanted <= own || *wanted == mpa::kReadsByUlp;
   };
   if (!fits(options.ird, qp.spec().ird) || !fits(options.ord, qp.spec().ord)) {
-    return fail(Errc::InvalidArgument,
+    return fail(ErrorCode::InvalidArgument,
                 "IRD or ORD of the connection is above the queue pair's: create it with more");
   }
   if ((options.packing || options.nagle) && !own_) {
-    return fail(Errc::InvalidArgument,
+    return fail(ErrorCode::InvalidArgument,
                 "packing and nagle are the choice of a device with a port of its own; the system's "
                 "TCP makes its segments by itself");
   }
   if (options.framing.value_or(FramingKind::Mpa) == FramingKind::Tuf) {
     if (!options.revision) return {};  // either side may send first: Go is the RTR
-    return fail(Errc::InvalidArgument,
+    return fail(ErrorCode::InvalidArgument,
                 "ULP framing has no MPA revision: leave the revision out, or connect over MPA");
   }
   const bool enhanced = options.revision.value_or(config_.mpa.revision) == 2;
   if (options.peer_to_peer.value_or(config_.mpa.peer_to_peer) && !enhanced) {
-    return fail(Errc::InvalidArgument,
+    return fail(ErrorCode::InvalidArgument,
                 "an RTR (peer to peer) needs MPA revision 2: set mpa.revision = 2");
   }
   return {};
 }
 
-base::Status Device::connect(QueuePair& qp, const llp::Endpoint& remote,
-                             base::ByteView private_data, base::Now now,
-                             const ConnectOptions& options) {
+Status Device::connect(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
+                       base::Now now, const ConnectOptions& options) {
   if (auto status = check_unconnected(qp); !status) return status;
   ConnectOptions resolved = options;
   resolved.framing = options.framing.value_or(config_.framing);
@@ -177,13 +175,13 @@ base::Status Device::connect(QueuePair& qp, const llp::Endpoint& remote,
   return dial(qp, remote, private_data, make_wish(options, config_.mpa, qp.spec()), false, now);
 }
 
-base::Status Device::check_request(base::ByteView private_data, const mpa::StartWish& wish) const {
+Status Device::check_request(base::ByteView private_data, const mpa::StartWish& wish) const {
   const mpa::StartPlan plan = mpa::plan_request(config_.mpa, wish);
   return check_private_data(private_data, mpa::private_data_max(plan), plan.header.revision);
 }
 
-base::Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
-                          const mpa::StartWish& wish, bool again, base::Now now) {
+Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
+                    const mpa::StartWish& wish, bool again, base::Now now) {
   if (auto status = check_request(private_data, wish); !status) return status;
   // RFC 6581 s.10: the peer-to-peer model has no equivalent in revision 1.
   const bool newest = mpa::plan_request(config_.mpa, wish).header.revision == 2;
@@ -203,12 +201,12 @@ base::Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::Byte
   return {};
 }
 
-base::Status Device::dial_framed(QueuePair& qp, const llp::Endpoint& remote,
-                                 base::ByteView private_data, const ConnectOptions& options,
-                                 base::Now now) {
+Status Device::dial_framed(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
+                           const ConnectOptions& options, base::Now now) {
   if (private_data.size() > wire::kTufPrivateDataMax) {
-    return fail(Errc::InvalidArgument, "private data of " + std::to_string(private_data.size()) +
-                                           " octets: at most 512 with ULP framing");
+    return fail(ErrorCode::InvalidArgument, "private data of " +
+                                                std::to_string(private_data.size()) +
+                                                " octets: at most 512 with ULP framing");
   }
   mpa::StartWish wish = make_wish(options, config_.mpa, qp.spec());
   wish.exchange_reads = options.exchange_reads.value_or(true);
@@ -222,8 +220,8 @@ base::Status Device::dial_framed(QueuePair& qp, const llp::Endpoint& remote,
 }
 
 /// TCP's part of an active connect. \param handle the connection's place, or none
-base::Result<Connection*> Device::start(base::Handle handle, QueuePair& qp,
-                                        const llp::Endpoint& remote, base::Now now) {
+Result<Connection*> Device::start(base::Handle handle, QueuePair& qp, const llp::Endpoint& remote,
+                                  base::Now now) {
   Connection* connection = connections_.get(handle);
   if (connection == nullptr) return tl::unexpected(no_connection_left().error());
   base::Slab<Connection>::Tentative place(connections_, handle);
@@ -243,9 +241,10 @@ base::Result<Connection*> Device::start(base::Handle handle, QueuePair& qp,
   return connection;
 }
 
-base::Status Device::no_connection_left() const {
-  return fail(Errc::ResourceExhausted, "no connection left: raise limits.max_connections (now " +
-                                           std::to_string(config_.limits.max_connections) + ")");
+Status Device::no_connection_left() const {
+  return fail(ErrorCode::ResourceExhausted,
+              "no connection left: raise limits.max_connections (now " +
+                  std::to_string(config_.limits.max_connections) + ")");
 }
 
 bool Device::wants_redial(const Connection& connection, mpa::StartFailure why) const {
@@ -263,11 +262,11 @@ void Device::redial() {
     if (qp == nullptr || !qp->awaits_redial) continue;
     qp->awaits_redial = false;
     ++counters_.connects_redialed;
-    base::Status status;
+    Status status;
     const bool tried = base::attempt([&] {
       status = dial(*qp, redial->remote, redial->private_data, redial->wish, true, last_now_);
     });
-    if (!tried) status = fail(Errc::ResourceExhausted, base::kOutOfMemory);
+    if (!tried) status = fail(ErrorCode::ResourceExhausted, base::kOutOfMemory);
     if (status) continue;
     ++counters_.connects_failed;
     Event event;
@@ -327,16 +326,16 @@ void Device::refuse_unheard() {
   unheard_.clear();
 }
 
-base::Result<Connection*> Device::find_request(base::Handle request) {
+Result<Connection*> Device::find_request(base::Handle request) {
   Connection* connection = connections_.get(request);
   if (connection == nullptr || connection->state() != ConnectionState::Requested) {
-    return fail(Errc::NotFound, "the connection request is gone or was answered already");
+    return fail(ErrorCode::NotFound, "the connection request is gone or was answered already");
   }
   return connection;
 }
 
-base::Status Device::accept(base::Handle request, QueuePair& qp, base::ByteView private_data,
-                            base::Now now, const ConnectOptions& options) {
+Status Device::accept(base::Handle request, QueuePair& qp, base::ByteView private_data,
+                      base::Now now, const ConnectOptions& options) {
   if (auto status = check_unconnected(qp); !status) return status;
   if (auto status = check_options(qp, {.ird = options.ird,
                                        .ord = options.ord,
@@ -356,7 +355,7 @@ base::Status Device::accept(base::Handle request, QueuePair& qp, base::ByteView 
   return {};
 }
 
-base::Status Device::reject(base::Handle request, base::ByteView private_data, base::Now now) {
+Status Device::reject(base::Handle request, base::ByteView private_data, base::Now now) {
   auto connection = find_request(request);
   if (!connection) return tl::unexpected(connection.error());
   auto fits = check_private_data(private_data, (*connection)->session().private_data_max(),
@@ -367,10 +366,10 @@ base::Status Device::reject(base::Handle request, base::ByteView private_data, b
   return {};
 }
 
-base::Status Device::disconnect(QueuePair& qp, base::Now now) {
+Status Device::disconnect(QueuePair& qp, base::Now now) {
   Connection* connection = connections_.get(qp.connection);
   if (connection == nullptr || connection->stream == nullptr) {
-    return fail(Errc::WrongState, "the queue pair is not connected");
+    return fail(ErrorCode::WrongState, "the queue pair is not connected");
   }
   if (connection->state() == ConnectionState::Running) {
     qp.serve();
@@ -381,10 +380,11 @@ base::Status Device::disconnect(QueuePair& qp, base::Now now) {
   return {};
 }
 
-base::Status Device::set_trace(QueuePair& qp, base::TraceSink* sink) {
+Status Device::set_trace(QueuePair& qp, base::TraceSink* sink) {
   Connection* connection = connections_.get(qp.connection);
   if (connection == nullptr || connection->stream == nullptr) {
-    return fail(Errc::WrongState, "the queue pair is not connected: trace it after Established");
+    return fail(ErrorCode::WrongState,
+                "the queue pair is not connected: trace it after Established");
   }
   connection->stream->set_trace(sink);
   return {};

@@ -4,12 +4,11 @@
 
 namespace rnic::nic {
 
-using base::Errc;
 using base::fail;
 
-base::Result<Connection*> Device::convert(StreamSocket& socket, mpa::Role role, base::ByteView data,
-                                          const mpa::StartWish& wish, base::ByteView last_message,
-                                          base::Now now) {
+Result<Connection*> Device::convert(StreamSocket& socket, mpa::Role role, base::ByteView data,
+                                    const mpa::StartWish& wish, base::ByteView last_message,
+                                    base::Now now) {
   if (const auto status = socket.can_be_lent(); !status) return tl::unexpected(status.error());
   base::Handle handle;
   if (find_place()) handle = connections_.emplace(*this, role, config_.mpa, data, wish);
@@ -24,16 +23,16 @@ base::Result<Connection*> Device::convert(StreamSocket& socket, mpa::Role role, 
   connection->session().attach(*socket.stream());
   socket.lend(*connection->mpa_session(), last_message, now);
   place.keep();
-  const base::Status done = own_->stack.set_options(*socket.stream(), default_options(), last_now_);
+  const Status done = own_->stack.set_options(*socket.stream(), default_options(), last_now_);
   RNIC_CHECK(done.has_value());  // what every RDMA connection has
   return connection;
 }
 
-base::Status Device::connect(QueuePair& qp, StreamSocket& socket, base::ByteView private_data,
-                             base::Now now, const ConnectOptions& options) {
+Status Device::connect(QueuePair& qp, StreamSocket& socket, base::ByteView private_data,
+                       base::Now now, const ConnectOptions& options) {
   if (auto status = check_unconnected(qp); !status) return status;
   if (options.framing == FramingKind::Tuf) {
-    return fail(Errc::Unsupported,
+    return fail(ErrorCode::Unsupported,
                 "a streaming connection becomes an RDMA connection over MPA only (RFC 5044 "
                 "s.7.1.3): for ULP framing connect anew");
   }
@@ -48,9 +47,9 @@ base::Status Device::connect(QueuePair& qp, StreamSocket& socket, base::ByteView
   return {};
 }
 
-base::Status Device::await_rdma(StreamSocket& socket, base::ByteView last_message, base::Now now) {
+Status Device::await_rdma(StreamSocket& socket, base::ByteView last_message, base::Now now) {
   if (pending_requests_ >= config_.limits.max_pending_requests) {
-    return fail(Errc::ResourceExhausted,
+    return fail(ErrorCode::ResourceExhausted,
                 "too many connection requests wait: answer them, or raise "
                 "limits.max_pending_requests");
   }

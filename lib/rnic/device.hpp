@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/doorbell.hpp"
+#include "base/fail.hpp"
 #include "base/log.hpp"
 #include "base/pressure_log.hpp"
-#include "base/result.hpp"
 #include "base/slab.hpp"
 #include "base/spsc_ring.hpp"
 #include "base/timer_wheel.hpp"
@@ -66,49 +66,49 @@ class Device {
 
   // --- Resources (worker) ---
 
-  base::Result<uint32_t> alloc_pd();
-  base::Status free_pd(uint32_t pd);
-  base::Result<mem::Stag> register_memory(const mem::RegionSpec& spec);
+  Result<uint32_t> alloc_pd();
+  Status free_pd(uint32_t pd);
+  Result<mem::Stag> register_memory(const mem::RegionSpec& spec);
   /// Revokes. When it has returned the device neither reads nor writes one octet of that memory; a
   /// stream that has to retransmit octets of it later is aborted.
-  base::Status deregister_memory(mem::Stag stag);
-  base::Result<CompletionQueue*> create_cq(uint32_t depth);
-  base::Status destroy_cq(CompletionQueue* cq);
-  base::Result<QueuePair*> create_qp(const QueuePairSpec& spec);
+  Status deregister_memory(mem::Stag stag);
+  Result<CompletionQueue*> create_cq(uint32_t depth);
+  Status destroy_cq(CompletionQueue* cq);
+  Result<QueuePair*> create_qp(const QueuePairSpec& spec);
   /// Aborts the connection if there is one. Completions not yet polled stay in the CQs.
-  base::Status destroy_qp(QueuePair* qp);
+  Status destroy_qp(QueuePair* qp);
 
   // --- Connections (worker) ---
 
   /// \param local an unspecified address: every address of the device, of either family
   /// \param framing instead of the device's, of everything that listens on this port
-  base::Status listen(const llp::Endpoint& local, std::optional<FramingKind> framing = {});
-  base::Status unlisten(const llp::Endpoint& local);
-  base::Status listen(uint16_t port, std::optional<FramingKind> framing = {}) {
+  Status listen(const llp::Endpoint& local, std::optional<FramingKind> framing = {});
+  Status unlisten(const llp::Endpoint& local);
+  Status listen(uint16_t port, std::optional<FramingKind> framing = {}) {
     return listen(llp::Endpoint{llp::IpAddress{}, port}, framing);
   }
-  base::Status unlisten(uint16_t port) { return unlisten(llp::Endpoint{llp::IpAddress{}, port}); }
+  Status unlisten(uint16_t port) { return unlisten(llp::Endpoint{llp::IpAddress{}, port}); }
   /// Starts an active connection. The outcome is an event: Established, Rejected or ConnectFailed.
-  base::Status connect(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
-                       base::Now now, const ConnectOptions& options = {});
+  Status connect(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
+                 base::Now now, const ConnectOptions& options = {});
   /// Answers a ConnectRequest. With less Reads than options.ord_required it becomes a reject, and
   /// RequestWithdrawn follows.
-  base::Status accept(base::Handle request, QueuePair& qp, base::ByteView private_data,
-                      base::Now now, const ConnectOptions& options = {});
-  base::Status reject(base::Handle request, base::ByteView private_data, base::Now now);
+  Status accept(base::Handle request, QueuePair& qp, base::ByteView private_data, base::Now now,
+                const ConnectOptions& options = {});
+  Status reject(base::Handle request, base::ByteView private_data, base::Now now);
 
   // Streaming connections become RDMA connections (RFC 5044 s.7.1.3 to 7.1.5): see
   // StreamSocket::can_be_lent(). When MPA is left by a reject the socket streams again.
 
   /// As connect(), behind what the socket has sent: the initiator.
-  base::Status connect(QueuePair& qp, StreamSocket& socket, base::ByteView private_data,
-                       base::Now now, const ConnectOptions& options = {});
+  Status connect(QueuePair& qp, StreamSocket& socket, base::ByteView private_data, base::Now now,
+                 const ConnectOptions& options = {});
   /// The responder: sends `last_message`, then the peer's Request is awaited: ConnectRequest.
-  base::Status await_rdma(StreamSocket& socket, base::ByteView last_message, base::Now now);
+  Status await_rdma(StreamSocket& socket, base::ByteView last_message, base::Now now);
   /// Graceful: what was posted is sent, then FIN. Disconnected follows.
-  base::Status disconnect(QueuePair& qp, base::Now now);
+  Status disconnect(QueuePair& qp, base::Now now);
   /// Traces the queue pair's connection; nullptr ends it. WrongState without a connection.
-  base::Status set_trace(QueuePair& qp, base::TraceSink* sink);
+  Status set_trace(QueuePair& qp, base::TraceSink* sink);
   /// The sink is not called any more, connected or not.
   void end_trace(QueuePair& qp);
 
@@ -117,20 +117,20 @@ class Device {
   // Unsupported by a device without a port.
 
   /// \param local an unspecified address: every address of the device
-  base::Result<StreamListener*> listen_stream(const llp::Endpoint& local, uint32_t backlog,
-                                              const tcp::ConnectionOptions& options);
+  Result<StreamListener*> listen_stream(const llp::Endpoint& local, uint32_t backlog,
+                                        const tcp::ConnectionOptions& options);
   /// Starts an active connection; the socket tells how it went.
-  base::Result<StreamSocket*> connect_stream(const llp::Endpoint& remote,
-                                             const tcp::ConnectionOptions& options, base::Now now);
+  Result<StreamSocket*> connect_stream(const llp::Endpoint& remote,
+                                       const tcp::ConnectionOptions& options, base::Now now);
   /// What the config says for every connection.
   [[nodiscard]] tcp::ConnectionOptions default_options() const {
     return own_ ? own_->stack.default_options() : tcp::ConnectionOptions{};
   }
   // The same with what the config says for every connection.
-  base::Result<StreamListener*> listen_stream(const llp::Endpoint& local, uint32_t backlog) {
+  Result<StreamListener*> listen_stream(const llp::Endpoint& local, uint32_t backlog) {
     return listen_stream(local, backlog, default_options());
   }
-  base::Result<StreamSocket*> connect_stream(const llp::Endpoint& remote, base::Now now) {
+  Result<StreamSocket*> connect_stream(const llp::Endpoint& remote, base::Now now) {
     return connect_stream(remote, default_options(), now);
   }
   /// has_port() holds, as for every streaming socket.
@@ -138,12 +138,12 @@ class Device {
 
   // --- Framed streams (worker; see framed_socket.hpp). Unsupported without a port ---
 
-  base::Result<FramedListener*> listen_framed(const llp::Endpoint& local, uint32_t backlog,
-                                              const tcp::ConnectionOptions& options,
-                                              const FramedSetup& setup);
-  base::Result<FramedSocket*> connect_framed(const llp::Endpoint& remote,
-                                             const tcp::ConnectionOptions& options,
-                                             const FramedSetup& setup, base::Now now);
+  Result<FramedListener*> listen_framed(const llp::Endpoint& local, uint32_t backlog,
+                                        const tcp::ConnectionOptions& options,
+                                        const FramedSetup& setup);
+  Result<FramedSocket*> connect_framed(const llp::Endpoint& remote,
+                                       const tcp::ConnectionOptions& options,
+                                       const FramedSetup& setup, base::Now now);
   [[nodiscard]] FramedTable& framed() { return own_->framed; }
 
   // --- Application side ---
@@ -296,28 +296,27 @@ class Device {
   void look_at_silence(Connection& connection, base::Now now);
   bool displace_silent();
 
-  [[nodiscard]] base::Result<llp::Endpoint> local_towards(const llp::Endpoint& remote) const;
-  base::Status check_spec(const QueuePairSpec& spec) const;
+  [[nodiscard]] Result<llp::Endpoint> local_towards(const llp::Endpoint& remote) const;
+  Status check_spec(const QueuePairSpec& spec) const;
   [[nodiscard]] FramingKind framing_of_listener(const llp::Endpoint& local) const;
-  base::Status check_unconnected(const QueuePair& qp) const;
-  [[nodiscard]] base::Status check_request(base::ByteView private_data,
-                                           const mpa::StartWish& wish) const;
-  base::Status check_options(const QueuePair& qp, const ConnectOptions& options) const;
-  base::Result<Connection*> convert(StreamSocket& socket, mpa::Role role, base::ByteView data,
-                                    const mpa::StartWish& wish, base::ByteView last_message,
-                                    base::Now now);
-  base::Status dial(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
-                    const mpa::StartWish& wish, bool again, base::Now now);
-  [[nodiscard]] base::Status check_framing(FramingKind framing) const;
-  base::Status dial_framed(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
-                           const ConnectOptions& options, base::Now now);
-  base::Result<Connection*> start(base::Handle handle, QueuePair& qp, const llp::Endpoint& remote,
-                                  base::Now now);
+  Status check_unconnected(const QueuePair& qp) const;
+  [[nodiscard]] Status check_request(base::ByteView private_data, const mpa::StartWish& wish) const;
+  Status check_options(const QueuePair& qp, const ConnectOptions& options) const;
+  Result<Connection*> convert(StreamSocket& socket, mpa::Role role, base::ByteView data,
+                              const mpa::StartWish& wish, base::ByteView last_message,
+                              base::Now now);
+  Status dial(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
+              const mpa::StartWish& wish, bool again, base::Now now);
+  [[nodiscard]] Status check_framing(FramingKind framing) const;
+  Status dial_framed(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
+                     const ConnectOptions& options, base::Now now);
+  Result<Connection*> start(base::Handle handle, QueuePair& qp, const llp::Endpoint& remote,
+                            base::Now now);
   base::Handle make_responder(const llp::Endpoint& local);
-  [[nodiscard]] base::Status no_connection_left() const;
+  [[nodiscard]] Status no_connection_left() const;
   void redial();
   [[nodiscard]] bool wants_redial(const Connection& connection, mpa::StartFailure why) const;
-  base::Result<Connection*> find_request(base::Handle request);
+  Result<Connection*> find_request(base::Handle request);
 
   DeviceConfig config_;
   mem::StagTable memory_;

@@ -10,7 +10,6 @@
 
 namespace rnic::nic {
 
-using base::Errc;
 using base::fail;
 
 namespace {
@@ -21,21 +20,21 @@ tcp::ConnectionOptions open_until_closed(tcp::ConnectionOptions options) {
   return options;
 }
 
-base::Status check_format(const tuf::PduFormat& format) {
+Status check_format(const tuf::PduFormat& format) {
   if (format.length_octets > 4 || (format.length_octets == 0 && format.length_at != 0)) {
-    return fail(Errc::InvalidArgument,
+    return fail(ErrorCode::InvalidArgument,
                 "the length field of a frame has 1 to 4 octets, or it has none and begins at 0");
   }
   return {};
 }
 
-base::Status check_interval(uint16_t octets) {
+Status check_interval(uint16_t octets) {
   if (octets >= tuf::kIntervalMin) return {};
-  return fail(Errc::InvalidArgument, "a marker interval is 16 to 65535 octets");
+  return fail(ErrorCode::InvalidArgument, "a marker interval is 16 to 65535 octets");
 }
 
-base::Status first_error(std::initializer_list<base::Status> checks) {
-  for (const base::Status& status : checks) {
+Status first_error(std::initializer_list<Status> checks) {
+  for (const Status& status : checks) {
     if (!status) return status;
   }
   return {};
@@ -43,32 +42,33 @@ base::Status first_error(std::initializer_list<base::Status> checks) {
 
 }  // namespace
 
-base::Status check_key(wire::TufKey key) {
+Status check_key(wire::TufKey key) {
   // s.5: a key that data does not hold by chance, and that nobody guesses.
   if (key != 0 && key <= wire::kTufKeyMask) return {};
-  return fail(Errc::InvalidArgument,
+  return fail(ErrorCode::InvalidArgument,
               "alignment mode needs a key of 48 bits that is not 0: take new_framing_key(), and "
               "tell the peer");
 }
 
-base::Status check_pdu_max(uint32_t octets, const tuf::PduFormat& format) {
+Status check_pdu_max(uint32_t octets, const tuf::PduFormat& format) {
   if (octets >= std::max(format.head(), 1u) && octets <= wire::kTufPduMax) return {};
-  return fail(Errc::InvalidArgument,
+  return fail(ErrorCode::InvalidArgument,
               "the longest frame of marker mode is 65528 octets at most, and holds its length");
 }
 
-base::Status check_setup(const FramedSetup& setup) {
+Status check_setup(const FramedSetup& setup) {
   if (setup.send > tuf::SendMode::Markers || setup.receive > tuf::ReceiveMode::Markers) {
-    return fail(Errc::InvalidArgument, "a number without a name for send_mode or receive_mode");
+    return fail(ErrorCode::InvalidArgument,
+                "a number without a name for send_mode or receive_mode");
   }
   const tuf::StreamConfig& stream = setup.stream;
   const bool marked =
       setup.send == tuf::SendMode::Markers || setup.receive == tuf::ReceiveMode::Markers;
   if (marked && !stream.format.tells_length()) {
-    return fail(Errc::Unsupported,
+    return fail(ErrorCode::Unsupported,
                 "marker mode needs frames that tell their length: give their format");
   }
-  const base::Status fine;
+  const Status fine;
   return first_error(
       {check_format(stream.format), check_interval(stream.send_interval),
        check_interval(stream.receive_interval), check_pdu_max(stream.max_pdu, stream.format),
@@ -89,7 +89,7 @@ FramedSocket::FramedSocket(FramedTable& table, FramedListener* listener,
       local_(local),
       remote_(remote) {}
 
-base::Status FramedSocket::begin(llp::Stream& stream, const FramedSetup& setup) {
+Status FramedSocket::begin(llp::Stream& stream, const FramedSetup& setup) {
   attach(stream);
   keeps_records_ = stream.traits().atomic_records;
   if (auto status = set_send_mode(setup.send, setup.send_key); !status) return status;
@@ -159,13 +159,13 @@ FramedTable::FramedTable(const Limits& limits, tcp::Stack& stack, DeviceCounters
   done_.reserve(2 * size_t{limits.max_framed_streams});
 }
 
-base::Result<FramedListener*> FramedTable::listen(const llp::Endpoint& local, uint32_t backlog,
-                                                  const tcp::ConnectionOptions& options,
-                                                  const FramedSetup& setup) {
+Result<FramedListener*> FramedTable::listen(const llp::Endpoint& local, uint32_t backlog,
+                                            const tcp::ConnectionOptions& options,
+                                            const FramedSetup& setup) {
   if (backlog == 0 || backlog > max_streams_) {
-    return fail(Errc::InvalidArgument, "listen: backlog " + std::to_string(backlog) +
-                                           ": give 1 to limits.max_framed_streams (" +
-                                           std::to_string(max_streams_) + ")");
+    return fail(ErrorCode::InvalidArgument, "listen: backlog " + std::to_string(backlog) +
+                                                ": give 1 to limits.max_framed_streams (" +
+                                                std::to_string(max_streams_) + ")");
   }
   if (auto status = check_setup(setup); !status) return tl::unexpected(status.error());
   listeners_.reserve(listeners_.size() + 1);
@@ -186,30 +186,29 @@ void FramedTable::unlisten(FramedListener& listener, base::Now now) {
   std::erase_if(listeners_, [&](const auto& mine) { return mine.get() == &listener; });
 }
 
-base::Result<FramedSocket*> FramedTable::connect(const llp::Endpoint& local,
-                                                 const llp::Endpoint& remote,
-                                                 const tcp::ConnectionOptions& options,
-                                                 const FramedSetup& setup, base::Now now) {
+Result<FramedSocket*> FramedTable::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+                                           const tcp::ConnectionOptions& options,
+                                           const FramedSetup& setup, base::Now now) {
   if (auto status = check_setup(setup); !status) return tl::unexpected(status.error());
   FramedSocket* socket = add(nullptr, setup.stream, local, remote);
   if (socket == nullptr) {
-    return fail(Errc::ResourceExhausted,
+    return fail(ErrorCode::ResourceExhausted,
                 "no framed stream left: raise limits.max_framed_streams (now " +
                     std::to_string(max_streams_) + ")");
   }
-  base::Result<llp::Stream*> stream;
+  Result<llp::Stream*> stream;
   const auto dial = [&] {
     stream = stack_.connect(local, remote, *socket, open_until_closed(options), now);
   };
-  if (!base::attempt(dial)) stream = fail(Errc::ResourceExhausted, base::kOutOfMemory);
+  if (!base::attempt(dial)) stream = fail(ErrorCode::ResourceExhausted, base::kOutOfMemory);
   if (!stream) {
     remove(*socket);
     return tl::unexpected(std::move(stream.error()));
   }
   socket->set_local((*stream)->local());
-  base::Status status;
+  Status status;
   const auto begin = [&] { status = socket->begin(**stream, setup); };
-  if (!base::attempt(begin)) status = fail(Errc::ResourceExhausted, base::kOutOfMemory);
+  if (!base::attempt(begin)) status = fail(ErrorCode::ResourceExhausted, base::kOutOfMemory);
   if (!status) {
     socket->wish(FramedSocket::kAbort | FramedSocket::kRelease);
     socket->obey(now);
@@ -233,7 +232,7 @@ void FramedTable::let_go(FramedSocket& socket, base::Now now) {
   tcp::ConnectionOptions options = stack_.options(*socket.stream());
   options.half_close = false;
   options.half_duplex_close = true;  // nobody will read what has come and what will come
-  const base::Status done = stack_.set_options(*socket.stream(), options, now);
+  const Status done = stack_.set_options(*socket.stream(), options, now);
   RNIC_CHECK(done.has_value());  // they were good before
 }
 

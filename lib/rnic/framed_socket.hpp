@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/doorbell.hpp"
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "base/slab.hpp"
 #include "base/spsc_ring.hpp"
 #include "rnic/config.hpp"
@@ -37,9 +37,9 @@ struct FramedSetup {
 };
 
 // What can be right, each with a message that says what to do.
-[[nodiscard]] base::Status check_key(wire::TufKey key);
-[[nodiscard]] base::Status check_pdu_max(uint32_t octets, const tuf::PduFormat& format);
-[[nodiscard]] base::Status check_setup(const FramedSetup& setup);
+[[nodiscard]] Status check_key(wire::TufKey key);
+[[nodiscard]] Status check_pdu_max(uint32_t octets, const tuf::PduFormat& format);
+[[nodiscard]] Status check_setup(const FramedSetup& setup);
 
 /// What the stream tells the worker, for the application to see.
 class FramedNotices final : public tuf::FramedStreamEvents {
@@ -90,7 +90,7 @@ class FramedSocket final : private HasFramedNotices, public tuf::FramedStream {
   // --- Worker's side ---
 
   /// attach(), and the modes of `setup`. Unsupported: see tuf::FramedStream::set_send_mode().
-  base::Status begin(llp::Stream& stream, const FramedSetup& setup);
+  Status begin(llp::Stream& stream, const FramedSetup& setup);
   /// The doorbell rang.
   void obey(base::Now now);
   void set_local(const llp::Endpoint& local) { local_ = local; }
@@ -152,14 +152,13 @@ class FramedTable {
   // --- Worker ---
 
   /// \param options, setup of the connections accepted here
-  base::Result<FramedListener*> listen(const llp::Endpoint& local, uint32_t backlog,
-                                       const tcp::ConnectionOptions& options,
-                                       const FramedSetup& setup);
+  Result<FramedListener*> listen(const llp::Endpoint& local, uint32_t backlog,
+                                 const tcp::ConnectionOptions& options, const FramedSetup& setup);
   /// Connections that the application has not taken are aborted; the others go on.
   void unlisten(FramedListener& listener, base::Now now);
-  base::Result<FramedSocket*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
-                                      const tcp::ConnectionOptions& options,
-                                      const FramedSetup& setup, base::Now now);
+  Result<FramedSocket*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+                                const tcp::ConnectionOptions& options, const FramedSetup& setup,
+                                base::Now now);
   /// \return doorbells answered
   uint32_t serve_doorbells(base::Now now);
   /// Takes away sockets that nobody needs any more.

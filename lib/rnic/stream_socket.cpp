@@ -7,7 +7,6 @@
 
 namespace rnic::nic {
 
-using base::Errc;
 using base::fail;
 
 namespace {
@@ -30,7 +29,7 @@ StreamSocket::StreamSocket(StreamTable& table, StreamListener* listener, const l
       local_(local),
       remote_(remote) {}
 
-base::Status StreamSocket::can_be_lent() const {
+Status StreamSocket::can_be_lent() const {
   const char* reason = nullptr;
   if (!is_established() || how_ended()) {
     reason = "the stream is not open";
@@ -44,7 +43,7 @@ base::Status StreamSocket::can_be_lent() const {
     // RFC 5044 s.7.1.5: octets of the streaming protocol would be taken for MPA's.
     reason = "octets of the peer are unread: receive() them first";
   }
-  return reason == nullptr ? base::Status{} : fail(Errc::WrongState, reason);
+  return reason == nullptr ? Status{} : fail(ErrorCode::WrongState, reason);
 }
 
 void StreamSocket::lend(mpa::Session& session, base::ByteView last_message, base::Now now) {
@@ -236,12 +235,12 @@ StreamTable::StreamTable(const Limits& limits, tcp::Stack& stack, DeviceCounters
   done_.reserve(2 * size_t{limits.max_streams});
 }
 
-base::Result<StreamListener*> StreamTable::listen(const llp::Endpoint& local, uint32_t backlog,
-                                                  const tcp::ConnectionOptions& options) {
+Result<StreamListener*> StreamTable::listen(const llp::Endpoint& local, uint32_t backlog,
+                                            const tcp::ConnectionOptions& options) {
   if (backlog == 0 || backlog > max_streams_) {
-    return fail(Errc::InvalidArgument, "listen: backlog " + std::to_string(backlog) +
-                                           ": give 1 to limits.max_streams (" +
-                                           std::to_string(max_streams_) + ")");
+    return fail(ErrorCode::InvalidArgument, "listen: backlog " + std::to_string(backlog) +
+                                                ": give 1 to limits.max_streams (" +
+                                                std::to_string(max_streams_) + ")");
   }
   listeners_.reserve(listeners_.size() + 1);
   auto listener = std::make_unique<StreamListener>(*this, local, backlog);
@@ -261,21 +260,19 @@ void StreamTable::unlisten(StreamListener& listener, base::Now now) {
   std::erase_if(listeners_, [&](const auto& mine) { return mine.get() == &listener; });
 }
 
-base::Result<StreamSocket*> StreamTable::connect(const llp::Endpoint& local,
-                                                 const llp::Endpoint& remote,
-                                                 const tcp::ConnectionOptions& options,
-                                                 base::Now now) {
+Result<StreamSocket*> StreamTable::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+                                           const tcp::ConnectionOptions& options, base::Now now) {
   StreamSocket* socket = add(nullptr, local, remote);
   if (socket == nullptr) {
-    return fail(Errc::ResourceExhausted,
+    return fail(ErrorCode::ResourceExhausted,
                 "no streaming socket left: raise limits.max_streams (now " +
                     std::to_string(max_streams_) + ")");
   }
-  base::Result<llp::Stream*> stream;
+  Result<llp::Stream*> stream;
   const auto dial = [&] {
     stream = stack_.connect(local, remote, *socket, half_closing(options), now);
   };
-  if (!base::attempt(dial)) stream = fail(Errc::ResourceExhausted, base::kOutOfMemory);
+  if (!base::attempt(dial)) stream = fail(ErrorCode::ResourceExhausted, base::kOutOfMemory);
   if (!stream) {
     remove(*socket);
     return tl::unexpected(std::move(stream.error()));
@@ -286,21 +283,21 @@ base::Result<StreamSocket*> StreamTable::connect(const llp::Endpoint& local,
   return socket;
 }
 
-base::Status StreamTable::set_options(StreamSocket& socket, const tcp::ConnectionOptions& options,
-                                      base::Now now) {
-  if (socket.stream() == nullptr) return fail(Errc::WrongState, "the stream has ended");
+Status StreamTable::set_options(StreamSocket& socket, const tcp::ConnectionOptions& options,
+                                base::Now now) {
+  if (socket.stream() == nullptr) return fail(ErrorCode::WrongState, "the stream has ended");
   return stack_.set_options(*socket.stream(), options, now);
 }
 
-base::Result<tcp::ConnectionOptions> StreamTable::options(StreamSocket& socket) const {
-  if (socket.stream() == nullptr) return fail(Errc::WrongState, "the stream has ended");
+Result<tcp::ConnectionOptions> StreamTable::options(StreamSocket& socket) const {
+  if (socket.stream() == nullptr) return fail(ErrorCode::WrongState, "the stream has ended");
   return stack_.options(*socket.stream());
 }
 
-base::Status StreamTable::reserve_send(StreamSocket& socket) {
+Status StreamTable::reserve_send(StreamSocket& socket) {
   if (socket.reserve_send()) return {};
   buffer_wait();
-  return fail(Errc::ResourceExhausted,
+  return fail(ErrorCode::ResourceExhausted,
               "no buffer left for another streaming socket: raise limits.stream_octets, or close "
               "sockets");
 }
@@ -319,7 +316,7 @@ void StreamTable::let_go(StreamSocket& socket, base::Now now) {
   tcp::ConnectionOptions options = stack_.options(*socket.stream());
   options.half_close = false;
   options.half_duplex_close = true;  // nobody will read what has come and what will come
-  const base::Status done = stack_.set_options(*socket.stream(), options, now);
+  const Status done = stack_.set_options(*socket.stream(), options, now);
   RNIC_CHECK(done.has_value());  // they were good before
 }
 

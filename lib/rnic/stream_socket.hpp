@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/doorbell.hpp"
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "base/slab.hpp"
 #include "base/spsc_ring.hpp"
 #include "mpa/mpa.hpp"
@@ -55,7 +55,7 @@ class StreamSocket final : public tcp::ByteStream {
   // --- Worker's side ---
 
   /// Nothing that came would be lost by lending it now; otherwise says what is in the way.
-  [[nodiscard]] base::Status can_be_lent() const;
+  [[nodiscard]] Status can_be_lent() const;
   /// What follows in both directions is the session's. \param session attached to stream()
   void lend(mpa::Session& session, base::ByteView last_message, base::Now now);
   /// MPA was left (mpa::Session::left()): the octets are the application's again.
@@ -159,18 +159,17 @@ class StreamTable {
   // --- Worker ---
 
   /// \param options of the connections accepted here
-  base::Result<StreamListener*> listen(const llp::Endpoint& local, uint32_t backlog,
-                                       const tcp::ConnectionOptions& options);
+  Result<StreamListener*> listen(const llp::Endpoint& local, uint32_t backlog,
+                                 const tcp::ConnectionOptions& options);
   /// Connections that the application has not taken are aborted; the others go on.
   void unlisten(StreamListener& listener, base::Now now);
-  base::Result<StreamSocket*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
-                                      const tcp::ConnectionOptions& options, base::Now now);
+  Result<StreamSocket*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+                                const tcp::ConnectionOptions& options, base::Now now);
   /// WrongState when the stream has ended.
-  base::Status set_options(StreamSocket& socket, const tcp::ConnectionOptions& options,
-                           base::Now now);
-  [[nodiscard]] base::Result<tcp::ConnectionOptions> options(StreamSocket& socket) const;
+  Status set_options(StreamSocket& socket, const tcp::ConnectionOptions& options, base::Now now);
+  [[nodiscard]] Result<tcp::ConnectionOptions> options(StreamSocket& socket) const;
   /// A ring to put into. ResourceExhausted when limits.stream_octets are in use.
-  base::Status reserve_send(StreamSocket& socket);
+  Status reserve_send(StreamSocket& socket);
   /// \return doorbells answered
   uint32_t serve_doorbells(base::Now now);
   /// Takes away sockets that nobody needs any more.

@@ -6,14 +6,14 @@ namespace rnic::nic {
 
 namespace {
 
-tl::unexpected<base::Error> no_streams() {
-  return base::fail(base::Errc::Unsupported,
+tl::unexpected<Error> no_streams() {
+  return base::fail(ErrorCode::Unsupported,
                     "a device on sockets of the system has no streams of plain octets: open a "
                     "socket of the system itself, or give the device a port of its own");
 }
 
-tl::unexpected<base::Error> no_framed_streams() {
-  return base::fail(base::Errc::Unsupported,
+tl::unexpected<Error> no_framed_streams() {
+  return base::fail(ErrorCode::Unsupported,
                     "a device on sockets of the system has no framed streams: give the device a "
                     "port of its own, or send messages by a queue pair (framing = \"tuf\" puts "
                     "ULP framing in marker mode below it)");
@@ -21,31 +21,30 @@ tl::unexpected<base::Error> no_framed_streams() {
 
 }  // namespace
 
-base::Result<StreamListener*> Device::listen_stream(const llp::Endpoint& local, uint32_t backlog,
-                                                    const tcp::ConnectionOptions& options) {
+Result<StreamListener*> Device::listen_stream(const llp::Endpoint& local, uint32_t backlog,
+                                              const tcp::ConnectionOptions& options) {
   if (!own_) return no_streams();
   return own_->streams.listen(local, backlog, options);
 }
 
-base::Result<StreamSocket*> Device::connect_stream(const llp::Endpoint& remote,
-                                                   const tcp::ConnectionOptions& options,
-                                                   base::Now now) {
+Result<StreamSocket*> Device::connect_stream(const llp::Endpoint& remote,
+                                             const tcp::ConnectionOptions& options, base::Now now) {
   if (!own_) return no_streams();
   const auto local = local_towards(remote);
   if (!local) return tl::unexpected(local.error());
   return own_->streams.connect(*local, remote, options, now);
 }
 
-base::Result<FramedListener*> Device::listen_framed(const llp::Endpoint& local, uint32_t backlog,
-                                                    const tcp::ConnectionOptions& options,
-                                                    const FramedSetup& setup) {
+Result<FramedListener*> Device::listen_framed(const llp::Endpoint& local, uint32_t backlog,
+                                              const tcp::ConnectionOptions& options,
+                                              const FramedSetup& setup) {
   if (!own_) return no_framed_streams();
   return own_->framed.listen(local, backlog, options, setup);
 }
 
-base::Result<FramedSocket*> Device::connect_framed(const llp::Endpoint& remote,
-                                                   const tcp::ConnectionOptions& options,
-                                                   const FramedSetup& setup, base::Now now) {
+Result<FramedSocket*> Device::connect_framed(const llp::Endpoint& remote,
+                                             const tcp::ConnectionOptions& options,
+                                             const FramedSetup& setup, base::Now now) {
   if (!own_) return no_framed_streams();
   const auto local = local_towards(remote);
   if (!local) return tl::unexpected(local.error());

@@ -4,9 +4,9 @@
 
 namespace rnic::tcp {
 
-base::Status Engine::check_options(const ConnectionOptions& options, const char* call) {
+Status Engine::check_options(const ConnectionOptions& options, const char* call) {
   const auto wrong = [call](const std::string& what) {
-    return base::fail(base::Errc::InvalidArgument, std::string(call) + ": " + what);
+    return base::fail(ErrorCode::InvalidArgument, std::string(call) + ": " + what);
   };
   if (options.congestion_control > CongestionControl::Dctcp || options.ecn > Ecn::Offer) {
     return wrong("a number without a name for congestion_control or ecn");
@@ -38,8 +38,8 @@ void Engine::apply_options(Connection& c, const ConnectionOptions& options) {
   c.pacing.gated = c.pacing.gated || options.pacing;  // a hold goes on
 }
 
-base::Status Engine::set_options(Connection& c, const ConnectionOptions& options, base::Now now) {
-  if (base::Status good = check_options(options, "set_options"); !good) return good;
+Status Engine::set_options(Connection& c, const ConnectionOptions& options, base::Now now) {
+  if (Status good = check_options(options, "set_options"); !good) return good;
   if (c.doomed) return {};
   apply_options(c, options);
   c.orphan_until = base::kNever;

@@ -65,13 +65,13 @@ class Engine {
   Engine(const Config& config, Egress& egress, const Secret& secret, uint64_t seed, base::Now now);
   ~Engine();
 
-  base::Status listen(const llp::Endpoint& local, llp::Acceptor& acceptor,
-                      const ConnectionOptions& options);
-  base::Status unlisten(const llp::Endpoint& local);
-  base::Result<llp::Stream*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
-                                     llp::StreamUser& user, const ConnectionOptions& options,
-                                     base::Now now);
-  base::Status set_options(Connection& c, const ConnectionOptions& options, base::Now now);
+  Status listen(const llp::Endpoint& local, llp::Acceptor& acceptor,
+                const ConnectionOptions& options);
+  Status unlisten(const llp::Endpoint& local);
+  Result<llp::Stream*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+                               llp::StreamUser& user, const ConnectionOptions& options,
+                               base::Now now);
+  Status set_options(Connection& c, const ConnectionOptions& options, base::Now now);
   [[nodiscard]] const Config& config() const { return config_; }
   void on_timers(base::Now now);
   void output(base::Now now);
@@ -144,8 +144,7 @@ class Engine {
   void displace_half_open(Listener& listener, const llp::Endpoint& newcomer, base::Now now);
 
   // connection_options.cpp
-  [[nodiscard]] static base::Status check_options(const ConnectionOptions& options,
-                                                  const char* call);
+  [[nodiscard]] static Status check_options(const ConnectionOptions& options, const char* call);
   void apply_options(Connection& c, const ConnectionOptions& options);
 
   // syn_cookies.cpp

@@ -4,28 +4,28 @@ namespace rnic::tcp {
 
 namespace flag = wire::tcp_flag;
 
-base::Status Engine::listen(const llp::Endpoint& local, llp::Acceptor& acceptor,
-                            const ConnectionOptions& options) {
+Status Engine::listen(const llp::Endpoint& local, llp::Acceptor& acceptor,
+                      const ConnectionOptions& options) {
   if (local.port == 0) {
-    return base::fail(base::Errc::InvalidArgument, "listen: port 0; name the port to listen on");
+    return base::fail(ErrorCode::InvalidArgument, "listen: port 0; name the port to listen on");
   }
   if (listeners_.find_exact(local) != ListenerTable::kNone) {
-    return base::fail(base::Errc::AlreadyExists,
+    return base::fail(ErrorCode::AlreadyExists,
                       "listen: " + to_string(local) + " is taken; unlisten() it or choose another");
   }
   if (listeners_.full()) {
-    return base::fail(base::Errc::ResourceExhausted,
+    return base::fail(ErrorCode::ResourceExhausted,
                       "listen: all listeners in use; raise tcp.max_listeners");
   }
-  if (base::Status good = check_options(options, "listen"); !good) return good;
+  if (Status good = check_options(options, "listen"); !good) return good;
   listeners_.insert(local, acceptor, options, half_open_by_age());
   return {};
 }
 
-base::Status Engine::unlisten(const llp::Endpoint& local) {
+Status Engine::unlisten(const llp::Endpoint& local) {
   const uint32_t number = listeners_.find_exact(local);
   if (number == ListenerTable::kNone) {
-    return base::fail(base::Errc::NotFound, "unlisten: nobody listens on " + to_string(local));
+    return base::fail(ErrorCode::NotFound, "unlisten: nobody listens on " + to_string(local));
   }
   // Handshakes that are not complete have nobody to be handed to.
   for (uint32_t slot = 0; slot < free_slots_.fresh(); ++slot) {
@@ -88,25 +88,25 @@ uint16_t Engine::choose_port(const llp::Endpoint& local, const llp::Endpoint& re
   return 0;
 }
 
-base::Result<llp::Stream*> Engine::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
-                                           llp::StreamUser& user, const ConnectionOptions& options,
-                                           base::Now now) {
+Result<llp::Stream*> Engine::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+                                     llp::StreamUser& user, const ConnectionOptions& options,
+                                     base::Now now) {
   if (!remote.address.is_unicast() || remote.port == 0 || !local.address.is_unicast() ||
       local.address.is_v4() != remote.address.is_v4()) {
     return base::fail(
-        base::Errc::InvalidArgument,
+        ErrorCode::InvalidArgument,
         "connect: " + to_string(local) + " to " + to_string(remote) +
             " is no pair of unicast endpoints of one family; give addresses and a remote port");
   }
-  if (base::Status good = check_options(options, "connect"); !good) {
+  if (Status good = check_options(options, "connect"); !good) {
     return tl::unexpected(good.error());
   }
   if (egress_.path_mtu(remote.address) == 0) {
-    return base::fail(base::Errc::Unreachable,
+    return base::fail(ErrorCode::Unreachable,
                       "connect: no route to " + to_string(remote) + "; configure a gateway");
   }
   if (const uint32_t mtu = egress_.path_mtu(remote.address); mtu < least_link_mtu(remote.address)) {
-    return base::fail(base::Errc::InvalidArgument,
+    return base::fail(ErrorCode::InvalidArgument,
                       "connect: an MTU of " + std::to_string(mtu) + " towards " +
                           to_string(remote) + " is too small; give the device one of at least " +
                           std::to_string(least_link_mtu(remote.address)));
@@ -114,30 +114,30 @@ base::Result<llp::Stream*> Engine::connect(const llp::Endpoint& local, const llp
   llp::Endpoint from = local;
   if (from.port == 0) from.port = choose_port(local, remote, now);
   if (from.port == 0) {
-    return base::fail(base::Errc::ResourceExhausted,
+    return base::fail(ErrorCode::ResourceExhausted,
                       "connect: no free local port towards " + to_string(remote) +
                           "; lower tcp.ephemeral_first or close connections");
   }
   if (local.port != 0 && !egress_.lands_here(from, remote)) {
-    return base::fail(base::Errc::InvalidArgument,
+    return base::fail(ErrorCode::InvalidArgument,
                       "connect: what " + to_string(remote) + " sends to " + to_string(from) +
                           " comes to another queue of the device; give port 0 and one that comes "
                           "to this queue is chosen");
   }
   if (flows_.find(from, remote) != FlowTable::kNone) {
-    return base::fail(base::Errc::AlreadyExists, "connect: " + to_string(from) + " to " +
-                                                     to_string(remote) +
-                                                     " exists; use another local port");
+    return base::fail(ErrorCode::AlreadyExists, "connect: " + to_string(from) + " to " +
+                                                    to_string(remote) +
+                                                    " exists; use another local port");
   }
   TimeWaitEntry* old = time_wait_.find(from, remote);
   if (old != nullptr && !may_reuse(*old, now)) {
-    return base::fail(base::Errc::AlreadyExists,
+    return base::fail(ErrorCode::AlreadyExists,
                       "connect: " + to_string(from) + " to " + to_string(remote) +
                           " is in TIME-WAIT; use another local port or wait for tcp.time_wait");
   }
   Connection* c = new_connection(from, remote, now);
   if (c == nullptr) {
-    return base::fail(base::Errc::ResourceExhausted,
+    return base::fail(ErrorCode::ResourceExhausted,
                       "connect: all connections in use; raise tcp.max_connections");
   }
   if (old != nullptr) {

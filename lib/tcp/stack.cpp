@@ -103,29 +103,28 @@ Stack::Stack(const Config& config, Egress& egress, std::array<uint64_t, 2> secre
 Stack::~Stack() = default;
 base::MemoryUses Stack::memory_use(const Config& config) { return Engine::memory_use(config); }
 
-base::Status Stack::listen(const llp::Endpoint& local, llp::Acceptor& acceptor) {
+Status Stack::listen(const llp::Endpoint& local, llp::Acceptor& acceptor) {
   return impl_->listen(local, acceptor, default_options());
 }
-base::Status Stack::listen(const llp::Endpoint& local, llp::Acceptor& acceptor,
-                           const ConnectionOptions& options) {
+Status Stack::listen(const llp::Endpoint& local, llp::Acceptor& acceptor,
+                     const ConnectionOptions& options) {
   return impl_->listen(local, acceptor, options);
 }
-base::Status Stack::unlisten(const llp::Endpoint& local) { return impl_->unlisten(local); }
-base::Result<llp::Stream*> Stack::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
-                                          llp::StreamUser& user, base::Now now) {
+Status Stack::unlisten(const llp::Endpoint& local) { return impl_->unlisten(local); }
+Result<llp::Stream*> Stack::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+                                    llp::StreamUser& user, base::Now now) {
   return impl_->connect(local, remote, user, default_options(), now);
 }
-base::Result<llp::Stream*> Stack::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
-                                          llp::StreamUser& user, const ConnectionOptions& options,
-                                          base::Now now) {
+Result<llp::Stream*> Stack::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+                                    llp::StreamUser& user, const ConnectionOptions& options,
+                                    base::Now now) {
   return impl_->connect(local, remote, user, options, now);
 }
 ConnectionOptions Stack::default_options() const { return ConnectionOptions(impl_->config()); }
 ConnectionOptions Stack::options(const llp::Stream& stream) const {
   return static_cast<const Connection&>(stream).options;
 }
-base::Status Stack::set_options(llp::Stream& stream, const ConnectionOptions& options,
-                                base::Now now) {
+Status Stack::set_options(llp::Stream& stream, const ConnectionOptions& options, base::Now now) {
   return impl_->set_options(static_cast<Connection&>(stream), options, now);
 }
 void Stack::on_timers(base::Now now) { impl_->on_timers(now); }

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "base/fail.hpp"
 #include "base/memory_use.hpp"
-#include "base/result.hpp"
 #include "base/time.hpp"
 #include "llp/transport.hpp"
 #include "tcp/config.hpp"
@@ -112,16 +112,16 @@ class Stack final : public llp::Transport {
   /// What a stack asks the machine for at construction, by the key that sizes it.
   [[nodiscard]] static base::MemoryUses memory_use(const Config& config);
 
-  base::Status listen(const llp::Endpoint& local, llp::Acceptor& acceptor) override;
+  Status listen(const llp::Endpoint& local, llp::Acceptor& acceptor) override;
   /// \param options of the connections accepted here
-  base::Status listen(const llp::Endpoint& local, llp::Acceptor& acceptor,
-                      const ConnectionOptions& options);
-  base::Status unlisten(const llp::Endpoint& local) override;
-  base::Result<llp::Stream*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
-                                     llp::StreamUser& user, base::Now now) override;
-  base::Result<llp::Stream*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
-                                     llp::StreamUser& user, const ConnectionOptions& options,
-                                     base::Now now);
+  Status listen(const llp::Endpoint& local, llp::Acceptor& acceptor,
+                const ConnectionOptions& options);
+  Status unlisten(const llp::Endpoint& local) override;
+  Result<llp::Stream*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+                               llp::StreamUser& user, base::Now now) override;
+  Result<llp::Stream*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+                               llp::StreamUser& user, const ConnectionOptions& options,
+                               base::Now now);
 
   /// What the Config says for every connection: a start for one's own choice.
   [[nodiscard]] ConnectionOptions default_options() const;
@@ -129,7 +129,7 @@ class Stack final : public llp::Transport {
   [[nodiscard]] ConnectionOptions options(const llp::Stream& stream) const;
   /// Changes a live connection; what belongs to the handshake (ecn) has no effect any more.
   /// InvalidArgument names the value that is out of range; nothing is changed then.
-  base::Status set_options(llp::Stream& stream, const ConnectionOptions& options, base::Now now);
+  Status set_options(llp::Stream& stream, const ConnectionOptions& options, base::Now now);
 
   void on_timers(base::Now now) override;
   void output(base::Now now) override;

@@ -7,7 +7,6 @@
 
 namespace rnic::tuf {
 
-using base::Errc;
 using base::fail;
 
 namespace {
@@ -23,17 +22,18 @@ bool FramedStream::supports(ReceiveMode mode) const {
   return mode != ReceiveMode::Align || stream_ == nullptr || stream_->traits().shows_segments;
 }
 
-base::Status FramedStream::set_receive_mode(ReceiveMode mode, wire::TufKey key) {
+Status FramedStream::set_receive_mode(ReceiveMode mode, wire::TufKey key) {
   if (!supports(mode)) {
-    return fail(Errc::Unsupported, std::string("receive mode ") + to_string(mode) +
-                                       ": the transport does not show segments; use markers");
+    return fail(ErrorCode::Unsupported, std::string("receive mode ") + to_string(mode) +
+                                            ": the transport does not show segments; use markers");
   }
   if (mode == ReceiveMode::Markers && !config_.format.tells_length()) {
-    return fail(Errc::InvalidArgument,
+    return fail(ErrorCode::InvalidArgument,
                 "marker mode needs PDUs that tell their length (PduFormat::length_first())");
   }
   if (part_read_ != 0) {
-    return fail(Errc::WrongState, "read() has given a part of a PDU: take the rest of it first");
+    return fail(ErrorCode::WrongState,
+                "read() has given a part of a PDU: take the rest of it first");
   }
   const uint64_t read = read_.load(std::memory_order_acquire);
   layout_.mode = mode;
@@ -45,13 +45,14 @@ base::Status FramedStream::set_receive_mode(ReceiveMode mode, wire::TufKey key) 
   return {};
 }
 
-base::Status FramedStream::set_receive_interval(uint16_t octets) {
+Status FramedStream::set_receive_interval(uint16_t octets) {
   if (octets < kIntervalMin) {
-    return fail(Errc::InvalidArgument, "a marker interval is 16 to 65535 octets");
+    return fail(ErrorCode::InvalidArgument, "a marker interval is 16 to 65535 octets");
   }
   const uint64_t read = read_.load(std::memory_order_acquire);
   if (layout_.mode == ReceiveMode::Markers && !layout_.grid.change_interval(read, octets, read)) {
-    return fail(Errc::WrongState, "the interval was changed just now: receive up to its marker");
+    return fail(ErrorCode::WrongState,
+                "the interval was changed just now: receive up to its marker");
   }
   config_.receive_interval = octets;
   return {};

@@ -8,7 +8,6 @@
 
 namespace rnic::tuf {
 
-using base::Errc;
 using base::fail;
 
 namespace {
@@ -51,25 +50,26 @@ bool FramedStream::supports(SendMode mode) const {
   return !begins_segment(mode) || stream_ == nullptr || stream_->traits().atomic_records;
 }
 
-base::Status FramedStream::set_send_mode(SendMode mode, wire::TufKey key) {
+Status FramedStream::set_send_mode(SendMode mode, wire::TufKey key) {
   if (!supports(mode)) {
-    return fail(Errc::Unsupported, std::string("send mode ") + to_string(mode) +
-                                       ": the transport does not keep records whole; use markers");
+    return fail(ErrorCode::Unsupported,
+                std::string("send mode ") + to_string(mode) +
+                    ": the transport does not keep records whole; use markers");
   }
   if (mode == SendMode::Markers && !config_.format.tells_length()) {
-    return fail(Errc::InvalidArgument,
+    return fail(ErrorCode::InvalidArgument,
                 "marker mode needs PDUs that tell their length (PduFormat::length_first())");
   }
   const bool queued = cursor_ != written_.load(std::memory_order_acquire) || open_done_ != 0;
   const bool old_markers = mode == SendMode::Markers && send_grid_.on() && released_ != pulled_;
   if (mode != send_mode_ && ((mode == SendMode::Markers && queued) || old_markers)) {
-    return fail(Errc::WrongState,
+    return fail(ErrorCode::WrongState,
                 "marker mode begins at a known octet: wait until what was submitted is sent");
   }
   if (mode == SendMode::Align) {
     // s.5: the same key for the life of the direction.
     if (has_send_key_ && key != send_key_) {
-      return fail(Errc::InvalidArgument, "the direction has its key already");
+      return fail(ErrorCode::InvalidArgument, "the direction has its key already");
     }
     send_key_ = key & wire::kTufKeyMask;
     has_send_key_ = true;
@@ -83,13 +83,14 @@ base::Status FramedStream::set_send_mode(SendMode mode, wire::TufKey key) {
   return {};
 }
 
-base::Status FramedStream::set_send_interval(uint16_t octets) {
+Status FramedStream::set_send_interval(uint16_t octets) {
   if (octets < kIntervalMin) {
-    return fail(Errc::InvalidArgument, "a marker interval is 16 to 65535 octets");
+    return fail(ErrorCode::InvalidArgument, "a marker interval is 16 to 65535 octets");
   }
   if (send_mode_ == SendMode::Markers &&
       !send_grid_.change_interval(submitted_, octets, released_)) {
-    return fail(Errc::WrongState, "the interval was changed just now: wait for the peer's ACK");
+    return fail(ErrorCode::WrongState,
+                "the interval was changed just now: wait for the peer's ACK");
   }
   config_.send_interval = octets;
   tell_emss();

@@ -12,7 +12,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "llp/stream.hpp"
 #include "tuf/alignment_watch.hpp"
 #include "tuf/counters.hpp"
@@ -89,10 +89,10 @@ class FramedStream : public llp::StreamUser {
 
   /// From the next PDU on. Unsupported: this transport does not keep records whole (Atomic, Align).
   /// WrongState: what was submitted in the mode before is not sent yet.
-  base::Status set_send_mode(SendMode mode, wire::TufKey key = 0);
+  Status set_send_mode(SendMode mode, wire::TufKey key = 0);
   /// From the next octet on that receive() would give. Unsupported: this transport does not show
   /// segments (Align).
-  base::Status set_receive_mode(ReceiveMode mode, wire::TufKey key = 0);
+  Status set_receive_mode(ReceiveMode mode, wire::TufKey key = 0);
   /// Whether set_send_mode(), set_receive_mode() can succeed.
   [[nodiscard]] bool supports(SendMode mode) const;
   [[nodiscard]] bool supports(ReceiveMode mode) const;
@@ -103,8 +103,8 @@ class FramedStream : public llp::StreamUser {
   void set_emergency(bool on) { config_.emergency = on; }
   /// At any time; it counts for marker mode only, from the next marker on: the peer has to change
   /// at the same one. WrongState: an earlier change is not acknowledged yet.
-  base::Status set_send_interval(uint16_t octets);
-  base::Status set_receive_interval(uint16_t octets);
+  Status set_send_interval(uint16_t octets);
+  Status set_receive_interval(uint16_t octets);
   [[nodiscard]] uint16_t send_interval() const { return config_.send_interval; }
   [[nodiscard]] uint16_t receive_interval() const { return config_.receive_interval; }
   [[nodiscard]] bool packing() const { return config_.packing; }

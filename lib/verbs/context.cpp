@@ -2,7 +2,7 @@
 #include <climits>
 #include <thread>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "rnic/verbs.hpp"
 #include "verbs/boundary.hpp"
 #include "verbs/convert.hpp"
@@ -25,7 +25,7 @@ Config Config::loopback() {
 Result<Config> Config::from_file(const std::string& path) {
   return guarded("Config::from_file", [&]() -> Result<Config> {
     auto text = verbs::read_file(path);
-    if (!text) return verbs::failure(text.error());
+    if (!text) return tl::unexpected(text.error());
     return Config(std::move(*text), path);
   });
 }
@@ -57,7 +57,7 @@ Status Config::check() const {
   if (starved_) return incomplete();
   return guarded("Config::check", [&]() -> Status {
     auto settings = verbs::parse_settings(text_, name_, overrides_);
-    if (!settings) return verbs::failure(settings.error());
+    if (!settings) return tl::unexpected(settings.error());
     return {};
   });
 }
@@ -71,9 +71,9 @@ Result<Context> Context::open(const Config& config) {
   if (config.starved_) return tl::unexpected(incomplete().error());
   return guarded("Context::open", [&]() -> Result<Context> {
     auto settings = verbs::parse_settings(config.text(), config.name(), config.overrides());
-    if (!settings) return verbs::failure(settings.error());
+    if (!settings) return tl::unexpected(settings.error());
     auto runtime = verbs::Runtime::open(*settings);
-    if (!runtime) return verbs::failure(runtime.error());
+    if (!runtime) return tl::unexpected(runtime.error());
     return Context(std::move(*runtime));
   });
 }

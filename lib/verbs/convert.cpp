@@ -4,8 +4,6 @@
 
 namespace rnic {
 
-const char* to_string(ErrorCode code) { return base::to_string(static_cast<base::Errc>(code)); }
-
 const char* to_string(Opcode opcode) {
   return rdmap::to_string(static_cast<rdmap::WorkOpcode>(opcode));
 }
@@ -33,8 +31,6 @@ const char* to_string(TraceKind kind) {
 namespace verbs {
 
 // The enumerations of the public API have the same members in the same order.
-static_assert(static_cast<int>(ErrorCode::MessageSize) ==
-              static_cast<int>(base::Errc::MessageSize));
 static_assert(static_cast<int>(Opcode::LocalInvalidate) ==
               static_cast<int>(rdmap::WorkOpcode::LocalInvalidate));
 static_assert(static_cast<uint32_t>(kRemoteAtomic) == mem::kRemoteAtomic);
@@ -47,15 +43,6 @@ static_assert(static_cast<int>(TraceKind::Suspected) ==
 static_assert(static_cast<int>(Framing::Tuf) == static_cast<int>(nic::FramingKind::Tuf));
 static_assert(kMaxSge == rdmap::kMaxSge);
 static_assert(kReadsByApplication == mpa::kReadsByUlp);
-
-tl::unexpected<Error> failure(const base::Error& error) {
-  return tl::unexpected(Error{static_cast<ErrorCode>(error.code), error.message});
-}
-
-Status to_status(const base::Status& status) {
-  if (status) return {};
-  return failure(status.error());
-}
 
 namespace {
 
@@ -71,7 +58,7 @@ void copy_sges(Work& work, const Request& request) {
 
 }  // namespace
 
-base::Result<llp::Endpoint> to_local(const std::string& address, uint16_t port) {
+Result<llp::Endpoint> to_local(const std::string& address, uint16_t port) {
   if (address.empty()) return llp::Endpoint{{}, port};
   const auto ip = llp::parse_ip(address);
   if (!ip) return tl::unexpected(ip.error());

@@ -2,7 +2,7 @@
 /// Between the values of the public API and those of the layers below.
 #pragma once
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "base/trace.hpp"
 #include "rnic/connect_options.hpp"
 #include "rnic/error.hpp"
@@ -13,11 +13,8 @@
 
 namespace rnic::verbs {
 
-[[nodiscard]] tl::unexpected<Error> failure(const base::Error& error);
-[[nodiscard]] Status to_status(const base::Status& status);
-
 /// Where to listen; an empty address means all of the device's.
-[[nodiscard]] base::Result<llp::Endpoint> to_local(const std::string& address, uint16_t port);
+[[nodiscard]] Result<llp::Endpoint> to_local(const std::string& address, uint16_t port);
 [[nodiscard]] rdmap::SendWork to_work(const SendRequest& request);
 [[nodiscard]] rdmap::ReceiveWork to_work(const ReceiveRequest& request);
 [[nodiscard]] Completion from_work(const rdmap::Completion& completion);

@@ -11,7 +11,6 @@
 
 namespace rnic {
 
-using verbs::failure;
 using verbs::guarded;
 using verbs::guarded_or;
 using verbs::on_worker;
@@ -239,12 +238,12 @@ bool FramedStream::packing() const { return socket_ != nullptr && socket_->packi
 template <typename Change>
 Status FramedStream::change(Change&& make) {
   if (socket_ == nullptr) return let_go();
-  return verbs::to_status(on_worker(*device_, [&](base::Now) -> base::Status {
+  return on_worker(*device_, [&](base::Now) -> Status {
     if (socket_->stream() == nullptr) {
-      return base::fail(base::Errc::WrongState, "the stream has ended");
+      return base::fail(ErrorCode::WrongState, "the stream has ended");
     }
     return make(*socket_);
-  }));
+  });
 }
 
 Status FramedStream::set_send_mode(FramedSendMode mode, uint64_t key) {
@@ -254,8 +253,7 @@ Status FramedStream::set_send_mode(FramedSendMode mode, uint64_t key) {
                      "this stream cannot send in that mode: see supports()");
     }
     return change([&](nic::FramedSocket& socket) {
-      const base::Status known =
-          mode == FramedSendMode::Align ? nic::check_key(key) : base::Status{};
+      const Status known = mode == FramedSendMode::Align ? nic::check_key(key) : Status{};
       return known ? socket.set_send_mode(static_cast<tuf::SendMode>(mode), key) : known;
     });
   });
@@ -268,8 +266,7 @@ Status FramedStream::set_receive_mode(FramedReceiveMode mode, uint64_t key) {
                      "this stream cannot receive in that mode: see supports()");
     }
     return change([&](nic::FramedSocket& socket) {
-      const base::Status known =
-          mode == FramedReceiveMode::Align ? nic::check_key(key) : base::Status{};
+      const Status known = mode == FramedReceiveMode::Align ? nic::check_key(key) : Status{};
       return known ? socket.set_receive_mode(static_cast<tuf::ReceiveMode>(mode), key) : known;
     });
   });
@@ -291,7 +288,7 @@ Status FramedStream::set_packing(bool on) {
   return guarded("FramedStream::set_packing", [&]() -> Status {
     return change([&](nic::FramedSocket& socket) {
       socket.set_packing(on);
-      return base::Status{};
+      return Status{};
     });
   });
 }
@@ -300,7 +297,7 @@ Status FramedStream::set_emergency(bool on) {
   return guarded("FramedStream::set_emergency", [&]() -> Status {
     return change([&](nic::FramedSocket& socket) {
       socket.set_emergency(on);
-      return base::Status{};
+      return Status{};
     });
   });
 }
@@ -308,7 +305,7 @@ Status FramedStream::set_emergency(bool on) {
 Status FramedStream::set_max_frame(uint32_t octets) {
   return guarded("FramedStream::set_max_frame", [&]() -> Status {
     return change([&](nic::FramedSocket& socket) {
-      base::Status possible = nic::check_pdu_max(octets, socket.began_with().format);
+      Status possible = nic::check_pdu_max(octets, socket.began_with().format);
       if (possible) socket.set_max_pdu(octets);
       return possible;
     });
@@ -413,14 +410,14 @@ Result<FramedStreamListener> Device::listen_framed(uint16_t port,
   return guarded("Device::listen_framed", [&]() -> Result<FramedStreamListener> {
     if (port == 0) return refusal(ErrorCode::InvalidArgument, "port 0 cannot be listened on");
     const auto local = verbs::to_local(options.address, port);
-    if (!local) return failure(local.error());
+    if (!local) return tl::unexpected(local.error());
     auto made = on_worker(*device_, [&](base::Now) {
       nic::Device& device = *device_->device;
       return device.listen_framed(*local, options.backlog,
                                   verbs::merged(device.default_options(), options.stream),
                                   setup(options.framing));
     });
-    if (!made) return failure(made.error());
+    if (!made) return tl::unexpected(made.error());
     FramedStreamListener listener;
     listener.device_ = device_;
     listener.listener_ = *made;
@@ -433,14 +430,14 @@ Result<FramedStream> Device::connect_framed(const std::string& address, uint16_t
                                             const StreamOptions& options) {
   return guarded("Device::connect_framed", [&]() -> Result<FramedStream> {
     auto ip = llp::parse_ip(address);
-    if (!ip) return failure(ip.error());
+    if (!ip) return tl::unexpected(ip.error());
     if (port == 0) return refusal(ErrorCode::InvalidArgument, "port 0 cannot be connected to");
     auto socket = on_worker(*device_, [&](base::Now now) {
       nic::Device& device = *device_->device;
       return device.connect_framed({*ip, port}, verbs::merged(device.default_options(), options),
                                    setup(framing), now);
     });
-    if (!socket) return failure(socket.error());
+    if (!socket) return tl::unexpected(socket.error());
     return FramedStream(device_, *socket);
   });
 }

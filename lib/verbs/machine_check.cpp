@@ -64,7 +64,7 @@ std::vector<MemoryShare> memory_shares(const Settings& settings) {
   return shares;
 }
 
-base::Status check_memory(const Settings& settings, const MemoryBound& there) {
+Status check_memory(const Settings& settings, const MemoryBound& there) {
   const std::vector<MemoryShare> shares = memory_shares(settings);
   uint64_t all = 0;
   const MemoryShare* largest = nullptr;
@@ -75,13 +75,13 @@ base::Status check_memory(const Settings& settings, const MemoryBound& there) {
   if (largest == nullptr || all <= there.octets) return {};
   const std::string key =
       largest->of.empty() ? largest->key : "device." + largest->of + "." + largest->key;
-  return base::fail(base::Errc::ResourceExhausted,
+  return base::fail(ErrorCode::ResourceExhausted,
                     key + ": the configuration asks for " + memory_text(all) + " of memory, " +
                         memory_text(largest->octets) + " of it by this key, and " +
                         memory_text(there.octets) + " are there (" + there.by + "): lower it");
 }
 
-base::Status check_cores(const Settings& settings) {
+Status check_cores(const Settings& settings) {
   if (settings.worker.mode != WorkerSettings::Threaded) return {};
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -92,14 +92,14 @@ base::Status check_cores(const Settings& settings) {
     for (uint32_t i = 0; i < CPU_SETSIZE; ++i) {
       if (CPU_ISSET(i, &allowed)) there += (there.empty() ? "" : ", ") + std::to_string(i);
     }
-    return base::fail(base::Errc::ResourceExhausted,
+    return base::fail(ErrorCode::ResourceExhausted,
                       "worker.cores: core " + std::to_string(core) +
                           " is asked for, and this process may run on " + there);
   }
   return {};
 }
 
-base::Status check_socket_limits(const Settings& settings, const std::string& root) {
+Status check_socket_limits(const Settings& settings, const std::string& root) {
   for (const DeviceSettings& device : settings.devices) {
     if (!device.on_socket()) continue;
     const struct {
@@ -116,7 +116,7 @@ base::Status check_socket_limits(const Settings& settings, const std::string& ro
       if (!read_number(root + "/proc/sys/net/core/" + row.limit, most) || row.asked <= most) {
         continue;
       }
-      return base::fail(base::Errc::ResourceExhausted,
+      return base::fail(ErrorCode::ResourceExhausted,
                         "device." + device.config.name + ".socket." + row.key + ": " +
                             std::to_string(row.asked) + " are asked for, and the system gives " +
                             std::to_string(most) + " at most (net.core." + row.limit +
@@ -126,7 +126,7 @@ base::Status check_socket_limits(const Settings& settings, const std::string& ro
   return {};
 }
 
-base::Status check_descriptors(const Settings& settings) {
+Status check_descriptors(const Settings& settings) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
   for (const DeviceSettings& device : settings.devices) {
@@ -138,19 +138,18 @@ base::Status check_descriptors(const Settings& settings) {
                 {"max_listeners", device.socket.max_listeners}};
     for (const auto& row : rows) {
       if (row.asked <= limit.rlim_cur) continue;
-      return base::fail(base::Errc::ResourceExhausted,
-                        "device." + device.config.name + ".tcp." + row.key + ": " +
-                            std::to_string(row.asked) +
-                            " are asked for, each of which is a descriptor, and this process may "
-                            "have " +
-                            std::to_string(limit.rlim_cur) +
-                            " (ulimit -n): lower it, or raise the limit");
+      return base::fail(
+          ErrorCode::ResourceExhausted,
+          "device." + device.config.name + ".tcp." + row.key + ": " + std::to_string(row.asked) +
+              " are asked for, each of which is a descriptor, and this process may "
+              "have " +
+              std::to_string(limit.rlim_cur) + " (ulimit -n): lower it, or raise the limit");
     }
   }
   return {};
 }
 
-base::Status check_machine(const Settings& settings) {
+Status check_machine(const Settings& settings) {
   if (auto status = check_descriptors(settings); !status) return status;
   if (auto status = check_cores(settings); !status) return status;
   if (auto status = check_socket_limits(settings, ""); !status) return status;

@@ -22,22 +22,22 @@ struct MemoryShare {
 
 /// ResourceExhausted, naming the largest share, when all of it together is more than is there. What
 /// is refused here would be taken page by page, and end in the kernel's choice of a victim.
-[[nodiscard]] base::Status check_memory(const Settings& settings, const MemoryBound& there);
+[[nodiscard]] Status check_memory(const Settings& settings, const MemoryBound& there);
 
 /// ResourceExhausted where a thread is to run on a core that this process may not use.
-[[nodiscard]] base::Status check_cores(const Settings& settings);
+[[nodiscard]] Status check_cores(const Settings& settings);
 
 /// ResourceExhausted where the system would cut buffers or backlogs of sockets in silence.
 /// \param root of the file system: "" but in tests
-[[nodiscard]] base::Status check_socket_limits(const Settings& settings, const std::string& root);
+[[nodiscard]] Status check_socket_limits(const Settings& settings, const std::string& root);
 
 /// ResourceExhausted where a device on sockets is to hold more connections or listeners than this
 /// process may have descriptors. Nothing is kept free for what else it opens: the last of them are
 /// refused one by one, and counted.
-[[nodiscard]] base::Status check_descriptors(const Settings& settings);
+[[nodiscard]] Status check_descriptors(const Settings& settings);
 
 /// All of these.
-[[nodiscard]] base::Status check_machine(const Settings& settings);
+[[nodiscard]] Status check_machine(const Settings& settings);
 
 /// How DPDK is to be started.
 [[nodiscard]] dpdk::EalConfig eal_config(const Settings& settings);

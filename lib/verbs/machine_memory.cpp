@@ -128,11 +128,11 @@ std::string memory_text(uint64_t octets) {
   return text;
 }
 
-base::Status enough_memory(const std::string& what, uint64_t octets) {
+Status enough_memory(const std::string& what, uint64_t octets) {
   if (octets < kWorthAsking) return {};
   const MemoryBound there = machine_memory();
   if (octets <= there.octets) return {};
-  return base::fail(base::Errc::ResourceExhausted,
+  return base::fail(ErrorCode::ResourceExhausted,
                     what + ": " + memory_text(octets) + " of memory are asked for, and " +
                         memory_text(there.octets) + " are there (" + there.by + ")");
 }

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 
 namespace rnic::verbs {
 
@@ -33,7 +33,7 @@ struct MemoryBound {
 /// ResourceExhausted, with what is there and what is asked for, when a call asks for more than the
 /// machine has. What is less than kWorthAsking is not looked at: the allocation itself tells.
 /// \param what asks, for the message: "create_qp: queues of 65536 and 128 requests"
-[[nodiscard]] base::Status enough_memory(const std::string& what, uint64_t octets);
+[[nodiscard]] Status enough_memory(const std::string& what, uint64_t octets);
 inline constexpr uint64_t kWorthAsking = 16u << 20;
 
 }  // namespace rnic::verbs

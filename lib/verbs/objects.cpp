@@ -12,12 +12,10 @@
 
 namespace rnic {
 
-using verbs::failure;
 using verbs::guarded;
 using verbs::guarded_or;
 using verbs::on_worker;
 using verbs::quietly;
-using verbs::to_status;
 
 namespace {
 
@@ -84,8 +82,8 @@ Status MemoryRegion::deregister() {
   if (device_ == nullptr) return {};
   verbs::DeviceRuntime& device = *std::exchange(device_, nullptr);
   return guarded("MemoryRegion::deregister", [&] {
-    return to_status(on_worker(
-        device, [&](base::Now) { return device.device->deregister_memory(mem::Stag{stag_}); }));
+    return on_worker(device,
+                     [&](base::Now) { return device.device->deregister_memory(mem::Stag{stag_}); });
   });
 }
 
@@ -206,14 +204,14 @@ Status QueuePair::connect(const std::string& address, uint16_t port,
                           std::span<const uint8_t> private_data, const ConnectOptions& options) {
   return guarded("QueuePair::connect", [&]() -> Status {
     auto ip = llp::parse_ip(address);
-    if (!ip) return failure(ip.error());
+    if (!ip) return tl::unexpected(ip.error());
     if (port == 0) {
       return tl::unexpected(Error{ErrorCode::InvalidArgument, "port 0 cannot be connected to"});
     }
-    return to_status(on_worker(*device_, [&](base::Now now) {
+    return on_worker(*device_, [&](base::Now now) {
       return device_->device->connect(*qp_, {*ip, port}, view(private_data), now,
                                       verbs::to_options(options));
-    }));
+    });
   });
 }
 
@@ -224,27 +222,27 @@ Status QueuePair::connect(Stream& stream, std::span<const uint8_t> private_data,
       return tl::unexpected(
           Error{ErrorCode::InvalidArgument, "the stream is closed, or another device's"});
     }
-    return to_status(on_worker(*device_, [&](base::Now now) {
+    return on_worker(*device_, [&](base::Now now) {
       return device_->device->connect(*qp_, *stream.socket_, view(private_data), now,
                                       verbs::to_options(options));
-    }));
+    });
   });
 }
 
 Status QueuePair::accept(const RequestHandle& request, std::span<const uint8_t> private_data,
                          const ConnectOptions& options) {
   return guarded("QueuePair::accept", [&] {
-    return to_status(on_worker(*device_, [&](base::Now now) {
+    return on_worker(*device_, [&](base::Now now) {
       return device_->device->accept({request.index, request.generation}, *qp_, view(private_data),
                                      now, verbs::to_options(options));
-    }));
+    });
   });
 }
 
 Status QueuePair::disconnect() {
   return guarded("QueuePair::disconnect", [&] {
-    return to_status(
-        on_worker(*device_, [&](base::Now now) { return device_->device->disconnect(*qp_, now); }));
+    return on_worker(*device_,
+                     [&](base::Now now) { return device_->device->disconnect(*qp_, now); });
   });
 }
 
@@ -255,11 +253,11 @@ Status QueuePair::start_trace(size_t max_events) {
     if (auto enough =
             verbs::enough_memory("start_trace: " + std::to_string(max_events) + " events", octets);
         !enough) {
-      return failure(enough.error());
+      return tl::unexpected(enough.error());
     }
     auto trace = std::make_unique<Trace>(max_events);
-    Status status = to_status(on_worker(
-        *device_, [&](base::Now) { return device_->device->set_trace(*qp_, trace.get()); }));
+    Status status = on_worker(
+        *device_, [&](base::Now) { return device_->device->set_trace(*qp_, trace.get()); });
     if (status) trace_ = std::move(trace);
     return status;
   });
@@ -282,7 +280,7 @@ Result<std::vector<TraceEvent>> QueuePair::take_trace() {
 namespace {
 
 /// To queues that are deeper than allowed the device itself says no.
-base::Status enough_for(nic::QueuePairSpec spec, const nic::Limits& limits) {
+Status enough_for(nic::QueuePairSpec spec, const nic::Limits& limits) {
   spec.send_depth = std::min(spec.send_depth, limits.max_work_depth);
   spec.receive_depth = std::min(spec.receive_depth, limits.max_work_depth);
   const uint64_t octets = nic::QueuePair::octets_for(spec);
@@ -319,7 +317,7 @@ Result<MemoryRegion> ProtectionDomain::register_memory(void* address, uint64_t l
   return guarded("ProtectionDomain::register_memory", [&]() -> Result<MemoryRegion> {
     auto stag =
         on_worker(*device_, [&](base::Now) { return device_->device->register_memory(spec); });
-    if (!stag) return failure(stag.error());
+    if (!stag) return tl::unexpected(stag.error());
     MemoryRegion region;
     region.device_ = device_;
     region.stag_ = stag->value;
@@ -341,10 +339,10 @@ Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, Completi
       options.ird, options.ord};
   return guarded("ProtectionDomain::create_qp", [&]() -> Result<QueuePair> {
     if (auto enough = enough_for(spec, device_->device->config().limits); !enough) {
-      return failure(enough.error());
+      return tl::unexpected(enough.error());
     }
     auto qp = on_worker(*device_, [&](base::Now) { return device_->device->create_qp(spec); });
-    if (!qp) return failure(qp.error());
+    if (!qp) return tl::unexpected(qp.error());
     QueuePair handle;
     handle.device_ = device_;
     handle.qp_ = *qp;
@@ -373,7 +371,7 @@ std::string Device::checksum_mode() const {
 Result<ProtectionDomain> Device::alloc_pd() {
   return guarded("Device::alloc_pd", [&]() -> Result<ProtectionDomain> {
     auto pd = on_worker(*device_, [&](base::Now) { return device_->device->alloc_pd(); });
-    if (!pd) return failure(pd.error());
+    if (!pd) return tl::unexpected(pd.error());
     ProtectionDomain domain;
     domain.device_ = device_;
     domain.pd_ = *pd;
@@ -388,10 +386,10 @@ Result<CompletionQueue> Device::create_cq(uint32_t depth) {
         octets >= verbs::kWorthAsking) {
       auto enough =
           verbs::enough_memory("create_cq: " + std::to_string(depth) + " completions", octets);
-      if (!enough) return failure(enough.error());
+      if (!enough) return tl::unexpected(enough.error());
     }
     auto cq = on_worker(*device_, [&](base::Now) { return device_->device->create_cq(depth); });
-    if (!cq) return failure(cq.error());
+    if (!cq) return tl::unexpected(cq.error());
     CompletionQueue queue;
     queue.device_ = device_;
     queue.cq_ = *cq;
@@ -405,27 +403,26 @@ Status Device::listen(uint16_t port, const std::string& address, std::optional<F
       return tl::unexpected(Error{ErrorCode::InvalidArgument, "port 0 cannot be listened on"});
     }
     const auto local = verbs::to_local(address, port);
-    if (!local) return failure(local.error());
-    return to_status(on_worker(*device_, [&](base::Now) {
+    if (!local) return tl::unexpected(local.error());
+    return on_worker(*device_, [&](base::Now) {
       return device_->device->listen(*local, verbs::to_framing(framing));
-    }));
+    });
   });
 }
 
 Status Device::unlisten(uint16_t port, const std::string& address) {
   return guarded("Device::unlisten", [&]() -> Status {
     const auto local = verbs::to_local(address, port);
-    if (!local) return failure(local.error());
-    return to_status(
-        on_worker(*device_, [&](base::Now) { return device_->device->unlisten(*local); }));
+    if (!local) return tl::unexpected(local.error());
+    return on_worker(*device_, [&](base::Now) { return device_->device->unlisten(*local); });
   });
 }
 
 Status Device::reject(const RequestHandle& request, std::span<const uint8_t> private_data) {
   return guarded("Device::reject", [&] {
-    return to_status(on_worker(*device_, [&](base::Now now) {
+    return on_worker(*device_, [&](base::Now now) {
       return device_->device->reject({request.index, request.generation}, view(private_data), now);
-    }));
+    });
   });
 }
 

@@ -15,7 +15,6 @@
 
 namespace rnic::verbs {
 
-using base::Errc;
 using base::fail;
 
 namespace {
@@ -34,17 +33,17 @@ bool is_used(const WireSettings& wire, const Settings& settings) {
                      [&](const DeviceSettings& device) { return device.port.starts_with(ends); });
 }
 
-base::Result<uint64_t> system_random() {
+Result<uint64_t> system_random() {
   uint64_t value = 0;
   if (getrandom(&value, sizeof value, 0) != sizeof value) {
-    return fail(Errc::Environment, "the system gave no random numbers (getrandom failed)");
+    return fail(ErrorCode::Environment, "the system gave no random numbers (getrandom failed)");
   }
   return value;
 }
 
 /// The seed of the damage, of which one sees nothing but the damage. Told in any case, so that what
 /// was seen can be seen again.
-base::Result<uint64_t> impair_seed(const DeviceSettings& settings) {
+Result<uint64_t> impair_seed(const DeviceSettings& settings) {
   uint64_t seed = settings.impair.seed;
   if (!settings.impair.seed_given) {
     auto drawn = system_random();
@@ -61,7 +60,7 @@ base::Result<uint64_t> impair_seed(const DeviceSettings& settings) {
   return seed;
 }
 
-base::Status give_secrets(const DeviceSettings& settings, nic::DeviceConfig& config) {
+Status give_secrets(const DeviceSettings& settings, nic::DeviceConfig& config) {
   if (!settings.random_secret) {
     config.net.seed = config.seed;
     base::log(base::LogLevel::Warning, "verbs", [&] {
@@ -82,7 +81,7 @@ base::Status give_secrets(const DeviceSettings& settings, nic::DeviceConfig& con
 
 }  // namespace
 
-base::Result<std::unique_ptr<Runtime>> Runtime::open(const Settings& settings) {
+Result<std::unique_ptr<Runtime>> Runtime::open(const Settings& settings) {
   if (auto status = check_machine(settings); !status) {
     return tl::unexpected(status.error());
   }
@@ -109,7 +108,7 @@ Runtime::~Runtime() {
   for (auto& device : devices_) device->device.reset();
 }
 
-base::Status Runtime::start_eal(const Settings& settings) {
+Status Runtime::start_eal(const Settings& settings) {
   if (auto status = dpdk::Eal::init(eal_config(settings)); !status) return status;
   auto clock = dpdk::TscClock::create();
   if (!clock) return tl::unexpected(clock.error());
@@ -130,7 +129,7 @@ void Runtime::start_without_eal() {
   environment_ = "TCP: the system's; CRC kernel: " + std::string(crc::active().name);
 }
 
-base::Status Runtime::open_ports(const Settings& settings) {
+Status Runtime::open_ports(const Settings& settings) {
   std::map<std::string, std::unique_ptr<port::Port>> wire_ends;
   std::map<std::string, port::MacAddress> macs;
   for (const DeviceSettings& device : settings.devices) macs[device.port] = device.mac;
@@ -176,7 +175,7 @@ base::Status Runtime::open_ports(const Settings& settings) {
   return {};
 }
 
-base::Status Runtime::open_decorators(const DeviceSettings& settings, DeviceRuntime& runtime) {
+Status Runtime::open_decorators(const DeviceSettings& settings, DeviceRuntime& runtime) {
   port::Port* outermost = runtime.port.get();
   if (settings.impair.enabled) {
     auto seed = impair_seed(settings);
@@ -193,21 +192,21 @@ base::Status Runtime::open_decorators(const DeviceSettings& settings, DeviceRunt
   return {};
 }
 
-base::Status Runtime::start_devices(const Settings& settings) {
+Status Runtime::start_devices(const Settings& settings) {
   for (size_t i = 0; i < devices_.size(); ++i) {
     DeviceRuntime& runtime = *devices_[i];
     nic::DeviceConfig config = settings.devices[i].config;
     config.net.mtu = settings.devices[i].mtu;
     if (auto status = give_secrets(settings.devices[i], config); !status) return status;
-    base::Status started = settings.devices[i].on_socket()
-                               ? start_on_socket(settings.devices[i], config, runtime)
-                               : start_on_port(config, runtime);
+    Status started = settings.devices[i].on_socket()
+                         ? start_on_socket(settings.devices[i], config, runtime)
+                         : start_on_port(config, runtime);
     if (!started) return started;
   }
   return {};
 }
 
-base::Status Runtime::start_on_port(const nic::DeviceConfig& config, DeviceRuntime& runtime) {
+Status Runtime::start_on_port(const nic::DeviceConfig& config, DeviceRuntime& runtime) {
   port::Port* outermost = runtime.capture    ? runtime.capture.get()
                           : runtime.impaired ? runtime.impaired.get()
                                              : runtime.port.get();
@@ -226,8 +225,8 @@ base::Status Runtime::start_on_port(const nic::DeviceConfig& config, DeviceRunti
   return {};
 }
 
-base::Status Runtime::start_on_socket(const DeviceSettings& settings,
-                                      const nic::DeviceConfig& config, DeviceRuntime& runtime) {
+Status Runtime::start_on_socket(const DeviceSettings& settings, const nic::DeviceConfig& config,
+                                DeviceRuntime& runtime) {
   auto transport = socket::Transport::open(settings.socket, now());
   if (!transport) return tl::unexpected(transport.error());
   runtime.socket = std::move(*transport);
@@ -235,7 +234,7 @@ base::Status Runtime::start_on_socket(const DeviceSettings& settings,
   return {};
 }
 
-base::Status Runtime::start_workers(const Settings& settings) {
+Status Runtime::start_workers(const Settings& settings) {
   using Idle = WorkerSettings::Idle;
   Idle idle = settings.worker.idle;
   if (idle == Idle::Auto) {

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "base/time.hpp"
 #include "impair/impair.hpp"
 #include "pcap/pcap.hpp"
@@ -38,7 +38,7 @@ struct DeviceRuntime {
 
 class Runtime {
  public:
-  static base::Result<std::unique_ptr<Runtime>> open(const Settings& settings);
+  static Result<std::unique_ptr<Runtime>> open(const Settings& settings);
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
@@ -53,15 +53,15 @@ class Runtime {
  private:
   Runtime() = default;
 
-  base::Status start_eal(const Settings& settings);
+  Status start_eal(const Settings& settings);
   void start_without_eal();
-  base::Status open_ports(const Settings& settings);
-  base::Status open_decorators(const DeviceSettings& settings, DeviceRuntime& runtime);
-  base::Status start_devices(const Settings& settings);
-  base::Status start_on_port(const nic::DeviceConfig& config, DeviceRuntime& runtime);
-  base::Status start_on_socket(const DeviceSettings& settings, const nic::DeviceConfig& config,
-                               DeviceRuntime& runtime);
-  base::Status start_workers(const Settings& settings);
+  Status open_ports(const Settings& settings);
+  Status open_decorators(const DeviceSettings& settings, DeviceRuntime& runtime);
+  Status start_devices(const Settings& settings);
+  Status start_on_port(const nic::DeviceConfig& config, DeviceRuntime& runtime);
+  Status start_on_socket(const DeviceSettings& settings, const nic::DeviceConfig& config,
+                         DeviceRuntime& runtime);
+  Status start_workers(const Settings& settings);
 
   Clock clock_;
   std::string environment_;

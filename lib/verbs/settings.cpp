@@ -100,7 +100,7 @@ class Reader {
     shared_.config.net.address = {};
   }
 
-  base::Result<Settings> read(std::string_view text, std::span<const std::string> overrides) {
+  Result<Settings> read(std::string_view text, std::span<const std::string> overrides) {
     toml::table root;
     try {
       // Without the file's name: for that the parser asks for memory where it must not throw.
@@ -371,30 +371,30 @@ class Reader {
 
 }  // namespace
 
-base::Result<Settings> parse_settings(std::string_view toml_text, const std::string& file_name,
-                                      std::span<const std::string> overrides) {
+Result<Settings> parse_settings(std::string_view toml_text, const std::string& file_name,
+                                std::span<const std::string> overrides) {
   return Reader(file_name).read(toml_text, overrides);
 }
 
-base::Result<std::string> read_file(const std::string& path) {
+Result<std::string> read_file(const std::string& path) {
   const auto exhausted = [] { return errno == ENOMEM || errno == EMFILE || errno == ENFILE; };
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return base::fail(exhausted() ? base::Errc::ResourceExhausted : base::Errc::NotFound,
+    return base::fail(exhausted() ? ErrorCode::ResourceExhausted : ErrorCode::NotFound,
                       path + ": cannot be opened (" + std::generic_category().message(errno) +
                           "): name a TOML file; config/loopback.toml is one");
   }
   std::string text(kMostOctets + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad() || (file.fail() && !file.eof())) {
-    return base::fail(exhausted() ? base::Errc::ResourceExhausted : base::Errc::Environment,
-                      path + ": cannot be read (" + std::generic_category().message(errno) +
-                          "): is it a file?");
+    return base::fail(
+        exhausted() ? ErrorCode::ResourceExhausted : ErrorCode::Environment,
+        path + ": cannot be read (" + std::generic_category().message(errno) + "): is it a file?");
   }
   text.resize(static_cast<size_t>(file.gcount()));
   if (text.size() > kMostOctets) {
-    return base::fail(base::Errc::InvalidArgument,
+    return base::fail(ErrorCode::InvalidArgument,
                       path + ": is larger than 1 MB; a configuration is not");
   }
   return text;

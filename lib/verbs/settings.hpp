@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "impair/config.hpp"
 #include "rnic/config.hpp"
 #include "socket/config.hpp"
@@ -94,12 +94,12 @@ struct Settings {
 /// Parses and checks everything. `overrides` are applied after the file, in order:
 /// "tcp.rto_min=5ms", "device.rnic0.port=wire:loop:0", "device.*.mtu=9000", "wire.loop.mtu=9000",
 /// "device.rnic0.tcp.rto_min=5ms". `file_name` is only for the messages.
-[[nodiscard]] base::Result<Settings> parse_settings(std::string_view toml_text,
-                                                    const std::string& file_name,
-                                                    std::span<const std::string> overrides = {});
+[[nodiscard]] Result<Settings> parse_settings(std::string_view toml_text,
+                                              const std::string& file_name,
+                                              std::span<const std::string> overrides = {});
 
 /// The octets of a configuration file.
-[[nodiscard]] base::Result<std::string> read_file(const std::string& path);
+[[nodiscard]] Result<std::string> read_file(const std::string& path);
 
 /// The configuration without a file: two devices on a wire. Identical to config/loopback.toml.
 [[nodiscard]] std::string_view loopback_toml();

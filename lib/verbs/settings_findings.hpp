@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 
 namespace rnic::verbs {
 
@@ -31,7 +31,7 @@ class Findings {
   [[nodiscard]] bool empty() const { return found_.empty(); }
 
   /// The lines in the order of the file, not more than fit a screen.
-  [[nodiscard]] base::Error error() {
+  [[nodiscard]] Error error() {
     constexpr size_t kMost = 20;
     std::stable_sort(found_.begin(), found_.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -42,7 +42,7 @@ class Findings {
     if (found_.size() > kMost) {
       message += "\nand " + std::to_string(found_.size() - kMost) + " more like these";
     }
-    return {base::Errc::InvalidArgument, std::move(message)};
+    return {ErrorCode::InvalidArgument, std::move(message)};
   }
 
  private:

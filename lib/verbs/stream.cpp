@@ -11,7 +11,6 @@
 
 namespace rnic {
 
-using verbs::failure;
 using verbs::guarded;
 using verbs::guarded_or;
 using verbs::merged;
@@ -122,9 +121,9 @@ Result<size_t> Stream::send(std::span<const uint8_t> octets) {
     if (socket_->is_lent()) return converted();
     if (octets.empty()) return 0;
     if (!socket_->has_send_ring()) {
-      const base::Status status = on_worker(
+      const Status status = on_worker(
           *device_, [&](base::Now) { return device_->device->streams().reserve_send(*socket_); });
-      if (!status) return failure(status.error());
+      if (!status) return tl::unexpected(status.error());
     }
     const uint32_t taken = socket_->put({octets.data(), octets.size()});
     if (taken != 0) tell();
@@ -188,9 +187,9 @@ void Stream::abort() {
 Status Stream::await_rdma(std::span<const uint8_t> last_message) {
   return guarded("Stream::await_rdma", [&]() -> Status {
     if (socket_ == nullptr) return gone();
-    return verbs::to_status(on_worker(*device_, [&](base::Now now) {
+    return on_worker(*device_, [&](base::Now now) {
       return device_->device->await_rdma(*socket_, {last_message.data(), last_message.size()}, now);
-    }));
+    });
   });
 }
 
@@ -199,12 +198,12 @@ bool Stream::is_converted() const { return socket_ != nullptr && socket_->is_len
 Status Stream::set_options(const StreamOptions& options) {
   return guarded("Stream::set_options", [&]() -> Status {
     if (socket_ == nullptr) return gone();
-    return verbs::to_status(on_worker(*device_, [&](base::Now now) -> base::Status {
+    return on_worker(*device_, [&](base::Now now) -> Status {
       nic::StreamTable& streams = device_->device->streams();
       const auto before = streams.options(*socket_);
       if (!before) return tl::unexpected(before.error());
       return streams.set_options(*socket_, merged(*before, options), now);
-    }));
+    });
   });
 }
 
@@ -272,13 +271,13 @@ Result<StreamListener> Device::listen_stream(uint16_t port, const StreamListener
   return guarded("Device::listen_stream", [&]() -> Result<StreamListener> {
     if (port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be listened on");
     const auto local = verbs::to_local(options.address, port);
-    if (!local) return failure(local.error());
+    if (!local) return tl::unexpected(local.error());
     auto made = on_worker(*device_, [&](base::Now) {
       nic::Device& device = *device_->device;
       return device.listen_stream(*local, options.backlog,
                                   merged(device.default_options(), options.stream));
     });
-    if (!made) return failure(made.error());
+    if (!made) return tl::unexpected(made.error());
     StreamListener listener;
     listener.device_ = device_;
     listener.listener_ = *made;
@@ -290,13 +289,13 @@ Result<Stream> Device::connect_stream(const std::string& address, uint16_t port,
                                       const StreamOptions& options) {
   return guarded("Device::connect_stream", [&]() -> Result<Stream> {
     auto ip = llp::parse_ip(address);
-    if (!ip) return failure(ip.error());
+    if (!ip) return tl::unexpected(ip.error());
     if (port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be connected to");
     auto socket = on_worker(*device_, [&](base::Now now) {
       nic::Device& device = *device_->device;
       return device.connect_stream({*ip, port}, merged(device.default_options(), options), now);
     });
-    if (!socket) return failure(socket.error());
+    if (!socket) return tl::unexpected(socket.error());
     return Stream(device_, *socket);
   });
 }

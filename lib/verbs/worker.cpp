@@ -41,15 +41,15 @@ uint32_t turn(nic::Device& device, base::Now now) {
   return work;
 }
 
-base::Result<std::unique_ptr<Worker>> Worker::start(const Options& options, Clock clock,
-                                                    std::vector<nic::Device*> devices) {
+Result<std::unique_ptr<Worker>> Worker::start(const Options& options, Clock clock,
+                                              std::vector<nic::Device*> devices) {
   socket::Descriptor bell(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!bell.open()) return tl::unexpected(socket::system_error("a worker's eventfd", errno));
   try {
     return std::unique_ptr<Worker>(
         new Worker(options, std::move(clock), std::move(devices), std::move(bell)));
   } catch (const std::system_error& error) {
-    return base::fail(base::Errc::ResourceExhausted,
+    return base::fail(ErrorCode::ResourceExhausted,
                       std::string("a worker's thread: ") + error.what() +
                           "; raise the limits of threads and memory (ulimit -u, ulimit -v), or set "
                           "worker.mode = inline");

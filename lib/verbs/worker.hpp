@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "base/time.hpp"
 #include "rnic/device.hpp"
 #include "socket/system.hpp"
@@ -37,8 +37,8 @@ class Worker {
   };
 
   /// ResourceExhausted when the system gives no eventfd or no thread.
-  static base::Result<std::unique_ptr<Worker>> start(const Options& options, Clock clock,
-                                                     std::vector<nic::Device*> devices);
+  static Result<std::unique_ptr<Worker>> start(const Options& options, Clock clock,
+                                               std::vector<nic::Device*> devices);
   /// Stops the thread and waits for it.
   ~Worker();
   Worker(const Worker&) = delete;

@@ -126,7 +126,7 @@ const std::map<std::string, Set>& setters() {
 
 }  // namespace
 
-base::Result<Setup> parse_setup(const std::string& flags) {
+Result<Setup> parse_setup(const std::string& flags) {
   Setup setup;
   setup.local = *llp::parse_ip("192.168.0.1");
   setup.tcp.nagle = true;  // until TCP_NODELAY
@@ -141,11 +141,11 @@ base::Result<Setup> parse_setup(const std::string& flags) {
     if (found == setters().end()) {
       std::string known;
       for (const auto& [name, set] : setters()) known += " " + name;
-      return base::fail(base::Errc::InvalidArgument,
+      return base::fail(ErrorCode::InvalidArgument,
                         "--so_flags: no flag \"" + key + "\"; there are" + known);
     }
     if (equals == word.size() || !found->second(setup, word.substr(equals + 1))) {
-      return base::fail(base::Errc::InvalidArgument,
+      return base::fail(ErrorCode::InvalidArgument,
                         "--so_flags: \"" + word + "\": " + key + " takes no such value");
     }
   }

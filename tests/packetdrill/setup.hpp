@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "llp/endpoint.hpp"
 #include "tcp/config.hpp"
 
@@ -25,6 +25,6 @@ struct Setup {
 
 /// "cc=reno,iw=10,mtu=1500": see the table in setup.cpp. Unknown keys and bad values are errors
 /// that name them.
-[[nodiscard]] base::Result<Setup> parse_setup(const std::string& flags);
+[[nodiscard]] Result<Setup> parse_setup(const std::string& flags);
 
 }  // namespace rnic::packetdrill

@@ -70,11 +70,11 @@ int errno_of(llp::StreamEnd how) {
   return EIO;
 }
 
-int errno_of(const base::Error& error) {
+int errno_of(const Error& error) {
   switch (error.code) {
-    case base::Errc::AlreadyExists: return EADDRINUSE;
-    case base::Errc::ResourceExhausted: return EADDRNOTAVAIL;
-    case base::Errc::Unreachable: return ENETUNREACH;
+    case ErrorCode::AlreadyExists: return EADDRINUSE;
+    case ErrorCode::ResourceExhausted: return EADDRNOTAVAIL;
+    case ErrorCode::Unreachable: return ENETUNREACH;
     default: return EINVAL;
   }
 }
@@ -173,7 +173,7 @@ Outcome Sockets::listen(int fd, int backlog) {
   if (socket->connecting || !socket->bound) return -EINVAL;
   socket->backlog = static_cast<uint32_t>(std::max(backlog, 0));
   if (socket->listening) return 0;
-  const base::Status status = host_.stack().listen(socket->local, *socket, socket->options);
+  const Status status = host_.stack().listen(socket->local, *socket, socket->options);
   if (!status) return -errno_of(status.error());
   socket->listening = true;
   return 0;

@@ -16,9 +16,9 @@ constexpr const char* kHead =
 
 }  // namespace
 
-base::Result<FingerprintList> FingerprintList::read(const std::string& path) {
+Result<FingerprintList> FingerprintList::read(const std::string& path) {
   std::ifstream file(path);
-  if (!file) return base::fail(base::Errc::NotFound, "cannot read '" + path + "'");
+  if (!file) return base::fail(ErrorCode::NotFound, "cannot read '" + path + "'");
   FingerprintList list;
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line[0] == '#') continue;
@@ -27,20 +27,20 @@ base::Result<FingerprintList> FingerprintList::read(const std::string& path) {
     uint64_t fingerprint = 0;
     fields >> world.first >> world.second >> std::hex >> fingerprint;
     if (!fields || find_scenes(world.first).size() != 1) {
-      return base::fail(base::Errc::InvalidArgument,
+      return base::fail(ErrorCode::InvalidArgument,
                         path + ": '" + line + "' is no profile, seed and fingerprint");
     }
     list.worlds_[world] = fingerprint;
   }
   if (list.worlds_.empty()) {
-    return base::fail(base::Errc::InvalidArgument, path + " names no world: nothing is compared");
+    return base::fail(ErrorCode::InvalidArgument, path + " names no world: nothing is compared");
   }
   return list;
 }
 
-base::Status FingerprintList::write(const std::string& path) const {
+Status FingerprintList::write(const std::string& path) const {
   FILE* file = std::fopen(path.c_str(), "w");
-  if (file == nullptr) return base::fail(base::Errc::Environment, "cannot write '" + path + "'");
+  if (file == nullptr) return base::fail(ErrorCode::Environment, "cannot write '" + path + "'");
   std::fputs(kHead, file);
   for (const auto& [world, fingerprint] : worlds_) {
     std::fprintf(file, "%s %" PRIu64 " %016" PRIx64 "\n", world.first.c_str(), world.second,
@@ -48,12 +48,12 @@ base::Status FingerprintList::write(const std::string& path) const {
   }
   const bool torn = std::ferror(file) != 0;
   if (std::fclose(file) != 0 || torn) {
-    return base::fail(base::Errc::Environment, "cannot write all of '" + path + "'");
+    return base::fail(ErrorCode::Environment, "cannot write all of '" + path + "'");
   }
   return {};
 }
 
-void FingerprintList::note(const Result& result) {
+void FingerprintList::note(const TaskResult& result) {
   worlds_[{result.task.scene->name(), result.task.seed}] = result.outcome.fingerprint;
 }
 

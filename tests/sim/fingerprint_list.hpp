@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/result.hpp"
+#include "base/fail.hpp"
 #include "runner.hpp"
 
 namespace rnic::simulation {
@@ -17,10 +17,10 @@ namespace rnic::simulation {
 class FingerprintList {
  public:
   /// Lines of profile, seed, fingerprint; those that begin with '#' are not looked at.
-  static base::Result<FingerprintList> read(const std::string& path);
-  base::Status write(const std::string& path) const;
+  static Result<FingerprintList> read(const std::string& path);
+  Status write(const std::string& path) const;
 
-  void note(const Result& result);
+  void note(const TaskResult& result);
   [[nodiscard]] std::vector<Task> tasks() const;
   /// Prints each world of which `now` has another fingerprint. \return how many there are
   [[nodiscard]] uint64_t print_differences(const FingerprintList& now) const;

@@ -86,7 +86,7 @@ int replay(const Options& options) {
     std::printf("%s: trace %s.trace, captures %s.left.pcapng and %s.right.pcapng\n",
                 task.scene->name(), prefix.c_str(), prefix.c_str(), prefix.c_str());
     std::fflush(stdout);
-    Result result;
+    TaskResult result;
     result.task = task;
     result.outcome = run_task(task, {prefix, &lost});
     report.add(result);
@@ -105,7 +105,7 @@ bool run_seeds(const Options& options, uint64_t first, uint64_t count, Report& r
     tasks.insert(tasks.end(), chosen.begin(), chosen.end());
   }
   uint64_t finished = 0;
-  run_tasks(tasks, options.jobs, base::Defect::None, [&](const Result& result) {
+  run_tasks(tasks, options.jobs, base::Defect::None, [&](const TaskResult& result) {
     report.add(result);
     if (options.show_fingerprints) {
       std::printf("fingerprint %s %llu %016llx\n", result.task.scene->name(),
@@ -172,14 +172,14 @@ int run_listed(const Options& options) {
     tasks.push_back({seed, found[0]});
   }
   Report report;
-  run_tasks(tasks, options.jobs, base::Defect::None, [&](const Result& result) {
+  run_tasks(tasks, options.jobs, base::Defect::None, [&](const TaskResult& result) {
     report.add(result);
     return true;
   });
   return finish(report, false, tasks.size());
 }
 
-int finish(const base::Status& status) {
+int finish(const Status& status) {
   if (status) return 0;
   std::fprintf(stderr, "rnic-sim: %s\n", status.error().message.c_str());
   return 2;
@@ -188,7 +188,7 @@ int finish(const base::Status& status) {
 FingerprintList take_fingerprints(const Options& options, const std::vector<Task>& tasks,
                                   Report& report) {
   FingerprintList list;
-  run_tasks(tasks, options.jobs, base::Defect::None, [&](const Result& result) {
+  run_tasks(tasks, options.jobs, base::Defect::None, [&](const TaskResult& result) {
     report.add(result);
     if (result.outcome.ok) list.note(result);
     return true;

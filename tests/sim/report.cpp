@@ -54,7 +54,7 @@ std::string replay_command(const Task& task) {
   return "./scripts/sim --replay " + std::to_string(task.seed) + " --profile " + task.scene->name();
 }
 
-void print_failure(const Result& result, bool with_state) {
+void print_failure(const TaskResult& result, bool with_state) {
   std::printf("FAILED seed %llu (%s): %s: %s\n", static_cast<unsigned long long>(result.task.seed),
               result.task.scene->name(), result.outcome.checker.c_str(),
               result.outcome.message.c_str());
@@ -64,7 +64,7 @@ void print_failure(const Result& result, bool with_state) {
 
 Report::Report() : rows_(scenes().size()) {}
 
-void Report::add(const Result& result) {
+void Report::add(const TaskResult& result) {
   Row& row = rows_[static_cast<size_t>(result.task.scene - scenes().data())];
   row.totals.add(result.outcome.totals);
   row.seconds += result.seconds;

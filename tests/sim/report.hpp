@@ -16,7 +16,7 @@ class Report {
  public:
   Report();
 
-  void add(const Result& result);
+  void add(const TaskResult& result);
   /// The table, the replay commands, and with `complete` a failure for each path that never fired.
   void print(bool complete);
   [[nodiscard]] uint64_t failures() const { return failures_; }
@@ -39,6 +39,6 @@ class Report {
 };
 
 [[nodiscard]] std::string replay_command(const Task& task);
-void print_failure(const Result& result, bool with_state);
+void print_failure(const TaskResult& result, bool with_state);
 
 }  // namespace rnic::simulation

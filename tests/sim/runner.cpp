@@ -80,7 +80,7 @@ struct Worker {
 class Pool {
  public:
   Pool(const std::vector<Task>& tasks, uint32_t workers, base::Defect defect,
-       const std::function<bool(const Result&)>& report)
+       const std::function<bool(const TaskResult&)>& report)
       : tasks_(tasks), workers_(workers), defect_(defect), report_(report) {}
 
   void run() {
@@ -195,7 +195,7 @@ class Pool {
       std::memcpy(&r, worker.buffer.data(), sizeof r);
       const size_t texts = size_t{r.checker_size} + r.message_size + r.state_size;
       if (worker.buffer.size() < sizeof r + texts) return;
-      Result result;
+      TaskResult result;
       result.task = tasks_[r.index];
       Outcome& o = result.outcome;
       o.ok = r.ok;
@@ -229,7 +229,7 @@ class Pool {
       }
     }
     const size_t index = worker.next;
-    Result result;
+    TaskResult result;
     result.task = tasks_[index];
     result.outcome.checker = "crash";
     result.outcome.message = std::string("the process ") + how;
@@ -250,14 +250,14 @@ class Pool {
   const std::vector<Task>& tasks_;
   std::vector<Worker> workers_;
   [[maybe_unused]] base::Defect defect_;  // without RNIC_SABOTAGE there is none to plant
-  const std::function<bool(const Result&)>& report_;
+  const std::function<bool(const TaskResult&)>& report_;
   bool stopped_ = false;
 };
 
 }  // namespace
 
 void run_tasks(const std::vector<Task>& tasks, uint32_t workers, base::Defect defect,
-               const std::function<bool(const Result&)>& report) {
+               const std::function<bool(const TaskResult&)>& report) {
   Pool pool(tasks, workers, defect, report);
   pool.run();
 }

@@ -14,7 +14,7 @@
 
 namespace rnic::simulation {
 
-struct Result {
+struct TaskResult {
   Task task;
   Outcome outcome;
   double seconds = 0;
@@ -24,6 +24,6 @@ struct Result {
 /// false to stop early (results underway are dropped). A child that dies or hangs gives a result
 /// with checker "crash".
 void run_tasks(const std::vector<Task>& tasks, uint32_t workers, base::Defect defect,
-               const std::function<bool(const Result&)>& report);
+               const std::function<bool(const TaskResult&)>& report);
 
 }  // namespace rnic::simulation

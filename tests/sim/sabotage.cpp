@@ -69,7 +69,7 @@ constexpr std::array kDefects{
 /// Without a defect nothing is wrong in this world.
 bool is_sound(const Task& task) {
   bool sound = false;
-  run_tasks({task}, 1, Defect::None, [&](const Result& result) {
+  run_tasks({task}, 1, Defect::None, [&](const TaskResult& result) {
     sound = result.outcome.ok;
     return true;
   });
@@ -90,7 +90,7 @@ int run_sabotage(uint64_t first_seed, uint32_t workers, const std::string& patte
   std::printf("%-32s %-7s %-6s %-19s %s\n", "defect", "caught", "seed", "profile", "by");
   for (const Named& named : kDefects) {
     bool caught = false;
-    run_tasks(tasks, workers, named.defect, [&](const Result& result) {
+    run_tasks(tasks, workers, named.defect, [&](const TaskResult& result) {
       if (result.outcome.ok) return true;
       caught = is_sound(result.task);
       if (!caught) {

@@ -49,7 +49,7 @@ void World::trace(const std::string& line) {
                line.c_str());
 }
 
-void World::resources(const base::Status& status) {
+void World::resources(const Status& status) {
   if (!status) verdict_.fail("resources", status.error().message);
 }
 

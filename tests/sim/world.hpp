@@ -53,7 +53,7 @@ class World {
     bool closed = false;                               // both ends are gone
     std::array<std::unique_ptr<DropJudge>, 2> judges;  // by receiving side; MPA's traffic only
     std::array<std::unique_ptr<TraceCheck>, 2> traces;
-    bool lost = false;  // dies of a damage that nothing could heal
+    bool lost = false;                     // dies of a damage that nothing could heal
     base::Now given_up_at = base::kNever;  // a lost one that still stands then
   };
 
@@ -112,7 +112,7 @@ class World {
   [[nodiscard]] bool all_closed() const;
   [[nodiscard]] std::string describe() const;
   void count(Totals& totals) const;
-  void resources(const base::Status& status);
+  void resources(const Status& status);
   void trace(const std::string& line);
 
   const WorldPlan plan_;

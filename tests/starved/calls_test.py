@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-HEADERS = "lib/verbs/include/rnic"
+HEADERS = ("lib/api/include/rnic", "lib/verbs/include/rnic")
 # Made by the compiler, or a constant: nothing in them asks the machine for anything.
 NOTHING_ASKED = {"FrameFormat::opaque"}
 
@@ -71,7 +71,7 @@ def listed_by(program):
 def main():
     source, program = pathlib.Path(sys.argv[1]), sys.argv[2]
     texts = [without_comments(path.read_text())
-             for path in sorted((source / HEADERS).glob("*.hpp"))]
+             for folder in HEADERS for path in sorted((source / folder).glob("*.hpp"))]
     structures = structures_with_numbers(texts)
     found, with_numbers = set(), set()
     for text in texts:

@@ -40,7 +40,7 @@ void SocketWorld::trace(const std::string& line) {
                line.c_str());
 }
 
-void SocketWorld::resources(const base::Status& status) {
+void SocketWorld::resources(const Status& status) {
   if (!status) verdict_.fail("resources", status.error().message);
 }
 

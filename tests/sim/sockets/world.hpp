@@ -85,7 +85,7 @@ class SocketWorld {
   [[nodiscard]] bool all_closed() const;
   [[nodiscard]] bool is_broken(Pipe& pipe);
   [[nodiscard]] std::string describe() const;
-  void resources(const base::Status& status);
+  void resources(const Status& status);
   void unexpected(uint32_t side, const nic::Event& event);
   void trace(const std::string& line);
 

@@ -138,15 +138,15 @@ TEST(Counters, ListedWithNameUnitAndValue) {
 }
 
 TEST(Result, CarriesTheMessage) {
-  const Status failed = fail(Errc::NotFound, "no device \"x\"");
+  const Status failed = fail(ErrorCode::NotFound, "no device \"x\"");
   ASSERT_FALSE(failed.has_value());
-  EXPECT_EQ(failed.error().code, Errc::NotFound);
+  EXPECT_EQ(failed.error().code, ErrorCode::NotFound);
   EXPECT_EQ(failed.error().message, "no device \"x\"");
   std::set<std::string> names;
-  for (int code = 0; code <= static_cast<int>(Errc::MessageSize); ++code) {
-    names.insert(to_string(static_cast<Errc>(code)));
+  for (int code = 0; code <= static_cast<int>(ErrorCode::MessageSize); ++code) {
+    names.insert(to_string(static_cast<ErrorCode>(code)));
   }
-  EXPECT_EQ(names.size(), static_cast<size_t>(Errc::MessageSize) + 1);
+  EXPECT_EQ(names.size(), static_cast<size_t>(ErrorCode::MessageSize) + 1);
 }
 
 // What the machine has no memory for is no more than that: all else goes on to whoever called.

@@ -50,7 +50,7 @@ uint16_t number_of(const port::Port& ring_port) {
 }
 
 template <typename R>
-void expect_refused(const R& result, base::Errc code, const std::string& message) {
+void expect_refused(const R& result, ErrorCode code, const std::string& message) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, code) << result.error().message;
   EXPECT_EQ(result.error().message.substr(0, message.size()), message);
@@ -59,18 +59,18 @@ void expect_refused(const R& result, base::Errc code, const std::string& message
 TEST(Sizes, EveryLimitIsNamed) {
   PortOptions port;
   port.ring_size = 31;
-  expect_refused(open_port("net_null5", port), base::Errc::InvalidArgument,
+  expect_refused(open_port("net_null5", port), ErrorCode::InvalidArgument,
                  "ring size 31 is not in 32 to 32768");
   RingPairOptions pair = small();
   pair.pool_size = 127;
-  expect_refused(open_ring_pair("limit_a", "limit_b", pair), base::Errc::InvalidArgument,
+  expect_refused(open_ring_pair("limit_a", "limit_b", pair), ErrorCode::InvalidArgument,
                  "pool size 127 is not in 128 to 1048576");
   for (const uint32_t good : {32u, 32768u}) EXPECT_TRUE(check_sizes(1500, good, 128)) << good;
   for (const uint32_t good : {128u, 1u << 20}) EXPECT_TRUE(check_sizes(1500, 32, good)) << good;
   EXPECT_FALSE(check_sizes(1500, 32769, 128));
   EXPECT_FALSE(check_sizes(1500, 32, (1u << 20) + 1));
   for (const std::string& name : {std::string(), std::string(kRingNameMax + 1, 'x')}) {
-    expect_refused(open_ring_pair("limit_a", name), base::Errc::InvalidArgument,
+    expect_refused(open_ring_pair("limit_a", name), ErrorCode::InvalidArgument,
                    "ring device name \"" + name + "\": 1 to ");
   }
 }
@@ -79,7 +79,7 @@ TEST(Sizes, EveryLimitIsNamed) {
 TEST(MbufPools, AFrameFitsOneBuffer) {
   constexpr uint32_t kMost = (UINT16_MAX - RTE_PKTMBUF_HEADROOM) / 64 * 64;
   EXPECT_TRUE(make_pool(128, kMost));
-  expect_refused(make_pool(128, kMost + 1), base::Errc::InvalidArgument,
+  expect_refused(make_pool(128, kMost + 1), ErrorCode::InvalidArgument,
                  "frames of " + std::to_string(kMost + 1) + " octets do not fit one DPDK buffer");
 }
 
@@ -110,16 +110,16 @@ TEST(StartDevice, SaysWhatTheDeviceRefuses) {
   DeviceSetup setup;
   setup.name = "it";
   setup.ring_size = 64;
-  expect_refused(start_device(RTE_MAX_ETHPORTS, setup, {&mine, 1}), base::Errc::Environment,
+  expect_refused(start_device(RTE_MAX_ETHPORTS, setup, {&mine, 1}), ErrorCode::Environment,
                  "device it refuses its facts (MTU 1500, ring 64): No such device");
   // It runs already.
   expect_refused(
-      start_device(number_of(*pair->first), setup, {&mine, 1}), base::Errc::Environment,
+      start_device(number_of(*pair->first), setup, {&mine, 1}), ErrorCode::Environment,
       "device it refuses the configuration (MTU 1500, ring 64): Device or resource busy");
 }
 
 TEST(OpenPort, TellsWhatItsDeviceHasNoMemoryFor) {
-  expect_refused(open_port("net_null5,size=1073741824"), base::Errc::ResourceExhausted,
+  expect_refused(open_port("net_null5,size=1073741824"), ErrorCode::ResourceExhausted,
                  "device net_null5 refuses a receive queue (MTU 1500, ring 1024): Cannot allocate "
                  "memory");
   EXPECT_TRUE(open_port("net_null5")) << "it was closed and unplugged";
@@ -150,7 +150,7 @@ void aside(F&& body) {
 }
 
 TEST(OpenPort, PacketSocketsNeedARight) {
-  base::Status status;
+  Status status;
   aside([&] {
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     std::array<__user_cap_data_struct, 2> rights{};
@@ -161,13 +161,13 @@ TEST(OpenPort, PacketSocketsNeedARight) {
       status = tl::unexpected(port.error());
     }
   });
-  expect_refused(status, base::Errc::PermissionDenied,
+  expect_refused(status, ErrorCode::PermissionDenied,
                  "no right to open packet sockets on lo: run as root or with CAP_NET_RAW");
 }
 
 TEST(OpenPort, AnInterfaceTakesNoMoreThanItsMtu) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can make network namespaces";
-  base::Status status;
+  Status status;
   bool made = false;
   aside([&] {
     made = unshare(CLONE_NEWNET) == 0;
@@ -183,7 +183,7 @@ TEST(OpenPort, AnInterfaceTakesNoMoreThanItsMtu) {
     }
   });
   if (!made) GTEST_SKIP() << "this machine allows no network namespaces";
-  expect_refused(status, base::Errc::InvalidArgument,
+  expect_refused(status, ErrorCode::InvalidArgument,
                  "interface lo has MTU 1000, not 1500: `ip link set lo mtu 1500`, or configure a "
                  "smaller MTU");
 }
@@ -291,10 +291,10 @@ TEST(Threads, NoMoreThanDpdkHasPlacesFor) {
   std::atomic<int> refused{0};
   std::atomic<int> wrong{0};
   const auto one = [&] {
-    const base::Status status = Eal::register_thread();
+    const Status status = Eal::register_thread();
     if (!status) {
       ++refused;
-      if (status.error().code != base::Errc::ResourceExhausted ||
+      if (status.error().code != ErrorCode::ResourceExhausted ||
           !status.error().message.starts_with("DPDK has no place for another thread: ")) {
         ++wrong;
       }
@@ -323,7 +323,7 @@ TEST(RingPair, NoMoreDevicesThanDpdkHasPlacesFor) {
       pairs.push_back(std::move(*pair));
       continue;
     }
-    EXPECT_EQ(pair.error().code, base::Errc::Environment);
+    EXPECT_EQ(pair.error().code, ErrorCode::Environment);
     EXPECT_TRUE(pair.error().message.starts_with("the ring device \"" + name)) << name;
     EXPECT_NE(pair.error().message.find("\" cannot be made (DPDK says: "), std::string::npos)
         << pair.error().message;
@@ -361,12 +361,12 @@ class NoMemory : public ::testing::Test {
 };
 
 TEST_F(NoMemory, ForARing) {
-  expect_refused(open_ring_pair("poor_a", "poor_b", small()), base::Errc::ResourceExhausted,
+  expect_refused(open_ring_pair("poor_a", "poor_b", small()), ErrorCode::ResourceExhausted,
                  "no memory for a ring of 32 frames: 0 MB are left of the ");
 }
 
 TEST_F(NoMemory, ForTheFloorOfAMeasurement) {
-  expect_refused(PathFloor::create({}), base::Errc::ResourceExhausted,
+  expect_refused(PathFloor::create({}), ErrorCode::ResourceExhausted,
                  "no memory for the floor's buffers: raise eal.memory_mb");
 }
 
@@ -381,7 +381,7 @@ TEST_F(NoMemory, ForTheTableOfAReassembler) {
     pieces_.pop_back();
     const auto reassembler = make_reassembler(options);
     ASSERT_FALSE(reassembler) << "the table never was what did not fit";
-    EXPECT_EQ(reassembler.error().code, base::Errc::ResourceExhausted);
+    EXPECT_EQ(reassembler.error().code, ErrorCode::ResourceExhausted);
     const std::string& said = reassembler.error().message;
     buffers_fit = said.starts_with("no memory for a table of 1024 fragmented datagrams: ");
     EXPECT_TRUE(buffers_fit || said.starts_with("no memory for 8200 buffers of ")) << said;

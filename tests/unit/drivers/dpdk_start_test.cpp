@@ -19,7 +19,7 @@ std::string answer_to(const EalConfig& config) {
   EXPECT_EQ(pipe(ends), 0);
   const pid_t pid = fork();
   if (pid == 0) {
-    const base::Status status = Eal::init(config);
+    const Status status = Eal::init(config);
     const std::string text =
         status ? "started"
                : to_string(status.error().code) + std::string(": ") + status.error().message;
@@ -50,9 +50,9 @@ TEST(EalStart, ArgumentsThatWouldEndTheProcessAreRefused) {
   for (const std::string argument : {"-h", "--help", "-v", "--version"}) {
     EalConfig config = without_hugepages();
     config.extra_args = {"--no-telemetry", argument};
-    const base::Status status = Eal::init(config);
+    const Status status = Eal::init(config);
     ASSERT_FALSE(status);
-    EXPECT_EQ(status.error().code, base::Errc::InvalidArgument);
+    EXPECT_EQ(status.error().code, ErrorCode::InvalidArgument);
     EXPECT_EQ(status.error().message, "EAL argument " + argument + " is not allowed");
   }
 }
@@ -60,9 +60,9 @@ TEST(EalStart, ArgumentsThatWouldEndTheProcessAreRefused) {
 TEST(EalStart, LittleMemoryIsRefused) {
   EalConfig config = without_hugepages();
   config.memory_mb = 15;
-  const base::Status status = Eal::init(config);
+  const Status status = Eal::init(config);
   ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().code, base::Errc::InvalidArgument);
+  EXPECT_EQ(status.error().code, ErrorCode::InvalidArgument);
   EXPECT_EQ(status.error().message, "DPDK memory of 15 MB: at least 16");
   config.memory_mb = 16;
   EXPECT_EQ(answer_to(config), "started");
@@ -73,7 +73,7 @@ TEST(EalStart, MemoryThatDpdkDoesNotGet) {
   EalConfig config = without_hugepages();
   config.memory_mb = 1u << 28;
   const std::string answer = answer_to(config);
-  EXPECT_TRUE(answer.starts_with(to_string(base::Errc::Environment) +
+  EXPECT_TRUE(answer.starts_with(to_string(ErrorCode::Environment) +
                                  std::string(": DPDK does not start: Cannot allocate memory (DPDK "
                                              "says: ")))
       << answer;
@@ -87,13 +87,13 @@ TEST(EalStart, WhatNeedsDpdkSaysSo) {
   EXPECT_FALSE(Eal::on_hugepages());
   const auto clock = TscClock::create();
   ASSERT_FALSE(clock);
-  EXPECT_EQ(clock.error().code, base::Errc::WrongState);
+  EXPECT_EQ(clock.error().code, ErrorCode::WrongState);
   const auto reassembler = make_reassembler({});
   ASSERT_FALSE(reassembler);
-  EXPECT_EQ(reassembler.error().code, base::Errc::WrongState);
+  EXPECT_EQ(reassembler.error().code, ErrorCode::WrongState);
   const auto port = open_port("net_null0");
   ASSERT_FALSE(port);
-  EXPECT_EQ(port.error().code, base::Errc::WrongState);
+  EXPECT_EQ(port.error().code, ErrorCode::WrongState);
   EXPECT_FALSE(Eal::register_thread());
 }
 

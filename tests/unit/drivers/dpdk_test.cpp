@@ -110,7 +110,7 @@ TEST(RingPair, NameIsTakenUntilClosed) {
     ASSERT_TRUE(pair) << pair.error().message;
     auto second = open_ring_pair("again_a", "again_c");
     ASSERT_FALSE(second);
-    EXPECT_EQ(second.error().code, base::Errc::AlreadyExists);
+    EXPECT_EQ(second.error().code, ErrorCode::AlreadyExists);
     EXPECT_NE(second.error().message.find("again_a"), std::string::npos);
   }
   EXPECT_TRUE(open_ring_pair("again_a", "again_b"));
@@ -170,17 +170,17 @@ TEST(RingPair, ImpairedFramesCrossAndAllBuffersReturn) {
 TEST(OpenPort, ErrorsNameTheThingAndTheRemedy) {
   auto unknown = open_port("eno7");
   ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().code, base::Errc::NotFound);
+  EXPECT_EQ(unknown.error().code, ErrorCode::NotFound);
   EXPECT_NE(unknown.error().message.find("eno7"), std::string::npos);
 
   auto no_interface = open_port("net_af_packet9,iface=absent77");
   ASSERT_FALSE(no_interface);
-  EXPECT_EQ(no_interface.error().code, base::Errc::NotFound);
+  EXPECT_EQ(no_interface.error().code, ErrorCode::NotFound);
   EXPECT_NE(no_interface.error().message.find("absent77"), std::string::npos);
 
   auto no_argument = open_port("net_af_packet9");
   ASSERT_FALSE(no_argument);
-  EXPECT_EQ(no_argument.error().code, base::Errc::InvalidArgument);
+  EXPECT_EQ(no_argument.error().code, ErrorCode::InvalidArgument);
 
   auto no_driver = open_port("net_nonsense0");
   ASSERT_FALSE(no_driver);
@@ -197,7 +197,7 @@ TEST(OpenPort, VirtualDeviceIsPluggedAndUnplugged) {
     ASSERT_TRUE(port) << port.error().message;
     auto twice = open_port("net_null0");
     ASSERT_FALSE(twice);
-    EXPECT_EQ(twice.error().code, base::Errc::AlreadyExists);
+    EXPECT_EQ(twice.error().code, ErrorCode::AlreadyExists);
     std::array<port::Packet, 4> packets;
     ASSERT_TRUE((*port)->alloc(packets));
     for (port::Packet& packet : packets) packet.length = 64;
@@ -255,7 +255,7 @@ int main(int argc, char** argv) {
   config.hugepages = rnic::dpdk::Hugepages::Never;
   config.memory_mb = 256;
   const auto early = rnic::dpdk::open_ring_pair("early_a", "early_b");
-  if (early || early.error().code != rnic::base::Errc::WrongState) return 1;
+  if (early || early.error().code != rnic::ErrorCode::WrongState) return 1;
   if (const auto status = rnic::dpdk::Eal::init(config); !status) {
     std::cout << "SKIPPED: " << status.error().message << "\n";
     return 77;

@@ -173,9 +173,9 @@ TEST_F(TufWithoutMarkers, IsRefused) {
   const auto connected =
       devices_[0]->connect(*qps_[0][0], {llp::IpAddress::v4(0x7f000001), 1}, {}, now_);
   const auto listening = devices_[1]->listen(7000);
-  for (const base::Status& status : {connected, listening}) {
+  for (const Status& status : {connected, listening}) {
     ASSERT_FALSE(status.has_value());
-    EXPECT_EQ(status.error().code, base::Errc::Unsupported);
+    EXPECT_EQ(status.error().code, ErrorCode::Unsupported);
     EXPECT_NE(status.error().message.find("tuf.markers = true"), std::string::npos);
   }
   ConnectOptions mpa;
@@ -189,7 +189,7 @@ TEST_F(OnSockets, FramedStreamsAreRefused) {
   const auto refused =
       devices_[0]->connect_framed({llp::IpAddress::v4(0x7f000001), 1}, {}, {}, now_);
   ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().code, base::Errc::Unsupported);
+  EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
   EXPECT_NE(refused.error().message.find("no framed streams"), std::string::npos);
   EXPECT_FALSE(devices_[0]->listen_framed({{}, 7000}, 1, {}, {}).has_value());
 }
@@ -197,7 +197,7 @@ TEST_F(OnSockets, FramedStreamsAreRefused) {
 TEST_F(OnSockets, StreamingSocketsAreRefused) {
   const auto refused = devices_[0]->connect_stream({llp::IpAddress::v4(0x7f000001), 1}, now_);
   ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().code, base::Errc::Unsupported);
+  EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
   EXPECT_FALSE(devices_[0]->listen_stream({{}, 7000}, 1).has_value());
 }
 

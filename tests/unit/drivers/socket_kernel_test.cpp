@@ -571,7 +571,7 @@ TEST_F(OnRefusing, WithoutIpv6) {
   system.has_ipv6 = false;
   const auto refused = right().listen({llp::IpAddress{0xfd00000000000000, 9}, kPort}, acceptor_);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, base::Errc::Unsupported);
+  EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
   ASSERT_TRUE(right().listen({{}, kPort}, acceptor_).has_value());
   EXPECT_EQ(system.bound, AF_INET);
   connect(near_, far_);
@@ -584,7 +584,7 @@ TEST_F(OnRefusing, NoMoreListenersThanTheLimit) {
   ASSERT_TRUE(right().listen({{}, kPort + 1}, acceptor_).has_value());
   const auto refused = right().listen({{}, kPort + 2}, acceptor_);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, base::Errc::ResourceExhausted);
+  EXPECT_EQ(refused.error().code, ErrorCode::ResourceExhausted);
   EXPECT_EQ(refused.error().message, "no listener left: raise tcp.max_listeners (now 2)");
   ASSERT_TRUE(right().unlisten({{}, kPort}).has_value());
   EXPECT_TRUE(right().listen({{}, kPort + 2}, acceptor_).has_value());
@@ -597,7 +597,7 @@ TEST_F(OnRefusing, WhatCannotBeWatchedIsGivenUp) {
   const size_t before = kernels_[1]->open_descriptors();
   const auto listening = right().listen({{}, kPort}, acceptor_);
   ASSERT_FALSE(listening);
-  EXPECT_EQ(listening.error().code, base::Errc::Environment);
+  EXPECT_EQ(listening.error().code, ErrorCode::Environment);
   EXPECT_TRUE(listening.error().message.starts_with("listen: ")) << listening.error().message;
   EXPECT_EQ(kernels_[1]->open_descriptors(), before);
   system.watch_error = 0;
@@ -651,7 +651,7 @@ TEST_F(OnRefusing, WhatConnectSaysAtOnce) {
   system.connect_error = ENETUNREACH;
   const auto failed = left().connect({}, there(), near_, now_);
   ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().code, base::Errc::Unreachable);
+  EXPECT_EQ(failed.error().code, ErrorCode::Unreachable);
   EXPECT_TRUE(failed.error().message.starts_with("connect to 10.0.0.2:7000: "))
       << failed.error().message;
   EXPECT_TRUE(left().quiescent());

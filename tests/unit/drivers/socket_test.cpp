@@ -121,22 +121,22 @@ TEST(SocketErrors, WhatTheSystemSays) {
 TEST(SocketErrors, EachHasItsCodeAndItsRemedy) {
   const struct {
     std::initializer_list<int> errors;
-    base::Errc code;
+    ErrorCode code;
     const char* remedy;
   } rows[] = {
-      {{EADDRINUSE}, base::Errc::AlreadyExists, "choose another port"},
-      {{EADDRNOTAVAIL}, base::Errc::InvalidArgument, "see \"ip address\""},
-      {{EACCES, EPERM}, base::Errc::PermissionDenied, "below 1024 and needs rights"},
-      {{EMFILE, ENFILE}, base::Errc::ResourceExhausted, "(ulimit -n)"},
-      {{ENETUNREACH}, base::Errc::Unreachable, "Network is unreachable"},
-      {{EHOSTUNREACH}, base::Errc::Unreachable, "No route to host"},
-      {{EAFNOSUPPORT}, base::Errc::Unsupported, "does not have this version of IP"},
-      {{EINVAL}, base::Errc::InvalidArgument, "Invalid argument"},
-      {{EIO}, base::Errc::Environment, "Input/output error"},
+      {{EADDRINUSE}, ErrorCode::AlreadyExists, "choose another port"},
+      {{EADDRNOTAVAIL}, ErrorCode::InvalidArgument, "see \"ip address\""},
+      {{EACCES, EPERM}, ErrorCode::PermissionDenied, "below 1024 and needs rights"},
+      {{EMFILE, ENFILE}, ErrorCode::ResourceExhausted, "(ulimit -n)"},
+      {{ENETUNREACH}, ErrorCode::Unreachable, "Network is unreachable"},
+      {{EHOSTUNREACH}, ErrorCode::Unreachable, "No route to host"},
+      {{EAFNOSUPPORT}, ErrorCode::Unsupported, "does not have this version of IP"},
+      {{EINVAL}, ErrorCode::InvalidArgument, "Invalid argument"},
+      {{EIO}, ErrorCode::Environment, "Input/output error"},
   };
   for (const auto& row : rows) {
     for (const int error : row.errors) {
-      const base::Error made = system_error("a call", error);
+      const Error made = system_error("a call", error);
       EXPECT_EQ(made.code, row.code) << made.message;
       EXPECT_TRUE(made.message.starts_with("a call: ")) << made.message;
       EXPECT_TRUE(made.message.ends_with(row.remedy)) << made.message;
@@ -374,13 +374,13 @@ TEST_F(SocketDriver, TakenAddressesAndMissingOnes) {
   ASSERT_TRUE(left_->listen({kV4, port}, acceptor_).has_value());
   const auto again = left_->listen({kV4, port}, acceptor_);
   ASSERT_FALSE(again.has_value());
-  EXPECT_EQ(again.error().code, base::Errc::AlreadyExists);
+  EXPECT_EQ(again.error().code, ErrorCode::AlreadyExists);
   const auto other = right_->listen({kV4, port}, acceptor_);
   ASSERT_FALSE(other.has_value());
-  EXPECT_EQ(other.error().code, base::Errc::AlreadyExists);
+  EXPECT_EQ(other.error().code, ErrorCode::AlreadyExists);
   const auto missing = right_->listen({{}, free_port()}, acceptor_);
   ASSERT_FALSE(missing.has_value());
-  EXPECT_EQ(missing.error().code, base::Errc::InvalidArgument);
+  EXPECT_EQ(missing.error().code, ErrorCode::InvalidArgument);
   EXPECT_NE(missing.error().message.find("does not have the address"), std::string::npos);
   EXPECT_TRUE(left_->unlisten({kV4, port}).has_value());
   EXPECT_FALSE(left_->unlisten({kV4, port}).has_value());

@@ -63,7 +63,7 @@ TEST(Endpoint, WrongTextIsAnErrorThatQuotesIt) {
                                  "fd00::/64", "1.2.3.4.5"}) {
     const auto address = parse_ip(text);
     ASSERT_FALSE(address.has_value()) << text;
-    EXPECT_EQ(address.error().code, base::Errc::InvalidArgument);
+    EXPECT_EQ(address.error().code, ErrorCode::InvalidArgument);
     EXPECT_NE(address.error().message.find("\"" + text + "\""), std::string::npos);
   }
 }
@@ -155,9 +155,9 @@ class PlainFramingUser final : public FramingUser {
 
 class PlainTransport final : public Transport {
  public:
-  base::Status listen(const Endpoint&, Acceptor&) override { return {}; }
-  base::Status unlisten(const Endpoint&) override { return {}; }
-  base::Result<Stream*> connect(const Endpoint&, const Endpoint&, StreamUser&, base::Now) override {
+  Status listen(const Endpoint&, Acceptor&) override { return {}; }
+  Status unlisten(const Endpoint&) override { return {}; }
+  Result<Stream*> connect(const Endpoint&, const Endpoint&, StreamUser&, base::Now) override {
     return nullptr;
   }
   void on_timers(base::Now) override {}

@@ -193,7 +193,7 @@ TEST_F(StagTableTest, LimitIsKeptAndSlotsComeBack) {
   for (int i = 0; i < 4; ++i) stags.push_back(add(0));
   const auto refused = table.add({.address = memory.data(), .length = 1});
   ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().code, base::Errc::ResourceExhausted);
+  EXPECT_EQ(refused.error().code, ErrorCode::ResourceExhausted);
   EXPECT_EQ(table.live(), 4u);
   for (const Stag stag : {stags[2], stags[0], stags[3], stags[1]}) {
     ASSERT_TRUE(table.remove(stag).has_value());
@@ -209,7 +209,7 @@ TEST_F(StagTableTest, SenselessRegionsAreRefused) {
     const auto refused =
         table.add({.address = memory.data(), .length = 8, .rights = kLocalWrite | right});
     ASSERT_FALSE(refused.has_value()) << right;
-    EXPECT_EQ(refused.error().code, base::Errc::InvalidArgument);
+    EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
   }
   EXPECT_FALSE(table.add({.address = nullptr, .length = 8}).has_value());
   EXPECT_FALSE(table.add({.address = memory.data(), .length = 0}).has_value());

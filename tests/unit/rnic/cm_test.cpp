@@ -342,8 +342,8 @@ TEST_F(Requests, AnswersToWhatIsGone_CM_02) {
       const auto accepted = right().device->accept(request.connection, *b, {}, now_);
       const auto rejected = right().device->reject(request.connection, {}, now_);
       ASSERT_FALSE(accepted.has_value() || rejected.has_value());
-      EXPECT_EQ(accepted.error().code, base::Errc::NotFound);
-      EXPECT_EQ(rejected.error().code, base::Errc::NotFound);
+      EXPECT_EQ(accepted.error().code, ErrorCode::NotFound);
+      EXPECT_EQ(rejected.error().code, ErrorCode::NotFound);
       EXPECT_TRUE(has(accepted.error().message, "gone or was answered"));
       run_for(std::chrono::milliseconds(100));
     }
@@ -578,7 +578,7 @@ TEST_F(Requests, AnAnswerBeyondTheQueuePairIsRefused) {
   };
   const auto refused = answer(far->spec().ird + 1);
   ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().code, base::Errc::InvalidArgument);
+  EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
   EXPECT_EQ(refused.error().message,
             "IRD or ORD of the connection is above the queue pair's: create it with more");
   EXPECT_FALSE(far->used);
@@ -626,10 +626,10 @@ TEST_F(Impatient, TheTimeForAReplyBeginsWithTheConnection) {
 /// A transport that only keeps who wanted to speak.
 class FakeTransport final : public llp::Transport {
  public:
-  base::Status listen(const llp::Endpoint&, llp::Acceptor&) override { return {}; }
-  base::Status unlisten(const llp::Endpoint&) override { return {}; }
-  base::Result<llp::Stream*> connect(const llp::Endpoint&, const llp::Endpoint&,
-                                     llp::StreamUser& who, base::Now) override {
+  Status listen(const llp::Endpoint&, llp::Acceptor&) override { return {}; }
+  Status unlisten(const llp::Endpoint&) override { return {}; }
+  Result<llp::Stream*> connect(const llp::Endpoint&, const llp::Endpoint&, llp::StreamUser& who,
+                               base::Now) override {
     user = &who;
     return &stream;
   }
@@ -650,7 +650,7 @@ class OtherTransport : public ::testing::Test {
     spec.send_cq = spec.receive_cq = *device_.create_cq(16);
     qp_ = *device_.create_qp(spec);
   }
-  base::Status connect(const ConnectOptions& options = {}) {
+  Status connect(const ConnectOptions& options = {}) {
     return device_.connect(*qp_, {llp::IpAddress::v4(0x0a000002), kPort}, {}, {}, options);
   }
 
@@ -662,9 +662,9 @@ class OtherTransport : public ::testing::Test {
 TEST_F(OtherTransport, ItsSegmentsAreNoChoiceOfTheDevice) {
   for (const ConnectOptions& options :
        {ConnectOptions{.packing = false}, ConnectOptions{.nagle = true}}) {
-    const base::Status refused = connect(options);
+    const Status refused = connect(options);
     ASSERT_FALSE(refused.has_value());
-    EXPECT_EQ(refused.error().code, base::Errc::InvalidArgument);
+    EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
     EXPECT_EQ(refused.error().message,
               "packing and nagle are the choice of a device with a port of its own; the system's "
               "TCP makes its segments by itself");

@@ -49,7 +49,7 @@ TEST_F(Connections, PrivateDataMayBeEmpty) { connect(left().make_qp(), right().m
 TEST_F(Connections, PrivateDataAboveTheLimitIsRefused) {
   const auto status = left().device->connect(*left().make_qp(), right_end(), octets(509, 1), now_);
   ASSERT_FALSE(status.has_value());
-  EXPECT_EQ(status.error().code, base::Errc::InvalidArgument);
+  EXPECT_EQ(status.error().code, ErrorCode::InvalidArgument);
   EXPECT_NE(status.error().message.find("508"), std::string::npos);
   expect_all_returned();
 }
@@ -141,7 +141,7 @@ TEST_F(Connections, NobodyListens) {
 TEST_F(Connections, ListenPortIsTaken) {
   const auto status = right().device->listen(kPort);
   ASSERT_FALSE(status.has_value());
-  EXPECT_EQ(status.error().code, base::Errc::AlreadyExists);
+  EXPECT_EQ(status.error().code, ErrorCode::AlreadyExists);
   EXPECT_TRUE(right().device->unlisten(kPort).has_value());
   EXPECT_TRUE(right().device->listen(kPort).has_value());
 }
@@ -151,7 +151,7 @@ TEST_F(Connections, AQueuePairServesOneConnection) {
   connect(a, right().make_qp());
   const auto status = left().device->connect(*a, right_end(), {}, now_);
   ASSERT_FALSE(status.has_value());
-  EXPECT_EQ(status.error().code, base::Errc::WrongState);
+  EXPECT_EQ(status.error().code, ErrorCode::WrongState);
 }
 
 TEST_F(Connections, GracefulEndFlushesReceivesAndReturnsEverything) {

@@ -110,7 +110,7 @@ TEST_F(OneConversion, NoMoreStreamsAwaitARequestThanTheLimit) {
   ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
   const auto refused = right().device->await_rdma(*two[1], {}, now_);
   ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().code, base::Errc::ResourceExhausted);
+  EXPECT_EQ(refused.error().code, ErrorCode::ResourceExhausted);
   for (const auto& pair : {one, two}) {
     tell(left(), pair[0], StreamSocket::kAbort);
     tell(right(), pair[1], StreamSocket::kAbort);
@@ -189,7 +189,7 @@ TEST_F(Conversion, UnreadOctetsAreReported_MPA_7_1_5_01) {
   ASSERT_TRUE(run_until([&] { return pair_[1]->readable() == 100; }));
   auto status = right().device->await_rdma(*pair_[1], {}, now_);
   ASSERT_FALSE(status.has_value());
-  EXPECT_EQ(status.error().code, base::Errc::WrongState);
+  EXPECT_EQ(status.error().code, ErrorCode::WrongState);
   EXPECT_NE(status.error().message.find("unread"), std::string::npos);
   EXPECT_EQ(receive(right(), pair_[1], 100), octets(100, 1));
   EXPECT_TRUE(right().device->await_rdma(*pair_[1], {}, now_).has_value());
@@ -240,7 +240,7 @@ TEST_F(Conversion, UlpFramingBeginsWithTheConnection) {
   const ConnectOptions framed{.framing = FramingKind::Tuf};
   const auto refused = left().device->connect(*a_, *pair_[0], {}, now_, framed);
   ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().code, base::Errc::Unsupported);
+  EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
   EXPECT_EQ(refused.error().message,
             "a streaming connection becomes an RDMA connection over MPA only (RFC 5044 s.7.1.3): "
             "for ULP framing connect anew");
@@ -254,7 +254,7 @@ TEST_F(Conversion, AStreamThatThePeerHasFinishedIsNotConverted) {
   ASSERT_TRUE(run_until([&] { return pair_[1]->peer_has_finished(); }));
   const auto refused = right().device->await_rdma(*pair_[1], {}, now_);
   ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().code, base::Errc::WrongState);
+  EXPECT_EQ(refused.error().code, ErrorCode::WrongState);
   EXPECT_EQ(refused.error().message, "the peer has finished the stream");
   expect_all_ends_after_abort();
 }

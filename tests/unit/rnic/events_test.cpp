@@ -173,7 +173,7 @@ TEST_F(Events, WithdrawnRequestsKeepToTheirHalf) {
   ASSERT_TRUE(request);
   const auto answer = right().device->accept(request->connection, *right().make_qp(), {}, now_, {});
   ASSERT_FALSE(answer.has_value());
-  EXPECT_EQ(answer.error().code, base::Errc::NotFound);
+  EXPECT_EQ(answer.error().code, ErrorCode::NotFound);
 }
 
 }  // namespace

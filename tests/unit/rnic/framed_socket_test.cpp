@@ -88,7 +88,7 @@ TEST_F(FramedSockets, ASetupThatCannotBeTakesNoPlace) {
     const auto refused =
         table.connect(local, right_end(kFrames), left().device->default_options(), setup, now_);
     ASSERT_FALSE(refused.has_value());
-    EXPECT_EQ(refused.error().code, base::Errc::Unsupported) << refused.error().message;
+    EXPECT_EQ(refused.error().code, ErrorCode::Unsupported) << refused.error().message;
     run_for(std::chrono::milliseconds(100));
     EXPECT_EQ(table.live(), 0u);
   }
@@ -130,7 +130,7 @@ TEST_F(FramedSockets, AConnectWithoutARouteTakesNoPlace) {
   for (int i = 0; i < 20; ++i) {  // more often than there are places
     const auto refused = table.connect(local, nowhere, left().device->default_options(), {}, now_);
     ASSERT_FALSE(refused.has_value());
-    EXPECT_EQ(refused.error().code, base::Errc::InvalidArgument) << refused.error().message;
+    EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument) << refused.error().message;
     EXPECT_EQ(table.live(), 0u);
     EXPECT_EQ(table.rings().taken(), 0u);
   }

@@ -6,7 +6,6 @@
 namespace rnic::nic {
 namespace {
 
-using base::Errc;
 using rdmap::WorkOpcode;
 using rdmap::WorkStatus;
 
@@ -262,7 +261,7 @@ TEST(EveryState, ConnectAndAccept_CM_01) {
             w.left().device->connect(*w.qp_, *sockets[0], {}, w.now_),
             w.left().device->accept(request->connection, *w.qp_, {}, w.now_)}) {
         ASSERT_FALSE(status.has_value());
-        EXPECT_EQ(status.error().code, Errc::WrongState);
+        EXPECT_EQ(status.error().code, ErrorCode::WrongState);
         EXPECT_NE(status.error().message.find("create a new queue pair"), std::string::npos);
       }
       EXPECT_FALSE(sockets[0]->is_lent());
@@ -287,7 +286,7 @@ TEST(EveryState, Disconnect_CM_04) {
       const auto status = w.left().device->disconnect(*w.qp_, w.now_);
       EXPECT_EQ(status.has_value(), has_connection(state)) << again;
       if (status) continue;
-      EXPECT_EQ(status.error().code, Errc::WrongState);
+      EXPECT_EQ(status.error().code, ErrorCode::WrongState);
       EXPECT_NE(status.error().message.find("not connected"), std::string::npos);
     }
     if (state == State::Running || state == State::Closing) {
@@ -326,15 +325,15 @@ TEST(EveryState, TraceAndHeldOctets) {
 TEST(EveryState, Destroy_CM_04) {
   for_each_state([](State state, Operations& w) {
     const QueuePairSpec spec = w.qp_->spec();
-    EXPECT_EQ(w.left().device->destroy_cq(spec.send_cq).error().code, Errc::WrongState);
-    EXPECT_EQ(w.left().device->free_pd(spec.pd).error().code, Errc::WrongState);
+    EXPECT_EQ(w.left().device->destroy_cq(spec.send_cq).error().code, ErrorCode::WrongState);
+    EXPECT_EQ(w.left().device->free_pd(spec.pd).error().code, ErrorCode::WrongState);
     ASSERT_EQ(w.qp_->post_send(w.request(WorkOpcode::Write)), PostResult::Ok);
     ASSERT_EQ(w.qp_->post_receive(w.receive(5, w.near_, w.here_, 64)), PostResult::Ok);
     const uint32_t number = w.qp_->number();
     QueuePair* gone = w.qp_;
     ASSERT_TRUE(w.left().device->destroy_qp(gone).has_value());
     w.qp_ = nullptr;
-    EXPECT_EQ(w.left().device->destroy_qp(gone).error().code, Errc::NotFound);
+    EXPECT_EQ(w.left().device->destroy_qp(gone).error().code, ErrorCode::NotFound);
     w.run_for(std::chrono::seconds(1));
     w.left().collect();
     EXPECT_TRUE(w.left().events.empty());
@@ -361,7 +360,7 @@ TEST(EveryState, Destroy_CM_04) {
 TEST(EveryState, Deregister) {
   for_each_state([](State state, Operations& w) {
     ASSERT_TRUE(w.left().device->deregister_memory(w.here_).has_value());
-    EXPECT_EQ(w.left().device->deregister_memory(w.here_).error().code, Errc::NotFound);
+    EXPECT_EQ(w.left().device->deregister_memory(w.here_).error().code, ErrorCode::NotFound);
     const auto far = w.far_;
     ASSERT_EQ(w.qp_->post_send(w.request(WorkOpcode::Write)), PostResult::Ok);
     const auto done = w.completed(w.qp_->spec().send_cq);

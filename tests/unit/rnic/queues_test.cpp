@@ -307,13 +307,13 @@ TEST(Home, TheLocalPortIsOneWhoseAnswersComeHere) {
   const llp::Endpoint remote{NicHost::v4(2), kEchoPort};
   const auto named = stack.connect({NicHost::v4(1), 50'002}, remote, user, now);
   ASSERT_FALSE(named);
-  EXPECT_EQ(named.error().code, base::Errc::InvalidArgument);
+  EXPECT_EQ(named.error().code, ErrorCode::InvalidArgument);
   const auto chosen = stack.connect({NicHost::v4(1), 0}, remote, user, now);
   ASSERT_TRUE(chosen);
   EXPECT_EQ((*chosen)->local().port, 50'001);
   const auto second = stack.connect({NicHost::v4(1), 0}, remote, user, now);
   ASSERT_FALSE(second);
-  EXPECT_EQ(second.error().code, base::Errc::ResourceExhausted);
+  EXPECT_EQ(second.error().code, ErrorCode::ResourceExhausted);
 }
 
 TEST(QueueExchange, SharesAnswersErrorsAndFragmentsOnly) {

@@ -160,7 +160,7 @@ TEST_F(Resources, AConnectThatCannotBeginLeavesNothing_BUG_10) {
 TEST_F(Resources, OnlyOnesOwnQueuePairsAreDestroyed) {
   const auto nobody = device().destroy_qp(nullptr);
   ASSERT_FALSE(nobody.has_value());
-  EXPECT_EQ(nobody.error().code, base::Errc::NotFound);
+  EXPECT_EQ(nobody.error().code, ErrorCode::NotFound);
   QueuePair* mine = *device().create_qp(queues(*device().alloc_pd(), *device().create_cq(kDepth)));
   const auto spec = queues(*right().device->alloc_pd(), *right().device->create_cq(kDepth));
   for (uint32_t i = 0; i < kQps; ++i) {  // those of numbers that are taken here, and are not

@@ -363,8 +363,7 @@ TEST_F(NoRedial, FailsAtOnce_BUG_18) {
 // how much private data fits, and whether there is an older one to try.
 class WishedRevision : public Starts, public ::testing::WithParamInterface<uint8_t> {
  protected:
-  WishedRevision()
-      : Starts([](mpa::Config& l, mpa::Config&) { l.revision = GetParam(); }) {}
+  WishedRevision() : Starts([](mpa::Config& l, mpa::Config&) { l.revision = GetParam(); }) {}
   static ConnectOptions wish() { return {.revision = static_cast<uint8_t>(3 - GetParam())}; }
 };
 
@@ -647,7 +646,7 @@ TEST_F(Starts, AcceptOfADeadRequest_CM_02) {
   ASSERT_TRUE(run_until([&] { return right().has(EventKind::RequestWithdrawn); }));
   const auto status = right().device->accept(request->connection, *b, {}, now_);
   ASSERT_FALSE(status.has_value());
-  EXPECT_EQ(status.error().code, base::Errc::NotFound);
+  EXPECT_EQ(status.error().code, ErrorCode::NotFound);
   // The queue pair is as good as new.
   EXPECT_TRUE(start(make(left(), 4, 4), b).right);
 }

@@ -214,7 +214,7 @@ TEST_F(Streams, NoMoreThanTheLimit) {
   for (int i = 0; i < 8; ++i) sockets.push_back(connect());
   const auto more = left().device->connect_stream(right_end(kStreamPort), {}, now_);
   ASSERT_FALSE(more.has_value());
-  EXPECT_EQ(more.error().code, base::Errc::ResourceExhausted);
+  EXPECT_EQ(more.error().code, ErrorCode::ResourceExhausted);
   EXPECT_NE(more.error().message.find("limits.max_streams"), std::string::npos);
   for (StreamSocket* socket : sockets) release({socket, nullptr});
   expect_nothing_left();
@@ -227,7 +227,7 @@ TEST_F(Streams, AddressesAndBacklogsThatCannotBe) {
   listen();
   const auto twice = right().device->listen_stream({{}, kStreamPort}, 1, {});
   ASSERT_FALSE(twice.has_value());
-  EXPECT_EQ(twice.error().code, base::Errc::AlreadyExists);
+  EXPECT_EQ(twice.error().code, ErrorCode::AlreadyExists);
   const auto nowhere =
       left().device->connect_stream({llp::IpAddress::v4(0xe0000001), kStreamPort}, {}, now_);
   EXPECT_FALSE(nowhere.has_value());

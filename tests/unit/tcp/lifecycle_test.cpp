@@ -277,17 +277,17 @@ TEST(Lifecycle, ConnectRejectsNonsense) {
   link.egress_a.mtu = 0;
   const auto result = link.a.connect({kAddressA, 0}, {kAddressB, 80}, u, link.now);
   ASSERT_FALSE(result.has_value());
-  EXPECT_EQ(result.error().code, base::Errc::Unreachable);
+  EXPECT_EQ(result.error().code, ErrorCode::Unreachable);
 }
 
 TEST(Lifecycle, ListenersAreUnique) {
   TcpLink link;
   UserAcceptor acceptor;
   EXPECT_TRUE(link.a.listen({kAddressA, 80}, acceptor).has_value());
-  EXPECT_EQ(link.a.listen({kAddressA, 80}, acceptor).error().code, base::Errc::AlreadyExists);
-  EXPECT_EQ(link.a.listen({kAddressA, 0}, acceptor).error().code, base::Errc::InvalidArgument);
+  EXPECT_EQ(link.a.listen({kAddressA, 80}, acceptor).error().code, ErrorCode::AlreadyExists);
+  EXPECT_EQ(link.a.listen({kAddressA, 0}, acceptor).error().code, ErrorCode::InvalidArgument);
   EXPECT_TRUE(link.a.unlisten({kAddressA, 80}).has_value());
-  EXPECT_EQ(link.a.unlisten({kAddressA, 80}).error().code, base::Errc::NotFound);
+  EXPECT_EQ(link.a.unlisten({kAddressA, 80}).error().code, ErrorCode::NotFound);
 }
 
 // TCP-6056-01

@@ -70,7 +70,7 @@ TEST(Limits, ConnectionsAreBoundedAtBothEnds) {
   RecordUser extra(1, 2);
   const auto fifth = link.a.connect({kAddressA, 0}, {kAddressB, kPort}, extra, link.now);
   ASSERT_FALSE(fifth.has_value());
-  EXPECT_EQ(fifth.error().code, base::Errc::ResourceExhausted);
+  EXPECT_EQ(fifth.error().code, ErrorCode::ResourceExhausted);
 }
 
 // TCP-SYN-01
@@ -373,9 +373,9 @@ TEST(Limits, ListenersAreBounded) {
   tcp::Config config = RawPeer::bare();
   config.max_listeners = 1;  // that of the peer's own
   RawPeer p(config);
-  const base::Status second = p.stack.listen({RawPeer::kUs, 4421}, p.acceptor);
+  const Status second = p.stack.listen({RawPeer::kUs, 4421}, p.acceptor);
   ASSERT_FALSE(second.has_value());
-  EXPECT_EQ(second.error().code, base::Errc::ResourceExhausted);
+  EXPECT_EQ(second.error().code, ErrorCode::ResourceExhausted);
   EXPECT_EQ(second.error().message, "listen: all listeners in use; raise tcp.max_listeners");
   ASSERT_TRUE(p.stack.unlisten({RawPeer::kUs, RawPeer::kOurPort}).has_value());
   EXPECT_TRUE(p.stack.listen({RawPeer::kUs, 4421}, p.acceptor).has_value());
@@ -388,7 +388,7 @@ TEST(Limits, APairOfEndpointsHasOneConnection) {
   RecordUser other{11, 22};
   const auto again = p.stack.connect(local, {RawPeer::kPeer, 80}, other, p.now);
   ASSERT_FALSE(again.has_value());
-  EXPECT_EQ(again.error().code, base::Errc::AlreadyExists);
+  EXPECT_EQ(again.error().code, ErrorCode::AlreadyExists);
   EXPECT_EQ(again.error().message,
             "connect: 10.0.0.1:5000 to 10.0.0.2:80 exists; use another local port");
   EXPECT_TRUE(p.stack.connect(local, {RawPeer::kPeer, 81}, other, p.now).has_value());

@@ -157,7 +157,7 @@ TEST(TimeWait, AnActiveOpenUsesThePortAgainWhenTheClockHasTicked) {
     RecordUser again{11, 22};
     const auto at_once = p.link.a.connect(from, to, again, p.link.now);
     ASSERT_FALSE(at_once.has_value());
-    EXPECT_EQ(at_once.error().code, base::Errc::AlreadyExists);
+    EXPECT_EQ(at_once.error().code, ErrorCode::AlreadyExists);
     p.link.run(milliseconds(2));
     RecordUser peer{22, 11};
     p.acceptor.next.push_back(&peer);

@@ -40,16 +40,16 @@ TEST(Modes, UnsupportedOnesFail_TUF_A_01_TUF_2_01_TUF_2_02) {
   s.established(1460, {});
   for (const SendMode mode : {SendMode::Atomic, SendMode::Align}) {
     EXPECT_FALSE(s.supports(mode));
-    const base::Status status = s.set_send_mode(mode, kKeyA);
+    const Status status = s.set_send_mode(mode, kKeyA);
     ASSERT_FALSE(status);
-    EXPECT_EQ(status.error().code, base::Errc::Unsupported);
+    EXPECT_EQ(status.error().code, ErrorCode::Unsupported);
     EXPECT_EQ(s.send_mode(), SendMode::Plain);
   }
   EXPECT_TRUE(s.set_send_mode(SendMode::Markers));
   EXPECT_FALSE(s.supports(ReceiveMode::Align));
-  const base::Status blind = s.set_receive_mode(ReceiveMode::Align, kKeyA);
+  const Status blind = s.set_receive_mode(ReceiveMode::Align, kKeyA);
   ASSERT_FALSE(blind);
-  EXPECT_EQ(blind.error().code, base::Errc::Unsupported);
+  EXPECT_EQ(blind.error().code, ErrorCode::Unsupported);
   EXPECT_EQ(s.receive_mode(), ReceiveMode::Plain);
   EXPECT_TRUE(s.set_receive_mode(ReceiveMode::Markers));
   // PDUs that do not tell their length cannot be found in a marked stream.
@@ -365,13 +365,13 @@ TEST(Markers, AChangeHasToBeOverBeforeTheNext) {
   p.send(pdu(0, 1000));
   ASSERT_TRUE(p.a.set_send_interval(200));
   ASSERT_TRUE(p.b.set_receive_interval(200));
-  const base::Status sender = p.a.set_send_interval(300);
+  const Status sender = p.a.set_send_interval(300);
   ASSERT_FALSE(sender);
-  EXPECT_EQ(sender.error().code, base::Errc::WrongState);
+  EXPECT_EQ(sender.error().code, ErrorCode::WrongState);
   EXPECT_EQ(sender.error().message, "the interval was changed just now: wait for the peer's ACK");
-  const base::Status receiver = p.b.set_receive_interval(300);
+  const Status receiver = p.b.set_receive_interval(300);
   ASSERT_FALSE(receiver);
-  EXPECT_EQ(receiver.error().code, base::Errc::WrongState);
+  EXPECT_EQ(receiver.error().code, ErrorCode::WrongState);
   EXPECT_EQ(receiver.error().message,
             "the interval was changed just now: receive up to its marker");
   EXPECT_EQ(p.a.send_interval(), 200);
@@ -383,9 +383,9 @@ TEST(Modes, MarkerModeBeginsAtAKnownOctet) {
   p.open();
   p.align();
   p.send(pdu(0, 500));
-  const base::Status early = p.a.set_send_mode(SendMode::Markers);
+  const Status early = p.a.set_send_mode(SendMode::Markers);
   ASSERT_FALSE(early);
-  EXPECT_EQ(early.error().code, base::Errc::WrongState);
+  EXPECT_EQ(early.error().code, ErrorCode::WrongState);
   EXPECT_EQ(early.error().message,
             "marker mode begins at a known octet: wait until what was submitted is sent");
   EXPECT_EQ(p.a.send_mode(), SendMode::Align);

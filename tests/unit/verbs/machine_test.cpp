@@ -134,9 +134,9 @@ TEST(MachineCheck, TheLargestShareIsNamed) {
   const Settings settings =
       parsed(std::string(kSocket) + "name = \"one\"\n", {"device.one.limits.hold_octets=64GB"});
   EXPECT_TRUE(check_memory(settings, {}));
-  const base::Status status = check_memory(settings, {8 * kGb, "a test"});
+  const Status status = check_memory(settings, {8 * kGb, "a test"});
   ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().code, base::Errc::ResourceExhausted);
+  EXPECT_EQ(status.error().code, ErrorCode::ResourceExhausted);
   EXPECT_EQ(status.error().message,
             "device.one.limits.hold_octets: the configuration asks for 66.0 GB of memory, 66.0 GB "
             "of it by this key, and 8.0 GB are there (a test): lower it");
@@ -190,7 +190,7 @@ TEST(MachineCheck, OrdinaryMemoryOfDpdkCounts) {
 
 TEST(MachineCheck, CoresThatAreNotThere) {
   Settings settings = parsed(kSocket, {"worker.mode=threaded", "worker.cores=[1023]"});
-  const base::Status status = check_cores(settings);
+  const Status status = check_cores(settings);
   ASSERT_FALSE(status);
   EXPECT_TRUE(status.error().message.starts_with(
       "worker.cores: core 1023 is asked for, and this process may run on "))
@@ -209,14 +209,14 @@ TEST(MachineCheck, DescriptorsThatTheProcessMayNotHave) {
   const rlimit few{1024, before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
   EXPECT_TRUE(check_descriptors(parsed(kSocket)));
-  const base::Status many = check_descriptors(parsed(kSocket, {"tcp.max_connections=1025"}));
-  const base::Status listeners = check_descriptors(parsed(kSocket, {"tcp.max_listeners=1025"}));
-  const base::Status of_ours =
+  const Status many = check_descriptors(parsed(kSocket, {"tcp.max_connections=1025"}));
+  const Status listeners = check_descriptors(parsed(kSocket, {"tcp.max_listeners=1025"}));
+  const Status of_ours =
       check_descriptors(parsed("[[device]]\nport = \"net_null0\"\naddress = \"10.0.0.1/24\"\n",
                                {"tcp.max_connections=1025"}));
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   ASSERT_FALSE(many);
-  EXPECT_EQ(many.error().code, base::Errc::ResourceExhausted);
+  EXPECT_EQ(many.error().code, ErrorCode::ResourceExhausted);
   EXPECT_EQ(many.error().message,
             "device.rnic0.tcp.max_connections: 1025 are asked for, each of which is a descriptor, "
             "and this process may have 1024 (ulimit -n): lower it, or raise the limit");
@@ -231,7 +231,7 @@ TEST(MachineCheck, BuffersOfSocketsThatTheSystemWouldCut) {
   root.file("/proc/sys/net/core/rmem_max", "425984\n");
   root.file("/proc/sys/net/core/somaxconn", "4096\n");
   const auto checked = [&](const std::string& override) {
-    const base::Status status = check_socket_limits(parsed(kSocket, {override}), root.path());
+    const Status status = check_socket_limits(parsed(kSocket, {override}), root.path());
     return status ? std::string() : status.error().message;
   };
   EXPECT_EQ(checked("socket.system_send_buffer=212992"), "");

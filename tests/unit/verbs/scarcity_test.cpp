@@ -85,7 +85,7 @@ TEST(ScarceMemory, OnlyLargePiecesAreLookedAt) {
   EXPECT_TRUE(verbs::enough_memory("a call", verbs::kWorthAsking - 1));
   const LittleSpace little(8 * kMb);
   EXPECT_TRUE(verbs::enough_memory("a call", verbs::kWorthAsking - 1));
-  const base::Status status = verbs::enough_memory("a call", verbs::kWorthAsking);
+  const Status status = verbs::enough_memory("a call", verbs::kWorthAsking);
   ASSERT_FALSE(status);
   EXPECT_TRUE(status.error().message.starts_with("a call: 16.0 MB of memory are asked for, and "));
 }

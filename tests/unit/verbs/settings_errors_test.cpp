@@ -363,7 +363,7 @@ TEST(SettingsErrors, SyntaxAndEmptiness) {
 TEST(SettingsErrors, FilesThatCannotBeRead) {
   const auto missing = read_file("/nonexistent/x.toml");
   ASSERT_FALSE(missing.has_value());
-  EXPECT_EQ(missing.error().code, base::Errc::NotFound);
+  EXPECT_EQ(missing.error().code, ErrorCode::NotFound);
   EXPECT_TRUE(missing.error().message.starts_with("/nonexistent/x.toml: cannot be opened"));
   EXPECT_FALSE(read_file("/").has_value());
   EXPECT_FALSE(read_file("/dev/zero").has_value());
