@@ -69,12 +69,12 @@ void Connection::ready() {
 
 void Connection::close() {
   if (doomed_ || fin_wanted_) return;
-  if (state_ == State::Connecting) return doom(llp::StreamEnd::Aborted);
+  if (state_ == State::Connecting) return doom(StreamEnd::Aborted);
   fin_wanted_ = true;
   transport_.list(*this);
 }
 
-void Connection::abort() { doom(llp::StreamEnd::Aborted); }
+void Connection::abort() { doom(StreamEnd::Aborted); }
 
 void Connection::room_grew() {
   if (doomed_) return;
@@ -249,7 +249,7 @@ void Connection::release_taken(base::Now now) {
     if (record == nullptr) return;
     const Unsent::Record copy = *record;
     if (trace_ != nullptr) {
-      trace_->record(base::TraceKind::Sent, {copy.end - copy.length, copy.end}, now);
+      trace_->record(TraceKind::Sent, {copy.end - copy.length, copy.end}, now);
     }
     user_->released(copy.tag, copy.end);
   }
@@ -258,7 +258,7 @@ void Connection::release_taken(base::Now now) {
 void Connection::send_fin(base::Now now) {
   fin_sent_ = true;
   system_.shutdown(descriptor(), SHUT_WR);
-  if (peer_finished_) return doom(llp::StreamEnd::Closed);
+  if (peer_finished_) return doom(StreamEnd::Closed);
   ++counters_.half_closes;
   transport_.arm(*this, now + config_.close_timeout);
 }
@@ -364,7 +364,7 @@ void Connection::hand_up(base::ByteView octets, base::Now now) {
   RNIC_CHECK(verdict == llp::InspectVerdict::Accept);
   user_->place(range, octets, true, now);
   if (doomed_) return;
-  if (trace_ != nullptr) trace_->record(base::TraceKind::Delivered, {0, range.end}, now);
+  if (trace_ != nullptr) trace_->record(TraceKind::Delivered, {0, range.end}, now);
   user_->ordered(range.end, now);
   // The peer's half lives (RFC 5044 s.7.2): what is waited for is its silence.
   if (fin_sent_ && !doomed_) transport_.arm(*this, now + config_.close_timeout);
@@ -375,7 +375,7 @@ void Connection::end_of_file(base::Now now) {
   if (peer_finished_) return fail(ECONNRESET);
   peer_finished_ = true;
   user_->peer_finished(now);
-  if (!doomed_ && fin_sent_) doom(llp::StreamEnd::Closed);
+  if (!doomed_ && fin_sent_) doom(StreamEnd::Closed);
 }
 
 // --- the end ---
@@ -394,7 +394,7 @@ void Connection::timer_fired(base::Now now) {
     transport_.arm(*this, now + config_.close_timeout);
     return;
   }
-  doom(llp::StreamEnd::TimedOut);
+  doom(StreamEnd::TimedOut);
 }
 
 void Connection::fail(int error) {
@@ -409,7 +409,7 @@ void Connection::fail(int error) {
   doom(end_of(error, state_ == State::Connecting));
 }
 
-void Connection::doom(llp::StreamEnd how) {
+void Connection::doom(StreamEnd how) {
   if (doomed_) return;
   doomed_ = true;
   how_ended_ = how;
@@ -418,18 +418,18 @@ void Connection::doom(llp::StreamEnd how) {
 
 void Connection::count_end() {
   switch (how_ended_) {
-    case llp::StreamEnd::Closed: ++counters_.closed; break;
-    case llp::StreamEnd::PeerReset: ++counters_.resets_in; break;
-    case llp::StreamEnd::TimedOut: ++counters_.timed_out; break;
-    case llp::StreamEnd::Refused: ++counters_.refused; break;
-    case llp::StreamEnd::Aborted: ++counters_.aborted; break;
-    case llp::StreamEnd::Unreachable: ++counters_.unreachable; break;
+    case StreamEnd::Closed: ++counters_.closed; break;
+    case StreamEnd::PeerReset: ++counters_.resets_in; break;
+    case StreamEnd::TimedOut: ++counters_.timed_out; break;
+    case StreamEnd::Refused: ++counters_.refused; break;
+    case StreamEnd::Aborted: ++counters_.aborted; break;
+    case StreamEnd::Unreachable: ++counters_.unreachable; break;
   }
 }
 
 void Connection::finish(base::Now now) {
   transport_.disarm(*this);
-  const bool gracefully = how_ended_ == llp::StreamEnd::Closed;
+  const bool gracefully = how_ended_ == StreamEnd::Closed;
   if (opened_ && !gracefully) reset_on_close(system_, descriptor());
   descriptor_.reset();
   if (user_ == nullptr) return;  // the device did not want it

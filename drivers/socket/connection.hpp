@@ -113,7 +113,7 @@ class Connection final : public llp::Stream {
   /// A deadline has come.
   void timer_fired(base::Now now);
   /// It is over: nothing is called up any more but ended(), by the transport.
-  void doom(llp::StreamEnd how);
+  void doom(StreamEnd how);
   /// Closes the socket and tells the user. The last call.
   void finish(base::Now now);
   void learn_local();
@@ -185,7 +185,7 @@ class Connection final : public llp::Stream {
 
   bool doomed_ = false;
   bool opened_ = false;
-  llp::StreamEnd how_ended_ = llp::StreamEnd::Closed;
+  StreamEnd how_ended_ = StreamEnd::Closed;
 };
 
 }  // namespace rnic::socket

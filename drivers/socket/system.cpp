@@ -9,7 +9,6 @@
 
 namespace rnic::socket {
 
-
 void Descriptor::reset() {
   if (number_ >= 0) system_->close(number_);
   number_ = -1;
@@ -50,10 +49,10 @@ Result<Descriptor> open_socket(System& system, int family) {
   return descriptor;
 }
 
-llp::StreamEnd end_of(int error, bool connecting) {
+StreamEnd end_of(int error, bool connecting) {
   switch (error) {
-    case ECONNREFUSED: return llp::StreamEnd::Refused;
-    case ETIMEDOUT: return llp::StreamEnd::TimedOut;
+    case ECONNREFUSED: return StreamEnd::Refused;
+    case ETIMEDOUT: return StreamEnd::TimedOut;
     case ENETUNREACH:
     case EHOSTUNREACH:
     case ENETDOWN:
@@ -62,15 +61,15 @@ llp::StreamEnd end_of(int error, bool connecting) {
     case EPERM:
     case ENONET:
     case ENOPROTOOPT:
-    case EPROTO: return llp::StreamEnd::Unreachable;
+    case EPROTO: return StreamEnd::Unreachable;
     default: break;
   }
-  return connecting && error == ECONNRESET ? llp::StreamEnd::Refused : llp::StreamEnd::PeerReset;
+  return connecting && error == ECONNRESET ? StreamEnd::Refused : StreamEnd::PeerReset;
 }
 
 bool is_known(int error) {
   return error == ECONNRESET || error == EPIPE || error == ECONNABORTED ||
-         end_of(error, false) != llp::StreamEnd::PeerReset;
+         end_of(error, false) != StreamEnd::PeerReset;
 }
 
 Error system_error(const std::string& what, int error) {

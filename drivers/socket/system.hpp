@@ -56,7 +56,7 @@ struct SystemAddress {
 [[nodiscard]] Result<Descriptor> open_socket(System& system, int family);
 
 /// What an error of the system means for a stream. \param connecting the open is under way
-[[nodiscard]] llp::StreamEnd end_of(int error, bool connecting);
+[[nodiscard]] StreamEnd end_of(int error, bool connecting);
 /// The error is one that end_of() has an answer of its own for.
 [[nodiscard]] bool is_known(int error);
 

@@ -195,7 +195,7 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
   if (user == nullptr) {
     ++counters_.accepts_refused;
     reset_on_close(system_, connection->descriptor());
-    connection->doom(llp::StreamEnd::Aborted);
+    connection->doom(StreamEnd::Aborted);
     return true;
   }
   ++counters_.accepts;
@@ -203,7 +203,7 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
   if (!watch(connection->descriptor(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
              to_word(connection->handle))) {
     reset_on_close(system_, connection->descriptor());
-    connection->doom(llp::StreamEnd::Aborted);
+    connection->doom(StreamEnd::Aborted);
     return true;
   }
   connection->open(now);
@@ -267,9 +267,9 @@ Result<llp::Stream*> Transport::connect(const llp::Endpoint& local, const llp::E
   connection->learn_local();
   arm(*connection, now + config_.connect_timeout);
   if (error != 0) {
-    connection->doom(llp::StreamEnd::Refused);
+    connection->doom(StreamEnd::Refused);
   } else if (!watch(fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, to_word(connection->handle))) {
-    connection->doom(llp::StreamEnd::Aborted);
+    connection->doom(StreamEnd::Aborted);
   }
   return connection;
 }

@@ -9,3 +9,6 @@
 #pragma once
 
 #include "rnic/error.hpp"
+#include "rnic/trace.hpp"
+#include "rnic/transport.hpp"
+#include "rnic/work.hpp"

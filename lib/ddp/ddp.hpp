@@ -92,7 +92,7 @@ class User {
   virtual void peer_silent() {}
   virtual void framing_error(llp::FramingError error, base::Now now) = 0;
   virtual void peer_finished(bool clean, base::Now now) = 0;
-  virtual void ended(llp::StreamEnd how, base::Now now) = 0;
+  virtual void ended(StreamEnd how, base::Now now) = 0;
 };
 
 class Stream final : public llp::FramingUser {
@@ -136,7 +136,7 @@ class Stream final : public llp::FramingUser {
     finished_ = true;
     user_.peer_finished(clean, now);
   }
-  void ended(llp::StreamEnd how, base::Now now) override { user_.ended(how, now); }
+  void ended(StreamEnd how, base::Now now) override { user_.ended(how, now); }
 
  private:
   Fault place_tagged(const llp::UlpduView& ulpdu, const wire::ddp::TaggedHeader& header);

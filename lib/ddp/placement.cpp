@@ -6,10 +6,10 @@
 namespace rnic::ddp {
 
 mem::AccessFault locate(const mem::StagTable& memory, const Identity& who,
-                        std::span<const mem::Sge> sges, uint64_t offset, uint32_t length,
+                        std::span<const Sge> sges, uint64_t offset, uint32_t length,
                         uint32_t rights, Pieces& out) {
   out.clear();
-  for (const mem::Sge& sge : sges) {
+  for (const Sge& sge : sges) {
     if (length == 0) break;
     if (offset >= sge.length) {
       offset -= sge.length;

@@ -8,8 +8,8 @@
 
 #include "base/bytes.hpp"
 #include "llp/framing.hpp"
-#include "mem/sge.hpp"
 #include "mem/stag_table.hpp"
+#include "rnic/work.hpp"
 
 namespace rnic::ddp {
 
@@ -37,8 +37,8 @@ class Pieces {
 /// covering at least that much) and checks the access to each piece that is touched. On failure
 /// `out` is worthless.
 [[nodiscard]] mem::AccessFault locate(const mem::StagTable& memory, const Identity& who,
-                                      std::span<const mem::Sge> sges, uint64_t offset,
-                                      uint32_t length, uint32_t rights, Pieces& out);
+                                      std::span<const Sge> sges, uint64_t offset, uint32_t length,
+                                      uint32_t rights, Pieces& out);
 
 /// Copies the octets of `ulpdu` after the first `skip` into `target`, whose sizes add up to exactly
 /// that.

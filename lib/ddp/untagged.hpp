@@ -8,7 +8,7 @@
 #include "base/bytes.hpp"
 #include "ddp/coverage.hpp"
 #include "ddp/fault.hpp"
-#include "mem/sge.hpp"
+#include "rnic/work.hpp"
 #include "wire/ddp.hpp"
 
 namespace rnic::ddp {
@@ -55,7 +55,7 @@ class UntaggedQueue {
 
 /// Where an untagged message goes: registered memory, or memory of the layer above.
 struct UntaggedTarget {
-  std::span<const mem::Sge> sges;
+  std::span<const Sge> sges;
   base::ByteSpan internal;  ///< used when not empty
   uint64_t length = 0;      ///< of the buffer
 };

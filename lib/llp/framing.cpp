@@ -19,18 +19,6 @@ const char* to_string(FramingError error) {
   return "unknown";
 }
 
-const char* to_string(StreamEnd end) {
-  switch (end) {
-    case StreamEnd::Closed: return "closed";
-    case StreamEnd::PeerReset: return "reset by peer";
-    case StreamEnd::TimedOut: return "timed out";
-    case StreamEnd::Refused: return "refused";
-    case StreamEnd::Aborted: return "aborted";
-    case StreamEnd::Unreachable: return "unreachable";
-  }
-  return "unknown";
-}
-
 uint32_t UlpduView::copy_prefix(uint8_t* dst, uint32_t n) const {
   uint32_t done = 0;
   for (const base::ByteView piece : pieces) {

@@ -9,6 +9,7 @@
 #include "base/trace.hpp"
 #include "llp/endpoint.hpp"
 #include "llp/frame.hpp"
+#include "rnic/transport.hpp"
 
 namespace rnic::llp {
 
@@ -70,18 +71,6 @@ enum class InspectVerdict : uint8_t {
   Drop,    ///< as if the segment had been lost: nothing of it is used, no ACK for it
   NoRoom,  ///< the segment ends before these octets; as Drop when none before them are new
 };
-
-/// How a stream ended.
-enum class StreamEnd : uint8_t {
-  Closed,       ///< both directions closed by FIN
-  PeerReset,    ///< RST from the peer
-  TimedOut,     ///< retransmissions or the connect time-out ran out
-  Refused,      ///< RST in answer to our SYN
-  Aborted,      ///< we called abort()
-  Unreachable,  ///< the network told that there is no way (ICMP), and it was verified
-};
-
-[[nodiscard]] const char* to_string(StreamEnd end);
 
 /// The half that is called up. Receiving is pushed in four steps, in this order, for octets that
 /// were not committed before: inspect, (commit inside the transport), place, ordered. Sending is

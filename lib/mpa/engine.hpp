@@ -112,7 +112,7 @@ class Session::Impl final : public FirstFpduListener {
 
   // --- the end ---
   void peer_finished(base::Now now);
-  void ended(llp::StreamEnd how, base::Now now);
+  void ended(StreamEnd how, base::Now now);
   void close() {
     if (stream_ != nullptr) stream_->close();
   }

@@ -122,7 +122,7 @@ void FpduReceiver::place_in_order(const LocatedSegment& segment, base::ByteView 
   }
   if (stopped_) return;
   if (segment.count != 0) {
-    trace(base::TraceKind::InOrder, {segment.front_end, segment.next}, now);
+    trace(TraceKind::InOrder, {segment.front_end, segment.next}, now);
   }
   if (segment.bad != FramingError::None) {
     error_at_next_ = segment.bad;
@@ -175,7 +175,7 @@ bool FpduReceiver::place_whole(const FpduSpan& span, const uint8_t* data, bool i
       ulpdu.copy_prefix(entry.header.data(), llp::kUlpduHeaderMax);
   if (in_order) return true;
   counters_.placed_early_octets += span.size();
-  trace(base::TraceKind::PlacedEarly, {span.begin, span.end}, now);
+  trace(TraceKind::PlacedEarly, {span.begin, span.end}, now);
   if (base::sabotaged(base::Defect::DeliverEarly)) {
     entry.delivered = true;
     user_->deliver_ulpdu({entry.header.data(), kept}, span.ulpdu_length, now);
@@ -196,7 +196,7 @@ uint32_t FpduReceiver::hold(base::Range range, base::ByteView octets, bool in_or
   }
   counters_.held_octets += range.size();
   held_told_ = std::max(held_told_, held_.octets());
-  trace(base::TraceKind::Held, range, now);
+  trace(TraceKind::Held, range, now);
   return node;
 }
 
@@ -266,7 +266,7 @@ void FpduReceiver::ordered(uint64_t offset, base::Now now) {
   if (stopped_) return;
   if (held_.octets() < held_told_ && stream_ != nullptr) stream_->room_grew();
   held_told_ = held_.octets();
-  trace(base::TraceKind::Delivered, {from, offset}, now);
+  trace(TraceKind::Delivered, {from, offset}, now);
 }
 
 void FpduReceiver::drain(uint64_t offset, base::Now now) {
@@ -336,7 +336,7 @@ void FpduReceiver::raise(FramingError error, base::Now now) {
   owner_.error_told();
 }
 
-void FpduReceiver::trace(base::TraceKind kind, base::Range range, base::Now now) {
+void FpduReceiver::trace(TraceKind kind, base::Range range, base::Now now) {
   if (stream_ == nullptr) return;
   if (base::TraceSink* sink = stream_->trace()) [[unlikely]]
     sink->record(kind, range, now);

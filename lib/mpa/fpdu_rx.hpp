@@ -143,7 +143,7 @@ class FpduReceiver {
   void deliver(PlacedFpdu& entry, base::Now now);
   void drain(uint64_t offset, base::Now now);
   void raise(llp::FramingError error, base::Now now);
-  void trace(base::TraceKind kind, base::Range range, base::Now now);
+  void trace(TraceKind kind, base::Range range, base::Now now);
 
   const Config& config_;
   HoldStore& store_;

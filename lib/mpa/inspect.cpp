@@ -47,7 +47,7 @@ bool FpduReceiver::drops(const LocatedSegment& segment, base::ByteView octets, b
   const bool dropped = suspicions_.drop(segment.range, octets);
   if (!dropped && !base::sabotaged(base::Defect::CutsNeverBelieved)) return false;
   ++counters_.suspicious_drops;
-  trace(base::TraceKind::Suspected, segment.range, now);
+  trace(TraceKind::Suspected, segment.range, now);
   return true;
 }
 
@@ -183,7 +183,7 @@ bool FpduReceiver::drop_bad(base::Range range, base::ByteView octets, bool piece
   ++count.drops;
   count.print = print;
   ++counters_.crc_drops;
-  trace(base::TraceKind::CrcDropped, range, now);
+  trace(TraceKind::CrcDropped, range, now);
   return true;
 }
 

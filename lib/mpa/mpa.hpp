@@ -100,7 +100,7 @@ enum class StartFailure : uint8_t {
 };
 [[nodiscard]] const char* to_string(StartFailure failure);
 /// What a start-up fails of when its stream ends; `opened`: there was a TCP connection.
-[[nodiscard]] StartFailure start_failure_of(llp::StreamEnd how, bool opened);
+[[nodiscard]] StartFailure start_failure_of(StreamEnd how, bool opened);
 
 /// Who owns the session's start-up (the device's connection management). Called on the worker.
 class StartEvents {
@@ -128,7 +128,7 @@ class StartEvents {
   /// The very last call of all, after everything else of Session::ended(): the stream is gone and
   /// the session will not be called by it again; the owner may destroy the session after this call
   /// returned.
-  virtual void stream_ended(llp::StreamEnd how, base::Now now) {
+  virtual void stream_ended(StreamEnd how, base::Now now) {
     static_cast<void>(how);
     static_cast<void>(now);
   }
@@ -220,7 +220,7 @@ class Session final : public StartSession {
   [[nodiscard]] bool fills_segment(uint32_t octets) const override;
   [[nodiscard]] bool all_fits(uint32_t octets) const override;
   void peer_finished(base::Now now) override;
-  void ended(llp::StreamEnd how, base::Now now) override;
+  void ended(StreamEnd how, base::Now now) override;
 
   // llp::Framing
   [[nodiscard]] uint32_t mulpdu() const override;

@@ -165,7 +165,7 @@ void Session::Impl::peer_finished(base::Now now) {
   if (state_ == StartState::Done) user_->peer_finished(receiver_.at_boundary(), now);
 }
 
-void Session::Impl::ended(llp::StreamEnd how, base::Now now) {
+void Session::Impl::ended(StreamEnd how, base::Now now) {
   if (ended_) return;
   ended_ = true;
   now_ = now;
@@ -173,8 +173,8 @@ void Session::Impl::ended(llp::StreamEnd how, base::Now now) {
   receiver_.attach(nullptr);
   const bool opened = state_ != StartState::Idle;
   if (starting() || !opened) {
-    const bool by_peer = how == llp::StreamEnd::PeerReset || how == llp::StreamEnd::Closed;
-    const bool reset = how == llp::StreamEnd::PeerReset;
+    const bool by_peer = how == StreamEnd::PeerReset || how == StreamEnd::Closed;
+    const bool reset = how == StreamEnd::PeerReset;
     fail(by_peer ? end_of_stream(reset) : start_failure_of(how, opened), {}, now);
   }
   if (next_ != nullptr) next_->ended(how, now);
@@ -244,7 +244,7 @@ uint32_t Session::receive_room() const { return impl_->receive_room(); }
 bool Session::all_fits(uint32_t octets) const { return impl_->all_fits(octets); }
 bool Session::fills_segment(uint32_t octets) const { return impl_->fills_segment(octets); }
 void Session::peer_finished(base::Now now) { impl_->peer_finished(now); }
-void Session::ended(llp::StreamEnd how, base::Now now) { impl_->ended(how, now); }
+void Session::ended(StreamEnd how, base::Now now) { impl_->ended(how, now); }
 
 uint32_t Session::mulpdu() const { return impl_->mulpdu(); }
 uint8_t Session::version() const { return impl_->negotiated().revision == 0 ? 0 : 1; }

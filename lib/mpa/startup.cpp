@@ -46,12 +46,12 @@ const char* to_string(StartFailure failure) {
   return "unknown";
 }
 
-StartFailure start_failure_of(llp::StreamEnd how, bool opened) {
+StartFailure start_failure_of(StreamEnd how, bool opened) {
   if (opened) return StartFailure::StreamEnded;
   switch (how) {
-    case llp::StreamEnd::Refused: return StartFailure::Refused;
-    case llp::StreamEnd::Unreachable: return StartFailure::Unreachable;
-    case llp::StreamEnd::TimedOut: return StartFailure::Unanswered;
+    case StreamEnd::Refused: return StartFailure::Refused;
+    case StreamEnd::Unreachable: return StartFailure::Unreachable;
+    case StreamEnd::TimedOut: return StartFailure::Unanswered;
     default: return StartFailure::StreamEnded;
   }
 }

@@ -93,7 +93,7 @@ ddp::Fault Endpoint::Impl::deliver_atomic_response(uint32_t msn, uint64_t length
     const Sge& sink = slot.work.sges[0];
     const auto grant = access(sink.stag, sink.address, sink.length, mem::kLocalWrite);
     if (grant.fault != mem::AccessFault::None) {
-      slot.status = WorkStatus::LocalProtection;
+      slot.status = CompletionStatus::LocalProtection;
       return {ddp::kLayerUpper, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-01"};
     }
     std::memcpy(grant.at, &slot.original, sizeof slot.original);

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "ddp/fault.hpp"
-#include "rdmap/work.hpp"
+#include "rnic/work.hpp"
 #include "wire/rdmap.hpp"
 
 namespace rnic::rdmap {

@@ -5,12 +5,12 @@ namespace rnic::rdmap {
 
 void Endpoint::Impl::report_work(Completion completion, bool signaled) {
   completion.qp = config_.qp;
-  if (completion.status == WorkStatus::Success && !signaled) {
+  if (completion.status == CompletionStatus::Success && !signaled) {
     owner_.send_retired();
     return;
   }
-  if (completion.status == WorkStatus::Flushed) ++counters_.flushed;
-  if (completion.status != WorkStatus::Success) {
+  if (completion.status == CompletionStatus::Flushed) ++counters_.flushed;
+  if (completion.status != CompletionStatus::Success) {
     completion.length = 0;
     completion.original = 0;
   }
@@ -27,7 +27,8 @@ void Endpoint::Impl::report_send() {
                         .status = slot.status,
                         .length = slot.length,
                         .original = slot.original};
-  if (flushing_ && slot.status == WorkStatus::Success) completion.status = WorkStatus::Flushed;
+  if (flushing_ && slot.status == CompletionStatus::Success)
+    completion.status = CompletionStatus::Flushed;
   sends_.retire();
   if (!told) report_work(completion, signaled);
 }
@@ -42,10 +43,10 @@ void Endpoint::Impl::complete_sends() {
 /// Tells the user of the oldest receive; the caller says what came.
 void Endpoint::Impl::report_receive(Completion completion) {
   completion.id = receives_.front().work.id;
-  completion.opcode = WorkOpcode::Receive;
+  completion.opcode = Opcode::Receive;
   completion.qp = config_.qp;
   receives_.pop();
-  if (completion.status == WorkStatus::Flushed) ++counters_.flushed;
+  if (completion.status == CompletionStatus::Flushed) ++counters_.flushed;
   owner_.receive_completed(completion);
 }
 
@@ -58,7 +59,8 @@ void Endpoint::Impl::flush() {
   while (sends_.has_unreported()) report_send();
   while (!receives_.empty()) {
     const bool refused = receives_.front().refused;
-    report_receive({.status = refused ? WorkStatus::LocalProtection : WorkStatus::Flushed});
+    report_receive(
+        {.status = refused ? CompletionStatus::LocalProtection : CompletionStatus::Flushed});
   }
   flushing_ = false;
 }

@@ -70,22 +70,22 @@ bool Endpoint::Impl::can_send() const {
   return true;
 }
 
-void Endpoint::Impl::send(const SendWork& work) {
+void Endpoint::Impl::send(const SendRequest& work) {
   RNIC_CHECK(work.sge_count <= kMaxSge);
   if (!running() && !(flushing_ && sends_.has_room())) {
-    report_work({.id = work.id, .opcode = work.opcode, .status = WorkStatus::Flushed}, true);
+    report_work({.id = work.id, .opcode = work.opcode, .status = CompletionStatus::Flushed}, true);
     return;
   }
   SendSlot& slot = sends_.push(work);
   // DDP-6.2.1-01: after disconnect() a request is refused, in its place of the order. So is a Read
   // or atomic on a connection that was agreed without any (BUG-08), since nothing could ever make
   // room for it, and what the stream's version of the protocol does not have.
-  const bool extension = is_atomic(work.opcode) || work.opcode == WorkOpcode::Immediate;
+  const bool extension = is_atomic(work.opcode) || work.opcode == Opcode::Immediate;
   const bool impossible =
       (has_response(work.opcode) && outbound_.limit() == 0) || (extension && !has_extensions());
-  if (state_ == EndpointState::Closing || impossible) slot.status = WorkStatus::Flushed;
+  if (state_ == EndpointState::Closing || impossible) slot.status = CompletionStatus::Flushed;
   if (flushing_) return;
-  if (slot.status == WorkStatus::Success) {
+  if (slot.status == CompletionStatus::Success) {
     call_ready();
   } else {
     complete_sends();
@@ -97,14 +97,14 @@ bool Endpoint::Impl::can_receive() const {
   return open ? receives_.has_room() : true;
 }
 
-void Endpoint::Impl::receive(const ReceiveWork& work) {
+void Endpoint::Impl::receive(const ReceiveRequest& work) {
   RNIC_CHECK(work.sge_count <= kMaxSge);
   const bool open = running() || state_ == EndpointState::Idle;
   if (!open && !(flushing_ && receives_.has_room())) {
     ++counters_.flushed;
     owner_.receive_completed({.id = work.id,
-                              .opcode = WorkOpcode::Receive,
-                              .status = WorkStatus::Flushed,
+                              .opcode = Opcode::Receive,
+                              .status = CompletionStatus::Flushed,
                               .qp = config_.qp});
     return;
   }
@@ -192,8 +192,8 @@ void Endpoint::Impl::fault(const ddp::Fault& fault, const ddp::SegmentReport& se
   base::ByteView rdma_header;
   if (const auto header = wire::ddp::parse_untagged(segment.view())) {
     // R7306-8-01: of the requests on queue 1 only a Read Request's header is told.
-    const bool read = wire::rdmap::opcode_of(header->rsvd_ulp) ==
-                      static_cast<uint8_t>(wire::rdmap::Opcode::ReadRequest);
+    const bool read =
+        wire::rdmap::opcode_of(header->rsvd_ulp) == static_cast<uint8_t>(WireOpcode::ReadRequest);
     if (read && header->qn == wire::rdmap::kReadRequestQn && inbound_.has_msn(header->msn)) {
       rdma_header = inbound_.of_msn(header->msn).read_header();
     }
@@ -245,14 +245,13 @@ void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
   if (framing_ != nullptr) framing_->close();
 }
 
-void Endpoint::Impl::ended(llp::StreamEnd how, base::Now now) {
+void Endpoint::Impl::ended(StreamEnd how, base::Now now) {
   now_ = now;
   framing_ = nullptr;
-  const bool orderly =
-      how == llp::StreamEnd::Closed && (running() || state_ == EndpointState::Idle);
+  const bool orderly = how == StreamEnd::Closed && (running() || state_ == EndpointState::Idle);
   const bool over = state_ == EndpointState::Closed;
   // RFC 5044 s.8, error 1: lost while it was in use. No rule was broken.
-  const bool lost = running() && !orderly && how != llp::StreamEnd::Aborted;
+  const bool lost = running() && !orderly && how != StreamEnd::Aborted;
   if (lost) {
     end_cause_ = {FaultLayer::Llp, 0x0, static_cast<uint8_t>(llp::FramingError::Closed), ""};
   }
@@ -262,7 +261,7 @@ void Endpoint::Impl::ended(llp::StreamEnd how, base::Now now) {
   flush();
   EndpointEvent event{.kind = EventKind::Disconnected, .fault = end_cause_, .end = how};
   event.detail = base::worded([&] {
-    const std::string text = std::string("stream ended: ") + llp::to_string(how);
+    const std::string text = std::string("stream ended: ") + to_string(how);
     return *end_cause_.rule == '\0' ? text : text + ": " + describe(end_cause_);
   });
   owner_.event(event, now);
@@ -281,9 +280,9 @@ void Endpoint::bind(llp::Framing& framing, const Agreement& agreement) {
   impl_->bind(framing, agreement);
 }
 bool Endpoint::can_send() const { return impl_->can_send(); }
-void Endpoint::send(const SendWork& work) { impl_->send(work); }
+void Endpoint::send(const SendRequest& work) { impl_->send(work); }
 bool Endpoint::can_receive() const { return impl_->can_receive(); }
-void Endpoint::receive(const ReceiveWork& work) { impl_->receive(work); }
+void Endpoint::receive(const ReceiveRequest& work) { impl_->receive(work); }
 void Endpoint::disconnect(base::Now now) { impl_->disconnect(now); }
 void Endpoint::abort() { impl_->abort(); }
 EndpointState Endpoint::state() const { return impl_->state(); }

@@ -28,9 +28,9 @@ class Endpoint::Impl final : public ddp::User {
   [[nodiscard]] llp::FramingUser& framing_user() { return stream_; }
   void bind(llp::Framing& framing, const Agreement& agreement);
   [[nodiscard]] bool can_send() const;
-  void send(const SendWork& work);
+  void send(const SendRequest& work);
   [[nodiscard]] bool can_receive() const;
-  void receive(const ReceiveWork& work);
+  void receive(const ReceiveRequest& work);
   void disconnect(base::Now now);
   void abort();
   [[nodiscard]] EndpointState state() const { return state_; }
@@ -58,7 +58,7 @@ class Endpoint::Impl final : public ddp::User {
   void peer_silent() override;
   void framing_error(llp::FramingError error, base::Now now) override;
   void peer_finished(bool clean, base::Now now) override;
-  void ended(llp::StreamEnd how, base::Now now) override;
+  void ended(StreamEnd how, base::Now now) override;
 
  private:
   /// What a record belongs to; part of its RecordTag.
@@ -87,8 +87,8 @@ class Endpoint::Impl final : public ddp::User {
   bool choose_send();
   bool choose_response();
   bool skip_without_message();
-  [[nodiscard]] WorkStatus check_work(const SendSlot& slot) const;
-  [[nodiscard]] WorkStatus check_sink(const SendSlot& slot) const;
+  [[nodiscard]] CompletionStatus check_work(const SendSlot& slot) const;
+  [[nodiscard]] CompletionStatus check_sink(const SendSlot& slot) const;
   [[nodiscard]] ddp::OutboundMessage message_of(const SendSlot& slot) const;
   [[nodiscard]] ddp::OutboundMessage message_of(const InboundRequest& request) const;
   mem::AccessFault locate_send(SendSlot& slot, const ddp::Cut& cut, MadePayload& made,

@@ -7,8 +7,6 @@ namespace rnic::rdmap {
 
 namespace {
 
-using wire::rdmap::Opcode;
-
 // RFC 5040 s.5.3: "STag cannot be invalidated", for an STag that does not exist, is not of this
 // stream, or may not be invalidated. Figure 9 has the code under protection and operation errors;
 // figure 10 names the two Send types with Invalidate under protection errors only.
@@ -19,21 +17,22 @@ constexpr ddp::Fault kMixedMessage{ddp::kLayerUpper, 0x2, 0x06, "DDP-4.3-02"};
 // RFC 7306 s.6.3: exactly 8 octets; the text names no code.
 constexpr ddp::Fault kBadImmediate{ddp::kLayerUpper, 0x2, 0xff, "R7306-6-01"};
 
-bool is_opcode(uint8_t control, Opcode opcode) {
+bool is_opcode(uint8_t control, WireOpcode opcode) {
   return wire::rdmap::opcode_of(control) == static_cast<uint8_t>(opcode);
 }
 
 /// RDMAP-4.8-08, RDMAP-4.8-09: a Terminate quotes what was left to do of a Read.
-bool is_rest_of(const wire::rdmap::ReadRequest& left, const SendWork& read) {
+bool is_rest_of(const wire::rdmap::ReadRequest& left, const SendRequest& read) {
   if (read.sge_count == 0 || left.sink_stag != read.sges[0].stag) return false;
   const uint64_t offset = left.sink_to - read.sges[0].address;
   return offset <= read.sges[0].length && left.size == read.sges[0].length - offset;
 }
 
-bool is_response(uint8_t control) { return is_opcode(control, Opcode::ReadResponse); }
+bool is_response(uint8_t control) { return is_opcode(control, WireOpcode::ReadResponse); }
 
 bool is_immediate(uint8_t control) {
-  return is_opcode(control, Opcode::Immediate) || is_opcode(control, Opcode::ImmediateSolicited);
+  return is_opcode(control, WireOpcode::Immediate) ||
+         is_opcode(control, WireOpcode::ImmediateSolicited);
 }
 
 }  // namespace
@@ -75,7 +74,7 @@ ddp::Fault Endpoint::Impl::untagged_target(const wire::ddp::UntaggedHeader& head
     }
     case wire::rdmap::kReadRequestQn: {
       InboundRequest& request = inbound_.of_msn(header.msn);
-      const bool atomic = is_opcode(header.rsvd_ulp, Opcode::AtomicRequest);
+      const bool atomic = is_opcode(header.rsvd_ulp, WireOpcode::AtomicRequest);
       out = {.internal = request.raw,
              .length = atomic ? wire::rdmap::kAtomicRequestSize : wire::rdmap::kReadRequestSize};
       break;
@@ -91,11 +90,11 @@ ddp::Fault Endpoint::Impl::untagged_target(const wire::ddp::UntaggedHeader& head
 
 void Endpoint::Impl::untagged_placed(const wire::ddp::UntaggedHeader& header, uint32_t payload) {
   if (base::sabotaged(base::Defect::AtomicEarly) &&
-      is_opcode(header.rsvd_ulp, Opcode::AtomicRequest)) {
+      is_opcode(header.rsvd_ulp, WireOpcode::AtomicRequest)) {
     execute_wrongly(inbound_.of_msn(header.msn));
   }
   if (!base::sabotaged(base::Defect::ReadBeforeWrite)) return;
-  if (!is_opcode(header.rsvd_ulp, Opcode::ReadRequest)) return;
+  if (!is_opcode(header.rsvd_ulp, WireOpcode::ReadRequest)) return;
   if (header.msn - 1 != inbound_.next_delivery()) return;
   if (accept_read(header.msn, payload).failed()) return;
   inbound_.of_msn(header.msn).early = true;
@@ -111,14 +110,14 @@ ddp::Fault Endpoint::Impl::deliver_untagged(const wire::ddp::UntaggedHeader& hea
                                             uint64_t length, bool uniform,
                                             const ddp::SegmentReport& segment) {
   if (!uniform) return kMixedMessage;
-  switch (static_cast<Opcode>(wire::rdmap::opcode_of(header.rsvd_ulp))) {
-    case Opcode::Immediate:
-    case Opcode::ImmediateSolicited:
+  switch (static_cast<WireOpcode>(wire::rdmap::opcode_of(header.rsvd_ulp))) {
+    case WireOpcode::Immediate:
+    case WireOpcode::ImmediateSolicited:
       return deliver_immediate(*opcode_row(wire::rdmap::opcode_of(header.rsvd_ulp)), length);
-    case Opcode::ReadRequest: return deliver_read_request(header.msn, length, segment);
-    case Opcode::AtomicRequest: return deliver_atomic_request(header.msn, length, segment);
-    case Opcode::AtomicResponse: return deliver_atomic_response(header.msn, length);
-    case Opcode::Terminate: receive_terminate(length); return ddp::kNoFault;
+    case WireOpcode::ReadRequest: return deliver_read_request(header.msn, length, segment);
+    case WireOpcode::AtomicRequest: return deliver_atomic_request(header.msn, length, segment);
+    case WireOpcode::AtomicResponse: return deliver_atomic_response(header.msn, length);
+    case WireOpcode::Terminate: receive_terminate(length); return ddp::kNoFault;
     default: break;
   }
   return deliver_send(*opcode_row(wire::rdmap::opcode_of(header.rsvd_ulp)), header, length);
@@ -185,10 +184,10 @@ ddp::Fault Endpoint::Impl::deliver_read_response(const wire::ddp::TaggedHeader& 
   }
   ++counters_.read_responses_in;
   SendSlot& slot = sends_.at(done->seq);
-  if (slot.work.opcode == WorkOpcode::ReadInvalidate) {
+  if (slot.work.opcode == Opcode::ReadInvalidate) {
     const mem::Stag sink{slot.work.sges[0].stag};
     if (memory_.invalidate_local(sink, config_.pd, config_.qp) != mem::AccessFault::None) {
-      slot.status = WorkStatus::LocalProtection;
+      slot.status = CompletionStatus::LocalProtection;
       return {ddp::kLayerUpper, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-01"};
     }
     ++counters_.local_invalidations;
@@ -248,11 +247,11 @@ void Endpoint::Impl::blame(const wire::terminate::Terminate& terminate) {
   // The message that is being pulled is one of them.
   for (uint32_t seq = sends_.report(); seq != sends_.end(); ++seq) {
     SendSlot& slot = sends_.at(seq);
-    const SendWork& work = slot.work;
+    const SendRequest& work = slot.work;
     if (!slot.started) continue;
     bool blamed = false;
-    if (work.opcode == WorkOpcode::Write) {
-      const uint64_t offset = tagged ? tagged->to - work.remote_to : 0;
+    if (work.opcode == Opcode::Write) {
+      const uint64_t offset = tagged ? tagged->to - work.remote_offset : 0;
       blamed = tagged && tagged->stag == work.remote_stag &&
                (offset < slot.length || (offset == 0 && slot.length == 0));
     } else if (untagged) {
@@ -267,11 +266,11 @@ void Endpoint::Impl::blame(const wire::terminate::Terminate& terminate) {
       }
     }
     if (blamed) {
-      slot.status = WorkStatus::RemoteTerminated;
+      slot.status = CompletionStatus::RemoteTerminated;
       return;
     }
   }
-  if (likely != nullptr) likely->status = WorkStatus::RemoteTerminated;
+  if (likely != nullptr) likely->status = CompletionStatus::RemoteTerminated;
 }
 
 }  // namespace rnic::rdmap

@@ -9,6 +9,9 @@
 
 namespace rnic::rdmap {
 
+/// The opcode of an RDMA message; that of a work request is rnic::Opcode.
+using WireOpcode = wire::rdmap::Opcode;
+
 struct OpcodeRow {
   const char* name;
   bool tagged;

@@ -26,43 +26,42 @@ ddp::Cut cut_of(const llp::RecordTag& tag) {
           .last = (tag.a >> kLastShift & 1) != 0};
 }
 
-wire::rdmap::Opcode wire_opcode(const SendWork& work) {
-  using wire::rdmap::Opcode;
+WireOpcode wire_opcode(const SendRequest& work) {
   switch (work.opcode) {
-    case WorkOpcode::Write: return Opcode::Write;
-    case WorkOpcode::Read:
-    case WorkOpcode::ReadInvalidate: return Opcode::ReadRequest;
-    case WorkOpcode::FetchAdd:
-    case WorkOpcode::CompareSwap: return Opcode::AtomicRequest;
-    case WorkOpcode::Immediate:
-      return work.solicited ? Opcode::ImmediateSolicited : Opcode::Immediate;
-    case WorkOpcode::SendInvalidate:
-      return work.solicited ? Opcode::SendSolicitedInvalidate : Opcode::SendInvalidate;
-    case WorkOpcode::Send:
-    case WorkOpcode::Receive:
-    case WorkOpcode::LocalInvalidate: break;
+    case Opcode::Write: return WireOpcode::Write;
+    case Opcode::Read:
+    case Opcode::ReadInvalidate: return WireOpcode::ReadRequest;
+    case Opcode::FetchAdd:
+    case Opcode::CompareSwap: return WireOpcode::AtomicRequest;
+    case Opcode::Immediate:
+      return work.solicited ? WireOpcode::ImmediateSolicited : WireOpcode::Immediate;
+    case Opcode::SendInvalidate:
+      return work.solicited ? WireOpcode::SendSolicitedInvalidate : WireOpcode::SendInvalidate;
+    case Opcode::Send:
+    case Opcode::Receive:
+    case Opcode::LocalInvalidate: break;
   }
-  return work.solicited ? Opcode::SendSolicited : Opcode::Send;
+  return work.solicited ? WireOpcode::SendSolicited : WireOpcode::Send;
 }
 
-wire::rdmap::ReadRequest read_request(const SendWork& work) {
+wire::rdmap::ReadRequest read_request(const SendRequest& work) {
   const Sge sink = work.sge_count != 0 ? work.sges[0] : Sge{};
   return {.sink_stag = sink.stag,
           .sink_to = sink.address,
           .size = sink.length,
           .source_stag = work.remote_stag,
-          .source_to = work.remote_to};
+          .source_to = work.remote_offset};
 }
 
 wire::rdmap::AtomicRequest atomic_request(const SendSlot& slot) {
-  const SendWork& work = slot.work;
-  const bool add = work.opcode == WorkOpcode::FetchAdd;
+  const SendRequest& work = slot.work;
+  const bool add = work.opcode == Opcode::FetchAdd;
   const auto code = add ? wire::rdmap::AtomicCode::FetchAdd : wire::rdmap::AtomicCode::CompareSwap;
   // RFC 7306 s.5.2.1: FetchAdd sends 0 and all ones for what it does not use.
   return {.code = static_cast<uint8_t>(code),
           .id = slot.msn,
           .stag = work.remote_stag,
-          .to = work.remote_to,
+          .to = work.remote_offset,
           .data = work.atomic.data,
           .mask = work.atomic.mask,
           .compare = add ? 0 : work.atomic.compare,
@@ -79,17 +78,17 @@ uint32_t message_length(const SendSlot& slot) {
 }  // namespace
 
 ddp::OutboundMessage Endpoint::Impl::message_of(const SendSlot& slot) const {
-  const SendWork& work = slot.work;
+  const SendRequest& work = slot.work;
   ddp::OutboundMessage message{.version = version_,
                                .rsvd_ulp = wire::rdmap::control(wire_opcode(work), version_),
                                .length = message_length(slot)};
-  if (work.opcode == WorkOpcode::Write) {
+  if (work.opcode == Opcode::Write) {
     message.tagged = true;
     message.stag = work.remote_stag;
-    message.to = work.remote_to;
+    message.to = work.remote_offset;
     return message;
   }
-  if (work.opcode == WorkOpcode::SendInvalidate) message.rsvd_ulp_tail = work.remote_stag;
+  if (work.opcode == Opcode::SendInvalidate) message.rsvd_ulp_tail = work.remote_stag;
   message.qn = has_response(work.opcode) ? wire::rdmap::kReadRequestQn : wire::rdmap::kSendQn;
   message.msn = slot.msn;
   return message;
@@ -98,7 +97,7 @@ ddp::OutboundMessage Endpoint::Impl::message_of(const SendSlot& slot) const {
 ddp::OutboundMessage Endpoint::Impl::message_of(const InboundRequest& request) const {
   if (request.atomic) {
     return {.version = version_,
-            .rsvd_ulp = wire::rdmap::control(wire::rdmap::Opcode::AtomicResponse, version_),
+            .rsvd_ulp = wire::rdmap::control(WireOpcode::AtomicResponse, version_),
             .qn = wire::rdmap::kAtomicResponseQn,
             .msn = request.response_msn,
             .length = wire::rdmap::kAtomicResponseSize};
@@ -106,36 +105,37 @@ ddp::OutboundMessage Endpoint::Impl::message_of(const InboundRequest& request) c
   const wire::rdmap::ReadRequest read = request.read();
   return {.tagged = true,
           .version = version_,
-          .rsvd_ulp = wire::rdmap::control(wire::rdmap::Opcode::ReadResponse, version_),
+          .rsvd_ulp = wire::rdmap::control(WireOpcode::ReadResponse, version_),
           .stag = read.sink_stag,  // RDMAP-4.4-02: as they came
           .to = read.sink_to,
           .length = read.size};
 }
 
 /// Of a Read or atomic: where the response goes.
-WorkStatus Endpoint::Impl::check_sink(const SendSlot& slot) const {
-  const SendWork& work = slot.work;
-  if (work.sge_count > 1) return WorkStatus::LocalLength;
+CompletionStatus Endpoint::Impl::check_sink(const SendSlot& slot) const {
+  const SendRequest& work = slot.work;
+  if (work.sge_count > 1) return CompletionStatus::LocalLength;
   if (work.sge_count == 0) {
     // There is no sink whose STag could be invalidated.
-    return work.opcode == WorkOpcode::ReadInvalidate ? WorkStatus::LocalLength
-                                                     : WorkStatus::Success;
+    return work.opcode == Opcode::ReadInvalidate ? CompletionStatus::LocalLength
+                                                 : CompletionStatus::Success;
   }
   const Sge& sink = work.sges[0];
   if (is_atomic(work.opcode) && sink.length != kAtomicSize) {
-    return WorkStatus::LocalLength;
+    return CompletionStatus::LocalLength;
   }
-  if (sink.length == 0) return WorkStatus::Success;
+  if (sink.length == 0) return CompletionStatus::Success;
   const auto grant = access(sink.stag, sink.address, sink.length, mem::kLocalWrite);
-  return grant.fault == mem::AccessFault::None ? WorkStatus::Success : WorkStatus::LocalProtection;
+  return grant.fault == mem::AccessFault::None ? CompletionStatus::Success
+                                               : CompletionStatus::LocalProtection;
 }
 
-WorkStatus Endpoint::Impl::check_work(const SendSlot& slot) const {
-  if (slot.work.length() > UINT32_MAX) return WorkStatus::LocalLength;  // DDP-5.2-02
-  if (slot.work.opcode == WorkOpcode::Immediate && slot.work.sge_count != 0) {
-    return WorkStatus::LocalLength;
+CompletionStatus Endpoint::Impl::check_work(const SendSlot& slot) const {
+  if (slot.work.length() > UINT32_MAX) return CompletionStatus::LocalLength;  // DDP-5.2-02
+  if (slot.work.opcode == Opcode::Immediate && slot.work.sge_count != 0) {
+    return CompletionStatus::LocalLength;
   }
-  return has_response(slot.work.opcode) ? check_sink(slot) : WorkStatus::Success;
+  return has_response(slot.work.opcode) ? check_sink(slot) : CompletionStatus::Success;
 }
 
 /// Passes over work that was refused when it was posted, and carries out what needs no message.
@@ -144,11 +144,11 @@ bool Endpoint::Impl::skip_without_message() {
   awaits_completion_ = false;
   while (sends_.has_next()) {
     SendSlot& slot = sends_.at(sends_.next());
-    if (slot.status != WorkStatus::Success) {
+    if (slot.status != CompletionStatus::Success) {
       sends_.advance();
       continue;
     }
-    if (slot.work.opcode != WorkOpcode::LocalInvalidate) return true;
+    if (slot.work.opcode != Opcode::LocalInvalidate) return true;
     if (sends_.report() != sends_.next()) {
       // What was posted before may still have to be read from the region, or written to it.
       awaits_completion_ = true;
@@ -156,7 +156,7 @@ bool Endpoint::Impl::skip_without_message() {
     }
     const mem::Stag stag{slot.work.remote_stag};
     if (memory_.invalidate_local(stag, config_.pd, config_.qp) != mem::AccessFault::None) {
-      slot.status = WorkStatus::LocalProtection;
+      slot.status = CompletionStatus::LocalProtection;
       raise({ddp::kLayerUpper, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-02"}, {}, {});
       return false;
     }
@@ -182,14 +182,14 @@ bool Endpoint::Impl::choose_send() {
     if (!outbound_.has_room()) return false;  // RDMAP-6.1-02
   }
   slot.status = check_work(slot);
-  if (slot.status != WorkStatus::Success) {
+  if (slot.status != CompletionStatus::Success) {
     // RFC 5040 s.7.1(1): an error while creating a message; Terminate goes in its place.
     raise({ddp::kLayerUpper, 0x0, 0x00, "RDMAP-7.1-02"}, {}, {});
     return false;
   }
   if (request) {
     slot.msn = request_msn_;
-  } else if (slot.work.opcode != WorkOpcode::Write) {
+  } else if (slot.work.opcode != Opcode::Write) {
     slot.msn = send_msn_;
   }
   current_ = {.kind = Kind::Send, .seq = sends_.next(), .message = message_of(slot)};
@@ -225,7 +225,7 @@ mem::AccessFault Endpoint::Impl::locate_send(SendSlot& slot, const ddp::Cut& cut
     wire::rdmap::emit(read_request(slot.work), made.data());
   } else if (is_atomic(slot.work.opcode)) {
     wire::rdmap::emit(atomic_request(slot), made.data());
-  } else if (slot.work.opcode == WorkOpcode::Immediate) {
+  } else if (slot.work.opcode == Opcode::Immediate) {
     std::ranges::copy(slot.work.immediate, made.begin());
   } else {
     return ddp::locate(memory_, who(), {slot.work.sges.data(), slot.work.sge_count}, cut.offset,
@@ -271,12 +271,12 @@ void Endpoint::Impl::refuse_payload(const Current& current, const ddp::Cut& cut,
     raise(protection_fault(fault), request.segment, left);
     return;
   }
-  sends_.at(current.seq).status = WorkStatus::LocalProtection;
+  sends_.at(current.seq).status = CompletionStatus::LocalProtection;
   raise({ddp::kLayerUpper, 0x0, 0x00, "RDMAP-7.1-02"}, {}, {});
 }
 
 void Endpoint::Impl::finish_send(SendSlot& slot) {
-  const SendWork& work = slot.work;
+  const SendRequest& work = slot.work;
   if (has_response(work.opcode)) {
     const Sge sink = work.sge_count != 0 ? work.sges[0] : Sge{};
     const bool atomic = is_atomic(work.opcode);
@@ -290,7 +290,7 @@ void Endpoint::Impl::finish_send(SendSlot& slot) {
     // R7306-5-10: a buffer of queue 3 for each atomic that is outstanding.
     if (atomic) stream_.queue(wire::rdmap::kAtomicResponseQn).provide(1);
     ++request_msn_;
-  } else if (work.opcode != WorkOpcode::Write) {
+  } else if (work.opcode != Opcode::Write) {
     ++send_msn_;
   }
   sends_.advance();
@@ -422,10 +422,10 @@ bool Endpoint::Impl::fills_segment(uint32_t octets, uint32_t overhead) const {
   uint64_t waiting = 0;
   for (uint32_t seq = sends_.next(); seq != sends_.end(); ++seq) {
     const SendSlot& slot = sends_.at(seq);
-    if (slot.work.opcode == WorkOpcode::LocalInvalidate) return true;
+    if (slot.work.opcode == Opcode::LocalInvalidate) return true;
     const bool begun = current_.kind == Kind::Send && current_.seq == seq;
     const uint32_t payload = message_length(slot) - (begun ? current_.offset : 0);
-    const bool tagged = slot.work.opcode == WorkOpcode::Write;
+    const bool tagged = slot.work.opcode == Opcode::Write;
     waiting +=
         uint64_t{payload} + overhead + (tagged ? wire::ddp::kTaggedSize : wire::ddp::kUntaggedSize);
     if (waiting >= octets) return true;
@@ -455,7 +455,7 @@ bool Endpoint::Impl::all_fits(uint32_t octets, uint32_t overhead) const {
   if (current_.kind == Kind::Send) ++send;
   for (; send != sends_.end() && waiting <= octets; ++send) {
     const SendSlot& slot = sends_.at(send);
-    if (slot.work.opcode == WorkOpcode::LocalInvalidate) continue;
+    if (slot.work.opcode == Opcode::LocalInvalidate) continue;
     add(wire::ddp::kUntaggedSize + uint64_t{message_length(slot)});
   }
   return waiting <= octets;
@@ -464,7 +464,7 @@ bool Endpoint::Impl::all_fits(uint32_t octets, uint32_t overhead) const {
 void Endpoint::Impl::write_terminate(llp::UlpduWriter& out) {
   const ddp::OutboundMessage message{
       .version = version_,
-      .rsvd_ulp = wire::rdmap::control(wire::rdmap::Opcode::Terminate, version_),
+      .rsvd_ulp = wire::rdmap::control(WireOpcode::Terminate, version_),
       .qn = wire::rdmap::kTerminateQn,
       .msn = 1,
       .length = terminate_size_};
@@ -495,21 +495,20 @@ void Endpoint::Impl::write_empty_write(llp::UlpduWriter& out) const {
   ddp::OutboundMessage message{.version = version_};
   message.tagged = true;
   message.stag = kAnyStag;
-  message.rsvd_ulp = wire::rdmap::control(wire::rdmap::Opcode::Write, version_);
+  message.rsvd_ulp = wire::rdmap::control(WireOpcode::Write, version_);
   ddp::write(message, {.length = 0, .last = true}, {}, out);
 }
 
 /// RFC 6581 s.9.2.
 void Endpoint::Impl::write_rtr(llp::UlpduWriter& out) const {
-  using wire::rdmap::Opcode;
   if (agreement_.rtr_out == Rtr::Write) return write_empty_write(out);
   std::array<uint8_t, wire::rdmap::kReadRequestSize> request{};
   ddp::OutboundMessage message{.version = version_};
   ddp::Pieces payload;
-  Opcode opcode = Opcode::Send;
+  WireOpcode opcode = WireOpcode::Send;
   switch (agreement_.rtr_out) {
     case Rtr::Read:
-      opcode = Opcode::ReadRequest;
+      opcode = WireOpcode::ReadRequest;
       message.qn = wire::rdmap::kReadRequestQn;
       message.msn = 1;
       message.length = wire::rdmap::kReadRequestSize;

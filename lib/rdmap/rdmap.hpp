@@ -18,7 +18,7 @@
 #include "llp/framing.hpp"
 #include "mem/stag_table.hpp"
 #include "rdmap/counters.hpp"
-#include "rdmap/work.hpp"
+#include "rnic/work.hpp"
 
 namespace rnic::rdmap {
 
@@ -77,7 +77,7 @@ struct EndpointEvent {
   /// Also of Disconnected: a loss of the stream in use is 2/0/01, with a `rule` where the peer
   /// broke one.
   Fault fault;
-  llp::StreamEnd end = llp::StreamEnd::Closed;
+  StreamEnd end = StreamEnd::Closed;
   std::string detail;  ///< one line for the log: rule, offending header in hex
 };
 
@@ -109,9 +109,9 @@ class Endpoint {
   [[nodiscard]] bool can_send() const;
   /// Takes a work request into the send queue. Before the connection and after an error it
   /// completes with Flushed.
-  void send(const SendWork& work);
+  void send(const SendRequest& work);
   [[nodiscard]] bool can_receive() const;
-  void receive(const ReceiveWork& work);
+  void receive(const ReceiveRequest& work);
 
   /// Graceful: FIN after everything posted was sent.
   void disconnect(base::Now now);

@@ -9,20 +9,17 @@
 
 #include "base/check.hpp"
 #include "base/zero_array.hpp"
-#include "mem/sge.hpp"
-#include "rdmap/work.hpp"
+#include "rnic/work.hpp"
 
 namespace rnic::rdmap {
 
 struct ReceiveSlot {
-  ReceiveWork work;
+  ReceiveRequest work;
   uint64_t length = 0;
   std::array<uint8_t, 8> immediate{};  ///< where Immediate Data goes instead of the user's memory
   bool refused = false;  ///< a piece of it is not covered by a region with local write
 
-  [[nodiscard]] std::span<const mem::Sge> sges() const {
-    return {work.sges.data(), work.sge_count};
-  }
+  [[nodiscard]] std::span<const Sge> sges() const { return {work.sges.data(), work.sge_count}; }
 };
 
 /// Buffers in post order; message MSN m takes the m-th.
@@ -40,13 +37,13 @@ class ReceiveQueue {
 
   [[nodiscard]] bool has_room() const { return tail_ - head_ < depth_; }
   [[nodiscard]] bool empty() const { return head_ == tail_; }
-  void push(const ReceiveWork& work) {
+  void push(const ReceiveRequest& work) {
     RNIC_CHECK(has_room());
     ReceiveSlot& slot = slots_[tail_++ & mask_];
     slot.work = work;
     slot.length = 0;
     slot.refused = false;
-    for (const mem::Sge& sge : slot.sges()) slot.length += sge.length;
+    for (const Sge& sge : slot.sges()) slot.length += sge.length;
   }
   [[nodiscard]] ReceiveSlot& front() { return slots_[head_ & mask_]; }
   void pop() { ++head_; }

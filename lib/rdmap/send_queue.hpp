@@ -8,17 +8,17 @@
 
 #include "base/check.hpp"
 #include "base/zero_array.hpp"
-#include "rdmap/work.hpp"
+#include "rnic/work.hpp"
 #include "wire/rdmap.hpp"
 
 namespace rnic::rdmap {
 
 struct SendSlot {
-  SendWork work;
+  SendRequest work;
   uint32_t length = 0;    ///< octets of the message; of a Read or atomic, of what it returns
   uint32_t msn = 0;       ///< untagged messages, from the first pull on
   uint64_t original = 0;  ///< atomic: what its response said
-  WorkStatus status = WorkStatus::Success;
+  CompletionStatus status = CompletionStatus::Success;
   bool started = false;   ///< some of it was pulled
   bool released = false;  ///< the peer's TCP has all of it
   bool answered = false;  ///< Read, atomic: its response was delivered
@@ -27,7 +27,7 @@ struct SendSlot {
 
   /// May be told to the user once everything before it was.
   [[nodiscard]] bool done() const {
-    if (status != WorkStatus::Success) return true;
+    if (status != CompletionStatus::Success) return true;
     return (released || early) && (!has_response(work.opcode) || answered);
   }
 };
@@ -49,7 +49,7 @@ class SendQueue {
   }
 
   [[nodiscard]] bool has_room() const { return tail_ - free_ < depth_; }
-  SendSlot& push(const SendWork& work) {
+  SendSlot& push(const SendRequest& work) {
     RNIC_CHECK(has_room());
     SendSlot& slot = at(tail_++);
     slot.work.id = work.id;
@@ -60,13 +60,13 @@ class SendQueue {
     slot.work.sge_count = work.sge_count;
     std::copy_n(work.sges.begin(), work.sge_count, slot.work.sges.begin());
     slot.work.remote_stag = work.remote_stag;
-    slot.work.remote_to = work.remote_to;
+    slot.work.remote_offset = work.remote_offset;
     if (is_atomic(work.opcode)) slot.work.atomic = work.atomic;
-    if (work.opcode == WorkOpcode::Immediate) slot.work.immediate = work.immediate;
+    if (work.opcode == Opcode::Immediate) slot.work.immediate = work.immediate;
     slot.length = own_length(work);
     slot.msn = 0;
     slot.original = 0;
-    slot.status = WorkStatus::Success;
+    slot.status = CompletionStatus::Success;
     slot.started = slot.released = slot.answered = slot.reported = slot.early = false;
     return slot;
   }
@@ -98,9 +98,9 @@ class SendQueue {
   }
 
  private:
-  [[nodiscard]] static uint32_t own_length(const SendWork& work) {
+  [[nodiscard]] static uint32_t own_length(const SendRequest& work) {
     if (is_atomic(work.opcode)) return kAtomicSize;
-    if (work.opcode == WorkOpcode::Immediate) return wire::rdmap::kImmediateSize;
+    if (work.opcode == Opcode::Immediate) return wire::rdmap::kImmediateSize;
     return static_cast<uint32_t>(work.length());
   }
 

@@ -67,25 +67,25 @@ void Device::choose_segments(llp::Stream& stream, const SegmentChoice& choice) {
   RNIC_CHECK(own_->stack.set_options(stream, options, last_now_).has_value());
 }
 
-Status Device::listen(const llp::Endpoint& local, std::optional<FramingKind> framing) {
+Status Device::listen(const llp::Endpoint& local, std::optional<Framing> framing) {
   if (own_ && !local.address.is_unspecified() && !own_->interface.is_ours(local.address)) {
     return fail(ErrorCode::InvalidArgument,
                 "listen: " + to_string(local.address) + " is no address of this device");
   }
   auto status = check_framing(framing.value_or(config_.framing));
   // The entry has its memory before the transport listens, and is put in its place without more.
-  std::map<llp::Endpoint, FramingKind> own;
+  std::map<llp::Endpoint, Framing> own;
   if (framing) own.emplace(local, *framing);
   if (status) status = transport_->listen(local, acceptor_);
   if (status) listen_framing_.merge(own);
   return status;
 }
 
-Status Device::check_framing(FramingKind framing) const {
-  if (framing > FramingKind::Tuf) {
+Status Device::check_framing(Framing framing) const {
+  if (framing > Framing::Tuf) {
     return fail(ErrorCode::InvalidArgument, "a number without a name for framing: Mpa or Tuf");
   }
-  if (framing != FramingKind::Tuf || own_ || config_.tuf.markers_receive) return {};
+  if (framing != Framing::Tuf || own_ || config_.tuf.markers_receive) return {};
   return fail(ErrorCode::Unsupported,
               "over sockets of the system, which show no segments, ULP framing has marker mode "
               "only: set tuf.markers = true");
@@ -98,7 +98,7 @@ Status Device::unlisten(const llp::Endpoint& local) {
 }
 
 /// \param local of a connection: a listener of that address goes before one of all.
-FramingKind Device::framing_of_listener(const llp::Endpoint& local) const {
+Framing Device::framing_of_listener(const llp::Endpoint& local) const {
   for (const llp::Endpoint& own : {local, llp::Endpoint{{}, local.port}}) {
     const auto found = listen_framing_.find(own);
     if (found != listen_framing_.end()) return found->second;
@@ -146,7 +146,7 @@ Status Device::check_options(const QueuePair& qp, const ConnectOptions& options)
                 "packing and nagle are the choice of a device with a port of its own; the system's "
                 "TCP makes its segments by itself");
   }
-  if (options.framing.value_or(FramingKind::Mpa) == FramingKind::Tuf) {
+  if (options.framing.value_or(Framing::Mpa) == Framing::Tuf) {
     if (!options.revision) return {};  // either side may send first: Go is the RTR
     return fail(ErrorCode::InvalidArgument,
                 "ULP framing has no MPA revision: leave the revision out, or connect over MPA");
@@ -169,7 +169,7 @@ Status Device::connect(QueuePair& qp, const llp::Endpoint& remote, base::ByteVie
   // Before somebody gives way for it.
   if (auto local = local_towards(remote); !local) return tl::unexpected(local.error());
   qp.segments = {options.packing, options.nagle};
-  if (resolved.framing == FramingKind::Tuf) {
+  if (resolved.framing == Framing::Tuf) {
     return dial_framed(qp, remote, private_data, options, now);
   }
   return dial(qp, remote, private_data, make_wish(options, config_.mpa, qp.spec()), false, now);
@@ -443,14 +443,14 @@ rdmap::Fault fault_of(mpa::StartFailure why) {
   return {rdmap::FaultLayer::Llp, 0, static_cast<uint8_t>(error), "MPA-8-01"};
 }
 
-llp::StreamEnd end_of(mpa::StartFailure why) {
+StreamEnd end_of(mpa::StartFailure why) {
   switch (why) {
-    case mpa::StartFailure::Refused: return llp::StreamEnd::Refused;
-    case mpa::StartFailure::Unreachable: return llp::StreamEnd::Unreachable;
+    case mpa::StartFailure::Refused: return StreamEnd::Refused;
+    case mpa::StartFailure::Unreachable: return StreamEnd::Unreachable;
     case mpa::StartFailure::Unanswered:
     case mpa::StartFailure::TimedOut:
-    case mpa::StartFailure::RtrMissing: return llp::StreamEnd::TimedOut;
-    default: return llp::StreamEnd::Closed;
+    case mpa::StartFailure::RtrMissing: return StreamEnd::TimedOut;
+    default: return StreamEnd::Closed;
   }
 }
 

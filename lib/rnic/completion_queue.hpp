@@ -7,7 +7,7 @@
 #include <span>
 
 #include "base/spsc_ring.hpp"
-#include "rdmap/work.hpp"
+#include "rnic/work.hpp"
 
 namespace rnic::nic {
 
@@ -18,14 +18,14 @@ class CompletionQueue {
 
   /// What a queue asks the machine for.
   [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
-    return base::SpscRing<rdmap::Completion>::octets_for(depth);
+    return base::SpscRing<Completion>::octets_for(depth);
   }
 
   /// Worker: false when full (overrun).
-  bool push(const rdmap::Completion& completion) { return ring_.push(completion); }
+  bool push(const Completion& completion) { return ring_.push(completion); }
 
   /// Application side, one thread at a time: oldest first. \return how many were written to `out`.
-  uint32_t poll(std::span<rdmap::Completion> out) {
+  uint32_t poll(std::span<Completion> out) {
     uint32_t n = 0;
     while (n < out.size() && ring_.pop(out[n])) ++n;
     if (overrun_told_.load(std::memory_order_relaxed)) {
@@ -40,7 +40,7 @@ class CompletionQueue {
   uint32_t users = 0;  ///< queue pairs that complete here; worker only
 
  private:
-  base::SpscRing<rdmap::Completion> ring_;
+  base::SpscRing<Completion> ring_;
   std::atomic<bool> overrun_told_{false};
 };
 

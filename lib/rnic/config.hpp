@@ -8,6 +8,7 @@
 
 #include "mpa/mpa.hpp"
 #include "net/net.hpp"
+#include "rnic/transport.hpp"
 #include "tcp/config.hpp"
 #include "tuf/session.hpp"
 
@@ -40,17 +41,11 @@ struct Limits {
   return limits.silence > base::Duration(0);
 }
 
-/// What stands between TCP and DDP.
-enum class FramingKind : uint8_t {
-  Mpa,  ///< RFC 5044
-  Tuf,  ///< draft-ietf-tsvwg-tcp-ulp-frame-00, without a CRC
-};
-
 struct DeviceConfig {
   std::string name = "rnic0";
   net::Config net;
   tcp::Config tcp;
-  FramingKind framing = FramingKind::Mpa;  ///< of connections that do not say
+  Framing framing = Framing::Mpa;  ///< of connections that do not say
   mpa::Config mpa;
   tuf::Config tuf;
   Limits limits;

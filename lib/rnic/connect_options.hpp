@@ -18,11 +18,11 @@ struct ConnectOptions {
   std::optional<bool> peer_to_peer;    ///< connect: an explicit RTR (mpa.peer_to_peer)
   std::optional<uint32_t>
       ird;  ///< inbound Reads, <= the queue pair's; mpa::kReadsByUlp: not agreed
-  std::optional<uint32_t> ord;         ///< outbound Reads likewise
-  std::optional<FramingKind> framing;  ///< connect: what the peer listens with (framing)
-  std::optional<bool> packing;         ///< several FPDUs in one segment (tcp.pack_records)
-  std::optional<bool> nagle;           ///< small FPDUs wait for a short segment's ACK (tcp.nagle)
-  uint32_t ord_required = 0;  ///< accept: with less the request is rejected (RFC 6581 s.9.1)
+  std::optional<uint32_t> ord;     ///< outbound Reads likewise
+  std::optional<Framing> framing;  ///< connect: what the peer listens with (framing)
+  std::optional<bool> packing;     ///< several FPDUs in one segment (tcp.pack_records)
+  std::optional<bool> nagle;       ///< small FPDUs wait for a short segment's ACK (tcp.nagle)
+  uint32_t ord_required = 0;       ///< accept: with less the request is rejected (RFC 6581 s.9.1)
 };
 
 /// The wish that options, configuration and queue pair make together.

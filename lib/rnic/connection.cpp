@@ -177,7 +177,7 @@ void Connection::stream_broken(tuf::Error error, base::Now) {
   });
 }
 
-void Connection::stream_ended(llp::StreamEnd, base::Now) {
+void Connection::stream_ended(StreamEnd, base::Now) {
   state_ = ConnectionState::Ended;
   stream = nullptr;
   device_.connection_ended(*this);

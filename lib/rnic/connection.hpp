@@ -85,7 +85,7 @@ class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
   void start_failed(mpa::StartFailure why, base::ByteView private_data, base::Now now) override;
   void rtr_received(base::Now now) override;
   void peer_left(base::Now now) override;
-  void stream_ended(llp::StreamEnd how, base::Now now) override;
+  void stream_ended(StreamEnd how, base::Now now) override;
 
   // tuf::SessionEvents
   void middlebox_suspected(base::Now now) override;

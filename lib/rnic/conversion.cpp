@@ -31,7 +31,7 @@ Result<Connection*> Device::convert(StreamSocket& socket, mpa::Role role, base::
 Status Device::connect(QueuePair& qp, StreamSocket& socket, base::ByteView private_data,
                        base::Now now, const ConnectOptions& options) {
   if (auto status = check_unconnected(qp); !status) return status;
-  if (options.framing == FramingKind::Tuf) {
+  if (options.framing == Framing::Tuf) {
     return fail(ErrorCode::Unsupported,
                 "a streaming connection becomes an RDMA connection over MPA only (RFC 5044 "
                 "s.7.1.3): for ULP framing connect anew");

@@ -82,9 +82,9 @@ class Device {
 
   /// \param local an unspecified address: every address of the device, of either family
   /// \param framing instead of the device's, of everything that listens on this port
-  Status listen(const llp::Endpoint& local, std::optional<FramingKind> framing = {});
+  Status listen(const llp::Endpoint& local, std::optional<Framing> framing = {});
   Status unlisten(const llp::Endpoint& local);
-  Status listen(uint16_t port, std::optional<FramingKind> framing = {}) {
+  Status listen(uint16_t port, std::optional<Framing> framing = {}) {
     return listen(llp::Endpoint{llp::IpAddress{}, port}, framing);
   }
   Status unlisten(uint16_t port) { return unlisten(llp::Endpoint{llp::IpAddress{}, port}); }
@@ -298,7 +298,7 @@ class Device {
 
   [[nodiscard]] Result<llp::Endpoint> local_towards(const llp::Endpoint& remote) const;
   Status check_spec(const QueuePairSpec& spec) const;
-  [[nodiscard]] FramingKind framing_of_listener(const llp::Endpoint& local) const;
+  [[nodiscard]] Framing framing_of_listener(const llp::Endpoint& local) const;
   Status check_unconnected(const QueuePair& qp) const;
   [[nodiscard]] Status check_request(base::ByteView private_data, const mpa::StartWish& wish) const;
   Status check_options(const QueuePair& qp, const ConnectOptions& options) const;
@@ -307,7 +307,7 @@ class Device {
                               base::Now now);
   Status dial(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
               const mpa::StartWish& wish, bool again, base::Now now);
-  [[nodiscard]] Status check_framing(FramingKind framing) const;
+  [[nodiscard]] Status check_framing(Framing framing) const;
   Status dial_framed(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
                      const ConnectOptions& options, base::Now now);
   Result<Connection*> start(base::Handle handle, QueuePair& qp, const llp::Endpoint& remote,
@@ -331,9 +331,9 @@ class Device {
   std::optional<PortStack> own_;         // with a port
   llp::Transport* transport_ = nullptr;  // own_->stack, or the one that was given
 
-  std::vector<bool> pds_;                                // index: PD number; 0 is never given out
-  std::vector<uint32_t> pd_users_;                       // regions and queue pairs of each PD
-  std::map<llp::Endpoint, FramingKind> listen_framing_;  // of listeners that have their own
+  std::vector<bool> pds_;                            // index: PD number; 0 is never given out
+  std::vector<uint32_t> pd_users_;                   // regions and queue pairs of each PD
+  std::map<llp::Endpoint, Framing> listen_framing_;  // of listeners that have their own
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
   std::vector<std::unique_ptr<QueuePair>> qps_;  // index: QP number; 0 is never given out
   base::Slab<Connection> connections_;

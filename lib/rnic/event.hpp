@@ -39,7 +39,7 @@ struct Event {
   /// TerminateSent, TerminateReceived; the cause of ConnectFailed, RequestFailed and Disconnected
   /// where it has a code: 2/0/1 when a connection in use was lost, 2/0/4 for a bad start frame.
   rdmap::Fault fault;
-  llp::StreamEnd end = llp::StreamEnd::Closed;
+  StreamEnd end = StreamEnd::Closed;
   /// Established: all of it; ConnectRequest, Rejected: `revision` and `peer`.
   mpa::Negotiated agreed;
   std::string detail;  ///< one line: cause and, where there is one, remedy

@@ -57,13 +57,13 @@ Status check_pdu_max(uint32_t octets, const tuf::PduFormat& format) {
 }
 
 Status check_setup(const FramedSetup& setup) {
-  if (setup.send > tuf::SendMode::Markers || setup.receive > tuf::ReceiveMode::Markers) {
+  if (setup.send > FramedSendMode::Markers || setup.receive > FramedReceiveMode::Markers) {
     return fail(ErrorCode::InvalidArgument,
                 "a number without a name for send_mode or receive_mode");
   }
   const tuf::StreamConfig& stream = setup.stream;
   const bool marked =
-      setup.send == tuf::SendMode::Markers || setup.receive == tuf::ReceiveMode::Markers;
+      setup.send == FramedSendMode::Markers || setup.receive == FramedReceiveMode::Markers;
   if (marked && !stream.format.tells_length()) {
     return fail(ErrorCode::Unsupported,
                 "marker mode needs frames that tell their length: give their format");
@@ -72,8 +72,8 @@ Status check_setup(const FramedSetup& setup) {
   return first_error(
       {check_format(stream.format), check_interval(stream.send_interval),
        check_interval(stream.receive_interval), check_pdu_max(stream.max_pdu, stream.format),
-       setup.send == tuf::SendMode::Align ? check_key(setup.send_key) : fine,
-       setup.receive == tuf::ReceiveMode::Align ? check_key(setup.receive_key) : fine});
+       setup.send == FramedSendMode::Align ? check_key(setup.send_key) : fine,
+       setup.receive == FramedReceiveMode::Align ? check_key(setup.receive_key) : fine});
 }
 
 // --- FramedSocket ---
@@ -118,7 +118,7 @@ void FramedSocket::established(uint32_t emss, base::Now now) {
   if (wishes_.load(std::memory_order_relaxed) != 0) obey(now);
 }
 
-void FramedSocket::ended(llp::StreamEnd how, base::Now now) {
+void FramedSocket::ended(StreamEnd how, base::Now now) {
   const bool released = (wishes_.load(std::memory_order_acquire) & kRelease) != 0;
   tuf::FramedStream::ended(how, now);
   // A wish that comes after this look finds the stream gone, in obey().

@@ -30,8 +30,8 @@ class FramedTable;
 /// How a framed stream begins.
 struct FramedSetup {
   tuf::StreamConfig stream;  ///< ring_octets is the table's: limits.framed_buffer
-  tuf::SendMode send = tuf::SendMode::Plain;
-  tuf::ReceiveMode receive = tuf::ReceiveMode::Plain;
+  FramedSendMode send = FramedSendMode::Plain;
+  FramedReceiveMode receive = FramedReceiveMode::Plain;
   wire::TufKey send_key = 0;     ///< alignment mode
   wire::TufKey receive_key = 0;  ///< alignment mode
 };
@@ -97,7 +97,7 @@ class FramedSocket final : private HasFramedNotices, public tuf::FramedStream {
   [[nodiscard]] tuf::StreamRings rings() const { return rings_; }
 
   void established(uint32_t emss, base::Now now) override;
-  void ended(llp::StreamEnd how, base::Now now) override;
+  void ended(StreamEnd how, base::Now now) override;
 
   base::Handle handle;  ///< its own place in the table
 

@@ -89,7 +89,7 @@ bool Device::find_place() {
 }
 
 base::Handle Device::make_responder(const llp::Endpoint& local) {
-  if (framing_of_listener(local) == FramingKind::Tuf) {
+  if (framing_of_listener(local) == Framing::Tuf) {
     return connections_.emplace(*this, mpa::Role::Responder, config_.tuf, base::ByteView{});
   }
   return connections_.emplace(*this, mpa::Role::Responder, config_.mpa, base::ByteView{});

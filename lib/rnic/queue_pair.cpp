@@ -33,39 +33,38 @@ QueuePair::QueuePair(uint32_t number, const QueuePairSpec& spec, Device& device)
 
 uint64_t QueuePair::octets_for(const QueuePairSpec& spec) {
   return rdmap::Endpoint::queue_octets_for(spec.send_depth, spec.receive_depth) +
-         base::SpscRing<rdmap::SendWork>::octets_for(spec.send_depth) +
-         base::SpscRing<rdmap::ReceiveWork>::octets_for(spec.receive_depth);
+         base::SpscRing<SendRequest>::octets_for(spec.send_depth) +
+         base::SpscRing<ReceiveRequest>::octets_for(spec.receive_depth);
 }
 
-PostResult QueuePair::check(const rdmap::SendWork& work) const {
-  using rdmap::WorkOpcode;
-  uint32_t most = rdmap::kMaxSge;
+PostResult QueuePair::check(const SendRequest& work) const {
+  uint32_t most = kMaxSge;
   switch (work.opcode) {
-    case WorkOpcode::Send:
-    case WorkOpcode::SendInvalidate:
-    case WorkOpcode::Write: break;
-    case WorkOpcode::Immediate:
-    case WorkOpcode::LocalInvalidate: most = 0; break;
-    case WorkOpcode::Read:
-    case WorkOpcode::ReadInvalidate:
-    case WorkOpcode::FetchAdd:
-    case WorkOpcode::CompareSwap: most = 1; break;
+    case Opcode::Send:
+    case Opcode::SendInvalidate:
+    case Opcode::Write: break;
+    case Opcode::Immediate:
+    case Opcode::LocalInvalidate: most = 0; break;
+    case Opcode::Read:
+    case Opcode::ReadInvalidate:
+    case Opcode::FetchAdd:
+    case Opcode::CompareSwap: most = 1; break;
     default: return PostResult::BadOpcode;  // a receive's, and every number without a name
   }
   if (work.sge_count > most) return PostResult::TooManySge;
-  const bool atomic = rdmap::is_atomic(work.opcode);
-  if (atomic && work.sge_count != 0 && work.sges[0].length != rdmap::kAtomicSize) {
+  const bool atomic = is_atomic(work.opcode);
+  if (atomic && work.sge_count != 0 && work.sges[0].length != kAtomicSize) {
     return PostResult::BadLength;
   }
-  if (work.opcode == WorkOpcode::ReadInvalidate && work.sge_count == 0) {
+  if (work.opcode == Opcode::ReadInvalidate && work.sge_count == 0) {
     return PostResult::BadLength;
   }
-  const bool extension = atomic || work.opcode == WorkOpcode::Immediate;
+  const bool extension = atomic || work.opcode == Opcode::Immediate;
   if (extension && !device_.config().rdma_extensions) return PostResult::Disabled;
   return work.length() > UINT32_MAX ? PostResult::TooLong : PostResult::Ok;
 }
 
-PostResult QueuePair::post_send(const rdmap::SendWork& work) {
+PostResult QueuePair::post_send(const SendRequest& work) {
   if (const PostResult bad = check(work); bad != PostResult::Ok) return bad;
   if (send_posted_ - send_retired_.load(std::memory_order_acquire) >= spec_.send_depth) {
     return PostResult::Full;
@@ -77,8 +76,8 @@ PostResult QueuePair::post_send(const rdmap::SendWork& work) {
   return PostResult::Ok;
 }
 
-PostResult QueuePair::post_receive(const rdmap::ReceiveWork& work) {
-  if (work.sge_count > rdmap::kMaxSge) return PostResult::TooManySge;
+PostResult QueuePair::post_receive(const ReceiveRequest& work) {
+  if (work.sge_count > kMaxSge) return PostResult::TooManySge;
   if (receive_posted_ - receive_retired_.load(std::memory_order_acquire) >= spec_.receive_depth) {
     return PostResult::Full;
   }
@@ -93,25 +92,25 @@ void QueuePair::serve() {
   // Receives first: a send may make the peer answer into them.
   // The place in the ring is free before the endpoint sees the work: it may flush it at once, and
   // the application may then post into that place.
-  rdmap::ReceiveWork receive;
+  ReceiveRequest receive;
   while (endpoint_.can_receive() && receive_ring_.pop(receive)) endpoint_.receive(receive);
-  rdmap::SendWork send;
+  SendRequest send;
   while (endpoint_.can_send() && send_ring_.pop(send)) endpoint_.send(send);
 }
 
-void QueuePair::send_completed(const rdmap::Completion& completion) {
+void QueuePair::send_completed(const Completion& completion) {
   send_retired_.fetch_add(1, std::memory_order_release);
   complete(*spec_.send_cq, completion);
 }
 
 void QueuePair::send_retired() { send_retired_.fetch_add(1, std::memory_order_release); }
 
-void QueuePair::receive_completed(const rdmap::Completion& completion) {
+void QueuePair::receive_completed(const Completion& completion) {
   receive_retired_.fetch_add(1, std::memory_order_release);
   complete(*spec_.receive_cq, completion);
 }
 
-void QueuePair::complete(CompletionQueue& cq, const rdmap::Completion& completion) {
+void QueuePair::complete(CompletionQueue& cq, const Completion& completion) {
   if (orphaned_) return;
   if (!cq.push(completion)) device_.completion_overrun(*this, cq);
 }

@@ -54,8 +54,8 @@ class QueuePair final : public rdmap::EndpointOwner {
 
   /// Queues a work request and rings the doorbell. The memory of its SGEs stays the device's to
   /// read or write until the completion.
-  PostResult post_send(const rdmap::SendWork& work);
-  PostResult post_receive(const rdmap::ReceiveWork& work);
+  PostResult post_send(const SendRequest& work);
+  PostResult post_receive(const ReceiveRequest& work);
 
   // --- Worker ---
 
@@ -75,14 +75,14 @@ class QueuePair final : public rdmap::EndpointOwner {
   bool used = false;           ///< a queue pair serves one connection; worker only
 
   // rdmap::EndpointOwner
-  void send_completed(const rdmap::Completion& completion) override;
+  void send_completed(const Completion& completion) override;
   void send_retired() override;
-  void receive_completed(const rdmap::Completion& completion) override;
+  void receive_completed(const Completion& completion) override;
   void event(const rdmap::EndpointEvent& event, base::Now now) override;
 
  private:
-  [[nodiscard]] PostResult check(const rdmap::SendWork& work) const;
-  void complete(CompletionQueue& cq, const rdmap::Completion& completion);
+  [[nodiscard]] PostResult check(const SendRequest& work) const;
+  void complete(CompletionQueue& cq, const Completion& completion);
 
   uint32_t number_;
   QueuePairSpec spec_;
@@ -90,8 +90,8 @@ class QueuePair final : public rdmap::EndpointOwner {
   rdmap::Endpoint endpoint_;
   bool orphaned_ = false;  // worker only
 
-  base::SpscRing<rdmap::SendWork> send_ring_;
-  base::SpscRing<rdmap::ReceiveWork> receive_ring_;
+  base::SpscRing<SendRequest> send_ring_;
+  base::SpscRing<ReceiveRequest> receive_ring_;
   // Outstanding = posted - retired; Invariant: <= depth.
   uint64_t send_posted_ = 0;                           // application side
   uint64_t receive_posted_ = 0;                        // application side

@@ -152,7 +152,7 @@ void StreamSocket::peer_finished(base::Now now) {
   session_ != nullptr ? session_->peer_finished(now) : ByteStream::peer_finished(now);
 }
 
-void StreamSocket::ended(llp::StreamEnd how, base::Now now) {
+void StreamSocket::ended(StreamEnd how, base::Now now) {
   if (mpa::Session* session = std::exchange(session_, nullptr)) session->ended(how, now);
   const bool released = is_released();
   ByteStream::ended(how, now);

@@ -83,7 +83,7 @@ class StreamSocket final : public tcp::ByteStream {
   [[nodiscard]] bool all_fits(uint32_t octets) const override;
   [[nodiscard]] uint32_t unread() const override;
   void peer_finished(base::Now now) override;
-  void ended(llp::StreamEnd how, base::Now now) override;
+  void ended(StreamEnd how, base::Now now) override;
 
   base::Handle handle;  ///< its own place in the table
 
@@ -104,7 +104,7 @@ class StreamSocket final : public tcp::ByteStream {
     [[nodiscard]] bool all_fits(uint32_t octets) const override;
     [[nodiscard]] uint32_t receive_room() const override;
     void peer_finished(base::Now now) override;
-    void ended(llp::StreamEnd, base::Now) override {}
+    void ended(StreamEnd, base::Now) override {}
 
    private:
     StreamSocket& socket_;

@@ -172,7 +172,7 @@ void Engine::our_fin_acked(Connection& c, base::Now now) {
       push_life(c, now);
       break;
     case State::Closing: enter_time_wait(c, now); break;
-    case State::LastAck: doom(c, llp::StreamEnd::Closed, false); break;
+    case State::LastAck: doom(c, StreamEnd::Closed, false); break;
     default: break;
   }
 }

@@ -153,7 +153,7 @@ bool ByteStream::resume(uint64_t received, uint64_t sent) {
   return receive_ != nullptr;
 }
 
-void ByteStream::ended(llp::StreamEnd how, base::Now) {
+void ByteStream::ended(StreamEnd how, base::Now) {
   stream_ = nullptr;
   ended_.store(static_cast<uint8_t>(how), std::memory_order_release);
 }

@@ -74,10 +74,10 @@ class ByteStream : public llp::StreamUser {
     return peer_finished_.load(std::memory_order_acquire);
   }
   /// Nothing follows what is readable() after this was seen.
-  [[nodiscard]] std::optional<llp::StreamEnd> how_ended() const {
+  [[nodiscard]] std::optional<StreamEnd> how_ended() const {
     const uint8_t end = ended_.load(std::memory_order_acquire);
     if (end == kNotEnded) return std::nullopt;
-    return static_cast<llp::StreamEnd>(end);
+    return static_cast<StreamEnd>(end);
   }
 
   // --- Owner's side ---
@@ -138,7 +138,7 @@ class ByteStream : public llp::StreamUser {
     urgent_end_.store(end, std::memory_order_release);
   }
   void peer_finished(base::Now now) override;
-  void ended(llp::StreamEnd how, base::Now now) override;
+  void ended(StreamEnd how, base::Now now) override;
 
  private:
   static constexpr uint8_t kNotEnded = 0xff;

@@ -8,13 +8,13 @@ void Engine::close_stream(Connection& c) {
   // RFC 9293 s.3.10.4
   if (c.doomed) return;
   if (c.state == State::SynSent) {
-    doom(c, llp::StreamEnd::Aborted, false);
+    doom(c, StreamEnd::Aborted, false);
     return;
   }
   // RFC 9293 s.3.6.1 (MAY-1), also when only the reader goes, behind a half close.
   if (c.options.half_duplex_close && c.user != nullptr && c.user->unread() != 0) {
     ++counters_.half_duplex_resets;
-    doom(c, llp::StreamEnd::Aborted, synchronized(c.state));
+    doom(c, StreamEnd::Aborted, synchronized(c.state));
     return;
   }
   if (c.fin_wanted) return;
@@ -26,7 +26,7 @@ void Engine::close_stream(Connection& c) {
 void Engine::abort_stream(Connection& c) {
   // RFC 9293 s.3.10.5
   if (c.doomed) return;
-  doom(c, llp::StreamEnd::Aborted, synchronized(c.state));
+  doom(c, StreamEnd::Aborted, synchronized(c.state));
 }
 
 void Engine::room_grew(Connection& c) {
@@ -42,7 +42,7 @@ void Engine::room_grew(Connection& c) {
   }
 }
 
-void Engine::doom(Connection& c, llp::StreamEnd how, bool send_rst) {
+void Engine::doom(Connection& c, StreamEnd how, bool send_rst) {
   if (c.doomed) return;
   c.doomed = true;
   unpredict(c);

@@ -5,17 +5,9 @@
 #include <cstdint>
 
 #include "base/time.hpp"
+#include "rnic/transport.hpp"
 
 namespace rnic::tcp {
-
-enum class CongestionControl : uint8_t { NewReno, Cubic, Dctcp };
-
-/// Explicit congestion notification (RFC 3168).
-enum class Ecn : uint8_t {
-  Off,     ///< never
-  Accept,  ///< when the peer asks for it
-  Offer,   ///< ask for it, and accept
-};
 
 struct Config {
   using Duration = base::Duration;

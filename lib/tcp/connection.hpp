@@ -296,7 +296,7 @@ class Connection final : public llp::Stream {
   bool opened = false;    ///< reached ESTABLISHED
   bool doomed = false;    ///< to be ended by reap(); no call up but ended()
   bool tell_end = false;  ///< ended() is owed
-  llp::StreamEnd how_ended = llp::StreamEnd::Closed;
+  StreamEnd how_ended = StreamEnd::Closed;
 };
 
 }  // namespace rnic::tcp

@@ -458,7 +458,7 @@ class Engine {
   }
 
   // close.cpp
-  void doom(Connection& c, llp::StreamEnd how, bool send_rst);
+  void doom(Connection& c, StreamEnd how, bool send_rst);
   /// nullptr: no room for another reply.
   Reply* queue_rst(const Connection& c);
   void push_life(Connection& c, base::Now now);

@@ -64,7 +64,7 @@ void Engine::displace_half_open(Listener& listener, const llp::Endpoint& newcome
              std::to_string(table->held_by(c->remote_end.address)) + " of them from there";
     });
   }
-  doom(*c, llp::StreamEnd::Aborted, false);
+  doom(*c, StreamEnd::Aborted, false);
 }
 
 }  // namespace rnic::tcp

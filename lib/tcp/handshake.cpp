@@ -134,7 +134,7 @@ void Engine::syn_timeout(Connection& c, base::Now now) {
   c.deadlines.rto = base::kNever;
   if (++c.syn_tries > config_.syn_retries) {
     ++counters_.connections_timed_out;
-    doom(c, c.soft_error ? llp::StreamEnd::Unreachable : llp::StreamEnd::TimedOut, false);
+    doom(c, c.soft_error ? StreamEnd::Unreachable : StreamEnd::TimedOut, false);
     return;
   }
   if (c.syn_tries == kNoticeTimeouts) {
@@ -157,7 +157,7 @@ void Engine::input_syn_sent(Connection& c, const Arrival& a, base::Now now) {
   if (a.has(flag::kRst)) {  // Second: valid only with an acceptable ACK
     if (!ack_ok) return;
     ++counters_.resets_in;
-    doom(c, llp::StreamEnd::Refused, false);
+    doom(c, StreamEnd::Refused, false);
     return;
   }
   if (!a.has(flag::kSyn)) return;  // Fourth, fifth
@@ -214,7 +214,7 @@ bool Engine::establish(Connection& c, const Arrival& a, base::Now now) {
   if (c.user == nullptr) {
     c.user = c.acceptor->accept(c, c.local_end, c.remote_end, now);
     if (c.user == nullptr) {
-      doom(c, llp::StreamEnd::Aborted, true);
+      doom(c, StreamEnd::Aborted, true);
       return false;
     }
   }

@@ -55,7 +55,7 @@ void Engine::take_icmp(Connection& c, const IcmpError& error, base::Seq32 seq, b
   }
   ++counters_.icmp_hard;
   const bool passive = c.state == State::SynReceived && c.acceptor != nullptr;
-  doom(c, opening && !passive ? llp::StreamEnd::Refused : llp::StreamEnd::Unreachable, false);
+  doom(c, opening && !passive ? StreamEnd::Refused : StreamEnd::Unreachable, false);
 }
 
 }  // namespace rnic::tcp

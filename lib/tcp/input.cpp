@@ -199,7 +199,7 @@ bool Engine::survives_rst(Connection& c, const Arrival& a, base::Now now) {
   }
   ++counters_.resets_in;
   const bool refused = c.state == State::SynReceived && c.acceptor == nullptr;
-  doom(c, refused ? llp::StreamEnd::Refused : llp::StreamEnd::PeerReset, false);
+  doom(c, refused ? StreamEnd::Refused : StreamEnd::PeerReset, false);
   return false;
 }
 
@@ -247,7 +247,7 @@ bool Engine::closed_reader(Connection& c, const Arrival& a) {
     reply->ack = {};
     reply->flags = flag::kRst;
   }
-  doom(c, llp::StreamEnd::Aborted, false);
+  doom(c, StreamEnd::Aborted, false);
   return true;
 }
 
@@ -276,7 +276,7 @@ void Engine::input_synchronized(Connection& c, Arrival& a, base::Now now) {
   if (!survives_rst(c, a, now)) return;                        // Second
   if (a.has(flag::kSyn)) {                                     // Fourth (RFC 5961 s.4.2)
     if (c.state == State::SynReceived && c.acceptor != nullptr) {
-      doom(c, llp::StreamEnd::Aborted, false);  // a passive open goes back to LISTEN
+      doom(c, StreamEnd::Aborted, false);  // a passive open goes back to LISTEN
     } else {
       challenge_ack(c, now);
     }

@@ -23,7 +23,7 @@ void Engine::keep_alive_due(Connection& c, base::Now now) {
   if (c.keep_alive_probes >= o.keep_alive_count) {
     ++counters_.keep_alive_timeouts;
     ++counters_.connections_timed_out;
-    doom(c, llp::StreamEnd::TimedOut, true);
+    doom(c, StreamEnd::TimedOut, true);
     return;
   }
   ++c.keep_alive_probes;

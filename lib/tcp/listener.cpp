@@ -31,7 +31,7 @@ Status Engine::unlisten(const llp::Endpoint& local) {
   for (uint32_t slot = 0; slot < free_slots_.fresh(); ++slot) {
     Connection* const c = by_slot_[slot];
     if (c != nullptr && !c->doomed && c->listener == number) {
-      doom(*c, llp::StreamEnd::Aborted, true);
+      doom(*c, StreamEnd::Aborted, true);
     }
   }
   listeners_.erase(number);

@@ -206,7 +206,7 @@ Engine::Sent Engine::send_pulled(Connection& c, base::Now now, bool probe) {
   note_sent(c, packed, now);
   if (end) queue_fin(c, 0, now);
   if (c.trace_sink != nullptr) {
-    c.trace_sink->record(base::TraceKind::Sent, {offset, offset + packed}, now);
+    c.trace_sink->record(TraceKind::Sent, {offset, offset + packed}, now);
   }
   return Sent::Yes;
 }
@@ -271,7 +271,7 @@ Engine::Sent Engine::send_waiting(Connection& c, base::Now now) {
   note_sent(c, length, now);
   if (end) queue_fin(c, 0, now);
   if (c.trace_sink != nullptr) {
-    c.trace_sink->record(base::TraceKind::Sent, {offset, offset + length}, now);
+    c.trace_sink->record(TraceKind::Sent, {offset, offset + length}, now);
   }
   return Sent::Yes;
 }

@@ -17,7 +17,7 @@ void Engine::enter_time_wait(Connection& c, base::Now now) {
   if (time_wait_.add(c.local_end, c.remote_end, entry, now)) ++counters_.time_wait_displaced;
   arm_time_wait(now);
   if (c.ack.now) acknowledge(*time_wait_.find(c.local_end, c.remote_end), now);
-  doom(c, llp::StreamEnd::Closed, false);
+  doom(c, StreamEnd::Closed, false);
 }
 
 void Engine::arm_time_wait(base::Now now) {

@@ -62,7 +62,7 @@ Engine::Sent Engine::retransmit_from(Connection& c, uint64_t number, base::Now n
     const bool there = c.user->rebuild(r.tag, r.offset, r.length, frame);
     if (c.doomed || !there) {
       egress_.cancel(slot);
-      doom(c, llp::StreamEnd::Aborted, true);
+      doom(c, StreamEnd::Aborted, true);
       return Sent::Nothing;
     }
     RNIC_CHECK(frame.length() == r.length);
@@ -86,7 +86,7 @@ bool Engine::keep_copy(Connection& c, Record& r) {
   llp::Frame frame(scratch_.data(), r.length);
   const bool there = c.user->rebuild(r.tag, r.offset, r.length, frame);
   if (c.doomed || !there) {
-    doom(c, llp::StreamEnd::Aborted, true);
+    doom(c, StreamEnd::Aborted, true);
     return false;
   }
   RNIC_CHECK(frame.length() == r.length);
@@ -147,7 +147,7 @@ void Engine::note_retransmitted(Connection& c, Record& r, base::Now now) {
   if (c.deadlines.rto == base::kNever) c.deadlines.rto = now + c.rto.rto();
   if (c.recovery.phase == RecoveryPhase::Recovery) arm_probe(c, now);
   if (c.trace_sink != nullptr) {
-    c.trace_sink->record(base::TraceKind::Retransmitted, {r.offset, r.end()}, now);
+    c.trace_sink->record(TraceKind::Retransmitted, {r.offset, r.end()}, now);
   }
 }
 

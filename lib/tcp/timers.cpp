@@ -79,7 +79,7 @@ void Engine::give_up(Connection& c) {
   // R2 (RFC 9293 s.3.8.3). The USER TIMEOUT event of s.3.10.8 deletes the connection without a word
   // to the peer, which has not answered for long; what it sends later draws a RST.
   ++counters_.connections_timed_out;
-  doom(c, llp::StreamEnd::TimedOut, false);
+  doom(c, StreamEnd::TimedOut, false);
 }
 
 bool Engine::orphan_over(Connection& c, base::Now now) {
@@ -91,7 +91,7 @@ bool Engine::orphan_over(Connection& c, base::Now now) {
   if (c.orphan_until == base::kNever) c.orphan_until = now + config_.orphan_timeout;
   if (now < c.orphan_until) return false;
   ++counters_.orphans_aborted;
-  doom(c, llp::StreamEnd::TimedOut, synchronized(c.state));
+  doom(c, StreamEnd::TimedOut, synchronized(c.state));
   return true;
 }
 
@@ -118,8 +118,7 @@ void Engine::life_over(Connection& c, base::Now now) {
   }
   ++counters_.connections_timed_out;
   const bool unreachable = c.soft_error && c.state == State::SynSent;
-  doom(c, unreachable ? llp::StreamEnd::Unreachable : llp::StreamEnd::TimedOut,
-       synchronized(c.state));
+  doom(c, unreachable ? StreamEnd::Unreachable : StreamEnd::TimedOut, synchronized(c.state));
 }
 
 }  // namespace rnic::tcp

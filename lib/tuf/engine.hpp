@@ -100,7 +100,7 @@ class Session::Impl final : public PduSink {
 
   // --- the end ---
   void peer_finished(base::Now now);
-  void ended(llp::StreamEnd how, base::Now now);
+  void ended(StreamEnd how, base::Now now);
   void close() {
     if (stream_ != nullptr) stream_->close();
   }
@@ -149,7 +149,7 @@ class Session::Impl final : public PduSink {
   void fail(mpa::StartFailure why, base::ByteView private_data, base::Now now);
 
   [[nodiscard]] bool prefixed() const {
-    return agreed_.send == SendMode::Markers || agreed_.pack_out;
+    return agreed_.send == FramedSendMode::Markers || agreed_.pack_out;
   }
   llp::Pulled pull_frame(uint32_t n, uint64_t offset, llp::Frame& out);
   llp::Pulled pull_marked(uint32_t n, uint64_t offset, llp::Frame& out);

@@ -18,16 +18,16 @@ void count(uint64_t& counter) { std::atomic_ref(counter).fetch_add(1, std::memor
 
 // --- modes ---
 
-bool FramedStream::supports(ReceiveMode mode) const {
-  return mode != ReceiveMode::Align || stream_ == nullptr || stream_->traits().shows_segments;
+bool FramedStream::supports(FramedReceiveMode mode) const {
+  return mode != FramedReceiveMode::Align || stream_ == nullptr || stream_->traits().shows_segments;
 }
 
-Status FramedStream::set_receive_mode(ReceiveMode mode, wire::TufKey key) {
+Status FramedStream::set_receive_mode(FramedReceiveMode mode, wire::TufKey key) {
   if (!supports(mode)) {
     return fail(ErrorCode::Unsupported, std::string("receive mode ") + to_string(mode) +
                                             ": the transport does not show segments; use markers");
   }
-  if (mode == ReceiveMode::Markers && !config_.format.tells_length()) {
+  if (mode == FramedReceiveMode::Markers && !config_.format.tells_length()) {
     return fail(ErrorCode::InvalidArgument,
                 "marker mode needs PDUs that tell their length (PduFormat::length_first())");
   }
@@ -38,8 +38,8 @@ Status FramedStream::set_receive_mode(ReceiveMode mode, wire::TufKey key) {
   const uint64_t read = read_.load(std::memory_order_acquire);
   layout_.mode = mode;
   layout_.key = key & wire::kTufKeyMask;
-  layout_.grid =
-      mode == ReceiveMode::Markers ? MarkerGrid(read, config_.receive_interval) : MarkerGrid();
+  layout_.grid = mode == FramedReceiveMode::Markers ? MarkerGrid(read, config_.receive_interval)
+                                                    : MarkerGrid();
   frame_end_ = boundary_ = read;
   follow_boundaries(ordered_.load(std::memory_order_relaxed));
   return {};
@@ -50,7 +50,8 @@ Status FramedStream::set_receive_interval(uint16_t octets) {
     return fail(ErrorCode::InvalidArgument, "a marker interval is 16 to 65535 octets");
   }
   const uint64_t read = read_.load(std::memory_order_acquire);
-  if (layout_.mode == ReceiveMode::Markers && !layout_.grid.change_interval(read, octets, read)) {
+  if (layout_.mode == FramedReceiveMode::Markers &&
+      !layout_.grid.change_interval(read, octets, read)) {
     return fail(ErrorCode::WrongState,
                 "the interval was changed just now: receive up to its marker");
   }
@@ -79,7 +80,7 @@ bool FramedStream::next_unit(Unit& unit) {
   const Parsed parsed = parse_unit(layout_, at, frame_end_, get, unit, error);
   if (parsed == Parsed::Bad) break_off(error);
   if (parsed != Parsed::Known || unit.end > ordered_.load(std::memory_order_acquire)) return false;
-  if (layout_.mode == ReceiveMode::Markers && !markers_right(layout_.grid, unit, get)) {
+  if (layout_.mode == FramedReceiveMode::Markers && !markers_right(layout_.grid, unit, get)) {
     break_off(Error::BadMarker);
     return false;
   }
@@ -105,7 +106,7 @@ void FramedStream::break_off(Error error) {
 }
 
 Received FramedStream::receive(base::ByteSpan out) {
-  if (layout_.mode == ReceiveMode::Plain) {
+  if (layout_.mode == FramedReceiveMode::Plain) {
     const uint32_t n = read(out);
     return n != 0 ? Received{ReceiveKind::Pdu, n} : Received{};
   }
@@ -126,7 +127,7 @@ uint32_t FramedStream::read(base::ByteSpan out) {
     return fetch(offset, dst, n);
   };
   const uint64_t at = read_.load(std::memory_order_relaxed);
-  if (layout_.mode == ReceiveMode::Plain) {
+  if (layout_.mode == FramedReceiveMode::Plain) {
     const auto n = static_cast<uint32_t>(
         std::min<uint64_t>(out.size(), ordered_.load(std::memory_order_acquire) - at));
     if (n != 0) fetch(at, out.data(), n);
@@ -147,10 +148,10 @@ uint32_t FramedStream::read(base::ByteSpan out) {
   return done;
 }
 
-std::optional<llp::StreamEnd> FramedStream::how_ended() const {
+std::optional<StreamEnd> FramedStream::how_ended() const {
   const uint8_t end = ended_.load(std::memory_order_acquire);
   if (end == 0xff) return std::nullopt;
-  return static_cast<llp::StreamEnd>(end);
+  return static_cast<StreamEnd>(end);
 }
 
 bool FramedStream::room_is_news() const {
@@ -187,7 +188,7 @@ void FramedStream::place(base::Range range, base::ByteView octets, bool in_order
   if (first != octets.size()) {
     std::memcpy(receive_, octets.data() + first, octets.size() - first);
   }
-  if (layout_.mode != ReceiveMode::Align) return;
+  if (layout_.mode != FramedReceiveMode::Align) return;
   const bool part = clipped_.begin <= range.begin && range.end <= clipped_.end;
   const bool known = in_order && boundary_ >= range.begin;
   if (watch_.segment(range, octets, !part, known ? boundary_ : UINT64_MAX, layout_.key) &&
@@ -198,7 +199,7 @@ void FramedStream::place(base::Range range, base::ByteView octets, bool in_order
 
 /// Walks the headers of framing PDUs: where the next one begins.
 void FramedStream::follow_boundaries(uint64_t offset) {
-  while (layout_.mode == ReceiveMode::Align && boundary_ != UINT64_MAX &&
+  while (layout_.mode == FramedReceiveMode::Align && boundary_ != UINT64_MAX &&
          boundary_ + wire::kTufHeaderSize <= offset) {
     std::array<uint8_t, wire::kTufHeaderSize> octets;
     // Past a reader that is behind by a ring nothing is known.
@@ -224,7 +225,7 @@ void FramedStream::peer_finished(base::Now) {
   peer_finished_.store(true, std::memory_order_release);
 }
 
-void FramedStream::ended(llp::StreamEnd how, base::Now) {
+void FramedStream::ended(StreamEnd how, base::Now) {
   stream_ = nullptr;
   ended_.store(static_cast<uint8_t>(how), std::memory_order_release);
 }

@@ -14,7 +14,9 @@ namespace {
 
 constexpr uint32_t kSubmissionMax = 65535;
 
-bool begins_segment(SendMode mode) { return mode == SendMode::Align || mode == SendMode::Atomic; }
+bool begins_segment(FramedSendMode mode) {
+  return mode == FramedSendMode::Align || mode == FramedSendMode::Atomic;
+}
 
 }  // namespace
 
@@ -46,27 +48,28 @@ FramedStream::FramedStream(const StreamConfig& config, Counters& counters,
 
 // --- modes ---
 
-bool FramedStream::supports(SendMode mode) const {
+bool FramedStream::supports(FramedSendMode mode) const {
   return !begins_segment(mode) || stream_ == nullptr || stream_->traits().atomic_records;
 }
 
-Status FramedStream::set_send_mode(SendMode mode, wire::TufKey key) {
+Status FramedStream::set_send_mode(FramedSendMode mode, wire::TufKey key) {
   if (!supports(mode)) {
     return fail(ErrorCode::Unsupported,
                 std::string("send mode ") + to_string(mode) +
                     ": the transport does not keep records whole; use markers");
   }
-  if (mode == SendMode::Markers && !config_.format.tells_length()) {
+  if (mode == FramedSendMode::Markers && !config_.format.tells_length()) {
     return fail(ErrorCode::InvalidArgument,
                 "marker mode needs PDUs that tell their length (PduFormat::length_first())");
   }
   const bool queued = cursor_ != written_.load(std::memory_order_acquire) || open_done_ != 0;
-  const bool old_markers = mode == SendMode::Markers && send_grid_.on() && released_ != pulled_;
-  if (mode != send_mode_ && ((mode == SendMode::Markers && queued) || old_markers)) {
+  const bool old_markers =
+      mode == FramedSendMode::Markers && send_grid_.on() && released_ != pulled_;
+  if (mode != send_mode_ && ((mode == FramedSendMode::Markers && queued) || old_markers)) {
     return fail(ErrorCode::WrongState,
                 "marker mode begins at a known octet: wait until what was submitted is sent");
   }
-  if (mode == SendMode::Align) {
+  if (mode == FramedSendMode::Align) {
     // s.5: the same key for the life of the direction.
     if (has_send_key_ && key != send_key_) {
       return fail(ErrorCode::InvalidArgument, "the direction has its key already");
@@ -74,7 +77,7 @@ Status FramedStream::set_send_mode(SendMode mode, wire::TufKey key) {
     send_key_ = key & wire::kTufKeyMask;
     has_send_key_ = true;
   }
-  if (mode == SendMode::Markers && send_mode_ != SendMode::Markers) {
+  if (mode == FramedSendMode::Markers && send_mode_ != FramedSendMode::Markers) {
     send_grid_ = MarkerGrid(pulled_, config_.send_interval);
     submitted_ = pulled_;
   }
@@ -87,7 +90,7 @@ Status FramedStream::set_send_interval(uint16_t octets) {
   if (octets < kIntervalMin) {
     return fail(ErrorCode::InvalidArgument, "a marker interval is 16 to 65535 octets");
   }
-  if (send_mode_ == SendMode::Markers &&
+  if (send_mode_ == FramedSendMode::Markers &&
       !send_grid_.change_interval(submitted_, octets, released_)) {
     return fail(ErrorCode::WrongState,
                 "the interval was changed just now: wait for the peer's ACK");
@@ -105,8 +108,8 @@ uint32_t FramedStream::aligned_max(uint32_t emss) const {
 
 uint32_t FramedStream::usable_emss() const {
   const uint32_t emss = visible_.load(std::memory_order_acquire);
-  if (send_mode_ == SendMode::Align) return aligned_max(emss);
-  if (send_mode_ != SendMode::Markers) return emss;
+  if (send_mode_ == FramedSendMode::Align) return aligned_max(emss);
+  if (send_mode_ != FramedSendMode::Markers) return emss;
   // The first octet of a segment may be a marker.
   const uint32_t interval = send_grid_.interval();
   const uint32_t markers = (emss + interval - 1) / interval * wire::kTufMarkerSize;
@@ -116,14 +119,14 @@ uint32_t FramedStream::usable_emss() const {
 uint32_t FramedStream::pdu_limit() const {
   const uint32_t emss = visible_.load(std::memory_order_acquire);
   switch (send_mode_) {
-    case SendMode::Plain: return kSubmissionMax;
-    case SendMode::Atomic: return std::min(emss, kSubmissionMax);
-    case SendMode::Align: {
+    case FramedSendMode::Plain: return kSubmissionMax;
+    case FramedSendMode::Atomic: return std::min(emss, kSubmissionMax);
+    case FramedSendMode::Align: {
       const uint32_t most = aligned_max(emss);
       const bool small = config_.emergency && emss < wire::kTufEmergencyPdu;
       return small ? std::max(most, wire::kTufEmergencyPdu) : most;
     }
-    case SendMode::Markers:
+    case FramedSendMode::Markers:
       return std::min(config_.max_pdu, marked_pdu_max(send_grid_, submitted_));
   }
   return 0;
@@ -140,7 +143,7 @@ SendResult FramedStream::send(base::ByteView pdu) {
   if (closed_ || how_ended()) return SendResult::Closed;
   if (config_.emsgsize_on_growth && growth_untold_.exchange(false)) return refuse_size();
   if (pdu.empty() || pdu.size() > pdu_limit()) return refuse_size();
-  const bool framed = send_mode_ == SendMode::Align || send_mode_ == SendMode::Markers;
+  const bool framed = send_mode_ == FramedSendMode::Align || send_mode_ == FramedSendMode::Markers;
   if (framed && config_.format.tells_length() &&
       (pdu.size() < config_.format.head() || config_.format.length_of(pdu.data()) != pdu.size())) {
     return SendResult::Malformed;
@@ -152,7 +155,7 @@ SendResult FramedStream::send(base::ByteView pdu) {
   header[2] = static_cast<uint8_t>(send_mode_);
   copy_in(at, header);
   copy_in(at + kSubmissionHeader, pdu);
-  if (send_mode_ == SendMode::Markers) submitted_ = send_grid_.end_of(submitted_, pdu.size());
+  if (send_mode_ == FramedSendMode::Markers) submitted_ = send_grid_.end_of(submitted_, pdu.size());
   written_.store(at + kSubmissionHeader + pdu.size(), std::memory_order_release);
   return SendResult::Ok;
 }
@@ -178,7 +181,7 @@ void FramedStream::copy_out(uint64_t at, uint8_t* dst, uint32_t n) const {
 FramedStream::Submission FramedStream::submission(uint64_t at) const {
   std::array<uint8_t, kSubmissionHeader> header;
   copy_out(at, header.data(), kSubmissionHeader);
-  return {base::load_be16(header.data()), static_cast<SendMode>(header[2])};
+  return {base::load_be16(header.data()), static_cast<FramedSendMode>(header[2])};
 }
 
 /// `count` submissions from `at` on, begun at stream offset `offset`.
@@ -190,8 +193,8 @@ FramedStream::Batch FramedStream::batch(uint64_t at, uint32_t count, uint64_t of
     b.past += kSubmissionHeader + length;
   }
   b.size = b.body;
-  if (b.mode == SendMode::Align) b.size += wire::kTufHeaderSize;
-  if (b.mode == SendMode::Markers) {
+  if (b.mode == FramedSendMode::Align) b.size += wire::kTufHeaderSize;
+  if (b.mode == FramedSendMode::Markers) {
     b.size = static_cast<uint32_t>(send_grid_.end_of(offset, b.body) - offset);
   }
   return b;
@@ -200,11 +203,12 @@ FramedStream::Batch FramedStream::batch(uint64_t at, uint32_t count, uint64_t of
 /// What is sent next. Packing: whole PDUs that are there already, as many as fit the segment.
 FramedStream::Batch FramedStream::next_batch(uint32_t n, uint64_t offset) const {
   Batch b = batch(cursor_, 1, offset);
-  if (b.mode != SendMode::Align || !config_.packing || !config_.format.tells_length()) return b;
+  if (b.mode != FramedSendMode::Align || !config_.packing || !config_.format.tells_length())
+    return b;
   const uint64_t written = written_.load(std::memory_order_acquire);
   while (b.past != written) {
     const Submission next = submission(b.past);
-    if (next.mode != SendMode::Align || b.body + next.length > aligned_max(n)) break;
+    if (next.mode != FramedSendMode::Align || b.body + next.length > aligned_max(n)) break;
     b.past += kSubmissionHeader + next.length;
     b.body += next.length;
     b.size += next.length;
@@ -263,8 +267,8 @@ void FramedStream::write_marked(const Batch& b, uint64_t begin, uint32_t from, u
 
 void FramedStream::write(const Batch& b, uint64_t begin, uint32_t from, uint32_t n,
                          uint8_t* dst) const {
-  if (b.mode == SendMode::Markers) return write_marked(b, begin, from, n, dst);
-  if (b.mode != SendMode::Align) return write_body(b, from, n, dst);
+  if (b.mode == FramedSendMode::Markers) return write_marked(b, begin, from, n, dst);
+  if (b.mode != FramedSendMode::Align) return write_body(b, from, n, dst);
   if (from < wire::kTufHeaderSize) {
     std::array<uint8_t, wire::kTufHeaderSize> header;
     wire::store_tuf_header(header.data(), {static_cast<uint16_t>(b.body), send_key_});
@@ -281,7 +285,7 @@ void FramedStream::write(const Batch& b, uint64_t begin, uint32_t from, uint32_t
 /// like a whole one.
 uint32_t FramedStream::piece(const Batch& b, uint64_t begin, uint32_t n) const {
   const uint32_t take = std::min(n, b.size - open_done_);
-  if (b.mode != SendMode::Align || take == b.size || take < wire::kTufHeaderSize) return take;
+  if (b.mode != FramedSendMode::Align || take == b.size || take < wire::kTufHeaderSize) return take;
   std::array<uint8_t, wire::kTufHeaderSize> first;
   write(b, begin, open_done_, wire::kTufHeaderSize, first.data());
   const wire::TufHeader header = wire::load_tuf_header(first.data());
@@ -291,13 +295,14 @@ uint32_t FramedStream::piece(const Batch& b, uint64_t begin, uint32_t n) const {
 }
 
 void FramedStream::count_batch(const Batch& b, uint64_t offset, uint32_t n) {
-  if (b.mode == SendMode::Align) {
+  if (b.mode == FramedSendMode::Align) {
     ++counters_.frames_out;
     if (b.count > 1) counters_.packed_pdus_out += b.count;
     if (b.size > n) ++counters_.frames_cut;
   }
-  if (b.mode == SendMode::Align || b.mode == SendMode::Markers) counters_.pdus_out += b.count;
-  if (b.mode == SendMode::Markers) {
+  if (b.mode == FramedSendMode::Align || b.mode == FramedSendMode::Markers)
+    counters_.pdus_out += b.count;
+  if (b.mode == FramedSendMode::Markers) {
     counters_.markers_out += send_grid_.count(offset, offset + b.size);
   }
 }
@@ -308,7 +313,7 @@ llp::Pulled FramedStream::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
   pulled_ = offset;
   const uint64_t written = written_.load(std::memory_order_acquire);
   if (open_done_ == 0 && cursor_ == written) return {};
-  const SendMode mode = open_done_ != 0 ? open_.mode : submission(cursor_).mode;
+  const FramedSendMode mode = open_done_ != 0 ? open_.mode : submission(cursor_).mode;
   // s.5.1: a segment never has octets of two sending operations.
   if (n < emss_ && (begins_segment(mode) || begins_segment(last_mode_))) return {};
   n = std::min(n, out.room_left());
@@ -366,7 +371,7 @@ uint32_t FramedStream::pending() const {
   // A PDU as large as the transport offered to try goes whatever waits behind it.
   if (open_done_ == 0 && offered_ != 0) {
     const Submission next = submission(cursor_);
-    if (next.mode == SendMode::Align && next.length + wire::kTufHeaderSize > emss_) {
+    if (next.mode == FramedSendMode::Align && next.length + wire::kTufHeaderSize > emss_) {
       return UINT32_MAX;
     }
   }

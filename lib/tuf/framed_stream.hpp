@@ -89,15 +89,15 @@ class FramedStream : public llp::StreamUser {
 
   /// From the next PDU on. Unsupported: this transport does not keep records whole (Atomic, Align).
   /// WrongState: what was submitted in the mode before is not sent yet.
-  Status set_send_mode(SendMode mode, wire::TufKey key = 0);
+  Status set_send_mode(FramedSendMode mode, wire::TufKey key = 0);
   /// From the next octet on that receive() would give. Unsupported: this transport does not show
   /// segments (Align).
-  Status set_receive_mode(ReceiveMode mode, wire::TufKey key = 0);
+  Status set_receive_mode(FramedReceiveMode mode, wire::TufKey key = 0);
   /// Whether set_send_mode(), set_receive_mode() can succeed.
-  [[nodiscard]] bool supports(SendMode mode) const;
-  [[nodiscard]] bool supports(ReceiveMode mode) const;
-  [[nodiscard]] SendMode send_mode() const { return send_mode_; }
-  [[nodiscard]] ReceiveMode receive_mode() const { return layout_.mode; }
+  [[nodiscard]] bool supports(FramedSendMode mode) const;
+  [[nodiscard]] bool supports(FramedReceiveMode mode) const;
+  [[nodiscard]] FramedSendMode send_mode() const { return send_mode_; }
+  [[nodiscard]] FramedReceiveMode receive_mode() const { return layout_.mode; }
 
   void set_packing(bool on) { config_.packing = on; }
   void set_emergency(bool on) { config_.emergency = on; }
@@ -136,7 +136,7 @@ class FramedStream : public llp::StreamUser {
   [[nodiscard]] bool peer_has_finished() const {
     return peer_finished_.load(std::memory_order_acquire);
   }
-  [[nodiscard]] std::optional<llp::StreamEnd> how_ended() const;
+  [[nodiscard]] std::optional<StreamEnd> how_ended() const;
   /// receive() took so much that the owner should hear of it (serve()).
   [[nodiscard]] bool room_is_news() const;
 
@@ -170,7 +170,7 @@ class FramedStream : public llp::StreamUser {
                                  read_.load(std::memory_order_acquire));
   }
   void peer_finished(base::Now now) override;
-  void ended(llp::StreamEnd how, base::Now now) override;
+  void ended(StreamEnd how, base::Now now) override;
 
  private:
   static constexpr uint32_t kSubmissionHeader = 4;  // length, mode
@@ -182,11 +182,11 @@ class FramedStream : public llp::StreamUser {
     uint32_t count = 0;  // submissions
     uint32_t body = 0;   // their octets
     uint32_t size = 0;   // octets of the stream
-    SendMode mode = SendMode::Plain;
+    FramedSendMode mode = FramedSendMode::Plain;
   };
   struct Submission {
     uint32_t length = 0;
-    SendMode mode = SendMode::Plain;
+    FramedSendMode mode = FramedSendMode::Plain;
   };
 
   // framed_send.cpp
@@ -219,7 +219,7 @@ class FramedStream : public llp::StreamUser {
   // Sending. The ring holds a header of 4 octets (length, mode) and the octets of each submission.
   std::unique_ptr<uint8_t[]> own_rings_;
   uint8_t* send_;
-  SendMode send_mode_ = SendMode::Plain;
+  FramedSendMode send_mode_ = FramedSendMode::Plain;
   wire::TufKey send_key_ = 0;
   bool has_send_key_ = false;
   MarkerGrid send_grid_;
@@ -228,10 +228,10 @@ class FramedStream : public llp::StreamUser {
   uint64_t cursor_ = 0;  // owner: ring position of the next submission to be sent
   Batch open_;           // the batch whose first octets were sent
   uint32_t open_done_ = 0;
-  uint64_t pulled_ = 0;                   // stream offset
-  uint64_t released_ = 0;                 // stream offset
-  SendMode last_mode_ = SendMode::Plain;  // of the record pulled last
-  uint32_t emss_ = 0;                     // of the transport
+  uint64_t pulled_ = 0;                               // stream offset
+  uint64_t released_ = 0;                             // stream offset
+  FramedSendMode last_mode_ = FramedSendMode::Plain;  // of the record pulled last
+  uint32_t emss_ = 0;                                 // of the transport
   uint32_t offered_ = 0;  // a larger one that the transport would try with a PDU of its size
   uint32_t before_growth_ = 0;
   uint64_t largest_since_ = 0;  // record pulled since EMSS grew

@@ -2,25 +2,6 @@
 
 namespace rnic::tuf {
 
-const char* to_string(SendMode mode) {
-  switch (mode) {
-    case SendMode::Plain: return "plain";
-    case SendMode::Atomic: return "atomic";
-    case SendMode::Align: return "alignment";
-    case SendMode::Markers: return "markers";
-  }
-  return "unknown";
-}
-
-const char* to_string(ReceiveMode mode) {
-  switch (mode) {
-    case ReceiveMode::Plain: return "plain";
-    case ReceiveMode::Align: return "alignment";
-    case ReceiveMode::Markers: return "markers";
-  }
-  return "unknown";
-}
-
 const char* to_string(Error error) {
   switch (error) {
     case Error::None: return "none";

@@ -7,22 +7,10 @@
 #include <optional>
 
 #include "base/bytes.hpp"
+#include "rnic/transport.hpp"
 #include "wire/tuf.hpp"
 
 namespace rnic::tuf {
-
-/// Appendix A: the send direction. The two directions are independent (s.4).
-enum class SendMode : uint8_t {
-  Plain,    ///< octets without any boundary
-  Atomic,   ///< each buffer is one TCP segment, nothing is added ("framing-aware TCP mode")
-  Align,    ///< PDU alignment mode, s.5
-  Markers,  ///< marker mode, s.6
-};
-[[nodiscard]] const char* to_string(SendMode mode);
-
-/// Appendix A: the receive direction.
-enum class ReceiveMode : uint8_t { Plain, Align, Markers };
-[[nodiscard]] const char* to_string(ReceiveMode mode);
 
 /// What is wrong with a received framed stream. The rest of the stream cannot be read.
 enum class Error : uint8_t {

@@ -42,8 +42,9 @@ std::optional<Agreed> agree(const wire::TufStart& own, const wire::TufStart& pee
     return std::nullopt;
   }
   Agreed agreed;
-  agreed.send = out == wire::kTufModeAlign ? SendMode::Align : SendMode::Markers;
-  agreed.receive = in == wire::kTufModeAlign ? ReceiveMode::Align : ReceiveMode::Markers;
+  agreed.send = out == wire::kTufModeAlign ? FramedSendMode::Align : FramedSendMode::Markers;
+  agreed.receive =
+      in == wire::kTufModeAlign ? FramedReceiveMode::Align : FramedReceiveMode::Markers;
   agreed.send_key = own.key;
   agreed.receive_key = peer.key;
   // s.5: never against the receiver's wish; and the format of the PDUs is the same at both ends.

@@ -23,8 +23,8 @@ struct Config;
 
 /// What both directions are, from one end's view.
 struct Agreed {
-  SendMode send = SendMode::Plain;
-  ReceiveMode receive = ReceiveMode::Plain;
+  FramedSendMode send = FramedSendMode::Plain;
+  FramedReceiveMode receive = FramedReceiveMode::Plain;
   wire::TufKey send_key = 0;
   wire::TufKey receive_key = 0;
   bool pack_out = false;  ///< several PDUs in a framing PDU: both sides want it

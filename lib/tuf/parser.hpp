@@ -12,7 +12,7 @@ namespace rnic::tuf {
 
 /// What a receiver knows about the stream that it gets.
 struct ReceiveLayout {
-  ReceiveMode mode = ReceiveMode::Plain;
+  FramedReceiveMode mode = FramedReceiveMode::Plain;
   PduFormat format;
   wire::TufKey key = 0;                 ///< alignment mode
   MarkerGrid grid;                      ///< marker mode
@@ -134,7 +134,7 @@ bool markers_right(const MarkerGrid& grid, const Unit& unit, Fetch&& fetch) {
 template <typename Fetch>
 Parsed parse_unit(const ReceiveLayout& layout, uint64_t at, uint64_t frame_end, Fetch&& fetch,
                   Unit& unit, Error& error) {
-  return layout.mode == ReceiveMode::Align
+  return layout.mode == FramedReceiveMode::Align
              ? parse_aligned(layout, at, frame_end, fetch, unit, error)
              : parse_marked(layout, at, fetch, unit, error);
 }

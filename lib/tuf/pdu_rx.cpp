@@ -66,8 +66,9 @@ bool PduReceiver::fetch_in_order(base::Range range, base::ByteView octets, uint6
 
 /// The segment needs no hold space: in order, and one framing PDU behind the last one.
 bool PduReceiver::fits_at_once(base::Range range, base::ByteView octets) const {
-  return in_order(range) && layout_.mode == ReceiveMode::Align && place_next_ == range.begin &&
-         frame_end_ == range.begin && wire::is_tuf_frame(octets, layout_.key);
+  return in_order(range) && layout_.mode == FramedReceiveMode::Align &&
+         place_next_ == range.begin && frame_end_ == range.begin &&
+         wire::is_tuf_frame(octets, layout_.key);
 }
 
 llp::InspectVerdict PduReceiver::inspect(base::Range range, base::ByteView octets) {
@@ -118,11 +119,11 @@ void PduReceiver::place(base::Range range, base::ByteView octets, base::Now now)
   if (stopped_ || (error_at_next_ != Error::None && ordered_segment)) {
     counters_.discarded_octets += range.size();
   } else {
-    if (layout_.mode == ReceiveMode::Align) note_alignment(range, octets, now);
+    if (layout_.mode == FramedReceiveMode::Align) note_alignment(range, octets, now);
     const bool part = clipped_.begin <= range.begin && range.end <= clipped_.end;
     if (ordered_segment) {
       place_in_order(range, octets, now);
-    } else if (layout_.mode == ReceiveMode::Align) {
+    } else if (layout_.mode == FramedReceiveMode::Align) {
       // s.5.4, conditions 1 and 2.
       if (config_.out_of_order && !part && octets.size() > wire::kTufHeaderSize &&
           wire::is_tuf_frame(octets, layout_.key)) {
@@ -177,7 +178,7 @@ void PduReceiver::place_in_order(base::Range range, base::ByteView octets, base:
   }
   if (stopped_) return;
   const uint64_t rest = std::max(place_next_, range.begin);
-  if (place_next_ != first) trace(base::TraceKind::InOrder, {first, place_next_}, now);
+  if (place_next_ != first) trace(TraceKind::InOrder, {first, place_next_}, now);
   if (rest < range.end) {
     hold({rest, range.end}, octets.subspan(rest - range.begin), true, kUnlocated, now);
   }
@@ -232,7 +233,7 @@ bool PduReceiver::place_unit(const Unit& unit, const uint8_t* data, bool in_orde
   pdu.copy_prefix(entry.header.data(), llp::kUlpduHeaderMax);
   if (in_order) return true;
   counters_.placed_early_octets += unit.end - unit.begin;
-  trace(base::TraceKind::PlacedEarly, {unit.begin, unit.end}, now);
+  trace(TraceKind::PlacedEarly, {unit.begin, unit.end}, now);
   return true;
 }
 
@@ -265,7 +266,7 @@ uint32_t PduReceiver::hold(base::Range range, base::ByteView octets, bool in_ord
   }
   counters_.held_octets += range.size();
   held_told_ = std::max(held_told_, held_.octets());
-  trace(base::TraceKind::Held, range, now);
+  trace(TraceKind::Held, range, now);
   return node;
 }
 
@@ -333,7 +334,7 @@ void PduReceiver::ordered(uint64_t offset, base::Now now) {
   if (stopped_) return;
   if (held_.octets() < held_told_ && stream_ != nullptr) stream_->room_grew();
   held_told_ = held_.octets();
-  trace(base::TraceKind::Delivered, {from, offset}, now);
+  trace(TraceKind::Delivered, {from, offset}, now);
 }
 
 void PduReceiver::drain(uint64_t offset, base::Now now) {
@@ -391,7 +392,7 @@ void PduReceiver::deliver(mpa::PlacedFpdu& entry, base::Now now) {
     // Behind it comes the rest of its framing PDU, held, or the next framing PDU.
     place_next_ = frame_end_ = deliver_next_;
     const uint32_t node = held_.beginning_at(place_next_);
-    if (layout_.mode == ReceiveMode::Align && node != kNone &&
+    if (layout_.mode == FramedReceiveMode::Align && node != kNone &&
         held_.node(node).next_fpdu < kNotLocatable) {
       frame_end_ = held_.node(node).next_fpdu;
     }
@@ -416,7 +417,7 @@ void PduReceiver::raise(Error error, base::Now now) {
   sink_.stream_broken(error, now);
 }
 
-void PduReceiver::trace(base::TraceKind kind, base::Range range, base::Now now) {
+void PduReceiver::trace(TraceKind kind, base::Range range, base::Now now) {
   if (stream_ == nullptr) return;
   if (base::TraceSink* sink = stream_->trace()) [[unlikely]] {
     sink->record(kind, range, now);

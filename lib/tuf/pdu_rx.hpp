@@ -80,7 +80,7 @@ class PduReceiver {
   /// The order stands between two PDUs, and two framing PDUs.
   [[nodiscard]] bool at_boundary() const {
     return stopped_ || (place_next_ == ordered_ &&
-                        (layout_.mode != ReceiveMode::Align || frame_end_ == place_next_));
+                        (layout_.mode != FramedReceiveMode::Align || frame_end_ == place_next_));
   }
 
  private:
@@ -106,7 +106,7 @@ class PduReceiver {
   void deliver(mpa::PlacedFpdu& entry, base::Now now);
   void drain(uint64_t offset, base::Now now);
   void raise(Error error, base::Now now);
-  void trace(base::TraceKind kind, base::Range range, base::Now now);
+  void trace(TraceKind kind, base::Range range, base::Now now);
 
   const Config& config_;
   mpa::HoldStore& store_;

@@ -24,7 +24,7 @@ using mpa::kNone;
 uint32_t Session::Impl::mulpdu() const {
   uint32_t overhead = prefixed() ? kUlpduLengthSize : 0;
   uint32_t most = wire::kTufPduMax - overhead;
-  if (agreed_.send == SendMode::Markers) {
+  if (agreed_.send == FramedSendMode::Markers) {
     const uint32_t interval = agreed_.send_interval;
     overhead += (emss_ + interval - 1) / interval * wire::kTufMarkerSize;
     most = std::min(agreed_.max_pdu_out - kUlpduLengthSize, kMulpduMax);
@@ -38,7 +38,8 @@ uint32_t Session::Impl::mulpdu() const {
 llp::Pulled Session::Impl::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
   if (state_ != StartState::Done) return pull_start(n, offset, out);
   n = std::min(n, out.room_left());
-  return agreed_.send == SendMode::Align ? pull_frame(n, offset, out) : pull_marked(n, offset, out);
+  return agreed_.send == FramedSendMode::Align ? pull_frame(n, offset, out)
+                                               : pull_marked(n, offset, out);
 }
 
 /// s.5.1: a framing PDU begins its segment, and nothing follows it there.
@@ -125,7 +126,7 @@ bool Session::Impl::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t
     return true;
   }
   const uint32_t before = out.length();
-  const bool align = agreed_.send == SendMode::Align;
+  const bool align = agreed_.send == FramedSendMode::Align;
   uint32_t header = align ? wire::kTufHeaderSize : 0;
   uint8_t* frame = nullptr;
   uint32_t node = tag.a == kPackedTag ? static_cast<uint32_t>(tag.b) : kNone;
@@ -151,7 +152,8 @@ bool Session::Impl::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t
 /// s.5.2: a part of a framing PDU that looks like a whole one is made shorter.
 uint32_t Session::Impl::cut(base::ByteView piece) const {
   const auto size = static_cast<uint32_t>(piece.size());
-  if (agreed_.send != SendMode::Align || !wire::is_tuf_frame(piece, agreed_.send_key)) return size;
+  if (agreed_.send != FramedSendMode::Align || !wire::is_tuf_frame(piece, agreed_.send_key))
+    return size;
   ++counters_.lookalikes_avoided;
   return size - 1;
 }
@@ -232,7 +234,7 @@ void Session::Impl::peer_finished(base::Now now) {
   if (state_ == StartState::Done) user_->peer_finished(receiver_.at_boundary(), now);
 }
 
-void Session::Impl::ended(llp::StreamEnd how, base::Now now) {
+void Session::Impl::ended(StreamEnd how, base::Now now) {
   if (ended_) return;
   ended_ = true;
   now_ = now;
@@ -296,7 +298,7 @@ void Session::ordered(uint64_t offset, base::Now now) { impl_->ordered(offset, n
 void Session::emss_changed(uint32_t emss) { impl_->emss_changed(emss); }
 uint32_t Session::receive_room() const { return impl_->receive_room(); }
 void Session::peer_finished(base::Now now) { impl_->peer_finished(now); }
-void Session::ended(llp::StreamEnd how, base::Now now) { impl_->ended(how, now); }
+void Session::ended(StreamEnd how, base::Now now) { impl_->ended(how, now); }
 
 uint32_t Session::mulpdu() const { return impl_->mulpdu(); }
 void Session::ready() { impl_->ready(); }

@@ -97,7 +97,7 @@ class Session final : public mpa::StartSession {
   void emss_changed(uint32_t emss) override;
   [[nodiscard]] uint32_t receive_room() const override;
   void peer_finished(base::Now now) override;
-  void ended(llp::StreamEnd how, base::Now now) override;
+  void ended(StreamEnd how, base::Now now) override;
 
   // llp::Framing
   [[nodiscard]] uint32_t mulpdu() const override;

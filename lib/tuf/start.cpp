@@ -122,8 +122,8 @@ void Session::Impl::take_agreed(const wire::TufStart& peer) {
   agreed_ = *agree(own_, peer);
   negotiated_ = {};
   negotiated_.crc = false;
-  negotiated_.markers_send = agreed_.send == SendMode::Markers;
-  negotiated_.markers_receive = agreed_.receive == ReceiveMode::Markers;
+  negotiated_.markers_send = agreed_.send == FramedSendMode::Markers;
+  negotiated_.markers_receive = agreed_.receive == FramedReceiveMode::Markers;
   take_offer(peer);
 }
 
@@ -154,9 +154,10 @@ void Session::Impl::answer(bool accepted, base::ByteView private_data, const mpa
     tell_reads(plan, reply);
   }
   reply.reject = !accepted;
-  reply.chosen_send = agreed_.send == SendMode::Align ? wire::kTufModeAlign : wire::kTufModeMarkers;
+  reply.chosen_send =
+      agreed_.send == FramedSendMode::Align ? wire::kTufModeAlign : wire::kTufModeMarkers;
   reply.chosen_receive =
-      agreed_.receive == ReceiveMode::Align ? wire::kTufModeAlign : wire::kTufModeMarkers;
+      agreed_.receive == FramedReceiveMode::Align ? wire::kTufModeAlign : wire::kTufModeMarkers;
   // The frame first: it needs memory, and without it nothing has happened.
   set_frame(wire::kTufReplyMagic, reply, private_data);
   negotiated_ = negotiated;
@@ -211,7 +212,7 @@ llp::Pulled Session::Impl::pull_start(uint32_t n, uint64_t offset, llp::Frame& o
 
 void Session::Impl::start_frame_sent(uint64_t end, base::Now now) {
   send_grid_ = MarkerGrid();
-  if (agreed_.send == SendMode::Markers) send_grid_ = MarkerGrid(end, agreed_.send_interval);
+  if (agreed_.send == FramedSendMode::Markers) send_grid_ = MarkerGrid(end, agreed_.send_interval);
   switch (state_) {
     case StartState::SendRequest: state_ = StartState::AwaitReply; break;
     case StartState::SendReply: state_ = StartState::AwaitGo; break;
@@ -230,9 +231,9 @@ void Session::Impl::begin_framing(base::Now now) {
   layout.mode = agreed_.receive;
   layout.key = agreed_.receive_key;
   layout.max_pdu = agreed_.max_pdu_in;
-  const bool prefixed_in = agreed_.receive == ReceiveMode::Markers || agreed_.pack_in;
+  const bool prefixed_in = agreed_.receive == FramedReceiveMode::Markers || agreed_.pack_in;
   layout.format = prefixed_in ? PduFormat::length_first() : PduFormat::one_per_frame();
-  if (agreed_.receive == ReceiveMode::Markers) {
+  if (agreed_.receive == FramedReceiveMode::Markers) {
     layout.grid = MarkerGrid(received_, agreed_.receive_interval);
   }
   receiver_.start(received_, layout, prefixed_in ? kUlpduLengthSize : 0);

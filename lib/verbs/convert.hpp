@@ -15,10 +15,6 @@ namespace rnic::verbs {
 
 /// Where to listen; an empty address means all of the device's.
 [[nodiscard]] Result<llp::Endpoint> to_local(const std::string& address, uint16_t port);
-[[nodiscard]] rdmap::SendWork to_work(const SendRequest& request);
-[[nodiscard]] rdmap::ReceiveWork to_work(const ReceiveRequest& request);
-[[nodiscard]] Completion from_work(const rdmap::Completion& completion);
-[[nodiscard]] std::optional<nic::FramingKind> to_framing(std::optional<Framing> framing);
 [[nodiscard]] nic::ConnectOptions to_options(const ConnectOptions& options);
 /// Takes private data and detail out of it, but nothing when it throws.
 [[nodiscard]] Event from_event(nic::Event& event);
@@ -26,6 +22,5 @@ namespace rnic::verbs {
 [[nodiscard]] tl::unexpected<Error> stream_failure(StreamEnd end, const std::string& peer);
 /// What is given, over what is there.
 [[nodiscard]] tcp::ConnectionOptions merged(tcp::ConnectionOptions out, const StreamOptions& given);
-[[nodiscard]] TraceKind from_trace(base::TraceKind kind);
 
 }  // namespace rnic::verbs

@@ -17,19 +17,6 @@ using verbs::on_worker;
 using verbs::quietly;
 using verbs::stream_failure;
 
-static_assert(static_cast<int>(FramedSendMode::Markers) ==
-              static_cast<int>(tuf::SendMode::Markers));
-static_assert(static_cast<int>(FramedReceiveMode::Markers) ==
-              static_cast<int>(tuf::ReceiveMode::Markers));
-
-const char* to_string(FramedSendMode mode) {
-  return tuf::to_string(static_cast<tuf::SendMode>(mode));
-}
-
-const char* to_string(FramedReceiveMode mode) {
-  return tuf::to_string(static_cast<tuf::ReceiveMode>(mode));
-}
-
 namespace {
 
 tl::unexpected<Error> refusal(ErrorCode code, std::string message) {
@@ -51,8 +38,8 @@ nic::FramedSetup setup(const FramingOptions& options) {
   out.stream.send_interval = options.send_interval;
   out.stream.receive_interval = options.receive_interval;
   out.stream.middlebox_limit = options.middlebox_limit;
-  out.send = static_cast<tuf::SendMode>(options.send_mode);
-  out.receive = static_cast<tuf::ReceiveMode>(options.receive_mode);
+  out.send = options.send_mode;
+  out.receive = options.receive_mode;
   out.send_key = options.send_key;
   out.receive_key = options.receive_key;
   return out;
@@ -67,7 +54,7 @@ tl::unexpected<Error> too_long(size_t octets, const nic::FramedSocket& socket) {
   }
   return refusal(ErrorCode::MessageSize,
                  "a frame of " + std::to_string(octets) + " octets: in mode " +
-                     tuf::to_string(socket.send_mode()) + " it may have " + std::to_string(limit) +
+                     to_string(socket.send_mode()) + " it may have " + std::to_string(limit) +
                      " now; cut it smaller (frame_limit()), or use marker mode");
 }
 
@@ -148,7 +135,7 @@ Result<size_t> FramedStream::receive(std::span<uint8_t> buffer) {
       return refusal(ErrorCode::MessageSize, "the next frame has " + std::to_string(got.length) +
                                                  " octets: give a buffer that holds it");
     }
-    const bool plain = socket_->receive_mode() == tuf::ReceiveMode::Plain;
+    const bool plain = socket_->receive_mode() == FramedReceiveMode::Plain;
     if (plain && buffer.empty()) return 0;
     return taken(got.kind == tuf::ReceiveKind::Pdu ? got.length : 0, over, end);
   });
@@ -166,7 +153,7 @@ Result<size_t> FramedStream::read(std::span<uint8_t> octets) {
 
 size_t FramedStream::readable() const {
   if (socket_ == nullptr) return 0;
-  if (socket_->receive_mode() == tuf::ReceiveMode::Plain) return socket_->unread();
+  if (socket_->receive_mode() == FramedReceiveMode::Plain) return socket_->unread();
   const tuf::Received next = socket_->receive({});
   return next.kind == tuf::ReceiveKind::NoRoom ? next.length : 0;
 }
@@ -215,13 +202,11 @@ bool FramedStream::supports(FramedReceiveMode mode) const {
 }
 
 FramedSendMode FramedStream::send_mode() const {
-  return socket_ == nullptr ? FramedSendMode::Plain
-                            : static_cast<FramedSendMode>(socket_->send_mode());
+  return socket_ == nullptr ? FramedSendMode::Plain : socket_->send_mode();
 }
 
 FramedReceiveMode FramedStream::receive_mode() const {
-  return socket_ == nullptr ? FramedReceiveMode::Plain
-                            : static_cast<FramedReceiveMode>(socket_->receive_mode());
+  return socket_ == nullptr ? FramedReceiveMode::Plain : socket_->receive_mode();
 }
 
 uint16_t FramedStream::send_interval() const {
@@ -254,7 +239,7 @@ Status FramedStream::set_send_mode(FramedSendMode mode, uint64_t key) {
     }
     return change([&](nic::FramedSocket& socket) {
       const Status known = mode == FramedSendMode::Align ? nic::check_key(key) : Status{};
-      return known ? socket.set_send_mode(static_cast<tuf::SendMode>(mode), key) : known;
+      return known ? socket.set_send_mode(mode, key) : known;
     });
   });
 }
@@ -267,7 +252,7 @@ Status FramedStream::set_receive_mode(FramedReceiveMode mode, uint64_t key) {
     }
     return change([&](nic::FramedSocket& socket) {
       const Status known = mode == FramedReceiveMode::Align ? nic::check_key(key) : Status{};
-      return known ? socket.set_receive_mode(static_cast<tuf::ReceiveMode>(mode), key) : known;
+      return known ? socket.set_receive_mode(mode, key) : known;
     });
   });
 }
@@ -342,7 +327,7 @@ std::optional<StreamEnd> FramedStream::how_ended() const {
   if (socket_ == nullptr) return StreamEnd::Closed;
   const auto end = socket_->how_ended();
   if (!end) return std::nullopt;
-  return static_cast<StreamEnd>(*end);
+  return *end;
 }
 
 Status FramedStream::status() const {

@@ -104,17 +104,7 @@ CompletionQueue::~CompletionQueue() {
   });
 }
 
-uint32_t CompletionQueue::poll(std::span<Completion> out) {
-  uint32_t n = 0;
-  std::array<rdmap::Completion, 32> batch;
-  while (n < out.size()) {
-    const size_t want = std::min(batch.size(), out.size() - n);
-    const uint32_t got = cq_->poll({batch.data(), want});
-    for (uint32_t i = 0; i < got; ++i) out[n++] = verbs::from_work(batch[i]);
-    if (got < want) break;
-  }
-  return n;
-}
+uint32_t CompletionQueue::poll(std::span<Completion> out) { return cq_->poll(out); }
 
 // --- QueuePair ---
 
@@ -122,9 +112,9 @@ uint32_t CompletionQueue::poll(std::span<Completion> out) {
 class QueuePair::Trace final : public base::TraceSink {
  public:
   explicit Trace(size_t max_events) : max_events_(max_events) { events_.reserve(max_events); }
-  void record(base::TraceKind kind, base::Range range, base::Now now) override {
+  void record(TraceKind kind, base::Range range, base::Now now) override {
     if (events_.size() == max_events_) return;
-    events_.push_back({verbs::from_trace(kind), range.begin, range.end, base::nanos(now)});
+    events_.push_back({kind, range.begin, range.end, base::nanos(now)});
   }
   std::vector<TraceEvent> take() { return std::move(events_); }
 
@@ -155,14 +145,14 @@ QueuePair::~QueuePair() {
 uint32_t QueuePair::number() const { return qp_->number(); }
 
 Status QueuePair::post_send(const SendRequest& request) {
-  const nic::PostResult result = qp_->post_send(verbs::to_work(request));
+  const nic::PostResult result = qp_->post_send(request);
   if (result != nic::PostResult::Ok) return to_status(result, "send", qp_->spec().send_depth);
   if (device_->worker != nullptr) device_->worker->wake();
   return {};
 }
 
 Status QueuePair::post_receive(const ReceiveRequest& request) {
-  const nic::PostResult result = qp_->post_receive(verbs::to_work(request));
+  const nic::PostResult result = qp_->post_receive(request);
   if (result != nic::PostResult::Ok) return to_status(result, "receive", qp_->spec().receive_depth);
   if (device_->worker != nullptr) device_->worker->wake();
   return {};
@@ -404,9 +394,7 @@ Status Device::listen(uint16_t port, const std::string& address, std::optional<F
     }
     const auto local = verbs::to_local(address, port);
     if (!local) return tl::unexpected(local.error());
-    return on_worker(*device_, [&](base::Now) {
-      return device_->device->listen(*local, verbs::to_framing(framing));
-    });
+    return on_worker(*device_, [&](base::Now) { return device_->device->listen(*local, framing); });
   });
 }
 

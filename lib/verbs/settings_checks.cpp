@@ -255,7 +255,7 @@ class DeviceChecks {
               limits.max_connections);
     not_above("mpa.hold_limit", device_.config.mpa.hold_limit, "limits.hold_octets",
               limits.hold_octets);
-    if (device_.config.framing == nic::FramingKind::Tuf) {
+    if (device_.config.framing == Framing::Tuf) {
       not_above("tuf.hold_limit", device_.config.tuf.hold_limit, "limits.hold_octets",
                 limits.hold_octets);
     }

@@ -32,16 +32,16 @@ constexpr std::string_view kIdleWords[] = {"spin", "yield", "sleep", "auto"};
 constexpr std::string_view kFramingWords[] = {"mpa", "tuf"};
 constexpr std::string_view kFragmentWords[] = {"drop", "mtu", "many", "one", "spanning"};
 
-std::span<const std::string_view> words_of(const tcp::CongestionControl*) {
+std::span<const std::string_view> words_of(const CongestionControl*) {
   return kCongestionWords;
 }
-std::span<const std::string_view> words_of(const tcp::Ecn*) { return kEcnWords; }
+std::span<const std::string_view> words_of(const Ecn*) { return kEcnWords; }
 std::span<const std::string_view> words_of(const EalSettings::Hugepages*) {
   return kHugepagesWords;
 }
 std::span<const std::string_view> words_of(const WorkerSettings::Mode*) { return kModeWords; }
 std::span<const std::string_view> words_of(const WorkerSettings::Idle*) { return kIdleWords; }
-std::span<const std::string_view> words_of(const nic::FramingKind*) { return kFramingWords; }
+std::span<const std::string_view> words_of(const Framing*) { return kFramingWords; }
 std::span<const std::string_view> words_of(const net::FragmentPolicy*) { return kFragmentWords; }
 
 std::string quoted(std::string_view text) {

@@ -33,10 +33,9 @@ struct InterfaceAddress {
 using Target =
     std::variant<bool*, uint8_t*, uint16_t*, uint32_t*, uint64_t*, double*, base::Duration*,
                  std::string*, std::vector<std::string>*, std::vector<uint32_t>*,
-                 tcp::CongestionControl*, tcp::Ecn*, EalSettings::Hugepages*, WorkerSettings::Mode*,
-                 WorkerSettings::Idle*, nic::FramingKind*, net::FragmentPolicy*, Mac*,
-                 llp::IpAddress*, InterfaceAddress, std::vector<net::Prefix>*,
-                 std::vector<net::StaticRoute>*>;
+                 CongestionControl*, Ecn*, EalSettings::Hugepages*, WorkerSettings::Mode*,
+                 WorkerSettings::Idle*, Framing*, net::FragmentPolicy*, Mac*, llp::IpAddress*,
+                 InterfaceAddress, std::vector<net::Prefix>*, std::vector<net::StaticRoute>*>;
 
 /// Inclusive; of whole numbers, of octets, of nanoseconds, or of a share.
 struct Range {

@@ -18,14 +18,6 @@ using verbs::on_worker;
 using verbs::quietly;
 using verbs::stream_failure;
 
-static_assert(static_cast<int>(Ecn::Offer) == static_cast<int>(tcp::Ecn::Offer));
-static_assert(static_cast<int>(CongestionControl::Dctcp) ==
-              static_cast<int>(tcp::CongestionControl::Dctcp));
-static_assert(static_cast<int>(StreamEnd::Unreachable) ==
-              static_cast<int>(llp::StreamEnd::Unreachable));
-
-const char* to_string(StreamEnd end) { return llp::to_string(static_cast<llp::StreamEnd>(end)); }
-
 const char* to_string(StreamState state) {
   switch (state) {
     case StreamState::Connecting: return "connecting";
@@ -73,9 +65,9 @@ tl::unexpected<Error> stream_failure(StreamEnd end, const std::string& peer) {
 
 tcp::ConnectionOptions merged(tcp::ConnectionOptions out, const StreamOptions& given) {
   if (given.congestion_control) {
-    out.congestion_control = static_cast<tcp::CongestionControl>(*given.congestion_control);
+    out.congestion_control = *given.congestion_control;
   }
-  if (given.ecn) out.ecn = static_cast<tcp::Ecn>(*given.ecn);
+  if (given.ecn) out.ecn = *given.ecn;
   out.pacing = given.pacing.value_or(out.pacing);
   out.nagle = given.nagle.value_or(out.nagle);
   out.keep_alive = given.keep_alive.value_or(out.keep_alive);
@@ -216,7 +208,7 @@ std::optional<StreamEnd> Stream::how_ended() const {
   if (socket_ == nullptr) return StreamEnd::Closed;
   const auto end = socket_->how_ended();
   if (!end) return std::nullopt;
-  return static_cast<StreamEnd>(*end);
+  return *end;
 }
 
 Status Stream::status() const {

@@ -107,7 +107,7 @@ class TufStarts : public BadStarts {
   TufStarts() : TufStarts([](nic::DeviceConfig&) {}) {}
   explicit TufStarts(const Tweak& tweak)
       : BadStarts([&](nic::DeviceConfig& config) {
-          config.framing = nic::FramingKind::Tuf;
+          config.framing = Framing::Tuf;
           tweak(config);
         }) {}
 

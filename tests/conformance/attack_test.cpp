@@ -7,8 +7,6 @@
 namespace rnic::conformance {
 namespace {
 
-using rdmap::WorkOpcode;
-using rdmap::WorkStatus;
 using wire::ddp::TaggedHeader;
 using wire::ddp::UntaggedHeader;
 using wire::rdmap::AtomicRequest;
@@ -139,9 +137,10 @@ TEST_F(Attack, AMessageThatDisagreesWithItself_RDMAP_3_02) {
         const std::string said = log.take();
         if (!agrees) expect_named({0, 2, 6}, *talk.qp, before, said);
         const auto done = right().completions(cq_);
-        EXPECT_EQ(std::count_if(done.begin(), done.end(),
-                                [](const auto& c) { return c.status == WorkStatus::Success; }),
-                  agrees ? 1 : 0);
+        EXPECT_EQ(
+            std::count_if(done.begin(), done.end(),
+                          [](const auto& c) { return c.status == CompletionStatus::Success; }),
+            agrees ? 1 : 0);
         const bool invalidated = agrees && (first == 0x44 || first == 0x46);
         static_cast<void>(right().device->deregister_memory(mem::Stag{victim}));
         if (invalidated) {
@@ -252,26 +251,26 @@ class Answers : public Station {
     return tagged({.last = last, .rsvd_ulp = 0x42, .stag = sink_, .to = to}, n);
   }
   /// A connection on which one Read, or one atomic, waits for its answer.
-  Talk asked(WorkOpcode opcode) {
+  Talk asked(Opcode opcode) {
     std::fill(memory_.begin(), memory_.end(), kUntouched);
     Talk talk = open();
     say(talk, tagged({.last = true, .rsvd_ulp = 0x40, .stag = stag_, .to = 0}, 0));
     run_for(std::chrono::milliseconds(1));  // the first FPDU lets it speak
-    rdmap::SendWork w;
+    SendRequest w;
     w.id = 99;
     w.opcode = opcode;
     w.sge_count = 1;
-    w.sges[0] = {kSink, opcode == WorkOpcode::Read ? kAsked : 8, sink_};
+    w.sges[0] = {kSink, opcode == Opcode::Read ? kAsked : 8, sink_};
     EXPECT_EQ(talk.qp->post_send(w), nic::PostResult::Ok);
     EXPECT_TRUE(run_until([&] {
       listen_to(talk);
       return !ulpdus(talk).empty();
     }));
-    EXPECT_EQ(ulpdus(talk)[0][1], opcode == WorkOpcode::Read ? 0x41 : 0x4a);
+    EXPECT_EQ(ulpdus(talk)[0][1], opcode == Opcode::Read ? 0x41 : 0x4a);
     return talk;
   }
   /// \param code kNoTerminate: the request completes
-  void expect_answer(const std::string& what, WorkOpcode opcode, const std::vector<Octets>& answer,
+  void expect_answer(const std::string& what, Opcode opcode, const std::vector<Octets>& answer,
                      Code code) {
     SCOPED_TRACE(what);
     Talk talk = asked(opcode);
@@ -290,10 +289,10 @@ class Answers : public Station {
     ASSERT_FALSE(done.empty());
     EXPECT_EQ(std::count_if(done.begin(), done.end(), [](const auto& c) { return c.id == 99; }), 1);
     for (const auto& c : done) {
-      EXPECT_EQ(c.status == WorkStatus::Success, c.id == 99 && code == kNoTerminate);
+      EXPECT_EQ(c.status == CompletionStatus::Success, c.id == 99 && code == kNoTerminate);
     }
     const auto untouched = [](uint8_t o) { return o == kUntouched; };
-    const long asked_for = opcode == WorkOpcode::Read ? kAsked : 8;
+    const long asked_for = opcode == Opcode::Read ? kAsked : 8;
     EXPECT_TRUE(std::all_of(memory_.begin(), memory_.begin() + kSink, untouched));
     EXPECT_TRUE(std::all_of(memory_.begin() + kSink + asked_for, memory_.end(), untouched));
     hang_up(talk);
@@ -307,7 +306,7 @@ class Answers : public Station {
 // UNH-RDMAP-06
 TEST_F(Answers, ReadResponses_BUG_01_RDMAP_5_2_2_04) {
   const auto read = [&](const char* what, const std::vector<Octets>& answer, Code code) {
-    expect_answer(what, WorkOpcode::Read, answer, code);
+    expect_answer(what, Opcode::Read, answer, code);
   };
   read("whole", {response(500, 100, true)}, kNoTerminate);
   read("in two", {response(500, 60, false), response(560, 40, true)}, kNoTerminate);
@@ -335,7 +334,7 @@ TEST_F(Answers, AtomicResponses_R7306_5_09_R7306_5_13) {
   for (size_t n = 0; n <= 16; ++n) {
     for (const int wrong : {0, 1, 2, 3}) {
       if (wrong != 0 && n != 12) continue;
-      Talk talk = asked(WorkOpcode::FetchAdd);
+      Talk talk = asked(Opcode::FetchAdd);
       const uint32_t id = base::load_be32(&ulpdus(talk)[0][18 + 4]);
       right().completions(cq_);
       const uint32_t msn = wrong == 1 ? 2 : wrong == 2 ? 0 : 1;
@@ -352,7 +351,7 @@ TEST_F(Answers, AtomicResponses_R7306_5_09_R7306_5_13) {
       const auto done = right().completions(cq_);
       ASSERT_FALSE(done.empty());
       EXPECT_EQ(done[0].id, 99u);
-      EXPECT_EQ(done[0].status == WorkStatus::Success, code == kNoTerminate);
+      EXPECT_EQ(done[0].status == CompletionStatus::Success, code == kNoTerminate);
       const long written = kSize - std::count(memory_.begin(), memory_.end(), kUntouched);
       EXPECT_EQ(written, code == kNoTerminate ? 8 : 0);
       hang_up(talk);

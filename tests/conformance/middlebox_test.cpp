@@ -18,7 +18,6 @@ namespace {
 using nic::EventKind;
 using nic::Host;
 using nic::QueuePair;
-using rdmap::WorkOpcode;
 using Frame = std::vector<uint8_t>;
 
 constexpr uint32_t kMtu = 1500;  // of the ports
@@ -105,20 +104,20 @@ class Middlebox : public ::testing::TestWithParam<int> {
                                         mem::kLocalWrite | mem::kRemoteWrite | mem::kRemoteRead);
     for (uint32_t i = 0; i < kMessages; ++i) {
       ASSERT_EQ(b->post_receive({.id = i}), nic::PostResult::Ok);
-      ASSERT_EQ(a->post_send(work(WorkOpcode::Write, i, source_, from, to)), nic::PostResult::Ok);
-      rdmap::SendWork notice{.id = i, .opcode = WorkOpcode::Send};
+      ASSERT_EQ(a->post_send(work(Opcode::Write, i, source_, from, to)), nic::PostResult::Ok);
+      SendRequest notice{.id = i, .opcode = Opcode::Send};
       ASSERT_EQ(a->post_send(notice), nic::PostResult::Ok);
-      ASSERT_EQ(a->post_send(work(WorkOpcode::Read, i, sink_, into, to)), nic::PostResult::Ok);
+      ASSERT_EQ(a->post_send(work(Opcode::Read, i, sink_, into, to)), nic::PostResult::Ok);
     }
     uint32_t sends = 0, notices = 0;
     EXPECT_TRUE(run_until([&] {
       for (const auto& c : hosts_[1]->completions(b->spec().receive_cq)) {
-        EXPECT_EQ(c.status, rdmap::WorkStatus::Success);
+        EXPECT_EQ(c.status, CompletionStatus::Success);
         EXPECT_EQ(c.id, notices++);
         expect_slot(target_, static_cast<uint32_t>(c.id));
       }
       for (const auto& c : hosts_[0]->completions(a->spec().send_cq)) {
-        EXPECT_EQ(c.status, rdmap::WorkStatus::Success);
+        EXPECT_EQ(c.status, CompletionStatus::Success);
         if (sends++ % 3 == 2) expect_slot(sink_, static_cast<uint32_t>(c.id));
       }
       return sends == 3 * kMessages && notices == kMessages;
@@ -129,11 +128,11 @@ class Middlebox : public ::testing::TestWithParam<int> {
       EXPECT_FALSE(host->has(EventKind::TerminateSent) || host->has(EventKind::Disconnected));
     }
   }
-  rdmap::SendWork work(WorkOpcode opcode, uint32_t i, const std::vector<uint8_t>& local,
-                       mem::Stag stag, mem::Stag remote) const {
-    rdmap::SendWork w{.id = i, .opcode = opcode, .sge_count = 1};
+  SendRequest work(Opcode opcode, uint32_t i, const std::vector<uint8_t>& local, mem::Stag stag,
+                   mem::Stag remote) const {
+    SendRequest w{.id = i, .opcode = opcode, .sge_count = 1};
     w.remote_stag = remote.value;
-    w.remote_to = reinterpret_cast<uint64_t>(target_.data()) + uint64_t{i} * kSlot;
+    w.remote_offset = reinterpret_cast<uint64_t>(target_.data()) + uint64_t{i} * kSlot;
     w.sges[0] = {reinterpret_cast<uint64_t>(local.data()) + uint64_t{i} * kSlot, kSlot, stag.value};
     return w;
   }

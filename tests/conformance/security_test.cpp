@@ -8,8 +8,6 @@
 namespace rnic::conformance {
 namespace {
 
-using rdmap::WorkOpcode;
-
 class Revocation : public nic::DevicePair {};
 
 // UNH-SEC-01: the sink of a Write is revoked while its segments arrive: not one octet is written
@@ -23,11 +21,11 @@ TEST_F(Revocation, WhileInFlight_UNH_SEC_01) {
     std::vector<uint8_t> source = octets(kSize, 1), target(kSize);
     const mem::Stag from = left().add(source, a->spec().pd, 0);
     const mem::Stag to = right().add(target, b->spec().pd, mem::kRemoteWrite);
-    auto w = work(WorkOpcode::Write, 1, source, from, kSize);
+    auto w = work(Opcode::Write, 1, source, from, kSize);
     w.remote_stag = to.value;
-    w.remote_to = reinterpret_cast<uint64_t>(target.data());
+    w.remote_offset = reinterpret_cast<uint64_t>(target.data());
     ASSERT_EQ(a->post_send(w), nic::PostResult::Ok);
-    std::vector<rdmap::Completion> done;
+    std::vector<Completion> done;
     const auto completed = [&] {
       done = left().completions(a->spec().send_cq);
       return !done.empty();
@@ -43,10 +41,10 @@ TEST_F(Revocation, WhileInFlight_UNH_SEC_01) {
       EXPECT_EQ(told->fault.type, 1);
       EXPECT_EQ(told->fault.code, 0);
       EXPECT_TRUE(completed());
-      EXPECT_NE(done[0].status, rdmap::WorkStatus::Success);
+      EXPECT_NE(done[0].status, CompletionStatus::Success);
     } else {
       run_for(std::chrono::seconds(1));
-      EXPECT_EQ(done[0].status, rdmap::WorkStatus::Success);
+      EXPECT_EQ(done[0].status, CompletionStatus::Success);
       EXPECT_FALSE(left().has(EventKind::TerminateReceived));
     }
     EXPECT_EQ(std::count(target.begin(), target.end(), 0x5a), kSize);

@@ -234,7 +234,7 @@ TEST(StartRows, FinAndResetInEachState_UNH_MPA_1_15) {
       if (!reset && !answers) {
         EXPECT_EQ(end.session->next_deadline(), base::kNever);
       }
-      end.session->ended(reset ? llp::StreamEnd::PeerReset : llp::StreamEnd::Closed, end.now);
+      end.session->ended(reset ? StreamEnd::PeerReset : StreamEnd::Closed, end.now);
       EXPECT_EQ(end.session->next_deadline(), base::kNever);
       EXPECT_EQ(end.events.failures.size(), phase.full_operation ? 0u : 1u);
       EXPECT_EQ(end.events.starts.size(), phase.full_operation ? 1u : 0u);

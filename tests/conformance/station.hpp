@@ -257,7 +257,7 @@ class Station : public nic::DevicePair {
   }
   void expect_no_success() {
     for (const auto& done : right().completions(cq_)) {
-      EXPECT_NE(done.status, rdmap::WorkStatus::Success);
+      EXPECT_NE(done.status, CompletionStatus::Success);
     }
   }
   /// What is at fault gives its Terminate, completes nothing and changes no octet of any memory

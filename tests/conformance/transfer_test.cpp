@@ -5,22 +5,20 @@
 namespace rnic::conformance {
 namespace {
 
-using rdmap::WorkOpcode;
-
 class Lengths : public nic::DevicePair {
  protected:
   Lengths() : DevicePair([](nic::DeviceConfig& config) { config.tcp.pack_records = false; }) {}
 
   /// Posts one message and waits for its completion. \return the segments of DDP it took
-  uint64_t carry(const rdmap::SendWork& work, nic::Host& sender) {
+  uint64_t carry(const SendRequest& work, nic::Host& sender) {
     const uint64_t before = sender.device->mpa_counters().fpdus_out;
     EXPECT_EQ(a_->post_send(work), nic::PostResult::Ok);
-    std::vector<rdmap::Completion> done;
+    std::vector<Completion> done;
     EXPECT_TRUE(run_until([&] {
       done = left().completions(a_->spec().send_cq);
       return !done.empty();
     }));
-    EXPECT_EQ(done.at(0).status, rdmap::WorkStatus::Success);
+    EXPECT_EQ(done.at(0).status, CompletionStatus::Success);
     return sender.device->mpa_counters().fpdus_out - before;
   }
 
@@ -38,27 +36,27 @@ TEST_F(Lengths, AroundMultiplesOfTheMulpdu_UNH_DDP_11) {
   const mem::Stag there =
       right().add(far, b->spec().pd, mem::kLocalWrite | mem::kRemoteWrite | mem::kRemoteRead);
   uint32_t tried = 0;
-  for (const WorkOpcode opcode : {WorkOpcode::Write, WorkOpcode::Send, WorkOpcode::Read}) {
-    const uint32_t room = kMulpdu - (opcode == WorkOpcode::Send ? 18 : 14);
+  for (const Opcode opcode : {Opcode::Write, Opcode::Send, Opcode::Read}) {
+    const uint32_t room = kMulpdu - (opcode == Opcode::Send ? 18 : 14);
     for (uint32_t k = 0; k <= 3; ++k) {
       for (int32_t off = -2; off <= 2; ++off) {
         const int64_t length = int64_t{k} * room + off;
         if (length < 0 || length > kMost) continue;
         const auto n = static_cast<uint32_t>(length);
-        const bool read = opcode == WorkOpcode::Read;
+        const bool read = opcode == Opcode::Read;
         const std::vector<uint8_t> content = octets(kMost, static_cast<uint8_t>(++tried));
         std::vector<uint8_t>& source = read ? far : near;
         std::vector<uint8_t>& sink = read ? near : far;
         std::copy(content.begin(), content.end(), source.begin());
         std::fill(sink.begin(), sink.end(), uint8_t{0xa5});
-        if (opcode == WorkOpcode::Send) {
+        if (opcode == Opcode::Send) {
           ASSERT_EQ(b->post_receive(receive(tried, far, there, kMost)), nic::PostResult::Ok);
         }
         auto w = work(opcode, tried, near, here, n);
         w.remote_stag = there.value;
-        w.remote_to = reinterpret_cast<uint64_t>(far.data());
+        w.remote_offset = reinterpret_cast<uint64_t>(far.data());
         EXPECT_EQ(carry(w, read ? right() : left()), n == 0 ? 1u : (n + room - 1) / room) << n;
-        if (opcode == WorkOpcode::Send) {
+        if (opcode == Opcode::Send) {
           const auto got = right().completions(b->spec().receive_cq);
           ASSERT_EQ(got.size(), 1u);
           EXPECT_EQ(got[0].length, n);

@@ -119,7 +119,7 @@ TEST_F(Wire, HolesAndOverlapsCompleteNothing_UNH_DDP_08) {
     EXPECT_EQ(terminate_heard(talk), mo == 8 ? kNoTerminate : (Code{1, 2, 4}));
     const auto done = right().completions(cq_);
     ASSERT_FALSE(done.empty());
-    EXPECT_EQ(done[0].status == rdmap::WorkStatus::Success, mo == 8);
+    EXPECT_EQ(done[0].status == CompletionStatus::Success, mo == 8);
     hang_up(talk);
   }
 }

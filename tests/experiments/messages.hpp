@@ -41,7 +41,7 @@ class Source final : public llp::FramingUser {
   void mulpdu_changed(uint32_t) override {}
   void framing_error(llp::FramingError, base::Now) override {}
   void peer_finished(bool, base::Now) override {}
-  void ended(llp::StreamEnd, base::Now) override {}
+  void ended(StreamEnd, base::Now) override {}
 
  private:
   uint32_t size_;
@@ -74,7 +74,7 @@ class Sink final : public llp::FramingUser {
   void mulpdu_changed(uint32_t) override {}
   void framing_error(llp::FramingError error, base::Now) override { error_ = error; }
   void peer_finished(bool, base::Now) override {}
-  void ended(llp::StreamEnd, base::Now) override {}
+  void ended(StreamEnd, base::Now) override {}
 
  private:
   uint64_t placed_ = 0;

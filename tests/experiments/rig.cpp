@@ -47,7 +47,7 @@ const char* to_string(Framing framing) {
 tcp::Config plain_tcp() {
   tcp::Config config;
   config.timestamps = false;
-  config.congestion_control = tcp::CongestionControl::NewReno;
+  config.congestion_control = CongestionControl::NewReno;
   config.hystart = false;
   config.mtu_probing = false;
   config.max_records_per_connection = 65536;

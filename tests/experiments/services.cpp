@@ -117,7 +117,7 @@ void PlainEnd::work() {
     tell(nic::StreamSocket::kFinish);
   }
   if (const auto how = socket_->how_ended()) {
-    end_ = llp::to_string(*how);
+    end_ = to_string(*how);
     over_ = true;
     tell(nic::StreamSocket::kRelease);
   }

@@ -32,7 +32,7 @@ class Unaligned final : public llp::StreamUser {
   void emss_changed(uint32_t emss) override { session_.emss_changed(emss); }
   [[nodiscard]] uint32_t receive_room() const override { return session_.receive_room(); }
   void peer_finished(base::Now now) override { session_.peer_finished(now); }
-  void ended(llp::StreamEnd how, base::Now now) override { session_.ended(how, now); }
+  void ended(StreamEnd how, base::Now now) override { session_.ended(how, now); }
 
  private:
   struct Record {

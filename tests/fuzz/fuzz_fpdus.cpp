@@ -28,9 +28,9 @@ constexpr uint32_t kAheadUnit = 64;
 
 class Owner final : public rdmap::EndpointOwner {
  public:
-  void send_completed(const rdmap::Completion&) override {}
+  void send_completed(const rnic::Completion&) override {}
   void send_retired() override {}
-  void receive_completed(const rdmap::Completion&) override {}
+  void receive_completed(const rnic::Completion&) override {}
   void event(const rdmap::EndpointEvent&, base::Now) override {}
 };
 
@@ -61,14 +61,14 @@ class Half {
     spec.rights = mem::kLocalWrite | mem::kRemoteWrite | mem::kRemoteRead | mem::kRemoteInvalidate;
     spec.zero_based = true;
     const auto stag = table_.add(spec);
-    rdmap::ReceiveWork receive;
+    rnic::ReceiveRequest receive;
     receive.sge_count = 1;
     receive.sges[0] = {0, 1024, stag->value};
     for (int i = 0; i < 8; ++i) endpoint_.receive(receive);
     start();
   }
 
-  ~Half() { session_.ended(llp::StreamEnd::PeerReset, now_); }
+  ~Half() { session_.ended(rnic::StreamEnd::PeerReset, now_); }
 
   void arrive(uint64_t ahead, base::ByteView octets) {
     const base::Range range{ordered_ + ahead, ordered_ + ahead + octets.size()};

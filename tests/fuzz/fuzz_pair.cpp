@@ -106,23 +106,23 @@ class Side {
     return qps.back();
   }
   void post_receive(nic::QueuePair& qp, uint32_t at, uint32_t length) {
-    rdmap::ReceiveWork work;
+    rnic::ReceiveRequest work;
     work.sge_count = 1;
     work.sges[0] = sge(at, length);
     static_cast<void>(qp.post_receive(work));
   }
   void post_send(nic::QueuePair& qp, Input& input, const Side& peer) {
-    rdmap::SendWork work;
-    work.opcode = static_cast<rdmap::WorkOpcode>(input.octet() % 10);
-    if (work.opcode == rdmap::WorkOpcode::Receive) work.opcode = rdmap::WorkOpcode::Send;
-    const bool atomic = rdmap::is_atomic(work.opcode);
-    const bool none = work.opcode == rdmap::WorkOpcode::Immediate ||
-                      work.opcode == rdmap::WorkOpcode::LocalInvalidate;
+    rnic::SendRequest work;
+    work.opcode = static_cast<rnic::Opcode>(input.octet() % 10);
+    if (work.opcode == rnic::Opcode::Receive) work.opcode = rnic::Opcode::Send;
+    const bool atomic = rnic::is_atomic(work.opcode);
+    const bool none =
+        work.opcode == rnic::Opcode::Immediate || work.opcode == rnic::Opcode::LocalInvalidate;
     work.sge_count = none ? 0 : 1;
     const uint16_t at = input.number();
     work.sges[0] = sge(at % kRegion, atomic ? 8 : input.number() % 4096);
     work.remote_stag = none ? stag.value : peer.stag.value;
-    work.remote_to = input.number() & (atomic ? ~uint64_t{7} : ~uint64_t{0});
+    work.remote_offset = input.number() & (atomic ? ~uint64_t{7} : ~uint64_t{0});
     static_cast<void>(qp.post_send(work));
   }
   void register_region() {
@@ -137,7 +137,7 @@ class Side {
   }
   /// Polls its queue; no completion is of another device's queue pair.
   void take_completions() {
-    std::array<rdmap::Completion, 16> some;
+    std::array<rnic::Completion, 16> some;
     while (cq_->poll(some) > 0) continue;
   }
 
@@ -148,7 +148,7 @@ class Side {
   std::unique_ptr<nic::Device> device;
 
  private:
-  [[nodiscard]] rdmap::Sge sge(uint32_t at, uint32_t length) const {
+  [[nodiscard]] rnic::Sge sge(uint32_t at, uint32_t length) const {
     return {at, length, stag.value};
   }
 
@@ -214,7 +214,7 @@ class World {
     nic::DeviceConfig config = fuzz::small_device(index);
     config.mpa.crc = (choices & 1) == 0;
     config.mpa.markers_receive = (choices & 2) != 0;
-    if ((choices & 4) != 0) config.framing = nic::FramingKind::Tuf;
+    if ((choices & 4) != 0) config.framing = rnic::Framing::Tuf;
     config.mpa.revision = (choices & 8) != 0 ? 1 : 2;
     config.mpa.silent_drop = (choices & 16) == 0;
     return config;

@@ -32,9 +32,9 @@ constexpr uint32_t kRegion = 4096;
 
 class Owner final : public rdmap::EndpointOwner {
  public:
-  void send_completed(const rdmap::Completion&) override {}
+  void send_completed(const rnic::Completion&) override {}
   void send_retired() override {}
-  void receive_completed(const rdmap::Completion&) override {}
+  void receive_completed(const rnic::Completion&) override {}
   void event(const rdmap::EndpointEvent&, base::Now) override {}
 };
 
@@ -107,7 +107,7 @@ class Half {
   }
   ~Half() {
     if (!finished_) session_->peer_finished(now_);
-    session_->ended(llp::StreamEnd::PeerReset, now_);
+    session_->ended(rnic::StreamEnd::PeerReset, now_);
     fuzz::demand(starter_.outcomes >= 1);
     memory_.check();
   }

@@ -92,13 +92,13 @@ struct Setup {
         sack((bits & 4) != 0),
         scale((bits & 8) != 0),
         ecn((bits & 16) != 0),
-        control(static_cast<tcp::CongestionControl>((bits >> 5) % 3)) {}
+        control(static_cast<rnic::CongestionControl>((bits >> 5) % 3)) {}
   bool v4;
   bool timestamps;
   bool sack;
   bool scale;
   bool ecn;
-  tcp::CongestionControl control;
+  rnic::CongestionControl control;
 };
 
 net::Config net_config() {
@@ -112,7 +112,7 @@ net::Config net_config() {
 
 tcp::Config tcp_config(const Setup& setup) {
   tcp::Config config;
-  config.ecn = tcp::Ecn::Accept;
+  config.ecn = rnic::Ecn::Accept;
   config.congestion_control = setup.control;
   config.keep_alive = true;
   config.keep_alive_idle = std::chrono::seconds(20);

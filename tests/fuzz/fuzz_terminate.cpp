@@ -18,7 +18,6 @@ namespace fuzz = rnic::fuzz;
 namespace llp = rnic::llp;
 namespace rdmap = rnic::rdmap;
 namespace wire = rnic::wire;
-using rdmap::WorkOpcode;
 
 constexpr size_t kMostWork = 32;
 constexpr uint32_t kMulpdu = 256;
@@ -34,17 +33,17 @@ class Blamed {
   }
   ~Blamed() {
     end_.release_all();
-    node_.endpoint.framing_user().ended(llp::StreamEnd::PeerReset, {});
+    node_.endpoint.framing_user().ended(rnic::StreamEnd::PeerReset, {});
     fuzz::demand(node_.guarded());
     fuzz::demand(node_.endpoint.idle());
   }
 
   void post(uint8_t what) {
-    const auto opcode = static_cast<WorkOpcode>(what % 10);
-    if (opcode == WorkOpcode::Receive || !node_.endpoint.can_send()) return;
-    const uint32_t length = rdmap::is_atomic(opcode) ? 8u : (what >> 4) * 100u;
-    const bool none = opcode == WorkOpcode::Immediate || opcode == WorkOpcode::LocalInvalidate;
-    rdmap::SendWork work = node_.work(++posted_, opcode, 0, none ? 0 : length);
+    const auto opcode = static_cast<rnic::Opcode>(what % 10);
+    if (opcode == rnic::Opcode::Receive || !node_.endpoint.can_send()) return;
+    const uint32_t length = rnic::is_atomic(opcode) ? 8u : (what >> 4) * 100u;
+    const bool none = opcode == rnic::Opcode::Immediate || opcode == rnic::Opcode::LocalInvalidate;
+    rnic::SendRequest work = node_.work(++posted_, opcode, 0, none ? 0 : length);
     work.remote_stag = node_.all;
     node_.endpoint.send(work);
   }
@@ -85,7 +84,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (size_t i = 0; i < kMostWork && !input.empty(); ++i) {
     const uint8_t what = input.octet();
     if (what == 0xff) break;
-    if (what % 10 == static_cast<uint8_t>(WorkOpcode::Receive)) {
+    if (what % 10 == static_cast<uint8_t>(rnic::Opcode::Receive)) {
       (what & 0x10) != 0 ? blamed.release() : blamed.pull();
     } else {
       blamed.post(what);

@@ -46,10 +46,10 @@ Set duration(base::Duration tcp::Config::*field) {
 }
 
 bool set_congestion_control(Setup& setup, const std::string& text) {
-  static const std::map<std::string, tcp::CongestionControl> kinds = {
-      {"reno", tcp::CongestionControl::NewReno},
-      {"cubic", tcp::CongestionControl::Cubic},
-      {"dctcp", tcp::CongestionControl::Dctcp},
+  static const std::map<std::string, CongestionControl> kinds = {
+      {"reno", CongestionControl::NewReno},
+      {"cubic", CongestionControl::Cubic},
+      {"dctcp", CongestionControl::Dctcp},
   };
   const auto found = kinds.find(text);
   if (found == kinds.end()) return false;
@@ -59,8 +59,8 @@ bool set_congestion_control(Setup& setup, const std::string& text) {
 
 bool set_ecn(Setup& setup, const std::string& text) {
   // The numbers of Linux's tcp_ecn.
-  static const std::map<std::string, tcp::Ecn> kinds = {
-      {"0", tcp::Ecn::Off}, {"1", tcp::Ecn::Offer}, {"2", tcp::Ecn::Accept}};
+  static const std::map<std::string, Ecn> kinds = {
+      {"0", Ecn::Off}, {"1", Ecn::Offer}, {"2", Ecn::Accept}};
   const auto found = kinds.find(text);
   if (found == kinds.end()) return false;
   setup.tcp.ecn = found->second;

@@ -54,19 +54,19 @@ int whole(base::Duration time) {
   return static_cast<int>(std::chrono::duration_cast<Unit>(time).count());
 }
 
-std::optional<tcp::CongestionControl> congestion_control_of(const std::string& name) {
-  using Kind = tcp::CongestionControl;
+std::optional<CongestionControl> congestion_control_of(const std::string& name) {
+  using Kind = CongestionControl;
   if (name == "reno") return Kind::NewReno;
   if (name == "cubic") return Kind::Cubic;
   if (name == "dctcp") return Kind::Dctcp;
   return std::nullopt;
 }
 
-std::string name_of(tcp::CongestionControl kind) {
+std::string name_of(CongestionControl kind) {
   switch (kind) {
-    case tcp::CongestionControl::NewReno: return "reno";
-    case tcp::CongestionControl::Cubic: return "cubic";
-    case tcp::CongestionControl::Dctcp: return "dctcp";
+    case CongestionControl::NewReno: return "reno";
+    case CongestionControl::Cubic: return "cubic";
+    case CongestionControl::Dctcp: return "dctcp";
   }
   return "";
 }

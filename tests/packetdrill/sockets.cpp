@@ -58,14 +58,14 @@ void put_endpoint(int family, const llp::Endpoint& end, sockaddr* address, sockl
   *length = sizeof in;
 }
 
-int errno_of(llp::StreamEnd how) {
+int errno_of(StreamEnd how) {
   switch (how) {
-    case llp::StreamEnd::Closed: return 0;
-    case llp::StreamEnd::PeerReset: return ECONNRESET;
-    case llp::StreamEnd::TimedOut: return ETIMEDOUT;
-    case llp::StreamEnd::Refused: return ECONNREFUSED;
-    case llp::StreamEnd::Unreachable: return EHOSTUNREACH;
-    case llp::StreamEnd::Aborted: return 0;
+    case StreamEnd::Closed: return 0;
+    case StreamEnd::PeerReset: return ECONNRESET;
+    case StreamEnd::TimedOut: return ETIMEDOUT;
+    case StreamEnd::Refused: return ECONNREFUSED;
+    case StreamEnd::Unreachable: return EHOSTUNREACH;
+    case StreamEnd::Aborted: return 0;
   }
   return EIO;
 }

@@ -37,9 +37,9 @@ class BareUser : public llp::StreamUser {
   void emss_changed(uint32_t) override {}
   [[nodiscard]] uint32_t receive_room() const override { return 1u << 20; }
   void peer_finished(base::Now) override {}
-  void ended(llp::StreamEnd how, base::Now) override {
+  void ended(StreamEnd how, base::Now) override {
     ++ended_count;
-    closed_count += how == llp::StreamEnd::Closed ? 1 : 0;
+    closed_count += how == StreamEnd::Closed ? 1 : 0;
   }
 
   uint32_t record = 1448;

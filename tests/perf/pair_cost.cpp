@@ -88,23 +88,22 @@ struct Host {
     return {address(), static_cast<uint32_t>(memory.size()), stag.value};
   }
   void post(const SendRequest& request) {
-    if (qp->post_send(verbs::to_work(request)) != nic::PostResult::Ok) fail("a post was refused");
+    if (qp->post_send(request) != nic::PostResult::Ok) fail("a post was refused");
   }
   void post_receive() {
     ReceiveRequest request;
     request.sge_count = 1;
     request.sges[0] = sge();
-    if (qp->post_receive(verbs::to_work(request)) != nic::PostResult::Ok) {
+    if (qp->post_receive(request) != nic::PostResult::Ok) {
       fail("a receive was refused");
     }
   }
   /// \return completions taken
   static uint32_t reap(nic::CompletionQueue& cq) {
-    std::array<rdmap::Completion, 32> batch;
+    std::array<Completion, 32> batch;
     const uint32_t got = cq.poll(batch);
     for (uint32_t i = 0; i < got; ++i) {
-      const Completion completion = verbs::from_work(batch[i]);
-      if (completion.status != CompletionStatus::Success) fail("a completion tells of an error");
+      if (batch[i].status != CompletionStatus::Success) fail("a completion tells of an error");
     }
     return got;
   }
@@ -266,7 +265,7 @@ int main(int argc, char** argv) {
   const auto& after = world->left.device.tcp_counters();
   if (world->left.memory != world->right.memory) fail("the memories differ");
   if (after.retransmitted_segments != 0 || after.timeouts != 0) fail("segments were lost");
-  std::printf("segments %llu\n", static_cast<unsigned long long>(after.data_segments_out -
-                                                                 before.data_segments_out));
+  std::printf("segments %llu\n",
+              static_cast<unsigned long long>(after.data_segments_out - before.data_segments_out));
   return 0;
 }

@@ -71,7 +71,7 @@ class Application {
       if (event.kind == EventKind::PeerClosed) leave(event.qp);
     }
     for (const Place& place : places_) {
-      std::array<rdmap::Completion, 4> done;
+      std::array<Completion, 4> done;
       if (place.receive_cq->poll(done) != 0) guests_.heard(place.qp->number(), base::nanos(now));
     }
   }
@@ -102,7 +102,7 @@ class Application {
     spec.receive_cq = *host_.device->create_cq(8);
     spec.send_depth = spec.receive_depth = 4;
     const Place place{*host_.device->create_qp(spec), spec.send_cq, spec.receive_cq};
-    rdmap::ReceiveWork receive;
+    ReceiveRequest receive;
     ASSERT_EQ(place.qp->post_receive(receive), nic::PostResult::Ok);
     places_.push_back(place);
     guests_.enter(place.qp->number(), from, base::nanos(now));
@@ -166,13 +166,13 @@ class World {
     run_until(outcome, begin + kPromise);
     bool in = client_.take(EventKind::Established).has_value();
     if (in) {
-      rdmap::SendWork send;
-      send.opcode = rdmap::WorkOpcode::Send;
+      SendRequest send;
+      send.opcode = Opcode::Send;
       EXPECT_EQ(qp->post_send(send), nic::PostResult::Ok);
-      std::vector<rdmap::Completion> done;
+      std::vector<Completion> done;
       run_until([&] { return !(done = client_.completions(spec.send_cq)).empty(); },
                 begin + kPromise);
-      in = !done.empty() && done[0].status == rdmap::WorkStatus::Success;
+      in = !done.empty() && done[0].status == CompletionStatus::Success;
     }
     const base::Duration took = now_ - begin;
     EXPECT_TRUE(client_.device->destroy_qp(qp).has_value());

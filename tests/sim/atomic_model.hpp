@@ -5,11 +5,11 @@
 #include <cstdint>
 
 #include "base/prng.hpp"
-#include "rdmap/work.hpp"
+#include "rnic/work.hpp"
 
 namespace rnic::simulation {
 
-[[nodiscard]] inline uint64_t after_fetch_add(uint64_t original, const rdmap::AtomicOperands& o) {
+[[nodiscard]] inline uint64_t after_fetch_add(uint64_t original, const AtomicOperands& o) {
   uint64_t result = 0;
   uint64_t carry = 0;
   for (int bit = 0; bit < 64; ++bit) {
@@ -20,8 +20,7 @@ namespace rnic::simulation {
   return result;
 }
 
-[[nodiscard]] inline uint64_t after_compare_swap(uint64_t original,
-                                                 const rdmap::AtomicOperands& o) {
+[[nodiscard]] inline uint64_t after_compare_swap(uint64_t original, const AtomicOperands& o) {
   for (int bit = 0; bit < 64; ++bit) {
     const bool equal = (original >> bit & 1) == (o.compare >> bit & 1);
     if ((o.compare_mask >> bit & 1) != 0 && !equal) return original;
@@ -35,8 +34,8 @@ namespace rnic::simulation {
 }
 
 /// Operands of all kinds; half of the comparisons find what they look for.
-[[nodiscard]] inline rdmap::AtomicOperands draw_operands(uint64_t current, base::Prng& prng) {
-  rdmap::AtomicOperands o{.data = prng.next()};
+[[nodiscard]] inline AtomicOperands draw_operands(uint64_t current, base::Prng& prng) {
+  AtomicOperands o{.data = prng.next()};
   o.mask = prng.chance(0.5) ? 0 : prng.next() & prng.next();
   o.compare_mask = prng.chance(0.5) ? ~uint64_t{0} : prng.next();
   o.compare = prng.chance(0.5) ? prng.next() : current;

@@ -37,13 +37,13 @@ bool DropJudge::only_good_arrived(base::Range range) const {
   return any;
 }
 
-void DropJudge::record(base::TraceKind kind, base::Range range) {
+void DropJudge::record(TraceKind kind, base::Range range) {
   switch (kind) {
-    case base::TraceKind::InOrder:
-    case base::TraceKind::PlacedEarly: static_cast<void>(placed_.insert(range)); [[fallthrough]];
-    case base::TraceKind::Held: return committed(range);
-    case base::TraceKind::Delivered: delivered_ = range.end; return;
-    case base::TraceKind::Suspected:
+    case TraceKind::InOrder:
+    case TraceKind::PlacedEarly: static_cast<void>(placed_.insert(range)); [[fallthrough]];
+    case TraceKind::Held: return committed(range);
+    case TraceKind::Delivered: delivered_ = range.end; return;
+    case TraceKind::Suspected:
       if (!only_good_arrived(range)) {
         damaged_suspected_.push_back(range);
       } else if (++good_suspected_ > kGoodSuspectedMax) {
@@ -52,7 +52,7 @@ void DropJudge::record(base::TraceKind kind, base::Range range) {
                                        "th good segment that is dropped on suspicion");
       }
       return;
-    case base::TraceKind::CrcDropped:
+    case TraceKind::CrcDropped:
       // With a damaged piece committed the good rest of an FPDU is dropped in vain.
       if (only_good_arrived(range) && excuse_.empty() &&
           ++good_taken_for_bad_ > kGoodTakenForBadMax) {

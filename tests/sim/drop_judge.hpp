@@ -34,7 +34,7 @@ class DropJudge {
   /// not as they were sent
   void arrived(base::Range range, std::vector<uint64_t> damaged);
   /// What the device has done.
-  void record(base::TraceKind kind, base::Range range);
+  void record(TraceKind kind, base::Range range);
 
   /// The connection may die of a damage: empty, or by which exception.
   [[nodiscard]] const std::string& excuse() const { return excuse_; }

@@ -40,7 +40,7 @@ void Fingerprint::event(uint32_t side, const nic::Event& event, base::Now now) {
   add(event.private_data.data(), event.private_data.size());
 }
 
-void Fingerprint::completion(uint32_t side, const rdmap::Completion& completion, base::Now now) {
+void Fingerprint::completion(uint32_t side, const Completion& completion, base::Now now) {
   number(side);
   number(static_cast<uint64_t>(base::nanos(now)));
   for (const uint64_t value :

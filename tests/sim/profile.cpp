@@ -251,7 +251,7 @@ void crc_off(WorldPlan& plan, Prng& prng) {
 void framed(WorldPlan& plan, Prng& prng, bool align) {
   both_ways(plan, [](Weather& w) { w.repair = 0; });
   both_ends(plan, [&](nic::DeviceConfig& d) {
-    d.framing = nic::FramingKind::Tuf;
+    d.framing = Framing::Tuf;
     d.tuf.align_receive = align;
     d.tuf.packing = prng.chance(0.7);
     d.tuf.marker_interval = static_cast<uint16_t>(prng.chance(0.5) ? 512 : prng.between(512, 9000));
@@ -449,7 +449,7 @@ void choose_rest(WorldPlan& plan, Prng& prng) {
   constexpr std::array<uint32_t, 4> kMtus{1500, 1500, 1492, 9000};
   set_mtu(plan, kMtus[prng.below(kMtus.size())]);
   const bool cubic = prng.chance(0.5);
-  const tcp::Ecn ecn = prng.chance(0.3) ? tcp::Ecn::Offer : tcp::Ecn::Accept;
+  const Ecn ecn = prng.chance(0.3) ? Ecn::Offer : Ecn::Accept;
   const bool paced = prng.chance(0.2);
   for (uint32_t side = 0; side < 2; ++side) {
     nic::DeviceConfig& device = plan.devices[side];
@@ -457,8 +457,7 @@ void choose_rest(WorldPlan& plan, Prng& prng) {
     device.net.address = llp::IpAddress::v4(0x0a000001u + side);
     device.seed = prng.next();
     device.secret = {prng.next(), prng.next()};
-    device.tcp.congestion_control =
-        cubic ? tcp::CongestionControl::Cubic : tcp::CongestionControl::NewReno;
+    device.tcp.congestion_control = cubic ? CongestionControl::Cubic : CongestionControl::NewReno;
     device.tcp.ecn = ecn;
     device.tcp.pacing = paced;
     device.tcp.pack_records = prng.chance(0.8);

@@ -4,7 +4,7 @@
 
 namespace rnic::simulation {
 
-void TraceCheck::record(base::TraceKind kind, base::Range range, base::Now now) {
+void TraceCheck::record(TraceKind kind, base::Range range, base::Now now) {
   if (file_ != nullptr) {
     static constexpr std::array kNames{"sent", "retransmitted", "in-order",  "placed-early",
                                        "held", "crc-dropped",   "delivered", "suspected"};
@@ -15,15 +15,15 @@ void TraceCheck::record(base::TraceKind kind, base::Range range, base::Now now) 
   }
   if (judge_ != nullptr) judge_->record(kind, range);
   switch (kind) {
-    case base::TraceKind::InOrder:
-    case base::TraceKind::PlacedEarly:
-    case base::TraceKind::Held:
+    case TraceKind::InOrder:
+    case TraceKind::PlacedEarly:
+    case TraceKind::Held:
       // The trace begins in the middle of the stream: what came before it has arrived.
       if (!begun_ && !arrived_.insert({0, range.begin})) return;
       begun_ = true;
       if (!arrived_.insert(range)) verdict_.fail("trace", name_ + ": too many ranges to follow");
       break;
-    case base::TraceKind::Delivered:
+    case TraceKind::Delivered:
       if (begun_ && !arrived_.contains({0, range.end})) {
         verdict_.fail("trace", name_ + ": delivered up to " + std::to_string(range.end) +
                                    ", but octet " +

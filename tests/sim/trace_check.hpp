@@ -19,7 +19,7 @@ class TraceCheck final : public base::TraceSink {
   TraceCheck(std::string name, Verdict& verdict, FILE* file, DropJudge* judge)
       : name_(std::move(name)), verdict_(verdict), file_(file), judge_(judge) {}
 
-  void record(base::TraceKind kind, base::Range range, base::Now now) override;
+  void record(TraceKind kind, base::Range range, base::Now now) override;
 
  private:
   std::string name_;

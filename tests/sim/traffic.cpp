@@ -82,19 +82,19 @@ Flow::Flow(std::string name, const WorldPlan& plan, End& from, End& to,
   std::memcpy(&word_value_, counter_->memory.view(word_).data(), sizeof word_value_);
 }
 
-rdmap::WorkOpcode Flow::work_opcode(Operation operation) {
+Opcode Flow::work_opcode(Operation operation) {
   switch (operation) {
     case Operation::Send:
-    case Operation::SendSolicited: return rdmap::WorkOpcode::Send;
-    case Operation::SendInvalidate: return rdmap::WorkOpcode::SendInvalidate;
-    case Operation::Immediate: return rdmap::WorkOpcode::Immediate;
-    case Operation::Write: return rdmap::WorkOpcode::Write;
+    case Operation::SendSolicited: return Opcode::Send;
+    case Operation::SendInvalidate: return Opcode::SendInvalidate;
+    case Operation::Immediate: return Opcode::Immediate;
+    case Operation::Write: return Opcode::Write;
     case Operation::Read:
     case Operation::ReadBack: break;
-    case Operation::FetchAdd: return rdmap::WorkOpcode::FetchAdd;
-    case Operation::CompareSwap: return rdmap::WorkOpcode::CompareSwap;
+    case Operation::FetchAdd: return Opcode::FetchAdd;
+    case Operation::CompareSwap: return Opcode::CompareSwap;
   }
-  return rdmap::WorkOpcode::Read;
+  return Opcode::Read;
 }
 
 std::array<uint8_t, 8> Flow::immediate_of(const Job& job) {
@@ -163,7 +163,7 @@ bool Flow::post_receive() {
     receive.length = 100;
   }
   if (!take_pieces(*receive_, receive.length, pieces, receive.pieces)) return false;
-  rdmap::ReceiveWork work;
+  ReceiveRequest work;
   work.id = receive.id;
   for (const Piece& piece : receive.pieces) {
     work.sges[work.sge_count++] = {piece.region->base + piece.slice.offset, piece.slice.length,
@@ -233,8 +233,8 @@ bool Flow::completion_awaited() const {
                      [](const Job& job) { return job.plan.signaled; });
 }
 
-rdmap::SendWork Flow::make_work(const Job& job) const {
-  rdmap::SendWork work;
+SendRequest Flow::make_work(const Job& job) const {
+  SendRequest work;
   work.id = job.id;
   work.opcode = work_opcode(job.plan.operation);
   work.signaled = job.plan.signaled;
@@ -246,7 +246,7 @@ rdmap::SendWork Flow::make_work(const Job& job) const {
   }
   if (job.remote.region != nullptr) {
     work.remote_stag = job.remote.region->stag.value;
-    work.remote_to = job.remote.region->base + job.remote.slice.offset;
+    work.remote_offset = job.remote.region->base + job.remote.slice.offset;
   }
   if (job.plan.operation == Operation::SendInvalidate) work.remote_stag = job.invalidate.value;
   work.atomic = job.operands;
@@ -279,7 +279,7 @@ bool Flow::post_send() {
   } else if (job.plan.operation == Operation::Read) {
     fill_pattern(job.remote.region->memory.view(job.remote.slice), job.key, 0);
   }
-  const rdmap::SendWork work = make_work(job);
+  const SendRequest work = make_work(job);
   if (const auto result = from_.qp->post_send(work); result != nic::PostResult::Ok) {
     fail("post", describe(job) + " was refused: " + std::to_string(static_cast<int>(result)));
     return false;

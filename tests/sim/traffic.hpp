@@ -80,9 +80,9 @@ class Flow {
   bool post();
 
   /// A completion of the send queue of `from`.
-  void send_completed(const rdmap::Completion& completion);
+  void send_completed(const Completion& completion);
   /// A completion of the receive queue of `to`.
-  void receive_completed(const rdmap::Completion& completion);
+  void receive_completed(const Completion& completion);
   /// What the reference receiver at `to` delivers.
   void reference_request(const WireMessage& message);
   /// The first message of this direction is a zero-length Write as RTR (RFC 6581 s.9.2).
@@ -126,7 +126,7 @@ class Flow {
     Piece remote{};        // Write: sink, Read: source
     uint32_t receive = 0;  // Sends: index of the receive that takes it
     mem::Stag invalidate;  // SendInvalidate
-    rdmap::AtomicOperands operands;
+    AtomicOperands operands;
     uint64_t original = 0;  // atomics: what the word holds before
     bool completed = false;
     bool released = false;
@@ -140,9 +140,9 @@ class Flow {
 
   bool post_receive();
   bool post_send();
-  void send_flushed(const rdmap::Completion& completion);
+  void send_flushed(const Completion& completion);
   void check_broken_end();
-  [[nodiscard]] rdmap::SendWork make_work(const Job& job) const;
+  [[nodiscard]] SendRequest make_work(const Job& job) const;
   bool prepare(Job& job);
   [[nodiscard]] bool completion_awaited() const;
   bool take_pieces(Region& region, uint32_t length, uint32_t count, std::vector<Piece>& out);
@@ -163,7 +163,7 @@ class Flow {
   [[nodiscard]] static bool is_atomic(Operation operation) {
     return operation >= Operation::FetchAdd;
   }
-  [[nodiscard]] static rdmap::WorkOpcode work_opcode(Operation operation);
+  [[nodiscard]] static Opcode work_opcode(Operation operation);
   /// The 8 octets of an Immediate.
   [[nodiscard]] static std::array<uint8_t, 8> immediate_of(const Job& job);
 

@@ -10,21 +10,19 @@ namespace rnic::simulation {
 
 namespace {
 
-using wire::rdmap::Opcode;
-
-Opcode opcode_of(Operation operation) {
+wire::rdmap::Opcode opcode_of(Operation operation) {
   switch (operation) {
-    case Operation::Send: return Opcode::Send;
-    case Operation::SendSolicited: return Opcode::SendSolicited;
-    case Operation::SendInvalidate: return Opcode::SendInvalidate;
-    case Operation::Immediate: return Opcode::Immediate;
-    case Operation::Write: return Opcode::Write;
+    case Operation::Send: return wire::rdmap::Opcode::Send;
+    case Operation::SendSolicited: return wire::rdmap::Opcode::SendSolicited;
+    case Operation::SendInvalidate: return wire::rdmap::Opcode::SendInvalidate;
+    case Operation::Immediate: return wire::rdmap::Opcode::Immediate;
+    case Operation::Write: return wire::rdmap::Opcode::Write;
     case Operation::FetchAdd:
-    case Operation::CompareSwap: return Opcode::AtomicRequest;
+    case Operation::CompareSwap: return wire::rdmap::Opcode::AtomicRequest;
     case Operation::Read:
     case Operation::ReadBack: break;
   }
-  return Opcode::ReadRequest;
+  return wire::rdmap::Opcode::ReadRequest;
 }
 
 }  // namespace
@@ -152,11 +150,11 @@ void Flow::complete(Job& job) {
   }
 }
 
-void Flow::send_flushed(const rdmap::Completion& completion) {
-  if (completion.status != rdmap::WorkStatus::Flushed || completion.id >= jobs_.size() ||
+void Flow::send_flushed(const Completion& completion) {
+  if (completion.status != CompletionStatus::Flushed || completion.id >= jobs_.size() ||
       completion.id < completed_jobs_) {
     fail("completion", "work request " + std::to_string(completion.id) + " completed with " +
-                           rdmap::to_string(completion.status) + " on a broken connection");
+                           to_string(completion.status) + " on a broken connection");
     return;
   }
   // What nobody wants to hear of may have succeeded silently; behind the first that was flushed
@@ -172,13 +170,13 @@ void Flow::send_flushed(const rdmap::Completion& completion) {
   release(jobs_[completed_jobs_++].local);
 }
 
-void Flow::send_completed(const rdmap::Completion& completion) {
-  if (broken_ && (completion.status != rdmap::WorkStatus::Success || flushing_)) {
+void Flow::send_completed(const Completion& completion) {
+  if (broken_ && (completion.status != CompletionStatus::Success || flushing_)) {
     return send_flushed(completion);
   }
-  if (completion.status != rdmap::WorkStatus::Success) {
+  if (completion.status != CompletionStatus::Success) {
     fail("completion", "work request " + std::to_string(completion.id) + " completed with " +
-                           rdmap::to_string(completion.status));
+                           to_string(completion.status));
     return;
   }
   if (completion.id >= jobs_.size() || completion.id < completed_jobs_) {
@@ -213,18 +211,18 @@ void Flow::send_completed(const rdmap::Completion& completion) {
   ++completed_jobs_;
 }
 
-void Flow::receive_completed(const rdmap::Completion& completion) {
+void Flow::receive_completed(const Completion& completion) {
   if (received_ >= receives_.size() || completion.id != receives_[received_].id) {
     fail("completion", "receive " + std::to_string(completion.id) + " completed out of order");
     return;
   }
   Receive& receive = receives_[received_++];
   receive.completed = true;
-  if (broken_ && completion.status == rdmap::WorkStatus::Flushed) {
+  if (broken_ && completion.status == CompletionStatus::Flushed) {
     release(receive.pieces);
     return;
   }
-  if (completion.status == rdmap::WorkStatus::Flushed && to_.closing && received_ > sends_.size()) {
+  if (completion.status == CompletionStatus::Flushed && to_.closing && received_ > sends_.size()) {
     for (const Piece& piece : receive.pieces) {
       for (uint32_t i = 0; i < piece.slice.length; ++i) {
         if (piece.region->memory.data()[piece.slice.offset + i] != kPoison) {
@@ -236,9 +234,9 @@ void Flow::receive_completed(const rdmap::Completion& completion) {
     release(receive.pieces);
     return;
   }
-  if (completion.status != rdmap::WorkStatus::Success || received_ > send_jobs_.size()) {
+  if (completion.status != CompletionStatus::Success || received_ > send_jobs_.size()) {
     fail("completion", "receive " + std::to_string(completion.id) + " completed with " +
-                           rdmap::to_string(completion.status) + " and no Send for it");
+                           to_string(completion.status) + " and no Send for it");
     return;
   }
   const uint32_t index = send_jobs_[received_ - 1];
@@ -359,7 +357,7 @@ void Flow::reference_response(const WireMessage& message) {
   const Job& job = jobs_[read_jobs_[index]];
   if (is_atomic(job.plan.operation)) {
     const auto response = wire::rdmap::parse_atomic_response(message.payload);
-    if (message.opcode != static_cast<uint8_t>(Opcode::AtomicResponse) || !response ||
+    if (message.opcode != static_cast<uint8_t>(wire::rdmap::Opcode::AtomicResponse) || !response ||
         response->original != job.original) {
       fail("reference", "the response to " + describe(job) + " came with another value");
     }

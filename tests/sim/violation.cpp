@@ -104,15 +104,15 @@ std::string ViolationCase::describe() const {
          ", completions " + std::to_string(sends_completed_) + "\n";
 }
 
-rdmap::SendWork ViolationCase::offence() {
-  rdmap::SendWork work;
+SendRequest ViolationCase::offence() {
+  SendRequest work;
   work.id = 1;
   auto length = static_cast<uint32_t>(prng_.between(1, 3000));
-  work.opcode = is_read(violation_)   ? rdmap::WorkOpcode::Read
-                : is_send(violation_) ? rdmap::WorkOpcode::Send
-                                      : rdmap::WorkOpcode::Write;
+  work.opcode = is_read(violation_)   ? Opcode::Read
+                : is_send(violation_) ? Opcode::Send
+                                      : Opcode::Write;
   work.remote_stag = target_->stag.value;
-  work.remote_to = target_->base + 1000;
+  work.remote_offset = target_->base + 1000;
   switch (violation_) {
     case Violation::WriteUnknownStag: work.remote_stag += 0x4000'0000u; break;
     case Violation::WriteWrongKey:
@@ -120,20 +120,22 @@ rdmap::SendWork ViolationCase::offence() {
       work.remote_stag ^= 1u + static_cast<uint32_t>(prng_.below(255));
       break;
     case Violation::WriteOutside:
-    case Violation::ReadOutside: work.remote_to = target_->base + kRegion + prng_.below(100); break;
+    case Violation::ReadOutside:
+      work.remote_offset = target_->base + kRegion + prng_.below(100);
+      break;
     case Violation::WriteOnePast:
     case Violation::ReadOnePast:
       length = static_cast<uint32_t>(prng_.between(1, 150));  // one segment at any MTU
-      work.remote_to = target_->base + kRegion + 1 - length;
+      work.remote_offset = target_->base + kRegion + 1 - length;
       break;
     case Violation::WriteWrap:
     case Violation::ReadWrap:
       length = static_cast<uint32_t>(prng_.between(2, 150));
-      work.remote_to = UINT64_MAX - prng_.below(length - 1);
+      work.remote_offset = UINT64_MAX - prng_.below(length - 1);
       break;
     case Violation::SendTooLong: length = 301; break;
     case Violation::SendInvalidateForeign:
-      work.opcode = rdmap::WorkOpcode::SendInvalidate;  // the region lacks the right
+      work.opcode = Opcode::SendInvalidate;  // the region lacks the right
       length = 10;
       break;
     default: break;
@@ -150,14 +152,14 @@ void ViolationCase::post_writes(bool late) {
       violation_ == Violation::ReadRevoked || violation_ == Violation::WriteOtherStream) {
     return;
   }
-  rdmap::SendWork work;
+  SendRequest work;
   work.id = late ? 2 : 0;
-  work.opcode = rdmap::WorkOpcode::Write;
+  work.opcode = Opcode::Write;
   work.sge_count = 1;
   work.sges[0] = {source_->base + (late ? kLateSource : 0), late ? kLate : kGood,
                   source_->stag.value};
   work.remote_stag = target_->stag.value;
-  work.remote_to = target_->base + (late ? kLateAt : 0);
+  work.remote_offset = target_->base + (late ? kLateAt : 0);
   if (from_.qp->post_send(work) != nic::PostResult::Ok) fail("a good Write was refused");
 }
 
@@ -169,7 +171,7 @@ void ViolationCase::post() {
   const bool wants_receive =
       violation_ == Violation::SendTooLong || violation_ == Violation::SendInvalidateForeign;
   if (wants_receive) {
-    rdmap::ReceiveWork work;
+    ReceiveRequest work;
     work.id = 77;
     work.sge_count = 1;
     work.sges[0] = {receive_->base + 500, 300, receive_->stag.value};
@@ -187,17 +189,16 @@ void ViolationCase::post() {
   post_writes(true);
 }
 
-void ViolationCase::send_completed(const rdmap::Completion& completion) {
+void ViolationCase::send_completed(const Completion& completion) {
   ++sends_completed_;
-  if (completion.id == 1 && is_read(violation_) &&
-      completion.status == rdmap::WorkStatus::Success) {
+  if (completion.id == 1 && is_read(violation_) && completion.status == CompletionStatus::Success) {
     fail("it completed with success");
   }
 }
 
-void ViolationCase::receive_completed(const rdmap::Completion& completion) {
+void ViolationCase::receive_completed(const Completion& completion) {
   ++receives_completed_;
-  if (completion.status == rdmap::WorkStatus::Success) fail("its receive completed with success");
+  if (completion.status == CompletionStatus::Success) fail("its receive completed with success");
 }
 
 void ViolationCase::terminated(const End& at, const nic::Event& event) {

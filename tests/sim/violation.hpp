@@ -49,8 +49,8 @@ class ViolationCase {
   void post();
   [[nodiscard]] bool posted() const { return posted_; }
 
-  void send_completed(const rdmap::Completion& completion);
-  void receive_completed(const rdmap::Completion& completion);
+  void send_completed(const Completion& completion);
+  void receive_completed(const Completion& completion);
   /// TerminateSent or TerminateReceived at an end of this connection.
   void terminated(const End& at, const nic::Event& event);
 
@@ -67,7 +67,7 @@ class ViolationCase {
 
   void fail(const std::string& message);
   void post_writes(bool late);
-  rdmap::SendWork offence();
+  SendRequest offence();
   void check_target();
 
   Violation violation_;

@@ -88,7 +88,7 @@ class World {
   void on_request(uint32_t side, const nic::Event& event);
   void on_established(Pipe& pipe, uint32_t side, const nic::Event& event);
   void begin_trace(Pipe& pipe, uint32_t side);
-  void on_completion(uint32_t side, const rdmap::Completion& completion);
+  void on_completion(uint32_t side, const Completion& completion);
   void on_wire_message(const PortPair& ports, uint32_t to, const WireMessage& message);
   void on_arrival(const PortPair& ports, uint32_t to, base::Range range,
                   std::vector<uint64_t> damaged);

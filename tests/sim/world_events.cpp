@@ -15,7 +15,7 @@ bool World::drain(uint32_t side) {
     any = true;
     on_event(side, event);
   }
-  std::array<rdmap::Completion, 16> completions;
+  std::array<Completion, 16> completions;
   const auto poll = [&](nic::CompletionQueue* cq) {
     while (!verdict_.failed()) {
       const uint32_t n = cq->poll(completions);
@@ -40,7 +40,7 @@ void World::unexpected(const Pipe* pipe, uint32_t side, const nic::Event& event)
   verdict_.fail("event",
                 plan_.devices[side].name + ", pipe " +
                     (pipe == nullptr ? "none" : std::to_string(pipe->number)) + ": " +
-                    nic::to_string(event.kind) + " was not expected (" + llp::to_string(event.end) +
+                    nic::to_string(event.kind) + " was not expected (" + to_string(event.end) +
                     "; " + event.detail +
                     (event.fault.rule[0] != '\0' ? "; " + rdmap::describe(event.fault) : "") + ")");
 }
@@ -77,7 +77,7 @@ void World::on_event(uint32_t side, const nic::Event& event) {
       if (end.disconnected) break;
       // The last event of every attempt: the queue pair has flushed.
       if (pipe.violation == nullptr &&
-          (!pipe.closing || (end.established && event.end != llp::StreamEnd::Closed))) {
+          (!pipe.closing || (end.established && event.end != StreamEnd::Closed))) {
         break;
       }
       end.disconnected = true;
@@ -170,7 +170,7 @@ void World::on_established(Pipe& pipe, uint32_t side, const nic::Event& event) {
   end.established = true;
 }
 
-void World::on_completion(uint32_t side, const rdmap::Completion& completion) {
+void World::on_completion(uint32_t side, const Completion& completion) {
   fingerprint_.completion(side, completion, now_);
   const auto found = hosts_[side].by_qp.find(completion.qp);
   if (found == hosts_[side].by_qp.end()) {
@@ -178,7 +178,7 @@ void World::on_completion(uint32_t side, const rdmap::Completion& completion) {
   }
   Pipe& pipe = *found->second.first;
   if (pipe.lost) return;
-  const bool receive = completion.opcode == rdmap::WorkOpcode::Receive;
+  const bool receive = completion.opcode == Opcode::Receive;
   if (pipe.violation != nullptr) {
     if (receive)
       pipe.violation->receive_completed(completion);
@@ -195,15 +195,14 @@ void World::on_completion(uint32_t side, const rdmap::Completion& completion) {
 }
 
 void World::on_wire_message(const PortPair& ports, uint32_t to, const WireMessage& message) {
-  using wire::rdmap::Opcode;
   for (auto& pipe : pipes_) {
     if (pipe->ports != ports || pipe->flows[0] == nullptr) continue;
     if (pipe->lost) return;
-    if (message.opcode == static_cast<uint8_t>(Opcode::Terminate)) {
+    if (message.opcode == static_cast<uint8_t>(wire::rdmap::Opcode::Terminate)) {
       return verdict_.fail("reference", "a Terminate on pipe " + std::to_string(pipe->number));
     }
-    if (message.opcode == static_cast<uint8_t>(Opcode::ReadResponse) ||
-        message.opcode == static_cast<uint8_t>(Opcode::AtomicResponse)) {
+    if (message.opcode == static_cast<uint8_t>(wire::rdmap::Opcode::ReadResponse) ||
+        message.opcode == static_cast<uint8_t>(wire::rdmap::Opcode::AtomicResponse)) {
       pipe->flows[to]->reference_response(message);
     } else {
       pipe->flows[1 - to]->reference_request(message);

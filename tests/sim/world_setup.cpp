@@ -41,8 +41,8 @@ void World::build_hosts(const Recording& recording) {
     if (plan_.squeezes[side].most != 0) {
       const bool scaling =
           plan_.devices[0].tcp.window_scaling && plan_.devices[1].tcp.window_scaling;
-      host.squeezer = std::make_unique<SqueezingPort>(*below, plan_.squeezes[side], scaling,
-                                                      prng_.next());
+      host.squeezer =
+          std::make_unique<SqueezingPort>(*below, plan_.squeezes[side], scaling, prng_.next());
       below = host.squeezer.get();
     }
     host.tap = std::make_unique<TapPort>(*below, side, monitor_);
@@ -135,7 +135,7 @@ void World::add_pipe(PipeKind kind, uint32_t initiator) {
   pipe.initiator = initiator;
   for (uint32_t side = 0; side < 2; ++side) {
     make_end(pipe, side);
-    if (kind != PipeKind::Traffic || plan_.devices[side].framing != nic::FramingKind::Mpa) continue;
+    if (kind != PipeKind::Traffic || plan_.devices[side].framing != Framing::Mpa) continue;
     pipe.judges[side] = std::make_unique<DropJudge>(
         plan_.devices[side].name + ", pipe " + std::to_string(pipe.number), verdict_,
         plan_.devices[side].mpa, [this, &pipe, side](uint64_t offset) {
@@ -157,7 +157,7 @@ void World::connect(Pipe& pipe) {
   // Plain and enhanced start-ups, with and without an RTR, beside each other.
   nic::ConnectOptions options;
   // ULP framing has no revision and no RTR: the negotiation's third frame says the same.
-  const bool mpa = plan_.devices[side].framing == nic::FramingKind::Mpa;
+  const bool mpa = plan_.devices[side].framing == Framing::Mpa;
   if (mpa) options.revision = pipe.number % 3 == 1 ? 1 : 2;
   options.peer_to_peer = pipe.number % 3 == 2 && mpa;
   if (*options.peer_to_peer && pipe.flows[side] != nullptr) pipe.flows[side]->expect_rtr();

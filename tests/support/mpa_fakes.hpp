@@ -86,11 +86,11 @@ class FakeStream final : public llp::Stream, public base::TraceSink {
   void room_grew() override { ++grew; }
   void set_trace(base::TraceSink*) override {}
   [[nodiscard]] base::TraceSink* trace() const override { return const_cast<FakeStream*>(this); }
-  void record(base::TraceKind kind, base::Range, base::Now) override { ++traces[kind]; }
+  void record(TraceKind kind, base::Range, base::Now) override { ++traces[kind]; }
 
   llp::StreamTraits traits_value{true, true, true, true, true, true};
   int readies = 0, closes = 0, aborts = 0, grew = 0;
-  std::map<base::TraceKind, int> traces;
+  std::map<TraceKind, int> traces;
 };
 
 /// Sends what `to_send` says; remembers what was placed and delivered, and that each came once.
@@ -152,7 +152,7 @@ class FakeFramingUser final : public llp::FramingUser {
   void mulpdu_changed(uint32_t value) override { mulpdus.push_back(value); }
   void framing_error(llp::FramingError error, base::Now) override { errors.push_back(error); }
   void peer_finished(bool clean, base::Now) override { finished.push_back(clean); }
-  void ended(llp::StreamEnd how, base::Now) override { ends.push_back(how); }
+  void ended(StreamEnd how, base::Now) override { ends.push_back(how); }
 
   std::deque<Octets> to_send;
   std::map<uint64_t, Octets> sent;
@@ -172,7 +172,7 @@ class FakeFramingUser final : public llp::FramingUser {
   std::vector<uint32_t> mulpdus;
   std::vector<llp::FramingError> errors;
   std::vector<bool> finished;
-  std::vector<llp::StreamEnd> ends;
+  std::vector<StreamEnd> ends;
 
  private:
   void write(const Octets& octets, llp::UlpduWriter& out) const {

@@ -106,7 +106,7 @@ class RecordUser : public llp::StreamUser {
     peer_has_finished = true;
     if (on_peer_finished) on_peer_finished();
   }
-  void ended(llp::StreamEnd how, base::Now) override {
+  void ended(StreamEnd how, base::Now) override {
     RNIC_CHECK(!how_ended);
     how_ended = how;
     stream = nullptr;
@@ -137,7 +137,7 @@ class RecordUser : public llp::StreamUser {
   bool is_established = false;
   bool peer_has_finished = false;
   bool revoked = false;  ///< rebuild() says no
-  std::optional<llp::StreamEnd> how_ended;
+  std::optional<StreamEnd> how_ended;
   std::function<llp::InspectVerdict(base::Range)> verdict;
   std::function<void()> on_established;
   std::function<void(base::Range)> on_place;

@@ -114,7 +114,7 @@ void late_receiver(SocketPlan& plan, Prng& prng) {
 void framed(SocketPlan& plan, Prng& prng) {
   hostile(plan, prng);
   for (nic::DeviceConfig& d : plan.world.devices) {
-    d.framing = nic::FramingKind::Tuf;
+    d.framing = Framing::Tuf;
     d.tuf.align_receive = false;
     d.tuf.markers_receive = true;
     d.tuf.packing = prng.chance(0.7);

@@ -138,7 +138,7 @@ void SocketWorld::try_connect(Pipe& pipe) {
   Host& host = hosts_[side];
   const llp::Endpoint remote{hosts_[1 - side].kernel->address(), kPort};
   nic::ConnectOptions options;
-  const bool mpa = plan_.world.devices[side].framing == nic::FramingKind::Mpa;
+  const bool mpa = plan_.world.devices[side].framing == Framing::Mpa;
   if (mpa) options.revision = pipe.number % 3 == 1 ? 1 : 2;
   options.peer_to_peer = pipe.number % 3 == 2 && mpa;
   const uint64_t refused = host.kernel->totals().refused;

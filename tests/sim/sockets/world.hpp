@@ -73,7 +73,7 @@ class SocketWorld {
   void note_displaced(Pipe& pipe, uint32_t side);
   [[nodiscard]] uint64_t displaced(uint32_t side) const;
   void on_disconnected(Pipe& pipe, uint32_t side, const nic::Event& event);
-  void on_completion(uint32_t side, const rdmap::Completion& completion);
+  void on_completion(uint32_t side, const Completion& completion);
   void manage(Pipe& pipe);
   void finish(Pipe& pipe);
   void release(Pipe& pipe);

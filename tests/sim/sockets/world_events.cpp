@@ -12,16 +12,16 @@ namespace {
 
 constexpr int kFirstDescriptors[2] = {1000, 2000};
 
-/// How a stream has ended whose system told `error` (the words of llp::StreamEnd).
-llp::StreamEnd meaning_of(int error) {
+/// How a stream has ended whose system told `error` (the words of StreamEnd).
+StreamEnd meaning_of(int error) {
   switch (error) {
-    case ETIMEDOUT: return llp::StreamEnd::TimedOut;
+    case ETIMEDOUT: return StreamEnd::TimedOut;
     case EHOSTUNREACH:
     case ENETUNREACH:
     case ENETDOWN:
     case EHOSTDOWN:
-    case EPROTO: return llp::StreamEnd::Unreachable;
-    default: return llp::StreamEnd::PeerReset;
+    case EPROTO: return StreamEnd::Unreachable;
+    default: return StreamEnd::PeerReset;
   }
 }
 
@@ -137,7 +137,7 @@ bool SocketWorld::drain(uint32_t side) {
     any = true;
     on_event(side, event);
   }
-  std::array<rdmap::Completion, 16> completions;
+  std::array<Completion, 16> completions;
   for (auto& pipe : pipes_) {
     if (pipe->released) continue;
     for (nic::CompletionQueue* cq : {pipe->ends[side].send_cq, pipe->ends[side].receive_cq}) {
@@ -155,13 +155,13 @@ bool SocketWorld::drain(uint32_t side) {
 void SocketWorld::unexpected(uint32_t side, const nic::Event& event) {
   verdict_.fail("event", plan_.world.devices[side].name + ", qp " + std::to_string(event.qp) +
                              ": " + nic::to_string(event.kind) + " was not expected (" +
-                             llp::to_string(event.end) + "; " + event.detail + ")");
+                             to_string(event.end) + "; " + event.detail + ")");
 }
 
 void SocketWorld::on_event(uint32_t side, const nic::Event& event) {
   fingerprint_.event(side, event, now_);
   trace(plan_.world.devices[side].name + " event " + nic::to_string(event.kind) + " qp " +
-        std::to_string(event.qp) + " " + llp::to_string(event.end) + " " + event.detail);
+        std::to_string(event.qp) + " " + to_string(event.end) + " " + event.detail);
   if (event.kind == nic::EventKind::ConnectRequest) return on_request(side, event);
   const auto found = hosts_[side].by_qp.find(event.qp);
   if (found == hosts_[side].by_qp.end()) {
@@ -217,7 +217,7 @@ void SocketWorld::on_disconnected(Pipe& pipe, uint32_t side, const nic::Event& e
   End& end = pipe.ends[side];
   const bool broken = is_broken(pipe);
   if (end.disconnected) return unexpected(side, event);
-  if (!broken && (!pipe.closing || event.end != llp::StreamEnd::Closed)) {
+  if (!broken && (!pipe.closing || event.end != StreamEnd::Closed)) {
     return unexpected(side, event);
   }
   end.disconnected = true;
@@ -245,7 +245,7 @@ void SocketWorld::on_request(uint32_t side, const nic::Event& event) {
   if (!status && !is_broken(pipe)) resources(status);
 }
 
-void SocketWorld::on_completion(uint32_t side, const rdmap::Completion& completion) {
+void SocketWorld::on_completion(uint32_t side, const Completion& completion) {
   fingerprint_.completion(side, completion, now_);
   const auto found = hosts_[side].by_qp.find(completion.qp);
   if (found == hosts_[side].by_qp.end()) {
@@ -253,7 +253,7 @@ void SocketWorld::on_completion(uint32_t side, const rdmap::Completion& completi
   }
   Pipe& pipe = *found->second.first;
   static_cast<void>(is_broken(pipe));  // the flows are to know before they judge
-  if (completion.opcode == rdmap::WorkOpcode::Receive) {
+  if (completion.opcode == Opcode::Receive) {
     pipe.flows[1 - side]->receive_completed(completion);
   } else {
     pipe.flows[side]->send_completed(completion);

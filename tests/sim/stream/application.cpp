@@ -15,7 +15,7 @@ constexpr base::Duration kReadTurn = std::chrono::milliseconds(1);
 void Application::check_end() const {
   const auto how = how_ended();
   if (!how) return fail("did not end");
-  if (*how != llp::StreamEnd::Closed) return fail(std::string("ended: ") + to_string(*how));
+  if (*how != StreamEnd::Closed) return fail(std::string("ended: ") + to_string(*how));
   if (sent() != content_.send_octets) {
     fail("sent " + std::to_string(sent()) + " of " + std::to_string(content_.send_octets));
   }
@@ -195,7 +195,7 @@ void RecordApplication::peer_finished(base::Now) {
   peer_finished_ = true;
 }
 
-void RecordApplication::ended(llp::StreamEnd how, base::Now) {
+void RecordApplication::ended(StreamEnd how, base::Now) {
   if (ended_) fail("ended twice");
   ended_ = how;
   stream_ = nullptr;

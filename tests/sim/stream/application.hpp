@@ -39,12 +39,12 @@ class Application {
   /// Writes, reads and closes as the plan says.
   virtual void run(base::Now now) = 0;
   [[nodiscard]] virtual base::Now next_deadline() const = 0;
-  [[nodiscard]] virtual std::optional<llp::StreamEnd> how_ended() const = 0;
+  [[nodiscard]] virtual std::optional<StreamEnd> how_ended() const = 0;
   /// The receive side's delivery point.
   [[nodiscard]] virtual uint64_t received() const = 0;
   /// The stream has ended well, and there is something left to read.
   [[nodiscard]] bool is_behind() const {
-    return how_ended() == llp::StreamEnd::Closed && received() < content_.receive_octets;
+    return how_ended() == StreamEnd::Closed && received() < content_.receive_octets;
   }
   /// Octets of its stream that it has to give, or has given.
   [[nodiscard]] virtual uint64_t given() const = 0;
@@ -89,9 +89,7 @@ class OctetApplication final : public Application {
   [[nodiscard]] llp::StreamUser& user() override { return stream_; }
   void run(base::Now now) override;
   [[nodiscard]] base::Now next_deadline() const override;
-  [[nodiscard]] std::optional<llp::StreamEnd> how_ended() const override {
-    return stream_.how_ended();
-  }
+  [[nodiscard]] std::optional<StreamEnd> how_ended() const override { return stream_.how_ended(); }
   [[nodiscard]] uint64_t received() const override { return read_; }
   [[nodiscard]] uint64_t given() const override { return written_; }
 
@@ -118,7 +116,7 @@ class RecordApplication final : public Application, public llp::StreamUser {
   [[nodiscard]] llp::StreamUser& user() override { return *this; }
   void run(base::Now now) override;
   [[nodiscard]] base::Now next_deadline() const override;
-  [[nodiscard]] std::optional<llp::StreamEnd> how_ended() const override { return ended_; }
+  [[nodiscard]] std::optional<StreamEnd> how_ended() const override { return ended_; }
   [[nodiscard]] uint64_t received() const override { return ordered_; }
   [[nodiscard]] uint64_t given() const override {
     return may_write_ ? content_.send_octets : pulled_;
@@ -140,7 +138,7 @@ class RecordApplication final : public Application, public llp::StreamUser {
   }
   [[nodiscard]] uint32_t receive_room() const override;
   void peer_finished(base::Now now) override;
-  void ended(llp::StreamEnd how, base::Now now) override;
+  void ended(StreamEnd how, base::Now now) override;
 
  private:
   struct Record {
@@ -164,7 +162,7 @@ class RecordApplication final : public Application, public llp::StreamUser {
   bool established_ = false;
   bool peer_finished_ = false;
   bool closed_ = false;
-  std::optional<llp::StreamEnd> ended_;
+  std::optional<StreamEnd> ended_;
 };
 
 [[nodiscard]] std::unique_ptr<Application> make_application(std::string name,

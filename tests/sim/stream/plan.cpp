@@ -111,9 +111,9 @@ void bottleneck(StreamPlan& plan, Prng& prng) {
 
 void marks(StreamPlan& plan, Prng& prng) {
   both_ends(plan, [&](tcp::Config& c) {
-    c.ecn = prng.chance(0.8) ? tcp::Ecn::Offer : tcp::Ecn::Accept;
-    if (c.congestion_control == tcp::CongestionControl::Dctcp) {
-      c.congestion_control = tcp::CongestionControl::Cubic;
+    c.ecn = prng.chance(0.8) ? Ecn::Offer : Ecn::Accept;
+    if (c.congestion_control == CongestionControl::Dctcp) {
+      c.congestion_control = CongestionControl::Cubic;
     }
   });
   both_ways(plan, [&](PathPlan& p) {
@@ -126,8 +126,8 @@ void marks(StreamPlan& plan, Prng& prng) {
 void data_center(StreamPlan& plan, Prng& prng) {
   bottleneck(plan, prng);
   both_ends(plan, [&](tcp::Config& c) {
-    c.ecn = tcp::Ecn::Offer;
-    c.congestion_control = tcp::CongestionControl::Dctcp;
+    c.ecn = Ecn::Offer;
+    c.congestion_control = CongestionControl::Dctcp;
     c.dctcp_ect_on_control = prng.chance(0.3);
   });
   both_ways(plan, [&](PathPlan& p) {
@@ -469,9 +469,9 @@ void choose_rest(StreamPlan& plan, Prng& prng) {
   plan.application[prng.below(2)].close_after_peer = prng.chance(0.5);
   plan.poll_gap = prng.chance(0.3) ? microseconds(prng.below(100)) : microseconds(0);
   for (tcp::Config& c : plan.tcp) {
-    constexpr std::array kControls{tcp::CongestionControl::Cubic, tcp::CongestionControl::Cubic,
-                                   tcp::CongestionControl::NewReno, tcp::CongestionControl::Dctcp};
-    constexpr std::array kEcns{tcp::Ecn::Off, tcp::Ecn::Accept, tcp::Ecn::Offer};
+    constexpr std::array kControls{CongestionControl::Cubic, CongestionControl::Cubic,
+                                   CongestionControl::NewReno, CongestionControl::Dctcp};
+    constexpr std::array kEcns{Ecn::Off, Ecn::Accept, Ecn::Offer};
     c.congestion_control = kControls[prng.below(kControls.size())];
     c.ecn = kEcns[prng.below(kEcns.size())];
     c.hystart = prng.chance(0.7);

@@ -99,7 +99,7 @@ void StreamWorld::build_pipe(uint32_t number) {
     judged[side].forgets_syns = plan_.flood != 0;
     judged[side].prompt = !plan_.tcp[side].pacing && plan_.pause == 0 &&
                           plan_.tcp[side].max_records_per_connection > 64;
-    judged[side].ecn_on_syn = plan_.tcp[side].congestion_control == tcp::CongestionControl::Dctcp;
+    judged[side].ecn_on_syn = plan_.tcp[side].congestion_control == CongestionControl::Dctcp;
     judged[side].ecn_on_control = plan_.tcp[side].dctcp_ect_on_control;
     judged[side].initial_segments = plan_.tcp[side].initial_window_segments;
     octets_ += plan_.application[side].octets;

@@ -193,7 +193,7 @@ TEST_F(MessageTest, AFaultEndsNothingByItself_DDP_7_1_13) {
   EXPECT_EQ(stream_->pull_ulpdu(100, false, writer).length, 0u);
   EXPECT_EQ(user.pulls, 1u) << "one more message may go out";
   EXPECT_EQ(user.ends, 0u);
-  stream_->ended(llp::StreamEnd::Aborted, {});
+  stream_->ended(StreamEnd::Aborted, {});
   EXPECT_EQ(user.ends, 1u);
 }
 

@@ -38,7 +38,7 @@ class RecordingUser final : public User {
   }
   Fault untagged_target(const UntaggedHeader& header, UntaggedTarget& out) override {
     out.sges = sges.at(header.msn - first_msn);
-    for (const mem::Sge& sge : out.sges) out.length += sge.length;
+    for (const Sge& sge : out.sges) out.length += sge.length;
     return kNoFault;
   }
   void untagged_placed(const UntaggedHeader&, uint32_t) override {}
@@ -59,10 +59,10 @@ class RecordingUser final : public User {
   void may_send() override {}
   void framing_error(llp::FramingError, base::Now) override {}
   void peer_finished(bool, base::Now) override {}
-  void ended(llp::StreamEnd, base::Now) override { ++ends; }
+  void ended(StreamEnd, base::Now) override { ++ends; }
 
   uint32_t first_msn = 1;
-  std::vector<std::vector<mem::Sge>> sges;  // of the buffers of queue 0, from first_msn on
+  std::vector<std::vector<Sge>> sges;  // of the buffers of queue 0, from first_msn on
   std::vector<Delivered> delivered;
   std::vector<bool> uniform;  // of each untagged message delivered
   uint32_t pulls = 0;
@@ -91,7 +91,7 @@ class StreamTest : public ::testing::Test {
                                   .stream = only});
     return added.value().value;
   }
-  void provide(std::vector<mem::Sge> sges) {
+  void provide(std::vector<Sge> sges) {
     user.sges.push_back(std::move(sges));
     stream.queue(0).provide(1);
   }

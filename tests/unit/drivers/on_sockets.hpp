@@ -97,16 +97,15 @@ class OnSockets : public ::testing::Test {
     spec.rights = rights;
     return *devices_[i]->register_memory(spec);
   }
-  static rdmap::SendWork work(rdmap::WorkOpcode opcode, std::vector<uint8_t>& local,
-                              mem::Stag stag) {
-    rdmap::SendWork w;
+  static SendRequest work(Opcode opcode, std::vector<uint8_t>& local, mem::Stag stag) {
+    SendRequest w;
     w.opcode = opcode;
     w.sge_count = 1;
     w.sges[0] = {reinterpret_cast<uint64_t>(local.data()), static_cast<uint32_t>(local.size()),
                  stag.value};
     return w;
   }
-  bool completed(int i, rdmap::Completion& out, int only = -1) {
+  bool completed(int i, Completion& out, int only = -1) {
     return run_until([&] { return cqs_[i]->poll({&out, 1}) == 1; }, only);
   }
 

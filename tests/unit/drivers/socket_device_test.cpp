@@ -10,21 +10,21 @@ TEST_F(OnSockets, WriteReadAndAtomic) {
   for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<uint8_t>(i * 7 + i / 251);
   const mem::Stag a = add(0, source, kRights), c = add(0, back, kRights), d = add(0, word, kRights);
   const mem::Stag b = add(1, sink, kRights);
-  rdmap::SendWork write = work(rdmap::WorkOpcode::Write, source, a);
+  SendRequest write = work(Opcode::Write, source, a);
   write.remote_stag = b.value;
-  write.remote_to = reinterpret_cast<uint64_t>(sink.data());
-  rdmap::SendWork read = work(rdmap::WorkOpcode::Read, back, c);
+  write.remote_offset = reinterpret_cast<uint64_t>(sink.data());
+  SendRequest read = work(Opcode::Read, back, c);
   read.remote_stag = b.value;
-  read.remote_to = write.remote_to;
-  rdmap::SendWork atomic = work(rdmap::WorkOpcode::FetchAdd, word, d);
+  read.remote_offset = write.remote_offset;
+  SendRequest atomic = work(Opcode::FetchAdd, word, d);
   atomic.remote_stag = b.value;
-  atomic.remote_to = write.remote_to;
+  atomic.remote_offset = write.remote_offset;
   atomic.atomic.data = 1;
-  for (const rdmap::SendWork& each : {write, read, atomic}) {
+  for (const SendRequest& each : {write, read, atomic}) {
     ASSERT_EQ(qps_[0][0]->post_send(each), PostResult::Ok);
-    rdmap::Completion done;
+    Completion done;
     ASSERT_TRUE(completed(0, done));
-    EXPECT_EQ(done.status, rdmap::WorkStatus::Success);
+    EXPECT_EQ(done.status, CompletionStatus::Success);
   }
   EXPECT_EQ(back, source);
   EXPECT_NE(sink, source);  // one was added
@@ -45,12 +45,12 @@ TEST_F(OnSockets, CompletionIsTheSystemsPromise) {
   const mem::Stag a = add(0, small, kRights), c = add(0, large, kRights);
   const mem::Stag b = add(1, sink, kRights);
   for (std::vector<uint8_t>* source : {&small, &large}) {
-    rdmap::SendWork write = work(rdmap::WorkOpcode::Write, *source, source == &small ? a : c);
+    SendRequest write = work(Opcode::Write, *source, source == &small ? a : c);
     write.remote_stag = b.value;
-    write.remote_to = reinterpret_cast<uint64_t>(sink.data());
+    write.remote_offset = reinterpret_cast<uint64_t>(sink.data());
     ASSERT_EQ(qps_[0][0]->post_send(write), PostResult::Ok);
   }
-  rdmap::Completion done;
+  Completion done;
   ASSERT_TRUE(completed(0, done, 0));
   EXPECT_EQ(sink[0], 0);  // the peer has not been polled
   ASSERT_TRUE(run_until([&] { return transports_[0]->counters().send_waits != 0; }, 0));
@@ -78,9 +78,9 @@ TEST_F(ShortClose, TheOtherHalfGoesOn_MPA_7_2_01) {
   const mem::Stag a = add(1, source, kRights), b = add(0, sink, kRights);
   std::vector<uint8_t> there(20'000, 7), here(20'000);
   const mem::Stag c = add(0, there, kRights), d = add(1, here, kRights);
-  rdmap::SendWork first = work(rdmap::WorkOpcode::Write, there, c);
+  SendRequest first = work(Opcode::Write, there, c);
   first.remote_stag = d.value;
-  first.remote_to = reinterpret_cast<uint64_t>(here.data());
+  first.remote_offset = reinterpret_cast<uint64_t>(here.data());
   ASSERT_EQ(qps_[0][0]->post_send(first), PostResult::Ok);
   ASSERT_TRUE(run_until([&] { return here == there; }));
   ASSERT_TRUE(devices_[0]->disconnect(*qps_[0][0], now_).has_value());
@@ -88,14 +88,14 @@ TEST_F(ShortClose, TheOtherHalfGoesOn_MPA_7_2_01) {
   ASSERT_TRUE(event(1, EventKind::PeerClosed, e));
   const base::Now begun = now_;
   for (int i = 0; now_ - begun < std::chrono::milliseconds(10); ++i) {
-    rdmap::SendWork write = work(rdmap::WorkOpcode::Write, source, a);
+    SendRequest write = work(Opcode::Write, source, a);
     write.remote_stag = b.value;
-    write.remote_to = reinterpret_cast<uint64_t>(sink.data());
+    write.remote_offset = reinterpret_cast<uint64_t>(sink.data());
     sink.assign(sink.size(), 0);
     ASSERT_EQ(qps_[1][0]->post_send(write), PostResult::Ok) << i;
-    rdmap::Completion done;
+    Completion done;
     ASSERT_TRUE(completed(1, done));
-    ASSERT_EQ(done.status, rdmap::WorkStatus::Success) << i;
+    ASSERT_EQ(done.status, CompletionStatus::Success) << i;
     ASSERT_TRUE(run_until([&] { return sink == source; })) << i;
     now_ += std::chrono::microseconds(100);
   }
@@ -111,7 +111,7 @@ TEST_F(OnSockets, TerminateNamesTheFault) {
   std::vector<uint8_t> source(64), sink(64);
   const mem::Stag a = add(0, source, kRights);
   static_cast<void>(add(1, sink, mem::kLocalRead));
-  rdmap::SendWork write = work(rdmap::WorkOpcode::Write, source, a);
+  SendRequest write = work(Opcode::Write, source, a);
   write.remote_stag = 0x12345678;
   ASSERT_EQ(qps_[0][0]->post_send(write), PostResult::Ok);
   Event e;
@@ -124,7 +124,7 @@ namespace {
 
 DeviceConfig with_tuf(bool markers = true) {
   DeviceConfig config;
-  config.framing = FramingKind::Tuf;
+  config.framing = Framing::Tuf;
   config.tuf.markers_receive = markers;
   config.tuf.middlebox_limit = 1;
   return config;
@@ -147,15 +147,15 @@ TEST_F(TufOnSockets, MarkerModeOnly_TUF_2_02) {
   for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<uint8_t>(i * 5 + i / 253);
   const mem::Stag a = add(0, source, kRights), c = add(0, back, kRights);
   const mem::Stag b = add(1, sink, kRights);
-  rdmap::SendWork write = work(rdmap::WorkOpcode::Write, source, a);
-  rdmap::SendWork read = work(rdmap::WorkOpcode::Read, back, c);
-  for (rdmap::SendWork* each : {&write, &read}) {
+  SendRequest write = work(Opcode::Write, source, a);
+  SendRequest read = work(Opcode::Read, back, c);
+  for (SendRequest* each : {&write, &read}) {
     each->remote_stag = b.value;
-    each->remote_to = reinterpret_cast<uint64_t>(sink.data());
+    each->remote_offset = reinterpret_cast<uint64_t>(sink.data());
     ASSERT_EQ(qps_[0][0]->post_send(*each), PostResult::Ok);
-    rdmap::Completion done;
+    Completion done;
     ASSERT_TRUE(completed(0, done));
-    EXPECT_EQ(done.status, rdmap::WorkStatus::Success);
+    EXPECT_EQ(done.status, CompletionStatus::Success);
   }
   EXPECT_EQ(sink, source);
   EXPECT_EQ(back, source);
@@ -179,7 +179,7 @@ TEST_F(TufWithoutMarkers, IsRefused) {
     EXPECT_NE(status.error().message.find("tuf.markers = true"), std::string::npos);
   }
   ConnectOptions mpa;
-  mpa.framing = FramingKind::Mpa;
+  mpa.framing = Framing::Mpa;
   EXPECT_TRUE(devices_[0]
                   ->connect(*qps_[0][0], {llp::IpAddress::v4(0x7f000001), 1}, {}, now_, mpa)
                   .has_value());

@@ -98,7 +98,7 @@ DeviceConfig with_hold(uint64_t octets, Framed framed) {
   DeviceConfig config;
   config.limits.hold_octets = octets;
   config.mpa.markers_receive = framed == Framed::MpaMarkers;
-  config.framing = framed == Framed::TufMarkers ? FramingKind::Tuf : FramingKind::Mpa;
+  config.framing = framed == Framed::TufMarkers ? Framing::Tuf : Framing::Mpa;
   return config;
 }
 
@@ -134,9 +134,9 @@ class LittleHoldSpace : public OnSockets, public ::testing::WithParamInterface<F
     source.resize(length);
     for (uint32_t i = 0; i < length; ++i) source[i] = static_cast<uint8_t>(i * 7 + i / 251 + link);
     sinks_[link].assign(length, 0);
-    rdmap::SendWork write = work(rdmap::WorkOpcode::Write, source, add(0, source, kRights));
+    SendRequest write = work(Opcode::Write, source, add(0, source, kRights));
     write.remote_stag = add(1, sinks_[link], kRights).value;
-    write.remote_to = reinterpret_cast<uint64_t>(sinks_[link].data());
+    write.remote_offset = reinterpret_cast<uint64_t>(sinks_[link].data());
     ASSERT_EQ(qps_[0][link]->post_send(write), PostResult::Ok);
   }
   [[nodiscard]] bool arrived(uint32_t link) const { return sinks_[link] == sources_[link]; }

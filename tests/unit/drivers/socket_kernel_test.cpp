@@ -121,7 +121,7 @@ TEST_F(OnKernel, AWriteErrorEndsAConnectionWhosePeerIsSilent) {
   kernels_[0]->set_faults(faults);
   near_.queue(100);
   ASSERT_TRUE(run_until([&] { return near_.how_ended.has_value(); }));
-  EXPECT_EQ(near_.how_ended, llp::StreamEnd::PeerReset);
+  EXPECT_EQ(near_.how_ended, StreamEnd::PeerReset);
   EXPECT_EQ(left().counters().resets_in, 1u);
   ASSERT_TRUE(run_until([&] { return far_.how_ended.has_value(); }));
   EXPECT_TRUE(left().quiescent() && right().quiescent());
@@ -158,7 +158,7 @@ TEST_F(OnKernel, ATimerDoesNotOutliveItsConnection) {
   ASSERT_TRUE(stream.has_value());
   (*stream)->abort();
   turn();
-  EXPECT_EQ(gone.how_ended, llp::StreamEnd::Aborted);
+  EXPECT_EQ(gone.how_ended, StreamEnd::Aborted);
   EXPECT_EQ(left().next_deadline(), base::kNever);
   connect(near_, far_);
   now_ += config_.connect_timeout + std::chrono::seconds(1);
@@ -230,8 +230,8 @@ TEST_F(OnKernel, WhatWasSeenIsHandedUpBeforeAnError) {
   waiting.stream->room_grew();
   ASSERT_TRUE(run_until([&] { return waiting.how_ended.has_value(); }));
   EXPECT_EQ(waiting.ordered_to, 1000u);
-  EXPECT_NE(waiting.how_ended, llp::StreamEnd::Closed);
-  EXPECT_NE(waiting.how_ended, llp::StreamEnd::Aborted);
+  EXPECT_NE(waiting.how_ended, StreamEnd::Closed);
+  EXPECT_NE(waiting.how_ended, StreamEnd::Aborted);
 }
 
 // No event follows ENOBUFS and ENOMEM: the driver asks again by itself, and does not spin.
@@ -253,7 +253,7 @@ TEST_F(OnKernel, ShortMemoryIsWaitedFor) {
   near_.stream->close();
   far_.stream->close();
   ASSERT_TRUE(run_until([&] { return near_.how_ended && far_.how_ended; }));
-  EXPECT_EQ(near_.how_ended, llp::StreamEnd::Closed);
+  EXPECT_EQ(near_.how_ended, StreamEnd::Closed);
 }
 
 // What was looked for and done leaves nothing to look for: the driver may sleep.
@@ -298,7 +298,7 @@ TEST_F(OnKernel, NothingIsReleasedBehindAnAbort) {
   connect(aborting, far_);
   for (int i = 0; i < 5; ++i) aborting.queue(100);
   ASSERT_TRUE(run_until([&] { return aborting.how_ended.has_value(); }));
-  EXPECT_EQ(aborting.how_ended, llp::StreamEnd::Aborted);
+  EXPECT_EQ(aborting.how_ended, StreamEnd::Aborted);
   EXPECT_EQ(aborting.releases, 1);
 }
 
@@ -525,7 +525,7 @@ TEST_F(OnRefusing, AWriteErrorDoesNotWaitForRoom) {
   system.send_error = EPIPE;
   near_.queue(100);
   ASSERT_TRUE(run_until([&] { return near_.how_ended.has_value(); }));
-  EXPECT_EQ(near_.how_ended, llp::StreamEnd::PeerReset);
+  EXPECT_EQ(near_.how_ended, StreamEnd::PeerReset);
   EXPECT_EQ(near_.ordered_to, 0u);
   EXPECT_EQ(left().counters().errors, 0u);
 }
@@ -541,7 +541,7 @@ TEST_F(OnRefusing, AWriteErrorDoesNotWaitForSpace) {
   system.send_error = EHOSTUNREACH;
   waiting.queue(100);
   ASSERT_TRUE(run_until([&] { return waiting.how_ended.has_value(); }));
-  EXPECT_EQ(waiting.how_ended, llp::StreamEnd::Unreachable);
+  EXPECT_EQ(waiting.how_ended, StreamEnd::Unreachable);
   EXPECT_EQ(waiting.asked, asked + 1) << "the user had the last chance to take it";
   EXPECT_EQ(waiting.ordered_to, 0u);
 }
@@ -562,7 +562,7 @@ TEST_F(OnRefusing, ACloseIsNotLateWhileOctetsAreOnTheirWay) {
   system.outstanding = 1;
   now_ += config_.close_timeout + std::chrono::milliseconds(1);
   turns(10);
-  EXPECT_EQ(near_.how_ended, llp::StreamEnd::TimedOut);
+  EXPECT_EQ(near_.how_ended, StreamEnd::TimedOut);
 }
 
 // A system without IPv6 has IPv4 for whoever listens at every address, and nothing for one of IPv6.
@@ -606,8 +606,8 @@ TEST_F(OnRefusing, WhatCannotBeWatchedIsGivenUp) {
   acceptor_.next.push_back(&far_);
   near_.stream = *left().connect({}, there(), near_, now_);
   ASSERT_TRUE(run_until([&] { return near_.how_ended && far_.how_ended; }));
-  EXPECT_EQ(near_.how_ended, llp::StreamEnd::PeerReset) << "no orderly end";
-  EXPECT_EQ(far_.how_ended, llp::StreamEnd::Aborted);
+  EXPECT_EQ(near_.how_ended, StreamEnd::PeerReset) << "no orderly end";
+  EXPECT_EQ(far_.how_ended, StreamEnd::Aborted);
   EXPECT_FALSE(far_.is_established);
   EXPECT_EQ(right().counters().accepts, 1u);
   EXPECT_EQ(right().counters().aborted, 1u);
@@ -616,7 +616,7 @@ TEST_F(OnRefusing, WhatCannotBeWatchedIsGivenUp) {
   RecordUser active{1, 2};
   active.stream = *right().connect({}, {kernels_[0]->address(), 9}, active, now_);
   turn();
-  EXPECT_EQ(active.how_ended, llp::StreamEnd::Aborted);
+  EXPECT_EQ(active.how_ended, StreamEnd::Aborted);
   EXPECT_TRUE(right().quiescent());
 }
 
@@ -631,7 +631,7 @@ TEST_F(OnRefusing, AConnectionForWhichThereIsNoMemoryIsRefused) {
   EXPECT_EQ(acceptor_.accepted, 0u) << "the device is not asked";
   EXPECT_TRUE(right().quiescent());
   ASSERT_TRUE(run_until([&] { return near_.how_ended.has_value(); }));
-  EXPECT_EQ(near_.how_ended, llp::StreamEnd::PeerReset) << "as everybody is who is refused";
+  EXPECT_EQ(near_.how_ended, StreamEnd::PeerReset) << "as everybody is who is refused";
   system.has_memory = true;
   RecordUser near{1, 2};
   connect(near, far_);
@@ -646,7 +646,7 @@ TEST_F(OnRefusing, WhatConnectSaysAtOnce) {
   ASSERT_TRUE(stream);
   EXPECT_FALSE(near_.how_ended) << "not inside of the call";
   turn();
-  EXPECT_EQ(near_.how_ended, llp::StreamEnd::Refused);
+  EXPECT_EQ(near_.how_ended, StreamEnd::Refused);
   EXPECT_EQ(left().counters().refused, 1u);
   system.connect_error = ENETUNREACH;
   const auto failed = left().connect({}, there(), near_, now_);
@@ -668,10 +668,10 @@ TEST_F(OnRefusing, TcpInfoTellsEmss) {
 /// Keeps what it is told.
 class Sink final : public base::TraceSink {
  public:
-  void record(base::TraceKind kind, base::Range range, base::Now) override {
+  void record(TraceKind kind, base::Range range, base::Now) override {
     ranges[kind].push_back(range);
   }
-  std::map<base::TraceKind, std::vector<base::Range>> ranges;
+  std::map<TraceKind, std::vector<base::Range>> ranges;
 };
 
 // A trace shows each record that the system has taken, and how far the peer's stream has come.
@@ -684,9 +684,9 @@ TEST_F(OnKernel, ATraceShowsRecordsAndDeliveries) {
   for (const uint32_t length : {100u, 700u, 33u}) near_.queue(length);
   ASSERT_TRUE(run_until([&] { return far_.ordered_to == 833; }));
   using Ranges = std::vector<base::Range>;
-  EXPECT_EQ(sent.ranges[base::TraceKind::Sent], (Ranges{{0, 100}, {100, 800}, {800, 833}}));
-  ASSERT_FALSE(received.ranges[base::TraceKind::Delivered].empty());
-  EXPECT_EQ(received.ranges[base::TraceKind::Delivered].back(), (base::Range{0, 833}));
+  EXPECT_EQ(sent.ranges[TraceKind::Sent], (Ranges{{0, 100}, {100, 800}, {800, 833}}));
+  ASSERT_FALSE(received.ranges[TraceKind::Delivered].empty());
+  EXPECT_EQ(received.ranges[TraceKind::Delivered].back(), (base::Range{0, 833}));
   near_.stream->set_trace(nullptr);
   far_.stream->set_trace(nullptr);
 }

@@ -108,12 +108,12 @@ TEST(SocketEmss, UnknownIs1460Or536) {
 }
 
 TEST(SocketErrors, WhatTheSystemSays) {
-  EXPECT_EQ(end_of(ECONNREFUSED, true), llp::StreamEnd::Refused);
-  EXPECT_EQ(end_of(ETIMEDOUT, false), llp::StreamEnd::TimedOut);
-  EXPECT_EQ(end_of(EHOSTUNREACH, true), llp::StreamEnd::Unreachable);
-  EXPECT_EQ(end_of(ENETUNREACH, false), llp::StreamEnd::Unreachable);
-  EXPECT_EQ(end_of(ECONNRESET, false), llp::StreamEnd::PeerReset);
-  EXPECT_EQ(end_of(EPIPE, false), llp::StreamEnd::PeerReset);
+  EXPECT_EQ(end_of(ECONNREFUSED, true), StreamEnd::Refused);
+  EXPECT_EQ(end_of(ETIMEDOUT, false), StreamEnd::TimedOut);
+  EXPECT_EQ(end_of(EHOSTUNREACH, true), StreamEnd::Unreachable);
+  EXPECT_EQ(end_of(ENETUNREACH, false), StreamEnd::Unreachable);
+  EXPECT_EQ(end_of(ECONNRESET, false), StreamEnd::PeerReset);
+  EXPECT_EQ(end_of(EPIPE, false), StreamEnd::PeerReset);
   EXPECT_TRUE(is_known(EPIPE));
   EXPECT_FALSE(is_known(EBADF));
 }
@@ -242,8 +242,8 @@ TEST_F(SocketDriver, HalfClose) {
   EXPECT_FALSE(near_.peer_has_finished);
   far_.stream->close();
   ASSERT_TRUE(run_until([&] { return near_.how_ended && far_.how_ended; }));
-  EXPECT_EQ(near_.how_ended, llp::StreamEnd::Closed);
-  EXPECT_EQ(far_.how_ended, llp::StreamEnd::Closed);
+  EXPECT_EQ(near_.how_ended, StreamEnd::Closed);
+  EXPECT_EQ(far_.how_ended, StreamEnd::Closed);
   EXPECT_TRUE(left_->quiescent() && right_->quiescent());
 }
 
@@ -271,8 +271,8 @@ TEST_F(SocketDriver, CloseTimesOut) {
   EXPECT_FALSE(near_.how_ended);
   now_ += std::chrono::seconds(6);
   ASSERT_TRUE(run_until([&] { return near_.how_ended && far_.how_ended; }));
-  EXPECT_EQ(near_.how_ended, llp::StreamEnd::TimedOut);
-  EXPECT_EQ(far_.how_ended, llp::StreamEnd::PeerReset);
+  EXPECT_EQ(near_.how_ended, StreamEnd::TimedOut);
+  EXPECT_EQ(far_.how_ended, StreamEnd::PeerReset);
   EXPECT_EQ(left_->counters().timed_out, 1u);
 }
 
@@ -284,8 +284,8 @@ TEST_F(SocketDriver, Resets) {
   near_.stream->abort();
   EXPECT_FALSE(near_.how_ended);  // not inside the call
   ASSERT_TRUE(run_until([&] { return near_.how_ended && far_.how_ended; }));
-  EXPECT_EQ(near_.how_ended, llp::StreamEnd::Aborted);
-  EXPECT_EQ(far_.how_ended, llp::StreamEnd::PeerReset);
+  EXPECT_EQ(near_.how_ended, StreamEnd::Aborted);
+  EXPECT_EQ(far_.how_ended, StreamEnd::PeerReset);
   EXPECT_EQ(left_->counters().aborted, 1u);
   EXPECT_EQ(right_->counters().resets_in, 1u);
 }
@@ -307,7 +307,7 @@ TEST_F(SocketDriver, NobodyListens) {
   ASSERT_TRUE(stream.has_value());
   near_.stream = *stream;
   ASSERT_TRUE(run_until([&] { return near_.how_ended.has_value(); }));
-  EXPECT_EQ(near_.how_ended, llp::StreamEnd::Refused);
+  EXPECT_EQ(near_.how_ended, StreamEnd::Refused);
   EXPECT_FALSE(near_.is_established);
   EXPECT_EQ(left_->counters().refused, 1u);
 }
@@ -334,7 +334,7 @@ TEST_F(SocketDriver, ConnectTimesOut) {
   EXPECT_FALSE(near_.how_ended);
   now_ += std::chrono::seconds(2);
   turns(3);
-  EXPECT_EQ(near_.how_ended, llp::StreamEnd::TimedOut);
+  EXPECT_EQ(near_.how_ended, StreamEnd::TimedOut);
 }
 
 TEST_F(SocketDriver, TheDeviceSaysNo) {
@@ -344,7 +344,7 @@ TEST_F(SocketDriver, TheDeviceSaysNo) {
   ASSERT_TRUE(stream.has_value());
   near_.stream = *stream;
   ASSERT_TRUE(run_until([&] { return near_.how_ended.has_value(); }));
-  EXPECT_EQ(near_.how_ended, llp::StreamEnd::PeerReset);
+  EXPECT_EQ(near_.how_ended, StreamEnd::PeerReset);
   EXPECT_EQ(right_->counters().accepts_refused, 1u);
   EXPECT_TRUE(right_->quiescent());
 }

@@ -84,7 +84,7 @@ TEST(FpduRx, RoundTripOfEveryMarkerPositionAndPad_MPA_4_3_12_MPA_4_3_11) {
     ASSERT_EQ(pair.b.user.faults, 0);
     for (const auto& placed : pair.b.user.placed) ASSERT_TRUE(placed.in_order);
     ASSERT_EQ(pair.b.counters.held_octets, 0u);
-    ASSERT_EQ(pair.b.stream.traces[base::TraceKind::InOrder], static_cast<int>(all.size()));
+    ASSERT_EQ(pair.b.stream.traces[TraceKind::InOrder], static_cast<int>(all.size()));
   }
 }
 
@@ -283,7 +283,7 @@ TEST(FpduRx, NothingIsLocatedWithoutMarkers_MPA_6_06) {
   for (uint32_t i = 0; i < 3; ++i) rx.add(i, 400);
   rx.give(rx.boundary(1), rx.boundary(3));
   EXPECT_TRUE(rx.end.user.placed.empty());
-  EXPECT_EQ(rx.end.stream.traces[base::TraceKind::Held], 1);
+  EXPECT_EQ(rx.end.stream.traces[TraceKind::Held], 1);
   EXPECT_EQ(rx.end.session->receive_room(),
             Config{}.receive_window - (rx.boundary(3) - rx.boundary(1)));
   rx.give(0, rx.boundary(1));
@@ -361,7 +361,7 @@ TEST(FpduRx, BadCrcIsDroppedAndHealed_MPA_8_07_MPA_4_4_09) {
       ASSERT_FALSE(accepted) << at;
       ASSERT_EQ(one.end.user.placed.size(), markers ? 2u : 1u);
       ASSERT_EQ(one.end.counters.crc_drops, 1u);
-      ASSERT_EQ(one.end.stream.traces[base::TraceKind::CrcDropped], 1);
+      ASSERT_EQ(one.end.stream.traces[TraceKind::CrcDropped], 1);
       ASSERT_TRUE(one.give(one.boundary(1), one.boundary(2)));
       if (!markers) one.give(one.boundary(2), one.boundary(3));
       one.expect_all();
@@ -609,7 +609,7 @@ TEST(FpduRx, SuspiciousCutOnAnAlignedStream_MPA_8_07) {
   EXPECT_TRUE(rx.give(rx.boundary(10), cut));
   EXPECT_TRUE(rx.give(cut, rx.stream().size()));
   EXPECT_EQ(rx.end.counters.suspicious_drops, 2u);
-  EXPECT_EQ(rx.end.stream.traces[base::TraceKind::Suspected], 2);
+  EXPECT_EQ(rx.end.stream.traces[TraceKind::Suspected], 2);
   rx.expect_all();
 }
 
@@ -715,8 +715,8 @@ TEST(FpduRx, PeerFinishedCleanOrNot_MPA_7_2_02_MPA_3_08) {
     EXPECT_EQ(rx.end.user.finished, std::vector{clean});
     rx.end.user.to_send = {numbered_ulpdu(3, 60)};  // MPA-7.2-01
     EXPECT_FALSE(rx.end.pull_all().empty());
-    rx.end.session->ended(llp::StreamEnd::Closed, rx.end.now);
-    EXPECT_EQ(rx.end.user.ends, std::vector{llp::StreamEnd::Closed});
+    rx.end.session->ended(StreamEnd::Closed, rx.end.now);
+    EXPECT_EQ(rx.end.user.ends, std::vector{StreamEnd::Closed});
     EXPECT_TRUE(rx.end.events.failures.empty());
   }
 }

@@ -139,11 +139,11 @@ TEST(Enhanced, WhatASecondAttemptIsFor_BUG_18) {
   EXPECT_EQ(closed.events.failures, std::vector{StartFailure::NoReply});
   MpaEnd reset = initiator();
   reply_to(reset, {});
-  reset.session->ended(llp::StreamEnd::PeerReset, reset.now);
+  reset.session->ended(StreamEnd::PeerReset, reset.now);
   EXPECT_EQ(reset.events.failures, std::vector{StartFailure::ResetBeforeReply});
   MpaEnd lost = initiator();
   reply_to(lost, {});
-  lost.session->ended(llp::StreamEnd::TimedOut, lost.now);
+  lost.session->ended(StreamEnd::TimedOut, lost.now);
   EXPECT_EQ(lost.events.failures, std::vector{StartFailure::StreamEnded});
   MpaEnd begun = initiator();
   reply_to(begun, {'M', 'P'});
@@ -319,7 +319,7 @@ TEST(Enhanced, NothingIsDueBehindTheEnd) {
     reply_to(a, reply_frame(0x50, 2, {0, 4, 0, 4}));
     if (!delayed) a.session->on_timer(base::Now{} + config.first_fpdu_delay);
     EXPECT_NE(a.session->next_deadline(), base::kNever);
-    a.session->ended(llp::StreamEnd::PeerReset, a.now);
+    a.session->ended(StreamEnd::PeerReset, a.now);
     EXPECT_EQ(a.session->next_deadline(), base::kNever);
     a.session->on_timer(base::Now{} + std::chrono::hours(1));
     EXPECT_EQ(a.user.silences, 0);
@@ -330,7 +330,7 @@ TEST(Enhanced, NothingIsDueBehindTheEnd) {
   b.session->accept({}, b.now, kReads);
   b.pull_all();
   EXPECT_NE(b.session->next_deadline(), base::kNever) << "the RTR is awaited";
-  b.session->ended(llp::StreamEnd::PeerReset, b.now);
+  b.session->ended(StreamEnd::PeerReset, b.now);
   EXPECT_EQ(b.session->next_deadline(), base::kNever);
 }
 

@@ -536,11 +536,11 @@ TEST(Startup, TimeOut_MPA_7_1_2_14_MPA_7_1_2_16) {
 // MPA-8-01 MPA00-5.1-01: the stream ends in each phase; one failure, one ended().
 TEST(Startup, StreamEnds_MPA_8_01) {
   MpaEnd idle(Role::Initiator, {});
-  idle.session->ended(llp::StreamEnd::Refused, idle.now);
+  idle.session->ended(StreamEnd::Refused, idle.now);
   EXPECT_EQ(idle.events.failures, std::vector{StartFailure::Refused});
-  EXPECT_EQ(start_failure_of(llp::StreamEnd::Unreachable, false), StartFailure::Unreachable);
-  EXPECT_EQ(start_failure_of(llp::StreamEnd::TimedOut, false), StartFailure::Unanswered);
-  EXPECT_EQ(start_failure_of(llp::StreamEnd::TimedOut, true), StartFailure::StreamEnded);
+  EXPECT_EQ(start_failure_of(StreamEnd::Unreachable, false), StartFailure::Unreachable);
+  EXPECT_EQ(start_failure_of(StreamEnd::TimedOut, false), StartFailure::Unanswered);
+  EXPECT_EQ(start_failure_of(StreamEnd::TimedOut, true), StartFailure::StreamEnded);
   MpaEnd waiting(Role::Responder, {});
   waiting.establish();
   waiting.receive(0, request(0));
@@ -548,10 +548,10 @@ TEST(Startup, StreamEnds_MPA_8_01) {
   EXPECT_EQ(waiting.events.failures, std::vector{StartFailure::StreamEnded});
   waiting.session->accept({}, waiting.now);  // too late: ignored
   EXPECT_TRUE(waiting.pull_all().empty());
-  waiting.session->ended(llp::StreamEnd::PeerReset, waiting.now);
-  waiting.session->ended(llp::StreamEnd::PeerReset, waiting.now);
+  waiting.session->ended(StreamEnd::PeerReset, waiting.now);
+  waiting.session->ended(StreamEnd::PeerReset, waiting.now);
   EXPECT_EQ(waiting.events.failures.size(), 1u);
-  EXPECT_EQ(waiting.user.ends, std::vector{llp::StreamEnd::PeerReset});
+  EXPECT_EQ(waiting.user.ends, std::vector{StreamEnd::PeerReset});
 }
 
 TEST(Startup, EveryFailureHasAText_MPA_7_1_1_04) {

@@ -39,7 +39,7 @@ class Streamer : public llp::StreamUser {
   void emss_changed(uint32_t) override {}
   [[nodiscard]] uint32_t receive_room() const override { return 1234; }
   void peer_finished(base::Now) override { finished = true; }
-  void ended(llp::StreamEnd, base::Now) override { ++ends; }
+  void ended(StreamEnd, base::Now) override { ++ends; }
 
   [[nodiscard]] Octets from(uint64_t offset) const {
     return {got.begin() + static_cast<long>(offset), got.end()};
@@ -88,7 +88,7 @@ TEST(Streaming, GoesOnAfterAReject_MPA_7_1_2_08_MPA_7_1_2_04_MPA_7_1_5_01) {
       ASSERT_EQ(a.session->receive_room(), 1234u);
       a.session->peer_finished(a.now);
       ASSERT_TRUE(next.finished);
-      a.session->ended(llp::StreamEnd::Closed, a.now);
+      a.session->ended(StreamEnd::Closed, a.now);
       ASSERT_EQ(next.ends, 1);
     }
   }
@@ -229,7 +229,7 @@ TEST(Streaming, LeftoverOctetsEndTheStart_MPA_7_1_5_01) {
 TEST(Streaming, NothingIsAskedOfAStreamThatHasEnded) {
   MpaEnd end(Role::Initiator, {});
   end.establish();
-  end.session->ended(llp::StreamEnd::PeerReset, end.now);
+  end.session->ended(StreamEnd::PeerReset, end.now);
   const int readies = end.stream.readies;
   end.session->abort();
   end.session->close();

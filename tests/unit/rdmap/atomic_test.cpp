@@ -235,9 +235,9 @@ TEST_F(AtomicTest, ThePostedRequestOnTheWire_R7306_5_02) {
 // UNH-RDMAP-11
 TEST_F(AtomicTest, BothOperationsEndToEnd_R7306_5_08) {
   b->set_word(64, 1000);
-  SendWork w = a->work(1, WorkOpcode::FetchAdd, 8, 8);  // the original goes to [8, 16), too
+  SendRequest w = a->work(1, Opcode::FetchAdd, 8, 8);  // the original goes to [8, 16), too
   w.remote_stag = b->all;
-  w.remote_to = 64;
+  w.remote_offset = 64;
   w.atomic.data = 0x0102030405060708ull;
   a->endpoint.send(w);
   compare_swap(2, 64, {.data = 5, .mask = ~uint64_t{0}, .compare = 1000, .compare_mask = ~0ull});
@@ -248,7 +248,7 @@ TEST_F(AtomicTest, BothOperationsEndToEnd_R7306_5_08) {
   ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
   EXPECT_EQ(a->owner.sends[0].original, 1000u);
   EXPECT_EQ(a->owner.sends[0].length, 8u);
-  EXPECT_EQ(a->owner.sends[0].opcode, WorkOpcode::FetchAdd);
+  EXPECT_EQ(a->owner.sends[0].opcode, Opcode::FetchAdd);
   EXPECT_EQ(a->word(8), 1000u) << "host order";
   EXPECT_EQ(a->owner.sends[1].original, 1000 + 0x0102030405060708ull) << "did not match";
   EXPECT_EQ(a->owner.sends[2].original, 1000 + 0x0102030405060708ull);
@@ -417,9 +417,9 @@ TEST_F(AtomicTest, ResponsesThatAnswerNothing_R7306_5_13) {
 
   const auto wait = [&](bool read_first) {
     restart();
-    SendWork r = b->work(1, WorkOpcode::Read, 500, 8);
+    SendRequest r = b->work(1, Opcode::Read, 500, 8);
     r.remote_stag = a->all;
-    SendWork f = b->work(2, WorkOpcode::FetchAdd, 600, 8);
+    SendRequest f = b->work(2, Opcode::FetchAdd, 600, 8);
     f.remote_stag = a->all;
     b->endpoint.send(read_first ? r : f);
     b->endpoint.send(read_first ? f : r);
@@ -440,7 +440,7 @@ TEST_F(AtomicTest, ResponsesThatAnswerNothing_R7306_5_13) {
   inject(atomic_response(1, {.id = 77, .original = 1}));
   expect_terminate(0, 2, 0xff);
   EXPECT_EQ(b->memory, before);
-  EXPECT_EQ(b->owner.sends.at(0).status, WorkStatus::Flushed);
+  EXPECT_EQ(b->owner.sends.at(0).status, CompletionStatus::Flushed);
 
   for (size_t n = 0; n < 14; ++n) {
     wait(false);
@@ -531,8 +531,8 @@ TEST_F(AtomicTest, OrdZero_R7306_5_10) {
   fetch_add(1, 0, 1);
   write(2, 0, 8, 0);
   pair.pump();
-  EXPECT_EQ(a->owner.sends.at(0).status, WorkStatus::Flushed);
-  EXPECT_EQ(a->owner.sends.at(1).status, WorkStatus::Success);
+  EXPECT_EQ(a->owner.sends.at(0).status, CompletionStatus::Flushed);
+  EXPECT_EQ(a->owner.sends.at(1).status, CompletionStatus::Success);
 }
 
 // Queue 3 wraps its buffers many times.
@@ -565,21 +565,21 @@ TEST_F(AtomicTest, RevokedBeforeItsTurn_R7306_5_14) {
 TEST_F(AtomicTest, BadSinks_RDMAP_7_1_02) {
   for (const uint32_t length : {0u, 7u, 9u, 4096u}) {
     restart();
-    SendWork w = a->work(1, WorkOpcode::FetchAdd, 0, 8);
+    SendRequest w = a->work(1, Opcode::FetchAdd, 0, 8);
     w.sges[0].length = length;
     w.remote_stag = b->all;
     a->endpoint.send(w);
     pair.pump();
-    EXPECT_EQ(a->owner.sends.at(0).status, WorkStatus::LocalLength);
+    EXPECT_EQ(a->owner.sends.at(0).status, CompletionStatus::LocalLength);
     EXPECT_EQ(b->counters.atomics_in, 0u);
   }
   restart();
-  SendWork w = a->work(1, WorkOpcode::FetchAdd, 0, 8);
+  SendRequest w = a->work(1, Opcode::FetchAdd, 0, 8);
   w.sges[0].stag = a->add(mem::kRemoteRead);
   w.remote_stag = b->all;
   a->endpoint.send(w);
   pair.pump();
-  EXPECT_EQ(a->owner.sends.at(0).status, WorkStatus::LocalProtection);
+  EXPECT_EQ(a->owner.sends.at(0).status, CompletionStatus::LocalProtection);
   // Revoked while the response is on its way.
   restart();
   const uint32_t sink = a->add(mem::kLocalWrite);
@@ -588,7 +588,7 @@ TEST_F(AtomicTest, BadSinks_RDMAP_7_1_02) {
   pair.a.pull_all();
   ASSERT_TRUE(a->table.remove(mem::Stag{sink}).has_value());
   pair.pump();
-  EXPECT_EQ(a->owner.sends.at(0).status, WorkStatus::LocalProtection);
+  EXPECT_EQ(a->owner.sends.at(0).status, CompletionStatus::LocalProtection);
   EXPECT_EQ(a->owner.events.at(0).kind, EventKind::TerminateSent);
 }
 
@@ -597,7 +597,7 @@ TEST_F(AtomicTest, BadSinks_RDMAP_7_1_02) {
 // chance of one in some ten thousand, that must not be written.
 TEST_F(AtomicTest, TheSinksRightIsLookedAtWhenTheResponseComes_RDMAP_7_1_01) {
   const uint32_t sink = a->add(mem::kLocalWrite);
-  SendWork w = a->work(1, WorkOpcode::FetchAdd, 0, 8);
+  SendRequest w = a->work(1, Opcode::FetchAdd, 0, 8);
   w.sges[0].stag = sink;
   w.remote_stag = b->all;
   a->endpoint.send(w);
@@ -618,7 +618,7 @@ TEST_F(AtomicTest, TheSinksRightIsLookedAtWhenTheResponseComes_RDMAP_7_1_01) {
   pair.a.arrive_rest(pair.b);
   EXPECT_EQ(a->memory, before);
   ASSERT_EQ(a->owner.sends.size(), 1u);
-  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::LocalProtection);
+  EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::LocalProtection);
 }
 
 TEST_F(AtomicTest, GracefulCloseWaitsForTheResponse_R7306_5_12) {
@@ -629,19 +629,19 @@ TEST_F(AtomicTest, GracefulCloseWaitsForTheResponse_R7306_5_12) {
   EXPECT_EQ(pair.a.close_calls, 0u);
   pair.pump();
   EXPECT_EQ(pair.a.close_calls, 1u);
-  EXPECT_EQ(a->owner.sends.at(0).status, WorkStatus::Success);
+  EXPECT_EQ(a->owner.sends.at(0).status, CompletionStatus::Success);
 }
 TEST_F(AtomicTest, LossFlushes_BUG_06) {
   fetch_add(1, 0, 1);
   pair.a.pull_all();
   pair.a.release_all();
-  pair.a.user().ended(llp::StreamEnd::TimedOut, {});
-  EXPECT_EQ(a->owner.sends.at(0).status, WorkStatus::Flushed);
+  pair.a.user().ended(StreamEnd::TimedOut, {});
+  EXPECT_EQ(a->owner.sends.at(0).status, CompletionStatus::Flushed);
   EXPECT_EQ(a->owner.sends.at(0).original, 0u);
 }
 TEST_F(AtomicTest, FenceWaitsForAtomics_BUG_07) {
   fetch_add(1, 0, 1);
-  SendWork w = a->work(2, WorkOpcode::Write, 0, 8);
+  SendRequest w = a->work(2, Opcode::Write, 0, 8);
   w.remote_stag = b->all;
   w.fence = true;
   a->endpoint.send(w);
@@ -659,8 +659,8 @@ TEST_F(AtomicTest, TheTerminateNamesTheRequest_RDMAP_4_8_10) {
   fetch_add(3, 0, 1);
   pair.pump();
   ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
-  EXPECT_EQ(a->owner.sends[1].status, WorkStatus::RemoteTerminated);
-  EXPECT_EQ(a->owner.sends[2].status, WorkStatus::Flushed);
+  EXPECT_EQ(a->owner.sends[1].status, CompletionStatus::RemoteTerminated);
+  EXPECT_EQ(a->owner.sends[2].status, CompletionStatus::Flushed);
   EXPECT_EQ(b->word(0), 1u) << "what was delivered before may be done, what came after may not";
 }
 

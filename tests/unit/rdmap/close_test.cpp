@@ -10,45 +10,45 @@ TEST_F(CloseTest, BeforeTheConnection) {
   EXPECT_EQ(idle.endpoint.state(), EndpointState::Idle);
   idle.post_receive(5, 0, 8);
   EXPECT_TRUE(idle.owner.receives.empty());
-  idle.endpoint.send(idle.work(6, WorkOpcode::Send, 0, 8));
+  idle.endpoint.send(idle.work(6, Opcode::Send, 0, 8));
   ASSERT_EQ(idle.owner.sends.size(), 1u);
-  EXPECT_EQ(idle.owner.sends[0].status, WorkStatus::Flushed);
+  EXPECT_EQ(idle.owner.sends[0].status, CompletionStatus::Flushed);
   EXPECT_FALSE(idle.endpoint.idle());
   idle.endpoint.abort();
   ASSERT_EQ(idle.owner.receives.size(), 1u);
-  EXPECT_EQ(idle.owner.receives[0].status, WorkStatus::Flushed);
+  EXPECT_EQ(idle.owner.receives[0].status, CompletionStatus::Flushed);
   EXPECT_TRUE(idle.endpoint.idle());
 }
 
 // "Signaled" is about success: whoever asked for no completion is told of every failure.
 TEST_F(CloseTest, UnsignaledWorkThatFailsIsTold) {
-  const auto unsignaled = [this](uint64_t id, WorkOpcode opcode, uint32_t n) {
-    SendWork work = a->work(id, opcode, 0, n);
+  const auto unsignaled = [this](uint64_t id, Opcode opcode, uint32_t n) {
+    SendRequest work = a->work(id, opcode, 0, n);
     work.signaled = false;
     work.remote_stag = b->all;
     return work;
   };
-  a->endpoint.send(unsignaled(1, WorkOpcode::Write, 8));
+  a->endpoint.send(unsignaled(1, Opcode::Write, 8));
   pair.pump();
   EXPECT_TRUE(a->owner.sends.empty()) << "success is not told";
-  a->endpoint.send(unsignaled(2, WorkOpcode::Read, 8));
-  a->endpoint.send(unsignaled(3, WorkOpcode::Write, 8));
+  a->endpoint.send(unsignaled(2, Opcode::Read, 8));
+  a->endpoint.send(unsignaled(3, Opcode::Write, 8));
   pair.a.pull_all();
   a->endpoint.abort();
-  a->endpoint.send(unsignaled(4, WorkOpcode::Write, 8));
+  a->endpoint.send(unsignaled(4, Opcode::Write, 8));
   ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{2, 3, 4}));
-  for (const Completion& told : a->owner.sends) EXPECT_EQ(told.status, WorkStatus::Flushed);
+  for (const Completion& told : a->owner.sends) EXPECT_EQ(told.status, CompletionStatus::Flushed);
 }
 
 TEST_F(CloseTest, UnsignaledWorkThatIsRefusedHereIsTold) {
-  SendWork bad = a->work(1, WorkOpcode::Write, 0, 8);
+  SendRequest bad = a->work(1, Opcode::Write, 0, 8);
   bad.signaled = false;
   bad.sges[0].stag ^= 1;
   bad.remote_stag = b->all;
   a->endpoint.send(bad);
   pair.pump();
   ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1}));
-  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::LocalProtection);
+  EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::LocalProtection);
 }
 
 // RDMAP-6.2-01, DDP-6.2.1-01: what was posted goes out and completes; what comes later is refused,
@@ -66,9 +66,9 @@ TEST_F(CloseTest, GracefulLetsPostedWorkFinish_DDP_6_2_1_01) {
   pair.pump();
   EXPECT_EQ(pair.a.close_calls, 1u);
   ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
-  EXPECT_EQ(a->owner.sends[1].status, WorkStatus::Success);
-  EXPECT_EQ(a->owner.sends[2].status, WorkStatus::Flushed);
-  pair.a.user().ended(llp::StreamEnd::Closed, {});
+  EXPECT_EQ(a->owner.sends[1].status, CompletionStatus::Success);
+  EXPECT_EQ(a->owner.sends[2].status, CompletionStatus::Flushed);
+  pair.a.user().ended(StreamEnd::Closed, {});
   EXPECT_EQ(a->endpoint.state(), EndpointState::Closed);
   ASSERT_EQ(a->owner.events.size(), 1u);
   EXPECT_EQ(a->owner.events[0].kind, EventKind::Disconnected);
@@ -90,7 +90,7 @@ TEST_F(CloseTest, PeerHalfCloseLeavesOurDirectionOpen_DDP_6_2_1_03) {
   write(2, 0, 8, 0);
   pair.pump();
   EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2}));
-  EXPECT_EQ(a->owner.sends[1].status, WorkStatus::Success);
+  EXPECT_EQ(a->owner.sends[1].status, CompletionStatus::Success);
   a->endpoint.disconnect({});
   EXPECT_EQ(pair.a.close_calls, 1u);
 }
@@ -101,7 +101,7 @@ TEST_F(CloseTest, PeerClosesWithReadsOutstanding) {
   pair.a.pull_all();
   pair.a.user().peer_finished(true, {});
   ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2}));
-  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::Flushed);
+  EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::Flushed);
   EXPECT_EQ(a->endpoint.state(), EndpointState::Error);
   EXPECT_EQ(pair.a.close_calls, 1u);
 }
@@ -111,7 +111,7 @@ TEST_F(CloseTest, ReadAfterThePeerClosedIsFlushed) {
   read(1, 0, 8, 0);
   pair.a.pull_all();
   ASSERT_EQ(a->owner.sends.size(), 1u);
-  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::Flushed);
+  EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::Flushed);
 }
 
 // DDP-6.2.2-01-a: the FIN came inside an FPDU: told as a loss, with layer, type and code.
@@ -121,12 +121,12 @@ TEST_F(CloseTest, UncleanFinish_DDP_6_2_2_01) {
   pair.a.user().peer_finished(false, {});
   EXPECT_TRUE(pair.a.aborted);
   EXPECT_EQ(a->owner.receives.size(), 1u);
-  pair.a.user().ended(llp::StreamEnd::Aborted, {});
+  pair.a.user().ended(StreamEnd::Aborted, {});
   EXPECT_EQ(a->endpoint.state(), EndpointState::Error);
   ASSERT_EQ(a->owner.events.size(), 1u);
   const EndpointEvent& told = a->owner.events[0];
   EXPECT_EQ(told.kind, EventKind::Disconnected);
-  EXPECT_EQ(told.end, llp::StreamEnd::Aborted);
+  EXPECT_EQ(told.end, StreamEnd::Aborted);
   EXPECT_EQ(told.fault.layer, FaultLayer::Llp);
   EXPECT_EQ(told.fault.type, 0x0);
   EXPECT_EQ(told.fault.code, 0x01);
@@ -137,12 +137,12 @@ TEST_F(CloseTest, UncleanFinish_DDP_6_2_2_01) {
 // those that were not signaled, the one that succeeded is silent.
 TEST_F(CloseTest, UnsignaledFailuresAreTold_BUG_06) {
   for (uint64_t id = 1; id <= 3; ++id) {
-    SendWork w = a->work(id, WorkOpcode::Write, 0, 8);
+    SendRequest w = a->work(id, Opcode::Write, 0, 8);
     w.remote_stag = b->all;
     w.signaled = false;
     a->endpoint.send(w);
   }
-  SendWork read = a->work(4, WorkOpcode::Read, 0, 8);
+  SendRequest read = a->work(4, Opcode::Read, 0, 8);
   read.remote_stag = b->all;
   read.signaled = false;
   a->endpoint.send(read);
@@ -150,22 +150,22 @@ TEST_F(CloseTest, UnsignaledFailuresAreTold_BUG_06) {
   pair.a.release_up_to(1);
   EXPECT_EQ(a->owner.retired, 1u);
   EXPECT_TRUE(a->owner.sends.empty());
-  pair.a.user().ended(llp::StreamEnd::TimedOut, {});
+  pair.a.user().ended(StreamEnd::TimedOut, {});
   EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{2, 3, 4}));
-  for (const Completion& told : a->owner.sends) EXPECT_EQ(told.status, WorkStatus::Flushed);
+  for (const Completion& told : a->owner.sends) EXPECT_EQ(told.status, CompletionStatus::Flushed);
   EXPECT_EQ(a->owner.retired, 1u);
   EXPECT_EQ(a->counters.flushed, 3u);
 }
 
 // RDMAP-7.1-02: the same for one that could not be sent for a fault of its own.
 TEST_F(CloseTest, AnUnsignaledLocalErrorIsTold_BUG_06) {
-  SendWork w = a->work(1, WorkOpcode::Write, Node::kSize, 8);  // behind the region
+  SendRequest w = a->work(1, Opcode::Write, Node::kSize, 8);  // behind the region
   w.remote_stag = b->all;
   w.signaled = false;
   a->endpoint.send(w);
   pair.a.pull();
   ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1}));
-  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::LocalProtection);
+  EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::LocalProtection);
   EXPECT_EQ(a->owner.retired, 0u);
 }
 
@@ -181,10 +181,10 @@ TEST_F(CloseTest, LossFlushesInPostOrder_BUG_06) {
   pair.a.pull();
   pair.a.pull();
   pair.a.release_up_to(1);
-  pair.a.user().ended(llp::StreamEnd::TimedOut, {});
+  pair.a.user().ended(StreamEnd::TimedOut, {});
   EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
-  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::Success);
-  EXPECT_EQ(a->owner.sends[2].status, WorkStatus::Flushed);
+  EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::Success);
+  EXPECT_EQ(a->owner.sends[2].status, CompletionStatus::Flushed);
   ASSERT_EQ(a->owner.receives.size(), 5u);
   EXPECT_EQ(a->owner.receives[4].id, 14u);
   EXPECT_EQ(a->counters.flushed, 7u);
@@ -199,7 +199,7 @@ TEST_F(CloseTest, LossFlushesInPostOrder_BUG_06) {
   EXPECT_EQ(a->owner.sends.size(), 303u);
   EXPECT_EQ(a->owner.receives.size(), 305u);
   ASSERT_EQ(a->owner.events.size(), 1u);
-  EXPECT_EQ(a->owner.events[0].end, llp::StreamEnd::TimedOut);
+  EXPECT_EQ(a->owner.events[0].end, StreamEnd::TimedOut);
   EXPECT_EQ(a->owner.events[0].fault.layer, FaultLayer::Llp);
   EXPECT_EQ(a->owner.events[0].fault.type, 0);
   EXPECT_EQ(a->owner.events[0].fault.code, 1);
@@ -208,7 +208,6 @@ TEST_F(CloseTest, LossFlushesInPostOrder_BUG_06) {
 // MPA-8-01: which ends are a loss: not a graceful one, not our own, and not one that comes after.
 // UNH-RDMAP-10
 TEST_F(CloseTest, OnlyALossHasACode_MPA_8_01) {
-  using llp::StreamEnd;
   for (const StreamEnd how : {StreamEnd::Closed, StreamEnd::PeerReset, StreamEnd::TimedOut,
                               StreamEnd::Unreachable, StreamEnd::Aborted}) {
     for (const bool in_use : {true, false}) {
@@ -217,7 +216,7 @@ TEST_F(CloseTest, OnlyALossHasACode_MPA_8_01) {
       pair.a.user().ended(how, {});
       ASSERT_EQ(a->owner.events.size(), 1u);
       const bool lost = in_use && how != StreamEnd::Closed && how != StreamEnd::Aborted;
-      EXPECT_EQ(a->owner.events[0].fault.code, lost ? 1 : 0) << llp::to_string(how) << in_use;
+      EXPECT_EQ(a->owner.events[0].fault.code, lost ? 1 : 0) << to_string(how) << in_use;
       EXPECT_EQ(a->owner.events[0].end, how);
     }
   }
@@ -271,7 +270,7 @@ TEST_F(CloseTest, RefusedWorkKeepsNoPlace_DDP_6_2_1_01) {
     ASSERT_TRUE(a->endpoint.can_send()) << id;
     write(id, 0, 8, 0);
     EXPECT_EQ(a->owner.sends.back().id, id);
-    EXPECT_EQ(a->owner.sends.back().status, WorkStatus::Flushed);
+    EXPECT_EQ(a->owner.sends.back().status, CompletionStatus::Flushed);
   }
 }
 

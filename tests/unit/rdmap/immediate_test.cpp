@@ -72,7 +72,8 @@ TEST_F(ImmediateTest, EveryOtherLength_R7306_6_01) {
       if (n < 8) expect_terminate(0, 2, 0xff);
       if (n > 8) expect_terminate(1, 2, 0x05);
       ASSERT_EQ(b->owner.receives.size(), 1u);
-      EXPECT_EQ(b->owner.receives[0].status, n == 8 ? WorkStatus::Success : WorkStatus::Flushed);
+      EXPECT_EQ(b->owner.receives[0].status,
+                n == 8 ? CompletionStatus::Success : CompletionStatus::Flushed);
       EXPECT_EQ(b->memory, before);
     }
   }
@@ -159,14 +160,14 @@ TEST_F(ImmediateTest, CompletesAsASend_R7306_6_04) {
 
   restart();
   immediate(1, kOctets);
-  pair.a.user().ended(llp::StreamEnd::TimedOut, {});
-  EXPECT_EQ(a->owner.sends.at(0).status, WorkStatus::Flushed);
+  pair.a.user().ended(StreamEnd::TimedOut, {});
+  EXPECT_EQ(a->owner.sends.at(0).status, CompletionStatus::Flushed);
 
   restart();
-  SendWork w = a->work(1, WorkOpcode::Immediate, 0, 8);  // memory has no meaning here
+  SendRequest w = a->work(1, Opcode::Immediate, 0, 8);  // memory has no meaning here
   a->endpoint.send(w);
   pair.pump();
-  EXPECT_EQ(a->owner.sends.at(0).status, WorkStatus::LocalLength);
+  EXPECT_EQ(a->owner.sends.at(0).status, CompletionStatus::LocalLength);
   EXPECT_EQ(b->counters.immediates_in, 0u);
 }
 

@@ -66,7 +66,7 @@ TEST_F(InboundTest, UlpdusInPiecesOfEverySize_BUG_03) {
 // UNH-RDMAP-03 UNH-RDMAP-08
 TEST_F(InboundTest, SolicitedSend_RDMAP_5_3_05) {
   b->post_receive(1, 0, 10);
-  SendWork w = a->work(1, WorkOpcode::Send, 0, 4);
+  SendRequest w = a->work(1, Opcode::Send, 0, 4);
   w.solicited = true;
   a->endpoint.send(w);
   pair.pump();
@@ -86,7 +86,7 @@ TEST_F(InboundTest, SendWithInvalidate_RDMAP_5_3_06) {
                            mem::AccessFault::InvalidStag;
     };
     b->post_receive(1, 0, 10);
-    SendWork w = a->work(1, WorkOpcode::SendInvalidate, 0, 4);
+    SendRequest w = a->work(1, Opcode::SendInvalidate, 0, 4);
     w.remote_stag = victim;
     w.solicited = solicited;
     a->endpoint.send(w);
@@ -103,16 +103,16 @@ TEST_F(InboundTest, SendWithInvalidate_RDMAP_5_3_06) {
 TEST_F(InboundTest, InvalidateStagIsZeroElsewhere_RDMAP_4_1_05) {
   const uint32_t victim = b->add(mem::kRemoteInvalidate);
   for (uint32_t i = 0; i < 3; ++i) b->post_receive(i, 0, 400);
-  const auto aimed = [&](WorkOpcode opcode, bool solicited) {
-    SendWork w = a->work(1, opcode, 0, 300);
-    w.remote_stag = opcode == WorkOpcode::Read ? b->all : victim;
+  const auto aimed = [&](Opcode opcode, bool solicited) {
+    SendRequest w = a->work(1, opcode, 0, 300);
+    w.remote_stag = opcode == Opcode::Read ? b->all : victim;
     w.solicited = solicited;
     a->endpoint.send(w);
   };
   for (const bool solicited : {false, true}) {
-    aimed(WorkOpcode::Send, solicited);
-    aimed(WorkOpcode::Read, solicited);
-    aimed(WorkOpcode::SendInvalidate, solicited);
+    aimed(Opcode::Send, solicited);
+    aimed(Opcode::Read, solicited);
+    aimed(Opcode::SendInvalidate, solicited);
   }
   pair.a.pull_all();
   ASSERT_EQ(pair.a.sent.size(), 10u);  // two segments each, but for the Read Requests
@@ -144,7 +144,7 @@ TEST_F(InboundTest, InvalidateStagIsIgnoredElsewhere_RDMAP_4_1_05) {
       header.mo = 20;
       inject(ulpdu(header, 20));
       ASSERT_EQ(b->owner.receives.size(), msn);
-      EXPECT_EQ(b->owner.receives.back().status, WorkStatus::Success);
+      EXPECT_EQ(b->owner.receives.back().status, CompletionStatus::Success);
       EXPECT_EQ(b->owner.receives.back().length, 40u);
       EXPECT_EQ(b->owner.receives.back().invalidated_stag, 0u);
     }
@@ -176,7 +176,7 @@ TEST_F(InboundTest, InvalidateStagIsIgnoredElsewhere_RDMAP_4_1_05) {
 // RDMAP-5.3-07, RDMAP-7.1-03
 TEST_F(InboundTest, StagThatCannotBeInvalidated_RDMAP_5_3_07) {
   b->post_receive(1, 0, 10);
-  SendWork w = a->work(1, WorkOpcode::SendInvalidate, 0, 4);
+  SendRequest w = a->work(1, Opcode::SendInvalidate, 0, 4);
   w.remote_stag = b->add(mem::kRemoteWrite);
   a->endpoint.send(w);
   pair.a.pull_all();
@@ -188,7 +188,7 @@ TEST_F(InboundTest, StagThatCannotBeInvalidated_RDMAP_5_3_07) {
   EXPECT_FALSE(t.has_rdma_header);
   EXPECT_EQ(t.segment_length, 22);
   ASSERT_EQ(b->owner.receives.size(), 1u);
-  EXPECT_EQ(b->owner.receives[0].status, WorkStatus::Flushed);
+  EXPECT_EQ(b->owner.receives[0].status, CompletionStatus::Flushed);
 }
 
 // DDP-7.1-02: Send without a receive.
@@ -372,7 +372,7 @@ class ResponseTest : public TwoNodes {
   void SetUp() override {
     start();
     // b reads 100 octets into [500, 600) of a region that is much larger.
-    SendWork w = b->work(1, WorkOpcode::Read, 500, 100);
+    SendRequest w = b->work(1, Opcode::Read, 500, 100);
     w.remote_stag = a->all;
     b->endpoint.send(w);
     pair.b.pull_all();
@@ -421,7 +421,7 @@ TEST_F(ResponseTest, RepeatsOnePartAndLeavesOutAnother_BUG_01) {
   respond(500, 50, true);
   EXPECT_TRUE(outside_untouched());
   ASSERT_EQ(b->owner.sends.size(), 1u);
-  EXPECT_EQ(b->owner.sends[0].status, WorkStatus::Flushed) << "a completion without the data";
+  EXPECT_EQ(b->owner.sends[0].status, CompletionStatus::Flushed) << "a completion without the data";
   expect_terminate(1, 1, 0x01);
 }
 // The same with segments that overlap by one octet and leave one out, in every order.
@@ -446,7 +446,7 @@ TEST_F(ResponseTest, PartsInEveryOrder_DDP_5_3_02) {
     SetUp();
     for (size_t i = 0; i < 5; ++i) respond(500 + parts[i].first, parts[i].second, i == 4);
     ASSERT_EQ(b->owner.sends.size(), 1u);
-    EXPECT_EQ(b->owner.sends[0].status, WorkStatus::Success);
+    EXPECT_EQ(b->owner.sends[0].status, CompletionStatus::Success);
     EXPECT_TRUE(b->owner.events.empty());
   } while (std::next_permutation(parts.begin(), parts.end()));
 }
@@ -455,7 +455,7 @@ TEST_F(ResponseTest, EndsTooEarly_RDMAP_5_2_2_04) {
   respond(500, 60, true);
   expect_terminate(1, 1, 0x01);
   ASSERT_EQ(b->owner.sends.size(), 1u);
-  EXPECT_EQ(b->owner.sends[0].status, WorkStatus::Flushed);
+  EXPECT_EQ(b->owner.sends[0].status, CompletionStatus::Flushed);
 }
 // UNH-RDMAP-06
 TEST_F(ResponseTest, OtherStag_RDMAP_5_2_2_04) {
@@ -469,7 +469,7 @@ TEST_F(ResponseTest, OutOfTheirOrder_UNH_RDMAP_06) {
     pair.a = test::FramingEnd(kMulpdu);
     pair.b = test::FramingEnd(kMulpdu);
     SetUp();
-    SendWork w = b->work(2, WorkOpcode::Read, 700, 50);
+    SendRequest w = b->work(2, Opcode::Read, 700, 50);
     w.remote_stag = a->all;
     b->endpoint.send(w);
     pair.b.pull_all();
@@ -478,15 +478,15 @@ TEST_F(ResponseTest, OutOfTheirOrder_UNH_RDMAP_06) {
     EXPECT_EQ(b->owner.sends.size(), in_order ? 1u : 2u);
     if (!in_order) {
       expect_terminate(1, 1, 0x01);
-      EXPECT_EQ(b->owner.sends[0].status, WorkStatus::Flushed);
-      EXPECT_EQ(b->owner.sends[1].status, WorkStatus::Flushed);
+      EXPECT_EQ(b->owner.sends[0].status, CompletionStatus::Flushed);
+      EXPECT_EQ(b->owner.sends[1].status, CompletionStatus::Flushed);
       std::fill(b->at(700), b->at(750), Node::kGuard);  // the sink of a Read that does wait
       EXPECT_TRUE(outside_untouched());
       continue;
     }
     respond(700, 50, true);
     ASSERT_EQ(b->owner.sends.size(), 2u);
-    EXPECT_EQ(b->owner.sends[1].status, WorkStatus::Success);
+    EXPECT_EQ(b->owner.sends[1].status, CompletionStatus::Success);
     EXPECT_TRUE(b->owner.events.empty());
   }
 }

@@ -12,10 +12,10 @@ using wire::ddp::UntaggedHeader;
 
 class MessageTest : public TwoNodes {
  protected:
-  SendWork aimed(uint64_t id, WorkOpcode opcode, uint64_t local, uint32_t n, uint64_t remote) {
-    SendWork w = a->work(id, opcode, local, n);
+  SendRequest aimed(uint64_t id, Opcode opcode, uint64_t local, uint32_t n, uint64_t remote) {
+    SendRequest w = a->work(id, opcode, local, n);
     w.remote_stag = b->all;
-    w.remote_to = remote;
+    w.remote_offset = remote;
     return w;
   }
 };
@@ -27,26 +27,26 @@ class MessageTest : public TwoNodes {
 TEST_F(MessageTest, OneMessageEachInOrder_RDMAP_5_5_09) {
   for (uint64_t i = 0; i < 8; ++i) b->post_receive(i, 0, 600);
   struct Row {
-    SendWork work;
+    SendRequest work;
     uint8_t control;
     bool tagged;
     uint32_t qn, msn;
     size_t octets;  // of all its ULPDUs
   };
-  SendWork invalidate = a->work(3, WorkOpcode::SendInvalidate, 0, 20);
+  SendRequest invalidate = a->work(3, Opcode::SendInvalidate, 0, 20);
   invalidate.remote_stag = b->add(mem::kRemoteInvalidate);
-  SendWork solicited = a->work(6, WorkOpcode::Send, 0, 0);
+  SendRequest solicited = a->work(6, Opcode::Send, 0, 0);
   solicited.solicited = true;
   const std::vector<Row> rows{
-      {a->work(0, WorkOpcode::Send, 0, 500), 0x43, false, 0, 1, 500 + 3 * 18},
-      {aimed(1, WorkOpcode::Write, 0, 500, 0), 0x40, true, 0, 0, 500 + 3 * 14},
-      {aimed(2, WorkOpcode::Read, 2000, 500, 0), 0x41, false, 1, 1, 46},
+      {a->work(0, Opcode::Send, 0, 500), 0x43, false, 0, 1, 500 + 3 * 18},
+      {aimed(1, Opcode::Write, 0, 500, 0), 0x40, true, 0, 0, 500 + 3 * 14},
+      {aimed(2, Opcode::Read, 2000, 500, 0), 0x41, false, 1, 1, 46},
       {invalidate, 0x44, false, 0, 2, 38},
-      {aimed(4, WorkOpcode::FetchAdd, 0, 0, 512), 0x4a, false, 1, 2, 70},
-      {aimed(5, WorkOpcode::Immediate, 0, 0, 0), 0x48, false, 0, 3, 26},
+      {aimed(4, Opcode::FetchAdd, 0, 0, 512), 0x4a, false, 1, 2, 70},
+      {aimed(5, Opcode::Immediate, 0, 0, 0), 0x48, false, 0, 3, 26},
       {solicited, 0x45, false, 0, 4, 18},
-      {aimed(7, WorkOpcode::ReadInvalidate, 2600, 8, 0), 0x41, false, 1, 3, 46},
-      {aimed(8, WorkOpcode::CompareSwap, 0, 0, 512), 0x4a, false, 1, 4, 70},
+      {aimed(7, Opcode::ReadInvalidate, 2600, 8, 0), 0x41, false, 1, 3, 46},
+      {aimed(8, Opcode::CompareSwap, 0, 0, 512), 0x4a, false, 1, 4, 70},
   };
   for (const Row& row : rows) a->endpoint.send(row.work);
   pair.a.pull_all();
@@ -75,7 +75,7 @@ TEST_F(MessageTest, OneMessageEachInOrder_RDMAP_5_5_09) {
         EXPECT_EQ(header->msn, row.msn);
         EXPECT_EQ(header->mo, next);
         EXPECT_EQ(header->rsvd_ulp_tail,
-                  row.work.opcode == WorkOpcode::SendInvalidate ? invalidate.remote_stag : 0u);
+                  row.work.opcode == Opcode::SendInvalidate ? invalidate.remote_stag : 0u);
         next += static_cast<uint32_t>(sent.octets.size()) - 18;
       }
     }
@@ -93,14 +93,13 @@ TEST_F(MessageTest, WhichMessagesHavePayload_RDMAP_4_2_01) {
       restart();
       a->fill(0, kOctets, 3);
       b->post_receive(1, 2000, kOctets);
-      SendWork w =
-          a->work(1, invalidates ? WorkOpcode::SendInvalidate : WorkOpcode::Send, 0, kOctets);
+      SendRequest w = a->work(1, invalidates ? Opcode::SendInvalidate : Opcode::Send, 0, kOctets);
       w.solicited = solicited;
       w.remote_stag = b->add(mem::kRemoteInvalidate);
       a->endpoint.send(w);
       pair.pump();
       ASSERT_EQ(b->owner.receives.size(), 1u);
-      EXPECT_EQ(b->owner.receives[0].status, WorkStatus::Success);
+      EXPECT_EQ(b->owner.receives[0].status, CompletionStatus::Success);
       EXPECT_EQ(b->owner.receives[0].length, kOctets);
       EXPECT_TRUE(std::equal(a->at(0), a->at(kOctets), b->at(2000)));
       EXPECT_EQ(opcode(pair.a.sent.back()), 3 + (invalidates ? 1 : 0) + (solicited ? 2 : 0));
@@ -224,7 +223,7 @@ TEST_F(MessageTest, ReadOf4GigaoctetsLessOne_RDMAP_4_4_03) {
               .zero_based = true})
         ->value;
   };
-  SendWork w{.id = 1, .opcode = WorkOpcode::Read, .sge_count = 1};
+  SendRequest w{.id = 1, .opcode = Opcode::Read, .sge_count = 1};
   w.sges[0] = {0, kMost, region(*a, mem::kLocalWrite)};
   w.remote_stag = region(*b, mem::kRemoteRead);
   a->endpoint.send(w);
@@ -297,7 +296,7 @@ TEST_F(MessageTest, WhatASendMayInvalidate_RDMAP_7_2_02) {
                                     .rights = c.rights,
                                     .zero_based = true,
                                     .stream = c.stream});
-    SendWork w = a->work(1, WorkOpcode::SendInvalidate, 0, 8);
+    SendRequest w = a->work(1, Opcode::SendInvalidate, 0, 8);
     w.remote_stag = c.known ? stag->value : stag->value ^ 0x40;
     a->endpoint.send(w);
     pair.a.pull_all();
@@ -310,7 +309,8 @@ TEST_F(MessageTest, WhatASendMayInvalidate_RDMAP_7_2_02) {
                                         .stream = c.stream.value_or(9)});
     EXPECT_EQ(still.fault == mem::AccessFault::None, !c.allowed);
     ASSERT_EQ(b->owner.receives.size(), 1u);
-    EXPECT_EQ(b->owner.receives[0].status, c.allowed ? WorkStatus::Success : WorkStatus::Flushed);
+    EXPECT_EQ(b->owner.receives[0].status,
+              c.allowed ? CompletionStatus::Success : CompletionStatus::Flushed);
     if (!c.allowed) expect_terminate(0, 1, 0x09);
   }
 }
@@ -324,7 +324,7 @@ TEST_F(MessageTest, DirectionsAreIndependent_RDMAP_5_5_01) {
       a->post_receive(i, 0, 100);
       b->post_receive(i, 0, 100);
       send(i, 0, 50);
-      b->endpoint.send(b->work(i, WorkOpcode::Send, 0, 50));
+      b->endpoint.send(b->work(i, Opcode::Send, 0, 50));
     }
     pair.a.pull_all();
     pair.b.pull_all();
@@ -355,8 +355,8 @@ TEST_F(MessageTest, StreamsAreIndependent_RDMAP_5_5_01) {
   c.endpoint.bind(other.a);
   d.endpoint.bind(other.b);
   d.post_receive(1, 0, 100);
-  for (const WorkOpcode opcode : {WorkOpcode::Read, WorkOpcode::Send}) {
-    SendWork w = c.work(7, opcode, 0, 50);
+  for (const Opcode opcode : {Opcode::Read, Opcode::Send}) {
+    SendRequest w = c.work(7, opcode, 0, 50);
     w.remote_stag = d.all;
     c.endpoint.send(w);
   }
@@ -376,7 +376,7 @@ TEST_F(MessageTest, ReadWithLocalInvalidate_RDMAP_5_2_2_05) {
   const auto valid = [&] {
     return a->table.access({mem::Stag{sink}, 0, 1, 0, a->pd, 9}).fault == mem::AccessFault::None;
   };
-  SendWork w = aimed(1, WorkOpcode::ReadInvalidate, 0, 600, 0);
+  SendRequest w = aimed(1, Opcode::ReadInvalidate, 0, 600, 0);
   w.sges[0].stag = sink;
   a->endpoint.send(w);
   bool revoked = false;
@@ -390,7 +390,7 @@ TEST_F(MessageTest, ReadWithLocalInvalidate_RDMAP_5_2_2_05) {
   pair.a.arrive_rest(pair.b);
   EXPECT_TRUE(revoked);
   EXPECT_TRUE(std::equal(b->at(0), b->at(600), a->at(0)));
-  EXPECT_EQ(a->owner.sends.at(0).status, WorkStatus::Success);
+  EXPECT_EQ(a->owner.sends.at(0).status, CompletionStatus::Success);
   EXPECT_EQ(a->counters.local_invalidations, 1u);
   a->owner.on_send = nullptr;
 }
@@ -398,7 +398,7 @@ TEST_F(MessageTest, ReadWithLocalInvalidate_RDMAP_5_2_2_05) {
 // Its user has taken the sink away himself while the response was on its way up.
 TEST_F(MessageTest, ASinkThatIsGoneCannotBeInvalidated_RDMAP_7_1_01) {
   const uint32_t sink = a->add(mem::kLocalWrite);
-  SendWork w = aimed(1, WorkOpcode::ReadInvalidate, 0, 100, 0);
+  SendRequest w = aimed(1, Opcode::ReadInvalidate, 0, 100, 0);
   w.sges[0].stag = sink;
   a->endpoint.send(w);
   pair.a.pull_all();
@@ -414,7 +414,7 @@ TEST_F(MessageTest, ASinkThatIsGoneCannotBeInvalidated_RDMAP_7_1_01) {
   pair.a.user().deliver_ulpdu(response.first(14), static_cast<uint32_t>(response.size()), {});
   pair.a.pull_all();
   ASSERT_EQ(a->owner.sends.size(), 1u);
-  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::LocalProtection);
+  EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::LocalProtection);
   EXPECT_EQ(a->counters.local_invalidations, 0u);
   ASSERT_EQ(a->owner.events.size(), 1u);
   EXPECT_EQ(a->owner.events[0].kind, EventKind::TerminateSent);
@@ -423,21 +423,21 @@ TEST_F(MessageTest, ASinkThatIsGoneCannotBeInvalidated_RDMAP_7_1_01) {
 }
 
 TEST(Words, EachStatusHasItsOwn) {
-  EXPECT_STREQ(to_string(WorkStatus::Success), "success");
-  EXPECT_STREQ(to_string(WorkStatus::LocalProtection), "local protection error");
-  EXPECT_STREQ(to_string(WorkStatus::LocalLength), "local length error");
-  EXPECT_STREQ(to_string(WorkStatus::RemoteTerminated), "terminated by the peer");
-  EXPECT_STREQ(to_string(WorkStatus::Flushed), "flushed");
-  EXPECT_STREQ(to_string(static_cast<WorkStatus>(200)), "unknown");
+  EXPECT_STREQ(to_string(CompletionStatus::Success), "success");
+  EXPECT_STREQ(to_string(CompletionStatus::LocalProtection), "local protection error");
+  EXPECT_STREQ(to_string(CompletionStatus::LocalLength), "local length error");
+  EXPECT_STREQ(to_string(CompletionStatus::RemoteTerminated), "terminated by the peer");
+  EXPECT_STREQ(to_string(CompletionStatus::Flushed), "flushed");
+  EXPECT_STREQ(to_string(static_cast<CompletionStatus>(200)), "unknown");
 }
 
 // Local Invalidate waits until everything before it is complete, then what follows goes on.
 TEST_F(MessageTest, LocalInvalidateIsABarrier_RDMAP_7_1_01) {
   const uint32_t source = a->add(mem::kLocalRead);
-  SendWork w = aimed(1, WorkOpcode::Write, 0, 600, 0);
+  SendRequest w = aimed(1, Opcode::Write, 0, 600, 0);
   w.sges[0].stag = source;
   a->endpoint.send(w);
-  SendWork invalidate{.id = 2, .opcode = WorkOpcode::LocalInvalidate};
+  SendRequest invalidate{.id = 2, .opcode = Opcode::LocalInvalidate};
   invalidate.remote_stag = source;
   a->endpoint.send(invalidate);
   write(3, 0, 8, 0);
@@ -451,27 +451,27 @@ TEST_F(MessageTest, LocalInvalidateIsABarrier_RDMAP_7_1_01) {
   pair.a.pull_all();
   pair.a.release_all();
   EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
-  EXPECT_EQ(a->owner.sends[1].opcode, WorkOpcode::LocalInvalidate);
+  EXPECT_EQ(a->owner.sends[1].opcode, Opcode::LocalInvalidate);
   EXPECT_EQ(a->counters.local_invalidations, 1u);
   EXPECT_EQ(a->table.access({mem::Stag{source}, 0, 1, 0, a->pd, 9}).fault,
             mem::AccessFault::InvalidStag);
   // The work behind it that names the STag fails; so does a second invalidation.
   a->endpoint.send(invalidate);
   pair.a.pull_all();
-  EXPECT_EQ(a->owner.sends.at(3).status, WorkStatus::LocalProtection);
+  EXPECT_EQ(a->owner.sends.at(3).status, CompletionStatus::LocalProtection);
   EXPECT_EQ(a->owner.events.at(0).kind, EventKind::TerminateSent);
 }
 
 // The last thing of a queue that is being closed.
 TEST_F(MessageTest, CloseBehindALocalInvalidate_DDP_6_2_1_01) {
   write(1, 0, 8, 0);
-  SendWork invalidate{.id = 2, .opcode = WorkOpcode::LocalInvalidate};
+  SendRequest invalidate{.id = 2, .opcode = Opcode::LocalInvalidate};
   invalidate.remote_stag = a->add(mem::kLocalRead);
   a->endpoint.send(invalidate);
   a->endpoint.disconnect({});
   pair.pump();
   EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2}));
-  EXPECT_EQ(a->owner.sends[1].status, WorkStatus::Success);
+  EXPECT_EQ(a->owner.sends[1].status, CompletionStatus::Success);
   EXPECT_EQ(pair.a.close_calls, 1u);
 }
 

@@ -64,12 +64,12 @@ class OpcodeTest : public TwoNodes {
     restart(config);
     b->post_receive(1, 3000, 100);
     const auto read = [&] {
-      SendWork w = b->work(2, WorkOpcode::Read, 500, 8);
+      SendRequest w = b->work(2, Opcode::Read, 500, 8);
       w.remote_stag = a->all;
       b->endpoint.send(w);
     };
     const auto atomic = [&] {
-      SendWork w = b->work(3, WorkOpcode::FetchAdd, 0, 0);
+      SendRequest w = b->work(3, Opcode::FetchAdd, 0, 0);
       w.remote_stag = a->all;
       b->endpoint.send(w);
     };
@@ -169,9 +169,9 @@ TEST_F(OpcodeTest, ExtensionsSwitchedOff_RDMAP_7_2_01) {
   write(3, 0, 8, 0);
   pair.pump();
   ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
-  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::Flushed);
-  EXPECT_EQ(a->owner.sends[1].status, WorkStatus::Flushed);
-  EXPECT_EQ(a->owner.sends[2].status, WorkStatus::Success);
+  EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::Flushed);
+  EXPECT_EQ(a->owner.sends[1].status, CompletionStatus::Flushed);
+  EXPECT_EQ(a->owner.sends[2].status, CompletionStatus::Success);
 }
 
 // R7306-4-01, RDMAP-4.1-02: a revision 0 peer speaks RDMAP version 0, which has no atomics.
@@ -181,8 +181,8 @@ TEST_F(OpcodeTest, VersionZeroStreams_RDMAP_4_1_02) {
   fetch_add(1, 0, 1);
   write(2, 0, 8, 0);
   pair.pump();
-  EXPECT_EQ(a->owner.sends.at(0).status, WorkStatus::Flushed);
-  EXPECT_EQ(a->owner.sends.at(1).status, WorkStatus::Success);
+  EXPECT_EQ(a->owner.sends.at(0).status, CompletionStatus::Flushed);
+  EXPECT_EQ(a->owner.sends.at(1).status, CompletionStatus::Success);
   ASSERT_EQ(pair.a.sent.size(), 1u);
   EXPECT_EQ(pair.a.sent[0].octets[0] & 3, 0);
   EXPECT_EQ(pair.a.sent[0].octets[1], 0x00);
@@ -211,7 +211,7 @@ TEST_F(OpcodeTest, SegmentsOfOneMessageAgree_RDMAP_3_02) {
       inject(ulpdu(header, 10));
       if (other_opcode || other_tail) {
         expect_terminate(0, 2, 0x06);
-        EXPECT_EQ(b->owner.receives.at(0).status, WorkStatus::Flushed);
+        EXPECT_EQ(b->owner.receives.at(0).status, CompletionStatus::Flushed);
       } else {
         EXPECT_EQ(b->owner.receives.at(0).length, 20u);
       }

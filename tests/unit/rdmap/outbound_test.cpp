@@ -29,12 +29,12 @@ TEST_F(OutboundTest, SendsOfEveryKindOfLengthArriveInOrder_RDMAP_5_3_04) {
 // RDMAP-5.1-01, RDMAP-5.1-02, RDMAP-5.1-06
 TEST_F(OutboundTest, WriteGathersAndTellsNobody_RDMAP_5_1_06) {
   a->fill(0, 3000, 1);
-  SendWork w{.id = 7, .opcode = WorkOpcode::Write, .sge_count = 3};
+  SendRequest w{.id = 7, .opcode = Opcode::Write, .sge_count = 3};
   w.sges[0] = {2000, 301, a->all};
   w.sges[1] = {5, 0, a->all};
   w.sges[2] = {10, 500, a->all};
   w.remote_stag = b->all;
-  w.remote_to = 123;
+  w.remote_offset = 123;
   a->endpoint.send(w);
   pair.pump();
   EXPECT_TRUE(std::equal(a->at(2000), a->at(2301), b->at(123)));
@@ -51,12 +51,12 @@ TEST_F(OutboundTest, WriteGathersAndTellsNobody_RDMAP_5_1_06) {
 
 // RDMAP-5.1-05, DDP-5.2-07
 TEST_F(OutboundTest, EmptyWriteNeedsNoStag_RDMAP_5_1_05) {
-  SendWork w = a->work(1, WorkOpcode::Write, 0, 0);
+  SendRequest w = a->work(1, Opcode::Write, 0, 0);
   w.remote_stag = 0xdeadbeef;
   a->endpoint.send(w);
   pair.pump();
   ASSERT_EQ(a->owner.sends.size(), 1u);
-  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::Success);
+  EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::Success);
   EXPECT_TRUE(b->owner.events.empty());
 }
 
@@ -127,7 +127,7 @@ TEST_F(OutboundTest, ReadBeforeAnUnacknowledgedWriteDoesNotOvertakeIt) {
 
 // UNH-RDMAP-07
 TEST_F(OutboundTest, UnsignaledWorkIsRetired) {
-  SendWork w = a->work(1, WorkOpcode::Write, 0, 4);
+  SendRequest w = a->work(1, Opcode::Write, 0, 4);
   w.remote_stag = b->all;
   w.signaled = false;
   a->endpoint.send(w);
@@ -170,7 +170,7 @@ TEST_F(OutboundTest, ReadsThatShareASink) {
 // RDMAP-5.2.1-04
 // UNH-RDMAP-04
 TEST_F(OutboundTest, EmptyReadIsAnsweredWithoutChecks_RDMAP_5_2_1_04) {
-  SendWork w = a->work(1, WorkOpcode::Read, 0, 0);
+  SendRequest w = a->work(1, Opcode::Read, 0, 0);
   w.remote_stag = 0xdeadbeef;
   a->endpoint.send(w);
   pair.pump();
@@ -229,7 +229,7 @@ TEST_F(OutboundTest, ReadsStayWithinTheAgreedOrd_RDMAP_6_1_02) {
 TEST_F(OutboundTest, FenceWaitsForReads_BUG_07) {
   read(1, 0, 100, 0);
   read(2, 200, 100, 0);
-  SendWork w = a->work(3, WorkOpcode::Write, 0, 8);
+  SendRequest w = a->work(3, Opcode::Write, 0, 8);
   w.remote_stag = b->all;
   w.fence = true;
   a->endpoint.send(w);
@@ -255,8 +255,8 @@ TEST_F(OutboundTest, NoReadsWereAgreed_BUG_08) {
   write(3, 0, 8, 0);
   pair.pump();
   ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
-  EXPECT_EQ(a->owner.sends[1].status, WorkStatus::Flushed);
-  EXPECT_EQ(a->owner.sends[2].status, WorkStatus::Success);
+  EXPECT_EQ(a->owner.sends[1].status, CompletionStatus::Flushed);
+  EXPECT_EQ(a->owner.sends[2].status, CompletionStatus::Success);
   EXPECT_EQ(a->endpoint.state(), EndpointState::Connected);
 }
 
@@ -293,7 +293,7 @@ TEST_F(OutboundTest, TurnsAlternateByWholeMessages) {
   };
   for (uint32_t msn = 1; msn <= 3; ++msn) request(msn);
   for (uint64_t i = 0; i < 3; ++i) {
-    SendWork w = b->work(i, WorkOpcode::Write, 0, 400);
+    SendRequest w = b->work(i, Opcode::Write, 0, 400);
     w.remote_stag = a->all;
     b->endpoint.send(w);
   }
@@ -376,15 +376,15 @@ TEST_F(OutboundTest, ReleasedTagsNameNothing) {
 // UNH-RDMAP-09
 TEST_F(OutboundTest, LocalProtectionErrorTerminates_RDMAP_7_1_02) {
   write(1, 0, 8, 0);
-  SendWork w = a->work(2, WorkOpcode::Send, Node::kSize - 4, 8);
+  SendRequest w = a->work(2, Opcode::Send, Node::kSize - 4, 8);
   a->endpoint.send(w);
   write(3, 0, 8, 0);
   a->post_receive(8, 0, 8);
-  b->endpoint.send(b->work(9, WorkOpcode::Send, 0, 4));
+  b->endpoint.send(b->work(9, Opcode::Send, 0, 4));
   pair.pump();
   ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
-  EXPECT_EQ(a->owner.sends[1].status, WorkStatus::LocalProtection);
-  EXPECT_EQ(a->owner.sends[2].status, WorkStatus::Flushed);
+  EXPECT_EQ(a->owner.sends[1].status, CompletionStatus::LocalProtection);
+  EXPECT_EQ(a->owner.sends[2].status, CompletionStatus::Flushed);
   EXPECT_EQ(a->endpoint.state(), EndpointState::Error);
   ASSERT_EQ(pair.a.sent.size(), 2u);
   EXPECT_EQ(pair.a.sent[1].octets.size(), 18u + 4);
@@ -394,25 +394,25 @@ TEST_F(OutboundTest, LocalProtectionErrorTerminates_RDMAP_7_1_02) {
 }
 
 TEST_F(OutboundTest, ReadSinkNeedsLocalWrite) {
-  SendWork w = a->work(1, WorkOpcode::Read, 0, 8);
+  SendRequest w = a->work(1, Opcode::Read, 0, 8);
   w.sges[0].stag = a->add(mem::kRemoteRead);
   w.remote_stag = b->all;
   a->endpoint.send(w);
   pair.pump();
   ASSERT_EQ(a->owner.sends.size(), 1u);
-  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::LocalProtection);
+  EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::LocalProtection);
   EXPECT_EQ(b->counters.read_requests_in, 0u);
 }
 
 // DDP-5.2-02
 TEST_F(OutboundTest, MessageOf4GigaoctetsIsRefused_DDP_5_2_02) {
-  SendWork w{.id = 1, .opcode = WorkOpcode::Write, .sge_count = 2};
+  SendRequest w{.id = 1, .opcode = Opcode::Write, .sge_count = 2};
   w.sges[0] = {0, UINT32_MAX, a->all};
   w.sges[1] = {0, 1, a->all};
   a->endpoint.send(w);
   pair.pump();
   ASSERT_EQ(a->owner.sends.size(), 1u);
-  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::LocalLength);
+  EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::LocalLength);
 }
 
 // TCP-9293-3.8.6.2-01 (2): whether all that waits goes into a window. Never too little is counted,

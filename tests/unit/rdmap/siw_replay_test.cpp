@@ -77,12 +77,12 @@ class Replay {
     for (const EndpointEvent& event : node_.owner.events) ADD_FAILURE() << event.detail;
     ASSERT_EQ(node_.owner.receives.size(), sends_.size());
     for (size_t i = 0; i < sends_.size(); ++i) {
-      EXPECT_EQ(node_.owner.receives[i].status, WorkStatus::Success);
+      EXPECT_EQ(node_.owner.receives[i].status, CompletionStatus::Success);
       ASSERT_EQ(node_.owner.receives[i].length, sends_[i].size());
       EXPECT_TRUE(std::equal(sends_[i].begin(), sends_[i].end(), buffers_[i].begin()));
     }
     EXPECT_EQ(node_.owner.sends.size(), reads_posted_);
-    for (const Completion& c : node_.owner.sends) EXPECT_EQ(c.status, WorkStatus::Success);
+    for (const Completion& c : node_.owner.sends) EXPECT_EQ(c.status, CompletionStatus::Success);
     expect_last_octets();
     expect_responses();
   }
@@ -138,7 +138,7 @@ class Replay {
                                          .pd = node_.pd,
                                          .rights = mem::kLocalWrite,
                                          .zero_based = true});
-      ReceiveWork work{.id = i, .sge_count = 1};
+      ReceiveRequest work{.id = i, .sge_count = 1};
       work.sges[0] = {0, length, stag->value};
       node_.endpoint.receive(work);
     }
@@ -147,11 +147,11 @@ class Replay {
     for (const auto& ulpdu : ours_) {
       if (ulpdu.size() != 46 || opcode_of(ulpdu) != 1) continue;
       const auto r = request_of(ulpdu);
-      SendWork work{.id = reads_posted_++, .opcode = WorkOpcode::Read, .sge_count = 1};
+      SendRequest work{.id = reads_posted_++, .opcode = Opcode::Read, .sge_count = 1};
       const RecordedRegion& sink = regions_[r.sink_stag];
       work.sges[0] = {r.sink_to - sink.first, r.size, sink.stag};
       work.remote_stag = r.source_stag;
-      work.remote_to = r.source_to;
+      work.remote_offset = r.source_to;
       node_.endpoint.send(work);
     }
     pair_.b.pull_all();
@@ -328,7 +328,7 @@ TEST_F(SiwReplay, WhatSiwRefusedIsRefused_RDMAP_7_1_03) {
     one.run();
     expect_terminate(c.layer, c.type, c.code);
     EXPECT_EQ(b->owner.sends.size(), 0u);
-    for (const Completion& r : b->owner.receives) EXPECT_NE(r.status, WorkStatus::Success);
+    for (const Completion& r : b->owner.receives) EXPECT_NE(r.status, CompletionStatus::Success);
     // siw's own, in its order of bits.
     const Ulpdus theirs = connections[0].to.ulpdus();
     ASSERT_FALSE(theirs.empty());
@@ -386,7 +386,7 @@ TEST_F(SiwReplay, TerminatesOfSiw_BUG_13) {
     ASSERT_EQ(b->owner.events.size(), 1u);
     EXPECT_EQ(b->owner.events[0].kind, EventKind::TerminateReceived);
     EXPECT_EQ(b->counters.siw_terminates, c.order == BitOrder::Siw ? 1u : 0u);
-    EXPECT_EQ(b->owner.receives.at(0).status, WorkStatus::Flushed);
+    EXPECT_EQ(b->owner.receives.at(0).status, CompletionStatus::Flushed);
     EXPECT_EQ(b->endpoint.state(), EndpointState::Error);
   }
 }
@@ -402,17 +402,17 @@ TEST_F(SiwReplay, TheWorkAtFaultIsFound_RDMAP_4_8_10) {
     restart();
     for (uint64_t id = 1; id <= 3; ++id) {  // of Sends there is one, otherwise the second is named
       const bool send = opcode_of(blamed) == 3;
-      SendWork w = b->work(id, WorkOpcode::Write, 64 * id, 64);
+      SendRequest w = b->work(id, Opcode::Write, 64 * id, 64);
       if (const auto tagged = wire::ddp::parse_tagged(blamed)) {
         w.remote_stag = tagged->stag + (id == 2 ? 0 : 1);
-        w.remote_to = tagged->to;
+        w.remote_offset = tagged->to;
       } else if (send) {
-        w = b->work(id, id == 1 ? WorkOpcode::Send : WorkOpcode::Write, 0, 64);
+        w = b->work(id, id == 1 ? Opcode::Send : Opcode::Write, 0, 64);
       } else {
         const auto r = *wire::rdmap::parse_read_request(base::ByteView(blamed).subspan(18));
-        w.opcode = WorkOpcode::Read;
+        w.opcode = Opcode::Read;
         w.remote_stag = r.source_stag;
-        w.remote_to = r.source_to;
+        w.remote_offset = r.source_to;
       }
       b->endpoint.send(w);
     }
@@ -429,7 +429,7 @@ TEST_F(SiwReplay, TheWorkAtFaultIsFound_RDMAP_4_8_10) {
     const size_t expected = opcode_of(blamed) == 3 ? 0 : 1;
     for (size_t i = 0; i < 3; ++i) {
       EXPECT_EQ(b->owner.sends[i].status,
-                i == expected ? WorkStatus::RemoteTerminated : WorkStatus::Flushed)
+                i == expected ? CompletionStatus::RemoteTerminated : CompletionStatus::Flushed)
           << i;
     }
   }
@@ -441,14 +441,14 @@ TEST_F(SiwReplay, AQuotedReadThatIsNotOursBlamesNobody_RDMAP_4_8_10) {
   auto terminate = connection.to.ulpdus().back();
   base::store_be32(&terminate[18 + 6 + 18], b->all ^ 0xff);
   for (uint64_t id = 1; id <= 2; ++id) {
-    SendWork w = b->work(id, WorkOpcode::Read, 64 * id, 64);
+    SendRequest w = b->work(id, Opcode::Read, 64 * id, 64);
     w.remote_stag = a->all;
     b->endpoint.send(w);
   }
   pair.b.pull_all();
   inject(terminate);
   ASSERT_EQ(b->owner.sends.size(), 2u);
-  for (const Completion& told : b->owner.sends) EXPECT_EQ(told.status, WorkStatus::Flushed);
+  for (const Completion& told : b->owner.sends) EXPECT_EQ(told.status, CompletionStatus::Flushed);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ class StateTest : public TwoNodes {
       case State::Error: a->endpoint.abort(); break;
       case State::Closed:
         a->endpoint.disconnect({});
-        pair.a.user().ended(llp::StreamEnd::Closed, {});
+        pair.a.user().ended(StreamEnd::Closed, {});
         break;
     }
     EXPECT_EQ(a->endpoint.state(), state);
@@ -45,30 +45,29 @@ class StateTest : public TwoNodes {
 // closing, and flushed at once otherwise.
 TEST_F(StateTest, PostingWork_BUG_06) {
   for (const State state : kStates) {
-    for (const WorkOpcode opcode :
-         {WorkOpcode::Send, WorkOpcode::SendInvalidate, WorkOpcode::Write, WorkOpcode::Read,
-          WorkOpcode::ReadInvalidate, WorkOpcode::FetchAdd, WorkOpcode::CompareSwap,
-          WorkOpcode::Immediate, WorkOpcode::LocalInvalidate}) {
+    for (const Opcode opcode :
+         {Opcode::Send, Opcode::SendInvalidate, Opcode::Write, Opcode::Read, Opcode::ReadInvalidate,
+          Opcode::FetchAdd, Opcode::CompareSwap, Opcode::Immediate, Opcode::LocalInvalidate}) {
       enter(state);
-      SendWork w = a->work(5, opcode, 0, 0);
-      if (opcode == WorkOpcode::ReadInvalidate) w = a->work(5, opcode, 0, 8);
-      w.remote_stag = opcode == WorkOpcode::LocalInvalidate ? a->add(0) : b->all;
+      SendRequest w = a->work(5, opcode, 0, 0);
+      if (opcode == Opcode::ReadInvalidate) w = a->work(5, opcode, 0, 8);
+      w.remote_stag = opcode == Opcode::LocalInvalidate ? a->add(0) : b->all;
       a->endpoint.send(w);
       SCOPED_TRACE(std::string(to_string(state)) + ", " + to_string(opcode));
       if (state == State::Connected) {
         EXPECT_TRUE(a->owner.sends.empty());
         pair.a.pull_all();
-        EXPECT_EQ(pair.a.sent.size(), opcode == WorkOpcode::LocalInvalidate ? 0u : 1u);
+        EXPECT_EQ(pair.a.sent.size(), opcode == Opcode::LocalInvalidate ? 0u : 1u);
         continue;
       }
       if (state == State::Closing) {
         EXPECT_TRUE(a->owner.sends.empty()) << "behind what was posted before";
         pair.pump();
         ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{90, 5}));
-        EXPECT_EQ(a->owner.sends[0].status, WorkStatus::Success);
+        EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::Success);
       }
       EXPECT_EQ(a->owner.sends.back().id, 5u);
-      EXPECT_EQ(a->owner.sends.back().status, WorkStatus::Flushed);
+      EXPECT_EQ(a->owner.sends.back().status, CompletionStatus::Flushed);
       for (const auto& sent : pair.a.sent) EXPECT_EQ(sent.octets[1], 0x41) << "only the Read";
     }
   }
@@ -81,7 +80,7 @@ TEST_F(StateTest, PostingReceives_BUG_06) {
     const bool kept = running(state) || state == State::Idle;
     EXPECT_EQ(a->owner.receives.size(), kept ? 0u : 1u) << to_string(state);
     if (!kept) {
-      EXPECT_EQ(a->owner.receives[0].status, WorkStatus::Flushed);
+      EXPECT_EQ(a->owner.receives[0].status, CompletionStatus::Flushed);
     }
   }
 }
@@ -96,10 +95,10 @@ TEST_F(StateTest, MessagesThatArrive_DDP_3_08) {
     a->owner.receives.clear();
     pair.a.discarding = false;  // as if the layer below had gone on
     b->fill(0, 8, 9);
-    b->endpoint.send(b->work(1, WorkOpcode::Send, 0, 8));
-    SendWork w = b->work(2, WorkOpcode::Write, 0, 8);
+    b->endpoint.send(b->work(1, Opcode::Send, 0, 8));
+    SendRequest w = b->work(2, Opcode::Write, 0, 8);
     w.remote_stag = a->all;
-    w.remote_to = 100;
+    w.remote_offset = 100;
     b->endpoint.send(w);
     pair.b.pull_all();
     const auto before = a->memory;
@@ -166,15 +165,14 @@ TEST_F(StateTest, ThePeerCloses_DDP_6_2_1_03) {
   pair.a.pull_all();
   pair.a.user().peer_finished(true, {});
   EXPECT_EQ(a->endpoint.state(), State::Error);
-  EXPECT_EQ(a->owner.sends.at(0).status, WorkStatus::Flushed);
+  EXPECT_EQ(a->owner.sends.at(0).status, CompletionStatus::Flushed);
 }
 
 // RDMAP-6.2-01: the end of the stream is told once, with how it ended, and leaves nothing
 // outstanding.
 TEST_F(StateTest, TheStreamEnds_DDP_6_2_2_02) {
   for (const State state : kStates) {
-    for (const auto how :
-         {llp::StreamEnd::Closed, llp::StreamEnd::Aborted, llp::StreamEnd::TimedOut}) {
+    for (const auto how : {StreamEnd::Closed, StreamEnd::Aborted, StreamEnd::TimedOut}) {
       if (state == State::Closed) continue;  // it has ended
       enter(state);
       a->post_receive(6, 0, 8);
@@ -183,8 +181,7 @@ TEST_F(StateTest, TheStreamEnds_DDP_6_2_2_02) {
       ASSERT_EQ(a->owner.events.size(), 1u) << to_string(state);
       EXPECT_EQ(a->owner.events[0].kind, EventKind::Disconnected);
       EXPECT_EQ(a->owner.events[0].end, how);
-      const bool orderly =
-          how == llp::StreamEnd::Closed && (running(state) || state == State::Idle);
+      const bool orderly = how == StreamEnd::Closed && (running(state) || state == State::Idle);
       EXPECT_EQ(a->endpoint.state(), orderly ? State::Closed : State::Error) << to_string(state);
     }
   }
@@ -216,13 +213,13 @@ TEST_F(StateTest, DataBehindThePeersFin_DDP_6_2_1_02) {
     pair.a.user().peer_finished(true, {});
     a->owner.events.clear();
     const auto before = a->memory;
-    b->endpoint.send(b->work(1, WorkOpcode::Send, 0, 8));
+    b->endpoint.send(b->work(1, Opcode::Send, 0, 8));
     pair.b.pull_all();
     pair.a.arrive_rest(pair.b);
     EXPECT_TRUE(pair.a.aborted);
     EXPECT_EQ(a->endpoint.state(), State::Error);
     EXPECT_EQ(a->memory, before);
-    EXPECT_EQ(a->owner.receives.at(0).status, WorkStatus::Flushed);
+    EXPECT_EQ(a->owner.receives.at(0).status, CompletionStatus::Flushed);
     EXPECT_EQ(a->counters.faults, 1u);
   }
 }

@@ -227,11 +227,11 @@ TEST_F(TerminateTest, BothEndsGoToErrorOnce_RDMAP_5_4_02) {
   b->post_receive(70, 0, 10);
   b->post_receive(71, 0, 10);
   a->post_receive(80, 0, 10);
-  b->endpoint.send(b->work(60, WorkOpcode::Send, 0, 5));
+  b->endpoint.send(b->work(60, Opcode::Send, 0, 5));
   write(1, 0, 8, 0);
-  SendWork bad = a->work(2, WorkOpcode::Write, 0, 8);
+  SendRequest bad = a->work(2, Opcode::Write, 0, 8);
   bad.remote_stag = b->all;
-  bad.remote_to = Node::kSize - 1;
+  bad.remote_offset = Node::kSize - 1;
   a->endpoint.send(bad);
   write(3, 0, 8, 0);
   pair.a.pull_all();
@@ -239,7 +239,7 @@ TEST_F(TerminateTest, BothEndsGoToErrorOnce_RDMAP_5_4_02) {
   // Everything of b is flushed in post order, and Terminate goes before the Send that waited.
   EXPECT_EQ(b->endpoint.state(), EndpointState::Terminating);
   ASSERT_EQ(b->owner.sends.size(), 1u);
-  EXPECT_EQ(b->owner.sends[0].status, WorkStatus::Flushed);
+  EXPECT_EQ(b->owner.sends[0].status, CompletionStatus::Flushed);
   ASSERT_EQ(b->owner.receives.size(), 2u);
   EXPECT_EQ(b->owner.receives[1].id, 71u);
   expect_terminate(1, 1, 0x01);
@@ -253,12 +253,12 @@ TEST_F(TerminateTest, BothEndsGoToErrorOnce_RDMAP_5_4_02) {
   EXPECT_EQ(pair.a.close_calls, 1u);
   EXPECT_TRUE(pair.a.discarding);
   ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
-  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::Flushed);
-  EXPECT_EQ(a->owner.sends[1].status, WorkStatus::RemoteTerminated);
-  EXPECT_EQ(a->owner.sends[2].status, WorkStatus::Flushed);
+  EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::Flushed);
+  EXPECT_EQ(a->owner.sends[1].status, CompletionStatus::RemoteTerminated);
+  EXPECT_EQ(a->owner.sends[2].status, CompletionStatus::Flushed);
   EXPECT_FALSE(pair.a.pull());
-  pair.a.user().ended(llp::StreamEnd::Closed, {});
-  pair.b.user().ended(llp::StreamEnd::Closed, {});
+  pair.a.user().ended(StreamEnd::Closed, {});
+  pair.b.user().ended(StreamEnd::Closed, {});
   ASSERT_EQ(b->owner.events.size(), 2u);
   EXPECT_EQ(b->owner.events[1].kind, EventKind::Disconnected);
   EXPECT_EQ(b->endpoint.state(), EndpointState::Error);
@@ -269,7 +269,7 @@ TEST_F(TerminateTest, BothEndsGoToErrorOnce_RDMAP_5_4_02) {
 // RDMAP-5.4-02: the Terminate is about a message of which only the first segment was sent.
 TEST_F(TerminateTest, TheMessageUnderWayIsBlamed_RDMAP_5_4_02) {
   write(1, 0, 8, 0);
-  SendWork bad = a->work(2, WorkOpcode::Write, 0, 1000);
+  SendRequest bad = a->work(2, Opcode::Write, 0, 1000);
   bad.remote_stag = 0x7777;
   a->endpoint.send(bad);
   write(3, 0, 8, 0);
@@ -279,24 +279,24 @@ TEST_F(TerminateTest, TheMessageUnderWayIsBlamed_RDMAP_5_4_02) {
   pair.b.pull_all();
   pair.a.arrive_rest(pair.b);
   ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
-  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::Flushed);
-  EXPECT_EQ(a->owner.sends[1].status, WorkStatus::RemoteTerminated);
-  EXPECT_EQ(a->owner.sends[2].status, WorkStatus::Flushed);
+  EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::Flushed);
+  EXPECT_EQ(a->owner.sends[1].status, CompletionStatus::RemoteTerminated);
+  EXPECT_EQ(a->owner.sends[2].status, CompletionStatus::Flushed);
 }
 
 TEST_F(TerminateTest, TheSendUnderWayIsBlamed_RDMAP_5_4_02) {
-  a->endpoint.send(a->work(2, WorkOpcode::Send, 0, 1000));  // for which there is no receive
+  a->endpoint.send(a->work(2, Opcode::Send, 0, 1000));  // for which there is no receive
   pair.a.pull();
   pair.b.arrive_rest(pair.a);
   pair.b.pull_all();
   pair.a.arrive_rest(pair.b);
   ASSERT_EQ(a->owner.sends.size(), 1u);
-  EXPECT_EQ(a->owner.sends[0].status, WorkStatus::RemoteTerminated);
+  EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::RemoteTerminated);
 }
 
 // RDMAP-5.4-05: what was posted before the peer's Terminate is not sent any more.
 TEST_F(TerminateTest, NothingIsSentAfterAReceivedTerminate_RDMAP_5_4_05) {
-  b->endpoint.send(b->work(1, WorkOpcode::Write, 0, 1000));
+  b->endpoint.send(b->work(1, Opcode::Write, 0, 1000));
   EXPECT_TRUE(pair.b.pull());
   inject(read_request(1, {.size = 100, .source_stag = b->all}));
   auto octets = ulpdu(UntaggedHeader{.last = true, .rsvd_ulp = 0x47, .qn = 2, .msn = 1}, 4);
@@ -304,7 +304,7 @@ TEST_F(TerminateTest, NothingIsSentAfterAReceivedTerminate_RDMAP_5_4_05) {
   inject(octets);
   EXPECT_FALSE(pair.b.pull());
   EXPECT_EQ(pair.b.sent.size(), 1u);
-  b->endpoint.send(b->work(2, WorkOpcode::Write, 0, 8));
+  b->endpoint.send(b->work(2, Opcode::Write, 0, 8));
   EXPECT_FALSE(pair.b.pull());
   EXPECT_EQ(b->owner.sends.size(), 2u);
 }
@@ -328,7 +328,7 @@ TEST_F(TerminateTest, TerminatesCross_RDMAP_5_4_03) {
 
 // The rest of a message under way is abandoned; the flushed records can still be rebuilt for TCP.
 TEST_F(TerminateTest, AbandonsTheMessageUnderWay) {
-  SendWork w = b->work(1, WorkOpcode::Write, 0, 1000);
+  SendRequest w = b->work(1, Opcode::Write, 0, 1000);
   w.remote_stag = a->all;
   b->endpoint.send(w);
   EXPECT_TRUE(pair.b.pull());
@@ -362,7 +362,7 @@ TEST_F(TerminateTest, FramingErrors_RDMAP_4_8_06_MPA_8_11_MPA00_9_01_CM6581_8_01
 TEST_F(TerminateTest, TheFirstErrorIsTheOneReported_RDMAP_7_1_05) {
   pair.b.user().framing_error(llp::FramingError::Crc, {});
   pair.b.user().framing_error(llp::FramingError::MarkerMismatch, {});
-  b->endpoint.send(b->work(1, WorkOpcode::Send, 999999, 8));
+  b->endpoint.send(b->work(1, Opcode::Send, 999999, 8));
   expect_terminate(2, 0, 2);
 }
 
@@ -403,8 +403,8 @@ TEST_F(TerminateTest, RevokedReceiveBuffer_RDMAP_7_1_01) {
   pair.b.arrive_rest(pair.a);
   expect_terminate(1, 0, 0x00);
   ASSERT_EQ(b->owner.receives.size(), 2u);
-  EXPECT_EQ(b->owner.receives[0].status, WorkStatus::LocalProtection);
-  EXPECT_EQ(b->owner.receives[1].status, WorkStatus::Flushed);
+  EXPECT_EQ(b->owner.receives[0].status, CompletionStatus::LocalProtection);
+  EXPECT_EQ(b->owner.receives[1].status, CompletionStatus::Flushed);
 }
 
 // RDMAP-5.4-05: of a message under way nothing waits any more.
@@ -424,7 +424,7 @@ TEST_F(TerminateTest, NothingWaitsBehindTheEnd) {
   write(1, 0, 1000, 0);
   ASSERT_TRUE(pair.a.pull());
   EXPECT_FALSE(pair.a.user().all_fits(0, 9));
-  pair.a.user().ended(llp::StreamEnd::PeerReset, {});
+  pair.a.user().ended(StreamEnd::PeerReset, {});
   EXPECT_TRUE(pair.a.user().all_fits(0, 9));
 }
 

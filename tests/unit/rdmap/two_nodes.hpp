@@ -22,7 +22,7 @@ namespace rnic::rdmap {
 class RecordingOwner final : public EndpointOwner {
  public:
   void send_completed(const Completion& completion) override {
-    if (completion.status != WorkStatus::Success) {
+    if (completion.status != CompletionStatus::Success) {
       EXPECT_EQ(completion.length, 0u) << "nothing is said to have gone of work that failed";
       EXPECT_EQ(completion.original, 0u);
     }
@@ -77,12 +77,12 @@ struct Node {
     for (uint32_t i = 0; i < n; ++i) at(to)[i] = static_cast<uint8_t>(seed + i * 7);
   }
   void post_receive(uint64_t id, uint64_t to, uint32_t n) {
-    ReceiveWork work{.id = id, .sge_count = 1};
+    ReceiveRequest work{.id = id, .sge_count = 1};
     work.sges[0] = {to, n, all};
     endpoint.receive(work);
   }
-  SendWork work(uint64_t id, WorkOpcode opcode, uint64_t to, uint32_t n) const {
-    SendWork w{.id = id, .opcode = opcode, .sge_count = n != 0 ? 1u : 0u};
+  SendRequest work(uint64_t id, Opcode opcode, uint64_t to, uint32_t n) const {
+    SendRequest w{.id = id, .opcode = opcode, .sge_count = n != 0 ? 1u : 0u};
     // Behind the count stands whatever the caller's memory held.
     for (Sge& sge : w.sges) sge = {UINT64_MAX, 77, ~all};
     if (n != 0) w.sges[0] = {to, n, all};
@@ -130,37 +130,37 @@ class TwoNodes : public ::testing::Test {
   }
 
   void send(uint64_t id, uint64_t to, uint32_t n) {
-    a->endpoint.send(a->work(id, WorkOpcode::Send, to, n));
+    a->endpoint.send(a->work(id, Opcode::Send, to, n));
   }
   void write(uint64_t id, uint64_t from, uint32_t n, uint64_t to) {
-    SendWork w = a->work(id, WorkOpcode::Write, from, n);
+    SendRequest w = a->work(id, Opcode::Write, from, n);
     w.remote_stag = b->all;
-    w.remote_to = to;
+    w.remote_offset = to;
     a->endpoint.send(w);
   }
   void read(uint64_t id, uint64_t sink, uint32_t n, uint64_t source, bool fence = false) {
-    SendWork w = a->work(id, WorkOpcode::Read, sink, n);
+    SendRequest w = a->work(id, Opcode::Read, sink, n);
     w.remote_stag = b->all;
-    w.remote_to = source;
+    w.remote_offset = source;
     w.fence = fence;
     a->endpoint.send(w);
   }
   void fetch_add(uint64_t id, uint64_t to, uint64_t data, uint64_t mask = 0) {
-    SendWork w = a->work(id, WorkOpcode::FetchAdd, 0, 0);
+    SendRequest w = a->work(id, Opcode::FetchAdd, 0, 0);
     w.remote_stag = b->all;
-    w.remote_to = to;
+    w.remote_offset = to;
     w.atomic = {.data = data, .mask = mask};
     a->endpoint.send(w);
   }
   void compare_swap(uint64_t id, uint64_t to, const AtomicOperands& operands) {
-    SendWork w = a->work(id, WorkOpcode::CompareSwap, 0, 0);
+    SendRequest w = a->work(id, Opcode::CompareSwap, 0, 0);
     w.remote_stag = b->all;
-    w.remote_to = to;
+    w.remote_offset = to;
     w.atomic = operands;
     a->endpoint.send(w);
   }
   void immediate(uint64_t id, const std::array<uint8_t, 8>& octets, bool solicited = false) {
-    SendWork w = a->work(id, WorkOpcode::Immediate, 0, 0);
+    SendRequest w = a->work(id, Opcode::Immediate, 0, 0);
     w.immediate = octets;
     w.solicited = solicited;
     a->endpoint.send(w);

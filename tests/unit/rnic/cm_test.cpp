@@ -10,8 +10,6 @@
 namespace rnic::nic {
 namespace {
 
-using rdmap::WorkOpcode;
-using rdmap::WorkStatus;
 using test::Logged;
 
 size_t count_of(Host& host, EventKind kind) {
@@ -105,10 +103,10 @@ class StartErrors : public Streams {
     const auto flushed = left().completions(qp->spec().receive_cq);
     ASSERT_EQ(flushed.size(), 1u);
     EXPECT_EQ(flushed[0].id, 77u);
-    EXPECT_EQ(flushed[0].status, WorkStatus::Flushed);
+    EXPECT_EQ(flushed[0].status, CompletionStatus::Flushed);
     EXPECT_EQ(qp->post_send({}), PostResult::Ok);
     run_for(std::chrono::milliseconds(1));
-    EXPECT_EQ(left().completions(qp->spec().send_cq).at(0).status, WorkStatus::Flushed);
+    EXPECT_EQ(left().completions(qp->spec().send_cq).at(0).status, CompletionStatus::Flushed);
   }
 
  private:
@@ -410,9 +408,9 @@ TEST_F(Requests, BothDisconnectWithWorkOutstanding_CM_04) {
       ASSERT_EQ(qps[i]->post_receive({.id = 51}), PostResult::Ok);
     }
     for (size_t i = 0; i < 2; ++i) {
-      auto write = work(WorkOpcode::Write, 1, source[i], from[i], size);
+      auto write = work(Opcode::Write, 1, source[i], from[i], size);
       write.remote_stag = to[1 - i].value;
-      write.remote_to = reinterpret_cast<uint64_t>(sink[1 - i].data());
+      write.remote_offset = reinterpret_cast<uint64_t>(sink[1 - i].data());
       ASSERT_EQ(qps[i]->post_send(write), PostResult::Ok);
       ASSERT_EQ(qps[i]->post_send({.id = 2}), PostResult::Ok);  // an empty Send
       ASSERT_TRUE(hosts_[i]->device->disconnect(*qps[i], now_).has_value());
@@ -425,17 +423,17 @@ TEST_F(Requests, BothDisconnectWithWorkOutstanding_CM_04) {
     run_for(std::chrono::milliseconds(100));
     for (size_t i = 0; i < 2; ++i) {
       EXPECT_EQ(count_of(*hosts_[i], EventKind::Disconnected), 1u);
-      EXPECT_EQ(hosts_[i]->take(EventKind::Disconnected)->end, llp::StreamEnd::Closed);
+      EXPECT_EQ(hosts_[i]->take(EventKind::Disconnected)->end, StreamEnd::Closed);
       const auto done = hosts_[i]->completions(qps[i]->spec().send_cq);
       ASSERT_EQ(done.size(), 3u);
       for (size_t n = 0; n < 3; ++n) {
         EXPECT_EQ(done[n].id, n + 1);
-        EXPECT_EQ(done[n].status, n < 2 ? WorkStatus::Success : WorkStatus::Flushed);
+        EXPECT_EQ(done[n].status, n < 2 ? CompletionStatus::Success : CompletionStatus::Flushed);
       }
       const auto got = hosts_[i]->completions(qps[i]->spec().receive_cq);
       ASSERT_EQ(got.size(), 2u);
-      EXPECT_EQ(got[0].status, WorkStatus::Success);
-      EXPECT_EQ(got[1].status, WorkStatus::Flushed);
+      EXPECT_EQ(got[0].status, CompletionStatus::Success);
+      EXPECT_EQ(got[1].status, CompletionStatus::Flushed);
       EXPECT_EQ(sink[i], source[1 - i]);
       EXPECT_TRUE(hosts_[i]->device->destroy_qp(qps[i]).has_value());
       hosts_[i]->events.clear();
@@ -547,7 +545,7 @@ TEST_F(StartErrors, AnEndInsideAnFpdu_MPA_8_01) {
     EXPECT_EQ(right().device->rdmap_counters().faults_llp, 1u);
     const auto done = right().completions(b->spec().receive_cq);
     ASSERT_EQ(done.size(), 1u);
-    EXPECT_EQ(done[0].status, inside ? WorkStatus::Flushed : WorkStatus::Success);
+    EXPECT_EQ(done[0].status, inside ? CompletionStatus::Flushed : CompletionStatus::Success);
     tell(left(), *socket, StreamSocket::kAbort | StreamSocket::kRelease);
     EXPECT_TRUE(right().device->destroy_qp(b).has_value());
     run_for(std::chrono::milliseconds(100));
@@ -588,7 +586,7 @@ TEST_F(Requests, AnAnswerBeyondTheQueuePairIsRefused) {
 
 TEST_F(Requests, PrivateDataOfUlpFramingIsBounded) {
   QueuePair* qp = left().make_qp();
-  const ConnectOptions framed{.framing = FramingKind::Tuf};
+  const ConnectOptions framed{.framing = Framing::Tuf};
   const auto refused = left().device->connect(*qp, right_end(), octets(513, 1), now_, framed);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().message, "private data of 513 octets: at most 512 with ULP framing");
@@ -676,7 +674,7 @@ TEST_F(OtherTransport, ItsSegmentsAreNoChoiceOfTheDevice) {
 // CM-01: why there was never a connection is told as the transport has it.
 class NeverConnected
     : public OtherTransport,
-      public ::testing::WithParamInterface<std::pair<llp::StreamEnd, mpa::StartFailure>> {};
+      public ::testing::WithParamInterface<std::pair<StreamEnd, mpa::StartFailure>> {};
 
 TEST_P(NeverConnected, IsToldWithItsReason_CM_01) {
   const auto& [end, why] = GetParam();
@@ -693,9 +691,9 @@ TEST_P(NeverConnected, IsToldWithItsReason_CM_01) {
 
 INSTANTIATE_TEST_SUITE_P(
     Ends, NeverConnected,
-    ::testing::Values(std::pair{llp::StreamEnd::Unreachable, mpa::StartFailure::Unreachable},
-                      std::pair{llp::StreamEnd::Refused, mpa::StartFailure::Refused},
-                      std::pair{llp::StreamEnd::TimedOut, mpa::StartFailure::Unanswered}));
+    ::testing::Values(std::pair{StreamEnd::Unreachable, mpa::StartFailure::Unreachable},
+                      std::pair{StreamEnd::Refused, mpa::StartFailure::Refused},
+                      std::pair{StreamEnd::TimedOut, mpa::StartFailure::Unanswered}));
 
 }  // namespace
 }  // namespace rnic::nic

@@ -9,16 +9,13 @@
 namespace rnic::nic {
 namespace {
 
-using rdmap::WorkOpcode;
-using rdmap::WorkStatus;
-
 using Connections = DevicePair;
 
 // BUG-09: work that is flushed at once leaves its place before its completion can be seen.
 TEST_F(Connections, AFlushedPlaceIsFreeForTheNextPost_BUG_09) {
   constexpr uint32_t kDepth = 64;
   QueuePair* qp = left().make_qp(kDepth);
-  rdmap::SendWork work;
+  SendRequest work;
   std::atomic<bool> stop{false};
   std::thread worker([&] {
     base::Now now = now_;
@@ -27,9 +24,9 @@ TEST_F(Connections, AFlushedPlaceIsFreeForTheNextPost_BUG_09) {
   uint64_t completed = 0;
   for (uint64_t posted = 0; completed < 200000;) {
     if (qp->post_send(work) == PostResult::Ok) ++posted;
-    std::array<rdmap::Completion, kDepth> done;
+    std::array<Completion, kDepth> done;
     const uint32_t n = qp->spec().send_cq->poll(done);
-    for (uint32_t i = 0; i < n; ++i) EXPECT_EQ(done[i].status, WorkStatus::Flushed);
+    for (uint32_t i = 0; i < n; ++i) EXPECT_EQ(done[i].status, CompletionStatus::Flushed);
     completed += n;
     EXPECT_LE(completed, posted);
   }
@@ -167,12 +164,12 @@ TEST_F(Connections, GracefulEndFlushesReceivesAndReturnsEverything) {
   ASSERT_TRUE(right().device->disconnect(*b, now_).has_value());
   ASSERT_TRUE(run_until(
       [&] { return left().has(EventKind::Disconnected) && right().has(EventKind::Disconnected); }));
-  EXPECT_EQ(left().take(EventKind::Disconnected)->end, llp::StreamEnd::Closed);
-  EXPECT_EQ(right().take(EventKind::Disconnected)->end, llp::StreamEnd::Closed);
+  EXPECT_EQ(left().take(EventKind::Disconnected)->end, StreamEnd::Closed);
+  EXPECT_EQ(right().take(EventKind::Disconnected)->end, StreamEnd::Closed);
   const auto flushed = right().completions(b->spec().receive_cq);
   ASSERT_EQ(flushed.size(), 1u);
   EXPECT_EQ(flushed[0].id, 5u);
-  EXPECT_EQ(flushed[0].status, WorkStatus::Flushed);
+  EXPECT_EQ(flushed[0].status, CompletionStatus::Flushed);
   EXPECT_TRUE(left().device->destroy_qp(a).has_value());
   EXPECT_TRUE(right().device->destroy_qp(b).has_value());
   expect_all_returned();
@@ -185,14 +182,14 @@ TEST_F(Connections, DestroyingAConnectedQueuePairResetsThePeer) {
   std::vector<uint8_t> memory = octets(50'000, 1);
   const mem::Stag stag = left().add(memory, a->spec().pd, 0);
   for (uint64_t i = 0; i < 8; ++i) {
-    auto w = work(WorkOpcode::Write, i, memory, stag, 50'000);
+    auto w = work(Opcode::Write, i, memory, stag, 50'000);
     ASSERT_EQ(a->post_send(w), PostResult::Ok);
   }
   left().device->poll(now_);
   ASSERT_TRUE(left().device->destroy_qp(a).has_value());
   ASSERT_TRUE(left().device->deregister_memory(stag).has_value());
   ASSERT_TRUE(run_until([&] { return right().has(EventKind::Disconnected); }));
-  EXPECT_EQ(right().take(EventKind::Disconnected)->end, llp::StreamEnd::PeerReset);
+  EXPECT_EQ(right().take(EventKind::Disconnected)->end, StreamEnd::PeerReset);
   EXPECT_FALSE(left().has(EventKind::Disconnected));
   EXPECT_TRUE(right().device->destroy_qp(b).has_value());
   expect_all_returned();

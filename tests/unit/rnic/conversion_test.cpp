@@ -5,8 +5,6 @@
 namespace rnic::nic {
 namespace {
 
-using rdmap::WorkOpcode;
-
 class Conversion : public Streams {
  protected:
   Conversion() = default;
@@ -56,7 +54,7 @@ class Conversion : public Streams {
     const mem::Stag read = from.add(out, source->spec().pd, mem::kLocalRead);
     const mem::Stag written = to.add(in, sink->spec().pd, mem::kLocalWrite);
     ASSERT_EQ(sink->post_receive(receive_work(in, written)), PostResult::Ok);
-    ASSERT_EQ(source->post_send(work(WorkOpcode::Send, 1, out, read, 30'000)), PostResult::Ok);
+    ASSERT_EQ(source->post_send(work(Opcode::Send, 1, out, read, 30'000)), PostResult::Ok);
     size_t got = 0;
     EXPECT_TRUE(run_until([&] {
       got += to.completions(sink->spec().receive_cq).size();
@@ -64,7 +62,7 @@ class Conversion : public Streams {
     }));
     EXPECT_EQ(in, out);
   }
-  static rdmap::ReceiveWork receive_work(const std::vector<uint8_t>& memory, mem::Stag stag) {
+  static ReceiveRequest receive_work(const std::vector<uint8_t>& memory, mem::Stag stag) {
     return DevicePair::receive(1, memory, stag, static_cast<uint32_t>(memory.size()));
   }
   /// The right device does nothing for a while.
@@ -145,9 +143,9 @@ TEST_F(Conversion, AStreamIsOpenedUsedAndConverted_CM_03) {
     EXPECT_TRUE(right().take(EventKind::PeerClosed));
     ASSERT_TRUE(right().device->disconnect(*b_, now_).has_value());
     ASSERT_TRUE(run_until([&] { return pair_[0]->how_ended() && pair_[1]->how_ended(); }));
-    EXPECT_EQ(left().take(EventKind::Disconnected)->end, llp::StreamEnd::Closed);
-    EXPECT_EQ(right().take(EventKind::Disconnected)->end, llp::StreamEnd::Closed);
-    EXPECT_EQ(pair_[0]->how_ended(), llp::StreamEnd::Closed);
+    EXPECT_EQ(left().take(EventKind::Disconnected)->end, StreamEnd::Closed);
+    EXPECT_EQ(right().take(EventKind::Disconnected)->end, StreamEnd::Closed);
+    EXPECT_EQ(pair_[0]->how_ended(), StreamEnd::Closed);
     if (with_hello) release(pair_);
   }
   expect_all_ends();
@@ -237,7 +235,7 @@ TEST_F(Conversion, TheSocketsHandleIsNotNeeded) {
 }
 
 TEST_F(Conversion, UlpFramingBeginsWithTheConnection) {
-  const ConnectOptions framed{.framing = FramingKind::Tuf};
+  const ConnectOptions framed{.framing = Framing::Tuf};
   const auto refused = left().device->connect(*a_, *pair_[0], {}, now_, framed);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
@@ -294,8 +292,8 @@ TEST_F(OneRing, AStreamThatFindsNoneWhenItComesBackIsReset) {
   EXPECT_EQ(left().device->device_counters().stream_buffer_waits, 0u);
   ASSERT_TRUE(right().device->reject(asked->connection, {}, now_).has_value());
   ASSERT_TRUE(run_until([&] { return pair_[0]->how_ended() && pair_[1]->how_ended(); }));
-  EXPECT_EQ(pair_[0]->how_ended(), llp::StreamEnd::Aborted);
-  EXPECT_EQ(pair_[1]->how_ended(), llp::StreamEnd::PeerReset);
+  EXPECT_EQ(pair_[0]->how_ended(), StreamEnd::Aborted);
+  EXPECT_EQ(pair_[1]->how_ended(), StreamEnd::PeerReset);
   EXPECT_EQ(left().device->device_counters().stream_buffer_waits, 1u);
   EXPECT_TRUE(left().has(EventKind::Rejected)) << "the answer itself has come";
   release(other);

@@ -44,8 +44,8 @@ struct Host {
     return *device->register_memory(spec);
   }
 
-  std::vector<rdmap::Completion> completions(CompletionQueue* cq) {
-    std::vector<rdmap::Completion> all(64);
+  std::vector<Completion> completions(CompletionQueue* cq) {
+    std::vector<Completion> all(64);
     all.resize(cq->poll(all));
     return all;
   }
@@ -144,18 +144,18 @@ class DevicePair : public ::testing::Test {
     EXPECT_TRUE(right().take(EventKind::Established).has_value());
   }
 
-  static rdmap::SendWork work(rdmap::WorkOpcode opcode, uint64_t id,
-                              const std::vector<uint8_t>& memory, mem::Stag stag, uint32_t length) {
-    rdmap::SendWork w;
+  static SendRequest work(Opcode opcode, uint64_t id, const std::vector<uint8_t>& memory,
+                          mem::Stag stag, uint32_t length) {
+    SendRequest w;
     w.id = id;
     w.opcode = opcode;
     w.sge_count = 1;
     w.sges[0] = {reinterpret_cast<uint64_t>(memory.data()), length, stag.value};
     return w;
   }
-  static rdmap::ReceiveWork receive(uint64_t id, const std::vector<uint8_t>& memory, mem::Stag stag,
-                                    uint32_t length) {
-    rdmap::ReceiveWork w;
+  static ReceiveRequest receive(uint64_t id, const std::vector<uint8_t>& memory, mem::Stag stag,
+                                uint32_t length) {
+    ReceiveRequest w;
     w.id = id;
     w.sge_count = 1;
     w.sges[0] = {reinterpret_cast<uint64_t>(memory.data()), length, stag.value};

@@ -7,8 +7,6 @@
 namespace rnic::nic {
 namespace {
 
-using rdmap::WorkOpcode;
-
 constexpr uint32_t kMaxEvents = 16;
 constexpr uint16_t kOtherFraming = 7472;
 
@@ -18,8 +16,7 @@ class Events : public DevicePair {
       : DevicePair([](DeviceConfig& config) {
           if (config.name == "right") config.limits.max_events = kMaxEvents;
         }) {
-    EXPECT_TRUE(
-        right().device->listen(llp::Endpoint{{}, kOtherFraming}, FramingKind::Tuf).has_value());
+    EXPECT_TRUE(right().device->listen(llp::Endpoint{{}, kOtherFraming}, Framing::Tuf).has_value());
     cheap_.pd = *left().device->alloc_pd();
     cheap_.send_cq = cheap_.receive_cq = *left().device->create_cq(256);
     cheap_.send_depth = cheap_.receive_depth = 4;
@@ -66,7 +63,7 @@ TEST_F(Events, AnOverrunIsToldOnceUntilTheQueueIsPolled) {
   const mem::Stag stag = right().add(memory, qp->spec().pd, mem::kLocalWrite);
   const auto flush_ten = [&] {  // without a connection they are flushed at once
     for (uint64_t id = 0; id < 10; ++id) {
-      ASSERT_EQ(qp->post_send(work(WorkOpcode::Send, id, memory, stag, 8)), PostResult::Ok);
+      ASSERT_EQ(qp->post_send(work(Opcode::Send, id, memory, stag, 8)), PostResult::Ok);
     }
     settle();
   };
@@ -89,7 +86,7 @@ TEST_F(Events, AnOverrunLeavesRoomForOthers) {
   std::vector<uint8_t> memory(8);
   const mem::Stag stag = right().add(memory, flood->spec().pd, mem::kLocalWrite);
   for (uint64_t id = 0; id < 200; ++id) {
-    ASSERT_EQ(flood->post_send(work(WorkOpcode::Send, id, memory, stag, 8)), PostResult::Ok);
+    ASSERT_EQ(flood->post_send(work(Opcode::Send, id, memory, stag, 8)), PostResult::Ok);
   }
   settle();
   EXPECT_TRUE(right().device->disconnect(*mine, now_).has_value());

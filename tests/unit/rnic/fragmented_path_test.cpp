@@ -85,18 +85,18 @@ class Path : public ::testing::Test {
   void transfer() {
     std::vector<uint8_t> source(300'000), sink(source.size());
     for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<uint8_t>(i * 31 + i / 255);
-    rdmap::SendWork write;
-    write.opcode = rdmap::WorkOpcode::Write;
+    SendRequest write;
+    write.opcode = Opcode::Write;
     write.sge_count = 1;
     write.sges[0] = {reinterpret_cast<uint64_t>(source.data()), 300'000,
                      left_.add(source, mem::kLocalRead).value};
     write.remote_stag = right_.add(sink, mem::kRemoteWrite).value;
-    write.remote_to = reinterpret_cast<uint64_t>(sink.data());
+    write.remote_offset = reinterpret_cast<uint64_t>(sink.data());
     ASSERT_EQ(left_.qp->post_send(write), PostResult::Ok);
     left_.device->ring_doorbell(left_.qp->number());
-    std::array<rdmap::Completion, 4> done;
+    std::array<Completion, 4> done;
     ASSERT_TRUE(run_until([&] { return left_.qp->spec().send_cq->poll(done) == 1; }));
-    EXPECT_EQ(done[0].status, rdmap::WorkStatus::Success);
+    EXPECT_EQ(done[0].status, CompletionStatus::Success);
     EXPECT_EQ(sink, source);
   }
 

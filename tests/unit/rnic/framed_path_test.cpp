@@ -42,8 +42,8 @@ class NarrowPath : public ::testing::TestWithParam<bool> {
     }
     nics_[1]->passes = [this](const Octets& frame) { return carry(frame); };
     FramedSetup setup;
-    setup.send = tuf::SendMode::Align;
-    setup.receive = tuf::ReceiveMode::Align;
+    setup.send = FramedSendMode::Align;
+    setup.receive = FramedReceiveMode::Align;
     setup.send_key = kThere;
     setup.receive_key = kBack;
     FramedSetup mirrored = setup;

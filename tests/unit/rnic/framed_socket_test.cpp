@@ -74,13 +74,13 @@ TEST_F(FramedSockets, AWishFromBeforeTheHandshakeIsObeyed) {
   FramedSocket* far = accepted(listener);
   tell(right(), far, FramedSocket::kFinish);
   EXPECT_TRUE(run_until([&] { return near->how_ended() && far->how_ended(); }));
-  EXPECT_EQ(near->how_ended(), llp::StreamEnd::Closed);
+  EXPECT_EQ(near->how_ended(), StreamEnd::Closed);
 }
 
 // Marker mode needs frames that tell their length.
 TEST_F(FramedSockets, ASetupThatCannotBeTakesNoPlace) {
   FramedSetup setup;
-  setup.send = tuf::SendMode::Markers;
+  setup.send = FramedSendMode::Markers;
   setup.stream.format.length_octets = 0;
   const llp::Endpoint local{left().device->config().net.address, 0};
   FramedTable& table = left().device->framed();
@@ -102,7 +102,7 @@ TEST_F(FramedSockets, UnlistenAbortsWhatNobodyAccepted) {
   run_for(std::chrono::milliseconds(10));
   right().device->framed().unlisten(*listener, now_);
   EXPECT_TRUE(run_until([&] { return near->how_ended() && right().device->framed().live() == 0; }));
-  EXPECT_EQ(near->how_ended(), llp::StreamEnd::PeerReset);
+  EXPECT_EQ(near->how_ended(), StreamEnd::PeerReset);
 }
 
 TEST_F(FramedSockets, ThoseThatAreGoneCostNoMemory) {

@@ -7,22 +7,19 @@
 namespace rnic::nic {
 namespace {
 
-using rdmap::WorkOpcode;
-using rdmap::WorkStatus;
-
 struct Choice {
   const char* name;
-  FramingKind framing;
+  rnic::Framing framing;
   bool align;
   bool packing;
 };
 
 class Framing : public DevicePair {
  public:
-  static constexpr Choice kChoices[] = {{"mpa", FramingKind::Mpa, true, true},
-                                        {"alignment", FramingKind::Tuf, true, true},
-                                        {"alignment, not packed", FramingKind::Tuf, true, false},
-                                        {"markers", FramingKind::Tuf, false, true}};
+  static constexpr Choice kChoices[] = {{"mpa", rnic::Framing::Mpa, true, true},
+                                        {"alignment", rnic::Framing::Tuf, true, true},
+                                        {"alignment, not packed", rnic::Framing::Tuf, true, false},
+                                        {"markers", rnic::Framing::Tuf, false, true}};
   explicit Framing(const Choice& choice)
       : DevicePair([&choice](DeviceConfig& config) {
           config.framing = choice.framing;
@@ -48,28 +45,28 @@ class Framing : public DevicePair {
         right().add(target, b->spec().pd, mem::kLocalWrite | mem::kRemoteWrite | mem::kRemoteRead);
     const auto inbox_stag = right().add(inbox, b->spec().pd, mem::kLocalWrite);
     ASSERT_EQ(b->post_receive(receive(9, inbox, inbox_stag, 4096)), PostResult::Ok);
-    auto write = work(WorkOpcode::Write, 1, source, source_stag, kSize);
+    auto write = work(Opcode::Write, 1, source, source_stag, kSize);
     write.remote_stag = target_stag.value;
-    write.remote_to = reinterpret_cast<uint64_t>(target.data());
+    write.remote_offset = reinterpret_cast<uint64_t>(target.data());
     ASSERT_EQ(a->post_send(write), PostResult::Ok);
     uint32_t posted = 1;
     for (uint32_t i = 0; i < 60; ++i) {
-      auto small = work(WorkOpcode::Write, 2 + i, source, source_stag, 1 + i * 3);
+      auto small = work(Opcode::Write, 2 + i, source, source_stag, 1 + i * 3);
       small.remote_stag = target_stag.value;
-      small.remote_to = reinterpret_cast<uint64_t>(target.data());
+      small.remote_offset = reinterpret_cast<uint64_t>(target.data());
       ASSERT_EQ(a->post_send(small), PostResult::Ok);
       ++posted;
     }
-    ASSERT_EQ(a->post_send(work(WorkOpcode::Send, 100, source, source_stag, 4000)), PostResult::Ok);
-    auto read = work(WorkOpcode::Read, 101, back, back_stag, kSize);
+    ASSERT_EQ(a->post_send(work(Opcode::Send, 100, source, source_stag, 4000)), PostResult::Ok);
+    auto read = work(Opcode::Read, 101, back, back_stag, kSize);
     read.remote_stag = target_stag.value;
-    read.remote_to = reinterpret_cast<uint64_t>(target.data());
+    read.remote_offset = reinterpret_cast<uint64_t>(target.data());
     ASSERT_EQ(a->post_send(read), PostResult::Ok);
     posted += 2;
     uint32_t done = 0;
     ASSERT_TRUE(run_until([&] {
       for (const auto& c : left().completions(a->spec().send_cq)) {
-        EXPECT_EQ(c.status, WorkStatus::Success);
+        EXPECT_EQ(c.status, CompletionStatus::Success);
         ++done;
       }
       return done == posted;
@@ -99,7 +96,7 @@ TEST(FramingChoice, TheSameWorkOverEach) {
     f.workload();
     const tuf::Counters& out = f.left().device->tuf_counters();
     const tuf::Counters& in = f.right().device->tuf_counters();
-    const bool tuf = choice.framing == FramingKind::Tuf;
+    const bool tuf = choice.framing == rnic::Framing::Tuf;
     EXPECT_EQ(out.starts, tuf ? 1u : 0u);
     EXPECT_EQ(out.frames_out != 0, tuf && choice.align);
     EXPECT_EQ(out.markers_out != 0, tuf && !choice.align);
@@ -113,12 +110,12 @@ TEST(FramingChoice, TheSameWorkOverEach) {
 // A listener and a connect have their own; the two have to match.
 TEST(FramingChoice, OfOneConnection) {
   Framing f(Framing::kChoices[0]);
-  ASSERT_TRUE(f.right().device->listen(4421, FramingKind::Tuf).has_value());
+  ASSERT_TRUE(f.right().device->listen(4421, rnic::Framing::Tuf).has_value());
   for (const uint16_t port : {uint16_t{4421}, kPort}) {
     QueuePair* qp = f.left().make_qp();
     ASSERT_TRUE(
         f.left()
-            .device->connect(*qp, f.right_end(port), {}, f.now_, {.framing = FramingKind::Tuf})
+            .device->connect(*qp, f.right_end(port), {}, f.now_, {.framing = rnic::Framing::Tuf})
             .has_value());
     if (port == kPort) {
       ASSERT_TRUE(f.run_until([&] { return f.left().has(EventKind::ConnectFailed); }));
@@ -140,7 +137,7 @@ TEST(FramingChoice, OfOneConnection) {
 /// ULP framing between devices whose queue pairs differ in their Reads.
 class FramedReads : public DevicePair {
  protected:
-  FramedReads() : DevicePair([](DeviceConfig& config) { config.framing = FramingKind::Tuf; }) {}
+  FramedReads() : DevicePair([](DeviceConfig& config) { config.framing = rnic::Framing::Tuf; }) {}
   static QueuePair* make(Host& host, uint32_t ird, uint32_t ord) {
     QueuePairSpec spec;
     spec.pd = *host.device->alloc_pd();
@@ -172,16 +169,16 @@ class FramedReads : public DevicePair {
     const mem::Stag here = left().add(sink_, a->spec().pd, mem::kLocalWrite);
     const mem::Stag there = right().add(source_, b->spec().pd, mem::kRemoteRead);
     for (uint32_t i = 0; i < 16; ++i) {
-      auto w = work(WorkOpcode::Read, i, sink_, here, 100);
+      auto w = work(Opcode::Read, i, sink_, here, 100);
       w.sges[0].address += 100ull * i;
       w.remote_stag = there.value;
-      w.remote_to = reinterpret_cast<uint64_t>(source_.data()) + 100ull * i;
+      w.remote_offset = reinterpret_cast<uint64_t>(source_.data()) + 100ull * i;
       EXPECT_EQ(a->post_send(w), PostResult::Ok);
     }
     size_t answered = 0, done = 0;
     EXPECT_TRUE(run_until([&] {
       for (const auto& c : left().completions(a->spec().send_cq)) {
-        answered += c.status == WorkStatus::Success ? 1 : 0;
+        answered += c.status == CompletionStatus::Success ? 1 : 0;
         ++done;
       }
       return done == 16;
@@ -252,12 +249,12 @@ TEST_F(FramedReads, EitherSideSendsFirst) {
     ASSERT_TRUE(start(a, b, {.peer_to_peer = asked}));
     ASSERT_EQ(a->post_receive({.id = 3}), PostResult::Ok);
     ASSERT_EQ(b->post_send({.id = 4}), PostResult::Ok);
-    std::vector<rdmap::Completion> got;
+    std::vector<Completion> got;
     EXPECT_TRUE(run_until([&] {
       got = left().completions(a->spec().receive_cq);
       return !got.empty();
     }));
-    EXPECT_EQ(got.at(0).status, WorkStatus::Success);
+    EXPECT_EQ(got.at(0).status, CompletionStatus::Success);
     right().take(EventKind::Established);
   }
   const auto status =
@@ -272,7 +269,7 @@ class CutFrames : public DevicePair {
  protected:
   CutFrames()
       : DevicePair([](DeviceConfig& config) {
-          config.framing = FramingKind::Tuf;
+          config.framing = rnic::Framing::Tuf;
           config.tuf.middlebox_limit = 1;
           if (config.name == "right") config.tcp.receive_window = 400;
         }) {}
@@ -288,7 +285,7 @@ TEST_F(CutFrames, AreToldOf) {
   const mem::Stag source = left().add(out, near->spec().pd, mem::kLocalRead);
   const mem::Stag sink = right().add(in, far->spec().pd, mem::kLocalWrite);
   ASSERT_EQ(far->post_receive(receive(1, in, sink, 5000)), PostResult::Ok);
-  ASSERT_EQ(near->post_send(work(rdmap::WorkOpcode::Send, 1, out, source, 5000)), PostResult::Ok);
+  ASSERT_EQ(near->post_send(work(Opcode::Send, 1, out, source, 5000)), PostResult::Ok);
   left().device->ring_doorbell(near->number());
   ASSERT_TRUE(run_until([&] { return !right().completions(far->spec().receive_cq).empty(); }));
   EXPECT_EQ(in, out);

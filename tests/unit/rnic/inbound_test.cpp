@@ -40,7 +40,7 @@ TEST_F(Inbound, TheOldestWithoutAWholeRequestGivesWay) {
   EXPECT_EQ(counters().starts_displaced, 0u);
   StreamSocket* third = stranger();
   ASSERT_TRUE(first->how_ended());
-  EXPECT_EQ(*first->how_ended(), llp::StreamEnd::PeerReset);
+  EXPECT_EQ(*first->how_ended(), StreamEnd::PeerReset);
   EXPECT_FALSE(second->how_ended());
   EXPECT_FALSE(third->how_ended());
   EXPECT_EQ(counters().starts_displaced, 1u);
@@ -52,7 +52,7 @@ TEST_F(Inbound, WhoWasLetGoIsToldToTheApplication) {
   EXPECT_FALSE(right().has(EventKind::RequestFailed));
   stranger();
   EXPECT_EQ(counters().starts_displaced, 1u);
-  EXPECT_EQ(*first->how_ended(), llp::StreamEnd::PeerReset);
+  EXPECT_EQ(*first->how_ended(), StreamEnd::PeerReset);
   const auto event = right().take(EventKind::RequestFailed);
   ASSERT_TRUE(event.has_value());
   EXPECT_NE(event->detail.find("limits.max_starting"), std::string::npos) << event->detail;
@@ -132,7 +132,7 @@ TEST_F(FewConnections, EstablishedOnesDoNotGiveWay) {
   for (int i = 0; i < 2; ++i) DevicePair::connect(theirs[i], ours[i]);
   test::Logged log;
   StreamSocket* late = stranger();
-  EXPECT_EQ(*late->how_ended(), llp::StreamEnd::PeerReset);
+  EXPECT_EQ(*late->how_ended(), StreamEnd::PeerReset);
   EXPECT_EQ(counters().requests_refused, 1u);
   EXPECT_EQ(counters().starts_displaced, 0u);
   EXPECT_NE(log.take().find("limits.max_connections"), std::string::npos);

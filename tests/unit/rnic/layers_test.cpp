@@ -5,9 +5,6 @@
 namespace rnic::nic {
 namespace {
 
-using rdmap::WorkOpcode;
-using rdmap::WorkStatus;
-
 class Layers : public DevicePair {
  protected:
   Layers() {
@@ -20,10 +17,10 @@ class Layers : public DevicePair {
     stag_[0] = left().add(memory_[0], a_->spec().pd, kRights);
     stag_[1] = right().add(memory_[1], b_->spec().pd, kRights);
   }
-  rdmap::SendWork to_right(WorkOpcode opcode, uint64_t id, uint32_t length) {
+  SendRequest to_right(Opcode opcode, uint64_t id, uint32_t length) {
     auto w = work(opcode, id, memory_[0], stag_[0], length);
     w.remote_stag = stag_[1].value;
-    w.remote_to = reinterpret_cast<uint64_t>(memory_[1].data());
+    w.remote_offset = reinterpret_cast<uint64_t>(memory_[1].data());
     return w;
   }
   static constexpr size_t kSize = 200'000;
@@ -36,18 +33,18 @@ class Layers : public DevicePair {
 // DDP-3-03: what was accepted arrives; and when the peer is silent for good every request that did
 // not get through is completed with an error, in order.
 TEST_F(Layers, DeliveredOrAnError_DDP_3_03) {
-  ASSERT_EQ(a_->post_send(to_right(WorkOpcode::Write, 1, kSize)), PostResult::Ok);
-  std::vector<rdmap::Completion> done;
+  ASSERT_EQ(a_->post_send(to_right(Opcode::Write, 1, kSize)), PostResult::Ok);
+  std::vector<Completion> done;
   const auto collect = [&] {
     for (const auto& c : left().completions(a_->spec().send_cq)) done.push_back(c);
     return done.size();
   };
   ASSERT_TRUE(run_until([&] { return collect() == 1; }));
-  EXPECT_EQ(done[0].status, WorkStatus::Success);
+  EXPECT_EQ(done[0].status, CompletionStatus::Success);
   EXPECT_EQ(memory_[1], memory_[0]);
 
   for (uint64_t id = 2; id < 6; ++id) {
-    ASSERT_EQ(a_->post_send(to_right(WorkOpcode::Write, id, 50'000)), PostResult::Ok);
+    ASSERT_EQ(a_->post_send(to_right(Opcode::Write, id, 50'000)), PostResult::Ok);
   }
   for (int turns = 0; turns < 100'000 && collect() < 5; ++turns) {  // nobody polls the right side
     left().device->poll(now_);
@@ -57,11 +54,11 @@ TEST_F(Layers, DeliveredOrAnError_DDP_3_03) {
   ASSERT_EQ(done.size(), 5u);
   for (size_t i = 1; i < 5; ++i) {
     EXPECT_EQ(done[i].id, i + 1);
-    EXPECT_EQ(done[i].status, WorkStatus::Flushed);
+    EXPECT_EQ(done[i].status, CompletionStatus::Flushed);
   }
   const auto event = left().take(EventKind::Disconnected);
   ASSERT_TRUE(event);
-  EXPECT_EQ(event->end, llp::StreamEnd::TimedOut);
+  EXPECT_EQ(event->end, StreamEnd::TimedOut);
 }
 
 // DDP-6.1-01, RDMAP-6.1-01: both sides start at the octet behind the Reply: what the initiator
@@ -71,8 +68,8 @@ TEST_F(Layers, BothSidesStartAtTheSamePosition_DDP_6_1_01) {
     ASSERT_EQ(a_->post_receive(receive(1, memory_[0], stag_[0], 100)), PostResult::Ok);
     ASSERT_EQ(b_->post_receive(receive(1, memory_[1], stag_[1], 100)), PostResult::Ok);
   }
-  ASSERT_EQ(b_->post_send(work(WorkOpcode::Send, 3, memory_[1], stag_[1], 61)), PostResult::Ok);
-  ASSERT_EQ(a_->post_send(work(WorkOpcode::Send, 2, memory_[0], stag_[0], 61)), PostResult::Ok);
+  ASSERT_EQ(b_->post_send(work(Opcode::Send, 3, memory_[1], stag_[1], 61)), PostResult::Ok);
+  ASSERT_EQ(a_->post_send(work(Opcode::Send, 2, memory_[0], stag_[0], 61)), PostResult::Ok);
   size_t got_left = 0, got_right = 0;
   EXPECT_TRUE(run_until([&] {
     got_left += left().completions(a_->spec().receive_cq).size();
@@ -110,18 +107,18 @@ TEST_F(SharedWord, StreamsOfOneDevice_R7306_5_11) {
         size_t complete = 0;
         for (size_t i = 0; i < kStreams; ++i) {
           for (const auto& c : left().completions(from[i]->spec().send_cq)) {
-            EXPECT_EQ(c.status, WorkStatus::Success);
+            EXPECT_EQ(c.status, CompletionStatus::Success);
             EXPECT_EQ(c.id, done[i]++);
             ++given.at(c.original);
             EXPECT_TRUE(c.original >= latest[i]) << "a stream's atomics are in order";
             latest[i] = c.original;
           }
           while (posted[i] < kEach && posted[i] - done[i] < 20) {
-            rdmap::SendWork w;
+            SendRequest w;
             w.id = posted[i]++;
-            w.opcode = WorkOpcode::FetchAdd;
+            w.opcode = Opcode::FetchAdd;
             w.remote_stag = stags[i].value;
-            w.remote_to = reinterpret_cast<uint64_t>(&word);
+            w.remote_offset = reinterpret_cast<uint64_t>(&word);
             w.atomic.data = 1;
             EXPECT_EQ(from[i]->post_send(w), PostResult::Ok);
           }

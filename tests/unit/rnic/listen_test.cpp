@@ -61,9 +61,9 @@ TEST_F(Listening, OneAddressOnly_CM_05) {
 
 // Listeners of one port have their own framing each, and keep it when another one goes.
 TEST_F(Listening, EachListenerHasItsFraming) {
-  const ConnectOptions framed{.framing = FramingKind::Tuf};
+  const ConnectOptions framed{.framing = rnic::Framing::Tuf};
   const llp::Endpoint first{right_end().address, 300}, second{kSecond, 300};
-  ASSERT_TRUE(right().device->listen(first, FramingKind::Tuf).has_value());
+  ASSERT_TRUE(right().device->listen(first, rnic::Framing::Tuf).has_value());
   ASSERT_TRUE(right().device->listen(second).has_value());
   EXPECT_TRUE(reaches(first.address, 300, framed));
   EXPECT_TRUE(reaches(second.address, 300));

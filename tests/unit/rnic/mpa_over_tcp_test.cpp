@@ -25,7 +25,7 @@ TEST_F(MpaOverTcp, OrTheConnectionFails_MPA_A_1_03) {
   queue(20, 900);
   link.hook = [](const LinkFrame&) { return Fate{.drop = true}; };
   EXPECT_TRUE(link.run_until([&] { return !a.user.ends.empty(); }, seconds(3600)));
-  EXPECT_EQ(a.user.ends, std::vector{llp::StreamEnd::TimedOut});
+  EXPECT_EQ(a.user.ends, std::vector{StreamEnd::TimedOut});
   EXPECT_LT(b.user.delivered.size(), 20u);
 }
 

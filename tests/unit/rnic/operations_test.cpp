@@ -6,9 +6,6 @@
 namespace rnic::nic {
 namespace {
 
-using rdmap::WorkOpcode;
-using rdmap::WorkStatus;
-
 enum class State {
   Fresh,       // nothing was asked of it
   Dialling,    // connect(): TCP's SYN has not left
@@ -114,7 +111,7 @@ class Operations : public Streams {
         EXPECT_TRUE(run_until([&] { return right().has(EventKind::PeerClosed); }));
         return;
       case State::Terminated: {
-        auto offence = work(WorkOpcode::Write, 1, near_, here_, 8);
+        auto offence = work(Opcode::Write, 1, near_, here_, 8);
         offence.remote_stag = there_.value ^ 1;
         EXPECT_EQ(qp_->post_send(offence), PostResult::Ok);
         EXPECT_TRUE(run_until([&] { return left().has(EventKind::TerminateReceived); }));
@@ -139,21 +136,21 @@ class Operations : public Streams {
   [[nodiscard]] llp::Endpoint left_end() { return {left().device->config().net.address, kPort}; }
 
   /// What is legal of that kind.
-  rdmap::SendWork request(WorkOpcode opcode) {
-    using enum WorkOpcode;
+  SendRequest request(Opcode opcode) {
+    using enum Opcode;
     const bool bare = opcode == Immediate || opcode == LocalInvalidate;
-    rdmap::SendWork w;
+    SendRequest w;
     w.id = 7;
     w.opcode = opcode;
     w.sge_count = bare ? 0 : 1;
     w.sges[0] = {reinterpret_cast<uint64_t>(near_.data()), 8, here_.value};
     w.remote_stag = opcode == LocalInvalidate ? here_.value : there_.value;
-    w.remote_to = reinterpret_cast<uint64_t>(far_.data());
+    w.remote_offset = reinterpret_cast<uint64_t>(far_.data());
     return w;
   }
   /// What completes of the left queue pair within a while.
-  std::vector<rdmap::Completion> completed(CompletionQueue* cq) {
-    std::vector<rdmap::Completion> all;
+  std::vector<Completion> completed(CompletionQueue* cq) {
+    std::vector<Completion> all;
     run_until(
         [&] {
           for (const auto& c : left().completions(cq)) all.push_back(c);
@@ -209,10 +206,9 @@ void for_each_state(const std::function<void(State, Operations&)>& act) {
 // RDMAP-6.2-01 DDP-6.2.1-01 BUG-06: work of every kind is taken in every state and completes once:
 // carried out while the connection can carry it, flushed otherwise.
 TEST(EveryState, PostSend_BUG_06) {
-  for (const WorkOpcode opcode :
-       {WorkOpcode::Send, WorkOpcode::SendInvalidate, WorkOpcode::Write, WorkOpcode::Read,
-        WorkOpcode::ReadInvalidate, WorkOpcode::FetchAdd, WorkOpcode::CompareSwap,
-        WorkOpcode::Immediate, WorkOpcode::LocalInvalidate}) {
+  for (const Opcode opcode :
+       {Opcode::Send, Opcode::SendInvalidate, Opcode::Write, Opcode::Read, Opcode::ReadInvalidate,
+        Opcode::FetchAdd, Opcode::CompareSwap, Opcode::Immediate, Opcode::LocalInvalidate}) {
     SCOPED_TRACE(to_string(opcode));
     for_each_state([&](State state, Operations& w) {
       const auto far = w.far_;
@@ -223,8 +219,8 @@ TEST(EveryState, PostSend_BUG_06) {
       EXPECT_EQ(done[0].opcode, opcode);
       // A peer that has closed its direction answers nothing any more.
       const bool carried =
-          state == State::Running || (state == State::HalfClosed && !rdmap::has_response(opcode));
-      EXPECT_EQ(done[0].status, carried ? WorkStatus::Success : WorkStatus::Flushed);
+          state == State::Running || (state == State::HalfClosed && !has_response(opcode));
+      EXPECT_EQ(done[0].status, carried ? CompletionStatus::Success : CompletionStatus::Flushed);
       if (!carried) {
         EXPECT_EQ(far, w.far_);
         EXPECT_EQ(w.left().device->rdmap_counters().local_invalidations, 0u);
@@ -240,7 +236,7 @@ TEST(EveryState, PostReceive_BUG_06) {
     EXPECT_EQ(done.size(), keeps_receives(state) ? 0u : 1u);
     if (done.empty()) return;
     EXPECT_EQ(done[0].id, 5u);
-    EXPECT_EQ(done[0].status, WorkStatus::Flushed);
+    EXPECT_EQ(done[0].status, CompletionStatus::Flushed);
   });
 }
 
@@ -327,7 +323,7 @@ TEST(EveryState, Destroy_CM_04) {
     const QueuePairSpec spec = w.qp_->spec();
     EXPECT_EQ(w.left().device->destroy_cq(spec.send_cq).error().code, ErrorCode::WrongState);
     EXPECT_EQ(w.left().device->free_pd(spec.pd).error().code, ErrorCode::WrongState);
-    ASSERT_EQ(w.qp_->post_send(w.request(WorkOpcode::Write)), PostResult::Ok);
+    ASSERT_EQ(w.qp_->post_send(w.request(Opcode::Write)), PostResult::Ok);
     ASSERT_EQ(w.qp_->post_receive(w.receive(5, w.near_, w.here_, 64)), PostResult::Ok);
     const uint32_t number = w.qp_->number();
     QueuePair* gone = w.qp_;
@@ -362,11 +358,12 @@ TEST(EveryState, Deregister) {
     ASSERT_TRUE(w.left().device->deregister_memory(w.here_).has_value());
     EXPECT_EQ(w.left().device->deregister_memory(w.here_).error().code, ErrorCode::NotFound);
     const auto far = w.far_;
-    ASSERT_EQ(w.qp_->post_send(w.request(WorkOpcode::Write)), PostResult::Ok);
+    ASSERT_EQ(w.qp_->post_send(w.request(Opcode::Write)), PostResult::Ok);
     const auto done = w.completed(w.qp_->spec().send_cq);
     ASSERT_EQ(done.size(), 1u);
     const bool looked_at = state == State::Running || state == State::HalfClosed;
-    EXPECT_EQ(done[0].status, looked_at ? WorkStatus::LocalProtection : WorkStatus::Flushed);
+    EXPECT_EQ(done[0].status,
+              looked_at ? CompletionStatus::LocalProtection : CompletionStatus::Flushed);
     EXPECT_EQ(far, w.far_);
   });
 }
@@ -374,22 +371,22 @@ TEST(EveryState, Deregister) {
 // What the queues refuse, they refuse in every state, and it completes nothing.
 TEST(EveryState, RequestsThatAreNone) {
   for_each_state([](State, Operations& w) {
-    rdmap::SendWork many = w.request(WorkOpcode::Read);
+    SendRequest many = w.request(Opcode::Read);
     many.sge_count = 2;
     EXPECT_EQ(w.qp_->post_send(many), PostResult::TooManySge);
-    many.opcode = WorkOpcode::Write;
-    many.sge_count = rdmap::kMaxSge + 1;
+    many.opcode = Opcode::Write;
+    many.sge_count = kMaxSge + 1;
     EXPECT_EQ(w.qp_->post_send(many), PostResult::TooManySge);
-    rdmap::SendWork atomic = w.request(WorkOpcode::FetchAdd);
+    SendRequest atomic = w.request(Opcode::FetchAdd);
     atomic.sges[0].length = 7;
     EXPECT_EQ(w.qp_->post_send(atomic), PostResult::BadLength);
-    EXPECT_EQ(w.qp_->post_send(w.request(WorkOpcode::Receive)), PostResult::BadOpcode);
-    rdmap::SendWork longest = w.request(WorkOpcode::Write);
+    EXPECT_EQ(w.qp_->post_send(w.request(Opcode::Receive)), PostResult::BadOpcode);
+    SendRequest longest = w.request(Opcode::Write);
     longest.sge_count = 2;
     longest.sges[0].length = longest.sges[1].length = UINT32_MAX;
     EXPECT_EQ(w.qp_->post_send(longest), PostResult::TooLong);
-    rdmap::ReceiveWork receives;
-    receives.sge_count = rdmap::kMaxSge + 1;
+    ReceiveRequest receives;
+    receives.sge_count = kMaxSge + 1;
     EXPECT_EQ(w.qp_->post_receive(receives), PostResult::TooManySge);
     EXPECT_TRUE(w.completed(w.qp_->spec().send_cq).empty());
     EXPECT_TRUE(w.completed(w.qp_->spec().receive_cq).empty());

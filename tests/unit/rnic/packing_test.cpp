@@ -6,8 +6,6 @@
 namespace rnic::nic {
 namespace {
 
-using rdmap::WorkOpcode;
-
 class PackingChosen : public DevicePair, public ::testing::WithParamInterface<bool> {
  protected:
   // The devices say the opposite of what the connection wants.
@@ -20,7 +18,7 @@ class PackingChosen : public DevicePair, public ::testing::WithParamInterface<bo
     const mem::Stag write = to.add(target, b->spec().pd, mem::kLocalWrite);
     for (uint64_t i = 0; i < 10; ++i) {
       ASSERT_EQ(b->post_receive(receive(i, target, write, 10)), PostResult::Ok);
-      ASSERT_EQ(a->post_send(work(WorkOpcode::Send, i, source, read, 10)), PostResult::Ok);
+      ASSERT_EQ(a->post_send(work(Opcode::Send, i, source, read, 10)), PostResult::Ok);
     }
     const uint64_t before = from.device->tcp_counters().data_segments_out;
     size_t done = 0;
@@ -74,7 +72,7 @@ TEST_P(NagleChosen, SmallFpdusArePackedWhileDataIsInFlight_MPA_A_2_01) {
     ASSERT_EQ(b->post_receive(receive(i, target, to, 5000)), PostResult::Ok);
   }
   const auto send = [&](uint64_t id, uint32_t length) {
-    ASSERT_EQ(a->post_send(work(WorkOpcode::Send, id, source, from, length)), PostResult::Ok);
+    ASSERT_EQ(a->post_send(work(Opcode::Send, id, source, from, length)), PostResult::Ok);
     left().device->poll(now_ += base::Duration(10));
   };
   uint64_t before = segments();
@@ -109,10 +107,10 @@ TEST_P(NagleChosen, EverythingEnds_MPA_A_2_01) {
   const mem::Stag here = left().add(near, a->spec().pd, mem::kLocalWrite);
   const mem::Stag there = right().add(far, b->spec().pd, mem::kRemoteWrite | mem::kRemoteRead);
   for (uint64_t i = 0; i < 20; ++i) {
-    const WorkOpcode opcode = i % 2 == 0 ? WorkOpcode::Write : WorkOpcode::Read;
+    const Opcode opcode = i % 2 == 0 ? Opcode::Write : Opcode::Read;
     auto w = work(opcode, i, near, here, 20);
     w.remote_stag = there.value;
-    w.remote_to = reinterpret_cast<uint64_t>(far.data());
+    w.remote_offset = reinterpret_cast<uint64_t>(far.data());
     ASSERT_EQ(a->post_send(w), PostResult::Ok);
   }
   size_t done = 0;
@@ -120,8 +118,8 @@ TEST_P(NagleChosen, EverythingEnds_MPA_A_2_01) {
   EXPECT_TRUE(
       run_until([&] { return (done += left().completions(a->spec().send_cq).size()) == 20; }));
   EXPECT_LT(now_ - start, std::chrono::seconds(5));
-  auto bad = work(WorkOpcode::Write, 1, near, here, 20);  // to nowhere
-  ASSERT_EQ(a->post_send(work(WorkOpcode::Write, 0, near, here, 0)), PostResult::Ok);
+  auto bad = work(Opcode::Write, 1, near, here, 20);  // to nowhere
+  ASSERT_EQ(a->post_send(work(Opcode::Write, 0, near, here, 0)), PostResult::Ok);
   ASSERT_EQ(a->post_send(bad), PostResult::Ok);
   EXPECT_TRUE(run_until([&] { return left().has(EventKind::TerminateReceived); }));
   EXPECT_TRUE(run_until([&] { return left().has(EventKind::Disconnected); }));
@@ -150,7 +148,7 @@ TEST_F(SmallWindow, ASmallMessageDoesNotWait_TCP_9293_3_8_6_2_01) {
   }
   const auto segments = [&] { return left().device->tcp_counters().data_segments_out; };
   const auto send = [&](uint64_t id, uint32_t length) {
-    ASSERT_EQ(a->post_send(work(WorkOpcode::Send, id, source, from, length)), PostResult::Ok);
+    ASSERT_EQ(a->post_send(work(Opcode::Send, id, source, from, length)), PostResult::Ok);
     left().device->poll(now_ += base::Duration(10));
   };
   const uint64_t before = segments();

@@ -38,8 +38,8 @@ class Silence : public Streams {
   /// A message of nothing, which has a receive.
   void say(Host& from, QueuePair* sender, Host& to, QueuePair* receiver) {
     ASSERT_EQ(receiver->post_receive({}), PostResult::Ok);
-    rdmap::SendWork send;
-    send.opcode = rdmap::WorkOpcode::Send;
+    SendRequest send;
+    send.opcode = Opcode::Send;
     ASSERT_EQ(sender->post_send(send), PostResult::Ok);
     ASSERT_TRUE(run_until([&] { return !to.completions(receiver->spec().receive_cq).empty(); }));
     ASSERT_TRUE(run_until([&] { return !from.completions(sender->spec().send_cq).empty(); }));
@@ -64,7 +64,7 @@ TEST_F(Silence, TheLongestSilentGivesWay) {
   ASSERT_TRUE(event.has_value());
   EXPECT_EQ(event->qp, ours[1]->number()) << "the other one has spoken since";
   EXPECT_NE(event->detail.find("limits.silence"), std::string::npos) << event->detail;
-  EXPECT_EQ(event->end, llp::StreamEnd::Aborted);
+  EXPECT_EQ(event->end, StreamEnd::Aborted);
   const std::string said = log.take();
   EXPECT_NE(said.find("1 inbound association from 10.0.0.1:"), std::string::npos) << said;
   EXPECT_NE(said.find("limits.silence"), std::string::npos) << said;
@@ -72,7 +72,7 @@ TEST_F(Silence, TheLongestSilentGivesWay) {
   ASSERT_TRUE(run_until([&] { return left().has(EventKind::Disconnected); }));
   const auto told = left().take(EventKind::Disconnected);
   EXPECT_EQ(told->qp, theirs[1]->number());
-  EXPECT_EQ(told->end, llp::StreamEnd::PeerReset);
+  EXPECT_EQ(told->end, StreamEnd::PeerReset);
 }
 
 // Nobody who speaks, and nobody for whom the place is not needed.
@@ -103,7 +103,7 @@ TEST_F(Silence, WhoseAnswerIsAwaitedStays) {
   sleep(kLonger);
   std::vector<uint8_t> memory(8);
   const mem::Stag sink = right().add(memory, ours[0]->spec().pd, mem::kLocalWrite);
-  ASSERT_EQ(ours[0]->post_send(work(rdmap::WorkOpcode::Read, 1, memory, sink, 8)), PostResult::Ok);
+  ASSERT_EQ(ours[0]->post_send(work(Opcode::Read, 1, memory, sink, 8)), PostResult::Ok);
   right().device->poll(now_);  // the left one does not hear of it
   QueuePair* newcomer = right().make_qp();
   const llp::Endpoint there{left().device->config().net.address, kPort + 1};

@@ -5,9 +5,6 @@
 namespace rnic::nic {
 namespace {
 
-using rdmap::WorkOpcode;
-using rdmap::WorkStatus;
-
 class Starts : public DevicePair {
  protected:
   using Both = std::function<void(mpa::Config& left, mpa::Config& right)>;
@@ -65,21 +62,21 @@ class Starts : public DevicePair {
     ASSERT_EQ(a->post_receive(receive(1, mine, stags[0], 100)), PostResult::Ok);
     ASSERT_EQ(b->post_receive(receive(2, theirs, stags[1], 100)), PostResult::Ok);
     const auto wait = [&](Host& host, QueuePair* qp) {
-      std::vector<rdmap::Completion> all;
+      std::vector<Completion> all;
       EXPECT_TRUE(run_until([&] {
         for (const auto& c : host.completions(qp->spec().receive_cq)) all.push_back(c);
         return !all.empty();
       }));
       ASSERT_EQ(all.size(), 1u);
-      EXPECT_EQ(all[0].status, WorkStatus::Success);
+      EXPECT_EQ(all[0].status, CompletionStatus::Success);
       EXPECT_EQ(all[0].length, 60u);
     };
     const auto from_left = [&] {
-      ASSERT_EQ(a->post_send(work(WorkOpcode::Send, 7, mine, stags[0], 60)), PostResult::Ok);
+      ASSERT_EQ(a->post_send(work(Opcode::Send, 7, mine, stags[0], 60)), PostResult::Ok);
       wait(right(), b);
     };
     const auto from_right = [&] {
-      ASSERT_EQ(b->post_send(work(WorkOpcode::Send, 8, theirs, stags[1], 60)), PostResult::Ok);
+      ASSERT_EQ(b->post_send(work(Opcode::Send, 8, theirs, stags[1], 60)), PostResult::Ok);
       wait(left(), a);
     };
     responder_first ? from_right() : from_left();
@@ -123,16 +120,16 @@ TEST_F(Starts, TheAgreedOrdIsKept_CM6581_9_1_01_BUG_19) {
   const mem::Stag here = left().add(sink, a->spec().pd, mem::kLocalWrite);
   const mem::Stag there = right().add(source, b->spec().pd, mem::kRemoteRead);
   for (uint32_t i = 0; i < 16; ++i) {
-    auto w = work(WorkOpcode::Read, i, sink, here, 100);
+    auto w = work(Opcode::Read, i, sink, here, 100);
     w.sges[0].address += 100ull * i;
     w.remote_stag = there.value;
-    w.remote_to = reinterpret_cast<uint64_t>(source.data()) + 100ull * i;
+    w.remote_offset = reinterpret_cast<uint64_t>(source.data()) + 100ull * i;
     ASSERT_EQ(a->post_send(w), PostResult::Ok);
   }
   size_t done = 0;
   EXPECT_TRUE(run_until([&] {
     for (const auto& c : left().completions(a->spec().send_cq)) {
-      EXPECT_EQ(c.status, WorkStatus::Success);
+      EXPECT_EQ(c.status, CompletionStatus::Success);
       ++done;
     }
     return done == 16;
@@ -227,7 +224,7 @@ TEST_F(Starts, WithoutAnRtrTheInitiatorSendsFirst_CM6581_9_2_07) {
   EXPECT_FALSE(o.left->agreed.peer_to_peer) << "this connection did not ask";
   std::vector<uint8_t> memory = octets(10, 1);
   const mem::Stag stag = right().add(memory, b->spec().pd, 0);
-  ASSERT_EQ(b->post_send(work(WorkOpcode::Send, 1, memory, stag, 10)), PostResult::Ok);
+  ASSERT_EQ(b->post_send(work(Opcode::Send, 1, memory, stag, 10)), PostResult::Ok);
   run_for(std::chrono::milliseconds(100));
   EXPECT_TRUE(right().completions(b->spec().send_cq).empty());
 }
@@ -395,7 +392,7 @@ TEST_P(WishedRevision, SaysHowMuchPrivateDataFits) {
 // A peer that hangs up on revision 2 is tried once more; on revision 1 there is nothing older.
 TEST_P(WishedRevision, SaysWhetherToDialAgain_BUG_18) {
   constexpr uint16_t kNoMpa = 7472;
-  ASSERT_TRUE(right().device->listen(llp::Endpoint{{}, kNoMpa}, FramingKind::Tuf).has_value());
+  ASSERT_TRUE(right().device->listen(llp::Endpoint{{}, kNoMpa}, Framing::Tuf).has_value());
   const auto redials = [&](const ConnectOptions& options) {
     const uint64_t before = left().device->device_counters().connects_redialed;
     EXPECT_TRUE(left()
@@ -473,9 +470,9 @@ TEST_F(LateReceiver, IsNudgedOnce_BUG_14) {
   std::vector<uint8_t> octets(100'000, 7), sink(octets.size());
   const mem::Stag from = left().add(octets, a->spec().pd, mem::kLocalWrite);
   const mem::Stag into = right().add(sink, b->spec().pd, mem::kLocalWrite | mem::kRemoteWrite);
-  auto write = work(WorkOpcode::Write, 1, octets, from, static_cast<uint32_t>(octets.size()));
+  auto write = work(Opcode::Write, 1, octets, from, static_cast<uint32_t>(octets.size()));
   write.remote_stag = into.value;
-  write.remote_to = reinterpret_cast<uint64_t>(sink.data());
+  write.remote_offset = reinterpret_cast<uint64_t>(sink.data());
   ASSERT_EQ(a->post_send(write), PostResult::Ok);
   run_for(std::chrono::milliseconds(205));
   EXPECT_EQ(nudges(), 0u);
@@ -663,7 +660,7 @@ TEST_F(Starts, EventsOfEveryOutcome_CM_01) {
   ASSERT_TRUE(left().device->connect(*make(left(), 4, 4), right_end(9), {}, now_).has_value());
   ASSERT_TRUE(run_until([&] { return left().has(EventKind::ConnectFailed); }));
   const auto refused = left().take(EventKind::ConnectFailed);
-  EXPECT_EQ(refused->end, llp::StreamEnd::Refused);
+  EXPECT_EQ(refused->end, StreamEnd::Refused);
   EXPECT_NE(refused->detail.find("refused"), std::string::npos);
   EXPECT_EQ(refused->fault.code, 1);
   ASSERT_TRUE(left().device->connect(*make(left(), 4, 4), right_end(), {}, now_).has_value());
@@ -682,8 +679,8 @@ TEST_F(Starts, SimultaneousDisconnect_CM_04) {
     ASSERT_TRUE(run_until([&] {
       return left().has(EventKind::Disconnected) && right().has(EventKind::Disconnected);
     }));
-    EXPECT_EQ(left().take(EventKind::Disconnected)->end, llp::StreamEnd::Closed);
-    EXPECT_EQ(right().take(EventKind::Disconnected)->end, llp::StreamEnd::Closed);
+    EXPECT_EQ(left().take(EventKind::Disconnected)->end, StreamEnd::Closed);
+    EXPECT_EQ(right().take(EventKind::Disconnected)->end, StreamEnd::Closed);
     EXPECT_TRUE(left().device->destroy_qp(a).has_value());
     EXPECT_TRUE(right().device->destroy_qp(b).has_value());
     left().events.clear();
@@ -773,9 +770,9 @@ TEST_F(Starts, SegmentsBeginWithFpdus_MPA_A_1_01_MPA00_7_3_01_MPA_5_1_02) {
   const mem::Stag to = right().add(target, b->spec().pd, mem::kRemoteWrite);
   for (uint32_t burst = 0; burst < 20; ++burst) {
     for (uint32_t i = 0; i < 3; ++i) {
-      auto w = work(WorkOpcode::Write, i, source, from, 17'000 + 977 * i);
+      auto w = work(Opcode::Write, i, source, from, 17'000 + 977 * i);
       w.remote_stag = to.value;
-      w.remote_to = reinterpret_cast<uint64_t>(target.data());
+      w.remote_offset = reinterpret_cast<uint64_t>(target.data());
       ASSERT_EQ(a->post_send(w), PostResult::Ok);
     }
     size_t done = 0;
@@ -800,7 +797,7 @@ TEST_F(Starts, ASmallMessageDoesNotWait_MPA00_7_3_02) {
   const mem::Stag from = left().add(source, a->spec().pd, 0);
   const uint64_t before = left().device->tcp_counters().data_segments_out;
   for (uint64_t i = 1; i <= 5; ++i) {
-    ASSERT_EQ(a->post_send(work(WorkOpcode::Send, i, source, from, 10)), PostResult::Ok);
+    ASSERT_EQ(a->post_send(work(Opcode::Send, i, source, from, 10)), PostResult::Ok);
     left().device->poll(now_ += base::Duration(10));
     EXPECT_EQ(left().device->tcp_counters().data_segments_out, before + i);
   }
@@ -821,7 +818,7 @@ TEST_P(Packing, SmallMessages_MPAA_6_05_MPAA_6_06) {
   const mem::Stag to = right().add(target, b->spec().pd, mem::kLocalWrite);
   for (uint64_t i = 0; i < 10; ++i) {
     ASSERT_EQ(b->post_receive(receive(i, target, to, 10)), PostResult::Ok);
-    ASSERT_EQ(a->post_send(work(WorkOpcode::Send, i, source, from, 10)), PostResult::Ok);
+    ASSERT_EQ(a->post_send(work(Opcode::Send, i, source, from, 10)), PostResult::Ok);
   }
   const uint64_t before = left().device->tcp_counters().data_segments_out;
   size_t done = 0;

@@ -68,8 +68,8 @@ class Streams : public DevicePair {
     tell(left(), pair[0], StreamSocket::kFinish);
     tell(right(), pair[1], StreamSocket::kFinish);
     EXPECT_TRUE(run_until([&] { return pair[0]->how_ended() && pair[1]->how_ended(); }));
-    EXPECT_EQ(pair[0]->how_ended(), llp::StreamEnd::Closed);
-    EXPECT_EQ(pair[1]->how_ended(), llp::StreamEnd::Closed);
+    EXPECT_EQ(pair[0]->how_ended(), StreamEnd::Closed);
+    EXPECT_EQ(pair[1]->how_ended(), StreamEnd::Closed);
     release(pair);
   }
   void release(std::array<StreamSocket*, 2> pair) {

@@ -47,7 +47,7 @@ TEST_F(Streams, AHalfClosedStreamStillReceives) {
   EXPECT_EQ(got, back);
   tell(right(), pair[1], StreamSocket::kFinish);
   EXPECT_TRUE(run_until([&] { return pair[0]->how_ended() && pair[1]->how_ended(); }));
-  EXPECT_EQ(pair[0]->how_ended(), llp::StreamEnd::Closed);
+  EXPECT_EQ(pair[0]->how_ended(), StreamEnd::Closed);
   release(pair);
   expect_nothing_left();
 }
@@ -92,7 +92,7 @@ TEST_F(Streams, AHalfClosedStreamLivesAsLongAsItIsHeld) {
   run_for(std::chrono::seconds(4));
   EXPECT_FALSE(pair[1]->how_ended());
   run_for(std::chrono::seconds(10));
-  EXPECT_EQ(pair[1]->how_ended(), llp::StreamEnd::PeerReset);
+  EXPECT_EQ(pair[1]->how_ended(), StreamEnd::PeerReset);
   release({nullptr, pair[1]});
   expect_nothing_left();
 }
@@ -118,8 +118,8 @@ TEST_F(Streams, AbortIsAReset) {
   ASSERT_TRUE(run_until([&] { return pair[1]->readable() == 100; }));
   tell(left(), pair[0], StreamSocket::kAbort);
   EXPECT_TRUE(run_until([&] { return pair[0]->how_ended() && pair[1]->how_ended(); }));
-  EXPECT_EQ(pair[0]->how_ended(), llp::StreamEnd::Aborted);
-  EXPECT_EQ(pair[1]->how_ended(), llp::StreamEnd::PeerReset);
+  EXPECT_EQ(pair[0]->how_ended(), StreamEnd::Aborted);
+  EXPECT_EQ(pair[1]->how_ended(), StreamEnd::PeerReset);
   EXPECT_EQ(receive(right(), pair[1], 100), octets(100, 3));  // what came is still there
   release(pair);
   expect_nothing_left();
@@ -133,7 +133,7 @@ TEST_F(Streams, ClosedWithUnreadOctetsIsAReset) {
   ASSERT_TRUE(run_until([&] { return pair[1]->readable() == 100; }));
   release({nullptr, pair[1]});
   EXPECT_TRUE(run_until([&] { return pair[0]->how_ended().has_value(); }));
-  EXPECT_EQ(pair[0]->how_ended(), llp::StreamEnd::PeerReset);
+  EXPECT_EQ(pair[0]->how_ended(), StreamEnd::PeerReset);
   EXPECT_EQ(right().device->tcp_counters().half_duplex_resets, 1u);
   release({pair[0], nullptr});
   expect_nothing_left();
@@ -148,7 +148,7 @@ TEST_F(Streams, OctetsForAClosedStreamAreAnsweredByAReset) {
   EXPECT_FALSE(pair[0]->how_ended());
   send(left(), pair[0], octets(1, 3));
   EXPECT_TRUE(run_until([&] { return pair[0]->how_ended().has_value(); }));
-  EXPECT_EQ(pair[0]->how_ended(), llp::StreamEnd::PeerReset);
+  EXPECT_EQ(pair[0]->how_ended(), StreamEnd::PeerReset);
   EXPECT_EQ(right().device->tcp_counters().half_duplex_resets, 1u);
   release({pair[0], nullptr});
   expect_nothing_left();
@@ -168,7 +168,7 @@ TEST_F(Streams, AClosedStreamDeliversWhatWasSent) {
 TEST_F(Streams, NobodyListens) {
   StreamSocket* near = connect();
   EXPECT_TRUE(run_until([&] { return near->how_ended().has_value(); }));
-  EXPECT_EQ(near->how_ended(), llp::StreamEnd::Refused);
+  EXPECT_EQ(near->how_ended(), StreamEnd::Refused);
   EXPECT_FALSE(near->is_established());
   release({near, nullptr});
   expect_nothing_left();
@@ -204,7 +204,7 @@ TEST_F(Streams, UnlistenAbortsWhatNobodyAccepted) {
   ASSERT_TRUE(run_until([&] { return right().device->streams().live() == 1; }));
   right().device->streams().unlisten(*listener, now_);
   EXPECT_TRUE(run_until([&] { return near->how_ended().has_value(); }));
-  EXPECT_EQ(near->how_ended(), llp::StreamEnd::PeerReset);
+  EXPECT_EQ(near->how_ended(), StreamEnd::PeerReset);
   release({near, nullptr});
   expect_nothing_left();
 }

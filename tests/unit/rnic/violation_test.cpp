@@ -6,9 +6,6 @@
 namespace rnic::nic {
 namespace {
 
-using rdmap::WorkOpcode;
-using rdmap::WorkStatus;
-
 constexpr uint32_t kAll = mem::kLocalWrite | mem::kRemoteWrite | mem::kRemoteRead;
 
 class Violations : public DevicePair {
@@ -30,15 +27,15 @@ class Violations : public DevicePair {
 
   void share(uint32_t rights) { target_stag_ = right().add(target_, b_->spec().pd, rights); }
 
-  rdmap::SendWork aimed(WorkOpcode opcode, uint32_t length) {
+  SendRequest aimed(Opcode opcode, uint32_t length) {
     auto w = work(opcode, 1, source_, source_stag_, length);
     w.remote_stag = target_stag_.value;
-    w.remote_to = reinterpret_cast<uint64_t>(target_.data());
+    w.remote_offset = reinterpret_cast<uint64_t>(target_.data());
     return w;
   }
 
   /// Posts the offence and checks all that must follow.
-  void expect_terminate(const rdmap::SendWork& offence, uint8_t layer, uint8_t type, uint8_t code) {
+  void expect_terminate(const SendRequest& offence, uint8_t layer, uint8_t type, uint8_t code) {
     const auto before = source_;
     ASSERT_EQ(a_->post_send(offence), PostResult::Ok);
     ASSERT_TRUE(run_until([&] {
@@ -55,11 +52,11 @@ class Violations : public DevicePair {
     expect_code(*right().take(EventKind::TerminateSent), b_->number());
     expect_code(*left().take(EventKind::TerminateReceived), a_->number());
     EXPECT_EQ(target_, std::vector<uint8_t>(kSize, kUntouched));
-    if (offence.opcode == WorkOpcode::Read) {
+    if (offence.opcode == Opcode::Read) {
       EXPECT_EQ(source_, before);
       const auto done = left().completions(a_->spec().send_cq);
       ASSERT_EQ(done.size(), 1u);
-      EXPECT_NE(done[0].status, WorkStatus::Success);
+      EXPECT_NE(done[0].status, CompletionStatus::Success);
     }
     expect_healthy();
   }
@@ -69,16 +66,16 @@ class Violations : public DevicePair {
     std::vector<uint8_t> to(20'000);
     const mem::Stag from_stag = left().add(from, healthy_a_->spec().pd, 0);
     const mem::Stag to_stag = right().add(to, healthy_b_->spec().pd, mem::kRemoteWrite);
-    auto w = work(WorkOpcode::Write, 1, from, from_stag, 20'000);
+    auto w = work(Opcode::Write, 1, from, from_stag, 20'000);
     w.remote_stag = to_stag.value;
-    w.remote_to = reinterpret_cast<uint64_t>(to.data());
+    w.remote_offset = reinterpret_cast<uint64_t>(to.data());
     ASSERT_EQ(healthy_a_->post_send(w), PostResult::Ok);
-    std::vector<rdmap::Completion> done;
+    std::vector<Completion> done;
     ASSERT_TRUE(run_until([&] {
       done = left().completions(healthy_a_->spec().send_cq);
       return !done.empty();
     }));
-    EXPECT_EQ(done[0].status, WorkStatus::Success);
+    EXPECT_EQ(done[0].status, CompletionStatus::Success);
     EXPECT_EQ(from, to);
     ASSERT_TRUE(left().device->deregister_memory(from_stag).has_value());
     ASSERT_TRUE(right().device->deregister_memory(to_stag).has_value());
@@ -97,24 +94,24 @@ class Violations : public DevicePair {
 // DDP-7.1-08
 TEST_F(Violations, WriteOneOctetPastTheRegion) {
   share(kAll);
-  auto w = aimed(WorkOpcode::Write, 100);
-  w.remote_to += kSize - 99;
+  auto w = aimed(Opcode::Write, 100);
+  w.remote_offset += kSize - 99;
   expect_terminate(w, 1, 1, 0x01);
 }
 
 // DDP-7.1-08
 TEST_F(Violations, WriteOutsideTheRegion) {
   share(kAll);
-  auto w = aimed(WorkOpcode::Write, kSize);
-  w.remote_to += kSize + 5;
+  auto w = aimed(Opcode::Write, kSize);
+  w.remote_offset += kSize + 5;
   expect_terminate(w, 1, 1, 0x01);
 }
 
 // DDP-7.1-10
 TEST_F(Violations, WriteThatWraps) {
   share(kAll);
-  auto w = aimed(WorkOpcode::Write, 100);
-  w.remote_to = UINT64_MAX - 10;
+  auto w = aimed(Opcode::Write, 100);
+  w.remote_offset = UINT64_MAX - 10;
   expect_terminate(w, 1, 1, 0x03);
 }
 
@@ -122,7 +119,7 @@ TEST_F(Violations, WriteThatWraps) {
 // UNH-MPA-2-16 UNH-DDP-03 UNH-DDP-12
 TEST_F(Violations, WriteWithTheWrongKey) {
   share(kAll);
-  auto w = aimed(WorkOpcode::Write, 3000);
+  auto w = aimed(Opcode::Write, 3000);
   w.remote_stag ^= 0x01;
   expect_terminate(w, 1, 1, 0x00);
 }
@@ -130,7 +127,7 @@ TEST_F(Violations, WriteWithTheWrongKey) {
 // DDP-7.1-07
 TEST_F(Violations, WriteToAnStagThatNobodyHas) {
   share(kAll);
-  auto w = aimed(WorkOpcode::Write, 1);
+  auto w = aimed(Opcode::Write, 1);
   w.remote_stag = 0xffff'ff00u;
   expect_terminate(w, 1, 1, 0x00);
 }
@@ -140,60 +137,60 @@ TEST_F(Violations, WriteToAnStagThatNobodyHas) {
 TEST_F(Violations, WriteToARevokedRegion) {
   share(kAll);
   ASSERT_TRUE(right().device->deregister_memory(target_stag_).has_value());
-  expect_terminate(aimed(WorkOpcode::Write, 3000), 1, 1, 0x00);
+  expect_terminate(aimed(Opcode::Write, 3000), 1, 1, 0x00);
 }
 
 // DDP-7.1-09
 // UNH-DDP-03
 TEST_F(Violations, WriteIntoAnotherDomain) {
   target_stag_ = right().add(target_, healthy_b_->spec().pd, kAll);
-  expect_terminate(aimed(WorkOpcode::Write, 3000), 1, 1, 0x02);
+  expect_terminate(aimed(Opcode::Write, 3000), 1, 1, 0x02);
 }
 
 // RFC 5040 s.4.8: access rights violation.
 TEST_F(Violations, WriteWithoutTheRight) {
   share(mem::kLocalWrite | mem::kRemoteRead);
-  expect_terminate(aimed(WorkOpcode::Write, 3000), 0, 1, 0x02);
+  expect_terminate(aimed(Opcode::Write, 3000), 0, 1, 0x02);
 }
 
 // DDP-7.1-02
 TEST_F(Violations, SendWithoutAReceive) {
   share(kAll);
-  expect_terminate(work(WorkOpcode::Send, 1, source_, source_stag_, 10), 1, 2, 0x02);
+  expect_terminate(work(Opcode::Send, 1, source_, source_stag_, 10), 1, 2, 0x02);
 }
 
 // DDP-7.1-05
 TEST_F(Violations, SendLongerThanTheReceive) {
   share(kAll);
   ASSERT_EQ(b_->post_receive(receive(1, target_, target_stag_, 99)), PostResult::Ok);
-  expect_terminate(work(WorkOpcode::Send, 1, source_, source_stag_, 100), 1, 2, 0x05);
+  expect_terminate(work(Opcode::Send, 1, source_, source_stag_, 100), 1, 2, 0x05);
 }
 
 // RFC 5040 s.4.8
 TEST_F(Violations, ReadOutsideTheRegion) {
   share(kAll);
-  auto w = aimed(WorkOpcode::Read, 100);
-  w.remote_to += kSize - 99;
+  auto w = aimed(Opcode::Read, 100);
+  w.remote_offset += kSize - 99;
   expect_terminate(w, 0, 1, 0x01);
 }
 
 // RFC 5040 s.4.8
 TEST_F(Violations, ReadWithoutTheRight) {
   share(mem::kLocalWrite | mem::kRemoteWrite);
-  expect_terminate(aimed(WorkOpcode::Read, 3000), 0, 1, 0x02);
+  expect_terminate(aimed(Opcode::Read, 3000), 0, 1, 0x02);
 }
 
 // RFC 5040 s.4.8
 TEST_F(Violations, ReadWithTheWrongKey) {
   share(kAll);
-  auto w = aimed(WorkOpcode::Read, 10);
+  auto w = aimed(Opcode::Read, 10);
   w.remote_stag ^= 0x80;
   expect_terminate(w, 0, 1, 0x00);
 }
 
 TEST_F(Violations, EverythingIsReturnedAfterATerminate) {
   share(kAll);
-  auto w = aimed(WorkOpcode::Write, 10);
+  auto w = aimed(Opcode::Write, 10);
   w.remote_stag ^= 1;
   expect_terminate(w, 1, 1, 0x00);
   ASSERT_TRUE(left().device->destroy_qp(a_).has_value());
@@ -212,11 +209,11 @@ TEST_F(Violations, EverythingIsReturnedAfterATerminate) {
 // once and both ends hear of it; nothing is told as sent that was not.
 TEST_F(Violations, BehindOurOwnFinTheStreamIsReset_RDMAP_7_1_03) {
   share(mem::kRemoteWrite);
-  ASSERT_EQ(a_->post_send(aimed(WorkOpcode::Write, 100)), PostResult::Ok);
+  ASSERT_EQ(a_->post_send(aimed(Opcode::Write, 100)), PostResult::Ok);
   ASSERT_TRUE(run_until([&] { return !left().completions(a_->spec().send_cq).empty(); }));
   ASSERT_TRUE(right().device->disconnect(*b_, now_).has_value());
   ASSERT_TRUE(run_until([&] { return left().has(EventKind::PeerClosed); }));
-  auto bad = aimed(WorkOpcode::Write, 100);
+  auto bad = aimed(Opcode::Write, 100);
   bad.remote_stag = 0x7777;
   const base::Now from = now_;
   ASSERT_EQ(a_->post_send(bad), PostResult::Ok);
@@ -230,7 +227,7 @@ TEST_F(Violations, BehindOurOwnFinTheStreamIsReset_RDMAP_7_1_03) {
   EXPECT_EQ(told->fault.type, 1);
   EXPECT_EQ(told->fault.code, 0);
   const auto lost = left().take(EventKind::Disconnected);  // MPA-8-01: RST
-  EXPECT_EQ(lost->end, llp::StreamEnd::PeerReset);
+  EXPECT_EQ(lost->end, StreamEnd::PeerReset);
   EXPECT_EQ(lost->fault.layer, rdmap::FaultLayer::Llp);
   EXPECT_EQ(lost->fault.code, 1);
 }

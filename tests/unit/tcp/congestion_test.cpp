@@ -11,7 +11,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using tcp::AckSample;
-using tcp::CongestionControl;
 using tcp::SlowStartEvent;
 
 constexpr uint32_t kSmss = 1000;

@@ -64,7 +64,7 @@ TEST(Options, TheLargestSegmentIsTheUsersChoice) {
   Pair p;
   tcp::ConnectionOptions o = p.link.a.default_options();
   o.max_segment = 700;
-  o.congestion_control = tcp::CongestionControl::NewReno;
+  o.congestion_control = CongestionControl::NewReno;
   auto stream = p.link.a.connect({kAddressA, 0}, {kAddressB, kPort}, p.a, o, p.link.now);
   ASSERT_TRUE(stream.has_value());
   p.a.stream = *stream;
@@ -132,7 +132,7 @@ TEST(KeepAlive, EndsAfterSeveralUnansweredProbesOnly_TCP_9293_3_8_4_02) {
   EXPECT_FALSE(p.user.how_ended);
   p.wait(seconds(11));
   ASSERT_TRUE(p.user.how_ended);
-  EXPECT_EQ(*p.user.how_ended, llp::StreamEnd::TimedOut);
+  EXPECT_EQ(*p.user.how_ended, StreamEnd::TimedOut);
   EXPECT_EQ(p.stack.counters().keep_alive_timeouts, 1u);
   EXPECT_EQ(p.egress.sent.back().flags & flag::kRst, flag::kRst);
 }
@@ -182,7 +182,7 @@ TEST(Options, R1InformsAndR2EndsByConnection_TCP_9293_3_8_3_01) {
   p.stack.output(p.now);
   const base::Now start = p.now;
   while (!p.user.how_ended && p.now - start < seconds(100)) p.wait(milliseconds(100));
-  EXPECT_EQ(*p.user.how_ended, llp::StreamEnd::TimedOut);
+  EXPECT_EQ(*p.user.how_ended, StreamEnd::TimedOut);
   EXPECT_GE(p.now - start, seconds(20));
   EXPECT_LT(p.now - start, seconds(60));
   EXPECT_EQ(p.stack.counters().path_doubts, 1u);
@@ -209,7 +209,7 @@ TEST(Options, UnansweredWindowProbesEndByTheUserTimeout) {
   EXPECT_FALSE(p.user.how_ended);
   p.wait(seconds(400));
   ASSERT_TRUE(p.user.how_ended);
-  EXPECT_EQ(*p.user.how_ended, llp::StreamEnd::TimedOut);
+  EXPECT_EQ(*p.user.how_ended, StreamEnd::TimedOut);
 }
 
 /// A plain stream on the stack's side of a RawPeer.
@@ -280,7 +280,7 @@ TEST(HalfDuplexClose, AnswersWhatNobodyReadsWithRst_TCP_9293_3_6_1_01) {
     s.one.user.close();
     s.p.stack.output(s.p.now);
     EXPECT_EQ(s.p.egress.sent.back().flags & flag::kRst, flag::kRst);
-    EXPECT_EQ(s.one.user.how_ended(), llp::StreamEnd::Aborted);
+    EXPECT_EQ(s.one.user.how_ended(), StreamEnd::Aborted);
   }
   {  // octets after close()
     StreamPeer s(o);
@@ -301,7 +301,7 @@ TEST(HalfDuplexClose, AnswersWhatNobodyReadsWithRst_TCP_9293_3_6_1_01) {
     EXPECT_EQ(s.one.user.readable(), 200u);
     EXPECT_EQ(s.p.egress.sent.back().ack, kIrs + 201);
     s.p.wait(seconds(20));
-    EXPECT_EQ(s.one.user.how_ended(), llp::StreamEnd::TimedOut);  // tcp.close_timeout
+    EXPECT_EQ(s.one.user.how_ended(), StreamEnd::TimedOut);  // tcp.close_timeout
   }
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 tcp::Config dctcp() {
   tcp::Config c = RawPeer::bare();
-  c.congestion_control = tcp::CongestionControl::Dctcp;
+  c.congestion_control = CongestionControl::Dctcp;
   return c;
 }
 
@@ -139,7 +139,7 @@ TEST(Dctcp, SynSynAckAndRstAreCapable_TCP_8257_3_6_01) {
 
 TEST(Dctcp, WithoutEcnItIsNewReno) {
   tcp::Config config = dctcp();
-  config.ecn = tcp::Ecn::Off;
+  config.ecn = Ecn::Off;
   DctcpPeer p(config);
   EXPECT_EQ(p.connect().flags, flag::kSyn);
   EXPECT_EQ(p.connect().ecn, 0);
@@ -162,16 +162,16 @@ TEST(Dctcp, TheKnobMakesControlSegmentsCapable) {
   }
 }
 
-tcp::Config capable(tcp::CongestionControl kind) {
+tcp::Config capable(CongestionControl kind) {
   tcp::Config c;
-  c.ecn = tcp::Ecn::Offer;
+  c.ecn = Ecn::Offer;
   c.congestion_control = kind;
   return c;
 }
 
 // TCP-8257-3.3-01: a threshold queue marks; the window settles around it and nothing is lost.
 TEST(Dctcp, SettlesAtAMarkingThreshold_TCP_8257_3_3_01) {
-  for (const auto kind : {tcp::CongestionControl::Dctcp, tcp::CongestionControl::NewReno}) {
+  for (const auto kind : {CongestionControl::Dctcp, CongestionControl::NewReno}) {
     Pair p(capable(kind), capable(kind));
     ASSERT_TRUE(p.open());
     auto& sender = static_cast<tcp::Connection&>(*p.a.stream);
@@ -192,7 +192,7 @@ TEST(Dctcp, SettlesAtAMarkingThreshold_TCP_8257_3_3_01) {
     EXPECT_EQ(p.link.a.counters().retransmitted_segments, 0u);
     EXPECT_GT(p.link.a.counters().ecn_reductions, 2u);
     EXPECT_GT(p.link.b.counters().ce_in, 5u);
-    if (kind == tcp::CongestionControl::Dctcp) {
+    if (kind == CongestionControl::Dctcp) {
       EXPECT_LT(sender.cc.dctcp().alpha(), tcp::Dctcp::kScale / 2);
       EXPECT_GT(least, 70'000u);  // gentle: a mark does not halve
     } else {
@@ -204,14 +204,14 @@ TEST(Dctcp, SettlesAtAMarkingThreshold_TCP_8257_3_3_01) {
 // TCP-CC-01: each connection has its own, from its first SYN on and changed at any time.
 TEST(Congestion, IsAnOptionOfTheConnection_TCP_CC_01) {
   RawPeer p;
-  for (const auto kind : {tcp::CongestionControl::NewReno, tcp::CongestionControl::Cubic,
-                          tcp::CongestionControl::Dctcp}) {
+  for (const auto kind :
+       {CongestionControl::NewReno, CongestionControl::Cubic, CongestionControl::Dctcp}) {
     RecordUser user{11, 22};
     tcp::ConnectionOptions options = p.stack.default_options();
     options.congestion_control = kind;
     options.pacing = true;
-    const bool offers = kind != tcp::CongestionControl::Cubic;
-    if (kind == tcp::CongestionControl::NewReno) options.ecn = tcp::Ecn::Offer;
+    const bool offers = kind != CongestionControl::Cubic;
+    if (kind == CongestionControl::NewReno) options.ecn = Ecn::Offer;
     auto stream = p.stack.connect({RawPeer::kUs, 0}, {RawPeer::kPeer, RawPeer::kPeerPort}, user,
                                   options, p.now);
     ASSERT_TRUE(stream.has_value());
@@ -221,11 +221,11 @@ TEST(Congestion, IsAnOptionOfTheConnection_TCP_CC_01) {
     p.stack.output(p.now);
     const Segment syn = p.next();
     EXPECT_EQ(syn.flags, flag::kSyn | (offers ? kBoth : 0));
-    EXPECT_EQ(syn.ecn, kind == tcp::CongestionControl::Dctcp ? kEct0 : 0);
-    options.congestion_control = tcp::CongestionControl::NewReno;
+    EXPECT_EQ(syn.ecn, kind == CongestionControl::Dctcp ? kEct0 : 0);
+    options.congestion_control = CongestionControl::NewReno;
     options.pacing = false;
     ASSERT_TRUE(p.stack.set_options(**stream, options, p.now));
-    EXPECT_EQ(c.cc.kind(), tcp::CongestionControl::NewReno);
+    EXPECT_EQ(c.cc.kind(), CongestionControl::NewReno);
     EXPECT_FALSE(c.pacing.on);
     c.abort();
     p.stack.output(p.now);
@@ -234,9 +234,8 @@ TEST(Congestion, IsAnOptionOfTheConnection_TCP_CC_01) {
 
 // TCP-CC-01: every change of algorithm, at any time, under loss and marks.
 TEST(Congestion, SwitchingUnderLossAndMarks_TCP_CC_01) {
-  constexpr tcp::CongestionControl kKinds[] = {tcp::CongestionControl::NewReno,
-                                               tcp::CongestionControl::Cubic,
-                                               tcp::CongestionControl::Dctcp};
+  constexpr CongestionControl kKinds[] = {CongestionControl::NewReno, CongestionControl::Cubic,
+                                          CongestionControl::Dctcp};
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     Pair p(capable(kKinds[seed % 3]), capable(kKinds[seed / 3 % 3]));
     ASSERT_TRUE(p.open());

@@ -5,10 +5,10 @@
 namespace rnic::testing {
 namespace {
 
-tcp::Config with_ecn(tcp::Ecn mode) {
+tcp::Config with_ecn(Ecn mode) {
   tcp::Config c = RawPeer::bare();
   c.ecn = mode;
-  c.congestion_control = tcp::CongestionControl::NewReno;
+  c.congestion_control = CongestionControl::NewReno;
   return c;
 }
 
@@ -74,7 +74,7 @@ struct EcnPeer : RawPeer {
 };
 
 struct SynBits {
-  tcp::Ecn mode;
+  Ecn mode;
   uint8_t bits;
 };
 
@@ -84,7 +84,7 @@ class PassiveNegotiation : public ::testing::TestWithParam<SynBits> {};
 TEST_P(PassiveNegotiation, OnlyEceWithCwrAsks_BUG_11) {
   EcnPeer p(with_ecn(GetParam().mode));
   const Segment syn_ack = p.open_passive(GetParam().bits);
-  const bool agreed = GetParam().mode != tcp::Ecn::Off && GetParam().bits == kBoth;
+  const bool agreed = GetParam().mode != Ecn::Off && GetParam().bits == kBoth;
   EXPECT_EQ(syn_ack.flags, flag::kSyn | flag::kAck | (agreed ? flag::kEce : 0));
   EXPECT_EQ(syn_ack.ecn, 0);  // never ECT on a SYN-ACK
   EXPECT_EQ(p.send_one().ecn, agreed ? kEct0 : 0);
@@ -94,18 +94,18 @@ TEST_P(PassiveNegotiation, OnlyEceWithCwrAsks_BUG_11) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Ecn, PassiveNegotiation,
-    ::testing::Values(SynBits{tcp::Ecn::Accept, 0}, SynBits{tcp::Ecn::Accept, flag::kEce},
-                      SynBits{tcp::Ecn::Accept, flag::kCwr}, SynBits{tcp::Ecn::Accept, kBoth},
-                      SynBits{tcp::Ecn::Offer, 0}, SynBits{tcp::Ecn::Offer, flag::kEce},
-                      SynBits{tcp::Ecn::Offer, flag::kCwr}, SynBits{tcp::Ecn::Offer, kBoth},
-                      SynBits{tcp::Ecn::Off, 0}, SynBits{tcp::Ecn::Off, flag::kEce},
-                      SynBits{tcp::Ecn::Off, flag::kCwr}, SynBits{tcp::Ecn::Off, kBoth}));
+    ::testing::Values(SynBits{Ecn::Accept, 0}, SynBits{Ecn::Accept, flag::kEce},
+                      SynBits{Ecn::Accept, flag::kCwr}, SynBits{Ecn::Accept, kBoth},
+                      SynBits{Ecn::Offer, 0}, SynBits{Ecn::Offer, flag::kEce},
+                      SynBits{Ecn::Offer, flag::kCwr}, SynBits{Ecn::Offer, kBoth},
+                      SynBits{Ecn::Off, 0}, SynBits{Ecn::Off, flag::kEce},
+                      SynBits{Ecn::Off, flag::kCwr}, SynBits{Ecn::Off, kBoth}));
 
 class ActiveNegotiation : public ::testing::TestWithParam<uint8_t> {};
 
 // TCP-3168-6.1.1-01: the SYN-ACK agrees with ECE alone; both flags only reflect ours (s.6.1.1.2).
 TEST_P(ActiveNegotiation, OnlyEceAloneAgrees_TCP_3168_6_1_1_01) {
-  EcnPeer p(with_ecn(tcp::Ecn::Offer));
+  EcnPeer p(with_ecn(Ecn::Offer));
   const Segment syn = p.connect();
   EXPECT_EQ(syn.flags, flag::kSyn | kBoth);
   EXPECT_EQ(syn.ecn, 0);
@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(Ecn, ActiveNegotiation,
                          ::testing::Values(0, flag::kEce, flag::kCwr, kBoth));
 
 TEST(Ecn, IsNotAskedForUnlessConfigured) {
-  for (const tcp::Ecn mode : {tcp::Ecn::Off, tcp::Ecn::Accept}) {
+  for (const Ecn mode : {Ecn::Off, Ecn::Accept}) {
     EcnPeer p(with_ecn(mode));
     EXPECT_EQ(p.connect().flags, flag::kSyn);
     p.answer_syn(flag::kEce);  // an answer to what was never asked
@@ -127,7 +127,7 @@ TEST(Ecn, IsNotAskedForUnlessConfigured) {
 // TCP-3168-6.1.1-01: a middlebox may swallow SYNs that ask (s.6.1.1.1).
 TEST(Ecn, ASynThatIsNotAnsweredFallsBack_TCP_3168_6_1_1_01) {
   for (const uint32_t attempts : {1u, 3u}) {
-    tcp::Config config = with_ecn(tcp::Ecn::Offer);
+    tcp::Config config = with_ecn(Ecn::Offer);
     config.ecn_syn_attempts = attempts;
     EcnPeer p(config);
     EXPECT_EQ(p.connect().flags, flag::kSyn | kBoth);
@@ -149,7 +149,7 @@ TEST(Ecn, ASynThatIsNotAnsweredFallsBack_TCP_3168_6_1_1_01) {
 
 // TCP-3168-6.1.1-01: the peer falls back while our SYN-ACK is on its way.
 TEST(Ecn, ThePeersFallbackIsFollowed_TCP_3168_6_1_1_01) {
-  EcnPeer p(with_ecn(tcp::Ecn::Accept));
+  EcnPeer p(with_ecn(Ecn::Accept));
   p.acceptor.next.push_back(&p.user);
   p.inject({.seq = kIrs, .flags = flag::kSyn | kBoth, .options = option_mss(kMss)});
   EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck | flag::kEce);
@@ -164,7 +164,7 @@ TEST(Ecn, AFallbackThatComesLateIsFollowed_TCP_3168_6_1_1_01) {
   constexpr uint32_t kOther = kIrs - 1000;
   for (const bool active : {false, true}) {
     for (const auto& [seq, asks] : {std::pair{kIrs, false}, {kIrs, true}, {kOther, false}}) {
-      EcnPeer p(with_ecn(tcp::Ecn::Offer));
+      EcnPeer p(with_ecn(Ecn::Offer));
       if (active) {
         p.connect();
         p.answer_syn(flag::kEce);
@@ -194,7 +194,7 @@ TEST(Ecn, AFallbackThatComesLateIsFollowed_TCP_3168_6_1_1_01) {
 // TCP-3168-6.1.1-01: simultaneous open.
 TEST(Ecn, ASimultaneousOpenAgreesWhenAllFourAsk) {
   for (const bool last : {true, false}) {
-    EcnPeer p(with_ecn(tcp::Ecn::Offer));
+    EcnPeer p(with_ecn(Ecn::Offer));
     EXPECT_EQ(p.connect().flags, flag::kSyn | kBoth);
     p.inject({.seq = kIrs, .flags = flag::kSyn | kBoth, .options = option_mss(kMss)});
     EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck | flag::kEce);
@@ -210,7 +210,7 @@ TEST(Ecn, ASimultaneousOpenAgreesWhenAllFourAsk) {
 
 // TCP-3168-6.1.2-01
 TEST(Ecn, OneReductionAWindowAndCwrOnce_TCP_3168_6_1_2_01) {
-  EcnPeer p(with_ecn(tcp::Ecn::Accept));
+  EcnPeer p(with_ecn(Ecn::Accept));
   p.open_passive(kBoth);
   p.send(40);
   ASSERT_EQ(p.egress.sent.size(), 10u);  // the initial window
@@ -245,7 +245,7 @@ TEST(Ecn, OneReductionAWindowAndCwrOnce_TCP_3168_6_1_2_01) {
 
 // TCP-3168-6.1.2-01: a loss and a mark of one window count once; CWR follows the loss as well.
 TEST(Ecn, ALossAndAMarkAreOneReduction_TCP_3168_6_1_2_01) {
-  EcnPeer p(with_ecn(tcp::Ecn::Accept));
+  EcnPeer p(with_ecn(Ecn::Accept));
   p.open_passive(kBoth);
   p.send(40);
   p.egress.sent.clear();
@@ -272,7 +272,7 @@ TEST(Ecn, ALossAndAMarkAreOneReduction_TCP_3168_6_1_2_01) {
 
 // TCP-3168-6.1.2-01: CWR after a time-out, on new data and not on what is sent again.
 TEST(Ecn, ATimeoutIsAnnouncedOnNewData) {
-  tcp::Config config = with_ecn(tcp::Ecn::Accept);
+  tcp::Config config = with_ecn(Ecn::Accept);
   config.frto = false;
   EcnPeer p(config);
   p.open_passive(kBoth);
@@ -290,7 +290,7 @@ TEST(Ecn, ATimeoutIsAnnouncedOnNewData) {
 
 // TCP-3168-6.1.2-01: at one segment the rate goes on falling by the retransmission timer.
 TEST(Ecn, AWindowOfOneSegmentWaitsForTheTimer_TCP_3168_6_1_2_01) {
-  EcnPeer p(with_ecn(tcp::Ecn::Accept));
+  EcnPeer p(with_ecn(Ecn::Accept));
   p.open_passive(kBoth);
   p.send(60);
   uint32_t acked = 0;
@@ -326,7 +326,7 @@ TEST(Ecn, AWindowOfOneSegmentWaitsForTheTimer_TCP_3168_6_1_2_01) {
 
 // TCP-3168-6.1.3-01
 TEST(Ecn, MarksAreEchoedUntilCwr_TCP_3168_6_1_3_01) {
-  EcnPeer p(with_ecn(tcp::Ecn::Accept));
+  EcnPeer p(with_ecn(Ecn::Accept));
   p.open_passive(kBoth);
   p.give(100, kEct0);
   EXPECT_EQ(p.next().flags, flag::kAck);
@@ -349,7 +349,7 @@ TEST(Ecn, MarksAreEchoedUntilCwr_TCP_3168_6_1_3_01) {
 
 // TCP-3168-6.1.3-01: one mark among many delayed ACKs is enough, and does not wait.
 TEST(Ecn, AMarkIsNotDelayed) {
-  EcnPeer p(with_ecn(tcp::Ecn::Accept));
+  EcnPeer p(with_ecn(Ecn::Accept));
   p.open_passive(kBoth);
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .payload = 100});
   EXPECT_TRUE(p.silent());  // a delayed ACK
@@ -359,7 +359,7 @@ TEST(Ecn, AMarkIsNotDelayed) {
 
 // RFC 3168 s.6.1.5: what lies outside of the window is forged or stale.
 TEST(Ecn, MarksOutsideTheWindowAreIgnored) {
-  EcnPeer p(with_ecn(tcp::Ecn::Accept));
+  EcnPeer p(with_ecn(Ecn::Accept));
   p.open_passive(kBoth);
   p.give(100, kEct0);
   p.egress.sent.clear();
@@ -372,7 +372,7 @@ TEST(Ecn, MarksOutsideTheWindowAreIgnored) {
 
 // TCP-3168-6.1.4-01: pure ACKs, window probes, the bare FIN.
 TEST(Ecn, WhatIsNotNewDataIsNotCapable_TCP_3168_6_1_4_01) {
-  EcnPeer p(with_ecn(tcp::Ecn::Accept));
+  EcnPeer p(with_ecn(Ecn::Accept));
   p.open_passive(kBoth);
   p.give(100, kEct0);
   EXPECT_EQ(p.next().ecn, 0);
@@ -395,7 +395,7 @@ TEST(Ecn, WhatIsNotNewDataIsNotCapable_TCP_3168_6_1_4_01) {
 }
 
 TEST(Ecn, FlagsMeanNothingWithoutAgreement) {
-  EcnPeer p(with_ecn(tcp::Ecn::Accept));
+  EcnPeer p(with_ecn(Ecn::Accept));
   p.open_passive(0);
   p.send(20);
   p.egress.sent.clear();

@@ -260,8 +260,8 @@ TEST(Urgent, IsToldAndLeavesTheStreamAlone_TCP_9293_3_8_5_01) {
   urgent(100, 1, 100);  // an older end changes nothing
   EXPECT_EQ(one.user.urgent(), 150u);
   EXPECT_EQ(p.stack.counters().urgent_in, 1u);
-  urgent(200, 0, 10);       // no pointer at all
-  urgent(310, 400, 10);     // ahead of octets that are missing: counted from its own number
+  urgent(200, 0, 10);    // no pointer at all
+  urgent(310, 400, 10);  // ahead of octets that are missing: counted from its own number
   EXPECT_EQ(one.user.urgent(), 710u);
   urgent(210, 0xffff, 10);  // beyond all octets
   EXPECT_EQ(one.user.urgent(), 210u + 0xffff);
@@ -291,7 +291,7 @@ TEST(Header, AZeroWindowStillHearsAckRstAndUrg_TCP_9293_3_10_04) {
     const uint32_t nxt = kIrs + 1 + 65535;
     if (reset) {
       p.inject({.seq = nxt, .flags = flag::kRst});
-      EXPECT_EQ(*p.user.how_ended, llp::StreamEnd::PeerReset);
+      EXPECT_EQ(*p.user.how_ended, StreamEnd::PeerReset);
       continue;
     }
     p.inject({.seq = nxt, .ack = kIss + 501, .flags = flag::kAck, .payload = 100});

@@ -57,7 +57,7 @@ TEST(Input, AResetInSynReceivedIsWhatTheOpenWas_TCP_9293_3_5_02) {
   EXPECT_EQ(active.next().flags, flag::kSyn | flag::kAck);
   active.inject({.seq = kIrs + 1, .flags = flag::kRst});
   ASSERT_TRUE(active.user.how_ended);
-  EXPECT_EQ(*active.user.how_ended, llp::StreamEnd::Refused);
+  EXPECT_EQ(*active.user.how_ended, StreamEnd::Refused);
   RawPeer passive;
   for (int i = 0; i < 2; ++i) {
     passive.inject({.seq = kIrs, .flags = flag::kSyn});
@@ -79,7 +79,7 @@ TEST(Input, ResetsMustBeExact_TCP_5961_3_01) {
   EXPECT_TRUE(p.silent());
   EXPECT_FALSE(p.user.how_ended);
   p.inject({.seq = kIrs + 1, .flags = flag::kRst});
-  EXPECT_EQ(*p.user.how_ended, llp::StreamEnd::PeerReset);
+  EXPECT_EQ(*p.user.how_ended, StreamEnd::PeerReset);
   EXPECT_EQ(p.stack.counters().resets_in, 1u);
 }
 

@@ -49,7 +49,7 @@ TEST(Lifecycle, ASynIsRepeatedForThreeMinutes_TCP_9293_3_8_3_02) {
   p.connect();
   const base::Now start = p.link.now;
   ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended.has_value(); }, seconds(600)));
-  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::TimedOut);
+  EXPECT_EQ(*p.a.how_ended, StreamEnd::TimedOut);
   EXPECT_GE(p.link.now - start, seconds(180));
   EXPECT_GE(last - start, seconds(120));  // the RTO is a minute at most by then
   EXPECT_GE(p.link.frames_from_a, 7u);
@@ -63,7 +63,7 @@ TEST(Lifecycle, NobodyAnswers) {
   p.link.hook = [](const LinkFrame&) { return Fate{.drop = true}; };
   p.connect();
   ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended.has_value(); }, seconds(30)));
-  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::TimedOut);
+  EXPECT_EQ(*p.a.how_ended, StreamEnd::TimedOut);
   EXPECT_TRUE(p.link.a.quiescent());
   EXPECT_EQ(p.link.a.counters().connections_timed_out, 1u);
 }
@@ -82,7 +82,7 @@ TEST(Lifecycle, TheUserTimeOutIsKeptToTheMomentAndSilent_TCP_9293_3_8_3_01) {
   p.egress.sent.clear();
   p.wait(milliseconds(200));
   ASSERT_TRUE(p.user.how_ended);
-  EXPECT_EQ(*p.user.how_ended, llp::StreamEnd::TimedOut);
+  EXPECT_EQ(*p.user.how_ended, StreamEnd::TimedOut);
   EXPECT_TRUE(p.silent());
   p.inject(
       {.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});  // what comes later draws a RST
@@ -94,7 +94,7 @@ TEST(Lifecycle, NobodyListensIsRefused) {
   ASSERT_TRUE(p.link.b.unlisten({kAddressB, kPort}).has_value());
   p.connect();
   ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended.has_value(); }, seconds(5)));
-  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::Refused);
+  EXPECT_EQ(*p.a.how_ended, StreamEnd::Refused);
   EXPECT_EQ(p.link.b.counters().no_connection, 1u);
 }
 
@@ -103,7 +103,7 @@ TEST(Lifecycle, TheAcceptorMayRefuse) {
   p.acceptor.next.clear();
   p.connect();
   ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended.has_value(); }, seconds(5)));
-  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::PeerReset);
+  EXPECT_EQ(*p.a.how_ended, StreamEnd::PeerReset);
   EXPECT_EQ(p.link.b.live_connections(), 0u);
 }
 
@@ -120,8 +120,8 @@ TEST(Lifecycle, HalfCloseKeepsReceiving_TCP_9293_3_6_02) {
   ASSERT_TRUE(p.link.run_until([&] { return p.a.ordered_to == 144800; }, seconds(5)));
   p.b.stream->close();
   ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended && p.b.how_ended; }, seconds(5)));
-  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::Closed);
-  EXPECT_EQ(*p.b.how_ended, llp::StreamEnd::Closed);
+  EXPECT_EQ(*p.a.how_ended, StreamEnd::Closed);
+  EXPECT_EQ(*p.b.how_ended, StreamEnd::Closed);
   EXPECT_EQ(p.link.a.live_connections(), 1u);  // TIME-WAIT
   EXPECT_EQ(p.link.b.live_connections(), 0u);
   p.link.run(seconds(2));
@@ -132,8 +132,8 @@ TEST(Lifecycle, SimultaneousClose) {
   Pair p;
   ASSERT_TRUE(p.open());
   ASSERT_TRUE(p.close());
-  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::Closed);
-  EXPECT_EQ(*p.b.how_ended, llp::StreamEnd::Closed);
+  EXPECT_EQ(*p.a.how_ended, StreamEnd::Closed);
+  EXPECT_EQ(*p.b.how_ended, StreamEnd::Closed);
   EXPECT_TRUE(p.everything_returned());
 }
 
@@ -154,8 +154,8 @@ TEST(Lifecycle, APeerThatNeverClosesIsReset) {
   ASSERT_TRUE(p.open());
   p.a.stream->close();
   ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended && p.b.how_ended; }, seconds(5)));
-  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::TimedOut);
-  EXPECT_EQ(*p.b.how_ended, llp::StreamEnd::PeerReset);
+  EXPECT_EQ(*p.a.how_ended, StreamEnd::TimedOut);
+  EXPECT_EQ(*p.b.how_ended, StreamEnd::PeerReset);
 }
 
 // TCP-9293-3.5.3-01
@@ -167,8 +167,8 @@ TEST(Lifecycle, AbortResetsThePeer_TCP_9293_3_5_3_01) {
   p.a.stream->abort();
   EXPECT_FALSE(p.a.how_ended);  // not inside the call
   p.link.run(milliseconds(5));
-  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::Aborted);
-  EXPECT_EQ(*p.b.how_ended, llp::StreamEnd::PeerReset);
+  EXPECT_EQ(*p.a.how_ended, StreamEnd::Aborted);
+  EXPECT_EQ(*p.b.how_ended, StreamEnd::PeerReset);
   EXPECT_TRUE(p.everything_returned());
 }
 
@@ -189,8 +189,8 @@ TEST(Lifecycle, EveryCallbackMayAbort) {
     p.link.run_until([&] { return p.a.is_established; }, seconds(1));
     p.a.stream->close();
     ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended && p.b.how_ended; }, seconds(10)));
-    EXPECT_EQ(*p.b.how_ended, llp::StreamEnd::Aborted) << which;
-    EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::PeerReset) << which;
+    EXPECT_EQ(*p.b.how_ended, StreamEnd::Aborted) << which;
+    EXPECT_EQ(*p.a.how_ended, StreamEnd::PeerReset) << which;
     EXPECT_TRUE(p.everything_returned()) << which;
   }
 }
@@ -222,7 +222,7 @@ TEST(Lifecycle, AHalfOpenConnectionIsResetAndReopened_TCP_9293_3_5_1_01) {
   p.stack.output(p.now);
   const Segment data = p.next();
   p.inject({.seq = data.ack, .flags = flag::kRst});
-  EXPECT_EQ(*p.user.how_ended, llp::StreamEnd::PeerReset);
+  EXPECT_EQ(*p.user.how_ended, StreamEnd::PeerReset);
   EXPECT_TRUE(p.stack.quiescent());
   RecordUser again{11, 22};
   p.acceptor.next.push_back(&again);
@@ -238,7 +238,7 @@ TEST(Lifecycle, TimeWaitAcknowledgesARepeatedFin_TCP_9293_3_6_1_02) {
   p.stack.output(p.now);
   EXPECT_EQ(p.next().flags, kFinAck);
   p.inject({.seq = kIrs + 1, .ack = kIss + 2, .flags = kFinAck});
-  EXPECT_EQ(*p.user.how_ended, llp::StreamEnd::Closed);
+  EXPECT_EQ(*p.user.how_ended, StreamEnd::Closed);
   EXPECT_EQ(p.next().ack, kIrs + 2);
   p.wait(milliseconds(600));
   p.inject({.seq = kIrs + 1, .ack = kIss + 2, .flags = kFinAck});
@@ -372,7 +372,7 @@ TEST(Lifecycle, TheFinRidesOnTheLastOctets) {
   EXPECT_EQ(fin.seq, kIss + 1 + 4380);
   EXPECT_EQ(fin.payload, 0u);
   p.inject({.seq = kIrs + 1, .ack = kIss + 2 + 4380, .flags = kFinAck});
-  EXPECT_EQ(p.user.how_ended, llp::StreamEnd::Closed);
+  EXPECT_EQ(p.user.how_ended, StreamEnd::Closed);
 }
 
 // What ends is told at the next turn, whether or not the port has room for the RST.
@@ -382,7 +382,7 @@ TEST(Lifecycle, AnEndIsToldThoughThePortIsFull) {
   p.egress.full = true;
   p.user.stream->abort();
   p.stack.output(p.now);
-  EXPECT_EQ(p.user.how_ended, llp::StreamEnd::Aborted);
+  EXPECT_EQ(p.user.how_ended, StreamEnd::Aborted);
   EXPECT_TRUE(p.silent());
   EXPECT_EQ(p.stack.live_connections(), 0u);
   p.egress.full = false;

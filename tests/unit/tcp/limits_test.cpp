@@ -182,7 +182,7 @@ TEST(Limits, WhatIsClosedDoesNotWaitForEver) {
       ASSERT_EQ(p.user.how_ended.has_value(), !half_close) << fin_sent;
       EXPECT_EQ(p.stack.counters().orphans_aborted, half_close ? 0u : 1u);
       if (!half_close) {
-        EXPECT_EQ(*p.user.how_ended, llp::StreamEnd::TimedOut);
+        EXPECT_EQ(*p.user.how_ended, StreamEnd::TimedOut);
         EXPECT_TRUE(p.stack.quiescent());
         continue;
       }
@@ -217,7 +217,7 @@ TEST(Limits, AnOrphanThatGetsOnHasItsTimeAnew) {
     timeouts = p.stack.counters().timeouts;
     p.wait(seconds(1));
   }
-  EXPECT_EQ(p.user.how_ended, llp::StreamEnd::TimedOut);
+  EXPECT_EQ(p.user.how_ended, StreamEnd::TimedOut);
   EXPECT_EQ(p.stack.counters().orphans_aborted, 1u);
   EXPECT_EQ(p.stack.counters().connections_timed_out, 0u);
   EXPECT_EQ(p.stack.counters().timeouts, timeouts) << "nothing is sent again behind the end";
@@ -240,7 +240,7 @@ TEST(Limits, APeerThatGoesOnBehindOurFinIsNoOrphan) {
   }
   EXPECT_EQ(p.user.ordered_to, 300u);
   p.wait(seconds(11));  // it says nothing any more
-  EXPECT_EQ(p.user.how_ended, llp::StreamEnd::TimedOut);
+  EXPECT_EQ(p.user.how_ended, StreamEnd::TimedOut);
   EXPECT_EQ(p.stack.counters().orphans_aborted, 0u);
 }
 
@@ -363,7 +363,7 @@ TEST(Limits, ATurnEndsThoughTheFirstThatWaitsIsEnded) {
   ender.queue(1460);
   last.queue(1460);
   p.stack.output(p.now);
-  EXPECT_EQ(first.how_ended, llp::StreamEnd::Aborted);
+  EXPECT_EQ(first.how_ended, StreamEnd::Aborted);
   EXPECT_EQ(ender.pulled, 1460u);
   EXPECT_EQ(last.pulled, 0u);
   EXPECT_FALSE(last.how_ended);
@@ -406,7 +406,7 @@ TEST(Limits, ASynFindsNoPlaceAmongEstablishedConnections) {
   EXPECT_EQ(p.stack.counters().syn_dropped, 1u);
   EXPECT_EQ(p.stack.live_connections(), 1u);
   p.inject({.seq = kIrs + 1, .flags = flag::kRst});
-  EXPECT_EQ(p.user.how_ended, llp::StreamEnd::PeerReset);
+  EXPECT_EQ(p.user.how_ended, StreamEnd::PeerReset);
   p.inject(syn);
   EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck);
   EXPECT_EQ(p.stack.counters().syn_dropped, 1u);

@@ -128,7 +128,7 @@ TEST(Loss, AnOutageIsSurvivedByTimeouts_TCP_6298_5_01) {
 TEST(Loss, NewRenoWithoutSack_TCP_5681_3_2_01) {
   tcp::Config config;
   config.sack = false;
-  config.congestion_control = tcp::CongestionControl::NewReno;
+  config.congestion_control = CongestionControl::NewReno;
   Pair p(config, config);
   ASSERT_TRUE(p.open());
   p.link.hook = drop_data({30, 33, 36});
@@ -204,8 +204,8 @@ TEST(Loss, MemoryThatIsGoneAbortsTheStream) {
   p.a.revoked = true;
   p.a.queue(1000);
   ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended && p.b.how_ended; }, seconds(10)));
-  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::Aborted);
-  EXPECT_EQ(*p.b.how_ended, llp::StreamEnd::PeerReset);
+  EXPECT_EQ(*p.a.how_ended, StreamEnd::Aborted);
+  EXPECT_EQ(*p.b.how_ended, StreamEnd::PeerReset);
   EXPECT_TRUE(p.everything_returned());
 }
 
@@ -220,7 +220,7 @@ TEST(Loss, MemoryThatIsGoneAbortsTheStreamBeforeACut) {
   p.egress.sent.clear();
   p.wait(seconds(2));
   EXPECT_EQ(p.user.rebuilds, 1u);
-  EXPECT_EQ(p.user.how_ended, llp::StreamEnd::Aborted);
+  EXPECT_EQ(p.user.how_ended, StreamEnd::Aborted);
   EXPECT_EQ(p.next().flags, flag::kRst | flag::kAck);
   EXPECT_TRUE(p.silent());
   EXPECT_TRUE(p.stack.quiescent());
@@ -235,7 +235,7 @@ TEST(Loss, R2EndsTheConnection_TCP_9293_3_8_3_01) {
   p.link.hook = [](const LinkFrame&) { return Fate{.drop = true}; };
   p.a.queue(1000);
   ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended.has_value(); }, seconds(60)));
-  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::TimedOut);
+  EXPECT_EQ(*p.a.how_ended, StreamEnd::TimedOut);
   EXPECT_TRUE(p.link.a.quiescent());
 }
 

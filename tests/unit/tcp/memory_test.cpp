@@ -35,9 +35,9 @@ class IdleUser final : public llp::StreamUser, public llp::Acceptor {
   void emss_changed(uint32_t) override {}
   [[nodiscard]] uint32_t receive_room() const override { return 65536; }
   void peer_finished(base::Now) override {}
-  void ended(llp::StreamEnd how, base::Now) override {
+  void ended(StreamEnd how, base::Now) override {
     ++ended_count;
-    closed += how == llp::StreamEnd::Closed ? 1 : 0;
+    closed += how == StreamEnd::Closed ? 1 : 0;
   }
 
   std::vector<llp::Stream*> accepted;

@@ -11,7 +11,7 @@ constexpr base::Duration kTick{1 << base::TimerWheel::kTickShift};
 tcp::Config paced() {
   tcp::Config c = RawPeer::bare();
   c.pacing = true;
-  c.congestion_control = tcp::CongestionControl::NewReno;
+  c.congestion_control = CongestionControl::NewReno;
   return c;
 }
 

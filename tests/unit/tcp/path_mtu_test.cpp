@@ -206,7 +206,7 @@ TEST(Icmp, AConnectIsRefusedByAHardErrorAndToldOfASoftOne) {
     icmp(p, Kind::Hard, kIss + 1);  // not the SYN's number
     EXPECT_FALSE(p.user.how_ended);
     icmp(p, Kind::Hard, kIss);
-    EXPECT_EQ(*p.user.how_ended, llp::StreamEnd::Refused);
+    EXPECT_EQ(*p.user.how_ended, StreamEnd::Refused);
   }
   for (const bool soft : {true, false}) {
     RawPeer p;
@@ -215,7 +215,7 @@ TEST(Icmp, AConnectIsRefusedByAHardErrorAndToldOfASoftOne) {
     p.wait(seconds(100));
     EXPECT_FALSE(p.user.how_ended);  // it may pass
     p.wait(seconds(100));
-    EXPECT_EQ(*p.user.how_ended, soft ? llp::StreamEnd::Unreachable : llp::StreamEnd::TimedOut);
+    EXPECT_EQ(*p.user.how_ended, soft ? StreamEnd::Unreachable : StreamEnd::TimedOut);
   }
 }
 
@@ -278,7 +278,7 @@ TEST(PathSearch, CanBeSwitchedOff) {
   p.a.queue(1400);
   EXPECT_FALSE(p.drain(seconds(60)));
   EXPECT_EQ(p.link.a.counters().black_holes, 0u);
-  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::TimedOut);
+  EXPECT_EQ(*p.a.how_ended, StreamEnd::TimedOut);
 }
 
 TEST(PathSearch, FromTheBaseUpward) {

@@ -36,8 +36,8 @@ tcp::Config random_config(base::Prng& r) {
   c.sack = r.below(4) != 0;
   c.timestamps = r.below(3) != 0;
   c.window_scaling = r.below(3) != 0;
-  c.ecn = r.below(3) == 0 ? tcp::Ecn::Offer : tcp::Ecn::Accept;
-  c.congestion_control = static_cast<tcp::CongestionControl>(r.below(3));
+  c.ecn = r.below(3) == 0 ? Ecn::Offer : Ecn::Accept;
+  c.congestion_control = static_cast<CongestionControl>(r.below(3));
   c.pacing = r.below(8) == 0;
   c.nagle = r.below(4) == 0;
   c.keep_alive = r.below(4) == 0;
@@ -142,7 +142,7 @@ class LinkWorld {
     } else if (choice < 74) {
       tcp::Stack& stack = &u == &pair_.a ? pair_.link.a : pair_.link.b;
       tcp::ConnectionOptions options = stack.options(*u.stream);
-      options.congestion_control = static_cast<tcp::CongestionControl>(random_.below(3));
+      options.congestion_control = static_cast<CongestionControl>(random_.below(3));
       options.max_segment = static_cast<uint16_t>(random_.below(2) ? 0 : 300 + random_.below(900));
       options.nagle = random_.below(2) != 0;
       EXPECT_TRUE(stack.set_options(*u.stream, options, pair_.link.now).has_value());
@@ -222,10 +222,8 @@ class MixWorld {
     if (config.sack) options = options + option_sack_permitted();
     if (config.timestamps) options = options + option_timestamps(1000, 0);
     peer.acceptor.next.push_back(&peer.user);
-    const uint8_t ecn = config.ecn == tcp::Ecn::Offer ? flag::kEce | flag::kCwr : 0;
-    peer.inject({.seq = kIrs,
-                 .flags = static_cast<uint8_t>(flag::kSyn | ecn),
-                 .options = options});
+    const uint8_t ecn = config.ecn == Ecn::Offer ? flag::kEce | flag::kCwr : 0;
+    peer.inject({.seq = kIrs, .flags = static_cast<uint8_t>(flag::kSyn | ecn), .options = options});
     peer.inject(
         {.seq = kIrs + 1,
          .ack = kIss + 1,
@@ -386,7 +384,7 @@ TEST(Prediction, ABulkTransferWithoutLossGoesTheShortWay) {
 // it: the plain ACK of that is of something that was sent before the latest that arrived.
 TEST(Prediction, AnAckOfWhatWasSentBeforeALaterRetransmission) {
   tcp::Config config = RawPeer::bare();
-  config.congestion_control = tcp::CongestionControl::NewReno;
+  config.congestion_control = CongestionControl::NewReno;
   config.pack_records = false;
   RawPeer with(config);
   RawPeer without(config);

@@ -8,7 +8,7 @@ namespace {
 tcp::Config newreno(bool sack) {
   tcp::Config c = RawPeer::bare();
   c.sack = sack;
-  c.congestion_control = tcp::CongestionControl::NewReno;
+  c.congestion_control = CongestionControl::NewReno;
   return c;
 }
 
@@ -653,7 +653,7 @@ TEST(Idle, AWindowLimitedByThePeerDoesNotGrow) {
 TEST(SlowStart, NineOfTenSegmentsOpenTheWindow) {
   for (const uint32_t flight : {4u, 5u, 6u, 9u}) {
     tcp::Config config = RawPeer::bare();
-    config.congestion_control = tcp::CongestionControl::NewReno;
+    config.congestion_control = CongestionControl::NewReno;
     RawPeer p(config);
     p.accept();
     auto& c = static_cast<tcp::Connection&>(*p.user.stream);
@@ -675,7 +675,7 @@ TEST(SlowStart, NineOfTenSegmentsOpenTheWindow) {
 // it, and each is counted.
 TEST(SlowStart, ConservativeSlowStartThatResumesIsCounted) {
   tcp::Config config = RawPeer::bare();
-  config.congestion_control = tcp::CongestionControl::Cubic;
+  config.congestion_control = CongestionControl::Cubic;
   config.hystart = true;
   config.initial_window_segments = 4;  // the peer's window holds 44
   Peer p(config);

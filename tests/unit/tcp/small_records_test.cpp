@@ -12,7 +12,7 @@ constexpr uint32_t kSmall = 100;
 
 tcp::Config small_config(bool frto = false) {
   tcp::Config c = RawPeer::bare();
-  c.congestion_control = tcp::CongestionControl::NewReno;
+  c.congestion_control = CongestionControl::NewReno;
   c.pack_records = false;
   c.frto = frto;
   return c;

@@ -288,8 +288,8 @@ struct StampedPeer : RawPeer {
   static tcp::Config config() {
     tcp::Config c = bare();
     c.timestamps = c.sack = true;
-    c.ecn = tcp::Ecn::Accept;
-    c.congestion_control = tcp::CongestionControl::NewReno;
+    c.ecn = Ecn::Accept;
+    c.congestion_control = CongestionControl::NewReno;
     return c;
   }
   void ack(uint32_t segments, uint32_t echo,

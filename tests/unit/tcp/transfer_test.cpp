@@ -29,8 +29,8 @@ TEST(Transfer, DataBothWaysArrivesOnceAndInOrder) {
   EXPECT_EQ(p.a.ordered_to, 3000u * 700);
   EXPECT_EQ(p.link.a.counters().retransmitted_segments, 0u);
   ASSERT_TRUE(p.close());
-  EXPECT_EQ(*p.a.how_ended, llp::StreamEnd::Closed);
-  EXPECT_EQ(*p.b.how_ended, llp::StreamEnd::Closed);
+  EXPECT_EQ(*p.a.how_ended, StreamEnd::Closed);
+  EXPECT_EQ(*p.b.how_ended, StreamEnd::Closed);
   EXPECT_TRUE(p.everything_returned());
 }
 
@@ -164,7 +164,7 @@ TEST(Transfer, ChecksumsOfBothVersions_TCP_9293_3_1_01) {
     const auto address = [v4](const std::vector<uint8_t>& octets) {
       return v4 ? llp::IpAddress::v4(base::load_be32(octets.data()))
                 : llp::IpAddress(base::load_be64(octets.data()),
-                                     base::load_be64(octets.data() + 8));
+                                 base::load_be64(octets.data() + 8));
     };
     WholeEgress egress;
     UserAcceptor acceptor;

@@ -63,7 +63,7 @@ TEST(Window, AShutWindowBeforeTheFinIsNoReasonToReset_TCP_9293_3_8_6_1_01) {
   p.wait(seconds(2));
   EXPECT_EQ(p.next().flags, flag::kFin | flag::kAck);
   p.inject({.seq = kIrs + 1, .ack = kIss + 1002, .flags = flag::kFin | flag::kAck});
-  EXPECT_EQ(p.user.how_ended, llp::StreamEnd::Closed);
+  EXPECT_EQ(p.user.how_ended, StreamEnd::Closed);
 }
 
 // The other side of it: a peer that is silent is given up after R2, window shut or not.
@@ -75,7 +75,7 @@ TEST(Window, AFinBeforeAShutWindowThatNobodyAnswersEnds) {
   p.user.stream->close();
   p.inject({.seq = kIrs + 1, .ack = kIss + 1001, .flags = flag::kAck, .window = 0});
   p.wait(seconds(300));
-  EXPECT_EQ(p.user.how_ended, llp::StreamEnd::TimedOut);
+  EXPECT_EQ(p.user.how_ended, StreamEnd::TimedOut);
 }
 
 TEST(Window, TheBackOffOfProbesEndsWithThem) {
@@ -392,8 +392,8 @@ TEST(Window, ASmallMessageThatFitsDoesNotWait_TCP_9293_3_8_6_2_01) {
 // A trace shows the octets of each segment, also of those that waited in a copy.
 TEST(Window, SegmentsInASmallWindowAreTracedWithTheirOctets) {
   struct Sink final : base::TraceSink {
-    void record(base::TraceKind kind, base::Range range, base::Now) override {
-      if (kind == base::TraceKind::Sent) sent.push_back(range);
+    void record(TraceKind kind, base::Range range, base::Now) override {
+      if (kind == TraceKind::Sent) sent.push_back(range);
     }
     std::vector<base::Range> sent;
   };

@@ -85,14 +85,14 @@ class FramedPair {
   }
   /// a sends in alignment mode, b expects it.
   void align() {
-    RNIC_CHECK(a.set_send_mode(SendMode::Align, kKeyA).has_value());
-    RNIC_CHECK(b.set_receive_mode(ReceiveMode::Align, kKeyA).has_value());
+    RNIC_CHECK(a.set_send_mode(FramedSendMode::Align, kKeyA).has_value());
+    RNIC_CHECK(b.set_receive_mode(FramedReceiveMode::Align, kKeyA).has_value());
   }
   void markers(uint16_t interval) {
     RNIC_CHECK(a.set_send_interval(interval).has_value());
     RNIC_CHECK(b.set_receive_interval(interval).has_value());
-    RNIC_CHECK(a.set_send_mode(SendMode::Markers).has_value());
-    RNIC_CHECK(b.set_receive_mode(ReceiveMode::Markers).has_value());
+    RNIC_CHECK(a.set_send_mode(FramedSendMode::Markers).has_value());
+    RNIC_CHECK(b.set_receive_mode(FramedReceiveMode::Markers).has_value());
   }
   /// a sends; it must be taken.
   void send(const Octets& octets) {

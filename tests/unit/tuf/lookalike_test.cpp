@@ -29,7 +29,7 @@ std::vector<Piece> pieces_of(const Octets& one, uint32_t emss, Counters& counter
   FramedStream s(config, counters);
   s.attach(transport);
   s.established(emss, {});
-  EXPECT_TRUE(s.set_send_mode(SendMode::Align, kKeyA));
+  EXPECT_TRUE(s.set_send_mode(FramedSendMode::Align, kKeyA));
   EXPECT_EQ(s.send(one), SendResult::Ok);
   std::vector<Piece> all;
   uint64_t offset = 0;
@@ -183,7 +183,7 @@ struct AlignedStream {
 };
 
 struct Reader {
-  explicit Reader(uint32_t limit = 4096, ReceiveMode mode = ReceiveMode::Align)
+  explicit Reader(uint32_t limit = 4096, FramedReceiveMode mode = FramedReceiveMode::Align)
       : stream(with(limit), counters, &notices), in(stream) {
     RNIC_CHECK(stream.set_receive_mode(mode, kKeyA).has_value());
   }
@@ -333,7 +333,7 @@ TEST(Hostile, EveryBitOfTheHeader_TUF_5_4_04) {
 TEST(Hostile, Noise) {
   for (uint64_t seed = 1; seed <= 3000; ++seed) {
     base::Prng random(seed);
-    Reader r(4096, seed % 2 == 0 ? ReceiveMode::Align : ReceiveMode::Markers);
+    Reader r(4096, seed % 2 == 0 ? FramedReceiveMode::Align : FramedReceiveMode::Markers);
     AlignedStream s({random.between(2, 300), random.between(2, 300), random.between(2, 300)});
     for (uint64_t i = random.below(6); i-- > 0;) {
       s.octets[random.below(s.octets.size())] = static_cast<uint8_t>(random.next());

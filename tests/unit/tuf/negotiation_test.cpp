@@ -63,10 +63,14 @@ TEST(Negotiation, EveryCombination_TUF_4_03_TUF_2_02_TUF_4_01) {
     ASSERT_TRUE(p.a.session->full_operation() && p.b.session->full_operation()) << bits;
     const bool align_b = bit(2) && bit(4);
     const bool align_a = bit(0) && bit(5);
-    EXPECT_EQ(p.a.session->agreed().send, align_b ? SendMode::Align : SendMode::Markers);
-    EXPECT_EQ(p.b.session->agreed().receive, align_b ? ReceiveMode::Align : ReceiveMode::Markers);
-    EXPECT_EQ(p.b.session->agreed().send, align_a ? SendMode::Align : SendMode::Markers);
-    EXPECT_EQ(p.a.session->agreed().receive, align_a ? ReceiveMode::Align : ReceiveMode::Markers);
+    EXPECT_EQ(p.a.session->agreed().send,
+              align_b ? FramedSendMode::Align : FramedSendMode::Markers);
+    EXPECT_EQ(p.b.session->agreed().receive,
+              align_b ? FramedReceiveMode::Align : FramedReceiveMode::Markers);
+    EXPECT_EQ(p.b.session->agreed().send,
+              align_a ? FramedSendMode::Align : FramedSendMode::Markers);
+    EXPECT_EQ(p.a.session->agreed().receive,
+              align_a ? FramedReceiveMode::Align : FramedReceiveMode::Markers);
     // And so they speak.
     for (auto [from, to] : {std::pair{&p.a, &p.b}, std::pair{&p.b, &p.a}}) {
       const uint64_t at = from->sent;
@@ -85,9 +89,11 @@ TEST(Negotiation, AReceiverWithoutSegments_TUF_2_02_TUF_4_03) {
     p.b.stream.traits_value.shows_segments = sees;
     p.b.stream.traits_value.can_drop = sees;
     p.start();
-    EXPECT_EQ(p.b.session->agreed().receive, sees ? ReceiveMode::Align : ReceiveMode::Markers);
-    EXPECT_EQ(p.a.session->agreed().send, sees ? SendMode::Align : SendMode::Markers);
-    EXPECT_EQ(p.b.session->agreed().send, SendMode::Align) << "the other direction is as it was";
+    EXPECT_EQ(p.b.session->agreed().receive,
+              sees ? FramedReceiveMode::Align : FramedReceiveMode::Markers);
+    EXPECT_EQ(p.a.session->agreed().send, sees ? FramedSendMode::Align : FramedSendMode::Markers);
+    EXPECT_EQ(p.b.session->agreed().send, FramedSendMode::Align)
+        << "the other direction is as it was";
     uint64_t at = p.a.sent;
     for (uint32_t i = 0; i < 400; ++i) p.a.user.to_send.push_back(numbered_ulpdu(i, 900));
     const Octets all = p.a.pull_all();
@@ -244,7 +250,7 @@ TEST(Negotiation, TimeOutAndEnd) {
     e.session->on_timer(e.in.now + std::chrono::seconds(60));
     EXPECT_EQ(e.events.failures, std::vector{mpa::StartFailure::TimedOut});
     EXPECT_EQ(e.session->next_deadline(), base::kNever);
-    e.session->ended(llp::StreamEnd::Closed, e.in.now);
+    e.session->ended(StreamEnd::Closed, e.in.now);
     SessionEnd f(initiator ? mpa::Role::Initiator : mpa::Role::Responder, {}, 1);
     f.establish();
     f.session->peer_finished(f.in.now);
@@ -313,7 +319,7 @@ TEST(Negotiation, AUserThatWasTakenAwayHearsNothing) {
     p.b.establish();
     p.b.in.receive(0, p.a.pull_all());
     if (taken) p.b.session->unbind();
-    p.b.session->ended(llp::StreamEnd::PeerReset, p.b.in.now);
+    p.b.session->ended(StreamEnd::PeerReset, p.b.in.now);
     EXPECT_EQ(p.b.events.failures, std::vector{mpa::StartFailure::StreamEnded});
     EXPECT_EQ(p.b.user.ends.size(), taken ? 0u : 1u);
   }

@@ -528,7 +528,7 @@ TEST(Session, AbortsItsStreamAsLongAsThereIsOne) {
   p.start();
   p.a.session->abort();
   EXPECT_EQ(p.a.stream.aborts, 1);
-  p.a.session->ended(llp::StreamEnd::Aborted, p.a.in.now);
+  p.a.session->ended(StreamEnd::Aborted, p.a.in.now);
   p.a.session->abort();
   p.a.session->close();
   EXPECT_EQ(p.a.stream.aborts, 1);
@@ -583,7 +583,7 @@ TEST(Session, Noise) {
     }
     EXPECT_LE(p.b.user.delivered.size(), all.size() / 2);
     EXPECT_LE(p.b.more.errors.size(), 1u);
-    p.b.session->ended(llp::StreamEnd::PeerReset, p.b.in.now);
+    p.b.session->ended(StreamEnd::PeerReset, p.b.in.now);
     EXPECT_EQ(mpa::held_octets(*p.b.hold_store), 0u) << seed;
   }
 }

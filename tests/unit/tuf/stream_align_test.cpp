@@ -170,8 +170,8 @@ TEST(Aligned, AnEmssOfEightOctets_TUF_3_11_TUF_3_03) {
   FramedStream reader({}, counters);
   s.attach(transport);
   s.established(1448, {});
-  ASSERT_TRUE(s.set_send_mode(SendMode::Align, kKeyA));
-  ASSERT_TRUE(reader.set_receive_mode(ReceiveMode::Align, kKeyA));
+  ASSERT_TRUE(s.set_send_mode(FramedSendMode::Align, kKeyA));
+  ASSERT_TRUE(reader.set_receive_mode(FramedReceiveMode::Align, kKeyA));
   uint64_t offset = 0;
   uint64_t arrived = 0;
   for (const uint32_t emss : {20u, 9u, 8u, 7u, 1u, 0u, 3u, 1448u}) {
@@ -522,7 +522,7 @@ TEST(Aligned, APlainReceiver_TUF_2_03) {
     config.packing = packing;
     FramedPair p(config);
     p.open();
-    ASSERT_TRUE(p.a.set_send_mode(SendMode::Align, kKeyA));
+    ASSERT_TRUE(p.a.set_send_mode(FramedSendMode::Align, kKeyA));
     base::Prng random(7);
     p.link.hook = [&](const testing::LinkFrame& frame) {
       return testing::Fate{.drop = frame.payload() != 0 && random.chance(0.2)};

@@ -15,19 +15,20 @@ Octets text(size_t n) {
 TEST(Modes, EveryModeOverOurTcp_TUF_A_01_TUF_2_01_TUF_2_02) {
   FramedPair p;
   p.open();
-  for (const SendMode mode :
-       {SendMode::Plain, SendMode::Atomic, SendMode::Align, SendMode::Markers}) {
+  for (const FramedSendMode mode : {FramedSendMode::Plain, FramedSendMode::Atomic,
+                                    FramedSendMode::Align, FramedSendMode::Markers}) {
     EXPECT_TRUE(p.a.supports(mode));
     EXPECT_TRUE(p.a.set_send_mode(mode, kKeyA)) << to_string(mode);
     EXPECT_EQ(p.a.send_mode(), mode);
   }
-  for (const ReceiveMode mode : {ReceiveMode::Plain, ReceiveMode::Align, ReceiveMode::Markers}) {
+  for (const FramedReceiveMode mode :
+       {FramedReceiveMode::Plain, FramedReceiveMode::Align, FramedReceiveMode::Markers}) {
     EXPECT_TRUE(p.b.set_receive_mode(mode, kKeyA)) << to_string(mode);
     EXPECT_EQ(p.b.receive_mode(), mode);
   }
   // s.5: the key stays.
-  EXPECT_FALSE(p.a.set_send_mode(SendMode::Align, kKeyB));
-  EXPECT_EQ(p.a.send_mode(), SendMode::Markers);
+  EXPECT_FALSE(p.a.set_send_mode(FramedSendMode::Align, kKeyB));
+  EXPECT_EQ(p.a.send_mode(), FramedSendMode::Markers);
 }
 
 // TUF-A-01 TUF-2-01 TUF-2-02: what cannot be kept is refused; marker mode always works.
@@ -38,37 +39,38 @@ TEST(Modes, UnsupportedOnesFail_TUF_A_01_TUF_2_01_TUF_2_02) {
   FramedStream s({}, counters);
   s.attach(transport);
   s.established(1460, {});
-  for (const SendMode mode : {SendMode::Atomic, SendMode::Align}) {
+  for (const FramedSendMode mode : {FramedSendMode::Atomic, FramedSendMode::Align}) {
     EXPECT_FALSE(s.supports(mode));
     const Status status = s.set_send_mode(mode, kKeyA);
     ASSERT_FALSE(status);
     EXPECT_EQ(status.error().code, ErrorCode::Unsupported);
-    EXPECT_EQ(s.send_mode(), SendMode::Plain);
+    EXPECT_EQ(s.send_mode(), FramedSendMode::Plain);
   }
-  EXPECT_TRUE(s.set_send_mode(SendMode::Markers));
-  EXPECT_FALSE(s.supports(ReceiveMode::Align));
-  const Status blind = s.set_receive_mode(ReceiveMode::Align, kKeyA);
+  EXPECT_TRUE(s.set_send_mode(FramedSendMode::Markers));
+  EXPECT_FALSE(s.supports(FramedReceiveMode::Align));
+  const Status blind = s.set_receive_mode(FramedReceiveMode::Align, kKeyA);
   ASSERT_FALSE(blind);
   EXPECT_EQ(blind.error().code, ErrorCode::Unsupported);
-  EXPECT_EQ(s.receive_mode(), ReceiveMode::Plain);
-  EXPECT_TRUE(s.set_receive_mode(ReceiveMode::Markers));
+  EXPECT_EQ(s.receive_mode(), FramedReceiveMode::Plain);
+  EXPECT_TRUE(s.set_receive_mode(FramedReceiveMode::Markers));
   // PDUs that do not tell their length cannot be found in a marked stream.
   StreamConfig opaque;
   opaque.format = PduFormat::one_per_frame();
   FramedStream t(opaque, counters);
-  EXPECT_FALSE(t.set_send_mode(SendMode::Markers));
-  EXPECT_FALSE(t.set_receive_mode(ReceiveMode::Markers));
-  EXPECT_TRUE(t.set_receive_mode(ReceiveMode::Align, kKeyA));
+  EXPECT_FALSE(t.set_send_mode(FramedSendMode::Markers));
+  EXPECT_FALSE(t.set_receive_mode(FramedReceiveMode::Markers));
+  EXPECT_TRUE(t.set_receive_mode(FramedReceiveMode::Align, kKeyA));
 }
 
 // TUF-A-02: before the connection is there, and after octets of another kind went by.
 TEST(Modes, EnabledBeforeOrAfter_TUF_A_02) {
   for (const bool marked : {false, true}) {
     FramedPair before;
-    ASSERT_TRUE(
-        before.b.set_receive_mode(marked ? ReceiveMode::Markers : ReceiveMode::Align, kKeyA));
+    ASSERT_TRUE(before.b.set_receive_mode(
+        marked ? FramedReceiveMode::Markers : FramedReceiveMode::Align, kKeyA));
     before.connect();
-    ASSERT_TRUE(before.a.set_send_mode(marked ? SendMode::Markers : SendMode::Align, kKeyA));
+    ASSERT_TRUE(
+        before.a.set_send_mode(marked ? FramedSendMode::Markers : FramedSendMode::Align, kKeyA));
     before.link.run(seconds(1));
     for (uint32_t i = 0; i < 20; ++i) before.send(pdu(i, 50 + i));
     EXPECT_TRUE(before.deliver());
@@ -99,8 +101,8 @@ TEST(Modes, EachDirectionHasItsOwn_TUF_4_01) {
   p.align();
   ASSERT_TRUE(p.b.set_send_interval(300));
   ASSERT_TRUE(p.a.set_receive_interval(300));
-  ASSERT_TRUE(p.b.set_send_mode(SendMode::Markers));
-  ASSERT_TRUE(p.a.set_receive_mode(ReceiveMode::Markers));
+  ASSERT_TRUE(p.b.set_send_mode(FramedSendMode::Markers));
+  ASSERT_TRUE(p.a.set_receive_mode(FramedReceiveMode::Markers));
   std::vector<Octets> back, back_got;
   for (uint32_t i = 0; i < 60; ++i) {
     p.send(pdu(i, 20 + i * 20));
@@ -126,7 +128,7 @@ TEST(Modes, EachDirectionHasItsOwn_TUF_4_01) {
 TEST(Modes, Atomic_TUF_A_03_TUF_5_1_09) {
   FramedPair p;
   p.open();
-  ASSERT_TRUE(p.a.set_send_mode(SendMode::Atomic));
+  ASSERT_TRUE(p.a.set_send_mode(FramedSendMode::Atomic));
   EXPECT_EQ(p.a.usable_emss(), 1448u);
   EXPECT_EQ(p.a.send(text(1449)), SendResult::MessageSize);
   std::vector<Octets> buffers;
@@ -195,7 +197,7 @@ TEST(Modes, APduReadInPart_TUF_A_11) {
   p.link.run(milliseconds(50));
   Octets part(40), rest(200);
   ASSERT_EQ(p.b.read(part), 40u);
-  EXPECT_FALSE(p.b.set_receive_mode(ReceiveMode::Plain));
+  EXPECT_FALSE(p.b.set_receive_mode(FramedReceiveMode::Plain));
   EXPECT_EQ(p.b.receive(base::ByteSpan(rest).first(59)).kind, ReceiveKind::NoRoom);
   const Received received = p.b.receive(rest);
   EXPECT_EQ(received.kind, ReceiveKind::Pdu);
@@ -203,7 +205,7 @@ TEST(Modes, APduReadInPart_TUF_A_11) {
   const Octets whole = pdu(1, 100);
   EXPECT_TRUE(std::equal(part.begin(), part.end(), whole.begin()));
   EXPECT_TRUE(std::equal(rest.begin(), rest.begin() + 60, whole.begin() + 40));
-  EXPECT_TRUE(p.b.set_receive_mode(ReceiveMode::Plain));
+  EXPECT_TRUE(p.b.set_receive_mode(FramedReceiveMode::Plain));
 }
 
 TEST(Markers, StandWhereTheyMust_TUF_6_01_TUF_6_02_TUF_6_03_TUF_6_05_TUF_6_06) {
@@ -305,8 +307,8 @@ TEST(Markers, IntervalsCanBeSetAtAnyTime_TUF_A_09_TUF_A_10) {
   ASSERT_TRUE(p.deliver());
   EXPECT_EQ(p.image.size(), 1208u);
   ASSERT_TRUE(p.b.set_receive_interval(100));
-  ASSERT_TRUE(p.a.set_send_mode(SendMode::Markers));
-  ASSERT_TRUE(p.b.set_receive_mode(ReceiveMode::Markers));
+  ASSERT_TRUE(p.a.set_send_mode(FramedSendMode::Markers));
+  ASSERT_TRUE(p.b.set_receive_mode(FramedReceiveMode::Markers));
   p.send(pdu(1, 1000));
   ASSERT_TRUE(p.deliver());
   EXPECT_EQ(p.counters_a.markers_out, 11u);
@@ -383,14 +385,14 @@ TEST(Modes, MarkerModeBeginsAtAKnownOctet) {
   p.open();
   p.align();
   p.send(pdu(0, 500));
-  const Status early = p.a.set_send_mode(SendMode::Markers);
+  const Status early = p.a.set_send_mode(FramedSendMode::Markers);
   ASSERT_FALSE(early);
   EXPECT_EQ(early.error().code, ErrorCode::WrongState);
   EXPECT_EQ(early.error().message,
             "marker mode begins at a known octet: wait until what was submitted is sent");
-  EXPECT_EQ(p.a.send_mode(), SendMode::Align);
+  EXPECT_EQ(p.a.send_mode(), FramedSendMode::Align);
   ASSERT_TRUE(p.deliver());
-  EXPECT_TRUE(p.a.set_send_mode(SendMode::Markers));
+  EXPECT_TRUE(p.a.set_send_mode(FramedSendMode::Markers));
 }
 
 TEST(Words, EachHasItsOwn) {
@@ -401,7 +403,7 @@ TEST(Words, EachHasItsOwn) {
   EXPECT_STREQ(to_string(SendResult::Malformed), "the PDU's length field does not tell its length");
   EXPECT_STREQ(to_string(SendResult::Closed), "the stream is closed");
   EXPECT_STREQ(to_string(static_cast<SendResult>(99)), "unknown");
-  EXPECT_STREQ(to_string(ReceiveMode::Plain), "plain");
+  EXPECT_STREQ(to_string(FramedReceiveMode::Plain), "plain");
   EXPECT_STREQ(to_string(Error::None), "none");
 }
 
@@ -411,7 +413,7 @@ struct LoneStream {
       : stream(config, counters, events) {
     stream.attach(transport);
     stream.established(1460, {});
-    EXPECT_TRUE(stream.set_receive_mode(ReceiveMode::Align, kKeyA));
+    EXPECT_TRUE(stream.set_receive_mode(FramedReceiveMode::Align, kKeyA));
   }
   /// A segment in order.
   void place(uint64_t at, const Octets& octets) {

@@ -204,7 +204,7 @@ TEST(Settings, EveryKindOfValueOfADevice) {
   ASSERT_EQ(settings.devices.size(), 1u);
   const DeviceSettings& device = settings.devices[0];
   EXPECT_FALSE(device.config.tcp.sack);
-  EXPECT_EQ(device.config.tcp.congestion_control, tcp::CongestionControl::NewReno);
+  EXPECT_EQ(device.config.tcp.congestion_control, CongestionControl::NewReno);
   EXPECT_EQ(device.config.tcp.receive_window, 256u << 10);
   EXPECT_EQ(device.config.tcp.max_cwnd, 100000u);
   EXPECT_EQ(device.config.tcp.rto_min, microseconds(1500));

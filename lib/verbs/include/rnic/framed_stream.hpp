@@ -41,19 +41,6 @@ class FramedListener;
 class FramedSocket;
 }  // namespace nic
 
-/// What the sender does (appendix A).
-enum class FramedSendMode : uint8_t {
-  Plain,    ///< octets without any boundary
-  Atomic,   ///< a frame is one TCP segment, nothing is added to the stream
-  Align,    ///< alignment mode, s.5: every segment begins with a header that has length and key
-  Markers,  ///< marker mode, s.6: markers in the stream at intervals point to the next frame
-};
-[[nodiscard]] const char* to_string(FramedSendMode mode);
-
-/// What the receiver expects. A stream of a sender in Atomic mode is received in Plain.
-enum class FramedReceiveMode : uint8_t { Plain, Align, Markers };
-[[nodiscard]] const char* to_string(FramedReceiveMode mode);
-
 /// Where a frame tells its length: framing adds nothing that would separate packed frames. Without
 /// anything given a frame begins with 16 bits, big-endian, that count the octets behind them.
 struct FrameFormat {

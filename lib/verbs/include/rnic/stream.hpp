@@ -25,6 +25,7 @@
 #include <string>
 
 #include "rnic/error.hpp"
+#include "rnic/transport.hpp"
 
 namespace rnic {
 
@@ -42,30 +43,6 @@ enum class StreamState : uint8_t {
   Ended,       ///< TCP has done with it; how_ended() says how
 };
 [[nodiscard]] const char* to_string(StreamState state);
-
-/// How a stream ended.
-enum class StreamEnd : uint8_t {
-  Closed,       ///< both directions finished, everything acknowledged
-  PeerReset,    ///< the peer sent RST
-  TimedOut,     ///< the peer did not answer for tcp.user_timeout, or tcp.connect_timeout
-  Refused,      ///< nobody listens at the peer's port
-  Aborted,      ///< by this side
-  Unreachable,  ///< the network told, verifiably, that there is no way to the peer (ICMP)
-};
-[[nodiscard]] const char* to_string(StreamEnd end);
-
-enum class CongestionControl : uint8_t {
-  NewReno,  ///< RFC 6582
-  Cubic,    ///< RFC 9438
-  Dctcp,    ///< RFC 8257: at both ends, inside a data center only
-};
-
-/// Explicit congestion notification (RFC 3168).
-enum class Ecn : uint8_t {
-  Off,     ///< never
-  Accept,  ///< when the peer asks for it
-  Offer,   ///< ask for it, and accept
-};
 
 /// What one stream has its own way; what is not given is as the configuration says for all.
 struct StreamOptions {

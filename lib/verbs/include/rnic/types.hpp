@@ -1,12 +1,15 @@
 /// \file
-/// Plain values of the public API: work requests, completions, events, counters.
+/// Plain values of the public API: rights, events, counters.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "rnic/trace.hpp"
+#include "rnic/transport.hpp"
+#include "rnic/work.hpp"
 
 namespace rnic {
 
@@ -20,87 +23,9 @@ enum Access : uint32_t {
   kRemoteAtomic = 1u << 4,      ///< the peer may FetchAdd and CompareSwap
 };
 
-inline constexpr uint32_t kMaxSge = 16;           ///< scatter/gather elements of a work request
 inline constexpr uint32_t kMaxPrivateData = 508;  ///< octets that every revision but 0 carries
 /// As an IRD or ORD: not agreed in the start-up, the applications do that (RFC 6581 s.9.1).
 inline constexpr uint32_t kReadsByApplication = 0x3fff;
-
-/// One piece of registered local memory.
-struct Sge {
-  uint64_t address = 0;  ///< virtual address (or offset, for a zero-based region)
-  uint32_t length = 0;   ///< octets
-  uint32_t stag = 0;     ///< MemoryRegion::stag()
-};
-
-enum class Opcode : uint8_t {
-  Send,
-  SendInvalidate,
-  Write,
-  Read,
-  Receive,
-  ReadInvalidate,   ///< a Read whose sink's STag is invalidated before it completes
-  FetchAdd,         ///< RFC 7306; see QueuePair::post_fetch_add()
-  CompareSwap,      ///< RFC 7306; see QueuePair::post_compare_swap()
-  Immediate,        ///< RFC 7306; see QueuePair::post_immediate()
-  LocalInvalidate,  ///< revokes an STag of this side after everything before it has completed
-};
-[[nodiscard]] const char* to_string(Opcode opcode);
-
-/// What an atomic works with, as numbers of this host (RFC 7306 s.5.1).
-struct AtomicOperands {
-  uint64_t data = 0;          ///< FetchAdd: what to add; CompareSwap: what to swap in
-  uint64_t mask = 0;          ///< FetchAdd: highest bit of each field, 0: one field of 64 bits;
-                              ///< CompareSwap: which bits to swap
-  uint64_t compare = 0;       ///< CompareSwap: what must be there
-  uint64_t compare_mask = 0;  ///< CompareSwap: which bits must be equal
-};
-
-using ImmediateData = std::array<uint8_t, 8>;
-
-/// A request for the send queue. Its memory belongs to the device until the completion.
-struct SendRequest {
-  uint64_t id = 0;
-  Opcode opcode = Opcode::Send;
-  bool signaled = true;    ///< a completion is wanted on success (errors always complete)
-  bool solicited = false;  ///< Send or Immediate with Solicited Event
-  bool fence = false;      ///< wait for all earlier Reads and atomics of this queue pair
-  uint32_t sge_count = 0;
-  std::array<Sge, kMaxSge> sges{};  ///< source; for Read the sink, one element; for an atomic
-                                    ///< nothing, or 8 octets that take the original value
-  uint32_t remote_stag = 0;    ///< Write: sink; Read: source; atomic: target; SendInvalidate and
-                               ///< LocalInvalidate: what to invalidate
-  uint64_t remote_offset = 0;  ///< tagged offset in the remote region
-  AtomicOperands atomic;       ///< FetchAdd, CompareSwap
-  ImmediateData immediate{};   ///< Immediate
-};
-
-struct ReceiveRequest {
-  uint64_t id = 0;
-  uint32_t sge_count = 0;
-  std::array<Sge, kMaxSge> sges{};
-};
-
-enum class CompletionStatus : uint8_t {
-  Success,
-  LocalProtection,  ///< a local SGE is not covered by a region of this domain with the right needed
-  LocalLength,      ///< message too long
-  RemoteTerminated,  ///< the peer refused this operation
-  Flushed,           ///< not carried out: the queue pair is in error or closed
-};
-[[nodiscard]] const char* to_string(CompletionStatus status);
-
-struct Completion {
-  uint64_t id = 0;
-  Opcode opcode = Opcode::Send;
-  CompletionStatus status = CompletionStatus::Success;
-  bool solicited = false;
-  bool has_immediate = false;     ///< Receive of Immediate Data; the buffer's memory is untouched
-  uint32_t length = 0;            ///< octets received (Receive) or moved
-  uint32_t qp = 0;                ///< QueuePair::number()
-  uint32_t invalidated_stag = 0;  ///< Receive of a Send with Invalidate; 0 otherwise
-  uint64_t original = 0;          ///< atomic: what the target held before, a number of this host
-  ImmediateData immediate{};      ///< the 8 octets, when has_immediate
-};
 
 enum class EventKind : uint8_t {
   ConnectRequest,    ///< answer with QueuePair::accept() or Device::reject(). While half of the
@@ -132,12 +57,6 @@ struct Fault {
   uint8_t layer = 0;
   uint8_t type = 0;
   uint8_t code = 0;
-};
-
-/// What stands between TCP and DDP.
-enum class Framing : uint8_t {
-  Mpa,  ///< RFC 5044
-  Tuf,  ///< draft-ietf-tsvwg-tcp-ulp-frame-00: without a CRC, and without what `mpa.*` says
 };
 
 /// How one connection is set up. What is not said comes from the configuration (`framing`, `mpa.*`)
@@ -192,26 +111,6 @@ struct Counter {
   std::string unit;
   std::string help;
   uint64_t value = 0;
-};
-
-/// What happened to a segment (sender's or receiver's stream offsets).
-enum class TraceKind : uint8_t {
-  Sent,
-  Retransmitted,
-  InOrder,
-  PlacedEarly,
-  Held,
-  CrcDropped,
-  Delivered,
-  Suspected  ///< dropped before commit: it cuts an FPDU or carries a damaged length
-};
-[[nodiscard]] const char* to_string(TraceKind kind);
-
-struct TraceEvent {
-  TraceKind kind = TraceKind::Sent;
-  uint64_t begin = 0;   ///< stream offset of the first octet
-  uint64_t end = 0;     ///< one past the last
-  int64_t time_ns = 0;  ///< on the context's time line
 };
 
 }  // namespace rnic
