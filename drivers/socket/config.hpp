@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/time.hpp"
-#include "llp/endpoint.hpp"
+#include "rnic/address.hpp"
 
 namespace rnic::socket {
 
@@ -22,8 +22,8 @@ struct Config {
   uint32_t system_receive_buffer = 0;   ///< SO_RCVBUF, octets; 0: the system decides
   bool align = true;                    ///< MSG_EOR behind every segment's worth of FPDUs
 
-  std::vector<llp::IpAddress> addresses;  ///< of our ends; none: all that the system has
-  uint32_t mtu = 1500;                    ///< octets of an IP packet, where nothing better is known
+  std::vector<IpAddress> addresses;  ///< of our ends; none: all that the system has
+  uint32_t mtu = 1500;               ///< octets of an IP packet, where nothing better is known
   uint32_t max_connections = 1024;
   uint32_t max_listeners = 64;
   bool pack_records = true;  ///< several small records in one segment

@@ -31,7 +31,7 @@ int seconds(base::Duration duration) {
 }  // namespace
 
 Connection::Connection(Transport& transport, System& system, const Config& config,
-                       Counters& counters, Descriptor&& descriptor, const llp::Endpoint& remote,
+                       Counters& counters, Descriptor&& descriptor, const Endpoint& remote,
                        State state)
     : transport_(transport),
       system_(system),
@@ -402,8 +402,7 @@ void Connection::fail(int error) {
   if (!is_known(error)) {
     ++counters_.errors;
     base::log(base::LogLevel::Warning, "socket", [&] {
-      return "connection to " + llp::to_string(remote_) + ": " +
-             std::generic_category().message(error);
+      return "connection to " + to_string(remote_) + ": " + std::generic_category().message(error);
     });
   }
   doom(end_of(error, state_ == State::Connecting));

@@ -76,7 +76,7 @@ class Connection final : public llp::Stream {
   enum class State : uint8_t { Connecting, Open };
 
   Connection(Transport& transport, System& system, const Config& config, Counters& counters,
-             Descriptor&& descriptor, const llp::Endpoint& remote, State state);
+             Descriptor&& descriptor, const Endpoint& remote, State state);
 
   // llp::Stream
   [[nodiscard]] llp::StreamTraits traits() const override {
@@ -88,8 +88,8 @@ class Connection final : public llp::Stream {
             .shows_segments = false};
   }
   [[nodiscard]] uint32_t emss() const override { return emss_; }
-  [[nodiscard]] llp::Endpoint local() const override { return local_; }
-  [[nodiscard]] llp::Endpoint remote() const override { return remote_; }
+  [[nodiscard]] Endpoint local() const override { return local_; }
+  [[nodiscard]] Endpoint remote() const override { return remote_; }
   void ready() override;
   void close() override;
   void abort() override;
@@ -159,8 +159,8 @@ class Connection final : public llp::Stream {
   const Config& config_;
   Counters& counters_;
   Descriptor descriptor_;
-  llp::Endpoint local_;
-  llp::Endpoint remote_;
+  Endpoint local_;
+  Endpoint remote_;
   State state_;
   llp::StreamUser* user_ = nullptr;
   base::TraceSink* trace_ = nullptr;

@@ -17,7 +17,7 @@
 /// - What the system's TCP decides stays with it: congestion control, retransmission, SACK, ECN.
 ///   Silent drop and early placement do not exist here (StreamTraits say so).
 ///
-/// Limits: Linux; link-local IPv6 addresses need a scope, which llp::IpAddress does not carry.
+/// Limits: Linux; link-local IPv6 addresses need a scope, which IpAddress does not carry.
 #pragma once
 
 #include "socket/calls.hpp"

@@ -14,7 +14,7 @@ void Descriptor::reset() {
   number_ = -1;
 }
 
-SystemAddress::SystemAddress(const llp::Endpoint& endpoint, bool mapped) {
+SystemAddress::SystemAddress(const Endpoint& endpoint, bool mapped) {
   if (endpoint.address.is_v4() && !mapped) {
     auto& v4 = reinterpret_cast<sockaddr_in&>(storage);
     v4.sin_family = AF_INET;
@@ -31,15 +31,15 @@ SystemAddress::SystemAddress(const llp::Endpoint& endpoint, bool mapped) {
   size = sizeof v6;
 }
 
-llp::Endpoint SystemAddress::endpoint() const {
+Endpoint SystemAddress::endpoint() const {
   if (family() == AF_INET) {
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(storage);
-    return {llp::IpAddress::v4(ntohl(v4.sin_addr.s_addr)), ntohs(v4.sin_port)};
+    return {IpAddress::v4(ntohl(v4.sin_addr.s_addr)), ntohs(v4.sin_port)};
   }
   const auto& v6 = reinterpret_cast<const sockaddr_in6&>(storage);
-  return {llp::IpAddress(base::load_be64(v6.sin6_addr.s6_addr),
-                         base::load_be64(v6.sin6_addr.s6_addr + 8)),
-          ntohs(v6.sin6_port)};
+  return {
+      IpAddress(base::load_be64(v6.sin6_addr.s6_addr), base::load_be64(v6.sin6_addr.s6_addr + 8)),
+      ntohs(v6.sin6_port)};
 }
 
 Result<Descriptor> open_socket(System& system, int family) {

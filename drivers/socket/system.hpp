@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/fail.hpp"
-#include "llp/endpoint.hpp"
 #include "llp/stream.hpp"
+#include "rnic/address.hpp"
 #include "socket/calls.hpp"
 
 namespace rnic::socket {
@@ -45,8 +45,8 @@ struct SystemAddress {
 
   SystemAddress() = default;
   /// IPv4 addresses become AF_INET, or mapped ones of AF_INET6 where `mapped`.
-  explicit SystemAddress(const llp::Endpoint& endpoint, bool mapped = false);
-  [[nodiscard]] llp::Endpoint endpoint() const;
+  explicit SystemAddress(const Endpoint& endpoint, bool mapped = false);
+  [[nodiscard]] Endpoint endpoint() const;
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
   sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
   [[nodiscard]] int family() const { return storage.ss_family; }

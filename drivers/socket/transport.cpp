@@ -76,7 +76,7 @@ bool Transport::watch(int descriptor, uint32_t events, uint64_t word) {
 
 // --- listening ---
 
-Status Transport::listen(const llp::Endpoint& local, llp::Acceptor& acceptor) {
+Status Transport::listen(const Endpoint& local, llp::Acceptor& acceptor) {
   const auto same = [&](const auto& listener) { return listener->local == local; };
   if (std::any_of(listeners_.begin(), listeners_.end(), same)) {
     return fail(ErrorCode::AlreadyExists,
@@ -90,9 +90,9 @@ Status Transport::listen(const llp::Endpoint& local, llp::Acceptor& acceptor) {
   listener->number = listeners_made_++;
   listener->local = local;
   listener->acceptor = &acceptor;
-  std::vector<llp::IpAddress> addresses{local.address};
+  std::vector<IpAddress> addresses{local.address};
   if (local.address.is_unspecified() && !config_.addresses.empty()) addresses = config_.addresses;
-  for (const llp::IpAddress& address : addresses) {
+  for (const IpAddress& address : addresses) {
     auto descriptor = open_listener({address, local.port});
     if (!descriptor) return tl::unexpected(descriptor.error());
     const uint64_t word = listener->number | kListenerBit;
@@ -106,12 +106,12 @@ Status Transport::listen(const llp::Endpoint& local, llp::Acceptor& acceptor) {
 }
 
 /// `::` takes both IP versions, where the system has both.
-Result<Descriptor> Transport::open_listener(const llp::Endpoint& local) {
+Result<Descriptor> Transport::open_listener(const Endpoint& local) {
   const bool any = local.address.is_unspecified();
-  llp::Endpoint wanted = local;
+  Endpoint wanted = local;
   auto descriptor = open_socket(system_, local.address.is_v4() ? AF_INET : AF_INET6);
   if (!descriptor && any && !local.address.is_v4()) {
-    wanted.address = llp::IpAddress::v4(0);
+    wanted.address = IpAddress::v4(0);
     descriptor = open_socket(system_, AF_INET);
   }
   if (!descriptor) return descriptor;
@@ -138,7 +138,7 @@ void Transport::set_buffers(int descriptor) const {
   }
 }
 
-Status Transport::unlisten(const llp::Endpoint& local) {
+Status Transport::unlisten(const Endpoint& local) {
   const auto erased =
       std::erase_if(listeners_, [&](const auto& listener) { return listener->local == local; });
   if (erased != 0) return {};
@@ -181,7 +181,7 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
     ++(scarce ? counters_.accepts_deferred : counters_.accept_errors);
     return !scarce;  // an error of one connection is none of the next
   }
-  const llp::Endpoint remote = peer.endpoint();
+  const Endpoint remote = peer.endpoint();
   Connection* connection = nullptr;
   const bool made = base::attempt(
       [&] { connection = add(std::move(accepted), remote, Connection::State::Open); });
@@ -214,7 +214,7 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
 
 // --- connecting ---
 
-Connection* Transport::add(Descriptor&& descriptor, const llp::Endpoint& remote,
+Connection* Transport::add(Descriptor&& descriptor, const Endpoint& remote,
                            Connection::State state) {
   const base::Handle handle = connections_.emplace(*this, system_, config_, counters_,
                                                    std::move(descriptor), remote, state);
@@ -223,18 +223,17 @@ Connection* Transport::add(Descriptor&& descriptor, const llp::Endpoint& remote,
   return connection;
 }
 
-Status Transport::bind_source(int descriptor, const llp::Endpoint& local,
-                              const llp::Endpoint& remote) const {
-  llp::Endpoint source = local;
+Status Transport::bind_source(int descriptor, const Endpoint& local, const Endpoint& remote) const {
+  Endpoint source = local;
   if (source.address.is_unspecified()) {
     const auto mine =
         std::find_if(config_.addresses.begin(), config_.addresses.end(),
-                     [&](const llp::IpAddress& a) { return a.is_v4() == remote.address.is_v4(); });
+                     [&](const IpAddress& a) { return a.is_v4() == remote.address.is_v4(); });
     if (mine != config_.addresses.end()) source.address = *mine;
   }
   if (source.address.is_unspecified() && source.port == 0) return {};
   if (source.address.is_unspecified() && remote.address.is_v4()) {
-    source.address = llp::IpAddress::v4(0);
+    source.address = IpAddress::v4(0);
   }
   // The port is chosen with the peer in view: many connections to different peers may share one.
   if (source.port == 0) set_option(system_, descriptor, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
@@ -243,7 +242,7 @@ Status Transport::bind_source(int descriptor, const llp::Endpoint& local,
   return tl::unexpected(system_error("connect from " + to_string(source), errno));
 }
 
-Result<llp::Stream*> Transport::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+Result<llp::Stream*> Transport::connect(const Endpoint& local, const Endpoint& remote,
                                         llp::StreamUser& user, base::Now now) {
   if (connections_.live() == config_.max_connections) {
     return fail(ErrorCode::ResourceExhausted,

@@ -31,10 +31,10 @@ class Transport final : public llp::Transport {
 
   /// An unspecified local address: Config::addresses, and with none of them every address of both
   /// IP versions that the system has.
-  Status listen(const llp::Endpoint& local, llp::Acceptor& acceptor) override;
-  Status unlisten(const llp::Endpoint& local) override;
-  Result<llp::Stream*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
-                               llp::StreamUser& user, base::Now now) override;
+  Status listen(const Endpoint& local, llp::Acceptor& acceptor) override;
+  Status unlisten(const Endpoint& local) override;
+  Result<llp::Stream*> connect(const Endpoint& local, const Endpoint& remote, llp::StreamUser& user,
+                               base::Now now) override;
   uint32_t receive(base::Now now, llp::BeforeHandUp& before) override;
   void on_timers(base::Now now) override;
   void output(base::Now now) override;
@@ -60,16 +60,16 @@ class Transport final : public llp::Transport {
  private:
   struct Listener {
     uint64_t number = 0;  // names it to epoll
-    llp::Endpoint local;
+    Endpoint local;
     llp::Acceptor* acceptor = nullptr;
     std::vector<Descriptor> descriptors;
   };
 
   Transport(const Config& config, System& system, Descriptor poller, base::Now now);
   bool watch(int descriptor, uint32_t events, uint64_t word);
-  Result<Descriptor> open_listener(const llp::Endpoint& local);
-  [[nodiscard]] Status bind_source(int descriptor, const llp::Endpoint& local,
-                                   const llp::Endpoint& remote) const;
+  Result<Descriptor> open_listener(const Endpoint& local);
+  [[nodiscard]] Status bind_source(int descriptor, const Endpoint& local,
+                                   const Endpoint& remote) const;
   void set_buffers(int descriptor) const;
   [[nodiscard]] Listener* find_listener(uint64_t number);
   void accept_all(Listener& listener, base::Now now);
@@ -77,7 +77,7 @@ class Transport final : public llp::Transport {
   bool accept_one(Listener& listener, int descriptor, base::Now now);
   /// Somebody who is worth less gives way.
   bool make_room(Listener& listener, base::Now now);
-  Connection* add(Descriptor&& descriptor, const llp::Endpoint& remote, Connection::State state);
+  Connection* add(Descriptor&& descriptor, const Endpoint& remote, Connection::State state);
   void serve_those_waiting();
   void reap(base::Now now);
 

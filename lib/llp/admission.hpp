@@ -7,7 +7,7 @@
 
 #include "base/siphash.hpp"
 #include "base/slab.hpp"
-#include "llp/endpoint.hpp"
+#include "rnic/address.hpp"
 
 namespace rnic::llp {
 

@@ -12,8 +12,9 @@
 /// the first octet after the SYN, in each direction.
 #pragma once
 
-#include "llp/endpoint.hpp"
 #include "llp/frame.hpp"
 #include "llp/framing.hpp"
+#include "llp/pseudo_header.hpp"
 #include "llp/stream.hpp"
 #include "llp/transport.hpp"
+#include "rnic/address.hpp"

@@ -7,8 +7,8 @@
 #include "base/bytes.hpp"
 #include "base/time.hpp"
 #include "base/trace.hpp"
-#include "llp/endpoint.hpp"
 #include "llp/frame.hpp"
+#include "rnic/address.hpp"
 #include "rnic/transport.hpp"
 
 namespace rnic::llp {

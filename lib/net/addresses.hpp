@@ -1,30 +1,28 @@
 /// \file
-/// Addresses between their forms on the wire and llp::IpAddress, and those that follow from others.
+/// Addresses between their forms on the wire and IpAddress, and those that follow from others.
 #pragma once
 
 #include <cstdint>
 
-#include "llp/endpoint.hpp"
+#include "rnic/address.hpp"
 #include "wire/ether.hpp"
 #include "wire/nd.hpp"
 
 namespace rnic::net {
 
-[[nodiscard]] constexpr llp::IpAddress from_wire(const wire::Ipv6Address& a) {
-  return {a.high, a.low};
-}
-[[nodiscard]] constexpr wire::Ipv6Address to_wire(const llp::IpAddress& a) {
+[[nodiscard]] constexpr IpAddress from_wire(const wire::Ipv6Address& a) { return {a.high, a.low}; }
+[[nodiscard]] constexpr wire::Ipv6Address to_wire(const IpAddress& a) {
   return {a.high(), a.low()};
 }
 
-inline constexpr llp::IpAddress kAllNodes = from_wire(wire::kAllNodes);
+inline constexpr IpAddress kAllNodes = from_wire(wire::kAllNodes);
 
-[[nodiscard]] constexpr llp::IpAddress solicited_node(const llp::IpAddress& address) {
+[[nodiscard]] constexpr IpAddress solicited_node(const IpAddress& address) {
   return from_wire(wire::solicited_node(to_wire(address)));
 }
 
 /// fe80:: and the modified EUI-64 of the MAC address (RFC 4291 s.2.5.6, RFC 2464 s.4).
-[[nodiscard]] constexpr llp::IpAddress link_local_address(const wire::MacAddress& mac) {
+[[nodiscard]] constexpr IpAddress link_local_address(const wire::MacAddress& mac) {
   const uint64_t upper = uint64_t{mac[0] ^ 2u} << 16 | uint64_t{mac[1]} << 8 | mac[2];
   const uint64_t lower = uint64_t{mac[3]} << 16 | uint64_t{mac[4]} << 8 | mac[5];
   return {0xfe80000000000000, upper << 40 | uint64_t{0xfffe} << 24 | lower};

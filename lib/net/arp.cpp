@@ -18,7 +18,7 @@ void Arp::input(base::ByteView octets, base::Now now) {
     if (arp->sender_mac != mac_) conflict(*arp, now);
     return;
   }
-  const llp::IpAddress sender = llp::IpAddress::v4(arp->sender_ip);
+  const IpAddress sender = IpAddress::v4(arp->sender_ip);
   if (!routes_.is_ours(arp->target_ip)) {
     // Talk between others teaches us nothing. An announcement (RFC 5227 s.3) may be a lie, but
     // where we know its sender it makes us ask.
@@ -47,7 +47,7 @@ void Arp::conflict(const wire::Arp& claim, base::Now now) {
   if (now < may_defend_) return;
   may_defend_ = now + kDefendInterval;
   base::log(base::LogLevel::Error, "net", [&] {
-    return to_string(llp::IpAddress::v4(claim.sender_ip)) +
+    return to_string(IpAddress::v4(claim.sender_ip)) +
            " is ours, but another host on the link uses it, too: give one of them another";
   });
   const wire::Arp ours{wire::kArpRequest, mac_, claim.sender_ip, {}, claim.sender_ip};
@@ -55,7 +55,7 @@ void Arp::conflict(const wire::Arp& claim, base::Now now) {
 }
 
 void Arp::solicit(uint32_t target, const port::MacAddress* known, base::Now now) {
-  const llp::IpAddress source = routes_.source_for(llp::IpAddress::v4(target));
+  const IpAddress source = routes_.source_for(IpAddress::v4(target));
   const wire::Arp request{wire::kArpRequest, mac_, source.as_v4(), {}, target};
   send(request, known != nullptr ? *known : wire::kMacBroadcast, counters_.arp_requests_out, now);
 }

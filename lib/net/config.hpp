@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "base/time.hpp"
-#include "llp/endpoint.hpp"
+#include "rnic/address.hpp"
 
 namespace rnic::net {
 
 /// An address and how much of it is the network: 10.0.0.1/24, fd00::1/64.
 struct Prefix {
-  llp::IpAddress address;
+  IpAddress address;
   uint8_t length = 0;  ///< bits: 0..32 of IPv4, 0..128 of IPv6
   friend bool operator==(const Prefix&, const Prefix&) = default;
 };
@@ -20,7 +20,7 @@ struct Prefix {
 /// Destinations in `to` go through `gateway`, a neighbour of the same family.
 struct StaticRoute {
   Prefix to;
-  llp::IpAddress gateway;
+  IpAddress gateway;
   friend bool operator==(const StaticRoute&, const StaticRoute&) = default;
 };
 
@@ -37,11 +37,11 @@ struct Config {
   static constexpr uint32_t kMaxAddresses = 16;
   static constexpr uint32_t kMaxRoutes = 64;
 
-  llp::IpAddress address;  ///< of either family
+  IpAddress address;  ///< of either family
   uint8_t prefix_length = 24;
   std::vector<Prefix> addresses;    ///< further ones, at most kMaxAddresses
-  llp::IpAddress gateway;           ///< of IPv4; unspecified: none
-  llp::IpAddress gateway6;          ///< of IPv6; unspecified: none
+  IpAddress gateway;                ///< of IPv4; unspecified: none
+  IpAddress gateway6;               ///< of IPv6; unspecified: none
   std::vector<StaticRoute> routes;  ///< at most kMaxRoutes
   uint16_t vlan = 0;                ///< 802.1Q identifier of every frame, 1..4094; 0: untagged
   uint32_t mtu = 1500;              ///< octets of an IP packet; <= the port's

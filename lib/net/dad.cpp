@@ -14,20 +14,20 @@ Dad::Dad(const Config& config, Routes& routes, Counters& counters, base::Now now
   base::Prng random(config.seed ^ 0x6461640000000000ull);
   constexpr base::Duration kMostDelay = std::chrono::seconds(1);
   const auto delay = base::Duration(random.below(static_cast<uint64_t>(kMostDelay.count())));
-  for (const llp::IpAddress& address : routes.addresses6()) {
+  for (const IpAddress& address : routes.addresses6()) {
     tentative_.push_back({address, config.dad_transmits, now + delay});
     routes.set_usable(address, false);
   }
 }
 
-const Dad::Tentative* Dad::find(const llp::IpAddress& address) const {
+const Dad::Tentative* Dad::find(const IpAddress& address) const {
   const auto it = std::find_if(tentative_.begin(), tentative_.end(),
                                [&](const Tentative& t) { return t.address == address; });
   return it == tentative_.end() ? nullptr : &*it;
 }
 
 // RFC 4862 s.5.4.5
-void Dad::conflict(const llp::IpAddress& address) {
+void Dad::conflict(const IpAddress& address) {
   ++counters_.duplicate_addresses;
   base::log(base::LogLevel::Error, "net", [&] {
     return "somebody on the link has " + to_string(address) +
@@ -36,7 +36,7 @@ void Dad::conflict(const llp::IpAddress& address) {
   std::erase_if(tentative_, [&](const Tentative& t) { return t.address == address; });
 }
 
-std::optional<llp::IpAddress> Dad::due(base::Now now) {
+std::optional<IpAddress> Dad::due(base::Now now) {
   for (auto it = tentative_.begin(); it != tentative_.end();) {
     if (it->deadline > now) {
       ++it;

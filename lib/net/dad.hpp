@@ -9,10 +9,10 @@
 
 #include "base/prng.hpp"
 #include "base/time.hpp"
-#include "llp/endpoint.hpp"
 #include "net/config.hpp"
 #include "net/counters.hpp"
 #include "net/routes.hpp"
+#include "rnic/address.hpp"
 
 namespace rnic::net {
 
@@ -24,24 +24,24 @@ class Dad {
   /// All references outlive this.
   Dad(const Config& config, Routes& routes, Counters& counters, base::Now now);
 
-  [[nodiscard]] bool is_tentative(const llp::IpAddress& address) const {
+  [[nodiscard]] bool is_tentative(const IpAddress& address) const {
     return !tentative_.empty() && find(address) != nullptr;
   }
   /// Somebody else has, or is about to take, a tentative address.
-  void conflict(const llp::IpAddress& address);
+  void conflict(const IpAddress& address);
 
   /// \return an address to be asked for now; call until there is none.
-  std::optional<llp::IpAddress> due(base::Now now);
+  std::optional<IpAddress> due(base::Now now);
   [[nodiscard]] base::Now next_deadline() const;
 
  private:
   struct Tentative {
-    llp::IpAddress address;
+    IpAddress address;
     uint32_t left = 0;  // solicitations still to be sent
     base::Now deadline;
   };
 
-  [[nodiscard]] const Tentative* find(const llp::IpAddress& address) const;
+  [[nodiscard]] const Tentative* find(const IpAddress& address) const;
 
   Routes& routes_;
   Counters& counters_;

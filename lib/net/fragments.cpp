@@ -207,7 +207,7 @@ void Fragments::refuse(Datagram& datagram, base::Now now) {
        {datagram.quote.data(), datagram.quoted});
 }
 
-void Fragments::tell(const llp::IpAddress& source, const llp::IpAddress& destination, uint32_t size,
+void Fragments::tell(const IpAddress& source, const IpAddress& destination, uint32_t size,
                      base::ByteView quote) {
   const uint32_t least = source.is_v4() ? kLeastMtu4 : kLeastMtu6;
   refused_ = RefusedDatagram{source, destination, std::max(size, least), quote};

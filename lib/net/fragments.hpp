@@ -16,17 +16,17 @@
 
 #include "base/bytes.hpp"
 #include "base/time.hpp"
-#include "llp/endpoint.hpp"
 #include "net/config.hpp"
 #include "net/counters.hpp"
 #include "net/reassembler.hpp"
+#include "rnic/address.hpp"
 
 namespace rnic::net {
 
 /// One fragment, its header checked.
 struct Fragment {
-  llp::IpAddress source;
-  llp::IpAddress destination;
+  IpAddress source;
+  IpAddress destination;
   uint32_t id = 0;
   uint8_t protocol = 0;  ///< of IPv6: the fragment header's next header
   uint8_t ecn = 0;
@@ -46,15 +46,15 @@ struct Reassembled {
 /// A datagram whose time was over and whose first fragment had come: to be reported (RFC 1122
 /// s.3.3.2, RFC 8200 s.4.5).
 struct ExpiredDatagram {
-  llp::IpAddress source;
-  llp::IpAddress destination;
+  IpAddress source;
+  IpAddress destination;
   base::ByteView quote;  ///< the beginning of its first fragment; valid until the next call
 };
 
 /// A datagram that the policy did not keep, when its sender is to be told (RFC 5044 s.A.5.1).
 struct RefusedDatagram {
-  llp::IpAddress source;
-  llp::IpAddress destination;
+  IpAddress source;
+  IpAddress destination;
   uint32_t mtu = 0;      ///< octets of its first fragment: what came through in one piece
   base::ByteView quote;  ///< valid until the next call
 };
@@ -87,8 +87,8 @@ class Fragments {
     bool dead = false;
     bool untold = false;  // refused before its first fragment came
     uint32_t number = 0;  // for the reassembler
-    llp::IpAddress source;
-    llp::IpAddress destination;
+    IpAddress source;
+    IpAddress destination;
     uint32_t id = 0;
     uint8_t key_protocol = 0;  // IPv4: fragments of two protocols are of two datagrams
     uint8_t protocol = 0;      // as the first fragment says
@@ -113,7 +113,7 @@ class Fragments {
   /// Gives others' octets up until there is room. False: there is none for this fragment.
   bool make_room(const Datagram& datagram, const Range& range, base::Now now);
   void refuse(Datagram& datagram, base::Now now);
-  void tell(const llp::IpAddress& source, const llp::IpAddress& destination, uint32_t size,
+  void tell(const IpAddress& source, const IpAddress& destination, uint32_t size,
             base::ByteView quote);
   void kill(Datagram& datagram, base::Now now);
   void forget(Datagram& datagram, base::Now now);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "llp/pseudo_header.hpp"
 #include "wire/icmp.hpp"
 #include "wire/inet_checksum.hpp"
 #include "wire/ipv4.hpp"
@@ -14,8 +15,7 @@ namespace rnic::net {
 namespace {
 
 // IPv6's checksum covers a pseudo header (RFC 4443 s.2.3), IPv4's does not.
-uint32_t pseudo_sum(const llp::IpAddress& source, const llp::IpAddress& destination,
-                    uint32_t length) {
+uint32_t pseudo_sum(const IpAddress& source, const IpAddress& destination, uint32_t length) {
   return source.is_v4() ? 0
                         : llp::pseudo_header_sum(source, destination, wire::kNextIcmpv6, length);
 }
@@ -27,8 +27,8 @@ bool checksum_good(const IpIn& in) {
              wire::checksum_add(pseudo_sum(in.source, in.destination, length), in.payload)) == 0;
 }
 
-void write_checksum(uint8_t* p, uint32_t length, const llp::IpAddress& source,
-                    const llp::IpAddress& destination) {
+void write_checksum(uint8_t* p, uint32_t length, const IpAddress& source,
+                    const IpAddress& destination) {
   base::store_be16(p + wire::kIcmpChecksumAt, 0);
   base::store_be16(p + wire::kIcmpChecksumAt,
                    wire::checksum_fold(
@@ -103,15 +103,15 @@ void Icmp::error_in(const std::optional<IcmpErrorIn>& error, base::Now now) {
   if (error_user_ != nullptr) error_user_->icmp_error(*error, now);
 }
 
-void Icmp::report_too_large(base::ByteView quote, uint32_t mtu, const llp::IpAddress& local,
-                            const llp::IpAddress& to, base::Now now) {
+void Icmp::report_too_large(base::ByteView quote, uint32_t mtu, const IpAddress& local,
+                            const IpAddress& to, base::Now now) {
   const IcmpErrorOut v4{wire::kIcmpUnreachable, wire::kIcmpFragmentationNeeded, mtu};
   const IcmpErrorOut v6{wire::kIcmpv6PacketTooBig, 0, mtu};
   report(to.is_v4() ? v4 : v6, quote, local, to, now);
 }
 
-void Icmp::report(const IcmpErrorOut& error, base::ByteView packet, const llp::IpAddress& local,
-                  const llp::IpAddress& to, base::Now now) {
+void Icmp::report(const IcmpErrorOut& error, base::ByteView packet, const IpAddress& local,
+                  const IpAddress& to, base::Now now) {
   const bool v4 = to.is_v4();
   if (!(v4 ? may_report4(packet) : may_report6(packet)) || !routes_.is_other_host(to)) return;
   if (!errors_.allow(now)) {

@@ -38,13 +38,13 @@ class Icmp {
   /// Reports an error about a received packet, if it may be and the limit allows.
   /// \param packet from its IP header on, as much as there is
   /// \param local the address that it was for, one of ours
-  void report(const IcmpErrorOut& error, base::ByteView packet, const llp::IpAddress& local,
-              const llp::IpAddress& to, base::Now now);
+  void report(const IcmpErrorOut& error, base::ByteView packet, const IpAddress& local,
+              const IpAddress& to, base::Now now);
 
   /// Tells the sender of fragments how much came through in one piece (RFC 792: fragmentation
   /// needed; of IPv6: packet too big).
-  void report_too_large(base::ByteView quote, uint32_t mtu, const llp::IpAddress& local,
-                        const llp::IpAddress& to, base::Now now);
+  void report_too_large(base::ByteView quote, uint32_t mtu, const IpAddress& local,
+                        const IpAddress& to, base::Now now);
 
  private:
   void echo(const IpIn& in, uint8_t protocol, uint8_t reply_type, base::Now now);

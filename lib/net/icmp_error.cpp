@@ -64,8 +64,8 @@ std::optional<IcmpErrorIn> read_icmp_error(base::ByteView message, const Routes&
   // The first fragment of what was sent says nothing of the whole's length.
   const bool whole = (base::load_be16(ip + wire::kIpv4FragmentAt) & wire::kIpv4MoreFragments) == 0;
   error.quoted_length = whole ? base::load_be16(ip + wire::kIpv4LengthAt) : UINT16_MAX;
-  error.source = llp::IpAddress::v4(base::load_be32(ip + wire::kIpv4SourceAt));
-  error.destination = llp::IpAddress::v4(base::load_be32(ip + wire::kIpv4DestinationAt));
+  error.source = IpAddress::v4(base::load_be32(ip + wire::kIpv4SourceAt));
+  error.destination = IpAddress::v4(base::load_be32(ip + wire::kIpv4DestinationAt));
   error.l4 = quote.subspan(header);
   if (!routes.is_ours(error.source) || !routes.is_other_host(error.destination)) {
     return std::nullopt;
@@ -112,8 +112,7 @@ bool may_report4(base::ByteView packet) {
 
 bool may_report6(base::ByteView packet) {
   if (packet.size() < wire::kIpv6Header) return false;
-  const llp::IpAddress source =
-      from_wire(wire::load_ipv6_address(packet.data() + wire::kIpv6SourceAt));
+  const IpAddress source = from_wire(wire::load_ipv6_address(packet.data() + wire::kIpv6SourceAt));
   if (!source.is_unicast()) return false;
   // Where the headers end in the dark, no error is seen.
   const Ipv6Chain chain = walk_ipv6(packet, packet[wire::kIpv6NextHeaderAt], wire::kIpv6Header);

@@ -72,8 +72,7 @@ class Interface::Impl final : public NeighbourUser {
   std::optional<IpIn> input_any(const port::Packet& frame, base::Now now);
   void on_timers(base::Now now);
 
-  void solicit(const llp::IpAddress& target, const port::MacAddress* known,
-               base::Now now) override {
+  void solicit(const IpAddress& target, const port::MacAddress* known, base::Now now) override {
     if (target.is_v4()) {
       arp_.solicit(target.as_v4(), known, now);
     } else {
@@ -154,7 +153,7 @@ std::optional<IpIn> Interface::Impl::input_any(const port::Packet& frame, base::
 void Interface::Impl::on_timers(base::Now now) {
   last_now_ = now;
   neighbours_.on_timers(now);
-  while (const std::optional<llp::IpAddress> tentative = dad_.due(now)) nd_.probe(*tentative, now);
+  while (const std::optional<IpAddress> tentative = dad_.due(now)) nd_.probe(*tentative, now);
   ExpiredDatagram expired;
   while (fragments_.expire_one(now, expired)) {
     if (expired.quote.empty()) continue;
@@ -174,7 +173,7 @@ void Interface::set_error_user(IcmpErrorUser* user) { impl_->icmp_.set_error_use
 std::optional<TcpIn> Interface::input(const port::Packet& frame, base::Now now) {
   return impl_->input(frame, now);
 }
-bool Interface::begin(llp::IpAddress source, llp::IpAddress destination, TxFrame& frame) {
+bool Interface::begin(IpAddress source, IpAddress destination, TxFrame& frame) {
   return impl_->output_.begin(source, destination, frame, impl_->last_now_);
 }
 void Interface::send(TxFrame& frame, uint8_t protocol, uint32_t l4_length, base::Now now) {
@@ -198,26 +197,26 @@ base::Now Interface::next_deadline() const {
 }
 port::Port& Interface::port() { return impl_->port_; }
 const Counters& Interface::counters() const { return impl_->counters_; }
-bool Interface::has_route(llp::IpAddress destination) const {
+bool Interface::has_route(IpAddress destination) const {
   return impl_->routes_.next_hop(destination).has_value();
 }
-llp::IpAddress Interface::source_for(llp::IpAddress destination) const {
+IpAddress Interface::source_for(IpAddress destination) const {
   return impl_->routes_.source_for(destination);
 }
-bool Interface::is_ours(llp::IpAddress address) const { return impl_->routes_.is_ours(address); }
-uint32_t Interface::path_mtu(llp::IpAddress destination) const {
+bool Interface::is_ours(IpAddress address) const { return impl_->routes_.is_ours(address); }
+uint32_t Interface::path_mtu(IpAddress destination) const {
   if (!has_route(destination)) return 0;
   return std::min(impl_->config_.mtu, impl_->path_mtu_.find(destination, impl_->last_now_));
 }
-void Interface::doubt_path(llp::IpAddress destination, base::Now now) {
+void Interface::doubt_path(IpAddress destination, base::Now now) {
   impl_->last_now_ = now;
   const auto hop = impl_->routes_.next_hop(destination);
   if (hop) impl_->neighbours_.on_silence(*hop, now);
 }
-uint32_t Interface::link_mtu(llp::IpAddress destination) const {
+uint32_t Interface::link_mtu(IpAddress destination) const {
   return has_route(destination) ? impl_->config_.mtu : 0;
 }
-void Interface::reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now) {
+void Interface::reduce_path_mtu(IpAddress destination, uint32_t mtu, base::Now now) {
   if (mtu < impl_->config_.mtu) impl_->path_mtu_.reduce(destination, mtu, now);
 }
 

@@ -27,8 +27,8 @@ std::optional<IpIn> Ipv4Input::input(const port::Packet& frame, base::ByteView o
     return std::nullopt;
   }
   IpIn in;
-  in.source = llp::IpAddress::v4(ip->source);
-  in.destination = llp::IpAddress::v4(ip->destination);
+  in.source = IpAddress::v4(ip->source);
+  in.destination = IpAddress::v4(ip->destination);
   in.protocol = ip->protocol;
   in.ecn = ip->tos & 3;
   // Octets past the total length are Ethernet padding.

@@ -34,7 +34,7 @@ std::optional<IpIn> Ipv6Input::input(const port::Packet& frame, base::ByteView o
     return std::nullopt;
   }
   const bool known_source = !in.source.is_v4() && routes_.is_other_host(in.source);
-  if (!known_source && in.source != llp::IpAddress{}) {
+  if (!known_source && in.source != IpAddress{}) {
     ++counters_.ip_bad_source;
     return std::nullopt;
   }
@@ -169,7 +169,7 @@ void Ipv6Input::report(const IpIn& in, uint8_t code, uint32_t pointer, bool not_
   if (packet.empty() || !routes_.is_other_host(in.source)) return;
   const bool to_group = !in.destination.is_unicast();
   if (to_group && (code != wire::kIcmpv6UnknownOption || not_to_group)) return;
-  const llp::IpAddress local = to_group ? routes_.source_for(in.source) : in.destination;
+  const IpAddress local = to_group ? routes_.source_for(in.source) : in.destination;
   icmp_.report({wire::kIcmpv6ParameterProblem, code, pointer}, packet, local, in.source, now);
 }
 

@@ -16,8 +16,8 @@ class Ipv6Output {
   explicit Ipv6Output(const Config& config) : hop_limit_(config.ttl), seed_(config.seed | 1) {}
 
   /// Writes the header in front of the `length` octets at p + kIpv6Header, which are complete.
-  void write(uint8_t* p, const llp::IpAddress& source, const llp::IpAddress& destination,
-             uint8_t protocol, uint8_t traffic_class, uint8_t hop_limit, uint32_t length) const {
+  void write(uint8_t* p, const IpAddress& source, const IpAddress& destination, uint8_t protocol,
+             uint8_t traffic_class, uint8_t hop_limit, uint32_t length) const {
     wire::Ipv6 ip;
     ip.traffic_class = traffic_class;
     ip.flow_label = flow_label(source, destination, protocol, p + wire::kIpv6Header, length);
@@ -32,7 +32,7 @@ class Ipv6Output {
  private:
   // RFC 6437 s.3: the same for all packets of a flow, spread evenly, hard to guess. Not zero, which
   // says that there is none.
-  [[nodiscard]] uint32_t flow_label(const llp::IpAddress& source, const llp::IpAddress& destination,
+  [[nodiscard]] uint32_t flow_label(const IpAddress& source, const IpAddress& destination,
                                     uint8_t protocol, const uint8_t* l4, uint32_t length) const {
     const uint64_t ports = length >= 4 && protocol != wire::kNextIcmpv6 ? base::load_be32(l4) : 0;
     uint64_t hash = (source.low() ^ (destination.high() + seed_)) * seed_;

@@ -137,8 +137,8 @@ class KnownPair {
   base::OctetPattern first_;             // of IPv4 frames: octets 0 to 15
   base::OctetPattern second_;            // from kSecondAt on
   std::array<uint64_t, 4> addresses_{};  // of IPv6, as on the wire
-  llp::IpAddress source_;
-  llp::IpAddress destination_;
+  IpAddress source_;
+  IpAddress destination_;
 };
 
 }  // namespace rnic::net

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "llp/pseudo_header.hpp"
 #include "net/addresses.hpp"
 #include "wire/inet_checksum.hpp"
 #include "wire/ipv6.hpp"
@@ -27,7 +28,7 @@ void Nd::input(const IpIn& in, uint8_t hop_limit, base::Now now) {
 }
 
 void Nd::on_solicitation(const IpIn& in, const wire::NeighbourMessage& message, base::Now now) {
-  const llp::IpAddress target = from_wire(message.target);
+  const IpAddress target = from_wire(message.target);
   const bool to_group = !in.destination.is_unicast();
   // Of somebody who has no address yet (RFC 4861 s.7.1.1): to the group, and without an option.
   const bool probe = in.source.is_unspecified();
@@ -69,7 +70,7 @@ void Nd::on_solicitation(const IpIn& in, const wire::NeighbourMessage& message, 
 
 // RFC 4861 s.7.2.5, with the difference that `neighbours` tells of.
 void Nd::on_advertisement(const IpIn& in, const wire::NeighbourMessage& message, base::Now now) {
-  const llp::IpAddress target = from_wire(message.target);
+  const IpAddress target = from_wire(message.target);
   const bool solicited = (message.flags & wire::kNdFlagSolicited) != 0;
   // RFC 4861 s.7.1.2: an answer goes to who asked.
   if (solicited && !in.destination.is_unicast()) return malformed();
@@ -87,8 +88,8 @@ void Nd::on_advertisement(const IpIn& in, const wire::NeighbourMessage& message,
   neighbours_.on_answer(target, message.link, overrides, now);
 }
 
-void Nd::solicit(const llp::IpAddress& target, const port::MacAddress* known, base::Now now) {
-  const llp::IpAddress source = routes_.source_for(target);
+void Nd::solicit(const IpAddress& target, const port::MacAddress* known, base::Now now) {
+  const IpAddress source = routes_.source_for(target);
   if (source.is_unspecified()) return;
   wire::NeighbourMessage question;
   question.type = wire::kIcmpv6NeighbourSolicitation;
@@ -103,7 +104,7 @@ void Nd::solicit(const llp::IpAddress& target, const port::MacAddress* known, ba
   }
 }
 
-void Nd::probe(const llp::IpAddress& target, base::Now now) {
+void Nd::probe(const IpAddress& target, base::Now now) {
   wire::NeighbourMessage question;
   question.type = wire::kIcmpv6NeighbourSolicitation;
   question.target = to_wire(target);
@@ -112,8 +113,8 @@ void Nd::probe(const llp::IpAddress& target, base::Now now) {
   send({}, from_wire(group), wire::multicast_mac(group), question, now);
 }
 
-void Nd::send(const llp::IpAddress& source, const llp::IpAddress& destination,
-              const port::MacAddress& mac, const wire::NeighbourMessage& message, base::Now now) {
+void Nd::send(const IpAddress& source, const IpAddress& destination, const port::MacAddress& mac,
+              const wire::NeighbourMessage& message, base::Now now) {
   TxFrame frame;
   if (!output_.begin_on_link(source, destination, frame, now)) return;
   const uint32_t length = wire::write_neighbour_message(frame.l4, message);

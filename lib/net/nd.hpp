@@ -33,16 +33,16 @@ class Nd {
   /// An ICMPv6 message with a good checksum and one of neighbour discovery's types.
   void input(const IpIn& in, uint8_t hop_limit, base::Now now);
   /// \param known nullptr: the solicited-node group is asked
-  void solicit(const llp::IpAddress& target, const port::MacAddress* known, base::Now now);
+  void solicit(const IpAddress& target, const port::MacAddress* known, base::Now now);
   /// Asks whether somebody has a tentative address of ours (RFC 4862 s.5.4.2).
-  void probe(const llp::IpAddress& target, base::Now now);
+  void probe(const IpAddress& target, base::Now now);
 
  private:
   void on_solicitation(const IpIn& in, const wire::NeighbourMessage& message, base::Now now);
   void on_advertisement(const IpIn& in, const wire::NeighbourMessage& message, base::Now now);
   void malformed() { ++counters_.nd_malformed; }
-  void send(const llp::IpAddress& source, const llp::IpAddress& destination,
-            const port::MacAddress& mac, const wire::NeighbourMessage& message, base::Now now);
+  void send(const IpAddress& source, const IpAddress& destination, const port::MacAddress& mac,
+            const wire::NeighbourMessage& message, base::Now now);
 
   port::MacAddress mac_;
   const Routes& routes_;

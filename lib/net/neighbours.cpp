@@ -28,25 +28,22 @@ Neighbours::~Neighbours() {
   }
 }
 
-uint32_t& Neighbours::chain(const llp::IpAddress& ip) {
-  return heads_[hash(ip) & (heads_.size() - 1)];
-}
+uint32_t& Neighbours::chain(const IpAddress& ip) { return heads_[hash(ip) & (heads_.size() - 1)]; }
 
-Neighbours::Entry* Neighbours::lookup(const llp::IpAddress& ip) {
+Neighbours::Entry* Neighbours::lookup(const IpAddress& ip) {
   for (uint32_t i = chain(ip); i != kNone; i = entries_[i].next) {
     if (entries_[i].ip == ip) return &entries_[i];
   }
   return nullptr;
 }
 
-RateLimit* Neighbours::share_of(const llp::IpAddress& ip,
-                                const std::optional<port::MacAddress>& mac) {
+RateLimit* Neighbours::share_of(const IpAddress& ip, const std::optional<port::MacAddress>& mac) {
   Entry* entry = lookup(ip);
   if (entry == nullptr || entry->state == State::Incomplete) return nullptr;
   return !mac || *mac == entry->mac ? &entry->answers : nullptr;
 }
 
-const port::MacAddress* Neighbours::find(const llp::IpAddress& ip) {
+const port::MacAddress* Neighbours::find(const IpAddress& ip) {
   Entry* entry = lookup(ip);
   if (entry == nullptr || entry->state == State::Incomplete) return nullptr;
   entry->used = true;
@@ -54,7 +51,7 @@ const port::MacAddress* Neighbours::find(const llp::IpAddress& ip) {
   return &entry->mac;
 }
 
-void Neighbours::park(const llp::IpAddress& ip, port::Packet& frame, base::Now now) {
+void Neighbours::park(const IpAddress& ip, port::Packet& frame, base::Now now) {
   Entry* entry = lookup(ip);
   if (entry == nullptr) {
     entry = make(ip, true, now);
@@ -89,7 +86,7 @@ void Neighbours::unqueue(Entry& entry) {
   --parked_;
 }
 
-void Neighbours::on_answer(const llp::IpAddress& ip, const std::optional<port::MacAddress>& mac,
+void Neighbours::on_answer(const IpAddress& ip, const std::optional<port::MacAddress>& mac,
                            bool overrides, base::Now now) {
   Entry* entry = lookup(ip);
   if (entry == nullptr) return;
@@ -101,7 +98,7 @@ void Neighbours::on_answer(const llp::IpAddress& ip, const std::optional<port::M
   confirm(*entry, mac.value_or(entry->mac), now);
 }
 
-void Neighbours::on_request(const llp::IpAddress& ip, const port::MacAddress& mac, base::Now now) {
+void Neighbours::on_request(const IpAddress& ip, const port::MacAddress& mac, base::Now now) {
   Entry* entry = lookup(ip);
   if (entry == nullptr) {
     entry = make(ip, false, now);
@@ -115,16 +112,16 @@ void Neighbours::on_request(const llp::IpAddress& ip, const port::MacAddress& ma
   }
 }
 
-void Neighbours::on_segment(const llp::IpAddress& ip, const port::MacAddress& mac, base::Now now) {
+void Neighbours::on_segment(const IpAddress& ip, const port::MacAddress& mac, base::Now now) {
   senders_[hash(ip) & (kSenders - 1)] = {ip, mac, now};
 }
 
-const port::MacAddress* Neighbours::sender_of(const llp::IpAddress& ip, base::Now now) const {
+const port::MacAddress* Neighbours::sender_of(const IpAddress& ip, base::Now now) const {
   const Sender& sender = senders_[hash(ip) & (kSenders - 1)];
   return sender.ip == ip && now - sender.at < kSenderLife ? &sender.mac : nullptr;
 }
 
-void Neighbours::on_claim(const llp::IpAddress& ip, const port::MacAddress& mac, base::Now now) {
+void Neighbours::on_claim(const IpAddress& ip, const port::MacAddress& mac, base::Now now) {
   Entry* entry = lookup(ip);
   if (entry == nullptr) return;
   if (entry->state == State::Incomplete) {
@@ -134,7 +131,7 @@ void Neighbours::on_claim(const llp::IpAddress& ip, const port::MacAddress& mac,
   }
 }
 
-void Neighbours::on_silence(const llp::IpAddress& ip, base::Now now) {
+void Neighbours::on_silence(const IpAddress& ip, base::Now now) {
   if (Entry* entry = lookup(ip); entry != nullptr) doubt(*entry, now);
 }
 
@@ -145,8 +142,7 @@ void Neighbours::doubt(Entry& entry, base::Now now) {
   ask(entry, now);
 }
 
-Neighbours::Entry* Neighbours::make(const llp::IpAddress& ip, bool may_replace_used,
-                                    base::Now now) {
+Neighbours::Entry* Neighbours::make(const IpAddress& ip, bool may_replace_used, base::Now now) {
   Entry* entry = take_place(may_replace_used);
   if (entry == nullptr) return nullptr;
   entry->ip = ip;

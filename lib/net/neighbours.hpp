@@ -11,11 +11,11 @@
 
 #include "base/time.hpp"
 #include "base/zero_array.hpp"
-#include "llp/endpoint.hpp"
 #include "net/config.hpp"
 #include "net/counters.hpp"
 #include "net/rate_limit.hpp"
 #include "port/port.hpp"
+#include "rnic/address.hpp"
 
 namespace rnic::net {
 
@@ -25,8 +25,7 @@ class NeighbourUser {
   virtual ~NeighbourUser() = default;
   /// Asks for the link-layer address of `target`: of the neighbour itself at its last address, or
   /// of everybody when `known` is nullptr.
-  virtual void solicit(const llp::IpAddress& target, const port::MacAddress* known,
-                       base::Now now) = 0;
+  virtual void solicit(const IpAddress& target, const port::MacAddress* known, base::Now now) = 0;
   /// A parked frame may go. The frame is handed over.
   virtual void unpark(port::Packet& frame, const port::MacAddress& to, base::Now now) = 0;
   /// A parked frame is given up. The frame is handed over.
@@ -51,32 +50,32 @@ class Neighbours {
   Neighbours& operator=(const Neighbours&) = delete;
 
   /// The neighbour's address, or nullptr when it is not known. Valid while generation() stays.
-  const port::MacAddress* find(const llp::IpAddress& ip);
+  const port::MacAddress* find(const IpAddress& ip);
   /// Keeps the frame until the neighbour answers and asks for it. Call after find() found nothing.
-  void park(const llp::IpAddress& ip, port::Packet& frame, base::Now now);
+  void park(const IpAddress& ip, port::Packet& frame, base::Now now);
 
   /// An answer to us: used only when a question is open. Without `mac` it confirms what is known;
   /// unless it `overrides`, it does not change what is known.
-  void on_answer(const llp::IpAddress& ip, const std::optional<port::MacAddress>& mac,
-                 bool overrides, base::Now now);
+  void on_answer(const IpAddress& ip, const std::optional<port::MacAddress>& mac, bool overrides,
+                 base::Now now);
   /// The neighbour asked us: it will be talked to soon.
-  void on_request(const llp::IpAddress& ip, const port::MacAddress& mac, base::Now now);
+  void on_request(const IpAddress& ip, const port::MacAddress& mac, base::Now now);
   /// A segment came from `mac` in the neighbour's name. While there are more neighbours than may be
   /// asked for, or than the table holds, answers to one that is unknown go there: by no other way
   /// would a new neighbour be answered in a flood of others. Teaches nothing, and nothing known
   /// yields to it.
-  void on_segment(const llp::IpAddress& ip, const port::MacAddress& mac, base::Now now);
+  void on_segment(const IpAddress& ip, const port::MacAddress& mac, base::Now now);
   /// Somebody says, unasked, that the neighbour is at `mac`.
-  void on_claim(const llp::IpAddress& ip, const port::MacAddress& mac, base::Now now);
+  void on_claim(const IpAddress& ip, const port::MacAddress& mac, base::Now now);
 
   /// The share of answers of a neighbour that is known, and at `mac` when that is given: what
   /// others ask for does not count against it. nullptr: it is not known.
-  [[nodiscard]] RateLimit* share_of(const llp::IpAddress& ip,
+  [[nodiscard]] RateLimit* share_of(const IpAddress& ip,
                                     const std::optional<port::MacAddress>& mac);
 
   /// What is sent to the neighbour draws no answers: it may be gone, or be elsewhere (RFC 1122
   /// s.2.3.2.1 (4), RFC 4861 s.7.3.1).
-  void on_silence(const llp::IpAddress& ip, base::Now now);
+  void on_silence(const IpAddress& ip, base::Now now);
 
   void on_timers(base::Now now);
   [[nodiscard]] base::Now next_deadline() const { return next_deadline_; }
@@ -97,7 +96,7 @@ class Neighbours {
   };
 
   struct Entry {
-    llp::IpAddress ip;
+    IpAddress ip;
     port::MacAddress mac{};
     State state = State::Free;
     bool used = false;      // since it was last confirmed
@@ -114,7 +113,7 @@ class Neighbours {
 
   /// Where a segment came from.
   struct Sender {
-    llp::IpAddress ip;
+    IpAddress ip;
     port::MacAddress mac{};
     base::Now at{};
   };
@@ -123,14 +122,14 @@ class Neighbours {
   static constexpr uint32_t kSenders = 1024;  // a power of two
   static constexpr base::Duration kSenderLife = std::chrono::seconds(10);
 
-  [[nodiscard]] static uint64_t hash(const llp::IpAddress& ip) {
+  [[nodiscard]] static uint64_t hash(const IpAddress& ip) {
     return ((ip.high() ^ ip.low()) * 0x9e3779b97f4a7c15ull) >> 40;
   }
-  [[nodiscard]] const port::MacAddress* sender_of(const llp::IpAddress& ip, base::Now now) const;
+  [[nodiscard]] const port::MacAddress* sender_of(const IpAddress& ip, base::Now now) const;
   [[nodiscard]] std::span<Entry> made() { return {entries_.data(), made_}; }
-  [[nodiscard]] uint32_t& chain(const llp::IpAddress& ip);
-  Entry* lookup(const llp::IpAddress& ip);
-  Entry* make(const llp::IpAddress& ip, bool may_replace_used, base::Now now);
+  [[nodiscard]] uint32_t& chain(const IpAddress& ip);
+  Entry* lookup(const IpAddress& ip);
+  Entry* make(const IpAddress& ip, bool may_replace_used, base::Now now);
   Entry* take_place(bool may_replace_used);
   [[nodiscard]] static uint32_t worth(const Entry& entry, bool may_replace_used);
   void unqueue(Entry& entry);

@@ -18,12 +18,12 @@
 
 #include "base/bytes.hpp"
 #include "base/time.hpp"
-#include "llp/endpoint.hpp"
 #include "net/config.hpp"
 #include "net/counters.hpp"
 #include "net/packet.hpp"
 #include "net/reassembler.hpp"
 #include "port/port.hpp"
+#include "rnic/address.hpp"
 
 namespace rnic::net {
 
@@ -44,7 +44,7 @@ class Interface {
 
   /// Room for a packet. False: no route, the unsent burst is full, or no buffer (counted).
   /// \param source one of our addresses, of the destination's family.
-  bool begin(llp::IpAddress source, llp::IpAddress destination, TxFrame& frame);
+  bool begin(IpAddress source, IpAddress destination, TxFrame& frame);
   /// The payload (`l4_length` octets from frame.l4) is complete. Consumes the frame: queued for the
   /// port, or parked until the neighbour's address is known (bounded, oldest dropped and counted).
   void send(TxFrame& frame, uint8_t protocol, uint32_t l4_length, base::Now now);
@@ -60,21 +60,21 @@ class Interface {
 
   [[nodiscard]] port::Port& port();
   [[nodiscard]] const Counters& counters() const;
-  [[nodiscard]] bool has_route(llp::IpAddress destination) const;
+  [[nodiscard]] bool has_route(IpAddress destination) const;
   /// Our address to speak to `destination` with (RFC 9293 MUST-44); unspecified: no route.
-  [[nodiscard]] llp::IpAddress source_for(llp::IpAddress destination) const;
-  [[nodiscard]] bool is_ours(llp::IpAddress address) const;
+  [[nodiscard]] IpAddress source_for(IpAddress destination) const;
+  [[nodiscard]] bool is_ours(IpAddress address) const;
   /// Octets of the largest IP packet towards `destination`; 0 without a route.
-  [[nodiscard]] uint32_t path_mtu(llp::IpAddress destination) const;
+  [[nodiscard]] uint32_t path_mtu(IpAddress destination) const;
   /// The same of the link alone, whatever is known of the path.
-  [[nodiscard]] uint32_t link_mtu(llp::IpAddress destination) const;
+  [[nodiscard]] uint32_t link_mtu(IpAddress destination) const;
   /// Remembers a smaller path MTU (RFC 1191 s.3, RFC 8201 s.4) for Config::path_mtu_lifetime. Of
   /// IPv4 not below 68; below 1280 of IPv6 is no path and ignored.
-  void reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now);
+  void reduce_path_mtu(IpAddress destination, uint32_t mtu, base::Now now);
 
   /// What is sent to `destination` draws no answers (RFC 9293 s.3.8.3, R1): its next hop is asked
   /// whether it is still there.
-  void doubt_path(llp::IpAddress destination, base::Now now);
+  void doubt_path(IpAddress destination, base::Now now);
 
  private:
   class Impl;

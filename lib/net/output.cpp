@@ -25,15 +25,15 @@ Output::Output(const Config& config, port::Port& port, const Routes& routes, Nei
   room6_ = mtu - wire::kIpv6Header;
 }
 
-bool Output::find_hop(const llp::IpAddress& destination) {
+bool Output::find_hop(const IpAddress& destination) {
   if (hop_.valid && hop_.destination == destination) return true;
-  const std::optional<llp::IpAddress> next_hop = routes_.next_hop(destination);
+  const std::optional<IpAddress> next_hop = routes_.next_hop(destination);
   if (!next_hop) return false;
   hop_ = {true, destination, *next_hop, nullptr, 0};
   return true;
 }
 
-const port::MacAddress* Output::find_mac(const llp::IpAddress& destination) {
+const port::MacAddress* Output::find_mac(const IpAddress& destination) {
   RNIC_CHECK(find_hop(destination));
   if (hop_.mac == nullptr || hop_.generation != neighbours_.generation()) {
     hop_.mac = neighbours_.find(hop_.next_hop);
@@ -42,7 +42,7 @@ const port::MacAddress* Output::find_mac(const llp::IpAddress& destination) {
   return hop_.mac;
 }
 
-bool Output::begin(const llp::IpAddress& source, const llp::IpAddress& destination, TxFrame& frame,
+bool Output::begin(const IpAddress& source, const IpAddress& destination, TxFrame& frame,
                    base::Now now) {
   if (!find_hop(destination)) {
     ++counters_.no_route;
@@ -51,8 +51,8 @@ bool Output::begin(const llp::IpAddress& source, const llp::IpAddress& destinati
   return begin_on_link(source, destination, frame, now);
 }
 
-bool Output::begin_on_link(const llp::IpAddress& source, const llp::IpAddress& destination,
-                           TxFrame& frame, base::Now now) {
+bool Output::begin_on_link(const IpAddress& source, const IpAddress& destination, TxFrame& frame,
+                           base::Now now) {
   if (!tx_.open(frame.packet, now)) return false;
   const bool v4 = destination.is_v4();
   frame.l4 = frame.packet.data + link_.size() + (v4 ? wire::kIpv4Header : wire::kIpv6Header);

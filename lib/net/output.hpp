@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "llp/endpoint.hpp"
 #include "net/config.hpp"
 #include "net/counters.hpp"
 #include "net/ipv4_output.hpp"
@@ -15,6 +14,7 @@
 #include "net/routes.hpp"
 #include "net/tx_queue.hpp"
 #include "port/port.hpp"
+#include "rnic/address.hpp"
 
 namespace rnic::net {
 
@@ -25,13 +25,12 @@ class Output {
          TxQueue& tx, Counters& counters);
 
   /// As Interface::begin() and send().
-  bool begin(const llp::IpAddress& source, const llp::IpAddress& destination, TxFrame& frame,
-             base::Now now);
+  bool begin(const IpAddress& source, const IpAddress& destination, TxFrame& frame, base::Now now);
   void send(TxFrame& frame, uint8_t protocol, uint32_t l4_length, base::Now now);
 
   /// Room for a packet to a neighbour or a group, without a look at the routes.
-  bool begin_on_link(const llp::IpAddress& source, const llp::IpAddress& destination,
-                     TxFrame& frame, base::Now now);
+  bool begin_on_link(const IpAddress& source, const IpAddress& destination, TxFrame& frame,
+                     base::Now now);
   /// Such a packet is complete and goes to `mac`.
   void send_on_link(TxFrame& frame, uint8_t protocol, uint32_t l4_length,
                     const port::MacAddress& mac, base::Now now);
@@ -50,14 +49,14 @@ class Output {
   // What the last destination's way was.
   struct Hop {
     bool valid = false;
-    llp::IpAddress destination;
-    llp::IpAddress next_hop;
+    IpAddress destination;
+    IpAddress next_hop;
     const port::MacAddress* mac = nullptr;  // nullptr: not looked up
     uint64_t generation = 0;                // of the neighbours, when mac was looked up
   };
 
-  bool find_hop(const llp::IpAddress& destination);
-  const port::MacAddress* find_mac(const llp::IpAddress& destination);
+  bool find_hop(const IpAddress& destination);
+  const port::MacAddress* find_mac(const IpAddress& destination);
   void finish(TxFrame& frame, uint8_t protocol, uint32_t l4_length);
   void pad(port::Packet& packet) const;
 

@@ -5,15 +5,15 @@
 #include <cstdint>
 
 #include "base/bytes.hpp"
-#include "llp/endpoint.hpp"
 #include "port/port.hpp"
+#include "rnic/address.hpp"
 
 namespace rnic::net {
 
 /// A validated packet for this host; views into the received frame, or into the reassembler.
 struct IpIn {
-  llp::IpAddress source;
-  llp::IpAddress destination;
+  IpAddress source;
+  IpAddress destination;
   uint8_t protocol = 0;
   uint8_t ecn = 0;
   bool l4_checksum_good = false;  ///< the port vouches for the transport checksum
@@ -23,8 +23,8 @@ struct IpIn {
 /// A TCP segment for this host, out of a validated packet. Its addresses are the interface's, not
 /// copies: they hold as long as the payload.
 struct TcpIn {
-  const llp::IpAddress& source;
-  const llp::IpAddress& destination;
+  const IpAddress& source;
+  const IpAddress& destination;
   uint8_t ecn = 0;
   bool l4_checksum_good = false;  ///< the port vouches for the transport checksum
   base::ByteView payload;         ///< exactly the transport's octets, no padding
@@ -36,8 +36,8 @@ struct TxFrame {
   uint8_t* l4 = nullptr;  ///< where the IP payload starts
   uint32_t l4_room = 0;   ///< octets of IP payload that fit the MTU
   bool l4_checksum_open = false;
-  llp::IpAddress source;
-  llp::IpAddress destination;
+  IpAddress source;
+  IpAddress destination;
   uint8_t traffic_class = 0;  ///< DSCP << 2 | ECN; may be set between begin() and send()
   uint8_t hop_limit = 0;      ///< TTL; 0: the interface's default; likewise
 };
@@ -58,8 +58,8 @@ struct IcmpErrorIn {
   uint8_t code = 0;
   uint32_t mtu = 0;            ///< PacketTooBig: next-hop MTU; 0: an old router did not say
   uint32_t quoted_length = 0;  ///< total octets of the quoted packet, as its header says
-  llp::IpAddress source;       ///< of the quoted packet: one of ours
-  llp::IpAddress destination;  ///< of the quoted packet
+  IpAddress source;            ///< of the quoted packet: one of ours
+  IpAddress destination;       ///< of the quoted packet
   base::ByteView l4;           ///< what is quoted of the TCP header, 8 octets at least
 };
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "base/time.hpp"
-#include "llp/endpoint.hpp"
+#include "rnic/address.hpp"
 
 namespace rnic::net {
 
@@ -18,7 +18,7 @@ class PathMtu {
   explicit PathMtu(base::Duration lifetime) : lifetime_(lifetime) {}
 
   /// UINT32_MAX: nothing smaller is known.
-  [[nodiscard]] uint32_t find(const llp::IpAddress& destination, base::Now now) const {
+  [[nodiscard]] uint32_t find(const IpAddress& destination, base::Now now) const {
     if (used_ == 0) [[likely]]
       return UINT32_MAX;
     const Entry& entry = entries_[place(destination)];
@@ -27,17 +27,17 @@ class PathMtu {
   }
 
   /// \param mtu octets of an IP packet. Never raises what is known.
-  void reduce(const llp::IpAddress& destination, uint32_t mtu, base::Now now) {
+  void reduce(const IpAddress& destination, uint32_t mtu, base::Now now) {
     if (!destination.is_v4() && mtu < kLeast6) return;  // RFC 8201 s.4
     mtu = std::min(std::max(mtu, kLeast4), find(destination, now));
     Entry& entry = entries_[place(destination)];
-    if (entry.destination == llp::IpAddress{}) ++used_;
+    if (entry.destination == IpAddress{}) ++used_;
     entry = {destination, mtu, now + lifetime_};
   }
 
  private:
   struct Entry {
-    llp::IpAddress destination;
+    IpAddress destination;
     uint32_t mtu = 0;
     base::Now expires{};
   };
@@ -45,7 +45,7 @@ class PathMtu {
   static constexpr uint32_t kLeast4 = 68;    // RFC 1191 s.3
   static constexpr uint32_t kLeast6 = 1280;  // RFC 8200 s.5
 
-  [[nodiscard]] static size_t place(const llp::IpAddress& destination) {
+  [[nodiscard]] static size_t place(const IpAddress& destination) {
     const uint64_t hash = (destination.low() ^ destination.high()) * 0x9e3779b97f4a7c15ull;
     return static_cast<size_t>(hash >> 56);
   }

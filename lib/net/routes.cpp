@@ -11,7 +11,7 @@ namespace rnic::net {
 namespace {
 
 // Leading bits that two addresses of one family have in common; of the mapped form 96 at least.
-uint32_t common_bits(const llp::IpAddress& a, const llp::IpAddress& b) {
+uint32_t common_bits(const IpAddress& a, const IpAddress& b) {
   const uint64_t high = a.high() ^ b.high();
   if (high != 0) return static_cast<uint32_t>(std::countl_zero(high));
   return 64 + static_cast<uint32_t>(std::countl_zero(a.low() ^ b.low()));
@@ -19,7 +19,7 @@ uint32_t common_bits(const llp::IpAddress& a, const llp::IpAddress& b) {
 
 }  // namespace
 
-bool contains(const Prefix& prefix, const llp::IpAddress& address) {
+bool contains(const Prefix& prefix, const IpAddress& address) {
   const bool v4 = prefix.address.is_v4();
   return v4 == address.is_v4() &&
          common_bits(prefix.address, address) >= prefix.length + (v4 ? 96u : 0u);
@@ -34,8 +34,8 @@ Routes::Routes(const Config& config, const port::MacAddress& mac) {
   if (has_ipv6() && std::none_of(locals6_.begin(), locals6_.end(), is_link_local)) {
     add_local({link_local_address(mac), 64});
   }
-  if (!config.gateway.is_unspecified()) add_way({llp::IpAddress::v4(0), 0}, config.gateway);
-  if (!config.gateway6.is_unspecified()) add_way({llp::IpAddress(0, 0), 0}, config.gateway6);
+  if (!config.gateway.is_unspecified()) add_way({IpAddress::v4(0), 0}, config.gateway);
+  if (!config.gateway6.is_unspecified()) add_way({IpAddress(0, 0), 0}, config.gateway6);
   for (const StaticRoute& route : config.routes) add_way(route.to, route.gateway);
   std::stable_sort(ways_.begin(), ways_.end(),
                    [](const Way& a, const Way& b) { return a.to.length > b.to.length; });
@@ -53,11 +53,9 @@ void Routes::add_local(const Prefix& prefix) {
   add_way(prefix, {});
 }
 
-void Routes::add_way(const Prefix& to, const llp::IpAddress& gateway) {
-  ways_.push_back({to, gateway});
-}
+void Routes::add_way(const Prefix& to, const IpAddress& gateway) { ways_.push_back({to, gateway}); }
 
-bool Routes::is_ours(const llp::IpAddress& address) const {
+bool Routes::is_ours(const IpAddress& address) const {
   if (address.is_v4()) return is_ours(address.as_v4());
   for (const Local6& local : locals6_) {
     if (local.prefix.address == address) return local.usable;
@@ -65,19 +63,19 @@ bool Routes::is_ours(const llp::IpAddress& address) const {
   return false;
 }
 
-std::vector<llp::IpAddress> Routes::addresses6() const {
-  std::vector<llp::IpAddress> all;
+std::vector<IpAddress> Routes::addresses6() const {
+  std::vector<IpAddress> all;
   for (const Local6& local : locals6_) all.push_back(local.prefix.address);
   return all;
 }
 
-void Routes::set_usable(const llp::IpAddress& address, bool usable) {
+void Routes::set_usable(const IpAddress& address, bool usable) {
   for (Local6& local : locals6_) {
     if (local.prefix.address == address) local.usable = usable;
   }
 }
 
-bool Routes::is_our_group(const llp::IpAddress& group) const {
+bool Routes::is_our_group(const IpAddress& group) const {
   if (!has_ipv6()) return false;
   if (group == kAllNodes) return true;
   for (const Local6& local : locals6_) {
@@ -86,20 +84,20 @@ bool Routes::is_our_group(const llp::IpAddress& group) const {
   return false;
 }
 
-bool Routes::is_other_host(const llp::IpAddress& address) const {
+bool Routes::is_other_host(const IpAddress& address) const {
   if (address.is_v4()) return is_other_host(address.as_v4());
   const bool loopback = address.high() == 0 && address.low() == 1;
   return address.is_unicast() && !loopback && !is_ours(address);
 }
 
-const Routes::Way* Routes::find(const llp::IpAddress& destination) const {
+const Routes::Way* Routes::find(const IpAddress& destination) const {
   for (const Way& way : ways_) {
     if (contains(way.to, destination)) return &way;
   }
   return nullptr;
 }
 
-bool Routes::is_neighbour(const llp::IpAddress& address) const {
+bool Routes::is_neighbour(const IpAddress& address) const {
   if (!is_other_host(address)) return false;
   for (const Way& way : ways_) {
     const bool on_link = way.gateway.is_unspecified() && contains(way.to, address);
@@ -108,23 +106,23 @@ bool Routes::is_neighbour(const llp::IpAddress& address) const {
   return false;
 }
 
-std::optional<llp::IpAddress> Routes::next_hop(const llp::IpAddress& destination) const {
+std::optional<IpAddress> Routes::next_hop(const IpAddress& destination) const {
   if (!is_other_host(destination)) return std::nullopt;
   const Way* way = find(destination);
   if (way == nullptr) return std::nullopt;
   return way->gateway.is_unspecified() ? destination : way->gateway;
 }
 
-llp::IpAddress Routes::source_for(const llp::IpAddress& destination) const {
-  const std::optional<llp::IpAddress> hop = next_hop(destination);
+IpAddress Routes::source_for(const IpAddress& destination) const {
+  const std::optional<IpAddress> hop = next_hop(destination);
   if (!hop) return {};
   if (destination.is_v4()) {
     for (const Local4& local : locals4_) {
       if (((hop->as_v4() ^ local.address) & local.mask) == 0) {
-        return llp::IpAddress::v4(local.address);
+        return IpAddress::v4(local.address);
       }
     }
-    return locals4_.empty() ? llp::IpAddress{} : llp::IpAddress::v4(locals4_[0].address);
+    return locals4_.empty() ? IpAddress{} : IpAddress::v4(locals4_[0].address);
   }
   const Prefix* best = nullptr;
   uint32_t best_score = 0;
@@ -139,7 +137,7 @@ llp::IpAddress Routes::source_for(const llp::IpAddress& destination) const {
       best_score = score;
     }
   }
-  return best == nullptr ? llp::IpAddress{} : best->address;
+  return best == nullptr ? IpAddress{} : best->address;
 }
 
 }  // namespace rnic::net

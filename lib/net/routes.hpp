@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "llp/endpoint.hpp"
 #include "net/config.hpp"
 #include "port/port.hpp"
+#include "rnic/address.hpp"
 
 namespace rnic::net {
 
@@ -28,14 +28,14 @@ class Routes {
     }
     return false;
   }
-  [[nodiscard]] bool is_ours(const llp::IpAddress& address) const;
+  [[nodiscard]] bool is_ours(const IpAddress& address) const;
   /// A group that one of our addresses has to be in: all nodes, solicited node (RFC 4291 s.2.8).
-  [[nodiscard]] bool is_our_group(const llp::IpAddress& group) const;
+  [[nodiscard]] bool is_our_group(const IpAddress& group) const;
   [[nodiscard]] bool has_ipv6() const { return !locals6_.empty(); }
   /// All of IPv6, the unusable ones as well.
-  [[nodiscard]] std::vector<llp::IpAddress> addresses6() const;
+  [[nodiscard]] std::vector<IpAddress> addresses6() const;
   /// An unusable address is not ours and no source, but we stay in its groups (RFC 4862 s.5.4).
-  void set_usable(const llp::IpAddress& address, bool usable);
+  void set_usable(const IpAddress& address, bool usable);
 
   /// One host other than us: not zero, loopback, multicast, reserved or a broadcast address
   /// (RFC 1122 s.3.2.1.3).
@@ -52,18 +52,18 @@ class Routes {
     return true;
   }
   /// The same for both families; of IPv6 neither `::`, `::1`, multicast nor a mapped IPv4 address.
-  [[nodiscard]] bool is_other_host(const llp::IpAddress& address) const;
+  [[nodiscard]] bool is_other_host(const IpAddress& address) const;
 
   /// A neighbour whose link-layer address we may ask for, or that may ask for ours.
-  [[nodiscard]] bool is_neighbour(const llp::IpAddress& address) const;
+  [[nodiscard]] bool is_neighbour(const IpAddress& address) const;
 
   /// The neighbour that takes packets for `destination`.
-  [[nodiscard]] std::optional<llp::IpAddress> next_hop(const llp::IpAddress& destination) const;
+  [[nodiscard]] std::optional<IpAddress> next_hop(const IpAddress& destination) const;
 
   /// Of our addresses the one to speak to `destination` with (RFC 1122 s.3.3.4.3, RFC 6724 s.5):
   /// of its scope, on the link of the next hop if there is one, the longest common prefix.
   /// Unspecified: none of its family, or no route.
-  [[nodiscard]] llp::IpAddress source_for(const llp::IpAddress& destination) const;
+  [[nodiscard]] IpAddress source_for(const IpAddress& destination) const;
 
  private:
   struct Local4 {
@@ -77,12 +77,12 @@ class Routes {
   // A prefix on the link (no gateway), or behind a gateway.
   struct Way {
     Prefix to;
-    llp::IpAddress gateway;
+    IpAddress gateway;
   };
 
   void add_local(const Prefix& prefix);
-  void add_way(const Prefix& to, const llp::IpAddress& gateway);
-  [[nodiscard]] const Way* find(const llp::IpAddress& destination) const;
+  void add_way(const Prefix& to, const IpAddress& gateway);
+  [[nodiscard]] const Way* find(const IpAddress& destination) const;
 
   std::vector<Local4> locals4_;
   std::vector<Local6> locals6_;
@@ -90,6 +90,6 @@ class Routes {
 };
 
 /// True when `address` is in `prefix`.
-[[nodiscard]] bool contains(const Prefix& prefix, const llp::IpAddress& address);
+[[nodiscard]] bool contains(const Prefix& prefix, const IpAddress& address);
 
 }  // namespace rnic::net

@@ -8,8 +8,8 @@
 
 #include "base/bytes.hpp"
 #include "base/endian.hpp"
-#include "llp/endpoint.hpp"
 #include "port/port.hpp"
+#include "rnic/address.hpp"
 
 namespace rnic::net {
 
@@ -39,12 +39,12 @@ inline constexpr RssKey kSymmetricRssKey = [] {
 
 /// The hash of a received TCP segment.
 /// \param source, destination as the segment has them: source is the peer.
-[[nodiscard]] inline uint32_t rss_hash(const llp::Endpoint& source,
-                                       const llp::Endpoint& destination, const RssKey& key) {
+[[nodiscard]] inline uint32_t rss_hash(const Endpoint& source, const Endpoint& destination,
+                                       const RssKey& key) {
   std::array<uint8_t, 36> tuple;
   uint8_t* p = tuple.data();
   const bool v4 = source.address.is_v4();
-  for (const llp::IpAddress& address : {source.address, destination.address}) {
+  for (const IpAddress& address : {source.address, destination.address}) {
     if (v4) {
       base::store_be32(p, address.as_v4());
       p += 4;
@@ -72,15 +72,15 @@ inline constexpr RssKey kSymmetricRssKey = [] {
 }
 
 /// The queue, and so the worker, that gets what `remote` sends to `local`.
-[[nodiscard]] inline uint32_t queue_of(const port::ReceiveSpread& spread,
-                                       const llp::Endpoint& local, const llp::Endpoint& remote) {
+[[nodiscard]] inline uint32_t queue_of(const port::ReceiveSpread& spread, const Endpoint& local,
+                                       const Endpoint& remote) {
   if (spread.queues == 1) return 0;
   return spread.table[rss_hash(remote, local, spread.key) & (spread.table.size() - 1)];
 }
 
 /// Whether it comes to this port.
-[[nodiscard]] inline bool lands_here(const port::ReceiveSpread& spread, const llp::Endpoint& local,
-                                     const llp::Endpoint& remote) {
+[[nodiscard]] inline bool lands_here(const port::ReceiveSpread& spread, const Endpoint& local,
+                                     const Endpoint& remote) {
   return queue_of(spread, local, remote) == spread.queue;
 }
 

@@ -67,14 +67,14 @@ void Device::choose_segments(llp::Stream& stream, const SegmentChoice& choice) {
   RNIC_CHECK(own_->stack.set_options(stream, options, last_now_).has_value());
 }
 
-Status Device::listen(const llp::Endpoint& local, std::optional<Framing> framing) {
+Status Device::listen(const Endpoint& local, std::optional<Framing> framing) {
   if (own_ && !local.address.is_unspecified() && !own_->interface.is_ours(local.address)) {
     return fail(ErrorCode::InvalidArgument,
                 "listen: " + to_string(local.address) + " is no address of this device");
   }
   auto status = check_framing(framing.value_or(config_.framing));
   // The entry has its memory before the transport listens, and is put in its place without more.
-  std::map<llp::Endpoint, Framing> own;
+  std::map<Endpoint, Framing> own;
   if (framing) own.emplace(local, *framing);
   if (status) status = transport_->listen(local, acceptor_);
   if (status) listen_framing_.merge(own);
@@ -91,15 +91,15 @@ Status Device::check_framing(Framing framing) const {
               "only: set tuf.markers = true");
 }
 
-Status Device::unlisten(const llp::Endpoint& local) {
+Status Device::unlisten(const Endpoint& local) {
   auto status = transport_->unlisten(local);
   if (status) listen_framing_.erase(local);
   return status;
 }
 
 /// \param local of a connection: a listener of that address goes before one of all.
-Framing Device::framing_of_listener(const llp::Endpoint& local) const {
-  for (const llp::Endpoint& own : {local, llp::Endpoint{{}, local.port}}) {
+Framing Device::framing_of_listener(const Endpoint& local) const {
+  for (const Endpoint& own : {local, Endpoint{{}, local.port}}) {
     const auto found = listen_framing_.find(own);
     if (found != listen_framing_.end()) return found->second;
   }
@@ -113,8 +113,8 @@ Status Device::check_unconnected(const QueuePair& qp) const {
 }
 
 // RFC 9293 MUST-44: the route to the peer decides which of our addresses speaks to it.
-Result<llp::Endpoint> Device::local_towards(const llp::Endpoint& remote) const {
-  if (!own_) return llp::Endpoint{};  // the transport chooses
+Result<Endpoint> Device::local_towards(const Endpoint& remote) const {
+  if (!own_) return Endpoint{};  // the transport chooses
   if (own_->interface.is_ours(remote.address)) {
     return fail(ErrorCode::InvalidArgument,
                 "connect: " + to_string(remote.address) +
@@ -122,12 +122,12 @@ Result<llp::Endpoint> Device::local_towards(const llp::Endpoint& remote) const {
                     "the peer's, or this device another one (device." +
                     config_.name + ".address)");
   }
-  const llp::IpAddress address = own_->interface.source_for(remote.address);
+  const IpAddress address = own_->interface.source_for(remote.address);
   if (address.is_unspecified()) {
     return fail(ErrorCode::Unreachable, "connect: no route to " + to_string(remote) +
                                             "; configure a gateway, or an address of its family");
   }
-  return llp::Endpoint{address, 0};
+  return Endpoint{address, 0};
 }
 
 Status Device::check_options(const QueuePair& qp, const ConnectOptions& options) const {
@@ -159,7 +159,7 @@ Status Device::check_options(const QueuePair& qp, const ConnectOptions& options)
   return {};
 }
 
-Status Device::connect(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
+Status Device::connect(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
                        base::Now now, const ConnectOptions& options) {
   if (auto status = check_unconnected(qp); !status) return status;
   ConnectOptions resolved = options;
@@ -180,7 +180,7 @@ Status Device::check_request(base::ByteView private_data, const mpa::StartWish& 
   return check_private_data(private_data, mpa::private_data_max(plan), plan.header.revision);
 }
 
-Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
+Status Device::dial(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
                     const mpa::StartWish& wish, bool again, base::Now now) {
   if (auto status = check_request(private_data, wish); !status) return status;
   // RFC 6581 s.10: the peer-to-peer model has no equivalent in revision 1.
@@ -201,7 +201,7 @@ Status Device::dial(QueuePair& qp, const llp::Endpoint& remote, base::ByteView p
   return {};
 }
 
-Status Device::dial_framed(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
+Status Device::dial_framed(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
                            const ConnectOptions& options, base::Now now) {
   if (private_data.size() > wire::kTufPrivateDataMax) {
     return fail(ErrorCode::InvalidArgument, "private data of " +
@@ -220,7 +220,7 @@ Status Device::dial_framed(QueuePair& qp, const llp::Endpoint& remote, base::Byt
 }
 
 /// TCP's part of an active connect. \param handle the connection's place, or none
-Result<Connection*> Device::start(base::Handle handle, QueuePair& qp, const llp::Endpoint& remote,
+Result<Connection*> Device::start(base::Handle handle, QueuePair& qp, const Endpoint& remote,
                                   base::Now now) {
   Connection* connection = connections_.get(handle);
   if (connection == nullptr) return tl::unexpected(no_connection_left().error());

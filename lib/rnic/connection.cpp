@@ -165,15 +165,14 @@ void Connection::stop_lingering() {
 
 void Connection::middlebox_suspected(base::Now) {
   base::log(base::LogLevel::Warning, "tuf", [&] {
-    return "something between " + llp::to_string(local) + " and " + llp::to_string(remote) +
+    return "something between " + to_string(local) + " and " + to_string(remote) +
            " resegments the stream: marker mode (tuf.align = false) costs less there";
   });
 }
 
 void Connection::stream_broken(tuf::Error error, base::Now) {
   base::log(base::LogLevel::Warning, "tuf", [&] {
-    return "the framed stream from " + llp::to_string(remote) +
-           " is broken: " + tuf::to_string(error);
+    return "the framed stream from " + to_string(remote) + " is broken: " + tuf::to_string(error);
   });
 }
 

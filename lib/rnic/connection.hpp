@@ -70,7 +70,7 @@ class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
   /// Initiator: kept for a second attempt with revision 1 (RFC 6581 s.10); empty: there is none.
   struct Redial {
     uint32_t qp = 0;
-    llp::Endpoint remote;
+    Endpoint remote;
     std::vector<uint8_t> private_data;
     mpa::StartWish wish;
   };
@@ -93,8 +93,8 @@ class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
 
   base::Handle handle;            ///< its own place in the device's slab
   llp::Stream* stream = nullptr;  ///< valid until stream_ended()
-  llp::Endpoint local;
-  llp::Endpoint remote;
+  Endpoint local;
+  Endpoint remote;
   base::TimerNode start_timer;  ///< start-up time-out
   /// The streaming socket that the connection was made from; nullptr: none. Valid as `stream` is.
   StreamSocket* socket = nullptr;

@@ -82,15 +82,15 @@ class Device {
 
   /// \param local an unspecified address: every address of the device, of either family
   /// \param framing instead of the device's, of everything that listens on this port
-  Status listen(const llp::Endpoint& local, std::optional<Framing> framing = {});
-  Status unlisten(const llp::Endpoint& local);
+  Status listen(const Endpoint& local, std::optional<Framing> framing = {});
+  Status unlisten(const Endpoint& local);
   Status listen(uint16_t port, std::optional<Framing> framing = {}) {
-    return listen(llp::Endpoint{llp::IpAddress{}, port}, framing);
+    return listen(Endpoint{IpAddress{}, port}, framing);
   }
-  Status unlisten(uint16_t port) { return unlisten(llp::Endpoint{llp::IpAddress{}, port}); }
+  Status unlisten(uint16_t port) { return unlisten(Endpoint{IpAddress{}, port}); }
   /// Starts an active connection. The outcome is an event: Established, Rejected or ConnectFailed.
-  Status connect(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
-                 base::Now now, const ConnectOptions& options = {});
+  Status connect(QueuePair& qp, const Endpoint& remote, base::ByteView private_data, base::Now now,
+                 const ConnectOptions& options = {});
   /// Answers a ConnectRequest. With less Reads than options.ord_required it becomes a reject, and
   /// RequestWithdrawn follows.
   Status accept(base::Handle request, QueuePair& qp, base::ByteView private_data, base::Now now,
@@ -117,20 +117,20 @@ class Device {
   // Unsupported by a device without a port.
 
   /// \param local an unspecified address: every address of the device
-  Result<StreamListener*> listen_stream(const llp::Endpoint& local, uint32_t backlog,
+  Result<StreamListener*> listen_stream(const Endpoint& local, uint32_t backlog,
                                         const tcp::ConnectionOptions& options);
   /// Starts an active connection; the socket tells how it went.
-  Result<StreamSocket*> connect_stream(const llp::Endpoint& remote,
+  Result<StreamSocket*> connect_stream(const Endpoint& remote,
                                        const tcp::ConnectionOptions& options, base::Now now);
   /// What the config says for every connection.
   [[nodiscard]] tcp::ConnectionOptions default_options() const {
     return own_ ? own_->stack.default_options() : tcp::ConnectionOptions{};
   }
   // The same with what the config says for every connection.
-  Result<StreamListener*> listen_stream(const llp::Endpoint& local, uint32_t backlog) {
+  Result<StreamListener*> listen_stream(const Endpoint& local, uint32_t backlog) {
     return listen_stream(local, backlog, default_options());
   }
-  Result<StreamSocket*> connect_stream(const llp::Endpoint& remote, base::Now now) {
+  Result<StreamSocket*> connect_stream(const Endpoint& remote, base::Now now) {
     return connect_stream(remote, default_options(), now);
   }
   /// has_port() holds, as for every streaming socket.
@@ -138,10 +138,10 @@ class Device {
 
   // --- Framed streams (worker; see framed_socket.hpp). Unsupported without a port ---
 
-  Result<FramedListener*> listen_framed(const llp::Endpoint& local, uint32_t backlog,
+  Result<FramedListener*> listen_framed(const Endpoint& local, uint32_t backlog,
                                         const tcp::ConnectionOptions& options,
                                         const FramedSetup& setup);
-  Result<FramedSocket*> connect_framed(const llp::Endpoint& remote,
+  Result<FramedSocket*> connect_framed(const Endpoint& remote,
                                        const tcp::ConnectionOptions& options,
                                        const FramedSetup& setup, base::Now now);
   [[nodiscard]] FramedTable& framed() { return own_->framed; }
@@ -237,11 +237,11 @@ class Device {
   class Acceptor final : public llp::Acceptor {
    public:
     explicit Acceptor(Device& device) : device_(device) {}
-    llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint& local,
-                            const llp::Endpoint& remote, base::Now now) override {
+    llp::StreamUser* accept(llp::Stream& stream, const Endpoint& local, const Endpoint& remote,
+                            base::Now now) override {
       return device_.incoming(stream, local, remote, now);
     }
-    [[nodiscard]] uint32_t first_room(const llp::Endpoint&) const override {
+    [[nodiscard]] uint32_t first_room(const Endpoint&) const override {
       return device_.config_.mpa.receive_window;
     }
     bool make_room(base::Now) override { return device_.make_room(); }
@@ -265,13 +265,13 @@ class Device {
   bool emit_of_stranger(Event event);
   void refuse_unheard();
   void log_start_failure(const Connection& connection, mpa::StartFailure why);
-  llp::StreamUser* incoming(llp::Stream& stream, const llp::Endpoint& local,
-                            const llp::Endpoint& remote, base::Now now);
+  llp::StreamUser* incoming(llp::Stream& stream, const Endpoint& local, const Endpoint& remote,
+                            base::Now now);
 
   // inbound.cpp
   /// \param what makes the end of the line
   template <typename F>
-  void note_pressure(base::PressureLog& log, const F& what, const llp::Endpoint& last) {
+  void note_pressure(base::PressureLog& log, const F& what, const Endpoint& last) {
     const uint64_t count = log.note(last_now_);
     if (count == 0) return;
     base::log(base::LogLevel::Warning, "rnic", [&] {
@@ -284,7 +284,7 @@ class Device {
   /// Makes one where it can. False: there is none.
   bool find_place();
   bool make_room();
-  void displace(const llp::IpAddress& newcomer, const char* why);
+  void displace(const IpAddress& newcomer, const char* why);
   bool let_go(base::Handle who, const char* why);
   void linger(Connection& connection);
   void take_seat(Connection& connection, llp::Admission& table);
@@ -296,23 +296,23 @@ class Device {
   void look_at_silence(Connection& connection, base::Now now);
   bool displace_silent();
 
-  [[nodiscard]] Result<llp::Endpoint> local_towards(const llp::Endpoint& remote) const;
+  [[nodiscard]] Result<Endpoint> local_towards(const Endpoint& remote) const;
   Status check_spec(const QueuePairSpec& spec) const;
-  [[nodiscard]] Framing framing_of_listener(const llp::Endpoint& local) const;
+  [[nodiscard]] Framing framing_of_listener(const Endpoint& local) const;
   Status check_unconnected(const QueuePair& qp) const;
   [[nodiscard]] Status check_request(base::ByteView private_data, const mpa::StartWish& wish) const;
   Status check_options(const QueuePair& qp, const ConnectOptions& options) const;
   Result<Connection*> convert(StreamSocket& socket, mpa::Role role, base::ByteView data,
                               const mpa::StartWish& wish, base::ByteView last_message,
                               base::Now now);
-  Status dial(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
+  Status dial(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
               const mpa::StartWish& wish, bool again, base::Now now);
   [[nodiscard]] Status check_framing(Framing framing) const;
-  Status dial_framed(QueuePair& qp, const llp::Endpoint& remote, base::ByteView private_data,
+  Status dial_framed(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
                      const ConnectOptions& options, base::Now now);
-  Result<Connection*> start(base::Handle handle, QueuePair& qp, const llp::Endpoint& remote,
+  Result<Connection*> start(base::Handle handle, QueuePair& qp, const Endpoint& remote,
                             base::Now now);
-  base::Handle make_responder(const llp::Endpoint& local);
+  base::Handle make_responder(const Endpoint& local);
   [[nodiscard]] Status no_connection_left() const;
   void redial();
   [[nodiscard]] bool wants_redial(const Connection& connection, mpa::StartFailure why) const;
@@ -331,9 +331,9 @@ class Device {
   std::optional<PortStack> own_;         // with a port
   llp::Transport* transport_ = nullptr;  // own_->stack, or the one that was given
 
-  std::vector<bool> pds_;                            // index: PD number; 0 is never given out
-  std::vector<uint32_t> pd_users_;                   // regions and queue pairs of each PD
-  std::map<llp::Endpoint, Framing> listen_framing_;  // of listeners that have their own
+  std::vector<bool> pds_;                       // index: PD number; 0 is never given out
+  std::vector<uint32_t> pd_users_;              // regions and queue pairs of each PD
+  std::map<Endpoint, Framing> listen_framing_;  // of listeners that have their own
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
   std::vector<std::unique_ptr<QueuePair>> qps_;  // index: QP number; 0 is never given out
   base::Slab<Connection> connections_;

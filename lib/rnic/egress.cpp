@@ -6,7 +6,7 @@
 
 namespace rnic::nic {
 
-bool Egress::begin(llp::IpAddress source, llp::IpAddress destination, tcp::TxSlot& slot) {
+bool Egress::begin(IpAddress source, IpAddress destination, tcp::TxSlot& slot) {
   RNIC_DCHECK(!building_);
   if (!interface_.begin(source, destination, frame_)) return false;
   building_ = true;
@@ -33,23 +33,19 @@ void Egress::cancel(tcp::TxSlot&) {
   interface_.cancel(frame_);
 }
 
-uint32_t Egress::path_mtu(llp::IpAddress destination) const {
-  return interface_.path_mtu(destination);
-}
+uint32_t Egress::path_mtu(IpAddress destination) const { return interface_.path_mtu(destination); }
 
-uint32_t Egress::link_mtu(llp::IpAddress destination) const {
-  return interface_.link_mtu(destination);
-}
+uint32_t Egress::link_mtu(IpAddress destination) const { return interface_.link_mtu(destination); }
 
-void Egress::reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now) {
+void Egress::reduce_path_mtu(IpAddress destination, uint32_t mtu, base::Now now) {
   interface_.reduce_path_mtu(destination, mtu, now);
 }
 
-void Egress::doubt_path(llp::IpAddress destination, base::Now now) {
+void Egress::doubt_path(IpAddress destination, base::Now now) {
   interface_.doubt_path(destination, now);
 }
 
-bool Egress::lands_here(const llp::Endpoint& local, const llp::Endpoint& remote) const {
+bool Egress::lands_here(const Endpoint& local, const Endpoint& remote) const {
   return net::lands_here(interface_.port().info().spread, local, remote);
 }
 

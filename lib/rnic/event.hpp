@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/slab.hpp"
-#include "llp/endpoint.hpp"
 #include "mpa/negotiation.hpp"
 #include "rdmap/rdmap.hpp"
+#include "rnic/address.hpp"
 
 namespace rnic::nic {
 
@@ -33,8 +33,8 @@ struct Event {
   EventKind kind = EventKind::Disconnected;
   uint32_t qp = 0;          ///< 0: none
   base::Handle connection;  ///< ConnectRequest, RequestWithdrawn
-  llp::Endpoint local;
-  llp::Endpoint remote;
+  Endpoint local;
+  Endpoint remote;
   std::vector<uint8_t> private_data;  ///< ConnectRequest, Established, Rejected
   /// TerminateSent, TerminateReceived; the cause of ConnectFailed, RequestFailed and Disconnected
   /// where it has a code: 2/0/1 when a connection in use was lost, 2/0/4 for a bad start frame.

@@ -80,7 +80,7 @@ Status check_setup(const FramedSetup& setup) {
 
 FramedSocket::FramedSocket(FramedTable& table, FramedListener* listener,
                            const tuf::StreamConfig& config, tuf::StreamRings rings,
-                           const llp::Endpoint& local, const llp::Endpoint& remote)
+                           const Endpoint& local, const Endpoint& remote)
     : tuf::FramedStream(config, table.tuf_counters(), &notices, rings),
       table_(table),
       listener_(listener),
@@ -127,8 +127,8 @@ void FramedSocket::ended(StreamEnd how, base::Now now) {
 
 // --- FramedListener ---
 
-llp::StreamUser* FramedListener::accept(llp::Stream& stream, const llp::Endpoint& local,
-                                        const llp::Endpoint& remote, base::Now) {
+llp::StreamUser* FramedListener::accept(llp::Stream& stream, const Endpoint& local,
+                                        const Endpoint& remote, base::Now) {
   FramedSocket* socket = waiting_.size() < waiting_.capacity()
                              ? table_.incoming(*this, setup_, stream, local, remote)
                              : nullptr;
@@ -136,9 +136,7 @@ llp::StreamUser* FramedListener::accept(llp::Stream& stream, const llp::Endpoint
   return socket;
 }
 
-uint32_t FramedListener::first_room(const llp::Endpoint&) const {
-  return table_.rings().block_octets();
-}
+uint32_t FramedListener::first_room(const Endpoint&) const { return table_.rings().block_octets(); }
 
 void FramedListener::hand_over(FramedSocket& socket) {
   const bool fits = waiting_.push(&socket);
@@ -159,7 +157,7 @@ FramedTable::FramedTable(const Limits& limits, tcp::Stack& stack, DeviceCounters
   done_.reserve(2 * size_t{limits.max_framed_streams});
 }
 
-Result<FramedListener*> FramedTable::listen(const llp::Endpoint& local, uint32_t backlog,
+Result<FramedListener*> FramedTable::listen(const Endpoint& local, uint32_t backlog,
                                             const tcp::ConnectionOptions& options,
                                             const FramedSetup& setup) {
   if (backlog == 0 || backlog > max_streams_) {
@@ -186,7 +184,7 @@ void FramedTable::unlisten(FramedListener& listener, base::Now now) {
   std::erase_if(listeners_, [&](const auto& mine) { return mine.get() == &listener; });
 }
 
-Result<FramedSocket*> FramedTable::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+Result<FramedSocket*> FramedTable::connect(const Endpoint& local, const Endpoint& remote,
                                            const tcp::ConnectionOptions& options,
                                            const FramedSetup& setup, base::Now now) {
   if (auto status = check_setup(setup); !status) return tl::unexpected(status.error());
@@ -256,8 +254,8 @@ tuf::Counters FramedTable::with_own(tuf::Counters counters) const {
 }
 
 FramedSocket* FramedTable::incoming(FramedListener& listener, const FramedSetup& setup,
-                                    llp::Stream& stream, const llp::Endpoint& local,
-                                    const llp::Endpoint& remote) {
+                                    llp::Stream& stream, const Endpoint& local,
+                                    const Endpoint& remote) {
   FramedSocket* socket = add(&listener, setup.stream, local, remote);
   if (socket == nullptr) return nullptr;
   bool begun = false;
@@ -268,7 +266,7 @@ FramedSocket* FramedTable::incoming(FramedListener& listener, const FramedSetup&
 }
 
 FramedSocket* FramedTable::add(FramedListener* listener, tuf::StreamConfig config,
-                               const llp::Endpoint& local, const llp::Endpoint& remote) {
+                               const Endpoint& local, const Endpoint& remote) {
   if (sockets_.live() == sockets_.capacity()) return nullptr;
   config.ring_octets = rings_.block_octets();
   const tuf::StreamRings rings{rings_.take(), rings_.take()};

@@ -73,13 +73,13 @@ class FramedSocket final : private HasFramedNotices, public tuf::FramedStream {
   };
 
   FramedSocket(FramedTable& table, FramedListener* listener, const tuf::StreamConfig& config,
-               tuf::StreamRings rings, const llp::Endpoint& local, const llp::Endpoint& remote);
+               tuf::StreamRings rings, const Endpoint& local, const Endpoint& remote);
 
   // --- Application side ---
 
   [[nodiscard]] uint32_t number() const { return handle.index; }
-  [[nodiscard]] const llp::Endpoint& local() const { return local_; }
-  [[nodiscard]] const llp::Endpoint& remote() const { return remote_; }
+  [[nodiscard]] const Endpoint& local() const { return local_; }
+  [[nodiscard]] const Endpoint& remote() const { return remote_; }
   /// Ring the doorbell afterwards; after kRelease with the number taken before.
   void wish(uint8_t wishes) { wishes_.fetch_or(wishes, std::memory_order_release); }
   [[nodiscard]] const FramedNotices& told() const { return notices; }
@@ -93,7 +93,7 @@ class FramedSocket final : private HasFramedNotices, public tuf::FramedStream {
   Status begin(llp::Stream& stream, const FramedSetup& setup);
   /// The doorbell rang.
   void obey(base::Now now);
-  void set_local(const llp::Endpoint& local) { local_ = local; }
+  void set_local(const Endpoint& local) { local_ = local; }
   [[nodiscard]] tuf::StreamRings rings() const { return rings_; }
 
   void established(uint32_t emss, base::Now now) override;
@@ -106,8 +106,8 @@ class FramedSocket final : private HasFramedNotices, public tuf::FramedStream {
   FramedListener* listener_;  // until it was handed over; nullptr for active opens
   const tuf::StreamConfig config_;
   const tuf::StreamRings rings_;
-  llp::Endpoint local_;
-  llp::Endpoint remote_;
+  Endpoint local_;
+  Endpoint remote_;
   bool keeps_records_ = false;
   std::atomic<uint8_t> wishes_{0};
 };
@@ -115,7 +115,7 @@ class FramedSocket final : private HasFramedNotices, public tuf::FramedStream {
 /// Where accepted connections wait for the application.
 class FramedListener final : public llp::Acceptor {
  public:
-  FramedListener(FramedTable& table, const llp::Endpoint& local, uint32_t backlog,
+  FramedListener(FramedTable& table, const Endpoint& local, uint32_t backlog,
                  const FramedSetup& setup)
       : table_(table), local_(local), setup_(setup), waiting_(backlog) {}
 
@@ -124,17 +124,17 @@ class FramedListener final : public llp::Acceptor {
     FramedSocket* socket = nullptr;
     return waiting_.pop(socket) ? socket : nullptr;
   }
-  [[nodiscard]] const llp::Endpoint& local() const { return local_; }
+  [[nodiscard]] const Endpoint& local() const { return local_; }
 
   // Worker's side.
-  llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint& local,
-                          const llp::Endpoint& remote, base::Now now) override;
-  [[nodiscard]] uint32_t first_room(const llp::Endpoint& remote) const override;
+  llp::StreamUser* accept(llp::Stream& stream, const Endpoint& local, const Endpoint& remote,
+                          base::Now now) override;
+  [[nodiscard]] uint32_t first_room(const Endpoint& remote) const override;
   void hand_over(FramedSocket& socket);
 
  private:
   FramedTable& table_;
-  llp::Endpoint local_;
+  Endpoint local_;
   FramedSetup setup_;
   base::SpscRing<FramedSocket*> waiting_;
 };
@@ -152,11 +152,11 @@ class FramedTable {
   // --- Worker ---
 
   /// \param options, setup of the connections accepted here
-  Result<FramedListener*> listen(const llp::Endpoint& local, uint32_t backlog,
+  Result<FramedListener*> listen(const Endpoint& local, uint32_t backlog,
                                  const tcp::ConnectionOptions& options, const FramedSetup& setup);
   /// Connections that the application has not taken are aborted; the others go on.
   void unlisten(FramedListener& listener, base::Now now);
-  Result<FramedSocket*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+  Result<FramedSocket*> connect(const Endpoint& local, const Endpoint& remote,
                                 const tcp::ConnectionOptions& options, const FramedSetup& setup,
                                 base::Now now);
   /// \return doorbells answered
@@ -177,7 +177,7 @@ class FramedTable {
   // --- Called by sockets and listeners ---
 
   FramedSocket* incoming(FramedListener& listener, const FramedSetup& setup, llp::Stream& stream,
-                         const llp::Endpoint& local, const llp::Endpoint& remote);
+                         const Endpoint& local, const Endpoint& remote);
   void handed_over() { ++counters_.framed_accepted; }
   void refused() { ++counters_.framed_refused; }
   /// Its peer has to end soon, too.
@@ -186,8 +186,8 @@ class FramedTable {
   [[nodiscard]] tuf::Counters& tuf_counters() { return tuf_counters_; }
 
  private:
-  FramedSocket* add(FramedListener* listener, tuf::StreamConfig config, const llp::Endpoint& local,
-                    const llp::Endpoint& remote);
+  FramedSocket* add(FramedListener* listener, tuf::StreamConfig config, const Endpoint& local,
+                    const Endpoint& remote);
   void remove(FramedSocket& socket);
 
   const uint32_t max_streams_;

@@ -50,7 +50,7 @@ bool Device::let_go(base::Handle who, const char* why) {
 }
 
 /// The oldest start-up of the address that holds most. \param why for its event
-void Device::displace(const llp::IpAddress& newcomer, const char* why) {
+void Device::displace(const IpAddress& newcomer, const char* why) {
   const base::Handle who = starting_.gives_way(newcomer);
   Connection* connection = connections_.get(who);
   if (connection == nullptr) return;
@@ -78,7 +78,7 @@ bool Device::make_room() {
   }
   if (starting_.size() <= starting_.capacity() / 2 && displace_silent()) return true;
   if (starting_.size() == 0) return false;
-  displace(llp::IpAddress{}, kPlaceNeeded);
+  displace(IpAddress{}, kPlaceNeeded);
   return true;
 }
 
@@ -88,15 +88,15 @@ bool Device::find_place() {
   return has_place();
 }
 
-base::Handle Device::make_responder(const llp::Endpoint& local) {
+base::Handle Device::make_responder(const Endpoint& local) {
   if (framing_of_listener(local) == Framing::Tuf) {
     return connections_.emplace(*this, mpa::Role::Responder, config_.tuf, base::ByteView{});
   }
   return connections_.emplace(*this, mpa::Role::Responder, config_.mpa, base::ByteView{});
 }
 
-llp::StreamUser* Device::incoming(llp::Stream& stream, const llp::Endpoint& local,
-                                  const llp::Endpoint& remote, base::Now now) {
+llp::StreamUser* Device::incoming(llp::Stream& stream, const Endpoint& local,
+                                  const Endpoint& remote, base::Now now) {
   if (starting_.full()) displace(remote.address, kDisplaced);
   base::Handle handle;
   if (find_place()) {

@@ -21,8 +21,8 @@ tcp::ConnectionOptions half_closing(tcp::ConnectionOptions options) {
 
 // --- StreamSocket ---
 
-StreamSocket::StreamSocket(StreamTable& table, StreamListener* listener, const llp::Endpoint& local,
-                           const llp::Endpoint& remote)
+StreamSocket::StreamSocket(StreamTable& table, StreamListener* listener, const Endpoint& local,
+                           const Endpoint& remote)
     : tcp::ByteStream(table.rings()),
       table_(table),
       listener_(listener),
@@ -201,8 +201,8 @@ void StreamSocket::Behind::peer_finished(base::Now now) { socket_.ByteStream::pe
 
 // --- StreamListener ---
 
-llp::StreamUser* StreamListener::accept(llp::Stream& stream, const llp::Endpoint& local,
-                                        const llp::Endpoint& remote, base::Now) {
+llp::StreamUser* StreamListener::accept(llp::Stream& stream, const Endpoint& local,
+                                        const Endpoint& remote, base::Now) {
   StreamSocket* socket = nullptr;
   if (waiting_.size() < waiting_.capacity()) {
     socket = table_.incoming(*this, stream, local, remote);
@@ -211,9 +211,7 @@ llp::StreamUser* StreamListener::accept(llp::Stream& stream, const llp::Endpoint
   return socket;
 }
 
-uint32_t StreamListener::first_room(const llp::Endpoint&) const {
-  return table_.rings().block_octets();
-}
+uint32_t StreamListener::first_room(const Endpoint&) const { return table_.rings().block_octets(); }
 
 void StreamListener::hand_over(StreamSocket& socket) {
   const bool fits = waiting_.push(&socket);
@@ -235,7 +233,7 @@ StreamTable::StreamTable(const Limits& limits, tcp::Stack& stack, DeviceCounters
   done_.reserve(2 * size_t{limits.max_streams});
 }
 
-Result<StreamListener*> StreamTable::listen(const llp::Endpoint& local, uint32_t backlog,
+Result<StreamListener*> StreamTable::listen(const Endpoint& local, uint32_t backlog,
                                             const tcp::ConnectionOptions& options) {
   if (backlog == 0 || backlog > max_streams_) {
     return fail(ErrorCode::InvalidArgument, "listen: backlog " + std::to_string(backlog) +
@@ -260,7 +258,7 @@ void StreamTable::unlisten(StreamListener& listener, base::Now now) {
   std::erase_if(listeners_, [&](const auto& mine) { return mine.get() == &listener; });
 }
 
-Result<StreamSocket*> StreamTable::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+Result<StreamSocket*> StreamTable::connect(const Endpoint& local, const Endpoint& remote,
                                            const tcp::ConnectionOptions& options, base::Now now) {
   StreamSocket* socket = add(nullptr, local, remote);
   if (socket == nullptr) {
@@ -332,14 +330,14 @@ void StreamTable::abort_all() {
 }
 
 StreamSocket* StreamTable::incoming(StreamListener& listener, llp::Stream& stream,
-                                    const llp::Endpoint& local, const llp::Endpoint& remote) {
+                                    const Endpoint& local, const Endpoint& remote) {
   StreamSocket* socket = add(&listener, local, remote);
   if (socket != nullptr) socket->attach(stream);
   return socket;
 }
 
-StreamSocket* StreamTable::add(StreamListener* listener, const llp::Endpoint& local,
-                               const llp::Endpoint& remote) {
+StreamSocket* StreamTable::add(StreamListener* listener, const Endpoint& local,
+                               const Endpoint& remote) {
   const base::Handle handle = sockets_.emplace(*this, listener, local, remote);
   StreamSocket* socket = sockets_.get(handle);
   if (socket == nullptr) return nullptr;

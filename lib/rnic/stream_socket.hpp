@@ -39,14 +39,14 @@ class StreamSocket final : public tcp::ByteStream {
     kRelease = 4,  ///< the application does not touch the socket any more
   };
 
-  StreamSocket(StreamTable& table, StreamListener* listener, const llp::Endpoint& local,
-               const llp::Endpoint& remote);
+  StreamSocket(StreamTable& table, StreamListener* listener, const Endpoint& local,
+               const Endpoint& remote);
 
   // --- Application side ---
 
   [[nodiscard]] uint32_t number() const { return handle.index; }
-  [[nodiscard]] const llp::Endpoint& local() const { return local_; }
-  [[nodiscard]] const llp::Endpoint& remote() const { return remote_; }
+  [[nodiscard]] const Endpoint& local() const { return local_; }
+  [[nodiscard]] const Endpoint& remote() const { return remote_; }
   /// Ring the doorbell afterwards; after kRelease with the number taken before.
   void wish(uint8_t wishes) { wishes_.fetch_or(wishes, std::memory_order_release); }
   /// An MPA session has the stream: nothing may be put or taken.
@@ -66,7 +66,7 @@ class StreamSocket final : public tcp::ByteStream {
   [[nodiscard]] bool is_released() const {
     return (wishes_.load(std::memory_order_acquire) & kRelease) != 0;
   }
-  void set_local(const llp::Endpoint& local) { local_ = local; }
+  void set_local(const Endpoint& local) { local_ = local; }
 
   // llp::StreamUser
   void established(uint32_t emss, base::Now now) override;
@@ -112,8 +112,8 @@ class StreamSocket final : public tcp::ByteStream {
 
   StreamTable& table_;
   StreamListener* listener_;  // until it was handed over; nullptr for active opens
-  llp::Endpoint local_;
-  llp::Endpoint remote_;
+  Endpoint local_;
+  Endpoint remote_;
   std::atomic<uint8_t> wishes_{0};
   std::atomic<bool> lent_{false};
   mpa::Session* session_ = nullptr;  // from lend() to the end of the stream
@@ -124,7 +124,7 @@ class StreamSocket final : public tcp::ByteStream {
 /// Where accepted connections wait for the application.
 class StreamListener final : public llp::Acceptor {
  public:
-  StreamListener(StreamTable& table, const llp::Endpoint& local, uint32_t backlog)
+  StreamListener(StreamTable& table, const Endpoint& local, uint32_t backlog)
       : table_(table), local_(local), waiting_(backlog) {}
 
   /// Application side, one thread at a time: the oldest connection, or nullptr.
@@ -132,17 +132,17 @@ class StreamListener final : public llp::Acceptor {
     StreamSocket* socket = nullptr;
     return waiting_.pop(socket) ? socket : nullptr;
   }
-  [[nodiscard]] const llp::Endpoint& local() const { return local_; }
+  [[nodiscard]] const Endpoint& local() const { return local_; }
 
   // Worker's side.
-  llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint& local,
-                          const llp::Endpoint& remote, base::Now now) override;
-  [[nodiscard]] uint32_t first_room(const llp::Endpoint& remote) const override;
+  llp::StreamUser* accept(llp::Stream& stream, const Endpoint& local, const Endpoint& remote,
+                          base::Now now) override;
+  [[nodiscard]] uint32_t first_room(const Endpoint& remote) const override;
   void hand_over(StreamSocket& socket);
 
  private:
   StreamTable& table_;
-  llp::Endpoint local_;
+  Endpoint local_;
   base::SpscRing<StreamSocket*> waiting_;
 };
 
@@ -159,11 +159,11 @@ class StreamTable {
   // --- Worker ---
 
   /// \param options of the connections accepted here
-  Result<StreamListener*> listen(const llp::Endpoint& local, uint32_t backlog,
+  Result<StreamListener*> listen(const Endpoint& local, uint32_t backlog,
                                  const tcp::ConnectionOptions& options);
   /// Connections that the application has not taken are aborted; the others go on.
   void unlisten(StreamListener& listener, base::Now now);
-  Result<StreamSocket*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+  Result<StreamSocket*> connect(const Endpoint& local, const Endpoint& remote,
                                 const tcp::ConnectionOptions& options, base::Now now);
   /// WrongState when the stream has ended.
   Status set_options(StreamSocket& socket, const tcp::ConnectionOptions& options, base::Now now);
@@ -185,8 +185,8 @@ class StreamTable {
 
   // --- Called by sockets and listeners ---
 
-  StreamSocket* incoming(StreamListener& listener, llp::Stream& stream, const llp::Endpoint& local,
-                         const llp::Endpoint& remote);
+  StreamSocket* incoming(StreamListener& listener, llp::Stream& stream, const Endpoint& local,
+                         const Endpoint& remote);
   void handed_over() { ++counters_.streams_accepted; }
   void refused() { ++counters_.streams_refused; }
   /// Its peer has to end soon, too.
@@ -195,8 +195,7 @@ class StreamTable {
   void done_with(const StreamSocket& socket) { done_.push_back(socket.handle); }
 
  private:
-  StreamSocket* add(StreamListener* listener, const llp::Endpoint& local,
-                    const llp::Endpoint& remote);
+  StreamSocket* add(StreamListener* listener, const Endpoint& local, const Endpoint& remote);
   void remove(StreamSocket& socket);
 
   const uint32_t max_streams_;

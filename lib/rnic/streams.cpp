@@ -21,13 +21,13 @@ tl::unexpected<Error> no_framed_streams() {
 
 }  // namespace
 
-Result<StreamListener*> Device::listen_stream(const llp::Endpoint& local, uint32_t backlog,
+Result<StreamListener*> Device::listen_stream(const Endpoint& local, uint32_t backlog,
                                               const tcp::ConnectionOptions& options) {
   if (!own_) return no_streams();
   return own_->streams.listen(local, backlog, options);
 }
 
-Result<StreamSocket*> Device::connect_stream(const llp::Endpoint& remote,
+Result<StreamSocket*> Device::connect_stream(const Endpoint& remote,
                                              const tcp::ConnectionOptions& options, base::Now now) {
   if (!own_) return no_streams();
   const auto local = local_towards(remote);
@@ -35,14 +35,14 @@ Result<StreamSocket*> Device::connect_stream(const llp::Endpoint& remote,
   return own_->streams.connect(*local, remote, options, now);
 }
 
-Result<FramedListener*> Device::listen_framed(const llp::Endpoint& local, uint32_t backlog,
+Result<FramedListener*> Device::listen_framed(const Endpoint& local, uint32_t backlog,
                                               const tcp::ConnectionOptions& options,
                                               const FramedSetup& setup) {
   if (!own_) return no_framed_streams();
   return own_->framed.listen(local, backlog, options, setup);
 }
 
-Result<FramedSocket*> Device::connect_framed(const llp::Endpoint& remote,
+Result<FramedSocket*> Device::connect_framed(const Endpoint& remote,
                                              const tcp::ConnectionOptions& options,
                                              const FramedSetup& setup, base::Now now) {
   if (!own_) return no_framed_streams();

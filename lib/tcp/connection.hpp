@@ -183,8 +183,8 @@ class Connection final : public llp::Stream {
             .shows_segments = true};
   }
   [[nodiscard]] uint32_t emss() const override { return effective_mss; }
-  [[nodiscard]] llp::Endpoint local() const override { return local_end; }
-  [[nodiscard]] llp::Endpoint remote() const override { return remote_end; }
+  [[nodiscard]] Endpoint local() const override { return local_end; }
+  [[nodiscard]] Endpoint remote() const override { return remote_end; }
   void ready() override;
   void close() override;
   void abort() override;
@@ -272,8 +272,8 @@ class Connection final : public llp::Stream {
   uint64_t urgent_end = 0;  ///< RCV.UP; 0: nothing was ever urgent
 
   // Life.
-  llp::Endpoint local_end;
-  llp::Endpoint remote_end;
+  Endpoint local_end;
+  Endpoint remote_end;
   ConnectionOptions options;
   PathSearch path;
   base::Now heard_at{};            ///< last acceptable segment of the peer

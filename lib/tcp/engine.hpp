@@ -41,8 +41,8 @@ inline ConnectionLink& doomed_link_of(Connection& c) { return c.doomed_link; }
 
 /// A received segment, parsed and checked for form.
 struct Arrival {
-  llp::Endpoint local;
-  llp::Endpoint remote;
+  Endpoint local;
+  Endpoint remote;
   base::Seq32 seq;
   base::Seq32 ack;
   uint8_t flags = 0;
@@ -65,12 +65,10 @@ class Engine {
   Engine(const Config& config, Egress& egress, const Secret& secret, uint64_t seed, base::Now now);
   ~Engine();
 
-  Status listen(const llp::Endpoint& local, llp::Acceptor& acceptor,
-                const ConnectionOptions& options);
-  Status unlisten(const llp::Endpoint& local);
-  Result<llp::Stream*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
-                               llp::StreamUser& user, const ConnectionOptions& options,
-                               base::Now now);
+  Status listen(const Endpoint& local, llp::Acceptor& acceptor, const ConnectionOptions& options);
+  Status unlisten(const Endpoint& local);
+  Result<llp::Stream*> connect(const Endpoint& local, const Endpoint& remote, llp::StreamUser& user,
+                               const ConnectionOptions& options, base::Now now);
   Status set_options(Connection& c, const ConnectionOptions& options, base::Now now);
   [[nodiscard]] const Config& config() const { return config_; }
   void on_timers(base::Now now);
@@ -125,10 +123,8 @@ class Engine {
   };
 
   // listener.cpp
-  Connection* new_connection(const llp::Endpoint& local, const llp::Endpoint& remote,
-                             base::Now now);
-  [[nodiscard]] uint16_t choose_port(const llp::Endpoint& local, const llp::Endpoint& remote,
-                                     base::Now now);
+  Connection* new_connection(const Endpoint& local, const Endpoint& remote, base::Now now);
+  [[nodiscard]] uint16_t choose_port(const Endpoint& local, const Endpoint& remote, base::Now now);
   /// \param old_snd_nxt of the incarnation in TIME-WAIT that the SYN ends
   void input_listen(uint32_t listener, const Arrival& a, std::optional<base::Seq32> old_snd_nxt,
                     base::Now now);
@@ -141,7 +137,7 @@ class Engine {
   [[nodiscard]] bool half_open_place(const Listener& listener) const;
   void now_half_open(Connection& c, uint32_t listener);
   void no_longer_half_open(Connection& c);
-  void displace_half_open(Listener& listener, const llp::Endpoint& newcomer, base::Now now);
+  void displace_half_open(Listener& listener, const Endpoint& newcomer, base::Now now);
 
   // connection_options.cpp
   [[nodiscard]] static Status check_options(const ConnectionOptions& options, const char* call);
@@ -189,7 +185,7 @@ class Engine {
   static void measure_handshake(Connection& c, base::Now now);
   /// What a SYN or SYN-ACK offers; never scaled (RFC 7323 s.2.2).
   [[nodiscard]] uint16_t first_window(const llp::Acceptor* acceptor, const llp::StreamUser* user,
-                                      const llp::Endpoint& remote) const;
+                                      const Endpoint& remote) const;
   [[nodiscard]] uint16_t first_window(const Connection& c) const {
     return first_window(c.acceptor, c.user, c.remote_end);
   }
@@ -207,17 +203,16 @@ class Engine {
   /// \return their length
   static uint32_t write_syn_options(uint8_t* out, const SynOptions& options);
   /// Of a SYN without an MSS option (RFC 9293 s.3.7.1, MUST-15).
-  [[nodiscard]] static uint16_t default_mss(const llp::IpAddress& peer) {
+  [[nodiscard]] static uint16_t default_mss(const IpAddress& peer) {
     return peer.is_v4() ? 536 : 1220;
   }
   /// Of a link or a route: what kSmallestMss needs.
-  [[nodiscard]] static uint32_t least_link_mtu(const llp::IpAddress& peer) {
+  [[nodiscard]] static uint32_t least_link_mtu(const IpAddress& peer) {
     return (peer.is_v4() ? 40 : 60) + kSmallestMss;
   }
   /// The largest MSS that a path carries (RFC 9293 s.3.7.1): without the fixed headers.
-  [[nodiscard]] static uint32_t mss_of_path(uint32_t mtu, const llp::IpAddress& peer);
-  [[nodiscard]] uint16_t our_mss(const llp::IpAddress& peer,
-                                 const ConnectionOptions& options) const;
+  [[nodiscard]] static uint32_t mss_of_path(uint32_t mtu, const IpAddress& peer);
+  [[nodiscard]] uint16_t our_mss(const IpAddress& peer, const ConnectionOptions& options) const;
 
   // input.cpp
   [[nodiscard]] static bool checksum_good(SegmentIn in);
@@ -424,8 +419,8 @@ class Engine {
   }
   void finish(Connection& c, TxSlot& slot, uint64_t offset, uint32_t payload, uint8_t flags,
               base::Now now);
-  void complete(TxSlot& slot, const llp::Endpoint& local, const llp::Endpoint& remote,
-                uint32_t length, base::Now now);
+  void complete(TxSlot& slot, const Endpoint& local, const Endpoint& remote, uint32_t length,
+                base::Now now);
   bool send_ack(Connection& c, base::Now now);
   bool send_window_probe(Connection& c, base::Now now);
   bool send_replies(base::Now now);

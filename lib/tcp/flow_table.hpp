@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "base/zero_array.hpp"
-#include "llp/endpoint.hpp"
+#include "rnic/address.hpp"
 #include "tcp/isn.hpp"
 
 namespace rnic::tcp {
@@ -26,8 +26,8 @@ class FlowTable {
   }
 
   /// Keyed multiply-fold: an outsider cannot aim at one bucket without the key.
-  [[nodiscard]] static size_t hash(const Secret& secret, const llp::Endpoint& local,
-                                   const llp::Endpoint& remote) {
+  [[nodiscard]] static size_t hash(const Secret& secret, const Endpoint& local,
+                                   const Endpoint& remote) {
     const uint64_t key = secret[0] ^ (secret[1] << 1 | 1);
     const uint64_t ports = uint64_t{local.port} << 16 | remote.port;
     const uint64_t folded =
@@ -36,7 +36,7 @@ class FlowTable {
     return folded ^ folded >> 29;
   }
 
-  [[nodiscard]] uint32_t find(const llp::Endpoint& local, const llp::Endpoint& remote) const {
+  [[nodiscard]] uint32_t find(const Endpoint& local, const Endpoint& remote) const {
     for (uint32_t i = buckets_[bucket(local, remote)]; i != 0; i = entries_[i - 1].next) {
       const Entry& entry = entries_[i - 1];
       if (entry.local == local && entry.remote == remote) return i - 1;
@@ -44,7 +44,7 @@ class FlowTable {
     return kNone;
   }
 
-  void insert(uint32_t slot, const llp::Endpoint& local, const llp::Endpoint& remote) {
+  void insert(uint32_t slot, const Endpoint& local, const Endpoint& remote) {
     uint32_t& head = buckets_[bucket(local, remote)];
     entries_[slot] = {local, remote, head};
     head = slot + 1;
@@ -64,8 +64,8 @@ class FlowTable {
   }
 
   struct Entry {
-    llp::Endpoint local;
-    llp::Endpoint remote;
+    Endpoint local;
+    Endpoint remote;
     uint32_t next = 0;
   };
 
@@ -73,7 +73,7 @@ class FlowTable {
     return std::bit_ceil(capacity * 2 + 1);
   }
 
-  [[nodiscard]] size_t bucket(const llp::Endpoint& local, const llp::Endpoint& remote) const {
+  [[nodiscard]] size_t bucket(const Endpoint& local, const Endpoint& remote) const {
     return hash(secret_, local, remote) & (buckets_.size() - 1);
   }
 

@@ -28,7 +28,7 @@ void Engine::now_half_open(Connection& c, uint32_t listener) {
   c.listener = listener;
   ++owner.half_open;
   ++half_open_;
-  const llp::IpAddress& from = c.remote_end.address;
+  const IpAddress& from = c.remote_end.address;
   if (half_open_by_age_) c.half_open_seat = half_open_by_age_->enter(from, c.handle);
   if (owner.by_age) c.half_open_seat_of_listener = owner.by_age->enter(from, c.handle);
 }
@@ -45,7 +45,7 @@ void Engine::no_longer_half_open(Connection& c) {
 
 /// Nobody is told: the address may be another's. If it is not, the RST that answers the ACK of the
 /// handshake tells, or a SYN that comes again finds a place.
-void Engine::displace_half_open(Listener& listener, const llp::Endpoint& newcomer, base::Now now) {
+void Engine::displace_half_open(Listener& listener, const Endpoint& newcomer, base::Now now) {
   const bool own_limit = half_open_ < half_open_limit();
   llp::Admission* table = own_limit           ? listener.by_age.get()
                           : half_open_by_age_ ? &*half_open_by_age_

@@ -4,7 +4,7 @@ namespace rnic::tcp {
 
 namespace flag = wire::tcp_flag;
 
-uint32_t Engine::mss_of_path(uint32_t mtu, const llp::IpAddress& peer) {
+uint32_t Engine::mss_of_path(uint32_t mtu, const IpAddress& peer) {
   const uint32_t least = least_link_mtu(peer);
   return std::max(mtu, least) - (least - kSmallestMss);
 }
@@ -46,7 +46,7 @@ void Engine::take_syn_options(Connection& c, const Arrival& a, bool ours_offered
 }
 
 uint16_t Engine::first_window(const llp::Acceptor* acceptor, const llp::StreamUser* user,
-                              const llp::Endpoint& remote) const {
+                              const Endpoint& remote) const {
   uint32_t window = std::min<uint32_t>(config_.receive_window, 0xffff);
   if (user != nullptr) {
     window = std::min(window, user->receive_room());
@@ -72,7 +72,7 @@ void Engine::update_emss(Connection& c, bool tell) {
   if (tell && c.user != nullptr && !c.doomed) c.user->emss_changed(emss);
 }
 
-uint16_t Engine::our_mss(const llp::IpAddress& peer, const ConnectionOptions& options) const {
+uint16_t Engine::our_mss(const IpAddress& peer, const ConnectionOptions& options) const {
   // RFC 6691: options are not deducted. RFC 1191 s.3.1: what is known of the path towards the peer
   // says nothing of the way back.
   const uint32_t mss = mss_of_path(egress_.link_mtu(peer), peer);

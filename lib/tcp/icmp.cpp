@@ -18,8 +18,8 @@ void Engine::icmp_error(const IcmpError& error, base::Now now) {
     ++counters_.icmp_unmatched;
     return;
   }
-  const llp::Endpoint local{error.source, base::load_be16(&error.tcp[0])};
-  const llp::Endpoint remote{error.destination, base::load_be16(&error.tcp[2])};
+  const Endpoint local{error.source, base::load_be16(&error.tcp[0])};
+  const Endpoint remote{error.destination, base::load_be16(&error.tcp[2])};
   const uint32_t slot = flows_.find(local, remote);
   if (slot == FlowTable::kNone || by_slot_[slot]->doomed) {
     ++counters_.icmp_unmatched;

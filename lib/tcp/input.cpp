@@ -1,3 +1,4 @@
+#include "llp/pseudo_header.hpp"
 #include "tcp/engine.hpp"
 #include "wire/inet_checksum.hpp"
 

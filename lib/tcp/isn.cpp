@@ -8,7 +8,7 @@ uint64_t keyed_hash(const Secret& secret, std::span<const uint64_t> words) {
   return hash.finish();
 }
 
-uint64_t keyed_hash(const Secret& secret, const llp::Endpoint& local, const llp::Endpoint& remote) {
+uint64_t keyed_hash(const Secret& secret, const Endpoint& local, const Endpoint& remote) {
   const std::array<uint64_t, 5> words{local.address.high(), local.address.low(),
                                       remote.address.high(), remote.address.low(),
                                       uint64_t{local.port} << 16 | remote.port};

@@ -9,7 +9,7 @@
 #include "base/seq32.hpp"
 #include "base/siphash.hpp"
 #include "base/time.hpp"
-#include "llp/endpoint.hpp"
+#include "rnic/address.hpp"
 
 namespace rnic::tcp {
 
@@ -18,8 +18,8 @@ using Secret = base::Secret;
 /// SipHash-2-4.
 [[nodiscard]] uint64_t keyed_hash(const Secret& secret, std::span<const uint64_t> words);
 /// The same of a 4-tuple.
-[[nodiscard]] uint64_t keyed_hash(const Secret& secret, const llp::Endpoint& local,
-                                  const llp::Endpoint& remote);
+[[nodiscard]] uint64_t keyed_hash(const Secret& secret, const Endpoint& local,
+                                  const Endpoint& remote);
 
 /// RFC 6528 s.3: ISN = M + F(4-tuple, secret); M ticks every 4 microseconds.
 /// \param hash keyed_hash() of the 4-tuple

@@ -4,7 +4,7 @@ namespace rnic::tcp {
 
 namespace flag = wire::tcp_flag;
 
-Status Engine::listen(const llp::Endpoint& local, llp::Acceptor& acceptor,
+Status Engine::listen(const Endpoint& local, llp::Acceptor& acceptor,
                       const ConnectionOptions& options) {
   if (local.port == 0) {
     return base::fail(ErrorCode::InvalidArgument, "listen: port 0; name the port to listen on");
@@ -22,7 +22,7 @@ Status Engine::listen(const llp::Endpoint& local, llp::Acceptor& acceptor,
   return {};
 }
 
-Status Engine::unlisten(const llp::Endpoint& local) {
+Status Engine::unlisten(const Endpoint& local) {
   const uint32_t number = listeners_.find_exact(local);
   if (number == ListenerTable::kNone) {
     return base::fail(ErrorCode::NotFound, "unlisten: nobody listens on " + to_string(local));
@@ -38,8 +38,7 @@ Status Engine::unlisten(const llp::Endpoint& local) {
   return {};
 }
 
-Connection* Engine::new_connection(const llp::Endpoint& local, const llp::Endpoint& remote,
-                                   base::Now now) {
+Connection* Engine::new_connection(const Endpoint& local, const Endpoint& remote, base::Now now) {
   if (free_slots_.empty()) return nullptr;
   const uint32_t slot = free_slots_.next();
   const base::Handle handle = connections_.emplace(*this, slot, record_pool_, range_pool_, config_);
@@ -70,15 +69,14 @@ void Engine::begin_beyond(Connection& c, base::Seq32 old_snd_nxt) {
   if (!base::after(c.tcb.iss, old_snd_nxt + (kGap - 1))) c.tcb.iss = old_snd_nxt + kGap;
 }
 
-uint16_t Engine::choose_port(const llp::Endpoint& local, const llp::Endpoint& remote,
-                             base::Now now) {
+uint16_t Engine::choose_port(const Endpoint& local, const Endpoint& remote, base::Now now) {
   // RFC 6056 s.3.3.1: from a start that nobody can guess, the first port whose 4-tuple is free, and
   // whose answers come here.
   const uint32_t count = 65536u - config_.ephemeral_first;
   const auto start = static_cast<uint32_t>(random_.below(count));
   for (uint32_t i = 0; i < count; ++i) {
     const auto port = static_cast<uint16_t>(config_.ephemeral_first + (start + i) % count);
-    const llp::Endpoint candidate{local.address, port};
+    const Endpoint candidate{local.address, port};
     if (listeners_.find(candidate) != ListenerTable::kNone) continue;
     if (flows_.find(candidate, remote) != FlowTable::kNone) continue;
     if (!egress_.lands_here(candidate, remote)) continue;
@@ -88,7 +86,7 @@ uint16_t Engine::choose_port(const llp::Endpoint& local, const llp::Endpoint& re
   return 0;
 }
 
-Result<llp::Stream*> Engine::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+Result<llp::Stream*> Engine::connect(const Endpoint& local, const Endpoint& remote,
                                      llp::StreamUser& user, const ConnectionOptions& options,
                                      base::Now now) {
   if (!remote.address.is_unicast() || remote.port == 0 || !local.address.is_unicast() ||
@@ -111,7 +109,7 @@ Result<llp::Stream*> Engine::connect(const llp::Endpoint& local, const llp::Endp
                           to_string(remote) + " is too small; give the device one of at least " +
                           std::to_string(least_link_mtu(remote.address)));
   }
-  llp::Endpoint from = local;
+  Endpoint from = local;
   if (from.port == 0) from.port = choose_port(local, remote, now);
   if (from.port == 0) {
     return base::fail(ErrorCode::ResourceExhausted,

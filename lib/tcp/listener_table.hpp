@@ -16,7 +16,7 @@
 namespace rnic::tcp {
 
 struct Listener {
-  llp::Endpoint local;
+  Endpoint local;
   llp::Acceptor* acceptor = nullptr;
   ConnectionOptions options;  ///< of the connections it accepts
   uint32_t half_open = 0;     ///< its connections in SYN-RECEIVED
@@ -45,16 +45,16 @@ class ListenerTable {
   [[nodiscard]] Listener& at(uint32_t number) { return listeners_[number]; }
 
   /// The listener of exactly this endpoint.
-  [[nodiscard]] uint32_t find_exact(const llp::Endpoint& local) const {
+  [[nodiscard]] uint32_t find_exact(const Endpoint& local) const {
     uint32_t i = buckets_[bucket(local.port)];
     while (i != kNone && listeners_[i].local != local) i = listeners_[i].next;
     return i;
   }
   /// Who takes a connection to `local`: its own listener, or the one for all addresses.
-  [[nodiscard]] uint32_t find(const llp::Endpoint& local) const {
+  [[nodiscard]] uint32_t find(const Endpoint& local) const {
     uint32_t any = kNone;
     for (uint32_t i = buckets_[bucket(local.port)]; i != kNone; i = listeners_[i].next) {
-      const llp::Endpoint& have = listeners_[i].local;
+      const Endpoint& have = listeners_[i].local;
       if (have.port != local.port) continue;
       if (have.address == local.address) return i;
       if (have.address.is_unspecified()) any = i;
@@ -63,8 +63,8 @@ class ListenerTable {
   }
 
   /// full() must be false.
-  uint32_t insert(const llp::Endpoint& local, llp::Acceptor& acceptor,
-                  const ConnectionOptions& options, std::unique_ptr<llp::Admission> by_age = {}) {
+  uint32_t insert(const Endpoint& local, llp::Acceptor& acceptor, const ConnectionOptions& options,
+                  std::unique_ptr<llp::Admission> by_age = {}) {
     const uint32_t i = take_place();
     uint32_t& head = buckets_[bucket(local.port)];
     listeners_[i] = {.local = local,

@@ -16,9 +16,9 @@ constexpr uint32_t kBlackHoleTimeouts = 3;  // of one segment, without progress
 constexpr uint32_t kProbeFailures = 2;      // of one size; the first may be chance
 constexpr uint32_t kSearchStep = 32;        // a search ends when less than this is left
 
-uint32_t least_mtu(const llp::IpAddress& address) { return address.is_v4() ? 68 : 1280; }
+uint32_t least_mtu(const IpAddress& address) { return address.is_v4() ? 68 : 1280; }
 /// RFC 4821 s.7.2: small enough for nearly every path.
-uint32_t base_mtu(const llp::IpAddress& address) { return address.is_v4() ? 1024 : 1280; }
+uint32_t base_mtu(const IpAddress& address) { return address.is_v4() ? 1024 : 1280; }
 
 uint32_t plateau_below(uint32_t length) {
   for (const uint32_t plateau : kPlateaus) {

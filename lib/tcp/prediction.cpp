@@ -68,7 +68,7 @@ bool Engine::find_flow(const SegmentIn& in, Connection*& c) {
   const uint8_t* p = in.tcp.data();
   c = last_flow_;
   if (c != nullptr) [[likely]] {
-    const auto same = [](const llp::IpAddress& a, const llp::IpAddress& b) {
+    const auto same = [](const IpAddress& a, const IpAddress& b) {
       return _mm_cmpeq_epi8(OctetPattern::load(&a), OctetPattern::load(&b));
     };
     const __m128i addresses = _mm_and_si128(same(in.source, c->remote_end.address),

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "base/seq32.hpp"
-#include "llp/endpoint.hpp"
+#include "rnic/address.hpp"
 
 namespace rnic::tcp {
 
 struct Reply {
-  llp::Endpoint local;
-  llp::Endpoint remote;
+  Endpoint local;
+  Endpoint remote;
   base::Seq32 seq;
   base::Seq32 ack;
   uint8_t flags = 0;

@@ -103,19 +103,19 @@ Stack::Stack(const Config& config, Egress& egress, std::array<uint64_t, 2> secre
 Stack::~Stack() = default;
 base::MemoryUses Stack::memory_use(const Config& config) { return Engine::memory_use(config); }
 
-Status Stack::listen(const llp::Endpoint& local, llp::Acceptor& acceptor) {
+Status Stack::listen(const Endpoint& local, llp::Acceptor& acceptor) {
   return impl_->listen(local, acceptor, default_options());
 }
-Status Stack::listen(const llp::Endpoint& local, llp::Acceptor& acceptor,
+Status Stack::listen(const Endpoint& local, llp::Acceptor& acceptor,
                      const ConnectionOptions& options) {
   return impl_->listen(local, acceptor, options);
 }
-Status Stack::unlisten(const llp::Endpoint& local) { return impl_->unlisten(local); }
-Result<llp::Stream*> Stack::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+Status Stack::unlisten(const Endpoint& local) { return impl_->unlisten(local); }
+Result<llp::Stream*> Stack::connect(const Endpoint& local, const Endpoint& remote,
                                     llp::StreamUser& user, base::Now now) {
   return impl_->connect(local, remote, user, default_options(), now);
 }
-Result<llp::Stream*> Stack::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
+Result<llp::Stream*> Stack::connect(const Endpoint& local, const Endpoint& remote,
                                     llp::StreamUser& user, const ConnectionOptions& options,
                                     base::Now now) {
   return impl_->connect(local, remote, user, options, now);

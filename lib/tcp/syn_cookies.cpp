@@ -28,7 +28,7 @@ const Secret& SynCookies::key_of(int64_t period) {
   return keys_[place];
 }
 
-uint64_t SynCookies::hash(int64_t period, const llp::Endpoint& local, const llp::Endpoint& remote,
+uint64_t SynCookies::hash(int64_t period, const Endpoint& local, const Endpoint& remote,
                           base::Seq32 irs) {
   const std::array<uint64_t, 6> words{
       local.address.high(), local.address.low(), remote.address.high(),
@@ -36,8 +36,8 @@ uint64_t SynCookies::hash(int64_t period, const llp::Endpoint& local, const llp:
   return keyed_hash(key_of(period), words);
 }
 
-base::Seq32 SynCookies::make(const llp::Endpoint& local, const llp::Endpoint& remote,
-                             base::Seq32 irs, uint16_t mss, base::Now now) {
+base::Seq32 SynCookies::make(const Endpoint& local, const Endpoint& remote, base::Seq32 irs,
+                             uint16_t mss, base::Now now) {
   uint32_t index = kCookieMss.size() - 1;
   while (index != 0 && kCookieMss[index] > mss) --index;
   const uint64_t h = hash(period_of(now), local, remote, irs);
@@ -45,7 +45,7 @@ base::Seq32 SynCookies::make(const llp::Endpoint& local, const llp::Endpoint& re
                      ((index ^ static_cast<uint32_t>(h >> 32)) & 7));
 }
 
-std::optional<uint16_t> SynCookies::check(const llp::Endpoint& local, const llp::Endpoint& remote,
+std::optional<uint16_t> SynCookies::check(const Endpoint& local, const Endpoint& remote,
                                           base::Seq32 irs, base::Seq32 iss, base::Now now) {
   const int64_t period = period_of(now);
   for (int64_t p = period; p >= 0 && p >= period - 1; --p) {

@@ -9,7 +9,7 @@
 
 #include "base/seq32.hpp"
 #include "base/time.hpp"
-#include "llp/endpoint.hpp"
+#include "rnic/address.hpp"
 #include "tcp/isn.hpp"
 
 namespace rnic::tcp {
@@ -32,12 +32,11 @@ class SynCookies {
   explicit SynCookies(const Secret& secret) : secret_(secret) {}
 
   /// Our ISN for a SYN. \param mss the peer's; rounded down to one of eight
-  [[nodiscard]] base::Seq32 make(const llp::Endpoint& local, const llp::Endpoint& remote,
-                                 base::Seq32 irs, uint16_t mss, base::Now now);
+  [[nodiscard]] base::Seq32 make(const Endpoint& local, const Endpoint& remote, base::Seq32 irs,
+                                 uint16_t mss, base::Now now);
   /// The MSS, when `iss` is a cookie for that SYN and not too old.
-  [[nodiscard]] std::optional<uint16_t> check(const llp::Endpoint& local,
-                                              const llp::Endpoint& remote, base::Seq32 irs,
-                                              base::Seq32 iss, base::Now now);
+  [[nodiscard]] std::optional<uint16_t> check(const Endpoint& local, const Endpoint& remote,
+                                              base::Seq32 irs, base::Seq32 iss, base::Now now);
 
   /// A timestamp not above `clock` whose low bits are the options.
   [[nodiscard]] static uint32_t stamp(uint32_t clock, const CookieOptions& options);
@@ -45,8 +44,8 @@ class SynCookies {
 
  private:
   [[nodiscard]] const Secret& key_of(int64_t period);
-  [[nodiscard]] uint64_t hash(int64_t period, const llp::Endpoint& local,
-                              const llp::Endpoint& remote, base::Seq32 irs);
+  [[nodiscard]] uint64_t hash(int64_t period, const Endpoint& local, const Endpoint& remote,
+                              base::Seq32 irs);
 
   Secret secret_;
   std::array<Secret, 2> keys_{};  // of an even and an odd period

@@ -27,8 +27,8 @@ namespace rnic::tcp {
 
 /// One received TCP segment, as the network layer hands it over; by reference, for one call.
 struct SegmentIn {
-  const llp::IpAddress& source;
-  const llp::IpAddress& destination;
+  const IpAddress& source;
+  const IpAddress& destination;
   base::ByteView tcp;              ///< TCP header and payload, exactly (no Ethernet padding)
   bool checksum_verified = false;  ///< the port vouches; otherwise the engine checks
   uint8_t ecn = 0;                 ///< the two ECN bits of the IP header
@@ -59,8 +59,8 @@ struct IcmpError {
   Kind kind = Kind::Soft;
   uint32_t mtu = 0;  ///< PacketTooBig: next-hop MTU; 0: an old router did not say (RFC 1191)
   uint32_t quoted_length = 0;  ///< total octets of the quoted IP packet, as its header says
-  llp::IpAddress source;       ///< of the quoted packet: ours
-  llp::IpAddress destination;  ///< of the quoted packet: the peer's
+  IpAddress source;            ///< of the quoted packet: ours
+  IpAddress destination;       ///< of the quoted packet: the peer's
   base::ByteView tcp;          ///< what is quoted of the TCP header: 8 octets at least
 };
 
@@ -71,30 +71,29 @@ class Egress {
   /// Room for a segment from source to destination. False: the port is full or has no buffer; that
   /// is a wait, never a loss: the engine leaves everything as it is and tries again at the next
   /// output().
-  virtual bool begin(llp::IpAddress source, llp::IpAddress destination, TxSlot& slot) = 0;
+  virtual bool begin(IpAddress source, IpAddress destination, TxSlot& slot) = 0;
   /// The segment is complete: `length` octets of TCP header and payload are in place.
   virtual void send(TxSlot& slot, uint32_t length, base::Now now) = 0;
   /// Gives an unused slot back.
   virtual void cancel(TxSlot& slot) = 0;
   /// Octets of the largest IP packet towards `destination`; 0 when there is no route.
-  [[nodiscard]] virtual uint32_t path_mtu(llp::IpAddress destination) const = 0;
+  [[nodiscard]] virtual uint32_t path_mtu(IpAddress destination) const = 0;
   /// The same of the interface alone, whatever is known of the path: what we can receive.
-  [[nodiscard]] virtual uint32_t link_mtu(llp::IpAddress destination) const {
+  [[nodiscard]] virtual uint32_t link_mtu(IpAddress destination) const {
     return path_mtu(destination);
   }
   /// The path towards `destination` carries packets of `mtu` octets only, by a message that was
   /// verified or by our own probes. path_mtu() follows, for a limited time (RFC 1191 s.6.3).
-  virtual void reduce_path_mtu(llp::IpAddress destination, uint32_t mtu, base::Now now) = 0;
+  virtual void reduce_path_mtu(IpAddress destination, uint32_t mtu, base::Now now) = 0;
   /// Whether segments from `remote` to `local` come to this stack: where a device spreads them over
   /// several, each has the connections that land on it.
-  [[nodiscard]] virtual bool lands_here(const llp::Endpoint& local,
-                                        const llp::Endpoint& remote) const {
+  [[nodiscard]] virtual bool lands_here(const Endpoint& local, const Endpoint& remote) const {
     (void)local;
     (void)remote;
     return true;
   }
   /// R1 (RFC 9293 s.3.8.3): three retransmissions brought no answer; the next hop may be dead.
-  virtual void doubt_path(llp::IpAddress destination, base::Now now) {
+  virtual void doubt_path(IpAddress destination, base::Now now) {
     (void)destination;
     (void)now;
   }
@@ -112,16 +111,14 @@ class Stack final : public llp::Transport {
   /// What a stack asks the machine for at construction, by the key that sizes it.
   [[nodiscard]] static base::MemoryUses memory_use(const Config& config);
 
-  Status listen(const llp::Endpoint& local, llp::Acceptor& acceptor) override;
+  Status listen(const Endpoint& local, llp::Acceptor& acceptor) override;
   /// \param options of the connections accepted here
-  Status listen(const llp::Endpoint& local, llp::Acceptor& acceptor,
-                const ConnectionOptions& options);
-  Status unlisten(const llp::Endpoint& local) override;
-  Result<llp::Stream*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
-                               llp::StreamUser& user, base::Now now) override;
-  Result<llp::Stream*> connect(const llp::Endpoint& local, const llp::Endpoint& remote,
-                               llp::StreamUser& user, const ConnectionOptions& options,
-                               base::Now now);
+  Status listen(const Endpoint& local, llp::Acceptor& acceptor, const ConnectionOptions& options);
+  Status unlisten(const Endpoint& local) override;
+  Result<llp::Stream*> connect(const Endpoint& local, const Endpoint& remote, llp::StreamUser& user,
+                               base::Now now) override;
+  Result<llp::Stream*> connect(const Endpoint& local, const Endpoint& remote, llp::StreamUser& user,
+                               const ConnectionOptions& options, base::Now now);
 
   /// What the Config says for every connection: a start for one's own choice.
   [[nodiscard]] ConnectionOptions default_options() const;

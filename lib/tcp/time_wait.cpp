@@ -16,7 +16,7 @@ TimeWaitTable::TimeWaitTable(uint32_t capacity, base::Duration time, const Secre
       secret_(secret),
       time_ms_(static_cast<uint32_t>((time.count() + 999'999) / 1'000'000)) {}
 
-uint32_t& TimeWaitTable::head(const llp::Endpoint& local, const llp::Endpoint& remote) {
+uint32_t& TimeWaitTable::head(const Endpoint& local, const Endpoint& remote) {
   return buckets_[FlowTable::hash(secret_, local, remote) & (buckets_.size() - 1)];
 }
 
@@ -51,8 +51,8 @@ void TimeWaitTable::pop() {
   --used_;
 }
 
-bool TimeWaitTable::add(const llp::Endpoint& local, const llp::Endpoint& remote,
-                        const TimeWaitEntry& entry, base::Now now) {
+bool TimeWaitTable::add(const Endpoint& local, const Endpoint& remote, const TimeWaitEntry& entry,
+                        base::Now now) {
   bool displaced = false;
   if (used_ == capacity()) {
     displaced = !entries_[first_].gone();
@@ -70,7 +70,7 @@ bool TimeWaitTable::add(const llp::Endpoint& local, const llp::Endpoint& remote,
   return displaced;
 }
 
-TimeWaitEntry* TimeWaitTable::find(const llp::Endpoint& local, const llp::Endpoint& remote) {
+TimeWaitEntry* TimeWaitTable::find(const Endpoint& local, const Endpoint& remote) {
   if (live_ == 0) return nullptr;
   for (uint32_t i = head(local, remote); i != 0; i = entries_[i - 1].next_ & ~kRestarted) {
     if (entries_[i - 1].is(local, remote)) return &entries_[i - 1];

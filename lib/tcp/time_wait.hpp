@@ -9,7 +9,7 @@
 #include "base/seq32.hpp"
 #include "base/time.hpp"
 #include "base/zero_array.hpp"
-#include "llp/endpoint.hpp"
+#include "rnic/address.hpp"
 #include "tcp/isn.hpp"
 
 namespace rnic::tcp {
@@ -17,12 +17,12 @@ namespace rnic::tcp {
 /// One connection in TIME-WAIT.
 class TimeWaitEntry {
  public:
-  [[nodiscard]] bool is(const llp::Endpoint& local, const llp::Endpoint& remote) const {
+  [[nodiscard]] bool is(const Endpoint& local, const Endpoint& remote) const {
     return local_port_ == local.port && remote_port_ == remote.port &&
            addresses_ == packed(local.address, remote.address);
   }
-  [[nodiscard]] llp::Endpoint local() const { return {address(0), local_port_}; }
-  [[nodiscard]] llp::Endpoint remote() const { return {address(4), remote_port_}; }
+  [[nodiscard]] Endpoint local() const { return {address(0), local_port_}; }
+  [[nodiscard]] Endpoint remote() const { return {address(4), remote_port_}; }
 
   base::Seq32 snd_nxt;     ///< behind our FIN
   base::Seq32 rcv_nxt;     ///< behind the peer's FIN
@@ -37,16 +37,16 @@ class TimeWaitEntry {
 
   using Addresses = std::array<uint32_t, 8>;  // 4-octet units: no padding behind the entry
 
-  static Addresses packed(const llp::IpAddress& a, const llp::IpAddress& b) {
+  static Addresses packed(const IpAddress& a, const IpAddress& b) {
     const auto word = [](uint64_t v, int shift) { return static_cast<uint32_t>(v >> shift); };
     return {word(a.high(), 32), word(a.high(), 0), word(a.low(), 32), word(a.low(), 0),
             word(b.high(), 32), word(b.high(), 0), word(b.low(), 32), word(b.low(), 0)};
   }
-  [[nodiscard]] llp::IpAddress address(size_t at) const {
+  [[nodiscard]] IpAddress address(size_t at) const {
     return {uint64_t{addresses_[at]} << 32 | addresses_[at + 1],
             uint64_t{addresses_[at + 2]} << 32 | addresses_[at + 3]};
   }
-  void name(const llp::Endpoint& local, const llp::Endpoint& remote) {
+  void name(const Endpoint& local, const Endpoint& remote) {
     addresses_ = packed(local.address, remote.address);
     local_port_ = local.port;
     remote_port_ = remote.port;
@@ -68,10 +68,10 @@ class TimeWaitTable {
   TimeWaitTable(uint32_t capacity, base::Duration time, const Secret& secret);
 
   /// \return true when the oldest entry had to go for it.
-  bool add(const llp::Endpoint& local, const llp::Endpoint& remote, const TimeWaitEntry& entry,
+  bool add(const Endpoint& local, const Endpoint& remote, const TimeWaitEntry& entry,
            base::Now now);
   /// nullptr: not there. Valid until the next add(), erase() or expire().
-  [[nodiscard]] TimeWaitEntry* find(const llp::Endpoint& local, const llp::Endpoint& remote);
+  [[nodiscard]] TimeWaitEntry* find(const Endpoint& local, const Endpoint& remote);
   /// The peer sent its FIN again: 2 MSL from now.
   void restart(TimeWaitEntry& entry, base::Now now);
   void erase(TimeWaitEntry& entry);
@@ -101,7 +101,7 @@ class TimeWaitTable {
   static uint32_t milliseconds_of(base::Now now) {
     return static_cast<uint32_t>(base::nanos(now) / 1'000'000);
   }
-  [[nodiscard]] uint32_t& head(const llp::Endpoint& local, const llp::Endpoint& remote);
+  [[nodiscard]] uint32_t& head(const Endpoint& local, const Endpoint& remote);
   void link(uint32_t index);
   void unlink(uint32_t index);
   void pop();

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "llp/pseudo_header.hpp"
 #include "tcp/engine.hpp"
 #include "wire/inet_checksum.hpp"
 
@@ -57,8 +58,8 @@ void Engine::acked_now(Connection& c) {
   c.tcb.last_ack_sent = c.tcb.ack_offset();
 }
 
-void Engine::complete(TxSlot& slot, const llp::Endpoint& local, const llp::Endpoint& remote,
-                      uint32_t length, base::Now now) {
+void Engine::complete(TxSlot& slot, const Endpoint& local, const Endpoint& remote, uint32_t length,
+                      base::Now now) {
   if (!slot.checksum_open) {
     const uint32_t sum =
         llp::pseudo_header_sum(local.address, remote.address, wire::kIpProtocolTcp, length);

@@ -14,11 +14,11 @@ static_assert(static_cast<int>(EventKind::CompletionOverrun) ==
               static_cast<int>(nic::EventKind::CompletionOverrun));
 static_assert(kReadsByApplication == mpa::kReadsByUlp);
 
-Result<llp::Endpoint> to_local(const std::string& address, uint16_t port) {
-  if (address.empty()) return llp::Endpoint{{}, port};
-  const auto ip = llp::parse_ip(address);
+Result<Endpoint> to_local(const std::string& address, uint16_t port) {
+  if (address.empty()) return Endpoint{{}, port};
+  const auto ip = parse_ip(address);
   if (!ip) return tl::unexpected(ip.error());
-  return llp::Endpoint{*ip, port};
+  return Endpoint{*ip, port};
 }
 
 nic::ConnectOptions to_options(const ConnectOptions& options) {
@@ -54,7 +54,7 @@ ConnectionFacts facts_of(const mpa::Negotiated& agreed) {
 
 Event from_event(nic::Event& event) {
   Event out;
-  out.remote = llp::to_string(event.remote);
+  out.remote = to_string(event.remote);
   if (event.detail.empty() && event.kind == nic::EventKind::Disconnected) {
     event.detail = to_string(event.end);
   }

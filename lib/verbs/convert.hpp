@@ -14,7 +14,7 @@
 namespace rnic::verbs {
 
 /// Where to listen; an empty address means all of the device's.
-[[nodiscard]] Result<llp::Endpoint> to_local(const std::string& address, uint16_t port);
+[[nodiscard]] Result<Endpoint> to_local(const std::string& address, uint16_t port);
 [[nodiscard]] nic::ConnectOptions to_options(const ConnectOptions& options);
 /// Takes private data and detail out of it, but nothing when it throws.
 [[nodiscard]] Event from_event(nic::Event& event);

@@ -340,13 +340,13 @@ Status FramedStream::status() const {
 
 std::string FramedStream::local() const {
   return guarded_or(std::string{}, [&]() -> std::string {
-    return socket_ == nullptr ? "" : llp::to_string(socket_->local());
+    return socket_ == nullptr ? "" : to_string(socket_->local());
   });
 }
 
 std::string FramedStream::remote() const {
   return guarded_or(std::string{}, [&]() -> std::string {
-    return socket_ == nullptr ? "" : llp::to_string(socket_->remote());
+    return socket_ == nullptr ? "" : to_string(socket_->remote());
   });
 }
 
@@ -414,7 +414,7 @@ Result<FramedStream> Device::connect_framed(const std::string& address, uint16_t
                                             const FramingOptions& framing,
                                             const StreamOptions& options) {
   return guarded("Device::connect_framed", [&]() -> Result<FramedStream> {
-    auto ip = llp::parse_ip(address);
+    auto ip = parse_ip(address);
     if (!ip) return tl::unexpected(ip.error());
     if (port == 0) return refusal(ErrorCode::InvalidArgument, "port 0 cannot be connected to");
     auto socket = on_worker(*device_, [&](base::Now now) {

@@ -193,7 +193,7 @@ Status QueuePair::post_immediate(uint64_t id, const ImmediateData& octets, bool 
 Status QueuePair::connect(const std::string& address, uint16_t port,
                           std::span<const uint8_t> private_data, const ConnectOptions& options) {
   return guarded("QueuePair::connect", [&]() -> Status {
-    auto ip = llp::parse_ip(address);
+    auto ip = parse_ip(address);
     if (!ip) return tl::unexpected(ip.error());
     if (port == 0) {
       return tl::unexpected(Error{ErrorCode::InvalidArgument, "port 0 cannot be connected to"});
@@ -346,7 +346,7 @@ const std::string& Device::name() const { return device_->name; }
 
 std::string Device::address() const {
   return guarded_or(std::string{},
-                    [&] { return llp::to_string(device_->device->config().net.address); });
+                    [&] { return to_string(device_->device->config().net.address); });
 }
 
 const std::string& Device::port() const { return device_->port_name; }

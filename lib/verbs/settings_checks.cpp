@@ -116,7 +116,7 @@ class DeviceChecks {
     if (set("address")) own.push_back({net.address, net.prefix_length});
     for (const net::Prefix& prefix : own) {
       if (prefix.address.is_unicast()) continue;
-      wrong("address", quoted(llp::to_string(prefix.address)) +
+      wrong("address", quoted(to_string(prefix.address)) +
                            " is no address of a host: take one that this machine has, as in "
                            "\"127.0.0.1/8\", or leave the key out for all of them");
     }
@@ -166,8 +166,8 @@ class DeviceChecks {
 
   void check_host(const std::string& key, const net::Prefix& prefix) {
     const std::string shown =
-        quoted(llp::to_string(prefix.address) + "/" + std::to_string(prefix.length));
-    const llp::IpAddress loopback6{0, 1};
+        quoted(to_string(prefix.address) + "/" + std::to_string(prefix.length));
+    const IpAddress loopback6{0, 1};
     if (prefix.length == 0) {
       wrong(key, shown + " has no good prefix length: write /1 or longer, as in \"10.0.0.1/24\"");
     } else if (!prefix.address.is_v4()) {
@@ -188,7 +188,7 @@ class DeviceChecks {
     }
   }
 
-  void check_gateway(const std::string& key, const llp::IpAddress& gateway, bool v4,
+  void check_gateway(const std::string& key, const IpAddress& gateway, bool v4,
                      const std::vector<net::Prefix>& links) {
     bool neighbour =
         gateway.is_unicast() && gateway.is_v4() == v4 && !v4 && gateway.is_link_local();
@@ -200,8 +200,8 @@ class DeviceChecks {
       neighbour |= gateway.is_unicast() && gateway.is_v4() == v4 && net::contains(link, gateway);
     }
     if (!neighbour) {
-      wrong(key, quoted(llp::to_string(gateway)) + " is not another host of the device's network " +
-                     quoted(llp::to_string(links.front().address) + "/" +
+      wrong(key, quoted(to_string(gateway)) + " is not another host of the device's network " +
+                     quoted(to_string(links.front().address) + "/" +
                             std::to_string(links.front().length)) +
                      (links.size() > 1 ? " or its others" : ""));
     }
@@ -434,10 +434,10 @@ void check(const Settings& settings, const Places& places, Findings& findings) {
     if (device.on_socket()) continue;  // the system's addresses are for everybody
     if (!device.port.empty()) owners.claim("port", quoted(device.port), i);
     if (places.given(table(i) + ".address")) {
-      owners.claim("address", quoted(llp::to_string(device.config.net.address)), i);
+      owners.claim("address", quoted(to_string(device.config.net.address)), i);
     }
     for (const net::Prefix& prefix : device.config.net.addresses) {
-      owners.claim("address", quoted(llp::to_string(prefix.address)), i);
+      owners.claim("address", quoted(to_string(prefix.address)), i);
     }
     if (device.mac != Mac{}) owners.claim("mac", quoted(mac_text(device.mac)), i);
   }

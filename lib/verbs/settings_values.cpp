@@ -32,9 +32,7 @@ constexpr std::string_view kIdleWords[] = {"spin", "yield", "sleep", "auto"};
 constexpr std::string_view kFramingWords[] = {"mpa", "tuf"};
 constexpr std::string_view kFragmentWords[] = {"drop", "mtu", "many", "one", "spanning"};
 
-std::span<const std::string_view> words_of(const CongestionControl*) {
-  return kCongestionWords;
-}
+std::span<const std::string_view> words_of(const CongestionControl*) { return kCongestionWords; }
 std::span<const std::string_view> words_of(const Ecn*) { return kEcnWords; }
 std::span<const std::string_view> words_of(const EalSettings::Hugepages*) {
   return kHugepagesWords;
@@ -107,7 +105,7 @@ std::string out_of_range(const Raw& raw, const std::string& range) {
 std::optional<net::Prefix> parse_prefix(const std::string& text) {
   const size_t slash = text.find('/');
   if (slash == std::string::npos) return {};
-  const auto address = llp::parse_ip(text.substr(0, slash));
+  const auto address = parse_ip(text.substr(0, slash));
   if (!address) return {};
   net::Prefix prefix{*address, 0};
   const char* end = text.data() + text.size();
@@ -231,9 +229,9 @@ struct Assign {
     return {};
   }
 
-  Wrong operator()(llp::IpAddress* target) const {
+  Wrong operator()(IpAddress* target) const {
     if (text() == nullptr) return shown(raw) + " is not an IP address: write \"10.0.0.1\"";
-    const auto address = llp::parse_ip(*text());
+    const auto address = parse_ip(*text());
     if (!address) return address.error().message;
     *target = *address;
     return {};
@@ -262,7 +260,7 @@ struct Assign {
     const size_t via = text() == nullptr ? std::string::npos : text()->find(kVia);
     if (via != std::string::npos) {
       const auto prefix = parse_prefix(text()->substr(0, via));
-      const auto gateway = llp::parse_ip(text()->substr(via + kVia.size()));
+      const auto gateway = parse_ip(text()->substr(via + kVia.size()));
       if (prefix && gateway) {
         *target = {*prefix, *gateway};
         return {};
@@ -298,19 +296,17 @@ struct ValueText {
     return quoted(words_of(value)[static_cast<size_t>(*value)]);
   }
   std::string operator()(const Mac* value) const { return quoted(mac_text(*value)); }
-  std::string operator()(const llp::IpAddress* value) const {
-    return quoted(llp::to_string(*value));
-  }
+  std::string operator()(const IpAddress* value) const { return quoted(to_string(*value)); }
   std::string operator()(const net::Prefix* value) const {
-    return quoted(llp::to_string(value->address) + "/" + std::to_string(value->length));
+    return quoted(to_string(value->address) + "/" + std::to_string(value->length));
   }
   std::string operator()(InterfaceAddress value) const {
     const net::Prefix prefix{*value.address, *value.prefix};
     return (*this)(&prefix);
   }
   std::string operator()(const net::StaticRoute* value) const {
-    return quoted(llp::to_string(value->to.address) + "/" + std::to_string(value->to.length) +
-                  " via " + llp::to_string(value->gateway));
+    return quoted(to_string(value->to.address) + "/" + std::to_string(value->to.length) + " via " +
+                  to_string(value->gateway));
   }
 };
 
@@ -342,7 +338,7 @@ struct RangeText {
   std::string operator()(const Mac*) const { return "a unicast address"; }
   std::string operator()(const std::string*) const { return {}; }
   std::string operator()(const std::vector<std::string>*) const { return {}; }
-  std::string operator()(const llp::IpAddress*) const { return "an IP address"; }
+  std::string operator()(const IpAddress*) const { return "an IP address"; }
   std::string operator()(InterfaceAddress) const { return "address / prefix length"; }
   std::string operator()(const std::vector<net::Prefix>*) const {
     return "each an address / prefix length";

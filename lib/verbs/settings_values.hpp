@@ -25,7 +25,7 @@ using Mac = std::array<uint8_t, 6>;
 
 /// "10.0.0.1/24" goes to two places.
 struct InterfaceAddress {
-  llp::IpAddress* address;
+  IpAddress* address;
   uint8_t* prefix;
 };
 
@@ -34,7 +34,7 @@ using Target =
     std::variant<bool*, uint8_t*, uint16_t*, uint32_t*, uint64_t*, double*, base::Duration*,
                  std::string*, std::vector<std::string>*, std::vector<uint32_t>*,
                  CongestionControl*, Ecn*, EalSettings::Hugepages*, WorkerSettings::Mode*,
-                 WorkerSettings::Idle*, Framing*, net::FragmentPolicy*, Mac*, llp::IpAddress*,
+                 WorkerSettings::Idle*, Framing*, net::FragmentPolicy*, Mac*, IpAddress*,
                  InterfaceAddress, std::vector<net::Prefix>*, std::vector<net::StaticRoute>*>;
 
 /// Inclusive; of whole numbers, of octets, of nanoseconds, or of a share.

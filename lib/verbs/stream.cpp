@@ -221,13 +221,13 @@ Status Stream::status() const {
 
 std::string Stream::local() const {
   return guarded_or(std::string{}, [&]() -> std::string {
-    return socket_ == nullptr ? "" : llp::to_string(socket_->local());
+    return socket_ == nullptr ? "" : to_string(socket_->local());
   });
 }
 
 std::string Stream::remote() const {
   return guarded_or(std::string{}, [&]() -> std::string {
-    return socket_ == nullptr ? "" : llp::to_string(socket_->remote());
+    return socket_ == nullptr ? "" : to_string(socket_->remote());
   });
 }
 
@@ -280,7 +280,7 @@ Result<StreamListener> Device::listen_stream(uint16_t port, const StreamListener
 Result<Stream> Device::connect_stream(const std::string& address, uint16_t port,
                                       const StreamOptions& options) {
   return guarded("Device::connect_stream", [&]() -> Result<Stream> {
-    auto ip = llp::parse_ip(address);
+    auto ip = parse_ip(address);
     if (!ip) return tl::unexpected(ip.error());
     if (port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be connected to");
     auto socket = on_worker(*device_, [&](base::Now now) {

@@ -45,7 +45,7 @@ class Middlebox : public ::testing::TestWithParam<int> {
         return false;
       };
       nic::DeviceConfig config;
-      config.net.address = llp::IpAddress::v4(0x0a000001u + i);
+      config.net.address = IpAddress::v4(0x0a000001u + i);
       config.net.mtu = mtu;
       config.seed = i + 1;
       config.tcp.max_connections = 8;
@@ -88,7 +88,7 @@ class Middlebox : public ::testing::TestWithParam<int> {
     QueuePair* a = hosts_[0]->make_qp(256, 1024);
     QueuePair* b = hosts_[1]->make_qp(256, 1024);
     ASSERT_TRUE(hosts_[0]
-                    ->device->connect(*a, {llp::IpAddress::v4(0x0a000002u), nic::kPort}, {}, now_)
+                    ->device->connect(*a, {IpAddress::v4(0x0a000002u), nic::kPort}, {}, now_)
                     .has_value());
     ASSERT_TRUE(run_until([&] { return hosts_[1]->has(EventKind::ConnectRequest); }));
     const auto request = hosts_[1]->take(EventKind::ConnectRequest);

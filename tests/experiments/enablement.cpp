@@ -27,7 +27,7 @@ class Bench {
     for (uint32_t i = 0; i < 2; ++i) {
       nic::DeviceConfig config;
       config.name = i == 0 ? "left" : "right";
-      config.net.address = llp::IpAddress::v4(0x0a000001u + i);
+      config.net.address = IpAddress::v4(0x0a000001u + i);
       config.seed = i + 1;
       config.tcp.max_connections = 16;
       config.tcp.max_records = 4096;
@@ -49,8 +49,8 @@ class Bench {
   nic::Device& left() { return *devices_[0]; }
   nic::Device& right() { return *devices_[1]; }
   [[nodiscard]] base::Now now() const { return now_; }
-  [[nodiscard]] static llp::Endpoint end(uint32_t i, uint16_t port) {
-    return {llp::IpAddress::v4(0x0a000001u + i), port};
+  [[nodiscard]] static Endpoint end(uint32_t i, uint16_t port) {
+    return {IpAddress::v4(0x0a000001u + i), port};
   }
 
   nic::QueuePair* make_qp() {

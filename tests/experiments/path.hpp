@@ -65,9 +65,7 @@ class Path {
   Path& operator=(const Path&) = delete;
 
   [[nodiscard]] tcp::Stack& stack(uint32_t end) { return ends_[end]->stack; }
-  [[nodiscard]] llp::IpAddress address(uint32_t end) const {
-    return llp::IpAddress::v4(0x0a000001u + end);
-  }
+  [[nodiscard]] IpAddress address(uint32_t end) const { return IpAddress::v4(0x0a000001u + end); }
   /// Of what `end` has sent.
   [[nodiscard]] const Tally& tally(uint32_t end) const { return ends_[end]->tally; }
   [[nodiscard]] base::Now now() const { return now_; }

@@ -93,7 +93,7 @@ struct Rig::Connection {
 class Rig::Acceptor final : public llp::Acceptor {
  public:
   explicit Acceptor(Rig& rig) : rig_(rig) {}
-  llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint&, const llp::Endpoint& remote,
+  llp::StreamUser* accept(llp::Stream& stream, const Endpoint&, const Endpoint& remote,
                           base::Now) override {
     const uint32_t number = rig_.by_port_[remote.port];
     if (number == 0) return nullptr;
@@ -160,7 +160,7 @@ std::unique_ptr<mpa::StartSession> Rig::make_session(uint32_t end, Owner& owner,
 bool Rig::start() {
   RNIC_CHECK(
       path_.stack(kResponder).listen({path_.address(kResponder), kPort}, *acceptor_).has_value());
-  const llp::Endpoint remote{path_.address(kResponder), kPort};
+  const Endpoint remote{path_.address(kResponder), kPort};
   uint32_t begun = 0;
   uint32_t ready = 0;
   // A few at a time: a thousand SYNs at once are no experiment.

@@ -11,6 +11,7 @@
 
 #include "base/endian.hpp"
 #include "base/log.hpp"
+#include "llp/pseudo_header.hpp"
 #include "net/addresses.hpp"
 #include "net/net.hpp"
 #include "rnic/egress.hpp"
@@ -47,10 +48,10 @@ constexpr uint16_t kOurPort = 7;
 constexpr uint16_t kPeerPort = 1000;
 constexpr port::MacAddress kOurMac{0x02, 0, 0, 0, 0, 0x0b};
 constexpr port::MacAddress kPeerMac{0x02, 0, 0, 0, 0, 0x0a};
-const llp::IpAddress kOurs4 = llp::IpAddress::v4(0x0a000002);
-const llp::IpAddress kPeer4 = llp::IpAddress::v4(0x0a000001);
-const llp::IpAddress kOurs6(0xfd00'0000'0000'0000, 2);
-const llp::IpAddress kPeer6(0xfd00'0000'0000'0000, 1);
+const rnic::IpAddress kOurs4 = rnic::IpAddress::v4(0x0a000002);
+const rnic::IpAddress kPeer4 = rnic::IpAddress::v4(0x0a000001);
+const rnic::IpAddress kOurs6(0xfd00'0000'0000'0000, 2);
+const rnic::IpAddress kPeer6(0xfd00'0000'0000'0000, 1);
 
 using Octets = std::vector<uint8_t>;
 
@@ -138,7 +139,7 @@ sim::LinkConfig link_config() {
 
 class Acceptor final : public llp::Acceptor {
  public:
-  llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint&, const llp::Endpoint&,
+  llp::StreamUser* accept(llp::Stream& stream, const rnic::Endpoint&, const rnic::Endpoint&,
                           base::Now) override {
     if (streams.size() == 8) return nullptr;
     streams.push_back(std::make_unique<tcp::ByteStream>(32u << 10));
@@ -159,7 +160,7 @@ class World {
         relay_(stack_) {
     base::set_log_level(base::LogLevel::Off);
     interface_.set_error_user(&relay_);
-    const llp::IpAddress ours = setup_.v4 ? kOurs4 : kOurs6;
+    const rnic::IpAddress ours = setup_.v4 ? kOurs4 : kOurs6;
     tcp::ConnectionOptions options = stack_.default_options();
     options.half_close = true;
     static_cast<void>(stack_.listen({ours, kOurPort}, acceptor_, options));
@@ -316,7 +317,7 @@ class World {
   }
 
   static Octets packet6(uint8_t next, const Octets& payload, uint8_t ecn, uint8_t hops,
-                        const llp::IpAddress& source = kPeer6) {
+                        const rnic::IpAddress& source = kPeer6) {
     Octets frame(kHeaders6 + payload.size());
     ether(frame, wire::kEtherTypeIpv6);
     uint8_t* ip = &frame[wire::kEtherHeader];
@@ -358,7 +359,7 @@ class World {
     inject(frames[how >> 5 & 1]);
   }
 
-  Octets icmp6(Octets message, uint8_t hops, const llp::IpAddress& source = kPeer6) const {
+  Octets icmp6(Octets message, uint8_t hops, const rnic::IpAddress& source = kPeer6) const {
     base::store_be16(&message[2], 0);
     const uint32_t pseudo = llp::pseudo_header_sum(source, kOurs6, wire::kNextIcmpv6,
                                                    static_cast<uint32_t>(message.size()));
@@ -394,7 +395,7 @@ class World {
     inject(packet4(wire::kProtocolIcmp, message, 0, 0));
   }
 
-  Octets solicitation(const llp::IpAddress& source, const port::MacAddress& mac) const {
+  Octets solicitation(const rnic::IpAddress& source, const port::MacAddress& mac) const {
     Octets message(wire::kNdMessage);
     wire::NeighbourMessage m;
     m.type = wire::kIcmpv6NeighbourSolicitation;
@@ -417,7 +418,7 @@ class World {
                                                    0x0a000000u + who, kOurMac, kOurs4.as_v4()});
       return inject(frame);
     }
-    const llp::IpAddress source(kPeer6.high(), who);
+    const rnic::IpAddress source(kPeer6.high(), who);
     if ((how & 8) != 0) return inject(solicitation(source, mac));
     Octets message(wire::kNdMessage);
     wire::NeighbourMessage m;

@@ -11,7 +11,7 @@ namespace rnic::fuzz {
 inline nic::DeviceConfig small_device(uint32_t index) {
   nic::DeviceConfig config;
   config.seed = index + 1;
-  config.net.address = llp::IpAddress::v4(0x0a000001u + index);
+  config.net.address = rnic::IpAddress::v4(0x0a000001u + index);
   config.net.neighbours = 8;
   config.net.reassembly_datagrams = 4;
   config.tcp.max_connections = 16;

@@ -1,6 +1,7 @@
 #include "packetdrill/host.hpp"
 
 #include "base/endian.hpp"
+#include "llp/pseudo_header.hpp"
 #include "net/icmp_error.hpp"
 #include "wire/inet_checksum.hpp"
 #include "wire/ipv4.hpp"
@@ -15,26 +16,24 @@ constexpr uint32_t kIpv6Header = 40;
 constexpr uint8_t kProtocolIcmpv6 = 58;
 constexpr uint8_t kHopLimit = 64;
 
-uint32_t header_towards(const llp::IpAddress& address) {
+uint32_t header_towards(const IpAddress& address) {
   return address.is_v4() ? wire::kIpv4Header : kIpv6Header;
 }
 
-void store_ipv6(uint8_t* at, const llp::IpAddress& address) {
+void store_ipv6(uint8_t* at, const IpAddress& address) {
   base::store_be64(at, address.high());
   base::store_be64(at + 8, address.low());
 }
 
-llp::IpAddress load_ipv6(const uint8_t* at) {
-  return {base::load_be64(at), base::load_be64(at + 8)};
-}
+IpAddress load_ipv6(const uint8_t* at) { return {base::load_be64(at), base::load_be64(at + 8)}; }
 
 bool parse_ip_packet(base::ByteView packet, IpPacket& out) {
   if (packet.empty()) return false;
   if (packet[0] >> 4 == 4) {
     const auto ip = wire::parse_ipv4(packet);
     if (!ip || ip->is_fragment()) return false;
-    out = {.source = llp::IpAddress::v4(ip->source),
-           .destination = llp::IpAddress::v4(ip->destination),
+    out = {.source = IpAddress::v4(ip->source),
+           .destination = IpAddress::v4(ip->destination),
            .protocol = ip->protocol,
            .traffic_class = ip->tos,
            .payload = packet.subspan(ip->header_length, ip->total_length - ip->header_length)};
@@ -60,7 +59,7 @@ Host::Host(const Setup& setup)
       routes_({.address = setup.local}, {}),
       stack_(setup.tcp, *this, {1, 2}, 3, now_) {}
 
-bool Host::begin(llp::IpAddress source, llp::IpAddress destination, tcp::TxSlot& slot) {
+bool Host::begin(IpAddress source, IpAddress destination, tcp::TxSlot& slot) {
   source_ = source;
   destination_ = destination;
   const uint32_t header = header_towards(destination);
@@ -71,12 +70,12 @@ bool Host::begin(llp::IpAddress source, llp::IpAddress destination, tcp::TxSlot&
   return true;
 }
 
-void Host::reduce_path_mtu(llp::IpAddress destination, uint32_t to, base::Now) {
+void Host::reduce_path_mtu(IpAddress destination, uint32_t to, base::Now) {
   uint32_t& known = path_mtu_.try_emplace(destination, to).first->second;
   known = std::min(known, to);
 }
 
-uint32_t Host::path_mtu(llp::IpAddress destination) const {
+uint32_t Host::path_mtu(IpAddress destination) const {
   const auto found = path_mtu_.find(destination);
   return found == path_mtu_.end() ? mtu : std::min(mtu, found->second);
 }

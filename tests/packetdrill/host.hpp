@@ -23,8 +23,8 @@ struct SentPacket {
 
 /// A received IP packet; views into it.
 struct IpPacket {
-  llp::IpAddress source;
-  llp::IpAddress destination;
+  IpAddress source;
+  IpAddress destination;
   uint8_t protocol = 0;
   uint8_t traffic_class = 0;
   base::ByteView payload;
@@ -59,12 +59,12 @@ class Host final : public tcp::Egress {
   uint8_t tos = 0;  ///< of what is sent from now on, without the ECN bits
 
   // tcp::Egress
-  bool begin(llp::IpAddress source, llp::IpAddress destination, tcp::TxSlot& slot) override;
+  bool begin(IpAddress source, IpAddress destination, tcp::TxSlot& slot) override;
   void send(tcp::TxSlot& slot, uint32_t length, base::Now now) override;
   void cancel(tcp::TxSlot&) override {}
-  [[nodiscard]] uint32_t path_mtu(llp::IpAddress destination) const override;
-  [[nodiscard]] uint32_t link_mtu(llp::IpAddress) const override { return mtu; }
-  void reduce_path_mtu(llp::IpAddress destination, uint32_t to, base::Now now) override;
+  [[nodiscard]] uint32_t path_mtu(IpAddress destination) const override;
+  [[nodiscard]] uint32_t link_mtu(IpAddress) const override { return mtu; }
+  void reduce_path_mtu(IpAddress destination, uint32_t to, base::Now now) override;
 
  private:
   void elapse(base::Now to);
@@ -75,10 +75,10 @@ class Host final : public tcp::Egress {
 
   base::Now now_ = base::from_nanos(1'000'000'000'000);
   std::vector<uint8_t> frame_;
-  llp::IpAddress source_;
-  llp::IpAddress destination_;
+  IpAddress source_;
+  IpAddress destination_;
   uint16_t next_id_ = 1;
-  std::map<llp::IpAddress, uint32_t> path_mtu_;  // where it is smaller than ours
+  std::map<IpAddress, uint32_t> path_mtu_;  // where it is smaller than ours
   const std::set<uint32_t> push_at_;
   std::map<uint32_t, uint32_t> first_sequence_;  // by the two ports
   std::deque<SentPacket> sent_;

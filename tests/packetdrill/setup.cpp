@@ -68,7 +68,7 @@ bool set_ecn(Setup& setup, const std::string& text) {
 }
 
 bool set_local(Setup& setup, const std::string& text) {
-  const auto address = llp::parse_ip(text);
+  const auto address = parse_ip(text);
   if (address) setup.local = *address;
   return address.has_value();
 }
@@ -128,7 +128,7 @@ const std::map<std::string, Set>& setters() {
 
 Result<Setup> parse_setup(const std::string& flags) {
   Setup setup;
-  setup.local = *llp::parse_ip("192.168.0.1");
+  setup.local = *parse_ip("192.168.0.1");
   setup.tcp.nagle = true;  // until TCP_NODELAY
   for (size_t at = 0; at < flags.size();) {
     const size_t end = std::min(flags.find(',', at), flags.size());

@@ -6,14 +6,14 @@
 #include <string>
 
 #include "base/fail.hpp"
-#include "llp/endpoint.hpp"
+#include "rnic/address.hpp"
 #include "tcp/config.hpp"
 
 namespace rnic::packetdrill {
 
 struct Setup {
   tcp::Config tcp;
-  llp::IpAddress local;              ///< the address of an unbound socket
+  IpAddress local;                   ///< the address of an unbound socket
   uint32_t mtu = 1500;               ///< octets of the largest IP packet
   uint32_t send_buffer = 256 << 10;  ///< SO_SNDBUF at first, octets
   uint32_t receive_buffer = 540000;  ///< SO_RCVBUF at first, octets

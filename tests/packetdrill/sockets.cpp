@@ -21,24 +21,23 @@ namespace {
 // Corked octets go out after this long (tcp(7), TCP_CORK).
 constexpr base::Duration kHoldTime = std::chrono::milliseconds(200);
 
-std::optional<llp::Endpoint> endpoint_of(const sockaddr* address, socklen_t length) {
+std::optional<Endpoint> endpoint_of(const sockaddr* address, socklen_t length) {
   if (address == nullptr) return std::nullopt;
   if (address->sa_family == AF_INET && length >= sizeof(sockaddr_in)) {
     sockaddr_in in{};
     std::memcpy(&in, address, sizeof in);
-    return llp::Endpoint{llp::IpAddress::v4(ntohl(in.sin_addr.s_addr)), ntohs(in.sin_port)};
+    return Endpoint{IpAddress::v4(ntohl(in.sin_addr.s_addr)), ntohs(in.sin_port)};
   }
   if (address->sa_family == AF_INET6 && length >= sizeof(sockaddr_in6)) {
     sockaddr_in6 in{};
     std::memcpy(&in, address, sizeof in);
     const uint8_t* octets = in.sin6_addr.s6_addr;
-    return llp::Endpoint{{base::load_be64(octets), base::load_be64(octets + 8)},
-                         ntohs(in.sin6_port)};
+    return Endpoint{{base::load_be64(octets), base::load_be64(octets + 8)}, ntohs(in.sin6_port)};
   }
   return std::nullopt;
 }
 
-void put_endpoint(int family, const llp::Endpoint& end, sockaddr* address, socklen_t* length) {
+void put_endpoint(int family, const Endpoint& end, sockaddr* address, socklen_t* length) {
   if (address == nullptr || length == nullptr) return;
   if (family == AF_INET) {
     sockaddr_in in{};
@@ -89,8 +88,8 @@ std::unique_ptr<SocketStream> new_stream(const Setup& setup) {
 
 }  // namespace
 
-llp::StreamUser* Socket::accept(llp::Stream& from, const llp::Endpoint& local_end,
-                                const llp::Endpoint& remote_end, base::Now) {
+llp::StreamUser* Socket::accept(llp::Stream& from, const Endpoint& local_end,
+                                const Endpoint& remote_end, base::Now) {
   if (accepted.size() > backlog) return nullptr;
   auto socket = std::make_unique<Socket>();
   socket->setup = setup;

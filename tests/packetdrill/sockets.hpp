@@ -33,14 +33,14 @@ struct Holdups {
 };
 
 struct Socket final : llp::Acceptor {
-  llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint& local,
-                          const llp::Endpoint& remote, base::Now now) override;
+  llp::StreamUser* accept(llp::Stream& stream, const Endpoint& local, const Endpoint& remote,
+                          base::Now now) override;
 
   int fd = -1;
   int family = 0;
   bool nonblocking = false;
-  llp::Endpoint local;
-  llp::Endpoint remote;
+  Endpoint local;
+  Endpoint remote;
   bool bound = false;
   int error = 0;  ///< SO_ERROR
   bool end_noted = false;

@@ -23,7 +23,7 @@ using namespace rnic;
 constexpr uint16_t kFirstPort = 4000;
 constexpr uint16_t kPorts = 16;  // of the server: each has ephemeral ports of its own
 
-llp::IpAddress address_of(uint32_t side) { return llp::IpAddress::v4(0x0a000001 + side); }
+IpAddress address_of(uint32_t side) { return IpAddress::v4(0x0a000001 + side); }
 
 base::Now clock_now() {
   return base::Now(std::chrono::duration_cast<base::Duration>(
@@ -45,7 +45,7 @@ class Wire final : public tcp::Egress {
   static constexpr uint32_t kOctets = 1500;
 
   Wire() : octets_(size_t{kSlots} * kOctets), lengths_(kSlots) {}
-  bool begin(llp::IpAddress, llp::IpAddress, tcp::TxSlot& slot) override {
+  bool begin(IpAddress, IpAddress, tcp::TxSlot& slot) override {
     if (end_ - first_ == kSlots) return false;
     slot = {.tcp = at(end_), .room = kOctets - 20, .checksum_open = true};
     return true;
@@ -54,8 +54,8 @@ class Wire final : public tcp::Egress {
     lengths_[end_++ % kSlots] = length;
   }
   void cancel(tcp::TxSlot&) override {}
-  [[nodiscard]] uint32_t path_mtu(llp::IpAddress) const override { return 1500; }
-  void reduce_path_mtu(llp::IpAddress, uint32_t, base::Now) override {}
+  [[nodiscard]] uint32_t path_mtu(IpAddress) const override { return 1500; }
+  void reduce_path_mtu(IpAddress, uint32_t, base::Now) override {}
 
   /// Hands what waits to `to`. \return segments
   uint64_t deliver(uint32_t from, tcp::Stack& to, base::Now now) {
@@ -93,7 +93,7 @@ class Visitor final : public perf::BareUser {
 };
 
 struct Server final : llp::Acceptor {
-  llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint&, const llp::Endpoint&,
+  llp::StreamUser* accept(llp::Stream& stream, const Endpoint&, const Endpoint&,
                           base::Now) override {
     if (idle != nullptr) return idle;
     visitors.push_back(std::make_unique<Visitor>());
@@ -125,7 +125,7 @@ class World {
     return n;
   }
   llp::Stream* connect(llp::StreamUser& user, uint64_t number) {
-    const llp::Endpoint remote{address_of(1), static_cast<uint16_t>(kFirstPort + number % kPorts)};
+    const Endpoint remote{address_of(1), static_cast<uint16_t>(kFirstPort + number % kPorts)};
     const auto stream = client.connect({address_of(0), 0}, remote, user, clock_now());
     return stream ? *stream : nullptr;
   }

@@ -136,7 +136,7 @@ struct World {
   [[nodiscard]] nic::DeviceConfig config(uint32_t side) const {
     nic::DeviceConfig made;
     made.net.mtu = scenario.mtu;
-    made.net.address = llp::IpAddress::v4(0x0a000001u + side);
+    made.net.address = IpAddress::v4(0x0a000001u + side);
     made.seed = side + 1;
     made.mpa.markers_receive = scenario.markers;
     made.limits.max_connections = made.tcp.max_connections = 16;
@@ -160,7 +160,7 @@ struct World {
     fail("an event did not come");
   }
   void connect() {
-    const llp::Endpoint far{llp::IpAddress::v4(0x0a000002u), kPort};
+    const Endpoint far{IpAddress::v4(0x0a000002u), kPort};
     if (!right.device.listen(kPort)) fail("cannot listen");
     if (!left.device.connect(*left.qp, far, {}, now)) fail("cannot connect");
     const nic::Event request = await(right, nic::EventKind::ConnectRequest);

@@ -34,7 +34,7 @@ constexpr uint32_t kWarmUp = 2'000;  // segments
 constexpr uint64_t kLostPair = 40;
 constexpr uint32_t kMeasured = 20'000;
 
-llp::IpAddress address_of(uint32_t side) { return llp::IpAddress::v4(0x0a000001 + side); }
+IpAddress address_of(uint32_t side) { return IpAddress::v4(0x0a000001 + side); }
 
 net::Config net_config(uint32_t side) {
   net::Config config;
@@ -51,8 +51,7 @@ struct Host final : llp::Acceptor {
     stack.set_prediction(prediction);
   }
 
-  llp::StreamUser* accept(llp::Stream& s, const llp::Endpoint&, const llp::Endpoint&,
-                          base::Now) override {
+  llp::StreamUser* accept(llp::Stream& s, const Endpoint&, const Endpoint&, base::Now) override {
     stream = &s;
     return &user;
   }

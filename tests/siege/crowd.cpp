@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "llp/pseudo_header.hpp"
 #include "wire/inet_checksum.hpp"
 #include "wire/ipv4.hpp"
 #include "wire/ipv6.hpp"
@@ -100,11 +101,11 @@ void Crowd::arrive(base::Now now) {
   strangers_[{stranger.address, stranger.port}] = stranger;
 }
 
-llp::IpAddress Crowd::address_of(uint32_t number) const {
+IpAddress Crowd::address_of(uint32_t number) const {
   if (plan_.client.is_v4()) {
     switch (plan_.origin) {
-      case Origin::OneOther: return llp::IpAddress::v4(kOther);
-      case Origin::EachOwn: return llp::IpAddress::v4(kFirstOwn + number);
+      case Origin::OneOther: return IpAddress::v4(kOther);
+      case Origin::EachOwn: return IpAddress::v4(kFirstOwn + number);
       case Origin::TheClients: return plan_.client;
     }
   }
@@ -131,12 +132,12 @@ uint32_t Crowd::rx_burst(std::span<port::Packet> out, base::Now now) {
 
 std::optional<Crowd::Heard> Crowd::parse(base::ByteView frame) {
   if (frame.size() < kEther) return std::nullopt;
-  llp::IpAddress destination;
+  IpAddress destination;
   base::ByteView octets;
   if (base::load_be16(&frame[12]) == wire::kEtherTypeIpv4) {
     const auto ip = wire::parse_ipv4(frame.subspan(kEther));
     if (!ip || ip->protocol != wire::kProtocolTcp) return std::nullopt;
-    destination = llp::IpAddress::v4(ip->destination);
+    destination = IpAddress::v4(ip->destination);
     octets = frame.subspan(kEther + ip->header_length, ip->total_length - ip->header_length);
   } else {
     const auto ip = wire::parse_ipv6(frame.subspan(kEther));
@@ -183,7 +184,7 @@ bool Crowd::answer_solicitation(base::ByteView frame, base::Now now) {
   const base::ByteView octets = frame.subspan(kEther + wire::kIpv6Header, ip->payload_length);
   const auto asked = wire::parse_neighbour_message(octets);
   if (!asked || asked->type != wire::kIcmpv6NeighbourSolicitation) return false;
-  const llp::IpAddress target(asked->target.high, asked->target.low);
+  const IpAddress target(asked->target.high, asked->target.low);
   if (target == plan_.client) return false;
   const auto found = strangers_.lower_bound({target, 0});
   if (found == strangers_.end() || found->first.first != target) return true;
@@ -270,7 +271,7 @@ void Crowd::say(Stranger& stranger, uint8_t flags, base::ByteView octets, base::
   send(frame, at + tcp_length, now);
 }
 
-uint32_t Crowd::write_ip(uint8_t* frame, const llp::IpAddress& source, uint8_t protocol,
+uint32_t Crowd::write_ip(uint8_t* frame, const IpAddress& source, uint8_t protocol,
                          uint32_t length) const {
   wire::write_ether(frame, kServerMac, inner_.info().mac,
                     source.is_v4() ? wire::kEtherTypeIpv4 : wire::kEtherTypeIpv6);

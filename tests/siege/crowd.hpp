@@ -12,8 +12,8 @@
 
 #include "base/prng.hpp"
 #include "base/seq32.hpp"
-#include "llp/endpoint.hpp"
 #include "port/port.hpp"
+#include "rnic/address.hpp"
 #include "wire/ether.hpp"
 #include "wire/tcp.hpp"
 
@@ -52,8 +52,8 @@ struct CrowdPlan {
   std::vector<Attack> attacks;  ///< in turn
   uint32_t strangers = 10'000;
   base::Duration interval{};  ///< from one stranger to the next
-  llp::IpAddress client;
-  llp::IpAddress server;  ///< of the same family
+  IpAddress client;
+  IpAddress server;  ///< of the same family
   uint16_t port = 0;
   uint64_t seed = 1;
 };
@@ -83,22 +83,22 @@ class Crowd final : public port::Port {
  private:
   struct Stranger {
     Attack attack = Attack::Silent;
-    llp::IpAddress address;
+    IpAddress address;
     uint16_t port = 0;
     base::Seq32 next;      // of ours
     base::Seq32 expected;  // of the server's
     uint32_t said = 0;     // octets of the Request
     bool open = false;
   };
-  using Key = std::pair<llp::IpAddress, uint16_t>;
+  using Key = std::pair<IpAddress, uint16_t>;
   /// A TCP segment for one of us or for the client.
   struct Heard {
-    llp::IpAddress destination;
+    IpAddress destination;
     wire::TcpView tcp;
   };
 
   void arrive(base::Now now);
-  [[nodiscard]] llp::IpAddress address_of(uint32_t number) const;
+  [[nodiscard]] IpAddress address_of(uint32_t number) const;
   /// \return the frame was a stranger's
   bool hear(const port::Packet& frame, base::Now now);
   [[nodiscard]] static std::optional<Heard> parse(base::ByteView frame);
@@ -110,7 +110,7 @@ class Crowd final : public port::Port {
   void say(Stranger& stranger, uint8_t flags, base::ByteView octets, base::Now now);
   void say_slowly(Stranger& stranger, base::Now now);
   /// The headers below TCP. \return octets that they take
-  uint32_t write_ip(uint8_t* frame, const llp::IpAddress& source, uint8_t protocol,
+  uint32_t write_ip(uint8_t* frame, const IpAddress& source, uint8_t protocol,
                     uint32_t length) const;
   void send(port::Packet& frame, uint32_t length, base::Now now);
   [[nodiscard]] std::vector<uint8_t> random_octets(size_t n);

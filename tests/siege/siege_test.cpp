@@ -37,13 +37,11 @@ uint32_t strangers() {
 
 enum class Family : uint8_t { V4, V6 };
 
-llp::IpAddress client_of(Family family) {
-  return family == Family::V4 ? llp::IpAddress::v4(0x0a000001)
-                              : llp::IpAddress(0xfd00000000000000, 1);
+IpAddress client_of(Family family) {
+  return family == Family::V4 ? IpAddress::v4(0x0a000001) : IpAddress(0xfd00000000000000, 1);
 }
-llp::IpAddress server_of(Family family) {
-  return family == Family::V4 ? llp::IpAddress::v4(0x0a000002)
-                              : llp::IpAddress(0xfd00000000000000, 2);
+IpAddress server_of(Family family) {
+  return family == Family::V4 ? IpAddress::v4(0x0a000002) : IpAddress(0xfd00000000000000, 2);
 }
 
 /// One siege. What is not said is as it comes.
@@ -87,7 +85,7 @@ class Application {
   };
 
   void welcome(const Event& event, base::Now now) {
-    const std::string from = llp::to_string(event.remote);
+    const std::string from = to_string(event.remote);
     if (guests_.full()) {
       const auto who = guests_.gives_way(from, base::nanos(now));
       if (!who) {
@@ -233,7 +231,7 @@ class World {
   }
 
   base::Now now_ = base::from_nanos(1'000'000);
-  llp::IpAddress address_;  // the server's
+  IpAddress address_;  // the server's
   sim::Link link_;
   Crowd crowd_;
   Host client_;

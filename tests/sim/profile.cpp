@@ -454,7 +454,7 @@ void choose_rest(WorldPlan& plan, Prng& prng) {
   for (uint32_t side = 0; side < 2; ++side) {
     nic::DeviceConfig& device = plan.devices[side];
     device.name = side == 0 ? "left" : "right";
-    device.net.address = llp::IpAddress::v4(0x0a000001u + side);
+    device.net.address = IpAddress::v4(0x0a000001u + side);
     device.seed = prng.next();
     device.secret = {prng.next(), prng.next()};
     device.tcp.congestion_control = cubic ? CongestionControl::Cubic : CongestionControl::NewReno;

@@ -152,8 +152,8 @@ void World::add_pipe(PipeKind kind, uint32_t initiator) {
 
 void World::connect(Pipe& pipe) {
   const uint32_t side = pipe.initiator;
-  const llp::Endpoint remote{plan_.devices[1 - side].net.address,
-                             pipe.kind == PipeKind::Refused ? kClosedPort : kListenPort};
+  const Endpoint remote{plan_.devices[1 - side].net.address,
+                        pipe.kind == PipeKind::Refused ? kClosedPort : kListenPort};
   // Plain and enhanced start-ups, with and without an RTR, beside each other.
   nic::ConnectOptions options;
   // ULP framing has no revision and no RTR: the negotiation's third frame says the same.

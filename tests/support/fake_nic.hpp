@@ -140,12 +140,12 @@ class FakeNic {
 
   [[nodiscard]] uint32_t queue_for(const std::vector<uint8_t>& octets) const {
     const base::ByteView packet = base::ByteView(octets).subspan(wire::kEtherHeader);
-    llp::Endpoint from, to;
+    Endpoint from, to;
     uint32_t tcp = 0;
     if (const auto v4 = wire::parse_ipv4(packet);
         v4 && v4->protocol == wire::kProtocolTcp && !v4->is_fragment()) {
-      from.address = llp::IpAddress::v4(v4->source);
-      to.address = llp::IpAddress::v4(v4->destination);
+      from.address = IpAddress::v4(v4->source);
+      to.address = IpAddress::v4(v4->destination);
       tcp = v4->header_length;
     } else if (const auto v6 = wire::parse_ipv6(packet);
                v6 && v6->next_header == wire::kProtocolTcp) {

@@ -78,8 +78,8 @@ class FakeStream final : public llp::Stream, public base::TraceSink {
  public:
   [[nodiscard]] llp::StreamTraits traits() const override { return traits_value; }
   [[nodiscard]] uint32_t emss() const override { return 1460; }
-  [[nodiscard]] llp::Endpoint local() const override { return {}; }
-  [[nodiscard]] llp::Endpoint remote() const override { return {}; }
+  [[nodiscard]] Endpoint local() const override { return {}; }
+  [[nodiscard]] Endpoint remote() const override { return {}; }
   void ready() override { ++readies; }
   void close() override { ++closes; }
   void abort() override { ++aborts; }

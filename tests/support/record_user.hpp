@@ -157,7 +157,7 @@ class RecordUser : public llp::StreamUser {
 /// Hands out prepared users, in turn; refuses when there is none left.
 class UserAcceptor final : public llp::Acceptor {
  public:
-  llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint&, const llp::Endpoint&,
+  llp::StreamUser* accept(llp::Stream& stream, const Endpoint&, const Endpoint&,
                           base::Now) override {
     ++accepted;
     if (next.empty()) return nullptr;
@@ -166,7 +166,7 @@ class UserAcceptor final : public llp::Acceptor {
     user->stream = &stream;
     return user;
   }
-  [[nodiscard]] uint32_t first_room(const llp::Endpoint&) const override { return room; }
+  [[nodiscard]] uint32_t first_room(const Endpoint&) const override { return room; }
   std::deque<RecordUser*> next;
   uint32_t accepted = 0;
   uint32_t room = UINT32_MAX;  // of whoever is accepted

@@ -15,8 +15,8 @@
 
 namespace rnic::testing {
 
-inline constexpr llp::IpAddress kAddressA = llp::IpAddress::v4(0x0a000001);
-inline constexpr llp::IpAddress kAddressB = llp::IpAddress::v4(0x0a000002);
+inline constexpr IpAddress kAddressA = IpAddress::v4(0x0a000001);
+inline constexpr IpAddress kAddressB = IpAddress::v4(0x0a000002);
 
 /// One direction's frame as the link sees it.
 struct LinkFrame {
@@ -48,11 +48,11 @@ class TcpLink;
 class LinkEgress final : public tcp::Egress {
  public:
   LinkEgress(TcpLink& link, bool is_a) : link_(link), is_a_(is_a), buffer_(65536) {}
-  bool begin(llp::IpAddress source, llp::IpAddress destination, tcp::TxSlot& slot) override;
+  bool begin(IpAddress source, IpAddress destination, tcp::TxSlot& slot) override;
   void send(tcp::TxSlot& slot, uint32_t length, base::Now now) override;
   void cancel(tcp::TxSlot&) override { open_ = false; }
-  [[nodiscard]] uint32_t path_mtu(llp::IpAddress) const override { return mtu; }
-  void reduce_path_mtu(llp::IpAddress, uint32_t to, base::Now) override { mtu = std::min(mtu, to); }
+  [[nodiscard]] uint32_t path_mtu(IpAddress) const override { return mtu; }
+  void reduce_path_mtu(IpAddress, uint32_t to, base::Now) override { mtu = std::min(mtu, to); }
 
   uint32_t mtu = 1500;
   uint32_t refuse = 0;  ///< begin() says no this many times
@@ -142,7 +142,7 @@ class TcpLink {
   std::multimap<base::Now, LinkFrame> in_flight_;
 };
 
-inline bool LinkEgress::begin(llp::IpAddress, llp::IpAddress, tcp::TxSlot& slot) {
+inline bool LinkEgress::begin(IpAddress, IpAddress, tcp::TxSlot& slot) {
   if (refuse != 0) {
     --refuse;
     return false;

@@ -18,7 +18,7 @@ constexpr std::chrono::microseconds kSoon{50};     // until what was called EAGA
 
 }  // namespace
 
-Kernel::Kernel(Network& network, const SystemPlan& plan, const llp::IpAddress& address, int first)
+Kernel::Kernel(Network& network, const SystemPlan& plan, const IpAddress& address, int first)
     : network_(network),
       plan_(plan),
       address_(address),
@@ -108,9 +108,9 @@ int Kernel::bind(int descriptor, const sockaddr* address, socklen_t size) {
   if (fault(plan_.faults.setup)) return fail(prng().chance(0.5) ? EADDRINUSE : ENOMEM);
   socket::SystemAddress wanted;
   std::memcpy(&wanted.storage, address, std::min<size_t>(size, sizeof wanted.storage));
-  const llp::Endpoint local = wanted.endpoint();
+  const Endpoint local = wanted.endpoint();
   if (!local.address.is_unspecified() && local.address != address_ &&
-      local.address != llp::IpAddress::v4(0)) {
+      local.address != IpAddress::v4(0)) {
     return fail(EADDRNOTAVAIL);
   }
   if (local.port != 0 && listener_of(local) != nullptr) return fail(EADDRINUSE);
@@ -127,16 +127,16 @@ int Kernel::listen(int descriptor, int backlog) {
   return 0;
 }
 
-Kernel::Entry* Kernel::listener_of(const llp::Endpoint& local) {
+Kernel::Entry* Kernel::listener_of(const Endpoint& local) {
   for (auto& [number, entry] : entries_) {
     if (entry.kind == Kind::Listener && entry.local.port == local.port) return &entry;
   }
   return nullptr;
 }
 
-bool Kernel::listens(const llp::Endpoint& local) { return listener_of(local) != nullptr; }
+bool Kernel::listens(const Endpoint& local) { return listener_of(local) != nullptr; }
 
-bool Kernel::queue(const llp::Endpoint& local, const std::shared_ptr<TcpLink>& link) {
+bool Kernel::queue(const Endpoint& local, const std::shared_ptr<TcpLink>& link) {
   Entry* entry = listener_of(local);
   if (entry->backlog.size() >= entry->backlog_limit) return false;
   entry->backlog.push_back(link);

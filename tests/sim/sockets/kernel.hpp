@@ -26,7 +26,7 @@ struct SystemTotals {
 
 class Kernel final : public socket::System {
  public:
-  Kernel(Network& network, const SystemPlan& plan, const llp::IpAddress& address, int first);
+  Kernel(Network& network, const SystemPlan& plan, const IpAddress& address, int first);
 
   // socket::System
   int socket(int family, int type, int protocol) override;
@@ -48,11 +48,11 @@ class Kernel final : public socket::System {
 
   // --- For the network ---
 
-  [[nodiscard]] const llp::IpAddress& address() const { return address_; }
+  [[nodiscard]] const IpAddress& address() const { return address_; }
   [[nodiscard]] const SystemPlan& plan() const { return plan_; }
-  [[nodiscard]] bool listens(const llp::Endpoint& local);
+  [[nodiscard]] bool listens(const Endpoint& local);
   /// False: the backlog is full.
-  bool queue(const llp::Endpoint& local, const std::shared_ptr<TcpLink>& link);
+  bool queue(const Endpoint& local, const std::shared_ptr<TcpLink>& link);
   /// Something has happened at a descriptor. -1: to nobody
   void raise(int descriptor, uint32_t events);
   /// The end's send buffer has become emptier.
@@ -84,7 +84,7 @@ class Kernel final : public socket::System {
   };
   struct Entry {
     Kind kind = Kind::Fresh;
-    llp::Endpoint local;
+    Endpoint local;
     std::deque<std::shared_ptr<TcpLink>> backlog;
     uint32_t backlog_limit = 0;
     std::shared_ptr<TcpLink> link;
@@ -100,7 +100,7 @@ class Kernel final : public socket::System {
   Entry* find(int descriptor, const char* call);
   Entry* find_stream(int descriptor, const char* call);
   int add(Entry entry);
-  [[nodiscard]] Entry* listener_of(const llp::Endpoint& local);
+  [[nodiscard]] Entry* listener_of(const Endpoint& local);
   [[nodiscard]] uint32_t state_of(const Entry& entry) const;
   [[nodiscard]] uint32_t room_of(const TcpEnd& end) const;
   int setup_fault();
@@ -112,7 +112,7 @@ class Kernel final : public socket::System {
 
   Network& network_;
   SystemPlan plan_;
-  llp::IpAddress address_;
+  IpAddress address_;
   int first_;  // descriptors of two systems never have the same number
   std::map<int, Entry> entries_;
   uint16_t next_port_;  // of connectors; two systems never use the same

@@ -27,7 +27,7 @@ void Network::advance(base::Now now) {
   now_ = std::max(now_, now);
 }
 
-Kernel* Network::kernel_of(const llp::IpAddress& address) const {
+Kernel* Network::kernel_of(const IpAddress& address) const {
   const auto found = std::find_if(kernels_.begin(), kernels_.end(),
                                   [&](const Kernel* k) { return k->address() == address; });
   return found == kernels_.end() ? nullptr : *found;
@@ -38,7 +38,7 @@ std::shared_ptr<TcpLink> Network::find(uint16_t connector_port) const {
   return found == links_.end() ? nullptr : found->second;
 }
 
-void Network::open(const std::shared_ptr<TcpLink>& link, const llp::Endpoint& remote) {
+void Network::open(const std::shared_ptr<TcpLink>& link, const Endpoint& remote) {
   TcpEnd& near = link->ends[0];
   links_[near.local.port] = link;
   const SystemFaults& faults = near.kernel->plan().faults;
@@ -61,7 +61,7 @@ void Network::fail_open(const std::shared_ptr<TcpLink>& link, int error) {
   near.kernel->raise(near.descriptor, kAllEvents);
 }
 
-void Network::arrive_syn(const std::shared_ptr<TcpLink>& link, const llp::Endpoint& remote) {
+void Network::arrive_syn(const std::shared_ptr<TcpLink>& link, const Endpoint& remote) {
   TcpEnd& near = link->ends[0];
   if (near.closed) return;
   Kernel* there = kernel_of(remote.address);

@@ -15,7 +15,7 @@
 #include "base/bytes.hpp"
 #include "base/prng.hpp"
 #include "base/time.hpp"
-#include "llp/endpoint.hpp"
+#include "rnic/address.hpp"
 #include "sockets/faults.hpp"
 
 namespace rnic::simulation {
@@ -26,7 +26,7 @@ class Kernel;
 struct TcpEnd {
   Kernel* kernel = nullptr;
   int descriptor = -1;  ///< -1: not accepted yet, or closed
-  llp::Endpoint local;
+  Endpoint local;
   uint32_t mss = 0;
   bool established = false;
   bool closed = false;    ///< by its owner
@@ -42,7 +42,7 @@ struct TcpEnd {
   std::deque<uint8_t> unsent;   ///< written, not yet arrived
   std::deque<uint8_t> arrived;  ///< from the peer, not yet read
   uint64_t arrived_in_all = 0;
-  bool moving = false;  ///< octets of `unsent` are on their way
+  bool moving = false;        ///< octets of `unsent` are on their way
   base::Now receives_from{};  ///< when its owner installs its receiver
   bool untold = false;        ///< octets have arrived before that, and none since
 };
@@ -78,9 +78,9 @@ class Network {
 
   // --- For kernels ---
 
-  [[nodiscard]] Kernel* kernel_of(const llp::IpAddress& address) const;
+  [[nodiscard]] Kernel* kernel_of(const IpAddress& address) const;
   /// Sends a SYN.
-  void open(const std::shared_ptr<TcpLink>& link, const llp::Endpoint& remote);
+  void open(const std::shared_ptr<TcpLink>& link, const Endpoint& remote);
   /// Something is to be moved from this end: octets, or its FIN.
   void push(const std::shared_ptr<TcpLink>& link, uint32_t from);
   /// The end is gone, without a FIN: the other one is told.
@@ -98,7 +98,7 @@ class Network {
   [[nodiscard]] std::shared_ptr<TcpLink> find(uint16_t connector_port) const;
 
  private:
-  void arrive_syn(const std::shared_ptr<TcpLink>& link, const llp::Endpoint& remote);
+  void arrive_syn(const std::shared_ptr<TcpLink>& link, const Endpoint& remote);
   void fail_open(const std::shared_ptr<TcpLink>& link, int error);
   void move(const std::shared_ptr<TcpLink>& link, uint32_t from);
   void arrive(TcpLink& link, uint32_t to, const std::vector<uint8_t>& octets);

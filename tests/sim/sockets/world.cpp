@@ -136,7 +136,7 @@ bool SocketWorld::try_setup() {
 void SocketWorld::try_connect(Pipe& pipe) {
   const uint32_t side = pipe.initiator;
   Host& host = hosts_[side];
-  const llp::Endpoint remote{hosts_[1 - side].kernel->address(), kPort};
+  const Endpoint remote{hosts_[1 - side].kernel->address(), kPort};
   nic::ConnectOptions options;
   const bool mpa = plan_.world.devices[side].framing == Framing::Mpa;
   if (mpa) options.revision = pipe.number % 3 == 1 ? 1 : 2;

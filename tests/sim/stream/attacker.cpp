@@ -15,8 +15,8 @@ constexpr uint32_t kFar = 1u << 30;  // beyond every window there is
 }  // namespace
 
 Datagram Attacker::forge(const Judge& judge, uint32_t side, const Judge::Numbers& n) {
-  const llp::Endpoint& victim = judge.end(side);
-  const llp::Endpoint& peer = judge.end(1 - side);
+  const Endpoint& victim = judge.end(side);
+  const Endpoint& peer = judge.end(1 - side);
   const uint32_t window = std::max(n.window, 2u);
   const auto inside = static_cast<uint32_t>(n.rcv_nxt + prng_.between(1, window - 1));
   const auto outside = static_cast<uint32_t>(n.rcv_nxt + kFar + prng_.below(kFar));
@@ -67,8 +67,8 @@ Datagram Attacker::forge(const Judge& judge, uint32_t side, const Judge::Numbers
 }
 
 Datagram Attacker::quoted(const Judge& judge, uint32_t side, const Judge::Numbers& n) {
-  const llp::Endpoint& us = judge.end(side);
-  const llp::Endpoint& peer = judge.end(1 - side);
+  const Endpoint& us = judge.end(side);
+  const Endpoint& peer = judge.end(1 - side);
   Datagram d{us.address, peer.address, {}, 0};
   d.tcp.resize(wire::kTcpHeaderMin + prng_.below(1440));
   wire::TcpRepr{
@@ -80,8 +80,8 @@ Datagram Attacker::quoted(const Judge& judge, uint32_t side, const Judge::Number
   return d;
 }
 
-Datagram Attacker::spoofed_syn(const llp::Endpoint& victim) {
-  Datagram d{llp::IpAddress::v4(0x0b000000u + static_cast<uint32_t>(prng_.below(1u << 24))),
+Datagram Attacker::spoofed_syn(const Endpoint& victim) {
+  Datagram d{IpAddress::v4(0x0b000000u + static_cast<uint32_t>(prng_.below(1u << 24))),
              victim.address,
              {},
              0};

@@ -19,7 +19,7 @@ class Attacker {
   /// A packet that side `side` never sent, for an ICMP message to quote.
   [[nodiscard]] Datagram quoted(const Judge& judge, uint32_t side, const Judge::Numbers& numbers);
   /// A SYN from an address that nobody has.
-  [[nodiscard]] Datagram spoofed_syn(const llp::Endpoint& victim);
+  [[nodiscard]] Datagram spoofed_syn(const Endpoint& victim);
 
  private:
   base::Prng prng_;

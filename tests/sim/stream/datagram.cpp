@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "llp/pseudo_header.hpp"
 #include "wire/inet_checksum.hpp"
 #include "wire/ipv4.hpp"
 

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "base/bytes.hpp"
-#include "llp/endpoint.hpp"
+#include "rnic/address.hpp"
 #include "wire/tcp.hpp"
 
 namespace rnic::simulation {
 
 struct Datagram {
-  llp::IpAddress source;
-  llp::IpAddress destination;
+  IpAddress source;
+  IpAddress destination;
   std::vector<uint8_t> tcp;
   uint8_t traffic_class = 0;  ///< DSCP << 2 | ECN
 

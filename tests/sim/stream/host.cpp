@@ -18,7 +18,7 @@ net::Config net_config(const HostPlan& plan) {
   net::Config config;
   config.address = plan.address;
   config.prefix_length = plan.address.is_v4() ? 24 : 64;
-  config.gateway = llp::IpAddress::v4(0x0a0000fe);
+  config.gateway = IpAddress::v4(0x0a0000fe);
   if (!plan.address.is_v4()) config.gateway = {};
   config.mtu = plan.mtu;
   config.icmp_errors_per_second = 0;
@@ -96,15 +96,15 @@ void Host::listen(uint16_t port) {
   if (!status) verdict_.fail("resources", status.error().message);
 }
 
-void Host::connect(const llp::Endpoint& local, const llp::Endpoint& remote,
-                   Application& application, base::Now now) {
+void Host::connect(const Endpoint& local, const Endpoint& remote, Application& application,
+                   base::Now now) {
   const auto stream = stack_.connect(local, remote, application.user(), now);
   if (!stream) return verdict_.fail("resources", stream.error().message);
   application.attach(**stream);
 }
 
-llp::StreamUser* Host::accept(llp::Stream& stream, const llp::Endpoint&,
-                              const llp::Endpoint& remote, base::Now) {
+llp::StreamUser* Host::accept(llp::Stream& stream, const Endpoint&, const Endpoint& remote,
+                              base::Now) {
   const auto it = expected_.find(remote.port);
   if (it == expected_.end()) {
     verdict_.fail("accept", "a connection from " + to_string(remote) + " that nobody opened");
@@ -116,12 +116,12 @@ llp::StreamUser* Host::accept(llp::Stream& stream, const llp::Endpoint&,
   return &application->user();
 }
 
-uint32_t Host::first_room(const llp::Endpoint& remote) const {
+uint32_t Host::first_room(const Endpoint& remote) const {
   const auto it = expected_.find(remote.port);
   return it != expected_.end() ? it->second->user().receive_room() : UINT32_MAX;
 }
 
-bool Host::begin(llp::IpAddress source, llp::IpAddress destination, tcp::TxSlot& slot) {
+bool Host::begin(IpAddress source, IpAddress destination, tcp::TxSlot& slot) {
   if (frame_open_) verdict_.fail("egress", "a second frame begun");
   if (source != plan_.address) verdict_.fail("egress", "not our address");
   if (prng_.chance(plan_.port_full)) {

@@ -25,8 +25,8 @@
 namespace rnic::simulation {
 
 struct HostPlan {
-  llp::IpAddress address;
-  llp::IpAddress peer;
+  IpAddress address;
+  IpAddress peer;
   uint32_t mtu = 1500;
   tcp::Config tcp;
   double port_full = 0;
@@ -63,7 +63,7 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   void expect(uint16_t remote_port, Application& application) {
     expected_[remote_port] = &application;
   }
-  void connect(const llp::Endpoint& local, const llp::Endpoint& remote, Application& application,
+  void connect(const Endpoint& local, const Endpoint& remote, Application& application,
                base::Now now);
   void add(Application& application) { applications_.push_back(&application); }
   void listen(uint16_t port);
@@ -78,21 +78,21 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   [[nodiscard]] uint32_t mtu() const { return path_mtu(peer_); }
 
   // tcp::Egress
-  bool begin(llp::IpAddress source, llp::IpAddress destination, tcp::TxSlot& slot) override;
+  bool begin(IpAddress source, IpAddress destination, tcp::TxSlot& slot) override;
   void send(tcp::TxSlot& slot, uint32_t length, base::Now now) override;
   void cancel(tcp::TxSlot& slot) override;
-  [[nodiscard]] uint32_t path_mtu(llp::IpAddress to) const override {
+  [[nodiscard]] uint32_t path_mtu(IpAddress to) const override {
     return network_ != nullptr ? network_->egress.path_mtu(to) : mtu_;
   }
-  void reduce_path_mtu(llp::IpAddress to, uint32_t mtu, base::Now now) override {
+  void reduce_path_mtu(IpAddress to, uint32_t mtu, base::Now now) override {
     if (network_ != nullptr) return network_->egress.reduce_path_mtu(to, mtu, now);
     mtu_ = std::min(mtu_, mtu);
   }
 
   // llp::Acceptor
-  llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint& local,
-                          const llp::Endpoint& remote, base::Now now) override;
-  [[nodiscard]] uint32_t first_room(const llp::Endpoint& remote) const override;
+  llp::StreamUser* accept(llp::Stream& stream, const Endpoint& local, const Endpoint& remote,
+                          base::Now now) override;
+  [[nodiscard]] uint32_t first_room(const Endpoint& remote) const override;
 
  private:
   /// What is between the stack and the path when packets are frames.
@@ -124,7 +124,7 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   uint32_t mtu_;
   std::vector<uint8_t> frame_;
   bool frame_open_ = false;
-  llp::IpAddress destination_;
+  IpAddress destination_;
   std::deque<Datagram> inbox_;
   base::Now next_poll_{};
   base::Now asleep_until_{};
@@ -133,7 +133,7 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   std::map<uint16_t, Application*> expected_;  // by the peer's port
   std::vector<Application*> applications_;
   std::unique_ptr<Network> network_;
-  llp::IpAddress peer_;
+  IpAddress peer_;
   tcp::Stack stack_;
   uint64_t validations_ = 0;
   nic::ErrorRelay relay_;

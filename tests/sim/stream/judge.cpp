@@ -36,8 +36,8 @@ void Judge::fail(uint32_t side, const std::string& what) {
 }
 
 bool Judge::matches(uint32_t from, const Datagram& d) const {
-  const llp::Endpoint& a = sides_[from].end;
-  const llp::Endpoint& b = sides_[1 - from].end;
+  const Endpoint& a = sides_[from].end;
+  const Endpoint& b = sides_[1 - from].end;
   return d.source == a.address && d.destination == b.address &&
          base::load_be16(&d.tcp[wire::tcp_offset::kSourcePort]) == a.port &&
          base::load_be16(&d.tcp[wire::tcp_offset::kDestinationPort]) == b.port;

@@ -43,7 +43,7 @@ namespace rnic::simulation {
 
 /// What a judge knows of one side.
 struct JudgedSide {
-  llp::Endpoint end;
+  Endpoint end;
   bool ours = true;     ///< to be judged; else only observed
   uint64_t key = 0;     ///< content of what this side sends
   uint64_t octets = 0;  ///< length of its stream
@@ -84,7 +84,7 @@ class Judge {
     uint32_t peer_window = 0;
   };
   [[nodiscard]] std::optional<Numbers> numbers(uint32_t side) const;
-  [[nodiscard]] const llp::Endpoint& end(uint32_t side) const { return sides_[side].end; }
+  [[nodiscard]] const Endpoint& end(uint32_t side) const { return sides_[side].end; }
   [[nodiscard]] bool matches(uint32_t from, const Datagram& d) const;
   [[nodiscard]] std::string describe() const;
 
@@ -119,10 +119,10 @@ class Judge {
     HeardAcks heard_acks;
     std::optional<wire::TcpOptions> peer_syn;
     std::optional<uint16_t> heard_mss;  // of the SYN that has reached it last
-    uint64_t edge = 0;      // furthest right edge offered to it
-    uint64_t una = 0;       // highest ACK that reached it
-    bool answered = false;  // an ACK reached it after its first data
-    std::vector<bool> got;  // octets of the opposite stream
+    uint64_t edge = 0;                  // furthest right edge offered to it
+    uint64_t una = 0;                   // highest ACK that reached it
+    bool answered = false;              // an ACK reached it after its first data
+    std::vector<bool> got;              // octets of the opposite stream
     uint64_t got_next = 0;
     std::optional<uint64_t> got_fin;
     std::set<uint32_t> tsvals;

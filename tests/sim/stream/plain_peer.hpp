@@ -26,8 +26,8 @@ class PlainPeer {
   using Send = std::function<void(Datagram&&, base::Now)>;
 
   PlainPeer(const PeerPlan& plan, const ApplicationPlan& application, const StreamContent& content,
-            const llp::Endpoint& local, const llp::Endpoint& remote, uint64_t seed,
-            Verdict& verdict, Send send);
+            const Endpoint& local, const Endpoint& remote, uint64_t seed, Verdict& verdict,
+            Send send);
 
   void receive(const Datagram& d, base::Now now);
   /// Whatever is due.
@@ -84,8 +84,8 @@ class PlainPeer {
   const PeerPlan plan_;
   const ApplicationPlan application_;
   const StreamContent content_;
-  const llp::Endpoint local_;
-  const llp::Endpoint remote_;
+  const Endpoint local_;
+  const Endpoint remote_;
   base::Prng prng_;
   Verdict& verdict_;
   Send send_;

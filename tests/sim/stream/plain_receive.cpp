@@ -17,8 +17,8 @@ constexpr uint32_t kMostReneged = 40;
 }  // namespace
 
 PlainPeer::PlainPeer(const PeerPlan& plan, const ApplicationPlan& application,
-                     const StreamContent& content, const llp::Endpoint& local,
-                     const llp::Endpoint& remote, uint64_t seed, Verdict& verdict, Send send)
+                     const StreamContent& content, const Endpoint& local, const Endpoint& remote,
+                     uint64_t seed, Verdict& verdict, Send send)
     : plan_(plan),
       application_(application),
       content_(content),

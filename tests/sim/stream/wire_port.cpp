@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "llp/pseudo_header.hpp"
 #include "wire/arp.hpp"
 #include "wire/ether.hpp"
 #include "wire/icmp.hpp"
@@ -19,7 +20,7 @@ constexpr port::MacAddress kRouterMac{2, 0, 0, 0, 0, 0xfe};
 constexpr uint32_t kBuffers = 512;
 constexpr uint64_t kLinkLocal = 0xfe80000000000000;
 
-llp::IpAddress address_of(const wire::Ipv6Address& a) { return {a.high, a.low}; }
+IpAddress address_of(const wire::Ipv6Address& a) { return {a.high, a.low}; }
 
 /// An ICMPv6 message with its checksum, as a frame for the host.
 std::vector<uint8_t> icmp6_frame(const wire::Ipv6Address& from, const wire::Ipv6Address& to,
@@ -110,8 +111,8 @@ void WirePort::transmit(base::ByteView frame, base::Now now) {
           wire::ipv4_checksum_good(packet.first(ip->header_length))) {
         const base::ByteView tcp =
             packet.subspan(ip->header_length, ip->total_length - ip->header_length);
-        return send_({llp::IpAddress::v4(ip->source),
-                      llp::IpAddress::v4(ip->destination),
+        return send_({IpAddress::v4(ip->source),
+                      IpAddress::v4(ip->destination),
                       {tcp.begin(), tcp.end()},
                       ip->tos},
                      now);
@@ -160,9 +161,9 @@ void WirePort::answer_solicitation(base::ByteView packet) {
   receive(icmp6_frame(question->target, ip->source, wire::kNdHopLimit, std::move(message)));
 }
 
-std::vector<uint8_t> icmp_frame(uint8_t type, uint8_t code, uint32_t mtu,
-                                const llp::IpAddress& source, const llp::IpAddress& destination,
-                                uint32_t quoted_length, base::ByteView quote) {
+std::vector<uint8_t> icmp_frame(uint8_t type, uint8_t code, uint32_t mtu, const IpAddress& source,
+                                const IpAddress& destination, uint32_t quoted_length,
+                                base::ByteView quote) {
   const bool v4 = source.is_v4();
   const uint32_t header = v4 ? wire::kIpv4Header : wire::kIpv6Header;
   std::vector<uint8_t> message(wire::kIcmpHeader + header);

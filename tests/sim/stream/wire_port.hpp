@@ -50,8 +50,7 @@ class WirePort final : public port::Port {
 /// \param mtu of a PacketTooBig \param quoted_length total octets that the quoted IP header tells
 /// \param quote octets of the quoted TCP segment
 [[nodiscard]] std::vector<uint8_t> icmp_frame(uint8_t type, uint8_t code, uint32_t mtu,
-                                              const llp::IpAddress& source,
-                                              const llp::IpAddress& destination,
+                                              const IpAddress& source, const IpAddress& destination,
                                               uint32_t quoted_length, base::ByteView quote);
 
 }  // namespace rnic::simulation

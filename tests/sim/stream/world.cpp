@@ -53,9 +53,8 @@ StreamWorld::~StreamWorld() {
   }
 }
 
-llp::IpAddress StreamWorld::address(uint32_t side) const {
-  return plan_.ipv6 ? llp::IpAddress(0xfd00000000000000, 1 + side)
-                    : llp::IpAddress::v4(0x0a000001u + side);
+IpAddress StreamWorld::address(uint32_t side) const {
+  return plan_.ipv6 ? IpAddress(0xfd00000000000000, 1 + side) : IpAddress::v4(0x0a000001u + side);
 }
 
 void StreamWorld::build_hosts() {

@@ -30,13 +30,13 @@ class StreamWorld {
 
  private:
   struct Pipe {
-    std::array<llp::Endpoint, 2> ends;
+    std::array<Endpoint, 2> ends;
     std::array<std::unique_ptr<Application>, 2> applications;  // a plain peer has none
     std::unique_ptr<Judge> judge;
     uint32_t active = 0;  // side that connects
   };
 
-  [[nodiscard]] llp::IpAddress address(uint32_t side) const;
+  [[nodiscard]] IpAddress address(uint32_t side) const;
   void build_hosts();
   void build_pipe(uint32_t number);
   void on_sent(uint32_t side, Datagram&& d, base::Now now);

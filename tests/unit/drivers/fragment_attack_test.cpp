@@ -21,8 +21,8 @@ using Octets = std::vector<uint8_t>;
 constexpr uint16_t kEchoPort = 9000;
 constexpr port::MacAddress kMacs[]{{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
 
-llp::IpAddress address(bool v4, uint32_t number) {
-  return v4 ? llp::IpAddress::v4(0x0a000000 + number) : llp::IpAddress(0xfd00000000000000, number);
+IpAddress address(bool v4, uint32_t number) {
+  return v4 ? IpAddress::v4(0x0a000000 + number) : IpAddress(0xfd00000000000000, number);
 }
 
 /// One fragment from 10.0.0.`from` or fd00::`from` to host 2.

@@ -75,12 +75,12 @@ class OnSockets : public ::testing::Test {
     return run_until([&] { return devices_[i]->poll_event(out) && out.kind == kind; });
   }
   /// The right device listens from then on. \return where
-  llp::Endpoint listen() {
+  Endpoint listen() {
     uint16_t port = 20'000;  // the first that nobody else has
     while (!devices_[1]->listen(port)) ++port;
-    return {llp::IpAddress::v4(0x7f000001), port};
+    return {IpAddress::v4(0x7f000001), port};
   }
-  void connect(uint32_t link, const llp::Endpoint& there) {
+  void connect(uint32_t link, const Endpoint& there) {
     ASSERT_TRUE(devices_[0]->connect(*qps_[0][link], there, {}, now_).has_value());
     Event e;
     ASSERT_TRUE(event(1, EventKind::ConnectRequest, e));

@@ -171,7 +171,7 @@ TEST_F(TufOnSockets, MarkerModeOnly_TUF_2_02) {
 // Asked for a mode that does not exist here, a device says so at once.
 TEST_F(TufWithoutMarkers, IsRefused) {
   const auto connected =
-      devices_[0]->connect(*qps_[0][0], {llp::IpAddress::v4(0x7f000001), 1}, {}, now_);
+      devices_[0]->connect(*qps_[0][0], {IpAddress::v4(0x7f000001), 1}, {}, now_);
   const auto listening = devices_[1]->listen(7000);
   for (const Status& status : {connected, listening}) {
     ASSERT_FALSE(status.has_value());
@@ -180,14 +180,12 @@ TEST_F(TufWithoutMarkers, IsRefused) {
   }
   ConnectOptions mpa;
   mpa.framing = Framing::Mpa;
-  EXPECT_TRUE(devices_[0]
-                  ->connect(*qps_[0][0], {llp::IpAddress::v4(0x7f000001), 1}, {}, now_, mpa)
-                  .has_value());
+  EXPECT_TRUE(
+      devices_[0]->connect(*qps_[0][0], {IpAddress::v4(0x7f000001), 1}, {}, now_, mpa).has_value());
 }
 
 TEST_F(OnSockets, FramedStreamsAreRefused) {
-  const auto refused =
-      devices_[0]->connect_framed({llp::IpAddress::v4(0x7f000001), 1}, {}, {}, now_);
+  const auto refused = devices_[0]->connect_framed({IpAddress::v4(0x7f000001), 1}, {}, {}, now_);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
   EXPECT_NE(refused.error().message.find("no framed streams"), std::string::npos);
@@ -195,7 +193,7 @@ TEST_F(OnSockets, FramedStreamsAreRefused) {
 }
 
 TEST_F(OnSockets, StreamingSocketsAreRefused) {
-  const auto refused = devices_[0]->connect_stream({llp::IpAddress::v4(0x7f000001), 1}, now_);
+  const auto refused = devices_[0]->connect_stream({IpAddress::v4(0x7f000001), 1}, now_);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
   EXPECT_FALSE(devices_[0]->listen_stream({{}, 7000}, 1).has_value());

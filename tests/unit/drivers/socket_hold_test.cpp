@@ -22,9 +22,9 @@ constexpr uint32_t kBuffer = 16 << 10;
 /// Accepts the initiators' connections and makes one to the responder for each.
 class Relay {
  public:
-  explicit Relay(const llp::Endpoint& responder) : responder_(responder) {
+  explicit Relay(const Endpoint& responder) : responder_(responder) {
     listening_ = std::move(*socket::open_socket(socket::own_system(), AF_INET));
-    socket::SystemAddress any(llp::Endpoint{llp::IpAddress::v4(0x7f000001), 0});
+    socket::SystemAddress any(Endpoint{IpAddress::v4(0x7f000001), 0});
     // A wide window makes a long EMSS of the loopback: the FPDUs are as long as the Writes.
     socket::set_option(socket::own_system(), listening_.get(), SOL_SOCKET, SO_RCVBUF, 256 << 10);
     EXPECT_EQ(bind(listening_.get(), any.get(), any.size), 0);
@@ -42,7 +42,7 @@ class Relay {
     bool is_refused = false;         ///< the responder's system took nothing the last time
   };
 
-  [[nodiscard]] const llp::Endpoint& here() const { return here_; }
+  [[nodiscard]] const Endpoint& here() const { return here_; }
   std::vector<Link> links;
 
   void turn() {
@@ -87,8 +87,8 @@ class Relay {
     EXPECT_EQ(send(link.initiator.get(), buffer.data(), static_cast<size_t>(got), 0), got);
   }
 
-  llp::Endpoint responder_;
-  llp::Endpoint here_;
+  Endpoint responder_;
+  Endpoint here_;
   socket::Descriptor listening_;
 };
 

@@ -58,8 +58,7 @@ class OnKernel : public ::testing::Test {
     base::set_log_level(base::LogLevel::Off);
     for (int i = 0; i < 2; ++i) {
       kernels_[i] = std::make_unique<Kernel>(
-          network_, plan_, llp::IpAddress::v4(0x0a000001u + static_cast<uint32_t>(i)),
-          1000 * (i + 1));
+          network_, plan_, IpAddress::v4(0x0a000001u + static_cast<uint32_t>(i)), 1000 * (i + 1));
       transports_[i] = std::move(*Transport::open(config_, now_, *kernels_[i]));
     }
     ASSERT_TRUE(right().listen({{}, kPort}, acceptor_).has_value());
@@ -305,8 +304,8 @@ TEST_F(OnKernel, NothingIsReleasedBehindAnAbort) {
 // `::` is both IP versions, one address of IPv6 is none of IPv4; a listener of IPv4 does not ask.
 TEST_F(OnKernel, AListenerSaysWhichVersionsItTakes) {
   const std::pair option{static_cast<int>(IPPROTO_IPV6), static_cast<int>(IPV6_V6ONLY)};
-  const auto told = [&](const llp::IpAddress& address) -> std::optional<int> {
-    Kernel kernel(network_, plan_, llp::IpAddress::v4(0x0a000009), 5000);
+  const auto told = [&](const IpAddress& address) -> std::optional<int> {
+    Kernel kernel(network_, plan_, IpAddress::v4(0x0a000009), 5000);
     auto transport = std::move(*Transport::open(config_, now_, kernel));
     static_cast<void>(transport->listen({address, kPort}, acceptor_));
     const auto options = kernel.options();
@@ -314,16 +313,16 @@ TEST_F(OnKernel, AListenerSaysWhichVersionsItTakes) {
     return found == options.end() ? std::nullopt : std::optional(found->second);
   };
   EXPECT_EQ(told({}), 0);
-  EXPECT_EQ(told(llp::IpAddress{0xfd00000000000000, 9}), 1);
-  EXPECT_EQ(told(llp::IpAddress::v4(0x0a000009)), std::nullopt);
+  EXPECT_EQ(told(IpAddress{0xfd00000000000000, 9}), 1);
+  EXPECT_EQ(told(IpAddress::v4(0x0a000009)), std::nullopt);
 }
 
 // A connection goes out from the device's address, which is not here in this test, where the caller
 // leaves it open; where he does not, from his.
 TEST_F(OnKernel, TheSourceIsTheCallersOrTheDevices) {
-  config_.addresses = {llp::IpAddress::v4(0x0a090909)};
+  config_.addresses = {IpAddress::v4(0x0a090909)};
   transports_[0] = std::move(*Transport::open(config_, now_, *kernels_[0]));
-  const llp::Endpoint there{kernels_[1]->address(), kPort};
+  const Endpoint there{kernels_[1]->address(), kPort};
   EXPECT_FALSE(left().connect({}, there, near_, now_).has_value());
   const auto stream = left().connect({kernels_[0]->address(), 0}, there, near_, now_);
   ASSERT_TRUE(stream.has_value());
@@ -509,7 +508,7 @@ class OnRefusing : public OnKernel {
     transports_[which] = std::move(*Transport::open(config_, now_, *systems_[which]));
     return *systems_[which];
   }
-  [[nodiscard]] llp::Endpoint there() const { return {kernels_[1]->address(), kPort}; }
+  [[nodiscard]] Endpoint there() const { return {kernels_[1]->address(), kPort}; }
 
   std::array<std::unique_ptr<Refusing>, 2> systems_;
 };
@@ -569,7 +568,7 @@ TEST_F(OnRefusing, ACloseIsNotLateWhileOctetsAreOnTheirWay) {
 TEST_F(OnRefusing, WithoutIpv6) {
   Refusing& system = refuse(1);
   system.has_ipv6 = false;
-  const auto refused = right().listen({llp::IpAddress{0xfd00000000000000, 9}, kPort}, acceptor_);
+  const auto refused = right().listen({IpAddress{0xfd00000000000000, 9}, kPort}, acceptor_);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
   ASSERT_TRUE(right().listen({{}, kPort}, acceptor_).has_value());

@@ -22,8 +22,8 @@ namespace {
 using testing::RecordUser;
 using testing::UserAcceptor;
 
-const llp::IpAddress kV4 = llp::IpAddress::v4(0x7f000001);
-const llp::IpAddress kV6{0, 1};
+const IpAddress kV4 = IpAddress::v4(0x7f000001);
+const IpAddress kV6{0, 1};
 
 class NoDoorbells final : public llp::BeforeHandUp {
  public:
@@ -34,7 +34,7 @@ class NoDoorbells final : public llp::BeforeHandUp {
 /// A port that nobody listens on now.
 uint16_t free_port() {
   const Descriptor probe(::socket(AF_INET, SOCK_STREAM, 0));
-  SystemAddress address(llp::Endpoint{kV4, 0});
+  SystemAddress address(Endpoint{kV4, 0});
   EXPECT_EQ(bind(probe.get(), address.get(), address.size), 0);
   EXPECT_EQ(getsockname(probe.get(), address.get(), &address.size), 0);
   return address.endpoint().port;
@@ -64,7 +64,7 @@ class SocketDriver : public ::testing::Test {
     for (int i = 0; i < n; ++i) turn();
   }
   /// Connects `from` to `to`.
-  void connect(RecordUser& from, RecordUser& to, llp::IpAddress address = kV4) {
+  void connect(RecordUser& from, RecordUser& to, IpAddress address = kV4) {
     if (port_ == 0) listen(address);
     acceptor_.next.push_back(&to);
     auto stream = left_->connect({}, {address, port_}, from, now_);
@@ -72,7 +72,7 @@ class SocketDriver : public ::testing::Test {
     from.stream = *stream;
     ASSERT_TRUE(run_until([&] { return from.is_established && to.is_established; }));
   }
-  void listen(llp::IpAddress address) {
+  void listen(IpAddress address) {
     port_ = free_port();
     const auto listening = right_->listen({address, port_}, acceptor_);
     ASSERT_TRUE(listening.has_value()) << listening.error().message;
@@ -145,14 +145,14 @@ TEST(SocketErrors, EachHasItsCodeAndItsRemedy) {
 }
 
 TEST_F(SocketDriver, BothWaysOverBothVersionsOfIp) {
-  for (const llp::IpAddress address : {kV4, kV6}) {
+  for (const IpAddress address : {kV4, kV6}) {
     SCOPED_TRACE(to_string(address));
     open();
     port_ = 0;
     RecordUser near{1, 2};
     RecordUser far{2, 1};
     connect(near, far, address);
-    EXPECT_EQ(near.stream->remote(), (llp::Endpoint{address, port_}));
+    EXPECT_EQ(near.stream->remote(), (Endpoint{address, port_}));
     EXPECT_EQ(near.stream->local(), far.stream->remote());
     EXPECT_EQ(near.stream->remote(), far.stream->local());
     const llp::StreamTraits traits = near.stream->traits();
@@ -316,7 +316,7 @@ TEST_F(SocketDriver, NobodyListens) {
 TEST_F(SocketDriver, ConnectTimesOut) {
   open();
   const Descriptor deaf(::socket(AF_INET, SOCK_STREAM, 0));
-  SystemAddress address(llp::Endpoint{kV4, 0});
+  SystemAddress address(Endpoint{kV4, 0});
   ASSERT_EQ(bind(deaf.get(), address.get(), address.size), 0);
   ASSERT_EQ(::listen(deaf.get(), 0), 0);
   ASSERT_EQ(getsockname(deaf.get(), address.get(), &address.size), 0);
@@ -368,7 +368,7 @@ TEST_F(SocketDriver, ConnectionsWaitInTheBacklog) {
 
 TEST_F(SocketDriver, TakenAddressesAndMissingOnes) {
   Config wanting;
-  wanting.addresses = {llp::IpAddress::v4(0xcb007101)};  // 203.0.113.1: documentation only
+  wanting.addresses = {IpAddress::v4(0xcb007101)};  // 203.0.113.1: documentation only
   open({}, wanting);
   const uint16_t port = free_port();
   ASSERT_TRUE(left_->listen({kV4, port}, acceptor_).has_value());
@@ -389,7 +389,7 @@ TEST_F(SocketDriver, TakenAddressesAndMissingOnes) {
 
 // A port of one's own with whatever address the system has, in the peer's family.
 TEST_F(SocketDriver, ConnectsFromAPortOfBothVersionsOfIp) {
-  for (const llp::IpAddress& address : {kV4, kV6}) {
+  for (const IpAddress& address : {kV4, kV6}) {
     open();
     listen(address);
     const uint16_t port = free_port();

@@ -75,7 +75,7 @@ TEST_P(VirtioStream, TcpRunsWithChecksumsOffloadedBothWays) {
   const auto config = [&](uint32_t i) {
     nic::DeviceConfig c;
     c.net.address =
-        GetParam() ? llp::IpAddress::v4(0x0a000001 + i) : llp::IpAddress(0xfd00000000000000, 1 + i);
+        GetParam() ? IpAddress::v4(0x0a000001 + i) : IpAddress(0xfd00000000000000, 1 + i);
     c.net.prefix_length = GetParam() ? 24 : 64;
     return c;
   };
@@ -197,14 +197,14 @@ TEST(Rss, TheHashIsThatOfRteThash) {
     for (uint8_t& octet : key) octet = static_cast<uint8_t>(prng.next());
     const bool v4 = i % 2 == 0;
     const auto address = [&] {
-      return v4 ? llp::IpAddress::v4(static_cast<uint32_t>(prng.next()))
-                : llp::IpAddress(prng.next() | 1, prng.next());
+      return v4 ? IpAddress::v4(static_cast<uint32_t>(prng.next()))
+                : IpAddress(prng.next() | 1, prng.next());
     };
-    const llp::Endpoint from{address(), static_cast<uint16_t>(prng.next())};
-    const llp::Endpoint to{address(), static_cast<uint16_t>(prng.next())};
+    const Endpoint from{address(), static_cast<uint16_t>(prng.next())};
+    const Endpoint to{address(), static_cast<uint16_t>(prng.next())};
     uint32_t words[9] = {};
     uint32_t count = 0;
-    for (const llp::Endpoint& e : {from, to}) {
+    for (const Endpoint& e : {from, to}) {
       if (v4) {
         words[count++] = e.address.as_v4();
       } else {

@@ -201,7 +201,7 @@ TEST_F(Arp, TheTableIsBounded) {
   learn(kPeer, kPeerMac);
   ASSERT_TRUE(send(kPeer));
   for (uint32_t i = 0; i < 100; ++i)
-    receive(arp_request(llp::IpAddress::v4(0x0a000010 + i), kGatewayMac));
+    receive(arp_request(IpAddress::v4(0x0a000010 + i), kGatewayMac));
   EXPECT_GT(counters().neighbours_full, 0u);
   interface_->flush(now_);
   port_->sent().clear();
@@ -209,7 +209,7 @@ TEST_F(Arp, TheTableIsBounded) {
   interface_->flush(now_);
   EXPECT_EQ(mac_to(port_->take_sent()), kPeerMac);
   for (uint32_t i = 0; i < 100; ++i) {
-    ASSERT_TRUE(send(llp::IpAddress::v4(0x0a000080 + i)));
+    ASSERT_TRUE(send(IpAddress::v4(0x0a000080 + i)));
     interface_->flush(now_);
   }
   EXPECT_GE(counters().neighbour_unresolved, 92u);
@@ -220,7 +220,7 @@ TEST_F(Arp, RequestsAreLimitedOverAllNeighbours) {
   config_.neighbours = 8;
   start();
   for (uint32_t i = 0; i < 5000; ++i) {
-    ASSERT_TRUE(send(llp::IpAddress::v4(0x0a010000 + i)));
+    ASSERT_TRUE(send(IpAddress::v4(0x0a010000 + i)));
     interface_->flush(now_);
   }
   EXPECT_EQ(counters().arp_requests_out, 1000u);
@@ -230,9 +230,9 @@ TEST_F(Arp, HostileFramesAreCounted) {
   const port::MacAddress group{1, 0, 0x5e, 0, 0, 1};
   receive(arp_request(kPeer, group));
   receive(arp_request(kPeer, {}));
-  receive(arp_request(llp::IpAddress::v4(0x0a0000ff), kPeerMac));  // broadcast address
-  receive(arp_request(llp::IpAddress::v4(0xe0000001), kPeerMac));  // multicast
-  receive(arp_request(kFar, kPeerMac));                            // not on the link
+  receive(arp_request(IpAddress::v4(0x0a0000ff), kPeerMac));  // broadcast address
+  receive(arp_request(IpAddress::v4(0xe0000001), kPeerMac));  // multicast
+  receive(arp_request(kFar, kPeerMac));                       // not on the link
   auto cut = arp_request(kPeer, kPeerMac);
   cut.resize(41);
   receive(cut);
@@ -246,7 +246,7 @@ TEST_F(Arp, HostileFramesAreCounted) {
 
 // RFC 5227: somebody tests whether our address is free.
 TEST_F(Arp, ProbesAreAnsweredNotLearned) {
-  receive(arp_request(llp::IpAddress::v4(0), kPeerMac));
+  receive(arp_request(IpAddress::v4(0), kPeerMac));
   interface_->flush(now_);
   EXPECT_EQ(arp_of(port_->take_sent()).target_ip, 0u);
 }
@@ -263,7 +263,7 @@ TEST_F(Arp, AFloodOfInventedNeighboursLeavesARealOneAlone) {
   uint32_t asked = 0;
   for (uint32_t ms = 0; ms < 10'000; ++ms) {
     now_ += std::chrono::milliseconds(1);
-    for (uint32_t i = 0; i < 3; ++i) send(llp::IpAddress::v4(0x0a010000 + ms * 3 + i), 40);
+    for (uint32_t i = 0; i < 3; ++i) send(IpAddress::v4(0x0a010000 + ms * 3 + i), 40);
     interface_->on_timers(now_);
     ASSERT_TRUE(send(kPeer));
     interface_->flush(now_);
@@ -289,7 +289,7 @@ TEST_F(Arp, AFloodOfInventedNeighboursDoesNotSilenceWhoOpens) {
   config_.neighbours = 64;
   start();
   for (uint32_t i = 0; i < 1500; ++i) {  // more than may be asked for
-    send(llp::IpAddress::v4(0x0a010000 + i), 40);
+    send(IpAddress::v4(0x0a010000 + i), 40);
     interface_->flush(now_);
     port_->sent().clear();
   }
@@ -323,8 +323,8 @@ TEST_F(Arp, MoreNeighboursThanTheTableHoldsAreAnswered) {
   config_.neighbours = 4;
   start();
   for (uint32_t i = 0; i < 4; ++i) {
-    learn(llp::IpAddress::v4(0x0a010000 + i), kGatewayMac);
-    ASSERT_TRUE(send(llp::IpAddress::v4(0x0a010000 + i)));
+    learn(IpAddress::v4(0x0a010000 + i), kGatewayMac);
+    ASSERT_TRUE(send(IpAddress::v4(0x0a010000 + i)));
   }
   interface_->flush(now_);
   port_->sent().clear();
@@ -344,7 +344,7 @@ TEST_F(Arp, AFloodOfInventedNeighboursDoesNotHideANewOne) {
   config_.neighbours = 64;
   start();
   for (uint32_t i = 0; i < 5000; ++i) {
-    send(llp::IpAddress::v4(0x0a010000 + i), 40);
+    send(IpAddress::v4(0x0a010000 + i), 40);
     interface_->flush(now_);
     port_->sent().clear();
     if (i == 4000) receive(arp_request(kPeer, kPeerMac));
@@ -359,7 +359,7 @@ TEST_F(Arp, ParkedFramesOfAllNeighboursLeaveThePortBuffers) {
   config_.prefix_length = 8;
   start();
   for (uint32_t i = 0; i < 1000; ++i) {
-    ASSERT_TRUE(send(llp::IpAddress::v4(0x0a010000 + i % 100), 40)) << i;
+    ASSERT_TRUE(send(IpAddress::v4(0x0a010000 + i % 100), 40)) << i;
     interface_->flush(now_);
     port_->sent().clear();
   }
@@ -375,8 +375,8 @@ TEST_F(Arp, ParkedFramesOfAllNeighboursLeaveThePortBuffers) {
 TEST_F(Arp, ASilentNextHopIsAskedAndItsNewAddressFound) {
   const port::MacAddress moved{2, 0, 0, 0, 0, 0x77};
   learn(kGateway, kGatewayMac);
-  interface_->doubt_path(kPeer, now_);                 // nothing is known of it
-  interface_->doubt_path(llp::IpAddress(1, 2), now_);  // no route
+  interface_->doubt_path(kPeer, now_);            // nothing is known of it
+  interface_->doubt_path(IpAddress(1, 2), now_);  // no route
   interface_->flush(now_);
   EXPECT_TRUE(port_->sent().empty());
   interface_->doubt_path(kFar, now_);
@@ -466,7 +466,7 @@ TEST_F(Arp, AReusedPlaceHasNoQuestionOfItsOwn) {
   const auto look_for = [&](uint32_t count) {
     const uint64_t before = counters().arp_requests_out;
     for (uint32_t i = 0; i < count; ++i) {
-      send(llp::IpAddress::v4(next++), 40);
+      send(IpAddress::v4(next++), 40);
       interface_->flush(now_);
       port_->sent().clear();
     }

@@ -42,7 +42,7 @@ Octets quote4(uint32_t l4, uint32_t total = 1500, uint32_t from = kOurs.as_v4(),
   return packet;
 }
 
-Octets quote6(uint32_t l4, const llp::IpAddress& from = kOurs6, uint8_t next = wire::kProtocolTcp) {
+Octets quote6(uint32_t l4, const IpAddress& from = kOurs6, uint8_t next = wire::kProtocolTcp) {
   wire::Ipv6 ip = with_next(next);
   ip.payload_length = 1400;
   ip.source = to_wire(from);

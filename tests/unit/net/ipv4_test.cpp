@@ -214,7 +214,7 @@ TEST_F(Ipv4Output, HeaderChecksumHoldsForManyIdsAndAddresses) {
   config_.gateway = {};
   start();
   for (uint32_t i = 0; i < 3000; ++i) {
-    const llp::IpAddress to = llp::IpAddress::v4(0x0b000000 + (i % 7) * 0x01fffff1);
+    const IpAddress to = IpAddress::v4(0x0b000000 + (i % 7) * 0x01fffff1);
     if (i < 7) learn(to, kPeerMac);
     ASSERT_TRUE(send(to, i % 1481));
     interface_->flush(now_);
@@ -240,8 +240,8 @@ TEST_F(Ipv4Output, ChecksumIsLeftOpenWhereThePortCompletesOrTrusts) {
 TEST_F(Ipv4Output, NoRoute) {
   for (const uint32_t to :
        {0u, 0x7f000001u, 0xe0000001u, 0xffffffffu, 0x0a0000ffu, 0x0a000000u, kOurs.as_v4()}) {
-    EXPECT_FALSE(interface_->has_route(llp::IpAddress::v4(to))) << to;
-    EXPECT_FALSE(send(llp::IpAddress::v4(to))) << to;
+    EXPECT_FALSE(interface_->has_route(IpAddress::v4(to))) << to;
+    EXPECT_FALSE(send(IpAddress::v4(to))) << to;
   }
   EXPECT_EQ(counters().no_route, 7u);
   EXPECT_TRUE(interface_->has_route(kPeer));

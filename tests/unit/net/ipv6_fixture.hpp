@@ -5,6 +5,7 @@
 
 #include <initializer_list>
 
+#include "llp/pseudo_header.hpp"
 #include "net/addresses.hpp"
 #include "net_fixture.hpp"
 #include "wire/ipv6.hpp"
@@ -12,11 +13,11 @@
 
 namespace rnic::net {
 
-inline constexpr llp::IpAddress kOurs6{0xfd00000000000000, 1};
-inline constexpr llp::IpAddress kPeer6{0xfd00000000000000, 2};
-inline constexpr llp::IpAddress kGateway6{0xfe80000000000000, 0xfe};
-inline constexpr llp::IpAddress kFar6{0x20010db800000000, 9};
-inline constexpr llp::IpAddress kOurLinkLocal = link_local_address(kOurMac);
+inline constexpr IpAddress kOurs6{0xfd00000000000000, 1};
+inline constexpr IpAddress kPeer6{0xfd00000000000000, 2};
+inline constexpr IpAddress kGateway6{0xfe80000000000000, 0xfe};
+inline constexpr IpAddress kFar6{0x20010db800000000, 9};
+inline constexpr IpAddress kOurLinkLocal = link_local_address(kOurMac);
 
 using Octets = std::vector<uint8_t>;
 
@@ -46,8 +47,7 @@ inline wire::Ipv6 with_next(uint8_t next) {
 }
 
 /// Completes the checksum of an ICMPv6 message.
-inline Octets icmp6(Octets message, const llp::IpAddress& from = kPeer6,
-                    const llp::IpAddress& to = kOurs6) {
+inline Octets icmp6(Octets message, const IpAddress& from = kPeer6, const IpAddress& to = kOurs6) {
   base::store_be16(message.data() + 2, 0);
   const uint32_t pseudo =
       llp::pseudo_header_sum(from, to, wire::kNextIcmpv6, static_cast<uint32_t>(message.size()));
@@ -86,9 +86,8 @@ inline wire::NeighbourMessage neighbour_of(const Sent6& sent) {
 }
 
 /// A neighbour discovery message as a frame with hop limit 255.
-inline Octets nd_frame(const wire::NeighbourMessage& message, const llp::IpAddress& from,
-                       const llp::IpAddress& to, const port::MacAddress& mac,
-                       uint8_t hop_limit = 255) {
+inline Octets nd_frame(const wire::NeighbourMessage& message, const IpAddress& from,
+                       const IpAddress& to, const port::MacAddress& mac, uint8_t hop_limit = 255) {
   Octets body(wire::kNdMessage);
   body.resize(wire::write_neighbour_message(body.data(), message));
   wire::Ipv6 ip = with_next(wire::kNextIcmpv6);
@@ -101,13 +100,13 @@ inline Octets nd_frame(const wire::NeighbourMessage& message, const llp::IpAddre
   return frame;
 }
 
-inline Octets advertisement(const llp::IpAddress& target, const port::MacAddress& mac,
+inline Octets advertisement(const IpAddress& target, const port::MacAddress& mac,
                             uint8_t flags = wire::kNdFlagSolicited | wire::kNdFlagOverride) {
   return nd_frame({wire::kIcmpv6NeighbourAdvertisement, flags, to_wire(target), mac}, target,
                   kOurs6, kOurMac);
 }
 
-inline Octets solicitation(const llp::IpAddress& from, const port::MacAddress& mac) {
+inline Octets solicitation(const IpAddress& from, const port::MacAddress& mac) {
   const wire::Ipv6Address group = wire::solicited_node(to_wire(kOurs6));
   return nd_frame({wire::kIcmpv6NeighbourSolicitation, 0, to_wire(kOurs6), mac}, from,
                   from_wire(group), wire::multicast_mac(group));
@@ -121,14 +120,14 @@ class Ipv6Test : public NetTest {
     config_.gateway6 = kGateway6;
     start();
   }
-  bool send6(const llp::IpAddress& to, uint32_t length = 100, uint8_t fill = 0x5a) {
+  bool send6(const IpAddress& to, uint32_t length = 100, uint8_t fill = 0x5a) {
     TxFrame frame;
     if (!interface_->begin(kOurs6, to, frame)) return false;
     std::memset(frame.l4, fill, length);
     interface_->send(frame, wire::kProtocolTcp, length, now_);
     return true;
   }
-  void learn6(const llp::IpAddress& ip, const port::MacAddress& mac) {
+  void learn6(const IpAddress& ip, const port::MacAddress& mac) {
     send6(ip);
     receive(advertisement(ip, mac));
     interface_->flush(now_);

@@ -76,7 +76,7 @@ TEST_F(Ipv6Input, EveryCutAndEveryFlippedBitIsSurvived) {
 
 // TCP-9293-3.9.2.3-01
 TEST_F(Ipv6Input, ImpossibleAddressesAreDropped) {
-  const auto from = [](const llp::IpAddress& a) {
+  const auto from = [](const IpAddress& a) {
     wire::Ipv6 ip = with_next(wire::kProtocolTcp);
     ip.source = to_wire(a);
     return ip6_frame(ip, kSent);
@@ -89,7 +89,7 @@ TEST_F(Ipv6Input, ImpossibleAddressesAreDropped) {
   std::fill_n(nobody.begin() + 14 + 8, 16, uint8_t{0});
   EXPECT_FALSE(receive(nobody));
   EXPECT_EQ(counters().ip_bad_source, 5u);
-  for (const llp::IpAddress& to : {kPeer6, kOurs /* mapped */, llp::IpAddress{0, 1}, kFar6}) {
+  for (const IpAddress& to : {kPeer6, kOurs /* mapped */, IpAddress{0, 1}, kFar6}) {
     wire::Ipv6 ip = with_next(wire::kProtocolTcp);
     ip.destination = to_wire(to);
     EXPECT_FALSE(receive(ip6_frame(ip, kSent)));

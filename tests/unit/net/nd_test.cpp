@@ -81,7 +81,7 @@ TEST_F(NeighbourDiscovery, UnaskedAdvertisementsTeachNothing) {
 
 // RFC 4861 s.4.3: to our own address it need not carry the asker's, which we may know.
 TEST_F(NeighbourDiscovery, AQuestionWithoutAnAddressIsAnsweredWhereItIsKnown) {
-  const auto question = [](const llp::IpAddress& from) {
+  const auto question = [](const IpAddress& from) {
     return nd_frame({wire::kIcmpv6NeighbourSolicitation, 0, to_wire(kOurs6), {}}, from, kOurs6,
                     kOurMac);
   };
@@ -157,8 +157,7 @@ TEST_F(NeighbourDiscovery, SilentNeighboursAreGivenUp) {
 TEST_F(NeighbourDiscovery, HostileMessagesAreCounted) {
   const wire::Ipv6Address group = wire::solicited_node(to_wire(kOurs6));
   const port::MacAddress group_mac = wire::multicast_mac(group);
-  const auto ask = [&](const llp::IpAddress& from, std::optional<port::MacAddress> link,
-                       uint8_t hops) {
+  const auto ask = [&](const IpAddress& from, std::optional<port::MacAddress> link, uint8_t hops) {
     return nd_frame({wire::kIcmpv6NeighbourSolicitation, 0, to_wire(kOurs6), link}, from,
                     from_wire(group), group_mac, hops);
   };
@@ -334,7 +333,7 @@ TEST_F(DuplicateAddress, AnAddressThatNobodyHasIsUsedAfterTheQuestions) {
   run_until(now_ + std::chrono::seconds(1));  // the random delay is shorter
   const auto first = question();
   ASSERT_TRUE(first);
-  EXPECT_EQ(from_wire(first->ip.source), llp::IpAddress{});
+  EXPECT_EQ(from_wire(first->ip.source), IpAddress{});
   EXPECT_EQ(from_wire(first->ip.destination), solicited_node(kOurs6));
   EXPECT_EQ(first->ip.hop_limit, 255);
   EXPECT_FALSE(neighbour_of(*first).link);

@@ -21,10 +21,10 @@ namespace rnic::net {
 inline constexpr port::MacAddress kOurMac{2, 0, 0, 0, 0, 1};
 inline constexpr port::MacAddress kPeerMac{2, 0, 0, 0, 0, 2};
 inline constexpr port::MacAddress kGatewayMac{2, 0, 0, 0, 0, 0xfe};
-inline constexpr llp::IpAddress kOurs = llp::IpAddress::v4(0x0a000001);
-inline constexpr llp::IpAddress kPeer = llp::IpAddress::v4(0x0a000002);
-inline constexpr llp::IpAddress kGateway = llp::IpAddress::v4(0x0a0000fe);
-inline constexpr llp::IpAddress kFar = llp::IpAddress::v4(0xc0000201);
+inline constexpr IpAddress kOurs = IpAddress::v4(0x0a000001);
+inline constexpr IpAddress kPeer = IpAddress::v4(0x0a000002);
+inline constexpr IpAddress kGateway = IpAddress::v4(0x0a0000fe);
+inline constexpr IpAddress kFar = IpAddress::v4(0xc0000201);
 
 /// An Ethernet frame with an IPv4 packet from kPeer to kOurs unless `ip` says otherwise.
 inline std::vector<uint8_t> ip_frame(wire::Ipv4 ip, const std::vector<uint8_t>& payload,
@@ -49,12 +49,12 @@ inline std::vector<uint8_t> arp_frame(const wire::Arp& arp, const port::MacAddre
 }
 
 /// A reply to us.
-inline std::vector<uint8_t> arp_reply(llp::IpAddress ip, const port::MacAddress& mac) {
+inline std::vector<uint8_t> arp_reply(IpAddress ip, const port::MacAddress& mac) {
   return arp_frame({wire::kArpReply, mac, ip.as_v4(), kOurMac, kOurs.as_v4()}, kOurMac);
 }
 
 /// A request for us.
-inline std::vector<uint8_t> arp_request(llp::IpAddress ip, const port::MacAddress& mac) {
+inline std::vector<uint8_t> arp_request(IpAddress ip, const port::MacAddress& mac) {
   return arp_frame({wire::kArpRequest, mac, ip.as_v4(), {}, kOurs.as_v4()}, wire::kMacBroadcast);
 }
 
@@ -104,7 +104,7 @@ class NetTest : public testing::Test {
   }
 
   /// Sends an IP payload of `length` octets, each `fill`.
-  bool send(llp::IpAddress to, uint32_t length = 100, uint8_t fill = 0x5a,
+  bool send(IpAddress to, uint32_t length = 100, uint8_t fill = 0x5a,
             uint8_t protocol = wire::kProtocolTcp) {
     TxFrame frame;
     if (!interface_->begin(kOurs, to, frame)) return false;
@@ -114,7 +114,7 @@ class NetTest : public testing::Test {
     return true;
   }
 
-  void learn(llp::IpAddress ip, const port::MacAddress& mac) {
+  void learn(IpAddress ip, const port::MacAddress& mac) {
     send(ip);
     receive(arp_reply(ip, mac));
     interface_->flush(now_);

@@ -5,10 +5,10 @@
 namespace rnic::net {
 namespace {
 
-llp::IpAddress ip(const char* text) {
-  const auto parsed = llp::parse_ip(text);
+IpAddress ip(const char* text) {
+  const auto parsed = parse_ip(text);
   EXPECT_TRUE(parsed) << text;
-  return parsed ? *parsed : llp::IpAddress{};
+  return parsed ? *parsed : IpAddress{};
 }
 
 Config many() {
@@ -27,7 +27,7 @@ Config many() {
 TEST(Routes, TheLongestPrefixWins) {
   const Routes routes(many(), kOurMac);
   const auto hop = [&](const char* to) {
-    return llp::to_string(routes.next_hop(ip(to)).value_or(llp::IpAddress{}));
+    return to_string(routes.next_hop(ip(to)).value_or(IpAddress{}));
   };
   EXPECT_EQ(hop("10.0.0.77"), "10.0.0.77");
   EXPECT_EQ(hop("10.1.9.9"), "10.0.0.2");
@@ -49,7 +49,7 @@ TEST(Routes, TheLongestPrefixWins) {
 // TCP-9293-3.9.1-01: the local address is chosen by routing.
 TEST(Routes, TheSourceFollowsTheRoute) {
   const Routes routes(many(), kOurMac);
-  const auto source = [&](const char* to) { return llp::to_string(routes.source_for(ip(to))); };
+  const auto source = [&](const char* to) { return to_string(routes.source_for(ip(to))); };
   EXPECT_EQ(source("10.0.0.9"), "10.0.0.1");
   EXPECT_EQ(source("10.1.9.9"), "10.0.0.1");
   EXPECT_EQ(source("10.1.2.3"), "192.168.1.1");
@@ -57,7 +57,7 @@ TEST(Routes, TheSourceFollowsTheRoute) {
   EXPECT_EQ(source("fd00::7"), "fd00::1");
   EXPECT_EQ(source("fd01::7"), "fd00::1");
   EXPECT_EQ(source("2001:db8:2::1"), "2001:db8:1::5");
-  EXPECT_EQ(source("fe80::7"), llp::to_string(kOurLinkLocal));
+  EXPECT_EQ(source("fe80::7"), to_string(kOurLinkLocal));
   EXPECT_TRUE(routes.source_for(ip("ff02::1")).is_unspecified());
   Config config = many();
   config.gateway6 = {};
@@ -95,11 +95,11 @@ TEST(Routes, AConfiguredLinkLocalAddressIsTheOnlyOne) {
   config.addresses.push_back({ip("fe80::77"), 64});
   const Routes routes(config, kOurMac);
   EXPECT_FALSE(routes.is_ours(kOurLinkLocal));
-  EXPECT_EQ(llp::to_string(routes.source_for(ip("fe80::7"))), "fe80::77");
+  EXPECT_EQ(to_string(routes.source_for(ip("fe80::7"))), "fe80::77");
 }
 
 TEST(Routes, LinkLocalAddressesComeFromTheMac) {
-  EXPECT_EQ(llp::to_string(link_local_address({0x00, 0x11, 0x22, 0x33, 0x44, 0x55})),
+  EXPECT_EQ(to_string(link_local_address({0x00, 0x11, 0x22, 0x33, 0x44, 0x55})),
             "fe80::211:22ff:fe33:4455");
 }
 

@@ -7,7 +7,7 @@
 namespace rnic::net {
 namespace {
 
-llp::Endpoint end(const char* address, uint16_t port) { return {*llp::parse_ip(address), port}; }
+Endpoint end(const char* address, uint16_t port) { return {*parse_ip(address), port}; }
 
 // The published verification suite for RSS.
 constexpr RssKey kPublished{0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67,
@@ -31,10 +31,10 @@ TEST(Rss, OurKeyIsSymmetricAndSpreads) {
   const port::ReceiveSpread spread = even_spread(4, 128);
   std::array<uint32_t, 4> landed{};
   for (int i = 0; i < 4000; ++i) {
-    const llp::Endpoint a{llp::IpAddress::v4(static_cast<uint32_t>(prng.next())),
-                          static_cast<uint16_t>(prng.next())};
-    const llp::Endpoint b{llp::IpAddress::v4(static_cast<uint32_t>(prng.next())),
-                          static_cast<uint16_t>(prng.next())};
+    const Endpoint a{IpAddress::v4(static_cast<uint32_t>(prng.next())),
+                     static_cast<uint16_t>(prng.next())};
+    const Endpoint b{IpAddress::v4(static_cast<uint32_t>(prng.next())),
+                     static_cast<uint16_t>(prng.next())};
     EXPECT_EQ(rss_hash(a, b, kSymmetricRssKey), rss_hash(b, a, kSymmetricRssKey));
     ++landed[queue_of(spread, a, b)];
   }

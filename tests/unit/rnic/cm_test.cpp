@@ -84,7 +84,7 @@ class StartErrors : public Streams {
     EXPECT_TRUE(has(told->detail, c.named)) << told->detail;
     EXPECT_TRUE(has(said, told->detail)) << said;
     EXPECT_TRUE(has(said, failed->detail)) << said;
-    EXPECT_TRUE(has(said, llp::to_string(right_end(kStreamPort)))) << said;
+    EXPECT_TRUE(has(said, to_string(right_end(kStreamPort)))) << said;
     EXPECT_EQ(left().device->mpa_counters().start_terminates, failures_);
     EXPECT_EQ(left().device->device_counters().connects_failed, failures_);
     EXPECT_EQ(left().device->rdmap_counters().faults_llp, failures_);
@@ -624,9 +624,9 @@ TEST_F(Impatient, TheTimeForAReplyBeginsWithTheConnection) {
 /// A transport that only keeps who wanted to speak.
 class FakeTransport final : public llp::Transport {
  public:
-  Status listen(const llp::Endpoint&, llp::Acceptor&) override { return {}; }
-  Status unlisten(const llp::Endpoint&) override { return {}; }
-  Result<llp::Stream*> connect(const llp::Endpoint&, const llp::Endpoint&, llp::StreamUser& who,
+  Status listen(const Endpoint&, llp::Acceptor&) override { return {}; }
+  Status unlisten(const Endpoint&) override { return {}; }
+  Result<llp::Stream*> connect(const Endpoint&, const Endpoint&, llp::StreamUser& who,
                                base::Now) override {
     user = &who;
     return &stream;
@@ -649,7 +649,7 @@ class OtherTransport : public ::testing::Test {
     qp_ = *device_.create_qp(spec);
   }
   Status connect(const ConnectOptions& options = {}) {
-    return device_.connect(*qp_, {llp::IpAddress::v4(0x0a000002), kPort}, {}, {}, options);
+    return device_.connect(*qp_, {IpAddress::v4(0x0a000002), kPort}, {}, {}, options);
   }
 
   FakeTransport transport_;

@@ -84,7 +84,7 @@ class DevicePair : public ::testing::Test {
     for (uint32_t i = 0; i < 2; ++i) {
       DeviceConfig config;
       config.name = i == 0 ? "left" : "right";
-      config.net.address = llp::IpAddress::v4(0x0a000001u + i);
+      config.net.address = IpAddress::v4(0x0a000001u + i);
       config.seed = i + 1;
       config.tcp.max_connections = 64;
       config.tcp.max_records = 4096;
@@ -103,7 +103,7 @@ class DevicePair : public ::testing::Test {
 
   Host& left() { return *hosts_[0]; }
   Host& right() { return *hosts_[1]; }
-  [[nodiscard]] llp::Endpoint right_end(uint16_t port = kPort) {
+  [[nodiscard]] Endpoint right_end(uint16_t port = kPort) {
     return {right().device->config().net.address, port};
   }
 

@@ -11,7 +11,7 @@ struct Node {
   Node(uint8_t number, base::Now now, net::FragmentPolicy policy = net::FragmentPolicy::Many)
       : nic({"nic", {2, 0, 0, 0, 0, number}, 1500, port::ChecksumMode::Software, {}}, 1, {}) {
     DeviceConfig config;
-    config.net.address = llp::IpAddress::v4(0x0a000000u + number);
+    config.net.address = IpAddress::v4(0x0a000000u + number);
     config.net.fragments = policy;
     config.seed = number;
     config.mpa.markers_receive = true;
@@ -69,7 +69,7 @@ class Path : public ::testing::Test {
     return done();
   }
   void connect() {
-    const llp::Endpoint there{right_.device->config().net.address, 7};
+    const Endpoint there{right_.device->config().net.address, 7};
     ASSERT_TRUE(right_.device->listen(there.port).has_value());
     ASSERT_TRUE(left_.device->connect(*left_.qp, there, {}, now_).has_value());
     std::optional<Event> request;

@@ -58,7 +58,7 @@ class NarrowPath : public ::testing::TestWithParam<bool> {
   void TearDown() override { devices_.clear(); }
 
   static port::MacAddress mac(uint32_t i) { return {2, 0, 0, 0, 0, static_cast<uint8_t>(1 + i)}; }
-  static llp::IpAddress address(uint32_t i) { return llp::IpAddress::v4(0x0a000001 + i); }
+  static IpAddress address(uint32_t i) { return IpAddress::v4(0x0a000001 + i); }
 
   /// The path from the left to the right; its router tells of what it drops, or does not.
   bool carry(const Octets& frame) {

@@ -82,7 +82,7 @@ TEST_F(FramedSockets, ASetupThatCannotBeTakesNoPlace) {
   FramedSetup setup;
   setup.send = FramedSendMode::Markers;
   setup.stream.format.length_octets = 0;
-  const llp::Endpoint local{left().device->config().net.address, 0};
+  const Endpoint local{left().device->config().net.address, 0};
   FramedTable& table = left().device->framed();
   for (int i = 0; i < 20; ++i) {  // more often than there are places
     const auto refused =
@@ -125,8 +125,8 @@ TEST_F(FramedSockets, ThoseThatAreGoneCostNoMemory) {
 // A stream that cannot be begun gives its place and its rings back.
 TEST_F(FramedSockets, AConnectWithoutARouteTakesNoPlace) {
   FramedTable& table = left().device->framed();
-  const llp::Endpoint local{left().device->config().net.address, 0};
-  const llp::Endpoint nowhere{llp::IpAddress::v4(0), kFrames};
+  const Endpoint local{left().device->config().net.address, 0};
+  const Endpoint nowhere{IpAddress::v4(0), kFrames};
   for (int i = 0; i < 20; ++i) {  // more often than there are places
     const auto refused = table.connect(local, nowhere, left().device->default_options(), {}, now_);
     ASSERT_FALSE(refused.has_value());

@@ -108,7 +108,7 @@ TEST_F(FewConnections, AnActiveOpenFindsItsPlace) {
   stranger();
   stranger();
   QueuePair* qp = right().make_qp();
-  const llp::Endpoint there{left().device->config().net.address, kPort + 1};
+  const Endpoint there{left().device->config().net.address, kPort + 1};
   ASSERT_TRUE(right().device->connect(*qp, there, {}, now_).has_value());
   EXPECT_EQ(counters().starts_displaced, 1u);
   ASSERT_TRUE(run_until([&] { return left().has(EventKind::ConnectRequest); }));
@@ -118,7 +118,7 @@ TEST_F(FewConnections, NobodyGivesWayForACallThatFails) {
   StreamSocket* first = stranger();
   stranger();
   QueuePair* qp = right().make_qp();
-  const llp::Endpoint nowhere{llp::IpAddress::v4(0xc0a80001), kPort};
+  const Endpoint nowhere{IpAddress::v4(0xc0a80001), kPort};
   EXPECT_FALSE(right().device->connect(*qp, nowhere, {}, now_).has_value());
   run_for(std::chrono::milliseconds(1));
   EXPECT_EQ(counters().starts_displaced, 0u);

@@ -5,8 +5,8 @@
 namespace rnic::nic {
 namespace {
 
-constexpr llp::IpAddress v6(uint64_t number) { return {0xfd00'0000'0000'0000, number}; }
-const llp::IpAddress kSecond = llp::IpAddress::v4(0x0a0000c8);
+constexpr IpAddress v6(uint64_t number) { return {0xfd00'0000'0000'0000, number}; }
+const IpAddress kSecond = IpAddress::v4(0x0a0000c8);
 
 class Listening : public DevicePair {
  protected:
@@ -18,10 +18,10 @@ class Listening : public DevicePair {
         }) {}
 
   /// A connection to that address comes about, and says so at both ends.
-  bool reaches(const llp::IpAddress& address, uint16_t port, const ConnectOptions& options = {}) {
+  bool reaches(const IpAddress& address, uint16_t port, const ConnectOptions& options = {}) {
     QueuePair* from = left().make_qp();
     QueuePair* to = right().make_qp();
-    const llp::Endpoint there{address, port};
+    const Endpoint there{address, port};
     EXPECT_TRUE(left().device->connect(*from, there, {}, now_, options).has_value());
     run_until([&] {
       return right().has(EventKind::ConnectRequest) || left().has(EventKind::ConnectFailed);
@@ -42,7 +42,7 @@ class Listening : public DevicePair {
 TEST_F(Listening, EveryAddressOfBothFamilies_CM_05) {
   ASSERT_TRUE(right().device->listen(100).has_value());
   for (const auto& address : {right_end().address, kSecond, v6(2)}) {
-    EXPECT_TRUE(reaches(address, 100)) << llp::to_string(address);
+    EXPECT_TRUE(reaches(address, 100)) << to_string(address);
   }
   EXPECT_FALSE(reaches(v6(2), 101));
 }
@@ -50,11 +50,11 @@ TEST_F(Listening, EveryAddressOfBothFamilies_CM_05) {
 // CM-05
 TEST_F(Listening, OneAddressOnly_CM_05) {
   for (const auto& only : {right_end().address, kSecond, v6(2)}) {
-    ASSERT_TRUE(right().device->listen(llp::Endpoint{only, 200}).has_value());
+    ASSERT_TRUE(right().device->listen(Endpoint{only, 200}).has_value());
     for (const auto& address : {right_end().address, kSecond, v6(2)}) {
-      EXPECT_EQ(reaches(address, 200), address == only) << llp::to_string(address);
+      EXPECT_EQ(reaches(address, 200), address == only) << to_string(address);
     }
-    ASSERT_TRUE(right().device->unlisten(llp::Endpoint{only, 200}).has_value());
+    ASSERT_TRUE(right().device->unlisten(Endpoint{only, 200}).has_value());
     EXPECT_FALSE(reaches(only, 200));
   }
 }
@@ -62,7 +62,7 @@ TEST_F(Listening, OneAddressOnly_CM_05) {
 // Listeners of one port have their own framing each, and keep it when another one goes.
 TEST_F(Listening, EachListenerHasItsFraming) {
   const ConnectOptions framed{.framing = rnic::Framing::Tuf};
-  const llp::Endpoint first{right_end().address, 300}, second{kSecond, 300};
+  const Endpoint first{right_end().address, 300}, second{kSecond, 300};
   ASSERT_TRUE(right().device->listen(first, rnic::Framing::Tuf).has_value());
   ASSERT_TRUE(right().device->listen(second).has_value());
   EXPECT_TRUE(reaches(first.address, 300, framed));
@@ -74,7 +74,7 @@ TEST_F(Listening, EachListenerHasItsFraming) {
 }
 
 TEST_F(Listening, AForeignAddressIsRefused) {
-  const auto status = right().device->listen(llp::Endpoint{v6(77), 200});
+  const auto status = right().device->listen(Endpoint{v6(77), 200});
   ASSERT_FALSE(status.has_value());
   EXPECT_NE(status.error().message.find("fd00::4d"), std::string::npos);
 }

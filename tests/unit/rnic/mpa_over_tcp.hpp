@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "llp/pseudo_header.hpp"
 #include "mpa/mpa.hpp"
 #include "support/mpa_fakes.hpp"
 #include "support/tcp_link.hpp"
@@ -77,7 +78,7 @@ class MpaConnection : public llp::Acceptor {
     config.exchange_reads = false;
     return config;
   }
-  llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint&, const llp::Endpoint&,
+  llp::StreamUser* accept(llp::Stream& stream, const Endpoint&, const Endpoint&,
                           base::Now) override {
     b.session.attach(stream);
     return &b.session;

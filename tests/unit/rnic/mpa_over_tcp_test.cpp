@@ -173,8 +173,7 @@ TEST_F(MpaOverTcp, AShrinkingPathIsNoDeadlock_MPA_A_5_2_02) {
 // sizes of its writes.
 TEST(PlainOctets, AreSegmentedAsByAnyTcp_MPA00_5_1_1_01) {
   struct One final : llp::Acceptor {
-    llp::StreamUser* accept(llp::Stream& s, const llp::Endpoint&, const llp::Endpoint&,
-                            base::Now) override {
+    llp::StreamUser* accept(llp::Stream& s, const Endpoint&, const Endpoint&, base::Now) override {
       user.attach(s);
       return &user;
     }
@@ -207,7 +206,7 @@ TEST(SimultaneousOpen, OfTwoInitiators_UNH_MPA_1_22) {
     config.exchange_reads = false;
     Speaker a(mpa::Role::Initiator, config);
     Speaker b(roles ? mpa::Role::Responder : mpa::Role::Initiator, config);
-    const llp::Endpoint end_a{kAddressA, 5000}, end_b{kAddressB, 6000};
+    const Endpoint end_a{kAddressA, 5000}, end_b{kAddressB, 6000};
     a.send(1, 100);
     b.send(2, 100);
     a.session.attach(**link.a.connect(end_a, end_b, a.session, link.now));

@@ -133,7 +133,7 @@ class Operations : public Streams {
   void dial(uint16_t port) {
     EXPECT_TRUE(left().device->connect(*qp_, right_end(port), {}, now_).has_value());
   }
-  [[nodiscard]] llp::Endpoint left_end() { return {left().device->config().net.address, kPort}; }
+  [[nodiscard]] Endpoint left_end() { return {left().device->config().net.address, kPort}; }
 
   /// What is legal of that kind.
   SendRequest request(Opcode opcode) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "llp/pseudo_header.hpp"
 #include "rnic/rnic.hpp"
 #include "support/fake_nic.hpp"
 #include "wire/icmp.hpp"
@@ -52,8 +53,8 @@ class PathRaise : public ::testing::TestWithParam<bool> {
 
   [[nodiscard]] bool v4() const { return GetParam(); }
   static port::MacAddress mac(uint32_t i) { return {2, 0, 0, 0, 0, static_cast<uint8_t>(1 + i)}; }
-  [[nodiscard]] llp::IpAddress address(uint32_t i) const {
-    return v4() ? llp::IpAddress::v4(0x0a000001 + i) : llp::IpAddress(0xfd00000000000000, 1 + i);
+  [[nodiscard]] IpAddress address(uint32_t i) const {
+    return v4() ? IpAddress::v4(0x0a000001 + i) : IpAddress(0xfd00000000000000, 1 + i);
   }
 
   /// The path from the left to the right.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "llp/pseudo_header.hpp"
 #include "net/queue_exchange.hpp"
 #include "net/rss.hpp"
 #include "rnic/rnic.hpp"
@@ -69,10 +70,10 @@ struct NicHost {
     }
   }
 
-  static llp::IpAddress v4(uint8_t number) { return llp::IpAddress::v4(0x0a000000u + number); }
-  static llp::IpAddress v6(uint8_t number) { return {0xfd00000000000000, number}; }
+  static IpAddress v4(uint8_t number) { return IpAddress::v4(0x0a000000u + number); }
+  static IpAddress v6(uint8_t number) { return {0xfd00000000000000, number}; }
 
-  void connect(uint32_t queue, const llp::IpAddress& to, base::Now now) {
+  void connect(uint32_t queue, const IpAddress& to, base::Now now) {
     auto socket = devices[queue]->connect_stream({to, kEchoPort}, now);
     ASSERT_TRUE(socket) << socket.error().message;
     clients.push_back({*socket, queue});
@@ -155,7 +156,7 @@ class Queues : public ::testing::Test {
     right_ = std::make_unique<NicHost>(NicHost::Options{.number = 2, .queues = right_queues}, now_);
     test::FakeNic::connect(left_->nic, right_->nic);
   }
-  void connect_all(const llp::IpAddress& to) {
+  void connect_all(const IpAddress& to) {
     for (uint32_t i = 0; i < kConnections; ++i) left_->connect(i % left_->nic.queues(), to, now_);
   }
   void run(base::Duration span) {
@@ -286,12 +287,12 @@ TEST_F(Queues, ASynOnAnotherQueueIsNotAnswered) {
 
 /// A way out whose answers come here for one local port only.
 struct OnePortEgress final : tcp::Egress {
-  bool begin(llp::IpAddress, llp::IpAddress, tcp::TxSlot&) override { return false; }
+  bool begin(IpAddress, IpAddress, tcp::TxSlot&) override { return false; }
   void send(tcp::TxSlot&, uint32_t, base::Now) override {}
   void cancel(tcp::TxSlot&) override {}
-  uint32_t path_mtu(llp::IpAddress) const override { return 1500; }
-  void reduce_path_mtu(llp::IpAddress, uint32_t, base::Now) override {}
-  bool lands_here(const llp::Endpoint& local, const llp::Endpoint&) const override {
+  uint32_t path_mtu(IpAddress) const override { return 1500; }
+  void reduce_path_mtu(IpAddress, uint32_t, base::Now) override {}
+  bool lands_here(const Endpoint& local, const Endpoint&) const override {
     return local.port == 50'001;
   }
 };
@@ -304,7 +305,7 @@ TEST(Home, TheLocalPortIsOneWhoseAnswersComeHere) {
   config.max_connections = 4;
   tcp::Stack stack(config, egress, {1, 2}, 3, now);
   rnic::testing::RecordUser user(1, 2);
-  const llp::Endpoint remote{NicHost::v4(2), kEchoPort};
+  const Endpoint remote{NicHost::v4(2), kEchoPort};
   const auto named = stack.connect({NicHost::v4(1), 50'002}, remote, user, now);
   ASSERT_FALSE(named);
   EXPECT_EQ(named.error().code, ErrorCode::InvalidArgument);

@@ -146,7 +146,7 @@ TEST_F(Resources, RemovingTwiceTakesNothing_BUG_10) {
 // An active open that cannot begin gives its connection back, and the queue pair stays unused.
 TEST_F(Resources, AConnectThatCannotBeginLeavesNothing_BUG_10) {
   QueuePair* qp = *device().create_qp(queues(*device().alloc_pd(), *device().create_cq(kDepth)));
-  const llp::Endpoint nowhere{llp::IpAddress{0xfd00000000000000, 7}, kPort};  // no such family here
+  const Endpoint nowhere{IpAddress{0xfd00000000000000, 7}, kPort};  // no such family here
   for (uint32_t i = 0; i < 2 * device().config().limits.max_connections; ++i) {
     EXPECT_FALSE(device().connect(*qp, nowhere, {}, now_));
     EXPECT_FALSE(device().connect(*qp, {right_end().address, 0}, {}, now_));

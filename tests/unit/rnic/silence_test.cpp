@@ -106,7 +106,7 @@ TEST_F(Silence, WhoseAnswerIsAwaitedStays) {
   ASSERT_EQ(ours[0]->post_send(work(Opcode::Read, 1, memory, sink, 8)), PostResult::Ok);
   right().device->poll(now_);  // the left one does not hear of it
   QueuePair* newcomer = right().make_qp();
-  const llp::Endpoint there{left().device->config().net.address, kPort + 1};
+  const Endpoint there{left().device->config().net.address, kPort + 1};
   ASSERT_TRUE(right().device->connect(*newcomer, there, {}, now_).has_value());
   right().device->poll(now_);
   EXPECT_EQ(counters().silent_displaced, 1u);
@@ -157,7 +157,7 @@ class Outbound : public Silence {
  protected:
   void SetUp() override {
     ASSERT_TRUE(left().device->listen(kPort + 1).has_value());
-    const llp::Endpoint there{left().device->config().net.address, kPort + 1};
+    const Endpoint there{left().device->config().net.address, kPort + 1};
     for (int i = 0; i < 2; ++i) {
       ASSERT_TRUE(right().device->connect(*right().make_qp(), there, {}, now_).has_value());
       ASSERT_TRUE(run_until([&] { return left().has(EventKind::ConnectRequest); }));

@@ -177,7 +177,7 @@ TEST_F(Streams, NobodyListens) {
 TEST_F(Streams, AConnectingStreamIsLetGo) {
   // Nobody has this address.
   const auto made =
-      left().device->connect_stream({llp::IpAddress::v4(0x0a00004d), kStreamPort}, {}, now_);
+      left().device->connect_stream({IpAddress::v4(0x0a00004d), kStreamPort}, {}, now_);
   ASSERT_TRUE(made.has_value());
   StreamSocket* near = *made;
   run_for(std::chrono::milliseconds(5));
@@ -229,7 +229,7 @@ TEST_F(Streams, AddressesAndBacklogsThatCannotBe) {
   ASSERT_FALSE(twice.has_value());
   EXPECT_EQ(twice.error().code, ErrorCode::AlreadyExists);
   const auto nowhere =
-      left().device->connect_stream({llp::IpAddress::v4(0xe0000001), kStreamPort}, {}, now_);
+      left().device->connect_stream({IpAddress::v4(0xe0000001), kStreamPort}, {}, now_);
   EXPECT_FALSE(nowhere.has_value());
   EXPECT_EQ(left().device->streams().live(), 0u);
 }

@@ -214,8 +214,7 @@ TEST(Options, UnansweredWindowProbesEndByTheUserTimeout) {
 
 /// A plain stream on the stack's side of a RawPeer.
 struct FirstOnly final : llp::Acceptor {
-  llp::StreamUser* accept(llp::Stream& s, const llp::Endpoint&, const llp::Endpoint&,
-                          base::Now) override {
+  llp::StreamUser* accept(llp::Stream& s, const Endpoint&, const Endpoint&, base::Now) override {
     user.attach(s);
     return &user;
   }

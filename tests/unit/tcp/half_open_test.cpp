@@ -15,14 +15,14 @@ tcp::Config without_cookies() {
   return config;
 }
 
-llp::IpAddress stranger(uint32_t number) { return llp::IpAddress::v4(0x0a630000u + number); }
+IpAddress stranger(uint32_t number) { return IpAddress::v4(0x0a630000u + number); }
 
 class HalfOpen : public ::testing::Test {
  protected:
   HalfOpen() : HalfOpen(without_cookies()) {}
   explicit HalfOpen(const tcp::Config& config) : p(config) { p.acceptor.next.push_back(&p.user); }
 
-  void syn(const llp::IpAddress& from, uint16_t port) {
+  void syn(const IpAddress& from, uint16_t port) {
     p.inject({.seq = kIrs, .flags = flag::kSyn, .source_port = port, .source = from});
   }
   void honest_syn() { p.inject({.seq = kIrs, .flags = flag::kSyn}); }

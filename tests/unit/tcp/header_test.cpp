@@ -236,8 +236,7 @@ TEST(Header, WhatWasSackedIsNeverAskedForAgain_TCP_2018_8_01) {
 // TCP-9293-3.8.5-01
 TEST(Urgent, IsToldAndLeavesTheStreamAlone_TCP_9293_3_8_5_01) {
   struct OneStream final : llp::Acceptor {
-    llp::StreamUser* accept(llp::Stream& s, const llp::Endpoint&, const llp::Endpoint&,
-                            base::Now) override {
+    llp::StreamUser* accept(llp::Stream& s, const Endpoint&, const Endpoint&, base::Now) override {
       user.attach(s);
       return &user;
     }
@@ -327,7 +326,7 @@ TEST(Header, OpensLeaveOthersAloneAndGoToUnicastOnly_TCP_9293_3_9_1_01) {
   ASSERT_TRUE(p.link.b.listen({kAddressB, 4421}, other).has_value());
   RecordUser u{1, 2};
   for (const char* text : {"224.0.0.1", "255.255.255.255", "0.0.0.0", "ff02::1", "::"}) {
-    const auto to = llp::parse_ip(text);
+    const auto to = parse_ip(text);
     ASSERT_TRUE(to.has_value());
     EXPECT_FALSE(p.link.a.connect({kAddressA, 0}, {*to, 80}, u, p.link.now).has_value()) << text;
   }

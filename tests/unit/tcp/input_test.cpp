@@ -648,7 +648,7 @@ TEST(Input, HostileHeadersOnlyCount_TCP_9293_3_1_05) {
   std::vector<uint8_t> whole(20);
   wire::TcpRepr{.source_port = 1, .destination_port = 2, .flags = flag::kSyn}.emit(whole.data());
   for (const uint32_t address : {0u, 0xffffffffu, 0xe0000001u}) {
-    p.stack.input({.source = llp::IpAddress::v4(address),
+    p.stack.input({.source = IpAddress::v4(address),
                    .destination = RawPeer::kUs,
                    .tcp = whole,
                    .checksum_verified = true},

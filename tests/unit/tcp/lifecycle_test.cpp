@@ -9,8 +9,8 @@ TEST(Lifecycle, SimultaneousOpenGivesOneConnection_TCP_9293_3_5_02) {
   TcpLink link;
   RecordUser a{11, 22};
   RecordUser b{22, 11};
-  const llp::Endpoint end_a{kAddressA, 5000};
-  const llp::Endpoint end_b{kAddressB, 6000};
+  const Endpoint end_a{kAddressA, 5000};
+  const Endpoint end_b{kAddressB, 6000};
   a.stream = *link.a.connect(end_a, end_b, a, link.now);
   b.stream = *link.b.connect(end_b, end_a, b, link.now);
   ASSERT_TRUE(link.run_until([&] { return a.is_established && b.is_established; }, seconds(10)));
@@ -269,10 +269,10 @@ TEST(Lifecycle, ANewSynReopensFromTimeWait_TCP_9293_3_6_1_03) {
 TEST(Lifecycle, ConnectRejectsNonsense) {
   TcpLink link;
   RecordUser u{1, 2};
-  EXPECT_FALSE(link.a.connect({kAddressA, 0}, {llp::IpAddress::v4(0xe0000001), 80}, u, link.now)
-                   .has_value());
-  EXPECT_FALSE(link.a.connect({kAddressA, 0}, {llp::IpAddress::v4(0xffffffff), 80}, u, link.now)
-                   .has_value());
+  EXPECT_FALSE(
+      link.a.connect({kAddressA, 0}, {IpAddress::v4(0xe0000001), 80}, u, link.now).has_value());
+  EXPECT_FALSE(
+      link.a.connect({kAddressA, 0}, {IpAddress::v4(0xffffffff), 80}, u, link.now).has_value());
   EXPECT_FALSE(link.a.connect({kAddressA, 0}, {kAddressB, 0}, u, link.now).has_value());
   link.egress_a.mtu = 0;
   const auto result = link.a.connect({kAddressA, 0}, {kAddressB, 80}, u, link.now);

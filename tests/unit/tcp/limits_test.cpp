@@ -383,7 +383,7 @@ TEST(Limits, ListenersAreBounded) {
 
 TEST(Limits, APairOfEndpointsHasOneConnection) {
   RawPeer p;
-  const llp::Endpoint local{RawPeer::kUs, 5000};
+  const Endpoint local{RawPeer::kUs, 5000};
   ASSERT_TRUE(p.stack.connect(local, {RawPeer::kPeer, 80}, p.user, p.now).has_value());
   RecordUser other{11, 22};
   const auto again = p.stack.connect(local, {RawPeer::kPeer, 80}, other, p.now);

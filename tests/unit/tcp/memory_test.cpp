@@ -18,7 +18,7 @@ using test::kSanitized;
 /// A user without buffers: what an idle connection costs is TCP's alone.
 class IdleUser final : public llp::StreamUser, public llp::Acceptor {
  public:
-  llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint&, const llp::Endpoint&,
+  llp::StreamUser* accept(llp::Stream& stream, const Endpoint&, const Endpoint&,
                           base::Now) override {
     if (keep) accepted.push_back(&stream);
     return this;

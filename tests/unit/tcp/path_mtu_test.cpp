@@ -104,8 +104,8 @@ TEST(PathMtu, ImpossibleSizesAreIgnored_TCP_8201_4_01) {
 TEST(PathMtu, Ipv6NeverGoesBelow1280) {
   tcp::Config config;
   RawPeer p(config);
-  const llp::IpAddress us(0xfd00'0000'0000'0000, 1);
-  const llp::IpAddress peer(0xfd00'0000'0000'0000, 2);
+  const IpAddress us(0xfd00'0000'0000'0000, 1);
+  const IpAddress peer(0xfd00'0000'0000'0000, 2);
   RecordUser u{11, 22};
   u.stream = *p.stack.connect({us, 5000}, {peer, 80}, u, p.now);
   p.stack.output(p.now);

@@ -40,7 +40,7 @@ struct Segment {
   std::vector<uint8_t> octets;
   wire::TcpOptions parsed;  ///< of what the stack sent
   uint16_t source_port = 0;
-  llp::IpAddress source;      ///< of what the stack gets; unspecified: the peer's
+  IpAddress source;           ///< of what the stack gets; unspecified: the peer's
   uint8_t ecn = 0;            ///< the two bits of the IP header
   uint8_t traffic_class = 0;  ///< sent: DSCP << 2 | ECN
   uint8_t hop_limit = 0;      ///< sent; 0: the interface's default
@@ -48,7 +48,7 @@ struct Segment {
 
 class CaptureEgress final : public tcp::Egress {
  public:
-  bool begin(llp::IpAddress, llp::IpAddress, tcp::TxSlot& slot) override {
+  bool begin(IpAddress, IpAddress, tcp::TxSlot& slot) override {
     if (full) return false;
     slot = {.tcp = buffer_.data(), .room = mtu - 20, .checksum_open = true, .frame = nullptr};
     return true;
@@ -71,16 +71,16 @@ class CaptureEgress final : public tcp::Egress {
     sent.push_back(s);
   }
   void cancel(tcp::TxSlot&) override {}
-  [[nodiscard]] uint32_t path_mtu(llp::IpAddress) const override { return mtu; }
-  [[nodiscard]] uint32_t link_mtu(llp::IpAddress) const override { return kLinkMtu; }
-  void reduce_path_mtu(llp::IpAddress, uint32_t to, base::Now) override { mtu = std::min(mtu, to); }
-  void doubt_path(llp::IpAddress end, base::Now) override { doubted.push_back(end); }
+  [[nodiscard]] uint32_t path_mtu(IpAddress) const override { return mtu; }
+  [[nodiscard]] uint32_t link_mtu(IpAddress) const override { return kLinkMtu; }
+  void reduce_path_mtu(IpAddress, uint32_t to, base::Now) override { mtu = std::min(mtu, to); }
+  void doubt_path(IpAddress end, base::Now) override { doubted.push_back(end); }
 
   static constexpr uint32_t kLinkMtu = 1500;
   uint32_t mtu = kLinkMtu;  // of the path
   bool full = false;        // the port takes nothing
   std::deque<Segment> sent;
-  std::vector<llp::IpAddress> doubted;  ///< R1 was reached towards them
+  std::vector<IpAddress> doubted;  ///< R1 was reached towards them
 
  private:
   std::array<uint8_t, 65536> buffer_{};
@@ -112,8 +112,8 @@ inline std::vector<uint8_t> operator+(std::vector<uint8_t> a, const std::vector<
 
 class RawPeer {
  public:
-  static constexpr llp::IpAddress kUs = llp::IpAddress::v4(0x0a000001);
-  static constexpr llp::IpAddress kPeer = llp::IpAddress::v4(0x0a000002);
+  static constexpr IpAddress kUs = IpAddress::v4(0x0a000001);
+  static constexpr IpAddress kPeer = IpAddress::v4(0x0a000002);
   static constexpr uint16_t kOurPort = 4420;
   static constexpr uint16_t kPeerPort = 1000;
 

@@ -8,8 +8,8 @@
 namespace rnic::testing {
 namespace {
 
-constexpr llp::Endpoint kLocal{llp::IpAddress::v4(0x0a000001), 80};
-constexpr llp::Endpoint kRemote{llp::IpAddress::v4(0x0a000002), 1000};
+constexpr Endpoint kLocal{IpAddress::v4(0x0a000001), 80};
+constexpr Endpoint kRemote{IpAddress::v4(0x0a000002), 1000};
 
 TEST(SynCookies, CarryTheMssAndFitOneSynOnly) {
   tcp::SynCookies cookies({1, 2});
@@ -84,7 +84,7 @@ void flood(RawPeer& p, uint32_t syns) {
                   .header_length = 24}
         .emit(syn.data());
     base::store_be32(&syn[20], 0x020405b4);
-    const auto source = llp::IpAddress::v4(0x0b000000 | (random.next32() & 0xffffff));
+    const auto source = IpAddress::v4(0x0b000000 | (random.next32() & 0xffffff));
     p.stack.input(
         {.source = source, .destination = RawPeer::kUs, .tcp = syn, .checksum_verified = true},
         p.now);

@@ -143,8 +143,8 @@ TEST(TimeWait, AnActiveOpenUsesThePortAgainWhenTheClockHasTicked) {
     config.timestamps = stamped;
     config.time_wait = seconds(60);
     Pair p(config, config);
-    const llp::Endpoint from{kAddressA, 5000};
-    const llp::Endpoint to{kAddressB, kPort};
+    const Endpoint from{kAddressA, 5000};
+    const Endpoint to{kAddressB, kPort};
     p.a.stream = *p.link.a.connect(from, to, p.a, p.link.now);
     ASSERT_TRUE(p.link.run_until([&] { return p.b.is_established; }, seconds(1)));
     // Many octets in no time: the clock of the ISN has not come so far.
@@ -175,8 +175,8 @@ TEST(TimeWait, AnActiveOpenUsesThePortAgainWhenTheClockHasTicked) {
 TEST(TimeWait, TheOldestGivesWay) {
   tcp::TimeWaitTable table(4, seconds(10), {1, 2});
   base::Now now = base::from_nanos(0);
-  const auto remote = [](uint16_t port) { return llp::Endpoint{kAddressB, port}; };
-  const llp::Endpoint local{kAddressA, 80};
+  const auto remote = [](uint16_t port) { return Endpoint{kAddressB, port}; };
+  const Endpoint local{kAddressA, 80};
   for (uint16_t port = 1; port <= 6; ++port) {
     tcp::TimeWaitEntry entry;
     entry.snd_nxt = base::Seq32(port);
@@ -206,13 +206,13 @@ TEST(TimeWait, TheTableAgreesWithAnObviousOne) {
   std::map<uint16_t, base::Now> obvious;
   base::Prng random(9);
   base::Now now = base::from_nanos(0);
-  const llp::Endpoint local{kAddressA, 80};
+  const Endpoint local{kAddressA, 80};
   for (int i = 0; i < 20000; ++i) {
     now += milliseconds(random.below(8));
     table.expire(now);
     std::erase_if(obvious, [&](const auto& e) { return e.second <= now; });
     const auto port = static_cast<uint16_t>(random.between(1, 40));
-    const llp::Endpoint remote{kAddressB, port};
+    const Endpoint remote{kAddressB, port};
     tcp::TimeWaitEntry* entry = table.find(local, remote);
     // An entry restarted in the queue's midst lives longer than its own time, never shorter.
     if (obvious.contains(port)) {
@@ -241,8 +241,8 @@ TEST(TimeWait, TheTableAgreesWithAnObviousOne) {
 TEST(TimeWait, WhatIsGoneIsNotWaitedFor) {
   tcp::TimeWaitTable table(4, seconds(10), {1, 2});
   const base::Now start = base::from_nanos(1'000'000'000);
-  const auto end = [](uint16_t port) { return llp::Endpoint{RawPeer::kPeer, port}; };
-  const llp::Endpoint ours{RawPeer::kUs, 80};
+  const auto end = [](uint16_t port) { return Endpoint{RawPeer::kPeer, port}; };
+  const Endpoint ours{RawPeer::kUs, 80};
   for (uint16_t i = 1; i <= 4; ++i) table.add(ours, end(i), {}, start + seconds(i));
   table.erase(*table.find(ours, end(1)));
   EXPECT_EQ(table.next_deadline(start), start + seconds(12));

@@ -137,7 +137,7 @@ uint16_t summed(const std::vector<uint8_t>& source, const std::vector<uint8_t>& 
 /// Keeps what a stack sends, checksum and all.
 class WholeEgress final : public tcp::Egress {
  public:
-  bool begin(llp::IpAddress, llp::IpAddress, tcp::TxSlot& slot) override {
+  bool begin(IpAddress, IpAddress, tcp::TxSlot& slot) override {
     slot = {.tcp = buffer_.data(), .room = 1400, .checksum_open = false, .frame = nullptr};
     return true;
   }
@@ -145,8 +145,8 @@ class WholeEgress final : public tcp::Egress {
     sent.emplace_back(slot.tcp, slot.tcp + length);
   }
   void cancel(tcp::TxSlot&) override {}
-  [[nodiscard]] uint32_t path_mtu(llp::IpAddress) const override { return 1500; }
-  void reduce_path_mtu(llp::IpAddress, uint32_t, base::Now) override {}
+  [[nodiscard]] uint32_t path_mtu(IpAddress) const override { return 1500; }
+  void reduce_path_mtu(IpAddress, uint32_t, base::Now) override {}
 
   std::vector<std::vector<uint8_t>> sent;
 
@@ -162,9 +162,8 @@ TEST(Transfer, ChecksumsOfBothVersions_TCP_9293_3_1_01) {
     for (size_t i = 0; i < us.size(); ++i) us[i] = static_cast<uint8_t>(0x20 + 7 * i);
     for (size_t i = 0; i < peer.size(); ++i) peer[i] = static_cast<uint8_t>(0x21 + 11 * i);
     const auto address = [v4](const std::vector<uint8_t>& octets) {
-      return v4 ? llp::IpAddress::v4(base::load_be32(octets.data()))
-                : llp::IpAddress(base::load_be64(octets.data()),
-                                 base::load_be64(octets.data() + 8));
+      return v4 ? IpAddress::v4(base::load_be32(octets.data()))
+                : IpAddress(base::load_be64(octets.data()), base::load_be64(octets.data() + 8));
     };
     WholeEgress egress;
     UserAcceptor acceptor;

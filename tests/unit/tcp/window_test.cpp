@@ -11,14 +11,12 @@ namespace {
 class StreamAcceptor final : public llp::Acceptor {
  public:
   explicit StreamAcceptor(tcp::ByteStream& user) : user_(user) {}
-  llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint&, const llp::Endpoint&,
+  llp::StreamUser* accept(llp::Stream& stream, const Endpoint&, const Endpoint&,
                           base::Now) override {
     user_.attach(stream);
     return &user_;
   }
-  [[nodiscard]] uint32_t first_room(const llp::Endpoint&) const override {
-    return user_.receive_room();
-  }
+  [[nodiscard]] uint32_t first_room(const Endpoint&) const override { return user_.receive_room(); }
 
  private:
   tcp::ByteStream& user_;

@@ -40,7 +40,7 @@ struct Notices final : FramedStreamEvents {
 
 struct OneAcceptor final : llp::Acceptor {
   explicit OneAcceptor(FramedStream& user_in) : user(user_in) {}
-  llp::StreamUser* accept(llp::Stream& stream, const llp::Endpoint&, const llp::Endpoint&,
+  llp::StreamUser* accept(llp::Stream& stream, const Endpoint&, const Endpoint&,
                           base::Now) override {
     user.attach(stream);
     return &user;

@@ -217,9 +217,9 @@ TEST(Settings, EveryKindOfValueOfADevice) {
   EXPECT_EQ(device.config.name, "x-1_Y");
   EXPECT_EQ(device.mac, (std::array<uint8_t, 6>{2, 0xab, 0, 0, 0, 16}));
   EXPECT_TRUE(device.mac_given);
-  EXPECT_EQ(llp::to_string(device.config.net.address), "192.168.7.9");
+  EXPECT_EQ(to_string(device.config.net.address), "192.168.7.9");
   EXPECT_EQ(device.config.net.prefix_length, 16);
-  EXPECT_EQ(llp::to_string(device.config.net.gateway), "192.168.0.1");
+  EXPECT_EQ(to_string(device.config.net.gateway), "192.168.0.1");
   EXPECT_EQ(device.mtu, 9000u);
   EXPECT_EQ(device.config.net.mtu, 9000u);
   EXPECT_EQ(device.config.seed, 9223372036854775807u);
@@ -313,8 +313,8 @@ TEST(Settings, GatewaysOfBothFamilies) {
                                           "gateway6 = \"fd00::fe\"\n"))
                               .devices.at(0)
                               .config.net;
-  EXPECT_EQ(llp::to_string(net.gateway), "10.0.0.254");
-  EXPECT_EQ(llp::to_string(net.gateway6), "fd00::fe");
+  EXPECT_EQ(to_string(net.gateway), "10.0.0.254");
+  EXPECT_EQ(to_string(net.gateway6), "fd00::fe");
   const auto swapped = parse_settings(one_with("gateway = \"fd00::fe\"\n"), "t.toml", {});
   ASSERT_FALSE(swapped.has_value());
   EXPECT_NE(swapped.error().message.find("device.rnic0.gateway"), std::string::npos);
@@ -325,8 +325,8 @@ TEST(Settings, ADeviceOnSocketsListensAtAllOfItsAddresses) {
       "[[device]]\nport = \"socket\"\naddress = \"127.0.0.1/8\"\n"
       "addresses = [\"127.0.0.2/8\", \"::1/128\"]\n");
   std::vector<std::string> shown;
-  for (const llp::IpAddress& address : settings.devices.at(0).socket.addresses) {
-    shown.push_back(llp::to_string(address));
+  for (const IpAddress& address : settings.devices.at(0).socket.addresses) {
+    shown.push_back(to_string(address));
   }
   EXPECT_EQ(shown, (std::vector<std::string>{"127.0.0.1", "127.0.0.2", "::1"}));
 }

@@ -22,10 +22,10 @@ TEST(SettingsValues, AreWrittenBackAsTheFileHasThem) {
   Mac mac{};
   EXPECT_EQ(back(&mac, "02:aB:00:00:00:1f"), "\"02:ab:00:00:00:1f\"");
   EXPECT_EQ(mac, (Mac{2, 0xab, 0, 0, 0, 0x1f}));
-  llp::IpAddress address;
+  IpAddress address;
   uint8_t length = 0;
   EXPECT_EQ(back(InterfaceAddress{&address, &length}, "10.0.0.7/20"), "\"10.0.0.7/20\"");
-  EXPECT_EQ(address, llp::IpAddress::v4(0x0a000007));
+  EXPECT_EQ(address, IpAddress::v4(0x0a000007));
   EXPECT_EQ(length, 20);
   EXPECT_EQ(back(&address, "fd00::1"), "\"fd00::1\"");
 }
@@ -39,9 +39,9 @@ TEST(SettingsValues, ListsAreWrittenBackElementByElement) {
   EXPECT_EQ(back(&routes, "[\"10.1.0.0/16 via 10.0.0.254\", fd01::/48 via fd00::fe]"),
             "[\"10.1.0.0/16 via 10.0.0.254\", \"fd01::/48 via fd00::fe\"]");
   ASSERT_EQ(routes.size(), 2u);
-  EXPECT_EQ(routes[0].to.address, llp::IpAddress::v4(0x0a010000));
+  EXPECT_EQ(routes[0].to.address, IpAddress::v4(0x0a010000));
   EXPECT_EQ(routes[0].to.length, 16);
-  EXPECT_EQ(routes[0].gateway, llp::IpAddress::v4(0x0a0000fe));
+  EXPECT_EQ(routes[0].gateway, IpAddress::v4(0x0a0000fe));
 }
 
 TEST(SettingsValues, AListOfOneNeedsNoBrackets) {

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <string>
 
-#include "base/fail.hpp"
+#include "rnic/error.hpp"
 
-namespace rnic::llp {
+namespace rnic {
 
 /// An IPv6 address, or an IPv4 address in its mapped form ::ffff:a.b.c.d (RFC 4291 s.2.5.5.2): one
 /// type and one compare for both families. Default: `::`, no address.
@@ -39,12 +39,6 @@ class IpAddress {
   /// fe80::/10 (RFC 4291 s.2.5.6).
   [[nodiscard]] constexpr bool is_link_local() const { return high_ >> 54 == 0xfe80 >> 6; }
 
-  /// Its part in a pseudo header's sum (RFC 1071; RFC 8200 s.8.1). The prefix of a mapped address
-  /// adds 0xffff, which is nothing in one's complement: the sum is right for both families.
-  [[nodiscard]] constexpr uint64_t checksum_part() const {
-    return (high_ >> 32) + (high_ & 0xffffffff) + (low_ >> 32) + (low_ & 0xffffffff);
-  }
-
   friend constexpr auto operator<=>(const IpAddress&, const IpAddress&) = default;
 
  private:
@@ -54,20 +48,12 @@ class IpAddress {
   uint64_t low_ = 0;
 };
 
+/// One end of a connection.
 struct Endpoint {
   IpAddress address;
   uint16_t port = 0;
   friend constexpr auto operator<=>(const Endpoint&, const Endpoint&) = default;
 };
-
-/// Partial sum of the pseudo header (RFC 9293 s.3.1, RFC 8200 s.8.1) for wire::checksum_add().
-/// \param length octets of the transport header and data
-[[nodiscard]] constexpr uint32_t pseudo_header_sum(const IpAddress& a, const IpAddress& b,
-                                                   uint8_t protocol, uint32_t length) {
-  const uint64_t sum = a.checksum_part() + b.checksum_part() + protocol + length;
-  const uint64_t once = (sum & 0xffffffff) + (sum >> 32);
-  return static_cast<uint32_t>((once & 0xffff) + ((once >> 16) & 0xffff) + (once >> 32));
-}
 
 /// "10.0.0.1", "fe80::1" (RFC 5952).
 [[nodiscard]] std::string to_string(const IpAddress& address);
@@ -76,4 +62,4 @@ struct Endpoint {
 /// "10.0.0.1" or "fd00::1". Anything else is an error that says so.
 [[nodiscard]] Result<IpAddress> parse_ip(const std::string& text);
 
-}  // namespace rnic::llp
+}  // namespace rnic

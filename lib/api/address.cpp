@@ -1,12 +1,24 @@
-#include "llp/endpoint.hpp"
+#include "rnic/address.hpp"
 
 #include <arpa/inet.h>
 
 #include <array>
 
-#include "base/endian.hpp"
+namespace rnic {
 
-namespace rnic::llp {
+namespace {
+
+uint64_t load(const uint8_t* octets) {
+  uint64_t value = 0;
+  for (int i = 0; i < 8; ++i) value = value << 8 | octets[i];
+  return value;
+}
+
+void store(uint8_t* octets, uint64_t value) {
+  for (int i = 7; i >= 0; --i, value >>= 8) octets[i] = static_cast<uint8_t>(value);
+}
+
+}  // namespace
 
 std::string to_string(const IpAddress& address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
@@ -15,8 +27,8 @@ std::string to_string(const IpAddress& address) {
     inet_ntop(AF_INET, &raw, text.data(), text.size());
   } else {
     in6_addr raw{};
-    base::store_be64(raw.s6_addr, address.high());
-    base::store_be64(raw.s6_addr + 8, address.low());
+    store(raw.s6_addr, address.high());
+    store(raw.s6_addr + 8, address.low());
     inet_ntop(AF_INET6, &raw, text.data(), text.size());
   }
   return text.data();
@@ -33,10 +45,10 @@ Result<IpAddress> parse_ip(const std::string& text) {
   if (inet_pton(AF_INET, text.c_str(), &v4) == 1) return IpAddress::v4(ntohl(v4.s_addr));
   in6_addr v6{};
   if (inet_pton(AF_INET6, text.c_str(), &v6) == 1) {
-    return IpAddress(base::load_be64(v6.s6_addr), base::load_be64(v6.s6_addr + 8));
+    return IpAddress(load(v6.s6_addr), load(v6.s6_addr + 8));
   }
-  return base::fail(ErrorCode::InvalidArgument,
-                    "\"" + text + "\" is not an IP address: write 10.0.0.1 or fd00::1");
+  return tl::unexpected(Error{ErrorCode::InvalidArgument,
+                              "\"" + text + "\" is not an IP address: write 10.0.0.1 or fd00::1"});
 }
 
-}  // namespace rnic::llp
+}  // namespace rnic
