@@ -72,7 +72,7 @@ class Client {
 Status Client::set_up() {
   auto device = workload::choose_device(context_, options_.device);
   if (!device) return tl::unexpected(device.error());
-  auto station = Station::create(*device, kServerMemory, kLocalWrite);
+  auto station = Station::create(*device, kServerMemory, Access::LocalWrite);
   if (!station) return tl::unexpected(station.error());
   station_ = std::move(*station);
   auto reply = workload::connect_end(context_, *station_->end, options_.address, options_.port.tcp,

@@ -72,8 +72,9 @@ class BatchSession final : public workload::Session {
 
 Result<std::unique_ptr<workload::Session>> BatchSession::welcome(Device device,
                                                                  const RequestHandle& request) {
-  auto made = Station::create(std::move(device), kServerMemory,
-                              kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic);
+  auto made = Station::create(
+      std::move(device), kServerMemory,
+      Access::LocalWrite | Access::RemoteWrite | Access::RemoteRead | Access::RemoteAtomic);
   if (!made) return tl::unexpected(made.error());
   Station& station = **made;
   Status status = station.post_control_receive();

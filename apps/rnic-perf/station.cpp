@@ -1,6 +1,7 @@
 #include "rnic-perf/station.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace rnic::perf {
@@ -9,7 +10,7 @@ using workload::ControlMessage;
 
 Error protocol_error(const std::string& what) { return Error{ErrorCode::Protocol, what}; }
 
-Result<std::unique_ptr<Station>> Station::create(Device device, uint64_t memory, uint32_t rights) {
+Result<std::unique_ptr<Station>> Station::create(Device device, uint64_t memory, AccessSet rights) {
   std::unique_ptr<Station> station(new Station);
   auto end = workload::make_end(std::move(device), kQueueDepth);
   if (!end) return tl::unexpected(end.error());
@@ -20,11 +21,12 @@ Result<std::unique_ptr<Station>> Station::create(Device device, uint64_t memory,
   if (!control) return tl::unexpected(control.error());
   station->memory = std::move(*buffer);
   station->control_ = std::move(*control);
-  auto region = station->end->pd.register_memory(station->memory.data(), memory, rights);
+  auto region = station->end->pd.register_memory(
+      std::as_writable_bytes(std::span(station->memory.data(), memory)), rights);
   if (!region) return tl::unexpected(region.error());
   station->region = std::move(*region);
-  auto control_region = station->end->pd.register_memory(station->control_.data(),
-                                                         station->control_.size(), kLocalWrite);
+  auto control_region = station->end->pd.register_memory(
+      std::as_writable_bytes(station->control_.octets()), Access::LocalWrite);
   if (!control_region) return tl::unexpected(control_region.error());
   station->control_region_ = std::move(*control_region);
   return station;

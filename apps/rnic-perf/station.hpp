@@ -18,7 +18,7 @@ inline constexpr uint32_t kQueueDepth = 128;
 class Station {
  public:
   /// No page of the region is touched before something needs it.
-  static Result<std::unique_ptr<Station>> create(Device device, uint64_t memory, uint32_t rights);
+  static Result<std::unique_ptr<Station>> create(Device device, uint64_t memory, AccessSet rights);
 
   Status post_control_receive();
   /// Its completion has to have come before the next one is posted.

@@ -1,5 +1,6 @@
 #include "rnic-ping/station.hpp"
 
+#include <span>
 #include <utility>
 
 namespace rnic::ping {
@@ -18,14 +19,16 @@ Status Station::open(Device device, uint32_t size) {
   auto buffer = workload::Buffer::allocate(2 * uint64_t{size}, workload::Paging::Small);
   if (!buffer) return tl::unexpected(buffer.error());
   buffer_ = std::move(*buffer);
-  auto region = end_->pd.register_memory(buffer_.data(), buffer_.size(), kLocalWrite);
+  auto region =
+      end_->pd.register_memory(std::as_writable_bytes(buffer_.octets()), Access::LocalWrite);
   if (!region) return tl::unexpected(region.error());
   region_ = std::move(*region);
   auto word = workload::Buffer::allocate(workload::kWordOctets, workload::Paging::Small);
   if (!word) return tl::unexpected(word.error());
   word_ = std::move(*word);
   workload::fill(word_.octets(), kWordPattern);
-  auto word_region = end_->pd.register_memory(word_.data(), word_.size(), kRemoteAtomic);
+  auto word_region =
+      end_->pd.register_memory(std::as_writable_bytes(word_.octets()), Access::RemoteAtomic);
   if (!word_region) return tl::unexpected(word_region.error());
   word_region_ = std::move(*word_region);
   return {};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace rnic::workload {
 
@@ -12,14 +13,14 @@ bool comes_back(Operation operation) {
   return operation == Operation::Read || is_atomic(operation);
 }
 
-uint32_t source_rights(Operation operation) {
-  if (operation == Operation::Read) return kRemoteRead;
-  return is_atomic(operation) ? kRemoteAtomic : kLocalRead;
+AccessSet source_rights(Operation operation) {
+  if (operation == Operation::Read) return Access::RemoteRead;
+  return is_atomic(operation) ? Access::RemoteAtomic : Access::LocalRead;
 }
 
-uint32_t target_rights(Operation operation) {
+AccessSet target_rights(Operation operation) {
   const bool write = operation == Operation::Write || operation == Operation::WriteImmediate;
-  return write ? kLocalWrite | kRemoteWrite : uint32_t{kLocalWrite};
+  return write ? Access::LocalWrite | Access::RemoteWrite : AccessSet(Access::LocalWrite);
 }
 
 }  // namespace
@@ -40,12 +41,14 @@ Result<std::unique_ptr<Transfer>> Transfer::create(Context& context, Pair& pair,
   const bool read = comes_back(options.operation);
   End& source_end = read ? *pair.responder : *pair.initiator;
   End& target_end = read ? *pair.initiator : *pair.responder;
-  auto source_region = source_end.pd.register_memory(transfer->source_.data(), octets,
-                                                     source_rights(options.operation));
+  auto source_region = source_end.pd.register_memory(
+      std::as_writable_bytes(std::span(transfer->source_.data(), octets)),
+      source_rights(options.operation));
   if (!source_region) return tl::unexpected(source_region.error());
   transfer->source_region_ = std::move(*source_region);
-  auto target_region = target_end.pd.register_memory(transfer->target_.data(), octets,
-                                                     target_rights(options.operation));
+  auto target_region = target_end.pd.register_memory(
+      std::as_writable_bytes(std::span(transfer->target_.data(), octets)),
+      target_rights(options.operation));
   if (!target_region) return tl::unexpected(target_region.error());
   transfer->target_region_ = std::move(*target_region);
   transfer->pattern_.seed = options.seed;

@@ -8,6 +8,7 @@
 /// Rules: nothing of the tree is included, nothing allocates but a text for the user.
 #pragma once
 
+#include "rnic/access.hpp"
 #include "rnic/address.hpp"
 #include "rnic/error.hpp"
 #include "rnic/trace.hpp"

@@ -72,7 +72,7 @@ class User {
   // Placement. May be asked in any order and again for a segment that was held: no side effects.
   /// Checks the upper fields of a tagged segment; says which rights its access needs.
   virtual Fault tagged_rights(const wire::ddp::TaggedHeader& header, uint32_t payload,
-                              uint32_t& rights) = 0;
+                              AccessSet& rights) = 0;
   /// Checks the upper fields of an untagged segment whose MSN has a buffer; says which.
   virtual Fault untagged_target(const wire::ddp::UntaggedHeader& header, UntaggedTarget& out) = 0;
   /// The last segment of an untagged message was placed, perhaps ahead of the order.

@@ -7,7 +7,7 @@ namespace rnic::ddp {
 
 mem::AccessFault locate(const mem::StagTable& memory, const Identity& who,
                         std::span<const Sge> sges, uint64_t offset, uint32_t length,
-                        uint32_t rights, Pieces& out) {
+                        AccessSet rights, Pieces& out) {
   out.clear();
   for (const Sge& sge : sges) {
     if (length == 0) break;

@@ -38,7 +38,7 @@ class Pieces {
 /// `out` is worthless.
 [[nodiscard]] mem::AccessFault locate(const mem::StagTable& memory, const Identity& who,
                                       std::span<const Sge> sges, uint64_t offset, uint32_t length,
-                                      uint32_t rights, Pieces& out);
+                                      AccessSet rights, Pieces& out);
 
 /// Copies the octets of `ulpdu` after the first `skip` into `target`, whose sizes add up to exactly
 /// that.

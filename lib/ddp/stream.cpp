@@ -34,7 +34,7 @@ void Stream::put(const llp::UlpduView& ulpdu, uint32_t skip,
 Fault Stream::place_tagged(const llp::UlpduView& ulpdu, const wire::ddp::TaggedHeader& header) {
   if (header.version != user_.version()) return kTaggedVersion;
   const uint32_t payload = ulpdu.length - wire::ddp::kTaggedSize;
-  uint32_t rights = 0;
+  AccessSet rights;
   Fault fault = user_.tagged_rights(header, payload, rights);
   if (fault.failed()) return fault;
   Pieces target;
@@ -59,7 +59,7 @@ Fault Stream::place_untagged(const llp::UlpduView& ulpdu, const wire::ddp::Untag
   Pieces target;
   if (!buffer.internal.empty()) {
     target.add(buffer.internal.data() + header.mo, payload);
-  } else if (locate(memory_, config_.who, buffer.sges, header.mo, payload, mem::kLocalWrite,
+  } else if (locate(memory_, config_.who, buffer.sges, header.mo, payload, Access::LocalWrite,
                     target) != mem::AccessFault::None) {
     // Our own user's buffer is at fault, not the peer: RFC 5041 s.7.2, local catastrophic error.
     return kCatastrophic;

@@ -48,10 +48,10 @@ Result<Stag> StagTable::add(const RegionSpec& spec) {
     return base::fail(ErrorCode::InvalidArgument,
                       "a region needs an address and a length of at least 1 octet");
   }
-  if ((spec.rights & ~kAllRights) != 0) {
-    return base::fail(
-        ErrorCode::InvalidArgument,
-        "unknown rights among " + std::to_string(spec.rights) + ": combine those that have a name");
+  if (!AccessSet::all().contains(spec.rights)) {
+    return base::fail(ErrorCode::InvalidArgument, "unknown rights among " +
+                                                      std::to_string(spec.rights.bits()) +
+                                                      ": combine those that have a name");
   }
   const auto address = reinterpret_cast<uint64_t>(spec.address);
   if (address + (spec.length - 1) < address) {
@@ -71,7 +71,7 @@ Result<Stag> StagTable::add(const RegionSpec& spec) {
                 .base = spec.zero_based ? 0 : address,
                 .length = spec.length,
                 .pd = spec.pd,
-                .rights = spec.rights,
+                .rights = spec.rights | Access::LocalRead,
                 .stream = spec.stream.value_or(kAnyStream),
                 .key = key,
                 .valid = true,
@@ -115,24 +115,24 @@ const StagTable::Entry* StagTable::find(Stag stag) const {
   return &entry;
 }
 
-AccessFault StagTable::revoke(Stag stag, uint32_t pd, uint32_t stream, uint32_t rights) {
+AccessFault StagTable::revoke(Stag stag, uint32_t pd, uint32_t stream, AccessSet rights) {
   const Entry* entry = find(stag);
   if (entry == nullptr) return AccessFault::InvalidStag;
   // RFC 5040 s.5.3: an STag of another stream is not touched.
   if (entry->pd != pd || (entry->stream != kAnyStream && entry->stream != stream)) {
     return AccessFault::NotAssociated;
   }
-  if ((entry->rights & rights) != rights) return AccessFault::Rights;
+  if (!entry->rights.contains(rights)) return AccessFault::Rights;
   entries_[index_of(stag)].valid = false;
   return AccessFault::None;
 }
 
 AccessFault StagTable::invalidate(Stag stag, uint32_t pd, uint32_t stream) {
-  return revoke(stag, pd, stream, kRemoteInvalidate);
+  return revoke(stag, pd, stream, Access::RemoteInvalidate);
 }
 
 AccessFault StagTable::invalidate_local(Stag stag, uint32_t pd, uint32_t stream) {
-  return revoke(stag, pd, stream, 0);
+  return revoke(stag, pd, stream, {});
 }
 
 AccessGrant StagTable::access(const AccessRequest& request) const {
@@ -142,9 +142,11 @@ AccessGrant StagTable::access(const AccessRequest& request) const {
   if (entry->pd != request.pd || (entry->stream != kAnyStream && entry->stream != request.stream)) {
     return {nullptr, AccessFault::NotAssociated};
   }
-  uint32_t needed = request.rights;
-  if (base::sabotaged(base::Defect::RightsIgnored)) needed &= ~kRemoteWrite;
-  if ((entry->rights & needed) != needed) return {nullptr, AccessFault::Rights};
+  AccessSet needed = request.rights;
+  if (base::sabotaged(base::Defect::RightsIgnored)) {
+    needed = needed.without(Access::RemoteWrite);
+  }
+  if (!entry->rights.contains(needed)) return {nullptr, AccessFault::Rights};
   // Step 5 before 3 and 4: a wrapped sum means nothing to a bounds check, and would otherwise
   // always be reported as a bounds violation. The last octet decides: a region may end at 2^64.
   if (request.length != 0 && request.to + (request.length - 1) < request.to) {

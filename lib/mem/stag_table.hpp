@@ -10,6 +10,7 @@
 #include "base/secret_permutation.hpp"
 #include "base/siphash.hpp"
 #include "base/zero_array.hpp"
+#include "rnic/access.hpp"
 
 namespace rnic::mem {
 
@@ -19,18 +20,6 @@ struct Stag {
   uint32_t value = 0;
   friend constexpr bool operator==(Stag, Stag) = default;
 };
-
-/// Rights of a region; combine with |.
-enum Rights : uint32_t {
-  kLocalRead = 0,         ///< always granted
-  kLocalWrite = 1u << 0,  ///< receive buffers and Read sinks
-  kRemoteWrite = 1u << 1,
-  kRemoteRead = 1u << 2,
-  kRemoteInvalidate = 1u << 3,
-  kRemoteAtomic = 1u << 4,
-};
-inline constexpr uint32_t kAllRights =
-    kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteInvalidate | kRemoteAtomic;
 
 /// Why an access is refused; each has its own Terminate code in DDP or RDMAP.
 enum class AccessFault : uint8_t {
@@ -47,7 +36,7 @@ struct AccessRequest {
   Stag stag;
   uint64_t to = 0;  ///< tagged offset: an address for VA-based regions, from 0 for zero-based ones
   uint64_t length = 0;  ///< octets; the caller does not ask for 0
-  uint32_t rights = 0;  ///< all of these are needed
+  AccessSet rights;     ///< all of these are needed
   uint32_t pd = 0;
   uint32_t stream = 0;  ///< QP number
 };
@@ -62,7 +51,7 @@ struct RegionSpec {
   uint8_t* address = nullptr;
   uint64_t length = 0;  ///< octets, > 0
   uint32_t pd = 0;
-  uint32_t rights = 0;
+  AccessSet rights;
   bool zero_based = false;         ///< TO runs from 0 instead of from `address`
   std::optional<uint32_t> stream;  ///< usable on this stream only
 };
@@ -99,7 +88,7 @@ class StagTable {
     uint64_t base = 0;  // TO of the first octet
     uint64_t length = 0;
     uint32_t pd = 0;
-    uint32_t rights = 0;
+    AccessSet rights;
     uint32_t stream = kAnyStream;
     uint8_t key = 0;     // compared with the STag's low octet; changes with every registration
     bool valid = false;  // false after invalidation or removal
@@ -109,7 +98,7 @@ class StagTable {
 
   [[nodiscard]] const Entry* find(Stag stag) const;
   [[nodiscard]] bool is_registered(Stag stag) const;
-  AccessFault revoke(Stag stag, uint32_t pd, uint32_t stream, uint32_t rights);
+  AccessFault revoke(Stag stag, uint32_t pd, uint32_t stream, AccessSet rights);
 
   [[nodiscard]] uint32_t take_index();
 

@@ -27,7 +27,7 @@ uint64_t execute(const wire::rdmap::AtomicRequest& request, uint8_t* target) {
 
 ddp::Fault Endpoint::Impl::locate_target(const wire::rdmap::AtomicRequest& request,
                                          uint8_t*& out) const {
-  const auto grant = access(request.stag, request.to, kAtomicSize, mem::kRemoteAtomic);
+  const auto grant = access(request.stag, request.to, kAtomicSize, Access::RemoteAtomic);
   const ddp::Fault fault = protection_fault(grant.fault);
   if (fault.failed()) return fault;
   // RFC 7306 s.8.2: the address is what must be aligned, whatever the TO counts from.
@@ -91,7 +91,7 @@ ddp::Fault Endpoint::Impl::deliver_atomic_response(uint32_t msn, uint64_t length
   slot.original = wire::rdmap::parse_atomic_response(outbound_.atomic_buffer(msn))->original;
   if (slot.work.sge_count != 0) {
     const Sge& sink = slot.work.sges[0];
-    const auto grant = access(sink.stag, sink.address, sink.length, mem::kLocalWrite);
+    const auto grant = access(sink.stag, sink.address, sink.length, Access::LocalWrite);
     if (grant.fault != mem::AccessFault::None) {
       slot.status = CompletionStatus::LocalProtection;
       return {ddp::kLayerUpper, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-01"};

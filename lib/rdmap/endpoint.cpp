@@ -56,7 +56,7 @@ void Endpoint::Impl::provide_requests() {
 }
 
 mem::AccessGrant Endpoint::Impl::access(uint32_t stag, uint64_t to, uint32_t length,
-                                        uint32_t rights) const {
+                                        AccessSet rights) const {
   return memory_.access({.stag = mem::Stag{stag},
                          .to = to,
                          .length = length,

@@ -46,7 +46,7 @@ class Endpoint::Impl final : public ddp::User {
   [[nodiscard]] bool all_fits(uint32_t octets, uint32_t overhead) const override;
   [[nodiscard]] uint8_t version() const override { return version_; }
   ddp::Fault tagged_rights(const wire::ddp::TaggedHeader& header, uint32_t payload,
-                           uint32_t& rights) override;
+                           AccessSet& rights) override;
   ddp::Fault untagged_target(const wire::ddp::UntaggedHeader& header,
                              ddp::UntaggedTarget& out) override;
   void untagged_placed(const wire::ddp::UntaggedHeader& header, uint32_t payload) override;
@@ -80,7 +80,7 @@ class Endpoint::Impl final : public ddp::User {
   [[nodiscard]] ddp::Identity who() const { return {config_.pd, config_.qp}; }
   [[nodiscard]] bool has_extensions() const { return config_.extensions && version_ == 1; }
   [[nodiscard]] mem::AccessGrant access(uint32_t stag, uint64_t to, uint32_t length,
-                                        uint32_t rights) const;
+                                        AccessSet rights) const;
 
   // outbound.cpp
   bool choose();

@@ -45,7 +45,7 @@ ddp::Fault Endpoint::Impl::check(uint8_t control, bool tagged, uint32_t qn,
 }
 
 ddp::Fault Endpoint::Impl::tagged_rights(const wire::ddp::TaggedHeader& header, uint32_t payload,
-                                         uint32_t& rights) {
+                                         AccessSet& rights) {
   const OpcodeRow* row = nullptr;
   const ddp::Fault fault = check(header.rsvd_ulp, true, 0, row);
   if (fault.failed()) return fault;
@@ -154,7 +154,7 @@ ddp::Fault Endpoint::Impl::accept_read(uint32_t msn, uint64_t length) {
   if (length != wire::rdmap::kReadRequestSize) return kBadReadRequest;
   const wire::rdmap::ReadRequest read = inbound_.of_msn(msn).read();
   if (read.size != 0) {  // RDMAP-5.2.1-04: nothing of a zero-length Read's source is checked
-    const auto grant = access(read.source_stag, read.source_to, read.size, mem::kRemoteRead);
+    const auto grant = access(read.source_stag, read.source_to, read.size, Access::RemoteRead);
     const ddp::Fault fault = protection_fault(grant.fault);
     if (fault.failed()) return fault;
   }

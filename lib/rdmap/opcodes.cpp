@@ -14,19 +14,19 @@ using wire::rdmap::kSendQn;
 using wire::rdmap::kTerminateQn;
 
 constexpr std::array<OpcodeRow, 12> kRows{{
-    {"Write", true, 0, mem::kRemoteWrite, false, false, false},
-    {"Read Request", false, kReadRequestQn, 0, false, false, false},
+    {"Write", true, 0, Access::RemoteWrite, false, false, false},
+    {"Read Request", false, kReadRequestQn, {}, false, false, false},
     // The sink of our own Read: the user granted local write, the peer needs no right of its own.
-    {"Read Response", true, 0, mem::kLocalWrite, false, false, false},
-    {"Send", false, kSendQn, 0, false, false, false},
-    {"Send with Invalidate", false, kSendQn, 0, false, true, false},
-    {"Send with Solicited Event", false, kSendQn, 0, true, false, false},
-    {"Send with Solicited Event and Invalidate", false, kSendQn, 0, true, true, false},
-    {"Terminate", false, kTerminateQn, 0, false, false, false},
-    {"Immediate Data", false, kSendQn, 0, false, false, true},
-    {"Immediate Data with Solicited Event", false, kSendQn, 0, true, false, true},
-    {"Atomic Request", false, kReadRequestQn, 0, false, false, true},
-    {"Atomic Response", false, kAtomicResponseQn, 0, false, false, true},
+    {"Read Response", true, 0, Access::LocalWrite, false, false, false},
+    {"Send", false, kSendQn, {}, false, false, false},
+    {"Send with Invalidate", false, kSendQn, {}, false, true, false},
+    {"Send with Solicited Event", false, kSendQn, {}, true, false, false},
+    {"Send with Solicited Event and Invalidate", false, kSendQn, {}, true, true, false},
+    {"Terminate", false, kTerminateQn, {}, false, false, false},
+    {"Immediate Data", false, kSendQn, {}, false, false, true},
+    {"Immediate Data with Solicited Event", false, kSendQn, {}, true, false, true},
+    {"Atomic Request", false, kReadRequestQn, {}, false, false, true},
+    {"Atomic Response", false, kAtomicResponseQn, {}, false, false, true},
 }};
 
 }  // namespace

@@ -15,8 +15,8 @@ using WireOpcode = wire::rdmap::Opcode;
 struct OpcodeRow {
   const char* name;
   bool tagged;
-  uint32_t qn;      ///< untagged: its queue
-  uint32_t rights;  ///< tagged: what the sink's region must allow
+  uint32_t qn;       ///< untagged: its queue
+  AccessSet rights;  ///< tagged: what the sink's region must allow
   bool solicited;
   bool invalidates;
   bool extension;  ///< of RFC 7306: RDMAP version 1 only

@@ -125,7 +125,7 @@ CompletionStatus Endpoint::Impl::check_sink(const SendSlot& slot) const {
     return CompletionStatus::LocalLength;
   }
   if (sink.length == 0) return CompletionStatus::Success;
-  const auto grant = access(sink.stag, sink.address, sink.length, mem::kLocalWrite);
+  const auto grant = access(sink.stag, sink.address, sink.length, Access::LocalWrite);
   return grant.fault == mem::AccessFault::None ? CompletionStatus::Success
                                                : CompletionStatus::LocalProtection;
 }
@@ -229,7 +229,7 @@ mem::AccessFault Endpoint::Impl::locate_send(SendSlot& slot, const ddp::Cut& cut
     std::ranges::copy(slot.work.immediate, made.begin());
   } else {
     return ddp::locate(memory_, who(), {slot.work.sges.data(), slot.work.sge_count}, cut.offset,
-                       cut.length, mem::kLocalRead, out);
+                       cut.length, Access::LocalRead, out);
   }
   out.clear();
   out.add(made.data() + cut.offset, cut.length);
@@ -249,7 +249,7 @@ mem::AccessFault Endpoint::Impl::locate_response(const InboundRequest& request, 
   if (cut.length == 0) return mem::AccessFault::None;
   const wire::rdmap::ReadRequest read = request.read();
   const auto grant =
-      access(read.source_stag, read.source_to + cut.offset, cut.length, mem::kRemoteRead);
+      access(read.source_stag, read.source_to + cut.offset, cut.length, Access::RemoteRead);
   if (grant.fault == mem::AccessFault::None) out.add(grant.at, cut.length);
   return grant.fault;
 }

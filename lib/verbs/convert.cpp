@@ -9,7 +9,6 @@ const char* to_string(EventKind kind) { return nic::to_string(static_cast<nic::E
 namespace verbs {
 
 // The enumerations of the public API have the same members in the same order.
-static_assert(static_cast<uint32_t>(kRemoteAtomic) == mem::kRemoteAtomic);
 static_assert(static_cast<int>(EventKind::CompletionOverrun) ==
               static_cast<int>(nic::EventKind::CompletionOverrun));
 static_assert(kReadsByApplication == mpa::kReadsByUlp);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <span>
 
 #include "rnic/verbs.hpp"
 #include "verbs/boundary.hpp"
@@ -297,11 +298,11 @@ ProtectionDomain::~ProtectionDomain() {
   });
 }
 
-Result<MemoryRegion> ProtectionDomain::register_memory(void* address, uint64_t length,
-                                                       uint32_t access) {
+Result<MemoryRegion> ProtectionDomain::register_memory(std::span<std::byte> memory,
+                                                       AccessSet access) {
   mem::RegionSpec spec;
-  spec.address = static_cast<uint8_t*>(address);
-  spec.length = length;
+  spec.address = reinterpret_cast<uint8_t*>(memory.data());
+  spec.length = memory.size();
   spec.pd = pd_;
   spec.rights = access;
   return guarded("ProtectionDomain::register_memory", [&]() -> Result<MemoryRegion> {
@@ -311,8 +312,8 @@ Result<MemoryRegion> ProtectionDomain::register_memory(void* address, uint64_t l
     MemoryRegion region;
     region.device_ = device_;
     region.stag_ = stag->value;
-    region.address_ = reinterpret_cast<uint64_t>(address);
-    region.length_ = length;
+    region.address_ = reinterpret_cast<uint64_t>(memory.data());
+    region.length_ = memory.size();
     return region;
   });
 }

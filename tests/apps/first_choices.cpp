@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,8 @@ rnic::Result<Choices> choose(const rnic::Config& config) {
   std::vector<uint8_t> memory(64);
   std::vector<rnic::MemoryRegion> regions;
   for (int i = 0; i < 3; ++i) {
-    auto region = pd->register_memory(memory.data(), memory.size(), rnic::kRemoteRead);
+    auto region =
+        pd->register_memory(std::as_writable_bytes(std::span(memory)), rnic::Access::RemoteRead);
     if (!region) return tl::unexpected(region.error());
     choices.stags.push_back(region->stag());
     regions.push_back(std::move(*region));

@@ -35,9 +35,9 @@ class Attack : public Station {
 TEST_F(Attack, AtomicRequests_R7306_5_01_R7306_5_02_R7306_5_07_R7306_5_14) {
   const auto at = [this](uint64_t to) { return AtomicRequest{.stag = stag_, .to = to, .data = 1}; };
   const auto of = [](uint32_t stag) { return AtomicRequest{.stag = stag, .data = 1}; };
-  const uint32_t other_pd = add(mem::kRemoteAtomic, *right().device->alloc_pd());
-  const uint32_t other_stream = add(mem::kRemoteAtomic, {}, 4000);
-  const uint32_t no_right = add(mem::kRemoteWrite | mem::kRemoteRead);
+  const uint32_t other_pd = add(Access::RemoteAtomic, *right().device->alloc_pd());
+  const uint32_t other_stream = add(Access::RemoteAtomic, {}, 4000);
+  const uint32_t no_right = add(Access::RemoteWrite | Access::RemoteRead);
   const std::vector<Octets> good{atomic(at(0))};
   std::vector<Row> rows{
       {"unknown", {atomic(of(stag_ ^ 1))}, {0, 1, 0}, good},
@@ -124,7 +124,7 @@ TEST_F(Attack, AMessageThatDisagreesWithItself_RDMAP_3_02) {
   for (const uint8_t first : {0x43, 0x44, 0x45, 0x46}) {
     for (const uint8_t second : {0x43, 0x44, 0x45, 0x46}) {
       for (const uint32_t differs : {0u, 1u}) {
-        const uint32_t victim = add(mem::kRemoteInvalidate);
+        const uint32_t victim = add(Access::RemoteInvalidate);
         Talk talk = open();
         say(talk, part(first, victim ^ differs, 0, false));
         run_for(std::chrono::milliseconds(1));
@@ -243,7 +243,7 @@ class Answers : public Station {
     region.address = memory_.data();
     region.length = kSize;
     region.pd = pd_;
-    region.rights = mem::kLocalWrite;
+    region.rights = Access::LocalWrite;
     region.zero_based = true;
     sink_ = right().device->register_memory(region)->value;
   }

@@ -98,10 +98,10 @@ class Middlebox : public ::testing::TestWithParam<int> {
     for (size_t i = 0; i < source_.size(); ++i) source_[i] = static_cast<uint8_t>(i * 7 + i / 251);
     target_.assign(source_.size(), 0);
     sink_.assign(source_.size(), 0);
-    const mem::Stag from = hosts_[0]->add(source_, a->spec().pd, 0);
-    const mem::Stag into = hosts_[0]->add(sink_, a->spec().pd, mem::kLocalWrite);
-    const mem::Stag to = hosts_[1]->add(target_, b->spec().pd,
-                                        mem::kLocalWrite | mem::kRemoteWrite | mem::kRemoteRead);
+    const mem::Stag from = hosts_[0]->add(source_, a->spec().pd, {});
+    const mem::Stag into = hosts_[0]->add(sink_, a->spec().pd, Access::LocalWrite);
+    const mem::Stag to = hosts_[1]->add(
+        target_, b->spec().pd, Access::LocalWrite | Access::RemoteWrite | Access::RemoteRead);
     for (uint32_t i = 0; i < kMessages; ++i) {
       ASSERT_EQ(b->post_receive({.id = i}), nic::PostResult::Ok);
       ASSERT_EQ(a->post_send(work(Opcode::Write, i, source_, from, to)), nic::PostResult::Ok);

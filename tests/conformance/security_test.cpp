@@ -19,8 +19,8 @@ TEST_F(Revocation, WhileInFlight_UNH_SEC_01) {
     nic::QueuePair* b = right().make_qp();
     connect(a, b);
     std::vector<uint8_t> source = octets(kSize, 1), target(kSize);
-    const mem::Stag from = left().add(source, a->spec().pd, 0);
-    const mem::Stag to = right().add(target, b->spec().pd, mem::kRemoteWrite);
+    const mem::Stag from = left().add(source, a->spec().pd, {});
+    const mem::Stag to = right().add(target, b->spec().pd, Access::RemoteWrite);
     auto w = work(Opcode::Write, 1, source, from, kSize);
     w.remote_stag = to.value;
     w.remote_offset = reinterpret_cast<uint64_t>(target.data());
@@ -85,7 +85,7 @@ TEST_F(Guessing, EachGuessCostsAConnection_UNH_SEC_02) {
   std::set<uint32_t> steps;
   uint32_t last = 0;
   for (uint32_t i = 0; i < 4000; ++i) {
-    const uint32_t stag = add(0);
+    const uint32_t stag = add({});
     steps.insert((stag - last) & 0xff);
     last = stag;
     ASSERT_TRUE(right().device->deregister_memory(mem::Stag{stag}).has_value());

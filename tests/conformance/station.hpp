@@ -65,10 +65,11 @@ class Station : public nic::DevicePair {
     cq_ = *right().device->create_cq(1024);
     memory_.assign(kSize, kUntouched);
     buffers_.assign(kSize, kUntouched);
-    stag_ = add(mem::kRemoteWrite | mem::kRemoteRead | mem::kRemoteInvalidate | mem::kRemoteAtomic);
+    stag_ = add(Access::RemoteWrite | Access::RemoteRead | Access::RemoteInvalidate |
+                Access::RemoteAtomic);
   }
 
-  uint32_t add(uint32_t rights, std::optional<uint32_t> pd = {}, std::optional<uint32_t> qp = {}) {
+  uint32_t add(AccessSet rights, std::optional<uint32_t> pd = {}, std::optional<uint32_t> qp = {}) {
     mem::RegionSpec spec;
     spec.address = memory_.data();
     spec.length = kSize;
@@ -90,7 +91,7 @@ class Station : public nic::DevicePair {
     region.address = buffers_.data();
     region.length = kSize;
     region.pd = pd_;
-    region.rights = mem::kLocalWrite;
+    region.rights = Access::LocalWrite;
     if (buffers_stag_.value == 0) buffers_stag_ = *right().device->register_memory(region);
     for (uint32_t i = 0; i < kReceives; ++i) {
       auto work = receive(i, buffers_, buffers_stag_, kBuffer);

@@ -32,9 +32,9 @@ TEST_F(Lengths, AroundMultiplesOfTheMulpdu_UNH_DDP_11) {
   nic::QueuePair* b = right().make_qp();
   connect(a_, b);
   std::vector<uint8_t> near = octets(kMost, 3), far(kMost);
-  const mem::Stag here = left().add(near, a_->spec().pd, mem::kLocalWrite);
+  const mem::Stag here = left().add(near, a_->spec().pd, Access::LocalWrite);
   const mem::Stag there =
-      right().add(far, b->spec().pd, mem::kLocalWrite | mem::kRemoteWrite | mem::kRemoteRead);
+      right().add(far, b->spec().pd, Access::LocalWrite | Access::RemoteWrite | Access::RemoteRead);
   uint32_t tried = 0;
   for (const Opcode opcode : {Opcode::Write, Opcode::Send, Opcode::Read}) {
     const uint32_t room = kMulpdu - (opcode == Opcode::Send ? 18 : 14);

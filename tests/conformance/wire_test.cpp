@@ -47,9 +47,9 @@ TEST_F(Wire, DdpVersionsAndReservedBits_UNH_DDP_01_UNH_DDP_02) {
 
 // UNH-DDP-03 UNH-DDP-04 UNH-DDP-05 UNH-DDP-12
 TEST_F(Wire, TaggedBuffers_UNH_DDP_03_UNH_DDP_04_UNH_DDP_05_UNH_DDP_12) {
-  const uint32_t other_pd = add(mem::kRemoteWrite, *right().device->alloc_pd());
-  const uint32_t other_stream = add(mem::kRemoteWrite, {}, 4000);
-  const uint32_t gone = add(mem::kRemoteWrite);
+  const uint32_t other_pd = add(Access::RemoteWrite, *right().device->alloc_pd());
+  const uint32_t other_stream = add(Access::RemoteWrite, {}, 4000);
+  const uint32_t gone = add(Access::RemoteWrite);
   ASSERT_TRUE(right().device->deregister_memory(mem::Stag{gone}).has_value());
   const std::vector<Octets> good{write(stag_, 0, 8)};
   expect_rows({
@@ -170,11 +170,11 @@ TEST_F(Wire, RdmapVersionsAndOpcodes_UNH_RDMAP_01_UNH_RDMAP_02) {
 
 // UNH-RDMAP-03: what may not be invalidated.
 TEST_F(Wire, Invalidation_UNH_RDMAP_03) {
-  const uint32_t kept = add(mem::kRemoteWrite);
+  const uint32_t kept = add(Access::RemoteWrite);
   std::vector<Row> rows;
   for (const uint8_t control : {0x44, 0x46}) {
     for (const uint32_t stag : {kept, stag_ ^ 1}) {
-      const uint32_t may_go = add(mem::kRemoteInvalidate);
+      const uint32_t may_go = add(Access::RemoteInvalidate);
       const auto invalidate = [&](uint32_t which) {
         return untagged({.last = true, .rsvd_ulp = control, .rsvd_ulp_tail = which, .msn = 1}, 0);
       };
@@ -186,9 +186,9 @@ TEST_F(Wire, Invalidation_UNH_RDMAP_03) {
 
 // UNH-RDMAP-04
 TEST_F(Wire, ReadRequests_UNH_RDMAP_04) {
-  const uint32_t other_pd = add(mem::kRemoteRead, *right().device->alloc_pd());
-  const uint32_t other_stream = add(mem::kRemoteRead, {}, 4000);
-  const uint32_t no_right = add(mem::kRemoteWrite);
+  const uint32_t other_pd = add(Access::RemoteRead, *right().device->alloc_pd());
+  const uint32_t other_stream = add(Access::RemoteRead, {}, 4000);
+  const uint32_t no_right = add(Access::RemoteWrite);
   const std::vector<Octets> good{read(1, stag_, 0, 8)};
   expect_rows({
       {"unknown", {read(1, stag_ ^ 1, 0, 8)}, {0, 1, 0}, good},

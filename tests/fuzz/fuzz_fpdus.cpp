@@ -58,7 +58,8 @@ class Half {
     spec.address = memory_.data() + kGuard;
     spec.length = kRegion;
     spec.pd = 1;
-    spec.rights = mem::kLocalWrite | mem::kRemoteWrite | mem::kRemoteRead | mem::kRemoteInvalidate;
+    spec.rights = rnic::Access::LocalWrite | rnic::Access::RemoteWrite | rnic::Access::RemoteRead |
+                  rnic::Access::RemoteInvalidate;
     spec.zero_based = true;
     const auto stag = table_.add(spec);
     rnic::ReceiveRequest receive;

@@ -130,8 +130,8 @@ class Side {
     spec.address = memory.begin();
     spec.length = memory.size();
     spec.pd = pd_;
-    spec.rights = mem::kLocalWrite | mem::kRemoteWrite | mem::kRemoteRead | mem::kRemoteInvalidate |
-                  mem::kRemoteAtomic;
+    spec.rights = rnic::Access::LocalWrite | rnic::Access::RemoteWrite | rnic::Access::RemoteRead |
+                  rnic::Access::RemoteInvalidate | rnic::Access::RemoteAtomic;
     spec.zero_based = true;
     if (const auto made = device->register_memory(spec)) stag = *made;
   }

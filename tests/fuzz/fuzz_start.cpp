@@ -96,7 +96,7 @@ class Half {
     spec.address = memory_.begin();
     spec.length = kRegion;
     spec.pd = 1;
-    spec.rights = mem::kLocalWrite | mem::kRemoteWrite | mem::kRemoteRead;
+    spec.rights = rnic::Access::LocalWrite | rnic::Access::RemoteWrite | rnic::Access::RemoteRead;
     spec.zero_based = true;
     static_cast<void>(table_.add(spec));
     session_->attach(stream_);

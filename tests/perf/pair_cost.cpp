@@ -79,7 +79,7 @@ struct Host {
     region.address = memory.data();
     region.length = memory.size();
     region.pd = pd;
-    region.rights = mem::kAllRights;
+    region.rights = AccessSet::all();
     stag = must(device.register_memory(region), "no region");
   }
 

@@ -57,7 +57,7 @@ Flow::Flow(std::string name, const WorldPlan& plan, End& from, End& to,
   // Any message fits twice and some more; ReadBack and Read sources are never used again, because a
   // lost ACK lets the responder send them once more.
   const uint64_t usual = 2 * longest(messages_) + (128u << 10);
-  const auto region = [&](End& end, uint64_t octets, uint32_t rights) {
+  const auto region = [&](End& end, uint64_t octets, AccessSet rights) {
     mem::RegionSpec spec;
     spec.pd = end.pd;
     spec.rights = rights;
@@ -65,18 +65,18 @@ Flow::Flow(std::string name, const WorldPlan& plan, End& from, End& to,
     if (prng_.chance(0.3)) spec.stream = end.qp->number();
     return std::make_unique<Region>(*end.device, octets, spec, verdict_);
   };
-  source_ = region(from_, usual, mem::kLocalRead);
-  sink_ = region(from_, usual, mem::kLocalWrite);
-  receive_ = region(to_, usual, mem::kLocalWrite);
+  source_ = region(from_, usual, Access::LocalRead);
+  sink_ = region(from_, usual, Access::LocalWrite);
+  receive_ = region(to_, usual, Access::LocalWrite);
   // What has no known moment of arrival is never used again, either.
   const uint64_t target =
       world_.delivered_when_complete ? usual : room_for(write_octets, messages_.size());
-  target_ = region(to_, target, mem::kRemoteWrite);
-  rewritten_ =
-      region(to_, room_for(kept_writes, messages_.size()), mem::kRemoteWrite | mem::kRemoteRead);
-  readable_ = region(to_, room_for(read_octets, messages_.size()), mem::kRemoteRead);
-  window_ = region(to_, 4096, mem::kLocalRead);
-  counter_ = region(to_, 4096, mem::kRemoteAtomic);
+  target_ = region(to_, target, Access::RemoteWrite);
+  rewritten_ = region(to_, room_for(kept_writes, messages_.size()),
+                      Access::RemoteWrite | Access::RemoteRead);
+  readable_ = region(to_, room_for(read_octets, messages_.size()), Access::RemoteRead);
+  window_ = region(to_, 4096, Access::LocalRead);
+  counter_ = region(to_, 4096, Access::RemoteAtomic);
   word_ = *counter_->memory.take_first(8);
   fill_pattern(counter_->memory.view(word_), key_, 0);
   std::memcpy(&word_value_, counter_->memory.view(word_).data(), sizeof word_value_);
@@ -216,7 +216,7 @@ bool Flow::prepare(Job& job) {
     spec.address = window_->memory.data();
     spec.length = 64;
     spec.pd = to_.pd;
-    spec.rights = mem::kRemoteInvalidate;
+    spec.rights = Access::RemoteInvalidate;
     const auto stag = to_.device->register_memory(spec);
     if (!stag) {
       fail("resources", stag.error().message);

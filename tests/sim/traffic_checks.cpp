@@ -259,9 +259,13 @@ void Flow::receive_completed(const Completion& completion) {
                            std::to_string(completion.invalidated_stag));
   }
   if (job.plan.operation == Operation::SendInvalidate) {
-    const auto access = to_.device->memory().access(
-        {job.invalidate, reinterpret_cast<uint64_t>(window_->memory.data()), 1, 0, to_.pd,
-         to_.qp->number()});
+    const auto access =
+        to_.device->memory().access({job.invalidate,
+                                     reinterpret_cast<uint64_t>(window_->memory.data()),
+                                     1,
+                                     {},
+                                     to_.pd,
+                                     to_.qp->number()});
     if (access.at != nullptr) fail("invalidate", describe(job) + " left its STag valid");
   }
   release(receive.pieces);

@@ -10,10 +10,10 @@ struct Row {
   Violation violation;
   const char* name;
   uint8_t layer, type, code;  // of the Terminate: RFC 5040 s.4.8, RFC 5041 s.7.2
-  uint32_t rights;            // of the region aimed at
+  AccessSet rights;           // of the region aimed at
 };
 
-constexpr uint32_t kAll = mem::kRemoteWrite | mem::kRemoteRead;
+constexpr AccessSet kAll = Access::RemoteWrite | Access::RemoteRead;
 
 constexpr std::array kRows{
     Row{Violation::WriteUnknownStag, "Write to an STag that nobody has", 1, 1, 0x00, kAll},
@@ -23,7 +23,7 @@ constexpr std::array kRows{
     Row{Violation::WriteWrap, "Write that wraps", 1, 1, 0x03, kAll},
     Row{Violation::WriteOtherDomain, "Write into another domain", 1, 1, 0x02, kAll},
     Row{Violation::WriteOtherStream, "Write to another stream's STag", 1, 1, 0x02, kAll},
-    Row{Violation::WriteWithoutRight, "Write without the right", 0, 1, 0x02, mem::kRemoteRead},
+    Row{Violation::WriteWithoutRight, "Write without the right", 0, 1, 0x02, Access::RemoteRead},
     Row{Violation::WriteRevoked, "Write to a revoked region", 1, 1, 0x00, kAll},
     Row{Violation::SendWithoutReceive, "Send without a receive", 1, 2, 0x02, kAll},
     Row{Violation::SendTooLong, "Send longer than the receive", 1, 2, 0x05, kAll},
@@ -34,7 +34,7 @@ constexpr std::array kRows{
     Row{Violation::ReadOnePast, "Read one octet past the region", 0, 1, 0x01, kAll},
     Row{Violation::ReadWrap, "Read that wraps", 0, 1, 0x04, kAll},
     Row{Violation::ReadOtherDomain, "Read from another domain", 0, 1, 0x03, kAll},
-    Row{Violation::ReadWithoutRight, "Read without the right", 0, 1, 0x02, mem::kRemoteWrite},
+    Row{Violation::ReadWithoutRight, "Read without the right", 0, 1, 0x02, Access::RemoteWrite},
     Row{Violation::ReadRevoked, "Read from a revoked region", 0, 1, 0x00, kAll},
 };
 
@@ -68,7 +68,7 @@ const char* to_string(Violation violation) { return row_of(violation).name; }
 ViolationCase::ViolationCase(Violation violation, End& from, End& to, uint64_t seed,
                              Verdict& verdict)
     : violation_(violation), from_(from), to_(to), prng_(seed), verdict_(verdict) {
-  const auto region = [&](End& end, uint32_t rights, uint32_t pd) {
+  const auto region = [&](End& end, AccessSet rights, uint32_t pd) {
     mem::RegionSpec spec;
     spec.pd = pd;
     spec.rights = rights;
@@ -80,9 +80,9 @@ ViolationCase::ViolationCase(Violation violation, End& from, End& to, uint64_t s
     const auto other = to_.device->alloc_pd();
     if (other) foreign_pd_ = pd = *other;
   }
-  source_ = region(from_, mem::kLocalRead, from_.pd);
-  sink_ = region(from_, mem::kLocalWrite, from_.pd);
-  receive_ = region(to_, mem::kLocalWrite, to_.pd);
+  source_ = region(from_, Access::LocalRead, from_.pd);
+  sink_ = region(from_, Access::LocalWrite, from_.pd);
+  receive_ = region(to_, Access::LocalWrite, to_.pd);
   if (violation == Violation::WriteOtherStream) {
     mem::RegionSpec spec;
     spec.pd = pd;

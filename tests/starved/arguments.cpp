@@ -5,6 +5,7 @@
 
 #include <climits>
 #include <cstdint>
+#include <span>
 
 namespace rnic::starved {
 
@@ -94,18 +95,22 @@ std::vector<Extreme> resources() {
       {"ProtectionDomain::register_memory",
        [](World& w) {
          w.a = w.end(w.near());
-         return of(w.a.pd.register_memory(w.a.octets.data(), kMost64, kLocalWrite));
+         return of(w.a.pd.register_memory(
+             std::as_writable_bytes(std::span(w.a.octets.data(), kMost64)), Access::LocalWrite));
        }},
       {"ProtectionDomain::register_memory",
        [](World& w) {
          w.a = w.end(w.near());
-         return of(w.a.pd.register_memory(w.a.octets.data(), uint64_t{1} << 46, kRemoteWrite));
+         return of(w.a.pd.register_memory(
+             std::as_writable_bytes(std::span(w.a.octets.data(), uint64_t{1} << 46)),
+             Access::RemoteWrite));
        },
        false},
       {"ProtectionDomain::register_memory",
        [](World& w) {
          w.a = w.end(w.near());
-         return of(w.a.pd.register_memory(w.a.octets.data(), 1, kMost32));
+         return of(w.a.pd.register_memory(std::as_writable_bytes(std::span(w.a.octets.data(), 1)),
+                                          static_cast<Access>(kMost32)));
        }},
       {"MemoryRegion::sge",
        [](World& w) {

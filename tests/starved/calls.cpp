@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <span>
 
 #include "trial.hpp"
 
@@ -388,8 +389,8 @@ std::vector<Call> memory_calls() {
        "MemoryRegion::address, MemoryRegion::length, MemoryRegion::sge",
        two_ends,
        [](World& w) {
-         return keep(w.region,
-                     w.a.pd.register_memory(w.octets.data(), w.octets.size(), kLocalWrite));
+         return keep(w.region, w.a.pd.register_memory(std::as_writable_bytes(std::span(w.octets)),
+                                                      Access::LocalWrite));
        },
        [](World& w) {
          if (w.region->stag() == 0 || w.region->length() != 300 || w.region->address() == 0 ||
@@ -400,7 +401,8 @@ std::vector<Call> memory_calls() {
       {"MemoryRegion::deregister",
        [](World& w) {
          two_ends(w);
-         w.region.emplace(must(w.a.pd.register_memory(w.octets.data(), 300, kLocalWrite)));
+         w.region.emplace(must(w.a.pd.register_memory(
+             std::as_writable_bytes(std::span(w.octets.data(), 300)), Access::LocalWrite)));
        },
        [](World& w) { return of(w.region->deregister()); }, nullptr},
       {"ProtectionDomain::create_qp, QueuePair::number",
@@ -427,7 +429,8 @@ std::vector<Call> memory_calls() {
 
 void atomic_target(World& w) {
   connected(w);
-  w.region.emplace(must(w.b.pd.register_memory(w.b.octets.data(), 8, kRemoteAtomic)));
+  w.region.emplace(must(w.b.pd.register_memory(
+      std::as_writable_bytes(std::span(w.b.octets.data(), 8)), Access::RemoteAtomic)));
 }
 
 RemoteAddress word_of(World& w) { return {w.region->stag(), w.region->address()}; }

@@ -21,10 +21,10 @@ void one_connection(World& world) {
   Side a(world.left);
   Side b(world.right);
   world.connect(a, b);
-  Memory from(a.pd, octets(kSize, 1), kLocalWrite);
+  Memory from(a.pd, octets(kSize, 1), Access::LocalWrite);
   Memory to(b.pd, std::vector<uint8_t>(kSize), kEverything);
-  Memory first(b.pd, std::vector<uint8_t>(10), kEverything | kRemoteInvalidate);
-  Memory second(b.pd, std::vector<uint8_t>(10), kEverything | kRemoteInvalidate);
+  Memory first(b.pd, std::vector<uint8_t>(10), kEverything | Access::RemoteInvalidate);
+  Memory second(b.pd, std::vector<uint8_t>(10), kEverything | Access::RemoteInvalidate);
   const auto post = [&](SendRequest work) {
     must(a.qp.post_send(work));
     const auto done = world.await(a.send_cq);
@@ -42,7 +42,7 @@ void one_connection(World& world) {
   }
   post(request(Opcode::Write, from.all(), to));
   post(request(Opcode::Read, from.all(), to));
-  Memory counter(b.pd, std::vector<uint8_t>(8), kRemoteAtomic);
+  Memory counter(b.pd, std::vector<uint8_t>(8), Access::RemoteAtomic);
   const auto done = [&](const Status& posted) {
     must(posted);
     const auto completion = world.await(a.send_cq);
@@ -74,8 +74,8 @@ void offence(World& world, Opcode opcode) {
   Side a(world.left);
   Side b(world.right);
   world.connect(a, b);
-  Memory from(a.pd, octets(64, 1), kLocalWrite);
-  Memory closed(b.pd, std::vector<uint8_t>(64), kLocalWrite);
+  Memory from(a.pd, octets(64, 1), Access::LocalWrite);
+  Memory closed(b.pd, std::vector<uint8_t>(64), Access::LocalWrite);
   must(a.qp.post_send(request(opcode, from.all(), closed)));
   check(world.await(world.left, EventKind::TerminateReceived).has_value(), "no Terminate came");
   check(world.await(world.right, EventKind::Disconnected, b.qp.number()).has_value(), "not gone");

@@ -31,7 +31,7 @@ class MessageTest : public StreamTest {
     stream_->queue(0).provide(n);
   }
   void SetUp() override {
-    sink = add(mem::kLocalWrite);
+    sink = add(Access::LocalWrite);
     fresh();
   }
   uint32_t sink = 0;

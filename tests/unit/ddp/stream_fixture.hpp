@@ -32,8 +32,8 @@ class RecordingUser final : public User {
   bool rebuild(const llp::RecordTag&, llp::UlpduWriter&) override { return false; }
   void released(const llp::RecordTag&) override {}
   [[nodiscard]] uint8_t version() const override { return 1; }
-  Fault tagged_rights(const TaggedHeader&, uint32_t, uint32_t& rights) override {
-    rights = mem::kRemoteWrite;
+  Fault tagged_rights(const TaggedHeader&, uint32_t, AccessSet& rights) override {
+    rights = Access::RemoteWrite;
     return kNoFault;
   }
   Fault untagged_target(const UntaggedHeader& header, UntaggedTarget& out) override {
@@ -79,10 +79,10 @@ class StreamTest : public ::testing::Test {
 
   StreamTest() {
     memory.fill(kGuard);
-    stag = add(mem::kRemoteWrite);
+    stag = add(Access::RemoteWrite);
     for (uint32_t i = 0; i < 64; ++i) payload[i] = static_cast<uint8_t>(i + 1);
   }
-  uint32_t add(uint32_t rights, uint32_t pd = kPd, std::optional<uint32_t> only = {}) {
+  uint32_t add(AccessSet rights, uint32_t pd = kPd, std::optional<uint32_t> only = {}) {
     const auto added = table.add({.address = memory.data() + 64,
                                   .length = 128,
                                   .pd = pd,

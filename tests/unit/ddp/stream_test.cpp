@@ -60,12 +60,12 @@ TEST_F(StreamTest, TaggedPastTheBound_DDP_7_1_08) {
 }
 // DDP-7.1-09, DDP-8.2-01
 TEST_F(StreamTest, StagOfAnotherPd_DDP_7_1_09) {
-  expect_fault(tagged({.last = true, .stag = add(mem::kRemoteWrite, kPd + 1)}, 8), {1, 1, 0x02});
+  expect_fault(tagged({.last = true, .stag = add(Access::RemoteWrite, kPd + 1)}, 8), {1, 1, 0x02});
 }
 // DDP-8.2-02
 // UNH-DDP-03
 TEST_F(StreamTest, StagOfAnotherStream_DDP_8_2_02) {
-  expect_fault(tagged({.last = true, .stag = add(mem::kRemoteWrite, kPd, kQp + 1)}, 8),
+  expect_fault(tagged({.last = true, .stag = add(Access::RemoteWrite, kPd, kQp + 1)}, 8),
                {1, 1, 0x02});
 }
 // DDP-7.1-10
@@ -74,7 +74,7 @@ TEST_F(StreamTest, TaggedWrap_DDP_7_1_10) {
 }
 // DDP-7.2-02: the mapping of this implementation.
 TEST_F(StreamTest, WriteWithoutRight_DDP_7_2_02) {
-  expect_fault(tagged({.last = true, .stag = add(mem::kRemoteRead)}, 8), {0, 1, 0x02});
+  expect_fault(tagged({.last = true, .stag = add(Access::RemoteRead)}, 8), {0, 1, 0x02});
 }
 // DDP-4.1-07-a
 TEST_F(StreamTest, TaggedVersion_DDP_4_1_07_a) {
@@ -103,22 +103,22 @@ TEST_F(StreamTest, MsnBeforeTheRange_DDP_7_1_03) {
 }
 // DDP-7.1-04
 TEST_F(StreamTest, MoOutside_DDP_7_1_04) {
-  provide({{0, 64, add(mem::kLocalWrite)}});
+  provide({{0, 64, add(Access::LocalWrite)}});
   expect_fault(untagged({.last = true, .msn = 1, .mo = 65}, 8), {1, 2, 0x04});
 }
 // DDP-7.1-05: one octet too long.
 TEST_F(StreamTest, TooLong_DDP_7_1_05) {
-  provide({{0, 64, add(mem::kLocalWrite)}});
+  provide({{0, 64, add(Access::LocalWrite)}});
   expect_fault(untagged({.last = true, .msn = 1, .mo = 57}, 8), {1, 2, 0x05});
 }
 TEST_F(StreamTest, MoThatWrapsWithTheLength_DDP_7_1_05) {
-  provide({{0, 64, add(mem::kLocalWrite)}});
+  provide({{0, 64, add(Access::LocalWrite)}});
   expect_fault(untagged({.last = true, .msn = 1, .mo = UINT32_MAX}, 8), {1, 2, 0x04});
 }
 // DDP-7.2-01: the second piece of our own buffer was never registered; the first stays untouched,
 // too.
 TEST_F(StreamTest, BadReceiveBuffer_DDP_7_1_14) {
-  provide({{0, 32, add(mem::kLocalWrite)}, {0, 32, 0x123456}});
+  provide({{0, 32, add(Access::LocalWrite)}, {0, 32, 0x123456}});
   expect_fault(untagged({.last = true, .msn = 1}, 40), {1, 0, 0x00});
 }
 // BUG-02: every length below the header's.
@@ -181,7 +181,7 @@ TEST_F(StreamTest, DeliveriesBeforeTheFaultStillHappen) {
 
 // DDP-5.3-05, DDP-5.4-01, DDP-5.4-02: all orders of placement; pieces in three SGEs.
 TEST_F(StreamTest, UntaggedSegmentsInEveryOrderOfPlacement_DDP_5_3_05) {
-  const uint32_t sink = add(mem::kLocalWrite);
+  const uint32_t sink = add(Access::LocalWrite);
   std::array<int, 4> order{0, 1, 2, 3};
   uint32_t msn = 0;
   do {
@@ -208,14 +208,14 @@ TEST_F(StreamTest, UntaggedSegmentsInEveryOrderOfPlacement_DDP_5_3_05) {
 // A held segment is judged again, and its check may pass then (its buffer was posted).
 // UNH-DDP-07
 TEST_F(StreamTest, HeldForABufferThatComesInTime_DDP_7_1_06) {
-  provide({{0, 16, add(mem::kLocalWrite)}});
+  provide({{0, 16, add(Access::LocalWrite)}});
   const auto first = untagged({.last = true, .msn = 1}, 8);
   const auto second = untagged({.last = true, .msn = 2}, 8);
   EXPECT_EQ(place(second, false), PlaceVerdict::Hold);
   EXPECT_EQ(postponed, 1u);
   EXPECT_EQ(place(first), PlaceVerdict::Placed);
   deliver(first);
-  provide({{32, 16, add(mem::kLocalWrite)}});
+  provide({{32, 16, add(Access::LocalWrite)}});
   EXPECT_EQ(place(second), PlaceVerdict::Placed);
   deliver(second);
   EXPECT_EQ(user.delivered.size(), 2u);
@@ -223,8 +223,8 @@ TEST_F(StreamTest, HeldForABufferThatComesInTime_DDP_7_1_06) {
 
 // An MSN that was left out shows at the delivery point.
 TEST_F(StreamTest, SkippedMsnIsFoundAtDelivery_DDP_7_1_03) {
-  provide({{0, 16, add(mem::kLocalWrite)}});
-  provide({{16, 16, add(mem::kLocalWrite)}});
+  provide({{0, 16, add(Access::LocalWrite)}});
+  provide({{16, 16, add(Access::LocalWrite)}});
   const auto second = untagged({.last = true, .msn = 2}, 8);
   EXPECT_EQ(place(second), PlaceVerdict::Placed);
   deliver(second);
@@ -238,7 +238,7 @@ TEST_F(StreamTest, SkippedMsnIsFoundAtDelivery_DDP_7_1_03) {
 TEST_F(StreamTest, MsnWrapsToZero_DDP_4_3_04) {
   stream.queue(0).start_at(UINT32_MAX);
   user.first_msn = UINT32_MAX;
-  const uint32_t sink = add(mem::kLocalWrite);
+  const uint32_t sink = add(Access::LocalWrite);
   provide({{0, 16, sink}});
   provide({{16, 16, sink}});
   for (const uint32_t msn : {UINT32_MAX, 0u}) {
@@ -261,7 +261,7 @@ TEST(CheckTagged, TheTargetIsToldAnew_DDP_5_2_07) {
   Pieces target;
   const wire::ddp::TaggedHeader header{.last = true, .stag = stag.value, .to = 4};
   for (const uint32_t payload : {8u, 12u, 0u}) {
-    EXPECT_FALSE(check_tagged(table, {}, header, payload, 0, target).failed());
+    EXPECT_FALSE(check_tagged(table, {}, header, payload, {}, target).failed());
     ASSERT_EQ(target.view().size(), payload == 0 ? 0u : 1u) << payload;
     if (payload == 0) continue;
     EXPECT_EQ(target.view()[0].data(), memory.data() + 4);

@@ -16,8 +16,8 @@
 
 namespace rnic::nic {
 
-inline constexpr uint32_t kRights =
-    mem::kLocalRead | mem::kLocalWrite | mem::kRemoteRead | mem::kRemoteWrite | mem::kRemoteAtomic;
+inline constexpr AccessSet kRights = Access::LocalRead | Access::LocalWrite | Access::RemoteRead |
+                                     Access::RemoteWrite | Access::RemoteAtomic;
 
 class OnSockets : public ::testing::Test {
  protected:
@@ -89,7 +89,7 @@ class OnSockets : public ::testing::Test {
     ASSERT_TRUE(event(1, EventKind::Established, e));
   }
   void connect() { connect(0, listen()); }
-  mem::Stag add(int i, std::vector<uint8_t>& memory, uint32_t rights) {
+  mem::Stag add(int i, std::vector<uint8_t>& memory, AccessSet rights) {
     mem::RegionSpec spec;
     spec.address = memory.data();
     spec.length = memory.size();

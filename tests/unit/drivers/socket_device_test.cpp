@@ -110,7 +110,7 @@ TEST_F(OnSockets, TerminateNamesTheFault) {
   connect();
   std::vector<uint8_t> source(64), sink(64);
   const mem::Stag a = add(0, source, kRights);
-  static_cast<void>(add(1, sink, mem::kLocalRead));
+  static_cast<void>(add(1, sink, Access::LocalRead));
   SendRequest write = work(Opcode::Write, source, a);
   write.remote_stag = 0x12345678;
   ASSERT_EQ(qps_[0][0]->post_send(write), PostResult::Ok);

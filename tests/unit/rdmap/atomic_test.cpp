@@ -344,7 +344,7 @@ TEST_F(AtomicTest, UnalignedTarget_R7306_5_07) {
   const auto odd = b->table.add({.address = b->at(3),
                                  .length = 64,
                                  .pd = b->pd,
-                                 .rights = mem::kRemoteAtomic,
+                                 .rights = Access::RemoteAtomic,
                                  .zero_based = true});
   inject(atomic_request(1, {.stag = odd->value, .to = 5, .data = 1}));
   pair.b.pull_all();
@@ -356,20 +356,21 @@ TEST_F(AtomicTest, UnalignedTarget_R7306_5_07) {
 // R7306-5-14, R7306-8-01: identity, right and 8 octets of bounds; DDP header, no RDMA header.
 TEST_F(AtomicTest, RefusedTargets_R7306_5_14) {
   struct Case {
-    uint32_t pd, rights;
+    uint32_t pd;
+    AccessSet rights;
     std::optional<uint32_t> stream;
     bool known;
     uint64_t to;
     uint8_t code;
   };
-  constexpr uint32_t kOther = mem::kAllRights & ~mem::kRemoteAtomic;
+  constexpr AccessSet kOther = AccessSet::all().without(Access::RemoteAtomic);
   for (const Case& c :
-       {Case{4, mem::kRemoteAtomic, {}, false, 0, 0x00},
-        Case{4, mem::kRemoteAtomic, {}, true, 64 - 7, 0x01},
-        Case{4, mem::kRemoteAtomic, {}, true, 64, 0x01}, Case{4, kOther, {}, true, 0, 0x02},
-        Case{5, mem::kRemoteAtomic, {}, true, 0, 0x03},
-        Case{4, mem::kRemoteAtomic, 8, true, 0, 0x03},
-        Case{4, mem::kRemoteAtomic, {}, true, UINT64_MAX - 6, 0x04}}) {
+       {Case{4, Access::RemoteAtomic, {}, false, 0, 0x00},
+        Case{4, Access::RemoteAtomic, {}, true, 64 - 7, 0x01},
+        Case{4, Access::RemoteAtomic, {}, true, 64, 0x01}, Case{4, kOther, {}, true, 0, 0x02},
+        Case{5, Access::RemoteAtomic, {}, true, 0, 0x03},
+        Case{4, Access::RemoteAtomic, 8, true, 0, 0x03},
+        Case{4, Access::RemoteAtomic, {}, true, UINT64_MAX - 6, 0x04}}) {
     restart();
     const auto region = b->table.add({.address = b->at(0),
                                       .length = 64,
@@ -550,7 +551,7 @@ TEST_F(AtomicTest, ThousandAtomics_R7306_5_09) {
 
 // The target is revoked after the request was delivered, before its turn.
 TEST_F(AtomicTest, RevokedBeforeItsTurn_R7306_5_14) {
-  const uint32_t target = b->add(mem::kRemoteAtomic);
+  const uint32_t target = b->add(Access::RemoteAtomic);
   b->set_word(0, 5);
   inject(atomic_request(1, {.stag = target, .data = 1}));
   ASSERT_TRUE(b->table.remove(mem::Stag{target}).has_value());
@@ -575,14 +576,14 @@ TEST_F(AtomicTest, BadSinks_RDMAP_7_1_02) {
   }
   restart();
   SendRequest w = a->work(1, Opcode::FetchAdd, 0, 8);
-  w.sges[0].stag = a->add(mem::kRemoteRead);
+  w.sges[0].stag = a->add(Access::RemoteRead);
   w.remote_stag = b->all;
   a->endpoint.send(w);
   pair.pump();
   EXPECT_EQ(a->owner.sends.at(0).status, CompletionStatus::LocalProtection);
   // Revoked while the response is on its way.
   restart();
-  const uint32_t sink = a->add(mem::kLocalWrite);
+  const uint32_t sink = a->add(Access::LocalWrite);
   w.sges[0].stag = sink;
   a->endpoint.send(w);
   pair.a.pull_all();
@@ -596,7 +597,7 @@ TEST_F(AtomicTest, BadSinks_RDMAP_7_1_02) {
 // RDMAP-7.1-01: the sink was given up under the request, and its STag now names a region, by the
 // chance of one in some ten thousand, that must not be written.
 TEST_F(AtomicTest, TheSinksRightIsLookedAtWhenTheResponseComes_RDMAP_7_1_01) {
-  const uint32_t sink = a->add(mem::kLocalWrite);
+  const uint32_t sink = a->add(Access::LocalWrite);
   SendRequest w = a->work(1, Opcode::FetchAdd, 0, 8);
   w.sges[0].stag = sink;
   w.remote_stag = b->all;
@@ -607,7 +608,7 @@ TEST_F(AtomicTest, TheSinksRightIsLookedAtWhenTheResponseComes_RDMAP_7_1_01) {
   ASSERT_TRUE(a->table.remove(mem::Stag{sink}).has_value());
   bool again = false;
   for (int i = 0; i < 1'000'000 && !again; ++i) {
-    const uint32_t other = a->add(mem::kRemoteRead);
+    const uint32_t other = a->add(Access::RemoteRead);
     again = other == sink;
     if (!again) {
       ASSERT_TRUE(a->table.remove(mem::Stag{other}).has_value());

@@ -79,10 +79,10 @@ TEST_F(InboundTest, SolicitedSend_RDMAP_5_3_05) {
 // UNH-RDMAP-03
 TEST_F(InboundTest, SendWithInvalidate_RDMAP_5_3_06) {
   for (const bool solicited : {false, true}) {
-    const uint32_t victim = b->add(mem::kRemoteWrite | mem::kRemoteInvalidate);
+    const uint32_t victim = b->add(Access::RemoteWrite | Access::RemoteInvalidate);
     bool dead_at_completion = false;
     b->owner.on_receive = [&] {
-      dead_at_completion = b->table.access({mem::Stag{victim}, 0, 1, 0, b->pd, 9}).fault ==
+      dead_at_completion = b->table.access({mem::Stag{victim}, 0, 1, {}, b->pd, 9}).fault ==
                            mem::AccessFault::InvalidStag;
     };
     b->post_receive(1, 0, 10);
@@ -101,7 +101,7 @@ TEST_F(InboundTest, SendWithInvalidate_RDMAP_5_3_06) {
 
 // RDMAP-4.1-05: where no STag is to be invalidated, octets 2 to 5 of RsvdULP are zero on send ...
 TEST_F(InboundTest, InvalidateStagIsZeroElsewhere_RDMAP_4_1_05) {
-  const uint32_t victim = b->add(mem::kRemoteInvalidate);
+  const uint32_t victim = b->add(Access::RemoteInvalidate);
   for (uint32_t i = 0; i < 3; ++i) b->post_receive(i, 0, 400);
   const auto aimed = [&](Opcode opcode, bool solicited) {
     SendRequest w = a->work(1, opcode, 0, 300);
@@ -130,9 +130,9 @@ TEST_F(InboundTest, InvalidateStagIsZeroElsewhere_RDMAP_4_1_05) {
 
 // RDMAP-4.1-05: ... and ignored on receipt, with an STag that could be invalidated and with none.
 TEST_F(InboundTest, InvalidateStagIsIgnoredElsewhere_RDMAP_4_1_05) {
-  const uint32_t victim = b->add(mem::kRemoteWrite | mem::kRemoteInvalidate);
+  const uint32_t victim = b->add(Access::RemoteWrite | Access::RemoteInvalidate);
   const auto valid = [&] {
-    return b->table.access({mem::Stag{victim}, 0, 1, 0, b->pd, 9}).fault == mem::AccessFault::None;
+    return b->table.access({mem::Stag{victim}, 0, 1, {}, b->pd, 9}).fault == mem::AccessFault::None;
   };
   uint32_t msn = 0;
   for (const uint32_t tail : {victim, 0xdeadbeefu, UINT32_MAX}) {
@@ -170,14 +170,14 @@ TEST_F(InboundTest, InvalidateStagIsIgnoredElsewhere_RDMAP_4_1_05) {
   EXPECT_EQ(b->owner.events[0].kind, EventKind::TerminateReceived);
   EXPECT_EQ(b->owner.events[0].fault.code, 5);
   EXPECT_EQ(b->counters.malformed_terminates, 0u);
-  EXPECT_EQ(b->table.access({mem::Stag{b->all}, 0, 1, 0, b->pd, 9}).fault, mem::AccessFault::None);
+  EXPECT_EQ(b->table.access({mem::Stag{b->all}, 0, 1, {}, b->pd, 9}).fault, mem::AccessFault::None);
 }
 
 // RDMAP-5.3-07, RDMAP-7.1-03
 TEST_F(InboundTest, StagThatCannotBeInvalidated_RDMAP_5_3_07) {
   b->post_receive(1, 0, 10);
   SendRequest w = a->work(1, Opcode::SendInvalidate, 0, 4);
-  w.remote_stag = b->add(mem::kRemoteWrite);
+  w.remote_stag = b->add(Access::RemoteWrite);
   a->endpoint.send(w);
   pair.a.pull_all();
   pair.b.arrive_rest(pair.a);
@@ -232,13 +232,14 @@ TEST_F(InboundTest, WrongRdmapVersion_RDMAP_4_1_02) {
 TEST_F(InboundTest, RefusedWrites_RDMAP_5_1_03) {
   struct Case {
     bool known;
-    uint32_t rights;
+    AccessSet rights;
     uint64_t to;
     uint8_t layer, type, code;
   };
-  for (const Case& c : {Case{false, 0, 0, 1, 1, 0x00}, Case{true, mem::kRemoteRead, 0, 0, 1, 0x02},
-                        Case{true, mem::kRemoteWrite, Node::kSize - 7, 1, 1, 0x01},
-                        Case{true, mem::kRemoteWrite, UINT64_MAX - 2, 1, 1, 0x03}}) {
+  for (const Case& c :
+       {Case{false, {}, 0, 1, 1, 0x00}, Case{true, Access::RemoteRead, 0, 0, 1, 0x02},
+        Case{true, Access::RemoteWrite, Node::kSize - 7, 1, 1, 0x01},
+        Case{true, Access::RemoteWrite, UINT64_MAX - 2, 1, 1, 0x03}}) {
     pair.a = test::FramingEnd(kMulpdu);
     pair.b = test::FramingEnd(kMulpdu);
     start();
@@ -260,14 +261,14 @@ TEST_F(InboundTest, RefusedWrites_RDMAP_5_1_03) {
 TEST_F(InboundTest, RefusedReads_RDMAP_7_2_03) {
   struct Case {
     bool known;
-    uint32_t rights;
+    AccessSet rights;
     uint64_t to;
     uint8_t code;
   };
-  for (const Case& c :
-       {Case{false, 0, 0, 0x00}, Case{true, mem::kRemoteRead, Node::kSize, 0x01},
-        Case{true, mem::kRemoteRead, Node::kSize - 7, 0x01}, Case{true, mem::kRemoteWrite, 0, 0x02},
-        Case{true, mem::kRemoteRead, UINT64_MAX, 0x04}}) {
+  for (const Case& c : {Case{false, {}, 0, 0x00}, Case{true, Access::RemoteRead, Node::kSize, 0x01},
+                        Case{true, Access::RemoteRead, Node::kSize - 7, 0x01},
+                        Case{true, Access::RemoteWrite, 0, 0x02},
+                        Case{true, Access::RemoteRead, UINT64_MAX, 0x04}}) {
     pair.a = test::FramingEnd(kMulpdu);
     pair.b = test::FramingEnd(kMulpdu);
     start();
@@ -290,7 +291,7 @@ TEST_F(InboundTest, ReadOfAnotherPd_RDMAP_7_2_03) {
                                .add({.address = b->at(0),
                                      .length = 100,
                                      .pd = b->pd + 1,
-                                     .rights = mem::kRemoteRead,
+                                     .rights = Access::RemoteRead,
                                      .zero_based = true})
                                .value()
                                .value;
@@ -304,7 +305,7 @@ TEST_F(InboundTest, ReadOfAnotherPd_RDMAP_7_2_03) {
 TEST_F(InboundTest, ReadThatFailsHalfWay_RDMAP_4_8_09) {
   for (uint32_t sent = 1; sent <= 3; ++sent) {
     restart();
-    const uint32_t source = b->add(mem::kRemoteRead);
+    const uint32_t source = b->add(Access::RemoteRead);
     inject(read_request(
         1, {.sink_stag = 7, .sink_to = 1000, .size = 800, .source_stag = source, .source_to = 50}));
     for (uint32_t i = 0; i < sent; ++i) EXPECT_TRUE(pair.b.pull());

@@ -34,7 +34,7 @@ TEST_F(MessageTest, OneMessageEachInOrder_RDMAP_5_5_09) {
     size_t octets;  // of all its ULPDUs
   };
   SendRequest invalidate = a->work(3, Opcode::SendInvalidate, 0, 20);
-  invalidate.remote_stag = b->add(mem::kRemoteInvalidate);
+  invalidate.remote_stag = b->add(Access::RemoteInvalidate);
   SendRequest solicited = a->work(6, Opcode::Send, 0, 0);
   solicited.solicited = true;
   const std::vector<Row> rows{
@@ -95,7 +95,7 @@ TEST_F(MessageTest, WhichMessagesHavePayload_RDMAP_4_2_01) {
       b->post_receive(1, 2000, kOctets);
       SendRequest w = a->work(1, invalidates ? Opcode::SendInvalidate : Opcode::Send, 0, kOctets);
       w.solicited = solicited;
-      w.remote_stag = b->add(mem::kRemoteInvalidate);
+      w.remote_stag = b->add(Access::RemoteInvalidate);
       a->endpoint.send(w);
       pair.pump();
       ASSERT_EQ(b->owner.receives.size(), 1u);
@@ -155,7 +155,7 @@ TEST_F(MessageTest, SourcesAreValidatedBeforeTheyAreRead_RDMAP_5_2_1_03) {
   void* huge =
       mmap(nullptr, size_t{1} << 32, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ASSERT_NE(huge, MAP_FAILED);
-  const auto region = [&](uint32_t length, uint32_t rights, uint32_t pd = 4) {
+  const auto region = [&](uint32_t length, AccessSet rights, uint32_t pd = 4) {
     return b->table
         .add({.address = static_cast<uint8_t*>(huge),
               .length = length,
@@ -165,13 +165,15 @@ TEST_F(MessageTest, SourcesAreValidatedBeforeTheyAreRead_RDMAP_5_2_1_03) {
         ->value;
   };
   struct Case {
-    uint32_t length, rights, pd;  // of the region
+    uint32_t length;  // of the region
+    AccessSet rights;
+    uint32_t pd;
     uint32_t stag_xor;
     uint64_t to;
     uint32_t size;
     int code;  // of a remote protection error; -1: the Read is served
   };
-  const uint32_t read = mem::kRemoteRead;
+  const AccessSet read = Access::RemoteRead;
   for (const Case& c : {
            Case{kMost, read, 4, 0, 0, kMost, -1},
            Case{kMost, read, 4, 0, 1, kMost, 0x01},  // one octet too far
@@ -184,7 +186,7 @@ TEST_F(MessageTest, SourcesAreValidatedBeforeTheyAreRead_RDMAP_5_2_1_03) {
            Case{2000, read, 4, 0, uint64_t{1} << 32, 1, 0x01},
            Case{2000, read, 4, 0, UINT64_MAX - 10, 300, 0x04},
            Case{2000, read, 4, 1, 0, 1, 0x00},
-           Case{2000, mem::kAllRights & ~read, 4, 0, 0, 1, 0x02},
+           Case{2000, AccessSet::all().without(read), 4, 0, 0, 1, 0x02},
            Case{2000, read, 5, 0, 0, 1, 0x03},
        }) {
     SCOPED_TRACE(c.to);
@@ -214,7 +216,7 @@ TEST_F(MessageTest, ReadOf4GigaoctetsLessOne_RDMAP_4_4_03) {
   void* huge =
       mmap(nullptr, size_t{1} << 32, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ASSERT_NE(huge, MAP_FAILED);
-  const auto region = [&](Node& node, uint32_t rights) {
+  const auto region = [&](Node& node, AccessSet rights) {
     return node.table
         .add({.address = static_cast<uint8_t*>(huge),
               .length = kMost,
@@ -224,8 +226,8 @@ TEST_F(MessageTest, ReadOf4GigaoctetsLessOne_RDMAP_4_4_03) {
         ->value;
   };
   SendRequest w{.id = 1, .opcode = Opcode::Read, .sge_count = 1};
-  w.sges[0] = {0, kMost, region(*a, mem::kLocalWrite)};
-  w.remote_stag = region(*b, mem::kRemoteRead);
+  w.sges[0] = {0, kMost, region(*a, Access::LocalWrite)};
+  w.remote_stag = region(*b, Access::RemoteRead);
   a->endpoint.send(w);
   pair.a.pull_all();
   ASSERT_EQ(pair.a.sent.size(), 1u);
@@ -279,15 +281,16 @@ TEST_F(MessageTest, WhatASendMayInvalidate_RDMAP_7_2_02) {
     bool known;
     uint32_t pd;
     std::optional<uint32_t> stream;
-    uint32_t rights;
+    AccessSet rights;
     bool allowed;
   };
-  for (const Case& c : {Case{true, 4, {}, mem::kRemoteInvalidate, true},
-                        Case{true, 4, 9, mem::kRemoteInvalidate, true},
-                        Case{true, 4, 8, mem::kRemoteInvalidate, false},
-                        Case{true, 5, {}, mem::kRemoteInvalidate, false},
-                        Case{true, 4, {}, mem::kAllRights & ~mem::kRemoteInvalidate, false},
-                        Case{false, 4, {}, mem::kRemoteInvalidate, false}}) {
+  for (const Case& c :
+       {Case{true, 4, {}, Access::RemoteInvalidate, true},
+        Case{true, 4, 9, Access::RemoteInvalidate, true},
+        Case{true, 4, 8, Access::RemoteInvalidate, false},
+        Case{true, 5, {}, Access::RemoteInvalidate, false},
+        Case{true, 4, {}, AccessSet::all().without(Access::RemoteInvalidate), false},
+        Case{false, 4, {}, Access::RemoteInvalidate, false}}) {
     restart();
     b->post_receive(1, 0, 8);
     const auto stag = b->table.add({.address = b->at(0),
@@ -304,7 +307,7 @@ TEST_F(MessageTest, WhatASendMayInvalidate_RDMAP_7_2_02) {
     const auto still = b->table.access({.stag = *stag,
                                         .to = 0,
                                         .length = 1,
-                                        .rights = 0,
+                                        .rights = {},
                                         .pd = c.pd,
                                         .stream = c.stream.value_or(9)});
     EXPECT_EQ(still.fault == mem::AccessFault::None, !c.allowed);
@@ -372,9 +375,9 @@ TEST_F(MessageTest, StreamsAreIndependent_RDMAP_5_5_01) {
 // A Read with Local Invalidate: the sink is revoked when the user hears of it, and not before.
 TEST_F(MessageTest, ReadWithLocalInvalidate_RDMAP_5_2_2_05) {
   b->fill(0, 600, 1);
-  const uint32_t sink = a->add(mem::kLocalWrite);
+  const uint32_t sink = a->add(Access::LocalWrite);
   const auto valid = [&] {
-    return a->table.access({mem::Stag{sink}, 0, 1, 0, a->pd, 9}).fault == mem::AccessFault::None;
+    return a->table.access({mem::Stag{sink}, 0, 1, {}, a->pd, 9}).fault == mem::AccessFault::None;
   };
   SendRequest w = aimed(1, Opcode::ReadInvalidate, 0, 600, 0);
   w.sges[0].stag = sink;
@@ -397,7 +400,7 @@ TEST_F(MessageTest, ReadWithLocalInvalidate_RDMAP_5_2_2_05) {
 
 // Its user has taken the sink away himself while the response was on its way up.
 TEST_F(MessageTest, ASinkThatIsGoneCannotBeInvalidated_RDMAP_7_1_01) {
-  const uint32_t sink = a->add(mem::kLocalWrite);
+  const uint32_t sink = a->add(Access::LocalWrite);
   SendRequest w = aimed(1, Opcode::ReadInvalidate, 0, 100, 0);
   w.sges[0].stag = sink;
   a->endpoint.send(w);
@@ -433,7 +436,7 @@ TEST(Words, EachStatusHasItsOwn) {
 
 // Local Invalidate waits until everything before it is complete, then what follows goes on.
 TEST_F(MessageTest, LocalInvalidateIsABarrier_RDMAP_7_1_01) {
-  const uint32_t source = a->add(mem::kLocalRead);
+  const uint32_t source = a->add(Access::LocalRead);
   SendRequest w = aimed(1, Opcode::Write, 0, 600, 0);
   w.sges[0].stag = source;
   a->endpoint.send(w);
@@ -453,7 +456,7 @@ TEST_F(MessageTest, LocalInvalidateIsABarrier_RDMAP_7_1_01) {
   EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
   EXPECT_EQ(a->owner.sends[1].opcode, Opcode::LocalInvalidate);
   EXPECT_EQ(a->counters.local_invalidations, 1u);
-  EXPECT_EQ(a->table.access({mem::Stag{source}, 0, 1, 0, a->pd, 9}).fault,
+  EXPECT_EQ(a->table.access({mem::Stag{source}, 0, 1, {}, a->pd, 9}).fault,
             mem::AccessFault::InvalidStag);
   // The work behind it that names the STag fails; so does a second invalidation.
   a->endpoint.send(invalidate);
@@ -466,7 +469,7 @@ TEST_F(MessageTest, LocalInvalidateIsABarrier_RDMAP_7_1_01) {
 TEST_F(MessageTest, CloseBehindALocalInvalidate_DDP_6_2_1_01) {
   write(1, 0, 8, 0);
   SendRequest invalidate{.id = 2, .opcode = Opcode::LocalInvalidate};
-  invalidate.remote_stag = a->add(mem::kLocalRead);
+  invalidate.remote_stag = a->add(Access::LocalRead);
   a->endpoint.send(invalidate);
   a->endpoint.disconnect({});
   pair.pump();

@@ -395,7 +395,7 @@ TEST_F(OutboundTest, LocalProtectionErrorTerminates_RDMAP_7_1_02) {
 
 TEST_F(OutboundTest, ReadSinkNeedsLocalWrite) {
   SendRequest w = a->work(1, Opcode::Read, 0, 8);
-  w.sges[0].stag = a->add(mem::kRemoteRead);
+  w.sges[0].stag = a->add(Access::RemoteRead);
   w.remote_stag = b->all;
   a->endpoint.send(w);
   pair.pump();

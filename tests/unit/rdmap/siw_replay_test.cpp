@@ -41,7 +41,7 @@ class Replay {
   struct Limits {
     bool receives = true;  ///< post one for each Send
     bool regions = true;   ///< register what is written and read
-    uint32_t rights = mem::kRemoteWrite | mem::kRemoteRead | mem::kRemoteInvalidate;
+    AccessSet rights = Access::RemoteWrite | Access::RemoteRead | Access::RemoteInvalidate;
     std::optional<uint64_t> octets = {};  ///< of a region; otherwise what is touched
     std::optional<uint32_t> receive_length = {};
   };
@@ -122,7 +122,7 @@ class Replay {
                         .add({.address = region.memory.data() + 16,
                               .length = limits_.octets.value_or(region.end - region.first),
                               .pd = node_.pd,
-                              .rights = limits_.rights | mem::kLocalWrite,
+                              .rights = limits_.rights | Access::LocalWrite,
                               .zero_based = true})
                         .value()
                         .value;
@@ -136,7 +136,7 @@ class Replay {
       const auto stag = node_.table.add({.address = buffers_[i].data(),
                                          .length = buffers_[i].size(),
                                          .pd = node_.pd,
-                                         .rights = mem::kLocalWrite,
+                                         .rights = Access::LocalWrite,
                                          .zero_based = true});
       ReceiveRequest work{.id = i, .sge_count = 1};
       work.sges[0] = {0, length, stag->value};
@@ -310,7 +310,7 @@ TEST_F(SiwReplay, WhatSiwRefusedIsRefused_RDMAP_7_1_03) {
            Case{"term-write-bad-stag", none, 1, 1, 0x00, true},
            Case{"term-write-bad-stag-crc", none, 1, 1, 0x00, true},
            Case{"term-write-out-of-bounds", {.octets = 16}, 1, 1, 0x01, true},
-           Case{"term-write-no-permission", {.rights = mem::kRemoteRead}, 0, 1, 0x02, false},
+           Case{"term-write-no-permission", {.rights = Access::RemoteRead}, 0, 1, 0x02, false},
            Case{"term-read-bad-stag", none, 0, 1, 0x00, true},
            Case{"term-read-out-of-bounds", {.octets = 16}, 0, 1, 0x01, true},
            Case{"term-send-no-recv-buffer", none, 1, 2, 0x02, true},

@@ -51,7 +51,7 @@ TEST_F(StateTest, PostingWork_BUG_06) {
       enter(state);
       SendRequest w = a->work(5, opcode, 0, 0);
       if (opcode == Opcode::ReadInvalidate) w = a->work(5, opcode, 0, 8);
-      w.remote_stag = opcode == Opcode::LocalInvalidate ? a->add(0) : b->all;
+      w.remote_stag = opcode == Opcode::LocalInvalidate ? a->add({}) : b->all;
       a->endpoint.send(w);
       SCOPED_TRACE(std::string(to_string(state)) + ", " + to_string(opcode));
       if (state == State::Connected) {

@@ -59,10 +59,10 @@ struct Node {
   Node(const EndpointConfig& config, uint64_t seed)
       : pd(config.pd), table(64, {seed, 2}), endpoint(config, table, counters, owner) {
     memory.fill(kGuard);
-    all = add(mem::kLocalWrite | mem::kRemoteWrite | mem::kRemoteRead | mem::kRemoteInvalidate |
-              mem::kRemoteAtomic);
+    all = add(Access::LocalWrite | Access::RemoteWrite | Access::RemoteRead |
+              Access::RemoteInvalidate | Access::RemoteAtomic);
   }
-  uint32_t add(uint32_t rights, uint64_t length = kSize) {
+  uint32_t add(AccessSet rights, uint64_t length = kSize) {
     return table
         .add({.address = memory.data() + kFirst,
               .length = length,

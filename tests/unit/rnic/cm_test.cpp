@@ -402,8 +402,8 @@ TEST_F(Requests, BothDisconnectWithWorkOutstanding_CM_04) {
                                              std::vector<uint8_t>(size)};
     std::array<mem::Stag, 2> from, to;
     for (size_t i = 0; i < 2; ++i) {
-      from[i] = hosts_[i]->add(source[i], qps[i]->spec().pd, 0);
-      to[i] = hosts_[i]->add(sink[i], qps[i]->spec().pd, mem::kRemoteWrite);
+      from[i] = hosts_[i]->add(source[i], qps[i]->spec().pd, {});
+      to[i] = hosts_[i]->add(sink[i], qps[i]->spec().pd, Access::RemoteWrite);
       ASSERT_EQ(qps[i]->post_receive({.id = 50}), PostResult::Ok);
       ASSERT_EQ(qps[i]->post_receive({.id = 51}), PostResult::Ok);
     }

@@ -156,7 +156,7 @@ TEST_F(Connections, GracefulEndFlushesReceivesAndReturnsEverything) {
   QueuePair* b = right().make_qp();
   connect(a, b);
   std::vector<uint8_t> memory(100);
-  const mem::Stag stag = right().add(memory, b->spec().pd, mem::kLocalWrite);
+  const mem::Stag stag = right().add(memory, b->spec().pd, Access::LocalWrite);
   ASSERT_EQ(b->post_receive(receive(5, memory, stag, 100)), PostResult::Ok);
   run_for(std::chrono::milliseconds(1));
   ASSERT_TRUE(left().device->disconnect(*a, now_).has_value());
@@ -180,7 +180,7 @@ TEST_F(Connections, DestroyingAConnectedQueuePairResetsThePeer) {
   QueuePair* b = right().make_qp();
   connect(a, b);
   std::vector<uint8_t> memory = octets(50'000, 1);
-  const mem::Stag stag = left().add(memory, a->spec().pd, 0);
+  const mem::Stag stag = left().add(memory, a->spec().pd, {});
   for (uint64_t i = 0; i < 8; ++i) {
     auto w = work(Opcode::Write, i, memory, stag, 50'000);
     ASSERT_EQ(a->post_send(w), PostResult::Ok);

@@ -51,8 +51,8 @@ class Conversion : public Streams {
   }
   void expect_send_arrives(Host& from, QueuePair* source, Host& to, QueuePair* sink) {
     std::vector<uint8_t> out = octets(30'000, 3), in(out.size());
-    const mem::Stag read = from.add(out, source->spec().pd, mem::kLocalRead);
-    const mem::Stag written = to.add(in, sink->spec().pd, mem::kLocalWrite);
+    const mem::Stag read = from.add(out, source->spec().pd, Access::LocalRead);
+    const mem::Stag written = to.add(in, sink->spec().pd, Access::LocalWrite);
     ASSERT_EQ(sink->post_receive(receive_work(in, written)), PostResult::Ok);
     ASSERT_EQ(source->post_send(work(Opcode::Send, 1, out, read, 30'000)), PostResult::Ok);
     size_t got = 0;

@@ -18,7 +18,7 @@ class DdpOverMpa : public MpaOverTcp {
                 .add({.address = target_.data(),
                       .length = target_.size(),
                       .pd = 3,
-                      .rights = mem::kRemoteWrite,
+                      .rights = Access::RemoteWrite,
                       .zero_based = true})
                 ->value;
     b.session.bind(stream_of_b_);

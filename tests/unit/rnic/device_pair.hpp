@@ -35,7 +35,7 @@ struct Host {
     return *device->create_qp(spec);
   }
 
-  mem::Stag add(std::vector<uint8_t>& memory, uint32_t pd, uint32_t rights) {
+  mem::Stag add(std::vector<uint8_t>& memory, uint32_t pd, AccessSet rights) {
     mem::RegionSpec spec;
     spec.address = memory.data();
     spec.length = memory.size();

@@ -60,7 +60,7 @@ class Events : public DevicePair {
 TEST_F(Events, AnOverrunIsToldOnceUntilTheQueueIsPolled) {
   QueuePair* qp = right().make_qp(64, 2);
   std::vector<uint8_t> memory(8);
-  const mem::Stag stag = right().add(memory, qp->spec().pd, mem::kLocalWrite);
+  const mem::Stag stag = right().add(memory, qp->spec().pd, Access::LocalWrite);
   const auto flush_ten = [&] {  // without a connection they are flushed at once
     for (uint64_t id = 0; id < 10; ++id) {
       ASSERT_EQ(qp->post_send(work(Opcode::Send, id, memory, stag, 8)), PostResult::Ok);
@@ -84,7 +84,7 @@ TEST_F(Events, AnOverrunLeavesRoomForOthers) {
   connect(left().make_qp(), mine);
   QueuePair* flood = right().make_qp(256, 2);
   std::vector<uint8_t> memory(8);
-  const mem::Stag stag = right().add(memory, flood->spec().pd, mem::kLocalWrite);
+  const mem::Stag stag = right().add(memory, flood->spec().pd, Access::LocalWrite);
   for (uint64_t id = 0; id < 200; ++id) {
     ASSERT_EQ(flood->post_send(work(Opcode::Send, id, memory, stag, 8)), PostResult::Ok);
   }

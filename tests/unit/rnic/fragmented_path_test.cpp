@@ -24,7 +24,7 @@ struct Node {
     qp = *device->create_qp(spec);
   }
 
-  mem::Stag add(std::vector<uint8_t>& memory, uint32_t rights) {
+  mem::Stag add(std::vector<uint8_t>& memory, AccessSet rights) {
     mem::RegionSpec spec;
     spec.address = memory.data();
     spec.length = memory.size();
@@ -89,8 +89,8 @@ class Path : public ::testing::Test {
     write.opcode = Opcode::Write;
     write.sge_count = 1;
     write.sges[0] = {reinterpret_cast<uint64_t>(source.data()), 300'000,
-                     left_.add(source, mem::kLocalRead).value};
-    write.remote_stag = right_.add(sink, mem::kRemoteWrite).value;
+                     left_.add(source, Access::LocalRead).value};
+    write.remote_stag = right_.add(sink, Access::RemoteWrite).value;
     write.remote_offset = reinterpret_cast<uint64_t>(sink.data());
     ASSERT_EQ(left_.qp->post_send(write), PostResult::Ok);
     left_.device->ring_doorbell(left_.qp->number());

@@ -39,11 +39,11 @@ class Framing : public DevicePair {
     std::vector<uint8_t> target(kSize);
     std::vector<uint8_t> back(kSize);
     std::vector<uint8_t> inbox(4096);
-    const auto source_stag = left().add(source, a->spec().pd, mem::kLocalWrite);
-    const auto back_stag = left().add(back, a->spec().pd, mem::kLocalWrite);
-    const auto target_stag =
-        right().add(target, b->spec().pd, mem::kLocalWrite | mem::kRemoteWrite | mem::kRemoteRead);
-    const auto inbox_stag = right().add(inbox, b->spec().pd, mem::kLocalWrite);
+    const auto source_stag = left().add(source, a->spec().pd, Access::LocalWrite);
+    const auto back_stag = left().add(back, a->spec().pd, Access::LocalWrite);
+    const auto target_stag = right().add(
+        target, b->spec().pd, Access::LocalWrite | Access::RemoteWrite | Access::RemoteRead);
+    const auto inbox_stag = right().add(inbox, b->spec().pd, Access::LocalWrite);
     ASSERT_EQ(b->post_receive(receive(9, inbox, inbox_stag, 4096)), PostResult::Ok);
     auto write = work(Opcode::Write, 1, source, source_stag, kSize);
     write.remote_stag = target_stag.value;
@@ -166,8 +166,8 @@ class FramedReads : public DevicePair {
   size_t read_at_once(QueuePair* a, QueuePair* b) {
     sink_.assign(1600, 0);
     source_ = octets(1600, 9);
-    const mem::Stag here = left().add(sink_, a->spec().pd, mem::kLocalWrite);
-    const mem::Stag there = right().add(source_, b->spec().pd, mem::kRemoteRead);
+    const mem::Stag here = left().add(sink_, a->spec().pd, Access::LocalWrite);
+    const mem::Stag there = right().add(source_, b->spec().pd, Access::RemoteRead);
     for (uint32_t i = 0; i < 16; ++i) {
       auto w = work(Opcode::Read, i, sink_, here, 100);
       w.sges[0].address += 100ull * i;
@@ -282,8 +282,8 @@ TEST_F(CutFrames, AreToldOf) {
   test::Logged log;
   connect(near, far);
   std::vector<uint8_t> out = octets(5000, 3), in(out.size());
-  const mem::Stag source = left().add(out, near->spec().pd, mem::kLocalRead);
-  const mem::Stag sink = right().add(in, far->spec().pd, mem::kLocalWrite);
+  const mem::Stag source = left().add(out, near->spec().pd, Access::LocalRead);
+  const mem::Stag sink = right().add(in, far->spec().pd, Access::LocalWrite);
   ASSERT_EQ(far->post_receive(receive(1, in, sink, 5000)), PostResult::Ok);
   ASSERT_EQ(near->post_send(work(Opcode::Send, 1, out, source, 5000)), PostResult::Ok);
   left().device->ring_doorbell(near->number());

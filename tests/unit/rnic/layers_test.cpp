@@ -12,8 +12,8 @@ class Layers : public DevicePair {
     b_ = right().make_qp();
     connect(a_, b_);
     for (int side = 0; side < 2; ++side) memory_[side].assign(kSize, static_cast<uint8_t>(side));
-    constexpr uint32_t kRights =
-        mem::kLocalWrite | mem::kRemoteWrite | mem::kRemoteRead | mem::kRemoteAtomic;
+    constexpr AccessSet kRights =
+        Access::LocalWrite | Access::RemoteWrite | Access::RemoteRead | Access::RemoteAtomic;
     stag_[0] = left().add(memory_[0], a_->spec().pd, kRights);
     stag_[1] = right().add(memory_[1], b_->spec().pd, kRights);
   }
@@ -96,7 +96,7 @@ TEST_F(SharedWord, StreamsOfOneDevice_R7306_5_11) {
     spec.address = reinterpret_cast<uint8_t*>(&word);
     spec.length = 8;
     spec.pd = to->spec().pd;
-    spec.rights = mem::kRemoteAtomic;
+    spec.rights = Access::RemoteAtomic;
     stags[i] = *right().device->register_memory(spec);
   }
   std::array<uint64_t, kStreams> posted{}, done{};

@@ -55,8 +55,8 @@ class Operations : public Streams {
     EXPECT_TRUE(left().device->listen(kPort).has_value());
     qp_ = left().make_qp(8, 16);
     other_ = right().make_qp(8, 16);
-    constexpr uint32_t kRights = mem::kLocalWrite | mem::kRemoteWrite | mem::kRemoteRead |
-                                 mem::kRemoteAtomic | mem::kRemoteInvalidate;
+    constexpr AccessSet kRights = Access::LocalWrite | Access::RemoteWrite | Access::RemoteRead |
+                                  Access::RemoteAtomic | Access::RemoteInvalidate;
     here_ = left().add(near_, qp_->spec().pd, kRights);
     there_ = right().add(far_, other_->spec().pd, kRights);
     enter(state);

@@ -14,8 +14,8 @@ class PackingChosen : public DevicePair, public ::testing::WithParamInterface<bo
 
   void send_ten(Host& from, QueuePair* a, Host& to, QueuePair* b, uint64_t segments) {
     std::vector<uint8_t> source = octets(10, 1), target(100);
-    const mem::Stag read = from.add(source, a->spec().pd, 0);
-    const mem::Stag write = to.add(target, b->spec().pd, mem::kLocalWrite);
+    const mem::Stag read = from.add(source, a->spec().pd, {});
+    const mem::Stag write = to.add(target, b->spec().pd, Access::LocalWrite);
     for (uint64_t i = 0; i < 10; ++i) {
       ASSERT_EQ(b->post_receive(receive(i, target, write, 10)), PostResult::Ok);
       ASSERT_EQ(a->post_send(work(Opcode::Send, i, source, read, 10)), PostResult::Ok);
@@ -66,8 +66,8 @@ TEST_P(NagleChosen, SmallFpdusArePackedWhileDataIsInFlight_MPA_A_2_01) {
   connect(a, b, {}, {}, options);
   run_for(std::chrono::milliseconds(200));  // the ACK of the Request
   std::vector<uint8_t> source = octets(5000, 1), target(5000);
-  const mem::Stag from = left().add(source, a->spec().pd, 0);
-  const mem::Stag to = right().add(target, b->spec().pd, mem::kLocalWrite);
+  const mem::Stag from = left().add(source, a->spec().pd, {});
+  const mem::Stag to = right().add(target, b->spec().pd, Access::LocalWrite);
   for (uint64_t i = 0; i < 8; ++i) {
     ASSERT_EQ(b->post_receive(receive(i, target, to, 5000)), PostResult::Ok);
   }
@@ -104,8 +104,8 @@ TEST_P(NagleChosen, EverythingEnds_MPA_A_2_01) {
   options.nagle = GetParam();
   connect(a, b, {}, {}, options, options);
   std::vector<uint8_t> near = octets(400, 1), far = octets(400, 9);
-  const mem::Stag here = left().add(near, a->spec().pd, mem::kLocalWrite);
-  const mem::Stag there = right().add(far, b->spec().pd, mem::kRemoteWrite | mem::kRemoteRead);
+  const mem::Stag here = left().add(near, a->spec().pd, Access::LocalWrite);
+  const mem::Stag there = right().add(far, b->spec().pd, Access::RemoteWrite | Access::RemoteRead);
   for (uint64_t i = 0; i < 20; ++i) {
     const Opcode opcode = i % 2 == 0 ? Opcode::Write : Opcode::Read;
     auto w = work(opcode, i, near, here, 20);
@@ -141,8 +141,8 @@ TEST_F(SmallWindow, ASmallMessageDoesNotWait_TCP_9293_3_8_6_2_01) {
   connect(a, b);
   run_for(std::chrono::milliseconds(200));  // the ACK of the Request
   std::vector<uint8_t> source = octets(2700, 1), target(2700);
-  const mem::Stag from = left().add(source, a->spec().pd, 0);
-  const mem::Stag to = right().add(target, b->spec().pd, mem::kLocalWrite);
+  const mem::Stag from = left().add(source, a->spec().pd, {});
+  const mem::Stag to = right().add(target, b->spec().pd, Access::LocalWrite);
   for (uint64_t i = 0; i < 4; ++i) {
     ASSERT_EQ(b->post_receive(receive(i, target, to, 2700)), PostResult::Ok);
   }

@@ -31,7 +31,7 @@ class Resources : public DevicePair {
     spec.address = memory_.data();
     spec.length = memory_.size();
     spec.pd = pd;
-    spec.rights = mem::kLocalWrite;
+    spec.rights = Access::LocalWrite;
     return spec;
   }
   static QueuePairSpec queues(uint32_t pd, CompletionQueue* cq) {

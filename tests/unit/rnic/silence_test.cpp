@@ -102,7 +102,7 @@ TEST_F(Silence, OurOwnMessagesCount) {
 TEST_F(Silence, WhoseAnswerIsAwaitedStays) {
   sleep(kLonger);
   std::vector<uint8_t> memory(8);
-  const mem::Stag sink = right().add(memory, ours[0]->spec().pd, mem::kLocalWrite);
+  const mem::Stag sink = right().add(memory, ours[0]->spec().pd, Access::LocalWrite);
   ASSERT_EQ(ours[0]->post_send(work(Opcode::Read, 1, memory, sink, 8)), PostResult::Ok);
   right().device->poll(now_);  // the left one does not hear of it
   QueuePair* newcomer = right().make_qp();

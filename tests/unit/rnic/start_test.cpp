@@ -56,7 +56,7 @@ class Starts : public DevicePair {
   /// A Send each way arrives in the first receive, and nothing else completes.
   void expect_traffic(QueuePair* a, QueuePair* b, bool responder_first) {
     std::vector<uint8_t> mine = octets(100, 3), theirs(100);
-    const uint32_t rights = mem::kLocalWrite;
+    const AccessSet rights = Access::LocalWrite;
     const mem::Stag stags[] = {left().add(mine, a->spec().pd, rights),
                                right().add(theirs, b->spec().pd, rights)};
     ASSERT_EQ(a->post_receive(receive(1, mine, stags[0], 100)), PostResult::Ok);
@@ -117,8 +117,8 @@ TEST_F(Starts, TheAgreedOrdIsKept_CM6581_9_1_01_BUG_19) {
   QueuePair* b = make(right(), 2, 2);
   ASSERT_TRUE(start(a, b).left);
   std::vector<uint8_t> sink(1600), source = octets(1600, 9);
-  const mem::Stag here = left().add(sink, a->spec().pd, mem::kLocalWrite);
-  const mem::Stag there = right().add(source, b->spec().pd, mem::kRemoteRead);
+  const mem::Stag here = left().add(sink, a->spec().pd, Access::LocalWrite);
+  const mem::Stag there = right().add(source, b->spec().pd, Access::RemoteRead);
   for (uint32_t i = 0; i < 16; ++i) {
     auto w = work(Opcode::Read, i, sink, here, 100);
     w.sges[0].address += 100ull * i;
@@ -223,7 +223,7 @@ TEST_F(Starts, WithoutAnRtrTheInitiatorSendsFirst_CM6581_9_2_07) {
   ASSERT_TRUE(o.left);
   EXPECT_FALSE(o.left->agreed.peer_to_peer) << "this connection did not ask";
   std::vector<uint8_t> memory = octets(10, 1);
-  const mem::Stag stag = right().add(memory, b->spec().pd, 0);
+  const mem::Stag stag = right().add(memory, b->spec().pd, {});
   ASSERT_EQ(b->post_send(work(Opcode::Send, 1, memory, stag, 10)), PostResult::Ok);
   run_for(std::chrono::milliseconds(100));
   EXPECT_TRUE(right().completions(b->spec().send_cq).empty());
@@ -468,8 +468,8 @@ TEST_F(LateReceiver, IsNudgedOnce_BUG_14) {
   QueuePair* b = make(right(), 4, 4);
   ASSERT_TRUE(start(a, b).left);
   std::vector<uint8_t> octets(100'000, 7), sink(octets.size());
-  const mem::Stag from = left().add(octets, a->spec().pd, mem::kLocalWrite);
-  const mem::Stag into = right().add(sink, b->spec().pd, mem::kLocalWrite | mem::kRemoteWrite);
+  const mem::Stag from = left().add(octets, a->spec().pd, Access::LocalWrite);
+  const mem::Stag into = right().add(sink, b->spec().pd, Access::LocalWrite | Access::RemoteWrite);
   auto write = work(Opcode::Write, 1, octets, from, static_cast<uint32_t>(octets.size()));
   write.remote_stag = into.value;
   write.remote_offset = reinterpret_cast<uint64_t>(sink.data());
@@ -766,8 +766,8 @@ TEST_F(Starts, SegmentsBeginWithFpdus_MPA_A_1_01_MPA00_7_3_01_MPA_5_1_02) {
   QueuePair* b = make(right(), 4, 4);
   ASSERT_TRUE(start(a, b).left);
   std::vector<uint8_t> source = octets(60'000, 1), target(60'000);
-  const mem::Stag from = left().add(source, a->spec().pd, 0);
-  const mem::Stag to = right().add(target, b->spec().pd, mem::kRemoteWrite);
+  const mem::Stag from = left().add(source, a->spec().pd, {});
+  const mem::Stag to = right().add(target, b->spec().pd, Access::RemoteWrite);
   for (uint32_t burst = 0; burst < 20; ++burst) {
     for (uint32_t i = 0; i < 3; ++i) {
       auto w = work(Opcode::Write, i, source, from, 17'000 + 977 * i);
@@ -794,7 +794,7 @@ TEST_F(Starts, ASmallMessageDoesNotWait_MPA00_7_3_02) {
   QueuePair* b = make(right(), 4, 4);
   ASSERT_TRUE(start(a, b).left);
   std::vector<uint8_t> source = octets(10, 1);
-  const mem::Stag from = left().add(source, a->spec().pd, 0);
+  const mem::Stag from = left().add(source, a->spec().pd, {});
   const uint64_t before = left().device->tcp_counters().data_segments_out;
   for (uint64_t i = 1; i <= 5; ++i) {
     ASSERT_EQ(a->post_send(work(Opcode::Send, i, source, from, 10)), PostResult::Ok);
@@ -814,8 +814,8 @@ TEST_P(Packing, SmallMessages_MPAA_6_05_MPAA_6_06) {
   QueuePair* b = right().make_qp();
   connect(a, b);
   std::vector<uint8_t> source = octets(10, 1), target(100);
-  const mem::Stag from = left().add(source, a->spec().pd, 0);
-  const mem::Stag to = right().add(target, b->spec().pd, mem::kLocalWrite);
+  const mem::Stag from = left().add(source, a->spec().pd, {});
+  const mem::Stag to = right().add(target, b->spec().pd, Access::LocalWrite);
   for (uint64_t i = 0; i < 10; ++i) {
     ASSERT_EQ(b->post_receive(receive(i, target, to, 10)), PostResult::Ok);
     ASSERT_EQ(a->post_send(work(Opcode::Send, i, source, from, 10)), PostResult::Ok);

@@ -13,9 +13,9 @@ class Transfer : public DevicePair {
     connect(a_, b_);
     source_ = octets(kSize, 11);
     target_.assign(kSize, 0);
-    source_stag_ = left().add(source_, a_->spec().pd, mem::kLocalWrite);
+    source_stag_ = left().add(source_, a_->spec().pd, Access::LocalWrite);
     target_stag_ = right().add(target_, b_->spec().pd,
-                               mem::kLocalWrite | mem::kRemoteWrite | mem::kRemoteRead);
+                               Access::LocalWrite | Access::RemoteWrite | Access::RemoteRead);
   }
 
   std::vector<Completion> await(Host& host, CompletionQueue* cq, size_t count) {
@@ -65,7 +65,7 @@ TEST_F(Transfer, ReadFetches) {
 // UNH-RDMAP-03 UNH-RDMAP-08
 TEST_F(Transfer, SendCarriesSolicitationAndInvalidation) {
   std::vector<uint8_t> window(16);
-  const mem::Stag stag = right().add(window, b_->spec().pd, mem::kRemoteInvalidate);
+  const mem::Stag stag = right().add(window, b_->spec().pd, Access::RemoteInvalidate);
   ASSERT_EQ(b_->post_receive(receive(7, target_, target_stag_, kSize)), PostResult::Ok);
   auto w = work(Opcode::SendInvalidate, 3, source_, source_stag_, 5000);
   w.solicited = true;
@@ -128,7 +128,7 @@ TEST_F(Transfer, RevokedSourceAbortsTheStreamAndNotTheDevice) {
   for (uint32_t i = 0; i < kSize; ++i) ASSERT_TRUE(target_[i] == 0 || target_[i] == sent[i]) << i;
   EXPECT_NE(left().completions(a_->spec().send_cq)[0].status, CompletionStatus::Success);
   std::vector<uint8_t> other = octets(100, 5);
-  const mem::Stag stag = left().add(other, c->spec().pd, 0);
+  const mem::Stag stag = left().add(other, c->spec().pd, {});
   auto w = work(Opcode::Write, 9, other, stag, 0);
   ASSERT_EQ(c->post_send(w), PostResult::Ok);
   EXPECT_EQ(await(left(), c->spec().send_cq, 1)[0].status, CompletionStatus::Success);
@@ -140,7 +140,7 @@ TEST_F(Transfer, CompletionOverrunIsToldAndEndsOnlyItsQueuePair) {
   QueuePair* d = right().make_qp();
   connect(c, d);
   std::vector<uint8_t> memory(100);
-  const mem::Stag stag = left().add(memory, c->spec().pd, 0);
+  const mem::Stag stag = left().add(memory, c->spec().pd, {});
   for (uint64_t i = 0; i < 8; ++i) {
     ASSERT_EQ(c->post_send(work(Opcode::Write, i, memory, stag, 0)), PostResult::Ok);
   }

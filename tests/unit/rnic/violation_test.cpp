@@ -6,7 +6,7 @@
 namespace rnic::nic {
 namespace {
 
-constexpr uint32_t kAll = mem::kLocalWrite | mem::kRemoteWrite | mem::kRemoteRead;
+constexpr AccessSet kAll = Access::LocalWrite | Access::RemoteWrite | Access::RemoteRead;
 
 class Violations : public DevicePair {
  protected:
@@ -22,10 +22,10 @@ class Violations : public DevicePair {
     connect(healthy_a_, healthy_b_);
     source_ = octets(kSize, 1);
     target_.assign(kSize, kUntouched);
-    source_stag_ = left().add(source_, a_->spec().pd, mem::kLocalWrite);
+    source_stag_ = left().add(source_, a_->spec().pd, Access::LocalWrite);
   }
 
-  void share(uint32_t rights) { target_stag_ = right().add(target_, b_->spec().pd, rights); }
+  void share(AccessSet rights) { target_stag_ = right().add(target_, b_->spec().pd, rights); }
 
   SendRequest aimed(Opcode opcode, uint32_t length) {
     auto w = work(opcode, 1, source_, source_stag_, length);
@@ -64,8 +64,8 @@ class Violations : public DevicePair {
   void expect_healthy() {
     std::vector<uint8_t> from = octets(20'000, 42);
     std::vector<uint8_t> to(20'000);
-    const mem::Stag from_stag = left().add(from, healthy_a_->spec().pd, 0);
-    const mem::Stag to_stag = right().add(to, healthy_b_->spec().pd, mem::kRemoteWrite);
+    const mem::Stag from_stag = left().add(from, healthy_a_->spec().pd, {});
+    const mem::Stag to_stag = right().add(to, healthy_b_->spec().pd, Access::RemoteWrite);
     auto w = work(Opcode::Write, 1, from, from_stag, 20'000);
     w.remote_stag = to_stag.value;
     w.remote_offset = reinterpret_cast<uint64_t>(to.data());
@@ -149,7 +149,7 @@ TEST_F(Violations, WriteIntoAnotherDomain) {
 
 // RFC 5040 s.4.8: access rights violation.
 TEST_F(Violations, WriteWithoutTheRight) {
-  share(mem::kLocalWrite | mem::kRemoteRead);
+  share(Access::LocalWrite | Access::RemoteRead);
   expect_terminate(aimed(Opcode::Write, 3000), 0, 1, 0x02);
 }
 
@@ -176,7 +176,7 @@ TEST_F(Violations, ReadOutsideTheRegion) {
 
 // RFC 5040 s.4.8
 TEST_F(Violations, ReadWithoutTheRight) {
-  share(mem::kLocalWrite | mem::kRemoteWrite);
+  share(Access::LocalWrite | Access::RemoteWrite);
   expect_terminate(aimed(Opcode::Read, 3000), 0, 1, 0x02);
 }
 
@@ -208,7 +208,7 @@ TEST_F(Violations, EverythingIsReturnedAfterATerminate) {
 // RDMAP-7.1-03, DDP-6.2.1-02: behind our own FIN no Terminate can leave. The stream is reset at
 // once and both ends hear of it; nothing is told as sent that was not.
 TEST_F(Violations, BehindOurOwnFinTheStreamIsReset_RDMAP_7_1_03) {
-  share(mem::kRemoteWrite);
+  share(Access::RemoteWrite);
   ASSERT_EQ(a_->post_send(aimed(Opcode::Write, 100)), PostResult::Ok);
   ASSERT_TRUE(run_until([&] { return !left().completions(a_->spec().send_cq).empty(); }));
   ASSERT_TRUE(right().device->disconnect(*b_, now_).has_value());

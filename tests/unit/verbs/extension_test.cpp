@@ -1,6 +1,7 @@
 // Atomics, Immediate Data and local invalidation through the public API.
 
 #include <mutex>
+#include <span>
 #include <thread>
 
 #include "verbs_pair.hpp"
@@ -29,7 +30,7 @@ TEST_F(Extensions, Atomics_R7306_5_01) {
   Side a(world_.left);
   Side b(world_.right);
   world_.connect(a, b);
-  Memory counter(b.pd, std::vector<uint8_t>(64), kRemoteAtomic);
+  Memory counter(b.pd, std::vector<uint8_t>(64), Access::RemoteAtomic);
   const auto original = [&](uint64_t id) {
     const auto done = world_.await(a.send_cq);
     EXPECT_TRUE(done && done->id == id && done->status == CompletionStatus::Success);
@@ -51,7 +52,7 @@ TEST_F(Extensions, Atomics_R7306_5_01) {
   EXPECT_EQ(original(5), 0x0000'0001'0000'0026u);
   EXPECT_EQ(word(counter), 0x0000'0001'0000'ab26u);
   // Into memory, beside the completion.
-  Memory result(a.pd, std::vector<uint8_t>(8), kLocalWrite);
+  Memory result(a.pd, std::vector<uint8_t>(8), Access::LocalWrite);
   SendRequest add = request(Opcode::FetchAdd, result.all(), counter, 6);
   add.atomic.data = 1;
   must(a.qp.post_send(add));
@@ -63,12 +64,12 @@ TEST_F(Extensions, Atomics_R7306_5_01) {
 // R7306-5-14, R7306-5-07
 TEST_F(Extensions, AtomicsNeedRightAndAlignment_R7306_5_14) {
   struct Case {
-    uint32_t access;
+    AccessSet access;
     uint64_t offset;
     Fault fault;
   };
-  for (const Case& c : {Case{kEverything, 0, {0, 1, 2}}, Case{kRemoteAtomic, 4, {0, 2, 7}},
-                        Case{kRemoteAtomic, 64, {0, 1, 1}}}) {
+  for (const Case& c : {Case{kEverything, 0, {0, 1, 2}}, Case{Access::RemoteAtomic, 4, {0, 2, 7}},
+                        Case{Access::RemoteAtomic, 64, {0, 1, 1}}}) {
     Side a(world_.left);
     Side b(world_.right);
     world_.connect(a, b);
@@ -92,7 +93,7 @@ TEST_F(Extensions, WriteWithImmediate_R7306_6_03) {
   Side a(world_.left);
   Side b(world_.right);
   world_.connect(a, b);
-  Memory from(a.pd, octets(20'000, 3), 0);
+  Memory from(a.pd, octets(20'000, 3), Access::LocalRead);
   Memory to(b.pd, std::vector<uint8_t>(20'000), kEverything);
   for (uint64_t i = 0; i < 2; ++i) must(b.qp.post_receive(ReceiveRequest{.id = i}));
   must(a.qp.post_send(request(Opcode::Write, from.all(), to)));
@@ -113,12 +114,12 @@ TEST_F(Extensions, LocalInvalidation) {
   Side a(world_.left);
   Side b(world_.right);
   world_.connect(a, b);
-  Memory sink(a.pd, std::vector<uint8_t>(100), kLocalWrite);
+  Memory sink(a.pd, std::vector<uint8_t>(100), Access::LocalWrite);
   Memory source(b.pd, octets(100, 9), kEverything);
   must(a.qp.post_send(request(Opcode::ReadInvalidate, sink.all(), source, 1)));
   world_.expect_done(a.send_cq, 1, 100);
   EXPECT_EQ(sink.data, source.data);
-  Memory other(a.pd, std::vector<uint8_t>(100), kLocalWrite);
+  Memory other(a.pd, std::vector<uint8_t>(100), Access::LocalWrite);
   SendRequest invalidate{.id = 2, .opcode = Opcode::LocalInvalidate};
   invalidate.remote_stag = other.region.stag();
   must(a.qp.post_send(invalidate));
@@ -132,7 +133,7 @@ TEST_F(Extensions, LocalInvalidation) {
 
 TEST_F(Extensions, RequestsThatCanNeverWork) {
   Side a(world_.left);
-  Memory memory(a.pd, std::vector<uint8_t>(100), kLocalWrite);
+  Memory memory(a.pd, std::vector<uint8_t>(100), Access::LocalWrite);
   const auto refused = [&](Opcode opcode, uint32_t length, uint32_t count) {
     SendRequest bad = request(opcode, memory.region.sge(0, length));
     bad.sges[1] = bad.sges[0];
@@ -175,8 +176,10 @@ TEST(ExtensionsThreaded, StreamsOnOneWord_R7306_5_11) {
   Side b(world.right);
   world.connect(a, b);
   alignas(8) uint64_t shared = 0;
-  MemoryRegion far = must(b.pd.register_memory(&shared, sizeof shared, kRemoteAtomic));
-  MemoryRegion near = must(a.pd.register_memory(&shared, sizeof shared, kRemoteAtomic));
+  MemoryRegion far = must(
+      b.pd.register_memory(std::as_writable_bytes(std::span(&shared, 1)), Access::RemoteAtomic));
+  MemoryRegion near = must(
+      a.pd.register_memory(std::as_writable_bytes(std::span(&shared, 1)), Access::RemoteAtomic));
   std::vector<int> given(2 * kEach);
   std::mutex guard;
   const auto run = [&](Side& side, const MemoryRegion& target) {

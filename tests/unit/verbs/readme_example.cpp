@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <span>
 #include <vector>
 
 #include "rnic/verbs.hpp"
@@ -12,8 +13,10 @@ int main() {
   auto near_qp = *near_pd.create_qp(near_cq, near_cq), far_qp = *far_pd.create_qp(far_cq, far_cq);
 
   std::vector<uint8_t> from(1 << 20, 42), to(1 << 20);
-  auto source = *near_pd.register_memory(from.data(), from.size(), rnic::kLocalRead);
-  auto target = *far_pd.register_memory(to.data(), to.size(), rnic::kRemoteWrite);
+  auto source =
+      *near_pd.register_memory(std::as_writable_bytes(std::span(from)), rnic::Access::LocalRead);
+  auto target =
+      *far_pd.register_memory(std::as_writable_bytes(std::span(to)), rnic::Access::RemoteWrite);
 
   if (!far.listen(7471) || !near_qp.connect(far.address(), 7471)) return 1;
   rnic::Event event;  // first the request, which is accepted, then two times "established"

@@ -38,8 +38,8 @@ TEST(Threaded, EveryWayToIdle) {
 
 /// Writes of its own queue pair, each verified by reading it back into other memory.
 void hammer(Side& a, const Memory& far, uint64_t seed, std::atomic<int>& good) {
-  Memory from(a.pd, octets(far.data.size(), seed), kLocalWrite);
-  Memory back(a.pd, std::vector<uint8_t>(far.data.size()), kLocalWrite);
+  Memory from(a.pd, octets(far.data.size(), seed), Access::LocalWrite);
+  Memory back(a.pd, std::vector<uint8_t>(far.data.size()), Access::LocalWrite);
   const auto await = [&a](uint64_t id) {
     Completion done;
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatience);
@@ -122,7 +122,7 @@ TEST(Threaded, HandlesGoWhileDataMoves) {
     auto a = std::make_unique<Side>(world.left);
     auto b = std::make_unique<Side>(world.right);
     world.connect(*a, *b);
-    Memory from(a->pd, octets(1 << 20, 5), kLocalWrite);
+    Memory from(a->pd, octets(1 << 20, 5), Access::LocalWrite);
     Memory to(b->pd, std::vector<uint8_t>(1 << 20), kEverything);
     must(a->qp.post_send(request(Opcode::Write, from.all(), to)));
     must(to.region.deregister());

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -18,7 +19,8 @@
 namespace rnic::test {
 
 inline constexpr int64_t kPatience = 20000;  // ms; only a failure takes that long
-inline constexpr uint32_t kEverything = kLocalWrite | kRemoteWrite | kRemoteRead;
+inline constexpr AccessSet kEverything =
+    Access::LocalWrite | Access::RemoteWrite | Access::RemoteRead;
 
 /// Short timers, no hugepages: the machine of a test has a single heap for the whole process.
 inline Config loopback_config(bool threaded = false) {
@@ -58,9 +60,9 @@ struct Memory {
   std::vector<uint8_t> data;
   MemoryRegion region;
 
-  Memory(ProtectionDomain& pd, std::vector<uint8_t> content, uint32_t rights)
+  Memory(ProtectionDomain& pd, std::vector<uint8_t> content, AccessSet rights)
       : data(std::move(content)),
-        region(must(pd.register_memory(data.data(), data.size(), rights))) {}
+        region(must(pd.register_memory(std::as_writable_bytes(std::span(data)), rights))) {}
   [[nodiscard]] Sge all() const { return region.sge(0, static_cast<uint32_t>(data.size())); }
 };
 
@@ -194,7 +196,7 @@ class World {
 
 /// One Write, one Read and one Send of `size` octets from a to b, verified.
 inline void exchange(World& world, Side& a, Side& b, uint32_t size, uint64_t seed) {
-  Memory near(a.pd, octets(size, seed), kLocalWrite);
+  Memory near(a.pd, octets(size, seed), Access::LocalWrite);
   Memory far(b.pd, std::vector<uint8_t>(size), kEverything);
   const std::vector<uint8_t> first = near.data;
   must(a.qp.post_send(request(Opcode::Write, near.all(), far, 11)));

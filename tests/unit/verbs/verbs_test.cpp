@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <span>
 #include <utility>
 
 #include "verbs_pair.hpp"
@@ -38,10 +39,10 @@ TEST_F(Verbs, NamesItsDevices) {
 TEST_F(Verbs, AWireHasANameOfAnyLengthThatIsAllowed) {
   for (const size_t length : {1, 11, 12, 19, 31}) {
     const std::string name(length, 'w');
-    const Config config = Config::from_text("[[wire]]\nname = \"" + name +
-                                                "\"\n[[device]]\nport = \"wire:" + name +
-                                                ":0\"\naddress = \"10.1.0.1/24\"\n",
-                                            "names.toml");
+    const Config config =
+        Config::from_text("[[wire]]\nname = \"" + name + "\"\n[[device]]\nport = \"wire:" + name +
+                              ":0\"\naddress = \"10.1.0.1/24\"\n",
+                          "names.toml");
     for (int i = 0; i < 6; ++i) {
       const auto context = Context::open(config);
       EXPECT_TRUE(context) << length << ": " << context.error().message;
@@ -65,7 +66,7 @@ TEST_F(Verbs, AMessageHasLessThanTwoToThe32Octets) {
 // Every number of the enumeration's type: what has no name is refused, and nothing is sent.
 TEST_F(Verbs, OpcodesWithoutANameAreRefused) {
   Side a(world_.left);
-  Memory memory(a.pd, octets(8, 1), kLocalWrite);
+  Memory memory(a.pd, octets(8, 1), Access::LocalWrite);
   for (uint32_t number = 0; number < 256; ++number) {
     const auto opcode = static_cast<Opcode>(number);
     const bool known = number <= static_cast<uint32_t>(Opcode::LocalInvalidate);
@@ -78,9 +79,11 @@ TEST_F(Verbs, OpcodesWithoutANameAreRefused) {
 TEST_F(Verbs, RightsWithoutANameAreRefused) {
   Side a(world_.left);
   std::vector<uint8_t> memory(8);
-  for (const uint32_t access : {~0u, kRemoteAtomic << 1, kRemoteWrite | 1u << 31}) {
-    const auto region = a.pd.register_memory(memory.data(), memory.size(), access);
-    ASSERT_FALSE(region) << access;
+  constexpr auto kUnknown = static_cast<Access>(1u << 6);
+  for (const AccessSet access : {AccessSet(static_cast<Access>(~0u)), AccessSet(kUnknown),
+                                 Access::RemoteWrite | static_cast<Access>(1u << 31)}) {
+    const auto region = a.pd.register_memory(std::as_writable_bytes(std::span(memory)), access);
+    ASSERT_FALSE(region) << access.bits();
     EXPECT_EQ(region.error().code, ErrorCode::InvalidArgument);
   }
 }
@@ -164,7 +167,7 @@ TEST_F(Verbs, WriteReadSendOfManySizes) {
   }
   // The other direction of the same connection.
   World& w = world_;
-  Memory from(b.pd, octets(5000, 9), kLocalWrite);
+  Memory from(b.pd, octets(5000, 9), Access::LocalWrite);
   Memory to(a.pd, std::vector<uint8_t>(5000), kEverything);
   must(b.qp.post_send(request(Opcode::Write, from.all(), to, 5)));
   w.expect_done(b.send_cq, 5, 5000);
@@ -187,8 +190,8 @@ TEST_F(Verbs, GathersAndScatters) {
   Side a(world_.left);
   Side b(world_.right);
   world_.connect(a, b);
-  Memory from(a.pd, octets(16 * 100, 3), 0);
-  Memory to(b.pd, std::vector<uint8_t>(16 * 100), kLocalWrite);
+  Memory from(a.pd, octets(16 * 100, 3), Access::LocalRead);
+  Memory to(b.pd, std::vector<uint8_t>(16 * 100), Access::LocalWrite);
   SendRequest send{.id = 1, .opcode = Opcode::Send};
   ReceiveRequest into{.id = 2};
   send.sge_count = into.sge_count = kMaxSge;
@@ -211,9 +214,9 @@ TEST_F(Verbs, SolicitedAndInvalidate) {
   Side a(world_.left);
   Side b(world_.right);
   world_.connect(a, b);
-  Memory from(a.pd, octets(100, 3), 0);
-  Memory to(b.pd, std::vector<uint8_t>(100), kLocalWrite);
-  Memory victim(b.pd, std::vector<uint8_t>(100), kEverything | kRemoteInvalidate);
+  Memory from(a.pd, octets(100, 3), Access::LocalRead);
+  Memory to(b.pd, std::vector<uint8_t>(100), Access::LocalWrite);
+  Memory victim(b.pd, std::vector<uint8_t>(100), kEverything | Access::RemoteInvalidate);
   must(b.qp.post_receive(receive(to.all(), 1)));
   must(b.qp.post_receive(receive(to.all(), 2)));
   SendRequest solicited = request(Opcode::Send, from.all());
@@ -239,7 +242,7 @@ TEST_F(Verbs, UnsignaledCompletesOnlyWithError) {
   Side a(world_.left);
   Side b(world_.right);
   world_.connect(a, b);
-  Memory from(a.pd, octets(100, 3), 0);
+  Memory from(a.pd, octets(100, 3), Access::LocalRead);
   Memory to(b.pd, std::vector<uint8_t>(100), kEverything);
   SendRequest quiet = request(Opcode::Write, from.all(), to, 1);
   quiet.signaled = false;
@@ -269,7 +272,7 @@ TEST_F(Verbs, DisconnectIsGraceful) {
   Side a(world_.left);
   Side b(world_.right);
   world_.connect(a, b);
-  Memory from(a.pd, octets(300000, 3), 0);
+  Memory from(a.pd, octets(300000, 3), Access::LocalRead);
   Memory to(b.pd, std::vector<uint8_t>(300000), kEverything);
   // What was posted before is sent.
   must(a.qp.post_send(request(Opcode::Write, from.all(), to)));
@@ -284,7 +287,7 @@ TEST_F(Verbs, WhatIsOutstandingIsFlushed) {
   Side a(world_.left);
   Side b(world_.right);
   world_.connect(a, b);
-  Memory to(b.pd, std::vector<uint8_t>(100), kLocalWrite);
+  Memory to(b.pd, std::vector<uint8_t>(100), Access::LocalWrite);
   for (uint64_t id = 1; id <= 3; ++id) must(b.qp.post_receive(receive(to.all(), id)));
   world_.disconnect(a, b);
   for (uint64_t id = 1; id <= 3; ++id) {
@@ -340,7 +343,7 @@ TEST_F(Verbs, AQueuePairHasOneConnection) {
 
 TEST_F(Verbs, FullQueues) {
   Side a(world_.left, 4);
-  Memory here(a.pd, octets(10, 1), kLocalWrite);
+  Memory here(a.pd, octets(10, 1), Access::LocalWrite);
   for (int i = 0; i < 4; ++i) {
     must(a.qp.post_send(request(Opcode::Send, here.all())));
     must(a.qp.post_receive(receive(here.all())));
@@ -359,8 +362,10 @@ TEST_F(Verbs, BadResources) {
   EXPECT_FALSE(a.pd.create_qp(b.send_cq, b.receive_cq));
   EXPECT_FALSE(a.pd.create_qp(a.send_cq, a.receive_cq, {.ird = 1u << 20}));
   uint8_t octet = 0;
-  EXPECT_FALSE(a.pd.register_memory(nullptr, 16, kLocalWrite));
-  EXPECT_FALSE(a.pd.register_memory(&octet, UINT64_MAX, kLocalWrite));
+  EXPECT_FALSE(
+      a.pd.register_memory(std::span(static_cast<std::byte*>(nullptr), 16), Access::LocalWrite));
+  EXPECT_FALSE(a.pd.register_memory(std::as_writable_bytes(std::span(&octet, UINT64_MAX)),
+                                    Access::LocalWrite));
   EXPECT_EQ(code_of(a.qp.start_trace(10)), ErrorCode::WrongState);
   EXPECT_FALSE(a.qp.take_trace());
 }
@@ -425,10 +430,12 @@ class Offences : public Verbs {
         b_(world_.right),
         good_a_(world_.left),
         good_b_(world_.right),
-        source_(a_.pd, octets(kSize, 1), kLocalWrite),
+        source_(a_.pd, octets(kSize, 1), Access::LocalWrite),
         target_(b_.pd, std::vector<uint8_t>(kSize, kUntouched), kEverything),
-        readable_(b_.pd, std::vector<uint8_t>(kSize, kUntouched), kLocalWrite | kRemoteRead),
-        writable_(b_.pd, std::vector<uint8_t>(kSize, kUntouched), kLocalWrite | kRemoteWrite) {
+        readable_(b_.pd, std::vector<uint8_t>(kSize, kUntouched),
+                  Access::LocalWrite | Access::RemoteRead),
+        writable_(b_.pd, std::vector<uint8_t>(kSize, kUntouched),
+                  Access::LocalWrite | Access::RemoteWrite) {
     world_.connect(a_, b_);
     world_.connect(good_a_, good_b_);
   }
@@ -550,7 +557,7 @@ TEST_F(Verbs, HandlesGoInAnySaneOrder) {
     auto a = std::make_unique<Side>(world_.left);
     auto b = std::make_unique<Side>(world_.right);
     world_.connect(*a, *b);
-    auto from = std::make_unique<Memory>(a->pd, octets(200000, 5), kLocalWrite);
+    auto from = std::make_unique<Memory>(a->pd, octets(200000, 5), Access::LocalWrite);
     auto to = std::make_unique<Memory>(b->pd, std::vector<uint8_t>(200000), kEverything);
     must(a->qp.post_send(request(Opcode::Write, from->all(), *to)));  // in flight all the while
     world_.context.poll();
@@ -573,7 +580,7 @@ TEST_F(Verbs, ARegionThatGoesWhileItIsReadIsNotTouchedLater) {
   Side a(world_.left);
   Side b(world_.right);
   world_.connect(a, b);
-  Memory from(a.pd, octets(1 << 20, 5), kLocalWrite);
+  Memory from(a.pd, octets(1 << 20, 5), Access::LocalWrite);
   Memory to(b.pd, std::vector<uint8_t>(1 << 20), kEverything);
   must(a.qp.post_send(request(Opcode::Write, from.all(), to)));
   for (int i = 0; i < 3; ++i) world_.context.poll();

@@ -7,21 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "rnic/access.hpp"
 #include "rnic/trace.hpp"
 #include "rnic/transport.hpp"
 #include "rnic/work.hpp"
 
 namespace rnic {
-
-/// Rights of a memory region; combine with |. Local reading is always granted.
-enum Access : uint32_t {
-  kLocalRead = 0,
-  kLocalWrite = 1u << 0,        ///< receive buffers and Read sinks
-  kRemoteWrite = 1u << 1,       ///< the peer may RDMA Write
-  kRemoteRead = 1u << 2,        ///< the peer may RDMA Read
-  kRemoteInvalidate = 1u << 3,  ///< the peer may invalidate it by Send with Invalidate
-  kRemoteAtomic = 1u << 4,      ///< the peer may FetchAdd and CompareSwap
-};
 
 inline constexpr uint32_t kMaxPrivateData = 508;  ///< octets that every revision but 0 carries
 /// As an IRD or ORD: not agreed in the start-up, the applications do that (RFC 6581 s.9.1).

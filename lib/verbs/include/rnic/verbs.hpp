@@ -118,7 +118,7 @@ class QueuePair {
 
   /// Adds to the 8 octets at `remote` and returns what was there before, in Completion::original.
   /// Indivisible against all other atomics through the peer's device. The target must be aligned to
-  /// 8 octets and allow kRemoteAtomic; it holds a number in the peer's own order of octets.
+  /// 8 octets and allow Access::RemoteAtomic; it holds a number in the peer's own order of octets.
   /// \param boundaries the highest bit of each field that is added on its own; 0: all 64 bits.
   Status post_fetch_add(uint64_t id, const RemoteAddress& remote, uint64_t add,
                         uint64_t boundaries = 0);
@@ -172,7 +172,7 @@ class ProtectionDomain {
   ~ProtectionDomain();
 
   /// Registers memory of the application, any address. It must stay valid until deregistered.
-  Result<MemoryRegion> register_memory(void* address, uint64_t length, uint32_t access);
+  Result<MemoryRegion> register_memory(std::span<std::byte> memory, AccessSet access);
   Result<QueuePair> create_qp(CompletionQueue& send_cq, CompletionQueue& receive_cq,
                               const QueuePairOptions& options = {});
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 namespace rnic::siw {
 
@@ -34,11 +35,13 @@ Status Rping::prepare() {
   memory_ = std::move(*memory);
   control_ = std::move(*control);
   ProtectionDomain& pd = end().pd;
-  auto start = pd.register_memory(half(0).data(), options_.size, kLocalWrite | kRemoteRead);
+  auto start = pd.register_memory(std::as_writable_bytes(std::span(half(0).data(), options_.size)),
+                                  Access::LocalWrite | Access::RemoteRead);
   if (!start) return tl::unexpected(start.error());
-  auto sink = pd.register_memory(half(1).data(), options_.size, kRemoteWrite);
+  auto sink = pd.register_memory(std::as_writable_bytes(std::span(half(1).data(), options_.size)),
+                                 Access::RemoteWrite);
   if (!sink) return tl::unexpected(sink.error());
-  auto region = pd.register_memory(control_.data(), control_.size(), kLocalWrite);
+  auto region = pd.register_memory(std::as_writable_bytes(control_.octets()), Access::LocalWrite);
   if (!region) return tl::unexpected(region.error());
   start_ = std::move(*start);
   sink_ = std::move(*sink);

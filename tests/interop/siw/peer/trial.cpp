@@ -1,6 +1,7 @@
 #include "trial.hpp"
 
 #include <algorithm>
+#include <span>
 
 namespace rnic::siw {
 
@@ -69,18 +70,20 @@ Status Trial::prepare() {
 }
 
 Status Trial::register_memory() {
-  uint32_t rights = kLocalWrite | kRemoteInvalidate;
-  if (plan_.breach != Breach::WriteNoRight) rights |= kRemoteWrite;
-  if (plan_.breach != Breach::ReadNoRight) rights |= kRemoteRead;
-  auto region = end().pd.register_memory(memory_.data(), memory_.size(), rights);
+  AccessSet rights = Access::LocalWrite | Access::RemoteInvalidate;
+  if (plan_.breach != Breach::WriteNoRight) rights |= Access::RemoteWrite;
+  if (plan_.breach != Breach::ReadNoRight) rights |= Access::RemoteRead;
+  auto region = end().pd.register_memory(std::as_writable_bytes(memory_.octets()), rights);
   if (!region) return tl::unexpected(region.error());
-  auto control_region = end().pd.register_memory(control_.data(), control_.size(), kLocalWrite);
+  auto control_region =
+      end().pd.register_memory(std::as_writable_bytes(control_.octets()), Access::LocalWrite);
   if (!control_region) return tl::unexpected(control_region.error());
   region_ = std::move(*region);
   control_region_ = std::move(*control_region);
   if (plan_.operation != Operation::SendInvalidate) return {};
   for (size_t i = 0; i < plan_.sizes.size(); ++i) {
-    auto victim = end().pd.register_memory(memory_.data(), 64, kRemoteWrite | kRemoteInvalidate);
+    auto victim = end().pd.register_memory(std::as_writable_bytes(std::span(memory_.data(), 64)),
+                                           Access::RemoteWrite | Access::RemoteInvalidate);
     if (!victim) return tl::unexpected(victim.error());
     victims_.push_back(std::move(*victim));
   }
