@@ -394,6 +394,21 @@ TEST(Limits, APairOfEndpointsHasOneConnection) {
   EXPECT_TRUE(p.stack.connect(local, {RawPeer::kPeer, 81}, other, p.now).has_value());
 }
 
+TEST(Limits, LocalPortsTowardsAPeerAreBounded) {
+  tcp::Config config = RawPeer::bare();
+  config.ephemeral_first = 65535;
+  RawPeer p(config);
+  RecordUser extra{11, 22};
+  ASSERT_TRUE(p.stack.connect({RawPeer::kUs, 0}, {RawPeer::kPeer, 80}, p.user, p.now).has_value());
+  const auto second = p.stack.connect({RawPeer::kUs, 0}, {RawPeer::kPeer, 80}, extra, p.now);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().code, base::Errc::ResourceExhausted);
+  EXPECT_EQ(second.error().message,
+            "connect: no free local port towards 10.0.0.2:80; lower tcp.ephemeral_first or close "
+            "connections");
+  EXPECT_TRUE(p.stack.connect({RawPeer::kUs, 0}, {RawPeer::kPeer, 81}, extra, p.now).has_value());
+}
+
 // The peer sends it again, and by then there may be a place.
 TEST(Limits, ASynFindsNoPlaceAmongEstablishedConnections) {
   tcp::Config config = RawPeer::bare();
