@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <string_view>
 
 #include "pair.hpp"
 #include "support/sanitized.hpp"
@@ -80,6 +81,25 @@ TEST(Memory, AnEntryOfTimeWaitTakes64OctetsAtMost) {
     const tcp::TimeWaitTable table(capacity, seconds(1), {1, 2});
     EXPECT_LE(table.octets(), size_t{64} * capacity) << capacity;
   }
+}
+
+// memory_use() tells of the listeners what their table takes.
+TEST(Memory, WhatIsToldOfTheListenersIsWhatTheyTake) {
+  if (kSanitized) GTEST_SKIP() << kNotMeasured;
+  const auto told = [](const tcp::Config& config) {
+    uint64_t octets = 0;
+    for (const base::MemoryUse& use : tcp::Stack::memory_use(config)) {
+      if (std::string_view(use.key) == "tcp.max_listeners") octets += use.octets;
+    }
+    return octets;
+  };
+  tcp::Config few;
+  few.max_listeners = 10'000;
+  tcp::Config many;
+  many.max_listeners = 110'000;
+  const size_t taken = octets_of_a_stack(many) - octets_of_a_stack(few);
+  constexpr double kPages = 16 * 4096;  // what malloc() rounds up
+  EXPECT_NEAR(static_cast<double>(told(many) - told(few)), static_cast<double>(taken), kPages);
 }
 
 TEST(Memory, ALargeStackStaysSmallForFewRecords) {
