@@ -269,6 +269,30 @@ TEST(PathSearch, ABlackHoleBelowTheSizeOfAFullSegmentIsFound) {
   EXPECT_TRUE(p.b.clean());
 }
 
+// RFC 4821 s.7.7: one time-out, or two, may be chance. The third of one segment in a row is taken
+// for a black hole, and the segment goes out in smaller pieces at once.
+TEST(PathSearch, TheThirdTimeoutOfASegmentIsTakenForABlackHole) {
+  RawPeer p;
+  p.accept();
+  p.user.queue(1460);
+  p.stack.output(p.now);
+  const auto time_out = [&p] {
+    const uint64_t before = p.stack.counters().timeouts;
+    while (p.stack.counters().timeouts == before) {
+      p.egress.sent.clear();
+      p.wait(milliseconds(5));
+    }
+  };
+  for (int i = 0; i < 2; ++i) {
+    time_out();
+    EXPECT_EQ(p.stack.counters().black_holes, 0u);
+    EXPECT_EQ(p.next().payload, 1460u);
+  }
+  time_out();
+  EXPECT_EQ(p.stack.counters().black_holes, 1u);
+  EXPECT_LT(p.next().payload, 1460u);
+}
+
 TEST(PathSearch, CanBeSwitchedOff) {
   tcp::Config config;
   config.mtu_probing = false;
