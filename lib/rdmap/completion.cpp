@@ -27,8 +27,9 @@ void Endpoint::Impl::report_send() {
                         .status = slot.status,
                         .length = slot.length,
                         .original = slot.original};
-  if (flushing_ && slot.status == CompletionStatus::Success)
+  if (flushing_ && slot.status == CompletionStatus::Success) {
     completion.status = CompletionStatus::Flushed;
+  }
   sends_.retire();
   if (!told) report_work(completion, signaled);
 }

@@ -226,6 +226,15 @@ class Goes(unittest.TestCase):
         self.assertEqual(state.first()[0].result, "survived")
         self.assertEqual(state.last()[0].result, "killed")
 
+    def test_who_gets_a_test_before_the_seeds_were_asked_was_not_killed_before(self):
+        state = keeping.State(self.path)
+        for result in (keeping.OPEN, keeping.LATE):
+            state.add(mutant(0), result, "", 0)
+            self.assertTrue(state.is_new(0))
+        state.add(mutant(0), "killed", "unit_tcp A.B", 1)
+        self.assertFalse(state.is_new(0))
+        self.assertEqual(state.first()[0].result, keeping.LATE)
+
     def test_what_changes_nothing_and_what_has_a_name_fills_no_share(self):
         state = keeping.State(self.path)
         for number, result in enumerate(("killed", "survived", "unreached", "no change",

@@ -51,6 +51,7 @@ class Sums:
         row["killed"] += last.result == "killed"
         row["equivalent"] += equivalent
         row["open"] += last.result == keeping.OPEN and not equivalent
+        row["late"] += first.result == keeping.LATE
         row["left"] += last.result not in ("killed", keeping.OPEN) and not equivalent
 
     def table(self, title):
@@ -180,8 +181,9 @@ def section(root, area, state):
         f"- {by_print} of the killed by a fingerprint alone: no test and no checker says what is "
         "wrong, sim-fingerprints says that a world looks different.",
         *([f"- {total['open']} were not killed by the quick tests and not yet tried by the seeds and "
-           "the slow tests, and some got their test before those were asked: the shares are lower "
-           "bounds."] if total["open"] else []),
+           "the slow tests: the shares are lower bounds."] if total["open"] else []),
+        *([f"- {total['late']} got their test before the seeds and the slow tests were asked: the "
+           "share killed before is a lower bound."] if total["late"] else []),
         f"- **{share(total['before'], total['tried'])} were killed before any test was written for "
         f"them; of those that are not equivalent "
         f"{share(total['killed'], total['tried'] - total['equivalent'])} are killed now.**", "",

@@ -6,6 +6,7 @@ import os
 Verdict = collections.namedtuple("Verdict", "id room file line operator result killer seconds")
 COUNT = ("killed", "survived", "unreached")
 OPEN = "open"  # no quick test kills it; nothing else was asked yet
+LATE = "late"  # the same, and its test was written before anything else was asked
 NAMED = "named"  # the operator of those that were not drawn
 
 
@@ -36,6 +37,10 @@ class State:
             if verdict.result != OPEN:
                 found.setdefault(verdict.id, verdict)
         return found
+
+    def is_new(self, number):
+        """Whether nobody has asked yet if it changes the object code."""
+        return all(v.result in (OPEN, LATE) for v in self.verdicts if v.id == number)
 
     def last(self):
         return {verdict.id: verdict for verdict in self.verdicts}

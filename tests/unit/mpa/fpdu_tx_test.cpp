@@ -199,5 +199,19 @@ TEST(SessionTx, RebuildGivesIdenticalOctets_MPA_4_3_01) {
   }
 }
 
+// RFC 5044 s.4.5, s.5.1: TCP is told of each FPDU, long or short, to keep it whole in a segment; a
+// start frame is no FPDU and may be cut anywhere.
+TEST(SessionTx, FpdusAreToBeKeptWhole_MPA_5_1_03) {
+  MpaPair pair({}, with_markers());
+  pair.start(1460);
+  ASSERT_EQ(pair.a.records.size(), 1u);
+  EXPECT_FALSE(pair.a.records[0].pulled.atomic);
+  pair.a.user.to_send = {numbered_ulpdu(1, 1442), numbered_ulpdu(2, 60)};
+  pair.a.pull_all();
+  ASSERT_EQ(pair.a.records.size(), 3u);
+  EXPECT_TRUE(pair.a.records[1].pulled.atomic);
+  EXPECT_TRUE(pair.a.records[2].pulled.atomic);
+}
+
 }  // namespace
 }  // namespace rnic::mpa

@@ -80,6 +80,27 @@ TEST(HoldStore, MemoryIsToldToTheOctet) {
   }
 }
 
+// A page is found by a hash and not by a search through all pages: with all the hold space of many
+// sessions in use this would take minutes otherwise.
+TEST(HoldStore, EachOfManyPagesIsFoundAtOnce) {
+  constexpr uint32_t kPages = 32768, kSessions = 16;
+  HoldStore store(uint64_t{kPages} * HoldStore::kPageSize);
+  std::vector<const uint8_t*> pages;
+  const auto session = [](uint32_t i) { return 1 + i % kSessions; };
+  for (uint32_t i = 0; i < kPages; ++i) {
+    pages.push_back(store.take(session(i), i / kSessions, true, false));
+    ASSERT_NE(pages.back(), nullptr);
+  }
+  EXPECT_EQ(store.take(1, kPages, true, false), nullptr);
+  uint32_t wrong = 0;
+  for (uint32_t round = 0; round < 32; ++round) {
+    for (uint32_t i = 0; i < kPages; ++i) {
+      if (store.find(session(i), i / kSessions) != pages[i]) ++wrong;
+    }
+  }
+  EXPECT_EQ(wrong, 0u);
+}
+
 TEST(HoldStore, ReserveIsLentToOneSession) {
   HoldStore store(0);
   HeldOctets first(store, 0), second(store, 0);

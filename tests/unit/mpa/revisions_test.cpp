@@ -581,5 +581,18 @@ TEST(Draft, Figure17_MPA_C_04_MPA_C_03) {
   }
 }
 
+// draft-ietf-rddp-mpa-00 s.8.1.1: who asks for revision 0 speaks the draft's own profile, whatever
+// else it serves: each end chooses markers and CRC.
+TEST(Draft, AWishForRevision0ChoosesMarkersAndCrc_MPA00_8_1_07) {
+  Config config;
+  config.crc = false;
+  MpaEnd a = initiator(config, {.revision = 0});
+  a.establish();
+  EXPECT_EQ(a.pull_all(), request_frame(0, 0));
+  a.receive(0, reply_frame(0, 0));
+  ASSERT_EQ(a.events.starts.size(), 1u);
+  EXPECT_FALSE(a.events.starts[0].crc || a.events.starts[0].markers_receive);
+}
+
 }  // namespace
 }  // namespace rnic::mpa

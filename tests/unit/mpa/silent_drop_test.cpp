@@ -21,15 +21,17 @@ using test::SlowEncoder;
 /// comes again by itself.
 struct Dropper {
   explicit Dropper(bool markers, const std::vector<size_t>& lengths, uint32_t drop_limit = 8)
-      : Dropper(config_of(markers, drop_limit)) {
+      : Dropper(config_of(markers, drop_limit), lengths) {}
+  /// \param private_data octets of it in the Request
+  Dropper(const Config& config, const std::vector<size_t>& lengths, size_t private_data = 0)
+      : end(Role::Responder, config),
+        start(kStart + private_data),
+        encoder(start, config.markers_receive, config.crc) {
     for (const size_t length : lengths) {
       expected.push_back(numbered_ulpdu(static_cast<uint32_t>(expected.size()), length));
       encoder.add(expected.back());
     }
-  }
-  explicit Dropper(const Config& config)
-      : end(Role::Responder, config), encoder(kStart, config.markers_receive) {
-    MpaEnd peer(Role::Initiator, config);
+    MpaEnd peer(Role::Initiator, config, Octets(private_data, 'p'));
     peer.establish();
     end.establish();
     end.receive(0, peer.pull_all());
@@ -44,7 +46,7 @@ struct Dropper {
     return config;
   }
   bool give(size_t from, size_t to) {
-    return end.receive(kStart + from, base::ByteView(encoder.stream).subspan(from, to - from));
+    return end.receive(start + from, base::ByteView(encoder.stream).subspan(from, to - from));
   }
   bool give_damaged(size_t from, size_t to, size_t at, uint8_t bits) {
     encoder.stream[at] ^= bits;
@@ -53,7 +55,7 @@ struct Dropper {
     return taken;
   }
   [[nodiscard]] size_t boundary(size_t i) const {
-    return i < encoder.boundaries.size() ? encoder.boundaries[i] - kStart : encoder.stream.size();
+    return i < encoder.boundaries.size() ? encoder.boundaries[i] - start : encoder.stream.size();
   }
   void expect_all() {
     EXPECT_EQ(end.user.delivered, expected);
@@ -63,6 +65,7 @@ struct Dropper {
   }
 
   MpaEnd end;
+  uint64_t start;  ///< stream offset of the first FPDU
   SlowEncoder encoder;
   std::vector<Octets> expected;
 };
@@ -473,6 +476,76 @@ TEST(SilentDrop, ThePieceBeforeAHeldRestIsJudged_MPA_8_07) {
     ASSERT_TRUE(rx.give(rx.boundary(2), rx.boundary(3)));
     rx.expect_all();
   }
+}
+
+// The same ahead of the order: the piece with which a held rest is whole is proven by its CRC and
+// is no suspect.
+TEST(SilentDrop, AnEarlyPieceBeforeAHeldRestIsProven_MPA_8_07) {
+  for (const bool markers : {false, true}) {
+    Dropper rx(markers, {400, 1000, 200});
+    const size_t begin = rx.boundary(1), cut = begin + 60;
+    while (!rx.give(cut, rx.boundary(2))) {
+    }
+    const uint64_t suspected = rx.end.counters.suspicious_drops;
+    EXPECT_TRUE(rx.give(begin, cut)) << "markers " << markers;
+    EXPECT_EQ(rx.end.counters.suspicious_drops, suspected);
+    ASSERT_TRUE(rx.give(0, begin));
+    ASSERT_TRUE(rx.give(rx.boundary(2), rx.boundary(3)));
+    rx.expect_all();
+  }
+}
+
+// RFC 5044 s.4.1: FPDUs are multiples of four octets long, from where the first one begins. That is
+// behind the private data of the Request, wherever these end: a lone FPDU ahead of the order whose
+// CRC is wrong was damaged, not cut.
+TEST(SilentDrop, FpdusBeginAtFoursOfTheirOwnStart_MPA_8_07) {
+  for (size_t private_data = 0; private_data < 8; ++private_data) {
+    Dropper rx(Dropper::config_of(false, 8), {300, 300, 300}, private_data);
+    const size_t begin = rx.boundary(1), end = rx.boundary(2);
+    for (size_t again = 0; again < 3; ++again) {
+      EXPECT_FALSE(rx.give_damaged(begin, end, begin + 50 + again, 1));
+    }
+    EXPECT_EQ(rx.end.counters.crc_drops, 3u) << private_data << " octets of private data";
+    EXPECT_EQ(rx.end.counters.suspicious_drops, 0u);
+    ASSERT_TRUE(rx.give(begin, end));
+    ASSERT_TRUE(rx.give(end, rx.boundary(3)));
+    ASSERT_TRUE(rx.give(0, begin));
+    rx.expect_all();
+  }
+}
+
+// Without a CRC, too, a length that leads over an FPDU that was placed is damaged (RFC 5044 s.8,
+// error 3): its segment is dropped as soon as it ends behind the marker that tells where the FPDU
+// begins.
+TEST(SilentDrop, ALengthThatLeadsOverAPlacedFpduIsDropped_MPA_8_04) {
+  Config config = Dropper::config_of(true, 8);
+  config.crc = false;
+  Dropper rx(config, {100, 600, 600, 100});
+  const size_t begin = rx.boundary(1), end = rx.boundary(2);
+  const size_t behind_marker = 512 + 4;
+  ASSERT_TRUE(begin < 512 && behind_marker < end);
+  ASSERT_TRUE(rx.give(end, rx.boundary(3)));
+  ASSERT_EQ(rx.end.user.placed.size(), 1u);
+  for (const size_t to : {behind_marker, behind_marker + 1, end - 1}) {
+    EXPECT_FALSE(rx.give_damaged(begin, to, begin, 0x04)) << "up to octet " << to;
+  }
+  ASSERT_TRUE(rx.give(begin, end));
+  ASSERT_TRUE(rx.give(rx.boundary(3), rx.encoder.stream.size()));
+  ASSERT_TRUE(rx.give(0, begin));
+  rx.expect_all();
+}
+
+// Who records what happens to a connection's octets is told of each drop for a wrong CRC.
+TEST(SilentDrop, EachDropIsTraced) {
+  Dropper rx(false, {300, 300, 300});
+  int drops = 0;
+  for (const size_t i : {0, 1, 1}) {
+    const size_t begin = rx.boundary(i), at = begin + 40 + static_cast<size_t>(drops);
+    ASSERT_FALSE(rx.give_damaged(begin, rx.boundary(i + 1), at, 1));
+    EXPECT_EQ(rx.end.stream.traces[TraceKind::CrcDropped], ++drops);
+  }
+  EXPECT_EQ(rx.end.counters.crc_drops, 3u);
+  EXPECT_EQ(rx.end.stream.traces.count(TraceKind::InOrder), 0u);
 }
 
 }  // namespace

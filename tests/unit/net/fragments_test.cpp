@@ -330,6 +330,35 @@ TEST_F(FragmentPolicies, Drop_MPA_A_5_1_02_MPA00_13_2_01) {
   }
 }
 
+// Whoever would keep a datagram and cannot drops its fragments and tells nobody: a smaller MTU
+// would help as little.
+TEST_F(FragmentPolicies, WithoutAPlaceNobodyIsTold_MPA_A_5_1_02) {
+  const Octets all = content(2400);
+  config_.reassembly_datagrams = 0;
+  for (const FragmentPolicy policy :
+       {FragmentPolicy::One, FragmentPolicy::Spanning, FragmentPolicy::Many}) {
+    use(policy);
+    EXPECT_FALSE(receive(fragment4(all, 0, 1200)));
+    EXPECT_FALSE(receive(fragment4(all, 1200, 2400)));
+    EXPECT_FALSE(receive(fragment6(all, 0, 1200)));
+    EXPECT_EQ(told(), Told{});
+    EXPECT_EQ(counters().ip_fragments_dropped, 3u);
+    EXPECT_EQ(counters().ip_reassembly_refused, 0u);
+  }
+}
+
+// A fragment that cannot be part of any datagram is dropped, not refused: it says nothing of what
+// comes through.
+TEST_F(FragmentPolicies, OfImpossibleFragmentsNobodyIsTold_MPA_A_5_1_02) {
+  use(FragmentPolicy::Mtu);
+  const Octets all = content(64);
+  EXPECT_FALSE(receive(fragment4(all, 0, 20)));  // not a multiple of 8
+  EXPECT_FALSE(receive(fragment4(all, 0, 0)));
+  EXPECT_EQ(counters().ip_fragments_dropped, 2u);
+  EXPECT_EQ(counters().ip_reassembly_refused, 0u);
+  EXPECT_EQ(told(), Told{});
+}
+
 // The second: as much as the link's MTU. What is larger is refused, in any order of its fragments,
 // and told when its first one has come; a later datagram takes the place of an earlier one.
 TEST_F(FragmentPolicies, OneOfTheMtusSize_MPA_A_5_1_02_MPA00_13_2_01) {

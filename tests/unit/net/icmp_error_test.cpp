@@ -192,6 +192,19 @@ TEST(IcmpErrorRules, NothingIsToldAboutAnError) {
   EXPECT_FALSE(may_report6(quote6(0, kPeer6, wire::kNextIcmpv6)));
 }
 
+// RFC 1122 s.3.2.2: the type is looked for in the packet only, whatever stands behind it in the
+// frame: a packet that ends with its header has none, with options as without.
+TEST(IcmpErrorRules, TheTypeIsNotTakenFromBehindThePacket) {
+  for (const uint32_t header : {20u, 24u, 60u}) {
+    Octets frame = quote4(60, header);
+    frame[wire::kIpv4VersionAt] = static_cast<uint8_t>(0x40 | header / 4);
+    frame[wire::kIpv4ProtocolAt] = wire::kProtocolIcmp;
+    frame[header] = wire::kIcmpEchoRequest;
+    EXPECT_FALSE(may_report4(base::ByteView(frame).first(header))) << header;
+    EXPECT_TRUE(may_report4(base::ByteView(frame).first(header + 1))) << header;
+  }
+}
+
 // RFC 1122 s.3.2.2.1
 TEST_F(IcmpErrors, UnknownProtocolsAreReported) {
   config_.icmp_errors_per_second = 3;

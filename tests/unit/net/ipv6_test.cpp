@@ -112,6 +112,25 @@ TEST_F(Ipv6Input, ExtensionHeadersAreWalked) {
             kSent);
 }
 
+// Each packet for us counts once, whatever its headers are and whatever it carries; what is refused
+// for its headers does not.
+TEST_F(Ipv6Input, EachPacketForUsIsCountedOnce) {
+  const Octets options = options_header(wire::kProtocolTcp);
+  EXPECT_TRUE(receive(ip6_frame(with_next(wire::kProtocolTcp), kSent)));
+  EXPECT_EQ(counters().ip6_in, 1u);
+  EXPECT_TRUE(
+      receive(ip6_frame(with_next(wire::kNextDestinationOptions), joined({options, kSent}))));
+  EXPECT_EQ(counters().ip6_in, 2u);
+  EXPECT_FALSE(receive(ip6_frame(with_next(17), kSent)));
+  EXPECT_EQ(counters().ip6_in, 3u);
+  EXPECT_EQ(counters().ip_unknown_protocol, 1u);
+  EXPECT_FALSE(
+      receive(ip6_frame(with_next(wire::kNextIcmpv6), icmp6(Octets{129, 0, 0, 0, 0, 0, 0, 0}))));
+  EXPECT_EQ(counters().ip6_in, 4u);
+  EXPECT_FALSE(receive(ip6_frame(with_next(wire::kNextDestinationOptions), Octets{6, 0, 1})));
+  EXPECT_EQ(counters().ip6_in, 4u);
+}
+
 // RFC 6946, RFC 8200 s.4.5: nothing behind the header is no octet, not half a header.
 TEST_F(Ipv6Input, AFragmentHeaderMayBeTheLastThing) {
   const Octets atomic{wire::kProtocolTcp, 0, 0, 0, 0, 0, 0, 1};
@@ -305,6 +324,22 @@ TEST_F(NetTest, TypeOfServiceAndTimeToLiveAreTheFrames) {
   EXPECT_EQ(ip->tos, 0xba);
   EXPECT_EQ(ip->ttl, 3);
   EXPECT_TRUE(wire::ipv4_checksum_good(packet.first(20)));
+}
+
+// send() consumes the frame, as cancel() does: its room may be another packet's at once, so the way
+// to it is taken back, whether the packet goes out or waits for its neighbour.
+TEST_F(NetTest, ASentFrameLeadsToNoRoom) {
+  learn(kPeer, kPeerMac);
+  for (const IpAddress& to : {kPeer, kGateway /* nobody knows it yet */}) {
+    TxFrame frame;
+    ASSERT_TRUE(interface_->begin(kOurs, to, frame));
+    EXPECT_NE(frame.l4, nullptr);
+    interface_->send(frame, wire::kProtocolTcp, 20, now_);
+    EXPECT_EQ(frame.l4, nullptr);
+    ASSERT_TRUE(interface_->begin(kOurs, to, frame));
+    interface_->cancel(frame);
+    EXPECT_EQ(frame.l4, nullptr);
+  }
 }
 
 // Whoever sends several packets by one TxFrame says anew what is special about each.

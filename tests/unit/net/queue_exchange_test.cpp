@@ -71,5 +71,38 @@ TEST_F(TwoQueues, ACopyWithoutABufferIsLostAndCounted) {
   EXPECT_EQ(take(1), 0u);
 }
 
+/// A queue whose buffers are another's, and which counts those that it is given back.
+class PoollessPort final : public test::FakePort {
+ public:
+  PoollessPort(port::PortInfo info, port::Port& pool) : FakePort(std::move(info)), pool_(pool) {}
+  void free(std::span<const port::Packet> packets) override {
+    freed += packets.size();
+    pool_.free(packets);
+  }
+  size_t freed = 0;
+
+ private:
+  port::Port& pool_;
+};
+
+// What nobody fetched goes back to the pool at the end: each copy once, and nothing else.
+TEST_F(TwoQueues, CopiesThatNobodyFetchedAreGivenBack) {
+  constexpr uint32_t kCopies = 3;
+  test::FakePort first(info(0));
+  PoollessPort second(info(1), first);
+  {
+    QueueExchange exchange({&first, &second});
+    for (uint32_t i = 0; i < kCopies; ++i) {
+      first.inject(arp_reply(kPeer, kPeerMac));
+      port::Packet packet;
+      ASSERT_EQ(exchange.port(0).rx_burst({&packet, 1}, {}), 1u);
+      first.free({&packet, 1});
+    }
+    EXPECT_EQ(first.outstanding(), kCopies) << "they wait for the other queue";
+  }
+  EXPECT_EQ(second.freed, kCopies);
+  EXPECT_EQ(first.outstanding(), 0u);
+}
+
 }  // namespace
 }  // namespace rnic::net

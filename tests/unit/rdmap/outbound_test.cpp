@@ -260,6 +260,30 @@ TEST_F(OutboundTest, NoReadsWereAgreed_BUG_08) {
   EXPECT_EQ(a->endpoint.state(), EndpointState::Connected);
 }
 
+// The place of a request that was refused is the next one's, in a queue of any length; what stands
+// there then goes out once, under its own number.
+TEST_F(OutboundTest, WhatTakesARefusedReadsPlaceGoesOutOnce_BUG_08) {
+  for (const uint32_t depth : {1u, 2u, 3u}) {
+    pair.a = test::FramingEnd(kMulpdu);
+    pair.b = test::FramingEnd(kMulpdu);
+    start({.send_depth = depth, .ird = 0, .ord = 0});
+    std::vector<uint64_t> ids;
+    for (uint64_t id = 1; id <= 10; ++id) {
+      ids.push_back(id);
+      if (id % 2 == 0) {
+        read(id, 0, 8, 0);  // refused at once: there is nothing to be pulled
+      } else {
+        write(id, 0, 8, 0);
+        pair.pump();
+      }
+    }
+    EXPECT_EQ(a->owner.send_ids(), ids) << depth;
+    EXPECT_EQ(a->counters.messages_out, 5u) << depth;
+    EXPECT_EQ(b->counters.writes_in, 5u) << depth;
+    EXPECT_FALSE(a->endpoint.has_work()) << depth;
+  }
+}
+
 TEST_F(OutboundTest, QueuesOfLengthZero_BUG_08) {
   start({.send_depth = 0, .receive_depth = 0});
   EXPECT_FALSE(a->endpoint.can_send());
@@ -402,6 +426,27 @@ TEST_F(OutboundTest, ReadSinkNeedsLocalWrite) {
   ASSERT_EQ(a->owner.sends.size(), 1u);
   EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::LocalProtection);
   EXPECT_EQ(b->counters.read_requests_in, 0u);
+}
+
+// RDMAP-7.1-02: in the place of a request that cannot be made into a message the peer is told of a
+// local catastrophic error, which has neither a code nor headers (RFC 5040 s.4.8).
+TEST_F(OutboundTest, AnImpossibleRequestTerminatesWithoutACode_RDMAP_7_1_02) {
+  SendRequest no_right = a->work(1, Opcode::Read, 0, 8);
+  no_right.sges[0].stag = a->add(Access::RemoteRead);
+  SendRequest too_long = a->work(1, Opcode::FetchAdd, 0, kAtomicSize + 1);
+  for (SendRequest* work : {&no_right, &too_long}) {
+    if (work != &no_right) restart();
+    work->remote_stag = b->all;
+    if (work == &too_long) work->sges[0].stag = a->all;
+    a->endpoint.send(*work);
+    pair.pump();
+    ASSERT_EQ(pair.a.sent.size(), 1u) << "the Terminate alone";
+    EXPECT_EQ(opcode(pair.a.sent[0]), static_cast<uint8_t>(wire::rdmap::Opcode::Terminate));
+    ASSERT_EQ(pair.a.sent[0].octets.size(), 18u + 4);
+    EXPECT_EQ(base::load_be32(pair.a.sent[0].octets.data() + 18), 0u);  // 0/0/00, no M, D, R
+    ASSERT_EQ(a->owner.events.size(), 1u);
+    EXPECT_EQ(a->owner.events[0].fault.code, 0x00);
+  }
 }
 
 // DDP-5.2-02

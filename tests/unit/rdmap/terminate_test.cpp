@@ -428,6 +428,16 @@ TEST_F(TerminateTest, NothingWaitsBehindTheEnd) {
   EXPECT_TRUE(pair.a.user().all_fits(0, 9));
 }
 
+// Nor of one behind an end that we made.
+TEST_F(TerminateTest, NothingWaitsBehindAnAbort) {
+  write(1, 0, 1000, 0);
+  ASSERT_TRUE(pair.a.pull());
+  EXPECT_FALSE(pair.a.user().all_fits(0, 9));
+  a->endpoint.abort();
+  EXPECT_TRUE(pair.a.user().all_fits(0, 9));
+  EXPECT_FALSE(pair.a.pull());
+}
+
 // What waits is told when sending is allowed: a Terminate, and nothing where nothing waits.
 TEST_F(TerminateTest, MaySendTellsOfAWaitingTerminate) {
   const uint32_t idle = pair.a.ready_calls;

@@ -671,6 +671,30 @@ TEST_F(OtherTransport, ItsSegmentsAreNoChoiceOfTheDevice) {
   EXPECT_TRUE(connect().has_value());
 }
 
+// A turn counts what it has served, doorbells too, and is idle where it has served nothing.
+TEST_F(OtherTransport, ATurnTellsWhatItHasServed) {
+  EXPECT_EQ(device_.poll(base::from_nanos(1)), 0u);
+  EXPECT_EQ(device_.device_counters().busy_polls, 0u);
+  ASSERT_EQ(qp_->post_receive({}), PostResult::Ok);
+  EXPECT_EQ(device_.poll(base::from_nanos(2)), 1u);
+  EXPECT_EQ(device_.poll(base::from_nanos(3)), 0u);
+  EXPECT_EQ(device_.device_counters().busy_polls, 1u);
+}
+
+// A connection that has ended in the middle of a turn is taken away at the end of the turn, not by
+// the next one that begins: whoever told of the end may still be at it.
+TEST_F(OtherTransport, WhatHasEndedStaysUntilTheTurnEnds) {
+  ASSERT_TRUE(connect().has_value());
+  transport_.user->ended(StreamEnd::Refused, {});
+  EXPECT_EQ(device_.live_connections(), 1u);
+  QueuePair* next = *device_.create_qp(qp_->spec());
+  const Endpoint there{IpAddress::v4(0x0a000002), kPort};
+  ASSERT_TRUE(device_.connect(*next, there, {}, {}).has_value());
+  EXPECT_EQ(device_.live_connections(), 2u) << "the one that has ended is among them";
+  device_.poll(base::from_nanos(1));
+  EXPECT_EQ(device_.live_connections(), 1u);
+}
+
 // CM-01: why there was never a connection is told as the transport has it.
 class NeverConnected
     : public OtherTransport,

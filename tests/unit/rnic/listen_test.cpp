@@ -73,6 +73,16 @@ TEST_F(Listening, EachListenerHasItsFraming) {
   EXPECT_FALSE(reaches(first.address, 300));
 }
 
+// The framing of a listener goes with it: whoever listens there next has the device's.
+TEST_F(Listening, AFramingEndsWithItsListener) {
+  const Endpoint end{right_end().address, 400};
+  ASSERT_TRUE(right().device->listen(end, rnic::Framing::Tuf).has_value());
+  ASSERT_TRUE(right().device->unlisten(end).has_value());
+  ASSERT_TRUE(right().device->listen(end).has_value());
+  EXPECT_TRUE(reaches(end.address, end.port));
+  EXPECT_FALSE(reaches(end.address, end.port, {.framing = rnic::Framing::Tuf}));
+}
+
 TEST_F(Listening, AForeignAddressIsRefused) {
   const auto status = right().device->listen(Endpoint{v6(77), 200});
   ASSERT_FALSE(status.has_value());

@@ -179,5 +179,26 @@ TEST_F(Resources, MemoryOfConnectionsIsToldByTheConnection) {
   }
 }
 
+// A connection has its place, and an entry in each list of what ends, is orphaned or dialled again.
+TEST_F(Resources, MemoryOfAConnectionHoldsItsEntriesToo) {
+  const uint64_t each = Device::connection_octets_for(1) - Device::connection_octets_for(0);
+  EXPECT_GE(each, sizeof(Connection) + sizeof(base::Handle) + 2 * sizeof(void*));
+}
+
+// Queues cost as much as their entries, of which there are powers of two, and nothing beside them.
+TEST_F(Resources, MemoryOfAQueuePairIsToldByTheEntry) {
+  const auto octets = [](uint32_t send_depth, uint32_t receive_depth) {
+    return QueuePair::octets_for({.send_depth = send_depth, .receive_depth = receive_depth});
+  };
+  const uint64_t send = octets(2, 1) - octets(1, 1);
+  const uint64_t receive = octets(1, 2) - octets(1, 1);
+  EXPECT_GE(send, 2 * sizeof(SendRequest)) << "posted, and with the endpoint";
+  EXPECT_GE(receive, 2 * sizeof(ReceiveRequest)) << "posted, and with the endpoint";
+  for (const uint32_t depth : {1u, 16u, 4096u}) {
+    EXPECT_EQ(octets(depth, 2 * depth), depth * (send + 2 * receive)) << depth;
+    EXPECT_EQ(octets(2 * depth, depth), depth * (2 * send + receive)) << depth;
+  }
+}
+
 }  // namespace
 }  // namespace rnic::nic

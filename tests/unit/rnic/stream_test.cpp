@@ -24,6 +24,19 @@ TEST_F(Streams, OctetsBothWays) {
   expect_nothing_left();
 }
 
+// An active open that has begun is counted by who opened it, and one that cannot begin is not.
+TEST_F(Streams, OpensAreCounted) {
+  StreamListener* listener = listen();
+  const auto first = connected(listener);
+  const auto second = connected(listener);
+  const Endpoint own{left().device->config().net.address, kStreamPort};
+  EXPECT_FALSE(left().device->connect_stream(own, {}, now_).has_value());
+  EXPECT_EQ(left().device->device_counters().streams_opened, 2u);
+  EXPECT_EQ(right().device->device_counters().streams_opened, 0u);
+  finish(first);
+  finish(second);
+}
+
 TEST_F(Streams, AHalfClosedStreamStillReceives) {
   StreamListener* listener = listen();
   const auto pair = connected(listener);

@@ -114,6 +114,40 @@ TEST_F(Transfer, QueueDepthIsALimit) {
   EXPECT_EQ(a_->post_send(aimed(Opcode::Write, 64, 10)), PostResult::Ok);
 }
 
+// A receive that has completed leaves its place to another one, as often as one likes.
+TEST_F(Transfer, AReceiveQueueIsFilledAgainAndAgain) {
+  constexpr uint64_t kDepth = 4;
+  QueuePair* from = left().make_qp(kDepth);
+  QueuePair* to = right().make_qp(kDepth);
+  connect(from, to);
+  for (int round = 0; round < 5; ++round) {
+    for (uint64_t i = 0; i < kDepth; ++i) ASSERT_EQ(to->post_receive({.id = i}), PostResult::Ok);
+    EXPECT_EQ(to->post_receive({.id = kDepth}), PostResult::Full);
+    for (uint64_t i = 0; i < kDepth; ++i) ASSERT_EQ(from->post_send({.id = i}), PostResult::Ok);
+    const auto got = await(right(), to->spec().receive_cq, kDepth);
+    ASSERT_EQ(got.size(), kDepth) << round;
+    for (uint64_t i = 0; i < kDepth; ++i) EXPECT_EQ(got[i].id, i);
+    EXPECT_EQ(await(left(), from->spec().send_cq, kDepth).size(), kDepth);
+  }
+}
+
+// All receives that the queue's depth allows are there for the peer, however deep it is.
+TEST_F(Transfer, ADeepReceiveQueueIsUsedAsAWhole) {
+  constexpr uint32_t kDepth = 300;
+  QueuePair* from = left().make_qp(kDepth, 2 * kDepth);
+  QueuePair* to = right().make_qp(kDepth, 2 * kDepth);
+  connect(from, to);
+  for (uint64_t i = 0; i < kDepth; ++i) ASSERT_EQ(to->post_receive({.id = i}), PostResult::Ok);
+  right().device->poll(now_);
+  for (uint64_t i = 0; i < kDepth; ++i) ASSERT_EQ(from->post_send({.id = i}), PostResult::Ok);
+  const auto got = await(right(), to->spec().receive_cq, kDepth);
+  ASSERT_EQ(got.size(), kDepth);
+  for (uint64_t i = 0; i < kDepth; ++i) {
+    EXPECT_EQ(got[i].id, i);
+    EXPECT_EQ(got[i].status, CompletionStatus::Success);
+  }
+}
+
 // UNH-SEC-01
 TEST_F(Transfer, RevokedSourceAbortsTheStreamAndNotTheDevice) {
   QueuePair* c = left().make_qp();

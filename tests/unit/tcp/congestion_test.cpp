@@ -199,6 +199,15 @@ TEST(Cubic, ATimeoutStartsFromScratch_TCP_9438_4_03) {
   EXPECT_DOUBLE_EQ(f.cc.cubic().w_max(), begin);
 }
 
+// TCP-9438-4-03: what was the maximum before a time-out is none any more; 0 says so (s.4.8).
+TEST(Cubic, ATimeoutForgetsTheOldMaximum_TCP_9438_4_03) {
+  Flow f(config_of(CongestionControl::Cubic));
+  f.lose_at(100);
+  EXPECT_DOUBLE_EQ(f.cc.cubic().w_max(), 100);
+  f.cc.on_timeout(70 * kSmss, true);
+  EXPECT_DOUBLE_EQ(f.cc.cubic().w_max(), 0);
+}
+
 // TCP-9438-4-01: ECN-Echo reduces down to one segment; ssthresh is never less than two (s.4.6).
 TEST(Cubic, MarksReduceDownToOneSegment) {
   Flow f(config_of(CongestionControl::Cubic));
@@ -298,6 +307,20 @@ TEST(HyStart, ARisingRoundTripTimeEndsSlowStart_TCP_9438_4_03) {
   EXPECT_DOUBLE_EQ(r.cc.cubic().cwnd_prior(), begin);
 }
 
+// RFC 9406 s.4.2: a round is judged from its eighth sample on (N_RTT_SAMPLE), not before.
+TEST(HyStart, EightSamplesAreEnough) {
+  const tcp::Config config;
+  tcp::HyStart h;
+  uint64_t una = 0;
+  const auto ack = [&](base::Duration rtt, uint64_t nxt) {
+    return h.on_ack({.acked = 1, .snd_una = una++, .snd_nxt = nxt, .rtt = rtt}, config);
+  };
+  ack(base::Duration(-1), 10);  // the first round ends at 10, the second one at 100
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(ack(milliseconds(100), 100), SlowStartEvent::None);
+  for (int i = 1; i < 8; ++i) EXPECT_EQ(ack(milliseconds(200), 200), SlowStartEvent::None) << i;
+  EXPECT_EQ(ack(milliseconds(200), 200), SlowStartEvent::Conservative);
+}
+
 TEST(HyStart, GrowsByAQuarterInConservativeSlowStart) {
   Rounds r(tcp::Config{});
   r.round(milliseconds(100));
@@ -394,6 +417,20 @@ TEST(NewReno, CongestionAvoidanceIsLinear_TCP_5681_3_1_01) {
     for (uint32_t acked = 0, window = f.cc.cwnd(); acked < window; acked += kSmss) f.ack(kSmss);
     EXPECT_EQ(f.cc.cwnd(), (20 + static_cast<uint32_t>(round)) * kSmss);
   }
+}
+
+// RFC 3168 s.6.1.2: behind a mark cwnd is halved, and a whole window has to be acknowledged before
+// it grows again: what was counted towards the growth of the old one is gone.
+TEST(NewReno, AMarkForgetsWhatWasCountedTowardsGrowth) {
+  Flow f(config_of(CongestionControl::NewReno));
+  f.lose_at(40);
+  f.ack(19 * kSmss);  // one segment is missing to a window
+  f.cc.on_ecn();
+  EXPECT_EQ(f.cc.cwnd(), 10 * kSmss);
+  f.ack(9 * kSmss);
+  EXPECT_EQ(f.cc.cwnd(), 10 * kSmss);
+  f.ack(kSmss);
+  EXPECT_EQ(f.cc.cwnd(), 11 * kSmss);
 }
 
 // TCP-5681-3.1-01, RFC 6928 s.2

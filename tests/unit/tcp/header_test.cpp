@@ -2,6 +2,7 @@
 #include "pair.hpp"
 #include "raw_peer.hpp"
 #include "tcp/byte_stream.hpp"
+#include "tcp/isn.hpp"
 #include "tcp/rto.hpp"
 
 namespace rnic::testing {
@@ -455,6 +456,25 @@ TEST(Timestamps, TickEachMillisecondAndAge_TCP_7323_5_02) {
   p.now += std::chrono::hours(24 * 2);
   old(0);
   EXPECT_EQ(p.user.ordered_to, 10u);  // TS.Recent had become invalid
+}
+
+// RFC 7323 s.5.4, RFC 6191 s.2: the clock of a pair of endpoints stands at its secret offset at
+// time 0 and counts milliseconds from there, for each incarnation of the connection.
+TEST(Timestamps, TheClockOfAPairGoesOnThroughItsIncarnations) {
+  tcp::Config config = RawPeer::bare();
+  config.timestamps = true;
+  RawPeer p(config);  // its secret is {1, 2}
+  const uint32_t at_zero = tcp::timestamp_offset(
+      tcp::keyed_hash(tcp::Secret{1, 2}, {RawPeer::kUs, RawPeer::kOurPort},
+                      {RawPeer::kPeer, RawPeer::kPeerPort}));
+  for (const uint32_t ms : {1000u, 1001u, 4711u}) {
+    p.now = base::from_nanos(int64_t{ms} * 1'000'000);
+    p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_timestamps(1, 0)});
+    const Segment syn_ack = p.next();
+    ASSERT_TRUE(syn_ack.parsed.timestamps.has_value());
+    EXPECT_EQ(syn_ack.parsed.timestamps->value - at_zero, ms);
+    p.inject({.seq = kIrs + 1, .flags = flag::kRst});
+  }
 }
 
 }  // namespace

@@ -42,6 +42,26 @@ TEST(Info, ShowsWhatIsInTheNetworkAndWhatIsLost) {
   EXPECT_GE(info.rto, info.srtt);
 }
 
+// What was sent again counts as such until it is acknowledged.
+TEST(Info, CountsTheSegmentsThatWereSentMoreThanOnce) {
+  tcp::Config config = RawPeer::bare();
+  config.sack = true;
+  RawPeer p(config);
+  p.accept(option_mss(1000) + option_sack_permitted());
+  for (int i = 0; i < 5; ++i) p.user.queue(1000);
+  p.stack.output(p.now);
+  EXPECT_EQ(p.stack.info(*p.user.stream)->total_resent, 0u);
+  p.now += milliseconds(10);
+  p.inject({.seq = kIrs + 1,
+            .ack = kIss + 1,
+            .flags = flag::kAck,
+            .options = option_sack({{kIss + 1001, kIss + 4001}})});
+  ASSERT_EQ(p.stack.counters().retransmitted_segments, 1u);
+  EXPECT_EQ(p.stack.info(*p.user.stream)->total_resent, 1u);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 5001, .flags = flag::kAck});
+  EXPECT_EQ(p.stack.info(*p.user.stream)->total_resent, 0u);
+}
+
 // Round-trip times are 0 until one was measured.
 TEST(Info, WhatWasNotMeasuredIsZero) {
   RawPeer p;

@@ -1,3 +1,6 @@
+#include <numeric>
+#include <set>
+
 #include "pair.hpp"
 #include "raw_peer.hpp"
 
@@ -105,6 +108,47 @@ TEST(Lifecycle, TheAcceptorMayRefuse) {
   ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended.has_value(); }, seconds(5)));
   EXPECT_EQ(*p.a.how_ended, StreamEnd::PeerReset);
   EXPECT_EQ(p.link.b.live_connections(), 0u);
+}
+
+// Whoever accepts may say from within accept() that its room grew. There is no user yet to ask how
+// much it is, and the connection opens as any other.
+TEST(Lifecycle, AnAcceptorMayTellOfItsRoomAtOnce) {
+  struct : llp::Acceptor {
+    llp::StreamUser* accept(llp::Stream& stream, const Endpoint&, const Endpoint&,
+                            base::Now) override {
+      user->stream = &stream;
+      stream.room_grew();
+      return user;
+    }
+    RecordUser* user = nullptr;
+  } acceptor;
+  RawPeer p;
+  acceptor.user = &p.user;
+  p.our_port = 4421;
+  ASSERT_TRUE(p.stack.listen({RawPeer::kUs, 4421}, acceptor).has_value());
+  p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(1460)});
+  EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
+  EXPECT_TRUE(p.user.is_established);
+  p.data(0, 100, flag::kPsh);
+  EXPECT_EQ(p.user.ordered_to, 100u);
+  EXPECT_EQ(p.next().ack, kIrs + 101);
+}
+
+// TCP-MQ-01: which of several stacks a segment belongs to is asked with our end first, then the
+// peer's; what belongs to another one is neither taken nor answered.
+TEST(Lifecycle, ASegmentForAnotherStackIsNotAnswered_TCP_MQ_01) {
+  RawPeer p;
+  p.egress.home = [](const Endpoint& local, const Endpoint& remote) {
+    return local == Endpoint{RawPeer::kUs, RawPeer::kOurPort} &&
+           remote == Endpoint{RawPeer::kPeer, RawPeer::kPeerPort};
+  };
+  p.inject({.seq = kIrs, .flags = flag::kSyn, .source_port = 1001});
+  EXPECT_TRUE(p.silent());
+  EXPECT_EQ(p.stack.counters().not_at_home, 1u);
+  p.inject({.seq = kIrs, .flags = flag::kSyn});
+  EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck);
+  EXPECT_EQ(p.stack.counters().not_at_home, 1u);
 }
 
 // TCP-9293-3.6-01, TCP-9293-3.6-02
@@ -307,6 +351,28 @@ TEST(Lifecycle, EphemeralPortsAreSpread_TCP_6056_01) {
   EXPECT_LT(neighbours, 3);
 }
 
+// RFC 6056 s.3.3.1: wherever the search for a port begins, it comes past all of them.
+TEST(Lifecycle, TheLastFreeEphemeralPortIsFound_TCP_6056_01) {
+  tcp::Config config = RawPeer::bare();
+  config.ephemeral_first = 65533;
+  RawPeer p(config);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::unique_ptr<RecordUser>> users;
+    std::set<uint16_t> ports;
+    for (int i = 0; i < 3; ++i) {
+      users.push_back(std::make_unique<RecordUser>(1, 2));
+      RecordUser& u = *users.back();
+      const auto s = p.stack.connect({RawPeer::kUs, 0}, {RawPeer::kPeer, 80}, u, p.now);
+      ASSERT_TRUE(s.has_value()) << round << ": " << s.error().message;
+      u.stream = *s;
+      ports.insert((*s)->local().port);
+    }
+    EXPECT_EQ(ports, (std::set<uint16_t>{65533, 65534, 65535}));
+    for (const auto& u : users) u->stream->abort();
+    p.stack.output(p.now);
+  }
+}
+
 // TCP-9293-3.4.1-01
 TEST(Lifecycle, InitialSequenceNumbersFollowClockAndTuple_TCP_9293_3_4_1_01) {
   RawPeer p;
@@ -373,6 +439,34 @@ TEST(Lifecycle, TheFinRidesOnTheLastOctets) {
   EXPECT_EQ(fin.payload, 0u);
   p.inject({.seq = kIrs + 1, .ack = kIss + 2 + 4380, .flags = kFinAck});
   EXPECT_EQ(p.user.how_ended, StreamEnd::Closed);
+}
+
+/// Says how many octets it has to send.
+struct CountingUser final : RecordUser {
+  using RecordUser::RecordUser;
+  [[nodiscard]] uint32_t pending() const override {
+    return std::accumulate(to_send.begin(), to_send.end(), 0u);
+  }
+};
+
+// RFC 9293 s.3.10.4: cwnd holds octets back. Behind the last of them the FIN waits for no ACK.
+TEST(Lifecycle, AFinGoesThoughTheCongestionWindowIsFull) {
+  RawPeer p;
+  CountingUser user{11, 22};
+  p.acceptor.next.push_back(&user);
+  p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(1460)});
+  p.next();
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
+  ASSERT_TRUE(user.is_established);
+  for (int i = 0; i < 10; ++i) user.queue(1460);
+  p.stack.output(p.now);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(p.next().payload, 1460u);
+  EXPECT_EQ(p.stack.info(*user.stream)->pipe, p.stack.info(*user.stream)->cwnd);
+  user.stream->close();
+  p.stack.output(p.now);
+  const Segment fin = p.next();
+  EXPECT_EQ(fin.flags, kFinAck);
+  EXPECT_EQ(fin.seq, kIss + 1 + 14600);
 }
 
 // What ends is told at the next turn, whether or not the port has room for the RST.

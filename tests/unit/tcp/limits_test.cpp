@@ -110,6 +110,25 @@ TEST(Limits, SavedCopiesAreBounded) {
   EXPECT_NE(saved.save(octets), UINT32_MAX);
 }
 
+// Half of the store takes what fills its blocks to the last octet, and not an octet more.
+TEST(Limits, HalfOfTheCopiesIsCountedInWholeBlocks) {
+  constexpr uint32_t kBlock = tcp::SavedRecords::kBlockOctets;
+  tcp::SavedRecords saved(4 * kBlock);
+  EXPECT_TRUE(saved.fits_half(4 * kBlock)) << "nothing is saved: one record may take all";
+  const std::vector<uint8_t> octets(kBlock);
+  const uint32_t first = saved.save(octets);
+  EXPECT_EQ(saved.blocks_in_use(), 1u);
+  EXPECT_TRUE(saved.fits_half(1));
+  EXPECT_TRUE(saved.fits_half(kBlock - 1));
+  EXPECT_TRUE(saved.fits_half(kBlock));
+  EXPECT_FALSE(saved.fits_half(kBlock + 1));
+  const uint32_t second = saved.save(octets);
+  EXPECT_FALSE(saved.fits_half(1));
+  EXPECT_TRUE(saved.fits(2 * kBlock)) << "the other half is for what has to be sent again";
+  saved.release(first);
+  saved.release(second);
+}
+
 // Peers with tiny windows hold a copy of a record each for as long as they like. Half of the store
 // stays for records that have to be sent again in pieces.
 TEST(Limits, PeersWithTinyWindowsLeaveHalfOfTheCopies) {
@@ -291,6 +310,54 @@ TEST(Limits, TheRecordRingGrowsShrinksAndFinds) {
   EXPECT_EQ(pool.live(), 0u);
 }
 
+// A queue names four chunks by itself and asks the pool for a larger directory when it needs a
+// fifth. Where none is left it is full at its fourth chunk, and goes on once one came back.
+TEST(Limits, AQueueWithoutALargerDirectoryIsFull) {
+  constexpr uint32_t kOwn = 4 * tcp::RecordPool::kChunkRecords;
+  tcp::RecordPool pool(1000, 1, 1000);  // one connection: one larger directory
+  tcp::RecordQueue wide(pool);
+  tcp::RecordQueue narrow(pool);
+  const auto fill = [](tcp::RecordQueue& queue, uint64_t records) {
+    while (queue.size() < records && !queue.full()) {
+      queue.push_back({{.offset = queue.past_last(), .length = 1}});
+    }
+    return queue.size();
+  };
+  EXPECT_EQ(fill(wide, kOwn + 1), kOwn + 1);
+  EXPECT_EQ(fill(narrow, kOwn + 1), kOwn);
+  EXPECT_TRUE(narrow.full());
+  EXPECT_FALSE(wide.full());
+  narrow.pop_front();
+  EXPECT_TRUE(narrow.full()) << "the first chunk is still in use";
+  wide.clear();
+  EXPECT_EQ(fill(narrow, kOwn + 1), kOwn + 1);
+  for (uint64_t n = narrow.first(); n < narrow.past_last(); ++n) {
+    EXPECT_EQ(narrow.at(n).offset, n);
+  }
+}
+
+// A chunk belongs to one queue, however few records it holds there. There are as many as full
+// queues need for all records, and for those that are part filled that many and 64 again, or two a
+// connection where this is less; and the memory named for the limit is that of these chunks.
+TEST(Limits, ChunksForPartFilledQueuesAreBounded) {
+  constexpr uint32_t kRecords = 10 * tcp::RecordPool::kChunkRecords;
+  constexpr uint32_t kWhole = 11;
+  for (const auto& [connections, chunks] : std::vector<std::pair<uint32_t, uint32_t>>{
+           {1000, kWhole + kWhole + 64}, {37, kWhole + 2 * 37}, {38, kWhole + kWhole + 64}}) {
+    tcp::RecordPool pool(kRecords, connections, 100);
+    std::deque<tcp::RecordQueue> queues;
+    for (; !pool.full(); queues.back().push_back({{.offset = 0, .length = 1}})) {
+      ASSERT_LE(queues.size(), kRecords);
+      queues.emplace_back(pool);
+    }
+    EXPECT_EQ(queues.size(), chunks) << connections;
+    EXPECT_LT(pool.live(), kRecords);
+    EXPECT_EQ(tcp::RecordPool::chunk_octets_for(kRecords, connections),
+              base::ZeroArray<tcp::Record>::octets_for(chunks * tcp::RecordPool::kChunkRecords) +
+                  base::FreeNumbers::octets_for(chunks));
+  }
+}
+
 TEST(Limits, ManyConnectionsShareFairly) {
   TcpLink link;
   UserAcceptor acceptor;
@@ -392,6 +459,21 @@ TEST(Limits, APairOfEndpointsHasOneConnection) {
   EXPECT_EQ(again.error().message,
             "connect: 10.0.0.1:5000 to 10.0.0.2:80 exists; use another local port");
   EXPECT_TRUE(p.stack.connect(local, {RawPeer::kPeer, 81}, other, p.now).has_value());
+}
+
+TEST(Limits, LocalPortsTowardsAPeerAreBounded) {
+  tcp::Config config = RawPeer::bare();
+  config.ephemeral_first = 65535;
+  RawPeer p(config);
+  RecordUser extra{11, 22};
+  ASSERT_TRUE(p.stack.connect({RawPeer::kUs, 0}, {RawPeer::kPeer, 80}, p.user, p.now).has_value());
+  const auto second = p.stack.connect({RawPeer::kUs, 0}, {RawPeer::kPeer, 80}, extra, p.now);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().code, ErrorCode::ResourceExhausted);
+  EXPECT_EQ(second.error().message,
+            "connect: no free local port towards 10.0.0.2:80; lower tcp.ephemeral_first or close "
+            "connections");
+  EXPECT_TRUE(p.stack.connect({RawPeer::kUs, 0}, {RawPeer::kPeer, 81}, extra, p.now).has_value());
 }
 
 // The peer sends it again, and by then there may be a place.

@@ -179,6 +179,33 @@ TEST(Loss, RetransmissionsRebuildTheSameSegments) {
   EXPECT_TRUE(p.b.clean());
 }
 
+// TCP-6937-01: behind a loss of nearly all (SSRB) an ACK lets out what it delivered and a segment
+// more. Here it delivers by its number alone: nothing of that was SACKed before.
+TEST(Loss, ADeliveryBehindHeavyLossLetsTwoSegmentsOut_TCP_6937_01) {
+  tcp::Config config = RawPeer::bare();
+  config.sack = true;
+  config.congestion_control = CongestionControl::NewReno;
+  RawPeer p(config);
+  p.accept(option_mss(1000) + option_sack_permitted());
+  for (int i = 0; i < 10; ++i) p.user.queue(1000);
+  p.stack.output(p.now);
+  p.egress.sent.clear();
+  const auto ack = [&](uint32_t segments) {
+    p.now += milliseconds(10);
+    p.inject({.seq = kIrs + 1,
+              .ack = kIss + 1 + 1000 * segments,
+              .flags = flag::kAck,
+              .options = option_sack({{kIss + 9001, kIss + 10001}})});
+    std::vector<uint32_t> numbers;
+    while (!p.silent()) numbers.push_back((p.next().seq - kIss - 1) / 1000);
+    return numbers;
+  };
+  EXPECT_EQ(ack(0), (std::vector<uint32_t>{0, 1}));
+  EXPECT_EQ(p.stack.info(*p.user.stream)->lost, 9u);
+  EXPECT_EQ(ack(1), (std::vector<uint32_t>{2, 3}));
+  EXPECT_EQ(ack(2), (std::vector<uint32_t>{4, 5}));
+}
+
 TEST(Loss, AnInspectDropIsHealedByRetransmission) {
   Pair p;
   ASSERT_TRUE(p.open());

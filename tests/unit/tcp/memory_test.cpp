@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <string_view>
 
 #include "pair.hpp"
 #include "support/sanitized.hpp"
@@ -79,6 +80,39 @@ TEST(Memory, AnEntryOfTimeWaitTakes64OctetsAtMost) {
   for (const uint32_t capacity : {1u, 1000u, 16384u, 100'000u}) {
     const tcp::TimeWaitTable table(capacity, seconds(1), {1, 2});
     EXPECT_LE(table.octets(), size_t{64} * capacity) << capacity;
+  }
+}
+
+// memory_use() tells of the listeners what their table takes.
+TEST(Memory, WhatIsToldOfTheListenersIsWhatTheyTake) {
+  if (kSanitized) GTEST_SKIP() << kNotMeasured;
+  const auto told = [](const tcp::Config& config) {
+    uint64_t octets = 0;
+    for (const base::MemoryUse& use : tcp::Stack::memory_use(config)) {
+      if (std::string_view(use.key) == "tcp.max_listeners") octets += use.octets;
+    }
+    return octets;
+  };
+  tcp::Config few;
+  few.max_listeners = 10'000;
+  tcp::Config many;
+  many.max_listeners = 110'000;
+  const size_t taken = octets_of_a_stack(many) - octets_of_a_stack(few);
+  constexpr double kPages = 16 * 4096;  // what malloc() rounds up
+  EXPECT_NEAR(static_cast<double>(told(many) - told(few)), static_cast<double>(taken), kPages);
+}
+
+// What the limit of TIME-WAIT is said to cost is what the table takes: all of it where the capacity
+// is a power of two, and never less than the table.
+TEST(Memory, WhatTimeWaitAsksForIsNamed) {
+  for (const uint32_t capacity : {1u, 1024u, 16384u}) {
+    const tcp::TimeWaitTable table(capacity, seconds(1), {1, 2});
+    EXPECT_EQ(tcp::TimeWaitTable::octets_for(capacity), table.octets()) << capacity;
+  }
+  for (const uint32_t capacity : {3u, 1000u, 1025u, 100'000u}) {
+    const tcp::TimeWaitTable table(capacity, seconds(1), {1, 2});
+    EXPECT_GE(tcp::TimeWaitTable::octets_for(capacity), table.octets()) << capacity;
+    EXPECT_LE(tcp::TimeWaitTable::octets_for(capacity), uint64_t{64} * capacity) << capacity;
   }
 }
 
@@ -193,6 +227,31 @@ TEST(Memory, SetsOfRangesAreTakenForHolesOnlyAndBounded) {
   for (const auto& u : users) u->stream->abort();
   link.run(seconds(1));
   EXPECT_TRUE(link.a.quiescent() && link.b.quiescent());
+}
+
+// A set of ranges goes from connection to connection: who takes one finds nothing in it of what
+// its last holder had, whether that one gave it up at once or range by range.
+TEST(Memory, ASetOfRangesIsEmptyForItsNextHolder) {
+  tcp::RangePool pool(1);
+  tcp::PooledRanges first(pool);
+  tcp::PooledRanges second(pool);
+  for (const bool at_once : {true, false}) {
+    EXPECT_TRUE(first.insert({10, 20}));
+    EXPECT_TRUE(first.insert({30, 40}));
+    EXPECT_FALSE(second.insert({50, 60})) << "the only set is taken";
+    if (at_once) {
+      first.clear();
+    } else {
+      first.erase_below(40);
+    }
+    EXPECT_TRUE(first.empty());
+    EXPECT_EQ(pool.in_use(), 0u);
+    EXPECT_TRUE(second.insert({50, 60}));
+    ASSERT_EQ(second.ranges().size(), 1u);
+    EXPECT_EQ(second.ranges().front(), (base::Range{50, 60}));
+    EXPECT_FALSE(second.contains({10, 20}));
+    second.clear();
+  }
 }
 
 }  // namespace

@@ -219,6 +219,8 @@ TEST(Icmp, AConnectIsRefusedByAHardErrorAndToldOfASoftOne) {
   }
 }
 
+constexpr uint32_t kBase = 1024;  ///< of a search over IPv4 (RFC 4821 s.7.2)
+
 /// A path from a to b that swallows packets above `mtu` without a word.
 void swallow(Pair& p, const uint32_t& mtu) {
   p.link.hook = [&mtu](const LinkFrame& f) {
@@ -265,6 +267,30 @@ TEST(PathSearch, ABlackHoleBelowTheSizeOfAFullSegmentIsFound) {
   ASSERT_TRUE(p.drain(seconds(60)));
   EXPECT_EQ(p.link.a.counters().black_holes, 1u);
   EXPECT_TRUE(p.b.clean());
+}
+
+// RFC 4821 s.7.7: one time-out, or two, may be chance. The third of one segment in a row is taken
+// for a black hole, and the segment goes out in smaller pieces at once.
+TEST(PathSearch, TheThirdTimeoutOfASegmentIsTakenForABlackHole) {
+  RawPeer p;
+  p.accept();
+  p.user.queue(1460);
+  p.stack.output(p.now);
+  const auto time_out = [&p] {
+    const uint64_t before = p.stack.counters().timeouts;
+    while (p.stack.counters().timeouts == before) {
+      p.egress.sent.clear();
+      p.wait(milliseconds(5));
+    }
+  };
+  for (int i = 0; i < 2; ++i) {
+    time_out();
+    EXPECT_EQ(p.stack.counters().black_holes, 0u);
+    EXPECT_EQ(p.next().payload, 1460u);
+  }
+  time_out();
+  EXPECT_EQ(p.stack.counters().black_holes, 1u);
+  EXPECT_LT(p.next().payload, 1460u);
 }
 
 TEST(PathSearch, CanBeSwitchedOff) {
@@ -330,6 +356,41 @@ TEST(PathSearch, AWholeStepIsTried) {
     EXPECT_EQ(p.link.a.counters().mtu_probes, left == 32 ? 1u : 0u);
     EXPECT_EQ(p.a.stream->emss(), (left == 32 ? 1056u : 1024u) - 52);
   }
+}
+
+// RFC 4821 s.7.3: between the base and the size that vanished the middle is tried first.
+TEST(PathSearch, BehindABlackHoleTheMiddleIsTriedFirst) {
+  for (const uint32_t vanished : {1500u, 1499u}) {
+    Pair p;
+    p.link.egress_a.mtu = p.link.egress_b.mtu = vanished;
+    ASSERT_TRUE(p.open());
+    swallow(p, kBase);
+    uint32_t first = 0;
+    p.link.seen = [&](const LinkFrame& f) {
+      const auto packet = static_cast<uint32_t>(f.tcp.size() + 20);
+      if (p.link.a.counters().black_holes != 0 && f.from_a && packet > kBase && first == 0) {
+        first = packet;
+      }
+    };
+    p.a.queue(200'000);
+    ASSERT_TRUE(p.drain());
+    EXPECT_EQ(first, kBase + (vanished - kBase) / 2) << vanished;
+  }
+}
+
+// RFC 4821 s.7.3: the size that vanished is too large for this search, though it is just a step
+// of 32 octets above the base.
+TEST(PathSearch, TheSizeThatVanishedIsNotTriedAgain) {
+  Pair p;
+  p.link.egress_a.mtu = p.link.egress_b.mtu = kBase + 32;
+  ASSERT_TRUE(p.open());
+  const uint32_t mtu = kBase + 31;
+  swallow(p, mtu);
+  p.a.queue(200'000);
+  ASSERT_TRUE(p.drain());
+  EXPECT_EQ(p.link.a.counters().black_holes, 1u);
+  EXPECT_EQ(p.link.a.counters().mtu_probes, 0u);
+  EXPECT_EQ(p.a.stream->emss(), kBase - 52);
 }
 
 TEST(PathSearch, ATimeoutWithoutAProbeIsNoLostProbe) {

@@ -426,5 +426,34 @@ TEST(Prediction, AnAckOfWhatWasSentBeforeALaterRetransmission) {
   EXPECT_EQ(with.stack.next_deadline(), without.stack.next_deadline());
 }
 
+// The descriptors of a connection lie in rows that follow each other in its queue, not in memory:
+// a row that came back is used again first. An ACK that ends just behind the first record of the
+// next row releases the records of both, and none of what lies behind the row in memory.
+TEST(Prediction, AnAckReachesIntoTheNextRowOfRecords) {
+  constexpr uint32_t kOctets = 100;
+  tcp::Config config = RawPeer::bare();
+  config.pack_records = false;
+  RawPeer p(config);
+  p.accept();
+  const auto send = [&p](uint32_t records) {
+    for (uint32_t i = 0; i < records; ++i) p.user.queue(kOctets);
+    p.stack.output(p.now);
+    p.now += milliseconds(1);
+  };
+  const auto ack = [&p](uint32_t records) {
+    p.inject({.seq = kIrs + 1, .ack = kIss + 1 + records * kOctets, .flags = flag::kAck});
+    EXPECT_EQ(p.user.released_to, records * kOctets);
+    p.stack.validate();
+  };
+  send(40);  // rows A, and B from record 32 on
+  ack(40);   // A came back first, then B
+  send(61);  // B up to record 63, A up to 95, and a row that is new, which lies behind B
+  ack(63);
+  const uint64_t predicted = p.stack.counters().predicted_in;
+  ack(65);  // the last record of B and the first of A
+  ack(101);
+  EXPECT_EQ(p.stack.counters().predicted_in, predicted + 2) << "both went the short way";
+}
+
 }  // namespace
 }  // namespace rnic::testing

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 
 #include "support/record_user.hpp"
 #include "tcp/tcp.hpp"
@@ -75,12 +76,17 @@ class CaptureEgress final : public tcp::Egress {
   [[nodiscard]] uint32_t link_mtu(IpAddress) const override { return kLinkMtu; }
   void reduce_path_mtu(IpAddress, uint32_t to, base::Now) override { mtu = std::min(mtu, to); }
   void doubt_path(IpAddress end, base::Now) override { doubted.push_back(end); }
+  [[nodiscard]] bool lands_here(const Endpoint& local, const Endpoint& remote) const override {
+    return !home || home(local, remote);
+  }
 
   static constexpr uint32_t kLinkMtu = 1500;
   uint32_t mtu = kLinkMtu;  // of the path
   bool full = false;        // the port takes nothing
   std::deque<Segment> sent;
   std::vector<IpAddress> doubted;  ///< R1 was reached towards them
+  /// Whether segments between these two come here; without one all do.
+  std::function<bool(const Endpoint& local, const Endpoint& remote)> home;
 
  private:
   std::array<uint8_t, 65536> buffer_{};

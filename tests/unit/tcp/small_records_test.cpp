@@ -173,5 +173,51 @@ TEST(SmallRecords, APackedSegmentCountsWhole) {
   EXPECT_EQ(p.c().board.reno_sacked, 28u * kSmall);
 }
 
+// RFC 6582 s.3.2 step 2: the third duplicate tells of the first segment alone. Where it is all that
+// is in flight nothing behind it is looked at: there lie the records of another connection, which
+// stand at the same offsets of another stream.
+TEST(SmallRecords, ALossIsThatOfOneSegmentAndOneConnection) {
+  constexpr uint32_t kTiny = 36;
+  constexpr uint16_t kOtherPort = 2000;
+  tcp::Config config = small_config();
+  config.pack_records = true;
+  RawPeer p(config);
+  p.accept();
+  for (uint32_t round = 1; round <= 2; ++round) {  // the second goes into chunks that came back
+    for (int i = 0; i < 40; ++i) p.user.queue(kTiny);
+    p.stack.output(p.now);
+    EXPECT_EQ(p.next().payload, 40 * kTiny);
+    if (round == 2) break;
+    p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 40 * kTiny, .flags = flag::kAck});
+  }
+  RecordUser other{11, 22};
+  p.acceptor.next.push_back(&other);
+  const auto from_other = [&p](uint32_t seq, uint32_t acked, uint8_t flags) {
+    const bool syn = flags == flag::kSyn;
+    p.inject({.seq = seq,
+              .ack = kIss + 1 + acked,
+              .flags = flags,
+              .options = syn ? option_mss(kMss) : std::vector<uint8_t>{},
+              .source_port = kOtherPort});
+  };
+  from_other(kIrs, 0, flag::kSyn);
+  from_other(kIrs + 1, 0, flag::kAck);
+  for (uint32_t i = 0; i < 2; ++i) {
+    from_other(kIrs + 1, i * kMss, flag::kAck);
+    other.queue(kMss);
+    p.stack.output(p.now);
+  }
+  for (int i = 0; i < 3; ++i) from_other(kIrs + 1, kMss, flag::kAck);
+  const auto& c = static_cast<tcp::Connection&>(*other.stream);
+  EXPECT_EQ(c.recovery.phase, tcp::RecoveryPhase::Recovery);
+  EXPECT_EQ(c.board.lost_octets, kMss);
+  EXPECT_EQ(p.stack.info(*other.stream)->lost, 1u);
+  tcp::RecordQueue& records = static_cast<tcp::Connection&>(*p.user.stream).records;
+  for (uint64_t n = records.first(); n < records.past_last(); ++n) {
+    EXPECT_FALSE(records.at(n).is(tcp::record_flag::kLost)) << n;
+  }
+  p.stack.validate();
+}
+
 }  // namespace
 }  // namespace rnic::testing

@@ -337,6 +337,32 @@ TEST(Eifel, AReorderedSegmentUndoesFastRecovery) {
   }
 }
 
+// RFC 3522 s.3.2: the stamp that Eifel compares with is that of the retransmission which began the
+// recovery. Where the timer expired within it the echo of something older proves nothing of the
+// time-out, and both reductions stay.
+TEST(Eifel, ATimeoutWithinARecoveryIsNotUndone) {
+  for (const bool timed_out : {true, false}) {
+    StampedPeer p;
+    for (int i = 0; i < 30; ++i) p.user.queue(kStampedMss);
+    p.stack.output(p.now);
+    const uint32_t first_stamp = p.next().parsed.timestamps->value;
+    const uint32_t cwnd = p.connection().cc.cwnd();
+    p.wait(milliseconds(20));
+    p.ack(0, first_stamp, {{1, 4}});
+    ASSERT_EQ(p.connection().recovery.phase, tcp::RecoveryPhase::Recovery);
+    while (timed_out && p.stack.counters().timeouts == 0) p.wait(milliseconds(10));
+    p.ack(1, first_stamp);
+    EXPECT_EQ(p.stack.counters().eifel_undos, timed_out ? 0u : 1u);
+    EXPECT_EQ(p.stack.counters().spurious_timeouts, 0u);
+    if (timed_out) {
+      EXPECT_EQ(p.connection().recovery.phase, tcp::RecoveryPhase::Loss);
+      EXPECT_LE(p.connection().cc.ssthresh(), cwnd / 2 + kStampedMss);
+    } else {
+      EXPECT_EQ(p.connection().cc.ssthresh(), UINT32_MAX);
+    }
+  }
+}
+
 // RFC 7323 s.5.3: what comes again does not set TS.Recent, so that an ACK of it echoes the first
 // copy. When the ACK of that one was lost this is no round trip but the time-out.
 TEST(Rto, AnEchoFromBeforeTheTimeoutMeasuresNothing) {
@@ -360,6 +386,26 @@ TEST(Rto, AnEchoFromBeforeTheTimeoutMeasuresNothing) {
     p.ack(2, p.next().parsed.timestamps->value);
     EXPECT_EQ(p.connection().rto.backoff(), 0u);
     EXPECT_TRUE(lost_ack || p.connection().rto.rto() < milliseconds(400));
+  }
+}
+
+// RFC 6298 s.5.7: of a round trip two samples are enough, but the first measurement behind a
+// time-out is taken, however soon after the last one it comes: it ends the back-off.
+TEST(Rto, TheFirstMeasurementBehindATimeoutIsTaken) {
+  for (const bool timed_out : {true, false}) {
+    tcp::Config config;
+    config.rto_min = milliseconds(1);
+    tcp::RtoEstimator e(config);
+    const base::Now start = base::from_nanos(1'000'000'000);
+    ASSERT_TRUE(e.offer(milliseconds(100), start));
+    const base::Duration rto = e.rto();
+    if (timed_out) {
+      e.back_off();
+      EXPECT_EQ(e.rto(), 2 * rto);
+    }
+    EXPECT_EQ(e.offer(milliseconds(180), start + milliseconds(1)), timed_out);
+    EXPECT_EQ(e.srtt(), timed_out ? milliseconds(110) : milliseconds(100));
+    EXPECT_EQ(e.backoff(), 0u);
   }
 }
 

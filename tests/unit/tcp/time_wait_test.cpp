@@ -52,6 +52,34 @@ TEST(TimeWait, HoldsNoConnectionAndAcknowledgesTheFin_TCP_9293_3_6_1_02) {
   EXPECT_EQ(p.stack.live_connections(), 0u);
 }
 
+// RFC 9293 s.3.10.7.4, eighth: the peer's FIN again starts 2 MSL anew. A FIN of another place, or
+// with a timestamp from before it (RFC 7323 s.5.3), is not that one: it is answered, and neither
+// the time nor the timestamp that is echoed goes by it.
+TEST(TimeWait, OnlyTheSameFinStartsItAnew) {
+  struct Case {
+    uint32_t seq;
+    uint32_t stamp;
+    bool anew;
+  };
+  for (const Case& c : {Case{kIrs + 1, 1002, true}, Case{kIrs + 1, 1001, false},
+                        Case{kIrs, 1003, false}, Case{kIrs + 2, 1003, false}}) {
+    tcp::Config config = with_timestamps();
+    config.time_wait = seconds(240);
+    RawPeer p(config);
+    into_time_wait(p, true);
+    p.wait(seconds(100));
+    p.inject({.seq = c.seq,
+              .ack = kIss + 2,
+              .flags = kFinAck,
+              .options = option_timestamps(c.stamp, 0)});
+    const Segment answer = p.next();
+    EXPECT_EQ(answer.ack, kIrs + 2);
+    EXPECT_EQ(answer.parsed.timestamps->echo, 1002u);
+    p.wait(seconds(141));
+    EXPECT_EQ(p.stack.live_connections(), c.anew ? 1u : 0u) << c.seq - kIrs << " " << c.stamp;
+  }
+}
+
 TEST(TimeWait, ARstDoesNotEndIt) {
   RawPeer p;
   into_time_wait(p);
