@@ -4,13 +4,15 @@
 
 namespace rnic {
 
-const char* to_string(EventKind kind) { return nic::to_string(static_cast<nic::EventKind>(kind)); }
+const char* to_string(EventKind kind) {
+  return device::to_string(static_cast<device::EventKind>(kind));
+}
 
 namespace verbs {
 
 // The enumerations of the public API have the same members in the same order.
 static_assert(static_cast<int>(EventKind::CompletionOverrun) ==
-              static_cast<int>(nic::EventKind::CompletionOverrun));
+              static_cast<int>(device::EventKind::CompletionOverrun));
 static_assert(kReadsByApplication == mpa::kReadsByUlp);
 
 Result<Endpoint> to_local(const std::string& address, uint16_t port) {
@@ -20,7 +22,7 @@ Result<Endpoint> to_local(const std::string& address, uint16_t port) {
   return Endpoint{*ip, port};
 }
 
-nic::ConnectOptions to_options(const ConnectOptions& options) {
+device::ConnectOptions to_options(const ConnectOptions& options) {
   return {.revision = options.revision,
           .exchange_reads = options.exchange_reads,
           .peer_to_peer = options.peer_to_peer,
@@ -51,10 +53,10 @@ ConnectionFacts facts_of(const mpa::Negotiated& agreed) {
 
 }  // namespace
 
-Event from_event(nic::Event& event) {
+Event from_event(device::Event& event) {
   Event out;
   out.remote = to_string(event.remote);
-  if (event.detail.empty() && event.kind == nic::EventKind::Disconnected) {
+  if (event.detail.empty() && event.kind == device::EventKind::Disconnected) {
     event.detail = to_string(event.end);
   }
   out.kind = static_cast<EventKind>(event.kind);

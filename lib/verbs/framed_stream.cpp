@@ -27,8 +27,8 @@ tl::unexpected<Error> let_go() {
   return refusal(ErrorCode::WrongState, "the stream was closed by this side");
 }
 
-nic::FramedSetup setup(const FramingOptions& options) {
-  nic::FramedSetup out;
+device::FramedSetup setup(const FramingOptions& options) {
+  device::FramedSetup out;
   const FrameFormat& format = options.format;
   out.stream.format = {format.length_at, format.length_octets, format.adds};
   out.stream.packing = options.packing;
@@ -45,7 +45,7 @@ nic::FramedSetup setup(const FramingOptions& options) {
   return out;
 }
 
-tl::unexpected<Error> too_long(size_t octets, const nic::FramedSocket& socket) {
+tl::unexpected<Error> too_long(size_t octets, const device::FramedSocket& socket) {
   const uint32_t limit = socket.pdu_limit();
   if (octets <= limit) {
     return refusal(ErrorCode::MessageSize, "EMSS has grown, a frame may have " +
@@ -237,8 +237,8 @@ Status FramedStream::set_send_mode(FramedSendMode mode, uint64_t key) {
       return refusal(ErrorCode::Unsupported,
                      "this stream cannot send in that mode: see supports()");
     }
-    return change([&](nic::FramedSocket& socket) {
-      const Status known = mode == FramedSendMode::Align ? nic::check_key(key) : Status{};
+    return change([&](device::FramedSocket& socket) {
+      const Status known = mode == FramedSendMode::Align ? device::check_key(key) : Status{};
       return known ? socket.set_send_mode(mode, key) : known;
     });
   });
@@ -250,8 +250,8 @@ Status FramedStream::set_receive_mode(FramedReceiveMode mode, uint64_t key) {
       return refusal(ErrorCode::Unsupported,
                      "this stream cannot receive in that mode: see supports()");
     }
-    return change([&](nic::FramedSocket& socket) {
-      const Status known = mode == FramedReceiveMode::Align ? nic::check_key(key) : Status{};
+    return change([&](device::FramedSocket& socket) {
+      const Status known = mode == FramedReceiveMode::Align ? device::check_key(key) : Status{};
       return known ? socket.set_receive_mode(mode, key) : known;
     });
   });
@@ -259,19 +259,20 @@ Status FramedStream::set_receive_mode(FramedReceiveMode mode, uint64_t key) {
 
 Status FramedStream::set_send_interval(uint16_t octets) {
   return guarded("FramedStream::set_send_interval", [&]() -> Status {
-    return change([&](nic::FramedSocket& socket) { return socket.set_send_interval(octets); });
+    return change([&](device::FramedSocket& socket) { return socket.set_send_interval(octets); });
   });
 }
 
 Status FramedStream::set_receive_interval(uint16_t octets) {
   return guarded("FramedStream::set_receive_interval", [&]() -> Status {
-    return change([&](nic::FramedSocket& socket) { return socket.set_receive_interval(octets); });
+    return change(
+        [&](device::FramedSocket& socket) { return socket.set_receive_interval(octets); });
   });
 }
 
 Status FramedStream::set_packing(bool on) {
   return guarded("FramedStream::set_packing", [&]() -> Status {
-    return change([&](nic::FramedSocket& socket) {
+    return change([&](device::FramedSocket& socket) {
       socket.set_packing(on);
       return Status{};
     });
@@ -280,7 +281,7 @@ Status FramedStream::set_packing(bool on) {
 
 Status FramedStream::set_emergency(bool on) {
   return guarded("FramedStream::set_emergency", [&]() -> Status {
-    return change([&](nic::FramedSocket& socket) {
+    return change([&](device::FramedSocket& socket) {
       socket.set_emergency(on);
       return Status{};
     });
@@ -289,8 +290,8 @@ Status FramedStream::set_emergency(bool on) {
 
 Status FramedStream::set_max_frame(uint32_t octets) {
   return guarded("FramedStream::set_max_frame", [&]() -> Status {
-    return change([&](nic::FramedSocket& socket) {
-      Status possible = nic::check_pdu_max(octets, socket.began_with().format);
+    return change([&](device::FramedSocket& socket) {
+      Status possible = device::check_pdu_max(octets, socket.began_with().format);
       if (possible) socket.set_max_pdu(octets);
       return possible;
     });
@@ -299,7 +300,7 @@ Status FramedStream::set_max_frame(uint32_t octets) {
 
 void FramedStream::finish_sending() {
   if (socket_ == nullptr || std::exchange(finished_, true)) return;
-  socket_->wish(nic::FramedSocket::kFinish);
+  socket_->wish(device::FramedSocket::kFinish);
   tell();
 }
 
@@ -307,14 +308,14 @@ void FramedStream::close() {
   if (socket_ == nullptr) return;
   const uint32_t number = socket_->number();
   // From here on the socket may be gone at any time.
-  std::exchange(socket_, nullptr)->wish(nic::FramedSocket::kRelease);
+  std::exchange(socket_, nullptr)->wish(device::FramedSocket::kRelease);
   device_->device->ring_framed_doorbell(number);
   if (device_->worker != nullptr) device_->worker->wake();
 }
 
 void FramedStream::abort() {
   if (socket_ == nullptr) return;
-  socket_->wish(nic::FramedSocket::kAbort);
+  socket_->wish(device::FramedSocket::kAbort);
   tell();
 }
 
@@ -371,7 +372,7 @@ FramedStreamListener::~FramedStreamListener() {
 }
 
 std::optional<FramedStream> FramedStreamListener::accept() {
-  nic::FramedSocket* socket = listener_ == nullptr ? nullptr : listener_->next();
+  device::FramedSocket* socket = listener_ == nullptr ? nullptr : listener_->next();
   if (socket == nullptr) return std::nullopt;
   return FramedStream(device_, socket);
 }
@@ -397,7 +398,7 @@ Result<FramedStreamListener> Device::listen_framed(uint16_t port,
     const auto local = verbs::to_local(options.address, port);
     if (!local) return tl::unexpected(local.error());
     auto made = on_worker(*device_, [&](base::Now) {
-      nic::Device& device = *device_->device;
+      device::Device& device = *device_->device;
       return device.listen_framed(*local, options.backlog,
                                   verbs::merged(device.default_options(), options.stream),
                                   setup(options.framing));
@@ -418,7 +419,7 @@ Result<FramedStream> Device::connect_framed(const std::string& address, uint16_t
     if (!ip) return tl::unexpected(ip.error());
     if (port == 0) return refusal(ErrorCode::InvalidArgument, "port 0 cannot be connected to");
     auto socket = on_worker(*device_, [&](base::Now now) {
-      nic::Device& device = *device_->device;
+      device::Device& device = *device_->device;
       return device.connect_framed({*ip, port}, verbs::merged(device.default_options(), options),
                                    setup(framing), now);
     });

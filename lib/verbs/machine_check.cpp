@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "rnic/memory_use.hpp"
+#include "device/memory_use.hpp"
 #include "socket/transport.hpp"
 
 namespace rnic::verbs {
@@ -56,7 +56,7 @@ std::vector<MemoryShare> memory_shares(const Settings& settings) {
     shares.push_back({"eal.memory_mb", {}, dpdk::Eal::ordinary_memory(eal_config(settings))});
   }
   for (const DeviceSettings& device : settings.devices) {
-    add(shares, device.config.name, nic::memory_use(device.config, !device.on_socket()));
+    add(shares, device.config.name, device::memory_use(device.config, !device.on_socket()));
     if (device.on_socket()) {
       add(shares, device.config.name, socket::Transport::memory_use(device.socket));
     }

@@ -33,25 +33,25 @@ Status full_queue(const char* queue, uint32_t depth) {
             })});
 }
 
-Status to_status(nic::PostResult result, const char* queue, uint32_t depth) {
+Status to_status(device::PostResult result, const char* queue, uint32_t depth) {
   switch (result) {
-    case nic::PostResult::Ok: return {};
-    case nic::PostResult::Full: return full_queue(queue, depth);
-    case nic::PostResult::TooManySge:
+    case device::PostResult::Ok: return {};
+    case device::PostResult::Full: return full_queue(queue, depth);
+    case device::PostResult::TooManySge:
       return refused(ErrorCode::InvalidArgument,
                      "too many scatter/gather elements: at most 16, 1 for a Read or an atomic, "
                      "none for Immediate and LocalInvalidate");
-    case nic::PostResult::BadLength:
+    case device::PostResult::BadLength:
       return refused(ErrorCode::InvalidArgument,
                      "an atomic returns 8 octets into its element, and ReadInvalidate needs one");
-    case nic::PostResult::Disabled:
+    case device::PostResult::Disabled:
       return refused(ErrorCode::Unsupported,
                      "atomics and Immediate Data are switched off for this device: set "
                      "rdma_extensions = true");
-    case nic::PostResult::TooLong:
+    case device::PostResult::TooLong:
       return refused(ErrorCode::InvalidArgument,
                      "the message is longer than 2^32 - 1 octets: split it");
-    case nic::PostResult::BadOpcode:
+    case device::PostResult::BadOpcode:
       return refused(ErrorCode::InvalidArgument,
                      "no opcode of the send queue: Receive goes to post_receive(), and other "
                      "numbers mean nothing");
@@ -146,15 +146,16 @@ QueuePair::~QueuePair() {
 uint32_t QueuePair::number() const { return qp_->number(); }
 
 Status QueuePair::post_send(const SendRequest& request) {
-  const nic::PostResult result = qp_->post_send(request);
-  if (result != nic::PostResult::Ok) return to_status(result, "send", qp_->spec().send_depth);
+  const device::PostResult result = qp_->post_send(request);
+  if (result != device::PostResult::Ok) return to_status(result, "send", qp_->spec().send_depth);
   if (device_->worker != nullptr) device_->worker->wake();
   return {};
 }
 
 Status QueuePair::post_receive(const ReceiveRequest& request) {
-  const nic::PostResult result = qp_->post_receive(request);
-  if (result != nic::PostResult::Ok) return to_status(result, "receive", qp_->spec().receive_depth);
+  const device::PostResult result = qp_->post_receive(request);
+  if (result != device::PostResult::Ok)
+    return to_status(result, "receive", qp_->spec().receive_depth);
   if (device_->worker != nullptr) device_->worker->wake();
   return {};
 }
@@ -271,10 +272,10 @@ Result<std::vector<TraceEvent>> QueuePair::take_trace() {
 namespace {
 
 /// To queues that are deeper than allowed the device itself says no.
-Status enough_for(nic::QueuePairSpec spec, const nic::Limits& limits) {
+Status enough_for(device::QueuePairSpec spec, const device::Limits& limits) {
   spec.send_depth = std::min(spec.send_depth, limits.max_work_depth);
   spec.receive_depth = std::min(spec.receive_depth, limits.max_work_depth);
-  const uint64_t octets = nic::QueuePair::octets_for(spec);
+  const uint64_t octets = device::QueuePair::octets_for(spec);
   if (octets < verbs::kWorthAsking) return {};
   return verbs::enough_memory("create_qp: queues of " + std::to_string(spec.send_depth) + " and " +
                                   std::to_string(spec.receive_depth) + " requests",
@@ -325,7 +326,7 @@ Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, Completi
                                   return "a completion queue belongs to another device";
                                 })});
   }
-  const nic::QueuePairSpec spec{
+  const device::QueuePairSpec spec{
       pd_,         send_cq.cq_, receive_cq.cq_, options.send_depth, options.receive_depth,
       options.ird, options.ord};
   return guarded("ProtectionDomain::create_qp", [&]() -> Result<QueuePair> {
@@ -373,7 +374,7 @@ Result<ProtectionDomain> Device::alloc_pd() {
 Result<CompletionQueue> Device::create_cq(uint32_t depth) {
   return guarded("Device::create_cq", [&]() -> Result<CompletionQueue> {
     const uint32_t deepest = 2 * device_->device->config().limits.max_work_depth;
-    if (const uint64_t octets = nic::CompletionQueue::octets_for(std::min(depth, deepest));
+    if (const uint64_t octets = device::CompletionQueue::octets_for(std::min(depth, deepest));
         octets >= verbs::kWorthAsking) {
       auto enough =
           verbs::enough_memory("create_cq: " + std::to_string(depth) + " completions", octets);
@@ -416,7 +417,7 @@ Status Device::reject(const RequestHandle& request, std::span<const uint8_t> pri
 }
 
 bool Device::poll_event(Event& out) {
-  nic::Event* event = device_->device->next_event();
+  device::Event* event = device_->device->next_event();
   if (event == nullptr) return false;
   // It stays the next one until there is memory for what it becomes.
   if (!base::attempt([&] { out = verbs::from_event(*event); })) return false;

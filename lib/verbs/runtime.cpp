@@ -60,7 +60,7 @@ Result<uint64_t> impair_seed(const DeviceSettings& settings) {
   return seed;
 }
 
-Status give_secrets(const DeviceSettings& settings, nic::DeviceConfig& config) {
+Status give_secrets(const DeviceSettings& settings, device::DeviceConfig& config) {
   if (!settings.random_secret) {
     config.net.seed = config.seed;
     base::log(base::LogLevel::Warning, "verbs", [&] {
@@ -195,7 +195,7 @@ Status Runtime::open_decorators(const DeviceSettings& settings, DeviceRuntime& r
 Status Runtime::start_devices(const Settings& settings) {
   for (size_t i = 0; i < devices_.size(); ++i) {
     DeviceRuntime& runtime = *devices_[i];
-    nic::DeviceConfig config = settings.devices[i].config;
+    device::DeviceConfig config = settings.devices[i].config;
     config.net.mtu = settings.devices[i].mtu;
     if (auto status = give_secrets(settings.devices[i], config); !status) return status;
     Status started = settings.devices[i].on_socket()
@@ -206,7 +206,7 @@ Status Runtime::start_devices(const Settings& settings) {
   return {};
 }
 
-Status Runtime::start_on_port(const nic::DeviceConfig& config, DeviceRuntime& runtime) {
+Status Runtime::start_on_port(const device::DeviceConfig& config, DeviceRuntime& runtime) {
   port::Port* outermost = runtime.capture    ? runtime.capture.get()
                           : runtime.impaired ? runtime.impaired.get()
                                              : runtime.port.get();
@@ -221,16 +221,16 @@ Status Runtime::start_on_port(const nic::DeviceConfig& config, DeviceRuntime& ru
     runtime.reassembler = std::move(*reassembler);
   }
   runtime.device =
-      std::make_unique<nic::Device>(config, *outermost, now(), runtime.reassembler.get());
+      std::make_unique<device::Device>(config, *outermost, now(), runtime.reassembler.get());
   return {};
 }
 
-Status Runtime::start_on_socket(const DeviceSettings& settings, const nic::DeviceConfig& config,
+Status Runtime::start_on_socket(const DeviceSettings& settings, const device::DeviceConfig& config,
                                 DeviceRuntime& runtime) {
   auto transport = socket::Transport::open(settings.socket, now());
   if (!transport) return tl::unexpected(transport.error());
   runtime.socket = std::move(*transport);
-  runtime.device = std::make_unique<nic::Device>(config, *runtime.socket, now());
+  runtime.device = std::make_unique<device::Device>(config, *runtime.socket, now());
   return {};
 }
 
@@ -247,7 +247,7 @@ Status Runtime::start_workers(const Settings& settings) {
     options.idle = idle;
     if (i < settings.worker.cores.size()) options.core = settings.worker.cores[i];
     auto worker =
-        Worker::start(options, clock_, std::vector<nic::Device*>{devices_[i]->device.get()});
+        Worker::start(options, clock_, std::vector<device::Device*>{devices_[i]->device.get()});
     if (!worker) return tl::unexpected(worker.error());
     workers_.push_back(std::move(*worker));
     devices_[i]->worker = workers_.back().get();

@@ -10,10 +10,10 @@
 
 #include "base/fail.hpp"
 #include "base/time.hpp"
+#include "device/device.hpp"
 #include "impair/impair.hpp"
 #include "pcap/pcap.hpp"
 #include "port/port.hpp"
-#include "rnic/device.hpp"
 #include "socket/transport.hpp"
 #include "verbs/settings.hpp"
 #include "verbs/worker.hpp"
@@ -33,7 +33,7 @@ struct DeviceRuntime {
   std::unique_ptr<impair::ImpairedPort> impaired;
   std::unique_ptr<pcap::CapturePort> capture;
   std::unique_ptr<net::Reassembler> reassembler;
-  std::unique_ptr<nic::Device> device;
+  std::unique_ptr<device::Device> device;
 };
 
 class Runtime {
@@ -58,8 +58,8 @@ class Runtime {
   Status open_ports(const Settings& settings);
   Status open_decorators(const DeviceSettings& settings, DeviceRuntime& runtime);
   Status start_devices(const Settings& settings);
-  Status start_on_port(const nic::DeviceConfig& config, DeviceRuntime& runtime);
-  Status start_on_socket(const DeviceSettings& settings, const nic::DeviceConfig& config,
+  Status start_on_port(const device::DeviceConfig& config, DeviceRuntime& runtime);
+  Status start_on_socket(const DeviceSettings& settings, const device::DeviceConfig& config,
                          DeviceRuntime& runtime);
   Status start_workers(const Settings& settings);
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/fail.hpp"
+#include "device/config.hpp"
 #include "impair/config.hpp"
-#include "rnic/config.hpp"
 #include "socket/config.hpp"
 
 namespace rnic::verbs {
@@ -61,15 +61,15 @@ struct CaptureSettings {
 };
 
 /// What a device of the public API has that a bare one has not.
-inline nic::DeviceConfig default_device_config() {
-  nic::DeviceConfig config;
+inline device::DeviceConfig default_device_config() {
+  device::DeviceConfig config;
   config.mpa.first_fpdu_delay = std::chrono::milliseconds(10);  // decision 9
   return config;
 }
 
 /// [[device]]
 struct DeviceSettings {
-  nic::DeviceConfig config = default_device_config();
+  device::DeviceConfig config = default_device_config();
   std::string port;  ///< "wire:NAME:END", "socket" or what dpdk::open_port() understands
   std::array<uint8_t, 6> mac{};  ///< all zero: the port's own
   bool mac_given = false;        ///< false: derived from the index (wires) or the port's own

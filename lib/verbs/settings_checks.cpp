@@ -248,7 +248,7 @@ class DeviceChecks {
   }
 
   void check_limits() {
-    const nic::Limits& limits = device_.config.limits;
+    const device::Limits& limits = device_.config.limits;
     not_above("limits.max_connections", limits.max_connections, "tcp.max_connections",
               device_.config.tcp.max_connections);
     not_above("limits.max_pending_requests", limits.max_pending_requests, "limits.max_connections",

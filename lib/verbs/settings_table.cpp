@@ -78,12 +78,12 @@ using Eal = EalSettings;
 using Wk = WorkerSettings;
 using Wire = WireSettings;
 using Dev = DeviceSettings;
-using Nic = nic::DeviceConfig;
+using Nic = device::DeviceConfig;
 using Tcp = tcp::Config;
 using Mpa = mpa::Config;
 using Tuf = tuf::Config;
 using Net = net::Config;
-using Lim = nic::Limits;
+using Lim = device::Limits;
 using Imp = impair::Config;
 using Sock = socket::Config;
 

@@ -157,7 +157,7 @@ bool Stream::at_end() const {
 
 void Stream::finish_sending() {
   if (socket_ == nullptr || std::exchange(finished_, true)) return;
-  socket_->wish(nic::StreamSocket::kFinish);
+  socket_->wish(device::StreamSocket::kFinish);
   tell();
 }
 
@@ -165,14 +165,14 @@ void Stream::close() {
   if (socket_ == nullptr) return;
   const uint32_t number = socket_->number();
   // From here on the socket may be gone at any time.
-  std::exchange(socket_, nullptr)->wish(nic::StreamSocket::kRelease);
+  std::exchange(socket_, nullptr)->wish(device::StreamSocket::kRelease);
   device_->device->ring_stream_doorbell(number);
   if (device_->worker != nullptr) device_->worker->wake();
 }
 
 void Stream::abort() {
   if (socket_ == nullptr) return;
-  socket_->wish(nic::StreamSocket::kAbort);
+  socket_->wish(device::StreamSocket::kAbort);
   tell();
 }
 
@@ -191,7 +191,7 @@ Status Stream::set_options(const StreamOptions& options) {
   return guarded("Stream::set_options", [&]() -> Status {
     if (socket_ == nullptr) return gone();
     return on_worker(*device_, [&](base::Now now) -> Status {
-      nic::StreamTable& streams = device_->device->streams();
+      device::StreamTable& streams = device_->device->streams();
       const auto before = streams.options(*socket_);
       if (!before) return tl::unexpected(before.error());
       return streams.set_options(*socket_, merged(*before, options), now);
@@ -250,7 +250,7 @@ StreamListener::~StreamListener() {
 }
 
 std::optional<Stream> StreamListener::accept() {
-  nic::StreamSocket* socket = listener_ == nullptr ? nullptr : listener_->next();
+  device::StreamSocket* socket = listener_ == nullptr ? nullptr : listener_->next();
   if (socket == nullptr) return std::nullopt;
   return Stream(device_, socket);
 }
@@ -265,7 +265,7 @@ Result<StreamListener> Device::listen_stream(uint16_t port, const StreamListener
     const auto local = verbs::to_local(options.address, port);
     if (!local) return tl::unexpected(local.error());
     auto made = on_worker(*device_, [&](base::Now) {
-      nic::Device& device = *device_->device;
+      device::Device& device = *device_->device;
       return device.listen_stream(*local, options.backlog,
                                   merged(device.default_options(), options.stream));
     });
@@ -284,7 +284,7 @@ Result<Stream> Device::connect_stream(const std::string& address, uint16_t port,
     if (!ip) return tl::unexpected(ip.error());
     if (port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be connected to");
     auto socket = on_worker(*device_, [&](base::Now now) {
-      nic::Device& device = *device_->device;
+      device::Device& device = *device_->device;
       return device.connect_stream({*ip, port}, merged(device.default_options(), options), now);
     });
     if (!socket) return tl::unexpected(socket.error());

@@ -35,14 +35,14 @@ void pin_to(uint32_t core) {
 
 }  // namespace
 
-uint32_t turn(nic::Device& device, base::Now now) {
+uint32_t turn(device::Device& device, base::Now now) {
   uint32_t work = 0;
   if (!base::attempt([&] { work = device.poll(now); })) device.count_starved_turn();
   return work;
 }
 
 Result<std::unique_ptr<Worker>> Worker::start(const Options& options, Clock clock,
-                                              std::vector<nic::Device*> devices) {
+                                              std::vector<device::Device*> devices) {
   socket::Descriptor bell(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!bell.open()) return tl::unexpected(socket::system_error("a worker's eventfd", errno));
   try {
@@ -56,7 +56,7 @@ Result<std::unique_ptr<Worker>> Worker::start(const Options& options, Clock cloc
   }
 }
 
-Worker::Worker(const Options& options, Clock clock, std::vector<nic::Device*> devices,
+Worker::Worker(const Options& options, Clock clock, std::vector<device::Device*> devices,
                socket::Descriptor bell)
     : options_(options),
       clock_(std::move(clock)),
@@ -112,7 +112,7 @@ void Worker::loop() {
   while (!stop_.load(std::memory_order_relaxed)) {
     const base::Now now = clock_();
     uint32_t work = serve_calls(now) ? 1 : 0;
-    for (nic::Device* device : devices_) work += turn(*device, now);
+    for (device::Device* device : devices_) work += turn(*device, now);
     idle_turns = work == 0 ? idle_turns + 1 : 0;
     if (idle_turns > kTurnsBeforeRest) rest(idle_turns, now);
   }
@@ -130,7 +130,7 @@ void Worker::rest(uint32_t, base::Now now) {
     return;
   }
   base::Duration longest = kLongestSleep;
-  for (nic::Device* device : devices_) {
+  for (device::Device* device : devices_) {
     const base::Now next = device->next_deadline();
     if (next != base::kNever) longest = std::min(longest, std::max(next - now, base::Duration(0)));
   }
@@ -138,7 +138,7 @@ void Worker::rest(uint32_t, base::Now now) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const bool called = has_calls_.load(std::memory_order_relaxed) || stop_.load() ||
                       std::any_of(devices_.begin(), devices_.end(),
-                                  [](nic::Device* d) { return d->doorbell_ringing(); });
+                                  [](device::Device* d) { return d->doorbell_ringing(); });
   if (!called && longest.count() > 0) {
     pollfd descriptor{bell_.get(), POLLIN, 0};
     const timespec timeout{0, static_cast<long>(longest.count())};

@@ -16,7 +16,7 @@
 
 #include "base/fail.hpp"
 #include "base/time.hpp"
-#include "rnic/device.hpp"
+#include "device/device.hpp"
 #include "socket/system.hpp"
 #include "verbs/settings.hpp"
 
@@ -27,7 +27,7 @@ using Clock = std::function<base::Now()>;
 
 /// One turn of a device's loop. What it had no memory for is counted (`device.starved_turns`): no
 /// exception leaves it.
-uint32_t turn(nic::Device& device, base::Now now);
+uint32_t turn(device::Device& device, base::Now now);
 
 class Worker {
  public:
@@ -38,7 +38,7 @@ class Worker {
 
   /// ResourceExhausted when the system gives no eventfd or no thread.
   static Result<std::unique_ptr<Worker>> start(const Options& options, Clock clock,
-                                               std::vector<nic::Device*> devices);
+                                               std::vector<device::Device*> devices);
   /// Stops the thread and waits for it.
   ~Worker();
   Worker(const Worker&) = delete;
@@ -68,7 +68,7 @@ class Worker {
     bool done = false;
   };
 
-  Worker(const Options& options, Clock clock, std::vector<nic::Device*> devices,
+  Worker(const Options& options, Clock clock, std::vector<device::Device*> devices,
          socket::Descriptor bell);
   void hand_over(Call& call);
   void loop();
@@ -77,7 +77,7 @@ class Worker {
 
   Options options_;
   Clock clock_;
-  std::vector<nic::Device*> devices_;
+  std::vector<device::Device*> devices_;
 
   std::mutex mutex_;  // control path only
   std::condition_variable call_done_;

@@ -19,7 +19,7 @@ struct Bad {
 
 class BadStarts : public Station {
  protected:
-  BadStarts() : BadStarts([](nic::DeviceConfig&) {}) {}
+  BadStarts() : BadStarts([](device::DeviceConfig&) {}) {}
   explicit BadStarts(const Tweak& tweak) : Station(tweak) {}
 
   /// `octets` as the first of a connection: it ends, and nothing else happens.
@@ -104,9 +104,9 @@ class TufStarts : public BadStarts {
  protected:
   static constexpr wire::TufKey kKey = 0x0123'4567'89ab;
 
-  TufStarts() : TufStarts([](nic::DeviceConfig&) {}) {}
+  TufStarts() : TufStarts([](device::DeviceConfig&) {}) {}
   explicit TufStarts(const Tweak& tweak)
-      : BadStarts([&](nic::DeviceConfig& config) {
+      : BadStarts([&](device::DeviceConfig& config) {
           config.framing = Framing::Tuf;
           tweak(config);
         }) {}
@@ -263,7 +263,7 @@ TEST_F(TufStarts, FramingPdus) {
 class TufMarkers : public TufStarts {
  protected:
   TufMarkers()
-      : TufStarts([](nic::DeviceConfig& config) {
+      : TufStarts([](device::DeviceConfig& config) {
           config.tuf.align_receive = false;
           config.tuf.marker_interval = 512;
           config.tuf.max_pdu = 1024;

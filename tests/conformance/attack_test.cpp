@@ -261,7 +261,7 @@ class Answers : public Station {
     w.opcode = opcode;
     w.sge_count = 1;
     w.sges[0] = {kSink, opcode == Opcode::Read ? kAsked : 8, sink_};
-    EXPECT_EQ(talk.qp->post_send(w), nic::PostResult::Ok);
+    EXPECT_EQ(talk.qp->post_send(w), device::PostResult::Ok);
     EXPECT_TRUE(run_until([&] {
       listen_to(talk);
       return !ulpdus(talk).empty();
@@ -362,7 +362,7 @@ TEST_F(Answers, AtomicResponses_R7306_5_09_R7306_5_13) {
 /// A device that tells a bad CRC at once.
 class FpduLengths : public Station {
  protected:
-  FpduLengths() : Station([](nic::DeviceConfig& config) { config.mpa.silent_drop = false; }) {}
+  FpduLengths() : Station([](device::DeviceConfig& config) { config.mpa.silent_drop = false; }) {}
 };
 
 // BUG-02 MPA-8-02: ULPDU_Length at every value around the true one, and at the largest: nothing of

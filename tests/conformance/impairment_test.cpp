@@ -31,7 +31,7 @@ class Impairments : public ::testing::TestWithParam<int> {
     plan.bits_per_second = 1'000'000'000;
     plan.mtu = 1500;
     plan.octets = 4u << 20;
-    for (nic::DeviceConfig& device : plan.devices) {
+    for (device::DeviceConfig& device : plan.devices) {
       device.mpa.markers_receive = markers();
       device.mpa.crc = crc();
       device.net.mtu = plan.mtu;

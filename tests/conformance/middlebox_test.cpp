@@ -7,7 +7,7 @@
 
 #include "offload/offload.hpp"
 #include "support/fake_nic.hpp"
-#include "unit/rnic/device_pair.hpp"
+#include "unit/device/device_pair.hpp"
 #include "wire/icmp.hpp"
 #include "wire/inet_checksum.hpp"
 #include "wire/tcp.hpp"
@@ -15,9 +15,9 @@
 namespace rnic::conformance {
 namespace {
 
-using nic::EventKind;
-using nic::Host;
-using nic::QueuePair;
+using device::EventKind;
+using device::Host;
+using device::QueuePair;
 using Frame = std::vector<uint8_t>;
 
 constexpr uint32_t kMtu = 1500;  // of the ports
@@ -44,7 +44,7 @@ class Middlebox : public ::testing::TestWithParam<int> {
         on_wire_[i].push_back(frame);
         return false;
       };
-      nic::DeviceConfig config;
+      device::DeviceConfig config;
       config.net.address = IpAddress::v4(0x0a000001u + i);
       config.net.mtu = mtu;
       config.seed = i + 1;
@@ -84,11 +84,11 @@ class Middlebox : public ::testing::TestWithParam<int> {
 
   /// A Write and then a Send for each slot, the Reads back, on a connection of their own.
   void expect_traffic() {
-    ASSERT_TRUE(hosts_[1]->device->listen(nic::kPort).has_value());
+    ASSERT_TRUE(hosts_[1]->device->listen(device::kPort).has_value());
     QueuePair* a = hosts_[0]->make_qp(256, 1024);
     QueuePair* b = hosts_[1]->make_qp(256, 1024);
     ASSERT_TRUE(hosts_[0]
-                    ->device->connect(*a, {IpAddress::v4(0x0a000002u), nic::kPort}, {}, now_)
+                    ->device->connect(*a, {IpAddress::v4(0x0a000002u), device::kPort}, {}, now_)
                     .has_value());
     ASSERT_TRUE(run_until([&] { return hosts_[1]->has(EventKind::ConnectRequest); }));
     const auto request = hosts_[1]->take(EventKind::ConnectRequest);
@@ -103,11 +103,11 @@ class Middlebox : public ::testing::TestWithParam<int> {
     const mem::Stag to = hosts_[1]->add(
         target_, b->spec().pd, Access::LocalWrite | Access::RemoteWrite | Access::RemoteRead);
     for (uint32_t i = 0; i < kMessages; ++i) {
-      ASSERT_EQ(b->post_receive({.id = i}), nic::PostResult::Ok);
-      ASSERT_EQ(a->post_send(work(Opcode::Write, i, source_, from, to)), nic::PostResult::Ok);
+      ASSERT_EQ(b->post_receive({.id = i}), device::PostResult::Ok);
+      ASSERT_EQ(a->post_send(work(Opcode::Write, i, source_, from, to)), device::PostResult::Ok);
       SendRequest notice{.id = i, .opcode = Opcode::Send};
-      ASSERT_EQ(a->post_send(notice), nic::PostResult::Ok);
-      ASSERT_EQ(a->post_send(work(Opcode::Read, i, sink_, into, to)), nic::PostResult::Ok);
+      ASSERT_EQ(a->post_send(notice), device::PostResult::Ok);
+      ASSERT_EQ(a->post_send(work(Opcode::Read, i, sink_, into, to)), device::PostResult::Ok);
     }
     uint32_t sends = 0, notices = 0;
     EXPECT_TRUE(run_until([&] {

@@ -8,15 +8,15 @@
 namespace rnic::conformance {
 namespace {
 
-class Revocation : public nic::DevicePair {};
+class Revocation : public device::DevicePair {};
 
 // UNH-SEC-01: the sink of a Write is revoked while its segments arrive: not one octet is written
 // from then on, and the peer is told. Revoked behind the completion nobody is harmed.
 TEST_F(Revocation, WhileInFlight_UNH_SEC_01) {
   constexpr uint32_t kSize = 300'000;
   for (const bool in_flight : {true, false}) {
-    nic::QueuePair* a = left().make_qp();
-    nic::QueuePair* b = right().make_qp();
+    device::QueuePair* a = left().make_qp();
+    device::QueuePair* b = right().make_qp();
     connect(a, b);
     std::vector<uint8_t> source = octets(kSize, 1), target(kSize);
     const mem::Stag from = left().add(source, a->spec().pd, {});
@@ -24,7 +24,7 @@ TEST_F(Revocation, WhileInFlight_UNH_SEC_01) {
     auto w = work(Opcode::Write, 1, source, from, kSize);
     w.remote_stag = to.value;
     w.remote_offset = reinterpret_cast<uint64_t>(target.data());
-    ASSERT_EQ(a->post_send(w), nic::PostResult::Ok);
+    ASSERT_EQ(a->post_send(w), device::PostResult::Ok);
     std::vector<Completion> done;
     const auto completed = [&] {
       done = left().completions(a->spec().send_cq);
@@ -97,7 +97,7 @@ class Stalling : public Station {
  protected:
   static constexpr uint64_t kHold = 64u << 10;
 
-  Stalling() : Station([](nic::DeviceConfig& config) { config.limits.hold_octets = kHold; }) {}
+  Stalling() : Station([](device::DeviceConfig& config) { config.limits.hold_octets = kHold; }) {}
   [[nodiscard]] Octets write() const {
     return tagged({.last = true, .rsvd_ulp = 0x40, .stag = stag_, .to = 0}, kSize);
   }
@@ -141,7 +141,7 @@ class HalfOpen : public Station {
   static constexpr uint32_t kAtOnce = 3500;
 
   HalfOpen()
-      : Station([](nic::DeviceConfig& config) {
+      : Station([](device::DeviceConfig& config) {
           config.limits.max_connections = kAtOnce + 2;
           config.limits.max_starting = kAtOnce + 1;
           config.limits.max_streams = 4096;

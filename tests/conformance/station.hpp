@@ -11,17 +11,17 @@
 
 #include "support/logged.hpp"
 #include "support/mpa_fakes.hpp"
+#include "unit/device/device_pair.hpp"
 #include "unit/mpa/start_frames.hpp"
-#include "unit/rnic/device_pair.hpp"
 #include "wire/ddp.hpp"
 #include "wire/rdmap.hpp"
 
 namespace rnic::conformance {
 
-using nic::EventKind;
-using nic::Host;
-using nic::QueuePair;
-using nic::StreamSocket;
+using device::EventKind;
+using device::Host;
+using device::QueuePair;
+using device::StreamSocket;
 using test::Octets;
 
 /// Layer, type and code of a Terminate as they stand on the wire.
@@ -34,7 +34,7 @@ struct Code {
 };
 inline constexpr Code kNoTerminate{};
 
-class Station : public nic::DevicePair {
+class Station : public device::DevicePair {
  protected:
   static constexpr uint32_t kSize = 4096;   // of the region
   static constexpr uint32_t kBuffer = 64;   // of each receive
@@ -52,9 +52,9 @@ class Station : public nic::DevicePair {
     size_t reply = 0;
   };
 
-  Station() : Station([](nic::DeviceConfig&) {}) {}
+  Station() : Station([](device::DeviceConfig&) {}) {}
   explicit Station(const Tweak& tweak)
-      : DevicePair([&](nic::DeviceConfig& config) {
+      : DevicePair([&](device::DeviceConfig& config) {
           config.limits.max_connections = 256;
           config.tcp.max_connections = 512;
           config.limits.max_qps = 256;
@@ -81,7 +81,7 @@ class Station : public nic::DevicePair {
   }
 
   QueuePair* make_target() {
-    nic::QueuePairSpec spec;
+    device::QueuePairSpec spec;
     spec.pd = pd_;
     spec.send_cq = spec.receive_cq = cq_;
     spec.send_depth = spec.receive_depth = 16;
@@ -96,7 +96,7 @@ class Station : public nic::DevicePair {
     for (uint32_t i = 0; i < kReceives; ++i) {
       auto work = receive(i, buffers_, buffers_stag_, kBuffer);
       work.sges[0].address += uint64_t{i} * kBuffer;
-      EXPECT_EQ(qp->post_receive(work), nic::PostResult::Ok);
+      EXPECT_EQ(qp->post_receive(work), device::PostResult::Ok);
     }
     return qp;
   }
@@ -287,7 +287,7 @@ class Station : public nic::DevicePair {
   }
 
   uint32_t pd_ = 0;
-  nic::CompletionQueue* cq_ = nullptr;
+  device::CompletionQueue* cq_ = nullptr;
   Octets memory_, buffers_;
   mem::Stag buffers_stag_;
   uint32_t stag_ = 0;

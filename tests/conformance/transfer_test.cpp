@@ -1,18 +1,18 @@
 // Messages of every length around a segment's payload, between whole devices.
 
-#include "unit/rnic/device_pair.hpp"
+#include "unit/device/device_pair.hpp"
 
 namespace rnic::conformance {
 namespace {
 
-class Lengths : public nic::DevicePair {
+class Lengths : public device::DevicePair {
  protected:
-  Lengths() : DevicePair([](nic::DeviceConfig& config) { config.tcp.pack_records = false; }) {}
+  Lengths() : DevicePair([](device::DeviceConfig& config) { config.tcp.pack_records = false; }) {}
 
   /// Posts one message and waits for its completion. \return the segments of DDP it took
-  uint64_t carry(const SendRequest& work, nic::Host& sender) {
+  uint64_t carry(const SendRequest& work, device::Host& sender) {
     const uint64_t before = sender.device->mpa_counters().fpdus_out;
-    EXPECT_EQ(a_->post_send(work), nic::PostResult::Ok);
+    EXPECT_EQ(a_->post_send(work), device::PostResult::Ok);
     std::vector<Completion> done;
     EXPECT_TRUE(run_until([&] {
       done = left().completions(a_->spec().send_cq);
@@ -22,14 +22,14 @@ class Lengths : public nic::DevicePair {
     return sender.device->mpa_counters().fpdus_out - before;
   }
 
-  nic::QueuePair* a_ = nullptr;
+  device::QueuePair* a_ = nullptr;
 };
 
 // UNH-DDP-11: the EMSS is 1448 with timestamps, the MULPDU without markers 1442.
 TEST_F(Lengths, AroundMultiplesOfTheMulpdu_UNH_DDP_11) {
   constexpr uint32_t kMulpdu = 1442, kMost = 3 * kMulpdu + 3;
   a_ = left().make_qp();
-  nic::QueuePair* b = right().make_qp();
+  device::QueuePair* b = right().make_qp();
   connect(a_, b);
   std::vector<uint8_t> near = octets(kMost, 3), far(kMost);
   const mem::Stag here = left().add(near, a_->spec().pd, Access::LocalWrite);
@@ -50,7 +50,7 @@ TEST_F(Lengths, AroundMultiplesOfTheMulpdu_UNH_DDP_11) {
         std::copy(content.begin(), content.end(), source.begin());
         std::fill(sink.begin(), sink.end(), uint8_t{0xa5});
         if (opcode == Opcode::Send) {
-          ASSERT_EQ(b->post_receive(receive(tried, far, there, kMost)), nic::PostResult::Ok);
+          ASSERT_EQ(b->post_receive(receive(tried, far, there, kMost)), device::PostResult::Ok);
         }
         auto w = work(opcode, tried, near, here, n);
         w.remote_stag = there.value;

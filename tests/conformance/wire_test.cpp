@@ -235,7 +235,7 @@ TEST_F(Wire, ATerminateIsNotAnswered_UNH_RDMAP_09) {
 class Framing : public Station, public ::testing::WithParamInterface<bool> {
  protected:
   Framing()
-      : Station([](nic::DeviceConfig& config) {
+      : Station([](device::DeviceConfig& config) {
           config.mpa.silent_drop = false;
           config.mpa.markers_receive = config.name == "right" && GetParam();
         }) {}

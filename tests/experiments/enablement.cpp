@@ -25,7 +25,7 @@ class Bench {
   Bench() : link_(link_config()) {
     base::set_log_level(base::LogLevel::Off);
     for (uint32_t i = 0; i < 2; ++i) {
-      nic::DeviceConfig config;
+      device::DeviceConfig config;
       config.name = i == 0 ? "left" : "right";
       config.net.address = IpAddress::v4(0x0a000001u + i);
       config.seed = i + 1;
@@ -42,19 +42,19 @@ class Bench {
       config.limits.stream_octets = 1u << 20;
       config.limits.hold_octets = 1u << 20;
       port::Port& port = i == 0 ? static_cast<port::Port&>(link_.a()) : link_.b();
-      devices_[i] = std::make_unique<nic::Device>(config, port, now_);
+      devices_[i] = std::make_unique<device::Device>(config, port, now_);
     }
   }
 
-  nic::Device& left() { return *devices_[0]; }
-  nic::Device& right() { return *devices_[1]; }
+  device::Device& left() { return *devices_[0]; }
+  device::Device& right() { return *devices_[1]; }
   [[nodiscard]] base::Now now() const { return now_; }
   [[nodiscard]] static Endpoint end(uint32_t i, uint16_t port) {
     return {IpAddress::v4(0x0a000001u + i), port};
   }
 
-  nic::QueuePair* make_qp() {
-    nic::QueuePairSpec spec;
+  device::QueuePair* make_qp() {
+    device::QueuePairSpec spec;
     spec.pd = *left().alloc_pd();
     spec.send_cq = *left().create_cq(16);
     spec.receive_cq = *left().create_cq(16);
@@ -70,7 +70,7 @@ class Bench {
       applications();
       if (done()) return true;
       const uint32_t work = left().poll(now_) + right().poll(now_);
-      for (nic::Event event; left().poll_event(event);) events.push_back(event);
+      for (device::Event event; left().poll_event(event);) events.push_back(event);
       if (work != 0 || left().doorbell_ringing() || right().doorbell_ringing()) {
         now_ += std::chrono::microseconds(1);
         continue;
@@ -82,7 +82,7 @@ class Bench {
     return done();
   }
 
-  std::vector<nic::Event> events;  ///< of the left device
+  std::vector<device::Event> events;  ///< of the left device
 
  private:
   static sim::LinkConfig link_config() {
@@ -95,24 +95,24 @@ class Bench {
 
   base::Now now_ = base::from_nanos(1'000'000);
   sim::Link link_;
-  std::array<std::unique_ptr<nic::Device>, 2> devices_;
+  std::array<std::unique_ptr<device::Device>, 2> devices_;
 };
 
 std::string events_of(const Bench& bench) {
   std::string text;
-  for (const nic::Event& event : bench.events) {
+  for (const device::Event& event : bench.events) {
     if (!text.empty()) text += ", ";
-    text += nic::to_string(event.kind);
+    text += device::to_string(event.kind);
   }
   return text.empty() ? "none" : text;
 }
 
 std::string error_of(const Bench& bench) {
-  for (const nic::Event& event : bench.events) {
-    const bool failed = event.kind == nic::EventKind::ConnectFailed ||
-                        event.kind == nic::EventKind::RequestFailed ||
-                        event.kind == nic::EventKind::RequestWithdrawn ||
-                        event.kind == nic::EventKind::Rejected;
+  for (const device::Event& event : bench.events) {
+    const bool failed = event.kind == device::EventKind::ConnectFailed ||
+                        event.kind == device::EventKind::RequestFailed ||
+                        event.kind == device::EventKind::RequestWithdrawn ||
+                        event.kind == device::EventKind::Rejected;
     if (!failed) continue;
     const uint8_t code = event.fault.code;
     return (code == 0 ? "" : "error " + std::to_string(code) + ": ") + event.detail;
@@ -121,9 +121,9 @@ std::string error_of(const Bench& bench) {
 }
 
 /// The counters of the MPA end that tell what happened.
-std::string counters_of(nic::Device& device) {
+std::string counters_of(device::Device& device) {
   std::string text;
-  for (const nic::CounterValue& counter : device.counters()) {
+  for (const device::CounterValue& counter : device.counters()) {
     const std::string name = counter.row.name;
     const bool tells =
         (counter.layer == "mpa" && name.rfind("start", 0) == 0) || name == "connects_redialed";
@@ -151,13 +151,13 @@ EnablementCase initiator_at(const Service& service) {
   EnablementCase one{service.name, "initiator", {}, {}, {}, {}};
   Bench bench;
   auto listener = bench.right().listen_stream(Bench::end(1, kPlainPort), 4);
-  nic::QueuePair* qp = bench.make_qp();
+  device::QueuePair* qp = bench.make_qp();
   static_cast<void>(bench.left().connect(*qp, Bench::end(1, kPlainPort), {}, bench.now()));
   std::vector<std::unique_ptr<PlainEnd>> plain;  // a second one when it is tried again
   std::optional<base::Now> begun;
   const bool over = bench.run(
       [&] {
-        while (nic::StreamSocket* socket = (*listener)->next()) {
+        while (device::StreamSocket* socket = (*listener)->next()) {
           plain.push_back(std::make_unique<PlainEnd>(bench.right(), service));
           plain.back()->take(socket);
           if (!begun) begun = bench.now();
@@ -199,7 +199,7 @@ EnablementCase false_hello(const char* name, const std::string& behind) {
   // What lies behind the Hello is said when the Ack has come: earlier it would be unread octets.
   PlainEnd plain(bench.right(), {.name = name, .greeting = kHello, .answer = behind});
   plain.take(*bench.right().connect_stream(Bench::end(0, kPlainPort), bench.now()));
-  nic::StreamSocket* ours = nullptr;
+  device::StreamSocket* ours = nullptr;
   std::string heard;
   std::optional<base::Now> begun;
   const bool over = bench.run(
@@ -233,8 +233,8 @@ EnablementCase hello_to(const Service& service) {
                      {}};
   Bench bench;
   auto listener = bench.right().listen_stream(Bench::end(1, kPlainPort), 4);
-  nic::QueuePair* qp = bench.make_qp();
-  nic::StreamSocket* ours = *bench.left().connect_stream(Bench::end(1, kPlainPort), bench.now());
+  device::QueuePair* qp = bench.make_qp();
+  device::StreamSocket* ours = *bench.left().connect_stream(Bench::end(1, kPlainPort), bench.now());
   PlainEnd plain(bench.right(), service);
   bool said = false;
   std::optional<base::Now> begun;

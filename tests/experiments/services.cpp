@@ -114,12 +114,12 @@ void PlainEnd::work() {
   const bool said = unsaid_.empty() && !service_.repeats && (service_.answer.empty() || answered_);
   if (!closed_ && ((service_.closes && said) || socket_->peer_has_finished())) {
     closed_ = true;
-    tell(nic::StreamSocket::kFinish);
+    tell(device::StreamSocket::kFinish);
   }
   if (const auto how = socket_->how_ended()) {
     end_ = to_string(*how);
     over_ = true;
-    tell(nic::StreamSocket::kRelease);
+    tell(device::StreamSocket::kRelease);
   }
 }
 

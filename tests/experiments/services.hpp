@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rnic/rnic.hpp"
+#include "device/device.hpp"
 
 namespace rnic::experiment {
 
@@ -28,10 +28,10 @@ struct Service {
 /// A Service at work on a socket.
 class PlainEnd {
  public:
-  PlainEnd(nic::Device& device, const Service& service) : device_(device), service_(service) {}
+  PlainEnd(device::Device& device, const Service& service) : device_(device), service_(service) {}
 
-  void take(nic::StreamSocket* socket) { socket_ = socket; }
-  [[nodiscard]] nic::StreamSocket* socket() const { return socket_; }
+  void take(device::StreamSocket* socket) { socket_ = socket; }
+  [[nodiscard]] device::StreamSocket* socket() const { return socket_; }
   /// Reads, and says what is due.
   void work();
   /// Nothing comes any more, and it has let go of the socket.
@@ -45,9 +45,9 @@ class PlainEnd {
   void say(const std::string& text);
   void tell(uint8_t wishes);
 
-  nic::Device& device_;
+  device::Device& device_;
   Service service_;
-  nic::StreamSocket* socket_ = nullptr;
+  device::StreamSocket* socket_ = nullptr;
   std::string unsaid_;
   std::string received_;
   std::string end_;

@@ -7,15 +7,15 @@
 
 #include "base/endian.hpp"
 #include "base/log.hpp"
+#include "device/device.hpp"
 #include "fuzz/small_device.hpp"
-#include "rnic/rnic.hpp"
 #include "sim/sim.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
 namespace base = rnic::base;
-namespace nic = rnic::nic;
+namespace device = rnic::device;
 namespace port = rnic::port;
 namespace sim = rnic::sim;
 
@@ -48,9 +48,9 @@ class World {
     device_.poll(now_);
     port::Packet packet;
     while (link_.a().rx_burst({&packet, 1}, now_) == 1) link_.a().free({&packet, 1});
-    nic::Event event;
+    device::Event event;
     while (device_.poll_event(event)) {
-      if (event.kind == nic::EventKind::ConnectRequest) {
+      if (event.kind == device::EventKind::ConnectRequest) {
         static_cast<void>(device_.reject(event.connection, {}, now_));
       }
     }
@@ -59,7 +59,7 @@ class World {
  private:
   base::Now now_ = base::from_nanos(1'000'000'000);
   sim::Link link_;
-  nic::Device device_;
+  device::Device device_;
 };
 
 }  // namespace

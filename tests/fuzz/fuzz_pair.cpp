@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "device/device.hpp"
 #include "fuzz/guarded_memory.hpp"
 #include "fuzz/input.hpp"
 #include "fuzz/small_device.hpp"
-#include "rnic/rnic.hpp"
 #include "sim/sim.hpp"
 
 namespace {
@@ -22,7 +22,7 @@ using rnic::fuzz::Input;
 namespace base = rnic::base;
 namespace fuzz = rnic::fuzz;
 namespace mem = rnic::mem;
-namespace nic = rnic::nic;
+namespace device = rnic::device;
 namespace port = rnic::port;
 namespace rdmap = rnic::rdmap;
 namespace sim = rnic::sim;
@@ -88,15 +88,15 @@ class Meddler final : public port::Port {
 /// A device, its application's memory and what the application does.
 class Side {
  public:
-  Side(const nic::DeviceConfig& config, port::Port& inner, base::Now now)
-      : meddler(inner), device(std::make_unique<nic::Device>(config, meddler, now)) {
+  Side(const device::DeviceConfig& config, port::Port& inner, base::Now now)
+      : meddler(inner), device(std::make_unique<device::Device>(config, meddler, now)) {
     pd_ = *device->alloc_pd();
     cq_ = *device->create_cq(4 * kMostPairs * kDepth);
     register_region();
   }
 
-  nic::QueuePair* add_qp() {
-    nic::QueuePairSpec spec;
+  device::QueuePair* add_qp() {
+    device::QueuePairSpec spec;
     spec.pd = pd_;
     spec.send_cq = spec.receive_cq = cq_;
     spec.send_depth = spec.receive_depth = kDepth;
@@ -105,13 +105,13 @@ class Side {
     for (uint32_t i = 0; i < 4; ++i) post_receive(*qps.back(), i * 512, 512);
     return qps.back();
   }
-  void post_receive(nic::QueuePair& qp, uint32_t at, uint32_t length) {
+  void post_receive(device::QueuePair& qp, uint32_t at, uint32_t length) {
     rnic::ReceiveRequest work;
     work.sge_count = 1;
     work.sges[0] = sge(at, length);
     static_cast<void>(qp.post_receive(work));
   }
-  void post_send(nic::QueuePair& qp, Input& input, const Side& peer) {
+  void post_send(device::QueuePair& qp, Input& input, const Side& peer) {
     rnic::SendRequest work;
     work.opcode = static_cast<rnic::Opcode>(input.octet() % 10);
     if (work.opcode == rnic::Opcode::Receive) work.opcode = rnic::Opcode::Send;
@@ -144,8 +144,8 @@ class Side {
   Meddler meddler;
   GuardedMemory memory{kRegion};
   mem::Stag stag;
-  std::vector<nic::QueuePair*> qps;
-  std::unique_ptr<nic::Device> device;
+  std::vector<device::QueuePair*> qps;
+  std::unique_ptr<device::Device> device;
 
  private:
   [[nodiscard]] rnic::Sge sge(uint32_t at, uint32_t length) const {
@@ -153,7 +153,7 @@ class Side {
   }
 
   uint32_t pd_ = 0;
-  nic::CompletionQueue* cq_ = nullptr;
+  device::CompletionQueue* cq_ = nullptr;
 };
 
 class World {
@@ -180,7 +180,8 @@ class World {
     const uint8_t what = input.octet();
     Side& from = (what & 0x80) != 0 ? right_ : left_;
     Side& to = (what & 0x80) != 0 ? left_ : right_;
-    nic::QueuePair* qp = from.qps.empty() ? nullptr : from.qps[(what >> 4) % 8 % from.qps.size()];
+    device::QueuePair* qp =
+        from.qps.empty() ? nullptr : from.qps[(what >> 4) % 8 % from.qps.size()];
     switch (what & 0x0f) {
       case 0: turn(100us, input.octet() % kMostTurns); break;
       case 1: turn(50ms, input.octet() % 8); break;
@@ -210,8 +211,8 @@ class World {
   }
 
  private:
-  static nic::DeviceConfig device_config(uint8_t choices, uint32_t index) {
-    nic::DeviceConfig config = fuzz::small_device(index);
+  static device::DeviceConfig device_config(uint8_t choices, uint32_t index) {
+    device::DeviceConfig config = fuzz::small_device(index);
     config.mpa.crc = (choices & 1) == 0;
     config.mpa.markers_receive = (choices & 2) != 0;
     if ((choices & 4) != 0) config.framing = rnic::Framing::Tuf;
@@ -254,8 +255,8 @@ class World {
     right_.memory.check();
   }
   void serve_events(Side& side) {
-    for (nic::Event event; side.device->poll_event(event);) {
-      if (event.kind != nic::EventKind::ConnectRequest) continue;
+    for (device::Event event; side.device->poll_event(event);) {
+      if (event.kind != device::EventKind::ConnectRequest) continue;
       if (side.qps.size() < kMostPairs) {
         static_cast<void>(side.device->accept(event.connection, *side.add_qp(), {}, now_));
       } else {

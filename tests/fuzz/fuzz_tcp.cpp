@@ -11,11 +11,11 @@
 
 #include "base/endian.hpp"
 #include "base/log.hpp"
+#include "device/egress.hpp"
+#include "device/error_relay.hpp"
 #include "llp/pseudo_header.hpp"
 #include "net/addresses.hpp"
 #include "net/net.hpp"
-#include "rnic/egress.hpp"
-#include "rnic/error_relay.hpp"
 #include "sim/sim.hpp"
 #include "support/plain_reassembler.hpp"
 #include "tcp/byte_stream.hpp"
@@ -34,7 +34,7 @@ namespace {
 namespace base = rnic::base;
 namespace llp = rnic::llp;
 namespace net = rnic::net;
-namespace nic = rnic::nic;
+namespace device = rnic::device;
 namespace port = rnic::port;
 namespace sim = rnic::sim;
 namespace tcp = rnic::tcp;
@@ -544,10 +544,10 @@ class World {
   sim::Link link_;
   rnic::test::PlainReassembler reassembler_;
   net::Interface interface_;
-  nic::Egress egress_;
+  device::Egress egress_;
   Acceptor acceptor_;
   tcp::Stack stack_;
-  nic::ErrorRelay relay_;
+  device::ErrorRelay relay_;
   uint32_t rcv_nxt_ = kPeerIss + 1;  // what the host expects
   uint32_t snd_nxt_ = 0;             // the end of what it has sent
   uint32_t their_stamp_ = 0;

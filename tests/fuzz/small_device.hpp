@@ -3,13 +3,13 @@
 /// tables takes longer than running the input.
 #pragma once
 
-#include "rnic/config.hpp"
+#include "device/config.hpp"
 
 namespace rnic::fuzz {
 
 /// \param index 0 or 1: of 10.0.0.1 and 10.0.0.2
-inline nic::DeviceConfig small_device(uint32_t index) {
-  nic::DeviceConfig config;
+inline device::DeviceConfig small_device(uint32_t index) {
+  device::DeviceConfig config;
   config.seed = index + 1;
   config.net.address = rnic::IpAddress::v4(0x0a000001u + index);
   config.net.neighbours = 8;

@@ -13,7 +13,7 @@ WORLDS = (*SEEDS, *SOCKET_SEEDS)
 Room = collections.namedtuple("Room", "name folder programs worlds", defaults=[SEEDS])
 
 UNIT = "tests/unit"
-ABOVE = (f"{UNIT}/rnic/rnic_test", "tests/conformance/conformance_test")
+ABOVE = (f"{UNIT}/device/device_test", "tests/conformance/conformance_test")
 
 ROOMS = (
     Room("mem", "lib/mem", (f"{UNIT}/mem/unit_mem", f"{UNIT}/ddp/unit_ddp",
@@ -23,7 +23,7 @@ ROOMS = (
     Room("mpa", "lib/mpa", (f"{UNIT}/mpa/mpa_test", f"{UNIT}/tuf/tuf_test", *ABOVE)),
     Room("tcp", "lib/tcp", (f"{UNIT}/tcp/unit_tcp", *ABOVE)),
     Room("net", "lib/net", (f"{UNIT}/net/net_test", *ABOVE)),
-    Room("rnic", "lib/rnic", (*ABOVE, f"{UNIT}/verbs/unit_verbs")),
+    Room("device", "lib/device", (*ABOVE, f"{UNIT}/verbs/unit_verbs")),
     Room("socket", "drivers/socket",
          (f"{UNIT}/drivers/unit-socket", f"{UNIT}/verbs/unit_verbs"), SOCKET_SEEDS),
 )

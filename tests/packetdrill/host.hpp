@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
+#include "device/error_relay.hpp"
 #include "net/routes.hpp"
 #include "packetdrill/setup.hpp"
-#include "rnic/error_relay.hpp"
 #include "tcp/tcp.hpp"
 
 namespace rnic::packetdrill {
@@ -84,7 +84,7 @@ class Host final : public tcp::Egress {
   std::deque<SentPacket> sent_;
   const net::Routes routes_;  // which ICMP errors can be about something of ours
   tcp::Stack stack_;
-  nic::ErrorRelay relay_{stack_};
+  device::ErrorRelay relay_{stack_};
 };
 
 }  // namespace rnic::packetdrill

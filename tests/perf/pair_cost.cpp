@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rnic/rnic.hpp"
+#include "device/device.hpp"
 #include "sim/sim.hpp"
 #include "verbs/convert.hpp"
 
@@ -65,10 +65,11 @@ auto must(T&& result, const char* what) -> decltype(*std::forward<T>(result)) {
 
 /// A device and what its application has: one queue pair, one region.
 struct Host {
-  Host(const nic::DeviceConfig& config, port::Port& port, const Scenario& scenario, base::Now now)
+  Host(const device::DeviceConfig& config, port::Port& port, const Scenario& scenario,
+       base::Now now)
       : device(config, port, now), memory(scenario.size) {
     const uint32_t pd = must(device.alloc_pd(), "no protection domain");
-    nic::QueuePairSpec spec;
+    device::QueuePairSpec spec;
     spec.pd = pd;
     spec.send_cq = send_cq = must(device.create_cq(2 * scenario.depth), "no completion queue");
     spec.receive_cq = receive_cq =
@@ -88,18 +89,18 @@ struct Host {
     return {address(), static_cast<uint32_t>(memory.size()), stag.value};
   }
   void post(const SendRequest& request) {
-    if (qp->post_send(request) != nic::PostResult::Ok) fail("a post was refused");
+    if (qp->post_send(request) != device::PostResult::Ok) fail("a post was refused");
   }
   void post_receive() {
     ReceiveRequest request;
     request.sge_count = 1;
     request.sges[0] = sge();
-    if (qp->post_receive(request) != nic::PostResult::Ok) {
+    if (qp->post_receive(request) != device::PostResult::Ok) {
       fail("a receive was refused");
     }
   }
   /// \return completions taken
-  static uint32_t reap(nic::CompletionQueue& cq) {
+  static uint32_t reap(device::CompletionQueue& cq) {
     std::array<Completion, 32> batch;
     const uint32_t got = cq.poll(batch);
     for (uint32_t i = 0; i < got; ++i) {
@@ -108,11 +109,11 @@ struct Host {
     return got;
   }
 
-  nic::Device device;
+  device::Device device;
   std::vector<uint8_t> memory;
-  nic::CompletionQueue* send_cq = nullptr;
-  nic::CompletionQueue* receive_cq = nullptr;
-  nic::QueuePair* qp = nullptr;
+  device::CompletionQueue* send_cq = nullptr;
+  device::CompletionQueue* receive_cq = nullptr;
+  device::QueuePair* qp = nullptr;
   mem::Stag stag;
 };
 
@@ -133,8 +134,8 @@ struct World {
     config.checksum = port::ChecksumMode::Trusted;  // what is counted is not the software's sum
     return config;
   }
-  [[nodiscard]] nic::DeviceConfig config(uint32_t side) const {
-    nic::DeviceConfig made;
+  [[nodiscard]] device::DeviceConfig config(uint32_t side) const {
+    device::DeviceConfig made;
     made.net.mtu = scenario.mtu;
     made.net.address = IpAddress::v4(0x0a000001u + side);
     made.seed = side + 1;
@@ -148,8 +149,8 @@ struct World {
     left.device.poll(now);
     right.device.poll(now);
   }
-  nic::Event await(Host& host, nic::EventKind kind) {
-    nic::Event event;
+  device::Event await(Host& host, device::EventKind kind) {
+    device::Event event;
     for (uint32_t i = 0; i < kTurnsMax; ++i) {
       if (host.device.poll_event(event)) {
         if (event.kind == kind) return event;
@@ -163,10 +164,10 @@ struct World {
     const Endpoint far{IpAddress::v4(0x0a000002u), kPort};
     if (!right.device.listen(kPort)) fail("cannot listen");
     if (!left.device.connect(*left.qp, far, {}, now)) fail("cannot connect");
-    const nic::Event request = await(right, nic::EventKind::ConnectRequest);
+    const device::Event request = await(right, device::EventKind::ConnectRequest);
     if (!right.device.accept(request.connection, *right.qp, {}, now)) fail("cannot accept");
-    await(left, nic::EventKind::Established);
-    await(right, nic::EventKind::Established);
+    await(left, device::EventKind::Established);
+    await(right, device::EventKind::Established);
   }
 
   Scenario scenario;

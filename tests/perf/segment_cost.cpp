@@ -19,8 +19,8 @@
 #include <string_view>
 
 #include "bare_user.hpp"
+#include "device/egress.hpp"
 #include "net/net.hpp"
-#include "rnic/egress.hpp"
 #include "sim/sim.hpp"
 #include "tcp/tcp.hpp"
 
@@ -65,7 +65,7 @@ struct Host final : llp::Acceptor {
 
   port::Port& port;
   net::Interface interface;
-  nic::Egress egress;
+  device::Egress egress;
   tcp::Stack stack;
   perf::BareUser user;
   llp::Stream* stream = nullptr;

@@ -13,17 +13,17 @@
 #include <vector>
 
 #include "siege/crowd.hpp"
-#include "unit/rnic/device_pair.hpp"
+#include "unit/device/device_pair.hpp"
 #include "workload/guest_list.hpp"
 
 namespace rnic::siege {
 namespace {
 
-using nic::DeviceConfig;
-using nic::Event;
-using nic::EventKind;
-using nic::Host;
-using nic::QueuePair;
+using device::DeviceConfig;
+using device::Event;
+using device::EventKind;
+using device::Host;
+using device::QueuePair;
 
 constexpr uint16_t kPort = 7471;
 constexpr base::Duration kPromise = std::chrono::seconds(2);
@@ -80,8 +80,8 @@ class Application {
  private:
   struct Place {
     QueuePair* qp = nullptr;
-    nic::CompletionQueue* send_cq = nullptr;
-    nic::CompletionQueue* receive_cq = nullptr;
+    device::CompletionQueue* send_cq = nullptr;
+    device::CompletionQueue* receive_cq = nullptr;
   };
 
   void welcome(const Event& event, base::Now now) {
@@ -94,14 +94,14 @@ class Application {
       }
       leave(*who);
     }
-    nic::QueuePairSpec spec;
+    device::QueuePairSpec spec;
     spec.pd = pd_;
     spec.send_cq = *host_.device->create_cq(8);
     spec.receive_cq = *host_.device->create_cq(8);
     spec.send_depth = spec.receive_depth = 4;
     const Place place{*host_.device->create_qp(spec), spec.send_cq, spec.receive_cq};
     ReceiveRequest receive;
-    ASSERT_EQ(place.qp->post_receive(receive), nic::PostResult::Ok);
+    ASSERT_EQ(place.qp->post_receive(receive), device::PostResult::Ok);
     places_.push_back(place);
     guests_.enter(place.qp->number(), from, base::nanos(now));
     // A request may be gone by now.
@@ -149,7 +149,7 @@ class World {
 
   /// One honest client: connects, sends one message. \return how long it took; nothing: too long
   std::optional<base::Duration> honest_start() {
-    nic::QueuePairSpec spec;
+    device::QueuePairSpec spec;
     spec.pd = client_pd_;
     spec.send_cq = *client_.device->create_cq(8);
     spec.receive_cq = *client_.device->create_cq(8);
@@ -166,7 +166,7 @@ class World {
     if (in) {
       SendRequest send;
       send.opcode = Opcode::Send;
-      EXPECT_EQ(qp->post_send(send), nic::PostResult::Ok);
+      EXPECT_EQ(qp->post_send(send), device::PostResult::Ok);
       std::vector<Completion> done;
       run_until([&] { return !(done = client_.completions(spec.send_cq)).empty(); },
                 begin + kPromise);
@@ -185,7 +185,7 @@ class World {
   void run_for(base::Duration span) {
     run_until([] { return false; }, now_ + span);
   }
-  [[nodiscard]] nic::Device& server() { return *server_.device; }
+  [[nodiscard]] device::Device& server() { return *server_.device; }
   [[nodiscard]] Crowd& crowd() { return crowd_; }
   Application& application() { return application_; }
 

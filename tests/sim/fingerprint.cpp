@@ -22,7 +22,7 @@ void Fingerprint::sent(uint32_t side, base::ByteView octets, base::Now now) {
   add(octets.data(), octets.size());
 }
 
-void Fingerprint::event(uint32_t side, const nic::Event& event, base::Now now) {
+void Fingerprint::event(uint32_t side, const device::Event& event, base::Now now) {
   number(side);
   number(static_cast<uint64_t>(base::nanos(now)));
   for (const uint64_t value :
@@ -59,7 +59,7 @@ void Fingerprint::counter(std::string_view layer, const base::CounterRow& row) {
   number(row.value);
 }
 
-void Fingerprint::counters(const nic::Device& device) {
+void Fingerprint::counters(const device::Device& device) {
   device.for_each_counter(
       [this](const char* layer, const base::CounterRow& row) { counter(layer, row); });
 }

@@ -10,7 +10,7 @@
 #include "base/bytes.hpp"
 #include "base/counters.hpp"
 #include "base/time.hpp"
-#include "rnic/device.hpp"
+#include "device/device.hpp"
 #include "rnic/work.hpp"
 
 namespace rnic::simulation {
@@ -20,12 +20,12 @@ class Fingerprint {
  public:
   /// Octets that `side` hands to the wire, or to its system.
   void sent(uint32_t side, base::ByteView octets, base::Now now);
-  void event(uint32_t side, const nic::Event& event, base::Now now);
+  void event(uint32_t side, const device::Event& event, base::Now now);
   void completion(uint32_t side, const Completion& completion, base::Now now);
   /// How an application's stream ended, and other numbers of a world.
   void number(uint64_t value);
   void counter(std::string_view layer, const base::CounterRow& row);
-  void counters(const nic::Device& device);
+  void counters(const device::Device& device);
 
   [[nodiscard]] uint64_t value() const { return crc_; }
 

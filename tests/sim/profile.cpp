@@ -24,16 +24,16 @@ void both_ways(WorldPlan& plan, F&& f) {
 }
 template <typename F>
 void both_ends(WorldPlan& plan, F&& f) {
-  for (nic::DeviceConfig& device : plan.devices) f(device);
+  for (device::DeviceConfig& device : plan.devices) f(device);
 }
 
 void markers(WorldPlan& plan, bool on) {
-  both_ends(plan, [&](nic::DeviceConfig& d) { d.mpa.markers_receive = on; });
+  both_ends(plan, [&](device::DeviceConfig& d) { d.mpa.markers_receive = on; });
 }
 
 void set_mtu(WorldPlan& plan, uint32_t mtu) {
   plan.mtu = mtu;
-  both_ends(plan, [&](nic::DeviceConfig& d) { d.net.mtu = mtu; });
+  both_ends(plan, [&](device::DeviceConfig& d) { d.net.mtu = mtu; });
 }
 
 void clean(WorldPlan& plan, Prng& prng) {
@@ -139,13 +139,13 @@ void no_sack(WorldPlan& plan, Prng& prng) {
     w.drop = real(prng, 0.001, 0.02);
     w.reorder = real(prng, 0, 0.02);
   });
-  both_ends(plan, [](nic::DeviceConfig& d) { d.tcp.sack = false; });
+  both_ends(plan, [](device::DeviceConfig& d) { d.tcp.sack = false; });
   markers(plan, prng.chance(0.7));
 }
 
 void no_timestamps(WorldPlan& plan, Prng& prng) {
   hostile(plan, prng);
-  both_ends(plan, [](nic::DeviceConfig& d) { d.tcp.timestamps = false; });
+  both_ends(plan, [](device::DeviceConfig& d) { d.tcp.timestamps = false; });
 }
 
 void one_sided_markers(WorldPlan& plan, Prng& prng) {
@@ -174,7 +174,7 @@ void packing(WorldPlan& plan, Prng& prng) {
 void tiny_window(WorldPlan& plan, Prng& prng) {
   // Below one segment, too: the sender has to cut records.
   const auto window = static_cast<uint32_t>(prng.between(1, 4) * prng.between(600, 6000));
-  both_ends(plan, [&](nic::DeviceConfig& d) {
+  both_ends(plan, [&](device::DeviceConfig& d) {
     d.tcp.receive_window = window;
     d.mpa.receive_window = window;
   });
@@ -198,7 +198,7 @@ void small_hold(WorldPlan& plan, Prng& prng) {
     w.resegment = real(prng, 0, 0.2);
   });
   const auto hold = static_cast<uint32_t>(prng.between(4, 64)) << 10;
-  both_ends(plan, [&](nic::DeviceConfig& d) {
+  both_ends(plan, [&](device::DeviceConfig& d) {
     d.mpa.hold_limit = hold;
     d.limits.hold_octets = 2 * hold;
   });
@@ -237,7 +237,7 @@ void reject(WorldPlan& plan, Prng& prng) {
 }
 
 void crc_off(WorldPlan& plan, Prng& prng) {
-  both_ends(plan, [](nic::DeviceConfig& d) { d.mpa.crc = false; });
+  both_ends(plan, [](device::DeviceConfig& d) { d.mpa.crc = false; });
   both_ways(plan, [&](Weather& w) {
     w.drop = real(prng, 0, 0.02);
     w.reorder = real(prng, 0, 0.05);
@@ -250,7 +250,7 @@ void crc_off(WorldPlan& plan, Prng& prng) {
 /// ULP framing in the place of MPA. Without a CRC nobody notices octets behind a repaired checksum.
 void framed(WorldPlan& plan, Prng& prng, bool align) {
   both_ways(plan, [](Weather& w) { w.repair = 0; });
-  both_ends(plan, [&](nic::DeviceConfig& d) {
+  both_ends(plan, [&](device::DeviceConfig& d) {
     d.framing = Framing::Tuf;
     d.tuf.align_receive = align;
     d.tuf.packing = prng.chance(0.7);
@@ -280,12 +280,12 @@ void framed_resegment(WorldPlan& plan, Prng& prng) {
 void framed_tiny_window(WorldPlan& plan, Prng& prng) {
   tiny_window(plan, prng);
   framed(plan, prng, prng.chance(0.5));
-  both_ends(plan, [](nic::DeviceConfig& d) { d.tuf.receive_window = d.mpa.receive_window; });
+  both_ends(plan, [](device::DeviceConfig& d) { d.tuf.receive_window = d.mpa.receive_window; });
 }
 
 void in_order_only(WorldPlan& plan, Prng& prng) {
   hostile(plan, prng);
-  both_ends(plan, [](nic::DeviceConfig& d) { d.mpa.out_of_order = false; });
+  both_ends(plan, [](device::DeviceConfig& d) { d.mpa.out_of_order = false; });
 }
 
 /// Damage alone: half of the octets behind a right checksum are never seen by TCP. Small FPDUs
@@ -337,7 +337,7 @@ void cut_gro(WorldPlan& plan, Prng& prng) {
 void no_scaling(WorldPlan& plan, Prng& prng) {
   const uint64_t without = prng.below(3);
   for (uint32_t side = 0; side < 2; ++side) {
-    nic::DeviceConfig& device = plan.devices[side];
+    device::DeviceConfig& device = plan.devices[side];
     device.tcp.receive_window = device.mpa.receive_window = 4u << 20;
     if (without == 1 - side) continue;
     device.tcp.window_scaling = false;
@@ -355,7 +355,7 @@ void no_scaling(WorldPlan& plan, Prng& prng) {
 
 /// Windows around a segment that grow and shrink: their right edge goes back, too.
 void squeezed(WorldPlan& plan, Prng& prng) {
-  both_ends(plan, [&](nic::DeviceConfig& d) {
+  both_ends(plan, [&](device::DeviceConfig& d) {
     d.tcp.window_scaling = prng.chance(0.5);
     d.tcp.sack = prng.chance(0.5);
   });
@@ -378,7 +378,7 @@ void small_messages(WorldPlan& plan, Prng& prng) {
   plan.sizes = Sizes::Small;
   plan.octets = 0;
   plan.window = 1;
-  both_ends(plan, [&](nic::DeviceConfig& d) {
+  both_ends(plan, [&](device::DeviceConfig& d) {
     d.tcp.window_scaling = prng.chance(0.5);
     d.tcp.sack = prng.chance(0.5);
     d.tcp.pacing = false;
@@ -452,7 +452,7 @@ void choose_rest(WorldPlan& plan, Prng& prng) {
   const Ecn ecn = prng.chance(0.3) ? Ecn::Offer : Ecn::Accept;
   const bool paced = prng.chance(0.2);
   for (uint32_t side = 0; side < 2; ++side) {
-    nic::DeviceConfig& device = plan.devices[side];
+    device::DeviceConfig& device = plan.devices[side];
     device.name = side == 0 ? "left" : "right";
     device.net.address = IpAddress::v4(0x0a000001u + side);
     device.seed = prng.next();

@@ -9,8 +9,8 @@
 #include "base/prng.hpp"
 #include "base/time.hpp"
 #include "cutting_port.hpp"
+#include "device/config.hpp"
 #include "impair/config.hpp"
-#include "rnic/config.hpp"
 #include "squeezing_port.hpp"
 
 namespace rnic::simulation {
@@ -39,7 +39,7 @@ struct WorldPlan {
   base::Duration delay{10'000};  ///< one way
   uint64_t bits_per_second = 10'000'000'000;
   uint32_t queue_frames = 4096;  ///< of the link, each direction; more are lost
-  nic::DeviceConfig devices[2];
+  device::DeviceConfig devices[2];
   uint32_t pipes = 2;  ///< pairs of connected queue pairs with traffic
   Sizes sizes = Sizes::Mixed;
   uint32_t messages = 120;     ///< in all, at least

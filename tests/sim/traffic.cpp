@@ -8,7 +8,7 @@
 
 namespace rnic::simulation {
 
-Region::Region(nic::Device& device, uint64_t octets, const mem::RegionSpec& wanted,
+Region::Region(device::Device& device, uint64_t octets, const mem::RegionSpec& wanted,
                Verdict& verdict)
     : memory(octets) {
   mem::RegionSpec spec = wanted;
@@ -169,7 +169,7 @@ bool Flow::post_receive() {
     work.sges[work.sge_count++] = {piece.region->base + piece.slice.offset, piece.slice.length,
                                    piece.region->stag.value};
   }
-  if (to_.qp->post_receive(work) != nic::PostResult::Ok) {
+  if (to_.qp->post_receive(work) != device::PostResult::Ok) {
     release(receive.pieces);
     return false;
   }
@@ -280,7 +280,7 @@ bool Flow::post_send() {
     fill_pattern(job.remote.region->memory.view(job.remote.slice), job.key, 0);
   }
   const SendRequest work = make_work(job);
-  if (const auto result = from_.qp->post_send(work); result != nic::PostResult::Ok) {
+  if (const auto result = from_.qp->post_send(work); result != device::PostResult::Ok) {
     fail("post", describe(job) + " was refused: " + std::to_string(static_cast<int>(result)));
     return false;
   }

@@ -13,17 +13,17 @@
 #include <vector>
 
 #include "base/prng.hpp"
+#include "device/device.hpp"
 #include "memory.hpp"
 #include "profile.hpp"
 #include "reference_receiver.hpp"
-#include "rnic/rnic.hpp"
 #include "verdict.hpp"
 
 namespace rnic::simulation {
 
 /// A registered region.
 struct Region {
-  Region(nic::Device& device, uint64_t octets, const mem::RegionSpec& spec, Verdict& verdict);
+  Region(device::Device& device, uint64_t octets, const mem::RegionSpec& spec, Verdict& verdict);
 
   GuardedMemory memory;
   mem::Stag stag;
@@ -33,10 +33,10 @@ struct Region {
 /// One end of a pair of connected queue pairs.
 struct End {
   uint32_t side = 0;
-  nic::Device* device = nullptr;
-  nic::QueuePair* qp = nullptr;
-  nic::CompletionQueue* send_cq = nullptr;
-  nic::CompletionQueue* receive_cq = nullptr;
+  device::Device* device = nullptr;
+  device::QueuePair* qp = nullptr;
+  device::CompletionQueue* send_cq = nullptr;
+  device::CompletionQueue* receive_cq = nullptr;
   uint32_t pd = 0;
   bool established = false;
   bool disconnected = false;

@@ -160,7 +160,7 @@ void ViolationCase::post_writes(bool late) {
                   source_->stag.value};
   work.remote_stag = target_->stag.value;
   work.remote_offset = target_->base + (late ? kLateAt : 0);
-  if (from_.qp->post_send(work) != nic::PostResult::Ok) fail("a good Write was refused");
+  if (from_.qp->post_send(work) != device::PostResult::Ok) fail("a good Write was refused");
 }
 
 void ViolationCase::post() {
@@ -175,7 +175,7 @@ void ViolationCase::post() {
     work.id = 77;
     work.sge_count = 1;
     work.sges[0] = {receive_->base + 500, 300, receive_->stag.value};
-    if (to_.qp->post_receive(work) != nic::PostResult::Ok) fail("a receive was refused");
+    if (to_.qp->post_receive(work) != device::PostResult::Ok) fail("a receive was refused");
     receives_ = 1;
   }
   if (violation_ == Violation::WriteRevoked || violation_ == Violation::ReadRevoked) {
@@ -185,7 +185,7 @@ void ViolationCase::post() {
     }
   }
   post_writes(false);
-  if (from_.qp->post_send(offence()) != nic::PostResult::Ok) fail("it was refused when posted");
+  if (from_.qp->post_send(offence()) != device::PostResult::Ok) fail("it was refused when posted");
   post_writes(true);
 }
 
@@ -201,9 +201,9 @@ void ViolationCase::receive_completed(const Completion& completion) {
   if (completion.status == CompletionStatus::Success) fail("its receive completed with success");
 }
 
-void ViolationCase::terminated(const End& at, const nic::Event& event) {
+void ViolationCase::terminated(const End& at, const device::Event& event) {
   const Row& row = row_of(violation_);
-  const bool here = event.kind == nic::EventKind::TerminateSent;
+  const bool here = event.kind == device::EventKind::TerminateSent;
   if (&at != (here ? &to_ : &from_)) return fail("the Terminate goes the wrong way");
   if (here ? sent_ : received_) return fail("more than one Terminate");
   (here ? sent_ : received_) = true;

@@ -52,7 +52,7 @@ class ViolationCase {
   void send_completed(const Completion& completion);
   void receive_completed(const Completion& completion);
   /// TerminateSent or TerminateReceived at an end of this connection.
-  void terminated(const End& at, const nic::Event& event);
+  void terminated(const End& at, const device::Event& event);
 
   /// After the connection is gone.
   void check_end();

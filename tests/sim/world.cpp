@@ -336,7 +336,7 @@ std::string World::describe() const {
   out += monitor_.describe();
   for (const Host& host : hosts_) {
     out += "  " + host.device->config().name + ":";
-    for (const nic::CounterValue& counter : host.device->counters()) {
+    for (const device::CounterValue& counter : host.device->counters()) {
       if (counter.row.value == 0) continue;
       out += " " + counter.layer + "." + counter.row.name + "=" + std::to_string(counter.row.value);
     }

@@ -63,10 +63,10 @@ class World {
     std::unique_ptr<SqueezingPort> squeezer;
     std::unique_ptr<TapPort> tap;
     std::unique_ptr<pcap::CapturePort> capture;
-    std::unique_ptr<nic::Device> device;
+    std::unique_ptr<device::Device> device;
     base::Now asleep_until{};
     uint32_t shared_pd = 0;
-    nic::CompletionQueue* shared_cq = nullptr;
+    device::CompletionQueue* shared_cq = nullptr;
     std::map<uint32_t, std::pair<Pipe*, uint32_t>> by_qp;  // number -> pipe, side
     uint64_t crc_drops_seen = 0;
   };
@@ -84,17 +84,17 @@ class World {
 
   // world_events.cpp
   bool drain(uint32_t side);
-  void on_event(uint32_t side, const nic::Event& event);
-  void on_request(uint32_t side, const nic::Event& event);
-  void on_established(Pipe& pipe, uint32_t side, const nic::Event& event);
+  void on_event(uint32_t side, const device::Event& event);
+  void on_request(uint32_t side, const device::Event& event);
+  void on_established(Pipe& pipe, uint32_t side, const device::Event& event);
   void begin_trace(Pipe& pipe, uint32_t side);
   void on_completion(uint32_t side, const Completion& completion);
   void on_wire_message(const PortPair& ports, uint32_t to, const WireMessage& message);
   void on_arrival(const PortPair& ports, uint32_t to, base::Range range,
                   std::vector<uint64_t> damaged);
-  bool on_lost(Pipe& pipe, uint32_t side, const nic::Event& event);
+  bool on_lost(Pipe& pipe, uint32_t side, const device::Event& event);
   void lose(Pipe& pipe);
-  void unexpected(const Pipe* pipe, uint32_t side, const nic::Event& event);
+  void unexpected(const Pipe* pipe, uint32_t side, const device::Event& event);
 
   // world.cpp
   bool step();

@@ -10,13 +10,13 @@ namespace rnic::simulation {
 bool World::drain(uint32_t side) {
   Host& host = hosts_[side];
   bool any = false;
-  nic::Event event;
+  device::Event event;
   while (!verdict_.failed() && host.device->poll_event(event)) {
     any = true;
     on_event(side, event);
   }
   std::array<Completion, 16> completions;
-  const auto poll = [&](nic::CompletionQueue* cq) {
+  const auto poll = [&](device::CompletionQueue* cq) {
     while (!verdict_.failed()) {
       const uint32_t n = cq->poll(completions);
       for (uint32_t i = 0; i < n && !verdict_.failed(); ++i) on_completion(side, completions[i]);
@@ -36,36 +36,36 @@ bool World::drain(uint32_t side) {
   return any;
 }
 
-void World::unexpected(const Pipe* pipe, uint32_t side, const nic::Event& event) {
+void World::unexpected(const Pipe* pipe, uint32_t side, const device::Event& event) {
   verdict_.fail("event",
                 plan_.devices[side].name + ", pipe " +
                     (pipe == nullptr ? "none" : std::to_string(pipe->number)) + ": " +
-                    nic::to_string(event.kind) + " was not expected (" + to_string(event.end) +
+                    device::to_string(event.kind) + " was not expected (" + to_string(event.end) +
                     "; " + event.detail +
                     (event.fault.rule[0] != '\0' ? "; " + rdmap::describe(event.fault) : "") + ")");
 }
 
-void World::on_event(uint32_t side, const nic::Event& event) {
+void World::on_event(uint32_t side, const device::Event& event) {
   fingerprint_.event(side, event, now_);
-  trace(plan_.devices[side].name + " event " + nic::to_string(event.kind) + " qp " +
+  trace(plan_.devices[side].name + " event " + device::to_string(event.kind) + " qp " +
         std::to_string(event.qp) + " " + event.detail);
-  if (event.kind == nic::EventKind::ConnectRequest) return on_request(side, event);
+  if (event.kind == device::EventKind::ConnectRequest) return on_request(side, event);
   const auto found = hosts_[side].by_qp.find(event.qp);
   if (found == hosts_[side].by_qp.end()) return unexpected(nullptr, side, event);
   Pipe& pipe = *found->second.first;
   End& end = pipe.ends[side];
   if (on_lost(pipe, side, event)) return;
   switch (event.kind) {
-    case nic::EventKind::Established: return on_established(pipe, side, event);
-    case nic::EventKind::Rejected:
+    case device::EventKind::Established: return on_established(pipe, side, event);
+    case device::EventKind::Rejected:
       if (pipe.kind != PipeKind::Rejected || event.private_data != pipe.reply_data) break;
       pipe.closing = true;
       return;
-    case nic::EventKind::ConnectFailed:
+    case device::EventKind::ConnectFailed:
       if (pipe.kind != PipeKind::Refused) break;
       pipe.closing = pipe.ends[1 - side].disconnected = true;
       return;
-    case nic::EventKind::PeerClosed:
+    case device::EventKind::PeerClosed:
       if (pipe.violation != nullptr) return;
       if (!pipe.closing) break;
       // The one that has not closed yet, closes now.
@@ -73,7 +73,7 @@ void World::on_event(uint32_t side, const nic::Event& event) {
         static_cast<void>(hosts_[side].device->disconnect(*end.qp, now_));
       }
       return;
-    case nic::EventKind::Disconnected:
+    case device::EventKind::Disconnected:
       if (end.disconnected) break;
       // The last event of every attempt: the queue pair has flushed.
       if (pipe.violation == nullptr &&
@@ -82,8 +82,8 @@ void World::on_event(uint32_t side, const nic::Event& event) {
       }
       end.disconnected = true;
       return;
-    case nic::EventKind::TerminateSent:
-    case nic::EventKind::TerminateReceived:
+    case device::EventKind::TerminateSent:
+    case device::EventKind::TerminateReceived:
       if (pipe.violation == nullptr) break;
       pipe.violation->terminated(end, event);
       return;
@@ -105,16 +105,16 @@ void World::lose(Pipe& pipe) {
 }
 
 /// What comes of a connection that is lost, or that dies by one of the exceptions.
-bool World::on_lost(Pipe& pipe, uint32_t side, const nic::Event& event) {
+bool World::on_lost(Pipe& pipe, uint32_t side, const device::Event& event) {
   const auto excused = [](const auto& judge) {
     return judge != nullptr && !judge->excuse().empty();
   };
-  const bool dies = event.kind == nic::EventKind::TerminateSent ||
-                    (event.kind == nic::EventKind::Disconnected && !pipe.closing);
+  const bool dies = event.kind == device::EventKind::TerminateSent ||
+                    (event.kind == device::EventKind::Disconnected && !pipe.closing);
   if (!pipe.lost && dies && (excused(pipe.judges[0]) || excused(pipe.judges[1]))) lose(pipe);
   if (!pipe.lost) return false;
-  if (event.kind == nic::EventKind::Disconnected) pipe.ends[side].disconnected = true;
-  if (event.kind == nic::EventKind::PeerClosed && !pipe.ends[side].disconnected) {
+  if (event.kind == device::EventKind::Disconnected) pipe.ends[side].disconnected = true;
+  if (event.kind == device::EventKind::PeerClosed && !pipe.ends[side].disconnected) {
     static_cast<void>(hosts_[side].device->disconnect(*pipe.ends[side].qp, now_));
   }
   return true;
@@ -129,7 +129,7 @@ void World::on_arrival(const PortPair& ports, uint32_t to, base::Range range,
   }
 }
 
-void World::on_request(uint32_t side, const nic::Event& event) {
+void World::on_request(uint32_t side, const device::Event& event) {
   if (event.private_data.empty() || event.private_data[0] >= pipes_.size()) {
     return verdict_.fail("private data", "a request names no pipe");
   }
@@ -158,7 +158,7 @@ void World::begin_trace(Pipe& pipe, uint32_t side) {
   resources(hosts_[side].device->set_trace(*pipe.ends[side].qp, pipe.traces[side].get()));
 }
 
-void World::on_established(Pipe& pipe, uint32_t side, const nic::Event& event) {
+void World::on_established(Pipe& pipe, uint32_t side, const device::Event& event) {
   End& end = pipe.ends[side];
   if (end.established || pipe.kind == PipeKind::Rejected || pipe.kind == PipeKind::Refused) {
     return unexpected(&pipe, side, event);

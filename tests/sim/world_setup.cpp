@@ -56,7 +56,7 @@ void World::build_hosts(const Recording& recording) {
         recording.lose(capture.error().message);
       }
     }
-    host.device = std::make_unique<nic::Device>(plan_.devices[side], *top, now_);
+    host.device = std::make_unique<device::Device>(plan_.devices[side], *top, now_);
     resources(host.device->listen(kListenPort));
     if (plan_.shared_queues) {
       const auto pd = host.device->alloc_pd();
@@ -113,7 +113,7 @@ void World::make_end(Pipe& pipe, uint32_t side) {
     end.send_cq = *send_cq;
     end.receive_cq = *receive_cq;
   }
-  nic::QueuePairSpec spec;
+  device::QueuePairSpec spec;
   spec.pd = end.pd;
   spec.send_cq = end.send_cq;
   spec.receive_cq = end.receive_cq;
@@ -155,7 +155,7 @@ void World::connect(Pipe& pipe) {
   const Endpoint remote{plan_.devices[1 - side].net.address,
                         pipe.kind == PipeKind::Refused ? kClosedPort : kListenPort};
   // Plain and enhanced start-ups, with and without an RTR, beside each other.
-  nic::ConnectOptions options;
+  device::ConnectOptions options;
   // ULP framing has no revision and no RTR: the negotiation's third frame says the same.
   const bool mpa = plan_.devices[side].framing == Framing::Mpa;
   if (mpa) options.revision = pipe.number % 3 == 1 ? 1 : 2;

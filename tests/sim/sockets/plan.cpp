@@ -54,7 +54,7 @@ void no_memory(SocketPlan& plan, Prng& prng) {
     s.faults.options = real(prng, 0.05, 0.5);
   });
   const auto hold = static_cast<uint32_t>(prng.between(4, 64)) << 10;
-  for (nic::DeviceConfig& d : plan.world.devices) {
+  for (device::DeviceConfig& d : plan.world.devices) {
     d.mpa.hold_limit = hold;
     d.limits.hold_octets = 2 * hold;
   }
@@ -107,13 +107,13 @@ void late_receiver(SocketPlan& plan, Prng& prng) {
   plan.world.sizes = Sizes::Small;
   plan.world.octets = 0;
   plan.world.window = static_cast<uint32_t>(prng.between(1, 16));
-  for (nic::DeviceConfig& d : plan.world.devices) d.mpa.first_fpdu_delay = milliseconds(10);
+  for (device::DeviceConfig& d : plan.world.devices) d.mpa.first_fpdu_delay = milliseconds(10);
 }
 
 /// ULP framing in the place of MPA: over a system's sockets it has marker mode only.
 void framed(SocketPlan& plan, Prng& prng) {
   hostile(plan, prng);
-  for (nic::DeviceConfig& d : plan.world.devices) {
+  for (device::DeviceConfig& d : plan.world.devices) {
     d.framing = Framing::Tuf;
     d.tuf.align_receive = false;
     d.tuf.markers_receive = true;

@@ -137,7 +137,7 @@ void SocketWorld::try_connect(Pipe& pipe) {
   const uint32_t side = pipe.initiator;
   Host& host = hosts_[side];
   const Endpoint remote{hosts_[1 - side].kernel->address(), kPort};
-  nic::ConnectOptions options;
+  device::ConnectOptions options;
   const bool mpa = plan_.world.devices[side].framing == Framing::Mpa;
   if (mpa) options.revision = pipe.number % 3 == 1 ? 1 : 2;
   options.peer_to_peer = pipe.number % 3 == 2 && mpa;
@@ -256,7 +256,7 @@ std::string SocketWorld::describe() const {
   for (const Host& host : hosts_) {
     if (host.device == nullptr) continue;
     out += "  " + host.device->config().name + ":";
-    for (const nic::CounterValue& counter : host.device->counters()) {
+    for (const device::CounterValue& counter : host.device->counters()) {
       if (counter.row.value == 0) continue;
       out += " " + counter.layer + "." + counter.row.name + "=" + std::to_string(counter.row.value);
     }

@@ -52,7 +52,7 @@ class SocketWorld {
   struct Host {
     std::unique_ptr<Kernel> kernel;
     std::unique_ptr<socket::Transport> transport;
-    std::unique_ptr<nic::Device> device;
+    std::unique_ptr<device::Device> device;
     bool listening = false;
     std::map<uint32_t, std::pair<Pipe*, uint32_t>> by_qp;  // number -> pipe, side
   };
@@ -68,11 +68,11 @@ class SocketWorld {
   bool try_setup();
   void try_connect(Pipe& pipe);
   bool drain(uint32_t side);
-  void on_event(uint32_t side, const nic::Event& event);
-  void on_request(uint32_t side, const nic::Event& event);
+  void on_event(uint32_t side, const device::Event& event);
+  void on_request(uint32_t side, const device::Event& event);
   void note_displaced(Pipe& pipe, uint32_t side);
   [[nodiscard]] uint64_t displaced(uint32_t side) const;
-  void on_disconnected(Pipe& pipe, uint32_t side, const nic::Event& event);
+  void on_disconnected(Pipe& pipe, uint32_t side, const device::Event& event);
   void on_completion(uint32_t side, const Completion& completion);
   void manage(Pipe& pipe);
   void finish(Pipe& pipe);
@@ -86,7 +86,7 @@ class SocketWorld {
   [[nodiscard]] bool is_broken(Pipe& pipe);
   [[nodiscard]] std::string describe() const;
   void resources(const Status& status);
-  void unexpected(uint32_t side, const nic::Event& event);
+  void unexpected(uint32_t side, const device::Event& event);
   void trace(const std::string& line);
 
   const SocketPlan plan_;

@@ -29,13 +29,13 @@ StreamEnd meaning_of(int error) {
 
 void SocketWorld::build_host(uint32_t side) {
   Host& host = hosts_[side];
-  const nic::DeviceConfig& config = plan_.world.devices[side];
+  const device::DeviceConfig& config = plan_.world.devices[side];
   host.kernel = std::make_unique<Kernel>(network_, plan_.systems[side], config.net.address,
                                          kFirstDescriptors[side]);
   auto transport = socket::Transport::open(plan_.sockets[side], now_, *host.kernel);
   if (!transport) return verdict_.fail("resources", transport.error().message);
   host.transport = std::move(*transport);
-  host.device = std::make_unique<nic::Device>(config, *host.transport, now_);
+  host.device = std::make_unique<device::Device>(config, *host.transport, now_);
 }
 
 void SocketWorld::make_end(Pipe& pipe, uint32_t side) {
@@ -50,7 +50,7 @@ void SocketWorld::make_end(Pipe& pipe, uint32_t side) {
   end.pd = *pd;
   end.send_cq = *send_cq;
   end.receive_cq = *receive_cq;
-  nic::QueuePairSpec spec;
+  device::QueuePairSpec spec;
   spec.pd = end.pd;
   spec.send_cq = end.send_cq;
   spec.receive_cq = end.receive_cq;
@@ -132,7 +132,7 @@ void SocketWorld::deliver(uint16_t port, uint32_t to_end, const WireMessage& mes
 bool SocketWorld::drain(uint32_t side) {
   Host& host = hosts_[side];
   bool any = false;
-  nic::Event event;
+  device::Event event;
   while (!verdict_.failed() && host.device->poll_event(event)) {
     any = true;
     on_event(side, event);
@@ -140,7 +140,7 @@ bool SocketWorld::drain(uint32_t side) {
   std::array<Completion, 16> completions;
   for (auto& pipe : pipes_) {
     if (pipe->released) continue;
-    for (nic::CompletionQueue* cq : {pipe->ends[side].send_cq, pipe->ends[side].receive_cq}) {
+    for (device::CompletionQueue* cq : {pipe->ends[side].send_cq, pipe->ends[side].receive_cq}) {
       uint32_t n = 0;
       do {
         n = cq->poll(completions);
@@ -152,22 +152,22 @@ bool SocketWorld::drain(uint32_t side) {
   return any;
 }
 
-void SocketWorld::unexpected(uint32_t side, const nic::Event& event) {
+void SocketWorld::unexpected(uint32_t side, const device::Event& event) {
   verdict_.fail("event", plan_.world.devices[side].name + ", qp " + std::to_string(event.qp) +
-                             ": " + nic::to_string(event.kind) + " was not expected (" +
+                             ": " + device::to_string(event.kind) + " was not expected (" +
                              to_string(event.end) + "; " + event.detail + ")");
 }
 
-void SocketWorld::on_event(uint32_t side, const nic::Event& event) {
+void SocketWorld::on_event(uint32_t side, const device::Event& event) {
   fingerprint_.event(side, event, now_);
-  trace(plan_.world.devices[side].name + " event " + nic::to_string(event.kind) + " qp " +
+  trace(plan_.world.devices[side].name + " event " + device::to_string(event.kind) + " qp " +
         std::to_string(event.qp) + " " + to_string(event.end) + " " + event.detail);
-  if (event.kind == nic::EventKind::ConnectRequest) return on_request(side, event);
+  if (event.kind == device::EventKind::ConnectRequest) return on_request(side, event);
   const auto found = hosts_[side].by_qp.find(event.qp);
   if (found == hosts_[side].by_qp.end()) {
     // Start-ups that broke before anybody was asked.
-    const bool early = event.kind == nic::EventKind::RequestFailed ||
-                       event.kind == nic::EventKind::RequestWithdrawn;
+    const bool early = event.kind == device::EventKind::RequestFailed ||
+                       event.kind == device::EventKind::RequestWithdrawn;
     const bool reason = network_.broken() != 0 || displaced(side) != 0;
     if (!early || !reason) unexpected(side, event);
     return;
@@ -175,25 +175,25 @@ void SocketWorld::on_event(uint32_t side, const nic::Event& event) {
   Pipe& pipe = *found->second.first;
   End& end = pipe.ends[side];
   switch (event.kind) {
-    case nic::EventKind::Established:
+    case device::EventKind::Established:
       if (end.established) return unexpected(side, event);
       if (side == pipe.initiator && event.private_data != pipe.reply_data) {
         verdict_.fail("private data", "the reply carries other private data");
       }
       end.established = true;
       return;
-    case nic::EventKind::PeerClosed:
+    case device::EventKind::PeerClosed:
       if (is_broken(pipe)) return;
       if (!pipe.closing) return unexpected(side, event);
       // The one that has not closed yet, closes now.
       if (!end.disconnected) static_cast<void>(end.device->disconnect(*end.qp, now_));
       return;
-    case nic::EventKind::ConnectFailed: note_displaced(pipe, side); [[fallthrough]];
-    case nic::EventKind::RequestWithdrawn:
-    case nic::EventKind::RequestFailed:
+    case device::EventKind::ConnectFailed: note_displaced(pipe, side); [[fallthrough]];
+    case device::EventKind::RequestWithdrawn:
+    case device::EventKind::RequestFailed:
       if (!is_broken(pipe)) unexpected(side, event);
       return;
-    case nic::EventKind::Disconnected: return on_disconnected(pipe, side, event);
+    case device::EventKind::Disconnected: return on_disconnected(pipe, side, event);
     default: return unexpected(side, event);
   }
 }
@@ -213,7 +213,7 @@ void SocketWorld::note_displaced(Pipe& pipe, uint32_t side) {
   network_.mark_broken(*link);
 }
 
-void SocketWorld::on_disconnected(Pipe& pipe, uint32_t side, const nic::Event& event) {
+void SocketWorld::on_disconnected(Pipe& pipe, uint32_t side, const device::Event& event) {
   End& end = pipe.ends[side];
   const bool broken = is_broken(pipe);
   if (end.disconnected) return unexpected(side, event);
@@ -226,7 +226,7 @@ void SocketWorld::on_disconnected(Pipe& pipe, uint32_t side, const nic::Event& e
   if (told.first_told != 0 && event.end != meaning_of(told.first_told)) unexpected(side, event);
 }
 
-void SocketWorld::on_request(uint32_t side, const nic::Event& event) {
+void SocketWorld::on_request(uint32_t side, const device::Event& event) {
   if (event.private_data.empty() || event.private_data[0] >= pipes_.size()) {
     return verdict_.fail("private data", "a request names no pipe");
   }

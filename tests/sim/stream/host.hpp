@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/prng.hpp"
+#include "device/egress.hpp"
+#include "device/error_relay.hpp"
 #include "net/net.hpp"
-#include "rnic/egress.hpp"
-#include "rnic/error_relay.hpp"
 #include "stream/application.hpp"
 #include "stream/datagram.hpp"
 #include "stream/plan.hpp"
@@ -100,7 +100,7 @@ class Host final : public tcp::Egress, public llp::Acceptor {
     Network(const HostPlan& plan, Verdict& verdict, const Send& send, base::Now now);
     WirePort port;
     net::Interface interface;
-    nic::Egress egress;
+    device::Egress egress;
   };
 
   /// What became of segments. What is larger than the host's MTU never comes to the stack.
@@ -136,7 +136,7 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   IpAddress peer_;
   tcp::Stack stack_;
   uint64_t validations_ = 0;
-  nic::ErrorRelay relay_;
+  device::ErrorRelay relay_;
 };
 
 }  // namespace rnic::simulation

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/prng.hpp"
+#include "device/device.hpp"
 #include "dpdk/dpdk.hpp"
-#include "rnic/rnic.hpp"
 #include "support/fake_nic.hpp"
 
 namespace rnic::dpdk {
@@ -71,7 +71,7 @@ class FragmentAttack : public ::testing::TestWithParam<bool> {
     }
     test::FakeNic::connect(*nics_[0], *nics_[1]);
     for (uint32_t i = 0; i < 2; ++i) {
-      nic::DeviceConfig config;
+      device::DeviceConfig config;
       config.net.address = address(true, 1 + i);
       config.net.addresses = {{address(false, 1 + i), 64}};
       config.seed = i + 1;
@@ -79,8 +79,8 @@ class FragmentAttack : public ::testing::TestWithParam<bool> {
           make_reassembler({config.net.reassembly_datagrams, 1500, config.net.reassembly_timeout});
       ASSERT_TRUE(made) << made.error().message;
       reassemblers_.push_back(std::move(*made));
-      devices_.push_back(std::make_unique<nic::Device>(config, nics_[i]->queue(0), now_,
-                                                       reassemblers_.back().get()));
+      devices_.push_back(std::make_unique<device::Device>(config, nics_[i]->queue(0), now_,
+                                                          reassemblers_.back().get()));
     }
     nics_[1]->fragment_over = 500;
     auto listener = devices_[1]->listen_stream({{}, kEchoPort}, 4);
@@ -126,7 +126,7 @@ class FragmentAttack : public ::testing::TestWithParam<bool> {
   bool send(const Octets& text, const std::function<void(uint32_t)>& each_round) {
     auto near = devices_[0]->connect_stream({address(v4(), 2), kEchoPort}, now_);
     if (!near) return false;
-    nic::StreamSocket* far = nullptr;
+    device::StreamSocket* far = nullptr;
     bool reserved = false;
     Octets got;
     size_t sent = 0;
@@ -158,8 +158,8 @@ class FragmentAttack : public ::testing::TestWithParam<bool> {
   base::Prng prng_{5};
   std::vector<std::unique_ptr<test::FakeNic>> nics_;
   std::vector<std::unique_ptr<net::Reassembler>> reassemblers_;
-  std::vector<std::unique_ptr<nic::Device>> devices_;
-  nic::StreamListener* listener_ = nullptr;
+  std::vector<std::unique_ptr<device::Device>> devices_;
+  device::StreamListener* listener_ = nullptr;
 };
 
 // TCP-IP-01

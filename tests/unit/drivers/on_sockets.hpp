@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "rnic/rnic.hpp"
+#include "device/device.hpp"
 #include "socket/socket.hpp"
 
-namespace rnic::nic {
+namespace rnic::device {
 
 inline constexpr AccessSet kRights = Access::LocalRead | Access::LocalWrite | Access::RemoteRead |
                                      Access::RemoteWrite | Access::RemoteAtomic;
@@ -118,4 +118,4 @@ class OnSockets : public ::testing::Test {
   std::array<std::vector<QueuePair*>, 2> qps_;
 };
 
-}  // namespace rnic::nic
+}  // namespace rnic::device

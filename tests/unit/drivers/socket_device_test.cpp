@@ -2,7 +2,7 @@
 
 #include "on_sockets.hpp"
 
-namespace rnic::nic {
+namespace rnic::device {
 
 TEST_F(OnSockets, WriteReadAndAtomic) {
   connect();
@@ -200,4 +200,4 @@ TEST_F(OnSockets, StreamingSocketsAreRefused) {
 }
 
 }  // namespace
-}  // namespace rnic::nic
+}  // namespace rnic::device

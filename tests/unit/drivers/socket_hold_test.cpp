@@ -12,7 +12,7 @@
 
 #include "on_sockets.hpp"
 
-namespace rnic::nic {
+namespace rnic::device {
 
 namespace {
 
@@ -269,4 +269,4 @@ INSTANTIATE_TEST_SUITE_P(Framings, TwoWithSmallBuffers, kFramings());
 INSTANTIATE_TEST_SUITE_P(Framings, ManyInPieces, kFramings());
 
 }  // namespace
-}  // namespace rnic::nic
+}  // namespace rnic::device

@@ -12,9 +12,9 @@
 
 #include "base/log.hpp"
 #include "base/prng.hpp"
+#include "device/device.hpp"
 #include "dpdk/dpdk.hpp"
 #include "net/rss.hpp"
-#include "rnic/rnic.hpp"
 #include "tcp_frame.hpp"
 
 namespace rnic::dpdk {
@@ -73,19 +73,19 @@ TEST_P(VirtioStream, TcpRunsWithChecksumsOffloadedBothWays) {
   auto clock = TscClock::create();
   ASSERT_TRUE(clock);
   const auto config = [&](uint32_t i) {
-    nic::DeviceConfig c;
+    device::DeviceConfig c;
     c.net.address =
         GetParam() ? IpAddress::v4(0x0a000001 + i) : IpAddress(0xfd00000000000000, 1 + i);
     c.net.prefix_length = GetParam() ? 24 : 64;
     return c;
   };
-  nic::Device left(config(0), *front_, clock->now());
-  nic::Device right(config(1), *back_, clock->now());
+  device::Device left(config(0), *front_, clock->now());
+  device::Device right(config(1), *back_, clock->now());
   auto listener = right.listen_stream({{}, 9000}, 4);
   ASSERT_TRUE(listener);
   auto near = left.connect_stream({config(1).net.address, 9000}, clock->now());
   ASSERT_TRUE(near) << near.error().message;
-  nic::StreamSocket* far = nullptr;
+  device::StreamSocket* far = nullptr;
   std::vector<uint8_t> sent(300'000), got(300'000), back(300'000);
   for (size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<uint8_t>(i * 31 + i / 251);
   size_t put = 0, taken = 0, returned = 0, answered = 0;

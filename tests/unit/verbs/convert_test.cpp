@@ -79,13 +79,13 @@ TEST(StreamOptionsMerged, WhatIsNotSaidStaysAsItIs) {
 
 // A connection that ended without a word about the cause is told of by the way that it ended.
 TEST(Events, ADisconnectWithoutACauseSaysHowItEnded) {
-  nic::Event event;
-  event.kind = nic::EventKind::Disconnected;
+  device::Event event;
+  event.kind = device::EventKind::Disconnected;
   event.end = StreamEnd::PeerReset;
   EXPECT_EQ(from_event(event).detail, to_string(StreamEnd::PeerReset));
   event.detail = "a cause";
   EXPECT_EQ(from_event(event).detail, "a cause");
-  event.kind = nic::EventKind::PeerClosed;
+  event.kind = device::EventKind::PeerClosed;
   event.detail.clear();
   EXPECT_EQ(from_event(event).detail, "") << "it has not ended";
 }

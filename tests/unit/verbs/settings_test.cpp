@@ -127,8 +127,8 @@ TEST(Settings, DocumentedDefaultsAreAcceptedValues) {
   EXPECT_GT(overrides.size(), 50u);
   const Settings plain = parsed(kOne);
   const Settings spelled = parsed(kOne, overrides);
-  const nic::DeviceConfig& a = plain.devices.at(0).config;
-  const nic::DeviceConfig& b = spelled.devices.at(0).config;
+  const device::DeviceConfig& a = plain.devices.at(0).config;
+  const device::DeviceConfig& b = spelled.devices.at(0).config;
   EXPECT_EQ(a.tcp.receive_window, b.tcp.receive_window);
   EXPECT_EQ(a.tcp.user_timeout, b.tcp.user_timeout);
   EXPECT_EQ(a.tcp.congestion_control, b.tcp.congestion_control);
@@ -144,7 +144,7 @@ TEST(Settings, DefaultsAreThoseOfTheStructs) {
   const Settings settings = parsed(kOne);
   EXPECT_EQ(settings.devices.at(0).config.tcp.rto_min, tcp::Config{}.rto_min);
   EXPECT_EQ(settings.devices[0].config.mpa.early_limit, mpa::Config{}.early_limit);
-  EXPECT_EQ(settings.devices[0].config.limits.max_qps, nic::Limits{}.max_qps);
+  EXPECT_EQ(settings.devices[0].config.limits.max_qps, device::Limits{}.max_qps);
   EXPECT_EQ(settings.devices[0].config.name, "rnic0");
   EXPECT_EQ(settings.eal.memory_mb, EalSettings{}.memory_mb);
 }

@@ -36,10 +36,10 @@
 
 namespace rnic {
 
-namespace nic {
+namespace device {
 class FramedListener;
 class FramedSocket;
-}  // namespace nic
+}  // namespace device
 
 /// Where a frame tells its length: framing adds nothing that would separate packed frames. Without
 /// anything given a frame begins with 16 bits, big-endian, that count the octets behind them.
@@ -165,14 +165,14 @@ class FramedStream {
  private:
   friend class Device;
   friend class FramedStreamListener;
-  FramedStream(verbs::DeviceRuntime* device, nic::FramedSocket* socket)
+  FramedStream(verbs::DeviceRuntime* device, device::FramedSocket* socket)
       : device_(device), socket_(socket) {}
   void tell() const;
   Result<size_t> taken(size_t octets, bool over, std::optional<StreamEnd> end);
   template <typename Change>
   Status change(Change&& make);
   verbs::DeviceRuntime* device_ = nullptr;
-  nic::FramedSocket* socket_ = nullptr;  // nullptr after close()
+  device::FramedSocket* socket_ = nullptr;  // nullptr after close()
   bool finished_ = false;
 };
 
@@ -191,7 +191,7 @@ class FramedStreamListener {
  private:
   friend class Device;
   verbs::DeviceRuntime* device_ = nullptr;
-  nic::FramedListener* listener_ = nullptr;
+  device::FramedListener* listener_ = nullptr;
 };
 
 }  // namespace rnic

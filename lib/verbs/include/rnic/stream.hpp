@@ -32,10 +32,10 @@ namespace rnic {
 namespace verbs {
 struct DeviceRuntime;
 }  // namespace verbs
-namespace nic {
+namespace device {
 class StreamListener;
 class StreamSocket;
-}  // namespace nic
+}  // namespace device
 
 enum class StreamState : uint8_t {
   Connecting,  ///< the handshake is under way; what is sent waits
@@ -127,11 +127,11 @@ class Stream {
   friend class Device;
   friend class QueuePair;
   friend class StreamListener;
-  Stream(verbs::DeviceRuntime* device, nic::StreamSocket* socket)
+  Stream(verbs::DeviceRuntime* device, device::StreamSocket* socket)
       : device_(device), socket_(socket) {}
   void tell() const;
   verbs::DeviceRuntime* device_ = nullptr;
-  nic::StreamSocket* socket_ = nullptr;  // nullptr after close()
+  device::StreamSocket* socket_ = nullptr;  // nullptr after close()
   bool finished_ = false;
 };
 
@@ -150,7 +150,7 @@ class StreamListener {
  private:
   friend class Device;
   verbs::DeviceRuntime* device_ = nullptr;
-  nic::StreamListener* listener_ = nullptr;
+  device::StreamListener* listener_ = nullptr;
 };
 
 }  // namespace rnic

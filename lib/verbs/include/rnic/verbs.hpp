@@ -36,10 +36,10 @@ namespace verbs {
 class Runtime;
 struct DeviceRuntime;
 }  // namespace verbs
-namespace nic {
+namespace device {
 class CompletionQueue;
 class QueuePair;
-}  // namespace nic
+}  // namespace device
 
 /// Registered memory of the application.
 class MemoryRegion {
@@ -85,7 +85,7 @@ class CompletionQueue {
   friend class Device;
   friend class ProtectionDomain;
   verbs::DeviceRuntime* device_ = nullptr;
-  nic::CompletionQueue* cq_ = nullptr;
+  device::CompletionQueue* cq_ = nullptr;
 };
 
 struct QueuePairOptions {
@@ -159,7 +159,7 @@ class QueuePair {
   friend class ProtectionDomain;
   class Trace;
   verbs::DeviceRuntime* device_ = nullptr;
-  nic::QueuePair* qp_ = nullptr;
+  device::QueuePair* qp_ = nullptr;
   std::unique_ptr<Trace> trace_;
 };
 

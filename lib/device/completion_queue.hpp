@@ -1,0 +1,47 @@
+/// \file
+/// Completion queue: one single-producer lane, filled by the device's worker.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "base/spsc_ring.hpp"
+#include "rnic/work.hpp"
+
+namespace rnic::device {
+
+class CompletionQueue {
+ public:
+  /// \param depth completions that fit; at least the sum of the work outstanding on it.
+  explicit CompletionQueue(uint32_t depth) : ring_(depth) {}
+
+  /// What a queue asks the machine for.
+  [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
+    return base::SpscRing<Completion>::octets_for(depth);
+  }
+
+  /// Worker: false when full (overrun).
+  bool push(const Completion& completion) { return ring_.push(completion); }
+
+  /// Application side, one thread at a time: oldest first. \return how many were written to `out`.
+  uint32_t poll(std::span<Completion> out) {
+    uint32_t n = 0;
+    while (n < out.size() && ring_.pop(out[n])) ++n;
+    if (overrun_told_.load(std::memory_order_relaxed)) {
+      overrun_told_.store(false, std::memory_order_relaxed);
+    }
+    return n;
+  }
+
+  /// Worker: whether an overrun is news, which it is once until the application polls.
+  bool tell_overrun() { return !overrun_told_.exchange(true, std::memory_order_relaxed); }
+
+  uint32_t users = 0;  ///< queue pairs that complete here; worker only
+
+ private:
+  base::SpscRing<Completion> ring_;
+  std::atomic<bool> overrun_told_{false};
+};
+
+}  // namespace rnic::device

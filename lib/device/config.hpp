@@ -1,0 +1,59 @@
+/// \file
+/// What a device is made from.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "mpa/mpa.hpp"
+#include "net/net.hpp"
+#include "rnic/transport.hpp"
+#include "tcp/config.hpp"
+#include "tuf/session.hpp"
+
+namespace rnic::device {
+
+/// Limits of one device; memory for them is asked for at start, and touched as it fills.
+struct Limits {
+  uint32_t max_qps = 1024;              ///< queue pairs, 1..4095 (numbers begin at 1)
+  uint32_t max_cqs = 1024;              ///< completion queues
+  uint32_t max_pds = 256;               ///< protection domains
+  uint32_t max_regions = 65536;         ///< registered memory regions
+  uint32_t max_connections = 1024;      ///< connections, those being made included
+  uint32_t max_starting = 256;          ///< inbound, without a whole Request: the oldest gives way
+  base::Duration silence{0};            ///< after which established ones give way, too; 0: never
+  uint32_t max_pending_requests = 128;  ///< inbound requests the application has not answered
+  uint32_t max_events = 4096;           ///< asynchronous events not yet read
+  uint32_t max_work_depth = 65536;      ///< deepest send or receive queue
+  uint32_t max_reads = 128;             ///< highest IRD and ORD of a queue pair
+  uint64_t hold_octets = 8u << 20;      ///< octets committed that cannot be placed yet
+  uint32_t max_packed = 16384;          ///< segments of DDP packed into framing PDUs of `tuf`
+  uint32_t max_streams = 1024;          ///< streaming sockets, 1..4096
+  uint32_t stream_buffer = 256u << 10;  ///< octets of a streaming socket's ring, each way
+  uint64_t stream_octets = 128u << 20;  ///< octets of all rings in use
+  uint32_t max_framed_streams = 128;    ///< framed streams, 1..4096
+  uint32_t framed_buffer = 256u << 10;  ///< octets of a framed stream's ring, each way
+};
+
+/// Established connections give way at all.
+[[nodiscard]] inline bool yields_silent(const Limits& limits) {
+  return limits.silence > base::Duration(0);
+}
+
+struct DeviceConfig {
+  std::string name = "rnic0";
+  net::Config net;
+  tcp::Config tcp;
+  Framing framing = Framing::Mpa;  ///< of connections that do not say
+  mpa::Config mpa;
+  tuf::Config tuf;
+  Limits limits;
+  bool rdma_extensions = true;  ///< RFC 7306: atomics and Immediate Data
+  /// Ports, STags, keys and initial sequence numbers (RFC 6528) come from it: what the system gives
+  /// at the edge, or a fixed one for repeatable runs.
+  std::array<uint64_t, 2> secret{1, 2};
+  uint64_t seed = 1;  ///< tells devices with one secret apart
+};
+
+}  // namespace rnic::device

@@ -1,0 +1,185 @@
+#include "device/connection.hpp"
+
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/starved.hpp"
+#include "device/device.hpp"
+
+namespace rnic::device {
+
+namespace {
+
+rdmap::Rtr rtr_of(uint8_t kind) {
+  switch (kind) {
+    case wire::kMpaRtrSend: return rdmap::Rtr::Send;
+    case wire::kMpaRtrWrite: return rdmap::Rtr::Write;
+    case wire::kMpaRtrRead: return rdmap::Rtr::Read;
+    default: return rdmap::Rtr::None;
+  }
+}
+
+/// From a rejecting Reply to our FIN, unless the peer closes before. Linux siw reads the Reply's
+/// private data only while the connection is open.
+constexpr base::Duration kRejectLinger = std::chrono::milliseconds(100);
+
+}  // namespace
+
+Connection::Connection(Device& device, mpa::Role role, const mpa::Config& config,
+                       base::ByteView private_data, const mpa::StartWish& wish)
+    : device_(device),
+      role_(role),
+      start_timeout_(config.start_timeout),
+      session_(std::make_unique<mpa::Session>(config, role, device.hold_store(),
+                                              device.mpa_counters(), *this, private_data, wish)) {
+  mpa_session_ = static_cast<mpa::Session*>(session_.get());
+  start_timer.owner = silence_timer.owner = this;
+}
+
+Connection::Connection(Device& device, mpa::Role role, const tuf::Config& config,
+                       base::ByteView private_data, const mpa::StartWish& wish)
+    : device_(device),
+      role_(role),
+      start_timeout_(config.start_timeout),
+      session_(std::make_unique<tuf::Session>(
+          config, role, device.tuf_keys().next(), device.hold_store(), device.pack_store(),
+          device.tuf_counters(), *this, private_data, this, wish)) {
+  start_timer.owner = silence_timer.owner = this;
+}
+
+void Connection::bind(QueuePair& qp) {
+  RNIC_CHECK(qp_ == nullptr);
+  qp_ = &qp;
+  qp.connection = handle;
+  qp.used = true;
+  session_->bind(qp.endpoint().framing_user());
+  if (stream != nullptr) device_.choose_segments(*stream, qp.segments);
+}
+
+void Connection::unbind() {
+  session_->unbind();
+  qp_->connection = {};
+  qp_ = nullptr;
+}
+
+void Connection::accept(QueuePair& qp, base::ByteView private_data, const mpa::StartWish& wish,
+                        base::Now now) {
+  bind(qp);
+  state_ = ConnectionState::Answered;
+  try {
+    session_->accept(private_data, now, wish);
+  } catch (...) {
+    state_ = ConnectionState::Requested;
+    unbind();
+    qp.used = false;
+    throw;
+  }
+}
+
+void Connection::reject(base::ByteView private_data, base::Now now) {
+  state_ = ConnectionState::Answered;
+  try {
+    session_->reject(private_data, now);
+  } catch (...) {
+    state_ = ConnectionState::Requested;
+    throw;
+  }
+}
+
+void Connection::request_received(const mpa::StartOffer& peer, base::ByteView private_data,
+                                  base::Now) {
+  agreed_.peer = peer;
+  agreed_.revision = peer.revision;
+  if (!device_.admits_request(*this)) return;
+  state_ = ConnectionState::Requested;
+  device_.request_received(*this, private_data);
+}
+
+void Connection::started(const mpa::Negotiated& agreed, base::ByteView private_data, base::Now) {
+  state_ = ConnectionState::Running;
+  agreed_ = agreed;
+  device_.stop_start_timer(*this);
+  RNIC_CHECK(qp_ != nullptr);
+  rdmap::Agreement agreement{.ird = agreed.ird, .ord = agreed.ord};
+  if (agreed.peer_to_peer && !is_responder()) agreement.rtr_out = rtr_of(agreed.rtr);
+  agreement.send_rtr_in = agreed.peer_to_peer && is_responder() && agreed.rtr == wire::kMpaRtrSend;
+  qp_->endpoint().bind(*session_, agreement);
+  const bool kept =
+      base::attempt([&] { private_data_.assign(private_data.begin(), private_data.end()); });
+  if (!kept) return device_.give_up(*this);
+  // The RTR's time-out, or the delay of the first FPDU.
+  device_.start_start_timer(*this, session_->next_deadline());
+  if (!agreed.peer_to_peer) complete();
+}
+
+void Connection::rtr_received(base::Now) { complete(); }
+
+void Connection::complete() {
+  if (outcome_told_) return;
+  outcome_told_ = true;
+  device_.connection_started(*this, std::move(private_data_));
+  private_data_ = {};
+}
+
+void Connection::start_failed(mpa::StartFailure why, base::ByteView private_data, base::Now now) {
+  const ConnectionState before = state_;
+  state_ = ConnectionState::Failed;
+  agreed_ = session_->negotiated();
+  device_.stop_start_timer(*this);
+  // RFC 6581 s.8: what follows is a Terminate.
+  if (session_->full_operation() && before != ConnectionState::Running) {
+    qp_->endpoint().bind(*session_, {});
+  }
+  device_.start_failed(*this, before, why, private_data);
+  if (session_->left() && stream != nullptr) leave_mpa(now);
+}
+
+/// RFC 5044 s.7.1.2: with a reject TCP is the ULP's again: of the streaming socket, where the
+/// connection was one; otherwise no ULP asked for it, and it is closed: the peer, which was told
+/// no, closes first.
+void Connection::leave_mpa(base::Now now) {
+  if (socket == nullptr && is_responder()) {
+    lingers_ = true;
+    return device_.start_start_timer(*this, now + kRejectLinger);
+  }
+  if (socket == nullptr) return stream->close();
+  if (QueuePair* qp = qp_; qp != nullptr) {
+    unbind();
+    qp->endpoint().abort();
+  }
+  socket->take_back(now);
+}
+
+void Connection::peer_left(base::Now) { stop_lingering(); }
+
+void Connection::on_timer(base::Now now) {
+  stop_lingering();
+  session_->on_timer(now);
+}
+
+void Connection::stop_lingering() {
+  if (!std::exchange(lingers_, false)) return;
+  device_.stop_start_timer(*this);
+  if (stream != nullptr) stream->close();
+}
+
+void Connection::middlebox_suspected(base::Now) {
+  base::log(base::LogLevel::Warning, "tuf", [&] {
+    return "something between " + to_string(local) + " and " + to_string(remote) +
+           " resegments the stream: marker mode (tuf.align = false) costs less there";
+  });
+}
+
+void Connection::stream_broken(tuf::Error error, base::Now) {
+  base::log(base::LogLevel::Warning, "tuf", [&] {
+    return "the framed stream from " + to_string(remote) + " is broken: " + tuf::to_string(error);
+  });
+}
+
+void Connection::stream_ended(StreamEnd, base::Now) {
+  state_ = ConnectionState::Ended;
+  stream = nullptr;
+  device_.connection_ended(*this);
+}
+
+}  // namespace rnic::device

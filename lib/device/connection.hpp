@@ -1,0 +1,132 @@
+/// \file
+/// One connection being made or in use: the owner of a framing session and its start-up.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/slab.hpp"
+#include "base/timer_wheel.hpp"
+#include "device/config.hpp"
+#include "llp/admission.hpp"
+#include "llp/llp.hpp"
+#include "mpa/mpa.hpp"
+#include "tuf/session.hpp"
+
+namespace rnic::device {
+
+class Device;
+class QueuePair;
+class StreamSocket;
+
+enum class ConnectionState : uint8_t {
+  Connecting,  ///< start-up under way
+  Requested,   ///< responder: the application has to answer
+  Answered,    ///< responder: accept() or reject() was called
+  Running,     ///< full operation
+  Failed,      ///< start-up failed; the stream is being closed
+  Ended,       ///< the stream is gone; to be reaped
+};
+
+class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
+ public:
+  /// Over MPA.
+  Connection(Device& device, mpa::Role role, const mpa::Config& config, base::ByteView private_data,
+             const mpa::StartWish& wish = {});
+  /// Over ULP framing.
+  Connection(Device& device, mpa::Role role, const tuf::Config& config, base::ByteView private_data,
+             const mpa::StartWish& wish = {});
+
+  [[nodiscard]] mpa::StartSession& session() { return *session_; }
+  /// The same when it is MPA's; nullptr: it is not.
+  [[nodiscard]] mpa::Session* mpa_session() { return mpa_session_; }
+  [[nodiscard]] ConnectionState state() const { return state_; }
+  /// Of the whole start-up, as its framing's configuration has it.
+  [[nodiscard]] base::Duration start_timeout() const { return start_timeout_; }
+  [[nodiscard]] bool is_responder() const { return role_ == mpa::Role::Responder; }
+
+  /// Binds the queue pair's endpoint to the session; before the start-up goes on.
+  void bind(QueuePair& qp);
+  [[nodiscard]] QueuePair* queue_pair() { return qp_; }
+
+  /// bind(), and the Reply. When it throws nothing has happened.
+  void accept(QueuePair& qp, base::ByteView private_data, const mpa::StartWish& wish,
+              base::Now now);
+  /// When it throws nothing has happened.
+  void reject(base::ByteView private_data, base::Now now);
+
+  /// The start timer has fired.
+  void on_timer(base::Now now);
+
+  /// What was agreed, and what the peer said.
+  [[nodiscard]] const mpa::Negotiated& agreed() const { return agreed_; }
+  /// The application knows how the attempt went.
+  [[nodiscard]] bool outcome_told() const { return outcome_told_; }
+  void set_outcome_told() { outcome_told_ = true; }
+  /// Full operation, and the RTR, where one was agreed, has been sent or has come.
+  void complete();
+
+  /// Initiator: kept for a second attempt with revision 1 (RFC 6581 s.10); empty: there is none.
+  struct Redial {
+    uint32_t qp = 0;
+    Endpoint remote;
+    std::vector<uint8_t> private_data;
+    mpa::StartWish wish;
+  };
+  std::unique_ptr<Redial> redial;
+  /// Lets go of the queue pair, which another connection will serve.
+  void unbind();
+
+  // mpa::StartEvents
+  void request_received(const mpa::StartOffer& peer, base::ByteView private_data,
+                        base::Now now) override;
+  void started(const mpa::Negotiated& agreed, base::ByteView private_data, base::Now now) override;
+  void start_failed(mpa::StartFailure why, base::ByteView private_data, base::Now now) override;
+  void rtr_received(base::Now now) override;
+  void peer_left(base::Now now) override;
+  void stream_ended(StreamEnd how, base::Now now) override;
+
+  // tuf::SessionEvents
+  void middlebox_suspected(base::Now now) override;
+  void stream_broken(tuf::Error error, base::Now now) override;
+
+  base::Handle handle;            ///< its own place in the device's slab
+  llp::Stream* stream = nullptr;  ///< valid until stream_ended()
+  Endpoint local;
+  Endpoint remote;
+  base::TimerNode start_timer;  ///< start-up time-out
+  /// The streaming socket that the connection was made from; nullptr: none. Valid as `stream` is.
+  StreamSocket* socket = nullptr;
+  llp::Admission* table = nullptr;  ///< of the device, where it has a seat; nullptr: it has none
+  uint32_t seat = 0;                ///< its number there
+  const char* yields = nullptr;     ///< why it was let go for others; nullptr: it was not
+
+  /// How far it had come when it was looked at last (limits.silence).
+  struct Progress {
+    uint64_t arrived = 0;  ///< octets of the peer
+    uint32_t sends = 0;    ///< work requests of ours that have completed
+    friend bool operator==(const Progress&, const Progress&) = default;
+  };
+  Progress progress;
+  base::Now silent_since{};
+  base::TimerNode silence_timer;  ///< the next look
+
+ private:
+  void leave_mpa(base::Now now);
+  void stop_lingering();
+
+  Device& device_;
+  mpa::Role role_;
+  base::Duration start_timeout_;
+  ConnectionState state_ = ConnectionState::Connecting;
+  QueuePair* qp_ = nullptr;
+  mpa::Negotiated agreed_;
+  std::vector<uint8_t> private_data_;  // of the Reply, until the connection is complete
+  bool outcome_told_ = false;
+  bool lingers_ = false;  // rejected the peer, and has not closed yet
+  std::unique_ptr<mpa::StartSession> session_;
+  mpa::Session* mpa_session_ = nullptr;
+};
+
+}  // namespace rnic::device

@@ -1,0 +1,52 @@
+#include "device/egress.hpp"
+
+#include "base/check.hpp"
+#include "net/rss.hpp"
+#include "wire/tcp.hpp"
+
+namespace rnic::device {
+
+bool Egress::begin(IpAddress source, IpAddress destination, tcp::TxSlot& slot) {
+  RNIC_DCHECK(!building_);
+  if (!interface_.begin(source, destination, frame_)) return false;
+  building_ = true;
+  slot.tcp = frame_.l4;
+  slot.room = frame_.l4_room;
+  slot.checksum_open = frame_.l4_checksum_open;
+  slot.frame = &frame_;
+  slot.traffic_class = 0;
+  slot.hop_limit = 0;
+  return true;
+}
+
+void Egress::send(tcp::TxSlot& slot, uint32_t length, base::Now now) {
+  RNIC_DCHECK(building_);
+  building_ = false;
+  frame_.traffic_class = slot.traffic_class;
+  frame_.hop_limit = slot.hop_limit;
+  interface_.send(frame_, wire::kIpProtocolTcp, length, now);
+}
+
+void Egress::cancel(tcp::TxSlot&) {
+  RNIC_DCHECK(building_);
+  building_ = false;
+  interface_.cancel(frame_);
+}
+
+uint32_t Egress::path_mtu(IpAddress destination) const { return interface_.path_mtu(destination); }
+
+uint32_t Egress::link_mtu(IpAddress destination) const { return interface_.link_mtu(destination); }
+
+void Egress::reduce_path_mtu(IpAddress destination, uint32_t mtu, base::Now now) {
+  interface_.reduce_path_mtu(destination, mtu, now);
+}
+
+void Egress::doubt_path(IpAddress destination, base::Now now) {
+  interface_.doubt_path(destination, now);
+}
+
+bool Egress::lands_here(const Endpoint& local, const Endpoint& remote) const {
+  return net::lands_here(interface_.port().info().spread, local, remote);
+}
+
+}  // namespace rnic::device

@@ -1,0 +1,102 @@
+/// \file
+/// Queue pair: the send and receive rings that the application fills, and the protocol endpoint
+/// that the worker drives.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "base/slab.hpp"
+#include "base/spsc_ring.hpp"
+#include "device/completion_queue.hpp"
+#include "rdmap/rdmap.hpp"
+
+namespace rnic::device {
+
+class Device;
+
+struct QueuePairSpec {
+  uint32_t pd = 0;
+  CompletionQueue* send_cq = nullptr;     ///< outlives the queue pair
+  CompletionQueue* receive_cq = nullptr;  ///< outlives the queue pair
+  uint32_t send_depth = 128;
+  uint32_t receive_depth = 128;
+  uint32_t ird = 16;
+  uint32_t ord = 16;
+};
+
+/// How a connection makes its segments; what is not said is as the configuration has it.
+struct SegmentChoice {
+  std::optional<bool> packing;
+  std::optional<bool> nagle;
+  friend bool operator==(const SegmentChoice&, const SegmentChoice&) = default;
+};
+
+enum class PostResult : uint8_t {
+  Ok,
+  Full,        ///< `depth` requests are outstanding
+  TooManySge,  ///< more than 16; more than 1 for a Read or atomic; any for what has no payload
+  BadLength,   ///< the memory for an atomic's result is not 8 octets; no sink to invalidate
+  TooLong,     ///< a message has less than 2^32 octets (RFC 5041 s.5.2)
+  BadOpcode,   ///< not of the send queue
+  Disabled,    ///< RFC 7306 is switched off for the device
+};
+
+class QueuePair final : public rdmap::EndpointOwner {
+ public:
+  QueuePair(uint32_t number, const QueuePairSpec& spec, Device& device);
+
+  /// What its queues ask the machine for.
+  [[nodiscard]] static uint64_t octets_for(const QueuePairSpec& spec);
+
+  // --- Application side: one thread at a time for each queue ---
+
+  /// Queues a work request and rings the doorbell. The memory of its SGEs stays the device's to
+  /// read or write until the completion.
+  PostResult post_send(const SendRequest& work);
+  PostResult post_receive(const ReceiveRequest& work);
+
+  // --- Worker ---
+
+  /// Moves posted work to the endpoint.
+  void serve();
+  [[nodiscard]] rdmap::Endpoint& endpoint() { return endpoint_; }
+  [[nodiscard]] uint32_t number() const { return number_; }
+  [[nodiscard]] const QueuePairSpec& spec() const { return spec_; }
+
+  /// The application destroyed it; it lives on until its stream has ended, without telling anybody.
+  void orphan() { orphaned_ = true; }
+  [[nodiscard]] bool orphaned() const { return orphaned_; }
+
+  base::Handle connection;     ///< invalid while there is none; worker only
+  bool awaits_redial = false;  ///< between two attempts of one connect; worker only
+  SegmentChoice segments;      ///< of its connection: ConnectOptions; worker only
+  bool used = false;           ///< a queue pair serves one connection; worker only
+
+  // rdmap::EndpointOwner
+  void send_completed(const Completion& completion) override;
+  void send_retired() override;
+  void receive_completed(const Completion& completion) override;
+  void event(const rdmap::EndpointEvent& event, base::Now now) override;
+
+ private:
+  [[nodiscard]] PostResult check(const SendRequest& work) const;
+  void complete(CompletionQueue& cq, const Completion& completion);
+
+  uint32_t number_;
+  QueuePairSpec spec_;
+  Device& device_;
+  rdmap::Endpoint endpoint_;
+  bool orphaned_ = false;  // worker only
+
+  base::SpscRing<SendRequest> send_ring_;
+  base::SpscRing<ReceiveRequest> receive_ring_;
+  // Outstanding = posted - retired; Invariant: <= depth.
+  uint64_t send_posted_ = 0;                           // application side
+  uint64_t receive_posted_ = 0;                        // application side
+  alignas(64) std::atomic<uint64_t> send_retired_{0};  // worker writes
+  std::atomic<uint64_t> receive_retired_{0};           // worker writes
+};
+
+}  // namespace rnic::device

@@ -1,0 +1,177 @@
+// The queue of events: what one connection or a crowd of strangers does with it leaves room for
+// what the application waits for.
+
+#include "device_pair.hpp"
+#include "support/live_memory.hpp"
+
+namespace rnic::device {
+namespace {
+
+constexpr uint32_t kMaxEvents = 16;
+constexpr uint16_t kOtherFraming = 7472;
+
+class Events : public DevicePair {
+ protected:
+  Events()
+      : DevicePair([](DeviceConfig& config) {
+          if (config.name == "right") config.limits.max_events = kMaxEvents;
+        }) {
+    EXPECT_TRUE(right().device->listen(Endpoint{{}, kOtherFraming}, Framing::Tuf).has_value());
+    cheap_.pd = *left().device->alloc_pd();
+    cheap_.send_cq = cheap_.receive_cq = *left().device->create_cq(256);
+    cheap_.send_depth = cheap_.receive_depth = 4;
+  }
+
+  /// What the right device's application has not read yet.
+  std::vector<EventKind> read_all() {
+    right().events.clear();
+    right().collect();
+    std::vector<EventKind> kinds;
+    for (const Event& event : right().events) kinds.push_back(event.kind);
+    return kinds;
+  }
+  static size_t count(const std::vector<EventKind>& kinds, EventKind kind) {
+    return static_cast<size_t>(std::count(kinds.begin(), kinds.end(), kind));
+  }
+  void settle() { run_for(std::chrono::seconds(2)); }
+
+  /// `n` connects of the left device; nobody answers at the right one.
+  void dial(uint32_t n, uint16_t port) {
+    for (uint32_t i = 0; i < n; ++i) {
+      const auto made = left().device->create_qp(cheap_);
+      ASSERT_TRUE(made.has_value());
+      QueuePair* qp = *made;
+      ASSERT_TRUE(left().device->connect(*qp, right_end(port), {}, now_, {}).has_value());
+      dialled_.push_back(qp);
+    }
+    settle();
+  }
+  /// They are gone, so that there is room for more.
+  void hang_up() {
+    for (QueuePair* qp : dialled_) EXPECT_TRUE(left().device->destroy_qp(qp).has_value());
+    dialled_.clear();
+    settle();
+  }
+
+  std::vector<QueuePair*> dialled_;
+  QueuePairSpec cheap_;  // of those, which share all that they need
+};
+
+TEST_F(Events, AnOverrunIsToldOnceUntilTheQueueIsPolled) {
+  QueuePair* qp = right().make_qp(64, 2);
+  std::vector<uint8_t> memory(8);
+  const mem::Stag stag = right().add(memory, qp->spec().pd, Access::LocalWrite);
+  const auto flush_ten = [&] {  // without a connection they are flushed at once
+    for (uint64_t id = 0; id < 10; ++id) {
+      ASSERT_EQ(qp->post_send(work(Opcode::Send, id, memory, stag, 8)), PostResult::Ok);
+    }
+    settle();
+  };
+  flush_ten();
+  EXPECT_EQ(right().device->device_counters().completion_overruns, 8u);
+  EXPECT_EQ(read_all(), std::vector{EventKind::CompletionOverrun});
+  flush_ten();
+  EXPECT_EQ(right().device->device_counters().completion_overruns, 18u);
+  EXPECT_EQ(read_all(), std::vector<EventKind>{}) << "the queue was not polled";
+  EXPECT_EQ(right().completions(qp->spec().send_cq).size(), 2u);
+  flush_ten();
+  EXPECT_EQ(read_all(), std::vector{EventKind::CompletionOverrun});
+}
+
+// A deep queue that is flushed into a shallow one pushes nothing of others out.
+TEST_F(Events, AnOverrunLeavesRoomForOthers) {
+  QueuePair* mine = right().make_qp();
+  connect(left().make_qp(), mine);
+  QueuePair* flood = right().make_qp(256, 2);
+  std::vector<uint8_t> memory(8);
+  const mem::Stag stag = right().add(memory, flood->spec().pd, Access::LocalWrite);
+  for (uint64_t id = 0; id < 200; ++id) {
+    ASSERT_EQ(flood->post_send(work(Opcode::Send, id, memory, stag, 8)), PostResult::Ok);
+  }
+  settle();
+  EXPECT_TRUE(right().device->disconnect(*mine, now_).has_value());
+  settle();
+  const auto told = read_all();
+  EXPECT_EQ(count(told, EventKind::CompletionOverrun), 1u);
+  EXPECT_EQ(told.size(),
+            1u + count(told, EventKind::PeerClosed) + count(told, EventKind::Disconnected));
+  EXPECT_EQ(right().device->device_counters().events_lost, 0u);
+}
+
+// Strangers with bad Requests have a quarter of the queue, however many come.
+TEST_F(Events, StrangersDoNotPushOutWhatIsAwaited) {
+  QueuePair* peer = left().make_qp();
+  connect(peer, right().make_qp());
+  for (int wave = 0; wave < 3; ++wave) {
+    dial(16, kOtherFraming);
+    hang_up();
+  }
+  ASSERT_TRUE(left().device->disconnect(*peer, now_).has_value());
+  settle();
+  const auto told = read_all();
+  EXPECT_EQ(count(told, EventKind::RequestFailed), kMaxEvents / 4);
+  EXPECT_EQ(count(told, EventKind::PeerClosed), 1u);
+  EXPECT_GE(right().device->device_counters().events_lost, 3u * 16 - kMaxEvents / 4);
+}
+
+// Requests that the application was not told of are rejected, at once: they hold no place.
+TEST_F(Events, AnUnheardRequestFreesItsPlace) {
+  QueuePair* peer = left().make_qp();
+  connect(peer, right().make_qp());
+  dial(12, kPort);
+  EXPECT_EQ(right().device->device_counters().requests_unheard, 12 - kMaxEvents / 2);
+  size_t rejected = 0;
+  while (left().take(EventKind::Rejected)) ++rejected;
+  EXPECT_EQ(rejected, 12 - kMaxEvents / 2);
+  EXPECT_EQ(right().device->live_connections(), 1 + kMaxEvents / 2);
+  ASSERT_TRUE(left().device->disconnect(*peer, now_).has_value());
+  settle();
+  const auto told = read_all();
+  EXPECT_EQ(count(told, EventKind::ConnectRequest), kMaxEvents / 2);
+  EXPECT_EQ(count(told, EventKind::PeerClosed), 1u);
+  // The queue has been read: the next one is heard.
+  dial(1, kPort);
+  EXPECT_EQ(count(read_all(), EventKind::ConnectRequest), 1u);
+}
+
+// The list of those is empty behind each poll: however many there were, they cost no memory.
+TEST_F(Events, UnheardRequestsCostNoMemory) {
+  const auto waves = [&](int n) {
+    while (n-- != 0) {
+      dial(12, kPort);
+      hang_up();
+      left().collect();
+      left().events.clear();
+    }
+    return test::live_octets();
+  };
+  const int64_t before = waves(12);
+  EXPECT_GT(right().device->device_counters().requests_unheard, 100u);
+  EXPECT_EQ(waves(24), before);
+  EXPECT_GT(right().device->device_counters().requests_unheard, 300u);
+}
+
+// A request that is told of and withdrawn leaves at most its two events, also when the second finds
+// no room; answering it says that it is gone.
+TEST_F(Events, WithdrawnRequestsKeepToTheirHalf) {
+  QueuePair* peer = left().make_qp();
+  connect(peer, right().make_qp());
+  for (int wave = 0; wave < 4; ++wave) {
+    dial(6, kPort);
+    hang_up();
+  }
+  ASSERT_TRUE(left().device->disconnect(*peer, now_).has_value());
+  settle();
+  right().events.clear();
+  right().collect();
+  EXPECT_EQ(right().events.size(), kMaxEvents / 2 + 1);
+  EXPECT_TRUE(right().has(EventKind::PeerClosed));
+  const auto request = right().take(EventKind::ConnectRequest);
+  ASSERT_TRUE(request);
+  const auto answer = right().device->accept(request->connection, *right().make_qp(), {}, now_, {});
+  ASSERT_FALSE(answer.has_value());
+  EXPECT_EQ(answer.error().code, ErrorCode::NotFound);
+}
+
+}  // namespace
+}  // namespace rnic::device

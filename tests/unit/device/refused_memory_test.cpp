@@ -1,0 +1,211 @@
+// The machine refuses one piece of memory, each in turn, in the middle of a start-up.
+
+#include "device_pair.hpp"
+#include "support/live_memory.hpp"
+#include "support/logged.hpp"
+
+namespace rnic::device {
+namespace {
+
+class RefusedMemory : public DevicePair {
+ protected:
+  RefusedMemory() = default;
+  explicit RefusedMemory(const Tweak& tweak) : DevicePair(tweak) {}
+
+  /// A Request has come to the right device.
+  Event request(QueuePair* from) {
+    EXPECT_TRUE(left().device->connect(*from, right_end(), {}, now_).has_value());
+    EXPECT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
+    return *right().take(EventKind::ConnectRequest);
+  }
+  void destroy(Host& host, QueuePair* qp) {
+    const QueuePairSpec spec = qp->spec();
+    EXPECT_TRUE(host.device->destroy_qp(qp).has_value());
+    EXPECT_TRUE(host.device->destroy_cq(spec.send_cq).has_value());
+    EXPECT_TRUE(host.device->destroy_cq(spec.receive_cq).has_value());
+    EXPECT_TRUE(host.device->free_pd(spec.pd).has_value());
+  }
+};
+
+// An answer that could not be given can be given again, by the same queue pair.
+TEST_F(RefusedMemory, AnAcceptCanBeRepeated) {
+  int64_t n = 0;
+  for (bool refused = true; refused; ++n) {
+    QueuePair* near = left().make_qp(4, 16);
+    QueuePair* far = right().make_qp(4, 16);
+    const Event event = request(near);
+    const std::vector<uint8_t> reply(200, 7);
+    const auto accept = [&] {
+      try {
+        return right().device->accept(event.connection, *far, reply, now_, {}).has_value();
+      } catch (const std::bad_alloc&) {
+        return false;
+      }
+    };
+    test::refuse_memory_after(n);
+    const bool accepted = accept();
+    refused = test::refuse_no_more();
+    EXPECT_TRUE(accepted || refused);
+    if (!accepted) {
+      EXPECT_TRUE(accept()) << n;
+    }
+    EXPECT_TRUE(run_until([&] { return left().has(EventKind::Established); })) << n;
+    left().take(EventKind::Established);
+    destroy(left(), near);
+    destroy(right(), far);
+    run_for(std::chrono::milliseconds(100));
+  }
+  EXPECT_GT(n, 1);
+}
+
+// The same of a reject.
+TEST_F(RefusedMemory, ARejectCanBeRepeated) {
+  int64_t n = 0;
+  for (bool refused = true; refused; ++n) {
+    QueuePair* near = left().make_qp(4, 16);
+    const Event event = request(near);
+    const std::vector<uint8_t> reply(200, 7);
+    const auto reject = [&] {
+      try {
+        return right().device->reject(event.connection, reply, now_).has_value();
+      } catch (const std::bad_alloc&) {
+        return false;
+      }
+    };
+    test::refuse_memory_after(n);
+    const bool rejected = reject();
+    refused = test::refuse_no_more();
+    EXPECT_TRUE(rejected || refused);
+    if (!rejected) {
+      EXPECT_TRUE(reject()) << n;
+    }
+    EXPECT_TRUE(run_until([&] { return left().has(EventKind::Rejected); })) << n;
+    EXPECT_EQ(left().take(EventKind::Rejected)->private_data, reply);
+    destroy(left(), near);
+    run_for(std::chrono::milliseconds(200));
+  }
+  EXPECT_GT(n, 1);
+}
+
+// A connection of which the private data finds no room is given up, counted and told of.
+TEST_F(RefusedMemory, AStartThatCannotGoOnIsGivenUpAndCounted) {
+  constexpr int64_t kTrials = 40;
+  test::Logged log;
+  for (int64_t n = 0; n < kTrials; ++n) {
+    QueuePair* near = left().make_qp(4, 16);
+    QueuePair* far = right().make_qp(4, 16);
+    const Event event = request(near);
+    const std::vector<uint8_t> reply(200, 7);
+    ASSERT_TRUE(right().device->accept(event.connection, *far, reply, now_, {}).has_value());
+    right().device->poll(now_);
+    test::refuse_memory_after(n);
+    for (int turn = 0; turn < 20; ++turn) {
+      now_ += std::chrono::microseconds(1);
+      try {
+        left().device->poll(now_);
+      } catch (const std::bad_alloc&) {  // the turn ends, and the next goes on
+      }
+    }
+    test::refuse_no_more();
+    run_for(std::chrono::milliseconds(100));
+    destroy(left(), near);
+    destroy(right(), far);
+    run_for(std::chrono::milliseconds(100));
+    left().collect();
+    right().collect();
+    left().events.clear();
+    right().events.clear();
+  }
+  const uint64_t given_up = left().device->device_counters().starved_connections;
+  EXPECT_GE(given_up, 1u);
+  EXPECT_LE(given_up, static_cast<uint64_t>(kTrials));
+  const std::string said = log.take();
+  EXPECT_NE(said.find("left: the connection with 10.0.0.2:7471 was given up: out of memory"),
+            std::string::npos)
+      << said;
+}
+
+// A newcomer for whom there is no memory is reset, and the next one served.
+TEST_F(RefusedMemory, AnAssociationWithoutAPlaceIsRefusedAndCounted) {
+  test::Logged log;
+  for (int64_t n = 0; n < 20; ++n) {
+    QueuePair* qp = left().make_qp(4, 16);
+    ASSERT_TRUE(left().device->connect(*qp, right_end(), {}, now_).has_value());
+    for (int turn = 0; turn < 20; ++turn) {
+      now_ += std::chrono::microseconds(25);
+      left().device->poll(now_);
+      test::refuse_memory_after(n);
+      try {
+        right().device->poll(now_);
+      } catch (const std::bad_alloc&) {  // the turn ends, and the next goes on
+      }
+      test::refuse_no_more();
+    }
+    run_for(std::chrono::milliseconds(100));
+    destroy(left(), qp);
+    run_for(std::chrono::milliseconds(100));
+    for (Host* host : {&left(), &right()}) {
+      host->collect();
+      host->events.clear();
+    }
+  }
+  EXPECT_GE(right().device->device_counters().starved_connections, 1u);
+  EXPECT_EQ(right().device->live_connections(), 0u);
+  const std::string said = log.take();
+  EXPECT_NE(said.find("refused: out of memory"), std::string::npos) << said;
+  QueuePair* near = left().make_qp(4, 16);
+  connect(near, right().make_qp(4, 16));
+}
+
+/// The left device asks with revision 0, of which private data may be long.
+class RefusedDraft : public RefusedMemory {
+ protected:
+  RefusedDraft()
+      : RefusedMemory([](DeviceConfig& config) {
+          config.mpa.permissive = true;
+          if (config.name == "left") config.mpa.revision = 0;
+        }) {}
+};
+
+// The start-up fails by this side's trouble, and the application is told so.
+TEST_F(RefusedDraft, ARequestThatFindsNoRoomIsTold) {
+  const std::vector<uint8_t> data(1000, 7);
+  std::optional<Event> failed;
+  for (int64_t n = 0; n < 20 && !failed; ++n) {
+    QueuePair* qp = left().make_qp(4, 16);
+    ASSERT_TRUE(left().device->connect(*qp, right_end(), data, now_).has_value());
+    const uint64_t before = left().device->tcp_counters().octets_out;
+    const auto asked = [&] {
+      return left().device->tcp_counters().octets_out >= before + data.size();
+    };
+    ASSERT_TRUE(run_until(asked));
+    test::refuse_memory_after(n);
+    for (int turn = 0; turn < 20; ++turn) {
+      now_ += std::chrono::microseconds(10);
+      try {
+        right().device->poll(now_);
+      } catch (const std::bad_alloc&) {  // the turn ends, and the next goes on
+      }
+    }
+    test::refuse_no_more();
+    failed = right().take(EventKind::RequestFailed);
+    destroy(left(), qp);
+    run_for(std::chrono::milliseconds(100));
+  }
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->detail, "this side has no memory for the start-up");
+  EXPECT_EQ(failed->fault.layer, rdmap::FaultLayer::Llp);
+  EXPECT_EQ(failed->fault.code, static_cast<uint8_t>(llp::FramingError::LocalCatastrophic));
+  EXPECT_EQ(right().device->live_connections(), 0u);
+}
+
+// A turn that an exception has ended is told by whoever has called it.
+TEST_F(RefusedMemory, TurnsThatEndEarlyAreCounted) {
+  for (uint64_t n = 1; n <= 3; ++n) {
+    left().device->count_starved_turn();
+    EXPECT_EQ(left().device->device_counters().starved_turns, n);
+  }
+}
+
+}  // namespace
+}  // namespace rnic::device

@@ -1,0 +1,204 @@
+// Domains, regions, queues: what fails leaves nothing behind.
+
+#include "device_pair.hpp"
+
+namespace rnic::device {
+namespace {
+
+/// A device with few of everything, so that each limit can be reached.
+class Resources : public DevicePair {
+ protected:
+  static constexpr uint32_t kPds = 4;  // domain 0 is never given out
+  static constexpr uint32_t kCqs = 4;
+  static constexpr uint32_t kQps = 3;
+  static constexpr uint32_t kRegions = 5;
+  static constexpr uint32_t kDepth = 16;
+
+  Resources()
+      : DevicePair([](DeviceConfig& config) {
+          config.limits.max_pds = kPds;
+          config.limits.max_cqs = kCqs;
+          config.limits.max_qps = kQps;
+          config.limits.max_regions = kRegions;
+          config.limits.max_work_depth = kDepth;
+          config.limits.max_reads = 8;
+        }) {}
+
+  Device& device() { return *left().device; }
+
+  [[nodiscard]] mem::RegionSpec region(uint32_t pd) {
+    mem::RegionSpec spec;
+    spec.address = memory_.data();
+    spec.length = memory_.size();
+    spec.pd = pd;
+    spec.rights = Access::LocalWrite;
+    return spec;
+  }
+  static QueuePairSpec queues(uint32_t pd, CompletionQueue* cq) {
+    QueuePairSpec spec;
+    spec.pd = pd;
+    spec.send_cq = spec.receive_cq = cq;
+    spec.send_depth = spec.receive_depth = kDepth;
+    spec.ird = spec.ord = 8;
+    return spec;
+  }
+
+  /// Takes everything that the limits allow, sees each limit, and gives it back.
+  void take_all_and_return() {
+    std::vector<uint32_t> pds;
+    std::vector<CompletionQueue*> cqs;
+    std::vector<QueuePair*> qps;
+    std::vector<mem::Stag> regions;
+    while (auto pd = device().alloc_pd()) pds.push_back(*pd);
+    while (auto cq = device().create_cq(kDepth)) cqs.push_back(*cq);
+    ASSERT_FALSE(pds.empty() || cqs.empty());
+    while (auto qp = device().create_qp(queues(pds[0], cqs[0]))) qps.push_back(*qp);
+    while (auto stag = device().register_memory(region(pds[0]))) regions.push_back(*stag);
+    EXPECT_EQ(pds.size(), kPds);
+    EXPECT_EQ(cqs.size(), kCqs);
+    EXPECT_EQ(qps.size(), kQps);
+    EXPECT_EQ(regions.size(), kRegions);
+    EXPECT_EQ(device().memory().live(), kRegions);
+    EXPECT_FALSE(device().free_pd(pds[0]));
+    EXPECT_FALSE(device().destroy_cq(cqs[0]));
+    for (QueuePair* qp : qps) EXPECT_TRUE(device().destroy_qp(qp));
+    for (const mem::Stag stag : regions) EXPECT_TRUE(device().deregister_memory(stag));
+    for (CompletionQueue* cq : cqs) EXPECT_TRUE(device().destroy_cq(cq));
+    for (const uint32_t pd : pds) EXPECT_TRUE(device().free_pd(pd));
+    EXPECT_EQ(device().memory().live(), 0u);
+  }
+
+  /// Every way in which a region or a queue pair cannot be made.
+  void fail_in_every_way(uint32_t pd, CompletionQueue* cq) {
+    constexpr uint32_t kNoPd = 1000;
+    EXPECT_FALSE(device().register_memory(region(kNoPd)));
+    auto bad_region = region(pd);
+    bad_region.address = nullptr;
+    EXPECT_FALSE(device().register_memory(bad_region));
+    bad_region = region(pd);
+    bad_region.length = 0;
+    EXPECT_FALSE(device().register_memory(bad_region));
+    bad_region.length = UINT64_MAX;  // passes the end of the address space
+    EXPECT_FALSE(device().register_memory(bad_region));
+    EXPECT_FALSE(device().create_cq(0));
+    EXPECT_FALSE(device().create_cq(2 * kDepth + 1));
+    for (uint32_t QueuePairSpec::*field :
+         {&QueuePairSpec::send_depth, &QueuePairSpec::receive_depth, &QueuePairSpec::ird,
+          &QueuePairSpec::ord}) {
+      auto spec = queues(pd, cq);
+      spec.*field = kDepth + 1;
+      EXPECT_FALSE(device().create_qp(spec));
+    }
+    for (CompletionQueue* QueuePairSpec::*field :
+         {&QueuePairSpec::send_cq, &QueuePairSpec::receive_cq}) {
+      auto spec = queues(pd, cq);
+      spec.*field = nullptr;
+      EXPECT_FALSE(device().create_qp(spec));
+    }
+    EXPECT_FALSE(device().create_qp(queues(kNoPd, cq)));
+  }
+
+  std::vector<uint8_t> memory_ = std::vector<uint8_t>(4096);
+};
+
+// A failed call counts no user of its domain or completion queue, and takes no place: both can be
+// removed at once, and as many regions, queues and domains can be made as before.
+TEST_F(Resources, WhatFailsLeavesNothingBehind_BUG_10) {
+  const uint64_t registered = device().device_counters().regions_registered;
+  for (int i = 0; i < 20; ++i) {  // more often than any limit here
+    const auto pd = device().alloc_pd();
+    const auto cq = device().create_cq(kDepth);
+    ASSERT_TRUE(pd && cq);
+    fail_in_every_way(*pd, *cq);
+    EXPECT_EQ(device().memory().live(), 0u);
+    EXPECT_TRUE(device().destroy_cq(*cq));
+    EXPECT_TRUE(device().free_pd(*pd));
+  }
+  EXPECT_EQ(device().device_counters().regions_registered, registered);
+  // The limits themselves are ways to fail: twice, so that the second time sees the first.
+  take_all_and_return();
+  take_all_and_return();
+}
+
+// The same of what removes: a name that is gone takes nothing from what has its place now.
+TEST_F(Resources, RemovingTwiceTakesNothing_BUG_10) {
+  const uint32_t pd = *device().alloc_pd();
+  CompletionQueue* cq = *device().create_cq(kDepth);
+  QueuePair* qp = *device().create_qp(queues(pd, cq));
+  const mem::Stag old = *device().register_memory(region(pd));
+  ASSERT_TRUE(device().deregister_memory(old));
+  EXPECT_FALSE(device().deregister_memory(old));
+  const mem::Stag stag = *device().register_memory(region(pd));
+  EXPECT_FALSE(device().deregister_memory(old));
+  EXPECT_EQ(device().memory().live(), 1u);
+  EXPECT_FALSE(device().free_pd(pd)) << "its region and its queue pair are still there";
+  EXPECT_TRUE(device().destroy_qp(qp));
+  EXPECT_FALSE(device().destroy_qp(qp));
+  EXPECT_FALSE(device().free_pd(pd)) << "its region is still there";
+  EXPECT_TRUE(device().deregister_memory(stag));
+  EXPECT_TRUE(device().destroy_cq(cq));
+  EXPECT_FALSE(device().destroy_cq(cq));
+  EXPECT_TRUE(device().free_pd(pd));
+  EXPECT_FALSE(device().free_pd(pd));
+  take_all_and_return();
+}
+
+// An active open that cannot begin gives its connection back, and the queue pair stays unused.
+TEST_F(Resources, AConnectThatCannotBeginLeavesNothing_BUG_10) {
+  QueuePair* qp = *device().create_qp(queues(*device().alloc_pd(), *device().create_cq(kDepth)));
+  const Endpoint nowhere{IpAddress{0xfd00000000000000, 7}, kPort};  // no such family here
+  for (uint32_t i = 0; i < 2 * device().config().limits.max_connections; ++i) {
+    EXPECT_FALSE(device().connect(*qp, nowhere, {}, now_));
+    EXPECT_FALSE(device().connect(*qp, {right_end().address, 0}, {}, now_));
+    EXPECT_FALSE(device().connect(*qp, right_end(), octets(600, 1), now_));
+  }
+  EXPECT_EQ(device().live_connections(), 0u);
+  EXPECT_TRUE(device().connect(*qp, right_end(), {}, now_));
+}
+
+// What is not a queue pair of this device is none, and is not looked into.
+TEST_F(Resources, OnlyOnesOwnQueuePairsAreDestroyed) {
+  const auto nobody = device().destroy_qp(nullptr);
+  ASSERT_FALSE(nobody.has_value());
+  EXPECT_EQ(nobody.error().code, ErrorCode::NotFound);
+  QueuePair* mine = *device().create_qp(queues(*device().alloc_pd(), *device().create_cq(kDepth)));
+  const auto spec = queues(*right().device->alloc_pd(), *right().device->create_cq(kDepth));
+  for (uint32_t i = 0; i < kQps; ++i) {  // those of numbers that are taken here, and are not
+    const auto other = right().device->create_qp(spec);
+    ASSERT_TRUE(other.has_value());
+    EXPECT_FALSE(device().destroy_qp(*other).has_value()) << i;
+  }
+  EXPECT_TRUE(device().destroy_qp(mine).has_value());
+}
+
+// Connections that yield have 64 places beside those of the limit, and there is nothing else.
+TEST_F(Resources, MemoryOfConnectionsIsToldByTheConnection) {
+  const uint64_t each = Device::connection_octets_for(1) - Device::connection_octets_for(0);
+  for (const uint32_t most : {0u, 1u, 1000u}) {
+    EXPECT_EQ(Device::connection_octets_for(most), (most + 64) * each) << most;
+  }
+}
+
+// A connection has its place, and an entry in each list of what ends, is orphaned or dialled again.
+TEST_F(Resources, MemoryOfAConnectionHoldsItsEntriesToo) {
+  const uint64_t each = Device::connection_octets_for(1) - Device::connection_octets_for(0);
+  EXPECT_GE(each, sizeof(Connection) + sizeof(base::Handle) + 2 * sizeof(void*));
+}
+
+// Queues cost as much as their entries, of which there are powers of two, and nothing beside them.
+TEST_F(Resources, MemoryOfAQueuePairIsToldByTheEntry) {
+  const auto octets = [](uint32_t send_depth, uint32_t receive_depth) {
+    return QueuePair::octets_for({.send_depth = send_depth, .receive_depth = receive_depth});
+  };
+  const uint64_t send = octets(2, 1) - octets(1, 1);
+  const uint64_t receive = octets(1, 2) - octets(1, 1);
+  EXPECT_GE(send, 2 * sizeof(SendRequest)) << "posted, and with the endpoint";
+  EXPECT_GE(receive, 2 * sizeof(ReceiveRequest)) << "posted, and with the endpoint";
+  for (const uint32_t depth : {1u, 16u, 4096u}) {
+    EXPECT_EQ(octets(depth, 2 * depth), depth * (send + 2 * receive)) << depth;
+    EXPECT_EQ(octets(2 * depth, depth), depth * (2 * send + receive)) << depth;
+  }
+}
+
+}  // namespace
+}  // namespace rnic::device
