@@ -18,7 +18,7 @@ import unittest
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SIEGE = os.path.join(TESTS, "siege")
-sys.path[:0] = [SIEGE, os.path.join(TESTS, "support")]
+sys.path[:0] = [SIEGE, os.path.join(TESTS, "apps")]
 sys.dont_write_bytecode = True
 import arena  # noqa: E402
 import ports  # noqa: E402

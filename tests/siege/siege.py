@@ -18,7 +18,7 @@ import sys
 import time
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path[:0] = [os.path.join(TESTS, "siege"), os.path.join(TESTS, "support")]
+sys.path[:0] = [os.path.join(TESTS, "siege"), os.path.join(TESTS, "apps")]
 sys.dont_write_bytecode = True
 import arena  # noqa: E402
 import ports  # noqa: E402
