@@ -15,6 +15,10 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True
+import ports  # noqa: E402
+
 PERF, PING, DEMO, STREAM = (os.path.abspath(path) for path in sys.argv[1:5])
 APPS = {"rnic-perf": PERF, "rnic-ping": PING, "rnic-demo": DEMO, "rnic-stream": STREAM}
 PERF_KEYS = ["op", "size", "mtu", "cores", "checksum", "crc", "markers", "goodput_gbps",
@@ -314,7 +318,8 @@ class Results(Case):
 
     # What one types first, on two machines: no configuration, no rights, and it meets.
     def test_server_and_client_without_a_configuration(self):
-        for app, args, port in (("rnic-ping", [], "47472"), ("rnic-perf", ["client"], "47471")):
+        for app, args in (("rnic-ping", []), ("rnic-perf", ["client"])):
+            port = str(ports.free_port())
             with self.subTest(app=app):
                 with Server(APPS[app], self.folder, "--port", port) as server:
                     result = self.result(app, *args, "127.0.0.1", "--port", port, "--json")

@@ -16,21 +16,17 @@ import sys
 import time
 import unittest
 
-SIEGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "siege")
-sys.path.insert(0, SIEGE)
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SIEGE = os.path.join(TESTS, "siege")
+sys.path[:0] = [SIEGE, os.path.join(TESTS, "apps")]
 sys.dont_write_bytecode = True
 import arena  # noqa: E402
+import ports  # noqa: E402
 
 PERF, PING = (os.path.abspath(path) for path in sys.argv[1:3])
 SILENT_PEER_KB = 256
 # Meson sets it, and malloc() then writes to all that it gives: memory that nobody uses would count.
 os.environ.pop("MALLOC_PERTURB_", None)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Servers:
@@ -40,7 +36,7 @@ class Servers:
 
     def setUp(self):
         try:
-            self.place = self.enterContext(self.arena(free_port()))
+            self.place = self.enterContext(self.arena(ports.free_port()))
         except arena.Unavailable as why:
             self.skipTest(str(why))
 

@@ -17,21 +17,16 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.join(TESTS, "siege"), os.path.join(TESTS, "apps")]
 sys.dont_write_bytecode = True
 import arena  # noqa: E402
+import ports  # noqa: E402
 import strangers  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ALL_FORMS = ("other", "own", "client")
 SHARE = 0.99
-
-
-def free_port():
-    import socket
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def honest_start(place, ping):
@@ -82,7 +77,7 @@ def besiege(place, options, form):
 
 
 def one_form(place_class, options, form):
-    with place_class(free_port()) as place, place.server(options.ping) as server:
+    with place_class(ports.free_port()) as place, place.server(options.ping) as server:
         before = server.memory_kb()
         inside, tried, slowest, fates = besiege(place, options, form)
         grown = server.memory_kb() - before

@@ -98,6 +98,14 @@ class ProofRecord(unittest.TestCase):
             self.assertEqual(status, 0)
             self.assertRegex(out, rf"stale since \w+ change {path}")
 
+    def test_a_proof_holds_where_a_change_was_taken_back(self):
+        self.change("lib/a.cpp", "int before;")
+        self.call("run", "sim", "--", "echo", "1 seeds, 0 failures")
+        self.change("lib/a.cpp", "int changed;")
+        self.assertIn("stale", self.call("check")[1])
+        self.change("lib/a.cpp", "int before;")
+        self.assertIn("holds", self.call("check")[1])
+
     def test_a_commit_that_does_not_exist_fails(self):
         self.call("write", "siw", "--command", "x", "--result", "y")
         page = proof_record.Page(self.root)
