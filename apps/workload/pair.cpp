@@ -30,36 +30,35 @@ class Attempt {
 
  private:
   bool step() {
-    Event event;
-    while (pair_.responder->device.poll_event(event)) on_responder(event);
-    while (pair_.initiator->device.poll_event(event)) on_initiator(event);
+    while (const auto event = pair_.responder->device.poll_event()) on_responder(*event);
+    while (const auto event = pair_.initiator->device.poll_event()) on_initiator(*event);
     return !failure_.empty() || (initiator_up_ && responder_up_);
   }
 
   void on_responder(const Event& event) {
-    if (event.kind == EventKind::ConnectRequest) {
-      if (!same(options_.initiator_data, event.private_data)) {
+    if (const auto* asked = std::get_if<event::ConnectRequest>(&event)) {
+      if (!same(options_.initiator_data, asked->private_data)) {
         failure_ = "the private data of the request did not arrive unchanged";
-        static_cast<void>(pair_.responder->device.reject(event.request));
+        static_cast<void>(pair_.responder->device.reject(asked->request));
         return;
       }
-      const Status accepted = pair_.responder->qp.accept(event.request, options_.responder_data);
+      const Status accepted = pair_.responder->qp.accept(asked->request, options_.responder_data);
       if (!accepted) failure_ = accepted.error().message;
-    } else if (event.kind == EventKind::Established) {
+    } else if (std::holds_alternative<event::Established>(event)) {
       responder_up_ = true;
     } else {
-      failure_ = std::string("responder: ") + to_string(event.kind) + ": " + event.detail;
+      failure_ = std::string("responder: ") + to_string(event) + ": " + common(event).detail;
     }
   }
 
   void on_initiator(const Event& event) {
-    if (event.kind == EventKind::Established) {
+    if (const auto* up = std::get_if<event::Established>(&event)) {
       initiator_up_ = true;
-      if (!same(options_.responder_data, event.private_data)) {
+      if (!same(options_.responder_data, up->private_data)) {
         failure_ = "the private data of the reply did not arrive unchanged";
       }
     } else {
-      failure_ = std::string("initiator: ") + to_string(event.kind) + ": " + event.detail;
+      failure_ = std::string("initiator: ") + to_string(event) + ": " + common(event).detail;
     }
   }
 
@@ -124,16 +123,15 @@ Status disconnect_pair(Context& context, Pair& pair, int64_t timeout_ms) {
   int gone = 0;
   bool responder_closing = false;
   const auto step = [&] {
-    Event event;
-    while (pair.initiator->device.poll_event(event)) {
-      if (event.kind == EventKind::Disconnected) ++gone;
+    while (const auto event = pair.initiator->device.poll_event()) {
+      if (std::holds_alternative<event::Disconnected>(*event)) ++gone;
     }
-    while (pair.responder->device.poll_event(event)) {
-      if (event.kind == EventKind::PeerClosed && !responder_closing) {
+    while (const auto event = pair.responder->device.poll_event()) {
+      if (std::holds_alternative<event::PeerClosed>(*event) && !responder_closing) {
         responder_closing = true;
         static_cast<void>(pair.responder->qp.disconnect());
       }
-      if (event.kind == EventKind::Disconnected) ++gone;
+      if (std::holds_alternative<event::Disconnected>(*event)) ++gone;
     }
     return gone == 2;
   };

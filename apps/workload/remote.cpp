@@ -22,9 +22,10 @@ uint64_t get(const uint8_t* at, int octets) {
 
 /// What a server says with its reject, where it is text.
 std::string reason_in(const Event& event) {
-  const std::vector<uint8_t>& octets = event.private_data;
+  const auto* rejected = std::get_if<event::Rejected>(&event);
+  if (rejected == nullptr || rejected->private_data.empty()) return {};
+  const std::vector<uint8_t>& octets = rejected->private_data;
   const auto printable = [](uint8_t octet) { return octet >= ' ' && octet <= '~'; };
-  if (event.kind != EventKind::Rejected || octets.empty()) return {};
   if (!std::all_of(octets.begin(), octets.end(), printable)) return {};
   return ": " + std::string(octets.begin(), octets.end());
 }
@@ -87,16 +88,17 @@ Result<std::vector<uint8_t>> connect_end(Context& context, End& end, const std::
   if (Status status = end.qp.connect(address, port); !status) {
     return tl::unexpected(status.error());
   }
-  Event event;
-  const bool answered =
-      context.wait_until([&] { return interrupted() || end.device.poll_event(event); }, timeout_ms);
+  std::optional<Event> event;
+  const bool answered = context.wait_until(
+      [&] { return interrupted() || (event = end.device.poll_event()).has_value(); }, timeout_ms);
   const std::string peer = address + ":" + std::to_string(port);
   if (!answered || interrupted()) {
     return tl::unexpected(not_there("no answer from " + peer, timeout_ms));
   }
-  if (event.kind == EventKind::Established) return event.private_data;
-  return tl::unexpected(Error{ErrorCode::Unreachable, peer + ": " + to_string(event.kind) + ": " +
-                                                          event.detail + reason_in(event)});
+  if (auto* up = std::get_if<event::Established>(&*event)) return std::move(up->private_data);
+  return tl::unexpected(
+      Error{ErrorCode::Unreachable,
+            peer + ": " + to_string(*event) + ": " + common(*event).detail + reason_in(*event)});
 }
 
 Result<Completion> await(Context& context, CompletionQueue& queue, int64_t timeout_ms,

@@ -46,7 +46,7 @@ void Server::say(const std::string& line) {
 }
 
 void Server::step() {
-  for (Event event; device_.poll_event(event);) on_event(event);
+  while (const auto event = device_.poll_event()) on_event(*event);
   for (size_t i = 0; i < seats_.size();) {
     Seat& seat = seats_[i];
     const Status status = seat.session->step();
@@ -70,15 +70,16 @@ size_t Server::seat_of(uint32_t qp) const {
 }
 
 void Server::on_event(const Event& event) {
-  if (event.kind == EventKind::ConnectRequest) return receive(event);
-  if (event.kind != EventKind::PeerClosed) return;
-  if (const size_t i = seat_of(event.qp); i != seats_.size()) {
+  if (const auto* asked = std::get_if<event::ConnectRequest>(&event)) return receive(*asked);
+  if (!std::holds_alternative<event::PeerClosed>(event)) return;
+  if (const size_t i = seat_of(common(event).qp); i != seats_.size()) {
     seats_[i].finishing = true;
     seats_[i].session->finish();
   }
 }
 
-void Server::receive(const Event& request) {
+void Server::receive(const event::ConnectRequest& request) {
+  const std::string remote = to_string(request.remote);
   if (guests_.full() && !make_room(request)) {
     return reject(
         request, "no place: " + std::to_string(seats_.size()) + " clients are at work (--clients)");
@@ -89,25 +90,26 @@ void Server::receive(const Event& request) {
   if (lacks && make_room(request)) session = welcome_(device_, request.request);
   if (!session && session.error().code == ErrorCode::NotFound) return;  // gone while it waited
   if (!session) return reject(request, session.error().message);
-  say("client " + request.remote);
-  guests_.enter((*session)->qp(), request.remote, context_.now_ns());
-  seats_.push_back({std::move(*session), request.remote});
+  say("client " + remote);
+  guests_.enter((*session)->qp(), remote, context_.now_ns());
+  seats_.push_back({std::move(*session), remote});
 }
 
-bool Server::make_room(const Event& request) {
-  const auto who = guests_.gives_way(request.remote, context_.now_ns());
+bool Server::make_room(const event::ConnectRequest& request) {
+  const std::string remote = to_string(request.remote);
+  const auto who = guests_.gives_way(remote, context_.now_ns());
   if (!who) return false;
   const std::string most =
       guests_.full()
           ? std::to_string(options_.clients) + " clients are the most (--clients)"
           : "there is nothing left for one more than " + std::to_string(seats_.size()) + " clients";
-  end(seat_of(*who), "was let go for " + request.remote + ": it said nothing, and " + most);
+  end(seat_of(*who), "was let go for " + remote + ": it said nothing, and " + most);
   return true;
 }
 
 /// The client is told why, in the private data of the Reply.
-void Server::reject(const Event& request, const std::string& why) {
-  say(program_ + ": " + request.remote + " rejected: " + why);
+void Server::reject(const event::ConnectRequest& request, const std::string& why) {
+  say(program_ + ": " + to_string(request.remote) + " rejected: " + why);
   const std::string told = why.substr(0, kMaxPrivateData);
   const auto* octets = reinterpret_cast<const uint8_t*>(told.data());
   static_cast<void>(device_.reject(request.request, {octets, told.size()}));

@@ -58,9 +58,9 @@ class Server {
   };
 
   void on_event(const Event& event);
-  void receive(const Event& request);
-  bool make_room(const Event& request);
-  void reject(const Event& request, const std::string& why);
+  void receive(const event::ConnectRequest& request);
+  bool make_room(const event::ConnectRequest& request);
+  void reject(const event::ConnectRequest& request, const std::string& why);
   void let_silent_go();
   void end(size_t index, const std::string& why);
   [[nodiscard]] size_t seat_of(uint32_t qp) const;

@@ -51,4 +51,11 @@ Result<IpAddress> parse_ip(const std::string& text) {
                               "\"" + text + "\" is not an IP address: write 10.0.0.1 or fd00::1"});
 }
 
+Result<Endpoint> parse_endpoint(const std::string& address, uint16_t port) {
+  if (address.empty()) return Endpoint{{}, port};
+  const auto ip = parse_ip(address);
+  if (!ip) return tl::unexpected(ip.error());
+  return Endpoint{*ip, port};
+}
+
 }  // namespace rnic

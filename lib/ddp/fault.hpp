@@ -7,54 +7,40 @@
 
 #include "base/bytes.hpp"
 #include "mem/stag_table.hpp"
+#include "rnic/fault.hpp"
 #include "wire/ddp.hpp"
 
 namespace rnic::ddp {
-
-/// Layer numbers as RFC 5040 s.4.8 counts them. The layer above passes its own verdicts through
-/// DDP.
-inline constexpr uint8_t kLayerUpper = 0;
-inline constexpr uint8_t kLayerDdp = 1;
 
 // Error types (RFC 5041 s.7.2).
 inline constexpr uint8_t kLocalCatastrophic = 0x0;
 inline constexpr uint8_t kTaggedBuffer = 0x1;
 inline constexpr uint8_t kUntaggedBuffer = 0x2;
 
-/// A check that failed. `rule == nullptr`: none did.
-struct Fault {
-  uint8_t layer = kLayerDdp;
-  uint8_t type = 0;
-  uint8_t code = 0;
-  const char* rule = nullptr;  ///< requirement or RFC section that was broken
-
-  [[nodiscard]] constexpr bool failed() const { return rule != nullptr; }
-};
-
 inline constexpr Fault kNoFault{};
-inline constexpr Fault kCatastrophic{kLayerDdp, kLocalCatastrophic, 0x00, "DDP-7.2-01"};
+inline constexpr Fault kCatastrophic{FaultLayer::Ddp, kLocalCatastrophic, 0x00, "DDP-7.2-01"};
 
-inline constexpr Fault kTaggedInvalidStag{kLayerDdp, kTaggedBuffer, 0x00, "DDP-7.1-07"};
-inline constexpr Fault kTaggedBounds{kLayerDdp, kTaggedBuffer, 0x01, "DDP-7.1-08"};
-inline constexpr Fault kTaggedNotAssociated{kLayerDdp, kTaggedBuffer, 0x02, "DDP-7.1-09"};
-inline constexpr Fault kTaggedWrap{kLayerDdp, kTaggedBuffer, 0x03, "DDP-7.1-10"};
-inline constexpr Fault kTaggedVersion{kLayerDdp, kTaggedBuffer, 0x04, "DDP-4.1-07"};
+inline constexpr Fault kTaggedInvalidStag{FaultLayer::Ddp, kTaggedBuffer, 0x00, "DDP-7.1-07"};
+inline constexpr Fault kTaggedBounds{FaultLayer::Ddp, kTaggedBuffer, 0x01, "DDP-7.1-08"};
+inline constexpr Fault kTaggedNotAssociated{FaultLayer::Ddp, kTaggedBuffer, 0x02, "DDP-7.1-09"};
+inline constexpr Fault kTaggedWrap{FaultLayer::Ddp, kTaggedBuffer, 0x03, "DDP-7.1-10"};
+inline constexpr Fault kTaggedVersion{FaultLayer::Ddp, kTaggedBuffer, 0x04, "DDP-4.1-07"};
 
-inline constexpr Fault kUntaggedQn{kLayerDdp, kUntaggedBuffer, 0x01, "DDP-7.1-01"};
-inline constexpr Fault kUntaggedNoBuffer{kLayerDdp, kUntaggedBuffer, 0x02, "DDP-7.1-02"};
-inline constexpr Fault kUntaggedMsnRange{kLayerDdp, kUntaggedBuffer, 0x03, "DDP-7.1-03"};
-inline constexpr Fault kUntaggedMo{kLayerDdp, kUntaggedBuffer, 0x04, "DDP-7.1-04"};
-inline constexpr Fault kUntaggedTooLong{kLayerDdp, kUntaggedBuffer, 0x05, "DDP-7.1-05"};
-inline constexpr Fault kUntaggedVersion{kLayerDdp, kUntaggedBuffer, 0x06, "DDP-4.1-07"};
+inline constexpr Fault kUntaggedQn{FaultLayer::Ddp, kUntaggedBuffer, 0x01, "DDP-7.1-01"};
+inline constexpr Fault kUntaggedNoBuffer{FaultLayer::Ddp, kUntaggedBuffer, 0x02, "DDP-7.1-02"};
+inline constexpr Fault kUntaggedMsnRange{FaultLayer::Ddp, kUntaggedBuffer, 0x03, "DDP-7.1-03"};
+inline constexpr Fault kUntaggedMo{FaultLayer::Ddp, kUntaggedBuffer, 0x04, "DDP-7.1-04"};
+inline constexpr Fault kUntaggedTooLong{FaultLayer::Ddp, kUntaggedBuffer, 0x05, "DDP-7.1-05"};
+inline constexpr Fault kUntaggedVersion{FaultLayer::Ddp, kUntaggedBuffer, 0x06, "DDP-4.1-07"};
 /// The last segment came, but the segments leave octets out or repeat some: an offset was wrong.
-inline constexpr Fault kUntaggedGap{kLayerDdp, kUntaggedBuffer, 0x04, "DDP-4.1-04"};
+inline constexpr Fault kUntaggedGap{FaultLayer::Ddp, kUntaggedBuffer, 0x04, "DDP-4.1-04"};
 /// The peer sent after it had closed its direction.
-inline constexpr Fault kAfterFinish{kLayerDdp, kLocalCatastrophic, 0x00, "DDP-6.2.1-02"};
+inline constexpr Fault kAfterFinish{FaultLayer::Ddp, kLocalCatastrophic, 0x00, "DDP-6.2.1-02"};
 
 /// RFC 5041 has no code for a ULPDU shorter than its header. It is told as the catastrophic error
 /// of DDP: what is too short to hold a header has no STag, QN or MSN that a buffer error could
 /// speak of.
-inline constexpr Fault kShortHeader{kLayerDdp, kLocalCatastrophic, 0x00, "BUG-02"};
+inline constexpr Fault kShortHeader{FaultLayer::Ddp, kLocalCatastrophic, 0x00, "BUG-02"};
 
 /// The tagged code for a refused access. RFC 5041 has none for missing rights (DDP-7.2-02): it is
 /// told as RDMAP's remote protection error 0/1/02 "access rights violation", so that the peer

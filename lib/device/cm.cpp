@@ -22,29 +22,11 @@ Status check_private_data(base::ByteView private_data, size_t most, uint8_t revi
 }
 
 uint16_t reads_of(std::optional<uint32_t> option, uint32_t own) {
-  return static_cast<uint16_t>(
-      option == mpa::kReadsByUlp ? mpa::kReadsByUlp
-                                 : std::min<uint32_t>(option.value_or(own), mpa::kReadsByUlp - 1u));
+  if (option == kReadsByApplication) return kReadsByApplication;
+  return static_cast<uint16_t>(std::min<uint32_t>(option.value_or(own), kReadsByApplication - 1u));
 }
 
 }  // namespace
-
-const char* to_string(EventKind kind) {
-  switch (kind) {
-    case EventKind::ConnectRequest: return "connect request";
-    case EventKind::Established: return "established";
-    case EventKind::ConnectFailed: return "connect failed";
-    case EventKind::Rejected: return "rejected";
-    case EventKind::RequestWithdrawn: return "request withdrawn";
-    case EventKind::RequestFailed: return "request failed";
-    case EventKind::PeerClosed: return "peer closed";
-    case EventKind::Disconnected: return "disconnected";
-    case EventKind::TerminateSent: return "terminate sent";
-    case EventKind::TerminateReceived: return "terminate received";
-    case EventKind::CompletionOverrun: return "completion overrun";
-  }
-  return "unknown";
-}
 
 mpa::StartWish make_wish(const ConnectOptions& options, const mpa::Config& config,
                          const QueuePairSpec& spec) {
@@ -135,7 +117,7 @@ Status Device::check_options(const QueuePair& qp, const ConnectOptions& options)
     return fail(ErrorCode::InvalidArgument, "MPA has the revisions 0, 1 and 2");
   }
   const auto fits = [](std::optional<uint32_t> wanted, uint32_t own) {
-    return !wanted || *wanted <= own || *wanted == mpa::kReadsByUlp;
+    return !wanted || *wanted <= own || *wanted == kReadsByApplication;
   };
   if (!fits(options.ird, qp.spec().ird) || !fits(options.ord, qp.spec().ord)) {
     return fail(ErrorCode::InvalidArgument,
@@ -269,8 +251,7 @@ void Device::redial() {
     if (!tried) status = fail(ErrorCode::ResourceExhausted, base::kOutOfMemory);
     if (status) continue;
     ++counters_.connects_failed;
-    Event event;
-    event.kind = EventKind::ConnectFailed;
+    event::ConnectFailed event;
     event.qp = qp->number();
     event.remote = redial->remote;
     event.detail = std::move(status.error().message);
@@ -288,25 +269,30 @@ void Device::give_up(Connection& connection) {
   if (connection.stream != nullptr) connection.stream->abort();
 }
 
-/// Not every reader of an event needs them, so the event comes without them rather than not at all.
-void Device::add_private_data(Event& event, base::ByteView octets) {
-  const bool added =
-      base::attempt([&] { event.private_data.assign(octets.begin(), octets.end()); });
-  if (!added) ++counters_.starved_texts;
+namespace {
+
+/// An event with what it says of its connection. \param why nullptr: nothing is to be said
+template <typename Kind>
+Kind about(Connection& connection, const char* why = nullptr) {
+  Kind event;
+  if (connection.queue_pair() != nullptr) event.qp = connection.queue_pair()->number();
+  event.local = connection.local;
+  event.remote = connection.remote;
+  if (why != nullptr) event.detail = base::worded([&] { return why; });
+  return event;
 }
+
+}  // namespace
 
 void Device::request_received(Connection& connection, base::ByteView private_data) {
   ++counters_.connect_requests;
-  Event event;
-  event.kind = EventKind::ConnectRequest;
-  event.connection = connection.handle;
-  event.local = connection.local;
-  event.remote = connection.remote;
+  auto event = about<event::ConnectRequest>(connection);
+  event.request = connection.request();
   // The application decides by them.
   const bool kept =
       base::attempt([&] { event.private_data.assign(private_data.begin(), private_data.end()); });
   if (!kept) return give_up(connection);
-  event.agreed = connection.agreed();
+  event.facts = connection.agreed();
   // From a callback of its session it cannot be answered yet.
   if (!emit_of_stranger(std::move(event))) unheard_.push_back(connection.handle);
 }
@@ -314,7 +300,7 @@ void Device::request_received(Connection& connection, base::ByteView private_dat
 /// An application that does not read its events answers nobody: the place goes to others.
 void Device::refuse_unheard() {
   for (const base::Handle handle : unheard_) {
-    if (!reject(handle, {}, last_now_)) continue;  // gone meanwhile
+    if (!reject({handle.index, handle.generation}, {}, last_now_)) continue;  // gone meanwhile
     ++counters_.requests_unheard;
     if (!strangers_logged_.allow(last_now_)) continue;
     base::log(base::LogLevel::Warning, "rnic", [&] {
@@ -326,15 +312,15 @@ void Device::refuse_unheard() {
   unheard_.clear();
 }
 
-Result<Connection*> Device::find_request(base::Handle request) {
-  Connection* connection = connections_.get(request);
+Result<Connection*> Device::find_request(RequestHandle request) {
+  Connection* connection = connections_.get({request.index, request.generation});
   if (connection == nullptr || connection->state() != ConnectionState::Requested) {
     return fail(ErrorCode::NotFound, "the connection request is gone or was answered already");
   }
   return connection;
 }
 
-Status Device::accept(base::Handle request, QueuePair& qp, base::ByteView private_data,
+Status Device::accept(RequestHandle request, QueuePair& qp, base::ByteView private_data,
                       base::Now now, const ConnectOptions& options) {
   if (auto status = check_unconnected(qp); !status) return status;
   if (auto status = check_options(qp, {.ird = options.ird,
@@ -355,7 +341,7 @@ Status Device::accept(base::Handle request, QueuePair& qp, base::ByteView privat
   return {};
 }
 
-Status Device::reject(base::Handle request, base::ByteView private_data, base::Now now) {
+Status Device::reject(RequestHandle request, base::ByteView private_data, base::Now now) {
   auto connection = find_request(request);
   if (!connection) return tl::unexpected(connection.error());
   auto fits = check_private_data(private_data, (*connection)->session().private_data_max(),
@@ -401,14 +387,9 @@ void Device::connection_started(Connection& connection, std::vector<uint8_t> pri
   ++counters_.connections_established;
   watch_silence(connection);
   if (connection.queue_pair()->orphaned()) return;
-  Event event;
-  event.kind = EventKind::Established;
-  event.qp = connection.queue_pair()->number();
-  event.connection = connection.handle;
-  event.local = connection.local;
-  event.remote = connection.remote;
+  auto event = about<event::Established>(connection);
   event.private_data = std::move(private_data);
-  event.agreed = connection.agreed();
+  event.facts = connection.agreed();
   emit(std::move(event));
   ring_doorbell(connection.queue_pair()->number());
 }
@@ -416,7 +397,7 @@ void Device::connection_started(Connection& connection, std::vector<uint8_t> pri
 namespace {
 
 /// MPA's own codes (RFC 5044 s.8, RFC 6581 s.8) of what spoils a start-up.
-rdmap::Fault fault_of(mpa::StartFailure why) {
+std::optional<Fault> fault_of(mpa::StartFailure why) {
   llp::FramingError error = llp::FramingError::None;
   switch (why) {
     case mpa::StartFailure::BadKey:
@@ -438,9 +419,9 @@ rdmap::Fault fault_of(mpa::StartFailure why) {
     case mpa::StartFailure::Refused:
     case mpa::StartFailure::Unreachable:
     case mpa::StartFailure::Unanswered: error = llp::FramingError::Closed; break;
-    default: return {};
+    default: return std::nullopt;
   }
-  return {rdmap::FaultLayer::Llp, 0, static_cast<uint8_t>(error), "MPA-8-01"};
+  return Fault{FaultLayer::Llp, 0, static_cast<uint8_t>(error), "MPA-8-01"};
 }
 
 StreamEnd end_of(mpa::StartFailure why) {
@@ -452,6 +433,14 @@ StreamEnd end_of(mpa::StartFailure why) {
     case mpa::StartFailure::RtrMissing: return StreamEnd::TimedOut;
     default: return StreamEnd::Closed;
   }
+}
+
+template <typename Kind>
+Kind ending(Connection& connection, mpa::StartFailure why, const char* text) {
+  auto event = about<Kind>(connection, text);
+  event.fault = fault_of(why);
+  event.end = end_of(why);
+  return event;
 }
 
 }  // namespace
@@ -485,36 +474,38 @@ void Device::start_failed(Connection& connection, ConnectionState before, mpa::S
   ++counters_.connects_failed;
   log_start_failure(connection, why);
   if (before == ConnectionState::Requested) --pending_requests_;
-  Event event;
-  event.local = connection.local;
-  event.remote = connection.remote;
-  event.connection = connection.handle;
-  add_private_data(event, private_data);
-  event.agreed = connection.agreed();
-  event.detail = base::worded(
-      [&] { return connection.yields != nullptr ? connection.yields : mpa::to_string(why); });
-  event.fault = fault_of(why);
-  event.end = end_of(why);
-  if (connection.queue_pair() != nullptr) {
-    if (connection.queue_pair()->orphaned()) return;
-    event.qp = connection.queue_pair()->number();
-  }
+  if (connection.queue_pair() != nullptr && connection.queue_pair()->orphaned()) return;
+  tell_start_failed(connection, before, why, private_data);
+}
+
+void Device::tell_start_failed(Connection& connection, ConnectionState before,
+                               mpa::StartFailure why, base::ByteView private_data) {
+  const char* text = connection.yields != nullptr ? connection.yields : mpa::to_string(why);
   if (why == mpa::StartFailure::RejectedByPeer) {
-    event.kind = EventKind::Rejected;
-  } else if (connection.is_responder()) {
-    // The application has done with it when it said no.
-    if (before == ConnectionState::Answered && connection.queue_pair() == nullptr) return;
-    const bool asked = before != ConnectionState::Connecting;
-    // Strangers must not push out what the application waits for.
-    event.kind = asked ? EventKind::RequestWithdrawn : EventKind::RequestFailed;
-    if (connection.queue_pair() == nullptr) {
-      emit_of_stranger(std::move(event));
-      return;
-    }
-  } else {
-    event.kind = EventKind::ConnectFailed;
+    auto event = about<event::Rejected>(connection, text);
+    // Not every reader needs them, so the event comes without them rather than not at all.
+    const bool kept =
+        base::attempt([&] { event.private_data.assign(private_data.begin(), private_data.end()); });
+    if (!kept) ++counters_.starved_texts;
+    event.facts = connection.agreed();
+    return emit(std::move(event));
   }
-  emit(std::move(event));
+  if (!connection.is_responder()) {
+    return emit(ending<event::ConnectFailed>(connection, why, text));
+  }
+  const bool stranger = connection.queue_pair() == nullptr;
+  // The application has done with it when it said no.
+  if (before == ConnectionState::Answered && stranger) return;
+  Event told;
+  if (before == ConnectionState::Connecting) {
+    told = ending<event::RequestFailed>(connection, why, text);
+  } else {
+    auto event = ending<event::RequestWithdrawn>(connection, why, text);
+    event.request = connection.request();
+    told = std::move(event);
+  }
+  // Strangers must not push out what the application waits for.
+  stranger ? void(emit_of_stranger(std::move(told))) : emit(std::move(told));
 }
 
 void Device::connection_ended(Connection& connection) {
@@ -548,6 +539,33 @@ void Device::reap_ended() {
   ended_.clear();
 }
 
+namespace {
+
+/// \param source not RtrSent, of which the application learns nothing
+Event told_by(const rdmap::EndpointEvent& source) {
+  const auto with = [&source](auto event) {
+    event.detail = base::worded([&] { return source.detail; });
+    return event;
+  };
+  switch (source.kind) {
+    case rdmap::EventKind::TerminateSent:
+      return with(event::TerminateSent{{}, source.fault.value_or(Fault{})});
+    case rdmap::EventKind::TerminateReceived:
+      return with(event::TerminateReceived{{}, source.fault.value_or(Fault{})});
+    case rdmap::EventKind::Disconnected: {
+      auto event = with(event::Disconnected{{{}, source.fault, source.end}});
+      // Short enough to need no memory.
+      if (event.detail.empty()) event.detail = to_string(source.end);
+      return event;
+    }
+    case rdmap::EventKind::PeerClosed:
+    case rdmap::EventKind::RtrSent: break;
+  }
+  return with(event::PeerClosed{});
+}
+
+}  // namespace
+
 void Device::endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& source, base::Now) {
   Connection* running = connections_.get(qp.connection);
   if (source.kind == rdmap::EventKind::RtrSent) {
@@ -559,29 +577,20 @@ void Device::endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& source, b
       running->state() == ConnectionState::Running && !running->outcome_told()) {
     start_failed(*running, ConnectionState::Running, mpa::StartFailure::StreamEnded, {});
   }
-  Event event;
-  event.qp = qp.number();
-  event.fault = source.fault;
-  event.end = source.end;
-  const bool yields = source.kind == rdmap::EventKind::Disconnected && running != nullptr &&
-                      running->yields != nullptr;
-  event.detail = base::worded([&] { return yields ? running->yields : source.detail; });
+  Event event = told_by(source);
+  event::Common& said = common(event);
+  said.qp = qp.number();
+  if (source.kind == rdmap::EventKind::Disconnected && running != nullptr &&
+      running->yields != nullptr) {
+    said.detail = base::worded([&] { return running->yields; });
+  }
   if (const Connection* connection = connections_.get(qp.connection); connection != nullptr) {
-    event.connection = connection->handle;
-    event.local = connection->local;
-    event.remote = connection->remote;
+    said.local = connection->local;
+    said.remote = connection->remote;
   }
-  switch (source.kind) {
-    case rdmap::EventKind::PeerClosed: event.kind = EventKind::PeerClosed; break;
-    case rdmap::EventKind::Disconnected: event.kind = EventKind::Disconnected; break;
-    case rdmap::EventKind::TerminateSent: event.kind = EventKind::TerminateSent; break;
-    case rdmap::EventKind::TerminateReceived: event.kind = EventKind::TerminateReceived; break;
-    case rdmap::EventKind::RtrSent: return;
-  }
-  // A fault has a rule that was broken.
-  if (*source.fault.rule != '\0') {
+  if (source.fault && source.fault->failed()) {
     base::log(base::LogLevel::Warning, "rnic", [&] {
-      return config_.name + " qp " + std::to_string(qp.number()) + ": " + event.detail;
+      return config_.name + " qp " + std::to_string(qp.number()) + ": " + said.detail;
     });
   }
   emit(std::move(event));

@@ -10,12 +10,12 @@ namespace rnic::device {
 
 namespace {
 
-rdmap::Rtr rtr_of(uint8_t kind) {
+Rtr rtr_of(uint8_t kind) {
   switch (kind) {
-    case wire::kMpaRtrSend: return rdmap::Rtr::Send;
-    case wire::kMpaRtrWrite: return rdmap::Rtr::Write;
-    case wire::kMpaRtrRead: return rdmap::Rtr::Read;
-    default: return rdmap::Rtr::None;
+    case wire::kMpaRtrSend: return Rtr::Send;
+    case wire::kMpaRtrWrite: return Rtr::Write;
+    case wire::kMpaRtrRead: return Rtr::Read;
+    default: return Rtr::None;
   }
 }
 
@@ -88,7 +88,7 @@ void Connection::reject(base::ByteView private_data, base::Now now) {
 
 void Connection::request_received(const mpa::StartOffer& peer, base::ByteView private_data,
                                   base::Now) {
-  agreed_.peer = peer;
+  mpa::note_reads(peer, agreed_);
   agreed_.revision = peer.revision;
   if (!device_.admits_request(*this)) return;
   state_ = ConnectionState::Requested;
@@ -98,11 +98,12 @@ void Connection::request_received(const mpa::StartOffer& peer, base::ByteView pr
 void Connection::started(const mpa::Negotiated& agreed, base::ByteView private_data, base::Now) {
   state_ = ConnectionState::Running;
   agreed_ = agreed;
+  if (agreed.peer_to_peer && !is_responder()) agreed_.rtr = rtr_of(agreed.rtr_kinds);
   device_.stop_start_timer(*this);
   RNIC_CHECK(qp_ != nullptr);
-  rdmap::Agreement agreement{.ird = agreed.ird, .ord = agreed.ord};
-  if (agreed.peer_to_peer && !is_responder()) agreement.rtr_out = rtr_of(agreed.rtr);
-  agreement.send_rtr_in = agreed.peer_to_peer && is_responder() && agreed.rtr == wire::kMpaRtrSend;
+  rdmap::Agreement agreement{.ird = agreed.ird, .ord = agreed.ord, .rtr_out = agreed_.rtr};
+  agreement.send_rtr_in =
+      agreed.peer_to_peer && is_responder() && agreed.rtr_kinds == wire::kMpaRtrSend;
   qp_->endpoint().bind(*session_, agreement);
   const bool kept =
       base::attempt([&] { private_data_.assign(private_data.begin(), private_data.end()); });

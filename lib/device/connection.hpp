@@ -12,12 +12,14 @@
 #include "llp/admission.hpp"
 #include "llp/llp.hpp"
 #include "mpa/mpa.hpp"
+#include "rnic/connection.hpp"
 #include "tuf/session.hpp"
 
 namespace rnic::device {
 
 class Device;
 class QueuePair;
+struct QueuePairSpec;
 class StreamSocket;
 
 enum class ConnectionState : uint8_t {
@@ -28,6 +30,10 @@ enum class ConnectionState : uint8_t {
   Failed,      ///< start-up failed; the stream is being closed
   Ended,       ///< the stream is gone; to be reaped
 };
+
+/// The wish that options, configuration and queue pair make together.
+[[nodiscard]] mpa::StartWish make_wish(const ConnectOptions& options, const mpa::Config& config,
+                                       const QueuePairSpec& spec);
 
 class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
  public:
@@ -61,6 +67,8 @@ class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
 
   /// What was agreed, and what the peer said.
   [[nodiscard]] const mpa::Negotiated& agreed() const { return agreed_; }
+  /// Names it to the application, while it is a request.
+  [[nodiscard]] RequestHandle request() const { return {handle.index, handle.generation}; }
   /// The application knows how the attempt went.
   [[nodiscard]] bool outcome_told() const { return outcome_told_; }
   void set_outcome_told() { outcome_told_ = true; }

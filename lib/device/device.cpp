@@ -209,7 +209,7 @@ void Device::emit(Event event) {
 }
 
 bool Device::emit_of_stranger(Event event) {
-  const size_t part = event.kind == EventKind::RequestFailed ? 4 : 2;
+  const size_t part = std::holds_alternative<event::RequestFailed>(event) ? 4 : 2;
   if (events_.size() < (events_.capacity() + part - 1) / part && events_.push(std::move(event))) {
     return true;
   }
@@ -220,8 +220,7 @@ bool Device::emit_of_stranger(Event event) {
 void Device::completion_overrun(QueuePair& qp, CompletionQueue& cq) {
   ++counters_.completion_overruns;
   if (cq.tell_overrun()) {
-    Event event;
-    event.kind = EventKind::CompletionOverrun;
+    event::CompletionOverrun event;
     event.qp = qp.number();
     event.detail = base::worded([] {
       return "a completion was lost because the completion queue was full: make it as deep as the "

@@ -25,16 +25,15 @@
 #include "base/timer_wheel.hpp"
 #include "device/completion_queue.hpp"
 #include "device/config.hpp"
-#include "device/connect_options.hpp"
 #include "device/connection.hpp"
 #include "device/counters.hpp"
-#include "device/event.hpp"
 #include "device/port_stack.hpp"
 #include "device/queue_pair.hpp"
 #include "device/stream_socket.hpp"
 #include "llp/admission.hpp"
 #include "mem/stag_table.hpp"
 #include "net/rate_limit.hpp"
+#include "rnic/event.hpp"
 #include "tcp/tcp.hpp"
 #include "tuf/tuf.hpp"
 
@@ -98,9 +97,9 @@ class Device {
                  const ConnectOptions& options = {});
   /// Answers a ConnectRequest. With less Reads than options.ord_required it becomes a reject, and
   /// RequestWithdrawn follows.
-  Status accept(base::Handle request, QueuePair& qp, base::ByteView private_data, base::Now now,
+  Status accept(RequestHandle request, QueuePair& qp, base::ByteView private_data, base::Now now,
                 const ConnectOptions& options = {});
-  Status reject(base::Handle request, base::ByteView private_data, base::Now now);
+  Status reject(RequestHandle request, base::ByteView private_data, base::Now now);
 
   // Streaming connections become RDMA connections (RFC 5044 s.7.1.3 to 7.1.5): see
   // StreamSocket::can_be_lent(). When MPA is left by a reject the socket streams again.
@@ -163,11 +162,12 @@ class Device {
     return doorbells_.ringing() ||
            (own_ && (own_->streams.doorbell_ringing() || own_->framed.doorbell_ringing()));
   }
-  /// One thread at a time. False when there is none.
-  bool poll_event(Event& out) { return events_.pop(out); }
-  /// The same thread: the oldest event, or nullptr. It stays the oldest until drop_event().
-  [[nodiscard]] Event* next_event() { return events_.front(); }
-  void drop_event() { events_.pop_front(); }
+  /// One thread at a time. Nothing when there is none.
+  std::optional<Event> poll_event() {
+    std::optional<Event> event(std::in_place);
+    if (!events_.pop(*event)) event.reset();
+    return event;
+  }
 
   // --- Facts ---
 
@@ -263,8 +263,10 @@ class Device {
   void fire_timers(base::Now now);
   void reap();
   void reap_ended();
+  /// What the application learns of an attempt that failed.
+  void tell_start_failed(Connection& connection, ConnectionState before, mpa::StartFailure why,
+                         base::ByteView private_data);
   void emit(Event event);
-  void add_private_data(Event& event, base::ByteView octets);
   /// Of a connection that the application has not taken: half of the queue is not for those, and
   /// what is told of failed ones leaves as much to requests in order. False: it was not told.
   bool emit_of_stranger(Event event);
@@ -321,7 +323,7 @@ class Device {
   [[nodiscard]] Status no_connection_left() const;
   void redial();
   [[nodiscard]] bool wants_redial(const Connection& connection, mpa::StartFailure why) const;
-  Result<Connection*> find_request(base::Handle request);
+  Result<Connection*> find_request(RequestHandle request);
 
   DeviceConfig config_;
   mem::StagTable memory_;

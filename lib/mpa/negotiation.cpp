@@ -18,7 +18,7 @@ uint8_t supported_rtr(const Config& config) {
 
 /// BUG-19: what is told of the queue's depth stays within the limit.
 uint16_t told(const Config& config, uint16_t reads) {
-  if (reads == kReadsByUlp) return reads;
+  if (reads == kReadsByApplication) return reads;
   return static_cast<uint16_t>(std::min<uint32_t>(reads, config.reads_limit));
 }
 
@@ -39,7 +39,7 @@ Negotiated agree(const wire::MpaStartHeader& own, const StartOffer& peer) {
   agreed.markers_send = peer.markers;
   agreed.markers_receive = own.markers;
   agreed.revision = std::min(own.revision, peer.revision);
-  agreed.peer = peer;
+  note_reads(peer, agreed);
   return agreed;
 }
 
@@ -58,31 +58,34 @@ void answer_reads(const Config& config, const StartWish& wish, const StartOffer&
                   StartPlan& plan) {
   const uint16_t ird = told(config, wish.ird);
   const uint16_t ord = told(config, wish.ord);
-  if (peer.ord == kReadsByUlp) {
-    plan.data.ird = kReadsByUlp;
+  if (peer.ord == kReadsByApplication) {
+    plan.data.ird = kReadsByApplication;
   } else {
-    plan.data.ird = ird == kReadsByUlp ? static_cast<uint16_t>(config.reads_limit) : ird;
+    plan.data.ird = ird == kReadsByApplication ? static_cast<uint16_t>(config.reads_limit) : ird;
     // A zero-length Read as RTR needs a place in the queue (CM6581-9.1-04).
     if (plan.data.ird == 0 && (plan.data.rtr & wire::kMpaRtrRead) != 0) plan.data.ird = 1;
-    if (wish.ird != kReadsByUlp) plan.agreed.ird = plan.data.ird;
+    if (wish.ird != kReadsByApplication) plan.agreed.ird = plan.data.ird;
   }
-  if (peer.ird == kReadsByUlp) {
-    plan.data.ord = kReadsByUlp;
+  if (peer.ird == kReadsByApplication) {
+    plan.data.ord = kReadsByApplication;
     return;
   }
-  const uint16_t wanted = ord == kReadsByUlp ? static_cast<uint16_t>(config.reads_limit) : ord;
+  const uint16_t wanted =
+      ord == kReadsByApplication ? static_cast<uint16_t>(config.reads_limit) : ord;
   plan.data.ord = static_cast<uint16_t>(std::min<uint32_t>(wanted, peer.ird));
-  if (wish.ord != kReadsByUlp) plan.agreed.ord = plan.data.ord;
+  if (wish.ord != kReadsByApplication) plan.agreed.ord = plan.data.ord;
   plan.reads_suffice = peer.ird >= wish.ord_required;
 }
 
 /// s.9.1, the initiator's side of an accepting Reply.
 llp::FramingError take_reads(const Config& config, const StartWish& wish, const StartOffer& reply,
                              Negotiated& agreed) {
-  if (reply.ird != kReadsByUlp && wish.ord != kReadsByUlp) {
+  if (reply.ird != kReadsByApplication && wish.ord != kReadsByApplication) {
     agreed.ord = static_cast<uint16_t>(std::min<uint32_t>(told(config, wish.ord), reply.ird));
   }
-  if (reply.ord == kReadsByUlp || wish.ird == kReadsByUlp) return llp::FramingError::None;
+  if (reply.ord == kReadsByApplication || wish.ird == kReadsByApplication) {
+    return llp::FramingError::None;
+  }
   agreed.ird = wish.ird;
   return reply.ord > wish.ird ? llp::FramingError::InsufficientIrd : llp::FramingError::None;
 }
@@ -96,6 +99,12 @@ uint8_t chosen_rtr(const Config& config, const StartOffer& reply) {
 }
 
 }  // namespace
+
+void note_reads(const StartOffer& peer, ConnectionFacts& facts) {
+  if (!peer.has_reads()) return;
+  facts.peer_ird = peer.ird;
+  facts.peer_ord = peer.ord;
+}
 
 size_t prefix_size(const StartPlan& plan) {
   if (plan.header.enhanced) return wire::kMpaEnhancedSize;
@@ -126,8 +135,8 @@ StartPlan plan_request(const Config& config, const StartWish& wish) {
   plan.header.enhanced = plan.header.revision == 2 && wanted;
   plan.reads_in_data =
       plan.header.revision == 1 && wish.exchange_reads && config.reads_in_private_data;
-  plan.data.ird = wish.exchange_reads ? told(config, wish.ird) : kReadsByUlp;
-  plan.data.ord = wish.exchange_reads ? told(config, wish.ord) : kReadsByUlp;
+  plan.data.ird = wish.exchange_reads ? told(config, wish.ird) : kReadsByApplication;
+  plan.data.ord = wish.exchange_reads ? told(config, wish.ord) : kReadsByApplication;
   plan.data.peer_to_peer = wish.peer_to_peer;
   plan.data.rtr = supported_rtr(config);
   return plan;
@@ -144,12 +153,12 @@ StartPlan plan_reply(const Config& config, const StartWish& wish, const StartOff
   plan.agreed = agree(plan.header, request);
   if (request.enhanced && request.peer_to_peer) {
     plan.data.peer_to_peer = plan.agreed.peer_to_peer = true;
-    plan.data.rtr = plan.agreed.rtr = answered_rtr(request.rtr, supported_rtr(config));
+    plan.data.rtr = plan.agreed.rtr_kinds = answered_rtr(request.rtr, supported_rtr(config));
   }
   if (request.has_reads()) answer_reads(config, wish, request, plan);
   if (request.reads_in_data) {
     plan.agreed.peer_to_peer = true;
-    plan.agreed.rtr = wire::kMpaRtrRead;
+    plan.agreed.rtr_kinds = wire::kMpaRtrRead;
   }
   return plan;
 }
@@ -196,13 +205,13 @@ ReplyVerdict judge_reply(const Config& config, const StartWish& wish, const Star
   if (wish.exchange_reads) verdict.error = take_reads(config, wish, reply, verdict.agreed);
   if (reply.reads_in_data) {
     verdict.agreed.peer_to_peer = true;
-    verdict.agreed.rtr = wire::kMpaRtrRead;
+    verdict.agreed.rtr_kinds = wire::kMpaRtrRead;
     return verdict;
   }
   verdict.agreed.peer_to_peer = reply.peer_to_peer;
-  if (reply.peer_to_peer) verdict.agreed.rtr = chosen_rtr(config, reply);
+  if (reply.peer_to_peer) verdict.agreed.rtr_kinds = chosen_rtr(config, reply);
   // Also where the models differ: "a mutually compatible connection model or RTR option".
-  const bool matched = reply.peer_to_peer ? verdict.agreed.rtr != 0 : !wish.peer_to_peer;
+  const bool matched = reply.peer_to_peer ? verdict.agreed.rtr_kinds != 0 : !wish.peer_to_peer;
   if (verdict.error == llp::FramingError::None && !matched) {
     verdict.error = llp::FramingError::NoMatchingRtr;
   }

@@ -9,22 +9,20 @@
 
 #include "base/bytes.hpp"
 #include "llp/framing.hpp"
+#include "rnic/connection.hpp"
 #include "wire/mpa.hpp"
 
 namespace rnic::mpa {
 
 struct Config;
 
-/// As an IRD or ORD: the ULPs agree on it themselves (RFC 6581 s.9.1).
-inline constexpr uint16_t kReadsByUlp = 0x3fff;
-
 /// What a ULP wants of one connection.
 struct StartWish {
   std::optional<uint8_t> revision;  ///< initiator: instead of the configured one
   bool exchange_reads = false;      ///< initiator: tell ird and ord (RFC 6581)
   bool peer_to_peer = false;        ///< initiator: an explicit RTR (RFC 6581)
-  uint16_t ird = 0;                 ///< inbound Reads this side can take; kReadsByUlp
-  uint16_t ord = 0;                 ///< outbound Reads it would like; kReadsByUlp
+  uint16_t ird = 0;                 ///< inbound Reads this side can take; kReadsByApplication
+  uint16_t ord = 0;                 ///< outbound Reads it would like; kReadsByApplication
   uint16_t ord_required = 0;  ///< responder: outbound Reads without which it rejects the request
 };
 
@@ -44,17 +42,12 @@ struct StartOffer {
 };
 
 /// What was agreed in the start-up.
-struct Negotiated {
-  bool crc = true;
-  bool markers_send = false;
-  bool markers_receive = false;
-  uint8_t revision = 1;       ///< the lower one of both frames
-  bool peer_to_peer = false;  ///< an RTR comes first
-  uint8_t rtr = 0;            ///< initiator: the kind to send; responder: the kinds in its Reply
-  std::optional<uint16_t> ird{};  ///< inbound Reads from now on; empty: as the endpoint has it
-  std::optional<uint16_t> ord{};  ///< outbound Reads from now on; empty: as the endpoint has it
-  StartOffer peer{};              ///< for the ULP (CM6581-9.1-02)
+struct Negotiated : ConnectionFacts {
+  uint8_t rtr_kinds = 0;  ///< wire::kMpaRtr*; initiator: the one to send; responder: its Reply's
 };
+
+/// Keeps what the peer's frame says of its Read queues.
+void note_reads(const StartOffer& peer, ConnectionFacts& facts);
 
 /// A Request, or a Reply, and where its private data has to begin with what.
 struct StartPlan {

@@ -225,7 +225,7 @@ void Session::Impl::refuse(llp::FramingError error, base::Now now) {
   ++counters_.start_terminates;
   enter_full_operation();
   agreed_.peer_to_peer = false;
-  agreed_.rtr = 0;
+  agreed_.rtr_kinds = 0;
   receiver_.discard();
   events_.start_failed(why, ulp_data_, now);
   parser_.release();

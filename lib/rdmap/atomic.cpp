@@ -25,10 +25,10 @@ uint64_t execute(const wire::rdmap::AtomicRequest& request, uint8_t* target) {
   }
 }
 
-ddp::Fault Endpoint::Impl::locate_target(const wire::rdmap::AtomicRequest& request,
-                                         uint8_t*& out) const {
+Fault Endpoint::Impl::locate_target(const wire::rdmap::AtomicRequest& request,
+                                    uint8_t*& out) const {
   const auto grant = access(request.stag, request.to, kAtomicSize, Access::RemoteAtomic);
-  const ddp::Fault fault = protection_fault(grant.fault);
+  const Fault fault = protection_fault(grant.fault);
   if (fault.failed()) return fault;
   // RFC 7306 s.8.2: the address is what must be aligned, whatever the TO counts from.
   if (!is_aligned(grant.at)) return kUnalignedAtomic;
@@ -36,14 +36,14 @@ ddp::Fault Endpoint::Impl::locate_target(const wire::rdmap::AtomicRequest& reque
   return ddp::kNoFault;
 }
 
-ddp::Fault Endpoint::Impl::deliver_atomic_request(uint32_t msn, uint64_t length,
-                                                  const ddp::SegmentReport& segment) {
+Fault Endpoint::Impl::deliver_atomic_request(uint32_t msn, uint64_t length,
+                                             const ddp::SegmentReport& segment) {
   InboundRequest& inbound = inbound_.of_msn(msn);
   if (length != wire::rdmap::kAtomicRequestSize) return kBadAtomicRequest;
   const wire::rdmap::AtomicRequest request = inbound.atomic_request();
   if (!is_known(request)) return kUnknownAtomic;
   uint8_t* target = nullptr;
-  const ddp::Fault fault = locate_target(request, target);
+  const Fault fault = locate_target(request, target);
   if (fault.failed()) return fault;
   inbound.segment = segment;
   inbound.atomic = true;
@@ -70,10 +70,10 @@ void Endpoint::Impl::execute_wrongly(InboundRequest& inbound) {
 
 /// At its turn among the responses, not at its delivery: RFC 7306 s.7 lets no atomic start before
 /// the responses to all earlier requests were generated.
-ddp::Fault Endpoint::Impl::carry_out(InboundRequest& inbound) {
+Fault Endpoint::Impl::carry_out(InboundRequest& inbound) {
   if (inbound.executed) return ddp::kNoFault;
   uint8_t* target = nullptr;
-  const ddp::Fault fault = locate_target(inbound.atomic_request(), target);
+  const Fault fault = locate_target(inbound.atomic_request(), target);
   if (fault.failed()) return fault;
   if (!base::sabotaged(base::Defect::AtomicEarly)) execute_now(inbound, target);
   inbound.executed = true;
@@ -82,9 +82,9 @@ ddp::Fault Endpoint::Impl::carry_out(InboundRequest& inbound) {
   return ddp::kNoFault;
 }
 
-ddp::Fault Endpoint::Impl::deliver_atomic_response(uint32_t msn, uint64_t length) {
+Fault Endpoint::Impl::deliver_atomic_response(uint32_t msn, uint64_t length) {
   const OutboundRequest* done = nullptr;
-  const ddp::Fault fault = outbound_.deliver_atomic(msn, length, done);
+  const Fault fault = outbound_.deliver_atomic(msn, length, done);
   if (fault.failed()) return fault;
   ++counters_.atomic_responses_in;
   SendSlot& slot = sends_.at(done->seq);
@@ -94,7 +94,7 @@ ddp::Fault Endpoint::Impl::deliver_atomic_response(uint32_t msn, uint64_t length
     const auto grant = access(sink.stag, sink.address, sink.length, Access::LocalWrite);
     if (grant.fault != mem::AccessFault::None) {
       slot.status = CompletionStatus::LocalProtection;
-      return {ddp::kLayerUpper, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-01"};
+      return {FaultLayer::Rdmap, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-01"};
     }
     std::memcpy(grant.at, &slot.original, sizeof slot.original);
   }

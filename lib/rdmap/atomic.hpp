@@ -12,10 +12,10 @@ namespace rnic::rdmap {
 
 // RFC 7306 names no code for an AOpCode that does not exist and none for a request of the wrong
 // size (docs/decisions).
-inline constexpr ddp::Fault kUnknownAtomic{ddp::kLayerUpper, 0x2, 0x06, "R7306-5-01"};
-inline constexpr ddp::Fault kBadAtomicRequest{ddp::kLayerUpper, 0x2, 0xff, "R7306-5-02"};
+inline constexpr Fault kUnknownAtomic{FaultLayer::Rdmap, 0x2, 0x06, "R7306-5-01"};
+inline constexpr Fault kBadAtomicRequest{FaultLayer::Rdmap, 0x2, 0xff, "R7306-5-02"};
 /// RFC 7306 s.8.2: "catastrophic error, localized to RDMAP stream".
-inline constexpr ddp::Fault kUnalignedAtomic{ddp::kLayerUpper, 0x2, 0x07, "R7306-5-07"};
+inline constexpr Fault kUnalignedAtomic{FaultLayer::Rdmap, 0x2, 0x07, "R7306-5-07"};
 
 /// What FetchAdd leaves: a sum in each of the fields whose highest bits `mask` marks (s.5.1.1).
 /// Mask 0 is one field of 64 bits.

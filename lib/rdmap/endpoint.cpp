@@ -138,7 +138,7 @@ void Endpoint::Impl::abort() {
   fail();
 }
 
-void Endpoint::Impl::raise(const ddp::Fault& fault, const ddp::SegmentReport& segment,
+void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment,
                            base::ByteView rdma_header) {
   if (!running()) return;  // RDMAP-7.1-05: the first error is the one reported
   if (closed_ || !framing_->may_send()) return end_untold(fault);
@@ -149,9 +149,9 @@ void Endpoint::Impl::raise(const ddp::Fault& fault, const ddp::SegmentReport& se
   current_.kind = Kind::None;
   framing_->discard_received();
   count(fault);
-  EndpointEvent event{.kind = EventKind::TerminateSent, .fault = to_fault(fault)};
+  EndpointEvent event{.kind = EventKind::TerminateSent, .fault = fault};
   event.detail = base::worded([&] {
-    std::string text = "Terminate sent: " + describe(event.fault) + ", rule " + fault.rule;
+    std::string text = "Terminate sent: " + describe(fault) + ", rule " + fault.rule;
     if (segment.header_size == 0) return text;
     return text + "; segment of " + std::to_string(segment.length) + " octets, header " +
            hex(segment.view());
@@ -163,29 +163,28 @@ void Endpoint::Impl::raise(const ddp::Fault& fault, const ddp::SegmentReport& se
 
 /// No Terminate can leave any more, or yet: the end of the stream has to do, and Disconnected tells
 /// the cause. DDP-6.2.1-02: behind a FIN nobody is there to read a Terminate.
-void Endpoint::Impl::end_untold(const ddp::Fault& fault) {
+void Endpoint::Impl::end_untold(const Fault& fault) {
   count(fault);
-  end_cause_ = to_fault(fault);
+  end_cause_ = fault;
   fail();
   if (framing_ == nullptr) return;
   framing_->discard_received();
   closed_ || peer_finished_ ? framing_->abort() : framing_->close();
 }
 
-void Endpoint::Impl::count(const ddp::Fault& fault) {
-  if (fault.layer == static_cast<uint8_t>(FaultLayer::Llp)) {
+void Endpoint::Impl::count(const Fault& fault) {
+  if (fault.layer == FaultLayer::Llp) {
     ++counters_.faults_llp;
   } else if (fault.type == ddp::kLocalCatastrophic) {
     ++counters_.faults_local;
-  } else if (fault.layer == ddp::kLayerDdp) {
+  } else if (fault.layer == FaultLayer::Ddp) {
     ++(fault.type == ddp::kTaggedBuffer ? counters_.faults_tagged : counters_.faults_untagged);
   } else {
     ++(fault.type == 0x1 ? counters_.faults_protection : counters_.faults_operation);
   }
 }
 
-void Endpoint::Impl::fault(const ddp::Fault& fault, const ddp::SegmentReport& segment,
-                           base::Now now) {
+void Endpoint::Impl::fault(const Fault& fault, const ddp::SegmentReport& segment, base::Now now) {
   now_ = now;
   ++counters_.faults;
   if (peer_finished_) return end_untold(fault);
@@ -218,8 +217,7 @@ void Endpoint::Impl::framing_error(llp::FramingError error, base::Now now) {
   now_ = now;
   ++counters_.faults;
   // RFC 5040 figure 9: the LLP's own codes, which RFC 5044 s.8 gives; no headers.
-  raise({static_cast<uint8_t>(FaultLayer::Llp), 0x0, static_cast<uint8_t>(error), "RDMAP-4.8-06"},
-        {}, {});
+  raise({FaultLayer::Llp, 0x0, static_cast<uint8_t>(error), "RDMAP-4.8-06"}, {}, {});
 }
 
 void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
@@ -230,8 +228,8 @@ void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
     // MPA error 1: the connection was lost inside an FPDU. ended() tells the owner.
     ++counters_.faults;
     ++counters_.faults_llp;
-    end_cause_ = {FaultLayer::Llp, 0x0, static_cast<uint8_t>(llp::FramingError::Closed),
-                  "RDMAP-4.8-06"};
+    end_cause_ = Fault{FaultLayer::Llp, 0x0, static_cast<uint8_t>(llp::FramingError::Closed),
+                       "RDMAP-4.8-06"};
     fail();
     if (framing_ != nullptr) framing_->abort();
     return;
@@ -253,7 +251,7 @@ void Endpoint::Impl::ended(StreamEnd how, base::Now now) {
   // RFC 5044 s.8, error 1: lost while it was in use. No rule was broken.
   const bool lost = running() && !orderly && how != StreamEnd::Aborted;
   if (lost) {
-    end_cause_ = {FaultLayer::Llp, 0x0, static_cast<uint8_t>(llp::FramingError::Closed), ""};
+    end_cause_ = Fault{FaultLayer::Llp, 0x0, static_cast<uint8_t>(llp::FramingError::Closed)};
   }
   state_ = orderly || over ? EndpointState::Closed : EndpointState::Error;
   stream_.stop();
@@ -262,7 +260,7 @@ void Endpoint::Impl::ended(StreamEnd how, base::Now now) {
   EndpointEvent event{.kind = EventKind::Disconnected, .fault = end_cause_, .end = how};
   event.detail = base::worded([&] {
     const std::string text = std::string("stream ended: ") + to_string(how);
-    return *end_cause_.rule == '\0' ? text : text + ": " + describe(end_cause_);
+    return end_cause_ && end_cause_->failed() ? text + ": " + describe(*end_cause_) : text;
   });
   owner_.event(event, now);
 }

@@ -45,15 +45,14 @@ class Endpoint::Impl final : public ddp::User {
   [[nodiscard]] bool fills_segment(uint32_t octets, uint32_t overhead) const override;
   [[nodiscard]] bool all_fits(uint32_t octets, uint32_t overhead) const override;
   [[nodiscard]] uint8_t version() const override { return version_; }
-  ddp::Fault tagged_rights(const wire::ddp::TaggedHeader& header, uint32_t payload,
-                           AccessSet& rights) override;
-  ddp::Fault untagged_target(const wire::ddp::UntaggedHeader& header,
-                             ddp::UntaggedTarget& out) override;
+  Fault tagged_rights(const wire::ddp::TaggedHeader& header, uint32_t payload,
+                      AccessSet& rights) override;
+  Fault untagged_target(const wire::ddp::UntaggedHeader& header, ddp::UntaggedTarget& out) override;
   void untagged_placed(const wire::ddp::UntaggedHeader& header, uint32_t payload) override;
-  ddp::Fault deliver_tagged(const wire::ddp::TaggedHeader& header, uint32_t payload) override;
-  ddp::Fault deliver_untagged(const wire::ddp::UntaggedHeader& header, uint64_t length,
-                              bool uniform, const ddp::SegmentReport& segment) override;
-  void fault(const ddp::Fault& fault, const ddp::SegmentReport& segment, base::Now now) override;
+  Fault deliver_tagged(const wire::ddp::TaggedHeader& header, uint32_t payload) override;
+  Fault deliver_untagged(const wire::ddp::UntaggedHeader& header, uint64_t length, bool uniform,
+                         const ddp::SegmentReport& segment) override;
+  void fault(const Fault& fault, const ddp::SegmentReport& segment, base::Now now) override;
   void may_send() override;
   void peer_silent() override;
   void framing_error(llp::FramingError error, base::Now now) override;
@@ -110,23 +109,22 @@ class Endpoint::Impl final : public ddp::User {
   void call_ready();
 
   // inbound.cpp
-  ddp::Fault check(uint8_t control, bool tagged, uint32_t qn, const OpcodeRow*& row) const;
-  ddp::Fault deliver_send(const OpcodeRow& row, const wire::ddp::UntaggedHeader& header,
-                          uint64_t length);
-  ddp::Fault deliver_immediate(const OpcodeRow& row, uint64_t length);
-  ddp::Fault deliver_read_request(uint32_t msn, uint64_t length, const ddp::SegmentReport& segment);
-  ddp::Fault accept_read(uint32_t msn, uint64_t length);
-  ddp::Fault deliver_read_response(const wire::ddp::TaggedHeader& header, uint32_t payload);
+  Fault check(uint8_t control, bool tagged, uint32_t qn, const OpcodeRow*& row) const;
+  Fault deliver_send(const OpcodeRow& row, const wire::ddp::UntaggedHeader& header,
+                     uint64_t length);
+  Fault deliver_immediate(const OpcodeRow& row, uint64_t length);
+  Fault deliver_read_request(uint32_t msn, uint64_t length, const ddp::SegmentReport& segment);
+  Fault accept_read(uint32_t msn, uint64_t length);
+  Fault deliver_read_response(const wire::ddp::TaggedHeader& header, uint32_t payload);
   void finish_request(const OutboundRequest& request);
 
   // atomic.cpp
-  ddp::Fault deliver_atomic_request(uint32_t msn, uint64_t length,
-                                    const ddp::SegmentReport& segment);
-  ddp::Fault locate_target(const wire::rdmap::AtomicRequest& request, uint8_t*& out) const;
-  ddp::Fault carry_out(InboundRequest& request);
+  Fault deliver_atomic_request(uint32_t msn, uint64_t length, const ddp::SegmentReport& segment);
+  Fault locate_target(const wire::rdmap::AtomicRequest& request, uint8_t*& out) const;
+  Fault carry_out(InboundRequest& request);
   void execute_now(InboundRequest& inbound, uint8_t* target);
   void execute_wrongly(InboundRequest& inbound);
-  ddp::Fault deliver_atomic_response(uint32_t msn, uint64_t length);
+  Fault deliver_atomic_response(uint32_t msn, uint64_t length);
   void receive_terminate(uint64_t length);
   void blame(const wire::terminate::Terminate& terminate);
 
@@ -138,10 +136,9 @@ class Endpoint::Impl final : public ddp::User {
   void flush();
 
   // endpoint.cpp
-  void raise(const ddp::Fault& fault, const ddp::SegmentReport& segment,
-             base::ByteView rdma_header);
-  void end_untold(const ddp::Fault& fault);
-  void count(const ddp::Fault& fault);
+  void raise(const Fault& fault, const ddp::SegmentReport& segment, base::ByteView rdma_header);
+  void end_untold(const Fault& fault);
+  void count(const Fault& fault);
   void fail();
   void provide_requests();
 
@@ -170,8 +167,8 @@ class Endpoint::Impl final : public ddp::User {
   bool rtr_pending_ = false;    // agreement_.rtr_out was not pulled yet
   bool nudge_pending_ = false;  // a zero-length Write to a silent peer was not pulled yet
   bool peer_finished_ = false;
-  Fault end_cause_;      // of the peer: why the stream was ended without a Terminate
-  bool closed_ = false;  // framing.close() was called
+  std::optional<Fault> end_cause_;  // why the stream was ended without a Terminate
+  bool closed_ = false;             // framing.close() was called
   bool flushing_ = false;
 
   uint32_t terminate_size_ = 0;  // != 0: terminate_ holds our Terminate header

@@ -10,12 +10,12 @@ namespace {
 // RFC 5040 s.5.3: "STag cannot be invalidated", for an STag that does not exist, is not of this
 // stream, or may not be invalidated. Figure 9 has the code under protection and operation errors;
 // figure 10 names the two Send types with Invalidate under protection errors only.
-constexpr ddp::Fault kCannotInvalidate{ddp::kLayerUpper, 0x1, 0x09, "RDMAP-5.3-07"};
+constexpr Fault kCannotInvalidate{FaultLayer::Rdmap, 0x1, 0x09, "RDMAP-5.3-07"};
 
 // RFC 5040 s.4.3: a message has one RDMAP control field and one Invalidate STag.
-constexpr ddp::Fault kMixedMessage{ddp::kLayerUpper, 0x2, 0x06, "DDP-4.3-02"};
+constexpr Fault kMixedMessage{FaultLayer::Rdmap, 0x2, 0x06, "DDP-4.3-02"};
 // RFC 7306 s.6.3: exactly 8 octets; the text names no code.
-constexpr ddp::Fault kBadImmediate{ddp::kLayerUpper, 0x2, 0xff, "R7306-6-01"};
+constexpr Fault kBadImmediate{FaultLayer::Rdmap, 0x2, 0xff, "R7306-6-01"};
 
 bool is_opcode(uint8_t control, WireOpcode opcode) {
   return wire::rdmap::opcode_of(control) == static_cast<uint8_t>(opcode);
@@ -37,26 +37,26 @@ bool is_immediate(uint8_t control) {
 
 }  // namespace
 
-ddp::Fault Endpoint::Impl::check(uint8_t control, bool tagged, uint32_t qn,
-                                 const OpcodeRow*& row) const {
+Fault Endpoint::Impl::check(uint8_t control, bool tagged, uint32_t qn,
+                            const OpcodeRow*& row) const {
   return check_control(
       control, {.version = version_, .extensions = config_.extensions, .tagged = tagged, .qn = qn},
       row);
 }
 
-ddp::Fault Endpoint::Impl::tagged_rights(const wire::ddp::TaggedHeader& header, uint32_t payload,
-                                         AccessSet& rights) {
+Fault Endpoint::Impl::tagged_rights(const wire::ddp::TaggedHeader& header, uint32_t payload,
+                                    AccessSet& rights) {
   const OpcodeRow* row = nullptr;
-  const ddp::Fault fault = check(header.rsvd_ulp, true, 0, row);
+  const Fault fault = check(header.rsvd_ulp, true, 0, row);
   if (fault.failed()) return fault;
   rights = row->rights;
   return is_response(header.rsvd_ulp) ? outbound_.check(header, payload) : ddp::kNoFault;
 }
 
-ddp::Fault Endpoint::Impl::untagged_target(const wire::ddp::UntaggedHeader& header,
-                                           ddp::UntaggedTarget& out) {
+Fault Endpoint::Impl::untagged_target(const wire::ddp::UntaggedHeader& header,
+                                      ddp::UntaggedTarget& out) {
   const OpcodeRow* row = nullptr;
-  const ddp::Fault fault = check(header.rsvd_ulp, false, header.qn, row);
+  const Fault fault = check(header.rsvd_ulp, false, header.qn, row);
   if (fault.failed()) return fault;
   switch (header.qn) {
     case wire::rdmap::kSendQn: {
@@ -100,15 +100,14 @@ void Endpoint::Impl::untagged_placed(const wire::ddp::UntaggedHeader& header, ui
   inbound_.of_msn(header.msn).early = true;
 }
 
-ddp::Fault Endpoint::Impl::deliver_tagged(const wire::ddp::TaggedHeader& header, uint32_t payload) {
+Fault Endpoint::Impl::deliver_tagged(const wire::ddp::TaggedHeader& header, uint32_t payload) {
   if (is_response(header.rsvd_ulp)) return deliver_read_response(header, payload);
   if (header.last) ++counters_.writes_in;  // RDMAP-5.1-02: the user is not told
   return ddp::kNoFault;
 }
 
-ddp::Fault Endpoint::Impl::deliver_untagged(const wire::ddp::UntaggedHeader& header,
-                                            uint64_t length, bool uniform,
-                                            const ddp::SegmentReport& segment) {
+Fault Endpoint::Impl::deliver_untagged(const wire::ddp::UntaggedHeader& header, uint64_t length,
+                                       bool uniform, const ddp::SegmentReport& segment) {
   if (!uniform) return kMixedMessage;
   switch (static_cast<WireOpcode>(wire::rdmap::opcode_of(header.rsvd_ulp))) {
     case WireOpcode::Immediate:
@@ -123,8 +122,8 @@ ddp::Fault Endpoint::Impl::deliver_untagged(const wire::ddp::UntaggedHeader& hea
   return deliver_send(*opcode_row(wire::rdmap::opcode_of(header.rsvd_ulp)), header, length);
 }
 
-ddp::Fault Endpoint::Impl::deliver_send(const OpcodeRow& row,
-                                        const wire::ddp::UntaggedHeader& header, uint64_t length) {
+Fault Endpoint::Impl::deliver_send(const OpcodeRow& row, const wire::ddp::UntaggedHeader& header,
+                                   uint64_t length) {
   if (agreement_.send_rtr_in && header.msn == 1) return ddp::kNoFault;  // CM6581-9.2-07
   uint32_t invalidated = 0;
   if (row.invalidates) {
@@ -140,7 +139,7 @@ ddp::Fault Endpoint::Impl::deliver_send(const OpcodeRow& row,
   return ddp::kNoFault;
 }
 
-ddp::Fault Endpoint::Impl::deliver_immediate(const OpcodeRow& row, uint64_t length) {
+Fault Endpoint::Impl::deliver_immediate(const OpcodeRow& row, uint64_t length) {
   if (length != wire::rdmap::kImmediateSize) return kBadImmediate;
   ++counters_.immediates_in;
   report_receive({.solicited = row.solicited,
@@ -150,12 +149,12 @@ ddp::Fault Endpoint::Impl::deliver_immediate(const OpcodeRow& row, uint64_t leng
   return ddp::kNoFault;
 }
 
-ddp::Fault Endpoint::Impl::accept_read(uint32_t msn, uint64_t length) {
+Fault Endpoint::Impl::accept_read(uint32_t msn, uint64_t length) {
   if (length != wire::rdmap::kReadRequestSize) return kBadReadRequest;
   const wire::rdmap::ReadRequest read = inbound_.of_msn(msn).read();
   if (read.size != 0) {  // RDMAP-5.2.1-04: nothing of a zero-length Read's source is checked
     const auto grant = access(read.source_stag, read.source_to, read.size, Access::RemoteRead);
-    const ddp::Fault fault = protection_fault(grant.fault);
+    const Fault fault = protection_fault(grant.fault);
     if (fault.failed()) return fault;
   }
   inbound_.deliver();
@@ -163,8 +162,8 @@ ddp::Fault Endpoint::Impl::accept_read(uint32_t msn, uint64_t length) {
   return ddp::kNoFault;
 }
 
-ddp::Fault Endpoint::Impl::deliver_read_request(uint32_t msn, uint64_t length,
-                                                const ddp::SegmentReport& segment) {
+Fault Endpoint::Impl::deliver_read_request(uint32_t msn, uint64_t length,
+                                           const ddp::SegmentReport& segment) {
   ++counters_.read_requests_in;
   if (base::sabotaged(base::Defect::ReadBeforeWrite) && inbound_.of_msn(msn).early) {
     return ddp::kNoFault;
@@ -173,10 +172,10 @@ ddp::Fault Endpoint::Impl::deliver_read_request(uint32_t msn, uint64_t length,
   return accept_read(msn, length);
 }
 
-ddp::Fault Endpoint::Impl::deliver_read_response(const wire::ddp::TaggedHeader& header,
-                                                 uint32_t payload) {
+Fault Endpoint::Impl::deliver_read_response(const wire::ddp::TaggedHeader& header,
+                                            uint32_t payload) {
   const OutboundRequest* done = nullptr;
-  const ddp::Fault fault = outbound_.deliver(header, payload, done);
+  const Fault fault = outbound_.deliver(header, payload, done);
   if (fault.failed() || done == nullptr) return fault;
   if (done->rtr) {
     finish_request(*done);
@@ -188,7 +187,7 @@ ddp::Fault Endpoint::Impl::deliver_read_response(const wire::ddp::TaggedHeader& 
     const mem::Stag sink{slot.work.sges[0].stag};
     if (memory_.invalidate_local(sink, config_.pd, config_.qp) != mem::AccessFault::None) {
       slot.status = CompletionStatus::LocalProtection;
-      return {ddp::kLayerUpper, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-01"};
+      return {FaultLayer::Rdmap, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-01"};
     }
     ++counters_.local_invalidations;
   }
@@ -217,7 +216,7 @@ void Endpoint::Impl::receive_terminate(uint64_t length) {
     blame(received->header);
   } else {
     ++counters_.malformed_terminates;
-    event.fault = {FaultLayer::Rdmap, 0x2, 0xff, "RDMAP-5.4-06"};
+    event.fault = Fault{FaultLayer::Rdmap, 0x2, 0xff, "RDMAP-5.4-06"};
     event.detail = base::worded([&] {
       return "malformed Terminate received: " + hex(base::ByteView(terminate_in_).first(length));
     });

@@ -35,7 +35,7 @@ const OpcodeRow* opcode_row(uint8_t opcode) {
   return opcode < kRows.size() ? &kRows[opcode] : nullptr;
 }
 
-ddp::Fault check_control(uint8_t control, const OpcodeContext& context, const OpcodeRow*& row) {
+Fault check_control(uint8_t control, const OpcodeContext& context, const OpcodeRow*& row) {
   // RFC 5040 s.7.2. The version first: opcodes of another version mean something else.
   if (wire::rdmap::version_of(control) != context.version) return kWrongVersion;
   row = opcode_row(wire::rdmap::opcode_of(control));

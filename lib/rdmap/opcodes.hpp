@@ -26,8 +26,8 @@ struct OpcodeRow {
 [[nodiscard]] const OpcodeRow* opcode_row(uint8_t opcode);
 
 // RDMAP remote operation errors (RFC 5040 figure 9).
-inline constexpr ddp::Fault kWrongVersion{ddp::kLayerUpper, 0x2, 0x05, "RDMAP-4.1-02"};
-inline constexpr ddp::Fault kUnexpectedOpcode{ddp::kLayerUpper, 0x2, 0x06, "RDMAP-4.1-06"};
+inline constexpr Fault kWrongVersion{FaultLayer::Rdmap, 0x2, 0x05, "RDMAP-4.1-02"};
+inline constexpr Fault kUnexpectedOpcode{FaultLayer::Rdmap, 0x2, 0x06, "RDMAP-4.1-06"};
 
 /// What a segment must fit.
 struct OpcodeContext {
@@ -39,7 +39,7 @@ struct OpcodeContext {
 
 /// RV, opcode, and whether the opcode belongs into this buffer model and queue. `row` is set when
 /// there is no fault.
-[[nodiscard]] ddp::Fault check_control(uint8_t control, const OpcodeContext& context,
-                                       const OpcodeRow*& row);
+[[nodiscard]] Fault check_control(uint8_t control, const OpcodeContext& context,
+                                  const OpcodeRow*& row);
 
 }  // namespace rnic::rdmap

@@ -157,7 +157,7 @@ bool Endpoint::Impl::skip_without_message() {
     const mem::Stag stag{slot.work.remote_stag};
     if (memory_.invalidate_local(stag, config_.pd, config_.qp) != mem::AccessFault::None) {
       slot.status = CompletionStatus::LocalProtection;
-      raise({ddp::kLayerUpper, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-02"}, {}, {});
+      raise({FaultLayer::Rdmap, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-02"}, {}, {});
       return false;
     }
     ++counters_.local_invalidations;
@@ -184,7 +184,7 @@ bool Endpoint::Impl::choose_send() {
   slot.status = check_work(slot);
   if (slot.status != CompletionStatus::Success) {
     // RFC 5040 s.7.1(1): an error while creating a message; Terminate goes in its place.
-    raise({ddp::kLayerUpper, 0x0, 0x00, "RDMAP-7.1-02"}, {}, {});
+    raise({FaultLayer::Rdmap, 0x0, 0x00, "RDMAP-7.1-02"}, {}, {});
     return false;
   }
   if (request) {
@@ -201,7 +201,7 @@ bool Endpoint::Impl::choose_response() {
   const uint32_t seq = inbound_.ready();
   InboundRequest& request = inbound_.at(seq);
   if (request.atomic) {
-    const ddp::Fault fault = carry_out(request);
+    const Fault fault = carry_out(request);
     if (fault.failed()) {
       ++counters_.faults;
       raise(fault, request.segment, {});
@@ -272,7 +272,7 @@ void Endpoint::Impl::refuse_payload(const Current& current, const ddp::Cut& cut,
     return;
   }
   sends_.at(current.seq).status = CompletionStatus::LocalProtection;
-  raise({ddp::kLayerUpper, 0x0, 0x00, "RDMAP-7.1-02"}, {}, {});
+  raise({FaultLayer::Rdmap, 0x0, 0x00, "RDMAP-7.1-02"}, {}, {});
 }
 
 void Endpoint::Impl::finish_send(SendSlot& slot) {

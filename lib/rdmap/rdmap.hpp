@@ -18,6 +18,8 @@
 #include "llp/framing.hpp"
 #include "mem/stag_table.hpp"
 #include "rdmap/counters.hpp"
+#include "rnic/connection.hpp"
+#include "rnic/fault.hpp"
 #include "rnic/work.hpp"
 
 namespace rnic::rdmap {
@@ -33,32 +35,15 @@ struct EndpointConfig {
   uint64_t secret = 0;     ///< unknown to the peer; see ddp::Coverage
 };
 
-/// Kinds of RTR indication (RFC 6581 s.9.2): the initiator's first message, of length zero.
-enum class Rtr : uint8_t { None, Send, Write, Read };
-
 /// What the start-up agreed on.
 struct Agreement {
-  std::optional<uint16_t> ird{};  ///< inbound Reads; at most EndpointConfig::ird, or 1
-  std::optional<uint16_t> ord{};  ///< outbound Reads; at most EndpointConfig::ord
+  std::optional<uint32_t> ird{};  ///< inbound Reads; at most EndpointConfig::ird, or 1
+  std::optional<uint32_t> ord{};  ///< outbound Reads; at most EndpointConfig::ord
   Rtr rtr_out = Rtr::None;        ///< initiator: goes out before every other message
   /// Responder: message 1 of queue 0 is a zero-length Send that takes no receive and completes
   /// nothing.
   bool send_rtr_in = false;
 };
-
-/// The Terminate's layers (RFC 5040 s.4.8).
-enum class FaultLayer : uint8_t { Rdmap = 0, Ddp = 1, Llp = 2 };
-
-/// An error of the peer, or one it blames us for.
-struct Fault {
-  FaultLayer layer = FaultLayer::Rdmap;
-  uint8_t type = 0;
-  uint8_t code = 0;
-  const char* rule = "";  ///< requirement or RFC section that was broken
-};
-
-/// "layer DDP, type tagged buffer error, code 0x01 base or bounds violation"
-[[nodiscard]] std::string describe(const Fault& fault);
 
 enum class EndpointState : uint8_t { Idle, Connected, Closing, Terminating, Error, Closed };
 [[nodiscard]] const char* to_string(EndpointState state);
@@ -74,9 +59,9 @@ enum class EventKind : uint8_t {
 
 struct EndpointEvent {
   EventKind kind = EventKind::Disconnected;
-  /// Also of Disconnected: a loss of the stream in use is 2/0/01, with a `rule` where the peer
-  /// broke one.
-  Fault fault;
+  /// Of both Terminates; of Disconnected where there is a cause: a loss of the stream in use is
+  /// 2/0/01, with a `rule` where the peer broke one.
+  std::optional<Fault> fault;
   StreamEnd end = StreamEnd::Closed;
   std::string detail;  ///< one line for the log: rule, offending header in hex
 };

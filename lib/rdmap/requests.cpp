@@ -10,12 +10,12 @@ namespace rnic::rdmap {
 namespace {
 
 // RFC 5040 s.5.2.2: a Response that nobody asked for.
-constexpr ddp::Fault kUnsolicitedResponse{ddp::kLayerUpper, 0x2, 0x06, "RDMAP-5.2.2-04"};
-constexpr ddp::Fault kResponseStag{ddp::kLayerDdp, ddp::kTaggedBuffer, 0x00, "RDMAP-5.2.2-04"};
-constexpr ddp::Fault kResponseBounds{ddp::kLayerDdp, ddp::kTaggedBuffer, 0x01, "BUG-01"};
+constexpr Fault kUnsolicitedResponse{FaultLayer::Rdmap, 0x2, 0x06, "RDMAP-5.2.2-04"};
+constexpr Fault kResponseStag{FaultLayer::Ddp, ddp::kTaggedBuffer, 0x00, "RDMAP-5.2.2-04"};
+constexpr Fault kResponseBounds{FaultLayer::Ddp, ddp::kTaggedBuffer, 0x01, "BUG-01"};
 // RFC 7306 s.5.2.2(7): an error is surfaced; the text names no code.
-constexpr ddp::Fault kUnsolicitedAtomic{ddp::kLayerUpper, 0x2, 0x06, "R7306-5-13"};
-constexpr ddp::Fault kBadAtomicResponse{ddp::kLayerUpper, 0x2, 0xff, "R7306-5-13"};
+constexpr Fault kUnsolicitedAtomic{FaultLayer::Rdmap, 0x2, 0x06, "R7306-5-13"};
+constexpr Fault kBadAtomicResponse{FaultLayer::Rdmap, 0x2, 0xff, "R7306-5-13"};
 
 bool inside(const OutboundRequest& read, uint64_t to, uint32_t payload) {
   const uint64_t offset = to - read.sink_to;
@@ -24,19 +24,19 @@ bool inside(const OutboundRequest& read, uint64_t to, uint32_t payload) {
 
 }  // namespace
 
-ddp::Fault protection_fault(mem::AccessFault fault) {
+Fault protection_fault(mem::AccessFault fault) {
   constexpr uint8_t kProtection = 0x1;
   switch (fault) {
     case mem::AccessFault::None: return ddp::kNoFault;
     case mem::AccessFault::InvalidStag:
-      return {ddp::kLayerUpper, kProtection, 0x00, "RDMAP-7.2-03"};
-    case mem::AccessFault::Bounds: return {ddp::kLayerUpper, kProtection, 0x01, "RDMAP-7.2-03"};
-    case mem::AccessFault::Rights: return {ddp::kLayerUpper, kProtection, 0x02, "RDMAP-7.2-03"};
+      return {FaultLayer::Rdmap, kProtection, 0x00, "RDMAP-7.2-03"};
+    case mem::AccessFault::Bounds: return {FaultLayer::Rdmap, kProtection, 0x01, "RDMAP-7.2-03"};
+    case mem::AccessFault::Rights: return {FaultLayer::Rdmap, kProtection, 0x02, "RDMAP-7.2-03"};
     case mem::AccessFault::NotAssociated:
-      return {ddp::kLayerUpper, kProtection, 0x03, "RDMAP-7.2-03"};
-    case mem::AccessFault::Wrap: return {ddp::kLayerUpper, kProtection, 0x04, "RDMAP-7.2-03"};
+      return {FaultLayer::Rdmap, kProtection, 0x03, "RDMAP-7.2-03"};
+    case mem::AccessFault::Wrap: return {FaultLayer::Rdmap, kProtection, 0x04, "RDMAP-7.2-03"};
   }
-  return {ddp::kLayerUpper, kProtection, 0xff, "RDMAP-7.2-03"};
+  return {FaultLayer::Rdmap, kProtection, 0xff, "RDMAP-7.2-03"};
 }
 
 void InboundRequest::remaining(uint32_t done, uint8_t* out) const {
@@ -94,7 +94,7 @@ void OutboundRequests::pop() {
   --count_;
 }
 
-ddp::Fault OutboundRequests::check(const wire::ddp::TaggedHeader& header, uint32_t payload) const {
+Fault OutboundRequests::check(const wire::ddp::TaggedHeader& header, uint32_t payload) const {
   if (count_ == 0) return kUnsolicitedResponse;
   if (payload == 0) return ddp::kNoFault;  // DDP-5.2-07
   bool read = false;
@@ -111,8 +111,8 @@ ddp::Fault OutboundRequests::check(const wire::ddp::TaggedHeader& header, uint32
   return known ? kResponseBounds : kResponseStag;
 }
 
-ddp::Fault OutboundRequests::deliver(const wire::ddp::TaggedHeader& header, uint32_t payload,
-                                     const OutboundRequest*& done) {
+Fault OutboundRequests::deliver(const wire::ddp::TaggedHeader& header, uint32_t payload,
+                                const OutboundRequest*& done) {
   // RFC 5040 s.5.5(20): responses come in the order of their requests, so this is the oldest's.
   if (count_ == 0 || ring_[head_].atomic) return kUnsolicitedResponse;
   OutboundRequest& read = ring_[head_];
@@ -130,8 +130,8 @@ ddp::Fault OutboundRequests::deliver(const wire::ddp::TaggedHeader& header, uint
   return ddp::kNoFault;
 }
 
-ddp::Fault OutboundRequests::deliver_atomic(uint32_t msn, uint64_t length,
-                                            const OutboundRequest*& done) {
+Fault OutboundRequests::deliver_atomic(uint32_t msn, uint64_t length,
+                                       const OutboundRequest*& done) {
   if (count_ == 0 || !ring_[head_].atomic) return kUnsolicitedAtomic;
   const OutboundRequest& request = ring_[head_];
   if (length != wire::rdmap::kAtomicResponseSize) return kBadAtomicResponse;

@@ -21,10 +21,10 @@ namespace rnic::rdmap {
 
 /// RDMAP's code for a refused access to a Read's source or an atomic's target (RFC 5040 figure 9,
 /// s.7.2).
-[[nodiscard]] ddp::Fault protection_fault(mem::AccessFault fault);
+[[nodiscard]] Fault protection_fault(mem::AccessFault fault);
 
 /// A Read Request of the wrong size (RDMAP-4.4-04). RFC 5040 names no code of its own.
-inline constexpr ddp::Fault kBadReadRequest{ddp::kLayerUpper, 0x2, 0xff, "RDMAP-4.4-04"};
+inline constexpr Fault kBadReadRequest{FaultLayer::Rdmap, 0x2, 0xff, "RDMAP-4.4-04"};
 
 /// A request that came in, kept until its response was acknowledged.
 struct InboundRequest {
@@ -117,13 +117,12 @@ class OutboundRequests {
 
   /// May this segment of a Read Response be placed? Inside the sink of one outstanding Read, whole
   /// (BUG-01): the region may be larger than what was asked for.
-  [[nodiscard]] ddp::Fault check(const wire::ddp::TaggedHeader& header, uint32_t payload) const;
+  [[nodiscard]] Fault check(const wire::ddp::TaggedHeader& header, uint32_t payload) const;
   /// The order has reached a segment of a Read Response. `done` is set to the Read that it ends.
-  [[nodiscard]] ddp::Fault deliver(const wire::ddp::TaggedHeader& header, uint32_t payload,
-                                   const OutboundRequest*& done);
+  [[nodiscard]] Fault deliver(const wire::ddp::TaggedHeader& header, uint32_t payload,
+                              const OutboundRequest*& done);
   /// The order has reached an Atomic Response of `length` octets. `done` is set to its request.
-  [[nodiscard]] ddp::Fault deliver_atomic(uint32_t msn, uint64_t length,
-                                          const OutboundRequest*& done);
+  [[nodiscard]] Fault deliver_atomic(uint32_t msn, uint64_t length, const OutboundRequest*& done);
   /// The queue 3 buffer of a response.
   [[nodiscard]] base::ByteSpan atomic_buffer(uint32_t msn) { return buffers_[msn & mask_]; }
   /// Forget the oldest.

@@ -12,72 +12,11 @@ namespace {
 using wire::terminate::BitOrder;
 using wire::terminate::Terminate;
 
-constexpr uint8_t kRdmap = static_cast<uint8_t>(FaultLayer::Rdmap);
-constexpr uint8_t kDdp = static_cast<uint8_t>(FaultLayer::Ddp);
 constexpr uint8_t kLlp = static_cast<uint8_t>(FaultLayer::Llp);
 
-// RFC 5040 figure 9, RFC 5041 s.7.2, RFC 5044 s.8, RFC 6581 s.9.
-const char* code_name(uint8_t layer, uint8_t type, uint8_t code) {
-  if (layer == kRdmap || layer == kDdp) {
-    if (type == 0) return "";
-  }
-  if (layer == kLlp) {
-    constexpr const char* kNames[] = {nullptr,
-                                      "TCP connection closed or lost",
-                                      "CRC mismatch",
-                                      "marker and ULPDU length disagree",
-                                      "invalid MPA Request or Reply",
-                                      "local catastrophic error",
-                                      "insufficient IRD resources",
-                                      "no matching RTR option"};
-    return type == 0 && code < std::size(kNames) ? kNames[code] : nullptr;
-  }
-  if (layer == kDdp && type == 1) {
-    constexpr const char* kNames[] = {"invalid STag", "base or bounds violation",
-                                      "STag not associated with the stream", "TO wrap",
-                                      "invalid DDP version"};
-    return code < std::size(kNames) ? kNames[code] : nullptr;
-  }
-  if (layer == kDdp && type == 2) {
-    constexpr const char* kNames[] = {nullptr,
-                                      "invalid QN",
-                                      "invalid MSN: no buffer available",
-                                      "invalid MSN: not in the legal range",
-                                      "invalid MO",
-                                      "message too long for the buffer",
-                                      "invalid DDP version"};
-    return code < std::size(kNames) ? kNames[code] : nullptr;
-  }
-  if (layer == kDdp && type == 3) return "reserved for the LLP";
-  if (layer != kRdmap) return nullptr;
-  constexpr const char* kNames[] = {"invalid STag",
-                                    "base or bounds violation",
-                                    "access rights violation",
-                                    "STag not associated with the stream",
-                                    "TO wrap",
-                                    "invalid RDMAP version",
-                                    "unexpected opcode",
-                                    "catastrophic error of the stream",
-                                    "global catastrophic error",
-                                    "STag cannot be invalidated"};
-  if (code == 0xff && (type == 1 || type == 2)) return "unspecified error";
-  if (type == 1 && (code <= 4 || code == 9)) return kNames[code];
-  if (type == 2 && code >= 5 && code <= 9) return kNames[code];
-  return nullptr;
+bool possible(const Terminate& t) {
+  return code_name({static_cast<FaultLayer>(t.layer), t.type, t.code}) != nullptr;
 }
-
-const char* type_name(uint8_t layer, uint8_t type) {
-  constexpr const char* kRdmapNames[] = {"local catastrophic error", "remote protection error",
-                                         "remote operation error"};
-  constexpr const char* kDdpNames[] = {"local catastrophic error", "tagged buffer error",
-                                       "untagged buffer error", "LLP error"};
-  if (layer == kRdmap && type < std::size(kRdmapNames)) return kRdmapNames[type];
-  if (layer == kDdp && type < std::size(kDdpNames)) return kDdpNames[type];
-  if (layer == kLlp && type == 0) return "MPA error";
-  return "unknown";
-}
-
-bool possible(const Terminate& t) { return code_name(t.layer, t.type, t.code) != nullptr; }
 
 /// RFC 5040 figure 10: headers with every error but local catastrophic ones and the LLP's.
 bool has_due_headers(const Terminate& t) {
@@ -103,23 +42,6 @@ Fault fault_of(const Terminate& t) {
 
 }  // namespace
 
-Fault to_fault(const ddp::Fault& fault) {
-  return {static_cast<FaultLayer>(fault.layer), fault.type, fault.code, fault.rule};
-}
-
-std::string describe(const Fault& fault) {
-  constexpr const char* kLayers[] = {"RDMAP", "DDP", "LLP"};
-  const auto layer = static_cast<uint8_t>(fault.layer);
-  char code[8];
-  std::snprintf(code, sizeof code, "0x%02x", fault.code);
-  std::string text = std::string("layer ") + (layer < 3 ? kLayers[layer] : "unknown") + ", type " +
-                     type_name(layer, fault.type) + ", code " + code;
-  const char* name = code_name(layer, fault.type, fault.code);
-  if (name == nullptr) return text + " (unknown)";
-  if (*name != '\0') text += std::string(" ") + name;
-  return text;
-}
-
 std::string hex(base::ByteView octets) {
   std::string text;
   text.reserve(octets.size() * 3);
@@ -132,21 +54,22 @@ std::string hex(base::ByteView octets) {
   return text;
 }
 
-Terminate terminate_for(const ddp::Fault& fault, const ddp::SegmentReport& segment,
+Terminate terminate_for(const Fault& fault, const ddp::SegmentReport& segment,
                         base::ByteView rdma_header) {
   Terminate t;
-  t.layer = fault.layer;
+  t.layer = static_cast<uint8_t>(fault.layer);
   t.type = fault.type;
   t.code = fault.code;
   // RFC 5040 figure 10 and s.4.8: local catastrophic and LLP errors carry no headers.
-  const bool bare = fault.layer == kLlp || fault.type == 0;
+  const bool bare = fault.layer == FaultLayer::Llp || fault.type == 0;
   if (bare || segment.header_size == 0) return t;
   t.length_valid = true;
   t.segment_length = static_cast<uint16_t>(std::min<uint32_t>(segment.length, UINT16_MAX));
   t.ddp_header_size = segment.header_size;
   t.ddp_header = segment.header;
   // RDMAP-4.8-07: R only for protection errors of Read Requests.
-  if (fault.layer == kRdmap && fault.type == 1 && rdma_header.size() == t.rdma_header.size()) {
+  if (fault.layer == FaultLayer::Rdmap && fault.type == 1 &&
+      rdma_header.size() == t.rdma_header.size()) {
     t.has_rdma_header = true;
     std::ranges::copy(rdma_header, t.rdma_header.begin());
   }

@@ -15,11 +15,9 @@
 
 namespace rnic::rdmap {
 
-[[nodiscard]] Fault to_fault(const ddp::Fault& fault);
-
 /// The Terminate header for `fault`, with the headers of RFC 5040 figure 10. `rdma_header`: 28
 /// octets of the Read Request at fault, or empty.
-[[nodiscard]] wire::terminate::Terminate terminate_for(const ddp::Fault& fault,
+[[nodiscard]] wire::terminate::Terminate terminate_for(const Fault& fault,
                                                        const ddp::SegmentReport& segment,
                                                        base::ByteView rdma_header);
 

@@ -172,6 +172,7 @@ class Session::Impl final : public PduSink {
   mpa::StartPlan request_reads_;  // initiator: the IRD and ORD that it tells
   mpa::StartFailure refusal_ = mpa::StartFailure::RejectedLocally;
   Agreed agreed_;
+  mpa::StartOffer offer_;  // of the peer
   mpa::Negotiated negotiated_;
   base::Now deadline_ = base::kNever;
   base::Now now_{};

@@ -114,8 +114,7 @@ void Session::Impl::request_complete(base::Now now) {
   if (!agree(own_, peer)) return fail(StartFailure::NoCommonMode, {}, now);
   take_agreed(peer);
   state_ = StartState::AwaitDecision;
-  events_.request_received(negotiated_.peer, base::ByteView(frame).subspan(wire::kTufStartSize),
-                           now);
+  events_.request_received(offer_, base::ByteView(frame).subspan(wire::kTufStartSize), now);
 }
 
 void Session::Impl::take_agreed(const wire::TufStart& peer) {
@@ -128,10 +127,11 @@ void Session::Impl::take_agreed(const wire::TufStart& peer) {
 }
 
 void Session::Impl::take_offer(const wire::TufStart& peer) {
-  negotiated_.peer.markers = negotiated_.markers_send;
-  negotiated_.peer.enhanced = peer.has_reads;
-  negotiated_.peer.ird = peer.ird;
-  negotiated_.peer.ord = peer.ord;
+  offer_.markers = negotiated_.markers_send;
+  offer_.enhanced = peer.has_reads;
+  offer_.ird = peer.ird;
+  offer_.ord = peer.ord;
+  mpa::note_reads(offer_, negotiated_);
 }
 
 void Session::Impl::answer(bool accepted, base::ByteView private_data, const mpa::StartWish& wish,
@@ -142,8 +142,8 @@ void Session::Impl::answer(bool accepted, base::ByteView private_data, const mpa
   wire::TufStart reply = own_;
   mpa::Negotiated negotiated = negotiated_;
   StartFailure refusal = refusal_;
-  if (negotiated_.peer.has_reads()) {
-    mpa::StartPlan plan = mpa::plan_reply({}, wish, negotiated_.peer);
+  if (offer_.has_reads()) {
+    mpa::StartPlan plan = mpa::plan_reply({}, wish, offer_);
     if (accepted && !plan.reads_suffice) {
       accepted = false;
       refusal = StartFailure::InsufficientReads;
@@ -179,7 +179,7 @@ void Session::Impl::reply_complete(base::Now now) {
   }
   take_agreed(peer);
   if (wish_.exchange_reads && peer.has_reads) {
-    const auto verdict = mpa::judge_reply({}, wish_, request_reads_, negotiated_.peer);
+    const auto verdict = mpa::judge_reply({}, wish_, request_reads_, offer_);
     if (verdict.error != llp::FramingError::None) {
       return fail(StartFailure::InsufficientReads, {}, now);
     }

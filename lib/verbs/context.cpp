@@ -5,8 +5,8 @@
 #include "base/fail.hpp"
 #include "rnic/verbs.hpp"
 #include "verbs/boundary.hpp"
-#include "verbs/convert.hpp"
 #include "verbs/runtime.hpp"
+#include "verbs/streams.hpp"
 
 namespace rnic {
 

@@ -6,8 +6,8 @@
 
 #include "rnic/verbs.hpp"
 #include "verbs/boundary.hpp"
-#include "verbs/convert.hpp"
 #include "verbs/runtime.hpp"
+#include "verbs/streams.hpp"
 
 namespace rnic {
 
@@ -395,7 +395,7 @@ Result<FramedStreamListener> Device::listen_framed(uint16_t port,
                                                    const FramedListenerOptions& options) {
   return guarded("Device::listen_framed", [&]() -> Result<FramedStreamListener> {
     if (port == 0) return refusal(ErrorCode::InvalidArgument, "port 0 cannot be listened on");
-    const auto local = verbs::to_local(options.address, port);
+    const auto local = parse_endpoint(options.address, port);
     if (!local) return tl::unexpected(local.error());
     auto made = on_worker(*device_, [&](base::Now) {
       device::Device& device = *device_->device;

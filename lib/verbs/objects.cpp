@@ -7,9 +7,9 @@
 
 #include "rnic/verbs.hpp"
 #include "verbs/boundary.hpp"
-#include "verbs/convert.hpp"
 #include "verbs/machine_memory.hpp"
 #include "verbs/runtime.hpp"
+#include "verbs/streams.hpp"
 
 namespace rnic {
 
@@ -201,8 +201,7 @@ Status QueuePair::connect(const std::string& address, uint16_t port,
       return tl::unexpected(Error{ErrorCode::InvalidArgument, "port 0 cannot be connected to"});
     }
     return on_worker(*device_, [&](base::Now now) {
-      return device_->device->connect(*qp_, {*ip, port}, view(private_data), now,
-                                      verbs::to_options(options));
+      return device_->device->connect(*qp_, {*ip, port}, view(private_data), now, options);
     });
   });
 }
@@ -215,8 +214,7 @@ Status QueuePair::connect(Stream& stream, std::span<const uint8_t> private_data,
           Error{ErrorCode::InvalidArgument, "the stream is closed, or another device's"});
     }
     return on_worker(*device_, [&](base::Now now) {
-      return device_->device->connect(*qp_, *stream.socket_, view(private_data), now,
-                                      verbs::to_options(options));
+      return device_->device->connect(*qp_, *stream.socket_, view(private_data), now, options);
     });
   });
 }
@@ -225,8 +223,7 @@ Status QueuePair::accept(const RequestHandle& request, std::span<const uint8_t> 
                          const ConnectOptions& options) {
   return guarded("QueuePair::accept", [&] {
     return on_worker(*device_, [&](base::Now now) {
-      return device_->device->accept({request.index, request.generation}, *qp_, view(private_data),
-                                     now, verbs::to_options(options));
+      return device_->device->accept(request, *qp_, view(private_data), now, options);
     });
   });
 }
@@ -394,7 +391,7 @@ Status Device::listen(uint16_t port, const std::string& address, std::optional<F
     if (port == 0) {
       return tl::unexpected(Error{ErrorCode::InvalidArgument, "port 0 cannot be listened on"});
     }
-    const auto local = verbs::to_local(address, port);
+    const auto local = parse_endpoint(address, port);
     if (!local) return tl::unexpected(local.error());
     return on_worker(*device_, [&](base::Now) { return device_->device->listen(*local, framing); });
   });
@@ -402,7 +399,7 @@ Status Device::listen(uint16_t port, const std::string& address, std::optional<F
 
 Status Device::unlisten(uint16_t port, const std::string& address) {
   return guarded("Device::unlisten", [&]() -> Status {
-    const auto local = verbs::to_local(address, port);
+    const auto local = parse_endpoint(address, port);
     if (!local) return tl::unexpected(local.error());
     return on_worker(*device_, [&](base::Now) { return device_->device->unlisten(*local); });
   });
@@ -411,19 +408,12 @@ Status Device::unlisten(uint16_t port, const std::string& address) {
 Status Device::reject(const RequestHandle& request, std::span<const uint8_t> private_data) {
   return guarded("Device::reject", [&] {
     return on_worker(*device_, [&](base::Now now) {
-      return device_->device->reject({request.index, request.generation}, view(private_data), now);
+      return device_->device->reject(request, view(private_data), now);
     });
   });
 }
 
-bool Device::poll_event(Event& out) {
-  device::Event* event = device_->device->next_event();
-  if (event == nullptr) return false;
-  // It stays the next one until there is memory for what it becomes.
-  if (!base::attempt([&] { out = verbs::from_event(*event); })) return false;
-  device_->device->drop_event();
-  return true;
-}
+std::optional<Event> Device::poll_event() { return device_->device->poll_event(); }
 
 uint32_t Device::poll() {
   if (device_->worker != nullptr) return 0;

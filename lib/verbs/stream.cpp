@@ -6,8 +6,8 @@
 
 #include "rnic/verbs.hpp"
 #include "verbs/boundary.hpp"
-#include "verbs/convert.hpp"
 #include "verbs/runtime.hpp"
+#include "verbs/streams.hpp"
 
 namespace rnic {
 
@@ -262,7 +262,7 @@ uint16_t StreamListener::port() const { return listener_ == nullptr ? 0 : listen
 Result<StreamListener> Device::listen_stream(uint16_t port, const StreamListenerOptions& options) {
   return guarded("Device::listen_stream", [&]() -> Result<StreamListener> {
     if (port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be listened on");
-    const auto local = verbs::to_local(options.address, port);
+    const auto local = parse_endpoint(options.address, port);
     if (!local) return tl::unexpected(local.error());
     auto made = on_worker(*device_, [&](base::Now) {
       device::Device& device = *device_->device;

@@ -48,11 +48,11 @@ rnic::Result<Choices> choose(const rnic::Config& config) {
   if (auto status = qp->connect(far->address(), kPort); !status) {
     return tl::unexpected(status.error());
   }
-  rnic::Event event;
-  if (!context->wait_until([&] { return far->poll_event(event); }, kPatience)) {
+  std::optional<rnic::Event> event;
+  if (!context->wait_until([&] { return (event = far->poll_event()).has_value(); }, kPatience)) {
     return tl::unexpected(rnic::Error{rnic::ErrorCode::TimedOut, "no request came"});
   }
-  choices.remote = event.remote;
+  choices.remote = to_string(common(*event).remote);
   return choices;
 }
 

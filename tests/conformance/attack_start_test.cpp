@@ -36,8 +36,8 @@ class BadStarts : public Station {
     EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
     right().collect();
     ASSERT_EQ(right().events.size(), 1u);
-    EXPECT_EQ(right().events.front().kind, EventKind::RequestFailed);
-    EXPECT_NE(right().events.front().detail.find(bad.reason), std::string::npos);
+    EXPECT_TRUE(std::holds_alternative<event::RequestFailed>(right().events.front()));
+    EXPECT_NE(common(right().events.front()).detail.find(bad.reason), std::string::npos);
     right().events.clear();
     EXPECT_EQ(right().device->rdmap_counters().terminates_out, 0u);
     hang_up(socket);
@@ -54,7 +54,7 @@ class BadStarts : public Station {
   void expect_asked(const Octets& octets) {
     StreamSocket* socket = dial();
     put(socket, octets);
-    EXPECT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
+    EXPECT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
     hang_up(socket);
     right().collect();
     right().events.clear();
@@ -131,14 +131,14 @@ class TufStarts : public BadStarts {
     Talk talk(0, false, false);
     talk.socket = dial();
     put(talk.socket, frame(s));
-    EXPECT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
-    const auto request = right().take(EventKind::ConnectRequest);
+    EXPECT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
+    const auto request = right().take<event::ConnectRequest>();
     talk.qp = make_target();
-    EXPECT_TRUE(right().device->accept(request->connection, *talk.qp, {}, now_).has_value());
+    EXPECT_TRUE(right().device->accept(request->request, *talk.qp, {}, now_).has_value());
     EXPECT_TRUE(run_until([&] { return talk.socket->readable() >= wire::kTufStartSize; }));
     put(talk.socket, Octets(wire::kTufGoMagic.begin(), wire::kTufGoMagic.end()));
-    EXPECT_TRUE(run_until([&] { return right().has(EventKind::Established); }));
-    right().take(EventKind::Established);
+    EXPECT_TRUE(run_until([&] { return right().has<event::Established>(); }));
+    right().take<event::Established>();
     return talk;
   }
   /// A Write of `n` octets with its 16 bits of length.
@@ -168,11 +168,11 @@ class TufStarts : public BadStarts {
     const uint64_t faults = right().device->rdmap_counters().faults_llp;
     test::Logged log;
     put(talk.socket, bad);
-    EXPECT_TRUE(run_until([&] { return right().has(EventKind::TerminateSent); }));
+    EXPECT_TRUE(run_until([&] { return right().has<event::TerminateSent>(); }));
     const std::string said = log.take();
-    const auto told = right().take(EventKind::TerminateSent);
+    const auto told = right().take<event::TerminateSent>();
     ASSERT_TRUE(told);
-    EXPECT_EQ(told->fault.layer, rdmap::FaultLayer::Llp);
+    EXPECT_EQ(told->fault.layer, FaultLayer::Llp);
     EXPECT_EQ(told->fault.code, 3);
     EXPECT_NE(said.find(tuf::to_string(error)), std::string::npos) << said;
     EXPECT_NE(said.find(told->detail), std::string::npos) << said;

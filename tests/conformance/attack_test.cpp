@@ -222,9 +222,9 @@ TEST_F(Attack, EveryTerminate_RDMAP_5_4_06) {
         EXPECT_EQ(terminate_heard(talk, std::chrono::milliseconds(2)), kNoTerminate);
         const std::string said = log.take();
         EXPECT_EQ(right().device->rdmap_counters().terminates_in, before + 1);
-        const auto told = right().take(EventKind::TerminateReceived);
+        const auto told = right().take<event::TerminateReceived>();
         ASSERT_TRUE(told) << first;
-        EXPECT_FALSE(right().has(EventKind::TerminateReceived));
+        EXPECT_FALSE(right().has<event::TerminateReceived>());
         EXPECT_NE(said.find(told->detail), std::string::npos) << said;
         expect_no_success();
         hang_up(talk);
@@ -394,10 +394,10 @@ TEST_F(FpduLengths, TheLengthOfAnFpdu_BUG_02_MPA_8_02) {
       const uint32_t number = talk.socket->number();
       talk.socket->wish(StreamSocket::kFinish);
       left().device->ring_stream_doorbell(number);
-      EXPECT_TRUE(run_until([&] { return right().has(EventKind::Disconnected); }));
-      const auto end = right().take(EventKind::Disconnected);
-      EXPECT_EQ(end->fault.layer, rdmap::FaultLayer::Llp);
-      EXPECT_EQ(end->fault.code, 1);
+      EXPECT_TRUE(run_until([&] { return right().has<event::Disconnected>(); }));
+      const auto end = right().take<event::Disconnected>();
+      EXPECT_EQ(end->fault.value().layer, FaultLayer::Llp);
+      EXPECT_EQ(end->fault.value().code, 1);
       EXPECT_EQ(std::count(memory_.begin(), memory_.end(), 0xee), 0);
     }
     hang_up(talk);

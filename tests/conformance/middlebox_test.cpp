@@ -15,7 +15,6 @@
 namespace rnic::conformance {
 namespace {
 
-using device::EventKind;
 using device::Host;
 using device::QueuePair;
 using Frame = std::vector<uint8_t>;
@@ -90,10 +89,10 @@ class Middlebox : public ::testing::TestWithParam<int> {
     ASSERT_TRUE(hosts_[0]
                     ->device->connect(*a, {IpAddress::v4(0x0a000002u), device::kPort}, {}, now_)
                     .has_value());
-    ASSERT_TRUE(run_until([&] { return hosts_[1]->has(EventKind::ConnectRequest); }));
-    const auto request = hosts_[1]->take(EventKind::ConnectRequest);
-    ASSERT_TRUE(hosts_[1]->device->accept(request->connection, *b, {}, now_).has_value());
-    ASSERT_TRUE(run_until([&] { return hosts_[0]->has(EventKind::Established); }));
+    ASSERT_TRUE(run_until([&] { return hosts_[1]->has<event::ConnectRequest>(); }));
+    const auto request = hosts_[1]->take<event::ConnectRequest>();
+    ASSERT_TRUE(hosts_[1]->device->accept(request->request, *b, {}, now_).has_value());
+    ASSERT_TRUE(run_until([&] { return hosts_[0]->has<event::Established>(); }));
     source_.resize(kMessages * kSlot);
     for (size_t i = 0; i < source_.size(); ++i) source_[i] = static_cast<uint8_t>(i * 7 + i / 251);
     target_.assign(source_.size(), 0);
@@ -125,7 +124,7 @@ class Middlebox : public ::testing::TestWithParam<int> {
     EXPECT_EQ(target_, source_);
     EXPECT_EQ(sink_, source_);
     for (auto& host : hosts_) {
-      EXPECT_FALSE(host->has(EventKind::TerminateSent) || host->has(EventKind::Disconnected));
+      EXPECT_FALSE(host->has<event::TerminateSent>() || host->has<event::Disconnected>());
     }
   }
   SendRequest work(Opcode opcode, uint32_t i, const std::vector<uint8_t>& local, mem::Stag stag,

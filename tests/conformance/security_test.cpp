@@ -35,8 +35,8 @@ TEST_F(Revocation, WhileInFlight_UNH_SEC_01) {
     ASSERT_TRUE(right().device->deregister_memory(to).has_value());
     std::fill(target.begin(), target.end(), uint8_t{0x5a});
     if (in_flight) {
-      ASSERT_TRUE(run_until([&] { return left().has(EventKind::TerminateReceived); }));
-      const auto told = left().take(EventKind::TerminateReceived);
+      ASSERT_TRUE(run_until([&] { return left().has<event::TerminateReceived>(); }));
+      const auto told = left().take<event::TerminateReceived>();
       EXPECT_EQ(static_cast<int>(told->fault.layer), 1);
       EXPECT_EQ(told->fault.type, 1);
       EXPECT_EQ(told->fault.code, 0);
@@ -45,7 +45,7 @@ TEST_F(Revocation, WhileInFlight_UNH_SEC_01) {
     } else {
       run_for(std::chrono::seconds(1));
       EXPECT_EQ(done[0].status, CompletionStatus::Success);
-      EXPECT_FALSE(left().has(EventKind::TerminateReceived));
+      EXPECT_FALSE(left().has<event::TerminateReceived>());
     }
     EXPECT_EQ(std::count(target.begin(), target.end(), 0x5a), kSize);
     left().events.clear();
@@ -185,7 +185,7 @@ TEST_F(HalfOpen, WithoutARequest_UNH_SEC_06) {
     run_for(std::chrono::seconds(10));
   }
   EXPECT_EQ(right().device->mpa_counters().start_timeouts, 3u * (kAtOnce + 1));
-  EXPECT_FALSE(right().has(EventKind::ConnectRequest));
+  EXPECT_FALSE(right().has<event::ConnectRequest>());
 }
 
 }  // namespace

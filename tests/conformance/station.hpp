@@ -18,7 +18,6 @@
 
 namespace rnic::conformance {
 
-using device::EventKind;
 using device::Host;
 using device::QueuePair;
 using device::StreamSocket;
@@ -123,12 +122,12 @@ class Station : public device::DevicePair {
     Talk talk(20, markers, crc);
     talk.socket = dial();
     put(talk.socket, mpa::request_frame(flags, 1));
-    EXPECT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
-    const auto request = right().take(EventKind::ConnectRequest);
+    EXPECT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
+    const auto request = right().take<event::ConnectRequest>();
     talk.qp = make_target();
-    EXPECT_TRUE(right().device->accept(request->connection, *talk.qp, {}, now_).has_value());
-    EXPECT_TRUE(run_until([&] { return right().has(EventKind::Established); }));
-    right().take(EventKind::Established);
+    EXPECT_TRUE(right().device->accept(request->request, *talk.qp, {}, now_).has_value());
+    EXPECT_TRUE(run_until([&] { return right().has<event::Established>(); }));
+    right().take<event::Established>();
     EXPECT_TRUE(run_until([&] { return talk.socket->readable() >= 20; }));
     listen_to(talk);
     talk.reply = 20;
@@ -171,7 +170,7 @@ class Station : public device::DevicePair {
   }
   /// Lets the world run a while. \return the Terminate that came, which must be the last message
   Code terminate_heard(Talk& talk, base::Duration span = std::chrono::milliseconds(200)) {
-    run_until([&] { return right().has(EventKind::TerminateSent); }, span);
+    run_until([&] { return right().has<event::TerminateSent>(); }, span);
     run_for(std::chrono::milliseconds(20));
     listen_to(talk);
     const std::vector<Octets> all = ulpdus(talk);
@@ -182,7 +181,7 @@ class Station : public device::DevicePair {
       EXPECT_EQ(base::load_be32(&all[i][10]), 1u) << "its MSN";
       code = {all[i][18] >> 4, all[i][18] & 0x0f, all[i][19]};
     }
-    const auto event = right().take(EventKind::TerminateSent);
+    const auto event = right().take<event::TerminateSent>();
     EXPECT_EQ(event.has_value(), code != kNoTerminate);
     if (event) {
       EXPECT_EQ((Code{static_cast<int>(event->fault.layer), event->fault.type, event->fault.code}),
@@ -233,10 +232,10 @@ class Station : public device::DevicePair {
   /// kind.
   void expect_named(const Code& code, const QueuePair& qp, const rdmap::Counters& before,
                     const std::string& said) {
-    const rdmap::Fault fault{static_cast<rdmap::FaultLayer>(code.layer),
-                             static_cast<uint8_t>(code.type), static_cast<uint8_t>(code.code), ""};
+    const Fault fault{static_cast<FaultLayer>(code.layer), static_cast<uint8_t>(code.type),
+                      static_cast<uint8_t>(code.code), ""};
     const std::string line =
-        "right qp " + std::to_string(qp.number()) + ": Terminate sent: " + rdmap::describe(fault);
+        "right qp " + std::to_string(qp.number()) + ": Terminate sent: " + describe(fault);
     EXPECT_NE(said.find(line), std::string::npos) << line << "\n" << said;
     EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
     const rdmap::Counters& now = right().device->rdmap_counters();

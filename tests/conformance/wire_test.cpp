@@ -226,7 +226,7 @@ TEST_F(Wire, ATerminateIsNotAnswered_UNH_RDMAP_09) {
     if (!legal) terminate.resize(18 + 60);  // more than any Terminate has
     say(talk, terminate);
     EXPECT_EQ(terminate_heard(talk), legal ? kNoTerminate : (Code{1, 2, 5}));
-    EXPECT_EQ(right().has(EventKind::TerminateReceived), legal);
+    EXPECT_EQ(right().has<event::TerminateReceived>(), legal);
     hang_up(talk);
   }
 }
@@ -297,11 +297,11 @@ TEST_P(Framing, ABitChangedInTheFirstFpdu_UNH_MPA_2_03) {
   talk.encoder.add(write(0, 40));
   talk.encoder.stream.back() ^= 1;
   flush(talk);
-  EXPECT_TRUE(run_until([&] { return right().has(EventKind::Disconnected); }));
-  const auto told = right().take(EventKind::Disconnected);
-  EXPECT_EQ(told->fault.layer, rdmap::FaultLayer::Llp);
-  EXPECT_EQ(told->fault.code, 2);
-  EXPECT_FALSE(right().has(EventKind::TerminateSent));
+  EXPECT_TRUE(run_until([&] { return right().has<event::Disconnected>(); }));
+  const auto told = right().take<event::Disconnected>();
+  EXPECT_EQ(told->fault.value().layer, FaultLayer::Llp);
+  EXPECT_EQ(told->fault.value().code, 2);
+  EXPECT_FALSE(right().has<event::TerminateSent>());
   listen_to(talk);
   EXPECT_EQ(talk.heard.size(), talk.reply) << "nothing behind the Reply";
   EXPECT_EQ(std::count(memory_.begin(), memory_.end(), 0xee), 0);

@@ -70,7 +70,7 @@ class Bench {
       applications();
       if (done()) return true;
       const uint32_t work = left().poll(now_) + right().poll(now_);
-      for (device::Event event; left().poll_event(event);) events.push_back(event);
+      while (auto event = left().poll_event()) events.push_back(std::move(*event));
       if (work != 0 || left().doorbell_ringing() || right().doorbell_ringing()) {
         now_ += std::chrono::microseconds(1);
         continue;
@@ -82,7 +82,7 @@ class Bench {
     return done();
   }
 
-  std::vector<device::Event> events;  ///< of the left device
+  std::vector<Event> events;  ///< of the left device
 
  private:
   static sim::LinkConfig link_config() {
@@ -100,22 +100,28 @@ class Bench {
 
 std::string events_of(const Bench& bench) {
   std::string text;
-  for (const device::Event& event : bench.events) {
+  for (const Event& event : bench.events) {
     if (!text.empty()) text += ", ";
-    text += device::to_string(event.kind);
+    text += to_string(event);
   }
   return text.empty() ? "none" : text;
 }
 
+/// The error code of an attempt that has failed, 0 where it has none; nothing: it has not failed.
+std::optional<uint8_t> code_of(const Event& event) {
+  const auto of = [](const event::Ending& e) { return e.fault ? e.fault->code : uint8_t{0}; };
+  if (const auto* failed = std::get_if<event::ConnectFailed>(&event)) return of(*failed);
+  if (const auto* failed = std::get_if<event::RequestFailed>(&event)) return of(*failed);
+  if (const auto* gone = std::get_if<event::RequestWithdrawn>(&event)) return of(*gone);
+  if (std::holds_alternative<event::Rejected>(event)) return uint8_t{0};
+  return std::nullopt;
+}
+
 std::string error_of(const Bench& bench) {
-  for (const device::Event& event : bench.events) {
-    const bool failed = event.kind == device::EventKind::ConnectFailed ||
-                        event.kind == device::EventKind::RequestFailed ||
-                        event.kind == device::EventKind::RequestWithdrawn ||
-                        event.kind == device::EventKind::Rejected;
-    if (!failed) continue;
-    const uint8_t code = event.fault.code;
-    return (code == 0 ? "" : "error " + std::to_string(code) + ": ") + event.detail;
+  for (const Event& event : bench.events) {
+    const auto code = code_of(event);
+    if (!code) continue;
+    return (*code == 0 ? "" : "error " + std::to_string(*code) + ": ") + common(event).detail;
   }
   return "";
 }

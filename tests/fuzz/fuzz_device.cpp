@@ -48,10 +48,9 @@ class World {
     device_.poll(now_);
     port::Packet packet;
     while (link_.a().rx_burst({&packet, 1}, now_) == 1) link_.a().free({&packet, 1});
-    device::Event event;
-    while (device_.poll_event(event)) {
-      if (event.kind == device::EventKind::ConnectRequest) {
-        static_cast<void>(device_.reject(event.connection, {}, now_));
+    while (const auto event = device_.poll_event()) {
+      if (const auto* asked = std::get_if<rnic::event::ConnectRequest>(&*event)) {
+        static_cast<void>(device_.reject(asked->request, {}, now_));
       }
     }
   }

@@ -255,12 +255,13 @@ class World {
     right_.memory.check();
   }
   void serve_events(Side& side) {
-    for (device::Event event; side.device->poll_event(event);) {
-      if (event.kind != device::EventKind::ConnectRequest) continue;
+    while (const auto event = side.device->poll_event()) {
+      const auto* asked = std::get_if<rnic::event::ConnectRequest>(&*event);
+      if (asked == nullptr) continue;
       if (side.qps.size() < kMostPairs) {
-        static_cast<void>(side.device->accept(event.connection, *side.add_qp(), {}, now_));
+        static_cast<void>(side.device->accept(asked->request, *side.add_qp(), {}, now_));
       } else {
-        static_cast<void>(side.device->reject(event.connection, {}, now_));
+        static_cast<void>(side.device->reject(asked->request, {}, now_));
       }
     }
   }

@@ -24,7 +24,7 @@
 
 #include "device/device.hpp"
 #include "sim/sim.hpp"
-#include "verbs/convert.hpp"
+#include "verbs/streams.hpp"
 
 namespace {
 
@@ -149,11 +149,11 @@ struct World {
     left.device.poll(now);
     right.device.poll(now);
   }
-  device::Event await(Host& host, device::EventKind kind) {
-    device::Event event;
+  template <typename Kind>
+  Kind await(Host& host) {
     for (uint32_t i = 0; i < kTurnsMax; ++i) {
-      if (host.device.poll_event(event)) {
-        if (event.kind == kind) return event;
+      if (auto event = host.device.poll_event()) {
+        if (auto* found = std::get_if<Kind>(&*event)) return std::move(*found);
         fail("another event than awaited");
       }
       turn();
@@ -164,10 +164,10 @@ struct World {
     const Endpoint far{IpAddress::v4(0x0a000002u), kPort};
     if (!right.device.listen(kPort)) fail("cannot listen");
     if (!left.device.connect(*left.qp, far, {}, now)) fail("cannot connect");
-    const device::Event request = await(right, device::EventKind::ConnectRequest);
-    if (!right.device.accept(request.connection, *right.qp, {}, now)) fail("cannot accept");
-    await(left, device::EventKind::Established);
-    await(right, device::EventKind::Established);
+    const auto request = await<event::ConnectRequest>(right);
+    if (!right.device.accept(request.request, *right.qp, {}, now)) fail("cannot accept");
+    await<event::Established>(left);
+    await<event::Established>(right);
   }
 
   Scenario scenario;

@@ -20,8 +20,6 @@ namespace rnic::siege {
 namespace {
 
 using device::DeviceConfig;
-using device::Event;
-using device::EventKind;
 using device::Host;
 using device::QueuePair;
 
@@ -63,10 +61,10 @@ class Application {
   }
 
   void step(base::Now now) {
-    for (Event event; host_.device->poll_event(event);) {
-      if (event.kind == EventKind::ConnectRequest) welcome(event, now);
-      if (event.kind == EventKind::Disconnected) leave(event.qp);
-      if (event.kind == EventKind::PeerClosed) leave(event.qp);
+    while (const auto event = host_.device->poll_event()) {
+      if (const auto* asked = std::get_if<event::ConnectRequest>(&*event)) welcome(*asked, now);
+      if (std::holds_alternative<event::Disconnected>(*event)) leave(common(*event).qp);
+      if (std::holds_alternative<event::PeerClosed>(*event)) leave(common(*event).qp);
     }
     for (const Place& place : places_) {
       std::array<Completion, 4> done;
@@ -84,12 +82,12 @@ class Application {
     device::CompletionQueue* receive_cq = nullptr;
   };
 
-  void welcome(const Event& event, base::Now now) {
+  void welcome(const event::ConnectRequest& event, base::Now now) {
     const std::string from = to_string(event.remote);
     if (guests_.full()) {
       const auto who = guests_.gives_way(from, base::nanos(now));
       if (!who) {
-        static_cast<void>(host_.device->reject(event.connection, {}, now));
+        static_cast<void>(host_.device->reject(event.request, {}, now));
         return;
       }
       leave(*who);
@@ -105,7 +103,7 @@ class Application {
     places_.push_back(place);
     guests_.enter(place.qp->number(), from, base::nanos(now));
     // A request may be gone by now.
-    if (!host_.device->accept(event.connection, *place.qp, {}, now)) leave(place.qp->number());
+    if (!host_.device->accept(event.request, *place.qp, {}, now)) leave(place.qp->number());
   }
 
   void leave(uint32_t qp) {
@@ -158,11 +156,11 @@ class World {
     const base::Now begin = now_;
     EXPECT_TRUE(client_.device->connect(*qp, {address_, kPort}, {}, now_).has_value());
     const auto outcome = [&] {
-      return client_.has(EventKind::Established) || client_.has(EventKind::ConnectFailed) ||
-             client_.has(EventKind::Rejected);
+      return client_.has<event::Established>() || client_.has<event::ConnectFailed>() ||
+             client_.has<event::Rejected>();
     };
     run_until(outcome, begin + kPromise);
-    bool in = client_.take(EventKind::Established).has_value();
+    bool in = client_.take<event::Established>().has_value();
     if (in) {
       SendRequest send;
       send.opcode = Opcode::Send;

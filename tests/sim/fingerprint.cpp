@@ -22,22 +22,46 @@ void Fingerprint::sent(uint32_t side, base::ByteView octets, base::Now now) {
   add(octets.data(), octets.size());
 }
 
-void Fingerprint::event(uint32_t side, const device::Event& event, base::Now now) {
+/// What an event says beside its kind; each field where the event has it.
+template <typename Kind>
+void Fingerprint::add_event(const Kind& event) {
+  number(event.qp);
+  number(event.local.port);
+  number(event.remote.port);
+  text(event.detail);
+  if constexpr (requires { event.end; }) number(static_cast<uint64_t>(event.end));
+  if constexpr (requires { event.fault; }) add_fault(event.fault);
+  if constexpr (requires { event.facts; }) add_facts(event.facts);
+  if constexpr (requires { event.private_data; }) {
+    number(event.private_data.size());
+    add(event.private_data.data(), event.private_data.size());
+  }
+}
+
+void Fingerprint::add_fault(const std::optional<Fault>& fault) {
+  number(fault.has_value());
+  if (!fault) return;
+  number(static_cast<uint64_t>(fault->layer) << 16 | uint64_t{fault->type} << 8 | fault->code);
+  text(fault->failed() ? fault->rule : "");
+}
+
+void Fingerprint::add_facts(const ConnectionFacts& facts) {
+  for (const bool fact :
+       {facts.crc, facts.markers_send, facts.markers_receive, facts.peer_to_peer}) {
+    number(fact);
+  }
+  number(facts.revision);
+  number(static_cast<uint64_t>(facts.rtr));
+  for (const auto& reads : {facts.ird, facts.ord, facts.peer_ird, facts.peer_ord}) {
+    number(reads.value_or(UINT32_MAX));
+  }
+}
+
+void Fingerprint::event(uint32_t side, const Event& event, base::Now now) {
   number(side);
   number(static_cast<uint64_t>(base::nanos(now)));
-  for (const uint64_t value :
-       {uint64_t(event.kind), uint64_t{event.qp}, uint64_t{event.local.port},
-        uint64_t{event.remote.port}, uint64_t(event.end), uint64_t{event.agreed.crc},
-        uint64_t{event.agreed.markers_send}, uint64_t{event.agreed.markers_receive},
-        uint64_t{event.agreed.revision}, uint64_t{event.agreed.peer_to_peer},
-        uint64_t{event.agreed.rtr}, uint64_t{event.agreed.ird.value_or(0)},
-        uint64_t{event.agreed.ord.value_or(0)}}) {
-    number(value);
-  }
-  text(event.fault.rule);
-  text(event.detail);
-  number(event.private_data.size());
-  add(event.private_data.data(), event.private_data.size());
+  number(event.index());
+  std::visit([this](const auto& each) { add_event(each); }, event);
 }
 
 void Fingerprint::completion(uint32_t side, const Completion& completion, base::Now now) {

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/bytes.hpp"
 #include "base/counters.hpp"
 #include "base/time.hpp"
 #include "device/device.hpp"
+#include "rnic/event.hpp"
 #include "rnic/work.hpp"
 
 namespace rnic::simulation {
@@ -20,7 +22,7 @@ class Fingerprint {
  public:
   /// Octets that `side` hands to the wire, or to its system.
   void sent(uint32_t side, base::ByteView octets, base::Now now);
-  void event(uint32_t side, const device::Event& event, base::Now now);
+  void event(uint32_t side, const Event& event, base::Now now);
   void completion(uint32_t side, const Completion& completion, base::Now now);
   /// How an application's stream ended, and other numbers of a world.
   void number(uint64_t value);
@@ -31,6 +33,10 @@ class Fingerprint {
 
  private:
   void add(const void* octets, size_t size);
+  template <typename Kind>
+  void add_event(const Kind& event);
+  void add_fault(const std::optional<Fault>& fault);
+  void add_facts(const ConnectionFacts& facts);
   void text(std::string_view text);
 
   uint64_t crc_ = 0;

@@ -201,17 +201,15 @@ void ViolationCase::receive_completed(const Completion& completion) {
   if (completion.status == CompletionStatus::Success) fail("its receive completed with success");
 }
 
-void ViolationCase::terminated(const End& at, const device::Event& event) {
+void ViolationCase::terminated(const End& at, bool here, const Fault& fault) {
   const Row& row = row_of(violation_);
-  const bool here = event.kind == device::EventKind::TerminateSent;
   if (&at != (here ? &to_ : &from_)) return fail("the Terminate goes the wrong way");
   if (here ? sent_ : received_) return fail("more than one Terminate");
   (here ? sent_ : received_) = true;
-  const rdmap::Fault& fault = event.fault;
   if (static_cast<uint8_t>(fault.layer) != row.layer || fault.type != row.type ||
       fault.code != row.code) {
     fail("the Terminate " + std::string(here ? "sent" : "received") + " says " +
-         rdmap::describe(fault) + ", not " + std::to_string(row.layer) + "/" +
+         rnic::describe(fault) + ", not " + std::to_string(row.layer) + "/" +
          std::to_string(row.type) + "/" + std::to_string(row.code));
   }
 }

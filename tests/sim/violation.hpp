@@ -52,7 +52,8 @@ class ViolationCase {
   void send_completed(const Completion& completion);
   void receive_completed(const Completion& completion);
   /// TerminateSent or TerminateReceived at an end of this connection.
-  void terminated(const End& at, const device::Event& event);
+  /// \param here the Terminate was sent at this end; false: it came there
+  void terminated(const End& at, bool here, const Fault& fault);
 
   /// After the connection is gone.
   void check_end();

@@ -84,17 +84,26 @@ class World {
 
   // world_events.cpp
   bool drain(uint32_t side);
-  void on_event(uint32_t side, const device::Event& event);
-  void on_request(uint32_t side, const device::Event& event);
-  void on_established(Pipe& pipe, uint32_t side, const device::Event& event);
+  void on_event(uint32_t side, const Event& event);
+  void on_request(uint32_t side, const event::ConnectRequest& event);
+  // What is expected of a connection changes its state; false: it was not expected.
+  bool expects(Pipe& pipe, uint32_t side, const event::Established& event);
+  bool expects(Pipe& pipe, uint32_t side, const event::Rejected& event);
+  bool expects(Pipe& pipe, uint32_t side, const event::ConnectFailed& event);
+  bool expects(Pipe& pipe, uint32_t side, const event::PeerClosed& event);
+  bool expects(Pipe& pipe, uint32_t side, const event::Disconnected& event);
+  bool expects(Pipe& pipe, uint32_t side, const event::TerminateSent& event);
+  bool expects(Pipe& pipe, uint32_t side, const event::TerminateReceived& event);
+  bool expects(Pipe&, uint32_t, const event::Common&) { return false; }
+  void on_established(Pipe& pipe, uint32_t side, const event::Established& event);
   void begin_trace(Pipe& pipe, uint32_t side);
   void on_completion(uint32_t side, const Completion& completion);
   void on_wire_message(const PortPair& ports, uint32_t to, const WireMessage& message);
   void on_arrival(const PortPair& ports, uint32_t to, base::Range range,
                   std::vector<uint64_t> damaged);
-  bool on_lost(Pipe& pipe, uint32_t side, const device::Event& event);
+  bool on_lost(Pipe& pipe, uint32_t side, const Event& event);
   void lose(Pipe& pipe);
-  void unexpected(const Pipe* pipe, uint32_t side, const device::Event& event);
+  void unexpected(const Pipe* pipe, uint32_t side, const Event& event);
 
   // world.cpp
   bool step();

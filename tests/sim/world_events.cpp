@@ -10,10 +10,9 @@ namespace rnic::simulation {
 bool World::drain(uint32_t side) {
   Host& host = hosts_[side];
   bool any = false;
-  device::Event event;
-  while (!verdict_.failed() && host.device->poll_event(event)) {
+  while (const auto event = verdict_.failed() ? std::nullopt : host.device->poll_event()) {
     any = true;
-    on_event(side, event);
+    on_event(side, *event);
   }
   std::array<Completion, 16> completions;
   const auto poll = [&](device::CompletionQueue* cq) {
@@ -36,60 +35,75 @@ bool World::drain(uint32_t side) {
   return any;
 }
 
-void World::unexpected(const Pipe* pipe, uint32_t side, const device::Event& event) {
-  verdict_.fail("event",
-                plan_.devices[side].name + ", pipe " +
-                    (pipe == nullptr ? "none" : std::to_string(pipe->number)) + ": " +
-                    device::to_string(event.kind) + " was not expected (" + to_string(event.end) +
-                    "; " + event.detail +
-                    (event.fault.rule[0] != '\0' ? "; " + rdmap::describe(event.fault) : "") + ")");
+void World::unexpected(const Pipe* pipe, uint32_t side, const Event& event) {
+  verdict_.fail("event", plan_.devices[side].name + ", pipe " +
+                             (pipe == nullptr ? "none" : std::to_string(pipe->number)) + ": " +
+                             to_string(event) + " was not expected (" + common(event).detail + ")");
 }
 
-void World::on_event(uint32_t side, const device::Event& event) {
+void World::on_event(uint32_t side, const Event& event) {
+  const event::Common& said = common(event);
   fingerprint_.event(side, event, now_);
-  trace(plan_.devices[side].name + " event " + device::to_string(event.kind) + " qp " +
-        std::to_string(event.qp) + " " + event.detail);
-  if (event.kind == device::EventKind::ConnectRequest) return on_request(side, event);
-  const auto found = hosts_[side].by_qp.find(event.qp);
+  trace(plan_.devices[side].name + " event " + to_string(event) + " qp " + std::to_string(said.qp) +
+        " " + said.detail);
+  if (const auto* asked = std::get_if<event::ConnectRequest>(&event)) {
+    return on_request(side, *asked);
+  }
+  const auto found = hosts_[side].by_qp.find(said.qp);
   if (found == hosts_[side].by_qp.end()) return unexpected(nullptr, side, event);
   Pipe& pipe = *found->second.first;
-  End& end = pipe.ends[side];
   if (on_lost(pipe, side, event)) return;
-  switch (event.kind) {
-    case device::EventKind::Established: return on_established(pipe, side, event);
-    case device::EventKind::Rejected:
-      if (pipe.kind != PipeKind::Rejected || event.private_data != pipe.reply_data) break;
-      pipe.closing = true;
-      return;
-    case device::EventKind::ConnectFailed:
-      if (pipe.kind != PipeKind::Refused) break;
-      pipe.closing = pipe.ends[1 - side].disconnected = true;
-      return;
-    case device::EventKind::PeerClosed:
-      if (pipe.violation != nullptr) return;
-      if (!pipe.closing) break;
-      // The one that has not closed yet, closes now.
-      if (!end.disconnected) {
-        static_cast<void>(hosts_[side].device->disconnect(*end.qp, now_));
-      }
-      return;
-    case device::EventKind::Disconnected:
-      if (end.disconnected) break;
-      // The last event of every attempt: the queue pair has flushed.
-      if (pipe.violation == nullptr &&
-          (!pipe.closing || (end.established && event.end != StreamEnd::Closed))) {
-        break;
-      }
-      end.disconnected = true;
-      return;
-    case device::EventKind::TerminateSent:
-    case device::EventKind::TerminateReceived:
-      if (pipe.violation == nullptr) break;
-      pipe.violation->terminated(end, event);
-      return;
-    default: break;
-  }
-  unexpected(&pipe, side, event);
+  const bool expected =
+      std::visit([&](const auto& each) { return expects(pipe, side, each); }, event);
+  if (!expected) unexpected(&pipe, side, event);
+}
+
+bool World::expects(Pipe& pipe, uint32_t side, const event::Established& event) {
+  on_established(pipe, side, event);
+  return true;
+}
+
+bool World::expects(Pipe& pipe, uint32_t, const event::Rejected& event) {
+  if (pipe.kind != PipeKind::Rejected || event.private_data != pipe.reply_data) return false;
+  pipe.closing = true;
+  return true;
+}
+
+bool World::expects(Pipe& pipe, uint32_t side, const event::ConnectFailed&) {
+  if (pipe.kind != PipeKind::Refused) return false;
+  pipe.closing = pipe.ends[1 - side].disconnected = true;
+  return true;
+}
+
+bool World::expects(Pipe& pipe, uint32_t side, const event::PeerClosed&) {
+  if (pipe.violation != nullptr) return true;
+  if (!pipe.closing) return false;
+  // The one that has not closed yet, closes now.
+  const End& end = pipe.ends[side];
+  if (!end.disconnected) static_cast<void>(hosts_[side].device->disconnect(*end.qp, now_));
+  return true;
+}
+
+bool World::expects(Pipe& pipe, uint32_t side, const event::Disconnected& event) {
+  End& end = pipe.ends[side];
+  if (end.disconnected) return false;
+  // The last event of every attempt: the queue pair has flushed.
+  const bool closed = !end.established || event.end == StreamEnd::Closed;
+  if (pipe.violation == nullptr && (!pipe.closing || !closed)) return false;
+  end.disconnected = true;
+  return true;
+}
+
+bool World::expects(Pipe& pipe, uint32_t side, const event::TerminateSent& event) {
+  if (pipe.violation == nullptr) return false;
+  pipe.violation->terminated(pipe.ends[side], true, event.fault);
+  return true;
+}
+
+bool World::expects(Pipe& pipe, uint32_t side, const event::TerminateReceived& event) {
+  if (pipe.violation == nullptr) return false;
+  pipe.violation->terminated(pipe.ends[side], false, event.fault);
+  return true;
 }
 
 /// From the moment on at which it has taken a damaged octet a connection is asked for no more than
@@ -105,16 +119,16 @@ void World::lose(Pipe& pipe) {
 }
 
 /// What comes of a connection that is lost, or that dies by one of the exceptions.
-bool World::on_lost(Pipe& pipe, uint32_t side, const device::Event& event) {
+bool World::on_lost(Pipe& pipe, uint32_t side, const Event& event) {
   const auto excused = [](const auto& judge) {
     return judge != nullptr && !judge->excuse().empty();
   };
-  const bool dies = event.kind == device::EventKind::TerminateSent ||
-                    (event.kind == device::EventKind::Disconnected && !pipe.closing);
+  const bool gone = std::holds_alternative<event::Disconnected>(event);
+  const bool dies = std::holds_alternative<event::TerminateSent>(event) || (gone && !pipe.closing);
   if (!pipe.lost && dies && (excused(pipe.judges[0]) || excused(pipe.judges[1]))) lose(pipe);
   if (!pipe.lost) return false;
-  if (event.kind == device::EventKind::Disconnected) pipe.ends[side].disconnected = true;
-  if (event.kind == device::EventKind::PeerClosed && !pipe.ends[side].disconnected) {
+  if (gone) pipe.ends[side].disconnected = true;
+  if (std::holds_alternative<event::PeerClosed>(event) && !pipe.ends[side].disconnected) {
     static_cast<void>(hosts_[side].device->disconnect(*pipe.ends[side].qp, now_));
   }
   return true;
@@ -129,7 +143,7 @@ void World::on_arrival(const PortPair& ports, uint32_t to, base::Range range,
   }
 }
 
-void World::on_request(uint32_t side, const device::Event& event) {
+void World::on_request(uint32_t side, const event::ConnectRequest& event) {
   if (event.private_data.empty() || event.private_data[0] >= pipes_.size()) {
     return verdict_.fail("private data", "a request names no pipe");
   }
@@ -140,13 +154,13 @@ void World::on_request(uint32_t side, const device::Event& event) {
   }
   Host& host = hosts_[side];
   if (pipe.kind == PipeKind::Rejected) {
-    resources(host.device->reject(event.connection, pipe.reply_data, now_));
+    resources(host.device->reject(event.request, pipe.reply_data, now_));
     pipe.ends[side].disconnected = true;
     return;
   }
   pipe.ports.port[side] = event.local.port;
   pipe.ports.port[1 - side] = event.remote.port;
-  resources(host.device->accept(event.connection, *pipe.ends[side].qp, pipe.reply_data, now_));
+  resources(host.device->accept(event.request, *pipe.ends[side].qp, pipe.reply_data, now_));
   begin_trace(pipe, side);
 }
 
@@ -158,7 +172,7 @@ void World::begin_trace(Pipe& pipe, uint32_t side) {
   resources(hosts_[side].device->set_trace(*pipe.ends[side].qp, pipe.traces[side].get()));
 }
 
-void World::on_established(Pipe& pipe, uint32_t side, const device::Event& event) {
+void World::on_established(Pipe& pipe, uint32_t side, const event::Established& event) {
   End& end = pipe.ends[side];
   if (end.established || pipe.kind == PipeKind::Rejected || pipe.kind == PipeKind::Refused) {
     return unexpected(&pipe, side, event);

@@ -155,7 +155,7 @@ void World::connect(Pipe& pipe) {
   const Endpoint remote{plan_.devices[1 - side].net.address,
                         pipe.kind == PipeKind::Refused ? kClosedPort : kListenPort};
   // Plain and enhanced start-ups, with and without an RTR, beside each other.
-  device::ConnectOptions options;
+  ConnectOptions options;
   // ULP framing has no revision and no RTR: the negotiation's third frame says the same.
   const bool mpa = plan_.devices[side].framing == Framing::Mpa;
   if (mpa) options.revision = pipe.number % 3 == 1 ? 1 : 2;

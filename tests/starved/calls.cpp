@@ -41,7 +41,7 @@ void listening(World& w) {
 void asked(World& w) {
   listening(w);
   must(w.a.qp.connect(w.far_address, kPort));
-  if (!w.await(w.far(), EventKind::ConnectRequest, w.event)) broken("no connection request comes");
+  if (!w.await(w.far(), w.request)) broken("no connection request comes");
 }
 
 StreamListenerOptions few() {
@@ -105,22 +105,22 @@ void frame_under_way(World& w) {
 // --- proofs ---
 
 void becomes_established(World& w) {
-  Event got;
-  if (!w.await(w.near(), EventKind::Established, got)) broken("the initiator is not connected");
-  if (!w.await(w.far(), EventKind::Established, got)) broken("the responder is not connected");
+  event::Established got;
+  if (!w.await(w.near(), got)) broken("the initiator is not connected");
+  if (!w.await(w.far(), got)) broken("the responder is not connected");
 }
 
 void request_comes(World& w) {
-  if (!w.await(w.far(), EventKind::ConnectRequest, w.event)) broken("no connection request comes");
-  must(w.b.qp.accept(w.event.request));
+  if (!w.await(w.far(), w.request)) broken("no connection request comes");
+  must(w.b.qp.accept(w.request.request));
   becomes_established(w);
 }
 
 void both_disconnect(World& w) {
   must(w.b.qp.disconnect());
-  Event got;
-  if (!w.await(w.near(), EventKind::Disconnected, got)) broken("the initiator does not end");
-  if (!w.await(w.far(), EventKind::Disconnected, got)) broken("the responder does not end");
+  event::Disconnected got;
+  if (!w.await(w.near(), got)) broken("the initiator does not end");
+  if (!w.await(w.far(), got)) broken("the responder does not end");
 }
 
 void one_completion(World& w, CompletionQueue& queue) {
@@ -308,11 +308,12 @@ std::vector<Call> listen_calls() {
        [](World& w) { must(w.far().listen(kPort)); }},
       {"Device::reject", asked,
        [](World& w) {
-         return of(w.far().reject(w.event.request, {w.octets.data(), 100}));
+         return of(w.far().reject(w.request.request, {w.octets.data(), 100}));
        },
        [](World& w) {
-         if (!w.await(w.near(), EventKind::Rejected, w.event)) broken("the reject does not come");
-         if (w.event.private_data.size() != 100) broken("the reject's private data is lost");
+         event::Rejected told;
+         if (!w.await(w.near(), told)) broken("the reject does not come");
+         if (told.private_data.size() != 100) broken("the reject's private data is lost");
        }},
       {"Device::poll_event",
        [](World& w) {
@@ -321,14 +322,16 @@ std::vector<Call> listen_calls() {
          until_counted(w, "connect_requests");
        },
        [](World& w) {
-         return w.far().poll_event(w.event) ? Outcome{}
-                                            : Outcome{false, ErrorCode::ResourceExhausted, true};
+         const auto event = w.far().poll_event();
+         if (!event) return Outcome{false, ErrorCode::ResourceExhausted, true};
+         if (const auto* asked = std::get_if<event::ConnectRequest>(&*event)) w.request = *asked;
+         return Outcome{};
        },
        [](World& w) {
-         if (w.event.kind != EventKind::ConnectRequest || w.event.private_data.size() != 200) {
+         if (w.request.private_data.size() != 200) {
            broken("the event is not what it was");
          }
-         must(w.b.qp.accept(w.event.request));
+         must(w.b.qp.accept(w.request.request));
          becomes_established(w);
        }},
   };
@@ -514,7 +517,7 @@ std::vector<Call> connection_calls() {
        [](World& w) { return of(w.a.qp.connect(w.near_stream)); }, request_comes, Where::OnWire},
       {"QueuePair::accept", asked,
        [](World& w) {
-         return of(w.b.qp.accept(w.event.request, {w.octets.data(), 200}));
+         return of(w.b.qp.accept(w.request.request, {w.octets.data(), 200}));
        },
        becomes_established},
       {"QueuePair::disconnect", connected, [](World& w) { return of(w.a.qp.disconnect()); },
@@ -776,13 +779,13 @@ std::vector<Call> background_calls() {
       {"Context::poll",  // the Reply, full operation
        [](World& w) {
          asked(w);
-         must(w.b.qp.accept(w.event.request, {w.octets.data(), 200}));
+         must(w.b.qp.accept(w.request.request, {w.octets.data(), 200}));
        },
        many_turns, nullptr, Where::Everywhere, true},
       {"Context::poll",  // a reject
        [](World& w) {
          asked(w);
-         must(w.far().reject(w.event.request, {w.octets.data(), 200}));
+         must(w.far().reject(w.request.request, {w.octets.data(), 200}));
        },
        many_turns, nullptr, Where::Everywhere, true},
       {"Context::poll",  // nobody listens

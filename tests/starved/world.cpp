@@ -145,35 +145,27 @@ End World::end(Device& device) {
   return end;
 }
 
-bool World::await(Device& device, EventKind kind, Event& out, uint32_t of_qp) {
-  return turn_until([&] {
-    while (device.poll_event(out)) {
-      if (out.kind == kind && (of_qp == 0 || out.qp == of_qp)) return true;
-    }
-    return false;
-  });
-}
-
 bool World::await_completion(CompletionQueue& queue, Completion& out) {
   return turn_until([&] { return queue.poll({&out, 1}) == 1; });
 }
 
 void World::connect(End& x, End& y, uint16_t port) {
-  Event got;
+  event::ConnectRequest got;
   must(far().listen(port));
   const std::array<uint8_t, 2> name{static_cast<uint8_t>(port >> 8), static_cast<uint8_t>(port)};
   must(x.qp.connect(far_address, port, name));
   // One that an earlier attempt has left may still be on its way.
   const auto is_this = [&] { return std::ranges::equal(got.private_data, name); };
   do {
-    if (!await(far(), EventKind::ConnectRequest, got)) broken("no connection request comes");
+    if (!await(far(), got)) broken("no connection request comes");
     if (!is_this()) static_cast<void>(far().reject(got.request));
   } while (!is_this());
   must(y.qp.accept(got.request));
-  if (!await(near(), EventKind::Established, got, x.qp.number())) {
+  event::Established up;
+  if (!await(near(), up, x.qp.number())) {
     broken("the initiator is not connected");
   }
-  if (!await(far(), EventKind::Established, got, y.qp.number())) {
+  if (!await(far(), up, y.qp.number())) {
     broken("the responder is not connected");
   }
   must(far().unlisten(port));
@@ -184,13 +176,12 @@ void World::settle() {
   int64_t quiet_since = context->now_ns();
   int turns = 0;
   turn_until([&] {
-    Event got;
     bool any = false;
     for (Device* device : {&near(), &far()}) {
-      while (device->poll_event(got)) {
+      while (const auto got = device->poll_event()) {
         any = true;
-        if (got.kind != EventKind::ConnectRequest) continue;
-        static_cast<void>(device->reject(got.request));
+        const auto* asked = std::get_if<event::ConnectRequest>(&*got);
+        if (asked != nullptr) static_cast<void>(device->reject(asked->request));
       }
     }
     if (any) turns = 0;

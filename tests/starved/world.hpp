@@ -75,7 +75,18 @@ class World {
     return context->wait_until(std::ref(done), kPatienceMs);
   }
   /// The next event of this kind (and of this queue pair); others are dropped.
-  [[nodiscard]] bool await(Device& device, EventKind kind, Event& out, uint32_t of_qp = 0);
+  template <typename Kind>
+  [[nodiscard]] bool await(Device& device, Kind& out, uint32_t of_qp = 0) {
+    return turn_until([&] {
+      while (auto event = device.poll_event()) {
+        auto* found = std::get_if<Kind>(&*event);
+        if (found == nullptr || (of_qp != 0 && found->qp != of_qp)) continue;
+        out = std::move(*found);
+        return true;
+      }
+      return false;
+    });
+  }
   bool await_completion(CompletionQueue& cq, Completion& out);
 
   static constexpr int64_t kPatienceMs = 10'000;
@@ -87,7 +98,7 @@ class World {
   // Things that trials work on, made by their preparation.
   End a;
   End b;
-  Event event;
+  event::ConnectRequest request;
   Completion completion;
   std::optional<ProtectionDomain> pd;
   std::optional<CompletionQueue> cq;

@@ -63,10 +63,10 @@ void reject(World& world) {
   ConnectOptions plain;
   plain.revision = 1;
   must(a.qp.connect(world.right.address(), 7471, octets(20, 1), plain));
-  const auto asked = world.await(world.right, EventKind::ConnectRequest);
+  const auto asked = world.await<event::ConnectRequest>(world.right);
   check(asked.has_value(), "no request came");
   must(world.right.reject(asked->request, octets(11, 2)));
-  check(world.await(world.left, EventKind::Rejected).has_value(), "no reject came");
+  check(world.await<event::Rejected>(world.left).has_value(), "no reject came");
   must(world.right.unlisten(7471));
 }
 
@@ -77,8 +77,8 @@ void offence(World& world, Opcode opcode) {
   Memory from(a.pd, octets(64, 1), Access::LocalWrite);
   Memory closed(b.pd, std::vector<uint8_t>(64), Access::LocalWrite);
   must(a.qp.post_send(request(opcode, from.all(), closed)));
-  check(world.await(world.left, EventKind::TerminateReceived).has_value(), "no Terminate came");
-  check(world.await(world.right, EventKind::Disconnected, b.qp.number()).has_value(), "not gone");
+  check(world.await<event::TerminateReceived>(world.left).has_value(), "no Terminate came");
+  check(world.await<event::Disconnected>(world.right, b.qp.number()).has_value(), "not gone");
 }
 
 void make_capture(const std::string& file) {

@@ -137,7 +137,7 @@ void SocketWorld::try_connect(Pipe& pipe) {
   const uint32_t side = pipe.initiator;
   Host& host = hosts_[side];
   const Endpoint remote{hosts_[1 - side].kernel->address(), kPort};
-  device::ConnectOptions options;
+  ConnectOptions options;
   const bool mpa = plan_.world.devices[side].framing == Framing::Mpa;
   if (mpa) options.revision = pipe.number % 3 == 1 ? 1 : 2;
   options.peer_to_peer = pipe.number % 3 == 2 && mpa;

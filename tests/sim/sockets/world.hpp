@@ -68,11 +68,18 @@ class SocketWorld {
   bool try_setup();
   void try_connect(Pipe& pipe);
   bool drain(uint32_t side);
-  void on_event(uint32_t side, const device::Event& event);
-  void on_request(uint32_t side, const device::Event& event);
+  void on_event(uint32_t side, const Event& event);
+  void on_request(uint32_t side, const event::ConnectRequest& event);
+  // What is expected of a connection changes its state; false: it was not expected.
+  bool expects(Pipe& pipe, uint32_t side, const event::Established& event);
+  bool expects(Pipe& pipe, uint32_t side, const event::PeerClosed& event);
+  bool expects(Pipe& pipe, uint32_t side, const event::ConnectFailed& event);
+  bool expects(Pipe& pipe, uint32_t side, const event::Disconnected& event);
+  bool expects(Pipe& pipe, uint32_t side, const event::Ending& event);
+  bool expects(Pipe&, uint32_t, const event::Common&) { return false; }
   void note_displaced(Pipe& pipe, uint32_t side);
   [[nodiscard]] uint64_t displaced(uint32_t side) const;
-  void on_disconnected(Pipe& pipe, uint32_t side, const device::Event& event);
+  bool on_disconnected(Pipe& pipe, uint32_t side, const event::Disconnected& event);
   void on_completion(uint32_t side, const Completion& completion);
   void manage(Pipe& pipe);
   void finish(Pipe& pipe);
@@ -86,7 +93,7 @@ class SocketWorld {
   [[nodiscard]] bool is_broken(Pipe& pipe);
   [[nodiscard]] std::string describe() const;
   void resources(const Status& status);
-  void unexpected(uint32_t side, const device::Event& event);
+  void unexpected(uint32_t side, const Event& event);
   void trace(const std::string& line);
 
   const SocketPlan plan_;

@@ -132,10 +132,9 @@ void SocketWorld::deliver(uint16_t port, uint32_t to_end, const WireMessage& mes
 bool SocketWorld::drain(uint32_t side) {
   Host& host = hosts_[side];
   bool any = false;
-  device::Event event;
-  while (!verdict_.failed() && host.device->poll_event(event)) {
+  while (const auto event = verdict_.failed() ? std::nullopt : host.device->poll_event()) {
     any = true;
-    on_event(side, event);
+    on_event(side, *event);
   }
   std::array<Completion, 16> completions;
   for (auto& pipe : pipes_) {
@@ -152,50 +151,63 @@ bool SocketWorld::drain(uint32_t side) {
   return any;
 }
 
-void SocketWorld::unexpected(uint32_t side, const device::Event& event) {
-  verdict_.fail("event", plan_.world.devices[side].name + ", qp " + std::to_string(event.qp) +
-                             ": " + device::to_string(event.kind) + " was not expected (" +
-                             to_string(event.end) + "; " + event.detail + ")");
+void SocketWorld::unexpected(uint32_t side, const Event& event) {
+  verdict_.fail("event", plan_.world.devices[side].name + ", qp " +
+                             std::to_string(common(event).qp) + ": " + to_string(event) +
+                             " was not expected (" + common(event).detail + ")");
 }
 
-void SocketWorld::on_event(uint32_t side, const device::Event& event) {
+void SocketWorld::on_event(uint32_t side, const Event& event) {
   fingerprint_.event(side, event, now_);
-  trace(plan_.world.devices[side].name + " event " + device::to_string(event.kind) + " qp " +
-        std::to_string(event.qp) + " " + to_string(event.end) + " " + event.detail);
-  if (event.kind == device::EventKind::ConnectRequest) return on_request(side, event);
-  const auto found = hosts_[side].by_qp.find(event.qp);
+  const event::Common& said = common(event);
+  trace(plan_.world.devices[side].name + " event " + to_string(event) + " qp " +
+        std::to_string(said.qp) + " " + said.detail);
+  if (const auto* asked = std::get_if<event::ConnectRequest>(&event)) {
+    return on_request(side, *asked);
+  }
+  const auto found = hosts_[side].by_qp.find(said.qp);
   if (found == hosts_[side].by_qp.end()) {
     // Start-ups that broke before anybody was asked.
-    const bool early = event.kind == device::EventKind::RequestFailed ||
-                       event.kind == device::EventKind::RequestWithdrawn;
+    const bool early = std::holds_alternative<event::RequestFailed>(event) ||
+                       std::holds_alternative<event::RequestWithdrawn>(event);
     const bool reason = network_.broken() != 0 || displaced(side) != 0;
     if (!early || !reason) unexpected(side, event);
     return;
   }
   Pipe& pipe = *found->second.first;
+  const bool expected =
+      std::visit([&](const auto& each) { return expects(pipe, side, each); }, event);
+  if (!expected) unexpected(side, event);
+}
+
+bool SocketWorld::expects(Pipe& pipe, uint32_t side, const event::Established& event) {
   End& end = pipe.ends[side];
-  switch (event.kind) {
-    case device::EventKind::Established:
-      if (end.established) return unexpected(side, event);
-      if (side == pipe.initiator && event.private_data != pipe.reply_data) {
-        verdict_.fail("private data", "the reply carries other private data");
-      }
-      end.established = true;
-      return;
-    case device::EventKind::PeerClosed:
-      if (is_broken(pipe)) return;
-      if (!pipe.closing) return unexpected(side, event);
-      // The one that has not closed yet, closes now.
-      if (!end.disconnected) static_cast<void>(end.device->disconnect(*end.qp, now_));
-      return;
-    case device::EventKind::ConnectFailed: note_displaced(pipe, side); [[fallthrough]];
-    case device::EventKind::RequestWithdrawn:
-    case device::EventKind::RequestFailed:
-      if (!is_broken(pipe)) unexpected(side, event);
-      return;
-    case device::EventKind::Disconnected: return on_disconnected(pipe, side, event);
-    default: return unexpected(side, event);
+  if (end.established) return false;
+  if (side == pipe.initiator && event.private_data != pipe.reply_data) {
+    verdict_.fail("private data", "the reply carries other private data");
   }
+  end.established = true;
+  return true;
+}
+
+bool SocketWorld::expects(Pipe& pipe, uint32_t side, const event::PeerClosed&) {
+  if (is_broken(pipe)) return true;
+  if (!pipe.closing) return false;
+  // The one that has not closed yet, closes now.
+  const End& end = pipe.ends[side];
+  if (!end.disconnected) static_cast<void>(end.device->disconnect(*end.qp, now_));
+  return true;
+}
+
+bool SocketWorld::expects(Pipe& pipe, uint32_t side, const event::ConnectFailed&) {
+  note_displaced(pipe, side);
+  return is_broken(pipe);
+}
+
+bool SocketWorld::expects(Pipe& pipe, uint32_t, const event::Ending&) { return is_broken(pipe); }
+
+bool SocketWorld::expects(Pipe& pipe, uint32_t side, const event::Disconnected& event) {
+  return on_disconnected(pipe, side, event);
 }
 
 uint64_t SocketWorld::displaced(uint32_t side) const {
@@ -213,20 +225,18 @@ void SocketWorld::note_displaced(Pipe& pipe, uint32_t side) {
   network_.mark_broken(*link);
 }
 
-void SocketWorld::on_disconnected(Pipe& pipe, uint32_t side, const device::Event& event) {
+bool SocketWorld::on_disconnected(Pipe& pipe, uint32_t side, const event::Disconnected& event) {
   End& end = pipe.ends[side];
   const bool broken = is_broken(pipe);
-  if (end.disconnected) return unexpected(side, event);
-  if (!broken && (!pipe.closing || event.end != StreamEnd::Closed)) {
-    return unexpected(side, event);
-  }
+  if (end.disconnected) return false;
+  if (!broken && (!pipe.closing || event.end != StreamEnd::Closed)) return false;
   end.disconnected = true;
-  if (!broken || pipe.closing || !end.established) return;
+  if (!broken || pipe.closing || !end.established) return true;
   const TcpEnd& told = network_.find(pipe.port)->ends[side == pipe.initiator ? 0 : 1];
-  if (told.first_told != 0 && event.end != meaning_of(told.first_told)) unexpected(side, event);
+  return told.first_told == 0 || event.end == meaning_of(told.first_told);
 }
 
-void SocketWorld::on_request(uint32_t side, const device::Event& event) {
+void SocketWorld::on_request(uint32_t side, const event::ConnectRequest& event) {
   if (event.private_data.empty() || event.private_data[0] >= pipes_.size()) {
     return verdict_.fail("private data", "a request names no pipe");
   }
@@ -236,11 +246,11 @@ void SocketWorld::on_request(uint32_t side, const device::Event& event) {
   }
   if (event.remote.port != pipe.port) verdict_.fail("address", "the request has another port");
   if (pipe.released) {  // broken before it was asked for, and forgotten by now
-    static_cast<void>(hosts_[side].device->reject(event.connection, {}, now_));
+    static_cast<void>(hosts_[side].device->reject(event.request, {}, now_));
     return;
   }
   const auto status =
-      hosts_[side].device->accept(event.connection, *pipe.ends[side].qp, pipe.reply_data, now_);
+      hosts_[side].device->accept(event.request, *pipe.ends[side].qp, pipe.reply_data, now_);
   pipe.accepted = status.has_value();
   if (!status && !is_broken(pipe)) resources(status);
 }

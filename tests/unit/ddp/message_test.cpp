@@ -101,7 +101,7 @@ TEST_F(MessageTest, LastSegmentEndsAWholeMessage_DDP_4_1_04) {
     EXPECT_EQ(user.delivered.size(), c.whole ? 1u : 0u);
     ASSERT_EQ(user.faults.size(), c.whole ? 0u : 1u);
     if (c.whole) continue;
-    EXPECT_EQ(user.faults[0].layer, kLayerDdp);
+    EXPECT_EQ(user.faults[0].layer, FaultLayer::Ddp);
     EXPECT_EQ(user.faults[0].type, kUntaggedBuffer);
     EXPECT_EQ(user.faults[0].code, 0x04);
   }

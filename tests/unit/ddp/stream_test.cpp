@@ -35,11 +35,11 @@ TEST(TaggedFault, OfEachRefusal) {
   const struct {
     mem::AccessFault refusal;
     Fault expected;
-  } rows[] = {{mem::AccessFault::InvalidStag, {1, 1, 0x00}},
-              {mem::AccessFault::Bounds, {1, 1, 0x01}},
-              {mem::AccessFault::NotAssociated, {1, 1, 0x02}},
-              {mem::AccessFault::Wrap, {1, 1, 0x03}},
-              {mem::AccessFault::Rights, {0, 1, 0x02}}};
+  } rows[] = {{mem::AccessFault::InvalidStag, {FaultLayer::Ddp, 1, 0x00}},
+              {mem::AccessFault::Bounds, {FaultLayer::Ddp, 1, 0x01}},
+              {mem::AccessFault::NotAssociated, {FaultLayer::Ddp, 1, 0x02}},
+              {mem::AccessFault::Wrap, {FaultLayer::Ddp, 1, 0x03}},
+              {mem::AccessFault::Rights, {FaultLayer::Rdmap, 1, 0x02}}};
   for (const auto& [refusal, expected] : rows) {
     const Fault fault = tagged_fault(refusal);
     EXPECT_TRUE(fault.failed());
@@ -52,74 +52,78 @@ TEST(TaggedFault, OfEachRefusal) {
 
 // DDP-7.1-07
 TEST_F(StreamTest, InvalidStag_DDP_7_1_07) {
-  expect_fault(tagged({.last = true, .stag = stag ^ 1}, 8), {1, 1, 0x00});
+  expect_fault(tagged({.last = true, .stag = stag ^ 1}, 8), {FaultLayer::Ddp, 1, 0x00});
 }
 // DDP-7.1-08, DDP-7.1-14
 TEST_F(StreamTest, TaggedPastTheBound_DDP_7_1_08) {
-  expect_fault(tagged({.last = true, .stag = stag, .to = 128 - 63}, 64), {1, 1, 0x01});
+  expect_fault(tagged({.last = true, .stag = stag, .to = 128 - 63}, 64),
+               {FaultLayer::Ddp, 1, 0x01});
 }
 // DDP-7.1-09, DDP-8.2-01
 TEST_F(StreamTest, StagOfAnotherPd_DDP_7_1_09) {
-  expect_fault(tagged({.last = true, .stag = add(Access::RemoteWrite, kPd + 1)}, 8), {1, 1, 0x02});
+  expect_fault(tagged({.last = true, .stag = add(Access::RemoteWrite, kPd + 1)}, 8),
+               {FaultLayer::Ddp, 1, 0x02});
 }
 // DDP-8.2-02
 // UNH-DDP-03
 TEST_F(StreamTest, StagOfAnotherStream_DDP_8_2_02) {
   expect_fault(tagged({.last = true, .stag = add(Access::RemoteWrite, kPd, kQp + 1)}, 8),
-               {1, 1, 0x02});
+               {FaultLayer::Ddp, 1, 0x02});
 }
 // DDP-7.1-10
 TEST_F(StreamTest, TaggedWrap_DDP_7_1_10) {
-  expect_fault(tagged({.last = true, .stag = stag, .to = UINT64_MAX - 3}, 8), {1, 1, 0x03});
+  expect_fault(tagged({.last = true, .stag = stag, .to = UINT64_MAX - 3}, 8),
+               {FaultLayer::Ddp, 1, 0x03});
 }
 // DDP-7.2-02: the mapping of this implementation.
 TEST_F(StreamTest, WriteWithoutRight_DDP_7_2_02) {
-  expect_fault(tagged({.last = true, .stag = add(Access::RemoteRead)}, 8), {0, 1, 0x02});
+  expect_fault(tagged({.last = true, .stag = add(Access::RemoteRead)}, 8),
+               {FaultLayer::Rdmap, 1, 0x02});
 }
 // DDP-4.1-07-a
 TEST_F(StreamTest, TaggedVersion_DDP_4_1_07_a) {
-  expect_fault(tagged({.last = true, .version = 2, .stag = stag}, 8), {1, 1, 0x04});
+  expect_fault(tagged({.last = true, .version = 2, .stag = stag}, 8), {FaultLayer::Ddp, 1, 0x04});
 }
 TEST_F(StreamTest, UntaggedVersion_DDP_4_1_07_a) {
   provide({{0, 128, stag}});
-  expect_fault(untagged({.last = true, .version = 0, .msn = 1}, 8), {1, 2, 0x06});
+  expect_fault(untagged({.last = true, .version = 0, .msn = 1}, 8), {FaultLayer::Ddp, 2, 0x06});
 }
 // DDP-7.1-01
 TEST_F(StreamTest, UnknownQn_DDP_7_1_01) {
-  expect_fault(untagged({.last = true, .qn = 3, .msn = 1}, 8), {1, 2, 0x01});
+  expect_fault(untagged({.last = true, .qn = 3, .msn = 1}, 8), {FaultLayer::Ddp, 2, 0x01});
 }
 // DDP-7.1-02
 TEST_F(StreamTest, NoBuffer_DDP_7_1_02) {
-  expect_fault(untagged({.last = true, .msn = 1}, 8), {1, 2, 0x02});
+  expect_fault(untagged({.last = true, .msn = 1}, 8), {FaultLayer::Ddp, 2, 0x02});
 }
 // DDP-7.1-03
 TEST_F(StreamTest, MsnPastTheRange_DDP_7_1_03) {
   provide({{0, 128, stag}});
-  expect_fault(untagged({.last = true, .msn = 7}, 8), {1, 2, 0x03});
+  expect_fault(untagged({.last = true, .msn = 7}, 8), {FaultLayer::Ddp, 2, 0x03});
 }
 TEST_F(StreamTest, MsnBeforeTheRange_DDP_7_1_03) {
   provide({{0, 128, stag}});
-  expect_fault(untagged({.last = true, .msn = 0}, 8), {1, 2, 0x03});
+  expect_fault(untagged({.last = true, .msn = 0}, 8), {FaultLayer::Ddp, 2, 0x03});
 }
 // DDP-7.1-04
 TEST_F(StreamTest, MoOutside_DDP_7_1_04) {
   provide({{0, 64, add(Access::LocalWrite)}});
-  expect_fault(untagged({.last = true, .msn = 1, .mo = 65}, 8), {1, 2, 0x04});
+  expect_fault(untagged({.last = true, .msn = 1, .mo = 65}, 8), {FaultLayer::Ddp, 2, 0x04});
 }
 // DDP-7.1-05: one octet too long.
 TEST_F(StreamTest, TooLong_DDP_7_1_05) {
   provide({{0, 64, add(Access::LocalWrite)}});
-  expect_fault(untagged({.last = true, .msn = 1, .mo = 57}, 8), {1, 2, 0x05});
+  expect_fault(untagged({.last = true, .msn = 1, .mo = 57}, 8), {FaultLayer::Ddp, 2, 0x05});
 }
 TEST_F(StreamTest, MoThatWrapsWithTheLength_DDP_7_1_05) {
   provide({{0, 64, add(Access::LocalWrite)}});
-  expect_fault(untagged({.last = true, .msn = 1, .mo = UINT32_MAX}, 8), {1, 2, 0x04});
+  expect_fault(untagged({.last = true, .msn = 1, .mo = UINT32_MAX}, 8), {FaultLayer::Ddp, 2, 0x04});
 }
 // DDP-7.2-01: the second piece of our own buffer was never registered; the first stays untouched,
 // too.
 TEST_F(StreamTest, BadReceiveBuffer_DDP_7_1_14) {
   provide({{0, 32, add(Access::LocalWrite)}, {0, 32, 0x123456}});
-  expect_fault(untagged({.last = true, .msn = 1}, 40), {1, 0, 0x00});
+  expect_fault(untagged({.last = true, .msn = 1}, 40), {FaultLayer::Ddp, 0, 0x00});
 }
 // BUG-02: every length below the header's.
 TEST_F(StreamTest, ShorterThanItsHeader_BUG_02) {

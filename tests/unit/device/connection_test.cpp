@@ -57,19 +57,18 @@ TEST_F(Connections, RejectCarriesPrivateData) {
   QueuePair* a = left().make_qp();
   const auto why = octets(100, 3);
   ASSERT_TRUE(left().device->connect(*a, right_end(), {}, now_).has_value());
-  ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
-  const auto request = right().take(EventKind::ConnectRequest);
-  ASSERT_TRUE(right().device->reject(request->connection, why, now_).has_value());
-  ASSERT_TRUE(run_until([&] { return left().has(EventKind::Rejected); }));
-  EXPECT_EQ(left().take(EventKind::Rejected)->private_data, why);
+  ASSERT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
+  const auto request = right().take<event::ConnectRequest>();
+  ASSERT_TRUE(right().device->reject(request->request, why, now_).has_value());
+  ASSERT_TRUE(run_until([&] { return left().has<event::Rejected>(); }));
+  EXPECT_EQ(left().take<event::Rejected>()->private_data, why);
   run_for(std::chrono::seconds(10));
-  EXPECT_FALSE(left().has(EventKind::Established));
-  EXPECT_TRUE(left().take(EventKind::Disconnected).has_value());  // once
-  EXPECT_FALSE(left().has(EventKind::Disconnected));
+  EXPECT_FALSE(left().has<event::Established>());
+  EXPECT_TRUE(left().take<event::Disconnected>().has_value());  // once
+  EXPECT_FALSE(left().has<event::Disconnected>());
   // Who said no is not told that the request is gone.
-  EXPECT_FALSE(right().has(EventKind::RequestWithdrawn));
-  EXPECT_FALSE(
-      right().device->accept(request->connection, *right().make_qp(), {}, now_).has_value());
+  EXPECT_FALSE(right().has<event::RequestWithdrawn>());
+  EXPECT_FALSE(right().device->accept(request->request, *right().make_qp(), {}, now_).has_value());
   expect_all_returned();
 }
 
@@ -78,14 +77,14 @@ TEST_F(Connections, RejectCarriesPrivateData) {
 TEST_F(Connections, TheFinFollowsTheRejectLate) {
   for (const bool peer_closes : {true, false}) {
     ASSERT_TRUE(left().device->connect(*left().make_qp(), right_end(), {}, now_).has_value());
-    ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
-    const auto request = right().take(EventKind::ConnectRequest);
-    ASSERT_TRUE(right().device->reject(request->connection, octets(100, 3), now_).has_value());
+    ASSERT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
+    const auto request = right().take<event::ConnectRequest>();
+    ASSERT_TRUE(right().device->reject(request->request, octets(100, 3), now_).has_value());
     const base::Now rejected = now_;
     if (peer_closes) {
       ASSERT_TRUE(run_until([&] { return right().device->live_connections() == 0; }));
       EXPECT_LT(now_ - rejected, std::chrono::milliseconds(10));
-      EXPECT_TRUE(left().take(EventKind::Rejected).has_value());
+      EXPECT_TRUE(left().take<event::Rejected>().has_value());
       continue;
     }
     // The other device is not polled: nothing is acknowledged, and nothing closed.
@@ -108,7 +107,7 @@ TEST_F(Connections, TheFinFollowsTheRejectLate) {
   }
   run_for(std::chrono::seconds(10));
   EXPECT_EQ(right().device->live_connections(), 0u);
-  EXPECT_TRUE(left().has(EventKind::Rejected));
+  EXPECT_TRUE(left().has<event::Rejected>());
 }
 
 // MPA-7.1.2-16: the responder's application is silent, and its device is patient.
@@ -123,14 +122,14 @@ class PatientResponder : public DevicePair {
 // UNH-MPA-1-14
 TEST_F(PatientResponder, AnInitiatorGivesUpOnASilentPeer_MPA_7_1_2_16) {
   ASSERT_TRUE(left().device->connect(*left().make_qp(), right_end(), {}, now_).has_value());
-  ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
+  ASSERT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
   const base::Duration patience = 3 * left().device->config().mpa.start_timeout;
-  EXPECT_TRUE(run_until([&] { return left().has(EventKind::ConnectFailed); }, patience));
+  EXPECT_TRUE(run_until([&] { return left().has<event::ConnectFailed>(); }, patience));
 }
 
 TEST_F(Connections, NobodyListens) {
   ASSERT_TRUE(left().device->connect(*left().make_qp(), right_end(9), {}, now_).has_value());
-  EXPECT_TRUE(run_until([&] { return left().has(EventKind::ConnectFailed); }));
+  EXPECT_TRUE(run_until([&] { return left().has<event::ConnectFailed>(); }));
   EXPECT_EQ(right().device->tcp_counters().resets_out, 1u);
   expect_all_returned();
 }
@@ -160,12 +159,12 @@ TEST_F(Connections, GracefulEndFlushesReceivesAndReturnsEverything) {
   ASSERT_EQ(b->post_receive(receive(5, memory, stag, 100)), PostResult::Ok);
   run_for(std::chrono::milliseconds(1));
   ASSERT_TRUE(left().device->disconnect(*a, now_).has_value());
-  ASSERT_TRUE(run_until([&] { return right().has(EventKind::PeerClosed); }));
+  ASSERT_TRUE(run_until([&] { return right().has<event::PeerClosed>(); }));
   ASSERT_TRUE(right().device->disconnect(*b, now_).has_value());
   ASSERT_TRUE(run_until(
-      [&] { return left().has(EventKind::Disconnected) && right().has(EventKind::Disconnected); }));
-  EXPECT_EQ(left().take(EventKind::Disconnected)->end, StreamEnd::Closed);
-  EXPECT_EQ(right().take(EventKind::Disconnected)->end, StreamEnd::Closed);
+      [&] { return left().has<event::Disconnected>() && right().has<event::Disconnected>(); }));
+  EXPECT_EQ(left().take<event::Disconnected>()->end, StreamEnd::Closed);
+  EXPECT_EQ(right().take<event::Disconnected>()->end, StreamEnd::Closed);
   const auto flushed = right().completions(b->spec().receive_cq);
   ASSERT_EQ(flushed.size(), 1u);
   EXPECT_EQ(flushed[0].id, 5u);
@@ -188,9 +187,9 @@ TEST_F(Connections, DestroyingAConnectedQueuePairResetsThePeer) {
   left().device->poll(now_);
   ASSERT_TRUE(left().device->destroy_qp(a).has_value());
   ASSERT_TRUE(left().device->deregister_memory(stag).has_value());
-  ASSERT_TRUE(run_until([&] { return right().has(EventKind::Disconnected); }));
-  EXPECT_EQ(right().take(EventKind::Disconnected)->end, StreamEnd::PeerReset);
-  EXPECT_FALSE(left().has(EventKind::Disconnected));
+  ASSERT_TRUE(run_until([&] { return right().has<event::Disconnected>(); }));
+  EXPECT_EQ(right().take<event::Disconnected>()->end, StreamEnd::PeerReset);
+  EXPECT_FALSE(left().has<event::Disconnected>());
   EXPECT_TRUE(right().device->destroy_qp(b).has_value());
   expect_all_returned();
 }
@@ -201,7 +200,7 @@ TEST_F(Connections, DestroyingAQueuePairDuringItsConnect) {
   left().device->poll(now_);
   ASSERT_TRUE(left().device->destroy_qp(a).has_value());
   run_for(std::chrono::seconds(5));
-  EXPECT_FALSE(left().has(EventKind::Established));
+  EXPECT_FALSE(left().has<event::Established>());
   right().device->unlisten(kPort);
   expect_all_returned();
 }
@@ -215,13 +214,12 @@ TEST_F(FewRequests, TheThirdUnansweredRequestIsRefused) {
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(left().device->connect(*left().make_qp(), right_end(), {}, now_).has_value());
   }
-  ASSERT_TRUE(run_until([&] { return left().has(EventKind::ConnectFailed); }));
+  ASSERT_TRUE(run_until([&] { return left().has<event::ConnectFailed>(); }));
   // Also the second attempt with revision 1 (RFC 6581 s.10).
   EXPECT_EQ(right().device->device_counters().requests_refused, 2u);
   // An answer makes room again.
-  const auto request = right().take(EventKind::ConnectRequest);
-  ASSERT_TRUE(
-      right().device->accept(request->connection, *right().make_qp(), {}, now_).has_value());
+  const auto request = right().take<event::ConnectRequest>();
+  ASSERT_TRUE(right().device->accept(request->request, *right().make_qp(), {}, now_).has_value());
   ASSERT_TRUE(left().device->connect(*left().make_qp(), right_end(), {}, now_).has_value());
   const auto asked = [&] { return right().device->device_counters().connect_requests == 3; };
   EXPECT_TRUE(run_until(asked));
@@ -235,11 +233,10 @@ class ShortPatience : public DevicePair {
 
 TEST_F(ShortPatience, AnUnansweredRequestIsWithdrawn) {
   ASSERT_TRUE(left().device->connect(*left().make_qp(), right_end(), {}, now_).has_value());
-  ASSERT_TRUE(run_until([&] { return right().has(EventKind::RequestWithdrawn); }));
-  const auto request = right().take(EventKind::ConnectRequest);
-  EXPECT_FALSE(
-      right().device->accept(request->connection, *right().make_qp(), {}, now_).has_value());
-  EXPECT_TRUE(run_until([&] { return left().has(EventKind::ConnectFailed); }));
+  ASSERT_TRUE(run_until([&] { return right().has<event::RequestWithdrawn>(); }));
+  const auto request = right().take<event::ConnectRequest>();
+  EXPECT_FALSE(right().device->accept(request->request, *right().make_qp(), {}, now_).has_value());
+  EXPECT_TRUE(run_until([&] { return left().has<event::ConnectFailed>(); }));
   expect_all_returned();
 }
 

@@ -36,15 +36,15 @@ class Conversion : public Streams {
     EXPECT_TRUE(heard == octets);
   }
   /// The right side awaits, the left side asks. \return the request that came
-  std::optional<Event> request(const std::vector<uint8_t>& last_message = {}) {
+  std::optional<event::ConnectRequest> request(const std::vector<uint8_t>& last_message = {}) {
     EXPECT_TRUE(right().device->await_rdma(*pair_[1], last_message, now_).has_value());
     if (!last_message.empty()) {
       EXPECT_EQ(receive(left(), pair_[0], last_message.size()), last_message);
     }
     const auto status = left().device->connect(*a_, *pair_[0], octets(5, 1), now_);
     EXPECT_TRUE(status.has_value()) << status.error().message;
-    EXPECT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
-    auto event = right().take(EventKind::ConnectRequest);
+    EXPECT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
+    auto event = right().take<event::ConnectRequest>();
     EXPECT_EQ(event->private_data, octets(5, 1));
     EXPECT_EQ(event->remote, pair_[1]->remote());
     return event;
@@ -105,7 +105,7 @@ TEST_F(OneConversion, NoMoreStreamsAwaitARequestThanTheLimit) {
   QueuePair* qp = left().make_qp();
   ASSERT_TRUE(right().device->await_rdma(*one[1], {}, now_).has_value());
   ASSERT_TRUE(left().device->connect(*qp, *one[0], {}, now_).has_value());
-  ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
+  ASSERT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
   const auto refused = right().device->await_rdma(*two[1], {}, now_);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, ErrorCode::ResourceExhausted);
@@ -131,20 +131,20 @@ TEST_F(Conversion, AStreamIsOpenedUsedAndConverted_CM_03) {
     }
     const auto asked = request(with_hello ? octets(3000, 9) : std::vector<uint8_t>{});
     EXPECT_TRUE(pair_[0]->is_lent() && pair_[1]->is_lent());
-    ASSERT_TRUE(right().device->accept(asked->connection, *b_, octets(2, 4), now_).has_value());
+    ASSERT_TRUE(right().device->accept(asked->request, *b_, octets(2, 4), now_).has_value());
     ASSERT_TRUE(run_until(
-        [&] { return left().has(EventKind::Established) && right().has(EventKind::Established); }));
-    EXPECT_EQ(left().take(EventKind::Established)->private_data, octets(2, 4));
-    EXPECT_TRUE(right().take(EventKind::Established));
+        [&] { return left().has<event::Established>() && right().has<event::Established>(); }));
+    EXPECT_EQ(left().take<event::Established>()->private_data, octets(2, 4));
+    EXPECT_TRUE(right().take<event::Established>());
     expect_send_arrives(left(), a_, right(), b_);
     expect_send_arrives(right(), b_, left(), a_);
     ASSERT_TRUE(left().device->disconnect(*a_, now_).has_value());
-    ASSERT_TRUE(run_until([&] { return right().has(EventKind::PeerClosed); }));
-    EXPECT_TRUE(right().take(EventKind::PeerClosed));
+    ASSERT_TRUE(run_until([&] { return right().has<event::PeerClosed>(); }));
+    EXPECT_TRUE(right().take<event::PeerClosed>());
     ASSERT_TRUE(right().device->disconnect(*b_, now_).has_value());
     ASSERT_TRUE(run_until([&] { return pair_[0]->how_ended() && pair_[1]->how_ended(); }));
-    EXPECT_EQ(left().take(EventKind::Disconnected)->end, StreamEnd::Closed);
-    EXPECT_EQ(right().take(EventKind::Disconnected)->end, StreamEnd::Closed);
+    EXPECT_EQ(left().take<event::Disconnected>()->end, StreamEnd::Closed);
+    EXPECT_EQ(right().take<event::Disconnected>()->end, StreamEnd::Closed);
     EXPECT_EQ(pair_[0]->how_ended(), StreamEnd::Closed);
     if (with_hello) release(pair_);
   }
@@ -156,23 +156,23 @@ TEST_F(Conversion, AStreamIsOpenedUsedAndConverted_CM_03) {
 TEST_F(Conversion, TheRevisionIsWished) {
   ASSERT_TRUE(right().device->await_rdma(*pair_[1], {}, now_).has_value());
   ASSERT_TRUE(left().device->connect(*a_, *pair_[0], {}, now_, {.revision = 1}).has_value());
-  ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
-  EXPECT_EQ(right().take(EventKind::ConnectRequest)->agreed.revision, 1);
+  ASSERT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
+  EXPECT_EQ(right().take<event::ConnectRequest>()->facts.revision, 1);
   expect_all_ends_after_abort();
 }
 
 TEST_F(Conversion, AfterARejectTheStreamGoesOn_CM_03) {
   say(true, octets(40'000, 7));
   const auto asked = request(octets(500, 2));
-  ASSERT_TRUE(right().device->reject(asked->connection, octets(6, 6), now_).has_value());
-  ASSERT_TRUE(run_until([&] { return left().has(EventKind::Rejected); }));
-  EXPECT_EQ(left().take(EventKind::Rejected)->private_data, octets(6, 6));
+  ASSERT_TRUE(right().device->reject(asked->request, octets(6, 6), now_).has_value());
+  ASSERT_TRUE(run_until([&] { return left().has<event::Rejected>(); }));
+  EXPECT_EQ(left().take<event::Rejected>()->private_data, octets(6, 6));
   ASSERT_TRUE(run_until([&] { return !pair_[0]->is_lent() && !pair_[1]->is_lent(); }));
   for (int i = 0; i < 3; ++i) {
     say(true, octets(50'000, 10));
     say(false, octets(70'001, 11));
   }
-  EXPECT_FALSE(left().has(EventKind::Disconnected));
+  EXPECT_FALSE(left().has<event::Disconnected>());
   // The queue pair is free of it: what is done to it does not touch the stream.
   EXPECT_TRUE(left().device->destroy_qp(a_).has_value());
   say(false, octets(100, 12));
@@ -210,8 +210,8 @@ TEST_F(Conversion, OnlyAnOpenStreamIsConverted) {
 TEST_F(Conversion, APeerThatStreamsOnIsToldApart) {
   ASSERT_TRUE(left().device->connect(*a_, *pair_[0], {}, now_).has_value());
   send(right(), pair_[1], octets(400, 1));
-  ASSERT_TRUE(run_until([&] { return left().has(EventKind::ConnectFailed); }));
-  EXPECT_NE(left().take(EventKind::ConnectFailed)->detail.find("key"), std::string::npos);
+  ASSERT_TRUE(run_until([&] { return left().has<event::ConnectFailed>(); }));
+  EXPECT_NE(left().take<event::ConnectFailed>()->detail.find("key"), std::string::npos);
   expect_all_ends_after_abort();
 }
 
@@ -226,8 +226,8 @@ TEST_F(Conversion, ASilentPeerTimesOut) {
 TEST_F(Conversion, TheSocketsHandleIsNotNeeded) {
   const auto asked = request();
   release(pair_);
-  ASSERT_TRUE(right().device->accept(asked->connection, *b_, {}, now_).has_value());
-  ASSERT_TRUE(run_until([&] { return left().has(EventKind::Established); }));
+  ASSERT_TRUE(right().device->accept(asked->request, *b_, {}, now_).has_value());
+  ASSERT_TRUE(run_until([&] { return left().has<event::Established>(); }));
   expect_send_arrives(left(), a_, right(), b_);
   EXPECT_TRUE(left().device->destroy_qp(a_).has_value());
   EXPECT_TRUE(right().device->destroy_qp(b_).has_value());
@@ -260,7 +260,7 @@ TEST_F(Conversion, AStreamThatThePeerHasFinishedIsNotConverted) {
 // Behind a reject octets come from the ring again, also for the second time.
 TEST_F(Conversion, WhatIsLostBehindARejectIsSentAgain) {
   const auto asked = request();
-  ASSERT_TRUE(right().device->reject(asked->connection, {}, now_).has_value());
+  ASSERT_TRUE(right().device->reject(asked->request, {}, now_).has_value());
   ASSERT_TRUE(run_until([&] { return !pair_[0]->is_lent() && !pair_[1]->is_lent(); }));
   say(true, octets(20'000, 1));
   run_for(std::chrono::milliseconds(100));
@@ -290,12 +290,12 @@ TEST_F(OneRing, AStreamThatFindsNoneWhenItComesBackIsReset) {
   const auto other = connected(listener_);
   ASSERT_TRUE(left().device->streams().reserve_send(*other[0]).has_value());
   EXPECT_EQ(left().device->device_counters().stream_buffer_waits, 0u);
-  ASSERT_TRUE(right().device->reject(asked->connection, {}, now_).has_value());
+  ASSERT_TRUE(right().device->reject(asked->request, {}, now_).has_value());
   ASSERT_TRUE(run_until([&] { return pair_[0]->how_ended() && pair_[1]->how_ended(); }));
   EXPECT_EQ(pair_[0]->how_ended(), StreamEnd::Aborted);
   EXPECT_EQ(pair_[1]->how_ended(), StreamEnd::PeerReset);
   EXPECT_EQ(left().device->device_counters().stream_buffer_waits, 1u);
-  EXPECT_TRUE(left().has(EventKind::Rejected)) << "the answer itself has come";
+  EXPECT_TRUE(left().has<event::Rejected>()) << "the answer itself has come";
   release(other);
   expect_all_ends();
 }
@@ -353,7 +353,7 @@ TEST_F(SmallWindows, ARequestThatDoesNotFitWaits) {
 // again like any others, and follow the segments' size.
 TEST_F(SmallWindows, BehindARejectTheStreamIsTheApplicationsInFull) {
   const auto asked = request();
-  ASSERT_TRUE(right().device->reject(asked->connection, {}, now_).has_value());
+  ASSERT_TRUE(right().device->reject(asked->request, {}, now_).has_value());
   ASSERT_TRUE(run_until([&] { return !pair_[0]->is_lent() && !pair_[1]->is_lent(); }));
   for (uint8_t i = 0; i < 4; ++i) say(true, octets(900, i));  // what the session's window let in
   ASSERT_TRUE(arrives(700, 1));

@@ -51,23 +51,30 @@ struct Host {
   }
 
   /// The first event of a kind that came; it is taken.
-  std::optional<Event> take(EventKind kind) {
+  template <typename Kind>
+  std::optional<Kind> take() {
     collect();
     for (auto it = events.begin(); it != events.end(); ++it) {
-      if (it->kind != kind) continue;
-      Event found = std::move(*it);
+      if (!std::holds_alternative<Kind>(*it)) continue;
+      Kind found = std::get<Kind>(std::move(*it));
       events.erase(it);
       return found;
     }
     return std::nullopt;
   }
-  [[nodiscard]] bool has(EventKind kind) {
+  template <typename Kind>
+  [[nodiscard]] bool has() {
+    return count<Kind>() != 0;
+  }
+  template <typename Kind>
+  [[nodiscard]] size_t count() {
     collect();
-    return std::any_of(events.begin(), events.end(),
-                       [kind](const Event& e) { return e.kind == kind; });
+    return static_cast<size_t>(std::count_if(events.begin(), events.end(), [](const Event& e) {
+      return std::holds_alternative<Kind>(e);
+    }));
   }
   void collect() {
-    for (Event event; device->poll_event(event);) events.push_back(std::move(event));
+    while (auto event = device->poll_event()) events.push_back(std::move(*event));
   }
 
   std::unique_ptr<Device> device;
@@ -134,14 +141,14 @@ class DevicePair : public ::testing::Test {
                std::vector<uint8_t> reply = {4, 5}, const ConnectOptions& options = {},
                const ConnectOptions& answer = {}) {
     ASSERT_TRUE(left().device->connect(*from, right_end(), request, now_, options).has_value());
-    ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
-    const auto event = right().take(EventKind::ConnectRequest);
+    ASSERT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
+    const auto event = right().take<event::ConnectRequest>();
     EXPECT_EQ(event->private_data, request);
-    ASSERT_TRUE(right().device->accept(event->connection, *to, reply, now_, answer).has_value());
+    ASSERT_TRUE(right().device->accept(event->request, *to, reply, now_, answer).has_value());
     ASSERT_TRUE(run_until(
-        [&] { return left().has(EventKind::Established) && right().has(EventKind::Established); }));
-    EXPECT_EQ(left().take(EventKind::Established)->private_data, reply);
-    EXPECT_TRUE(right().take(EventKind::Established).has_value());
+        [&] { return left().has<event::Established>() && right().has<event::Established>(); }));
+    EXPECT_EQ(left().take<event::Established>()->private_data, reply);
+    EXPECT_TRUE(right().take<event::Established>().has_value());
   }
 
   static SendRequest work(Opcode opcode, uint64_t id, const std::vector<uint8_t>& memory,

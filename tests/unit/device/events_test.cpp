@@ -23,15 +23,19 @@ class Events : public DevicePair {
   }
 
   /// What the right device's application has not read yet.
-  std::vector<EventKind> read_all() {
+  std::vector<Event> read_all() {
     right().events.clear();
     right().collect();
-    std::vector<EventKind> kinds;
-    for (const Event& event : right().events) kinds.push_back(event.kind);
-    return kinds;
+    return right().events;
   }
-  static size_t count(const std::vector<EventKind>& kinds, EventKind kind) {
-    return static_cast<size_t>(std::count(kinds.begin(), kinds.end(), kind));
+  static bool is_one_overrun(const std::vector<Event>& events) {
+    return events.size() == 1 && count<event::CompletionOverrun>(events) == 1;
+  }
+  template <typename Kind>
+  static size_t count(const std::vector<Event>& events) {
+    return static_cast<size_t>(std::count_if(events.begin(), events.end(), [](const Event& e) {
+      return std::holds_alternative<Kind>(e);
+    }));
   }
   void settle() { run_for(std::chrono::seconds(2)); }
 
@@ -69,13 +73,13 @@ TEST_F(Events, AnOverrunIsToldOnceUntilTheQueueIsPolled) {
   };
   flush_ten();
   EXPECT_EQ(right().device->device_counters().completion_overruns, 8u);
-  EXPECT_EQ(read_all(), std::vector{EventKind::CompletionOverrun});
+  EXPECT_TRUE(is_one_overrun(read_all()));
   flush_ten();
   EXPECT_EQ(right().device->device_counters().completion_overruns, 18u);
-  EXPECT_EQ(read_all(), std::vector<EventKind>{}) << "the queue was not polled";
+  EXPECT_TRUE(read_all().empty()) << "the queue was not polled";
   EXPECT_EQ(right().completions(qp->spec().send_cq).size(), 2u);
   flush_ten();
-  EXPECT_EQ(read_all(), std::vector{EventKind::CompletionOverrun});
+  EXPECT_TRUE(is_one_overrun(read_all()));
 }
 
 // A deep queue that is flushed into a shallow one pushes nothing of others out.
@@ -92,9 +96,8 @@ TEST_F(Events, AnOverrunLeavesRoomForOthers) {
   EXPECT_TRUE(right().device->disconnect(*mine, now_).has_value());
   settle();
   const auto told = read_all();
-  EXPECT_EQ(count(told, EventKind::CompletionOverrun), 1u);
-  EXPECT_EQ(told.size(),
-            1u + count(told, EventKind::PeerClosed) + count(told, EventKind::Disconnected));
+  EXPECT_EQ(count<event::CompletionOverrun>(told), 1u);
+  EXPECT_EQ(told.size(), 1u + count<event::PeerClosed>(told) + count<event::Disconnected>(told));
   EXPECT_EQ(right().device->device_counters().events_lost, 0u);
 }
 
@@ -109,8 +112,8 @@ TEST_F(Events, StrangersDoNotPushOutWhatIsAwaited) {
   ASSERT_TRUE(left().device->disconnect(*peer, now_).has_value());
   settle();
   const auto told = read_all();
-  EXPECT_EQ(count(told, EventKind::RequestFailed), kMaxEvents / 4);
-  EXPECT_EQ(count(told, EventKind::PeerClosed), 1u);
+  EXPECT_EQ(count<event::RequestFailed>(told), kMaxEvents / 4);
+  EXPECT_EQ(count<event::PeerClosed>(told), 1u);
   EXPECT_GE(right().device->device_counters().events_lost, 3u * 16 - kMaxEvents / 4);
 }
 
@@ -121,17 +124,17 @@ TEST_F(Events, AnUnheardRequestFreesItsPlace) {
   dial(12, kPort);
   EXPECT_EQ(right().device->device_counters().requests_unheard, 12 - kMaxEvents / 2);
   size_t rejected = 0;
-  while (left().take(EventKind::Rejected)) ++rejected;
+  while (left().take<event::Rejected>()) ++rejected;
   EXPECT_EQ(rejected, 12 - kMaxEvents / 2);
   EXPECT_EQ(right().device->live_connections(), 1 + kMaxEvents / 2);
   ASSERT_TRUE(left().device->disconnect(*peer, now_).has_value());
   settle();
   const auto told = read_all();
-  EXPECT_EQ(count(told, EventKind::ConnectRequest), kMaxEvents / 2);
-  EXPECT_EQ(count(told, EventKind::PeerClosed), 1u);
+  EXPECT_EQ(count<event::ConnectRequest>(told), kMaxEvents / 2);
+  EXPECT_EQ(count<event::PeerClosed>(told), 1u);
   // The queue has been read: the next one is heard.
   dial(1, kPort);
-  EXPECT_EQ(count(read_all(), EventKind::ConnectRequest), 1u);
+  EXPECT_EQ(count<event::ConnectRequest>(read_all()), 1u);
 }
 
 // The list of those is empty behind each poll: however many there were, they cost no memory.
@@ -165,10 +168,10 @@ TEST_F(Events, WithdrawnRequestsKeepToTheirHalf) {
   right().events.clear();
   right().collect();
   EXPECT_EQ(right().events.size(), kMaxEvents / 2 + 1);
-  EXPECT_TRUE(right().has(EventKind::PeerClosed));
-  const auto request = right().take(EventKind::ConnectRequest);
+  EXPECT_TRUE(right().has<event::PeerClosed>());
+  const auto request = right().take<event::ConnectRequest>();
   ASSERT_TRUE(request);
-  const auto answer = right().device->accept(request->connection, *right().make_qp(), {}, now_, {});
+  const auto answer = right().device->accept(request->request, *right().make_qp(), {}, now_, {});
   ASSERT_FALSE(answer.has_value());
   EXPECT_EQ(answer.error().code, ErrorCode::NotFound);
 }

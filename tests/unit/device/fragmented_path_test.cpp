@@ -32,9 +32,10 @@ struct Node {
     spec.rights = rights;
     return *device->register_memory(spec);
   }
-  std::optional<Event> event(EventKind kind) {
-    for (Event next; device->poll_event(next);) {
-      if (next.kind == kind) return next;
+  template <typename Kind>
+  std::optional<Kind> event() {
+    while (auto next = device->poll_event()) {
+      if (auto* found = std::get_if<Kind>(&*next)) return std::move(*found);
     }
     return std::nullopt;
   }
@@ -72,13 +73,13 @@ class Path : public ::testing::Test {
     const Endpoint there{right_.device->config().net.address, 7};
     ASSERT_TRUE(right_.device->listen(there.port).has_value());
     ASSERT_TRUE(left_.device->connect(*left_.qp, there, {}, now_).has_value());
-    std::optional<Event> request;
+    std::optional<event::ConnectRequest> request;
     ASSERT_TRUE(run_until([&] {
-      request = right_.event(EventKind::ConnectRequest);
+      request = right_.event<event::ConnectRequest>();
       return request.has_value();
     }));
-    ASSERT_TRUE(right_.device->accept(request->connection, *right_.qp, {}, now_).has_value());
-    ASSERT_TRUE(run_until([&] { return left_.event(EventKind::Established).has_value(); }));
+    ASSERT_TRUE(right_.device->accept(request->request, *right_.qp, {}, now_).has_value());
+    ASSERT_TRUE(run_until([&] { return left_.event<event::Established>().has_value(); }));
   }
 
   /// Writes 300,000 octets; all of them arrive.

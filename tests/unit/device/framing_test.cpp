@@ -75,9 +75,8 @@ class Framing : public DevicePair {
     EXPECT_EQ(back, source);
     EXPECT_TRUE(std::equal(inbox.begin(), inbox.begin() + 4000, source.begin()));
     ASSERT_TRUE(left().device->disconnect(*a, now_).has_value());
-    ASSERT_TRUE(run_until([&] {
-      return left().has(EventKind::Disconnected) && right().has(EventKind::Disconnected);
-    }));
+    ASSERT_TRUE(run_until(
+        [&] { return left().has<event::Disconnected>() && right().has<event::Disconnected>(); }));
   }
 
   using DevicePair::connect;
@@ -118,19 +117,19 @@ TEST(FramingChoice, OfOneConnection) {
             .device->connect(*qp, f.right_end(port), {}, f.now_, {.framing = rnic::Framing::Tuf})
             .has_value());
     if (port == kPort) {
-      ASSERT_TRUE(f.run_until([&] { return f.left().has(EventKind::ConnectFailed); }));
-      EXPECT_FALSE(f.left().take(EventKind::ConnectFailed)->detail.empty());
+      ASSERT_TRUE(f.run_until([&] { return f.left().has<event::ConnectFailed>(); }));
+      EXPECT_FALSE(f.left().take<event::ConnectFailed>()->detail.empty());
       continue;
     }
-    ASSERT_TRUE(f.run_until([&] { return f.right().has(EventKind::ConnectRequest); }));
-    const auto request = f.right().take(EventKind::ConnectRequest);
-    ASSERT_TRUE(f.right().device->reject(request->connection, {}, f.now_).has_value());
-    ASSERT_TRUE(f.run_until([&] { return f.left().has(EventKind::Rejected); }));
+    ASSERT_TRUE(f.run_until([&] { return f.right().has<event::ConnectRequest>(); }));
+    const auto request = f.right().take<event::ConnectRequest>();
+    ASSERT_TRUE(f.right().device->reject(request->request, {}, f.now_).has_value());
+    ASSERT_TRUE(f.run_until([&] { return f.left().has<event::Rejected>(); }));
   }
   // MPA speaks to a listener of ULP framing.
   QueuePair* qp = f.left().make_qp();
   ASSERT_TRUE(f.left().device->connect(*qp, f.right_end(4421), {}, f.now_).has_value());
-  ASSERT_TRUE(f.run_until([&] { return f.left().has(EventKind::ConnectFailed); }));
+  ASSERT_TRUE(f.run_until([&] { return f.left().has<event::ConnectFailed>(); }));
   EXPECT_EQ(f.right().device->tuf_counters().start_failures, 2u);
 }
 
@@ -148,19 +147,20 @@ class FramedReads : public DevicePair {
     return *host.device->create_qp(spec);
   }
   /// Connects; \return what the initiator is told, and leaves the responder's events
-  std::optional<Event> start(QueuePair* a, QueuePair* b, const ConnectOptions& options = {},
-                             const ConnectOptions& answer = {}) {
+  std::optional<event::Established> start(QueuePair* a, QueuePair* b,
+                                          const ConnectOptions& options = {},
+                                          const ConnectOptions& answer = {}) {
     EXPECT_TRUE(left().device->connect(*a, right_end(), octets(512, 1), now_, options).has_value());
-    EXPECT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
-    asked_ = *right().take(EventKind::ConnectRequest);
+    EXPECT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
+    asked_ = *right().take<event::ConnectRequest>();
     EXPECT_EQ(asked_.private_data, octets(512, 1)) << "all of it is the application's";
     EXPECT_TRUE(
-        right().device->accept(asked_.connection, *b, octets(512, 2), now_, answer).has_value());
+        right().device->accept(asked_.request, *b, octets(512, 2), now_, answer).has_value());
     run_until([&] {
-      return left().has(EventKind::Rejected) || left().has(EventKind::ConnectFailed) ||
-             (left().has(EventKind::Established) && right().has(EventKind::Established));
+      return left().has<event::Rejected>() || left().has<event::ConnectFailed>() ||
+             (left().has<event::Established>() && right().has<event::Established>());
     });
-    return left().take(EventKind::Established);
+    return left().take<event::Established>();
   }
   /// Sixteen Reads at once. \return those that were answered
   size_t read_at_once(QueuePair* a, QueuePair* b) {
@@ -185,7 +185,7 @@ class FramedReads : public DevicePair {
     }));
     return answered;
   }
-  Event asked_;
+  event::ConnectRequest asked_;
   std::vector<uint8_t> sink_, source_;
 };
 
@@ -196,46 +196,46 @@ TEST_F(FramedReads, AreAgreedOnAndKeptTo) {
     QueuePair* a = make(left(), 4, 12);
     QueuePair* b = make(right(), 2, 9);
     const auto l = start(a, b, {.exchange_reads = exchanged});
-    const auto r = right().take(EventKind::Established);
+    const auto r = right().take<event::Established>();
     ASSERT_TRUE(l && r);
-    EXPECT_EQ(asked_.agreed.peer.has_reads(), exchanged);
+    EXPECT_EQ(asked_.facts.peer_ird.has_value(), exchanged);
     if (!exchanged) {
-      EXPECT_FALSE(l->agreed.ird || l->agreed.ord || r->agreed.ird || r->agreed.ord);
+      EXPECT_FALSE(l->facts.ird || l->facts.ord || r->facts.ird || r->facts.ord);
       EXPECT_LT(read_at_once(a, b), 16u);
-      EXPECT_EQ(right().take(EventKind::TerminateSent)->fault.code, 2) << "no buffer on queue 1";
+      EXPECT_EQ(right().take<event::TerminateSent>()->fault.code, 2) << "no buffer on queue 1";
       continue;
     }
-    EXPECT_EQ(asked_.agreed.peer.ird, 4u);
-    EXPECT_EQ(asked_.agreed.peer.ord, 12u);
-    EXPECT_EQ(l->agreed.ird, 4);
-    EXPECT_EQ(l->agreed.ord, 2);
-    EXPECT_EQ(l->agreed.peer.ird, 2u);
-    EXPECT_EQ(l->agreed.peer.ord, 4u);
-    EXPECT_EQ(r->agreed.ird, 2);
-    EXPECT_EQ(r->agreed.ord, 4);
+    EXPECT_EQ(asked_.facts.peer_ird, 4u);
+    EXPECT_EQ(asked_.facts.peer_ord, 12u);
+    EXPECT_EQ(l->facts.ird, 4);
+    EXPECT_EQ(l->facts.ord, 2);
+    EXPECT_EQ(l->facts.peer_ird, 2u);
+    EXPECT_EQ(l->facts.peer_ord, 4u);
+    EXPECT_EQ(r->facts.ird, 2);
+    EXPECT_EQ(r->facts.ord, 4);
     EXPECT_EQ(read_at_once(a, b), 16u);
     EXPECT_EQ(sink_, source_);
-    EXPECT_FALSE(right().has(EventKind::TerminateSent));
+    EXPECT_FALSE(right().has<event::TerminateSent>());
   }
 }
 
 TEST_F(FramedReads, MayBeLeftToTheApplications) {
-  const ConnectOptions own{.ird = mpa::kReadsByUlp, .ord = mpa::kReadsByUlp};
+  const ConnectOptions own{.ird = kReadsByApplication, .ord = kReadsByApplication};
   const auto l = start(make(left(), 4, 4), make(right(), 6, 3), own);
   ASSERT_TRUE(l);
-  EXPECT_FALSE(l->agreed.ird || l->agreed.ord);
-  EXPECT_EQ(l->agreed.peer.ird, mpa::kReadsByUlp);
+  EXPECT_FALSE(l->facts.ird || l->facts.ord);
+  EXPECT_EQ(l->facts.peer_ird, kReadsByApplication);
 }
 
 // CM6581-9.1-05 over ULP framing.
 TEST_F(FramedReads, TooFewAreRejected) {
   QueuePair* b = make(right(), 8, 8);
   EXPECT_FALSE(start(make(left(), 2, 2), b, {}, {.ord_required = 5}));
-  const auto rejected = left().take(EventKind::Rejected);
+  const auto rejected = left().take<event::Rejected>();
   ASSERT_TRUE(rejected);
-  EXPECT_EQ(rejected->agreed.peer.ord, 5u);
-  EXPECT_TRUE(run_until([&] { return right().has(EventKind::RequestWithdrawn); }));
-  const auto told = right().take(EventKind::RequestWithdrawn);
+  EXPECT_EQ(rejected->facts.peer_ord, 5u);
+  EXPECT_TRUE(run_until([&] { return right().has<event::RequestWithdrawn>(); }));
+  const auto told = right().take<event::RequestWithdrawn>();
   EXPECT_NE(told->detail.find("IRD and ORD do not fit"), std::string::npos) << told->detail;
   EXPECT_TRUE(start(make(left(), 5, 2), make(right(), 8, 8), {}, {.ord_required = 5}));
 }
@@ -255,7 +255,7 @@ TEST_F(FramedReads, EitherSideSendsFirst) {
       return !got.empty();
     }));
     EXPECT_EQ(got.at(0).status, CompletionStatus::Success);
-    right().take(EventKind::Established);
+    right().take<event::Established>();
   }
   const auto status =
       left().device->connect(*make(left(), 4, 4), right_end(), {}, now_, {.revision = 2});

@@ -49,14 +49,14 @@ TEST_F(Inbound, TheOldestWithoutAWholeRequestGivesWay) {
 TEST_F(Inbound, WhoWasLetGoIsToldToTheApplication) {
   StreamSocket* first = stranger();
   stranger();
-  EXPECT_FALSE(right().has(EventKind::RequestFailed));
+  EXPECT_FALSE(right().has<event::RequestFailed>());
   stranger();
   EXPECT_EQ(counters().starts_displaced, 1u);
   EXPECT_EQ(*first->how_ended(), StreamEnd::PeerReset);
-  const auto event = right().take(EventKind::RequestFailed);
+  const auto event = right().take<event::RequestFailed>();
   ASSERT_TRUE(event.has_value());
   EXPECT_NE(event->detail.find("limits.max_starting"), std::string::npos) << event->detail;
-  EXPECT_FALSE(right().has(EventKind::RequestFailed));
+  EXPECT_FALSE(right().has<event::RequestFailed>());
   EXPECT_EQ(right().device->live_connections(), 2u);
 }
 
@@ -111,7 +111,7 @@ TEST_F(FewConnections, AnActiveOpenFindsItsPlace) {
   const Endpoint there{left().device->config().net.address, kPort + 1};
   ASSERT_TRUE(right().device->connect(*qp, there, {}, now_).has_value());
   EXPECT_EQ(counters().starts_displaced, 1u);
-  ASSERT_TRUE(run_until([&] { return left().has(EventKind::ConnectRequest); }));
+  ASSERT_TRUE(run_until([&] { return left().has<event::ConnectRequest>(); }));
 }
 
 TEST_F(FewConnections, NobodyGivesWayForACallThatFails) {
@@ -136,7 +136,7 @@ TEST_F(FewConnections, EstablishedOnesDoNotGiveWay) {
   EXPECT_EQ(counters().requests_refused, 1u);
   EXPECT_EQ(counters().starts_displaced, 0u);
   EXPECT_NE(log.take().find("limits.max_connections"), std::string::npos);
-  EXPECT_FALSE(right().has(EventKind::Disconnected));
+  EXPECT_FALSE(right().has<event::Disconnected>());
 }
 
 // TCP's own table is full: whoever has said nothing makes room there, too.
@@ -168,7 +168,7 @@ TEST_F(FewTcpConnections, WhatIsFullIsNamed) {
   EXPECT_NE(said.find("all places for connections are in use"), std::string::npos) << said;
   EXPECT_NE(said.find("tcp.max_connections"), std::string::npos) << said;
   EXPECT_EQ(said.find("limits.max_starting"), std::string::npos) << said;
-  const auto event = right().take(EventKind::RequestFailed);
+  const auto event = right().take<event::RequestFailed>();
   ASSERT_TRUE(event.has_value());
   EXPECT_NE(event->detail.find("tcp.max_connections"), std::string::npos) << event->detail;
   EXPECT_EQ(event->detail.find("limits.max_starting"), std::string::npos) << event->detail;
@@ -183,19 +183,18 @@ class FewAnswers : public Inbound {
 // possible causes, the server's log of the one that it was.
 TEST_F(FewAnswers, TooManyUnansweredRequestsAreToldOnBothSides) {
   ASSERT_TRUE(left().device->connect(*left().make_qp(), right_end(), {}, now_).has_value());
-  ASSERT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
+  ASSERT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
   test::Logged log;
   ASSERT_TRUE(left().device->connect(*left().make_qp(), right_end(), {}, now_).has_value());
-  ASSERT_TRUE(run_until([&] { return left().has(EventKind::ConnectFailed); }));
-  const std::string told = left().take(EventKind::ConnectFailed)->detail;
+  ASSERT_TRUE(run_until([&] { return left().has<event::ConnectFailed>(); }));
+  const std::string told = left().take<event::ConnectFailed>()->detail;
   EXPECT_NE(told.find("reset the connection instead of replying"), std::string::npos) << told;
   EXPECT_NE(told.find("a limit of it"), std::string::npos) << told;
   EXPECT_NE(log.take().find("limits.max_pending_requests"), std::string::npos);
   EXPECT_EQ(counters().requests_refused, 2u) << "with the second attempt (RFC 6581 s.10)";
   // The one that waits is as it was.
-  const auto request = right().take(EventKind::ConnectRequest);
-  EXPECT_TRUE(
-      right().device->accept(request->connection, *right().make_qp(), {}, now_).has_value());
+  const auto request = right().take<event::ConnectRequest>();
+  EXPECT_TRUE(right().device->accept(request->request, *right().make_qp(), {}, now_).has_value());
 }
 
 }  // namespace

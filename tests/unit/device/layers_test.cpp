@@ -56,7 +56,7 @@ TEST_F(Layers, DeliveredOrAnError_DDP_3_03) {
     EXPECT_EQ(done[i].id, i + 1);
     EXPECT_EQ(done[i].status, CompletionStatus::Flushed);
   }
-  const auto event = left().take(EventKind::Disconnected);
+  const auto event = left().take<event::Disconnected>();
   ASSERT_TRUE(event);
   EXPECT_EQ(event->end, StreamEnd::TimedOut);
 }
@@ -76,8 +76,8 @@ TEST_F(Layers, BothSidesStartAtTheSamePosition_DDP_6_1_01) {
     got_right += right().completions(b_->spec().receive_cq).size();
     return got_left == 1 && got_right == 1;
   }));
-  EXPECT_FALSE(left().has(EventKind::TerminateSent));
-  EXPECT_FALSE(right().has(EventKind::TerminateSent));
+  EXPECT_FALSE(left().has<event::TerminateSent>());
+  EXPECT_FALSE(right().has<event::TerminateSent>());
 }
 
 // R7306-5-11: streams of one device on one word; each addition once, each stream's in order.

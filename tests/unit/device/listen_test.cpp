@@ -23,17 +23,16 @@ class Listening : public DevicePair {
     QueuePair* to = right().make_qp();
     const Endpoint there{address, port};
     EXPECT_TRUE(left().device->connect(*from, there, {}, now_, options).has_value());
-    run_until([&] {
-      return right().has(EventKind::ConnectRequest) || left().has(EventKind::ConnectFailed);
-    });
-    const auto request = right().take(EventKind::ConnectRequest);
-    if (!request) return !left().take(EventKind::ConnectFailed).has_value();
+    run_until(
+        [&] { return right().has<event::ConnectRequest>() || left().has<event::ConnectFailed>(); });
+    const auto request = right().take<event::ConnectRequest>();
+    if (!request) return !left().take<event::ConnectFailed>().has_value();
     EXPECT_EQ(request->local, there);
-    EXPECT_TRUE(right().device->accept(request->connection, *to, {}, now_).has_value());
+    EXPECT_TRUE(right().device->accept(request->request, *to, {}, now_).has_value());
     EXPECT_TRUE(run_until(
-        [&] { return left().has(EventKind::Established) && right().has(EventKind::Established); }));
-    EXPECT_EQ(left().take(EventKind::Established)->remote, there);
-    EXPECT_TRUE(right().take(EventKind::Established));
+        [&] { return left().has<event::Established>() && right().has<event::Established>(); }));
+    EXPECT_EQ(left().take<event::Established>()->remote, there);
+    EXPECT_TRUE(right().take<event::Established>());
     return true;
   }
 };

@@ -73,20 +73,20 @@ class Operations : public Streams {
       case State::Dialling: return dial(kPort);
       case State::Asking:
         dial(kPort);
-        EXPECT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
+        EXPECT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
         return;
       case State::Answered: {
         EXPECT_TRUE(right().device->connect(*other_, left_end(), {}, now_).has_value());
-        EXPECT_TRUE(run_until([&] { return left().has(EventKind::ConnectRequest); }));
-        const auto request = left().take(EventKind::ConnectRequest);
-        EXPECT_TRUE(left().device->accept(request->connection, *qp_, {}, now_).has_value());
+        EXPECT_TRUE(run_until([&] { return left().has<event::ConnectRequest>(); }));
+        const auto request = left().take<event::ConnectRequest>();
+        EXPECT_TRUE(left().device->accept(request->request, *qp_, {}, now_).has_value());
         return;
       }
       case State::Rejected: {
         dial(kPort);
-        EXPECT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
-        const auto request = right().take(EventKind::ConnectRequest);
-        EXPECT_TRUE(right().device->reject(request->connection, {}, now_).has_value());
+        EXPECT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
+        const auto request = right().take<event::ConnectRequest>();
+        EXPECT_TRUE(right().device->reject(request->request, {}, now_).has_value());
         EXPECT_TRUE(run_until([&] { return left().device->live_connections() == 0; }));
         return;
       }
@@ -104,17 +104,17 @@ class Operations : public Streams {
     switch (state) {
       case State::HalfClosed:
         EXPECT_TRUE(right().device->disconnect(*other_, now_).has_value());
-        EXPECT_TRUE(run_until([&] { return left().has(EventKind::PeerClosed); }));
+        EXPECT_TRUE(run_until([&] { return left().has<event::PeerClosed>(); }));
         return;
       case State::Closing:
         EXPECT_TRUE(left().device->disconnect(*qp_, now_).has_value());
-        EXPECT_TRUE(run_until([&] { return right().has(EventKind::PeerClosed); }));
+        EXPECT_TRUE(run_until([&] { return right().has<event::PeerClosed>(); }));
         return;
       case State::Terminated: {
         auto offence = work(Opcode::Write, 1, near_, here_, 8);
         offence.remote_stag = there_.value ^ 1;
         EXPECT_EQ(qp_->post_send(offence), PostResult::Ok);
-        EXPECT_TRUE(run_until([&] { return left().has(EventKind::TerminateReceived); }));
+        EXPECT_TRUE(run_until([&] { return left().has<event::TerminateReceived>(); }));
         return;
       }
       case State::Ended:
@@ -167,8 +167,8 @@ class Operations : public Streams {
     if (other_ != nullptr) {
       EXPECT_TRUE(right().device->destroy_qp(other_).has_value());
     }
-    while (const auto request = right().take(EventKind::ConnectRequest)) {
-      static_cast<void>(right().device->reject(request->connection, {}, now_));
+    while (const auto request = right().take<event::ConnectRequest>()) {
+      static_cast<void>(right().device->reject(request->request, {}, now_));
     }
     run_for(std::chrono::seconds(70));  // the start-up's timers
     expect_all_returned();
@@ -248,26 +248,25 @@ TEST(EveryState, ConnectAndAccept_CM_01) {
     // A request, and a converted stream, to try with.
     QueuePair* asker = w.right().make_qp(2, 4);
     ASSERT_TRUE(w.right().device->connect(*asker, w.left_end(), {}, w.now_).has_value());
-    ASSERT_TRUE(w.run_until([&] { return w.left().has(EventKind::ConnectRequest); }));
-    const auto request = w.left().take(EventKind::ConnectRequest);
+    ASSERT_TRUE(w.run_until([&] { return w.left().has<event::ConnectRequest>(); }));
+    const auto request = w.left().take<event::ConnectRequest>();
     const auto sockets = w.connected(w.listen());
     if (!free) {
-      for (const auto& status :
-           {w.left().device->connect(*w.qp_, w.right_end(), {}, w.now_),
-            w.left().device->connect(*w.qp_, *sockets[0], {}, w.now_),
-            w.left().device->accept(request->connection, *w.qp_, {}, w.now_)}) {
+      for (const auto& status : {w.left().device->connect(*w.qp_, w.right_end(), {}, w.now_),
+                                 w.left().device->connect(*w.qp_, *sockets[0], {}, w.now_),
+                                 w.left().device->accept(request->request, *w.qp_, {}, w.now_)}) {
         ASSERT_FALSE(status.has_value());
         EXPECT_EQ(status.error().code, ErrorCode::WrongState);
         EXPECT_NE(status.error().message.find("create a new queue pair"), std::string::npos);
       }
       EXPECT_FALSE(sockets[0]->is_lent());
       QueuePair* fresh = w.left().make_qp(2, 4);
-      EXPECT_TRUE(w.left().device->accept(request->connection, *fresh, {}, w.now_).has_value());
-      EXPECT_TRUE(w.run_until([&] { return w.right().has(EventKind::Established); }));
+      EXPECT_TRUE(w.left().device->accept(request->request, *fresh, {}, w.now_).has_value());
+      EXPECT_TRUE(w.run_until([&] { return w.right().has<event::Established>(); }));
       EXPECT_TRUE(w.left().device->destroy_qp(fresh).has_value());
     } else {
-      EXPECT_TRUE(w.left().device->accept(request->connection, *w.qp_, {}, w.now_).has_value());
-      EXPECT_TRUE(w.run_until([&] { return w.right().has(EventKind::Established); }));
+      EXPECT_TRUE(w.left().device->accept(request->request, *w.qp_, {}, w.now_).has_value());
+      EXPECT_TRUE(w.run_until([&] { return w.right().has<event::Established>(); }));
     }
     EXPECT_TRUE(w.right().device->destroy_qp(asker).has_value());
     w.tell(w.left(), sockets[0], StreamSocket::kAbort | StreamSocket::kRelease);
@@ -286,7 +285,7 @@ TEST(EveryState, Disconnect_CM_04) {
       EXPECT_NE(status.error().message.find("not connected"), std::string::npos);
     }
     if (state == State::Running || state == State::Closing) {
-      w.run_until([&] { return w.right().has(EventKind::PeerClosed); });
+      w.run_until([&] { return w.right().has<event::PeerClosed>(); });
       EXPECT_TRUE(w.right().device->disconnect(*w.other_, w.now_).has_value());
     }
     w.run_for(std::chrono::seconds(1));
@@ -294,8 +293,9 @@ TEST(EveryState, Disconnect_CM_04) {
     w.left().collect();
     size_t ends = 0, failed = 0;
     for (const Event& e : w.left().events) {
-      ends += e.kind == EventKind::Disconnected ? 1 : 0;
-      failed += e.kind == EventKind::ConnectFailed || e.kind == EventKind::RequestWithdrawn ? 1 : 0;
+      ends += std::holds_alternative<event::Disconnected>(e) ? 1 : 0;
+      failed += std::holds_alternative<event::ConnectFailed>(e) ? 1 : 0;
+      failed += std::holds_alternative<event::RequestWithdrawn>(e) ? 1 : 0;
     }
     const bool unborn =
         state == State::Dialling || state == State::Asking || state == State::Answered;
@@ -337,7 +337,7 @@ TEST(EveryState, Destroy_CM_04) {
     EXPECT_TRUE(w.left().completions(spec.receive_cq).empty());
     EXPECT_EQ(w.far_, std::vector<uint8_t>(64, 2)) << "unserved work never leaves";
     if (is_connected(state)) {
-      EXPECT_TRUE(w.right().has(EventKind::Disconnected));
+      EXPECT_TRUE(w.right().has<event::Disconnected>());
     }
     // Its number, completion queues and domain serve the next one.
     ASSERT_TRUE(w.left().device->deregister_memory(w.here_).has_value());

@@ -121,8 +121,8 @@ TEST_P(NagleChosen, EverythingEnds_MPA_A_2_01) {
   auto bad = work(Opcode::Write, 1, near, here, 20);  // to nowhere
   ASSERT_EQ(a->post_send(work(Opcode::Write, 0, near, here, 0)), PostResult::Ok);
   ASSERT_EQ(a->post_send(bad), PostResult::Ok);
-  EXPECT_TRUE(run_until([&] { return left().has(EventKind::TerminateReceived); }));
-  EXPECT_TRUE(run_until([&] { return left().has(EventKind::Disconnected); }));
+  EXPECT_TRUE(run_until([&] { return left().has<event::TerminateReceived>(); }));
+  EXPECT_TRUE(run_until([&] { return left().has<event::Disconnected>(); }));
 }
 
 INSTANTIATE_TEST_SUITE_P(OnAndOff, NagleChosen, ::testing::Bool());

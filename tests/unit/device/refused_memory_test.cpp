@@ -13,10 +13,10 @@ class RefusedMemory : public DevicePair {
   explicit RefusedMemory(const Tweak& tweak) : DevicePair(tweak) {}
 
   /// A Request has come to the right device.
-  Event request(QueuePair* from) {
+  event::ConnectRequest request(QueuePair* from) {
     EXPECT_TRUE(left().device->connect(*from, right_end(), {}, now_).has_value());
-    EXPECT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
-    return *right().take(EventKind::ConnectRequest);
+    EXPECT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
+    return *right().take<event::ConnectRequest>();
   }
   void destroy(Host& host, QueuePair* qp) {
     const QueuePairSpec spec = qp->spec();
@@ -33,11 +33,11 @@ TEST_F(RefusedMemory, AnAcceptCanBeRepeated) {
   for (bool refused = true; refused; ++n) {
     QueuePair* near = left().make_qp(4, 16);
     QueuePair* far = right().make_qp(4, 16);
-    const Event event = request(near);
+    const auto event = request(near);
     const std::vector<uint8_t> reply(200, 7);
     const auto accept = [&] {
       try {
-        return right().device->accept(event.connection, *far, reply, now_, {}).has_value();
+        return right().device->accept(event.request, *far, reply, now_, {}).has_value();
       } catch (const std::bad_alloc&) {
         return false;
       }
@@ -49,8 +49,8 @@ TEST_F(RefusedMemory, AnAcceptCanBeRepeated) {
     if (!accepted) {
       EXPECT_TRUE(accept()) << n;
     }
-    EXPECT_TRUE(run_until([&] { return left().has(EventKind::Established); })) << n;
-    left().take(EventKind::Established);
+    EXPECT_TRUE(run_until([&] { return left().has<event::Established>(); })) << n;
+    left().take<event::Established>();
     destroy(left(), near);
     destroy(right(), far);
     run_for(std::chrono::milliseconds(100));
@@ -63,11 +63,11 @@ TEST_F(RefusedMemory, ARejectCanBeRepeated) {
   int64_t n = 0;
   for (bool refused = true; refused; ++n) {
     QueuePair* near = left().make_qp(4, 16);
-    const Event event = request(near);
+    const auto event = request(near);
     const std::vector<uint8_t> reply(200, 7);
     const auto reject = [&] {
       try {
-        return right().device->reject(event.connection, reply, now_).has_value();
+        return right().device->reject(event.request, reply, now_).has_value();
       } catch (const std::bad_alloc&) {
         return false;
       }
@@ -79,8 +79,8 @@ TEST_F(RefusedMemory, ARejectCanBeRepeated) {
     if (!rejected) {
       EXPECT_TRUE(reject()) << n;
     }
-    EXPECT_TRUE(run_until([&] { return left().has(EventKind::Rejected); })) << n;
-    EXPECT_EQ(left().take(EventKind::Rejected)->private_data, reply);
+    EXPECT_TRUE(run_until([&] { return left().has<event::Rejected>(); })) << n;
+    EXPECT_EQ(left().take<event::Rejected>()->private_data, reply);
     destroy(left(), near);
     run_for(std::chrono::milliseconds(200));
   }
@@ -94,9 +94,9 @@ TEST_F(RefusedMemory, AStartThatCannotGoOnIsGivenUpAndCounted) {
   for (int64_t n = 0; n < kTrials; ++n) {
     QueuePair* near = left().make_qp(4, 16);
     QueuePair* far = right().make_qp(4, 16);
-    const Event event = request(near);
+    const auto event = request(near);
     const std::vector<uint8_t> reply(200, 7);
-    ASSERT_TRUE(right().device->accept(event.connection, *far, reply, now_, {}).has_value());
+    ASSERT_TRUE(right().device->accept(event.request, *far, reply, now_, {}).has_value());
     right().device->poll(now_);
     test::refuse_memory_after(n);
     for (int turn = 0; turn < 20; ++turn) {
@@ -170,7 +170,7 @@ class RefusedDraft : public RefusedMemory {
 // The start-up fails by this side's trouble, and the application is told so.
 TEST_F(RefusedDraft, ARequestThatFindsNoRoomIsTold) {
   const std::vector<uint8_t> data(1000, 7);
-  std::optional<Event> failed;
+  std::optional<event::RequestFailed> failed;
   for (int64_t n = 0; n < 20 && !failed; ++n) {
     QueuePair* qp = left().make_qp(4, 16);
     ASSERT_TRUE(left().device->connect(*qp, right_end(), data, now_).has_value());
@@ -188,14 +188,14 @@ TEST_F(RefusedDraft, ARequestThatFindsNoRoomIsTold) {
       }
     }
     test::refuse_no_more();
-    failed = right().take(EventKind::RequestFailed);
+    failed = right().take<event::RequestFailed>();
     destroy(left(), qp);
     run_for(std::chrono::milliseconds(100));
   }
   ASSERT_TRUE(failed);
   EXPECT_EQ(failed->detail, "this side has no memory for the start-up");
-  EXPECT_EQ(failed->fault.layer, rdmap::FaultLayer::Llp);
-  EXPECT_EQ(failed->fault.code, static_cast<uint8_t>(llp::FramingError::LocalCatastrophic));
+  EXPECT_EQ(failed->fault.value().layer, FaultLayer::Llp);
+  EXPECT_EQ(failed->fault.value().code, static_cast<uint8_t>(llp::FramingError::LocalCatastrophic));
   EXPECT_EQ(right().device->live_connections(), 0u);
 }
 

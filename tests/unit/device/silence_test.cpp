@@ -60,7 +60,7 @@ TEST_F(Silence, TheLongestSilentGivesWay) {
   test::Logged log;
   EXPECT_TRUE(newcomer());
   EXPECT_EQ(counters().silent_displaced, 1u);
-  const auto event = right().take(EventKind::Disconnected);
+  const auto event = right().take<event::Disconnected>();
   ASSERT_TRUE(event.has_value());
   EXPECT_EQ(event->qp, ours[1]->number()) << "the other one has spoken since";
   EXPECT_NE(event->detail.find("limits.silence"), std::string::npos) << event->detail;
@@ -69,8 +69,8 @@ TEST_F(Silence, TheLongestSilentGivesWay) {
   EXPECT_NE(said.find("1 inbound association from 10.0.0.1:"), std::string::npos) << said;
   EXPECT_NE(said.find("limits.silence"), std::string::npos) << said;
   // Who was let go is told what happened to it.
-  ASSERT_TRUE(run_until([&] { return left().has(EventKind::Disconnected); }));
-  const auto told = left().take(EventKind::Disconnected);
+  ASSERT_TRUE(run_until([&] { return left().has<event::Disconnected>(); }));
+  const auto told = left().take<event::Disconnected>();
   EXPECT_EQ(told->qp, theirs[1]->number());
   EXPECT_EQ(told->end, StreamEnd::PeerReset);
 }
@@ -79,7 +79,7 @@ TEST_F(Silence, TheLongestSilentGivesWay) {
 TEST_F(Silence, NobodyGivesWayWithoutNeed) {
   sleep(kSilence * 100);
   EXPECT_EQ(counters().silent_displaced, 0u);
-  EXPECT_FALSE(right().has(EventKind::Disconnected));
+  EXPECT_FALSE(right().has<event::Disconnected>());
   say(left(), theirs[0], right(), ours[0]);
   say(left(), theirs[1], right(), ours[1]);
   EXPECT_FALSE(newcomer());
@@ -110,8 +110,8 @@ TEST_F(Silence, WhoseAnswerIsAwaitedStays) {
   ASSERT_TRUE(right().device->connect(*newcomer, there, {}, now_).has_value());
   right().device->poll(now_);
   EXPECT_EQ(counters().silent_displaced, 1u);
-  EXPECT_EQ(right().take(EventKind::Disconnected)->qp, ours[1]->number());
-  EXPECT_FALSE(right().has(EventKind::Disconnected));
+  EXPECT_EQ(right().take<event::Disconnected>()->qp, ours[1]->number());
+  EXPECT_FALSE(right().has<event::Disconnected>());
 }
 
 class Many : public Silence {
@@ -150,7 +150,7 @@ TEST_F(NeverSilent, ByDefaultNobodyGivesWay) {
   sleep(std::chrono::hours(1));
   EXPECT_FALSE(newcomer());
   EXPECT_EQ(counters().requests_refused, 1u);
-  EXPECT_FALSE(right().has(EventKind::Disconnected));
+  EXPECT_FALSE(right().has<event::Disconnected>());
 }
 
 class Outbound : public Silence {
@@ -160,11 +160,10 @@ class Outbound : public Silence {
     const Endpoint there{left().device->config().net.address, kPort + 1};
     for (int i = 0; i < 2; ++i) {
       ASSERT_TRUE(right().device->connect(*right().make_qp(), there, {}, now_).has_value());
-      ASSERT_TRUE(run_until([&] { return left().has(EventKind::ConnectRequest); }));
-      const auto request = left().take(EventKind::ConnectRequest);
-      ASSERT_TRUE(
-          left().device->accept(request->connection, *left().make_qp(), {}, now_).has_value());
-      ASSERT_TRUE(run_until([&] { return right().take(EventKind::Established).has_value(); }));
+      ASSERT_TRUE(run_until([&] { return left().has<event::ConnectRequest>(); }));
+      const auto request = left().take<event::ConnectRequest>();
+      ASSERT_TRUE(left().device->accept(request->request, *left().make_qp(), {}, now_).has_value());
+      ASSERT_TRUE(run_until([&] { return right().take<event::Established>().has_value(); }));
     }
   }
 };

@@ -158,7 +158,7 @@ TEST_F(Transfer, RevokedSourceAbortsTheStreamAndNotTheDevice) {
   ASSERT_TRUE(left().device->deregister_memory(source_stag_).has_value());
   const auto sent = source_;
   std::fill(source_.begin(), source_.end(), 0xee);  // nobody reads it any more
-  ASSERT_TRUE(run_until([&] { return left().has(EventKind::Disconnected); }));
+  ASSERT_TRUE(run_until([&] { return left().has<event::Disconnected>(); }));
   for (uint32_t i = 0; i < kSize; ++i) ASSERT_TRUE(target_[i] == 0 || target_[i] == sent[i]) << i;
   EXPECT_NE(left().completions(a_->spec().send_cq)[0].status, CompletionStatus::Success);
   std::vector<uint8_t> other = octets(100, 5);
@@ -178,8 +178,8 @@ TEST_F(Transfer, CompletionOverrunIsToldAndEndsOnlyItsQueuePair) {
   for (uint64_t i = 0; i < 8; ++i) {
     ASSERT_EQ(c->post_send(work(Opcode::Write, i, memory, stag, 0)), PostResult::Ok);
   }
-  ASSERT_TRUE(run_until([&] { return left().has(EventKind::CompletionOverrun); }));
-  const auto event = left().take(EventKind::CompletionOverrun);
+  ASSERT_TRUE(run_until([&] { return left().has<event::CompletionOverrun>(); }));
+  const auto event = left().take<event::CompletionOverrun>();
   EXPECT_EQ(event->qp, c->number());
   EXPECT_FALSE(event->detail.empty());
   ASSERT_EQ(a_->post_send(aimed(Opcode::Write, 1, 1000)), PostResult::Ok);
@@ -192,7 +192,7 @@ TEST_F(Transfer, ADeviceThatGoesReturnsItsBuffers) {
   hosts_[0].reset();
   // What is underway arrives, and the reset with it.
   for (int i = 0; i < 1000; ++i) right().device->poll(now_ += std::chrono::microseconds(10));
-  EXPECT_TRUE(right().has(EventKind::Disconnected));
+  EXPECT_TRUE(right().has<event::Disconnected>());
   hosts_[1].reset();
   EXPECT_EQ(link_.held(), 0u);
 }

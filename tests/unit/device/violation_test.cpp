@@ -39,18 +39,18 @@ class Violations : public DevicePair {
     const auto before = source_;
     ASSERT_EQ(a_->post_send(offence), PostResult::Ok);
     ASSERT_TRUE(run_until([&] {
-      return right().has(EventKind::TerminateSent) && left().has(EventKind::TerminateReceived) &&
-             left().has(EventKind::Disconnected) && right().has(EventKind::Disconnected);
+      return right().has<event::TerminateSent>() && left().has<event::TerminateReceived>() &&
+             left().has<event::Disconnected>() && right().has<event::Disconnected>();
     }));
-    const auto expect_code = [&](const Event& event, uint32_t qp) {
+    const auto expect_code = [&](const auto& event, uint32_t qp) {
       EXPECT_EQ(static_cast<int>(event.fault.layer), layer);
       EXPECT_EQ(event.fault.type, type);
       EXPECT_EQ(event.fault.code, code);
       EXPECT_EQ(event.qp, qp);
       EXPECT_FALSE(event.detail.empty());
     };
-    expect_code(*right().take(EventKind::TerminateSent), b_->number());
-    expect_code(*left().take(EventKind::TerminateReceived), a_->number());
+    expect_code(*right().take<event::TerminateSent>(), b_->number());
+    expect_code(*left().take<event::TerminateReceived>(), a_->number());
     EXPECT_EQ(target_, std::vector<uint8_t>(kSize, kUntouched));
     if (offence.opcode == Opcode::Read) {
       EXPECT_EQ(source_, before);
@@ -212,24 +212,24 @@ TEST_F(Violations, BehindOurOwnFinTheStreamIsReset_RDMAP_7_1_03) {
   ASSERT_EQ(a_->post_send(aimed(Opcode::Write, 100)), PostResult::Ok);
   ASSERT_TRUE(run_until([&] { return !left().completions(a_->spec().send_cq).empty(); }));
   ASSERT_TRUE(right().device->disconnect(*b_, now_).has_value());
-  ASSERT_TRUE(run_until([&] { return left().has(EventKind::PeerClosed); }));
+  ASSERT_TRUE(run_until([&] { return left().has<event::PeerClosed>(); }));
   auto bad = aimed(Opcode::Write, 100);
   bad.remote_stag = 0x7777;
   const base::Now from = now_;
   ASSERT_EQ(a_->post_send(bad), PostResult::Ok);
   ASSERT_TRUE(run_until(
-      [&] { return left().has(EventKind::Disconnected) && right().has(EventKind::Disconnected); }));
+      [&] { return left().has<event::Disconnected>() && right().has<event::Disconnected>(); }));
   EXPECT_LT(now_ - from, std::chrono::seconds(1));
-  EXPECT_FALSE(right().has(EventKind::TerminateSent));
+  EXPECT_FALSE(right().has<event::TerminateSent>());
   EXPECT_EQ(right().device->rdmap_counters().terminates_out, 0u);
-  const auto told = right().take(EventKind::Disconnected);
-  EXPECT_EQ(told->fault.layer, rdmap::FaultLayer::Ddp);
-  EXPECT_EQ(told->fault.type, 1);
-  EXPECT_EQ(told->fault.code, 0);
-  const auto lost = left().take(EventKind::Disconnected);  // MPA-8-01: RST
+  const auto told = right().take<event::Disconnected>();
+  EXPECT_EQ(told->fault.value().layer, FaultLayer::Ddp);
+  EXPECT_EQ(told->fault.value().type, 1);
+  EXPECT_EQ(told->fault.value().code, 0);
+  const auto lost = left().take<event::Disconnected>();  // MPA-8-01: RST
   EXPECT_EQ(lost->end, StreamEnd::PeerReset);
-  EXPECT_EQ(lost->fault.layer, rdmap::FaultLayer::Llp);
-  EXPECT_EQ(lost->fault.code, 1);
+  EXPECT_EQ(lost->fault.value().layer, FaultLayer::Llp);
+  EXPECT_EQ(lost->fault.value().code, 1);
 }
 
 }  // namespace

@@ -30,8 +30,7 @@ TEST_F(OnSockets, WriteReadAndAtomic) {
   EXPECT_NE(sink, source);  // one was added
   EXPECT_GT(devices_[0]->mpa_counters().markers_out, 0u);
   ASSERT_TRUE(devices_[0]->disconnect(*qps_[0][0], now_).has_value());
-  Event e;
-  ASSERT_TRUE(event(1, EventKind::PeerClosed, e));
+  ASSERT_TRUE(event<event::PeerClosed>(1));
   ASSERT_TRUE(devices_[1]->disconnect(*qps_[1][0], now_).has_value());
   ASSERT_TRUE(run_until([&] { return devices_[0]->quiescent() && devices_[1]->quiescent(); }));
   EXPECT_TRUE(transports_[0]->quiescent() && transports_[1]->quiescent());
@@ -84,8 +83,7 @@ TEST_F(ShortClose, TheOtherHalfGoesOn_MPA_7_2_01) {
   ASSERT_EQ(qps_[0][0]->post_send(first), PostResult::Ok);
   ASSERT_TRUE(run_until([&] { return here == there; }));
   ASSERT_TRUE(devices_[0]->disconnect(*qps_[0][0], now_).has_value());
-  Event e;
-  ASSERT_TRUE(event(1, EventKind::PeerClosed, e));
+  ASSERT_TRUE(event<event::PeerClosed>(1));
   const base::Now begun = now_;
   for (int i = 0; now_ - begun < std::chrono::milliseconds(10); ++i) {
     SendRequest write = work(Opcode::Write, source, a);
@@ -101,7 +99,7 @@ TEST_F(ShortClose, TheOtherHalfGoesOn_MPA_7_2_01) {
   }
   EXPECT_EQ(transports_[0]->counters().timed_out, 0u);
   now_ += std::chrono::milliseconds(3);
-  ASSERT_TRUE(event(0, EventKind::Disconnected, e));
+  ASSERT_TRUE(event<event::Disconnected>(0));
   EXPECT_EQ(transports_[0]->counters().timed_out, 1u);
 }
 
@@ -114,10 +112,10 @@ TEST_F(OnSockets, TerminateNamesTheFault) {
   SendRequest write = work(Opcode::Write, source, a);
   write.remote_stag = 0x12345678;
   ASSERT_EQ(qps_[0][0]->post_send(write), PostResult::Ok);
-  Event e;
-  ASSERT_TRUE(event(0, EventKind::TerminateReceived, e));
-  EXPECT_FALSE(e.detail.empty());
-  ASSERT_TRUE(event(0, EventKind::Disconnected, e));
+  const auto told = event<event::TerminateReceived>(0);
+  ASSERT_TRUE(told);
+  EXPECT_FALSE(told->detail.empty());
+  ASSERT_TRUE(event<event::Disconnected>(0));
 }
 
 namespace {

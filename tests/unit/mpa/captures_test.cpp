@@ -146,11 +146,11 @@ TEST(Captures, SiwAsResponder_CM6581_9_1_02_CM6581_9_2_04) {
       ASSERT_EQ(a.events.starts.size(), 1u) << name;
       const Negotiated& agreed = a.events.starts[0];
       EXPECT_EQ(agreed.revision, reply.header.revision);
-      EXPECT_EQ(agreed.peer.ird, reply.data.ird);
-      EXPECT_EQ(agreed.peer.ord, reply.data.ord);
+      EXPECT_EQ(agreed.peer_ird.value_or(0), reply.data.ird);
+      EXPECT_EQ(agreed.peer_ord.value_or(0), reply.data.ord);
       EXPECT_EQ(agreed.peer_to_peer, reply.data.peer_to_peer);
       if (agreed.peer_to_peer) {
-        EXPECT_NE(agreed.rtr & reply.data.rtr, 0);
+        EXPECT_NE(agreed.rtr_kinds & reply.data.rtr, 0);
       }
       EXPECT_EQ(a.user.delivered.size(), fpdus_of(connection.to, reply.size)) << name;
       EXPECT_TRUE(a.user.errors.empty());
@@ -176,7 +176,7 @@ TEST(Captures, SiwRejects_MPA_7_1_1_09_CM6581_9_1_02) {
     const size_t prefix = reply.header.enhanced ? 24 : 20;
     EXPECT_EQ(a.events.start_data,
               Octets(reply.octets.begin() + static_cast<long>(prefix), reply.octets.end()));
-    EXPECT_EQ(a.session->negotiated().peer.ird, reply.data.ird);
+    EXPECT_EQ(a.session->negotiated().peer_ird.value_or(0), reply.data.ird);
   }
 }
 

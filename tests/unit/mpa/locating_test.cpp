@@ -111,7 +111,7 @@ TEST(Locating, NothingIsTakenOverFromAnEarlierConnection) {
     receiver.emplace(config, *store, counters, owner);
     receiver->attach(&stream);
     receiver->bind(user);
-    receiver->start(kStart, {.crc = true});
+    receiver->start(kStart, {});  // with CRCs
     const uint64_t end = kStart + encoder.stream.size();
     receiver->place({kStart, end}, encoder.stream, {});
     receiver->ordered(end, {});

@@ -102,11 +102,11 @@ TEST(Negotiation, EveryCombinationOfFlags_CM6581_9_2_03_CM6581_9_2_05) {
         ASSERT_EQ(verdict.error, FramingError::None);
         ASSERT_EQ(verdict.agreed.peer_to_peer, peer_to_peer);
         if (!peer_to_peer) continue;
-        const uint8_t kind = verdict.agreed.rtr;
+        const uint8_t kind = verdict.agreed.rtr_kinds;
         ASSERT_TRUE(kind == kSend || kind == kWrite || kind == kRead);
         ASSERT_EQ(kind & ~(answered.rtr & mine), 0);
         // Both know whether message 1 of queue 0 is the RTR.
-        ASSERT_EQ(kind == kSend, reply.agreed.rtr == kSend);
+        ASSERT_EQ(kind == kSend, reply.agreed.rtr_kinds == kSend);
       }
     }
   }
@@ -137,8 +137,8 @@ TEST(Negotiation, EveryReplyToEveryRequest_CM6581_9_2_04) {
       const uint8_t common = mine & reply_bits & 7;
       EXPECT_EQ(verdict.error, common == 0 ? FramingError::NoMatchingRtr : FramingError::None);
       if (common != 0) {
-        EXPECT_NE(verdict.agreed.rtr & common, 0);
-        EXPECT_EQ(verdict.agreed.rtr & ~common, 0);
+        EXPECT_NE(verdict.agreed.rtr_kinds & common, 0);
+        EXPECT_EQ(verdict.agreed.rtr_kinds & ~common, 0);
       }
     }
   }
@@ -147,7 +147,7 @@ TEST(Negotiation, EveryReplyToEveryRequest_CM6581_9_2_04) {
 // CM6581-9.1-01 CM6581-9.1-03 CM6581-9.1-06 CM6581-9.1-07: small and special values of all four.
 // UNH-MPA-1-16
 TEST(Negotiation, EveryDepth_CM6581_9_1_01_CM6581_9_1_03_CM6581_9_1_06_CM6581_9_1_07) {
-  const uint16_t values[] = {0, 1, 2, 3, 16, 127, 128, kReadsByUlp};
+  const uint16_t values[] = {0, 1, 2, 3, 16, 127, 128, kReadsByApplication};
   const Config config;
   for (const uint16_t a_ird : values) {
     for (const uint16_t a_ord : values) {
@@ -160,25 +160,25 @@ TEST(Negotiation, EveryDepth_CM6581_9_1_01_CM6581_9_1_03_CM6581_9_1_06_CM6581_9_
           const StartOffer offer = read_back(config, &request, reply);
           const ReplyVerdict verdict = judge_reply(config, a, request, offer);
           ASSERT_EQ(verdict.error, FramingError::None);
-          if (a_ord == kReadsByUlp) {
+          if (a_ord == kReadsByApplication) {
             // Mirrored in the opposite field, and nothing changes on either side.
-            ASSERT_EQ(offer.ird, kReadsByUlp);
+            ASSERT_EQ(offer.ird, kReadsByApplication);
             ASSERT_FALSE(verdict.agreed.ord || reply.agreed.ird);
           } else {
-            ASSERT_NE(offer.ird, kReadsByUlp);
+            ASSERT_NE(offer.ird, kReadsByApplication);
             ASSERT_LE(*verdict.agreed.ord, offer.ird);
-            if (b_ird != kReadsByUlp) {
+            if (b_ird != kReadsByApplication) {
               ASSERT_EQ(*verdict.agreed.ord, std::min(a_ord, b_ird));
             }
-            ASSERT_EQ(reply.agreed.ird.has_value(), b_ird != kReadsByUlp);
+            ASSERT_EQ(reply.agreed.ird.has_value(), b_ird != kReadsByApplication);
           }
-          if (a_ird == kReadsByUlp) {
-            ASSERT_EQ(offer.ord, kReadsByUlp);
+          if (a_ird == kReadsByApplication) {
+            ASSERT_EQ(offer.ord, kReadsByApplication);
             ASSERT_FALSE(verdict.agreed.ird || reply.agreed.ord);
           } else {
             ASSERT_LE(offer.ord, a_ird);
             ASSERT_EQ(*verdict.agreed.ird, a_ird);
-            if (b_ord != kReadsByUlp) {
+            if (b_ord != kReadsByApplication) {
               ASSERT_EQ(*reply.agreed.ord, std::min(b_ord, a_ird));
             }
           }
@@ -216,7 +216,7 @@ TEST(Negotiation, IrdIsRaisedForAReadAsRtr_CM6581_9_1_04) {
   StartOffer reply{.revision = 2, .enhanced = true, .peer_to_peer = true, .rtr = kRead, .ird = 0};
   EXPECT_EQ(judge_reply({}, wish, request, reply).error, FramingError::NoMatchingRtr);
   reply.rtr = kRead | kSend;
-  EXPECT_EQ(judge_reply({}, wish, request, reply).agreed.rtr, kSend);
+  EXPECT_EQ(judge_reply({}, wish, request, reply).agreed.rtr_kinds, kSend);
 }
 
 // CM6581-9.1-05: the reject names the ORD that would have been needed.
@@ -251,15 +251,14 @@ TEST(Negotiation, ReadsLimit_BUG_19) {
       EXPECT_EQ(reply.data.ord, std::min<uint32_t>(own, limit));
       EXPECT_LE(*reply.agreed.ird, limit);
       EXPECT_LE(*reply.agreed.ord, limit);
-      const ReplyVerdict verdict = judge_reply(config, wish, request, {.revision = 2,
-                                                                       .enhanced = true,
-                                                                       .ird = 16000,
-                                                                       .ord = 0});
+      const ReplyVerdict verdict = judge_reply(
+          config, wish, request, {.revision = 2, .enhanced = true, .ird = 16000, .ord = 0});
       EXPECT_EQ(*verdict.agreed.ord, std::min<uint32_t>(own, limit));
     }
-    const StartWish by_ulp{.exchange_reads = true, .ird = kReadsByUlp, .ord = kReadsByUlp};
-    EXPECT_EQ(plan_request(config, by_ulp).data.ird, kReadsByUlp);
-    EXPECT_EQ(plan_request(config, by_ulp).data.ord, kReadsByUlp);
+    const StartWish by_ulp{
+        .exchange_reads = true, .ird = kReadsByApplication, .ord = kReadsByApplication};
+    EXPECT_EQ(plan_request(config, by_ulp).data.ird, kReadsByApplication);
+    EXPECT_EQ(plan_request(config, by_ulp).data.ord, kReadsByApplication);
     const StartOffer few{.revision = 2, .enhanced = true, .ird = 2, .ord = 2};
     EXPECT_LE(plan_reply(config, by_ulp, few).data.ird, limit) << "an answer is a number";
     StartPlan refusal = plan_reply(config, {.ird = 1, .ord = 1, .ord_required = 300}, few);
@@ -288,7 +287,7 @@ TEST(Negotiation, ReadsInPrivateData_BUG_12) {
   const StartPlan reply = plan_reply(config, {.ird = 9, .ord = 9}, offer);
   const ReplyVerdict verdict =
       judge_reply(config, wish, request, read_back(config, &request, reply));
-  EXPECT_EQ(verdict.agreed.rtr, kRead);
+  EXPECT_EQ(verdict.agreed.rtr_kinds, kRead);
   EXPECT_TRUE(verdict.agreed.peer_to_peer && reply.agreed.peer_to_peer);
   EXPECT_EQ(*verdict.agreed.ord, 3);
   EXPECT_EQ(*reply.agreed.ord, 9);

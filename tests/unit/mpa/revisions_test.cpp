@@ -173,8 +173,8 @@ TEST(Enhanced, ARejectTellsReads_CM6581_9_1_02_CM6581_9_1_05) {
   reply_to(a, reply_frame(0x30, 2, {0, 5, 0, 6, 'g', 'o'}));
   EXPECT_EQ(a.events.failures, std::vector{StartFailure::RejectedByPeer});
   EXPECT_EQ(a.events.start_data, (Octets{'g', 'o'}));
-  EXPECT_EQ(a.session->negotiated().peer.ird, 5u);
-  EXPECT_EQ(a.session->negotiated().peer.ord, 6u);
+  EXPECT_EQ(a.session->negotiated().peer_ird, 5u);
+  EXPECT_EQ(a.session->negotiated().peer_ord, 6u);
   MpaEnd b(Role::Responder, {});
   b.establish();
   b.receive(0, request_frame(0x50, 2, {0, 2, 0, 2}));

@@ -127,9 +127,9 @@ TEST_F(CloseTest, UncleanFinish_DDP_6_2_2_01) {
   const EndpointEvent& told = a->owner.events[0];
   EXPECT_EQ(told.kind, EventKind::Disconnected);
   EXPECT_EQ(told.end, StreamEnd::Aborted);
-  EXPECT_EQ(told.fault.layer, FaultLayer::Llp);
-  EXPECT_EQ(told.fault.type, 0x0);
-  EXPECT_EQ(told.fault.code, 0x01);
+  EXPECT_EQ(told.fault.value().layer, FaultLayer::Llp);
+  EXPECT_EQ(told.fault.value().type, 0x0);
+  EXPECT_EQ(told.fault.value().code, 0x01);
   EXPECT_NE(told.detail.find("TCP connection closed or lost"), std::string::npos);
 }
 
@@ -200,9 +200,9 @@ TEST_F(CloseTest, LossFlushesInPostOrder_BUG_06) {
   EXPECT_EQ(a->owner.receives.size(), 305u);
   ASSERT_EQ(a->owner.events.size(), 1u);
   EXPECT_EQ(a->owner.events[0].end, StreamEnd::TimedOut);
-  EXPECT_EQ(a->owner.events[0].fault.layer, FaultLayer::Llp);
-  EXPECT_EQ(a->owner.events[0].fault.type, 0);
-  EXPECT_EQ(a->owner.events[0].fault.code, 1);
+  EXPECT_EQ(a->owner.events[0].fault.value().layer, FaultLayer::Llp);
+  EXPECT_EQ(a->owner.events[0].fault.value().type, 0);
+  EXPECT_EQ(a->owner.events[0].fault.value().code, 1);
 }
 
 // MPA-8-01: which ends are a loss: not a graceful one, not our own, and not one that comes after.
@@ -216,7 +216,9 @@ TEST_F(CloseTest, OnlyALossHasACode_MPA_8_01) {
       pair.a.user().ended(how, {});
       ASSERT_EQ(a->owner.events.size(), 1u);
       const bool lost = in_use && how != StreamEnd::Closed && how != StreamEnd::Aborted;
-      EXPECT_EQ(a->owner.events[0].fault.code, lost ? 1 : 0) << to_string(how) << in_use;
+      const std::optional<Fault>& fault = a->owner.events[0].fault;
+      ASSERT_EQ(fault.has_value(), lost) << to_string(how) << in_use;
+      EXPECT_EQ(fault.value_or(Fault{}).code, lost ? 1 : 0) << to_string(how);
       EXPECT_EQ(a->owner.events[0].end, how);
     }
   }

@@ -421,7 +421,7 @@ TEST_F(MessageTest, ASinkThatIsGoneCannotBeInvalidated_RDMAP_7_1_01) {
   EXPECT_EQ(a->counters.local_invalidations, 0u);
   ASSERT_EQ(a->owner.events.size(), 1u);
   EXPECT_EQ(a->owner.events[0].kind, EventKind::TerminateSent);
-  EXPECT_STREQ(a->owner.events[0].fault.rule, "RDMAP-7.1-01");
+  EXPECT_STREQ(a->owner.events[0].fault.value().rule, "RDMAP-7.1-01");
   EXPECT_EQ(a->endpoint.state(), EndpointState::Error);
 }
 

@@ -29,12 +29,12 @@ TEST(OpcodeTable, EveryControlOctetEverywhere_RDMAP_4_1_01) {
       for (const bool extensions : {false, true}) {
         for (int where = kTagged; where <= 5; ++where) {
           const OpcodeRow* row = nullptr;
-          const ddp::Fault fault = check_control(static_cast<uint8_t>(control),
-                                                 {.version = spoken,
-                                                  .extensions = extensions,
-                                                  .tagged = where == kTagged,
-                                                  .qn = static_cast<uint32_t>(where)},
-                                                 row);
+          const Fault fault = check_control(static_cast<uint8_t>(control),
+                                            {.version = spoken,
+                                             .extensions = extensions,
+                                             .tagged = where == kTagged,
+                                             .qn = static_cast<uint32_t>(where)},
+                                            row);
           const bool known = !is_of_7306(opcode) || (extensions && spoken == 1);
           if (version != spoken) {
             EXPECT_EQ(fault.code, 0x05);
@@ -48,7 +48,7 @@ TEST(OpcodeTable, EveryControlOctetEverywhere_RDMAP_4_1_01) {
             continue;
           }
           EXPECT_TRUE(fault.failed());
-          EXPECT_EQ(fault.layer, ddp::kLayerUpper);
+          EXPECT_EQ(fault.layer, FaultLayer::Rdmap);
           EXPECT_EQ(fault.type, 0x2);
         }
       }
@@ -191,7 +191,7 @@ TEST_F(OpcodeTest, VersionZeroStreams_RDMAP_4_1_02) {
   request[1] = 0x0a;
   inject(request);
   pair.b.pull_all();
-  EXPECT_EQ(b->owner.events.at(0).fault.code, 0x06);
+  EXPECT_EQ(b->owner.events.at(0).fault.value().code, 0x06);
 }
 
 // RDMAP-3-02, DDP-4.3-02, DDP-5.4-03: RsvdULP goes from end to end; segments of one message that

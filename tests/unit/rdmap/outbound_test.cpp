@@ -445,7 +445,7 @@ TEST_F(OutboundTest, AnImpossibleRequestTerminatesWithoutACode_RDMAP_7_1_02) {
     ASSERT_EQ(pair.a.sent[0].octets.size(), 18u + 4);
     EXPECT_EQ(base::load_be32(pair.a.sent[0].octets.data() + 18), 0u);  // 0/0/00, no M, D, R
     ASSERT_EQ(a->owner.events.size(), 1u);
-    EXPECT_EQ(a->owner.events[0].fault.code, 0x00);
+    EXPECT_EQ(a->owner.events[0].fault.value().code, 0x00);
   }
 }
 

@@ -34,7 +34,7 @@ TEST(TerminateHeader, WhatTheFlagsAnnounce_RDMAP_4_8_02) {
       ddp::SegmentReport segment{.header_size = size, .length = 0x0123};
       segment.header.fill(0x5a);
       segment.header[0] = size == 14 ? 0xc1 : 0x41;
-      const auto octets = emit(terminate_for({0, 1, 0x02, "x"}, segment,
+      const auto octets = emit(terminate_for({FaultLayer::Rdmap, 1, 0x02, "x"}, segment,
                                              read ? base::ByteView(rdma) : base::ByteView()));
       const bool r = read && size != 0;
       SCOPED_TRACE(size);
@@ -62,7 +62,7 @@ TEST(TerminateHeader, LayoutAndTruncation_RDMAP_4_8_01) {
   segment.header.fill(0x41);
   segment.header[0] = 0x41;
   const std::array<uint8_t, 28> rdma{9, 8, 7};
-  const auto octets = emit(terminate_for({0, 1, 0x02, "x"}, segment, rdma));
+  const auto octets = emit(terminate_for({FaultLayer::Rdmap, 1, 0x02, "x"}, segment, rdma));
   ASSERT_EQ(octets.size(), 4u + 2 + 18 + 28);
   EXPECT_EQ(hex(base::ByteView(octets).first(8)), "01 02 e0 00 01 23 41 41");
   EXPECT_EQ(octets[24], 9);
@@ -83,7 +83,8 @@ TEST(TerminateHeader, HeadersPerFigure10_RDMAP_4_8_07) {
   segment.header[0] = 0xc1;
   const std::array<uint8_t, 28> rdma{};
   const auto has = [&](uint8_t layer, uint8_t type, base::ByteView read) {
-    const Terminate t = terminate_for({layer, type, 1, "x"}, segment, read);
+    const Terminate t =
+        terminate_for({static_cast<FaultLayer>(layer), type, 1, "x"}, segment, read);
     EXPECT_EQ(t.length_valid, t.ddp_header_size != 0);
     return std::pair(t.ddp_header_size != 0, t.has_rdma_header);
   };
@@ -248,8 +249,8 @@ TEST_F(TerminateTest, BothEndsGoToErrorOnce_RDMAP_5_4_02) {
   EXPECT_EQ(a->endpoint.state(), EndpointState::Error);
   ASSERT_EQ(a->owner.events.size(), 1u);
   EXPECT_EQ(a->owner.events[0].kind, EventKind::TerminateReceived);
-  EXPECT_EQ(a->owner.events[0].fault.layer, FaultLayer::Ddp);
-  EXPECT_EQ(a->owner.events[0].fault.code, 1);
+  EXPECT_EQ(a->owner.events[0].fault.value().layer, FaultLayer::Ddp);
+  EXPECT_EQ(a->owner.events[0].fault.value().code, 1);
   EXPECT_EQ(pair.a.close_calls, 1u);
   EXPECT_TRUE(pair.a.discarding);
   ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));

@@ -68,15 +68,16 @@ TEST_F(Extensions, AtomicsNeedRightAndAlignment_R7306_5_14) {
     uint64_t offset;
     Fault fault;
   };
-  for (const Case& c : {Case{kEverything, 0, {0, 1, 2}}, Case{Access::RemoteAtomic, 4, {0, 2, 7}},
-                        Case{Access::RemoteAtomic, 64, {0, 1, 1}}}) {
+  for (const Case& c : {Case{kEverything, 0, {FaultLayer::Rdmap, 1, 2}},
+                        Case{Access::RemoteAtomic, 4, {FaultLayer::Rdmap, 2, 7}},
+                        Case{Access::RemoteAtomic, 64, {FaultLayer::Rdmap, 1, 1}}}) {
     Side a(world_.left);
     Side b(world_.right);
     world_.connect(a, b);
     Memory target(b.pd, octets(64, 5), c.access);
     const auto before = target.data;
     must(a.qp.post_fetch_add(1, at(target, c.offset), 1));
-    const auto event = world_.await(world_.right, EventKind::TerminateSent, b.qp.number());
+    const auto event = world_.await<event::TerminateSent>(world_.right, b.qp.number());
     ASSERT_TRUE(event);
     EXPECT_EQ(event->fault.layer, c.fault.layer);
     EXPECT_EQ(event->fault.type, c.fault.type);

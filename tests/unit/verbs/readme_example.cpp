@@ -19,10 +19,11 @@ int main() {
       *far_pd.register_memory(std::as_writable_bytes(std::span(to)), rnic::Access::RemoteWrite);
 
   if (!far.listen(7471) || !near_qp.connect(far.address(), 7471)) return 1;
-  rnic::Event event;  // first the request, which is accepted, then two times "established"
-  context->wait_until([&] { return far.poll_event(event); }, 1000);
-  if (!far_qp.accept(event.request)) return 1;
-  context->wait_until([&] { return near.poll_event(event); }, 1000);
+  std::optional<rnic::Event> event;  // first the request, which is accepted, then "established"
+  context->wait_until([&] { return (event = far.poll_event()).has_value(); }, 1000);
+  const auto* request = event ? std::get_if<rnic::event::ConnectRequest>(&*event) : nullptr;
+  if (request == nullptr || !far_qp.accept(request->request)) return 1;
+  context->wait_until([&] { return near.poll_event().has_value(); }, 1000);
 
   rnic::SendRequest write{.id = 1, .opcode = rnic::Opcode::Write, .sge_count = 1};
   write.sges[0] = source.sge(0, 1 << 20);

@@ -70,11 +70,11 @@ TEST_P(Streaming, BecomesAnRdmaConnection_CM_03) {
       std::array<uint8_t, 10> got;
       EXPECT_EQ(must(pair.near.receive(got)), ack.size());
       must(near.qp.connect(pair.near));
-      const auto request = world.await(world.right, EventKind::ConnectRequest);
+      const auto request = world.await<event::ConnectRequest>(world.right);
       ASSERT_TRUE(request);
       if (!accepted) {
         must(world.right.reject(request->request));
-        EXPECT_TRUE(world.await(world.left, EventKind::Rejected));
+        EXPECT_TRUE(world.await<event::Rejected>(world.left));
         EXPECT_TRUE(
             world.wait([&] { return !pair.near.is_converted() && !pair.far.is_converted(); }));
         transfer(world, pair.near, pair.far, octets(100'000, 3));
@@ -82,8 +82,8 @@ TEST_P(Streaming, BecomesAnRdmaConnection_CM_03) {
         continue;
       }
       must(far.qp.accept(request->request));
-      EXPECT_TRUE(world.await(world.left, EventKind::Established));
-      EXPECT_TRUE(world.await(world.right, EventKind::Established));
+      EXPECT_TRUE(world.await<event::Established>(world.left));
+      EXPECT_TRUE(world.await<event::Established>(world.right));
       Memory out(near.pd, octets(5000, 5), kEverything), in(far.pd, octets(5000, 6), kEverything);
       must(far.qp.post_receive(receive(in.all())));
       must(near.qp.post_send(rnic::test::request(Opcode::Send, out.all())));

@@ -120,25 +120,26 @@ class World {
   bool wait(const std::function<bool()>& done) { return context.wait_until(done, kPatience); }
 
   /// The next event of that kind at that device (and of that queue pair); what else comes is kept.
-  std::optional<Event> await(Device& device, EventKind kind, uint32_t qp = 0) {
-    std::optional<Event> found;
+  template <typename Kind>
+  std::optional<Kind> await(Device& device, uint32_t qp = 0) {
+    std::optional<Kind> found;
     wait([&] {
-      found = take(device, kind, qp);
+      found = take<Kind>(device, qp);
       return found.has_value();
     });
     return found;
   }
 
   /// The same without waiting.
-  std::optional<Event> take(Device& device, EventKind kind, uint32_t qp = 0) {
+  template <typename Kind>
+  std::optional<Kind> take(Device& device, uint32_t qp = 0) {
     auto& events = device.name() == "rnic0" ? left_events_ : right_events_;
-    Event next;
-    while (device.poll_event(next)) events.push_back(next);
+    while (auto next = device.poll_event()) events.push_back(std::move(*next));
     const auto it = std::find_if(events.begin(), events.end(), [&](const Event& event) {
-      return event.kind == kind && (qp == 0 || event.qp == qp);
+      return std::holds_alternative<Kind>(event) && (qp == 0 || common(event).qp == qp);
     });
     if (it == events.end()) return std::nullopt;
-    Event out = *it;
+    Kind out = std::get<Kind>(std::move(*it));
     events.erase(it);
     return out;
   }
@@ -153,11 +154,11 @@ class World {
   void connect(Side& a, Side& b, uint16_t port = 7471) {
     must(right.listen(port));
     must(a.qp.connect(right.address(), port));
-    const auto asked = await(right, EventKind::ConnectRequest);
+    const auto asked = await<event::ConnectRequest>(right);
     if (!asked) throw std::runtime_error("no connection request came");
     must(b.qp.accept(asked->request));
-    if (!await(left, EventKind::Established, a.qp.number()) ||
-        !await(right, EventKind::Established, b.qp.number())) {
+    if (!await<event::Established>(left, a.qp.number()) ||
+        !await<event::Established>(right, b.qp.number())) {
       throw std::runtime_error("the connection was not established");
     }
     must(right.unlisten(port));
@@ -166,10 +167,10 @@ class World {
   /// Both sides close and see it.
   void disconnect(Side& a, Side& b) {
     must(a.qp.disconnect());
-    EXPECT_TRUE(await(right, EventKind::PeerClosed, b.qp.number()));
+    EXPECT_TRUE(await<event::PeerClosed>(right, b.qp.number()));
     must(b.qp.disconnect());
-    EXPECT_TRUE(await(left, EventKind::Disconnected, a.qp.number()));
-    EXPECT_TRUE(await(right, EventKind::Disconnected, b.qp.number()));
+    EXPECT_TRUE(await<event::Disconnected>(left, a.qp.number()));
+    EXPECT_TRUE(await<event::Disconnected>(right, b.qp.number()));
   }
 
   bool becomes_quiescent() {

@@ -141,16 +141,16 @@ TEST_F(Verbs, PrivateDataGoesBothWays) {
   Side b(world_.right);
   must(world_.right.listen(7471));
   must(a.qp.connect("10.0.0.2", 7471, question));
-  const auto asked = world_.await(world_.right, EventKind::ConnectRequest);
+  const auto asked = world_.await<event::ConnectRequest>(world_.right);
   ASSERT_TRUE(asked);
   EXPECT_EQ(asked->private_data, question);
-  EXPECT_EQ(asked->remote.substr(0, 9), "10.0.0.1:");
+  EXPECT_EQ(to_string(asked->remote).substr(0, 9), "10.0.0.1:");
   must(b.qp.accept(asked->request, answer));
-  const auto up = world_.await(world_.left, EventKind::Established, a.qp.number());
+  const auto up = world_.await<event::Established>(world_.left, a.qp.number());
   ASSERT_TRUE(up);
   EXPECT_EQ(up->private_data, answer);
-  EXPECT_EQ(up->remote, "10.0.0.2:7471");
-  ASSERT_TRUE(world_.await(world_.right, EventKind::Established, b.qp.number()));
+  EXPECT_EQ(to_string(up->remote), "10.0.0.2:7471");
+  ASSERT_TRUE(world_.await<event::Established>(world_.right, b.qp.number()));
   EXPECT_EQ(code_of(b.qp.accept(asked->request)), ErrorCode::WrongState);
   EXPECT_EQ(code_of(world_.right.reject(asked->request)), ErrorCode::NotFound);
 }
@@ -235,7 +235,7 @@ TEST_F(Verbs, SolicitedAndInvalidate) {
   EXPECT_EQ(done->invalidated_stag, victim.region.stag());
   // It is gone: a Write to it is refused.
   must(a.qp.post_send(request(Opcode::Write, from.all(), victim)));
-  EXPECT_TRUE(world_.await(world_.right, EventKind::TerminateSent, b.qp.number()));
+  EXPECT_TRUE(world_.await<event::TerminateSent>(world_.right, b.qp.number()));
 }
 
 TEST_F(Verbs, UnsignaledCompletesOnlyWithError) {
@@ -259,10 +259,10 @@ TEST_F(Verbs, RejectCarriesPrivateData) {
   Side a(world_.left);
   must(world_.right.listen(7471));
   must(a.qp.connect("10.0.0.2", 7471));
-  const auto asked = world_.await(world_.right, EventKind::ConnectRequest);
+  const auto asked = world_.await<event::ConnectRequest>(world_.right);
   ASSERT_TRUE(asked);
   must(world_.right.reject(asked->request, reason));
-  const auto rejected = world_.await(world_.left, EventKind::Rejected, a.qp.number());
+  const auto rejected = world_.await<event::Rejected>(world_.left, a.qp.number());
   ASSERT_TRUE(rejected);
   EXPECT_EQ(rejected->private_data, reason);
   EXPECT_TRUE(world_.becomes_quiescent());
@@ -325,7 +325,7 @@ TEST_F(Verbs, ErrorsOfNamesAndAddresses) {
 TEST_F(Verbs, NobodyListens) {
   Side a(world_.left);
   must(a.qp.connect("10.0.0.2", 9));
-  const auto failed = world_.await(world_.left, EventKind::ConnectFailed, a.qp.number());
+  const auto failed = world_.await<event::ConnectFailed>(world_.left, a.qp.number());
   ASSERT_TRUE(failed);
   EXPECT_FALSE(failed->detail.empty());
   EXPECT_EQ(code_of(a.qp.connect("10.0.0.2", 9)), ErrorCode::WrongState);
@@ -445,25 +445,25 @@ class Offences : public Verbs {
   void expect_terminate(const SendRequest& offence, int layer, int type, int code) {
     const std::vector<uint8_t> before = source_.data;
     must(a_.qp.post_send(offence));
-    const auto sent = world_.await(world_.right, EventKind::TerminateSent);
-    const auto received = world_.await(world_.left, EventKind::TerminateReceived);
+    const auto sent = world_.await<event::TerminateSent>(world_.right);
+    const auto received = world_.await<event::TerminateReceived>(world_.left);
     ASSERT_TRUE(sent && received);
-    for (const auto& [event, qp] :
-         {std::pair{*sent, b_.qp.number()}, {*received, a_.qp.number()}}) {
-      EXPECT_EQ(event.qp, qp);
-      EXPECT_EQ(event.fault.layer, layer) << event.detail;
-      EXPECT_EQ(event.fault.type, type) << event.detail;
-      EXPECT_EQ(event.fault.code, code) << event.detail;
+    EXPECT_EQ(sent->qp, b_.qp.number());
+    EXPECT_EQ(received->qp, a_.qp.number());
+    for (const Fault& fault : {sent->fault, received->fault}) {
+      EXPECT_EQ(static_cast<int>(fault.layer), layer) << describe(fault);
+      EXPECT_EQ(fault.type, type) << describe(fault);
+      EXPECT_EQ(fault.code, code) << describe(fault);
     }
-    EXPECT_TRUE(world_.await(world_.left, EventKind::Disconnected, a_.qp.number()));
-    EXPECT_TRUE(world_.await(world_.right, EventKind::Disconnected, b_.qp.number()));
+    EXPECT_TRUE(world_.await<event::Disconnected>(world_.left, a_.qp.number()));
+    EXPECT_TRUE(world_.await<event::Disconnected>(world_.right, b_.qp.number()));
     for (const Memory* memory : {&target_, &readable_, &writable_}) {
       EXPECT_EQ(memory->data, std::vector<uint8_t>(kSize, kUntouched));
     }
     EXPECT_EQ(source_.data, before);
     exchange(world_, good_a_, good_b_, 20000, 77);
-    EXPECT_FALSE(world_.take(world_.left, EventKind::Disconnected));
-    EXPECT_FALSE(world_.take(world_.right, EventKind::Disconnected));
+    EXPECT_FALSE(world_.take<event::Disconnected>(world_.left));
+    EXPECT_FALSE(world_.take<event::Disconnected>(world_.right));
   }
 
   Side a_;
@@ -586,7 +586,7 @@ TEST_F(Verbs, ARegionThatGoesWhileItIsReadIsNotTouchedLater) {
   for (int i = 0; i < 3; ++i) world_.context.poll();
   must(to.region.deregister());
   const std::vector<uint8_t> then = to.data;
-  EXPECT_TRUE(world_.await(world_.right, EventKind::Disconnected, b.qp.number()));
+  EXPECT_TRUE(world_.await<event::Disconnected>(world_.right, b.qp.number()));
   EXPECT_EQ(to.data, then);
 }
 
@@ -612,17 +612,17 @@ TEST(FramingChoice, OfAPortAndAConnection) {
   ConnectOptions options;
   options.framing = Framing::Tuf;
   must(a.qp.connect(world.right.address(), 7500, {}, options));
-  const auto asked = world.await(world.right, EventKind::ConnectRequest);
+  const auto asked = world.await<event::ConnectRequest>(world.right);
   ASSERT_TRUE(asked);
   must(b.qp.accept(asked->request));
-  ASSERT_TRUE(world.await(world.left, EventKind::Established, a.qp.number()));
-  ASSERT_TRUE(world.await(world.right, EventKind::Established, b.qp.number()));
+  ASSERT_TRUE(world.await<event::Established>(world.left, a.qp.number()));
+  ASSERT_TRUE(world.await<event::Established>(world.right, b.qp.number()));
   exchange(world, a, b, 50000, 3);
   world.disconnect(a, b);
   // Who speaks MPA to that port is told so.
   Side c(world.left);
   must(c.qp.connect(world.right.address(), 7500));
-  EXPECT_TRUE(world.await(world.left, EventKind::ConnectFailed, c.qp.number()));
+  EXPECT_TRUE(world.await<event::ConnectFailed>(world.left, c.qp.number()));
 }
 
 }  // namespace

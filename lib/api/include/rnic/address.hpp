@@ -61,5 +61,7 @@ struct Endpoint {
 [[nodiscard]] std::string to_string(const Endpoint& endpoint);
 /// "10.0.0.1" or "fd00::1". Anything else is an error that says so.
 [[nodiscard]] Result<IpAddress> parse_ip(const std::string& text);
+/// The same with a port; an empty text means every address.
+[[nodiscard]] Result<Endpoint> parse_endpoint(const std::string& address, uint16_t port);
 
 }  // namespace rnic

@@ -2,7 +2,7 @@
 /// Errors of the public API. No exception leaves it; every call that can fail returns a Result or
 /// Status. Where the machine gives no memory, no thread or no descriptor that is ResourceExhausted,
 /// the object is as it was before the call, and the call may be made again. What returns no Result
-/// gives an empty value then: no counters, no text; poll_event() keeps the event for the next time.
+/// gives an empty value then: no counters, no text.
 #pragma once
 
 #include <cstdint>

@@ -217,8 +217,8 @@ class Device {
                                       const StreamOptions& options = {});
   /// A key for alignment mode that nobody can guess: 48 bits, another one each time, not 0.
   uint64_t new_framing_key();
-  /// False when there is none. Never blocks.
-  bool poll_event(Event& out);
+  /// The oldest one; nothing when there is none. Never blocks.
+  std::optional<Event> poll_event();
   /// Inline: one turn of this device alone (one thread may drive one device, another thread another
   /// one; each device's control calls then belong to its thread). Threaded: 0.
   uint32_t poll();

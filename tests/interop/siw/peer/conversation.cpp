@@ -9,7 +9,7 @@ namespace {
 constexpr uint32_t kDepth = 128;
 
 std::string code(const Fault& fault) {
-  return std::to_string(fault.layer) + "/" + std::to_string(fault.type) + "/" +
+  return std::to_string(static_cast<int>(fault.layer)) + "/" + std::to_string(fault.type) + "/" +
          std::to_string(fault.code);
 }
 
@@ -54,42 +54,59 @@ void Conversation::close() {
   closed_ = true;
 }
 
-void Conversation::on_lost(const Event& event) {
-  const bool lost = event.fault.layer != 0;
+void Conversation::on(const event::Established& event) {
+  facts_ = event.facts;
+  established_ = true;
+  if (initiator_ && !good(check_reply(event.private_data))) return;
+  on_established();
+}
+
+void Conversation::on_terminate(const Event& event, const Fault& fault) {
+  faults_.push_back({{"event", to_string(event)}, {"fault", code(fault)}});
+  if (!expects_end()) fail(std::string(to_string(event)) + ": " + common(event).detail);
+}
+
+void Conversation::on(const event::TerminateSent& event) { on_terminate(event, event.fault); }
+
+void Conversation::on(const event::TerminateReceived& event) { on_terminate(event, event.fault); }
+
+void Conversation::on(const event::PeerClosed&) {
+  if (!leaving_ && !may_close()) fail("the peer closes too early");
+  close();
+}
+
+void Conversation::on(const event::Rejected& event) {
+  fail("rejected: " + event.detail);
+  rejected_ = true;
+}
+
+template <typename Kind>
+void Conversation::on_lost(const Kind& event, const std::optional<Fault>& fault) {
+  const char* name = to_string(Event(event));
   if (!leaving_ && !may_close()) {
-    fail(std::string(to_string(event.kind)) + ": " + event.detail);
-  } else if (lost && !expects_end()) {
+    fail(std::string(name) + ": " + event.detail);
+  } else if (fault && !expects_end()) {
     fail("lost while leaving: " + event.detail);
   }
-  faults_.push_back({{"event", to_string(event.kind)}, {"fault", code(event.fault)}});
+  faults_.push_back({{"event", name}, {"fault", code(fault.value_or(Fault{}))}});
   disconnected_ = true;
 }
 
 void Conversation::on_event(const Event& event) {
   touch();
-  events_.push_back(to_string(event.kind));
-  switch (event.kind) {
-    case EventKind::Established:
-      facts_ = event.facts;
-      established_ = true;
-      if (initiator_ && !good(check_reply(event.private_data))) break;
-      on_established();
-      break;
-    case EventKind::TerminateSent:
-    case EventKind::TerminateReceived:
-      faults_.push_back({{"event", to_string(event.kind)}, {"fault", code(event.fault)}});
-      if (!expects_end()) fail(std::string(to_string(event.kind)) + ": " + event.detail);
-      break;
-    case EventKind::PeerClosed:
-      if (!leaving_ && !may_close()) fail("the peer closes too early");
-      close();
-      break;
-    case EventKind::Rejected:
-      fail("rejected: " + event.detail);
-      rejected_ = true;
-      break;
-    default: on_lost(event);
-  }
+  events_.push_back(to_string(event));
+  std::visit(
+      [this](const auto& each) {
+        using Kind = std::decay_t<decltype(each)>;
+        if constexpr (std::is_base_of_v<event::Ending, Kind>) {
+          on_lost(each, each.fault);
+        } else if constexpr (requires { on(each); }) {
+          on(each);
+        } else {
+          on_lost(each, std::nullopt);
+        }
+      },
+      event);
 }
 
 void Conversation::step() {

@@ -75,7 +75,14 @@ class Conversation {
 
  private:
   Status open();
-  void on_lost(const Event& event);
+  void on(const event::Established& event);
+  void on(const event::Rejected& event);
+  void on(const event::PeerClosed& event);
+  void on(const event::TerminateSent& event);
+  void on(const event::TerminateReceived& event);
+  void on_terminate(const Event& event, const Fault& fault);
+  template <typename Kind>
+  void on_lost(const Kind& event, const std::optional<Fault>& fault);
   void close();
 
   Device device_;

@@ -34,7 +34,8 @@ std::unique_ptr<Conversation> Session::make_caller(const Json& command, uint32_t
   return std::make_unique<Trial>(context_, device_, *Plan::decode(octets), octets);
 }
 
-std::unique_ptr<Conversation> Session::make_answerer(const Json& command, const Event& request) {
+std::unique_ptr<Conversation> Session::make_answerer(const Json& command,
+                                                     const event::ConnectRequest& request) {
   if (is_rping(command)) return std::make_unique<Rping>(context_, device_, rping_of(command));
   auto plan = Plan::decode(request.private_data);
   if (!plan) return nullptr;
@@ -43,7 +44,7 @@ std::unique_ptr<Conversation> Session::make_answerer(const Json& command, const 
 
 void Session::dispatch(Conversations& conversations, const Event& event) {
   for (auto& conversation : conversations) {
-    if (conversation && !conversation->finished() && conversation->qp() == event.qp) {
+    if (conversation && !conversation->finished() && conversation->qp() == common(event).qp) {
       conversation->on_event(event);
     }
   }
@@ -109,8 +110,7 @@ Session::Json Session::connect(const Json& command, const Say& say) {
     }
   }
   drive(conversations, [&] {
-    Event event;
-    while (device_.poll_event(event)) dispatch(conversations, event);
+    while (const auto event = device_.poll_event()) dispatch(conversations, *event);
     announce(command, conversations, say);
     return false;
   });
@@ -127,15 +127,15 @@ Session::Json Session::serve(const Json& command, const Say& say) {
   say({{"listening", port}});
   Conversations conversations;
   drive(conversations, [&] {
-    Event event;
-    while (device_.poll_event(event)) {
-      if (event.kind != EventKind::ConnectRequest) {
-        dispatch(conversations, event);
-      } else if (auto made = make_answerer(command, event);
-                 made && made->accept(event.request).has_value()) {
+    while (const auto event = device_.poll_event()) {
+      const auto* asked = std::get_if<event::ConnectRequest>(&*event);
+      if (asked == nullptr) {
+        dispatch(conversations, *event);
+      } else if (auto made = make_answerer(command, *asked);
+                 made && made->accept(asked->request).has_value()) {
         conversations.push_back(std::move(made));
       } else {
-        static_cast<void>(device_.reject(event.request));
+        static_cast<void>(device_.reject(asked->request));
       }
     }
     if (conversations.size() == wanted) announce(command, conversations, say);
@@ -161,8 +161,7 @@ Session::Json Session::connections(const Json& command) {
     Status status = one.back()->connect(target_of(command));
     if (status) {
       drive(one, [&] {
-        Event event;
-        while (device_.poll_event(event)) dispatch(one, event);
+        while (const auto event = device_.poll_event()) dispatch(one, *event);
         return false;
       });
     }
@@ -188,11 +187,11 @@ Session::Json Session::reject(const Json& command, const Say& say) {
   bool rejected = false;
   context_.wait_until(
       [&] {
-        Event event;
-        while (!rejected && device_.poll_event(event)) {
-          if (event.kind != EventKind::ConnectRequest) continue;
+        while (const auto event = rejected ? std::nullopt : device_.poll_event()) {
+          const auto* asked = std::get_if<event::ConnectRequest>(&*event);
+          if (asked == nullptr) continue;
           const auto* octets = reinterpret_cast<const uint8_t*>(text.data());
-          rejected = device_.reject(event.request, {octets, text.size()}).has_value();
+          rejected = device_.reject(asked->request, {octets, text.size()}).has_value();
         }
         return rejected && device_.quiescent();
       },

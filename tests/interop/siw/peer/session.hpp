@@ -38,7 +38,8 @@ class Session {
 
   std::unique_ptr<Conversation> make_caller(const Json& command, uint32_t index);
   /// For a request that has come in; nothing when its private data say nothing.
-  std::unique_ptr<Conversation> make_answerer(const Json& command, const Event& request);
+  std::unique_ptr<Conversation> make_answerer(const Json& command,
+                                              const event::ConnectRequest& request);
   void dispatch(Conversations& conversations, const Event& event);
   /// Drives them until all have finished.
   void drive(Conversations& conversations, const std::function<bool()>& more);

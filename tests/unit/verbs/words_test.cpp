@@ -1,12 +1,16 @@
 // Values of the public API: their names, and where they come from.
 
-#include "verbs/convert.hpp"
-
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
+#include <utility>
+#include <variant>
 
+#include "rnic/event.hpp"
 #include "rnic/framed_stream.hpp"
+#include "rnic/trace.hpp"
+#include "verbs/streams.hpp"
 
 namespace rnic::verbs {
 namespace {
@@ -77,17 +81,35 @@ TEST(StreamOptionsMerged, WhatIsNotSaidStaysAsItIs) {
             std::chrono::seconds(12));
 }
 
-// A connection that ended without a word about the cause is told of by the way that it ended.
-TEST(Events, ADisconnectWithoutACauseSaysHowItEnded) {
-  device::Event event;
-  event.kind = device::EventKind::Disconnected;
-  event.end = StreamEnd::PeerReset;
-  EXPECT_EQ(from_event(event).detail, to_string(StreamEnd::PeerReset));
-  event.detail = "a cause";
-  EXPECT_EQ(from_event(event).detail, "a cause");
-  event.kind = device::EventKind::PeerClosed;
-  event.detail.clear();
-  EXPECT_EQ(from_event(event).detail, "") << "it has not ended";
+template <typename... Kinds>
+std::set<std::string> names_of(std::variant<Kinds...>*) {
+  return {to_string(Event(Kinds{}))...};
+}
+
+TEST(Names, EachEventHasItsOwn) {
+  const std::set<std::string> names = names_of(static_cast<Event*>(nullptr));
+  EXPECT_EQ(names.size(), std::variant_size_v<Event>) << "no two are alike";
+  EXPECT_STREQ(to_string(Event(event::RequestWithdrawn{})), "request withdrawn");
+}
+
+TEST(Events, WhatAllOfThemSayIsReadWithoutKnowingWhich) {
+  event::TerminateSent sent;
+  sent.qp = 7;
+  sent.detail = "a cause";
+  Event event = sent;
+  EXPECT_EQ(common(event).qp, 7u);
+  common(event).qp = 8;
+  EXPECT_EQ(std::get<event::TerminateSent>(event).qp, 8u);
+  EXPECT_EQ(common(std::as_const(event)).detail, "a cause");
+}
+
+TEST(Faults, AreDescribedByTheNamesOfTheRfcs) {
+  EXPECT_EQ(describe({FaultLayer::Ddp, 1, 1}),
+            "layer DDP, type tagged buffer error, code 0x01 base or bounds violation");
+  EXPECT_EQ(describe({FaultLayer::Rdmap, 0, 0}),
+            "layer RDMAP, type local catastrophic error, code 0x00");
+  EXPECT_EQ(describe({FaultLayer::Llp, 0, 9}), "layer LLP, type MPA error, code 0x09 (unknown)");
+  EXPECT_EQ(code_name({FaultLayer::Rdmap, 1, 5}), nullptr) << "of type 2 only";
 }
 
 }  // namespace

@@ -1,0 +1,33 @@
+#include "rnic/event.hpp"
+
+namespace rnic::event {
+
+namespace {
+
+struct Name {
+  const char* operator()(const ConnectRequest&) const { return "connect request"; }
+  const char* operator()(const Established&) const { return "established"; }
+  const char* operator()(const ConnectFailed&) const { return "connect failed"; }
+  const char* operator()(const Rejected&) const { return "rejected"; }
+  const char* operator()(const RequestWithdrawn&) const { return "request withdrawn"; }
+  const char* operator()(const RequestFailed&) const { return "request failed"; }
+  const char* operator()(const PeerClosed&) const { return "peer closed"; }
+  const char* operator()(const Disconnected&) const { return "disconnected"; }
+  const char* operator()(const TerminateSent&) const { return "terminate sent"; }
+  const char* operator()(const TerminateReceived&) const { return "terminate received"; }
+  const char* operator()(const CompletionOverrun&) const { return "completion overrun"; }
+};
+
+}  // namespace
+
+const Common& common(const Event& event) {
+  return std::visit([](const auto& each) -> const Common& { return each; }, event);
+}
+
+Common& common(Event& event) {
+  return std::visit([](auto& each) -> Common& { return each; }, event);
+}
+
+const char* to_string(const Event& event) { return std::visit(Name{}, event); }
+
+}  // namespace rnic::event

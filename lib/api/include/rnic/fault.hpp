@@ -1,0 +1,36 @@
+/// \file
+/// What one end of a connection finds wrong in what the other end sent.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace rnic {
+
+/// The layers of a Terminate message (RFC 5040 s.4.8).
+enum class FaultLayer : uint8_t {
+  Rdmap = 0,
+  Ddp = 1,
+  Llp = 2,  ///< MPA, or what else carries DDP
+};
+
+/// Layer, error type and error code of a Terminate message (RFC 5040 s.4.8 and figure 9, RFC 5041
+/// s.7.2, RFC 5044 s.8, RFC 6581 s.8).
+struct Fault {
+  FaultLayer layer = FaultLayer::Rdmap;
+  uint8_t type = 0;
+  uint8_t code = 0;
+  /// The requirement or section that was broken, a literal ("RDMAP-7.2-03"); nullptr: none was.
+  const char* rule = nullptr;
+
+  /// A rule was broken.
+  [[nodiscard]] constexpr bool failed() const { return rule != nullptr; }
+};
+
+/// "layer DDP, type tagged buffer error, code 0x01 base or bounds violation"
+[[nodiscard]] std::string describe(const Fault& fault);
+
+/// The name of its code; "": its type has no codes; nullptr: the RFCs give it no name.
+[[nodiscard]] const char* code_name(const Fault& fault);
+
+}  // namespace rnic
