@@ -210,7 +210,7 @@ void WireCampaign::draw(Operation operation) {
   for (const TraceEvent& e : picture.events) first = std::min(first, e.begin);
   for (TraceEvent& e : picture.events) e.begin -= first, e.end -= std::min(first, e.end);
   std::stable_sort(picture.events.begin(), picture.events.end(),
-                   [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
+                   [](const auto& a, const auto& b) { return a.time < b.time; });
   campaign_.pictures.push_back(std::move(picture));
 }
 

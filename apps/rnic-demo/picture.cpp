@@ -41,8 +41,8 @@ std::string number(double value) {
 class Plot {
  public:
   explicit Plot(const Picture& picture) : picture_(picture) {
-    start_ = picture.events.front().time_ns;
-    end_ = picture.events.back().time_ns;
+    start_ = picture.events.front().time.count();
+    end_ = picture.events.back().time.count();
     for (const TraceEvent& event : picture.events) top_ = std::max(top_, event.end);
     if (end_ == start_) end_ = start_ + 1;
   }
@@ -103,9 +103,9 @@ class Plot {
     const size_t stride = points.size() / kMaxLinePoints + 1;
     std::string path = "M" + number(x(start_)) + " " + number(y(0));
     for (size_t i = 0; i < points.size(); i += stride) {
-      path += "H" + number(x(points[i]->time_ns)) + "V" + number(y(points[i]->end));
+      path += "H" + number(x(points[i]->time.count())) + "V" + number(y(points[i]->end));
     }
-    path += "H" + number(x(points.back()->time_ns)) + "V" + number(y(points.back()->end));
+    path += "H" + number(x(points.back()->time.count())) + "V" + number(y(points.back()->end));
     svg += "<path class=\"delivered\" d=\"" + path + "\"/>\n";
   }
 
@@ -123,7 +123,7 @@ class Plot {
       if (event.kind != fate.kind || index++ % stride != 0) continue;
       const double low = y(event.begin);
       const double high = std::min(y(event.end), low - 1.5);
-      path += "M" + number(x(event.time_ns)) + " " + number(low) + "V" + number(high);
+      path += "M" + number(x(event.time.count())) + " " + number(low) + "V" + number(high);
     }
     svg += std::string("<path class=\"mark ") + fate.css + "\" d=\"" + path + "\"/>\n";
   }

@@ -40,7 +40,7 @@ class Client {
     }
     report();
     static_cast<void>(station_->end->qp.disconnect());
-    context_.wait_until([] { return false; }, 50);
+    context_.wait_until([] { return false; }, std::chrono::milliseconds(50));
     return verified_ ? kOk : kNotVerified;
   }
 
@@ -133,10 +133,10 @@ Status Client::timed(const ControlMessage& batch) {
   std::array<Completion, 32> done;
   uint32_t posted = 0;
   uint32_t completed = 0;
-  const int64_t start = context_.now_ns();
+  const int64_t start = context_.now().count();
   while (completed < batch.messages) {
     while (posted < batch.messages && posted - completed < options_.depth) {
-      posted_at[posted] = context_.now_ns();
+      posted_at[posted] = context_.now().count();
       if (Status status = post(batch, posted); !status) return status;
       ++posted;
     }
@@ -150,15 +150,15 @@ Status Client::timed(const ControlMessage& batch) {
       if (atomics_ && done[i].original != atomics_->step(completed).original) {
         originals_right_ = false;
       }
-      latency_ns_.push_back(context_.now_ns() - posted_at[completed++]);
+      latency_ns_.push_back(context_.now().count() - posted_at[completed++]);
     }
-    if (context_.now_ns() - start > kTimeoutMs * 1000000 || workload::interrupted()) {
+    if (context_.now().count() - start > kTimeoutMs * 1000000 || workload::interrupted()) {
       return tl::unexpected(Error{ErrorCode::TimedOut, workload::interrupted()
                                                            ? "interrupted"
                                                            : "the batch did not complete"});
     }
   }
-  const auto elapsed = static_cast<double>(context_.now_ns() - start);
+  const auto elapsed = static_cast<double>(context_.now().count() - start);
   if (elapsed > kLongBatchNs) {
     messages_ = std::max(batch.messages / 2, 1u);
   } else if (elapsed < kLongBatchNs / 4) {

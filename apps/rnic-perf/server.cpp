@@ -17,8 +17,6 @@ using workload::ControlKind;
 using workload::ControlMessage;
 using workload::Operation;
 
-constexpr int64_t kForever = INT64_MAX / 4000000;  // ms
-
 bool fits(const ControlMessage& batch) {
   if (workload::is_of_word(batch.operation) && batch.size != workload::kWordOctets) return false;
   return batch.size >= 1 && batch.size <= kServerMemory && batch.slots >= 1 &&

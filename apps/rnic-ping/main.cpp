@@ -89,7 +89,7 @@ class Pinger {
                 << result["p50_us"] << "/" << result["max_us"] << " us\n";
     }
     static_cast<void>(station_.end().qp.disconnect());
-    context_.wait_until([] { return false; }, 20);
+    context_.wait_until([] { return false; }, std::chrono::milliseconds(20));
   }
 
  private:
@@ -109,8 +109,8 @@ class Pinger {
   /// The server's application hears nothing of atomics, and who says nothing is let go, or gives
   /// way: one octet there and back, which is not counted.
   Status speak() {
-    if (context_.now_ns() - spoke_ns_ < kSpeakAgainNs) return {};
-    spoke_ns_ = context_.now_ns();
+    if (context_.now().count() - spoke_ns_ < kSpeakAgainNs) return {};
+    spoke_ns_ = context_.now().count();
     if (Status status = station_.post_receive(); !status) return status;
     if (Status status = station_.post_send(0, 1); !status) return status;
     auto came = workload::await(context_, station_.end().receive_cq, kTimeoutMs);
@@ -125,13 +125,13 @@ class Pinger {
     workload::fill(station_.out(), pattern);
     workload::poison(station_.in());
     if (Status status = station_.post_receive(); !status) return status;
-    const int64_t start = context_.now_ns();
+    const int64_t start = context_.now().count();
     Status posted = immediate ? station_.end().qp.post_immediate(index, octets)
                               : station_.post_send(0, options_.size);
     if (!posted) return posted;
     auto came = workload::await(context_, station_.end().receive_cq, kTimeoutMs);
     if (!came) return tl::unexpected(came.error());
-    rtt_ns_.push_back(context_.now_ns() - start);
+    rtt_ns_.push_back(context_.now().count() - start);
     auto sent = workload::await(context_, station_.end().send_cq, kTimeoutMs);
     if (!sent) return tl::unexpected(sent.error());
     if (came->has_immediate != immediate || came->length != options_.size) {
@@ -153,11 +153,11 @@ class Pinger {
     request.remote_stag = word_at_.stag;
     request.remote_offset = word_at_.offset;
     request.atomic = step.operands;
-    const int64_t start = context_.now_ns();
+    const int64_t start = context_.now().count();
     if (Status status = station_.end().qp.post_send(request); !status) return status;
     auto done = workload::await(context_, station_.end().send_cq, kTimeoutMs);
     if (!done) return tl::unexpected(done.error());
-    rtt_ns_.push_back(context_.now_ns() - start);
+    rtt_ns_.push_back(context_.now().count() - start);
     if (done->original == step.original) return {};
     return tl::unexpected(Error{ErrorCode::Protocol, options_.operation_word + " " +
                                                          std::to_string(index) + " found " +
@@ -209,7 +209,7 @@ int run_server(Context& context, const Options& options) {
         server.step();
         return workload::interrupted();
       },
-      INT64_MAX);
+      kForever);
   return kOk;
 }
 

@@ -77,7 +77,8 @@ void print(const Options& options, const nlohmann::ordered_json& result) {
 
 /// Lets the stack finish what the streams left to it.
 void drain(Context& context, const Device& device) {
-  context.wait_until([&] { return workload::interrupted() || device.quiescent(); }, 3000);
+  context.wait_until([&] { return workload::interrupted() || device.quiescent(); },
+                     std::chrono::seconds(3));
 }
 
 /// The client's end: opens connections, runs them, keeps the time.
@@ -93,13 +94,13 @@ class Client {
       conversations_.push_back(
           std::make_unique<Conversation>(std::move(*stream), client_plan(options_)));
     }
-    started_ns_ = moved_ns_ = context_.now_ns();
+    started_ns_ = moved_ns_ = context_.now().count();
     return {};
   }
 
   /// \return false when it is over
   bool step() {
-    const int64_t now = context_.now_ns();
+    const int64_t now = context_.now().count();
     const uint64_t before = tally_.over();
     const uint64_t moved = step_all(conversations_, tally_, now);
     if (moved != 0 || tally_.over() != before) moved_ns_ = now;
@@ -114,7 +115,7 @@ class Client {
       }
       conversations_.clear();
     }
-    if (conversations_.empty() && ended_ns_ == 0) ended_ns_ = context_.now_ns();
+    if (conversations_.empty() && ended_ns_ == 0) ended_ns_ = context_.now().count();
     return !conversations_.empty();
   }
 
@@ -271,10 +272,10 @@ int run_server(const Options& options) {
   context->wait_until(
       [&] {
         for (uint32_t i = 1; i < kPollsPerStep; ++i) context->poll();
-        server.step(context->now_ns());
+        server.step(context->now().count());
         return workload::interrupted() || server.done();
       },
-      INT64_MAX);
+      kForever);
   drain(*context, *device);
   nlohmann::ordered_json result = server.tally().json();
   result["counters"] = counters_of(*device);
@@ -295,7 +296,7 @@ int run_client(const Options& options) {
         for (uint32_t i = 1; i < kPollsPerStep; ++i) context->poll();
         return !client.step();
       },
-      INT64_MAX);
+      kForever);
   nlohmann::ordered_json result = client.report();
   drain(*context, *device);
   result["counters"] = counters_of(*device);
@@ -315,11 +316,11 @@ int run_loopback(const Options& options) {
   context->wait_until(
       [&] {
         for (uint32_t i = 1; i < kPollsPerStep; ++i) context->poll();
-        server.step(context->now_ns());
+        server.step(context->now().count());
         const bool going = client.step();
         return !going && (server.idle() || !client.good() || options.reset_after);
       },
-      INT64_MAX);
+      kForever);
   nlohmann::ordered_json result = client.report();
   result["server"] = server.tally().json();
   drain(*context, client.device());

@@ -19,7 +19,8 @@ class Attempt {
   Status run(const std::string& address) {
     Status started = pair_.initiator->qp.connect(address, options_.port, options_.initiator_data);
     if (!started) return started;
-    const bool finished = context_.wait_until([this] { return step(); }, options_.timeout_ms);
+    const bool finished = context_.wait_until([this] { return step(); },
+                                              std::chrono::milliseconds(options_.timeout_ms));
     if (!finished) {
       return fail(ErrorCode::TimedOut,
                   "no connection within " + std::to_string(options_.timeout_ms) + " ms");
@@ -135,7 +136,7 @@ Status disconnect_pair(Context& context, Pair& pair, int64_t timeout_ms) {
     }
     return gone == 2;
   };
-  if (context.wait_until(step, timeout_ms)) return {};
+  if (context.wait_until(step, std::chrono::milliseconds(timeout_ms))) return {};
   return fail(ErrorCode::TimedOut,
               "the connection did not close within " + std::to_string(timeout_ms) + " ms");
 }

@@ -90,7 +90,8 @@ Result<std::vector<uint8_t>> connect_end(Context& context, End& end, const std::
   }
   std::optional<Event> event;
   const bool answered = context.wait_until(
-      [&] { return interrupted() || (event = end.device.poll_event()).has_value(); }, timeout_ms);
+      [&] { return interrupted() || (event = end.device.poll_event()).has_value(); },
+      std::chrono::milliseconds(timeout_ms));
   const std::string peer = address + ":" + std::to_string(port);
   if (!answered || interrupted()) {
     return tl::unexpected(not_there("no answer from " + peer, timeout_ms));
@@ -109,7 +110,7 @@ Result<Completion> await(Context& context, CompletionQueue& queue, int64_t timeo
         meanwhile();
         return interrupted() || queue.poll({&completion, 1}) == 1;
       },
-      timeout_ms);
+      std::chrono::milliseconds(timeout_ms));
   if (!came || interrupted()) {
     return tl::unexpected(not_there("no completion", timeout_ms));
   }

@@ -39,7 +39,7 @@ Server::Server(Context& context, Device device, std::string program, const Serve
       guests_(limits_of(options)) {}
 
 void Server::say(const std::string& line) {
-  const auto left_out = lines_.next(context_.now_ns());
+  const auto left_out = lines_.next(context_.now().count());
   if (!left_out) return;
   if (*left_out != 0) std::cerr << program_ << ": " << *left_out << " lines like these left out\n";
   std::cerr << line << "\n";
@@ -56,7 +56,7 @@ void Server::step() {
     }
     if (const uint64_t heard = seat.session->heard(); heard != seat.heard) {
       seat.heard = heard;
-      guests_.heard(seat.session->qp(), context_.now_ns());
+      guests_.heard(seat.session->qp(), context_.now().count());
     }
     ++i;
   }
@@ -91,13 +91,13 @@ void Server::receive(const event::ConnectRequest& request) {
   if (!session && session.error().code == ErrorCode::NotFound) return;  // gone while it waited
   if (!session) return reject(request, session.error().message);
   say("client " + remote);
-  guests_.enter((*session)->qp(), remote, context_.now_ns());
+  guests_.enter((*session)->qp(), remote, context_.now().count());
   seats_.push_back({std::move(*session), remote});
 }
 
 bool Server::make_room(const event::ConnectRequest& request) {
   const std::string remote = to_string(request.remote);
-  const auto who = guests_.gives_way(remote, context_.now_ns());
+  const auto who = guests_.gives_way(remote, context_.now().count());
   if (!who) return false;
   const std::string most =
       guests_.full()
@@ -116,10 +116,11 @@ void Server::reject(const event::ConnectRequest& request, const std::string& why
 }
 
 void Server::let_silent_go() {
-  const auto who = guests_.too_silent(context_.now_ns());
+  const auto who = guests_.too_silent(context_.now().count());
   if (!who) return;
   Seat& seat = seats_[seat_of(*who)];
-  guests_.heard(*who, context_.now_ns());  // its end has as long again, and then it is cut short
+  guests_.heard(*who,
+                context_.now().count());  // its end has as long again, and then it is cut short
   if (seat.finishing) return end(seat_of(*who), "did not close its end");
   seat.finishing = true;
   say("client " + seat.remote + " is let go: it said nothing for " +

@@ -101,7 +101,7 @@ Status Transfer::post(uint64_t index) {
   request.remote_offset = remote.address() + offset;
   if (atomics_) request.atomic = atomics_->step(index).operands;
   request.immediate = immediate_of(pattern_, index);
-  post_time_[index % options_.depth] = context_.now_ns();
+  post_time_[index % options_.depth] = context_.now().count();
   if (options_.operation == Operation::WriteImmediate) {
     request.signaled = false;  // the Immediate's completion is that of both
     if (Status status = pair_.initiator->qp.post_send(request); !status) return status;
@@ -128,7 +128,7 @@ Status Transfer::post_receives() {
 Status Transfer::reap(TransferResult& result) {
   std::array<Completion, 32> done;
   const uint32_t n = pair_.initiator->send_cq.poll(done);
-  const int64_t now = n != 0 ? context_.now_ns() : 0;
+  const int64_t now = n != 0 ? context_.now().count() : 0;
   for (uint32_t i = 0; i < n; ++i) {
     if (done[i].status != CompletionStatus::Success || done[i].id != completed_) {
       return fail(ErrorCode::Protocol, "message " + std::to_string(done[i].id) +
@@ -189,7 +189,7 @@ Status Transfer::run(uint64_t messages, TransferResult& result) {
   if (is_atomic(options_.operation)) {
     atomics_.emplace(options_.operation, pattern_, options_.slots, messages);
   }
-  const int64_t start = context_.now_ns();
+  const int64_t start = context_.now().count();
   const int64_t deadline = start + options_.timeout_ms * 1000000;
   uint32_t turns = 0;
   while (completed_ < messages || (send && received_ < messages)) {
@@ -203,9 +203,9 @@ Status Transfer::run(uint64_t messages, TransferResult& result) {
     }
     poll_();
     if (Status status = reap(result); !status) return status;
-    if ((++turns & 1023) == 0 && context_.now_ns() > deadline) return stalled();
+    if ((++turns & 1023) == 0 && context_.now().count() > deadline) return stalled();
   }
-  result.elapsed_ns += context_.now_ns() - start;
+  result.elapsed_ns += context_.now().count() - start;
   prepared_ = false;
   result.messages += messages;
   result.octets += messages * options_.size;

@@ -102,8 +102,8 @@ Result<Device> Context::device(const std::string& name) {
 bool Context::threaded() const { return runtime_->threaded(); }
 uint32_t Context::poll() { return runtime_->poll(); }
 
-bool Context::wait_until(const std::function<bool()>& done, int64_t timeout_ms) {
-  const base::Now deadline = base::after(runtime_->now(), base::from_millis(timeout_ms));
+bool Context::wait_for(const std::function<bool()>& done, std::chrono::nanoseconds timeout) {
+  const base::Now deadline = base::after(runtime_->now(), timeout);
   while (!done()) {
     if (runtime_->now() >= deadline) return done();
     if (!threaded()) {
@@ -115,13 +115,16 @@ bool Context::wait_until(const std::function<bool()>& done, int64_t timeout_ms) 
   return true;
 }
 
-int64_t Context::next_deadline_ns() const {
+std::optional<std::chrono::nanoseconds> Context::next_deadline() const {
   const base::Now next = runtime_->next_deadline();
-  if (next == base::kNever) return INT64_MAX;
-  return std::max<int64_t>(0, (next - runtime_->now()).count());
+  if (next == base::kNever) return std::nullopt;
+  return std::max(std::chrono::nanoseconds(0), next - runtime_->now());
 }
 
-int64_t Context::now_ns() const { return base::nanos(runtime_->now()); }
+std::chrono::nanoseconds Context::now() const {
+  return std::chrono::nanoseconds(base::nanos(runtime_->now()));
+}
+
 std::string Context::environment() const {
   return guarded_or(std::string{}, [&] { return runtime_->environment(); });
 }

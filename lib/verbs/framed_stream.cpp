@@ -397,11 +397,12 @@ Result<FramedStreamListener> Device::listen_framed(uint16_t port,
     if (port == 0) return refusal(ErrorCode::InvalidArgument, "port 0 cannot be listened on");
     const auto local = parse_endpoint(options.address, port);
     if (!local) return tl::unexpected(local.error());
-    auto made = on_worker(*device_, [&](base::Now) {
+    using Made = decltype(device_->device->listen_framed(*local, 0, {}, {}));
+    auto made = on_worker(*device_, [&](base::Now) -> Made {
       device::Device& device = *device_->device;
-      return device.listen_framed(*local, options.backlog,
-                                  verbs::merged(device.default_options(), options.stream),
-                                  setup(options.framing));
+      const auto own = verbs::merged(device.default_options(), options.stream);
+      if (!own) return tl::unexpected(own.error());
+      return device.listen_framed(*local, options.backlog, *own, setup(options.framing));
     });
     if (!made) return tl::unexpected(made.error());
     FramedStreamListener listener;
@@ -418,10 +419,11 @@ Result<FramedStream> Device::connect_framed(const std::string& address, uint16_t
     auto ip = parse_ip(address);
     if (!ip) return tl::unexpected(ip.error());
     if (port == 0) return refusal(ErrorCode::InvalidArgument, "port 0 cannot be connected to");
-    auto socket = on_worker(*device_, [&](base::Now now) {
+    auto socket = on_worker(*device_, [&](base::Now now) -> Result<device::FramedSocket*> {
       device::Device& device = *device_->device;
-      return device.connect_framed({*ip, port}, verbs::merged(device.default_options(), options),
-                                   setup(framing), now);
+      const auto own = verbs::merged(device.default_options(), options);
+      if (!own) return tl::unexpected(own.error());
+      return device.connect_framed({*ip, port}, *own, setup(framing), now);
     });
     if (!socket) return tl::unexpected(socket.error());
     return FramedStream(device_, *socket);

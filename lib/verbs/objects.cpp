@@ -115,7 +115,7 @@ class QueuePair::Trace final : public base::TraceSink {
   explicit Trace(size_t max_events) : max_events_(max_events) { events_.reserve(max_events); }
   void record(TraceKind kind, base::Range range, base::Now now) override {
     if (events_.size() == max_events_) return;
-    events_.push_back({kind, range.begin, range.end, base::nanos(now)});
+    events_.push_back({kind, range.begin, range.end, std::chrono::nanoseconds(base::nanos(now))});
   }
   std::vector<TraceEvent> take() { return std::move(events_); }
 

@@ -63,7 +63,23 @@ tl::unexpected<Error> stream_failure(StreamEnd end, const std::string& peer) {
   return gone();
 }
 
-tcp::ConnectionOptions merged(tcp::ConnectionOptions out, const StreamOptions& given) {
+namespace {
+
+Status take(const char* name, const std::optional<std::chrono::milliseconds>& given,
+            base::Duration& out) {
+  if (!given) return {};
+  if (given->count() < 0 || given->count() > UINT32_MAX) {
+    return error(
+        ErrorCode::InvalidArgument,
+        std::string(name) + " is " + std::to_string(given->count()) + " ms: 0 to 4294967295 ms");
+  }
+  out = *given;
+  return {};
+}
+
+}  // namespace
+
+Result<tcp::ConnectionOptions> merged(tcp::ConnectionOptions out, const StreamOptions& given) {
   if (given.congestion_control) {
     out.congestion_control = *given.congestion_control;
   }
@@ -72,11 +88,11 @@ tcp::ConnectionOptions merged(tcp::ConnectionOptions out, const StreamOptions& g
   out.nagle = given.nagle.value_or(out.nagle);
   out.keep_alive = given.keep_alive.value_or(out.keep_alive);
   out.keep_alive_count = given.keep_alive_count.value_or(out.keep_alive_count);
-  if (given.keep_alive_idle_ms) out.keep_alive_idle = base::from_millis(*given.keep_alive_idle_ms);
-  if (given.keep_alive_interval_ms) {
-    out.keep_alive_interval = base::from_millis(*given.keep_alive_interval_ms);
-  }
-  if (given.user_timeout_ms) out.user_timeout = base::from_millis(*given.user_timeout_ms);
+  Status times = take("keep_alive_idle", given.keep_alive_idle, out.keep_alive_idle);
+  if (times)
+    times = take("keep_alive_interval", given.keep_alive_interval, out.keep_alive_interval);
+  if (times) times = take("user_timeout", given.user_timeout, out.user_timeout);
+  if (!times) return tl::unexpected(times.error());
   out.dscp = given.dscp.value_or(out.dscp);
   out.hop_limit = given.hop_limit.value_or(out.hop_limit);
   out.max_segment = given.max_segment.value_or(out.max_segment);
@@ -194,7 +210,9 @@ Status Stream::set_options(const StreamOptions& options) {
       device::StreamTable& streams = device_->device->streams();
       const auto before = streams.options(*socket_);
       if (!before) return tl::unexpected(before.error());
-      return streams.set_options(*socket_, merged(*before, options), now);
+      const auto after = merged(*before, options);
+      if (!after) return tl::unexpected(after.error());
+      return streams.set_options(*socket_, *after, now);
     });
   });
 }
@@ -264,10 +282,12 @@ Result<StreamListener> Device::listen_stream(uint16_t port, const StreamListener
     if (port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be listened on");
     const auto local = parse_endpoint(options.address, port);
     if (!local) return tl::unexpected(local.error());
-    auto made = on_worker(*device_, [&](base::Now) {
+    using Made = decltype(device_->device->listen_stream(*local, 0, {}));
+    auto made = on_worker(*device_, [&](base::Now) -> Made {
       device::Device& device = *device_->device;
-      return device.listen_stream(*local, options.backlog,
-                                  merged(device.default_options(), options.stream));
+      const auto own = merged(device.default_options(), options.stream);
+      if (!own) return tl::unexpected(own.error());
+      return device.listen_stream(*local, options.backlog, *own);
     });
     if (!made) return tl::unexpected(made.error());
     StreamListener listener;
@@ -283,9 +303,11 @@ Result<Stream> Device::connect_stream(const std::string& address, uint16_t port,
     auto ip = parse_ip(address);
     if (!ip) return tl::unexpected(ip.error());
     if (port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be connected to");
-    auto socket = on_worker(*device_, [&](base::Now now) {
+    auto socket = on_worker(*device_, [&](base::Now now) -> Result<device::StreamSocket*> {
       device::Device& device = *device_->device;
-      return device.connect_stream({*ip, port}, merged(device.default_options(), options), now);
+      const auto own = merged(device.default_options(), options);
+      if (!own) return tl::unexpected(own.error());
+      return device.connect_stream({*ip, port}, *own, now);
     });
     if (!socket) return tl::unexpected(socket.error());
     return Stream(device_, *socket);

@@ -12,7 +12,8 @@ namespace rnic::verbs {
 
 /// Why a call on a stream that has ended fails.
 [[nodiscard]] tl::unexpected<Error> stream_failure(StreamEnd end, const std::string& peer);
-/// What is given, over what is there.
-[[nodiscard]] tcp::ConnectionOptions merged(tcp::ConnectionOptions out, const StreamOptions& given);
+/// What is given, over what is there. InvalidArgument names a time out of its range.
+[[nodiscard]] Result<tcp::ConnectionOptions> merged(tcp::ConnectionOptions out,
+                                                    const StreamOptions& given);
 
 }  // namespace rnic::verbs

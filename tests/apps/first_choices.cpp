@@ -14,7 +14,7 @@
 namespace {
 
 constexpr uint16_t kPort = 7479;
-constexpr int64_t kPatience = 20000;  // ms
+constexpr auto kPatience = std::chrono::seconds(20);
 
 struct Choices {
   std::string remote;

@@ -24,8 +24,9 @@ Status of(const Result<T>& result) {
 
 StreamOptions options() {
   StreamOptions options;
-  options.keep_alive_idle_ms = options.keep_alive_interval_ms = kMost32;
-  options.keep_alive_count = options.user_timeout_ms = kMost32;
+  options.keep_alive_idle = options.keep_alive_interval = std::chrono::milliseconds(kMost32);
+  options.user_timeout = std::chrono::milliseconds(kMost32);
+  options.keep_alive_count = kMost32;
   options.dscp = options.hop_limit = UINT8_MAX;
   options.max_segment = UINT16_MAX;
   return options;
@@ -186,14 +187,14 @@ std::vector<Extreme> connections() {
        [](World& w) {
          uint32_t asked = 0;
          const auto third_time = [&asked] { return ++asked == 3; };
-         return w.context->wait_until(third_time, INT64_MAX)
+         return w.context->wait_until(third_time, std::chrono::hours::max())
                     ? Status{}
                     : tl::unexpected(Error{ErrorCode::TimedOut, "the end of time has come"});
        },
        false},
       {"Context::wait_until",
        [](World& w) {
-         return w.context->wait_until([] { return false; }, INT64_MIN)
+         return w.context->wait_until([] { return false; }, std::chrono::hours::min())
                     ? Status{}
                     : tl::unexpected(Error{ErrorCode::TimedOut, "the time was over before"});
        }},

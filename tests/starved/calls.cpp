@@ -154,9 +154,9 @@ SendRequest a_write(World& w) {
 /// One turn of everything, or (threaded) a moment for the workers.
 void turns(World& w, int count) {
   for (int i = 0; i < count; ++i) {
-    const int64_t until = w.context->now_ns() + 50'000;
+    const int64_t until = w.context->now().count() + 50'000;
     w.context->poll();
-    while (w.setting.threaded && w.context->now_ns() < until) {
+    while (w.setting.threaded && w.context->now().count() < until) {
     }
   }
 }
@@ -235,12 +235,12 @@ std::vector<Call> context_calls() {
                     : Outcome{};
        },
        nullptr},
-      {"Context::threaded, Context::poll, Context::next_deadline_ns, Context::now_ns, "
+      {"Context::threaded, Context::poll, Context::next_deadline, Context::now, "
        "Context::wait_until, Device::poll",
        nullptr,
        [](World& w) {
          static_cast<void>(w.context->threaded());
-         static_cast<void>(w.context->next_deadline_ns());
+         static_cast<void>(w.context->next_deadline());
          w.near().poll();
          turns(w, 3);
          w.settled = true;

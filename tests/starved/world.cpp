@@ -173,7 +173,7 @@ void World::connect(End& x, End& y, uint16_t port) {
 
 void World::settle() {
   constexpr int64_t kQuietNs = 3'000'000;  // longer than a worker sleeps
-  int64_t quiet_since = context->now_ns();
+  int64_t quiet_since = context->now().count();
   int turns = 0;
   turn_until([&] {
     bool any = false;
@@ -185,8 +185,8 @@ void World::settle() {
       }
     }
     if (any) turns = 0;
-    if (any) quiet_since = context->now_ns();
-    return ++turns > 20 && (!setting.threaded || context->now_ns() - quiet_since > kQuietNs);
+    if (any) quiet_since = context->now().count();
+    return ++turns > 20 && (!setting.threaded || context->now().count() - quiet_since > kQuietNs);
   });
 }
 

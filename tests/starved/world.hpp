@@ -72,7 +72,7 @@ class World {
   /// Polls until `done`. False: not within some thousand turns, or (threaded) seconds.
   template <typename F>
   bool turn_until(F&& done) {
-    return context->wait_until(std::ref(done), kPatienceMs);
+    return context->wait_until(std::ref(done), kPatience);
   }
   /// The next event of this kind (and of this queue pair); others are dropped.
   template <typename Kind>
@@ -89,7 +89,7 @@ class World {
   }
   bool await_completion(CompletionQueue& cq, Completion& out);
 
-  static constexpr int64_t kPatienceMs = 10'000;
+  static constexpr auto kPatience = std::chrono::seconds(10);
 
   Setting setting;
   Config config;

@@ -5,6 +5,7 @@
 #include "rnic/verbs.hpp"
 
 int main() {
+  using std::chrono::seconds;
   auto context = rnic::Context::open(rnic::Config::loopback());  // rnic0 and rnic1, in memory
   if (!context) return std::puts(context.error().message.c_str()), 2;
   auto near = *context->device("rnic0"), far = *context->device("rnic1");
@@ -20,10 +21,10 @@ int main() {
 
   if (!far.listen(7471) || !near_qp.connect(far.address(), 7471)) return 1;
   std::optional<rnic::Event> event;  // first the request, which is accepted, then "established"
-  context->wait_until([&] { return (event = far.poll_event()).has_value(); }, 1000);
+  context->wait_until([&] { return (event = far.poll_event()).has_value(); }, seconds(1));
   const auto* request = event ? std::get_if<rnic::event::ConnectRequest>(&*event) : nullptr;
   if (request == nullptr || !far_qp.accept(request->request)) return 1;
-  context->wait_until([&] { return near.poll_event().has_value(); }, 1000);
+  context->wait_until([&] { return near.poll_event().has_value(); }, seconds(1));
 
   rnic::SendRequest write{.id = 1, .opcode = rnic::Opcode::Write, .sge_count = 1};
   write.sges[0] = source.sge(0, 1 << 20);
@@ -31,6 +32,6 @@ int main() {
   write.remote_offset = target.address();
   rnic::Completion done{.status = rnic::CompletionStatus::Flushed};
   if (!near_qp.post_send(write)) return 1;
-  context->wait_until([&] { return near_cq.poll({&done, 1}) == 1; }, 1000);
+  context->wait_until([&] { return near_cq.poll({&done, 1}) == 1; }, seconds(1));
   return std::puts(to == from ? "1 MB arrived" : rnic::to_string(done.status)), to != from;
 }

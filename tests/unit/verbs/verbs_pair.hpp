@@ -18,7 +18,7 @@
 
 namespace rnic::test {
 
-inline constexpr int64_t kPatience = 20000;  // ms; only a failure takes that long
+inline constexpr auto kPatience = std::chrono::seconds(20);  // only a failure takes that long
 inline constexpr AccessSet kEverything =
     Access::LocalWrite | Access::RemoteWrite | Access::RemoteRead;
 

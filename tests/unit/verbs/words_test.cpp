@@ -73,12 +73,21 @@ TEST(StreamOptionsMerged, WhatIsNotSaidStaysAsItIs) {
   before.keep_alive_idle = std::chrono::seconds(11);
   before.keep_alive_interval = std::chrono::seconds(12);
   before.user_timeout = std::chrono::seconds(13);
-  const tcp::ConnectionOptions after = merged(before, {.keep_alive_interval_ms = 1500});
+  using std::chrono::milliseconds;
+  const tcp::ConnectionOptions after =
+      merged(before, {.keep_alive_interval = milliseconds(1500)}).value();
   EXPECT_EQ(after.keep_alive_interval, std::chrono::milliseconds(1500));
   EXPECT_EQ(after.keep_alive_idle, std::chrono::seconds(11));
   EXPECT_EQ(after.user_timeout, std::chrono::seconds(13));
-  EXPECT_EQ(merged(before, {.keep_alive_idle_ms = 1}).keep_alive_interval,
+  EXPECT_EQ(merged(before, {.keep_alive_idle = milliseconds(1)})->keep_alive_interval,
             std::chrono::seconds(12));
+  for (const milliseconds wrong :
+       {milliseconds(-1), milliseconds(1ll << 32), milliseconds::max()}) {
+    const auto refused = merged(before, {.user_timeout = wrong});
+    ASSERT_FALSE(refused.has_value()) << wrong.count();
+    EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
+    EXPECT_NE(refused.error().message.find("user_timeout is "), std::string::npos);
+  }
 }
 
 template <typename... Kinds>

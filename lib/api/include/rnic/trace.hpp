@@ -3,6 +3,7 @@
 /// across and the stream offset up.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 namespace rnic {
@@ -21,9 +22,9 @@ enum class TraceKind : uint8_t {
 
 struct TraceEvent {
   TraceKind kind = TraceKind::Sent;
-  uint64_t begin = 0;   ///< stream offset of the first octet
-  uint64_t end = 0;     ///< one past the last
-  int64_t time_ns = 0;  ///< on the context's time line
+  uint64_t begin = 0;               ///< stream offset of the first octet
+  uint64_t end = 0;                 ///< one past the last
+  std::chrono::nanoseconds time{};  ///< on the line of Context::now()
 };
 
 }  // namespace rnic

@@ -19,6 +19,7 @@
 /// and aborts what was not accepted. Destroy them before the context.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -44,20 +45,21 @@ enum class StreamState : uint8_t {
 };
 [[nodiscard]] const char* to_string(StreamState state);
 
-/// What one stream has its own way; what is not given is as the configuration says for all.
+/// What one stream has its own way; what is not given is as the configuration says for all. Times
+/// are 0 to 4,294,967,295 ms (49 days).
 struct StreamOptions {
   std::optional<CongestionControl> congestion_control;
-  std::optional<Ecn> ecn;                          ///< counts at the handshake only
-  std::optional<bool> pacing;                      ///< spread a window over the round trip
-  std::optional<bool> nagle;                       ///< gather small sends (RFC 9293 s.3.7.4)
-  std::optional<bool> keep_alive;                  ///< probe a silent peer (RFC 9293 s.3.8.4)
-  std::optional<uint32_t> keep_alive_idle_ms;      ///< silence before the first probe
-  std::optional<uint32_t> keep_alive_interval_ms;  ///< between probes
-  std::optional<uint32_t> keep_alive_count;        ///< probes without an answer before the end
-  std::optional<uint32_t> user_timeout_ms;         ///< without progress for so long: the end
-  std::optional<uint8_t> dscp;                     ///< 0..63 (RFC 2474)
-  std::optional<uint8_t> hop_limit;                ///< TTL
-  std::optional<uint16_t> max_segment;             ///< octets of a segment's payload at most
+  std::optional<Ecn> ecn;          ///< counts at the handshake only
+  std::optional<bool> pacing;      ///< spread a window over the round trip
+  std::optional<bool> nagle;       ///< gather small sends (RFC 9293 s.3.7.4)
+  std::optional<bool> keep_alive;  ///< probe a silent peer (RFC 9293 s.3.8.4)
+  std::optional<std::chrono::milliseconds> keep_alive_idle;      ///< silence before the first probe
+  std::optional<std::chrono::milliseconds> keep_alive_interval;  ///< between probes
+  std::optional<uint32_t> keep_alive_count;  ///< probes without an answer before the end
+  std::optional<std::chrono::milliseconds> user_timeout;  ///< without progress for so long: the end
+  std::optional<uint8_t> dscp;                            ///< 0..63 (RFC 2474)
+  std::optional<uint8_t> hop_limit;                       ///< TTL
+  std::optional<uint16_t> max_segment;                    ///< octets of a segment's payload at most
 };
 
 struct StreamListenerOptions {

@@ -16,6 +16,7 @@
 /// before their protection domain, everything before the context.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -249,19 +250,24 @@ class Context {
   [[nodiscard]] bool threaded() const;
   /// Inline: one turn of every device; \return frames and doorbells served. Threaded: 0.
   uint32_t poll();
-  /// Polls (inline) or waits (threaded) until `done` returns true. \return false after
-  /// `timeout_ms`: any number; 0 and less: at once, INT64_MAX: never.
-  bool wait_until(const std::function<bool()>& done, int64_t timeout_ms);
-  /// Nanoseconds until poll() has something to do although nothing arrives; INT64_MAX: nothing
-  /// planned.
-  [[nodiscard]] int64_t next_deadline_ns() const;
-  /// Nanoseconds on the context's time line (the one of TraceEvent).
-  [[nodiscard]] int64_t now_ns() const;
+  /// Polls (inline) or waits (threaded) until `done` returns true.
+  /// \param timeout any span: 0 and less: at once; kForever: never
+  /// \return false when it was over before
+  template <typename Rep, typename Period>
+  bool wait_until(const std::function<bool()>& done, std::chrono::duration<Rep, Period> timeout) {
+    return wait_for(done, to_nanoseconds(timeout));
+  }
+  /// Until poll() has something to do although nothing arrives; nothing: nothing is planned.
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> next_deadline() const;
+  /// On the context's time line (the one of TraceEvent).
+  [[nodiscard]] std::chrono::nanoseconds now() const;
   /// One line about the machine side: hugepages or not, ports, CRC kernel.
   [[nodiscard]] std::string environment() const;
 
  private:
   explicit Context(std::unique_ptr<verbs::Runtime> runtime);
+  bool wait_for(const std::function<bool()>& done, std::chrono::nanoseconds timeout);
+
   std::unique_ptr<verbs::Runtime> runtime_;
 };
 

@@ -125,7 +125,7 @@ void Conversation::step() {
     }
   }
   if (established_ && !failed()) advance();
-  const bool late = !disconnected_ && context_.now_ns() > deadline_ns_;
+  const bool late = !disconnected_ && context_.now().count() > deadline_ns_;
   if (late) fail(established_ ? "nothing happens any more" : "no connection");
   finished_ = disconnected_ || late || (failed() && !rejected_);
 }

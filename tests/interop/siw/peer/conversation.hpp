@@ -65,7 +65,7 @@ class Conversation {
   void fail(const std::string& what);
   void set_patience(int64_t seconds) { patience_ns_ = seconds * 1'000'000'000; }
   /// Something has happened: the time limit begins anew.
-  void touch() { deadline_ns_ = context_.now_ns() + patience_ns_; }
+  void touch() { deadline_ns_ = context_.now().count() + patience_ns_; }
   /// Fails where `status` did.
   bool good(const Status& status);
 

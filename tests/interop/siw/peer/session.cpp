@@ -9,7 +9,6 @@ namespace rnic::siw {
 namespace {
 
 constexpr uint32_t kMoving = 3;  // rounds
-constexpr int64_t kForever = INT64_MAX / 4'000'000;
 
 Target target_of(const nlohmann::ordered_json& command) {
   Target target{command.at("address"), command.at("port"), {}};
@@ -120,7 +119,8 @@ Session::Json Session::connect(const Json& command, const Say& say) {
 Session::Json Session::serve(const Json& command, const Say& say) {
   const uint16_t port = command.at("port");
   const size_t wanted = command.value("qps", 1u);
-  const int64_t end = context_.now_ns() + command.value("patience", 60) * int64_t{1'000'000'000};
+  const int64_t end =
+      context_.now().count() + command.value("patience", 60) * int64_t{1'000'000'000};
   if (Status status = device_.listen(port); !status) {
     return {{"ok", false}, {"error", status.error().message}};
   }
@@ -139,7 +139,7 @@ Session::Json Session::serve(const Json& command, const Say& say) {
       }
     }
     if (conversations.size() == wanted) announce(command, conversations, say);
-    return conversations.size() < wanted && context_.now_ns() < end;
+    return conversations.size() < wanted && context_.now().count() < end;
   });
   Json told = result(conversations);
   if (conversations.size() < wanted) {
@@ -195,7 +195,7 @@ Session::Json Session::reject(const Json& command, const Say& say) {
         }
         return rejected && device_.quiescent();
       },
-      command.value("patience", 60) * 1000);
+      std::chrono::seconds(command.value("patience", 60)));
   static_cast<void>(device_.unlisten(port));
   return {{"ok", rejected}};
 }
@@ -216,7 +216,8 @@ Session::Json Session::run(const Json& command, const Say& say) {
   } else {
     return {{"ok", false}, {"error", "unknown command " + verb}};
   }
-  told["quiescent"] = context_.wait_until([&] { return device_.quiescent(); }, 10000);
+  told["quiescent"] =
+      context_.wait_until([&] { return device_.quiescent(); }, std::chrono::seconds(10));
   told["counters"] = counters_since(before);
   return told;
 }

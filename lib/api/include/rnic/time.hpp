@@ -1,0 +1,25 @@
+/// \file
+/// Spans of time as the public API takes them: any std::chrono::duration.
+#pragma once
+
+#include <chrono>
+#include <limits>
+
+namespace rnic {
+
+/// As a time-out: never.
+inline constexpr std::chrono::nanoseconds kForever = std::chrono::nanoseconds::max();
+
+/// A span in nanoseconds. What does not fit, 292 years and more, becomes kForever or its negative:
+/// std::chrono itself would overflow.
+template <typename Rep, typename Period>
+[[nodiscard]] constexpr std::chrono::nanoseconds to_nanoseconds(
+    std::chrono::duration<Rep, Period> span) {
+  using Exact = std::chrono::duration<long double, std::nano>;
+  const Exact exact = span;
+  if (!(exact < Exact(kForever))) return kForever;  // nor is it a number
+  if (exact <= -Exact(kForever)) return -kForever;
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(span);
+}
+
+}  // namespace rnic
