@@ -74,6 +74,11 @@ class ProofRecord(unittest.TestCase):
                          "socket over IPv4, strangers at own: 99 of 100 clients in, the slowest after "
                          "0.03 s; af_packet over IPv6 is left out")
 
+    def test_totals_of_the_conformance_table_are_kept_whole(self):
+        line = "MUST covered 464 of 532, SHOULD covered 7 of 102, failing 0, excepted 0"
+        self.call("run", "conformance", "--", "echo", line)
+        self.assertEqual(self.row().result, line)
+
     def test_what_a_command_says_on_its_error_stream_counts(self):
         self.call("run", "clang", "--", "sh", "-c", "echo 'clang: 3 files, 0 findings' >&2")
         self.assertEqual(self.row().result, "3 files, 0 findings")
