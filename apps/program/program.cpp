@@ -54,9 +54,9 @@ Thrown::Thrown(const char* first, const char* second) noexcept {
   std::snprintf(text_.data(), text_.size(), "%s%s", first, second);
 }
 
-Thrown caught(const std::function<void()>& body) noexcept {
+Thrown caught_by(void (*body)(void* of), void* of) noexcept {
   try {
-    body();
+    body(of);
     return {};
   } catch (const std::bad_alloc&) {
     return Thrown(
@@ -74,11 +74,13 @@ Thrown caught(const std::function<void()>& body) noexcept {
   }
 }
 
-int run(const char* name, const std::function<int()>& body) {
+void begin() {
   occupy_standard_descriptors();
   std::signal(SIGPIPE, SIG_DFL);
-  int status = kUsageStatus;
-  if (const Thrown thrown = caught([&] { status = body(); })) {
+}
+
+int end(const char* name, const Thrown& thrown, int status) {
+  if (thrown) {
     say(name, thrown.what());
     return kUsageStatus;
   }

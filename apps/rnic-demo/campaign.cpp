@@ -145,6 +145,7 @@ Run WireCampaign::run_one(Operation operation, uint64_t size) {
       workload::Transfer::create(context, pair_, options, [&context] { context.poll(); });
   if (!transfer) {
     run.error = transfer.error().message;
+    run.starved = workload::is_of_environment(transfer.error());
     return run;
   }
   (*transfer)->prepare();

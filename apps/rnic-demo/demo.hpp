@@ -29,7 +29,8 @@ struct Run {
   uint64_t retransmissions = 0;  ///< segments
   uint64_t crc_drops = 0;        ///< segments
   bool verified = false;
-  std::string error;  ///< why not verified
+  std::string error;     ///< why not verified
+  bool starved = false;  ///< the machine did not give what it takes: nothing was tried
 };
 
 /// What happened to the segments of one message, both ends' events in one list.

@@ -1,6 +1,7 @@
 // rnic-demo: the command line and the verdict.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <optional>
 #include <random>
@@ -42,6 +43,13 @@ int verdict(const Campaign& campaign) {
             << " segments dropped by CRC\n"
             << atomics << " atomics, each with the value that was there and the value it left, and "
             << immediates << " Immediate Data verified\n";
+  const auto is_starved = [](const Run& run) { return run.starved; };
+  const auto starved = static_cast<size_t>(std::ranges::count_if(campaign.runs, is_starved));
+  if (starved != 0 && starved == unverified) {
+    std::cerr << "rnic-demo: not tried for want of memory: "
+              << std::ranges::find_if(campaign.runs, is_starved)->error << "\n";
+    return kUsage;
+  }
   if (unverified != 0 || !campaign.complete) return kNotVerified;
   if (placed != 0 && dropped != 0) return kOk;
   std::cerr

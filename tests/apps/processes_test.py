@@ -222,6 +222,20 @@ class TwoProcesses(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertNotIn("not returned", done.stderr)
 
+    # Memory that both processes share takes the place of a wire.
+    def test_memif(self):
+        shared = os.path.join(self.folder, "memif.sock")
+        for path, role, address in ((self.far, "server", FAR_ADDRESS),
+                                    (self.near, "client", "10.9.0.1")):
+            port = f"net_memif0,role={role},id=0,socket={shared},socket-abstract=no"
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(CONFIG.format(interface="", address=address)
+                           .replace("net_af_packet0,iface=", port))
+        with Server([PING, "server", "--config", self.far], self.folder):
+            for size in ("64", "100000"):
+                done = self.client(PING, FAR_ADDRESS, "--count", "20", "--size", size, "--json")
+                self.assertEqual(done.returncode, 0, done.stderr)
+
     # The kernel at the other end of the tap is a peer over its own TCP, in jumbo frames.
     def test_tap_with_jumbo_frames(self):
         tap = "rnictap"

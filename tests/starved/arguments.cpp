@@ -14,6 +14,8 @@ namespace {
 constexpr uint32_t kMost32 = UINT32_MAX;
 constexpr uint64_t kMost64 = UINT64_MAX;
 constexpr uint16_t kNobody = 65535;
+/// Nobody has it, so that what connects there stays as it is; a peer would refuse, perhaps at once.
+constexpr const char* kUnanswered = "10.0.0.77";
 constexpr RequestHandle kNoRequest{kMost32 - 1, kMost32};
 
 template <typename T>
@@ -82,7 +84,7 @@ ConnectOptions wishes() {
 
 /// A stream on its way to nobody.
 void a_framed_stream(World& w) {
-  w.near_framed = must(w.near().connect_framed(w.far_address, kNobody, w.framing));
+  w.near_framed = must(w.near().connect_framed(kUnanswered, kNobody, w.framing));
 }
 
 std::vector<Extreme> resources() {
@@ -211,7 +213,7 @@ std::vector<Extreme> streams() {
        [](World& w) { return of(w.near().connect_stream(w.far_address, kNobody, options())); }},
       {"Stream::set_options",
        [](World& w) {
-         w.near_stream = must(w.near().connect_stream(w.far_address, kNobody));
+         w.near_stream = must(w.near().connect_stream(kUnanswered, kNobody));
          return w.near_stream.set_options(options());
        }},
       {"Device::listen_framed",

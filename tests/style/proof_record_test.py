@@ -65,6 +65,24 @@ class ProofRecord(unittest.TestCase):
         self.assertEqual((row.seed, row.result), ("77", "9 seeds, 0 failures"))
         self.assertTrue(row.command.startswith("sh -c "))
 
+    def test_of_a_line_its_group_is_written_and_what_is_left_out_is_not_hidden(self):
+        lines = ("socket over IPv4, strangers at own: 99 of 100 clients in, the slowest after 0.03 s; server",
+                 "siege: af_packet over IPv6 is left out", "the last line")
+        status, _ = self.call("run", "siege", "--", "printf", "%s\\n" * 3, *lines)
+        self.assertEqual(status, 0)
+        self.assertEqual(self.row().result,
+                         "socket over IPv4, strangers at own: 99 of 100 clients in, the slowest after "
+                         "0.03 s; af_packet over IPv6 is left out")
+
+    def test_totals_of_the_conformance_table_are_kept_whole(self):
+        line = "MUST covered 464 of 532, SHOULD covered 7 of 102, failing 0, excepted 0"
+        self.call("run", "conformance", "--", "echo", line)
+        self.assertEqual(self.row().result, line)
+
+    def test_what_a_command_says_on_its_error_stream_counts(self):
+        self.call("run", "clang", "--", "sh", "-c", "echo 'clang: 3 files, 0 findings' >&2")
+        self.assertEqual(self.row().result, "3 files, 0 findings")
+
     def test_a_failure_is_written_as_one(self):
         status, _ = self.call("run", "sim", "--", "sh", "-c", "echo '9 seeds, 2 failures'; exit 1")
         self.assertEqual(status, 1)

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../support/logged.hpp"
 #include "on_kernel.hpp"
 
 namespace rnic::socket {
@@ -294,7 +295,7 @@ TEST_F(OnKernel, EachScarcityDefersAnAccept) {
   }
 }
 
-// An error that the driver does not know is counted, and ends the connection as any other.
+// An error that the driver does not know is counted and told, and ends the connection as any other.
 TEST_F(OnKernel, UnknownErrorsAreCounted) {
   Refusing system(*kernels_[0]);
   transports_[0] = std::move(*Transport::open(config_, now_, system));
@@ -302,9 +303,12 @@ TEST_F(OnKernel, UnknownErrorsAreCounted) {
     RecordUser near{1, 2};
     RecordUser far{2, 1};
     connect(near, far);
+    test::Logged log;
     system.send_error = error;
     near.queue(100);
     ASSERT_TRUE(run_until([&] { return near.how_ended && far.how_ended; })) << error;
+    const std::string said = log.take();
+    EXPECT_EQ(said.find("Input/output error") != std::string::npos, error == EIO) << said;
     EXPECT_EQ(left().counters().errors, error == EIO ? 1u : 0u);
     system.send_error = 0;
   }
