@@ -110,11 +110,9 @@ SendRequest Client::request(const ControlMessage& batch, uint32_t index) const {
   request.id = index;
   request.opcode = workload::opcode_of(batch.operation);
   if (batch.operation != Operation::Immediate) {
-    request.sge_count = 1;
-    request.sges[0] = station_->region.sge(offset, static_cast<uint32_t>(batch.size));
+    request.sges = {station_->region.sge(offset, static_cast<uint32_t>(batch.size))};
   }
-  request.remote_stag = offer_.stag;
-  request.remote_offset = offer_.address + offset;
+  request.remote = {offer_.stag, offer_.address + offset};
   request.immediate = workload::immediate_of(batch.pattern, index);
   if (atomics_) request.atomic = atomics_->step(index).operands;
   return request;

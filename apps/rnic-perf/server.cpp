@@ -149,10 +149,8 @@ Status BatchSession::post_receives() {
   for (uint32_t i = 0; i < batch_.messages; ++i) {
     ReceiveRequest request;
     if (batch_.operation == Operation::Send) {
-      request.sge_count = 1;
-      request.sges[0] =
-          station_->region.sge((i % batch_.slots) * workload::slot_stride(batch_.size),
-                               static_cast<uint32_t>(batch_.size));
+      request.sges = {station_->region.sge((i % batch_.slots) * workload::slot_stride(batch_.size),
+                                           static_cast<uint32_t>(batch_.size))};
     }
     if (Status status = station_->end->qp.post_receive(request); !status) return status;
   }

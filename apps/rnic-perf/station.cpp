@@ -34,16 +34,14 @@ Result<std::unique_ptr<Station>> Station::create(Device device, uint64_t memory,
 
 Status Station::post_control_receive() {
   ReceiveRequest request;
-  request.sge_count = 1;
-  request.sges[0] = control_region_.sge(workload::kControlOctets, workload::kControlOctets);
+  request.sges = {control_region_.sge(workload::kControlOctets, workload::kControlOctets)};
   return end->qp.post_receive(request);
 }
 
 Status Station::post_control_send(const ControlMessage& message) {
   encode(message, control_.octets().first(workload::kControlOctets));
   SendRequest request;
-  request.sge_count = 1;
-  request.sges[0] = control_region_.sge(0, workload::kControlOctets);
+  request.sges = {control_region_.sge(0, workload::kControlOctets)};
   return end->qp.post_send(request);
 }
 

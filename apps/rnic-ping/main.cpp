@@ -150,8 +150,7 @@ class Pinger {
         workload::step_atomic(options_.operation, kWordPattern, index, word_);
     SendRequest request;
     request.opcode = workload::opcode_of(options_.operation);
-    request.remote_stag = word_at_.stag;
-    request.remote_offset = word_at_.offset;
+    request.remote = {word_at_.stag, word_at_.offset};
     request.atomic = step.operands;
     const int64_t start = context_.now().count();
     if (Status status = station_.end().qp.post_send(request); !status) return status;

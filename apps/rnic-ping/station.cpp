@@ -36,15 +36,13 @@ Status Station::open(Device device, uint32_t size) {
 
 Status Station::post_receive() {
   ReceiveRequest request;
-  request.sge_count = 1;
-  request.sges[0] = region_.sge(size_, size_);
+  request.sges = {region_.sge(size_, size_)};
   return end_->qp.post_receive(request);
 }
 
 Status Station::post_send(uint64_t offset, uint32_t length) {
   SendRequest request;
-  request.sge_count = 1;
-  request.sges[0] = region_.sge(offset, length);
+  request.sges = {region_.sge(offset, length)};
   return end_->qp.post_send(request);
 }
 

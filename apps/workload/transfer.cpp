@@ -94,11 +94,9 @@ Status Transfer::post(uint64_t index) {
   request.id = index;
   request.opcode = opcode_of(options_.operation);
   if (options_.operation != Operation::Immediate) {
-    request.sge_count = 1;
-    request.sges[0] = local.sge(offset, static_cast<uint32_t>(options_.size));
+    request.sges = {local.sge(offset, static_cast<uint32_t>(options_.size))};
   }
-  request.remote_stag = remote.stag();
-  request.remote_offset = remote.address() + offset;
+  request.remote = {remote.stag(), remote.address() + offset};
   if (atomics_) request.atomic = atomics_->step(index).operands;
   request.immediate = immediate_of(pattern_, index);
   post_time_[index % options_.depth] = context_.now().count();
@@ -115,9 +113,8 @@ Status Transfer::post_receives() {
     ReceiveRequest request;
     request.id = receives_posted_;
     if (options_.operation == Operation::Send) {
-      request.sge_count = 1;
-      request.sges[0] = target_region_.sge((receives_posted_ % options_.slots) * slot_octets_,
-                                           static_cast<uint32_t>(options_.size));
+      request.sges = {target_region_.sge((receives_posted_ % options_.slots) * slot_octets_,
+                                         static_cast<uint32_t>(options_.size))};
     }
     if (Status status = pair_.responder->qp.post_receive(request); !status) return status;
     ++receives_posted_;

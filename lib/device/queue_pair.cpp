@@ -11,8 +11,6 @@ rdmap::EndpointConfig endpoint_config(uint32_t number, const QueuePairSpec& spec
   rdmap::EndpointConfig config;
   config.qp = number;
   config.pd = spec.pd;
-  config.send_depth = spec.send_depth;
-  config.receive_depth = spec.receive_depth;
   config.ird = spec.ird;
   config.ord = spec.ord;
   config.extensions = device.rdma_extensions;
@@ -26,15 +24,14 @@ QueuePair::QueuePair(uint32_t number, const QueuePairSpec& spec, Device& device)
     : number_(number),
       spec_(spec),
       device_(device),
+      sends_(spec.send_depth),
+      receives_(spec.receive_depth),
       endpoint_(endpoint_config(number, spec, device.config()), device.memory(),
-                device.rdmap_counters(), *this),
-      send_ring_(spec.send_depth),
-      receive_ring_(spec.receive_depth) {}
+                device.rdmap_counters(), *this, {sends_, receives_}) {}
 
 uint64_t QueuePair::octets_for(const QueuePairSpec& spec) {
-  return rdmap::Endpoint::queue_octets_for(spec.send_depth, spec.receive_depth) +
-         base::SpscRing<SendRequest>::octets_for(spec.send_depth) +
-         base::SpscRing<ReceiveRequest>::octets_for(spec.receive_depth);
+  return rdmap::SendQueue::octets_for(spec.send_depth) +
+         rdmap::ReceiveQueue::octets_for(spec.receive_depth);
 }
 
 PostResult QueuePair::check(const SendRequest& work) const {
@@ -51,62 +48,42 @@ PostResult QueuePair::check(const SendRequest& work) const {
     case Opcode::CompareSwap: most = 1; break;
     default: return PostResult::BadOpcode;  // a receive's, and every number without a name
   }
-  if (work.sge_count > most) return PostResult::TooManySge;
+  if (work.sges.size() > most) return PostResult::TooManySge;
   const bool atomic = is_atomic(work.opcode);
-  if (atomic && work.sge_count != 0 && work.sges[0].length != kAtomicSize) {
+  if (atomic && !work.sges.empty() && work.sges[0].length != kAtomicSize) {
     return PostResult::BadLength;
   }
-  if (work.opcode == Opcode::ReadInvalidate && work.sge_count == 0) {
+  if (work.opcode == Opcode::ReadInvalidate && work.sges.empty()) {
     return PostResult::BadLength;
   }
   const bool extension = atomic || work.opcode == Opcode::Immediate;
   if (extension && !device_.config().rdma_extensions) return PostResult::Disabled;
-  return work.length() > UINT32_MAX ? PostResult::TooLong : PostResult::Ok;
+  return work.sges.length() > UINT32_MAX ? PostResult::TooLong : PostResult::Ok;
 }
 
 PostResult QueuePair::post_send(const SendRequest& work) {
   if (const PostResult bad = check(work); bad != PostResult::Ok) return bad;
-  if (send_posted_ - send_retired_.load(std::memory_order_acquire) >= spec_.send_depth) {
-    return PostResult::Full;
-  }
-  const bool pushed = send_ring_.push(work);
-  RNIC_CHECK(pushed);
-  ++send_posted_;
+  if (!sends_.has_room()) return PostResult::Full;
+  sends_.post(work);
   device_.ring_doorbell(number_);
   return PostResult::Ok;
 }
 
 PostResult QueuePair::post_receive(const ReceiveRequest& work) {
-  if (work.sge_count > kMaxSge) return PostResult::TooManySge;
-  if (receive_posted_ - receive_retired_.load(std::memory_order_acquire) >= spec_.receive_depth) {
-    return PostResult::Full;
-  }
-  const bool pushed = receive_ring_.push(work);
-  RNIC_CHECK(pushed);
-  ++receive_posted_;
+  if (work.sges.too_long()) return PostResult::TooManySge;
+  if (!receives_.has_room()) return PostResult::Full;
+  receives_.post(work);
   device_.ring_doorbell(number_);
   return PostResult::Ok;
 }
 
-void QueuePair::serve() {
-  // Receives first: a send may make the peer answer into them.
-  // The place in the ring is free before the endpoint sees the work: it may flush it at once, and
-  // the application may then post into that place.
-  ReceiveRequest receive;
-  while (endpoint_.can_receive() && receive_ring_.pop(receive)) endpoint_.receive(receive);
-  SendRequest send;
-  while (endpoint_.can_send() && send_ring_.pop(send)) endpoint_.send(send);
-}
+void QueuePair::serve() { endpoint_.serve(); }
 
 void QueuePair::send_completed(const Completion& completion) {
-  send_retired_.fetch_add(1, std::memory_order_release);
   complete(*spec_.send_cq, completion);
 }
 
-void QueuePair::send_retired() { send_retired_.fetch_add(1, std::memory_order_release); }
-
 void QueuePair::receive_completed(const Completion& completion) {
-  receive_retired_.fetch_add(1, std::memory_order_release);
   complete(*spec_.receive_cq, completion);
 }
 

@@ -1,14 +1,12 @@
 /// \file
-/// Queue pair: the send and receive rings that the application fills, and the protocol endpoint
+/// Queue pair: the send and receive queues that the application fills, and the protocol endpoint
 /// that the worker drives.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 
 #include "base/slab.hpp"
-#include "base/spsc_ring.hpp"
 #include "device/completion_queue.hpp"
 #include "rdmap/rdmap.hpp"
 
@@ -76,7 +74,6 @@ class QueuePair final : public rdmap::EndpointOwner {
 
   // rdmap::EndpointOwner
   void send_completed(const Completion& completion) override;
-  void send_retired() override;
   void receive_completed(const Completion& completion) override;
   void event(const rdmap::EndpointEvent& event, base::Now now) override;
 
@@ -87,16 +84,10 @@ class QueuePair final : public rdmap::EndpointOwner {
   uint32_t number_;
   QueuePairSpec spec_;
   Device& device_;
+  rdmap::SendQueue sends_;
+  rdmap::ReceiveQueue receives_;
   rdmap::Endpoint endpoint_;
   bool orphaned_ = false;  // worker only
-
-  base::SpscRing<SendRequest> send_ring_;
-  base::SpscRing<ReceiveRequest> receive_ring_;
-  // Outstanding = posted - retired; Invariant: <= depth.
-  uint64_t send_posted_ = 0;                           // application side
-  uint64_t receive_posted_ = 0;                        // application side
-  alignas(64) std::atomic<uint64_t> send_retired_{0};  // worker writes
-  std::atomic<uint64_t> receive_retired_{0};           // worker writes
 };
 
 }  // namespace rnic::device

@@ -89,8 +89,8 @@ Fault Endpoint::Impl::deliver_atomic_response(uint32_t msn, uint64_t length) {
   ++counters_.atomic_responses_in;
   SendSlot& slot = sends_.at(done->seq);
   slot.original = wire::rdmap::parse_atomic_response(outbound_.atomic_buffer(msn))->original;
-  if (slot.work.sge_count != 0) {
-    const Sge& sink = slot.work.sges[0];
+  if (!slot.work->sges().empty()) {
+    const Sge& sink = slot.work->sges()[0];
     const auto grant = access(sink.stag, sink.address, sink.length, Access::LocalWrite);
     if (grant.fault != mem::AccessFault::None) {
       slot.status = CompletionStatus::LocalProtection;

@@ -18,7 +18,7 @@ const char* to_string(EndpointState state) {
 }
 
 Endpoint::Impl::Impl(const EndpointConfig& config, mem::StagTable& memory, Counters& counters,
-                     EndpointOwner& owner)
+                     EndpointOwner& owner, const Queues& queues)
     : config_(config),
       memory_(memory),
       counters_(counters),
@@ -29,8 +29,8 @@ Endpoint::Impl::Impl(const EndpointConfig& config, mem::StagTable& memory, Count
                .secret = config.secret},
               memory, *this,
               {counters.segments_placed, counters.octets_placed, counters.placements_postponed}),
-      sends_(config.send_depth),
-      receives_(config.receive_depth),
+      sends_(queues.sends),
+      receives_(queues.receives),
       inbound_(config.ird),
       outbound_(config.ord, config.secret) {
   stream_.queue(wire::rdmap::kTerminateQn).provide(1);  // RDMAP-5.4-01
@@ -65,51 +65,33 @@ mem::AccessGrant Endpoint::Impl::access(uint32_t stag, uint64_t to, uint32_t len
                          .stream = config_.qp});
 }
 
-bool Endpoint::Impl::can_send() const {
-  if (running() || flushing_) return sends_.has_room();
-  return true;
+void Endpoint::Impl::serve() {
+  if (flushing_) return;  // which goes on until nothing is posted any more
+  // Receives first: a send may make the peer answer into them.
+  if (running() || state_ == EndpointState::Idle) {
+    while (receives_.has_posted()) {
+      receives_.accept();
+      stream_.queue(wire::rdmap::kSendQn).provide(1);
+    }
+  } else {
+    pass_receives();
+  }
+  while (running() && sends_.has_posted()) accept_send();
+  if (!running()) pass_sends();
 }
 
-void Endpoint::Impl::send(const SendRequest& work) {
-  RNIC_CHECK(work.sge_count <= kMaxSge);
-  if (!running() && !(flushing_ && sends_.has_room())) {
-    report_work({.id = work.id, .opcode = work.opcode, .status = CompletionStatus::Flushed}, true);
-    return;
-  }
-  SendSlot& slot = sends_.push(work);
+void Endpoint::Impl::accept_send() {
+  SendSlot& slot = sends_.accept();
   // DDP-6.2.1-01: after disconnect() a request is refused, in its place of the order. So is a Read
   // or atomic on a connection that was agreed without any (BUG-08), since nothing could ever make
   // room for it, and what the stream's version of the protocol does not have.
-  const bool extension = is_atomic(work.opcode) || work.opcode == Opcode::Immediate;
+  const Opcode opcode = slot.work->opcode;
+  const bool extension = is_atomic(opcode) || opcode == Opcode::Immediate;
   const bool impossible =
-      (has_response(work.opcode) && outbound_.limit() == 0) || (extension && !has_extensions());
-  if (state_ == EndpointState::Closing || impossible) slot.status = CompletionStatus::Flushed;
-  if (flushing_) return;
-  if (slot.status == CompletionStatus::Success) {
-    call_ready();
-  } else {
-    complete_sends();
-  }
-}
-
-bool Endpoint::Impl::can_receive() const {
-  const bool open = running() || state_ == EndpointState::Idle || flushing_;
-  return open ? receives_.has_room() : true;
-}
-
-void Endpoint::Impl::receive(const ReceiveRequest& work) {
-  RNIC_CHECK(work.sge_count <= kMaxSge);
-  const bool open = running() || state_ == EndpointState::Idle;
-  if (!open && !(flushing_ && receives_.has_room())) {
-    ++counters_.flushed;
-    owner_.receive_completed({.id = work.id,
-                              .opcode = Opcode::Receive,
-                              .status = CompletionStatus::Flushed,
-                              .qp = config_.qp});
-    return;
-  }
-  receives_.push(work);
-  stream_.queue(wire::rdmap::kSendQn).provide(1);
+      (has_response(opcode) && outbound_.limit() == 0) || (extension && !has_extensions());
+  if (state_ != EndpointState::Closing && !impossible) return call_ready();
+  slot.status = CompletionStatus::Flushed;
+  complete_sends();
 }
 
 /// To the error state without a Terminate: nobody is there to read one.
@@ -266,21 +248,15 @@ void Endpoint::Impl::ended(StreamEnd how, base::Now now) {
 }
 
 Endpoint::Endpoint(const EndpointConfig& config, mem::StagTable& memory, Counters& counters,
-                   EndpointOwner& owner)
-    : impl_(std::make_unique<Impl>(config, memory, counters, owner)) {}
+                   EndpointOwner& owner, const Queues& queues)
+    : impl_(std::make_unique<Impl>(config, memory, counters, owner, queues)) {}
 Endpoint::~Endpoint() = default;
-uint64_t Endpoint::queue_octets_for(uint32_t send_depth, uint32_t receive_depth) {
-  return SendQueue::octets_for(send_depth) + ReceiveQueue::octets_for(receive_depth);
-}
 
 llp::FramingUser& Endpoint::framing_user() { return impl_->framing_user(); }
 void Endpoint::bind(llp::Framing& framing, const Agreement& agreement) {
   impl_->bind(framing, agreement);
 }
-bool Endpoint::can_send() const { return impl_->can_send(); }
-void Endpoint::send(const SendRequest& work) { impl_->send(work); }
-bool Endpoint::can_receive() const { return impl_->can_receive(); }
-void Endpoint::receive(const ReceiveRequest& work) { impl_->receive(work); }
+void Endpoint::serve() { impl_->serve(); }
 void Endpoint::disconnect(base::Now now) { impl_->disconnect(now); }
 void Endpoint::abort() { impl_->abort(); }
 EndpointState Endpoint::state() const { return impl_->state(); }

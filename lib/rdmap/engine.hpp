@@ -23,14 +23,11 @@ namespace rnic::rdmap {
 class Endpoint::Impl final : public ddp::User {
  public:
   Impl(const EndpointConfig& config, mem::StagTable& memory, Counters& counters,
-       EndpointOwner& owner);
+       EndpointOwner& owner, const Queues& queues);
 
   [[nodiscard]] llp::FramingUser& framing_user() { return stream_; }
   void bind(llp::Framing& framing, const Agreement& agreement);
-  [[nodiscard]] bool can_send() const;
-  void send(const SendRequest& work);
-  [[nodiscard]] bool can_receive() const;
-  void receive(const ReceiveRequest& work);
+  void serve();
   void disconnect(base::Now now);
   void abort();
   [[nodiscard]] EndpointState state() const { return state_; }
@@ -133,9 +130,12 @@ class Endpoint::Impl final : public ddp::User {
   void report_send();
   void report_work(Completion completion, bool signaled);
   void report_receive(Completion completion);
+  void pass_sends();
+  void pass_receives();
   void flush();
 
   // endpoint.cpp
+  void accept_send();
   void raise(const Fault& fault, const ddp::SegmentReport& segment, base::ByteView rdma_header);
   void end_untold(const Fault& fault);
   void count(const Fault& fault);
@@ -152,8 +152,8 @@ class Endpoint::Impl final : public ddp::User {
   uint8_t version_ = 1;  // RV and DV of the stream
   base::Now now_{};      // of the last inbound call
 
-  SendQueue sends_;
-  ReceiveQueue receives_;
+  SendQueue& sends_;
+  ReceiveQueue& receives_;
   InboundRequests inbound_;
   OutboundRequests outbound_;
 

@@ -22,10 +22,11 @@ bool is_opcode(uint8_t control, WireOpcode opcode) {
 }
 
 /// RDMAP-4.8-08, RDMAP-4.8-09: a Terminate quotes what was left to do of a Read.
-bool is_rest_of(const wire::rdmap::ReadRequest& left, const SendRequest& read) {
-  if (read.sge_count == 0 || left.sink_stag != read.sges[0].stag) return false;
-  const uint64_t offset = left.sink_to - read.sges[0].address;
-  return offset <= read.sges[0].length && left.size == read.sges[0].length - offset;
+bool is_rest_of(const wire::rdmap::ReadRequest& left, const PostedSend& read) {
+  if (read.sges().empty()) return false;
+  const Sge& sink = read.sges()[0];
+  const uint64_t offset = left.sink_to - sink.address;
+  return left.sink_stag == sink.stag && offset <= sink.length && left.size == sink.length - offset;
 }
 
 bool is_response(uint8_t control) { return is_opcode(control, WireOpcode::ReadResponse); }
@@ -68,7 +69,7 @@ Fault Endpoint::Impl::untagged_target(const wire::ddp::UntaggedHeader& header,
       if (is_immediate(header.rsvd_ulp)) {
         out = {.internal = slot.immediate, .length = slot.immediate.size()};
       } else {
-        out = {.sges = slot.sges(), .length = slot.length};
+        out = {.sges = slot.work->sges(), .length = slot.work->length};
       }
       break;
     }
@@ -183,8 +184,8 @@ Fault Endpoint::Impl::deliver_read_response(const wire::ddp::TaggedHeader& heade
   }
   ++counters_.read_responses_in;
   SendSlot& slot = sends_.at(done->seq);
-  if (slot.work.opcode == Opcode::ReadInvalidate) {
-    const mem::Stag sink{slot.work.sges[0].stag};
+  if (slot.work->opcode == Opcode::ReadInvalidate) {
+    const mem::Stag sink{slot.work->sges()[0].stag};
     if (memory_.invalidate_local(sink, config_.pd, config_.qp) != mem::AccessFault::None) {
       slot.status = CompletionStatus::LocalProtection;
       return {FaultLayer::Rdmap, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-01"};
@@ -246,13 +247,13 @@ void Endpoint::Impl::blame(const wire::terminate::Terminate& terminate) {
   // The message that is being pulled is one of them.
   for (uint32_t seq = sends_.report(); seq != sends_.end(); ++seq) {
     SendSlot& slot = sends_.at(seq);
-    const SendRequest& work = slot.work;
+    const PostedSend& work = *slot.work;
     if (!slot.started) continue;
     bool blamed = false;
     if (work.opcode == Opcode::Write) {
       const uint64_t offset = tagged ? tagged->to - work.remote_offset : 0;
       blamed = tagged && tagged->stag == work.remote_stag &&
-               (offset < slot.length || (offset == 0 && slot.length == 0));
+               (offset < work.length || (offset == 0 && work.length == 0));
     } else if (untagged) {
       const bool on_queue_1 = untagged->qn == wire::rdmap::kReadRequestQn;
       blamed = on_queue_1 == has_response(work.opcode) && untagged->msn == slot.msn &&

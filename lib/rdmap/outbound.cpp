@@ -26,7 +26,7 @@ ddp::Cut cut_of(const llp::RecordTag& tag) {
           .last = (tag.a >> kLastShift & 1) != 0};
 }
 
-WireOpcode wire_opcode(const SendRequest& work) {
+WireOpcode wire_opcode(const PostedSend& work) {
   switch (work.opcode) {
     case Opcode::Write: return WireOpcode::Write;
     case Opcode::Read:
@@ -44,8 +44,10 @@ WireOpcode wire_opcode(const SendRequest& work) {
   return work.solicited ? WireOpcode::SendSolicited : WireOpcode::Send;
 }
 
-wire::rdmap::ReadRequest read_request(const SendRequest& work) {
-  const Sge sink = work.sge_count != 0 ? work.sges[0] : Sge{};
+Sge first_sge(const PostedSend& work) { return work.sges().empty() ? Sge{} : work.sges()[0]; }
+
+wire::rdmap::ReadRequest read_request(const PostedSend& work) {
+  const Sge sink = first_sge(work);
   return {.sink_stag = sink.stag,
           .sink_to = sink.address,
           .size = sink.length,
@@ -54,7 +56,8 @@ wire::rdmap::ReadRequest read_request(const SendRequest& work) {
 }
 
 wire::rdmap::AtomicRequest atomic_request(const SendSlot& slot) {
-  const SendRequest& work = slot.work;
+  const PostedSend& work = *slot.work;
+  const AtomicOperands operands = work.atomic();
   const bool add = work.opcode == Opcode::FetchAdd;
   const auto code = add ? wire::rdmap::AtomicCode::FetchAdd : wire::rdmap::AtomicCode::CompareSwap;
   // RFC 7306 s.5.2.1: FetchAdd sends 0 and all ones for what it does not use.
@@ -62,23 +65,23 @@ wire::rdmap::AtomicRequest atomic_request(const SendSlot& slot) {
           .id = slot.msn,
           .stag = work.remote_stag,
           .to = work.remote_offset,
-          .data = work.atomic.data,
-          .mask = work.atomic.mask,
-          .compare = add ? 0 : work.atomic.compare,
-          .compare_mask = add ? ~uint64_t{0} : work.atomic.compare_mask};
+          .data = operands.data,
+          .mask = operands.mask,
+          .compare = add ? 0 : operands.compare,
+          .compare_mask = add ? ~uint64_t{0} : operands.compare_mask};
 }
 
 /// Octets of the message that carries out this work.
 uint32_t message_length(const SendSlot& slot) {
-  if (is_read(slot.work.opcode)) return wire::rdmap::kReadRequestSize;
-  if (is_atomic(slot.work.opcode)) return wire::rdmap::kAtomicRequestSize;
-  return slot.length;
+  if (is_read(slot.work->opcode)) return wire::rdmap::kReadRequestSize;
+  if (is_atomic(slot.work->opcode)) return wire::rdmap::kAtomicRequestSize;
+  return slot.length();
 }
 
 }  // namespace
 
 ddp::OutboundMessage Endpoint::Impl::message_of(const SendSlot& slot) const {
-  const SendRequest& work = slot.work;
+  const PostedSend& work = *slot.work;
   ddp::OutboundMessage message{.version = version_,
                                .rsvd_ulp = wire::rdmap::control(wire_opcode(work), version_),
                                .length = message_length(slot)};
@@ -113,14 +116,14 @@ ddp::OutboundMessage Endpoint::Impl::message_of(const InboundRequest& request) c
 
 /// Of a Read or atomic: where the response goes.
 CompletionStatus Endpoint::Impl::check_sink(const SendSlot& slot) const {
-  const SendRequest& work = slot.work;
-  if (work.sge_count > 1) return CompletionStatus::LocalLength;
-  if (work.sge_count == 0) {
+  const PostedSend& work = *slot.work;
+  if (work.sges().size() > 1) return CompletionStatus::LocalLength;
+  if (work.sges().empty()) {
     // There is no sink whose STag could be invalidated.
     return work.opcode == Opcode::ReadInvalidate ? CompletionStatus::LocalLength
                                                  : CompletionStatus::Success;
   }
-  const Sge& sink = work.sges[0];
+  const Sge& sink = work.sges()[0];
   if (is_atomic(work.opcode) && sink.length != kAtomicSize) {
     return CompletionStatus::LocalLength;
   }
@@ -131,11 +134,11 @@ CompletionStatus Endpoint::Impl::check_sink(const SendSlot& slot) const {
 }
 
 CompletionStatus Endpoint::Impl::check_work(const SendSlot& slot) const {
-  if (slot.work.length() > UINT32_MAX) return CompletionStatus::LocalLength;  // DDP-5.2-02
-  if (slot.work.opcode == Opcode::Immediate && slot.work.sge_count != 0) {
+  if (slot.work->length > UINT32_MAX) return CompletionStatus::LocalLength;  // DDP-5.2-02
+  if (slot.work->opcode == Opcode::Immediate && !slot.work->sges().empty()) {
     return CompletionStatus::LocalLength;
   }
-  return has_response(slot.work.opcode) ? check_sink(slot) : CompletionStatus::Success;
+  return has_response(slot.work->opcode) ? check_sink(slot) : CompletionStatus::Success;
 }
 
 /// Passes over work that was refused when it was posted, and carries out what needs no message.
@@ -148,13 +151,13 @@ bool Endpoint::Impl::skip_without_message() {
       sends_.advance();
       continue;
     }
-    if (slot.work.opcode != Opcode::LocalInvalidate) return true;
+    if (slot.work->opcode != Opcode::LocalInvalidate) return true;
     if (sends_.report() != sends_.next()) {
       // What was posted before may still have to be read from the region, or written to it.
       awaits_completion_ = true;
       return false;
     }
-    const mem::Stag stag{slot.work.remote_stag};
+    const mem::Stag stag{slot.work->remote_stag};
     if (memory_.invalidate_local(stag, config_.pd, config_.qp) != mem::AccessFault::None) {
       slot.status = CompletionStatus::LocalProtection;
       raise({FaultLayer::Rdmap, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-02"}, {}, {});
@@ -171,8 +174,8 @@ bool Endpoint::Impl::skip_without_message() {
 bool Endpoint::Impl::choose_send() {
   if (!skip_without_message()) return false;
   SendSlot& slot = sends_.at(sends_.next());
-  const bool request = has_response(slot.work.opcode);
-  if (slot.work.fence && outbound_.outstanding() != 0) return false;
+  const bool request = has_response(slot.work->opcode);
+  if (slot.work->fence && outbound_.outstanding() != 0) return false;
   if (request) {
     if (peer_finished_) {  // no response can come any more
       fail();
@@ -189,7 +192,7 @@ bool Endpoint::Impl::choose_send() {
   }
   if (request) {
     slot.msn = request_msn_;
-  } else if (slot.work.opcode != Opcode::Write) {
+  } else if (slot.work->opcode != Opcode::Write) {
     slot.msn = send_msn_;
   }
   current_ = {.kind = Kind::Send, .seq = sends_.next(), .message = message_of(slot)};
@@ -221,15 +224,15 @@ bool Endpoint::Impl::choose() {
 
 mem::AccessFault Endpoint::Impl::locate_send(SendSlot& slot, const ddp::Cut& cut, MadePayload& made,
                                              ddp::Pieces& out) {
-  if (is_read(slot.work.opcode)) {
-    wire::rdmap::emit(read_request(slot.work), made.data());
-  } else if (is_atomic(slot.work.opcode)) {
+  if (is_read(slot.work->opcode)) {
+    wire::rdmap::emit(read_request(*slot.work), made.data());
+  } else if (is_atomic(slot.work->opcode)) {
     wire::rdmap::emit(atomic_request(slot), made.data());
-  } else if (slot.work.opcode == Opcode::Immediate) {
-    std::ranges::copy(slot.work.immediate, made.begin());
+  } else if (slot.work->opcode == Opcode::Immediate) {
+    std::ranges::copy(slot.work->immediate(), made.begin());
   } else {
-    return ddp::locate(memory_, who(), {slot.work.sges.data(), slot.work.sge_count}, cut.offset,
-                       cut.length, Access::LocalRead, out);
+    return ddp::locate(memory_, who(), slot.work->sges(), cut.offset, cut.length, Access::LocalRead,
+                       out);
   }
   out.clear();
   out.add(made.data() + cut.offset, cut.length);
@@ -276,16 +279,16 @@ void Endpoint::Impl::refuse_payload(const Current& current, const ddp::Cut& cut,
 }
 
 void Endpoint::Impl::finish_send(SendSlot& slot) {
-  const SendRequest& work = slot.work;
+  const PostedSend& work = *slot.work;
   if (has_response(work.opcode)) {
-    const Sge sink = work.sge_count != 0 ? work.sges[0] : Sge{};
+    const Sge sink = first_sge(work);
     const bool atomic = is_atomic(work.opcode);
     outbound_.push({.seq = current_.seq,
                     .atomic = atomic,
                     .id = slot.msn,
                     .sink_stag = sink.stag,
                     .sink_to = sink.address,
-                    .length = slot.length,
+                    .length = slot.length(),
                     .coverage = {}});
     // R7306-5-10: a buffer of queue 3 for each atomic that is outstanding.
     if (atomic) stream_.queue(wire::rdmap::kAtomicResponseQn).provide(1);
@@ -335,7 +338,7 @@ llp::PulledUlpdu Endpoint::Impl::pull(uint32_t max, bool whole_only, llp::UlpduW
   if (current_.kind == Kind::Send) {
     SendSlot& slot = sends_.at(current_.seq);
     slot.started = true;
-    if (!has_response(slot.work.opcode)) counters_.octets_out += cut.length;
+    if (!has_response(slot.work->opcode)) counters_.octets_out += cut.length;
   } else if (current_.message.tagged) {
     counters_.octets_out += cut.length;
   }
@@ -403,8 +406,8 @@ void Endpoint::Impl::released(const llp::RecordTag& tag) {
   slot.released = true;
   if (base::sabotaged(base::Defect::CompletionOutOfOrder) && slot.done() && !slot.reported) {
     slot.reported = true;
-    report_work({.id = slot.work.id, .opcode = slot.work.opcode, .length = slot.length},
-                slot.work.signaled);
+    report_work({.id = slot.work->id, .opcode = slot.work->opcode, .length = slot.length()},
+                slot.work->signaled);
   }
   // After a flush the user was told already, and only the slot is left to be freed.
   sends_.free_slots();
@@ -422,10 +425,10 @@ bool Endpoint::Impl::fills_segment(uint32_t octets, uint32_t overhead) const {
   uint64_t waiting = 0;
   for (uint32_t seq = sends_.next(); seq != sends_.end(); ++seq) {
     const SendSlot& slot = sends_.at(seq);
-    if (slot.work.opcode == Opcode::LocalInvalidate) return true;
+    if (slot.work->opcode == Opcode::LocalInvalidate) return true;
     const bool begun = current_.kind == Kind::Send && current_.seq == seq;
     const uint32_t payload = message_length(slot) - (begun ? current_.offset : 0);
-    const bool tagged = slot.work.opcode == Opcode::Write;
+    const bool tagged = slot.work->opcode == Opcode::Write;
     waiting +=
         uint64_t{payload} + overhead + (tagged ? wire::ddp::kTaggedSize : wire::ddp::kUntaggedSize);
     if (waiting >= octets) return true;
@@ -455,7 +458,7 @@ bool Endpoint::Impl::all_fits(uint32_t octets, uint32_t overhead) const {
   if (current_.kind == Kind::Send) ++send;
   for (; send != sends_.end() && waiting <= octets; ++send) {
     const SendSlot& slot = sends_.at(send);
-    if (slot.work.opcode == Opcode::LocalInvalidate) continue;
+    if (slot.work->opcode == Opcode::LocalInvalidate) continue;
     add(wire::ddp::kUntaggedSize + uint64_t{message_length(slot)});
   }
   return waiting <= octets;

@@ -18,6 +18,8 @@
 #include "llp/framing.hpp"
 #include "mem/stag_table.hpp"
 #include "rdmap/counters.hpp"
+#include "rdmap/receive_queue.hpp"
+#include "rdmap/send_queue.hpp"
 #include "rnic/connection.hpp"
 #include "rnic/fault.hpp"
 #include "rnic/work.hpp"
@@ -27,8 +29,6 @@ namespace rnic::rdmap {
 struct EndpointConfig {
   uint32_t qp = 0;
   uint32_t pd = 0;
-  uint32_t send_depth = 128;
-  uint32_t receive_depth = 128;
   uint32_t ird = 16;       ///< inbound Reads and atomics at once (queue 1 buffers)
   uint32_t ord = 16;       ///< outbound Reads and atomics at once
   bool extensions = true;  ///< RFC 7306: atomics and Immediate Data, in both directions
@@ -66,12 +66,18 @@ struct EndpointEvent {
   std::string detail;  ///< one line for the log: rule, offending header in hex
 };
 
+/// Where the application posts; they outlive the endpoint.
+struct Queues {
+  SendQueue& sends;
+  ReceiveQueue& receives;
+};
+
+/// Told of what has become of posted work. The place of a request in its queue is free before its
+/// completion is told.
 class EndpointOwner {
  public:
   virtual ~EndpointOwner() = default;
   virtual void send_completed(const Completion& completion) = 0;
-  /// A SQ slot became free without a completion (unsignaled work).
-  virtual void send_retired() = 0;
   virtual void receive_completed(const Completion& completion) = 0;
   virtual void event(const EndpointEvent& event, base::Now now) = 0;
 };
@@ -79,10 +85,8 @@ class EndpointOwner {
 class Endpoint {
  public:
   Endpoint(const EndpointConfig& config, mem::StagTable& memory, Counters& counters,
-           EndpointOwner& owner);
+           EndpointOwner& owner, const Queues& queues);
   ~Endpoint();
-  /// What its send and receive queue ask the machine for.
-  [[nodiscard]] static uint64_t queue_octets_for(uint32_t send_depth, uint32_t receive_depth);
 
   /// The FramingUser to give to mpa::Session::bind().
   [[nodiscard]] llp::FramingUser& framing_user();
@@ -90,13 +94,9 @@ class Endpoint {
   /// first.
   void bind(llp::Framing& framing, const Agreement& agreement = {});
 
-  /// True when send() would find a free slot.
-  [[nodiscard]] bool can_send() const;
-  /// Takes a work request into the send queue. Before the connection and after an error it
-  /// completes with Flushed.
-  void send(const SendRequest& work);
-  [[nodiscard]] bool can_receive() const;
-  void receive(const ReceiveRequest& work);
+  /// Takes what was posted. Before the connection and after an error a send completes with Flushed,
+  /// and after an error a receive does.
+  void serve();
 
   /// Graceful: FIN after everything posted was sent.
   void disconnect(base::Now now);

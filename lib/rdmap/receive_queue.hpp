@@ -9,44 +9,62 @@
 
 #include "base/check.hpp"
 #include "base/zero_array.hpp"
+#include "rdmap/posted_work.hpp"
+#include "rdmap/work_ring.hpp"
 #include "rnic/work.hpp"
 
 namespace rnic::rdmap {
 
+/// What the worker knows of a buffer.
 struct ReceiveSlot {
-  ReceiveRequest work;
-  uint64_t length = 0;
-  std::array<uint8_t, 8> immediate{};  ///< where Immediate Data goes instead of the user's memory
-  bool refused = false;  ///< a piece of it is not covered by a region with local write
-
-  [[nodiscard]] std::span<const Sge> sges() const { return {work.sges.data(), work.sge_count}; }
+  const PostedReceive* work;         ///< in the ring
+  std::array<uint8_t, 8> immediate;  ///< where Immediate Data goes instead of the user's memory
+  bool refused;                      ///< a piece of it is not covered by a region with local write
 };
 
 /// Buffers in post order; message MSN m takes the m-th.
 class ReceiveQueue {
  public:
   explicit ReceiveQueue(uint32_t depth)
-      : depth_(depth),
+      : ring_(depth, kMaxUnits),
         mask_(std::bit_ceil(depth < 1 ? 1u : depth) - 1),
         slots_(size_t{mask_} + 1) {}
 
   /// What a queue asks the machine for.
   [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
-    return base::ZeroArray<ReceiveSlot>::octets_for(std::bit_ceil(depth < 1 ? uint64_t{1} : depth));
+    return WorkRing::octets_for(depth, kMaxUnits) +
+           base::ZeroArray<ReceiveSlot>::octets_for(std::bit_ceil(depth < 1 ? uint64_t{1} : depth));
   }
 
-  [[nodiscard]] bool has_room() const { return tail_ - head_ < depth_; }
-  [[nodiscard]] bool empty() const { return head_ == tail_; }
-  void push(const ReceiveRequest& work) {
-    RNIC_CHECK(has_room());
-    ReceiveSlot& slot = slots_[tail_++ & mask_];
-    slot.work = work;
-    slot.length = 0;
-    slot.refused = false;
-    for (const Sge& sge : slot.sges()) slot.length += sge.length;
+  // --- Application: one thread at a time ---
+
+  [[nodiscard]] bool has_room() const { return ring_.has_room(); }
+  /// Only when has_room(), and with a list of SGEs that is not too long.
+  void post(const ReceiveRequest& work) {
+    const size_t size = PostedReceive::size_for(work);
+    PostedReceive::write(work, ring_.write(WorkRing::units_of(size)));
+    ring_.publish();
   }
+
+  // --- Worker ---
+
+  /// Has something been posted that was not accepted?
+  [[nodiscard]] bool has_posted() { return ring_.front() != nullptr; }
+  /// Makes a slot of the oldest that was posted; only when has_posted().
+  void accept() {
+    const PostedReceive& work = PostedReceive::at(ring_.front());
+    ring_.take(WorkRing::units_of(work.size()));
+    ReceiveSlot& slot = slots_[tail_++ & mask_];
+    slot.work = &work;
+    slot.refused = false;
+  }
+  [[nodiscard]] bool empty() const { return head_ == tail_; }
   [[nodiscard]] ReceiveSlot& front() { return slots_[head_ & mask_]; }
-  void pop() { ++head_; }
+  /// The place of front() is the application's.
+  void pop() {
+    ++head_;
+    ring_.retire();
+  }
   /// The first posted buffer is for that message; before anything is delivered.
   void begin_at(uint32_t msn) { first_msn_ = msn; }
   /// The buffer of message `msn` (RFC 5041 s.4.3: MSNs start at 1), which must have one.
@@ -56,7 +74,9 @@ class ReceiveQueue {
   }
 
  private:
-  uint32_t depth_;
+  static constexpr uint32_t kMaxUnits = WorkRing::units_of(PostedReceive::kSizeMax);
+
+  WorkRing ring_;
   uint32_t mask_;
   base::ZeroArray<ReceiveSlot> slots_;
   uint32_t first_msn_ = 1;

@@ -2,115 +2,166 @@
 /// The send queue: work requests from post to the acknowledgement of their last octet.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
 
 #include "base/check.hpp"
 #include "base/zero_array.hpp"
+#include "rdmap/posted_work.hpp"
+#include "rdmap/work_ring.hpp"
 #include "rnic/work.hpp"
-#include "wire/rdmap.hpp"
 
 namespace rnic::rdmap {
 
+/// What the worker knows of a work request.
 struct SendSlot {
-  SendRequest work;
-  uint32_t length = 0;    ///< octets of the message; of a Read or atomic, of what it returns
-  uint32_t msn = 0;       ///< untagged messages, from the first pull on
-  uint64_t original = 0;  ///< atomic: what its response said
-  CompletionStatus status = CompletionStatus::Success;
-  bool started = false;   ///< some of it was pulled
-  bool released = false;  ///< the peer's TCP has all of it
-  bool answered = false;  ///< Read, atomic: its response was delivered
-  bool reported = false;  ///< the user knows
-  bool early = false;     ///< completes before its time: only ever true with a planted defect
+  const PostedSend* work;  ///< in the ring; after a flush, in memory of the queue
+  uint64_t original;       ///< atomic: what its response said
+  uint32_t msn;            ///< untagged messages, from the first pull on
+  CompletionStatus status;
+  bool started;   ///< some of it was pulled
+  bool released;  ///< the peer's TCP has all of it
+  bool answered;  ///< Read, atomic: its response was delivered
+  bool reported;  ///< the user knows
+  bool early;     ///< completes before its time: only ever true with a planted defect
 
+  /// As a message has it; who posts a longer one learns so when its turn comes.
+  [[nodiscard]] uint32_t length() const { return static_cast<uint32_t>(work->length); }
   /// May be told to the user once everything before it was.
   [[nodiscard]] bool done() const {
     if (status != CompletionStatus::Success) return true;
-    return (released || early) && (!has_response(work.opcode) || answered);
+    return (released || early) && (!has_response(work->opcode) || answered);
   }
 };
 
-/// A ring with four marks: free <= report <= tail and free <= next <= tail. Sequence numbers run
-/// modulo 2^32; they name a slot and its generation at once. A slot stays until its records are
-/// acknowledged, because a retransmission is rebuilt from it, even when the user was told of it
-/// before (a flush).
+/// The ring that the application posts into, and three marks of the worker's: free <= report <=
+/// end and free <= next <= end. Sequence numbers run modulo 2^32; they name a slot and its
+/// generation at once.
+///
+/// While the endpoint works, free is report: a request is told of when its records are
+/// acknowledged. A flush tells of all of them at once, and a retransmission of those that were
+/// begun is still rebuilt from them: abandon() takes copies of these, so that the ring is the
+/// application's. What it posts from then on passes through without a slot.
 class SendQueue {
  public:
   explicit SendQueue(uint32_t depth)
-      : depth_(depth),
+      : ring_(depth, kMaxUnits),
         mask_(std::bit_ceil(depth < 1 ? 1u : depth) - 1),
         slots_(size_t{mask_} + 1) {}
 
   /// What a queue asks the machine for.
   [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
-    return base::ZeroArray<SendSlot>::octets_for(std::bit_ceil(depth < 1 ? uint64_t{1} : depth));
+    return WorkRing::octets_for(depth, kMaxUnits) +
+           base::ZeroArray<SendSlot>::octets_for(std::bit_ceil(depth < 1 ? uint64_t{1} : depth));
   }
 
-  [[nodiscard]] bool has_room() const { return tail_ - free_ < depth_; }
-  SendSlot& push(const SendRequest& work) {
-    RNIC_CHECK(has_room());
-    SendSlot& slot = at(tail_++);
-    slot.work.id = work.id;
-    slot.work.opcode = work.opcode;
-    slot.work.signaled = work.signaled;
-    slot.work.solicited = work.solicited;
-    slot.work.fence = work.fence;
-    slot.work.sge_count = work.sge_count;
-    std::copy_n(work.sges.begin(), work.sge_count, slot.work.sges.begin());
-    slot.work.remote_stag = work.remote_stag;
-    slot.work.remote_offset = work.remote_offset;
-    if (is_atomic(work.opcode)) slot.work.atomic = work.atomic;
-    if (work.opcode == Opcode::Immediate) slot.work.immediate = work.immediate;
-    slot.length = own_length(work);
-    slot.msn = 0;
-    slot.original = 0;
-    slot.status = CompletionStatus::Success;
-    slot.started = slot.released = slot.answered = slot.reported = slot.early = false;
+  // --- Application: one thread at a time ---
+
+  [[nodiscard]] bool has_room() const { return ring_.has_room(); }
+  /// Only when has_room(), and with a list of SGEs that is not too long.
+  void post(const SendRequest& work) {
+    const size_t size = PostedSend::size_for(work);
+    PostedSend::write(work, ring_.write(WorkRing::units_of(size)));
+    ring_.publish();
+  }
+
+  // --- Worker ---
+
+  /// Has something been posted that is neither accepted nor passed?
+  [[nodiscard]] bool has_posted() { return ring_.front() != nullptr; }
+  /// Makes a slot of the oldest that was posted; only when has_posted().
+  SendSlot& accept() {
+    SendSlot& slot = at(end_++);
+    slot = {.work = &take(),
+            .original = 0,
+            .msn = 0,
+            .status = CompletionStatus::Success,
+            .started = false,
+            .released = false,
+            .answered = false,
+            .reported = false,
+            .early = false};
     return slot;
+  }
+  /// Takes the oldest that was posted without a slot, and gives its place back; only when
+  /// has_posted(), and after abandon(). \return what to tell the user of.
+  Completion pass() {
+    const PostedSend& work = take();
+    const Completion completion{.id = work.id, .opcode = work.opcode};
+    ring_.retire();
+    return completion;
   }
 
   [[nodiscard]] SendSlot& at(uint32_t seq) { return slots_[seq & mask_]; }
   [[nodiscard]] const SendSlot& at(uint32_t seq) const { return slots_[seq & mask_]; }
-  /// Behind the last slot that was filled.
-  [[nodiscard]] uint32_t end() const { return tail_; }
-  [[nodiscard]] bool holds(uint32_t seq) const { return seq - free_ < tail_ - free_; }
+  /// Behind the last slot.
+  [[nodiscard]] uint32_t end() const { return end_; }
+  [[nodiscard]] bool holds(uint32_t seq) const { return seq - free_ < end_ - free_; }
 
   /// The slot whose message is pulled next; only when has_next().
-  [[nodiscard]] bool has_next() const { return next_ != tail_; }
+  [[nodiscard]] bool has_next() const { return next_ != end_; }
   [[nodiscard]] uint32_t next() const { return next_; }
   void advance() { ++next_; }
-  /// Nothing of the rest will be pulled.
-  void abandon() { next_ = tail_; }
 
   /// The oldest slot that the user was not told of; only when has_unreported().
-  [[nodiscard]] bool has_unreported() const { return report_ != tail_; }
+  [[nodiscard]] bool has_unreported() const { return report_ != end_; }
   [[nodiscard]] uint32_t report() const { return report_; }
-  /// The slot at report() was told.
+  /// The slot at report() was told: its place is the application's.
   void retire() {
     at(report_++).reported = true;
     if (next_ - free_ < report_ - free_) next_ = report_;
     free_slots();
+    ring_.retire();
   }
   void free_slots() {
     while (free_ != report_ && (at(free_).released || !at(free_).started)) ++free_;
   }
 
- private:
-  [[nodiscard]] static uint32_t own_length(const SendRequest& work) {
-    if (is_atomic(work.opcode)) return kAtomicSize;
-    if (work.opcode == Opcode::Immediate) return wire::rdmap::kImmediateSize;
-    return static_cast<uint32_t>(work.length());
+  /// Nothing of the rest will be pulled, and no slot is made any more. Where there is no memory for
+  /// the copies nothing will be rebuilt once the user was told.
+  void abandon() {
+    next_ = end_;
+    size_t octets = 0;
+    for (uint32_t seq = free_; seq != end_; ++seq) octets += octets_kept(seq);
+    if (octets == 0) return;
+    kept_.reset(new (std::nothrow) std::byte[octets]);
+    std::byte* place = kept_.get();
+    for (uint32_t seq = free_; seq != end_; ++seq) {
+      const size_t size = octets_kept(seq);
+      SendSlot& slot = at(seq);
+      if (place == nullptr) slot.started = false;
+      if (place == nullptr || size == 0) continue;
+      std::memcpy(place, slot.work, size);
+      slot.work = &PostedSend::at(place);
+      place += size;
+    }
   }
 
-  uint32_t depth_;
+ private:
+  static constexpr uint32_t kMaxUnits = WorkRing::units_of(PostedSend::kSizeMax);
+
+  /// What of a slot has to outlive its place in the ring.
+  [[nodiscard]] size_t octets_kept(uint32_t seq) const {
+    const SendSlot& slot = at(seq);
+    return slot.started && !slot.released ? slot.work->size() : 0;
+  }
+  const PostedSend& take() {
+    const PostedSend& work = PostedSend::at(ring_.front());
+    ring_.take(WorkRing::units_of(work.size()));
+    return work;
+  }
+
+  WorkRing ring_;
   uint32_t mask_;
   base::ZeroArray<SendSlot> slots_;
+  std::unique_ptr<std::byte[]> kept_;
   uint32_t free_ = 0;    // oldest slot in use
   uint32_t report_ = 0;  // oldest slot not told to the user
   uint32_t next_ = 0;    // next slot to pull
-  uint32_t tail_ = 0;    // next slot to fill
+  uint32_t end_ = 0;     // next slot to make
 };
 
 }  // namespace rnic::rdmap

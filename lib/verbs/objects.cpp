@@ -165,8 +165,7 @@ Status QueuePair::post_fetch_add(uint64_t id, const RemoteAddress& remote, uint6
   SendRequest request;
   request.id = id;
   request.opcode = Opcode::FetchAdd;
-  request.remote_stag = remote.stag;
-  request.remote_offset = remote.offset;
+  request.remote = remote;
   request.atomic.data = add;
   request.atomic.mask = boundaries;
   return post_send(request);
@@ -177,8 +176,7 @@ Status QueuePair::post_compare_swap(uint64_t id, const RemoteAddress& remote, ui
   SendRequest request;
   request.id = id;
   request.opcode = Opcode::CompareSwap;
-  request.remote_stag = remote.stag;
-  request.remote_offset = remote.offset;
+  request.remote = remote;
   request.atomic = {swap, swap_mask, compare, compare_mask};
   return post_send(request);
 }

@@ -259,8 +259,7 @@ class Answers : public Station {
     SendRequest w;
     w.id = 99;
     w.opcode = opcode;
-    w.sge_count = 1;
-    w.sges[0] = {kSink, opcode == Opcode::Read ? kAsked : 8, sink_};
+    w.sges = {{kSink, opcode == Opcode::Read ? kAsked : 8, sink_}};
     EXPECT_EQ(talk.qp->post_send(w), device::PostResult::Ok);
     EXPECT_TRUE(run_until([&] {
       listen_to(talk);

@@ -129,10 +129,9 @@ class Middlebox : public ::testing::TestWithParam<int> {
   }
   SendRequest work(Opcode opcode, uint32_t i, const std::vector<uint8_t>& local, mem::Stag stag,
                    mem::Stag remote) const {
-    SendRequest w{.id = i, .opcode = opcode, .sge_count = 1};
-    w.remote_stag = remote.value;
-    w.remote_offset = reinterpret_cast<uint64_t>(target_.data()) + uint64_t{i} * kSlot;
-    w.sges[0] = {reinterpret_cast<uint64_t>(local.data()) + uint64_t{i} * kSlot, kSlot, stag.value};
+    SendRequest w{.id = i, .opcode = opcode};
+    w.remote = {remote.value, reinterpret_cast<uint64_t>(target_.data()) + uint64_t{i} * kSlot};
+    w.sges = {{reinterpret_cast<uint64_t>(local.data()) + uint64_t{i} * kSlot, kSlot, stag.value}};
     return w;
   }
   void expect_slot(const std::vector<uint8_t>& memory, uint32_t i) {

@@ -22,8 +22,7 @@ TEST_F(Revocation, WhileInFlight_UNH_SEC_01) {
     const mem::Stag from = left().add(source, a->spec().pd, {});
     const mem::Stag to = right().add(target, b->spec().pd, Access::RemoteWrite);
     auto w = work(Opcode::Write, 1, source, from, kSize);
-    w.remote_stag = to.value;
-    w.remote_offset = reinterpret_cast<uint64_t>(target.data());
+    w.remote = {to.value, reinterpret_cast<uint64_t>(target.data())};
     ASSERT_EQ(a->post_send(w), device::PostResult::Ok);
     std::vector<Completion> done;
     const auto completed = [&] {

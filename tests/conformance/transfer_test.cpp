@@ -53,8 +53,7 @@ TEST_F(Lengths, AroundMultiplesOfTheMulpdu_UNH_DDP_11) {
           ASSERT_EQ(b->post_receive(receive(tried, far, there, kMost)), device::PostResult::Ok);
         }
         auto w = work(opcode, tried, near, here, n);
-        w.remote_stag = there.value;
-        w.remote_offset = reinterpret_cast<uint64_t>(far.data());
+        w.remote = {there.value, reinterpret_cast<uint64_t>(far.data())};
         EXPECT_EQ(carry(w, read ? right() : left()), n == 0 ? 1u : (n + room - 1) / room) << n;
         if (opcode == Opcode::Send) {
           const auto got = right().completions(b->spec().receive_cq);

@@ -29,7 +29,6 @@ constexpr uint32_t kAheadUnit = 64;
 class Owner final : public rdmap::EndpointOwner {
  public:
   void send_completed(const rnic::Completion&) override {}
-  void send_retired() override {}
   void receive_completed(const rnic::Completion&) override {}
   void event(const rdmap::EndpointEvent&, base::Now) override {}
 };
@@ -52,7 +51,7 @@ class Half {
         table_(16, {1, 2}),
         hold_(mpa::make_hold_store(256u << 10)),
         session_(config(markers), mpa::Role::Responder, *hold_, mpa_counters_, starter_, {}),
-        endpoint_(endpoint_config(), table_, rdmap_counters_, owner_) {
+        endpoint_(endpoint_config(), table_, rdmap_counters_, owner_, {sends_, receives_}) {
     std::memset(memory_.data() + kGuard, 0, kRegion);
     mem::RegionSpec spec;
     spec.address = memory_.data() + kGuard;
@@ -63,9 +62,9 @@ class Half {
     spec.zero_based = true;
     const auto stag = table_.add(spec);
     rnic::ReceiveRequest receive;
-    receive.sge_count = 1;
-    receive.sges[0] = {0, 1024, stag->value};
-    for (int i = 0; i < 8; ++i) endpoint_.receive(receive);
+    receive.sges = {{0, 1024, stag->value}};
+    for (int i = 0; i < 8; ++i) receives_.post(receive);
+    endpoint_.serve();
     start();
   }
 
@@ -96,7 +95,6 @@ class Half {
     rdmap::EndpointConfig config;
     config.qp = 1;
     config.pd = 1;
-    config.send_depth = config.receive_depth = 16;
     config.ird = config.ord = 4;
     return config;
   }
@@ -158,6 +156,8 @@ class Half {
   Owner owner_;
   rnic::test::FakeStream stream_;
   mpa::Session session_;
+  rdmap::SendQueue sends_{16};
+  rdmap::ReceiveQueue receives_{16};
   rdmap::Endpoint endpoint_;
   std::vector<base::Range> committed_;
   uint64_t ordered_ = 0;

@@ -107,8 +107,7 @@ class Side {
   }
   void post_receive(device::QueuePair& qp, uint32_t at, uint32_t length) {
     rnic::ReceiveRequest work;
-    work.sge_count = 1;
-    work.sges[0] = sge(at, length);
+    work.sges = {sge(at, length)};
     static_cast<void>(qp.post_receive(work));
   }
   void post_send(device::QueuePair& qp, Input& input, const Side& peer) {
@@ -118,11 +117,11 @@ class Side {
     const bool atomic = rnic::is_atomic(work.opcode);
     const bool none =
         work.opcode == rnic::Opcode::Immediate || work.opcode == rnic::Opcode::LocalInvalidate;
-    work.sge_count = none ? 0 : 1;
     const uint16_t at = input.number();
-    work.sges[0] = sge(at % kRegion, atomic ? 8 : input.number() % 4096);
-    work.remote_stag = none ? stag.value : peer.stag.value;
-    work.remote_offset = input.number() & (atomic ? ~uint64_t{7} : ~uint64_t{0});
+    const uint32_t length = atomic ? 8 : input.number() % 4096;
+    if (!none) work.sges = {sge(at % kRegion, length)};
+    work.remote = {peer.stag.value, input.number() & (atomic ? ~uint64_t{7} : ~uint64_t{0})};
+    work.invalidate_stag = none ? stag.value : peer.stag.value;
     static_cast<void>(qp.post_send(work));
   }
   void register_region() {

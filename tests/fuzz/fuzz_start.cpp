@@ -33,7 +33,6 @@ constexpr uint32_t kRegion = 4096;
 class Owner final : public rdmap::EndpointOwner {
  public:
   void send_completed(const rnic::Completion&) override {}
-  void send_retired() override {}
   void receive_completed(const rnic::Completion&) override {}
   void event(const rdmap::EndpointEvent&, base::Now) override {}
 };
@@ -91,7 +90,7 @@ class Half {
   explicit Half(const Choices& choices)
       : choices_(choices),
         session_(make_session()),
-        endpoint_(settings(), table_, counts_, owner_) {
+        endpoint_(settings(), table_, counts_, owner_, {sends_, receives_}) {
     mem::RegionSpec spec;
     spec.address = memory_.begin();
     spec.length = kRegion;
@@ -151,7 +150,6 @@ class Half {
     rdmap::EndpointConfig config;
     config.qp = 1;
     config.pd = 1;
-    config.send_depth = config.receive_depth = 16;
     config.ird = config.ord = 4;
     return config;
   }
@@ -190,6 +188,8 @@ class Half {
   Owner owner_;
   rnic::test::FakeStream stream_;
   std::unique_ptr<mpa::StartSession> session_;
+  rdmap::SendQueue sends_{16};
+  rdmap::ReceiveQueue receives_{16};
   rdmap::Endpoint endpoint_;
   uint64_t received_ = 0;
   uint64_t sent_ = 0;

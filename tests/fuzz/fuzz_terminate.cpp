@@ -40,12 +40,12 @@ class Blamed {
 
   void post(uint8_t what) {
     const auto opcode = static_cast<rnic::Opcode>(what % 10);
-    if (opcode == rnic::Opcode::Receive || !node_.endpoint.can_send()) return;
+    if (opcode == rnic::Opcode::Receive || !node_.sends.has_room()) return;
     const uint32_t length = rnic::is_atomic(opcode) ? 8u : (what >> 4) * 100u;
     const bool none = opcode == rnic::Opcode::Immediate || opcode == rnic::Opcode::LocalInvalidate;
     rnic::SendRequest work = node_.work(++posted_, opcode, 0, none ? 0 : length);
-    work.remote_stag = node_.all;
-    node_.endpoint.send(work);
+    work.remote.stag = work.invalidate_stag = node_.all;
+    node_.send(work);
   }
   void pull() { static_cast<void>(end_.pull()); }
   void release() { end_.release_up_to(++released_); }

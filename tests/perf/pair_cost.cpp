@@ -93,8 +93,7 @@ struct Host {
   }
   void post_receive() {
     ReceiveRequest request;
-    request.sge_count = 1;
-    request.sges[0] = sge();
+    request.sges = {sge()};
     if (qp->post_receive(request) != device::PostResult::Ok) {
       fail("a receive was refused");
     }
@@ -184,18 +183,15 @@ void post_write(World& world) {
   SendRequest request;
   request.id = world.posted;
   request.opcode = Opcode::Write;
-  request.sge_count = 1;
-  request.sges[0] = world.left.sge();
-  request.remote_stag = world.right.stag.value;
-  request.remote_offset = world.right.address();
+  request.sges = {world.left.sge()};
+  request.remote = {world.right.stag.value, world.right.address()};
   world.left.post(request);
 }
 
 void post_send(Host& from, uint64_t id) {
   SendRequest request;
   request.id = id;
-  request.sge_count = 1;
-  request.sges[0] = from.sge();
+  request.sges = {from.sge()};
   from.post(request);
 }
 

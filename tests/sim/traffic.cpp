@@ -166,8 +166,8 @@ bool Flow::post_receive() {
   ReceiveRequest work;
   work.id = receive.id;
   for (const Piece& piece : receive.pieces) {
-    work.sges[work.sge_count++] = {piece.region->base + piece.slice.offset, piece.slice.length,
-                                   piece.region->stag.value};
+    work.sges.push_back(
+        {piece.region->base + piece.slice.offset, piece.slice.length, piece.region->stag.value});
   }
   if (to_.qp->post_receive(work) != device::PostResult::Ok) {
     release(receive.pieces);
@@ -241,14 +241,14 @@ SendRequest Flow::make_work(const Job& job) const {
   work.fence = job.plan.fence;
   work.solicited = job.plan.operation == Operation::SendSolicited;
   for (const Piece& piece : job.local) {
-    work.sges[work.sge_count++] = {piece.region->base + piece.slice.offset, piece.slice.length,
-                                   piece.region->stag.value};
+    work.sges.push_back(
+        {piece.region->base + piece.slice.offset, piece.slice.length, piece.region->stag.value});
   }
   if (job.remote.region != nullptr) {
-    work.remote_stag = job.remote.region->stag.value;
-    work.remote_offset = job.remote.region->base + job.remote.slice.offset;
+    work.remote = {job.remote.region->stag.value,
+                   job.remote.region->base + job.remote.slice.offset};
   }
-  if (job.plan.operation == Operation::SendInvalidate) work.remote_stag = job.invalidate.value;
+  if (job.plan.operation == Operation::SendInvalidate) work.invalidate_stag = job.invalidate.value;
   work.atomic = job.operands;
   if (job.plan.operation == Operation::Immediate) work.immediate = immediate_of(job);
   return work;

@@ -111,27 +111,26 @@ SendRequest ViolationCase::offence() {
   work.opcode = is_read(violation_)   ? Opcode::Read
                 : is_send(violation_) ? Opcode::Send
                                       : Opcode::Write;
-  work.remote_stag = target_->stag.value;
-  work.remote_offset = target_->base + 1000;
+  work.remote = {target_->stag.value, target_->base + 1000};
   switch (violation_) {
-    case Violation::WriteUnknownStag: work.remote_stag += 0x4000'0000u; break;
+    case Violation::WriteUnknownStag: work.remote.stag += 0x4000'0000u; break;
     case Violation::WriteWrongKey:
     case Violation::ReadWrongKey:
-      work.remote_stag ^= 1u + static_cast<uint32_t>(prng_.below(255));
+      work.remote.stag ^= 1u + static_cast<uint32_t>(prng_.below(255));
       break;
     case Violation::WriteOutside:
     case Violation::ReadOutside:
-      work.remote_offset = target_->base + kRegion + prng_.below(100);
+      work.remote.offset = target_->base + kRegion + prng_.below(100);
       break;
     case Violation::WriteOnePast:
     case Violation::ReadOnePast:
       length = static_cast<uint32_t>(prng_.between(1, 150));  // one segment at any MTU
-      work.remote_offset = target_->base + kRegion + 1 - length;
+      work.remote.offset = target_->base + kRegion + 1 - length;
       break;
     case Violation::WriteWrap:
     case Violation::ReadWrap:
       length = static_cast<uint32_t>(prng_.between(2, 150));
-      work.remote_offset = UINT64_MAX - prng_.below(length - 1);
+      work.remote.offset = UINT64_MAX - prng_.below(length - 1);
       break;
     case Violation::SendTooLong: length = 301; break;
     case Violation::SendInvalidateForeign:
@@ -141,8 +140,7 @@ SendRequest ViolationCase::offence() {
     default: break;
   }
   Region& local = is_read(violation_) ? *sink_ : *source_;
-  work.sge_count = 1;
-  work.sges[0] = {local.base + kBadAt, length, local.stag.value};
+  work.sges = {{local.base + kBadAt, length, local.stag.value}};
   return work;
 }
 
@@ -155,11 +153,9 @@ void ViolationCase::post_writes(bool late) {
   SendRequest work;
   work.id = late ? 2 : 0;
   work.opcode = Opcode::Write;
-  work.sge_count = 1;
-  work.sges[0] = {source_->base + (late ? kLateSource : 0), late ? kLate : kGood,
-                  source_->stag.value};
-  work.remote_stag = target_->stag.value;
-  work.remote_offset = target_->base + (late ? kLateAt : 0);
+  work.sges = {
+      {source_->base + (late ? kLateSource : 0), late ? kLate : kGood, source_->stag.value}};
+  work.remote = {target_->stag.value, target_->base + (late ? kLateAt : 0)};
   if (from_.qp->post_send(work) != device::PostResult::Ok) fail("a good Write was refused");
 }
 
@@ -173,8 +169,7 @@ void ViolationCase::post() {
   if (wants_receive) {
     ReceiveRequest work;
     work.id = 77;
-    work.sge_count = 1;
-    work.sges[0] = {receive_->base + 500, 300, receive_->stag.value};
+    work.sges = {{receive_->base + 500, 300, receive_->stag.value}};
     if (to_.qp->post_receive(work) != device::PostResult::Ok) fail("a receive was refused");
     receives_ = 1;
   }

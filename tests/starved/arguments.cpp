@@ -67,10 +67,8 @@ Status trace(World& w, size_t events) {
 SendRequest widest() {
   SendRequest request;
   request.id = kMost64;
-  request.sge_count = kMaxSge;
-  for (Sge& sge : request.sges) sge = {kMost64, kMost32, kMost32};
-  request.remote_stag = kMost32;
-  request.remote_offset = kMost64;
+  while (request.sges.size() < kMaxSge) request.sges.push_back({kMost64, kMost32, kMost32});
+  request.remote = {kMost32, kMost64};
   request.atomic = {kMost64, kMost64, kMost64, kMost64};
   return request;
 }
@@ -118,8 +116,8 @@ std::vector<Extreme> resources() {
       {"MemoryRegion::sge",
        [](World& w) {
          w.a = w.end(w.near());
-         SendRequest request{.id = 1, .sge_count = 1};
-         request.sges[0] = w.a.region.sge(kMost64, kMost32);
+         SendRequest request{.id = 1};
+         request.sges = {w.a.region.sge(kMost64, kMost32)};
          return w.a.qp.post_send(request);
        },
        false},
@@ -140,13 +138,14 @@ std::vector<Extreme> work() {
        [](World& w) {
          w.a = w.end(w.near());
          SendRequest request = widest();
-         request.sge_count = kMost32;
+         while (request.sges.size() < 100'000) request.sges.push_back({});
          return w.a.qp.post_send(request);
        }},
       {"QueuePair::post_receive",
        [](World& w) {
          w.a = w.end(w.near());
-         ReceiveRequest request{.id = kMost64, .sge_count = kMost32};
+         ReceiveRequest request{.id = kMost64};
+         while (request.sges.size() < 100'000) request.sges.push_back({});
          return w.a.qp.post_receive(request);
        }},
       {"QueuePair::post_fetch_add",

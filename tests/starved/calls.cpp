@@ -144,10 +144,9 @@ void send_octets(World& w) {
 }
 
 SendRequest a_write(World& w) {
-  SendRequest request{.id = 7, .opcode = Opcode::Write, .sge_count = 1};
-  request.sges[0] = w.a.region.sge(0, 700);
-  request.remote_stag = w.b.region.stag();
-  request.remote_offset = w.b.region.address();
+  SendRequest request{.id = 7, .opcode = Opcode::Write};
+  request.sges = {w.a.region.sge(0, 700)};
+  request.remote = {w.b.region.stag(), w.b.region.address()};
   return request;
 }
 
@@ -453,7 +452,7 @@ std::vector<Call> post_calls() {
          // A full queue is one, whether there is memory to say so at length or not.
          const Outcome full = of(w.a.qp.post_send(a_write(w)));
          SendRequest wrong = a_write(w);
-         wrong.sge_count = 17;
+         while (wrong.sges.size() < 17) wrong.sges.push_back({});
          const Outcome bad = of(w.a.qp.post_send(wrong));
          // A worker may have flushed some meanwhile.
          const bool told = full.code == ErrorCode::ResourceExhausted && full.told;
@@ -464,13 +463,13 @@ std::vector<Call> post_calls() {
        nullptr},
       {"QueuePair::post_receive", connected,
        [](World& w) {
-         ReceiveRequest receive{.id = 9, .sge_count = 1};
-         receive.sges[0] = w.b.region.sge(0, 64);
+         ReceiveRequest receive{.id = 9};
+         receive.sges = {w.b.region.sge(0, 64)};
          return of(w.b.qp.post_receive(receive));
        },
        [](World& w) {
-         SendRequest send{.id = 8, .sge_count = 1};
-         send.sges[0] = w.a.region.sge(0, 64);
+         SendRequest send{.id = 8};
+         send.sges = {w.a.region.sge(0, 64)};
          must(w.a.qp.post_send(send));
          one_completion(w, w.b.cq);
        }},
@@ -798,7 +797,7 @@ std::vector<Call> background_calls() {
        [](World& w) {
          connected(w);
          SendRequest wrong = a_write(w);
-         wrong.remote_stag ^= 0x100;
+         wrong.remote.stag ^= 0x100;
          must(w.a.qp.post_send(wrong));
        },
        many_turns, nullptr, Where::Everywhere, true},

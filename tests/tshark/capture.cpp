@@ -37,7 +37,7 @@ void one_connection(World& world) {
     post(send);
     SendRequest invalidate = request(Opcode::SendInvalidate, from.region.sge(0, 61));
     invalidate.solicited = solicited;
-    invalidate.remote_stag = (solicited ? second : first).region.stag();
+    invalidate.invalidate_stag = (solicited ? second : first).region.stag();
     post(invalidate);
   }
   post(request(Opcode::Write, from.all(), to));

@@ -403,8 +403,7 @@ TEST_F(Requests, BothDisconnectWithWorkOutstanding_CM_04) {
     }
     for (size_t i = 0; i < 2; ++i) {
       auto write = work(Opcode::Write, 1, source[i], from[i], size);
-      write.remote_stag = to[1 - i].value;
-      write.remote_offset = reinterpret_cast<uint64_t>(sink[1 - i].data());
+      write.remote = {to[1 - i].value, reinterpret_cast<uint64_t>(sink[1 - i].data())};
       ASSERT_EQ(qps[i]->post_send(write), PostResult::Ok);
       ASSERT_EQ(qps[i]->post_send({.id = 2}), PostResult::Ok);  // an empty Send
       ASSERT_TRUE(hosts_[i]->device->disconnect(*qps[i], now_).has_value());

@@ -23,7 +23,11 @@ TEST_F(Connections, AFlushedPlaceIsFreeForTheNextPost_BUG_09) {
   });
   uint64_t completed = 0;
   for (uint64_t posted = 0; completed < 200000;) {
-    if (qp->post_send(work) == PostResult::Ok) ++posted;
+    const PostResult result = qp->post_send(work);
+    if (posted - completed < kDepth) {
+      EXPECT_EQ(result, PostResult::Ok);
+    }
+    if (result == PostResult::Ok) ++posted;
     std::array<Completion, kDepth> done;
     const uint32_t n = qp->spec().send_cq->poll(done);
     for (uint32_t i = 0; i < n; ++i) EXPECT_EQ(done[i].status, CompletionStatus::Flushed);

@@ -156,16 +156,14 @@ class DevicePair : public ::testing::Test {
     SendRequest w;
     w.id = id;
     w.opcode = opcode;
-    w.sge_count = 1;
-    w.sges[0] = {reinterpret_cast<uint64_t>(memory.data()), length, stag.value};
+    w.sges = {{reinterpret_cast<uint64_t>(memory.data()), length, stag.value}};
     return w;
   }
   static ReceiveRequest receive(uint64_t id, const std::vector<uint8_t>& memory, mem::Stag stag,
                                 uint32_t length) {
     ReceiveRequest w;
     w.id = id;
-    w.sge_count = 1;
-    w.sges[0] = {reinterpret_cast<uint64_t>(memory.data()), length, stag.value};
+    w.sges = {{reinterpret_cast<uint64_t>(memory.data()), length, stag.value}};
     return w;
   }
   static std::vector<uint8_t> octets(size_t n, uint8_t seed) {

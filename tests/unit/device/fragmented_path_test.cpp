@@ -88,11 +88,10 @@ class Path : public ::testing::Test {
     for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<uint8_t>(i * 31 + i / 255);
     SendRequest write;
     write.opcode = Opcode::Write;
-    write.sge_count = 1;
-    write.sges[0] = {reinterpret_cast<uint64_t>(source.data()), 300'000,
-                     left_.add(source, Access::LocalRead).value};
-    write.remote_stag = right_.add(sink, Access::RemoteWrite).value;
-    write.remote_offset = reinterpret_cast<uint64_t>(sink.data());
+    write.sges = {{reinterpret_cast<uint64_t>(source.data()), 300'000,
+                   left_.add(source, Access::LocalRead).value}};
+    write.remote = {right_.add(sink, Access::RemoteWrite).value,
+                    reinterpret_cast<uint64_t>(sink.data())};
     ASSERT_EQ(left_.qp->post_send(write), PostResult::Ok);
     left_.device->ring_doorbell(left_.qp->number());
     std::array<Completion, 4> done;

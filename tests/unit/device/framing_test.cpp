@@ -46,21 +46,18 @@ class Framing : public DevicePair {
     const auto inbox_stag = right().add(inbox, b->spec().pd, Access::LocalWrite);
     ASSERT_EQ(b->post_receive(receive(9, inbox, inbox_stag, 4096)), PostResult::Ok);
     auto write = work(Opcode::Write, 1, source, source_stag, kSize);
-    write.remote_stag = target_stag.value;
-    write.remote_offset = reinterpret_cast<uint64_t>(target.data());
+    write.remote = {target_stag.value, reinterpret_cast<uint64_t>(target.data())};
     ASSERT_EQ(a->post_send(write), PostResult::Ok);
     uint32_t posted = 1;
     for (uint32_t i = 0; i < 60; ++i) {
       auto small = work(Opcode::Write, 2 + i, source, source_stag, 1 + i * 3);
-      small.remote_stag = target_stag.value;
-      small.remote_offset = reinterpret_cast<uint64_t>(target.data());
+      small.remote = {target_stag.value, reinterpret_cast<uint64_t>(target.data())};
       ASSERT_EQ(a->post_send(small), PostResult::Ok);
       ++posted;
     }
     ASSERT_EQ(a->post_send(work(Opcode::Send, 100, source, source_stag, 4000)), PostResult::Ok);
     auto read = work(Opcode::Read, 101, back, back_stag, kSize);
-    read.remote_stag = target_stag.value;
-    read.remote_offset = reinterpret_cast<uint64_t>(target.data());
+    read.remote = {target_stag.value, reinterpret_cast<uint64_t>(target.data())};
     ASSERT_EQ(a->post_send(read), PostResult::Ok);
     posted += 2;
     uint32_t done = 0;
@@ -171,8 +168,7 @@ class FramedReads : public DevicePair {
     for (uint32_t i = 0; i < 16; ++i) {
       auto w = work(Opcode::Read, i, sink_, here, 100);
       w.sges[0].address += 100ull * i;
-      w.remote_stag = there.value;
-      w.remote_offset = reinterpret_cast<uint64_t>(source_.data()) + 100ull * i;
+      w.remote = {there.value, reinterpret_cast<uint64_t>(source_.data()) + 100ull * i};
       EXPECT_EQ(a->post_send(w), PostResult::Ok);
     }
     size_t answered = 0, done = 0;

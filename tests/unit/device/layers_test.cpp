@@ -19,8 +19,7 @@ class Layers : public DevicePair {
   }
   SendRequest to_right(Opcode opcode, uint64_t id, uint32_t length) {
     auto w = work(opcode, id, memory_[0], stag_[0], length);
-    w.remote_stag = stag_[1].value;
-    w.remote_offset = reinterpret_cast<uint64_t>(memory_[1].data());
+    w.remote = {stag_[1].value, reinterpret_cast<uint64_t>(memory_[1].data())};
     return w;
   }
   static constexpr size_t kSize = 200'000;
@@ -117,8 +116,7 @@ TEST_F(SharedWord, StreamsOfOneDevice_R7306_5_11) {
             SendRequest w;
             w.id = posted[i]++;
             w.opcode = Opcode::FetchAdd;
-            w.remote_stag = stags[i].value;
-            w.remote_offset = reinterpret_cast<uint64_t>(&word);
+            w.remote = {stags[i].value, reinterpret_cast<uint64_t>(&word)};
             w.atomic.data = 1;
             EXPECT_EQ(from[i]->post_send(w), PostResult::Ok);
           }

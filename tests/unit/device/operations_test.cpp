@@ -112,7 +112,7 @@ class Operations : public Streams {
         return;
       case State::Terminated: {
         auto offence = work(Opcode::Write, 1, near_, here_, 8);
-        offence.remote_stag = there_.value ^ 1;
+        offence.remote.stag = there_.value ^ 1;
         EXPECT_EQ(qp_->post_send(offence), PostResult::Ok);
         EXPECT_TRUE(run_until([&] { return left().has<event::TerminateReceived>(); }));
         return;
@@ -142,10 +142,9 @@ class Operations : public Streams {
     SendRequest w;
     w.id = 7;
     w.opcode = opcode;
-    w.sge_count = bare ? 0 : 1;
-    w.sges[0] = {reinterpret_cast<uint64_t>(near_.data()), 8, here_.value};
-    w.remote_stag = opcode == LocalInvalidate ? here_.value : there_.value;
-    w.remote_offset = reinterpret_cast<uint64_t>(far_.data());
+    if (!bare) w.sges = {{reinterpret_cast<uint64_t>(near_.data()), 8, here_.value}};
+    w.remote = {there_.value, reinterpret_cast<uint64_t>(far_.data())};
+    w.invalidate_stag = opcode == LocalInvalidate ? here_.value : there_.value;
     return w;
   }
   /// What completes of the left queue pair within a while.
@@ -372,21 +371,20 @@ TEST(EveryState, Deregister) {
 TEST(EveryState, RequestsThatAreNone) {
   for_each_state([](State, Operations& w) {
     SendRequest many = w.request(Opcode::Read);
-    many.sge_count = 2;
+    many.sges.push_back(many.sges[0]);
     EXPECT_EQ(w.qp_->post_send(many), PostResult::TooManySge);
     many.opcode = Opcode::Write;
-    many.sge_count = kMaxSge + 1;
+    while (many.sges.size() <= kMaxSge) many.sges.push_back({});
     EXPECT_EQ(w.qp_->post_send(many), PostResult::TooManySge);
     SendRequest atomic = w.request(Opcode::FetchAdd);
     atomic.sges[0].length = 7;
     EXPECT_EQ(w.qp_->post_send(atomic), PostResult::BadLength);
     EXPECT_EQ(w.qp_->post_send(w.request(Opcode::Receive)), PostResult::BadOpcode);
     SendRequest longest = w.request(Opcode::Write);
-    longest.sge_count = 2;
-    longest.sges[0].length = longest.sges[1].length = UINT32_MAX;
+    longest.sges = {{.length = UINT32_MAX}, {.length = UINT32_MAX}};
     EXPECT_EQ(w.qp_->post_send(longest), PostResult::TooLong);
     ReceiveRequest receives;
-    receives.sge_count = kMaxSge + 1;
+    while (receives.sges.size() <= kMaxSge) receives.sges.push_back({});
     EXPECT_EQ(w.qp_->post_receive(receives), PostResult::TooManySge);
     EXPECT_TRUE(w.completed(w.qp_->spec().send_cq).empty());
     EXPECT_TRUE(w.completed(w.qp_->spec().receive_cq).empty());

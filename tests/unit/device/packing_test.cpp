@@ -109,8 +109,7 @@ TEST_P(NagleChosen, EverythingEnds_MPA_A_2_01) {
   for (uint64_t i = 0; i < 20; ++i) {
     const Opcode opcode = i % 2 == 0 ? Opcode::Write : Opcode::Read;
     auto w = work(opcode, i, near, here, 20);
-    w.remote_stag = there.value;
-    w.remote_offset = reinterpret_cast<uint64_t>(far.data());
+    w.remote = {there.value, reinterpret_cast<uint64_t>(far.data())};
     ASSERT_EQ(a->post_send(w), PostResult::Ok);
   }
   size_t done = 0;

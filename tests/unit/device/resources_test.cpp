@@ -185,18 +185,20 @@ TEST_F(Resources, MemoryOfAConnectionHoldsItsEntriesToo) {
   EXPECT_GE(each, sizeof(Connection) + sizeof(base::Handle) + 2 * sizeof(void*));
 }
 
-// Queues cost as much as their entries, of which there are powers of two, and nothing beside them.
+// Queues cost as much as their entries, here powers of two of them, and less than one more of each.
 TEST_F(Resources, MemoryOfAQueuePairIsToldByTheEntry) {
   const auto octets = [](uint32_t send_depth, uint32_t receive_depth) {
     return QueuePair::octets_for({.send_depth = send_depth, .receive_depth = receive_depth});
   };
   const uint64_t send = octets(2, 1) - octets(1, 1);
   const uint64_t receive = octets(1, 2) - octets(1, 1);
-  EXPECT_GE(send, 2 * sizeof(SendRequest)) << "posted, and with the endpoint";
-  EXPECT_GE(receive, 2 * sizeof(ReceiveRequest)) << "posted, and with the endpoint";
+  EXPECT_GE(send, rdmap::PostedSend::kSizeMax + sizeof(rdmap::SendSlot));
+  EXPECT_GE(receive, rdmap::PostedReceive::kSizeMax + sizeof(rdmap::ReceiveSlot));
+  const uint64_t beside = octets(1, 1) - send - receive;
+  EXPECT_LT(beside, send + receive);
   for (const uint32_t depth : {1u, 16u, 4096u}) {
-    EXPECT_EQ(octets(depth, 2 * depth), depth * (send + 2 * receive)) << depth;
-    EXPECT_EQ(octets(2 * depth, depth), depth * (2 * send + receive)) << depth;
+    EXPECT_EQ(octets(depth, 2 * depth), beside + depth * (send + 2 * receive)) << depth;
+    EXPECT_EQ(octets(2 * depth, depth), beside + depth * (2 * send + receive)) << depth;
   }
 }
 

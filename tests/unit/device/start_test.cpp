@@ -119,8 +119,7 @@ TEST_F(Starts, TheAgreedOrdIsKept_CM6581_9_1_01_BUG_19) {
   for (uint32_t i = 0; i < 16; ++i) {
     auto w = work(Opcode::Read, i, sink, here, 100);
     w.sges[0].address += 100ull * i;
-    w.remote_stag = there.value;
-    w.remote_offset = reinterpret_cast<uint64_t>(source.data()) + 100ull * i;
+    w.remote = {there.value, reinterpret_cast<uint64_t>(source.data()) + 100ull * i};
     ASSERT_EQ(a->post_send(w), PostResult::Ok);
   }
   size_t done = 0;
@@ -468,8 +467,7 @@ TEST_F(LateReceiver, IsNudgedOnce_BUG_14) {
   const mem::Stag from = left().add(octets, a->spec().pd, Access::LocalWrite);
   const mem::Stag into = right().add(sink, b->spec().pd, Access::LocalWrite | Access::RemoteWrite);
   auto write = work(Opcode::Write, 1, octets, from, static_cast<uint32_t>(octets.size()));
-  write.remote_stag = into.value;
-  write.remote_offset = reinterpret_cast<uint64_t>(sink.data());
+  write.remote = {into.value, reinterpret_cast<uint64_t>(sink.data())};
   ASSERT_EQ(a->post_send(write), PostResult::Ok);
   run_for(std::chrono::milliseconds(205));
   EXPECT_EQ(nudges(), 0u);
@@ -767,8 +765,7 @@ TEST_F(Starts, SegmentsBeginWithFpdus_MPA_A_1_01_MPA00_7_3_01_MPA_5_1_02) {
   for (uint32_t burst = 0; burst < 20; ++burst) {
     for (uint32_t i = 0; i < 3; ++i) {
       auto w = work(Opcode::Write, i, source, from, 17'000 + 977 * i);
-      w.remote_stag = to.value;
-      w.remote_offset = reinterpret_cast<uint64_t>(target.data());
+      w.remote = {to.value, reinterpret_cast<uint64_t>(target.data())};
       ASSERT_EQ(a->post_send(w), PostResult::Ok);
     }
     size_t done = 0;

@@ -29,8 +29,7 @@ class Transfer : public DevicePair {
 
   SendRequest aimed(Opcode opcode, uint64_t id, uint32_t length) {
     auto w = work(opcode, id, source_, source_stag_, length);
-    w.remote_stag = target_stag_.value;
-    w.remote_offset = reinterpret_cast<uint64_t>(target_.data());
+    w.remote = {target_stag_.value, reinterpret_cast<uint64_t>(target_.data())};
     return w;
   }
 
@@ -69,7 +68,7 @@ TEST_F(Transfer, SendCarriesSolicitationAndInvalidation) {
   ASSERT_EQ(b_->post_receive(receive(7, target_, target_stag_, kSize)), PostResult::Ok);
   auto w = work(Opcode::SendInvalidate, 3, source_, source_stag_, 5000);
   w.solicited = true;
-  w.remote_stag = stag.value;
+  w.invalidate_stag = stag.value;
   ASSERT_EQ(a_->post_send(w), PostResult::Ok);
   const auto got = await(right(), b_->spec().receive_cq, 1);
   ASSERT_EQ(got.size(), 1u);

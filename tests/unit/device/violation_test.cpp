@@ -29,8 +29,7 @@ class Violations : public DevicePair {
 
   SendRequest aimed(Opcode opcode, uint32_t length) {
     auto w = work(opcode, 1, source_, source_stag_, length);
-    w.remote_stag = target_stag_.value;
-    w.remote_offset = reinterpret_cast<uint64_t>(target_.data());
+    w.remote = {target_stag_.value, reinterpret_cast<uint64_t>(target_.data())};
     return w;
   }
 
@@ -67,8 +66,7 @@ class Violations : public DevicePair {
     const mem::Stag from_stag = left().add(from, healthy_a_->spec().pd, {});
     const mem::Stag to_stag = right().add(to, healthy_b_->spec().pd, Access::RemoteWrite);
     auto w = work(Opcode::Write, 1, from, from_stag, 20'000);
-    w.remote_stag = to_stag.value;
-    w.remote_offset = reinterpret_cast<uint64_t>(to.data());
+    w.remote = {to_stag.value, reinterpret_cast<uint64_t>(to.data())};
     ASSERT_EQ(healthy_a_->post_send(w), PostResult::Ok);
     std::vector<Completion> done;
     ASSERT_TRUE(run_until([&] {
@@ -95,7 +93,7 @@ class Violations : public DevicePair {
 TEST_F(Violations, WriteOneOctetPastTheRegion) {
   share(kAll);
   auto w = aimed(Opcode::Write, 100);
-  w.remote_offset += kSize - 99;
+  w.remote.offset += kSize - 99;
   expect_terminate(w, 1, 1, 0x01);
 }
 
@@ -103,7 +101,7 @@ TEST_F(Violations, WriteOneOctetPastTheRegion) {
 TEST_F(Violations, WriteOutsideTheRegion) {
   share(kAll);
   auto w = aimed(Opcode::Write, kSize);
-  w.remote_offset += kSize + 5;
+  w.remote.offset += kSize + 5;
   expect_terminate(w, 1, 1, 0x01);
 }
 
@@ -111,7 +109,7 @@ TEST_F(Violations, WriteOutsideTheRegion) {
 TEST_F(Violations, WriteThatWraps) {
   share(kAll);
   auto w = aimed(Opcode::Write, 100);
-  w.remote_offset = UINT64_MAX - 10;
+  w.remote.offset = UINT64_MAX - 10;
   expect_terminate(w, 1, 1, 0x03);
 }
 
@@ -120,7 +118,7 @@ TEST_F(Violations, WriteThatWraps) {
 TEST_F(Violations, WriteWithTheWrongKey) {
   share(kAll);
   auto w = aimed(Opcode::Write, 3000);
-  w.remote_stag ^= 0x01;
+  w.remote.stag ^= 0x01;
   expect_terminate(w, 1, 1, 0x00);
 }
 
@@ -128,7 +126,7 @@ TEST_F(Violations, WriteWithTheWrongKey) {
 TEST_F(Violations, WriteToAnStagThatNobodyHas) {
   share(kAll);
   auto w = aimed(Opcode::Write, 1);
-  w.remote_stag = 0xffff'ff00u;
+  w.remote.stag = 0xffff'ff00u;
   expect_terminate(w, 1, 1, 0x00);
 }
 
@@ -170,7 +168,7 @@ TEST_F(Violations, SendLongerThanTheReceive) {
 TEST_F(Violations, ReadOutsideTheRegion) {
   share(kAll);
   auto w = aimed(Opcode::Read, 100);
-  w.remote_offset += kSize - 99;
+  w.remote.offset += kSize - 99;
   expect_terminate(w, 0, 1, 0x01);
 }
 
@@ -184,14 +182,14 @@ TEST_F(Violations, ReadWithoutTheRight) {
 TEST_F(Violations, ReadWithTheWrongKey) {
   share(kAll);
   auto w = aimed(Opcode::Read, 10);
-  w.remote_stag ^= 0x80;
+  w.remote.stag ^= 0x80;
   expect_terminate(w, 0, 1, 0x00);
 }
 
 TEST_F(Violations, EverythingIsReturnedAfterATerminate) {
   share(kAll);
   auto w = aimed(Opcode::Write, 10);
-  w.remote_stag ^= 1;
+  w.remote.stag ^= 1;
   expect_terminate(w, 1, 1, 0x00);
   ASSERT_TRUE(left().device->destroy_qp(a_).has_value());
   ASSERT_TRUE(right().device->destroy_qp(b_).has_value());
@@ -214,7 +212,7 @@ TEST_F(Violations, BehindOurOwnFinTheStreamIsReset_RDMAP_7_1_03) {
   ASSERT_TRUE(right().device->disconnect(*b_, now_).has_value());
   ASSERT_TRUE(run_until([&] { return left().has<event::PeerClosed>(); }));
   auto bad = aimed(Opcode::Write, 100);
-  bad.remote_stag = 0x7777;
+  bad.remote.stag = 0x7777;
   const base::Now from = now_;
   ASSERT_EQ(a_->post_send(bad), PostResult::Ok);
   ASSERT_TRUE(run_until(

@@ -108,9 +108,8 @@ class OnSockets : public ::testing::Test {
   static SendRequest work(Opcode opcode, std::vector<uint8_t>& local, mem::Stag stag) {
     SendRequest w;
     w.opcode = opcode;
-    w.sge_count = 1;
-    w.sges[0] = {reinterpret_cast<uint64_t>(local.data()), static_cast<uint32_t>(local.size()),
-                 stag.value};
+    w.sges = {{reinterpret_cast<uint64_t>(local.data()), static_cast<uint32_t>(local.size()),
+               stag.value}};
     return w;
   }
   bool completed(int i, Completion& out, int only = -1) {

@@ -11,14 +11,11 @@ TEST_F(OnSockets, WriteReadAndAtomic) {
   const mem::Stag a = add(0, source, kRights), c = add(0, back, kRights), d = add(0, word, kRights);
   const mem::Stag b = add(1, sink, kRights);
   SendRequest write = work(Opcode::Write, source, a);
-  write.remote_stag = b.value;
-  write.remote_offset = reinterpret_cast<uint64_t>(sink.data());
+  write.remote = {b.value, reinterpret_cast<uint64_t>(sink.data())};
   SendRequest read = work(Opcode::Read, back, c);
-  read.remote_stag = b.value;
-  read.remote_offset = write.remote_offset;
+  read.remote = {b.value, write.remote.offset};
   SendRequest atomic = work(Opcode::FetchAdd, word, d);
-  atomic.remote_stag = b.value;
-  atomic.remote_offset = write.remote_offset;
+  atomic.remote = {b.value, write.remote.offset};
   atomic.atomic.data = 1;
   for (const SendRequest& each : {write, read, atomic}) {
     ASSERT_EQ(qps_[0][0]->post_send(each), PostResult::Ok);
@@ -45,8 +42,7 @@ TEST_F(OnSockets, CompletionIsTheSystemsPromise) {
   const mem::Stag b = add(1, sink, kRights);
   for (std::vector<uint8_t>* source : {&small, &large}) {
     SendRequest write = work(Opcode::Write, *source, source == &small ? a : c);
-    write.remote_stag = b.value;
-    write.remote_offset = reinterpret_cast<uint64_t>(sink.data());
+    write.remote = {b.value, reinterpret_cast<uint64_t>(sink.data())};
     ASSERT_EQ(qps_[0][0]->post_send(write), PostResult::Ok);
   }
   Completion done;
@@ -78,8 +74,7 @@ TEST_F(ShortClose, TheOtherHalfGoesOn_MPA_7_2_01) {
   std::vector<uint8_t> there(20'000, 7), here(20'000);
   const mem::Stag c = add(0, there, kRights), d = add(1, here, kRights);
   SendRequest first = work(Opcode::Write, there, c);
-  first.remote_stag = d.value;
-  first.remote_offset = reinterpret_cast<uint64_t>(here.data());
+  first.remote = {d.value, reinterpret_cast<uint64_t>(here.data())};
   ASSERT_EQ(qps_[0][0]->post_send(first), PostResult::Ok);
   ASSERT_TRUE(run_until([&] { return here == there; }));
   ASSERT_TRUE(devices_[0]->disconnect(*qps_[0][0], now_).has_value());
@@ -87,8 +82,7 @@ TEST_F(ShortClose, TheOtherHalfGoesOn_MPA_7_2_01) {
   const base::Now begun = now_;
   for (int i = 0; now_ - begun < std::chrono::milliseconds(10); ++i) {
     SendRequest write = work(Opcode::Write, source, a);
-    write.remote_stag = b.value;
-    write.remote_offset = reinterpret_cast<uint64_t>(sink.data());
+    write.remote = {b.value, reinterpret_cast<uint64_t>(sink.data())};
     sink.assign(sink.size(), 0);
     ASSERT_EQ(qps_[1][0]->post_send(write), PostResult::Ok) << i;
     Completion done;
@@ -110,7 +104,7 @@ TEST_F(OnSockets, TerminateNamesTheFault) {
   const mem::Stag a = add(0, source, kRights);
   static_cast<void>(add(1, sink, Access::LocalRead));
   SendRequest write = work(Opcode::Write, source, a);
-  write.remote_stag = 0x12345678;
+  write.remote.stag = 0x12345678;
   ASSERT_EQ(qps_[0][0]->post_send(write), PostResult::Ok);
   const auto told = event<event::TerminateReceived>(0);
   ASSERT_TRUE(told);
@@ -148,8 +142,8 @@ TEST_F(TufOnSockets, MarkerModeOnly_TUF_2_02) {
   SendRequest write = work(Opcode::Write, source, a);
   SendRequest read = work(Opcode::Read, back, c);
   for (SendRequest* each : {&write, &read}) {
-    each->remote_stag = b.value;
-    each->remote_offset = reinterpret_cast<uint64_t>(sink.data());
+    each->remote.stag = b.value;
+    each->remote.offset = reinterpret_cast<uint64_t>(sink.data());
     ASSERT_EQ(qps_[0][0]->post_send(*each), PostResult::Ok);
     Completion done;
     ASSERT_TRUE(completed(0, done));

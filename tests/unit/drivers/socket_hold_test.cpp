@@ -135,8 +135,8 @@ class LittleHoldSpace : public OnSockets, public ::testing::WithParamInterface<F
     for (uint32_t i = 0; i < length; ++i) source[i] = static_cast<uint8_t>(i * 7 + i / 251 + link);
     sinks_[link].assign(length, 0);
     SendRequest write = work(Opcode::Write, source, add(0, source, kRights));
-    write.remote_stag = add(1, sinks_[link], kRights).value;
-    write.remote_offset = reinterpret_cast<uint64_t>(sinks_[link].data());
+    write.remote = {add(1, sinks_[link], kRights).value,
+                    reinterpret_cast<uint64_t>(sinks_[link].data())};
     ASSERT_EQ(qps_[0][link]->post_send(write), PostResult::Ok);
   }
   [[nodiscard]] bool arrived(uint32_t link) const { return sinks_[link] == sources_[link]; }

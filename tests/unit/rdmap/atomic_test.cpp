@@ -236,10 +236,9 @@ TEST_F(AtomicTest, ThePostedRequestOnTheWire_R7306_5_02) {
 TEST_F(AtomicTest, BothOperationsEndToEnd_R7306_5_08) {
   b->set_word(64, 1000);
   SendRequest w = a->work(1, Opcode::FetchAdd, 8, 8);  // the original goes to [8, 16), too
-  w.remote_stag = b->all;
-  w.remote_offset = 64;
+  w.remote = {b->all, 64};
   w.atomic.data = 0x0102030405060708ull;
-  a->endpoint.send(w);
+  a->send(w);
   compare_swap(2, 64, {.data = 5, .mask = ~uint64_t{0}, .compare = 1000, .compare_mask = ~0ull});
   compare_swap(
       3, 64,
@@ -419,11 +418,11 @@ TEST_F(AtomicTest, ResponsesThatAnswerNothing_R7306_5_13) {
   const auto wait = [&](bool read_first) {
     restart();
     SendRequest r = b->work(1, Opcode::Read, 500, 8);
-    r.remote_stag = a->all;
+    r.remote.stag = a->all;
     SendRequest f = b->work(2, Opcode::FetchAdd, 600, 8);
-    f.remote_stag = a->all;
-    b->endpoint.send(read_first ? r : f);
-    b->endpoint.send(read_first ? f : r);
+    f.remote.stag = a->all;
+    b->send(read_first ? r : f);
+    b->send(read_first ? f : r);
     pair.b.pull_all();
     pair.b.release_all();
   };
@@ -568,8 +567,8 @@ TEST_F(AtomicTest, BadSinks_RDMAP_7_1_02) {
     restart();
     SendRequest w = a->work(1, Opcode::FetchAdd, 0, 8);
     w.sges[0].length = length;
-    w.remote_stag = b->all;
-    a->endpoint.send(w);
+    w.remote.stag = b->all;
+    a->send(w);
     pair.pump();
     EXPECT_EQ(a->owner.sends.at(0).status, CompletionStatus::LocalLength);
     EXPECT_EQ(b->counters.atomics_in, 0u);
@@ -577,15 +576,15 @@ TEST_F(AtomicTest, BadSinks_RDMAP_7_1_02) {
   restart();
   SendRequest w = a->work(1, Opcode::FetchAdd, 0, 8);
   w.sges[0].stag = a->add(Access::RemoteRead);
-  w.remote_stag = b->all;
-  a->endpoint.send(w);
+  w.remote.stag = b->all;
+  a->send(w);
   pair.pump();
   EXPECT_EQ(a->owner.sends.at(0).status, CompletionStatus::LocalProtection);
   // Revoked while the response is on its way.
   restart();
   const uint32_t sink = a->add(Access::LocalWrite);
   w.sges[0].stag = sink;
-  a->endpoint.send(w);
+  a->send(w);
   pair.a.pull_all();
   ASSERT_TRUE(a->table.remove(mem::Stag{sink}).has_value());
   pair.pump();
@@ -600,8 +599,8 @@ TEST_F(AtomicTest, TheSinksRightIsLookedAtWhenTheResponseComes_RDMAP_7_1_01) {
   const uint32_t sink = a->add(Access::LocalWrite);
   SendRequest w = a->work(1, Opcode::FetchAdd, 0, 8);
   w.sges[0].stag = sink;
-  w.remote_stag = b->all;
-  a->endpoint.send(w);
+  w.remote.stag = b->all;
+  a->send(w);
   pair.a.pull_all();
   pair.b.arrive_rest(pair.a);
   pair.b.pull_all();
@@ -643,9 +642,9 @@ TEST_F(AtomicTest, LossFlushes_BUG_06) {
 TEST_F(AtomicTest, FenceWaitsForAtomics_BUG_07) {
   fetch_add(1, 0, 1);
   SendRequest w = a->work(2, Opcode::Write, 0, 8);
-  w.remote_stag = b->all;
+  w.remote.stag = b->all;
   w.fence = true;
-  a->endpoint.send(w);
+  a->send(w);
   pair.a.pull_all();
   EXPECT_EQ(pair.a.sent.size(), 1u);
   pair.pump();

@@ -165,7 +165,7 @@ TEST_F(ImmediateTest, CompletesAsASend_R7306_6_04) {
 
   restart();
   SendRequest w = a->work(1, Opcode::Immediate, 0, 8);  // memory has no meaning here
-  a->endpoint.send(w);
+  a->send(w);
   pair.pump();
   EXPECT_EQ(a->owner.sends.at(0).status, CompletionStatus::LocalLength);
   EXPECT_EQ(b->counters.immediates_in, 0u);

@@ -68,7 +68,7 @@ TEST_F(InboundTest, SolicitedSend_RDMAP_5_3_05) {
   b->post_receive(1, 0, 10);
   SendRequest w = a->work(1, Opcode::Send, 0, 4);
   w.solicited = true;
-  a->endpoint.send(w);
+  a->send(w);
   pair.pump();
   ASSERT_EQ(b->owner.receives.size(), 1u);
   EXPECT_TRUE(b->owner.receives[0].solicited);
@@ -87,9 +87,9 @@ TEST_F(InboundTest, SendWithInvalidate_RDMAP_5_3_06) {
     };
     b->post_receive(1, 0, 10);
     SendRequest w = a->work(1, Opcode::SendInvalidate, 0, 4);
-    w.remote_stag = victim;
+    w.invalidate_stag = victim;
     w.solicited = solicited;
-    a->endpoint.send(w);
+    a->send(w);
     pair.pump();
     ASSERT_FALSE(b->owner.receives.empty());
     EXPECT_EQ(b->owner.receives.back().invalidated_stag, victim);
@@ -105,9 +105,10 @@ TEST_F(InboundTest, InvalidateStagIsZeroElsewhere_RDMAP_4_1_05) {
   for (uint32_t i = 0; i < 3; ++i) b->post_receive(i, 0, 400);
   const auto aimed = [&](Opcode opcode, bool solicited) {
     SendRequest w = a->work(1, opcode, 0, 300);
-    w.remote_stag = opcode == Opcode::Read ? b->all : victim;
+    w.remote.stag = b->all;
+    w.invalidate_stag = victim;
     w.solicited = solicited;
-    a->endpoint.send(w);
+    a->send(w);
   };
   for (const bool solicited : {false, true}) {
     aimed(Opcode::Send, solicited);
@@ -177,8 +178,8 @@ TEST_F(InboundTest, InvalidateStagIsIgnoredElsewhere_RDMAP_4_1_05) {
 TEST_F(InboundTest, StagThatCannotBeInvalidated_RDMAP_5_3_07) {
   b->post_receive(1, 0, 10);
   SendRequest w = a->work(1, Opcode::SendInvalidate, 0, 4);
-  w.remote_stag = b->add(Access::RemoteWrite);
-  a->endpoint.send(w);
+  w.remote.stag = b->add(Access::RemoteWrite);
+  a->send(w);
   pair.a.pull_all();
   pair.b.arrive_rest(pair.a);
   expect_terminate(0, 1, 0x09);
@@ -374,8 +375,8 @@ class ResponseTest : public TwoNodes {
     start();
     // b reads 100 octets into [500, 600) of a region that is much larger.
     SendRequest w = b->work(1, Opcode::Read, 500, 100);
-    w.remote_stag = a->all;
-    b->endpoint.send(w);
+    w.remote.stag = a->all;
+    b->send(w);
     pair.b.pull_all();
     pair.b.release_all();
   }
@@ -471,8 +472,8 @@ TEST_F(ResponseTest, OutOfTheirOrder_UNH_RDMAP_06) {
     pair.b = test::FramingEnd(kMulpdu);
     SetUp();
     SendRequest w = b->work(2, Opcode::Read, 700, 50);
-    w.remote_stag = a->all;
-    b->endpoint.send(w);
+    w.remote.stag = a->all;
+    b->send(w);
     pair.b.pull_all();
     pair.b.release_all();
     in_order ? respond(500, 100, true) : respond(700, 50, true);

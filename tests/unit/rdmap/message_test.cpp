@@ -14,8 +14,7 @@ class MessageTest : public TwoNodes {
  protected:
   SendRequest aimed(uint64_t id, Opcode opcode, uint64_t local, uint32_t n, uint64_t remote) {
     SendRequest w = a->work(id, opcode, local, n);
-    w.remote_stag = b->all;
-    w.remote_offset = remote;
+    w.remote = {b->all, remote};
     return w;
   }
 };
@@ -34,7 +33,7 @@ TEST_F(MessageTest, OneMessageEachInOrder_RDMAP_5_5_09) {
     size_t octets;  // of all its ULPDUs
   };
   SendRequest invalidate = a->work(3, Opcode::SendInvalidate, 0, 20);
-  invalidate.remote_stag = b->add(Access::RemoteInvalidate);
+  invalidate.invalidate_stag = b->add(Access::RemoteInvalidate);
   SendRequest solicited = a->work(6, Opcode::Send, 0, 0);
   solicited.solicited = true;
   const std::vector<Row> rows{
@@ -48,7 +47,7 @@ TEST_F(MessageTest, OneMessageEachInOrder_RDMAP_5_5_09) {
       {aimed(7, Opcode::ReadInvalidate, 2600, 8, 0), 0x41, false, 1, 3, 46},
       {aimed(8, Opcode::CompareSwap, 0, 0, 512), 0x4a, false, 1, 4, 70},
   };
-  for (const Row& row : rows) a->endpoint.send(row.work);
+  for (const Row& row : rows) a->send(row.work);
   pair.a.pull_all();
   size_t at = 0;
   for (const Row& row : rows) {
@@ -75,7 +74,7 @@ TEST_F(MessageTest, OneMessageEachInOrder_RDMAP_5_5_09) {
         EXPECT_EQ(header->msn, row.msn);
         EXPECT_EQ(header->mo, next);
         EXPECT_EQ(header->rsvd_ulp_tail,
-                  row.work.opcode == Opcode::SendInvalidate ? invalidate.remote_stag : 0u);
+                  row.work.opcode == Opcode::SendInvalidate ? invalidate.invalidate_stag : 0u);
         next += static_cast<uint32_t>(sent.octets.size()) - 18;
       }
     }
@@ -95,8 +94,8 @@ TEST_F(MessageTest, WhichMessagesHavePayload_RDMAP_4_2_01) {
       b->post_receive(1, 2000, kOctets);
       SendRequest w = a->work(1, invalidates ? Opcode::SendInvalidate : Opcode::Send, 0, kOctets);
       w.solicited = solicited;
-      w.remote_stag = b->add(Access::RemoteInvalidate);
-      a->endpoint.send(w);
+      w.invalidate_stag = b->add(Access::RemoteInvalidate);
+      a->send(w);
       pair.pump();
       ASSERT_EQ(b->owner.receives.size(), 1u);
       EXPECT_EQ(b->owner.receives[0].status, CompletionStatus::Success);
@@ -225,10 +224,10 @@ TEST_F(MessageTest, ReadOf4GigaoctetsLessOne_RDMAP_4_4_03) {
               .zero_based = true})
         ->value;
   };
-  SendRequest w{.id = 1, .opcode = Opcode::Read, .sge_count = 1};
-  w.sges[0] = {0, kMost, region(*a, Access::LocalWrite)};
-  w.remote_stag = region(*b, Access::RemoteRead);
-  a->endpoint.send(w);
+  SendRequest w{.id = 1, .opcode = Opcode::Read};
+  w.sges = {{0, kMost, region(*a, Access::LocalWrite)}};
+  w.remote.stag = region(*b, Access::RemoteRead);
+  a->send(w);
   pair.a.pull_all();
   ASSERT_EQ(pair.a.sent.size(), 1u);
   EXPECT_EQ(base::load_be32(&pair.a.sent[0].octets[18 + 12]), kMost);
@@ -300,8 +299,8 @@ TEST_F(MessageTest, WhatASendMayInvalidate_RDMAP_7_2_02) {
                                     .zero_based = true,
                                     .stream = c.stream});
     SendRequest w = a->work(1, Opcode::SendInvalidate, 0, 8);
-    w.remote_stag = c.known ? stag->value : stag->value ^ 0x40;
-    a->endpoint.send(w);
+    w.invalidate_stag = c.known ? stag->value : stag->value ^ 0x40;
+    a->send(w);
     pair.a.pull_all();
     pair.b.arrive_rest(pair.a);
     const auto still = b->table.access({.stag = *stag,
@@ -327,7 +326,7 @@ TEST_F(MessageTest, DirectionsAreIndependent_RDMAP_5_5_01) {
       a->post_receive(i, 0, 100);
       b->post_receive(i, 0, 100);
       send(i, 0, 50);
-      b->endpoint.send(b->work(i, Opcode::Send, 0, 50));
+      b->send(b->work(i, Opcode::Send, 0, 50));
     }
     pair.a.pull_all();
     pair.b.pull_all();
@@ -360,8 +359,8 @@ TEST_F(MessageTest, StreamsAreIndependent_RDMAP_5_5_01) {
   d.post_receive(1, 0, 100);
   for (const Opcode opcode : {Opcode::Read, Opcode::Send}) {
     SendRequest w = c.work(7, opcode, 0, 50);
-    w.remote_stag = d.all;
-    c.endpoint.send(w);
+    w.remote.stag = d.all;
+    c.send(w);
   }
   other.pump();
   EXPECT_EQ(c.owner.sends.size(), 2u);
@@ -381,7 +380,7 @@ TEST_F(MessageTest, ReadWithLocalInvalidate_RDMAP_5_2_2_05) {
   };
   SendRequest w = aimed(1, Opcode::ReadInvalidate, 0, 600, 0);
   w.sges[0].stag = sink;
-  a->endpoint.send(w);
+  a->send(w);
   bool revoked = false;
   a->owner.on_send = [&] { revoked = !valid(); };
   pair.a.pull_all();
@@ -403,7 +402,7 @@ TEST_F(MessageTest, ASinkThatIsGoneCannotBeInvalidated_RDMAP_7_1_01) {
   const uint32_t sink = a->add(Access::LocalWrite);
   SendRequest w = aimed(1, Opcode::ReadInvalidate, 0, 100, 0);
   w.sges[0].stag = sink;
-  a->endpoint.send(w);
+  a->send(w);
   pair.a.pull_all();
   pair.a.release_all();
   pair.b.arrive_rest(pair.a);
@@ -439,10 +438,10 @@ TEST_F(MessageTest, LocalInvalidateIsABarrier_RDMAP_7_1_01) {
   const uint32_t source = a->add(Access::LocalRead);
   SendRequest w = aimed(1, Opcode::Write, 0, 600, 0);
   w.sges[0].stag = source;
-  a->endpoint.send(w);
+  a->send(w);
   SendRequest invalidate{.id = 2, .opcode = Opcode::LocalInvalidate};
-  invalidate.remote_stag = source;
-  a->endpoint.send(invalidate);
+  invalidate.invalidate_stag = source;
+  a->send(invalidate);
   write(3, 0, 8, 0);
   pair.a.pull_all();
   EXPECT_EQ(pair.a.sent.size(), 3u) << "the Write behind it waits";
@@ -459,7 +458,7 @@ TEST_F(MessageTest, LocalInvalidateIsABarrier_RDMAP_7_1_01) {
   EXPECT_EQ(a->table.access({mem::Stag{source}, 0, 1, {}, a->pd, 9}).fault,
             mem::AccessFault::InvalidStag);
   // The work behind it that names the STag fails; so does a second invalidation.
-  a->endpoint.send(invalidate);
+  a->send(invalidate);
   pair.a.pull_all();
   EXPECT_EQ(a->owner.sends.at(3).status, CompletionStatus::LocalProtection);
   EXPECT_EQ(a->owner.events.at(0).kind, EventKind::TerminateSent);
@@ -469,8 +468,8 @@ TEST_F(MessageTest, LocalInvalidateIsABarrier_RDMAP_7_1_01) {
 TEST_F(MessageTest, CloseBehindALocalInvalidate_DDP_6_2_1_01) {
   write(1, 0, 8, 0);
   SendRequest invalidate{.id = 2, .opcode = Opcode::LocalInvalidate};
-  invalidate.remote_stag = a->add(Access::LocalRead);
-  a->endpoint.send(invalidate);
+  invalidate.invalidate_stag = a->add(Access::LocalRead);
+  a->send(invalidate);
   a->endpoint.disconnect({});
   pair.pump();
   EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2}));

@@ -65,13 +65,13 @@ class OpcodeTest : public TwoNodes {
     b->post_receive(1, 3000, 100);
     const auto read = [&] {
       SendRequest w = b->work(2, Opcode::Read, 500, 8);
-      w.remote_stag = a->all;
-      b->endpoint.send(w);
+      w.remote.stag = a->all;
+      b->send(w);
     };
     const auto atomic = [&] {
       SendRequest w = b->work(3, Opcode::FetchAdd, 0, 0);
-      w.remote_stag = a->all;
-      b->endpoint.send(w);
+      w.remote.stag = a->all;
+      b->send(w);
     };
     if (!extensions) return;
     if (atomic_first) {

@@ -138,21 +138,20 @@ class Replay {
                                          .pd = node_.pd,
                                          .rights = Access::LocalWrite,
                                          .zero_based = true});
-      ReceiveRequest work{.id = i, .sge_count = 1};
-      work.sges[0] = {0, length, stag->value};
-      node_.endpoint.receive(work);
+      ReceiveRequest work{.id = i};
+      work.sges = {{0, length, stag->value}};
+      node_.receive(work);
     }
   }
   void post_reads() {
     for (const auto& ulpdu : ours_) {
       if (ulpdu.size() != 46 || opcode_of(ulpdu) != 1) continue;
       const auto r = request_of(ulpdu);
-      SendRequest work{.id = reads_posted_++, .opcode = Opcode::Read, .sge_count = 1};
+      SendRequest work{.id = reads_posted_++, .opcode = Opcode::Read};
       const RecordedRegion& sink = regions_[r.sink_stag];
-      work.sges[0] = {r.sink_to - sink.first, r.size, sink.stag};
-      work.remote_stag = r.source_stag;
-      work.remote_offset = r.source_to;
-      node_.endpoint.send(work);
+      work.sges = {{r.sink_to - sink.first, r.size, sink.stag}};
+      work.remote = {r.source_stag, r.source_to};
+      node_.send(work);
     }
     pair_.b.pull_all();
     pair_.b.release_all();
@@ -245,7 +244,7 @@ class SiwReplay : public TwoNodes {
  protected:
   /// `client`: the recorded peer is the side that connected.
   Replay replay(const test::CapturedConnection& c, bool client, const Replay::Limits& limits = {}) {
-    restart({.qp = 9, .pd = 4, .send_depth = 256, .receive_depth = 256, .ird = 64, .ord = 64});
+    restart({.qp = 9, .pd = 4, .ird = 64, .ord = 64}, {.send = 256, .receive = 256});
     const auto& theirs = client ? c.from : c.to;
     const auto& ours = client ? c.to : c.from;
     return Replay(pair, *b, theirs.ulpdus(), ours.ulpdus(), limits);
@@ -404,17 +403,15 @@ TEST_F(SiwReplay, TheWorkAtFaultIsFound_RDMAP_4_8_10) {
       const bool send = opcode_of(blamed) == 3;
       SendRequest w = b->work(id, Opcode::Write, 64 * id, 64);
       if (const auto tagged = wire::ddp::parse_tagged(blamed)) {
-        w.remote_stag = tagged->stag + (id == 2 ? 0 : 1);
-        w.remote_offset = tagged->to;
+        w.remote = {tagged->stag + (id == 2 ? 0 : 1), tagged->to};
       } else if (send) {
         w = b->work(id, id == 1 ? Opcode::Send : Opcode::Write, 0, 64);
       } else {
         const auto r = *wire::rdmap::parse_read_request(base::ByteView(blamed).subspan(18));
         w.opcode = Opcode::Read;
-        w.remote_stag = r.source_stag;
-        w.remote_offset = r.source_to;
+        w.remote = {r.source_stag, r.source_to};
       }
-      b->endpoint.send(w);
+      b->send(w);
     }
     pair.b.pull_all();
     auto terminate = connection.to.ulpdus().back();
@@ -442,8 +439,8 @@ TEST_F(SiwReplay, AQuotedReadThatIsNotOursBlamesNobody_RDMAP_4_8_10) {
   base::store_be32(&terminate[18 + 6 + 18], b->all ^ 0xff);
   for (uint64_t id = 1; id <= 2; ++id) {
     SendRequest w = b->work(id, Opcode::Read, 64 * id, 64);
-    w.remote_stag = a->all;
-    b->endpoint.send(w);
+    w.remote.stag = a->all;
+    b->send(w);
   }
   pair.b.pull_all();
   inject(terminate);

@@ -51,8 +51,9 @@ TEST_F(StateTest, PostingWork_BUG_06) {
       enter(state);
       SendRequest w = a->work(5, opcode, 0, 0);
       if (opcode == Opcode::ReadInvalidate) w = a->work(5, opcode, 0, 8);
-      w.remote_stag = opcode == Opcode::LocalInvalidate ? a->add({}) : b->all;
-      a->endpoint.send(w);
+      w.remote.stag = b->all;
+      w.invalidate_stag = opcode == Opcode::LocalInvalidate ? a->add({}) : b->all;
+      a->send(w);
       SCOPED_TRACE(std::string(to_string(state)) + ", " + to_string(opcode));
       if (state == State::Connected) {
         EXPECT_TRUE(a->owner.sends.empty());
@@ -95,11 +96,10 @@ TEST_F(StateTest, MessagesThatArrive_DDP_3_08) {
     a->owner.receives.clear();
     pair.a.discarding = false;  // as if the layer below had gone on
     b->fill(0, 8, 9);
-    b->endpoint.send(b->work(1, Opcode::Send, 0, 8));
+    b->send(b->work(1, Opcode::Send, 0, 8));
     SendRequest w = b->work(2, Opcode::Write, 0, 8);
-    w.remote_stag = a->all;
-    w.remote_offset = 100;
-    b->endpoint.send(w);
+    w.remote = {a->all, 100};
+    b->send(w);
     pair.b.pull_all();
     const auto before = a->memory;
     pair.a.arrive_rest(pair.b);
@@ -213,7 +213,7 @@ TEST_F(StateTest, DataBehindThePeersFin_DDP_6_2_1_02) {
     pair.a.user().peer_finished(true, {});
     a->owner.events.clear();
     const auto before = a->memory;
-    b->endpoint.send(b->work(1, Opcode::Send, 0, 8));
+    b->send(b->work(1, Opcode::Send, 0, 8));
     pair.b.pull_all();
     pair.a.arrive_rest(pair.b);
     EXPECT_TRUE(pair.a.aborted);

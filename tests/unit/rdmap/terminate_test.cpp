@@ -228,12 +228,11 @@ TEST_F(TerminateTest, BothEndsGoToErrorOnce_RDMAP_5_4_02) {
   b->post_receive(70, 0, 10);
   b->post_receive(71, 0, 10);
   a->post_receive(80, 0, 10);
-  b->endpoint.send(b->work(60, Opcode::Send, 0, 5));
+  b->send(b->work(60, Opcode::Send, 0, 5));
   write(1, 0, 8, 0);
   SendRequest bad = a->work(2, Opcode::Write, 0, 8);
-  bad.remote_stag = b->all;
-  bad.remote_offset = Node::kSize - 1;
-  a->endpoint.send(bad);
+  bad.remote = {b->all, Node::kSize - 1};
+  a->send(bad);
   write(3, 0, 8, 0);
   pair.a.pull_all();
   pair.b.arrive_rest(pair.a);
@@ -271,8 +270,8 @@ TEST_F(TerminateTest, BothEndsGoToErrorOnce_RDMAP_5_4_02) {
 TEST_F(TerminateTest, TheMessageUnderWayIsBlamed_RDMAP_5_4_02) {
   write(1, 0, 8, 0);
   SendRequest bad = a->work(2, Opcode::Write, 0, 1000);
-  bad.remote_stag = 0x7777;
-  a->endpoint.send(bad);
+  bad.remote.stag = 0x7777;
+  a->send(bad);
   write(3, 0, 8, 0);
   pair.a.pull();
   pair.a.pull();
@@ -286,7 +285,7 @@ TEST_F(TerminateTest, TheMessageUnderWayIsBlamed_RDMAP_5_4_02) {
 }
 
 TEST_F(TerminateTest, TheSendUnderWayIsBlamed_RDMAP_5_4_02) {
-  a->endpoint.send(a->work(2, Opcode::Send, 0, 1000));  // for which there is no receive
+  a->send(a->work(2, Opcode::Send, 0, 1000));  // for which there is no receive
   pair.a.pull();
   pair.b.arrive_rest(pair.a);
   pair.b.pull_all();
@@ -297,7 +296,7 @@ TEST_F(TerminateTest, TheSendUnderWayIsBlamed_RDMAP_5_4_02) {
 
 // RDMAP-5.4-05: what was posted before the peer's Terminate is not sent any more.
 TEST_F(TerminateTest, NothingIsSentAfterAReceivedTerminate_RDMAP_5_4_05) {
-  b->endpoint.send(b->work(1, Opcode::Write, 0, 1000));
+  b->send(b->work(1, Opcode::Write, 0, 1000));
   EXPECT_TRUE(pair.b.pull());
   inject(read_request(1, {.size = 100, .source_stag = b->all}));
   auto octets = ulpdu(UntaggedHeader{.last = true, .rsvd_ulp = 0x47, .qn = 2, .msn = 1}, 4);
@@ -305,7 +304,7 @@ TEST_F(TerminateTest, NothingIsSentAfterAReceivedTerminate_RDMAP_5_4_05) {
   inject(octets);
   EXPECT_FALSE(pair.b.pull());
   EXPECT_EQ(pair.b.sent.size(), 1u);
-  b->endpoint.send(b->work(2, Opcode::Write, 0, 8));
+  b->send(b->work(2, Opcode::Write, 0, 8));
   EXPECT_FALSE(pair.b.pull());
   EXPECT_EQ(b->owner.sends.size(), 2u);
 }
@@ -330,8 +329,8 @@ TEST_F(TerminateTest, TerminatesCross_RDMAP_5_4_03) {
 // The rest of a message under way is abandoned; the flushed records can still be rebuilt for TCP.
 TEST_F(TerminateTest, AbandonsTheMessageUnderWay) {
   SendRequest w = b->work(1, Opcode::Write, 0, 1000);
-  w.remote_stag = a->all;
-  b->endpoint.send(w);
+  w.remote.stag = a->all;
+  b->send(w);
   EXPECT_TRUE(pair.b.pull());
   inject(ulpdu(TaggedHeader{.last = true, .rsvd_ulp = 0x40, .stag = 1}, 8));
   expect_terminate(1, 1, 0x00);
@@ -363,7 +362,7 @@ TEST_F(TerminateTest, FramingErrors_RDMAP_4_8_06_MPA_8_11_MPA00_9_01_CM6581_8_01
 TEST_F(TerminateTest, TheFirstErrorIsTheOneReported_RDMAP_7_1_05) {
   pair.b.user().framing_error(llp::FramingError::Crc, {});
   pair.b.user().framing_error(llp::FramingError::MarkerMismatch, {});
-  b->endpoint.send(b->work(1, Opcode::Send, 999999, 8));
+  b->send(b->work(1, Opcode::Send, 999999, 8));
   expect_terminate(2, 0, 2);
 }
 

@@ -29,7 +29,6 @@ class RecordingOwner final : public EndpointOwner {
     sends.push_back(completion);
     if (on_send) on_send();
   }
-  void send_retired() override { ++retired; }
   void receive_completed(const Completion& completion) override {
     receives.push_back(completion);
     if (on_receive) on_receive();
@@ -47,7 +46,6 @@ class RecordingOwner final : public EndpointOwner {
   std::vector<EndpointEvent> events;
   std::function<void()> on_send;
   std::function<void()> on_receive;
-  uint32_t retired = 0;
 };
 
 /// One side: 8 KB of memory, of which [1024, 7168) is the region with all rights.
@@ -56,8 +54,13 @@ struct Node {
   static constexpr uint64_t kSize = 6144;
   static constexpr uint8_t kGuard = 0x5a;
 
-  Node(const EndpointConfig& config, uint64_t seed)
-      : pd(config.pd), table(64, {seed, 2}), endpoint(config, table, counters, owner) {
+  Node(const EndpointConfig& config, uint64_t seed, uint32_t send_depth = 128,
+       uint32_t receive_depth = 128)
+      : pd(config.pd),
+        table(64, {seed, 2}),
+        sends(send_depth),
+        receives(receive_depth),
+        endpoint(config, table, counters, owner, {sends, receives}) {
     memory.fill(kGuard);
     all = add(Access::LocalWrite | Access::RemoteWrite | Access::RemoteRead |
               Access::RemoteInvalidate | Access::RemoteAtomic);
@@ -76,16 +79,25 @@ struct Node {
   void fill(uint64_t to, uint32_t n, uint8_t seed) {
     for (uint32_t i = 0; i < n; ++i) at(to)[i] = static_cast<uint8_t>(seed + i * 7);
   }
+  /// Only with room in the queue.
+  void send(const SendRequest& request) {
+    RNIC_CHECK(sends.has_room());
+    sends.post(request);
+    endpoint.serve();
+  }
+  void receive(const ReceiveRequest& request) {
+    RNIC_CHECK(receives.has_room());
+    receives.post(request);
+    endpoint.serve();
+  }
   void post_receive(uint64_t id, uint64_t to, uint32_t n) {
-    ReceiveRequest work{.id = id, .sge_count = 1};
-    work.sges[0] = {to, n, all};
-    endpoint.receive(work);
+    ReceiveRequest work{.id = id};
+    work.sges = {{to, n, all}};
+    receive(work);
   }
   SendRequest work(uint64_t id, Opcode opcode, uint64_t to, uint32_t n) const {
-    SendRequest w{.id = id, .opcode = opcode, .sge_count = n != 0 ? 1u : 0u};
-    // Behind the count stands whatever the caller's memory held.
-    for (Sge& sge : w.sges) sge = {UINT64_MAX, 77, ~all};
-    if (n != 0) w.sges[0] = {to, n, all};
+    SendRequest w{.id = id, .opcode = opcode};
+    if (n != 0) w.sges = {{to, n, all}};
     return w;
   }
   /// The 64-bit number at `to`, in host order.
@@ -107,6 +119,8 @@ struct Node {
   mem::StagTable table;
   Counters counters;
   RecordingOwner owner;
+  SendQueue sends;
+  ReceiveQueue receives;
   Endpoint endpoint;
   uint32_t all = 0;
 };
@@ -115,9 +129,15 @@ class TwoNodes : public ::testing::Test {
  protected:
   static constexpr uint32_t kMulpdu = 256;
 
-  void start(EndpointConfig config = {.qp = 9, .pd = 4}) {
-    a = std::make_unique<Node>(config, 1);
-    b = std::make_unique<Node>(config, 2);
+  struct Depths {
+    uint32_t send = 128;
+    uint32_t receive = 128;
+  };
+
+  void start(EndpointConfig config = {.qp = 9, .pd = 4}) { start(config, {}); }
+  void start(EndpointConfig config, Depths depths) {
+    a = std::make_unique<Node>(config, 1, depths.send, depths.receive);
+    b = std::make_unique<Node>(config, 2, depths.send, depths.receive);
     pair.a.attach(a->endpoint.framing_user());
     pair.b.attach(b->endpoint.framing_user());
     a->endpoint.bind(pair.a);
@@ -129,47 +149,42 @@ class TwoNodes : public ::testing::Test {
     EXPECT_TRUE(b->guarded());
   }
 
-  void send(uint64_t id, uint64_t to, uint32_t n) {
-    a->endpoint.send(a->work(id, Opcode::Send, to, n));
-  }
+  void send(uint64_t id, uint64_t to, uint32_t n) { a->send(a->work(id, Opcode::Send, to, n)); }
   void write(uint64_t id, uint64_t from, uint32_t n, uint64_t to) {
     SendRequest w = a->work(id, Opcode::Write, from, n);
-    w.remote_stag = b->all;
-    w.remote_offset = to;
-    a->endpoint.send(w);
+    w.remote = {b->all, to};
+    a->send(w);
   }
   void read(uint64_t id, uint64_t sink, uint32_t n, uint64_t source, bool fence = false) {
     SendRequest w = a->work(id, Opcode::Read, sink, n);
-    w.remote_stag = b->all;
-    w.remote_offset = source;
+    w.remote = {b->all, source};
     w.fence = fence;
-    a->endpoint.send(w);
+    a->send(w);
   }
   void fetch_add(uint64_t id, uint64_t to, uint64_t data, uint64_t mask = 0) {
     SendRequest w = a->work(id, Opcode::FetchAdd, 0, 0);
-    w.remote_stag = b->all;
-    w.remote_offset = to;
+    w.remote = {b->all, to};
     w.atomic = {.data = data, .mask = mask};
-    a->endpoint.send(w);
+    a->send(w);
   }
   void compare_swap(uint64_t id, uint64_t to, const AtomicOperands& operands) {
     SendRequest w = a->work(id, Opcode::CompareSwap, 0, 0);
-    w.remote_stag = b->all;
-    w.remote_offset = to;
+    w.remote = {b->all, to};
     w.atomic = operands;
-    a->endpoint.send(w);
+    a->send(w);
   }
   void immediate(uint64_t id, const std::array<uint8_t, 8>& octets, bool solicited = false) {
     SendRequest w = a->work(id, Opcode::Immediate, 0, 0);
     w.immediate = octets;
     w.solicited = solicited;
-    a->endpoint.send(w);
+    a->send(w);
   }
   /// New framings and endpoints.
-  void restart(EndpointConfig config = {.qp = 9, .pd = 4}) {
+  void restart(EndpointConfig config = {.qp = 9, .pd = 4}) { restart(config, {}); }
+  void restart(EndpointConfig config, Depths depths) {
     pair.a = test::FramingEnd(kMulpdu);
     pair.b = test::FramingEnd(kMulpdu);
-    start(config);
+    start(config, depths);
   }
   /// The ULPDU goes to b as if a had sent it.
   void inject(std::vector<uint8_t> ulpdu) {

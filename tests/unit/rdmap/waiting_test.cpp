@@ -33,8 +33,8 @@ class WaitingTest : public TwoNodes {
   }
   static void small_write(uint64_t id, Node& from, const Node& to) {
     SendRequest w = from.work(id, Opcode::Write, 0, 8);
-    w.remote_stag = to.all;
-    from.endpoint.send(w);
+    w.remote.stag = to.all;
+    from.send(w);
   }
 };
 

@@ -122,7 +122,7 @@ TEST_F(Extensions, LocalInvalidation) {
   EXPECT_EQ(sink.data, source.data);
   Memory other(a.pd, std::vector<uint8_t>(100), Access::LocalWrite);
   SendRequest invalidate{.id = 2, .opcode = Opcode::LocalInvalidate};
-  invalidate.remote_stag = other.region.stag();
+  invalidate.invalidate_stag = other.region.stag();
   must(a.qp.post_send(invalidate));
   world_.expect_done(a.send_cq, 2, 0);
   // Both are gone.
@@ -137,8 +137,8 @@ TEST_F(Extensions, RequestsThatCanNeverWork) {
   Memory memory(a.pd, std::vector<uint8_t>(100), Access::LocalWrite);
   const auto refused = [&](Opcode opcode, uint32_t length, uint32_t count) {
     SendRequest bad = request(opcode, memory.region.sge(0, length));
-    bad.sges[1] = bad.sges[0];
-    bad.sge_count = count;
+    bad.sges = {};
+    while (bad.sges.size() < count) bad.sges.push_back(memory.region.sge(0, length));
     const Status status = a.qp.post_send(bad);
     return !status && status.error().code == ErrorCode::InvalidArgument;
   };

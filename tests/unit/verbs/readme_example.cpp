@@ -26,10 +26,9 @@ int main() {
   if (request == nullptr || !far_qp.accept(request->request)) return 1;
   context->wait_until([&] { return near.poll_event().has_value(); }, seconds(1));
 
-  rnic::SendRequest write{.id = 1, .opcode = rnic::Opcode::Write, .sge_count = 1};
-  write.sges[0] = source.sge(0, 1 << 20);
-  write.remote_stag = target.stag();
-  write.remote_offset = target.address();
+  rnic::SendRequest write{.id = 1, .opcode = rnic::Opcode::Write};
+  write.sges = {source.sge(0, 1 << 20)};
+  write.remote = {target.stag(), target.address()};
   rnic::Completion done{.status = rnic::CompletionStatus::Flushed};
   if (!near_qp.post_send(write)) return 1;
   context->wait_until([&] { return near_cq.poll({&done, 1}) == 1; }, seconds(1));

@@ -89,23 +89,20 @@ inline SendRequest request(Opcode opcode, const Sge& sge, uint64_t id = 1) {
   SendRequest out;
   out.id = id;
   out.opcode = opcode;
-  out.sge_count = 1;
-  out.sges[0] = sge;
+  out.sges = {sge};
   return out;
 }
 
 inline SendRequest request(Opcode opcode, const Sge& sge, const Memory& remote, uint64_t id = 1) {
   SendRequest out = request(opcode, sge, id);
-  out.remote_stag = remote.region.stag();
-  out.remote_offset = remote.region.address();
+  out.remote = {remote.region.stag(), remote.region.address()};
   return out;
 }
 
 inline ReceiveRequest receive(const Sge& sge, uint64_t id = 1) {
   ReceiveRequest out;
   out.id = id;
-  out.sge_count = 1;
-  out.sges[0] = sge;
+  out.sges = {sge};
   return out;
 }
 

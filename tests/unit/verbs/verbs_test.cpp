@@ -53,9 +53,7 @@ TEST_F(Verbs, AWireHasANameOfAnyLengthThatIsAllowed) {
 TEST_F(Verbs, AMessageHasLessThanTwoToThe32Octets) {
   Side a(world_.left);
   SendRequest request{.id = 1, .opcode = Opcode::Send};
-  request.sge_count = 2;
-  request.sges[0].length = UINT32_MAX;
-  request.sges[1].length = 1;
+  request.sges = {{.length = UINT32_MAX}, {.length = 1}};
   const Status refused = a.qp.post_send(request);
   EXPECT_EQ(code_of(refused), ErrorCode::InvalidArgument);
   EXPECT_EQ(refused.error().message, "the message is longer than 2^32 - 1 octets: split it");
@@ -200,10 +198,9 @@ TEST_F(Verbs, GathersAndScatters) {
   Memory to(b.pd, std::vector<uint8_t>(16 * 100), Access::LocalWrite);
   SendRequest send{.id = 1, .opcode = Opcode::Send};
   ReceiveRequest into{.id = 2};
-  send.sge_count = into.sge_count = kMaxSge;
   for (uint32_t i = 0; i < kMaxSge; ++i) {
-    send.sges[i] = from.region.sge(i * 100, 100);
-    into.sges[i] = to.region.sge((kMaxSge - 1 - i) * 100, 100);
+    send.sges.push_back(from.region.sge(i * 100, 100));
+    into.sges.push_back(to.region.sge((kMaxSge - 1 - i) * 100, 100));
   }
   must(b.qp.post_receive(into));
   must(a.qp.post_send(send));
@@ -212,7 +209,7 @@ TEST_F(Verbs, GathersAndScatters) {
     EXPECT_TRUE(std::equal(from.data.begin() + i * 100, from.data.begin() + (i + 1) * 100,
                            to.data.begin() + (kMaxSge - 1 - i) * 100));
   }
-  send.sge_count = kMaxSge + 1;
+  send.sges.push_back({});
   EXPECT_EQ(code_of(a.qp.post_send(send)), ErrorCode::InvalidArgument);
 }
 
@@ -233,7 +230,7 @@ TEST_F(Verbs, SolicitedAndInvalidate) {
   EXPECT_TRUE(done->solicited);
   EXPECT_EQ(done->invalidated_stag, 0u);
   SendRequest invalidate = request(Opcode::SendInvalidate, from.all());
-  invalidate.remote_stag = victim.region.stag();
+  invalidate.invalidate_stag = victim.region.stag();
   must(a.qp.post_send(invalidate));
   done = world_.await(b.receive_cq);
   ASSERT_TRUE(done);
@@ -486,14 +483,14 @@ class Offences : public Verbs {
 TEST_F(Offences, WriteOutsideTheRegion) {
   SendRequest offence = aimed(Opcode::Write, target_);
   offence.sges[0].length = 1000;  // one segment: those before would be within their rights
-  offence.remote_offset += kSize - 999;
+  offence.remote.offset += kSize - 999;
   expect_terminate(offence, 1, 1, 0x01);
 }
 
 // DDP-7.1-07
 TEST_F(Offences, WriteWithAWrongStag) {
   SendRequest offence = aimed(Opcode::Write, target_);
-  offence.remote_stag ^= 0x10;
+  offence.remote.stag ^= 0x10;
   expect_terminate(offence, 1, 1, 0x00);
 }
 
@@ -524,7 +521,7 @@ TEST_F(Offences, ReadWithoutTheRight) {
 // RFC 5040 s.4.8
 TEST_F(Offences, ReadOutsideTheRegion) {
   SendRequest offence = aimed(Opcode::Read, target_);
-  offence.remote_offset -= 1;
+  offence.remote.offset -= 1;
   expect_terminate(offence, 0, 1, 0x01);
 }
 

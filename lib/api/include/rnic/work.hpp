@@ -2,8 +2,11 @@
 /// Work requests and completions: what an application posts, and what it learns of it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <initializer_list>
+#include <span>
 
 namespace rnic {
 
@@ -53,35 +56,78 @@ struct AtomicOperands {
 
 using ImmediateData = std::array<uint8_t, 8>;
 
-/// A request for the send queue. Its memory belongs to the device until the completion.
+/// The pieces of local memory of one work request: up to kMaxSge of them, held in the list itself.
+/// A longer list keeps its size and not its elements, and is refused when it is posted.
+class SgeList {
+ public:
+  SgeList() {}  // NOLINT(modernize-use-equals-default): the elements stay as they are
+  SgeList(std::initializer_list<Sge> sges) : SgeList(std::span(sges.begin(), sges.size())) {}
+  explicit SgeList(std::span<const Sge> sges) {
+    for (const Sge& sge : sges) push_back(sge);
+  }
+  SgeList(const SgeList& other) : SgeList(other.view()) { size_ = other.size_; }
+  SgeList& operator=(const SgeList& other) {
+    size_ = other.size_;
+    std::copy_n(other.elements_, other.held(), elements_);
+    return *this;
+  }
+  ~SgeList() = default;
+
+  void push_back(const Sge& sge) {
+    if (size_ < kMaxSge) elements_[size_] = sge;
+    if (size_ != UINT32_MAX) ++size_;
+  }
+  [[nodiscard]] uint32_t size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] bool too_long() const { return size_ > kMaxSge; }
+  [[nodiscard]] Sge& operator[](uint32_t i) { return elements_[i]; }
+  [[nodiscard]] const Sge& operator[](uint32_t i) const { return elements_[i]; }
+  /// What is held: the whole list, unless it is too long.
+  [[nodiscard]] std::span<const Sge> view() const { return {elements_, held()}; }
+  /// Octets of all pieces.
+  [[nodiscard]] uint64_t length() const {
+    uint64_t sum = 0;
+    for (const Sge& sge : view()) sum += sge.length;
+    return sum;
+  }
+
+ private:
+  [[nodiscard]] uint32_t held() const { return std::min(size_, kMaxSge); }
+
+  uint32_t size_ = 0;
+  // A union, so that a list of one does not pay for clearing sixteen.
+  union {
+    Sge elements_[kMaxSge];
+  };
+};
+
+/// A place in the peer's registered memory; the peer's application says where.
+struct RemoteAddress {
+  uint32_t stag = 0;
+  uint64_t offset = 0;  ///< tagged offset
+};
+
+/// A request for the send queue. It is copied when it is posted; the memory that its pieces name
+/// belongs to the device until the completion.
 struct SendRequest {
   uint64_t id = 0;
   Opcode opcode = Opcode::Send;
   bool signaled = true;    ///< a completion is wanted on success (errors always complete)
   bool solicited = false;  ///< Send or Immediate with Solicited Event
   bool fence = false;      ///< wait for all earlier Reads and atomics of this queue pair
-  uint32_t sge_count = 0;
-  std::array<Sge, kMaxSge> sges{};  ///< source; for Read the sink, one element; for an atomic
-                                    ///< nothing, or 8 octets that take the original value
-  uint32_t remote_stag = 0;    ///< Write: sink; Read: source; atomic: target; SendInvalidate and
-                               ///< LocalInvalidate: what to invalidate
-  uint64_t remote_offset = 0;  ///< tagged offset in the remote region
-  AtomicOperands atomic;       ///< FetchAdd, CompareSwap
-  ImmediateData immediate{};   ///< Immediate
-
-  /// Octets of all pieces.
-  [[nodiscard]] uint64_t length() const {
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < sge_count; ++i) sum += sges[i].length;
-    return sum;
-  }
+  SgeList sges{};          ///< source; for Read the sink, one element; for an atomic nothing, or 8
+                           ///< octets that take the original value
+  RemoteAddress remote{};  ///< Write: sink; Read: source; atomic: target
+  uint32_t invalidate_stag = 0;  ///< SendInvalidate: of the peer; LocalInvalidate: of this side
+  AtomicOperands atomic{};       ///< FetchAdd, CompareSwap
+  ImmediateData immediate{};     ///< Immediate
 };
 
-/// A request for the receive queue. Its memory belongs to the device until the completion.
+/// A request for the receive queue. It is copied when it is posted; the memory that its pieces name
+/// belongs to the device until the completion.
 struct ReceiveRequest {
   uint64_t id = 0;
-  uint32_t sge_count = 0;
-  std::array<Sge, kMaxSge> sges{};
+  SgeList sges{};
 };
 
 enum class CompletionStatus : uint8_t {

@@ -96,12 +96,6 @@ struct QueuePairOptions {
   uint32_t ord = 16;  ///< outbound Reads and atomics at once; more wait in the send queue
 };
 
-/// A place in the peer's registered memory; the peer's application says where.
-struct RemoteAddress {
-  uint32_t stag = 0;
-  uint64_t offset = 0;  ///< tagged offset
-};
-
 /// A send queue, a receive queue and one connection.
 class QueuePair {
  public:

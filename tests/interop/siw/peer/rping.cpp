@@ -52,8 +52,7 @@ Status Rping::prepare() {
 
 bool Rping::post_receive() {
   ReceiveRequest request;
-  request.sge_count = 1;
-  request.sges[0] = control_region_.sge(0, kInfoOctets);
+  request.sges = {control_region_.sge(0, kInfoOctets)};
   return good(end().qp.post_receive(request));
 }
 
@@ -64,18 +63,15 @@ bool Rping::advertise(const MemoryRegion& region) {
   put(out + 8, region.stag(), 4);
   put(out + 12, options_.size, 4);
   SendRequest request;
-  request.sge_count = 1;
-  request.sges[0] = control_region_.sge(kInfoOctets, kInfoOctets);
+  request.sges = {control_region_.sge(kInfoOctets, kInfoOctets)};
   return good(end().qp.post_send(request));
 }
 
 bool Rping::move(Opcode opcode) {
   SendRequest request;
   request.opcode = opcode;
-  request.sge_count = 1;
-  request.sges[0] = start_.sge(0, peer_size_);
-  request.remote_stag = peer_stag_;
-  request.remote_offset = peer_address_;
+  request.sges = {start_.sge(0, peer_size_)};
+  request.remote = {peer_stag_, peer_address_};
   return good(end().qp.post_send(request));
 }
 

@@ -93,17 +93,15 @@ Status Trial::register_memory() {
 bool Trial::post_receive(uint64_t id, uint64_t offset, uint32_t size) {
   ReceiveRequest request;
   request.id = id;
-  request.sge_count = size > 0 ? 1 : 0;
-  request.sges[0] = region_.sge(offset, size);
+  if (size > 0) request.sges = {region_.sge(offset, size)};
   return good(end().qp.post_receive(request));
 }
 
 bool Trial::post_control_receive() {
   ReceiveRequest request;
   request.id = kControlId;
-  request.sge_count = 1;
-  request.sges[0] =
-      control_region_.sge(controls_posted_++ % kSlots * kControlOctets, kControlOctets);
+  request.sges = {
+      control_region_.sge(controls_posted_++ % kSlots * kControlOctets, kControlOctets)};
   return good(end().qp.post_receive(request));
 }
 
@@ -120,8 +118,7 @@ bool Trial::say(ControlKind kind) {
   const uint64_t at = (kSlots + controls_said_++ % kSlots) * kControlOctets;
   out.encode(std::span<uint8_t, kControlOctets>(control_.data() + at, kControlOctets));
   SendRequest request;
-  request.sge_count = 1;
-  request.sges[0] = control_region_.sge(at, kControlOctets);
+  request.sges = {control_region_.sge(at, kControlOctets)};
   return post(request);
 }
 
@@ -193,9 +190,8 @@ void Trial::begin_breach() {
       plan_.breach == Breach::SendTooLong || plan_.breach == Breach::SendTooLongSegments;
   if (plan_.breach != Breach::SendNoReceive) {
     ReceiveRequest request;  // in memory whose STag stays
-    request.sge_count = 1;
-    request.sges[0] =
-        control_region_.sge(2 * kSlots * kControlOctets, too_long ? kShortReceive : kControlOctets);
+    request.sges = {control_region_.sge(2 * kSlots * kControlOctets,
+                                        too_long ? kShortReceive : kControlOctets)};
     if (!good(end().qp.post_receive(request))) return;
   }
   stage_ = invalidates_first() ? Stage::AwaitInvalidation : Stage::Breaking;
@@ -208,13 +204,11 @@ bool Trial::post_operations(const Control& peer) {
     request.opcode = opcode_of(plan_.operation);
     request.signaled = i % 2 == 0 || plan_.operation == Operation::Read;
     request.solicited = plan_.operation == Operation::SendSolicited;
-    request.sge_count = plan_.sizes[i] > 0 ? 1 : 0;
-    request.sges[0] = region_.sge(offsets_[i], plan_.sizes[i]);
+    if (plan_.sizes[i] > 0) request.sges = {region_.sge(offsets_[i], plan_.sizes[i])};
     if (plan_.operation == Operation::SendInvalidate) {
-      request.remote_stag = peer.stags[i];
+      request.invalidate_stag = peer.stags[i];
     } else {
-      request.remote_stag = peer.stag;
-      request.remote_offset = peer.address + offsets_[i];
+      request.remote = {peer.stag, peer.address + offsets_[i]};
     }
     if (!post(request)) return false;
   }
@@ -226,9 +220,8 @@ bool Trial::post_invalidation(const Control& peer) {
   invalidated_ = true;
   SendRequest request;
   request.opcode = Opcode::SendInvalidate;
-  request.remote_stag = peer.stag;
-  request.sge_count = 1;
-  request.sges[0] = region_.sge(0, kBreachOctets);
+  request.invalidate_stag = peer.stag;
+  request.sges = {region_.sge(0, kBreachOctets)};
   return post_control_receive() && post(request);
 }
 
@@ -236,10 +229,8 @@ bool Trial::post_breach(const Control& peer) {
   const Breach breach = plan_.breach;
   stage_ = Stage::Breaking;
   SendRequest request;
-  request.sge_count = 1;
-  request.remote_stag = peer.stag;
-  request.remote_offset = peer.address;
-  request.sges[0] = region_.sge(0, kBreachOctets);
+  request.remote = {peer.stag, peer.address};
+  request.sges = {region_.sge(0, kBreachOctets)};
   request.opcode = is_read(breach) ? Opcode::Read : Opcode::Write;
   switch (breach) {
     case Breach::SendTooLongSegments:
@@ -250,12 +241,12 @@ bool Trial::post_breach(const Control& peer) {
     case Breach::SendTooLong: request.opcode = Opcode::Send; break;
     case Breach::InvalidateBadStag:
       request.opcode = Opcode::SendInvalidate;
-      request.remote_stag ^= 0xff0000;
+      request.invalidate_stag = peer.stag ^ 0xff0000;
       break;
     case Breach::WriteBadStag:
-    case Breach::ReadBadStag: request.remote_stag ^= 0xff0000; break;
+    case Breach::ReadBadStag: request.remote.stag ^= 0xff0000; break;
     case Breach::WriteBounds:
-    case Breach::ReadBounds: request.remote_offset += peer.length - kBreachOctets / 2; break;
+    case Breach::ReadBounds: request.remote.offset += peer.length - kBreachOctets / 2; break;
     default: break;
   }
   return post(request);

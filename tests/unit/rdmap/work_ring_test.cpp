@@ -1,0 +1,205 @@
+// The ring of posted work: where requests lie, when their places are free, and what is kept of
+// them.
+
+#include <deque>
+#include <random>
+
+#include "two_nodes.hpp"
+
+namespace rnic::rdmap {
+namespace {
+
+/// Each octet of a request says which one it is of.
+struct Written {
+  std::byte* place;
+  uint32_t units;
+  std::byte mark;
+};
+
+bool whole(const Written& request) {
+  return std::all_of(request.place, request.place + request.units * WorkRing::kUnit,
+                     [&](std::byte octet) { return octet == request.mark; });
+}
+
+// Requests of all sizes in any sequence: each lies in one piece on a cache line, none reaches
+// another that is in use, and the worker finds each where the application wrote it.
+TEST(WorkRing, NoRequestReachesAnother) {
+  for (const uint32_t depth : {1u, 2u, 3u, 7u, 16u}) {
+    for (const uint32_t max_units : {1u, 2u, 5u}) {
+      SCOPED_TRACE(testing::Message() << depth << " of " << max_units);
+      WorkRing ring(depth, max_units);
+      std::mt19937 random(depth * 10 + max_units);
+      std::deque<Written> posted;
+      std::deque<Written> taken;
+      uint8_t mark = 0;
+      for (int step = 0; step < 4000; ++step) {
+        ASSERT_EQ(ring.has_room(), posted.size() + taken.size() < depth);
+        switch (random() % 3) {
+          case 0:
+            if (ring.has_room()) {
+              const uint32_t units = 1 + random() % max_units;
+              std::byte* const place = ring.write(units);
+              ASSERT_EQ(reinterpret_cast<uintptr_t>(place) % WorkRing::kUnit, 0u);
+              posted.push_back({place, units, std::byte{++mark}});
+              std::fill_n(place, units * WorkRing::kUnit, posted.back().mark);
+              ring.publish();
+            }
+            break;
+          case 1:
+            ASSERT_EQ(ring.front() == nullptr, posted.empty());
+            if (posted.empty()) break;
+            ASSERT_EQ(ring.front(), posted.front().place);
+            ring.take(posted.front().units);
+            taken.push_back(posted.front());
+            posted.pop_front();
+            break;
+          default:
+            if (taken.empty()) break;
+            ring.retire();
+            taken.pop_front();
+        }
+        ASSERT_TRUE(std::ranges::all_of(posted, whole));
+        ASSERT_TRUE(std::ranges::all_of(taken, whole));
+      }
+    }
+  }
+}
+
+TEST(WorkRing, WhatIsNotPublishedIsNotSeen) {
+  WorkRing ring(4, 1);
+  std::byte* const first = ring.write(1);
+  static_cast<void>(ring.write(1));
+  EXPECT_EQ(ring.front(), nullptr);
+  ring.publish();
+  EXPECT_EQ(ring.front(), first);
+}
+
+SendRequest full_request(Opcode opcode, uint32_t pieces) {
+  SendRequest request{.id = 0x1122'3344'5566'7788,
+                      .opcode = opcode,
+                      .signaled = false,
+                      .solicited = true,
+                      .fence = true,
+                      .remote = {0xa1b2'c3d4, 0x99aa'bbcc'ddee'ff00},
+                      .invalidate_stag = 0x0102'0304,
+                      .atomic = {1, 2, 3, 4},
+                      .immediate = {8, 7, 6, 5, 4, 3, 2, 1}};
+  for (uint32_t i = 0; i < pieces; ++i) request.sges.push_back({0x1000ull + i, 10 + i, 77 + i});
+  return request;
+}
+
+// Every opcode with every number of pieces is read as it was written.
+TEST(PostedWork, IsReadAsItWasWritten) {
+  for (uint8_t number = 0; number <= static_cast<uint8_t>(Opcode::LocalInvalidate); ++number) {
+    for (uint32_t pieces = 0; pieces <= kMaxSge; ++pieces) {
+      const auto opcode = static_cast<Opcode>(number);
+      SCOPED_TRACE(testing::Message() << to_string(opcode) << ", " << pieces);
+      const SendRequest request = full_request(opcode, pieces);
+      const size_t size = PostedSend::size_for(request);
+      ASSERT_LE(size, PostedSend::kSizeMax);
+      alignas(64) std::array<std::byte, PostedSend::kSizeMax + 1> memory;
+      memory.fill(std::byte{0x5a});
+      PostedSend::write(request, memory.data());
+      EXPECT_EQ(memory[size], std::byte{0x5a});
+      const PostedSend& posted = PostedSend::at(memory.data());
+      EXPECT_EQ(posted.size(), size);
+      EXPECT_EQ(posted.id, request.id);
+      EXPECT_EQ(posted.opcode, opcode);
+      EXPECT_FALSE(posted.signaled);
+      EXPECT_TRUE(posted.solicited);
+      EXPECT_TRUE(posted.fence);
+      const bool invalidates =
+          opcode == Opcode::SendInvalidate || opcode == Opcode::LocalInvalidate;
+      EXPECT_EQ(posted.remote_stag, invalidates ? request.invalidate_stag : request.remote.stag);
+      EXPECT_EQ(posted.remote_offset, request.remote.offset);
+      ASSERT_EQ(posted.sges().size(), pieces);
+      for (uint32_t i = 0; i < pieces; ++i) {
+        EXPECT_EQ(posted.sges()[i].address, request.sges[i].address);
+        EXPECT_EQ(posted.sges()[i].length, request.sges[i].length);
+        EXPECT_EQ(posted.sges()[i].stag, request.sges[i].stag);
+      }
+      if (is_atomic(opcode)) {
+        EXPECT_EQ(posted.length, 8u);
+        const AtomicOperands operands = posted.atomic();
+        EXPECT_EQ(operands.data, 1u);
+        EXPECT_EQ(operands.mask, 2u);
+        EXPECT_EQ(operands.compare, 3u);
+        EXPECT_EQ(operands.compare_mask, 4u);
+      } else if (opcode == Opcode::Immediate) {
+        EXPECT_EQ(posted.length, 8u);
+        EXPECT_EQ(posted.immediate(), request.immediate);
+      } else {
+        EXPECT_EQ(posted.length, request.sges.length());
+      }
+    }
+  }
+}
+
+TEST(PostedWork, OfTheReceiveQueue) {
+  for (uint32_t pieces = 0; pieces <= kMaxSge; ++pieces) {
+    const ReceiveRequest request{.id = 5, .sges = full_request(Opcode::Send, pieces).sges};
+    alignas(64) std::array<std::byte, PostedReceive::kSizeMax> memory;
+    ASSERT_LE(PostedReceive::size_for(request), memory.size());
+    PostedReceive::write(request, memory.data());
+    const PostedReceive& posted = PostedReceive::at(memory.data());
+    EXPECT_EQ(posted.size(), PostedReceive::size_for(request));
+    EXPECT_EQ(posted.id, 5u);
+    EXPECT_EQ(posted.length, request.sges.length());
+    ASSERT_EQ(posted.sges().size(), pieces);
+    for (uint32_t i = 0; i < pieces; ++i) {
+      EXPECT_EQ(posted.sges()[i].address, request.sges[i].address);
+      EXPECT_EQ(posted.sges()[i].stag, request.sges[i].stag);
+    }
+  }
+}
+
+TEST(SgeList, KeepsTheSizeOfAListThatIsTooLong) {
+  SgeList list{{1, 2, 3}};
+  EXPECT_EQ(list.length(), 2u);
+  while (list.size() < kMaxSge) list.push_back({0, 5, 0});
+  EXPECT_FALSE(list.too_long());
+  list.push_back({0, 100, 0});
+  EXPECT_TRUE(list.too_long());
+  EXPECT_EQ(list.size(), kMaxSge + 1);
+  EXPECT_EQ(list.view().size(), kMaxSge);
+  EXPECT_EQ(list.length(), 2u + (kMaxSge - 1) * 5u);
+  const SgeList copied = list;  // NOLINT(performance-unnecessary-copy-initialization)
+  EXPECT_EQ(copied.size(), kMaxSge + 1);
+  SgeList assigned;
+  assigned = list;
+  EXPECT_EQ(assigned.size(), kMaxSge + 1);
+  EXPECT_EQ(assigned[0].stag, 3u);
+}
+
+using KeptWork = TwoNodes;
+
+// Behind a flush the places of requests are the application's, and what is still to be acknowledged
+// of them is built again as it was, whatever it posts there.
+TEST_F(KeptWork, AFlushLeavesWhatARetransmissionNeeds) {
+  restart({.qp = 9, .pd = 4}, {.send = 4});
+  a->fill(0, 3000, 5);
+  b->post_receive(1, 0, 100);
+  send(1, 0, 100);
+  SendRequest gathers = a->work(2, Opcode::Write, 100, 50);
+  while (gathers.sges.size() < 3)
+    gathers.sges.push_back({200ull * gathers.sges.size(), 60, a->all});
+  gathers.remote = {b->all, 2000};
+  a->send(gathers);
+  fetch_add(3, 4096, 7);
+  pair.a.pull_all();
+  const size_t before = pair.a.sent.size();
+  ASSERT_EQ(before, 3u);
+  SendRequest bad = a->work(4, Opcode::Write, Node::kSize, 8);  // behind the region: a Terminate
+  bad.remote.stag = b->all;
+  a->send(bad);
+  pair.a.pull_all();
+  ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3, 4}));
+  for (uint64_t id = 5; id < 30; ++id) write(id, 3000, 8, 0);  // each is flushed at once
+  EXPECT_EQ(a->owner.sends.size(), 29u);
+  for (size_t i = 0; i < before; ++i) {
+    EXPECT_EQ(pair.a.rebuild(i), pair.a.sent[i].octets) << i;
+  }
+}
+
+}  // namespace
+}  // namespace rnic::rdmap
