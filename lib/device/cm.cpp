@@ -28,9 +28,9 @@ uint16_t reads_of(std::optional<uint32_t> option, uint32_t own) {
 
 }  // namespace
 
-mpa::StartWish make_wish(const ConnectOptions& options, const mpa::Config& config,
-                         const QueuePairSpec& spec) {
-  mpa::StartWish wish;
+framing::StartWish make_wish(const ConnectOptions& options, const mpa::Config& config,
+                             const QueuePairSpec& spec) {
+  framing::StartWish wish;
   wish.revision = options.revision.value_or(config.revision);
   wish.exchange_reads = options.exchange_reads.value_or(config.exchange_reads);
   wish.peer_to_peer = options.peer_to_peer.value_or(config.peer_to_peer);
@@ -157,13 +157,13 @@ Status Device::connect(QueuePair& qp, const Endpoint& remote, base::ByteView pri
   return dial(qp, remote, private_data, make_wish(options, config_.mpa, qp.spec()), false, now);
 }
 
-Status Device::check_request(base::ByteView private_data, const mpa::StartWish& wish) const {
+Status Device::check_request(base::ByteView private_data, const framing::StartWish& wish) const {
   const mpa::StartPlan plan = mpa::plan_request(config_.mpa, wish);
   return check_private_data(private_data, mpa::private_data_max(plan), plan.header.revision);
 }
 
 Status Device::dial(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
-                    const mpa::StartWish& wish, bool again, base::Now now) {
+                    const framing::StartWish& wish, bool again, base::Now now) {
   if (auto status = check_request(private_data, wish); !status) return status;
   // RFC 6581 s.10: the peer-to-peer model has no equivalent in revision 1.
   const bool newest = mpa::plan_request(config_.mpa, wish).header.revision == 2;
@@ -175,7 +175,7 @@ Status Device::dial(QueuePair& qp, const Endpoint& remote, base::ByteView privat
   }
   base::Handle handle;
   if (find_place()) {
-    handle = connections_.emplace(*this, mpa::Role::Initiator, config_.mpa, private_data, wish);
+    handle = connections_.emplace(*this, framing::Role::Initiator, config_.mpa, private_data, wish);
   }
   const auto connection = start(handle, qp, remote, now);
   if (!connection) return tl::unexpected(connection.error());
@@ -190,11 +190,11 @@ Status Device::dial_framed(QueuePair& qp, const Endpoint& remote, base::ByteView
                                                 std::to_string(private_data.size()) +
                                                 " octets: at most 512 with ULP framing");
   }
-  mpa::StartWish wish = make_wish(options, config_.mpa, qp.spec());
+  framing::StartWish wish = make_wish(options, config_.mpa, qp.spec());
   wish.exchange_reads = options.exchange_reads.value_or(true);
   base::Handle handle;
   if (find_place()) {
-    handle = connections_.emplace(*this, mpa::Role::Initiator, config_.tuf, private_data, wish);
+    handle = connections_.emplace(*this, framing::Role::Initiator, config_.tuf, private_data, wish);
   }
   const auto connection = start(handle, qp, remote, now);
   if (!connection) return tl::unexpected(connection.error());
@@ -229,10 +229,10 @@ Status Device::no_connection_left() const {
                   std::to_string(config_.limits.max_connections) + ")");
 }
 
-bool Device::wants_redial(const Connection& connection, mpa::StartFailure why) const {
+bool Device::wants_redial(const Connection& connection, framing::StartFailure why) const {
   return connection.redial != nullptr &&
-         (why == mpa::StartFailure::NoReply || why == mpa::StartFailure::ResetBeforeReply ||
-          why == mpa::StartFailure::NotEnhanced);
+         (why == framing::StartFailure::NoReply || why == framing::StartFailure::ResetBeforeReply ||
+          why == framing::StartFailure::NotEnhanced);
 }
 
 void Device::redial() {
@@ -397,46 +397,48 @@ void Device::connection_started(Connection& connection, std::vector<uint8_t> pri
 namespace {
 
 /// MPA's own codes (RFC 5044 s.8, RFC 6581 s.8) of what spoils a start-up.
-std::optional<Fault> fault_of(mpa::StartFailure why) {
+std::optional<Fault> fault_of(framing::StartFailure why) {
   llp::FramingError error = llp::FramingError::None;
   switch (why) {
-    case mpa::StartFailure::BadKey:
-    case mpa::StartFailure::BothInitiators:
-    case mpa::StartFailure::BadRevision:
-    case mpa::StartFailure::BadLength:
-    case mpa::StartFailure::NotEnhanced:
-    case mpa::StartFailure::NotTuf:
-    case mpa::StartFailure::UnexpectedData: error = llp::FramingError::BadStartFrame; break;
-    case mpa::StartFailure::OutOfMemory:
-    case mpa::StartFailure::LocalError: error = llp::FramingError::LocalCatastrophic; break;
-    case mpa::StartFailure::InsufficientReads: error = llp::FramingError::InsufficientIrd; break;
-    case mpa::StartFailure::NoMatchingRtr: error = llp::FramingError::NoMatchingRtr; break;
-    case mpa::StartFailure::TimedOut:
-    case mpa::StartFailure::StreamEnded:
-    case mpa::StartFailure::NoReply:
-    case mpa::StartFailure::ResetBeforeReply:
-    case mpa::StartFailure::RtrMissing:
-    case mpa::StartFailure::Refused:
-    case mpa::StartFailure::Unreachable:
-    case mpa::StartFailure::Unanswered: error = llp::FramingError::Closed; break;
+    case framing::StartFailure::BadKey:
+    case framing::StartFailure::BothInitiators:
+    case framing::StartFailure::BadRevision:
+    case framing::StartFailure::BadLength:
+    case framing::StartFailure::NotEnhanced:
+    case framing::StartFailure::NotTuf:
+    case framing::StartFailure::UnexpectedData: error = llp::FramingError::BadStartFrame; break;
+    case framing::StartFailure::OutOfMemory:
+    case framing::StartFailure::LocalError: error = llp::FramingError::LocalCatastrophic; break;
+    case framing::StartFailure::InsufficientReads:
+      error = llp::FramingError::InsufficientIrd;
+      break;
+    case framing::StartFailure::NoMatchingRtr: error = llp::FramingError::NoMatchingRtr; break;
+    case framing::StartFailure::TimedOut:
+    case framing::StartFailure::StreamEnded:
+    case framing::StartFailure::NoReply:
+    case framing::StartFailure::ResetBeforeReply:
+    case framing::StartFailure::RtrMissing:
+    case framing::StartFailure::Refused:
+    case framing::StartFailure::Unreachable:
+    case framing::StartFailure::Unanswered: error = llp::FramingError::Closed; break;
     default: return std::nullopt;
   }
   return Fault{FaultLayer::Llp, 0, static_cast<uint8_t>(error), "MPA-8-01"};
 }
 
-StreamEnd end_of(mpa::StartFailure why) {
+StreamEnd end_of(framing::StartFailure why) {
   switch (why) {
-    case mpa::StartFailure::Refused: return StreamEnd::Refused;
-    case mpa::StartFailure::Unreachable: return StreamEnd::Unreachable;
-    case mpa::StartFailure::Unanswered:
-    case mpa::StartFailure::TimedOut:
-    case mpa::StartFailure::RtrMissing: return StreamEnd::TimedOut;
+    case framing::StartFailure::Refused: return StreamEnd::Refused;
+    case framing::StartFailure::Unreachable: return StreamEnd::Unreachable;
+    case framing::StartFailure::Unanswered:
+    case framing::StartFailure::TimedOut:
+    case framing::StartFailure::RtrMissing: return StreamEnd::TimedOut;
     default: return StreamEnd::Closed;
   }
 }
 
 template <typename Kind>
-Kind ending(Connection& connection, mpa::StartFailure why, const char* text) {
+Kind ending(Connection& connection, framing::StartFailure why, const char* text) {
   auto event = about<Kind>(connection, text);
   event.fault = fault_of(why);
   event.end = end_of(why);
@@ -445,8 +447,8 @@ Kind ending(Connection& connection, mpa::StartFailure why, const char* text) {
 
 }  // namespace
 
-void Device::log_start_failure(const Connection& connection, mpa::StartFailure why) {
-  using mpa::StartFailure;
+void Device::log_start_failure(const Connection& connection, framing::StartFailure why) {
+  using framing::StartFailure;
   // Nothing came that was at fault; who asked for the connection is told by its event.
   const bool silent = why == StartFailure::StreamEnded || why == StartFailure::NoReply ||
                       why == StartFailure::ResetBeforeReply || why == StartFailure::Refused ||
@@ -456,14 +458,14 @@ void Device::log_start_failure(const Connection& connection, mpa::StartFailure w
   if (silent || (connection.is_responder() && !strangers_logged_.allow(last_now_))) return;
   base::log(base::LogLevel::Warning, "rnic", [&] {
     return config_.name + ": start-up " + (connection.is_responder() ? "from " : "towards ") +
-           to_string(connection.remote) + " failed: " + mpa::to_string(why);
+           to_string(connection.remote) + " failed: " + framing::to_string(why);
   });
 }
 
-void Device::start_failed(Connection& connection, ConnectionState before, mpa::StartFailure why,
+void Device::start_failed(Connection& connection, ConnectionState before, framing::StartFailure why,
                           base::ByteView private_data) {
   linger(connection);
-  if (why == mpa::StartFailure::RejectedLocally) return;  // the application's own answer
+  if (why == framing::StartFailure::RejectedLocally) return;  // the application's own answer
   if (wants_redial(connection, why)) {
     connection.queue_pair()->awaits_redial = true;
     connection.unbind();
@@ -479,9 +481,9 @@ void Device::start_failed(Connection& connection, ConnectionState before, mpa::S
 }
 
 void Device::tell_start_failed(Connection& connection, ConnectionState before,
-                               mpa::StartFailure why, base::ByteView private_data) {
-  const char* text = connection.yields != nullptr ? connection.yields : mpa::to_string(why);
-  if (why == mpa::StartFailure::RejectedByPeer) {
+                               framing::StartFailure why, base::ByteView private_data) {
+  const char* text = connection.yields != nullptr ? connection.yields : framing::to_string(why);
+  if (why == framing::StartFailure::RejectedByPeer) {
     auto event = about<event::Rejected>(connection, text);
     // Not every reader needs them, so the event comes without them rather than not at all.
     const bool kept =
@@ -575,7 +577,7 @@ void Device::endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& source, b
   // Agreed on, but gone before the RTR: this is the outcome, and Disconnected follows it.
   if (source.kind == rdmap::EventKind::Disconnected && running != nullptr &&
       running->state() == ConnectionState::Running && !running->outcome_told()) {
-    start_failed(*running, ConnectionState::Running, mpa::StartFailure::StreamEnded, {});
+    start_failed(*running, ConnectionState::Running, framing::StartFailure::StreamEnded, {});
   }
   Event event = told_by(source);
   event::Common& said = common(event);

@@ -25,8 +25,8 @@ constexpr base::Duration kRejectLinger = std::chrono::milliseconds(100);
 
 }  // namespace
 
-Connection::Connection(Device& device, mpa::Role role, const mpa::Config& config,
-                       base::ByteView private_data, const mpa::StartWish& wish)
+Connection::Connection(Device& device, framing::Role role, const mpa::Config& config,
+                       base::ByteView private_data, const framing::StartWish& wish)
     : device_(device),
       role_(role),
       start_timeout_(config.start_timeout),
@@ -36,8 +36,8 @@ Connection::Connection(Device& device, mpa::Role role, const mpa::Config& config
   start_timer.owner = silence_timer.owner = this;
 }
 
-Connection::Connection(Device& device, mpa::Role role, const tuf::Config& config,
-                       base::ByteView private_data, const mpa::StartWish& wish)
+Connection::Connection(Device& device, framing::Role role, const tuf::Config& config,
+                       base::ByteView private_data, const framing::StartWish& wish)
     : device_(device),
       role_(role),
       start_timeout_(config.start_timeout),
@@ -62,7 +62,7 @@ void Connection::unbind() {
   qp_ = nullptr;
 }
 
-void Connection::accept(QueuePair& qp, base::ByteView private_data, const mpa::StartWish& wish,
+void Connection::accept(QueuePair& qp, base::ByteView private_data, const framing::StartWish& wish,
                         base::Now now) {
   bind(qp);
   state_ = ConnectionState::Answered;
@@ -86,16 +86,17 @@ void Connection::reject(base::ByteView private_data, base::Now now) {
   }
 }
 
-void Connection::request_received(const mpa::StartOffer& peer, base::ByteView private_data,
+void Connection::request_received(const framing::StartOffer& peer, base::ByteView private_data,
                                   base::Now) {
-  mpa::note_reads(peer, agreed_);
+  framing::note_reads(peer, agreed_);
   agreed_.revision = peer.revision;
   if (!device_.admits_request(*this)) return;
   state_ = ConnectionState::Requested;
   device_.request_received(*this, private_data);
 }
 
-void Connection::started(const mpa::Negotiated& agreed, base::ByteView private_data, base::Now) {
+void Connection::started(const framing::Negotiated& agreed, base::ByteView private_data,
+                         base::Now) {
   state_ = ConnectionState::Running;
   agreed_ = agreed;
   if (agreed.peer_to_peer && !is_responder()) agreed_.rtr = rtr_of(agreed.rtr_kinds);
@@ -122,7 +123,8 @@ void Connection::complete() {
   private_data_ = {};
 }
 
-void Connection::start_failed(mpa::StartFailure why, base::ByteView private_data, base::Now now) {
+void Connection::start_failed(framing::StartFailure why, base::ByteView private_data,
+                              base::Now now) {
   const ConnectionState before = state_;
   state_ = ConnectionState::Failed;
   agreed_ = session_->negotiated();

@@ -32,32 +32,32 @@ enum class ConnectionState : uint8_t {
 };
 
 /// The wish that options, configuration and queue pair make together.
-[[nodiscard]] mpa::StartWish make_wish(const ConnectOptions& options, const mpa::Config& config,
-                                       const QueuePairSpec& spec);
+[[nodiscard]] framing::StartWish make_wish(const ConnectOptions& options, const mpa::Config& config,
+                                           const QueuePairSpec& spec);
 
-class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
+class Connection final : public framing::StartEvents, public tuf::SessionEvents {
  public:
   /// Over MPA.
-  Connection(Device& device, mpa::Role role, const mpa::Config& config, base::ByteView private_data,
-             const mpa::StartWish& wish = {});
+  Connection(Device& device, framing::Role role, const mpa::Config& config,
+             base::ByteView private_data, const framing::StartWish& wish = {});
   /// Over ULP framing.
-  Connection(Device& device, mpa::Role role, const tuf::Config& config, base::ByteView private_data,
-             const mpa::StartWish& wish = {});
+  Connection(Device& device, framing::Role role, const tuf::Config& config,
+             base::ByteView private_data, const framing::StartWish& wish = {});
 
-  [[nodiscard]] mpa::StartSession& session() { return *session_; }
+  [[nodiscard]] framing::StartSession& session() { return *session_; }
   /// The same when it is MPA's; nullptr: it is not.
   [[nodiscard]] mpa::Session* mpa_session() { return mpa_session_; }
   [[nodiscard]] ConnectionState state() const { return state_; }
   /// Of the whole start-up, as its framing's configuration has it.
   [[nodiscard]] base::Duration start_timeout() const { return start_timeout_; }
-  [[nodiscard]] bool is_responder() const { return role_ == mpa::Role::Responder; }
+  [[nodiscard]] bool is_responder() const { return role_ == framing::Role::Responder; }
 
   /// Binds the queue pair's endpoint to the session; before the start-up goes on.
   void bind(QueuePair& qp);
   [[nodiscard]] QueuePair* queue_pair() { return qp_; }
 
   /// bind(), and the Reply. When it throws nothing has happened.
-  void accept(QueuePair& qp, base::ByteView private_data, const mpa::StartWish& wish,
+  void accept(QueuePair& qp, base::ByteView private_data, const framing::StartWish& wish,
               base::Now now);
   /// When it throws nothing has happened.
   void reject(base::ByteView private_data, base::Now now);
@@ -66,7 +66,7 @@ class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
   void on_timer(base::Now now);
 
   /// What was agreed, and what the peer said.
-  [[nodiscard]] const mpa::Negotiated& agreed() const { return agreed_; }
+  [[nodiscard]] const framing::Negotiated& agreed() const { return agreed_; }
   /// Names it to the application, while it is a request.
   [[nodiscard]] RequestHandle request() const { return {handle.index, handle.generation}; }
   /// The application knows how the attempt went.
@@ -80,17 +80,18 @@ class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
     uint32_t qp = 0;
     Endpoint remote;
     std::vector<uint8_t> private_data;
-    mpa::StartWish wish;
+    framing::StartWish wish;
   };
   std::unique_ptr<Redial> redial;
   /// Lets go of the queue pair, which another connection will serve.
   void unbind();
 
-  // mpa::StartEvents
-  void request_received(const mpa::StartOffer& peer, base::ByteView private_data,
+  // framing::StartEvents
+  void request_received(const framing::StartOffer& peer, base::ByteView private_data,
                         base::Now now) override;
-  void started(const mpa::Negotiated& agreed, base::ByteView private_data, base::Now now) override;
-  void start_failed(mpa::StartFailure why, base::ByteView private_data, base::Now now) override;
+  void started(const framing::Negotiated& agreed, base::ByteView private_data,
+               base::Now now) override;
+  void start_failed(framing::StartFailure why, base::ByteView private_data, base::Now now) override;
   void rtr_received(base::Now now) override;
   void peer_left(base::Now now) override;
   void stream_ended(StreamEnd how, base::Now now) override;
@@ -125,15 +126,15 @@ class Connection final : public mpa::StartEvents, public tuf::SessionEvents {
   void stop_lingering();
 
   Device& device_;
-  mpa::Role role_;
+  framing::Role role_;
   base::Duration start_timeout_;
   ConnectionState state_ = ConnectionState::Connecting;
   QueuePair* qp_ = nullptr;
-  mpa::Negotiated agreed_;
+  framing::Negotiated agreed_;
   std::vector<uint8_t> private_data_;  // of the Reply, until the connection is complete
   bool outcome_told_ = false;
   bool lingers_ = false;  // rejected the peer, and has not closed yet
-  std::unique_ptr<mpa::StartSession> session_;
+  std::unique_ptr<framing::StartSession> session_;
   mpa::Session* mpa_session_ = nullptr;
 };
 

@@ -6,8 +6,8 @@ namespace rnic::device {
 
 using base::fail;
 
-Result<Connection*> Device::convert(StreamSocket& socket, mpa::Role role, base::ByteView data,
-                                    const mpa::StartWish& wish, base::ByteView last_message,
+Result<Connection*> Device::convert(StreamSocket& socket, framing::Role role, base::ByteView data,
+                                    const framing::StartWish& wish, base::ByteView last_message,
                                     base::Now now) {
   if (const auto status = socket.can_be_lent(); !status) return tl::unexpected(status.error());
   base::Handle handle;
@@ -38,9 +38,9 @@ Status Device::connect(QueuePair& qp, StreamSocket& socket, base::ByteView priva
   }
   if (auto status = check_options(qp, options); !status) return status;
   qp.segments = {options.packing, options.nagle};
-  const mpa::StartWish wish = make_wish(options, config_.mpa, qp.spec());
+  const framing::StartWish wish = make_wish(options, config_.mpa, qp.spec());
   if (auto status = check_request(private_data, wish); !status) return status;
-  const auto connection = convert(socket, mpa::Role::Initiator, private_data, wish, {}, now);
+  const auto connection = convert(socket, framing::Role::Initiator, private_data, wish, {}, now);
   if (!connection) return tl::unexpected(connection.error());
   start_timers_.arm((*connection)->start_timer, now + config_.mpa.start_timeout);
   (*connection)->bind(qp);
@@ -53,7 +53,7 @@ Status Device::await_rdma(StreamSocket& socket, base::ByteView last_message, bas
                 "too many connection requests wait: answer them, or raise "
                 "limits.max_pending_requests");
   }
-  const auto connection = convert(socket, mpa::Role::Responder, {}, {}, last_message, now);
+  const auto connection = convert(socket, framing::Role::Responder, {}, {}, last_message, now);
   if (!connection) return tl::unexpected(connection.error());
   start_timers_.arm((*connection)->start_timer, now + config_.mpa.start_timeout);
   return {};

@@ -24,7 +24,7 @@ Device::Device(const DeviceConfig& config, llp::Transport& transport, base::Now 
 Device::Device(const DeviceConfig& config, base::Now now)
     : config_(config),
       memory_(config.limits.max_regions, {config.secret[0] ^ config.seed, config.secret[1]}),
-      hold_(mpa::make_hold_store(config.limits.hold_octets)),
+      hold_(framing::make_hold_store(config.limits.hold_octets)),
       pack_(tuf::make_pack_store(config.limits.max_packed)),
       tuf_keys_({config.secret[0] ^ 0x7475662d6b657973, config.secret[1] ^ 0x6672616d65732121}),
       pds_(config.limits.max_pds + 1),
@@ -198,7 +198,7 @@ base::Now Device::next_deadline() const {
 }
 
 bool Device::quiescent() const {
-  if (connections_.live() != 0 || mpa::held_octets(*hold_) != 0) return false;
+  if (connections_.live() != 0 || framing::held_octets(*hold_) != 0) return false;
   if (tuf::packed_ulpdus(*pack_) != 0 || !orphans_.empty()) return false;
   return !own_ || (own_->streams.live() == 0 && own_->framed.live() == 0 &&
                    own_->stack.quiescent() && own_->interface.unsent() == 0);
@@ -275,9 +275,9 @@ void Device::for_each_counter(
     visit("hold", {name, "octets", help, octets});
   };
   add_hold("in_use", "received and not placed yet, of all connections, now",
-           mpa::held_octets(*hold_));
-  add_hold("peak", "the most that it has been", mpa::held_octets_peak(*hold_));
-  add_hold("memory", "memory that they occupy now, in whole pages", mpa::held_memory(*hold_));
+           framing::held_octets(*hold_));
+  add_hold("peak", "the most that it has been", framing::held_octets_peak(*hold_));
+  add_hold("memory", "memory that they occupy now, in whole pages", framing::held_memory(*hold_));
   add("rdmap", rdmap_counters_);
   add("device", counters_);
 }

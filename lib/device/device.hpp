@@ -189,7 +189,7 @@ class Device {
   [[nodiscard]] const net::Counters& net_counters() const { return own_->interface.counters(); }
   [[nodiscard]] const DeviceCounters& device_counters() const { return counters_; }
   [[nodiscard]] mem::StagTable& memory() { return memory_; }
-  [[nodiscard]] mpa::HoldStore& hold_store() { return *hold_; }
+  [[nodiscard]] framing::HoldStore& hold_store() { return *hold_; }
   [[nodiscard]] tuf::PackStore& pack_store() { return *pack_; }
   [[nodiscard]] tuf::KeySource& tuf_keys() { return tuf_keys_; }
   /// Octets of the queue pair's connection in hold space now: received, and not placed yet.
@@ -209,7 +209,7 @@ class Device {
   bool admits_request(Connection& connection);
   void request_received(Connection& connection, base::ByteView private_data);
   void connection_started(Connection& connection, std::vector<uint8_t> private_data);
-  void start_failed(Connection& connection, ConnectionState before, mpa::StartFailure why,
+  void start_failed(Connection& connection, ConnectionState before, framing::StartFailure why,
                     base::ByteView private_data);
   void connection_ended(Connection& connection);
   /// There is no memory for the rest of its start-up: it is aborted.
@@ -264,14 +264,14 @@ class Device {
   void reap();
   void reap_ended();
   /// What the application learns of an attempt that failed.
-  void tell_start_failed(Connection& connection, ConnectionState before, mpa::StartFailure why,
+  void tell_start_failed(Connection& connection, ConnectionState before, framing::StartFailure why,
                          base::ByteView private_data);
   void emit(Event event);
   /// Of a connection that the application has not taken: half of the queue is not for those, and
   /// what is told of failed ones leaves as much to requests in order. False: it was not told.
   bool emit_of_stranger(Event event);
   void refuse_unheard();
-  void log_start_failure(const Connection& connection, mpa::StartFailure why);
+  void log_start_failure(const Connection& connection, framing::StartFailure why);
   llp::StreamUser* incoming(llp::Stream& stream, const Endpoint& local, const Endpoint& remote,
                             base::Now now);
 
@@ -307,13 +307,14 @@ class Device {
   Status check_spec(const QueuePairSpec& spec) const;
   [[nodiscard]] Framing framing_of_listener(const Endpoint& local) const;
   Status check_unconnected(const QueuePair& qp) const;
-  [[nodiscard]] Status check_request(base::ByteView private_data, const mpa::StartWish& wish) const;
+  [[nodiscard]] Status check_request(base::ByteView private_data,
+                                     const framing::StartWish& wish) const;
   Status check_options(const QueuePair& qp, const ConnectOptions& options) const;
-  Result<Connection*> convert(StreamSocket& socket, mpa::Role role, base::ByteView data,
-                              const mpa::StartWish& wish, base::ByteView last_message,
+  Result<Connection*> convert(StreamSocket& socket, framing::Role role, base::ByteView data,
+                              const framing::StartWish& wish, base::ByteView last_message,
                               base::Now now);
   Status dial(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
-              const mpa::StartWish& wish, bool again, base::Now now);
+              const framing::StartWish& wish, bool again, base::Now now);
   [[nodiscard]] Status check_framing(Framing framing) const;
   Status dial_framed(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
                      const ConnectOptions& options, base::Now now);
@@ -322,12 +323,12 @@ class Device {
   base::Handle make_responder(const Endpoint& local);
   [[nodiscard]] Status no_connection_left() const;
   void redial();
-  [[nodiscard]] bool wants_redial(const Connection& connection, mpa::StartFailure why) const;
+  [[nodiscard]] bool wants_redial(const Connection& connection, framing::StartFailure why) const;
   Result<Connection*> find_request(RequestHandle request);
 
   DeviceConfig config_;
   mem::StagTable memory_;
-  mpa::HoldStorePtr hold_;
+  framing::HoldStorePtr hold_;
   tuf::PackStorePtr pack_;
   tuf::KeySource tuf_keys_;
   mpa::Counters mpa_counters_;

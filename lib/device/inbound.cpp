@@ -90,9 +90,9 @@ bool Device::find_place() {
 
 base::Handle Device::make_responder(const Endpoint& local) {
   if (framing_of_listener(local) == Framing::Tuf) {
-    return connections_.emplace(*this, mpa::Role::Responder, config_.tuf, base::ByteView{});
+    return connections_.emplace(*this, framing::Role::Responder, config_.tuf, base::ByteView{});
   }
-  return connections_.emplace(*this, mpa::Role::Responder, config_.mpa, base::ByteView{});
+  return connections_.emplace(*this, framing::Role::Responder, config_.mpa, base::ByteView{});
 }
 
 llp::StreamUser* Device::incoming(llp::Stream& stream, const Endpoint& local,

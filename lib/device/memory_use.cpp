@@ -12,7 +12,7 @@ base::MemoryUses memory_use(const DeviceConfig& config, bool on_port) {
   const Limits& limits = config.limits;
   base::MemoryUses uses{
       {"limits.max_regions", mem::StagTable::octets_for(limits.max_regions)},
-      {"limits.hold_octets", mpa::hold_store_octets(limits.hold_octets)},
+      {"limits.hold_octets", framing::hold_store_octets(limits.hold_octets)},
       {"limits.max_packed", tuf::pack_store_octets(limits.max_packed)},
       {"limits.max_connections", Device::connection_octets_for(limits.max_connections)},
       {"limits.max_starting",

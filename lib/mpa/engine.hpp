@@ -15,17 +15,18 @@ inline constexpr llp::RecordTag kLastMessageTag{~0ull, 1};
 
 class Session::Impl final : public FirstFpduListener {
  public:
-  Impl(const Config& config, Role role, HoldStore& hold, Counters& counters, StartEvents& events,
-       base::ByteView private_data, const StartWish& wish)
+  Impl(const Config& config, framing::Role role, framing::HoldStore& hold, Counters& counters,
+       framing::StartEvents& events, base::ByteView private_data, const framing::StartWish& wish)
       : config_(with_revision(config, role, wish)),
         role_(role),
         counters_(counters),
         events_(events),
         wish_(wish),
         plan_(plan_request(config_, wish)),
-        parser_(role, config_, role == Role::Initiator ? plan_.header.revision : config_.revision),
+        parser_(role, config_,
+                role == framing::Role::Initiator ? plan_.header.revision : config_.revision),
         receiver_(config_, hold, counters, *this) {
-    if (role == Role::Responder) return;
+    if (role == framing::Role::Responder) return;
     RNIC_CHECK(private_data.size() <= mpa::private_data_max(plan_));
     sender_.set(wire::kMpaRequestKey, plan_, private_data);
   }
@@ -47,7 +48,8 @@ class Session::Impl final : public FirstFpduListener {
   // --- start-up: start.cpp ---
   void established(uint32_t emss, base::Now now);
   void take_over(uint32_t emss, uint64_t received, base::ByteView last_message, base::Now now);
-  void answer(bool accepted, base::ByteView private_data, const StartWish& wish, base::Now now);
+  void answer(bool accepted, base::ByteView private_data, const framing::StartWish& wish,
+              base::Now now);
   [[nodiscard]] size_t private_data_max() const;
   void on_timer(base::Now now);
   [[nodiscard]] base::Now next_deadline() const {
@@ -57,7 +59,7 @@ class Session::Impl final : public FirstFpduListener {
   [[nodiscard]] uint64_t sent() const { return sender_.end_offset(); }
   [[nodiscard]] bool left() const { return state_ == StartState::Left; }
   void hand_over(llp::StreamUser& next, base::Now now);
-  [[nodiscard]] const Negotiated& negotiated() const { return agreed_; }
+  [[nodiscard]] const framing::Negotiated& negotiated() const { return agreed_; }
   [[nodiscard]] bool full_operation() const { return state_ == StartState::Done; }
 
   // --- sending ---
@@ -121,7 +123,7 @@ class Session::Impl final : public FirstFpduListener {
   }
 
   void first_fpdu() override {
-    if (role_ != Role::Responder) {
+    if (role_ != framing::Role::Responder) {
       if (delayed_) end_delay();  // whoever sends has a receiver
       unheard_ = false;
       return;
@@ -133,14 +135,14 @@ class Session::Impl final : public FirstFpduListener {
     allow_sending();  // RFC 5044 s.7.1.2 rule 4
   }
   /// RFC 5044 s.7.1.2 rule 4: before an FPDU was validated not even a Terminate may leave.
-  [[nodiscard]] bool may_send() const { return role_ == Role::Initiator || may_send_; }
+  [[nodiscard]] bool may_send() const { return role_ == framing::Role::Initiator || may_send_; }
   void error_told() override {
     if (!may_send()) close();
   }
 
  private:
-  static Config with_revision(Config config, Role role, const StartWish& wish) {
-    if (role == Role::Initiator) config.revision = wish.revision.value_or(config.revision);
+  static Config with_revision(Config config, framing::Role role, const framing::StartWish& wish) {
+    if (role == framing::Role::Initiator) config.revision = wish.revision.value_or(config.revision);
     return config;
   }
   [[nodiscard]] bool starting() const {
@@ -152,54 +154,56 @@ class Session::Impl final : public FirstFpduListener {
            state_ == StartState::SendRequest;
   }
   /// Nothing of a Reply has come, and a peer that lives ended the stream (RFC 6581 s.10).
-  [[nodiscard]] StartFailure end_of_stream(bool reset) const {
+  [[nodiscard]] framing::StartFailure end_of_stream(bool reset) const {
     const bool asked = state_ == StartState::AwaitReply;
     const bool asking = state_ == StartState::SendRequest;
-    if (!parser_.empty() || !(asked || (asking && reset))) return StartFailure::StreamEnded;
-    return reset ? StartFailure::ResetBeforeReply : StartFailure::NoReply;
+    if (!parser_.empty() || !(asked || (asking && reset)))
+      return framing::StartFailure::StreamEnded;
+    return reset ? framing::StartFailure::ResetBeforeReply : framing::StartFailure::NoReply;
   }
   size_t parse(base::ByteView octets, bool more_behind, base::Now now);
   size_t read_frame(base::ByteView octets, bool more_behind, base::Now now);
   void request_complete(bool more_behind, base::Now now);
   void reply_complete(base::Now now);
   void read_start_frame();
-  void bad_start_frame(StartFailure why, base::Now now);
+  void bad_start_frame(framing::StartFailure why, base::Now now);
   void enter_full_operation();
   void begin_full_operation(base::ByteView private_data);
   void count_start();
-  void count_failure(StartFailure why);
+  void count_failure(framing::StartFailure why);
   void allow_sending();
   void end_delay();
   void start_frame_sent();
-  void leave(StartFailure why, base::ByteView private_data, base::Now now);
+  void leave(framing::StartFailure why, base::ByteView private_data, base::Now now);
   void refuse(llp::FramingError error, base::Now now);
-  void fail(StartFailure why, base::ByteView private_data, base::Now now);
+  void fail(framing::StartFailure why, base::ByteView private_data, base::Now now);
   void pass_on_kept(base::Now now);
   llp::Pulled pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out);
 
   Config config_;
-  Role role_;
+  framing::Role role_;
   StartState state_ = StartState::Idle;
   bool may_send_ = false;
   bool ended_ = false;
   Counters& counters_;
-  StartEvents& events_;
+  framing::StartEvents& events_;
   llp::Stream* stream_ = nullptr;
   llp::FramingUser* user_ = nullptr;
   uint32_t emss_ = 0;
   uint32_t reported_mulpdu_ = 0;
-  Negotiated agreed_;
+  framing::Negotiated agreed_;
   base::Now deadline_ = base::kNever;  // of the start-up, of the RTR, of the delay, of silence
   bool delayed_ = false;               // initiator: the first FPDU waits on purpose (BUG-14)
   bool unheard_ = false;               // initiator: it has sent after that delay, the peer nothing
   bool awaiting_rtr_ = false;          // responder: Reply sent, no FPDU yet, peer to peer
-  StartFailure refusal_ = StartFailure::RejectedLocally;  // what SendReject ends with
-  base::Now now_{};                                       // of the latest call that told it
+  framing::StartFailure refusal_ =
+      framing::StartFailure::RejectedLocally;  // what SendReject ends with
+  base::Now now_{};                            // of the latest call that told it
   uint64_t received_ = 0;  // stream offset behind the octets of the peer's start frame taken
   MarkerGrid send_grid_;
-  StartWish wish_;
+  framing::StartWish wish_;
   StartPlan plan_;                   // initiator: the Request; responder: the Reply
-  StartOffer offer_;                 // what the peer's frame says
+  framing::StartOffer offer_;        // what the peer's frame says
   bool peer_finished_ = false;       // before there was another user
   base::ByteView ulp_data_;          // its private data, without a prefix
   llp::StreamUser* next_ = nullptr;  // after hand_over()

@@ -11,11 +11,12 @@
 #include <array>
 #include <cstdint>
 
+#include "framing/hold_store.hpp"
+#include "framing/placed_list.hpp"
+#include "framing/segment_parts.hpp"
 #include "llp/llp.hpp"
-#include "mpa/early.hpp"
-#include "mpa/hold_store.hpp"
+#include "mpa/markers.hpp"
 #include "mpa/mpa.hpp"
-#include "mpa/segment_parts.hpp"
 #include "mpa/suspicions.hpp"
 
 namespace rnic::mpa {
@@ -32,14 +33,14 @@ class FirstFpduListener {
 
 class FpduReceiver {
  public:
-  FpduReceiver(const Config& config, HoldStore& store, Counters& counters,
+  FpduReceiver(const Config& config, framing::HoldStore& store, Counters& counters,
                FirstFpduListener& owner);
 
   /// nullptr: the stream is gone.
   void attach(llp::Stream* stream);
   void bind(llp::FramingUser& user) { user_ = &user; }
   /// Full operation begins at `offset` of the stream.
-  void start(uint64_t offset, const Negotiated& agreed);
+  void start(uint64_t offset, const framing::Negotiated& agreed);
   /// Throws away what is held and all that comes.
   void discard();
 
@@ -54,10 +55,10 @@ class FpduReceiver {
 
   // During the start-up: octets out of order are only kept.
   void keep(base::Range range, base::ByteView octets, base::Now now) {
-    hold(range, octets, range.begin == arrived_, kUnlocated, now);
+    hold(range, octets, range.begin == arrived_, framing::kUnlocated, now);
   }
   [[nodiscard]] bool can_keep(base::Range range) {
-    const SegmentParts::Room room = parts_.with(range, in_order(range));
+    const framing::SegmentParts::Room room = parts_.with(range, in_order(range));
     return !can_drop_ || held_.has_room(room.range, in_order(range), room.parts);
   }
   /// Moves up to n held octets from `offset` on to dst. \return how many there were.
@@ -80,19 +81,20 @@ class FpduReceiver {
 
  private:
   // locate.cpp
-  void locate(base::Range range, base::ByteView octets, LocatedSegment& out);
-  [[nodiscard]] bool find_first(LocatedSegment& out, base::ByteView octets, uint64_t& first);
-  [[nodiscard]] bool find_by_neighbour(LocatedSegment& out, base::ByteView octets, uint64_t& first,
-                                       bool& inside);
+  void locate(base::Range range, base::ByteView octets, framing::LocatedSegment& out);
+  [[nodiscard]] bool find_first(framing::LocatedSegment& out, base::ByteView octets,
+                                uint64_t& first);
+  [[nodiscard]] bool find_by_neighbour(framing::LocatedSegment& out, base::ByteView octets,
+                                       uint64_t& first, bool& inside);
   [[nodiscard]] uint64_t find_by_marker(base::Range range, base::ByteView octets) const;
   [[nodiscard]] uint64_t marker_target(uint64_t marker, const uint8_t* octets) const;
   [[nodiscard]] bool started_span(uint64_t begin, base::Range range, base::ByteView octets,
-                                  FpduSpan& span) const;
+                                  framing::PduSpan& span) const;
   [[nodiscard]] bool end_of_started(uint64_t begin, base::Range range, base::ByteView octets,
                                     uint64_t& end) const;
-  [[nodiscard]] llp::FramingError verify(const FpduSpan& span, const uint8_t* data) const;
-  [[nodiscard]] llp::UlpduView view(const FpduSpan& span, const uint8_t* data);
-  [[nodiscard]] bool proven(const FpduSpan& span) const {
+  [[nodiscard]] llp::FramingError verify(const framing::PduSpan& span, const uint8_t* data) const;
+  [[nodiscard]] llp::UlpduView view(const framing::PduSpan& span, const uint8_t* data);
+  [[nodiscard]] bool proven(const framing::PduSpan& span) const {
     return proven_ == base::Range{span.begin, span.end};
   }
 
@@ -115,10 +117,13 @@ class FpduReceiver {
     uint32_t bad = 0;    // CRC wrong
     bool tiles = false;  // the last one ends where the walk was to end
   };
-  [[nodiscard]] bool drops(const LocatedSegment& segment, base::ByteView octets, base::Now now);
-  [[nodiscard]] Judgement judge(const LocatedSegment& segment, base::ByteView octets);
-  [[nodiscard]] Judgement judge_front(const LocatedSegment& segment, base::ByteView octets);
-  [[nodiscard]] Judgement judge_unlocated(const LocatedSegment& segment, base::ByteView octets);
+  [[nodiscard]] bool drops(const framing::LocatedSegment& segment, base::ByteView octets,
+                           base::Now now);
+  [[nodiscard]] Judgement judge(const framing::LocatedSegment& segment, base::ByteView octets);
+  [[nodiscard]] Judgement judge_front(const framing::LocatedSegment& segment,
+                                      base::ByteView octets);
+  [[nodiscard]] Judgement judge_unlocated(const framing::LocatedSegment& segment,
+                                          base::ByteView octets);
   [[nodiscard]] Judgement judge_started(uint64_t begin, base::Range range, base::ByteView octets);
   [[nodiscard]] uint64_t started_before(base::Range range) const;
   [[nodiscard]] bool may_begin(uint64_t offset) const;
@@ -127,26 +132,26 @@ class FpduReceiver {
   [[nodiscard]] bool drop_bad(base::Range range, base::ByteView octets, bool piece, base::Now now);
 
   // fpdu_rx.cpp
-  [[nodiscard]] bool has_room(const LocatedSegment& segment);
-  void place_in_order(const LocatedSegment& segment, base::ByteView octets, base::Now now);
-  void place_early(const LocatedSegment& segment, base::ByteView octets, base::Now now);
-  bool place_whole(const FpduSpan& span, const uint8_t* data, bool in_order, base::Now now,
+  [[nodiscard]] bool has_room(const framing::LocatedSegment& segment);
+  void place_in_order(const framing::LocatedSegment& segment, base::ByteView octets, base::Now now);
+  void place_early(const framing::LocatedSegment& segment, base::ByteView octets, base::Now now);
+  bool place_whole(const framing::PduSpan& span, const uint8_t* data, bool in_order, base::Now now,
                    bool& limited);
-  uint32_t hold(base::Range range, base::ByteView octets, bool in_order, uint64_t next_fpdu,
+  uint32_t hold(base::Range range, base::ByteView octets, bool in_order, uint64_t next_pdu,
                 base::Now now);
   [[nodiscard]] uint64_t locate_held(base::Range range) const;
-  [[nodiscard]] FpduSpan held_span(uint64_t begin) const;
+  [[nodiscard]] framing::PduSpan held_span(uint64_t begin) const;
   void scan(uint32_t node, base::Now now);
   void continue_behind(uint64_t offset, base::Now now);
   enum class Head : uint8_t { Placed, Incomplete, Bad };
   Head place_held_head(base::Now now);
-  void deliver(PlacedFpdu& entry, base::Now now);
+  void deliver(framing::PlacedPdu& entry, base::Now now);
   void drain(uint64_t offset, base::Now now);
   void raise(llp::FramingError error, base::Now now);
   void trace(TraceKind kind, base::Range range, base::Now now);
 
   const Config& config_;
-  HoldStore& store_;
+  framing::HoldStore& store_;
   Counters& counters_;
   FirstFpduListener& owner_;
   llp::Stream* stream_ = nullptr;
@@ -157,17 +162,18 @@ class FpduReceiver {
   uint64_t ordered_ = 0;
   uint64_t place_next_ = 0;
   uint64_t deliver_next_ = 0;
-  HeldOctets held_;
+  framing::HeldOctets held_;
   uint64_t held_told_ = 0;  // most that was held since the transport last looked
-  PlacedList placed_;
+  framing::PlacedList placed_;
   bool crc_ = true;
   bool can_drop_ = false;  // the transport can
   bool first_seen_ = false;
   bool stopped_ = false;
   llp::FramingError error_at_next_ = llp::FramingError::None;  // of the FPDU at place_next_
   Suspicions suspicions_;
-  SegmentParts parts_;
-  base::Range proven_{kUnlocated, kUnlocated};  // a cut FPDU that inspect() has proven
+  framing::SegmentParts parts_;
+  base::Range proven_{framing::kUnlocated,
+                      framing::kUnlocated};  // a cut FPDU that inspect() has proven
   std::array<DropCount, 8> drop_counts_{};
 };
 

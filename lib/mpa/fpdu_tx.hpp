@@ -34,7 +34,7 @@ class FpduWriter final : public llp::UlpduWriter {
 
   const MarkerGrid& grid_;
   llp::Frame& out_;
-  FpduSpan span_;
+  framing::PduSpan span_;
   uint64_t offset_;            // stream offset of at_
   uint8_t* at_ = nullptr;      // where the next octet goes
   uint8_t* summed_ = nullptr;  // octets in front of it are in crc_

@@ -20,9 +20,9 @@ constexpr uint64_t kConvincing = 64;
 
 llp::InspectVerdict FpduReceiver::inspect(base::Range range, base::ByteView octets, base::Now now) {
   if (stopped_) return llp::InspectVerdict::Accept;
-  LocatedSegment& segment = store_.segment();
+  framing::LocatedSegment& segment = store_.segment();
   locate(range, octets, segment);
-  proven_ = {kUnlocated, kUnlocated};
+  proven_ = {framing::kUnlocated, framing::kUnlocated};
   if (!can_drop_) return llp::InspectVerdict::Accept;
   const bool drop = drops(segment, octets, now);
   if (!drop && has_room(segment)) return llp::InspectVerdict::Accept;
@@ -32,7 +32,8 @@ llp::InspectVerdict FpduReceiver::inspect(base::Range range, base::ByteView octe
   return llp::InspectVerdict::NoRoom;
 }
 
-bool FpduReceiver::drops(const LocatedSegment& segment, base::ByteView octets, base::Now now) {
+bool FpduReceiver::drops(const framing::LocatedSegment& segment, base::ByteView octets,
+                         base::Now now) {
   if (!config_.silent_drop) return false;
   if (segment.bad != FramingError::None) {
     return segment.droppable && drop_bad(segment.range, octets, false, now);
@@ -53,13 +54,14 @@ bool FpduReceiver::drops(const LocatedSegment& segment, base::ByteView octets, b
 
 /// What locate() has not proven: octets before the first FPDU that is known to begin in the
 /// segment, FPDUs beyond those that it lists, and one that runs past the end.
-FpduReceiver::Judgement FpduReceiver::judge(const LocatedSegment& segment, base::ByteView octets) {
+FpduReceiver::Judgement FpduReceiver::judge(const framing::LocatedSegment& segment,
+                                            base::ByteView octets) {
   const base::Range range = segment.range;
   if (range.begin < segment.front_end) {
     const Judgement front = judge_front(segment, octets);
     if (front != Judgement::Sound) return front;
   }
-  if (segment.next == kUnlocated || segment.next == range.end) return Judgement::Sound;
+  if (segment.next == framing::kUnlocated || segment.next == range.end) return Judgement::Sound;
   if (segment.cut) return judge_started(segment.next, range, octets);
   const Walk rest = walk({segment.next, range.end}, range, octets);
   if (rest.bad != 0) return Judgement::Bad;
@@ -67,30 +69,30 @@ FpduReceiver::Judgement FpduReceiver::judge(const LocatedSegment& segment, base:
   return judge_started(rest.at, range, octets);
 }
 
-FpduReceiver::Judgement FpduReceiver::judge_front(const LocatedSegment& segment,
+FpduReceiver::Judgement FpduReceiver::judge_front(const framing::LocatedSegment& segment,
                                                   base::ByteView octets) {
   const uint64_t started = started_before(segment.range);
-  if (started == kUnlocated) return judge_unlocated(segment, octets);
+  if (started == framing::kUnlocated) return judge_unlocated(segment, octets);
   return judge_started(started, segment.range, octets);
 }
 
 /// Where the FPDU began that is held up to the segment and goes on in it; kUnlocated: there is
 /// none, or nobody knows.
 uint64_t FpduReceiver::started_before(base::Range range) const {
-  uint64_t started = kUnlocated;
+  uint64_t started = framing::kUnlocated;
   if (in_order(range)) {
     started = place_next_;
-  } else if (const uint32_t left = held_.ending_at(range.begin); left != kNone) {
-    started = held_.node(left).next_fpdu;
+  } else if (const uint32_t left = held_.ending_at(range.begin); left != framing::kNone) {
+    started = held_.node(left).next_pdu;
   }
   // What could not be placed for want of room is held whole before it.
-  for (uint32_t i = 0; i < kLocatedMax && started < kNotLocatable; ++i) {
+  for (uint32_t i = 0; i < framing::kLocatedMax && started < framing::kNotLocatable; ++i) {
     uint64_t end = 0;
     if (!end_of_started(started, {}, {}, end) || end > range.begin) return started;
-    if (end == range.begin) return kUnlocated;
+    if (end == range.begin) return framing::kUnlocated;
     started = end;
   }
-  return kUnlocated;
+  return framing::kUnlocated;
 }
 
 /// An FPDU may begin there: all of them are multiples of four octets long, and a marker that stands
@@ -102,7 +104,7 @@ bool FpduReceiver::may_begin(uint64_t offset) const {
 
 /// Nothing tells where an FPDU begins in the front. As an aligned sender makes segments, one begins
 /// at the first octet, and the last ends with the segment or where a located one begins.
-FpduReceiver::Judgement FpduReceiver::judge_unlocated(const LocatedSegment& segment,
+FpduReceiver::Judgement FpduReceiver::judge_unlocated(const framing::LocatedSegment& segment,
                                                       base::ByteView octets) {
   const base::Range range = segment.range;
   const base::Range front{range.begin, segment.front_end};
@@ -126,13 +128,14 @@ FpduReceiver::Judgement FpduReceiver::judge_unlocated(const LocatedSegment& segm
 /// behind it. With all of them there its CRC tells.
 FpduReceiver::Judgement FpduReceiver::judge_started(uint64_t begin, base::Range range,
                                                     base::ByteView octets) {
-  FpduSpan span;
+  framing::PduSpan span;
   if (!started_span(begin, range, octets, span)) return Judgement::Doubtful;
   const uint64_t from = std::max(begin, range.begin);
   const uint64_t to = std::min(span.end, range.end);
   if (span.end > range.end) {
     const uint32_t right = held_.containing(range.end);
-    if (right == kNone || held_.node(right).range.end < span.end) return Judgement::Doubtful;
+    if (right == framing::kNone || held_.node(right).range.end < span.end)
+      return Judgement::Doubtful;
   }
   uint8_t* whole = store_.scratch();
   if (begin < from) held_.copy({begin, from}, whole);
@@ -150,7 +153,7 @@ FpduReceiver::Walk FpduReceiver::walk(base::Range part, base::Range range,
   while (result.at != part.end) {
     const uint64_t header = fpdu_header(grid_, result.at);
     if (header + wire::kMpaLengthSize > part.end) return result;
-    const FpduSpan span =
+    const framing::PduSpan span =
         fpdu_span(grid_, result.at, base::load_be16(octets.data() + (header - range.begin)));
     if (span.end > part.end) return result;
     const uint8_t* data = octets.data() + (span.begin - range.begin);

@@ -18,11 +18,11 @@ constexpr uint64_t kFpduptrMax = 0xfffc;
 
 /// Walks the FPDUs of a segment from the first known start, each by its own length, as long as they
 /// are valid (RFC 5044 s.6, methods 1 and 3).
-void FpduReceiver::locate(base::Range range, base::ByteView octets, LocatedSegment& out) {
+void FpduReceiver::locate(base::Range range, base::ByteView octets, framing::LocatedSegment& out) {
   out.owner = this;
   out.range = range;
   out.front_end = range.end;
-  out.next = kUnlocated;
+  out.next = framing::kUnlocated;
   out.count = 0;
   out.bad = FramingError::None;
   out.droppable = out.cut = false;
@@ -30,12 +30,12 @@ void FpduReceiver::locate(base::Range range, base::ByteView octets, LocatedSegme
   uint64_t at = 0;
   if (!find_first(out, octets, at)) return;
   out.front_end = at;
-  while (at < range.end && out.count < kLocatedMax) {
+  while (at < range.end && out.count < framing::kLocatedMax) {
     const uint64_t header = fpdu_header(grid_, at);
     out.cut = header + wire::kMpaLengthSize > range.end;
     if (out.cut) break;
     const uint8_t* data = octets.data() + (at - range.begin);
-    const FpduSpan span = fpdu_span(grid_, at, base::load_be16(data + (header - at)));
+    const framing::PduSpan span = fpdu_span(grid_, at, base::load_be16(data + (header - at)));
     if (span.end > range.end) {
       out.cut = true;
       // It cannot reach over an FPDU that was proven: its length is wrong.
@@ -55,7 +55,8 @@ void FpduReceiver::locate(base::Range range, base::ByteView octets, LocatedSegme
 }
 
 /// The first FPDU start in the segment that is known for certain. False: none.
-bool FpduReceiver::find_first(LocatedSegment& out, base::ByteView octets, uint64_t& first) {
+bool FpduReceiver::find_first(framing::LocatedSegment& out, base::ByteView octets,
+                              uint64_t& first) {
   const base::Range range = out.range;
   if (in_order(range)) {
     first = range.begin;
@@ -68,22 +69,22 @@ bool FpduReceiver::find_first(LocatedSegment& out, base::ByteView octets, uint64
   if (find_by_neighbour(out, octets, first, inside)) return true;
   if (inside || !grid_.on()) return false;  // MPA-6-06: no marker, no place
   first = find_by_marker(range, octets);
-  return first != kUnlocated;
+  return first != framing::kUnlocated;
 }
 
 /// Method 3 across segments: a proven FPDU ends where this segment begins, or a located one reaches
 /// into it.
-bool FpduReceiver::find_by_neighbour(LocatedSegment& out, base::ByteView octets, uint64_t& first,
-                                     bool& inside) {
+bool FpduReceiver::find_by_neighbour(framing::LocatedSegment& out, base::ByteView octets,
+                                     uint64_t& first, bool& inside) {
   const base::Range range = out.range;
   if (placed_.ends_at(range.begin)) {
     first = range.begin;
     return true;
   }
   const uint32_t left = held_.ending_at(range.begin);
-  if (left == kNone) return false;
-  const uint64_t started = held_.node(left).next_fpdu;
-  if (started >= kNotLocatable) return false;
+  if (left == framing::kNone) return false;
+  const uint64_t started = held_.node(left).next_pdu;
+  if (started >= framing::kNotLocatable) return false;
   first = range.begin;
   if (started == range.begin) return true;
   if (end_of_started(started, range, octets, first) && first >= range.begin && first <= range.end) {
@@ -98,9 +99,9 @@ uint64_t FpduReceiver::find_by_marker(base::Range range, base::ByteView octets) 
   for (uint64_t marker = grid_.next(range.begin); marker + wire::kMpaMarkerSize <= range.end;
        marker += wire::kMpaMarkerInterval) {
     const uint64_t begin = marker_target(marker, octets.data() + (marker - range.begin));
-    if (begin == kUnlocated || begin >= range.begin) return begin;
+    if (begin == framing::kUnlocated || begin >= range.begin) return begin;
   }
-  return kUnlocated;
+  return framing::kUnlocated;
 }
 
 /// First octet of the FPDU that a marker belongs to. FPDUPTR is hostile: it is only subtracted, and
@@ -109,7 +110,7 @@ uint64_t FpduReceiver::find_by_marker(base::Range range, base::ByteView octets) 
 uint64_t FpduReceiver::marker_target(uint64_t marker, const uint8_t* octets) const {
   const uint32_t fpduptr = wire::load_mpa_fpduptr(octets);
   if (fpduptr == 0) return marker;
-  if (fpduptr >= marker - grid_.start() || grid_.at(marker - fpduptr)) return kUnlocated;
+  if (fpduptr >= marker - grid_.start() || grid_.at(marker - fpduptr)) return framing::kUnlocated;
   const uint64_t header = marker - fpduptr;
   const uint64_t before = header - wire::kMpaMarkerSize;
   return grid_.at(before) ? before : header;
@@ -117,14 +118,14 @@ uint64_t FpduReceiver::marker_target(uint64_t marker, const uint8_t* octets) con
 
 /// The place of the FPDU that begins at `begin`, its length being held or in the segment.
 bool FpduReceiver::started_span(uint64_t begin, base::Range range, base::ByteView octets,
-                                FpduSpan& span) const {
+                                framing::PduSpan& span) const {
   const uint64_t header = fpdu_header(grid_, begin);
   uint32_t length = 0;
   for (uint64_t at = header; at < header + wire::kMpaLengthSize; ++at) {
     uint8_t octet = 0;
     if (range.contains(at)) {
       octet = octets[at - range.begin];
-    } else if (held_.containing(at) != kNone) {
+    } else if (held_.containing(at) != framing::kNone) {
       octet = held_.octet(at);
     } else {
       return false;
@@ -137,14 +138,14 @@ bool FpduReceiver::started_span(uint64_t begin, base::Range range, base::ByteVie
 
 bool FpduReceiver::end_of_started(uint64_t begin, base::Range range, base::ByteView octets,
                                   uint64_t& end) const {
-  FpduSpan span;
+  framing::PduSpan span;
   if (!started_span(begin, range, octets, span)) return false;
   end = span.end;
   return true;
 }
 
 /// CRC first (RFC 5044 s.4.4), then the markers inside (s.8, error 3).
-FramingError FpduReceiver::verify(const FpduSpan& span, const uint8_t* data) const {
+FramingError FpduReceiver::verify(const framing::PduSpan& span, const uint8_t* data) const {
   if (crc_ && !base::sabotaged(base::Defect::PlaceBeforeCrc)) {
     const size_t covered = span.size() - wire::kMpaCrcSize;
     const uint32_t value = crc::finish(crc::update(crc::kInit, data, covered));
@@ -165,7 +166,7 @@ FramingError FpduReceiver::verify(const FpduSpan& span, const uint8_t* data) con
 }
 
 /// The ULPDU without its markers; the pieces live in the store until the next view.
-llp::UlpduView FpduReceiver::view(const FpduSpan& span, const uint8_t* data) {
+llp::UlpduView FpduReceiver::view(const framing::PduSpan& span, const uint8_t* data) {
   base::ByteView* pieces = store_.pieces();
   size_t count = 0;
   uint64_t at = span.header + wire::kMpaLengthSize;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "framing/pdu_span.hpp"
 #include "wire/mpa.hpp"
 
 namespace rnic::mpa {
@@ -38,26 +39,16 @@ class MarkerGrid {
   bool on_ = false;
 };
 
-/// An FPDU's place in the stream.
-struct FpduSpan {
-  uint64_t begin = 0;   ///< its first octet: the marker before ULPDU_Length if there is one
-  uint64_t header = 0;  ///< ULPDU_Length
-  uint64_t end = 0;     ///< behind its CRC
-  uint32_t ulpdu_length = 0;
-
-  [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(end - begin); }
-};
-
 /// Where ULPDU_Length of the FPDU that begins at `begin` stands.
 [[nodiscard]] inline uint64_t fpdu_header(const MarkerGrid& grid, uint64_t begin) {
   return grid.at(begin) ? begin + wire::kMpaMarkerSize : begin;
 }
 
 /// The place of an FPDU of that ULPDU length that begins at `begin`.
-[[nodiscard]] inline FpduSpan fpdu_span(const MarkerGrid& grid, uint64_t begin,
-                                        uint32_t ulpdu_length) {
+[[nodiscard]] inline framing::PduSpan fpdu_span(const MarkerGrid& grid, uint64_t begin,
+                                                uint32_t ulpdu_length) {
   const uint32_t content = wire::mpa_fpdu_size(ulpdu_length);
-  FpduSpan span{begin, begin, begin + content, ulpdu_length};
+  framing::PduSpan span{begin, begin, begin + content, ulpdu_length};
   if (!grid.on()) return span;
   const uint32_t first = grid.distance(begin);
   if (first == 0) span.header += wire::kMpaMarkerSize;

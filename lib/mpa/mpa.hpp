@@ -17,13 +17,12 @@
 
 #include "base/bytes.hpp"
 #include "base/time.hpp"
+#include "framing/framing.hpp"
 #include "llp/llp.hpp"
 #include "mpa/counters.hpp"
 #include "mpa/negotiation.hpp"
 
 namespace rnic::mpa {
-
-enum class Role : uint8_t { Initiator, Responder };
 
 /// Per-connection policy; every one a run-time option.
 struct Config {
@@ -45,135 +44,21 @@ struct Config {
   bool rtr_write = true;       ///< zero-length Write as RTR
   bool rtr_read = true;        ///< zero-length Read as RTR
   base::Duration rtr_timeout = std::chrono::seconds(10);  ///< responder: from its Reply to the RTR
-  base::Duration first_fpdu_delay{};   ///< initiator: from the Reply to the first FPDU (BUG-14)
-  uint32_t reads_limit = 128;          ///< highest IRD and ORD told to the peer (BUG-19)
+  base::Duration first_fpdu_delay{};  ///< initiator: from the Reply to the first FPDU (BUG-14)
+  uint32_t reads_limit = framing::kReadsLimit;  ///< highest IRD and ORD told to the peer (BUG-19)
   bool reads_in_private_data = false;  ///< revision 1 as Chelsio has it: IRD, ORD first (BUG-12)
   uint32_t receive_window = 4u << 20;  ///< octets offered past the delivery point
   uint32_t hold_limit = 1u << 20;      ///< octets of held data, per connection
   uint32_t early_limit = 4096;         ///< FPDUs placed ahead of the order, per connection
 };
 
-/// Memory for octets that were committed but cannot be placed yet; one per device, all taken at
-/// start.
-class HoldStore;
-struct HoldStoreDeleter {
-  void operator()(HoldStore* store) const;
-};
-using HoldStorePtr = std::unique_ptr<HoldStore, HoldStoreDeleter>;
-/// \param octets total hold space; one maximal FPDU more is kept back for the delivery point.
-[[nodiscard]] HoldStorePtr make_hold_store(uint64_t octets);
-/// What such a store asks the machine for.
-[[nodiscard]] uint64_t hold_store_octets(uint64_t octets);
-[[nodiscard]] uint64_t held_octets(const HoldStore& store);
-/// Most of it at any one time.
-[[nodiscard]] uint64_t held_octets_peak(const HoldStore& store);
-/// Memory that the held octets occupy: whole pages.
-[[nodiscard]] uint64_t held_memory(const HoldStore& store);
-
-/// Why a start-up failed.
-enum class StartFailure : uint8_t {
-  BadKey,
-  BothInitiators,
-  BadRevision,
-  BadLength,
-  MarkersRefused,
-  UnexpectedData,
-  TimedOut,
-  StreamEnded,
-  RejectedByPeer,
-  RejectedLocally,    ///< responder: the owner called reject(), and the Reply was handed to the
-                      ///< stream
-  NoReply,            ///< initiator: the peer closed instead of replying
-  ResetBeforeReply,   ///< initiator: the peer reset the connection instead of replying
-  NotEnhanced,        ///< initiator: the Reply to an enhanced Request is not enhanced
-  InsufficientReads,  ///< RFC 6581 s.9.1: Terminate 2/0/6, or a reject by the responder
-  NoMatchingRtr,      ///< RFC 6581 s.9.2: Terminate 2/0/7
-  LocalError,         ///< RFC 6581 s.9.3: Terminate 2/0/5
-  RtrMissing,         ///< responder: no RTR in time
-  NotTuf,             ///< the peer's start frame is not one of ULP framing (layer `tuf`)
-  NoCommonMode,       ///< ULP framing: no mode that both ends have
-  OutOfMemory,        ///< this side has no memory for a start frame
-  // Initiator: there was never a TCP connection.
-  Refused,
-  Unreachable,
-  Unanswered,
-};
-[[nodiscard]] const char* to_string(StartFailure failure);
-/// What a start-up fails of when its stream ends; `opened`: there was a TCP connection.
-[[nodiscard]] StartFailure start_failure_of(StreamEnd how, bool opened);
-
-/// Who owns the session's start-up (the device's connection management). Called on the worker.
-class StartEvents {
- public:
-  virtual ~StartEvents() = default;
-  /// Responder: a valid Request came. Answer with Session::accept() or reject(), now or later.
-  virtual void request_received(const StartOffer& peer, base::ByteView private_data,
-                                base::Now now) = 0;
-  /// Full operation: initiator has the accepting Reply (with its private data); responder has sent
-  /// it.
-  virtual void started(const Negotiated& agreed, base::ByteView private_data, base::Now now) = 0;
-  /// No full operation. RejectedByPeer carries the Reply's private data. Exactly one of started()
-  /// and start_failed() is called for a session that was begun (both only with RtrMissing). The
-  /// session closes the stream, except
-  ///  * while Session::left(): MPA is left and TCP is open (RFC 5044 s.7.1.2): the owner closes it
-  ///    or calls Session::hand_over();
-  ///  * while Session::full_operation(): the endpoint is told the error behind this call, has to be
-  ///    ready to send a Terminate, and closes.
-  virtual void start_failed(StartFailure why, base::ByteView private_data, base::Now now) = 0;
-  /// Responder of a peer-to-peer connection: the RTR came (RFC 6581 s.9.2).
-  virtual void rtr_received(base::Now now) { static_cast<void>(now); }
-  /// While Session::left(), before hand_over(): the peer has closed its half. Told once, also when
-  /// it did so before MPA was left.
-  virtual void peer_left(base::Now now) { static_cast<void>(now); }
-  /// The very last call of all, after everything else of Session::ended(): the stream is gone and
-  /// the session will not be called by it again; the owner may destroy the session after this call
-  /// returned.
-  virtual void stream_ended(StreamEnd how, base::Now now) {
-    static_cast<void>(how);
-    static_cast<void>(now);
-  }
-};
-
-/// A framing protocol's session as a device sees it: between a Stream and a FramingUser, with a
-/// start-up that its owner answers. MPA's Session, and tuf's.
-class StartSession : public llp::StreamUser, public llp::Framing {
- public:
-  /// The stream this session runs on; before established().
-  virtual void attach(llp::Stream& stream) = 0;
-  /// The DDP endpoint; before accept() / before the Reply (RFC 5044 s.7.1 rule: none is needed
-  /// earlier).
-  virtual void bind(llp::FramingUser& user) = 0;
-  /// Takes the endpoint away again: it will not be told of the end. Not in full operation.
-  virtual void unbind() = 0;
-
-  /// Responder: answer the Request. At most private_data_max() octets.
-  virtual void accept(base::ByteView private_data, base::Now now, const StartWish& wish = {}) = 0;
-  virtual void reject(base::ByteView private_data, base::Now now, const StartWish& wish = {}) = 0;
-  /// Responder: how much private data an answer may have; valid from request_received() on.
-  [[nodiscard]] virtual size_t private_data_max() const = 0;
-
-  /// The framing was left by a reject and TCP is open.
-  [[nodiscard]] virtual bool left() const = 0;
-
-  /// Start-up time-outs and the delay of the first FPDU; kNever when none is pending. The owner
-  /// calls on_timer() when it has come.
-  [[nodiscard]] virtual base::Now next_deadline() const = 0;
-  virtual void on_timer(base::Now now) = 0;
-
-  [[nodiscard]] virtual const Negotiated& negotiated() const = 0;
-  [[nodiscard]] virtual bool full_operation() const = 0;
-  /// Octets in hold space now: received, and not placed yet.
-  [[nodiscard]] virtual uint64_t held() const = 0;
-  /// Stream offset behind the octets of the peer that have come in order.
-  [[nodiscard]] virtual uint64_t arrived() const = 0;
-};
-
-class Session final : public StartSession {
+class Session final : public framing::StartSession {
  public:
   /// Begins when the stream is established. `private_data` goes into the Request;
   /// private_data_max(plan_request(config, wish)) says how much may.
-  Session(const Config& config, Role role, HoldStore& hold, Counters& counters, StartEvents& events,
-          base::ByteView private_data, const StartWish& wish = {});
+  Session(const Config& config, framing::Role role, framing::HoldStore& hold, Counters& counters,
+          framing::StartEvents& events, base::ByteView private_data,
+          const framing::StartWish& wish = {});
   ~Session() override;
 
   /// Instead of established(): the stream has carried streaming octets (RFC 5044 s.7.1.3). The
@@ -192,13 +77,15 @@ class Session final : public StartSession {
   void attach(llp::Stream& stream) override;
   void bind(llp::FramingUser& user) override;
   void unbind() override;
-  void accept(base::ByteView private_data, base::Now now, const StartWish& wish = {}) override;
-  void reject(base::ByteView private_data, base::Now now, const StartWish& wish = {}) override;
+  void accept(base::ByteView private_data, base::Now now,
+              const framing::StartWish& wish = {}) override;
+  void reject(base::ByteView private_data, base::Now now,
+              const framing::StartWish& wish = {}) override;
   [[nodiscard]] size_t private_data_max() const override;
   [[nodiscard]] bool left() const override;
   [[nodiscard]] base::Now next_deadline() const override;
   void on_timer(base::Now now) override;
-  [[nodiscard]] const Negotiated& negotiated() const override;
+  [[nodiscard]] const framing::Negotiated& negotiated() const override;
   [[nodiscard]] bool full_operation() const override;
   [[nodiscard]] uint64_t held() const override;
   [[nodiscard]] uint64_t arrived() const override;

@@ -16,12 +16,6 @@ uint8_t supported_rtr(const Config& config) {
                               (config.rtr_read ? wire::kMpaRtrRead : 0));
 }
 
-/// BUG-19: what is told of the queue's depth stays within the limit.
-uint16_t told(const Config& config, uint16_t reads) {
-  if (reads == kReadsByApplication) return reads;
-  return static_cast<uint16_t>(std::min<uint32_t>(reads, config.reads_limit));
-}
-
 /// RFC 5044 appendix C: beside revision 1, revision 0 always has markers and CRC (figure 14). In
 /// the draft's own profile each end chooses (draft-ietf-rddp-mpa-00 s.8.1.1).
 wire::MpaStartHeader own_header(const Config& config, uint8_t revision) {
@@ -33,13 +27,13 @@ wire::MpaStartHeader own_header(const Config& config, uint8_t revision) {
   return header;
 }
 
-Negotiated agree(const wire::MpaStartHeader& own, const StartOffer& peer) {
-  Negotiated agreed;
+framing::Negotiated agree(const wire::MpaStartHeader& own, const framing::StartOffer& peer) {
+  framing::Negotiated agreed;
   agreed.crc = own.crc || peer.crc;  // RFC 5044 s.7.1.1: one side's C is enough
   agreed.markers_send = peer.markers;
   agreed.markers_receive = own.markers;
   agreed.revision = std::min(own.revision, peer.revision);
-  note_reads(peer, agreed);
+  framing::note_reads(peer, agreed);
   return agreed;
 }
 
@@ -53,45 +47,20 @@ uint8_t answered_rtr(uint8_t asked, uint8_t supported) {
   return tagged != 0 ? tagged : kinds;
 }
 
-/// s.9.1, the responder's values for a Request with `peer`'s.
-void answer_reads(const Config& config, const StartWish& wish, const StartOffer& peer,
-                  StartPlan& plan) {
-  const uint16_t ird = told(config, wish.ird);
-  const uint16_t ord = told(config, wish.ord);
-  if (peer.ord == kReadsByApplication) {
-    plan.data.ird = kReadsByApplication;
-  } else {
-    plan.data.ird = ird == kReadsByApplication ? static_cast<uint16_t>(config.reads_limit) : ird;
-    // A zero-length Read as RTR needs a place in the queue (CM6581-9.1-04).
-    if (plan.data.ird == 0 && (plan.data.rtr & wire::kMpaRtrRead) != 0) plan.data.ird = 1;
-    if (wish.ird != kReadsByApplication) plan.agreed.ird = plan.data.ird;
-  }
-  if (peer.ird == kReadsByApplication) {
-    plan.data.ord = kReadsByApplication;
-    return;
-  }
-  const uint16_t wanted =
-      ord == kReadsByApplication ? static_cast<uint16_t>(config.reads_limit) : ord;
-  plan.data.ord = static_cast<uint16_t>(std::min<uint32_t>(wanted, peer.ird));
-  if (wish.ord != kReadsByApplication) plan.agreed.ord = plan.data.ord;
-  plan.reads_suffice = peer.ird >= wish.ord_required;
-}
-
-/// s.9.1, the initiator's side of an accepting Reply.
-llp::FramingError take_reads(const Config& config, const StartWish& wish, const StartOffer& reply,
-                             Negotiated& agreed) {
-  if (reply.ird != kReadsByApplication && wish.ord != kReadsByApplication) {
-    agreed.ord = static_cast<uint16_t>(std::min<uint32_t>(told(config, wish.ord), reply.ird));
-  }
-  if (reply.ord == kReadsByApplication || wish.ird == kReadsByApplication) {
-    return llp::FramingError::None;
-  }
-  agreed.ird = wish.ird;
-  return reply.ord > wish.ird ? llp::FramingError::InsufficientIrd : llp::FramingError::None;
+/// s.9.1. A zero-length Read as RTR needs a place in the queue (CM6581-9.1-04).
+void answer_reads(const Config& config, const framing::StartWish& wish,
+                  const framing::StartOffer& request, StartPlan& plan) {
+  const uint16_t least = (plan.data.rtr & wire::kMpaRtrRead) != 0 ? 1 : 0;
+  const auto answer = framing::answer_reads(wish, request, config.reads_limit, least);
+  plan.data.ird = answer.told.ird;
+  plan.data.ord = answer.told.ord;
+  plan.agreed.ird = answer.agreed.ird;
+  plan.agreed.ord = answer.agreed.ord;
+  plan.reads_suffice = answer.suffice;
 }
 
 /// s.9.2: a kind of the Reply that this side can send (CM6581-9.2-04); 0: none.
-uint8_t chosen_rtr(const Config& config, const StartOffer& reply) {
+uint8_t chosen_rtr(const Config& config, const framing::StartOffer& reply) {
   const uint8_t common = reply.rtr & supported_rtr(config);
   if ((common & wire::kMpaRtrWrite) != 0) return wire::kMpaRtrWrite;
   if ((common & wire::kMpaRtrRead) != 0 && reply.ird != 0) return wire::kMpaRtrRead;
@@ -99,12 +68,6 @@ uint8_t chosen_rtr(const Config& config, const StartOffer& reply) {
 }
 
 }  // namespace
-
-void note_reads(const StartOffer& peer, ConnectionFacts& facts) {
-  if (!peer.has_reads()) return;
-  facts.peer_ird = peer.ird;
-  facts.peer_ord = peer.ord;
-}
 
 size_t prefix_size(const StartPlan& plan) {
   if (plan.header.enhanced) return wire::kMpaEnhancedSize;
@@ -126,7 +89,7 @@ void emit_prefix(const StartPlan& plan, uint8_t* dst) {
   }
 }
 
-StartPlan plan_request(const Config& config, const StartWish& wish) {
+StartPlan plan_request(const Config& config, const framing::StartWish& wish) {
   const bool wanted = wish.exchange_reads || wish.peer_to_peer;
   // RFC 6581 s.6: without S a frame of revision 2 is that of revision 1, and MAY say so.
   const uint8_t lowest = wanted ? config.revision : std::min<uint8_t>(config.revision, 1);
@@ -135,14 +98,16 @@ StartPlan plan_request(const Config& config, const StartWish& wish) {
   plan.header.enhanced = plan.header.revision == 2 && wanted;
   plan.reads_in_data =
       plan.header.revision == 1 && wish.exchange_reads && config.reads_in_private_data;
-  plan.data.ird = wish.exchange_reads ? told(config, wish.ird) : kReadsByApplication;
-  plan.data.ord = wish.exchange_reads ? told(config, wish.ord) : kReadsByApplication;
+  const framing::ReadDepths depths = framing::depths_of_request(wish, config.reads_limit);
+  plan.data.ird = depths.ird;
+  plan.data.ord = depths.ord;
   plan.data.peer_to_peer = wish.peer_to_peer;
   plan.data.rtr = supported_rtr(config);
   return plan;
 }
 
-StartPlan plan_reply(const Config& config, const StartWish& wish, const StartOffer& request) {
+StartPlan plan_reply(const Config& config, const framing::StartWish& wish,
+                     const framing::StartOffer& request) {
   StartPlan plan;
   plan.header = own_header(config, request.revision);
   plan.header.enhanced = request.enhanced;  // RFC 6581 s.10
@@ -163,14 +128,12 @@ StartPlan plan_reply(const Config& config, const StartWish& wish, const StartOff
   return plan;
 }
 
-void make_reject(StartPlan& plan, const StartWish& wish) {
-  plan.header.reject = plan.header.revision != 0;
-  if (!plan.reads_suffice) plan.data.ord = wish.ord_required;
-}
+void make_reject(StartPlan& plan) { plan.header.reject = plan.header.revision != 0; }
 
-StartOffer read_offer(const Config& config, const StartPlan* request,
-                      const wire::MpaStartHeader& header, base::ByteView data, size_t& prefix) {
-  StartOffer offer;
+framing::StartOffer read_offer(const Config& config, const StartPlan* request,
+                               const wire::MpaStartHeader& header, base::ByteView data,
+                               size_t& prefix) {
+  framing::StartOffer offer;
   offer.revision = header.revision;
   offer.markers = header.markers;
   offer.crc = header.crc;
@@ -193,8 +156,8 @@ StartOffer read_offer(const Config& config, const StartPlan* request,
   return offer;
 }
 
-ReplyVerdict judge_reply(const Config& config, const StartWish& wish, const StartPlan& request,
-                         const StartOffer& reply) {
+ReplyVerdict judge_reply(const Config& config, const framing::StartWish& wish,
+                         const StartPlan& request, const framing::StartOffer& reply) {
   ReplyVerdict verdict{.agreed = agree(request.header, reply)};
   // RFC 5044 s.C.2.5: a peer of revision 0 has markers and CRC on, whatever the Request said.
   if (reply.revision == 0 && config.revision != 0) {
@@ -202,7 +165,12 @@ ReplyVerdict judge_reply(const Config& config, const StartWish& wish, const Star
   }
   verdict.enhanced_missing = request.header.enhanced && !reply.enhanced;
   if (verdict.enhanced_missing || !reply.has_reads()) return verdict;
-  if (wish.exchange_reads) verdict.error = take_reads(config, wish, reply, verdict.agreed);
+  if (wish.exchange_reads) {
+    const auto taken = framing::take_reads(wish, reply, config.reads_limit);
+    verdict.error = taken.error;
+    verdict.agreed.ird = taken.agreed.ird;
+    verdict.agreed.ord = taken.agreed.ord;
+  }
   if (reply.reads_in_data) {
     verdict.agreed.peer_to_peer = true;
     verdict.agreed.rtr_kinds = wire::kMpaRtrRead;

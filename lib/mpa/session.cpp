@@ -93,7 +93,8 @@ llp::InspectVerdict Session::Impl::inspect(base::Range range, base::ByteView oct
   if (!parsing() || receiver_.can_keep(range)) return llp::InspectVerdict::Accept;
   // Nothing of it has to be kept: hold space that others have used up does not matter. What lies
   // behind a Request ends the start-up.
-  const bool frame_only = role_ == Role::Responder || parser_.frame_part(octets) == octets.size();
+  const bool frame_only =
+      role_ == framing::Role::Responder || parser_.frame_part(octets) == octets.size();
   if (receiver_.in_order(range) && frame_only) return llp::InspectVerdict::Accept;
   ++counters_.hold_refused;
   return llp::InspectVerdict::NoRoom;
@@ -121,7 +122,7 @@ void Session::Impl::place(base::Range range, base::ByteView octets, base::Now no
              state_ == StartState::Left) {
     counters_.discarded_octets += range.size();
   } else if (!parsing()) {
-    fail(StartFailure::UnexpectedData, {}, now);
+    fail(framing::StartFailure::UnexpectedData, {}, now);
   } else if (!in_order) {
     return receiver_.keep(range, octets, now);
   } else {
@@ -175,7 +176,7 @@ void Session::Impl::ended(StreamEnd how, base::Now now) {
   if (starting() || !opened) {
     const bool by_peer = how == StreamEnd::PeerReset || how == StreamEnd::Closed;
     const bool reset = how == StreamEnd::PeerReset;
-    fail(by_peer ? end_of_stream(reset) : start_failure_of(how, opened), {}, now);
+    fail(by_peer ? end_of_stream(reset) : framing::start_failure_of(how, opened), {}, now);
   }
   if (next_ != nullptr) next_->ended(how, now);
   delayed_ = unheard_ = awaiting_rtr_ = false;
@@ -186,8 +187,9 @@ void Session::Impl::ended(StreamEnd how, base::Now now) {
 
 // --- the front ---
 
-Session::Session(const Config& config, Role role, HoldStore& hold, Counters& counters,
-                 StartEvents& events, base::ByteView private_data, const StartWish& wish)
+Session::Session(const Config& config, framing::Role role, framing::HoldStore& hold,
+                 Counters& counters, framing::StartEvents& events, base::ByteView private_data,
+                 const framing::StartWish& wish)
     : impl_(std::make_unique<Impl>(config, role, hold, counters, events, private_data, wish)) {}
 Session::~Session() = default;
 
@@ -198,10 +200,10 @@ void Session::take_over(uint32_t emss, uint64_t received, base::ByteView last_me
                         base::Now now) {
   impl_->take_over(emss, received, last_message, now);
 }
-void Session::accept(base::ByteView private_data, base::Now now, const StartWish& wish) {
+void Session::accept(base::ByteView private_data, base::Now now, const framing::StartWish& wish) {
   impl_->answer(true, private_data, wish, now);
 }
-void Session::reject(base::ByteView private_data, base::Now now, const StartWish& wish) {
+void Session::reject(base::ByteView private_data, base::Now now, const framing::StartWish& wish) {
   impl_->answer(false, private_data, wish, now);
 }
 size_t Session::private_data_max() const { return impl_->private_data_max(); }
@@ -211,7 +213,7 @@ bool Session::left() const { return impl_->left(); }
 void Session::hand_over(llp::StreamUser& next, base::Now now) { impl_->hand_over(next, now); }
 base::Now Session::next_deadline() const { return impl_->next_deadline(); }
 void Session::on_timer(base::Now now) { impl_->on_timer(now); }
-const Negotiated& Session::negotiated() const { return impl_->negotiated(); }
+const framing::Negotiated& Session::negotiated() const { return impl_->negotiated(); }
 bool Session::full_operation() const { return impl_->full_operation(); }
 uint64_t Session::held() const { return impl_->held(); }
 uint64_t Session::arrived() const { return impl_->arrived(); }

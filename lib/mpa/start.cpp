@@ -19,7 +19,7 @@ void Session::Impl::established(uint32_t emss, base::Now now) {
   emss_ = emss;
   now_ = now;
   deadline_ = now + config_.start_timeout;
-  if (role_ == Role::Initiator) {
+  if (role_ == framing::Role::Initiator) {
     state_ = StartState::SendRequest;
     stream_->ready();
   } else {
@@ -40,7 +40,7 @@ void Session::Impl::take_over(uint32_t emss, uint64_t received, base::ByteView l
 size_t Session::Impl::parse(base::ByteView octets, bool more_behind, base::Now now) {
   size_t used = 0;
   if (!base::attempt([&] { used = read_frame(octets, more_behind, now); })) {
-    fail(StartFailure::OutOfMemory, {}, now);
+    fail(framing::StartFailure::OutOfMemory, {}, now);
     return octets.size();
   }
   return used;
@@ -53,7 +53,7 @@ size_t Session::Impl::read_frame(base::ByteView octets, bool more_behind, base::
     bad_start_frame(*parser_.failure(), now);
   } else if (parser_.complete()) {
     read_start_frame();
-    if (role_ == Role::Responder) {
+    if (role_ == framing::Role::Responder) {
       request_complete(more_behind || used < octets.size(), now);
     } else {
       reply_complete(now);
@@ -64,17 +64,17 @@ size_t Session::Impl::read_frame(base::ByteView octets, bool more_behind, base::
 
 void Session::Impl::read_start_frame() {
   size_t prefix = 0;
-  offer_ = read_offer(config_, role_ == Role::Initiator ? &plan_ : nullptr, parser_.header(),
-                      parser_.private_data(), prefix);
+  offer_ = read_offer(config_, role_ == framing::Role::Initiator ? &plan_ : nullptr,
+                      parser_.header(), parser_.private_data(), prefix);
   ulp_data_ = parser_.private_data().subspan(prefix);
 }
 
-void Session::Impl::bad_start_frame(StartFailure why, base::Now now) {
-  const bool draft = why == StartFailure::BadRevision && parser_.header().revision == 0;
-  if (role_ == Role::Initiator || !draft) return fail(why, {}, now);
+void Session::Impl::bad_start_frame(framing::StartFailure why, base::Now now) {
+  const bool draft = why == framing::StartFailure::BadRevision && parser_.header().revision == 0;
+  if (role_ == framing::Role::Initiator || !draft) return fail(why, {}, now);
   // RFC 5044 s.C.2.1: a non-permissive responder says its own revision and closes.
   plan_ = plan_reply(config_, {}, {.revision = 1});
-  make_reject(plan_, {});
+  make_reject(plan_);
   sender_.set(wire::kMpaReplyKey, plan_, {});
   state_ = StartState::SendReject;
   refusal_ = why;
@@ -84,9 +84,9 @@ void Session::Impl::bad_start_frame(StartFailure why, base::Now now) {
 
 void Session::Impl::request_complete(bool more_behind, base::Now now) {
   // RFC 5044 s.7.1.2 rules 2 and 3: the initiator waits for the Reply.
-  if (more_behind) return fail(StartFailure::UnexpectedData, {}, now);
+  if (more_behind) return fail(framing::StartFailure::UnexpectedData, {}, now);
   if (parser_.header().markers && !config_.markers_send_allowed) {
-    return fail(StartFailure::MarkersRefused, {}, now);
+    return fail(framing::StartFailure::MarkersRefused, {}, now);
   }
   plan_ = plan_reply(config_, {}, offer_);
   state_ = StartState::AwaitDecision;
@@ -96,20 +96,20 @@ void Session::Impl::request_complete(bool more_behind, base::Now now) {
 
 size_t Session::Impl::private_data_max() const { return mpa::private_data_max(plan_); }
 
-void Session::Impl::answer(bool accepted, base::ByteView private_data, const StartWish& wish,
-                           base::Now now) {
+void Session::Impl::answer(bool accepted, base::ByteView private_data,
+                           const framing::StartWish& wish, base::Now now) {
   now_ = now;
   RNIC_CHECK(private_data.size() <= private_data_max());
   if (state_ != StartState::AwaitDecision) return;  // failed meanwhile; start_failed() said so
   StartPlan plan = plan_reply(config_, wish, offer_);
-  const Negotiated agreed = plan.agreed;
+  const framing::Negotiated agreed = plan.agreed;
   const bool possible = accepted && plan.reads_suffice;
-  if (!possible) make_reject(plan, wish);
+  if (!possible) make_reject(plan);
   // The frame first: it needs memory, and without it nothing has happened.
   sender_.set(wire::kMpaReplyKey, plan, private_data);
   plan_ = plan;
   agreed_ = agreed;
-  if (accepted && !possible) refusal_ = StartFailure::InsufficientReads;
+  if (accepted && !possible) refusal_ = framing::StartFailure::InsufficientReads;
   state_ = possible ? StartState::SendReply : StartState::SendReject;
   stream_->ready();
   // Revision 0 has no bit for it: a Reply and then the end (draft-ietf-rddp-mpa-00 s.8.1).
@@ -117,20 +117,20 @@ void Session::Impl::answer(bool accepted, base::ByteView private_data, const Sta
 }
 
 void Session::Impl::reply_complete(base::Now now) {
-  if (state_ != StartState::AwaitReply) return fail(StartFailure::UnexpectedData, {}, now);
+  if (state_ != StartState::AwaitReply) return fail(framing::StartFailure::UnexpectedData, {}, now);
   const ReplyVerdict verdict = judge_reply(config_, wish_, plan_, offer_);
   agreed_ = verdict.agreed;
   if (parser_.header().reject) {
     const bool closes = config_.reject_closes;
-    closes ? fail(StartFailure::RejectedByPeer, ulp_data_, now)
-           : leave(StartFailure::RejectedByPeer, ulp_data_, now);
+    closes ? fail(framing::StartFailure::RejectedByPeer, ulp_data_, now)
+           : leave(framing::StartFailure::RejectedByPeer, ulp_data_, now);
     return;
   }
-  if (verdict.enhanced_missing) return fail(StartFailure::NotEnhanced, {}, now);
+  if (verdict.enhanced_missing) return fail(framing::StartFailure::NotEnhanced, {}, now);
   const bool markers_refused = parser_.header().markers && !config_.markers_send_allowed;
   if (verdict.error != llp::FramingError::None) return refuse(verdict.error, now);
   if (markers_refused && offer_.enhanced) return refuse(llp::FramingError::LocalCatastrophic, now);
-  if (markers_refused) return fail(StartFailure::MarkersRefused, {}, now);
+  if (markers_refused) return fail(framing::StartFailure::MarkersRefused, {}, now);
   delayed_ = config_.first_fpdu_delay > base::Duration{};
   deadline_ = now + config_.first_fpdu_delay;
   begin_full_operation(ulp_data_);
@@ -153,7 +153,7 @@ void Session::Impl::start_frame_sent() {
       break;
     case StartState::SendReject:
       if (config_.reject_closes || plan_.header.revision == 0 ||
-          refusal_ == StartFailure::BadRevision) {
+          refusal_ == framing::StartFailure::BadRevision) {
         fail(refusal_, {}, now_);
       } else {
         leave(refusal_, {}, now_);
@@ -208,19 +208,19 @@ void Session::Impl::on_timer(base::Now now) {
     return;
   }
   if (std::exchange(unheard_, false)) return user_->peer_silent();
-  if (!awaiting_rtr_) return fail(StartFailure::TimedOut, {}, now);
+  if (!awaiting_rtr_) return fail(framing::StartFailure::TimedOut, {}, now);
   awaiting_rtr_ = false;
   ++counters_.rtr_missing;
   receiver_.discard();
-  events_.start_failed(StartFailure::RtrMissing, {}, now);
+  events_.start_failed(framing::StartFailure::RtrMissing, {}, now);
   abort();
 }
 
 /// RFC 6581 s.9.1 to 9.3: the connection stands for long enough to carry a Terminate.
 void Session::Impl::refuse(llp::FramingError error, base::Now now) {
-  StartFailure why = StartFailure::LocalError;
-  if (error == llp::FramingError::InsufficientIrd) why = StartFailure::InsufficientReads;
-  if (error == llp::FramingError::NoMatchingRtr) why = StartFailure::NoMatchingRtr;
+  framing::StartFailure why = framing::StartFailure::LocalError;
+  if (error == llp::FramingError::InsufficientIrd) why = framing::StartFailure::InsufficientReads;
+  if (error == llp::FramingError::NoMatchingRtr) why = framing::StartFailure::NoMatchingRtr;
   ++counters_.start_failures;
   ++counters_.start_terminates;
   enter_full_operation();
@@ -235,7 +235,7 @@ void Session::Impl::refuse(llp::FramingError error, base::Now now) {
 }
 
 /// RFC 5044 s.7.1.2 rules 2 and 3: MPA is left, TCP stays open.
-void Session::Impl::leave(StartFailure why, base::ByteView private_data, base::Now now) {
+void Session::Impl::leave(framing::StartFailure why, base::ByteView private_data, base::Now now) {
   state_ = StartState::Left;
   ++counters_.start_rejects;
   events_.start_failed(why, private_data, now);
@@ -243,28 +243,29 @@ void Session::Impl::leave(StartFailure why, base::ByteView private_data, base::N
   if (peer_finished_ && left() && next_ == nullptr) events_.peer_left(now);
 }
 
-void Session::Impl::count_failure(StartFailure why) {
+void Session::Impl::count_failure(framing::StartFailure why) {
   ++counters_.start_failures;
   switch (why) {
-    case StartFailure::BadKey:
-    case StartFailure::BothInitiators:
-    case StartFailure::BadRevision:
-    case StartFailure::BadLength:
-    case StartFailure::UnexpectedData: ++counters_.start_bad_frames; break;
-    case StartFailure::TimedOut: ++counters_.start_timeouts; break;
-    case StartFailure::StreamEnded:
-    case StartFailure::Refused:
-    case StartFailure::Unreachable:
-    case StartFailure::Unanswered:
-    case StartFailure::ResetBeforeReply:
-    case StartFailure::NoReply: ++counters_.start_ends; break;
+    case framing::StartFailure::BadKey:
+    case framing::StartFailure::BothInitiators:
+    case framing::StartFailure::BadRevision:
+    case framing::StartFailure::BadLength:
+    case framing::StartFailure::UnexpectedData: ++counters_.start_bad_frames; break;
+    case framing::StartFailure::TimedOut: ++counters_.start_timeouts; break;
+    case framing::StartFailure::StreamEnded:
+    case framing::StartFailure::Refused:
+    case framing::StartFailure::Unreachable:
+    case framing::StartFailure::Unanswered:
+    case framing::StartFailure::ResetBeforeReply:
+    case framing::StartFailure::NoReply: ++counters_.start_ends; break;
     default: break;
   }
 }
 
-void Session::Impl::fail(StartFailure why, base::ByteView private_data, base::Now now) {
+void Session::Impl::fail(framing::StartFailure why, base::ByteView private_data, base::Now now) {
   state_ = StartState::Failed;
-  const bool rejected = why == StartFailure::RejectedByPeer || why == StartFailure::RejectedLocally;
+  const bool rejected =
+      why == framing::StartFailure::RejectedByPeer || why == framing::StartFailure::RejectedLocally;
   if (rejected) {
     ++counters_.start_rejects;
   } else {

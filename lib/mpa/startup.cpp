@@ -5,58 +5,7 @@
 
 namespace rnic::mpa {
 
-const char* to_string(StartFailure failure) {
-  switch (failure) {
-    case StartFailure::BadKey: return "the peer does not speak MPA (wrong key in its start frame)";
-    case StartFailure::BothInitiators:
-      return "both ends are initiators (a Request came where the Reply was expected)";
-    case StartFailure::BadRevision: return "the peer's MPA revision is not one that is served";
-    case StartFailure::BadLength:
-      return "the length of the private data in the start frame is impossible";
-    case StartFailure::MarkersRefused:
-      return "the peer requires markers and this side is configured not to send them";
-    case StartFailure::UnexpectedData: return "octets behind the Request before the Reply was sent";
-    case StartFailure::TimedOut: return "start-up not finished in time";
-    case StartFailure::StreamEnded: return "the stream ended during the start-up";
-    case StartFailure::RejectedByPeer: return "rejected by the peer";
-    case StartFailure::RejectedLocally: return "rejected by this side";
-    case StartFailure::NoReply:
-      return "the peer closed the connection instead of replying: it may not serve this revision";
-    case StartFailure::ResetBeforeReply:
-      return "the peer reset the connection instead of replying: it let this start-up go for "
-             "others or a limit of it is reached (its log and counters tell), or it does not serve "
-             "this revision of MPA";
-    case StartFailure::NotEnhanced:
-      return "the peer does not speak RFC 6581 (its Reply to an enhanced Request is a plain one)";
-    case StartFailure::InsufficientReads:
-      return "IRD and ORD do not fit: one side wants more Reads at once than the other can take";
-    case StartFailure::NoMatchingRtr: return "no kind of RTR that both sides support";
-    case StartFailure::LocalError: return "the Reply cannot be met by this side's configuration";
-    case StartFailure::RtrMissing: return "the initiator's RTR did not come in time";
-    case StartFailure::NotTuf:
-      return "the peer does not speak ULP framing (its start frame is another protocol's)";
-    case StartFailure::OutOfMemory: return "this side has no memory for the start-up";
-    case StartFailure::NoCommonMode: return "no mode of ULP framing that both ends have";
-    case StartFailure::Refused:
-      return "the peer refused the TCP connection: nothing listens at its port";
-    case StartFailure::Unreachable:
-      return "the peer is unreachable: the network tells that there is no way to it";
-    case StartFailure::Unanswered: return "the peer did not answer TCP's SYN in time";
-  }
-  return "unknown";
-}
-
-StartFailure start_failure_of(StreamEnd how, bool opened) {
-  if (opened) return StartFailure::StreamEnded;
-  switch (how) {
-    case StreamEnd::Refused: return StartFailure::Refused;
-    case StreamEnd::Unreachable: return StartFailure::Unreachable;
-    case StreamEnd::TimedOut: return StartFailure::Unanswered;
-    default: return StartFailure::StreamEnded;
-  }
-}
-
-StartFrameParser::StartFrameParser(Role role, const Config& config, uint8_t most)
+StartFrameParser::StartFrameParser(framing::Role role, const Config& config, uint8_t most)
     : config_(config), buffer_(std::make_unique<uint8_t[]>(kFrameMax)), role_(role), most_(most) {}
 
 size_t StartFrameParser::feed(base::ByteView octets) {
@@ -89,7 +38,7 @@ base::ByteView StartFrameParser::private_data() const {
 
 // RFC 5044 s.7.1.2 rules 5 and 8.
 void StartFrameParser::check_key(size_t from) {
-  const bool initiator = role_ == Role::Initiator;
+  const bool initiator = role_ == framing::Role::Initiator;
   const wire::MpaKey& wanted = initiator ? wire::kMpaReplyKey : wire::kMpaRequestKey;
   const size_t end = std::min(have_, wire::kMpaKeySize);
   for (size_t i = from; i < end; ++i) {
@@ -97,18 +46,18 @@ void StartFrameParser::check_key(size_t from) {
     if (octet == wanted[i] && !(other_key_ && wire::kMpaRequestKey[i] != octet)) continue;
     const bool request_so_far = initiator && octet == wire::kMpaRequestKey[i];
     if (!request_so_far) {
-      failure_ = StartFailure::BadKey;
+      failure_ = framing::StartFailure::BadKey;
       return;
     }
     other_key_ = true;
   }
-  if (other_key_ && have_ >= wire::kMpaKeySize) failure_ = StartFailure::BothInitiators;
+  if (other_key_ && have_ >= wire::kMpaKeySize) failure_ = framing::StartFailure::BothInitiators;
 }
 
 void StartFrameParser::check_header() {
   header_ = wire::parse_mpa_start_header({buffer_.get(), have_});
   if (!revision_fits(config_, most_, header_->revision)) {
-    failure_ = StartFailure::BadRevision;
+    failure_ = framing::StartFailure::BadRevision;
   } else if (header_->revision == 0) {
     if (header_->pd_length <= wire::kMpaPrivateDataMax) return;
     // draft-ietf-rddp-mpa-00 s.8.1.1: up to 65535 octets.
@@ -117,7 +66,7 @@ void StartFrameParser::check_header() {
     buffer_ = std::move(longer);
   } else if (header_->pd_length > wire::kMpaPrivateDataMax ||
              (header_->enhanced && header_->pd_length < wire::kMpaEnhancedSize)) {
-    failure_ = StartFailure::BadLength;
+    failure_ = framing::StartFailure::BadLength;
   }
 }
 

@@ -33,7 +33,7 @@ enum class StartState : uint8_t {
 class StartFrameParser {
  public:
   /// `most`: the highest revision that is understood.
-  StartFrameParser(Role role, const Config& config, uint8_t most);
+  StartFrameParser(framing::Role role, const Config& config, uint8_t most);
 
   /// Takes octets up to the end of the frame. \return how many.
   size_t feed(base::ByteView octets);
@@ -47,7 +47,7 @@ class StartFrameParser {
   [[nodiscard]] size_t frame_part(base::ByteView octets) const;
   [[nodiscard]] bool empty() const { return have_ == 0; }
   [[nodiscard]] bool complete() const { return header_ && have_ == frame_size(); }
-  [[nodiscard]] std::optional<StartFailure> failure() const { return failure_; }
+  [[nodiscard]] std::optional<framing::StartFailure> failure() const { return failure_; }
   [[nodiscard]] const wire::MpaStartHeader& header() const { return *header_; }
   /// All of it, a prefix included (read_offer()).
   [[nodiscard]] base::ByteView private_data() const;
@@ -65,8 +65,8 @@ class StartFrameParser {
   std::unique_ptr<uint8_t[]> buffer_;
   size_t have_ = 0;  // Invariant: <= kFrameMax; of a revision 0 frame <= its size
   std::optional<wire::MpaStartHeader> header_;
-  std::optional<StartFailure> failure_;
-  Role role_;
+  std::optional<framing::StartFailure> failure_;
+  framing::Role role_;
   uint8_t most_;
   bool other_key_ = false;  // initiator: what came so far is the Request's key
 };

@@ -31,9 +31,9 @@ enum class StartState : uint8_t {
 
 class Session::Impl final : public PduSink {
  public:
-  Impl(const Config& config, mpa::Role role, wire::TufKey key, mpa::HoldStore& hold,
-       PackStore& pack, Counters& counters, mpa::StartEvents& events, base::ByteView private_data,
-       SessionEvents* more, const mpa::StartWish& wish)
+  Impl(const Config& config, framing::Role role, wire::TufKey key, framing::HoldStore& hold,
+       PackStore& pack, Counters& counters, framing::StartEvents& events,
+       base::ByteView private_data, SessionEvents* more, const framing::StartWish& wish)
       : config_(config),
         role_(role),
         pack_(pack),
@@ -60,11 +60,11 @@ class Session::Impl final : public PduSink {
 
   // --- start-up: start.cpp ---
   void established(uint32_t emss, base::Now now);
-  void answer(bool accepted, base::ByteView private_data, const mpa::StartWish& wish,
+  void answer(bool accepted, base::ByteView private_data, const framing::StartWish& wish,
               base::Now now);
   void on_timer(base::Now now);
   [[nodiscard]] base::Now next_deadline() const { return starting() ? deadline_ : base::kNever; }
-  [[nodiscard]] const mpa::Negotiated& negotiated() const { return negotiated_; }
+  [[nodiscard]] const framing::Negotiated& negotiated() const { return negotiated_; }
   [[nodiscard]] const Agreed& agreed() const { return agreed_; }
   [[nodiscard]] bool full_operation() const { return state_ == StartState::Done; }
 
@@ -146,7 +146,7 @@ class Session::Impl final : public PduSink {
   llp::Pulled pull_start(uint32_t n, uint64_t offset, llp::Frame& out);
   void start_frame_sent(uint64_t end, base::Now now);
   void begin_framing(base::Now now);
-  void fail(mpa::StartFailure why, base::ByteView private_data, base::Now now);
+  void fail(framing::StartFailure why, base::ByteView private_data, base::Now now);
 
   [[nodiscard]] bool prefixed() const {
     return agreed_.send == FramedSendMode::Markers || agreed_.pack_out;
@@ -156,11 +156,11 @@ class Session::Impl final : public PduSink {
   uint32_t pack_more(uint32_t n, uint64_t offset, uint32_t first, llp::Frame& out, bool& push);
 
   Config config_;
-  mpa::Role role_;
+  framing::Role role_;
   StartState state_ = StartState::Idle;
   PackStore& pack_;
   Counters& counters_;
-  mpa::StartEvents& events_;
+  framing::StartEvents& events_;
   SessionEvents* more_;
   llp::Stream* stream_ = nullptr;
   llp::FramingUser* user_ = nullptr;
@@ -168,12 +168,11 @@ class Session::Impl final : public PduSink {
   uint32_t emss_ = 0;
   uint32_t reported_mulpdu_ = 0;
   wire::TufKey key_;
-  mpa::StartWish wish_;           // initiator
-  mpa::StartPlan request_reads_;  // initiator: the IRD and ORD that it tells
-  mpa::StartFailure refusal_ = mpa::StartFailure::RejectedLocally;
+  framing::StartWish wish_;  // initiator
+  framing::StartFailure refusal_ = framing::StartFailure::RejectedLocally;
   Agreed agreed_;
-  mpa::StartOffer offer_;  // of the peer
-  mpa::Negotiated negotiated_;
+  framing::StartOffer offer_;  // of the peer
+  framing::Negotiated negotiated_;
   base::Now deadline_ = base::kNever;
   base::Now now_{};
   MarkerGrid send_grid_;

@@ -7,9 +7,9 @@
 
 namespace rnic::tuf {
 
-using mpa::kNone;
-using mpa::kNotLocatable;
-using mpa::kUnlocated;
+using framing::kNone;
+using framing::kNotLocatable;
+using framing::kUnlocated;
 
 void PduReceiver::attach(llp::Stream* stream) {
   stream_ = stream;
@@ -72,7 +72,7 @@ bool PduReceiver::fits_at_once(base::Range range, base::ByteView octets) const {
 }
 
 llp::InspectVerdict PduReceiver::inspect(base::Range range, base::ByteView octets) {
-  const mpa::SegmentParts::Room room = parts_.with(range, in_order(range));
+  const framing::SegmentParts::Room room = parts_.with(range, in_order(range));
   if (stopped_ || !can_drop_ || fits_at_once(range, octets) ||
       held_.has_room(room.range, in_order(range), room.parts)) {
     return llp::InspectVerdict::Accept;
@@ -229,7 +229,8 @@ bool PduReceiver::place_unit(const Unit& unit, const uint8_t* data, bool in_orde
   const llp::PlaceVerdict verdict = sink_.place_pdu(pdu, in_order, now);
   if (stopped_) return true;
   if (!in_order && verdict != llp::PlaceVerdict::Placed) return false;
-  mpa::PlacedFpdu& entry = placed_.insert({unit.begin, unit.pdu, unit.end, pdu.length}, !in_order);
+  framing::PlacedPdu& entry =
+      placed_.insert({unit.begin, unit.pdu, unit.end, pdu.length}, !in_order);
   pdu.copy_prefix(entry.header.data(), llp::kUlpduHeaderMax);
   if (in_order) return true;
   counters_.placed_early_octets += unit.end - unit.begin;
@@ -277,21 +278,21 @@ void PduReceiver::scan(uint32_t node, base::Now now) {
     return fetch_held(offset, dst, n);
   };
   while (node != kNone && !stopped_) {
-    mpa::HeldRange& held = held_.node(node);
+    framing::HeldRange& held = held_.node(node);
     const base::Range range = held.range;
-    if (held.next_fpdu == kUnlocated) held.next_fpdu = locate_held(range);
-    if (held.next_fpdu >= kNotLocatable || held.next_fpdu >= range.end) return;
+    if (held.next_pdu == kUnlocated) held.next_pdu = locate_held(range);
+    if (held.next_pdu >= kNotLocatable || held.next_pdu >= range.end) return;
     Unit unit;
     Error error = Error::None;
-    const Parsed parsed = parse_marked(layout_, held.next_fpdu, fetch, unit, error);
+    const Parsed parsed = parse_marked(layout_, held.next_pdu, fetch, unit, error);
     if (parsed == Parsed::NeedMore || (parsed == Parsed::Known && unit.end > range.end)) return;
     if (parsed == Parsed::Bad || !markers_right(layout_.grid, unit, fetch)) {
-      held.next_fpdu = kNotLocatable;  // judged when the order reaches it
+      held.next_pdu = kNotLocatable;  // judged when the order reaches it
       return;
     }
     if (!held_.can_split() || !placed_.has_room(true)) return;
     if (!place_unit(unit, held_.contiguous({unit.begin, unit.end}), false, now)) {
-      held.next_fpdu = unit.end;
+      held.next_pdu = unit.end;
     } else if (!stopped_) {
       node = held_.erase(node, {unit.begin, unit.end}, unit.end);
     }
@@ -339,7 +340,7 @@ void PduReceiver::ordered(uint64_t offset, base::Now now) {
 
 void PduReceiver::drain(uint64_t offset, base::Now now) {
   while (!stopped_) {
-    mpa::PlacedFpdu* front = placed_.front();
+    framing::PlacedPdu* front = placed_.front();
     if (front != nullptr && front->begin < deliver_next_) return raise(Error::BadLength, now);
     if (front != nullptr && front->begin == deliver_next_ && front->end <= offset) {
       deliver(*front, now);
@@ -386,15 +387,15 @@ PduReceiver::Head PduReceiver::place_held_head(base::Now now) {
   return Head::Placed;
 }
 
-void PduReceiver::deliver(mpa::PlacedFpdu& entry, base::Now now) {
+void PduReceiver::deliver(framing::PlacedPdu& entry, base::Now now) {
   deliver_next_ = entry.end;
   if (entry.early) {
     // Behind it comes the rest of its framing PDU, held, or the next framing PDU.
     place_next_ = frame_end_ = deliver_next_;
     const uint32_t node = held_.beginning_at(place_next_);
     if (layout_.mode == FramedReceiveMode::Align && node != kNone &&
-        held_.node(node).next_fpdu < kNotLocatable) {
-      frame_end_ = held_.node(node).next_fpdu;
+        held_.node(node).next_pdu < kNotLocatable) {
+      frame_end_ = held_.node(node).next_pdu;
     }
   }
   ++counters_.pdus_in;

@@ -10,10 +10,10 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "framing/hold_store.hpp"
+#include "framing/placed_list.hpp"
+#include "framing/segment_parts.hpp"
 #include "llp/llp.hpp"
-#include "mpa/early.hpp"
-#include "mpa/hold_store.hpp"
-#include "mpa/segment_parts.hpp"
 #include "tuf/alignment_watch.hpp"
 #include "tuf/parser.hpp"
 #include "tuf/session.hpp"
@@ -34,7 +34,7 @@ class PduSink {
 
 class PduReceiver {
  public:
-  PduReceiver(const Config& config, mpa::HoldStore& store, Counters& counters, PduSink& sink)
+  PduReceiver(const Config& config, framing::HoldStore& store, Counters& counters, PduSink& sink)
       : config_(config),
         store_(store),
         counters_(counters),
@@ -64,7 +64,7 @@ class PduReceiver {
 
   // During the start-up: octets out of order are only kept.
   void keep(base::Range range, base::ByteView octets, base::Now now) {
-    hold(range, octets, in_order(range), mpa::kUnlocated, now);
+    hold(range, octets, in_order(range), framing::kUnlocated, now);
   }
   /// Moves up to n held octets from `offset` on to dst. \return how many there were.
   uint32_t take_back(uint64_t offset, uint8_t* dst, uint32_t n);
@@ -103,13 +103,13 @@ class PduReceiver {
   void scan(uint32_t node, base::Now now);
   [[nodiscard]] uint64_t locate_held(base::Range range) const;
   Head place_held_head(base::Now now);
-  void deliver(mpa::PlacedFpdu& entry, base::Now now);
+  void deliver(framing::PlacedPdu& entry, base::Now now);
   void drain(uint64_t offset, base::Now now);
   void raise(Error error, base::Now now);
   void trace(TraceKind kind, base::Range range, base::Now now);
 
   const Config& config_;
-  mpa::HoldStore& store_;
+  framing::HoldStore& store_;
   Counters& counters_;
   PduSink& sink_;
   llp::Stream* stream_ = nullptr;
@@ -121,14 +121,14 @@ class PduReceiver {
   uint64_t place_next_ = 0;
   uint64_t frame_end_ = 0;  // of the framing PDU at place_next_; place_next_ in front of the next
   uint64_t deliver_next_ = 0;
-  // HeldRange::next_fpdu: marker mode: where a PDU begins in or behind the range. Alignment mode:
+  // HeldRange::next_pdu: marker mode: where a PDU begins in or behind the range. Alignment mode:
   // the range begins inside a framing PDU that ends there.
-  mpa::HeldOctets held_;
+  framing::HeldOctets held_;
   uint64_t held_told_ = 0;  // most that was held since the transport last looked
-  mpa::PlacedList placed_;
+  framing::PlacedList placed_;
   AlignmentWatch watch_;
   base::Range clipped_;
-  mpa::SegmentParts parts_;
+  framing::SegmentParts parts_;
   bool can_drop_ = false;
   bool stopped_ = false;
   Error error_at_next_ = Error::None;  // of the PDU at place_next_

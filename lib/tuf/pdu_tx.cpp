@@ -9,7 +9,9 @@
 namespace rnic::tuf {
 
 PackStorePtr make_pack_store(uint32_t ulpdus) { return PackStorePtr(new PackStore(ulpdus)); }
-uint64_t pack_store_octets(uint32_t ulpdus) { return mpa::Pool<PackedUlpdu>::octets_for(ulpdus); }
+uint64_t pack_store_octets(uint32_t ulpdus) {
+  return framing::Pool<PackedUlpdu>::octets_for(ulpdus);
+}
 void PackStoreDeleter::operator()(PackStore* store) const { delete store; }
 uint32_t packed_ulpdus(const PackStore& store) { return store.capacity - store.pool.free(); }
 

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
+#include "framing/pool.hpp"
 #include "llp/llp.hpp"
-#include "mpa/pool.hpp"
 #include "tuf/markers.hpp"
 #include "tuf/session.hpp"
 
@@ -53,13 +53,13 @@ class PduWriter final : public llp::UlpduWriter {
 
 struct PackedUlpdu {
   llp::RecordTag tag;
-  uint32_t next = mpa::kNone;
+  uint32_t next = framing::kNone;
 };
 
 class PackStore {
  public:
   explicit PackStore(uint32_t ulpdus) : pool(ulpdus), capacity(ulpdus) {}
-  mpa::Pool<PackedUlpdu> pool;
+  framing::Pool<PackedUlpdu> pool;
   uint32_t capacity;
 };
 

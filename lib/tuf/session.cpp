@@ -15,7 +15,7 @@ constexpr uint32_t kMulpduMax = 64768;  // RFC 5044 s.3
 /// Tags of packed framing PDUs; DDP's tags never have this `a`.
 constexpr uint64_t kPackedTag = ~0ull - 1;
 
-using mpa::kNone;
+using framing::kNone;
 
 }  // namespace
 
@@ -195,7 +195,7 @@ void Session::Impl::place(base::Range range, base::ByteView octets, base::Now no
   } else if (!in_order) {
     return receiver_.keep(range, octets, now);
   } else if (!parsing()) {
-    fail(mpa::StartFailure::UnexpectedData, {}, now);
+    fail(framing::StartFailure::UnexpectedData, {}, now);
   } else {
     const size_t used = parse(octets, now);
     receiver_.arrived(range.begin + used);
@@ -204,7 +204,7 @@ void Session::Impl::place(base::Range range, base::ByteView octets, base::Now no
       receiver_.clipped(behind);
       receiver_.place(behind, octets.subspan(used), now);
     } else if (!behind.empty() && starting()) {
-      fail(mpa::StartFailure::UnexpectedData, {}, now);
+      fail(framing::StartFailure::UnexpectedData, {}, now);
     }
   }
   if (in_order) receiver_.arrived(range.end);
@@ -230,7 +230,7 @@ void Session::Impl::ordered(uint64_t offset, base::Now now) {
 void Session::Impl::peer_finished(base::Now now) {
   now_ = now;
   if (state_ == StartState::SendReject) return;  // the answer is still on its way
-  if (starting()) return fail(mpa::StartFailure::StreamEnded, {}, now);
+  if (starting()) return fail(framing::StartFailure::StreamEnded, {}, now);
   if (state_ == StartState::Done) user_->peer_finished(receiver_.at_boundary(), now);
 }
 
@@ -241,7 +241,7 @@ void Session::Impl::ended(StreamEnd how, base::Now now) {
   stream_ = nullptr;
   receiver_.attach(nullptr);
   const bool opened = state_ != StartState::Idle;
-  if (starting() || !opened) fail(mpa::start_failure_of(how, opened), {}, now);
+  if (starting() || !opened) fail(framing::start_failure_of(how, opened), {}, now);
   receiver_.discard();
   if (user_ != nullptr) user_->ended(how, now);
   events_.stream_ended(how, now);  // the owner may destroy the session from here on
@@ -249,9 +249,10 @@ void Session::Impl::ended(StreamEnd how, base::Now now) {
 
 // --- the front ---
 
-Session::Session(const Config& config, mpa::Role role, wire::TufKey key, mpa::HoldStore& hold,
-                 PackStore& pack, Counters& counters, mpa::StartEvents& events,
-                 base::ByteView private_data, SessionEvents* more, const mpa::StartWish& wish)
+Session::Session(const Config& config, framing::Role role, wire::TufKey key,
+                 framing::HoldStore& hold, PackStore& pack, Counters& counters,
+                 framing::StartEvents& events, base::ByteView private_data, SessionEvents* more,
+                 const framing::StartWish& wish)
     : impl_(std::make_unique<Impl>(config, role, key, hold, pack, counters, events, private_data,
                                    more, wish)) {}
 Session::~Session() = default;
@@ -260,15 +261,15 @@ const Agreed& Session::agreed() const { return impl_->agreed(); }
 void Session::attach(llp::Stream& stream) { impl_->attach(stream); }
 void Session::bind(llp::FramingUser& user) { impl_->bind(user); }
 void Session::unbind() { impl_->unbind(); }
-void Session::accept(base::ByteView private_data, base::Now now, const mpa::StartWish& wish) {
+void Session::accept(base::ByteView private_data, base::Now now, const framing::StartWish& wish) {
   impl_->answer(true, private_data, wish, now);
 }
-void Session::reject(base::ByteView private_data, base::Now now, const mpa::StartWish& wish) {
+void Session::reject(base::ByteView private_data, base::Now now, const framing::StartWish& wish) {
   impl_->answer(false, private_data, wish, now);
 }
 base::Now Session::next_deadline() const { return impl_->next_deadline(); }
 void Session::on_timer(base::Now now) { impl_->on_timer(now); }
-const mpa::Negotiated& Session::negotiated() const { return impl_->negotiated(); }
+const framing::Negotiated& Session::negotiated() const { return impl_->negotiated(); }
 bool Session::full_operation() const { return impl_->full_operation(); }
 uint64_t Session::held() const { return impl_->held(); }
 uint64_t Session::arrived() const { return impl_->arrived(); }

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "mpa/mpa.hpp"
+#include "framing/framing.hpp"
 #include "tuf/counters.hpp"
 #include "tuf/modes.hpp"
 #include "tuf/negotiation.hpp"
@@ -42,7 +42,7 @@ using PackStorePtr = std::unique_ptr<PackStore, PackStoreDeleter>;
 [[nodiscard]] uint64_t pack_store_octets(uint32_t ulpdus);
 [[nodiscard]] uint32_t packed_ulpdus(const PackStore& store);
 
-/// Told besides mpa::StartEvents.
+/// Told besides framing::StartEvents.
 class SessionEvents {
  public:
   virtual ~SessionEvents() = default;
@@ -52,31 +52,33 @@ class SessionEvents {
   virtual void stream_broken(Error error, base::Now now) = 0;
 };
 
-class Session final : public mpa::StartSession {
+class Session final : public framing::StartSession {
  public:
   /// \param key of what this end sends in alignment mode (KeySource)
   /// \param private_data of the Request, at most wire::kTufPrivateDataMax octets
   /// \param hold, pack, counters, events outlive the session
   /// \param wish initiator: IRD and ORD, when exchange_reads says so; nothing else of it counts
-  Session(const Config& config, mpa::Role role, wire::TufKey key, mpa::HoldStore& hold,
-          PackStore& pack, Counters& counters, mpa::StartEvents& events,
+  Session(const Config& config, framing::Role role, wire::TufKey key, framing::HoldStore& hold,
+          PackStore& pack, Counters& counters, framing::StartEvents& events,
           base::ByteView private_data, SessionEvents* more = nullptr,
-          const mpa::StartWish& wish = {});
+          const framing::StartWish& wish = {});
   ~Session() override;
 
   [[nodiscard]] const Agreed& agreed() const;
 
-  // mpa::StartSession
+  // framing::StartSession
   void attach(llp::Stream& stream) override;
   void bind(llp::FramingUser& user) override;
   void unbind() override;
-  void accept(base::ByteView private_data, base::Now now, const mpa::StartWish& wish = {}) override;
-  void reject(base::ByteView private_data, base::Now now, const mpa::StartWish& wish = {}) override;
+  void accept(base::ByteView private_data, base::Now now,
+              const framing::StartWish& wish = {}) override;
+  void reject(base::ByteView private_data, base::Now now,
+              const framing::StartWish& wish = {}) override;
   [[nodiscard]] size_t private_data_max() const override { return wire::kTufPrivateDataMax; }
   [[nodiscard]] bool left() const override { return false; }
   [[nodiscard]] base::Now next_deadline() const override;
   void on_timer(base::Now now) override;
-  [[nodiscard]] const mpa::Negotiated& negotiated() const override;
+  [[nodiscard]] const framing::Negotiated& negotiated() const override;
   [[nodiscard]] bool full_operation() const override;
   [[nodiscard]] uint64_t held() const override;
   [[nodiscard]] uint64_t arrived() const override;

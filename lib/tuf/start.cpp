@@ -2,19 +2,20 @@
 #include <array>
 
 #include "base/starved.hpp"
+#include "framing/read_depths.hpp"
 #include "tuf/engine.hpp"
 
 namespace rnic::tuf {
 
-using mpa::StartFailure;
+using framing::StartFailure;
 
 namespace {
 
 /// RFC 6581 s.9.1 has the rules; the frame has its own place for them.
-void tell_reads(const mpa::StartPlan& plan, wire::TufStart& frame) {
+void tell_reads(const framing::ReadDepths& depths, wire::TufStart& frame) {
   frame.has_reads = true;
-  frame.ird = plan.data.ird;
-  frame.ord = plan.data.ord;
+  frame.ird = depths.ird;
+  frame.ord = depths.ord;
 }
 
 }  // namespace
@@ -25,12 +26,11 @@ void Session::Impl::established(uint32_t emss, base::Now now) {
   deadline_ = now + config_.start_timeout;
   RNIC_CHECK(stream_ != nullptr);
   own_ = make_start(config_, stream_->traits(), key_);
-  if (role_ == mpa::Role::Responder) {
+  if (role_ == framing::Role::Responder) {
     state_ = StartState::AwaitRequest;
     return;
   }
-  request_reads_ = mpa::plan_request({}, wish_);
-  if (wish_.exchange_reads) tell_reads(request_reads_, own_);
+  if (wish_.exchange_reads) tell_reads(framing::depths_of_request(wish_), own_);
   const bool made = base::attempt([&] { set_frame(wire::kTufRequestMagic, own_, request_data_); });
   if (!made) return fail(StartFailure::OutOfMemory, {}, now);
   request_data_ = {};
@@ -52,7 +52,7 @@ void Session::Impl::set_frame(const wire::TufMagic& magic, const wire::TufStart&
 
 /// Octets until the next decision; 0: the frame is there.
 size_t Session::Impl::wanted() const {
-  const bool go = role_ == mpa::Role::Responder && state_ != StartState::AwaitRequest;
+  const bool go = role_ == framing::Role::Responder && state_ != StartState::AwaitRequest;
   if (go) return wire::kTufGoSize - in_.size();
   if (in_.size() < wire::kTufStartSize) return wire::kTufStartSize - in_.size();
   const wire::TufStart start = wire::load_tuf_start(in_.data());
@@ -61,7 +61,7 @@ size_t Session::Impl::wanted() const {
 
 /// As far as it has come.
 bool Session::Impl::frame_right() const {
-  const wire::TufMagic& magic = role_ == mpa::Role::Initiator        ? wire::kTufReplyMagic
+  const wire::TufMagic& magic = role_ == framing::Role::Initiator    ? wire::kTufReplyMagic
                                 : state_ == StartState::AwaitRequest ? wire::kTufRequestMagic
                                                                      : wire::kTufGoMagic;
   const size_t n = std::min(in_.size(), magic.size());
@@ -131,27 +131,26 @@ void Session::Impl::take_offer(const wire::TufStart& peer) {
   offer_.enhanced = peer.has_reads;
   offer_.ird = peer.ird;
   offer_.ord = peer.ord;
-  mpa::note_reads(offer_, negotiated_);
+  framing::note_reads(offer_, negotiated_);
 }
 
-void Session::Impl::answer(bool accepted, base::ByteView private_data, const mpa::StartWish& wish,
-                           base::Now now) {
+void Session::Impl::answer(bool accepted, base::ByteView private_data,
+                           const framing::StartWish& wish, base::Now now) {
   now_ = now;
   RNIC_CHECK(private_data.size() <= wire::kTufPrivateDataMax);
   if (state_ != StartState::AwaitDecision) return;  // failed meanwhile; start_failed() said so
   wire::TufStart reply = own_;
-  mpa::Negotiated negotiated = negotiated_;
+  framing::Negotiated negotiated = negotiated_;
   StartFailure refusal = refusal_;
   if (offer_.has_reads()) {
-    mpa::StartPlan plan = mpa::plan_reply({}, wish, offer_);
-    if (accepted && !plan.reads_suffice) {
+    const framing::AnsweredReads answer = framing::answer_reads(wish, offer_);
+    if (accepted && !answer.suffice) {
       accepted = false;
       refusal = StartFailure::InsufficientReads;
-      mpa::make_reject(plan, wish);
     }
-    negotiated.ird = plan.agreed.ird;
-    negotiated.ord = plan.agreed.ord;
-    tell_reads(plan, reply);
+    negotiated.ird = answer.agreed.ird;
+    negotiated.ord = answer.agreed.ord;
+    tell_reads(answer.told, reply);
   }
   reply.reject = !accepted;
   reply.chosen_send =
@@ -179,12 +178,12 @@ void Session::Impl::reply_complete(base::Now now) {
   }
   take_agreed(peer);
   if (wish_.exchange_reads && peer.has_reads) {
-    const auto verdict = mpa::judge_reply({}, wish_, request_reads_, offer_);
-    if (verdict.error != llp::FramingError::None) {
+    const framing::TakenReads taken = framing::take_reads(wish_, offer_);
+    if (taken.error != llp::FramingError::None) {
       return fail(StartFailure::InsufficientReads, {}, now);
     }
-    negotiated_.ird = verdict.agreed.ird;
-    negotiated_.ord = verdict.agreed.ord;
+    negotiated_.ird = taken.agreed.ird;
+    negotiated_.ord = taken.agreed.ord;
   }
   request_data_.assign(data.begin(), data.end());  // for started(), when Go has gone
   out_.assign(wire::kTufGoMagic.begin(), wire::kTufGoMagic.end());

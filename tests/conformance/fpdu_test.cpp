@@ -48,7 +48,7 @@ TEST(FpduRows, TheLongestUlpdu_UNH_MPA_2_01) {
       // The receiver has no such limit.
       SlowEncoder encoder(kStart, markers);
       encoder.add(numbered_ulpdu(3, mulpdu + 1));
-      MpaEnd other(Role::Responder, config_of(markers));
+      MpaEnd other(framing::Role::Responder, config_of(markers));
       EXPECT_TRUE(begun(other).receive(kStart, encoder.stream));
       EXPECT_EQ(other.user.delivered.size(), 1u);
     }
@@ -69,7 +69,7 @@ TEST(FpduRows, RetransmissionsCutElsewhere_UNH_MPA_2_15) {
     };
     for (uint32_t lost = 0; lost < 16; ++lost) {
       for (const size_t again : {1u, 7u, 333u, 512u, 701u, 1460u}) {
-        MpaEnd end(Role::Responder, config_of(markers));
+        MpaEnd end(framing::Role::Responder, config_of(markers));
         begun(end);
         for (size_t i = 0; i * kSegment < stream.size(); ++i) {
           if ((lost >> i & 1) == 0) {
@@ -98,7 +98,7 @@ TEST(FpduRows, SessionsDoNotMix_UNH_MPA_2_16) {
     for (const bool fault : {false, true}) {
       Config config = config_of(markers);
       config.silent_drop = false;
-      const HoldStorePtr store = make_hold_store(1u << 20);
+      const framing::HoldStorePtr store = framing::make_hold_store(1u << 20);
       struct One {
         std::unique_ptr<MpaEnd> end;
         SlowEncoder encoder;
@@ -106,10 +106,10 @@ TEST(FpduRows, SessionsDoNotMix_UNH_MPA_2_16) {
       };
       std::vector<One> all;
       for (uint32_t k = 0; k < 3; ++k) {
-        all.push_back(
-            {std::make_unique<MpaEnd>(Role::Responder, config, base::ByteView{}, 0, store.get()),
-             SlowEncoder(kStart, markers),
-             {}});
+        all.push_back({std::make_unique<MpaEnd>(framing::Role::Responder, config, base::ByteView{},
+                                                0, store.get()),
+                       SlowEncoder(kStart, markers),
+                       {}});
         begun(*all[k].end);
         for (uint32_t i = 0; i < 6; ++i) {
           all[k].expected.push_back(numbered_ulpdu(100 * k + i, 900));

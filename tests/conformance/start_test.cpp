@@ -16,7 +16,7 @@ using test::numbered_ulpdu;
 using test::Octets;
 using test::SlowEncoder;
 
-const StartWish kReads{.exchange_reads = true, .ird = 4, .ord = 4};
+const framing::StartWish kReads{.exchange_reads = true, .ird = 4, .ord = 4};
 
 Config of_revision(uint8_t revision, bool permissive = false) {
   Config config;
@@ -30,14 +30,14 @@ TEST(StartRows, OnlyTheRightKey_UNH_MPA_1_02) {
   for (size_t wrong = 0; wrong <= 16; ++wrong) {
     Octets request = request_frame(0x40, 1), reply = reply_frame(0x40, 1);
     if (wrong < 16) request[wrong] ^= 1, reply[wrong] ^= 1;
-    MpaEnd b(Role::Responder, {});
+    MpaEnd b(framing::Role::Responder, {});
     b.establish();
     b.receive(0, request);
     EXPECT_EQ(b.events.requests.size(), wrong == 16 ? 1u : 0u);
     EXPECT_EQ(b.stream.closes, wrong == 16 ? 0 : 1);
     b.session->accept({}, b.now);
     EXPECT_EQ(b.pull_all().size(), wrong == 16 ? 20u : 0u);
-    MpaEnd a(Role::Initiator, {});
+    MpaEnd a(framing::Role::Initiator, {});
     a.establish();
     a.pull_all();
     a.user.to_send = {numbered_ulpdu(1, 40)};
@@ -60,7 +60,7 @@ TEST(StartRows, EveryRevision_UNH_MPA_1_03) {
         Case{1, true, {true, true, false, false}}, Case{2, false, {false, true, true, false}},
         Case{2, true, {true, true, true, false}}}) {
     for (uint8_t revision = 0; revision < 4; ++revision) {
-      MpaEnd b(Role::Responder, of_revision(c.own, c.permissive));
+      MpaEnd b(framing::Role::Responder, of_revision(c.own, c.permissive));
       b.establish();
       b.receive(0, request_frame(revision == 0 ? 0xc0 : 0x40, revision));
       const bool served = c.served[revision];
@@ -74,8 +74,8 @@ TEST(StartRows, EveryRevision_UNH_MPA_1_03) {
   }
   for (uint8_t asked = 0; asked < 3; ++asked) {
     for (uint8_t revision = 0; revision < 4; ++revision) {
-      const StartWish wish = asked == 2 ? kReads : StartWish{};
-      MpaEnd a(Role::Initiator, of_revision(asked), {}, 512u << 10, nullptr, wish);
+      const framing::StartWish wish = asked == 2 ? kReads : framing::StartWish{};
+      MpaEnd a(framing::Role::Initiator, of_revision(asked), {}, 512u << 10, nullptr, wish);
       a.establish();
       EXPECT_EQ(a.pull_all().at(17), asked);
       const Octets data = revision == 2 ? Octets{0, 4, 0, 4} : Octets{};
@@ -89,10 +89,10 @@ TEST(StartRows, EveryRevision_UNH_MPA_1_03) {
 
 // UNH-MPA-1-07
 TEST(StartRows, PrivateDataCutByTheFin_UNH_MPA_1_07) {
-  for (const Role role : {Role::Initiator, Role::Responder}) {
+  for (const framing::Role role : {framing::Role::Initiator, framing::Role::Responder}) {
     const Octets data = numbered_ulpdu(3, 10);
-    const Octets frame =
-        role == Role::Initiator ? reply_frame(0x40, 1, data) : request_frame(0x40, 1, data);
+    const Octets frame = role == framing::Role::Initiator ? reply_frame(0x40, 1, data)
+                                                          : request_frame(0x40, 1, data);
     for (size_t n = 1; n <= frame.size(); ++n) {
       MpaEnd end(role, {});
       end.establish();
@@ -100,8 +100,8 @@ TEST(StartRows, PrivateDataCutByTheFin_UNH_MPA_1_07) {
       end.receive(0, {frame.data(), n});
       end.session->peer_finished(end.now);
       const bool whole = n == frame.size();
-      const bool started = role == Role::Initiator && whole;
-      EXPECT_EQ(end.events.requests.size(), role == Role::Responder && whole ? 1u : 0u);
+      const bool started = role == framing::Role::Initiator && whole;
+      EXPECT_EQ(end.events.requests.size(), role == framing::Role::Responder && whole ? 1u : 0u);
       EXPECT_EQ(end.events.starts.size(), started ? 1u : 0u);
       EXPECT_EQ(end.events.failures.size(), started ? 0u : 1u) << n;
       EXPECT_EQ(end.session->next_deadline(), base::kNever);
@@ -147,68 +147,68 @@ TEST(StartRows, MarkersAndCrcInAllCombinations_UNH_MPA_1_09) {
 /// An end in one state of its start-up.
 struct Phase {
   const char* name;
-  Role role;
+  framing::Role role;
   std::function<void(MpaEnd&)> enter;
   bool full_operation = false;
 };
 
 const std::vector<Phase> kPhases{
-    {"before the connection", Role::Initiator, [](MpaEnd&) {}},
-    {"before the connection", Role::Responder, [](MpaEnd&) {}},
-    {"Request not sent", Role::Initiator, [](MpaEnd& e) { e.establish(); }},
-    {"half of the Request sent", Role::Initiator,
+    {"before the connection", framing::Role::Initiator, [](MpaEnd&) {}},
+    {"before the connection", framing::Role::Responder, [](MpaEnd&) {}},
+    {"Request not sent", framing::Role::Initiator, [](MpaEnd& e) { e.establish(); }},
+    {"half of the Request sent", framing::Role::Initiator,
      [](MpaEnd& e) {
        e.establish();
        e.pull(10);
      }},
-    {"Request sent", Role::Initiator,
+    {"Request sent", framing::Role::Initiator,
      [](MpaEnd& e) {
        e.establish();
        e.pull_all();
      }},
-    {"half of the Reply", Role::Initiator,
+    {"half of the Reply", framing::Role::Initiator,
      [](MpaEnd& e) {
        e.establish();
        e.pull_all();
        e.receive(0, {reply_frame(0x40, 1).data(), 10});
      }},
-    {"an FPDU before the Reply", Role::Initiator,
+    {"an FPDU before the Reply", framing::Role::Initiator,
      [](MpaEnd& e) {
        e.establish();
        e.pull_all();
        e.receive(20, Octets(100));
      }},
-    {"full operation", Role::Initiator,
+    {"full operation", framing::Role::Initiator,
      [](MpaEnd& e) {
        e.establish();
        e.pull_all();
        e.receive(0, reply_frame(0x40, 1));
      },
      true},
-    {"no Request", Role::Responder, [](MpaEnd& e) { e.establish(); }},
-    {"half of the Request", Role::Responder,
+    {"no Request", framing::Role::Responder, [](MpaEnd& e) { e.establish(); }},
+    {"half of the Request", framing::Role::Responder,
      [](MpaEnd& e) {
        e.establish();
        e.receive(0, {request_frame(0x40, 1).data(), 10});
      }},
-    {"the owner has the Request", Role::Responder,
+    {"the owner has the Request", framing::Role::Responder,
      [](MpaEnd& e) {
        e.establish();
        e.receive(0, request_frame(0x40, 1));
      }},
-    {"Reply not sent", Role::Responder,
+    {"Reply not sent", framing::Role::Responder,
      [](MpaEnd& e) {
        e.establish();
        e.receive(0, request_frame(0x40, 1));
        e.session->accept({}, e.now);
      }},
-    {"rejection not sent", Role::Responder,
+    {"rejection not sent", framing::Role::Responder,
      [](MpaEnd& e) {
        e.establish();
        e.receive(0, request_frame(0x40, 1));
        e.session->reject({}, e.now);
      }},
-    {"full operation", Role::Responder,
+    {"full operation", framing::Role::Responder,
      [](MpaEnd& e) {
        e.establish();
        e.receive(0, request_frame(0x40, 1));
@@ -276,7 +276,7 @@ TEST(StartRows, EveryEnhancedRequest_UNH_MPA_1_16) {
       for (const uint16_t ord : kDepths) {
         const Enhanced request{
             (flags & 8) != 0, (flags & 4) != 0, (flags & 2) != 0, (flags & 1) != 0, ird, ord};
-        MpaEnd b(Role::Responder, {});
+        MpaEnd b(framing::Role::Responder, {});
         b.establish();
         b.receive(0, request_frame(0x50, 2, request.octets()));
         ASSERT_EQ(b.events.offers.size(), 1u);
@@ -304,7 +304,7 @@ TEST(StartRows, EveryEnhancedRequest_UNH_MPA_1_16) {
       }
     }
   }
-  MpaEnd plain(Role::Responder, {});
+  MpaEnd plain(framing::Role::Responder, {});
   plain.establish();
   plain.receive(0, request_frame(0x50, 1, {0x80, 4, 0xc0, 4}));
   ASSERT_EQ(plain.events.requests, (std::vector<Octets>{{0x80, 4, 0xc0, 4}}));

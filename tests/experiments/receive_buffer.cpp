@@ -15,10 +15,8 @@ struct Receiver {
   const char* name;
 };
 constexpr Receiver kReceivers[] = {
-    {Framing::MpaMarkers, "aligned, markers"},
-    {Framing::Mpa, "aligned, no markers"},
-    {Framing::TufKey, "aligned, TUF key"},
-    {Framing::MpaUnalignedMarkers, "markers only"},
+    {Framing::MpaMarkers, "aligned, markers"}, {Framing::Mpa, "aligned, no markers"},
+    {Framing::TufKey, "aligned, TUF key"},     {Framing::MpaUnalignedMarkers, "markers only"},
     {Framing::MpaUnaligned, "neither"},
 };
 
@@ -149,8 +147,8 @@ HoldRun hold_run(const RigConfig& config, uint64_t messages) {
     const base::Now now = rig.path().now();
     area += static_cast<double>(held) * static_cast<double>((now - last).count());
     last = now;
-    held = mpa::held_octets(rig.hold());
-    run.memory_peak = std::max(run.memory_peak, mpa::held_memory(rig.hold()));
+    held = framing::held_octets(rig.hold());
+    run.memory_peak = std::max(run.memory_peak, framing::held_memory(rig.hold()));
     const uint32_t connection = rig.connection_of(frame);
     if (connection == rig.connections()) return;
     run.connection_peak = std::max(run.connection_peak, rig.held(connection));
@@ -158,7 +156,7 @@ HoldRun hold_run(const RigConfig& config, uint64_t messages) {
   rig.send(messages);
   run.complete = rig.finish() && rig.wrong() == 0;
   rig.path().received = nullptr;
-  run.peak = mpa::held_octets_peak(rig.hold());
+  run.peak = framing::held_octets_peak(rig.hold());
   const auto span = static_cast<double>((last - begin).count());
   run.mean = span > 0 ? area / span : 0;
   run.refused = rig.mpa(kResponder).hold_refused + rig.tuf(kResponder).hold_refused;

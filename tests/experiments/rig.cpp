@@ -67,15 +67,15 @@ RigConfig hard_path(Framing framing, double loss, double split, uint64_t seed) {
 }
 
 /// Accepts what is asked for, and remembers how the start-up went.
-class Rig::Owner final : public mpa::StartEvents {
+class Rig::Owner final : public framing::StartEvents {
  public:
-  void request_received(const mpa::StartOffer&, base::ByteView, base::Now now) override {
+  void request_received(const framing::StartOffer&, base::ByteView, base::Now now) override {
     session->accept({}, now);
   }
-  void started(const mpa::Negotiated&, base::ByteView, base::Now) override { running = true; }
-  void start_failed(mpa::StartFailure, base::ByteView, base::Now) override { failed = true; }
+  void started(const framing::Negotiated&, base::ByteView, base::Now) override { running = true; }
+  void start_failed(framing::StartFailure, base::ByteView, base::Now) override { failed = true; }
 
-  mpa::StartSession* session = nullptr;
+  framing::StartSession* session = nullptr;
   bool running = false;
   bool failed = false;
 };
@@ -85,7 +85,7 @@ struct Rig::Connection {
   Source source;
   Sink sink;
   std::array<Owner, 2> owners;
-  std::array<std::unique_ptr<mpa::StartSession>, 2> sessions;
+  std::array<std::unique_ptr<framing::StartSession>, 2> sessions;
   std::unique_ptr<Unaligned> unaligned;
   llp::Stream* stream = nullptr;  // the initiator's
 };
@@ -97,7 +97,7 @@ class Rig::Acceptor final : public llp::Acceptor {
                           base::Now) override {
     const uint32_t number = rig_.by_port_[remote.port];
     if (number == 0) return nullptr;
-    mpa::StartSession& session = *rig_.connections_[number - 1]->sessions[kResponder];
+    framing::StartSession& session = *rig_.connections_[number - 1]->sessions[kResponder];
     session.attach(stream);
     return &session;
   }
@@ -113,7 +113,7 @@ Rig::Rig(const RigConfig& config)
       acceptor_(std::make_unique<Acceptor>(*this)),
       path_(path_for(config)) {
   for (uint32_t end = 0; end < 2; ++end) {
-    hold_[end] = mpa::make_hold_store(end == kResponder ? config.hold_octets : 1u << 20);
+    hold_[end] = framing::make_hold_store(end == kResponder ? config.hold_octets : 1u << 20);
     pack_[end] = tuf::make_pack_store(1u << 16);
   }
   for (uint32_t i = 0; i < config.connections; ++i) {
@@ -134,8 +134,9 @@ Rig::Rig(const RigConfig& config)
 
 Rig::~Rig() = default;
 
-std::unique_ptr<mpa::StartSession> Rig::make_session(uint32_t end, Owner& owner, uint32_t number) {
-  const auto role = end == kInitiator ? mpa::Role::Initiator : mpa::Role::Responder;
+std::unique_ptr<framing::StartSession> Rig::make_session(uint32_t end, Owner& owner,
+                                                         uint32_t number) {
+  const auto role = end == kInitiator ? framing::Role::Initiator : framing::Role::Responder;
   if (!is_tuf(config_.framing)) {
     mpa::Config mpa;
     mpa.crc = config_.crc;

@@ -67,7 +67,7 @@ class Rig {
   [[nodiscard]] const tcp::Counters& tcp(uint32_t end) { return path_.stack(end).counters(); }
   [[nodiscard]] const mpa::Counters& mpa(uint32_t end) const { return mpa_counters_[end]; }
   [[nodiscard]] const tuf::Counters& tuf(uint32_t end) const { return tuf_counters_[end]; }
-  [[nodiscard]] mpa::HoldStore& hold() { return *hold_[kResponder]; }
+  [[nodiscard]] framing::HoldStore& hold() { return *hold_[kResponder]; }
   [[nodiscard]] uint64_t held(uint32_t connection) const;  ///< at the responder, now
   /// Of the connection that a frame of the initiator belongs to; connections() when to none.
   [[nodiscard]] uint32_t connection_of(const Frame& frame) const;
@@ -86,14 +86,14 @@ class Rig {
   class Acceptor;
   struct Connection;
 
-  std::unique_ptr<mpa::StartSession> make_session(uint32_t end, Owner& owner, uint32_t number);
+  std::unique_ptr<framing::StartSession> make_session(uint32_t end, Owner& owner, uint32_t number);
   [[nodiscard]] uint64_t sum(uint64_t (Sink::*value)() const) const;
 
   RigConfig config_;
   base::Prng prng_;
   std::array<mpa::Counters, 2> mpa_counters_;
   std::array<tuf::Counters, 2> tuf_counters_;
-  std::array<mpa::HoldStorePtr, 2> hold_;
+  std::array<framing::HoldStorePtr, 2> hold_;
   std::array<tuf::PackStorePtr, 2> pack_;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<uint32_t> by_port_;  // initiator's port -> connection + 1

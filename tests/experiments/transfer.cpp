@@ -30,7 +30,7 @@ Transfer transfer(const RigConfig& config, uint64_t messages) {
       is_tuf ? rig.tuf(kResponder).placed_early_octets : rig.mpa(kResponder).placed_early_octets;
   result.out_of_order = rig.tcp(kResponder).out_of_order_octets_in - tcp_in.out_of_order_octets_in;
   result.held = is_tuf ? rig.tuf(kResponder).held_octets : rig.mpa(kResponder).held_octets;
-  result.held_peak = mpa::held_octets_peak(rig.hold());
+  result.held_peak = framing::held_octets_peak(rig.hold());
   result.seconds = static_cast<double>((rig.path().now() - begin).count()) * 1e-9;
   result.complete = finished && rig.wrong() == 0;
   return result;

@@ -13,7 +13,7 @@ namespace rnic::experiment {
 class Unaligned final : public llp::StreamUser {
  public:
   /// \param phase octets of the first segment with FPDUs in it, which sets where the others begin
-  Unaligned(mpa::StartSession& session, uint32_t phase) : session_(session), phase_(phase) {}
+  Unaligned(framing::StartSession& session, uint32_t phase) : session_(session), phase_(phase) {}
 
   // llp::StreamUser
   void established(uint32_t emss, base::Now now) override;
@@ -42,7 +42,7 @@ class Unaligned final : public llp::StreamUser {
 
   void fill(uint32_t octets);
 
-  mpa::StartSession& session_;
+  framing::StartSession& session_;
   uint32_t phase_;
   uint32_t emss_ = 0;
   std::deque<uint8_t> kept_;  // pulled from the session, not acknowledged

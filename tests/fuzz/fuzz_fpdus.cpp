@@ -18,6 +18,7 @@ namespace {
 namespace base = rnic::base;
 namespace llp = rnic::llp;
 namespace mem = rnic::mem;
+namespace framing = rnic::framing;
 namespace mpa = rnic::mpa;
 namespace rdmap = rnic::rdmap;
 
@@ -33,13 +34,13 @@ class Owner final : public rdmap::EndpointOwner {
   void event(const rdmap::EndpointEvent&, base::Now) override {}
 };
 
-class Starter final : public mpa::StartEvents {
+class Starter final : public framing::StartEvents {
  public:
-  void request_received(const mpa::StartOffer&, base::ByteView, base::Now) override {
+  void request_received(const framing::StartOffer&, base::ByteView, base::Now) override {
     requested = true;
   }
-  void started(const mpa::Negotiated&, base::ByteView, base::Now) override {}
-  void start_failed(mpa::StartFailure, base::ByteView, base::Now) override {}
+  void started(const framing::Negotiated&, base::ByteView, base::Now) override {}
+  void start_failed(framing::StartFailure, base::ByteView, base::Now) override {}
   bool requested = false;
 };
 
@@ -49,8 +50,8 @@ class Half {
   explicit Half(bool markers)
       : memory_(kGuard + kRegion + kGuard, kGuardOctet),
         table_(16, {1, 2}),
-        hold_(mpa::make_hold_store(256u << 10)),
-        session_(config(markers), mpa::Role::Responder, *hold_, mpa_counters_, starter_, {}),
+        hold_(framing::make_hold_store(256u << 10)),
+        session_(config(markers), framing::Role::Responder, *hold_, mpa_counters_, starter_, {}),
         endpoint_(endpoint_config(), table_, rdmap_counters_, owner_, {sends_, receives_}) {
     std::memset(memory_.data() + kGuard, 0, kRegion);
     mem::RegionSpec spec;
@@ -149,7 +150,7 @@ class Half {
   base::Now now_ = base::from_nanos(1'000'000'000);
   std::vector<uint8_t> memory_;
   mem::StagTable table_;
-  mpa::HoldStorePtr hold_;
+  framing::HoldStorePtr hold_;
   mpa::Counters mpa_counters_;
   rdmap::Counters rdmap_counters_;
   Starter starter_;

@@ -24,6 +24,7 @@ namespace base = rnic::base;
 namespace fuzz = rnic::fuzz;
 namespace llp = rnic::llp;
 namespace mem = rnic::mem;
+namespace framing = rnic::framing;
 namespace mpa = rnic::mpa;
 namespace rdmap = rnic::rdmap;
 namespace tuf = rnic::tuf;
@@ -38,17 +39,17 @@ class Owner final : public rdmap::EndpointOwner {
 };
 
 /// Counts the outcomes: there is one, or a start behind which the RTR was missing.
-class Starter final : public mpa::StartEvents {
+class Starter final : public framing::StartEvents {
  public:
-  void request_received(const mpa::StartOffer&, base::ByteView, base::Now) override {
+  void request_received(const framing::StartOffer&, base::ByteView, base::Now) override {
     fuzz::demand(!requested && outcomes == 0);
     requested = true;
   }
-  void started(const mpa::Negotiated&, base::ByteView, base::Now) override {
+  void started(const framing::Negotiated&, base::ByteView, base::Now) override {
     fuzz::demand(++outcomes == 1);
   }
-  void start_failed(mpa::StartFailure why, base::ByteView, base::Now) override {
-    const bool behind_a_start = why == mpa::StartFailure::RtrMissing && outcomes == 1;
+  void start_failed(framing::StartFailure why, base::ByteView, base::Now) override {
+    const bool behind_a_start = why == framing::StartFailure::RtrMissing && outcomes == 1;
     fuzz::demand(outcomes == 0 || behind_a_start);
     ++outcomes;
   }
@@ -60,7 +61,7 @@ class Starter final : public mpa::StartEvents {
 struct Choices {
   explicit Choices(uint16_t bits)
       : ulp_framing((bits & 1) != 0),
-        role((bits & 2) != 0 ? mpa::Role::Initiator : mpa::Role::Responder) {
+        role((bits & 2) != 0 ? framing::Role::Initiator : framing::Role::Responder) {
     config.revision = static_cast<uint8_t>((bits >> 2) % 3);
     config.permissive = (bits & 0x10) != 0;
     config.crc = (bits & 0x20) != 0;
@@ -78,9 +79,9 @@ struct Choices {
   }
 
   bool ulp_framing;
-  mpa::Role role;
+  framing::Role role;
   mpa::Config config;
-  mpa::StartWish wish;
+  framing::StartWish wish;
   bool accepts = true;
   size_t private_data = 0;
 };
@@ -136,7 +137,7 @@ class Half {
   }
 
  private:
-  std::unique_ptr<mpa::StartSession> make_session() {
+  std::unique_ptr<framing::StartSession> make_session() {
     const std::vector<uint8_t> data(choices_.private_data, 0x33);
     if (choices_.ulp_framing) {
       return std::make_unique<tuf::Session>(tuf::Config{}, choices_.role,
@@ -179,7 +180,7 @@ class Half {
   Choices choices_;
   GuardedMemory memory_{kRegion};
   mem::StagTable table_{16, {1, 2}};
-  mpa::HoldStorePtr hold_ = mpa::make_hold_store(256u << 10);
+  framing::HoldStorePtr hold_ = framing::make_hold_store(256u << 10);
   tuf::PackStorePtr pack_ = tuf::make_pack_store(64);
   mpa::Counters mpa_counts_;
   tuf::Counters tuf_counts_;
@@ -187,7 +188,7 @@ class Half {
   Starter starter_;
   Owner owner_;
   rnic::test::FakeStream stream_;
-  std::unique_ptr<mpa::StartSession> session_;
+  std::unique_ptr<framing::StartSession> session_;
   rdmap::SendQueue sends_{16};
   rdmap::ReceiveQueue receives_{16};
   rdmap::Endpoint endpoint_;

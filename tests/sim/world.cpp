@@ -204,7 +204,7 @@ void World::sleep_maybe() {
 void World::check_always() {
   bool look = steps_ % 4096 == 0;
   for (Host& host : hosts_) {
-    const uint64_t held = mpa::held_octets(host.device->hold_store());
+    const uint64_t held = framing::held_octets(host.device->hold_store());
     const uint64_t limit = host.device->config().limits.hold_octets + 65'542 + 4 * 129;
     if (held > limit) {
       verdict_.fail("bounded memory",

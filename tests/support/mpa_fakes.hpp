@@ -187,18 +187,18 @@ class FakeFramingUser final : public llp::FramingUser {
   }
 };
 
-class FakeStartEvents final : public mpa::StartEvents {
+class FakeStartEvents final : public framing::StartEvents {
  public:
-  void request_received(const mpa::StartOffer& peer, base::ByteView private_data,
+  void request_received(const framing::StartOffer& peer, base::ByteView private_data,
                         base::Now) override {
     offers.push_back(peer);
     requests.emplace_back(private_data.begin(), private_data.end());
   }
-  void started(const mpa::Negotiated& agreed, base::ByteView private_data, base::Now) override {
+  void started(const framing::Negotiated& agreed, base::ByteView private_data, base::Now) override {
     starts.push_back(agreed);
     start_data.assign(private_data.begin(), private_data.end());
   }
-  void start_failed(mpa::StartFailure why, base::ByteView private_data, base::Now) override {
+  void start_failed(framing::StartFailure why, base::ByteView private_data, base::Now) override {
     failures.push_back(why);
     start_data.assign(private_data.begin(), private_data.end());
     if (on_failure) on_failure(why);
@@ -206,13 +206,13 @@ class FakeStartEvents final : public mpa::StartEvents {
   void rtr_received(base::Now) override { ++rtrs; }
   void peer_left(base::Now) override { ++peers_left; }
 
-  std::function<void(mpa::StartFailure)> on_failure;
+  std::function<void(framing::StartFailure)> on_failure;
   int rtrs = 0;
   int peers_left = 0;
-  std::vector<mpa::StartOffer> offers;
+  std::vector<framing::StartOffer> offers;
   std::vector<Octets> requests;
-  std::vector<mpa::Negotiated> starts;
-  std::vector<mpa::StartFailure> failures;
+  std::vector<framing::Negotiated> starts;
+  std::vector<framing::StartFailure> failures;
   Octets start_data;
 };
 
@@ -225,10 +225,10 @@ class MpaEnd {
     llp::Pulled pulled;
   };
 
-  MpaEnd(mpa::Role role, const mpa::Config& config, base::ByteView private_data = {},
-         uint64_t hold = 512u << 10, mpa::HoldStore* shared = nullptr,
-         const mpa::StartWish& wish = {})
-      : own_store(shared == nullptr ? mpa::make_hold_store(hold) : nullptr),
+  MpaEnd(framing::Role role, const mpa::Config& config, base::ByteView private_data = {},
+         uint64_t hold = 512u << 10, framing::HoldStore* shared = nullptr,
+         const framing::StartWish& wish = {})
+      : own_store(shared == nullptr ? framing::make_hold_store(hold) : nullptr),
         session(std::make_unique<mpa::Session>(config, role,
                                                shared != nullptr ? *shared : *own_store, counters,
                                                events, private_data, wish)) {
@@ -285,7 +285,7 @@ class MpaEnd {
     return accepted;
   }
 
-  std::unique_ptr<mpa::HoldStore, mpa::HoldStoreDeleter> own_store;
+  std::unique_ptr<framing::HoldStore, framing::HoldStoreDeleter> own_store;
   mpa::Counters counters;
   FakeStartEvents events;
   FakeFramingUser user;
@@ -332,8 +332,8 @@ class MpaPair {
  public:
   explicit MpaPair(const mpa::Config& initiator = {}, const mpa::Config& responder = {},
                    uint64_t hold = 512u << 10)
-      : a(mpa::Role::Initiator, initiator, {}, hold),
-        b(mpa::Role::Responder, responder, {}, hold) {}
+      : a(framing::Role::Initiator, initiator, {}, hold),
+        b(framing::Role::Responder, responder, {}, hold) {}
 
   void start(uint32_t emss = 1460) {
     a.establish(emss);

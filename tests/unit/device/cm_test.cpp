@@ -683,7 +683,7 @@ TEST_F(OtherTransport, WhatHasEndedStaysUntilTheTurnEnds) {
 // CM-01: why there was never a connection is told as the transport has it.
 class NeverConnected
     : public OtherTransport,
-      public ::testing::WithParamInterface<std::pair<StreamEnd, mpa::StartFailure>> {};
+      public ::testing::WithParamInterface<std::pair<StreamEnd, framing::StartFailure>> {};
 
 TEST_P(NeverConnected, IsToldWithItsReason_CM_01) {
   const auto& [end, why] = GetParam();
@@ -695,14 +695,14 @@ TEST_P(NeverConnected, IsToldWithItsReason_CM_01) {
   const auto& failed = std::get<event::ConnectFailed>(*event);
   EXPECT_EQ(failed.end, end);
   EXPECT_EQ(failed.fault.value().code, static_cast<uint8_t>(llp::FramingError::Closed));
-  EXPECT_EQ(failed.detail, mpa::to_string(why));
+  EXPECT_EQ(failed.detail, framing::to_string(why));
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Ends, NeverConnected,
-    ::testing::Values(std::pair{StreamEnd::Unreachable, mpa::StartFailure::Unreachable},
-                      std::pair{StreamEnd::Refused, mpa::StartFailure::Refused},
-                      std::pair{StreamEnd::TimedOut, mpa::StartFailure::Unanswered}));
+    ::testing::Values(std::pair{StreamEnd::Unreachable, framing::StartFailure::Unreachable},
+                      std::pair{StreamEnd::Refused, framing::StartFailure::Refused},
+                      std::pair{StreamEnd::TimedOut, framing::StartFailure::Unanswered}));
 
 }  // namespace
 }  // namespace rnic::device

@@ -28,8 +28,8 @@ inline constexpr uint64_t kFullOperation = 20;  ///< stream offset: behind the s
 
 /// An MPA session with a DDP endpoint that counts, on a TCP connection.
 struct Speaker {
-  Speaker(mpa::Role role, const mpa::Config& config, uint64_t hold_octets = 1u << 20)
-      : hold(mpa::make_hold_store(hold_octets)),
+  Speaker(framing::Role role, const mpa::Config& config, uint64_t hold_octets = 1u << 20)
+      : hold(framing::make_hold_store(hold_octets)),
         session(config, role, *hold, counters, events, {}) {
     user.session = &session;
     session.bind(user);
@@ -39,7 +39,7 @@ struct Speaker {
     session.ready();
   }
 
-  mpa::HoldStorePtr hold;
+  framing::HoldStorePtr hold;
   mpa::Counters counters;
   test::FakeStartEvents events;
   test::FakeFramingUser user;
@@ -58,8 +58,8 @@ class MpaConnection : public llp::Acceptor {
  public:
   explicit MpaConnection(const ConnectionSetup& setup = {})
       : link(tcp_config(setup), tcp_config(setup)),
-        a(mpa::Role::Initiator, mpa_config(setup), setup.hold_octets),
-        b(mpa::Role::Responder, mpa_config(setup), setup.hold_octets) {}
+        a(framing::Role::Initiator, mpa_config(setup), setup.hold_octets),
+        b(framing::Role::Responder, mpa_config(setup), setup.hold_octets) {}
 
   static tcp::Config tcp_config(const ConnectionSetup& setup) {
     tcp::Config config;

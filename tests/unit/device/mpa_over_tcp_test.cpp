@@ -204,8 +204,8 @@ TEST(SimultaneousOpen, OfTwoInitiators_UNH_MPA_1_22) {
     TcpLink link;
     mpa::Config config;
     config.exchange_reads = false;
-    Speaker a(mpa::Role::Initiator, config);
-    Speaker b(roles ? mpa::Role::Responder : mpa::Role::Initiator, config);
+    Speaker a(framing::Role::Initiator, config);
+    Speaker b(roles ? framing::Role::Responder : framing::Role::Initiator, config);
     const Endpoint end_a{kAddressA, 5000}, end_b{kAddressB, 6000};
     a.send(1, 100);
     b.send(2, 100);
@@ -218,7 +218,7 @@ TEST(SimultaneousOpen, OfTwoInitiators_UNH_MPA_1_22) {
           [&] { return !a.events.failures.empty() && !b.events.failures.empty(); }, seconds(5)));
       link.run(seconds(30));
       for (Speaker* one : {&a, &b}) {
-        EXPECT_EQ(one->events.failures, std::vector{mpa::StartFailure::BothInitiators});
+        EXPECT_EQ(one->events.failures, std::vector{framing::StartFailure::BothInitiators});
         EXPECT_EQ(one->user.ends.size(), 1u);
         EXPECT_TRUE(one->user.placed.empty());
       }

@@ -154,7 +154,7 @@ class LittleHoldSpace : public OnSockets, public ::testing::WithParamInterface<F
   void expect_no_loss() {
     EXPECT_EQ(responder().aborted, 0u);
     EXPECT_EQ(refused(), 0u);
-    EXPECT_EQ(mpa::held_octets(devices_[1]->hold_store()), 0u);
+    EXPECT_EQ(framing::held_octets(devices_[1]->hold_store()), 0u);
   }
 
   Relay relay_;

@@ -91,8 +91,8 @@ TEST(ReceiveBuffer, IsCounted_MPAA_7_02) {
   r.path().received = [&](const Frame&) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < r.connections(); ++i) sum += r.held(i);
-    EXPECT_EQ(sum, mpa::held_octets(r.hold()));
-    EXPECT_GE(mpa::held_memory(r.hold()), sum);
+    EXPECT_EQ(sum, framing::held_octets(r.hold()));
+    EXPECT_GE(framing::held_memory(r.hold()), sum);
     most = std::max(most, sum);
     seen = seen || sum != 0;
   };
@@ -100,8 +100,8 @@ TEST(ReceiveBuffer, IsCounted_MPAA_7_02) {
   ASSERT_TRUE(r.finish());
   EXPECT_TRUE(seen);
   // A segment may be held as a whole for as long as it takes to find the FPDU that ends in it.
-  EXPECT_GE(mpa::held_octets_peak(r.hold()), most);
-  EXPECT_EQ(mpa::held_octets(r.hold()), 0u);
+  EXPECT_GE(framing::held_octets_peak(r.hold()), most);
+  EXPECT_EQ(framing::held_octets(r.hold()), 0u);
 }
 
 // MPAA-7.2-01: EMSS/2 + 1 approaches twice the least number of segments and never exceeds it.

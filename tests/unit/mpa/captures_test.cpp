@@ -90,11 +90,11 @@ TEST(Captures, SiwAsInitiator_BUG_16_CM6581_10_01_CM6581_9_2_02) {
     for (const CapturedConnection& connection : connections) {
       const StartFrame request(connection.from);
       if (request.size == 0) continue;
-      MpaEnd b(Role::Responder, config_for(request));
+      MpaEnd b(framing::Role::Responder, config_for(request));
       b.establish();
       ASSERT_TRUE(b.receive(0, request.octets));
       ASSERT_EQ(b.events.requests.size(), 1u) << name;
-      const StartOffer& offer = b.events.offers[0];
+      const framing::StartOffer& offer = b.events.offers[0];
       EXPECT_EQ(offer.revision, request.header.revision);
       EXPECT_EQ(offer.ird, request.data.ird);
       EXPECT_EQ(offer.ord, request.data.ord);
@@ -129,22 +129,22 @@ TEST(Captures, SiwAsResponder_CM6581_9_1_02_CM6581_9_2_04) {
     for (const CapturedConnection& connection : capture(name)) {
       const StartFrame request(connection.from), reply(connection.to);
       if (reply.size == 0) continue;
-      const StartWish wish{.exchange_reads = request.header.enhanced,
-                           .peer_to_peer = request.data.peer_to_peer,
-                           .ird = request.data.ird,
-                           .ord = request.data.ord};
+      const framing::StartWish wish{.exchange_reads = request.header.enhanced,
+                                    .peer_to_peer = request.data.peer_to_peer,
+                                    .ird = request.data.ird,
+                                    .ord = request.data.ord};
       Config config = config_for(request);
       config.rtr_send = false;
       config.rtr_write = (request.data.rtr & wire::kMpaRtrWrite) != 0;
       config.rtr_read = (request.data.rtr & wire::kMpaRtrRead) != 0;
       const Octets own(request.octets.begin() + 20 + (request.header.enhanced ? 4 : 0),
                        request.octets.end());
-      MpaEnd a(Role::Initiator, config, own, 512u << 10, nullptr, wish);
+      MpaEnd a(framing::Role::Initiator, config, own, 512u << 10, nullptr, wish);
       a.establish();
       EXPECT_EQ(a.pull_all(), request.octets) << name << ": the Request octet by octet";
       replay(a, connection.to, 0);
       ASSERT_EQ(a.events.starts.size(), 1u) << name;
-      const Negotiated& agreed = a.events.starts[0];
+      const framing::Negotiated& agreed = a.events.starts[0];
       EXPECT_EQ(agreed.revision, reply.header.revision);
       EXPECT_EQ(agreed.peer_ird.value_or(0), reply.data.ird);
       EXPECT_EQ(agreed.peer_ord.value_or(0), reply.data.ord);
@@ -167,12 +167,12 @@ TEST(Captures, SiwRejects_MPA_7_1_1_09_CM6581_9_1_02) {
     const StartFrame request(connections[0].from), reply(connections[0].to);
     Config config = config_for(request);
     config.markers_receive = request.header.markers;
-    MpaEnd a(Role::Initiator, config, {}, 512u << 10, nullptr,
+    MpaEnd a(framing::Role::Initiator, config, {}, 512u << 10, nullptr,
              {.exchange_reads = request.header.enhanced, .ird = 4, .ord = 4});
     a.establish();
     a.pull_all();
     a.receive(0, reply.octets);
-    EXPECT_EQ(a.events.failures, std::vector{StartFailure::RejectedByPeer}) << name;
+    EXPECT_EQ(a.events.failures, std::vector{framing::StartFailure::RejectedByPeer}) << name;
     const size_t prefix = reply.header.enhanced ? 24 : 20;
     EXPECT_EQ(a.events.start_data,
               Octets(reply.octets.begin() + static_cast<long>(prefix), reply.octets.end()));
@@ -183,14 +183,14 @@ TEST(Captures, SiwRejects_MPA_7_1_1_09_CM6581_9_1_02) {
 // BUG-18 MPA-7.1.1-04 CM6581-9.1-06: the Replies at which siw gave up: ours does, for the same
 // reason.
 TEST(Captures, RepliesAtFault_BUG_18_MPA_7_1_1_04_CM6581_9_1_06) {
-  const std::pair<const char*, StartFailure> kCases[] = {
-      {"raw-reply-bad-key", StartFailure::BadKey},
-      {"raw-reply-ord-too-big", StartFailure::InsufficientReads},
-      {"raw-reply-v1-to-v2-request", StartFailure::NotEnhanced}};
+  const std::pair<const char*, framing::StartFailure> kCases[] = {
+      {"raw-reply-bad-key", framing::StartFailure::BadKey},
+      {"raw-reply-ord-too-big", framing::StartFailure::InsufficientReads},
+      {"raw-reply-v1-to-v2-request", framing::StartFailure::NotEnhanced}};
   for (const auto& [name, failure] : kCases) {
     const auto connections = capture(name);
     ASSERT_FALSE(connections.empty());
-    MpaEnd a(Role::Initiator, {}, {}, 512u << 10, nullptr,
+    MpaEnd a(framing::Role::Initiator, {}, {}, 512u << 10, nullptr,
              {.exchange_reads = true, .ird = 4, .ord = 4});
     a.establish();
     a.pull_all();
@@ -209,7 +209,7 @@ TEST(Captures, AWrongCrc_MPA_8_02) {
     const StartFrame request(connections[0].from);
     Config config;
     config.silent_drop = drop;
-    MpaEnd b(Role::Responder, config);
+    MpaEnd b(framing::Role::Responder, config);
     b.establish();
     b.receive(0, request.octets);
     b.session->accept({}, b.now);

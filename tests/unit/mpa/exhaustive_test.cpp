@@ -29,7 +29,7 @@ Config grid_config(bool markers, bool drop = true) {
 
 /// A responder in full operation that is given parts of a stream.
 struct GridReceiver {
-  explicit GridReceiver(const Config& config) : end(Role::Responder, config) {
+  explicit GridReceiver(const Config& config) : end(framing::Role::Responder, config) {
     end.establish();
     end.receive(0, request_frame(0x40, 1));
     end.session->accept({}, end.now);
@@ -126,18 +126,18 @@ TEST(Exhaustive, StartFramesCutAtEveryOctet_MPA_7_1_2_17) {
   for (const Frame& f :
        {Frame{0x40, 1, {}}, Frame{0x40, 1, text}, Frame{0x50, 2, enhanced}, Frame{0xc0, 0, text},
         Frame{0xc0, 0, numbered_ulpdu(2, 700)}, Frame{0x60, 1, text}}) {
-    for (const Role role : {Role::Initiator, Role::Responder}) {
-      const bool asks = role == Role::Initiator;
+    for (const framing::Role role : {framing::Role::Initiator, framing::Role::Responder}) {
+      const bool asks = role == framing::Role::Initiator;
       const Octets frame = asks ? reply_frame(f.flags, f.revision, f.data)
                                 : request_frame(f.flags, f.revision, f.data);
       for (size_t cut = 1; cut < frame.size(); ++cut) {
         for (const bool swapped : {false, true}) {
           Config config;
           config.permissive = true;
-          const StartWish wish{.exchange_reads = f.revision == 2,
-                               .peer_to_peer = f.revision == 2,
-                               .ird = 4,
-                               .ord = 4};
+          const framing::StartWish wish{.exchange_reads = f.revision == 2,
+                                        .peer_to_peer = f.revision == 2,
+                                        .ird = 4,
+                                        .ord = 4};
           MpaEnd end(role, config, {}, 512u << 10, nullptr, wish);
           end.establish();
           end.pull_all();
@@ -408,13 +408,13 @@ TEST(Exhaustive, UlpdusStayBelowTheMulpdu_MPA_3_04_MPA_3_05) {
 // MPAA-8-01 MPAA-8-03: a plain TCP peer, whatever it sends, at any place of the start-up.
 TEST(Exhaustive, PlainPeersNeverReachDdp_MPAA_8_01_MPAA_8_03) {
   for (int octet = 0; octet < 256; ++octet) {
-    for (const Role role : {Role::Initiator, Role::Responder}) {
+    for (const framing::Role role : {framing::Role::Initiator, framing::Role::Responder}) {
       MpaEnd end(role, {});
       end.establish();
       end.pull_all();
       end.receive(0, Octets(200, static_cast<uint8_t>(octet)));
       if (octet != 'M') {
-        ASSERT_EQ(end.events.failures, std::vector{StartFailure::BadKey});
+        ASSERT_EQ(end.events.failures, std::vector{framing::StartFailure::BadKey});
       } else {
         ASSERT_EQ(end.events.failures.size(), 1u);
       }
@@ -423,10 +423,10 @@ TEST(Exhaustive, PlainPeersNeverReachDdp_MPAA_8_01_MPAA_8_03) {
     }
   }
   // A false Hello: the peer went to MPA and we did not, or the other way: the time-out ends it.
-  MpaEnd waiting(Role::Responder, {});
+  MpaEnd waiting(framing::Role::Responder, {});
   waiting.establish();
   waiting.session->on_timer(waiting.session->next_deadline());
-  EXPECT_EQ(waiting.events.failures, std::vector{StartFailure::TimedOut});
+  EXPECT_EQ(waiting.events.failures, std::vector{framing::StartFailure::TimedOut});
 }
 
 }  // namespace

@@ -21,9 +21,9 @@ using test::SlowEncoder;
 /// A responder in full operation, and the stream that an initiator would send it.
 struct Receiver {
   explicit Receiver(Config config, uint64_t hold = 512u << 10)
-      : end(Role::Responder, config, {}, hold),
+      : end(framing::Role::Responder, config, {}, hold),
         encoder(kStart, config.markers_receive, config.crc) {
-    MpaEnd peer(Role::Initiator, config);
+    MpaEnd peer(framing::Role::Initiator, config);
     peer.establish();
     end.establish();
     end.receive(0, peer.pull_all());
@@ -667,7 +667,7 @@ TEST(FpduRx, ManyTinyFpdusInOneSegment_MPAA_6_06) {
       for (uint32_t i = 0; i < count; ++i) rx.add(i, 18);
       ASSERT_TRUE(rx.give(0, rx.stream().size()));
       rx.expect_all();
-      if (count <= kLocatedMax) {
+      if (count <= framing::kLocatedMax) {
         EXPECT_EQ(rx.end.counters.held_octets, 0u);
       }
       Receiver late(config_of(markers));

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "mpa/hold_store.hpp"
+#include "framing/hold_store.hpp"
 #include "start_frames.hpp"
 #include "support/mpa_fakes.hpp"
 
@@ -16,7 +16,7 @@ using test::Octets;
 using test::SlowEncoder;
 
 void begin(MpaEnd& end, const Config& config) {
-  MpaEnd peer(Role::Initiator, config);
+  MpaEnd peer(framing::Role::Initiator, config);
   peer.establish();
   end.establish();
   end.receive(0, peer.pull_all());
@@ -35,19 +35,19 @@ Octets stream_of(uint32_t count, size_t length, bool markers,
 }
 
 TEST(HoldStore, PagesMergePiecesAndCountOctets) {
-  HoldStore store(64 * 2048);
-  HeldOctets held(store, 1u << 20);
+  framing::HoldStore store(64 * 2048);
+  framing::HeldOctets held(store, 1u << 20);
   const Octets data = numbered_ulpdu(1, 10000);
   const auto part = [&](uint64_t from, uint64_t to) {
     return base::ByteView(data).subspan(from, to - from);
   };
-  held.add({3000, 5000}, part(3000, 5000), false, kUnlocated);
+  held.add({3000, 5000}, part(3000, 5000), false, framing::kUnlocated);
   held.add({7000, 9000}, part(7000, 9000), false, 8000);
   EXPECT_EQ(held.octets(), 4000u);
-  EXPECT_EQ(held.containing(6000), kNone);
-  const uint32_t node = held.add({5000, 7000}, part(5000, 7000), false, kUnlocated);
+  EXPECT_EQ(held.containing(6000), framing::kNone);
+  const uint32_t node = held.add({5000, 7000}, part(5000, 7000), false, framing::kUnlocated);
   EXPECT_EQ(held.node(node).range, (base::Range{3000, 9000}));
-  EXPECT_EQ(held.node(node).next_fpdu, 8000u);
+  EXPECT_EQ(held.node(node).next_pdu, 8000u);
   const uint8_t* whole = held.contiguous({3000, 9000});
   EXPECT_TRUE(std::equal(whole, whole + 6000, data.begin() + 3000));
   const uint32_t behind = held.erase(node, {4000, 8000}, 8000);
@@ -67,16 +67,17 @@ TEST(HoldStore, MemoryIsToldToTheOctet) {
                                        {1u << 20, 4096},
                                        {4u << 20, 16384},
                                        {32u << 20, 65536}}) {
-    HoldStore store(octets);
-    EXPECT_EQ(store.placed().free(), placed + HoldStore::kReserveNodes);
-    const uint64_t pages = store.general_free() + HoldStore::kReservePages;
-    EXPECT_EQ(pages, octets / HoldStore::kPageSize + HoldStore::kReservePages);
+    framing::HoldStore store(octets);
+    EXPECT_EQ(store.placed().free(), placed + framing::HoldStore::kReserveNodes);
+    const uint64_t pages = store.general_free() + framing::HoldStore::kReservePages;
+    EXPECT_EQ(pages, octets / framing::HoldStore::kPageSize + framing::HoldStore::kReservePages);
     constexpr uint64_t kPageEntry = 24;  // window, session, link, use, and whose it is
-    EXPECT_EQ(hold_store_octets(octets), sizeof(HoldStore) + kFpduSizeMax +
-                                             pages * (kPageEntry + HoldStore::kPageSize) +
-                                             std::bit_ceil(pages) * sizeof(uint32_t) +
-                                             Pool<HeldRange>::octets_for(store.ranges().free()) +
-                                             Pool<PlacedFpdu>::octets_for(store.placed().free()));
+    EXPECT_EQ(framing::hold_store_octets(octets),
+              sizeof(framing::HoldStore) + framing::kPduSizeMax +
+                  pages * (kPageEntry + framing::HoldStore::kPageSize) +
+                  std::bit_ceil(pages) * sizeof(uint32_t) +
+                  framing::Pool<framing::HeldRange>::octets_for(store.ranges().free()) +
+                  framing::Pool<framing::PlacedPdu>::octets_for(store.placed().free()));
   }
 }
 
@@ -84,7 +85,7 @@ TEST(HoldStore, MemoryIsToldToTheOctet) {
 // sessions in use this would take minutes otherwise.
 TEST(HoldStore, EachOfManyPagesIsFoundAtOnce) {
   constexpr uint32_t kPages = 32768, kSessions = 16;
-  HoldStore store(uint64_t{kPages} * HoldStore::kPageSize);
+  framing::HoldStore store(uint64_t{kPages} * framing::HoldStore::kPageSize);
   std::vector<const uint8_t*> pages;
   const auto session = [](uint32_t i) { return 1 + i % kSessions; };
   for (uint32_t i = 0; i < kPages; ++i) {
@@ -102,12 +103,12 @@ TEST(HoldStore, EachOfManyPagesIsFoundAtOnce) {
 }
 
 TEST(HoldStore, ReserveIsLentToOneSession) {
-  HoldStore store(0);
-  HeldOctets first(store, 0), second(store, 0);
+  framing::HoldStore store(0);
+  framing::HeldOctets first(store, 0), second(store, 0);
   const Octets data(66'064, 1);
   EXPECT_FALSE(first.has_room({100, 200}, false));
   ASSERT_TRUE(first.has_room({2047, 2047 + data.size()}, true));
-  EXPECT_NE(first.add({2047, 2047 + data.size()}, data, true, 0), kNone);
+  EXPECT_NE(first.add({2047, 2047 + data.size()}, data, true, 0), framing::kNone);
   EXPECT_FALSE(second.has_room({0, 10}, true));
   first.clear();
   EXPECT_TRUE(second.has_room({0, 10}, true));
@@ -117,7 +118,7 @@ TEST(HoldStore, ReserveIsLentToOneSession) {
 TEST(Limits, HoldLimitDropsBeforeCommitAndTheOrderStillMoves) {
   Config config;
   config.hold_limit = 3000;
-  MpaEnd end(Role::Responder, config);
+  MpaEnd end(framing::Role::Responder, config);
   begin(end, config);
   std::vector<Octets> expected;
   const Octets stream = stream_of(10, 1000, false, &expected);
@@ -140,7 +141,7 @@ TEST(Limits, HoldLimitDropsBeforeCommitAndTheOrderStillMoves) {
 TEST(Limits, NoRoomIsNotADrop) {
   Config config;
   config.hold_limit = 3000;
-  MpaEnd end(Role::Responder, config);
+  MpaEnd end(framing::Role::Responder, config);
   begin(end, config);
   const Octets stream = stream_of(10, 1000, false);
   const base::ByteView octets(stream);
@@ -160,7 +161,7 @@ TEST(Limits, PartsOfOneSegmentFindRoomTogether) {
   for (const uint32_t limit : {3000u, 4000u}) {
     Config config;
     config.hold_limit = limit;
-    MpaEnd end(Role::Responder, config);
+    MpaEnd end(framing::Role::Responder, config);
     begin(end, config);
     const Octets stream = stream_of(10, 1000, false);
     const base::ByteView octets(stream);
@@ -189,9 +190,9 @@ TEST(Limits, LongestFpduWithoutHoldSpace_MPA_4_1_01) {
     Config config;
     config.markers_receive = markers;
     config.hold_limit = 0;
-    const HoldStorePtr store = make_hold_store(0);
-    MpaEnd one(Role::Responder, config, {}, 0, store.get());
-    MpaEnd two(Role::Responder, config, {}, 0, store.get());
+    const framing::HoldStorePtr store = framing::make_hold_store(0);
+    MpaEnd one(framing::Role::Responder, config, {}, 0, store.get());
+    MpaEnd two(framing::Role::Responder, config, {}, 0, store.get());
     begin(one, config);
     begin(two, config);
     std::vector<Octets> expected;
@@ -216,7 +217,7 @@ TEST(Limits, EarlyLimitHoldsTheRest) {
   Config config;
   config.markers_receive = true;
   config.early_limit = 3;
-  MpaEnd end(Role::Responder, config);
+  MpaEnd end(framing::Role::Responder, config);
   begin(end, config);
   std::vector<Octets> expected;
   const Octets stream =
@@ -237,7 +238,7 @@ TEST(Limits, DeliveredFpdusAreEarlyNoMore) {
   Config config;
   config.markers_receive = true;
   config.early_limit = 1;
-  MpaEnd end(Role::Responder, config);
+  MpaEnd end(framing::Role::Responder, config);
   begin(end, config);
   SlowEncoder encoder(kStart, true);
   for (uint32_t i = 0; i < 9; ++i) encoder.add(numbered_ulpdu(i, 600));
@@ -261,7 +262,7 @@ TEST(Limits, DeliveredFpdusAreEarlyNoMore) {
 TEST(Limits, TheRestOfAnFpduIsTakenIntoTheReserve) {
   Config config;
   config.hold_limit = 0;
-  MpaEnd end(Role::Responder, config, {}, 0);
+  MpaEnd end(framing::Role::Responder, config, {}, 0);
   begin(end, config);
   const Octets stream = stream_of(1, 1000, false);
   const base::ByteView octets(stream);
@@ -275,7 +276,7 @@ TEST(Limits, TheRestOfAnFpduIsTakenIntoTheReserve) {
 
 // Every other octet: the number of held ranges is limited, the refused ones are dropped.
 TEST(Limits, RangesAreLimited) {
-  MpaEnd end(Role::Responder, {});
+  MpaEnd end(framing::Role::Responder, {});
   begin(end, {});
   std::vector<Octets> expected;
   const Octets stream = stream_of(4, 1000, false, &expected);
@@ -294,11 +295,11 @@ TEST(Limits, RangesAreLimited) {
 
 // A session that goes away gives everything back.
 TEST(Limits, NothingIsLeftBehindByASession) {
-  const HoldStorePtr store = make_hold_store(1u << 20);
+  const framing::HoldStorePtr store = framing::make_hold_store(1u << 20);
   Config config;
   config.markers_receive = true;
   for (int i = 0; i < 100; ++i) {
-    MpaEnd end(Role::Responder, config, {}, 0, store.get());
+    MpaEnd end(framing::Role::Responder, config, {}, 0, store.get());
     begin(end, config);
     const Octets stream = stream_of(40, 1000, true);
     end.receive(kStart + 1100, {stream.data() + 1100, 20000});
@@ -306,7 +307,7 @@ TEST(Limits, NothingIsLeftBehindByASession) {
     EXPECT_GT(held_octets(*store), 0u);
   }
   EXPECT_EQ(held_octets(*store), 0u);
-  EXPECT_EQ(store->general_free(), (1u << 20) / HoldStore::kPageSize);
+  EXPECT_EQ(store->general_free(), (1u << 20) / framing::HoldStore::kPageSize);
 }
 
 /// The stream below it cannot drop what it has taken.
@@ -320,7 +321,7 @@ void over_a_line(MpaEnd& end) {
 TEST(Limits, InOrderWithoutDescriptorsIsHeld) {
   constexpr uint32_t kEach = 64;
   constexpr size_t kSize = 24;  // of an FPDU
-  MpaEnd end(Role::Responder, {});
+  MpaEnd end(framing::Role::Responder, {});
   begin(end, {});
   const uint32_t descriptors = end.own_store->placed().free();
   ASSERT_EQ(descriptors % kEach, 0u);
@@ -357,9 +358,9 @@ TEST(Limits, InOrderWithoutDescriptorsIsHeld) {
 TEST(Limits, WhatCannotBeDroppedAndNotHeldEndsTheStream) {
   Config config;
   config.hold_limit = 0;
-  const HoldStorePtr store = make_hold_store(0);
-  MpaEnd one(Role::Responder, config, {}, 0, store.get());
-  MpaEnd two(Role::Responder, config, {}, 0, store.get());
+  const framing::HoldStorePtr store = framing::make_hold_store(0);
+  MpaEnd one(framing::Role::Responder, config, {}, 0, store.get());
+  MpaEnd two(framing::Role::Responder, config, {}, 0, store.get());
   std::vector<Octets> expected;
   const Octets stream = stream_of(1, 1000, false, &expected);
   const base::ByteView octets(stream);
@@ -387,7 +388,7 @@ TEST(Limits, WhatCannotBeDroppedAndNotHeldEndsTheStream) {
 TEST(Limits, WithoutHoldSpaceAStartFrameComesInOrder) {
   Config config;
   config.hold_limit = 0;
-  MpaEnd end(Role::Responder, config, {}, 0);
+  MpaEnd end(framing::Role::Responder, config, {}, 0);
   end.establish();
   const Octets request = request_frame(0x40, 1, {1, 2, 3});
   const base::ByteView piece = base::ByteView(request).subspan(10, 5);

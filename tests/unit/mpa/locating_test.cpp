@@ -19,12 +19,12 @@ using test::SlowEncoder;
 /// A responder with markers in full operation, and a stream for it.
 struct MarkedReceiver {
   explicit MarkedReceiver(const std::vector<size_t>& lengths)
-      : end(Role::Responder, with_markers()), encoder(kStart, true) {
+      : end(framing::Role::Responder, with_markers()), encoder(kStart, true) {
     for (const size_t length : lengths) {
       expected.push_back(numbered_ulpdu(static_cast<uint32_t>(expected.size()), length));
       encoder.add(expected.back());
     }
-    MpaEnd peer(Role::Initiator, {});
+    MpaEnd peer(framing::Role::Initiator, {});
     peer.establish();
     end.establish();
     end.receive(0, peer.pull_all());
@@ -96,7 +96,7 @@ struct NoListener final : FirstFpduListener {
 // looks for the FPDUs in it by itself, whatever was found in the octets of an earlier connection's
 // receiver, though that one was at the same place in memory and its segment at the same offset.
 TEST(Locating, NothingIsTakenOverFromAnEarlierConnection) {
-  const HoldStorePtr store = make_hold_store(1u << 20);
+  const framing::HoldStorePtr store = framing::make_hold_store(1u << 20);
   const Config config;
   Counters counters;
   NoListener owner;

@@ -51,7 +51,7 @@ TEST(LongStream, FpdusAroundTheWrapEqualTheSlowEncoder_MPA_4_3_06_MPA_4_3_05) {
 /// Both ends took over a connection that has carried `carried` octets each way.
 struct LatePair {
   explicit LatePair(uint64_t carried, const Config& config)
-      : a(Role::Initiator, config), b(Role::Responder, config) {
+      : a(framing::Role::Initiator, config), b(framing::Role::Responder, config) {
     for (MpaEnd* end : {&a, &b}) {
       end->sent = end->complete = carried;
       end->committed[0] = carried;

@@ -33,8 +33,8 @@ TEST(MarkerGrid, NothingHappensWhereSequenceNumbersWrap) {
 }
 
 // A slow count: octet after octet.
-FpduSpan slow_span(const MarkerGrid& grid, uint64_t begin, uint32_t length) {
-  FpduSpan span{begin, 0, begin, length};
+framing::PduSpan slow_span(const MarkerGrid& grid, uint64_t begin, uint32_t length) {
+  framing::PduSpan span{begin, 0, begin, length};
   for (uint32_t done = 0; done < wire::mpa_fpdu_size(length); done += 4) {
     if (grid.at(span.end)) span.end += 4;
     if (done == 0) span.header = span.end;
@@ -48,12 +48,12 @@ TEST(FpduSpan, EveryMarkerPositionAndManyLengths_MPA_4_3_12) {
   const MarkerGrid grid(true, 532);
   for (uint64_t shift = 0; shift < 512; shift += 4) {
     for (uint32_t length = 0; length < 1600; ++length) {
-      const FpduSpan fast = fpdu_span(grid, 532 + shift, length);
-      const FpduSpan slow = slow_span(grid, 532 + shift, length);
+      const framing::PduSpan fast = fpdu_span(grid, 532 + shift, length);
+      const framing::PduSpan slow = slow_span(grid, 532 + shift, length);
       ASSERT_EQ(fast.header, slow.header) << shift << " " << length;
       ASSERT_EQ(fast.end, slow.end) << shift << " " << length;
     }
-    const FpduSpan longest = fpdu_span(grid, 532 + shift, 65535);
+    const framing::PduSpan longest = fpdu_span(grid, 532 + shift, 65535);
     ASSERT_EQ(longest.end, slow_span(grid, 532 + shift, 65535).end);
     ASSERT_LE(longest.size(), 66'112u);
   }

@@ -25,11 +25,12 @@ Config supporting(uint8_t kinds) {
 }
 
 /// As the other side reads it.
-StartOffer read_back(const Config& config, const StartPlan* request, const StartPlan& plan) {
+framing::StartOffer read_back(const Config& config, const StartPlan* request,
+                              const StartPlan& plan) {
   Octets prefix(prefix_size(plan));
   emit_prefix(plan, prefix.data());
   size_t used = 0;
-  const StartOffer offer = read_offer(config, request, plan.header, prefix, used);
+  const framing::StartOffer offer = read_offer(config, request, plan.header, prefix, used);
   EXPECT_EQ(used, prefix.size());
   return offer;
 }
@@ -75,15 +76,15 @@ TEST(Negotiation, EveryCombinationOfFlags_CM6581_9_2_03_CM6581_9_2_05) {
     for (uint8_t mine = 0; mine < 8; ++mine) {
       for (uint8_t theirs = 1; theirs < 8; ++theirs) {
         const Config a = supporting(mine), b = supporting(theirs);
-        const StartWish wish{
+        const framing::StartWish wish{
             .exchange_reads = true, .peer_to_peer = peer_to_peer, .ird = 4, .ord = 4};
         const StartPlan request = plan_request(a, wish);
         ASSERT_TRUE(request.header.enhanced);
-        const StartOffer asked = read_back(b, nullptr, request);
+        const framing::StartOffer asked = read_back(b, nullptr, request);
         ASSERT_EQ(asked.peer_to_peer, peer_to_peer);
         ASSERT_EQ(asked.rtr, peer_to_peer ? mine : 0);
         const StartPlan reply = plan_reply(b, wish, asked);
-        const StartOffer answered = read_back(a, &request, reply);
+        const framing::StartOffer answered = read_back(a, &request, reply);
         ASSERT_EQ(answered.peer_to_peer, peer_to_peer);
         if (!peer_to_peer) {
           ASSERT_EQ(answered.rtr, 0);
@@ -119,14 +120,15 @@ TEST(Negotiation, EveryReplyToEveryRequest_CM6581_9_2_04) {
     for (uint32_t reply_bits = 0; reply_bits < 16; ++reply_bits) {
       const auto mine = static_cast<uint8_t>(request_bits & 7);
       const bool asked = (request_bits & 8) != 0;
-      const StartWish wish{.exchange_reads = true, .peer_to_peer = asked, .ird = 4, .ord = 4};
+      const framing::StartWish wish{
+          .exchange_reads = true, .peer_to_peer = asked, .ird = 4, .ord = 4};
       const Config config = supporting(mine);
       const StartPlan request = plan_request(config, wish);
       StartPlan reply;
       reply.header.enhanced = true;
       reply.header.revision = 2;
       reply.data = {(reply_bits & 8) != 0, static_cast<uint8_t>(reply_bits & 7), 4, 4};
-      const StartOffer offer = read_back(config, &request, reply);
+      const framing::StartOffer offer = read_back(config, &request, reply);
       const ReplyVerdict verdict = judge_reply(config, wish, request, offer);
       if ((reply_bits & 8) == 0) {
         // Flags are ignored; the model is another one when we asked for peer to peer.
@@ -153,11 +155,11 @@ TEST(Negotiation, EveryDepth_CM6581_9_1_01_CM6581_9_1_03_CM6581_9_1_06_CM6581_9_
     for (const uint16_t a_ord : values) {
       for (const uint16_t b_ird : values) {
         for (const uint16_t b_ord : values) {
-          const StartWish a{.exchange_reads = true, .ird = a_ird, .ord = a_ord};
-          const StartWish b{.ird = b_ird, .ord = b_ord};
+          const framing::StartWish a{.exchange_reads = true, .ird = a_ird, .ord = a_ord};
+          const framing::StartWish b{.ird = b_ird, .ord = b_ord};
           const StartPlan request = plan_request(config, a);
           const StartPlan reply = plan_reply(config, b, read_back(config, nullptr, request));
-          const StartOffer offer = read_back(config, &request, reply);
+          const framing::StartOffer offer = read_back(config, &request, reply);
           const ReplyVerdict verdict = judge_reply(config, a, request, offer);
           ASSERT_EQ(verdict.error, FramingError::None);
           if (a_ord == kReadsByApplication) {
@@ -191,10 +193,10 @@ TEST(Negotiation, EveryDepth_CM6581_9_1_01_CM6581_9_1_03_CM6581_9_1_06_CM6581_9_
 // CM6581-9.1-06: a responder that takes more than was offered.
 TEST(Negotiation, TooManyReadsOfThePeer_CM6581_9_1_06) {
   const Config config;
-  const StartWish wish{.exchange_reads = true, .ird = 4, .ord = 4};
+  const framing::StartWish wish{.exchange_reads = true, .ird = 4, .ord = 4};
   const StartPlan request = plan_request(config, wish);
   for (uint32_t ord = 0; ord < 10; ++ord) {
-    StartOffer reply{.revision = 2, .enhanced = true, .ird = 4, .ord = ord};
+    framing::StartOffer reply{.revision = 2, .enhanced = true, .ird = 4, .ord = ord};
     EXPECT_EQ(judge_reply(config, wish, request, reply).error,
               ord > 4 ? FramingError::InsufficientIrd : FramingError::None);
   }
@@ -203,7 +205,7 @@ TEST(Negotiation, TooManyReadsOfThePeer_CM6581_9_1_06) {
 // CM6581-9.1-04: a Read as RTR has a place in the queue, and only then.
 TEST(Negotiation, IrdIsRaisedForAReadAsRtr_CM6581_9_1_04) {
   for (const uint8_t kinds : {kSend, kWrite, kRead}) {
-    const StartOffer request{
+    const framing::StartOffer request{
         .revision = 2, .enhanced = true, .peer_to_peer = true, .rtr = kinds, .ird = 0, .ord = 0};
     const StartPlan reply = plan_reply({}, {.ird = 0, .ord = 0}, request);
     EXPECT_EQ(reply.data.rtr, kinds);
@@ -211,9 +213,10 @@ TEST(Negotiation, IrdIsRaisedForAReadAsRtr_CM6581_9_1_04) {
     EXPECT_EQ(*reply.agreed.ird, kinds == kRead ? 1 : 0);
   }
   // An initiator does not choose it where the responder left no place.
-  const StartWish wish{.exchange_reads = true, .peer_to_peer = true, .ird = 1, .ord = 0};
+  const framing::StartWish wish{.exchange_reads = true, .peer_to_peer = true, .ird = 1, .ord = 0};
   const StartPlan request = plan_request({}, wish);
-  StartOffer reply{.revision = 2, .enhanced = true, .peer_to_peer = true, .rtr = kRead, .ird = 0};
+  framing::StartOffer reply{
+      .revision = 2, .enhanced = true, .peer_to_peer = true, .rtr = kRead, .ird = 0};
   EXPECT_EQ(judge_reply({}, wish, request, reply).error, FramingError::NoMatchingRtr);
   reply.rtr = kRead | kSend;
   EXPECT_EQ(judge_reply({}, wish, request, reply).agreed.rtr_kinds, kSend);
@@ -221,13 +224,13 @@ TEST(Negotiation, IrdIsRaisedForAReadAsRtr_CM6581_9_1_04) {
 
 // CM6581-9.1-05: the reject names the ORD that would have been needed.
 TEST(Negotiation, RequiredOrd_CM6581_9_1_05) {
-  const StartOffer request{.revision = 2, .enhanced = true, .ird = 3, .ord = 3};
+  const framing::StartOffer request{.revision = 2, .enhanced = true, .ird = 3, .ord = 3};
   for (uint16_t required = 0; required < 8; ++required) {
-    const StartWish wish{.ird = 8, .ord = 8, .ord_required = required};
+    const framing::StartWish wish{.ird = 8, .ord = 8, .ord_required = required};
     StartPlan reply = plan_reply({}, wish, request);
     EXPECT_EQ(reply.reads_suffice, required <= 3);
     if (required <= 3) continue;
-    make_reject(reply, wish);
+    make_reject(reply);
     EXPECT_TRUE(reply.header.reject);
     EXPECT_EQ(reply.data.ord, required);
   }
@@ -241,11 +244,11 @@ TEST(Negotiation, ReadsLimit_BUG_19) {
     EXPECT_EQ(config.reads_limit, 128u);
     config.reads_limit = limit;
     for (const uint16_t own : {uint16_t{0}, uint16_t{4}, uint16_t{1000}}) {
-      const StartWish wish{.exchange_reads = true, .ird = own, .ord = own};
+      const framing::StartWish wish{.exchange_reads = true, .ird = own, .ord = own};
       const StartPlan request = plan_request(config, wish);
       EXPECT_EQ(request.data.ird, std::min<uint32_t>(own, limit));
       EXPECT_EQ(request.data.ord, std::min<uint32_t>(own, limit));
-      const StartOffer offer{.revision = 2, .enhanced = true, .ird = 16000, .ord = 16000};
+      const framing::StartOffer offer{.revision = 2, .enhanced = true, .ird = 16000, .ord = 16000};
       const StartPlan reply = plan_reply(config, wish, offer);
       EXPECT_EQ(reply.data.ird, std::min<uint32_t>(own, limit));
       EXPECT_EQ(reply.data.ord, std::min<uint32_t>(own, limit));
@@ -255,14 +258,14 @@ TEST(Negotiation, ReadsLimit_BUG_19) {
           config, wish, request, {.revision = 2, .enhanced = true, .ird = 16000, .ord = 0});
       EXPECT_EQ(*verdict.agreed.ord, std::min<uint32_t>(own, limit));
     }
-    const StartWish by_ulp{
+    const framing::StartWish by_ulp{
         .exchange_reads = true, .ird = kReadsByApplication, .ord = kReadsByApplication};
     EXPECT_EQ(plan_request(config, by_ulp).data.ird, kReadsByApplication);
     EXPECT_EQ(plan_request(config, by_ulp).data.ord, kReadsByApplication);
-    const StartOffer few{.revision = 2, .enhanced = true, .ird = 2, .ord = 2};
+    const framing::StartOffer few{.revision = 2, .enhanced = true, .ird = 2, .ord = 2};
     EXPECT_LE(plan_reply(config, by_ulp, few).data.ird, limit) << "an answer is a number";
     StartPlan refusal = plan_reply(config, {.ird = 1, .ord = 1, .ord_required = 300}, few);
-    make_reject(refusal, {.ord_required = 300});
+    make_reject(refusal);
     EXPECT_EQ(refusal.data.ord, 300) << "CM6581-9.1-05";
   }
 }
@@ -272,7 +275,7 @@ TEST(Negotiation, ReadsInPrivateData_BUG_12) {
   Config config;
   config.revision = 1;
   config.reads_in_private_data = true;
-  const StartWish wish{.exchange_reads = true, .ird = 0x0102, .ord = 0x03};
+  const framing::StartWish wish{.exchange_reads = true, .ird = 0x0102, .ord = 0x03};
   config.reads_limit = 0x3ffe;
   const StartPlan request = plan_request(config, wish);
   EXPECT_FALSE(request.header.enhanced);
@@ -281,7 +284,7 @@ TEST(Negotiation, ReadsInPrivateData_BUG_12) {
   emit_prefix(request, prefix.data());
   EXPECT_EQ(prefix, (Octets{0, 0, 1, 2, 0, 0, 0, 3}));
   EXPECT_EQ(private_data_max(request), 504u);
-  const StartOffer offer = read_back(config, nullptr, request);
+  const framing::StartOffer offer = read_back(config, nullptr, request);
   EXPECT_TRUE(offer.reads_in_data);
   EXPECT_EQ(offer.ird, 0x102u);
   const StartPlan reply = plan_reply(config, {.ird = 9, .ord = 9}, offer);
@@ -309,7 +312,7 @@ TEST(Negotiation, EnhancedOnlyWhenWanted_CM6581_10_03_CM6581_6_01_CM6581_6_04) {
       for (const bool peer : {false, true}) {
         Config config;
         config.revision = revision;
-        StartWish wish{.exchange_reads = reads, .peer_to_peer = peer};
+        framing::StartWish wish{.exchange_reads = reads, .peer_to_peer = peer};
         const bool enhanced = revision == 2 && (reads || peer);
         EXPECT_EQ(plan_request(config, wish).header.enhanced, enhanced);
         EXPECT_EQ(plan_request(config, wish).header.revision,

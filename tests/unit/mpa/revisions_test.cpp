@@ -23,11 +23,11 @@ Config revision(uint8_t value, bool permissive = false) {
   return config;
 }
 
-const StartWish kReads{.exchange_reads = true, .ird = 4, .ord = 4};
+const framing::StartWish kReads{.exchange_reads = true, .ird = 4, .ord = 4};
 
-MpaEnd initiator(const Config& config = {}, const StartWish& wish = kReads,
+MpaEnd initiator(const Config& config = {}, const framing::StartWish& wish = kReads,
                  const Octets& data = {}) {
-  return {Role::Initiator, config, data, 512u << 10, nullptr, wish};
+  return {framing::Role::Initiator, config, data, 512u << 10, nullptr, wish};
 }
 
 /// What an initiator's Request looks like, and how it takes a Reply.
@@ -47,7 +47,7 @@ TEST(Enhanced, RequestAndReplyOctets_CM6581_6_01_CM6581_9_2_01_CM6581_9_2_02) {
   MpaEnd p = initiator(no_crc, {.exchange_reads = true, .peer_to_peer = true, .ird = 4, .ord = 4});
   p.establish();
   EXPECT_EQ(p.pull_all(), request_frame(0x10, 2, {0xc0, 4, 0xc0, 4}));
-  MpaEnd b(Role::Responder, no_crc);
+  MpaEnd b(framing::Role::Responder, no_crc);
   b.establish();
   b.receive(0, request_frame(0x10, 2, {0x80, 4, 0xc0, 7, 'h', 'i'}));
   ASSERT_EQ(b.events.requests, (std::vector<Octets>{{'h', 'i'}}));
@@ -65,14 +65,14 @@ TEST(Enhanced, PlainFramesAreThoseOfRfc5044_CM6581_6_02) {
   MpaEnd a = initiator({}, {});
   a.establish();
   EXPECT_EQ(a.pull_all(), request_frame(0x40, 1));
-  MpaEnd b(Role::Responder, {});
+  MpaEnd b(framing::Role::Responder, {});
   b.establish();
   b.receive(0, request_frame(0x40, 2, {1, 2, 3, 4, 5}));
   EXPECT_EQ(b.events.requests, (std::vector<Octets>{{1, 2, 3, 4, 5}}));
   b.session->accept({}, b.now);
   EXPECT_EQ(b.pull_all(), reply_frame(0x40, 2));
   // S is a reserved bit in revision 1.
-  MpaEnd c(Role::Responder, {});
+  MpaEnd c(framing::Role::Responder, {});
   c.establish();
   c.receive(0, request_frame(0x50, 1, {1, 2, 3, 4, 5}));
   EXPECT_EQ(c.events.requests, (std::vector<Octets>{{1, 2, 3, 4, 5}}));
@@ -82,7 +82,7 @@ TEST(Enhanced, PlainFramesAreThoseOfRfc5044_CM6581_6_02) {
 // UNH-MPA-1-21
 TEST(Enhanced, TooShortForItsData_CM6581_6_05) {
   for (size_t length = 0; length <= 4; ++length) {
-    MpaEnd b(Role::Responder, {});
+    MpaEnd b(framing::Role::Responder, {});
     b.establish();
     b.receive(0, request_frame(0x50, 2, Octets(length)));
     MpaEnd a = initiator();
@@ -91,8 +91,8 @@ TEST(Enhanced, TooShortForItsData_CM6581_6_05) {
       EXPECT_TRUE(b.events.failures.empty() && a.events.failures.empty());
       continue;
     }
-    EXPECT_EQ(b.events.failures, std::vector{StartFailure::BadLength});
-    EXPECT_EQ(a.events.failures, std::vector{StartFailure::BadLength});
+    EXPECT_EQ(b.events.failures, std::vector{framing::StartFailure::BadLength});
+    EXPECT_EQ(a.events.failures, std::vector{framing::StartFailure::BadLength});
     EXPECT_EQ(b.stream.closes, 1);
   }
 }
@@ -102,7 +102,7 @@ TEST(Enhanced, LongestPrivateData_CM6581_6_04) {
   for (size_t length = 0; length <= 508; length += 4) {
     const Octets data = numbered_ulpdu(3, length);
     MpaEnd a = initiator({}, kReads, data);
-    MpaEnd b(Role::Responder, {});
+    MpaEnd b(framing::Role::Responder, {});
     a.establish();
     b.establish();
     const Octets request = a.pull_all();
@@ -119,10 +119,10 @@ TEST(Enhanced, LongestPrivateData_CM6581_6_04) {
 
 // CM6581-10-02: without RFC 6581 an enhanced Request ends the connection.
 TEST(Enhanced, AResponderOfRevision1Closes_CM6581_10_02) {
-  MpaEnd b(Role::Responder, revision(1));
+  MpaEnd b(framing::Role::Responder, revision(1));
   b.establish();
   b.receive(0, request_frame(0x50, 2, {0, 4, 0, 4}));
-  EXPECT_EQ(b.events.failures, std::vector{StartFailure::BadRevision});
+  EXPECT_EQ(b.events.failures, std::vector{framing::StartFailure::BadRevision});
   EXPECT_EQ(b.stream.closes, 1);
   EXPECT_TRUE(b.pull_all().empty());
 }
@@ -131,24 +131,24 @@ TEST(Enhanced, AResponderOfRevision1Closes_CM6581_10_02) {
 TEST(Enhanced, WhatASecondAttemptIsFor_BUG_18) {
   MpaEnd plain = initiator();
   reply_to(plain, reply_frame(0x40, 1));
-  EXPECT_EQ(plain.events.failures, std::vector{StartFailure::NotEnhanced});
+  EXPECT_EQ(plain.events.failures, std::vector{framing::StartFailure::NotEnhanced});
   EXPECT_EQ(plain.stream.closes, 1);
   MpaEnd closed = initiator();
   reply_to(closed, {});
   closed.session->peer_finished(closed.now);
-  EXPECT_EQ(closed.events.failures, std::vector{StartFailure::NoReply});
+  EXPECT_EQ(closed.events.failures, std::vector{framing::StartFailure::NoReply});
   MpaEnd reset = initiator();
   reply_to(reset, {});
   reset.session->ended(StreamEnd::PeerReset, reset.now);
-  EXPECT_EQ(reset.events.failures, std::vector{StartFailure::ResetBeforeReply});
+  EXPECT_EQ(reset.events.failures, std::vector{framing::StartFailure::ResetBeforeReply});
   MpaEnd lost = initiator();
   reply_to(lost, {});
   lost.session->ended(StreamEnd::TimedOut, lost.now);
-  EXPECT_EQ(lost.events.failures, std::vector{StartFailure::StreamEnded});
+  EXPECT_EQ(lost.events.failures, std::vector{framing::StartFailure::StreamEnded});
   MpaEnd begun = initiator();
   reply_to(begun, {'M', 'P'});
   begun.session->peer_finished(begun.now);
-  EXPECT_EQ(begun.events.failures, std::vector{StartFailure::StreamEnded});
+  EXPECT_EQ(begun.events.failures, std::vector{framing::StartFailure::StreamEnded});
 }
 
 // BUG-16: the flags of the Request echoed, reserved bits and R of the Request included.
@@ -158,7 +158,7 @@ TEST(Enhanced, AReplyIsReadByItsOwnRules_BUG_16) {
     MpaEnd a = initiator();
     reply_to(a, reply_frame(static_cast<uint8_t>(0x50 | reserved), 2, {0, 4, 0, 4}));
     EXPECT_EQ(a.events.starts.size(), 1u);
-    MpaEnd b(Role::Responder, {});
+    MpaEnd b(framing::Role::Responder, {});
     b.establish();
     b.receive(0, request_frame(static_cast<uint8_t>(0x70 | reserved), 2, {0, 4, 0, 4}));
     EXPECT_EQ(b.events.requests.size(), 1u);
@@ -171,16 +171,16 @@ TEST(Enhanced, AReplyIsReadByItsOwnRules_BUG_16) {
 TEST(Enhanced, ARejectTellsReads_CM6581_9_1_02_CM6581_9_1_05) {
   MpaEnd a = initiator();
   reply_to(a, reply_frame(0x30, 2, {0, 5, 0, 6, 'g', 'o'}));
-  EXPECT_EQ(a.events.failures, std::vector{StartFailure::RejectedByPeer});
+  EXPECT_EQ(a.events.failures, std::vector{framing::StartFailure::RejectedByPeer});
   EXPECT_EQ(a.events.start_data, (Octets{'g', 'o'}));
   EXPECT_EQ(a.session->negotiated().peer_ird, 5u);
   EXPECT_EQ(a.session->negotiated().peer_ord, 6u);
-  MpaEnd b(Role::Responder, {});
+  MpaEnd b(framing::Role::Responder, {});
   b.establish();
   b.receive(0, request_frame(0x50, 2, {0, 2, 0, 2}));
   b.session->accept({}, b.now, {.ird = 9, .ord = 9, .ord_required = 3});
   EXPECT_EQ(b.pull_all(), reply_frame(0x70, 2, {0, 9, 0, 3}));
-  EXPECT_EQ(b.events.failures, std::vector{StartFailure::InsufficientReads});
+  EXPECT_EQ(b.events.failures, std::vector{framing::StartFailure::InsufficientReads});
   EXPECT_TRUE(b.events.starts.empty());
 }
 
@@ -192,27 +192,27 @@ TEST(Enhanced, RepliesThatEndInATerminate_CM6581_9_1_06_CM6581_9_2_05_CM6581_9_3
     Octets reply;
     bool peer_to_peer;
     FramingError error;
-    StartFailure failure;
+    framing::StartFailure failure;
   };
   Config no_markers;
   no_markers.markers_send_allowed = false;
   for (const Case& c : std::vector<Case>{
            {reply_frame(0x50, 2, {0, 4, 0, 5}), false, FramingError::InsufficientIrd,
-            StartFailure::InsufficientReads},
+            framing::StartFailure::InsufficientReads},
            {reply_frame(0x50, 2, {0, 4, 1, 0xf4}), false, FramingError::InsufficientIrd,
-            StartFailure::InsufficientReads},  // siw's raw-reply-ord-too-big
+            framing::StartFailure::InsufficientReads},  // siw's raw-reply-ord-too-big
            {reply_frame(0x50, 2, {0x80, 4, 0, 4}), true, FramingError::NoMatchingRtr,
-            StartFailure::NoMatchingRtr},
+            framing::StartFailure::NoMatchingRtr},
            {reply_frame(0x50, 2, {0, 4, 0, 4}), true, FramingError::NoMatchingRtr,
-            StartFailure::NoMatchingRtr},
+            framing::StartFailure::NoMatchingRtr},
            {reply_frame(0xd0, 2, {0, 4, 0, 4}), false, FramingError::LocalCatastrophic,
-            StartFailure::LocalError}}) {
-    StartWish wish = kReads;
+            framing::StartFailure::LocalError}}) {
+    framing::StartWish wish = kReads;
     wish.peer_to_peer = c.peer_to_peer;
     MpaEnd a = initiator(no_markers, wish);
     a.user.to_send = {numbered_ulpdu(1, 40)};  // stands for the Terminate
     bool open = false;
-    a.events.on_failure = [&](StartFailure) { open = a.session->full_operation(); };
+    a.events.on_failure = [&](framing::StartFailure) { open = a.session->full_operation(); };
     reply_to(a, c.reply);
     EXPECT_EQ(a.events.failures, std::vector{c.failure});
     EXPECT_TRUE(open);
@@ -231,7 +231,7 @@ TEST(Enhanced, RepliesThatEndInATerminate_CM6581_9_1_06_CM6581_9_2_05_CM6581_9_3
 // Peer to peer at the responder: complete with the first FPDU, given up without one.
 TEST(Enhanced, TheResponderWaitsForTheRtr_CM6581_5_01) {
   for (const bool comes : {true, false}) {
-    MpaEnd b(Role::Responder, {});
+    MpaEnd b(framing::Role::Responder, {});
     b.establish();
     b.receive(0, request_frame(0x50, 2, {0xc0, 4, 0xc0, 4}));
     b.session->accept({}, b.now, kReads);
@@ -251,7 +251,7 @@ TEST(Enhanced, TheResponderWaitsForTheRtr_CM6581_5_01) {
     }
     b.now += Config{}.rtr_timeout;
     b.session->on_timer(b.now);
-    EXPECT_EQ(b.events.failures, std::vector{StartFailure::RtrMissing});
+    EXPECT_EQ(b.events.failures, std::vector{framing::StartFailure::RtrMissing});
     EXPECT_EQ(b.stream.aborts, 1);
     EXPECT_EQ(b.counters.rtr_missing, 1u);
     b.receive(24, rtr.stream);
@@ -324,7 +324,7 @@ TEST(Enhanced, NothingIsDueBehindTheEnd) {
     a.session->on_timer(base::Now{} + std::chrono::hours(1));
     EXPECT_EQ(a.user.silences, 0);
   }
-  MpaEnd b(Role::Responder, {});
+  MpaEnd b(framing::Role::Responder, {});
   b.establish();
   b.receive(0, request_frame(0x50, 2, {0xc0, 4, 0xc0, 4}));
   b.session->accept({}, b.now, kReads);
@@ -365,7 +365,7 @@ TEST(Draft, TwoEndsOfTheDraft_MPA00_8_1_01_MPA00_8_1_07) {
     const auto bits = [](const Config& config) {
       return static_cast<uint8_t>((config.markers_receive ? 0x80 : 0) | (config.crc ? 0x40 : 0));
     };
-    MpaEnd a = initiator(left), b(Role::Responder, right);
+    MpaEnd a = initiator(left), b(framing::Role::Responder, right);
     a.establish();
     b.establish();
     const Octets request = a.pull_all();
@@ -390,14 +390,14 @@ TEST(Draft, TwoEndsOfTheDraft_MPA00_8_1_01_MPA00_8_1_07) {
 // MPA00-8.1-01: every other revision ends it.
 TEST(Draft, EveryOtherRevisionIsRefused_MPA00_8_1_01) {
   for (int other = 1; other < 256; ++other) {
-    MpaEnd b(Role::Responder, revision(0));
+    MpaEnd b(framing::Role::Responder, revision(0));
     b.establish();
     b.receive(0, request_frame(0xc0, static_cast<uint8_t>(other)));
-    ASSERT_EQ(b.events.failures, std::vector{StartFailure::BadRevision});
+    ASSERT_EQ(b.events.failures, std::vector{framing::StartFailure::BadRevision});
     ASSERT_EQ(b.stream.closes, 1);
     MpaEnd a = initiator(revision(0));
     reply_to(a, reply_frame(0xc0, static_cast<uint8_t>(other)));
-    ASSERT_EQ(a.events.failures, std::vector{StartFailure::BadRevision});
+    ASSERT_EQ(a.events.failures, std::vector{framing::StartFailure::BadRevision});
   }
 }
 
@@ -409,7 +409,7 @@ TEST(Draft, NoRejectBit_MPA00_8_1_02) {
   EXPECT_TRUE(a.events.failures.empty());
   MpaEnd one = initiator(revision(1));
   reply_to(one, reply_frame(0xff, 1));
-  EXPECT_EQ(one.events.failures, std::vector{StartFailure::RejectedByPeer});
+  EXPECT_EQ(one.events.failures, std::vector{framing::StartFailure::RejectedByPeer});
 }
 
 // MPA00-8.1-03: up to 65535 octets, over many segments, both ways.
@@ -417,7 +417,7 @@ TEST(Draft, LongPrivateData_MPA00_8_1_03) {
   for (const size_t length : {0, 1, 512, 513, 1460, 65534, 65535}) {
     const Octets data = numbered_ulpdu(7, length);
     MpaEnd a = initiator(revision(0), {}, data);
-    MpaEnd b(Role::Responder, revision(0));
+    MpaEnd b(framing::Role::Responder, revision(0));
     a.establish();
     b.establish();
     const auto send = [](MpaEnd& from, MpaEnd& to) {
@@ -434,48 +434,48 @@ TEST(Draft, LongPrivateData_MPA00_8_1_03) {
     ASSERT_EQ(a.events.starts.size(), 1u);
   }
   // Revision 1 keeps to 512.
-  MpaEnd c(Role::Responder, revision(1, true));
+  MpaEnd c(framing::Role::Responder, revision(1, true));
   c.establish();
   c.receive(0, start_frame(wire::kMpaRequestKey, 0x40, 1, 513));
-  EXPECT_EQ(c.events.failures, std::vector{StartFailure::BadLength});
+  EXPECT_EQ(c.events.failures, std::vector{framing::StartFailure::BadLength});
 }
 
 // MPA00-8.1-04 MPA00-8.1-05: a Reply or a close, whatever the owner answers.
 TEST(Draft, ARejectionIsAReplyAndAClose_MPA00_8_1_04_MPA00_8_1_05) {
-  MpaEnd b(Role::Responder, revision(0));
+  MpaEnd b(framing::Role::Responder, revision(0));
   b.establish();
   b.receive(0, request_frame(0xc0, 0));
   b.session->reject(Octets{'n', 'o'}, b.now);
   EXPECT_EQ(b.stream.closes, 1);
   EXPECT_EQ(b.pull_all(), reply_frame(0x40, 0, {'n', 'o'}));
-  EXPECT_EQ(b.events.failures, std::vector{StartFailure::RejectedLocally});
+  EXPECT_EQ(b.events.failures, std::vector{framing::StartFailure::RejectedLocally});
   EXPECT_FALSE(b.session->left());
-  MpaEnd silent(Role::Responder, revision(0));  // MPA00-8.1-06: a time-out in either role
+  MpaEnd silent(framing::Role::Responder, revision(0));  // MPA00-8.1-06: a time-out in either role
   silent.establish();
   EXPECT_EQ(silent.session->next_deadline(), base::Now{} + Config{}.start_timeout);
   silent.session->on_timer(silent.session->next_deadline());
-  EXPECT_EQ(silent.events.failures, std::vector{StartFailure::TimedOut});
+  EXPECT_EQ(silent.events.failures, std::vector{framing::StartFailure::TimedOut});
   EXPECT_EQ(silent.stream.closes, 1);
   MpaEnd asking = initiator(revision(0));
   asking.establish();
   asking.pull_all();
   asking.session->on_timer(asking.session->next_deadline());
-  EXPECT_EQ(asking.events.failures, std::vector{StartFailure::TimedOut});
+  EXPECT_EQ(asking.events.failures, std::vector{framing::StartFailure::TimedOut});
 }
 
 // MPA-C-01: a non-permissive end and a peer of revision 0.
 TEST(Draft, NonPermissive_MPA_C_01) {
   for (const uint8_t own : {1, 2}) {
-    MpaEnd b(Role::Responder, revision(own));
+    MpaEnd b(framing::Role::Responder, revision(own));
     b.establish();
     b.receive(0, request_frame(0xc0, 0));
     EXPECT_EQ(b.stream.closes, 1);
     EXPECT_EQ(b.pull_all(), reply_frame(0x60, 1));
-    EXPECT_EQ(b.events.failures, std::vector{StartFailure::BadRevision});
+    EXPECT_EQ(b.events.failures, std::vector{framing::StartFailure::BadRevision});
     EXPECT_EQ(b.stream.aborts, 0);
     MpaEnd a = initiator(revision(own));
     reply_to(a, reply_frame(0xc0, 0));
-    EXPECT_EQ(a.events.failures, std::vector{StartFailure::BadRevision});
+    EXPECT_EQ(a.events.failures, std::vector{framing::StartFailure::BadRevision});
     EXPECT_EQ(a.stream.closes, 1);
     EXPECT_EQ(a.stream.aborts, 0);
   }
@@ -490,7 +490,7 @@ TEST(Draft, Permissive_MPA_C_02) {
   ASSERT_EQ(a.events.starts.size(), 1u);
   EXPECT_EQ(a.events.starts[0].revision, 0);
   EXPECT_EQ(a.session->version(), 0);
-  MpaEnd b(Role::Responder, revision(1, true));
+  MpaEnd b(framing::Role::Responder, revision(1, true));
   b.establish();
   b.receive(0, request_frame(0xc0, 0));
   EXPECT_EQ(b.events.offers[0].revision, 0);
@@ -510,7 +510,7 @@ std::string outcome(Kind a_kind, bool a_markers, Kind b_kind, bool b_markers) {
     return c;
   };
   MpaEnd a = initiator(config(a_kind, a_markers), {});
-  MpaEnd b(Role::Responder, config(b_kind, b_markers));
+  MpaEnd b(framing::Role::Responder, config(b_kind, b_markers));
   a.establish();
   b.establish();
   b.receive(0, a.pull_all());
@@ -518,8 +518,8 @@ std::string outcome(Kind a_kind, bool a_markers, Kind b_kind, bool b_markers) {
   a.receive(0, b.pull_all());
   if (!a.session->full_operation() || !b.session->full_operation()) return "close";
   EXPECT_EQ(a.session->version(), b.session->version());  // MPA-C-03
-  const Negotiated& x = a.session->negotiated();
-  const Negotiated& y = b.session->negotiated();
+  const framing::Negotiated& x = a.session->negotiated();
+  const framing::Negotiated& y = b.session->negotiated();
   EXPECT_EQ(x.markers_receive, y.markers_send);
   EXPECT_EQ(x.markers_send, y.markers_receive);
   EXPECT_EQ(x.crc, y.crc);
@@ -535,7 +535,7 @@ std::string rdmac_answers(Kind kind, bool markers) {
   MpaEnd a = initiator(config, {});
   reply_to(a, reply_frame(0xc0, 0));
   if (!a.session->full_operation()) return "close";
-  const Negotiated& x = a.session->negotiated();
+  const framing::Negotiated& x = a.session->negotiated();
   return "V=" + std::to_string(a.session->version()) + " M=" + std::to_string(x.markers_receive) +
          "/" + std::to_string(x.markers_send);
 }

@@ -24,14 +24,14 @@ struct Dropper {
       : Dropper(config_of(markers, drop_limit), lengths) {}
   /// \param private_data octets of it in the Request
   Dropper(const Config& config, const std::vector<size_t>& lengths, size_t private_data = 0)
-      : end(Role::Responder, config),
+      : end(framing::Role::Responder, config),
         start(kStart + private_data),
         encoder(start, config.markers_receive, config.crc) {
     for (const size_t length : lengths) {
       expected.push_back(numbered_ulpdu(static_cast<uint32_t>(expected.size()), length));
       encoder.add(expected.back());
     }
-    MpaEnd peer(Role::Initiator, config, Octets(private_data, 'p'));
+    MpaEnd peer(framing::Role::Initiator, config, Octets(private_data, 'p'));
     peer.establish();
     end.establish();
     end.receive(0, peer.pull_all());
@@ -416,11 +416,11 @@ TEST(SilentDrop, TheLimitIsOfOneRange_MPA_8_08) {
 // What the session holds and what it has placed goes back to the store's pools at once, not when
 // the session ends.
 TEST(SilentDrop, DiscardGivesEverythingBack) {
-  const HoldStorePtr store = make_hold_store(1u << 20);
+  const framing::HoldStorePtr store = framing::make_hold_store(1u << 20);
   Config config;
   config.markers_receive = true;
-  MpaEnd end(Role::Responder, config, {}, 0, store.get());
-  MpaEnd peer(Role::Initiator, config);
+  MpaEnd end(framing::Role::Responder, config, {}, 0, store.get());
+  MpaEnd peer(framing::Role::Initiator, config);
   peer.establish();
   end.establish();
   end.receive(0, peer.pull_all());

@@ -11,36 +11,36 @@ namespace {
 using test::Octets;
 
 /// Keeps nothing, so that it needs no memory.
-class NoEvents final : public StartEvents {
+class NoEvents final : public framing::StartEvents {
  public:
-  void request_received(const StartOffer&, base::ByteView, base::Now) override { ++told; }
-  void started(const Negotiated&, base::ByteView, base::Now) override { ++told; }
-  void start_failed(StartFailure how, base::ByteView, base::Now) override {
+  void request_received(const framing::StartOffer&, base::ByteView, base::Now) override { ++told; }
+  void started(const framing::Negotiated&, base::ByteView, base::Now) override { ++told; }
+  void start_failed(framing::StartFailure how, base::ByteView, base::Now) override {
     ++told;
     why = how;
   }
   int told = 0;
-  std::optional<StartFailure> why;
+  std::optional<framing::StartFailure> why;
 };
 
 /// A session that gets the peer's start frame. \return octets that are given back by it
-int64_t given_back(Role role, const Config& config, const Octets& frame,
-                   std::optional<StartFailure> why) {
-  const HoldStorePtr store = make_hold_store(64u << 10);
+int64_t given_back(framing::Role role, const Config& config, const Octets& frame,
+                   std::optional<framing::StartFailure> why) {
+  const framing::HoldStorePtr store = framing::make_hold_store(64u << 10);
   Counters counters;
   NoEvents events;
   test::FakeStream stream;
   test::FakeFramingUser user;
   user.mulpdus.reserve(8);
   user.errors.reserve(8);
-  const StartWish reads{.exchange_reads = config.exchange_reads, .ird = 4, .ord = 4};
+  const framing::StartWish reads{.exchange_reads = config.exchange_reads, .ird = 4, .ord = 4};
   Session session(config, role, *store, counters, events, {}, reads);
   user.session = &session;
   session.attach(stream);
   session.bind(user);
   const base::Now now{};
   session.established(1460, now);
-  if (role == Role::Initiator) {
+  if (role == framing::Role::Initiator) {
     std::array<uint8_t, 1460> room;
     llp::Frame out(room.data(), room.size());
     const llp::Pulled request = session.pull(1460, 0, out);
@@ -61,14 +61,14 @@ constexpr int64_t kMostOfIt = wire::kMpaPrivateDataMax * 3 / 4;
 
 TEST(StartMemory, AResponderGivesItBackWithTheRequest) {
   const Octets request = request_frame(0x40, 1, Octets(500, 7));
-  EXPECT_GE(given_back(Role::Responder, {}, request, {}), kMostOfIt);
+  EXPECT_GE(given_back(framing::Role::Responder, {}, request, {}), kMostOfIt);
 }
 
 TEST(StartMemory, AnInitiatorGivesItBackWithTheReply) {
   Config config;
   config.revision = 1;
   const Octets reply = reply_frame(0x40, 1, Octets(500, 7));
-  EXPECT_GE(given_back(Role::Initiator, config, reply, {}), kMostOfIt);
+  EXPECT_GE(given_back(framing::Role::Initiator, config, reply, {}), kMostOfIt);
 }
 
 TEST(StartMemory, ARejectGivesItBack) {
@@ -77,13 +77,19 @@ TEST(StartMemory, ARejectGivesItBack) {
     config.revision = 1;
     config.reject_closes = closes;
     const Octets reply = reply_frame(0x60, 1, Octets(500, 7));
-    EXPECT_GE(given_back(Role::Initiator, config, reply, StartFailure::RejectedByPeer), kMostOfIt);
+    EXPECT_GE(
+        given_back(framing::Role::Initiator, config, reply, framing::StartFailure::RejectedByPeer),
+        kMostOfIt);
   }
 }
 
 TEST(StartMemory, AFailureGivesItBack) {
-  EXPECT_GE(given_back(Role::Responder, {}, Octets(20, 'x'), StartFailure::BadKey), kMostOfIt);
-  EXPECT_GE(given_back(Role::Initiator, {}, Octets(20, 'x'), StartFailure::BadKey), kMostOfIt);
+  EXPECT_GE(
+      given_back(framing::Role::Responder, {}, Octets(20, 'x'), framing::StartFailure::BadKey),
+      kMostOfIt);
+  EXPECT_GE(
+      given_back(framing::Role::Initiator, {}, Octets(20, 'x'), framing::StartFailure::BadKey),
+      kMostOfIt);
 }
 
 // A Reply that this side cannot meet: the session stays for as long as its Terminate needs.
@@ -93,7 +99,8 @@ TEST(StartMemory, ARefusalGivesItBack) {
   config.markers_send_allowed = false;
   // IRD and ORD of RFC 6581 s.9: 4 and 4.
   const Octets reply = reply_frame(0xd0, 2, {0, 4, 0, 4});
-  EXPECT_GE(given_back(Role::Initiator, config, reply, StartFailure::LocalError), kMostOfIt);
+  EXPECT_GE(given_back(framing::Role::Initiator, config, reply, framing::StartFailure::LocalError),
+            kMostOfIt);
 }
 
 // The longer private data of revision 0 has room of its own, and there may be none.
@@ -101,11 +108,11 @@ TEST(StartMemory, AStartThatFindsNoneFails) {
   Config config;
   config.permissive = true;
   const Octets request = request_frame(0x40, 0, Octets(2000, 7));
-  const HoldStorePtr store = make_hold_store(64u << 10);
+  const framing::HoldStorePtr store = framing::make_hold_store(64u << 10);
   Counters counters;
   NoEvents events;
   test::FakeStream stream;
-  Session session(config, Role::Responder, *store, counters, events, {});
+  Session session(config, framing::Role::Responder, *store, counters, events, {});
   session.attach(stream);
   const base::Now now{};
   session.established(1460, now);
@@ -113,7 +120,7 @@ TEST(StartMemory, AStartThatFindsNoneFails) {
   session.place({0, request.size()}, request, true, now);
   ASSERT_TRUE(test::refuse_no_more());
   EXPECT_EQ(events.told, 1);
-  EXPECT_EQ(events.why, StartFailure::OutOfMemory);
+  EXPECT_EQ(events.why, framing::StartFailure::OutOfMemory);
   EXPECT_EQ(counters.start_failures, 1u);
   EXPECT_EQ(stream.closes, 1);
   EXPECT_EQ(session.arrived(), request.size());
@@ -122,12 +129,12 @@ TEST(StartMemory, AStartThatFindsNoneFails) {
 // An owner need not care for the RTR, nor for a peer that leaves behind a reject.
 TEST(StartMemory, AnOwnerMayHearOfTheLeastOnly) {
   for (const bool accepts : {true, false}) {
-    const HoldStorePtr store = make_hold_store(64u << 10);
+    const framing::HoldStorePtr store = framing::make_hold_store(64u << 10);
     Counters counters;
     NoEvents events;
     test::FakeStream stream;
     test::FakeFramingUser user;
-    Session session({}, Role::Responder, *store, counters, events, {});
+    Session session({}, framing::Role::Responder, *store, counters, events, {});
     session.attach(stream);
     session.bind(user);
     const base::Now now{};

@@ -33,13 +33,15 @@ Octets reply(uint8_t flags, const Octets& data = {}) {
 
 TEST(Startup, EachFailureHasItsWords) {
   std::set<std::string> words;
-  constexpr auto kLast = static_cast<uint32_t>(StartFailure::Unanswered);
-  for (uint32_t i = 0; i <= kLast; ++i) words.insert(to_string(static_cast<StartFailure>(i)));
+  constexpr auto kLast = static_cast<uint32_t>(framing::StartFailure::Unanswered);
+  for (uint32_t i = 0; i <= kLast; ++i)
+    words.insert(to_string(static_cast<framing::StartFailure>(i)));
   EXPECT_EQ(words.size(), kLast + 1) << "no two are alike";
   EXPECT_EQ(words.count("unknown"), 0u);
-  EXPECT_STREQ(to_string(static_cast<StartFailure>(kLast + 1)), "unknown");
-  EXPECT_STREQ(to_string(StartFailure::OutOfMemory), "this side has no memory for the start-up");
-  EXPECT_STREQ(to_string(StartFailure::Unreachable),
+  EXPECT_STREQ(to_string(static_cast<framing::StartFailure>(kLast + 1)), "unknown");
+  EXPECT_STREQ(to_string(framing::StartFailure::OutOfMemory),
+               "this side has no memory for the start-up");
+  EXPECT_STREQ(to_string(framing::StartFailure::Unreachable),
                "the peer is unreachable: the network tells that there is no way to it");
 }
 
@@ -55,7 +57,7 @@ TEST(Startup, WhatIsTheFramesIsKnown_MPA_7_1_2_17) {
       for (const size_t end : {fed + 1, size, size + 1, size + 50}) {
         if (end <= fed || end > frame.size()) continue;
         const Config config;
-        StartFrameParser parser(Role::Initiator, config, 1);
+        StartFrameParser parser(framing::Role::Initiator, config, 1);
         ASSERT_EQ(parser.feed(octets.first(fed)), fed);
         EXPECT_EQ(parser.frame_part(octets.subspan(fed, end - fed)), std::min(end, size) - fed)
             << data << " " << fed << " " << end;
@@ -69,13 +71,13 @@ TEST(Startup, RequestOctets_MPA_7_1_1_02) {
   Config config;
   config.markers_receive = true;
   const Octets data{1, 2, 3};
-  MpaEnd end(Role::Initiator, config, data);
+  MpaEnd end(framing::Role::Initiator, config, data);
   end.establish();
   EXPECT_GT(end.stream.readies, 0);
   EXPECT_EQ(end.pull_all(), request(0xc0, data));
   EXPECT_FALSE(end.records[0].pulled.atomic);
   config.markers_receive = config.crc = false;
-  MpaEnd plain(Role::Initiator, config);
+  MpaEnd plain(framing::Role::Initiator, config);
   plain.establish();
   EXPECT_EQ(plain.pull_all(), request(0));
 }
@@ -83,7 +85,7 @@ TEST(Startup, RequestOctets_MPA_7_1_1_02) {
 // MPA-7.1.1-03 MPA-7.1.2-02 MPA-7.1.2-05: nothing is sent before the owner has answered.
 // UNH-MPA-1-01
 TEST(Startup, ReplyOctets_MPA_7_1_1_03_MPA_7_1_2_02) {
-  MpaEnd end(Role::Responder, {});
+  MpaEnd end(framing::Role::Responder, {});
   end.establish();
   EXPECT_TRUE(end.pull_all().empty());
   end.receive(0, request(0x40, {9}));
@@ -104,8 +106,8 @@ TEST(Startup, PrivateDataOfEveryLength_MPA_7_1_1_14_MPA_7_1_4_01) {
   ASSERT_EQ(Config{}.revision, 2);
   for (size_t length = 0; length <= 512; ++length) {
     const Octets data = numbered_ulpdu(5, length);
-    MpaEnd a(Role::Initiator, {}, data);
-    MpaEnd b(Role::Responder, {});
+    MpaEnd a(framing::Role::Initiator, {}, data);
+    MpaEnd b(framing::Role::Responder, {});
     a.establish();
     b.establish();
     b.receive(0, a.pull_all());
@@ -125,8 +127,8 @@ TEST(Startup, PrivateDataOfEveryLength_MPA_7_1_1_14_MPA_7_1_4_01) {
 TEST(Startup, FramesOneOctetAtATime_MPA_7_1_2_17) {
   const Octets data = numbered_ulpdu(5, 512);
   for (const bool swapped : {false, true}) {
-    MpaEnd a(Role::Initiator, {}, data);
-    MpaEnd b(Role::Responder, {});
+    MpaEnd a(framing::Role::Initiator, {}, data);
+    MpaEnd b(framing::Role::Responder, {});
     a.establish();
     b.establish();
     const auto trickle = [&](MpaEnd& to, const Octets& octets) {
@@ -148,7 +150,7 @@ TEST(Startup, FramesOneOctetAtATime_MPA_7_1_2_17) {
 // Start frames are ordinary records: pulled in parts, rebuilt from the kept octets.
 TEST(Startup, RequestInPartsAndAgain_MPA_7_1_5_03) {
   const Octets data = numbered_ulpdu(5, 300);
-  MpaEnd a(Role::Initiator, {}, data);
+  MpaEnd a(framing::Role::Initiator, {}, data);
   a.establish();
   Octets all;
   while (auto record = a.pull(33)) {
@@ -295,7 +297,8 @@ TEST(Startup, NotEvenATerminateBeforeTheFirstFpdu_MPA_7_1_2_09) {
   }
 }
 
-StartFailure failure_of(Role role, const Octets& octets, const Config& config = {}) {
+framing::StartFailure failure_of(framing::Role role, const Octets& octets,
+                                 const Config& config = {}) {
   MpaEnd end(role, config);
   end.establish();
   end.pull_all();
@@ -309,7 +312,7 @@ StartFailure failure_of(Role role, const Octets& octets, const Config& config = 
   EXPECT_EQ(end.session->next_deadline(), base::kNever);
   end.receive(octets.size(), {octets.data(), octets.size()});  // ignored
   EXPECT_EQ(end.events.failures.size(), 1u);
-  return end.events.failures.empty() ? StartFailure::TimedOut : end.events.failures[0];
+  return end.events.failures.empty() ? framing::StartFailure::TimedOut : end.events.failures[0];
 }
 
 // MPA-7.1.1-04 MPA-7.1.2-03 MPA-7.1.2-07 MPA-7.1.2-10 MPA-8-06
@@ -319,12 +322,12 @@ TEST(Startup, WrongKeyAtEachOctet_MPA_7_1_1_04_MPA_7_1_2_10_MPA_8_06) {
     Octets req = request(0x40), rep = reply(0x40);
     req[i] ^= 0x20;
     rep[i] ^= 0x20;
-    EXPECT_EQ(failure_of(Role::Responder, {req.begin(), req.begin() + long(i) + 1}),
-              StartFailure::BadKey);
-    EXPECT_EQ(failure_of(Role::Initiator, {rep.begin(), rep.begin() + long(i) + 1}),
-              StartFailure::BadKey);
+    EXPECT_EQ(failure_of(framing::Role::Responder, {req.begin(), req.begin() + long(i) + 1}),
+              framing::StartFailure::BadKey);
+    EXPECT_EQ(failure_of(framing::Role::Initiator, {rep.begin(), rep.begin() + long(i) + 1}),
+              framing::StartFailure::BadKey);
   }
-  EXPECT_EQ(failure_of(Role::Responder, reply(0x40)), StartFailure::BadKey);
+  EXPECT_EQ(failure_of(framing::Role::Responder, reply(0x40)), framing::StartFailure::BadKey);
 }
 
 // MPAA-8-05 MPAA-8-06 MPAA-8-07 MPAA-8-02
@@ -332,31 +335,34 @@ TEST(Startup, OtherProtocolsAreRefusedAtOnce_MPAA_8_05_MPAA_8_06_MPAA_8_07) {
   for (const std::string text : {"GET / HTTP/1.1\r\n", "220 mail ESMTP\r\n", "* OK IMAP4\r\n",
                                  "\x16\x03\x01", "MPA ID Reg"}) {
     const Octets octets(text.begin(), text.end());
-    EXPECT_EQ(failure_of(Role::Responder, octets), StartFailure::BadKey);
-    EXPECT_EQ(failure_of(Role::Initiator, octets), StartFailure::BadKey);
+    EXPECT_EQ(failure_of(framing::Role::Responder, octets), framing::StartFailure::BadKey);
+    EXPECT_EQ(failure_of(framing::Role::Initiator, octets), framing::StartFailure::BadKey);
   }
-  EXPECT_EQ(failure_of(Role::Responder, Octets(8, 0)), StartFailure::BadKey);
+  EXPECT_EQ(failure_of(framing::Role::Responder, Octets(8, 0)), framing::StartFailure::BadKey);
 }
 
 // MPA-7.1.2-13 MPAA-8-04: an echo server looks like a second initiator.
 TEST(Startup, TwoInitiators_MPA_7_1_2_13) {
-  EXPECT_EQ(failure_of(Role::Initiator, request(0x40)), StartFailure::BothInitiators);
+  EXPECT_EQ(failure_of(framing::Role::Initiator, request(0x40)),
+            framing::StartFailure::BothInitiators);
   Octets key = request(0x40);
   key.resize(wire::kMpaKeySize);  // the key alone says it, and no octet less of it
-  EXPECT_EQ(failure_of(Role::Initiator, key), StartFailure::BothInitiators);
+  EXPECT_EQ(failure_of(framing::Role::Initiator, key), framing::StartFailure::BothInitiators);
   Octets almost = request(0x40);
   almost[14] = 'x';
-  EXPECT_EQ(failure_of(Role::Initiator, almost), StartFailure::BadKey);
+  EXPECT_EQ(failure_of(framing::Role::Initiator, almost), framing::StartFailure::BadKey);
 }
 
 // MPA-7.1.1-11
 // UNH-MPA-1-03
 TEST(Startup, OtherRevisions_MPA_7_1_1_11) {
   for (const uint8_t revision : {3, 4, 255}) {
-    EXPECT_EQ(failure_of(Role::Responder, start_frame(wire::kMpaRequestKey, 0x40, revision, 0)),
-              StartFailure::BadRevision);
-    EXPECT_EQ(failure_of(Role::Initiator, start_frame(wire::kMpaReplyKey, 0x40, revision, 0)),
-              StartFailure::BadRevision);
+    EXPECT_EQ(
+        failure_of(framing::Role::Responder, start_frame(wire::kMpaRequestKey, 0x40, revision, 0)),
+        framing::StartFailure::BadRevision);
+    EXPECT_EQ(
+        failure_of(framing::Role::Initiator, start_frame(wire::kMpaReplyKey, 0x40, revision, 0)),
+        framing::StartFailure::BadRevision);
   }
 }
 
@@ -364,23 +370,24 @@ TEST(Startup, OtherRevisions_MPA_7_1_1_11) {
 // UNH-MPA-1-06
 TEST(Startup, PrivateDataTooLong_MPA_7_1_1_13_b_MPA_7_1_2_15) {
   for (const uint16_t length : {513, 514, 65535}) {
-    EXPECT_EQ(failure_of(Role::Responder,
+    EXPECT_EQ(failure_of(framing::Role::Responder,
                          start_frame(wire::kMpaRequestKey, 0x40, 1, length, Octets(length, 1))),
-              StartFailure::BadLength);
-    EXPECT_EQ(failure_of(Role::Initiator, start_frame(wire::kMpaReplyKey, 0x40, 1, length)),
-              StartFailure::BadLength);
+              framing::StartFailure::BadLength);
+    EXPECT_EQ(
+        failure_of(framing::Role::Initiator, start_frame(wire::kMpaReplyKey, 0x40, 1, length)),
+        framing::StartFailure::BadLength);
   }
 }
 
 // MPA-7.1.1-10 MPA-7.1.1-08 BUG-16: reserved bits in both, R in the Request.
 // UNH-MPA-1-04 UNH-MPA-1-05
 TEST(Startup, ReservedBitsAndRInTheRequestAreIgnored_MPA_7_1_1_10_MPA_7_1_1_08_BUG_16) {
-  MpaEnd b(Role::Responder, {});
+  MpaEnd b(framing::Role::Responder, {});
   b.establish();
   b.receive(0, request(0x7f));
   EXPECT_EQ(b.events.requests.size(), 1u);
   EXPECT_TRUE(b.events.failures.empty());
-  MpaEnd a(Role::Initiator, {});
+  MpaEnd a(framing::Role::Initiator, {});
   a.establish();
   a.pull_all();
   a.receive(0, reply(0x5f));
@@ -390,8 +397,8 @@ TEST(Startup, ReservedBitsAndRInTheRequestAreIgnored_MPA_7_1_1_10_MPA_7_1_1_08_B
 // MPA-7.1.1-09: with the Reply's private data.
 // UNH-MPA-1-10 UNH-MPA-1-05
 TEST(Startup, Rejection_MPA_7_1_1_09_MPA_7_1_2_04) {
-  MpaEnd a(Role::Initiator, {});
-  MpaEnd b(Role::Responder, {});
+  MpaEnd a(framing::Role::Initiator, {});
+  MpaEnd b(framing::Role::Responder, {});
   a.establish();
   b.establish();
   b.receive(0, a.pull_all());
@@ -400,9 +407,9 @@ TEST(Startup, Rejection_MPA_7_1_1_09_MPA_7_1_2_04) {
   EXPECT_TRUE(b.events.failures.empty());
   const Octets rep = b.pull_all();
   EXPECT_EQ(rep, reply(0x60, why));
-  EXPECT_EQ(b.events.failures, std::vector{StartFailure::RejectedLocally});
+  EXPECT_EQ(b.events.failures, std::vector{framing::StartFailure::RejectedLocally});
   a.receive(0, rep);
-  EXPECT_EQ(a.events.failures, std::vector{StartFailure::RejectedByPeer});
+  EXPECT_EQ(a.events.failures, std::vector{framing::StartFailure::RejectedByPeer});
   EXPECT_EQ(a.events.start_data, why);
   // MPA is left, TCP is open.
   EXPECT_EQ(a.stream.closes + b.stream.closes + a.stream.aborts + b.stream.aborts, 0);
@@ -414,14 +421,16 @@ TEST(Startup, Rejection_MPA_7_1_1_09_MPA_7_1_2_04) {
 TEST(Startup, MarkersRefused_MPA_7_1_1_06) {
   Config config;
   config.markers_send_allowed = false;
-  EXPECT_EQ(failure_of(Role::Responder, request(0xc0), config), StartFailure::MarkersRefused);
-  EXPECT_EQ(failure_of(Role::Initiator, reply(0xc0), config), StartFailure::MarkersRefused);
+  EXPECT_EQ(failure_of(framing::Role::Responder, request(0xc0), config),
+            framing::StartFailure::MarkersRefused);
+  EXPECT_EQ(failure_of(framing::Role::Initiator, reply(0xc0), config),
+            framing::StartFailure::MarkersRefused);
 }
 
 // MPA-7.1-05: the user of full operation is bound when the frames have been exchanged, not before.
 TEST(Startup, NobodyIsNeededBeforeFullOperation_MPA_7_1_05) {
-  MpaEnd a(Role::Initiator, {});
-  MpaEnd b(Role::Responder, {});
+  MpaEnd a(framing::Role::Initiator, {});
+  MpaEnd b(framing::Role::Responder, {});
   a.session->unbind();
   b.session->unbind();
   a.establish();
@@ -439,13 +448,13 @@ TEST(Startup, NobodyIsNeededBeforeFullOperation_MPA_7_1_05) {
 // MPA-7.1.1-13-c: fewer octets than PD_Length says, and then the end.
 TEST(Startup, PrivateDataThatDoesNotCome_MPA_7_1_1_13_c) {
   for (const size_t had : {0u, 1u, 99u}) {
-    MpaEnd b(Role::Responder, {});
+    MpaEnd b(framing::Role::Responder, {});
     b.establish();
     b.receive(0, start_frame(wire::kMpaRequestKey, 0x40, 1, 100, Octets(had, 7)));
     EXPECT_TRUE(b.events.requests.empty());
     EXPECT_TRUE(b.events.failures.empty());
     b.session->peer_finished(b.now);
-    EXPECT_EQ(b.events.failures, std::vector{StartFailure::StreamEnded});
+    EXPECT_EQ(b.events.failures, std::vector{framing::StartFailure::StreamEnded});
     EXPECT_GE(b.stream.closes, 1);
   }
 }
@@ -458,22 +467,22 @@ TEST(Startup, DataBeforeTheReply_MPA_7_1_2_18) {
   fpdus.add(numbered_ulpdu(1, 40));
   Octets glued = request(0x40);
   glued.insert(glued.end(), fpdus.stream.begin(), fpdus.stream.end());
-  EXPECT_EQ(failure_of(Role::Responder, glued), StartFailure::UnexpectedData);
+  EXPECT_EQ(failure_of(framing::Role::Responder, glued), framing::StartFailure::UnexpectedData);
   for (const bool accepted : {false, true}) {
-    MpaEnd b(Role::Responder, {});
+    MpaEnd b(framing::Role::Responder, {});
     b.establish();
     b.receive(0, request(0x40));
     if (accepted) b.session->accept({}, b.now);
     b.receive(20, fpdus.stream);
-    EXPECT_EQ(b.events.failures, std::vector{StartFailure::UnexpectedData});
+    EXPECT_EQ(b.events.failures, std::vector{framing::StartFailure::UnexpectedData});
     EXPECT_TRUE(b.user.placed.empty());
     EXPECT_TRUE(b.pull_all().empty());
   }
-  MpaEnd early(Role::Responder, {});  // the FPDU overtakes the Request
+  MpaEnd early(framing::Role::Responder, {});  // the FPDU overtakes the Request
   early.establish();
   early.receive(20, fpdus.stream);
   early.receive(0, request(0x40));
-  EXPECT_EQ(early.events.failures, std::vector{StartFailure::UnexpectedData});
+  EXPECT_EQ(early.events.failures, std::vector{framing::StartFailure::UnexpectedData});
   EXPECT_EQ(held_octets(*early.own_store), 0u);
 }
 
@@ -488,7 +497,7 @@ TEST(Startup, FpdusRightBehindTheReply_MPA_7_1_01) {
   config.markers_receive = true;
   for (size_t cut = 1; cut < all.size(); cut += 7) {
     for (const bool swapped : {false, true}) {
-      MpaEnd a(Role::Initiator, config);
+      MpaEnd a(framing::Role::Initiator, config);
       a.establish();
       a.pull_all();
       const base::ByteView whole(all);
@@ -506,14 +515,14 @@ TEST(Startup, FpdusRightBehindTheReply_MPA_7_1_01) {
 // MPA-7.1.2-14 MPA-7.1.2-16: the time-out covers the whole exchange, trickle or not.
 // UNH-MPA-1-14
 TEST(Startup, TimeOut_MPA_7_1_2_14_MPA_7_1_2_16) {
-  for (const Role role : {Role::Initiator, Role::Responder}) {
+  for (const framing::Role role : {framing::Role::Initiator, framing::Role::Responder}) {
     MpaEnd end(role, {});
     EXPECT_EQ(end.session->next_deadline(), base::kNever);
     end.establish();
     end.pull_all();
     const base::Now deadline = end.session->next_deadline();
     EXPECT_EQ(deadline, base::Now{} + std::chrono::seconds(60));
-    const Octets frame = role == Role::Initiator ? reply(0) : request(0);
+    const Octets frame = role == framing::Role::Initiator ? reply(0) : request(0);
     for (size_t i = 0; i < 19; ++i) {
       end.now += std::chrono::seconds(3);
       end.receive(i, {frame.data() + i, 1});
@@ -522,7 +531,7 @@ TEST(Startup, TimeOut_MPA_7_1_2_14_MPA_7_1_2_16) {
     end.session->on_timer(deadline - base::Duration(1));
     EXPECT_TRUE(end.events.failures.empty());
     end.session->on_timer(deadline);
-    EXPECT_EQ(end.events.failures, std::vector{StartFailure::TimedOut});
+    EXPECT_EQ(end.events.failures, std::vector{framing::StartFailure::TimedOut});
     EXPECT_EQ(end.stream.closes, 1);
     end.session->on_timer(deadline + base::Duration(1));
     EXPECT_EQ(end.events.failures.size(), 1u);
@@ -535,17 +544,20 @@ TEST(Startup, TimeOut_MPA_7_1_2_14_MPA_7_1_2_16) {
 
 // MPA-8-01 MPA00-5.1-01: the stream ends in each phase; one failure, one ended().
 TEST(Startup, StreamEnds_MPA_8_01) {
-  MpaEnd idle(Role::Initiator, {});
+  MpaEnd idle(framing::Role::Initiator, {});
   idle.session->ended(StreamEnd::Refused, idle.now);
-  EXPECT_EQ(idle.events.failures, std::vector{StartFailure::Refused});
-  EXPECT_EQ(start_failure_of(StreamEnd::Unreachable, false), StartFailure::Unreachable);
-  EXPECT_EQ(start_failure_of(StreamEnd::TimedOut, false), StartFailure::Unanswered);
-  EXPECT_EQ(start_failure_of(StreamEnd::TimedOut, true), StartFailure::StreamEnded);
-  MpaEnd waiting(Role::Responder, {});
+  EXPECT_EQ(idle.events.failures, std::vector{framing::StartFailure::Refused});
+  EXPECT_EQ(framing::start_failure_of(StreamEnd::Unreachable, false),
+            framing::StartFailure::Unreachable);
+  EXPECT_EQ(framing::start_failure_of(StreamEnd::TimedOut, false),
+            framing::StartFailure::Unanswered);
+  EXPECT_EQ(framing::start_failure_of(StreamEnd::TimedOut, true),
+            framing::StartFailure::StreamEnded);
+  MpaEnd waiting(framing::Role::Responder, {});
   waiting.establish();
   waiting.receive(0, request(0));
   waiting.session->peer_finished(waiting.now);
-  EXPECT_EQ(waiting.events.failures, std::vector{StartFailure::StreamEnded});
+  EXPECT_EQ(waiting.events.failures, std::vector{framing::StartFailure::StreamEnded});
   waiting.session->accept({}, waiting.now);  // too late: ignored
   EXPECT_TRUE(waiting.pull_all().empty());
   waiting.session->ended(StreamEnd::PeerReset, waiting.now);
@@ -555,8 +567,8 @@ TEST(Startup, StreamEnds_MPA_8_01) {
 }
 
 TEST(Startup, EveryFailureHasAText_MPA_7_1_1_04) {
-  for (int i = 0; i <= static_cast<int>(StartFailure::RtrMissing); ++i) {
-    EXPECT_STRNE(to_string(static_cast<StartFailure>(i)), "unknown");
+  for (int i = 0; i <= static_cast<int>(framing::StartFailure::RtrMissing); ++i) {
+    EXPECT_STRNE(to_string(static_cast<framing::StartFailure>(i)), "unknown");
   }
 }
 

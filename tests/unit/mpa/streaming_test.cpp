@@ -63,9 +63,9 @@ TEST(Streaming, GoesOnAfterAReject_MPA_7_1_2_08_MPA_7_1_2_04_MPA_7_1_5_01) {
   for (size_t cut = 1; cut < all.size(); ++cut) {
     for (const bool swapped : {false, true}) {
       Streamer next;
-      MpaEnd a(Role::Initiator, {});
-      a.events.on_failure = [&](StartFailure why) {
-        EXPECT_EQ(why, StartFailure::RejectedByPeer);
+      MpaEnd a(framing::Role::Initiator, {});
+      a.events.on_failure = [&](framing::StartFailure why) {
+        EXPECT_EQ(why, framing::StartFailure::RejectedByPeer);
         ASSERT_TRUE(a.session->left());
         a.session->hand_over(next, a.now);
       };
@@ -97,8 +97,8 @@ TEST(Streaming, GoesOnAfterAReject_MPA_7_1_2_08_MPA_7_1_2_04_MPA_7_1_5_01) {
 // MPA-7.1.2-04: the responder's side: the Reply leaves whole, and may still be retransmitted.
 TEST(Streaming, TheResponderStreamsOn_MPA_7_1_2_04_MPA_7_1_2_11) {
   Streamer next;
-  MpaEnd b(Role::Responder, {});
-  b.events.on_failure = [&](StartFailure) { b.session->hand_over(next, b.now); };
+  MpaEnd b(framing::Role::Responder, {});
+  b.events.on_failure = [&](framing::StartFailure) { b.session->hand_over(next, b.now); };
   b.establish();
   b.receive(0, request_frame(0x40, 1, {1, 2}));
   b.session->reject(Octets{'n', 'o'}, b.now);
@@ -120,7 +120,7 @@ TEST(Streaming, TheResponderStreamsOn_MPA_7_1_2_04_MPA_7_1_2_11) {
 // peer closes before the Reply has left, or behind it.
 TEST(Streaming, APeerThatLeavesARejectIsTold_MPA_7_1_2_08) {
   for (const bool early : {false, true}) {
-    MpaEnd b(Role::Responder, {});
+    MpaEnd b(framing::Role::Responder, {});
     b.establish();
     b.receive(0, request_frame(0x40, 1));
     b.session->reject({}, b.now);
@@ -130,7 +130,7 @@ TEST(Streaming, APeerThatLeavesARejectIsTold_MPA_7_1_2_08) {
     EXPECT_EQ(b.events.peers_left, early ? 1 : 0);
     if (!early) b.session->peer_finished(b.now);
     EXPECT_EQ(b.events.peers_left, 1);
-    EXPECT_EQ(b.events.failures, std::vector{StartFailure::RejectedLocally});
+    EXPECT_EQ(b.events.failures, std::vector{framing::StartFailure::RejectedLocally});
     EXPECT_EQ(b.stream.closes, 0);
   }
 }
@@ -140,7 +140,7 @@ TEST(Streaming, ARejectMayClose_MPA_7_1_2_08) {
   Config config;
   config.reject_closes = true;
   EXPECT_FALSE(Config{}.reject_closes);
-  MpaEnd a(Role::Initiator, config), b(Role::Responder, config);
+  MpaEnd a(framing::Role::Initiator, config), b(framing::Role::Responder, config);
   a.establish();
   b.establish();
   b.receive(0, a.pull_all());
@@ -162,7 +162,7 @@ TEST(Streaming, DelayedStart_MPA_7_1_3_01_MPA_7_1_5_02_MPA_7_1_01_MPA_7_1_02) {
   for (const uint64_t hello : {0ull, 1ull, 7ull, 511ull, 512ull, 70'000ull}) {
     for (const size_t ack : {0u, 1u, 9u, 2000u}) {
       const Octets last = numbered_ulpdu(9, ack);
-      MpaEnd a(Role::Initiator, config), b(Role::Responder, config);
+      MpaEnd a(framing::Role::Initiator, config), b(framing::Role::Responder, config);
       // Streaming mode has carried `hello` octets to the responder, and its own 33 the other way.
       a.sent = b.complete = hello;
       b.sent = a.complete = 33;
@@ -211,7 +211,7 @@ TEST(Streaming, DelayedStart_MPA_7_1_3_01_MPA_7_1_5_02_MPA_7_1_01_MPA_7_1_02) {
 
 // MPA-7.1.5-01: an octet of streaming that the peer had not been allowed is no start frame.
 TEST(Streaming, LeftoverOctetsEndTheStart_MPA_7_1_5_01) {
-  MpaEnd b(Role::Responder, {});
+  MpaEnd b(framing::Role::Responder, {});
   b.complete = 5;
   b.committed[0] = 5;
   b.session->take_over(1460, 5, kText, b.now);
@@ -220,14 +220,14 @@ TEST(Streaming, LeftoverOctetsEndTheStart_MPA_7_1_5_01) {
   const Octets request = request_frame(0x40, 1);
   stray.insert(stray.end(), request.begin(), request.end());
   b.receive(5, stray);
-  EXPECT_EQ(b.events.failures, std::vector{StartFailure::BadKey});
+  EXPECT_EQ(b.events.failures, std::vector{framing::StartFailure::BadKey});
   EXPECT_EQ(b.stream.closes, 1);
   EXPECT_TRUE(b.user.placed.empty());
 }
 
 // The stream is gone with its end: what the user asks for later touches it no more.
 TEST(Streaming, NothingIsAskedOfAStreamThatHasEnded) {
-  MpaEnd end(Role::Initiator, {});
+  MpaEnd end(framing::Role::Initiator, {});
   end.establish();
   end.session->ended(StreamEnd::PeerReset, end.now);
   const int readies = end.stream.readies;
@@ -253,7 +253,7 @@ TEST(Streaming, HowMuchIsTakenOfTheStream) {
   const Octets behind(30, 7);
   for (const bool next_user : {true, false}) {
     SmallStreamer next;
-    MpaEnd b(Role::Responder, {});
+    MpaEnd b(framing::Role::Responder, {});
     b.establish();
     const Octets request = request_frame(0x40, 1, {1, 2});
     const base::ByteView octets(request);

@@ -1,7 +1,7 @@
 // Over a transport that can drop nothing, what has no room stays with it: sure_room() and takes().
 #include <numeric>
 
-#include "mpa/hold_store.hpp"
+#include "framing/hold_store.hpp"
 #include "session_pair.hpp"
 
 namespace rnic::tuf {
@@ -27,7 +27,7 @@ class NoHoldSpace : public ::testing::Test {
     for (uint64_t at = 0;;) {
       const uint32_t n = other_.room_in({at, at + zero.size()}, true);
       if (n == 0) return;
-      other_.add({at, at + n}, base::ByteView(zero).first(n), true, mpa::kUnlocated);
+      other_.add({at, at + n}, base::ByteView(zero).first(n), true, framing::kUnlocated);
       at += n;
     }
   }
@@ -43,7 +43,7 @@ class NoHoldSpace : public ::testing::Test {
   }
 
   SessionPair p_;
-  mpa::HeldOctets other_;
+  framing::HeldOctets other_;
   std::vector<Octets> sent_;
   Octets framed_;
   uint64_t begin_ = 0;
@@ -54,13 +54,13 @@ class NoHoldSpace : public ::testing::Test {
 TEST_F(NoHoldSpace, WholePdusAreTaken) {
   use_up();
   EXPECT_EQ(p_.b.session->sure_room(), 0u);
-  const uint64_t held = mpa::held_octets(*p_.b.hold_store);
+  const uint64_t held = framing::held_octets(*p_.b.hold_store);
   uint32_t steps = 0;
   for (size_t have = 1; have <= framed_.size(); ++have) {
     const size_t before = p_.b.user.delivered.size();
     const uint32_t taken = offer(have);
     EXPECT_EQ(p_.b.user.delivered.size() - before, taken != 0 ? 1u : 0u) << have;
-    EXPECT_EQ(mpa::held_octets(*p_.b.hold_store), held) << have;
+    EXPECT_EQ(framing::held_octets(*p_.b.hold_store), held) << have;
     steps += taken != 0 ? 1 : 0;
   }
   EXPECT_EQ(steps, kUlpdus);

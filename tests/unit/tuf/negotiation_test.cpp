@@ -22,7 +22,7 @@ TEST(Negotiation, WhatTheFramesSay_TUF_4_04) {
   config.packing = false;
   config.marker_interval = 0x0abc;
   config.max_pdu = 0x1234;
-  SessionEnd a(mpa::Role::Initiator, config, 0x0102'0304'0506, Octets{9, 8, 7});
+  SessionEnd a(framing::Role::Initiator, config, 0x0102'0304'0506, Octets{9, 8, 7});
   a.establish();
   const Octets expected{'T', 'U', 'F',  ' ',  'R',  'e',  'q', ' ', 1, 0x00, 0x03, 0x03,
                         0,   0,   0x0a, 0xbc, 0x12, 0x34, 1,   2,   3, 4,    5,    6,
@@ -52,7 +52,7 @@ TEST(Negotiation, EveryCombination_TUF_4_03_TUF_2_02_TUF_4_01) {
     const bool to_a = (bit(0) && bit(5)) || bit(1);
     p.b.in.receive(0, p.a.pull_all());
     if (!to_a || !to_b) {
-      EXPECT_EQ(p.b.events.failures, std::vector{mpa::StartFailure::NoCommonMode}) << bits;
+      EXPECT_EQ(p.b.events.failures, std::vector{framing::StartFailure::NoCommonMode}) << bits;
       EXPECT_EQ(p.b.stream.closes, 1);
       EXPECT_EQ(p.b.counters.start_failures, 1u);
       continue;
@@ -112,7 +112,7 @@ TEST(Negotiation, AReceiverWithoutSegments_TUF_2_02_TUF_4_03) {
   blind.a.establish();
   blind.b.establish();
   blind.b.in.receive(0, blind.a.pull_all());
-  EXPECT_EQ(blind.b.events.failures, std::vector{mpa::StartFailure::NoCommonMode});
+  EXPECT_EQ(blind.b.events.failures, std::vector{framing::StartFailure::NoCommonMode});
 }
 
 // TUF-4-02: nothing framed leaves before the peer's frame that says its receive framing is on.
@@ -158,7 +158,7 @@ TEST(Negotiation, EarlyOctetsAreRefused_TUF_4_02) {
   request.insert(request.end(), 60, 0x55);
   p.b.in.receive(0, request);
   EXPECT_TRUE(p.b.events.requests.size() <= 1);
-  EXPECT_EQ(p.b.events.failures, std::vector{mpa::StartFailure::UnexpectedData});
+  EXPECT_EQ(p.b.events.failures, std::vector{framing::StartFailure::UnexpectedData});
   EXPECT_TRUE(p.b.user.placed.empty());
 }
 
@@ -175,7 +175,7 @@ TEST(Negotiation, AWrongChoiceIsRefused_TUF_4_03) {
       ASSERT_EQ(reply[octet], 1);
       reply[octet] = value;
       p.a.in.receive(0, reply);
-      EXPECT_EQ(p.a.events.failures, std::vector{mpa::StartFailure::NoCommonMode});
+      EXPECT_EQ(p.a.events.failures, std::vector{framing::StartFailure::NoCommonMode});
       EXPECT_FALSE(p.a.session->full_operation());
     }
   }
@@ -201,8 +201,8 @@ TEST(Negotiation, PackingNeedsBoth_TUF_5_05) {
 TEST(Negotiation, CutAnywhere) {
   for (size_t cut = 1; cut < 34; ++cut) {
     for (const bool swapped : {false, true}) {
-      SessionEnd a(mpa::Role::Initiator, {}, 1, Octets{1, 2});
-      SessionEnd b(mpa::Role::Responder, {}, 2);
+      SessionEnd a(framing::Role::Initiator, {}, 1, Octets{1, 2});
+      SessionEnd b(framing::Role::Responder, {}, 2);
       a.establish();
       b.establish();
       const auto feed = [&](SessionEnd& to, uint64_t at, const Octets& octets) {
@@ -232,29 +232,29 @@ TEST(Negotiation, Rejected) {
   p.b.in.receive(0, p.a.pull_all());
   p.b.session->reject(Octets{'n', 'o'}, p.b.in.now);
   p.a.in.receive(0, p.b.pull_all());
-  EXPECT_EQ(p.a.events.failures, std::vector{mpa::StartFailure::RejectedByPeer});
+  EXPECT_EQ(p.a.events.failures, std::vector{framing::StartFailure::RejectedByPeer});
   EXPECT_EQ(p.a.events.start_data, (Octets{'n', 'o'}));
-  EXPECT_EQ(p.b.events.failures, std::vector{mpa::StartFailure::RejectedLocally});
+  EXPECT_EQ(p.b.events.failures, std::vector{framing::StartFailure::RejectedLocally});
   EXPECT_EQ(p.a.stream.closes, 1);
   EXPECT_EQ(p.b.stream.closes, 2);
 }
 
 TEST(Negotiation, TimeOutAndEnd) {
   for (const bool initiator : {true, false}) {
-    SessionEnd e(initiator ? mpa::Role::Initiator : mpa::Role::Responder, {}, 1);
+    SessionEnd e(initiator ? framing::Role::Initiator : framing::Role::Responder, {}, 1);
     e.establish();
     e.pull_all();
     EXPECT_EQ(e.session->next_deadline(), e.in.now + std::chrono::seconds(60));
     e.session->on_timer(e.in.now + std::chrono::seconds(59));
     EXPECT_TRUE(e.events.failures.empty());
     e.session->on_timer(e.in.now + std::chrono::seconds(60));
-    EXPECT_EQ(e.events.failures, std::vector{mpa::StartFailure::TimedOut});
+    EXPECT_EQ(e.events.failures, std::vector{framing::StartFailure::TimedOut});
     EXPECT_EQ(e.session->next_deadline(), base::kNever);
     e.session->ended(StreamEnd::Closed, e.in.now);
-    SessionEnd f(initiator ? mpa::Role::Initiator : mpa::Role::Responder, {}, 1);
+    SessionEnd f(initiator ? framing::Role::Initiator : framing::Role::Responder, {}, 1);
     f.establish();
     f.session->peer_finished(f.in.now);
-    EXPECT_EQ(f.events.failures, std::vector{mpa::StartFailure::StreamEnded});
+    EXPECT_EQ(f.events.failures, std::vector{framing::StartFailure::StreamEnded});
   }
 }
 
@@ -265,22 +265,22 @@ TEST(Negotiation, HostileFrames) {
   const Octets request = p.a.pull_all();
   for (size_t i = 0; i < 32; ++i) {
     for (int value = 0; value < 256; ++value) {
-      SessionEnd b(mpa::Role::Responder, {}, 2);
+      SessionEnd b(framing::Role::Responder, {}, 2);
       b.establish();
       Octets bad = request;
       bad[i] = static_cast<uint8_t>(value);
       b.in.receive(0, bad);
       if (i < 9 && bad != request) {
-        ASSERT_EQ(b.events.failures, std::vector{mpa::StartFailure::NotTuf}) << i;
+        ASSERT_EQ(b.events.failures, std::vector{framing::StartFailure::NotTuf}) << i;
       }
       ASSERT_LE(b.events.failures.size() + b.events.requests.size(), 1u);
     }
   }
   // MPA speaks to it.
-  SessionEnd b(mpa::Role::Responder, {}, 2);
+  SessionEnd b(framing::Role::Responder, {}, 2);
   b.establish();
   b.in.receive(0, Octets{'M'});
-  EXPECT_EQ(b.events.failures, std::vector{mpa::StartFailure::NotTuf});
+  EXPECT_EQ(b.events.failures, std::vector{framing::StartFailure::NotTuf});
 }
 
 // TUF-5-03: keys differ, no bit of them leans, and nothing but the secret tells the next one.
@@ -320,7 +320,7 @@ TEST(Negotiation, AUserThatWasTakenAwayHearsNothing) {
     p.b.in.receive(0, p.a.pull_all());
     if (taken) p.b.session->unbind();
     p.b.session->ended(StreamEnd::PeerReset, p.b.in.now);
-    EXPECT_EQ(p.b.events.failures, std::vector{mpa::StartFailure::StreamEnded});
+    EXPECT_EQ(p.b.events.failures, std::vector{framing::StartFailure::StreamEnded});
     EXPECT_EQ(p.b.user.ends.size(), taken ? 0u : 1u);
   }
 }
@@ -335,7 +335,7 @@ TEST(Negotiation, OctetsBeforeTheAnswerAreRefused_TUF_4_02) {
   p.b.in.receive(0, request);
   ASSERT_EQ(p.b.events.requests.size(), 1u);
   p.b.in.receive(request.size(), Octets(10, 0x55));
-  EXPECT_EQ(p.b.events.failures, std::vector{mpa::StartFailure::UnexpectedData});
+  EXPECT_EQ(p.b.events.failures, std::vector{framing::StartFailure::UnexpectedData});
   EXPECT_EQ(p.b.counters.discarded_octets, 0u);
   p.b.in.receive(request.size() + 10, Octets(7, 0x55));
   EXPECT_EQ(p.b.counters.discarded_octets, 7u);
@@ -346,10 +346,10 @@ TEST(Negotiation, OctetsBeforeTheAnswerAreRefused_TUF_4_02) {
 
 // A transport that asks first is told to take the frame, and no octet of what is behind it.
 TEST(Negotiation, OnlyTheFrameIsTakenOfTheStream) {
-  SessionEnd a(mpa::Role::Initiator, {}, 1, Octets{1, 2, 3});
+  SessionEnd a(framing::Role::Initiator, {}, 1, Octets{1, 2, 3});
   a.establish();
   const Octets request = a.pull_all();
-  SessionEnd b(mpa::Role::Responder, {}, 2);
+  SessionEnd b(framing::Role::Responder, {}, 2);
   b.establish();
   const Octets more(100, 7);
   EXPECT_EQ(b.session->takes({0, 20}, base::ByteView(more).first(20)), 20u);
@@ -357,25 +357,25 @@ TEST(Negotiation, OnlyTheFrameIsTakenOfTheStream) {
   b.in.receive(0, base::ByteView(request).first(wire::kTufStartSize));
   EXPECT_EQ(b.session->takes({32, 132}, more), 3u);
   b.in.receive(wire::kTufStartSize, Octets{1, 2, 3, 4});
-  ASSERT_EQ(b.events.failures, std::vector{mpa::StartFailure::UnexpectedData});
+  ASSERT_EQ(b.events.failures, std::vector{framing::StartFailure::UnexpectedData});
   EXPECT_EQ(b.session->takes({36, 136}, more), 100u) << "nobody needs them";
 }
 
 /// An owner that finds no memory for the Request.
-struct Starved final : mpa::StartEvents {
-  void request_received(const mpa::StartOffer&, base::ByteView, base::Now) override {
+struct Starved final : framing::StartEvents {
+  void request_received(const framing::StartOffer&, base::ByteView, base::Now) override {
     throw std::bad_alloc();
   }
-  void started(const mpa::Negotiated&, base::ByteView, base::Now) override { ADD_FAILURE(); }
-  void start_failed(mpa::StartFailure why, base::ByteView, base::Now) override {
+  void started(const framing::Negotiated&, base::ByteView, base::Now) override { ADD_FAILURE(); }
+  void start_failed(framing::StartFailure why, base::ByteView, base::Now) override {
     failures.push_back(why);
   }
-  std::vector<mpa::StartFailure> failures;
+  std::vector<framing::StartFailure> failures;
 };
 
 /// A session by itself, with what SessionEnd cannot give it.
 struct Lone {
-  Lone(mpa::Role role, mpa::StartEvents& events, const mpa::StartWish& wish = {})
+  Lone(framing::Role role, framing::StartEvents& events, const framing::StartWish& wish = {})
       : session({}, role, 1, *hold, *pack, counters, events, {}, nullptr, wish) {
     session.attach(stream);
     session.bind(user);
@@ -387,7 +387,7 @@ struct Lone {
     session.ordered(at, {});
   }
 
-  mpa::HoldStorePtr hold = mpa::make_hold_store(64u << 10);
+  framing::HoldStorePtr hold = framing::make_hold_store(64u << 10);
   PackStorePtr pack = make_pack_store(64);
   Counters counters;
   test::FakeStream stream;
@@ -397,12 +397,12 @@ struct Lone {
 };
 
 TEST(Negotiation, ARequestThatFindsNoMemoryFails) {
-  SessionEnd a(mpa::Role::Initiator, {}, 1);
+  SessionEnd a(framing::Role::Initiator, {}, 1);
   a.establish();
   Starved events;
-  Lone b(mpa::Role::Responder, events);
+  Lone b(framing::Role::Responder, events);
   b.receive(a.pull_all());
-  EXPECT_EQ(events.failures, std::vector{mpa::StartFailure::OutOfMemory});
+  EXPECT_EQ(events.failures, std::vector{framing::StartFailure::OutOfMemory});
   EXPECT_EQ(b.counters.start_failures, 1u);
   EXPECT_EQ(b.stream.closes, 1);
   EXPECT_FALSE(b.session.full_operation());
@@ -413,12 +413,12 @@ TEST(Negotiation, ARequestThatFindsNoMemoryFails) {
 TEST(Negotiation, AReplyThatWantsTooManyReadsIsRefused) {
   for (const uint16_t ord : {4, 5}) {
     test::FakeStartEvents events;
-    Lone a(mpa::Role::Initiator, events, {.exchange_reads = true, .ird = 4, .ord = 4});
+    Lone a(framing::Role::Initiator, events, {.exchange_reads = true, .ird = 4, .ord = 4});
     Octets room(1460);
     llp::Frame frame(room.data(), 1460);
     const uint32_t length = a.session.pull(1460, 0, frame).length;
     room.resize(length);
-    SessionEnd b(mpa::Role::Responder, {}, 2);
+    SessionEnd b(framing::Role::Responder, {}, 2);
     b.establish();
     b.in.receive(0, room);
     b.session->accept({}, b.in.now, {.ird = 4, .ord = 4});
@@ -429,8 +429,8 @@ TEST(Negotiation, AReplyThatWantsTooManyReadsIsRefused) {
     start.ord = ord;
     wire::emit_tuf_start(wire::kTufReplyMagic, start, reply.data());
     a.receive(reply);
-    const std::vector<mpa::StartFailure> refused{mpa::StartFailure::InsufficientReads};
-    EXPECT_EQ(events.failures, ord == 4 ? std::vector<mpa::StartFailure>{} : refused);
+    const std::vector<framing::StartFailure> refused{framing::StartFailure::InsufficientReads};
+    EXPECT_EQ(events.failures, ord == 4 ? std::vector<framing::StartFailure>{} : refused);
     EXPECT_EQ(a.stream.closes, ord == 4 ? 0 : 1);
   }
 }

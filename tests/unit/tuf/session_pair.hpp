@@ -32,9 +32,9 @@ class SessionEnd {
     llp::Pulled pulled;
   };
 
-  SessionEnd(mpa::Role role, const Config& config, wire::TufKey key,
+  SessionEnd(framing::Role role, const Config& config, wire::TufKey key,
              base::ByteView private_data = {}, uint64_t hold = 512u << 10, uint32_t pack = 64)
-      : hold_store(mpa::make_hold_store(hold)),
+      : hold_store(framing::make_hold_store(hold)),
         pack_store(make_pack_store(pack)),
         session(std::make_unique<Session>(config, role, key, *hold_store, *pack_store, counters,
                                           events, private_data, &more)),
@@ -77,7 +77,7 @@ class SessionEnd {
     }
   }
 
-  mpa::HoldStorePtr hold_store;
+  framing::HoldStorePtr hold_store;
   PackStorePtr pack_store;
   Counters counters;
   test::FakeStartEvents events;
@@ -100,8 +100,8 @@ class SessionPair {
 
   explicit SessionPair(const Config& config_a = {}, const Config& config_b = {},
                        uint64_t hold = 512u << 10)
-      : a(mpa::Role::Initiator, config_a, kKeyA, {}, hold),
-        b(mpa::Role::Responder, config_b, kKeyB, {}, hold) {}
+      : a(framing::Role::Initiator, config_a, kKeyA, {}, hold),
+        b(framing::Role::Responder, config_b, kKeyB, {}, hold) {}
 
   /// The three frames of the start-up.
   void start(uint32_t emss = 1460) {

@@ -20,7 +20,7 @@ void expect_clean(const SessionPair& p, const std::vector<Octets>& sent, const s
   EXPECT_EQ(p.b.user.delivered, sent) << what;
   EXPECT_EQ(p.b.user.faults, 0) << what;
   EXPECT_TRUE(p.b.more.errors.empty()) << what;
-  EXPECT_EQ(mpa::held_octets(*p.b.hold_store), 0u) << what;
+  EXPECT_EQ(framing::held_octets(*p.b.hold_store), 0u) << what;
 }
 
 // TUF-5-01 TUF-5-05 TUF-5-06: on the wire, packed and not; TUF-5-02: one key for all of them.
@@ -229,7 +229,7 @@ TEST(Session, OnlyTheExactFrame_TUF_5_4_01_TUF_5_4_03_TUF_5_4_04) {
     ASSERT_EQ(q.b.more.errors.size(), 1u) << bit;
     EXPECT_TRUE(q.b.more.errors[0] == Error::BadKey || q.b.more.errors[0] == Error::BadLength);
     EXPECT_EQ(q.b.user.errors, std::vector{llp::FramingError::MarkerMismatch});
-    EXPECT_EQ(mpa::held_octets(*q.b.hold_store), 0u);
+    EXPECT_EQ(framing::held_octets(*q.b.hold_store), 0u);
   }
 }
 
@@ -358,7 +358,7 @@ TEST(Session, MarkersAgainstLengthsAgainstCuts_TUF_6_03_TUF_6_05) {
         if (!swapped) q.b.in.receive(q.first_octet + cut, view.subspan(cut));
         ASSERT_EQ(q.b.user.delivered, sent) << lead << " " << cut << " " << swapped;
         ASSERT_TRUE(q.b.more.errors.empty());
-        ASSERT_EQ(mpa::held_octets(*q.b.hold_store), 0u);
+        ASSERT_EQ(framing::held_octets(*q.b.hold_store), 0u);
       }
     }
   }
@@ -407,7 +407,7 @@ TEST(Session, ALengthThatReachesOverAPlacedPdu_TUF_6_02) {
       if (late != 0) p.b.in.receive(first, view.first(late));
       EXPECT_EQ(p.b.more.errors, std::vector{Error::BadLength}) << marks << late;
       EXPECT_TRUE(p.b.user.delivered.empty()) << marks << late;
-      EXPECT_EQ(mpa::held_octets(*p.b.hold_store), 0u);
+      EXPECT_EQ(framing::held_octets(*p.b.hold_store), 0u);
     }
   }
 }
@@ -430,7 +430,7 @@ TEST(Session, WhatALossCosts_TUF_6_08) {
       if (at / step == 3) continue;  // lost
       const size_t n = std::min(step, all.size() - at);
       p.b.in.receive(p.first_octet + at, base::ByteView(all).subspan(at, n));
-      most = std::max(most, mpa::held_octets(*p.b.hold_store));
+      most = std::max(most, framing::held_octets(*p.b.hold_store));
     }
     // What is cut at either side of the hole, and the segment in hand.
     EXPECT_LE(most, interval == 0 ? 0 : 1304u + interval + segment) << interval;
@@ -584,7 +584,7 @@ TEST(Session, Noise) {
     EXPECT_LE(p.b.user.delivered.size(), all.size() / 2);
     EXPECT_LE(p.b.more.errors.size(), 1u);
     p.b.session->ended(StreamEnd::PeerReset, p.b.in.now);
-    EXPECT_EQ(mpa::held_octets(*p.b.hold_store), 0u) << seed;
+    EXPECT_EQ(framing::held_octets(*p.b.hold_store), 0u) << seed;
   }
 }
 

@@ -1,10 +1,10 @@
-#include "mpa/early.hpp"
+#include "framing/placed_list.hpp"
 
-namespace rnic::mpa {
+namespace rnic::framing {
 
-PlacedFpdu& PlacedList::insert(const FpduSpan& span, bool early) {
+PlacedPdu& PlacedList::insert(const PduSpan& span, bool early) {
   const uint32_t i = pool_.take();
-  PlacedFpdu& entry = pool_[i];
+  PlacedPdu& entry = pool_[i];
   entry.begin = span.begin;
   entry.end = span.end;
   entry.ulpdu_length = span.ulpdu_length;
@@ -54,4 +54,4 @@ uint64_t PlacedList::first_begin_from(uint64_t offset) const {
   return i == kNone ? UINT64_MAX : pool_[i].begin;
 }
 
-}  // namespace rnic::mpa
+}  // namespace rnic::framing

@@ -6,7 +6,7 @@
 
 #include "base/zero_array.hpp"
 
-namespace rnic::mpa {
+namespace rnic::framing {
 
 inline constexpr uint32_t kNone = UINT32_MAX;
 
@@ -49,4 +49,4 @@ class Pool {
   uint32_t free_;          // those that came back, and those that were never taken
 };
 
-}  // namespace rnic::mpa
+}  // namespace rnic::framing

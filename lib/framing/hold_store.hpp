@@ -13,14 +13,15 @@
 
 #include "base/bytes.hpp"
 #include "base/zero_array.hpp"
+#include "framing/pdu_span.hpp"
+#include "framing/pool.hpp"
 #include "llp/llp.hpp"
-#include "mpa/markers.hpp"
-#include "mpa/pool.hpp"
+#include "wire/mpa.hpp"
 
-namespace rnic::mpa {
+namespace rnic::framing {
 
 /// A maximal FPDU: 65,542 octets and its markers, rounded up.
-inline constexpr uint32_t kFpduSizeMax = 66'112;
+inline constexpr uint32_t kPduSizeMax = 66'112;
 
 /// Where the next FPDU of a held range begins, when that is known.
 inline constexpr uint64_t kUnlocated = UINT64_MAX;         ///< not known (yet)
@@ -29,13 +30,13 @@ inline constexpr uint64_t kNotLocatable = UINT64_MAX - 1;  ///< only the order c
 /// One held range; part of a session's sorted list.
 struct HeldRange {
   base::Range range;
-  uint64_t next_fpdu = kUnlocated;  ///< start of the first FPDU in it that was not judged yet
+  uint64_t next_pdu = kUnlocated;  ///< start of the first FPDU in it that was not judged yet
   uint32_t prev = kNone;
   uint32_t next = kNone;
 };
 
 /// One FPDU that is placed and waits for its delivery; part of a session's sorted list.
-struct PlacedFpdu {
+struct PlacedPdu {
   uint64_t begin = 0;
   uint64_t end = 0;
   uint32_t ulpdu_length = 0;
@@ -60,14 +61,14 @@ struct LocatedSegment {
   llp::FramingError bad = llp::FramingError::None;  ///< of the FPDU at `next`
   bool droppable = false;  ///< the bad FPDU may be transmitted well the next time
   bool cut = false;        ///< the FPDU at `next` runs past the segment
-  std::array<FpduSpan, kLocatedMax> whole;
+  std::array<PduSpan, kLocatedMax> whole;
 };
 
 class HoldStore {
  public:
   static constexpr uint32_t kPageSize = 2048;
   /// Kept back for one FPDU at a delivery point: its pages, wherever it begins in one.
-  static constexpr uint32_t kReservePages = kFpduSizeMax / kPageSize + 2;
+  static constexpr uint32_t kReservePages = kPduSizeMax / kPageSize + 2;
   /// Descriptors that only octets at a delivery point may take.
   static constexpr uint32_t kReserveNodes = 256;
 
@@ -95,7 +96,7 @@ class HoldStore {
   }
 
   Pool<HeldRange>& ranges() { return ranges_; }
-  Pool<PlacedFpdu>& placed() { return placed_; }
+  Pool<PlacedPdu>& placed() { return placed_; }
 
   // Used only within one call into a session.
   LocatedSegment& segment() { return segment_; }
@@ -130,10 +131,10 @@ class HoldStore {
   base::ZeroArray<uint32_t> buckets_;  // links
   base::ZeroArray<uint8_t> memory_;
   Pool<HeldRange> ranges_;
-  Pool<PlacedFpdu> placed_;
+  Pool<PlacedPdu> placed_;
   LocatedSegment segment_;
   std::unique_ptr<uint8_t[]> scratch_;
-  std::array<base::ByteView, kFpduSizeMax / wire::kMpaMarkerInterval + 3> pieces_;
+  std::array<base::ByteView, kPduSizeMax / wire::kMpaMarkerInterval + 3> pieces_;
 };
 
 /// What one session holds.
@@ -154,11 +155,10 @@ class HeldOctets {
   [[nodiscard]] uint32_t sure_room() const;
   /// Copies octets that are not held yet; \return their (merged) range's node, kNone when there is
   /// no room.
-  uint32_t add(base::Range range, base::ByteView octets, bool at_delivery_point,
-               uint64_t next_fpdu);
+  uint32_t add(base::Range range, base::ByteView octets, bool at_delivery_point, uint64_t next_pdu);
   /// Forgets octets of one held range. The part before keeps the node, the part behind begins with
-  /// `next_fpdu`. \return the node of the part behind or kNone.
-  uint32_t erase(uint32_t node, base::Range range, uint64_t next_fpdu);
+  /// `next_pdu`. \return the node of the part behind or kNone.
+  uint32_t erase(uint32_t node, base::Range range, uint64_t next_pdu);
   void clear();
 
   /// The node whose range contains (`offset`), or kNone.
@@ -173,7 +173,7 @@ class HeldOctets {
   /// Copies held octets.
   void copy(base::Range range, uint8_t* dst) const;
   /// Held octets in one piece: in their page, or copied to the store's scratch (at most
-  /// kFpduSizeMax).
+  /// kPduSizeMax).
   [[nodiscard]] const uint8_t* contiguous(base::Range range) const;
 
   [[nodiscard]] uint64_t octets() const { return octets_; }
@@ -183,7 +183,7 @@ class HeldOctets {
 
  private:
   [[nodiscard]] uint32_t last_at_or_before(uint64_t offset) const;
-  uint32_t link(base::Range range, uint64_t next_fpdu, uint32_t after);
+  uint32_t link(base::Range range, uint64_t next_pdu, uint32_t after);
   void unlink(uint32_t index);
   bool write(base::Range range, const uint8_t* src, bool at_delivery_point);
   void release(base::Range range);
@@ -199,4 +199,4 @@ class HeldOctets {
   uint32_t count_ = 0;
 };
 
-}  // namespace rnic::mpa
+}  // namespace rnic::framing

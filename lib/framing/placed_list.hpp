@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "mpa/hold_store.hpp"
+#include "framing/hold_store.hpp"
 
-namespace rnic::mpa {
+namespace rnic::framing {
 
 /// One session's list; its nodes come from the store's pool. At most `limit` of them out of order;
 /// in order only those of one segment.
@@ -22,11 +22,11 @@ class PlacedList {
     return early_ < limit_ && pool_.free() > HoldStore::kReserveNodes;
   }
   /// A new entry in its place of the order; has_room() was asked. The caller fills the header.
-  PlacedFpdu& insert(const FpduSpan& span, bool early);
+  PlacedPdu& insert(const PduSpan& span, bool early);
   void pop_front();
   void clear();
 
-  [[nodiscard]] PlacedFpdu* front() { return head_ == kNone ? nullptr : &pool_[head_]; }
+  [[nodiscard]] PlacedPdu* front() { return head_ == kNone ? nullptr : &pool_[head_]; }
   /// An FPDU in the list ends exactly here.
   [[nodiscard]] bool ends_at(uint64_t offset) const;
   /// Start of the first FPDU in the list that begins at or behind `offset`; UINT64_MAX when none
@@ -36,7 +36,7 @@ class PlacedList {
  private:
   [[nodiscard]] uint32_t last_before(uint64_t offset) const;
 
-  Pool<PlacedFpdu>& pool_;
+  Pool<PlacedPdu>& pool_;
   uint32_t head_ = kNone;
   uint32_t tail_ = kNone;
   mutable uint32_t hint_ = kNone;  // a live node near the last place looked at
@@ -44,4 +44,4 @@ class PlacedList {
   uint32_t limit_;
 };
 
-}  // namespace rnic::mpa
+}  // namespace rnic::framing

@@ -1,13 +1,13 @@
-#include "mpa/hold_store.hpp"
+#include "framing/hold_store.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "base/check.hpp"
-#include "mpa/mpa.hpp"
+#include "framing/framing.hpp"
 
-namespace rnic::mpa {
+namespace rnic::framing {
 namespace {
 
 constexpr uint64_t kPage = HoldStore::kPageSize;
@@ -37,8 +37,8 @@ void for_each_page(base::Range range, F&& f) {
 }
 
 /// What is known about the part behind counts where nothing is known about the part before.
-void inherit(HeldRange& left, uint64_t next_fpdu) {
-  if (left.next_fpdu >= kNotLocatable && next_fpdu != kUnlocated) left.next_fpdu = next_fpdu;
+void inherit(HeldRange& left, uint64_t next_pdu) {
+  if (left.next_pdu >= kNotLocatable && next_pdu != kUnlocated) left.next_pdu = next_pdu;
 }
 
 }  // namespace
@@ -58,14 +58,14 @@ HoldStore::HoldStore(uint64_t octets)
       memory_(pages_.size() * kPage),
       ranges_(general_pages_ + kReservePages + 4 * kReserveNodes),
       placed_(placed_for(octets)),
-      scratch_(std::make_unique<uint8_t[]>(kFpduSizeMax)) {}
+      scratch_(std::make_unique<uint8_t[]>(kPduSizeMax)) {}
 
 uint64_t HoldStore::octets_for(uint64_t octets) {
   const uint64_t pages = uint64_t{pages_for(octets)} + kReservePages;
-  return sizeof(HoldStore) + kFpduSizeMax + pages * (sizeof(Page) + kPage) +
+  return sizeof(HoldStore) + kPduSizeMax + pages * (sizeof(Page) + kPage) +
          std::bit_ceil(pages) * sizeof(uint32_t) +
          Pool<HeldRange>::octets_for(pages + 4 * kReserveNodes) +
-         Pool<PlacedFpdu>::octets_for(placed_for(octets));
+         Pool<PlacedPdu>::octets_for(placed_for(octets));
 }
 
 uint32_t HoldStore::bucket(uint32_t session, uint64_t window) const {
@@ -165,7 +165,7 @@ uint32_t HeldOctets::sure_room() const {
 }
 
 uint32_t HeldOctets::add(base::Range range, base::ByteView octets, bool at_delivery_point,
-                         uint64_t next_fpdu) {
+                         uint64_t next_pdu) {
   RNIC_CHECK(!range.empty() && octets.size() == range.size());
   if (store_.ranges().free() == 0) return kNone;
   const uint32_t before = last_at_or_before(range.begin);
@@ -179,20 +179,20 @@ uint32_t HeldOctets::add(base::Range range, base::ByteView octets, bool at_deliv
   if (before != kNone && node(before).range.end == range.begin) {
     HeldRange& left = node(before);
     left.range.end = range.end;
-    inherit(left, next_fpdu);
+    inherit(left, next_pdu);
   } else {
-    at = link(range, next_fpdu, before);
+    at = link(range, next_pdu, before);
   }
   if (after != kNone && node(after).range.begin == range.end) {
     HeldRange& merged = node(at);
     merged.range.end = node(after).range.end;
-    inherit(merged, node(after).next_fpdu);
+    inherit(merged, node(after).next_pdu);
     unlink(after);
   }
   return at;
 }
 
-uint32_t HeldOctets::erase(uint32_t index, base::Range range, uint64_t next_fpdu) {
+uint32_t HeldOctets::erase(uint32_t index, base::Range range, uint64_t next_pdu) {
   HeldRange& held = node(index);
   RNIC_CHECK(held.range.begin <= range.begin && range.end <= held.range.end);
   release(range);
@@ -200,15 +200,15 @@ uint32_t HeldOctets::erase(uint32_t index, base::Range range, uint64_t next_fpdu
   const bool keeps_front = held.range.begin < range.begin;
   if (keeps_front) {
     held.range.end = range.begin;
-    held.next_fpdu = kUnlocated;
-    return behind.empty() ? kNone : link(behind, next_fpdu, index);
+    held.next_pdu = kUnlocated;
+    return behind.empty() ? kNone : link(behind, next_pdu, index);
   }
   if (behind.empty()) {
     unlink(index);
     return kNone;
   }
   held.range = behind;
-  held.next_fpdu = next_fpdu;
+  held.next_pdu = next_pdu;
   return index;
 }
 
@@ -255,16 +255,16 @@ const uint8_t* HeldOctets::contiguous(base::Range range) const {
   if (range.begin / kPage == (range.end - 1) / kPage) {
     return store_.find(id_, range.begin / kPage) + range.begin % kPage;
   }
-  RNIC_CHECK(range.size() <= kFpduSizeMax);
+  RNIC_CHECK(range.size() <= kPduSizeMax);
   copy(range, store_.scratch());
   return store_.scratch();
 }
 
-uint32_t HeldOctets::link(base::Range range, uint64_t next_fpdu, uint32_t after) {
+uint32_t HeldOctets::link(base::Range range, uint64_t next_pdu, uint32_t after) {
   const uint32_t i = store_.ranges().take();
   RNIC_CHECK(i != kNone);
   const uint32_t behind = after == kNone ? head_ : node(after).next;
-  node(i) = {range, next_fpdu, after, behind};
+  node(i) = {range, next_pdu, after, behind};
   (after == kNone ? head_ : node(after).next) = i;
   (behind == kNone ? tail_ : node(behind).prev) = i;
   ++count_;
@@ -306,4 +306,4 @@ void HeldOctets::release(base::Range range) {
   octets_ -= range.size();
 }
 
-}  // namespace rnic::mpa
+}  // namespace rnic::framing

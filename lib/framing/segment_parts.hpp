@@ -6,7 +6,7 @@
 
 #include "base/bytes.hpp"
 
-namespace rnic::mpa {
+namespace rnic::framing {
 
 /// TCP asks about the parts in their order and commits none before all are accepted, so that the
 /// room that one finds is still free when the next is asked about.
@@ -38,4 +38,4 @@ class SegmentParts {
   uint64_t end_ = 0;    // of the last of them
 };
 
-}  // namespace rnic::mpa
+}  // namespace rnic::framing

@@ -1,0 +1,149 @@
+/// \file
+/// The start-up of a framing protocol as its owner sees it: what he wants of a connection, what the
+/// peer offers, what was agreed, why it failed; and the session that carries it out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.hpp"
+#include "base/time.hpp"
+#include "llp/llp.hpp"
+#include "rnic/connection.hpp"
+
+namespace rnic::framing {
+
+enum class Role : uint8_t { Initiator, Responder };
+
+/// What a ULP wants of one connection.
+struct StartWish {
+  std::optional<uint8_t> revision;  ///< initiator: instead of the configured one
+  bool exchange_reads = false;      ///< initiator: tell ird and ord (RFC 6581)
+  bool peer_to_peer = false;        ///< initiator: an explicit RTR (RFC 6581)
+  uint16_t ird = 0;                 ///< inbound Reads this side can take; kReadsByApplication
+  uint16_t ord = 0;                 ///< outbound Reads it would like; kReadsByApplication
+  uint16_t ord_required = 0;  ///< responder: outbound Reads without which it rejects the request
+};
+
+/// What the peer's start frame says.
+struct StartOffer {
+  uint8_t revision = 1;
+  bool markers = false;
+  bool crc = false;
+  bool enhanced = false;       ///< ird, ord and the rest were in it
+  bool reads_in_data = false;  ///< ird and ord stood in the private data of revision 1 (BUG-12)
+  bool peer_to_peer = false;
+  uint8_t rtr = 0;  ///< wire::kMpaRtr*
+  uint32_t ird = 0;
+  uint32_t ord = 0;
+
+  [[nodiscard]] bool has_reads() const { return enhanced || reads_in_data; }
+};
+
+/// What was agreed in the start-up.
+struct Negotiated : ConnectionFacts {
+  uint8_t rtr_kinds = 0;  ///< wire::kMpaRtr*; initiator: the one to send; responder: its Reply's
+};
+
+/// Keeps what the peer's frame says of its Read queues.
+void note_reads(const StartOffer& peer, ConnectionFacts& facts);
+
+/// Why a start-up failed.
+enum class StartFailure : uint8_t {
+  BadKey,
+  BothInitiators,
+  BadRevision,
+  BadLength,
+  MarkersRefused,
+  UnexpectedData,
+  TimedOut,
+  StreamEnded,
+  RejectedByPeer,
+  RejectedLocally,    ///< responder: the owner called reject(), and the Reply was handed to the
+                      ///< stream
+  NoReply,            ///< initiator: the peer closed instead of replying
+  ResetBeforeReply,   ///< initiator: the peer reset the connection instead of replying
+  NotEnhanced,        ///< initiator: the Reply to an enhanced Request is not enhanced
+  InsufficientReads,  ///< RFC 6581 s.9.1: Terminate 2/0/6, or a reject by the responder
+  NoMatchingRtr,      ///< RFC 6581 s.9.2: Terminate 2/0/7
+  LocalError,         ///< RFC 6581 s.9.3: Terminate 2/0/5
+  RtrMissing,         ///< responder: no RTR in time
+  NotTuf,             ///< the peer's start frame is not one of ULP framing (layer `tuf`)
+  NoCommonMode,       ///< ULP framing: no mode that both ends have
+  OutOfMemory,        ///< this side has no memory for a start frame
+  // Initiator: there was never a TCP connection.
+  Refused,
+  Unreachable,
+  Unanswered,
+};
+[[nodiscard]] const char* to_string(StartFailure failure);
+/// What a start-up fails of when its stream ends; `opened`: there was a TCP connection.
+[[nodiscard]] StartFailure start_failure_of(StreamEnd how, bool opened);
+
+/// Who owns the session's start-up (the device's connection management). Called on the worker.
+class StartEvents {
+ public:
+  virtual ~StartEvents() = default;
+  /// Responder: a valid Request came. Answer with Session::accept() or reject(), now or later.
+  virtual void request_received(const StartOffer& peer, base::ByteView private_data,
+                                base::Now now) = 0;
+  /// Full operation: initiator has the accepting Reply (with its private data); responder has sent
+  /// it.
+  virtual void started(const Negotiated& agreed, base::ByteView private_data, base::Now now) = 0;
+  /// No full operation. RejectedByPeer carries the Reply's private data. Exactly one of started()
+  /// and start_failed() is called for a session that was begun (both only with RtrMissing). The
+  /// session closes the stream, except
+  ///  * while Session::left(): MPA is left and TCP is open (RFC 5044 s.7.1.2): the owner closes it
+  ///    or calls Session::hand_over();
+  ///  * while Session::full_operation(): the endpoint is told the error behind this call, has to be
+  ///    ready to send a Terminate, and closes.
+  virtual void start_failed(StartFailure why, base::ByteView private_data, base::Now now) = 0;
+  /// Responder of a peer-to-peer connection: the RTR came (RFC 6581 s.9.2).
+  virtual void rtr_received(base::Now now) { static_cast<void>(now); }
+  /// While Session::left(), before hand_over(): the peer has closed its half. Told once, also when
+  /// it did so before MPA was left.
+  virtual void peer_left(base::Now now) { static_cast<void>(now); }
+  /// The very last call of all, after everything else of Session::ended(): the stream is gone and
+  /// the session will not be called by it again; the owner may destroy the session after this call
+  /// returned.
+  virtual void stream_ended(StreamEnd how, base::Now now) {
+    static_cast<void>(how);
+    static_cast<void>(now);
+  }
+};
+
+/// A framing protocol's session as a device sees it: between a Stream and a FramingUser, with a
+/// start-up that its owner answers. MPA's Session, and tuf's.
+class StartSession : public llp::StreamUser, public llp::Framing {
+ public:
+  /// The stream this session runs on; before established().
+  virtual void attach(llp::Stream& stream) = 0;
+  /// The DDP endpoint; before accept() / before the Reply (RFC 5044 s.7.1 rule: none is needed
+  /// earlier).
+  virtual void bind(llp::FramingUser& user) = 0;
+  /// Takes the endpoint away again: it will not be told of the end. Not in full operation.
+  virtual void unbind() = 0;
+
+  /// Responder: answer the Request. At most private_data_max() octets.
+  virtual void accept(base::ByteView private_data, base::Now now, const StartWish& wish = {}) = 0;
+  virtual void reject(base::ByteView private_data, base::Now now, const StartWish& wish = {}) = 0;
+  /// Responder: how much private data an answer may have; valid from request_received() on.
+  [[nodiscard]] virtual size_t private_data_max() const = 0;
+
+  /// The framing was left by a reject and TCP is open.
+  [[nodiscard]] virtual bool left() const = 0;
+
+  /// Start-up time-outs and the delay of the first FPDU; kNever when none is pending. The owner
+  /// calls on_timer() when it has come.
+  [[nodiscard]] virtual base::Now next_deadline() const = 0;
+  virtual void on_timer(base::Now now) = 0;
+
+  [[nodiscard]] virtual const Negotiated& negotiated() const = 0;
+  [[nodiscard]] virtual bool full_operation() const = 0;
+  /// Octets in hold space now: received, and not placed yet.
+  [[nodiscard]] virtual uint64_t held() const = 0;
+  /// Stream offset behind the octets of the peer that have come in order.
+  [[nodiscard]] virtual uint64_t arrived() const = 0;
+};
+
+}  // namespace rnic::framing
