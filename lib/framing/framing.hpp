@@ -19,7 +19,7 @@ struct HoldStoreDeleter {
   void operator()(HoldStore* store) const;
 };
 using HoldStorePtr = std::unique_ptr<HoldStore, HoldStoreDeleter>;
-/// \param octets total hold space; one maximal FPDU more is kept back for the delivery point.
+/// \param octets total hold space; one maximal PDU more is kept back for the delivery point.
 [[nodiscard]] HoldStorePtr make_hold_store(uint64_t octets);
 /// What such a store asks the machine for.
 [[nodiscard]] uint64_t hold_store_octets(uint64_t octets);

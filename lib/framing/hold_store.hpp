@@ -20,25 +20,26 @@
 
 namespace rnic::framing {
 
-/// A maximal FPDU: 65,542 octets and its markers, rounded up.
+/// A maximal PDU: an FPDU of 65,542 octets and its markers, rounded up.
 inline constexpr uint32_t kPduSizeMax = 66'112;
 
-/// Where the next FPDU of a held range begins, when that is known.
+/// Where the next PDU of a held range begins, when that is known.
 inline constexpr uint64_t kUnlocated = UINT64_MAX;         ///< not known (yet)
 inline constexpr uint64_t kNotLocatable = UINT64_MAX - 1;  ///< only the order can tell
 
 /// One held range; part of a session's sorted list.
 struct HeldRange {
   base::Range range;
-  uint64_t next_pdu = kUnlocated;  ///< start of the first FPDU in it that was not judged yet
+  uint64_t next_pdu = kUnlocated;  ///< start of the first PDU in it that was not judged yet
   uint32_t prev = kNone;
   uint32_t next = kNone;
 };
 
-/// One FPDU that is placed and waits for its delivery; part of a session's sorted list.
+/// One PDU that is placed and waits for its delivery; part of a session's sorted list.
 struct PlacedPdu {
   uint64_t begin = 0;
   uint64_t end = 0;
+  uint64_t unit_end = 0;
   uint32_t ulpdu_length = 0;
   uint32_t prev = kNone;
   uint32_t next = kNone;
@@ -47,7 +48,7 @@ struct PlacedPdu {
   std::array<uint8_t, llp::kUlpduHeaderMax> header;
 };
 
-/// How many whole FPDUs of one segment are handled straight from the segment; what lies behind is
+/// How many whole PDUs of one segment are handled straight from the segment; what lies behind is
 /// held.
 inline constexpr uint32_t kLocatedMax = 128;
 
@@ -55,19 +56,20 @@ inline constexpr uint32_t kLocatedMax = 128;
 struct LocatedSegment {
   const void* owner = nullptr;
   base::Range range;
-  uint64_t front_end = 0;      ///< octets before it: rest of an earlier FPDU, or not located
-  uint64_t next = kUnlocated;  ///< FPDU start behind the whole ones
+  uint64_t front_end = 0;      ///< octets before it: rest of an earlier PDU, or not located
+  uint64_t next = kUnlocated;  ///< begin of the PDU behind the whole ones; before the range: of the
+                               ///< one at the delivery point, which is bad
   uint32_t count = 0;
-  llp::FramingError bad = llp::FramingError::None;  ///< of the FPDU at `next`
-  bool droppable = false;  ///< the bad FPDU may be transmitted well the next time
-  bool cut = false;        ///< the FPDU at `next` runs past the segment
+  PduError bad = kNoError;  ///< of the PDU at `next`
+  bool droppable = false;   ///< the bad PDU may be transmitted well the next time
+  bool cut = false;         ///< the PDU at `next` runs past the segment
   std::array<PduSpan, kLocatedMax> whole;
 };
 
 class HoldStore {
  public:
   static constexpr uint32_t kPageSize = 2048;
-  /// Kept back for one FPDU at a delivery point: its pages, wherever it begins in one.
+  /// Kept back for one PDU at a delivery point: its pages, wherever it begins in one.
   static constexpr uint32_t kReservePages = kPduSizeMax / kPageSize + 2;
   /// Descriptors that only octets at a delivery point may take.
   static constexpr uint32_t kReserveNodes = 256;

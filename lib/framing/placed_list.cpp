@@ -7,6 +7,7 @@ PlacedPdu& PlacedList::insert(const PduSpan& span, bool early) {
   PlacedPdu& entry = pool_[i];
   entry.begin = span.begin;
   entry.end = span.end;
+  entry.unit_end = span.unit_end;
   entry.ulpdu_length = span.ulpdu_length;
   entry.early = early;
   entry.delivered = false;

@@ -1,5 +1,5 @@
 /// \file
-/// FPDUs that are placed and wait until the order reaches them: what their delivery needs, sorted.
+/// PDUs that are placed and wait until the order reaches them: what their delivery needs, sorted.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,9 @@ class PlacedList {
   void clear();
 
   [[nodiscard]] PlacedPdu* front() { return head_ == kNone ? nullptr : &pool_[head_]; }
-  /// An FPDU in the list ends exactly here.
+  /// A PDU in the list ends exactly here.
   [[nodiscard]] bool ends_at(uint64_t offset) const;
-  /// Start of the first FPDU in the list that begins at or behind `offset`; UINT64_MAX when none
+  /// Start of the first PDU in the list that begins at or behind `offset`; UINT64_MAX when none
   /// does.
   [[nodiscard]] uint64_t first_begin_from(uint64_t offset) const;
 

@@ -22,10 +22,12 @@ class SegmentParts {
     whole_ = whole;
     parts_ = 0;
   }
+  [[nodiscard]] bool contains(base::Range part) const {
+    return whole_.begin <= part.begin && part.end <= whole_.end;
+  }
   /// What room to ask for. \param in_order the part begins at the delivery point: it is the first
   [[nodiscard]] Room with(base::Range part, bool in_order) {
-    const bool inside = whole_.begin <= part.begin && part.end <= whole_.end;
-    if (in_order || !inside || part.begin < end_) parts_ = 0;
+    if (in_order || !contains(part) || part.begin < end_) parts_ = 0;
     if (parts_ == 0) first_ = part.begin;
     end_ = part.end;
     return {{first_, end_}, ++parts_};

@@ -3,7 +3,8 @@
 #pragma once
 
 #include "base/check.hpp"
-#include "mpa/fpdu_rx.hpp"
+#include "framing/receiver.hpp"
+#include "mpa/fpdu_locator.hpp"
 #include "mpa/mpa.hpp"
 #include "mpa/startup.hpp"
 
@@ -13,7 +14,7 @@ namespace rnic::mpa {
 inline constexpr llp::RecordTag kStartTag{~0ull, 0};
 inline constexpr llp::RecordTag kLastMessageTag{~0ull, 1};
 
-class Session::Impl final : public FirstFpduListener {
+class Session::Impl final : public framing::ReceiverOwner {
  public:
   Impl(const Config& config, framing::Role role, framing::HoldStore& hold, Counters& counters,
        framing::StartEvents& events, base::ByteView private_data, const framing::StartWish& wish)
@@ -25,7 +26,11 @@ class Session::Impl final : public FirstFpduListener {
         plan_(plan_request(config_, wish)),
         parser_(role, config_,
                 role == framing::Role::Initiator ? plan_.header.revision : config_.revision),
-        receiver_(config_, hold, counters, *this) {
+        locator_(config_, hold, counters),
+        receiver_(hold, {config_.hold_limit, config_.early_limit, config_.out_of_order},
+                  {counters.fpdus_in, counters.placed_in_order_octets, counters.placed_early_octets,
+                   counters.held_octets, counters.hold_refused, counters.discarded_octets},
+                  locator_, *this) {
     if (role == framing::Role::Responder) return;
     RNIC_CHECK(private_data.size() <= mpa::private_data_max(plan_));
     sender_.set(wire::kMpaRequestKey, plan_, private_data);
@@ -37,7 +42,7 @@ class Session::Impl final : public FirstFpduListener {
   }
   void bind(llp::FramingUser& user) {
     user_ = &user;
-    receiver_.bind(user);
+    receiver_.bind(&user);
   }
 
   void unbind() {
@@ -122,7 +127,7 @@ class Session::Impl final : public FirstFpduListener {
     if (stream_ != nullptr) stream_->abort();
   }
 
-  void first_fpdu() override {
+  void first_pdu() override {
     if (role_ != framing::Role::Responder) {
       if (delayed_) end_delay();  // whoever sends has a receiver
       unheard_ = false;
@@ -136,7 +141,11 @@ class Session::Impl final : public FirstFpduListener {
   }
   /// RFC 5044 s.7.1.2 rule 4: before an FPDU was validated not even a Terminate may leave.
   [[nodiscard]] bool may_send() const { return role_ == framing::Role::Initiator || may_send_; }
-  void error_told() override {
+  /// RFC 5044 s.8: after an error nothing more goes up; TCP stays open.
+  void broken(framing::PduError error, base::Now now) override {
+    const auto what = static_cast<llp::FramingError>(error);
+    ++(what == llp::FramingError::Crc ? counters_.crc_errors : counters_.marker_errors);
+    user_->framing_error(what, now);
     if (!may_send()) close();
   }
 
@@ -210,7 +219,8 @@ class Session::Impl final : public FirstFpduListener {
   StartFrameParser parser_;
   StartFrameSender sender_;
   StartFrameSender last_message_;
-  FpduReceiver receiver_;
+  FpduLocator locator_;
+  framing::Receiver receiver_;
 };
 
 }  // namespace rnic::mpa

@@ -167,7 +167,8 @@ void Session::Impl::enter_full_operation() {
   RNIC_CHECK(user_ != nullptr);  // RFC 5044 s.7.1: a DDP endpoint is bound before full operation
   state_ = StartState::Done;
   send_grid_ = MarkerGrid(agreed_.markers_send, sender_.end_offset());
-  receiver_.start(received_, agreed_);
+  locator_.start(received_, agreed_);
+  receiver_.start(received_);
   reported_mulpdu_ = mulpdu();
 }
 

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "base/check.hpp"
-#include "tuf/pdu_rx.hpp"
+#include "framing/receiver.hpp"
+#include "tuf/pdu_locator.hpp"
 #include "tuf/pdu_tx.hpp"
 #include "tuf/session.hpp"
 
@@ -29,7 +30,7 @@ enum class StartState : uint8_t {
   Failed,
 };
 
-class Session::Impl final : public PduSink {
+class Session::Impl final : public framing::ReceiverOwner {
  public:
   Impl(const Config& config, framing::Role role, wire::TufKey key, framing::HoldStore& hold,
        PackStore& pack, Counters& counters, framing::StartEvents& events,
@@ -43,7 +44,11 @@ class Session::Impl final : public PduSink {
         key_(key & wire::kTufKeyMask),
         wish_(wish),
         request_data_(private_data.begin(), private_data.end()),
-        receiver_(config_, hold, counters, *this) {
+        locator_(config_, hold, counters, more),
+        receiver_(hold, {config_.hold_limit, config_.early_limit, config_.out_of_order},
+                  {counters.pdus_in, counters.placed_in_order_octets, counters.placed_early_octets,
+                   counters.held_octets, counters.hold_refused, counters.discarded_octets},
+                  locator_, *this) {
     RNIC_CHECK(private_data.size() <= wire::kTufPrivateDataMax);
     wish_.peer_to_peer = false;  // Go is the RTR
   }
@@ -52,7 +57,10 @@ class Session::Impl final : public PduSink {
     stream_ = &stream;
     receiver_.attach(&stream);
   }
-  void bind(llp::FramingUser& user) { user_ = &user; }
+  void bind(llp::FramingUser& user) {
+    user_ = &user;
+    receiver_.bind(&user);
+  }
   void unbind() {
     RNIC_CHECK(state_ != StartState::Done);
     user_ = nullptr;
@@ -81,8 +89,11 @@ class Session::Impl final : public PduSink {
 
   // --- receiving: session.cpp ---
   void clipped(base::Range range) { receiver_.clipped(range); }
-  llp::InspectVerdict inspect(base::Range range, base::ByteView octets) {
-    return receiver_.inspect(range, octets);
+  llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) {
+    if (full_operation()) return receiver_.inspect(range, octets, now);
+    if (receiver_.can_keep(range)) return llp::InspectVerdict::Accept;
+    ++counters_.hold_refused;
+    return llp::InspectVerdict::NoRoom;
   }
   [[nodiscard]] uint32_t sure_room() const { return receiver_.sure_room(); }
   [[nodiscard]] uint32_t takes(base::Range range, base::ByteView octets);
@@ -108,20 +119,7 @@ class Session::Impl final : public PduSink {
     if (stream_ != nullptr) stream_->abort();
   }
 
-  // PduSink
-  llp::PlaceVerdict place_pdu(const llp::UlpduView& pdu, bool in_order, base::Now now) override {
-    return user_->place_ulpdu(pdu, in_order, now);
-  }
-  void deliver_pdu(base::ByteView header, uint32_t length, base::Now now) override {
-    user_->deliver_ulpdu(header, length, now);
-  }
-  void stream_broken(Error error, base::Now now) override {
-    if (more_ != nullptr) more_->stream_broken(error, now);
-    user_->framing_error(llp::FramingError::MarkerMismatch, now);
-  }
-  void middlebox_suspected(base::Now now) override {
-    if (more_ != nullptr) more_->middlebox_suspected(now);
-  }
+  void broken(framing::PduError error, base::Now now) override;
 
  private:
   [[nodiscard]] bool starting() const {
@@ -185,7 +183,8 @@ class Session::Impl final : public PduSink {
   std::vector<uint8_t> in_;  // the frame being received
   uint64_t received_ = 0;    // stream offset behind the start octets taken
   wire::TufStart own_;
-  PduReceiver receiver_;
+  PduLocator locator_;
+  framing::Receiver receiver_;
 };
 
 }  // namespace rnic::tuf

@@ -227,6 +227,20 @@ void Session::Impl::ordered(uint64_t offset, base::Now now) {
 
 // --- the end ---
 
+/// Nothing more goes up; TCP stays open.
+void Session::Impl::broken(framing::PduError error, base::Now now) {
+  const auto what = static_cast<Error>(error);
+  switch (what) {
+    case Error::BadKey: ++counters_.bad_key_errors; break;
+    case Error::BadLength: ++counters_.bad_length_errors; break;
+    case Error::BadMarker: ++counters_.bad_marker_errors; break;
+    case Error::PduTooLong: ++counters_.pdu_too_long_errors; break;
+    case Error::None: break;
+  }
+  if (more_ != nullptr) more_->stream_broken(what, now);
+  user_->framing_error(llp::FramingError::MarkerMismatch, now);
+}
+
 void Session::Impl::peer_finished(base::Now now) {
   now_ = now;
   if (state_ == StartState::SendReject) return;  // the answer is still on its way
@@ -285,8 +299,8 @@ bool Session::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t lengt
 uint32_t Session::cut(base::ByteView piece) const { return impl_->cut(piece); }
 void Session::released(const llp::RecordTag& tag, uint64_t) { impl_->released(tag); }
 void Session::clipped(base::Range range) { impl_->clipped(range); }
-llp::InspectVerdict Session::inspect(base::Range range, base::ByteView octets, base::Now) {
-  return impl_->inspect(range, octets);
+llp::InspectVerdict Session::inspect(base::Range range, base::ByteView octets, base::Now now) {
+  return impl_->inspect(range, octets, now);
 }
 uint32_t Session::sure_room() const { return impl_->sure_room(); }
 uint32_t Session::takes(base::Range range, base::ByteView octets) {

@@ -235,7 +235,8 @@ void Session::Impl::begin_framing(base::Now now) {
   if (agreed_.receive == FramedReceiveMode::Markers) {
     layout.grid = MarkerGrid(received_, agreed_.receive_interval);
   }
-  receiver_.start(received_, layout, prefixed_in ? kUlpduLengthSize : 0);
+  locator_.start(received_, layout, prefixed_in ? kUlpduLengthSize : 0);
+  receiver_.start(received_);
   reported_mulpdu_ = mulpdu();
   ++counters_.starts;
   user_->mulpdu_changed(reported_mulpdu_);

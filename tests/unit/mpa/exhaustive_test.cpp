@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "crc/crc.hpp"
-#include "mpa/fpdu_rx.hpp"
+#include "mpa/fpdu_locator.hpp"
 #include "mpa/fpdu_tx.hpp"
 #include "start_frames.hpp"
 

@@ -1,4 +1,4 @@
-#include "mpa/fpdu_rx.hpp"
+#include "mpa/fpdu_locator.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,8 @@
 
 #include <optional>
 
-#include "mpa/fpdu_rx.hpp"
+#include "framing/receiver.hpp"
+#include "mpa/fpdu_locator.hpp"
 #include "start_frames.hpp"
 #include "support/mpa_fakes.hpp"
 
@@ -87,9 +88,8 @@ TEST(Locating, AHeldRestLocatesItsBeginning_MPA_6_03_MPA_6_04) {
   rx.expect_all();
 }
 
-struct NoListener final : FirstFpduListener {
-  void first_fpdu() override {}
-  void error_told() override {}
+struct NoListener final : framing::ReceiverOwner {
+  void broken(framing::PduError, base::Now) override { ADD_FAILURE(); }
 };
 
 // What stands behind a start frame in its segment is placed without being inspected. The receiver
@@ -101,17 +101,23 @@ TEST(Locating, NothingIsTakenOverFromAnEarlierConnection) {
   Counters counters;
   NoListener owner;
   test::FakeStream stream;
-  std::optional<FpduReceiver> receiver;
+  std::optional<framing::Receiver> receiver;
   for (const bool long_first : {false, true}) {
     const std::vector<Octets> sent{numbered_ulpdu(1, long_first ? 300 : 100),
                                    numbered_ulpdu(2, long_first ? 100 : 300)};
     SlowEncoder encoder(kStart, false);
     for (const Octets& ulpdu : sent) encoder.add(ulpdu);
     test::FakeFramingUser user;
-    receiver.emplace(config, *store, counters, owner);
+    FpduLocator locator(config, *store, counters);
+    locator.start(kStart, {});  // with CRCs
+    receiver.emplace(*store, framing::ReceiverLimits{.hold = 1000, .early = 10},
+                     framing::ReceiverCounters{counters.fpdus_in, counters.placed_in_order_octets,
+                                               counters.placed_early_octets, counters.held_octets,
+                                               counters.hold_refused, counters.discarded_octets},
+                     locator, owner);
     receiver->attach(&stream);
-    receiver->bind(user);
-    receiver->start(kStart, {});  // with CRCs
+    receiver->bind(&user);
+    receiver->start(kStart);
     const uint64_t end = kStart + encoder.stream.size();
     receiver->place({kStart, end}, encoder.stream, {});
     receiver->ordered(end, {});

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/prng.hpp"
-#include "mpa/fpdu_rx.hpp"
+#include "mpa/fpdu_locator.hpp"
 #include "start_frames.hpp"
 #include "support/mpa_fakes.hpp"
 

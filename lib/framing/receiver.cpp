@@ -1,0 +1,361 @@
+#include "framing/receiver.hpp"
+
+#include <algorithm>
+
+#include "base/sabotage.hpp"
+#include "base/trace.hpp"
+
+namespace rnic::framing {
+
+Receiver::Receiver(HoldStore& store, const ReceiverLimits& limits, const ReceiverCounters& counters,
+                   Locator& locator, ReceiverOwner& owner)
+    : Arrivals(store, limits.hold, limits.early),
+      store_(store),
+      locator_(locator),
+      owner_(owner),
+      counters_(counters),
+      out_of_order_(limits.out_of_order) {}
+
+void Receiver::attach(llp::Stream* stream) {
+  stream_ = stream;
+  can_drop_ = stream != nullptr && stream->traits().can_drop;
+}
+
+void Receiver::start(uint64_t offset) {
+  arrived_ = std::max(arrived_, offset);
+  ordered_ = place_next_ = deliver_next_ = offset;
+}
+
+void Receiver::discard() {
+  stopped_ = true;
+  placed_.clear();
+  held_.clear();
+  if (held_told_ != 0 && stream_ != nullptr) stream_->room_grew();
+  held_told_ = 0;
+}
+
+uint32_t Receiver::take_back(uint64_t offset, uint8_t* dst, uint32_t n) {
+  const uint32_t node = held_.containing(offset);
+  if (node == kNone) return 0;
+  const uint64_t end = std::min<uint64_t>(held_.node(node).range.end, offset + n);
+  held_.copy({offset, end}, dst);
+  held_.erase(node, {offset, end}, kUnlocated);
+  return static_cast<uint32_t>(end - offset);
+}
+
+void Receiver::locate(base::Range range, base::ByteView octets, LocatedSegment& out) {
+  out.owner = this;
+  out.range = range;
+  out.front_end = range.end;
+  out.next = kUnlocated;
+  out.count = 0;
+  out.bad = kNoError;
+  out.droppable = out.cut = false;
+  locator_.locate(arrivals(), octets, out);
+}
+
+// --- step 2: inspect ---
+
+llp::InspectVerdict Receiver::inspect(base::Range range, base::ByteView octets, base::Now now) {
+  if (stopped_) return llp::InspectVerdict::Accept;
+  LocatedSegment& segment = store_.segment();
+  locate(range, octets, segment);
+  if (!can_drop_) return llp::InspectVerdict::Accept;
+  const Refusal refusal = locator_.refuses(arrivals(), segment, octets);
+  if (refusal == Refusal::None && has_room(segment)) return llp::InspectVerdict::Accept;
+  segment.owner = nullptr;
+  if (refusal != Refusal::None) {
+    trace(refusal == Refusal::Wrong ? TraceKind::CrcDropped : TraceKind::Suspected, range, now);
+    return llp::InspectVerdict::Drop;
+  }
+  ++counters_.hold_refused;
+  parts_ = {};
+  return llp::InspectVerdict::NoRoom;
+}
+
+/// In order the front is given back before the rest is held. Out of order everything may have to be
+/// held: the user may say so, or the list of placed PDUs may be full.
+bool Receiver::has_room(const LocatedSegment& segment) {
+  const base::Range range = segment.range;
+  const SegmentParts::Room room = parts_.with(range, in_order(range));
+  if (!in_order(range)) return held_.has_room(room.range, false, room.parts);
+  if (segment.front_end == range.begin && segment.next == range.end) return true;
+  if (!held_.has_room({range.begin, segment.front_end}, true)) return false;
+  if (segment.next == kUnlocated || segment.bad != kNoError) return true;
+  return held_.has_room({segment.next, range.end}, true);
+}
+
+/// The rest of a started PDU, whole PDUs, and what there is room for of the one behind. The reserve
+/// is not for that one while the others can go on without it: so it comes back, and another session
+/// has its turn.
+uint32_t Receiver::takes(base::Range range, base::ByteView octets) {
+  const auto all = static_cast<uint32_t>(octets.size());
+  if (stopped_ || error_at_next_ != kNoError) return all;
+  LocatedSegment& segment = store_.segment();
+  locate(range, octets, segment);
+  const base::Range front{range.begin, segment.front_end};
+  const uint32_t front_room = held_.room_in(front, true);
+  if (front_room < front.size()) return front_room;
+  if (segment.next == kUnlocated || segment.bad != kNoError) return all;
+  const auto whole = static_cast<uint32_t>(segment.next - range.begin);
+  return whole + held_.room_in({segment.next, range.end}, whole == 0);
+}
+
+// --- step 3: place ---
+
+void Receiver::place(base::Range range, base::ByteView octets, base::Now now) {
+  const bool ordered_segment = in_order(range);
+  LocatedSegment& segment = store_.segment();
+  if (stopped_ || (error_at_next_ != kNoError && ordered_segment)) {
+    counters_.discarded_octets += range.size();
+  } else {
+    if (segment.owner != this || segment.range != range) locate(range, octets, segment);
+    segment.owner = nullptr;
+    locator_.arriving(arrivals(), range, octets, now);
+    if (ordered_segment) {
+      place_in_order(segment, octets, now);
+    } else {
+      place_early(segment, octets, now);
+    }
+  }
+  if (ordered_segment) arrived_ = range.end;
+}
+
+/// The rest of the PDU at the delivery point. False: nothing behind it can be looked at.
+bool Receiver::place_front(const LocatedSegment& segment, base::ByteView octets, base::Now now) {
+  const base::Range range = segment.range;
+  if (segment.next < range.begin) {
+    error_at_next_ = segment.bad;
+    counters_.discarded_octets += range.size();
+    return false;
+  }
+  if (range.begin == segment.front_end) return true;
+  hold({range.begin, segment.front_end}, octets.first(segment.front_end - range.begin), true,
+       kUnlocated, now);
+  if (stopped_ || segment.next == kUnlocated) return false;
+  if (place_held_head(now) == Head::Placed) return true;
+  counters_.discarded_octets += range.end - segment.front_end;
+  return false;
+}
+
+void Receiver::place_in_order(const LocatedSegment& segment, base::ByteView octets, base::Now now) {
+  const base::Range range = segment.range;
+  const auto behind = [&](uint64_t from) { return octets.subspan(from - range.begin); };
+  if (!place_front(segment, octets, now)) return;
+  for (uint32_t i = 0; i < segment.count && !stopped_; ++i) {
+    const PduSpan& span = segment.whole[i];
+    bool limited = false;
+    if (!place_whole(span, octets.data() + (span.begin - range.begin), true, now, limited)) {
+      hold({span.begin, range.end}, behind(span.begin), true, span.begin, now);
+      return;
+    }
+    pass(span.end, span.unit_end);
+    counters_.placed_in_order_octets += span.size();
+  }
+  if (stopped_) return;
+  if (segment.count != 0) trace(TraceKind::InOrder, {segment.front_end, segment.next}, now);
+  if (segment.bad != kNoError) {
+    error_at_next_ = segment.bad;
+    counters_.discarded_octets += range.end - segment.next;
+  } else if (segment.next < range.end) {
+    hold({segment.next, range.end}, behind(segment.next), true, segment.next, now);
+  }
+}
+
+void Receiver::place_early(const LocatedSegment& segment, base::ByteView octets, base::Now now) {
+  const base::Range range = segment.range;
+  const auto keep_part = [&](uint64_t from, uint64_t to, uint64_t next_pdu) {
+    if (from >= to) return;
+    const uint32_t node =
+        hold({from, to}, octets.subspan(from - range.begin, to - from), false, next_pdu, now);
+    scan(node, now);
+  };
+  keep_part(range.begin, segment.front_end, kUnlocated);
+  for (uint32_t i = 0; i < segment.count && !stopped_; ++i) {
+    const PduSpan& span = segment.whole[i];
+    bool limited = false;
+    if (!place_whole(span, octets.data() + (span.begin - range.begin), false, now, limited)) {
+      keep_part(span.begin, range.end, limited ? kNotLocatable : span.end);
+      return;
+    }
+  }
+  if (stopped_ || segment.next == kUnlocated) return;
+  if (segment.next < range.end) {
+    keep_part(segment.next, range.end, segment.bad == kNoError ? segment.next : kNotLocatable);
+  } else {
+    continue_behind(range.end, now);
+  }
+}
+
+/// One proven PDU to the user. False: it must be held (the user says so; `limited`: the list is
+/// full).
+bool Receiver::place_whole(const PduSpan& span, const uint8_t* data, bool in_order, base::Now now,
+                           bool& limited) {
+  limited = !placed_.has_room(!in_order);
+  if (limited) return false;
+  const llp::UlpduView ulpdu = locator_.view(span, data);
+  const llp::PlaceVerdict verdict = user_->place_ulpdu(ulpdu, in_order, now);
+  if (stopped_) return true;
+  if (!in_order && verdict != llp::PlaceVerdict::Placed) return false;
+  locator_.placed(span, data);
+  PlacedPdu& entry = placed_.insert(span, !in_order);
+  [[maybe_unused]] const uint32_t kept =
+      ulpdu.copy_prefix(entry.header.data(), llp::kUlpduHeaderMax);
+  if (in_order) return true;
+  counters_.placed_early_octets += span.size();
+  trace(TraceKind::PlacedEarly, {span.begin, span.end}, now);
+  if (base::sabotaged(base::Defect::DeliverEarly)) {
+    entry.delivered = true;
+    user_->deliver_ulpdu({entry.header.data(), kept}, ulpdu.length, now);
+  }
+  return true;
+}
+
+uint32_t Receiver::hold(base::Range range, base::ByteView octets, bool in_order, uint64_t next_pdu,
+                        base::Now now) {
+  if (base::sabotaged(base::Defect::LostHold) && !held_.empty()) return kNone;
+  const uint32_t node = held_.add(range, octets, in_order, next_pdu);
+  if (node == kNone) {
+    // Only over a transport that cannot drop: inspect() found room otherwise.
+    ++counters_.hold_refused;
+    discard();
+    if (stream_ != nullptr) stream_->abort();
+    return kNone;
+  }
+  counters_.held_octets += range.size();
+  held_told_ = std::max(held_told_, held_.octets());
+  trace(TraceKind::Held, range, now);
+  return node;
+}
+
+/// Places what a held range out of order has whole, from its first located PDU on.
+void Receiver::scan(uint32_t node, base::Now now) {
+  if (!out_of_order_) return;
+  while (node != kNone && !stopped_) {
+    HeldRange& held = held_.node(node);
+    const base::Range range = held.range;
+    if (held.next_pdu == kUnlocated) held.next_pdu = locator_.first_in(arrivals(), range);
+    if (held.next_pdu >= kNotLocatable || held.next_pdu >= range.end) return;
+    PduSpan span;
+    PduError error = kNoError;
+    const Extent extent = locator_.extent(arrivals(), held.next_pdu, span, error);
+    if (extent == Extent::Unknown || (extent == Extent::Known && span.end > range.end)) return;
+    if (extent == Extent::Known && (!held_.can_split() || !placed_.has_room(true))) return;
+    const uint8_t* data =
+        extent == Extent::Bad ? nullptr : held_.contiguous({span.begin, span.end});
+    if (data == nullptr || locator_.verify(span, data) != kNoError) {
+      held.next_pdu = kNotLocatable;  // judged when the order reaches it
+      return;
+    }
+    bool limited = false;
+    if (!place_whole(span, data, false, now, limited)) {
+      held.next_pdu = span.end;
+    } else if (!stopped_) {
+      node = held_.erase(node, {span.begin, span.end}, span.end);
+    }
+  }
+}
+
+/// A proven PDU ends at `offset`: what is held behind it is located now.
+void Receiver::continue_behind(uint64_t offset, base::Now now) {
+  const uint32_t node = held_.beginning_at(offset);
+  if (node == kNone) return;
+  if (held_.node(node).next_pdu == kUnlocated) held_.node(node).next_pdu = offset;
+  scan(node, now);
+}
+
+// --- step 4: ordered ---
+
+void Receiver::ordered(uint64_t offset, base::Now now) {
+  const uint64_t from = ordered_;
+  arrived_ = std::max(arrived_, offset);
+  ordered_ = offset;
+  if (stopped_) return;
+  drain(offset, now);
+  if (stopped_) return;
+  if (held_.octets() < held_told_ && stream_ != nullptr) stream_->room_grew();
+  held_told_ = held_.octets();
+  trace(TraceKind::Delivered, {from, offset}, now);
+}
+
+void Receiver::drain(uint64_t offset, base::Now now) {
+  while (!stopped_) {
+    PlacedPdu* front = placed_.front();
+    if (front != nullptr && front->begin < deliver_next_) {
+      return raise(locator_.overlap(), now);  // MPA-8-04: the gap closed elsewhere
+    }
+    if (front != nullptr && front->begin == deliver_next_ && front->end <= offset) {
+      deliver(*front, now);
+      continue;
+    }
+    if (error_at_next_ != kNoError) return raise(error_at_next_, now);
+    if (place_next_ >= offset) return;
+    switch (place_held_head(now)) {
+      case Head::Placed: break;
+      case Head::Incomplete: return;
+      case Head::Bad: return raise(error_at_next_, now);
+    }
+  }
+}
+
+/// The PDU at the delivery point, from held octets.
+Receiver::Head Receiver::place_held_head(base::Now now) {
+  const uint32_t node = held_.containing(place_next_);
+  if (node == kNone) return Head::Incomplete;
+  PduSpan span;
+  switch (locator_.extent(arrivals(), place_next_, span, error_at_next_)) {
+    case Extent::Known: break;
+    case Extent::Unknown: return Head::Incomplete;
+    case Extent::Bad: return Head::Bad;
+  }
+  if (placed_.first_begin_from(place_next_) < span.end) {
+    error_at_next_ = locator_.overlap();  // it would reach over a proven PDU
+    return Head::Bad;
+  }
+  if (span.end > held_.node(node).range.end) return Head::Incomplete;
+  const uint8_t* data = held_.contiguous({span.begin, span.end});
+  error_at_next_ = locator_.verify(span, data);
+  if (error_at_next_ != kNoError) return Head::Bad;
+  bool limited = false;
+  if (!place_whole(span, data, true, now, limited)) return Head::Incomplete;
+  if (stopped_) return Head::Placed;
+  held_.erase(node, {span.begin, span.end}, span.end);
+  pass(span.end, span.unit_end);
+  return Head::Placed;
+}
+
+void Receiver::pass(uint64_t end, uint64_t unit_end) {
+  place_next_ = end;
+  locator_.passed(end, unit_end);
+}
+
+void Receiver::deliver(PlacedPdu& entry, base::Now now) {
+  deliver_next_ = entry.end;
+  if (place_next_ < entry.end) pass(entry.end, entry.unit_end);
+  ++counters_.pdus_in;
+  if (!first_seen_) {
+    first_seen_ = true;
+    owner_.first_pdu();
+  }
+  const base::ByteView header(entry.header.data(),
+                              std::min(entry.ulpdu_length, llp::kUlpduHeaderMax));
+  if (!stopped_ && !entry.delivered) user_->deliver_ulpdu(header, entry.ulpdu_length, now);
+  if (!stopped_ && entry.early && base::sabotaged(base::Defect::DuplicateDelivery)) {
+    user_->deliver_ulpdu(header, entry.ulpdu_length, now);
+  }
+  if (!stopped_) placed_.pop_front();
+}
+
+void Receiver::raise(PduError error, base::Now now) {
+  discard();
+  owner_.broken(error, now);
+}
+
+void Receiver::trace(TraceKind kind, base::Range range, base::Now now) {
+  if (stream_ == nullptr) return;
+  if (base::TraceSink* sink = stream_->trace()) [[unlikely]] {
+    sink->record(kind, range, now);
+  }
+}
+
+}  // namespace rnic::framing

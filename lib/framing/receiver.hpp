@@ -1,0 +1,131 @@
+/// \file
+/// The receiving half of a framing protocol: PDUs are handed up for placement when they arrive and
+/// for delivery in order, and what cannot be placed yet is held.
+#pragma once
+
+#include <cstdint>
+
+#include "framing/arrivals.hpp"
+#include "framing/hold_store.hpp"
+#include "framing/locator.hpp"
+#include "llp/llp.hpp"
+#include "rnic/trace.hpp"
+
+namespace rnic::framing {
+
+/// Where a receiver counts.
+struct ReceiverCounters {
+  uint64_t& pdus_in;
+  uint64_t& placed_in_order_octets;
+  uint64_t& placed_early_octets;
+  uint64_t& held_octets;
+  uint64_t& hold_refused;
+  uint64_t& discarded_octets;
+};
+
+struct ReceiverLimits {
+  uint32_t hold = 0;          ///< octets of held data
+  uint32_t early = 0;         ///< PDUs placed ahead of the order
+  bool out_of_order = false;  ///< place what is found in held octets ahead of the order
+};
+
+/// Told by the receiver, besides the FramingUser.
+class ReceiverOwner {
+ public:
+  virtual ~ReceiverOwner() = default;
+  /// The first PDU was proven and is about to be delivered.
+  virtual void first_pdu() {}
+  /// At the delivery point stands what is no PDU. Nothing more goes up; the stream stays open.
+  virtual void broken(PduError error, base::Now now) = 0;
+};
+
+/// The four steps of llp::StreamUser's receiving half: clipped, inspect, place, ordered.
+class Receiver final : private Arrivals {
+ public:
+  Receiver(HoldStore& store, const ReceiverLimits& limits, const ReceiverCounters& counters,
+           Locator& locator, ReceiverOwner& owner);
+
+  /// nullptr: the stream is gone.
+  void attach(llp::Stream* stream);
+  void bind(llp::FramingUser* user) { user_ = user; }
+  /// PDUs begin at `offset` of the stream.
+  void start(uint64_t offset);
+  /// Throws away what is held and all that comes.
+  void discard();
+
+  void clipped(base::Range range) { parts_.begin(range); }
+  [[nodiscard]] llp::InspectVerdict inspect(base::Range range, base::ByteView octets,
+                                            base::Now now);
+  // Over a transport that cannot drop: as llp::StreamUser's.
+  [[nodiscard]] uint32_t sure_room() const { return stopped_ ? UINT32_MAX : held_.sure_room(); }
+  [[nodiscard]] uint32_t takes(base::Range range, base::ByteView octets);
+  void place(base::Range range, base::ByteView octets, base::Now now);
+  void ordered(uint64_t offset, base::Now now);
+
+  // During the start-up: octets out of order are only kept.
+  void keep(base::Range range, base::ByteView octets, base::Now now) {
+    hold(range, octets, in_order(range), kUnlocated, now);
+  }
+  [[nodiscard]] bool can_keep(base::Range range) {
+    const SegmentParts::Room room = parts_.with(range, in_order(range));
+    return !can_drop_ || held_.has_room(room.range, in_order(range), room.parts);
+  }
+  /// Moves up to n held octets from `offset` on to dst. \return how many there were.
+  uint32_t take_back(uint64_t offset, uint8_t* dst, uint32_t n);
+  /// The lowest octets that are kept; empty: none are.
+  [[nodiscard]] base::Range first_kept() const {
+    return held_.empty() ? base::Range{} : held_.first();
+  }
+  void arrived(uint64_t offset) { arrived_ = std::max(arrived_, offset); }
+
+  using Arrivals::arrived;
+  using Arrivals::in_order;
+  [[nodiscard]] uint64_t held() const { return held_.octets(); }
+  /// Of these, in order: the PDU at the delivery point, still incomplete.
+  [[nodiscard]] uint64_t held_in_order() const {
+    return std::min(held_.octets(), ordered_ - std::min(place_next_, ordered_));
+  }
+  /// The order stands between two PDUs, and nothing is begun there.
+  [[nodiscard]] bool at_boundary() const {
+    return stopped_ || (place_next_ == ordered_ && locator_.at_unit_end(place_next_));
+  }
+
+ private:
+  enum class Head : uint8_t { Placed, Incomplete, Bad };
+
+  [[nodiscard]] const Arrivals& arrivals() const { return *this; }
+  void locate(base::Range range, base::ByteView octets, LocatedSegment& out);
+  [[nodiscard]] bool has_room(const LocatedSegment& segment);
+  void place_in_order(const LocatedSegment& segment, base::ByteView octets, base::Now now);
+  void place_early(const LocatedSegment& segment, base::ByteView octets, base::Now now);
+  [[nodiscard]] bool place_front(const LocatedSegment& segment, base::ByteView octets,
+                                 base::Now now);
+  bool place_whole(const PduSpan& span, const uint8_t* data, bool in_order, base::Now now,
+                   bool& limited);
+  uint32_t hold(base::Range range, base::ByteView octets, bool in_order, uint64_t next_pdu,
+                base::Now now);
+  void scan(uint32_t node, base::Now now);
+  void continue_behind(uint64_t offset, base::Now now);
+  Head place_held_head(base::Now now);
+  void pass(uint64_t end, uint64_t unit_end);
+  void deliver(PlacedPdu& entry, base::Now now);
+  void drain(uint64_t offset, base::Now now);
+  void raise(PduError error, base::Now now);
+  void trace(TraceKind kind, base::Range range, base::Now now);
+
+  HoldStore& store_;
+  Locator& locator_;
+  ReceiverOwner& owner_;
+  ReceiverCounters counters_;
+  llp::Stream* stream_ = nullptr;
+  llp::FramingUser* user_ = nullptr;
+
+  uint64_t held_told_ = 0;  // most that was held since the transport last looked
+  bool out_of_order_;
+  bool can_drop_ = false;  // the transport can
+  bool first_seen_ = false;
+  bool stopped_ = false;
+  PduError error_at_next_ = kNoError;  // of the PDU at place_next_
+};
+
+}  // namespace rnic::framing

@@ -1,0 +1,86 @@
+/// \file
+/// Silent drop (RFC 5044 s.8): an octet is committed when its FPDU's CRC has proven it, or when
+/// there is no way to prove it before (decision 9).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/bytes.hpp"
+#include "framing/locator.hpp"
+#include "mpa/counters.hpp"
+#include "mpa/fpdu_reader.hpp"
+#include "mpa/mpa.hpp"
+#include "mpa/suspicions.hpp"
+
+namespace rnic::mpa {
+
+/// One connection's. Of a located segment it tells whether the transport is to drop it, and counts
+/// that.
+class DropPolicy {
+ public:
+  DropPolicy(const Config& config, const FpduReader& reader, framing::HoldStore& store,
+             Counters& counters)
+      : config_(config), reader_(reader), store_(store), counters_(counters) {}
+
+  [[nodiscard]] framing::Refusal refuses(const framing::Arrivals& arrivals,
+                                         const framing::LocatedSegment& segment,
+                                         base::ByteView octets);
+  /// An FPDU was proven and placed.
+  void placed(const framing::PduSpan& span, const uint8_t* data) {
+    suspicions_.placed({span.begin, span.end}, data);
+  }
+  /// A cut FPDU was proven together with the segment that refuses() was asked about last.
+  [[nodiscard]] bool has_proven(const framing::PduSpan& span) const {
+    return proven_ == base::Range{span.begin, span.end};
+  }
+  /// Another segment is looked at.
+  void forget_proven() { proven_ = {framing::kUnlocated, framing::kUnlocated}; }
+
+ private:
+  struct DropCount {
+    uint64_t begin = UINT64_MAX;
+    uint32_t drops = 0;
+    uint32_t print = 0;  // of what was dropped last
+  };
+  enum class Judgement : uint8_t {
+    Sound,     // every octet was proven
+    Bad,       // an FPDU that begins in the segment has a wrong CRC
+    BadPiece,  // a wrong CRC, and what is held or where it begins may be to blame as well
+    Doubtful,  // nothing can prove it
+  };
+  /// FPDUs from one place of a segment on, each by its own length.
+  struct Walk {
+    uint64_t at = 0;  // how far it came
+    uint32_t good = 0;
+    uint32_t bad = 0;    // CRC wrong
+    bool tiles = false;  // the last one ends where the walk was to end
+  };
+  /// What a judgement is about.
+  struct Case {
+    const framing::Arrivals& arrivals;
+    const framing::LocatedSegment& segment;
+    base::Range range;
+    base::ByteView octets;
+  };
+
+  [[nodiscard]] Judgement judge(const Case& c);
+  [[nodiscard]] Judgement judge_front(const Case& c);
+  [[nodiscard]] Judgement judge_unlocated(const Case& c);
+  [[nodiscard]] Judgement judge_started(const Case& c, uint64_t begin);
+  [[nodiscard]] uint64_t started_before(const Case& c) const;
+  [[nodiscard]] bool may_begin(uint64_t offset) const;
+  [[nodiscard]] Walk walk(const Case& c, base::Range part) const;
+  [[nodiscard]] DropCount& drops_of(uint64_t begin, uint64_t ordered);
+  [[nodiscard]] framing::Refusal drop_bad(const Case& c, bool piece);
+
+  const Config& config_;
+  const FpduReader& reader_;
+  framing::HoldStore& store_;
+  Counters& counters_;
+  Suspicions suspicions_;
+  base::Range proven_{framing::kUnlocated, framing::kUnlocated};
+  std::array<DropCount, 8> drop_counts_{};
+};
+
+}  // namespace rnic::mpa

@@ -1,0 +1,149 @@
+#include "mpa/fpdu_locator.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/endian.hpp"
+
+namespace rnic::mpa {
+
+using llp::FramingError;
+
+/// Walks the FPDUs of a segment from the first known start, each by its own length, as long as they
+/// are valid (RFC 5044 s.6, methods 1 and 3).
+void FpduLocator::locate(const framing::Arrivals& arrivals, base::ByteView octets,
+                         framing::LocatedSegment& out) {
+  drop_policy_.forget_proven();
+  const base::Range range = out.range;
+  const MarkerGrid& grid = reader_.grid();
+  uint64_t at = 0;
+  if (!find_first(arrivals, out, octets, at)) return;
+  out.front_end = at;
+  while (at < range.end && out.count < framing::kLocatedMax) {
+    const uint64_t header = fpdu_header(grid, at);
+    out.cut = header + wire::kMpaLengthSize > range.end;
+    if (out.cut) break;
+    const uint8_t* data = octets.data() + (at - range.begin);
+    const framing::PduSpan span = fpdu_span(grid, at, base::load_be16(data + (header - at)));
+    if (span.end > range.end) {
+      out.cut = true;
+      // It cannot reach over an FPDU that was proven: its length is wrong.
+      if (arrivals.placed().first_begin_from(range.end) < span.end) {
+        out.bad = overlap();
+        out.droppable = true;
+      }
+      break;
+    }
+    const FramingError error = reader_.verify(span, data);
+    out.bad = static_cast<framing::PduError>(error);
+    out.droppable = error == FramingError::Crc;
+    if (error != FramingError::None) break;
+    out.whole[out.count++] = span;
+    at = span.end;
+  }
+  out.next = at;
+}
+
+/// The first FPDU start in the segment that is known for certain. False: none.
+bool FpduLocator::find_first(const framing::Arrivals& arrivals,
+                             const framing::LocatedSegment& segment, base::ByteView octets,
+                             uint64_t& first) const {
+  const base::Range range = segment.range;
+  if (arrivals.in_order(range)) {
+    first = range.begin;
+    if (arrivals.place_next() == range.begin) return true;
+    return end_of_started(arrivals, arrivals.place_next(), range, octets, first) &&
+           first >= range.begin && first <= range.end;
+  }
+  if (!config_.out_of_order) return false;
+  bool inside = false;
+  if (find_by_neighbour(arrivals, range, octets, first, inside)) return true;
+  if (inside || !reader_.grid().on()) return false;  // MPA-6-06: no marker, no place
+  first = find_by_marker(range, octets);
+  return first != framing::kUnlocated;
+}
+
+/// Method 3 across segments: a proven FPDU ends where this segment begins, or a located one reaches
+/// into it.
+bool FpduLocator::find_by_neighbour(const framing::Arrivals& arrivals, base::Range range,
+                                    base::ByteView octets, uint64_t& first, bool& inside) const {
+  if (arrivals.placed().ends_at(range.begin)) {
+    first = range.begin;
+    return true;
+  }
+  const uint32_t left = arrivals.held().ending_at(range.begin);
+  if (left == framing::kNone) return false;
+  const uint64_t started = arrivals.held().node(left).next_pdu;
+  if (started >= framing::kNotLocatable) return false;
+  first = range.begin;
+  if (started == range.begin) return true;
+  if (end_of_started(arrivals, started, range, octets, first) && first >= range.begin &&
+      first <= range.end) {
+    return true;
+  }
+  inside = true;
+  return false;
+}
+
+bool FpduLocator::end_of_started(const framing::Arrivals& arrivals, uint64_t begin,
+                                 base::Range range, base::ByteView octets, uint64_t& end) const {
+  framing::PduSpan span;
+  if (!reader_.find(arrivals.held(), begin, range, octets, span)) return false;
+  end = span.end;
+  return true;
+}
+
+/// Method 2. The first FPDU that begins in the range and that a marker in the range points to.
+uint64_t FpduLocator::find_by_marker(base::Range range, base::ByteView octets) const {
+  for (uint64_t marker = reader_.grid().next(range.begin);
+       marker + wire::kMpaMarkerSize <= range.end; marker += wire::kMpaMarkerInterval) {
+    const uint64_t begin = reader_.marker_target(marker, octets.data() + (marker - range.begin));
+    if (begin == framing::kUnlocated || begin >= range.begin) return begin;
+  }
+  return framing::kUnlocated;
+}
+
+/// Behind a proven FPDU, or by a marker.
+uint64_t FpduLocator::first_in(const framing::Arrivals& arrivals, base::Range held) const {
+  if (arrivals.placed().ends_at(held.begin)) return held.begin;
+  if (!reader_.grid().on()) return framing::kUnlocated;
+  for (uint64_t marker = reader_.grid().next(held.begin); marker + wire::kMpaMarkerSize <= held.end;
+       marker += wire::kMpaMarkerInterval) {
+    std::array<uint8_t, wire::kMpaMarkerSize> octets;
+    arrivals.held().copy({marker, marker + octets.size()}, octets.data());
+    const uint64_t begin = reader_.marker_target(marker, octets.data());
+    if (begin == framing::kUnlocated) return framing::kNotLocatable;
+    if (begin >= held.begin) return begin;
+  }
+  return framing::kUnlocated;
+}
+
+/// Every length can be one.
+framing::Extent FpduLocator::extent(const framing::Arrivals& arrivals, uint64_t at,
+                                    framing::PduSpan& span, framing::PduError& error) const {
+  static_cast<void>(error);
+  return reader_.find(arrivals.held(), at, span) ? framing::Extent::Known
+                                                 : framing::Extent::Unknown;
+}
+
+/// The ULPDU without its markers.
+llp::UlpduView FpduLocator::view(const framing::PduSpan& span, const uint8_t* data) {
+  const MarkerGrid& grid = reader_.grid();
+  base::ByteView* pieces = store_.pieces();
+  size_t count = 0;
+  uint64_t at = span.header + wire::kMpaLengthSize;
+  uint32_t left = span.ulpdu_length;
+  while (left != 0) {
+    uint32_t run = left;
+    if (grid.on()) {
+      if (grid.at(at)) at += wire::kMpaMarkerSize;
+      run = std::min<uint32_t>(left, grid.distance(at));
+    }
+    pieces[count++] = {data + (at - span.begin), run};
+    at += run;
+    left -= run;
+  }
+  return {{pieces, count}, span.ulpdu_length};
+}
+
+}  // namespace rnic::mpa

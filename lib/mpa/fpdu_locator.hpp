@@ -1,0 +1,68 @@
+/// \file
+/// Finds FPDUs in what arrives (RFC 5044 s.6): from the delivery point on, behind one that is
+/// proven or located, or by a marker.
+#pragma once
+
+#include <cstdint>
+
+#include "framing/locator.hpp"
+#include "mpa/drop_policy.hpp"
+#include "mpa/fpdu_reader.hpp"
+#include "mpa/mpa.hpp"
+
+namespace rnic::mpa {
+
+/// A PduError is an llp::FramingError here.
+class FpduLocator final : public framing::Locator {
+ public:
+  FpduLocator(const Config& config, framing::HoldStore& store, Counters& counters)
+      : config_(config), store_(store), drop_policy_(config, reader_, store, counters) {}
+
+  /// Full operation begins at `offset` of the stream.
+  void start(uint64_t offset, const framing::Negotiated& agreed) {
+    reader_ = FpduReader(MarkerGrid(agreed.markers_receive, offset), agreed.crc,
+                         config_.check_all_markers);
+  }
+
+  void locate(const framing::Arrivals& arrivals, base::ByteView octets,
+              framing::LocatedSegment& out) override;
+  [[nodiscard]] framing::Refusal refuses(const framing::Arrivals& arrivals,
+                                         const framing::LocatedSegment& segment,
+                                         base::ByteView octets) override {
+    return drop_policy_.refuses(arrivals, segment, octets);
+  }
+  [[nodiscard]] uint64_t first_in(const framing::Arrivals& arrivals,
+                                  base::Range held) const override;
+  [[nodiscard]] framing::Extent extent(const framing::Arrivals& arrivals, uint64_t at,
+                                       framing::PduSpan& span,
+                                       framing::PduError& error) const override;
+  [[nodiscard]] framing::PduError verify(const framing::PduSpan& span,
+                                         const uint8_t* data) const override {
+    if (drop_policy_.has_proven(span)) return framing::kNoError;
+    return static_cast<framing::PduError>(reader_.verify(span, data));
+  }
+  [[nodiscard]] llp::UlpduView view(const framing::PduSpan& span, const uint8_t* data) override;
+  void placed(const framing::PduSpan& span, const uint8_t* data) override {
+    drop_policy_.placed(span, data);
+  }
+  [[nodiscard]] framing::PduError overlap() const override {
+    return static_cast<framing::PduError>(llp::FramingError::MarkerMismatch);
+  }
+
+ private:
+  [[nodiscard]] bool find_first(const framing::Arrivals& arrivals,
+                                const framing::LocatedSegment& segment, base::ByteView octets,
+                                uint64_t& first) const;
+  [[nodiscard]] bool find_by_neighbour(const framing::Arrivals& arrivals, base::Range range,
+                                       base::ByteView octets, uint64_t& first, bool& inside) const;
+  [[nodiscard]] bool end_of_started(const framing::Arrivals& arrivals, uint64_t begin,
+                                    base::Range range, base::ByteView octets, uint64_t& end) const;
+  [[nodiscard]] uint64_t find_by_marker(base::Range range, base::ByteView octets) const;
+
+  const Config& config_;
+  framing::HoldStore& store_;
+  FpduReader reader_;
+  DropPolicy drop_policy_;
+};
+
+}  // namespace rnic::mpa

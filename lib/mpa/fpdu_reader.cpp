@@ -1,0 +1,67 @@
+#include "mpa/fpdu_reader.hpp"
+
+#include "base/endian.hpp"
+#include "base/sabotage.hpp"
+#include "crc/crc.hpp"
+
+namespace rnic::mpa {
+
+using llp::FramingError;
+
+namespace {
+
+constexpr uint64_t kFpduptrMax = 0xfffc;
+
+}  // namespace
+
+/// FPDUPTR is hostile: it is only subtracted, and what comes out must lie behind the MPA start and
+/// not where a marker stands.
+uint64_t FpduReader::marker_target(uint64_t marker, const uint8_t* octets) const {
+  const uint32_t fpduptr = wire::load_mpa_fpduptr(octets);
+  if (fpduptr == 0) return marker;
+  if (fpduptr >= marker - grid_.start() || grid_.at(marker - fpduptr)) return framing::kUnlocated;
+  const uint64_t header = marker - fpduptr;
+  const uint64_t before = header - wire::kMpaMarkerSize;
+  return grid_.at(before) ? before : header;
+}
+
+bool FpduReader::find(const framing::HeldOctets& held, uint64_t begin, base::Range range,
+                      base::ByteView octets, framing::PduSpan& span) const {
+  const uint64_t header = fpdu_header(grid_, begin);
+  uint32_t length = 0;
+  for (uint64_t at = header; at < header + wire::kMpaLengthSize; ++at) {
+    uint8_t octet = 0;
+    if (range.contains(at)) {
+      octet = octets[at - range.begin];
+    } else if (held.containing(at) != framing::kNone) {
+      octet = held.octet(at);
+    } else {
+      return false;
+    }
+    length = length << 8 | octet;
+  }
+  span = fpdu_span(grid_, begin, length);
+  return true;
+}
+
+/// CRC first (RFC 5044 s.4.4), then the markers inside (s.8, error 3).
+FramingError FpduReader::verify(const framing::PduSpan& span, const uint8_t* data) const {
+  if (crc_ && !base::sabotaged(base::Defect::PlaceBeforeCrc)) {
+    const size_t covered = span.size() - wire::kMpaCrcSize;
+    const uint32_t value = crc::finish(crc::update(crc::kInit, data, covered));
+    if (value != base::load_le32(data + covered)) return FramingError::Crc;
+  }
+  // RFC 5044 s.8 leaves it open. Without a CRC nothing else would contradict a wrong pointer.
+  if (!grid_.on() || !all_markers_) return FramingError::None;
+  for (uint64_t marker = grid_.next(span.begin); marker < span.end;
+       marker += wire::kMpaMarkerInterval) {
+    const uint64_t expected = marker < span.header ? 0 : marker - span.header;
+    if (expected > kFpduptrMax) break;  // a ULPDU over 64768 octets: FPDUPTR cannot say it
+    if (wire::load_mpa_fpduptr(data + (marker - span.begin)) != expected) {
+      return FramingError::MarkerMismatch;
+    }
+  }
+  return FramingError::None;
+}
+
+}  // namespace rnic::mpa

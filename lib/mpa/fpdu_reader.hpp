@@ -1,0 +1,47 @@
+/// \file
+/// One direction's FPDUs, read by their octets: where they end, and what proves them (RFC 5044
+/// s.4.4, s.6).
+#pragma once
+
+#include <cstdint>
+
+#include "base/bytes.hpp"
+#include "framing/hold_store.hpp"
+#include "framing/pdu_span.hpp"
+#include "llp/framing.hpp"
+#include "mpa/markers.hpp"
+
+namespace rnic::mpa {
+
+class FpduReader {
+ public:
+  FpduReader() = default;
+  /// \param all_markers look at each marker of an FPDU, not only at those that tell where one
+  ///        begins; without CRC all are looked at anyway
+  FpduReader(const MarkerGrid& grid, bool crc, bool all_markers)
+      : grid_(grid), crc_(crc), all_markers_(all_markers || !crc) {}
+
+  [[nodiscard]] const MarkerGrid& grid() const { return grid_; }
+  [[nodiscard]] bool crc() const { return crc_; }
+
+  /// The place of the FPDU that begins at `begin`, its length being held or in a segment. False:
+  /// it is not there.
+  [[nodiscard]] bool find(const framing::HeldOctets& held, uint64_t begin, base::Range range,
+                          base::ByteView octets, framing::PduSpan& span) const;
+  /// The same by held octets alone.
+  [[nodiscard]] bool find(const framing::HeldOctets& held, uint64_t begin,
+                          framing::PduSpan& span) const {
+    return find(held, begin, {}, {}, span);
+  }
+  /// First octet of the FPDU that a marker belongs to; kUnlocated: it points to none.
+  [[nodiscard]] uint64_t marker_target(uint64_t marker, const uint8_t* octets) const;
+  /// Of an FPDU whose octets lie at `data` in one piece.
+  [[nodiscard]] llp::FramingError verify(const framing::PduSpan& span, const uint8_t* data) const;
+
+ private:
+  MarkerGrid grid_;
+  bool crc_ = true;
+  bool all_markers_ = true;
+};
+
+}  // namespace rnic::mpa

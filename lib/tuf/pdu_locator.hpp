@@ -1,0 +1,74 @@
+/// \file
+/// Finds the PDUs of a framed stream in what arrives (s.5.4, s.6), under DDP.
+#pragma once
+
+#include <cstdint>
+
+#include "framing/locator.hpp"
+#include "tuf/alignment_watch.hpp"
+#include "tuf/parser.hpp"
+#include "tuf/session.hpp"
+
+namespace rnic::tuf {
+
+/// A PduError is a tuf::Error here.
+class PduLocator final : public framing::Locator {
+ public:
+  /// \param more may be nullptr
+  PduLocator(const Config& config, framing::HoldStore& store, Counters& counters,
+             SessionEvents* more)
+      : config_(config), store_(store), more_(more), watch_(config.middlebox_limit, counters) {}
+
+  /// Framing begins at `offset` of the stream. \param skip octets in front of each PDU that are not
+  /// handed up
+  void start(uint64_t offset, const ReceiveLayout& layout, uint32_t skip) {
+    layout_ = layout;
+    skip_ = skip;
+    frame_end_ = offset;
+  }
+
+  void arriving(const framing::Arrivals& arrivals, base::Range range, base::ByteView octets,
+                base::Now now) override;
+  void locate(const framing::Arrivals& arrivals, base::ByteView octets,
+              framing::LocatedSegment& out) override;
+  [[nodiscard]] uint64_t first_in(const framing::Arrivals& arrivals,
+                                  base::Range held) const override;
+  [[nodiscard]] framing::Extent extent(const framing::Arrivals& arrivals, uint64_t at,
+                                       framing::PduSpan& span,
+                                       framing::PduError& error) const override;
+  [[nodiscard]] framing::PduError verify(const framing::PduSpan& span,
+                                         const uint8_t* data) const override;
+  [[nodiscard]] llp::UlpduView view(const framing::PduSpan& span, const uint8_t* data) override;
+  void passed(uint64_t end, uint64_t unit_end) override {
+    static_cast<void>(end);
+    frame_end_ = unit_end;
+  }
+  [[nodiscard]] bool at_unit_end(uint64_t offset) const override {
+    return !aligned() || frame_end_ == offset;
+  }
+  [[nodiscard]] framing::PduError overlap() const override { return code(Error::BadLength); }
+
+ private:
+  [[nodiscard]] static framing::PduError code(Error error) {
+    return static_cast<framing::PduError>(error);
+  }
+  [[nodiscard]] bool aligned() const { return layout_.mode == FramedReceiveMode::Align; }
+  [[nodiscard]] framing::PduSpan span_of(const Unit& unit) const;
+  [[nodiscard]] bool locate_front(const framing::Arrivals& arrivals, base::ByteView octets,
+                                  framing::LocatedSegment& out, uint64_t& frame_end) const;
+  void locate_in_order(const framing::Arrivals& arrivals, base::ByteView octets,
+                       framing::LocatedSegment& out) const;
+  void locate_frame(const framing::Arrivals& arrivals, base::ByteView octets,
+                    framing::LocatedSegment& out) const;
+  [[nodiscard]] uint64_t next_boundary(const framing::Arrivals& arrivals, base::Range range) const;
+
+  const Config& config_;
+  framing::HoldStore& store_;
+  SessionEvents* more_;
+  AlignmentWatch watch_;
+  ReceiveLayout layout_;
+  uint32_t skip_ = 0;
+  uint64_t frame_end_ = 0;  // of the framing PDU at the delivery point, or where the next begins
+};
+
+}  // namespace rnic::tuf
