@@ -3,6 +3,7 @@
 /// it.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 
 #include "base/bytes.hpp"
@@ -27,50 +28,43 @@ enum class Extent : uint8_t {
   Bad,      ///< no PDU can begin so
 };
 
-class Locator {
+/// What a protocol leaves out of a Locator.
+class LocatorDefaults {
  public:
-  virtual ~Locator() = default;
-
   /// A segment or a new part of one is about to be placed.
-  virtual void arriving(const Arrivals& arrivals, base::Range range, base::ByteView octets,
-                        base::Now now) {
-    static_cast<void>(arrivals), static_cast<void>(range);
-    static_cast<void>(octets), static_cast<void>(now);
-  }
-  /// Finds PDUs in a segment and proves them. `out` says so far that none is known.
-  virtual void locate(const Arrivals& arrivals, base::ByteView octets, LocatedSegment& out) = 0;
-  /// Of a segment that was located, over a transport that can drop it.
-  [[nodiscard]] virtual Refusal refuses(const Arrivals& arrivals, const LocatedSegment& segment,
-                                        base::ByteView octets) {
-    static_cast<void>(arrivals), static_cast<void>(segment), static_cast<void>(octets);
+  void arriving(const Arrivals&, base::Range, base::ByteView, base::Now) {}
+  /// Whether the transport, which can, is to drop a segment that was located.
+  [[nodiscard]] Refusal refuses(const Arrivals&, const LocatedSegment&, base::ByteView) {
     return Refusal::None;
   }
-  /// Where the first PDU begins that begins in a held range which the order has not reached;
-  /// kUnlocated, kNotLocatable.
-  [[nodiscard]] virtual uint64_t first_in(const Arrivals& arrivals, base::Range held) const = 0;
-  /// The PDU that begins at `at`, by octets that are held. \param error set where it is Bad
-  [[nodiscard]] virtual Extent extent(const Arrivals& arrivals, uint64_t at, PduSpan& span,
-                                      PduError& error) const = 0;
-  /// Proves a PDU whose octets lie at `data` in one piece.
-  [[nodiscard]] virtual PduError verify(const PduSpan& span, const uint8_t* data) const = 0;
-  /// Its ULPDU. The pieces live in the hold store until the next view.
-  [[nodiscard]] virtual llp::UlpduView view(const PduSpan& span, const uint8_t* data) = 0;
-
   /// A proven PDU was handed up for placement.
-  virtual void placed(const PduSpan& span, const uint8_t* data) {
-    static_cast<void>(span), static_cast<void>(data);
-  }
+  void placed(const PduSpan&, const uint8_t*) {}
   /// The next PDU in order begins at `end`. \param unit_end of the PDU before it
-  virtual void passed(uint64_t end, uint64_t unit_end) {
-    static_cast<void>(end), static_cast<void>(unit_end);
-  }
+  void passed(uint64_t /*end*/, uint64_t /*unit_end*/) {}
   /// Nothing is begun at `offset`, where the next PDU in order begins.
-  [[nodiscard]] virtual bool at_unit_end(uint64_t offset) const {
-    static_cast<void>(offset);
-    return true;
-  }
-  /// Of a PDU that would reach over one that is proven.
-  [[nodiscard]] virtual PduError overlap() const = 0;
+  [[nodiscard]] bool at_unit_end(uint64_t) const { return true; }
+};
+
+/// A class template's parameter and not an interface: each PDU passes through most of these.
+///  * locate() finds PDUs in a segment and proves them; `out` says so far that none is known.
+///  * first_in() tells where the first PDU begins that begins in a held range which the order has
+///    not reached: an offset, kUnlocated or kNotLocatable.
+///  * extent() tells the place of the PDU that begins at an offset, by octets that are held; it
+///  sets
+///    `error` where that is Bad.
+///  * verify() proves a PDU whose octets lie in one piece.
+///  * view() gives its ULPDU; the pieces live in the hold store until the next view.
+///  * overlap() is the error of a PDU that would reach over one that is proven.
+template <typename T>
+concept Locator = std::derived_from<T, LocatorDefaults> &&
+    requires(T t, const T& c, const Arrivals& arrivals, base::Range range, base::ByteView octets,
+             LocatedSegment& out, PduSpan& span, PduError& error, const uint8_t* data) {
+  t.locate(arrivals, octets, out);
+  { c.first_in(arrivals, range) } -> std::same_as<uint64_t>;
+  { c.extent(arrivals, range.begin, span, error) } -> std::same_as<Extent>;
+  { c.verify(span, data) } -> std::same_as<PduError>;
+  { t.view(span, data) } -> std::same_as<llp::UlpduView>;
+  { c.overlap() } -> std::same_as<PduError>;
 };
 
 }  // namespace rnic::framing

@@ -39,11 +39,14 @@ class ReceiverOwner {
   virtual void broken(PduError error, base::Now now) = 0;
 };
 
-/// The four steps of llp::StreamUser's receiving half: clipped, inspect, place, ordered.
+/// The four steps of llp::StreamUser's receiving half: clipped, inspect, place, ordered. Its
+/// members are in receiver_steps.hpp, for the source that makes the receiver of a protocol's
+/// Locator.
+template <Locator L>
 class Receiver final : private Arrivals {
  public:
   Receiver(HoldStore& store, const ReceiverLimits& limits, const ReceiverCounters& counters,
-           Locator& locator, ReceiverOwner& owner);
+           L& locator, ReceiverOwner& owner);
 
   /// nullptr: the stream is gone.
   void attach(llp::Stream* stream);
@@ -114,7 +117,7 @@ class Receiver final : private Arrivals {
   void trace(TraceKind kind, base::Range range, base::Now now);
 
   HoldStore& store_;
-  Locator& locator_;
+  L& locator_;
   ReceiverOwner& owner_;
   ReceiverCounters counters_;
   llp::Stream* stream_ = nullptr;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/check.hpp"
-#include "framing/receiver.hpp"
 #include "mpa/fpdu_locator.hpp"
 #include "mpa/mpa.hpp"
 #include "mpa/startup.hpp"
@@ -220,7 +219,7 @@ class Session::Impl final : public framing::ReceiverOwner {
   StartFrameSender sender_;
   StartFrameSender last_message_;
   FpduLocator locator_;
-  framing::Receiver receiver_;
+  FpduReceiver receiver_;
 };
 
 }  // namespace rnic::mpa

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/endian.hpp"
+#include "framing/receiver_steps.hpp"
 
 namespace rnic::mpa {
 
@@ -147,3 +148,5 @@ llp::UlpduView FpduLocator::view(const framing::PduSpan& span, const uint8_t* da
 }
 
 }  // namespace rnic::mpa
+
+template class rnic::framing::Receiver<rnic::mpa::FpduLocator>;

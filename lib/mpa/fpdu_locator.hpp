@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "framing/locator.hpp"
+#include "framing/receiver.hpp"
 #include "mpa/drop_policy.hpp"
 #include "mpa/fpdu_reader.hpp"
 #include "mpa/mpa.hpp"
@@ -13,7 +13,7 @@
 namespace rnic::mpa {
 
 /// A PduError is an llp::FramingError here.
-class FpduLocator final : public framing::Locator {
+class FpduLocator final : public framing::LocatorDefaults {
  public:
   FpduLocator(const Config& config, framing::HoldStore& store, Counters& counters)
       : config_(config), store_(store), drop_policy_(config, reader_, store, counters) {}
@@ -25,27 +25,24 @@ class FpduLocator final : public framing::Locator {
   }
 
   void locate(const framing::Arrivals& arrivals, base::ByteView octets,
-              framing::LocatedSegment& out) override;
+              framing::LocatedSegment& out);
   [[nodiscard]] framing::Refusal refuses(const framing::Arrivals& arrivals,
                                          const framing::LocatedSegment& segment,
-                                         base::ByteView octets) override {
+                                         base::ByteView octets) {
     return drop_policy_.refuses(arrivals, segment, octets);
   }
-  [[nodiscard]] uint64_t first_in(const framing::Arrivals& arrivals,
-                                  base::Range held) const override;
+  [[nodiscard]] uint64_t first_in(const framing::Arrivals& arrivals, base::Range held) const;
   [[nodiscard]] framing::Extent extent(const framing::Arrivals& arrivals, uint64_t at,
-                                       framing::PduSpan& span,
-                                       framing::PduError& error) const override;
-  [[nodiscard]] framing::PduError verify(const framing::PduSpan& span,
-                                         const uint8_t* data) const override {
+                                       framing::PduSpan& span, framing::PduError& error) const;
+  [[nodiscard]] framing::PduError verify(const framing::PduSpan& span, const uint8_t* data) const {
     if (drop_policy_.has_proven(span)) return framing::kNoError;
     return static_cast<framing::PduError>(reader_.verify(span, data));
   }
-  [[nodiscard]] llp::UlpduView view(const framing::PduSpan& span, const uint8_t* data) override;
-  void placed(const framing::PduSpan& span, const uint8_t* data) override {
+  [[nodiscard]] llp::UlpduView view(const framing::PduSpan& span, const uint8_t* data);
+  void placed(const framing::PduSpan& span, const uint8_t* data) {
     drop_policy_.placed(span, data);
   }
-  [[nodiscard]] framing::PduError overlap() const override {
+  [[nodiscard]] framing::PduError overlap() const {
     return static_cast<framing::PduError>(llp::FramingError::MarkerMismatch);
   }
 
@@ -64,5 +61,7 @@ class FpduLocator final : public framing::Locator {
   FpduReader reader_;
   DropPolicy drop_policy_;
 };
+
+using FpduReceiver = framing::Receiver<FpduLocator>;
 
 }  // namespace rnic::mpa

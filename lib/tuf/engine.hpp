@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/check.hpp"
-#include "framing/receiver.hpp"
 #include "tuf/pdu_locator.hpp"
 #include "tuf/pdu_tx.hpp"
 #include "tuf/session.hpp"
@@ -184,7 +183,7 @@ class Session::Impl final : public framing::ReceiverOwner {
   uint64_t received_ = 0;    // stream offset behind the start octets taken
   wire::TufStart own_;
   PduLocator locator_;
-  framing::Receiver receiver_;
+  PduReceiver receiver_;
 };
 
 }  // namespace rnic::tuf

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/endian.hpp"
+#include "framing/receiver_steps.hpp"
 
 namespace rnic::tuf {
 namespace {
@@ -227,3 +228,5 @@ llp::UlpduView PduLocator::view(const framing::PduSpan& span, const uint8_t* dat
 }
 
 }  // namespace rnic::tuf
+
+template class rnic::framing::Receiver<rnic::tuf::PduLocator>;

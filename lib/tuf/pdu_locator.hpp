@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "framing/locator.hpp"
+#include "framing/receiver.hpp"
 #include "tuf/alignment_watch.hpp"
 #include "tuf/parser.hpp"
 #include "tuf/session.hpp"
@@ -12,7 +12,7 @@
 namespace rnic::tuf {
 
 /// A PduError is a tuf::Error here.
-class PduLocator final : public framing::Locator {
+class PduLocator final : public framing::LocatorDefaults {
  public:
   /// \param more may be nullptr
   PduLocator(const Config& config, framing::HoldStore& store, Counters& counters,
@@ -28,25 +28,22 @@ class PduLocator final : public framing::Locator {
   }
 
   void arriving(const framing::Arrivals& arrivals, base::Range range, base::ByteView octets,
-                base::Now now) override;
+                base::Now now);
   void locate(const framing::Arrivals& arrivals, base::ByteView octets,
-              framing::LocatedSegment& out) override;
-  [[nodiscard]] uint64_t first_in(const framing::Arrivals& arrivals,
-                                  base::Range held) const override;
+              framing::LocatedSegment& out);
+  [[nodiscard]] uint64_t first_in(const framing::Arrivals& arrivals, base::Range held) const;
   [[nodiscard]] framing::Extent extent(const framing::Arrivals& arrivals, uint64_t at,
-                                       framing::PduSpan& span,
-                                       framing::PduError& error) const override;
-  [[nodiscard]] framing::PduError verify(const framing::PduSpan& span,
-                                         const uint8_t* data) const override;
-  [[nodiscard]] llp::UlpduView view(const framing::PduSpan& span, const uint8_t* data) override;
-  void passed(uint64_t end, uint64_t unit_end) override {
+                                       framing::PduSpan& span, framing::PduError& error) const;
+  [[nodiscard]] framing::PduError verify(const framing::PduSpan& span, const uint8_t* data) const;
+  [[nodiscard]] llp::UlpduView view(const framing::PduSpan& span, const uint8_t* data);
+  void passed(uint64_t end, uint64_t unit_end) {
     static_cast<void>(end);
     frame_end_ = unit_end;
   }
-  [[nodiscard]] bool at_unit_end(uint64_t offset) const override {
+  [[nodiscard]] bool at_unit_end(uint64_t offset) const {
     return !aligned() || frame_end_ == offset;
   }
-  [[nodiscard]] framing::PduError overlap() const override { return code(Error::BadLength); }
+  [[nodiscard]] framing::PduError overlap() const { return code(Error::BadLength); }
 
  private:
   [[nodiscard]] static framing::PduError code(Error error) {
@@ -70,5 +67,7 @@ class PduLocator final : public framing::Locator {
   uint32_t skip_ = 0;
   uint64_t frame_end_ = 0;  // of the framing PDU at the delivery point, or where the next begins
 };
+
+using PduReceiver = framing::Receiver<PduLocator>;
 
 }  // namespace rnic::tuf

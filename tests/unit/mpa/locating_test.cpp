@@ -101,7 +101,7 @@ TEST(Locating, NothingIsTakenOverFromAnEarlierConnection) {
   Counters counters;
   NoListener owner;
   test::FakeStream stream;
-  std::optional<framing::Receiver> receiver;
+  std::optional<FpduReceiver> receiver;
   for (const bool long_first : {false, true}) {
     const std::vector<Octets> sent{numbered_ulpdu(1, long_first ? 300 : 100),
                                    numbered_ulpdu(2, long_first ? 100 : 300)};

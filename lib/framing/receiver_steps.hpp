@@ -1,14 +1,18 @@
-#include "framing/receiver.hpp"
+/// \file
+/// The members of framing::Receiver.
+#pragma once
 
 #include <algorithm>
 
 #include "base/sabotage.hpp"
 #include "base/trace.hpp"
+#include "framing/receiver.hpp"
 
 namespace rnic::framing {
 
-Receiver::Receiver(HoldStore& store, const ReceiverLimits& limits, const ReceiverCounters& counters,
-                   Locator& locator, ReceiverOwner& owner)
+template <Locator L>
+Receiver<L>::Receiver(HoldStore& store, const ReceiverLimits& limits,
+                      const ReceiverCounters& counters, L& locator, ReceiverOwner& owner)
     : Arrivals(store, limits.hold, limits.early),
       store_(store),
       locator_(locator),
@@ -16,17 +20,20 @@ Receiver::Receiver(HoldStore& store, const ReceiverLimits& limits, const Receive
       counters_(counters),
       out_of_order_(limits.out_of_order) {}
 
-void Receiver::attach(llp::Stream* stream) {
+template <Locator L>
+void Receiver<L>::attach(llp::Stream* stream) {
   stream_ = stream;
   can_drop_ = stream != nullptr && stream->traits().can_drop;
 }
 
-void Receiver::start(uint64_t offset) {
+template <Locator L>
+void Receiver<L>::start(uint64_t offset) {
   arrived_ = std::max(arrived_, offset);
   ordered_ = place_next_ = deliver_next_ = offset;
 }
 
-void Receiver::discard() {
+template <Locator L>
+void Receiver<L>::discard() {
   stopped_ = true;
   placed_.clear();
   held_.clear();
@@ -34,7 +41,8 @@ void Receiver::discard() {
   held_told_ = 0;
 }
 
-uint32_t Receiver::take_back(uint64_t offset, uint8_t* dst, uint32_t n) {
+template <Locator L>
+uint32_t Receiver<L>::take_back(uint64_t offset, uint8_t* dst, uint32_t n) {
   const uint32_t node = held_.containing(offset);
   if (node == kNone) return 0;
   const uint64_t end = std::min<uint64_t>(held_.node(node).range.end, offset + n);
@@ -43,7 +51,8 @@ uint32_t Receiver::take_back(uint64_t offset, uint8_t* dst, uint32_t n) {
   return static_cast<uint32_t>(end - offset);
 }
 
-void Receiver::locate(base::Range range, base::ByteView octets, LocatedSegment& out) {
+template <Locator L>
+void Receiver<L>::locate(base::Range range, base::ByteView octets, LocatedSegment& out) {
   out.owner = this;
   out.range = range;
   out.front_end = range.end;
@@ -56,7 +65,8 @@ void Receiver::locate(base::Range range, base::ByteView octets, LocatedSegment& 
 
 // --- step 2: inspect ---
 
-llp::InspectVerdict Receiver::inspect(base::Range range, base::ByteView octets, base::Now now) {
+template <Locator L>
+llp::InspectVerdict Receiver<L>::inspect(base::Range range, base::ByteView octets, base::Now now) {
   if (stopped_) return llp::InspectVerdict::Accept;
   LocatedSegment& segment = store_.segment();
   locate(range, octets, segment);
@@ -75,7 +85,8 @@ llp::InspectVerdict Receiver::inspect(base::Range range, base::ByteView octets, 
 
 /// In order the front is given back before the rest is held. Out of order everything may have to be
 /// held: the user may say so, or the list of placed PDUs may be full.
-bool Receiver::has_room(const LocatedSegment& segment) {
+template <Locator L>
+bool Receiver<L>::has_room(const LocatedSegment& segment) {
   const base::Range range = segment.range;
   const SegmentParts::Room room = parts_.with(range, in_order(range));
   if (!in_order(range)) return held_.has_room(room.range, false, room.parts);
@@ -88,7 +99,8 @@ bool Receiver::has_room(const LocatedSegment& segment) {
 /// The rest of a started PDU, whole PDUs, and what there is room for of the one behind. The reserve
 /// is not for that one while the others can go on without it: so it comes back, and another session
 /// has its turn.
-uint32_t Receiver::takes(base::Range range, base::ByteView octets) {
+template <Locator L>
+uint32_t Receiver<L>::takes(base::Range range, base::ByteView octets) {
   const auto all = static_cast<uint32_t>(octets.size());
   if (stopped_ || error_at_next_ != kNoError) return all;
   LocatedSegment& segment = store_.segment();
@@ -103,7 +115,8 @@ uint32_t Receiver::takes(base::Range range, base::ByteView octets) {
 
 // --- step 3: place ---
 
-void Receiver::place(base::Range range, base::ByteView octets, base::Now now) {
+template <Locator L>
+void Receiver<L>::place(base::Range range, base::ByteView octets, base::Now now) {
   const bool ordered_segment = in_order(range);
   LocatedSegment& segment = store_.segment();
   if (stopped_ || (error_at_next_ != kNoError && ordered_segment)) {
@@ -122,7 +135,8 @@ void Receiver::place(base::Range range, base::ByteView octets, base::Now now) {
 }
 
 /// The rest of the PDU at the delivery point. False: nothing behind it can be looked at.
-bool Receiver::place_front(const LocatedSegment& segment, base::ByteView octets, base::Now now) {
+template <Locator L>
+bool Receiver<L>::place_front(const LocatedSegment& segment, base::ByteView octets, base::Now now) {
   const base::Range range = segment.range;
   if (segment.next < range.begin) {
     error_at_next_ = segment.bad;
@@ -138,7 +152,9 @@ bool Receiver::place_front(const LocatedSegment& segment, base::ByteView octets,
   return false;
 }
 
-void Receiver::place_in_order(const LocatedSegment& segment, base::ByteView octets, base::Now now) {
+template <Locator L>
+void Receiver<L>::place_in_order(const LocatedSegment& segment, base::ByteView octets,
+                                 base::Now now) {
   const base::Range range = segment.range;
   const auto behind = [&](uint64_t from) { return octets.subspan(from - range.begin); };
   if (!place_front(segment, octets, now)) return;
@@ -162,7 +178,8 @@ void Receiver::place_in_order(const LocatedSegment& segment, base::ByteView octe
   }
 }
 
-void Receiver::place_early(const LocatedSegment& segment, base::ByteView octets, base::Now now) {
+template <Locator L>
+void Receiver<L>::place_early(const LocatedSegment& segment, base::ByteView octets, base::Now now) {
   const base::Range range = segment.range;
   const auto keep_part = [&](uint64_t from, uint64_t to, uint64_t next_pdu) {
     if (from >= to) return;
@@ -189,8 +206,9 @@ void Receiver::place_early(const LocatedSegment& segment, base::ByteView octets,
 
 /// One proven PDU to the user. False: it must be held (the user says so; `limited`: the list is
 /// full).
-bool Receiver::place_whole(const PduSpan& span, const uint8_t* data, bool in_order, base::Now now,
-                           bool& limited) {
+template <Locator L>
+bool Receiver<L>::place_whole(const PduSpan& span, const uint8_t* data, bool in_order,
+                              base::Now now, bool& limited) {
   limited = !placed_.has_room(!in_order);
   if (limited) return false;
   const llp::UlpduView ulpdu = locator_.view(span, data);
@@ -211,8 +229,9 @@ bool Receiver::place_whole(const PduSpan& span, const uint8_t* data, bool in_ord
   return true;
 }
 
-uint32_t Receiver::hold(base::Range range, base::ByteView octets, bool in_order, uint64_t next_pdu,
-                        base::Now now) {
+template <Locator L>
+uint32_t Receiver<L>::hold(base::Range range, base::ByteView octets, bool in_order,
+                           uint64_t next_pdu, base::Now now) {
   if (base::sabotaged(base::Defect::LostHold) && !held_.empty()) return kNone;
   const uint32_t node = held_.add(range, octets, in_order, next_pdu);
   if (node == kNone) {
@@ -229,7 +248,8 @@ uint32_t Receiver::hold(base::Range range, base::ByteView octets, bool in_order,
 }
 
 /// Places what a held range out of order has whole, from its first located PDU on.
-void Receiver::scan(uint32_t node, base::Now now) {
+template <Locator L>
+void Receiver<L>::scan(uint32_t node, base::Now now) {
   if (!out_of_order_) return;
   while (node != kNone && !stopped_) {
     HeldRange& held = held_.node(node);
@@ -257,7 +277,8 @@ void Receiver::scan(uint32_t node, base::Now now) {
 }
 
 /// A proven PDU ends at `offset`: what is held behind it is located now.
-void Receiver::continue_behind(uint64_t offset, base::Now now) {
+template <Locator L>
+void Receiver<L>::continue_behind(uint64_t offset, base::Now now) {
   const uint32_t node = held_.beginning_at(offset);
   if (node == kNone) return;
   if (held_.node(node).next_pdu == kUnlocated) held_.node(node).next_pdu = offset;
@@ -266,7 +287,8 @@ void Receiver::continue_behind(uint64_t offset, base::Now now) {
 
 // --- step 4: ordered ---
 
-void Receiver::ordered(uint64_t offset, base::Now now) {
+template <Locator L>
+void Receiver<L>::ordered(uint64_t offset, base::Now now) {
   const uint64_t from = ordered_;
   arrived_ = std::max(arrived_, offset);
   ordered_ = offset;
@@ -278,7 +300,8 @@ void Receiver::ordered(uint64_t offset, base::Now now) {
   trace(TraceKind::Delivered, {from, offset}, now);
 }
 
-void Receiver::drain(uint64_t offset, base::Now now) {
+template <Locator L>
+void Receiver<L>::drain(uint64_t offset, base::Now now) {
   while (!stopped_) {
     PlacedPdu* front = placed_.front();
     if (front != nullptr && front->begin < deliver_next_) {
@@ -299,7 +322,8 @@ void Receiver::drain(uint64_t offset, base::Now now) {
 }
 
 /// The PDU at the delivery point, from held octets.
-Receiver::Head Receiver::place_held_head(base::Now now) {
+template <Locator L>
+typename Receiver<L>::Head Receiver<L>::place_held_head(base::Now now) {
   const uint32_t node = held_.containing(place_next_);
   if (node == kNone) return Head::Incomplete;
   PduSpan span;
@@ -324,12 +348,14 @@ Receiver::Head Receiver::place_held_head(base::Now now) {
   return Head::Placed;
 }
 
-void Receiver::pass(uint64_t end, uint64_t unit_end) {
+template <Locator L>
+void Receiver<L>::pass(uint64_t end, uint64_t unit_end) {
   place_next_ = end;
   locator_.passed(end, unit_end);
 }
 
-void Receiver::deliver(PlacedPdu& entry, base::Now now) {
+template <Locator L>
+void Receiver<L>::deliver(PlacedPdu& entry, base::Now now) {
   deliver_next_ = entry.end;
   if (place_next_ < entry.end) pass(entry.end, entry.unit_end);
   ++counters_.pdus_in;
@@ -346,12 +372,14 @@ void Receiver::deliver(PlacedPdu& entry, base::Now now) {
   if (!stopped_) placed_.pop_front();
 }
 
-void Receiver::raise(PduError error, base::Now now) {
+template <Locator L>
+void Receiver<L>::raise(PduError error, base::Now now) {
   discard();
   owner_.broken(error, now);
 }
 
-void Receiver::trace(TraceKind kind, base::Range range, base::Now now) {
+template <Locator L>
+void Receiver<L>::trace(TraceKind kind, base::Range range, base::Now now) {
   if (stream_ == nullptr) return;
   if (base::TraceSink* sink = stream_->trace()) [[unlikely]] {
     sink->record(kind, range, now);
