@@ -20,7 +20,7 @@ ROOMS = (
                             f"{UNIT}/rdmap/unit_rdmap", *ABOVE)),
     Room("ddp", "lib/ddp", (f"{UNIT}/ddp/unit_ddp", f"{UNIT}/rdmap/unit_rdmap", *ABOVE)),
     Room("rdmap", "lib/rdmap", (f"{UNIT}/rdmap/unit_rdmap", *ABOVE)),
-    Room("framing", "lib/framing", (f"{UNIT}/mpa/mpa_test", f"{UNIT}/tuf/tuf_test", *ABOVE)),
+    Room("framing", "lib/framing", (f"{UNIT}/framing/unit_framing", f"{UNIT}/mpa/mpa_test", f"{UNIT}/tuf/tuf_test", *ABOVE)),
     Room("mpa", "lib/mpa", (f"{UNIT}/mpa/mpa_test", f"{UNIT}/tuf/tuf_test", *ABOVE)),
     Room("tcp", "lib/tcp", (f"{UNIT}/tcp/unit_tcp", *ABOVE)),
     Room("net", "lib/net", (f"{UNIT}/net/net_test", *ABOVE)),

@@ -1,0 +1,97 @@
+// Octets that are committed and cannot be placed yet: pages, ranges, the reserve.
+#include "framing/hold_store.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+
+#include "framing/framing.hpp"
+#include "support/mpa_fakes.hpp"
+
+namespace rnic::framing {
+namespace {
+
+using test::numbered_ulpdu;
+using test::Octets;
+
+TEST(HoldStore, PagesMergePiecesAndCountOctets) {
+  HoldStore store(64 * 2048);
+  HeldOctets held(store, 1u << 20);
+  const Octets data = numbered_ulpdu(1, 10000);
+  const auto part = [&](uint64_t from, uint64_t to) {
+    return base::ByteView(data).subspan(from, to - from);
+  };
+  held.add({3000, 5000}, part(3000, 5000), false, kUnlocated);
+  held.add({7000, 9000}, part(7000, 9000), false, 8000);
+  EXPECT_EQ(held.octets(), 4000u);
+  EXPECT_EQ(held.containing(6000), kNone);
+  const uint32_t node = held.add({5000, 7000}, part(5000, 7000), false, kUnlocated);
+  EXPECT_EQ(held.node(node).range, (base::Range{3000, 9000}));
+  EXPECT_EQ(held.node(node).next_pdu, 8000u);
+  const uint8_t* whole = held.contiguous({3000, 9000});
+  EXPECT_TRUE(std::equal(whole, whole + 6000, data.begin() + 3000));
+  const uint32_t behind = held.erase(node, {4000, 8000}, 8000);
+  EXPECT_EQ(held.node(node).range, (base::Range{3000, 4000}));
+  EXPECT_EQ(held.node(behind).range, (base::Range{8000, 9000}));
+  EXPECT_EQ(held.octet(8500), data[8500]);
+  EXPECT_EQ(store.octets(), 2000u);
+  held.clear();
+  EXPECT_EQ(store.octets(), 0u);
+  EXPECT_EQ(store.general_free(), 64u);
+}
+
+// One descriptor of a placed FPDU for 256 octets of hold space, within bounds, beside the reserve;
+// and what a store will ask for is told before.
+TEST(HoldStore, MemoryIsToldToTheOctet) {
+  for (const auto& [octets, placed] : {std::pair<uint64_t, uint32_t>{0, 4096},
+                                       {1u << 20, 4096},
+                                       {4u << 20, 16384},
+                                       {32u << 20, 65536}}) {
+    HoldStore store(octets);
+    EXPECT_EQ(store.placed().free(), placed + HoldStore::kReserveNodes);
+    const uint64_t pages = store.general_free() + HoldStore::kReservePages;
+    EXPECT_EQ(pages, octets / HoldStore::kPageSize + HoldStore::kReservePages);
+    constexpr uint64_t kPageEntry = 24;  // window, session, link, use, and whose it is
+    EXPECT_EQ(hold_store_octets(octets), sizeof(HoldStore) + kPduSizeMax +
+                                             pages * (kPageEntry + HoldStore::kPageSize) +
+                                             std::bit_ceil(pages) * sizeof(uint32_t) +
+                                             Pool<HeldRange>::octets_for(store.ranges().free()) +
+                                             Pool<PlacedPdu>::octets_for(store.placed().free()));
+  }
+}
+
+// A page is found by a hash and not by a search through all pages: with all the hold space of many
+// sessions in use this would take minutes otherwise.
+TEST(HoldStore, EachOfManyPagesIsFoundAtOnce) {
+  constexpr uint32_t kPages = 32768, kSessions = 16;
+  HoldStore store(uint64_t{kPages} * HoldStore::kPageSize);
+  std::vector<const uint8_t*> pages;
+  const auto session = [](uint32_t i) { return 1 + i % kSessions; };
+  for (uint32_t i = 0; i < kPages; ++i) {
+    pages.push_back(store.take(session(i), i / kSessions, true, false));
+    ASSERT_NE(pages.back(), nullptr);
+  }
+  EXPECT_EQ(store.take(1, kPages, true, false), nullptr);
+  uint32_t wrong = 0;
+  for (uint32_t round = 0; round < 32; ++round) {
+    for (uint32_t i = 0; i < kPages; ++i) {
+      if (store.find(session(i), i / kSessions) != pages[i]) ++wrong;
+    }
+  }
+  EXPECT_EQ(wrong, 0u);
+}
+
+TEST(HoldStore, ReserveIsLentToOneSession) {
+  HoldStore store(0);
+  HeldOctets first(store, 0), second(store, 0);
+  const Octets data(66'064, 1);
+  EXPECT_FALSE(first.has_room({100, 200}, false));
+  ASSERT_TRUE(first.has_room({2047, 2047 + data.size()}, true));
+  EXPECT_NE(first.add({2047, 2047 + data.size()}, data, true, 0), kNone);
+  EXPECT_FALSE(second.has_room({0, 10}, true));
+  first.clear();
+  EXPECT_TRUE(second.has_room({0, 10}, true));
+}
+
+}  // namespace
+}  // namespace rnic::framing
