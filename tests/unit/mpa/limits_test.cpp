@@ -80,6 +80,21 @@ TEST(HoldStore, MemoryIsToldToTheOctet) {
   }
 }
 
+// A store has room for every octet that it is made for, also where they begin a page of their own.
+TEST(HoldStore, TheLastOctetHasAPageToo) {
+  constexpr uint32_t kPage = HoldStore::kPageSize;
+  for (const uint32_t octets : {1u, kPage - 1, kPage, kPage + 1, 2 * kPage, 2 * kPage + 1}) {
+    HoldStore store(octets);
+    HeldOctets held(store, octets);
+    HeldOctets other(store, octets);
+    const Octets data(octets, 7);
+    ASSERT_TRUE(held.has_room({4 * kPage, 4 * kPage + octets}, false)) << octets;
+    EXPECT_NE(held.add({4 * kPage, 4 * kPage + octets}, data, false, kUnlocated), kNone);
+    EXPECT_EQ(store.octets(), octets);
+    EXPECT_FALSE(other.has_room({0, 1}, false)) << octets << ": and no page more than that";
+  }
+}
+
 // A page is found by a hash and not by a search through all pages: with all the hold space of many
 // sessions in use this would take minutes otherwise.
 TEST(HoldStore, EachOfManyPagesIsFoundAtOnce) {
@@ -380,6 +395,32 @@ TEST(Limits, WhatCannotBeDroppedAndNotHeldEndsTheStream) {
   // What still comes of it is counted, and goes nowhere.
   two.receive(kStart + 400, octets.subspan(400));
   EXPECT_EQ(two.counters.discarded_octets, stream.size() - 400);
+  EXPECT_TRUE(two.user.placed.empty());
+}
+
+// What is refused is counted as that, and once: with the rest of an FPDU that finds no room nothing
+// behind it in the segment is looked at.
+TEST(Limits, ARefusedRestIsNotCountedAsDiscarded) {
+  Config no_hold;
+  no_hold.hold_limit = 0;
+  const HoldStorePtr store = make_hold_store(HoldStore::kPageSize);
+  MpaEnd one(Role::Responder, no_hold, {}, 0, store.get());
+  MpaEnd two(Role::Responder, {}, {}, 0, store.get());
+  const Octets stream = stream_of(2, 3000, false);
+  const base::ByteView octets(stream);
+  for (MpaEnd* end : {&one, &two}) over_a_line(*end);
+  begin(one, no_hold);
+  begin(two, {});
+  // One page for everybody, which the second takes, and the reserve, which the first one has.
+  constexpr size_t kFirst = HoldStore::kPageSize - kStart;
+  ASSERT_TRUE(one.receive(kStart, octets.first(400)));
+  ASSERT_TRUE(two.receive(kStart, octets.first(kFirst)));
+  EXPECT_EQ(two.session->held(), kFirst);
+  two.receive(kStart + kFirst, octets.subspan(kFirst));
+  EXPECT_EQ(two.counters.hold_refused, 1u);
+  EXPECT_EQ(two.counters.discarded_octets, 0u);
+  EXPECT_EQ(two.stream.aborts, 1);
+  EXPECT_EQ(two.session->held(), 0u);
   EXPECT_TRUE(two.user.placed.empty());
 }
 

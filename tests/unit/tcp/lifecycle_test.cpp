@@ -151,6 +151,26 @@ TEST(Lifecycle, ASegmentForAnotherStackIsNotAnswered_TCP_MQ_01) {
   EXPECT_EQ(p.stack.counters().not_at_home, 1u);
 }
 
+// TCP-MQ-01: a local port that the user chose is served when the answers come to this stack, which
+// is asked with our end first; otherwise the connection could never be established.
+TEST(Lifecycle, AChosenPortMustBringTheAnswersHere_TCP_MQ_01) {
+  RawPeer p;
+  p.egress.home = [](const llp::Endpoint& local, const llp::Endpoint& remote) {
+    return local == llp::Endpoint{RawPeer::kUs, 5000} &&
+           remote == llp::Endpoint{RawPeer::kPeer, RawPeer::kPeerPort};
+  };
+  const auto refused =
+      p.stack.connect({RawPeer::kUs, 5001}, {RawPeer::kPeer, RawPeer::kPeerPort}, p.user, p.now);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, base::Errc::InvalidArgument);
+  const auto stream =
+      p.stack.connect({RawPeer::kUs, 5000}, {RawPeer::kPeer, RawPeer::kPeerPort}, p.user, p.now);
+  ASSERT_TRUE(stream.has_value());
+  p.stack.output(p.now);
+  EXPECT_EQ(p.next().flags, flag::kSyn);
+  EXPECT_TRUE(p.silent());
+}
+
 // TCP-9293-3.6-01, TCP-9293-3.6-02
 TEST(Lifecycle, HalfCloseKeepsReceiving_TCP_9293_3_6_02) {
   Pair p;
