@@ -125,6 +125,67 @@ TEST_F(RefusedMemory, AStartThatCannotGoOnIsGivenUpAndCounted) {
       << said;
 }
 
+// Whoever is given up is reset, and so asks no longer: a Request whose private data finds no room.
+TEST_F(RefusedMemory, WhoIsGivenUpIsReset) {
+  bool given_up = false;
+  for (int64_t n = 0; n < 40 && !given_up; ++n) {
+    QueuePair* qp = left().make_qp(4, 16);
+    const std::vector<uint8_t> data(200, 7);
+    ASSERT_TRUE(left().device->connect(*qp, right_end(), data, now_, {.revision = 1}).has_value());
+    const uint64_t before = left().device->tcp_counters().octets_out;
+    ASSERT_TRUE(run_until(
+        [&] { return left().device->tcp_counters().octets_out >= before + data.size(); }));
+    test::refuse_memory_after(n);
+    for (int turn = 0; turn < 20; ++turn) {
+      now_ += std::chrono::microseconds(10);
+      try {
+        right().device->poll(now_);
+      } catch (const std::bad_alloc&) {  // the turn ends, and the next goes on
+      }
+    }
+    test::refuse_no_more();
+    given_up = right().device->device_counters().starved_connections != 0;
+    if (given_up) {
+      run_for(std::chrono::milliseconds(1));
+      EXPECT_EQ(right().device->live_connections(), 0u);
+      EXPECT_EQ(right().device->tcp_counters().resets_out, 1u);
+    }
+    destroy(left(), qp);
+    run_for(std::chrono::milliseconds(100));
+    right().collect();
+    right().events.clear();
+  }
+  EXPECT_TRUE(given_up);
+  EXPECT_EQ(right().device->device_counters().starved_connections, 1u);
+}
+
+// A listener for which there is no memory is none: the same call goes well when there is some.
+TEST_F(RefusedMemory, AListenOfStreamsCanBeRepeated) {
+  for (const bool framed : {true, false}) {
+    uint16_t port = framed ? 9100 : 9000;
+    for (bool refused = true; refused; ++port) {
+      const auto listen = [&] {
+        const llp::Endpoint local{{}, port};
+        const auto options = right().device->default_options();
+        try {
+          return framed ? right().device->listen_framed(local, 4, options, {}).has_value()
+                        : right().device->listen_stream(local, 4, options).has_value();
+        } catch (const std::bad_alloc&) {
+          return false;
+        }
+      };
+      test::refuse_memory_after(port % 100);
+      const bool listens = listen();
+      refused = test::refuse_no_more();
+      EXPECT_TRUE(listens || refused);
+      if (!listens) {
+        EXPECT_TRUE(listen()) << port;
+      }
+    }
+    EXPECT_GE(port % 100, 2) << "memory was refused";
+  }
+}
+
 // A newcomer for whom there is no memory is reset, and the next one served.
 TEST_F(RefusedMemory, AnAssociationWithoutAPlaceIsRefusedAndCounted) {
   test::Logged log;
@@ -150,6 +211,7 @@ TEST_F(RefusedMemory, AnAssociationWithoutAPlaceIsRefusedAndCounted) {
     }
   }
   EXPECT_GE(right().device->device_counters().starved_connections, 1u);
+  EXPECT_LE(right().device->device_counters().starved_connections, 20u * 20) << "one in each turn";
   EXPECT_EQ(right().device->live_connections(), 0u);
   const std::string said = log.take();
   EXPECT_NE(said.find("refused: out of memory"), std::string::npos) << said;
