@@ -1,5 +1,6 @@
 // The socket driver over a simulated system: what a real one does too seldom to wait for.
 
+#include <deque>
 #include <map>
 #include <utility>
 #include <vector>

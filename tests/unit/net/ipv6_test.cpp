@@ -125,6 +125,7 @@ TEST_F(Ipv6Input, HopByHopOptionsElsewhereAreAProblem) {
         std::pair{wire::kNextFragment, atomic}}) {
     EXPECT_FALSE(receive(ip6_frame(with_next(next), joined({in_front, options, kSent}))));
     EXPECT_EQ(counters().ip6_bad_extension, ++refused);
+    ASSERT_EQ(sent(), 1u);
     const Sent6 problem = take6();
     EXPECT_EQ(problem.payload.at(0), wire::kIcmpv6ParameterProblem);
     EXPECT_EQ(problem.payload.at(1), wire::kIcmpv6UnknownNextHeader);

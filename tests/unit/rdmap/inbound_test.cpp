@@ -302,9 +302,9 @@ TEST_F(InboundTest, RefusedReads_RDMAP_7_2_03) {
   }
 }
 
-// RDMAP-4.8-10: the Terminate holds the header of a refused Read on the last buffer of the IRD as
+// RDMAP-4.8-08: the Terminate holds the header of a refused Read on the last buffer of the IRD as
 // it does on the first.
-TEST_F(InboundTest, TheLastReadOfTheIrdIsToldWithItsHeader_RDMAP_4_8_10) {
+TEST_F(InboundTest, TheLastReadOfTheIrdIsToldWithItsHeader_RDMAP_4_8_08) {
   for (const uint32_t ird : {1u, 2u, 7u}) {
     restart({.ird = ird});
     for (uint32_t msn = 1; msn < ird; ++msn) {

@@ -153,8 +153,8 @@ TEST_F(Conversion, AStreamIsOpenedUsedAndConverted_CM_03) {
   expect_all_ends();
 }
 
-// MPA-5-01: FPDUs follow the size of the connection's segments, also where it changes behind the
-// conversion.
+// RFC 5044 s.5.1: FPDUs follow the size of the connection's segments, also where it changes behind
+// the conversion.
 TEST_F(Conversion, FpdusFollowTheSegmentsOfAConvertedStream) {
   const auto asked = request();
   ASSERT_TRUE(right().device->accept(asked->connection, *b_, {}, now_).has_value());
