@@ -604,5 +604,20 @@ TEST(Congestion, AChangeForgetsWhatWasCountedTowardsGrowth_TCP_CC_01) {
   EXPECT_EQ(f.cc.cwnd(), 21 * kSmss);
 }
 
+// RFC 5681 s.3.1: slow start follows every time-out, also a further one of the same octets, which
+// leaves ssthresh as it was; what was counted towards growth before does not count behind it.
+TEST(Congestion, ATimeoutForgetsWhatWasCountedTowardsGrowth_TCP_CC_01) {
+  Flow f(config_of(CongestionControl::NewReno));
+  f.lose_at(40);
+  f.ack(uint64_t{19} * kSmss);
+  f.cc.on_timeout(uint64_t{20} * kSmss, false);
+  EXPECT_EQ(f.cc.cwnd(), kSmss);
+  while (f.cc.cwnd() < 20 * kSmss) f.ack(kSmss);
+  f.ack(uint64_t{19} * kSmss);
+  EXPECT_EQ(f.cc.cwnd(), 20 * kSmss);
+  f.ack(uint64_t{1} * kSmss);
+  EXPECT_EQ(f.cc.cwnd(), 21 * kSmss);
+}
+
 }  // namespace
 }  // namespace rnic::testing
