@@ -18,6 +18,20 @@ class RefusedMemory : public DevicePair {
     EXPECT_TRUE(run_until([&] { return right().has(EventKind::ConnectRequest); }));
     return *right().take(EventKind::ConnectRequest);
   }
+  /// Twenty turns of both devices, in each of which the right one is refused all memory behind its
+  /// n-th request for some.
+  void turns_with_memory_for(int64_t n) {
+    for (int turn = 0; turn < 20; ++turn) {
+      now_ += std::chrono::microseconds(25);
+      left().device->poll(now_);
+      test::refuse_memory_after(n);
+      try {
+        right().device->poll(now_);
+      } catch (const std::bad_alloc&) {  // the turn ends, and the next goes on
+      }
+      test::refuse_no_more();
+    }
+  }
   void destroy(Host& host, QueuePair* qp) {
     const QueuePairSpec spec = qp->spec();
     EXPECT_TRUE(host.device->destroy_qp(qp).has_value());
@@ -136,16 +150,7 @@ TEST_F(RefusedMemory, WhoIsGivenUpIsReset) {
     ASSERT_TRUE(left().device->connect(*qp, right_end(), data, now_, once).has_value());
     test::Logged log;
     const uint64_t resets = right().device->tcp_counters().resets_out;
-    for (int turn = 0; turn < 20; ++turn) {
-      now_ += std::chrono::microseconds(25);
-      left().device->poll(now_);
-      test::refuse_memory_after(n);
-      try {
-        right().device->poll(now_);
-      } catch (const std::bad_alloc&) {  // the turn ends, and the next goes on
-      }
-      test::refuse_no_more();
-    }
+    turns_with_memory_for(n);
     said = log.take();
     if (said.find("was given up") != std::string::npos) {
       EXPECT_EQ(right().device->live_connections(), 0u);
@@ -192,16 +197,7 @@ TEST_F(RefusedMemory, AnAssociationWithoutAPlaceIsRefusedAndCounted) {
   for (int64_t n = 0; n < 20; ++n) {
     QueuePair* qp = left().make_qp(4, 16);
     ASSERT_TRUE(left().device->connect(*qp, right_end(), {}, now_).has_value());
-    for (int turn = 0; turn < 20; ++turn) {
-      now_ += std::chrono::microseconds(25);
-      left().device->poll(now_);
-      test::refuse_memory_after(n);
-      try {
-        right().device->poll(now_);
-      } catch (const std::bad_alloc&) {  // the turn ends, and the next goes on
-      }
-      test::refuse_no_more();
-    }
+    turns_with_memory_for(n);
     run_for(std::chrono::milliseconds(100));
     destroy(left(), qp);
     run_for(std::chrono::milliseconds(100));
