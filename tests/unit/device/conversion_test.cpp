@@ -151,6 +151,23 @@ TEST_F(Conversion, AStreamIsOpenedUsedAndConverted_CM_03) {
   expect_all_ends();
 }
 
+// RFC 5044 s.5.1: FPDUs follow the size of the connection's segments, also where it changes behind
+// the conversion.
+TEST_F(Conversion, FpdusFollowTheSegmentsOfAConvertedStream) {
+  const auto asked = request();
+  ASSERT_TRUE(right().device->accept(asked->request, *b_, {}, now_).has_value());
+  ASSERT_TRUE(run_until([&] { return left().has<event::Established>(); }));
+  expect_send_arrives(left(), a_, right(), b_);
+  const uint64_t before = left().device->mpa_counters().fpdus_out;
+  EXPECT_LT(before, 30u);
+  tcp::ConnectionOptions smaller = *left().device->streams().options(*pair_[0]);
+  smaller.max_segment = 300;
+  ASSERT_TRUE(left().device->streams().set_options(*pair_[0], smaller, now_).has_value());
+  expect_send_arrives(left(), a_, right(), b_);
+  EXPECT_GE(left().device->mpa_counters().fpdus_out - before, 30'000u / 300);
+  expect_all_ends_after_abort();
+}
+
 // CM-03, MPA-7.1.2-04, MPA-7.1.2-08: a reject leaves MPA, and both applications stream on.
 // The revision is a wish of this connection.
 TEST_F(Conversion, TheRevisionIsWished) {

@@ -102,6 +102,22 @@ TEST_F(Events, AnOverrunLeavesRoomForOthers) {
   EXPECT_EQ(right().device->device_counters().events_lost, 0u);
 }
 
+// What finds no room is counted, also of the application's own connections.
+TEST_F(Events, WhatFindsNoRoomIsCounted) {
+  constexpr uint32_t kMore = 5;
+  for (uint32_t i = 0; i < kMaxEvents + kMore; ++i) {
+    const Endpoint nobody{left().device->config().net.address, kOtherFraming};
+    ASSERT_TRUE(right().device->connect(*right().make_qp(4, 16), nobody, {}, now_).has_value());
+  }
+  settle();
+  EXPECT_EQ(right().device->device_counters().connects_failed, kMaxEvents + kMore);
+  const auto told = read_all();
+  EXPECT_EQ(told.size(), kMaxEvents);
+  EXPECT_EQ(count<event::ConnectFailed>(told), kMaxEvents / 2);
+  EXPECT_EQ(count<event::Disconnected>(told), kMaxEvents / 2);
+  EXPECT_EQ(right().device->device_counters().events_lost, 2 * (kMaxEvents + kMore) - kMaxEvents);
+}
+
 // Strangers with bad Requests have a quarter of the queue, however many come.
 TEST_F(Events, StrangersDoNotPushOutWhatIsAwaited) {
   QueuePair* peer = left().make_qp();

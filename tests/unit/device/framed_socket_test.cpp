@@ -136,5 +136,19 @@ TEST_F(FramedSockets, AConnectWithoutARouteTakesNoPlace) {
   }
 }
 
+// A length field has four octets at most, and where there is none it is nowhere.
+TEST_F(FramedSockets, FormatsThatCanBe) {
+  const auto checked = [](uint8_t at, uint8_t octets) {
+    FramedSetup setup;
+    setup.stream.format = {at, octets, 0};
+    return check_setup(setup);
+  };
+  for (uint8_t octets = 0; octets < 8; ++octets) {
+    EXPECT_EQ(checked(0, octets).has_value(), octets <= 4) << int{octets};
+    EXPECT_EQ(checked(9, octets).has_value(), octets >= 1 && octets <= 4) << int{octets};
+  }
+  EXPECT_EQ(checked(0, 5).error().code, ErrorCode::InvalidArgument);
+}
+
 }  // namespace
 }  // namespace rnic::device

@@ -125,6 +125,32 @@ TEST_F(FewConnections, NobodyGivesWayForACallThatFails) {
   EXPECT_FALSE(first->how_ended());
 }
 
+/// Few connections, of which those that have failed close slowly.
+class FewThatLinger : public Inbound {
+ protected:
+  FewThatLinger()
+      : Inbound([](DeviceConfig& c) {
+          c.tcp.close_timeout = std::chrono::hours(1);
+          c.limits.max_starting = 4;
+          if (c.name == "right") c.limits.max_connections = 2;
+        }) {}
+};
+
+// A start-up that has failed gives its place to the next one, before one that may come to something
+// does; each is counted.
+TEST_F(FewThatLinger, FailedStartUpsGiveTheirPlacesFirst) {
+  StreamSocket* silent = stranger();
+  StreamSocket* failed = stranger(octets(40, 'x'));
+  EXPECT_EQ(right().device->live_connections(), 2u);
+  EXPECT_EQ(counters().lingering_reset, 0u);
+  StreamSocket* next = stranger();
+  EXPECT_EQ(counters().lingering_reset, 1u);
+  EXPECT_EQ(counters().starts_displaced, 0u);
+  EXPECT_TRUE(failed->how_ended());
+  EXPECT_FALSE(silent->how_ended());
+  EXPECT_FALSE(next->how_ended());
+}
+
 // Established ones hold their places: who asks then is refused, and the log says why.
 TEST_F(FewConnections, EstablishedOnesDoNotGiveWay) {
   QueuePair* theirs[] = {left().make_qp(), left().make_qp()};

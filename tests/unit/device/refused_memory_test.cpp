@@ -18,6 +18,20 @@ class RefusedMemory : public DevicePair {
     EXPECT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
     return *right().take<event::ConnectRequest>();
   }
+  /// Twenty turns of both devices, in each of which the right one is refused all memory behind its
+  /// n-th request for some.
+  void turns_with_memory_for(int64_t n) {
+    for (int turn = 0; turn < 20; ++turn) {
+      now_ += std::chrono::microseconds(25);
+      left().device->poll(now_);
+      test::refuse_memory_after(n);
+      try {
+        right().device->poll(now_);
+      } catch (const std::bad_alloc&) {  // the turn ends, and the next goes on
+      }
+      test::refuse_no_more();
+    }
+  }
   void destroy(Host& host, QueuePair* qp) {
     const QueuePairSpec spec = qp->spec();
     EXPECT_TRUE(host.device->destroy_qp(qp).has_value());
@@ -125,22 +139,65 @@ TEST_F(RefusedMemory, AStartThatCannotGoOnIsGivenUpAndCounted) {
       << said;
 }
 
+// Whoever is given up is reset, and need not wait for an answer: here a Request whose private data
+// finds no room.
+TEST_F(RefusedMemory, WhoIsGivenUpIsReset) {
+  std::string said;
+  for (int64_t n = 0; n < 60 && said.find("was given up") == std::string::npos; ++n) {
+    QueuePair* qp = left().make_qp(4, 16);
+    const std::vector<uint8_t> data(200, 7);
+    const ConnectOptions once{.revision = 1};
+    ASSERT_TRUE(left().device->connect(*qp, right_end(), data, now_, once).has_value());
+    test::Logged log;
+    const uint64_t resets = right().device->tcp_counters().resets_out;
+    turns_with_memory_for(n);
+    said = log.take();
+    if (said.find("was given up") != std::string::npos) {
+      EXPECT_EQ(right().device->live_connections(), 0u);
+      EXPECT_EQ(right().device->tcp_counters().resets_out, resets + 1);
+    }
+    destroy(left(), qp);
+    run_for(std::chrono::milliseconds(100));
+    right().collect();
+    right().events.clear();
+  }
+  EXPECT_NE(said.find("was given up: out of memory"), std::string::npos) << said;
+}
+
+// A listener for which there is no memory is none: the same call goes well when there is some.
+TEST_F(RefusedMemory, AListenOfStreamsCanBeRepeated) {
+  for (const bool framed : {true, false}) {
+    uint16_t port = framed ? 9100 : 9000;
+    for (bool refused = true; refused; ++port) {
+      const auto listen = [&] {
+        const Endpoint local{{}, port};
+        const auto options = right().device->default_options();
+        try {
+          return framed ? right().device->listen_framed(local, 4, options, {}).has_value()
+                        : right().device->listen_stream(local, 4, options).has_value();
+        } catch (const std::bad_alloc&) {
+          return false;
+        }
+      };
+      test::refuse_memory_after(port % 100);
+      const bool listens = listen();
+      refused = test::refuse_no_more();
+      EXPECT_TRUE(listens || refused);
+      if (!listens) {
+        EXPECT_TRUE(listen()) << port;
+      }
+    }
+    EXPECT_GE(port % 100, 2) << "memory was refused";
+  }
+}
+
 // A newcomer for whom there is no memory is reset, and the next one served.
 TEST_F(RefusedMemory, AnAssociationWithoutAPlaceIsRefusedAndCounted) {
   test::Logged log;
   for (int64_t n = 0; n < 20; ++n) {
     QueuePair* qp = left().make_qp(4, 16);
     ASSERT_TRUE(left().device->connect(*qp, right_end(), {}, now_).has_value());
-    for (int turn = 0; turn < 20; ++turn) {
-      now_ += std::chrono::microseconds(25);
-      left().device->poll(now_);
-      test::refuse_memory_after(n);
-      try {
-        right().device->poll(now_);
-      } catch (const std::bad_alloc&) {  // the turn ends, and the next goes on
-      }
-      test::refuse_no_more();
-    }
+    turns_with_memory_for(n);
     run_for(std::chrono::milliseconds(100));
     destroy(left(), qp);
     run_for(std::chrono::milliseconds(100));
@@ -150,6 +207,7 @@ TEST_F(RefusedMemory, AnAssociationWithoutAPlaceIsRefusedAndCounted) {
     }
   }
   EXPECT_GE(right().device->device_counters().starved_connections, 1u);
+  EXPECT_LE(right().device->device_counters().starved_connections, 20u * 20) << "one in each turn";
   EXPECT_EQ(right().device->live_connections(), 0u);
   const std::string said = log.take();
   EXPECT_NE(said.find("refused: out of memory"), std::string::npos) << said;

@@ -1,5 +1,6 @@
 // Domains, regions, queues: what fails leaves nothing behind.
 
+#include "device/memory_use.hpp"
 #include "device_pair.hpp"
 
 namespace rnic::device {
@@ -199,6 +200,52 @@ TEST_F(Resources, MemoryOfAQueuePairIsToldByTheEntry) {
   for (const uint32_t depth : {1u, 16u, 4096u}) {
     EXPECT_EQ(octets(depth, 2 * depth), beside + depth * (send + 2 * receive)) << depth;
     EXPECT_EQ(octets(2 * depth, depth), beside + depth * (2 * send + receive)) << depth;
+  }
+}
+
+// What is refused is told with the range that would have done: a completion queue serves a send and
+// a receive queue of the longest kind.
+TEST_F(Resources, ACompletionQueueIsAsDeepAsTwoQueues) {
+  EXPECT_TRUE(device().create_cq(2 * kDepth).has_value());
+  for (const uint32_t depth : {0u, 2 * kDepth + 1}) {
+    const auto refused = device().create_cq(depth);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().message,
+              "completion queue depth " + std::to_string(depth) + " is outside 1..32");
+  }
+}
+
+/// What one limit costs, by the limits of a device with a port of its own.
+uint64_t cost(const std::string& key, const Limits& limits) {
+  DeviceConfig config;
+  config.limits = limits;
+  for (const base::MemoryUse& use : memory_use(config, true)) {
+    if (use.key == key) return use.octets;
+  }
+  ADD_FAILURE() << key;
+  return 0;
+}
+
+// Longer rings cost their octets and nothing beside them, more rings of a length as much again.
+TEST_F(Resources, MemoryOfRingsIsToldByTheOctet) {
+  for (const uint32_t buffer : {1024u, 65'536u}) {
+    for (const uint32_t streams : {1u, 8u, 1000u}) {
+      Limits limits;
+      limits.framed_buffer = limits.stream_buffer = buffer;
+      limits.max_framed_streams = streams;
+      limits.stream_octets = uint64_t{streams} * buffer;
+      const uint64_t framed = cost("limits.framed_buffer", limits);
+      const uint64_t plain = cost("limits.stream_octets", limits);
+      limits.max_framed_streams *= 2;
+      limits.stream_octets *= 2;
+      EXPECT_EQ(cost("limits.framed_buffer", limits), 2 * framed);
+      EXPECT_EQ(cost("limits.stream_octets", limits), 2 * plain);
+      limits.max_framed_streams = streams;
+      limits.framed_buffer = limits.stream_buffer = 2 * buffer;
+      EXPECT_EQ(cost("limits.framed_buffer", limits), framed + uint64_t{2} * streams * buffer)
+          << "a ring for each direction";
+      EXPECT_EQ(cost("limits.stream_octets", limits), plain + uint64_t{streams} * buffer);
+    }
   }
 }
 

@@ -247,6 +247,47 @@ TEST_F(Streams, AddressesAndBacklogsThatCannotBe) {
   EXPECT_EQ(left().device->streams().live(), 0u);
 }
 
+// Where no way leads is told, with what helps, and nothing is begun.
+TEST_F(Streams, AConnectWithoutARouteIsTold) {
+  Device& device = *left().device;
+  const auto far = device.connect_stream({IpAddress::v4(0xc0a80001), kStreamPort}, {}, now_);
+  ASSERT_FALSE(far.has_value());
+  EXPECT_EQ(far.error().code, ErrorCode::Unreachable);
+  EXPECT_NE(far.error().message.find("configure a gateway"), std::string::npos);
+  const auto own = device.connect_stream({device.config().net.address, kStreamPort}, {}, now_);
+  ASSERT_FALSE(own.has_value());
+  EXPECT_EQ(own.error().code, ErrorCode::InvalidArgument);
+  EXPECT_NE(own.error().message.find("this device's own address"), std::string::npos);
+  EXPECT_EQ(device.device_counters().streams_opened, 0u);
+}
+
+/// The devices differ from the defaults in what every connection of theirs shall be.
+class OwnOptions : public Streams {
+ protected:
+  OwnOptions()
+      : Streams([](DeviceConfig& config) {
+          config.tcp.nagle = !tcp::Config{}.nagle;
+          config.tcp.user_timeout = std::chrono::seconds(77);
+        }) {}
+};
+
+// Who wishes nothing gets what the device's configuration says.
+TEST_F(OwnOptions, StreamsHaveThemUnlessToldOtherwise) {
+  const auto listener = right().device->listen_stream({{}, kStreamPort}, 4);
+  ASSERT_TRUE(listener.has_value());
+  const auto near = left().device->connect_stream(right_end(kStreamPort), now_);
+  ASSERT_TRUE(near.has_value());
+  StreamSocket* far = nullptr;
+  ASSERT_TRUE(run_until([&] { return (far = (*listener)->next()) != nullptr; }));
+  for (const auto& options :
+       {left().device->streams().options(**near), right().device->streams().options(*far),
+        Result<tcp::ConnectionOptions>(left().device->default_options())}) {
+    ASSERT_TRUE(options.has_value());
+    EXPECT_EQ(options->nagle, !tcp::Config{}.nagle);
+    EXPECT_EQ(options->user_timeout, std::chrono::seconds(77));
+  }
+}
+
 /// Rings for one stream's send and one stream's receive, at either side.
 // What keeps the sockets that nobody needs any more is emptied with them: however many there were.
 TEST_F(Streams, SocketsThatAreGoneCostNoMemory) {

@@ -1,5 +1,6 @@
 // The socket driver over a simulated system: what a real one does too seldom to wait for.
 
+#include <deque>
 #include <map>
 #include <utility>
 #include <vector>
@@ -87,6 +88,63 @@ TEST_F(OnKernel, AnEndWakesThoseThatWaitForSpace) {
   EXPECT_TRUE(waiting.clean());
 }
 
+// So they do when a connection that goes on gives back what it held.
+TEST_F(OnKernel, RoomThatGrewElsewhereWakesThoseThatWaitForSpace) {
+  Waiting waiting{2, 1};
+  RecordUser other_near{1, 2};
+  RecordUser other_far{2, 1};
+  connect(near_, waiting);
+  connect(other_near, other_far);
+  near_.queue(1000);
+  turns(1000);
+  waiting.open = true;
+  turns(1000);
+  EXPECT_EQ(waiting.ordered_to, 0u);
+  other_far.stream->room_grew();
+  EXPECT_EQ(right().next_deadline(), base::Now{});
+  ASSERT_TRUE(run_until([&] { return waiting.ordered_to == 1000; }));
+  EXPECT_FALSE(other_far.how_ended);
+}
+
+/// Two places at either side, and an owner who gives up the oldest stream for a newcomer.
+class TwoPlaces : public OnKernel, private llp::Acceptor {
+ protected:
+  TwoPlaces() { config_.max_connections = 2; }
+  llp::StreamUser* accept(llp::Stream& stream, const Endpoint& local, const Endpoint& remote,
+                          base::Now now) override {
+    llp::StreamUser* user = acceptor_.accept(stream, local, remote, now);
+    if (user != nullptr) streams_.push_back(&stream);
+    return user;
+  }
+  bool make_room(base::Now) override {
+    if (streams_.empty()) return false;
+    streams_.front()->abort();
+    streams_.pop_front();
+    return true;
+  }
+  [[nodiscard]] llp::Acceptor& yielding() { return *this; }
+
+  std::deque<llp::Stream*> streams_;
+};
+
+// Who takes the last place makes room for the next, if the owner has something that is worth less.
+TEST_F(TwoPlaces, TheLastPlaceIsKeptFree) {
+  ASSERT_TRUE(right().unlisten({{}, kPort}).has_value());
+  ASSERT_TRUE(right().listen({{}, kPort}, yielding()).has_value());
+  std::deque<RecordUser> nears, fars;
+  for (uint64_t i = 0; i < 5; ++i) {
+    connect(nears.emplace_back(1, 2), fars.emplace_back(2, 1));
+    EXPECT_EQ(right().counters().places_made, i);
+    EXPECT_TRUE(run_until([&] { return left().live_connections() == 1; }));
+    EXPECT_EQ(right().live_connections(), 1u);
+    if (i == 0) continue;
+    EXPECT_EQ(fars[i - 1].how_ended, StreamEnd::Aborted);
+    EXPECT_EQ(nears[i - 1].how_ended, StreamEnd::PeerReset);
+  }
+  EXPECT_EQ(right().counters().accepts, 5u);
+  EXPECT_EQ(right().counters().accepts_deferred, 0u);
+}
+
 // What was looked at and taken as a whole is handed up as a whole, in however many pieces the
 // system gives it, and however often it is interrupted or says that there is nothing.
 TEST_F(OnKernel, WhatIsTakenAsAWholeComesAsAWhole) {
@@ -112,6 +170,25 @@ TEST_F(OnKernel, WhatIsTakenAsAWholeComesAsAWhole) {
   EXPECT_EQ(right().counters().reads, kernels_[1]->totals().reads);
   EXPECT_EQ(right().counters().octets_in, kernels_[1]->totals().octets_in);
   EXPECT_TRUE(waiting.clean());
+}
+
+// What was taken as a whole is out of the system's buffer before it is handed up: a user who then
+// has room for nothing leaves the peer all of the system's window.
+TEST_F(OnKernel, WhatIsTakenLeavesTheSystemsBuffer) {
+  Waiting waiting{2, 1};
+  connect(near_, waiting);
+  near_.queue(1000);
+  turns(1000);
+  waiting.on_place = [&](base::Range range) {
+    if (range.end == 1000) waiting.room = 0;
+    EXPECT_EQ(right().counters().octets_in, range.end);
+  };
+  waiting.open = true;
+  waiting.stream->room_grew();
+  ASSERT_TRUE(run_until([&] { return waiting.ordered_to == 1000; }));
+  turns(100);
+  EXPECT_EQ(right().counters().octets_in, 1000u);
+  EXPECT_EQ(kernels_[1]->totals().octets_in, 1000u);
 }
 
 // What was looked at and taken is handed up although the connection breaks before it is read; the
@@ -179,6 +256,29 @@ TEST_F(OnKernel, NothingIsDueWhereNothingWaits) {
   EXPECT_EQ(left().counters().half_closes, 1u);
   near_.stream->close();
   EXPECT_NE(left().next_deadline(), base::Now{});
+}
+
+// A user who is ready before the connection is there, or while the system takes nothing, makes
+// nobody look: what has to be waited for is told by an event.
+TEST_F(OnKernel, NothingIsDueBeforeAReadyUserCanSend) {
+  acceptor_.next.push_back(&far_);
+  near_.stream = *left().connect({}, {kernels_[1]->address(), kPort}, near_, now_);
+  left().output(now_);
+  near_.queue(100);
+  EXPECT_GT(left().next_deadline(), now_) << "the handshake is not over";
+  ASSERT_TRUE(run_until([&] { return far_.ordered_to == 100; }));
+  SystemFaults faults;
+  faults.no_memory = 1;
+  kernels_[0]->set_faults(faults);
+  near_.queue(100);
+  EXPECT_LE(left().next_deadline(), now_);
+  left().output(now_);
+  EXPECT_EQ(left().counters().send_waits, 1u);
+  near_.queue(100);
+  EXPECT_GT(left().next_deadline(), now_) << "the system has no memory for the first";
+  kernels_[0]->set_faults({});
+  now_ += std::chrono::milliseconds(1);
+  EXPECT_TRUE(run_until([&] { return far_.ordered_to == 300; }));
 }
 
 // An abort is the last word of a user: of what he sent he is told nothing more.

@@ -60,6 +60,21 @@ TEST(HoldStore, MemoryIsToldToTheOctet) {
   }
 }
 
+// A store has room for every octet that it is made for, also where they begin a page of their own.
+TEST(HoldStore, TheLastOctetHasAPageToo) {
+  constexpr uint32_t kPage = HoldStore::kPageSize;
+  for (const uint32_t octets : {1u, kPage - 1, kPage, kPage + 1, 2 * kPage, 2 * kPage + 1}) {
+    HoldStore store(octets);
+    HeldOctets held(store, octets);
+    HeldOctets other(store, octets);
+    const Octets data(octets, 7);
+    ASSERT_TRUE(held.has_room({4 * kPage, 4 * kPage + octets}, false)) << octets;
+    EXPECT_NE(held.add({4 * kPage, 4 * kPage + octets}, data, false, kUnlocated), kNone);
+    EXPECT_EQ(store.octets(), octets);
+    EXPECT_FALSE(other.has_room({0, 1}, false)) << octets << ": and no page more than that";
+  }
+}
+
 // A page is found by a hash and not by a search through all pages: with all the hold space of many
 // sessions in use this would take minutes otherwise.
 TEST(HoldStore, EachOfManyPagesIsFoundAtOnce) {

@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <array>
 #include <set>
 #include <vector>
 
+#include "../../support/sanitized.hpp"
 #include "mem/mem.hpp"
 
 namespace rnic::mem {
@@ -240,6 +242,20 @@ TEST_F(StagTableTest, MemoryIsToldToTheOctet) {
     EXPECT_EQ(StagTable::octets_for(limit), entry + limit * (entry + sizeof(uint32_t)));
   }
   EXPECT_EQ(StagTable::octets_for(UINT32_MAX), StagTable::octets_for(0xffffff)) << "24 bits";
+}
+
+// What a table asks the machine for is what it tells, also where the limit is more than an STag can
+// name. malloc() takes blocks of this size from the system, each of whole pages and with a header.
+TEST_F(StagTableTest, MemoryIsAskedForAsTold) {
+  if (test::kSanitized) GTEST_SKIP() << test::kNotMeasured;
+  constexpr uint64_t kRounding = uint64_t{4} << 12;
+  for (const uint32_t limit : {10'000'000u, 0xffffffu, 0x1ffffffu}) {
+    const uint64_t before = mallinfo2().hblkhd;
+    const StagTable large(limit, {1, 2});
+    const uint64_t asked = mallinfo2().hblkhd - before;
+    EXPECT_GE(asked, StagTable::octets_for(limit)) << limit;
+    EXPECT_LE(asked, StagTable::octets_for(limit) + kRounding) << limit;
+  }
 }
 
 // RDMAP-5.3-06, RDMAP-5.3-08

@@ -302,6 +302,33 @@ TEST(Limits, WhatCannotBeDroppedAndNotHeldEndsTheStream) {
   EXPECT_TRUE(two.user.placed.empty());
 }
 
+// What is refused is counted as that, and once: with the rest of an FPDU that finds no room nothing
+// behind it in the segment is looked at.
+TEST(Limits, ARefusedRestIsNotCountedAsDiscarded) {
+  Config no_hold;
+  no_hold.hold_limit = 0;
+  constexpr uint32_t kPage = framing::HoldStore::kPageSize;
+  const framing::HoldStorePtr store = framing::make_hold_store(kPage);
+  MpaEnd one(framing::Role::Responder, no_hold, {}, 0, store.get());
+  MpaEnd two(framing::Role::Responder, {}, {}, 0, store.get());
+  const Octets stream = stream_of(2, 3000, false);
+  const base::ByteView octets(stream);
+  for (MpaEnd* end : {&one, &two}) over_a_line(*end);
+  begin(one, no_hold);
+  begin(two, {});
+  // One page for everybody, which the second takes, and the reserve, which the first one has.
+  constexpr size_t kFirst = kPage - kStart;
+  ASSERT_TRUE(one.receive(kStart, octets.first(400)));
+  ASSERT_TRUE(two.receive(kStart, octets.first(kFirst)));
+  EXPECT_EQ(two.session->held(), kFirst);
+  two.receive(kStart + kFirst, octets.subspan(kFirst));
+  EXPECT_EQ(two.counters.hold_refused, 1u);
+  EXPECT_EQ(two.counters.discarded_octets, 0u);
+  EXPECT_EQ(two.stream.aborts, 1);
+  EXPECT_EQ(two.session->held(), 0u);
+  EXPECT_TRUE(two.user.placed.empty());
+}
+
 // A start-up has no room for what overtakes its frame, and it comes again.
 TEST(Limits, WithoutHoldSpaceAStartFrameComesInOrder) {
   Config config;

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "base/endian.hpp"
 #include "framing/receiver.hpp"
 #include "mpa/fpdu_locator.hpp"
 #include "start_frames.hpp"
@@ -125,6 +126,27 @@ TEST(Locating, NothingIsTakenOverFromAnEarlierConnection) {
     EXPECT_TRUE(user.errors.empty());
     receiver.reset();
   }
+}
+
+// MPA-6-04: an FPDU that was located says by its length what belongs to it. A marker inside of it
+// that points into its ULPDU does not make an FPDU of the octets there.
+TEST(Locating, NoMarkerSpeaksAgainstALocatedLength_MPA_6_04) {
+  MarkedReceiver r({300, 3000});
+  const size_t first = r.boundary(1);
+  Octets& stream = r.encoder.stream;
+  // What it carries looks like an FPDU, up to the CRC; and the next marker says so.
+  SlowEncoder inner(0, false);
+  inner.add(numbered_ulpdu(7, 20));
+  constexpr size_t kInner = 1100, kMarker = 3 * 512;
+  static_assert(kInner > 2 * 512 + 4 && kInner + 28 <= kMarker);
+  ASSERT_LE(inner.stream.size(), 28u);
+  std::copy(inner.stream.begin(), inner.stream.end(), stream.begin() + kInner);
+  base::store_be16(&stream[kMarker + 2], kMarker - kInner);
+  r.give(first, 1000);  // a marker tells where the second one begins
+  r.give(1000, 2000);
+  EXPECT_TRUE(r.end.user.placed.empty());
+  EXPECT_EQ(r.end.counters.placed_early_octets, 0u);
+  EXPECT_EQ(r.end.session->held(), 2000 - first);
 }
 
 }  // namespace

@@ -291,6 +291,7 @@ TEST(Negotiation, ReadsInPrivateData_BUG_12) {
   const ReplyVerdict verdict =
       judge_reply(config, wish, request, read_back(config, &request, reply));
   EXPECT_EQ(verdict.agreed.rtr_kinds, kRead);
+  EXPECT_EQ(reply.agreed.rtr_kinds, kRead);
   EXPECT_TRUE(verdict.agreed.peer_to_peer && reply.agreed.peer_to_peer);
   EXPECT_EQ(*verdict.agreed.ord, 3);
   EXPECT_EQ(*reply.agreed.ord, 9);

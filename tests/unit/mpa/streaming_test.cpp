@@ -1,6 +1,8 @@
 // MPA beside streaming octets on one connection: started behind them, left to them.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "start_frames.hpp"
 
 namespace rnic::mpa {
@@ -30,7 +32,8 @@ class Streamer : public llp::StreamUser {
   llp::InspectVerdict inspect(base::Range, base::ByteView, base::Now) override {
     return llp::InspectVerdict::Accept;
   }
-  void place(base::Range range, base::ByteView octets, bool, base::Now) override {
+  void place(base::Range range, base::ByteView octets, bool in_order, base::Now) override {
+    if (in_order && on_order) on_order(range.begin);
     if (got.size() < range.end) got.resize(range.end);
     std::copy(octets.begin(), octets.end(), got.begin() + static_cast<long>(range.begin));
     placed += octets.size();
@@ -45,6 +48,7 @@ class Streamer : public llp::StreamUser {
     return {got.begin() + static_cast<long>(offset), got.end()};
   }
 
+  std::function<void(uint64_t offset)> on_order;  // octets in order begin there
   Octets to_send, got;
   size_t placed = 0;
   uint64_t order = 0;
@@ -92,6 +96,29 @@ TEST(Streaming, GoesOnAfterAReject_MPA_7_1_2_08_MPA_7_1_2_04_MPA_7_1_5_01) {
       ASSERT_EQ(next.ends, 1);
     }
   }
+}
+
+// MPA-7.1.2-08: what has come in order counts before the next user hears of what is behind it: also
+// the Reply in the same segment.
+TEST(Streaming, WhatIsBehindARejectComesBehindWhatHasArrived_MPA_7_1_2_08) {
+  const Octets reply = reply_frame(0x60, 1, {'n', 'o'});
+  Octets all = reply;
+  all.insert(all.end(), kText.begin(), kText.end());
+  Streamer next;
+  MpaEnd a(framing::Role::Initiator, {});
+  std::vector<uint64_t> began, arrived;
+  next.on_order = [&](uint64_t offset) {
+    began.push_back(offset);
+    arrived.push_back(a.session->arrived());
+  };
+  a.events.on_failure = [&](framing::StartFailure) { a.session->hand_over(next, a.now); };
+  a.establish();
+  a.pull_all();
+  a.receive(0, all);
+  a.receive(all.size(), kText);
+  EXPECT_EQ(began, (std::vector<uint64_t>{reply.size(), all.size()}));
+  EXPECT_EQ(arrived, began);
+  EXPECT_EQ(a.session->arrived(), all.size() + kText.size());
 }
 
 // MPA-7.1.2-04: the responder's side: the Reply leaves whole, and may still be retransmitted.

@@ -230,6 +230,22 @@ TEST_F(FragmentsTest, FragmentsToAGroupAreDropped) {
   EXPECT_EQ(reassembler_.held(), 0u);
 }
 
+// RFC 5722 s.4: a datagram that ended by an overlap stays silent. It has failed already: its time
+// is no second failure, and nobody is told.
+TEST_F(FragmentsTest, TheTimeOfAnEndedDatagramIsNobodysConcern) {
+  learn(kPeer, kPeerMac);
+  learn6(kPeer6, kPeerMac);
+  const Octets all = content(64);
+  for (const bool v4 : {true, false}) {
+    receive(v4 ? fragment4(all, 0, 24, 1) : fragment6(all, 0, 24, 1));
+    receive(v4 ? fragment4(all, 16, 40, 1) : fragment6(all, 16, 40, 1));
+  }
+  EXPECT_EQ(counters().ip_reassembly_failed, 2u);
+  run_until(now_ + 2 * config_.reassembly_timeout);
+  EXPECT_EQ(counters().ip_reassembly_timeouts, 0u);
+  EXPECT_EQ(counters().icmp_errors_out, 0u);
+}
+
 // TCP-IP-01
 TEST_F(FragmentsTest, TimeIsLimitedAndTheSourceIsTold) {
   learn(kPeer, kPeerMac);

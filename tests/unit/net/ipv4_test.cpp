@@ -387,6 +387,20 @@ TEST_F(Icmp, RepliesAreLimited) {
   EXPECT_EQ(counters().icmp_echo_in, 23u);
 }
 
+// RFC 792: the code of an echo is 0. What is something else is not answered, however short it is.
+TEST_F(Icmp, AnEchoWithACodeIsNotAnswered) {
+  learn(kPeer, kPeerMac);
+  auto request = echo_request(10);
+  request[wire::kIcmpCodeAt] = 1;
+  base::store_be16(request.data() + 2, 0);
+  base::store_be16(request.data() + 2, wire::checksum_fold(wire::checksum_add(0, request)));
+  EXPECT_FALSE(receive(ip_frame(icmp_header(), request)));
+  interface_->flush(now_);
+  EXPECT_TRUE(port_->sent().empty());
+  EXPECT_EQ(counters().icmp_limited, 1u);
+  EXPECT_EQ(counters().icmp_echo_in, 0u);
+}
+
 TEST_F(Icmp, OthersAreIgnored) {
   auto broken = echo_request(10);
   broken.back() ^= 1;

@@ -112,6 +112,26 @@ TEST_F(Ipv6Input, ExtensionHeadersAreWalked) {
             kSent);
 }
 
+// RFC 8200 s.4.1: hop-by-hop options stand right behind the IPv6 header, nowhere else: not behind
+// another header, and not behind a fragment header, of which they are the first.
+TEST_F(Ipv6Input, HopByHopOptionsElsewhereAreAProblem) {
+  learn6(kPeer6, kPeerMac);
+  const Octets options = options_header(wire::kProtocolTcp);
+  const Octets atomic{wire::kNextHopByHop, 0, 0, 0, 0, 0, 0, 1};
+  EXPECT_TRUE(receive(ip6_frame(with_next(wire::kNextHopByHop), joined({options, kSent}))));
+  uint64_t refused = 0;
+  for (const auto& [next, in_front] :
+       {std::pair{wire::kNextDestinationOptions, options_header(wire::kNextHopByHop)},
+        std::pair{wire::kNextFragment, atomic}}) {
+    EXPECT_FALSE(receive(ip6_frame(with_next(next), joined({in_front, options, kSent}))));
+    EXPECT_EQ(counters().ip6_bad_extension, ++refused);
+    ASSERT_EQ(sent(), 1u);
+    const Sent6 problem = take6();
+    EXPECT_EQ(problem.payload.at(0), wire::kIcmpv6ParameterProblem);
+    EXPECT_EQ(problem.payload.at(1), wire::kIcmpv6UnknownNextHeader);
+  }
+}
+
 // Each packet for us counts once, whatever its headers are and whatever it carries; what is refused
 // for its headers does not.
 TEST_F(Ipv6Input, EachPacketForUsIsCountedOnce) {
@@ -306,6 +326,18 @@ TEST_F(Ipv6Output, PathMtuIsRememberedForATimeAndNeverRaised) {
   EXPECT_EQ(interface_->path_mtu(kPeer6), 1300u);
   interface_->on_timers(now_ + config_.path_mtu_lifetime);
   EXPECT_EQ(interface_->path_mtu(kPeer6), 1500u);
+}
+
+// Who tells of a path as wide as the link tells nothing new: no other path is forgotten for it.
+TEST_F(Ipv6Output, APathAsWideAsTheLinkTakesNoPlace) {
+  interface_->reduce_path_mtu(kPeer6, 1300, now_);
+  interface_->reduce_path_mtu(kPeer, 1300, now_);
+  for (uint64_t i = 0; i < 10'000; ++i) {  // more often than there are places
+    interface_->reduce_path_mtu({kPeer6.high(), 100 + i}, 1500, now_);
+    interface_->reduce_path_mtu({kPeer6.high(), 100 + i}, 9000, now_);
+  }
+  EXPECT_EQ(interface_->path_mtu(kPeer6), 1300u);
+  EXPECT_EQ(interface_->path_mtu(kPeer), 1300u);
 }
 
 // TCP-9293-3.9.2-01

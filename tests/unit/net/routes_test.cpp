@@ -103,6 +103,20 @@ TEST(Routes, LinkLocalAddressesComeFromTheMac) {
             "fe80::211:22ff:fe33:4455");
 }
 
+// Of two ways of one length the one that was named first is taken: an address's own network is
+// reached over the link, and the gateway is the first of the default routes.
+TEST(Routes, TheFirstOfEqualPrefixesWins) {
+  Config config = many();
+  config.routes = {{{ip("10.0.0.0"), 24}, ip("192.168.1.2")},
+                   {{ip("0.0.0.0"), 0}, ip("192.168.1.2")},
+                   {{ip("10.7.0.0"), 16}, ip("10.0.0.2")},
+                   {{ip("10.7.0.0"), 16}, ip("10.0.0.3")}};
+  const Routes routes(config, kOurMac);
+  EXPECT_EQ(routes.next_hop(ip("10.0.0.77")), ip("10.0.0.77"));
+  EXPECT_EQ(routes.next_hop(ip("8.8.8.8")), ip("10.0.0.254"));
+  EXPECT_EQ(routes.next_hop(ip("10.7.1.1")), ip("10.0.0.2"));
+}
+
 TEST(Routes, MoreThanTheLimitIsOurBug) {
   Config config = many();
   config.routes.resize(Config::kMaxRoutes + 1, config.routes[0]);

@@ -210,6 +210,24 @@ TEST_F(InboundTest, SendTooLong_RDMAP_5_3_02) {
   EXPECT_EQ(*b->at(250), Node::kGuard);
 }
 
+// RDMAP-5.3-02: a place of the receive queue is as long as the buffer that is posted there now,
+// also when longer ones were posted there before.
+TEST_F(InboundTest, SendTooLongForAPlaceUsedBefore_RDMAP_5_3_02) {
+  restart({.qp = 9, .pd = 4}, {.receive = 2});
+  for (uint64_t i = 0; i < 5; ++i) {
+    b->post_receive(i, 0, 500);
+    send(i, 0, 16);
+    pair.pump();
+  }
+  ASSERT_EQ(b->owner.receives.size(), 5u);
+  b->post_receive(5, 1000, 8);
+  send(5, 0, 9);
+  pair.a.pull_all();
+  pair.b.arrive_rest(pair.a);
+  expect_terminate(1, 2, 0x05);
+  EXPECT_EQ(*b->at(1000), Node::kGuard);
+}
+
 // RDMAP-4.1-02, RDMAP-4.1-03
 // UNH-RDMAP-01
 TEST_F(InboundTest, WrongRdmapVersion_RDMAP_4_1_02) {
@@ -286,6 +304,24 @@ TEST_F(InboundTest, RefusedReads_RDMAP_7_2_03) {
   }
 }
 
+// RDMAP-4.8-08: the Terminate holds the header of a refused Read on the last buffer of the IRD as
+// it does on the first.
+TEST_F(InboundTest, TheLastReadOfTheIrdIsToldWithItsHeader_RDMAP_4_8_08) {
+  for (const uint32_t ird : {1u, 2u, 7u}) {
+    restart({.ird = ird});
+    for (uint32_t msn = 1; msn < ird; ++msn) {
+      inject(read_request(msn, {.size = 8, .source_stag = b->all}));
+    }
+    const auto bad = read_request(ird, {.sink_stag = 7, .size = 8, .source_stag = 0x99});
+    inject(bad);
+    const auto t = terminate_of_b();
+    EXPECT_EQ(t.code, 0x00);
+    EXPECT_TRUE(std::equal(bad.begin(), bad.begin() + 18, t.ddp_header.begin()));
+    ASSERT_TRUE(t.has_rdma_header) << ird;
+    EXPECT_TRUE(std::equal(bad.begin() + 18, bad.end(), t.rdma_header.begin()));
+  }
+}
+
 // RDMAP-4.8-04, RDMAP-8.1, DDP-8.2-01 for Reads: the source belongs to another protection domain.
 TEST_F(InboundTest, ReadOfAnotherPd_RDMAP_7_2_03) {
   const uint32_t foreign = b->table
@@ -333,6 +369,25 @@ TEST_F(InboundTest, ReadsBeyondTheIrd_RDMAP_6_1_03) {
     inject(read_request(msn, {.size = 8, .source_stag = b->all}));
   }
   expect_terminate(1, 2, 0x02);
+}
+
+// RDMAP-6.1-03: what was agreed may be less than the buffers of the queue pair, and where it is
+// more they are the limit.
+TEST_F(InboundTest, ReadsBeyondTheAgreedIrd_RDMAP_6_1_03) {
+  for (const uint16_t agreed : {1, 2, 4, 9}) {
+    restart({.qp = 9, .pd = 4, .ird = 4});
+    pair.b = test::FramingEnd(kMulpdu);
+    b = std::make_unique<Node>(EndpointConfig{.qp = 9, .pd = 4, .ird = 4}, 2);
+    pair.b.attach(b->endpoint.framing_user());
+    b->endpoint.bind(pair.b, {.ird = agreed});
+    const uint32_t limit = std::min<uint32_t>(agreed, 4);
+    for (uint32_t msn = 1; msn <= limit; ++msn) {
+      inject(read_request(msn, {.size = 8, .source_stag = b->all}));
+    }
+    EXPECT_TRUE(b->owner.events.empty()) << agreed;
+    inject(read_request(limit + 1, {.size = 8, .source_stag = b->all}));
+    expect_terminate(1, 2, 0x02);
+  }
 }
 
 // The buffer of a Read is free again when its Response was sent, before it is acknowledged.

@@ -407,6 +407,27 @@ TEST_F(TerminateTest, RevokedReceiveBuffer_RDMAP_7_1_01) {
   EXPECT_EQ(b->owner.receives[1].status, CompletionStatus::Flushed);
 }
 
+// RDMAP-7.1-01: the user learns which buffer it was also where no other was posted behind it.
+TEST_F(TerminateTest, RevokedReceiveBufferThatIsTheLast_RDMAP_7_1_01) {
+  for (const uint64_t posted : {1u, 2u, 3u}) {
+    restart();
+    for (uint64_t i = 1; i < posted; ++i) {
+      b->post_receive(i, 0, 8);
+      send(i, 0, 8);
+    }
+    pair.pump();
+    b->post_receive(posted, 0, 8);
+    ASSERT_TRUE(b->table.remove(mem::Stag{b->all}).has_value());
+    send(posted, 0, 8);
+    pair.a.pull_all();
+    pair.b.arrive_rest(pair.a);
+    expect_terminate(1, 0, 0x00);
+    ASSERT_EQ(b->owner.receives.size(), posted);
+    EXPECT_EQ(b->owner.receives.back().id, posted);
+    EXPECT_EQ(b->owner.receives.back().status, CompletionStatus::LocalProtection);
+  }
+}
+
 // RDMAP-5.4-05: of a message under way nothing waits any more.
 TEST_F(TerminateTest, NothingWaitsBehindAReceivedTerminate_RDMAP_5_4_05) {
   write(1, 0, 1000, 0);

@@ -568,5 +568,55 @@ TEST(Congestion, IdlenessFallsBackToTheRestartWindow_TCP_5681_4_1_01) {
   EXPECT_EQ(f.cc.cwnd(), 3 * kSmss);
 }
 
+// RFC 7661 s.4.4: three quarters of a window that has carried so much are remembered, so that slow
+// start comes back to it; a path of which nothing was learnt stays one.
+TEST(Congestion, AnIdleConnectionRemembersTheWindowItHad_TCP_5681_4_1_01) {
+  for (const CongestionControl kind : {CongestionControl::NewReno, CongestionControl::Cubic}) {
+    Flow fresh(config_of(kind));
+    fresh.cc.set_cwnd(100 * kSmss);
+    fresh.cc.on_idle(fresh.now);
+    EXPECT_EQ(fresh.cc.cwnd(), 10 * kSmss);
+    EXPECT_EQ(fresh.cc.ssthresh(), UINT32_MAX);
+    Flow grown(config_of(kind));
+    grown.lose_at(20);
+    grown.cc.set_cwnd(100 * kSmss);
+    grown.cc.on_idle(grown.now);
+    EXPECT_EQ(grown.cc.cwnd(), 10 * kSmss);
+    EXPECT_EQ(grown.cc.ssthresh(), 75 * kSmss);
+    grown.cc.on_idle(grown.now);  // a second pause forgets nothing
+    EXPECT_EQ(grown.cc.ssthresh(), 75 * kSmss);
+  }
+}
+
+// TCP-CC-01: another algorithm begins anew. What was counted towards the next segment of NewReno's
+// growth before is forgotten, also where DCTCP goes on by the same rule.
+TEST(Congestion, AChangeForgetsWhatWasCountedTowardsGrowth_TCP_CC_01) {
+  Flow f(config_of(CongestionControl::NewReno));
+  f.lose_at(40);
+  ASSERT_EQ(f.cc.cwnd(), 20 * kSmss);
+  f.ack(uint64_t{19} * kSmss);
+  EXPECT_EQ(f.cc.cwnd(), 20 * kSmss);
+  f.cc.select(CongestionControl::Dctcp);
+  f.ack(uint64_t{19} * kSmss);
+  EXPECT_EQ(f.cc.cwnd(), 20 * kSmss);
+  f.ack(uint64_t{1} * kSmss);
+  EXPECT_EQ(f.cc.cwnd(), 21 * kSmss);
+}
+
+// RFC 5681 s.3.1: slow start follows every time-out, also a further one of the same octets, which
+// leaves ssthresh as it was; what was counted towards growth before does not count behind it.
+TEST(Congestion, ATimeoutForgetsWhatWasCountedTowardsGrowth_TCP_CC_01) {
+  Flow f(config_of(CongestionControl::NewReno));
+  f.lose_at(40);
+  f.ack(uint64_t{19} * kSmss);
+  f.cc.on_timeout(uint64_t{20} * kSmss, false);
+  EXPECT_EQ(f.cc.cwnd(), kSmss);
+  while (f.cc.cwnd() < 20 * kSmss) f.ack(kSmss);
+  f.ack(uint64_t{19} * kSmss);
+  EXPECT_EQ(f.cc.cwnd(), 20 * kSmss);
+  f.ack(uint64_t{1} * kSmss);
+  EXPECT_EQ(f.cc.cwnd(), 21 * kSmss);
+}
+
 }  // namespace
 }  // namespace rnic::testing

@@ -137,6 +137,27 @@ TEST(KeepAlive, EndsAfterSeveralUnansweredProbesOnly_TCP_9293_3_8_4_02) {
   EXPECT_EQ(p.egress.sent.back().flags & flag::kRst, flag::kRst);
 }
 
+// TCP-9293-3.8.4-01: a peer that has closed its half is probed as before: ours may stay open.
+TEST(KeepAlive, GoesOnBehindThePeersFin_TCP_9293_3_8_4_01) {
+  RawPeer p;
+  p.accept();
+  ASSERT_TRUE(p.stack.set_options(*p.user.stream, with_keep_alive(p.stack), p.now).has_value());
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = kFinAck});
+  EXPECT_TRUE(p.user.peer_has_finished);
+  EXPECT_EQ(p.next().ack, kIrs + 2);
+  for (int i = 0; i < 3; ++i) {
+    p.wait(seconds(61));
+    ASSERT_FALSE(p.user.how_ended);
+    const Segment probe = p.next();
+    EXPECT_EQ(probe.seq, kIss);  // SND.NXT - 1
+    EXPECT_EQ(probe.flags, flag::kAck);
+    p.inject({.seq = kIrs + 2, .ack = kIss + 1, .flags = flag::kAck});
+    EXPECT_TRUE(p.silent());
+  }
+  EXPECT_EQ(p.stack.counters().keep_alive_probes, 3u);
+  EXPECT_EQ(p.stack.counters().connections_timed_out, 0u);
+}
+
 TEST(KeepAlive, AProbeThatThePortDidNotTakeGoesOutLater) {
   RawPeer p;
   p.accept();

@@ -324,6 +324,50 @@ TEST(Ecn, AWindowOfOneSegmentWaitsForTheTimer_TCP_3168_6_1_2_01) {
   EXPECT_GT(p.now - second, first + first / 2);
 }
 
+// TCP-3168-6.1.2-01: the wait doubles for marks that follow each other. An ACK without one ends the
+// row, however the segment that carries it is taken, and whatever makes the window small again.
+TEST(Ecn, AnAckWithoutAMarkEndsTheRowOfHolds_TCP_3168_6_1_2_01) {
+  tcp::Config config = with_ecn(Ecn::Accept);
+  config.frto = false;
+  for (const bool predicting : {false, true}) {
+    EcnPeer p(config);
+    p.stack.set_prediction(predicting);
+    p.open_passive(kBoth);
+    // A short record leaves; tells how long it waited for that.
+    const auto send_short = [&] {
+      const base::Now start = p.now;
+      p.user.queue(100);
+      p.stack.output(p.now);
+      while (p.silent()) p.wait(milliseconds(1));
+      const Segment s = p.next();
+      EXPECT_EQ(s.payload, 100u);
+      p.sent_to = s.seq + s.payload - (kIss + 1);
+      return p.now - start;
+    };
+    for (int i = 0; i < 10 && p.stack.counters().ecn_holds == 0; ++i) {
+      send_short();
+      p.ack(p.sent_to, flag::kEce);
+    }
+    EXPECT_EQ(p.stack.counters().ecn_holds, 1u);
+    EXPECT_EQ(p.cwnd(), kMss);
+    const base::Duration first = send_short();
+    EXPECT_GE(first, milliseconds(200));
+    p.ack(p.sent_to);  // without a mark
+    EXPECT_GT(p.cwnd(), kMss);
+    send_short();
+    while (p.stack.counters().timeouts == 0) p.wait(milliseconds(50));
+    p.egress.sent.clear();
+    p.ack(p.sent_to, flag::kEce);  // of the window that the time-out has reduced
+    EXPECT_EQ(p.cwnd(), kMss);
+    EXPECT_EQ(send_short(), base::Duration(0));
+    p.ack(p.sent_to, flag::kEce);
+    EXPECT_EQ(p.stack.counters().ecn_holds, 2u);
+    const base::Duration second = send_short();
+    EXPECT_GE(second, milliseconds(200));
+    EXPECT_LT(second, first + first / 2) << predicting;
+  }
+}
+
 // TCP-3168-6.1.3-01
 TEST(Ecn, MarksAreEchoedUntilCwr_TCP_3168_6_1_3_01) {
   EcnPeer p(with_ecn(Ecn::Accept));

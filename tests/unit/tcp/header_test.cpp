@@ -464,9 +464,8 @@ TEST(Timestamps, TheClockOfAPairGoesOnThroughItsIncarnations) {
   tcp::Config config = RawPeer::bare();
   config.timestamps = true;
   RawPeer p(config);  // its secret is {1, 2}
-  const uint32_t at_zero = tcp::timestamp_offset(
-      tcp::keyed_hash(tcp::Secret{1, 2}, {RawPeer::kUs, RawPeer::kOurPort},
-                      {RawPeer::kPeer, RawPeer::kPeerPort}));
+  const uint32_t at_zero = tcp::timestamp_offset(tcp::keyed_hash(
+      tcp::Secret{1, 2}, {RawPeer::kUs, RawPeer::kOurPort}, {RawPeer::kPeer, RawPeer::kPeerPort}));
   for (const uint32_t ms : {1000u, 1001u, 4711u}) {
     p.now = base::from_nanos(int64_t{ms} * 1'000'000);
     p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_timestamps(1, 0)});
@@ -475,6 +474,51 @@ TEST(Timestamps, TheClockOfAPairGoesOnThroughItsIncarnations) {
     EXPECT_EQ(syn_ack.parsed.timestamps->value - at_zero, ms);
     p.inject({.seq = kIrs + 1, .flags = flag::kRst});
   }
+}
+
+// A segment that ends inside of the header that it announces is dropped and counted, also where all
+// that is there of it is what the connection expects next.
+TEST(Header, ATruncatedHeaderIsDroppedOnACalmConnection_TCP_9293_3_1_01) {
+  tcp::Config config = RawPeer::bare();
+  config.timestamps = true;
+  RawPeer p(config);
+  p.accept(option_mss(1460) + option_timestamps(1000, 0), option_timestamps(1001, 0));
+  const auto text = [&](uint32_t length) {
+    p.inject({.seq = kIrs + 1 + static_cast<uint32_t>(p.user.ordered_to),
+              .ack = kIss + 1,
+              .flags = flag::kAck,
+              .payload = length,
+              .options = option_timestamps(1001, 0)});
+  };
+  text(100);
+  text(100);
+  ASSERT_GT(p.stack.counters().predicted_in, 0u);
+  const uint64_t predicted = p.stack.counters().predicted_in;
+  std::vector<uint8_t> segment(32);
+  wire::TcpRepr{.source_port = RawPeer::kPeerPort,
+                .destination_port = RawPeer::kOurPort,
+                .sequence = base::Seq32(kIrs + 201),
+                .acknowledgment = base::Seq32(kIss + 1),
+                .flags = flag::kAck,
+                .window = 65535,
+                .header_length = 32}
+      .emit(segment.data());
+  const std::vector<uint8_t> options = option_timestamps(1001, 0);
+  std::copy(options.begin(), options.end(), segment.begin() + 20);
+  for (const size_t size : {20u, 24u, 31u}) {
+    p.stack.input({.source = RawPeer::kPeer,
+                   .destination = RawPeer::kUs,
+                   .tcp = {segment.data(), size},
+                   .checksum_verified = true,
+                   .ecn = 0},
+                  p.now);
+  }
+  EXPECT_EQ(p.stack.counters().malformed, 3u);
+  EXPECT_EQ(p.stack.counters().predicted_in, predicted);
+  EXPECT_EQ(p.user.ordered_to, 200u);
+  text(100);
+  EXPECT_EQ(p.user.ordered_to, 300u);
+  EXPECT_TRUE(p.user.clean());
 }
 
 }  // namespace

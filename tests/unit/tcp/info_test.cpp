@@ -62,6 +62,25 @@ TEST(Info, CountsTheSegmentsThatWereSentMoreThanOnce) {
   EXPECT_EQ(p.stack.info(*p.user.stream)->total_resent, 0u);
 }
 
+// A record that is larger than EMSS by now counts for as many segments as it takes to send it
+// again, and not for one more where it fills them.
+TEST(Info, ARecordThatIsLargerThanEmssCountsForItsPieces) {
+  for (const uint32_t length : {961u, 1200u, 1439u, 1440u, 1441u}) {
+    RawPeer p;
+    p.accept();
+    p.user.queue(length);
+    p.stack.output(p.now);
+    EXPECT_EQ(p.stack.info(*p.user.stream)->unacked, 1u);
+    p.egress.mtu = 40 + 480;
+    p.user.queue(100);
+    p.stack.output(p.now);
+    const tcp::ConnectionInfo info = *p.stack.info(*p.user.stream);
+    ASSERT_EQ(info.emss, 480u);
+    ASSERT_EQ(info.snd_nxt, length + 100);
+    EXPECT_EQ(info.unacked, (length <= 1440 ? 3u : 4u) + 1) << length;
+  }
+}
+
 // Round-trip times are 0 until one was measured.
 TEST(Info, WhatWasNotMeasuredIsZero) {
   RawPeer p;

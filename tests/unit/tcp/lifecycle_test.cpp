@@ -151,6 +151,42 @@ TEST(Lifecycle, ASegmentForAnotherStackIsNotAnswered_TCP_MQ_01) {
   EXPECT_EQ(p.stack.counters().not_at_home, 1u);
 }
 
+// RFC 9293 s.3.10.4, CLOSE in SYN-SENT: the connection is gone without a word. The peer's answer
+// belongs to nobody then, and draws the RST.
+TEST(Lifecycle, CloseBehindASynSaysNothing) {
+  RawPeer p;
+  const auto stream =
+      p.stack.connect({RawPeer::kUs, 5000}, {RawPeer::kPeer, RawPeer::kPeerPort}, p.user, p.now);
+  ASSERT_TRUE(stream.has_value());
+  p.stack.output(p.now);
+  EXPECT_EQ(p.next().flags, flag::kSyn);
+  (*stream)->close();
+  p.stack.output(p.now);
+  EXPECT_TRUE(p.silent());
+  EXPECT_EQ(p.user.how_ended, StreamEnd::Aborted);
+  EXPECT_EQ(p.stack.live_connections(), 0u);
+}
+
+// TCP-MQ-01: a local port that the user chose is served when the answers come to this stack, which
+// is asked with our end first; otherwise the connection could never be established.
+TEST(Lifecycle, AChosenPortMustBringTheAnswersHere_TCP_MQ_01) {
+  RawPeer p;
+  p.egress.home = [](const Endpoint& local, const Endpoint& remote) {
+    return local == Endpoint{RawPeer::kUs, 5000} &&
+           remote == Endpoint{RawPeer::kPeer, RawPeer::kPeerPort};
+  };
+  const auto refused =
+      p.stack.connect({RawPeer::kUs, 5001}, {RawPeer::kPeer, RawPeer::kPeerPort}, p.user, p.now);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
+  const auto stream =
+      p.stack.connect({RawPeer::kUs, 5000}, {RawPeer::kPeer, RawPeer::kPeerPort}, p.user, p.now);
+  ASSERT_TRUE(stream.has_value());
+  p.stack.output(p.now);
+  EXPECT_EQ(p.next().flags, flag::kSyn);
+  EXPECT_TRUE(p.silent());
+}
+
 // TCP-9293-3.6-01, TCP-9293-3.6-02
 TEST(Lifecycle, HalfCloseKeepsReceiving_TCP_9293_3_6_02) {
   Pair p;

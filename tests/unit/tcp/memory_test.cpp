@@ -102,6 +102,35 @@ TEST(Memory, WhatIsToldOfTheListenersIsWhatTheyTake) {
   EXPECT_NEAR(static_cast<double>(told(many) - told(few)), static_cast<double>(taken), kPages);
 }
 
+// What memory_use() says of a larger limit is what a stack with that limit takes more.
+TEST(Memory, WhatIsToldOfEachLimitIsWhatItTakes) {
+  if (kSanitized) GTEST_SKIP() << kNotMeasured;
+  const auto told = [](const tcp::Config& config) {
+    uint64_t octets = 0;
+    for (const base::MemoryUse& use : tcp::Stack::memory_use(config)) octets += use.octets;
+    return octets;
+  };
+  tcp::Config usual;
+  usual.max_connections = 50'000;
+  const auto check = [&](const char* key, uint32_t tcp::Config::*limit, uint32_t value) {
+    tcp::Config larger = usual;
+    larger.*limit = value;
+    ASSERT_GT(value, usual.*limit);
+    const auto more = static_cast<double>(told(larger) - told(usual));
+    const auto taken = static_cast<double>(octets_of_a_stack(larger) - octets_of_a_stack(usual));
+    constexpr double kPages = 16 * 4096;  // what malloc() rounds up
+    EXPECT_GT(taken, 8 * kPages) << key << ": too little to tell";
+    EXPECT_NEAR(more, taken, kPages) << key;
+  };
+  check("tcp.max_connections", &tcp::Config::max_connections, 150'000);
+  check("tcp.max_records", &tcp::Config::max_records, 500'000);
+  check("tcp.max_records_per_connection", &tcp::Config::max_records_per_connection, 65'536);
+  check("tcp.max_range_sets", &tcp::Config::max_range_sets, 99'000);
+  check("tcp.max_saved_octets", &tcp::Config::max_saved_octets, 64u << 20);
+  check("tcp.max_listeners", &tcp::Config::max_listeners, 100'000);
+  check("tcp.max_time_wait", &tcp::Config::max_time_wait, 65'536);
+}
+
 // What the limit of TIME-WAIT is said to cost is what the table takes: all of it where the capacity
 // is a power of two, and never less than the table.
 TEST(Memory, WhatTimeWaitAsksForIsNamed) {

@@ -229,6 +229,20 @@ TEST(TimeWait, TheOldestGivesWay) {
   EXPECT_EQ(table.next_deadline(now), base::kNever);
 }
 
+// Timestamps count milliseconds: what is sent from the next one on is newer than the last segment
+// of the connection that was (RFC 6191 s.2).
+TEST(TimeWait, TheClockHasTickedWithTheNextMillisecond) {
+  for (const int64_t start : {5'000'000, 5'999'999}) {
+    tcp::TimeWaitTable table(4, seconds(10), {1, 2});
+    const Endpoint local{kAddressA, 80}, remote{kAddressB, 90};
+    table.add(local, remote, {}, base::from_nanos(start));
+    const tcp::TimeWaitEntry& entry = *table.find(local, remote);
+    EXPECT_FALSE(table.clock_ticked(entry, base::from_nanos(start)));
+    EXPECT_FALSE(table.clock_ticked(entry, base::from_nanos(5'999'999)));
+    EXPECT_TRUE(table.clock_ticked(entry, base::from_nanos(6'000'000)));
+  }
+}
+
 TEST(TimeWait, TheTableAgreesWithAnObviousOne) {
   tcp::TimeWaitTable table(32, milliseconds(100), {5, 6});
   std::map<uint16_t, base::Now> obvious;

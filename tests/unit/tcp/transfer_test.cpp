@@ -85,6 +85,29 @@ TEST(Transfer, PushMarksTheLastRecordOfAMessage) {
   EXPECT_EQ(pushed, (std::vector<bool>{false, false, true}));
 }
 
+// One turn of output sends so much in all, so that arrivals are not kept waiting. What it leaves
+// over is due at once, also for an owner that only sleeps until the next deadline.
+TEST(Transfer, WhatATurnLeavesOverIsDueAtOnce) {
+  constexpr uint32_t kRecords = 64;
+  tcp::Config config;
+  config.initial_window_segments = kRecords;
+  Pair p(config, config);
+  ASSERT_TRUE(p.open());
+  p.a.queue(1448);  // its ACK tells of a window that takes all that follows
+  ASSERT_TRUE(p.drain());
+  const base::Now now = p.link.now;
+  EXPECT_GT(p.link.a.next_deadline(), now);
+  for (uint32_t i = 0; i < kRecords; ++i) p.a.queue(1448);
+  p.link.a.output(now);
+  EXPECT_FALSE(p.a.to_send.empty());
+  EXPECT_LE(p.link.a.next_deadline(), now);
+  p.link.a.output(now);
+  EXPECT_TRUE(p.a.to_send.empty()) << "in two turns";
+  EXPECT_GT(p.link.a.next_deadline(), now);
+  ASSERT_TRUE(p.drain());
+  EXPECT_TRUE(p.b.clean());
+}
+
 TEST(Transfer, AFullPortIsAWaitNotALoss) {
   Pair p;
   ASSERT_TRUE(p.open());

@@ -324,6 +324,49 @@ TEST(Window, TheSillyWindowOverrideSplitsARecord) {
   EXPECT_EQ(p.user.rebuilds, 0u);
 }
 
+/// Of each piece of a record it lets the last octet go with the next segment.
+class CuttingUser final : public RecordUser {
+ public:
+  using RecordUser::RecordUser;
+  [[nodiscard]] uint32_t cut(base::ByteView piece) const override {
+    asked.push_back(static_cast<uint32_t>(piece.size()));
+    return std::max(static_cast<uint32_t>(piece.size()) - 1, 1u);
+  }
+  mutable std::vector<uint32_t> asked;
+};
+
+// The user says where a record is cut that a small window takes a part of; of one that it takes
+// whole there is nothing to say.
+TEST(Window, TheUserSaysWhereARecordIsCut) {
+  RawPeer p;
+  CuttingUser user(11, 22);
+  p.acceptor.next.push_back(&user);
+  p.inject({.seq = kIrs, .flags = flag::kSyn, .window = 600, .options = option_mss(1460)});
+  EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck);
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 600});
+  ASSERT_TRUE(user.is_established);
+  user.queue(500);
+  p.stack.output(p.now);
+  EXPECT_EQ(p.next().payload, 500u);
+  EXPECT_TRUE(user.asked.empty());
+  const auto take = [&](uint32_t offset) {
+    p.inject({.seq = kIrs + 1, .ack = kIss + 1 + offset, .flags = flag::kAck, .window = 600});
+  };
+  take(500);
+  user.queue(1000);
+  p.stack.output(p.now);
+  const Segment first = p.next();
+  EXPECT_EQ(first.payload, 599u);
+  EXPECT_EQ(first.octets.back(), octet_at(500 + 598, 11));
+  EXPECT_EQ(user.asked, std::vector<uint32_t>{600});
+  EXPECT_EQ(p.stack.counters().resegmented_records, 1u);
+  take(500 + 599);
+  const Segment second = p.next();
+  EXPECT_EQ(second.seq, kIss + 1 + 500 + 599);
+  EXPECT_EQ(second.payload, 400u);
+  EXPECT_EQ(second.octets.front(), octet_at(500 + 599, 11));
+}
+
 // The back-off of the probes was for the shut window: a piece that is small does not wait for it.
 TEST(Window, TheOverrideStartsAnewWhenAShutWindowOpensALittle) {
   RawPeer p;

@@ -132,7 +132,8 @@ TEST_F(Verbs, TheNextDeadlineIsThatOfTheNearestTimer) {
   const auto retransmission = world_.context.next_deadline();
   ASSERT_TRUE(retransmission);
   EXPECT_GE(*retransmission, std::chrono::nanoseconds(0));
-  EXPECT_LE(*retransmission, std::chrono::milliseconds(50)) << "tcp.rto_initial";
+  EXPECT_LE(*retransmission, std::chrono::seconds(60))
+      << "tcp.rto_max: a stalled test has sent again";
   must(a.qp.post_send(SendRequest{.id = 3, .opcode = Opcode::Send}));
   EXPECT_EQ(world_.context.next_deadline(), std::chrono::nanoseconds(0)) << "the doorbell rings";
 }
