@@ -94,12 +94,12 @@ class Connection final : public llp::Stream {
   void close() override;
   void abort() override;
   void room_grew() override;
+  void set_user(llp::StreamUser& user) override { user_ = &user; }
   void set_trace(base::TraceSink* sink) override { trace_ = sink; }
   [[nodiscard]] base::TraceSink* trace() const override { return trace_; }
 
   // --- The transport's side ---
 
-  void set_user(llp::StreamUser& user) { user_ = &user; }
   /// epoll's word. \param events EPOLLIN and so on
   void told(uint32_t events, base::Now now);
   /// The handshake is over: tells the user.

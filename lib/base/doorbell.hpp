@@ -7,38 +7,47 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/check.hpp"
-
 namespace rnic::base {
 
-/// A bitmap with a summary word. What a thread wrote before ring(i) is visible to the worker inside
-/// the callback of answer() for i. Up to 4096 doorbells.
+/// A bitmap with summary words, one for 4096 doorbells. What a thread wrote before ring(i) is
+/// visible to the worker inside the callback of answer() for i.
 class Doorbells {
  public:
-  static constexpr uint32_t kMax = 64 * 64;
-
   explicit Doorbells(uint32_t count)
-      : words_(std::make_unique<std::atomic<uint64_t>[]>((count + 63) / 64)) {
-    RNIC_CHECK(count <= kMax);
-  }
+      : summaries_count_((count + kPerSummary - 1) / kPerSummary),
+        summaries_(std::make_unique<std::atomic<uint64_t>[]>(summaries_count_)),
+        words_(std::make_unique<std::atomic<uint64_t>[]>((count + 63) / 64)) {}
 
   /// Any thread. Two read-modify-writes: no look before, because a bell that was seen ringing may
   /// just be answered, and the worker might not see the new work then.
   void ring(uint32_t i) {
     words_[i / 64].fetch_or(1ull << (i % 64), std::memory_order_release);
-    summary_.fetch_or(1ull << (i / 64), std::memory_order_release);
+    summaries_[i / kPerSummary].fetch_or(1ull << (i / 64 % 64), std::memory_order_release);
   }
 
-  [[nodiscard]] bool ringing() const { return summary_.load(std::memory_order_relaxed) != 0; }
+  [[nodiscard]] bool ringing() const {
+    for (uint32_t s = 0; s < summaries_count_; ++s) {
+      if (summaries_[s].load(std::memory_order_relaxed) != 0) return true;
+    }
+    return false;
+  }
 
   /// The worker: calls f(i) for each ringing bell and silences it first.
   template <typename F>
   void answer(F&& f) {
-    uint64_t groups = summary_.load(std::memory_order_relaxed);
+    for (uint32_t s = 0; s < summaries_count_; ++s) answer_of(s, f);
+  }
+
+ private:
+  static constexpr uint32_t kPerSummary = 64 * 64;
+
+  template <typename F>
+  void answer_of(uint32_t summary, F& f) {
+    uint64_t groups = summaries_[summary].load(std::memory_order_relaxed);
     if (groups == 0) return;
-    groups = summary_.exchange(0, std::memory_order_acquire);
+    groups = summaries_[summary].exchange(0, std::memory_order_acquire);
     while (groups != 0) {
-      const auto group = static_cast<uint32_t>(std::countr_zero(groups));
+      const uint32_t group = summary * 64 + static_cast<uint32_t>(std::countr_zero(groups));
       groups &= groups - 1;
       uint64_t bells = words_[group].exchange(0, std::memory_order_acquire);
       while (bells != 0) {
@@ -49,8 +58,9 @@ class Doorbells {
     }
   }
 
- private:
-  std::atomic<uint64_t> summary_{0};  // bit g: words_[g] may be non-zero
+  uint32_t summaries_count_;
+  // Bit g of summary s: words_[64 * s + g] may be non-zero.
+  std::unique_ptr<std::atomic<uint64_t>[]> summaries_;
   std::unique_ptr<std::atomic<uint64_t>[]> words_;
 };
 

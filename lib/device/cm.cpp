@@ -519,10 +519,7 @@ void Device::connection_ended(Connection& connection) {
 }
 
 void Device::reap() {
-  if (own_) {
-    own_->streams.reap();
-    own_->framed.reap();
-  }
+  if (own_) own_->reap_sockets();
   refuse_unheard();
   reap_ended();
   redial();

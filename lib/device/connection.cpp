@@ -150,7 +150,7 @@ void Connection::leave_mpa(base::Now now) {
     unbind();
     qp->endpoint().abort();
   }
-  socket->take_back(now);
+  socket->take_back(*mpa_session_, now);
 }
 
 void Connection::peer_left(base::Now) { stop_lingering(); }

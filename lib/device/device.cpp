@@ -39,7 +39,7 @@ Device::Device(const DeviceConfig& config, base::Now now)
       leaving_(starting_.capacity(), config.secret),
       silent_(yields_silent(config.limits) ? config.limits.max_connections : 1, config.secret),
       silence_timers_(now),
-      doorbells_(config.limits.max_qps + 1),
+      doorbells_(doorbells_of(config.limits)),
       events_(config.limits.max_events) {
   // What ends is kept for a moment in these, where no memory may be asked for.
   ended_.reserve(connections_.capacity());
@@ -70,10 +70,7 @@ Device::~Device() {
   connections_.for_each([](base::Handle, Connection& connection) {
     if (connection.stream != nullptr) connection.stream->abort();
   });
-  if (own_) {
-    own_->streams.abort_all();
-    own_->framed.abort_all();
-  }
+  if (own_) own_->abort_sockets();
   transport_->output(last_now_);
   if (own_) own_->interface.flush(last_now_);
   reap();
@@ -156,14 +153,14 @@ uint32_t Device::receive_burst(base::Now now, uint32_t& work) {
 uint32_t Device::serve_doorbells() {
   uint32_t served = 0;
   doorbells_.answer([&](uint32_t number) {
-    if (number < qps_.size() && qps_[number] != nullptr) {
+    if (number >= qps_.size()) {
+      if (own_ && own_->serve_doorbell(number, last_now_)) ++served;
+    } else if (qps_[number] != nullptr) {
       qps_[number]->serve();
       ++served;
     }
   });
-  if (!own_) return served;
-  return served + own_->streams.serve_doorbells(last_now_) +
-         own_->framed.serve_doorbells(last_now_);
+  return served;
 }
 
 void Device::fire_timers(base::Now now) {
@@ -200,8 +197,8 @@ base::Now Device::next_deadline() const {
 bool Device::quiescent() const {
   if (connections_.live() != 0 || framing::held_octets(*hold_) != 0) return false;
   if (tuf::packed_ulpdus(*pack_) != 0 || !orphans_.empty()) return false;
-  return !own_ || (own_->streams.live() == 0 && own_->framed.live() == 0 &&
-                   own_->stack.quiescent() && own_->interface.unsent() == 0);
+  return !own_ ||
+         (own_->live_sockets() == 0 && own_->stack.quiescent() && own_->interface.unsent() == 0);
 }
 
 void Device::emit(Event event) {
@@ -270,7 +267,7 @@ void Device::for_each_counter(
     add("tcp", own_->stack.counters());
   }
   add("mpa", mpa_counters_);
-  add("tuf", own_ ? own_->framed.with_own(tuf_counters_) : tuf_counters_);
+  add("tuf", own_ ? own_->framed.shared().with_own(tuf_counters_) : tuf_counters_);
   const auto add_hold = [&](const char* name, const char* help, uint64_t octets) {
     visit("hold", {name, "octets", help, octets});
   };

@@ -116,16 +116,28 @@ class Device {
   /// The sink is not called any more, connected or not.
   void end_trace(QueuePair& qp);
 
-  // --- Streaming sockets (worker; see stream_socket.hpp) ---
-
-  // Unsupported by a device without a port.
+  // --- Plain and framed streams (worker; see socket_table.hpp). Unsupported without a port ---
 
   /// \param local an unspecified address: every address of the device
   Result<StreamListener*> listen_stream(const Endpoint& local, uint32_t backlog,
-                                        const tcp::ConnectionOptions& options);
+                                        const tcp::ConnectionOptions& options) {
+    return listen_for<StreamKind>(local, backlog, options, {});
+  }
+  Result<FramedListener*> listen_framed(const Endpoint& local, uint32_t backlog,
+                                        const tcp::ConnectionOptions& options,
+                                        const FramedSetup& setup) {
+    return listen_for<FramedKind>(local, backlog, options, setup);
+  }
   /// Starts an active connection; the socket tells how it went.
   Result<StreamSocket*> connect_stream(const Endpoint& remote,
-                                       const tcp::ConnectionOptions& options, base::Now now);
+                                       const tcp::ConnectionOptions& options, base::Now now) {
+    return open_socket<StreamKind>(remote, options, {}, now);
+  }
+  Result<FramedSocket*> connect_framed(const Endpoint& remote,
+                                       const tcp::ConnectionOptions& options,
+                                       const FramedSetup& setup, base::Now now) {
+    return open_socket<FramedKind>(remote, options, setup, now);
+  }
   /// What the config says for every connection.
   [[nodiscard]] tcp::ConnectionOptions default_options() const {
     return own_ ? own_->stack.default_options() : tcp::ConnectionOptions{};
@@ -137,31 +149,15 @@ class Device {
   Result<StreamSocket*> connect_stream(const Endpoint& remote, base::Now now) {
     return connect_stream(remote, default_options(), now);
   }
-  /// has_port() holds, as for every streaming socket.
+  // has_port() holds, as for every socket.
   [[nodiscard]] StreamTable& streams() { return own_->streams; }
-
-  // --- Framed streams (worker; see framed_socket.hpp). Unsupported without a port ---
-
-  Result<FramedListener*> listen_framed(const Endpoint& local, uint32_t backlog,
-                                        const tcp::ConnectionOptions& options,
-                                        const FramedSetup& setup);
-  Result<FramedSocket*> connect_framed(const Endpoint& remote,
-                                       const tcp::ConnectionOptions& options,
-                                       const FramedSetup& setup, base::Now now);
   [[nodiscard]] FramedTable& framed() { return own_->framed; }
 
   // --- Application side ---
 
-  /// Any thread.
-  void ring_doorbell(uint32_t qp) { doorbells_.ring(qp); }
-  /// Any thread. \param number StreamSocket::number()
-  void ring_stream_doorbell(uint32_t number) { own_->streams.ring_doorbell(number); }
-  /// Any thread. \param number FramedSocket::number()
-  void ring_framed_doorbell(uint32_t number) { own_->framed.ring_doorbell(number); }
-  [[nodiscard]] bool doorbell_ringing() const {
-    return doorbells_.ringing() ||
-           (own_ && (own_->streams.doorbell_ringing() || own_->framed.doorbell_ringing()));
-  }
+  /// Any thread. \param number QueuePair::number() or AppSocket::doorbell()
+  void ring_doorbell(uint32_t number) { doorbells_.ring(number); }
+  [[nodiscard]] bool doorbell_ringing() const { return doorbells_.ringing(); }
   /// One thread at a time. Nothing when there is none.
   std::optional<Event> poll_event() {
     std::optional<Event> event(std::in_place);
@@ -259,6 +255,22 @@ class Device {
   uint32_t poll_transport(base::Now now);
   uint32_t receive(base::Now now);
   uint32_t receive_burst(base::Now now, uint32_t& work);
+  template <class Kind>
+  Result<SocketListener<Kind>*> listen_for(const Endpoint& local, uint32_t backlog,
+                                           const tcp::ConnectionOptions& options,
+                                           const typename Kind::Setup& setup) {
+    if (!own_) return base::fail(ErrorCode::Unsupported, Kind::kWithoutPort);
+    return own_->table<Kind>().listen(local, backlog, options, setup);
+  }
+  template <class Kind>
+  Result<typename Kind::Socket*> open_socket(const Endpoint& remote,
+                                             const tcp::ConnectionOptions& options,
+                                             const typename Kind::Setup& setup, base::Now now) {
+    if (!own_) return base::fail(ErrorCode::Unsupported, Kind::kWithoutPort);
+    const auto local = local_towards(remote);
+    if (!local) return tl::unexpected(local.error());
+    return own_->table<Kind>().connect(*local, remote, options, setup, now);
+  }
   uint32_t serve_doorbells();
   void fire_timers(base::Now now);
   void reap();

@@ -3,6 +3,8 @@
 /// device has it, or stands on another llp::Transport.
 #pragma once
 
+#include <type_traits>
+
 #include "device/config.hpp"
 #include "device/counters.hpp"
 #include "device/egress.hpp"
@@ -13,6 +15,14 @@
 
 namespace rnic::device {
 
+// The doorbells of a device are numbered: queue pairs, streaming sockets, framed streams.
+[[nodiscard]] inline uint32_t first_socket_doorbell(const Limits& limits) {
+  return limits.max_qps + 1;
+}
+[[nodiscard]] inline uint32_t doorbells_of(const Limits& limits) {
+  return first_socket_doorbell(limits) + limits.max_streams + limits.max_framed_streams;
+}
+
 struct PortStack {
   /// \param port, reassembler, counters outlive it
   PortStack(const DeviceConfig& config, port::Port& carrier, net::Reassembler* reassembler,
@@ -22,10 +32,34 @@ struct PortStack {
         egress(interface),
         stack(config.tcp, egress, config.secret, config.seed, now),
         error_relay(stack),
-        streams(config.limits, stack, counters),
-        framed(config.limits, stack, counters) {
+        streams(config.limits, first_socket_doorbell(config.limits), stack, counters),
+        framed(config.limits, first_socket_doorbell(config.limits) + config.limits.max_streams,
+               stack, counters) {
     interface.set_error_user(&error_relay);
   }
+
+  template <class Kind>
+  [[nodiscard]] SocketTable<Kind>& table() {
+    if constexpr (std::is_same_v<Kind, StreamKind>) {
+      return streams;
+    } else {
+      return framed;
+    }
+  }
+  /// \return there is such a socket
+  bool serve_doorbell(uint32_t number, base::Now now) {
+    return streams.serve_doorbell(number, now) || framed.serve_doorbell(number, now);
+  }
+  /// Takes away sockets that nobody needs any more.
+  void reap_sockets() {
+    streams.reap();
+    framed.reap();
+  }
+  void abort_sockets() {
+    streams.abort_all();
+    framed.abort_all();
+  }
+  [[nodiscard]] uint32_t live_sockets() const { return streams.live() + framed.live(); }
 
   port::Port& port;
   net::Interface interface;

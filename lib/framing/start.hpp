@@ -94,13 +94,13 @@ class StartEvents {
   /// and start_failed() is called for a session that was begun (both only with RtrMissing). The
   /// session closes the stream, except
   ///  * while Session::left(): MPA is left and TCP is open (RFC 5044 s.7.1.2): the owner closes it
-  ///    or calls Session::hand_over();
+  ///    or hands it to another user;
   ///  * while Session::full_operation(): the endpoint is told the error behind this call, has to be
   ///    ready to send a Terminate, and closes.
   virtual void start_failed(StartFailure why, base::ByteView private_data, base::Now now) = 0;
   /// Responder of a peer-to-peer connection: the RTR came (RFC 6581 s.9.2).
   virtual void rtr_received(base::Now now) { static_cast<void>(now); }
-  /// While Session::left(), before hand_over(): the peer has closed its half. Told once, also when
+  /// While Session::left(): the peer has closed its half. Told once, also when
   /// it did so before MPA was left.
   virtual void peer_left(base::Now now) { static_cast<void>(now); }
   /// The very last call of all, after everything else of Session::ended(): the stream is gone and

@@ -197,6 +197,9 @@ class Stream {
   /// Re-examine receive_room() (it grew).
   virtual void room_grew() = 0;
 
+  /// Calls go up to `user` from now on, which knows what it takes over. Not within a call up.
+  virtual void set_user(StreamUser& user) = 0;
+
   /// nullptr: no tracing. The sink outlives the stream or is removed first.
   virtual void set_trace(base::TraceSink* sink) = 0;
   [[nodiscard]] virtual base::TraceSink* trace() const = 0;

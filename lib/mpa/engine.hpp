@@ -62,7 +62,7 @@ class Session::Impl final : public framing::ReceiverOwner {
   [[nodiscard]] uint64_t received() const { return received_; }
   [[nodiscard]] uint64_t sent() const { return sender_.end_offset(); }
   [[nodiscard]] bool left() const { return state_ == StartState::Left; }
-  void hand_over(llp::StreamUser& next, base::Now now);
+  void hand_over_kept(llp::StreamSwitch& to, base::Now now);
   [[nodiscard]] const framing::Negotiated& negotiated() const { return agreed_; }
   [[nodiscard]] bool full_operation() const { return state_ == StartState::Done; }
 
@@ -74,8 +74,6 @@ class Session::Impl final : public framing::ReceiverOwner {
       sender_.acknowledged(end_offset);
     } else if (tag == kLastMessageTag) {
       last_message_.acknowledged(end_offset);
-    } else if (next_ != nullptr) {
-      next_->released(tag, end_offset);
     } else {
       user_->released_ulpdu(tag);
     }
@@ -84,7 +82,6 @@ class Session::Impl final : public framing::ReceiverOwner {
   /// RFC 5044 s.A.2: with Nagle's rule small FPDUs wait for each other.
   [[nodiscard]] bool fills_segment(uint32_t octets) const {
     constexpr uint32_t kOverhead = 6;  // length and CRC; pads and markers are left out
-    if (next_ != nullptr) return next_->fills_segment(octets);
     return !full_operation() || !may_send_ || user_->fills_segment(octets, kOverhead);
   }
   /// The sender's silly window rule: all FPDUs that wait, or what is left of the start-up, are at
@@ -96,17 +93,13 @@ class Session::Impl final : public framing::ReceiverOwner {
   }
 
   // --- receiving ---
-  void clipped(base::Range range) {
-    if (next_ != nullptr) return next_->clipped(range);
-    receiver_.clipped(range);
-  }
+  void clipped(base::Range range) { receiver_.clipped(range); }
   llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now);
   [[nodiscard]] uint32_t sure_room() const;
   [[nodiscard]] uint32_t takes(base::Range range, base::ByteView octets);
   void place(base::Range range, base::ByteView octets, base::Now now);
   void ordered(uint64_t offset, base::Now now);
   [[nodiscard]] uint32_t receive_room() const {
-    if (next_ != nullptr) return next_->receive_room();
     // An incomplete FPDU at the delivery point takes no window: it would close for good under a
     // window smaller than the FPDU.
     const uint64_t held = receiver_.held() - receiver_.held_in_order();
@@ -155,7 +148,7 @@ class Session::Impl final : public framing::ReceiverOwner {
   }
   [[nodiscard]] bool starting() const {
     return state_ != StartState::Idle && state_ != StartState::Done && state_ != StartState::Left &&
-           state_ != StartState::Failed;
+           state_ != StartState::HandedOver && state_ != StartState::Failed;
   }
   [[nodiscard]] bool parsing() const {
     return state_ == StartState::AwaitReply || state_ == StartState::AwaitRequest ||
@@ -185,7 +178,6 @@ class Session::Impl final : public framing::ReceiverOwner {
   void leave(framing::StartFailure why, base::ByteView private_data, base::Now now);
   void refuse(llp::FramingError error, base::Now now);
   void fail(framing::StartFailure why, base::ByteView private_data, base::Now now);
-  void pass_on_kept(base::Now now);
   llp::Pulled pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out);
 
   Config config_;
@@ -210,11 +202,10 @@ class Session::Impl final : public framing::ReceiverOwner {
   uint64_t received_ = 0;  // stream offset behind the octets of the peer's start frame taken
   MarkerGrid send_grid_;
   framing::StartWish wish_;
-  StartPlan plan_;                   // initiator: the Request; responder: the Reply
-  framing::StartOffer offer_;        // what the peer's frame says
-  bool peer_finished_ = false;       // before there was another user
-  base::ByteView ulp_data_;          // its private data, without a prefix
-  llp::StreamUser* next_ = nullptr;  // after hand_over()
+  StartPlan plan_;              // initiator: the Request; responder: the Reply
+  framing::StartOffer offer_;   // what the peer's frame says
+  bool peer_finished_ = false;  // before there was another user
+  base::ByteView ulp_data_;     // its private data, without a prefix
   StartFrameParser parser_;
   StartFrameSender sender_;
   StartFrameSender last_message_;

@@ -19,6 +19,7 @@
 #include "base/time.hpp"
 #include "framing/framing.hpp"
 #include "llp/llp.hpp"
+#include "llp/stream_switch.hpp"
 #include "mpa/counters.hpp"
 #include "mpa/negotiation.hpp"
 
@@ -69,9 +70,8 @@ class Session final : public framing::StartSession {
   /// handed to the stream.
   [[nodiscard]] uint64_t received() const;
   [[nodiscard]] uint64_t sent() const;
-  /// While left(): `next` uses the stream from here on. It is given what the peer has sent behind
-  /// its start frame. It outlives the stream.
-  void hand_over(llp::StreamUser& next, base::Now now);
+  /// While left(), once the stream has another user: gives it what overtook the peer's start frame.
+  void hand_over_kept(llp::StreamSwitch& to, base::Now now);
 
   // StartSession
   void attach(llp::Stream& stream) override;

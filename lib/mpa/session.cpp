@@ -16,7 +16,6 @@ constexpr uint32_t kUsefulRoom = 18;
 
 llp::Pulled Session::Impl::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
   if (state_ == StartState::Done) return may_send_ ? pull_fpdu(n, offset, out) : llp::Pulled{};
-  if (next_ != nullptr) return next_->pull(n, offset, out);
   if (!starting()) return {};
   llp::Pulled pulled;
   if (last_message_.pending()) {
@@ -52,7 +51,6 @@ llp::Pulled Session::Impl::pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& ou
 }
 
 bool Session::Impl::all_fits(uint32_t octets) const {
-  if (next_ != nullptr) return next_->all_fits(octets);
   if (!full_operation()) return last_message_.unsent() + sender_.unsent() <= octets;
   if (!may_send_) return true;
   constexpr uint32_t kMostOverhead = 2 + 3 + 4;  // length, pad, CRC
@@ -65,7 +63,6 @@ bool Session::Impl::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t
                             llp::Frame& out) {
   if (tag == kStartTag) return sender_.rebuild(offset, length, out);
   if (tag == kLastMessageTag) return last_message_.rebuild(offset, length, out);
-  if (next_ != nullptr) return next_->rebuild(tag, offset, length, out);
   const uint32_t before = out.length();
   FpduWriter writer(send_grid_, offset, agreed_.crc, wire::kMpaUlpduMax, out);
   writer.set_rebuilt();
@@ -78,7 +75,6 @@ bool Session::Impl::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t
 
 void Session::Impl::emss_changed(uint32_t emss) {
   emss_ = emss;
-  if (next_ != nullptr) return next_->emss_changed(emss);
   if (state_ != StartState::Done || mulpdu() == reported_mulpdu_) return;
   reported_mulpdu_ = mulpdu();
   user_->mulpdu_changed(reported_mulpdu_);
@@ -89,7 +85,6 @@ void Session::Impl::emss_changed(uint32_t emss) {
 llp::InspectVerdict Session::Impl::inspect(base::Range range, base::ByteView octets,
                                            base::Now now) {
   if (state_ == StartState::Done) return receiver_.inspect(range, octets, now);
-  if (next_ != nullptr) return next_->inspect(range, octets, now);
   if (!parsing() || receiver_.can_keep(range)) return llp::InspectVerdict::Accept;
   // Nothing of it has to be kept: hold space that others have used up does not matter. What lies
   // behind a Request ends the start-up.
@@ -100,14 +95,11 @@ llp::InspectVerdict Session::Impl::inspect(base::Range range, base::ByteView oct
   return llp::InspectVerdict::NoRoom;
 }
 
-uint32_t Session::Impl::sure_room() const {
-  return next_ != nullptr ? next_->sure_room() : receiver_.sure_room();
-}
+uint32_t Session::Impl::sure_room() const { return receiver_.sure_room(); }
 
 /// Start frames have room of their own; what is behind them is looked at afterwards.
 uint32_t Session::Impl::takes(base::Range range, base::ByteView octets) {
   if (state_ == StartState::Done) return receiver_.takes(range, octets);
-  if (next_ != nullptr) return next_->takes(range, octets);
   const auto all = static_cast<uint32_t>(octets.size());
   return parsing() ? std::min(all, static_cast<uint32_t>(parser_.wanted())) : all;
 }
@@ -116,10 +108,8 @@ void Session::Impl::place(base::Range range, base::ByteView octets, base::Now no
   now_ = now;
   if (state_ == StartState::Done) return receiver_.place(range, octets, now);
   const bool in_order = receiver_.in_order(range);
-  if (next_ != nullptr) {
-    next_->place(range, octets, in_order, now);
-  } else if (state_ == StartState::Failed || state_ == StartState::SendReject ||
-             state_ == StartState::Left) {
+  if (state_ == StartState::Failed || state_ == StartState::SendReject ||
+      state_ == StartState::Left) {
     counters_.discarded_octets += range.size();
   } else if (!parsing()) {
     fail(framing::StartFailure::UnexpectedData, {}, now);
@@ -129,10 +119,9 @@ void Session::Impl::place(base::Range range, base::ByteView octets, base::Now no
     const size_t used = parse(octets, receiver_.held() != 0, now);
     receiver_.arrived(range.begin + used);
     const base::Range behind{range.begin + used, range.end};
+    if (state_ == StartState::HandedOver) return;
     if (state_ == StartState::Done && !behind.empty()) {
       receiver_.place(behind, octets.subspan(used), now);
-    } else if (next_ != nullptr && !behind.empty()) {
-      next_->place(behind, octets.subspan(used), true, now);
     }
   }
   if (in_order) receiver_.arrived(range.end);
@@ -149,16 +138,15 @@ void Session::Impl::ordered(uint64_t offset, base::Now now) {
     if (n == 0) break;
     parse({again.data(), n}, receiver_.held() != 0 && n == parser_.wanted(), now);
   }
+  if (state_ == StartState::HandedOver) return receiver_.arrived(received_);
   receiver_.arrived(offset);
-  if (state_ == StartState::Done) return receiver_.ordered(offset, now);
-  if (next_ != nullptr) next_->ordered(offset, now);
+  if (state_ == StartState::Done) receiver_.ordered(offset, now);
 }
 
 // --- the end ---
 
 void Session::Impl::peer_finished(base::Now now) {
   now_ = now;
-  if (next_ != nullptr) return next_->peer_finished(now);
   peer_finished_ = true;
   if (left()) return events_.peer_left(now);
   if (state_ == StartState::SendReject) return;  // the answer is still on its way
@@ -178,7 +166,6 @@ void Session::Impl::ended(StreamEnd how, base::Now now) {
     const bool reset = how == StreamEnd::PeerReset;
     fail(by_peer ? end_of_stream(reset) : framing::start_failure_of(how, opened), {}, now);
   }
-  if (next_ != nullptr) next_->ended(how, now);
   delayed_ = unheard_ = awaiting_rtr_ = false;
   receiver_.discard();
   if (user_ != nullptr) user_->ended(how, now);
@@ -210,7 +197,9 @@ size_t Session::private_data_max() const { return impl_->private_data_max(); }
 uint64_t Session::received() const { return impl_->received(); }
 uint64_t Session::sent() const { return impl_->sent(); }
 bool Session::left() const { return impl_->left(); }
-void Session::hand_over(llp::StreamUser& next, base::Now now) { impl_->hand_over(next, now); }
+void Session::hand_over_kept(llp::StreamSwitch& to, base::Now now) {
+  impl_->hand_over_kept(to, now);
+}
 base::Now Session::next_deadline() const { return impl_->next_deadline(); }
 void Session::on_timer(base::Now now) { impl_->on_timer(now); }
 const framing::Negotiated& Session::negotiated() const { return impl_->negotiated(); }

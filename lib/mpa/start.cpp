@@ -241,7 +241,7 @@ void Session::Impl::leave(framing::StartFailure why, base::ByteView private_data
   ++counters_.start_rejects;
   events_.start_failed(why, private_data, now);
   parser_.release();
-  if (peer_finished_ && left() && next_ == nullptr) events_.peer_left(now);
+  if (peer_finished_ && left()) events_.peer_left(now);
 }
 
 void Session::Impl::count_failure(framing::StartFailure why) {
@@ -278,19 +278,15 @@ void Session::Impl::fail(framing::StartFailure why, base::ByteView private_data,
   parser_.release();
 }
 
-void Session::Impl::hand_over(llp::StreamUser& next, base::Now now) {
-  RNIC_CHECK(left() && next_ == nullptr);
-  next_ = &next;
-  pass_on_kept(now);
-}
-
 /// What overtook the start frame and was kept for the next user.
-void Session::Impl::pass_on_kept(base::Now now) {
+void Session::Impl::hand_over_kept(llp::StreamSwitch& to, base::Now now) {
+  RNIC_CHECK(left());
+  state_ = StartState::HandedOver;
   std::array<uint8_t, 512> piece;
   for (base::Range range = receiver_.first_kept(); !range.empty(); range = receiver_.first_kept()) {
     const auto want = static_cast<uint32_t>(std::min<uint64_t>(range.size(), piece.size()));
     const uint32_t n = receiver_.take_back(range.begin, piece.data(), want);
-    next_->place({range.begin, range.begin + n}, {piece.data(), n}, false, now);
+    to.pass_on({range.begin, range.begin + n}, {piece.data(), n}, false, now);
   }
 }
 

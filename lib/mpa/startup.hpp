@@ -25,6 +25,7 @@ enum class StartState : uint8_t {
   SendReject,     ///< responder: rejecting Reply not pulled entirely
   Done,           ///< full operation
   Left,           ///< rejected: TCP is open, for streaming
+  HandedOver,     ///< as Left, and the stream has another user
   Failed,
 };
 

@@ -189,6 +189,7 @@ class Connection final : public llp::Stream {
   void close() override;
   void abort() override;
   void room_grew() override;
+  void set_user(llp::StreamUser& next) override { user = &next; }
   void set_trace(base::TraceSink* sink) override { trace_sink = sink; }
   [[nodiscard]] base::TraceSink* trace() const override { return trace_sink; }
 

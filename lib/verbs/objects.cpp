@@ -207,12 +207,12 @@ Status QueuePair::connect(const std::string& address, uint16_t port,
 Status QueuePair::connect(Stream& stream, std::span<const uint8_t> private_data,
                           const ConnectOptions& options) {
   return guarded("QueuePair::connect", [&]() -> Status {
-    if (stream.socket_ == nullptr || stream.device_ != device_) {
+    if (!stream.is_valid() || stream.device_ != device_) {
       return tl::unexpected(
           Error{ErrorCode::InvalidArgument, "the stream is closed, or another device's"});
     }
     return on_worker(*device_, [&](base::Now now) {
-      return device_->device->connect(*qp_, *stream.socket_, view(private_data), now, options);
+      return device_->device->connect(*qp_, stream.socket(), view(private_data), now, options);
     });
   });
 }

@@ -3,15 +3,27 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "rnic/error.hpp"
 #include "rnic/stream.hpp"
 #include "tcp/connection_options.hpp"
+#include "verbs/runtime.hpp"
 
 namespace rnic::verbs {
 
+[[nodiscard]] inline tl::unexpected<Error> error(ErrorCode code, std::string message) {
+  return tl::unexpected(Error{code, std::move(message)});
+}
 /// Why a call on a stream that has ended fails.
 [[nodiscard]] tl::unexpected<Error> stream_failure(StreamEnd end, const std::string& peer);
+/// The application has closed the handle.
+[[nodiscard]] tl::unexpected<Error> gone();
+/// Rings a doorbell of the device, and wakes its worker.
+inline void ring(DeviceRuntime& runtime, uint32_t doorbell) {
+  runtime.device->ring_doorbell(doorbell);
+  if (runtime.worker != nullptr) runtime.worker->wake();
+}
 /// What is given, over what is there. InvalidArgument names a time out of its range.
 [[nodiscard]] Result<tcp::ConnectionOptions> merged(tcp::ConnectionOptions out,
                                                     const StreamOptions& given);

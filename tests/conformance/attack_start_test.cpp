@@ -44,9 +44,9 @@ class BadStarts : public Station {
     EXPECT_EQ(right().device->live_connections(), 0u);
   }
   void hang_up(StreamSocket* socket) {
-    const uint32_t number = socket->number();
-    socket->wish(StreamSocket::kAbort | StreamSocket::kRelease);
-    left().device->ring_stream_doorbell(number);
+    const uint32_t number = socket->doorbell();
+    socket->request(StreamSocket::kAbort | StreamSocket::kRelease);
+    left().device->ring_doorbell(number);
     ASSERT_TRUE(run_until([&] { return left().device->streams().live() == 0; }));
     run_for(std::chrono::seconds(2));  // the log takes its next lines
   }

@@ -390,9 +390,9 @@ TEST_F(FpduLengths, TheLengthOfAnFpdu_BUG_02_MPA_8_02) {
     EXPECT_EQ(std::count(memory_.begin(), memory_.end(), 0xee),
               n == kTrue ? kTrue + kBehind - 28 : 0);
     if (!whole) {
-      const uint32_t number = talk.socket->number();
-      talk.socket->wish(StreamSocket::kFinish);
-      left().device->ring_stream_doorbell(number);
+      const uint32_t number = talk.socket->doorbell();
+      talk.socket->request(StreamSocket::kFinish);
+      left().device->ring_doorbell(number);
       EXPECT_TRUE(run_until([&] { return right().has<event::Disconnected>(); }));
       const auto end = right().take<event::Disconnected>();
       EXPECT_EQ(end->fault.value().layer, FaultLayer::Llp);

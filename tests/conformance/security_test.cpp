@@ -177,9 +177,9 @@ TEST_F(HalfOpen, WithoutARequest_UNH_SEC_06) {
                           std::chrono::seconds(60)));
     idle.insert(idle.end(), more.begin(), more.end());
     for (StreamSocket* socket : idle) {
-      const uint32_t number = socket->number();
-      socket->wish(StreamSocket::kAbort | StreamSocket::kRelease);
-      left().device->ring_stream_doorbell(number);
+      const uint32_t number = socket->doorbell();
+      socket->request(StreamSocket::kAbort | StreamSocket::kRelease);
+      left().device->ring_doorbell(number);
     }
     run_for(std::chrono::seconds(10));
   }

@@ -104,13 +104,13 @@ class Station : public device::DevicePair {
     auto socket = left().device->connect_stream(right_end(), now_);
     EXPECT_TRUE(socket.has_value());
     EXPECT_TRUE(run_until([&] { return (*socket)->is_established(); }));
-    EXPECT_TRUE(left().device->streams().reserve_send(**socket).has_value());
+    EXPECT_TRUE((*socket)->reserve_ring().has_value());
     return *socket;
   }
   void put(StreamSocket* socket, base::ByteView octets) {
     for (size_t at = 0; at < octets.size();) {
       at += socket->put(octets.subspan(at));
-      left().device->ring_stream_doorbell(socket->number());
+      left().device->ring_doorbell(socket->doorbell());
       if (at < octets.size()) run_for(std::chrono::milliseconds(1));
     }
   }
@@ -149,7 +149,7 @@ class Station : public device::DevicePair {
     while (const size_t n = talk.socket->take(piece)) {
       talk.heard.insert(talk.heard.end(), piece.begin(), piece.begin() + static_cast<long>(n));
     }
-    left().device->ring_stream_doorbell(talk.socket->number());
+    left().device->ring_doorbell(talk.socket->doorbell());
   }
   /// The ULPDUs that came behind the Reply; the device under test was not asked for markers.
   [[nodiscard]] static std::vector<Octets> ulpdus(const Talk& talk) {
@@ -191,9 +191,9 @@ class Station : public device::DevicePair {
     return code;
   }
   void hang_up(Talk& talk) {
-    const uint32_t number = talk.socket->number();
-    talk.socket->wish(StreamSocket::kAbort | StreamSocket::kRelease);
-    left().device->ring_stream_doorbell(number);
+    const uint32_t number = talk.socket->doorbell();
+    talk.socket->request(StreamSocket::kAbort | StreamSocket::kRelease);
+    left().device->ring_doorbell(number);
     run_for(std::chrono::milliseconds(5));
     EXPECT_TRUE(talk.qp == nullptr || right().device->destroy_qp(talk.qp).has_value());
     run_for(std::chrono::milliseconds(50));

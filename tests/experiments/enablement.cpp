@@ -249,10 +249,10 @@ EnablementCase hello_to(const Service& service) {
         if (plain.socket() == nullptr) plain.take((*listener)->next());
         plain.work();
         if (!ours->is_established() || begun) return;
-        if (!said && bench.left().streams().reserve_send(*ours)) {
+        if (!said && ours->reserve_ring()) {
           const std::string hello = kHello;
           ours->put({reinterpret_cast<const uint8_t*>(hello.data()), hello.size()});
-          bench.left().ring_stream_doorbell(ours->number());
+          bench.left().ring_doorbell(ours->doorbell());
           said = true;
         }
         std::array<uint8_t, 256> room;

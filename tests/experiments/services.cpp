@@ -79,14 +79,14 @@ std::vector<Service> plain_clients() {
 }
 
 void PlainEnd::say(const std::string& text) {
-  if (!device_.streams().reserve_send(*socket_)) return;
+  if (!socket_->reserve_ring()) return;
   unsaid_ += text;
 }
 
 void PlainEnd::tell(uint8_t wishes) {
-  const uint32_t number = socket_->number();
-  if (wishes != 0) socket_->wish(wishes);
-  device_.ring_stream_doorbell(number);
+  const uint32_t number = socket_->doorbell();
+  if (wishes != 0) socket_->request(wishes);
+  device_.ring_doorbell(number);
 }
 
 void PlainEnd::work() {

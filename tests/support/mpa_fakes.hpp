@@ -84,11 +84,13 @@ class FakeStream final : public llp::Stream, public base::TraceSink {
   void close() override { ++closes; }
   void abort() override { ++aborts; }
   void room_grew() override { ++grew; }
+  void set_user(llp::StreamUser& next) override { user = &next; }
   void set_trace(base::TraceSink*) override {}
   [[nodiscard]] base::TraceSink* trace() const override { return const_cast<FakeStream*>(this); }
   void record(TraceKind kind, base::Range, base::Now) override { ++traces[kind]; }
 
   llp::StreamTraits traits_value{true, true, true, true, true, true};
+  llp::StreamUser* user = nullptr;  // of set_user()
   int readies = 0, closes = 0, aborts = 0, grew = 0;
   std::map<TraceKind, int> traces;
 };
@@ -239,14 +241,26 @@ class MpaEnd {
 
   void establish(uint32_t emss_value = 1460) {
     emss = emss_value;
-    session->established(emss, now);
+    octets_user().established(emss, now);
+  }
+
+  /// Who uses the stream: the session, or what was set since.
+  [[nodiscard]] llp::StreamUser& octets_user() {
+    return stream.user != nullptr ? *stream.user : *session;
+  }
+  /// The session is the first of several users.
+  void share_stream() { users.begin(stream, *session, 0); }
+  /// MPA was left: `next` uses the stream.
+  void hand_over(llp::StreamUser& next) {
+    users.push(next, session->sent(), session->received(), now);
+    session->hand_over_kept(users, now);
   }
 
   /// Pulls one record of at most n octets; nothing when there is none.
   std::optional<Record> pull(uint32_t n) {
     Octets room(n);
     llp::Frame frame(room.data(), n);
-    const llp::Pulled pulled = session->pull(n, sent, frame);
+    const llp::Pulled pulled = octets_user().pull(n, sent, frame);
     if (pulled.length == 0) return std::nullopt;
     if (pulled.length != frame.length()) ++user.faults;
     room.resize(pulled.length);
@@ -290,6 +304,7 @@ class MpaEnd {
   FakeStartEvents events;
   FakeFramingUser user;
   FakeStream stream;
+  llp::StreamSwitch users;
   std::unique_ptr<mpa::Session> session;
   base::Now now{};
   uint32_t emss = 1460;
@@ -308,20 +323,20 @@ class MpaEnd {
   }
   bool give(base::Range range, const Octets& octets) {
     const uint64_t suspected = counters.suspicious_drops;
-    bool dropped = session->inspect(range, octets, now) != llp::InspectVerdict::Accept;
+    bool dropped = octets_user().inspect(range, octets, now) != llp::InspectVerdict::Accept;
     if (dropped && sends_again && counters.suspicious_drops != suspected) {
-      dropped = session->inspect(range, octets, now) != llp::InspectVerdict::Accept;
+      dropped = octets_user().inspect(range, octets, now) != llp::InspectVerdict::Accept;
     }
     if (dropped) return false;
     committed[range.begin] = range.end;
     const bool in_order = range.begin == complete;
-    session->place(range, octets, in_order, now);
+    octets_user().place(range, octets, in_order, now);
     if (in_order) {
       for (auto it = committed.find(complete); it != committed.end();
            it = committed.find(complete)) {
         complete = it->second;
       }
-      session->ordered(complete, now);
+      octets_user().ordered(complete, now);
     }
     return true;
   }

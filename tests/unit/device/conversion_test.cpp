@@ -22,7 +22,7 @@ class Conversion : public Streams {
     Host& listener = from_left ? right() : left();
     StreamSocket* from = pair_[from_left ? 0 : 1];
     StreamSocket* to = pair_[from_left ? 1 : 0];
-    ASSERT_TRUE(speaker.device->streams().reserve_send(*from).has_value());
+    ASSERT_TRUE(from->reserve_ring().has_value());
     std::vector<uint8_t> heard(octets.size());
     size_t sent = 0, got = 0;
     EXPECT_TRUE(run_until([&] {
@@ -305,7 +305,7 @@ class OneRing : public Conversion {
 TEST_F(OneRing, AStreamThatFindsNoneWhenItComesBackIsReset) {
   const auto asked = request();
   const auto other = connected(listener_);
-  ASSERT_TRUE(left().device->streams().reserve_send(*other[0]).has_value());
+  ASSERT_TRUE(other[0]->reserve_ring().has_value());
   EXPECT_EQ(left().device->device_counters().stream_buffer_waits, 0u);
   ASSERT_TRUE(right().device->reject(asked->request, {}, now_).has_value());
   ASSERT_TRUE(run_until([&] { return pair_[0]->how_ended() && pair_[1]->how_ended(); }));
@@ -332,7 +332,7 @@ class SmallWindows : public Conversion {
   /// The left application puts octets, when all before them are acknowledged.
   void put(size_t n, uint8_t seed) {
     run_for(std::chrono::milliseconds(100));
-    EXPECT_TRUE(left().device->streams().reserve_send(*pair_[0]).has_value());
+    EXPECT_TRUE(pair_[0]->reserve_ring().has_value());
     EXPECT_EQ(pair_[0]->put(octets(n, seed)), n);
   }
   /// \return they are there at once

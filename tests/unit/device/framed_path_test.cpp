@@ -108,7 +108,7 @@ class NarrowPath : public ::testing::TestWithParam<bool> {
   tuf::SendResult send(size_t size) {
     const tuf::SendResult result = near_->send(frame(size, sent_));
     if (result == tuf::SendResult::Ok) sizes_.push_back(size), ++sent_;
-    devices_[0]->ring_framed_doorbell(near_->number());
+    devices_[0]->ring_doorbell(near_->doorbell());
     return result;
   }
   /// All that was sent has come, whole and in order.
@@ -123,7 +123,7 @@ class NarrowPath : public ::testing::TestWithParam<bool> {
                   frame(sizes_[received_], received_));
         ++received_;
       }
-      devices_[1]->ring_framed_doorbell(far_->number());
+      devices_[1]->ring_doorbell(far_->doorbell());
     }
     EXPECT_EQ(received_, sent_);
   }
@@ -147,12 +147,12 @@ TEST_P(NarrowPath, InTheMiddle_TUF_5_2_02_TUF_A_04_TUF_A_06) {
   EXPECT_EQ(near_->pdu_limit(), kWide - kOptions - kHeader);
   for (int i = 0; i < 20; ++i) ASSERT_EQ(send(near_->pdu_limit()), tuf::SendResult::Ok);
   expect_all_received();
-  const uint32_t notices = near_->told().emss_changes();
+  const uint32_t notices = near_->notices().emss_changes();
   path_ = kNarrow;
   for (int i = 0; i < 10; ++i) ASSERT_EQ(send(near_->pdu_limit()), tuf::SendResult::Ok);
   expect_all_received();
   EXPECT_GT(lost_, 0u);
-  EXPECT_GT(near_->told().emss_changes(), notices);
+  EXPECT_GT(near_->notices().emss_changes(), notices);
   const uint32_t limit = near_->pdu_limit();
   if (GetParam()) {
     EXPECT_EQ(limit, kNarrow - kOptions - kHeader);
@@ -163,12 +163,12 @@ TEST_P(NarrowPath, InTheMiddle_TUF_5_2_02_TUF_A_04_TUF_A_06) {
   EXPECT_EQ(near_->usable_emss(), limit);
   EXPECT_EQ(send(limit + 1), tuf::SendResult::MessageSize);
   EXPECT_EQ(send(kWide - kOptions - kHeader), tuf::SendResult::MessageSize);
-  EXPECT_EQ(devices_[0]->framed().with_own({}).message_size_errors, 2u);
-  const uint64_t before = devices_[1]->framed().with_own({}).aligned_segments_in;
+  EXPECT_EQ(devices_[0]->framed().shared().with_own({}).message_size_errors, 2u);
+  const uint64_t before = devices_[1]->framed().shared().with_own({}).aligned_segments_in;
   for (int i = 0; i < 20; ++i) ASSERT_EQ(send(limit), tuf::SendResult::Ok);
   expect_all_received();
-  EXPECT_EQ(devices_[1]->framed().with_own({}).aligned_segments_in, before + 20);
-  EXPECT_FALSE(far_->told().is_middlebox_suspected());
+  EXPECT_EQ(devices_[1]->framed().shared().with_own({}).aligned_segments_in, before + 20);
+  EXPECT_FALSE(far_->notices().is_middlebox_suspected());
   EXPECT_EQ(far_->error(), tuf::Error::None);
 }
 

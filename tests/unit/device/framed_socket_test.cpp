@@ -30,9 +30,9 @@ class FramedSockets : public DevicePair {
     return socket;
   }
   static void tell(Host& host, FramedSocket* socket, uint8_t wishes) {
-    const uint32_t number = socket->number();
-    socket->wish(wishes);
-    host.device->ring_framed_doorbell(number);
+    const uint32_t number = socket->doorbell();
+    socket->request(wishes);
+    host.device->ring_doorbell(number);
   }
   [[nodiscard]] bool none_left() {
     return left().device->framed().live() == 0 && right().device->framed().live() == 0;
@@ -100,7 +100,7 @@ TEST_F(FramedSockets, UnlistenAbortsWhatNobodyAccepted) {
   FramedSocket* near = connect();
   ASSERT_TRUE(run_until([&] { return right().device->framed().live() == 1; }));
   run_for(std::chrono::milliseconds(10));
-  right().device->framed().unlisten(*listener, now_);
+  listener->stop(now_);
   EXPECT_TRUE(run_until([&] { return near->how_ended() && right().device->framed().live() == 0; }));
   EXPECT_EQ(near->how_ended(), StreamEnd::PeerReset);
 }
@@ -132,7 +132,7 @@ TEST_F(FramedSockets, AConnectWithoutARouteTakesNoPlace) {
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument) << refused.error().message;
     EXPECT_EQ(table.live(), 0u);
-    EXPECT_EQ(table.rings().taken(), 0u);
+    EXPECT_EQ(table.shared().rings.taken(), 0u);
   }
 }
 

@@ -47,7 +47,7 @@ class PathRaise : public ::testing::TestWithParam<bool> {
     run(seconds(1));
     far_ = listener_->next();
     ASSERT_NE(far_, nullptr);
-    ASSERT_TRUE(devices_[0]->streams().reserve_send(*near_).has_value());
+    ASSERT_TRUE(near_->reserve_ring().has_value());
   }
   void TearDown() override { devices_.clear(); }
 
@@ -110,7 +110,7 @@ class PathRaise : public ::testing::TestWithParam<bool> {
       if (far_ != nullptr) {
         std::array<uint8_t, 4096> piece;
         received_ += far_->take(piece);
-        devices_[1]->ring_stream_doorbell(far_->number());
+        devices_[1]->ring_doorbell(far_->doorbell());
       }
       const base::Now next =
           base::earlier(devices_[0]->next_deadline(), devices_[1]->next_deadline());
@@ -126,7 +126,7 @@ class PathRaise : public ::testing::TestWithParam<bool> {
     size_t put = 0;
     for (int i = 0; i < 1000 && received_ - before < octets.size(); ++i) {
       put += near_->put(base::ByteView(octets).subspan(put));
-      devices_[0]->ring_stream_doorbell(near_->number());
+      devices_[0]->ring_doorbell(near_->doorbell());
       run(milliseconds(20));
     }
     EXPECT_EQ(received_ - before, octets.size());

@@ -97,7 +97,7 @@ struct NicHost {
   void serve() {
     for (uint32_t i = 0; i < devices.size(); ++i) {
       while (StreamSocket* socket = listeners[i]->next()) {
-        EXPECT_TRUE(devices[i]->streams().reserve_send(*socket).has_value());
+        EXPECT_TRUE(socket->reserve_ring().has_value());
         servers.push_back({socket, i});
       }
     }
@@ -107,25 +107,25 @@ struct NicHost {
       if (n == 0 && s.owed.empty()) continue;
       s.owed.insert(s.owed.end(), piece.begin(), piece.begin() + n);
       s.owed.erase(s.owed.begin(), s.owed.begin() + s.socket->put(s.owed));
-      devices[s.queue]->ring_stream_doorbell(s.socket->number());
+      devices[s.queue]->ring_doorbell(s.socket->doorbell());
     }
     for (Client& c : clients) {
       if (!c.socket->is_established() || c.socket->how_ended()) continue;
       if (c.sent == 0) {
-        ASSERT_TRUE(devices[c.queue]->streams().reserve_send(*c.socket).has_value());
+        ASSERT_TRUE(c.socket->reserve_ring().has_value());
       }
       const size_t n = c.socket->take(piece);
       if (n == 0 && c.sent == kOctets) continue;
       const std::vector<uint8_t> all = text(c);
       c.sent += c.socket->put(base::ByteView(all).subspan(c.sent));
       c.got.insert(c.got.end(), piece.begin(), piece.begin() + n);
-      devices[c.queue]->ring_stream_doorbell(c.socket->number());
+      devices[c.queue]->ring_doorbell(c.socket->doorbell());
     }
   }
   static std::vector<uint8_t> text(const Client& c) {
     std::vector<uint8_t> all(kOctets);
     for (uint32_t i = 0; i < kOctets; ++i) {
-      all[i] = static_cast<uint8_t>(i * 13 + c.socket->number() * 7 + c.queue + i / 251);
+      all[i] = static_cast<uint8_t>(i * 13 + c.socket->handle().index * 7 + c.queue + i / 251);
     }
     return all;
   }

@@ -528,14 +528,14 @@ class FaultyPeers : public Starts {
     return all;
   }
   static void tell(Host& host, StreamSocket* socket, uint8_t wishes) {
-    const uint32_t number = socket->number();
-    socket->wish(wishes);
-    host.device->ring_stream_doorbell(number);
+    const uint32_t number = socket->doorbell();
+    socket->request(wishes);
+    host.device->ring_doorbell(number);
   }
   void put(Host& host, StreamSocket* socket, const std::vector<uint8_t>& octets) {
-    EXPECT_TRUE(host.device->streams().reserve_send(*socket).has_value());
+    EXPECT_TRUE(socket->reserve_ring().has_value());
     EXPECT_EQ(socket->put(octets), octets.size());
-    host.device->ring_stream_doorbell(socket->number());
+    host.device->ring_doorbell(socket->doorbell());
   }
 };
 

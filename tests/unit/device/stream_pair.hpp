@@ -40,12 +40,12 @@ class Streams : public DevicePair {
     return {near, far};
   }
   static void tell(Host& host, StreamSocket* socket, uint8_t wishes = 0) {
-    const uint32_t number = socket->number();
-    if (wishes != 0) socket->wish(wishes);
-    host.device->ring_stream_doorbell(number);
+    const uint32_t number = socket->doorbell();
+    if (wishes != 0) socket->request(wishes);
+    host.device->ring_doorbell(number);
   }
   void send(Host& host, StreamSocket* socket, const std::vector<uint8_t>& octets) {
-    EXPECT_TRUE(host.device->streams().reserve_send(*socket).has_value());
+    EXPECT_TRUE(socket->reserve_ring().has_value());
     size_t sent = 0;
     EXPECT_TRUE(run_until([&] {
       sent += socket->put(base::ByteView(octets).subspan(sent));
@@ -82,7 +82,7 @@ class Streams : public DevicePair {
     });
     for (Host* host : {&left(), &right()}) {
       EXPECT_EQ(host->device->streams().live(), 0u);
-      EXPECT_EQ(host->device->streams().rings().taken(), 0u);
+      EXPECT_EQ(host->device->streams().shared().rings.taken(), 0u);
     }
     expect_all_returned();
   }

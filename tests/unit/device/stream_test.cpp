@@ -11,16 +11,16 @@ TEST_F(Streams, OctetsBothWays) {
   const auto pair = connected(listener);
   EXPECT_EQ(pair[0]->local(), pair[1]->remote());
   EXPECT_EQ(pair[0]->remote(), pair[1]->local());
-  EXPECT_EQ(left().device->streams().rings().taken(), 0u);  // idle: no memory
+  EXPECT_EQ(left().device->streams().shared().rings.taken(), 0u);  // idle: no memory
   const auto there = octets(10000, 1);
   const auto back = octets(12345, 2);
   send(left(), pair[0], there);
   send(right(), pair[1], back);
   EXPECT_EQ(receive(right(), pair[1], there.size()), there);
   EXPECT_EQ(receive(left(), pair[0], back.size()), back);
-  EXPECT_EQ(left().device->streams().rings().taken(), 2u);
+  EXPECT_EQ(left().device->streams().shared().rings.taken(), 2u);
   finish(pair);
-  right().device->streams().unlisten(*listener, now_);
+  listener->stop(now_);
   expect_nothing_left();
 }
 
@@ -48,7 +48,7 @@ TEST_F(Streams, AHalfClosedStreamStillReceives) {
   const auto back = octets(5 * kRing, 4);
   size_t sent = 0;
   std::vector<uint8_t> got;
-  ASSERT_TRUE(right().device->streams().reserve_send(*pair[1]).has_value());
+  ASSERT_TRUE(pair[1]->reserve_ring().has_value());
   EXPECT_TRUE(run_until([&] {
     sent += pair[1]->put(base::ByteView(back).subspan(sent));
     tell(right(), pair[1]);
@@ -113,7 +113,7 @@ TEST_F(Streams, AHalfClosedStreamLivesAsLongAsItIsHeld) {
 TEST_F(Streams, WhatWasPutBeforeTheHandshakeIsSent) {
   StreamListener* listener = listen();
   StreamSocket* near = connect();
-  ASSERT_TRUE(left().device->streams().reserve_send(*near).has_value());
+  ASSERT_TRUE(near->reserve_ring().has_value());
   EXPECT_EQ(near->put(octets(500, 9)), 500u);
   tell(left(), near, StreamSocket::kFinish);
   StreamSocket* far = nullptr;
@@ -215,7 +215,7 @@ TEST_F(Streams, UnlistenAbortsWhatNobodyAccepted) {
   StreamListener* listener = listen();
   StreamSocket* near = connect();
   ASSERT_TRUE(run_until([&] { return right().device->streams().live() == 1; }));
-  right().device->streams().unlisten(*listener, now_);
+  listener->stop(now_);
   EXPECT_TRUE(run_until([&] { return near->how_ended().has_value(); }));
   EXPECT_EQ(near->how_ended(), StreamEnd::PeerReset);
   release({near, nullptr});
@@ -320,11 +320,11 @@ TEST_F(ScarceRings, OthersWaitUntilOneIsGivenBack) {
   send(left(), second[0], octets(100, 2));
   EXPECT_EQ(receive(right(), first[1], 100), octets(100, 1));
   EXPECT_EQ(receive(right(), second[1], 100), octets(100, 2));
-  const auto none = left().device->streams().reserve_send(*third[0]);
+  const auto none = third[0]->reserve_ring();
   ASSERT_FALSE(none.has_value());
   EXPECT_NE(none.error().message.find("limits.stream_octets"), std::string::npos);
   finish(first);
-  ASSERT_TRUE(run_until([&] { return left().device->streams().rings().taken() == 1; }));
+  ASSERT_TRUE(run_until([&] { return left().device->streams().shared().rings.taken() == 1; }));
   send(left(), third[0], octets(100, 3));
   EXPECT_EQ(receive(right(), third[1], 100), octets(100, 3));
   finish(second);
@@ -336,8 +336,8 @@ TEST_F(ScarceRings, AReceiverWithoutARingMakesThePeerRepeat) {
   StreamListener* listener = listen();
   const auto first = connected(listener);
   const auto second = connected(listener);
-  ASSERT_TRUE(right().device->streams().reserve_send(*first[1]).has_value());
-  ASSERT_TRUE(right().device->streams().reserve_send(*second[1]).has_value());
+  ASSERT_TRUE(first[1]->reserve_ring().has_value());
+  ASSERT_TRUE(second[1]->reserve_ring().has_value());
   send(left(), first[0], octets(100, 1));
   run_for(std::chrono::milliseconds(50));
   EXPECT_EQ(first[1]->readable(), 0u);

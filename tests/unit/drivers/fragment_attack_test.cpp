@@ -137,12 +137,12 @@ class FragmentAttack : public ::testing::TestWithParam<bool> {
       now_ += std::chrono::milliseconds(1);
       if (far == nullptr) far = listener_->next();
       if (far == nullptr || !(*near)->is_established()) continue;
-      if (!reserved) reserved = devices_[0]->streams().reserve_send(**near).has_value();
+      if (!reserved) reserved = (*near)->reserve_ring().has_value();
       sent += (*near)->put(base::ByteView(text).subspan(sent));
       const size_t n = far->take(piece);
       got.insert(got.end(), piece.begin(), piece.begin() + n);
-      devices_[0]->ring_stream_doorbell((*near)->number());
-      devices_[1]->ring_stream_doorbell(far->number());
+      devices_[0]->ring_doorbell((*near)->doorbell());
+      devices_[1]->ring_doorbell(far->doorbell());
     }
     return got == text;
   }

@@ -94,16 +94,16 @@ TEST_P(VirtioStream, TcpRunsWithChecksumsOffloadedBothWays) {
     left.poll(clock->now());
     right.poll(clock->now());
     if (far == nullptr && (far = (*listener)->next()) != nullptr) {
-      ASSERT_TRUE(left.streams().reserve_send(**near));
-      ASSERT_TRUE(right.streams().reserve_send(*far));
+      ASSERT_TRUE((*near)->reserve_ring());
+      ASSERT_TRUE(far->reserve_ring());
     }
     if (far == nullptr || !(*near)->is_established()) continue;
     put += (*near)->put(base::ByteView(sent).subspan(put));
     taken += far->take(base::ByteSpan(got).subspan(taken));
     answered += far->put(base::ByteView(got).subspan(answered, taken - answered));
     returned += (*near)->take(base::ByteSpan(back).subspan(returned));
-    left.ring_stream_doorbell((*near)->number());
-    right.ring_stream_doorbell(far->number());
+    left.ring_doorbell((*near)->doorbell());
+    right.ring_doorbell(far->doorbell());
   }
   EXPECT_EQ(returned, sent.size());
   EXPECT_TRUE(back == sent);

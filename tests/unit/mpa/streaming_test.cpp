@@ -71,8 +71,9 @@ TEST(Streaming, GoesOnAfterAReject_MPA_7_1_2_08_MPA_7_1_2_04_MPA_7_1_5_01) {
       a.events.on_failure = [&](framing::StartFailure why) {
         EXPECT_EQ(why, framing::StartFailure::RejectedByPeer);
         ASSERT_TRUE(a.session->left());
-        a.session->hand_over(next, a.now);
+        a.hand_over(next);
       };
+      a.share_stream();
       a.establish();
       a.pull_all();
       const base::ByteView whole(all);
@@ -87,19 +88,19 @@ TEST(Streaming, GoesOnAfterAReject_MPA_7_1_2_08_MPA_7_1_2_04_MPA_7_1_5_01) {
       // And the other way, with everything else a stream's user is told.
       next.to_send = kText;
       ASSERT_EQ(a.pull_all(), kText);
-      a.session->released({20, 10}, 30);
+      a.users.released({20, 10}, 30);
       ASSERT_EQ(next.releases, 1);
-      ASSERT_EQ(a.session->receive_room(), 1234u);
-      a.session->peer_finished(a.now);
+      ASSERT_EQ(a.users.receive_room(), 1234u);
+      a.users.peer_finished(a.now);
       ASSERT_TRUE(next.finished);
-      a.session->ended(StreamEnd::Closed, a.now);
+      a.users.ended(StreamEnd::Closed, a.now);
       ASSERT_EQ(next.ends, 1);
     }
   }
 }
 
-// MPA-7.1.2-08: what has come in order counts before the next user hears of what is behind it: also
-// the Reply in the same segment.
+// MPA-7.1.2-08: the Reply has been counted before the next user hears of what is behind it, also in
+// the same segment; and nothing behind the Reply is the session's.
 TEST(Streaming, WhatIsBehindARejectComesBehindWhatHasArrived_MPA_7_1_2_08) {
   const Octets reply = reply_frame(0x60, 1, {'n', 'o'});
   Octets all = reply;
@@ -111,21 +112,23 @@ TEST(Streaming, WhatIsBehindARejectComesBehindWhatHasArrived_MPA_7_1_2_08) {
     began.push_back(offset);
     arrived.push_back(a.session->arrived());
   };
-  a.events.on_failure = [&](framing::StartFailure) { a.session->hand_over(next, a.now); };
+  a.events.on_failure = [&](framing::StartFailure) { a.hand_over(next); };
+  a.share_stream();
   a.establish();
   a.pull_all();
   a.receive(0, all);
   a.receive(all.size(), kText);
   EXPECT_EQ(began, (std::vector<uint64_t>{reply.size(), all.size()}));
-  EXPECT_EQ(arrived, began);
-  EXPECT_EQ(a.session->arrived(), all.size() + kText.size());
+  EXPECT_EQ(arrived, (std::vector<uint64_t>{reply.size(), reply.size()}));
+  EXPECT_EQ(a.session->arrived(), reply.size());
 }
 
 // MPA-7.1.2-04: the responder's side: the Reply leaves whole, and may still be retransmitted.
 TEST(Streaming, TheResponderStreamsOn_MPA_7_1_2_04_MPA_7_1_2_11) {
   Streamer next;
   MpaEnd b(framing::Role::Responder, {});
-  b.events.on_failure = [&](framing::StartFailure) { b.session->hand_over(next, b.now); };
+  b.events.on_failure = [&](framing::StartFailure) { b.hand_over(next); };
+  b.share_stream();
   b.establish();
   b.receive(0, request_frame(0x40, 1, {1, 2}));
   b.session->reject(Octets{'n', 'o'}, b.now);
@@ -136,7 +139,7 @@ TEST(Streaming, TheResponderStreamsOn_MPA_7_1_2_04_MPA_7_1_2_11) {
   EXPECT_EQ(b.pull_all(), kText);
   Octets again(reply->octets.size());
   llp::Frame frame(again.data(), static_cast<uint32_t>(again.size()));
-  ASSERT_TRUE(b.session->rebuild(reply->pulled.tag, 0, static_cast<uint32_t>(again.size()), frame));
+  ASSERT_TRUE(b.users.rebuild(reply->pulled.tag, 0, static_cast<uint32_t>(again.size()), frame));
   EXPECT_EQ(again, reply->octets);
   EXPECT_EQ(next.rebuilt, 0);
   b.receive(22, kText);
@@ -281,6 +284,7 @@ TEST(Streaming, HowMuchIsTakenOfTheStream) {
   for (const bool next_user : {true, false}) {
     SmallStreamer next;
     MpaEnd b(framing::Role::Responder, {});
+    b.share_stream();
     b.establish();
     const Octets request = request_frame(0x40, 1, {1, 2});
     const base::ByteView octets(request);
@@ -292,8 +296,8 @@ TEST(Streaming, HowMuchIsTakenOfTheStream) {
     b.session->reject({}, b.now);
     b.pull_all();
     ASSERT_TRUE(b.session->left());
-    if (next_user) b.session->hand_over(next, b.now);
-    EXPECT_EQ(b.session->takes({22, 52}, behind), next_user ? 3u : 30u);
+    if (next_user) b.hand_over(next);
+    EXPECT_EQ(b.users.takes({22, 52}, behind), next_user ? 3u : 30u);
   }
 }
 

@@ -37,7 +37,6 @@
 namespace rnic {
 
 namespace device {
-class FramedListener;
 class FramedSocket;
 }  // namespace device
 
@@ -78,13 +77,9 @@ struct FramedListenerOptions {
 };
 
 /// One TCP connection that carries frames.
-class FramedStream {
+class FramedStream : public TcpHandle {
  public:
   FramedStream() = default;
-  FramedStream(FramedStream&& other) noexcept;
-  FramedStream& operator=(FramedStream&& other) noexcept;
-  /// close().
-  ~FramedStream();
 
   /// Queues one whole frame, or nothing of it. \return its octets; 0: not now, the handshake is
   /// under way or the ring is full, see writable(). MessageSize: longer than frame_limit();
@@ -105,10 +100,6 @@ class FramedStream {
   [[nodiscard]] size_t readable() const;
   /// send() would take a frame of so many octets.
   [[nodiscard]] bool writable(size_t octets) const;
-  /// Octets sent that the peer's TCP has not acknowledged, with 4 for each frame.
-  [[nodiscard]] uint64_t unacknowledged() const;
-  /// The peer has finished sending and everything was received.
-  [[nodiscard]] bool at_end() const;
 
   /// The longest frame that send() takes now, octets. In Atomic and Align it follows the path MTU;
   /// 0 before the stream is open, and with an EMSS that has no room for a frame.
@@ -144,54 +135,27 @@ class FramedStream {
   Status set_emergency(bool on);
   Status set_max_frame(uint32_t octets);  ///< marker mode, either way
 
-  /// Half close: the peer sees the end behind what was sent. Receiving goes on.
-  void finish_sending();
-  /// Lets the stream go. What was sent is still delivered in the background, then the connection is
-  /// closed; received frames that nobody took make it end by RST (RFC 9293 s.3.6.1).
-  void close();
-  /// RST. What the peer has not acknowledged is lost.
-  void abort();
-
-  [[nodiscard]] StreamState state() const;
-  /// Nothing until state() is Ended.
-  [[nodiscard]] std::optional<StreamEnd> how_ended() const;
-  /// Success while it lives and when it ended Closed; otherwise what happened, in one line.
-  [[nodiscard]] Status status() const;
-
-  [[nodiscard]] std::string local() const;   ///< "10.0.0.1:49160", "[fd00::1]:49160"
-  [[nodiscard]] std::string remote() const;  ///< likewise
-  [[nodiscard]] bool is_valid() const { return socket_ != nullptr; }
-
  private:
   friend class Device;
   friend class FramedStreamListener;
-  FramedStream(verbs::DeviceRuntime* device, device::FramedSocket* socket)
-      : device_(device), socket_(socket) {}
-  void tell() const;
+  FramedStream(verbs::DeviceRuntime* device, device::FramedSocket* socket);
+  [[nodiscard]] device::FramedSocket& socket() const;
   Result<size_t> taken(size_t octets, bool over, std::optional<StreamEnd> end);
   template <typename Change>
   Status change(Change&& make);
-  verbs::DeviceRuntime* device_ = nullptr;
-  device::FramedSocket* socket_ = nullptr;  // nullptr after close()
-  bool finished_ = false;
 };
 
 /// Accepts connections to one port.
-class FramedStreamListener {
+class FramedStreamListener : public TcpListener {
  public:
   FramedStreamListener() = default;
-  FramedStreamListener(FramedStreamListener&& other) noexcept;
-  FramedStreamListener& operator=(FramedStreamListener&& other) noexcept;
-  ~FramedStreamListener();
 
   /// The oldest connection that waits, if there is one. It may have ended in the meantime.
   std::optional<FramedStream> accept();
-  [[nodiscard]] uint16_t port() const;
 
  private:
   friend class Device;
-  verbs::DeviceRuntime* device_ = nullptr;
-  device::FramedListener* listener_ = nullptr;
+  using TcpListener::TcpListener;
 };
 
 }  // namespace rnic

@@ -26,24 +26,14 @@
 #include <string>
 
 #include "rnic/error.hpp"
+#include "rnic/tcp_handle.hpp"
 #include "rnic/transport.hpp"
 
 namespace rnic {
 
-namespace verbs {
-struct DeviceRuntime;
-}  // namespace verbs
 namespace device {
-class StreamListener;
 class StreamSocket;
 }  // namespace device
-
-enum class StreamState : uint8_t {
-  Connecting,  ///< the handshake is under way; what is sent waits
-  Open,        ///< established: either direction may be finished already
-  Ended,       ///< TCP has done with it; how_ended() says how
-};
-[[nodiscard]] const char* to_string(StreamState state);
 
 /// What one stream has its own way; what is not given is as the configuration says for all. Times
 /// are 0 to 4,294,967,295 ms (49 days).
@@ -69,13 +59,9 @@ struct StreamListenerOptions {
 };
 
 /// One TCP connection.
-class Stream {
+class Stream : public TcpHandle {
  public:
   Stream() = default;
-  Stream(Stream&& other) noexcept;
-  Stream& operator=(Stream&& other) noexcept;
-  /// close().
-  ~Stream();
 
   /// Queues octets to be sent. \return how many were taken: 0 when the ring is full.
   /// WrongState after finish_sending(); the error of the stream when it has ended;
@@ -87,19 +73,6 @@ class Stream {
 
   [[nodiscard]] uint64_t readable() const;  ///< octets that receive() has
   [[nodiscard]] uint64_t writable() const;  ///< octets that send() would take
-  /// Octets sent that the peer's TCP has not acknowledged.
-  [[nodiscard]] uint64_t unacknowledged() const;
-  /// The peer has finished sending and everything was received.
-  [[nodiscard]] bool at_end() const;
-
-  /// Half close: the peer sees the end of the stream after what was sent. Receiving goes on.
-  void finish_sending();
-  /// Lets the stream go. What was sent is still delivered in the background, then the connection is
-  /// closed; received octets that nobody took make it end by RST (RFC 9293 s.3.6.1). To be sure
-  /// that the peer's application got everything, finish_sending() and wait for at_end() first.
-  void close();
-  /// RST. What the peer has not acknowledged is lost.
-  void abort();
 
   /// Makes an RDMA connection of the stream, as the side that is asked (RFC 5044 section 7.1.3):
   /// sends `last_message`, the last octets that it streams, and waits for the peer's MPA Request,
@@ -115,44 +88,25 @@ class Stream {
   /// ended. Waits for the worker.
   Status set_options(const StreamOptions& options);
 
-  [[nodiscard]] StreamState state() const;
-  /// Nothing until state() is Ended.
-  [[nodiscard]] std::optional<StreamEnd> how_ended() const;
-  /// Success while it lives and when it ended Closed; otherwise what happened, in one line.
-  [[nodiscard]] Status status() const;
-
-  [[nodiscard]] std::string local() const;   ///< "10.0.0.1:49160", "[fd00::1]:49160"
-  [[nodiscard]] std::string remote() const;  ///< likewise
-  [[nodiscard]] bool is_valid() const { return socket_ != nullptr; }
-
  private:
   friend class Device;
   friend class QueuePair;
   friend class StreamListener;
-  Stream(verbs::DeviceRuntime* device, device::StreamSocket* socket)
-      : device_(device), socket_(socket) {}
-  void tell() const;
-  verbs::DeviceRuntime* device_ = nullptr;
-  device::StreamSocket* socket_ = nullptr;  // nullptr after close()
-  bool finished_ = false;
+  Stream(verbs::DeviceRuntime* device, device::StreamSocket* socket);
+  [[nodiscard]] device::StreamSocket& socket() const;
 };
 
 /// Accepts connections to one port.
-class StreamListener {
+class StreamListener : public TcpListener {
  public:
   StreamListener() = default;
-  StreamListener(StreamListener&& other) noexcept;
-  StreamListener& operator=(StreamListener&& other) noexcept;
-  ~StreamListener();
 
   /// The oldest connection that waits, if there is one. It may have ended in the meantime.
   std::optional<Stream> accept();
-  [[nodiscard]] uint16_t port() const;
 
  private:
   friend class Device;
-  verbs::DeviceRuntime* device_ = nullptr;
-  device::StreamListener* listener_ = nullptr;
+  using TcpListener::TcpListener;
 };
 
 }  // namespace rnic

@@ -1,0 +1,101 @@
+/// \file
+/// AppSocket: what an application thread and the worker share of one TCP connection, whatever it
+/// carries. No lock anywhere: the application writes a word of commands and rings the doorbell.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "base/slab.hpp"
+#include "llp/stream.hpp"
+#include "rnic/address.hpp"
+#include "rnic/transport.hpp"
+
+namespace rnic::device {
+
+class AppSocket;
+
+/// What a socket needs of the table that it stands in.
+class SocketOwner {
+ public:
+  /// The application and TCP are both done with it: it may be taken away.
+  virtual void done_with(AppSocket& socket) = 0;
+  /// Nobody will read what comes: the peer has to end soon, too.
+  virtual void no_reader(llp::Stream& stream, base::Now now) = 0;
+
+ protected:
+  ~SocketOwner() = default;
+};
+
+/// It lives until the application has released it *and* TCP has done with it.
+class AppSocket {
+ public:
+  /// What the application asks of the worker; bits.
+  enum Command : uint8_t {
+    kFinish = 1,   ///< half close behind what was sent
+    kAbort = 2,    ///< RST
+    kRelease = 4,  ///< the application does not touch the socket any more
+  };
+
+  AppSocket(SocketOwner& owner, const Endpoint& local, const Endpoint& remote)
+      : owner_(owner), local_(local), remote_(remote) {}
+  virtual ~AppSocket() = default;
+  AppSocket(const AppSocket&) = delete;
+  AppSocket& operator=(const AppSocket&) = delete;
+
+  // --- Application side ---
+
+  /// Its number for Device::ring_doorbell().
+  [[nodiscard]] uint32_t doorbell() const { return doorbell_; }
+  [[nodiscard]] const Endpoint& local() const { return local_; }
+  [[nodiscard]] const Endpoint& remote() const { return remote_; }
+  /// Ring the doorbell afterwards; after kRelease with the number taken before.
+  void request(uint8_t commands) { commands_.fetch_or(commands, std::memory_order_release); }
+  [[nodiscard]] virtual bool is_open() const = 0;  ///< established, at some time
+  [[nodiscard]] virtual std::optional<StreamEnd> end() const = 0;
+  /// Octets sent that the peer's TCP has not acknowledged.
+  [[nodiscard]] virtual uint64_t unacknowledged_octets() const = 0;
+  /// The peer has finished sending, and everything was received.
+  [[nodiscard]] virtual bool is_drained() const = 0;
+
+  // --- Worker's side ---
+
+  /// Carries out what the application has asked for.
+  virtual void execute(base::Now now) = 0;
+  [[nodiscard]] bool is_released() const { return (commands() & kRelease) != 0; }
+  [[nodiscard]] base::Handle handle() const { return handle_; }
+  /// Once, by the table.
+  void set_place(base::Handle handle, uint32_t doorbell) {
+    handle_ = handle;
+    doorbell_ = doorbell;
+  }
+  void set_local(const Endpoint& local) { local_ = local; }
+
+ protected:
+  [[nodiscard]] uint8_t commands() const { return commands_.load(std::memory_order_acquire); }
+  [[nodiscard]] SocketOwner& owner() { return owner_; }
+
+ private:
+  SocketOwner& owner_;
+  base::Handle handle_;  // its own place in the table
+  uint32_t doorbell_ = 0;
+  Endpoint local_;
+  Endpoint remote_;
+  std::atomic<uint8_t> commands_{0};
+};
+
+/// Where accepted connections of any kind wait for the application.
+class AppListener : public llp::Acceptor {
+ public:
+  explicit AppListener(const Endpoint& local) : local_(local) {}
+  [[nodiscard]] const Endpoint& local() const { return local_; }
+  /// Worker: connections that the application has not taken are aborted, the others go on. The
+  /// listener is gone afterwards.
+  virtual void stop(base::Now now) = 0;
+
+ private:
+  const Endpoint local_;
+};
+
+}  // namespace rnic::device

@@ -1,0 +1,147 @@
+// The handles of the public API: what plain and framed streams have in common.
+
+#include "rnic/tcp_handle.hpp"
+
+#include <utility>
+
+#include "rnic/verbs.hpp"
+#include "verbs/boundary.hpp"
+#include "verbs/runtime.hpp"
+#include "verbs/streams.hpp"
+
+namespace rnic {
+
+using device::AppSocket;
+using verbs::error;
+using verbs::guarded;
+using verbs::guarded_or;
+using verbs::on_worker;
+using verbs::quietly;
+
+const char* to_string(StreamState state) {
+  switch (state) {
+    case StreamState::Connecting: return "connecting";
+    case StreamState::Open: return "open";
+    case StreamState::Ended: return "ended";
+  }
+  return "unknown";
+}
+
+namespace verbs {
+
+tl::unexpected<Error> gone() {
+  return error(ErrorCode::WrongState, "the stream was closed by this side");
+}
+
+tl::unexpected<Error> stream_failure(StreamEnd end, const std::string& peer) {
+  switch (end) {
+    case StreamEnd::Closed:
+      return error(ErrorCode::WrongState, "the connection to " + peer + " is closed");
+    case StreamEnd::PeerReset: return error(ErrorCode::Reset, peer + " has reset the connection");
+    case StreamEnd::TimedOut:
+      return error(ErrorCode::TimedOut,
+                   peer + " does not answer: is it there, and is there a way to it?");
+    case StreamEnd::Refused:
+      return error(ErrorCode::Unreachable, peer + " refuses connections: does a program listen?");
+    case StreamEnd::Unreachable:
+      return error(ErrorCode::Unreachable, "the network says that there is no way to " + peer);
+    case StreamEnd::Aborted:
+      return error(ErrorCode::Reset, "the connection to " + peer + " was aborted by this side");
+  }
+  return gone();
+}
+
+}  // namespace verbs
+
+// --- TcpHandle ---
+
+TcpHandle::TcpHandle(TcpHandle&& other) noexcept { *this = std::move(other); }
+
+TcpHandle& TcpHandle::operator=(TcpHandle&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(app_, other.app_);
+  std::swap(finished_, other.finished_);
+  return *this;
+}
+
+TcpHandle::~TcpHandle() { close(); }
+
+void TcpHandle::tell() const { verbs::ring(*device_, app_->doorbell()); }
+
+tl::unexpected<Error> TcpHandle::failure(StreamEnd end) const {
+  return verbs::stream_failure(end, remote());
+}
+
+uint64_t TcpHandle::unacknowledged() const {
+  return app_ == nullptr ? 0 : app_->unacknowledged_octets();
+}
+
+bool TcpHandle::at_end() const { return app_ == nullptr || app_->is_drained(); }
+
+void TcpHandle::finish_sending() {
+  if (app_ == nullptr || std::exchange(finished_, true)) return;
+  app_->request(AppSocket::kFinish);
+  tell();
+}
+
+void TcpHandle::close() {
+  if (app_ == nullptr) return;
+  const uint32_t doorbell = app_->doorbell();
+  // From here on the socket may be gone at any time.
+  std::exchange(app_, nullptr)->request(AppSocket::kRelease);
+  verbs::ring(*device_, doorbell);
+}
+
+void TcpHandle::abort() {
+  if (app_ == nullptr) return;
+  app_->request(AppSocket::kAbort);
+  tell();
+}
+
+StreamState TcpHandle::state() const {
+  if (app_ == nullptr || app_->end()) return StreamState::Ended;
+  return app_->is_open() ? StreamState::Open : StreamState::Connecting;
+}
+
+std::optional<StreamEnd> TcpHandle::how_ended() const {
+  return app_ == nullptr ? StreamEnd::Closed : app_->end();
+}
+
+Status TcpHandle::status() const {
+  return guarded("status", [&]() -> Status {
+    const auto end = how_ended();
+    if (!end || *end == StreamEnd::Closed) return {};
+    return failure(*end);
+  });
+}
+
+std::string TcpHandle::local() const {
+  return guarded_or(std::string{}, [&]() -> std::string {
+    return app_ == nullptr ? "" : to_string(app_->local());
+  });
+}
+
+std::string TcpHandle::remote() const {
+  return guarded_or(std::string{}, [&]() -> std::string {
+    return app_ == nullptr ? "" : to_string(app_->remote());
+  });
+}
+
+// --- TcpListener ---
+
+TcpListener::TcpListener(TcpListener&& other) noexcept { *this = std::move(other); }
+
+TcpListener& TcpListener::operator=(TcpListener&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(app_, other.app_);
+  return *this;
+}
+
+TcpListener::~TcpListener() {
+  if (app_ == nullptr) return;
+  quietly([this] { on_worker(*device_, [&](base::Now now) { app_->stop(now); }); });
+}
+
+uint16_t TcpListener::port() const { return app_ == nullptr ? 0 : app_->local().port; }
+
+}  // namespace rnic
