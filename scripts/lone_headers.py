@@ -17,7 +17,8 @@ import tempfile
 import cxx_source
 
 FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror"]
-PATHS = ("lib", "drivers", "lib/verbs/include", "apps", "tests", "tests/sim")
+INSTALLED = ("lib/api/include", "lib/verbs/include")
+PATHS = ("lib", "drivers", *INSTALLED, "apps", "tests", "tests/sim")
 PACKAGES = ("libisal", "libdpdk", "spdlog", "tomlplusplus", "nlohmann_json", "CLI11", "gtest",
             "gmock")
 
@@ -186,8 +187,9 @@ def check(cache_path):
 
         def compile_one(path):
             # A user has no more than what is installed.
-            public = path.startswith("lib/verbs/include/")
-            paths = ["-Ilib/verbs/include"] if public else [*tree, "-I" + os.path.dirname(path)]
+            public = path.startswith(INSTALLED)
+            paths = (["-I" + folder for folder in INSTALLED] if public
+                     else [*tree, "-I" + os.path.dirname(path)])
             # As its own source: a warning in it is then not one of a system's header.
             command = ["g++", *FLAGS, *packages, "-fsyntax-only", "-include", first, "-I.", *paths,
                        "-x", "c++", "-"]

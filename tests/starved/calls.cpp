@@ -321,9 +321,10 @@ std::vector<Call> listen_calls() {
          until_counted(w, "connect_requests");
        },
        [](World& w) {
-         const auto event = w.far().poll_event();
+         auto event = w.far().poll_event();
          if (!event) return Outcome{false, ErrorCode::ResourceExhausted, true};
-         if (const auto* asked = std::get_if<event::ConnectRequest>(&*event)) w.request = *asked;
+         auto* asked = std::get_if<event::ConnectRequest>(&*event);
+         if (asked != nullptr) w.request = std::move(*asked);
          return Outcome{};
        },
        [](World& w) {
