@@ -4,7 +4,8 @@
 
 #include "base/log.hpp"
 #include "base/starved.hpp"
-#include "device/device.hpp"
+#include "device/queue_pair.hpp"
+#include "device/stream_socket.hpp"
 
 namespace rnic::device {
 
@@ -25,35 +26,42 @@ constexpr base::Duration kRejectLinger = std::chrono::milliseconds(100);
 
 }  // namespace
 
-Connection::Connection(Device& device, framing::Role role, const mpa::Config& config,
-                       base::ByteView private_data, const framing::StartWish& wish)
-    : device_(device),
+FramingParts::FramingParts(const DeviceConfig& config)
+    : hold(framing::make_hold_store(config.limits.hold_octets)),
+      pack(tuf::make_pack_store(config.limits.max_packed)),
+      tuf_keys({config.secret[0] ^ 0x7475662d6b657973, config.secret[1] ^ 0x6672616d65732121}) {}
+
+Connection::Connection(ConnectionOwner& owner, FramingParts& parts, framing::Role role,
+                       const mpa::Config& config, base::ByteView private_data,
+                       const framing::StartWish& wish)
+    : owner_(owner),
       role_(role),
       start_timeout_(config.start_timeout),
-      session_(std::make_unique<mpa::Session>(config, role, device.hold_store(),
-                                              device.mpa_counters(), *this, private_data, wish)) {
+      session_(std::make_unique<mpa::Session>(config, role, *parts.hold, parts.mpa_counters, *this,
+                                              private_data, wish)) {
   mpa_session_ = static_cast<mpa::Session*>(session_.get());
   start_timer.owner = silence_timer.owner = this;
 }
 
-Connection::Connection(Device& device, framing::Role role, const tuf::Config& config,
-                       base::ByteView private_data, const framing::StartWish& wish)
-    : device_(device),
+Connection::Connection(ConnectionOwner& owner, FramingParts& parts, framing::Role role,
+                       const tuf::Config& config, base::ByteView private_data,
+                       const framing::StartWish& wish)
+    : owner_(owner),
       role_(role),
       start_timeout_(config.start_timeout),
-      session_(std::make_unique<tuf::Session>(
-          config, role, device.tuf_keys().next(), device.hold_store(), device.pack_store(),
-          device.tuf_counters(), *this, private_data, this, wish)) {
+      session_(std::make_unique<tuf::Session>(config, role, parts.tuf_keys.next(), *parts.hold,
+                                              *parts.pack, parts.tuf_counters, *this, private_data,
+                                              this, wish)) {
   start_timer.owner = silence_timer.owner = this;
 }
 
-void Connection::bind(QueuePair& qp) {
+void Connection::bind(QueuePair& qp, base::Now now) {
   RNIC_CHECK(qp_ == nullptr);
   qp_ = &qp;
   qp.connection = handle;
   qp.used = true;
   session_->bind(qp.endpoint().framing_user());
-  if (stream != nullptr) device_.choose_segments(*stream, qp.segments);
+  if (stream != nullptr) owner_.choose_segments(*stream, qp.segments, now);
 }
 
 void Connection::unbind() {
@@ -64,7 +72,7 @@ void Connection::unbind() {
 
 void Connection::accept(QueuePair& qp, base::ByteView private_data, const framing::StartWish& wish,
                         base::Now now) {
-  bind(qp);
+  bind(qp, now);
   state_ = ConnectionState::Answered;
   try {
     session_->accept(private_data, now, wish);
@@ -87,20 +95,20 @@ void Connection::reject(base::ByteView private_data, base::Now now) {
 }
 
 void Connection::request_received(const framing::StartOffer& peer, base::ByteView private_data,
-                                  base::Now) {
+                                  base::Now now) {
   framing::note_reads(peer, agreed_);
   agreed_.revision = peer.revision;
-  if (!device_.admits_request(*this)) return;
+  if (!owner_.admits_request(*this, now)) return;
   state_ = ConnectionState::Requested;
-  device_.request_received(*this, private_data);
+  owner_.request_received(*this, private_data);
 }
 
 void Connection::started(const framing::Negotiated& agreed, base::ByteView private_data,
-                         base::Now) {
+                         base::Now now) {
   state_ = ConnectionState::Running;
   agreed_ = agreed;
   if (agreed.peer_to_peer && !is_responder()) agreed_.rtr = rtr_of(agreed.rtr_kinds);
-  device_.stop_start_timer(*this);
+  owner_.set_start_timer(*this, base::kNever);
   RNIC_CHECK(qp_ != nullptr);
   rdmap::Agreement agreement{.ird = agreed.ird, .ord = agreed.ord, .rtr_out = agreed_.rtr};
   agreement.send_rtr_in =
@@ -108,18 +116,18 @@ void Connection::started(const framing::Negotiated& agreed, base::ByteView priva
   qp_->endpoint().bind(*session_, agreement);
   const bool kept =
       base::attempt([&] { private_data_.assign(private_data.begin(), private_data.end()); });
-  if (!kept) return device_.give_up(*this);
+  if (!kept) return owner_.give_up(*this);
   // The RTR's time-out, or the delay of the first FPDU.
-  device_.start_start_timer(*this, session_->next_deadline());
-  if (!agreed.peer_to_peer) complete();
+  owner_.set_start_timer(*this, session_->next_deadline());
+  if (!agreed.peer_to_peer) complete(now);
 }
 
-void Connection::rtr_received(base::Now) { complete(); }
+void Connection::rtr_received(base::Now now) { complete(now); }
 
-void Connection::complete() {
+void Connection::complete(base::Now now) {
   if (outcome_told_) return;
   outcome_told_ = true;
-  device_.connection_started(*this, std::move(private_data_));
+  owner_.connection_started(*this, std::move(private_data_), now);
   private_data_ = {};
 }
 
@@ -128,12 +136,12 @@ void Connection::start_failed(framing::StartFailure why, base::ByteView private_
   const ConnectionState before = state_;
   state_ = ConnectionState::Failed;
   agreed_ = session_->negotiated();
-  device_.stop_start_timer(*this);
+  owner_.set_start_timer(*this, base::kNever);
   // RFC 6581 s.8: what follows is a Terminate.
   if (session_->full_operation() && before != ConnectionState::Running) {
     qp_->endpoint().bind(*session_, {});
   }
-  device_.start_failed(*this, before, why, private_data);
+  owner_.start_failed(*this, before, why, private_data, now);
   if (session_->left() && stream != nullptr) leave_mpa(now);
 }
 
@@ -143,7 +151,7 @@ void Connection::start_failed(framing::StartFailure why, base::ByteView private_
 void Connection::leave_mpa(base::Now now) {
   if (socket == nullptr && is_responder()) {
     lingers_ = true;
-    return device_.start_start_timer(*this, now + kRejectLinger);
+    return owner_.set_start_timer(*this, now + kRejectLinger);
   }
   if (socket == nullptr) return stream->close();
   if (QueuePair* qp = qp_; qp != nullptr) {
@@ -162,7 +170,7 @@ void Connection::on_timer(base::Now now) {
 
 void Connection::stop_lingering() {
   if (!std::exchange(lingers_, false)) return;
-  device_.stop_start_timer(*this);
+  owner_.set_start_timer(*this, base::kNever);
   if (stream != nullptr) stream->close();
 }
 
@@ -182,7 +190,7 @@ void Connection::stream_broken(tuf::Error error, base::Now) {
 void Connection::stream_ended(StreamEnd, base::Now) {
   state_ = ConnectionState::Ended;
   stream = nullptr;
-  device_.connection_ended(*this);
+  owner_.connection_ended(*this);
 }
 
 }  // namespace rnic::device

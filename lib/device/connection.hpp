@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/slab.hpp"
@@ -13,13 +14,15 @@
 #include "llp/llp.hpp"
 #include "mpa/mpa.hpp"
 #include "rnic/connection.hpp"
+#include "tuf/key_source.hpp"
 #include "tuf/session.hpp"
 
 namespace rnic::device {
 
-class Device;
+class Connection;
 class QueuePair;
 struct QueuePairSpec;
+struct SegmentChoice;
 class StreamSocket;
 
 enum class ConnectionState : uint8_t {
@@ -31,18 +34,48 @@ enum class ConnectionState : uint8_t {
   Ended,       ///< the stream is gone; to be reaped
 };
 
-/// The wish that options, configuration and queue pair make together.
-[[nodiscard]] framing::StartWish make_wish(const ConnectOptions& options, const mpa::Config& config,
-                                           const QueuePairSpec& spec);
+/// What the sessions of a device share: memory for what cannot be placed yet, keys, counters.
+struct FramingParts {
+  explicit FramingParts(const DeviceConfig& config);
+  framing::HoldStorePtr hold;
+  tuf::PackStorePtr pack;
+  tuf::KeySource tuf_keys;
+  mpa::Counters mpa_counters;
+  tuf::Counters tuf_counters;
+};
+
+/// What a connection tells of its start-up and of its end.
+class ConnectionOwner {
+ public:
+  /// The Request is whole: it may wait for the application. False: too many do, and it is let go.
+  virtual bool admits_request(Connection& connection, base::Now now) = 0;
+  virtual void request_received(Connection& connection, base::ByteView private_data) = 0;
+  virtual void connection_started(Connection& connection, std::vector<uint8_t> private_data,
+                                  base::Now now) = 0;
+  virtual void start_failed(Connection& connection, ConnectionState before,
+                            framing::StartFailure why, base::ByteView private_data,
+                            base::Now now) = 0;
+  virtual void connection_ended(Connection& connection) = 0;
+  /// There is no memory for the rest of its start-up: it is aborted.
+  virtual void give_up(Connection& connection) = 0;
+  virtual void choose_segments(llp::Stream& stream, const SegmentChoice& choice, base::Now now) = 0;
+  /// The time of its start-up, of its RTR, or of a delay. \param deadline kNever: none
+  virtual void set_start_timer(Connection& connection, base::Now deadline) = 0;
+
+ protected:
+  ~ConnectionOwner() = default;
+};
 
 class Connection final : public framing::StartEvents, public tuf::SessionEvents {
  public:
-  /// Over MPA.
-  Connection(Device& device, framing::Role role, const mpa::Config& config,
-             base::ByteView private_data, const framing::StartWish& wish = {});
+  /// Over MPA. \param owner, parts outlive it
+  Connection(ConnectionOwner& owner, FramingParts& parts, framing::Role role,
+             const mpa::Config& config, base::ByteView private_data,
+             const framing::StartWish& wish = {});
   /// Over ULP framing.
-  Connection(Device& device, framing::Role role, const tuf::Config& config,
-             base::ByteView private_data, const framing::StartWish& wish = {});
+  Connection(ConnectionOwner& owner, FramingParts& parts, framing::Role role,
+             const tuf::Config& config, base::ByteView private_data,
+             const framing::StartWish& wish = {});
 
   [[nodiscard]] framing::StartSession& session() { return *session_; }
   /// The same when it is MPA's; nullptr: it is not.
@@ -53,7 +86,7 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   [[nodiscard]] bool is_responder() const { return role_ == framing::Role::Responder; }
 
   /// Binds the queue pair's endpoint to the session; before the start-up goes on.
-  void bind(QueuePair& qp);
+  void bind(QueuePair& qp, base::Now now);
   [[nodiscard]] QueuePair* queue_pair() { return qp_; }
 
   /// bind(), and the Reply. When it throws nothing has happened.
@@ -73,7 +106,7 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   [[nodiscard]] bool outcome_told() const { return outcome_told_; }
   void set_outcome_told() { outcome_told_ = true; }
   /// Full operation, and the RTR, where one was agreed, has been sent or has come.
-  void complete();
+  void complete(base::Now now);
 
   /// Initiator: kept for a second attempt with revision 1 (RFC 6581 s.10); empty: there is none.
   struct Redial {
@@ -83,6 +116,16 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
     framing::StartWish wish;
   };
   std::unique_ptr<Redial> redial;
+  /// Its place among those of one kind, of which one may have to give way: it has one at most.
+  void take_seat(llp::Admission& table) {
+    leave_seat();
+    seat_ = table.enter(remote.address, handle);
+    table_ = &table;
+  }
+  void leave_seat() {
+    if (llp::Admission* table = std::exchange(table_, nullptr)) table->leave(seat_);
+  }
+  [[nodiscard]] bool has_seat() const { return table_ != nullptr; }
   /// Lets go of the queue pair, which another connection will serve.
   void unbind();
 
@@ -107,9 +150,7 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   base::TimerNode start_timer;  ///< start-up time-out
   /// The streaming socket that the connection was made from; nullptr: none. Valid as `stream` is.
   StreamSocket* socket = nullptr;
-  llp::Admission* table = nullptr;  ///< of the device, where it has a seat; nullptr: it has none
-  uint32_t seat = 0;                ///< its number there
-  const char* yields = nullptr;     ///< why it was let go for others; nullptr: it was not
+  const char* yields = nullptr;  ///< why it was let go for others; nullptr: it was not
 
   /// How far it had come when it was looked at last (limits.silence).
   struct Progress {
@@ -125,7 +166,9 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   void leave_mpa(base::Now now);
   void stop_lingering();
 
-  Device& device_;
+  ConnectionOwner& owner_;
+  llp::Admission* table_ = nullptr;  // where it has a seat; nullptr: it has none
+  uint32_t seat_ = 0;                // its number there
   framing::Role role_;
   base::Duration start_timeout_;
   ConnectionState state_ = ConnectionState::Connecting;

@@ -14,38 +14,23 @@ Device::Device(const DeviceConfig& config, port::Port& port, base::Now now,
     : Device(config, now) {
   own_.emplace(config_, port, reassembler, counters_, now);
   transport_ = &own_->stack;
+  connections_.attach(*transport_, &*own_);
 }
 
 Device::Device(const DeviceConfig& config, llp::Transport& transport, base::Now now)
     : Device(config, now) {
   transport_ = &transport;
+  connections_.attach(transport, nullptr);
 }
 
 Device::Device(const DeviceConfig& config, base::Now now)
     : config_(config),
-      memory_(config.limits.max_regions, {config.secret[0] ^ config.seed, config.secret[1]}),
-      hold_(framing::make_hold_store(config.limits.hold_octets)),
-      pack_(tuf::make_pack_store(config.limits.max_packed)),
-      tuf_keys_({config.secret[0] ^ 0x7475662d6b657973, config.secret[1] ^ 0x6672616d65732121}),
-      pds_(config.limits.max_pds + 1),
-      pd_users_(config.limits.max_pds + 1),
-      qps_(config.limits.max_qps + 1),
-      connections_(config.limits.max_connections + kYieldingMax),
-      acceptor_(*this),
-      start_timers_(now),
-      last_now_(now),
-      strangers_logged_(kStrangersLogged, now),
-      starting_(std::min(config.limits.max_starting, config.limits.max_connections), config.secret),
-      leaving_(starting_.capacity(), config.secret),
-      silent_(yields_silent(config.limits) ? config.limits.max_connections : 1, config.secret),
-      silence_timers_(now),
+      framing_(config_),
+      resources_(config_, counters_),
       doorbells_(doorbells_of(config.limits)),
-      events_(config.limits.max_events) {
-  // What ends is kept for a moment in these, where no memory may be asked for.
-  ended_.reserve(connections_.capacity());
-  orphans_.reserve(connections_.capacity());
-  redials_.reserve(connections_.capacity());
-  unheard_.reserve(config.limits.max_pending_requests);
+      events_(config.limits.max_events, counters_.events_lost),
+      connections_(config_, {resources_, events_, framing_, counters_, doorbells_}, now),
+      last_now_(now) {
   if (!config.mpa.crc) {
     base::log(base::LogLevel::Warning, "mpa", [&] {
       return config.name +
@@ -55,21 +40,12 @@ Device::Device(const DeviceConfig& config, base::Now now)
   }
 }
 
-uint64_t Device::connection_octets_for(uint64_t most) {
-  constexpr uint64_t kBeside = sizeof(base::Handle) + 2 * sizeof(void*);  // ended, orphans, redials
-  return base::Slab<Connection>::octets_for(most + kYieldingMax) + (most + kYieldingMax) * kBeside;
-}
-
 Device::~Device() {
   if (transport_ == nullptr) return;  // its constructor has thrown
   // The application is gone: nobody is told, but every stream is reset, so that the sessions get
   // their last call while they live.
-  for (auto& qp : qps_) {
-    if (qp != nullptr) static_cast<void>(destroy_qp(qp.get()));
-  }
-  connections_.for_each([](base::Handle, Connection& connection) {
-    if (connection.stream != nullptr) connection.stream->abort();
-  });
+  resources_.for_each_qp([this](QueuePair* qp) { static_cast<void>(destroy_qp(qp)); });
+  connections_.abort_all();
   if (own_) own_->abort_sockets();
   transport_->output(last_now_);
   if (own_) own_->interface.flush(last_now_);
@@ -153,10 +129,10 @@ uint32_t Device::receive_burst(base::Now now, uint32_t& work) {
 uint32_t Device::serve_doorbells() {
   uint32_t served = 0;
   doorbells_.answer([&](uint32_t number) {
-    if (number >= qps_.size()) {
-      if (own_ && own_->serve_doorbell(number, last_now_)) ++served;
-    } else if (qps_[number] != nullptr) {
-      qps_[number]->serve();
+    if (QueuePair* qp = resources_.qp(number); qp != nullptr) {
+      qp->serve();
+      ++served;
+    } else if (own_ && own_->serve_doorbell(number, last_now_)) {
       ++served;
     }
   });
@@ -166,69 +142,27 @@ uint32_t Device::serve_doorbells() {
 void Device::fire_timers(base::Now now) {
   if (transport_->next_deadline() <= now) transport_->on_timers(now);
   if (own_ && own_->interface.next_deadline() <= now) own_->interface.on_timers(now);
-  if (silence_timers_.next_deadline() <= now) {
-    silence_timers_.expire(now, [&](base::TimerNode& node) {
-      look_at_silence(*static_cast<Connection*>(node.owner), now);
-    });
-  }
-  if (start_timers_.next_deadline() > now) return;
-  start_timers_.expire(now, [&](base::TimerNode& node) {
-    auto& connection = *static_cast<Connection*>(node.owner);
-    connection.on_timer(now);
-    base::Now next = connection.session().next_deadline();
-    // Behind the delay of the first FPDU the session looks after a silent peer. Before TCP is
-    // established it does not count yet.
-    if (next == base::kNever && connection.state() == ConnectionState::Connecting) {
-      next = now + connection.start_timeout();
-    }
-    if (next != base::kNever) start_timers_.arm(connection.start_timer, next);
-  });
+  connections_.on_timers(now);
+}
+
+void Device::reap() {
+  if (own_) own_->reap_sockets();
+  connections_.reap(last_now_);
 }
 
 base::Now Device::next_deadline() const {
   if (doorbell_ringing()) return base::Now{};
-  base::Now next = base::earlier(transport_->next_deadline(), start_timers_.next_deadline());
-  next = base::earlier(next, silence_timers_.next_deadline());
+  base::Now next = base::earlier(transport_->next_deadline(), connections_.next_deadline());
   if (!own_) return next;
   next = base::earlier(next, own_->interface.next_deadline());
   return base::earlier(next, own_->port.next_deadline());
 }
 
 bool Device::quiescent() const {
-  if (connections_.live() != 0 || framing::held_octets(*hold_) != 0) return false;
-  if (tuf::packed_ulpdus(*pack_) != 0 || !orphans_.empty()) return false;
+  if (connections_.live() != 0 || framing::held_octets(*framing_.hold) != 0) return false;
+  if (tuf::packed_ulpdus(*framing_.pack) != 0 || connections_.has_orphans()) return false;
   return !own_ ||
          (own_->live_sockets() == 0 && own_->stack.quiescent() && own_->interface.unsent() == 0);
-}
-
-void Device::emit(Event event) {
-  if (!events_.push(std::move(event))) ++counters_.events_lost;
-}
-
-bool Device::emit_of_stranger(Event event) {
-  const size_t part = std::holds_alternative<event::RequestFailed>(event) ? 4 : 2;
-  if (events_.size() < (events_.capacity() + part - 1) / part && events_.push(std::move(event))) {
-    return true;
-  }
-  ++counters_.events_lost;
-  return false;
-}
-
-void Device::completion_overrun(QueuePair& qp, CompletionQueue& cq) {
-  ++counters_.completion_overruns;
-  if (cq.tell_overrun()) {
-    event::CompletionOverrun event;
-    event.qp = qp.number();
-    event.detail = base::worded([] {
-      return "a completion was lost because the completion queue was full: make it as deep as the "
-             "work outstanding on it, or poll it more often; told once until the queue is polled";
-    });
-    emit(std::move(event));
-  }
-  if (Connection* connection = connections_.get(qp.connection);
-      connection != nullptr && connection->stream != nullptr) {
-    connection->stream->abort();
-  }
 }
 
 namespace {
@@ -266,15 +200,16 @@ void Device::for_each_counter(
     add("net", own_->interface.counters());
     add("tcp", own_->stack.counters());
   }
-  add("mpa", mpa_counters_);
-  add("tuf", own_ ? own_->framed.shared().with_own(tuf_counters_) : tuf_counters_);
+  add("mpa", framing_.mpa_counters);
+  add("tuf", own_ ? own_->framed.shared().with_own(framing_.tuf_counters) : framing_.tuf_counters);
   const auto add_hold = [&](const char* name, const char* help, uint64_t octets) {
     visit("hold", {name, "octets", help, octets});
   };
   add_hold("in_use", "received and not placed yet, of all connections, now",
-           framing::held_octets(*hold_));
-  add_hold("peak", "the most that it has been", framing::held_octets_peak(*hold_));
-  add_hold("memory", "memory that they occupy now, in whole pages", framing::held_memory(*hold_));
+           framing::held_octets(*framing_.hold));
+  add_hold("peak", "the most that it has been", framing::held_octets_peak(*framing_.hold));
+  add_hold("memory", "memory that they occupy now, in whole pages",
+           framing::held_memory(*framing_.hold));
   add("rdmap", rdmap_counters_);
   add("device", counters_);
 }
@@ -288,9 +223,16 @@ std::vector<CounterValue> Device::counters() const {
   return all;
 }
 
-uint64_t Device::held_octets(const QueuePair& qp) {
-  Connection* connection = connections_.get(qp.connection);
-  return connection == nullptr ? 0 : connection->session().held();
+Result<QueuePair*> Device::create_qp(const QueuePairSpec& spec) {
+  return resources_.create_qp(spec, {connections_, resources_.memory(), rdmap_counters_, doorbells_,
+                                     config_.rdma_extensions, config_.secret});
+}
+
+Status Device::destroy_qp(QueuePair* qp) {
+  auto taken = resources_.take_qp(qp);
+  if (!taken) return tl::unexpected(taken.error());
+  connections_.orphan(std::move(*taken));
+  return {};
 }
 
 }  // namespace rnic::device

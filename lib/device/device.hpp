@@ -10,30 +10,18 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/doorbell.hpp"
 #include "base/fail.hpp"
-#include "base/log.hpp"
-#include "base/pressure_log.hpp"
-#include "base/slab.hpp"
-#include "base/spsc_ring.hpp"
-#include "base/timer_wheel.hpp"
-#include "device/completion_queue.hpp"
 #include "device/config.hpp"
-#include "device/connection.hpp"
+#include "device/connection_service.hpp"
 #include "device/counters.hpp"
+#include "device/event_queue.hpp"
 #include "device/port_stack.hpp"
-#include "device/queue_pair.hpp"
-#include "device/stream_socket.hpp"
-#include "llp/admission.hpp"
-#include "mem/stag_table.hpp"
-#include "net/rate_limit.hpp"
-#include "rnic/event.hpp"
+#include "device/resources.hpp"
 #include "tcp/tcp.hpp"
 #include "tuf/tuf.hpp"
 
@@ -65,19 +53,18 @@ class Device {
   /// When poll() has something to do although nothing arrives: timers, a decorator's held frames.
   [[nodiscard]] base::Now next_deadline() const;
 
-  /// What the table of connections asks the machine for. \param most limits.max_connections
-  [[nodiscard]] static uint64_t connection_octets_for(uint64_t most);
-
   // --- Resources (worker) ---
 
-  Result<uint32_t> alloc_pd();
-  Status free_pd(uint32_t pd);
-  Result<mem::Stag> register_memory(const mem::RegionSpec& spec);
+  Result<uint32_t> alloc_pd() { return resources_.alloc_pd(); }
+  Status free_pd(uint32_t pd) { return resources_.free_pd(pd); }
+  Result<mem::Stag> register_memory(const mem::RegionSpec& spec) {
+    return resources_.register_memory(spec);
+  }
   /// Revokes. When it has returned the device neither reads nor writes one octet of that memory; a
   /// stream that has to retransmit octets of it later is aborted.
-  Status deregister_memory(mem::Stag stag);
-  Result<CompletionQueue*> create_cq(uint32_t depth);
-  Status destroy_cq(CompletionQueue* cq);
+  Status deregister_memory(mem::Stag stag) { return resources_.deregister_memory(stag); }
+  Result<CompletionQueue*> create_cq(uint32_t depth) { return resources_.create_cq(depth); }
+  Status destroy_cq(CompletionQueue* cq) { return resources_.destroy_cq(cq); }
   Result<QueuePair*> create_qp(const QueuePairSpec& spec);
   /// Aborts the connection if there is one. Completions not yet polled stay in the CQs.
   Status destroy_qp(QueuePair* qp);
@@ -86,35 +73,49 @@ class Device {
 
   /// \param local an unspecified address: every address of the device, of either family
   /// \param framing instead of the device's, of everything that listens on this port
-  Status listen(const Endpoint& local, std::optional<Framing> framing = {});
-  Status unlisten(const Endpoint& local);
+  Status listen(const Endpoint& local, std::optional<Framing> framing = {}) {
+    return connections_.listen(local, framing);
+  }
+  Status unlisten(const Endpoint& local) { return connections_.unlisten(local); }
   Status listen(uint16_t port, std::optional<Framing> framing = {}) {
     return listen(Endpoint{IpAddress{}, port}, framing);
   }
   Status unlisten(uint16_t port) { return unlisten(Endpoint{IpAddress{}, port}); }
   /// Starts an active connection. The outcome is an event: Established, Rejected or ConnectFailed.
   Status connect(QueuePair& qp, const Endpoint& remote, base::ByteView private_data, base::Now now,
-                 const ConnectOptions& options = {});
+                 const ConnectOptions& options = {}) {
+    return connections_.connect(qp, remote, private_data, now, options);
+  }
   /// Answers a ConnectRequest. With less Reads than options.ord_required it becomes a reject, and
   /// RequestWithdrawn follows.
   Status accept(RequestHandle request, QueuePair& qp, base::ByteView private_data, base::Now now,
-                const ConnectOptions& options = {});
-  Status reject(RequestHandle request, base::ByteView private_data, base::Now now);
+                const ConnectOptions& options = {}) {
+    return connections_.accept(request, qp, private_data, now, options);
+  }
+  Status reject(RequestHandle request, base::ByteView private_data, base::Now now) {
+    return connections_.reject(request, private_data, now);
+  }
 
   // Streaming connections become RDMA connections (RFC 5044 s.7.1.3 to 7.1.5): see
   // StreamSocket::can_be_lent(). When MPA is left by a reject the socket streams again.
 
   /// As connect(), behind what the socket has sent: the initiator.
   Status connect(QueuePair& qp, StreamSocket& socket, base::ByteView private_data, base::Now now,
-                 const ConnectOptions& options = {});
+                 const ConnectOptions& options = {}) {
+    return connections_.connect(qp, socket, private_data, now, options);
+  }
   /// The responder: sends `last_message`, then the peer's Request is awaited: ConnectRequest.
-  Status await_rdma(StreamSocket& socket, base::ByteView last_message, base::Now now);
+  Status await_rdma(StreamSocket& socket, base::ByteView last_message, base::Now now) {
+    return connections_.await_rdma(socket, last_message, now);
+  }
   /// Graceful: what was posted is sent, then FIN. Disconnected follows.
-  Status disconnect(QueuePair& qp, base::Now now);
+  Status disconnect(QueuePair& qp, base::Now now) { return connections_.disconnect(qp, now); }
   /// Traces the queue pair's connection; nullptr ends it. WrongState without a connection.
-  Status set_trace(QueuePair& qp, base::TraceSink* sink);
+  Status set_trace(QueuePair& qp, base::TraceSink* sink) {
+    return connections_.set_trace(qp, sink);
+  }
   /// The sink is not called any more, connected or not.
-  void end_trace(QueuePair& qp);
+  void end_trace(QueuePair& qp) { connections_.end_trace(qp); }
 
   // --- Plain and framed streams (worker; see socket_table.hpp). Unsupported without a port ---
 
@@ -159,11 +160,7 @@ class Device {
   void ring_doorbell(uint32_t number) { doorbells_.ring(number); }
   [[nodiscard]] bool doorbell_ringing() const { return doorbells_.ringing(); }
   /// One thread at a time. Nothing when there is none.
-  std::optional<Event> poll_event() {
-    std::optional<Event> event(std::in_place);
-    if (!events_.pop(*event)) event.reset();
-    return event;
-  }
+  std::optional<Event> poll_event() { return events_.poll(); }
 
   // --- Facts ---
 
@@ -178,18 +175,18 @@ class Device {
       const std::function<void(const char* layer, const base::CounterRow& row)>& visit) const;
   /// has_port() holds.
   [[nodiscard]] const tcp::Counters& tcp_counters() const { return own_->stack.counters(); }
-  [[nodiscard]] mpa::Counters& mpa_counters() { return mpa_counters_; }
-  [[nodiscard]] tuf::Counters& tuf_counters() { return tuf_counters_; }
+  [[nodiscard]] mpa::Counters& mpa_counters() { return framing_.mpa_counters; }
+  [[nodiscard]] tuf::Counters& tuf_counters() { return framing_.tuf_counters; }
   [[nodiscard]] rdmap::Counters& rdmap_counters() { return rdmap_counters_; }
   /// has_port() holds.
   [[nodiscard]] const net::Counters& net_counters() const { return own_->interface.counters(); }
   [[nodiscard]] const DeviceCounters& device_counters() const { return counters_; }
-  [[nodiscard]] mem::StagTable& memory() { return memory_; }
-  [[nodiscard]] framing::HoldStore& hold_store() { return *hold_; }
-  [[nodiscard]] tuf::PackStore& pack_store() { return *pack_; }
-  [[nodiscard]] tuf::KeySource& tuf_keys() { return tuf_keys_; }
+  [[nodiscard]] mem::StagTable& memory() { return resources_.memory(); }
+  [[nodiscard]] framing::HoldStore& hold_store() { return *framing_.hold; }
+  [[nodiscard]] tuf::PackStore& pack_store() { return *framing_.pack; }
+  [[nodiscard]] tuf::KeySource& tuf_keys() { return framing_.tuf_keys; }
   /// Octets of the queue pair's connection in hold space now: received, and not placed yet.
-  [[nodiscard]] uint64_t held_octets(const QueuePair& qp);
+  [[nodiscard]] uint64_t held_octets(const QueuePair& qp) { return connections_.held_octets(qp); }
   [[nodiscard]] uint32_t live_connections() const { return connections_.live(); }
   /// No connection, nothing queued, nothing held: everything was returned.
   [[nodiscard]] bool quiescent() const;
@@ -197,31 +194,9 @@ class Device {
   /// poll() ended by an exception.
   void count_starved_turn() { ++counters_.starved_turns; }
 
-  // --- Called by the parts of the device ---
-
-  void completion_overrun(QueuePair& qp, CompletionQueue& cq);
-  void endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& event, base::Now now);
-  /// The Request is whole: it may wait for the application. False: too many do, and it is let go.
-  bool admits_request(Connection& connection);
-  void request_received(Connection& connection, base::ByteView private_data);
-  void connection_started(Connection& connection, std::vector<uint8_t> private_data);
-  void start_failed(Connection& connection, ConnectionState before, framing::StartFailure why,
-                    base::ByteView private_data);
-  void connection_ended(Connection& connection);
-  /// There is no memory for the rest of its start-up: it is aborted.
-  void give_up(Connection& connection);
-  void choose_segments(llp::Stream& stream, const SegmentChoice& choice);
-  void stop_start_timer(Connection& connection) { start_timers_.cancel(connection.start_timer); }
-  void start_start_timer(Connection& connection, base::Now deadline) {
-    if (deadline != base::kNever) start_timers_.arm(connection.start_timer, deadline);
-  }
-
  private:
   static constexpr uint32_t kBurst = 32;
   static constexpr uint32_t kBurstsPerPoll = 4;
-  static constexpr uint32_t kStrangersLogged = 10;  // a second
-  // Connections that were let go keep their places until the transport has told their end.
-  static constexpr uint32_t kYieldingMax = 64;
 
   /// Serves the doorbells after a transport has taken octets and before it hands them up.
   class DoorbellsFirst final : public llp::BeforeHandUp {
@@ -229,23 +204,6 @@ class Device {
     explicit DoorbellsFirst(Device& device) : device_(device) {}
     void before_hand_up() override { served += device_.serve_doorbells(); }
     uint32_t served = 0;
-
-   private:
-    Device& device_;
-  };
-
-  /// Hands inbound connections to the device.
-  class Acceptor final : public llp::Acceptor {
-   public:
-    explicit Acceptor(Device& device) : device_(device) {}
-    llp::StreamUser* accept(llp::Stream& stream, const Endpoint& local, const Endpoint& remote,
-                            base::Now now) override {
-      return device_.incoming(stream, local, remote, now);
-    }
-    [[nodiscard]] uint32_t first_room(const Endpoint&) const override {
-      return device_.config_.mpa.receive_window;
-    }
-    bool make_room(base::Now) override { return device_.make_room(); }
 
    private:
     Device& device_;
@@ -267,116 +225,25 @@ class Device {
                                              const tcp::ConnectionOptions& options,
                                              const typename Kind::Setup& setup, base::Now now) {
     if (!own_) return base::fail(ErrorCode::Unsupported, Kind::kWithoutPort);
-    const auto local = local_towards(remote);
+    const auto local = connections_.local_towards(remote);
     if (!local) return tl::unexpected(local.error());
     return own_->table<Kind>().connect(*local, remote, options, setup, now);
   }
   uint32_t serve_doorbells();
   void fire_timers(base::Now now);
   void reap();
-  void reap_ended();
-  /// What the application learns of an attempt that failed.
-  void tell_start_failed(Connection& connection, ConnectionState before, framing::StartFailure why,
-                         base::ByteView private_data);
-  void emit(Event event);
-  /// Of a connection that the application has not taken: half of the queue is not for those, and
-  /// what is told of failed ones leaves as much to requests in order. False: it was not told.
-  bool emit_of_stranger(Event event);
-  void refuse_unheard();
-  void log_start_failure(const Connection& connection, framing::StartFailure why);
-  llp::StreamUser* incoming(llp::Stream& stream, const Endpoint& local, const Endpoint& remote,
-                            base::Now now);
 
-  // inbound.cpp
-  /// \param what makes the end of the line
-  template <typename F>
-  void note_pressure(base::PressureLog& log, const F& what, const Endpoint& last) {
-    const uint64_t count = log.note(last_now_);
-    if (count == 0) return;
-    base::log(base::LogLevel::Warning, "rnic", [&] {
-      return config_.name + ": " + std::to_string(count) + " inbound " +
-             (count == 1 ? "association" : "associations, at last") + " from " + to_string(last) +
-             ", " + what();
-    });
-  }
-  [[nodiscard]] bool has_place() const;
-  /// Makes one where it can. False: there is none.
-  bool find_place();
-  bool make_room();
-  void displace(const IpAddress& newcomer, const char* why);
-  bool let_go(base::Handle who, const char* why);
-  void linger(Connection& connection);
-  void take_seat(Connection& connection, llp::Admission& table);
-  static void leave_seat(Connection& connection);
-
-  // silence.cpp
-  void watch_silence(Connection& connection);
-  [[nodiscard]] bool has_moved(Connection& connection);
-  void look_at_silence(Connection& connection, base::Now now);
-  bool displace_silent();
-
-  [[nodiscard]] Result<Endpoint> local_towards(const Endpoint& remote) const;
-  Status check_spec(const QueuePairSpec& spec) const;
-  [[nodiscard]] Framing framing_of_listener(const Endpoint& local) const;
-  Status check_unconnected(const QueuePair& qp) const;
-  [[nodiscard]] Status check_request(base::ByteView private_data,
-                                     const framing::StartWish& wish) const;
-  Status check_options(const QueuePair& qp, const ConnectOptions& options) const;
-  Result<Connection*> convert(StreamSocket& socket, framing::Role role, base::ByteView data,
-                              const framing::StartWish& wish, base::ByteView last_message,
-                              base::Now now);
-  Status dial(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
-              const framing::StartWish& wish, bool again, base::Now now);
-  [[nodiscard]] Status check_framing(Framing framing) const;
-  Status dial_framed(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
-                     const ConnectOptions& options, base::Now now);
-  Result<Connection*> start(base::Handle handle, QueuePair& qp, const Endpoint& remote,
-                            base::Now now);
-  base::Handle make_responder(const Endpoint& local);
-  [[nodiscard]] Status no_connection_left() const;
-  void redial();
-  [[nodiscard]] bool wants_redial(const Connection& connection, framing::StartFailure why) const;
-  Result<Connection*> find_request(RequestHandle request);
-
-  DeviceConfig config_;
-  mem::StagTable memory_;
-  framing::HoldStorePtr hold_;
-  tuf::PackStorePtr pack_;
-  tuf::KeySource tuf_keys_;
-  mpa::Counters mpa_counters_;
-  tuf::Counters tuf_counters_;
-  rdmap::Counters rdmap_counters_;
+  const DeviceConfig config_;
   DeviceCounters counters_;
-
+  rdmap::Counters rdmap_counters_;
+  FramingParts framing_;
   std::optional<PortStack> own_;         // with a port
   llp::Transport* transport_ = nullptr;  // own_->stack, or the one that was given
-
-  std::vector<bool> pds_;                       // index: PD number; 0 is never given out
-  std::vector<uint32_t> pd_users_;              // regions and queue pairs of each PD
-  std::map<Endpoint, Framing> listen_framing_;  // of listeners that have their own
-  std::vector<std::unique_ptr<CompletionQueue>> cqs_;
-  std::vector<std::unique_ptr<QueuePair>> qps_;  // index: QP number; 0 is never given out
-  base::Slab<Connection> connections_;
-  std::vector<std::unique_ptr<QueuePair>> orphans_;  // destroyed, waiting for their stream's end
-  Acceptor acceptor_;
-  std::vector<base::Handle> ended_;    // connections to be reaped
-  std::vector<base::Handle> unheard_;  // requests that the application was not told of
-  std::vector<std::unique_ptr<Connection::Redial>> redials_;  // at most one a connection
-  base::TimerWheel start_timers_;
-  base::Now last_now_;               // of the latest poll()
-  net::RateLimit strangers_logged_;  // start-ups that a peer asked for and spoiled
-  uint32_t pending_requests_ = 0;    // Invariant: <= limits.max_pending_requests
-  llp::Admission starting_;          // inbound, without a whole valid Request
-  llp::Admission leaving_;           // inbound, failed or rejected, not closed yet
-  llp::Admission silent_;            // inbound, established, silent for limits.silence
-  base::TimerWheel silence_timers_;
-  uint32_t yielding_ = 0;  // let go, not ended yet
-  base::PressureLog displaced_log_;
-  base::PressureLog silent_log_;
-  base::PressureLog refused_log_;
-  base::PressureLog unanswered_log_;
+  Resources resources_;
   base::Doorbells doorbells_;
-  base::SpscRing<Event> events_;
+  EventQueue events_;
+  ConnectionService connections_;
+  base::Now last_now_;  // of the latest poll()
 };
 
 }  // namespace rnic::device

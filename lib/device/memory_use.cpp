@@ -14,10 +14,10 @@ base::MemoryUses memory_use(const DeviceConfig& config, bool on_port) {
       {"limits.max_regions", mem::StagTable::octets_for(limits.max_regions)},
       {"limits.hold_octets", framing::hold_store_octets(limits.hold_octets)},
       {"limits.max_packed", tuf::pack_store_octets(limits.max_packed)},
-      {"limits.max_connections", Device::connection_octets_for(limits.max_connections)},
+      {"limits.max_connections", ConnectionTable::octets_for(limits.max_connections)},
       {"limits.max_starting",
        2 * llp::Admission::octets_for(std::min(limits.max_starting, limits.max_connections))},
-      {"limits.max_events", base::SpscRing<Event>::octets_for(limits.max_events)},
+      {"limits.max_events", EventQueue::octets_for(limits.max_events)},
   };
   if (!on_port) return uses;
   const uint64_t rings = limits.stream_octets / std::max(limits.stream_buffer, 1u);

@@ -3,6 +3,7 @@
 /// device has it, or stands on another llp::Transport.
 #pragma once
 
+#include <string>
 #include <type_traits>
 
 #include "device/config.hpp"
@@ -27,7 +28,8 @@ struct PortStack {
   /// \param port, reassembler, counters outlive it
   PortStack(const DeviceConfig& config, port::Port& carrier, net::Reassembler* reassembler,
             DeviceCounters& counters, base::Now now)
-      : port(carrier),
+      : name(config.name),
+        port(carrier),
         interface(config.net, carrier, now, reassembler),
         egress(interface),
         stack(config.tcp, egress, config.secret, config.seed, now),
@@ -38,6 +40,9 @@ struct PortStack {
     interface.set_error_user(&error_relay);
   }
 
+  /// Our end of a connection with `remote`: the route to the peer decides which of our addresses
+  /// speaks to it (RFC 9293 MUST-44).
+  [[nodiscard]] Result<Endpoint> local_towards(const Endpoint& remote) const;
   template <class Kind>
   [[nodiscard]] SocketTable<Kind>& table() {
     if constexpr (std::is_same_v<Kind, StreamKind>) {
@@ -61,6 +66,7 @@ struct PortStack {
   }
   [[nodiscard]] uint32_t live_sockets() const { return streams.live() + framed.live(); }
 
+  const std::string name;  // of the device
   port::Port& port;
   net::Interface interface;
   Egress egress;

@@ -1,33 +1,33 @@
 #include "device/queue_pair.hpp"
 
-#include "device/device.hpp"
-
 namespace rnic::device {
 
 namespace {
 
 rdmap::EndpointConfig endpoint_config(uint32_t number, const QueuePairSpec& spec,
-                                      const DeviceConfig& device) {
+                                      const QueuePairParts& parts) {
   rdmap::EndpointConfig config;
   config.qp = number;
   config.pd = spec.pd;
   config.ird = spec.ird;
   config.ord = spec.ord;
-  config.extensions = device.rdma_extensions;
-  config.secret = device.secret[0] ^ device.secret[1] * (2 * uint64_t{number} + 1);
+  config.extensions = parts.extensions;
+  config.secret = parts.secret[0] ^ parts.secret[1] * (2 * uint64_t{number} + 1);
   return config;
 }
 
 }  // namespace
 
-QueuePair::QueuePair(uint32_t number, const QueuePairSpec& spec, Device& device)
+QueuePair::QueuePair(uint32_t number, const QueuePairSpec& spec, const QueuePairParts& parts)
     : number_(number),
       spec_(spec),
-      device_(device),
+      owner_(parts.owner),
+      doorbells_(parts.doorbells),
+      extensions_(parts.extensions),
       sends_(spec.send_depth),
       receives_(spec.receive_depth),
-      endpoint_(endpoint_config(number, spec, device.config()), device.memory(),
-                device.rdmap_counters(), *this, {sends_, receives_}) {}
+      endpoint_(endpoint_config(number, spec, parts), parts.memory, parts.counters, *this,
+                {sends_, receives_}) {}
 
 uint64_t QueuePair::octets_for(const QueuePairSpec& spec) {
   return rdmap::SendQueue::octets_for(spec.send_depth) +
@@ -57,7 +57,7 @@ PostResult QueuePair::check(const SendRequest& work) const {
     return PostResult::BadLength;
   }
   const bool extension = atomic || work.opcode == Opcode::Immediate;
-  if (extension && !device_.config().rdma_extensions) return PostResult::Disabled;
+  if (extension && !extensions_) return PostResult::Disabled;
   return work.sges.length() > UINT32_MAX ? PostResult::TooLong : PostResult::Ok;
 }
 
@@ -65,7 +65,7 @@ PostResult QueuePair::post_send(const SendRequest& work) {
   if (const PostResult bad = check(work); bad != PostResult::Ok) return bad;
   if (!sends_.has_room()) return PostResult::Full;
   sends_.post(work);
-  device_.ring_doorbell(number_);
+  doorbells_.ring(number_);
   return PostResult::Ok;
 }
 
@@ -73,7 +73,7 @@ PostResult QueuePair::post_receive(const ReceiveRequest& work) {
   if (work.sges.too_long()) return PostResult::TooManySge;
   if (!receives_.has_room()) return PostResult::Full;
   receives_.post(work);
-  device_.ring_doorbell(number_);
+  doorbells_.ring(number_);
   return PostResult::Ok;
 }
 
@@ -89,11 +89,11 @@ void QueuePair::receive_completed(const Completion& completion) {
 
 void QueuePair::complete(CompletionQueue& cq, const Completion& completion) {
   if (orphaned_) return;
-  if (!cq.push(completion)) device_.completion_overrun(*this, cq);
+  if (!cq.push(completion)) owner_.completion_overrun(*this, cq);
 }
 
 void QueuePair::event(const rdmap::EndpointEvent& event, base::Now now) {
-  if (!orphaned_) device_.endpoint_event(*this, event, now);
+  if (!orphaned_) owner_.endpoint_event(*this, event, now);
 }
 
 }  // namespace rnic::device

@@ -3,16 +3,19 @@
 /// that the worker drives.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
+#include "base/doorbell.hpp"
 #include "base/slab.hpp"
 #include "device/completion_queue.hpp"
+#include "mem/stag_table.hpp"
 #include "rdmap/rdmap.hpp"
 
 namespace rnic::device {
 
-class Device;
+class QueuePair;
 
 struct QueuePairSpec {
   uint32_t pd = 0;
@@ -41,9 +44,29 @@ enum class PostResult : uint8_t {
   Disabled,    ///< RFC 7306 is switched off for the device
 };
 
+/// What a queue pair tells of itself (worker).
+class QueuePairOwner {
+ public:
+  virtual void completion_overrun(QueuePair& qp, CompletionQueue& cq) = 0;
+  virtual void endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& event, base::Now now) = 0;
+
+ protected:
+  ~QueuePairOwner() = default;
+};
+
+/// What the queue pairs of a device share; all of it outlives them.
+struct QueuePairParts {
+  QueuePairOwner& owner;
+  mem::StagTable& memory;
+  rdmap::Counters& counters;
+  base::Doorbells& doorbells;
+  bool extensions = true;  ///< RFC 7306
+  std::array<uint64_t, 2> secret{};
+};
+
 class QueuePair final : public rdmap::EndpointOwner {
  public:
-  QueuePair(uint32_t number, const QueuePairSpec& spec, Device& device);
+  QueuePair(uint32_t number, const QueuePairSpec& spec, const QueuePairParts& parts);
 
   /// What its queues ask the machine for.
   [[nodiscard]] static uint64_t octets_for(const QueuePairSpec& spec);
@@ -83,7 +106,9 @@ class QueuePair final : public rdmap::EndpointOwner {
 
   uint32_t number_;
   QueuePairSpec spec_;
-  Device& device_;
+  QueuePairOwner& owner_;
+  base::Doorbells& doorbells_;
+  const bool extensions_;
   rdmap::SendQueue sends_;
   rdmap::ReceiveQueue receives_;
   rdmap::Endpoint endpoint_;

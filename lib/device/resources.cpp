@@ -1,14 +1,22 @@
-// Device: protection domains, memory regions, completion queues, queue pairs.
+#include "device/resources.hpp"
 
 #include <algorithm>
 
-#include "device/device.hpp"
+#include "base/fail.hpp"
 
 namespace rnic::device {
 
 using base::fail;
 
-Result<uint32_t> Device::alloc_pd() {
+Resources::Resources(const DeviceConfig& config, DeviceCounters& counters)
+    : limits_(config.limits),
+      counters_(counters),
+      memory_(config.limits.max_regions, {config.secret[0] ^ config.seed, config.secret[1]}),
+      pds_(config.limits.max_pds + 1),
+      pd_users_(config.limits.max_pds + 1),
+      qps_(config.limits.max_qps + 1) {}
+
+Result<uint32_t> Resources::alloc_pd() {
   for (uint32_t pd = 1; pd < pds_.size(); ++pd) {
     if (pds_[pd]) continue;
     pds_[pd] = true;
@@ -17,11 +25,11 @@ Result<uint32_t> Device::alloc_pd() {
   }
   return fail(ErrorCode::ResourceExhausted,
               "no protection domain left: raise limits.max_pds (now " +
-                  std::to_string(config_.limits.max_pds) + ") or free one");
+                  std::to_string(limits_.max_pds) + ") or free one");
 }
 
-Status Device::free_pd(uint32_t pd) {
-  if (pd >= pds_.size() || !pds_[pd]) {
+Status Resources::free_pd(uint32_t pd) {
+  if (!has_pd(pd)) {
     return fail(ErrorCode::NotFound, "no such protection domain: " + std::to_string(pd));
   }
   if (pd_users_[pd] != 0) {
@@ -33,8 +41,8 @@ Status Device::free_pd(uint32_t pd) {
   return {};
 }
 
-Result<mem::Stag> Device::register_memory(const mem::RegionSpec& spec) {
-  if (spec.pd >= pds_.size() || !pds_[spec.pd]) {
+Result<mem::Stag> Resources::register_memory(const mem::RegionSpec& spec) {
+  if (!has_pd(spec.pd)) {
     return fail(ErrorCode::NotFound, "register_memory: no such protection domain");
   }
   auto stag = memory_.add(spec);
@@ -44,7 +52,7 @@ Result<mem::Stag> Device::register_memory(const mem::RegionSpec& spec) {
   return stag;
 }
 
-Status Device::deregister_memory(mem::Stag stag) {
+Status Resources::deregister_memory(mem::Stag stag) {
   const uint32_t pd = memory_.pd_of(stag);
   if (auto status = memory_.remove(stag); !status) return status;
   --pd_users_[pd];
@@ -52,22 +60,22 @@ Status Device::deregister_memory(mem::Stag stag) {
   return {};
 }
 
-Result<CompletionQueue*> Device::create_cq(uint32_t depth) {
-  if (depth == 0 || depth > 2 * config_.limits.max_work_depth) {
+Result<CompletionQueue*> Resources::create_cq(uint32_t depth) {
+  if (depth == 0 || depth > 2 * limits_.max_work_depth) {
     return fail(ErrorCode::InvalidArgument, "completion queue depth " + std::to_string(depth) +
                                                 " is outside 1.." +
-                                                std::to_string(2 * config_.limits.max_work_depth));
+                                                std::to_string(2 * limits_.max_work_depth));
   }
-  if (cqs_.size() >= config_.limits.max_cqs) {
+  if (cqs_.size() >= limits_.max_cqs) {
     return fail(ErrorCode::ResourceExhausted,
                 "no completion queue left: raise limits.max_cqs (now " +
-                    std::to_string(config_.limits.max_cqs) + ") or destroy one");
+                    std::to_string(limits_.max_cqs) + ") or destroy one");
   }
   cqs_.push_back(std::make_unique<CompletionQueue>(depth));
   return cqs_.back().get();
 }
 
-Status Device::destroy_cq(CompletionQueue* cq) {
+Status Resources::destroy_cq(CompletionQueue* cq) {
   const auto it = std::find_if(cqs_.begin(), cqs_.end(), [&](auto& c) { return c.get() == cq; });
   if (it == cqs_.end()) return fail(ErrorCode::NotFound, "no such completion queue");
   if (cq->users != 0) {
@@ -79,58 +87,50 @@ Status Device::destroy_cq(CompletionQueue* cq) {
   return {};
 }
 
-Status Device::check_spec(const QueuePairSpec& spec) const {
-  if (spec.pd >= pds_.size() || !pds_[spec.pd]) {
+Status Resources::check_spec(const QueuePairSpec& spec) const {
+  if (!has_pd(spec.pd)) {
     return fail(ErrorCode::NotFound, "create_qp: no such protection domain");
   }
   if (spec.send_cq == nullptr || spec.receive_cq == nullptr) {
     return fail(ErrorCode::InvalidArgument,
                 "create_qp: a send and a receive completion queue are needed");
   }
-  const Limits& limits = config_.limits;
-  if (spec.send_depth > limits.max_work_depth || spec.receive_depth > limits.max_work_depth) {
+  if (spec.send_depth > limits_.max_work_depth || spec.receive_depth > limits_.max_work_depth) {
     return fail(ErrorCode::InvalidArgument,
                 "create_qp: a queue is deeper than limits.max_work_depth (" +
-                    std::to_string(limits.max_work_depth) + ")");
+                    std::to_string(limits_.max_work_depth) + ")");
   }
-  if (spec.ird > limits.max_reads || spec.ord > limits.max_reads) {
+  if (spec.ird > limits_.max_reads || spec.ord > limits_.max_reads) {
     return fail(ErrorCode::InvalidArgument, "create_qp: IRD or ORD is above limits.max_reads (" +
-                                                std::to_string(limits.max_reads) + ")");
+                                                std::to_string(limits_.max_reads) + ")");
   }
   return {};
 }
 
-Result<QueuePair*> Device::create_qp(const QueuePairSpec& spec) {
+Result<QueuePair*> Resources::create_qp(const QueuePairSpec& spec, const QueuePairParts& parts) {
   if (auto status = check_spec(spec); !status) return tl::unexpected(status.error());
   for (uint32_t number = 1; number < qps_.size(); ++number) {
     if (qps_[number] != nullptr) continue;
-    qps_[number] = std::make_unique<QueuePair>(number, spec, *this);
+    qps_[number] = std::make_unique<QueuePair>(number, spec, parts);
     ++pd_users_[spec.pd];
     ++spec.send_cq->users;
     ++spec.receive_cq->users;
     return qps_[number].get();
   }
   return fail(ErrorCode::ResourceExhausted, "no queue pair left: raise limits.max_qps (now " +
-                                                std::to_string(config_.limits.max_qps) +
+                                                std::to_string(limits_.max_qps) +
                                                 ") or destroy one");
 }
 
-Status Device::destroy_qp(QueuePair* qp) {
+Result<std::unique_ptr<QueuePair>> Resources::take_qp(QueuePair* qp) {
   // One that is gone may not be asked for its number.
   const auto place = std::find_if(qps_.begin(), qps_.end(), [&](auto& q) { return q.get() == qp; });
   if (qp == nullptr || place == qps_.end()) return fail(ErrorCode::NotFound, "no such queue pair");
-  const QueuePairSpec spec = qp->spec();
-  std::unique_ptr<QueuePair> owned = std::move(*place);
-  if (Connection* connection = connections_.get(qp->connection); connection != nullptr) {
-    // The endpoint outlives the session's last call; from here on it tells nobody anything.
-    owned->orphan();
-    orphans_.push_back(std::move(owned));
-    if (connection->stream != nullptr) connection->stream->abort();
-  }
+  const QueuePairSpec& spec = qp->spec();
   --pd_users_[spec.pd];
   --spec.send_cq->users;
   --spec.receive_cq->users;
-  return {};
+  return std::move(*place);
 }
 
 }  // namespace rnic::device

@@ -174,15 +174,15 @@ TEST_F(Resources, OnlyOnesOwnQueuePairsAreDestroyed) {
 
 // Connections that yield have 64 places beside those of the limit, and there is nothing else.
 TEST_F(Resources, MemoryOfConnectionsIsToldByTheConnection) {
-  const uint64_t each = Device::connection_octets_for(1) - Device::connection_octets_for(0);
+  const uint64_t each = ConnectionTable::octets_for(1) - ConnectionTable::octets_for(0);
   for (const uint32_t most : {0u, 1u, 1000u}) {
-    EXPECT_EQ(Device::connection_octets_for(most), (most + 64) * each) << most;
+    EXPECT_EQ(ConnectionTable::octets_for(most), (most + 64) * each) << most;
   }
 }
 
 // A connection has its place, and an entry in each list of what ends, is orphaned or dialled again.
 TEST_F(Resources, MemoryOfAConnectionHoldsItsEntriesToo) {
-  const uint64_t each = Device::connection_octets_for(1) - Device::connection_octets_for(0);
+  const uint64_t each = ConnectionTable::octets_for(1) - ConnectionTable::octets_for(0);
   EXPECT_GE(each, sizeof(Connection) + sizeof(base::Handle) + 2 * sizeof(void*));
 }
 

@@ -1,0 +1,36 @@
+/// \file
+/// ConnectRules: what may be asked of a connection, and the wish that options, configuration and
+/// queue pair make together.
+#pragma once
+
+#include "device/config.hpp"
+#include "device/queue_pair.hpp"
+#include "framing/start.hpp"
+#include "rnic/connection.hpp"
+
+namespace rnic::device {
+
+/// Every refusal is one sentence that says what to do.
+class ConnectRules {
+ public:
+  /// \param config outlives it
+  explicit ConnectRules(const DeviceConfig& config) : config_(config) {}
+  /// The device has a stack of its own; before anything is asked.
+  void set_own_stack(bool own) { own_stack_ = own; }
+
+  [[nodiscard]] Status check_framing(Framing framing) const;
+  [[nodiscard]] Status check_options(const QueuePair& qp, const ConnectOptions& options) const;
+  /// Of the private data in a Request.
+  [[nodiscard]] Status check_request(base::ByteView private_data,
+                                     const framing::StartWish& wish) const;
+  [[nodiscard]] static Status check_private_data(base::ByteView private_data, size_t most,
+                                                 uint8_t revision);
+  [[nodiscard]] framing::StartWish make_wish(const ConnectOptions& options,
+                                             const QueuePairSpec& spec) const;
+
+ private:
+  const DeviceConfig& config_;
+  bool own_stack_ = false;
+};
+
+}  // namespace rnic::device

@@ -1,0 +1,68 @@
+#include "device/connection_events.hpp"
+
+namespace rnic::device {
+
+/// MPA's own codes (RFC 5044 s.8, RFC 6581 s.8) of what spoils a start-up.
+std::optional<Fault> fault_of(framing::StartFailure why) {
+  llp::FramingError error = llp::FramingError::None;
+  switch (why) {
+    case framing::StartFailure::BadKey:
+    case framing::StartFailure::BothInitiators:
+    case framing::StartFailure::BadRevision:
+    case framing::StartFailure::BadLength:
+    case framing::StartFailure::NotEnhanced:
+    case framing::StartFailure::NotTuf:
+    case framing::StartFailure::UnexpectedData: error = llp::FramingError::BadStartFrame; break;
+    case framing::StartFailure::OutOfMemory:
+    case framing::StartFailure::LocalError: error = llp::FramingError::LocalCatastrophic; break;
+    case framing::StartFailure::InsufficientReads:
+      error = llp::FramingError::InsufficientIrd;
+      break;
+    case framing::StartFailure::NoMatchingRtr: error = llp::FramingError::NoMatchingRtr; break;
+    case framing::StartFailure::TimedOut:
+    case framing::StartFailure::StreamEnded:
+    case framing::StartFailure::NoReply:
+    case framing::StartFailure::ResetBeforeReply:
+    case framing::StartFailure::RtrMissing:
+    case framing::StartFailure::Refused:
+    case framing::StartFailure::Unreachable:
+    case framing::StartFailure::Unanswered: error = llp::FramingError::Closed; break;
+    default: return std::nullopt;
+  }
+  return Fault{FaultLayer::Llp, 0, static_cast<uint8_t>(error), "MPA-8-01"};
+}
+
+StreamEnd end_of(framing::StartFailure why) {
+  switch (why) {
+    case framing::StartFailure::Refused: return StreamEnd::Refused;
+    case framing::StartFailure::Unreachable: return StreamEnd::Unreachable;
+    case framing::StartFailure::Unanswered:
+    case framing::StartFailure::TimedOut:
+    case framing::StartFailure::RtrMissing: return StreamEnd::TimedOut;
+    default: return StreamEnd::Closed;
+  }
+}
+
+Event told_by(const rdmap::EndpointEvent& source) {
+  const auto with = [&source](auto event) {
+    event.detail = base::worded([&] { return source.detail; });
+    return event;
+  };
+  switch (source.kind) {
+    case rdmap::EventKind::TerminateSent:
+      return with(event::TerminateSent{{}, source.fault.value_or(Fault{})});
+    case rdmap::EventKind::TerminateReceived:
+      return with(event::TerminateReceived{{}, source.fault.value_or(Fault{})});
+    case rdmap::EventKind::Disconnected: {
+      auto event = with(event::Disconnected{{{}, source.fault, source.end}});
+      // Short enough to need no memory.
+      if (event.detail.empty()) event.detail = to_string(source.end);
+      return event;
+    }
+    case rdmap::EventKind::PeerClosed:
+    case rdmap::EventKind::RtrSent: break;
+  }
+  return with(event::PeerClosed{});
+}
+
+}  // namespace rnic::device

@@ -1,0 +1,597 @@
+#include "device/connection_service.hpp"
+
+#include <algorithm>
+
+#include "base/fail.hpp"
+#include "base/log.hpp"
+#include "base/starved.hpp"
+#include "device/connection_events.hpp"
+
+namespace rnic::device {
+
+using base::fail;
+
+ConnectionService::ConnectionService(const DeviceConfig& config, const Parts& parts, base::Now now)
+    : config_(config),
+      resources_(parts.resources),
+      events_(parts.events),
+      framing_(parts.framing),
+      counters_(parts.counters),
+      doorbells_(parts.doorbells),
+      rules_(config),
+      connections_(config, parts.counters, now),
+      start_timers_(now),
+      strangers_logged_(kStrangersLogged, now) {
+  connections_.set_leaving(*this);
+  // What ends is kept for a moment in these, where no memory may be asked for.
+  orphans_.reserve(connections_.capacity());
+  redials_.reserve(connections_.capacity());
+  unheard_.reserve(config.limits.max_pending_requests);
+}
+
+// MPAA-6-05, MPA-A.2-01: a sender may pack and may wait, by connection.
+void ConnectionService::choose_segments(llp::Stream& stream, const SegmentChoice& choice,
+                                        base::Now now) {
+  if (own_ == nullptr || choice == SegmentChoice{}) return;  // rules_.check_options() has said so
+  tcp::ConnectionOptions options = own_->stack.options(stream);
+  options.pack_records = choice.packing.value_or(options.pack_records);
+  options.nagle = choice.nagle.value_or(options.nagle);
+  RNIC_CHECK(own_->stack.set_options(stream, options, now).has_value());
+}
+
+Status ConnectionService::listen(const Endpoint& local, std::optional<Framing> framing) {
+  if (own_ != nullptr && !local.address.is_unspecified() &&
+      !own_->interface.is_ours(local.address)) {
+    return fail(ErrorCode::InvalidArgument,
+                "listen: " + to_string(local.address) + " is no address of this device");
+  }
+  auto status = rules_.check_framing(framing.value_or(config_.framing));
+  // The entry has its memory before the transport listens, and is put in its place without more.
+  std::map<Endpoint, Framing> own;
+  if (framing) own.emplace(local, *framing);
+  if (status) status = transport_->listen(local, *this);
+  if (status) listen_framing_.merge(own);
+  return status;
+}
+
+Status ConnectionService::unlisten(const Endpoint& local) {
+  auto status = transport_->unlisten(local);
+  if (status) listen_framing_.erase(local);
+  return status;
+}
+
+/// \param local of a connection: a listener of that address goes before one of all.
+Framing ConnectionService::framing_of_listener(const Endpoint& local) const {
+  for (const Endpoint& own : {local, Endpoint{{}, local.port}}) {
+    const auto found = listen_framing_.find(own);
+    if (found != listen_framing_.end()) return found->second;
+  }
+  return config_.framing;
+}
+
+Status ConnectionService::check_unconnected(const QueuePair& qp) const {
+  if (!qp.used) return {};
+  return fail(ErrorCode::WrongState,
+              "the queue pair has had its connection: create a new queue pair for another one");
+}
+
+Result<Endpoint> ConnectionService::local_towards(const Endpoint& remote) const {
+  if (own_ == nullptr) return Endpoint{};  // the transport chooses
+  return own_->local_towards(remote);
+}
+
+Status ConnectionService::connect(QueuePair& qp, const Endpoint& remote,
+                                  base::ByteView private_data, base::Now now,
+                                  const ConnectOptions& options) {
+  if (auto status = check_unconnected(qp); !status) return status;
+  ConnectOptions resolved = options;
+  resolved.framing = options.framing.value_or(config_.framing);
+  if (auto status = rules_.check_framing(*resolved.framing); !status) return status;
+  if (auto status = rules_.check_options(qp, resolved); !status) return status;
+  // Before somebody gives way for it.
+  if (auto local = local_towards(remote); !local) return tl::unexpected(local.error());
+  qp.segments = {options.packing, options.nagle};
+  if (resolved.framing == Framing::Tuf) {
+    return dial_framed(qp, remote, private_data, options, now);
+  }
+  return dial(qp, remote, private_data, rules_.make_wish(options, qp.spec()), false, now);
+}
+
+Status ConnectionService::dial(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
+                               const framing::StartWish& wish, bool again, base::Now now) {
+  if (auto status = rules_.check_request(private_data, wish); !status) return status;
+  // RFC 6581 s.10: the peer-to-peer model has no equivalent in revision 1.
+  const bool newest = mpa::plan_request(config_.mpa, wish).header.revision == 2;
+  std::unique_ptr<Connection::Redial> redial;
+  if (newest && !again && config_.mpa.redial && !wish.peer_to_peer) {
+    redial = std::make_unique<Connection::Redial>(
+        Connection::Redial{qp.number(), remote, {private_data.begin(), private_data.end()}, wish});
+    redial->wish.revision = 1;
+  }
+  const base::Handle handle = make(framing::Role::Initiator, config_.mpa, private_data, wish, now);
+  const auto connection = start(handle, qp, remote, now);
+  if (!connection) return tl::unexpected(connection.error());
+  (*connection)->redial = std::move(redial);
+  return {};
+}
+
+Status ConnectionService::dial_framed(QueuePair& qp, const Endpoint& remote,
+                                      base::ByteView private_data, const ConnectOptions& options,
+                                      base::Now now) {
+  if (private_data.size() > wire::kTufPrivateDataMax) {
+    return fail(ErrorCode::InvalidArgument, "private data of " +
+                                                std::to_string(private_data.size()) +
+                                                " octets: at most 512 with ULP framing");
+  }
+  framing::StartWish wish = rules_.make_wish(options, qp.spec());
+  wish.exchange_reads = options.exchange_reads.value_or(true);
+  const base::Handle handle = make(framing::Role::Initiator, config_.tuf, private_data, wish, now);
+  const auto connection = start(handle, qp, remote, now);
+  if (!connection) return tl::unexpected(connection.error());
+  return {};
+}
+
+/// TCP's part of an active connect. \param handle the connection's place, or none
+Result<Connection*> ConnectionService::start(base::Handle handle, QueuePair& qp,
+                                             const Endpoint& remote, base::Now now) {
+  Connection* connection = connections_.get(handle);
+  if (connection == nullptr) return tl::unexpected(no_connection_left().error());
+  auto place = connections_.tentative(handle);
+  connection->remote = remote;
+  const auto local = local_towards(remote);
+  if (!local) return tl::unexpected(local.error());
+  auto stream = transport_->connect(*local, remote, connection->session(), now);
+  if (!stream) return tl::unexpected(stream.error());
+  place.keep();
+  connection->stream = *stream;
+  connection->local = (*stream)->local();
+  // The whole start-up counts, the TCP handshake included: a peer that says nothing ends here.
+  start_timers_.arm(connection->start_timer, now + connection->start_timeout());
+  connection->session().attach(**stream);
+  connection->bind(qp, now);
+  return connection;
+}
+
+// --- Streaming connections become RDMA connections (RFC 5044 s.7.1.3 to s.7.1.5) ---
+
+Result<Connection*> ConnectionService::convert(StreamSocket& socket, framing::Role role,
+                                               base::ByteView data, const framing::StartWish& wish,
+                                               base::ByteView last_message, base::Now now) {
+  if (const auto status = socket.can_be_lent(); !status) return tl::unexpected(status.error());
+  const base::Handle handle = make(role, config_.mpa, data, wish, now);
+  Connection* connection = connections_.get(handle);
+  if (connection == nullptr) return tl::unexpected(no_connection_left().error());
+  auto place = connections_.tentative(handle);
+  connection->local = socket.local();
+  connection->remote = socket.remote();
+  connection->stream = socket.stream();
+  connection->socket = &socket;
+  connection->session().attach(*socket.stream());
+  socket.lend(*connection->mpa_session(), last_message, now);
+  place.keep();
+  const Status done = own_->stack.set_options(*socket.stream(), own_->stack.default_options(), now);
+  RNIC_CHECK(done.has_value());  // what every RDMA connection has
+  return connection;
+}
+
+Status ConnectionService::connect(QueuePair& qp, StreamSocket& socket, base::ByteView private_data,
+                                  base::Now now, const ConnectOptions& options) {
+  if (auto status = check_unconnected(qp); !status) return status;
+  if (options.framing == Framing::Tuf) {
+    return fail(ErrorCode::Unsupported,
+                "a streaming connection becomes an RDMA connection over MPA only (RFC 5044 "
+                "s.7.1.3): for ULP framing connect anew");
+  }
+  if (auto status = rules_.check_options(qp, options); !status) return status;
+  qp.segments = {options.packing, options.nagle};
+  const framing::StartWish wish = rules_.make_wish(options, qp.spec());
+  if (auto status = rules_.check_request(private_data, wish); !status) return status;
+  const auto connection = convert(socket, framing::Role::Initiator, private_data, wish, {}, now);
+  if (!connection) return tl::unexpected(connection.error());
+  start_timers_.arm((*connection)->start_timer, now + config_.mpa.start_timeout);
+  (*connection)->bind(qp, now);
+  return {};
+}
+
+Status ConnectionService::await_rdma(StreamSocket& socket, base::ByteView last_message,
+                                     base::Now now) {
+  if (pending_requests_ >= config_.limits.max_pending_requests) {
+    return fail(ErrorCode::ResourceExhausted,
+                "too many connection requests wait: answer them, or raise "
+                "limits.max_pending_requests");
+  }
+  const auto connection = convert(socket, framing::Role::Responder, {}, {}, last_message, now);
+  if (!connection) return tl::unexpected(connection.error());
+  start_timers_.arm((*connection)->start_timer, now + config_.mpa.start_timeout);
+  return {};
+}
+
+// --- What goes on, and what ends ---
+
+Status ConnectionService::no_connection_left() const {
+  return fail(ErrorCode::ResourceExhausted,
+              "no connection left: raise limits.max_connections (now " +
+                  std::to_string(config_.limits.max_connections) + ")");
+}
+
+bool ConnectionService::wants_redial(const Connection& connection,
+                                     framing::StartFailure why) const {
+  return connection.redial != nullptr &&
+         (why == framing::StartFailure::NoReply || why == framing::StartFailure::ResetBeforeReply ||
+          why == framing::StartFailure::NotEnhanced);
+}
+
+void ConnectionService::redial(base::Now now) {
+  while (!redials_.empty()) {
+    const std::unique_ptr<Connection::Redial> redial = std::move(redials_.back());
+    redials_.pop_back();
+    QueuePair* qp = resources_.qp(redial->qp);
+    // Destroyed meanwhile, and perhaps made again.
+    if (qp == nullptr || !qp->awaits_redial) continue;
+    qp->awaits_redial = false;
+    ++counters_.connects_redialed;
+    Status status;
+    const bool tried = base::attempt(
+        [&] { status = dial(*qp, redial->remote, redial->private_data, redial->wish, true, now); });
+    if (!tried) status = fail(ErrorCode::ResourceExhausted, base::kOutOfMemory);
+    if (status) continue;
+    ++counters_.connects_failed;
+    event::ConnectFailed event;
+    event.qp = qp->number();
+    event.remote = redial->remote;
+    event.detail = std::move(status.error().message);
+    events_.emit(std::move(event));
+    qp->endpoint().abort();
+  }
+}
+
+template <class Config>
+base::Handle ConnectionService::make(framing::Role role, const Config& config,
+                                     base::ByteView private_data, const framing::StartWish& wish,
+                                     base::Now now) {
+  ConnectionOwner& owner = *this;
+  return connections_.make(now, owner, framing_, role, config, private_data, wish);
+}
+
+llp::StreamUser* ConnectionService::accept(llp::Stream& stream, const Endpoint& local,
+                                           const Endpoint& remote, base::Now now) {
+  connections_.admit_start(remote.address, now);
+  base::Handle handle;
+  const bool made = base::attempt([&] {
+    handle = framing_of_listener(local) == Framing::Tuf
+                 ? make(framing::Role::Responder, config_.tuf, {}, {}, now)
+                 : make(framing::Role::Responder, config_.mpa, {}, {}, now);
+  });
+  if (!made) {
+    ++counters_.starved_connections;
+    connections_.note_refused([] { return "refused: out of memory"; }, remote, now);
+    return nullptr;
+  }
+  Connection* connection = connections_.get(handle);
+  if (connection == nullptr) {
+    ++counters_.requests_refused;
+    const auto why = [&] {
+      return "refused: all " + std::to_string(config_.limits.max_connections) +
+             " of limits.max_connections are in use";
+    };
+    connections_.note_refused(why, remote, now);
+    return nullptr;
+  }
+  connection->stream = &stream;
+  connection->local = local;
+  connection->remote = remote;
+  connections_.seat_start(*connection);
+  connection->session().attach(stream);
+  start_timers_.arm(connection->start_timer, now + connection->start_timeout());
+  return &connection->session();
+}
+
+bool ConnectionService::admits_request(Connection& connection, base::Now now) {
+  connection.leave_seat();
+  if (pending_requests_ < config_.limits.max_pending_requests) {
+    ++pending_requests_;
+    return true;
+  }
+  ++counters_.requests_refused;
+  const auto why = [&] {
+    return "refused: " + std::to_string(pending_requests_) +
+           " requests wait for the application's answer (limits.max_pending_requests)";
+  };
+  connections_.refuse_request(connection, why, now);
+  return false;
+}
+
+void ConnectionService::give_up(Connection& connection) {
+  ++counters_.starved_connections;
+  base::log(base::LogLevel::Warning, "rnic", [&] {
+    return config_.name + ": the connection with " + to_string(connection.remote) +
+           " was given up: out of memory";
+  });
+  if (connection.stream != nullptr) connection.stream->abort();
+}
+
+void ConnectionService::request_received(Connection& connection, base::ByteView private_data) {
+  ++counters_.connect_requests;
+  auto event = about<event::ConnectRequest>(connection);
+  event.request = connection.request();
+  // The application decides by them.
+  const bool kept =
+      base::attempt([&] { event.private_data.assign(private_data.begin(), private_data.end()); });
+  if (!kept) return give_up(connection);
+  event.facts = connection.agreed();
+  // From a callback of its session it cannot be answered yet.
+  if (!events_.emit_of_stranger(std::move(event))) unheard_.push_back(connection.handle);
+}
+
+/// An application that does not read its events answers nobody: the place goes to others.
+void ConnectionService::refuse_unheard(base::Now now) {
+  for (const base::Handle handle : unheard_) {
+    if (!reject({handle.index, handle.generation}, {}, now)) continue;  // gone meanwhile
+    ++counters_.requests_unheard;
+    if (!strangers_logged_.allow(now)) continue;
+    base::log(base::LogLevel::Warning, "rnic", [&] {
+      return config_.name +
+             ": requests are rejected because half of the event queue is full: "
+             "read the events, or raise limits.max_events";
+    });
+  }
+  unheard_.clear();
+}
+
+Result<Connection*> ConnectionService::find_request(RequestHandle request) {
+  Connection* connection = connections_.get({request.index, request.generation});
+  if (connection == nullptr || connection->state() != ConnectionState::Requested) {
+    return fail(ErrorCode::NotFound, "the connection request is gone or was answered already");
+  }
+  return connection;
+}
+
+Status ConnectionService::accept(RequestHandle request, QueuePair& qp, base::ByteView private_data,
+                                 base::Now now, const ConnectOptions& options) {
+  if (auto status = check_unconnected(qp); !status) return status;
+  if (auto status = rules_.check_options(qp, {.ird = options.ird,
+                                              .ord = options.ord,
+                                              .packing = options.packing,
+                                              .nagle = options.nagle});
+      !status) {
+    return status;
+  }
+  auto connection = find_request(request);
+  if (!connection) return tl::unexpected(connection.error());
+  auto fits = rules_.check_private_data(private_data, (*connection)->session().private_data_max(),
+                                        (*connection)->agreed().revision);
+  if (!fits) return fits;
+  qp.segments = {options.packing, options.nagle};
+  (*connection)->accept(qp, private_data, rules_.make_wish(options, qp.spec()), now);
+  --pending_requests_;
+  return {};
+}
+
+Status ConnectionService::reject(RequestHandle request, base::ByteView private_data,
+                                 base::Now now) {
+  auto connection = find_request(request);
+  if (!connection) return tl::unexpected(connection.error());
+  auto fits = rules_.check_private_data(private_data, (*connection)->session().private_data_max(),
+                                        (*connection)->agreed().revision);
+  if (!fits) return fits;
+  (*connection)->reject(private_data, now);
+  --pending_requests_;
+  return {};
+}
+
+Status ConnectionService::disconnect(QueuePair& qp, base::Now now) {
+  Connection* connection = connections_.get(qp.connection);
+  if (connection == nullptr || connection->stream == nullptr) {
+    return fail(ErrorCode::WrongState, "the queue pair is not connected");
+  }
+  if (connection->state() == ConnectionState::Running) {
+    qp.serve();
+    qp.endpoint().disconnect(now);
+  } else {
+    connection->stream->abort();
+  }
+  return {};
+}
+
+Status ConnectionService::set_trace(QueuePair& qp, base::TraceSink* sink) {
+  Connection* connection = connections_.get(qp.connection);
+  if (connection == nullptr || connection->stream == nullptr) {
+    return fail(ErrorCode::WrongState,
+                "the queue pair is not connected: trace it after Established");
+  }
+  connection->stream->set_trace(sink);
+  return {};
+}
+
+void ConnectionService::end_trace(QueuePair& qp) {
+  Connection* connection = connections_.get(qp.connection);
+  if (connection != nullptr && connection->stream != nullptr) {
+    connection->stream->set_trace(nullptr);
+  }
+}
+
+void ConnectionService::connection_started(Connection& connection,
+                                           std::vector<uint8_t> private_data, base::Now now) {
+  ++counters_.connections_established;
+  connections_.established(connection, now);
+  if (connection.queue_pair()->orphaned()) return;
+  auto event = about<event::Established>(connection);
+  event.private_data = std::move(private_data);
+  event.facts = connection.agreed();
+  events_.emit(std::move(event));
+  doorbells_.ring(connection.queue_pair()->number());
+}
+
+void ConnectionService::log_start_failure(const Connection& connection, framing::StartFailure why,
+                                          base::Now now) {
+  using framing::StartFailure;
+  // Nothing came that was at fault; who asked for the connection is told by its event.
+  const bool silent = why == StartFailure::StreamEnded || why == StartFailure::NoReply ||
+                      why == StartFailure::ResetBeforeReply || why == StartFailure::Refused ||
+                      why == StartFailure::Unreachable || why == StartFailure::Unanswered ||
+                      why == StartFailure::RejectedByPeer ||
+                      (why == StartFailure::TimedOut && !connection.is_responder());
+  if (silent || (connection.is_responder() && !strangers_logged_.allow(now))) return;
+  base::log(base::LogLevel::Warning, "rnic", [&] {
+    return config_.name + ": start-up " + (connection.is_responder() ? "from " : "towards ") +
+           to_string(connection.remote) + " failed: " + framing::to_string(why);
+  });
+}
+
+void ConnectionService::start_failed(Connection& connection, ConnectionState before,
+                                     framing::StartFailure why, base::ByteView private_data,
+                                     base::Now now) {
+  connections_.linger(connection);
+  if (why == framing::StartFailure::RejectedLocally) return;  // the application's own answer
+  if (wants_redial(connection, why)) {
+    connection.queue_pair()->awaits_redial = true;
+    connection.unbind();
+    redials_.push_back(std::move(connection.redial));
+    return;
+  }
+  connection.set_outcome_told();
+  ++counters_.connects_failed;
+  log_start_failure(connection, why, now);
+  if (before == ConnectionState::Requested) --pending_requests_;
+  if (connection.queue_pair() != nullptr && connection.queue_pair()->orphaned()) return;
+  tell_start_failed(connection, before, why, private_data);
+}
+
+void ConnectionService::tell_start_failed(Connection& connection, ConnectionState before,
+                                          framing::StartFailure why, base::ByteView private_data) {
+  const char* text = connection.yields != nullptr ? connection.yields : framing::to_string(why);
+  if (why == framing::StartFailure::RejectedByPeer) {
+    auto event = about<event::Rejected>(connection, text);
+    // Not every reader needs them, so the event comes without them rather than not at all.
+    const bool kept =
+        base::attempt([&] { event.private_data.assign(private_data.begin(), private_data.end()); });
+    if (!kept) ++counters_.starved_texts;
+    event.facts = connection.agreed();
+    return events_.emit(std::move(event));
+  }
+  if (!connection.is_responder()) {
+    return events_.emit(ending<event::ConnectFailed>(connection, why, text));
+  }
+  const bool stranger = connection.queue_pair() == nullptr;
+  // The application has done with it when it said no.
+  if (before == ConnectionState::Answered && stranger) return;
+  Event told;
+  if (before == ConnectionState::Connecting) {
+    told = ending<event::RequestFailed>(connection, why, text);
+  } else {
+    auto event = ending<event::RequestWithdrawn>(connection, why, text);
+    event.request = connection.request();
+    told = std::move(event);
+  }
+  // Strangers must not push out what the application waits for.
+  stranger ? void(events_.emit_of_stranger(std::move(told))) : events_.emit(std::move(told));
+}
+
+void ConnectionService::connection_ended(Connection& connection) {
+  start_timers_.cancel(connection.start_timer);
+  connections_.ended(connection);
+}
+
+void ConnectionService::set_start_timer(Connection& connection, base::Now deadline) {
+  if (deadline == base::kNever) return start_timers_.cancel(connection.start_timer);
+  start_timers_.arm(connection.start_timer, deadline);
+}
+
+void ConnectionService::on_timers(base::Now now) {
+  connections_.on_timers(now);
+  if (start_timers_.next_deadline() > now) return;
+  start_timers_.expire(now, [&](base::TimerNode& node) {
+    auto& connection = *static_cast<Connection*>(node.owner);
+    connection.on_timer(now);
+    base::Now next = connection.session().next_deadline();
+    // Behind the delay of the first FPDU the session looks after a silent peer. Before TCP is
+    // established it does not count yet.
+    if (next == base::kNever && connection.state() == ConnectionState::Connecting) {
+      next = now + connection.start_timeout();
+    }
+    if (next != base::kNever) start_timers_.arm(connection.start_timer, next);
+  });
+}
+
+void ConnectionService::reap(base::Now now) {
+  refuse_unheard(now);
+  connections_.reap([this](Connection& connection) { leaves(connection); });
+  redial(now);
+}
+
+void ConnectionService::leaves(Connection& connection) {
+  QueuePair* qp = connection.queue_pair();
+  if (qp == nullptr) return;
+  qp->connection = {};
+  std::erase_if(orphans_, [qp](const auto& orphan) { return orphan.get() == qp; });
+}
+
+void ConnectionService::orphan(std::unique_ptr<QueuePair> qp) {
+  Connection* connection = connections_.get(qp->connection);
+  if (connection == nullptr) return;
+  // The endpoint outlives the session's last call; from here on it tells nobody anything.
+  qp->orphan();
+  orphans_.push_back(std::move(qp));
+  if (connection->stream != nullptr) connection->stream->abort();
+}
+
+void ConnectionService::abort_all() {
+  connections_.for_each([](Connection& connection) {
+    if (connection.stream != nullptr) connection.stream->abort();
+  });
+}
+
+uint64_t ConnectionService::held_octets(const QueuePair& qp) {
+  Connection* connection = connections_.get(qp.connection);
+  return connection == nullptr ? 0 : connection->session().held();
+}
+
+void ConnectionService::endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& source,
+                                       base::Now now) {
+  Connection* running = connections_.get(qp.connection);
+  if (source.kind == rdmap::EventKind::RtrSent) {
+    if (running != nullptr) running->complete(now);
+    return;
+  }
+  // Agreed on, but gone before the RTR: this is the outcome, and Disconnected follows it.
+  if (source.kind == rdmap::EventKind::Disconnected && running != nullptr &&
+      running->state() == ConnectionState::Running && !running->outcome_told()) {
+    start_failed(*running, ConnectionState::Running, framing::StartFailure::StreamEnded, {}, now);
+  }
+  Event event = told_by(source);
+  event::Common& said = common(event);
+  said.qp = qp.number();
+  if (source.kind == rdmap::EventKind::Disconnected && running != nullptr &&
+      running->yields != nullptr) {
+    said.detail = base::worded([&] { return running->yields; });
+  }
+  if (const Connection* connection = connections_.get(qp.connection); connection != nullptr) {
+    said.local = connection->local;
+    said.remote = connection->remote;
+  }
+  if (source.fault && source.fault->failed()) {
+    base::log(base::LogLevel::Warning, "rnic", [&] {
+      return config_.name + " qp " + std::to_string(qp.number()) + ": " + said.detail;
+    });
+  }
+  events_.emit(std::move(event));
+}
+
+void ConnectionService::completion_overrun(QueuePair& qp, CompletionQueue& cq) {
+  ++counters_.completion_overruns;
+  if (cq.tell_overrun()) {
+    event::CompletionOverrun event;
+    event.qp = qp.number();
+    event.detail = base::worded([] {
+      return "a completion was lost because the completion queue was full: make it as deep as the "
+             "work outstanding on it, or poll it more often; told once until the queue is polled";
+    });
+    events_.emit(std::move(event));
+  }
+  if (Connection* connection = connections_.get(qp.connection);
+      connection != nullptr && connection->stream != nullptr) {
+    connection->stream->abort();
+  }
+}
+
+}  // namespace rnic::device

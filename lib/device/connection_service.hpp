@@ -1,0 +1,163 @@
+/// \file
+/// ConnectionService: connections from the wish for one to the end of the stream: listening,
+/// connecting, answering, converting, and what the application is told of each.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/doorbell.hpp"
+#include "base/timer_wheel.hpp"
+#include "device/config.hpp"
+#include "device/connect_rules.hpp"
+#include "device/connection.hpp"
+#include "device/connection_table.hpp"
+#include "device/counters.hpp"
+#include "device/event_queue.hpp"
+#include "device/port_stack.hpp"
+#include "device/queue_pair.hpp"
+#include "device/resources.hpp"
+#include "net/rate_limit.hpp"
+
+namespace rnic::device {
+
+/// The worker's.
+class ConnectionService final : public QueuePairOwner,
+                                private ConnectionOwner,
+                                private llp::Acceptor,
+                                private ConnectionTable::Leaving {
+ public:
+  /// What it works with; all of it outlives it.
+  struct Parts {
+    Resources& resources;
+    EventQueue& events;
+    FramingParts& framing;
+    DeviceCounters& counters;
+    base::Doorbells& doorbells;
+  };
+  ConnectionService(const DeviceConfig& config, const Parts& parts, base::Now now);
+  /// Once, before anything else. \param own the stack that `transport` is part of; nullptr: it is
+  /// another one
+  void attach(llp::Transport& transport, PortStack* own) {
+    transport_ = &transport;
+    own_ = own;
+    rules_.set_own_stack(own != nullptr);
+  }
+
+  // What these do is said where a Device offers them.
+  Status listen(const Endpoint& local, std::optional<Framing> framing);
+  Status unlisten(const Endpoint& local);
+  Status connect(QueuePair& qp, const Endpoint& remote, base::ByteView private_data, base::Now now,
+                 const ConnectOptions& options);
+  Status connect(QueuePair& qp, StreamSocket& socket, base::ByteView private_data, base::Now now,
+                 const ConnectOptions& options);
+  Status await_rdma(StreamSocket& socket, base::ByteView last_message, base::Now now);
+  Status accept(RequestHandle request, QueuePair& qp, base::ByteView private_data, base::Now now,
+                const ConnectOptions& options);
+  Status reject(RequestHandle request, base::ByteView private_data, base::Now now);
+  Status disconnect(QueuePair& qp, base::Now now);
+  Status set_trace(QueuePair& qp, base::TraceSink* sink);
+  void end_trace(QueuePair& qp);
+  /// Which address of ours speaks to `remote` (RFC 9293 MUST-44).
+  [[nodiscard]] Result<Endpoint> local_towards(const Endpoint& remote) const;
+
+  /// The application has destroyed it. It lives on until its stream has ended, without telling
+  /// anybody, and its stream is reset.
+  void orphan(std::unique_ptr<QueuePair> qp);
+  /// Every stream is reset; nobody is told.
+  void abort_all();
+
+  // --- The loop ---
+
+  [[nodiscard]] base::Now next_deadline() const {
+    return base::earlier(start_timers_.next_deadline(), connections_.next_deadline());
+  }
+  void on_timers(base::Now now);
+  /// What a turn leaves to be done when no callback is under way.
+  void reap(base::Now now);
+
+  // --- Facts ---
+
+  [[nodiscard]] uint32_t live() const { return connections_.live(); }
+  [[nodiscard]] bool has_orphans() const { return !orphans_.empty(); }
+  /// Octets of the queue pair's connection in hold space now.
+  [[nodiscard]] uint64_t held_octets(const QueuePair& qp);
+
+  // QueuePairOwner
+  void completion_overrun(QueuePair& qp, CompletionQueue& cq) override;
+  void endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& event, base::Now now) override;
+
+ private:
+  static constexpr uint32_t kStrangersLogged = 10;  // a second
+
+  // ConnectionOwner
+  bool admits_request(Connection& connection, base::Now now) override;
+  void request_received(Connection& connection, base::ByteView private_data) override;
+  void connection_started(Connection& connection, std::vector<uint8_t> private_data,
+                          base::Now now) override;
+  void start_failed(Connection& connection, ConnectionState before, framing::StartFailure why,
+                    base::ByteView private_data, base::Now now) override;
+  void connection_ended(Connection& connection) override;
+  void give_up(Connection& connection) override;
+  void choose_segments(llp::Stream& stream, const SegmentChoice& choice, base::Now now) override;
+  void set_start_timer(Connection& connection, base::Now deadline) override;
+
+  // llp::Acceptor
+  llp::StreamUser* accept(llp::Stream& stream, const Endpoint& local, const Endpoint& remote,
+                          base::Now now) override;
+  [[nodiscard]] uint32_t first_room(const Endpoint&) const override {
+    return config_.mpa.receive_window;
+  }
+  bool make_room(base::Now now) override { return connections_.make_room(now); }
+
+  // ConnectionTable::Leaving
+  void leaves(Connection& connection) override;
+
+  [[nodiscard]] Framing framing_of_listener(const Endpoint& local) const;
+  [[nodiscard]] Status check_unconnected(const QueuePair& qp) const;
+  [[nodiscard]] Status no_connection_left() const;
+  Status dial(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
+              const framing::StartWish& wish, bool again, base::Now now);
+  Status dial_framed(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
+                     const ConnectOptions& options, base::Now now);
+  Result<Connection*> start(base::Handle handle, QueuePair& qp, const Endpoint& remote,
+                            base::Now now);
+  Result<Connection*> convert(StreamSocket& socket, framing::Role role, base::ByteView data,
+                              const framing::StartWish& wish, base::ByteView last_message,
+                              base::Now now);
+  template <class Config>
+  base::Handle make(framing::Role role, const Config& config, base::ByteView private_data,
+                    const framing::StartWish& wish, base::Now now);
+  [[nodiscard]] bool wants_redial(const Connection& connection, framing::StartFailure why) const;
+  void redial(base::Now now);
+  void refuse_unheard(base::Now now);
+  void log_start_failure(const Connection& connection, framing::StartFailure why, base::Now now);
+  /// What the application learns of an attempt that failed.
+  void tell_start_failed(Connection& connection, ConnectionState before, framing::StartFailure why,
+                         base::ByteView private_data);
+  Result<Connection*> find_request(RequestHandle request);
+
+  const DeviceConfig& config_;
+  Resources& resources_;
+  EventQueue& events_;
+  FramingParts& framing_;
+  DeviceCounters& counters_;
+  base::Doorbells& doorbells_;
+  llp::Transport* transport_ = nullptr;
+  PortStack* own_ = nullptr;
+  ConnectRules rules_;
+
+  std::map<Endpoint, Framing> listen_framing_;  // of listeners that have their own
+  ConnectionTable connections_;
+  std::vector<std::unique_ptr<QueuePair>> orphans_;  // destroyed, waiting for their stream's end
+  std::vector<base::Handle> unheard_;  // requests that the application was not told of
+  std::vector<std::unique_ptr<Connection::Redial>> redials_;  // at most one a connection
+  base::TimerWheel start_timers_;
+  net::RateLimit strangers_logged_;  // start-ups that a peer asked for and spoiled
+  uint32_t pending_requests_ = 0;    // Invariant: <= limits.max_pending_requests
+};
+
+}  // namespace rnic::device

@@ -1,0 +1,129 @@
+#include "device/connection_table.hpp"
+
+#include <algorithm>
+
+namespace rnic::device {
+
+namespace {
+
+constexpr const char* kDisplaced =
+    "let go for another one: too many associations had not sent a whole Request "
+    "(limits.max_starting)";
+constexpr const char* kPlaceNeeded =
+    "let go for another one: all places for connections are in use, and it had not sent a whole "
+    "Request (limits.max_connections, tcp.max_connections, descriptors)";
+constexpr const char* kLingering = "reset: its place was needed, and its start-up had failed";
+constexpr const char* kSilent =
+    "let go for another one: it had been silent for longer than limits.silence";
+
+}  // namespace
+
+const char* const ConnectionTable::kUnanswered =
+    "refused: the application has too many unanswered requests (limits.max_pending_requests)";
+
+ConnectionTable::ConnectionTable(const DeviceConfig& config, DeviceCounters& counters,
+                                 base::Now now)
+    : config_(config),
+      counters_(counters),
+      slab_(config.limits.max_connections + kYieldingMax),
+      starting_(std::min(config.limits.max_starting, config.limits.max_connections), config.secret),
+      leaving_(starting_.capacity(), config.secret),
+      silence_(config.limits, config.secret, now) {
+  // What ends is kept for a moment there, where no memory may be asked for.
+  ended_.reserve(slab_.capacity());
+}
+
+uint64_t ConnectionTable::octets_for(uint64_t most) {
+  constexpr uint64_t kBeside = sizeof(base::Handle) + 2 * sizeof(void*);  // ended, orphans, redials
+  return base::Slab<Connection>::octets_for(most + kYieldingMax) + (most + kYieldingMax) * kBeside;
+}
+
+bool ConnectionTable::find_place(base::Now now) {
+  if (!has_place()) make_room(now);
+  if (slab_.live() == slab_.capacity()) {
+    reap([this](Connection& connection) { leaving_events_->leaves(connection); });
+  }
+  return has_place();
+}
+
+void ConnectionTable::admit_start(const IpAddress& newcomer, base::Now now) {
+  if (starting_.full()) displace(newcomer, kDisplaced, now);
+}
+
+bool ConnectionTable::let_go(base::Handle who, const char* why) {
+  Connection* connection = slab_.get(who);
+  if (connection == nullptr) return false;
+  connection->leave_seat();
+  connection->yields = why;
+  ++yielding_;
+  connection->stream->abort();
+  return true;
+}
+
+/// The oldest start-up of the address that holds most. \param why for its event
+void ConnectionTable::displace(const IpAddress& newcomer, const char* why, base::Now now) {
+  const base::Handle who = starting_.gives_way(newcomer);
+  Connection* connection = slab_.get(who);
+  if (connection == nullptr) return;
+  ++counters_.starts_displaced;
+  const auto line = [&] {
+    const bool all = why == kDisplaced;
+    return "gave way to newer ones: " + std::to_string(starting_.size()) +
+           " had not sent a whole Request" + (all ? " (limits.max_starting), " : ", ") +
+           std::to_string(starting_.held_by(connection->remote.address)) + " of them from there" +
+           (all ? ""
+                : "; all places for connections are in use (limits.max_connections, "
+                  "tcp.max_connections, descriptors)");
+  };
+  note_pressure(displaced_log_, line, connection->remote, now);
+  let_go(who, why);
+}
+
+bool ConnectionTable::make_room(base::Now now) {
+  if (leaving_.size() != 0) {
+    ++counters_.lingering_reset;
+    return let_go(leaving_.gives_way(), kLingering);
+  }
+  if (starting_.size() <= starting_.capacity() / 2 && displace_silent(now)) return true;
+  if (starting_.size() == 0) return false;
+  displace(IpAddress{}, kPlaceNeeded, now);
+  return true;
+}
+
+/// \return somebody was let go
+bool ConnectionTable::displace_silent(base::Now now) {
+  const auto connection_of = [this](base::Handle who) -> Connection& { return *slab_.get(who); };
+  const base::Handle who = silence_.gives_way(connection_of, now);
+  if (!who.valid()) return false;
+  ++counters_.silent_displaced;
+  const llp::Admission& silent = silence_.silent();
+  const Endpoint& remote = connection_of(who).remote;
+  const auto why = [&] {
+    return "established and silent, gave way to newer ones: " + std::to_string(silent.size()) +
+           " had been silent for longer than limits.silence, " +
+           std::to_string(silent.held_by(remote.address)) + " of them from there";
+  };
+  note_pressure(silent_log_, why, remote, now);
+  return let_go(who, kSilent);
+}
+
+void ConnectionTable::linger(Connection& connection) {
+  connection.leave_seat();
+  const bool nobodys = connection.is_responder() && connection.queue_pair() == nullptr &&
+                       connection.socket == nullptr && connection.yields == nullptr;
+  if (!nobodys || connection.stream == nullptr) return;
+  if (leaving_.full()) {
+    ++counters_.lingering_reset;
+    let_go(leaving_.gives_way(connection.remote.address), kLingering);
+  }
+  connection.take_seat(leaving_);
+}
+
+void ConnectionTable::ended(Connection& connection) {
+  silence_.end(connection);
+  connection.leave_seat();
+  if (connection.yields != nullptr) --yielding_;
+  ended_.push_back(connection.handle);
+}
+
+}  // namespace rnic::device

@@ -1,0 +1,55 @@
+/// \file
+/// EventQueue: what the application is told beside completions.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "base/spsc_ring.hpp"
+#include "rnic/event.hpp"
+
+namespace rnic::device {
+
+/// The worker tells, one application thread reads. An event that finds no room is counted and lost.
+class EventQueue {
+ public:
+  /// \param lost counts what finds no room; outlives the queue
+  EventQueue(uint32_t depth, uint64_t& lost) : ring_(depth), lost_(lost) {}
+
+  /// What a queue asks the machine for.
+  [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
+    return base::SpscRing<Event>::octets_for(depth);
+  }
+
+  // --- Worker ---
+
+  void emit(Event event) {
+    if (!ring_.push(std::move(event))) ++lost_;
+  }
+  /// Of a connection that the application has not taken: half of the queue is not for those, and
+  /// what is told of failed ones leaves as much to requests in order. False: it was not told.
+  bool emit_of_stranger(Event event) {
+    const size_t part = std::holds_alternative<event::RequestFailed>(event) ? 4 : 2;
+    if (ring_.size() < (ring_.capacity() + part - 1) / part && ring_.push(std::move(event))) {
+      return true;
+    }
+    ++lost_;
+    return false;
+  }
+
+  // --- Application side, one thread at a time ---
+
+  /// The oldest event; nothing when there is none.
+  std::optional<Event> poll() {
+    std::optional<Event> event(std::in_place);
+    if (!ring_.pop(*event)) event.reset();
+    return event;
+  }
+
+ private:
+  base::SpscRing<Event> ring_;
+  uint64_t& lost_;
+};
+
+}  // namespace rnic::device

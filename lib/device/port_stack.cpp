@@ -1,0 +1,25 @@
+#include "device/port_stack.hpp"
+
+#include "base/fail.hpp"
+
+namespace rnic::device {
+
+using base::fail;
+
+Result<Endpoint> PortStack::local_towards(const Endpoint& remote) const {
+  if (interface.is_ours(remote.address)) {
+    return fail(ErrorCode::InvalidArgument,
+                "connect: " + to_string(remote.address) +
+                    " is this device's own address, which it does not reach over its port: give "
+                    "the peer's, or this device another one (device." +
+                    name + ".address)");
+  }
+  const IpAddress address = interface.source_for(remote.address);
+  if (address.is_unspecified()) {
+    return fail(ErrorCode::Unreachable, "connect: no route to " + to_string(remote) +
+                                            "; configure a gateway, or an address of its family");
+  }
+  return Endpoint{address, 0};
+}
+
+}  // namespace rnic::device

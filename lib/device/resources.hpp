@@ -1,0 +1,63 @@
+/// \file
+/// Resources of a device: protection domains, memory regions, completion queues and queue pairs,
+/// each in a table with a limit, and who still uses whom.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "device/completion_queue.hpp"
+#include "device/config.hpp"
+#include "device/counters.hpp"
+#include "device/queue_pair.hpp"
+#include "mem/stag_table.hpp"
+
+namespace rnic::device {
+
+/// The worker's.
+class Resources {
+ public:
+  /// \param config, counters outlive it
+  Resources(const DeviceConfig& config, DeviceCounters& counters);
+
+  Result<uint32_t> alloc_pd();
+  /// WrongState while the domain has regions or queue pairs.
+  Status free_pd(uint32_t pd);
+  Result<mem::Stag> register_memory(const mem::RegionSpec& spec);
+  /// Revokes: see Device::deregister_memory().
+  Status deregister_memory(mem::Stag stag);
+  Result<CompletionQueue*> create_cq(uint32_t depth);
+  /// WrongState while queue pairs complete there.
+  Status destroy_cq(CompletionQueue* cq);
+  Result<QueuePair*> create_qp(const QueuePairSpec& spec, const QueuePairParts& parts);
+  /// Takes it out of the table; the domain and the completion queues have a user less.
+  Result<std::unique_ptr<QueuePair>> take_qp(QueuePair* qp);
+
+  /// nullptr: there is none of that number.
+  [[nodiscard]] QueuePair* qp(uint32_t number) {
+    return number < qps_.size() ? qps_[number].get() : nullptr;
+  }
+  template <typename F>
+  void for_each_qp(F&& f) {
+    for (auto& qp : qps_) {
+      if (qp != nullptr) f(qp.get());
+    }
+  }
+  /// Where the device places and fetches octets.
+  [[nodiscard]] mem::StagTable& memory() { return memory_; }
+
+ private:
+  [[nodiscard]] bool has_pd(uint32_t pd) const { return pd < pds_.size() && pds_[pd]; }
+  [[nodiscard]] Status check_spec(const QueuePairSpec& spec) const;
+
+  const Limits& limits_;
+  DeviceCounters& counters_;
+  mem::StagTable memory_;
+  std::vector<bool> pds_;           // index: PD number; 0 is never given out
+  std::vector<uint32_t> pd_users_;  // regions and queue pairs of each PD
+  std::vector<std::unique_ptr<CompletionQueue>> cqs_;
+  std::vector<std::unique_ptr<QueuePair>> qps_;  // index: QP number; 0 is never given out
+};
+
+}  // namespace rnic::device

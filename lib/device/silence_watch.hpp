@@ -1,0 +1,50 @@
+/// \file
+/// SilenceWatch: established inbound connections that have been silent for long, which give way to
+/// newcomers where limits.silence allows it.
+#pragma once
+
+#include "base/timer_wheel.hpp"
+#include "device/config.hpp"
+#include "device/connection.hpp"
+#include "llp/admission.hpp"
+
+namespace rnic::device {
+
+/// The worker's. A connection in use costs a look a few times in limits.silence, and nothing with
+/// each segment.
+class SilenceWatch {
+ public:
+  /// \param limits outlive it
+  SilenceWatch(const Limits& limits, const std::array<uint64_t, 2>& secret, base::Now now);
+
+  /// From its full operation on. Nothing of ours gives way: only responders are watched.
+  void begin(Connection& connection, base::Now now);
+  void end(Connection& connection) { timers_.cancel(connection.silence_timer); }
+  [[nodiscard]] base::Now next_deadline() const { return timers_.next_deadline(); }
+  void on_timers(base::Now now);
+
+  /// The silent connection that gives way first; invalid: there is none.
+  template <typename Get>
+  [[nodiscard]] base::Handle gives_way(const Get& connection_of, base::Now now) {
+    while (silent_.size() != 0) {
+      const base::Handle who = silent_.gives_way();
+      Connection& connection = connection_of(who);
+      if (!has_moved(connection)) return who;
+      connection.silent_since = now;  // since it was found silent
+      connection.leave_seat();
+    }
+    return {};
+  }
+  [[nodiscard]] const llp::Admission& silent() const { return silent_; }
+
+ private:
+  /// Since the last look: octets came, work was done, or there is some to do.
+  [[nodiscard]] static bool has_moved(Connection& connection);
+  void look(Connection& connection, base::Now now);
+
+  const Limits& limits_;
+  llp::Admission silent_;  // inbound, established, silent for limits.silence
+  base::TimerWheel timers_;
+};
+
+}  // namespace rnic::device
