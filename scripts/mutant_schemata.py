@@ -13,7 +13,6 @@ import collections
 import re
 
 import cxx_source
-from mutation_results import number
 
 # The program reads its mutation from the environment before any other object is initialized.
 VARIABLE = "RNIC_MUTATION"
@@ -61,7 +60,7 @@ INITIALIZERS = re.compile(r"\)\s*(noexcept)?\s*:(?!:)", re.DOTALL)
 CONTAINER = re.compile(r'\b(namespace|class|struct|union)\b|extern\s+"')
 PREPROCESSOR = re.compile(r"^[ \t]*#(?:[^\n\\]|\\\n|\\.)*", re.MULTILINE)
 
-# clones: [(first line, last line, mutation)] of the text
+# clones: [(first line, last line, change)] of the text
 Instrumented = collections.namedtuple("Instrumented", "text clones left")
 
 
@@ -114,50 +113,61 @@ MEMBER = re.compile(
     r"^ +(?!.*\b(?:constexpr|static|using)\b)[\w:<>, ]+ \w+ = ([^;{}]+);", re.MULTILINE)
 
 
-def places(text, mutation, bodies, members):
-    """(where the body or the initializer is, the same without the rule), or None."""
-    at = text.find(mutation.find)
-    end = at + len(mutation.find)
-    without = text[:at] + mutation.replace + text[end:]
+def span_of(text, change, bodies, members):
+    """Where the body or the initializer is that a change lies in; None: it lies in none."""
+    at = text.find(change.find)
+    end = at + len(change.find)
     if at < 0:
         return None
     for first, last in bodies:
         if first < at and end <= last:
-            return (first, last + 1), without[first:last + 1 + len(without) - len(text)]
+            return first, last + 1
     for member in members:
         if member.start() <= at and end <= member.end():
-            other = MEMBER.match(without, member.start())
+            other = MEMBER.match(text[:at] + change.replace + text[end:], member.start())
             if other and other.start(1) == member.start(1):
-                return member.span(1), other.group(1)
+                return member.span(1)
     return None
 
 
-def instrument(text, mutations):
-    """The text with all these mutations of it to be switched on; left: those that cannot be."""
-    inside, left = collections.defaultdict(list), []
+def changed(text, span, changes):
+    """The body or the initializer with these changes of it."""
+    first, last = span
+    after = text
+    for change in changes:
+        after = after.replace(change.find, change.replace, 1)
+    if text[first] == "{":
+        return after[first:last + len(after) - len(text)]
+    return MEMBER.match(after, after.rfind("\n", 0, first) + 1).group(1)
+
+
+def instrument(text, changes):
+    """The text with all these changes of it to be switched on, those of one number together; left:
+    those that cannot be."""
+    inside, left = collections.defaultdict(lambda: collections.defaultdict(list)), []
     bodies = list(function_bodies(text))
     members = [m for m in MEMBER.finditer(text)
                if not any(first < m.start() < last for first, last in bodies)]
-    for mutation in mutations:
-        found = places(text, mutation, bodies, members)
-        if found is None:
-            left.append(mutation)
+    for change in changes:
+        span = span_of(text, change, bodies, members)
+        if span is None:
+            left.append(change)
         else:
-            inside[found[0]].append((mutation, found[1]))
+            inside[span][change.number].append(change)
     out, clones, done = [], [], 0
-    for (first, last), found in sorted(inside.items()):
+    for (first, last), numbers in sorted(inside.items()):
         body = text[first] == "{"
         out.append(text[done:first] + ("{\n" if body else ""))
-        for mutation, without in found:
+        for number, found in numbers.items():
             line = sum(piece.count("\n") for piece in out) + 1
-            on = f"rnic_mutation::on(0x{number(mutation)}u)"
-            out.append(f"if ({on}) {without} else\n" if body else f"{on} ? {without} :\n")
-            clones.append((line, line + out[-1].count("\n"), mutation))
+            on, other = f"rnic_mutation::on(0x{number}u)", changed(text, (first, last), found)
+            out.append(f"if ({on}) {other} else\n" if body else f"{on} ? {other} :\n")
+            clones += [(line, line + out[-1].count("\n"), change) for change in found]
         out.append(text[first:last] + ("\n}" if body else ""))
         done = last
     out.append(text[done:])
     if not clones:
         return Instrumented(text, clones, left)
     lines = HEADER.count("\n")  # of which a warning about an unused name would be an error
-    clones = [(first + lines, last + lines, mutation) for first, last, mutation in clones]
+    clones = [(first + lines, last + lines, change) for first, last, change in clones]
     return Instrumented(HEADER + "".join(out), clones, left)

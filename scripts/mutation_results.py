@@ -23,12 +23,6 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 Result = collections.namedtuple("Result", HEADER)
 
 
-def number(mutation):
-    """A rule's own text as eight digits: another text is another rule."""
-    words = "\0".join((mutation.id, mutation.file, mutation.find, mutation.replace))
-    return hashlib.sha256(words.encode()).hexdigest()[:8]
-
-
 class Keys:
     """The key of a mutation with its proofs."""
 
@@ -54,7 +48,7 @@ class Keys:
 
     def of(self, mutation, proofs):
         files = sorted({p.file for p in proofs if p.suite})
-        words = [number(mutation), self.digest(mutation.file), *map(self.digest, files)]
+        words = [mutation.number, self.digest(mutation.file), *map(self.digest, files)]
         words += sorted(f"{p.suite}.{p.name}" for p in proofs if p.suite)
         return hashlib.sha256("\0".join(words).encode()).hexdigest()[:12]
 
@@ -73,7 +67,7 @@ class Store:
 
     def of(self, mutation):
         """The last result of this very rule; None if it was never run."""
-        return self.table.get(number(mutation))
+        return self.table.get(mutation.number)
 
     def is_current(self, mutation, key):
         found = self.of(mutation)
@@ -81,8 +75,8 @@ class Store:
 
     def keep(self, mutation, key, word, test, how):
         with self.lock:
-            self.table[number(mutation)] = Result(mutation.id, mutation.rule, number(mutation), key,
-                                                  word, test, how)
+            self.table[mutation.number] = Result(mutation.id, mutation.rule, mutation.number, key,
+                                                 word, test, how)
             self.write()
 
     def forget_all_but(self, numbers):

@@ -2,12 +2,11 @@
 
 The rules stand in tests/requirements/mutations/*.toml: a requirement, a file, a piece of its text
 that occurs there once, and what stands there when the rule is gone. The work is done in a copy of
-the tree below out/mutation/, so that the tree itself is never touched.
+the tree below out/mutation/ (see changed_tree.py).
 
-The copy is built once with all rules in it, each to be switched off by itself (see
-mutant_schemata.py); a rule that cannot be switched has a build of its own at the end. Of the
-programs that hold a rule's proofs the nearest one is run first, another only when no test of it
-fails. Each result is kept at once (see mutation_results.py).
+The copy is built once with all rules in it; a rule that cannot be switched has a build of its own
+at the end. Of the programs that hold a rule's proofs the nearest one is run first, another only
+when no test of it fails. Each result is kept at once (see mutation_results.py).
 """
 
 import collections
@@ -19,26 +18,19 @@ import os
 import random
 import re
 import resource
-import shutil
 import subprocess
-import sys
 import threading
 import time
 
+import changed_tree
 import cxx_source
 import mutant_schemata
 import mutation_results
 import requirement_proofs
 
 AREA = os.path.join(cxx_source.ROOT, "out", "mutation")
-COPY = os.path.join(AREA, "tree")
-# Placed and configured as a developer's: a compiler cache has the tests' objects already.
-BUILD = os.path.join(COPY, "build-dev")
+BUILD = os.path.join(AREA, "tree", "build-dev")
 ALONE = os.path.join(AREA, "alone")  # numbers of rules that do not compile beside the others
-COPIED = ("apps", "config", "docs", "drivers", "lib", "scripts", "tests", "meson.build",
-          "meson_options.txt", "README.md", "LICENSE", "CHANGELOG.md")
-OPTIONS = ("--buildtype=plain", "-Doptimization=1", "-Ddebug=false", "-Dwerror=true",
-           f"-Dcpp_link_args={AREA}/mutation.o")
 # A mutation may make a test hang, eat the memory or write for ever: that is caught, too. Hanging is
 # to take so many seconds of the processor and four times what the tests took before anything was
 # changed; by the clock it is to take ten times as long, since other programs run as well.
@@ -48,8 +40,6 @@ FIRST_SECONDS = 3600
 TEST_MEMORY = 6 << 30
 TEST_OUTPUT = 256 << 20
 SHARED = re.compile("/(drivers|verbs)/")  # their tests use sockets and devices: never two at a time
-ERROR = re.compile(r"^(\S+?):(\d+):(?:\d+:)? (?:fatal )?error:|^(\S+?):(\d+):(?:\d+:)?   required",
-                   re.MULTILINE)
 UNITY = re.compile(r"-unity\d+\.cpp$")
 INCLUDED = re.compile(r"^#include<(.+)>$", re.MULTILINE)
 DURATION = re.compile(r"\((\d+) ms\)")
@@ -65,14 +55,9 @@ def check(mutations, known, proofs=None):
         if requirement not in known:
             yield f"mutations: {requirement} is not in the catalogue"
         for mutation in found:
-            path = os.path.join(cxx_source.ROOT, mutation.file)
-            text = cxx_source.read(mutation.file) if os.path.exists(path) else ""
-            count = text.count(mutation.find)
-            if count != 1:
-                yield (f"mutations: {requirement}: the text to replace occurs {count} times "
-                       f"in {mutation.file}, not once: {mutation.find.splitlines()[0].strip()}")
-            if mutation.find == mutation.replace:
-                yield f"mutations: {requirement}: the replacement changes nothing"
+            bad = changed_tree.complaint(mutation)
+            if bad:
+                yield f"mutations: {requirement}: {bad}"
         if proofs is not None and not any(p.suite for p in proofs.get(requirement, ())):
             yield f"mutations: {requirement}: no C++ test names it"
 
@@ -87,103 +72,38 @@ def sample(requirements, scope, seed):
     return sorted(i for i in chosen if i not in scope.exceptions)
 
 
-def stop(words):
-    print(f"conformance: {words}", file=sys.stderr)
-    sys.exit(2)
-
-
-class Copy:
-    """The copy of the tree with all the rules in it."""
+class Copy(changed_tree.Copy):
+    """The copy with all rules in it; keeps which do not compile beside the others."""
 
     def __init__(self, table):
         """table: by requirement, as requirement_proofs.mutations() gives it"""
-        self.by_file = collections.defaultdict(list)
-        for mutation in (m for found in table.values() for m in found):
-            self.by_file[mutation.file].append(mutation)
-        self.clones = {}  # file -> [(first line, last line, mutation)]
-        self.alone = set()
+        alone = ()
         if os.path.exists(ALONE):
             with open(ALONE, encoding="utf-8") as file:
-                self.alone = set(file.read().split())
-        os.makedirs(COPY, exist_ok=True)
-        for name in COPIED:
-            self.take(name)
-
-    def take(self, name):
-        """Copies what differs, so that a second run rebuilds little; deletes what is gone."""
-        source, target = os.path.join(cxx_source.ROOT, name), os.path.join(COPY, name)
-        if os.path.isdir(source):
-            os.makedirs(target, exist_ok=True)
-            names = set(os.listdir(source)) - {"__pycache__"}
-            for gone in set(os.listdir(target)) - names:
-                path = os.path.join(target, gone)
-                shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
-            for each in names:
-                self.take(os.path.join(name, each))
-        elif name in self.by_file:
-            self.write(name)
-        else:
-            with open(source, "rb") as file:
-                self.put(target, file.read())
-            shutil.copymode(source, target)
-
-    @staticmethod
-    def put(path, octets):
-        if os.path.exists(path):
-            with open(path, "rb") as file:
-                if file.read() == octets:
-                    return
-        with open(path, "wb") as file:
-            file.write(octets)
-
-    def write(self, name, without=None):
-        """The file with its rules in it; without: one that is taken out for good."""
-        text = cxx_source.read(name)
-        if without:
-            text = text.replace(without.find, without.replace)
-        switched = [m for m in self.by_file[name] if m != without and
-                    mutation_results.number(m) not in self.alone]
-        done = mutant_schemata.instrument(text, switched)
-        self.clones[name] = done.clones
-        self.put(os.path.join(COPY, name), done.text.encode())
-
-    def can_switch(self, mutation):
-        return any(mutation == m for _, _, m in self.clones.get(mutation.file, ()))
+                alone = file.read().split()
+        super().__init__(AREA, (m for found in table.values() for m in found), alone)
 
     def part_with(self, errors):
-        """Takes out the rules that these lines of the copy belong to. -> how many they were"""
-        found = {m for name, line in errors for first, last, m in self.clones.get(name, ())
-                 if first <= line <= last}
-        self.alone |= {mutation_results.number(m) for m in found}
+        parted = super().part_with(errors)
         with open(ALONE, "w", encoding="utf-8") as file:
             file.write("\n".join(sorted(self.alone)))
-        for name in {m.file for m in found}:
-            self.write(name)
-        return len(found)
+        return parted
 
 
-class Builder:
-    """The build directory: which program a test's source belongs to, and the building of them."""
+class Builder(changed_tree.Build):
+    """Also knows which program a test's source belongs to."""
 
     def __init__(self, copy):
-        self.copy = copy
+        super().__init__(copy)
         self.lock = threading.Lock()
         self.built = set()
-        self.seconds = 0.0
-        Copy.put(os.path.join(AREA, "mutation.cpp"), mutant_schemata.SOURCE.encode())
-        source = os.path.join(AREA, "mutation.cpp")
-        self.run(["g++", "-c", source, "-o", os.path.join(AREA, "mutation.o")], "g++")
-        if not os.path.exists(os.path.join(BUILD, "build.ninja")):
-            self.run(["meson", "setup", *OPTIONS, BUILD, COPY], "meson setup")
-        # Configures again when a meson.build has changed: the list is the last configuration's.
-        self.run(["ninja", "-C", BUILD, "build.ninja"], "meson")
-        listed = self.run(["meson", "introspect", "--targets", BUILD], "meson introspect")
+        listed = self.run(["meson", "introspect", "--targets", self.folder], "meson introspect")
         self.sources = collections.Counter()
         self.program_of = {}
         for target in json.loads(listed):
             if target["type"] == "executable":
                 for source in self.sources_of(target):
-                    self.program_of[os.path.relpath(source, COPY)] = target["filename"][0]
+                    self.program_of[os.path.relpath(source, copy.tree)] = target["filename"][0]
                     self.sources[target["filename"][0]] += 1
 
     @staticmethod
@@ -195,14 +115,6 @@ class Builder:
                 if UNITY.search(path):
                     with open(path, encoding="utf-8") as file:
                         yield from INCLUDED.findall(file.read())
-
-    @staticmethod
-    def run(command, what):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            print("\n".join((done.stdout + done.stderr).splitlines()[-15:]), file=sys.stderr)
-            stop(f"{what} failed")
-        return done.stdout
 
     def programs(self, proofs):
         """program -> GoogleTest patterns of the tests that prove."""
@@ -219,22 +131,8 @@ class Builder:
         near = f"/{os.path.basename(os.path.dirname(mutation.file))}/"
         return sorted(programs, key=lambda p: (near not in p, self.sources[p], p))
 
-    def build(self, programs):
-        """-> (file, line) of each error; stops the run when the errors are nowhere."""
-        targets = [os.path.relpath(program, BUILD) for program in programs]
-        began = time.monotonic()
-        done = subprocess.run(["ninja", "-C", BUILD, "-k", "0", *targets], capture_output=True,
-                              text=True, check=False)
-        self.seconds += time.monotonic() - began
-        if done.returncode == 0:
-            self.built |= set(programs)
-            return []
-        where = [(m.group(1) or m.group(3), int(m.group(2) or m.group(4)))
-                 for m in ERROR.finditer(done.stdout)]
-        found = [(os.path.relpath(os.path.join(BUILD, path), COPY), line) for path, line in where]
-        if not found:
-            stop("\n".join(["the build failed", *done.stdout.splitlines()[-15:]]))
-        return found
+    def targets(self, programs):
+        return [os.path.relpath(program, self.folder) for program in programs]
 
     def ready(self, programs):
         """Builds with every rule in its place; rules that do not compile get a build each."""
@@ -242,16 +140,14 @@ class Builder:
             return
         with self.lock:
             wanted = [p for p in programs if p not in self.built]
-            errors = self.build(wanted) if wanted else []
-            while errors:
-                if not self.copy.part_with(errors):
-                    stop(f"before anything was changed: error at {errors[0][0]}:{errors[0][1]}")
-                errors = self.build(wanted)
+            if wanted:
+                self.make_without_errors(self.targets(wanted))
+                self.built |= set(wanted)
 
     def build_without(self, mutation, program):
         """A build of this rule's own. -> whether it compiles"""
         self.copy.write(mutation.file, without=mutation)
-        return not self.build([program])
+        return not self.make(self.targets([program]))
 
 
 def execute(program, patterns, seconds, *options, mutation=""):
@@ -367,7 +263,7 @@ class Judge:
 
     def try_switched(self, mutation, program, patterns):
         """-> (word, test, how)"""
-        return self.judge(program, patterns, mutation_results.number(mutation))
+        return self.judge(program, patterns, mutation.number)
 
     def try_alone(self, mutation, programs):
         """Of a rule that cannot be switched: one program after the other, until a test fails."""

@@ -10,6 +10,7 @@ has to be observed, in the form of the iWARP suites of UNH-IOL. Its rows are pro
 
 import collections
 import csv
+import hashlib
 import os
 import re
 import tomllib
@@ -27,7 +28,16 @@ TEST = re.compile(r"^(TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(\s*(\w+)\s*,\
 Requirement = collections.namedtuple("Requirement", "id source level layer statement")
 UnhRow = collections.namedtuple("UnhRow", "id group stimulus observation")
 Proof = collections.namedtuple("Proof", "file line suite name")  # suite: "" for a Python test
-Mutation = collections.namedtuple("Mutation", "id file find replace rule")
+
+
+class Mutation(collections.namedtuple("Mutation", "id file find replace rule")):
+    """A rule and the change of the code that takes it out (see changed_tree.py)."""
+
+    @property
+    def number(self):
+        """The rule's own text as eight digits: another text is another rule."""
+        words = "\0".join((self.id, self.file, self.find, self.replace))
+        return hashlib.sha256(words.encode()).hexdigest()[:8]
 
 
 class Scope(collections.namedtuple("Scope", "layers families exceptions unh_exceptions")):

@@ -75,8 +75,6 @@ class User {
                               AccessSet& rights) = 0;
   /// Checks the upper fields of an untagged segment whose MSN has a buffer; says which.
   virtual Fault untagged_target(const wire::ddp::UntaggedHeader& header, UntaggedTarget& out) = 0;
-  /// The last segment of an untagged message was placed, perhaps ahead of the order.
-  virtual void untagged_placed(const wire::ddp::UntaggedHeader& header, uint32_t payload) = 0;
 
   // Delivery, in stream order. A fault returned here comes back through fault().
   virtual Fault deliver_tagged(const wire::ddp::TaggedHeader& header, uint32_t payload) = 0;

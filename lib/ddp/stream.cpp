@@ -65,7 +65,6 @@ Fault Stream::place_untagged(const llp::UlpduView& ulpdu, const wire::ddp::Untag
     return kCatastrophic;
   }
   put(ulpdu, wire::ddp::kUntaggedSize, target.view());
-  if (header.last) user_.untagged_placed(header, payload);
   return kNoFault;
 }
 

@@ -44,7 +44,6 @@ struct PlacedPdu {
   uint32_t prev = kNone;
   uint32_t next = kNone;
   bool early = false;  ///< placed out of order
-  bool delivered = false;
   std::array<uint8_t, llp::kUlpduHeaderMax> header;
 };
 

@@ -10,7 +10,6 @@ PlacedPdu& PlacedList::insert(const PduSpan& span, bool early) {
   entry.unit_end = span.unit_end;
   entry.ulpdu_length = span.ulpdu_length;
   entry.early = early;
-  entry.delivered = false;
   entry.prev = last_before(span.begin);
   entry.next = entry.prev == kNone ? head_ : pool_[entry.prev].next;
   (entry.prev == kNone ? head_ : pool_[entry.prev].next) = i;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/sabotage.hpp"
 #include "base/trace.hpp"
 #include "framing/receiver.hpp"
 
@@ -217,22 +216,16 @@ bool Receiver<L>::place_whole(const PduSpan& span, const uint8_t* data, bool in_
   if (!in_order && verdict != llp::PlaceVerdict::Placed) return false;
   locator_.placed(span, data);
   PlacedPdu& entry = placed_.insert(span, !in_order);
-  [[maybe_unused]] const uint32_t kept =
-      ulpdu.copy_prefix(entry.header.data(), llp::kUlpduHeaderMax);
+  ulpdu.copy_prefix(entry.header.data(), llp::kUlpduHeaderMax);
   if (in_order) return true;
   counters_.placed_early_octets += span.size();
   trace(TraceKind::PlacedEarly, {span.begin, span.end}, now);
-  if (base::sabotaged(base::Defect::DeliverEarly)) {
-    entry.delivered = true;
-    user_->deliver_ulpdu({entry.header.data(), kept}, ulpdu.length, now);
-  }
   return true;
 }
 
 template <Locator L>
 uint32_t Receiver<L>::hold(base::Range range, base::ByteView octets, bool in_order,
                            uint64_t next_pdu, base::Now now) {
-  if (base::sabotaged(base::Defect::LostHold) && !held_.empty()) return kNone;
   const uint32_t node = held_.add(range, octets, in_order, next_pdu);
   if (node == kNone) {
     // Only over a transport that cannot drop: inspect() found room otherwise.
@@ -365,10 +358,7 @@ void Receiver<L>::deliver(PlacedPdu& entry, base::Now now) {
   }
   const base::ByteView header(entry.header.data(),
                               std::min(entry.ulpdu_length, llp::kUlpduHeaderMax));
-  if (!stopped_ && !entry.delivered) user_->deliver_ulpdu(header, entry.ulpdu_length, now);
-  if (!stopped_ && entry.early && base::sabotaged(base::Defect::DuplicateDelivery)) {
-    user_->deliver_ulpdu(header, entry.ulpdu_length, now);
-  }
+  if (!stopped_) user_->deliver_ulpdu(header, entry.ulpdu_length, now);
   if (!stopped_) placed_.pop_front();
 }
 

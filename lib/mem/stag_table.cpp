@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/sabotage.hpp"
-
 namespace rnic::mem {
 
 namespace {
@@ -109,9 +107,7 @@ const StagTable::Entry* StagTable::find(Stag stag) const {
   if (index >= entries_.size()) return nullptr;
   const Entry& entry = entries_[index];
   if (!entry.valid) return nullptr;
-  if (entry.key != key_of(stag) && !base::sabotaged(base::Defect::WrongStagAccepted)) {
-    return nullptr;
-  }
+  if (entry.key != key_of(stag)) return nullptr;
   return &entry;
 }
 
@@ -142,11 +138,7 @@ AccessGrant StagTable::access(const AccessRequest& request) const {
   if (entry->pd != request.pd || (entry->stream != kAnyStream && entry->stream != request.stream)) {
     return {nullptr, AccessFault::NotAssociated};
   }
-  AccessSet needed = request.rights;
-  if (base::sabotaged(base::Defect::RightsIgnored)) {
-    needed = needed.without(Access::RemoteWrite);
-  }
-  if (!entry->rights.contains(needed)) return {nullptr, AccessFault::Rights};
+  if (!entry->rights.contains(request.rights)) return {nullptr, AccessFault::Rights};
   // Step 5 before 3 and 4: a wrapped sum means nothing to a bounds check, and would otherwise
   // always be reported as a bounds violation. The last octet decides: a region may end at 2^64.
   if (request.length != 0 && request.to + (request.length - 1) < request.to) {
@@ -154,9 +146,8 @@ AccessGrant StagTable::access(const AccessRequest& request) const {
   }
   // Steps 3 and 4. Unsigned: a TO below the base gives an offset past every length.
   const uint64_t offset = request.to - entry->base;
-  uint64_t length = entry->length;
-  if (base::sabotaged(base::Defect::BoundPlusOne)) ++length;
-  if (request.to < entry->base || offset > length || request.length > length - offset) {
+  if (request.to < entry->base || offset > entry->length ||
+      request.length > entry->length - offset) {
     return {nullptr, AccessFault::Bounds};
   }
   return {entry->address + offset, AccessFault::None};

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/endian.hpp"
-#include "base/sabotage.hpp"
 
 namespace rnic::mpa {
 
@@ -33,7 +32,7 @@ framing::Refusal DropPolicy::refuses(const framing::Arrivals& arrivals,
     case Judgement::Doubtful: break;
   }
   const bool dropped = suspicions_.drop(segment.range, octets);
-  if (!dropped && !base::sabotaged(base::Defect::CutsNeverBelieved)) return framing::Refusal::None;
+  if (!dropped) return framing::Refusal::None;
   ++counters_.suspicious_drops;
   return framing::Refusal::Suspected;
 }
@@ -91,7 +90,6 @@ bool DropPolicy::may_begin(uint64_t offset) const {
 /// at the first octet, and the last ends with the segment or where a located one begins.
 DropPolicy::Judgement DropPolicy::judge_unlocated(const Case& c) {
   const base::Range front{c.range.begin, c.segment.front_end};
-  if (base::sabotaged(base::Defect::FrontUnproven)) return Judgement::Sound;
   Walk aligned = walk(c, front);
   if (aligned.tiles && aligned.bad == 0) return Judgement::Sound;
   if (front.end != c.range.end) aligned = walk(c, c.range);

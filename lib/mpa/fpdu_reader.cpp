@@ -1,7 +1,6 @@
 #include "mpa/fpdu_reader.hpp"
 
 #include "base/endian.hpp"
-#include "base/sabotage.hpp"
 #include "crc/crc.hpp"
 
 namespace rnic::mpa {
@@ -46,7 +45,7 @@ bool FpduReader::find(const framing::HeldOctets& held, uint64_t begin, base::Ran
 
 /// CRC first (RFC 5044 s.4.4), then the markers inside (s.8, error 3).
 FramingError FpduReader::verify(const framing::PduSpan& span, const uint8_t* data) const {
-  if (crc_ && !base::sabotaged(base::Defect::PlaceBeforeCrc)) {
+  if (crc_) {
     const size_t covered = span.size() - wire::kMpaCrcSize;
     const uint32_t value = crc::finish(crc::update(crc::kInit, data, covered));
     if (value != base::load_le32(data + covered)) return FramingError::Crc;

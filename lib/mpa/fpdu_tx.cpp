@@ -5,7 +5,6 @@
 
 #include "base/check.hpp"
 #include "base/endian.hpp"
-#include "base/sabotage.hpp"
 #include "crc/crc.hpp"
 
 namespace rnic::mpa {
@@ -67,7 +66,6 @@ bool FpduWriter::finish() {
   if (crc_on_) {
     sum();
     value = crc::finish(crc_);
-    if (rebuilt_ && base::sabotaged(base::Defect::StaleCrc)) value ^= 0x00010000u;
   }
   base::store_le32(at_, value);
   return true;
@@ -77,8 +75,7 @@ void FpduWriter::write_due_marker() {
   if (to_marker_ != 0) return;
   // RFC 5044 s.4.2: from ULPDU_Length to the marker; 0 for a marker between FPDUs.
   const uint64_t here = span_.end - (out_.written().data() + out_.length() - at_);
-  uint32_t fpduptr = here < span_.header ? 0 : static_cast<uint32_t>(here - span_.header);
-  if (base::sabotaged(base::Defect::MarkerPlusFour)) fpduptr += 4;
+  const uint32_t fpduptr = here < span_.header ? 0 : static_cast<uint32_t>(here - span_.header);
   wire::store_mpa_marker(at_, fpduptr);
   at_ += wire::kMpaMarkerSize;
   to_marker_ = wire::kMpaMarkerInterval - wire::kMpaMarkerSize;

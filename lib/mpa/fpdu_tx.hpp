@@ -23,8 +23,6 @@ class FpduWriter final : public llp::UlpduWriter {
   void put(base::ByteView octets) override;
   /// Pad, a marker if one is due, CRC. False when nothing (or something too long) was begun.
   bool finish();
-  /// The FPDU is a retransmission.
-  void set_rebuilt() { rebuilt_ = true; }
 
   [[nodiscard]] uint32_t markers() const { return markers_; }
 
@@ -45,7 +43,6 @@ class FpduWriter final : public llp::UlpduWriter {
   uint32_t markers_ = 0;
   bool crc_on_;
   bool begun_ = false;
-  bool rebuilt_ = false;
 };
 
 }  // namespace rnic::mpa

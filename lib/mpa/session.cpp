@@ -65,7 +65,6 @@ bool Session::Impl::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t
   if (tag == kLastMessageTag) return last_message_.rebuild(offset, length, out);
   const uint32_t before = out.length();
   FpduWriter writer(send_grid_, offset, agreed_.crc, wire::kMpaUlpduMax, out);
-  writer.set_rebuilt();
   if (!user_->rebuild_ulpdu(tag, writer)) return false;
   RNIC_CHECK(writer.finish() && out.length() - before == length);
   ++counters_.fpdus_rebuilt;

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/check.hpp"
-#include "base/sabotage.hpp"
 #include "rdmap/engine.hpp"
 #include "rdmap/requests.hpp"
 
@@ -53,19 +52,7 @@ Fault Endpoint::Impl::deliver_atomic_request(uint32_t msn, uint64_t length,
 }
 
 void Endpoint::Impl::execute_now(InboundRequest& inbound, uint8_t* target) {
-  wire::rdmap::AtomicRequest request = inbound.atomic_request();
-  const bool add = request.code == static_cast<uint8_t>(wire::rdmap::AtomicCode::FetchAdd);
-  if (add && base::sabotaged(base::Defect::MaskIgnored)) request.mask = 0;
-  if (!add && base::sabotaged(base::Defect::SwapMaskWrong)) request.mask = ~request.mask;
-  inbound.original = execute(request, target);
-}
-
-/// Carries out an atomic whose turn it is not. Only with a planted defect.
-void Endpoint::Impl::execute_wrongly(InboundRequest& inbound) {
-  const wire::rdmap::AtomicRequest request = inbound.atomic_request();
-  uint8_t* target = nullptr;
-  if (!is_known(request) || locate_target(request, target).failed()) return;
-  execute_now(inbound, target);
+  inbound.original = execute(inbound.atomic_request(), target);
 }
 
 /// At its turn among the responses, not at its delivery: RFC 7306 s.7 lets no atomic start before
@@ -75,7 +62,7 @@ Fault Endpoint::Impl::carry_out(InboundRequest& inbound) {
   uint8_t* target = nullptr;
   const Fault fault = locate_target(inbound.atomic_request(), target);
   if (fault.failed()) return fault;
-  if (!base::sabotaged(base::Defect::AtomicEarly)) execute_now(inbound, target);
+  execute_now(inbound, target);
   inbound.executed = true;
   inbound.response_msn = response_msn_++;
   ++counters_.atomics_in;

@@ -1,4 +1,3 @@
-#include "base/sabotage.hpp"
 #include "base/starved.hpp"
 #include "rdmap/engine.hpp"
 #include "rdmap/opcodes.hpp"

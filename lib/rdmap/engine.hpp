@@ -45,7 +45,6 @@ class Endpoint::Impl final : public ddp::User {
   Fault tagged_rights(const wire::ddp::TaggedHeader& header, uint32_t payload,
                       AccessSet& rights) override;
   Fault untagged_target(const wire::ddp::UntaggedHeader& header, ddp::UntaggedTarget& out) override;
-  void untagged_placed(const wire::ddp::UntaggedHeader& header, uint32_t payload) override;
   Fault deliver_tagged(const wire::ddp::TaggedHeader& header, uint32_t payload) override;
   Fault deliver_untagged(const wire::ddp::UntaggedHeader& header, uint64_t length, bool uniform,
                          const ddp::SegmentReport& segment) override;
@@ -120,7 +119,6 @@ class Endpoint::Impl final : public ddp::User {
   Fault locate_target(const wire::rdmap::AtomicRequest& request, uint8_t*& out) const;
   Fault carry_out(InboundRequest& request);
   void execute_now(InboundRequest& inbound, uint8_t* target);
-  void execute_wrongly(InboundRequest& inbound);
   Fault deliver_atomic_response(uint32_t msn, uint64_t length);
   void receive_terminate(uint64_t length);
   void blame(const wire::terminate::Terminate& terminate);

@@ -1,4 +1,3 @@
-#include "base/sabotage.hpp"
 #include "base/starved.hpp"
 #include "rdmap/engine.hpp"
 #include "rdmap/opcodes.hpp"
@@ -89,18 +88,6 @@ Fault Endpoint::Impl::untagged_target(const wire::ddp::UntaggedHeader& header,
   return ddp::kNoFault;
 }
 
-void Endpoint::Impl::untagged_placed(const wire::ddp::UntaggedHeader& header, uint32_t payload) {
-  if (base::sabotaged(base::Defect::AtomicEarly) &&
-      is_opcode(header.rsvd_ulp, WireOpcode::AtomicRequest)) {
-    execute_wrongly(inbound_.of_msn(header.msn));
-  }
-  if (!base::sabotaged(base::Defect::ReadBeforeWrite)) return;
-  if (!is_opcode(header.rsvd_ulp, WireOpcode::ReadRequest)) return;
-  if (header.msn - 1 != inbound_.next_delivery()) return;
-  if (accept_read(header.msn, payload).failed()) return;
-  inbound_.of_msn(header.msn).early = true;
-}
-
 Fault Endpoint::Impl::deliver_tagged(const wire::ddp::TaggedHeader& header, uint32_t payload) {
   if (is_response(header.rsvd_ulp)) return deliver_read_response(header, payload);
   if (header.last) ++counters_.writes_in;  // RDMAP-5.1-02: the user is not told
@@ -166,9 +153,6 @@ Fault Endpoint::Impl::accept_read(uint32_t msn, uint64_t length) {
 Fault Endpoint::Impl::deliver_read_request(uint32_t msn, uint64_t length,
                                            const ddp::SegmentReport& segment) {
   ++counters_.read_requests_in;
-  if (base::sabotaged(base::Defect::ReadBeforeWrite) && inbound_.of_msn(msn).early) {
-    return ddp::kNoFault;
-  }
   inbound_.of_msn(msn).segment = segment;
   return accept_read(msn, length);
 }

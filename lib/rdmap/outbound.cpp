@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "base/sabotage.hpp"
 #include "rdmap/engine.hpp"
 #include "rdmap/opcodes.hpp"
 
@@ -298,10 +297,6 @@ void Endpoint::Impl::finish_send(SendSlot& slot) {
   }
   sends_.advance();
   responses_turn_ = true;
-  if (base::sabotaged(base::Defect::CompleteBeforeData) && !has_response(work.opcode)) {
-    slot.early = true;
-    complete_sends();
-  }
 }
 
 void Endpoint::Impl::finish_message() {
@@ -375,9 +370,6 @@ bool Endpoint::Impl::rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) {
   }
   const bool response = kind == Kind::Response;
   if (response ? !inbound_.holds(seq) : !sends_.holds(seq)) return false;
-  if (base::sabotaged(base::Defect::AtomicTwice) && response && inbound_.at(seq).atomic) {
-    execute_wrongly(inbound_.at(seq));
-  }
   ddp::Pieces payload;
   MadePayload made;
   if (locate(kind, seq, cut, made, payload) != mem::AccessFault::None) return false;
@@ -402,13 +394,7 @@ void Endpoint::Impl::released(const llp::RecordTag& tag) {
     case Kind::Send: break;
   }
   if (!sends_.holds(seq)) return;
-  SendSlot& slot = sends_.at(seq);
-  slot.released = true;
-  if (base::sabotaged(base::Defect::CompletionOutOfOrder) && slot.done() && !slot.reported) {
-    slot.reported = true;
-    report_work({.id = slot.work->id, .opcode = slot.work->opcode, .length = slot.length()},
-                slot.work->signaled);
-  }
+  sends_.at(seq).released = true;
   // After a flush the user was told already, and only the slot is left to be freed.
   sends_.free_slots();
   if (!running()) return;
@@ -437,7 +423,6 @@ bool Endpoint::Impl::fills_segment(uint32_t octets, uint32_t overhead) const {
 }
 
 bool Endpoint::Impl::all_fits(uint32_t octets, uint32_t overhead) const {
-  if (base::sabotaged(base::Defect::FitsNever)) return false;
   // Each ULPDU that waits costs a header at least, so that a long queue ends the count early.
   uint64_t waiting = 0;
   const auto add = [&](uint64_t header_and_payload) { waiting += header_and_payload + overhead; };
@@ -557,7 +542,7 @@ llp::PulledUlpdu Endpoint::Impl::pull_rtr(uint32_t max, llp::UlpduWriter& out) {
 /// receiver was not yet installed when they came (decision 10).
 void Endpoint::Impl::peer_silent() {
   const bool spoke = sends_.next() != 0 || (agreement_.rtr_out != Rtr::None && !rtr_pending_);
-  if (!running() || !spoke || base::sabotaged(base::Defect::LateReceiverLeft)) return;
+  if (!running() || !spoke) return;
   nudge_pending_ = true;
   call_ready();
 }

@@ -35,7 +35,6 @@ struct InboundRequest {
   bool atomic = false;
   bool executed = false;  ///< atomic: exactly once
   bool released = false;
-  bool early = false;  ///< answered at placement: only ever true with a planted defect
 
   [[nodiscard]] base::ByteView read_header() const {
     return {raw.data(), wire::rdmap::kReadRequestSize};

@@ -25,15 +25,13 @@ struct SendSlot {
   bool started;   ///< some of it was pulled
   bool released;  ///< the peer's TCP has all of it
   bool answered;  ///< Read, atomic: its response was delivered
-  bool reported;  ///< the user knows
-  bool early;     ///< completes before its time: only ever true with a planted defect
 
   /// As a message has it; who posts a longer one learns so when its turn comes.
   [[nodiscard]] uint32_t length() const { return static_cast<uint32_t>(work->length); }
   /// May be told to the user once everything before it was.
   [[nodiscard]] bool done() const {
     if (status != CompletionStatus::Success) return true;
-    return (released || early) && (!has_response(work->opcode) || answered);
+    return released && (!has_response(work->opcode) || answered);
   }
 };
 
@@ -81,9 +79,7 @@ class SendQueue {
             .status = CompletionStatus::Success,
             .started = false,
             .released = false,
-            .answered = false,
-            .reported = false,
-            .early = false};
+            .answered = false};
     return slot;
   }
   /// Takes the oldest that was posted without a slot, and gives its place back; only when
@@ -111,7 +107,7 @@ class SendQueue {
   [[nodiscard]] uint32_t report() const { return report_; }
   /// The slot at report() was told: its place is the application's.
   void retire() {
-    at(report_++).reported = true;
+    ++report_;
     if (next_ - free_ < report_ - free_) next_ = report_;
     free_slots();
     ring_.retire();

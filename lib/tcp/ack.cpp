@@ -85,10 +85,8 @@ void Engine::measure(Connection& c, AckYield& yield, base::Now now) {
 
 void Engine::advance_una(Connection& c, uint64_t ack, AckYield& yield, base::Now now) {
   const uint64_t una = c.tcb.snd_una;
-  const uint64_t until =
-      ack + (base::sabotaged(base::Defect::SkipAckedRecord) ? c.effective_mss : 0);
   bool ambiguous = false;
-  while (!c.records.empty() && c.records.front().end() <= until) {
+  while (!c.records.empty() && c.records.front().end() <= ack) {
     Record& r = c.records.front();
     const uint64_t live = c.live(r);
     if (!r.is(record_flag::kSacked)) {

@@ -36,7 +36,7 @@ void Engine::room_grew(Connection& c) {
   const uint64_t edge = c.tcb.rcv_nxt + room;
   c.ack.rcv_buff = std::max(c.ack.rcv_buff, static_cast<uint32_t>(room));
   const uint64_t step = std::min(2ull * c.ack.rcv_mss, c.ack.rcv_buff / 2 + 1ull);
-  if (edge >= c.tcb.rcv_edge + step || base::sabotaged(base::Defect::UpdateOfNothing)) {
+  if (edge >= c.tcb.rcv_edge + step) {
     c.ack.now = true;
     make_ready(c);
   }
@@ -100,7 +100,6 @@ void Engine::release(Connection& c) {
   ready_.erase(c);
   flows_.erase(c.slot);
   if (last_flow_ == &c) last_flow_ = nullptr;
-  if (base::sabotaged(base::Defect::LeakSlot)) return;
   by_slot_[c.slot] = nullptr;
   free_slots_.give(c.slot);
   connections_.erase(c.handle);

@@ -18,7 +18,7 @@ bool Engine::inspect_text(Connection& c, const Arrival& a, NewText& text, base::
   text.whole = {static_cast<uint64_t>(from), static_cast<uint64_t>(to)};
   if (!text.whole.empty()) {
     text.octets = a.payload.subspan(static_cast<size_t>(from - begin), text.whole.size());
-    if (c.committed.empty() || base::sabotaged(base::Defect::SecondCommitWins)) [[likely]] {
+    if (c.committed.empty()) [[likely]] {
       gap_[text.gaps++] = text.whole;
     } else {
       // First commit wins: only what no earlier segment brought is new.
@@ -68,8 +68,6 @@ void Engine::commit_range(Connection& c, base::Range range) {
     c.tcb.rcv_nxt = std::max(c.tcb.rcv_nxt, c.committed.ranges().front().end);
     c.committed.erase_below(c.tcb.rcv_nxt);
   }
-  // The promise of a SACK (RFC 2018 s.8) is that this never happens.
-  if (base::sabotaged(base::Defect::Renege)) c.committed.clear();
 }
 
 void Engine::take_text(Connection& c, const Arrival& a, const NewText& text, base::Now now) {
@@ -153,7 +151,7 @@ void Engine::note_ack_due(Connection& c, const Arrival& a, const NewText& text, 
   const bool out_of_order = !advanced;
   // What came behind a hole was owed the number before it. The ACK of the new one says more; a
   // further one would tell the peer of a segment that arrived behind the next hole (RFC 5681 s.2).
-  if (advanced && !base::sabotaged(base::Defect::DuplicatesCarried)) ack.duplicates = 0;
+  if (advanced) ack.duplicates = 0;
   if (out_of_order && text.gaps != 0) {
     note_range(c, text.whole.begin);
     // The ACK of what came in order before, when it was only to be sent some time, is this one's.

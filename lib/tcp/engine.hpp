@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "base/pressure_log.hpp"
-#include "base/sabotage.hpp"
 #include "base/slab.hpp"
 #include "base/timer_wheel.hpp"
 #include "llp/admission.hpp"

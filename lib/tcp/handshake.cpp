@@ -63,8 +63,7 @@ void Engine::update_emss(Connection& c, bool tell) {
   if (c.path.limit != 0) mtu = std::min(mtu, c.path.limit);
   const uint32_t of_path = mss_of_path(mtu, c.remote_end.address);
   const uint32_t send_mss = std::min<uint32_t>(c.smss_peer, of_path);
-  const bool options = c.tcb.ts_ok && !base::sabotaged(base::Defect::OptionsNotCounted);
-  uint32_t emss = send_mss - (options ? wire::kTcpTimestampsPadded : 0);
+  uint32_t emss = send_mss - (c.tcb.ts_ok ? wire::kTcpTimestampsPadded : 0);
   if (c.options.max_segment != 0) emss = std::min<uint32_t>(emss, c.options.max_segment);
   if (emss == c.effective_mss) return;
   c.effective_mss = emss;

@@ -26,8 +26,7 @@ bool Engine::parse(const SegmentIn& in, Arrival& a) {
     ++counters_.malformed;
     return false;
   }
-  if (!in.checksum_verified && !checksum_good(in) &&
-      !base::sabotaged(base::Defect::ChecksumIgnored)) {
+  if (!in.checksum_verified && !checksum_good(in)) {
     ++counters_.checksum_errors;
     return false;
   }
@@ -193,7 +192,7 @@ bool Engine::acceptable(Connection& c, const Arrival& a) {
 bool Engine::survives_rst(Connection& c, const Arrival& a, base::Now now) {
   // Second: RST. RFC 5961 s.3.2: exactly RCV.NXT resets, elsewhere in the window is challenged.
   if (!a.has(flag::kRst)) return true;
-  if (a.seq != c.tcb.ack_seq() && !base::sabotaged(base::Defect::BlindReset)) {
+  if (a.seq != c.tcb.ack_seq()) {
     // One with text may begin before the window: its number is outside.
     if (base::after(a.seq, c.tcb.ack_seq())) challenge_ack(c, now);
     return false;
@@ -207,7 +206,6 @@ bool Engine::survives_rst(Connection& c, const Arrival& a, base::Now now) {
 bool Engine::survives_ack_check(Connection& c, const Arrival& a, base::Now now) {
   // Fifth: the ACK field. RFC 5961 s.5.2: SND.UNA - MAX.SND.WND <= SEG.ACK <= SND.NXT.
   if (!a.has(flag::kAck)) return false;
-  if (base::sabotaged(base::Defect::WildAckTaken) && !a.payload.empty()) return true;
   if (c.state == State::SynReceived) {
     if (a.ack != c.tcb.iss + 1) {
       reset_reply(a);

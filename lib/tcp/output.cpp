@@ -89,14 +89,9 @@ Engine::Sent Engine::send_new(Connection& c, base::Now now) {
   if (c.fin_wanted && c.user_ready && c.user->pending() == 0) c.user_ready = false;
   if (c.user_ready && in_any(c.state, State::Established, State::CloseWait)) {
     if (c.options.nagle && held_by_nagle(c)) return Sent::Nothing;
-    const uint64_t beyond = base::sabotaged(base::Defect::WindowIgnored) ? c.effective_mss : 0;
-    const uint64_t usable = c.tcb.usable_window() + beyond;
+    const uint64_t usable = c.tcb.usable_window();
     if (usable < c.effective_mss) {
       // RFC 9293 s.3.8.6.2.1 (2). Nagle's rule, whose bracket it has, has let it pass above.
-      if (base::sabotaged(base::Defect::SmallWaits) && !c.sws_override &&
-          (c.tcb.flight() != 0 || usable < c.tcb.snd_max_wnd / 2)) {
-        return wait_for_window(c, now);
-      }
       if (usable != 0 && c.user->all_fits(static_cast<uint32_t>(usable)))
         return pull_into_saved(c, now);
       if (c.tcb.flight() != 0 || usable == 0) return wait_for_window(c, now);

@@ -44,7 +44,7 @@ bool Engine::calm(const Connection& c) {
 }
 
 void Engine::predict(Connection& c) const {
-  if (!predicting_ || !calm(c) || base::sabotaged(base::Defect::SkipAckedRecord)) {
+  if (!predicting_ || !calm(c)) {
     unpredict(c);
     return;
   }

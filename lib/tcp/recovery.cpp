@@ -231,7 +231,6 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
   if (c.doomed) return;
   c.deadlines.probe = base::kNever;
   c.deadlines.reorder = base::kNever;
-  if (base::sabotaged(base::Defect::DropWithoutRetransmit)) return;
   // RFC 5681 s.3.1: ssthresh is held when the segment was sent again by the timer before. A
   // recovery that was under way keeps its own way back, and rules F-RTO out (RFC 5682 s.3.1).
   const bool again = r.phase == RecoveryPhase::Loss && repeated;

@@ -69,9 +69,6 @@ Engine::Sent Engine::retransmit_from(Connection& c, uint64_t number, base::Now n
     packed += r.length;
     if (r.is(record_flag::kPush)) flags |= flag::kPsh;
   }
-  if (base::sabotaged(base::Defect::RetransmitShifted) && packed > 1) {
-    std::rotate(payload, payload + 1, payload + packed);
-  }
   finish(c, slot, offset, packed, flags, now);
   for (uint64_t k = number; k < n; ++k) note_retransmitted(c, c.records.at(k), now);
   ++counters_.retransmitted_segments;

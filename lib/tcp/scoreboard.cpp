@@ -80,7 +80,7 @@ void Engine::take_sack(Connection& c, const Arrival& a, uint64_t ack, AckYield& 
 void Engine::mark_sacked(Connection& c, Record& r, uint64_t old_fack, AckYield& yield,
                          base::Now now) {
   const uint64_t live = c.live(r);
-  if (!base::sabotaged(base::Defect::SumsDrift)) subtract_marks(c, r, live);
+  subtract_marks(c, r, live);
   r.flags &= static_cast<uint16_t>(~(record_flag::kLost | record_flag::kRetransmitted));
   r.flags |= record_flag::kSacked;
   c.board.sacked_octets += live;

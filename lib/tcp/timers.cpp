@@ -57,7 +57,7 @@ void Engine::fire(Connection& c, base::Now now) {
         give_up(c);
         return;
       }
-      c.window_probe_due = !base::sabotaged(base::Defect::ProbeForgotten);
+      c.window_probe_due = true;
       ++c.persist_backoff;
       c.rto.back_off();
       d.persist = now + c.rto.rto();
@@ -98,7 +98,6 @@ bool Engine::orphan_over(Connection& c, base::Now now) {
 void Engine::tail_probe_fired(Connection& c, base::Now now) {
   c.deadlines.probe = base::kNever;
   if (c.deadlines.rto <= now) c.deadlines.rto = now + c.rto.rto();
-  if (base::sabotaged(base::Defect::DropWithoutRetransmit)) return;
   c.recovery.tlp_due = true;
   make_ready(c);
 }

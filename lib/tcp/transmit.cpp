@@ -29,8 +29,7 @@ bool Engine::begin(Connection& c, TxSlot& slot) {
 }
 
 uint64_t Engine::room_to_offer(const Connection& c) const {
-  const uint32_t more = base::sabotaged(base::Defect::WindowBeyondHeader) ? 4 : 0;
-  const uint64_t most = uint64_t{0xffff} << (c.tcb.rcv_wind_shift + more);
+  const uint64_t most = uint64_t{0xffff} << c.tcb.rcv_wind_shift;
   const uint64_t room =
       std::min({uint64_t{config_.receive_window}, uint64_t{c.user->receive_room()}, most});
   return room >> c.tcb.rcv_wind_shift << c.tcb.rcv_wind_shift;
@@ -44,9 +43,6 @@ uint16_t Engine::advertise(Connection& c) {
     c.ack.rcv_buff = std::max(c.ack.rcv_buff, static_cast<uint32_t>(room));
     const uint64_t step = std::min<uint64_t>(c.ack.rcv_mss, c.ack.rcv_buff / 2 + 1);
     if (edge >= c.tcb.rcv_edge + step) c.tcb.rcv_edge = edge;
-    if (base::sabotaged(base::Defect::WindowTakenBack)) {
-      c.tcb.rcv_edge = edge - std::min(room, c.taken_to() - c.tcb.rcv_nxt);
-    }
   }
   return static_cast<uint16_t>(std::min<uint64_t>(c.tcb.rcv_wnd() >> c.tcb.rcv_wind_shift, 0xffff));
 }
@@ -123,8 +119,7 @@ uint32_t Engine::fill_sack(Connection& c, std::array<wire::SackBlock, 4>& blocks
     add(range.begin);
   }
   for (uint32_t i = 0; i < ranges; ++i) {
-    const uint32_t more = base::sabotaged(base::Defect::SackTooLong) ? 1 : 0;
-    blocks[count++] = {c.tcb.rcv_seq(chosen[i].begin), c.tcb.rcv_seq(chosen[i].end) + more};
+    blocks[count++] = {c.tcb.rcv_seq(chosen[i].begin), c.tcb.rcv_seq(chosen[i].end)};
   }
   return count;
 }

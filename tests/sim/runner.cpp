@@ -79,9 +79,9 @@ struct Worker {
 
 class Pool {
  public:
-  Pool(const std::vector<Task>& tasks, uint32_t workers, base::Defect defect,
+  Pool(const std::vector<Task>& tasks, uint32_t workers,
        const std::function<bool(const TaskResult&)>& report)
-      : tasks_(tasks), workers_(workers), defect_(defect), report_(report) {}
+      : tasks_(tasks), workers_(workers), report_(report) {}
 
   void run() {
     for (size_t i = 0; i < workers_.size(); ++i) start(workers_[i], i);
@@ -118,9 +118,6 @@ class Pool {
 
   [[noreturn]] void child(int fd, size_t first) {
     base::set_log_level(base::LogLevel::Off);
-#ifdef RNIC_SABOTAGE
-    base::active_defect = defect_;
-#endif
     for (size_t i = first; i < tasks_.size(); i += workers_.size()) {
       const auto begin = Clock::now();
       const Outcome outcome = run_task(tasks_[i], {});
@@ -249,16 +246,15 @@ class Pool {
 
   const std::vector<Task>& tasks_;
   std::vector<Worker> workers_;
-  [[maybe_unused]] base::Defect defect_;  // without RNIC_SABOTAGE there is none to plant
   const std::function<bool(const TaskResult&)>& report_;
   bool stopped_ = false;
 };
 
 }  // namespace
 
-void run_tasks(const std::vector<Task>& tasks, uint32_t workers, base::Defect defect,
+void run_tasks(const std::vector<Task>& tasks, uint32_t workers,
                const std::function<bool(const TaskResult&)>& report) {
-  Pool pool(tasks, workers, defect, report);
+  Pool pool(tasks, workers, report);
   pool.run();
 }
 

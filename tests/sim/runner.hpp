@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "base/sabotage.hpp"
 #include "outcome.hpp"
 #include "scene.hpp"
 
@@ -23,7 +22,7 @@ struct TaskResult {
 /// Runs all tasks on `workers` processes. `report` gets each result as it comes; it may return
 /// false to stop early (results underway are dropped). A child that dies or hangs gives a result
 /// with checker "crash".
-void run_tasks(const std::vector<Task>& tasks, uint32_t workers, base::Defect defect,
+void run_tasks(const std::vector<Task>& tasks, uint32_t workers,
                const std::function<bool(const TaskResult&)>& report);
 
 }  // namespace rnic::simulation

@@ -13,6 +13,7 @@ from importlib.machinery import SourceFileLoader
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
 sys.dont_write_bytecode = True
+import changed_tree  # noqa: E402
 import mutant_schemata  # noqa: E402
 import mutation_results  # noqa: E402
 import mutation_run  # noqa: E402
@@ -52,6 +53,10 @@ def rule(find, replace, name="MPA-1-01"):
     return proofs.Mutation(name, "code.cpp", find, replace, "a rule")
 
 
+# Changes of one number, two of them in one body, are one.
+TOGETHER = [types.SimpleNamespace(file="code.cpp", number="00000007", find=find, replace=replace)
+            for find, replace in (("n > 0", "n > 10"), ("return {};", "return 70;"),
+                                  ("return 2 * n;", "return 7 * n;"))]
 RULES = [
     (rule("++a_;", "--a_;"), "4 8 3 5 4"),
     (rule("return 2 * n;", "return 3 * n;"), "6 12 3 7 4"),
@@ -65,9 +70,9 @@ RULES = [
 class Schemata(unittest.TestCase):
     def test_one_rule_at_a_time(self):
         table = rule("kTable[] = {1, 2, 3}", "kTable[] = {1, 2, 4}")
-        done = mutant_schemata.instrument(CODE, [r for r, _ in RULES] + [table])
+        done = mutant_schemata.instrument(CODE, [r for r, _ in RULES] + TOGETHER + [table])
         self.assertEqual(done.left, [table], "a table is constant for good")
-        self.assertEqual(len(done.clones), len(RULES))
+        self.assertEqual(len(done.clones), len(RULES) + len(TOGETHER))
         for first, last, mutation in done.clones:
             part = "\n".join(done.text.splitlines()[first - 1:last])
             self.assertIn(mutation.replace.split("=")[-1].strip(" ;"), part)
@@ -87,8 +92,8 @@ class Schemata(unittest.TestCase):
 
             self.assertEqual(said(""), "6 8 3 7 4")
             for mutation, expected in RULES:
-                self.assertEqual(said(mutation_results.number(mutation)), expected)
-
+                self.assertEqual(said(mutation.number), expected)
+            self.assertEqual(said(TOGETHER[0].number), "6 28 70 7 4")
 
     def test_a_header_that_many_sources_include(self):
         """One switch for all of them, also where the compiler needs a constant."""
@@ -112,11 +117,30 @@ class Schemata(unittest.TestCase):
             subprocess.run(["c++", "-std=c++20", "-Wall", "-Werror", "main.cpp", "other.cpp",
                             "switch.cpp", "-o", "code"], cwd=folder, check=True)
             for number, expected in [("", "20 5 5 5")] + [
-                    (mutation_results.number(r), text) for r, text in rules]:
+                    (r.number, text) for r, text in rules]:
                 environment = {**os.environ, mutant_schemata.VARIABLE: number}
                 said = subprocess.run([os.path.join(folder, "code")], env=environment, text=True,
                                       capture_output=True, check=True).stdout
                 self.assertEqual(said, expected)
+
+
+class Complaints(unittest.TestCase):
+    """Of a change whose text is gone, where it may have gone to."""
+
+    def complaint(self, find, replace="x"):
+        path = "scripts/changed_tree.py"
+        return changed_tree.complaint(proofs.Mutation("X-1-01", path, find, replace, "a rule"))
+
+    def test_each_kind(self):
+        self.assertEqual(self.complaint("class Copy:"), "")
+        self.assertIn("changes nothing", self.complaint("class Copy:", "class Copy:"))
+        self.assertIn("2 times", self.complaint("class "))
+        gone = self.complaint("class Copy:\n    def part_with(self, errors, more):")
+        self.assertIn("0 times", gone)
+        self.assertRegex(gone, r"line \d+ is the nearest .*'def part_with\(self, errors\):'")
+        self.assertIn("nothing there is like", self.complaint("~~~~ ~~~~ ~~~~"))
+        missing = rule("a", "b")._replace(file="lib/none.cpp")
+        self.assertEqual(changed_tree.complaint(missing), "there is no lib/none.cpp")
 
 
 class Programs(unittest.TestCase):

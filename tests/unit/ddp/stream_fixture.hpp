@@ -41,7 +41,6 @@ class RecordingUser final : public User {
     for (const Sge& sge : out.sges) out.length += sge.length;
     return kNoFault;
   }
-  void untagged_placed(const UntaggedHeader&, uint32_t) override {}
   Fault deliver_tagged(const TaggedHeader& header, uint32_t payload) override {
     if (header.last) delivered.push_back({true, payload});
     return kNoFault;
