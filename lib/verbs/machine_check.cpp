@@ -30,32 +30,34 @@ void add(std::vector<MemoryShare>& shares, const std::string& device,
 
 }  // namespace
 
-bool needs_eal(const Settings& settings) {
+bool needs_eal(const settings::Settings& settings) {
   return std::any_of(settings.devices.begin(), settings.devices.end(),
-                     [](const DeviceSettings& device) { return !device.on_socket(); });
+                     [](const settings::DeviceSettings& device) { return !device.on_socket(); });
 }
 
-dpdk::EalConfig eal_config(const Settings& settings) {
+dpdk::EalConfig eal_config(const settings::Settings& settings) {
   dpdk::EalConfig config;
   switch (settings.eal.hugepages) {
-    case EalSettings::Hugepages::Auto: config.hugepages = dpdk::Hugepages::Auto; break;
-    case EalSettings::Hugepages::Require: config.hugepages = dpdk::Hugepages::Require; break;
-    case EalSettings::Hugepages::Off: config.hugepages = dpdk::Hugepages::Never; break;
+    case settings::EalSettings::Hugepages::Auto: config.hugepages = dpdk::Hugepages::Auto; break;
+    case settings::EalSettings::Hugepages::Require:
+      config.hugepages = dpdk::Hugepages::Require;
+      break;
+    case settings::EalSettings::Hugepages::Off: config.hugepages = dpdk::Hugepages::Never; break;
   }
   config.memory_mb = settings.eal.memory_mb;
   config.extra_args = settings.eal.args;
-  for (const DeviceSettings& device : settings.devices) {
+  for (const settings::DeviceSettings& device : settings.devices) {
     if (is_pci(device.port)) config.pci_devices.push_back(device.port);
   }
   return config;
 }
 
-std::vector<MemoryShare> memory_shares(const Settings& settings) {
+std::vector<MemoryShare> memory_shares(const settings::Settings& settings) {
   std::vector<MemoryShare> shares;
   if (needs_eal(settings)) {
     shares.push_back({"eal.memory_mb", {}, dpdk::Eal::ordinary_memory(eal_config(settings))});
   }
-  for (const DeviceSettings& device : settings.devices) {
+  for (const settings::DeviceSettings& device : settings.devices) {
     add(shares, device.config.name, device::memory_use(device.config, !device.on_socket()));
     if (device.on_socket()) {
       add(shares, device.config.name, socket::Transport::memory_use(device.socket));
@@ -64,7 +66,7 @@ std::vector<MemoryShare> memory_shares(const Settings& settings) {
   return shares;
 }
 
-Status check_memory(const Settings& settings, const MemoryBound& there) {
+Status check_memory(const settings::Settings& settings, const MemoryBound& there) {
   const std::vector<MemoryShare> shares = memory_shares(settings);
   uint64_t all = 0;
   const MemoryShare* largest = nullptr;
@@ -81,8 +83,8 @@ Status check_memory(const Settings& settings, const MemoryBound& there) {
                         memory_text(there.octets) + " are there (" + there.by + "): lower it");
 }
 
-Status check_cores(const Settings& settings) {
-  if (settings.worker.mode != WorkerSettings::Threaded) return {};
+Status check_cores(const settings::Settings& settings) {
+  if (settings.worker.mode != settings::WorkerSettings::Threaded) return {};
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return {};
@@ -99,8 +101,8 @@ Status check_cores(const Settings& settings) {
   return {};
 }
 
-Status check_socket_limits(const Settings& settings, const std::string& root) {
-  for (const DeviceSettings& device : settings.devices) {
+Status check_socket_limits(const settings::Settings& settings, const std::string& root) {
+  for (const settings::DeviceSettings& device : settings.devices) {
     if (!device.on_socket()) continue;
     const struct {
       const char* key;
@@ -126,10 +128,10 @@ Status check_socket_limits(const Settings& settings, const std::string& root) {
   return {};
 }
 
-Status check_descriptors(const Settings& settings) {
+Status check_descriptors(const settings::Settings& settings) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
-  for (const DeviceSettings& device : settings.devices) {
+  for (const settings::DeviceSettings& device : settings.devices) {
     if (!device.on_socket()) continue;
     const struct {
       const char* key;
@@ -149,7 +151,7 @@ Status check_descriptors(const Settings& settings) {
   return {};
 }
 
-Status check_machine(const Settings& settings) {
+Status check_machine(const settings::Settings& settings) {
   if (auto status = check_descriptors(settings); !status) return status;
   if (auto status = check_cores(settings); !status) return status;
   if (auto status = check_socket_limits(settings, ""); !status) return status;

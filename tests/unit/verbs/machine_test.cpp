@@ -42,10 +42,10 @@ class Root {
   std::filesystem::path path_;
 };
 
-Settings parsed(const std::string& text, std::vector<std::string> overrides = {}) {
-  auto settings = parse_settings(text, "t.toml", overrides);
+settings::Settings parsed(const std::string& text, std::vector<std::string> overrides = {}) {
+  auto settings = settings::parse_settings(text, "t.toml", overrides);
   EXPECT_TRUE(settings) << settings.error().message;
-  return settings.value_or(Settings{});
+  return settings.value_or(settings::Settings{});
 }
 
 constexpr const char* kSocket = "[[device]]\nport = \"socket\"\n";
@@ -131,7 +131,7 @@ TEST(MachineMemory, TextOfAnAmount) {
 }
 
 TEST(MachineCheck, TheLargestShareIsNamed) {
-  const Settings settings =
+  const settings::Settings settings =
       parsed(std::string(kSocket) + "name = \"one\"\n", {"device.one.limits.hold_octets=64GB"});
   EXPECT_TRUE(check_memory(settings, {}));
   const Status status = check_memory(settings, {8 * kGb, "a test"});
@@ -147,14 +147,14 @@ TEST(MachineCheck, ManySharesThatFitOneByOne) {
   for (const char* name : {"a", "b", "c"}) {
     text += std::string(kSocket) + "name = \"" + name + "\"\n";
   }
-  const Settings settings = parsed(text, {"limits.hold_octets=1GB"});
+  const settings::Settings settings = parsed(text, {"limits.hold_octets=1GB"});
   EXPECT_TRUE(check_memory(settings, {4 * kGb, "a test"}));
   EXPECT_FALSE(check_memory(settings, {3 * kGb, "a test"}));
 }
 
 // One key of one device is one share, whoever of it asks.
 TEST(MachineCheck, SharesOfOneKeyAreAddedUp) {
-  Settings settings = parsed(std::string(kSocket) + "name = \"one\"\n");
+  settings::Settings settings = parsed(std::string(kSocket) + "name = \"one\"\n");
   const auto of = [&](const char* key) {
     uint64_t octets = 0;
     int rows = 0;
@@ -176,7 +176,7 @@ TEST(MachineCheck, OrdinaryMemoryOfDpdkCounts) {
   const std::string text =
       "[[wire]]\nname = \"w\"\n[[device]]\nport = \"wire:w:0\"\naddress = \"10.0.0.1/24\"\n";
   const auto asked = [&](const char* hugepages) {
-    const Settings settings =
+    const settings::Settings settings =
         parsed(text, {"eal.memory_mb=8192", std::string("eal.hugepages=") + hugepages});
     for (const MemoryShare& share : memory_shares(settings)) {
       if (share.key == "eal.memory_mb") return share.octets;
@@ -189,7 +189,7 @@ TEST(MachineCheck, OrdinaryMemoryOfDpdkCounts) {
 }
 
 TEST(MachineCheck, CoresThatAreNotThere) {
-  Settings settings = parsed(kSocket, {"worker.mode=threaded", "worker.cores=[1023]"});
+  settings::Settings settings = parsed(kSocket, {"worker.mode=threaded", "worker.cores=[1023]"});
   const Status status = check_cores(settings);
   ASSERT_FALSE(status);
   EXPECT_TRUE(status.error().message.starts_with(
@@ -198,7 +198,7 @@ TEST(MachineCheck, CoresThatAreNotThere) {
   settings.worker.cores = {static_cast<uint32_t>(sched_getcpu())};
   EXPECT_TRUE(check_cores(settings));
   settings.worker.cores = {1023};
-  settings.worker.mode = WorkerSettings::Inline;
+  settings.worker.mode = settings::WorkerSettings::Inline;
   EXPECT_TRUE(check_cores(settings)) << "nothing is pinned";
 }
 

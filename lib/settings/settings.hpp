@@ -18,7 +18,7 @@
 #include "impair/config.hpp"
 #include "socket/config.hpp"
 
-namespace rnic::verbs {
+namespace rnic::settings {
 
 /// [eal]: how DPDK is started.
 struct EalSettings {
@@ -118,4 +118,4 @@ struct KeyDoc {
 /// docs/settings.md, whole.
 [[nodiscard]] std::string settings_markdown();
 
-}  // namespace rnic::verbs
+}  // namespace rnic::settings

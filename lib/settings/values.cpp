@@ -1,4 +1,4 @@
-#include "verbs/settings_values.hpp"
+#include "settings/values.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,7 @@
 #include <span>
 #include <type_traits>
 
-namespace rnic::verbs {
+namespace rnic::settings {
 namespace {
 
 using Wrong = std::optional<std::string>;
@@ -476,4 +476,4 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return found;
 }
 
-}  // namespace rnic::verbs
+}  // namespace rnic::settings

@@ -1,8 +1,8 @@
-#include "verbs/settings_table.hpp"
+#include "settings/table.hpp"
 
 #include <limits>
 
-namespace rnic::verbs {
+namespace rnic::settings {
 namespace {
 
 template <auto M>
@@ -529,4 +529,4 @@ const Key* find_key(std::string_view section, std::string_view name) {
   return nullptr;
 }
 
-}  // namespace rnic::verbs
+}  // namespace rnic::settings

@@ -1,6 +1,6 @@
 /// \file
 /// One value of the configuration: what the file may say, where it goes, and how it is written back
-/// for the documentation. Private to settings.
+/// for the documentation. Private to this folder.
 #pragma once
 
 #include <array>
@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/time.hpp"
-#include "verbs/settings.hpp"
+#include "settings/settings.hpp"
 
-namespace rnic::verbs {
+namespace rnic::settings {
 
 /// A value as the file or an override has it.
 struct Raw {
@@ -69,4 +69,4 @@ struct Accepted {
 [[nodiscard]] std::string nearest(std::string_view word,
                                   const std::vector<std::string>& candidates);
 
-}  // namespace rnic::verbs
+}  // namespace rnic::settings

@@ -1,4 +1,4 @@
-#include "verbs/settings.hpp"
+#include "settings/settings.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <fstream>
 #include <set>
 
-namespace rnic::verbs {
+namespace rnic::settings {
 namespace {
 
 using std::chrono::microseconds;
@@ -336,4 +336,4 @@ TEST(Settings, CoresMeanNothingInline) {
 }
 
 }  // namespace
-}  // namespace rnic::verbs
+}  // namespace rnic::settings

@@ -1,4 +1,4 @@
-#include "verbs/settings_checks.hpp"
+#include "settings/checks.hpp"
 
 #include <algorithm>
 #include <map>
@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "net/routes.hpp"
-#include "verbs/settings_values.hpp"
+#include "settings/values.hpp"
 
-namespace rnic::verbs {
+namespace rnic::settings {
 namespace {
 
 bool on_wire(const DeviceSettings& device) { return device.port.starts_with(kWirePrefix); }
@@ -444,4 +444,4 @@ void check(const Settings& settings, const Places& places, Findings& findings) {
   check_worker(settings, places, findings);
 }
 
-}  // namespace rnic::verbs
+}  // namespace rnic::settings

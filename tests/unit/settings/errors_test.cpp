@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "verbs/settings.hpp"
+#include "settings/settings.hpp"
 
-namespace rnic::verbs {
+namespace rnic::settings {
 namespace {
 
 constexpr const char* kDevice = "[[device]]\nport = \"p\"\naddress = \"10.0.0.1/24\"\n";
@@ -370,4 +370,4 @@ TEST(SettingsErrors, FilesThatCannotBeRead) {
 }
 
 }  // namespace
-}  // namespace rnic::verbs
+}  // namespace rnic::settings

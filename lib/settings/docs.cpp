@@ -1,7 +1,7 @@
-#include "verbs/settings.hpp"
-#include "verbs/settings_table.hpp"
+#include "settings/settings.hpp"
+#include "settings/table.hpp"
 
-namespace rnic::verbs {
+namespace rnic::settings {
 namespace {
 
 /// Default-constructed settings to read the defaults from.
@@ -15,7 +15,7 @@ struct Defaults {
 constexpr std::string_view kHead =
     R"(# Settings
 
-<!-- Generated from the table in lib/verbs/settings_table.cpp; a test compares the two. -->
+<!-- Generated from the table in lib/settings/table.cpp; a test compares the two. -->
 
 A configuration is a TOML file. Every key has a default unless the table says `required`. An unknown
 key or a bad value is an error that names file, line and remedy; all of them are reported at once:
@@ -89,4 +89,4 @@ std::string settings_markdown() {
   return out;
 }
 
-}  // namespace rnic::verbs
+}  // namespace rnic::settings

@@ -1,4 +1,4 @@
-#include "verbs/settings.hpp"
+#include "settings/settings.hpp"
 
 #include <toml++/toml.h>
 
@@ -9,11 +9,11 @@
 #include <system_error>
 #include <utility>
 
-#include "verbs/settings_checks.hpp"
-#include "verbs/settings_findings.hpp"
-#include "verbs/settings_table.hpp"
+#include "settings/checks.hpp"
+#include "settings/findings.hpp"
+#include "settings/table.hpp"
 
-namespace rnic::verbs {
+namespace rnic::settings {
 namespace {
 
 constexpr size_t kMostTables = 256;        // wires, and devices
@@ -400,4 +400,4 @@ Result<std::string> read_file(const std::string& path) {
   return text;
 }
 
-}  // namespace rnic::verbs
+}  // namespace rnic::settings
