@@ -1,3 +1,6 @@
+#include <set>
+#include <span>
+
 #include "settings/settings.hpp"
 #include "settings/table.hpp"
 
@@ -21,6 +24,9 @@ A configuration is a TOML file. Every key has a default unless the table says `r
 key or a bad value is an error that names file, line and remedy; all of them are reported at once:
 
     nic.toml:7: tcp.rto_mim: unknown key; did you mean tcp.rto_min?
+
+The keys stand in three parts: [basic](#basic-keys), [advanced](#advanced-keys) and
+[conformance](#conformance-keys).
 
 - **Durations** are strings with a unit: `"200ms"`, `"5us"`, `"1.5s"`, `"2min"`
   (ns, us, ms, s, min, h).
@@ -47,6 +53,49 @@ std::string cell(const std::string& text) {
 
 std::string code(const std::string& text) { return "`" + text + "`"; }
 
+struct Part {
+  std::string_view heading;
+  std::string_view help;
+};
+
+/// What a tier is to the reader.
+Part part_of(Tier tier) {
+  switch (tier) {
+    case Tier::Basic: return {"Basic keys", "What sets up a device. Most files need no others."};
+    case Tier::Advanced:
+      return {"Advanced keys",
+              "For who has measured, or was told by a message to raise or lower one."};
+    case Tier::Conformance: break;
+  }
+  return {"Conformance keys",
+          "Choices that specifications leave open, and means of tests. Nobody who runs an "
+          "application needs them."};
+}
+
+/// The table of one section: those of its keys that are in the tier. Empty: there are none.
+std::string rows(const Section& section, Tier tier, std::span<const KeyDoc> docs) {
+  std::string out;
+  const auto keys = all_keys();
+  for (size_t i = 0; i < docs.size(); ++i) {
+    if (keys[i].section != section.name || keys[i].tier != tier) continue;
+    const bool literal = keys[i].default_note.empty();
+    out += "| " + code(std::string(keys[i].name)) + " | " + cell(docs[i].unit) + " | " +
+           (literal ? code(docs[i].default_text) : cell(docs[i].default_text)) + " | " +
+           cell(docs[i].range) + " | " + cell(docs[i].help) + " |\n";
+  }
+  return out;
+}
+
+std::string head(const Section& section, bool first) {
+  std::string out = "\n### " + code(std::string(section.heading)) + "\n";
+  if (!first) return out;
+  out += "\n" + std::string(section.help);
+  if (section.per_device) {
+    out += " One device's own: " + code("[device." + std::string(section.name) + "]") + ".";
+  }
+  return out + "\n";
+}
+
 }  // namespace
 
 std::vector<KeyDoc> documented_keys() {
@@ -57,6 +106,7 @@ std::vector<KeyDoc> documented_keys() {
     const Target target = key.target(scope);
     KeyDoc doc;
     doc.key = key.path();
+    doc.tier = key.tier;
     doc.unit = key.unit;
     doc.default_text = key.default_note.empty() ? value_text(target, key.accepted())
                                                 : std::string(key.default_note);
@@ -70,20 +120,16 @@ std::vector<KeyDoc> documented_keys() {
 
 std::string settings_markdown() {
   const auto docs = documented_keys();
-  const auto keys = all_keys();
   std::string out(kHead);
-  for (const Section& section : all_sections()) {
-    out += "\n## " + code(std::string(section.heading)) + "\n\n" + std::string(section.help);
-    if (section.per_device) {
-      out += " One device's own: " + code("[device." + std::string(section.name) + "]") + ".";
-    }
-    out += "\n\n| key | unit | default | range | meaning |\n|---|---|---|---|---|\n";
-    for (size_t i = 0; i < docs.size(); ++i) {
-      if (keys[i].section != section.name) continue;
-      const bool literal = keys[i].default_note.empty();
-      out += "| " + code(std::string(keys[i].name)) + " | " + cell(docs[i].unit) + " | " +
-             (literal ? code(docs[i].default_text) : cell(docs[i].default_text)) + " | " +
-             cell(docs[i].range) + " | " + cell(docs[i].help) + " |\n";
+  std::set<std::string_view> told;  // sections whose help stands further up
+  for (const Tier tier : kTiers) {
+    const Part part = part_of(tier);
+    out += "\n## " + std::string(part.heading) + "\n\n" + std::string(part.help) + "\n";
+    for (const Section& section : all_sections()) {
+      const std::string keys = rows(section, tier, docs);
+      if (keys.empty()) continue;
+      out += head(section, told.insert(section.name).second);
+      out += "\n| key | unit | default | range | meaning |\n|---|---|---|---|---|\n" + keys;
     }
   }
   return out;

@@ -104,9 +104,18 @@ struct Settings {
 /// The configuration without a file: two devices on a wire. Identical to config/loopback.toml.
 [[nodiscard]] std::string_view loopback_toml();
 
+/// Who turns a key; docs/settings.md is in this order.
+enum class Tier : uint8_t {
+  Basic,        ///< whoever sets up a device
+  Advanced,     ///< whoever has measured, or is told by a message
+  Conformance,  ///< who tries what a specification leaves open: authors of one, and tests
+};
+inline constexpr std::array kTiers{Tier::Basic, Tier::Advanced, Tier::Conformance};
+
 /// One row of docs/settings.md.
 struct KeyDoc {
-  std::string key;           ///< "tcp.rto_min", "device.impair.drop"
+  std::string key;  ///< "tcp.rto_min", "device.impair.drop"
+  Tier tier = Tier::Basic;
   std::string unit;          ///< empty: none
   std::string default_text;  ///< as it is written in the file
   std::string range;

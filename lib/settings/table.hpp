@@ -28,6 +28,7 @@ struct Section {
 struct Key {
   std::string_view section;
   std::string_view name;
+  Tier tier;
   Target (*target)(Scope& scope);
   std::string_view unit;
   Range range;
