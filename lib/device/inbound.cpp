@@ -13,7 +13,7 @@ constexpr const char* kDisplaced =
     "(limits.max_starting)";
 constexpr const char* kPlaceNeeded =
     "let go for another one: all places for connections are in use, and it had not sent a whole "
-    "Request (limits.max_connections, tcp.max_connections, descriptors)";
+    "Request (limits.max_connections, descriptors)";
 constexpr const char* kUnanswered =
     "refused: the application has too many unanswered requests (limits.max_pending_requests)";
 constexpr const char* kLingering = "reset: its place was needed, and its start-up had failed";
@@ -62,7 +62,7 @@ void Device::displace(const IpAddress& newcomer, const char* why) {
            std::to_string(starting_.held_by(connection->remote.address)) + " of them from there" +
            (all ? ""
                 : "; all places for connections are in use (limits.max_connections, "
-                  "tcp.max_connections, descriptors)");
+                  "descriptors)");
   };
   note_pressure(displaced_log_, line, connection->remote);
   let_go(who, why);

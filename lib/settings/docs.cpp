@@ -33,8 +33,8 @@ The keys stand in three parts: [basic](#basic-keys), [advanced](#advanced-keys) 
 - **Octets** are numbers or strings with a unit: `65536`, `"64KB"`, `"4MB"`, `"1GB"`. The units are
   binary: 1 KB is 1024 octets.
 - **Shares** are numbers from 0 to 1.
-- `[tcp]`, `[mpa]`, `[net]` and `[limits]` hold for all devices. `[device.tcp]`, `[device.mpa]`,
-  `[device.net]` and `[device.limits]` behind a `[[device]]` hold for that device and win.
+- `[tcp]`, `[framing]`, `[mpa]`, `[tuf]`, `[net]`, `[socket]` and `[limits]` hold for all devices.
+  `[device.tcp]`, `[device.limits]` and so on behind a `[[device]]` hold for that device and win.
 - **Overrides** are applied after the file, in order, each to one key: `tcp.rto_min=5ms`,
   `mpa.markers=true`, `wire.loop.mtu=9000`, `device.rnic0.port=wire:loop:0`,
   `device.rnic0.tcp.rto_min=5ms`. `*` stands for every name: `device.*.mtu=1500`. Strings need no

@@ -15,6 +15,7 @@
 
 #include "base/fail.hpp"
 #include "device/config.hpp"
+#include "framing/config.hpp"
 #include "impair/config.hpp"
 #include "socket/config.hpp"
 
@@ -74,6 +75,7 @@ struct DeviceSettings {
   std::array<uint8_t, 6> mac{};  ///< all zero: the port's own
   bool mac_given = false;        ///< false: derived from the index (wires) or the port's own
   uint32_t mtu = 0;              ///< as config.net.mtu; never 0 in parsed settings
+  framing::Config framing;       ///< [framing]; copied into what MPA and ULP framing are made from
   socket::Config socket;         ///< what [tcp] and the device say is copied into it
   ImpairSettings impair;
   CaptureSettings capture;

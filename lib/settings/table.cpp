@@ -30,6 +30,10 @@ Target in_tcp(Scope& s) {
   return &(s.device->config.tcp.*M);
 }
 template <auto M>
+Target in_framing(Scope& s) {
+  return &(s.device->framing.*M);
+}
+template <auto M>
 Target in_mpa(Scope& s) {
   return &(s.device->config.mpa.*M);
 }
@@ -82,6 +86,7 @@ using Wire = WireSettings;
 using Dev = DeviceSettings;
 using Nic = device::DeviceConfig;
 using Tcp = tcp::Config;
+using Frm = framing::Config;
 using Mpa = mpa::Config;
 using Tuf = tuf::Config;
 using Net = net::Config;
@@ -93,6 +98,8 @@ constexpr Section kSections[] = {
     {"eal", "[eal]", false, "How DPDK is started."},
     {"worker", "[worker]", false, "Who polls the devices."},
     {"tcp", "[tcp]", true, "The TCP engine."},
+    {"framing", "[framing]", true,
+     "Which framing stands between TCP and DDP, and what MPA and ULP framing have in common."},
     {"mpa", "[mpa]", true, "MPA framing (RFC 5044)."},
     {"tuf", "[tuf]", true,
      "ULP framing (draft-ietf-tsvwg-tcp-ulp-frame-00), where it stands in the place of MPA. It has "
@@ -101,7 +108,7 @@ constexpr Section kSections[] = {
     {"socket", "[socket]", true,
      "Devices whose port is \"socket\": RDMA over the system's own TCP (RFC 5044 section 5). Of "
      "[tcp] they take nagle, pack_records, the keep_alive keys, user_timeout, connect_timeout, "
-     "close_timeout, max_connections and max_listeners; everything else of TCP is the system's. "
+     "close_timeout, receive_window and max_listeners; everything else of TCP is the system's. "
      "They have no streaming sockets and no silent drop."},
     {"limits", "[limits]", true,
      "How much a device can hold. Its memory is asked for at start, and touched as it fills: what "
@@ -194,7 +201,8 @@ constexpr Key kKeys[] = {
     {"tcp", "max_cwnd", Advanced, in_tcp<&Tcp::max_cwnd>, "octets", {4 * kKb, kGb},
      "largest congestion window"},
     {"tcp", "receive_window", Basic, in_tcp<&Tcp::receive_window>, "octets", {4 * kKb, kGb},
-     "most that is advertised; mpa.receive_window may make it less"},
+     "octets offered to the peer past what was delivered in order. A streaming socket offers no "
+     "more than its buffer"},
     {"tcp", "rto_initial", Advanced, in_tcp<&Tcp::rto_initial>, "time", {kMs, kMinute},
      "retransmission time-out before the first measurement (RFC 6298)"},
     {"tcp", "rto_min", Basic, in_tcp<&Tcp::rto_min>, "time", {100 * kUs, kMinute},
@@ -240,9 +248,6 @@ constexpr Key kKeys[] = {
     {"tcp", "mtu_probe_interval", Conformance, in_tcp<&Tcp::mtu_probe_interval>, "time",
      {5 * kMinute, 24 * kHour},
      "between two searches for a larger path MTU (RFC 1191 section 6.3)"},
-    {"tcp", "max_connections", Advanced, in_tcp<&Tcp::max_connections>, "", {1, 1 << 20},
-     "connections at once, without those in TIME-WAIT; on sockets each is a descriptor, and more "
-     "than the process may have (ulimit -n) are refused at start"},
     {"tcp", "max_time_wait", Advanced, in_tcp<&Tcp::max_time_wait>, "", {1, 1 << 22},
      "connections in TIME-WAIT at once, 64 octets each; the oldest gives way"},
     {"tcp", "max_range_sets", Advanced, in_tcp<&Tcp::max_range_sets>, "", {2, 1 << 20},
@@ -251,9 +256,9 @@ constexpr Key kKeys[] = {
     {"tcp", "max_listeners", Advanced, in_tcp<&Tcp::max_listeners>, "", {1, 65535},
      "listening ports at once"},
     {"tcp", "max_half_open", Advanced, in_tcp<&Tcp::max_half_open>, "", {1, 65536},
-     "connections in SYN-RECEIVED at once; <= tcp.max_connections, and never more than half of it. "
-     "Beyond that a SYN is answered by a cookie; without cookies the oldest of the address (IPv6: "
-     "the /64) that holds most gives way"},
+     "connections in SYN-RECEIVED at once; <= limits.max_connections, and never more than half of "
+     "it. Beyond that a SYN is answered by a cookie; without cookies the oldest of the address "
+     "(IPv6: the /64) that holds most gives way"},
     {"tcp", "max_half_open_per_listener", Advanced, in_tcp<&Tcp::max_half_open_per_listener>, "",
      {1, 65536},
      "the same, of one listening port"},
@@ -264,14 +269,25 @@ constexpr Key kKeys[] = {
      "unacknowledged records of the device"},
     {"tcp", "max_saved_octets", Advanced, in_tcp<&Tcp::max_saved_octets>, "octets", {65536, kGb},
      "copies of records that had to be cut for retransmission, of the device"},
-    {"tcp", "challenge_ack_limit", Conformance, in_tcp<&Tcp::challenge_ack_limit>, "", {1,
-     1'000'000},
+    {"tcp", "challenge_ack_limit", Conformance, in_tcp<&Tcp::challenge_ack_limit>, "",
+     {1, 1'000'000},
      "challenge ACKs of the device in each tcp.challenge_ack_interval (RFC 5961 section 7)"},
     {"tcp", "challenge_ack_interval", Conformance, in_tcp<&Tcp::challenge_ack_interval>, "time",
      {kMs, kMinute},
      "the time for which tcp.challenge_ack_limit counts"},
     {"tcp", "ephemeral_first", Advanced, in_tcp<&Tcp::ephemeral_first>, "port", {1024, 65535},
      "active opens choose a port from here to 65535 (RFC 6056)"},
+
+    {"framing", "protocol", Basic, in_config<&Nic::framing>, "", kNone,
+     "what stands between TCP and DDP on connections that do not say: MPA or ULP framing"},
+    {"framing", "out_of_order", Conformance, in_framing<&Frm::out_of_order>, "", kNone,
+     "place FPDUs, or framing PDUs, that arrive out of order and can be located"},
+    {"framing", "start_timeout", Advanced, in_framing<&Frm::start_timeout>, "time",
+     {10 * kMs, kHour}, "for the whole start-up, such as the exchange of Request and Reply"},
+    {"framing", "hold_limit", Advanced, in_framing<&Frm::hold_limit>, "octets", {0, kGb},
+     "octets of one connection that wait to be located; <= limits.hold_octets"},
+    {"framing", "early_limit", Advanced, in_framing<&Frm::early_limit>, "PDUs", {0, 1 << 20},
+     "FPDUs, or framing PDUs, of one connection placed ahead of the order"},
 
     {"mpa", "crc", Basic, in_mpa<&Mpa::crc>, "", kNone,
      "ask for CRC32C; it is off only when both sides say so. false: only for a path that protects "
@@ -287,10 +303,6 @@ constexpr Key kKeys[] = {
      "a segment with a bad CRC is dropped as if it had been lost; false: the stream is terminated"},
     {"mpa", "drop_limit", Conformance, in_mpa<&Mpa::drop_limit>, "drops", {0, 1000},
      "silent drops of one range before the stream is terminated"},
-    {"mpa", "out_of_order", Conformance, in_mpa<&Mpa::out_of_order>, "", kNone,
-     "place FPDUs that arrive out of order and can be located"},
-    {"mpa", "start_timeout", Advanced, in_mpa<&Mpa::start_timeout>, "time", {10 * kMs, kHour},
-     "for the whole exchange of Request and Reply"},
     {"mpa", "revision", Advanced, in_mpa<&Mpa::revision>, "", {0, 2},
      "highest MPA revision: 2 is RFC 6581, 1 RFC 5044; 0 is the draft's profile, which serves "
      "nothing else"},
@@ -325,12 +337,6 @@ constexpr Key kKeys[] = {
      "the peer sends: Linux siw installs its receiver behind its Reply, and what comes before is "
      "acknowledged and never read. When the peer has sent nothing 200 ms later, an RDMA Write "
      "without octets wakes it, once. 0s: both off, the default on a wire of this process"},
-    {"mpa", "receive_window", Advanced, in_mpa<&Mpa::receive_window>, "octets", {4 * kKb, kGb},
-     "octets offered to the peer past the delivery point"},
-    {"mpa", "hold_limit", Advanced, in_mpa<&Mpa::hold_limit>, "octets", {0, kGb},
-     "octets of one connection that wait to be located; <= limits.hold_octets"},
-    {"mpa", "early_limit", Advanced, in_mpa<&Mpa::early_limit>, "FPDUs", {0, 1 << 20},
-     "FPDUs of one connection placed ahead of the order"},
 
     {"tuf", "align", Advanced, in_tuf<&Tuf::align_receive>, "", kNone,
      "ask the peer for alignment mode: every segment one framing PDU (not over sockets of the "
@@ -343,19 +349,9 @@ constexpr Key kKeys[] = {
      "distance of the markers asked of the peer"},
     {"tuf", "max_pdu", Conformance, in_tuf<&Tuf::max_pdu>, "octets", {256, 65528},
      "longest PDU asked of the peer in marker mode: what has to be kept after a loss"},
-    {"tuf", "out_of_order", Conformance, in_tuf<&Tuf::out_of_order>, "", kNone,
-     "place PDUs that are found behind a hole"},
     {"tuf", "middlebox_limit", Conformance, in_tuf<&Tuf::middlebox_limit>, "segments", {0, 1 << 30},
      "unaligned segments in a row that tell of a resegmenting middlebox (those with two framing "
      "PDUs count 64 times); 0: never"},
-    {"tuf", "start_timeout", Advanced, in_tuf<&Tuf::start_timeout>, "time", {10 * kMs, kHour},
-     "whole start-up exchange"},
-    {"tuf", "receive_window", Advanced, in_tuf<&Tuf::receive_window>, "octets", {4 * kKb, kGb},
-     "octets offered to the peer past the delivery point"},
-    {"tuf", "hold_limit", Advanced, in_tuf<&Tuf::hold_limit>, "octets", {0, kGb},
-     "octets of one connection that wait to be located; <= limits.hold_octets"},
-    {"tuf", "early_limit", Advanced, in_tuf<&Tuf::early_limit>, "PDUs", {0, 1 << 20},
-     "PDUs of one connection placed ahead of the order"},
 
     {"net", "ttl", Advanced, in_net<&Net::ttl>, "hops", {1, 255},
      "time to live, or hop limit, of what we send"},
@@ -365,9 +361,8 @@ constexpr Key kKeys[] = {
      "a neighbour is asked for again after (ARP)"},
     {"net", "nd_lifetime", Conformance, in_net<&Net::nd_lifetime>, "time", {kSecond, 24 * kHour},
      "a neighbour is asked for again after (IPv6, RFC 4861)"},
-    {"net", "neighbour_retry", Conformance, in_net<&Net::neighbour_retry>, "time", {10 * kMs,
-     kMinute},
-     "between two requests for one neighbour"},
+    {"net", "neighbour_retry", Conformance, in_net<&Net::neighbour_retry>, "time",
+     {10 * kMs, kMinute}, "between two requests for one neighbour"},
     {"net", "neighbour_retries", Conformance, in_net<&Net::neighbour_retries>, "", {1, 100},
      "requests before a neighbour is unreachable"},
     {"net", "dad_transmits", Conformance, in_net<&Net::dad_transmits>, "", {0, 10},
@@ -375,9 +370,8 @@ constexpr Key kKeys[] = {
      "apart (duplicate address detection, RFC 4862 section 5.4); 0: it is used at once"},
     {"net", "icmp_per_second", Advanced, in_net<&Net::icmp_per_second>, "1/s", {0, 1'000'000},
      "echo replies; 0: none"},
-    {"net", "icmp_errors_per_second", Advanced, in_net<&Net::icmp_errors_per_second>, "1/s", {0,
-     1'000'000},
-     "ICMP errors that are sent; 0: none"},
+    {"net", "icmp_errors_per_second", Advanced, in_net<&Net::icmp_errors_per_second>, "1/s",
+     {0, 1'000'000}, "ICMP errors that are sent; 0: none"},
     {"net", "path_mtu_lifetime", Conformance, in_net<&Net::path_mtu_lifetime>, "time",
      {5 * kMinute, 24 * kHour},
      "what is known of a smaller path MTU is forgotten after (RFC 1191 section 6.3)"},
@@ -386,8 +380,8 @@ constexpr Key kKeys[] = {
      "of the mtu's size; keep reassembly_datagrams, each up to 65,515 octets; one of these; "
      "several that share reassembly_octets. With drop and mtu the sender is told (ICMP) what "
      "fits; drop and one lose what has crossed the network, and are there for comparison"},
-    {"net", "reassembly_octets", Conformance, in_net<&Net::reassembly_octets>, "octets", {64 * kKb,
-     64 << 20},
+    {"net", "reassembly_octets", Conformance, in_net<&Net::reassembly_octets>, "octets",
+     {64 * kKb, 64 << 20},
      "of all datagrams together that wait for their fragments (fragments = \"spanning\")"},
     {"net", "reassembly_datagrams", Conformance, in_net<&Net::reassembly_datagrams>, "datagrams",
      {0, 1024},
@@ -396,17 +390,17 @@ constexpr Key kKeys[] = {
     {"net", "reassembly_timeout", Conformance, in_net<&Net::reassembly_timeout>, "time",
      {100 * kMs, 2 * kMinute}, "a datagram whose fragments do not all come is given up after"},
 
-    {"socket", "send_buffer", Advanced, in_socket<&Sock::send_buffer>, "octets", {4 * kKb,
-     16 << 20},
+    {"socket", "send_buffer", Advanced, in_socket<&Sock::send_buffer>, "octets",
+     {4 * kKb, 16 << 20},
      "what a connection holds until the system takes it; a segment has no more"},
-    {"socket", "receive_buffer", Advanced, in_socket<&Sock::receive_buffer>, "octets", {4 * kKb,
-     64 * kKb},
+    {"socket", "receive_buffer", Advanced, in_socket<&Sock::receive_buffer>, "octets",
+     {4 * kKb, 64 * kKb},
      "most that is read at once; one buffer a device"},
     {"socket", "backlog", Basic, in_socket<&Sock::backlog>, "", {1, 65535},
      "connections of one listening port that wait to be taken from the system, which has a limit "
      "of its own (net.core.somaxconn)"},
-    {"socket", "system_send_buffer", Advanced, in_socket<&Sock::system_send_buffer>, "octets", {0,
-     kGb},
+    {"socket", "system_send_buffer", Advanced, in_socket<&Sock::system_send_buffer>, "octets",
+     {0, kGb},
      "SO_SNDBUF of every connection; 0: the system decides as it goes"},
     {"socket", "system_receive_buffer", Advanced, in_socket<&Sock::system_receive_buffer>,
      "octets", {0, kGb},
@@ -420,17 +414,19 @@ constexpr Key kKeys[] = {
     {"limits", "max_regions", Basic, in_limits<&Lim::max_regions>, "", {1, (1 << 24) - 1},
      "registered memory regions"},
     {"limits", "max_connections", Basic, in_limits<&Lim::max_connections>, "", {1, 65536},
-     "RDMA connections, those being made included; <= tcp.max_connections"},
+     "connections at once: RDMA connections, those being made included; and all that TCP has, "
+     "those of streams, too, but not those in TIME-WAIT. On sockets each is a descriptor, and more "
+     "than the process may have (ulimit -n) are refused at start"},
     {"limits", "max_starting", Advanced, in_limits<&Lim::max_starting>, "", {1, 65536},
      "inbound connections that have not sent a whole Request; for the next one the oldest of the "
      "address (IPv6: the /64) that holds most gives way; never above limits.max_connections"},
     {"limits", "silence", Basic, in_limits<&Lim::silence>, "time", {0, 7 * 24 * kHour},
-     "when a place for a connection is needed (limits.max_connections, tcp.max_connections, "
-     "descriptors), an established inbound one gives way that has been silent for so long: no "
-     "octet came, no work request completed, none is outstanding; of the address (IPv6: the /64) "
-     "that holds most of them the longest silent; 0: never"},
-    {"limits", "max_pending_requests", Advanced, in_limits<&Lim::max_pending_requests>, "", {1,
-     65536},
+     "when a place for a connection is needed (limits.max_connections, descriptors), an "
+     "established inbound one gives way that has been silent for so long: no octet came, no work "
+     "request completed, none is outstanding; of the address (IPv6: the /64) that holds most of "
+     "them the longest silent; 0: never"},
+    {"limits", "max_pending_requests", Advanced, in_limits<&Lim::max_pending_requests>, "",
+     {1, 65536},
      "inbound requests that the application has not answered; <= limits.max_connections"},
     {"limits", "max_events", Advanced, in_limits<&Lim::max_events>, "", {16, 1 << 20},
      "asynchronous events not yet read"},
@@ -438,23 +434,23 @@ constexpr Key kKeys[] = {
      "deepest send or receive queue"},
     {"limits", "max_reads", Basic, in_limits<&Lim::max_reads>, "reads", {1, 16383},
      "highest IRD and ORD of a queue pair"},
-    {"limits", "hold_octets", Advanced, in_limits<&Lim::hold_octets>, "octets", {64 * kKb,
-     64 * kGb},
+    {"limits", "hold_octets", Advanced, in_limits<&Lim::hold_octets>, "octets",
+     {64 * kKb, 64 * kGb},
      "octets of all connections that wait to be located"},
     {"limits", "max_streams", Basic, in_limits<&Lim::max_streams>, "", {1, 4096},
      "streaming sockets at once"},
-    {"limits", "stream_buffer", Basic, in_limits<&Lim::stream_buffer>, "octets", {4 * kKb,
-     64 << 20},
+    {"limits", "stream_buffer", Basic, in_limits<&Lim::stream_buffer>, "octets",
+     {4 * kKb, 64 << 20},
      "what a streaming socket holds for sending, and for receiving; <= limits.stream_octets"},
     {"limits", "max_packed", Advanced, in_limits<&Lim::max_packed>, "", {0, 1 << 24},
      "segments of DDP packed into framing PDUs and not acknowledged (tuf.packing)"},
-    {"limits", "stream_octets", Advanced, in_limits<&Lim::stream_octets>, "octets", {4 * kKb,
-     64 * kGb},
+    {"limits", "stream_octets", Advanced, in_limits<&Lim::stream_octets>, "octets",
+     {4 * kKb, 64 * kGb},
      "buffers of all streaming sockets: a buffer is taken when its socket first sends or receives"},
     {"limits", "max_framed_streams", Advanced, in_limits<&Lim::max_framed_streams>, "", {1, 4096},
      "framed streams at once"},
-    {"limits", "framed_buffer", Advanced, in_limits<&Lim::framed_buffer>, "octets", {128 * kKb,
-     4 << 20},
+    {"limits", "framed_buffer", Advanced, in_limits<&Lim::framed_buffer>, "octets",
+     {128 * kKb, 4 << 20},
      "what a framed stream holds for sending, and for receiving"},
 
     {"wire", "name", Basic, in_wire<&Wire::name>, "", kNone, "names the wire's ends",
@@ -471,8 +467,6 @@ constexpr Key kKeys[] = {
      "DPDK device with its arguments. Or no frames at all: \"socket\", the system's own TCP",
      "required",
      "\"wire:NAME:0\", \"0000:01:00.0\", \"net_af_packet0,iface=veth0\", \"socket\""},
-    {"device", "framing", Basic, in_config<&Nic::framing>, "", kNone,
-     "what stands between TCP and DDP on connections that do not say: MPA or ULP framing"},
     {"device", "mac", Basic, in_device<&Dev::mac>, "", kNone, "Ethernet address",
      "wire: 02:00:00:00:00: and 1 + index; else the port's own"},
     {"device", "address", Basic, device_address, "", kNone,

@@ -136,13 +136,13 @@ Status check_descriptors(const settings::Settings& settings) {
     const struct {
       const char* key;
       uint64_t asked;
-    } rows[] = {{"max_connections", device.socket.max_connections},
-                {"max_listeners", device.socket.max_listeners}};
+    } rows[] = {{"limits.max_connections", device.socket.max_connections},
+                {"tcp.max_listeners", device.socket.max_listeners}};
     for (const auto& row : rows) {
       if (row.asked <= limit.rlim_cur) continue;
       return base::fail(
           ErrorCode::ResourceExhausted,
-          "device." + device.config.name + ".tcp." + row.key + ": " + std::to_string(row.asked) +
+          "device." + device.config.name + "." + row.key + ": " + std::to_string(row.asked) +
               " are asked for, each of which is a descriptor, and this process may "
               "have " +
               std::to_string(limit.rlim_cur) + " (ulimit -n): lower it, or raise the limit");

@@ -169,6 +169,7 @@ TEST(Settings, DocumentedDefaultsAreAcceptedValues) {
   EXPECT_EQ(a.tcp.user_timeout, b.tcp.user_timeout);
   EXPECT_EQ(a.tcp.congestion_control, b.tcp.congestion_control);
   EXPECT_EQ(a.mpa.hold_limit, b.mpa.hold_limit);
+  EXPECT_EQ(a.tuf.hold_limit, b.tuf.hold_limit);
   EXPECT_EQ(a.net.arp_lifetime, b.net.arp_lifetime);
   EXPECT_EQ(a.limits.hold_octets, b.limits.hold_octets);
   EXPECT_EQ(plain.worker.idle, spelled.worker.idle);

@@ -209,17 +209,18 @@ TEST(MachineCheck, DescriptorsThatTheProcessMayNotHave) {
   const rlimit few{1024, before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
   EXPECT_TRUE(check_descriptors(parsed(kSocket)));
-  const Status many = check_descriptors(parsed(kSocket, {"tcp.max_connections=1025"}));
+  const Status many = check_descriptors(parsed(kSocket, {"limits.max_connections=1025"}));
   const Status listeners = check_descriptors(parsed(kSocket, {"tcp.max_listeners=1025"}));
   const Status of_ours =
       check_descriptors(parsed("[[device]]\nport = \"net_null0\"\naddress = \"10.0.0.1/24\"\n",
-                               {"tcp.max_connections=1025"}));
+                               {"limits.max_connections=1025"}));
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   ASSERT_FALSE(many);
   EXPECT_EQ(many.error().code, ErrorCode::ResourceExhausted);
-  EXPECT_EQ(many.error().message,
-            "device.rnic0.tcp.max_connections: 1025 are asked for, each of which is a descriptor, "
-            "and this process may have 1024 (ulimit -n): lower it, or raise the limit");
+  EXPECT_EQ(
+      many.error().message,
+      "device.rnic0.limits.max_connections: 1025 are asked for, each of which is a descriptor, "
+      "and this process may have 1024 (ulimit -n): lower it, or raise the limit");
   ASSERT_FALSE(listeners);
   EXPECT_NE(listeners.error().message.find("tcp.max_listeners: 1025"), std::string::npos);
   EXPECT_TRUE(of_ours) << "device.rnic0 has connections of our own TCP";
