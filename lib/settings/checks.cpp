@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "net/routes.hpp"
+#include "settings/derived.hpp"
 #include "settings/values.hpp"
 
 namespace rnic::settings {
@@ -396,6 +397,7 @@ void complete(Settings& settings, const Places& places) {
       device.mtu = wire != nullptr ? wire->mtu : 1500;
     }
     device.config.net.mtu = device.mtu;
+    derive(device, id, places);
     copy_shared(device);
     device.mac_given = places.given(id + ".mac");
     if (!device.mac_given && on_wire(device)) {

@@ -1,6 +1,7 @@
 #include <set>
 #include <span>
 
+#include "settings/derived.hpp"
 #include "settings/settings.hpp"
 #include "settings/table.hpp"
 
@@ -35,6 +36,9 @@ The keys stand in three parts: [basic](#basic-keys), [advanced](#advanced-keys) 
 - **Shares** are numbers from 0 to 1.
 - `[tcp]`, `[framing]`, `[mpa]`, `[tuf]`, `[net]`, `[socket]` and `[limits]` hold for all devices.
   `[device.tcp]`, `[device.limits]` and so on behind a `[[device]]` hold for that device and win.
+- **Defaults with a rule**, `1024` = limits.max_connections, follow from another key unless they are
+  given. A file that says `limits.max_connections = 4096` and nothing else has queue pairs, queues,
+  records and hold space for so many. A rule never leaves the range of its key.
 - **Overrides** are applied after the file, in order, each to one key: `tcp.rto_min=5ms`,
   `mpa.markers=true`, `wire.loop.mtu=9000`, `device.rnic0.port=wire:loop:0`,
   `device.rnic0.tcp.rto_min=5ms`. `*` stands for every name: `device.*.mtu=1500`. Strings need no
@@ -80,8 +84,9 @@ std::string rows(const Section& section, Tier tier, std::span<const KeyDoc> docs
     if (keys[i].section != section.name || keys[i].tier != tier) continue;
     const bool literal = keys[i].default_note.empty();
     out += "| " + code(std::string(keys[i].name)) + " | " + cell(docs[i].unit) + " | " +
-           (literal ? code(docs[i].default_text) : cell(docs[i].default_text)) + " | " +
-           cell(docs[i].range) + " | " + cell(docs[i].help) + " |\n";
+           (literal ? code(docs[i].default_text) : cell(docs[i].default_text)) +
+           (docs[i].rule.empty() ? "" : " = " + docs[i].rule) + " | " + cell(docs[i].range) +
+           " | " + cell(docs[i].help) + " |\n";
   }
   return out;
 }
@@ -110,6 +115,7 @@ std::vector<KeyDoc> documented_keys() {
     doc.unit = key.unit;
     doc.default_text = key.default_note.empty() ? value_text(target, key.accepted())
                                                 : std::string(key.default_note);
+    if (const Rule* rule = find_rule(doc.key)) doc.rule = rule_text(*rule);
     doc.range =
         key.range_note.empty() ? range_text(target, key.accepted()) : std::string(key.range_note);
     doc.help = key.help;

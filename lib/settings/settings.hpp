@@ -80,6 +80,7 @@ struct DeviceSettings {
   ImpairSettings impair;
   CaptureSettings capture;
   bool random_secret = true;  ///< false: ports, STags, keys and ISNs come from config.seed
+  std::vector<std::string_view> followed;  ///< limits that nobody gave: they follow from others
 
   /// Sockets of the system instead of a port.
   [[nodiscard]] bool on_socket() const { return port == kSocketPort; }
@@ -114,12 +115,16 @@ enum class Tier : uint8_t {
 };
 inline constexpr std::array kTiers{Tier::Basic, Tier::Advanced, Tier::Conformance};
 
+/// The limit that `key` follows from in the end; itself where it was given or follows from none.
+[[nodiscard]] std::string_view root_of(const DeviceSettings& device, std::string_view key);
+
 /// One row of docs/settings.md.
 struct KeyDoc {
   std::string key;  ///< "tcp.rto_min", "device.impair.drop"
   Tier tier = Tier::Basic;
   std::string unit;          ///< empty: none
   std::string default_text;  ///< as it is written in the file
+  std::string rule;          ///< what the default follows from; empty: nothing
   std::string range;
   std::string help;
 };

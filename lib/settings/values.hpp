@@ -62,6 +62,12 @@ struct Accepted {
 /// What is accepted: "1..64", "64KB..1GB", "true, false"; empty where only prose can say it.
 [[nodiscard]] std::string range_text(const Target& target, const Accepted& limits);
 
+/// The number of a key that takes whole numbers.
+[[nodiscard]] uint64_t number_at(const Target& target);
+void set_number(const Target& target, uint64_t value);
+
+/// "64KB"; a number that is none of those is written as it is.
+[[nodiscard]] std::string octets_text(int64_t value);
 [[nodiscard]] std::string duration_text(base::Duration duration);
 [[nodiscard]] std::string mac_text(const Mac& mac);
 

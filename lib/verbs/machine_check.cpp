@@ -28,6 +28,14 @@ void add(std::vector<MemoryShare>& shares, const std::string& device,
   }
 }
 
+/// Who was told nothing of a limit is told of the one that it follows from.
+std::string root_of(const settings::Settings& settings, const MemoryShare& share) {
+  for (const settings::DeviceSettings& device : settings.devices) {
+    if (device.config.name == share.of) return std::string(settings::root_of(device, share.key));
+  }
+  return share.key;
+}
+
 }  // namespace
 
 bool needs_eal(const settings::Settings& settings) {
@@ -77,10 +85,14 @@ Status check_memory(const settings::Settings& settings, const MemoryBound& there
   if (largest == nullptr || all <= there.octets) return {};
   const std::string key =
       largest->of.empty() ? largest->key : "device." + largest->of + "." + largest->key;
+  const std::string root = root_of(settings, *largest);
+  const bool follows = root != largest->key;
   return base::fail(ErrorCode::ResourceExhausted,
                     key + ": the configuration asks for " + memory_text(all) + " of memory, " +
-                        memory_text(largest->octets) + " of it by this key, and " +
-                        memory_text(there.octets) + " are there (" + there.by + "): lower it");
+                        memory_text(largest->octets) + " of it by this key" +
+                        (follows ? ", which follows from " + root : "") + ", and " +
+                        memory_text(there.octets) + " are there (" + there.by + "): lower " +
+                        (follows ? "one of them" : "it"));
 }
 
 Status check_cores(const settings::Settings& settings) {

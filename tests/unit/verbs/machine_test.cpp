@@ -142,6 +142,19 @@ TEST(MachineCheck, TheLargestShareIsNamed) {
             "of it by this key, and 8.0 GB are there (a test): lower it");
 }
 
+// Nobody has written the key that takes the memory: the one that was written is named with it.
+TEST(MachineCheck, WhatTheLargestShareFollowsFromIsNamed) {
+  const Status status =
+      check_memory(parsed(kSocket, {"limits.max_connections=65536"}), {64 * kMb, "a test"});
+  ASSERT_FALSE(status);
+  const std::string& message = status.error().message;
+  EXPECT_TRUE(message.starts_with("device.rnic0.limits.hold_octets: ")) << message;
+  EXPECT_TRUE(
+      message.ends_with(" of it by this key, which follows from limits.max_connections, "
+                        "and 64.0 MB are there (a test): lower one of them"))
+      << message;
+}
+
 TEST(MachineCheck, ManySharesThatFitOneByOne) {
   std::string text;
   for (const char* name : {"a", "b", "c"}) {
