@@ -55,8 +55,8 @@ Transport::Transport(const Config& config, System& system, Descriptor poller, ba
 
 base::MemoryUses Transport::memory_use(const Config& config) {
   const uint64_t connections = config.max_connections;
-  return {{"tcp.max_connections", base::Slab<Connection>::octets_for(connections) +
-                                      7 * connections * sizeof(base::Handle)}};
+  return {{"limits.max_connections", base::Slab<Connection>::octets_for(connections) +
+                                         7 * connections * sizeof(base::Handle)}};
 }
 
 Transport::~Transport() {
@@ -246,7 +246,7 @@ Result<llp::Stream*> Transport::connect(const Endpoint& local, const Endpoint& r
                                         llp::StreamUser& user, base::Now now) {
   if (connections_.live() == config_.max_connections) {
     return fail(ErrorCode::ResourceExhausted,
-                "no connection left: raise tcp.max_connections (now " +
+                "no connection left: raise limits.max_connections (now " +
                     std::to_string(config_.max_connections) + ")");
   }
   auto descriptor = open_socket(system_, remote.address.is_v4() ? AF_INET : AF_INET6);

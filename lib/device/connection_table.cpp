@@ -11,7 +11,7 @@ constexpr const char* kDisplaced =
     "(limits.max_starting)";
 constexpr const char* kPlaceNeeded =
     "let go for another one: all places for connections are in use, and it had not sent a whole "
-    "Request (limits.max_connections, tcp.max_connections, descriptors)";
+    "Request (limits.max_connections, descriptors)";
 constexpr const char* kLingering = "reset: its place was needed, and its start-up had failed";
 constexpr const char* kSilent =
     "let go for another one: it had been silent for longer than limits.silence";
@@ -73,7 +73,7 @@ void ConnectionTable::displace(const IpAddress& newcomer, const char* why, base:
            std::to_string(starting_.held_by(connection->remote.address)) + " of them from there" +
            (all ? ""
                 : "; all places for connections are in use (limits.max_connections, "
-                  "tcp.max_connections, descriptors)");
+                  "descriptors)");
   };
   note_pressure(displaced_log_, line, connection->remote, now);
   let_go(who, why);

@@ -17,6 +17,7 @@
 
 #include "base/bytes.hpp"
 #include "base/time.hpp"
+#include "framing/config.hpp"
 #include "framing/framing.hpp"
 #include "llp/llp.hpp"
 #include "llp/stream_switch.hpp"
@@ -26,15 +27,13 @@
 namespace rnic::mpa {
 
 /// Per-connection policy; every one a run-time option.
-struct Config {
+struct Config : framing::Config {
   bool crc = true;                   ///< ask for CRC (C bit); off only when both sides say so
   bool markers_receive = false;      ///< ask the peer to put markers into what it sends us (M bit)
   bool markers_send_allowed = true;  ///< false: refuse a peer that asks us for markers
   bool check_all_markers = true;     ///< each marker of an FPDU; false, with CRC: where one begins
-  bool silent_drop = true;   ///< a bad CRC drops the segment before commit; false: Terminate
-  uint32_t drop_limit = 8;   ///< silent drops of one range before the error is reported
-  bool out_of_order = true;  ///< place out-of-order FPDUs that a marker locates
-  base::Duration start_timeout = std::chrono::seconds(60);  ///< whole start-up exchange
+  bool silent_drop = true;     ///< a bad CRC drops the segment before commit; false: Terminate
+  uint32_t drop_limit = 8;     ///< silent drops of one range before the error is reported
   uint8_t revision = 2;        ///< highest one; 0: the draft's profile, which knows no other
   bool permissive = false;     ///< serve peers of revision 0 as well (RFC 5044 app. C)
   bool exchange_reads = true;  ///< initiator: agree on IRD and ORD (RFC 6581), when nobody says
@@ -48,9 +47,6 @@ struct Config {
   base::Duration first_fpdu_delay{};  ///< initiator: from the Reply to the first FPDU (BUG-14)
   uint32_t reads_limit = framing::kReadsLimit;  ///< highest IRD and ORD told to the peer (BUG-19)
   bool reads_in_private_data = false;  ///< revision 1 as Chelsio has it: IRD, ORD first (BUG-12)
-  uint32_t receive_window = 4u << 20;  ///< octets offered past the delivery point
-  uint32_t hold_limit = 1u << 20;      ///< octets of held data, per connection
-  uint32_t early_limit = 4096;         ///< FPDUs placed ahead of the order, per connection
 };
 
 class Session final : public framing::StartSession {

@@ -136,7 +136,7 @@ Result<llp::Stream*> Engine::connect(const Endpoint& local, const Endpoint& remo
   Connection* c = new_connection(from, remote, now);
   if (c == nullptr) {
     return base::fail(ErrorCode::ResourceExhausted,
-                      "connect: all connections in use; raise tcp.max_connections");
+                      "connect: all connections in use; raise limits.max_connections");
   }
   if (old != nullptr) {
     ++counters_.time_wait_reused;

@@ -37,10 +37,10 @@ Engine::Engine(const Config& config, Egress& egress, const Secret& secret, uint6
 base::MemoryUses Engine::memory_use(const Config& config) {
   const uint32_t connections = config.max_connections;
   return {
-      {"tcp.max_connections", base::Slab<Connection>::octets_for(connections) +
-                                  base::ZeroArray<Connection*>::octets_for(connections) +
-                                  base::FreeNumbers::octets_for(connections) +
-                                  FlowTable::octets_for(connections)},
+      {"limits.max_connections", base::Slab<Connection>::octets_for(connections) +
+                                     base::ZeroArray<Connection*>::octets_for(connections) +
+                                     base::FreeNumbers::octets_for(connections) +
+                                     FlowTable::octets_for(connections)},
       {"tcp.max_records", RecordPool::chunk_octets_for(config.max_records, connections)},
       {"tcp.max_records_per_connection",
        RecordPool::directory_octets_for(config.max_records, connections,

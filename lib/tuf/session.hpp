@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "framing/config.hpp"
 #include "framing/framing.hpp"
 #include "tuf/counters.hpp"
 #include "tuf/modes.hpp"
@@ -14,18 +15,13 @@
 namespace rnic::tuf {
 
 /// Per-connection policy; every one a run-time option.
-struct Config {
+struct Config : framing::Config {
   bool align_receive = true;    ///< ask the peer for alignment mode, where segments are seen
   bool markers_receive = true;  ///< ask the peer for marker mode, when it has no alignment mode
   bool packing = true;          ///< several DDP segments in a framing PDU, when the peer agrees
   uint16_t marker_interval = kIntervalDefault;  ///< asked of the peer, octets
   uint32_t max_pdu = wire::kTufPduMax;          ///< asked of the peer, marker mode, octets
-  bool out_of_order = true;                     ///< place PDUs behind a hole
   uint32_t middlebox_limit = 4096;              ///< see AlignmentWatch; 0: off
-  base::Duration start_timeout = std::chrono::seconds(60);  ///< whole start-up exchange
-  uint32_t receive_window = 4u << 20;                       ///< octets past the delivery point
-  uint32_t hold_limit = 1u << 20;                           ///< octets held, per connection
-  uint32_t early_limit = 4096;  ///< PDUs placed ahead of the order, per connection
 };
 /// Least marker interval under DDP, octets.
 inline constexpr uint16_t kSessionIntervalMin = 512;

@@ -16,7 +16,7 @@ using verbs::guarded_or;
 Config Config::loopback() {
   Config config({}, {});
   config.starved_ = !base::attempt([&] {
-    config.text_ = verbs::loopback_toml();
+    config.text_ = settings::loopback_toml();
     config.name_ = "loopback.toml";
   });
   return config;
@@ -24,7 +24,7 @@ Config Config::loopback() {
 
 Result<Config> Config::from_file(const std::string& path) {
   return guarded("Config::from_file", [&]() -> Result<Config> {
-    auto text = verbs::read_file(path);
+    auto text = settings::read_file(path);
     if (!text) return tl::unexpected(text.error());
     return Config(std::move(*text), path);
   });
@@ -56,7 +56,7 @@ Status incomplete() {
 Status Config::check() const {
   if (starved_) return incomplete();
   return guarded("Config::check", [&]() -> Status {
-    auto settings = verbs::parse_settings(text_, name_, overrides_);
+    auto settings = settings::parse_settings(text_, name_, overrides_);
     if (!settings) return tl::unexpected(settings.error());
     return {};
   });
@@ -70,7 +70,7 @@ Context::~Context() = default;
 Result<Context> Context::open(const Config& config) {
   if (config.starved_) return tl::unexpected(incomplete().error());
   return guarded("Context::open", [&]() -> Result<Context> {
-    auto settings = verbs::parse_settings(config.text(), config.name(), config.overrides());
+    auto settings = settings::parse_settings(config.text(), config.name(), config.overrides());
     if (!settings) return tl::unexpected(settings.error());
     auto runtime = verbs::Runtime::open(*settings);
     if (!runtime) return tl::unexpected(runtime.error());

@@ -28,34 +28,44 @@ void add(std::vector<MemoryShare>& shares, const std::string& device,
   }
 }
 
-}  // namespace
-
-bool needs_eal(const Settings& settings) {
-  return std::any_of(settings.devices.begin(), settings.devices.end(),
-                     [](const DeviceSettings& device) { return !device.on_socket(); });
+/// Who was told nothing of a limit is told of the one that it follows from.
+std::string root_of(const settings::Settings& settings, const MemoryShare& share) {
+  for (const settings::DeviceSettings& device : settings.devices) {
+    if (device.config.name == share.of) return std::string(settings::root_of(device, share.key));
+  }
+  return share.key;
 }
 
-dpdk::EalConfig eal_config(const Settings& settings) {
+}  // namespace
+
+bool needs_eal(const settings::Settings& settings) {
+  return std::any_of(settings.devices.begin(), settings.devices.end(),
+                     [](const settings::DeviceSettings& device) { return !device.on_socket(); });
+}
+
+dpdk::EalConfig eal_config(const settings::Settings& settings) {
   dpdk::EalConfig config;
   switch (settings.eal.hugepages) {
-    case EalSettings::Hugepages::Auto: config.hugepages = dpdk::Hugepages::Auto; break;
-    case EalSettings::Hugepages::Require: config.hugepages = dpdk::Hugepages::Require; break;
-    case EalSettings::Hugepages::Off: config.hugepages = dpdk::Hugepages::Never; break;
+    case settings::EalSettings::Hugepages::Auto: config.hugepages = dpdk::Hugepages::Auto; break;
+    case settings::EalSettings::Hugepages::Require:
+      config.hugepages = dpdk::Hugepages::Require;
+      break;
+    case settings::EalSettings::Hugepages::Off: config.hugepages = dpdk::Hugepages::Never; break;
   }
   config.memory_mb = settings.eal.memory_mb;
   config.extra_args = settings.eal.args;
-  for (const DeviceSettings& device : settings.devices) {
+  for (const settings::DeviceSettings& device : settings.devices) {
     if (is_pci(device.port)) config.pci_devices.push_back(device.port);
   }
   return config;
 }
 
-std::vector<MemoryShare> memory_shares(const Settings& settings) {
+std::vector<MemoryShare> memory_shares(const settings::Settings& settings) {
   std::vector<MemoryShare> shares;
   if (needs_eal(settings)) {
     shares.push_back({"eal.memory_mb", {}, dpdk::Eal::ordinary_memory(eal_config(settings))});
   }
-  for (const DeviceSettings& device : settings.devices) {
+  for (const settings::DeviceSettings& device : settings.devices) {
     add(shares, device.config.name, device::memory_use(device.config, !device.on_socket()));
     if (device.on_socket()) {
       add(shares, device.config.name, socket::Transport::memory_use(device.socket));
@@ -64,7 +74,7 @@ std::vector<MemoryShare> memory_shares(const Settings& settings) {
   return shares;
 }
 
-Status check_memory(const Settings& settings, const MemoryBound& there) {
+Status check_memory(const settings::Settings& settings, const MemoryBound& there) {
   const std::vector<MemoryShare> shares = memory_shares(settings);
   uint64_t all = 0;
   const MemoryShare* largest = nullptr;
@@ -75,14 +85,18 @@ Status check_memory(const Settings& settings, const MemoryBound& there) {
   if (largest == nullptr || all <= there.octets) return {};
   const std::string key =
       largest->of.empty() ? largest->key : "device." + largest->of + "." + largest->key;
+  const std::string root = root_of(settings, *largest);
+  const bool follows = root != largest->key;
   return base::fail(ErrorCode::ResourceExhausted,
                     key + ": the configuration asks for " + memory_text(all) + " of memory, " +
-                        memory_text(largest->octets) + " of it by this key, and " +
-                        memory_text(there.octets) + " are there (" + there.by + "): lower it");
+                        memory_text(largest->octets) + " of it by this key" +
+                        (follows ? ", which follows from " + root : "") + ", and " +
+                        memory_text(there.octets) + " are there (" + there.by + "): lower " +
+                        (follows ? "one of them" : "it"));
 }
 
-Status check_cores(const Settings& settings) {
-  if (settings.worker.mode != WorkerSettings::Threaded) return {};
+Status check_cores(const settings::Settings& settings) {
+  if (settings.worker.mode != settings::WorkerSettings::Threaded) return {};
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return {};
@@ -99,8 +113,8 @@ Status check_cores(const Settings& settings) {
   return {};
 }
 
-Status check_socket_limits(const Settings& settings, const std::string& root) {
-  for (const DeviceSettings& device : settings.devices) {
+Status check_socket_limits(const settings::Settings& settings, const std::string& root) {
+  for (const settings::DeviceSettings& device : settings.devices) {
     if (!device.on_socket()) continue;
     const struct {
       const char* key;
@@ -126,21 +140,21 @@ Status check_socket_limits(const Settings& settings, const std::string& root) {
   return {};
 }
 
-Status check_descriptors(const Settings& settings) {
+Status check_descriptors(const settings::Settings& settings) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
-  for (const DeviceSettings& device : settings.devices) {
+  for (const settings::DeviceSettings& device : settings.devices) {
     if (!device.on_socket()) continue;
     const struct {
       const char* key;
       uint64_t asked;
-    } rows[] = {{"max_connections", device.socket.max_connections},
-                {"max_listeners", device.socket.max_listeners}};
+    } rows[] = {{"limits.max_connections", device.socket.max_connections},
+                {"tcp.max_listeners", device.socket.max_listeners}};
     for (const auto& row : rows) {
       if (row.asked <= limit.rlim_cur) continue;
       return base::fail(
           ErrorCode::ResourceExhausted,
-          "device." + device.config.name + ".tcp." + row.key + ": " + std::to_string(row.asked) +
+          "device." + device.config.name + "." + row.key + ": " + std::to_string(row.asked) +
               " are asked for, each of which is a descriptor, and this process may "
               "have " +
               std::to_string(limit.rlim_cur) + " (ulimit -n): lower it, or raise the limit");
@@ -149,7 +163,7 @@ Status check_descriptors(const Settings& settings) {
   return {};
 }
 
-Status check_machine(const Settings& settings) {
+Status check_machine(const settings::Settings& settings) {
   if (auto status = check_descriptors(settings); !status) return status;
   if (auto status = check_cores(settings); !status) return status;
   if (auto status = check_socket_limits(settings, ""); !status) return status;

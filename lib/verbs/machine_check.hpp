@@ -4,8 +4,8 @@
 #pragma once
 
 #include "dpdk/eal.hpp"
+#include "settings/settings.hpp"
 #include "verbs/machine_memory.hpp"
-#include "verbs/settings.hpp"
 
 namespace rnic::verbs {
 
@@ -18,30 +18,31 @@ struct MemoryShare {
 
 /// What a start with these settings asks the machine for: the tables of every device, and DPDK's
 /// memory where it is not hugepages.
-[[nodiscard]] std::vector<MemoryShare> memory_shares(const Settings& settings);
+[[nodiscard]] std::vector<MemoryShare> memory_shares(const settings::Settings& settings);
 
 /// ResourceExhausted, naming the largest share, when all of it together is more than is there. What
 /// is refused here would be taken page by page, and end in the kernel's choice of a victim.
-[[nodiscard]] Status check_memory(const Settings& settings, const MemoryBound& there);
+[[nodiscard]] Status check_memory(const settings::Settings& settings, const MemoryBound& there);
 
 /// ResourceExhausted where a thread is to run on a core that this process may not use.
-[[nodiscard]] Status check_cores(const Settings& settings);
+[[nodiscard]] Status check_cores(const settings::Settings& settings);
 
 /// ResourceExhausted where the system would cut buffers or backlogs of sockets in silence.
 /// \param root of the file system: "" but in tests
-[[nodiscard]] Status check_socket_limits(const Settings& settings, const std::string& root);
+[[nodiscard]] Status check_socket_limits(const settings::Settings& settings,
+                                         const std::string& root);
 
 /// ResourceExhausted where a device on sockets is to hold more connections or listeners than this
 /// process may have descriptors. Nothing is kept free for what else it opens: the last of them are
 /// refused one by one, and counted.
-[[nodiscard]] Status check_descriptors(const Settings& settings);
+[[nodiscard]] Status check_descriptors(const settings::Settings& settings);
 
 /// All of these.
-[[nodiscard]] Status check_machine(const Settings& settings);
+[[nodiscard]] Status check_machine(const settings::Settings& settings);
 
 /// How DPDK is to be started.
-[[nodiscard]] dpdk::EalConfig eal_config(const Settings& settings);
+[[nodiscard]] dpdk::EalConfig eal_config(const settings::Settings& settings);
 /// A device that needs DPDK.
-[[nodiscard]] bool needs_eal(const Settings& settings);
+[[nodiscard]] bool needs_eal(const settings::Settings& settings);
 
 }  // namespace rnic::verbs

@@ -27,10 +27,11 @@ std::string unique_port_name(const std::string& wire, char end) {
   return wire.substr(0, dpdk::kRingNameMax - tail.size()) + tail;
 }
 
-bool is_used(const WireSettings& wire, const Settings& settings) {
-  const std::string ends = std::string(kWirePrefix) + wire.name + ":";
-  return std::any_of(settings.devices.begin(), settings.devices.end(),
-                     [&](const DeviceSettings& device) { return device.port.starts_with(ends); });
+bool is_used(const settings::WireSettings& wire, const settings::Settings& settings) {
+  const std::string ends = std::string(settings::kWirePrefix) + wire.name + ":";
+  return std::any_of(
+      settings.devices.begin(), settings.devices.end(),
+      [&](const settings::DeviceSettings& device) { return device.port.starts_with(ends); });
 }
 
 Result<uint64_t> system_random() {
@@ -43,7 +44,7 @@ Result<uint64_t> system_random() {
 
 /// The seed of the damage, of which one sees nothing but the damage. Told in any case, so that what
 /// was seen can be seen again.
-Result<uint64_t> impair_seed(const DeviceSettings& settings) {
+Result<uint64_t> impair_seed(const settings::DeviceSettings& settings) {
   uint64_t seed = settings.impair.seed;
   if (!settings.impair.seed_given) {
     auto drawn = system_random();
@@ -60,7 +61,7 @@ Result<uint64_t> impair_seed(const DeviceSettings& settings) {
   return seed;
 }
 
-Status give_secrets(const DeviceSettings& settings, device::DeviceConfig& config) {
+Status give_secrets(const settings::DeviceSettings& settings, device::DeviceConfig& config) {
   if (!settings.random_secret) {
     config.net.seed = config.seed;
     base::log(base::LogLevel::Warning, "verbs", [&] {
@@ -81,7 +82,7 @@ Status give_secrets(const DeviceSettings& settings, device::DeviceConfig& config
 
 }  // namespace
 
-Result<std::unique_ptr<Runtime>> Runtime::open(const Settings& settings) {
+Result<std::unique_ptr<Runtime>> Runtime::open(const settings::Settings& settings) {
   if (auto status = check_machine(settings); !status) {
     return tl::unexpected(status.error());
   }
@@ -95,7 +96,7 @@ Result<std::unique_ptr<Runtime>> Runtime::open(const Settings& settings) {
   if (auto status = runtime->start_devices(settings); !status) {
     return tl::unexpected(status.error());
   }
-  if (settings.worker.mode == WorkerSettings::Mode::Threaded) {
+  if (settings.worker.mode == settings::WorkerSettings::Mode::Threaded) {
     if (auto status = runtime->start_workers(settings); !status) {
       return tl::unexpected(status.error());
     }
@@ -108,7 +109,7 @@ Runtime::~Runtime() {
   for (auto& device : devices_) device->device.reset();
 }
 
-Status Runtime::start_eal(const Settings& settings) {
+Status Runtime::start_eal(const settings::Settings& settings) {
   if (auto status = dpdk::Eal::init(eal_config(settings)); !status) return status;
   auto clock = dpdk::TscClock::create();
   if (!clock) return tl::unexpected(clock.error());
@@ -129,14 +130,14 @@ void Runtime::start_without_eal() {
   environment_ = "TCP: the system's; CRC kernel: " + std::string(crc::active().name);
 }
 
-Status Runtime::open_ports(const Settings& settings) {
+Status Runtime::open_ports(const settings::Settings& settings) {
   std::map<std::string, std::unique_ptr<port::Port>> wire_ends;
   std::map<std::string, port::MacAddress> macs;
-  for (const DeviceSettings& device : settings.devices) macs[device.port] = device.mac;
-  for (const WireSettings& wire : settings.wires) {
+  for (const settings::DeviceSettings& device : settings.devices) macs[device.port] = device.mac;
+  for (const settings::WireSettings& wire : settings.wires) {
     if (!is_used(wire, settings)) continue;
-    const std::string a = std::string(kWirePrefix) + wire.name + ":0";
-    const std::string b = std::string(kWirePrefix) + wire.name + ":1";
+    const std::string a = std::string(settings::kWirePrefix) + wire.name + ":0";
+    const std::string b = std::string(settings::kWirePrefix) + wire.name + ":1";
     dpdk::RingPairOptions options;
     options.mac_a = macs[a];
     options.mac_b = macs[b];
@@ -149,7 +150,7 @@ Status Runtime::open_ports(const Settings& settings) {
     wire_ends[a] = std::move(pair->first);
     wire_ends[b] = std::move(pair->second);
   }
-  for (const DeviceSettings& device : settings.devices) {
+  for (const settings::DeviceSettings& device : settings.devices) {
     auto runtime = std::make_unique<DeviceRuntime>();
     runtime->runtime = this;
     runtime->name = device.config.name;
@@ -158,7 +159,7 @@ Status Runtime::open_ports(const Settings& settings) {
       devices_.push_back(std::move(runtime));
       continue;
     }
-    if (device.port.starts_with(kWirePrefix)) {
+    if (device.port.starts_with(settings::kWirePrefix)) {
       runtime->port = std::move(wire_ends[device.port]);
     } else {
       dpdk::PortOptions options;
@@ -175,7 +176,7 @@ Status Runtime::open_ports(const Settings& settings) {
   return {};
 }
 
-Status Runtime::open_decorators(const DeviceSettings& settings, DeviceRuntime& runtime) {
+Status Runtime::open_decorators(const settings::DeviceSettings& settings, DeviceRuntime& runtime) {
   port::Port* outermost = runtime.port.get();
   if (settings.impair.enabled) {
     auto seed = impair_seed(settings);
@@ -192,7 +193,7 @@ Status Runtime::open_decorators(const DeviceSettings& settings, DeviceRuntime& r
   return {};
 }
 
-Status Runtime::start_devices(const Settings& settings) {
+Status Runtime::start_devices(const settings::Settings& settings) {
   for (size_t i = 0; i < devices_.size(); ++i) {
     DeviceRuntime& runtime = *devices_[i];
     device::DeviceConfig config = settings.devices[i].config;
@@ -225,8 +226,8 @@ Status Runtime::start_on_port(const device::DeviceConfig& config, DeviceRuntime&
   return {};
 }
 
-Status Runtime::start_on_socket(const DeviceSettings& settings, const device::DeviceConfig& config,
-                                DeviceRuntime& runtime) {
+Status Runtime::start_on_socket(const settings::DeviceSettings& settings,
+                                const device::DeviceConfig& config, DeviceRuntime& runtime) {
   auto transport = socket::Transport::open(settings.socket, now());
   if (!transport) return tl::unexpected(transport.error());
   runtime.socket = std::move(*transport);
@@ -234,8 +235,8 @@ Status Runtime::start_on_socket(const DeviceSettings& settings, const device::De
   return {};
 }
 
-Status Runtime::start_workers(const Settings& settings) {
-  using Idle = WorkerSettings::Idle;
+Status Runtime::start_workers(const settings::Settings& settings) {
+  using Idle = settings::WorkerSettings::Idle;
   Idle idle = settings.worker.idle;
   if (idle == Idle::Auto) {
     // More threads than cores: a spinning worker would only keep the application from running.

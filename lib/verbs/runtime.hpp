@@ -14,8 +14,8 @@
 #include "impair/impair.hpp"
 #include "pcap/pcap.hpp"
 #include "port/port.hpp"
+#include "settings/settings.hpp"
 #include "socket/transport.hpp"
-#include "verbs/settings.hpp"
 #include "verbs/worker.hpp"
 
 namespace rnic::verbs {
@@ -38,7 +38,7 @@ struct DeviceRuntime {
 
 class Runtime {
  public:
-  static Result<std::unique_ptr<Runtime>> open(const Settings& settings);
+  static Result<std::unique_ptr<Runtime>> open(const settings::Settings& settings);
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
@@ -53,15 +53,15 @@ class Runtime {
  private:
   Runtime() = default;
 
-  Status start_eal(const Settings& settings);
+  Status start_eal(const settings::Settings& settings);
   void start_without_eal();
-  Status open_ports(const Settings& settings);
-  Status open_decorators(const DeviceSettings& settings, DeviceRuntime& runtime);
-  Status start_devices(const Settings& settings);
+  Status open_ports(const settings::Settings& settings);
+  Status open_decorators(const settings::DeviceSettings& settings, DeviceRuntime& runtime);
+  Status start_devices(const settings::Settings& settings);
   Status start_on_port(const device::DeviceConfig& config, DeviceRuntime& runtime);
-  Status start_on_socket(const DeviceSettings& settings, const device::DeviceConfig& config,
-                         DeviceRuntime& runtime);
-  Status start_workers(const Settings& settings);
+  Status start_on_socket(const settings::DeviceSettings& settings,
+                         const device::DeviceConfig& config, DeviceRuntime& runtime);
+  Status start_workers(const settings::Settings& settings);
 
   Clock clock_;
   std::string environment_;

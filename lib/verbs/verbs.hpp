@@ -6,6 +6,6 @@
 /// Nothing below this layer reads a clock or knows a thread.
 #pragma once
 
+#include "settings/settings.hpp"
 #include "verbs/runtime.hpp"
-#include "verbs/settings.hpp"
 #include "verbs/worker.hpp"

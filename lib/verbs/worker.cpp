@@ -121,11 +121,11 @@ void Worker::loop() {
 }
 
 void Worker::rest(uint32_t, base::Now now) {
-  if (options_.idle == WorkerSettings::Idle::Spin) {
+  if (options_.idle == settings::WorkerSettings::Idle::Spin) {
     __builtin_ia32_pause();
     return;
   }
-  if (options_.idle == WorkerSettings::Idle::Yield) {
+  if (options_.idle == settings::WorkerSettings::Idle::Yield) {
     sched_yield();
     return;
   }

@@ -17,8 +17,8 @@
 #include "base/fail.hpp"
 #include "base/time.hpp"
 #include "device/device.hpp"
+#include "settings/settings.hpp"
 #include "socket/system.hpp"
-#include "verbs/settings.hpp"
 
 namespace rnic::verbs {
 
@@ -32,7 +32,7 @@ uint32_t turn(device::Device& device, base::Now now);
 class Worker {
  public:
   struct Options {
-    WorkerSettings::Idle idle = WorkerSettings::Idle::Sleep;
+    settings::WorkerSettings::Idle idle = settings::WorkerSettings::Idle::Sleep;
     std::optional<uint32_t> core;  ///< pin to it
   };
 

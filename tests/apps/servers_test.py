@@ -255,8 +255,8 @@ class OverSockets(Servers, unittest.TestCase):
     def test_strangers_hold_no_descriptor_that_a_client_needs(self):
         command = ["prlimit", "--nofile=40", PING, "server", "--port", "socket", "--port",
                    str(self.place.port)]
-        for key in ("tcp.max_connections=40", "tcp.max_half_open=20", "tcp.max_listeners=1",
-                    "limits.max_connections=40", "limits.max_pending_requests=40"):
+        for key in ("limits.max_connections=40", "tcp.max_half_open=20", "tcp.max_listeners=1",
+                    "limits.max_pending_requests=40"):
             command += ["--set", key]
         with arena.Server(command) as server:
             with self.strangers("silent", 200, "under way"):

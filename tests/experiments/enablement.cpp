@@ -292,10 +292,10 @@ Experiment enablement(const Options&) {
   e.setup =
       "Two devices, 1 Gb/s, round trip 1 ms: MPA at the left one, streaming sockets with the "
       "behaviour of the services at the right one; nothing is configured beyond the defaults "
-      "(mpa.start_timeout 60 s). The time runs from the TCP connection to the end of it at both "
-      "sides. An initiator whose Request draws no octet but a close tries once more with revision "
-      "1 (mpa.redial); the responder's application is told of a wrong client by an event, which "
-      "it need not answer.";
+      "(framing.start_timeout 60 s). The time runs from the TCP connection to the end of it at "
+      "both sides. An initiator whose Request draws no octet but a close tries once more with "
+      "revision 1 (mpa.redial); the responder's application is told of a wrong client by an event, "
+      "which it need not answer.";
   Table table{"enablement",
               "What each side sees",
               {"the other end", "our end", "error", "event", "counters", "the other end sees",

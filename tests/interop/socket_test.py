@@ -144,7 +144,7 @@ class OverTheVeth(Case):
     # TUF-2-02, TUF-4-03: in marker mode, whichever end connects. What comes to the socket is never
     # taken for segments, so no end suspects a middlebox; the limit makes one piece enough.
     def test_ulp_framing(self):
-        tuf = ("--set", "device.*.framing=tuf", "--set", "tuf.middlebox_limit=1")
+        tuf = ("--set", "framing.protocol=tuf", "--set", "tuf.middlebox_limit=1")
         for active_full in (False, True):
             with self.subTest(active_full=active_full):
                 self.exchange(active_full, 4, tuf, tuf)

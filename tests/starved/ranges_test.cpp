@@ -14,8 +14,8 @@
 
 #include "measured.hpp"
 #include "rnic/verbs.hpp"
+#include "settings/table.hpp"
 #include "verbs/machine_check.hpp"
-#include "verbs/settings_table.hpp"
 
 namespace rnic::starved {
 namespace {
@@ -55,7 +55,7 @@ address = "127.0.0.1/8"
 )toml";
 
 /// A key as an override names it.
-std::string name_of(const verbs::Key& key) {
+std::string name_of(const settings::Key& key) {
   const std::string section(key.section);
   const std::string name(key.name);
   if (section == "wire") return "wire.loop." + name;
@@ -64,7 +64,7 @@ std::string name_of(const verbs::Key& key) {
   return section + "." + name;
 }
 
-std::string end_of(const verbs::Key& key) {
+std::string end_of(const settings::Key& key) {
   const std::string number = std::to_string(key.range.hi);
   if (key.unit == "time") return number + "ns";
   return key.name == "cores" ? "[" + number + ", " + number + "]" : number;
@@ -79,7 +79,7 @@ std::string advice(const std::string& message) {
 }
 
 /// The configuration with the key at its end, and with what errors said to raise for it.
-std::vector<std::string> at_its_end(const char* text, const verbs::Key& key) {
+std::vector<std::string> at_its_end(const char* text, const settings::Key& key) {
   const std::string value = end_of(key);
   std::vector<std::string> overrides{"eal.hugepages=off", name_of(key) + "=" + value};
   if (key.name == "cores") overrides.emplace_back("worker.mode=threaded");
@@ -114,7 +114,7 @@ std::string open_with(const char* text, const std::vector<std::string>& override
 }
 
 uint64_t planned(const char* text, const std::vector<std::string>& overrides) {
-  auto settings = verbs::parse_settings(text, "ranges.toml", overrides);
+  auto settings = settings::parse_settings(text, "ranges.toml", overrides);
   uint64_t all = 0;
   if (!settings) return all;
   for (const verbs::MemoryShare& share : verbs::memory_shares(*settings)) all += share.octets;
@@ -122,7 +122,7 @@ uint64_t planned(const char* text, const std::vector<std::string>& overrides) {
 }
 
 /// A number, of a device as this one.
-bool concerns(const verbs::Key& key, const char* text) {
+bool concerns(const settings::Key& key, const char* text) {
   const bool of_frames = key.section == "wire" || key.section == "device.impair";
   return key.range.hi > key.range.lo && (text == kWire || !of_frames);
 }
@@ -138,7 +138,7 @@ class Ranges : public ::testing::TestWithParam<On> {
   static std::vector<std::string> plain() { return {"eal.hugepages=off"}; }
 
   /// Opened: what was taken is what was planned, and little of it was touched.
-  void took_what_was_planned(const verbs::Key& key, const std::vector<std::string>& overrides,
+  void took_what_was_planned(const settings::Key& key, const std::vector<std::string>& overrides,
                              const Spent& spent) const {
     const bool sizes_pools =
         key.name == "mtu" || key.name == "ring_size" || key.name == "reassembly_datagrams";
@@ -204,7 +204,7 @@ TEST_P(Ranges, EndOfEach) {
   ASSERT_EQ(usual_.said, "");
   uint32_t opened = 0;
   uint32_t refused = 0;
-  for (const verbs::Key& key : verbs::all_keys()) {
+  for (const settings::Key& key : settings::all_keys()) {
     if (!concerns(key, GetParam().text) || key.section == "eal") continue;
     const std::vector<std::string> overrides = at_its_end(GetParam().text, key);
     const Spent spent =
@@ -229,7 +229,7 @@ TEST_P(Ranges, EndOfEach) {
 
 TEST(RangesOfDpdk, Memory) {
   ASSERT_FALSE(dpdk::Eal::started());
-  const verbs::Key* key = verbs::find_key("eal", "memory_mb");
+  const settings::Key* key = settings::find_key("eal", "memory_mb");
   const Spent all = in_child(UINT64_MAX, [&] { return open_with(kWire, at_its_end(kWire, *key)); });
   ASSERT_TRUE(all.alive) << all.said;
   EXPECT_LE(all.cpu_seconds, kSeconds);

@@ -19,7 +19,7 @@ max_qps = 8
 max_cqs = 8
 max_pds = 6
 max_regions = 8
-max_connections = 8
+max_connections = 16
 max_pending_requests = 4
 max_starting = 4
 max_events = 64
@@ -32,14 +32,10 @@ stream_octets = "128KB"
 max_framed_streams = 4
 framed_buffer = "128KB"
 
-[mpa]
-hold_limit = "128KB"
-
-[tuf]
+[framing]
 hold_limit = "128KB"
 
 [tcp]
-max_connections = 16
 max_listeners = 4
 max_half_open = 8
 max_time_wait = 64

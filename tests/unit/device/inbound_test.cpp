@@ -192,11 +192,11 @@ TEST_F(FewTcpConnections, WhatIsFullIsNamed) {
   for (int i = 0; i < 4; ++i) stranger();
   const std::string said = log.take();
   EXPECT_NE(said.find("all places for connections are in use"), std::string::npos) << said;
-  EXPECT_NE(said.find("tcp.max_connections"), std::string::npos) << said;
+  EXPECT_NE(said.find("limits.max_connections"), std::string::npos) << said;
   EXPECT_EQ(said.find("limits.max_starting"), std::string::npos) << said;
   const auto event = right().take<event::RequestFailed>();
   ASSERT_TRUE(event.has_value());
-  EXPECT_NE(event->detail.find("tcp.max_connections"), std::string::npos) << event->detail;
+  EXPECT_NE(event->detail.find("limits.max_connections"), std::string::npos) << event->detail;
   EXPECT_EQ(event->detail.find("limits.max_starting"), std::string::npos) << event->detail;
 }
 

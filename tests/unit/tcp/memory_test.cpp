@@ -122,7 +122,7 @@ TEST(Memory, WhatIsToldOfEachLimitIsWhatItTakes) {
     EXPECT_GT(taken, 8 * kPages) << key << ": too little to tell";
     EXPECT_NEAR(more, taken, kPages) << key;
   };
-  check("tcp.max_connections", &tcp::Config::max_connections, 150'000);
+  check("limits.max_connections", &tcp::Config::max_connections, 150'000);
   check("tcp.max_records", &tcp::Config::max_records, 500'000);
   check("tcp.max_records_per_connection", &tcp::Config::max_records_per_connection, 65'536);
   check("tcp.max_range_sets", &tcp::Config::max_range_sets, 99'000);

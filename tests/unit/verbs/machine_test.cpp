@@ -42,10 +42,10 @@ class Root {
   std::filesystem::path path_;
 };
 
-Settings parsed(const std::string& text, std::vector<std::string> overrides = {}) {
-  auto settings = parse_settings(text, "t.toml", overrides);
+settings::Settings parsed(const std::string& text, std::vector<std::string> overrides = {}) {
+  auto settings = settings::parse_settings(text, "t.toml", overrides);
   EXPECT_TRUE(settings) << settings.error().message;
-  return settings.value_or(Settings{});
+  return settings.value_or(settings::Settings{});
 }
 
 constexpr const char* kSocket = "[[device]]\nport = \"socket\"\n";
@@ -131,7 +131,7 @@ TEST(MachineMemory, TextOfAnAmount) {
 }
 
 TEST(MachineCheck, TheLargestShareIsNamed) {
-  const Settings settings =
+  const settings::Settings settings =
       parsed(std::string(kSocket) + "name = \"one\"\n", {"device.one.limits.hold_octets=64GB"});
   EXPECT_TRUE(check_memory(settings, {}));
   const Status status = check_memory(settings, {8 * kGb, "a test"});
@@ -142,19 +142,32 @@ TEST(MachineCheck, TheLargestShareIsNamed) {
             "of it by this key, and 8.0 GB are there (a test): lower it");
 }
 
+// Nobody has written the key that takes the memory: the one that was written is named with it.
+TEST(MachineCheck, WhatTheLargestShareFollowsFromIsNamed) {
+  const Status status =
+      check_memory(parsed(kSocket, {"limits.max_connections=65536"}), {64 * kMb, "a test"});
+  ASSERT_FALSE(status);
+  const std::string& message = status.error().message;
+  EXPECT_TRUE(message.starts_with("device.rnic0.limits.hold_octets: ")) << message;
+  EXPECT_TRUE(
+      message.ends_with(" of it by this key, which follows from limits.max_connections, "
+                        "and 64.0 MB are there (a test): lower one of them"))
+      << message;
+}
+
 TEST(MachineCheck, ManySharesThatFitOneByOne) {
   std::string text;
   for (const char* name : {"a", "b", "c"}) {
     text += std::string(kSocket) + "name = \"" + name + "\"\n";
   }
-  const Settings settings = parsed(text, {"limits.hold_octets=1GB"});
+  const settings::Settings settings = parsed(text, {"limits.hold_octets=1GB"});
   EXPECT_TRUE(check_memory(settings, {4 * kGb, "a test"}));
   EXPECT_FALSE(check_memory(settings, {3 * kGb, "a test"}));
 }
 
 // One key of one device is one share, whoever of it asks.
 TEST(MachineCheck, SharesOfOneKeyAreAddedUp) {
-  Settings settings = parsed(std::string(kSocket) + "name = \"one\"\n");
+  settings::Settings settings = parsed(std::string(kSocket) + "name = \"one\"\n");
   const auto of = [&](const char* key) {
     uint64_t octets = 0;
     int rows = 0;
@@ -176,7 +189,7 @@ TEST(MachineCheck, OrdinaryMemoryOfDpdkCounts) {
   const std::string text =
       "[[wire]]\nname = \"w\"\n[[device]]\nport = \"wire:w:0\"\naddress = \"10.0.0.1/24\"\n";
   const auto asked = [&](const char* hugepages) {
-    const Settings settings =
+    const settings::Settings settings =
         parsed(text, {"eal.memory_mb=8192", std::string("eal.hugepages=") + hugepages});
     for (const MemoryShare& share : memory_shares(settings)) {
       if (share.key == "eal.memory_mb") return share.octets;
@@ -189,7 +202,7 @@ TEST(MachineCheck, OrdinaryMemoryOfDpdkCounts) {
 }
 
 TEST(MachineCheck, CoresThatAreNotThere) {
-  Settings settings = parsed(kSocket, {"worker.mode=threaded", "worker.cores=[1023]"});
+  settings::Settings settings = parsed(kSocket, {"worker.mode=threaded", "worker.cores=[1023]"});
   const Status status = check_cores(settings);
   ASSERT_FALSE(status);
   EXPECT_TRUE(status.error().message.starts_with(
@@ -198,7 +211,7 @@ TEST(MachineCheck, CoresThatAreNotThere) {
   settings.worker.cores = {static_cast<uint32_t>(sched_getcpu())};
   EXPECT_TRUE(check_cores(settings));
   settings.worker.cores = {1023};
-  settings.worker.mode = WorkerSettings::Inline;
+  settings.worker.mode = settings::WorkerSettings::Inline;
   EXPECT_TRUE(check_cores(settings)) << "nothing is pinned";
 }
 
@@ -209,17 +222,18 @@ TEST(MachineCheck, DescriptorsThatTheProcessMayNotHave) {
   const rlimit few{1024, before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
   EXPECT_TRUE(check_descriptors(parsed(kSocket)));
-  const Status many = check_descriptors(parsed(kSocket, {"tcp.max_connections=1025"}));
+  const Status many = check_descriptors(parsed(kSocket, {"limits.max_connections=1025"}));
   const Status listeners = check_descriptors(parsed(kSocket, {"tcp.max_listeners=1025"}));
   const Status of_ours =
       check_descriptors(parsed("[[device]]\nport = \"net_null0\"\naddress = \"10.0.0.1/24\"\n",
-                               {"tcp.max_connections=1025"}));
+                               {"limits.max_connections=1025"}));
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   ASSERT_FALSE(many);
   EXPECT_EQ(many.error().code, ErrorCode::ResourceExhausted);
-  EXPECT_EQ(many.error().message,
-            "device.rnic0.tcp.max_connections: 1025 are asked for, each of which is a descriptor, "
-            "and this process may have 1024 (ulimit -n): lower it, or raise the limit");
+  EXPECT_EQ(
+      many.error().message,
+      "device.rnic0.limits.max_connections: 1025 are asked for, each of which is a descriptor, "
+      "and this process may have 1024 (ulimit -n): lower it, or raise the limit");
   ASSERT_FALSE(listeners);
   EXPECT_NE(listeners.error().message.find("tcp.max_listeners: 1025"), std::string::npos);
   EXPECT_TRUE(of_ours) << "device.rnic0 has connections of our own TCP";

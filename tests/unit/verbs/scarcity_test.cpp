@@ -109,8 +109,8 @@ TEST(ScarceMemory, WhatOneDomainOfDpdkCannotHold) {
 // The last thing that a context on sockets opens is refused: it does not come into being.
 TEST(ScarceDescriptors, NoneForThePollerOfADevice) {
   Config config = Config::from_text("[[device]]\nport = \"socket\"\n", "t.toml");
-  for (const char* key : {"tcp.max_connections", "tcp.max_half_open", "tcp.max_listeners",
-                          "limits.max_connections", "limits.max_pending_requests"}) {
+  for (const char* key : {"tcp.max_half_open", "tcp.max_listeners", "limits.max_connections",
+                          "limits.max_pending_requests"}) {
     config.set(std::string(key) + "=1");  // more than there are descriptors would be refused before
   }
   rlimit before{};

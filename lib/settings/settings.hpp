@@ -15,10 +15,11 @@
 
 #include "base/fail.hpp"
 #include "device/config.hpp"
+#include "framing/config.hpp"
 #include "impair/config.hpp"
 #include "socket/config.hpp"
 
-namespace rnic::verbs {
+namespace rnic::settings {
 
 /// [eal]: how DPDK is started.
 struct EalSettings {
@@ -74,10 +75,12 @@ struct DeviceSettings {
   std::array<uint8_t, 6> mac{};  ///< all zero: the port's own
   bool mac_given = false;        ///< false: derived from the index (wires) or the port's own
   uint32_t mtu = 0;              ///< as config.net.mtu; never 0 in parsed settings
+  framing::Config framing;       ///< [framing]; copied into what MPA and ULP framing are made from
   socket::Config socket;         ///< what [tcp] and the device say is copied into it
   ImpairSettings impair;
   CaptureSettings capture;
   bool random_secret = true;  ///< false: ports, STags, keys and ISNs come from config.seed
+  std::vector<std::string_view> followed;  ///< limits that nobody gave: they follow from others
 
   /// Sockets of the system instead of a port.
   [[nodiscard]] bool on_socket() const { return port == kSocketPort; }
@@ -104,11 +107,24 @@ struct Settings {
 /// The configuration without a file: two devices on a wire. Identical to config/loopback.toml.
 [[nodiscard]] std::string_view loopback_toml();
 
+/// Who turns a key; docs/settings.md is in this order.
+enum class Tier : uint8_t {
+  Basic,        ///< whoever sets up a device
+  Advanced,     ///< whoever has measured, or is told by a message
+  Conformance,  ///< who tries what a specification leaves open: authors of one, and tests
+};
+inline constexpr std::array kTiers{Tier::Basic, Tier::Advanced, Tier::Conformance};
+
+/// The limit that `key` follows from in the end; itself where it was given or follows from none.
+[[nodiscard]] std::string_view root_of(const DeviceSettings& device, std::string_view key);
+
 /// One row of docs/settings.md.
 struct KeyDoc {
-  std::string key;           ///< "tcp.rto_min", "device.impair.drop"
+  std::string key;  ///< "tcp.rto_min", "device.impair.drop"
+  Tier tier = Tier::Basic;
   std::string unit;          ///< empty: none
   std::string default_text;  ///< as it is written in the file
+  std::string rule;          ///< what the default follows from; empty: nothing
   std::string range;
   std::string help;
 };
@@ -118,4 +134,4 @@ struct KeyDoc {
 /// docs/settings.md, whole.
 [[nodiscard]] std::string settings_markdown();
 
-}  // namespace rnic::verbs
+}  // namespace rnic::settings

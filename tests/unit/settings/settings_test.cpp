@@ -1,12 +1,14 @@
-#include "verbs/settings.hpp"
+#include "settings/settings.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <set>
 
-namespace rnic::verbs {
+namespace rnic::settings {
 namespace {
 
 using std::chrono::microseconds;
@@ -117,6 +119,40 @@ TEST(Settings, EveryKeyIsDocumentedOnceAndWhole) {
   EXPECT_TRUE(seen.contains("device.impair.drop"));
 }
 
+// Who sets up a device reads about forty keys, and those first.
+TEST(Settings, DocumentationLeadsWithTheBasicKeys) {
+  const std::string page = settings_markdown();
+  std::map<Tier, size_t> count;
+  for (const KeyDoc& doc : documented_keys()) ++count[doc.tier];
+  EXPECT_GE(count[Tier::Basic], 35u);
+  EXPECT_LE(count[Tier::Basic], 45u);
+  EXPECT_GT(count[Tier::Conformance], 0u);
+  std::vector<size_t> parts;
+  for (const char* part : {"## Basic keys", "## Advanced keys", "## Conformance keys"}) {
+    parts.push_back(page.find(part));
+    ASSERT_NE(parts.back(), std::string::npos) << part;
+  }
+  EXPECT_TRUE(std::is_sorted(parts.begin(), parts.end()));
+  parts.push_back(page.size());
+  for (size_t i = 0; i < kTiers.size(); ++i) {
+    const std::string part = page.substr(parts[i], parts[i + 1] - parts[i]);
+    size_t rows = 0;
+    for (size_t at = 0; (at = part.find("\n| `", at)) != std::string::npos; ++at) ++rows;
+    EXPECT_EQ(rows, count[kTiers[i]]) << "a row for each key of the tier, and no other";
+  }
+}
+
+TEST(Settings, TiersOfKeysThatEveryoneMeets) {
+  std::map<std::string, Tier> tiers;
+  for (const KeyDoc& doc : documented_keys()) tiers[doc.key] = doc.tier;
+  for (const char* key : {"device.port", "device.address", "wire.name", "limits.max_connections",
+                          "tcp.congestion_control", "mpa.crc"}) {
+    EXPECT_EQ(tiers.at(key), Tier::Basic) << key;
+  }
+  EXPECT_EQ(tiers.at("tcp.delayed_ack"), Tier::Advanced);
+  EXPECT_EQ(tiers.at("tcp.hystart_css_rounds"), Tier::Conformance);
+}
+
 // The documented default of every key is accepted and changes nothing.
 TEST(Settings, DocumentedDefaultsAreAcceptedValues) {
   std::vector<std::string> overrides;
@@ -133,6 +169,7 @@ TEST(Settings, DocumentedDefaultsAreAcceptedValues) {
   EXPECT_EQ(a.tcp.user_timeout, b.tcp.user_timeout);
   EXPECT_EQ(a.tcp.congestion_control, b.tcp.congestion_control);
   EXPECT_EQ(a.mpa.hold_limit, b.mpa.hold_limit);
+  EXPECT_EQ(a.tuf.hold_limit, b.tuf.hold_limit);
   EXPECT_EQ(a.net.arp_lifetime, b.net.arp_lifetime);
   EXPECT_EQ(a.limits.hold_octets, b.limits.hold_octets);
   EXPECT_EQ(plain.worker.idle, spelled.worker.idle);
@@ -336,4 +373,4 @@ TEST(Settings, CoresMeanNothingInline) {
 }
 
 }  // namespace
-}  // namespace rnic::verbs
+}  // namespace rnic::settings

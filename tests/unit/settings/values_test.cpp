@@ -1,12 +1,12 @@
 // Values of the configuration by themselves: what a text means, and how a value is written back.
 
-#include "verbs/settings_values.hpp"
+#include "settings/values.hpp"
 
 #include <gtest/gtest.h>
 
-#include "verbs/settings_checks.hpp"
+#include "settings/checks.hpp"
 
-namespace rnic::verbs {
+namespace rnic::settings {
 namespace {
 
 /// What is stored for `text`, written back as the file has it; or what is wrong with it.
@@ -89,4 +89,4 @@ TEST(SettingsValues, DamageThatNoKeyAllowsIsFoundByTheRules) {
 }
 
 }  // namespace
-}  // namespace rnic::verbs
+}  // namespace rnic::settings

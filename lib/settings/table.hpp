@@ -1,14 +1,14 @@
 /// \file
-/// The table of all keys, from which the parser and the documentation work. Private to settings.
+/// The table of all keys, from which the parser and the documentation work. Private to this folder.
 #pragma once
 
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "verbs/settings_values.hpp"
+#include "settings/values.hpp"
 
-namespace rnic::verbs {
+namespace rnic::settings {
 
 /// What the keys of a section are stored in; a key touches only the one of its section.
 struct Scope {
@@ -28,6 +28,7 @@ struct Section {
 struct Key {
   std::string_view section;
   std::string_view name;
+  Tier tier;
   Target (*target)(Scope& scope);
   std::string_view unit;
   Range range;
@@ -45,4 +46,4 @@ struct Key {
 [[nodiscard]] const Section* find_section(std::string_view name);
 [[nodiscard]] const Key* find_key(std::string_view section, std::string_view name);
 
-}  // namespace rnic::verbs
+}  // namespace rnic::settings

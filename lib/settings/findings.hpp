@@ -1,5 +1,6 @@
 /// \file
-/// Where each value of the configuration came from, and what is wrong with it. Private to settings.
+/// Where each value of the configuration came from, and what is wrong with it. Private to this
+/// folder.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 
 #include "base/fail.hpp"
 
-namespace rnic::verbs {
+namespace rnic::settings {
 
 /// A line of the file, or an override.
 struct Place {
@@ -80,4 +81,4 @@ class Places {
   std::map<std::string, Place> places_;
 };
 
-}  // namespace rnic::verbs
+}  // namespace rnic::settings

@@ -1,6 +1,6 @@
-#include "verbs/settings.hpp"
+#include "settings/settings.hpp"
 
-namespace rnic::verbs {
+namespace rnic::settings {
 
 // A copy of config/loopback.toml, so that a program runs without any file; a test compares the two.
 std::string_view loopback_toml() {
@@ -24,4 +24,4 @@ address = "10.0.0.2/24"
       .substr(1);  // behind the line break that begins the literal
 }
 
-}  // namespace rnic::verbs
+}  // namespace rnic::settings

@@ -1,4 +1,4 @@
-#include "verbs/settings_values.hpp"
+#include "settings/values.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,9 @@
 #include <span>
 #include <type_traits>
 
-namespace rnic::verbs {
+#include "base/check.hpp"
+
+namespace rnic::settings {
 namespace {
 
 using Wrong = std::optional<std::string>;
@@ -75,12 +77,6 @@ std::string with_unit(int64_t value, std::span<const Unit> units) {
   return "0";
 }
 
-std::string octets_text(int64_t value) {
-  // 9216 is an MTU, not 9 KB.
-  const bool round = value >= 1024 && std::has_single_bit(static_cast<uint64_t>(value));
-  return round ? with_unit(value, kSizeUnits) : std::to_string(value);
-}
-
 /// "1.5s" -> 1.5e9. Nothing for what is not a number with a unit of the table.
 std::optional<double> parse_with_unit(std::string_view text, std::span<const Unit> units) {
   // from_chars would take "inf" and "nan".
@@ -96,6 +92,11 @@ std::optional<double> parse_with_unit(std::string_view text, std::span<const Uni
   }
   return {};
 }
+
+/// A target of whole numbers; bool is none.
+template <typename To>
+constexpr bool kIsNumber = std::is_pointer_v<To>&& std::is_unsigned_v<std::remove_pointer_t<To>> &&
+                           !std::is_same_v<To, bool*>;
 
 std::string out_of_range(const Raw& raw, const std::string& range) {
   return shown(raw) + " is out of range: " + range;
@@ -441,6 +442,35 @@ std::string range_text(const Target& target, const Accepted& limits) {
   return std::visit(RangeText{limits}, target);
 }
 
+uint64_t number_at(const Target& target) {
+  return std::visit(
+      [](const auto& to) -> uint64_t {
+        if constexpr (kIsNumber<std::decay_t<decltype(to)>>) return *to;
+        RNIC_CHECK(!"the key takes no whole number");
+        return 0;
+      },
+      target);
+}
+
+void set_number(const Target& target, uint64_t value) {
+  std::visit(
+      [&](const auto& to) {
+        using To = std::decay_t<decltype(to)>;
+        if constexpr (kIsNumber<To>) {
+          *to = static_cast<std::remove_pointer_t<To>>(value);
+        } else {
+          RNIC_CHECK(!"the key takes no whole number");
+        }
+      },
+      target);
+}
+
+std::string octets_text(int64_t value) {
+  // 9216 is an MTU, not 9 KB.
+  const bool round = value >= 1024 && std::has_single_bit(static_cast<uint64_t>(value));
+  return round ? with_unit(value, kSizeUnits) : std::to_string(value);
+}
+
 std::string duration_text(base::Duration duration) {
   return duration.count() == 0 ? "0s" : with_unit(duration.count(), kTimeUnits);
 }
@@ -476,4 +506,4 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return found;
 }
 
-}  // namespace rnic::verbs
+}  // namespace rnic::settings

@@ -1,4 +1,4 @@
-#include "verbs/settings.hpp"
+#include "settings/settings.hpp"
 
 #include <toml++/toml.h>
 
@@ -9,11 +9,12 @@
 #include <system_error>
 #include <utility>
 
-#include "verbs/settings_checks.hpp"
-#include "verbs/settings_findings.hpp"
-#include "verbs/settings_table.hpp"
+#include "settings/checks.hpp"
+#include "settings/findings.hpp"
+#include "settings/renamed.hpp"
+#include "settings/table.hpp"
 
-namespace rnic::verbs {
+namespace rnic::settings {
 namespace {
 
 constexpr size_t kMostTables = 256;        // wires, and devices
@@ -26,6 +27,11 @@ struct Group {
   std::string id;       ///< in Places: "device#0.impair"
   std::string shown;    ///< to the user: "device.rnic0.impair"
   Scope scope;
+
+  /// Of the device that it belongs to; empty: the table is of all of them.
+  [[nodiscard]] std::string device_name() const {
+    return id.starts_with("device#") ? scope.device->config.name : std::string();
+  }
 };
 
 std::string joined(const std::vector<std::string>& words) {
@@ -151,11 +157,15 @@ class Reader {
 
   const Key* key_of(const Group& group, std::string_view name, const Place& place) {
     const Key* key = find_key(group.section, name);
-    if (key == nullptr) {
-      findings_.add(place, group.shown + "." + std::string(name),
-                    "unknown key" + did_you_mean(nearest_key(group, name)));
+    if (key != nullptr) return key;
+    const std::string shown = group.shown + "." + std::string(name);
+    if (const Renamed* renamed = find_renamed(group.section, name)) {
+      findings_.add(place, shown,
+                    renamed_text(*renamed, group.device_name(), place.order >= kOverrides));
+    } else {
+      findings_.add(place, shown, "unknown key" + did_you_mean(nearest_key(group, name)));
     }
-    return key;
+    return nullptr;
   }
 
   void store(const Group& group, const Key& key, const Raw& raw, const Place& place) {
@@ -249,7 +259,7 @@ class Reader {
       const std::string section = device_section(word);
       if (!section.empty() && node.is_table()) {
         read_keys(below(device, section, word), *node.as_table());
-      } else if (!section.empty()) {
+      } else if (!section.empty() && find_renamed("device", word) == nullptr) {
         findings_.add(line(name.source()), device.shown + "." + word,
                       "is a section: write [device." + word + "]");
       } else if (node.is_table() && find_key("device", word) == nullptr) {
@@ -400,4 +410,4 @@ Result<std::string> read_file(const std::string& path) {
   return text;
 }
 
-}  // namespace rnic::verbs
+}  // namespace rnic::settings

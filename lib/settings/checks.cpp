@@ -1,4 +1,4 @@
-#include "verbs/settings_checks.hpp"
+#include "settings/checks.hpp"
 
 #include <algorithm>
 #include <map>
@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "net/routes.hpp"
-#include "verbs/settings_values.hpp"
+#include "settings/derived.hpp"
+#include "settings/values.hpp"
 
-namespace rnic::verbs {
+namespace rnic::settings {
 namespace {
 
 bool on_wire(const DeviceSettings& device) { return device.port.starts_with(kWirePrefix); }
@@ -234,7 +235,8 @@ class DeviceChecks {
                  "rto_initial (" + duration_text(tcp.rto_initial) + ") is above rto_max (" +
                      duration_text(tcp.rto_max) + ")");
     }
-    not_above("tcp.max_half_open", tcp.max_half_open, "tcp.max_connections", tcp.max_connections);
+    not_above("tcp.max_half_open", tcp.max_half_open, "limits.max_connections",
+              device_.config.limits.max_connections);
     not_above("tcp.max_records_per_connection", tcp.max_records_per_connection, "tcp.max_records",
               tcp.max_records);
   }
@@ -249,16 +251,10 @@ class DeviceChecks {
 
   void check_limits() {
     const device::Limits& limits = device_.config.limits;
-    not_above("limits.max_connections", limits.max_connections, "tcp.max_connections",
-              device_.config.tcp.max_connections);
     not_above("limits.max_pending_requests", limits.max_pending_requests, "limits.max_connections",
               limits.max_connections);
-    not_above("mpa.hold_limit", device_.config.mpa.hold_limit, "limits.hold_octets",
+    not_above("framing.hold_limit", device_.framing.hold_limit, "limits.hold_octets",
               limits.hold_octets);
-    if (device_.config.framing == Framing::Tuf) {
-      not_above("tuf.hold_limit", device_.config.tuf.hold_limit, "limits.hold_octets",
-                limits.hold_octets);
-    }
     if (!device_.config.tuf.align_receive && !device_.config.tuf.markers_receive) {
       wrong_pair("tuf.align", "tuf.markers",
                  "tuf.align and tuf.markers are both off: a receiver needs one of them");
@@ -342,6 +338,14 @@ void check_worker(const Settings& settings, const Places& places, Findings& find
   }
 }
 
+/// What several parts are told stands in the file once.
+void copy_shared(DeviceSettings& device) {
+  device.config.tcp.max_connections = device.config.limits.max_connections;
+  device.framing.receive_window = device.config.tcp.receive_window;
+  static_cast<framing::Config&>(device.config.mpa) = device.framing;
+  static_cast<framing::Config&>(device.config.tuf) = device.framing;
+}
+
 /// What a device on sockets takes from elsewhere.
 void complete_socket(DeviceSettings& device, bool silent_drop_given) {
   socket::Config& socket = device.socket;
@@ -393,6 +397,8 @@ void complete(Settings& settings, const Places& places) {
       device.mtu = wire != nullptr ? wire->mtu : 1500;
     }
     device.config.net.mtu = device.mtu;
+    derive(device, id, places);
+    copy_shared(device);
     device.mac_given = places.given(id + ".mac");
     if (!device.mac_given && on_wire(device)) {
       const size_t number = i + 1;
@@ -444,4 +450,4 @@ void check(const Settings& settings, const Places& places, Findings& findings) {
   check_worker(settings, places, findings);
 }
 
-}  // namespace rnic::verbs
+}  // namespace rnic::settings

@@ -3,10 +3,10 @@
 /// to settings.
 #pragma once
 
-#include "verbs/settings.hpp"
-#include "verbs/settings_findings.hpp"
+#include "settings/findings.hpp"
+#include "settings/settings.hpp"
 
-namespace rnic::verbs {
+namespace rnic::settings {
 
 /// Fills in what the file left out: MTU, MAC and seed of each device, and which impairments are on.
 void complete(Settings& settings, const Places& places);
@@ -14,4 +14,4 @@ void complete(Settings& settings, const Places& places);
 /// The rules across keys; each violation is a line in `findings`.
 void check(const Settings& settings, const Places& places, Findings& findings);
 
-}  // namespace rnic::verbs
+}  // namespace rnic::settings

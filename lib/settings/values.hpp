@@ -1,6 +1,6 @@
 /// \file
 /// One value of the configuration: what the file may say, where it goes, and how it is written back
-/// for the documentation. Private to settings.
+/// for the documentation. Private to this folder.
 #pragma once
 
 #include <array>
@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/time.hpp"
-#include "verbs/settings.hpp"
+#include "settings/settings.hpp"
 
-namespace rnic::verbs {
+namespace rnic::settings {
 
 /// A value as the file or an override has it.
 struct Raw {
@@ -62,6 +62,12 @@ struct Accepted {
 /// What is accepted: "1..64", "64KB..1GB", "true, false"; empty where only prose can say it.
 [[nodiscard]] std::string range_text(const Target& target, const Accepted& limits);
 
+/// The number of a key that takes whole numbers.
+[[nodiscard]] uint64_t number_at(const Target& target);
+void set_number(const Target& target, uint64_t value);
+
+/// "64KB"; a number that is none of those is written as it is.
+[[nodiscard]] std::string octets_text(int64_t value);
 [[nodiscard]] std::string duration_text(base::Duration duration);
 [[nodiscard]] std::string mac_text(const Mac& mac);
 
@@ -69,4 +75,4 @@ struct Accepted {
 [[nodiscard]] std::string nearest(std::string_view word,
                                   const std::vector<std::string>& candidates);
 
-}  // namespace rnic::verbs
+}  // namespace rnic::settings

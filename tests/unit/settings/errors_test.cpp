@@ -1,17 +1,10 @@
 #include <gtest/gtest.h>
 
-#include "verbs/settings.hpp"
+#include "parse.hpp"
 
-namespace rnic::verbs {
+namespace rnic::settings {
 namespace {
 
-constexpr const char* kDevice = "[[device]]\nport = \"p\"\naddress = \"10.0.0.1/24\"\n";
-
-/// The message, which is empty when there is no error.
-std::string error_of(std::string_view text, const std::vector<std::string>& overrides = {}) {
-  auto settings = parse_settings(text, "t.toml", overrides);
-  return settings ? std::string() : settings.error().message;
-}
 /// `text` stands from line 4 on, behind a good device.
 std::string behind(const std::string& text) { return error_of(kDevice + text); }
 std::string loop(const std::string& assignment) { return error_of(loopback_toml(), {assignment}); }
@@ -120,15 +113,12 @@ TEST(SettingsErrors, RulesAcrossKeys) {
       {"[device.tcp]\nrto_max = \"900ms\"\n",
        "t.toml:5: device.rnic0.tcp.rto_max: rto_initial (1s) is above rto_max (900ms)"},
       {"[tcp]\nmax_half_open = 2000\n",
-       "t.toml:5: tcp.max_half_open: tcp.max_half_open (2000) is above tcp.max_connections (1024): "
-       "raise tcp.max_connections or lower tcp.max_half_open"},
-      {"[limits]\nmax_connections = 4096\n",
-       "t.toml:5: limits.max_connections: limits.max_connections (4096) is above "
-       "tcp.max_connections "
-       "(1024): raise tcp.max_connections or lower limits.max_connections"},
-      {"[mpa]\nhold_limit = \"9MB\"\n",
-       "t.toml:5: mpa.hold_limit: mpa.hold_limit (9437184) is above limits.hold_octets (8388608): "
-       "raise limits.hold_octets or lower mpa.hold_limit"},
+       "t.toml:5: tcp.max_half_open: tcp.max_half_open (2000) is above limits.max_connections "
+       "(1024): raise limits.max_connections or lower tcp.max_half_open"},
+      {"[framing]\nhold_limit = \"9MB\"\n",
+       "t.toml:5: framing.hold_limit: framing.hold_limit (9437184) is above limits.hold_octets "
+       "(8388608): "
+       "raise limits.hold_octets or lower framing.hold_limit"},
       {"[mpa]\nrevision = 2\nrtr_send = false\nrtr_write = false\nrtr_read = false\n",
        "t.toml:6: mpa.rtr_send: rtr_send, rtr_write and rtr_read are all off: a peer-to-peer "
        "start-up needs one of them (RFC 6581 section 9.2)"},
@@ -370,4 +360,4 @@ TEST(SettingsErrors, FilesThatCannotBeRead) {
 }
 
 }  // namespace
-}  // namespace rnic::verbs
+}  // namespace rnic::settings
