@@ -63,34 +63,33 @@ void Connection::apply_options(int fd, const Config& config) {
 // --- llp::Stream ---
 
 void Connection::ready() {
-  user_ready_ = true;
+  readiness_.set_user_has(true);
   if (wants_sending()) transport_.list(*this);
 }
 
 void Connection::close() {
-  if (doomed_ || fin_wanted_) return;
+  if (is_over() || our_half_ != OurHalf::Open) return;
   if (state_ == State::Connecting) return doom(StreamEnd::Aborted);
-  fin_wanted_ = true;
+  our_half_ = OurHalf::Closing;
   transport_.list(*this);
 }
 
 void Connection::abort() { doom(StreamEnd::Aborted); }
 
 void Connection::room_grew() {
-  if (doomed_) return;
+  if (is_over()) return;
   transport_.room_grew();
-  if (waits_for_ == Lack::None) return;
-  waits_for_ = Lack::None;
+  if (readiness_.lack() == Readiness::Lack::None) return;
+  readiness_.room_grew();
   transport_.list(*this);
 }
 
-void Connection::look_again() {
-  if (waits_for_ == Lack::Space) waits_for_ = Lack::None;
-}
+void Connection::look_again() { readiness_.look_again(); }
 
 bool Connection::wants_sending() const {
-  if (doomed_ || state_ != State::Open || !writable_ || write_error_ != 0) return false;
-  return !unsent_.empty() || (user_ready_ && !fin_sent_) || (fin_wanted_ && !fin_sent_);
+  if (state_ != State::Open || !readiness_.takes() || write_error_ != 0) return false;
+  if (!unsent_.empty() || our_half_ == OurHalf::Closing) return true;
+  return our_half_ == OurHalf::Open && readiness_.user_has();
 }
 
 // --- the beginning ---
@@ -102,7 +101,7 @@ void Connection::learn_local() {
 }
 
 void Connection::told(uint32_t events, base::Now now) {
-  if (doomed_) return;
+  if (is_over()) return;
   if (state_ == State::Connecting) {
     int error = 0;
     socklen_t size = sizeof error;
@@ -111,22 +110,22 @@ void Connection::told(uint32_t events, base::Now now) {
     if (error != 0) return fail(error);
     if ((events & (EPOLLOUT | EPOLLIN)) == 0) return;
     open(now);
-    if (doomed_) return;
+    if (is_over()) return;
   }
   if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 && !peer_finished_) {
-    readable_ = true;
-    look_again();  // what was a part may be whole now
+    readiness_.set_readable(true);
+    look_again();
   }
   // A broken connection says so to whoever asks, and the reader asks.
-  if ((events & (EPOLLHUP | EPOLLERR)) != 0 && peer_finished_) readable_ = true;
-  if ((events & EPOLLOUT) != 0) writable_ = true;
+  if ((events & (EPOLLHUP | EPOLLERR)) != 0 && peer_finished_) readiness_.set_readable(true);
+  if ((events & EPOLLOUT) != 0) readiness_.set_writable(true);
   if (wants_reading() || wants_sending()) transport_.list(*this);
 }
 
 void Connection::open(base::Now now) {
   state_ = State::Open;
   opened_ = true;
-  writable_ = true;
+  readiness_.set_writable(true);
   ++counters_.established;
   transport_.disarm(*this);
   learn_local();
@@ -154,10 +153,11 @@ void Connection::refresh_emss() {
 
 void Connection::send(base::Now now) {
   if (!wants_sending()) return;
-  if (unsent_.empty() && user_ready_) pull_records(now);
-  if (!doomed_ && !unsent_.empty()) write_out(now);
+  if (unsent_.empty() && readiness_.user_has()) pull_records(now);
+  if (!is_over() && !unsent_.empty()) write_out(now);
   release_taken(now);
-  if (!doomed_ && fin_wanted_ && !fin_sent_ && unsent_.empty() && !user_ready_) send_fin(now);
+  if (!is_over() && our_half_ == OurHalf::Closing && unsent_.empty() && !readiness_.user_has())
+    send_fin(now);
 }
 
 void Connection::pull_records(base::Now) {
@@ -165,7 +165,7 @@ void Connection::pull_records(base::Now) {
   // A full segment ends where the system would end it, too; behind a shorter one the next segment
   // has to be asked for. With Nagle's algorithm short ones shall flow together.
   bool joined = false;
-  while (user_ready_ && !doomed_ && unsent_.takes_records() && unsent_.takes_writes() &&
+  while (readiness_.user_has() && !is_over() && unsent_.takes_records() && unsent_.takes_writes() &&
          unsent_.room() >= emss_) {
     const uint32_t octets = pull_segment(emss_);
     if (octets == 0) break;
@@ -180,17 +180,16 @@ uint32_t Connection::pull_segment(uint32_t emss) {
   do {
     const uint32_t n = emss - packed;
     llp::Frame frame(unsent_.tail() + packed, n);
-    if (packed == 0) user_ready_ = false;  // ready() during the call sets it again
-    const llp::Pulled pulled = user_->pull(n, pulled_, frame);
-    if (doomed_ || pulled.length == 0) break;
+    if (packed == 0) readiness_.set_user_has(false);  // ready() during the call sets it again
+    const llp::Pulled pulled = user_->pull(n, unsent_.pulled(), frame);
+    if (is_over() || pulled.length == 0) break;
     RNIC_CHECK(pulled.length == frame.length());
-    user_ready_ = true;
-    pulled_ += pulled.length;
+    readiness_.set_user_has(true);
     packed += pulled.length;
-    unsent_.add_record(pulled.tag, pulled_, pulled.length);
+    unsent_.add_record(pulled.tag, pulled.length);
     ++counters_.records_out;
   } while (config_.pack_records && emss - packed >= kPackRoomMin && unsent_.takes_records());
-  return doomed_ ? 0 : packed;
+  return is_over() ? 0 : packed;
 }
 
 bool Connection::write_out(base::Now now) {
@@ -211,7 +210,7 @@ bool Connection::write_out(base::Now now) {
     const int sent = system_.sendmmsg(descriptor(), messages.data(), count, flags);
     if (sent < 0) {
       if (errno == EINTR) continue;
-      writable_ = false;
+      readiness_.set_writable(false);
       const bool memory = errno == ENOBUFS || errno == ENOMEM;
       if (memory || errno == EAGAIN || errno == EWOULDBLOCK) {
         ++counters_.send_waits;
@@ -220,8 +219,8 @@ bool Connection::write_out(base::Now now) {
         return false;
       }
       write_error_ = errno;
-      readable_ = true;
-      waits_for_ = Lack::None;
+      readiness_.set_readable(true);
+      readiness_.room_grew();
       transport_.list(*this);
       return false;
     }
@@ -230,22 +229,21 @@ bool Connection::write_out(base::Now now) {
     for (int i = 0; i < sent; ++i) {
       whole = whole && messages[i].msg_len == pieces[i].iov_len;
       unsent_.taken(messages[i].msg_len);
-      taken_ += messages[i].msg_len;
       counters_.octets_out += messages[i].msg_len;
     }
     if (whole) continue;
     // The system asks for EPOLLOUT by itself when it takes less than all.
     ++counters_.partial_writes;
     ++counters_.send_waits;
-    writable_ = false;
+    readiness_.set_writable(false);
     return false;
   }
   return true;
 }
 
 void Connection::release_taken(base::Now now) {
-  while (!doomed_) {
-    const Unsent::Record* record = unsent_.release(taken_);
+  while (!is_over()) {
+    const Unsent::Record* record = unsent_.release();
     if (record == nullptr) return;
     const Unsent::Record copy = *record;
     if (trace_ != nullptr) {
@@ -256,7 +254,7 @@ void Connection::release_taken(base::Now now) {
 }
 
 void Connection::send_fin(base::Now now) {
-  fin_sent_ = true;
+  our_half_ = OurHalf::Closed;
   system_.shutdown(descriptor(), SHUT_WR);
   if (peer_finished_) return doom(StreamEnd::Closed);
   ++counters_.half_closes;
@@ -271,7 +269,7 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
   for (uint32_t turn = 0; turn < kReadsPerTurn && wants_reading(); ++turn) {
     const uint32_t room = user_->receive_room();
     if (room == 0 && write_error_ == 0) {
-      wait_for(Lack::Window);
+      wait_for(Readiness::Lack::Window);
       break;
     }
     const size_t most = std::min<size_t>(buffer.size(), std::max(room, 1u));
@@ -300,18 +298,18 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
         fail(errno);
         break;
       }
-      readable_ = false;
+      readiness_.set_readable(false);
       if (write_error_ != 0) fail(write_error_);
       break;
     }
     ++work;
     if (got == 0) {
-      readable_ = false;
+      readiness_.set_readable(false);
       end_of_file(now);
       break;
     }
     before.before_hand_up();
-    if (!doomed_) hand_up({buffer.data(), static_cast<size_t>(got)}, now);
+    if (!is_over()) hand_up({buffer.data(), static_cast<size_t>(got)}, now);
     if (error != 0) fail(error);
   }
   return work;
@@ -337,10 +335,10 @@ int Connection::take(uint8_t* to, uint32_t octets) {
   return 0;
 }
 
-void Connection::wait_for(Lack what) {
-  waits_for_ = what;
+void Connection::wait_for(Readiness::Lack what) {
+  readiness_.wait_for(what);
   ++counters_.receive_waits;
-  if (what == Lack::Space) transport_.lacks_space(*this);
+  if (what == Readiness::Lack::Space) transport_.lacks_space(*this);
 }
 
 /// Octets that were only looked at. 0: they stay where they are.
@@ -351,7 +349,7 @@ uint32_t Connection::taken_of(base::ByteView octets) {
   if (write_error_ != 0) {
     fail(write_error_);  // nothing of the peer's can come behind them
   } else {
-    wait_for(Lack::Space);
+    wait_for(Readiness::Lack::Space);
   }
   return 0;
 }
@@ -363,11 +361,12 @@ void Connection::hand_up(base::ByteView octets, base::Now now) {
   const auto verdict = user_->inspect(range, octets, now);
   RNIC_CHECK(verdict == llp::InspectVerdict::Accept);
   user_->place(range, octets, true, now);
-  if (doomed_) return;
+  if (is_over()) return;
   if (trace_ != nullptr) trace_->record(TraceKind::Delivered, {0, range.end}, now);
   user_->ordered(range.end, now);
   // The peer's half lives (RFC 5044 s.7.2): what is waited for is its silence.
-  if (fin_sent_ && !doomed_) transport_.arm(*this, now + config_.close_timeout);
+  if (our_half_ == OurHalf::Closed && !is_over())
+    transport_.arm(*this, now + config_.close_timeout);
 }
 
 void Connection::end_of_file(base::Now now) {
@@ -375,15 +374,15 @@ void Connection::end_of_file(base::Now now) {
   if (peer_finished_) return fail(ECONNRESET);
   peer_finished_ = true;
   user_->peer_finished(now);
-  if (!doomed_ && fin_sent_) doom(StreamEnd::Closed);
+  if (!is_over() && our_half_ == OurHalf::Closed) doom(StreamEnd::Closed);
 }
 
 // --- the end ---
 
 void Connection::timer_fired(base::Now now) {
-  if (doomed_) return;
-  if (state_ == State::Open && !fin_sent_) {
-    writable_ = true;
+  if (is_over()) return;
+  if (state_ == State::Open && our_half_ != OurHalf::Closed) {
+    readiness_.set_writable(true);
     if (wants_sending()) transport_.list(*this);
     return;
   }
@@ -398,7 +397,7 @@ void Connection::timer_fired(base::Now now) {
 }
 
 void Connection::fail(int error) {
-  if (doomed_) return;
+  if (is_over()) return;
   if (!is_known(error)) {
     ++counters_.errors;
     base::log(base::LogLevel::Warning, "socket", [&] {
@@ -409,8 +408,8 @@ void Connection::fail(int error) {
 }
 
 void Connection::doom(StreamEnd how) {
-  if (doomed_) return;
-  doomed_ = true;
+  if (is_over()) return;
+  state_ = State::Ended;
   how_ended_ = how;
   transport_.doomed(*this);
 }
@@ -434,38 +433,6 @@ void Connection::finish(base::Now now) {
   if (user_ == nullptr) return;  // the device did not want it
   count_end();
   std::exchange(user_, nullptr)->ended(how_ended_, now);
-}
-
-// --- Unsent ---
-
-void Unsent::add_octets(uint32_t n, bool joined) {
-  if (write_count_ == 0 || !joined) writes_[write_count_++] = {end_, end_};
-  end_ += n;
-  writes_[write_count_ - 1].end = end_;
-}
-
-uint32_t Unsent::writes(std::array<Write, kMaxWrites>& out) const {
-  const auto last =
-      std::copy(writes_.begin() + first_write_, writes_.begin() + write_count_, out.begin());
-  out[0].begin = taken_;
-  return static_cast<uint32_t>(last - out.begin());
-}
-
-void Unsent::taken(uint32_t n) {
-  taken_ += n;
-  while (first_write_ < write_count_ && writes_[first_write_].end <= taken_) ++first_write_;
-  if (!empty()) return;
-  taken_ = end_ = 0;
-  write_count_ = first_write_ = 0;
-}
-
-const Unsent::Record* Unsent::release(uint64_t offset) {
-  if (released_ == records_.size()) {
-    records_.clear();
-    released_ = 0;
-    return nullptr;
-  }
-  return records_[released_].end <= offset ? &records_[released_++] : nullptr;
 }
 
 }  // namespace rnic::socket

@@ -2,9 +2,7 @@
 /// One connection over a socket of the system.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "base/slab.hpp"
@@ -13,67 +11,53 @@
 #include "socket/config.hpp"
 #include "socket/counters.hpp"
 #include "socket/system.hpp"
+#include "socket/unsent.hpp"
 
 namespace rnic::socket {
 
 class Transport;
 
-/// What was pulled and the system has not taken yet. All of it is taken from the user at once, and
-/// nothing more until the system has it: a record is written once and never again.
-class Unsent {
+/// What the system and the user have said there is: whether it is worth asking them.
+class Readiness {
  public:
-  static constexpr uint32_t kMaxRecords = 256;
-  static constexpr uint32_t kMaxWrites = 64;
-
-  struct Record {
-    llp::RecordTag tag;
-    uint64_t end = 0;  ///< stream offset
-    uint32_t length = 0;
-  };
-  /// Octets that one call gives to the system, begun where a segment shall begin.
-  struct Write {
-    uint32_t begin = 0;
-    uint32_t end = 0;
+  /// Why octets stay with the system, whose window tells the peer.
+  enum class Lack : uint8_t {
+    None,
+    Window,  ///< receive_room() is 0
+    Space,   ///< takes() is 0: more octets may change that, or what other streams give back
   };
 
-  explicit Unsent(uint32_t octets) : octets_(new uint8_t[octets]), size_(octets) {
-    records_.reserve(kMaxRecords);
+  // Reading.
+  [[nodiscard]] bool reads() const { return readable_ && lack_ == Lack::None; }
+  [[nodiscard]] Lack lack() const { return lack_; }
+  void set_readable(bool readable) { readable_ = readable; }
+  void wait_for(Lack what) { lack_ = what; }
+  void room_grew() { lack_ = Lack::None; }
+  /// What was a part may be whole now.
+  void look_again() {
+    if (lack_ == Lack::Space) lack_ = Lack::None;
   }
 
-  [[nodiscard]] bool empty() const { return taken_ == end_; }
-  [[nodiscard]] uint32_t room() const { return size_ - end_; }
-  [[nodiscard]] uint8_t* tail() { return octets_.get() + end_; }
-  [[nodiscard]] bool takes_records() const { return records_.size() < kMaxRecords; }
-  [[nodiscard]] bool takes_writes() const { return write_count_ < kMaxWrites; }
-
-  void add_record(const llp::RecordTag& tag, uint64_t end, uint32_t length) {
-    records_.push_back({tag, end, length});
-  }
-  /// The octets at tail() count. \param joined they follow in the segments of those before
-  void add_octets(uint32_t n, bool joined);
-
-  /// The writes that are left, the first one from where it stands.
-  [[nodiscard]] uint32_t writes(std::array<Write, kMaxWrites>& out) const;
-  [[nodiscard]] const uint8_t* at(uint32_t position) const { return octets_.get() + position; }
-  void taken(uint32_t n);
-  /// The next record of which the system has every octet below `offset`, or nullptr.
-  const Record* release(uint64_t offset);
+  // Sending.
+  [[nodiscard]] bool takes() const { return writable_; }
+  void set_writable(bool writable) { writable_ = writable; }
+  [[nodiscard]] bool user_has() const { return user_ready_; }
+  void set_user_has(bool something) { user_ready_ = something; }
 
  private:
-  std::unique_ptr<uint8_t[]> octets_;
-  uint32_t size_;
-  uint32_t taken_ = 0;
-  uint32_t end_ = 0;
-  std::vector<Record> records_;
-  uint32_t released_ = 0;
-  std::array<Write, kMaxWrites> writes_{};
-  uint32_t write_count_ = 0;
-  uint32_t first_write_ = 0;
+  bool readable_ = false;  // the system may have octets of the peer
+  Lack lack_ = Lack::None;
+  bool writable_ = false;    // the system may take octets
+  bool user_ready_ = false;  // pull() may have something
 };
 
 class Connection final : public llp::Stream {
  public:
-  enum class State : uint8_t { Connecting, Open };
+  enum class State : uint8_t {
+    Connecting,
+    Open,
+    Ended,  ///< nothing is called up any more but ended(), by the transport
+  };
 
   Connection(Transport& transport, System& system, const Config& config, Counters& counters,
              Descriptor&& descriptor, const Endpoint& remote, State state);
@@ -119,9 +103,7 @@ class Connection final : public llp::Stream {
   void learn_local();
 
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
-  [[nodiscard]] bool wants_reading() const {
-    return readable_ && waits_for_ == Lack::None && !doomed_;
-  }
+  [[nodiscard]] bool wants_reading() const { return readiness_.reads() && !is_over(); }
   [[nodiscard]] bool wants_sending() const;
 
   base::Handle handle;
@@ -130,13 +112,14 @@ class Connection final : public llp::Stream {
   bool is_waiting = false;  ///< in the transport's list of those that lack space
 
  private:
-  /// Why octets stay with the system, whose window tells the peer.
-  enum class Lack : uint8_t {
-    None,
-    Window,  ///< receive_room() is 0
-    Space,   ///< takes() is 0: more octets may change that, or what other streams give back
+  /// Of our half of the stream.
+  enum class OurHalf : uint8_t {
+    Open,
+    Closing,  ///< the user has closed: FIN follows what it has
+    Closed,   ///< FIN was given to the system
   };
 
+  [[nodiscard]] bool is_over() const { return state_ == State::Ended; }
   void apply_options(int fd, const Config& config);
   void refresh_emss();
   void pull_records(base::Now now);
@@ -147,7 +130,7 @@ class Connection final : public llp::Stream {
   void send_fin(base::Now now);
   int take(uint8_t* to, uint32_t octets);
   void note_read(ssize_t octets);
-  void wait_for(Lack what);
+  void wait_for(Readiness::Lack what);
   [[nodiscard]] uint32_t taken_of(base::ByteView octets);
   void hand_up(base::ByteView octets, base::Now now);
   void end_of_file(base::Now now);
@@ -166,24 +149,18 @@ class Connection final : public llp::Stream {
   base::TraceSink* trace_ = nullptr;
   uint32_t emss_ = 0;
 
+  Readiness readiness_;
+
   // Sending.
   Unsent unsent_;
-  uint64_t pulled_ = 0;  // stream offset behind the last octet pulled
-  uint64_t taken_ = 0;   // stream offset behind the last octet the system has
-  bool user_ready_ = false;
-  bool writable_ = false;
-  bool fin_wanted_ = false;
-  bool fin_sent_ = false;
+  OurHalf our_half_ = OurHalf::Open;
   int write_error_ = 0;  // what the peer had sent before is read first
 
   // Receiving.
   uint64_t received_ = 0;  // stream offset
   uint32_t owed_ = 0;      // octets before it that the system still has
-  bool readable_ = false;
-  Lack waits_for_ = Lack::None;
   bool peer_finished_ = false;
 
-  bool doomed_ = false;
   bool opened_ = false;
   StreamEnd how_ended_ = StreamEnd::Closed;
 };
