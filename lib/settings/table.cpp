@@ -157,8 +157,8 @@ constexpr Key kKeys[] = {
     {"tcp", "ecn_syn_attempts", Conformance, in_tcp<&Tcp::ecn_syn_attempts>, "", {1, 32},
      "SYNs that ask for ECN before one goes without (RFC 3168 section 6.1.1.1)"},
     {"tcp", "congestion_control", Basic, in_tcp<&Tcp::congestion_control>, "", kNone,
-     "NewReno (RFC 6582), CUBIC (RFC 9438) or DCTCP (RFC 8257: at both ends, inside a data center "
-     "only)"},
+     "what sizes the window of a connection; dctcp (RFC 8257) at both ends, inside a data center "
+     "only"},
     {"tcp", "cubic_fast_convergence", Conformance, in_tcp<&Tcp::cubic_fast_convergence>, "", kNone,
      "CUBIC gives way to new flows (RFC 9438 section 4.7)"},
     {"tcp", "hystart", Conformance, in_tcp<&Tcp::hystart>, "", kNone,

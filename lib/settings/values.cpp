@@ -26,7 +26,6 @@ constexpr Unit kTimeUnits[] = {
 constexpr Unit kSizeUnits[] = {{"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}, {"B", 1}};
 
 // The words of each enumeration, in the order of its enumerators.
-constexpr std::string_view kCongestionWords[] = {"newreno", "cubic", "dctcp"};
 constexpr std::string_view kEcnWords[] = {"off", "accept", "offer"};
 constexpr std::string_view kHugepagesWords[] = {"auto", "require", "off"};
 constexpr std::string_view kModeWords[] = {"inline", "threaded"};
@@ -34,7 +33,9 @@ constexpr std::string_view kIdleWords[] = {"spin", "yield", "sleep", "auto"};
 constexpr std::string_view kFramingWords[] = {"mpa", "tuf"};
 constexpr std::string_view kFragmentWords[] = {"drop", "mtu", "many", "one", "spanning"};
 
-std::span<const std::string_view> words_of(const CongestionControl*) { return kCongestionWords; }
+std::span<const std::string_view> words_of(const CongestionControl*) {
+  return kCongestionControlNames;
+}
 std::span<const std::string_view> words_of(const Ecn*) { return kEcnWords; }
 std::span<const std::string_view> words_of(const EalSettings::Hugepages*) {
   return kHugepagesWords;

@@ -8,7 +8,8 @@ Status Engine::check_options(const ConnectionOptions& options, const char* call)
   const auto wrong = [call](const std::string& what) {
     return base::fail(ErrorCode::InvalidArgument, std::string(call) + ": " + what);
   };
-  if (options.congestion_control > CongestionControl::Dctcp || options.ecn > Ecn::Offer) {
+  const auto control = static_cast<size_t>(options.congestion_control);
+  if (control >= kCongestionControlNames.size() || options.ecn > Ecn::Offer) {
     return wrong("a number without a name for congestion_control or ecn");
   }
   if (options.dscp > 63) {

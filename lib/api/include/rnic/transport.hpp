@@ -2,7 +2,9 @@
 /// What is chosen for one connection, and how it ends.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 namespace rnic {
 
@@ -28,6 +30,9 @@ enum class CongestionControl : uint8_t {
   Cubic,    ///< RFC 9438
   Dctcp,    ///< RFC 8257: at both ends, inside a data center only
 };
+/// Their names in a configuration, in the order of the enumerators.
+inline constexpr std::array<std::string_view, 3> kCongestionControlNames{"newreno", "cubic",
+                                                                         "dctcp"};
 
 /// Explicit congestion notification (RFC 3168).
 enum class Ecn : uint8_t {
