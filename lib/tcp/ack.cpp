@@ -145,12 +145,12 @@ void Engine::update_window(Connection& c, const Arrival& a, int64_t ack, bool ad
   c.tcb.snd_max_wnd = std::max(c.tcb.snd_max_wnd, c.tcb.snd_wnd);
   c.tcb.snd_wl1 = seq;
   c.tcb.snd_wl2 = ack;
-  if (c.deadlines.persist != base::kNever) {
+  if (c.timers.runs(Timer::Persist)) {
     c.progress_at = now;  // s.3.8.6.1: as long as probes are answered the connection stays
     c.unanswered_probes = 0;
     const bool reopened = c.tcb.snd_wnd != 0 && c.persist_backoff != 0;
     if (reopened || c.tcb.usable_window() >= c.effective_mss) {
-      c.deadlines.persist = base::kNever;  // the silly-window override starts anew
+      c.timers.clear(Timer::Persist);  // the silly-window override starts anew
     }
     if (c.tcb.snd_wnd != 0) c.persist_backoff = 0;
   }
@@ -161,7 +161,8 @@ void Engine::window_opened(Connection& c, base::Now now) {
   // What backed off was asked of a shut window, not of a full path: what goes out from here on must
   // not wait for that long, nor a FIN that could not get in be given up for it.
   c.rto.clear_backoff();
-  if (c.tcb.flight() != 0) c.deadlines.rto = base::earlier(c.deadlines.rto, now + c.rto.rto());
+  if (c.tcb.flight() != 0)
+    c.timers.set(Timer::Rto, base::earlier(c.timers.at(Timer::Rto), now + c.rto.rto()));
   push_life(c, now);
 }
 

@@ -74,7 +74,11 @@ Reply* Engine::queue_rst(const Connection& c) {
 
 void Engine::push_life(Connection& c, base::Now now) {
   if (!c.fin_queued || c.doomed) return;
-  c.deadlines.life = c.options.half_close ? base::kNever : now + config_.close_timeout;
+  if (c.options.half_close) {
+    c.timers.clear(Timer::Life);
+  } else {
+    c.timers.set(Timer::Life, now + config_.close_timeout);
+  }
 }
 
 void Engine::reap(base::Now now) {
@@ -96,7 +100,7 @@ void Engine::release(Connection& c) {
     saved_.release(c.records.at(n).saved);
   }
   c.records.clear();
-  wheel_.cancel(c.timer);
+  c.timers.stop();
   ready_.erase(c);
   flows_.erase(c.slot);
   if (last_flow_ == &c) last_flow_ = nullptr;

@@ -170,8 +170,8 @@ void Engine::note_ack_due(Connection& c, const Arrival& a, const NewText& text, 
     ack.now = true;
     if (out_of_order || !c.committed.empty()) ack.pure = true;
     make_ready(c);
-  } else if (c.deadlines.delayed_ack == base::kNever) {
-    c.deadlines.delayed_ack = now + config_.delayed_ack;
+  } else if (!c.timers.runs(Timer::DelayedAck)) {
+    c.timers.set(Timer::DelayedAck, now + config_.delayed_ack);
   }
 }
 

@@ -9,7 +9,6 @@
 #include "base/octet_pattern.hpp"
 #include "base/slab.hpp"
 #include "base/time.hpp"
-#include "base/timer_wheel.hpp"
 #include "llp/stream.hpp"
 #include "llp/transport.hpp"
 #include "tcp/congestion.hpp"
@@ -23,6 +22,7 @@
 #include "tcp/rto.hpp"
 #include "tcp/state.hpp"
 #include "tcp/tcb.hpp"
+#include "tcp/timers.hpp"
 
 namespace rnic::tcp {
 
@@ -101,23 +101,6 @@ struct Recovery {
   uint32_t tlp_count = 0;       ///< probes since the peer last answered
 };
 
-/// Points in time; kNever when idle. One wheel node is armed at or before the earliest.
-struct Deadlines {
-  base::Now rto = base::kNever;
-  base::Now probe = base::kNever;    ///< tail loss probe
-  base::Now reorder = base::kNever;  ///< RACK reordering window
-  base::Now persist = base::kNever;  ///< zero window, or silly-window override
-  base::Now delayed_ack = base::kNever;
-  base::Now pacing = base::kNever;  ///< the next segment may leave
-  base::Now life = base::kNever;    ///< connect, TIME-WAIT, close
-
-  [[nodiscard]] base::Now earliest() const {
-    using base::earlier;
-    return earlier(earlier(earlier(rto, probe), earlier(reorder, persist)),
-                   earlier(earlier(delayed_ack, pacing), life));
-  }
-};
-
 /// What has to be acknowledged (RFC 9293 s.3.8.6.3, RFC 2018 s.4, RFC 2883).
 struct AckState {
   /// What a full segment is follows what comes: upward at once, and downward, when the path or the
@@ -161,17 +144,16 @@ struct AckState {
 
 class Connection final : public llp::Stream {
  public:
-  Connection(Engine& owner, uint32_t slot_number, RecordPool& pool, RangePool& ranges,
-             const Config& config)
+  Connection(Engine& owner, uint32_t slot_number, base::TimerWheel& wheel, RecordPool& pool,
+             RangePool& ranges, const Config& config)
       : engine(owner),
         slot(slot_number),
         records(pool),
         rto(config),
         cc(config),
+        timers(wheel, this),
         board(ranges),
-        committed(ranges) {
-    timer.owner = this;
-  }
+        committed(ranges) {}
 
   // llp::Stream
   [[nodiscard]] llp::StreamTraits traits() const override {
@@ -255,8 +237,7 @@ class Connection final : public llp::Stream {
   EcnState ecn;
   Pacing pacing;
   AckState ack;
-  Deadlines deadlines;
-  base::TimerNode timer;
+  Timers timers;
   ConnectionLink ready_link;
   ConnectionLink doomed_link;
 

@@ -1,11 +1,11 @@
 /// \file
 /// The engine behind Stack. One class, its members spread over files by RFC concept:
-/// stack.cpp (life of the engine), listener.cpp, half_open.cpp and handshake.cpp (opens), input.cpp
-/// (RFC 9293 s.3.10.7), prediction.cpp (its short cut), ack.cpp, scoreboard.cpp, recovery.cpp and
-/// spurious.cpp (the ACK side), commit.cpp (the data side), ecn.cpp (both), output.cpp, pacing.cpp,
-/// retransmit.cpp and transmit.cpp (segments out), timers.cpp, close.cpp, reincarnation.cpp
-/// (TIME-WAIT), syn_cookies.cpp, keep_alive.cpp, connection_options.cpp, icmp.cpp,
-/// path_mtu_discovery.cpp.
+/// engine.cpp (its life, and what its timers bring), listener.cpp, half_open.cpp and handshake.cpp
+/// (opens), input.cpp (RFC 9293 s.3.10.7), prediction.cpp (its short cut), ack.cpp, scoreboard.cpp,
+/// recovery.cpp and spurious.cpp (the ACK side), commit.cpp (the data side), ecn.cpp (both),
+/// output.cpp, pacing.cpp, retransmit.cpp and transmit.cpp (segments out), close.cpp,
+/// reincarnation.cpp (TIME-WAIT), syn_cookies.cpp, keep_alive.cpp, connection_options.cpp,
+/// icmp.cpp, path_mtu_discovery.cpp.
 ///
 /// Call-ups may re-enter ready(), close(), abort(), room_grew() and connect(). Nothing is freed
 /// under a caller's feet: connections are marked doomed and taken away by reap() when an entry
@@ -63,7 +63,7 @@ struct Arrival {
 class Engine {
  public:
   Engine(const Config& config, Egress& egress, const Secret& secret, uint64_t seed, base::Now now);
-  ~Engine();
+  ~Engine() { wheel_.cancel(time_wait_timer_); }
 
   Status listen(const Endpoint& local, llp::Acceptor& acceptor, const ConnectionOptions& options);
   Status unlisten(const Endpoint& local);
@@ -278,9 +278,6 @@ class Engine {
   [[nodiscard]] static bool rack_overtaken(Connection& c);
   void settle_predicted(Connection& c, uint64_t acked, base::Duration rtt, base::Now now);
   void restart_calm(Connection& c, bool restarted, base::Now now);
-  void wake_by(Connection& c, base::Now deadline) {
-    if (!c.timer.armed() || c.timer.deadline > deadline) wheel_.arm(c.timer, deadline);
-  }
 
   // commit.cpp: the data side.
   /// What of a segment's text is new.
@@ -358,7 +355,8 @@ class Engine {
   void tail_probe_ack(Connection& c, uint64_t ack, const AckYield& yield);
   void retransmission_timeout(Connection& c, base::Now now);
   void restart_timers(Connection& c, base::Now now);
-  void arm_probe(Connection& c, base::Now now);
+  /// \param rto when the time-out is or would be
+  void arm_probe(Connection& c, base::Now now, base::Now rto);
 
   // ecn.cpp
   [[nodiscard]] uint8_t syn_ecn(Connection& c, bool with_ack, TxSlot& slot);
@@ -437,7 +435,7 @@ class Engine {
     return timestamp_at(c.tcb.ts_offset, now);
   }
 
-  // timers.cpp
+  // engine.cpp: what is due.
   void fire(Connection& c, base::Now now);
   void life_over(Connection& c, base::Now now);
   /// `next`, or the end of the user time-out when that is earlier.
@@ -446,11 +444,6 @@ class Engine {
   /// Aborts a closed connection that has not got on for Config::orphan_timeout.
   bool orphan_over(Connection& c, base::Now now);
   void tail_probe_fired(Connection& c, base::Now now);
-  void schedule(Connection& c) {
-    const base::Now earliest = c.deadlines.earliest();
-    if (earliest == base::kNever) return;  // an armed node fires for nothing and stays silent
-    if (!c.timer.armed() || c.timer.deadline > earliest) wheel_.arm(c.timer, earliest);
-  }
 
   // close.cpp
   void doom(Connection& c, StreamEnd how, bool send_rst);

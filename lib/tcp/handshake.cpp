@@ -124,14 +124,13 @@ bool Engine::send_syn(Connection& c, base::Now now) {
     c.last_sent_at = now;
   }
   c.syn_sent_once = true;
-  c.deadlines.rto = now + c.rto.rto();
-  schedule(c);
+  c.timers.set(Timer::Rto, now + c.rto.rto());
   return true;
 }
 
 void Engine::syn_timeout(Connection& c, base::Now now) {
   ++counters_.timeouts;
-  c.deadlines.rto = base::kNever;
+  c.timers.clear(Timer::Rto);
   if (++c.syn_tries > config_.syn_retries) {
     ++counters_.connections_timed_out;
     doom(c, c.soft_error ? StreamEnd::Unreachable : StreamEnd::TimedOut, false);
@@ -199,8 +198,8 @@ bool Engine::establish(Connection& c, const Arrival& a, base::Now now) {
   no_longer_half_open(c);
   c.state = State::Established;
   c.syn_due = false;
-  c.deadlines.rto = base::kNever;
-  c.deadlines.life = base::kNever;
+  c.timers.clear(Timer::Rto);
+  c.timers.clear(Timer::Life);
   c.progress_at = now;
   c.heard_at = now;
   // RFC 6298 s.5.7: data begins with 3 s when the SYN timed out.

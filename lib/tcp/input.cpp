@@ -73,7 +73,6 @@ void Engine::input(const SegmentIn& segment, base::Now now) {
     input_syn_sent(*c, a, now);
   } else {
     input_synchronized(*c, a, now);
-    if (!c->doomed) schedule(*c);
     predict(*c);
   }
 }

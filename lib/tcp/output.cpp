@@ -26,7 +26,6 @@ void Engine::output(base::Now now) {
     // A call-up may have ended any connection. What is doomed lives until reap().
     if (first_starved != nullptr && first_starved->doomed) first_starved = nullptr;
     if (c->doomed) continue;  // doom() took it off the list
-    schedule(*c);
     if (served == Served::PortFull) break;
     ready_.erase(*c);
     if (served == Served::Idle) continue;
@@ -124,8 +123,8 @@ bool Engine::held_by_nagle(const Connection& c) {
 
 Engine::Sent Engine::wait_for_window(Connection& c, base::Now now) {
   // With octets in flight their ACK, or the RTO, brings the news.
-  if (c.tcb.flight() == 0 && c.deadlines.persist == base::kNever) {
-    c.deadlines.persist = now + c.rto.rto();
+  if (c.tcb.flight() == 0 && !c.timers.runs(Timer::Persist)) {
+    c.timers.set(Timer::Persist, now + c.rto.rto());
     c.progress_at = now;
     unpredict(c);
   }
@@ -155,11 +154,11 @@ void Engine::note_sent(Connection& c, uint64_t octets, base::Now now) {
   c.sws_override = false;
   if (c.pacing.on) pace(c, octets, now);
   if (c.recovery.phase == RecoveryPhase::Recovery) c.recovery.prr_out += octets;
-  c.deadlines.persist = base::kNever;
-  if (c.deadlines.rto == base::kNever || c.recovery.phase == RecoveryPhase::Open) {
-    const base::Now rto = c.deadlines.rto;
+  c.timers.clear(Timer::Persist);
+  if (!c.timers.runs(Timer::Rto)) {  // RFC 6298 s.5.1: started, not restarted
     restart_timers(c, now);
-    if (rto != base::kNever) c.deadlines.rto = rto;  // RFC 6298 s.5.1: started, not restarted
+  } else if (c.recovery.phase == RecoveryPhase::Open && !c.recovery.tlp_due) {
+    arm_probe(c, now, now + c.rto.rto());  // (behind a probe the next one is armed apart)
   }
 }
 

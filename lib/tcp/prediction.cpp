@@ -36,11 +36,11 @@ bool Engine::calm(const Connection& c) {
   const bool no_loss = r.phase == RecoveryPhase::Open && !r.tlp_outstanding && !r.tlp_unmeasured &&
                        !r.adapt_rto && b.sacked.empty() && b.lost_octets == 0 &&
                        b.sacked_octets == 0 && b.reno_sacked == 0 && b.duplicate_acks == 0 &&
-                       b.fack <= c.tcb.snd_una && c.deadlines.reorder == base::kNever &&
+                       b.fack <= c.tcb.snd_una && !c.timers.runs(Timer::Reorder) &&
                        c.odd_until <= c.tcb.snd_una;
   const bool no_hole = c.committed.empty() && c.tcb.snd_wl1 <= static_cast<int64_t>(c.tcb.rcv_nxt);
   return no_end && no_loss && no_hole && c.path.probe_end == 0 && c.tcb.snd_wnd != 0 &&
-         c.deadlines.persist == base::kNever && !c.ecn.echo;
+         !c.timers.runs(Timer::Persist) && !c.ecn.echo;
 }
 
 void Engine::predict(Connection& c) const {
@@ -134,22 +134,20 @@ inline void Engine::restart_calm(Connection& c, bool restarted, base::Now now) {
   // restart_timers() and arm_probe(), calm as it is; a timer that is armed too early stays so.
   const uint64_t flight = c.tcb.flight();
   if (restarted && flight > c.effective_mss) return;  // a burst of ACKs: all alike
-  Deadlines& d = c.deadlines;
   if (flight == 0) {
-    d.rto = d.probe = base::kNever;
+    c.timers.clear(Timer::Rto);
+    c.timers.clear(Timer::Probe);
     return;
   }
-  base::Now first = now + c.rto.base();
-  d.rto = first;
+  const base::Now rto = now + c.rto.base();
+  c.timers.set(Timer::Rto, rto);
   if (c.tail_probes) {
     base::Now probe = now + c.rto.probe_timeout();
     if (flight <= c.effective_mss) probe += config_.tlp_max_ack_delay;
-    if (probe < first) first = probe;
-    d.probe = first;
+    c.timers.set(Timer::Probe, base::earlier(probe, rto));
   } else {
-    d.probe = base::kNever;
+    c.timers.clear(Timer::Probe);
   }
-  wake_by(c, first);
 }
 
 [[gnu::always_inline]] inline base::Duration Engine::advance_calm(Connection& c, uint32_t acked,
@@ -324,7 +322,6 @@ void Engine::settle_predicted(Connection& c, uint64_t acked, base::Duration rtt,
   yield.acked = yield.delivered = acked;
   yield.rtt = rtt;
   settle(c, yield, now);
-  schedule(c);
   predict(c);  // there may be a loss now
 }
 
@@ -343,9 +340,8 @@ inline void Engine::take_predicted_text(Connection& c, base::Range range, base::
   if (ack.octets >= 2 * ack.rcv_mss || push) {  // RFC 9293 s.3.8.6.3
     ack.now = true;
     make_ready(c);
-  } else if (c.deadlines.delayed_ack == base::kNever) {
-    c.deadlines.delayed_ack = now + config_.delayed_ack;
-    wake_by(c, c.deadlines.delayed_ack);
+  } else if (!c.timers.runs(Timer::DelayedAck)) {
+    c.timers.set(Timer::DelayedAck, now + config_.delayed_ack);
   }
   if (!c.doomed) c.user->ordered(range.end, now);
 }

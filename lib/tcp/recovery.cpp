@@ -138,7 +138,7 @@ void Engine::enter_recovery(Connection& c, base::Now now) {
                         c.cc.kind() != CongestionControl::Dctcp;
   if (!answered) c.cc.on_loss(c.tcb.flight());
   note_reduction(c);
-  c.deadlines.probe = base::kNever;
+  c.timers.clear(Timer::Probe);
 }
 
 void Engine::leave_recovery(Connection& c) {
@@ -221,7 +221,7 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
   const bool repeated = c.rto.backoff() != 0 && c.tcb.snd_una == r.undo_marker;
   c.rto.back_off();
   r.timeout_ts = timestamp_of(c, now);
-  c.deadlines.rto = before_give_up(c, now + c.rto.rto(), now);
+  c.timers.set(Timer::Rto, before_give_up(c, now + c.rto.rto(), now));
   if (c.rto.backoff() == kNoticeTimeouts) {
     ++counters_.path_doubts;
     egress_.doubt_path(c.remote_end.address, now);
@@ -229,8 +229,8 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
   if (c.path.pending_mtu != 0) take_pending_mtu(c, now);
   suspect_black_hole(c, now);
   if (c.doomed) return;
-  c.deadlines.probe = base::kNever;
-  c.deadlines.reorder = base::kNever;
+  c.timers.clear(Timer::Probe);
+  c.timers.clear(Timer::Reorder);
   if (base::sabotaged(base::Defect::DropWithoutRetransmit)) return;
   // RFC 5681 s.3.1: ssthresh is held when the segment was sent again by the timer before. A
   // recovery that was under way keeps its own way back, and rules F-RTO out (RFC 5682 s.3.1).
@@ -270,21 +270,22 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
 void Engine::restart_timers(Connection& c, base::Now now) {
   // RFC 6298 s.5.1-5.3; RFC 8985 s.7.2 for the probe, which never comes later than the RTO.
   if (c.tcb.flight() == 0) {
-    c.deadlines.rto = base::kNever;
-    c.deadlines.probe = base::kNever;
-    c.deadlines.reorder = base::kNever;
+    c.timers.clear(Timer::Rto);
+    c.timers.clear(Timer::Probe);
+    c.timers.clear(Timer::Reorder);
     return;
   }
-  c.deadlines.rto = now + c.rto.rto();
-  arm_probe(c, now);
+  const base::Now rto = now + c.rto.rto();
+  c.timers.set(Timer::Rto, rto);
+  arm_probe(c, now, rto);
 }
 
-void Engine::arm_probe(Connection& c, base::Now now) {
+void Engine::arm_probe(Connection& c, base::Now now, base::Now rto) {
   // RFC 8985 s.7.2. A recovery can lose its own tail, too, where nothing sent later tells of it:
   // there the earliest segment is probed (as RFC 9002 does), instead of waiting for the much longer
   // RTO.
   const Recovery& r = c.recovery;
-  c.deadlines.probe = base::kNever;
+  c.timers.clear(Timer::Probe);
   if (!c.tcb.sack_ok || !config_.tail_loss_probe) return;
   if (r.phase == RecoveryPhase::Loss || r.tlp_count > kMaxProbes) return;
   if (r.phase == RecoveryPhase::Open) {
@@ -294,10 +295,10 @@ void Engine::arm_probe(Connection& c, base::Now now) {
   base::Duration pto = c.rto.probe_timeout();
   if (c.rto.measured() && c.tcb.flight() <= c.effective_mss) pto += config_.tlp_max_ack_delay;
   pto *= int64_t{1} << r.tlp_count;  // of a recovery that lost its probe, too
-  if (now + pto < c.deadlines.rto) {
-    c.deadlines.probe = now + pto;
+  if (now + pto < rto) {
+    c.timers.set(Timer::Probe, now + pto);
   } else if (r.phase == RecoveryPhase::Open) {
-    c.deadlines.probe = c.deadlines.rto;  // the probe goes in place of the time-out
+    c.timers.set(Timer::Probe, rto);  // the probe goes in place of the time-out
   }
 }
 

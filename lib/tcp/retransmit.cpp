@@ -144,8 +144,10 @@ void Engine::note_retransmitted(Connection& c, Record& r, base::Now now) {
   if (c.pacing.on) pace(c, live, now);
   if (c.recovery.phase == RecoveryPhase::Recovery) c.recovery.prr_out += live;
   if (c.recovery.phase != RecoveryPhase::Open) c.recovery.undo_octets += static_cast<int64_t>(live);
-  if (c.deadlines.rto == base::kNever) c.deadlines.rto = now + c.rto.rto();
-  if (c.recovery.phase == RecoveryPhase::Recovery) arm_probe(c, now);
+  if (!c.timers.runs(Timer::Rto)) c.timers.set(Timer::Rto, now + c.rto.rto());
+  if (c.recovery.phase == RecoveryPhase::Recovery && !c.recovery.tlp_due) {
+    arm_probe(c, now, c.timers.at(Timer::Rto));
+  }
   if (c.trace_sink != nullptr) {
     c.trace_sink->record(TraceKind::Retransmitted, {r.offset, r.end()}, now);
   }
@@ -181,8 +183,9 @@ Engine::Sent Engine::send_tail_probe(Connection& c, base::Now now) {
   rec.tlp_is_retransmission = resend && !recovering;
   rec.tlp_end = c.tcb.snd_nxt;
   ++rec.tlp_count;
-  c.deadlines.rto = now + c.rto.rto();
-  arm_probe(c, now);
+  const base::Now rto = now + c.rto.rto();
+  c.timers.set(Timer::Rto, rto);
+  arm_probe(c, now, rto);
   return Sent::Yes;
 }
 

@@ -137,7 +137,7 @@ base::Duration Engine::reorder_window(const Connection& c) const {
 
 bool Engine::rack_detect(Connection& c, base::Now now) {
   // RFC 8985 s.6.2 step 5.
-  c.deadlines.reorder = base::kNever;
+  c.timers.clear(Timer::Reorder);
   const base::Duration window = reorder_window(c);
   base::Duration wait{0};
   bool lost = false;
@@ -168,7 +168,7 @@ bool Engine::rack_detect(Connection& c, base::Now now) {
     }
     ++n;
   }
-  if (wait > base::Duration(0)) c.deadlines.reorder = now + wait;
+  if (wait > base::Duration(0)) c.timers.set(Timer::Reorder, now + wait);
   return lost;
 }
 

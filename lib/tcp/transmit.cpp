@@ -54,7 +54,7 @@ uint16_t Engine::advertise(Connection& c) {
 void Engine::acked_now(Connection& c) {
   c.ack.now = false;
   c.ack.octets = 0;
-  c.deadlines.delayed_ack = base::kNever;
+  c.timers.clear(Timer::DelayedAck);
   c.tcb.last_ack_sent = c.tcb.ack_offset();
 }
 

@@ -80,7 +80,7 @@ void Engine::validate_connection(Connection& c) const {
   RNIC_CHECK(c.cc.cwnd() >= c.cc.smss());
   // What is in flight is watched: RFC 6298 s.5.1.
   if (synchronized(c.state) && c.state != State::TimeWait) {
-    RNIC_CHECK(c.tcb.flight() == 0 || c.deadlines.rto != base::kNever);
+    RNIC_CHECK(c.tcb.flight() == 0 || c.timers.runs(Timer::Rto));
   }
   if (c.predicted) {
     RNIC_CHECK(calm(c));
@@ -90,9 +90,7 @@ void Engine::validate_connection(Connection& c) const {
       RNIC_CHECK(r.saved == kNoSaved);
     }
   }
-  const base::Now earliest = c.deadlines.earliest();
-  RNIC_CHECK(earliest == base::kNever || (c.timer.armed() && c.timer.deadline <= earliest) ||
-             c.ready_link.linked);
+  c.timers.validate();
 }
 
 void Engine::validate() {

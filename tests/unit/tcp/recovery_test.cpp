@@ -117,23 +117,23 @@ TEST(Rto, ASpuriousTimeoutMakesItCautious) {
 // TCP-6298-5-01
 TEST(Rto, OneTimerForTheEarliestSegment_TCP_6298_5_01) {
   Peer p(newreno(true));
-  EXPECT_EQ(p.c().deadlines.rto, base::kNever);
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Rto), base::kNever);
   p.send(3);  // (5.1)
-  const base::Now first = p.c().deadlines.rto;
+  const base::Now first = p.c().timers.at(tcp::Timer::Rto);
   EXPECT_EQ(first, p.now + p.c().rto.rto());
   p.wait(milliseconds(10));
   p.send(1);
-  EXPECT_EQ(p.c().deadlines.rto, first);
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Rto), first);
   p.wait(milliseconds(10));
   p.ack(1);  // (5.3)
-  EXPECT_EQ(p.c().deadlines.rto, p.now + p.c().rto.rto());
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Rto), p.now + p.c().rto.rto());
   p.ack(4);  // (5.2)
-  EXPECT_EQ(p.c().deadlines.rto, base::kNever);
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Rto), base::kNever);
   p.send(2);
   p.time_out();
   EXPECT_EQ(p.sent(), (Numbers{4}));  // (5.4)
   EXPECT_EQ(p.c().rto.backoff(), 1u);
-  EXPECT_NEAR(static_cast<double>((p.c().deadlines.rto - p.now).count()),
+  EXPECT_NEAR(static_cast<double>((p.c().timers.at(tcp::Timer::Rto) - p.now).count()),
               static_cast<double>(p.c().rto.rto().count()), 6e6);
 }
 
@@ -441,7 +441,7 @@ TEST(Rack, TheReorderingWindowBeginsWithAQuarterOfTheRtt_TCP_8985_5_02) {
   p.sent();
   ASSERT_EQ(p.c().rto.min_rtt(), milliseconds(40));
   p.ack(0, {{1, 2}});
-  EXPECT_EQ(p.c().deadlines.reorder - p.now, milliseconds(10));
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Reorder) - p.now, milliseconds(10));
   p.wait(milliseconds(9));
   EXPECT_TRUE(p.silent());
   p.wait(milliseconds(2));
@@ -457,7 +457,8 @@ TEST(Rack, DsacksWidenTheReorderingWindow_TCP_8985_5_02) {
     p.wait(milliseconds(40));
     p.ack(at, {{at + 1, at + 2}});
     const base::Duration window = p.c().rto.min_rtt() / 4 * (i + 1);
-    EXPECT_EQ(p.c().deadlines.reorder - p.now, std::min(window, p.c().rto.srtt())) << i;
+    EXPECT_EQ(p.c().timers.at(tcp::Timer::Reorder) - p.now, std::min(window, p.c().rto.srtt()))
+        << i;
     p.ack(at + 4, {{at, at + 1}});  // all is there, and the first one came twice
     EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Open);
   }
@@ -511,7 +512,7 @@ TEST(Rack, WithoutReorderingThreeSegmentsAreEnough_TCP_8985_5_02) {
   p.ack(0, {{1, 4}});
   EXPECT_EQ(p.first_sent(), 0u);
   EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
-  EXPECT_EQ(p.c().deadlines.reorder, base::kNever);
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Reorder), base::kNever);
 }
 
 // TCP-8985-7-01
@@ -520,16 +521,16 @@ TEST(TailProbe, TheTimerFollowsItsFormula_TCP_8985_7_01) {
   ASSERT_EQ(p.c().rto.srtt(), milliseconds(40));
   const base::Duration delay = tcp::Config{}.tlp_max_ack_delay;
   p.send(1);  // its ACK may be delayed
-  EXPECT_EQ(p.c().deadlines.probe - p.now, milliseconds(80) + delay);
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Probe) - p.now, milliseconds(80) + delay);
   p.send(2);
-  EXPECT_EQ(p.c().deadlines.probe - p.now, milliseconds(80));
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Probe) - p.now, milliseconds(80));
   p.wait(milliseconds(40));
   p.ack(1);
-  EXPECT_EQ(p.c().deadlines.probe - p.now, 2 * p.c().rto.srtt());
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Probe) - p.now, 2 * p.c().rto.srtt());
   p.ack(2);
-  EXPECT_EQ(p.c().deadlines.probe - p.now, 2 * p.c().rto.srtt() + delay);
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Probe) - p.now, 2 * p.c().rto.srtt() + delay);
   p.ack(3);
-  EXPECT_EQ(p.c().deadlines.probe, base::kNever);
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Probe), base::kNever);
 }
 
 // TCP-8985-7-01: never later than the RTO, in whose place it goes.
@@ -544,11 +545,11 @@ TEST(TailProbe, IsNeverLaterThanTheRto_TCP_8985_7_01) {
   ASSERT_LT(p.c().rto.rto(), 2 * p.c().rto.srtt());
   p.send(1);
   p.sent();
-  EXPECT_EQ(p.c().deadlines.probe, p.c().deadlines.rto);
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Probe), p.c().timers.at(tcp::Timer::Rto));
   p.wait(p.c().rto.rto() + milliseconds(1));
   EXPECT_EQ(p.sent(), (Numbers{60}));
   EXPECT_EQ(p.stack.counters().timeouts, 0u);
-  EXPECT_GT(p.c().deadlines.rto, p.now);
+  EXPECT_GT(p.c().timers.at(tcp::Timer::Rto), p.now);
 }
 
 // TCP-8985-7-01: a second when nothing is known of the path.
@@ -564,7 +565,8 @@ TEST(TailProbe, WithoutAMeasurementItComesAfterASecond_TCP_8985_7_01) {
   ASSERT_TRUE(p.user.is_established);
   p.user.queue(kMss);
   p.stack.output(p.now);
-  EXPECT_EQ(static_cast<tcp::Connection&>(*p.user.stream).deadlines.probe - p.now, seconds(1));
+  EXPECT_EQ(static_cast<tcp::Connection&>(*p.user.stream).timers.at(tcp::Timer::Probe) - p.now,
+            seconds(1));
 }
 
 // TCP-8985-7-02: a loss that SACK finds while a probe is out has its reduction with the recovery:
@@ -604,7 +606,7 @@ TEST(TailProbe, ARepairedLossReducesTheWindow_TCP_8985_7_02) {
     p.wait(milliseconds(130));
     EXPECT_EQ(p.sent(), (Numbers{9}));
     EXPECT_TRUE(p.c().recovery.tlp_outstanding);
-    EXPECT_GT(p.c().deadlines.rto, p.now + milliseconds(190));  // re-armed
+    EXPECT_GT(p.c().timers.at(tcp::Timer::Rto), p.now + milliseconds(190));  // re-armed
     if (told == Told::WithTheAck) {
       p.ack(10, {{9, 10}});
     } else {
