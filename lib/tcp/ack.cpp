@@ -4,6 +4,13 @@ namespace rnic::tcp {
 
 namespace flag = wire::tcp_flag;
 
+namespace {
+
+constexpr uint32_t kMaxWindowMultiplier = 32;
+constexpr uint32_t kWindowPersist = 16;  // RFC 8985 s.6.2: recoveries that keep a widened window
+
+}  // namespace
+
 void Engine::process_ack(Connection& c, const Arrival& a, base::Now now) {
   const int64_t ack = c.tcb.snd_offset(a.ack);
   const auto una = static_cast<int64_t>(c.tcb.snd_una);
@@ -49,8 +56,9 @@ void Engine::settle(Connection& c, AckYield& yield, base::Now now) {
   tail_probe_ack(c, c.tcb.snd_una, yield);
   if (yield.acked != 0) restart_timers(c, now);
   c.tcb.validate();
-  if (c.fin_queued && c.records.empty()) our_fin_acked(c, now);
-  if (c.user_ready || c.fin_wanted || c.has_waiting() || c.board.lost_octets != 0) make_ready(c);
+  if (c.fin_queued && c.board.empty()) our_fin_acked(c, now);
+  if (c.user_ready || c.fin_wanted || c.board.has_waiting() || c.board.lost_octets() != 0)
+    make_ready(c);
 }
 
 void Engine::measure(Connection& c, AckYield& yield, base::Now now) {
@@ -88,11 +96,10 @@ void Engine::advance_una(Connection& c, uint64_t ack, AckYield& yield, base::Now
   const uint64_t until =
       ack + (base::sabotaged(base::Defect::SkipAckedRecord) ? c.effective_mss : 0);
   bool ambiguous = false;
-  while (!c.records.empty() && c.records.front().end() <= until) {
-    Record& r = c.records.front();
-    const uint64_t live = c.live(r);
+  while (!c.board.empty() && c.board.front().end() <= until) {
+    const Record& r = c.board.front();
     if (!r.is(record_flag::kSacked)) {
-      yield.delivered += live;
+      yield.delivered += c.board.live(r);
       rack_update(c, r, yield.echo, now);
       if (r.is(record_flag::kResent)) {
         // Karn, and more: what lay behind this hole waited for it, not for the network.
@@ -101,32 +108,60 @@ void Engine::advance_una(Connection& c, uint64_t ack, AckYield& yield, base::Now
         yield.rtt = now - r.sent_at;
         yield.first_try = true;  // a time-out marks all that is in flight
         // RFC 8985 s.6.2 step 3: it was late, not lost.
-        if (r.end() < c.board.fack) c.rack.reordering_seen = true;
+        if (r.end() < c.board.fack()) c.rack.reordering_seen = true;
       }
-    } else if (r.is(record_flag::kSegmentStart)) {
-      --c.board.sacked_segments;
     }
-    subtract_marks(c, r, live);
     if (r.saved != kNoSaved) saved_.release(r.saved);
     const llp::RecordTag tag = r.tag;
     const uint64_t end = r.end();
     const bool fin = r.is(record_flag::kFin);
-    c.records.pop_front();
+    c.board.pop_front();
     if (!fin) c.user->released(tag, end);
     if (c.doomed) return;
   }
-  if (!c.records.empty() && c.records.front().offset < ack) {  // part of a record
-    const Record& r = c.records.front();
-    const uint64_t gone = ack - std::max(r.offset, una);
-    if (!r.is(record_flag::kSacked)) yield.delivered += gone;
-    subtract_marks(c, r, gone);
-  }
+  yield.delivered += c.board.advance(ack);
   if (ambiguous) yield.rtt = base::Duration(-1);
   c.tcb.snd_una = ack;
   yield.acked = ack - una;
-  c.board.sacked.erase_below(ack);
-  c.board.fack = std::max(c.board.fack, ack);
-  c.retransmit_hint = std::max(c.retransmit_hint, c.records.first());
+}
+
+void Engine::take_sack(Connection& c, const Arrival& a, uint64_t ack, AckYield& yield,
+                       base::Now now) {
+  const uint64_t old_fack = c.board.fack();
+  const auto una = static_cast<int64_t>(ack);
+  for (uint32_t i = 0; i < a.options.sack_count; ++i) {
+    int64_t left = c.tcb.snd_offset(a.options.sack[i].left);
+    const int64_t right = c.tcb.snd_offset(a.options.sack[i].right);
+    if (left >= right || right > static_cast<int64_t>(c.tcb.snd_nxt)) continue;
+    if (i == 0) {  // RFC 2883 s.4: below the ACK, or inside the second block
+      const bool nested = a.options.sack_count > 1 &&
+                          left >= c.tcb.snd_offset(a.options.sack[1].left) &&
+                          right <= c.tcb.snd_offset(a.options.sack[1].right);
+      if (right <= una || nested) {
+        yield.dsack = true;
+        yield.dsack_octets = static_cast<uint64_t>(right - left);
+        continue;
+      }
+    }
+    left = std::max(left, una);
+    if (left >= right) continue;
+    const base::Range block{static_cast<uint64_t>(left), static_cast<uint64_t>(right)};
+    c.board.sack(block, [&](const Record& r, uint64_t live) {
+      yield.delivered += live;
+      yield.new_sack = true;
+      // What arrived ahead of order does not set the timestamp that the peer echoes.
+      rack_update(c, r, std::nullopt, now);
+      if (r.is(record_flag::kResent)) return;
+      yield.rtt = now - r.sent_at;
+      if (r.end() < old_fack) c.rack.reordering_seen = true;  // late, not lost
+    });
+  }
+  if (yield.dsack && ack >= c.rack.dsack_round) {  // RFC 8985 s.6.2 step 4, once a round trip
+    c.rack.dsack_round = c.tcb.snd_nxt;
+    c.rack.window_multiplier = std::min(c.rack.window_multiplier + 1, kMaxWindowMultiplier);
+    c.rack.window_persist = kWindowPersist;
+    c.rack.reordering_seen = true;
+  }
 }
 
 void Engine::update_window(Connection& c, const Arrival& a, int64_t ack, bool advanced,
@@ -154,7 +189,7 @@ void Engine::update_window(Connection& c, const Arrival& a, int64_t ack, bool ad
     }
     if (c.tcb.snd_wnd != 0) c.persist_backoff = 0;
   }
-  if (c.user_ready || c.has_waiting()) make_ready(c);
+  if (c.user_ready || c.board.has_waiting()) make_ready(c);
 }
 
 void Engine::window_opened(Connection& c, base::Now now) {

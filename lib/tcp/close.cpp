@@ -96,10 +96,10 @@ void Engine::reap(base::Now now) {
 }
 
 void Engine::release(Connection& c) {
-  for (uint64_t n = c.records.first(); n != c.records.past_last(); ++n) {
-    saved_.release(c.records.at(n).saved);
+  for (uint64_t n = c.board.first(); n != c.board.past_last(); ++n) {
+    saved_.release(c.board.at(n).saved);
   }
-  c.records.clear();
+  c.board.clear();
   c.timers.stop();
   ready_.erase(c);
   flows_.erase(c.slot);

@@ -18,8 +18,8 @@
 #include "tcp/pacing.hpp"
 #include "tcp/path_search.hpp"
 #include "tcp/range_pool.hpp"
-#include "tcp/record_queue.hpp"
 #include "tcp/rto.hpp"
+#include "tcp/scoreboard.hpp"
 #include "tcp/state.hpp"
 #include "tcp/tcb.hpp"
 #include "tcp/timers.hpp"
@@ -27,31 +27,6 @@
 namespace rnic::tcp {
 
 class Engine;
-
-/// Sender's view of what arrived and what did not (RFC 6675, RFC 8985).
-struct Scoreboard {
-  explicit Scoreboard(RangePool& pool) : sacked(pool) {}
-
-  PooledRanges sacked;                ///< ranges above SND.UNA that the peer reported
-  uint64_t fack = 0;                  ///< highest offset known to have arrived
-  uint64_t sacked_octets = 0;         ///< of records flagged kSacked
-  uint64_t lost_octets = 0;           ///< of records flagged kLost
-  uint64_t retransmitted_octets = 0;  ///< of records flagged kRetransmitted
-  uint64_t reno_sacked = 0;           ///< without SACK: octets the duplicate ACKs stand for
-  uint32_t advance = 0;               ///< without SACK: octets that the latest new ACK covered
-  uint32_t hole = 0;  ///< without SACK: octets of the segment at SND.UNA; 0: not looked at yet
-  uint32_t sacked_segments = 0;
-  uint32_t duplicate_acks = 0;
-  uint64_t lost_again_to = 0;  ///< without SACK: what a time-out sent again below was lost in part
-
-  /// Forgets everything but that octets below `una` have arrived.
-  void restart(uint64_t una) {
-    sacked.clear();
-    fack = una;
-    sacked_octets = lost_octets = retransmitted_octets = reno_sacked = lost_again_to = 0;
-    sacked_segments = duplicate_acks = hole = 0;
-  }
-};
 
 /// RFC 8985 s.5.3.
 struct Rack {
@@ -148,11 +123,10 @@ class Connection final : public llp::Stream {
              RangePool& ranges, const Config& config)
       : engine(owner),
         slot(slot_number),
-        records(pool),
         rto(config),
         cc(config),
         timers(wheel, this),
-        board(ranges),
+        board(tcb, pool, ranges),
         committed(ranges) {}
 
   // llp::Stream
@@ -174,24 +148,10 @@ class Connection final : public llp::Stream {
   void set_trace(base::TraceSink* sink) override { trace_sink = sink; }
   [[nodiscard]] base::TraceSink* trace() const override { return trace_sink; }
 
-  /// Octets in the network (RFC 6675 s.4, SetPipe).
-  [[nodiscard]] uint64_t pipe() const {
-    const uint64_t gone = board.sacked_octets + board.lost_octets + board.reno_sacked;
-    const uint64_t there = tcb.flight() + board.retransmitted_octets;
-    return there > gone ? there - gone : 0;
-  }
-  /// Sequence numbers of a record that are sent and not cumulatively acknowledged.
-  [[nodiscard]] uint64_t live(const Record& r) const {
-    const uint64_t begin = r.offset > tcb.snd_una ? r.offset : tcb.snd_una;
-    const uint64_t end = r.end() < tcb.snd_nxt ? r.end() : tcb.snd_nxt;
-    return end > begin ? end - begin : 0;
-  }
   /// No octet beyond it was taken from the peer, in or out of order.
   [[nodiscard]] uint64_t taken_to() const {
     return committed.empty() ? tcb.rcv_nxt : committed.ranges().back().end;
   }
-  /// The last record was pulled and is not (all) sent.
-  [[nodiscard]] bool has_waiting() { return queue_end > tcb.snd_nxt; }
 
   Engine& engine;
   const uint32_t slot;
@@ -217,21 +177,17 @@ class Connection final : public llp::Stream {
   bool fin_queued = false;    ///< our FIN has its place in the sequence
   bool sws_override = false;  ///< the override timer fired: send less than a full record
   bool window_probe_due = false;
-  uint8_t last_octet = 0;        ///< octet at SND.NXT - 1, for window probes
-  uint64_t queue_end = 0;        ///< end of the last record pulled; >= SND.NXT
-  uint64_t retransmit_hint = 0;  ///< no record below this number waits for retransmission
-  uint64_t piece_next = 0;       ///< progress of the cut record being retransmitted
-  uint64_t cwnd_full_to = 0;     ///< what lies below it was sent while cwnd was the limit
-  uint64_t flight_peak = 0;      ///< most octets in flight since SND.UNA was at flight_peak_from
-  uint64_t flight_peak_to = 0;   ///< acknowledged up to here the peak is measured anew
-  uint64_t odd_until = 0;        ///< records from here on were sent once, whole, as pulled
+  uint8_t last_octet = 0;       ///< octet at SND.NXT - 1, for window probes
+  uint64_t piece_next = 0;      ///< progress of the cut record being retransmitted
+  uint64_t cwnd_full_to = 0;    ///< what lies below it was sent while cwnd was the limit
+  uint64_t flight_peak = 0;     ///< most octets in flight since SND.UNA was at flight_peak_from
+  uint64_t flight_peak_to = 0;  ///< acknowledged up to here the peak is measured anew
   uint32_t persist_backoff = 0;
   uint32_t unanswered_probes = 0;  ///< window probes since the peer last said anything
   base::Now last_sent_at{};
   uint64_t small_end = 0;   ///< end of the last segment that was not full (Nagle)
   base::Now progress_at{};  ///< last time the peer acknowledged something, or sending began
   base::Now orphan_until = base::kNever;  ///< closed by the user: it has until then to get on
-  RecordQueue records;
   RtoEstimator rto;
   Congestion cc;
   EcnState ecn;

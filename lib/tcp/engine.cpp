@@ -171,7 +171,7 @@ void Engine::life_over(Connection& c, base::Now now) {
   // Data before the FIN is still going out, or the peer's window is shut before it (MUST-37): R2
   // watches over that.
   if (in_any(c.state, State::LastAck, State::FinWait1, State::Closing) &&
-      (c.records.size() > 1 || c.tcb.snd_wnd == 0)) {
+      (c.board.size() > 1 || c.tcb.snd_wnd == 0)) {
     push_life(c, now);
     return;
   }

@@ -84,7 +84,7 @@ class Engine {
   [[nodiscard]] bool quiescent() const;
   void force_isn(std::optional<uint32_t> isn) { forced_isn_ = isn; }
   void set_prediction(bool on) { predicting_ = on; }
-  [[nodiscard]] ConnectionInfo info(Connection& c) const;
+  [[nodiscard]] ConnectionInfo info(const Connection& c) const;
   void validate();
 
   // Down-calls of Connection.
@@ -243,11 +243,6 @@ class Engine {
     c.predicted = false;
     c.prediction.clear();
   }
-  /// Records below `end` are not what they were when first sent: their ACK is no plain one.
-  static void note_odd(Connection& c, uint64_t end) {
-    c.odd_until = std::max(c.odd_until, end);
-    unpredict(c);
-  }
   /// \param in of 20 octets at least. \param c its connection, if there is one.
   /// \return it begins as predicted
   [[nodiscard]] bool find_flow(const SegmentIn& in, Connection*& c);
@@ -308,15 +303,11 @@ class Engine {
   void settle(Connection& c, AckYield& yield, base::Now now);
   void our_fin_acked(Connection& c, base::Now now);
 
-  // scoreboard.cpp
   void take_sack(Connection& c, const Arrival& a, uint64_t ack, AckYield& yield, base::Now now);
-  void take_sack_block(Connection& c, base::Range block, uint64_t ack, uint64_t old_fack,
-                       AckYield& yield, base::Now now);
-  void mark_sacked(Connection& c, Record& r, uint64_t old_fack, AckYield& yield, base::Now now);
+
+  // rack.cpp
   void rack_update(Connection& c, const Record& r, std::optional<uint32_t> echo,
                    base::Now now) const;
-  static void mark_lost(Connection& c, uint64_t number);
-  static void subtract_marks(Connection& c, const Record& r, uint64_t octets);
   bool rack_detect(Connection& c, base::Now now);
   [[nodiscard]] base::Duration reorder_window(const Connection& c) const;
 
@@ -325,8 +316,6 @@ class Engine {
   void enter_recovery(Connection& c, base::Now now);
   void leave_recovery(Connection& c);
   void proportional_rate(Connection& c, const AckYield& yield);
-  /// Octets from `offset` to the end of its segment as first sent; 0: nothing was sent there.
-  static uint32_t segment_at(Connection& c, uint64_t offset);
   bool reno_ack(Connection& c, AckYield& yield);
   static bool lost_again(Connection& c);
   static bool front_lost_again(Connection& c);
@@ -400,13 +389,11 @@ class Engine {
   void note_sent(Connection& c, uint64_t octets, base::Now now);
 
   // retransmit.cpp
-  /// The lowest record that is lost and not sent again yet, or the end of the queue.
-  static uint64_t next_lost(Connection& c);
   Sent send_lost(Connection& c, base::Now now);
   Sent retransmit_from(Connection& c, uint64_t number, base::Now now);
   Sent retransmit_cut(Connection& c, uint64_t number, base::Now now);
-  bool keep_copy(Connection& c, Record& r);
-  void note_retransmitted(Connection& c, Record& r, base::Now now);
+  bool keep_copy(Connection& c, uint64_t number);
+  void note_retransmitted(Connection& c, uint64_t number, base::Now now);
   Sent send_tail_probe(Connection& c, base::Now now);
 
   // transmit.cpp: one segment.
@@ -498,7 +485,6 @@ class Engine {
   base::Now challenge_period_{};
   uint32_t challenge_count_ = 0;
 
-  static constexpr uint32_t kDupThresh = 3;       // RFC 5681 s.3.2, RFC 6675 s.5
   static constexpr uint32_t kNoticeTimeouts = 3;  // R1 (RFC 9293 s.3.8.3, SHLD-10)
   static constexpr uint8_t kMaxShift = 14;        // RFC 7323 s.2.3
   // A peer that asks for less would only cost us headers.

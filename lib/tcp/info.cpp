@@ -12,17 +12,17 @@ LossState loss_state_of(const Connection& c) {
     case RecoveryPhase::Loss: return LossState::Loss;
     case RecoveryPhase::Open: break;
   }
-  const bool disorder = c.board.sacked_octets != 0 || c.board.duplicate_acks != 0;
+  const bool disorder = c.board.sacked_octets() != 0 || c.board.duplicate_acks() != 0;
   return disorder ? LossState::Disorder : LossState::Open;
 }
 
 /// Walks the records once: a record that began a segment stands for it.
-void count_segments(Connection& c, ConnectionInfo& info) {
-  for (uint64_t n = c.records.first(); n < c.records.past_last(); ++n) {
-    const Record& r = c.records.at(n);
-    const uint64_t live = c.live(r);
+void count_segments(const Connection& c, ConnectionInfo& info) {
+  for (uint64_t n = c.board.first(); n < c.board.past_last(); ++n) {
+    const Record& r = c.board.at(n);
+    const uint64_t live = c.board.live(r);
     if (live == 0) continue;
-    const bool starts = r.is(record_flag::kSegmentStart) || n == c.records.first();
+    const bool starts = r.is(record_flag::kSegmentStart) || n == c.board.first();
     const uint64_t pieces = r.length > c.effective_mss
                                 ? (live + c.effective_mss - 1) / c.effective_mss
                                 : (starts ? 1 : 0);
@@ -37,7 +37,7 @@ void count_segments(Connection& c, ConnectionInfo& info) {
 
 }  // namespace
 
-ConnectionInfo Engine::info(Connection& c) const {
+ConnectionInfo Engine::info(const Connection& c) const {
   ConnectionInfo info;
   info.state = c.state;
   info.loss_state = loss_state_of(c);
@@ -56,11 +56,11 @@ ConnectionInfo Engine::info(Connection& c) const {
   info.snd_una = c.tcb.snd_una;
   info.snd_nxt = c.tcb.snd_nxt;
   info.snd_wnd = c.tcb.snd_wnd;
-  info.pipe = c.pipe();
+  info.pipe = c.board.pipe();
   count_segments(c, info);
   if (!c.tcb.sack_ok) {
     info.sacked =
-        static_cast<uint32_t>((c.board.reno_sacked + c.effective_mss - 1) / c.effective_mss);
+        static_cast<uint32_t>((c.board.reno_sacked() + c.effective_mss - 1) / c.effective_mss);
   }
   info.reorder_degree = kDupThresh;
   info.reordering_seen = c.rack.reordering_seen;

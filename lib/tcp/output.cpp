@@ -75,7 +75,7 @@ Engine::Sent Engine::send_next(Connection& c, base::Now now) {
   // the likeliest to be lost again, its head, too.
   if (c.recovery.alone) return c.recovery.force_retransmit ? send_lost(c, now) : Sent::Nothing;
   if (c.recovery.frto != Frto::Off) return send_during_frto(c, now);
-  if (c.board.lost_octets != c.board.retransmitted_octets) {
+  if (c.board.owes_retransmission()) {
     const Sent sent = send_lost(c, now);
     if (sent != Sent::Nothing) return sent;
   }
@@ -83,7 +83,7 @@ Engine::Sent Engine::send_next(Connection& c, base::Now now) {
 }
 
 Engine::Sent Engine::send_new(Connection& c, base::Now now) {
-  if (c.has_waiting()) return send_waiting(c, now);
+  if (c.board.has_waiting()) return send_waiting(c, now);
   // cwnd holds back octets; a FIN behind the last of them goes.
   if (c.fin_wanted && c.user_ready && c.user->pending() == 0) c.user_ready = false;
   if (c.user_ready && in_any(c.state, State::Established, State::CloseWait)) {
@@ -103,7 +103,7 @@ Engine::Sent Engine::send_new(Connection& c, base::Now now) {
       if (usable < c.tcb.snd_max_wnd / 2 && !c.sws_override) return wait_for_window(c, now);
       return pull_into_saved(c, now);
     }
-    if (c.pipe() != 0 && c.pipe() + c.effective_mss > c.cc.cwnd()) {
+    if (c.board.pipe() != 0 && c.board.pipe() + c.effective_mss > c.cc.cwnd()) {
       c.cwnd_full_to = c.tcb.snd_nxt;
       return Sent::Nothing;
     }
@@ -133,13 +133,11 @@ Engine::Sent Engine::wait_for_window(Connection& c, base::Now now) {
 
 void Engine::push_record(Connection& c, const llp::Pulled& pulled, uint16_t flags, base::Now now) {
   Record record;
-  record.offset = c.queue_end;
   record.length = pulled.length;
   record.tag = pulled.tag;
   record.sent_at = now;
   record.flags = static_cast<uint16_t>(flags | (pulled.push ? record_flag::kPush : 0));
-  c.records.push_back(record);
-  c.queue_end += pulled.length;
+  c.board.push(record);
   ++counters_.records_out;
 }
 
@@ -163,9 +161,9 @@ void Engine::note_sent(Connection& c, uint64_t octets, base::Now now) {
 }
 
 Engine::Sent Engine::send_pulled(Connection& c, base::Now now, bool probe) {
-  if (c.records.full()) {
+  if (c.board.full()) {
     ++counters_.record_limit_waits;
-    return c.records.size() >= config_.max_records_per_connection ? Sent::Nothing : Sent::Starved;
+    return c.board.size() >= config_.max_records_per_connection ? Sent::Nothing : Sent::Starved;
   }
   TxSlot slot;
   if (!begin(c, slot)) return Sent::PortFull;
@@ -188,7 +186,7 @@ Engine::Sent Engine::send_pulled(Connection& c, base::Now now, bool probe) {
     push_record(c, pulled, packed == 0 ? record_flag::kSegmentStart : 0, now);
     packed += pulled.length;
     if (pulled.push) flags |= flag::kPsh;
-  } while (c.options.pack_records && !probe && emss - packed >= kPackRoomMin && !c.records.full());
+  } while (c.options.pack_records && !probe && emss - packed >= kPackRoomMin && !c.board.full());
   if (c.doomed || packed == 0) {
     egress_.cancel(slot);
     return Sent::Nothing;
@@ -213,32 +211,32 @@ Engine::Sent Engine::send_pulled(Connection& c, base::Now now, bool probe) {
 Engine::Sent Engine::pull_into_saved(Connection& c, base::Now now) {
   // The window is smaller than a record: pull one into a copy and send it in pieces. Half of the
   // store is for what has to be sent again: peers with tiny windows cannot take it from others.
-  if (c.records.full() || !saved_.fits_half(c.effective_mss)) {
+  if (c.board.full() || !saved_.fits_half(c.effective_mss)) {
     ++counters_.record_limit_waits;
     return Sent::Starved;
   }
   llp::Frame frame(scratch_.data(), std::min(c.effective_mss, kMaxRecordOctets));
   c.user_ready = false;
-  const llp::Pulled pulled = c.user->pull(frame.room_left(), c.queue_end, frame);
+  const llp::Pulled pulled = c.user->pull(frame.room_left(), c.board.queue_end(), frame);
   if (c.doomed) return Sent::Nothing;
   if (pulled.length == 0) return c.fin_wanted && !c.fin_queued ? send_fin(c, now) : Sent::Nothing;
   RNIC_CHECK(pulled.length == frame.length());
   c.user_ready = true;
   push_record(c, pulled, record_flag::kSegmentStart, now);
-  c.records.back().saved = saved_.save(frame.written());
-  note_odd(c, c.queue_end);
+  c.board.keep(c.board.past_last() - 1, saved_.save(frame.written()));
+  unpredict(c);
   return send_waiting(c, now);
 }
 
 Engine::Sent Engine::send_waiting(Connection& c, base::Now now) {
-  Record& r = c.records.back();
+  const Record& r = c.board.back();
   const uint64_t usable = c.tcb.usable_window();
   const uint64_t rest = r.end() - c.tcb.snd_nxt;
   const uint64_t piece = std::min({rest, usable, uint64_t{c.effective_mss}});
   const bool worth = piece == rest || piece >= c.effective_mss ||
                      (c.tcb.flight() == 0 && (piece >= c.tcb.snd_max_wnd / 2 || c.sws_override));
   if (piece == 0 || !worth) return wait_for_window(c, now);
-  if (c.pipe() != 0 && c.pipe() + piece > c.cc.cwnd()) {
+  if (c.board.pipe() != 0 && c.board.pipe() + piece > c.cc.cwnd()) {
     c.cwnd_full_to = c.tcb.snd_nxt;
     return Sent::Nothing;
   }
@@ -250,10 +248,7 @@ Engine::Sent Engine::send_waiting(Connection& c, base::Now now) {
   saved_.copy(r.saved, static_cast<uint32_t>(offset - r.offset), length, payload);
   if (length != r.length) length = c.user->cut({payload, length});
   const bool last = length == rest;
-  if (length != r.length && !r.is(record_flag::kCut)) {
-    r.flags |= record_flag::kCut;
-    ++counters_.resegmented_records;
-  }
+  if (length != r.length && c.board.cut(c.board.past_last() - 1)) ++counters_.resegmented_records;
   c.last_octet = payload[length - 1];
   if (c.options.nagle && length < c.effective_mss) c.small_end = offset + length;
   uint8_t flags = last && r.is(record_flag::kPush) ? flag::kAck | flag::kPsh : flag::kAck;
@@ -264,9 +259,7 @@ Engine::Sent Engine::send_waiting(Connection& c, base::Now now) {
   ++counters_.data_segments_out;
   if (length == r.length) ++counters_.aligned_segments_out;
   counters_.octets_out += length;
-  r.sent_at = now;
-  if (r.is(record_flag::kLost)) c.board.lost_octets += length;
-  if (r.is(record_flag::kRetransmitted)) c.board.retransmitted_octets += length;
+  c.board.sent_piece(length, now);
   note_sent(c, length, now);
   if (end) queue_fin(c, 0, now);
   if (c.trace_sink != nullptr) {
@@ -276,17 +269,15 @@ Engine::Sent Engine::send_waiting(Connection& c, base::Now now) {
 }
 
 bool Engine::ends_here(Connection& c) {
-  return c.fin_wanted && !c.fin_queued && !c.records.full() && c.user->all_fits(0);
+  return c.fin_wanted && !c.fin_queued && !c.board.full() && c.user->all_fits(0);
 }
 
 void Engine::queue_fin(Connection& c, uint16_t flags, base::Now now) {
   Record fin;
-  fin.offset = c.queue_end;
   fin.length = 1;
   fin.sent_at = now;
   fin.flags = static_cast<uint16_t>(record_flag::kFin | flags);
-  c.records.push_back(fin);
-  ++c.queue_end;
+  c.board.push(fin);
   note_sent(c, 1, now);
   c.fin_queued = true;
   unpredict(c);
@@ -296,13 +287,13 @@ void Engine::queue_fin(Connection& c, uint16_t flags, base::Now now) {
 }
 
 Engine::Sent Engine::send_fin(Connection& c, base::Now now) {
-  if (c.records.full()) {
+  if (c.board.full()) {
     ++counters_.record_limit_waits;
     return Sent::Starved;
   }
   TxSlot slot;
   if (!begin(c, slot)) return Sent::PortFull;
-  finish(c, slot, c.queue_end, 0, flag::kAck | flag::kFin, now);
+  finish(c, slot, c.board.queue_end(), 0, flag::kAck | flag::kFin, now);
   queue_fin(c, record_flag::kSegmentStart, now);
   return Sent::Yes;
 }

@@ -70,18 +70,15 @@ void Engine::send_again_smaller(Connection& c) {
   unpredict(c);
   // RFC 1191 s.6.4: at once, and no sign of congestion: the window stays. Segments that were small
   // enough are on their way.
-  for (uint64_t n = c.records.first(); n < c.records.past_last();) {
-    if (c.records.at(n).offset >= c.tcb.snd_nxt) break;
-    uint64_t next = n;
-    uint64_t octets = 0;
-    do {
-      octets += c.records.at(next++).length;
-    } while (next < c.records.past_last() && !c.records.at(next).is(record_flag::kSegmentStart));
+  for (uint64_t n = c.board.first(); n < c.board.past_last();) {
+    if (c.board.at(n).offset >= c.tcb.snd_nxt) break;
+    const uint64_t next = c.board.segment_end(n);
+    const uint64_t octets = c.board.at(next - 1).end() - c.board.at(n).offset;
     for (; n < next; ++n) {
-      if (octets > c.effective_mss && !c.records.at(n).is(record_flag::kSacked)) mark_lost(c, n);
+      if (octets > c.effective_mss && !c.board.at(n).is(record_flag::kSacked)) c.board.lose(n);
     }
   }
-  if (c.board.lost_octets != c.board.retransmitted_octets) make_ready(c);
+  if (c.board.owes_retransmission()) make_ready(c);
 }
 
 void Engine::start_path_search(Connection& c) {
@@ -97,12 +94,9 @@ void Engine::suspect_black_hole(Connection& c, base::Now now) {
   // RFC 4821 s.7.7, RFC 2923: full segments vanish and nobody says why.
   PathSearch& p = c.path;
   if (p.probe_end != 0 && c.tcb.snd_una <= p.probe_begin) probe_failed(c, now);
-  if (!config_.mtu_probing || c.rto.backoff() < kBlackHoleTimeouts || c.records.empty()) return;
-  uint64_t n = c.records.first();
-  uint64_t octets = packet_octets(c) - c.effective_mss;
-  do {
-    octets += c.records.at(n++).length;
-  } while (n < c.records.past_last() && !c.records.at(n).is(record_flag::kSegmentStart));
+  if (!config_.mtu_probing || c.rto.backoff() < kBlackHoleTimeouts || c.board.empty()) return;
+  const Record& last = c.board.at(c.board.segment_end(c.board.first()) - 1);
+  const uint64_t octets = packet_octets(c) - c.effective_mss + last.end() - c.board.front().offset;
   // The packet that vanishes, which may be smaller than what a full one would be.
   const auto now_octets = static_cast<uint32_t>(std::min<uint64_t>(octets, packet_octets(c)));
   uint32_t lower = base_mtu(c.remote_end.address);
@@ -134,7 +128,7 @@ uint32_t Engine::probe_size(const Connection& c) const {
 uint32_t Engine::probe_due(Connection& c, base::Now now) const {
   PathSearch& p = c.path;
   if (p.probe_end != 0 || now < p.next_at || c.recovery.phase != RecoveryPhase::Open ||
-      c.board.lost_octets != 0) {
+      c.board.lost_octets() != 0) {
     return 0;
   }
   const uint32_t size = probe_size(c);
@@ -153,7 +147,7 @@ uint32_t Engine::probe_due(Connection& c, base::Now now) const {
 }
 
 Engine::Sent Engine::send_mtu_probe(Connection& c, uint32_t larger, base::Now now) {
-  if (c.pipe() + larger > c.cc.cwnd()) {  // hold back until there is room for it
+  if (c.board.pipe() + larger > c.cc.cwnd()) {  // hold back until there is room for it
     c.cwnd_full_to = c.tcb.snd_nxt;
     return Sent::Nothing;
   }
@@ -203,9 +197,9 @@ void Engine::probe_failed(Connection& c, base::Now now) {
 
 bool Engine::lost_beside_probe(Connection& c, base::Now now) {
   // RFC 4821 s.7.3: the loss of a probe alone says nothing about congestion.
-  const Record& r = c.records.at(c.records.find(c.path.probe_begin));
+  const Record& r = c.board.at(c.board.find(c.path.probe_begin));
   if (!r.is(record_flag::kLost)) return true;
-  const bool alone = c.board.lost_octets - c.board.retransmitted_octets == c.live(r);
+  const bool alone = c.board.lost_octets() - c.board.retransmitted_octets() == c.board.live(r);
   probe_failed(c, now);
   make_ready(c);
   return !alone;

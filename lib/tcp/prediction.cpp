@@ -30,14 +30,10 @@ uint32_t window_field(const uint8_t* p) {
 }  // namespace
 
 bool Engine::calm(const Connection& c) {
-  const Scoreboard& b = c.board;
   const Recovery& r = c.recovery;
   const bool no_end = c.state == State::Established && !c.doomed && !c.fin_seen && !c.fin_wanted;
   const bool no_loss = r.phase == RecoveryPhase::Open && !r.tlp_outstanding && !r.tlp_unmeasured &&
-                       !r.adapt_rto && b.sacked.empty() && b.lost_octets == 0 &&
-                       b.sacked_octets == 0 && b.reno_sacked == 0 && b.duplicate_acks == 0 &&
-                       b.fack <= c.tcb.snd_una && !c.timers.runs(Timer::Reorder) &&
-                       c.odd_until <= c.tcb.snd_una;
+                       !r.adapt_rto && c.board.plain() && !c.timers.runs(Timer::Reorder);
   const bool no_hole = c.committed.empty() && c.tcb.snd_wl1 <= static_cast<int64_t>(c.tcb.rcv_nxt);
   return no_end && no_loss && no_hole && c.path.probe_end == 0 && c.tcb.snd_wnd != 0 &&
          !c.timers.runs(Timer::Persist) && !c.ecn.echo;
@@ -120,14 +116,14 @@ inline uint32_t Engine::plain_ack(Connection& c, const uint8_t* p) {
   const uint32_t acked =
       base::load_be32(p + wire::tcp_offset::kAcknowledgment) - t.snd_seq(t.snd_una).value;
   const bool moves = uint64_t{acked} - 1 < t.flight();
-  return moves && c.records.front().end() <= t.snd_una + acked ? acked : 0;
+  return moves && c.board.front().end() <= t.snd_una + acked ? acked : 0;
 }
 
 inline void Engine::take_predicted_window(Connection& c) {
   Tcb& t = c.tcb;
   t.snd_wl1 = static_cast<int64_t>(t.rcv_nxt);
   t.snd_wl2 = static_cast<int64_t>(t.snd_una);
-  if (c.user_ready || c.has_waiting()) make_ready(c);
+  if (c.user_ready || c.board.has_waiting()) make_ready(c);
 }
 
 inline void Engine::restart_calm(Connection& c, bool restarted, base::Now now) {
@@ -176,7 +172,7 @@ inline void Engine::restart_calm(Connection& c, bool restarted, base::Now now) {
                                                               const uint8_t* p, base::Now now) {
   // advance_una() for records that were sent once, in this order, and carry no marks.
   const uint64_t ack = c.tcb.snd_una + acked;
-  RecordQueue& q = c.records;
+  const Scoreboard& q = c.board;
   const Record* r = &q.front();
   const Record* row_end = q.row_end();
   uint64_t end = r->end();
@@ -217,13 +213,13 @@ inline void Engine::restart_calm(Connection& c, bool restarted, base::Now now) {
 }
 
 inline void Engine::release(Connection& c, uint32_t count) {
-  c.user->released_run({c.records.front(), count, sizeof(Record)});
-  c.records.pop_front(count);
+  c.user->released_run({c.board.front(), count, sizeof(Record)});
+  c.board.pop_plain(count);
 }
 
 [[gnu::noinline, gnu::cold]] void Engine::release_rows(Connection& c, uint32_t count) {
   while (count != 0 && !c.doomed) {
-    const auto row = static_cast<uint32_t>(c.records.row_end() - &c.records.front());
+    const auto row = static_cast<uint32_t>(c.board.row_end() - &c.board.front());
     const uint32_t some = std::min(count, row);
     release(c, some);
     count -= some;
@@ -234,7 +230,7 @@ inline void Engine::release(Connection& c, uint32_t count) {
 [[gnu::noinline, gnu::cold]] void Engine::take_late_ack(Connection& c, uint32_t count,
                                                         uint32_t acked, const uint8_t* p,
                                                         base::Now now) {
-  const base::Now sent_at = c.records.at(c.records.first() + count - 1).sent_at;
+  const base::Now sent_at = c.board.at(c.board.first() + count - 1).sent_at;
   bool restarted = false;
   const base::Duration rtt = advance_calm(c, acked, sent_at, p, now, restarted);
   release_rows(c, count);
@@ -313,7 +309,7 @@ bool Engine::rack_overtaken(Connection& c) {
   // Was the oldest in flight sent before the newest that arrived? Then so may others have been: a
   // retransmission came in between. Without it rack_detect() has nothing to find.
   if (!c.tcb.sack_ok || c.tcb.flight() == 0) return false;
-  const Record& r = c.records.front();
+  const Record& r = c.board.front();
   return c.rack.xmit_at > r.sent_at || (c.rack.xmit_at == r.sent_at && c.rack.end > r.end());
 }
 

@@ -9,66 +9,33 @@ constexpr uint32_t kMaxProbes = 3;
 
 }  // namespace
 
-uint32_t Engine::segment_at(Connection& c, uint64_t offset) {
-  const uint64_t last = std::min(offset + c.effective_mss, c.tcb.snd_nxt);
-  uint64_t n = c.records.find(offset);
-  uint64_t end = offset;
-  while (n < c.records.past_last() && end < last) {
-    end = c.records.at(n++).end();
-    if (n == c.records.past_last() || c.records.at(n).is(record_flag::kSegmentStart)) break;
-  }
-  return static_cast<uint32_t>(std::min(end, last) - std::min(offset, last));
-}
-
 bool Engine::reno_ack(Connection& c, AckYield& yield) {
-  // RFC 6582 in the terms of a scoreboard: each duplicate ACK stands for one segment that has left
-  // the network, the next one behind the hole. Limited transmit (RFC 3042) follows from the smaller
-  // pipe. Records can be far smaller than SMSS: one such segment must not let out SMSS of others.
+  // RFC 6582 in the terms of a scoreboard.
   Scoreboard& b = c.board;
   if (yield.acked != 0) {
     const bool partial =
         c.recovery.phase == RecoveryPhase::Recovery && c.tcb.snd_una < c.recovery.point;
-    // A partial ACK takes out the retransmitted segment and what arrived behind it.
-    const uint64_t covered = yield.acked > b.hole ? yield.acked - b.hole : 0;
-    const uint64_t told = std::min(b.reno_sacked, partial ? covered : b.reno_sacked);
-    b.reno_sacked -= told;
-    yield.delivered -= std::min(yield.delivered, told);  // RFC 6937 s.3: counted as duplicates
-    b.duplicate_acks = 0;
-    b.advance = static_cast<uint32_t>(yield.acked);
-    b.hole = partial ? segment_at(c, c.tcb.snd_una) : 0;
-    if (c.recovery.phase == RecoveryPhase::Loss && c.tcb.snd_una < b.lost_again_to) {
+    // RFC 6937 s.3: counted as duplicates.
+    yield.delivered -=
+        std::min(yield.delivered, b.reno_acked(yield.acked, partial, c.effective_mss));
+    if (c.recovery.phase == RecoveryPhase::Loss && c.tcb.snd_una < b.lost_again_to()) {
       return front_lost_again(c);
     }
-    if (!partial || c.records.empty()) return false;
-    Record& head = c.records.front();
-    if (head.is(record_flag::kLost)) return false;
+    if (!partial || b.empty() || b.front().is(record_flag::kLost)) return false;
     c.recovery.force_retransmit = true;  // RFC 6582 s.3.2 step 3, whatever pipe says
-    mark_lost(c, c.records.first());
+    b.lose(b.first());
     return true;
   }
   if (!yield.duplicate) return false;
-  ++b.duplicate_acks;
-  if (b.hole == 0) b.hole = segment_at(c, c.tcb.snd_una);
   // RFC 5681 s.3.1: behind a time-out only new ACKs let anything out.
-  if (c.recovery.phase != RecoveryPhase::Loss) {
-    const uint64_t left = c.tcb.flight() - b.hole;
-    const uint64_t next = segment_at(c, c.tcb.snd_una + b.hole + b.reno_sacked);
-    const uint64_t grown = std::max(b.reno_sacked, std::min(b.reno_sacked + next, left));
-    yield.delivered += grown - b.reno_sacked;
-    b.reno_sacked = grown;
-  }
-  if (b.duplicate_acks != kDupThresh) return false;
+  yield.delivered += b.reno_duplicate(c.recovery.phase != RecoveryPhase::Loss, c.effective_mss);
+  if (b.duplicate_acks() != kDupThresh) return false;
   if (c.recovery.phase == RecoveryPhase::Loss) return lost_again(c);
   if (c.recovery.phase != RecoveryPhase::Open) return false;
   // RFC 6582 s.3.2 step 2: the ACK covers more than `recover`; the duplicates may be of what a
   // recovery sent again.
   if (c.recovery.point != 0 && c.tcb.snd_una <= c.recovery.point) return false;
-  // The whole first segment: the records up to the next one that began a segment.
-  uint64_t n = c.records.first();
-  do {
-    mark_lost(c, n++);
-  } while (n < c.records.past_last() && c.records.at(n).offset < c.tcb.snd_nxt &&
-           !c.records.at(n).is(record_flag::kSegmentStart));
+  b.lose_first_segment();
   return true;
 }
 
@@ -76,21 +43,21 @@ bool Engine::reno_ack(Connection& c, AckYield& yield) {
 /// much, since most had arrived before; where it covered little, a retransmission was lost.
 bool Engine::lost_again(Connection& c) {
   const uint64_t smss = c.effective_mss;
-  if (c.cc.cwnd() <= smss || c.board.advance > 4 * smss || c.records.empty()) return false;
-  if (!c.records.front().is(record_flag::kRetransmitted)) return false;  // its turn comes anyway
+  if (c.cc.cwnd() <= smss || c.board.reno_advance() > 4 * smss || c.board.empty()) return false;
+  if (!c.board.front().is(record_flag::kRetransmitted)) return false;  // its turn comes anyway
   const uint64_t cwnd = c.cc.cwnd();
   c.cc.on_loss(cwnd);
   c.cc.set_cwnd(std::min<uint64_t>(cwnd, c.cc.ssthresh()));  // that is two segments at least
-  c.board.lost_again_to = c.records.at(next_lost(c) - 1).end();
+  c.board.note_lost_again();
   return front_lost_again(c);
 }
 
 /// RFC 6582 s.3.2 step 3, behind a time-out, too: a partial ACK tells of the next one that was lost
 /// again. Where nothing measures a round trip another time-out would be a minute away.
 bool Engine::front_lost_again(Connection& c) {
-  if (c.records.empty() || !c.records.front().is(record_flag::kRetransmitted)) return false;
+  if (c.board.empty() || !c.board.front().is(record_flag::kRetransmitted)) return false;
   c.recovery.force_retransmit = true;
-  mark_lost(c, c.records.first());
+  c.board.lose(c.board.first());
   return true;
 }
 
@@ -147,8 +114,7 @@ void Engine::leave_recovery(Connection& c) {
   r.phase = RecoveryPhase::Open;
   r.frto = Frto::Off;
   r.force_retransmit = r.alone = false;
-  c.board.reno_sacked = 0;
-  c.board.duplicate_acks = 0;
+  c.board.forget_duplicates();
   // RFC 8985 s.6.2: a widened reordering window lasts for 16 recoveries.
   if (c.rack.window_persist != 0) --c.rack.window_persist;
   if (c.rack.window_persist == 0) c.rack.window_multiplier = 1;
@@ -159,7 +125,7 @@ void Engine::proportional_rate(Connection& c, const AckYield& yield) {
   Recovery& r = c.recovery;
   const uint64_t smss = c.effective_mss;
   const uint64_t ssthresh = c.cc.ssthresh();
-  const uint64_t pipe = c.pipe();
+  const uint64_t pipe = c.board.pipe();
   r.prr_delivered += yield.delivered;
   uint64_t sndcnt = 0;
   if (pipe > ssthresh) {
@@ -251,19 +217,9 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
   r.tlp_due = false;
   r.tlp_count = 0;
   // RFC 2018 s.5: the peer may have reneged; what it says from now on is believed again.
-  c.board.restart(c.tcb.snd_una);
-  for (uint64_t n = c.records.first(); n < c.records.past_last(); ++n) {
-    Record& record = c.records.at(n);
-    record.flags &= static_cast<uint16_t>(
-        ~(record_flag::kSacked | record_flag::kLost | record_flag::kRetransmitted));
-    if (c.live(record) == 0) continue;
-    // kResent: no RTT is measured on what the forgotten SACK had taken out of the network long ago.
-    record.flags |= record_flag::kLost | record_flag::kResent;
-    c.board.lost_octets += c.live(record);
-  }
-  c.retransmit_hint = c.records.first();
+  c.board.lose_all();
   c.piece_next = 0;
-  note_odd(c, c.tcb.snd_nxt);
+  unpredict(c);
   make_ready(c);
 }
 
@@ -289,7 +245,7 @@ void Engine::arm_probe(Connection& c, base::Now now, base::Now rto) {
   if (!c.tcb.sack_ok || !config_.tail_loss_probe) return;
   if (r.phase == RecoveryPhase::Loss || r.tlp_count > kMaxProbes) return;
   if (r.phase == RecoveryPhase::Open) {
-    if (c.board.sacked_octets != 0) return;             // RACK's timer runs
+    if (c.board.sacked_octets() != 0) return;           // RACK's timer runs
     if (r.tlp_outstanding || r.tlp_unmeasured) return;  // s.7.3: the RTO is next
   }
   base::Duration pto = c.rto.probe_timeout();

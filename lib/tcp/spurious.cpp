@@ -35,7 +35,7 @@ void Engine::detect_spurious(Connection& c, AckYield& yield) {
       if (!c.tcb.sack_ok && yield.duplicate) r.frto = Frto::Off;  // s.2.1 step 2a
       return;
     }
-    const bool more = c.user_ready || c.has_waiting() || (c.fin_wanted && !c.fin_queued);
+    const bool more = c.user_ready || c.board.has_waiting() || (c.fin_wanted && !c.fin_queued);
     const bool forward =
         c.tcb.snd_una < r.point && more && c.tcb.usable_window() >= c.effective_mss;
     r.frto = forward ? Frto::NewData : Frto::Off;
@@ -47,7 +47,7 @@ void Engine::detect_spurious(Connection& c, AckYield& yield) {
   if (r.frto != Frto::NewData) return;
   // Step 3: only what was sent before the time-out, and never again, tells that it was spurious.
   if (yield.acked == 0 && !yield.duplicate && !yield.new_sack) return;
-  const bool beyond = std::max(c.tcb.snd_una, c.board.fack) > r.point;
+  const bool beyond = std::max(c.tcb.snd_una, c.board.fack()) > r.point;
   if (!beyond && (yield.acked != 0 || yield.new_sack) && r.may_undo) {
     ++counters_.frto_undos;
     undo_recovery(c, yield);
@@ -100,19 +100,13 @@ void Engine::undo_recovery(Connection& c, AckYield& yield) {
   }
   if (r.phase == RecoveryPhase::Open) return;
   // Step 8: go on with new data. Nothing counts as lost until the scoreboard says so again.
-  for (uint64_t n = c.records.first(); n < c.records.past_last(); ++n) {
-    Record& record = c.records.at(n);
-    if (!record.is(record_flag::kLost)) continue;
-    subtract_marks(c, record, c.live(record));
-    record.flags &= static_cast<uint16_t>(~(record_flag::kLost | record_flag::kRetransmitted));
-  }
+  c.board.undo_losses();
   // Nor does RACK hold what was sent before the retransmission against it: that one did not arrive.
   c.rack.xmit_at = base::Now{};
   c.rack.end = 0;
   r.phase = RecoveryPhase::Open;
   r.force_retransmit = r.alone = false;
-  c.board.reno_sacked = 0;
-  c.board.duplicate_acks = 0;
+  c.board.forget_duplicates();
 }
 
 }  // namespace rnic::tcp

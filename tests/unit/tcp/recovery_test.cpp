@@ -220,20 +220,20 @@ TEST(Recovery, IsLostAndPipe_TCP_6675_4_01) {
   p.send(30);
   p.wait(milliseconds(40));
   EXPECT_EQ(p.sent().size(), 10u);
-  EXPECT_EQ(p.c().pipe(), 10u * kMss);
+  EXPECT_EQ(p.c().board.pipe(), 10u * kMss);
   p.ack(0, {{1, 2}});
   EXPECT_EQ(p.sent(), (Numbers{10}));  // limited transmit: one out, one in
-  EXPECT_EQ(p.c().pipe(), 10u * kMss);
+  EXPECT_EQ(p.c().board.pipe(), 10u * kMss);
   p.ack(0, {{1, 3}});
   EXPECT_EQ(p.sent(), (Numbers{11}));
-  EXPECT_EQ(p.c().board.lost_octets, 0u);
+  EXPECT_EQ(p.c().board.lost_octets(), 0u);
   p.ack(0, {{1, 4}});
   EXPECT_EQ(p.stack.counters().fast_recoveries, 1u);
   EXPECT_EQ(p.sent(), (Numbers{0}));
-  EXPECT_EQ(p.c().board.lost_octets, kMss);
-  EXPECT_EQ(p.c().board.retransmitted_octets, kMss);
+  EXPECT_EQ(p.c().board.lost_octets(), kMss);
+  EXPECT_EQ(p.c().board.retransmitted_octets(), kMss);
   // 12 in flight, 3 SACKed, 1 lost, 1 sent again.
-  EXPECT_EQ(p.c().pipe(), 9u * kMss);
+  EXPECT_EQ(p.c().board.pipe(), 9u * kMss);
   EXPECT_EQ(p.c().recovery.point, 12u * kMss);
 }
 
@@ -274,10 +274,10 @@ TEST(Recovery, ATimeoutForgetsTheSacks_TCP_6675_5_1_01) {
   p.time_out();
   EXPECT_EQ(p.sent(), (Numbers{0}));
   EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Loss);
-  EXPECT_EQ(p.c().board.sacked_octets, 0u);
-  EXPECT_EQ(p.c().board.sacked_segments, 0u);
-  EXPECT_EQ(p.c().board.duplicate_acks, 0u);
-  EXPECT_EQ(p.c().board.hole, 0u);
+  EXPECT_EQ(p.c().board.sacked_octets(), 0u);
+  EXPECT_EQ(p.c().board.sacked_segments(), 0u);
+  EXPECT_EQ(p.c().board.duplicate_acks(), 0u);
+  EXPECT_EQ(p.c().board.hole(), 0u);
   EXPECT_EQ(p.c().recovery.point, 10u * kMss);
   p.ack(1);
   EXPECT_EQ(p.sent(), (Numbers{1, 2}));  // what was SACKed before goes out again
@@ -307,11 +307,11 @@ TEST(Recovery, TheRateIsReducedInProportion_TCP_6937_01) {
     p.ack(0, {{1, i}});
     const uint64_t due = (r.prr_delivered * ssthresh + r.recover_fs - 1) / r.recover_fs;
     EXPECT_GE(r.prr_out + kMss, due) << i;
-    if (p.c().pipe() > ssthresh) {
+    if (p.c().board.pipe() > ssthresh) {
       EXPECT_LE(r.prr_out, due + kMss) << i;
     }
-    most = std::max(most, p.c().pipe());
-    least = std::min(least, p.c().pipe());
+    most = std::max(most, p.c().board.pipe());
+    least = std::min(least, p.c().board.pipe());
   }
   EXPECT_LT(most, 12 * kMss);  // never back up
   EXPECT_GE(least, ssthresh - kMss);
@@ -336,7 +336,7 @@ TEST(Recovery, AfterHeavyLossTheWindowIsRebuilt_TCP_6937_01) {
     const size_t now_sent = p.sent().size();
     EXPECT_GE(now_sent, 1u) << i;
     EXPECT_LE(now_sent, 2u) << i;  // delivered, and one more
-    EXPECT_LE(p.c().pipe(), p.c().cc.ssthresh() + kMss) << i;
+    EXPECT_LE(p.c().board.pipe(), p.c().cc.ssthresh() + kMss) << i;
   }
 }
 
