@@ -4,13 +4,6 @@ namespace rnic::tcp {
 
 namespace flag = wire::tcp_flag;
 
-namespace {
-
-constexpr uint32_t kMaxWindowMultiplier = 32;
-constexpr uint32_t kWindowPersist = 16;  // RFC 8985 s.6.2: recoveries that keep a widened window
-
-}  // namespace
-
 void Engine::process_ack(Connection& c, const Arrival& a, base::Now now) {
   const int64_t ack = c.tcb.snd_offset(a.ack);
   const auto una = static_cast<int64_t>(c.tcb.snd_una);
@@ -47,7 +40,7 @@ void Engine::process_ack(Connection& c, const Arrival& a, base::Now now) {
 }
 
 void Engine::settle(Connection& c, AckYield& yield, base::Now now) {
-  bool lost = c.tcb.sack_ok ? rack_detect(c, now) : reno_ack(c, yield);
+  bool lost = c.tcb.sack_ok ? detect_losses(c, now) : reno_ack(c, yield);
   if (c.path.probe_end != 0) [[unlikely]] {
     probe_acked(c, now);
     if (lost && c.path.probe_end != 0) lost = lost_beside_probe(c, now);
@@ -63,7 +56,7 @@ void Engine::settle(Connection& c, AckYield& yield, base::Now now) {
 
 void Engine::measure(Connection& c, AckYield& yield, base::Now now) {
   base::Duration rtt = yield.rtt;
-  const auto ticks = yield.echo ? static_cast<int32_t>(timestamp_of(c, now) - *yield.echo) : -1;
+  const auto ticks = yield.echo ? static_cast<int32_t>(c.tcb.timestamp(now) - *yield.echo) : -1;
   if (rtt >= base::Duration(0)) {
     // RFC 7323 s.4.1: the echoed timestamp is coarse, but it belongs to the segment that made the
     // peer answer; an octet that waited behind a hole, or whose ACKs were lost, would measure that
@@ -100,15 +93,13 @@ void Engine::advance_una(Connection& c, uint64_t ack, AckYield& yield, base::Now
     const Record& r = c.board.front();
     if (!r.is(record_flag::kSacked)) {
       yield.delivered += c.board.live(r);
-      rack_update(c, r, yield.echo, now);
+      c.rack.delivered(r, yield.echo, c.board.fack(), now);
       if (r.is(record_flag::kResent)) {
         // Karn, and more: what lay behind this hole waited for it, not for the network.
         ambiguous = true;
       } else {
         yield.rtt = now - r.sent_at;
         yield.first_try = true;  // a time-out marks all that is in flight
-        // RFC 8985 s.6.2 step 3: it was late, not lost.
-        if (r.end() < c.board.fack()) c.rack.reordering_seen = true;
       }
     }
     if (r.saved != kNoSaved) saved_.release(r.saved);
@@ -150,18 +141,11 @@ void Engine::take_sack(Connection& c, const Arrival& a, uint64_t ack, AckYield& 
       yield.delivered += live;
       yield.new_sack = true;
       // What arrived ahead of order does not set the timestamp that the peer echoes.
-      rack_update(c, r, std::nullopt, now);
-      if (r.is(record_flag::kResent)) return;
-      yield.rtt = now - r.sent_at;
-      if (r.end() < old_fack) c.rack.reordering_seen = true;  // late, not lost
+      c.rack.delivered(r, std::nullopt, old_fack, now);
+      if (!r.is(record_flag::kResent)) yield.rtt = now - r.sent_at;
     });
   }
-  if (yield.dsack && ack >= c.rack.dsack_round) {  // RFC 8985 s.6.2 step 4, once a round trip
-    c.rack.dsack_round = c.tcb.snd_nxt;
-    c.rack.window_multiplier = std::min(c.rack.window_multiplier + 1, kMaxWindowMultiplier);
-    c.rack.window_persist = kWindowPersist;
-    c.rack.reordering_seen = true;
-  }
+  if (yield.dsack) c.rack.dsack();
 }
 
 void Engine::update_window(Connection& c, const Arrival& a, int64_t ack, bool advanced,

@@ -17,6 +17,7 @@
 #include "tcp/ecn.hpp"
 #include "tcp/pacing.hpp"
 #include "tcp/path_search.hpp"
+#include "tcp/rack.hpp"
 #include "tcp/range_pool.hpp"
 #include "tcp/rto.hpp"
 #include "tcp/scoreboard.hpp"
@@ -27,17 +28,6 @@
 namespace rnic::tcp {
 
 class Engine;
-
-/// RFC 8985 s.5.3.
-struct Rack {
-  base::Now xmit_at{};  ///< last transmission of the latest-sent record that arrived
-  uint64_t end = 0;     ///< its end
-  base::Duration rtt{0};
-  uint32_t window_multiplier = 1;
-  uint32_t window_persist = 16;
-  uint64_t dsack_round = 0;
-  bool reordering_seen = false;
-};
 
 enum class RecoveryPhase : uint8_t { Open, Recovery, Loss };
 
@@ -127,6 +117,7 @@ class Connection final : public llp::Stream {
         cc(config),
         timers(wheel, this),
         board(tcb, pool, ranges),
+        rack(tcb, rto, board, timers),
         committed(ranges) {}
 
   // llp::Stream
@@ -199,8 +190,8 @@ class Connection final : public llp::Stream {
 
   // Loss.
   Recovery recovery;
-  Rack rack;
   Scoreboard board;
+  Rack rack;
 
   // Receiving.
   PooledRanges committed;  ///< ranges beyond RCV.NXT that will never be asked for again

@@ -96,7 +96,7 @@ bool Engine::send_owed_acks(Connection& c, base::Now now) {
     if (c.tcb.ts_ok) {
       options.nop();
       options.nop();
-      options.timestamps({timestamp_of(c, now), c.tcb.ts_recent});
+      options.timestamps({c.tcb.timestamp(now), c.tcb.ts_recent});
     }
     const uint32_t header = wire::kTcpHeaderMin + options.finish();
     // The right edge stays where it is: it counts from the older octet.

@@ -270,7 +270,6 @@ class Engine {
   void take_predicted_window(Connection& c);
   void take_predicted_text(Connection& c, base::Range range, base::ByteView text, bool push,
                            base::Now now);
-  [[nodiscard]] static bool rack_overtaken(Connection& c);
   void settle_predicted(Connection& c, uint64_t acked, base::Duration rtt, base::Now now);
   void restart_calm(Connection& c, bool restarted, base::Now now);
 
@@ -301,15 +300,12 @@ class Engine {
   void measure(Connection& c, AckYield& yield, base::Now now);
   /// What follows from an ACK for loss, recovery, the window and the timers.
   void settle(Connection& c, AckYield& yield, base::Now now);
+  [[nodiscard]] static bool detect_losses(Connection& c, base::Now now) {
+    return c.rack.detect(c.recovery.phase != RecoveryPhase::Open, now);
+  }
   void our_fin_acked(Connection& c, base::Now now);
 
   void take_sack(Connection& c, const Arrival& a, uint64_t ack, AckYield& yield, base::Now now);
-
-  // rack.cpp
-  void rack_update(Connection& c, const Record& r, std::optional<uint32_t> echo,
-                   base::Now now) const;
-  bool rack_detect(Connection& c, base::Now now);
-  [[nodiscard]] base::Duration reorder_window(const Connection& c) const;
 
   // recovery.cpp
   void recover(Connection& c, AckYield& yield, bool lost, base::Now now);
@@ -414,13 +410,6 @@ class Engine {
   [[nodiscard]] uint64_t room_to_offer(const Connection& c) const;
   [[nodiscard]] uint16_t advertise(Connection& c);
   void acked_now(Connection& c);
-  /// RFC 7323 s.5.4: one tick a millisecond.
-  [[nodiscard]] static uint32_t timestamp_at(uint32_t offset, base::Now now) {
-    return static_cast<uint32_t>(base::nanos(now) / 1'000'000) + offset;
-  }
-  [[nodiscard]] static uint32_t timestamp_of(const Connection& c, base::Now now) {
-    return timestamp_at(c.tcb.ts_offset, now);
-  }
 
   // engine.cpp: what is due.
   void fire(Connection& c, base::Now now);

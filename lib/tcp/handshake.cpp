@@ -99,7 +99,7 @@ bool Engine::send_syn(Connection& c, base::Now now) {
   const bool with_ack = c.state == State::SynReceived;
   SynOptions options{.mss = our_mss(c.remote_end.address, c.options), .sack = c.offers_sack};
   if (c.offers_timestamps) {
-    options.timestamps = {timestamp_of(c, now), with_ack ? c.tcb.ts_recent : 0};
+    options.timestamps = {c.tcb.timestamp(now), with_ack ? c.tcb.ts_recent : 0};
   }
   if (c.offers_scale) options.window_scale = our_window_shift();
   const uint32_t header =

@@ -63,7 +63,7 @@ ConnectionInfo Engine::info(const Connection& c) const {
         static_cast<uint32_t>((c.board.reno_sacked() + c.effective_mss - 1) / c.effective_mss);
   }
   info.reorder_degree = kDupThresh;
-  info.reordering_seen = c.rack.reordering_seen;
+  info.reordering_seen = c.rack.reordering_seen();
   info.rcv_nxt = c.tcb.rcv_nxt;
   info.rcv_wnd = static_cast<uint32_t>(c.tcb.rcv_wnd());
   info.out_of_order_ranges = static_cast<uint32_t>(c.committed.ranges().size());

@@ -155,7 +155,7 @@ inline void Engine::restart_calm(Connection& c, bool restarted, base::Now now) {
   base::Duration rtt = now - sent_at;
   if (rtt > kStampTick && c.tcb.ts_ok) {  // RFC 7323 s.4.1, see measure()
     const uint32_t echo = base::load_be32(p + wire::tcp_offset::kOptions + 8);
-    const auto ticks = static_cast<int32_t>(timestamp_of(c, now) - echo);
+    const auto ticks = static_cast<int32_t>(c.tcb.timestamp(now) - echo);
     if (ticks >= 0) rtt = std::min(rtt, (int64_t{ticks} + 1) * kStampTick);
   }
   const bool sampled = c.rto.offer(rtt, now);
@@ -191,14 +191,11 @@ inline void Engine::restart_calm(Connection& c, bool restarted, base::Now now) {
     end = r->end();
   }
   const base::Now sent_at = r->sent_at;
-  // RFC 8985 s.6.2 steps 1 and 2, for the newest alone.
-  if (sent_at < c.rack.xmit_at || (sent_at == c.rack.xmit_at && end <= c.rack.end)) [[unlikely]] {
+  // Of the newest alone.
+  if (!c.rack.delivered(sent_at, end, now)) [[unlikely]] {
     take_late_ack(c, count, acked, p, now);
     return;
   }
-  c.rack.rtt = now - sent_at;
-  c.rack.xmit_at = sent_at;
-  c.rack.end = end;
   bool restarted = false;
   const base::Duration rtt = advance_calm(c, acked, sent_at, p, now, restarted);
   grow_window(c, acked, rtt, now);
@@ -235,7 +232,7 @@ inline void Engine::release(Connection& c, uint32_t count) {
   const base::Duration rtt = advance_calm(c, acked, sent_at, p, now, restarted);
   release_rows(c, count);
   if (c.doomed) return;
-  if (rack_overtaken(c)) {
+  if (c.rack.overtaken()) {
     settle_predicted(c, acked, rtt, now);
     return;
   }
@@ -299,18 +296,10 @@ bool Engine::take_predicted(Connection& c, const SegmentIn& in, base::Now now) {
     if (c.doomed) return true;
   } else {
     take_predicted_window(c);
-    if (rack_overtaken(c)) settle_predicted(c, 0, base::Duration(-1), now);
+    if (c.rack.overtaken()) settle_predicted(c, 0, base::Duration(-1), now);
   }
   take_predicted_text(c, range, text, (p[wire::tcp_offset::kFlags] & flag::kPsh) != 0, now);
   return true;
-}
-
-bool Engine::rack_overtaken(Connection& c) {
-  // Was the oldest in flight sent before the newest that arrived? Then so may others have been: a
-  // retransmission came in between. Without it rack_detect() has nothing to find.
-  if (!c.tcb.sack_ok || c.tcb.flight() == 0) return false;
-  const Record& r = c.board.front();
-  return c.rack.xmit_at > r.sent_at || (c.rack.xmit_at == r.sent_at && c.rack.end > r.end());
 }
 
 void Engine::settle_predicted(Connection& c, uint64_t acked, base::Duration rtt, base::Now now) {

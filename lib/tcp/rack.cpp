@@ -1,66 +1,72 @@
-#include "tcp/engine.hpp"
+#include "tcp/rack.hpp"
+
+#include <algorithm>
 
 namespace rnic::tcp {
 
-namespace {
-
-/// RFC 8985 s.6.1: was (t1, end1) sent after (t2, end2)?
-bool sent_after(base::Now t1, uint64_t end1, base::Now t2, uint64_t end2) {
-  return t1 > t2 || (t1 == t2 && end1 > end2);
+void Rack::delivered(const Record& r, std::optional<uint32_t> echo, uint64_t fack, base::Now now) {
+  if (!r.is(record_flag::kResent)) {
+    if (r.end() < fack) reordering_seen_ = true;  // step 3: it was late, not lost
+  } else {                                        // step 1: for an earlier transmission?
+    if (now - r.sent_at < rto_.min_rtt()) return;
+    if (echo && static_cast<int32_t>(*echo - tcb_.timestamp(r.sent_at)) < 0) return;
+  }
+  delivered(r.sent_at, r.end(), now);
 }
 
-}  // namespace
-
-void Engine::rack_update(Connection& c, const Record& r, std::optional<uint32_t> echo,
-                         base::Now now) const {
-  // RFC 8985 s.6.2 steps 1 and 2.
-  const base::Duration rtt = now - r.sent_at;
-  if (r.is(record_flag::kResent)) {  // for an earlier transmission?
-    if (rtt < c.rto.min_rtt()) return;
-    if (echo && static_cast<int32_t>(*echo - timestamp_of(c, r.sent_at)) < 0) return;
-  }
-  if (sent_after(r.sent_at, r.end(), c.rack.xmit_at, c.rack.end)) {
-    c.rack.rtt = rtt;
-    c.rack.xmit_at = r.sent_at;
-    c.rack.end = r.end();
-  }
+void Rack::dsack() {
+  if (tcb_.snd_una < dsack_round_) return;
+  dsack_round_ = tcb_.snd_nxt;
+  window_multiplier_ = std::min(window_multiplier_ + 1, kMaxWindowMultiplier);
+  window_persist_ = kWindowPersist;
+  reordering_seen_ = true;
 }
 
-base::Duration Engine::reorder_window(const Connection& c) const {
-  // RFC 8985 s.6.2 step 4. Without reordering DupThresh of RFC 6675 holds.
-  if (!c.rack.reordering_seen) {
-    if (c.recovery.phase != RecoveryPhase::Open || c.board.sacked_segments() >= kDupThresh) {
-      return base::Duration(0);
-    }
-  }
-  return std::min(c.rto.min_rtt() / 4 * c.rack.window_multiplier, c.rto.srtt());
+void Rack::recovered() {
+  // s.6.2: a widened reordering window lasts for 16 recoveries.
+  if (window_persist_ != 0) --window_persist_;
+  if (window_persist_ == 0) window_multiplier_ = 1;
 }
 
-bool Engine::rack_detect(Connection& c, base::Now now) {
-  // RFC 8985 s.6.2 step 5.
-  c.timers.clear(Timer::Reorder);
-  const base::Duration window = reorder_window(c);
+bool Rack::overtaken() const {
+  if (!tcb_.sack_ok || tcb_.flight() == 0) return false;
+  const Record& r = board_.front();
+  return sent_after(xmit_at_, end_, r.sent_at, r.end());
+}
+
+base::Duration Rack::reorder_window(bool recovering) const {
+  // s.6.2 step 4. Without reordering DupThresh of RFC 6675 holds.
+  if (!reordering_seen_ && (recovering || board_.sacked_segments() >= kDupThresh)) {
+    return base::Duration(0);
+  }
+  return std::min(rto_.min_rtt() / 4 * window_multiplier_, rto_.srtt());
+}
+
+bool Rack::detect(bool recovering, base::Now now) {
+  // In the place of RFC 6675's IsLost().
+  timers_.clear(Timer::Reorder);
+  const base::Duration window = reorder_window(recovering);
   base::Duration wait{0};
   bool lost = false;
-  for (uint64_t n = c.board.first(); n < c.board.past_last();) {
-    const Record& r = c.board.at(n);
-    if (r.offset >= c.tcb.snd_nxt) break;
+  for (uint64_t n = board_.first(); n < board_.past_last();) {
+    const Record& r = board_.at(n);
+    if (r.offset >= tcb_.snd_nxt) break;
     if (r.is(record_flag::kSacked)) {  // skip the whole run
       uint64_t end = r.end();
-      for (const base::Range& range : c.board.sacked().ranges()) {
+      for (const base::Range& range : board_.sacked().ranges()) {
         if (range.contains(r.offset)) end = std::max(end, range.end);
       }
-      n = std::max(n + 1, c.board.find(end));
+      n = std::max(n + 1, board_.find(end));
       continue;
     }
     const bool waits = r.is(record_flag::kLost) && !r.is(record_flag::kRetransmitted);
     if (!waits) {
-      if (!sent_after(c.rack.xmit_at, c.rack.end, r.sent_at, r.end())) {
+      if (!sent_after(xmit_at_, end_, r.sent_at, r.end())) {
         if (!r.is(record_flag::kResent)) break;  // and so was everything behind it
       } else {
-        const base::Duration remaining = r.sent_at + c.rack.rtt + window - now;
+        const base::Duration remaining = r.sent_at + rtt_ + window - now;
         if (remaining <= base::Duration(0)) {
-          c.board.lose(n);
+          board_.lose(n);
           lost = true;
         } else {
           wait = std::max(wait, remaining);
@@ -69,8 +75,15 @@ bool Engine::rack_detect(Connection& c, base::Now now) {
     }
     ++n;
   }
-  if (wait > base::Duration(0)) c.timers.set(Timer::Reorder, now + wait);
+  if (wait > base::Duration(0)) timers_.set(Timer::Reorder, now + wait);
   return lost;
+}
+
+void Rack::validate() const {
+  RNIC_CHECK(window_multiplier_ >= 1 && window_multiplier_ <= kMaxWindowMultiplier);
+  RNIC_CHECK(window_persist_ <= kWindowPersist);
+  RNIC_CHECK(window_persist_ != 0 || window_multiplier_ == 1);
+  RNIC_CHECK(end_ <= tcb_.snd_nxt && dsack_round_ <= tcb_.snd_nxt);
 }
 
 }  // namespace rnic::tcp

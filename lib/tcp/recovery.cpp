@@ -115,9 +115,7 @@ void Engine::leave_recovery(Connection& c) {
   r.frto = Frto::Off;
   r.force_retransmit = r.alone = false;
   c.board.forget_duplicates();
-  // RFC 8985 s.6.2: a widened reordering window lasts for 16 recoveries.
-  if (c.rack.window_persist != 0) --c.rack.window_persist;
-  if (c.rack.window_persist == 0) c.rack.window_multiplier = 1;
+  c.rack.recovered();
 }
 
 void Engine::proportional_rate(Connection& c, const AckYield& yield) {
@@ -186,7 +184,7 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
   Recovery& r = c.recovery;
   const bool repeated = c.rto.backoff() != 0 && c.tcb.snd_una == r.undo_marker;
   c.rto.back_off();
-  r.timeout_ts = timestamp_of(c, now);
+  r.timeout_ts = c.tcb.timestamp(now);
   c.timers.set(Timer::Rto, before_give_up(c, now + c.rto.rto(), now));
   if (c.rto.backoff() == kNoticeTimeouts) {
     ++counters_.path_doubts;

@@ -13,7 +13,7 @@ void Engine::watch_for_spurious(Connection& c, bool timeout, base::Now now) {
   r.may_undo = true;
   r.undo_marker = c.tcb.snd_una;
   r.undo_octets = 0;
-  r.retransmit_ts = timestamp_of(c, now);
+  r.retransmit_ts = c.tcb.timestamp(now);
   r.eifel_armed = c.tcb.ts_ok;
   r.frto = timeout && config_.frto ? Frto::AwaitAck : Frto::Off;
 }
@@ -102,8 +102,7 @@ void Engine::undo_recovery(Connection& c, AckYield& yield) {
   // Step 8: go on with new data. Nothing counts as lost until the scoreboard says so again.
   c.board.undo_losses();
   // Nor does RACK hold what was sent before the retransmission against it: that one did not arrive.
-  c.rack.xmit_at = base::Now{};
-  c.rack.end = 0;
+  c.rack.undo();
   r.phase = RecoveryPhase::Open;
   r.force_retransmit = r.alone = false;
   c.board.forget_duplicates();

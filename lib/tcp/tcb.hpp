@@ -13,6 +13,11 @@
 
 namespace rnic::tcp {
 
+/// RFC 7323 s.5.4: one tick a millisecond.
+[[nodiscard]] inline uint32_t timestamp_at(uint32_t offset, base::Now now) {
+  return static_cast<uint32_t>(base::nanos(now) / 1'000'000) + offset;
+}
+
 struct Tcb {
   // Send sequence variables.
   base::Seq32 iss;
@@ -68,6 +73,9 @@ struct Tcb {
     const uint64_t edge = snd_una + snd_wnd;
     return edge > snd_nxt ? edge - snd_nxt : 0;
   }
+
+  /// Our timestamp clock.
+  [[nodiscard]] uint32_t timestamp(base::Now now) const { return timestamp_at(ts_offset, now); }
 
   void validate() const {
     RNIC_DCHECK(snd_una <= snd_nxt);

@@ -85,7 +85,7 @@ void Engine::finish(Connection& c, TxSlot& slot, uint64_t offset, uint32_t paylo
   if (c.tcb.ts_ok) {
     uint8_t* options = slot.tcp + wire::kTcpHeaderMin;
     base::store_be32(options, 0x0101080a);  // NOP NOP TSopt
-    base::store_be32(options + 4, timestamp_of(c, now));
+    base::store_be32(options + 4, c.tcb.timestamp(now));
     base::store_be32(options + 8, c.tcb.ts_recent);
   }
   acked_now(c);
@@ -136,7 +136,7 @@ bool Engine::send_ack(Connection& c, base::Now now) {
   if (c.tcb.ts_ok) {
     options.nop();
     options.nop();
-    options.timestamps({timestamp_of(c, now), c.tcb.ts_recent});
+    options.timestamps({c.tcb.timestamp(now), c.tcb.ts_recent});
   }
   if (c.committed.empty() || !c.tcb.sack_ok) c.ack.recent_count = c.ack.fresh = 0;
   if (c.tcb.sack_ok && (!c.committed.empty() || c.ack.dsack_count != 0)) {

@@ -20,6 +20,7 @@ void check_receive_side(const Connection& c) {
 void Engine::validate_connection(Connection& c) const {
   c.tcb.validate();
   c.board.validate();
+  c.rack.validate();
   check_receive_side(c);
   RNIC_CHECK(c.cc.cwnd() >= c.cc.smss());
   // What is in flight is watched: RFC 6298 s.5.1.

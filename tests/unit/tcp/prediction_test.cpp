@@ -410,12 +410,12 @@ TEST(Prediction, AnAckOfWhatWasSentBeforeALaterRetransmission) {
     const uint64_t sent_to = c.recovery.point;
     ack(static_cast<uint32_t>(sent_to / 1000));
     ASSERT_EQ(c.recovery.phase, tcp::RecoveryPhase::Open);
-    ASSERT_EQ(c.rack.xmit_at, latest);
+    ASSERT_EQ(c.rack.xmit_at(), latest);
     ASSERT_LT(sent_to, c.tcb.snd_nxt);
     const uint64_t predicted = p->stack.counters().predicted_in;
     ack(static_cast<uint32_t>(sent_to / 1000) + 1);
     EXPECT_EQ(p->stack.counters().predicted_in, predicted + (p == &with ? 1 : 0));
-    EXPECT_EQ(c.rack.xmit_at, latest) << "it does not go back";
+    EXPECT_EQ(c.rack.xmit_at(), latest) << "it does not go back";
     EXPECT_EQ(c.tcb.snd_una, sent_to + 1000);
     EXPECT_EQ(p->user.released_to, sent_to + 1000);
     p->stack.validate();

@@ -471,7 +471,7 @@ TEST(Rack, AWidenedReorderingWindowEndsBehindRecoveries_TCP_8985_5_02) {
   p.wait(milliseconds(40));
   p.ack(0, {{1, 2}});
   p.ack(4, {{0, 1}});
-  ASSERT_EQ(p.c().rack.window_multiplier, 2u);
+  ASSERT_EQ(p.c().rack.window_multiplier(), 2u);
   for (uint32_t i = 1; i <= 16; ++i) {
     const uint32_t at = 2 + 2 * i;
     p.send(2);
@@ -481,7 +481,7 @@ TEST(Rack, AWidenedReorderingWindowEndsBehindRecoveries_TCP_8985_5_02) {
     EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
     p.ack(at + 2);
     ASSERT_EQ(p.stack.counters().fast_recoveries, i);
-    EXPECT_EQ(p.c().rack.window_multiplier, i < 16 ? 2u : 1u) << i;
+    EXPECT_EQ(p.c().rack.window_multiplier(), i < 16 ? 2u : 1u) << i;
   }
 }
 
@@ -493,13 +493,13 @@ TEST(Rack, ADsackMayTouchTheEdgesOfItsBlock_TCP_8985_5_02) {
     Peer p(newreno(true));
     p.send(10);
     p.ack(0, blocks);
-    EXPECT_EQ(p.c().rack.window_multiplier, 2u);
+    EXPECT_EQ(p.c().rack.window_multiplier(), 2u);
   }
   for (const Blocks& blocks : {Blocks{{8, 10}, {5, 9}}, Blocks{{4, 6}, {5, 9}}}) {
     Peer p(newreno(true));
     p.send(10);
     p.ack(0, blocks);
-    EXPECT_EQ(p.c().rack.window_multiplier, 1u);
+    EXPECT_EQ(p.c().rack.window_multiplier(), 1u);
   }
 }
 
