@@ -25,7 +25,7 @@ void Engine::process_ack(Connection& c, const Arrival& a, base::Now now) {
     yield.ece = c.ecn.on && a.has(flag::kEce);
     if (yield.dsack) try_undo(c, yield);
     yield.duplicate = repeats;
-    tail_probe_ack(c, c.tcb.snd_una, yield);
+    tail_probe_acked(c, yield);
     return;
   }
   measure(c, yield, now);
@@ -46,7 +46,7 @@ void Engine::settle(Connection& c, AckYield& yield, base::Now now) {
     if (lost && c.path.probe_end != 0) lost = lost_beside_probe(c, now);
   }
   recover(c, yield, lost, now);
-  tail_probe_ack(c, c.tcb.snd_una, yield);
+  tail_probe_acked(c, yield);
   if (yield.acked != 0) restart_timers(c, now);
   c.tcb.validate();
   if (c.fin_queued && c.board.empty()) our_fin_acked(c, now);

@@ -19,52 +19,17 @@
 #include "tcp/path_search.hpp"
 #include "tcp/rack.hpp"
 #include "tcp/range_pool.hpp"
+#include "tcp/recovery.hpp"
 #include "tcp/rto.hpp"
 #include "tcp/scoreboard.hpp"
 #include "tcp/state.hpp"
+#include "tcp/tail_probe.hpp"
 #include "tcp/tcb.hpp"
 #include "tcp/timers.hpp"
 
 namespace rnic::tcp {
 
 class Engine;
-
-enum class RecoveryPhase : uint8_t { Open, Recovery, Loss };
-
-/// Where F-RTO stands (RFC 5682 s.3.1).
-enum class Frto : uint8_t {
-  Off,
-  AwaitAck,  ///< step 2: for the segment that was sent again
-  NewData,   ///< step 3: new data went out; what does the next ACK cover?
-};
-
-struct Recovery {
-  RecoveryPhase phase = RecoveryPhase::Open;
-  uint64_t point = 0;  ///< RecoveryPoint: SND.NXT when it began
-  // Proportional rate reduction (RFC 6937).
-  uint64_t prr_delivered = 0;
-  uint64_t prr_out = 0;
-  uint64_t recover_fs = 0;
-  bool force_retransmit = false;  ///< the first retransmission goes out whatever pipe says
-  bool alone = false;             ///< nothing goes behind it: a time-out's has no new ACK yet
-  // Was it for nothing? spurious.cpp.
-  Frto frto = Frto::Off;
-  uint32_t frto_new = 0;       ///< segments of new data that step 2 still lets out
-  bool may_undo = false;       ///< the state before the reduction is saved
-  bool eifel_armed = false;    ///< `retransmit_ts` is set, no new ACK came yet
-  bool adapt_rto = false;      ///< RFC 4015 s.3.1 step 11 waits for its sample
-  uint32_t retransmit_ts = 0;  ///< timestamp of the first retransmission
-  uint32_t timeout_ts = 0;     ///< of the last time-out
-  uint64_t undo_marker = 0;    ///< SND.UNA when it began
-  int64_t undo_octets = 0;     ///< sent again, and not reported as duplicates (RFC 2883)
-  // Tail loss probe (RFC 8985 s.7).
-  uint64_t tlp_end = 0;
-  bool tlp_outstanding = false;
-  bool tlp_is_retransmission = false;
-  bool tlp_due = false;
-  bool tlp_unmeasured = false;  ///< no round trip was measured since the last probe
-  uint32_t tlp_count = 0;       ///< probes since the peer last answered
-};
 
 /// What has to be acknowledged (RFC 9293 s.3.8.6.3, RFC 2018 s.4, RFC 2883).
 struct AckState {
@@ -118,6 +83,7 @@ class Connection final : public llp::Stream {
         timers(wheel, this),
         board(tcb, pool, ranges),
         rack(tcb, rto, board, timers),
+        tail_probe(tcb, rto, board, timers, config),
         committed(ranges) {}
 
   // llp::Stream
@@ -151,7 +117,6 @@ class Connection final : public llp::Stream {
   base::OctetPattern prediction;
   bool predicted = false;  ///< `prediction` is one
   // While `predicted`:
-  bool tail_probes = false;     ///< tail loss probes are to be armed
   uint32_t header_octets = 20;  ///< of an expected segment's TCP header
   uint32_t window_field = 1;    ///< what SND.WND was made of, as on the wire
   base::Handle handle;
@@ -192,6 +157,7 @@ class Connection final : public llp::Stream {
   Recovery recovery;
   Scoreboard board;
   Rack rack;
+  TailProbe tail_probe;
 
   // Receiving.
   PooledRanges committed;  ///< ranges beyond RCV.NXT that will never be asked for again

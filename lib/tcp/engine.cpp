@@ -90,7 +90,7 @@ void Engine::fire(Connection& c, base::Now now) {
     c.ack.now = true;
     make_ready(c);
   }
-  if (timers.due(Timer::Probe, now)) tail_probe_fired(c, now);
+  if (timers.due(Timer::Probe, now) && c.tail_probe.fired(now)) make_ready(c);
   if (timers.due(Timer::Rto, now)) {
     if (in_any(c.state, State::SynSent, State::SynReceived)) {
       syn_timeout(c, now);
@@ -152,14 +152,6 @@ bool Engine::orphan_over(Connection& c, base::Now now) {
   ++counters_.orphans_aborted;
   doom(c, StreamEnd::TimedOut, synchronized(c.state));
   return true;
-}
-
-void Engine::tail_probe_fired(Connection& c, base::Now now) {
-  c.timers.clear(Timer::Probe);
-  if (c.timers.due(Timer::Rto, now)) c.timers.set(Timer::Rto, now + c.rto.rto());
-  if (base::sabotaged(base::Defect::DropWithoutRetransmit)) return;
-  c.recovery.tlp_due = true;
-  make_ready(c);
 }
 
 void Engine::life_over(Connection& c, base::Now now) {

@@ -22,6 +22,7 @@
 #include "base/slab.hpp"
 #include "base/timer_wheel.hpp"
 #include "llp/admission.hpp"
+#include "tcp/ack_yield.hpp"
 #include "tcp/connection.hpp"
 #include "tcp/flow_table.hpp"
 #include "tcp/isn.hpp"
@@ -107,20 +108,6 @@ class Engine {
   };
   /// What one attempt to send gave.
   enum class Sent : uint8_t { Yes, Nothing, Starved, PortFull };
-  /// One ACK's yield, for recovery and congestion control.
-  struct AckYield {
-    uint64_t acked = 0;      ///< SND.UNA moved by this much
-    uint64_t delivered = 0;  ///< octets newly known to have arrived
-    uint64_t dsack_octets = 0;
-    bool dsack = false;
-    bool new_sack = false;
-    bool duplicate = false;          ///< RFC 5681 s.2
-    bool ece = false;                ///< with ECN-Echo, on a connection that uses ECN
-    bool first_try = false;          ///< of a record that was sent once, and not SACKed before
-    bool keep_window = false;        ///< cwnd was set, or must not grow, by this ACK
-    std::optional<uint32_t> echo{};  ///< TSecr
-    base::Duration rtt{-1};          ///< of the newest record acknowledged that was sent once
-  };
 
   // listener.cpp
   Connection* new_connection(const Endpoint& local, const Endpoint& remote, base::Now now);
@@ -337,11 +324,9 @@ class Engine {
             .now = now};
   }
   void restart_after_idle(Connection& c);
-  void tail_probe_ack(Connection& c, uint64_t ack, const AckYield& yield);
+  void tail_probe_acked(Connection& c, const AckYield& yield);
   void retransmission_timeout(Connection& c, base::Now now);
   void restart_timers(Connection& c, base::Now now);
-  /// \param rto when the time-out is or would be
-  void arm_probe(Connection& c, base::Now now, base::Now rto);
 
   // ecn.cpp
   [[nodiscard]] uint8_t syn_ecn(Connection& c, bool with_ack, TxSlot& slot);
@@ -419,7 +404,6 @@ class Engine {
   void give_up(Connection& c);
   /// Aborts a closed connection that has not got on for Config::orphan_timeout.
   bool orphan_over(Connection& c, base::Now now);
-  void tail_probe_fired(Connection& c, base::Now now);
 
   // close.cpp
   void doom(Connection& c, StreamEnd how, bool send_rst);

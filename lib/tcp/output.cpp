@@ -69,7 +69,7 @@ Engine::Served Engine::serve(Connection& c, base::Now now) {
 }
 
 Engine::Sent Engine::send_next(Connection& c, base::Now now) {
-  if (c.recovery.tlp_due) return send_tail_probe(c, now);
+  if (c.tail_probe.due()) return send_tail_probe(c, now);
   if (c.pacing.gated && gate_closed(c, now)) return Sent::Nothing;
   // A record can be far smaller than the loss window (RFC 5681 s.3.1), and a burst of such ones is
   // the likeliest to be lost again, its head, too.
@@ -155,8 +155,9 @@ void Engine::note_sent(Connection& c, uint64_t octets, base::Now now) {
   c.timers.clear(Timer::Persist);
   if (!c.timers.runs(Timer::Rto)) {  // RFC 6298 s.5.1: started, not restarted
     restart_timers(c, now);
-  } else if (c.recovery.phase == RecoveryPhase::Open && !c.recovery.tlp_due) {
-    arm_probe(c, now, now + c.rto.rto());  // (behind a probe the next one is armed apart)
+  } else if (c.recovery.phase == RecoveryPhase::Open && !c.tail_probe.due()) {
+    c.tail_probe.arm(c.recovery.phase, c.effective_mss, now,
+                     now + c.rto.rto());  // (behind a probe the next one is armed apart)
   }
 }
 

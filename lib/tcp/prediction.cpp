@@ -32,8 +32,8 @@ uint32_t window_field(const uint8_t* p) {
 bool Engine::calm(const Connection& c) {
   const Recovery& r = c.recovery;
   const bool no_end = c.state == State::Established && !c.doomed && !c.fin_seen && !c.fin_wanted;
-  const bool no_loss = r.phase == RecoveryPhase::Open && !r.tlp_outstanding && !r.tlp_unmeasured &&
-                       !r.adapt_rto && c.board.plain() && !c.timers.runs(Timer::Reorder);
+  const bool no_loss = r.phase == RecoveryPhase::Open && c.tail_probe.quiet() && !r.adapt_rto &&
+                       c.board.plain() && !c.timers.runs(Timer::Reorder);
   const bool no_hole = c.committed.empty() && c.tcb.snd_wl1 <= static_cast<int64_t>(c.tcb.rcv_nxt);
   return no_end && no_loss && no_hole && c.path.probe_end == 0 && c.tcb.snd_wnd != 0 &&
          !c.timers.runs(Timer::Persist) && !c.ecn.echo;
@@ -52,7 +52,6 @@ void Engine::predict(Connection& c) const {
   header[wire::tcp_offset::kFlags] = flag::kAck;
   c.prediction.set(header);
   c.header_octets = header_length(c);
-  c.tail_probes = c.tcb.sack_ok && config_.tail_loss_probe;
   const uint32_t window = c.tcb.snd_wnd >> c.tcb.snd_wind_shift;
   const bool whole = window << c.tcb.snd_wind_shift == c.tcb.snd_wnd && window <= 0xffff;
   c.window_field = whole ? __builtin_bswap16(static_cast<uint16_t>(window)) : UINT32_MAX;
@@ -127,7 +126,7 @@ inline void Engine::take_predicted_window(Connection& c) {
 }
 
 inline void Engine::restart_calm(Connection& c, bool restarted, base::Now now) {
-  // restart_timers() and arm_probe(), calm as it is; a timer that is armed too early stays so.
+  // restart_timers(), calm as it is; a timer that is armed too early stays so.
   const uint64_t flight = c.tcb.flight();
   if (restarted && flight > c.effective_mss) return;  // a burst of ACKs: all alike
   if (flight == 0) {
@@ -137,13 +136,7 @@ inline void Engine::restart_calm(Connection& c, bool restarted, base::Now now) {
   }
   const base::Now rto = now + c.rto.base();
   c.timers.set(Timer::Rto, rto);
-  if (c.tail_probes) {
-    base::Now probe = now + c.rto.probe_timeout();
-    if (flight <= c.effective_mss) probe += config_.tlp_max_ack_delay;
-    c.timers.set(Timer::Probe, base::earlier(probe, rto));
-  } else {
-    c.timers.clear(Timer::Probe);
-  }
+  c.tail_probe.arm_quiet(c.effective_mss, now, rto);
 }
 
 [[gnu::always_inline]] inline base::Duration Engine::advance_calm(Connection& c, uint32_t acked,
@@ -199,7 +192,6 @@ inline void Engine::restart_calm(Connection& c, bool restarted, base::Now now) {
   bool restarted = false;
   const base::Duration rtt = advance_calm(c, acked, sent_at, p, now, restarted);
   grow_window(c, acked, rtt, now);
-  c.recovery.tlp_count = 0;
   restart_calm(c, restarted, now);
   // Last, so that nothing has to be kept over the call.
   if (one_row) [[likely]] {
@@ -237,7 +229,6 @@ inline void Engine::release(Connection& c, uint32_t count) {
     return;
   }
   grow_window(c, acked, rtt, now);
-  c.recovery.tlp_count = 0;
   restart_calm(c, restarted, now);
 }
 

@@ -2,13 +2,6 @@
 
 namespace rnic::tcp {
 
-namespace {
-
-// Probes without an answer before the RTO has its turn.
-constexpr uint32_t kMaxProbes = 3;
-
-}  // namespace
-
 bool Engine::reno_ack(Connection& c, AckYield& yield) {
   // RFC 6582 in the terms of a scoreboard.
   Scoreboard& b = c.board;
@@ -98,14 +91,13 @@ void Engine::enter_recovery(Connection& c, base::Now now) {
   r.prr_out = 0;
   r.recover_fs = std::max<uint64_t>(c.tcb.flight(), 1);
   r.force_retransmit = true;
-  r.tlp_outstanding = false;
   // RFC 3168 s.6.1.2: drops and marks of one window are one event. To DCTCP a mark says less than a
   // drop (RFC 8257 s.3.5).
   const bool answered = c.ecn.reduced && c.tcb.snd_una < c.ecn.reduced_until &&
                         c.cc.kind() != CongestionControl::Dctcp;
   if (!answered) c.cc.on_loss(c.tcb.flight());
   note_reduction(c);
-  c.timers.clear(Timer::Probe);
+  c.tail_probe.recovers();
 }
 
 void Engine::leave_recovery(Connection& c) {
@@ -152,26 +144,11 @@ void Engine::restart_after_idle(Connection& c) {
   ++counters_.idle_restarts;
 }
 
-void Engine::tail_probe_ack(Connection& c, uint64_t ack, const AckYield& yield) {
-  // RFC 8985 s.7.4.2
-  Recovery& r = c.recovery;
-  if (yield.acked != 0 || yield.new_sack) r.tlp_count = 0;
-  if (yield.rtt >= base::Duration(0)) r.tlp_unmeasured = false;
-  if (r.tlp_outstanding && r.phase == RecoveryPhase::Recovery && yield.acked != 0) {
-    r.tlp_outstanding = false;  // the recovery goes on; its reduction is made already
-    return;
-  }
-  if (!r.tlp_outstanding || ack < r.tlp_end) return;
-  const bool needless = !r.tlp_is_retransmission || yield.dsack;
-  const bool repaired = !needless && ack > r.tlp_end;  // a loss that nothing else saw
-  const bool both_arrived = yield.duplicate && !yield.new_sack;
-  if (!needless && !repaired && !both_arrived) return;
-  r.tlp_outstanding = false;
-  if (repaired && r.phase == RecoveryPhase::Open) {
-    c.cc.on_loss(c.tcb.flight());
-    c.cc.set_cwnd(c.cc.ssthresh());
-    note_reduction(c);
-  }
+void Engine::tail_probe_acked(Connection& c, const AckYield& yield) {
+  if (!c.tail_probe.acked(yield, c.recovery.phase)) return;
+  c.cc.on_loss(c.tcb.flight());
+  c.cc.set_cwnd(c.cc.ssthresh());
+  note_reduction(c);
 }
 
 void Engine::retransmission_timeout(Connection& c, base::Now now) {
@@ -211,9 +188,7 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
   r.phase = RecoveryPhase::Loss;
   r.point = c.tcb.snd_nxt;
   r.force_retransmit = r.alone = true;  // RFC 6298 s.5.4: the earliest segment, not several
-  r.tlp_outstanding = false;
-  r.tlp_due = false;
-  r.tlp_count = 0;
+  c.tail_probe.timed_out();
   // RFC 2018 s.5: the peer may have reneged; what it says from now on is believed again.
   c.board.lose_all();
   c.piece_next = 0;
@@ -231,29 +206,7 @@ void Engine::restart_timers(Connection& c, base::Now now) {
   }
   const base::Now rto = now + c.rto.rto();
   c.timers.set(Timer::Rto, rto);
-  arm_probe(c, now, rto);
-}
-
-void Engine::arm_probe(Connection& c, base::Now now, base::Now rto) {
-  // RFC 8985 s.7.2. A recovery can lose its own tail, too, where nothing sent later tells of it:
-  // there the earliest segment is probed (as RFC 9002 does), instead of waiting for the much longer
-  // RTO.
-  const Recovery& r = c.recovery;
-  c.timers.clear(Timer::Probe);
-  if (!c.tcb.sack_ok || !config_.tail_loss_probe) return;
-  if (r.phase == RecoveryPhase::Loss || r.tlp_count > kMaxProbes) return;
-  if (r.phase == RecoveryPhase::Open) {
-    if (c.board.sacked_octets() != 0) return;           // RACK's timer runs
-    if (r.tlp_outstanding || r.tlp_unmeasured) return;  // s.7.3: the RTO is next
-  }
-  base::Duration pto = c.rto.probe_timeout();
-  if (c.rto.measured() && c.tcb.flight() <= c.effective_mss) pto += config_.tlp_max_ack_delay;
-  pto *= int64_t{1} << r.tlp_count;  // of a recovery that lost its probe, too
-  if (now + pto < rto) {
-    c.timers.set(Timer::Probe, now + pto);
-  } else if (r.phase == RecoveryPhase::Open) {
-    c.timers.set(Timer::Probe, rto);  // the probe goes in place of the time-out
-  }
+  c.tail_probe.arm(c.recovery.phase, c.effective_mss, now, rto);
 }
 
 }  // namespace rnic::tcp

@@ -129,8 +129,8 @@ void Engine::note_retransmitted(Connection& c, uint64_t number, base::Now now) {
   if (c.recovery.phase == RecoveryPhase::Recovery) c.recovery.prr_out += live;
   if (c.recovery.phase != RecoveryPhase::Open) c.recovery.undo_octets += static_cast<int64_t>(live);
   if (!c.timers.runs(Timer::Rto)) c.timers.set(Timer::Rto, now + c.rto.rto());
-  if (c.recovery.phase == RecoveryPhase::Recovery && !c.recovery.tlp_due) {
-    arm_probe(c, now, c.timers.at(Timer::Rto));
+  if (c.recovery.phase == RecoveryPhase::Recovery && !c.tail_probe.due()) {
+    c.tail_probe.arm(c.recovery.phase, c.effective_mss, now, c.timers.at(Timer::Rto));
   }
   if (c.trace_sink != nullptr) {
     c.trace_sink->record(TraceKind::Retransmitted, {r.offset, r.end()}, now);
@@ -139,12 +139,12 @@ void Engine::note_retransmitted(Connection& c, uint64_t number, base::Now now) {
 
 Engine::Sent Engine::send_tail_probe(Connection& c, base::Now now) {
   // RFC 8985 s.7.3: new data when the window lets it, otherwise the last segment again.
-  Recovery& rec = c.recovery;
-  if (c.tcb.flight() == 0 || rec.phase == RecoveryPhase::Loss) {
-    rec.tlp_due = false;
+  const RecoveryPhase phase = c.recovery.phase;
+  if (c.tcb.flight() == 0 || phase == RecoveryPhase::Loss) {
+    c.tail_probe.drop();
     return Sent::Yes;  // go on with what there is
   }
-  const bool recovering = rec.phase == RecoveryPhase::Recovery;
+  const bool recovering = phase == RecoveryPhase::Recovery;
   bool resend = true;
   if (!recovering && c.user_ready && !c.board.has_waiting() &&
       in_any(c.state, State::Established, State::CloseWait) &&
@@ -160,16 +160,8 @@ Engine::Sent Engine::send_tail_probe(Connection& c, base::Now now) {
     const Sent sent = retransmit_from(c, n, now);
     if (sent != Sent::Yes) return sent;
   }
-  rec.tlp_due = false;
-  rec.tlp_outstanding = true;
+  c.tail_probe.sent(phase, resend, c.effective_mss, now);
   unpredict(c);
-  rec.tlp_unmeasured = true;
-  rec.tlp_is_retransmission = resend && !recovering;
-  rec.tlp_end = c.tcb.snd_nxt;
-  ++rec.tlp_count;
-  const base::Now rto = now + c.rto.rto();
-  c.timers.set(Timer::Rto, rto);
-  arm_probe(c, now, rto);
   return Sent::Yes;
 }
 

@@ -76,7 +76,7 @@ void Scoreboard::subtract_marks(const Record& r, uint64_t octets) {
   if (r.is(record_flag::kRetransmitted)) retransmitted_octets_ -= octets;
 }
 
-void Scoreboard::pop_front() {
+void Scoreboard::pop_marked() {
   const Record& r = front();
   if (r.is(record_flag::kSacked) && r.is(record_flag::kSegmentStart)) --sacked_segments_;
   subtract_marks(r, live(r));

@@ -98,7 +98,15 @@ class Scoreboard {
   // --- An ACK ---
 
   /// front() was acknowledged, all of it. SND.UNA moves afterwards.
-  void pop_front();
+  void pop_front() {
+    constexpr uint16_t kMarks =
+        record_flag::kSacked | record_flag::kLost | record_flag::kRetransmitted;
+    if (front().is(kMarks)) {
+      pop_marked();
+    } else {
+      records_.pop_front();
+    }
+  }
   /// Records that are plain(). \param count none of them at or beyond row_end()
   void pop_plain(uint32_t count) { records_.pop_front(count); }
   /// No whole record is left below `ack`; SND.UNA moves there afterwards.
@@ -143,6 +151,7 @@ class Scoreboard {
   void validate() const;
 
  private:
+  void pop_marked();
   void check_records() const;
   void check_sums() const;
   void subtract_marks(const Record& r, uint64_t octets);

@@ -21,6 +21,7 @@ void Engine::validate_connection(Connection& c) const {
   c.tcb.validate();
   c.board.validate();
   c.rack.validate();
+  c.tail_probe.validate();
   check_receive_side(c);
   RNIC_CHECK(c.cc.cwnd() >= c.cc.smss());
   // What is in flight is watched: RFC 6298 s.5.1.

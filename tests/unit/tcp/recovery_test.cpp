@@ -579,7 +579,7 @@ TEST(TailProbe, ARecoveryAnswersForWhatWasProbed_TCP_8985_7_02) {
   p.sent();
   p.wait(milliseconds(130));
   EXPECT_EQ(p.sent(), (Numbers{9}));
-  ASSERT_TRUE(p.c().recovery.tlp_outstanding);
+  ASSERT_TRUE(p.c().tail_probe.outstanding());
   p.send(1);
   p.ack(5, {{6, 9}});
   ASSERT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
@@ -605,21 +605,21 @@ TEST(TailProbe, ARepairedLossReducesTheWindow_TCP_8985_7_02) {
     const uint32_t cwnd = p.c().cc.cwnd();
     p.wait(milliseconds(130));
     EXPECT_EQ(p.sent(), (Numbers{9}));
-    EXPECT_TRUE(p.c().recovery.tlp_outstanding);
+    EXPECT_TRUE(p.c().tail_probe.outstanding());
     EXPECT_GT(p.c().timers.at(tcp::Timer::Rto), p.now + milliseconds(190));  // re-armed
     if (told == Told::WithTheAck) {
       p.ack(10, {{9, 10}});
     } else {
       p.ack(10);
-      EXPECT_TRUE(p.c().recovery.tlp_outstanding);
+      EXPECT_TRUE(p.c().tail_probe.outstanding());
     }
     if (told == Told::Behind) p.ack(10, {{9, 10}});
     if (told == Told::ByADuplicate) p.ack(10);
-    EXPECT_EQ(p.c().recovery.tlp_outstanding, !for_nothing);
+    EXPECT_EQ(p.c().tail_probe.outstanding(), !for_nothing);
     EXPECT_GE(p.c().cc.cwnd(), cwnd);
     p.send(1);
     p.ack(11);
-    EXPECT_FALSE(p.c().recovery.tlp_outstanding);
+    EXPECT_FALSE(p.c().tail_probe.outstanding());
     if (for_nothing) {
       EXPECT_GE(p.c().cc.cwnd(), cwnd);
     } else {
@@ -637,8 +637,8 @@ TEST(TailProbe, NewDataGoesFirst_TCP_8985_7_02) {
   EXPECT_EQ(p.sent().size(), 10u);  // cwnd
   p.wait(milliseconds(90));
   EXPECT_EQ(p.sent(), (Numbers{10}));
-  EXPECT_TRUE(p.c().recovery.tlp_outstanding);
-  EXPECT_FALSE(p.c().recovery.tlp_is_retransmission);
+  EXPECT_TRUE(p.c().tail_probe.outstanding());
+  EXPECT_FALSE(p.c().tail_probe.is_retransmission());
   EXPECT_EQ(p.stack.counters().retransmitted_segments, 0u);
 }
 
