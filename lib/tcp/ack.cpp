@@ -35,12 +35,13 @@ void Engine::process_ack(Connection& c, const Arrival& a, base::Now now) {
     push_life(c, now);
   }
   if (c.ecn.on) ecn_feedback(c, a, yield, now);
-  if (c.recovery.phase != RecoveryPhase::Open) detect_spurious(c, yield);
+  if (!c.recovery.open()) detect_spurious(c, yield);
   settle(c, yield, now);
 }
 
 void Engine::settle(Connection& c, AckYield& yield, base::Now now) {
-  bool lost = c.tcb.sack_ok ? detect_losses(c, now) : reno_ack(c, yield);
+  bool lost = c.tcb.sack_ok ? detect_losses(c, now)
+                            : c.recovery.detect_by_duplicates(yield, c.effective_mss);
   if (c.path.probe_end != 0) [[unlikely]] {
     probe_acked(c, now);
     if (lost && c.path.probe_end != 0) lost = lost_beside_probe(c, now);
@@ -72,12 +73,11 @@ void Engine::measure(Connection& c, AckYield& yield, base::Now now) {
     if (yield.first_try) c.rto.clear_backoff();
     // An echo from before the time-out says how long the ACK of another copy was away: when it got
     // lost, as long as the time-out took. Such a round trip would make the next one longer still.
-    if (ticks < 0 || static_cast<int32_t>(*yield.echo - c.recovery.timeout_ts) < 0) return;
+    if (ticks < 0 || c.spurious.before_timeout(*yield.echo)) return;
     rtt = ticks != 0 ? base::Duration(std::chrono::milliseconds(ticks))
                      : std::min<base::Duration>(c.rto.srtt(), std::chrono::milliseconds(1));
   }
-  if (c.recovery.adapt_rto && c.tcb.snd_una > c.recovery.point) {
-    c.recovery.adapt_rto = false;
+  if (c.spurious.take_adaptation(c.recovery.point())) {
     c.rto.adapt(rtt, now);
   } else {
     c.rto.offer(rtt, now);
@@ -195,6 +195,165 @@ void Engine::our_fin_acked(Connection& c, base::Now now) {
     case State::LastAck: doom(c, StreamEnd::Closed, false); break;
     default: break;
   }
+}
+
+void Engine::recover(Connection& c, AckYield& yield, bool lost, base::Now now) {
+  Recovery& r = c.recovery;
+  if (yield.acked != 0) r.progressed();
+  if (r.complete()) {
+    // cwnd is ssthresh, and this ACK does not add to it.
+    if (r.phase() == RecoveryPhase::Recovery) yield.keep_window = true;
+    leave_recovery(c);
+  }
+  if (yield.dsack) try_undo(c, yield);
+  switch (r.phase()) {
+    case RecoveryPhase::Open:
+      if (lost) {
+        enter_recovery(c, now);
+        r.proportional_rate(yield.delivered, c.effective_mss);
+      } else if (yield.acked != 0 && !yield.keep_window) {
+        grow_window(c, yield.acked, yield.rtt, now);
+      }
+      break;
+    case RecoveryPhase::Recovery: r.proportional_rate(yield.delivered, c.effective_mss); break;
+    case RecoveryPhase::Loss:
+      if (yield.acked != 0 && !yield.keep_window) open_window(c, yield.acked, yield.rtt, now);
+      break;
+  }
+  if (lost) make_ready(c);
+}
+
+void Engine::enter_recovery(Connection& c, base::Now now) {
+  // RFC 6675 s.5 step 4, with RFC 6937's rate.
+  ++counters_.fast_recoveries;
+  c.recovery.enter();
+  c.spurious.watch(false, now);
+  // RFC 3168 s.6.1.2: drops and marks of one window are one event. To DCTCP a mark says less than a
+  // drop (RFC 8257 s.3.5).
+  const bool answered = c.ecn.reduced && c.tcb.snd_una < c.ecn.reduced_until &&
+                        c.cc.kind() != CongestionControl::Dctcp;
+  if (!answered) c.cc.on_loss(c.tcb.flight());
+  note_reduction(c);
+  c.tail_probe.recovers();
+}
+
+void Engine::leave_recovery(Connection& c) {
+  c.recovery.leave();
+  c.spurious.recovered();
+  c.board.forget_duplicates();
+  c.rack.recovered();
+}
+
+void Engine::open_window(Connection& c, uint64_t acked, base::Duration rtt, base::Now now) {
+  switch (c.cc.on_ack(sample_of(c, acked, rtt, now))) {
+    case SlowStartEvent::None: break;
+    case SlowStartEvent::Conservative: ++counters_.hystart_css; break;
+    case SlowStartEvent::Resumed: ++counters_.hystart_resumed; break;
+    case SlowStartEvent::Left: ++counters_.hystart_exits; break;
+  }
+}
+
+void Engine::restart_after_idle(Connection& c) {
+  if (!config_.idle_restart) return;
+  c.cc.on_idle(c.progress_at);
+  ++counters_.idle_restarts;
+}
+
+void Engine::tail_probe_acked(Connection& c, const AckYield& yield) {
+  if (!c.tail_probe.acked(yield, c.recovery.phase())) return;
+  c.cc.on_loss(c.tcb.flight());
+  c.cc.set_cwnd(c.cc.ssthresh());
+  note_reduction(c);
+}
+
+void Engine::retransmission_timeout(Connection& c, base::Now now) {
+  // RFC 6298 s.5.4-5.7, RFC 5681 s.3.1 (4).
+  ++counters_.timeouts;
+  if (now - c.progress_at >= c.options.user_timeout) {  // R2
+    give_up(c);
+    return;
+  }
+  const bool repeated = c.rto.backoff() != 0 && c.spurious.unmoved();
+  c.rto.back_off();
+  c.spurious.timed_out(now);
+  c.timers.set(Timer::Rto, before_give_up(c, now + c.rto.rto(), now));
+  if (c.rto.backoff() == kNoticeTimeouts) {
+    ++counters_.path_doubts;
+    egress_.doubt_path(c.remote_end.address, now);
+  }
+  if (c.path.pending_mtu != 0) take_pending_mtu(c, now);
+  suspect_black_hole(c, now);
+  if (c.doomed) return;
+  c.timers.clear(Timer::Probe);
+  c.timers.clear(Timer::Reorder);
+  if (base::sabotaged(base::Defect::DropWithoutRetransmit)) return;
+  // RFC 5681 s.3.1: ssthresh is held when the segment was sent again by the timer before.
+  const bool again = c.recovery.phase() == RecoveryPhase::Loss && repeated;
+  if (c.recovery.open()) {
+    c.spurious.watch(true, now);
+  } else if (!again) {
+    c.spurious.watch_on();
+  }
+  c.cc.on_timeout(c.tcb.flight(), !again);
+  note_reduction(c);
+  c.recovery.time_out();
+  c.tail_probe.timed_out();
+  // RFC 2018 s.5: the peer may have reneged; what it says from now on is believed again.
+  c.board.lose_all();
+  c.piece_next = 0;
+  unpredict(c);
+  make_ready(c);
+}
+
+void Engine::restart_timers(Connection& c, base::Now now) {
+  // RFC 6298 s.5.1-5.3; RFC 8985 s.7.2 for the probe, which never comes later than the RTO.
+  if (c.tcb.flight() == 0) {
+    c.timers.clear(Timer::Rto);
+    c.timers.clear(Timer::Probe);
+    c.timers.clear(Timer::Reorder);
+    return;
+  }
+  const base::Now rto = now + c.rto.rto();
+  c.timers.set(Timer::Rto, rto);
+  c.tail_probe.arm(c.recovery.phase(), c.effective_mss, now, rto);
+}
+
+void Engine::detect_spurious(Connection& c, AckYield& yield) {
+  using Verdict = SpuriousDetector::Verdict;
+  const bool more = c.user_ready || c.board.has_waiting() || (c.fin_wanted && !c.fin_queued);
+  const bool new_data = more && c.tcb.usable_window() >= c.effective_mss;
+  const Verdict verdict = c.spurious.detect(yield, c.recovery.point(), c.board.fack(), new_data);
+  if (verdict == Verdict::None) return;
+  ++(verdict == Verdict::Eifel ? counters_.eifel_undos : counters_.frto_undos);
+  undo_recovery(c, yield);
+}
+
+void Engine::try_undo(Connection& c, AckYield& yield) {
+  if (!c.spurious.dsack(yield.dsack_octets)) return;
+  ++counters_.dsack_undos;
+  undo_recovery(c, yield);
+}
+
+void Engine::undo_recovery(Connection& c, AckYield& yield) {
+  const bool timeout = c.recovery.phase() == RecoveryPhase::Loss;
+  c.spurious.undone(timeout);
+  yield.keep_window = true;  // RFC 4015 s.3.4
+  // Step 9: an ACK with ECN-Echo tells of congestion all the same. When all was acknowledged
+  // before, the path is empty: it takes the burst that a new connection may send.
+  const bool all_before = c.tcb.flight() == 0 && yield.acked == 0;
+  const uint64_t burst = all_before ? c.cc.initial_window() : yield.acked;
+  if (!yield.ece && c.cc.undo(c.tcb.flight(), burst)) {
+    c.ecn.cwr_due = false;
+    c.ecn.reduced = false;
+  }
+  if (timeout) ++counters_.spurious_timeouts;
+  if (c.recovery.open()) return;
+  // Step 8: go on with new data. Nothing counts as lost until the scoreboard says so again.
+  c.board.undo_losses();
+  // Nor does RACK hold what was sent before the retransmission against it: that one did not arrive.
+  c.rack.undo();
+  c.recovery.undo();
+  c.board.forget_duplicates();
 }
 
 }  // namespace rnic::tcp

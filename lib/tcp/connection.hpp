@@ -22,6 +22,7 @@
 #include "tcp/recovery.hpp"
 #include "tcp/rto.hpp"
 #include "tcp/scoreboard.hpp"
+#include "tcp/spurious.hpp"
 #include "tcp/state.hpp"
 #include "tcp/tail_probe.hpp"
 #include "tcp/tcb.hpp"
@@ -84,6 +85,8 @@ class Connection final : public llp::Stream {
         board(tcb, pool, ranges),
         rack(tcb, rto, board, timers),
         tail_probe(tcb, rto, board, timers, config),
+        recovery(tcb, board, cc),
+        spurious(tcb, rto, cc, config),
         committed(ranges) {}
 
   // llp::Stream
@@ -133,6 +136,7 @@ class Connection final : public llp::Stream {
   bool fin_queued = false;    ///< our FIN has its place in the sequence
   bool sws_override = false;  ///< the override timer fired: send less than a full record
   bool window_probe_due = false;
+  bool fin_seen = false;        ///< the peer's, in order or not: at fin_offset
   uint8_t last_octet = 0;       ///< octet at SND.NXT - 1, for window probes
   uint64_t piece_next = 0;      ///< progress of the cut record being retransmitted
   uint64_t cwnd_full_to = 0;    ///< what lies below it was sent while cwnd was the limit
@@ -154,14 +158,14 @@ class Connection final : public llp::Stream {
   ConnectionLink doomed_link;
 
   // Loss.
-  Recovery recovery;
   Scoreboard board;
   Rack rack;
   TailProbe tail_probe;
+  Recovery recovery;
+  SpuriousDetector spurious;
 
   // Receiving.
   PooledRanges committed;  ///< ranges beyond RCV.NXT that will never be asked for again
-  bool fin_seen = false;
   uint64_t fin_offset = 0;
   uint64_t urgent_end = 0;  ///< RCV.UP; 0: nothing was ever urgent
 

@@ -155,8 +155,8 @@ void Engine::ecn_feedback(Connection& c, const Arrival& a, AckYield& yield, base
   }
   ++counters_.ece_in;
   yield.ece = true;
-  yield.keep_window = true;  // RFC 3168 s.6.1.2: no growth by an ACK with ECN-Echo
-  if (c.recovery.phase != RecoveryPhase::Open) return;  // reduced already in this window
+  yield.keep_window = true;        // RFC 3168 s.6.1.2: no growth by an ACK with ECN-Echo
+  if (!c.recovery.open()) return;  // reduced already in this window
   if (e.reduced && c.tcb.snd_una <= e.reduced_until) return;
   const bool one_segment = c.cc.cwnd() <= c.cc.smss();
   c.cc.on_ecn();

@@ -1,11 +1,11 @@
 /// \file
 /// The engine behind Stack. One class, its members spread over files by RFC concept:
 /// engine.cpp (its life, and what its timers bring), listener.cpp, half_open.cpp and handshake.cpp
-/// (opens), input.cpp (RFC 9293 s.3.10.7), prediction.cpp (its short cut), ack.cpp, scoreboard.cpp,
-/// recovery.cpp and spurious.cpp (the ACK side), commit.cpp (the data side), ecn.cpp (both),
-/// output.cpp, pacing.cpp, retransmit.cpp and transmit.cpp (segments out), close.cpp,
-/// reincarnation.cpp (TIME-WAIT), syn_cookies.cpp, keep_alive.cpp, connection_options.cpp,
-/// icmp.cpp, path_mtu_discovery.cpp.
+/// (opens), input.cpp (RFC 9293 s.3.10.7), prediction.cpp (its short cut), ack.cpp (the ACK side),
+/// commit.cpp (the data side), ecn.cpp (both), output.cpp, pacing.cpp, retransmit.cpp and
+/// transmit.cpp (segments out), close.cpp, reincarnation.cpp (TIME-WAIT), syn_cookies.cpp,
+/// keep_alive.cpp, connection_options.cpp, icmp.cpp, path_mtu_discovery.cpp. The mechanisms that a
+/// connection is made of are classes of their own, with headers that bear their names.
 ///
 /// Call-ups may re-enter ready(), close(), abort(), room_grew() and connect(). Nothing is freed
 /// under a caller's feet: connections are marked doomed and taken away by reap() when an entry
@@ -288,20 +288,15 @@ class Engine {
   /// What follows from an ACK for loss, recovery, the window and the timers.
   void settle(Connection& c, AckYield& yield, base::Now now);
   [[nodiscard]] static bool detect_losses(Connection& c, base::Now now) {
-    return c.rack.detect(c.recovery.phase != RecoveryPhase::Open, now);
+    return c.rack.detect(!c.recovery.open(), now);
   }
   void our_fin_acked(Connection& c, base::Now now);
 
   void take_sack(Connection& c, const Arrival& a, uint64_t ack, AckYield& yield, base::Now now);
 
-  // recovery.cpp
   void recover(Connection& c, AckYield& yield, bool lost, base::Now now);
   void enter_recovery(Connection& c, base::Now now);
   void leave_recovery(Connection& c);
-  void proportional_rate(Connection& c, const AckYield& yield);
-  bool reno_ack(Connection& c, AckYield& yield);
-  static bool lost_again(Connection& c);
-  static bool front_lost_again(Connection& c);
   void grow_window(Connection& c, uint64_t acked, base::Duration rtt, base::Now now) {
     // An unused window is no evidence that more fits (RFC 9438 s.5.8). Slow start asks for half of
     // it only, in flight at once within the last round trip: what is in flight may double.
@@ -340,12 +335,9 @@ class Engine {
   static void note_reduction(Connection& c);
   void ecn_feedback(Connection& c, const Arrival& a, AckYield& yield, base::Now now);
 
-  // spurious.cpp
-  void watch_for_spurious(Connection& c, bool timeout, base::Now now);
   void detect_spurious(Connection& c, AckYield& yield);
   void try_undo(Connection& c, AckYield& yield);
   void undo_recovery(Connection& c, AckYield& yield);
-  Sent send_during_frto(Connection& c, base::Now now);
 
   // pacing.cpp
   [[nodiscard]] bool gate_closed(Connection& c, base::Now now);
@@ -354,6 +346,7 @@ class Engine {
   // output.cpp
   Served serve(Connection& c, base::Now now);
   Sent send_next(Connection& c, base::Now now);
+  Sent send_during_frto(Connection& c, base::Now now);
   Sent send_new(Connection& c, base::Now now);
   Sent send_pulled(Connection& c, base::Now now, bool probe);
   Sent pull_into_saved(Connection& c, base::Now now);

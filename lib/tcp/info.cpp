@@ -7,7 +7,7 @@ namespace rnic::tcp {
 namespace {
 
 LossState loss_state_of(const Connection& c) {
-  switch (c.recovery.phase) {
+  switch (c.recovery.phase()) {
     case RecoveryPhase::Recovery: return LossState::Recovery;
     case RecoveryPhase::Loss: return LossState::Loss;
     case RecoveryPhase::Open: break;

@@ -73,13 +73,23 @@ Engine::Sent Engine::send_next(Connection& c, base::Now now) {
   if (c.pacing.gated && gate_closed(c, now)) return Sent::Nothing;
   // A record can be far smaller than the loss window (RFC 5681 s.3.1), and a burst of such ones is
   // the likeliest to be lost again, its head, too.
-  if (c.recovery.alone) return c.recovery.force_retransmit ? send_lost(c, now) : Sent::Nothing;
-  if (c.recovery.frto != Frto::Off) return send_during_frto(c, now);
+  if (c.recovery.alone()) return c.recovery.forced() ? send_lost(c, now) : Sent::Nothing;
+  if (c.spurious.frto()) return send_during_frto(c, now);
   if (c.board.owes_retransmission()) {
     const Sent sent = send_lost(c, now);
     if (sent != Sent::Nothing) return sent;
   }
   return send_new(c, now);
+}
+
+Engine::Sent Engine::send_during_frto(Connection& c, base::Now now) {
+  // RFC 5682 s.3.1: nothing but the first segment until its ACK (step 2), then new data.
+  if (!c.spurious.frto_sends()) return Sent::Nothing;
+  const Sent sent = send_new(c, now);
+  if (sent == Sent::Yes) c.spurious.frto_sent();
+  if (sent != Sent::Nothing || c.doomed || c.tcb.snd_nxt != c.recovery.point()) return sent;
+  c.spurious.frto_over();
+  return send_lost(c, now);
 }
 
 Engine::Sent Engine::send_new(Connection& c, base::Now now) {
@@ -151,12 +161,12 @@ void Engine::note_sent(Connection& c, uint64_t octets, base::Now now) {
   c.last_sent_at = now;
   c.sws_override = false;
   if (c.pacing.on) pace(c, octets, now);
-  if (c.recovery.phase == RecoveryPhase::Recovery) c.recovery.prr_out += octets;
+  c.recovery.sent(octets);
   c.timers.clear(Timer::Persist);
   if (!c.timers.runs(Timer::Rto)) {  // RFC 6298 s.5.1: started, not restarted
     restart_timers(c, now);
-  } else if (c.recovery.phase == RecoveryPhase::Open && !c.tail_probe.due()) {
-    c.tail_probe.arm(c.recovery.phase, c.effective_mss, now,
+  } else if (c.recovery.open() && !c.tail_probe.due()) {
+    c.tail_probe.arm(c.recovery.phase(), c.effective_mss, now,
                      now + c.rto.rto());  // (behind a probe the next one is armed apart)
   }
 }

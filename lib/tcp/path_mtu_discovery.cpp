@@ -127,8 +127,7 @@ uint32_t Engine::probe_size(const Connection& c) const {
 
 uint32_t Engine::probe_due(Connection& c, base::Now now) const {
   PathSearch& p = c.path;
-  if (p.probe_end != 0 || now < p.next_at || c.recovery.phase != RecoveryPhase::Open ||
-      c.board.lost_octets() != 0) {
+  if (p.probe_end != 0 || now < p.next_at || !c.recovery.open() || c.board.lost_octets() != 0) {
     return 0;
   }
   const uint32_t size = probe_size(c);

@@ -14,10 +14,10 @@ struct PathSearch {
   uint32_t high = UINT32_MAX;  ///< nothing above it is tried in this search
   uint32_t probed = 0;         ///< size of the probe in flight
   uint32_t failures = 0;       ///< of the size in question
-  bool active = false;         ///< search upward from `limit`
   base::Now next_at{};         ///< not before
   uint64_t probe_begin = 0;
   uint64_t probe_end = 0;    ///< 0: no probe in flight
+  bool active = false;       ///< search upward from `limit`
   uint32_t pending_mtu = 0;  ///< a packet-too-big that could not be verified
   uint64_t pending_una = 0;  ///< SND.UNA when it came
 };

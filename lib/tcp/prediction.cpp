@@ -30,9 +30,8 @@ uint32_t window_field(const uint8_t* p) {
 }  // namespace
 
 bool Engine::calm(const Connection& c) {
-  const Recovery& r = c.recovery;
   const bool no_end = c.state == State::Established && !c.doomed && !c.fin_seen && !c.fin_wanted;
-  const bool no_loss = r.phase == RecoveryPhase::Open && c.tail_probe.quiet() && !r.adapt_rto &&
+  const bool no_loss = c.recovery.open() && c.tail_probe.quiet() && !c.spurious.adapts() &&
                        c.board.plain() && !c.timers.runs(Timer::Reorder);
   const bool no_hole = c.committed.empty() && c.tcb.snd_wl1 <= static_cast<int64_t>(c.tcb.rcv_nxt);
   return no_end && no_loss && no_hole && c.path.probe_end == 0 && c.tcb.snd_wnd != 0 &&

@@ -10,13 +10,12 @@ Engine::Sent Engine::send_lost(Connection& c, base::Now now) {
   const uint64_t n = c.board.next_lost();  // RFC 6675 s.4, NextSeg (1)
   if (n == c.board.past_last()) return Sent::Nothing;
   const uint64_t length = std::min<uint64_t>(c.board.live(c.board.at(n)), c.effective_mss);
-  if (!c.recovery.force_retransmit && c.board.pipe() != 0 &&
-      c.board.pipe() + length > c.cc.cwnd()) {
+  if (!c.recovery.forced() && c.board.pipe() != 0 && c.board.pipe() + length > c.cc.cwnd()) {
     c.cwnd_full_to = c.tcb.snd_nxt;
     return Sent::Nothing;
   }
   const Sent sent = retransmit_from(c, n, now);
-  if (sent == Sent::Yes) c.recovery.force_retransmit = false;
+  if (sent == Sent::Yes) c.recovery.retransmitted();
   return sent;
 }
 
@@ -126,11 +125,11 @@ void Engine::note_retransmitted(Connection& c, uint64_t number, base::Now now) {
   unpredict(c);
   c.last_sent_at = now;
   if (c.pacing.on) pace(c, live, now);
-  if (c.recovery.phase == RecoveryPhase::Recovery) c.recovery.prr_out += live;
-  if (c.recovery.phase != RecoveryPhase::Open) c.recovery.undo_octets += static_cast<int64_t>(live);
+  c.recovery.sent(live);
+  if (!c.recovery.open()) c.spurious.retransmitted(live);
   if (!c.timers.runs(Timer::Rto)) c.timers.set(Timer::Rto, now + c.rto.rto());
-  if (c.recovery.phase == RecoveryPhase::Recovery && !c.tail_probe.due()) {
-    c.tail_probe.arm(c.recovery.phase, c.effective_mss, now, c.timers.at(Timer::Rto));
+  if (c.recovery.phase() == RecoveryPhase::Recovery && !c.tail_probe.due()) {
+    c.tail_probe.arm(c.recovery.phase(), c.effective_mss, now, c.timers.at(Timer::Rto));
   }
   if (c.trace_sink != nullptr) {
     c.trace_sink->record(TraceKind::Retransmitted, {r.offset, r.end()}, now);
@@ -139,7 +138,7 @@ void Engine::note_retransmitted(Connection& c, uint64_t number, base::Now now) {
 
 Engine::Sent Engine::send_tail_probe(Connection& c, base::Now now) {
   // RFC 8985 s.7.3: new data when the window lets it, otherwise the last segment again.
-  const RecoveryPhase phase = c.recovery.phase;
+  const RecoveryPhase phase = c.recovery.phase();
   if (c.tcb.flight() == 0 || phase == RecoveryPhase::Loss) {
     c.tail_probe.drop();
     return Sent::Yes;  // go on with what there is

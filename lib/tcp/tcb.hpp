@@ -21,29 +21,30 @@ namespace rnic::tcp {
 struct Tcb {
   // Send sequence variables.
   base::Seq32 iss;
+  uint8_t snd_wind_shift = 0;
   uint64_t snd_una = 0;
   uint64_t snd_nxt = 0;
   uint32_t snd_wnd = 0;
   uint32_t snd_max_wnd = 0;  ///< MAX.SND.WND (RFC 5961 s.5, silly window avoidance)
   int64_t snd_wl1 = 0;
   int64_t snd_wl2 = 0;
-  uint8_t snd_wind_shift = 0;
 
   // Receive sequence variables.
   base::Seq32 irs;
+  uint8_t rcv_wind_shift = 0;
+  bool fin_reached = false;  ///< the peer's FIN is in order: the ACK covers one more
+  // Options agreed on the SYNs.
+  bool ts_ok = false;
+  bool sack_ok = false;
   uint64_t rcv_nxt = 0;  ///< delivery point; the peer's FIN is not counted in it
   /// Right edge of the windows offered so far, as headers said it (RFC 7323 s.2.4: the actual
   /// maximum); it never moves left, though scaling may round what the latest ACK offered below it.
   uint64_t rcv_edge = 0;
-  uint8_t rcv_wind_shift = 0;
-  bool fin_reached = false;  ///< the peer's FIN is in order: the ACK covers one more
 
-  // Options agreed on the SYNs.
-  bool ts_ok = false;
-  bool sack_ok = false;
+  // Timestamps (RFC 7323 s.4.3).
   uint32_t ts_recent = 0;
-  base::Now ts_recent_at{};
   uint32_t ts_offset = 0;  ///< our timestamp clock starts at a random point
+  base::Now ts_recent_at{};
   uint64_t last_ack_sent = 0;
 
   [[nodiscard]] base::Seq32 snd_seq(uint64_t offset) const {

@@ -22,6 +22,8 @@ void Engine::validate_connection(Connection& c) const {
   c.board.validate();
   c.rack.validate();
   c.tail_probe.validate();
+  c.recovery.validate();
+  c.spurious.validate();
   check_receive_side(c);
   RNIC_CHECK(c.cc.cwnd() >= c.cc.smss());
   // What is in flight is watched: RFC 6298 s.5.1.

@@ -402,14 +402,14 @@ TEST(Prediction, AnAckOfWhatWasSentBeforeALaterRetransmission) {
     p->stack.output(p->now);  // ten: the first and the sixth are lost
     for (int i = 0; i < 9; ++i) ack(0);
     auto& c = static_cast<tcp::Connection&>(*p->user.stream);
-    ASSERT_EQ(c.recovery.phase, tcp::RecoveryPhase::Recovery);
+    ASSERT_EQ(c.recovery.phase(), tcp::RecoveryPhase::Recovery);
     ASSERT_GT(c.tcb.snd_nxt, 12000u) << "new ones went out beside the first retransmission";
     ack(5);  // the sixth is sent again, the latest of all
     const base::Now latest = p->now;
     p->wait(milliseconds(30));
-    const uint64_t sent_to = c.recovery.point;
+    const uint64_t sent_to = c.recovery.point();
     ack(static_cast<uint32_t>(sent_to / 1000));
-    ASSERT_EQ(c.recovery.phase, tcp::RecoveryPhase::Open);
+    ASSERT_EQ(c.recovery.phase(), tcp::RecoveryPhase::Open);
     ASSERT_EQ(c.rack.xmit_at(), latest);
     ASSERT_LT(sent_to, c.tcb.snd_nxt);
     const uint64_t predicted = p->stack.counters().predicted_in;

@@ -234,7 +234,7 @@ TEST(Recovery, IsLostAndPipe_TCP_6675_4_01) {
   EXPECT_EQ(p.c().board.retransmitted_octets(), kMss);
   // 12 in flight, 3 SACKed, 1 lost, 1 sent again.
   EXPECT_EQ(p.c().board.pipe(), 9u * kMss);
-  EXPECT_EQ(p.c().recovery.point, 12u * kMss);
+  EXPECT_EQ(p.c().recovery.point(), 12u * kMss);
 }
 
 // TCP-6675-5-01: the lowest hole first, then the next; one reduction; it ends at RecoveryPoint.
@@ -249,7 +249,7 @@ TEST(Recovery, HolesInOrderAndOneReduction_TCP_6675_5_01) {
   ASSERT_FALSE(again.empty());
   const uint32_t ssthresh = p.c().cc.ssthresh();
   EXPECT_LE(ssthresh, 6 * kMss);
-  const uint64_t point = p.c().recovery.point;
+  const uint64_t point = p.c().recovery.point();
   for (uint32_t i = 11; again.empty() || again.back() != 2; ++i) {
     ASSERT_LT(i, 14u);
     p.ack(0, {{1, 2}, {3, i}});
@@ -259,9 +259,9 @@ TEST(Recovery, HolesInOrderAndOneReduction_TCP_6675_5_01) {
   EXPECT_LT(hole(0), hole(2));
   EXPECT_EQ(p.c().cc.ssthresh(), ssthresh);
   p.ack(2, {{3, 10}});
-  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Recovery);
   p.ack(static_cast<uint32_t>(point / kMss));
-  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Open);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Open);
   EXPECT_EQ(p.c().cc.ssthresh(), ssthresh);
   EXPECT_EQ(p.stack.counters().fast_recoveries, 1u);
 }
@@ -273,20 +273,20 @@ TEST(Recovery, ATimeoutForgetsTheSacks_TCP_6675_5_1_01) {
   p.ack(0, {{1, 6}});
   p.time_out();
   EXPECT_EQ(p.sent(), (Numbers{0}));
-  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Loss);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Loss);
   EXPECT_EQ(p.c().board.sacked_octets(), 0u);
   EXPECT_EQ(p.c().board.sacked_segments(), 0u);
   EXPECT_EQ(p.c().board.duplicate_acks(), 0u);
   EXPECT_EQ(p.c().board.hole(), 0u);
-  EXPECT_EQ(p.c().recovery.point, 10u * kMss);
+  EXPECT_EQ(p.c().recovery.point(), 10u * kMss);
   p.ack(1);
   EXPECT_EQ(p.sent(), (Numbers{1, 2}));  // what was SACKed before goes out again
   p.ack(2, {{3, 5}});                    // what is SACKed now does not
   for (const uint32_t n : p.sent()) EXPECT_TRUE(n < 3 || n >= 5) << n;
   p.ack(9);
-  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Loss);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Loss);
   p.ack(10);
-  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Open);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Open);
 }
 
 // TCP-6937-01: what is sent in recovery stays proportional to what was delivered.
@@ -297,18 +297,18 @@ TEST(Recovery, TheRateIsReducedInProportion_TCP_6937_01) {
   p.sent();
   for (uint32_t i = 2; i <= 4; ++i) p.ack(0, {{1, i}});
   const tcp::Recovery& r = p.c().recovery;
-  ASSERT_EQ(r.phase, tcp::RecoveryPhase::Recovery);
+  ASSERT_EQ(r.phase(), tcp::RecoveryPhase::Recovery);
   const uint64_t ssthresh = p.c().cc.ssthresh();
-  EXPECT_EQ(r.recover_fs, 12u * kMss);
+  EXPECT_EQ(r.recover_fs(), 12u * kMss);
   EXPECT_EQ(ssthresh, 6u * kMss);
   uint64_t most = 0;
   uint64_t least = UINT64_MAX;
   for (uint32_t i = 5; i <= 12; ++i) {
     p.ack(0, {{1, i}});
-    const uint64_t due = (r.prr_delivered * ssthresh + r.recover_fs - 1) / r.recover_fs;
-    EXPECT_GE(r.prr_out + kMss, due) << i;
+    const uint64_t due = (r.prr_delivered() * ssthresh + r.recover_fs() - 1) / r.recover_fs();
+    EXPECT_GE(r.prr_out() + kMss, due) << i;
     if (p.c().board.pipe() > ssthresh) {
-      EXPECT_LE(r.prr_out, due + kMss) << i;
+      EXPECT_LE(r.prr_out(), due + kMss) << i;
     }
     most = std::max(most, p.c().board.pipe());
     least = std::min(least, p.c().board.pipe());
@@ -316,7 +316,7 @@ TEST(Recovery, TheRateIsReducedInProportion_TCP_6937_01) {
   EXPECT_LT(most, 12 * kMss);  // never back up
   EXPECT_GE(least, ssthresh - kMss);
   p.ack(12);
-  EXPECT_EQ(r.phase, tcp::RecoveryPhase::Open);
+  EXPECT_EQ(r.phase(), tcp::RecoveryPhase::Open);
   EXPECT_EQ(p.c().cc.cwnd(), ssthresh);
 }
 
@@ -328,7 +328,7 @@ TEST(Recovery, AfterHeavyLossTheWindowIsRebuilt_TCP_6937_01) {
   p.sent();
   p.ack(0, {{9, 10}});
   p.wait(milliseconds(15));  // RACK: the eight before it are lost
-  ASSERT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
+  ASSERT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Recovery);
   uint64_t out = p.sent().size();
   EXPECT_LE(out, 2u);
   for (uint32_t i = 1; i <= 5; ++i) {
@@ -386,11 +386,11 @@ TEST(Recovery, PartialAcksWithoutSack_TCP_5681_3_2_01) {
   EXPECT_EQ(p.first_sent(), 0u);
   p.ack(3);
   EXPECT_EQ(p.first_sent(), 3u);
-  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Recovery);
   p.ack(6);
   EXPECT_EQ(p.first_sent(), 6u);
   p.ack(10);
-  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Open);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Open);
   EXPECT_EQ(p.stack.counters().retransmitted_segments, 3u);
 }
 
@@ -460,7 +460,7 @@ TEST(Rack, DsacksWidenTheReorderingWindow_TCP_8985_5_02) {
     EXPECT_EQ(p.c().timers.at(tcp::Timer::Reorder) - p.now, std::min(window, p.c().rto.srtt()))
         << i;
     p.ack(at + 4, {{at, at + 1}});  // all is there, and the first one came twice
-    EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Open);
+    EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Open);
   }
 }
 
@@ -478,7 +478,7 @@ TEST(Rack, AWidenedReorderingWindowEndsBehindRecoveries_TCP_8985_5_02) {
     p.wait(milliseconds(40));
     p.ack(at, {{at + 1, at + 2}});
     p.wait(milliseconds(30));
-    EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
+    EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Recovery);
     p.ack(at + 2);
     ASSERT_EQ(p.stack.counters().fast_recoveries, i);
     EXPECT_EQ(p.c().rack.window_multiplier(), i < 16 ? 2u : 1u) << i;
@@ -511,7 +511,7 @@ TEST(Rack, WithoutReorderingThreeSegmentsAreEnough_TCP_8985_5_02) {
   p.sent();
   p.ack(0, {{1, 4}});
   EXPECT_EQ(p.first_sent(), 0u);
-  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Recovery);
   EXPECT_EQ(p.c().timers.at(tcp::Timer::Reorder), base::kNever);
 }
 
@@ -582,10 +582,10 @@ TEST(TailProbe, ARecoveryAnswersForWhatWasProbed_TCP_8985_7_02) {
   ASSERT_TRUE(p.c().tail_probe.outstanding());
   p.send(1);
   p.ack(5, {{6, 9}});
-  ASSERT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
+  ASSERT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Recovery);
   const uint32_t ssthresh = p.c().cc.ssthresh();
   p.ack(11);
-  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Open);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Open);
   EXPECT_EQ(p.c().cc.ssthresh(), ssthresh);
   EXPECT_EQ(p.c().cc.cwnd(), ssthresh);
 }

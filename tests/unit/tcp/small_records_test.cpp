@@ -144,7 +144,7 @@ TEST(SmallRecords, ADuplicateLetsOneSegmentOut_TCP_3042_01) {
   EXPECT_EQ(p.c().board.reno_sacked(), 2u * kSmall);
   p.ack(0);
   EXPECT_EQ(p.sent().front(), 0u);
-  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Recovery);
   // Each later one stands for a segment, too, until half of them are out of the network.
   const uint64_t pipe = p.c().board.pipe();
   for (uint32_t i = 1; i <= 20; ++i) {
@@ -209,7 +209,7 @@ TEST(SmallRecords, ALossIsThatOfOneSegmentAndOneConnection) {
   }
   for (int i = 0; i < 3; ++i) from_other(kIrs + 1, kMss, flag::kAck);
   const auto& c = static_cast<tcp::Connection&>(*other.stream);
-  EXPECT_EQ(c.recovery.phase, tcp::RecoveryPhase::Recovery);
+  EXPECT_EQ(c.recovery.phase(), tcp::RecoveryPhase::Recovery);
   EXPECT_EQ(c.board.lost_octets(), kMss);
   EXPECT_EQ(p.stack.info(*other.stream)->lost, 1u);
   const tcp::Scoreboard& records = static_cast<tcp::Connection&>(*p.user.stream).board;

@@ -78,7 +78,7 @@ TEST(FRto, NewDataShowsThatTheTimeoutWasSpurious) {
     EXPECT_EQ(p.stack.counters().spurious_timeouts, 1u);
     EXPECT_EQ(p.connection().cc.ssthresh(), p.ssthresh_before);
     EXPECT_GE(p.connection().cc.cwnd(), p.cwnd_before);
-    EXPECT_EQ(p.connection().recovery.phase, tcp::RecoveryPhase::Open);
+    EXPECT_EQ(p.connection().recovery.phase(), tcp::RecoveryPhase::Open);
     for (uint32_t i = 3; i <= 12; ++i) p.ack(i);
     for (const uint32_t n : p.sent()) EXPECT_GE(n, 12u);
     EXPECT_EQ(p.stack.counters().retransmitted_segments, p.resent_before);
@@ -121,7 +121,7 @@ TEST(FRto, AnAckOfEverythingIsNoEvidence) {
   EXPECT_EQ(p.stack.counters().spurious_timeouts, 0u);
   EXPECT_EQ(p.connection().cc.cwnd(), 2 * kMss);
   EXPECT_EQ(p.sent(), (Numbers{10, 11}));
-  EXPECT_EQ(p.connection().recovery.phase, tcp::RecoveryPhase::Open);
+  EXPECT_EQ(p.connection().recovery.phase(), tcp::RecoveryPhase::Open);
 }
 
 // Section 2.1 step 2a: without SACK a duplicate ACK ends it.
@@ -349,13 +349,13 @@ TEST(Eifel, ATimeoutWithinARecoveryIsNotUndone) {
     const uint32_t cwnd = p.connection().cc.cwnd();
     p.wait(milliseconds(20));
     p.ack(0, first_stamp, {{1, 4}});
-    ASSERT_EQ(p.connection().recovery.phase, tcp::RecoveryPhase::Recovery);
+    ASSERT_EQ(p.connection().recovery.phase(), tcp::RecoveryPhase::Recovery);
     while (timed_out && p.stack.counters().timeouts == 0) p.wait(milliseconds(10));
     p.ack(1, first_stamp);
     EXPECT_EQ(p.stack.counters().eifel_undos, timed_out ? 0u : 1u);
     EXPECT_EQ(p.stack.counters().spurious_timeouts, 0u);
     if (timed_out) {
-      EXPECT_EQ(p.connection().recovery.phase, tcp::RecoveryPhase::Loss);
+      EXPECT_EQ(p.connection().recovery.phase(), tcp::RecoveryPhase::Loss);
       EXPECT_LE(p.connection().cc.ssthresh(), cwnd / 2 + kStampedMss);
     } else {
       EXPECT_EQ(p.connection().cc.ssthresh(), UINT32_MAX);
@@ -462,7 +462,7 @@ TEST(DSack, ThatComesWhenAllIsAcknowledgedUndoes) {
     EXPECT_EQ(p.connection().cc.ssthresh() == UINT32_MAX, !marked);
     // RFC 4015 s.3.4: a burst of an initial window is fine; the path is empty.
     EXPECT_EQ(p.connection().cc.cwnd(), marked ? cwnd : p.connection().cc.initial_window());
-    EXPECT_EQ(p.connection().recovery.phase, tcp::RecoveryPhase::Open);
+    EXPECT_EQ(p.connection().recovery.phase(), tcp::RecoveryPhase::Open);
   }
 }
 
@@ -492,7 +492,7 @@ TEST(Eifel, AMarkOnTheAckKeepsTheReduction) {
               .options = option_timestamps(3, stamp)});
     auto& c = static_cast<tcp::Connection&>(*p.user.stream);
     EXPECT_EQ(p.stack.counters().eifel_undos, 1u);
-    EXPECT_EQ(c.recovery.phase, tcp::RecoveryPhase::Open);
+    EXPECT_EQ(c.recovery.phase(), tcp::RecoveryPhase::Open);
     EXPECT_EQ(c.cc.ssthresh() == UINT32_MAX, !marked);
   }
 }
