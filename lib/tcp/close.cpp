@@ -34,10 +34,10 @@ void Engine::room_grew(Connection& c) {
   // Receiver silly window avoidance (RFC 9293 s.3.8.6.2.2): tell only of a step that is worth it.
   const uint64_t room = room_to_offer(c);
   const uint64_t edge = c.tcb.rcv_nxt + room;
-  c.ack.rcv_buff = std::max(c.ack.rcv_buff, static_cast<uint32_t>(room));
-  const uint64_t step = std::min(2ull * c.ack.rcv_mss, c.ack.rcv_buff / 2 + 1ull);
+  c.rcv_buff = std::max(c.rcv_buff, static_cast<uint32_t>(room));
+  const uint64_t step = std::min(2ull * c.ack.rcv_mss(), c.rcv_buff / 2 + 1ull);
   if (edge >= c.tcb.rcv_edge + step || base::sabotaged(base::Defect::UpdateOfNothing)) {
-    c.ack.now = true;
+    c.ack.ask();
     make_ready(c);
   }
 }

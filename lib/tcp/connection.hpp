@@ -3,7 +3,6 @@
 /// is done with it is in Engine, split over files by RFC concept.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "base/octet_pattern.hpp"
@@ -11,6 +10,7 @@
 #include "base/time.hpp"
 #include "llp/stream.hpp"
 #include "llp/transport.hpp"
+#include "tcp/ack_policy.hpp"
 #include "tcp/congestion.hpp"
 #include "tcp/connection_list.hpp"
 #include "tcp/connection_options.hpp"
@@ -32,47 +32,6 @@ namespace rnic::tcp {
 
 class Engine;
 
-/// What has to be acknowledged (RFC 9293 s.3.8.6.3, RFC 2018 s.4, RFC 2883).
-struct AckState {
-  /// What a full segment is follows what comes: upward at once, and downward, when the path or the
-  /// peer's record has shrunk, by several of one size with more behind them.
-  void note_size(uint32_t size, bool push) {
-    if (size == rcv_mss) [[likely]]
-      return;
-    if (size > rcv_mss) {
-      rcv_mss = size;
-      return;
-    }
-    if (push || size < kLeastFull) return;
-    short_count = size == short_size ? short_count + 1 : 1;
-    short_size = size;
-    if (short_count < kShortRun) return;
-    rcv_mss = size;
-    short_count = 0;
-  }
-  static constexpr uint32_t kLeastFull = 200;  // smaller ones fill no path
-  static constexpr uint32_t kShortRun = 4;
-  static constexpr uint32_t kMaxDsacks = 4;
-  static constexpr uint32_t kMaxRecent = 16;
-
-  uint32_t octets = 0;      ///< received since the last ACK
-  uint32_t rcv_mss = 536;   ///< payload of a full segment, see note_size()
-  uint32_t short_size = 0;  ///< of the last ones below it
-  uint32_t short_count = 0;
-  uint32_t rcv_buff = 0;    ///< RCV.BUFF: the largest room that the user ever had
-  bool now = false;         ///< at the next output()
-  bool pure = false;        ///< not to be carried by data: it has SACK blocks
-  uint32_t duplicates = 0;  ///< SACK off: owed to out-of-order segments, beside an ACK that moves
-  uint32_t dsack_count = 0;
-  std::array<base::Range, kMaxDsacks> dsacks{};
-  // Offsets inside the most recently touched ranges, newest first. The first `fresh` of them were
-  // in no SACK block yet: a burst that touched more ranges than one ACK can name is answered by
-  // several.
-  std::array<uint64_t, kMaxRecent> recent{};
-  uint32_t recent_count = 0;
-  uint32_t fresh = 0;
-};
-
 class Connection final : public llp::Stream {
  public:
   Connection(Engine& owner, uint32_t slot_number, base::TimerWheel& wheel, RecordPool& pool,
@@ -87,7 +46,8 @@ class Connection final : public llp::Stream {
         tail_probe(tcb, rto, board, timers, config),
         recovery(tcb, board, cc),
         spurious(tcb, rto, cc, config),
-        committed(ranges) {}
+        committed(ranges),
+        ack(tcb, committed, timers, config) {}
 
   // llp::Stream
   [[nodiscard]] llp::StreamTraits traits() const override {
@@ -152,7 +112,6 @@ class Connection final : public llp::Stream {
   Congestion cc;
   EcnState ecn;
   Pacing pacing;
-  AckState ack;
   Timers timers;
   ConnectionLink ready_link;
   ConnectionLink doomed_link;
@@ -166,6 +125,8 @@ class Connection final : public llp::Stream {
 
   // Receiving.
   PooledRanges committed;  ///< ranges beyond RCV.NXT that will never be asked for again
+  AckPolicy ack;
+  uint32_t rcv_buff = 0;  ///< RCV.BUFF: the largest room that the user ever had
   uint64_t fin_offset = 0;
   uint64_t urgent_end = 0;  ///< RCV.UP; 0: nothing was ever urgent
 

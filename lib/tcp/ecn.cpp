@@ -62,7 +62,7 @@ void Engine::ecn_arrived(Connection& c, const Arrival& a) {
   if (uses_dctcp(c)) {
     if (ce == e.echo) return;
     // What came before, and is not acknowledged yet, is reported as it was marked.
-    if (c.ack.octets != 0) {
+    if (c.ack.unacknowledged() != 0) {
       if (e.owed_count < EcnState::kMaxOwed) {
         e.owed[e.owed_count++] = c.tcb.ack_seq();
       } else {
@@ -79,7 +79,7 @@ void Engine::ecn_arrived(Connection& c, const Arrival& a) {
     // window that a delayed ACK would stall it.
     if (!cwr && e.echo == echoed) return;
   }
-  c.ack.now = true;
+  c.ack.ask();
   make_ready(c);
 }
 

@@ -86,8 +86,7 @@ void Engine::fire(Connection& c, base::Now now) {
     if (c.doomed) return;
   }
   if (timers.due(Timer::DelayedAck, now)) {
-    c.timers.clear(Timer::DelayedAck);
-    c.ack.now = true;
+    c.ack.delay_over();
     make_ready(c);
   }
   if (timers.due(Timer::Probe, now) && c.tail_probe.fired(now)) make_ready(c);

@@ -272,11 +272,8 @@ class Engine {
   void end_text_at(NewText& text, uint32_t gap);
   void take_text(Connection& c, const Arrival& a, const NewText& text, base::Now now);
   void commit_range(Connection& c, base::Range range);
-  void note_ack_due(Connection& c, const Arrival& a, const NewText& text, bool advanced,
-                    bool had_holes, base::Now now);
   void note_partial_duplicate(Connection& c, int64_t begin, const NewText& text,
                               uint64_t delivery_point);
-  static void note_range(Connection& c, uint64_t offset);
   void take_fin(Connection& c, base::Now now);
 
   // ack.cpp: the ACK side.
@@ -383,11 +380,9 @@ class Engine {
   bool send_ack(Connection& c, base::Now now);
   bool send_window_probe(Connection& c, base::Now now);
   bool send_replies(base::Now now);
-  [[nodiscard]] uint32_t fill_sack(Connection& c, std::array<wire::SackBlock, 4>& blocks);
   /// Octets past RCV.NXT that the user has room for and the window field, scaled, can name.
   [[nodiscard]] uint64_t room_to_offer(const Connection& c) const;
   [[nodiscard]] uint16_t advertise(Connection& c);
-  void acked_now(Connection& c);
 
   // engine.cpp: what is due.
   void fire(Connection& c, base::Now now);

@@ -173,7 +173,7 @@ void Engine::input_syn_sent(Connection& c, const Arrival& a, base::Now now) {
   }
   measure_handshake(c, now);
   if (!establish(c, a, now)) return;
-  c.ack.now = true;
+  c.ack.ask();
   make_ready(c);
   if (a.length() > 1) take_text_of_syn(c, a, now);
 }

@@ -48,7 +48,7 @@ ConnectionInfo Engine::info(const Connection& c) const {
   info.rcv_wind_shift = c.tcb.rcv_wind_shift;
   info.window_scaling = c.offers_scale;
   info.emss = c.effective_mss;
-  info.rcv_mss = c.ack.rcv_mss;
+  info.rcv_mss = c.ack.rcv_mss();
   info.path_mtu = egress_.path_mtu(c.remote_end.address);
   info.cwnd = c.cc.cwnd();
   info.ssthresh = c.cc.ssthresh();

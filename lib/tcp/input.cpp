@@ -123,21 +123,13 @@ bool Engine::challenge_allowed(base::Now now) {
 
 void Engine::challenge_ack(Connection& c, base::Now now) {
   if (!challenge_allowed(now)) return;
-  c.ack.now = true;
-  c.ack.pure = true;
+  c.ack.ask_alone();
   make_ready(c);
 }
 
 void Engine::note_duplicate(Connection& c, const Arrival& a) {
-  // RFC 2883 s.4.1: a segment that is old from end to end.
   const int64_t begin = c.tcb.rcv_offset(a.seq);
-  const int64_t end = begin + static_cast<int64_t>(a.payload.size());
-  if (!c.tcb.sack_ok || a.payload.empty() || begin < 0 ||
-      end > static_cast<int64_t>(c.tcb.rcv_nxt) || c.ack.dsack_count >= AckState::kMaxDsacks) {
-    return;
-  }
-  c.ack.dsacks[c.ack.dsack_count++] = {static_cast<uint64_t>(begin), static_cast<uint64_t>(end)};
-  c.ack.pure = true;
+  c.ack.note_duplicate(begin, begin + static_cast<int64_t>(a.payload.size()));
 }
 
 bool Engine::survives_paws(Connection& c, const Arrival& a, base::Now now) {
@@ -150,7 +142,7 @@ bool Engine::survives_paws(Connection& c, const Arrival& a, base::Now now) {
   if (behind < 0 && now - c.tcb.ts_recent_at < kTimestampLife) {
     ++counters_.paws_rejected;
     note_duplicate(c, a);  // most often the late first copy of what was sent again
-    c.ack.now = true;
+    c.ack.ask();
     make_ready(c);
     return false;
   }
@@ -183,8 +175,7 @@ bool Engine::acceptable(Connection& c, const Arrival& a) {
     counters_.duplicate_octets_in += a.payload.size();
     note_duplicate(c, a);
   }
-  c.ack.now = true;
-  c.ack.pure = true;
+  c.ack.ask_alone();
   make_ready(c);
   return false;
 }
@@ -285,7 +276,7 @@ void Engine::input_synchronized(Connection& c, Arrival& a, base::Now now) {
   if (!survives_ack_check(c, a, now)) return;
   c.heard_at = now;  // not before: anybody can send what the tests above drop
   if (c.tcb.ts_ok && a.options.timestamps &&
-      c.tcb.rcv_offset(a.seq) <= static_cast<int64_t>(c.tcb.last_ack_sent)) {
+      c.tcb.rcv_offset(a.seq) <= static_cast<int64_t>(c.ack.last_ack_sent())) {
     // RFC 7323 s.4.3 (2): only a segment that covers Last.ACK.sent sets TS.Recent. Behind the check
     // of the ACK: a blind guess of the sequence number alone must not end in PAWS for the peer.
     c.tcb.ts_recent = a.options.timestamps->value;

@@ -44,7 +44,7 @@ Engine::Served Engine::serve(Connection& c, base::Now now) {
   if (!synchronized(c.state)) return Served::Idle;
   if (c.ecn.owed_count != 0 && !send_owed_acks(c, now)) return Served::PortFull;
   // What must not wait for data goes first: SACK blocks never steal room from a record.
-  while (c.ack.now && c.ack.pure) {
+  while (c.ack.due_alone()) {
     if (!send_ack(c, now)) return Served::PortFull;
   }
   if (c.window_probe_due && !send_window_probe(c, now)) return Served::PortFull;
@@ -64,7 +64,7 @@ Engine::Served Engine::serve(Connection& c, base::Now now) {
       if (sent == Sent::PortFull) return Served::PortFull;
     }
   }
-  if (!c.doomed && c.ack.now && !send_ack(c, now)) return Served::PortFull;
+  if (!c.doomed && c.ack.due() && !send_ack(c, now)) return Served::PortFull;
   return served;
 }
 

@@ -91,7 +91,7 @@ inline void Engine::note_predicted(Connection& c, uint32_t stamp, base::Now now)
   ++counters_.segments_in;
   ++counters_.predicted_in;
   c.heard_at = now;
-  if (c.tcb.rcv_nxt <= c.tcb.last_ack_sent) {
+  if (c.tcb.rcv_nxt <= c.ack.last_ack_sent()) {
     c.tcb.ts_recent = stamp;  // RFC 7323 s.4.3 (2); nobody's without timestamps
     c.tcb.ts_recent_at = now;
   }
@@ -308,16 +308,7 @@ inline void Engine::take_predicted_text(Connection& c, base::Range range, base::
   }
   counters_.octets_in += text.size();
   c.user->place(range, text, true, now);
-  AckState& ack = c.ack;
-  const auto size = static_cast<uint32_t>(text.size());
-  ack.note_size(size, push);
-  ack.octets += size;
-  if (ack.octets >= 2 * ack.rcv_mss || push) {  // RFC 9293 s.3.8.6.3
-    ack.now = true;
-    make_ready(c);
-  } else if (!c.timers.runs(Timer::DelayedAck)) {
-    c.timers.set(Timer::DelayedAck, now + config_.delayed_ack);
-  }
+  if (c.ack.note_in_order(static_cast<uint32_t>(text.size()), push, now)) make_ready(c);
   if (!c.doomed) c.user->ordered(range.end, now);
 }
 

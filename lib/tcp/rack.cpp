@@ -4,14 +4,10 @@
 
 namespace rnic::tcp {
 
-void Rack::delivered(const Record& r, std::optional<uint32_t> echo, uint64_t fack, base::Now now) {
-  if (!r.is(record_flag::kResent)) {
-    if (r.end() < fack) reordering_seen_ = true;  // step 3: it was late, not lost
-  } else {                                        // step 1: for an earlier transmission?
-    if (now - r.sent_at < rto_.min_rtt()) return;
-    if (echo && static_cast<int32_t>(*echo - tcb_.timestamp(r.sent_at)) < 0) return;
-  }
-  delivered(r.sent_at, r.end(), now);
+bool Rack::of_last_transmission(const Record& r, std::optional<uint32_t> echo,
+                                base::Now now) const {
+  if (now - r.sent_at < rto_.min_rtt()) return false;
+  return !echo || static_cast<int32_t>(*echo - tcb_.timestamp(r.sent_at)) >= 0;
 }
 
 void Rack::dsack() {

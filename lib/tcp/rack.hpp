@@ -32,7 +32,14 @@ class Rack {
   }
   /// Any record has (s.6.2 steps 1 to 3). \param echo TSecr, where it tells of this transmission.
   /// \param fack RACK.fack before
-  void delivered(const Record& r, std::optional<uint32_t> echo, uint64_t fack, base::Now now);
+  void delivered(const Record& r, std::optional<uint32_t> echo, uint64_t fack, base::Now now) {
+    if (r.is(record_flag::kResent)) [[unlikely]] {
+      if (!of_last_transmission(r, echo, now)) return;  // step 1
+    } else if (r.end() < fack) {
+      reordering_seen_ = true;  // step 3: it was late, not lost
+    }
+    delivered(r.sent_at, r.end(), now);
+  }
   /// A D-SACK came (s.6.2 step 4).
   void dsack();
   /// The oldest record in flight was sent before the newest that arrived. Then so may others have
@@ -63,6 +70,8 @@ class Rack {
   [[nodiscard]] static bool sent_after(base::Now t1, uint64_t end1, base::Now t2, uint64_t end2) {
     return t1 > t2 || (t1 == t2 && end1 > end2);
   }
+  [[nodiscard]] bool of_last_transmission(const Record& r, std::optional<uint32_t> echo,
+                                          base::Now now) const;
   [[nodiscard]] base::Duration reorder_window(bool recovering) const;
 
   const Tcb& tcb_;

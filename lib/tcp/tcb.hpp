@@ -45,7 +45,6 @@ struct Tcb {
   uint32_t ts_recent = 0;
   uint32_t ts_offset = 0;  ///< our timestamp clock starts at a random point
   base::Now ts_recent_at{};
-  uint64_t last_ack_sent = 0;
 
   [[nodiscard]] base::Seq32 snd_seq(uint64_t offset) const {
     return iss + 1 + static_cast<uint32_t>(offset);
@@ -56,8 +55,6 @@ struct Tcb {
   /// What the ACK field says.
   [[nodiscard]] base::Seq32 ack_seq() const { return rcv_seq(ack_offset()); }
   [[nodiscard]] uint64_t ack_offset() const { return rcv_nxt + (fin_reached ? 1 : 0); }
-  /// The next ACK says more than the last.
-  [[nodiscard]] bool owes_ack() const { return last_ack_sent != ack_offset(); }
 
   /// Stream offset of a sequence number near SND.UNA / RCV.NXT; negative: before the stream.
   [[nodiscard]] int64_t snd_offset(base::Seq32 seq) const {
