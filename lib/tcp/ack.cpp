@@ -301,7 +301,6 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
   // RFC 2018 s.5: the peer may have reneged; what it says from now on is believed again.
   c.board.lose_all();
   c.piece_next = 0;
-  unpredict(c);
   make_ready(c);
 }
 

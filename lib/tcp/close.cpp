@@ -19,7 +19,7 @@ void Engine::close_stream(Connection& c) {
   }
   if (c.fin_wanted) return;
   c.fin_wanted = true;
-  unpredict(c);
+  c.prediction.end();
   make_ready(c);  // everything that pull() still has goes out before the FIN
 }
 
@@ -45,7 +45,7 @@ void Engine::room_grew(Connection& c) {
 void Engine::doom(Connection& c, StreamEnd how, bool send_rst) {
   if (c.doomed) return;
   c.doomed = true;
-  unpredict(c);
+  c.prediction.end();
   c.tell_end = c.user != nullptr;
   c.how_ended = how;
   ready_.erase(c);

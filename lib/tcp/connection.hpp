@@ -5,7 +5,6 @@
 
 #include <cstdint>
 
-#include "base/octet_pattern.hpp"
 #include "base/slab.hpp"
 #include "base/time.hpp"
 #include "llp/stream.hpp"
@@ -17,6 +16,7 @@
 #include "tcp/ecn.hpp"
 #include "tcp/pacing.hpp"
 #include "tcp/path_search.hpp"
+#include "tcp/prediction.hpp"
 #include "tcp/rack.hpp"
 #include "tcp/range_pool.hpp"
 #include "tcp/recovery.hpp"
@@ -40,10 +40,10 @@ class Connection final : public llp::Stream {
         slot(slot_number),
         rto(config),
         cc(config),
-        timers(wheel, this),
-        board(tcb, pool, ranges),
+        timers(wheel, this, prediction),
+        board(tcb, pool, ranges, prediction),
         rack(tcb, rto, board, timers),
-        tail_probe(tcb, rto, board, timers, config),
+        tail_probe(tcb, rto, board, timers, prediction, config),
         recovery(tcb, board, cc),
         spurious(tcb, rto, cc, config),
         committed(ranges),
@@ -75,13 +75,7 @@ class Connection final : public llp::Stream {
 
   Engine& engine;
   const uint32_t slot;
-  /// How the header of the segment that is expected next begins; nothing matches: any segment is
-  /// to go the whole way. See prediction.cpp.
-  base::OctetPattern prediction;
-  bool predicted = false;  ///< `prediction` is one
-  // While `predicted`:
-  uint32_t header_octets = 20;  ///< of an expected segment's TCP header
-  uint32_t window_field = 1;    ///< what SND.WND was made of, as on the wire
+  Prediction prediction;
   base::Handle handle;
   Tcb tcb;
   State state = State::Closed;

@@ -79,7 +79,7 @@ void Engine::on_timers(base::Now now) {
 void Engine::fire(Connection& c, base::Now now) {
   if (c.doomed) return;
   const Timers& timers = c.timers;
-  unpredict(c);
+  c.timers.fired();
   if (c.fin_wanted && orphan_over(c, now)) return;
   if (timers.due(Timer::Life, now)) {
     life_over(c, now);

@@ -225,11 +225,6 @@ class Engine {
   /// Nothing is under way that an expected segment would have to be looked at for.
   [[nodiscard]] static bool calm(const Connection& c);
   void predict(Connection& c) const;
-  /// The whole way for the next segment, until predict() has looked again.
-  static void unpredict(Connection& c) {
-    c.predicted = false;
-    c.prediction.clear();
-  }
   /// \param in of 20 octets at least. \param c its connection, if there is one.
   /// \return it begins as predicted
   [[nodiscard]] bool find_flow(const SegmentIn& in, Connection*& c);

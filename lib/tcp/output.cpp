@@ -136,7 +136,6 @@ Engine::Sent Engine::wait_for_window(Connection& c, base::Now now) {
   if (c.tcb.flight() == 0 && !c.timers.runs(Timer::Persist)) {
     c.timers.set(Timer::Persist, now + c.rto.rto());
     c.progress_at = now;
-    unpredict(c);
   }
   return Sent::Nothing;
 }
@@ -235,7 +234,6 @@ Engine::Sent Engine::pull_into_saved(Connection& c, base::Now now) {
   c.user_ready = true;
   push_record(c, pulled, record_flag::kSegmentStart, now);
   c.board.keep(c.board.past_last() - 1, saved_.save(frame.written()));
-  unpredict(c);
   return send_waiting(c, now);
 }
 
@@ -291,7 +289,6 @@ void Engine::queue_fin(Connection& c, uint16_t flags, base::Now now) {
   c.board.push(fin);
   note_sent(c, 1, now);
   c.fin_queued = true;
-  unpredict(c);
   c.user_ready = false;
   c.state = c.state == State::CloseWait ? State::LastAck : State::FinWait1;
   push_life(c, now);

@@ -67,7 +67,7 @@ void Engine::lower_path_mtu(Connection& c, uint32_t mtu, base::Now now) {
 }
 
 void Engine::send_again_smaller(Connection& c) {
-  unpredict(c);
+  c.prediction.end();
   // RFC 1191 s.6.4: at once, and no sign of congestion: the window stays. Segments that were small
   // enough are on their way.
   for (uint64_t n = c.board.first(); n < c.board.past_last();) {
@@ -166,7 +166,7 @@ Engine::Sent Engine::send_mtu_probe(Connection& c, uint32_t larger, base::Now no
     p.probed = packet_octets(c) - emss + static_cast<uint32_t>(c.tcb.snd_nxt - begin_at);
     p.probe_begin = begin_at;
     p.probe_end = c.tcb.snd_nxt;
-    unpredict(c);
+    c.prediction.end();
   }
   return c.doomed ? Sent::Nothing : sent;
 }

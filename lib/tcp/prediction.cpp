@@ -1,3 +1,5 @@
+#include "tcp/prediction.hpp"
+
 #include <cstring>
 
 #include "tcp/engine.hpp"
@@ -13,10 +15,6 @@ namespace flag = wire::tcp_flag;
 
 namespace {
 
-// Of a header's first sixteen octets: ports, sequence number, data offset and all flags but PSH.
-// Reserved bits are not looked at (RFC 9293 s.3.1).
-constexpr base::OctetPattern::Octets kPredictedMask{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-                                                    0,    0,    0,    0,    0xf0, 0xf7, 0,    0};
 constexpr uint32_t kTimestampsHead = 0x0101080a;  // NOP NOP TSopt (RFC 7323 appendix A)
 constexpr base::Duration kStampTick = std::chrono::milliseconds(1);
 
@@ -29,6 +27,22 @@ uint32_t window_field(const uint8_t* p) {
 
 }  // namespace
 
+void Prediction::begin(uint16_t from_port, uint16_t to_port, base::Seq32 sequence,
+                       uint32_t header_octets, uint32_t window, uint8_t shift) {
+  base::OctetPattern::Octets header{};
+  base::store_be16(&header[wire::tcp_offset::kSourcePort], from_port);
+  base::store_be16(&header[wire::tcp_offset::kDestinationPort], to_port);
+  base::store_be32(&header[wire::tcp_offset::kSequence], sequence.value);
+  header[wire::tcp_offset::kDataOffset] = static_cast<uint8_t>(header_octets << 2);
+  header[wire::tcp_offset::kFlags] = flag::kAck;
+  header_.set(header);
+  header_octets_ = header_octets;
+  const uint32_t unscaled = window >> shift;
+  const bool whole = unscaled << shift == window && unscaled <= 0xffff;
+  window_field_ = whole ? __builtin_bswap16(static_cast<uint16_t>(unscaled)) : UINT32_MAX;
+  on_ = true;
+}
+
 bool Engine::calm(const Connection& c) {
   const bool no_end = c.state == State::Established && !c.doomed && !c.fin_seen && !c.fin_wanted;
   const bool no_loss = c.recovery.open() && c.tail_probe.quiet() && !c.spurious.adapts() &&
@@ -40,21 +54,11 @@ bool Engine::calm(const Connection& c) {
 
 void Engine::predict(Connection& c) const {
   if (!predicting_ || !calm(c) || base::sabotaged(base::Defect::SkipAckedRecord)) {
-    unpredict(c);
+    c.prediction.end();
     return;
   }
-  base::OctetPattern::Octets header{};
-  base::store_be16(&header[wire::tcp_offset::kSourcePort], c.remote_end.port);
-  base::store_be16(&header[wire::tcp_offset::kDestinationPort], c.local_end.port);
-  base::store_be32(&header[wire::tcp_offset::kSequence], c.tcb.rcv_seq(c.tcb.rcv_nxt).value);
-  header[wire::tcp_offset::kDataOffset] = static_cast<uint8_t>(header_length(c) << 2);
-  header[wire::tcp_offset::kFlags] = flag::kAck;
-  c.prediction.set(header);
-  c.header_octets = header_length(c);
-  const uint32_t window = c.tcb.snd_wnd >> c.tcb.snd_wind_shift;
-  const bool whole = window << c.tcb.snd_wind_shift == c.tcb.snd_wnd && window <= 0xffff;
-  c.window_field = whole ? __builtin_bswap16(static_cast<uint16_t>(window)) : UINT32_MAX;
-  c.predicted = true;
+  c.prediction.begin(c.remote_end.port, c.local_end.port, c.tcb.rcv_seq(c.tcb.rcv_nxt),
+                     header_length(c), c.tcb.snd_wnd, c.tcb.snd_wind_shift);
 }
 
 bool Engine::find_flow(const SegmentIn& in, Connection*& c) {
@@ -67,7 +71,7 @@ bool Engine::find_flow(const SegmentIn& in, Connection*& c) {
     };
     const __m128i addresses = _mm_and_si128(same(in.source, c->remote_end.address),
                                             same(in.destination, c->local_end.address));
-    const __m128i header = c->prediction.compare(p, kPredictedMask);
+    const __m128i header = c->prediction.compare(p);
     if (OctetPattern::all(_mm_and_si128(addresses, header))) [[likely]]
       return true;
   }
@@ -76,11 +80,11 @@ bool Engine::find_flow(const SegmentIn& in, Connection*& c) {
   c = slot != FlowTable::kNone ? by_slot_[slot] : nullptr;
   if (c == nullptr) return false;
   last_flow_ = c;
-  return OctetPattern::all(c->prediction.compare(p, kPredictedMask));
+  return OctetPattern::all(c->prediction.compare(p));
 }
 
 inline bool Engine::stamp_good(const Connection& c, const uint8_t* p, uint32_t& stamp) {
-  if (c.header_octets == wire::kTcpHeaderMin) return true;
+  if (c.prediction.header_octets() == wire::kTcpHeaderMin) return true;
   p += wire::tcp_offset::kOptions;
   stamp = base::load_be32(p + 4);
   return base::load_be32(p) == kTimestampsHead &&
@@ -99,11 +103,11 @@ inline void Engine::note_predicted(Connection& c, uint32_t stamp, base::Now now)
 
 inline bool Engine::window_stays_open(Connection& c, const uint8_t* p) {
   const uint32_t field = window_field(p);
-  if (field == c.window_field) [[likely]]
+  if (field == c.prediction.window_field()) [[likely]]
     return true;
   if (field == 0) return false;
   Tcb& t = c.tcb;
-  c.window_field = field;
+  c.prediction.set_window_field(field);
   t.snd_wnd = uint32_t{base::load_be16(p + wire::tcp_offset::kWindow)} << t.snd_wind_shift;
   t.snd_max_wnd = std::max(t.snd_max_wnd, t.snd_wnd);
   return true;
@@ -233,7 +237,7 @@ inline void Engine::release(Connection& c, uint32_t count) {
 
 bool Engine::take_predicted(Connection& c, const SegmentIn& in, base::Now now) {
   const uint8_t* p = in.tcp.data();
-  if (in.tcp.size() != c.header_octets) {
+  if (in.tcp.size() != c.prediction.header_octets()) {
     return take_predicted_data(c, {in.source, in.destination, in.tcp, in.checksum_verified, in.ecn},
                                now);
   }
@@ -258,7 +262,7 @@ bool Engine::take_predicted(Connection& c, const SegmentIn& in, base::Now now) {
 
 [[gnu::noinline]] bool Engine::take_predicted_data(Connection& c, SegmentIn in, base::Now now) {
   Tcb& t = c.tcb;
-  const uint32_t header = c.header_octets;
+  const uint32_t header = c.prediction.header_octets();
   uint32_t stamp = 0;
   const uint8_t* p = in.tcp.data();
   const size_t size = in.tcp.size();
@@ -303,9 +307,7 @@ void Engine::settle_predicted(Connection& c, uint64_t acked, base::Duration rtt,
 inline void Engine::take_predicted_text(Connection& c, base::Range range, base::ByteView text,
                                         bool push, base::Now now) {
   c.tcb.rcv_nxt = range.end;
-  if (c.predicted) {
-    c.prediction.set_be32(wire::tcp_offset::kSequence, c.tcb.rcv_seq(range.end).value);
-  }
+  c.prediction.expect(c.tcb.rcv_seq(range.end));
   counters_.octets_in += text.size();
   c.user->place(range, text, true, now);
   if (c.ack.note_in_order(static_cast<uint32_t>(text.size()), push, now)) make_ready(c);

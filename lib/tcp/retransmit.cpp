@@ -81,7 +81,6 @@ bool Engine::keep_copy(Connection& c, uint64_t number) {
   }
   RNIC_CHECK(frame.length() == r.length);
   c.board.keep(number, saved_.save(frame.written()));
-  unpredict(c);
   return true;
 }
 
@@ -122,7 +121,6 @@ void Engine::note_retransmitted(Connection& c, uint64_t number, base::Now now) {
   // What is sent again goes in smaller pieces: its ACK proves nothing for the larger size.
   if (c.path.probe_end != 0 && r.offset == c.path.probe_begin) probe_failed(c, now);
   c.board.resent(number, now);
-  unpredict(c);
   c.last_sent_at = now;
   if (c.pacing.on) pace(c, live, now);
   c.recovery.sent(live);
@@ -160,7 +158,6 @@ Engine::Sent Engine::send_tail_probe(Connection& c, base::Now now) {
     if (sent != Sent::Yes) return sent;
   }
   c.tail_probe.sent(phase, resend, c.effective_mss, now);
-  unpredict(c);
   return Sent::Yes;
 }
 

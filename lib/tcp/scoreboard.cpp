@@ -34,6 +34,7 @@ uint64_t Scoreboard::next_lost() {
 }
 
 void Scoreboard::push(Record record) {
+  if (record.is(record_flag::kFin)) prediction_.end();
   record.offset = queue_end_;
   records_.push_back(record);
   queue_end_ += record.length;
@@ -108,6 +109,7 @@ uint64_t Scoreboard::mark_sacked(Record& r) {
 }
 
 void Scoreboard::lose(uint64_t number) {
+  prediction_.end();
   Record& r = records_.at(number);
   const uint64_t octets = live(r);
   if (r.is(record_flag::kRetransmitted)) {  // the retransmission was lost as well
@@ -171,6 +173,7 @@ uint64_t Scoreboard::reno_duplicate(bool counts, uint32_t emss) {
   // The next segment behind the hole has arrived. Limited transmit (RFC 3042) follows from the
   // smaller pipe. Records can be far smaller than SMSS: one such segment must not let out SMSS of
   // others.
+  prediction_.end();
   ++duplicate_acks_;
   if (hole_ == 0) hole_ = segment_at(tcb_.snd_una, emss);
   if (!counts) return 0;

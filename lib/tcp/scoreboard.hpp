@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 
+#include "tcp/prediction.hpp"
 #include "tcp/range_pool.hpp"
 #include "tcp/record_queue.hpp"
 #include "tcp/tcb.hpp"
@@ -19,9 +20,10 @@ inline constexpr uint32_t kDupThresh = 3;  // RFC 5681 s.3.2, RFC 6675 s.5
 /// calls lose().
 class Scoreboard {
  public:
-  /// \param tcb outlives this; SND.UNA and SND.NXT are read from it
-  Scoreboard(const Tcb& tcb, RecordPool& pool, RangePool& ranges)
-      : tcb_(tcb), records_(pool), sacked_(ranges) {}
+  /// \param tcb outlives this; SND.UNA and SND.NXT are read from it. \param prediction ends where
+  /// the board is plain() no more
+  Scoreboard(const Tcb& tcb, RecordPool& pool, RangePool& ranges, Prediction& prediction)
+      : tcb_(tcb), prediction_(prediction), records_(pool), sacked_(ranges) {}
 
   // --- The records: numbered from first() to past_last() - 1, end to end from SND.UNA on ---
 
@@ -157,9 +159,14 @@ class Scoreboard {
   void subtract_marks(const Record& r, uint64_t octets);
   /// \return its live octets
   uint64_t mark_sacked(Record& r);
-  void note_odd(uint64_t end) { odd_until_ = std::max(odd_until_, end); }
+  /// Records below `end` are not what they were when first sent: their ACK is no plain one.
+  void note_odd(uint64_t end) {
+    odd_until_ = std::max(odd_until_, end);
+    prediction_.end();
+  }
 
   const Tcb& tcb_;
+  Prediction& prediction_;
   RecordQueue records_;
   uint64_t queue_end_ = 0;
   uint64_t retransmit_hint_ = 0;  // no record below this number waits for retransmission
@@ -190,6 +197,7 @@ void Scoreboard::sack(base::Range block, Arrived&& arrived) {
     rest.begin = gap.end;
   }
   if (count == 0) return;
+  prediction_.end();
   if (!sacked_.insert(block)) return;  // too many ranges: SACK is only advice
   for (uint32_t i = 0; i < count; ++i) {
     for (uint64_t n = find(news[i].begin); n < past_last(); ++n) {

@@ -36,6 +36,7 @@ void TailProbe::sent(RecoveryPhase phase, bool again, uint32_t emss, base::Now n
   due_ = false;
   outstanding_ = true;
   unmeasured_ = true;
+  prediction_.end();
   is_retransmission_ = again && phase == RecoveryPhase::Open;
   end_ = tcb_.snd_nxt;
   ++count_;

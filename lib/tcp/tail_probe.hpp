@@ -8,6 +8,7 @@
 #include "base/time.hpp"
 #include "tcp/ack_yield.hpp"
 #include "tcp/config.hpp"
+#include "tcp/prediction.hpp"
 #include "tcp/recovery.hpp"
 #include "tcp/rto.hpp"
 #include "tcp/scoreboard.hpp"
@@ -20,8 +21,13 @@ class TailProbe {
  public:
   /// All of them outlive this. Its timers are Timer::Probe and, behind a probe, Timer::Rto.
   TailProbe(const Tcb& tcb, const RtoEstimator& rto, const Scoreboard& board, Timers& timers,
-            const Config& config)
-      : tcb_(tcb), rto_(rto), board_(board), timers_(timers), config_(config) {}
+            Prediction& prediction, const Config& config)
+      : tcb_(tcb),
+        rto_(rto),
+        board_(board),
+        timers_(timers),
+        prediction_(prediction),
+        config_(config) {}
 
   /// Starts the timer (s.7.2). \param emss a full segment. \param time_out when it is or would be
   void arm(RecoveryPhase phase, uint32_t emss, base::Now now, base::Now time_out);
@@ -69,6 +75,7 @@ class TailProbe {
   const RtoEstimator& rto_;
   const Scoreboard& board_;
   Timers& timers_;
+  Prediction& prediction_;  // ends where quiet() does
   const Config& config_;
   uint64_t end_ = 0;  // TLP.end_seq
   bool outstanding_ = false;

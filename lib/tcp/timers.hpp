@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "base/time.hpp"
 #include "base/timer_wheel.hpp"
+#include "tcp/prediction.hpp"
 
 namespace rnic::tcp {
 
@@ -25,8 +26,10 @@ enum class Timer : uint8_t {
 /// be armed for one that was cleared or put off since, and fires for nothing then.
 class Timers {
  public:
-  /// \param wheel outlives this. \param owner what the wheel's callback finds in the node
-  Timers(base::TimerWheel& wheel, void* owner) : wheel_(wheel) {
+  /// \param wheel outlives this. \param owner what the wheel's callback finds in the node.
+  /// \param prediction ends where a timer runs that an ACK has to be looked at for
+  Timers(base::TimerWheel& wheel, void* owner, Prediction& prediction)
+      : wheel_(wheel), prediction_(prediction) {
     at_.fill(base::kNever);
     node_.owner = owner;
   }
@@ -42,11 +45,14 @@ class Timers {
   /// Starts it, or puts it off or forward.
   void set(Timer timer, base::Now at) {
     RNIC_DCHECK(at != base::kNever);
+    if (timer == Timer::Persist || timer == Timer::Reorder) prediction_.end();
     at_[index(timer)] = at;
     wake_by(at);
   }
   void clear(Timer timer) { at_[index(timer)] = base::kNever; }
-  /// The node has fired, and what was due is done: for what is left.
+  /// The node has fired: whatever is due is to be seen to.
+  void fired() { prediction_.end(); }
+  /// That was done: for what is left.
   void wait();
   /// None of them fires any more.
   void stop();
@@ -62,6 +68,7 @@ class Timers {
   }
 
   base::TimerWheel& wheel_;
+  Prediction& prediction_;
   base::TimerNode node_;                 // Invariant: armed at or before the earliest of at_.
   std::array<base::Now, kTimers> at_{};  // kNever: does not run
 };

@@ -31,7 +31,7 @@ void Engine::validate_connection(Connection& c) const {
   if (synchronized(c.state) && c.state != State::TimeWait) {
     RNIC_CHECK(c.tcb.flight() == 0 || c.timers.runs(Timer::Rto));
   }
-  RNIC_CHECK(!c.predicted || calm(c));
+  RNIC_CHECK(!c.prediction.on() || calm(c));
   c.timers.validate();
 }
 

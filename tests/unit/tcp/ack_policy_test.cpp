@@ -48,7 +48,8 @@ struct Acks {
   RangePool ranges{4};
   Tcb tcb;
   PooledRanges committed{ranges};
-  Timers timers{wheel, nullptr};
+  Prediction prediction;
+  Timers timers{wheel, nullptr, prediction};
   AckPolicy policy{tcb, committed, timers, config};
 };
 

@@ -46,8 +46,9 @@ struct Flight {
   RangePool ranges{4};
   Tcb tcb;
   RtoEstimator rto{config};
-  Timers timers{wheel, nullptr};
-  Scoreboard board{tcb, pool, ranges};
+  Prediction prediction;
+  Timers timers{wheel, nullptr, prediction};
+  Scoreboard board{tcb, pool, ranges, prediction};
   Rack rack{tcb, rto, board, timers};
 };
 

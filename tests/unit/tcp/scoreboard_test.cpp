@@ -39,7 +39,8 @@ struct Sent {
   RecordPool pool{256, 4, 128};
   RangePool ranges{4};
   Tcb tcb;
-  Scoreboard board{tcb, pool, ranges};
+  Prediction prediction;
+  Scoreboard board{tcb, pool, ranges, prediction};
 };
 
 TEST(Scoreboard, PipeIsWhatIsNeitherSackedNorLostAndWhatWasSentAgain) {
@@ -117,6 +118,27 @@ TEST(Scoreboard, DuplicatesStandForTheSegmentsBehindTheHole) {
   EXPECT_EQ(s.board.reno_sacked(), 2 * kMss);
   EXPECT_EQ(s.board.duplicate_acks(), 0u);
   s.board.forget_duplicates();
+}
+
+TEST(Scoreboard, WhatMakesItOddEndsThePrediction) {
+  const auto ends = [](auto&& change) {
+    Sent s(2);
+    s.prediction.begin(1, 2, base::Seq32(3), 20, 1000, 0);
+    change(s.board);
+    return !s.prediction.on();
+  };
+  Record text;
+  text.length = 1;
+  Record fin = text;
+  fin.flags = record_flag::kFin;
+  EXPECT_FALSE(ends([&](Scoreboard& b) { b.push(text); }));
+  EXPECT_TRUE(ends([&](Scoreboard& b) { b.push(fin); }));
+  EXPECT_TRUE(ends([](Scoreboard& b) { b.lose(0); }));
+  EXPECT_TRUE(ends([](Scoreboard& b) { b.lose_all(); }));
+  EXPECT_TRUE(ends([](Scoreboard& b) { b.resent(0, base::Now{}); }));
+  EXPECT_TRUE(ends([](Scoreboard& b) { b.keep(0, 7); }));
+  EXPECT_TRUE(ends([](Scoreboard& b) { b.reno_duplicate(true, kMss); }));
+  EXPECT_TRUE(ends([](Scoreboard& b) { b.sack({1000, 2000}, [](const Record&, uint64_t) {}); }));
 }
 
 }  // namespace

@@ -52,7 +52,8 @@ struct Lossy {
   Tcb tcb;
   RtoEstimator rto{config};
   Congestion cc{config};
-  Scoreboard board{tcb, pool, ranges};
+  Prediction prediction;
+  Scoreboard board{tcb, pool, ranges, prediction};
   Recovery recovery{tcb, board, cc};
   SpuriousDetector detector{tcb, rto, cc, config};
 };

@@ -39,9 +39,10 @@ struct Tail {
   RangePool ranges{4};
   Tcb tcb;
   RtoEstimator rto{config};
-  Timers timers{wheel, nullptr};
-  Scoreboard board{tcb, pool, ranges};
-  TailProbe probe{tcb, rto, board, timers, config};
+  Prediction prediction;
+  Timers timers{wheel, nullptr, prediction};
+  Scoreboard board{tcb, pool, ranges, prediction};
+  TailProbe probe{tcb, rto, board, timers, prediction, config};
 };
 
 TEST(TailProbe, IsArmedForTwoRoundTripsAndALoneSegmentForTheDelayOfItsAck) {

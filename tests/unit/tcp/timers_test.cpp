@@ -24,7 +24,8 @@ struct Wheel {
     return count;
   }
   base::TimerWheel wheel{base::Now{}};
-  Timers timers{wheel, this};
+  Prediction prediction;
+  Timers timers{wheel, this, prediction};
 };
 
 TEST(Timers, TheNodeWaitsForTheEarliest) {
@@ -73,7 +74,8 @@ TEST(Timers, StoppedOnesDoNotFire) {
 TEST(Timers, TheyLeaveTheWheelWhenTheyEnd) {
   base::TimerWheel wheel{base::Now{}};
   {
-    Timers timers(wheel, nullptr);
+    Prediction prediction;
+    Timers timers(wheel, nullptr, prediction);
     timers.set(Timer::DelayedAck, at(10));
     EXPECT_EQ(wheel.armed(), 1u);
   }
