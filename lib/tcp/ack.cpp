@@ -42,9 +42,9 @@ void Engine::process_ack(Connection& c, const Arrival& a, base::Now now) {
 void Engine::settle(Connection& c, AckYield& yield, base::Now now) {
   bool lost = c.tcb.sack_ok ? detect_losses(c, now)
                             : c.recovery.detect_by_duplicates(yield, c.effective_mss);
-  if (c.path.probe_end != 0) [[unlikely]] {
+  if (c.path.probing()) [[unlikely]] {
     probe_acked(c, now);
-    if (lost && c.path.probe_end != 0) lost = lost_beside_probe(c, now);
+    if (lost && c.path.probing()) lost = lost_beside_probe(c, now);
   }
   recover(c, yield, lost, now);
   tail_probe_acked(c, yield);
@@ -281,7 +281,7 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
     ++counters_.path_doubts;
     egress_.doubt_path(c.remote_end.address, now);
   }
-  if (c.path.pending_mtu != 0) take_pending_mtu(c, now);
+  if (const auto mtu = c.path.take_unverified(packet_octets(c))) lower_path_mtu(c, *mtu, now);
   suspect_black_hole(c, now);
   if (c.doomed) return;
   c.timers.clear(Timer::Probe);

@@ -15,7 +15,7 @@
 #include "tcp/connection_options.hpp"
 #include "tcp/ecn.hpp"
 #include "tcp/pacing.hpp"
-#include "tcp/path_search.hpp"
+#include "tcp/path_mtu_discovery.hpp"
 #include "tcp/prediction.hpp"
 #include "tcp/rack.hpp"
 #include "tcp/range_pool.hpp"
@@ -47,7 +47,8 @@ class Connection final : public llp::Stream {
         recovery(tcb, board, cc),
         spurious(tcb, rto, cc, config),
         committed(ranges),
-        ack(tcb, committed, timers, config) {}
+        ack(tcb, committed, timers, config),
+        path(tcb, prediction) {}
 
   // llp::Stream
   [[nodiscard]] llp::StreamTraits traits() const override {
@@ -128,7 +129,7 @@ class Connection final : public llp::Stream {
   Endpoint local_end;
   Endpoint remote_end;
   ConnectionOptions options;
-  PathSearch path;
+  PathMtuDiscovery path;
   base::Now heard_at{};            ///< last acceptable segment of the peer
   uint32_t keep_alive_probes = 0;  ///< unanswered
   bool keep_alive_probe_due = false;

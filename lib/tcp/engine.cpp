@@ -101,7 +101,7 @@ void Engine::fire(Connection& c, base::Now now) {
   if (timers.due(Timer::Reorder, now)) {
     AckYield none;
     bool lost = detect_losses(c, now);
-    if (lost && c.path.probe_end != 0) lost = lost_beside_probe(c, now);
+    if (lost && c.path.probing()) lost = lost_beside_probe(c, now);
     if (lost) recover(c, none, true, now);
   }
   if (timers.due(Timer::Pacing, now)) {

@@ -144,14 +144,12 @@ class Engine {
 
   // path_mtu_discovery.cpp
   void packet_too_big(Connection& c, const IcmpError& error, bool outstanding, base::Now now);
-  void take_pending_mtu(Connection& c, base::Now now);
   void lower_path_mtu(Connection& c, uint32_t mtu, base::Now now);
   void send_again_smaller(Connection& c);
   void start_path_search(Connection& c);
   void suspect_black_hole(Connection& c, base::Now now);
-  [[nodiscard]] uint32_t probe_size(const Connection& c) const;
   /// EMSS of a probe that is to go out now; 0: none.
-  [[nodiscard]] uint32_t probe_due(Connection& c, base::Now now) const;
+  [[nodiscard]] uint32_t probe_due(Connection& c, base::Now now);
   Sent send_mtu_probe(Connection& c, uint32_t larger, base::Now now);
   void probe_acked(Connection& c, base::Now now);
   void probe_failed(Connection& c, base::Now now);

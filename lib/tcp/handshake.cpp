@@ -60,7 +60,7 @@ void Engine::update_emss(Connection& c, bool tell) {
   // RFC 9293 s.3.7.1: EMSS counts the options that are on every segment.
   uint32_t mtu = egress_.path_mtu(c.remote_end.address);
   if (mtu == 0) return;  // the route is gone for now: keep what we had
-  if (c.path.limit != 0) mtu = std::min(mtu, c.path.limit);
+  if (c.path.limit() != 0) mtu = std::min(mtu, c.path.limit());
   const uint32_t of_path = mss_of_path(mtu, c.remote_end.address);
   const uint32_t send_mss = std::min<uint32_t>(c.smss_peer, of_path);
   const bool options = c.tcb.ts_ok && !base::sabotaged(base::Defect::OptionsNotCounted);

@@ -117,7 +117,7 @@ Engine::Sent Engine::send_new(Connection& c, base::Now now) {
       c.cwnd_full_to = c.tcb.snd_nxt;
       return Sent::Nothing;
     }
-    const uint32_t larger = c.path.active ? probe_due(c, now) : 0;
+    const uint32_t larger = c.path.searching() ? probe_due(c, now) : 0;
     const Sent sent = larger != 0 ? send_mtu_probe(c, larger, now) : send_pulled(c, now, false);
     if (sent != Sent::Nothing || c.user_ready || c.doomed) return sent;
   }

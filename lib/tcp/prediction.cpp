@@ -48,7 +48,7 @@ bool Engine::calm(const Connection& c) {
   const bool no_loss = c.recovery.open() && c.tail_probe.quiet() && !c.spurious.adapts() &&
                        c.board.plain() && !c.timers.runs(Timer::Reorder);
   const bool no_hole = c.committed.empty() && c.tcb.snd_wl1 <= static_cast<int64_t>(c.tcb.rcv_nxt);
-  return no_end && no_loss && no_hole && c.path.probe_end == 0 && c.tcb.snd_wnd != 0 &&
+  return no_end && no_loss && no_hole && !c.path.probing() && c.tcb.snd_wnd != 0 &&
          !c.timers.runs(Timer::Persist) && !c.ecn.echo;
 }
 

@@ -119,7 +119,7 @@ void Engine::note_retransmitted(Connection& c, uint64_t number, base::Now now) {
   const Record& r = c.board.at(number);
   const uint64_t live = c.board.live(r);
   // What is sent again goes in smaller pieces: its ACK proves nothing for the larger size.
-  if (c.path.probe_end != 0 && r.offset == c.path.probe_begin) probe_failed(c, now);
+  if (c.path.probing() && r.offset == c.path.probe_begin()) probe_failed(c, now);
   c.board.resent(number, now);
   c.last_sent_at = now;
   if (c.pacing.on) pace(c, live, now);

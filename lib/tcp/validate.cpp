@@ -25,6 +25,7 @@ void Engine::validate_connection(Connection& c) const {
   c.recovery.validate();
   c.spurious.validate();
   c.ack.validate();
+  c.path.validate();
   check_receive_side(c);
   RNIC_CHECK(c.cc.cwnd() >= c.cc.smss());
   // What is in flight is watched: RFC 6298 s.5.1.
