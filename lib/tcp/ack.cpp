@@ -22,7 +22,7 @@ void Engine::process_ack(Connection& c, const Arrival& a, base::Now now) {
   if (!outstanding) {
     // What the last flight was sent again for is told when all of it is acknowledged (RFC 3708
     // s.3).
-    yield.ece = c.ecn.on && a.has(flag::kEce);
+    yield.ece = c.ecn.on() && a.has(flag::kEce);
     if (yield.dsack) try_undo(c, yield);
     yield.duplicate = repeats;
     tail_probe_acked(c, yield);
@@ -34,7 +34,7 @@ void Engine::process_ack(Connection& c, const Arrival& a, base::Now now) {
     c.orphan_until = base::kNever;
     push_life(c, now);
   }
-  if (c.ecn.on) ecn_feedback(c, a, yield, now);
+  if (c.ecn.on()) ecn_feedback(c, a, yield, now);
   if (!c.recovery.open()) detect_spurious(c, yield);
   settle(c, yield, now);
 }
@@ -230,10 +230,10 @@ void Engine::enter_recovery(Connection& c, base::Now now) {
   c.spurious.watch(false, now);
   // RFC 3168 s.6.1.2: drops and marks of one window are one event. To DCTCP a mark says less than a
   // drop (RFC 8257 s.3.5).
-  const bool answered = c.ecn.reduced && c.tcb.snd_una < c.ecn.reduced_until &&
-                        c.cc.kind() != CongestionControl::Dctcp;
+  const bool answered =
+      c.ecn.reduced_beyond(c.tcb.snd_una) && c.cc.kind() != CongestionControl::Dctcp;
   if (!answered) c.cc.on_loss(c.tcb.flight());
-  note_reduction(c);
+  c.ecn.note_reduction(c.tcb.snd_nxt);
   c.tail_probe.recovers();
 }
 
@@ -263,7 +263,7 @@ void Engine::tail_probe_acked(Connection& c, const AckYield& yield) {
   if (!c.tail_probe.acked(yield, c.recovery.phase())) return;
   c.cc.on_loss(c.tcb.flight());
   c.cc.set_cwnd(c.cc.ssthresh());
-  note_reduction(c);
+  c.ecn.note_reduction(c.tcb.snd_nxt);
 }
 
 void Engine::retransmission_timeout(Connection& c, base::Now now) {
@@ -295,7 +295,7 @@ void Engine::retransmission_timeout(Connection& c, base::Now now) {
     c.spurious.watch_on();
   }
   c.cc.on_timeout(c.tcb.flight(), !again);
-  note_reduction(c);
+  c.ecn.note_reduction(c.tcb.snd_nxt);
   c.recovery.time_out();
   c.tail_probe.timed_out();
   // RFC 2018 s.5: the peer may have reneged; what it says from now on is believed again.
@@ -342,8 +342,7 @@ void Engine::undo_recovery(Connection& c, AckYield& yield) {
   const bool all_before = c.tcb.flight() == 0 && yield.acked == 0;
   const uint64_t burst = all_before ? c.cc.initial_window() : yield.acked;
   if (!yield.ece && c.cc.undo(c.tcb.flight(), burst)) {
-    c.ecn.cwr_due = false;
-    c.ecn.reduced = false;
+    c.ecn.undo();
   }
   if (timeout) ++counters_.spurious_timeouts;
   if (c.recovery.open()) return;

@@ -322,7 +322,6 @@ class Engine {
   bool send_owed_acks(Connection& c, base::Now now);
   [[nodiscard]] uint8_t ecn_flags(const Connection& c, TxSlot& slot) const;
   [[nodiscard]] uint8_t mark_new_data(Connection& c, TxSlot& slot);
-  static void note_reduction(Connection& c);
   void ecn_feedback(Connection& c, const Arrival& a, AckYield& yield, base::Now now);
 
   void detect_spurious(Connection& c, AckYield& yield);

@@ -209,7 +209,7 @@ bool Engine::establish(Connection& c, const Arrival& a, base::Now now) {
   c.tcb.snd_wl2 = 0;
   c.cc.set_smss(c.effective_mss);
   c.cc.start(c.syn_tries);
-  if (c.ecn.on) ++counters_.ecn_connections;
+  if (c.ecn.on()) ++counters_.ecn_connections;
   if (c.user == nullptr) {
     c.user = c.acceptor->accept(c, c.local_end, c.remote_end, now);
     if (c.user == nullptr) {

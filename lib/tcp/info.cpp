@@ -43,7 +43,7 @@ ConnectionInfo Engine::info(const Connection& c) const {
   info.loss_state = loss_state_of(c);
   info.timestamps = c.tcb.ts_ok;
   info.sack = c.tcb.sack_ok;
-  info.ecn = c.ecn.on;
+  info.ecn = c.ecn.on();
   info.snd_wind_shift = c.tcb.snd_wind_shift;
   info.rcv_wind_shift = c.tcb.rcv_wind_shift;
   info.window_scaling = c.offers_scale;

@@ -249,20 +249,20 @@ void Engine::input_synchronized(Connection& c, Arrival& a, base::Now now) {
       a.seq == c.tcb.irs) {
     if (!a.has(flag::kAck)) {  // the SYN again: our SYN-ACK was lost
       // RFC 3168 s.6.1.1: the peer has fallen back, or never asked.
-      if (c.acceptor != nullptr && c.ecn.on) take_syn_ecn(c, a);
+      if (c.acceptor != nullptr && c.ecn.on()) take_syn_ecn(c, a);
       c.syn_due = true;
       make_ready(c);
       return;
     }
     if (c.acceptor == nullptr) {
       // Simultaneous open: the peer's SYN-ACK completes it. Its SYN is known; go on behind it.
-      if (c.ecn.on) take_syn_ecn(c, a);
+      if (c.ecn.on()) take_syn_ecn(c, a);
       a.flags &= static_cast<uint8_t>(~flag::kSyn);
       a.seq += 1;
       a.window = static_cast<uint16_t>(a.window >> c.tcb.snd_wind_shift);
     }
   }
-  if (a.has(flag::kSyn) && c.ecn.on) take_late_syn_ecn(c, a);
+  if (a.has(flag::kSyn) && c.ecn.on()) take_late_syn_ecn(c, a);
   if (!survives_paws(c, a, now) || !acceptable(c, a)) return;  // First
   if (!survives_rst(c, a, now)) return;                        // Second
   if (a.has(flag::kSyn)) {                                     // Fourth (RFC 5961 s.4.2)
@@ -296,7 +296,7 @@ void Engine::input_synchronized(Connection& c, Arrival& a, base::Now now) {
   if (!inspect_text(c, a, text, now)) return;
   process_ack(c, a, now);                                      // Fifth
   if (a.has(flag::kUrg) && !c.doomed) take_urgent(c, a, now);  // Sixth
-  if (c.ecn.on && !a.payload.empty() && !c.doomed) ecn_arrived(c, a);
+  if (c.ecn.on() && !a.payload.empty() && !c.doomed) ecn_arrived(c, a);
   if (!c.doomed) take_text(c, a, text, now);      // Seventh
   if (!c.doomed && c.fin_seen) take_fin(c, now);  // Eighth
 }

@@ -42,7 +42,7 @@ void Engine::output(base::Now now) {
 Engine::Served Engine::serve(Connection& c, base::Now now) {
   if (c.syn_due && !send_syn(c, now)) return Served::PortFull;
   if (!synchronized(c.state)) return Served::Idle;
-  if (c.ecn.owed_count != 0 && !send_owed_acks(c, now)) return Served::PortFull;
+  if (c.ecn.owes_acks() && !send_owed_acks(c, now)) return Served::PortFull;
   // What must not wait for data goes first: SACK blocks never steal room from a record.
   while (c.ack.due_alone()) {
     if (!send_ack(c, now)) return Served::PortFull;
@@ -203,7 +203,7 @@ Engine::Sent Engine::send_pulled(Connection& c, base::Now now, bool probe) {
   }
   if (c.options.nagle && packed < emss) c.small_end = offset + packed;
   c.last_octet = payload[packed - 1];
-  if (c.ecn.on) flags |= mark_new_data(c, slot);
+  if (c.ecn.on()) flags |= mark_new_data(c, slot);
   const bool end = ends_here(c);
   if (end) flags |= flag::kFin;
   finish(c, slot, offset, packed, flags, now);
@@ -263,7 +263,7 @@ Engine::Sent Engine::send_waiting(Connection& c, base::Now now) {
   uint8_t flags = last && r.is(record_flag::kPush) ? flag::kAck | flag::kPsh : flag::kAck;
   const bool end = last && ends_here(c);
   if (end) flags |= flag::kFin;
-  if (c.ecn.on) flags |= mark_new_data(c, slot);
+  if (c.ecn.on()) flags |= mark_new_data(c, slot);
   finish(c, slot, offset, length, flags, now);
   ++counters_.data_segments_out;
   if (length == r.length) ++counters_.aligned_segments_out;

@@ -49,7 +49,7 @@ bool Engine::calm(const Connection& c) {
                        c.board.plain() && !c.timers.runs(Timer::Reorder);
   const bool no_hole = c.committed.empty() && c.tcb.snd_wl1 <= static_cast<int64_t>(c.tcb.rcv_nxt);
   return no_end && no_loss && no_hole && !c.path.probing() && c.tcb.snd_wnd != 0 &&
-         !c.timers.runs(Timer::Persist) && !c.ecn.echo;
+         !c.timers.runs(Timer::Persist) && !c.ecn.echoes();
 }
 
 void Engine::predict(Connection& c) const {
@@ -157,9 +157,9 @@ inline void Engine::restart_calm(Connection& c, bool restarted, base::Now now) {
   const bool sampled = c.rto.offer(rtt, now);
   restarted = c.progress_at == now && !sampled;
   c.progress_at = now;
-  if (c.ecn.on) {
+  if (c.ecn.on()) {
     c.cc.count_marks(sample_of(c, acked, rtt, now), false);
-    c.ecn.holds = 0;
+    c.ecn.end_holds();
   }
   return rtt;
 }
@@ -270,7 +270,7 @@ bool Engine::take_predicted(Connection& c, const SegmentIn& in, base::Now now) {
   if (size < header || size > 0xffff || range.end > t.rcv_edge || !stamp_good(c, p, stamp)) {
     return false;
   }
-  if (in.ecn == ecn_codepoint::kCe && c.ecn.on) return false;
+  if (in.ecn == ecn_codepoint::kCe && c.ecn.on()) return false;
   const bool old =
       base::load_be32(p + wire::tcp_offset::kAcknowledgment) == t.snd_seq(t.snd_una).value;
   const uint32_t acked = old ? 0 : plain_ack(c, p);

@@ -66,7 +66,7 @@ void Engine::complete(TxSlot& slot, const Endpoint& local, const Endpoint& remot
 void Engine::finish(Connection& c, TxSlot& slot, uint64_t offset, uint32_t payload, uint8_t flags,
                     base::Now now) {
   const uint32_t header = header_length(c);
-  if (c.ecn.on) flags |= ecn_flags(c, slot);
+  if (c.ecn.on()) flags |= ecn_flags(c, slot);
   wire::TcpRepr{.source_port = c.local_end.port,
                 .destination_port = c.remote_end.port,
                 .sequence = c.tcb.snd_seq(offset),
@@ -103,7 +103,7 @@ bool Engine::send_ack(Connection& c, base::Now now) {
                 .destination_port = c.remote_end.port,
                 .sequence = c.tcb.snd_seq(c.tcb.snd_nxt),
                 .acknowledgment = c.tcb.ack_seq(),
-                .flags = static_cast<uint8_t>(flag::kAck | (c.ecn.on ? ecn_flags(c, slot) : 0)),
+                .flags = static_cast<uint8_t>(flag::kAck | (c.ecn.on() ? ecn_flags(c, slot) : 0)),
                 .window = advertise(c),
                 .header_length = header}
       .emit(slot.tcp);

@@ -273,10 +273,11 @@ TEST(Spurious, ARealOutageIsNotUndone) {
 
 /// Timestamps by hand. The stack's clock ticks in milliseconds.
 struct StampedPeer : RawPeer {
-  StampedPeer() : RawPeer(config()) {
+  /// \param asks the peer's SYN asks for ECN
+  explicit StampedPeer(bool asks = false) : RawPeer(config()) {
     acceptor.next.push_back(&user);
     inject({.seq = kIrs,
-            .flags = flag::kSyn,
+            .flags = static_cast<uint8_t>(flag::kSyn | (asks ? flag::kEce | flag::kCwr : 0)),
             .options = option_mss(kMss) + option_sack_permitted() + option_timestamps(1, 0)});
     next();
     wait(milliseconds(50));  // the RTT: tail probes come later than what follows
@@ -438,7 +439,7 @@ TEST(DSack, AReportedDuplicateUndoesTheReduction) {
 // An ECN-Echo on it is congestion all the same (RFC 4015 s.3.1 step 9).
 TEST(DSack, ThatComesWhenAllIsAcknowledgedUndoes) {
   for (const bool marked : {false, true}) {
-    StampedPeer p;
+    StampedPeer p(marked);
     for (int i = 0; i < 10; ++i) p.user.queue(kStampedMss);
     p.stack.output(p.now);
     const uint32_t stamp = p.next().parsed.timestamps->value;
@@ -450,7 +451,6 @@ TEST(DSack, ThatComesWhenAllIsAcknowledgedUndoes) {
     p.ack(10, second);
     ASSERT_EQ(p.connection().tcb.flight(), 0u);
     EXPECT_NE(p.connection().cc.ssthresh(), UINT32_MAX);
-    p.connection().ecn.on = marked;
     const uint32_t cwnd = p.connection().cc.cwnd();
     const uint32_t duplicate = kIss + 1;
     p.inject({.seq = kIrs + 1,
