@@ -19,7 +19,7 @@ void Engine::close_stream(Connection& c) {
   }
   if (c.fin_wanted) return;
   c.fin_wanted = true;
-  unpredict(c);
+  c.prediction.end();
   make_ready(c);  // everything that pull() still has goes out before the FIN
 }
 
@@ -34,10 +34,10 @@ void Engine::room_grew(Connection& c) {
   // Receiver silly window avoidance (RFC 9293 s.3.8.6.2.2): tell only of a step that is worth it.
   const uint64_t room = room_to_offer(c);
   const uint64_t edge = c.tcb.rcv_nxt + room;
-  c.ack.rcv_buff = std::max(c.ack.rcv_buff, static_cast<uint32_t>(room));
-  const uint64_t step = std::min(2ull * c.ack.rcv_mss, c.ack.rcv_buff / 2 + 1ull);
+  c.rcv_buff = std::max(c.rcv_buff, static_cast<uint32_t>(room));
+  const uint64_t step = std::min(2ull * c.ack.rcv_mss(), c.rcv_buff / 2 + 1ull);
   if (edge >= c.tcb.rcv_edge + step) {
-    c.ack.now = true;
+    c.ack.ask();
     make_ready(c);
   }
 }
@@ -45,7 +45,7 @@ void Engine::room_grew(Connection& c) {
 void Engine::doom(Connection& c, StreamEnd how, bool send_rst) {
   if (c.doomed) return;
   c.doomed = true;
-  unpredict(c);
+  c.prediction.end();
   c.tell_end = c.user != nullptr;
   c.how_ended = how;
   ready_.erase(c);
@@ -74,7 +74,11 @@ Reply* Engine::queue_rst(const Connection& c) {
 
 void Engine::push_life(Connection& c, base::Now now) {
   if (!c.fin_queued || c.doomed) return;
-  c.deadlines.life = c.options.half_close ? base::kNever : now + config_.close_timeout;
+  if (c.options.half_close) {
+    c.timers.clear(Timer::Life);
+  } else {
+    c.timers.set(Timer::Life, now + config_.close_timeout);
+  }
 }
 
 void Engine::reap(base::Now now) {
@@ -92,11 +96,11 @@ void Engine::reap(base::Now now) {
 }
 
 void Engine::release(Connection& c) {
-  for (uint64_t n = c.records.first(); n != c.records.past_last(); ++n) {
-    saved_.release(c.records.at(n).saved);
+  for (uint64_t n = c.board.first(); n != c.board.past_last(); ++n) {
+    saved_.release(c.board.at(n).saved);
   }
-  c.records.clear();
-  wheel_.cancel(c.timer);
+  c.board.clear();
+  c.timers.stop();
   ready_.erase(c);
   flows_.erase(c.slot);
   if (last_flow_ == &c) last_flow_ = nullptr;

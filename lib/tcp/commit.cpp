@@ -80,7 +80,7 @@ void Engine::take_text(Connection& c, const Arrival& a, const NewText& text, bas
     c.fin_offset = static_cast<uint64_t>(end);
   }
   if (a.has(flag::kFin)) {
-    c.ack.now = true;
+    c.ack.ask();
     make_ready(c);
   }
   if (a.payload.empty()) return;
@@ -102,7 +102,14 @@ void Engine::take_text(Connection& c, const Arrival& a, const NewText& text, bas
   if (committed != a.payload.size() && text.gaps != 0) {
     note_partial_duplicate(c, end - static_cast<int64_t>(a.payload.size()), text, delivery_point);
   }
-  note_ack_due(c, a, text, advanced, had_holes, now);
+  const bool ack_due = c.ack.note_text({.size = static_cast<uint32_t>(a.payload.size()),
+                                        .push = a.has(flag::kPsh),
+                                        .fresh = text.gaps != 0,
+                                        .advanced = advanced,
+                                        .had_holes = had_holes,
+                                        .whole = text.whole},
+                                       now);
+  if (ack_due) make_ready(c);
   if (advanced && !c.doomed) c.user->ordered(c.tcb.rcv_nxt, now);
   if (committed != 0) push_life(c, now);
 }
@@ -110,8 +117,6 @@ void Engine::take_text(Connection& c, const Arrival& a, const NewText& text, bas
 void Engine::note_partial_duplicate(Connection& c, int64_t begin, const NewText& text,
                                     uint64_t delivery_point) {
   // RFC 2883 s.4.2: the first sub-segment that was there already.
-  AckState& ack = c.ack;
-  if (!c.tcb.sack_ok || ack.dsack_count >= AckState::kMaxDsacks) return;
   base::Range old{text.whole.begin, text.whole.end};
   if (begin < static_cast<int64_t>(delivery_point)) {
     old = {static_cast<uint64_t>(std::max<int64_t>(begin, 0)), delivery_point};
@@ -121,63 +126,15 @@ void Engine::note_partial_duplicate(Connection& c, int64_t begin, const NewText&
     old.begin = gap_[0].end;
     if (text.gaps > 1) old.end = gap_[1].begin;
   }
-  if (old.empty()) return;  // what is missing of the segment lies beyond the window
-  ack.dsacks[ack.dsack_count++] = old;
-  ack.now = true;
-  ack.pure = true;
-  make_ready(c);
-}
-
-void Engine::note_range(Connection& c, uint64_t offset) {
-  // RFC 2018 s.4: the block with the newest segment goes first.
-  AckState& ack = c.ack;
-  if (ack.fresh != 0) {
-    for (const base::Range& range : c.committed.ranges()) {
-      if (range.contains(offset) && range.contains(ack.recent[0])) return;  // named already
-    }
-  }
-  std::copy_backward(ack.recent.begin(), ack.recent.end() - 1, ack.recent.end());
-  ack.recent[0] = offset;
-  ack.recent_count = std::min(ack.recent_count + 1, AckState::kMaxRecent);
-  ack.fresh = std::min(ack.fresh + 1, AckState::kMaxRecent);
-}
-
-void Engine::note_ack_due(Connection& c, const Arrival& a, const NewText& text, bool advanced,
-                          bool had_holes, base::Now now) {
-  const auto size = static_cast<uint32_t>(a.payload.size());
-  AckState& ack = c.ack;
-  ack.note_size(size, a.has(flag::kPsh));
-  ack.octets += size;
-  const bool out_of_order = !advanced;
-  // What came behind a hole was owed the number before it. The ACK of the new one says more; a
-  // further one would tell the peer of a segment that arrived behind the next hole (RFC 5681 s.2).
-  if (advanced) ack.duplicates = 0;
-  if (out_of_order && text.gaps != 0) {
-    note_range(c, text.whole.begin);
-    // The ACK of what came in order before, when it was only to be sent some time, is this one's.
-    const bool delayed = c.tcb.owes_ack() && !ack.now;
-    if (!c.tcb.sack_ok && !delayed && ack.duplicates < 64) ++ack.duplicates;
-  }
-  if (text.gaps == 0 && c.tcb.sack_ok && ack.dsack_count < AckState::kMaxDsacks &&
-      !text.whole.empty()) {
-    ack.dsacks[ack.dsack_count++] = text.whole;  // RFC 2883 s.4
-  }
-  // RFC 5681 s.4.2: out of order, or a hole filled: at once. RFC 9293 s.3.8.6.3: every second
-  // segment.
-  if (out_of_order || had_holes || ack.octets >= 2 * ack.rcv_mss || a.has(flag::kPsh)) {
-    ack.now = true;
-    if (out_of_order || !c.committed.empty()) ack.pure = true;
-    make_ready(c);
-  } else if (c.deadlines.delayed_ack == base::kNever) {
-    c.deadlines.delayed_ack = now + config_.delayed_ack;
-  }
+  // Empty where what is missing of the segment lies beyond the window.
+  if (c.ack.note_partial_duplicate(old)) make_ready(c);
 }
 
 void Engine::take_fin(Connection& c, base::Now now) {
   // RFC 9293 s.3.10.7.4, eighth. The FIN counts when the order has reached it.
   if (c.tcb.fin_reached || c.tcb.rcv_nxt != c.fin_offset || !receives(c.state)) return;
   c.tcb.fin_reached = true;
-  c.ack.now = true;
+  c.ack.ask();
   make_ready(c);
   switch (c.state) {
     case State::Established: c.state = State::CloseWait; break;

@@ -3,175 +3,52 @@
 /// is done with it is in Engine, split over files by RFC concept.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
-#include "base/octet_pattern.hpp"
 #include "base/slab.hpp"
 #include "base/time.hpp"
-#include "base/timer_wheel.hpp"
 #include "llp/stream.hpp"
 #include "llp/transport.hpp"
+#include "tcp/ack_policy.hpp"
 #include "tcp/congestion.hpp"
 #include "tcp/connection_list.hpp"
 #include "tcp/connection_options.hpp"
 #include "tcp/ecn.hpp"
 #include "tcp/pacing.hpp"
-#include "tcp/path_search.hpp"
+#include "tcp/path_mtu_discovery.hpp"
+#include "tcp/prediction.hpp"
+#include "tcp/rack.hpp"
 #include "tcp/range_pool.hpp"
-#include "tcp/record_queue.hpp"
+#include "tcp/recovery.hpp"
 #include "tcp/rto.hpp"
+#include "tcp/scoreboard.hpp"
+#include "tcp/spurious.hpp"
 #include "tcp/state.hpp"
+#include "tcp/tail_probe.hpp"
 #include "tcp/tcb.hpp"
+#include "tcp/timers.hpp"
 
 namespace rnic::tcp {
 
 class Engine;
 
-/// Sender's view of what arrived and what did not (RFC 6675, RFC 8985).
-struct Scoreboard {
-  explicit Scoreboard(RangePool& pool) : sacked(pool) {}
-
-  PooledRanges sacked;                ///< ranges above SND.UNA that the peer reported
-  uint64_t fack = 0;                  ///< highest offset known to have arrived
-  uint64_t sacked_octets = 0;         ///< of records flagged kSacked
-  uint64_t lost_octets = 0;           ///< of records flagged kLost
-  uint64_t retransmitted_octets = 0;  ///< of records flagged kRetransmitted
-  uint64_t reno_sacked = 0;           ///< without SACK: octets the duplicate ACKs stand for
-  uint32_t advance = 0;               ///< without SACK: octets that the latest new ACK covered
-  uint32_t hole = 0;  ///< without SACK: octets of the segment at SND.UNA; 0: not looked at yet
-  uint32_t sacked_segments = 0;
-  uint32_t duplicate_acks = 0;
-  uint64_t lost_again_to = 0;  ///< without SACK: what a time-out sent again below was lost in part
-
-  /// Forgets everything but that octets below `una` have arrived.
-  void restart(uint64_t una) {
-    sacked.clear();
-    fack = una;
-    sacked_octets = lost_octets = retransmitted_octets = reno_sacked = lost_again_to = 0;
-    sacked_segments = duplicate_acks = hole = 0;
-  }
-};
-
-/// RFC 8985 s.5.3.
-struct Rack {
-  base::Now xmit_at{};  ///< last transmission of the latest-sent record that arrived
-  uint64_t end = 0;     ///< its end
-  base::Duration rtt{0};
-  uint32_t window_multiplier = 1;
-  uint32_t window_persist = 16;
-  uint64_t dsack_round = 0;
-  bool reordering_seen = false;
-};
-
-enum class RecoveryPhase : uint8_t { Open, Recovery, Loss };
-
-/// Where F-RTO stands (RFC 5682 s.3.1).
-enum class Frto : uint8_t {
-  Off,
-  AwaitAck,  ///< step 2: for the segment that was sent again
-  NewData,   ///< step 3: new data went out; what does the next ACK cover?
-};
-
-struct Recovery {
-  RecoveryPhase phase = RecoveryPhase::Open;
-  uint64_t point = 0;  ///< RecoveryPoint: SND.NXT when it began
-  // Proportional rate reduction (RFC 6937).
-  uint64_t prr_delivered = 0;
-  uint64_t prr_out = 0;
-  uint64_t recover_fs = 0;
-  bool force_retransmit = false;  ///< the first retransmission goes out whatever pipe says
-  bool alone = false;             ///< nothing goes behind it: a time-out's has no new ACK yet
-  // Was it for nothing? spurious.cpp.
-  Frto frto = Frto::Off;
-  uint32_t frto_new = 0;       ///< segments of new data that step 2 still lets out
-  bool may_undo = false;       ///< the state before the reduction is saved
-  bool eifel_armed = false;    ///< `retransmit_ts` is set, no new ACK came yet
-  bool adapt_rto = false;      ///< RFC 4015 s.3.1 step 11 waits for its sample
-  uint32_t retransmit_ts = 0;  ///< timestamp of the first retransmission
-  uint32_t timeout_ts = 0;     ///< of the last time-out
-  uint64_t undo_marker = 0;    ///< SND.UNA when it began
-  int64_t undo_octets = 0;     ///< sent again, and not reported as duplicates (RFC 2883)
-  // Tail loss probe (RFC 8985 s.7).
-  uint64_t tlp_end = 0;
-  bool tlp_outstanding = false;
-  bool tlp_is_retransmission = false;
-  bool tlp_due = false;
-  bool tlp_unmeasured = false;  ///< no round trip was measured since the last probe
-  uint32_t tlp_count = 0;       ///< probes since the peer last answered
-};
-
-/// Points in time; kNever when idle. One wheel node is armed at or before the earliest.
-struct Deadlines {
-  base::Now rto = base::kNever;
-  base::Now probe = base::kNever;    ///< tail loss probe
-  base::Now reorder = base::kNever;  ///< RACK reordering window
-  base::Now persist = base::kNever;  ///< zero window, or silly-window override
-  base::Now delayed_ack = base::kNever;
-  base::Now pacing = base::kNever;  ///< the next segment may leave
-  base::Now life = base::kNever;    ///< connect, TIME-WAIT, close
-
-  [[nodiscard]] base::Now earliest() const {
-    using base::earlier;
-    return earlier(earlier(earlier(rto, probe), earlier(reorder, persist)),
-                   earlier(earlier(delayed_ack, pacing), life));
-  }
-};
-
-/// What has to be acknowledged (RFC 9293 s.3.8.6.3, RFC 2018 s.4, RFC 2883).
-struct AckState {
-  /// What a full segment is follows what comes: upward at once, and downward, when the path or the
-  /// peer's record has shrunk, by several of one size with more behind them.
-  void note_size(uint32_t size, bool push) {
-    if (size == rcv_mss) [[likely]]
-      return;
-    if (size > rcv_mss) {
-      rcv_mss = size;
-      return;
-    }
-    if (push || size < kLeastFull) return;
-    short_count = size == short_size ? short_count + 1 : 1;
-    short_size = size;
-    if (short_count < kShortRun) return;
-    rcv_mss = size;
-    short_count = 0;
-  }
-  static constexpr uint32_t kLeastFull = 200;  // smaller ones fill no path
-  static constexpr uint32_t kShortRun = 4;
-  static constexpr uint32_t kMaxDsacks = 4;
-  static constexpr uint32_t kMaxRecent = 16;
-
-  uint32_t octets = 0;      ///< received since the last ACK
-  uint32_t rcv_mss = 536;   ///< payload of a full segment, see note_size()
-  uint32_t short_size = 0;  ///< of the last ones below it
-  uint32_t short_count = 0;
-  uint32_t rcv_buff = 0;    ///< RCV.BUFF: the largest room that the user ever had
-  bool now = false;         ///< at the next output()
-  bool pure = false;        ///< not to be carried by data: it has SACK blocks
-  uint32_t duplicates = 0;  ///< SACK off: owed to out-of-order segments, beside an ACK that moves
-  uint32_t dsack_count = 0;
-  std::array<base::Range, kMaxDsacks> dsacks{};
-  // Offsets inside the most recently touched ranges, newest first. The first `fresh` of them were
-  // in no SACK block yet: a burst that touched more ranges than one ACK can name is answered by
-  // several.
-  std::array<uint64_t, kMaxRecent> recent{};
-  uint32_t recent_count = 0;
-  uint32_t fresh = 0;
-};
-
 class Connection final : public llp::Stream {
  public:
-  Connection(Engine& owner, uint32_t slot_number, RecordPool& pool, RangePool& ranges,
-             const Config& config)
+  Connection(Engine& owner, uint32_t slot_number, base::TimerWheel& wheel, RecordPool& pool,
+             RangePool& ranges, const Config& config)
       : engine(owner),
         slot(slot_number),
-        records(pool),
         rto(config),
         cc(config),
-        board(ranges),
-        committed(ranges) {
-    timer.owner = this;
-  }
+        timers(wheel, this, prediction),
+        board(tcb, pool, ranges, prediction),
+        rack(tcb, rto, board, timers),
+        tail_probe(tcb, rto, board, timers, prediction, config),
+        recovery(tcb, board, cc),
+        spurious(tcb, rto, cc, config),
+        committed(ranges),
+        ack(tcb, committed, timers, config),
+        path(tcb, prediction) {}
 
   // llp::Stream
   [[nodiscard]] llp::StreamTraits traits() const override {
@@ -193,35 +70,14 @@ class Connection final : public llp::Stream {
   void set_trace(base::TraceSink* sink) override { trace_sink = sink; }
   [[nodiscard]] base::TraceSink* trace() const override { return trace_sink; }
 
-  /// Octets in the network (RFC 6675 s.4, SetPipe).
-  [[nodiscard]] uint64_t pipe() const {
-    const uint64_t gone = board.sacked_octets + board.lost_octets + board.reno_sacked;
-    const uint64_t there = tcb.flight() + board.retransmitted_octets;
-    return there > gone ? there - gone : 0;
-  }
-  /// Sequence numbers of a record that are sent and not cumulatively acknowledged.
-  [[nodiscard]] uint64_t live(const Record& r) const {
-    const uint64_t begin = r.offset > tcb.snd_una ? r.offset : tcb.snd_una;
-    const uint64_t end = r.end() < tcb.snd_nxt ? r.end() : tcb.snd_nxt;
-    return end > begin ? end - begin : 0;
-  }
   /// No octet beyond it was taken from the peer, in or out of order.
   [[nodiscard]] uint64_t taken_to() const {
     return committed.empty() ? tcb.rcv_nxt : committed.ranges().back().end;
   }
-  /// The last record was pulled and is not (all) sent.
-  [[nodiscard]] bool has_waiting() { return queue_end > tcb.snd_nxt; }
 
   Engine& engine;
   const uint32_t slot;
-  /// How the header of the segment that is expected next begins; nothing matches: any segment is
-  /// to go the whole way. See prediction.cpp.
-  base::OctetPattern prediction;
-  bool predicted = false;  ///< `prediction` is one
-  // While `predicted`:
-  bool tail_probes = false;     ///< tail loss probes are to be armed
-  uint32_t header_octets = 20;  ///< of an expected segment's TCP header
-  uint32_t window_field = 1;    ///< what SND.WND was made of, as on the wire
+  Prediction prediction;
   base::Handle handle;
   Tcb tcb;
   State state = State::Closed;
@@ -236,39 +92,37 @@ class Connection final : public llp::Stream {
   bool fin_queued = false;    ///< our FIN has its place in the sequence
   bool sws_override = false;  ///< the override timer fired: send less than a full record
   bool window_probe_due = false;
-  uint8_t last_octet = 0;        ///< octet at SND.NXT - 1, for window probes
-  uint64_t queue_end = 0;        ///< end of the last record pulled; >= SND.NXT
-  uint64_t retransmit_hint = 0;  ///< no record below this number waits for retransmission
-  uint64_t piece_next = 0;       ///< progress of the cut record being retransmitted
-  uint64_t cwnd_full_to = 0;     ///< what lies below it was sent while cwnd was the limit
-  uint64_t flight_peak = 0;      ///< most octets in flight since SND.UNA was at flight_peak_from
-  uint64_t flight_peak_to = 0;   ///< acknowledged up to here the peak is measured anew
-  uint64_t odd_until = 0;        ///< records from here on were sent once, whole, as pulled
+  bool fin_seen = false;        ///< the peer's, in order or not: at fin_offset
+  uint8_t last_octet = 0;       ///< octet at SND.NXT - 1, for window probes
+  uint64_t piece_next = 0;      ///< progress of the cut record being retransmitted
+  uint64_t cwnd_full_to = 0;    ///< what lies below it was sent while cwnd was the limit
+  uint64_t flight_peak = 0;     ///< most octets in flight since SND.UNA was at flight_peak_from
+  uint64_t flight_peak_to = 0;  ///< acknowledged up to here the peak is measured anew
   uint32_t persist_backoff = 0;
   uint32_t unanswered_probes = 0;  ///< window probes since the peer last said anything
   base::Now last_sent_at{};
   uint64_t small_end = 0;   ///< end of the last segment that was not full (Nagle)
   base::Now progress_at{};  ///< last time the peer acknowledged something, or sending began
   base::Now orphan_until = base::kNever;  ///< closed by the user: it has until then to get on
-  RecordQueue records;
   RtoEstimator rto;
   Congestion cc;
   EcnState ecn;
   Pacing pacing;
-  AckState ack;
-  Deadlines deadlines;
-  base::TimerNode timer;
+  Timers timers;
   ConnectionLink ready_link;
   ConnectionLink doomed_link;
 
   // Loss.
-  Recovery recovery;
-  Rack rack;
   Scoreboard board;
+  Rack rack;
+  TailProbe tail_probe;
+  Recovery recovery;
+  SpuriousDetector spurious;
 
   // Receiving.
   PooledRanges committed;  ///< ranges beyond RCV.NXT that will never be asked for again
-  bool fin_seen = false;
+  AckPolicy ack;
+  uint32_t rcv_buff = 0;  ///< RCV.BUFF: the largest room that the user ever had
   uint64_t fin_offset = 0;
   uint64_t urgent_end = 0;  ///< RCV.UP; 0: nothing was ever urgent
 
@@ -276,7 +130,7 @@ class Connection final : public llp::Stream {
   Endpoint local_end;
   Endpoint remote_end;
   ConnectionOptions options;
-  PathSearch path;
+  PathMtuDiscovery path;
   base::Now heard_at{};            ///< last acceptable segment of the peer
   uint32_t keep_alive_probes = 0;  ///< unanswered
   bool keep_alive_probe_due = false;

@@ -48,7 +48,6 @@ Status Engine::set_options(Connection& c, const ConnectionOptions& options, base
   arm_keep_alive(c, now);
   if (synchronized(c.state)) {
     update_emss(c, true);
-    if (!c.doomed) schedule(c);
     make_ready(c);
   }
   return {};

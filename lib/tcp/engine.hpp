@@ -1,11 +1,11 @@
 /// \file
 /// The engine behind Stack. One class, its members spread over files by RFC concept:
-/// stack.cpp (life of the engine), listener.cpp, half_open.cpp and handshake.cpp (opens), input.cpp
-/// (RFC 9293 s.3.10.7), prediction.cpp (its short cut), ack.cpp, scoreboard.cpp, recovery.cpp and
-/// spurious.cpp (the ACK side), commit.cpp (the data side), ecn.cpp (both), output.cpp, pacing.cpp,
-/// retransmit.cpp and transmit.cpp (segments out), timers.cpp, close.cpp, reincarnation.cpp
-/// (TIME-WAIT), syn_cookies.cpp, keep_alive.cpp, connection_options.cpp, icmp.cpp,
-/// path_mtu_discovery.cpp.
+/// engine.cpp (its life, and what its timers bring), listener.cpp, half_open.cpp and handshake.cpp
+/// (opens), input.cpp (RFC 9293 s.3.10.7), prediction.cpp (its short cut), ack.cpp (the ACK side),
+/// commit.cpp (the data side), ecn.cpp (both), output.cpp, pacing.cpp, retransmit.cpp and
+/// transmit.cpp (segments out), close.cpp, reincarnation.cpp (TIME-WAIT), syn_cookies.cpp,
+/// keep_alive.cpp, connection_options.cpp, icmp.cpp, path_mtu_discovery.cpp. The mechanisms that a
+/// connection is made of are classes of their own, with headers that bear their names.
 ///
 /// Call-ups may re-enter ready(), close(), abort(), room_grew() and connect(). Nothing is freed
 /// under a caller's feet: connections are marked doomed and taken away by reap() when an entry
@@ -21,6 +21,7 @@
 #include "base/slab.hpp"
 #include "base/timer_wheel.hpp"
 #include "llp/admission.hpp"
+#include "tcp/ack_yield.hpp"
 #include "tcp/connection.hpp"
 #include "tcp/flow_table.hpp"
 #include "tcp/isn.hpp"
@@ -62,7 +63,7 @@ struct Arrival {
 class Engine {
  public:
   Engine(const Config& config, Egress& egress, const Secret& secret, uint64_t seed, base::Now now);
-  ~Engine();
+  ~Engine() { wheel_.cancel(time_wait_timer_); }
 
   Status listen(const Endpoint& local, llp::Acceptor& acceptor, const ConnectionOptions& options);
   Status unlisten(const Endpoint& local);
@@ -83,7 +84,7 @@ class Engine {
   [[nodiscard]] bool quiescent() const;
   void force_isn(std::optional<uint32_t> isn) { forced_isn_ = isn; }
   void set_prediction(bool on) { predicting_ = on; }
-  [[nodiscard]] ConnectionInfo info(Connection& c) const;
+  [[nodiscard]] ConnectionInfo info(const Connection& c) const;
   void validate();
 
   // Down-calls of Connection.
@@ -106,20 +107,6 @@ class Engine {
   };
   /// What one attempt to send gave.
   enum class Sent : uint8_t { Yes, Nothing, Starved, PortFull };
-  /// One ACK's yield, for recovery and congestion control.
-  struct AckYield {
-    uint64_t acked = 0;      ///< SND.UNA moved by this much
-    uint64_t delivered = 0;  ///< octets newly known to have arrived
-    uint64_t dsack_octets = 0;
-    bool dsack = false;
-    bool new_sack = false;
-    bool duplicate = false;          ///< RFC 5681 s.2
-    bool ece = false;                ///< with ECN-Echo, on a connection that uses ECN
-    bool first_try = false;          ///< of a record that was sent once, and not SACKed before
-    bool keep_window = false;        ///< cwnd was set, or must not grow, by this ACK
-    std::optional<uint32_t> echo{};  ///< TSecr
-    base::Duration rtt{-1};          ///< of the newest record acknowledged that was sent once
-  };
 
   // listener.cpp
   Connection* new_connection(const Endpoint& local, const Endpoint& remote, base::Now now);
@@ -156,14 +143,12 @@ class Engine {
 
   // path_mtu_discovery.cpp
   void packet_too_big(Connection& c, const IcmpError& error, bool outstanding, base::Now now);
-  void take_pending_mtu(Connection& c, base::Now now);
   void lower_path_mtu(Connection& c, uint32_t mtu, base::Now now);
   void send_again_smaller(Connection& c);
   void start_path_search(Connection& c);
   void suspect_black_hole(Connection& c, base::Now now);
-  [[nodiscard]] uint32_t probe_size(const Connection& c) const;
   /// EMSS of a probe that is to go out now; 0: none.
-  [[nodiscard]] uint32_t probe_due(Connection& c, base::Now now) const;
+  [[nodiscard]] uint32_t probe_due(Connection& c, base::Now now);
   Sent send_mtu_probe(Connection& c, uint32_t larger, base::Now now);
   void probe_acked(Connection& c, base::Now now);
   void probe_failed(Connection& c, base::Now now);
@@ -237,16 +222,6 @@ class Engine {
   /// Nothing is under way that an expected segment would have to be looked at for.
   [[nodiscard]] static bool calm(const Connection& c);
   void predict(Connection& c) const;
-  /// The whole way for the next segment, until predict() has looked again.
-  static void unpredict(Connection& c) {
-    c.predicted = false;
-    c.prediction.clear();
-  }
-  /// Records below `end` are not what they were when first sent: their ACK is no plain one.
-  static void note_odd(Connection& c, uint64_t end) {
-    c.odd_until = std::max(c.odd_until, end);
-    unpredict(c);
-  }
   /// \param in of 20 octets at least. \param c its connection, if there is one.
   /// \return it begins as predicted
   [[nodiscard]] bool find_flow(const SegmentIn& in, Connection*& c);
@@ -274,12 +249,8 @@ class Engine {
   void take_predicted_window(Connection& c);
   void take_predicted_text(Connection& c, base::Range range, base::ByteView text, bool push,
                            base::Now now);
-  [[nodiscard]] static bool rack_overtaken(Connection& c);
   void settle_predicted(Connection& c, uint64_t acked, base::Duration rtt, base::Now now);
   void restart_calm(Connection& c, bool restarted, base::Now now);
-  void wake_by(Connection& c, base::Now deadline) {
-    if (!c.timer.armed() || c.timer.deadline > deadline) wheel_.arm(c.timer, deadline);
-  }
 
   // commit.cpp: the data side.
   /// What of a segment's text is new.
@@ -293,11 +264,8 @@ class Engine {
   void end_text_at(NewText& text, uint32_t gap);
   void take_text(Connection& c, const Arrival& a, const NewText& text, base::Now now);
   void commit_range(Connection& c, base::Range range);
-  void note_ack_due(Connection& c, const Arrival& a, const NewText& text, bool advanced,
-                    bool had_holes, base::Now now);
   void note_partial_duplicate(Connection& c, int64_t begin, const NewText& text,
                               uint64_t delivery_point);
-  static void note_range(Connection& c, uint64_t offset);
   void take_fin(Connection& c, base::Now now);
 
   // ack.cpp: the ACK side.
@@ -308,30 +276,16 @@ class Engine {
   void measure(Connection& c, AckYield& yield, base::Now now);
   /// What follows from an ACK for loss, recovery, the window and the timers.
   void settle(Connection& c, AckYield& yield, base::Now now);
+  [[nodiscard]] static bool detect_losses(Connection& c, base::Now now) {
+    return c.rack.detect(!c.recovery.open(), now);
+  }
   void our_fin_acked(Connection& c, base::Now now);
 
-  // scoreboard.cpp
   void take_sack(Connection& c, const Arrival& a, uint64_t ack, AckYield& yield, base::Now now);
-  void take_sack_block(Connection& c, base::Range block, uint64_t ack, uint64_t old_fack,
-                       AckYield& yield, base::Now now);
-  void mark_sacked(Connection& c, Record& r, uint64_t old_fack, AckYield& yield, base::Now now);
-  void rack_update(Connection& c, const Record& r, std::optional<uint32_t> echo,
-                   base::Now now) const;
-  static void mark_lost(Connection& c, uint64_t number);
-  static void subtract_marks(Connection& c, const Record& r, uint64_t octets);
-  bool rack_detect(Connection& c, base::Now now);
-  [[nodiscard]] base::Duration reorder_window(const Connection& c) const;
 
-  // recovery.cpp
   void recover(Connection& c, AckYield& yield, bool lost, base::Now now);
   void enter_recovery(Connection& c, base::Now now);
   void leave_recovery(Connection& c);
-  void proportional_rate(Connection& c, const AckYield& yield);
-  /// Octets from `offset` to the end of its segment as first sent; 0: nothing was sent there.
-  static uint32_t segment_at(Connection& c, uint64_t offset);
-  bool reno_ack(Connection& c, AckYield& yield);
-  static bool lost_again(Connection& c);
-  static bool front_lost_again(Connection& c);
   void grow_window(Connection& c, uint64_t acked, base::Duration rtt, base::Now now) {
     // An unused window is no evidence that more fits (RFC 9438 s.5.8). Slow start asks for half of
     // it only, in flight at once within the last round trip: what is in flight may double.
@@ -354,10 +308,9 @@ class Engine {
             .now = now};
   }
   void restart_after_idle(Connection& c);
-  void tail_probe_ack(Connection& c, uint64_t ack, const AckYield& yield);
+  void tail_probe_acked(Connection& c, const AckYield& yield);
   void retransmission_timeout(Connection& c, base::Now now);
   void restart_timers(Connection& c, base::Now now);
-  void arm_probe(Connection& c, base::Now now);
 
   // ecn.cpp
   [[nodiscard]] uint8_t syn_ecn(Connection& c, bool with_ack, TxSlot& slot);
@@ -368,15 +321,11 @@ class Engine {
   bool send_owed_acks(Connection& c, base::Now now);
   [[nodiscard]] uint8_t ecn_flags(const Connection& c, TxSlot& slot) const;
   [[nodiscard]] uint8_t mark_new_data(Connection& c, TxSlot& slot);
-  static void note_reduction(Connection& c);
   void ecn_feedback(Connection& c, const Arrival& a, AckYield& yield, base::Now now);
 
-  // spurious.cpp
-  void watch_for_spurious(Connection& c, bool timeout, base::Now now);
   void detect_spurious(Connection& c, AckYield& yield);
   void try_undo(Connection& c, AckYield& yield);
   void undo_recovery(Connection& c, AckYield& yield);
-  Sent send_during_frto(Connection& c, base::Now now);
 
   // pacing.cpp
   [[nodiscard]] bool gate_closed(Connection& c, base::Now now);
@@ -385,6 +334,7 @@ class Engine {
   // output.cpp
   Served serve(Connection& c, base::Now now);
   Sent send_next(Connection& c, base::Now now);
+  Sent send_during_frto(Connection& c, base::Now now);
   Sent send_new(Connection& c, base::Now now);
   Sent send_pulled(Connection& c, base::Now now, bool probe);
   Sent pull_into_saved(Connection& c, base::Now now);
@@ -401,13 +351,11 @@ class Engine {
   void note_sent(Connection& c, uint64_t octets, base::Now now);
 
   // retransmit.cpp
-  /// The lowest record that is lost and not sent again yet, or the end of the queue.
-  static uint64_t next_lost(Connection& c);
   Sent send_lost(Connection& c, base::Now now);
   Sent retransmit_from(Connection& c, uint64_t number, base::Now now);
   Sent retransmit_cut(Connection& c, uint64_t number, base::Now now);
-  bool keep_copy(Connection& c, Record& r);
-  void note_retransmitted(Connection& c, Record& r, base::Now now);
+  bool keep_copy(Connection& c, uint64_t number);
+  void note_retransmitted(Connection& c, uint64_t number, base::Now now);
   Sent send_tail_probe(Connection& c, base::Now now);
 
   // transmit.cpp: one segment.
@@ -423,20 +371,11 @@ class Engine {
   bool send_ack(Connection& c, base::Now now);
   bool send_window_probe(Connection& c, base::Now now);
   bool send_replies(base::Now now);
-  [[nodiscard]] uint32_t fill_sack(Connection& c, std::array<wire::SackBlock, 4>& blocks);
   /// Octets past RCV.NXT that the user has room for and the window field, scaled, can name.
   [[nodiscard]] uint64_t room_to_offer(const Connection& c) const;
   [[nodiscard]] uint16_t advertise(Connection& c);
-  void acked_now(Connection& c);
-  /// RFC 7323 s.5.4: one tick a millisecond.
-  [[nodiscard]] static uint32_t timestamp_at(uint32_t offset, base::Now now) {
-    return static_cast<uint32_t>(base::nanos(now) / 1'000'000) + offset;
-  }
-  [[nodiscard]] static uint32_t timestamp_of(const Connection& c, base::Now now) {
-    return timestamp_at(c.tcb.ts_offset, now);
-  }
 
-  // timers.cpp
+  // engine.cpp: what is due.
   void fire(Connection& c, base::Now now);
   void life_over(Connection& c, base::Now now);
   /// `next`, or the end of the user time-out when that is earlier.
@@ -444,12 +383,6 @@ class Engine {
   void give_up(Connection& c);
   /// Aborts a closed connection that has not got on for Config::orphan_timeout.
   bool orphan_over(Connection& c, base::Now now);
-  void tail_probe_fired(Connection& c, base::Now now);
-  void schedule(Connection& c) {
-    const base::Now earliest = c.deadlines.earliest();
-    if (earliest == base::kNever) return;  // an armed node fires for nothing and stays silent
-    if (!c.timer.armed() || c.timer.deadline > earliest) wheel_.arm(c.timer, earliest);
-  }
 
   // close.cpp
   void doom(Connection& c, StreamEnd how, bool send_rst);
@@ -504,7 +437,6 @@ class Engine {
   base::Now challenge_period_{};
   uint32_t challenge_count_ = 0;
 
-  static constexpr uint32_t kDupThresh = 3;       // RFC 5681 s.3.2, RFC 6675 s.5
   static constexpr uint32_t kNoticeTimeouts = 3;  // R1 (RFC 9293 s.3.8.3, SHLD-10)
   static constexpr uint8_t kMaxShift = 14;        // RFC 7323 s.2.3
   // A peer that asks for less would only cost us headers.

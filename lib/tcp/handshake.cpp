@@ -60,7 +60,7 @@ void Engine::update_emss(Connection& c, bool tell) {
   // RFC 9293 s.3.7.1: EMSS counts the options that are on every segment.
   uint32_t mtu = egress_.path_mtu(c.remote_end.address);
   if (mtu == 0) return;  // the route is gone for now: keep what we had
-  if (c.path.limit != 0) mtu = std::min(mtu, c.path.limit);
+  if (c.path.limit() != 0) mtu = std::min(mtu, c.path.limit());
   const uint32_t of_path = mss_of_path(mtu, c.remote_end.address);
   const uint32_t send_mss = std::min<uint32_t>(c.smss_peer, of_path);
   uint32_t emss = send_mss - (c.tcb.ts_ok ? wire::kTcpTimestampsPadded : 0);
@@ -98,7 +98,7 @@ bool Engine::send_syn(Connection& c, base::Now now) {
   const bool with_ack = c.state == State::SynReceived;
   SynOptions options{.mss = our_mss(c.remote_end.address, c.options), .sack = c.offers_sack};
   if (c.offers_timestamps) {
-    options.timestamps = {timestamp_of(c, now), with_ack ? c.tcb.ts_recent : 0};
+    options.timestamps = {c.tcb.timestamp(now), with_ack ? c.tcb.ts_recent : 0};
   }
   if (c.offers_scale) options.window_scale = our_window_shift();
   const uint32_t header =
@@ -123,14 +123,13 @@ bool Engine::send_syn(Connection& c, base::Now now) {
     c.last_sent_at = now;
   }
   c.syn_sent_once = true;
-  c.deadlines.rto = now + c.rto.rto();
-  schedule(c);
+  c.timers.set(Timer::Rto, now + c.rto.rto());
   return true;
 }
 
 void Engine::syn_timeout(Connection& c, base::Now now) {
   ++counters_.timeouts;
-  c.deadlines.rto = base::kNever;
+  c.timers.clear(Timer::Rto);
   if (++c.syn_tries > config_.syn_retries) {
     ++counters_.connections_timed_out;
     doom(c, c.soft_error ? StreamEnd::Unreachable : StreamEnd::TimedOut, false);
@@ -173,7 +172,7 @@ void Engine::input_syn_sent(Connection& c, const Arrival& a, base::Now now) {
   }
   measure_handshake(c, now);
   if (!establish(c, a, now)) return;
-  c.ack.now = true;
+  c.ack.ask();
   make_ready(c);
   if (a.length() > 1) take_text_of_syn(c, a, now);
 }
@@ -198,8 +197,8 @@ bool Engine::establish(Connection& c, const Arrival& a, base::Now now) {
   no_longer_half_open(c);
   c.state = State::Established;
   c.syn_due = false;
-  c.deadlines.rto = base::kNever;
-  c.deadlines.life = base::kNever;
+  c.timers.clear(Timer::Rto);
+  c.timers.clear(Timer::Life);
   c.progress_at = now;
   c.heard_at = now;
   // RFC 6298 s.5.7: data begins with 3 s when the SYN timed out.
@@ -209,7 +208,7 @@ bool Engine::establish(Connection& c, const Arrival& a, base::Now now) {
   c.tcb.snd_wl2 = 0;
   c.cc.set_smss(c.effective_mss);
   c.cc.start(c.syn_tries);
-  if (c.ecn.on) ++counters_.ecn_connections;
+  if (c.ecn.on()) ++counters_.ecn_connections;
   if (c.user == nullptr) {
     c.user = c.acceptor->accept(c, c.local_end, c.remote_end, now);
     if (c.user == nullptr) {

@@ -27,7 +27,6 @@ void Engine::icmp_error(const IcmpError& error, base::Now now) {
   }
   Connection& c = *by_slot_[slot];
   take_icmp(c, error, base::Seq32(base::load_be32(&error.tcp[4])), now);
-  if (!c.doomed) schedule(c);
   if (!doomed_.empty()) reap(now);
 }
 

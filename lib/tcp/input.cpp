@@ -72,7 +72,6 @@ void Engine::input(const SegmentIn& segment, base::Now now) {
     input_syn_sent(*c, a, now);
   } else {
     input_synchronized(*c, a, now);
-    if (!c->doomed) schedule(*c);
     predict(*c);
   }
 }
@@ -123,21 +122,13 @@ bool Engine::challenge_allowed(base::Now now) {
 
 void Engine::challenge_ack(Connection& c, base::Now now) {
   if (!challenge_allowed(now)) return;
-  c.ack.now = true;
-  c.ack.pure = true;
+  c.ack.ask_alone();
   make_ready(c);
 }
 
 void Engine::note_duplicate(Connection& c, const Arrival& a) {
-  // RFC 2883 s.4.1: a segment that is old from end to end.
   const int64_t begin = c.tcb.rcv_offset(a.seq);
-  const int64_t end = begin + static_cast<int64_t>(a.payload.size());
-  if (!c.tcb.sack_ok || a.payload.empty() || begin < 0 ||
-      end > static_cast<int64_t>(c.tcb.rcv_nxt) || c.ack.dsack_count >= AckState::kMaxDsacks) {
-    return;
-  }
-  c.ack.dsacks[c.ack.dsack_count++] = {static_cast<uint64_t>(begin), static_cast<uint64_t>(end)};
-  c.ack.pure = true;
+  c.ack.note_duplicate(begin, begin + static_cast<int64_t>(a.payload.size()));
 }
 
 bool Engine::survives_paws(Connection& c, const Arrival& a, base::Now now) {
@@ -150,7 +141,7 @@ bool Engine::survives_paws(Connection& c, const Arrival& a, base::Now now) {
   if (behind < 0 && now - c.tcb.ts_recent_at < kTimestampLife) {
     ++counters_.paws_rejected;
     note_duplicate(c, a);  // most often the late first copy of what was sent again
-    c.ack.now = true;
+    c.ack.ask();
     make_ready(c);
     return false;
   }
@@ -183,8 +174,7 @@ bool Engine::acceptable(Connection& c, const Arrival& a) {
     counters_.duplicate_octets_in += a.payload.size();
     note_duplicate(c, a);
   }
-  c.ack.now = true;
-  c.ack.pure = true;
+  c.ack.ask_alone();
   make_ready(c);
   return false;
 }
@@ -257,20 +247,20 @@ void Engine::input_synchronized(Connection& c, Arrival& a, base::Now now) {
       a.seq == c.tcb.irs) {
     if (!a.has(flag::kAck)) {  // the SYN again: our SYN-ACK was lost
       // RFC 3168 s.6.1.1: the peer has fallen back, or never asked.
-      if (c.acceptor != nullptr && c.ecn.on) take_syn_ecn(c, a);
+      if (c.acceptor != nullptr && c.ecn.on()) take_syn_ecn(c, a);
       c.syn_due = true;
       make_ready(c);
       return;
     }
     if (c.acceptor == nullptr) {
       // Simultaneous open: the peer's SYN-ACK completes it. Its SYN is known; go on behind it.
-      if (c.ecn.on) take_syn_ecn(c, a);
+      if (c.ecn.on()) take_syn_ecn(c, a);
       a.flags &= static_cast<uint8_t>(~flag::kSyn);
       a.seq += 1;
       a.window = static_cast<uint16_t>(a.window >> c.tcb.snd_wind_shift);
     }
   }
-  if (a.has(flag::kSyn) && c.ecn.on) take_late_syn_ecn(c, a);
+  if (a.has(flag::kSyn) && c.ecn.on()) take_late_syn_ecn(c, a);
   if (!survives_paws(c, a, now) || !acceptable(c, a)) return;  // First
   if (!survives_rst(c, a, now)) return;                        // Second
   if (a.has(flag::kSyn)) {                                     // Fourth (RFC 5961 s.4.2)
@@ -284,7 +274,7 @@ void Engine::input_synchronized(Connection& c, Arrival& a, base::Now now) {
   if (!survives_ack_check(c, a, now)) return;
   c.heard_at = now;  // not before: anybody can send what the tests above drop
   if (c.tcb.ts_ok && a.options.timestamps &&
-      c.tcb.rcv_offset(a.seq) <= static_cast<int64_t>(c.tcb.last_ack_sent)) {
+      c.tcb.rcv_offset(a.seq) <= static_cast<int64_t>(c.ack.last_ack_sent())) {
     // RFC 7323 s.4.3 (2): only a segment that covers Last.ACK.sent sets TS.Recent. Behind the check
     // of the ACK: a blind guess of the sequence number alone must not end in PAWS for the peer.
     c.tcb.ts_recent = a.options.timestamps->value;
@@ -304,7 +294,7 @@ void Engine::input_synchronized(Connection& c, Arrival& a, base::Now now) {
   if (!inspect_text(c, a, text, now)) return;
   process_ack(c, a, now);                                      // Fifth
   if (a.has(flag::kUrg) && !c.doomed) take_urgent(c, a, now);  // Sixth
-  if (c.ecn.on && !a.payload.empty() && !c.doomed) ecn_arrived(c, a);
+  if (c.ecn.on() && !a.payload.empty() && !c.doomed) ecn_arrived(c, a);
   if (!c.doomed) take_text(c, a, text, now);      // Seventh
   if (!c.doomed && c.fin_seen) take_fin(c, now);  // Eighth
 }

@@ -7,17 +7,20 @@ namespace flag = wire::tcp_flag;
 void Engine::arm_keep_alive(Connection& c, base::Now now) {
   if (!in_any(c.state, State::Established, State::CloseWait) || c.fin_queued) return;
   c.keep_alive_probes = 0;
-  c.deadlines.life =
-      c.options.keep_alive ? std::max(now, c.heard_at + c.options.keep_alive_idle) : base::kNever;
+  if (c.options.keep_alive) {
+    c.timers.set(Timer::Life, std::max(now, c.heard_at + c.options.keep_alive_idle));
+  } else {
+    c.timers.clear(Timer::Life);
+  }
 }
 
 void Engine::keep_alive_due(Connection& c, base::Now now) {
   // RFC 9293 s.3.8.4. Octets in flight and window probes have timers of their own.
   const ConnectionOptions& o = c.options;
   const base::Now idle_at = c.heard_at + o.keep_alive_idle;
-  if (now < idle_at || c.tcb.flight() != 0 || c.deadlines.persist != base::kNever) {
+  if (now < idle_at || c.tcb.flight() != 0 || c.timers.runs(Timer::Persist)) {
     c.keep_alive_probes = 0;
-    c.deadlines.life = std::max(idle_at, now + o.keep_alive_interval);
+    c.timers.set(Timer::Life, std::max(idle_at, now + o.keep_alive_interval));
     return;
   }
   if (c.keep_alive_probes >= o.keep_alive_count) {
@@ -28,7 +31,7 @@ void Engine::keep_alive_due(Connection& c, base::Now now) {
   }
   ++c.keep_alive_probes;
   c.keep_alive_probe_due = true;
-  c.deadlines.life = now + o.keep_alive_interval;
+  c.timers.set(Timer::Life, now + o.keep_alive_interval);
   make_ready(c);
 }
 

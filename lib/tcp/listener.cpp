@@ -41,7 +41,8 @@ Status Engine::unlisten(const Endpoint& local) {
 Connection* Engine::new_connection(const Endpoint& local, const Endpoint& remote, base::Now now) {
   if (free_slots_.empty()) return nullptr;
   const uint32_t slot = free_slots_.next();
-  const base::Handle handle = connections_.emplace(*this, slot, record_pool_, range_pool_, config_);
+  const base::Handle handle =
+      connections_.emplace(*this, slot, wheel_, record_pool_, range_pool_, config_);
   if (!handle.valid()) return nullptr;
   free_slots_.take();
   Connection& c = *connections_.get(handle);
@@ -147,8 +148,7 @@ Result<llp::Stream*> Engine::connect(const Endpoint& local, const Endpoint& remo
   apply_options(*c, options);
   c->state = State::SynSent;
   c->syn_due = true;
-  c->deadlines.life = now + config_.connect_timeout;
-  schedule(*c);
+  c->timers.set(Timer::Life, now + config_.connect_timeout);
   make_ready(*c);
   return c;
 }
@@ -195,8 +195,7 @@ void Engine::input_listen(uint32_t number, const Arrival& a, std::optional<base:
   take_syn_options(*c, a, false, now);
   take_syn_ecn(*c, a);
   c->syn_due = true;
-  c->deadlines.life = now + config_.connect_timeout;
-  schedule(*c);
+  c->timers.set(Timer::Life, now + config_.connect_timeout);
   make_ready(*c);
 }
 

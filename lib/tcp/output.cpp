@@ -26,7 +26,6 @@ void Engine::output(base::Now now) {
     // A call-up may have ended any connection. What is doomed lives until reap().
     if (first_starved != nullptr && first_starved->doomed) first_starved = nullptr;
     if (c->doomed) continue;  // doom() took it off the list
-    schedule(*c);
     if (served == Served::PortFull) break;
     ready_.erase(*c);
     if (served == Served::Idle) continue;
@@ -43,9 +42,9 @@ void Engine::output(base::Now now) {
 Engine::Served Engine::serve(Connection& c, base::Now now) {
   if (c.syn_due && !send_syn(c, now)) return Served::PortFull;
   if (!synchronized(c.state)) return Served::Idle;
-  if (c.ecn.owed_count != 0 && !send_owed_acks(c, now)) return Served::PortFull;
+  if (c.ecn.owes_acks() && !send_owed_acks(c, now)) return Served::PortFull;
   // What must not wait for data goes first: SACK blocks never steal room from a record.
-  while (c.ack.now && c.ack.pure) {
+  while (c.ack.due_alone()) {
     if (!send_ack(c, now)) return Served::PortFull;
   }
   if (c.window_probe_due && !send_window_probe(c, now)) return Served::PortFull;
@@ -65,26 +64,36 @@ Engine::Served Engine::serve(Connection& c, base::Now now) {
       if (sent == Sent::PortFull) return Served::PortFull;
     }
   }
-  if (!c.doomed && c.ack.now && !send_ack(c, now)) return Served::PortFull;
+  if (!c.doomed && c.ack.due() && !send_ack(c, now)) return Served::PortFull;
   return served;
 }
 
 Engine::Sent Engine::send_next(Connection& c, base::Now now) {
-  if (c.recovery.tlp_due) return send_tail_probe(c, now);
+  if (c.tail_probe.due()) return send_tail_probe(c, now);
   if (c.pacing.gated && gate_closed(c, now)) return Sent::Nothing;
   // A record can be far smaller than the loss window (RFC 5681 s.3.1), and a burst of such ones is
   // the likeliest to be lost again, its head, too.
-  if (c.recovery.alone) return c.recovery.force_retransmit ? send_lost(c, now) : Sent::Nothing;
-  if (c.recovery.frto != Frto::Off) return send_during_frto(c, now);
-  if (c.board.lost_octets != c.board.retransmitted_octets) {
+  if (c.recovery.alone()) return c.recovery.forced() ? send_lost(c, now) : Sent::Nothing;
+  if (c.spurious.frto()) return send_during_frto(c, now);
+  if (c.board.owes_retransmission()) {
     const Sent sent = send_lost(c, now);
     if (sent != Sent::Nothing) return sent;
   }
   return send_new(c, now);
 }
 
+Engine::Sent Engine::send_during_frto(Connection& c, base::Now now) {
+  // RFC 5682 s.3.1: nothing but the first segment until its ACK (step 2), then new data.
+  if (!c.spurious.frto_sends()) return Sent::Nothing;
+  const Sent sent = send_new(c, now);
+  if (sent == Sent::Yes) c.spurious.frto_sent();
+  if (sent != Sent::Nothing || c.doomed || c.tcb.snd_nxt != c.recovery.point()) return sent;
+  c.spurious.frto_over();
+  return send_lost(c, now);
+}
+
 Engine::Sent Engine::send_new(Connection& c, base::Now now) {
-  if (c.has_waiting()) return send_waiting(c, now);
+  if (c.board.has_waiting()) return send_waiting(c, now);
   // cwnd holds back octets; a FIN behind the last of them goes.
   if (c.fin_wanted && c.user_ready && c.user->pending() == 0) c.user_ready = false;
   if (c.user_ready && in_any(c.state, State::Established, State::CloseWait)) {
@@ -99,11 +108,11 @@ Engine::Sent Engine::send_new(Connection& c, base::Now now) {
       if (usable < c.tcb.snd_max_wnd / 2 && !c.sws_override) return wait_for_window(c, now);
       return pull_into_saved(c, now);
     }
-    if (c.pipe() != 0 && c.pipe() + c.effective_mss > c.cc.cwnd()) {
+    if (c.board.pipe() != 0 && c.board.pipe() + c.effective_mss > c.cc.cwnd()) {
       c.cwnd_full_to = c.tcb.snd_nxt;
       return Sent::Nothing;
     }
-    const uint32_t larger = c.path.active ? probe_due(c, now) : 0;
+    const uint32_t larger = c.path.searching() ? probe_due(c, now) : 0;
     const Sent sent = larger != 0 ? send_mtu_probe(c, larger, now) : send_pulled(c, now, false);
     if (sent != Sent::Nothing || c.user_ready || c.doomed) return sent;
   }
@@ -119,23 +128,20 @@ bool Engine::held_by_nagle(const Connection& c) {
 
 Engine::Sent Engine::wait_for_window(Connection& c, base::Now now) {
   // With octets in flight their ACK, or the RTO, brings the news.
-  if (c.tcb.flight() == 0 && c.deadlines.persist == base::kNever) {
-    c.deadlines.persist = now + c.rto.rto();
+  if (c.tcb.flight() == 0 && !c.timers.runs(Timer::Persist)) {
+    c.timers.set(Timer::Persist, now + c.rto.rto());
     c.progress_at = now;
-    unpredict(c);
   }
   return Sent::Nothing;
 }
 
 void Engine::push_record(Connection& c, const llp::Pulled& pulled, uint16_t flags, base::Now now) {
   Record record;
-  record.offset = c.queue_end;
   record.length = pulled.length;
   record.tag = pulled.tag;
   record.sent_at = now;
   record.flags = static_cast<uint16_t>(flags | (pulled.push ? record_flag::kPush : 0));
-  c.records.push_back(record);
-  c.queue_end += pulled.length;
+  c.board.push(record);
   ++counters_.records_out;
 }
 
@@ -149,19 +155,20 @@ void Engine::note_sent(Connection& c, uint64_t octets, base::Now now) {
   c.last_sent_at = now;
   c.sws_override = false;
   if (c.pacing.on) pace(c, octets, now);
-  if (c.recovery.phase == RecoveryPhase::Recovery) c.recovery.prr_out += octets;
-  c.deadlines.persist = base::kNever;
-  if (c.deadlines.rto == base::kNever || c.recovery.phase == RecoveryPhase::Open) {
-    const base::Now rto = c.deadlines.rto;
+  c.recovery.sent(octets);
+  c.timers.clear(Timer::Persist);
+  if (!c.timers.runs(Timer::Rto)) {  // RFC 6298 s.5.1: started, not restarted
     restart_timers(c, now);
-    if (rto != base::kNever) c.deadlines.rto = rto;  // RFC 6298 s.5.1: started, not restarted
+  } else if (c.recovery.open() && !c.tail_probe.due()) {
+    c.tail_probe.arm(c.recovery.phase(), c.effective_mss, now,
+                     now + c.rto.rto());  // (behind a probe the next one is armed apart)
   }
 }
 
 Engine::Sent Engine::send_pulled(Connection& c, base::Now now, bool probe) {
-  if (c.records.full()) {
+  if (c.board.full()) {
     ++counters_.record_limit_waits;
-    return c.records.size() >= config_.max_records_per_connection ? Sent::Nothing : Sent::Starved;
+    return c.board.size() >= config_.max_records_per_connection ? Sent::Nothing : Sent::Starved;
   }
   TxSlot slot;
   if (!begin(c, slot)) return Sent::PortFull;
@@ -184,14 +191,14 @@ Engine::Sent Engine::send_pulled(Connection& c, base::Now now, bool probe) {
     push_record(c, pulled, packed == 0 ? record_flag::kSegmentStart : 0, now);
     packed += pulled.length;
     if (pulled.push) flags |= flag::kPsh;
-  } while (c.options.pack_records && !probe && emss - packed >= kPackRoomMin && !c.records.full());
+  } while (c.options.pack_records && !probe && emss - packed >= kPackRoomMin && !c.board.full());
   if (c.doomed || packed == 0) {
     egress_.cancel(slot);
     return Sent::Nothing;
   }
   if (c.options.nagle && packed < emss) c.small_end = offset + packed;
   c.last_octet = payload[packed - 1];
-  if (c.ecn.on) flags |= mark_new_data(c, slot);
+  if (c.ecn.on()) flags |= mark_new_data(c, slot);
   const bool end = ends_here(c);
   if (end) flags |= flag::kFin;
   finish(c, slot, offset, packed, flags, now);
@@ -209,32 +216,31 @@ Engine::Sent Engine::send_pulled(Connection& c, base::Now now, bool probe) {
 Engine::Sent Engine::pull_into_saved(Connection& c, base::Now now) {
   // The window is smaller than a record: pull one into a copy and send it in pieces. Half of the
   // store is for what has to be sent again: peers with tiny windows cannot take it from others.
-  if (c.records.full() || !saved_.fits_half(c.effective_mss)) {
+  if (c.board.full() || !saved_.fits_half(c.effective_mss)) {
     ++counters_.record_limit_waits;
     return Sent::Starved;
   }
   llp::Frame frame(scratch_.data(), std::min(c.effective_mss, kMaxRecordOctets));
   c.user_ready = false;
-  const llp::Pulled pulled = c.user->pull(frame.room_left(), c.queue_end, frame);
+  const llp::Pulled pulled = c.user->pull(frame.room_left(), c.board.queue_end(), frame);
   if (c.doomed) return Sent::Nothing;
   if (pulled.length == 0) return c.fin_wanted && !c.fin_queued ? send_fin(c, now) : Sent::Nothing;
   RNIC_CHECK(pulled.length == frame.length());
   c.user_ready = true;
   push_record(c, pulled, record_flag::kSegmentStart, now);
-  c.records.back().saved = saved_.save(frame.written());
-  note_odd(c, c.queue_end);
+  c.board.keep(c.board.past_last() - 1, saved_.save(frame.written()));
   return send_waiting(c, now);
 }
 
 Engine::Sent Engine::send_waiting(Connection& c, base::Now now) {
-  Record& r = c.records.back();
+  const Record& r = c.board.back();
   const uint64_t usable = c.tcb.usable_window();
   const uint64_t rest = r.end() - c.tcb.snd_nxt;
   const uint64_t piece = std::min({rest, usable, uint64_t{c.effective_mss}});
   const bool worth = piece == rest || piece >= c.effective_mss ||
                      (c.tcb.flight() == 0 && (piece >= c.tcb.snd_max_wnd / 2 || c.sws_override));
   if (piece == 0 || !worth) return wait_for_window(c, now);
-  if (c.pipe() != 0 && c.pipe() + piece > c.cc.cwnd()) {
+  if (c.board.pipe() != 0 && c.board.pipe() + piece > c.cc.cwnd()) {
     c.cwnd_full_to = c.tcb.snd_nxt;
     return Sent::Nothing;
   }
@@ -246,23 +252,18 @@ Engine::Sent Engine::send_waiting(Connection& c, base::Now now) {
   saved_.copy(r.saved, static_cast<uint32_t>(offset - r.offset), length, payload);
   if (length != r.length) length = c.user->cut({payload, length});
   const bool last = length == rest;
-  if (length != r.length && !r.is(record_flag::kCut)) {
-    r.flags |= record_flag::kCut;
-    ++counters_.resegmented_records;
-  }
+  if (length != r.length && c.board.cut(c.board.past_last() - 1)) ++counters_.resegmented_records;
   c.last_octet = payload[length - 1];
   if (c.options.nagle && length < c.effective_mss) c.small_end = offset + length;
   uint8_t flags = last && r.is(record_flag::kPush) ? flag::kAck | flag::kPsh : flag::kAck;
   const bool end = last && ends_here(c);
   if (end) flags |= flag::kFin;
-  if (c.ecn.on) flags |= mark_new_data(c, slot);
+  if (c.ecn.on()) flags |= mark_new_data(c, slot);
   finish(c, slot, offset, length, flags, now);
   ++counters_.data_segments_out;
   if (length == r.length) ++counters_.aligned_segments_out;
   counters_.octets_out += length;
-  r.sent_at = now;
-  if (r.is(record_flag::kLost)) c.board.lost_octets += length;
-  if (r.is(record_flag::kRetransmitted)) c.board.retransmitted_octets += length;
+  c.board.sent_piece(length, now);
   note_sent(c, length, now);
   if (end) queue_fin(c, 0, now);
   if (c.trace_sink != nullptr) {
@@ -272,33 +273,30 @@ Engine::Sent Engine::send_waiting(Connection& c, base::Now now) {
 }
 
 bool Engine::ends_here(Connection& c) {
-  return c.fin_wanted && !c.fin_queued && !c.records.full() && c.user->all_fits(0);
+  return c.fin_wanted && !c.fin_queued && !c.board.full() && c.user->all_fits(0);
 }
 
 void Engine::queue_fin(Connection& c, uint16_t flags, base::Now now) {
   Record fin;
-  fin.offset = c.queue_end;
   fin.length = 1;
   fin.sent_at = now;
   fin.flags = static_cast<uint16_t>(record_flag::kFin | flags);
-  c.records.push_back(fin);
-  ++c.queue_end;
+  c.board.push(fin);
   note_sent(c, 1, now);
   c.fin_queued = true;
-  unpredict(c);
   c.user_ready = false;
   c.state = c.state == State::CloseWait ? State::LastAck : State::FinWait1;
   push_life(c, now);
 }
 
 Engine::Sent Engine::send_fin(Connection& c, base::Now now) {
-  if (c.records.full()) {
+  if (c.board.full()) {
     ++counters_.record_limit_waits;
     return Sent::Starved;
   }
   TxSlot slot;
   if (!begin(c, slot)) return Sent::PortFull;
-  finish(c, slot, c.queue_end, 0, flag::kAck | flag::kFin, now);
+  finish(c, slot, c.board.queue_end(), 0, flag::kAck | flag::kFin, now);
   queue_fin(c, record_flag::kSegmentStart, now);
   return Sent::Yes;
 }

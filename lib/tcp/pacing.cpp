@@ -12,13 +12,13 @@ constexpr base::Duration kPacingSlack = std::chrono::milliseconds(1);
 bool Engine::gate_closed(Connection& c, base::Now now) {
   Pacing& p = c.pacing;
   if (p.release_at <= now) {
-    c.deadlines.pacing = base::kNever;
+    c.timers.clear(Timer::Pacing);
     p.gated = p.on;  // a hold is over
     return false;
   }
   if (!p.waiting) ++counters_.pacing_waits;
   p.waiting = true;
-  c.deadlines.pacing = p.release_at;
+  c.timers.set(Timer::Pacing, p.release_at);
   return true;
 }
 

@@ -1,3 +1,5 @@
+#include "tcp/prediction.hpp"
+
 #include <cstring>
 
 #include "tcp/engine.hpp"
@@ -13,10 +15,6 @@ namespace flag = wire::tcp_flag;
 
 namespace {
 
-// Of a header's first sixteen octets: ports, sequence number, data offset and all flags but PSH.
-// Reserved bits are not looked at (RFC 9293 s.3.1).
-constexpr base::OctetPattern::Octets kPredictedMask{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-                                                    0,    0,    0,    0,    0xf0, 0xf7, 0,    0};
 constexpr uint32_t kTimestampsHead = 0x0101080a;  // NOP NOP TSopt (RFC 7323 appendix A)
 constexpr base::Duration kStampTick = std::chrono::milliseconds(1);
 
@@ -29,38 +27,38 @@ uint32_t window_field(const uint8_t* p) {
 
 }  // namespace
 
+void Prediction::begin(uint16_t from_port, uint16_t to_port, base::Seq32 sequence,
+                       uint32_t header_octets, uint32_t window, uint8_t shift) {
+  base::OctetPattern::Octets header{};
+  base::store_be16(&header[wire::tcp_offset::kSourcePort], from_port);
+  base::store_be16(&header[wire::tcp_offset::kDestinationPort], to_port);
+  base::store_be32(&header[wire::tcp_offset::kSequence], sequence.value);
+  header[wire::tcp_offset::kDataOffset] = static_cast<uint8_t>(header_octets << 2);
+  header[wire::tcp_offset::kFlags] = flag::kAck;
+  header_.set(header);
+  header_octets_ = header_octets;
+  const uint32_t unscaled = window >> shift;
+  const bool whole = unscaled << shift == window && unscaled <= 0xffff;
+  window_field_ = whole ? __builtin_bswap16(static_cast<uint16_t>(unscaled)) : UINT32_MAX;
+  on_ = true;
+}
+
 bool Engine::calm(const Connection& c) {
-  const Scoreboard& b = c.board;
-  const Recovery& r = c.recovery;
   const bool no_end = c.state == State::Established && !c.doomed && !c.fin_seen && !c.fin_wanted;
-  const bool no_loss = r.phase == RecoveryPhase::Open && !r.tlp_outstanding && !r.tlp_unmeasured &&
-                       !r.adapt_rto && b.sacked.empty() && b.lost_octets == 0 &&
-                       b.sacked_octets == 0 && b.reno_sacked == 0 && b.duplicate_acks == 0 &&
-                       b.fack <= c.tcb.snd_una && c.deadlines.reorder == base::kNever &&
-                       c.odd_until <= c.tcb.snd_una;
+  const bool no_loss = c.recovery.open() && c.tail_probe.quiet() && !c.spurious.adapts() &&
+                       c.board.plain() && !c.timers.runs(Timer::Reorder);
   const bool no_hole = c.committed.empty() && c.tcb.snd_wl1 <= static_cast<int64_t>(c.tcb.rcv_nxt);
-  return no_end && no_loss && no_hole && c.path.probe_end == 0 && c.tcb.snd_wnd != 0 &&
-         c.deadlines.persist == base::kNever && !c.ecn.echo;
+  return no_end && no_loss && no_hole && !c.path.probing() && c.tcb.snd_wnd != 0 &&
+         !c.timers.runs(Timer::Persist) && !c.ecn.echoes();
 }
 
 void Engine::predict(Connection& c) const {
   if (!predicting_ || !calm(c)) {
-    unpredict(c);
+    c.prediction.end();
     return;
   }
-  base::OctetPattern::Octets header{};
-  base::store_be16(&header[wire::tcp_offset::kSourcePort], c.remote_end.port);
-  base::store_be16(&header[wire::tcp_offset::kDestinationPort], c.local_end.port);
-  base::store_be32(&header[wire::tcp_offset::kSequence], c.tcb.rcv_seq(c.tcb.rcv_nxt).value);
-  header[wire::tcp_offset::kDataOffset] = static_cast<uint8_t>(header_length(c) << 2);
-  header[wire::tcp_offset::kFlags] = flag::kAck;
-  c.prediction.set(header);
-  c.header_octets = header_length(c);
-  c.tail_probes = c.tcb.sack_ok && config_.tail_loss_probe;
-  const uint32_t window = c.tcb.snd_wnd >> c.tcb.snd_wind_shift;
-  const bool whole = window << c.tcb.snd_wind_shift == c.tcb.snd_wnd && window <= 0xffff;
-  c.window_field = whole ? __builtin_bswap16(static_cast<uint16_t>(window)) : UINT32_MAX;
-  c.predicted = true;
+  c.prediction.begin(c.remote_end.port, c.local_end.port, c.tcb.rcv_seq(c.tcb.rcv_nxt),
+                     header_length(c), c.tcb.snd_wnd, c.tcb.snd_wind_shift);
 }
 
 bool Engine::find_flow(const SegmentIn& in, Connection*& c) {
@@ -73,7 +71,7 @@ bool Engine::find_flow(const SegmentIn& in, Connection*& c) {
     };
     const __m128i addresses = _mm_and_si128(same(in.source, c->remote_end.address),
                                             same(in.destination, c->local_end.address));
-    const __m128i header = c->prediction.compare(p, kPredictedMask);
+    const __m128i header = c->prediction.compare(p);
     if (OctetPattern::all(_mm_and_si128(addresses, header))) [[likely]]
       return true;
   }
@@ -82,11 +80,11 @@ bool Engine::find_flow(const SegmentIn& in, Connection*& c) {
   c = slot != FlowTable::kNone ? by_slot_[slot] : nullptr;
   if (c == nullptr) return false;
   last_flow_ = c;
-  return OctetPattern::all(c->prediction.compare(p, kPredictedMask));
+  return OctetPattern::all(c->prediction.compare(p));
 }
 
 inline bool Engine::stamp_good(const Connection& c, const uint8_t* p, uint32_t& stamp) {
-  if (c.header_octets == wire::kTcpHeaderMin) return true;
+  if (c.prediction.header_octets() == wire::kTcpHeaderMin) return true;
   p += wire::tcp_offset::kOptions;
   stamp = base::load_be32(p + 4);
   return base::load_be32(p) == kTimestampsHead &&
@@ -97,7 +95,7 @@ inline void Engine::note_predicted(Connection& c, uint32_t stamp, base::Now now)
   ++counters_.segments_in;
   ++counters_.predicted_in;
   c.heard_at = now;
-  if (c.tcb.rcv_nxt <= c.tcb.last_ack_sent) {
+  if (c.tcb.rcv_nxt <= c.ack.last_ack_sent()) {
     c.tcb.ts_recent = stamp;  // RFC 7323 s.4.3 (2); nobody's without timestamps
     c.tcb.ts_recent_at = now;
   }
@@ -105,11 +103,11 @@ inline void Engine::note_predicted(Connection& c, uint32_t stamp, base::Now now)
 
 inline bool Engine::window_stays_open(Connection& c, const uint8_t* p) {
   const uint32_t field = window_field(p);
-  if (field == c.window_field) [[likely]]
+  if (field == c.prediction.window_field()) [[likely]]
     return true;
   if (field == 0) return false;
   Tcb& t = c.tcb;
-  c.window_field = field;
+  c.prediction.set_window_field(field);
   t.snd_wnd = uint32_t{base::load_be16(p + wire::tcp_offset::kWindow)} << t.snd_wind_shift;
   t.snd_max_wnd = std::max(t.snd_max_wnd, t.snd_wnd);
   return true;
@@ -120,36 +118,28 @@ inline uint32_t Engine::plain_ack(Connection& c, const uint8_t* p) {
   const uint32_t acked =
       base::load_be32(p + wire::tcp_offset::kAcknowledgment) - t.snd_seq(t.snd_una).value;
   const bool moves = uint64_t{acked} - 1 < t.flight();
-  return moves && c.records.front().end() <= t.snd_una + acked ? acked : 0;
+  return moves && c.board.front().end() <= t.snd_una + acked ? acked : 0;
 }
 
 inline void Engine::take_predicted_window(Connection& c) {
   Tcb& t = c.tcb;
   t.snd_wl1 = static_cast<int64_t>(t.rcv_nxt);
   t.snd_wl2 = static_cast<int64_t>(t.snd_una);
-  if (c.user_ready || c.has_waiting()) make_ready(c);
+  if (c.user_ready || c.board.has_waiting()) make_ready(c);
 }
 
 inline void Engine::restart_calm(Connection& c, bool restarted, base::Now now) {
-  // restart_timers() and arm_probe(), calm as it is; a timer that is armed too early stays so.
+  // restart_timers(), calm as it is; a timer that is armed too early stays so.
   const uint64_t flight = c.tcb.flight();
   if (restarted && flight > c.effective_mss) return;  // a burst of ACKs: all alike
-  Deadlines& d = c.deadlines;
   if (flight == 0) {
-    d.rto = d.probe = base::kNever;
+    c.timers.clear(Timer::Rto);
+    c.timers.clear(Timer::Probe);
     return;
   }
-  base::Now first = now + c.rto.base();
-  d.rto = first;
-  if (c.tail_probes) {
-    base::Now probe = now + c.rto.probe_timeout();
-    if (flight <= c.effective_mss) probe += config_.tlp_max_ack_delay;
-    if (probe < first) first = probe;
-    d.probe = first;
-  } else {
-    d.probe = base::kNever;
-  }
-  wake_by(c, first);
+  const base::Now rto = now + c.rto.base();
+  c.timers.set(Timer::Rto, rto);
+  c.tail_probe.arm_quiet(c.effective_mss, now, rto);
 }
 
 [[gnu::always_inline]] inline base::Duration Engine::advance_calm(Connection& c, uint32_t acked,
@@ -161,15 +151,15 @@ inline void Engine::restart_calm(Connection& c, bool restarted, base::Now now) {
   base::Duration rtt = now - sent_at;
   if (rtt > kStampTick && c.tcb.ts_ok) {  // RFC 7323 s.4.1, see measure()
     const uint32_t echo = base::load_be32(p + wire::tcp_offset::kOptions + 8);
-    const auto ticks = static_cast<int32_t>(timestamp_of(c, now) - echo);
+    const auto ticks = static_cast<int32_t>(c.tcb.timestamp(now) - echo);
     if (ticks >= 0) rtt = std::min(rtt, (int64_t{ticks} + 1) * kStampTick);
   }
   const bool sampled = c.rto.offer(rtt, now);
   restarted = c.progress_at == now && !sampled;
   c.progress_at = now;
-  if (c.ecn.on) {
+  if (c.ecn.on()) {
     c.cc.count_marks(sample_of(c, acked, rtt, now), false);
-    c.ecn.holds = 0;
+    c.ecn.end_holds();
   }
   return rtt;
 }
@@ -178,7 +168,7 @@ inline void Engine::restart_calm(Connection& c, bool restarted, base::Now now) {
                                                               const uint8_t* p, base::Now now) {
   // advance_una() for records that were sent once, in this order, and carry no marks.
   const uint64_t ack = c.tcb.snd_una + acked;
-  RecordQueue& q = c.records;
+  const Scoreboard& q = c.board;
   const Record* r = &q.front();
   const Record* row_end = q.row_end();
   uint64_t end = r->end();
@@ -197,18 +187,14 @@ inline void Engine::restart_calm(Connection& c, bool restarted, base::Now now) {
     end = r->end();
   }
   const base::Now sent_at = r->sent_at;
-  // RFC 8985 s.6.2 steps 1 and 2, for the newest alone.
-  if (sent_at < c.rack.xmit_at || (sent_at == c.rack.xmit_at && end <= c.rack.end)) [[unlikely]] {
+  // Of the newest alone.
+  if (!c.rack.delivered(sent_at, end, now)) [[unlikely]] {
     take_late_ack(c, count, acked, p, now);
     return;
   }
-  c.rack.rtt = now - sent_at;
-  c.rack.xmit_at = sent_at;
-  c.rack.end = end;
   bool restarted = false;
   const base::Duration rtt = advance_calm(c, acked, sent_at, p, now, restarted);
   grow_window(c, acked, rtt, now);
-  c.recovery.tlp_count = 0;
   restart_calm(c, restarted, now);
   // Last, so that nothing has to be kept over the call.
   if (one_row) [[likely]] {
@@ -219,13 +205,13 @@ inline void Engine::restart_calm(Connection& c, bool restarted, base::Now now) {
 }
 
 inline void Engine::release(Connection& c, uint32_t count) {
-  c.user->released_run({c.records.front(), count, sizeof(Record)});
-  c.records.pop_front(count);
+  c.user->released_run({c.board.front(), count, sizeof(Record)});
+  c.board.pop_plain(count);
 }
 
 [[gnu::noinline, gnu::cold]] void Engine::release_rows(Connection& c, uint32_t count) {
   while (count != 0 && !c.doomed) {
-    const auto row = static_cast<uint32_t>(c.records.row_end() - &c.records.front());
+    const auto row = static_cast<uint32_t>(c.board.row_end() - &c.board.front());
     const uint32_t some = std::min(count, row);
     release(c, some);
     count -= some;
@@ -236,23 +222,22 @@ inline void Engine::release(Connection& c, uint32_t count) {
 [[gnu::noinline, gnu::cold]] void Engine::take_late_ack(Connection& c, uint32_t count,
                                                         uint32_t acked, const uint8_t* p,
                                                         base::Now now) {
-  const base::Now sent_at = c.records.at(c.records.first() + count - 1).sent_at;
+  const base::Now sent_at = c.board.at(c.board.first() + count - 1).sent_at;
   bool restarted = false;
   const base::Duration rtt = advance_calm(c, acked, sent_at, p, now, restarted);
   release_rows(c, count);
   if (c.doomed) return;
-  if (rack_overtaken(c)) {
+  if (c.rack.overtaken()) {
     settle_predicted(c, acked, rtt, now);
     return;
   }
   grow_window(c, acked, rtt, now);
-  c.recovery.tlp_count = 0;
   restart_calm(c, restarted, now);
 }
 
 bool Engine::take_predicted(Connection& c, const SegmentIn& in, base::Now now) {
   const uint8_t* p = in.tcp.data();
-  if (in.tcp.size() != c.header_octets) {
+  if (in.tcp.size() != c.prediction.header_octets()) {
     return take_predicted_data(c, {in.source, in.destination, in.tcp, in.checksum_verified, in.ecn},
                                now);
   }
@@ -277,7 +262,7 @@ bool Engine::take_predicted(Connection& c, const SegmentIn& in, base::Now now) {
 
 [[gnu::noinline]] bool Engine::take_predicted_data(Connection& c, SegmentIn in, base::Now now) {
   Tcb& t = c.tcb;
-  const uint32_t header = c.header_octets;
+  const uint32_t header = c.prediction.header_octets();
   uint32_t stamp = 0;
   const uint8_t* p = in.tcp.data();
   const size_t size = in.tcp.size();
@@ -285,7 +270,7 @@ bool Engine::take_predicted(Connection& c, const SegmentIn& in, base::Now now) {
   if (size < header || size > 0xffff || range.end > t.rcv_edge || !stamp_good(c, p, stamp)) {
     return false;
   }
-  if (in.ecn == ecn_codepoint::kCe && c.ecn.on) return false;
+  if (in.ecn == ecn_codepoint::kCe && c.ecn.on()) return false;
   const bool old =
       base::load_be32(p + wire::tcp_offset::kAcknowledgment) == t.snd_seq(t.snd_una).value;
   const uint32_t acked = old ? 0 : plain_ack(c, p);
@@ -305,18 +290,10 @@ bool Engine::take_predicted(Connection& c, const SegmentIn& in, base::Now now) {
     if (c.doomed) return true;
   } else {
     take_predicted_window(c);
-    if (rack_overtaken(c)) settle_predicted(c, 0, base::Duration(-1), now);
+    if (c.rack.overtaken()) settle_predicted(c, 0, base::Duration(-1), now);
   }
   take_predicted_text(c, range, text, (p[wire::tcp_offset::kFlags] & flag::kPsh) != 0, now);
   return true;
-}
-
-bool Engine::rack_overtaken(Connection& c) {
-  // Was the oldest in flight sent before the newest that arrived? Then so may others have been: a
-  // retransmission came in between. Without it rack_detect() has nothing to find.
-  if (!c.tcb.sack_ok || c.tcb.flight() == 0) return false;
-  const Record& r = c.records.front();
-  return c.rack.xmit_at > r.sent_at || (c.rack.xmit_at == r.sent_at && c.rack.end > r.end());
 }
 
 void Engine::settle_predicted(Connection& c, uint64_t acked, base::Duration rtt, base::Now now) {
@@ -324,29 +301,16 @@ void Engine::settle_predicted(Connection& c, uint64_t acked, base::Duration rtt,
   yield.acked = yield.delivered = acked;
   yield.rtt = rtt;
   settle(c, yield, now);
-  schedule(c);
   predict(c);  // there may be a loss now
 }
 
 inline void Engine::take_predicted_text(Connection& c, base::Range range, base::ByteView text,
                                         bool push, base::Now now) {
   c.tcb.rcv_nxt = range.end;
-  if (c.predicted) {
-    c.prediction.set_be32(wire::tcp_offset::kSequence, c.tcb.rcv_seq(range.end).value);
-  }
+  c.prediction.expect(c.tcb.rcv_seq(range.end));
   counters_.octets_in += text.size();
   c.user->place(range, text, true, now);
-  AckState& ack = c.ack;
-  const auto size = static_cast<uint32_t>(text.size());
-  ack.note_size(size, push);
-  ack.octets += size;
-  if (ack.octets >= 2 * ack.rcv_mss || push) {  // RFC 9293 s.3.8.6.3
-    ack.now = true;
-    make_ready(c);
-  } else if (c.deadlines.delayed_ack == base::kNever) {
-    c.deadlines.delayed_ack = now + config_.delayed_ack;
-    wake_by(c, c.deadlines.delayed_ack);
-  }
+  if (c.ack.note_in_order(static_cast<uint32_t>(text.size()), push, now)) make_ready(c);
   if (!c.doomed) c.user->ordered(range.end, now);
 }
 

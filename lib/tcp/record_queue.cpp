@@ -83,7 +83,7 @@ void RecordQueue::clear() {
   while (!empty()) pop_front();
 }
 
-uint64_t RecordQueue::find(uint64_t offset) {
+uint64_t RecordQueue::find(uint64_t offset) const {
   uint64_t low = first_;
   uint64_t high = past_last_;
   while (low < high) {

@@ -89,17 +89,19 @@ class RecordQueue {
     return size() >= pool_.max_per_connection_ || pool_.full() || directory_full();
   }
 
-  [[nodiscard]] Record& at(uint64_t number) {
-    RNIC_DCHECK(number >= first_ && number < past_last_);
-    const uint32_t chunk = directory_[(number / kPer) & directory_mask_];
-    return pool_.records_[size_t{chunk} * kPer + number % kPer];
-  }
+  [[nodiscard]] Record& at(uint64_t number) { return pool_.records_[place_of(number)]; }
+  [[nodiscard]] const Record& at(uint64_t number) const { return pool_.records_[place_of(number)]; }
   /// empty() must be false.
   [[nodiscard]] Record& front() {
     RNIC_DCHECK(!empty());
     return *head_;
   }
+  [[nodiscard]] const Record& front() const {
+    RNIC_DCHECK(!empty());
+    return *head_;
+  }
   [[nodiscard]] Record& back() { return at(past_last_ - 1); }
+  [[nodiscard]] const Record& back() const { return at(past_last_ - 1); }
 
   /// full() must be false.
   void push_back(const Record& record);
@@ -123,12 +125,17 @@ class RecordQueue {
   void clear();
 
   /// Number of the first record whose end lies beyond `offset`; past_last() when there is none.
-  [[nodiscard]] uint64_t find(uint64_t offset);
+  [[nodiscard]] uint64_t find(uint64_t offset) const;
 
  private:
   static constexpr uint32_t kPer = RecordPool::kChunkRecords;
   static constexpr uint32_t kInlineChunks = 4;
 
+  /// In the pool.
+  [[nodiscard]] size_t place_of(uint64_t number) const {
+    RNIC_DCHECK(number >= first_ && number < past_last_);
+    return size_t{directory_[(number / kPer) & directory_mask_]} * kPer + number % kPer;
+  }
   /// Chunks between the first record and the last, both included.
   [[nodiscard]] uint64_t chunks() const {
     return empty() ? 0 : (past_last_ - 1) / kPer - first_ / kPer + 1;

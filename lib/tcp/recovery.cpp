@@ -1,303 +1,100 @@
-#include "tcp/engine.hpp"
+#include "tcp/recovery.hpp"
 
 namespace rnic::tcp {
 
-namespace {
-
-// Probes without an answer before the RTO has its turn.
-constexpr uint32_t kMaxProbes = 3;
-
-}  // namespace
-
-uint32_t Engine::segment_at(Connection& c, uint64_t offset) {
-  const uint64_t last = std::min(offset + c.effective_mss, c.tcb.snd_nxt);
-  uint64_t n = c.records.find(offset);
-  uint64_t end = offset;
-  while (n < c.records.past_last() && end < last) {
-    end = c.records.at(n++).end();
-    if (n == c.records.past_last() || c.records.at(n).is(record_flag::kSegmentStart)) break;
-  }
-  return static_cast<uint32_t>(std::min(end, last) - std::min(offset, last));
+void Recovery::enter() {
+  phase_ = RecoveryPhase::Recovery;
+  point_ = tcb_.snd_nxt;
+  prr_delivered_ = 0;
+  prr_out_ = 0;
+  recover_fs_ = std::max<uint64_t>(tcb_.flight(), 1);
+  forced_ = true;
 }
 
-bool Engine::reno_ack(Connection& c, AckYield& yield) {
-  // RFC 6582 in the terms of a scoreboard: each duplicate ACK stands for one segment that has left
-  // the network, the next one behind the hole. Limited transmit (RFC 3042) follows from the smaller
-  // pipe. Records can be far smaller than SMSS: one such segment must not let out SMSS of others.
-  Scoreboard& b = c.board;
+void Recovery::time_out() {
+  phase_ = RecoveryPhase::Loss;
+  point_ = tcb_.snd_nxt;
+  forced_ = alone_ = true;  // the earliest segment, not several
+}
+
+void Recovery::end() {
+  phase_ = RecoveryPhase::Open;
+  forced_ = alone_ = false;
+}
+
+void Recovery::leave() {
+  if (phase_ == RecoveryPhase::Recovery) cc_.set_cwnd(cc_.ssthresh());
+  end();
+}
+
+void Recovery::proportional_rate(uint64_t delivered, uint32_t smss) {
+  // With the slow start reduction bound.
+  const uint64_t ssthresh = cc_.ssthresh();
+  const uint64_t pipe = board_.pipe();
+  prr_delivered_ += delivered;
+  uint64_t sndcnt = 0;
+  if (pipe > ssthresh) {
+    const uint64_t due = (prr_delivered_ * ssthresh + recover_fs_ - 1) / recover_fs_;
+    sndcnt = due > prr_out_ ? due - prr_out_ : 0;
+  } else {
+    const uint64_t owed = prr_delivered_ > prr_out_ ? prr_delivered_ - prr_out_ : 0;
+    sndcnt = std::min(ssthresh - pipe, std::max(owed, delivered) + smss);
+  }
+  if (forced_) sndcnt = std::max<uint64_t>(sndcnt, smss);
+  cc_.set_cwnd(pipe + sndcnt);
+}
+
+bool Recovery::detect_by_duplicates(AckYield& yield, uint32_t smss) {
   if (yield.acked != 0) {
-    const bool partial =
-        c.recovery.phase == RecoveryPhase::Recovery && c.tcb.snd_una < c.recovery.point;
-    // A partial ACK takes out the retransmitted segment and what arrived behind it.
-    const uint64_t covered = yield.acked > b.hole ? yield.acked - b.hole : 0;
-    const uint64_t told = std::min(b.reno_sacked, partial ? covered : b.reno_sacked);
-    b.reno_sacked -= told;
-    yield.delivered -= std::min(yield.delivered, told);  // RFC 6937 s.3: counted as duplicates
-    b.duplicate_acks = 0;
-    b.advance = static_cast<uint32_t>(yield.acked);
-    b.hole = partial ? segment_at(c, c.tcb.snd_una) : 0;
-    if (c.recovery.phase == RecoveryPhase::Loss && c.tcb.snd_una < b.lost_again_to) {
-      return front_lost_again(c);
+    const bool partial = phase_ == RecoveryPhase::Recovery && tcb_.snd_una < point_;
+    // RFC 6937 s.3: counted as duplicates.
+    yield.delivered -= std::min(yield.delivered, board_.reno_acked(yield.acked, partial, smss));
+    if (phase_ == RecoveryPhase::Loss && tcb_.snd_una < board_.lost_again_to()) {
+      return front_lost_again();
     }
-    if (!partial || c.records.empty()) return false;
-    Record& head = c.records.front();
-    if (head.is(record_flag::kLost)) return false;
-    c.recovery.force_retransmit = true;  // RFC 6582 s.3.2 step 3, whatever pipe says
-    mark_lost(c, c.records.first());
+    if (!partial || board_.empty() || board_.front().is(record_flag::kLost)) return false;
+    forced_ = true;  // RFC 6582 s.3.2 step 3, whatever pipe says
+    board_.lose(board_.first());
     return true;
   }
   if (!yield.duplicate) return false;
-  ++b.duplicate_acks;
-  if (b.hole == 0) b.hole = segment_at(c, c.tcb.snd_una);
   // RFC 5681 s.3.1: behind a time-out only new ACKs let anything out.
-  if (c.recovery.phase != RecoveryPhase::Loss) {
-    const uint64_t left = c.tcb.flight() - b.hole;
-    const uint64_t next = segment_at(c, c.tcb.snd_una + b.hole + b.reno_sacked);
-    const uint64_t grown = std::max(b.reno_sacked, std::min(b.reno_sacked + next, left));
-    yield.delivered += grown - b.reno_sacked;
-    b.reno_sacked = grown;
-  }
-  if (b.duplicate_acks != kDupThresh) return false;
-  if (c.recovery.phase == RecoveryPhase::Loss) return lost_again(c);
-  if (c.recovery.phase != RecoveryPhase::Open) return false;
+  yield.delivered += board_.reno_duplicate(phase_ != RecoveryPhase::Loss, smss);
+  if (board_.duplicate_acks() != kDupThresh) return false;
+  if (phase_ == RecoveryPhase::Loss) return lost_again(smss);
+  if (phase_ != RecoveryPhase::Open) return false;
   // RFC 6582 s.3.2 step 2: the ACK covers more than `recover`; the duplicates may be of what a
   // recovery sent again.
-  if (c.recovery.point != 0 && c.tcb.snd_una <= c.recovery.point) return false;
-  // The whole first segment: the records up to the next one that began a segment.
-  uint64_t n = c.records.first();
-  do {
-    mark_lost(c, n++);
-  } while (n < c.records.past_last() && c.records.at(n).offset < c.tcb.snd_nxt &&
-           !c.records.at(n).is(record_flag::kSegmentStart));
+  if (point_ != 0 && tcb_.snd_una <= point_) return false;
+  board_.lose_first_segment();
   return true;
 }
 
 /// RFC 6582 s.4.1. Duplicates of what a time-out sent again for nothing follow an ACK that covered
 /// much, since most had arrived before; where it covered little, a retransmission was lost.
-bool Engine::lost_again(Connection& c) {
-  const uint64_t smss = c.effective_mss;
-  if (c.cc.cwnd() <= smss || c.board.advance > 4 * smss || c.records.empty()) return false;
-  if (!c.records.front().is(record_flag::kRetransmitted)) return false;  // its turn comes anyway
-  const uint64_t cwnd = c.cc.cwnd();
-  c.cc.on_loss(cwnd);
-  c.cc.set_cwnd(std::min<uint64_t>(cwnd, c.cc.ssthresh()));  // that is two segments at least
-  c.board.lost_again_to = c.records.at(next_lost(c) - 1).end();
-  return front_lost_again(c);
+bool Recovery::lost_again(uint32_t smss) {
+  const uint64_t cwnd = cc_.cwnd();
+  if (cwnd <= smss || board_.reno_advance() > 4 * smss || board_.empty()) return false;
+  if (!board_.front().is(record_flag::kRetransmitted)) return false;  // its turn comes anyway
+  cc_.on_loss(cwnd);
+  cc_.set_cwnd(std::min<uint64_t>(cwnd, cc_.ssthresh()));  // that is two segments at least
+  board_.note_lost_again();
+  return front_lost_again();
 }
 
 /// RFC 6582 s.3.2 step 3, behind a time-out, too: a partial ACK tells of the next one that was lost
 /// again. Where nothing measures a round trip another time-out would be a minute away.
-bool Engine::front_lost_again(Connection& c) {
-  if (c.records.empty() || !c.records.front().is(record_flag::kRetransmitted)) return false;
-  c.recovery.force_retransmit = true;
-  mark_lost(c, c.records.first());
+bool Recovery::front_lost_again() {
+  if (board_.empty() || !board_.front().is(record_flag::kRetransmitted)) return false;
+  forced_ = true;
+  board_.lose(board_.first());
   return true;
 }
 
-void Engine::recover(Connection& c, AckYield& yield, bool lost, base::Now now) {
-  Recovery& r = c.recovery;
-  if (yield.acked != 0) r.alone = false;
-  if (r.phase != RecoveryPhase::Open && c.tcb.snd_una >= r.point) {
-    // RFC 6582 s.3.2, RFC 6937 s.3: cwnd is ssthresh, and this ACK does not add to it.
-    if (r.phase == RecoveryPhase::Recovery) yield.keep_window = true;
-    leave_recovery(c);
-  }
-  if (yield.dsack) try_undo(c, yield);
-  switch (r.phase) {
-    case RecoveryPhase::Open:
-      if (lost) {
-        enter_recovery(c, now);
-        proportional_rate(c, yield);
-      } else if (yield.acked != 0 && !yield.keep_window) {
-        grow_window(c, yield.acked, yield.rtt, now);
-      }
-      break;
-    case RecoveryPhase::Recovery: proportional_rate(c, yield); break;
-    case RecoveryPhase::Loss:
-      if (yield.acked != 0 && !yield.keep_window) open_window(c, yield.acked, yield.rtt, now);
-      break;
-  }
-  if (lost) make_ready(c);
-}
-
-void Engine::enter_recovery(Connection& c, base::Now now) {
-  // RFC 6675 s.5 step 4, with RFC 6937's rate.
-  Recovery& r = c.recovery;
-  ++counters_.fast_recoveries;
-  r.phase = RecoveryPhase::Recovery;
-  r.point = c.tcb.snd_nxt;
-  watch_for_spurious(c, false, now);
-  r.prr_delivered = 0;
-  r.prr_out = 0;
-  r.recover_fs = std::max<uint64_t>(c.tcb.flight(), 1);
-  r.force_retransmit = true;
-  r.tlp_outstanding = false;
-  // RFC 3168 s.6.1.2: drops and marks of one window are one event. To DCTCP a mark says less than a
-  // drop (RFC 8257 s.3.5).
-  const bool answered = c.ecn.reduced && c.tcb.snd_una < c.ecn.reduced_until &&
-                        c.cc.kind() != CongestionControl::Dctcp;
-  if (!answered) c.cc.on_loss(c.tcb.flight());
-  note_reduction(c);
-  c.deadlines.probe = base::kNever;
-}
-
-void Engine::leave_recovery(Connection& c) {
-  Recovery& r = c.recovery;
-  if (r.phase == RecoveryPhase::Recovery) c.cc.set_cwnd(c.cc.ssthresh());
-  r.phase = RecoveryPhase::Open;
-  r.frto = Frto::Off;
-  r.force_retransmit = r.alone = false;
-  c.board.reno_sacked = 0;
-  c.board.duplicate_acks = 0;
-  // RFC 8985 s.6.2: a widened reordering window lasts for 16 recoveries.
-  if (c.rack.window_persist != 0) --c.rack.window_persist;
-  if (c.rack.window_persist == 0) c.rack.window_multiplier = 1;
-}
-
-void Engine::proportional_rate(Connection& c, const AckYield& yield) {
-  // RFC 6937 s.3, with the slow start reduction bound.
-  Recovery& r = c.recovery;
-  const uint64_t smss = c.effective_mss;
-  const uint64_t ssthresh = c.cc.ssthresh();
-  const uint64_t pipe = c.pipe();
-  r.prr_delivered += yield.delivered;
-  uint64_t sndcnt = 0;
-  if (pipe > ssthresh) {
-    const uint64_t due = (r.prr_delivered * ssthresh + r.recover_fs - 1) / r.recover_fs;
-    sndcnt = due > r.prr_out ? due - r.prr_out : 0;
-  } else {
-    const uint64_t owed = r.prr_delivered > r.prr_out ? r.prr_delivered - r.prr_out : 0;
-    sndcnt = std::min(ssthresh - pipe, std::max(owed, yield.delivered) + smss);
-  }
-  if (r.force_retransmit) sndcnt = std::max(sndcnt, smss);
-  c.cc.set_cwnd(pipe + sndcnt);
-}
-
-void Engine::open_window(Connection& c, uint64_t acked, base::Duration rtt, base::Now now) {
-  switch (c.cc.on_ack(sample_of(c, acked, rtt, now))) {
-    case SlowStartEvent::None: break;
-    case SlowStartEvent::Conservative: ++counters_.hystart_css; break;
-    case SlowStartEvent::Resumed: ++counters_.hystart_resumed; break;
-    case SlowStartEvent::Left: ++counters_.hystart_exits; break;
-  }
-}
-
-void Engine::restart_after_idle(Connection& c) {
-  if (!config_.idle_restart) return;
-  c.cc.on_idle(c.progress_at);
-  ++counters_.idle_restarts;
-}
-
-void Engine::tail_probe_ack(Connection& c, uint64_t ack, const AckYield& yield) {
-  // RFC 8985 s.7.4.2
-  Recovery& r = c.recovery;
-  if (yield.acked != 0 || yield.new_sack) r.tlp_count = 0;
-  if (yield.rtt >= base::Duration(0)) r.tlp_unmeasured = false;
-  if (r.tlp_outstanding && r.phase == RecoveryPhase::Recovery && yield.acked != 0) {
-    r.tlp_outstanding = false;  // the recovery goes on; its reduction is made already
-    return;
-  }
-  if (!r.tlp_outstanding || ack < r.tlp_end) return;
-  const bool needless = !r.tlp_is_retransmission || yield.dsack;
-  const bool repaired = !needless && ack > r.tlp_end;  // a loss that nothing else saw
-  const bool both_arrived = yield.duplicate && !yield.new_sack;
-  if (!needless && !repaired && !both_arrived) return;
-  r.tlp_outstanding = false;
-  if (repaired && r.phase == RecoveryPhase::Open) {
-    c.cc.on_loss(c.tcb.flight());
-    c.cc.set_cwnd(c.cc.ssthresh());
-    note_reduction(c);
-  }
-}
-
-void Engine::retransmission_timeout(Connection& c, base::Now now) {
-  // RFC 6298 s.5.4-5.7, RFC 5681 s.3.1 (4).
-  ++counters_.timeouts;
-  if (now - c.progress_at >= c.options.user_timeout) {  // R2
-    give_up(c);
-    return;
-  }
-  Recovery& r = c.recovery;
-  const bool repeated = c.rto.backoff() != 0 && c.tcb.snd_una == r.undo_marker;
-  c.rto.back_off();
-  r.timeout_ts = timestamp_of(c, now);
-  c.deadlines.rto = before_give_up(c, now + c.rto.rto(), now);
-  if (c.rto.backoff() == kNoticeTimeouts) {
-    ++counters_.path_doubts;
-    egress_.doubt_path(c.remote_end.address, now);
-  }
-  if (c.path.pending_mtu != 0) take_pending_mtu(c, now);
-  suspect_black_hole(c, now);
-  if (c.doomed) return;
-  c.deadlines.probe = base::kNever;
-  c.deadlines.reorder = base::kNever;
-  // RFC 5681 s.3.1: ssthresh is held when the segment was sent again by the timer before. A
-  // recovery that was under way keeps its own way back, and rules F-RTO out (RFC 5682 s.3.1).
-  const bool again = r.phase == RecoveryPhase::Loss && repeated;
-  if (r.phase == RecoveryPhase::Open) {
-    watch_for_spurious(c, true, now);
-  } else if (!again) {
-    r.eifel_armed = false;
-    r.frto = Frto::Off;
-    r.undo_marker = c.tcb.snd_una;
-  }
-  c.cc.on_timeout(c.tcb.flight(), !again);
-  note_reduction(c);
-  r.phase = RecoveryPhase::Loss;
-  r.point = c.tcb.snd_nxt;
-  r.force_retransmit = r.alone = true;  // RFC 6298 s.5.4: the earliest segment, not several
-  r.tlp_outstanding = false;
-  r.tlp_due = false;
-  r.tlp_count = 0;
-  // RFC 2018 s.5: the peer may have reneged; what it says from now on is believed again.
-  c.board.restart(c.tcb.snd_una);
-  for (uint64_t n = c.records.first(); n < c.records.past_last(); ++n) {
-    Record& record = c.records.at(n);
-    record.flags &= static_cast<uint16_t>(
-        ~(record_flag::kSacked | record_flag::kLost | record_flag::kRetransmitted));
-    if (c.live(record) == 0) continue;
-    // kResent: no RTT is measured on what the forgotten SACK had taken out of the network long ago.
-    record.flags |= record_flag::kLost | record_flag::kResent;
-    c.board.lost_octets += c.live(record);
-  }
-  c.retransmit_hint = c.records.first();
-  c.piece_next = 0;
-  note_odd(c, c.tcb.snd_nxt);
-  make_ready(c);
-}
-
-void Engine::restart_timers(Connection& c, base::Now now) {
-  // RFC 6298 s.5.1-5.3; RFC 8985 s.7.2 for the probe, which never comes later than the RTO.
-  if (c.tcb.flight() == 0) {
-    c.deadlines.rto = base::kNever;
-    c.deadlines.probe = base::kNever;
-    c.deadlines.reorder = base::kNever;
-    return;
-  }
-  c.deadlines.rto = now + c.rto.rto();
-  arm_probe(c, now);
-}
-
-void Engine::arm_probe(Connection& c, base::Now now) {
-  // RFC 8985 s.7.2. A recovery can lose its own tail, too, where nothing sent later tells of it:
-  // there the earliest segment is probed (as RFC 9002 does), instead of waiting for the much longer
-  // RTO.
-  const Recovery& r = c.recovery;
-  c.deadlines.probe = base::kNever;
-  if (!c.tcb.sack_ok || !config_.tail_loss_probe) return;
-  if (r.phase == RecoveryPhase::Loss || r.tlp_count > kMaxProbes) return;
-  if (r.phase == RecoveryPhase::Open) {
-    if (c.board.sacked_octets != 0) return;             // RACK's timer runs
-    if (r.tlp_outstanding || r.tlp_unmeasured) return;  // s.7.3: the RTO is next
-  }
-  base::Duration pto = c.rto.probe_timeout();
-  if (c.rto.measured() && c.tcb.flight() <= c.effective_mss) pto += config_.tlp_max_ack_delay;
-  pto *= int64_t{1} << r.tlp_count;  // of a recovery that lost its probe, too
-  if (now + pto < c.deadlines.rto) {
-    c.deadlines.probe = now + pto;
-  } else if (r.phase == RecoveryPhase::Open) {
-    c.deadlines.probe = c.deadlines.rto;  // the probe goes in place of the time-out
-  }
+void Recovery::validate() const {
+  RNIC_CHECK(point_ <= tcb_.snd_nxt);
+  RNIC_CHECK(!open() || (!forced_ && !alone_));
+  RNIC_CHECK(!alone_ || phase_ == RecoveryPhase::Loss);
 }
 
 }  // namespace rnic::tcp

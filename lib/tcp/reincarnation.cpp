@@ -16,7 +16,7 @@ void Engine::enter_time_wait(Connection& c, base::Now now) {
   entry.traffic_class = static_cast<uint8_t>(c.options.dscp << 2);
   if (time_wait_.add(c.local_end, c.remote_end, entry, now)) ++counters_.time_wait_displaced;
   arm_time_wait(now);
-  if (c.ack.now) acknowledge(*time_wait_.find(c.local_end, c.remote_end), now);
+  if (c.ack.due()) acknowledge(*time_wait_.find(c.local_end, c.remote_end), now);
   doom(c, StreamEnd::Closed, false);
 }
 

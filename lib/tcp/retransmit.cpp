@@ -6,32 +6,21 @@ namespace rnic::tcp {
 
 namespace flag = wire::tcp_flag;
 
-uint64_t Engine::next_lost(Connection& c) {
-  uint64_t n = std::max(c.retransmit_hint, c.records.first());
-  while (n < c.records.past_last()) {
-    const Record& r = c.records.at(n);
-    if (r.is(record_flag::kLost) && !r.is(record_flag::kRetransmitted) && c.live(r) != 0) break;
-    ++n;
-  }
-  c.retransmit_hint = n;
-  return n;
-}
-
 Engine::Sent Engine::send_lost(Connection& c, base::Now now) {
-  const uint64_t n = next_lost(c);  // RFC 6675 s.4, NextSeg (1)
-  if (n == c.records.past_last()) return Sent::Nothing;
-  const uint64_t length = std::min<uint64_t>(c.live(c.records.at(n)), c.effective_mss);
-  if (!c.recovery.force_retransmit && c.pipe() != 0 && c.pipe() + length > c.cc.cwnd()) {
+  const uint64_t n = c.board.next_lost();  // RFC 6675 s.4, NextSeg (1)
+  if (n == c.board.past_last()) return Sent::Nothing;
+  const uint64_t length = std::min<uint64_t>(c.board.live(c.board.at(n)), c.effective_mss);
+  if (!c.recovery.forced() && c.board.pipe() != 0 && c.board.pipe() + length > c.cc.cwnd()) {
     c.cwnd_full_to = c.tcb.snd_nxt;
     return Sent::Nothing;
   }
   const Sent sent = retransmit_from(c, n, now);
-  if (sent == Sent::Yes) c.recovery.force_retransmit = false;
+  if (sent == Sent::Yes) c.recovery.retransmitted();
   return sent;
 }
 
 Engine::Sent Engine::retransmit_from(Connection& c, uint64_t number, base::Now now) {
-  Record& first = c.records.at(number);
+  const Record& first = c.board.at(number);
   constexpr uint16_t kMarks = record_flag::kLost | record_flag::kRetransmitted;
   const uint16_t marks = first.flags & kMarks;
   if (first.saved != kNoSaved || first.offset < c.tcb.snd_una ||
@@ -45,8 +34,8 @@ Engine::Sent Engine::retransmit_from(Connection& c, uint64_t number, base::Now n
   uint32_t packed = 0;
   uint8_t flags = flag::kAck;
   uint64_t n = number;
-  for (; n < c.records.past_last(); ++n) {
-    Record& r = c.records.at(n);
+  for (; n < c.board.past_last(); ++n) {
+    const Record& r = c.board.at(n);
     // The segment keeps its first boundaries: whole records up to where the next one began.
     if (n != number && (r.is(record_flag::kSegmentStart) || r.is(record_flag::kSacked) ||
                         r.saved != kNoSaved || (r.flags & kMarks) != marks ||
@@ -70,13 +59,14 @@ Engine::Sent Engine::retransmit_from(Connection& c, uint64_t number, base::Now n
     if (r.is(record_flag::kPush)) flags |= flag::kPsh;
   }
   finish(c, slot, offset, packed, flags, now);
-  for (uint64_t k = number; k < n; ++k) note_retransmitted(c, c.records.at(k), now);
+  for (uint64_t k = number; k < n; ++k) note_retransmitted(c, k, now);
   ++counters_.retransmitted_segments;
   counters_.retransmitted_octets += packed;
   return Sent::Yes;
 }
 
-bool Engine::keep_copy(Connection& c, Record& r) {
+bool Engine::keep_copy(Connection& c, uint64_t number) {
+  const Record& r = c.board.at(number);
   if (r.saved != kNoSaved) return true;
   RNIC_CHECK(r.length <= kMaxRecordOctets);
   if (!saved_.fits(r.length)) return false;
@@ -87,26 +77,22 @@ bool Engine::keep_copy(Connection& c, Record& r) {
     return false;
   }
   RNIC_CHECK(frame.length() == r.length);
-  r.saved = saved_.save(frame.written());
-  note_odd(c, r.end());
+  c.board.keep(number, saved_.save(frame.written()));
   return true;
 }
 
 Engine::Sent Engine::retransmit_cut(Connection& c, uint64_t number, base::Now now) {
-  Record& r = c.records.at(number);
-  if (!keep_copy(c, r)) {
+  const Record& r = c.board.at(number);
+  if (!keep_copy(c, number)) {
     if (!c.doomed) ++counters_.record_limit_waits;
     return c.doomed ? Sent::Nothing : Sent::Starved;
   }
   const uint64_t begin_at = std::max(r.offset, c.tcb.snd_una);
   const uint64_t end = std::min(r.end(), c.tcb.snd_nxt);
   if (c.piece_next < begin_at || c.piece_next >= end) c.piece_next = begin_at;
-  if (!r.is(record_flag::kCut)) {
-    r.flags |= record_flag::kCut;
-    ++counters_.resegmented_records;
-  }
+  if (c.board.cut(number)) ++counters_.resegmented_records;
   while (c.piece_next < end) {
-    const base::Range gap = c.board.sacked.first_gap({c.piece_next, end});
+    const base::Range gap = c.board.sacked().first_gap({c.piece_next, end});
     if (gap.empty()) break;
     TxSlot slot;
     if (!begin(c, slot)) return Sent::PortFull;
@@ -122,27 +108,24 @@ Engine::Sent Engine::retransmit_cut(Connection& c, uint64_t number, base::Now no
     c.piece_next = gap.begin + length;
   }
   c.piece_next = 0;
-  note_retransmitted(c, r, now);
+  note_retransmitted(c, number, now);
   return Sent::Yes;
 }
 
-void Engine::note_retransmitted(Connection& c, Record& r, base::Now now) {
-  const uint64_t live = c.live(r);
+void Engine::note_retransmitted(Connection& c, uint64_t number, base::Now now) {
+  const Record& r = c.board.at(number);
+  const uint64_t live = c.board.live(r);
   // What is sent again goes in smaller pieces: its ACK proves nothing for the larger size.
-  if (c.path.probe_end != 0 && r.offset == c.path.probe_begin) probe_failed(c, now);
-  if (r.is(record_flag::kLost) && !r.is(record_flag::kRetransmitted)) {
-    r.flags |= record_flag::kRetransmitted;
-    c.board.retransmitted_octets += live;
-  }
-  r.flags |= record_flag::kResent;
-  r.sent_at = now;
-  note_odd(c, r.end());
+  if (c.path.probing() && r.offset == c.path.probe_begin()) probe_failed(c, now);
+  c.board.resent(number, now);
   c.last_sent_at = now;
   if (c.pacing.on) pace(c, live, now);
-  if (c.recovery.phase == RecoveryPhase::Recovery) c.recovery.prr_out += live;
-  if (c.recovery.phase != RecoveryPhase::Open) c.recovery.undo_octets += static_cast<int64_t>(live);
-  if (c.deadlines.rto == base::kNever) c.deadlines.rto = now + c.rto.rto();
-  if (c.recovery.phase == RecoveryPhase::Recovery) arm_probe(c, now);
+  c.recovery.sent(live);
+  if (!c.recovery.open()) c.spurious.retransmitted(live);
+  if (!c.timers.runs(Timer::Rto)) c.timers.set(Timer::Rto, now + c.rto.rto());
+  if (c.recovery.phase() == RecoveryPhase::Recovery && !c.tail_probe.due()) {
+    c.tail_probe.arm(c.recovery.phase(), c.effective_mss, now, c.timers.at(Timer::Rto));
+  }
   if (c.trace_sink != nullptr) {
     c.trace_sink->record(TraceKind::Retransmitted, {r.offset, r.end()}, now);
   }
@@ -150,14 +133,14 @@ void Engine::note_retransmitted(Connection& c, Record& r, base::Now now) {
 
 Engine::Sent Engine::send_tail_probe(Connection& c, base::Now now) {
   // RFC 8985 s.7.3: new data when the window lets it, otherwise the last segment again.
-  Recovery& rec = c.recovery;
-  if (c.tcb.flight() == 0 || rec.phase == RecoveryPhase::Loss) {
-    rec.tlp_due = false;
+  const RecoveryPhase phase = c.recovery.phase();
+  if (c.tcb.flight() == 0 || phase == RecoveryPhase::Loss) {
+    c.tail_probe.drop();
     return Sent::Yes;  // go on with what there is
   }
-  const bool recovering = rec.phase == RecoveryPhase::Recovery;
+  const bool recovering = phase == RecoveryPhase::Recovery;
   bool resend = true;
-  if (!recovering && c.user_ready && !c.has_waiting() &&
+  if (!recovering && c.user_ready && !c.board.has_waiting() &&
       in_any(c.state, State::Established, State::CloseWait) &&
       c.tcb.usable_window() >= c.effective_mss) {
     const Sent sent = send_pulled(c, now, true);
@@ -166,20 +149,12 @@ Engine::Sent Engine::send_tail_probe(Connection& c, base::Now now) {
   }
   if (c.doomed) return Sent::Nothing;
   if (resend) {
-    uint64_t n = recovering ? c.records.first() : c.records.find(c.tcb.snd_nxt - 1);
-    while (n > c.records.first() && !c.records.at(n).is(record_flag::kSegmentStart)) --n;
+    uint64_t n = recovering ? c.board.first() : c.board.find(c.tcb.snd_nxt - 1);
+    while (n > c.board.first() && !c.board.at(n).is(record_flag::kSegmentStart)) --n;
     const Sent sent = retransmit_from(c, n, now);
     if (sent != Sent::Yes) return sent;
   }
-  rec.tlp_due = false;
-  rec.tlp_outstanding = true;
-  unpredict(c);
-  rec.tlp_unmeasured = true;
-  rec.tlp_is_retransmission = resend && !recovering;
-  rec.tlp_end = c.tcb.snd_nxt;
-  ++rec.tlp_count;
-  c.deadlines.rto = now + c.rto.rto();
-  arm_probe(c, now);
+  c.tail_probe.sent(phase, resend, c.effective_mss, now);
   return Sent::Yes;
 }
 

@@ -1,175 +1,244 @@
-#include "tcp/engine.hpp"
+#include "tcp/scoreboard.hpp"
 
 namespace rnic::tcp {
 
-namespace {
-
-/// RFC 8985 s.6.1: was (t1, end1) sent after (t2, end2)?
-bool sent_after(base::Now t1, uint64_t end1, base::Now t2, uint64_t end2) {
-  return t1 > t2 || (t1 == t2 && end1 > end2);
+uint64_t Scoreboard::segment_end(uint64_t number) const {
+  do {
+    ++number;
+  } while (number < past_last() && !at(number).is(record_flag::kSegmentStart));
+  return number;
 }
 
-constexpr uint32_t kMaxWindowMultiplier = 32;
-constexpr uint32_t kWindowPersist = 16;  // RFC 8985 s.6.2: recoveries that keep a widened window
-
-}  // namespace
-
-void Engine::subtract_marks(Connection& c, const Record& r, uint64_t octets) {
-  if (r.is(record_flag::kSacked)) c.board.sacked_octets -= octets;
-  if (r.is(record_flag::kLost)) c.board.lost_octets -= octets;
-  if (r.is(record_flag::kRetransmitted)) c.board.retransmitted_octets -= octets;
+uint32_t Scoreboard::segment_at(uint64_t offset, uint32_t emss) const {
+  const uint64_t last = std::min(offset + emss, tcb_.snd_nxt);
+  uint64_t n = find(offset);
+  uint64_t end = offset;
+  while (n < past_last() && end < last) {
+    end = at(n++).end();
+    if (n == past_last() || at(n).is(record_flag::kSegmentStart)) break;
+  }
+  return static_cast<uint32_t>(std::min(end, last) - std::min(offset, last));
 }
 
-void Engine::take_sack_block(Connection& c, base::Range block, uint64_t ack, uint64_t old_fack,
-                             AckYield& yield, base::Now now) {
-  // Only records that what is new of the block touches are looked at: however many ACKs name the
-  // same ranges again, the work is bounded by the octets that they add.
-  std::array<base::Range, kMaxRanges + 1> news;
-  uint32_t count = 0;
-  for (base::Range rest = block; !rest.empty();) {
-    const base::Range gap = c.board.sacked.first_gap(rest);
-    if (gap.empty()) break;
-    news[count++] = gap;
-    rest.begin = gap.end;
+uint64_t Scoreboard::next_lost() {
+  uint64_t n = std::max(retransmit_hint_, first());
+  while (n < past_last()) {
+    const Record& r = at(n);
+    if (r.is(record_flag::kLost) && !r.is(record_flag::kRetransmitted) && live(r) != 0) break;
+    ++n;
   }
-  if (count == 0) return;
-  if (!c.board.sacked.insert(block)) return;  // too many ranges: SACK is only advice
-  for (uint32_t i = 0; i < count; ++i) {
-    for (uint64_t n = c.records.find(news[i].begin); n < c.records.past_last(); ++n) {
-      Record& r = c.records.at(n);
-      if (r.offset >= news[i].end) break;
-      if (r.is(record_flag::kSacked)) continue;
-      if (c.board.sacked.contains({std::max(r.offset, ack), r.end()})) {
-        mark_sacked(c, r, old_fack, yield, now);
-      }
-    }
-  }
+  retransmit_hint_ = n;
+  return n;
 }
 
-void Engine::take_sack(Connection& c, const Arrival& a, uint64_t ack, AckYield& yield,
-                       base::Now now) {
-  const uint64_t old_fack = c.board.fack;
-  const auto una = static_cast<int64_t>(ack);
-  for (uint32_t i = 0; i < a.options.sack_count; ++i) {
-    int64_t left = c.tcb.snd_offset(a.options.sack[i].left);
-    const int64_t right = c.tcb.snd_offset(a.options.sack[i].right);
-    if (left >= right || right > static_cast<int64_t>(c.tcb.snd_nxt)) continue;
-    if (i == 0) {  // RFC 2883 s.4: below the ACK, or inside the second block
-      const bool nested = a.options.sack_count > 1 &&
-                          left >= c.tcb.snd_offset(a.options.sack[1].left) &&
-                          right <= c.tcb.snd_offset(a.options.sack[1].right);
-      if (right <= una || nested) {
-        yield.dsack = true;
-        yield.dsack_octets = static_cast<uint64_t>(right - left);
-        continue;
-      }
-    }
-    left = std::max(left, una);
-    if (left >= right) continue;
-    const base::Range block{static_cast<uint64_t>(left), static_cast<uint64_t>(right)};
-    take_sack_block(c, block, ack, old_fack, yield, now);
-  }
-  if (yield.dsack && ack >= c.rack.dsack_round) {  // RFC 8985 s.6.2 step 4, once a round trip
-    c.rack.dsack_round = c.tcb.snd_nxt;
-    c.rack.window_multiplier = std::min(c.rack.window_multiplier + 1, kMaxWindowMultiplier);
-    c.rack.window_persist = kWindowPersist;
-    c.rack.reordering_seen = true;
-  }
+void Scoreboard::push(Record record) {
+  if (record.is(record_flag::kFin)) prediction_.end();
+  record.offset = queue_end_;
+  records_.push_back(record);
+  queue_end_ += record.length;
 }
 
-void Engine::mark_sacked(Connection& c, Record& r, uint64_t old_fack, AckYield& yield,
-                         base::Now now) {
-  const uint64_t live = c.live(r);
-  subtract_marks(c, r, live);
+void Scoreboard::keep(uint64_t number, uint32_t saved) {
+  Record& r = records_.at(number);
+  r.saved = saved;
+  note_odd(r.end());
+}
+
+bool Scoreboard::cut(uint64_t number) {
+  Record& r = records_.at(number);
+  if (r.is(record_flag::kCut)) return false;
+  r.flags |= record_flag::kCut;
+  return true;
+}
+
+void Scoreboard::sent_piece(uint32_t octets, base::Now now) {
+  Record& r = records_.back();
+  r.sent_at = now;
+  if (r.is(record_flag::kLost)) lost_octets_ += octets;
+  if (r.is(record_flag::kRetransmitted)) retransmitted_octets_ += octets;
+}
+
+void Scoreboard::resent(uint64_t number, base::Now now) {
+  Record& r = records_.at(number);
+  if (r.is(record_flag::kLost) && !r.is(record_flag::kRetransmitted)) {
+    r.flags |= record_flag::kRetransmitted;
+    retransmitted_octets_ += live(r);
+  }
+  r.flags |= record_flag::kResent;
+  r.sent_at = now;
+  note_odd(r.end());
+}
+
+void Scoreboard::subtract_marks(const Record& r, uint64_t octets) {
+  if (r.is(record_flag::kSacked)) sacked_octets_ -= octets;
+  if (r.is(record_flag::kLost)) lost_octets_ -= octets;
+  if (r.is(record_flag::kRetransmitted)) retransmitted_octets_ -= octets;
+}
+
+void Scoreboard::pop_marked() {
+  const Record& r = front();
+  if (r.is(record_flag::kSacked) && r.is(record_flag::kSegmentStart)) --sacked_segments_;
+  subtract_marks(r, live(r));
+  records_.pop_front();
+}
+
+uint64_t Scoreboard::advance(uint64_t ack) {
+  uint64_t delivered = 0;
+  if (!empty() && front().offset < ack) {
+    const Record& r = front();
+    const uint64_t gone = ack - std::max(r.offset, tcb_.snd_una);
+    if (!r.is(record_flag::kSacked)) delivered = gone;
+    subtract_marks(r, gone);
+  }
+  sacked_.erase_below(ack);
+  fack_ = std::max(fack_, ack);
+  retransmit_hint_ = std::max(retransmit_hint_, first());
+  return delivered;
+}
+
+uint64_t Scoreboard::mark_sacked(Record& r) {
+  const uint64_t octets = live(r);
+  subtract_marks(r, octets);
   r.flags &= static_cast<uint16_t>(~(record_flag::kLost | record_flag::kRetransmitted));
   r.flags |= record_flag::kSacked;
-  c.board.sacked_octets += live;
-  if (r.is(record_flag::kSegmentStart)) ++c.board.sacked_segments;
-  yield.delivered += live;
-  yield.new_sack = true;
-  // What arrived ahead of order does not set the timestamp that the peer echoes.
-  rack_update(c, r, std::nullopt, now);
-  if (!r.is(record_flag::kResent)) {
-    yield.rtt = now - r.sent_at;
-    if (r.end() < old_fack) c.rack.reordering_seen = true;  // late, not lost
-  }
-  c.board.fack = std::max(c.board.fack, r.end());
+  sacked_octets_ += octets;
+  if (r.is(record_flag::kSegmentStart)) ++sacked_segments_;
+  return octets;
 }
 
-void Engine::rack_update(Connection& c, const Record& r, std::optional<uint32_t> echo,
-                         base::Now now) const {
-  // RFC 8985 s.6.2 steps 1 and 2.
-  const base::Duration rtt = now - r.sent_at;
-  if (r.is(record_flag::kResent)) {  // for an earlier transmission?
-    if (rtt < c.rto.min_rtt()) return;
-    if (echo && static_cast<int32_t>(*echo - timestamp_of(c, r.sent_at)) < 0) return;
-  }
-  if (sent_after(r.sent_at, r.end(), c.rack.xmit_at, c.rack.end)) {
-    c.rack.rtt = rtt;
-    c.rack.xmit_at = r.sent_at;
-    c.rack.end = r.end();
-  }
-}
-
-void Engine::mark_lost(Connection& c, uint64_t number) {
-  Record& r = c.records.at(number);
-  const uint64_t live = c.live(r);
+void Scoreboard::lose(uint64_t number) {
+  prediction_.end();
+  Record& r = records_.at(number);
+  const uint64_t octets = live(r);
   if (r.is(record_flag::kRetransmitted)) {  // the retransmission was lost as well
-    c.board.retransmitted_octets -= live;
+    retransmitted_octets_ -= octets;
     r.flags &= static_cast<uint16_t>(~record_flag::kRetransmitted);
   }
   if (!r.is(record_flag::kLost)) {
-    c.board.lost_octets += live;
+    lost_octets_ += octets;
     r.flags |= record_flag::kLost;
   }
-  c.retransmit_hint = std::min(c.retransmit_hint, number);
+  retransmit_hint_ = std::min(retransmit_hint_, number);
 }
 
-base::Duration Engine::reorder_window(const Connection& c) const {
-  // RFC 8985 s.6.2 step 4. Without reordering DupThresh of RFC 6675 holds.
-  if (!c.rack.reordering_seen) {
-    if (c.recovery.phase != RecoveryPhase::Open || c.board.sacked_segments >= kDupThresh) {
-      return base::Duration(0);
-    }
+void Scoreboard::lose_first_segment() {
+  uint64_t n = first();
+  do {
+    lose(n++);
+  } while (n < past_last() && at(n).offset < tcb_.snd_nxt && !at(n).is(record_flag::kSegmentStart));
+}
+
+void Scoreboard::lose_all() {
+  sacked_.clear();
+  fack_ = tcb_.snd_una;
+  sacked_octets_ = lost_octets_ = retransmitted_octets_ = reno_sacked_ = lost_again_to_ = 0;
+  sacked_segments_ = duplicate_acks_ = hole_ = 0;
+  for (uint64_t n = first(); n < past_last(); ++n) {
+    Record& r = records_.at(n);
+    r.flags &= static_cast<uint16_t>(
+        ~(record_flag::kSacked | record_flag::kLost | record_flag::kRetransmitted));
+    const uint64_t octets = live(r);
+    if (octets == 0) continue;
+    // kResent: no RTT is measured on what the forgotten SACK had taken out of the network long ago.
+    r.flags |= record_flag::kLost | record_flag::kResent;
+    lost_octets_ += octets;
   }
-  return std::min(c.rto.min_rtt() / 4 * c.rack.window_multiplier, c.rto.srtt());
+  retransmit_hint_ = first();
+  note_odd(tcb_.snd_nxt);
 }
 
-bool Engine::rack_detect(Connection& c, base::Now now) {
-  // RFC 8985 s.6.2 step 5.
-  c.deadlines.reorder = base::kNever;
-  const base::Duration window = reorder_window(c);
-  base::Duration wait{0};
-  bool lost = false;
-  for (uint64_t n = c.records.first(); n < c.records.past_last();) {
-    const Record& r = c.records.at(n);
-    if (r.offset >= c.tcb.snd_nxt) break;
-    if (r.is(record_flag::kSacked)) {  // skip the whole run
-      uint64_t end = r.end();
-      for (const base::Range& range : c.board.sacked.ranges()) {
-        if (range.contains(r.offset)) end = std::max(end, range.end);
-      }
-      n = std::max(n + 1, c.records.find(end));
-      continue;
+void Scoreboard::undo_losses() {
+  for (uint64_t n = first(); n < past_last(); ++n) {
+    Record& r = records_.at(n);
+    if (!r.is(record_flag::kLost)) continue;
+    subtract_marks(r, live(r));
+    r.flags &= static_cast<uint16_t>(~(record_flag::kLost | record_flag::kRetransmitted));
+  }
+}
+
+uint64_t Scoreboard::reno_acked(uint64_t acked, bool partial, uint32_t emss) {
+  // A partial ACK takes out the retransmitted segment and what arrived behind it.
+  const uint64_t covered = acked > hole_ ? acked - hole_ : 0;
+  const uint64_t told = std::min(reno_sacked_, partial ? covered : reno_sacked_);
+  reno_sacked_ -= told;
+  duplicate_acks_ = 0;
+  reno_advance_ = static_cast<uint32_t>(acked);
+  hole_ = partial ? segment_at(tcb_.snd_una, emss) : 0;
+  return told;
+}
+
+uint64_t Scoreboard::reno_duplicate(bool counts, uint32_t emss) {
+  // The next segment behind the hole has arrived. Limited transmit (RFC 3042) follows from the
+  // smaller pipe. Records can be far smaller than SMSS: one such segment must not let out SMSS of
+  // others.
+  prediction_.end();
+  ++duplicate_acks_;
+  if (hole_ == 0) hole_ = segment_at(tcb_.snd_una, emss);
+  if (!counts) return 0;
+  const uint64_t before = reno_sacked_;
+  const uint64_t left = tcb_.flight() - hole_;
+  const uint64_t next = segment_at(tcb_.snd_una + hole_ + before, emss);
+  reno_sacked_ = std::max(before, std::min(before + next, left));
+  return reno_sacked_ - before;
+}
+
+void Scoreboard::check_records() const {
+  // Only the last may be unsent.
+  RNIC_CHECK(queue_end_ >= tcb_.snd_nxt);
+  if (empty()) {
+    RNIC_CHECK(queue_end_ == tcb_.snd_una);
+    return;
+  }
+  RNIC_CHECK(front().offset <= tcb_.snd_una);
+  RNIC_CHECK(front().end() > tcb_.snd_una);
+  uint64_t end = front().offset;
+  for (uint64_t n = first(); n < past_last(); ++n) {
+    const Record& r = at(n);
+    RNIC_CHECK(r.offset == end && r.length != 0);
+    end = r.end();
+    RNIC_CHECK(end <= tcb_.snd_nxt || n + 1 == past_last());
+    // What is not plain lies below odd_until_.
+    constexpr uint16_t kPlain = record_flag::kPush | record_flag::kSegmentStart | record_flag::kFin;
+    const bool plain = (r.flags & ~(kPlain | record_flag::kSacked | record_flag::kLost)) == 0 &&
+                       r.saved == kNoSaved;
+    RNIC_CHECK(plain || end <= odd_until_);
+  }
+  RNIC_CHECK(end == queue_end_);
+}
+
+void Scoreboard::check_sums() const {
+  uint64_t sacked = 0;
+  uint64_t lost = 0;
+  uint64_t retransmitted = 0;
+  uint32_t segments = 0;
+  for (uint64_t n = first(); n < past_last(); ++n) {
+    const Record& r = at(n);
+    const uint64_t octets = live(r);
+    if (r.is(record_flag::kSacked)) {
+      RNIC_CHECK(!r.is(record_flag::kLost | record_flag::kRetransmitted));
+      sacked += octets;
+      if (r.is(record_flag::kSegmentStart)) ++segments;
+    }
+    if (r.is(record_flag::kLost)) lost += octets;
+    if (r.is(record_flag::kRetransmitted)) {
+      RNIC_CHECK(r.is(record_flag::kLost));
+      retransmitted += octets;
     }
     const bool waits = r.is(record_flag::kLost) && !r.is(record_flag::kRetransmitted);
-    if (!waits) {
-      if (!sent_after(c.rack.xmit_at, c.rack.end, r.sent_at, r.end())) {
-        if (!r.is(record_flag::kResent)) break;  // and so was everything behind it
-      } else {
-        const base::Duration remaining = r.sent_at + c.rack.rtt + window - now;
-        if (remaining <= base::Duration(0)) {
-          mark_lost(c, n);
-          lost = true;
-        } else {
-          wait = std::max(wait, remaining);
-        }
-      }
-    }
-    ++n;
+    RNIC_CHECK(!waits || octets == 0 || n >= retransmit_hint_);
   }
-  if (wait > base::Duration(0)) c.deadlines.reorder = now + wait;
-  return lost;
+  RNIC_CHECK(sacked == sacked_octets_);
+  RNIC_CHECK(lost == lost_octets_);
+  RNIC_CHECK(retransmitted == retransmitted_octets_);
+  RNIC_CHECK(segments == sacked_segments_);
+}
+
+void Scoreboard::validate() const {
+  check_records();
+  check_sums();
+  for (const base::Range& range : sacked_.ranges()) {
+    RNIC_CHECK(range.begin >= tcb_.snd_una && range.end <= tcb_.snd_nxt);
+  }
 }
 
 }  // namespace rnic::tcp

@@ -151,10 +151,9 @@ bool Engine::take_cookie(uint32_t number, const Arrival& a, base::Now now) {
   take_syn_ecn(*c, syn);
   c->syn_sent_once = true;
   c->syn_timed_out = true;  // when the SYN-ACK went out is not known: no round trip is measured
-  c->deadlines.life = now + config_.connect_timeout;
+  c->timers.set(Timer::Life, now + config_.connect_timeout);
   Arrival first = a;
   input_synchronized(*c, first, now);
-  if (!c->doomed) schedule(*c);
   return true;
 }
 

@@ -13,33 +13,38 @@
 
 namespace rnic::tcp {
 
+/// RFC 7323 s.5.4: one tick a millisecond.
+[[nodiscard]] inline uint32_t timestamp_at(uint32_t offset, base::Now now) {
+  return static_cast<uint32_t>(base::nanos(now) / 1'000'000) + offset;
+}
+
 struct Tcb {
   // Send sequence variables.
   base::Seq32 iss;
+  uint8_t snd_wind_shift = 0;
   uint64_t snd_una = 0;
   uint64_t snd_nxt = 0;
   uint32_t snd_wnd = 0;
   uint32_t snd_max_wnd = 0;  ///< MAX.SND.WND (RFC 5961 s.5, silly window avoidance)
   int64_t snd_wl1 = 0;
   int64_t snd_wl2 = 0;
-  uint8_t snd_wind_shift = 0;
 
   // Receive sequence variables.
   base::Seq32 irs;
+  uint8_t rcv_wind_shift = 0;
+  bool fin_reached = false;  ///< the peer's FIN is in order: the ACK covers one more
+  // Options agreed on the SYNs.
+  bool ts_ok = false;
+  bool sack_ok = false;
   uint64_t rcv_nxt = 0;  ///< delivery point; the peer's FIN is not counted in it
   /// Right edge of the windows offered so far, as headers said it (RFC 7323 s.2.4: the actual
   /// maximum); it never moves left, though scaling may round what the latest ACK offered below it.
   uint64_t rcv_edge = 0;
-  uint8_t rcv_wind_shift = 0;
-  bool fin_reached = false;  ///< the peer's FIN is in order: the ACK covers one more
 
-  // Options agreed on the SYNs.
-  bool ts_ok = false;
-  bool sack_ok = false;
+  // Timestamps (RFC 7323 s.4.3).
   uint32_t ts_recent = 0;
-  base::Now ts_recent_at{};
   uint32_t ts_offset = 0;  ///< our timestamp clock starts at a random point
-  uint64_t last_ack_sent = 0;
+  base::Now ts_recent_at{};
 
   [[nodiscard]] base::Seq32 snd_seq(uint64_t offset) const {
     return iss + 1 + static_cast<uint32_t>(offset);
@@ -50,8 +55,6 @@ struct Tcb {
   /// What the ACK field says.
   [[nodiscard]] base::Seq32 ack_seq() const { return rcv_seq(ack_offset()); }
   [[nodiscard]] uint64_t ack_offset() const { return rcv_nxt + (fin_reached ? 1 : 0); }
-  /// The next ACK says more than the last.
-  [[nodiscard]] bool owes_ack() const { return last_ack_sent != ack_offset(); }
 
   /// Stream offset of a sequence number near SND.UNA / RCV.NXT; negative: before the stream.
   [[nodiscard]] int64_t snd_offset(base::Seq32 seq) const {
@@ -68,6 +71,9 @@ struct Tcb {
     const uint64_t edge = snd_una + snd_wnd;
     return edge > snd_nxt ? edge - snd_nxt : 0;
   }
+
+  /// Our timestamp clock.
+  [[nodiscard]] uint32_t timestamp(base::Now now) const { return timestamp_at(ts_offset, now); }
 
   void validate() const {
     RNIC_DCHECK(snd_una <= snd_nxt);

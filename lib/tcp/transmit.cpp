@@ -40,18 +40,11 @@ uint16_t Engine::advertise(Connection& c) {
     const uint64_t room = room_to_offer(c);
     const uint64_t edge = c.tcb.rcv_nxt + room;
     // RFC 9293 s.3.8.6.2.2: the edge moves by worthwhile steps, and never back.
-    c.ack.rcv_buff = std::max(c.ack.rcv_buff, static_cast<uint32_t>(room));
-    const uint64_t step = std::min<uint64_t>(c.ack.rcv_mss, c.ack.rcv_buff / 2 + 1);
+    c.rcv_buff = std::max(c.rcv_buff, static_cast<uint32_t>(room));
+    const uint64_t step = std::min<uint64_t>(c.ack.rcv_mss(), c.rcv_buff / 2 + 1);
     if (edge >= c.tcb.rcv_edge + step) c.tcb.rcv_edge = edge;
   }
   return static_cast<uint16_t>(std::min<uint64_t>(c.tcb.rcv_wnd() >> c.tcb.rcv_wind_shift, 0xffff));
-}
-
-void Engine::acked_now(Connection& c) {
-  c.ack.now = false;
-  c.ack.octets = 0;
-  c.deadlines.delayed_ack = base::kNever;
-  c.tcb.last_ack_sent = c.tcb.ack_offset();
 }
 
 void Engine::complete(TxSlot& slot, const Endpoint& local, const Endpoint& remote, uint32_t length,
@@ -69,7 +62,7 @@ void Engine::complete(TxSlot& slot, const Endpoint& local, const Endpoint& remot
 void Engine::finish(Connection& c, TxSlot& slot, uint64_t offset, uint32_t payload, uint8_t flags,
                     base::Now now) {
   const uint32_t header = header_length(c);
-  if (c.ecn.on) flags |= ecn_flags(c, slot);
+  if (c.ecn.on()) flags |= ecn_flags(c, slot);
   wire::TcpRepr{.source_port = c.local_end.port,
                 .destination_port = c.remote_end.port,
                 .sequence = c.tcb.snd_seq(offset),
@@ -81,47 +74,11 @@ void Engine::finish(Connection& c, TxSlot& slot, uint64_t offset, uint32_t paylo
   if (c.tcb.ts_ok) {
     uint8_t* options = slot.tcp + wire::kTcpHeaderMin;
     base::store_be32(options, 0x0101080a);  // NOP NOP TSopt
-    base::store_be32(options + 4, timestamp_of(c, now));
+    base::store_be32(options + 4, c.tcb.timestamp(now));
     base::store_be32(options + 8, c.tcb.ts_recent);
   }
-  acked_now(c);
+  c.ack.sent();
   complete(slot, c.local_end, c.remote_end, header + payload, now);
-}
-
-uint32_t Engine::fill_sack(Connection& c, std::array<wire::SackBlock, 4>& blocks) {
-  AckState& ack = c.ack;
-  const uint32_t limit = c.tcb.ts_ok ? 3 : 4;
-  uint32_t count = 0;
-  std::array<base::Range, 4> chosen{};
-  uint32_t ranges = 0;
-  const auto add = [&](uint64_t offset) {
-    for (const base::Range& range : c.committed.ranges()) {
-      if (!range.contains(offset)) continue;
-      const auto end = chosen.begin() + ranges;
-      if (std::find(chosen.begin(), end, range) == end) chosen[ranges++] = range;
-    }
-  };
-  if (ack.dsack_count != 0) {  // RFC 2883: first, whatever lies behind it
-    const base::Range dup = ack.dsacks[--ack.dsack_count];
-    blocks[count++] = {c.tcb.rcv_seq(dup.begin), c.tcb.rcv_seq(dup.end)};
-    add(dup.begin);  // s.4 (4): then the block that holds it, or the sender sees no D-SACK
-  }
-  // Ranges that were never reported, the oldest of them first; inside one ACK the newest leads.
-  const uint32_t holder = ranges;
-  const uint32_t reported = ack.fresh;
-  while (ack.fresh != 0 && count + ranges < limit) add(ack.recent[--ack.fresh]);
-  std::reverse(chosen.begin() + holder, chosen.begin() + ranges);
-  // RFC 2018 s.4: the rest repeats the most recently reported ones.
-  for (uint32_t i = reported; i < ack.recent_count && count + ranges < limit; ++i)
-    add(ack.recent[i]);
-  for (const base::Range& range : c.committed.ranges()) {
-    if (count + ranges >= limit) break;
-    add(range.begin);
-  }
-  for (uint32_t i = 0; i < ranges; ++i) {
-    blocks[count++] = {c.tcb.rcv_seq(chosen[i].begin), c.tcb.rcv_seq(chosen[i].end)};
-  }
-  return count;
 }
 
 bool Engine::send_ack(Connection& c, base::Now now) {
@@ -131,12 +88,10 @@ bool Engine::send_ack(Connection& c, base::Now now) {
   if (c.tcb.ts_ok) {
     options.nop();
     options.nop();
-    options.timestamps({timestamp_of(c, now), c.tcb.ts_recent});
+    options.timestamps({c.tcb.timestamp(now), c.tcb.ts_recent});
   }
-  if (c.committed.empty() || !c.tcb.sack_ok) c.ack.recent_count = c.ack.fresh = 0;
-  if (c.tcb.sack_ok && (!c.committed.empty() || c.ack.dsack_count != 0)) {
-    std::array<wire::SackBlock, 4> blocks;
-    const uint32_t count = fill_sack(c, blocks);
+  AckPolicy::SackBlocks blocks;
+  if (const uint32_t count = c.ack.fill_sack(blocks); count != 0) {
     options.sack(blocks.data(), count);
   }
   const uint32_t header = wire::kTcpHeaderMin + options.finish();
@@ -144,18 +99,11 @@ bool Engine::send_ack(Connection& c, base::Now now) {
                 .destination_port = c.remote_end.port,
                 .sequence = c.tcb.snd_seq(c.tcb.snd_nxt),
                 .acknowledgment = c.tcb.ack_seq(),
-                .flags = static_cast<uint8_t>(flag::kAck | (c.ecn.on ? ecn_flags(c, slot) : 0)),
+                .flags = static_cast<uint8_t>(flag::kAck | (c.ecn.on() ? ecn_flags(c, slot) : 0)),
                 .window = advertise(c),
                 .header_length = header}
       .emit(slot.tcp);
-  const bool moves = c.tcb.owes_ack();
-  acked_now(c);
-  // Without SACK each out-of-order segment is owed its own ACK, beside the one of what came in
-  // order before it: that is no duplicate (RFC 5681 s.2). D-SACKs and new ranges beyond what
-  // one ACK can name need further ones: what the peer does not learn it would send again.
-  if (c.ack.duplicates != 0 && !moves) --c.ack.duplicates;
-  c.ack.pure = c.ack.duplicates != 0 || c.ack.dsack_count != 0 || c.ack.fresh != 0;
-  c.ack.now = c.ack.pure;
+  c.ack.sent_alone();
   ++counters_.acks_out;
   complete(slot, c.local_end, c.remote_end, header, now);
   return true;

@@ -402,20 +402,20 @@ TEST(Prediction, AnAckOfWhatWasSentBeforeALaterRetransmission) {
     p->stack.output(p->now);  // ten: the first and the sixth are lost
     for (int i = 0; i < 9; ++i) ack(0);
     auto& c = static_cast<tcp::Connection&>(*p->user.stream);
-    ASSERT_EQ(c.recovery.phase, tcp::RecoveryPhase::Recovery);
+    ASSERT_EQ(c.recovery.phase(), tcp::RecoveryPhase::Recovery);
     ASSERT_GT(c.tcb.snd_nxt, 12000u) << "new ones went out beside the first retransmission";
     ack(5);  // the sixth is sent again, the latest of all
     const base::Now latest = p->now;
     p->wait(milliseconds(30));
-    const uint64_t sent_to = c.recovery.point;
+    const uint64_t sent_to = c.recovery.point();
     ack(static_cast<uint32_t>(sent_to / 1000));
-    ASSERT_EQ(c.recovery.phase, tcp::RecoveryPhase::Open);
-    ASSERT_EQ(c.rack.xmit_at, latest);
+    ASSERT_EQ(c.recovery.phase(), tcp::RecoveryPhase::Open);
+    ASSERT_EQ(c.rack.xmit_at(), latest);
     ASSERT_LT(sent_to, c.tcb.snd_nxt);
     const uint64_t predicted = p->stack.counters().predicted_in;
     ack(static_cast<uint32_t>(sent_to / 1000) + 1);
     EXPECT_EQ(p->stack.counters().predicted_in, predicted + (p == &with ? 1 : 0));
-    EXPECT_EQ(c.rack.xmit_at, latest) << "it does not go back";
+    EXPECT_EQ(c.rack.xmit_at(), latest) << "it does not go back";
     EXPECT_EQ(c.tcb.snd_una, sent_to + 1000);
     EXPECT_EQ(p->user.released_to, sent_to + 1000);
     p->stack.validate();

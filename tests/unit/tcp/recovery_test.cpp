@@ -117,23 +117,23 @@ TEST(Rto, ASpuriousTimeoutMakesItCautious) {
 // TCP-6298-5-01
 TEST(Rto, OneTimerForTheEarliestSegment_TCP_6298_5_01) {
   Peer p(newreno(true));
-  EXPECT_EQ(p.c().deadlines.rto, base::kNever);
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Rto), base::kNever);
   p.send(3);  // (5.1)
-  const base::Now first = p.c().deadlines.rto;
+  const base::Now first = p.c().timers.at(tcp::Timer::Rto);
   EXPECT_EQ(first, p.now + p.c().rto.rto());
   p.wait(milliseconds(10));
   p.send(1);
-  EXPECT_EQ(p.c().deadlines.rto, first);
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Rto), first);
   p.wait(milliseconds(10));
   p.ack(1);  // (5.3)
-  EXPECT_EQ(p.c().deadlines.rto, p.now + p.c().rto.rto());
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Rto), p.now + p.c().rto.rto());
   p.ack(4);  // (5.2)
-  EXPECT_EQ(p.c().deadlines.rto, base::kNever);
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Rto), base::kNever);
   p.send(2);
   p.time_out();
   EXPECT_EQ(p.sent(), (Numbers{4}));  // (5.4)
   EXPECT_EQ(p.c().rto.backoff(), 1u);
-  EXPECT_NEAR(static_cast<double>((p.c().deadlines.rto - p.now).count()),
+  EXPECT_NEAR(static_cast<double>((p.c().timers.at(tcp::Timer::Rto) - p.now).count()),
               static_cast<double>(p.c().rto.rto().count()), 6e6);
 }
 
@@ -220,21 +220,21 @@ TEST(Recovery, IsLostAndPipe_TCP_6675_4_01) {
   p.send(30);
   p.wait(milliseconds(40));
   EXPECT_EQ(p.sent().size(), 10u);
-  EXPECT_EQ(p.c().pipe(), 10u * kMss);
+  EXPECT_EQ(p.c().board.pipe(), 10u * kMss);
   p.ack(0, {{1, 2}});
   EXPECT_EQ(p.sent(), (Numbers{10}));  // limited transmit: one out, one in
-  EXPECT_EQ(p.c().pipe(), 10u * kMss);
+  EXPECT_EQ(p.c().board.pipe(), 10u * kMss);
   p.ack(0, {{1, 3}});
   EXPECT_EQ(p.sent(), (Numbers{11}));
-  EXPECT_EQ(p.c().board.lost_octets, 0u);
+  EXPECT_EQ(p.c().board.lost_octets(), 0u);
   p.ack(0, {{1, 4}});
   EXPECT_EQ(p.stack.counters().fast_recoveries, 1u);
   EXPECT_EQ(p.sent(), (Numbers{0}));
-  EXPECT_EQ(p.c().board.lost_octets, kMss);
-  EXPECT_EQ(p.c().board.retransmitted_octets, kMss);
+  EXPECT_EQ(p.c().board.lost_octets(), kMss);
+  EXPECT_EQ(p.c().board.retransmitted_octets(), kMss);
   // 12 in flight, 3 SACKed, 1 lost, 1 sent again.
-  EXPECT_EQ(p.c().pipe(), 9u * kMss);
-  EXPECT_EQ(p.c().recovery.point, 12u * kMss);
+  EXPECT_EQ(p.c().board.pipe(), 9u * kMss);
+  EXPECT_EQ(p.c().recovery.point(), 12u * kMss);
 }
 
 // TCP-6675-5-01: the lowest hole first, then the next; one reduction; it ends at RecoveryPoint.
@@ -249,7 +249,7 @@ TEST(Recovery, HolesInOrderAndOneReduction_TCP_6675_5_01) {
   ASSERT_FALSE(again.empty());
   const uint32_t ssthresh = p.c().cc.ssthresh();
   EXPECT_LE(ssthresh, 6 * kMss);
-  const uint64_t point = p.c().recovery.point;
+  const uint64_t point = p.c().recovery.point();
   for (uint32_t i = 11; again.empty() || again.back() != 2; ++i) {
     ASSERT_LT(i, 14u);
     p.ack(0, {{1, 2}, {3, i}});
@@ -259,9 +259,9 @@ TEST(Recovery, HolesInOrderAndOneReduction_TCP_6675_5_01) {
   EXPECT_LT(hole(0), hole(2));
   EXPECT_EQ(p.c().cc.ssthresh(), ssthresh);
   p.ack(2, {{3, 10}});
-  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Recovery);
   p.ack(static_cast<uint32_t>(point / kMss));
-  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Open);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Open);
   EXPECT_EQ(p.c().cc.ssthresh(), ssthresh);
   EXPECT_EQ(p.stack.counters().fast_recoveries, 1u);
 }
@@ -273,20 +273,20 @@ TEST(Recovery, ATimeoutForgetsTheSacks_TCP_6675_5_1_01) {
   p.ack(0, {{1, 6}});
   p.time_out();
   EXPECT_EQ(p.sent(), (Numbers{0}));
-  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Loss);
-  EXPECT_EQ(p.c().board.sacked_octets, 0u);
-  EXPECT_EQ(p.c().board.sacked_segments, 0u);
-  EXPECT_EQ(p.c().board.duplicate_acks, 0u);
-  EXPECT_EQ(p.c().board.hole, 0u);
-  EXPECT_EQ(p.c().recovery.point, 10u * kMss);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Loss);
+  EXPECT_EQ(p.c().board.sacked_octets(), 0u);
+  EXPECT_EQ(p.c().board.sacked_segments(), 0u);
+  EXPECT_EQ(p.c().board.duplicate_acks(), 0u);
+  EXPECT_EQ(p.c().board.hole(), 0u);
+  EXPECT_EQ(p.c().recovery.point(), 10u * kMss);
   p.ack(1);
   EXPECT_EQ(p.sent(), (Numbers{1, 2}));  // what was SACKed before goes out again
   p.ack(2, {{3, 5}});                    // what is SACKed now does not
   for (const uint32_t n : p.sent()) EXPECT_TRUE(n < 3 || n >= 5) << n;
   p.ack(9);
-  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Loss);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Loss);
   p.ack(10);
-  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Open);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Open);
 }
 
 // TCP-6937-01: what is sent in recovery stays proportional to what was delivered.
@@ -297,26 +297,26 @@ TEST(Recovery, TheRateIsReducedInProportion_TCP_6937_01) {
   p.sent();
   for (uint32_t i = 2; i <= 4; ++i) p.ack(0, {{1, i}});
   const tcp::Recovery& r = p.c().recovery;
-  ASSERT_EQ(r.phase, tcp::RecoveryPhase::Recovery);
+  ASSERT_EQ(r.phase(), tcp::RecoveryPhase::Recovery);
   const uint64_t ssthresh = p.c().cc.ssthresh();
-  EXPECT_EQ(r.recover_fs, 12u * kMss);
+  EXPECT_EQ(r.recover_fs(), 12u * kMss);
   EXPECT_EQ(ssthresh, 6u * kMss);
   uint64_t most = 0;
   uint64_t least = UINT64_MAX;
   for (uint32_t i = 5; i <= 12; ++i) {
     p.ack(0, {{1, i}});
-    const uint64_t due = (r.prr_delivered * ssthresh + r.recover_fs - 1) / r.recover_fs;
-    EXPECT_GE(r.prr_out + kMss, due) << i;
-    if (p.c().pipe() > ssthresh) {
-      EXPECT_LE(r.prr_out, due + kMss) << i;
+    const uint64_t due = (r.prr_delivered() * ssthresh + r.recover_fs() - 1) / r.recover_fs();
+    EXPECT_GE(r.prr_out() + kMss, due) << i;
+    if (p.c().board.pipe() > ssthresh) {
+      EXPECT_LE(r.prr_out(), due + kMss) << i;
     }
-    most = std::max(most, p.c().pipe());
-    least = std::min(least, p.c().pipe());
+    most = std::max(most, p.c().board.pipe());
+    least = std::min(least, p.c().board.pipe());
   }
   EXPECT_LT(most, 12 * kMss);  // never back up
   EXPECT_GE(least, ssthresh - kMss);
   p.ack(12);
-  EXPECT_EQ(r.phase, tcp::RecoveryPhase::Open);
+  EXPECT_EQ(r.phase(), tcp::RecoveryPhase::Open);
   EXPECT_EQ(p.c().cc.cwnd(), ssthresh);
 }
 
@@ -328,7 +328,7 @@ TEST(Recovery, AfterHeavyLossTheWindowIsRebuilt_TCP_6937_01) {
   p.sent();
   p.ack(0, {{9, 10}});
   p.wait(milliseconds(15));  // RACK: the eight before it are lost
-  ASSERT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
+  ASSERT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Recovery);
   uint64_t out = p.sent().size();
   EXPECT_LE(out, 2u);
   for (uint32_t i = 1; i <= 5; ++i) {
@@ -336,7 +336,7 @@ TEST(Recovery, AfterHeavyLossTheWindowIsRebuilt_TCP_6937_01) {
     const size_t now_sent = p.sent().size();
     EXPECT_GE(now_sent, 1u) << i;
     EXPECT_LE(now_sent, 2u) << i;  // delivered, and one more
-    EXPECT_LE(p.c().pipe(), p.c().cc.ssthresh() + kMss) << i;
+    EXPECT_LE(p.c().board.pipe(), p.c().cc.ssthresh() + kMss) << i;
   }
 }
 
@@ -386,11 +386,11 @@ TEST(Recovery, PartialAcksWithoutSack_TCP_5681_3_2_01) {
   EXPECT_EQ(p.first_sent(), 0u);
   p.ack(3);
   EXPECT_EQ(p.first_sent(), 3u);
-  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Recovery);
   p.ack(6);
   EXPECT_EQ(p.first_sent(), 6u);
   p.ack(10);
-  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Open);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Open);
   EXPECT_EQ(p.stack.counters().retransmitted_segments, 3u);
 }
 
@@ -441,7 +441,7 @@ TEST(Rack, TheReorderingWindowBeginsWithAQuarterOfTheRtt_TCP_8985_5_02) {
   p.sent();
   ASSERT_EQ(p.c().rto.min_rtt(), milliseconds(40));
   p.ack(0, {{1, 2}});
-  EXPECT_EQ(p.c().deadlines.reorder - p.now, milliseconds(10));
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Reorder) - p.now, milliseconds(10));
   p.wait(milliseconds(9));
   EXPECT_TRUE(p.silent());
   p.wait(milliseconds(2));
@@ -457,9 +457,10 @@ TEST(Rack, DsacksWidenTheReorderingWindow_TCP_8985_5_02) {
     p.wait(milliseconds(40));
     p.ack(at, {{at + 1, at + 2}});
     const base::Duration window = p.c().rto.min_rtt() / 4 * (i + 1);
-    EXPECT_EQ(p.c().deadlines.reorder - p.now, std::min(window, p.c().rto.srtt())) << i;
+    EXPECT_EQ(p.c().timers.at(tcp::Timer::Reorder) - p.now, std::min(window, p.c().rto.srtt()))
+        << i;
     p.ack(at + 4, {{at, at + 1}});  // all is there, and the first one came twice
-    EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Open);
+    EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Open);
   }
 }
 
@@ -470,17 +471,17 @@ TEST(Rack, AWidenedReorderingWindowEndsBehindRecoveries_TCP_8985_5_02) {
   p.wait(milliseconds(40));
   p.ack(0, {{1, 2}});
   p.ack(4, {{0, 1}});
-  ASSERT_EQ(p.c().rack.window_multiplier, 2u);
+  ASSERT_EQ(p.c().rack.window_multiplier(), 2u);
   for (uint32_t i = 1; i <= 16; ++i) {
     const uint32_t at = 2 + 2 * i;
     p.send(2);
     p.wait(milliseconds(40));
     p.ack(at, {{at + 1, at + 2}});
     p.wait(milliseconds(30));
-    EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
+    EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Recovery);
     p.ack(at + 2);
     ASSERT_EQ(p.stack.counters().fast_recoveries, i);
-    EXPECT_EQ(p.c().rack.window_multiplier, i < 16 ? 2u : 1u) << i;
+    EXPECT_EQ(p.c().rack.window_multiplier(), i < 16 ? 2u : 1u) << i;
   }
 }
 
@@ -492,13 +493,13 @@ TEST(Rack, ADsackMayTouchTheEdgesOfItsBlock_TCP_8985_5_02) {
     Peer p(newreno(true));
     p.send(10);
     p.ack(0, blocks);
-    EXPECT_EQ(p.c().rack.window_multiplier, 2u);
+    EXPECT_EQ(p.c().rack.window_multiplier(), 2u);
   }
   for (const Blocks& blocks : {Blocks{{8, 10}, {5, 9}}, Blocks{{4, 6}, {5, 9}}}) {
     Peer p(newreno(true));
     p.send(10);
     p.ack(0, blocks);
-    EXPECT_EQ(p.c().rack.window_multiplier, 1u);
+    EXPECT_EQ(p.c().rack.window_multiplier(), 1u);
   }
 }
 
@@ -510,8 +511,8 @@ TEST(Rack, WithoutReorderingThreeSegmentsAreEnough_TCP_8985_5_02) {
   p.sent();
   p.ack(0, {{1, 4}});
   EXPECT_EQ(p.first_sent(), 0u);
-  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
-  EXPECT_EQ(p.c().deadlines.reorder, base::kNever);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Recovery);
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Reorder), base::kNever);
 }
 
 // TCP-8985-7-01
@@ -520,16 +521,16 @@ TEST(TailProbe, TheTimerFollowsItsFormula_TCP_8985_7_01) {
   ASSERT_EQ(p.c().rto.srtt(), milliseconds(40));
   const base::Duration delay = tcp::Config{}.tlp_max_ack_delay;
   p.send(1);  // its ACK may be delayed
-  EXPECT_EQ(p.c().deadlines.probe - p.now, milliseconds(80) + delay);
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Probe) - p.now, milliseconds(80) + delay);
   p.send(2);
-  EXPECT_EQ(p.c().deadlines.probe - p.now, milliseconds(80));
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Probe) - p.now, milliseconds(80));
   p.wait(milliseconds(40));
   p.ack(1);
-  EXPECT_EQ(p.c().deadlines.probe - p.now, 2 * p.c().rto.srtt());
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Probe) - p.now, 2 * p.c().rto.srtt());
   p.ack(2);
-  EXPECT_EQ(p.c().deadlines.probe - p.now, 2 * p.c().rto.srtt() + delay);
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Probe) - p.now, 2 * p.c().rto.srtt() + delay);
   p.ack(3);
-  EXPECT_EQ(p.c().deadlines.probe, base::kNever);
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Probe), base::kNever);
 }
 
 // TCP-8985-7-01: never later than the RTO, in whose place it goes.
@@ -544,11 +545,11 @@ TEST(TailProbe, IsNeverLaterThanTheRto_TCP_8985_7_01) {
   ASSERT_LT(p.c().rto.rto(), 2 * p.c().rto.srtt());
   p.send(1);
   p.sent();
-  EXPECT_EQ(p.c().deadlines.probe, p.c().deadlines.rto);
+  EXPECT_EQ(p.c().timers.at(tcp::Timer::Probe), p.c().timers.at(tcp::Timer::Rto));
   p.wait(p.c().rto.rto() + milliseconds(1));
   EXPECT_EQ(p.sent(), (Numbers{60}));
   EXPECT_EQ(p.stack.counters().timeouts, 0u);
-  EXPECT_GT(p.c().deadlines.rto, p.now);
+  EXPECT_GT(p.c().timers.at(tcp::Timer::Rto), p.now);
 }
 
 // TCP-8985-7-01: a second when nothing is known of the path.
@@ -564,7 +565,8 @@ TEST(TailProbe, WithoutAMeasurementItComesAfterASecond_TCP_8985_7_01) {
   ASSERT_TRUE(p.user.is_established);
   p.user.queue(kMss);
   p.stack.output(p.now);
-  EXPECT_EQ(static_cast<tcp::Connection&>(*p.user.stream).deadlines.probe - p.now, seconds(1));
+  EXPECT_EQ(static_cast<tcp::Connection&>(*p.user.stream).timers.at(tcp::Timer::Probe) - p.now,
+            seconds(1));
 }
 
 // TCP-8985-7-02: a loss that SACK finds while a probe is out has its reduction with the recovery:
@@ -577,13 +579,13 @@ TEST(TailProbe, ARecoveryAnswersForWhatWasProbed_TCP_8985_7_02) {
   p.sent();
   p.wait(milliseconds(130));
   EXPECT_EQ(p.sent(), (Numbers{9}));
-  ASSERT_TRUE(p.c().recovery.tlp_outstanding);
+  ASSERT_TRUE(p.c().tail_probe.outstanding());
   p.send(1);
   p.ack(5, {{6, 9}});
-  ASSERT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
+  ASSERT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Recovery);
   const uint32_t ssthresh = p.c().cc.ssthresh();
   p.ack(11);
-  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Open);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Open);
   EXPECT_EQ(p.c().cc.ssthresh(), ssthresh);
   EXPECT_EQ(p.c().cc.cwnd(), ssthresh);
 }
@@ -603,21 +605,21 @@ TEST(TailProbe, ARepairedLossReducesTheWindow_TCP_8985_7_02) {
     const uint32_t cwnd = p.c().cc.cwnd();
     p.wait(milliseconds(130));
     EXPECT_EQ(p.sent(), (Numbers{9}));
-    EXPECT_TRUE(p.c().recovery.tlp_outstanding);
-    EXPECT_GT(p.c().deadlines.rto, p.now + milliseconds(190));  // re-armed
+    EXPECT_TRUE(p.c().tail_probe.outstanding());
+    EXPECT_GT(p.c().timers.at(tcp::Timer::Rto), p.now + milliseconds(190));  // re-armed
     if (told == Told::WithTheAck) {
       p.ack(10, {{9, 10}});
     } else {
       p.ack(10);
-      EXPECT_TRUE(p.c().recovery.tlp_outstanding);
+      EXPECT_TRUE(p.c().tail_probe.outstanding());
     }
     if (told == Told::Behind) p.ack(10, {{9, 10}});
     if (told == Told::ByADuplicate) p.ack(10);
-    EXPECT_EQ(p.c().recovery.tlp_outstanding, !for_nothing);
+    EXPECT_EQ(p.c().tail_probe.outstanding(), !for_nothing);
     EXPECT_GE(p.c().cc.cwnd(), cwnd);
     p.send(1);
     p.ack(11);
-    EXPECT_FALSE(p.c().recovery.tlp_outstanding);
+    EXPECT_FALSE(p.c().tail_probe.outstanding());
     if (for_nothing) {
       EXPECT_GE(p.c().cc.cwnd(), cwnd);
     } else {
@@ -635,8 +637,8 @@ TEST(TailProbe, NewDataGoesFirst_TCP_8985_7_02) {
   EXPECT_EQ(p.sent().size(), 10u);  // cwnd
   p.wait(milliseconds(90));
   EXPECT_EQ(p.sent(), (Numbers{10}));
-  EXPECT_TRUE(p.c().recovery.tlp_outstanding);
-  EXPECT_FALSE(p.c().recovery.tlp_is_retransmission);
+  EXPECT_TRUE(p.c().tail_probe.outstanding());
+  EXPECT_FALSE(p.c().tail_probe.is_retransmission());
   EXPECT_EQ(p.stack.counters().retransmitted_segments, 0u);
 }
 

@@ -141,21 +141,21 @@ TEST(SmallRecords, ADuplicateLetsOneSegmentOut_TCP_3042_01) {
   EXPECT_EQ(p.sent(), (Numbers{first}));
   p.ack(0);
   EXPECT_EQ(p.sent(), (Numbers{first + 1}));
-  EXPECT_EQ(p.c().board.reno_sacked, 2u * kSmall);
+  EXPECT_EQ(p.c().board.reno_sacked(), 2u * kSmall);
   p.ack(0);
   EXPECT_EQ(p.sent().front(), 0u);
-  EXPECT_EQ(p.c().recovery.phase, tcp::RecoveryPhase::Recovery);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Recovery);
   // Each later one stands for a segment, too, until half of them are out of the network.
-  const uint64_t pipe = p.c().pipe();
+  const uint64_t pipe = p.c().board.pipe();
   for (uint32_t i = 1; i <= 20; ++i) {
     p.ack(0);
-    EXPECT_EQ(p.c().board.reno_sacked, (3u + i) * kSmall);
+    EXPECT_EQ(p.c().board.reno_sacked(), (3u + i) * kSmall);
     EXPECT_LE(p.sent().size(), 1u) << i;
-    EXPECT_LE(p.c().pipe(), pipe);
+    EXPECT_LE(p.c().board.pipe(), pipe);
   }
   // A partial ACK takes out the hole and what the duplicates stood for behind it.
   p.ack(11);
-  EXPECT_EQ(p.c().board.reno_sacked, 13u * kSmall);
+  EXPECT_EQ(p.c().board.reno_sacked(), 13u * kSmall);
   EXPECT_EQ(p.sent().front(), 11u);
 }
 
@@ -168,9 +168,9 @@ TEST(SmallRecords, APackedSegmentCountsWhole) {
   for (const Segment& s : p.egress.sent) EXPECT_EQ(s.payload, 14 * kSmall);
   p.egress.sent.clear();
   p.ack(0);
-  EXPECT_EQ(p.c().board.reno_sacked, 14u * kSmall);
+  EXPECT_EQ(p.c().board.reno_sacked(), 14u * kSmall);
   p.ack(0);
-  EXPECT_EQ(p.c().board.reno_sacked, 28u * kSmall);
+  EXPECT_EQ(p.c().board.reno_sacked(), 28u * kSmall);
 }
 
 // RFC 6582 s.3.2 step 2: the third duplicate tells of the first segment alone. Where it is all that
@@ -209,10 +209,10 @@ TEST(SmallRecords, ALossIsThatOfOneSegmentAndOneConnection) {
   }
   for (int i = 0; i < 3; ++i) from_other(kIrs + 1, kMss, flag::kAck);
   const auto& c = static_cast<tcp::Connection&>(*other.stream);
-  EXPECT_EQ(c.recovery.phase, tcp::RecoveryPhase::Recovery);
-  EXPECT_EQ(c.board.lost_octets, kMss);
+  EXPECT_EQ(c.recovery.phase(), tcp::RecoveryPhase::Recovery);
+  EXPECT_EQ(c.board.lost_octets(), kMss);
   EXPECT_EQ(p.stack.info(*other.stream)->lost, 1u);
-  tcp::RecordQueue& records = static_cast<tcp::Connection&>(*p.user.stream).records;
+  const tcp::Scoreboard& records = static_cast<tcp::Connection&>(*p.user.stream).board;
   for (uint64_t n = records.first(); n < records.past_last(); ++n) {
     EXPECT_FALSE(records.at(n).is(tcp::record_flag::kLost)) << n;
   }

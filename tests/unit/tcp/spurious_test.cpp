@@ -78,7 +78,7 @@ TEST(FRto, NewDataShowsThatTheTimeoutWasSpurious) {
     EXPECT_EQ(p.stack.counters().spurious_timeouts, 1u);
     EXPECT_EQ(p.connection().cc.ssthresh(), p.ssthresh_before);
     EXPECT_GE(p.connection().cc.cwnd(), p.cwnd_before);
-    EXPECT_EQ(p.connection().recovery.phase, tcp::RecoveryPhase::Open);
+    EXPECT_EQ(p.connection().recovery.phase(), tcp::RecoveryPhase::Open);
     for (uint32_t i = 3; i <= 12; ++i) p.ack(i);
     for (const uint32_t n : p.sent()) EXPECT_GE(n, 12u);
     EXPECT_EQ(p.stack.counters().retransmitted_segments, p.resent_before);
@@ -121,7 +121,7 @@ TEST(FRto, AnAckOfEverythingIsNoEvidence) {
   EXPECT_EQ(p.stack.counters().spurious_timeouts, 0u);
   EXPECT_EQ(p.connection().cc.cwnd(), 2 * kMss);
   EXPECT_EQ(p.sent(), (Numbers{10, 11}));
-  EXPECT_EQ(p.connection().recovery.phase, tcp::RecoveryPhase::Open);
+  EXPECT_EQ(p.connection().recovery.phase(), tcp::RecoveryPhase::Open);
 }
 
 // Section 2.1 step 2a: without SACK a duplicate ACK ends it.
@@ -273,10 +273,11 @@ TEST(Spurious, ARealOutageIsNotUndone) {
 
 /// Timestamps by hand. The stack's clock ticks in milliseconds.
 struct StampedPeer : RawPeer {
-  StampedPeer() : RawPeer(config()) {
+  /// \param asks the peer's SYN asks for ECN
+  explicit StampedPeer(bool asks = false) : RawPeer(config()) {
     acceptor.next.push_back(&user);
     inject({.seq = kIrs,
-            .flags = flag::kSyn,
+            .flags = static_cast<uint8_t>(flag::kSyn | (asks ? flag::kEce | flag::kCwr : 0)),
             .options = option_mss(kMss) + option_sack_permitted() + option_timestamps(1, 0)});
     next();
     wait(milliseconds(50));  // the RTT: tail probes come later than what follows
@@ -349,13 +350,13 @@ TEST(Eifel, ATimeoutWithinARecoveryIsNotUndone) {
     const uint32_t cwnd = p.connection().cc.cwnd();
     p.wait(milliseconds(20));
     p.ack(0, first_stamp, {{1, 4}});
-    ASSERT_EQ(p.connection().recovery.phase, tcp::RecoveryPhase::Recovery);
+    ASSERT_EQ(p.connection().recovery.phase(), tcp::RecoveryPhase::Recovery);
     while (timed_out && p.stack.counters().timeouts == 0) p.wait(milliseconds(10));
     p.ack(1, first_stamp);
     EXPECT_EQ(p.stack.counters().eifel_undos, timed_out ? 0u : 1u);
     EXPECT_EQ(p.stack.counters().spurious_timeouts, 0u);
     if (timed_out) {
-      EXPECT_EQ(p.connection().recovery.phase, tcp::RecoveryPhase::Loss);
+      EXPECT_EQ(p.connection().recovery.phase(), tcp::RecoveryPhase::Loss);
       EXPECT_LE(p.connection().cc.ssthresh(), cwnd / 2 + kStampedMss);
     } else {
       EXPECT_EQ(p.connection().cc.ssthresh(), UINT32_MAX);
@@ -438,7 +439,7 @@ TEST(DSack, AReportedDuplicateUndoesTheReduction) {
 // An ECN-Echo on it is congestion all the same (RFC 4015 s.3.1 step 9).
 TEST(DSack, ThatComesWhenAllIsAcknowledgedUndoes) {
   for (const bool marked : {false, true}) {
-    StampedPeer p;
+    StampedPeer p(marked);
     for (int i = 0; i < 10; ++i) p.user.queue(kStampedMss);
     p.stack.output(p.now);
     const uint32_t stamp = p.next().parsed.timestamps->value;
@@ -450,7 +451,6 @@ TEST(DSack, ThatComesWhenAllIsAcknowledgedUndoes) {
     p.ack(10, second);
     ASSERT_EQ(p.connection().tcb.flight(), 0u);
     EXPECT_NE(p.connection().cc.ssthresh(), UINT32_MAX);
-    p.connection().ecn.on = marked;
     const uint32_t cwnd = p.connection().cc.cwnd();
     const uint32_t duplicate = kIss + 1;
     p.inject({.seq = kIrs + 1,
@@ -462,7 +462,7 @@ TEST(DSack, ThatComesWhenAllIsAcknowledgedUndoes) {
     EXPECT_EQ(p.connection().cc.ssthresh() == UINT32_MAX, !marked);
     // RFC 4015 s.3.4: a burst of an initial window is fine; the path is empty.
     EXPECT_EQ(p.connection().cc.cwnd(), marked ? cwnd : p.connection().cc.initial_window());
-    EXPECT_EQ(p.connection().recovery.phase, tcp::RecoveryPhase::Open);
+    EXPECT_EQ(p.connection().recovery.phase(), tcp::RecoveryPhase::Open);
   }
 }
 
@@ -492,7 +492,7 @@ TEST(Eifel, AMarkOnTheAckKeepsTheReduction) {
               .options = option_timestamps(3, stamp)});
     auto& c = static_cast<tcp::Connection&>(*p.user.stream);
     EXPECT_EQ(p.stack.counters().eifel_undos, 1u);
-    EXPECT_EQ(c.recovery.phase, tcp::RecoveryPhase::Open);
+    EXPECT_EQ(c.recovery.phase(), tcp::RecoveryPhase::Open);
     EXPECT_EQ(c.cc.ssthresh() == UINT32_MAX, !marked);
   }
 }

@@ -234,22 +234,22 @@ TEST(Window, AnAckFromTheEndOfAFullWindowCounts) {
   p.accept();
   p.user.queue(1000);
   p.stack.output(p.now);
-  constexpr uint32_t kWindow = 65535;
-  for (uint32_t at = 1000; at < kWindow; at += 1000) p.data(at, std::min(1000u, kWindow - at));
+  constexpr uint32_t kWhole = 65535;
+  for (uint32_t at = 1000; at < kWhole; at += 1000) p.data(at, std::min(1000u, kWhole - at));
   p.egress.sent.clear();
-  p.inject({.seq = kIrs + 1 + kWindow, .ack = kIss + 1, .flags = flag::kRst | flag::kAck});
+  p.inject({.seq = kIrs + 1 + kWhole, .ack = kIss + 1, .flags = flag::kRst | flag::kAck});
   EXPECT_TRUE(p.silent());
   EXPECT_FALSE(p.user.how_ended);
-  p.inject({.seq = kIrs + 2 + kWindow, .ack = kIss + 1 + 1000, .flags = flag::kAck});
+  p.inject({.seq = kIrs + 2 + kWhole, .ack = kIss + 1 + 1000, .flags = flag::kAck});
   EXPECT_EQ(p.next().ack, kIrs + 1);
   EXPECT_EQ(p.user.released_to, 0u);
-  p.inject({.seq = kIrs + 1 + kWindow, .ack = kIss + 1 + 1000, .flags = flag::kAck});
+  p.inject({.seq = kIrs + 1 + kWhole, .ack = kIss + 1 + 1000, .flags = flag::kAck});
   EXPECT_EQ(p.user.released_to, 1000u);
   EXPECT_TRUE(p.silent()) << "an ACK for an ACK";
   // Nor has a FIN another place, which takes no room.
-  p.inject({.seq = kIrs + 1 + kWindow, .ack = kIss + 1 + 1000, .flags = kFinAck});
+  p.inject({.seq = kIrs + 1 + kWhole, .ack = kIss + 1 + 1000, .flags = kFinAck});
   p.data(0, 1000);
-  EXPECT_EQ(p.user.ordered_to, kWindow);
+  EXPECT_EQ(p.user.ordered_to, kWhole);
   EXPECT_TRUE(p.user.peer_has_finished);
 }
 

@@ -1,0 +1,134 @@
+#include "tcp/ack_policy.hpp"
+
+#include <algorithm>
+
+namespace rnic::tcp {
+
+/// What a full segment is follows what comes: upward at once, and downward, when the path or the
+/// peer's record has shrunk, by several of one size with more behind them.
+void AckPolicy::note_other_size(uint32_t size, bool push) {
+  if (size > rcv_mss_) {
+    rcv_mss_ = size;
+    return;
+  }
+  if (push || size < kLeastFull) return;
+  short_count_ = size == short_size_ ? short_count_ + 1 : 1;
+  short_size_ = size;
+  if (short_count_ < kShortRun) return;
+  rcv_mss_ = size;
+  short_count_ = 0;
+}
+
+void AckPolicy::note_range(uint64_t offset) {
+  // RFC 2018 s.4: the block with the newest segment goes first.
+  if (fresh_ != 0) {
+    for (const base::Range& range : committed_.ranges()) {
+      if (range.contains(offset) && holds(range, recent_[0])) return;  // named already
+    }
+  }
+  std::copy_backward(recent_.begin(), recent_.end() - 1, recent_.end());
+  recent_[0] = tcb_.rcv_seq(offset);
+  recent_count_ = std::min(recent_count_ + 1, kMaxRecent);
+  fresh_ = std::min(fresh_ + 1, kMaxRecent);
+}
+
+bool AckPolicy::note_dsack(base::Range old) {
+  if (!tcb_.sack_ok || old.empty() || dsack_count_ >= kMaxDsacks) return false;
+  dsacks_[dsack_count_++] = {tcb_.rcv_seq(old.begin), tcb_.rcv_seq(old.end)};
+  return true;
+}
+
+void AckPolicy::note_duplicate(int64_t begin, int64_t end) {
+  if (begin < 0 || end > static_cast<int64_t>(tcb_.rcv_nxt)) return;
+  if (note_dsack({static_cast<uint64_t>(begin), static_cast<uint64_t>(end)})) pure_ = true;
+}
+
+bool AckPolicy::note_partial_duplicate(base::Range old) {
+  if (!note_dsack(old)) return false;
+  ask_alone();
+  return true;
+}
+
+bool AckPolicy::note_text(const Text& text, base::Now now) {
+  // What came behind a hole was owed the number before it. The ACK of the new one says more; a
+  // further one would tell the peer of a segment that arrived behind the next hole (RFC 5681 s.2).
+  if (text.advanced) duplicates_ = 0;
+  if (!text.advanced && text.fresh) {
+    note_range(text.whole.begin);
+    // The ACK of what came in order before, when it was only to be sent some time, is this one's.
+    const bool delayed = moves() && !now_;
+    if (!tcb_.sack_ok && !delayed && duplicates_ < kMaxDuplicates) ++duplicates_;
+  }
+  if (!text.fresh) note_dsack(text.whole);  // RFC 2883 s.4
+  if (text.advanced && !text.had_holes) return note_in_order(text.size, text.push, now);
+  // RFC 5681 s.4.2: out of order, or a hole filled: at once.
+  note_size(text.size, text.push);
+  octets_ += text.size;
+  now_ = true;
+  if (!text.advanced || !committed_.empty()) pure_ = true;
+  return true;
+}
+
+uint32_t AckPolicy::fill_sack(SackBlocks& blocks) {
+  if (committed_.empty() || !tcb_.sack_ok) recent_count_ = fresh_ = 0;
+  if (!tcb_.sack_ok || (committed_.empty() && dsack_count_ == 0)) return 0;
+  const uint32_t limit = tcb_.ts_ok ? 3 : 4;
+  uint32_t count = 0;
+  std::array<base::Range, 4> chosen{};
+  uint32_t ranges = 0;
+  const auto add = [&](base::Seq32 seq) {
+    for (const base::Range& range : committed_.ranges()) {
+      if (!holds(range, seq)) continue;
+      const auto end = chosen.begin() + ranges;
+      if (std::find(chosen.begin(), end, range) == end) chosen[ranges++] = range;
+    }
+  };
+  if (dsack_count_ != 0) {  // RFC 2883: first, whatever lies behind it
+    const wire::SackBlock dup = dsacks_[--dsack_count_];
+    blocks[count++] = dup;
+    add(dup.left);  // s.4 (4): then the block that holds it, or the sender sees no D-SACK
+  }
+  // Ranges that were never reported, the oldest of them first; inside one ACK the newest leads.
+  const uint32_t holder = ranges;
+  const uint32_t reported = fresh_;
+  while (fresh_ != 0 && count + ranges < limit) add(recent_[--fresh_]);
+  std::reverse(chosen.begin() + holder, chosen.begin() + ranges);
+  // RFC 2018 s.4: the rest repeats the most recently reported ones.
+  for (uint32_t i = reported; i < recent_count_ && count + ranges < limit; ++i) add(recent_[i]);
+  for (const base::Range& range : committed_.ranges()) {
+    if (count + ranges >= limit) break;
+    add(tcb_.rcv_seq(range.begin));
+  }
+  for (uint32_t i = 0; i < ranges; ++i) {
+    blocks[count++] = {tcb_.rcv_seq(chosen[i].begin), tcb_.rcv_seq(chosen[i].end)};
+  }
+  return count;
+}
+
+void AckPolicy::sent() {
+  now_ = false;
+  octets_ = 0;
+  timers_.clear(Timer::DelayedAck);
+  last_ack_sent_ = tcb_.ack_offset();
+}
+
+void AckPolicy::sent_alone() {
+  const bool moved = moves();
+  sent();
+  // Without SACK each out-of-order segment is owed its own ACK, beside the one of what came in
+  // order before it: that is no duplicate (RFC 5681 s.2). D-SACKs and new ranges beyond what
+  // one ACK can name need further ones: what the peer does not learn it would send again.
+  if (duplicates_ != 0 && !moved) --duplicates_;
+  pure_ = duplicates_ != 0 || dsack_count_ != 0 || fresh_ != 0;
+  now_ = pure_;
+}
+
+void AckPolicy::validate() const {
+  RNIC_CHECK(last_ack_sent_ <= tcb_.ack_offset());
+  RNIC_CHECK(dsack_count_ <= kMaxDsacks && fresh_ <= recent_count_ && recent_count_ <= kMaxRecent);
+  RNIC_CHECK(tcb_.sack_ok ? duplicates_ == 0 : dsack_count_ == 0);
+  // What was received is acknowledged some time (RFC 9293 s.3.8.6.3, MUST-58).
+  RNIC_CHECK(octets_ == 0 || now_ || timers_.runs(Timer::DelayedAck));
+}
+
+}  // namespace rnic::tcp

@@ -1,0 +1,127 @@
+/// \file
+/// When an ACK is owed, and what it says beside the number (RFC 9293 s.3.8.6.3, RFC 5681 s.4.2, RFC
+/// 2018 s.4, RFC 2883).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/bytes.hpp"
+#include "base/time.hpp"
+#include "tcp/config.hpp"
+#include "tcp/range_pool.hpp"
+#include "tcp/tcb.hpp"
+#include "tcp/timers.hpp"
+#include "wire/tcp_options.hpp"
+
+namespace rnic::tcp {
+
+class AckPolicy {
+ public:
+  /// What a segment with text has brought.
+  struct Text {
+    uint32_t size = 0;
+    bool push = false;
+    bool fresh = false;      ///< some of it had not been taken before
+    bool advanced = false;   ///< RCV.NXT has moved
+    bool had_holes = false;  ///< something had been taken beyond RCV.NXT before
+    base::Range whole;       ///< its text inside the window
+  };
+  using SackBlocks = std::array<wire::SackBlock, 4>;
+
+  /// All of them outlive this. The timer is Timer::DelayedAck. \param committed what was taken
+  /// beyond RCV.NXT
+  AckPolicy(const Tcb& tcb, const PooledRanges& committed, Timers& timers, const Config& config)
+      : tcb_(tcb), committed_(committed), timers_(timers), config_(config) {}
+
+  /// One is owed at the next output().
+  [[nodiscard]] bool due() const { return now_; }
+  /// And it is not to be carried by data: it has SACK blocks, or is one of several.
+  [[nodiscard]] bool due_alone() const { return now_ && pure_; }
+  /// Octets received since the last ACK.
+  [[nodiscard]] uint32_t unacknowledged() const { return octets_; }
+  /// Payload of a full segment.
+  [[nodiscard]] uint32_t rcv_mss() const { return rcv_mss_; }
+  /// Last.ACK.sent (RFC 7323 s.4.3), as an offset.
+  [[nodiscard]] uint64_t last_ack_sent() const { return last_ack_sent_; }
+
+  void ask() { now_ = true; }
+  void ask_alone() { now_ = pure_ = true; }
+  /// The delayed ACK's time has come.
+  void delay_over() {
+    timers_.clear(Timer::DelayedAck);
+    now_ = true;
+  }
+  /// Text in order came, with no hole before or behind it. \return an ACK is due now
+  bool note_in_order(uint32_t size, bool push, base::Now now) {
+    note_size(size, push);
+    octets_ += size;
+    if (octets_ >= 2 * rcv_mss_ || push) {  // RFC 9293 s.3.8.6.3: every second segment
+      now_ = true;
+      return true;
+    }
+    if (!timers_.runs(Timer::DelayedAck)) {
+      timers_.set(Timer::DelayedAck, now + config_.delayed_ack);
+    }
+    return false;
+  }
+  /// Any text did. \return an ACK is due now
+  bool note_text(const Text& text, base::Now now);
+  /// A segment that is old from end to end (RFC 2883 s.4.1). It asks for no ACK by itself.
+  void note_duplicate(int64_t begin, int64_t end);
+  /// Octets of a segment with some new ones that were there already (RFC 2883 s.4.2).
+  /// \return an ACK is due now
+  bool note_partial_duplicate(base::Range old);
+
+  /// For an ACK that goes out alone: its SACK blocks. \return how many
+  [[nodiscard]] uint32_t fill_sack(SackBlocks& blocks);
+  /// A segment with the ACK field went out.
+  void sent();
+  /// The same, without text: further ones may be due.
+  void sent_alone();
+  void validate() const;
+
+ private:
+  static constexpr uint32_t kLeastFull = 200;  // smaller ones fill no path
+  static constexpr uint32_t kShortRun = 4;
+  static constexpr uint32_t kMaxDsacks = 4;
+  static constexpr uint32_t kMaxRecent = 16;
+  static constexpr uint32_t kMaxDuplicates = 64;
+
+  /// The next ACK says more than the last.
+  [[nodiscard]] bool moves() const { return last_ack_sent_ != tcb_.ack_offset(); }
+  void note_size(uint32_t size, bool push) {
+    if (size != rcv_mss_) [[unlikely]]
+      note_other_size(size, push);
+  }
+  void note_other_size(uint32_t size, bool push);
+  [[nodiscard]] bool holds(const base::Range& range, base::Seq32 seq) const {
+    const int64_t offset = tcb_.rcv_offset(seq);
+    return offset >= 0 && range.contains(static_cast<uint64_t>(offset));
+  }
+  void note_range(uint64_t offset);
+  bool note_dsack(base::Range old);
+
+  const Tcb& tcb_;
+  const PooledRanges& committed_;
+  Timers& timers_;
+  const Config& config_;
+  uint32_t octets_ = 0;
+  uint32_t rcv_mss_ = 536;
+  bool now_ = false;
+  bool pure_ = false;
+  uint32_t short_size_ = 0;  // of the last segments below rcv_mss_
+  uint32_t short_count_ = 0;
+  uint32_t duplicates_ = 0;  // SACK off: owed to out-of-order segments, beside an ACK that moves
+  uint64_t last_ack_sent_ = 0;
+  uint32_t dsack_count_ = 0;
+  std::array<wire::SackBlock, kMaxDsacks> dsacks_{};
+  // Sequence numbers inside the most recently touched ranges, newest first. The first `fresh_` of
+  // them were in no SACK block yet: a burst that touched more ranges than one ACK can name is
+  // answered by several.
+  std::array<base::Seq32, kMaxRecent> recent_{};
+  uint32_t recent_count_ = 0;
+  uint32_t fresh_ = 0;
+};
+
+}  // namespace rnic::tcp

@@ -1,0 +1,85 @@
+#include "tcp/rack.hpp"
+
+#include <algorithm>
+
+namespace rnic::tcp {
+
+bool Rack::of_last_transmission(const Record& r, std::optional<uint32_t> echo,
+                                base::Now now) const {
+  if (now - r.sent_at < rto_.min_rtt()) return false;
+  return !echo || static_cast<int32_t>(*echo - tcb_.timestamp(r.sent_at)) >= 0;
+}
+
+void Rack::dsack() {
+  if (tcb_.snd_una < dsack_round_) return;
+  dsack_round_ = tcb_.snd_nxt;
+  window_multiplier_ = std::min(window_multiplier_ + 1, kMaxWindowMultiplier);
+  window_persist_ = kWindowPersist;
+  reordering_seen_ = true;
+}
+
+void Rack::recovered() {
+  // s.6.2: a widened reordering window lasts for 16 recoveries.
+  if (window_persist_ != 0) --window_persist_;
+  if (window_persist_ == 0) window_multiplier_ = 1;
+}
+
+bool Rack::overtaken() const {
+  if (!tcb_.sack_ok || tcb_.flight() == 0) return false;
+  const Record& r = board_.front();
+  return sent_after(xmit_at_, end_, r.sent_at, r.end());
+}
+
+base::Duration Rack::reorder_window(bool recovering) const {
+  // s.6.2 step 4. Without reordering DupThresh of RFC 6675 holds.
+  if (!reordering_seen_ && (recovering || board_.sacked_segments() >= kDupThresh)) {
+    return base::Duration(0);
+  }
+  return std::min(rto_.min_rtt() / 4 * window_multiplier_, rto_.srtt());
+}
+
+bool Rack::detect(bool recovering, base::Now now) {
+  // In the place of RFC 6675's IsLost().
+  timers_.clear(Timer::Reorder);
+  const base::Duration window = reorder_window(recovering);
+  base::Duration wait{0};
+  bool lost = false;
+  for (uint64_t n = board_.first(); n < board_.past_last();) {
+    const Record& r = board_.at(n);
+    if (r.offset >= tcb_.snd_nxt) break;
+    if (r.is(record_flag::kSacked)) {  // skip the whole run
+      uint64_t end = r.end();
+      for (const base::Range& range : board_.sacked().ranges()) {
+        if (range.contains(r.offset)) end = std::max(end, range.end);
+      }
+      n = std::max(n + 1, board_.find(end));
+      continue;
+    }
+    const bool waits = r.is(record_flag::kLost) && !r.is(record_flag::kRetransmitted);
+    if (!waits) {
+      if (!sent_after(xmit_at_, end_, r.sent_at, r.end())) {
+        if (!r.is(record_flag::kResent)) break;  // and so was everything behind it
+      } else {
+        const base::Duration remaining = r.sent_at + rtt_ + window - now;
+        if (remaining <= base::Duration(0)) {
+          board_.lose(n);
+          lost = true;
+        } else {
+          wait = std::max(wait, remaining);
+        }
+      }
+    }
+    ++n;
+  }
+  if (wait > base::Duration(0)) timers_.set(Timer::Reorder, now + wait);
+  return lost;
+}
+
+void Rack::validate() const {
+  RNIC_CHECK(window_multiplier_ >= 1 && window_multiplier_ <= kMaxWindowMultiplier);
+  RNIC_CHECK(window_persist_ <= kWindowPersist);
+  RNIC_CHECK(window_persist_ != 0 || window_multiplier_ == 1);
+  RNIC_CHECK(end_ <= tcb_.snd_nxt && dsack_round_ <= tcb_.snd_nxt);
+}
+
+}  // namespace rnic::tcp

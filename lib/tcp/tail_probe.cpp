@@ -1,0 +1,80 @@
+#include "tcp/tail_probe.hpp"
+
+namespace rnic::tcp {
+
+void TailProbe::arm(RecoveryPhase phase, uint32_t emss, base::Now now, base::Now time_out) {
+  // A recovery can lose its own tail, too, where nothing sent later tells of it: there the earliest
+  // segment is probed (as RFC 9002 does), instead of waiting for the much longer RTO.
+  timers_.clear(Timer::Probe);
+  if (!wanted()) return;
+  if (phase == RecoveryPhase::Loss || count_ > kMaxProbes) return;
+  if (phase == RecoveryPhase::Open) {
+    if (board_.sacked_octets() != 0) return;  // RACK's timer runs
+    if (!quiet()) return;                     // s.7.3: the RTO is next
+  }
+  base::Duration pto = rto_.probe_timeout();
+  if (rto_.measured() && tcb_.flight() <= emss) pto += config_.tlp_max_ack_delay;
+  pto *= int64_t{1} << count_;  // of a recovery that lost its probe, too
+  if (now + pto < time_out) {
+    timers_.set(Timer::Probe, now + pto);
+  } else if (phase == RecoveryPhase::Open) {
+    timers_.set(Timer::Probe, time_out);  // the probe goes in place of the time-out
+  }
+}
+
+bool TailProbe::fired(base::Now now) {
+  timers_.clear(Timer::Probe);
+  if (timers_.due(Timer::Rto, now)) timers_.set(Timer::Rto, now + rto_.rto());
+  due_ = true;
+  return true;
+}
+
+void TailProbe::sent(RecoveryPhase phase, bool again, uint32_t emss, base::Now now) {
+  due_ = false;
+  outstanding_ = true;
+  unmeasured_ = true;
+  prediction_.end();
+  is_retransmission_ = again && phase == RecoveryPhase::Open;
+  end_ = tcb_.snd_nxt;
+  ++count_;
+  const base::Now time_out = now + rto_.rto();
+  timers_.set(Timer::Rto, time_out);
+  arm(phase, emss, now, time_out);
+}
+
+bool TailProbe::acked(const AckYield& yield, RecoveryPhase phase) {
+  const uint64_t ack = tcb_.snd_una;
+  if (yield.acked != 0 || yield.new_sack) count_ = 0;
+  if (yield.rtt >= base::Duration(0)) unmeasured_ = false;
+  if (outstanding_ && phase == RecoveryPhase::Recovery && yield.acked != 0) {
+    outstanding_ = false;  // the recovery goes on; its reduction is made already
+    return false;
+  }
+  if (!outstanding_ || ack < end_) return false;
+  const bool needless = !is_retransmission_ || yield.dsack;
+  const bool repaired = !needless && ack > end_;  // a loss that nothing else saw
+  const bool both_arrived = yield.duplicate && !yield.new_sack;
+  if (!needless && !repaired && !both_arrived) return false;
+  outstanding_ = false;
+  return repaired && phase == RecoveryPhase::Open;
+}
+
+void TailProbe::recovers() {
+  outstanding_ = false;
+  timers_.clear(Timer::Probe);
+}
+
+void TailProbe::timed_out() {
+  outstanding_ = false;
+  due_ = false;
+  count_ = 0;
+}
+
+void TailProbe::validate() const {
+  RNIC_CHECK(end_ <= tcb_.snd_nxt);
+  RNIC_CHECK(unmeasured_ || count_ == 0);
+  RNIC_CHECK(!timers_.runs(Timer::Probe) || tcb_.flight() != 0);
+  RNIC_CHECK(!timers_.runs(Timer::Probe) || wanted());
+}
+
+}  // namespace rnic::tcp

@@ -1,0 +1,121 @@
+// When an ACK is owed and what it reports, without a stack around it.
+
+#include "tcp/ack_policy.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/timer_wheel.hpp"
+
+namespace rnic::tcp {
+namespace {
+
+struct Acks {
+  static constexpr uint32_t kSegment = 1000;
+
+  explicit Acks(bool sack) { tcb.sack_ok = sack; }
+  ~Acks() { policy.validate(); }
+  /// In order, with nothing missing.
+  bool in_order(uint32_t size, bool push = false) {
+    tcb.rcv_nxt += size;
+    return policy.note_in_order(size, push, now);
+  }
+  /// Behind a hole.
+  bool beyond(uint64_t begin, uint64_t end) {
+    const bool fresh = !committed.contains({begin, end});
+    const bool had_holes = !committed.empty();
+    committed.insert({begin, end});
+    return policy.note_text({.size = static_cast<uint32_t>(end - begin),
+                             .fresh = fresh,
+                             .had_holes = had_holes,
+                             .whole = {begin, end}},
+                            now);
+  }
+  /// \return the blocks of the ACK that goes out, as offsets
+  std::vector<base::Range> send() {
+    AckPolicy::SackBlocks blocks;
+    std::vector<base::Range> named;
+    for (uint32_t i = 0, count = policy.fill_sack(blocks); i < count; ++i) {
+      named.push_back({static_cast<uint64_t>(tcb.rcv_offset(blocks[i].left)),
+                       static_cast<uint64_t>(tcb.rcv_offset(blocks[i].right))});
+    }
+    policy.sent_alone();
+    return named;
+  }
+
+  base::Now now = base::Now{} + std::chrono::seconds(1);
+  base::TimerWheel wheel{base::Now{}};
+  Config config;
+  RangePool ranges{4};
+  Tcb tcb;
+  PooledRanges committed{ranges};
+  Prediction prediction;
+  Timers timers{wheel, nullptr, prediction};
+  AckPolicy policy{tcb, committed, timers, config};
+};
+
+TEST(AckPolicy, EverySecondSegmentAndWhatIsPushedIsAcknowledgedAtOnce) {
+  Acks a(true);
+  EXPECT_FALSE(a.in_order(Acks::kSegment));
+  EXPECT_EQ(a.timers.at(Timer::DelayedAck), a.now + a.config.delayed_ack);
+  EXPECT_TRUE(a.in_order(Acks::kSegment));
+  EXPECT_FALSE(a.policy.due_alone()) << "data may carry it";
+  EXPECT_TRUE(a.send().empty());
+  EXPECT_FALSE(a.policy.due());
+  EXPECT_FALSE(a.timers.runs(Timer::DelayedAck));
+  EXPECT_EQ(a.policy.last_ack_sent(), 2 * Acks::kSegment);
+  EXPECT_TRUE(a.in_order(10, true));
+}
+
+TEST(AckPolicy, AFullSegmentIsWhatComes) {
+  Acks a(true);
+  a.in_order(Acks::kSegment, true);
+  EXPECT_EQ(a.policy.rcv_mss(), Acks::kSegment);
+  for (int i = 0; i < 3; ++i) a.in_order(400);
+  EXPECT_EQ(a.policy.rcv_mss(), Acks::kSegment);
+  a.in_order(400);
+  EXPECT_EQ(a.policy.rcv_mss(), 400u) << "four of one size";
+}
+
+TEST(AckPolicy, TheNewestRangeLeadsAndAllAreNamed) {
+  Acks a(true);
+  for (uint64_t at = 1000; at <= 9000; at += 2000) EXPECT_TRUE(a.beyond(at, at + 1000));
+  EXPECT_TRUE(a.policy.due_alone());
+  const std::vector<base::Range> first = a.send();
+  ASSERT_EQ(first.size(), 4u);
+  EXPECT_EQ(first.front(), (base::Range{7000, 8000}))
+      << "the oldest four, the newest of them first";
+  ASSERT_TRUE(a.policy.due_alone()) << "the fifth";
+  EXPECT_EQ(a.send().front(), (base::Range{9000, 10000}));
+  EXPECT_FALSE(a.policy.due());
+}
+
+TEST(AckPolicy, ADuplicateIsReportedOnceAndLeads) {
+  Acks a(true);
+  a.beyond(1000, 2000);
+  a.send();
+  EXPECT_TRUE(a.beyond(1000, 2000));
+  const std::vector<base::Range> blocks = a.send();
+  ASSERT_EQ(blocks.size(), 2u) << "and the range that holds it";
+  EXPECT_EQ(blocks[0], (base::Range{1000, 2000}));
+  EXPECT_EQ(a.send().size(), 1u);
+  a.tcb.rcv_nxt = 500;
+  a.policy.note_duplicate(-10, 100);
+  EXPECT_EQ(a.send().size(), 1u) << "from before the stream";
+  EXPECT_FALSE(a.policy.note_partial_duplicate({300, 300}));
+  EXPECT_TRUE(a.policy.note_partial_duplicate({300, 400}));
+  EXPECT_EQ(a.send().front(), (base::Range{300, 400}));
+}
+
+TEST(AckPolicy, WithoutSackEachSegmentBehindAHoleIsOwedADuplicate) {
+  Acks a(false);
+  for (uint64_t at = 1000; at <= 3000; at += 1000) a.beyond(at, at + 1000);
+  uint32_t sent = 0;
+  while (a.policy.due()) {
+    EXPECT_TRUE(a.send().empty());
+    ++sent;
+  }
+  EXPECT_EQ(sent, 3u);
+}
+
+}  // namespace
+}  // namespace rnic::tcp

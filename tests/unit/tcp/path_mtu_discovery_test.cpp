@@ -1,0 +1,90 @@
+// What a connection makes of routers' words and of its own probes, without a stack around it.
+
+#include "tcp/path_mtu_discovery.hpp"
+
+#include <gtest/gtest.h>
+
+namespace rnic::tcp {
+namespace {
+
+struct PathProbe {
+  using Verdict = PathMtuDiscovery::Verdict;
+  static constexpr uint32_t kPacket = 1500;
+
+  ~PathProbe() { path.validate(); }
+  /// A router speaks of a packet of 1500 octets over IPv4.
+  Verdict told(uint32_t mtu_told, bool outstanding) {
+    IcmpError error;
+    error.kind = IcmpError::Kind::PacketTooBig;
+    error.mtu = mtu_told;
+    error.quoted_length = kPacket;
+    return path.judge(error, IpAddress::v4(0x0a000001), kPacket, outstanding, mtu);
+  }
+  void probe(uint32_t size) {
+    tcb.snd_nxt += size;
+    path.probe_sent(size, tcb.snd_nxt - size);
+  }
+
+  base::Now now = base::Now{} + std::chrono::seconds(1);
+  uint32_t mtu = 0;
+  Tcb tcb;
+  Prediction prediction;
+  PathMtuDiscovery path{tcb, prediction};
+};
+
+TEST(PathMtuDiscovery, WhatIsTooSmallOrTooLargeIsIgnored) {
+  PathProbe p;
+  EXPECT_EQ(p.told(1400, true), PathProbe::Verdict::Believed);
+  EXPECT_EQ(p.mtu, 1400u);
+  EXPECT_EQ(p.told(67, true), PathProbe::Verdict::Ignored);
+  EXPECT_EQ(p.told(1500, true), PathProbe::Verdict::Ignored);
+  EXPECT_EQ(p.told(0, true), PathProbe::Verdict::Believed);
+  EXPECT_EQ(p.mtu, 1492u) << "the plateau below";
+}
+
+TEST(PathMtuDiscovery, AnUnverifiedWordCountsWithATimeOutOfTheSameSegment) {
+  PathProbe p;
+  EXPECT_EQ(p.told(1400, false), PathProbe::Verdict::Unverified);
+  EXPECT_EQ(p.path.take_unverified(PathProbe::kPacket), 1400u);
+  EXPECT_FALSE(p.path.take_unverified(PathProbe::kPacket)) << "once";
+  EXPECT_EQ(p.told(1400, false), PathProbe::Verdict::Unverified);
+  p.tcb.snd_nxt = p.tcb.snd_una = 1;
+  EXPECT_FALSE(p.path.take_unverified(PathProbe::kPacket)) << "something got through";
+}
+
+TEST(PathMtuDiscovery, BehindABlackHoleItSearchesUpwardByHalves) {
+  PathProbe p;
+  p.path.black_hole(1500, 1024, p.now);
+  EXPECT_EQ(p.path.limit(), 1024u);
+  EXPECT_EQ(p.path.next_size(1500), 1024u + 238);
+  p.probe(1262);
+  EXPECT_FALSE(p.path.may_probe(p.now)) << "one at a time";
+  EXPECT_FALSE(p.path.probe_arrived());
+  p.tcb.snd_una = p.tcb.snd_nxt;
+  EXPECT_TRUE(p.path.probe_arrived());
+  p.path.probe_confirmed(1500, p.now);
+  EXPECT_EQ(p.path.limit(), 1262u);
+  p.path.rest(p.now);
+  EXPECT_EQ(p.path.next_size(1500), 1500u) << "once a while all of it";
+  p.probe(1500);
+  p.tcb.snd_una = p.tcb.snd_nxt;
+  p.path.probe_confirmed(1500, p.now);
+  EXPECT_EQ(p.path.limit(), 0u);
+  EXPECT_FALSE(p.path.searching());
+}
+
+TEST(PathMtuDiscovery, ASizeThatIsLostTwiceIsNotTriedAgain) {
+  PathProbe p;
+  p.path.start_search(1024);
+  p.prediction.begin(1, 2, base::Seq32(3), 20, 1000, 0);
+  p.probe(1500);
+  EXPECT_FALSE(p.prediction.on());
+  p.path.probe_lost(p.now);
+  EXPECT_EQ(p.path.next_size(1500), 1500u) << "chance";
+  p.probe(1500);
+  p.path.probe_lost(p.now);
+  EXPECT_LT(p.path.next_size(1500), 1500u);
+}
+
+}  // namespace
+}  // namespace rnic::tcp

@@ -1,0 +1,106 @@
+// The tail loss probe alone: when it is armed, and what an ACK makes of it.
+
+#include "tcp/tail_probe.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/timer_wheel.hpp"
+
+namespace rnic::tcp {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct Tail {
+  static constexpr uint32_t kSegment = 1000;
+
+  explicit Tail(uint32_t segments) {
+    tcb.sack_ok = true;
+    rto.sample(milliseconds(20), now);
+    for (uint32_t i = 0; i < segments; ++i) {
+      Record r;
+      r.length = kSegment;
+      r.flags = record_flag::kSegmentStart;
+      board.push(r);
+      tcb.snd_nxt += kSegment;
+    }
+  }
+  ~Tail() { probe.validate(); }
+  void arm(RecoveryPhase phase = RecoveryPhase::Open) {
+    probe.arm(phase, kSegment, now, now + milliseconds(200));
+  }
+  [[nodiscard]] base::Duration wait() const { return timers.at(Timer::Probe) - now; }
+  [[nodiscard]] bool runs() const { return timers.runs(Timer::Probe); }
+
+  base::Now now = base::Now{} + milliseconds(1000);
+  base::TimerWheel wheel{base::Now{}};
+  Config config;
+  RecordPool pool{256, 4, 128};
+  RangePool ranges{4};
+  Tcb tcb;
+  RtoEstimator rto{config};
+  Prediction prediction;
+  Timers timers{wheel, nullptr, prediction};
+  Scoreboard board{tcb, pool, ranges, prediction};
+  TailProbe probe{tcb, rto, board, timers, prediction, config};
+};
+
+TEST(TailProbe, IsArmedForTwoRoundTripsAndALoneSegmentForTheDelayOfItsAck) {
+  Tail t(2);
+  t.arm();
+  EXPECT_EQ(t.wait(), milliseconds(40));
+  Tail lone(1);
+  lone.arm();
+  EXPECT_EQ(lone.wait(), milliseconds(40) + lone.config.tlp_max_ack_delay);
+  lone.probe.arm_quiet(Tail::kSegment, lone.now, lone.now + milliseconds(50));
+  EXPECT_EQ(lone.wait(), milliseconds(50)) << "never behind the time-out";
+}
+
+TEST(TailProbe, IsNotArmedWhereSomethingElseWatches) {
+  Tail t(3);
+  t.arm(RecoveryPhase::Loss);
+  EXPECT_FALSE(t.runs());
+  t.board.sack({1000, 2000}, [](const Record&, uint64_t) {});
+  t.arm();
+  EXPECT_FALSE(t.runs()) << "RACK's timer";
+  t.arm(RecoveryPhase::Recovery);
+  EXPECT_TRUE(t.runs());
+  t.probe.recovers();
+  t.tcb.sack_ok = false;
+  t.arm();
+  EXPECT_FALSE(t.runs());
+}
+
+TEST(TailProbe, BehindOneTheTimeOutIsNext) {
+  Tail t(2);
+  t.arm();
+  EXPECT_TRUE(t.probe.fired(t.now));
+  EXPECT_TRUE(t.probe.due());
+  t.probe.sent(RecoveryPhase::Open, true, Tail::kSegment, t.now);
+  EXPECT_FALSE(t.probe.due());
+  EXPECT_TRUE(t.probe.outstanding());
+  EXPECT_FALSE(t.probe.quiet());
+  EXPECT_FALSE(t.runs());
+  EXPECT_EQ(t.timers.at(Timer::Rto), t.now + t.rto.rto());
+}
+
+TEST(TailProbe, TellsWhatItHasRepaired) {
+  AckYield all;
+  all.acked = 2500;
+  Tail t(2);
+  t.probe.sent(RecoveryPhase::Open, true, Tail::kSegment, t.now);
+  EXPECT_FALSE(t.probe.acked({}, RecoveryPhase::Open)) << "its end is not reached";
+  EXPECT_TRUE(t.probe.outstanding());
+  t.tcb.snd_nxt = t.tcb.snd_una = 2500;
+  EXPECT_TRUE(t.probe.acked(all, RecoveryPhase::Open)) << "the copy closed a hole";
+  EXPECT_FALSE(t.probe.outstanding());
+  Tail duplicate(2);
+  duplicate.probe.sent(RecoveryPhase::Open, true, Tail::kSegment, duplicate.now);
+  duplicate.tcb.snd_una = 2000;
+  all.dsack = true;
+  EXPECT_FALSE(duplicate.probe.acked(all, RecoveryPhase::Open)) << "nothing was lost";
+  EXPECT_FALSE(duplicate.probe.outstanding());
+}
+
+}  // namespace
+}  // namespace rnic::tcp
