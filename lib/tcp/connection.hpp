@@ -14,6 +14,7 @@
 #include "tcp/connection_list.hpp"
 #include "tcp/connection_options.hpp"
 #include "tcp/ecn.hpp"
+#include "tcp/keep_alive.hpp"
 #include "tcp/pacing.hpp"
 #include "tcp/path_mtu_discovery.hpp"
 #include "tcp/prediction.hpp"
@@ -130,9 +131,7 @@ class Connection final : public llp::Stream {
   Endpoint remote_end;
   ConnectionOptions options;
   PathMtuDiscovery path;
-  base::Now heard_at{};            ///< last acceptable segment of the peer
-  uint32_t keep_alive_probes = 0;  ///< unanswered
-  bool keep_alive_probe_due = false;
+  KeepAlive keep_alive;
   bool soft_error = false;            ///< ICMP spoke of a trouble that may pass
   llp::Acceptor* acceptor = nullptr;  ///< passive open
   uint32_t listener = UINT32_MAX;     ///< passive open: its number, while half open

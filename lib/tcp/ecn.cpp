@@ -200,9 +200,7 @@ void Engine::ecn_feedback(Connection& c, const Arrival& a, AckYield& yield, base
   }
   // No window is smaller: the rate goes on falling by the retransmission timer.
   const uint32_t shift = e.hold();
-  c.pacing.release_at = now + c.rto.rto() * (int64_t{1} << shift);
-  c.pacing.gated = true;
-  c.pacing.waiting = false;
+  c.pacing.hold(now + c.rto.rto() * (int64_t{1} << shift));
   ++counters_.ecn_holds;
 }
 

@@ -201,7 +201,7 @@ bool Engine::establish(Connection& c, const Arrival& a, base::Now now) {
   c.timers.clear(Timer::Rto);
   c.timers.clear(Timer::Life);
   c.progress_at = now;
-  c.heard_at = now;
+  c.keep_alive.heard(now);
   // RFC 6298 s.5.7: data begins with 3 s when the SYN timed out.
   if (c.syn_timed_out) c.rto.restart_at(std::chrono::seconds(3));
   c.rto.clear_backoff();

@@ -274,7 +274,7 @@ void Engine::input_synchronized(Connection& c, Arrival& a, base::Now now) {
     return;
   }
   if (!survives_ack_check(c, a, now)) return;
-  c.heard_at = now;  // not before: anybody can send what the tests above drop
+  c.keep_alive.heard(now);  // not before: anybody can send what the tests above drop
   if (c.tcb.ts_ok && a.options.timestamps &&
       c.tcb.rcv_offset(a.seq) <= static_cast<int64_t>(c.ack.last_ack_sent())) {
     // RFC 7323 s.4.3 (2): only a segment that covers Last.ACK.sent sets TS.Recent. Behind the check

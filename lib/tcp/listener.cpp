@@ -56,7 +56,7 @@ Connection* Engine::new_connection(const Endpoint& local, const Endpoint& remote
   c.tcb.ts_offset = timestamp_offset(hash);
   c.progress_at = now;
   c.last_sent_at = now;
-  c.heard_at = now;
+  c.keep_alive.heard(now);
   c.smss_peer = default_mss(remote.address);
   c.offers_sack = config_.sack;
   c.offers_timestamps = config_.timestamps;
