@@ -14,6 +14,7 @@
 #include "tcp/connection_list.hpp"
 #include "tcp/connection_options.hpp"
 #include "tcp/ecn.hpp"
+#include "tcp/handshake.hpp"
 #include "tcp/keep_alive.hpp"
 #include "tcp/pacing.hpp"
 #include "tcp/path_mtu_discovery.hpp"
@@ -138,14 +139,7 @@ class Connection final : public llp::Stream {
   // While half open, where others give way: its places among all such, and among the listener's.
   uint32_t half_open_seat = 0;
   uint32_t half_open_seat_of_listener = 0;
-  bool syn_due = false;  ///< a SYN or SYN-ACK has to go out
-  bool syn_sent_once = false;
-  bool syn_timed_out = false;
-  bool syn_resent = false;  ///< for whatever reason: its answer measures nothing
-  bool offers_sack = false;
-  bool offers_timestamps = false;
-  bool offers_scale = false;
-  uint32_t syn_tries = 0;
+  Handshake handshake;
   bool opened = false;    ///< reached ESTABLISHED
   bool doomed = false;    ///< to be ended by reap(); no call up but ended()
   bool tell_end = false;  ///< ended() is owed

@@ -250,7 +250,7 @@ void Engine::input_synchronized(Connection& c, Arrival& a, base::Now now) {
     if (!a.has(flag::kAck)) {  // the SYN again: our SYN-ACK was lost
       // RFC 3168 s.6.1.1: the peer has fallen back, or never asked.
       if (c.acceptor != nullptr && c.ecn.on()) take_syn_ecn(c, a);
-      c.syn_due = true;
+      c.handshake.ask();
       make_ready(c);
       return;
     }

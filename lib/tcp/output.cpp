@@ -40,7 +40,7 @@ void Engine::output(base::Now now) {
 }
 
 Engine::Served Engine::serve(Connection& c, base::Now now) {
-  if (c.syn_due && !send_syn(c, now)) return Served::PortFull;
+  if (c.handshake.due() && !send_syn(c, now)) return Served::PortFull;
   if (!synchronized(c.state)) return Served::Idle;
   if (c.ecn.owes_acks() && !send_owed_acks(c, now)) return Served::PortFull;
   // What must not wait for data goes first: SACK blocks never steal room from a record.

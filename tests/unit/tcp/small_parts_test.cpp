@@ -1,8 +1,9 @@
-// Two small clocks of a connection, each alone: the gate of pacing, and keep-alive.
+// Small parts of a connection, each alone: the gate of pacing, keep-alive, the handshake.
 
 #include <gtest/gtest.h>
 
 #include "base/timer_wheel.hpp"
+#include "tcp/handshake.hpp"
 #include "tcp/keep_alive.hpp"
 #include "tcp/pacing.hpp"
 
@@ -71,6 +72,30 @@ TEST(KeepAliveClock, AsksWhoIsSilentAndCountsWhatIsNotAnswered) {
   options.keep_alive = false;
   c.keep_alive.arm(options, c.timers, c.now);
   EXPECT_FALSE(c.timers.runs(Timer::Life));
+}
+
+TEST(Handshake, MeasuresWhatWentOutOnce) {
+  Handshake h;
+  h.ask();
+  EXPECT_TRUE(h.due());
+  EXPECT_TRUE(h.sent());
+  EXPECT_FALSE(h.due());
+  EXPECT_TRUE(h.measures());
+  Handshake again = h;
+  again.ask();  // the peer's SYN came once more
+  EXPECT_FALSE(again.sent());
+  EXPECT_FALSE(again.measures());
+  EXPECT_FALSE(again.timed_out());
+  EXPECT_EQ(h.time_out(), 1u);
+  EXPECT_TRUE(h.due());
+  EXPECT_FALSE(h.measures());
+  EXPECT_EQ(h.tries(), 1u);
+  Handshake cookie;
+  cookie.assume_sent();
+  EXPECT_TRUE(cookie.was_sent());
+  EXPECT_FALSE(cookie.measures());
+  EXPECT_EQ(cookie.tries(), 0u);
+  for (const Handshake& each : {h, again, cookie}) each.validate();
 }
 
 }  // namespace
