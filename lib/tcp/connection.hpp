@@ -14,6 +14,8 @@
 #include "tcp/connection_list.hpp"
 #include "tcp/connection_options.hpp"
 #include "tcp/ecn.hpp"
+#include "tcp/handshake.hpp"
+#include "tcp/keep_alive.hpp"
 #include "tcp/pacing.hpp"
 #include "tcp/path_mtu_discovery.hpp"
 #include "tcp/prediction.hpp"
@@ -131,23 +133,14 @@ class Connection final : public llp::Stream {
   Endpoint remote_end;
   ConnectionOptions options;
   PathMtuDiscovery path;
-  base::Now heard_at{};            ///< last acceptable segment of the peer
-  uint32_t keep_alive_probes = 0;  ///< unanswered
-  bool keep_alive_probe_due = false;
+  KeepAlive keep_alive;
   bool soft_error = false;            ///< ICMP spoke of a trouble that may pass
   llp::Acceptor* acceptor = nullptr;  ///< passive open
   uint32_t listener = UINT32_MAX;     ///< passive open: its number, while half open
   // While half open, where others give way: its places among all such, and among the listener's.
   uint32_t half_open_seat = 0;
   uint32_t half_open_seat_of_listener = 0;
-  bool syn_due = false;  ///< a SYN or SYN-ACK has to go out
-  bool syn_sent_once = false;
-  bool syn_timed_out = false;
-  bool syn_resent = false;  ///< for whatever reason: its answer measures nothing
-  bool offers_sack = false;
-  bool offers_timestamps = false;
-  bool offers_scale = false;
-  uint32_t syn_tries = 0;
+  Handshake handshake;
   bool opened = false;    ///< reached ESTABLISHED
   bool doomed = false;    ///< to be ended by reap(); no call up but ended()
   bool tell_end = false;  ///< ended() is owed

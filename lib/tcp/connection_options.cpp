@@ -35,8 +35,7 @@ void Engine::apply_options(Connection& c, const ConnectionOptions& options) {
   c.options = options;
   c.cc.select(options.congestion_control);
   c.cc.set_paced(options.pacing);
-  c.pacing.on = options.pacing;
-  c.pacing.gated = c.pacing.gated || options.pacing;  // a hold goes on
+  c.pacing.enable(options.pacing);
 }
 
 Status Engine::set_options(Connection& c, const ConnectionOptions& options, base::Now now) {

@@ -87,7 +87,7 @@ uint8_t Engine::syn_ecn(Connection& c, bool with_ack, TxSlot& slot) {
     return flag::kEce;
   }
   if (c.options.ecn == Ecn::Off || (c.options.ecn != Ecn::Offer && !uses_dctcp(c))) return 0;
-  if (c.syn_tries >= config_.ecn_syn_attempts) {
+  if (c.handshake.tries() >= config_.ecn_syn_attempts) {
     // s.6.1.1.1: a middlebox may swallow SYNs that ask.
     if (e.fall_back()) ++counters_.ecn_fallbacks;
     return 0;
@@ -200,9 +200,7 @@ void Engine::ecn_feedback(Connection& c, const Arrival& a, AckYield& yield, base
   }
   // No window is smaller: the rate goes on falling by the retransmission timer.
   const uint32_t shift = e.hold();
-  c.pacing.release_at = now + c.rto.rto() * (int64_t{1} << shift);
-  c.pacing.gated = true;
-  c.pacing.waiting = false;
+  c.pacing.hold(now + c.rto.rto() * (int64_t{1} << shift));
   ++counters_.ecn_holds;
 }
 

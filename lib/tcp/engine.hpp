@@ -327,7 +327,6 @@ class Engine {
   void try_undo(Connection& c, AckYield& yield);
   void undo_recovery(Connection& c, AckYield& yield);
 
-  // pacing.cpp
   [[nodiscard]] bool gate_closed(Connection& c, base::Now now);
   void pace(Connection& c, uint64_t octets, base::Now now);
 

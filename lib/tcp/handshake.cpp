@@ -1,8 +1,35 @@
+#include "tcp/handshake.hpp"
+
+#include "base/check.hpp"
 #include "tcp/engine.hpp"
 
 namespace rnic::tcp {
 
 namespace flag = wire::tcp_flag;
+
+bool Handshake::sent() {
+  const bool first = !sent_;
+  due_ = false;
+  resent_ = resent_ || sent_;
+  sent_ = true;
+  return first;
+}
+
+uint32_t Handshake::time_out() {
+  timed_out_ = true;
+  due_ = true;
+  return ++tries_;
+}
+
+void Handshake::assume_sent() {
+  sent_ = true;
+  timed_out_ = true;
+}
+
+void Handshake::validate() const {
+  RNIC_CHECK(!resent_ || sent_);
+  RNIC_CHECK(tries_ == 0 || timed_out_);
+}
 
 uint32_t Engine::mss_of_path(uint32_t mtu, const IpAddress& peer) {
   const uint32_t least = least_link_mtu(peer);
@@ -22,15 +49,13 @@ void Engine::take_syn_options(Connection& c, const Arrival& a, bool ours_offered
   c.tcb.irs = a.seq;
   c.tcb.rcv_nxt = 0;
   if (o.mss) c.smss_peer = std::max(*o.mss, kSmallestMss);  // MSS is taken from SYNs only (MUST-14)
-  c.tcb.ts_ok = c.offers_timestamps && o.timestamps.has_value();
-  c.tcb.sack_ok = c.offers_sack && o.sack_permitted;
-  const bool scale = c.offers_scale && o.window_scale.has_value();
+  c.tcb.ts_ok = c.handshake.offered().timestamps && o.timestamps.has_value();
+  c.tcb.sack_ok = c.handshake.offered().sack && o.sack_permitted;
+  const bool scale = c.handshake.offered().scale && o.window_scale.has_value();
   c.tcb.snd_wind_shift = scale ? std::min(*o.window_scale, kMaxShift) : 0;
   c.tcb.rcv_wind_shift = scale ? our_window_shift() : 0;
   if (!ours_offered) {
-    c.offers_timestamps = c.tcb.ts_ok;
-    c.offers_sack = c.tcb.sack_ok;
-    c.offers_scale = scale;
+    c.handshake.offer({.sack = c.tcb.sack_ok, .timestamps = c.tcb.ts_ok, .scale = scale});
   }
   if (c.tcb.ts_ok) {
     c.tcb.ts_recent = o.timestamps->value;
@@ -96,11 +121,12 @@ bool Engine::send_syn(Connection& c, base::Now now) {
   TxSlot slot;
   if (!open_slot(c, slot)) return false;
   const bool with_ack = c.state == State::SynReceived;
-  SynOptions options{.mss = our_mss(c.remote_end.address, c.options), .sack = c.offers_sack};
-  if (c.offers_timestamps) {
+  const SynOffer& offer = c.handshake.offered();
+  SynOptions options{.mss = our_mss(c.remote_end.address, c.options), .sack = offer.sack};
+  if (offer.timestamps) {
     options.timestamps = {c.tcb.timestamp(now), with_ack ? c.tcb.ts_recent : 0};
   }
-  if (c.offers_scale) options.window_scale = our_window_shift();
+  if (offer.scale) options.window_scale = our_window_shift();
   const uint32_t header =
       wire::kTcpHeaderMin + write_syn_options(slot.tcp + wire::kTcpHeaderMin, options);
   uint64_t window = first_window(c);
@@ -116,13 +142,7 @@ bool Engine::send_syn(Connection& c, base::Now now) {
       .emit(slot.tcp);
   c.tcb.rcv_edge = window;
   complete(slot, c.local_end, c.remote_end, header, now);
-  c.syn_due = false;
-  if (c.syn_sent_once) {
-    c.syn_resent = true;
-  } else {
-    c.last_sent_at = now;
-  }
-  c.syn_sent_once = true;
+  if (c.handshake.sent()) c.last_sent_at = now;
   c.timers.set(Timer::Rto, now + c.rto.rto());
   return true;
 }
@@ -130,24 +150,23 @@ bool Engine::send_syn(Connection& c, base::Now now) {
 void Engine::syn_timeout(Connection& c, base::Now now) {
   ++counters_.timeouts;
   c.timers.clear(Timer::Rto);
-  if (++c.syn_tries > config_.syn_retries) {
+  const uint32_t tries = c.handshake.time_out();
+  if (tries > config_.syn_retries) {
     ++counters_.connections_timed_out;
     doom(c, c.soft_error ? StreamEnd::Unreachable : StreamEnd::TimedOut, false);
     return;
   }
-  if (c.syn_tries == kNoticeTimeouts) {
+  if (tries == kNoticeTimeouts) {
     ++counters_.path_doubts;
     egress_.doubt_path(c.remote_end.address, now);
   }
-  c.syn_timed_out = true;
   c.rto.back_off();
-  c.syn_due = true;
   make_ready(c);
 }
 
 void Engine::input_syn_sent(Connection& c, const Arrival& a, base::Now now) {
   // RFC 9293 s.3.10.7.3. First: the ACK bit.
-  const bool ack_ok = a.has(flag::kAck) && a.ack == c.tcb.iss + 1 && c.syn_sent_once;
+  const bool ack_ok = a.has(flag::kAck) && a.ack == c.tcb.iss + 1 && c.handshake.was_sent();
   if (a.has(flag::kAck) && !ack_ok) {
     if (!a.has(flag::kRst)) reset_reply(a);
     return;
@@ -166,7 +185,7 @@ void Engine::input_syn_sent(Connection& c, const Arrival& a, base::Now now) {
   if (!ack_ok) {  // simultaneous open
     c.state = State::SynReceived;
     c.acceptor = nullptr;
-    c.syn_due = true;
+    c.handshake.ask();
     make_ready(c);
     return;
   }
@@ -190,24 +209,24 @@ void Engine::take_text_of_syn(Connection& c, const Arrival& syn, base::Now now) 
 
 void Engine::measure_handshake(Connection& c, base::Now now) {
   // Karn's rule (RFC 6298 s.3), whether our timer or a SYN that came again made us repeat ours.
-  if (!c.syn_timed_out && !c.syn_resent) c.rto.sample(now - c.last_sent_at, now);
+  if (c.handshake.measures()) c.rto.sample(now - c.last_sent_at, now);
 }
 
 bool Engine::establish(Connection& c, const Arrival& a, base::Now now) {
   no_longer_half_open(c);
   c.state = State::Established;
-  c.syn_due = false;
+  c.handshake.done();
   c.timers.clear(Timer::Rto);
   c.timers.clear(Timer::Life);
   c.progress_at = now;
-  c.heard_at = now;
+  c.keep_alive.heard(now);
   // RFC 6298 s.5.7: data begins with 3 s when the SYN timed out.
-  if (c.syn_timed_out) c.rto.restart_at(std::chrono::seconds(3));
+  if (c.handshake.timed_out()) c.rto.restart_at(std::chrono::seconds(3));
   c.rto.clear_backoff();
   c.tcb.snd_wl1 = c.tcb.rcv_offset(a.seq);
   c.tcb.snd_wl2 = 0;
   c.cc.set_smss(c.effective_mss);
-  c.cc.start(c.syn_tries);
+  c.cc.start(c.handshake.tries());
   if (c.ecn.on()) ++counters_.ecn_connections;
   if (c.user == nullptr) {
     c.user = c.acceptor->accept(c, c.local_end, c.remote_end, now);

@@ -34,7 +34,7 @@ void Engine::take_icmp(Connection& c, const IcmpError& error, base::Seq32 seq, b
   // RFC 5927 s.4.1: only what quotes a number that is in flight can be about us.
   const bool opening = in_any(c.state, State::SynSent, State::SynReceived);
   const int64_t offset = c.tcb.snd_offset(seq);
-  const bool outstanding = opening ? c.syn_sent_once && seq == c.tcb.iss
+  const bool outstanding = opening ? c.handshake.was_sent() && seq == c.tcb.iss
                                    : offset >= static_cast<int64_t>(c.tcb.snd_una) &&
                                          offset < static_cast<int64_t>(c.tcb.snd_nxt);
   if (error.kind == IcmpError::Kind::PacketTooBig) {

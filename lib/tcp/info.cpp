@@ -46,7 +46,7 @@ ConnectionInfo Engine::info(const Connection& c) const {
   info.ecn = c.ecn.on();
   info.snd_wind_shift = c.tcb.snd_wind_shift;
   info.rcv_wind_shift = c.tcb.rcv_wind_shift;
-  info.window_scaling = c.offers_scale;
+  info.window_scaling = c.handshake.offered().scale;
   info.emss = c.effective_mss;
   info.rcv_mss = c.ack.rcv_mss();
   info.path_mtu = egress_.path_mtu(c.remote_end.address);

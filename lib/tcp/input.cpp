@@ -248,7 +248,7 @@ void Engine::input_synchronized(Connection& c, Arrival& a, base::Now now) {
     if (!a.has(flag::kAck)) {  // the SYN again: our SYN-ACK was lost
       // RFC 3168 s.6.1.1: the peer has fallen back, or never asked.
       if (c.acceptor != nullptr && c.ecn.on()) take_syn_ecn(c, a);
-      c.syn_due = true;
+      c.handshake.ask();
       make_ready(c);
       return;
     }
@@ -272,7 +272,7 @@ void Engine::input_synchronized(Connection& c, Arrival& a, base::Now now) {
     return;
   }
   if (!survives_ack_check(c, a, now)) return;
-  c.heard_at = now;  // not before: anybody can send what the tests above drop
+  c.keep_alive.heard(now);  // not before: anybody can send what the tests above drop
   if (c.tcb.ts_ok && a.options.timestamps &&
       c.tcb.rcv_offset(a.seq) <= static_cast<int64_t>(c.ack.last_ack_sent())) {
     // RFC 7323 s.4.3 (2): only a segment that covers Last.ACK.sent sets TS.Recent. Behind the check

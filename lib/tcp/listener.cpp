@@ -56,11 +56,10 @@ Connection* Engine::new_connection(const Endpoint& local, const Endpoint& remote
   c.tcb.ts_offset = timestamp_offset(hash);
   c.progress_at = now;
   c.last_sent_at = now;
-  c.heard_at = now;
+  c.keep_alive.heard(now);
   c.smss_peer = default_mss(remote.address);
-  c.offers_sack = config_.sack;
-  c.offers_timestamps = config_.timestamps;
-  c.offers_scale = config_.window_scaling;
+  c.handshake.offer(
+      {.sack = config_.sack, .timestamps = config_.timestamps, .scale = config_.window_scaling});
   return &c;
 }
 
@@ -147,7 +146,7 @@ Result<llp::Stream*> Engine::connect(const Endpoint& local, const Endpoint& remo
   c->user = &user;
   apply_options(*c, options);
   c->state = State::SynSent;
-  c->syn_due = true;
+  c->handshake.ask();
   c->timers.set(Timer::Life, now + config_.connect_timeout);
   make_ready(*c);
   return c;
@@ -194,7 +193,7 @@ void Engine::input_listen(uint32_t number, const Arrival& a, std::optional<base:
   now_half_open(*c, number);
   take_syn_options(*c, a, false, now);
   take_syn_ecn(*c, a);
-  c->syn_due = true;
+  c->handshake.ask();
   c->timers.set(Timer::Life, now + config_.connect_timeout);
   make_ready(*c);
 }

@@ -40,7 +40,7 @@ void Engine::output(base::Now now) {
 }
 
 Engine::Served Engine::serve(Connection& c, base::Now now) {
-  if (c.syn_due && !send_syn(c, now)) return Served::PortFull;
+  if (c.handshake.due() && !send_syn(c, now)) return Served::PortFull;
   if (!synchronized(c.state)) return Served::Idle;
   if (c.ecn.owes_acks() && !send_owed_acks(c, now)) return Served::PortFull;
   // What must not wait for data goes first: SACK blocks never steal room from a record.
@@ -48,7 +48,7 @@ Engine::Served Engine::serve(Connection& c, base::Now now) {
     if (!send_ack(c, now)) return Served::PortFull;
   }
   if (c.window_probe_due && !send_window_probe(c, now)) return Served::PortFull;
-  if (c.keep_alive_probe_due && !send_keep_alive(c, now)) return Served::PortFull;
+  if (c.keep_alive.probe_due() && !send_keep_alive(c, now)) return Served::PortFull;
   Served served = Served::Idle;
   if (!in_any(c.state, State::SynReceived, State::FinWait2)) {
     update_emss(c, true);
@@ -70,7 +70,7 @@ Engine::Served Engine::serve(Connection& c, base::Now now) {
 
 Engine::Sent Engine::send_next(Connection& c, base::Now now) {
   if (c.tail_probe.due()) return send_tail_probe(c, now);
-  if (c.pacing.gated && gate_closed(c, now)) return Sent::Nothing;
+  if (c.pacing.gated() && gate_closed(c, now)) return Sent::Nothing;
   // A record can be far smaller than the loss window (RFC 5681 s.3.1), and a burst of such ones is
   // the likeliest to be lost again, its head, too.
   if (c.recovery.alone()) return c.recovery.forced() ? send_lost(c, now) : Sent::Nothing;
@@ -80,6 +80,20 @@ Engine::Sent Engine::send_next(Connection& c, base::Now now) {
     if (sent != Sent::Nothing) return sent;
   }
   return send_new(c, now);
+}
+
+bool Engine::gate_closed(Connection& c, base::Now now) {
+  const Pacing::Gate gate = c.pacing.ask(c.timers, now);
+  if (gate == Pacing::Gate::Closes) ++counters_.pacing_waits;
+  return gate != Pacing::Gate::Open;
+}
+
+void Engine::pace(Connection& c, uint64_t octets, base::Now now) {
+  // Rate: a share above one of cwnd / SRTT, so that the window, not the pace, is what limits.
+  if (!c.rto.measured()) return;
+  const uint64_t percent =
+      c.cc.in_slow_start() ? config_.pacing_slow_start_percent : config_.pacing_percent;
+  c.pacing.sent(octets, uint64_t{c.cc.cwnd()} * percent / 100, c.rto.srtt(), now);
 }
 
 Engine::Sent Engine::send_during_frto(Connection& c, base::Now now) {
@@ -154,7 +168,7 @@ void Engine::note_sent(Connection& c, uint64_t octets, base::Now now) {
   }
   c.last_sent_at = now;
   c.sws_override = false;
-  if (c.pacing.on) pace(c, octets, now);
+  if (c.pacing.on()) pace(c, octets, now);
   c.recovery.sent(octets);
   c.timers.clear(Timer::Persist);
   if (!c.timers.runs(Timer::Rto)) {  // RFC 6298 s.5.1: started, not restarted

@@ -1,39 +1,27 @@
-#include "tcp/engine.hpp"
+#include "tcp/pacing.hpp"
+
+#include <algorithm>
 
 namespace rnic::tcp {
 
-namespace {
-
-// What the timer was late by is made up for, but not more than this.
-constexpr base::Duration kPacingSlack = std::chrono::milliseconds(1);
-
-}  // namespace
-
-bool Engine::gate_closed(Connection& c, base::Now now) {
-  Pacing& p = c.pacing;
-  if (p.release_at <= now) {
-    c.timers.clear(Timer::Pacing);
-    p.gated = p.on;  // a hold is over
-    return false;
+Pacing::Gate Pacing::ask(Timers& timers, base::Now now) {
+  if (release_at_ <= now) {
+    timers.clear(Timer::Pacing);
+    gated_ = on_;  // a hold is over
+    return Gate::Open;
   }
-  if (!p.waiting) ++counters_.pacing_waits;
-  p.waiting = true;
-  c.timers.set(Timer::Pacing, p.release_at);
-  return true;
+  const Gate gate = waiting_ ? Gate::Closed : Gate::Closes;
+  waiting_ = true;
+  timers.set(Timer::Pacing, release_at_);
+  return gate;
 }
 
-void Engine::pace(Connection& c, uint64_t octets, base::Now now) {
-  // Rate: a share above one of cwnd / SRTT, so that the window, not the pace, is what limits.
-  Pacing& p = c.pacing;
-  if (!p.on || !c.rto.measured()) return;
-  const uint64_t percent =
-      c.cc.in_slow_start() ? config_.pacing_slow_start_percent : config_.pacing_percent;
-  const auto srtt = static_cast<uint64_t>(c.rto.srtt().count());
-  const uint64_t divisor = std::max<uint64_t>(uint64_t{c.cc.cwnd()} * percent / 100, 1);
-  const auto interval = static_cast<int64_t>(octets * srtt / divisor);
-  const base::Now earliest = p.waiting ? now - kPacingSlack : now;
-  p.release_at = std::max(p.release_at, earliest) + base::Duration(interval);
-  if (p.release_at > now) p.waiting = false;
+void Pacing::sent(uint64_t octets, uint64_t rate, base::Duration per, base::Now now) {
+  const uint64_t divisor = std::max<uint64_t>(rate, 1);
+  const auto interval = static_cast<int64_t>(octets * static_cast<uint64_t>(per.count()) / divisor);
+  const base::Now earliest = waiting_ ? now - kSlack : now;
+  release_at_ = std::max(release_at_, earliest) + base::Duration(interval);
+  if (release_at_ > now) waiting_ = false;
 }
 
 }  // namespace rnic::tcp

@@ -2,15 +2,47 @@
 /// When the next segment may leave: pacing, and the hold after a mark on a window of one segment.
 #pragma once
 
+#include <cstdint>
+
 #include "base/time.hpp"
+#include "tcp/timers.hpp"
 
 namespace rnic::tcp {
 
-struct Pacing {
-  bool on = false;       ///< the connection is paced
-  bool gated = false;    ///< release_at counts: paced, or held for once
-  bool waiting = false;  ///< something stood before the gate
-  base::Now release_at{};
+class Pacing {
+ public:
+  /// A hold goes on.
+  void enable(bool on) {
+    on_ = on;
+    gated_ = gated_ || on;
+  }
+  [[nodiscard]] bool on() const { return on_; }
+  /// There is a gate to ask: paced, or held for once.
+  [[nodiscard]] bool gated() const { return gated_; }
+
+  enum class Gate : uint8_t {
+    Open,
+    Closed,  ///< until Timer::Pacing
+    Closes,  ///< the same, and nothing has stood before it yet
+  };
+  [[nodiscard]] Gate ask(Timers& timers, base::Now now);
+  /// Nothing leaves before `until`.
+  void hold(base::Now until) {
+    release_at_ = until;
+    gated_ = true;
+    waiting_ = false;
+  }
+  /// Octets have left. \param rate octets that may in a time of `per`
+  void sent(uint64_t octets, uint64_t rate, base::Duration per, base::Now now);
+
+ private:
+  // What the timer was late by is made up for, but not more than this.
+  static constexpr base::Duration kSlack = std::chrono::milliseconds(1);
+
+  bool on_ = false;
+  bool gated_ = false;
+  bool waiting_ = false;  // something stood before the gate
+  base::Now release_at_{};
 };
 
 }  // namespace rnic::tcp

@@ -94,7 +94,7 @@ inline bool Engine::stamp_good(const Connection& c, const uint8_t* p, uint32_t& 
 inline void Engine::note_predicted(Connection& c, uint32_t stamp, base::Now now) {
   ++counters_.segments_in;
   ++counters_.predicted_in;
-  c.heard_at = now;
+  c.keep_alive.heard(now);
   if (c.tcb.rcv_nxt <= c.ack.last_ack_sent()) {
     c.tcb.ts_recent = stamp;  // RFC 7323 s.4.3 (2); nobody's without timestamps
     c.tcb.ts_recent_at = now;

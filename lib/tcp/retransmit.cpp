@@ -119,7 +119,7 @@ void Engine::note_retransmitted(Connection& c, uint64_t number, base::Now now) {
   if (c.path.probing() && r.offset == c.path.probe_begin()) probe_failed(c, now);
   c.board.resent(number, now);
   c.last_sent_at = now;
-  if (c.pacing.on) pace(c, live, now);
+  if (c.pacing.on()) pace(c, live, now);
   c.recovery.sent(live);
   if (!c.recovery.open()) c.spurious.retransmitted(live);
   if (!c.timers.runs(Timer::Rto)) c.timers.set(Timer::Rto, now + c.rto.rto());

@@ -149,8 +149,7 @@ bool Engine::take_cookie(uint32_t number, const Arrival& a, base::Now now) {
   }
   take_syn_options(*c, syn, false, now);
   take_syn_ecn(*c, syn);
-  c->syn_sent_once = true;
-  c->syn_timed_out = true;  // when the SYN-ACK went out is not known: no round trip is measured
+  c->handshake.assume_sent();
   c->timers.set(Timer::Life, now + config_.connect_timeout);
   Arrival first = a;
   input_synchronized(*c, first, now);

@@ -27,6 +27,7 @@ void Engine::validate_connection(Connection& c) const {
   c.ack.validate();
   c.path.validate();
   c.ecn.validate();
+  c.handshake.validate();
   check_receive_side(c);
   RNIC_CHECK(c.cc.cwnd() >= c.cc.smss());
   // What is in flight is watched: RFC 6298 s.5.1.

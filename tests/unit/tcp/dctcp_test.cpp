@@ -217,7 +217,7 @@ TEST(Congestion, IsAnOptionOfTheConnection_TCP_CC_01) {
     ASSERT_TRUE(stream.has_value());
     auto& c = static_cast<tcp::Connection&>(**stream);
     EXPECT_EQ(c.cc.kind(), kind);
-    EXPECT_TRUE(c.pacing.on);
+    EXPECT_TRUE(c.pacing.on());
     p.stack.output(p.now);
     const Segment syn = p.next();
     EXPECT_EQ(syn.flags, flag::kSyn | (offers ? kBoth : 0));
@@ -226,7 +226,7 @@ TEST(Congestion, IsAnOptionOfTheConnection_TCP_CC_01) {
     options.pacing = false;
     ASSERT_TRUE(p.stack.set_options(**stream, options, p.now));
     EXPECT_EQ(c.cc.kind(), CongestionControl::NewReno);
-    EXPECT_FALSE(c.pacing.on);
+    EXPECT_FALSE(c.pacing.on());
     c.abort();
     p.stack.output(p.now);
   }

@@ -1,0 +1,37 @@
+/// \file
+/// Keep-alive (RFC 9293 s.3.8.4): a peer that has said nothing for long is asked whether it is
+/// there.
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.hpp"
+#include "tcp/connection_options.hpp"
+#include "tcp/timers.hpp"
+
+namespace rnic::tcp {
+
+/// Its timer is Timer::Life of a connection that is established.
+class KeepAlive {
+ public:
+  /// An acceptable segment of the peer came.
+  void heard(base::Now now) { heard_at_ = now; }
+  /// Begins, or ends, as the options say.
+  void arm(const ConnectionOptions& options, Timers& timers, base::Now now);
+
+  enum class Verdict : uint8_t { Wait, Probe, Dead };
+  /// The timer has fired. \param watched something else is waited for, whose timer tells
+  [[nodiscard]] Verdict due(const ConnectionOptions& options, Timers& timers, bool watched,
+                            base::Now now);
+  /// A probe waits for its turn.
+  [[nodiscard]] bool probe_due() const { return probe_due_; }
+  /// It went out, or is not needed any more.
+  void probe_done() { probe_due_ = false; }
+
+ private:
+  base::Now heard_at_{};
+  uint32_t probes_ = 0;  // unanswered
+  bool probe_due_ = false;
+};
+
+}  // namespace rnic::tcp

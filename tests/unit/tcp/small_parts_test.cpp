@@ -1,0 +1,102 @@
+// Small parts of a connection, each alone: the gate of pacing, keep-alive, the handshake.
+
+#include <gtest/gtest.h>
+
+#include "base/timer_wheel.hpp"
+#include "tcp/handshake.hpp"
+#include "tcp/keep_alive.hpp"
+#include "tcp/pacing.hpp"
+
+namespace rnic::tcp {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct Clocks {
+  base::Now now = base::Now{} + milliseconds(1000);
+  base::TimerWheel wheel{base::Now{}};
+  Prediction prediction;
+  Timers timers{wheel, nullptr, prediction};
+  Pacing pacing;
+  KeepAlive keep_alive;
+};
+
+TEST(PacingGate, ClosesBehindWhatLeftAndOpensInTime) {
+  using Gate = Pacing::Gate;
+  Clocks c;
+  EXPECT_FALSE(c.pacing.gated());
+  c.pacing.enable(true);
+  EXPECT_EQ(c.pacing.ask(c.timers, c.now), Gate::Open);
+  c.pacing.sent(1000, 10'000, milliseconds(100), c.now);
+  EXPECT_EQ(c.pacing.ask(c.timers, c.now), Gate::Closes);
+  EXPECT_EQ(c.pacing.ask(c.timers, c.now), Gate::Closed) << "told of once";
+  EXPECT_EQ(c.timers.at(Timer::Pacing), c.now + milliseconds(10));
+  c.now += milliseconds(10);
+  EXPECT_EQ(c.pacing.ask(c.timers, c.now), Gate::Open);
+  EXPECT_FALSE(c.timers.runs(Timer::Pacing));
+  EXPECT_TRUE(c.pacing.gated());
+}
+
+TEST(PacingGate, AHoldEndsByItselfAndSurvivesTheEndOfPacing) {
+  Clocks c;
+  c.pacing.enable(true);
+  c.pacing.hold(c.now + milliseconds(5));
+  c.pacing.enable(false);
+  EXPECT_TRUE(c.pacing.gated());
+  EXPECT_EQ(c.pacing.ask(c.timers, c.now), Pacing::Gate::Closes);
+  EXPECT_EQ(c.pacing.ask(c.timers, c.now + milliseconds(5)), Pacing::Gate::Open);
+  EXPECT_FALSE(c.pacing.gated());
+}
+
+TEST(KeepAliveClock, AsksWhoIsSilentAndCountsWhatIsNotAnswered) {
+  using Verdict = KeepAlive::Verdict;
+  Clocks c;
+  ConnectionOptions options;
+  options.keep_alive = true;
+  options.keep_alive_idle = milliseconds(100);
+  options.keep_alive_interval = milliseconds(10);
+  options.keep_alive_count = 2;
+  c.keep_alive.heard(c.now);
+  c.keep_alive.arm(options, c.timers, c.now);
+  EXPECT_EQ(c.timers.at(Timer::Life), c.now + milliseconds(100));
+  c.now += milliseconds(100);
+  EXPECT_EQ(c.keep_alive.due(options, c.timers, true, c.now), Verdict::Wait);
+  EXPECT_EQ(c.keep_alive.due(options, c.timers, false, c.now), Verdict::Probe);
+  EXPECT_TRUE(c.keep_alive.probe_due());
+  c.keep_alive.probe_done();
+  EXPECT_EQ(c.timers.at(Timer::Life), c.now + milliseconds(10));
+  EXPECT_EQ(c.keep_alive.due(options, c.timers, false, c.now), Verdict::Probe);
+  EXPECT_EQ(c.keep_alive.due(options, c.timers, false, c.now), Verdict::Dead);
+  c.keep_alive.heard(c.now);
+  EXPECT_EQ(c.keep_alive.due(options, c.timers, false, c.now), Verdict::Wait);
+  options.keep_alive = false;
+  c.keep_alive.arm(options, c.timers, c.now);
+  EXPECT_FALSE(c.timers.runs(Timer::Life));
+}
+
+TEST(Handshake, MeasuresWhatWentOutOnce) {
+  Handshake h;
+  h.ask();
+  EXPECT_TRUE(h.due());
+  EXPECT_TRUE(h.sent());
+  EXPECT_FALSE(h.due());
+  EXPECT_TRUE(h.measures());
+  Handshake again = h;
+  again.ask();  // the peer's SYN came once more
+  EXPECT_FALSE(again.sent());
+  EXPECT_FALSE(again.measures());
+  EXPECT_FALSE(again.timed_out());
+  EXPECT_EQ(h.time_out(), 1u);
+  EXPECT_TRUE(h.due());
+  EXPECT_FALSE(h.measures());
+  EXPECT_EQ(h.tries(), 1u);
+  Handshake cookie;
+  cookie.assume_sent();
+  EXPECT_TRUE(cookie.was_sent());
+  EXPECT_FALSE(cookie.measures());
+  EXPECT_EQ(cookie.tries(), 0u);
+  for (const Handshake& each : {h, again, cookie}) each.validate();
+}
+
+}  // namespace
+}  // namespace rnic::tcp
