@@ -23,7 +23,7 @@ constexpr base::Duration kStampTick = std::chrono::milliseconds(1);
 /// The window as it stands on the wire: to compare.
 uint32_t window_field(const uint8_t* p) {
   uint16_t field;
-  std::memcpy(&field, p + wire::tcp_offset::kWindow, sizeof field);
+  std::memcpy(&field, p + wire::kTcpWindowAt, sizeof field);
   return field;
 }
 
@@ -49,11 +49,11 @@ void Engine::predict(Connection& c) const {
     return;
   }
   base::OctetPattern::Octets header{};
-  base::store_be16(&header[wire::tcp_offset::kSourcePort], c.remote_end.port);
-  base::store_be16(&header[wire::tcp_offset::kDestinationPort], c.local_end.port);
-  base::store_be32(&header[wire::tcp_offset::kSequence], c.tcb.rcv_seq(c.tcb.rcv_nxt).value);
-  header[wire::tcp_offset::kDataOffset] = static_cast<uint8_t>(header_length(c) << 2);
-  header[wire::tcp_offset::kFlags] = flag::kAck;
+  base::store_be16(&header[wire::kTcpSourcePortAt], c.remote_end.port);
+  base::store_be16(&header[wire::kTcpDestinationPortAt], c.local_end.port);
+  base::store_be32(&header[wire::kTcpSequenceAt], c.tcb.rcv_seq(c.tcb.rcv_nxt).value);
+  header[wire::kTcpDataOffsetAt] = static_cast<uint8_t>(header_length(c) << 2);
+  header[wire::kTcpFlagsAt] = flag::kAck;
   c.prediction.set(header);
   c.header_octets = header_length(c);
   c.tail_probes = c.tcb.sack_ok && config_.tail_loss_probe;
@@ -87,7 +87,7 @@ bool Engine::find_flow(const SegmentIn& in, Connection*& c) {
 
 inline bool Engine::stamp_good(const Connection& c, const uint8_t* p, uint32_t& stamp) {
   if (c.header_octets == wire::kTcpHeaderMin) return true;
-  p += wire::tcp_offset::kOptions;
+  p += wire::kTcpOptionsAt;
   stamp = base::load_be32(p + 4);
   return base::load_be32(p) == kTimestampsHead &&
          static_cast<int32_t>(stamp - c.tcb.ts_recent) >= 0;
@@ -110,7 +110,7 @@ inline bool Engine::window_stays_open(Connection& c, const uint8_t* p) {
   if (field == 0) return false;
   Tcb& t = c.tcb;
   c.window_field = field;
-  t.snd_wnd = uint32_t{base::load_be16(p + wire::tcp_offset::kWindow)} << t.snd_wind_shift;
+  t.snd_wnd = uint32_t{base::load_be16(p + wire::kTcpWindowAt)} << t.snd_wind_shift;
   t.snd_max_wnd = std::max(t.snd_max_wnd, t.snd_wnd);
   return true;
 }
@@ -118,7 +118,7 @@ inline bool Engine::window_stays_open(Connection& c, const uint8_t* p) {
 inline uint32_t Engine::plain_ack(Connection& c, const uint8_t* p) {
   const Tcb& t = c.tcb;
   const uint32_t acked =
-      base::load_be32(p + wire::tcp_offset::kAcknowledgment) - t.snd_seq(t.snd_una).value;
+      base::load_be32(p + wire::kTcpAcknowledgmentAt) - t.snd_seq(t.snd_una).value;
   const bool moves = uint64_t{acked} - 1 < t.flight();
   return moves && c.records.front().end() <= t.snd_una + acked ? acked : 0;
 }
@@ -160,7 +160,7 @@ inline void Engine::restart_calm(Connection& c, bool restarted, base::Now now) {
   take_predicted_window(c);
   base::Duration rtt = now - sent_at;
   if (rtt > kStampTick && c.tcb.ts_ok) {  // RFC 7323 s.4.1, see measure()
-    const uint32_t echo = base::load_be32(p + wire::tcp_offset::kOptions + 8);
+    const uint32_t echo = base::load_be32(p + wire::kTcpOptionsAt + 8);
     const auto ticks = static_cast<int32_t>(timestamp_of(c, now) - echo);
     if (ticks >= 0) rtt = std::min(rtt, (int64_t{ticks} + 1) * kStampTick);
   }
@@ -286,8 +286,7 @@ bool Engine::take_predicted(Connection& c, const SegmentIn& in, base::Now now) {
     return false;
   }
   if (in.ecn == ecn_codepoint::kCe && c.ecn.on) return false;
-  const bool old =
-      base::load_be32(p + wire::tcp_offset::kAcknowledgment) == t.snd_seq(t.snd_una).value;
+  const bool old = base::load_be32(p + wire::kTcpAcknowledgmentAt) == t.snd_seq(t.snd_una).value;
   const uint32_t acked = old ? 0 : plain_ack(c, p);
   if (!old && acked == 0) return false;
   if (!in.checksum_verified && !checksum_good(in)) return false;
@@ -307,7 +306,7 @@ bool Engine::take_predicted(Connection& c, const SegmentIn& in, base::Now now) {
     take_predicted_window(c);
     if (rack_overtaken(c)) settle_predicted(c, 0, base::Duration(-1), now);
   }
-  take_predicted_text(c, range, text, (p[wire::tcp_offset::kFlags] & flag::kPsh) != 0, now);
+  take_predicted_text(c, range, text, (p[wire::kTcpFlagsAt] & flag::kPsh) != 0, now);
   return true;
 }
 
@@ -332,7 +331,7 @@ inline void Engine::take_predicted_text(Connection& c, base::Range range, base::
                                         bool push, base::Now now) {
   c.tcb.rcv_nxt = range.end;
   if (c.predicted) {
-    c.prediction.set_be32(wire::tcp_offset::kSequence, c.tcb.rcv_seq(range.end).value);
+    c.prediction.set_be32(wire::kTcpSequenceAt, c.tcb.rcv_seq(range.end).value);
   }
   counters_.octets_in += text.size();
   c.user->place(range, text, true, now);

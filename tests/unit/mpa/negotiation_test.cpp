@@ -40,7 +40,7 @@ framing::StartOffer read_back(const Config& config, const StartPlan* request,
 TEST(EnhancedData, Layout_CM6581_9_01) {
   const auto octets = [](const wire::MpaEnhancedData& data) {
     Octets out(4);
-    wire::emit_mpa_enhanced(data, out.data());
+    wire::write_mpa_enhanced(out.data(), data);
     return out;
   };
   EXPECT_EQ(octets({false, 0, 16, 32}), (Octets{0x00, 0x10, 0x00, 0x20}));
@@ -63,7 +63,7 @@ TEST(EnhancedData, Layout_CM6581_9_01) {
 // CM6581-9.2-06: with A = 0 the other flags are zero when sent and ignored when received.
 TEST(EnhancedData, WithoutAFlagsAreNothing_CM6581_9_2_06) {
   Octets out(4);
-  wire::emit_mpa_enhanced({false, kSend | kWrite | kRead, 5, 6}, out.data());
+  wire::write_mpa_enhanced(out.data(), {false, kSend | kWrite | kRead, 5, 6});
   EXPECT_EQ(out, (Octets{0, 5, 0, 6}));
   const auto data = wire::parse_mpa_enhanced(Octets{0x40, 5, 0xc0, 6});
   EXPECT_EQ(*data, (wire::MpaEnhancedData{false, 0, 5, 6}));
