@@ -102,34 +102,5 @@ TEST(Segmenter, PackingTakesOnlyWhatEndsTheMessage) {
   EXPECT_FALSE(cut({.tagged = true}, 0, 13, false).possible);
 }
 
-// DDP-4.1-01, DDP-4.1-06, DDP-4.2-01, DDP-4.3-01
-// UNH-DDP-02
-TEST(DdpHeaders, RoundTripAndTruncationAtEveryLength) {
-  uint8_t octets[18];
-  for (int bits = 0; bits < 8; ++bits) {
-    const bool last = (bits & 1) != 0;
-    const auto version = static_cast<uint8_t>(bits >> 1);
-    const wire::DdpTaggedHeader tagged{last, version, 0x42, 0x11223344, 0x5566778899aabbcc};
-    wire::write_ddp(octets, tagged);
-    EXPECT_EQ(octets[0], 0x80 | (last ? 0x40 : 0) | version);
-    const uint8_t figure3[] = {0x42, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66,
-                               0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc};
-    EXPECT_TRUE(std::equal(std::begin(figure3), std::end(figure3), octets + 1));
-    octets[0] |= 0x3c;  // reserved bits are not checked
-    EXPECT_EQ(wire::parse_ddp_tagged({octets, 14}), tagged);
-    EXPECT_FALSE(wire::parse_ddp_untagged({octets, 18}));
-    for (size_t n = 0; n < 14; ++n) EXPECT_FALSE(wire::parse_ddp_tagged({octets, n}));
-    const wire::DdpUntaggedHeader untagged{last, version, 0x43, 1, 2, 0xffffffff, 0x01020304};
-    wire::write_ddp(octets, untagged);
-    EXPECT_EQ(octets[0], (last ? 0x40 : 0) | version);
-    const uint8_t figure4[] = {0x43, 0, 0, 0, 1, 0, 0, 0, 2, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4};
-    EXPECT_TRUE(std::equal(std::begin(figure4), std::end(figure4), octets + 1));
-    octets[0] |= 0x3c;
-    EXPECT_EQ(wire::parse_ddp_untagged({octets, 18}), untagged);
-    EXPECT_FALSE(wire::parse_ddp_tagged({octets, 18}));
-    for (size_t n = 0; n < 18; ++n) EXPECT_FALSE(wire::parse_ddp_untagged({octets, n}));
-  }
-}
-
 }  // namespace
 }  // namespace rnic::ddp

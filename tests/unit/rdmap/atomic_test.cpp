@@ -154,43 +154,6 @@ TEST(AtomicOperation, ThreadsNeverInterleave_R7306_5_11) {
   }
 }
 
-// R7306-5-02: figure 4, octet by octet.
-TEST(AtomicWire, RequestIs52Octets_R7306_5_02) {
-  const AtomicRequest r{.code = 2,
-                        .id = 0x11121314,
-                        .stag = 0x21222324,
-                        .to = 0x3132333435363738ull,
-                        .data = 0x4142434445464748ull,
-                        .mask = 0x5152535455565758ull,
-                        .compare = 0x6162636465666768ull,
-                        .compare_mask = 0x7172737475767778ull};
-  std::vector<uint8_t> octets(52, 0xaa);
-  wire::write_rdmap(octets.data(), r);
-  const std::vector<uint8_t> expected{
-      0,    0,    0,    2,    0x11, 0x12, 0x13, 0x14, 0x21, 0x22, 0x23, 0x24, 0x31,
-      0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46,
-      0x47, 0x48, 0x51, 0x52, 0x53, 0x54, 0x55, 0x56, 0x57, 0x58, 0x61, 0x62, 0x63,
-      0x64, 0x65, 0x66, 0x67, 0x68, 0x71, 0x72, 0x73, 0x74, 0x75, 0x76, 0x77, 0x78};
-  EXPECT_EQ(octets, expected);
-  octets[0] = octets[1] = octets[2] = 0xff;  // reserved bits are not checked
-  octets[3] |= 0xf0;
-  EXPECT_EQ(wire::parse_rdmap_atomic_request(octets), r);
-  octets.pop_back();
-  EXPECT_FALSE(wire::parse_rdmap_atomic_request(octets));
-}
-
-// R7306-5-03: figure 6, not the 32 octets of section 4.
-TEST(AtomicWire, ResponseIs12Octets_R7306_5_03) {
-  std::vector<uint8_t> octets(12);
-  const AtomicResponse r{.id = 0x01020304, .original = 0x1112131415161718ull};
-  wire::write_rdmap(octets.data(), r);
-  EXPECT_EQ(octets,
-            (std::vector<uint8_t>{1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18}));
-  EXPECT_EQ(wire::parse_rdmap_atomic_response(octets), r);
-  octets.pop_back();
-  EXPECT_FALSE(wire::parse_rdmap_atomic_response(octets));
-}
-
 class AtomicTest : public TwoNodes {};
 
 // R7306-5-02: what a posted operation sends: every field in its place, the reserved bits zero, and
