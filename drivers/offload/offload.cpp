@@ -53,7 +53,7 @@ std::optional<TcpLayout> locate_tcp(base::ByteView frame) {
   const auto ip = locate_ip(frame);
   if (!ip || ip->fragment || ip->protocol != wire::kProtocolTcp) return std::nullopt;
   if (ip->end - ip->l4 < wire::kTcpHeaderMin) return std::nullopt;
-  const uint32_t header = (frame[ip->l4 + wire::tcp_offset::kDataOffset] >> 4) * 4u;
+  const uint32_t header = (frame[ip->l4 + wire::kTcpDataOffsetAt] >> 4) * 4u;
   if (header < wire::kTcpHeaderMin || ip->end - ip->l4 < header) return std::nullopt;
   return TcpLayout{ip->v4, ip->ip, ip->l4, ip->l4 + header, ip->end};
 }
@@ -77,7 +77,7 @@ void write_ip_checksum(base::ByteSpan frame, const IpLayout& at) {
 }
 
 void write_tcp_checksum(base::ByteSpan frame, const TcpLayout& at) {
-  uint8_t* field = frame.data() + at.tcp + wire::tcp_offset::kChecksum;
+  uint8_t* field = frame.data() + at.tcp + wire::kTcpChecksumAt;
   base::store_be16(field, 0);
   const uint32_t sum =
       wire::checksum_add(tcp_pseudo_sum(frame, at), {frame.data() + at.tcp, at.end - at.tcp});
@@ -86,7 +86,7 @@ void write_tcp_checksum(base::ByteSpan frame, const TcpLayout& at) {
 
 void write_tcp_pseudo_sum(base::ByteSpan frame, const TcpLayout& at) {
   const uint16_t complement = wire::checksum_fold(tcp_pseudo_sum(frame, at));
-  base::store_be16(frame.data() + at.tcp + wire::tcp_offset::kChecksum,
+  base::store_be16(frame.data() + at.tcp + wire::kTcpChecksumAt,
                    static_cast<uint16_t>(~complement));
 }
 

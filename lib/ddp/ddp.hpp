@@ -71,16 +71,16 @@ class User {
 
   // Placement. May be asked in any order and again for a segment that was held: no side effects.
   /// Checks the upper fields of a tagged segment; says which rights its access needs.
-  virtual Fault tagged_rights(const wire::ddp::TaggedHeader& header, uint32_t payload,
+  virtual Fault tagged_rights(const wire::DdpTaggedHeader& header, uint32_t payload,
                               AccessSet& rights) = 0;
   /// Checks the upper fields of an untagged segment whose MSN has a buffer; says which.
-  virtual Fault untagged_target(const wire::ddp::UntaggedHeader& header, UntaggedTarget& out) = 0;
+  virtual Fault untagged_target(const wire::DdpUntaggedHeader& header, UntaggedTarget& out) = 0;
 
   // Delivery, in stream order. A fault returned here comes back through fault().
-  virtual Fault deliver_tagged(const wire::ddp::TaggedHeader& header, uint32_t payload) = 0;
+  virtual Fault deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload) = 0;
   /// Of the last segment of a message: `length` is the message's (DDP-5.4-02), every octet of it
   /// came. `uniform`: all its segments had the RsvdULP of this header.
-  virtual Fault deliver_untagged(const wire::ddp::UntaggedHeader& header, uint64_t length,
+  virtual Fault deliver_untagged(const wire::DdpUntaggedHeader& header, uint64_t length,
                                  bool uniform, const SegmentReport& segment) = 0;
 
   /// Once per stream, at the delivery point: the first check that failed.
@@ -137,8 +137,8 @@ class Stream final : public llp::FramingUser {
   void ended(StreamEnd how, base::Now now) override { user_.ended(how, now); }
 
  private:
-  Fault place_tagged(const llp::UlpduView& ulpdu, const wire::ddp::TaggedHeader& header);
-  Fault place_untagged(const llp::UlpduView& ulpdu, const wire::ddp::UntaggedHeader& header);
+  Fault place_tagged(const llp::UlpduView& ulpdu, const wire::DdpTaggedHeader& header);
+  Fault place_untagged(const llp::UlpduView& ulpdu, const wire::DdpUntaggedHeader& header);
   Fault check_and_place(const llp::UlpduView& ulpdu, base::ByteView prefix);
   Fault deliver(base::ByteView prefix, uint32_t length);
   void put(const llp::UlpduView& ulpdu, uint32_t skip, std::span<const base::ByteSpan> target);

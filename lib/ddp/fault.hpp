@@ -49,7 +49,7 @@ inline constexpr Fault kShortHeader{FaultLayer::Ddp, kLocalCatastrophic, 0x00, "
 
 /// The segment in which a fault was found.
 struct SegmentReport {
-  std::array<uint8_t, wire::ddp::kHeaderMax> header{};
+  std::array<uint8_t, wire::kDdpHeaderMax> header{};
   uint8_t header_size = 0;  ///< 14 or 18; 0 when the segment was too short to have one
   uint32_t length = 0;      ///< of the DDP segment, header included
 

@@ -20,23 +20,21 @@ Cut cut(const OutboundMessage& message, uint32_t offset, uint32_t max, bool whol
 
 void write(const OutboundMessage& message, const Cut& segment,
            std::span<const base::ByteSpan> payload, llp::UlpduWriter& out) {
-  std::array<uint8_t, wire::ddp::kHeaderMax> header;
+  std::array<uint8_t, wire::kDdpHeaderMax> header;
   if (message.tagged) {
-    wire::ddp::emit(wire::ddp::TaggedHeader{.last = segment.last,
-                                            .version = message.version,
-                                            .rsvd_ulp = message.rsvd_ulp,
-                                            .stag = message.stag,
-                                            .to = message.to + segment.offset},
-                    header.data());
+    wire::write_ddp(header.data(), wire::DdpTaggedHeader{.last = segment.last,
+                                                         .version = message.version,
+                                                         .rsvd_ulp = message.rsvd_ulp,
+                                                         .stag = message.stag,
+                                                         .to = message.to + segment.offset});
   } else {
-    wire::ddp::emit(wire::ddp::UntaggedHeader{.last = segment.last,
-                                              .version = message.version,
-                                              .rsvd_ulp = message.rsvd_ulp,
-                                              .rsvd_ulp_tail = message.rsvd_ulp_tail,
-                                              .qn = message.qn,
-                                              .msn = message.msn,
-                                              .mo = segment.offset},
-                    header.data());
+    wire::write_ddp(header.data(), wire::DdpUntaggedHeader{.last = segment.last,
+                                                           .version = message.version,
+                                                           .rsvd_ulp = message.rsvd_ulp,
+                                                           .rsvd_ulp_tail = message.rsvd_ulp_tail,
+                                                           .qn = message.qn,
+                                                           .msn = message.msn,
+                                                           .mo = segment.offset});
   }
   out.begin(message.header_size() + segment.length);
   out.put({header.data(), message.header_size()});

@@ -24,7 +24,7 @@ struct OutboundMessage {
   uint32_t length = 0;         ///< octets of payload; below 2^32 (DDP-5.2-02)
 
   [[nodiscard]] uint32_t header_size() const {
-    return tagged ? wire::ddp::kTaggedSize : wire::ddp::kUntaggedSize;
+    return tagged ? wire::kDdpTaggedSize : wire::kDdpUntaggedSize;
   }
 };
 

@@ -11,7 +11,7 @@ SegmentReport report(base::ByteView prefix, uint32_t length) {
   SegmentReport segment;
   segment.length = length;
   if (prefix.empty()) return segment;
-  const uint32_t size = wire::ddp::header_size(prefix[0]);
+  const uint32_t size = wire::ddp_header_size(prefix[0]);
   if (prefix.size() < size) return segment;
   segment.header_size = static_cast<uint8_t>(size);
   std::copy_n(prefix.begin(), size, segment.header.begin());
@@ -31,22 +31,22 @@ void Stream::put(const llp::UlpduView& ulpdu, uint32_t skip,
   tally_.octets_placed += ulpdu.length - skip;
 }
 
-Fault Stream::place_tagged(const llp::UlpduView& ulpdu, const wire::ddp::TaggedHeader& header) {
+Fault Stream::place_tagged(const llp::UlpduView& ulpdu, const wire::DdpTaggedHeader& header) {
   if (header.version != user_.version()) return kTaggedVersion;
-  const uint32_t payload = ulpdu.length - wire::ddp::kTaggedSize;
+  const uint32_t payload = ulpdu.length - wire::kDdpTaggedSize;
   AccessSet rights;
   Fault fault = user_.tagged_rights(header, payload, rights);
   if (fault.failed()) return fault;
   Pieces target;
   fault = check_tagged(memory_, config_.who, header, payload, rights, target);
   if (fault.failed()) return fault;
-  put(ulpdu, wire::ddp::kTaggedSize, target.view());
+  put(ulpdu, wire::kDdpTaggedSize, target.view());
   return kNoFault;
 }
 
-Fault Stream::place_untagged(const llp::UlpduView& ulpdu, const wire::ddp::UntaggedHeader& header) {
+Fault Stream::place_untagged(const llp::UlpduView& ulpdu, const wire::DdpUntaggedHeader& header) {
   if (header.version != user_.version()) return kUntaggedVersion;
-  const uint32_t payload = ulpdu.length - wire::ddp::kUntaggedSize;
+  const uint32_t payload = ulpdu.length - wire::kDdpUntaggedSize;
   // RFC 5041 s.7.1, for segments without payload too: they consume a buffer as the others do.
   if (header.qn >= config_.queues) return kUntaggedQn;
   Fault fault = queues_[header.qn].check(header.msn);
@@ -64,14 +64,14 @@ Fault Stream::place_untagged(const llp::UlpduView& ulpdu, const wire::ddp::Untag
     // Our own user's buffer is at fault, not the peer: RFC 5041 s.7.2, local catastrophic error.
     return kCatastrophic;
   }
-  put(ulpdu, wire::ddp::kUntaggedSize, target.view());
+  put(ulpdu, wire::kDdpUntaggedSize, target.view());
   return kNoFault;
 }
 
 Fault Stream::check_and_place(const llp::UlpduView& ulpdu, base::ByteView prefix) {
   if (finished_) return kAfterFinish;
-  if (const auto tagged = wire::ddp::parse_tagged(prefix)) return place_tagged(ulpdu, *tagged);
-  if (const auto untagged = wire::ddp::parse_untagged(prefix)) {
+  if (const auto tagged = wire::parse_ddp_tagged(prefix)) return place_tagged(ulpdu, *tagged);
+  if (const auto untagged = wire::parse_ddp_untagged(prefix)) {
     return place_untagged(ulpdu, *untagged);
   }
   return kShortHeader;
@@ -80,9 +80,9 @@ Fault Stream::check_and_place(const llp::UlpduView& ulpdu, base::ByteView prefix
 llp::PlaceVerdict Stream::place_ulpdu(const llp::UlpduView& ulpdu, bool in_order, base::Now) {
   // DDP-7.1-11: after an error all later segments are silently dropped.
   if (stopped_ || fault_.failed()) return llp::PlaceVerdict::Placed;
-  std::array<uint8_t, wire::ddp::kHeaderMax> copied;
+  std::array<uint8_t, wire::kDdpHeaderMax> copied;
   base::ByteView prefix;
-  const auto want = std::min<uint32_t>(ulpdu.length, wire::ddp::kHeaderMax);
+  const auto want = std::min<uint32_t>(ulpdu.length, wire::kDdpHeaderMax);
   if (!ulpdu.pieces.empty() && ulpdu.pieces[0].size() >= want) {
     prefix = ulpdu.pieces[0].first(want);
   } else {
@@ -100,16 +100,16 @@ llp::PlaceVerdict Stream::place_ulpdu(const llp::UlpduView& ulpdu, bool in_order
 }
 
 Fault Stream::deliver(base::ByteView prefix, uint32_t length) {
-  if (const auto tagged = wire::ddp::parse_tagged(prefix)) {
-    return user_.deliver_tagged(*tagged, length - wire::ddp::kTaggedSize);
+  if (const auto tagged = wire::parse_ddp_tagged(prefix)) {
+    return user_.deliver_tagged(*tagged, length - wire::kDdpTaggedSize);
   }
-  const auto untagged = wire::ddp::parse_untagged(prefix);
+  const auto untagged = wire::parse_ddp_untagged(prefix);
   if (!untagged) return kShortHeader;
   if (untagged->qn >= config_.queues) return kUntaggedQn;
   UntaggedQueue& queue = queues_[untagged->qn];
   // Placed ahead of the order because its buffer existed; the order shows that an MSN was left out.
   if (untagged->msn != queue.deliver_msn()) return kUntaggedMsnRange;
-  const uint32_t payload = length - wire::ddp::kUntaggedSize;
+  const uint32_t payload = length - wire::kDdpUntaggedSize;
   queue.reached(*untagged, payload, config_.secret);
   if (!untagged->last) return kNoFault;
   // DDP-4.1-04: the last segment has the highest MO, so it tells the message's length.

@@ -15,7 +15,7 @@ Fault tagged_fault(mem::AccessFault fault) {
 }
 
 Fault check_tagged(const mem::StagTable& memory, const Identity& who,
-                   const wire::ddp::TaggedHeader& header, uint32_t payload, AccessSet rights,
+                   const wire::DdpTaggedHeader& header, uint32_t payload, AccessSet rights,
                    Pieces& out) {
   out.clear();
   if (payload == 0) return kNoFault;

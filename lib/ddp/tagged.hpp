@@ -13,7 +13,7 @@ namespace rnic::ddp {
 
 /// The one access check of a tagged segment. A segment without payload is not checked (DDP-5.2-07).
 [[nodiscard]] Fault check_tagged(const mem::StagTable& memory, const Identity& who,
-                                 const wire::ddp::TaggedHeader& header, uint32_t payload,
+                                 const wire::DdpTaggedHeader& header, uint32_t payload,
                                  AccessSet rights, Pieces& out);
 
 }  // namespace rnic::ddp

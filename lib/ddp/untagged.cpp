@@ -8,8 +8,7 @@ Fault UntaggedQueue::check(uint32_t msn) const {
   return ahead == buffers_ ? kUntaggedNoBuffer : kUntaggedMsnRange;
 }
 
-void UntaggedQueue::reached(const wire::ddp::UntaggedHeader& header, uint32_t payload,
-                            uint64_t key) {
+void UntaggedQueue::reached(const wire::DdpUntaggedHeader& header, uint32_t payload, uint64_t key) {
   coverage_.add(header.mo, payload, key);
   if (!begun_) {
     begun_ = true;

@@ -25,7 +25,7 @@ class UntaggedQueue {
   /// The message that must be delivered next.
   [[nodiscard]] uint32_t deliver_msn() const { return deliver_msn_; }
   /// The order has reached a segment of that message. \param key as Coverage's.
-  void reached(const wire::ddp::UntaggedHeader& header, uint32_t payload, uint64_t key);
+  void reached(const wire::DdpUntaggedHeader& header, uint32_t payload, uint64_t key);
   /// Its segments are [0, length), each octet once.
   [[nodiscard]] bool whole(uint64_t length, uint64_t key) const {
     return coverage_.exactly(length, key);

@@ -24,7 +24,7 @@ void Egress::send(tcp::TxSlot& slot, uint32_t length, base::Now now) {
   building_ = false;
   frame_.traffic_class = slot.traffic_class;
   frame_.hop_limit = slot.hop_limit;
-  interface_.send(frame_, wire::kIpProtocolTcp, length, now);
+  interface_.send(frame_, wire::kProtocolTcp, length, now);
 }
 
 void Egress::cancel(tcp::TxSlot&) {

@@ -16,7 +16,7 @@ constexpr uint64_t kFpduptrMax = 0xfffc;
 /// FPDUPTR is hostile: it is only subtracted, and what comes out must lie behind the MPA start and
 /// not where a marker stands.
 uint64_t FpduReader::marker_target(uint64_t marker, const uint8_t* octets) const {
-  const uint32_t fpduptr = wire::load_mpa_fpduptr(octets);
+  const uint32_t fpduptr = wire::load_mpa_marker(octets);
   if (fpduptr == 0) return marker;
   if (fpduptr >= marker - grid_.start() || grid_.at(marker - fpduptr)) return framing::kUnlocated;
   const uint64_t header = marker - fpduptr;
@@ -56,7 +56,7 @@ FramingError FpduReader::verify(const framing::PduSpan& span, const uint8_t* dat
        marker += wire::kMpaMarkerInterval) {
     const uint64_t expected = marker < span.header ? 0 : marker - span.header;
     if (expected > kFpduptrMax) break;  // a ULPDU over 64768 octets: FPDUPTR cannot say it
-    if (wire::load_mpa_fpduptr(data + (marker - span.begin)) != expected) {
+    if (wire::load_mpa_marker(data + (marker - span.begin)) != expected) {
       return FramingError::MarkerMismatch;
     }
   }

@@ -82,7 +82,7 @@ size_t private_data_max(const StartPlan& plan) {
 
 void emit_prefix(const StartPlan& plan, uint8_t* dst) {
   if (plan.header.enhanced) {
-    wire::emit_mpa_enhanced(plan.data, dst);
+    wire::write_mpa_enhanced(dst, plan.data);
   } else if (plan.reads_in_data) {
     base::store_be32(dst, plan.data.ird);
     base::store_be32(dst + 4, plan.data.ord);

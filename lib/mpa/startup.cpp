@@ -76,7 +76,7 @@ void StartFrameSender::set(const wire::MpaKey& key, const StartPlan& plan,
   const size_t prefix = prefix_size(plan);
   header.pd_length = static_cast<uint16_t>(prefix + private_data.size());
   frame_.resize(wire::kMpaStartHeaderSize + header.pd_length);
-  emit_mpa_start_header(key, header, frame_.data());
+  write_mpa_start_header(frame_.data(), key, header);
   uint8_t* data = frame_.data() + wire::kMpaStartHeaderSize;
   emit_prefix(plan, data);
   std::copy(private_data.begin(), private_data.end(), data + prefix);

@@ -9,11 +9,11 @@
 
 namespace rnic::rdmap {
 
-uint64_t execute(const wire::rdmap::AtomicRequest& request, uint8_t* target) {
+uint64_t execute(const wire::RdmapAtomicRequest& request, uint8_t* target) {
   RNIC_CHECK(is_known(request) && is_aligned(target));
   static_assert(std::atomic_ref<uint64_t>::is_always_lock_free);
   std::atomic_ref<uint64_t> word(*reinterpret_cast<uint64_t*>(target));
-  const bool add = request.code == static_cast<uint8_t>(wire::rdmap::AtomicCode::FetchAdd);
+  const bool add = request.code == static_cast<uint8_t>(wire::RdmapAtomicCode::FetchAdd);
   if (add && request.mask == 0) return word.fetch_add(request.data);
   uint64_t original = word.load();
   for (;;) {
@@ -24,8 +24,7 @@ uint64_t execute(const wire::rdmap::AtomicRequest& request, uint8_t* target) {
   }
 }
 
-Fault Endpoint::Impl::locate_target(const wire::rdmap::AtomicRequest& request,
-                                    uint8_t*& out) const {
+Fault Endpoint::Impl::locate_target(const wire::RdmapAtomicRequest& request, uint8_t*& out) const {
   const auto grant = access(request.stag, request.to, kAtomicSize, Access::RemoteAtomic);
   const Fault fault = protection_fault(grant.fault);
   if (fault.failed()) return fault;
@@ -38,8 +37,8 @@ Fault Endpoint::Impl::locate_target(const wire::rdmap::AtomicRequest& request,
 Fault Endpoint::Impl::deliver_atomic_request(uint32_t msn, uint64_t length,
                                              const ddp::SegmentReport& segment) {
   InboundRequest& inbound = inbound_.of_msn(msn);
-  if (length != wire::rdmap::kAtomicRequestSize) return kBadAtomicRequest;
-  const wire::rdmap::AtomicRequest request = inbound.atomic_request();
+  if (length != wire::kRdmapAtomicRequestSize) return kBadAtomicRequest;
+  const wire::RdmapAtomicRequest request = inbound.atomic_request();
   if (!is_known(request)) return kUnknownAtomic;
   uint8_t* target = nullptr;
   const Fault fault = locate_target(request, target);
@@ -75,7 +74,7 @@ Fault Endpoint::Impl::deliver_atomic_response(uint32_t msn, uint64_t length) {
   if (fault.failed()) return fault;
   ++counters_.atomic_responses_in;
   SendSlot& slot = sends_.at(done->seq);
-  slot.original = wire::rdmap::parse_atomic_response(outbound_.atomic_buffer(msn))->original;
+  slot.original = wire::parse_rdmap_atomic_response(outbound_.atomic_buffer(msn))->original;
   if (!slot.work->sges().empty()) {
     const Sge& sink = slot.work->sges()[0];
     const auto grant = access(sink.stag, sink.address, sink.length, Access::LocalWrite);

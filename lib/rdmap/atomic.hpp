@@ -26,14 +26,14 @@ inline constexpr Fault kUnalignedAtomic{FaultLayer::Rdmap, 0x2, 0x07, "R7306-5-0
 
 /// What CmpSwap leaves (s.5.1.2).
 [[nodiscard]] constexpr uint64_t compare_swap_result(uint64_t original,
-                                                     const wire::rdmap::AtomicRequest& request) {
+                                                     const wire::RdmapAtomicRequest& request) {
   if (((request.compare ^ original) & request.compare_mask) != 0) return original;
   return (original & ~request.mask) | (request.data & request.mask);
 }
 
-[[nodiscard]] constexpr bool is_known(const wire::rdmap::AtomicRequest& request) {
-  return request.code == static_cast<uint8_t>(wire::rdmap::AtomicCode::FetchAdd) ||
-         request.code == static_cast<uint8_t>(wire::rdmap::AtomicCode::CompareSwap);
+[[nodiscard]] constexpr bool is_known(const wire::RdmapAtomicRequest& request) {
+  return request.code == static_cast<uint8_t>(wire::RdmapAtomicCode::FetchAdd) ||
+         request.code == static_cast<uint8_t>(wire::RdmapAtomicCode::CompareSwap);
 }
 
 [[nodiscard]] inline bool is_aligned(const uint8_t* target) {
@@ -43,6 +43,6 @@ inline constexpr Fault kUnalignedAtomic{FaultLayer::Rdmap, 0x2, 0x07, "R7306-5-0
 /// Carries out a known request on an aligned target, in the memory's own order of octets.
 /// Indivisible for every thread that uses this function or std::atomic_ref on the target (s.5.3).
 /// \return what the target held before.
-uint64_t execute(const wire::rdmap::AtomicRequest& request, uint8_t* target);
+uint64_t execute(const wire::RdmapAtomicRequest& request, uint8_t* target);
 
 }  // namespace rnic::rdmap

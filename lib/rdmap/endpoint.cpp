@@ -24,7 +24,7 @@ Endpoint::Impl::Impl(const EndpointConfig& config, mem::StagTable& memory, Count
       owner_(owner),
       stream_({.who = {config.pd, config.qp},
                // Queue 3 is RFC 7306's.
-               .queues = config.extensions ? wire::rdmap::kQueues : wire::rdmap::kAtomicResponseQn,
+               .queues = config.extensions ? wire::kRdmapQueues : wire::kRdmapAtomicResponseQn,
                .secret = config.secret},
               memory, *this,
               {counters.segments_placed, counters.octets_placed, counters.placements_postponed}),
@@ -32,7 +32,7 @@ Endpoint::Impl::Impl(const EndpointConfig& config, mem::StagTable& memory, Count
       receives_(queues.receives),
       inbound_(config.ird),
       outbound_(config.ord, config.secret) {
-  stream_.queue(wire::rdmap::kTerminateQn).provide(1);  // RDMAP-5.4-01
+  stream_.queue(wire::kRdmapTerminateQn).provide(1);  // RDMAP-5.4-01
 }
 
 void Endpoint::Impl::bind(llp::Framing& framing, const Agreement& agreement) {
@@ -47,11 +47,11 @@ void Endpoint::Impl::bind(llp::Framing& framing, const Agreement& agreement) {
   provide_requests();
   if (!agreement.send_rtr_in) return;
   receives_.begin_at(2);
-  stream_.queue(wire::rdmap::kSendQn).provide(1);
+  stream_.queue(wire::kRdmapSendQn).provide(1);
 }
 
 void Endpoint::Impl::provide_requests() {
-  stream_.queue(wire::rdmap::kReadRequestQn).provide(inbound_.provide());
+  stream_.queue(wire::kRdmapReadRequestQn).provide(inbound_.provide());
 }
 
 mem::AccessGrant Endpoint::Impl::access(uint32_t stag, uint64_t to, uint32_t length,
@@ -70,7 +70,7 @@ void Endpoint::Impl::serve() {
   if (running() || state_ == EndpointState::Idle) {
     while (receives_.has_posted()) {
       receives_.accept();
-      stream_.queue(wire::rdmap::kSendQn).provide(1);
+      stream_.queue(wire::kRdmapSendQn).provide(1);
     }
   } else {
     pass_receives();
@@ -124,7 +124,7 @@ void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment
   if (!running()) return;  // RDMAP-7.1-05: the first error is the one reported
   if (closed_ || !framing_->may_send()) return end_untold(fault);
   const auto terminate = terminate_for(fault, segment, rdma_header);
-  terminate_size_ = wire::terminate::emit(terminate, terminate_.data());
+  terminate_size_ = wire::write_terminate(terminate_.data(), terminate);
   state_ = EndpointState::Terminating;
   stream_.stop();
   current_.kind = Kind::None;
@@ -170,16 +170,16 @@ void Endpoint::Impl::fault(const Fault& fault, const ddp::SegmentReport& segment
   ++counters_.faults;
   if (peer_finished_) return end_untold(fault);
   base::ByteView rdma_header;
-  if (const auto header = wire::ddp::parse_untagged(segment.view())) {
+  if (const auto header = wire::parse_ddp_untagged(segment.view())) {
     // R7306-8-01: of the requests on queue 1 only a Read Request's header is told.
     const bool read =
-        wire::rdmap::opcode_of(header->rsvd_ulp) == static_cast<uint8_t>(WireOpcode::ReadRequest);
-    if (read && header->qn == wire::rdmap::kReadRequestQn && inbound_.has_msn(header->msn)) {
+        wire::rdmap_opcode(header->rsvd_ulp) == static_cast<uint8_t>(WireOpcode::ReadRequest);
+    if (read && header->qn == wire::kRdmapReadRequestQn && inbound_.has_msn(header->msn)) {
       rdma_header = inbound_.of_msn(header->msn).read_header();
     }
     // A local buffer that cannot be written to is our user's error (RDMAP-7.1-01): he learns which.
     const bool local = fault.type == ddp::kLocalCatastrophic;
-    if (local && header->qn == wire::rdmap::kSendQn && receives_.has_msn(header->msn)) {
+    if (local && header->qn == wire::kRdmapSendQn && receives_.has_msn(header->msn)) {
       receives_.of_msn(header->msn).refused = true;
     }
   }

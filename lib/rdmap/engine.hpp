@@ -42,11 +42,11 @@ class Endpoint::Impl final : public ddp::User {
   [[nodiscard]] bool fills_segment(uint32_t octets, uint32_t overhead) const override;
   [[nodiscard]] bool all_fits(uint32_t octets, uint32_t overhead) const override;
   [[nodiscard]] uint8_t version() const override { return version_; }
-  Fault tagged_rights(const wire::ddp::TaggedHeader& header, uint32_t payload,
+  Fault tagged_rights(const wire::DdpTaggedHeader& header, uint32_t payload,
                       AccessSet& rights) override;
-  Fault untagged_target(const wire::ddp::UntaggedHeader& header, ddp::UntaggedTarget& out) override;
-  Fault deliver_tagged(const wire::ddp::TaggedHeader& header, uint32_t payload) override;
-  Fault deliver_untagged(const wire::ddp::UntaggedHeader& header, uint64_t length, bool uniform,
+  Fault untagged_target(const wire::DdpUntaggedHeader& header, ddp::UntaggedTarget& out) override;
+  Fault deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload) override;
+  Fault deliver_untagged(const wire::DdpUntaggedHeader& header, uint64_t length, bool uniform,
                          const ddp::SegmentReport& segment) override;
   void fault(const Fault& fault, const ddp::SegmentReport& segment, base::Now now) override;
   void may_send() override;
@@ -60,7 +60,7 @@ class Endpoint::Impl final : public ddp::User {
   enum class Kind : uint8_t { None, Send, Response, Terminate, Rtr, Nudge };
 
   /// Payload that is made for its message, not fetched from registered memory.
-  using MadePayload = std::array<uint8_t, wire::rdmap::kAtomicRequestSize>;
+  using MadePayload = std::array<uint8_t, wire::kRdmapAtomicRequestSize>;
 
   struct Current {
     Kind kind = Kind::None;
@@ -106,22 +106,21 @@ class Endpoint::Impl final : public ddp::User {
 
   // inbound.cpp
   Fault check(uint8_t control, bool tagged, uint32_t qn, const OpcodeRow*& row) const;
-  Fault deliver_send(const OpcodeRow& row, const wire::ddp::UntaggedHeader& header,
-                     uint64_t length);
+  Fault deliver_send(const OpcodeRow& row, const wire::DdpUntaggedHeader& header, uint64_t length);
   Fault deliver_immediate(const OpcodeRow& row, uint64_t length);
   Fault deliver_read_request(uint32_t msn, uint64_t length, const ddp::SegmentReport& segment);
   Fault accept_read(uint32_t msn, uint64_t length);
-  Fault deliver_read_response(const wire::ddp::TaggedHeader& header, uint32_t payload);
+  Fault deliver_read_response(const wire::DdpTaggedHeader& header, uint32_t payload);
   void finish_request(const OutboundRequest& request);
 
   // atomic.cpp
   Fault deliver_atomic_request(uint32_t msn, uint64_t length, const ddp::SegmentReport& segment);
-  Fault locate_target(const wire::rdmap::AtomicRequest& request, uint8_t*& out) const;
+  Fault locate_target(const wire::RdmapAtomicRequest& request, uint8_t*& out) const;
   Fault carry_out(InboundRequest& request);
   void execute_now(InboundRequest& inbound, uint8_t* target);
   Fault deliver_atomic_response(uint32_t msn, uint64_t length);
   void receive_terminate(uint64_t length);
-  void blame(const wire::terminate::Terminate& terminate);
+  void blame(const wire::Terminate& terminate);
 
   // completion.cpp
   void complete_sends();
@@ -170,8 +169,8 @@ class Endpoint::Impl final : public ddp::User {
   bool flushing_ = false;
 
   uint32_t terminate_size_ = 0;  // != 0: terminate_ holds our Terminate header
-  std::array<uint8_t, wire::terminate::kSizeMax> terminate_{};
-  std::array<uint8_t, wire::terminate::kSizeMax> terminate_in_{};  // the queue 2 buffer
+  std::array<uint8_t, wire::kTerminateSizeMax> terminate_{};
+  std::array<uint8_t, wire::kTerminateSizeMax> terminate_in_{};  // the queue 2 buffer
 };
 
 }  // namespace rnic::rdmap

@@ -17,11 +17,11 @@ constexpr Fault kMixedMessage{FaultLayer::Rdmap, 0x2, 0x06, "DDP-4.3-02"};
 constexpr Fault kBadImmediate{FaultLayer::Rdmap, 0x2, 0xff, "R7306-6-01"};
 
 bool is_opcode(uint8_t control, WireOpcode opcode) {
-  return wire::rdmap::opcode_of(control) == static_cast<uint8_t>(opcode);
+  return wire::rdmap_opcode(control) == static_cast<uint8_t>(opcode);
 }
 
 /// RDMAP-4.8-08, RDMAP-4.8-09: a Terminate quotes what was left to do of a Read.
-bool is_rest_of(const wire::rdmap::ReadRequest& left, const PostedSend& read) {
+bool is_rest_of(const wire::RdmapReadRequest& left, const PostedSend& read) {
   if (read.sges().empty()) return false;
   const Sge& sink = read.sges()[0];
   const uint64_t offset = left.sink_to - sink.address;
@@ -44,7 +44,7 @@ Fault Endpoint::Impl::check(uint8_t control, bool tagged, uint32_t qn,
       row);
 }
 
-Fault Endpoint::Impl::tagged_rights(const wire::ddp::TaggedHeader& header, uint32_t payload,
+Fault Endpoint::Impl::tagged_rights(const wire::DdpTaggedHeader& header, uint32_t payload,
                                     AccessSet& rights) {
   const OpcodeRow* row = nullptr;
   const Fault fault = check(header.rsvd_ulp, true, 0, row);
@@ -53,13 +53,13 @@ Fault Endpoint::Impl::tagged_rights(const wire::ddp::TaggedHeader& header, uint3
   return is_response(header.rsvd_ulp) ? outbound_.check(header, payload) : ddp::kNoFault;
 }
 
-Fault Endpoint::Impl::untagged_target(const wire::ddp::UntaggedHeader& header,
+Fault Endpoint::Impl::untagged_target(const wire::DdpUntaggedHeader& header,
                                       ddp::UntaggedTarget& out) {
   const OpcodeRow* row = nullptr;
   const Fault fault = check(header.rsvd_ulp, false, header.qn, row);
   if (fault.failed()) return fault;
   switch (header.qn) {
-    case wire::rdmap::kSendQn: {
+    case wire::kRdmapSendQn: {
       if (agreement_.send_rtr_in && header.msn == 1) {
         out = {};  // nothing may be in it
         break;
@@ -72,45 +72,45 @@ Fault Endpoint::Impl::untagged_target(const wire::ddp::UntaggedHeader& header,
       }
       break;
     }
-    case wire::rdmap::kReadRequestQn: {
+    case wire::kRdmapReadRequestQn: {
       InboundRequest& request = inbound_.of_msn(header.msn);
       const bool atomic = is_opcode(header.rsvd_ulp, WireOpcode::AtomicRequest);
       out = {.internal = request.raw,
-             .length = atomic ? wire::rdmap::kAtomicRequestSize : wire::rdmap::kReadRequestSize};
+             .length = atomic ? wire::kRdmapAtomicRequestSize : wire::kRdmapReadRequestSize};
       break;
     }
-    case wire::rdmap::kAtomicResponseQn:
+    case wire::kRdmapAtomicResponseQn:
       out = {.internal = outbound_.atomic_buffer(header.msn),
-             .length = wire::rdmap::kAtomicResponseSize};
+             .length = wire::kRdmapAtomicResponseSize};
       break;
     default: out = {.internal = terminate_in_, .length = terminate_in_.size()}; break;
   }
   return ddp::kNoFault;
 }
 
-Fault Endpoint::Impl::deliver_tagged(const wire::ddp::TaggedHeader& header, uint32_t payload) {
+Fault Endpoint::Impl::deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload) {
   if (is_response(header.rsvd_ulp)) return deliver_read_response(header, payload);
   if (header.last) ++counters_.writes_in;  // RDMAP-5.1-02: the user is not told
   return ddp::kNoFault;
 }
 
-Fault Endpoint::Impl::deliver_untagged(const wire::ddp::UntaggedHeader& header, uint64_t length,
+Fault Endpoint::Impl::deliver_untagged(const wire::DdpUntaggedHeader& header, uint64_t length,
                                        bool uniform, const ddp::SegmentReport& segment) {
   if (!uniform) return kMixedMessage;
-  switch (static_cast<WireOpcode>(wire::rdmap::opcode_of(header.rsvd_ulp))) {
+  switch (static_cast<WireOpcode>(wire::rdmap_opcode(header.rsvd_ulp))) {
     case WireOpcode::Immediate:
     case WireOpcode::ImmediateSolicited:
-      return deliver_immediate(*opcode_row(wire::rdmap::opcode_of(header.rsvd_ulp)), length);
+      return deliver_immediate(*opcode_row(wire::rdmap_opcode(header.rsvd_ulp)), length);
     case WireOpcode::ReadRequest: return deliver_read_request(header.msn, length, segment);
     case WireOpcode::AtomicRequest: return deliver_atomic_request(header.msn, length, segment);
     case WireOpcode::AtomicResponse: return deliver_atomic_response(header.msn, length);
     case WireOpcode::Terminate: receive_terminate(length); return ddp::kNoFault;
     default: break;
   }
-  return deliver_send(*opcode_row(wire::rdmap::opcode_of(header.rsvd_ulp)), header, length);
+  return deliver_send(*opcode_row(wire::rdmap_opcode(header.rsvd_ulp)), header, length);
 }
 
-Fault Endpoint::Impl::deliver_send(const OpcodeRow& row, const wire::ddp::UntaggedHeader& header,
+Fault Endpoint::Impl::deliver_send(const OpcodeRow& row, const wire::DdpUntaggedHeader& header,
                                    uint64_t length) {
   if (agreement_.send_rtr_in && header.msn == 1) return ddp::kNoFault;  // CM6581-9.2-07
   uint32_t invalidated = 0;
@@ -128,18 +128,18 @@ Fault Endpoint::Impl::deliver_send(const OpcodeRow& row, const wire::ddp::Untagg
 }
 
 Fault Endpoint::Impl::deliver_immediate(const OpcodeRow& row, uint64_t length) {
-  if (length != wire::rdmap::kImmediateSize) return kBadImmediate;
+  if (length != wire::kRdmapImmediateSize) return kBadImmediate;
   ++counters_.immediates_in;
   report_receive({.solicited = row.solicited,
                   .has_immediate = true,
-                  .length = wire::rdmap::kImmediateSize,
+                  .length = wire::kRdmapImmediateSize,
                   .immediate = receives_.front().immediate});
   return ddp::kNoFault;
 }
 
 Fault Endpoint::Impl::accept_read(uint32_t msn, uint64_t length) {
-  if (length != wire::rdmap::kReadRequestSize) return kBadReadRequest;
-  const wire::rdmap::ReadRequest read = inbound_.of_msn(msn).read();
+  if (length != wire::kRdmapReadRequestSize) return kBadReadRequest;
+  const wire::RdmapReadRequest read = inbound_.of_msn(msn).read();
   if (read.size != 0) {  // RDMAP-5.2.1-04: nothing of a zero-length Read's source is checked
     const auto grant = access(read.source_stag, read.source_to, read.size, Access::RemoteRead);
     const Fault fault = protection_fault(grant.fault);
@@ -157,8 +157,7 @@ Fault Endpoint::Impl::deliver_read_request(uint32_t msn, uint64_t length,
   return accept_read(msn, length);
 }
 
-Fault Endpoint::Impl::deliver_read_response(const wire::ddp::TaggedHeader& header,
-                                            uint32_t payload) {
+Fault Endpoint::Impl::deliver_read_response(const wire::DdpTaggedHeader& header, uint32_t payload) {
   const OutboundRequest* done = nullptr;
   const Fault fault = outbound_.deliver(header, payload, done);
   if (fault.failed() || done == nullptr) return fault;
@@ -196,7 +195,7 @@ void Endpoint::Impl::receive_terminate(uint64_t length) {
   EndpointEvent event{.kind = EventKind::TerminateReceived};
   if (received) {
     event.fault = received->fault;
-    if (received->order == wire::terminate::BitOrder::Siw) ++counters_.siw_terminates;
+    if (received->order == wire::TerminateBitOrder::Siw) ++counters_.siw_terminates;
     event.detail = std::move(received->detail);
     blame(received->header);
   } else {
@@ -220,12 +219,12 @@ void Endpoint::Impl::receive_terminate(uint64_t length) {
 }
 
 /// Marks the work request whose message the Terminate carries the header of.
-void Endpoint::Impl::blame(const wire::terminate::Terminate& terminate) {
+void Endpoint::Impl::blame(const wire::Terminate& terminate) {
   const base::ByteView header{terminate.ddp_header.data(), terminate.ddp_header_size};
-  const auto tagged = wire::ddp::parse_tagged(header);
-  const auto untagged = wire::ddp::parse_untagged(header);
+  const auto tagged = wire::parse_ddp_tagged(header);
+  const auto untagged = wire::parse_ddp_untagged(header);
   const auto request = terminate.has_rdma_header
-                           ? wire::rdmap::parse_read_request(terminate.rdma_header)
+                           ? wire::parse_rdmap_read_request(terminate.rdma_header)
                            : std::nullopt;
   SendSlot* likely = nullptr;
   // The message that is being pulled is one of them.
@@ -239,9 +238,9 @@ void Endpoint::Impl::blame(const wire::terminate::Terminate& terminate) {
       blamed = tagged && tagged->stag == work.remote_stag &&
                (offset < work.length || (offset == 0 && work.length == 0));
     } else if (untagged) {
-      const bool on_queue_1 = untagged->qn == wire::rdmap::kReadRequestQn;
+      const bool on_queue_1 = untagged->qn == wire::kRdmapReadRequestQn;
       blamed = on_queue_1 == has_response(work.opcode) && untagged->msn == slot.msn &&
-               (on_queue_1 || untagged->qn == wire::rdmap::kSendQn);
+               (on_queue_1 || untagged->qn == wire::kRdmapSendQn);
       if (request && is_read(work.opcode)) {
         // siw puts the size where the MSN belongs (RDMAP-4.8-10): the Read Request tells, too.
         const bool quoted = is_rest_of(*request, work);

@@ -10,7 +10,7 @@
 namespace rnic::rdmap {
 
 /// The opcode of an RDMA message; that of a work request is rnic::Opcode.
-using WireOpcode = wire::rdmap::Opcode;
+using WireOpcode = wire::RdmapOpcode;
 
 struct OpcodeRow {
   const char* name;

@@ -45,7 +45,7 @@ WireOpcode wire_opcode(const PostedSend& work) {
 
 Sge first_sge(const PostedSend& work) { return work.sges().empty() ? Sge{} : work.sges()[0]; }
 
-wire::rdmap::ReadRequest read_request(const PostedSend& work) {
+wire::RdmapReadRequest read_request(const PostedSend& work) {
   const Sge sink = first_sge(work);
   return {.sink_stag = sink.stag,
           .sink_to = sink.address,
@@ -54,11 +54,11 @@ wire::rdmap::ReadRequest read_request(const PostedSend& work) {
           .source_to = work.remote_offset};
 }
 
-wire::rdmap::AtomicRequest atomic_request(const SendSlot& slot) {
+wire::RdmapAtomicRequest atomic_request(const SendSlot& slot) {
   const PostedSend& work = *slot.work;
   const AtomicOperands operands = work.atomic();
   const bool add = work.opcode == Opcode::FetchAdd;
-  const auto code = add ? wire::rdmap::AtomicCode::FetchAdd : wire::rdmap::AtomicCode::CompareSwap;
+  const auto code = add ? wire::RdmapAtomicCode::FetchAdd : wire::RdmapAtomicCode::CompareSwap;
   // RFC 7306 s.5.2.1: FetchAdd sends 0 and all ones for what it does not use.
   return {.code = static_cast<uint8_t>(code),
           .id = slot.msn,
@@ -72,8 +72,8 @@ wire::rdmap::AtomicRequest atomic_request(const SendSlot& slot) {
 
 /// Octets of the message that carries out this work.
 uint32_t message_length(const SendSlot& slot) {
-  if (is_read(slot.work->opcode)) return wire::rdmap::kReadRequestSize;
-  if (is_atomic(slot.work->opcode)) return wire::rdmap::kAtomicRequestSize;
+  if (is_read(slot.work->opcode)) return wire::kRdmapReadRequestSize;
+  if (is_atomic(slot.work->opcode)) return wire::kRdmapAtomicRequestSize;
   return slot.length();
 }
 
@@ -82,7 +82,7 @@ uint32_t message_length(const SendSlot& slot) {
 ddp::OutboundMessage Endpoint::Impl::message_of(const SendSlot& slot) const {
   const PostedSend& work = *slot.work;
   ddp::OutboundMessage message{.version = version_,
-                               .rsvd_ulp = wire::rdmap::control(wire_opcode(work), version_),
+                               .rsvd_ulp = wire::rdmap_control(wire_opcode(work), version_),
                                .length = message_length(slot)};
   if (work.opcode == Opcode::Write) {
     message.tagged = true;
@@ -91,7 +91,7 @@ ddp::OutboundMessage Endpoint::Impl::message_of(const SendSlot& slot) const {
     return message;
   }
   if (work.opcode == Opcode::SendInvalidate) message.rsvd_ulp_tail = work.remote_stag;
-  message.qn = has_response(work.opcode) ? wire::rdmap::kReadRequestQn : wire::rdmap::kSendQn;
+  message.qn = has_response(work.opcode) ? wire::kRdmapReadRequestQn : wire::kRdmapSendQn;
   message.msn = slot.msn;
   return message;
 }
@@ -99,15 +99,15 @@ ddp::OutboundMessage Endpoint::Impl::message_of(const SendSlot& slot) const {
 ddp::OutboundMessage Endpoint::Impl::message_of(const InboundRequest& request) const {
   if (request.atomic) {
     return {.version = version_,
-            .rsvd_ulp = wire::rdmap::control(WireOpcode::AtomicResponse, version_),
-            .qn = wire::rdmap::kAtomicResponseQn,
+            .rsvd_ulp = wire::rdmap_control(WireOpcode::AtomicResponse, version_),
+            .qn = wire::kRdmapAtomicResponseQn,
             .msn = request.response_msn,
-            .length = wire::rdmap::kAtomicResponseSize};
+            .length = wire::kRdmapAtomicResponseSize};
   }
-  const wire::rdmap::ReadRequest read = request.read();
+  const wire::RdmapReadRequest read = request.read();
   return {.tagged = true,
           .version = version_,
-          .rsvd_ulp = wire::rdmap::control(WireOpcode::ReadResponse, version_),
+          .rsvd_ulp = wire::rdmap_control(WireOpcode::ReadResponse, version_),
           .stag = read.sink_stag,  // RDMAP-4.4-02: as they came
           .to = read.sink_to,
           .length = read.size};
@@ -224,9 +224,9 @@ bool Endpoint::Impl::choose() {
 mem::AccessFault Endpoint::Impl::locate_send(SendSlot& slot, const ddp::Cut& cut, MadePayload& made,
                                              ddp::Pieces& out) {
   if (is_read(slot.work->opcode)) {
-    wire::rdmap::emit(read_request(*slot.work), made.data());
+    wire::write_rdmap(made.data(), read_request(*slot.work));
   } else if (is_atomic(slot.work->opcode)) {
-    wire::rdmap::emit(atomic_request(slot), made.data());
+    wire::write_rdmap(made.data(), atomic_request(slot));
   } else if (slot.work->opcode == Opcode::Immediate) {
     std::ranges::copy(slot.work->immediate(), made.begin());
   } else {
@@ -242,14 +242,13 @@ mem::AccessFault Endpoint::Impl::locate_response(const InboundRequest& request, 
                                                  MadePayload& made, ddp::Pieces& out) const {
   out.clear();
   if (request.atomic) {
-    wire::rdmap::emit(wire::rdmap::AtomicResponse{.id = request.atomic_request().id,
-                                                  .original = request.original},
-                      made.data());
+    wire::write_rdmap(made.data(), wire::RdmapAtomicResponse{.id = request.atomic_request().id,
+                                                             .original = request.original});
     out.add(made.data() + cut.offset, cut.length);
     return mem::AccessFault::None;
   }
   if (cut.length == 0) return mem::AccessFault::None;
-  const wire::rdmap::ReadRequest read = request.read();
+  const wire::RdmapReadRequest read = request.read();
   const auto grant =
       access(read.source_stag, read.source_to + cut.offset, cut.length, Access::RemoteRead);
   if (grant.fault == mem::AccessFault::None) out.add(grant.at, cut.length);
@@ -267,7 +266,7 @@ void Endpoint::Impl::refuse_payload(const Current& current, const ddp::Cut& cut,
                                     mem::AccessFault fault) {
   if (current.kind == Kind::Response) {
     const InboundRequest& request = inbound_.at(current.seq);
-    std::array<uint8_t, wire::rdmap::kReadRequestSize> left;
+    std::array<uint8_t, wire::kRdmapReadRequestSize> left;
     request.remaining(cut.offset, left.data());
     ++counters_.faults;
     raise(protection_fault(fault), request.segment, left);
@@ -290,7 +289,7 @@ void Endpoint::Impl::finish_send(SendSlot& slot) {
                     .length = slot.length(),
                     .coverage = {}});
     // R7306-5-10: a buffer of queue 3 for each atomic that is outstanding.
-    if (atomic) stream_.queue(wire::rdmap::kAtomicResponseQn).provide(1);
+    if (atomic) stream_.queue(wire::kRdmapAtomicResponseQn).provide(1);
     ++request_msn_;
   } else if (work.opcode != Opcode::Write) {
     ++send_msn_;
@@ -416,7 +415,7 @@ bool Endpoint::Impl::fills_segment(uint32_t octets, uint32_t overhead) const {
     const uint32_t payload = message_length(slot) - (begun ? current_.offset : 0);
     const bool tagged = slot.work->opcode == Opcode::Write;
     waiting +=
-        uint64_t{payload} + overhead + (tagged ? wire::ddp::kTaggedSize : wire::ddp::kUntaggedSize);
+        uint64_t{payload} + overhead + (tagged ? wire::kDdpTaggedSize : wire::kDdpUntaggedSize);
     if (waiting >= octets) return true;
   }
   return false;
@@ -426,9 +425,9 @@ bool Endpoint::Impl::all_fits(uint32_t octets, uint32_t overhead) const {
   // Each ULPDU that waits costs a header at least, so that a long queue ends the count early.
   uint64_t waiting = 0;
   const auto add = [&](uint64_t header_and_payload) { waiting += header_and_payload + overhead; };
-  if (state_ == EndpointState::Terminating) add(wire::ddp::kUntaggedSize + terminate_size_);
-  if (rtr_pending_) add(wire::ddp::kUntaggedSize + wire::rdmap::kReadRequestSize);
-  if (nudge_pending_) add(wire::ddp::kTaggedSize);
+  if (state_ == EndpointState::Terminating) add(wire::kDdpUntaggedSize + terminate_size_);
+  if (rtr_pending_) add(wire::kDdpUntaggedSize + wire::kRdmapReadRequestSize);
+  if (nudge_pending_) add(wire::kDdpTaggedSize);
   if (current_.kind != Kind::None) {
     add(current_.message.header_size() + current_.message.length - current_.offset);
   }
@@ -444,7 +443,7 @@ bool Endpoint::Impl::all_fits(uint32_t octets, uint32_t overhead) const {
   for (; send != sends_.end() && waiting <= octets; ++send) {
     const SendSlot& slot = sends_.at(send);
     if (slot.work->opcode == Opcode::LocalInvalidate) continue;
-    add(wire::ddp::kUntaggedSize + uint64_t{message_length(slot)});
+    add(wire::kDdpUntaggedSize + uint64_t{message_length(slot)});
   }
   return waiting <= octets;
 }
@@ -452,8 +451,8 @@ bool Endpoint::Impl::all_fits(uint32_t octets, uint32_t overhead) const {
 void Endpoint::Impl::write_terminate(llp::UlpduWriter& out) {
   const ddp::OutboundMessage message{
       .version = version_,
-      .rsvd_ulp = wire::rdmap::control(WireOpcode::Terminate, version_),
-      .qn = wire::rdmap::kTerminateQn,
+      .rsvd_ulp = wire::rdmap_control(WireOpcode::Terminate, version_),
+      .qn = wire::kRdmapTerminateQn,
       .msn = 1,
       .length = terminate_size_};
   ddp::Pieces payload;
@@ -462,7 +461,7 @@ void Endpoint::Impl::write_terminate(llp::UlpduWriter& out) {
 }
 
 llp::PulledUlpdu Endpoint::Impl::pull_terminate(uint32_t max, llp::UlpduWriter& out) {
-  const uint32_t length = wire::ddp::kUntaggedSize + terminate_size_;
+  const uint32_t length = wire::kDdpUntaggedSize + terminate_size_;
   if (state_ != EndpointState::Terminating || length > max) return {};
   write_terminate(out);
   ++counters_.terminates_out;
@@ -483,42 +482,42 @@ void Endpoint::Impl::write_empty_write(llp::UlpduWriter& out) const {
   ddp::OutboundMessage message{.version = version_};
   message.tagged = true;
   message.stag = kAnyStag;
-  message.rsvd_ulp = wire::rdmap::control(WireOpcode::Write, version_);
+  message.rsvd_ulp = wire::rdmap_control(WireOpcode::Write, version_);
   ddp::write(message, {.length = 0, .last = true}, {}, out);
 }
 
 /// RFC 6581 s.9.2.
 void Endpoint::Impl::write_rtr(llp::UlpduWriter& out) const {
   if (agreement_.rtr_out == Rtr::Write) return write_empty_write(out);
-  std::array<uint8_t, wire::rdmap::kReadRequestSize> request{};
+  std::array<uint8_t, wire::kRdmapReadRequestSize> request{};
   ddp::OutboundMessage message{.version = version_};
   ddp::Pieces payload;
   WireOpcode opcode = WireOpcode::Send;
   switch (agreement_.rtr_out) {
     case Rtr::Read:
       opcode = WireOpcode::ReadRequest;
-      message.qn = wire::rdmap::kReadRequestQn;
+      message.qn = wire::kRdmapReadRequestQn;
       message.msn = 1;
-      message.length = wire::rdmap::kReadRequestSize;
-      wire::rdmap::emit(wire::rdmap::ReadRequest{.source_stag = kAnyStag}, request.data());
+      message.length = wire::kRdmapReadRequestSize;
+      wire::write_rdmap(request.data(), wire::RdmapReadRequest{.source_stag = kAnyStag});
       payload.add(request.data(), message.length);
       break;
     case Rtr::None:
     case Rtr::Write:
     case Rtr::Send:
-      message.qn = wire::rdmap::kSendQn;
+      message.qn = wire::kRdmapSendQn;
       message.msn = 1;
       break;
   }
-  message.rsvd_ulp = wire::rdmap::control(opcode, version_);
+  message.rsvd_ulp = wire::rdmap_control(opcode, version_);
   ddp::write(message, {.length = message.length, .last = true}, payload.view(), out);
 }
 
 llp::PulledUlpdu Endpoint::Impl::pull_rtr(uint32_t max, llp::UlpduWriter& out) {
   const bool read = agreement_.rtr_out == Rtr::Read;
-  const uint32_t payload = read ? wire::rdmap::kReadRequestSize : 0;
+  const uint32_t payload = read ? wire::kRdmapReadRequestSize : 0;
   const uint32_t header =
-      agreement_.rtr_out == Rtr::Write ? wire::ddp::kTaggedSize : wire::ddp::kUntaggedSize;
+      agreement_.rtr_out == Rtr::Write ? wire::kDdpTaggedSize : wire::kDdpUntaggedSize;
   if (header + payload > max) return {};
   write_rtr(out);
   rtr_pending_ = false;
@@ -548,7 +547,7 @@ void Endpoint::Impl::peer_silent() {
 }
 
 llp::PulledUlpdu Endpoint::Impl::pull_nudge(uint32_t max, llp::UlpduWriter& out) {
-  constexpr uint32_t kOctets = wire::ddp::kTaggedSize;
+  constexpr uint32_t kOctets = wire::kDdpTaggedSize;
   if (kOctets > max) return {};
   write_empty_write(out);
   nudge_pending_ = false;

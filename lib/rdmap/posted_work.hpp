@@ -93,7 +93,7 @@ class PostedSend {
   }
   [[nodiscard]] static uint64_t length_of(const SendRequest& work) {
     if (is_atomic(work.opcode)) return kAtomicSize;
-    if (work.opcode == Opcode::Immediate) return wire::rdmap::kImmediateSize;
+    if (work.opcode == Opcode::Immediate) return wire::kRdmapImmediateSize;
     return work.sges.length();
   }
   [[nodiscard]] const std::byte* end_of_head() const {

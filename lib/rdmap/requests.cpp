@@ -40,11 +40,11 @@ Fault protection_fault(mem::AccessFault fault) {
 }
 
 void InboundRequest::remaining(uint32_t done, uint8_t* out) const {
-  wire::rdmap::ReadRequest left = read();
+  wire::RdmapReadRequest left = read();
   left.sink_to += done;
   left.source_to += done;
   left.size -= done;
-  wire::rdmap::emit(left, out);
+  wire::write_rdmap(out, left);
 }
 
 InboundRequests::InboundRequests(uint32_t ird)
@@ -94,7 +94,7 @@ void OutboundRequests::pop() {
   --count_;
 }
 
-Fault OutboundRequests::check(const wire::ddp::TaggedHeader& header, uint32_t payload) const {
+Fault OutboundRequests::check(const wire::DdpTaggedHeader& header, uint32_t payload) const {
   if (count_ == 0) return kUnsolicitedResponse;
   if (payload == 0) return ddp::kNoFault;  // DDP-5.2-07
   bool read = false;
@@ -111,7 +111,7 @@ Fault OutboundRequests::check(const wire::ddp::TaggedHeader& header, uint32_t pa
   return known ? kResponseBounds : kResponseStag;
 }
 
-Fault OutboundRequests::deliver(const wire::ddp::TaggedHeader& header, uint32_t payload,
+Fault OutboundRequests::deliver(const wire::DdpTaggedHeader& header, uint32_t payload,
                                 const OutboundRequest*& done) {
   // RFC 5040 s.5.5(20): responses come in the order of their requests, so this is the oldest's.
   if (count_ == 0 || ring_[head_].atomic) return kUnsolicitedResponse;
@@ -134,8 +134,8 @@ Fault OutboundRequests::deliver_atomic(uint32_t msn, uint64_t length,
                                        const OutboundRequest*& done) {
   if (count_ == 0 || !ring_[head_].atomic) return kUnsolicitedAtomic;
   const OutboundRequest& request = ring_[head_];
-  if (length != wire::rdmap::kAtomicResponseSize) return kBadAtomicResponse;
-  const auto response = wire::rdmap::parse_atomic_response(atomic_buffer(msn));
+  if (length != wire::kRdmapAtomicResponseSize) return kBadAtomicResponse;
+  const auto response = wire::parse_rdmap_atomic_response(atomic_buffer(msn));
   if (response->id != request.id) return kBadAtomicResponse;
   done = &request;
   return ddp::kNoFault;

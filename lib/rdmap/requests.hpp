@@ -28,8 +28,8 @@ inline constexpr Fault kBadReadRequest{FaultLayer::Rdmap, 0x2, 0xff, "RDMAP-4.4-
 
 /// A request that came in, kept until its response was acknowledged.
 struct InboundRequest {
-  std::array<uint8_t, wire::rdmap::kAtomicRequestSize> raw{};  ///< the queue 1 buffer
-  ddp::SegmentReport segment;                                  ///< for a Terminate about it
+  std::array<uint8_t, wire::kRdmapAtomicRequestSize> raw{};  ///< the queue 1 buffer
+  ddp::SegmentReport segment;                                ///< for a Terminate about it
   uint64_t original = 0;      ///< atomic, executed: what the target held before
   uint32_t response_msn = 0;  ///< atomic, executed: on queue 3
   bool atomic = false;
@@ -37,13 +37,11 @@ struct InboundRequest {
   bool released = false;
 
   [[nodiscard]] base::ByteView read_header() const {
-    return {raw.data(), wire::rdmap::kReadRequestSize};
+    return {raw.data(), wire::kRdmapReadRequestSize};
   }
-  [[nodiscard]] wire::rdmap::ReadRequest read() const {
-    return *wire::rdmap::parse_read_request(raw);
-  }
-  [[nodiscard]] wire::rdmap::AtomicRequest atomic_request() const {
-    return *wire::rdmap::parse_atomic_request(raw);
+  [[nodiscard]] wire::RdmapReadRequest read() const { return *wire::parse_rdmap_read_request(raw); }
+  [[nodiscard]] wire::RdmapAtomicRequest atomic_request() const {
+    return *wire::parse_rdmap_atomic_request(raw);
   }
   /// The Read Request of what is left after `done` octets (RDMAP-4.8-08, RDMAP-4.8-09).
   void remaining(uint32_t done, uint8_t* out) const;
@@ -116,9 +114,9 @@ class OutboundRequests {
 
   /// May this segment of a Read Response be placed? Inside the sink of one outstanding Read, whole
   /// (BUG-01): the region may be larger than what was asked for.
-  [[nodiscard]] Fault check(const wire::ddp::TaggedHeader& header, uint32_t payload) const;
+  [[nodiscard]] Fault check(const wire::DdpTaggedHeader& header, uint32_t payload) const;
   /// The order has reached a segment of a Read Response. `done` is set to the Read that it ends.
-  [[nodiscard]] Fault deliver(const wire::ddp::TaggedHeader& header, uint32_t payload,
+  [[nodiscard]] Fault deliver(const wire::DdpTaggedHeader& header, uint32_t payload,
                               const OutboundRequest*& done);
   /// The order has reached an Atomic Response of `length` octets. `done` is set to its request.
   [[nodiscard]] Fault deliver_atomic(uint32_t msn, uint64_t length, const OutboundRequest*& done);
@@ -128,7 +126,7 @@ class OutboundRequests {
   void pop();
 
  private:
-  using AtomicBuffer = std::array<uint8_t, wire::rdmap::kAtomicResponseSize>;
+  using AtomicBuffer = std::array<uint8_t, wire::kRdmapAtomicResponseSize>;
 
   [[nodiscard]] const OutboundRequest& nth(uint32_t i) const;
 

@@ -9,8 +9,8 @@ namespace rnic::rdmap {
 
 namespace {
 
-using wire::terminate::BitOrder;
-using wire::terminate::Terminate;
+using BitOrder = wire::TerminateBitOrder;
+using wire::Terminate;
 
 constexpr uint8_t kLlp = static_cast<uint8_t>(FaultLayer::Llp);
 
@@ -91,8 +91,8 @@ std::string wording(const Fault& fault, base::ByteView octets, bool as_siw, bool
 }
 
 std::optional<ReceivedTerminate> read_terminate(base::ByteView octets) {
-  const auto rfc = wire::terminate::parse(octets, BitOrder::Rfc);
-  const auto siw = wire::terminate::parse(octets, BitOrder::Siw);
+  const auto rfc = wire::parse_terminate(octets, BitOrder::Rfc);
+  const auto siw = wire::parse_terminate(octets, BitOrder::Siw);
   if (fit(rfc) == 0 && fit(siw) == 0) return std::nullopt;
   const bool take_siw = fit(siw) > fit(rfc);
   ReceivedTerminate received;

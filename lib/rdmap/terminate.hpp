@@ -17,14 +17,13 @@ namespace rnic::rdmap {
 
 /// The Terminate header for `fault`, with the headers of RFC 5040 figure 10. `rdma_header`: 28
 /// octets of the Read Request at fault, or empty.
-[[nodiscard]] wire::terminate::Terminate terminate_for(const Fault& fault,
-                                                       const ddp::SegmentReport& segment,
-                                                       base::ByteView rdma_header);
+[[nodiscard]] wire::Terminate terminate_for(const Fault& fault, const ddp::SegmentReport& segment,
+                                            base::ByteView rdma_header);
 
 /// What a received Terminate says.
 struct ReceivedTerminate {
-  wire::terminate::Terminate header;
-  wire::terminate::BitOrder order = wire::terminate::BitOrder::Rfc;
+  wire::Terminate header;
+  wire::TerminateBitOrder order = wire::TerminateBitOrder::Rfc;
   Fault fault;
   std::string detail;  ///< both readings when they differ
 };

@@ -144,15 +144,15 @@ bool Engine::send_owed_acks(Connection& c, base::Now now) {
     // The right edge stays where it is: it counts from the older octet.
     const auto room =
         static_cast<uint64_t>(static_cast<int64_t>(c.tcb.rcv_edge) - c.tcb.rcv_offset(ack));
-    wire::TcpRepr{
-        .source_port = c.local_end.port,
-        .destination_port = c.remote_end.port,
-        .sequence = c.tcb.snd_seq(c.tcb.snd_nxt),
-        .acknowledgment = ack,
-        .flags = static_cast<uint8_t>(flag::kAck | (ece ? flag::kEce : 0)),
-        .window = static_cast<uint16_t>(std::min<uint64_t>(room >> c.tcb.rcv_wind_shift, 0xffff)),
-        .header_length = header}
-        .emit(slot.tcp);
+    wire::write_tcp(
+        slot.tcp,
+        {.source_port = c.local_end.port,
+         .destination_port = c.remote_end.port,
+         .sequence = c.tcb.snd_seq(c.tcb.snd_nxt),
+         .acknowledgment = ack,
+         .flags = static_cast<uint8_t>(flag::kAck | (ece ? flag::kEce : 0)),
+         .window = static_cast<uint16_t>(std::min<uint64_t>(room >> c.tcb.rcv_wind_shift, 0xffff)),
+         .header_length = header});
     ++counters_.acks_out;
     ++counters_.ce_change_acks;
     complete(slot, c.local_end, c.remote_end, header, now);

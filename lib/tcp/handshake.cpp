@@ -131,15 +131,15 @@ bool Engine::send_syn(Connection& c, base::Now now) {
       wire::kTcpHeaderMin + write_syn_options(slot.tcp + wire::kTcpHeaderMin, options);
   uint64_t window = first_window(c);
   if (with_ack) window = std::max(window, c.tcb.rcv_edge);
-  wire::TcpRepr{.source_port = c.local_end.port,
-                .destination_port = c.remote_end.port,
-                .sequence = c.tcb.iss,
-                .acknowledgment = with_ack ? c.tcb.ack_seq() : base::Seq32(0),
-                .flags = static_cast<uint8_t>(flag::kSyn | (with_ack ? flag::kAck : 0) |
-                                              syn_ecn(c, with_ack, slot)),
-                .window = static_cast<uint16_t>(window),
-                .header_length = header}
-      .emit(slot.tcp);
+  wire::write_tcp(slot.tcp,
+                  {.source_port = c.local_end.port,
+                   .destination_port = c.remote_end.port,
+                   .sequence = c.tcb.iss,
+                   .acknowledgment = with_ack ? c.tcb.ack_seq() : base::Seq32(0),
+                   .flags = static_cast<uint8_t>(flag::kSyn | (with_ack ? flag::kAck : 0) |
+                                                 syn_ecn(c, with_ack, slot)),
+                   .window = static_cast<uint16_t>(window),
+                   .header_length = header});
   c.tcb.rcv_edge = window;
   complete(slot, c.local_end, c.remote_end, header, now);
   if (c.handshake.sent()) c.last_sent_at = now;

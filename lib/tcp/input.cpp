@@ -14,7 +14,7 @@ constexpr base::Duration kTimestampLife = std::chrono::hours(24 * 24);
 }  // namespace
 
 bool Engine::checksum_good(SegmentIn in) {
-  const uint32_t sum = llp::pseudo_header_sum(in.source, in.destination, wire::kIpProtocolTcp,
+  const uint32_t sum = llp::pseudo_header_sum(in.source, in.destination, wire::kProtocolTcp,
                                               static_cast<uint32_t>(in.tcp.size()));
   return wire::checksum_fold(wire::checksum_add(sum, in.tcp)) == 0;
 }

@@ -21,7 +21,7 @@ constexpr base::Duration kStampTick = std::chrono::milliseconds(1);
 /// The window as it stands on the wire: to compare.
 uint32_t window_field(const uint8_t* p) {
   uint16_t field;
-  std::memcpy(&field, p + wire::tcp_offset::kWindow, sizeof field);
+  std::memcpy(&field, p + wire::kTcpWindowAt, sizeof field);
   return field;
 }
 
@@ -30,11 +30,11 @@ uint32_t window_field(const uint8_t* p) {
 void Prediction::begin(uint16_t from_port, uint16_t to_port, base::Seq32 sequence,
                        uint32_t header_octets, uint32_t window, uint8_t shift) {
   base::OctetPattern::Octets header{};
-  base::store_be16(&header[wire::tcp_offset::kSourcePort], from_port);
-  base::store_be16(&header[wire::tcp_offset::kDestinationPort], to_port);
-  base::store_be32(&header[wire::tcp_offset::kSequence], sequence.value);
-  header[wire::tcp_offset::kDataOffset] = static_cast<uint8_t>(header_octets << 2);
-  header[wire::tcp_offset::kFlags] = flag::kAck;
+  base::store_be16(&header[wire::kTcpSourcePortAt], from_port);
+  base::store_be16(&header[wire::kTcpDestinationPortAt], to_port);
+  base::store_be32(&header[wire::kTcpSequenceAt], sequence.value);
+  header[wire::kTcpDataOffsetAt] = static_cast<uint8_t>(header_octets << 2);
+  header[wire::kTcpFlagsAt] = flag::kAck;
   header_.set(header);
   header_octets_ = header_octets;
   const uint32_t unscaled = window >> shift;
@@ -85,7 +85,7 @@ bool Engine::find_flow(const SegmentIn& in, Connection*& c) {
 
 inline bool Engine::stamp_good(const Connection& c, const uint8_t* p, uint32_t& stamp) {
   if (c.prediction.header_octets() == wire::kTcpHeaderMin) return true;
-  p += wire::tcp_offset::kOptions;
+  p += wire::kTcpOptionsAt;
   stamp = base::load_be32(p + 4);
   return base::load_be32(p) == kTimestampsHead &&
          static_cast<int32_t>(stamp - c.tcb.ts_recent) >= 0;
@@ -108,7 +108,7 @@ inline bool Engine::window_stays_open(Connection& c, const uint8_t* p) {
   if (field == 0) return false;
   Tcb& t = c.tcb;
   c.prediction.set_window_field(field);
-  t.snd_wnd = uint32_t{base::load_be16(p + wire::tcp_offset::kWindow)} << t.snd_wind_shift;
+  t.snd_wnd = uint32_t{base::load_be16(p + wire::kTcpWindowAt)} << t.snd_wind_shift;
   t.snd_max_wnd = std::max(t.snd_max_wnd, t.snd_wnd);
   return true;
 }
@@ -116,7 +116,7 @@ inline bool Engine::window_stays_open(Connection& c, const uint8_t* p) {
 inline uint32_t Engine::plain_ack(Connection& c, const uint8_t* p) {
   const Tcb& t = c.tcb;
   const uint32_t acked =
-      base::load_be32(p + wire::tcp_offset::kAcknowledgment) - t.snd_seq(t.snd_una).value;
+      base::load_be32(p + wire::kTcpAcknowledgmentAt) - t.snd_seq(t.snd_una).value;
   const bool moves = uint64_t{acked} - 1 < t.flight();
   return moves && c.board.front().end() <= t.snd_una + acked ? acked : 0;
 }
@@ -150,7 +150,7 @@ inline void Engine::restart_calm(Connection& c, bool restarted, base::Now now) {
   take_predicted_window(c);
   base::Duration rtt = now - sent_at;
   if (rtt > kStampTick && c.tcb.ts_ok) {  // RFC 7323 s.4.1, see measure()
-    const uint32_t echo = base::load_be32(p + wire::tcp_offset::kOptions + 8);
+    const uint32_t echo = base::load_be32(p + wire::kTcpOptionsAt + 8);
     const auto ticks = static_cast<int32_t>(c.tcb.timestamp(now) - echo);
     if (ticks >= 0) rtt = std::min(rtt, (int64_t{ticks} + 1) * kStampTick);
   }
@@ -271,8 +271,7 @@ bool Engine::take_predicted(Connection& c, const SegmentIn& in, base::Now now) {
     return false;
   }
   if (in.ecn == ecn_codepoint::kCe && c.ecn.on()) return false;
-  const bool old =
-      base::load_be32(p + wire::tcp_offset::kAcknowledgment) == t.snd_seq(t.snd_una).value;
+  const bool old = base::load_be32(p + wire::kTcpAcknowledgmentAt) == t.snd_seq(t.snd_una).value;
   const uint32_t acked = old ? 0 : plain_ack(c, p);
   if (!old && acked == 0) return false;
   if (!in.checksum_verified && !checksum_good(in)) return false;
@@ -292,7 +291,7 @@ bool Engine::take_predicted(Connection& c, const SegmentIn& in, base::Now now) {
     take_predicted_window(c);
     if (c.rack.overtaken()) settle_predicted(c, 0, base::Duration(-1), now);
   }
-  take_predicted_text(c, range, text, (p[wire::tcp_offset::kFlags] & flag::kPsh) != 0, now);
+  take_predicted_text(c, range, text, (p[wire::kTcpFlagsAt] & flag::kPsh) != 0, now);
   return true;
 }
 

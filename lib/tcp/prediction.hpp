@@ -26,7 +26,7 @@ class Prediction {
              uint32_t window, uint8_t shift);
   /// The next one begins there.
   void expect(base::Seq32 sequence) {
-    if (on_) header_.set_be32(wire::tcp_offset::kSequence, sequence.value);
+    if (on_) header_.set_be32(wire::kTcpSequenceAt, sequence.value);
   }
 
   [[nodiscard]] bool on() const { return on_; }

@@ -51,8 +51,8 @@ void Engine::complete(TxSlot& slot, const Endpoint& local, const Endpoint& remot
                       base::Now now) {
   if (!slot.checksum_open) {
     const uint32_t sum =
-        llp::pseudo_header_sum(local.address, remote.address, wire::kIpProtocolTcp, length);
-    base::store_be16(slot.tcp + wire::tcp_offset::kChecksum,
+        llp::pseudo_header_sum(local.address, remote.address, wire::kProtocolTcp, length);
+    base::store_be16(slot.tcp + wire::kTcpChecksumAt,
                      wire::checksum_fold(wire::checksum_add(sum, {slot.tcp, length})));
   }
   ++counters_.segments_out;
@@ -63,14 +63,13 @@ void Engine::finish(Connection& c, TxSlot& slot, uint64_t offset, uint32_t paylo
                     base::Now now) {
   const uint32_t header = header_length(c);
   if (c.ecn.on()) flags |= ecn_flags(c, slot);
-  wire::TcpRepr{.source_port = c.local_end.port,
-                .destination_port = c.remote_end.port,
-                .sequence = c.tcb.snd_seq(offset),
-                .acknowledgment = c.tcb.ack_seq(),
-                .flags = flags,
-                .window = advertise(c),
-                .header_length = header}
-      .emit(slot.tcp);
+  wire::write_tcp(slot.tcp, {.source_port = c.local_end.port,
+                             .destination_port = c.remote_end.port,
+                             .sequence = c.tcb.snd_seq(offset),
+                             .acknowledgment = c.tcb.ack_seq(),
+                             .flags = flags,
+                             .window = advertise(c),
+                             .header_length = header});
   if (c.tcb.ts_ok) {
     uint8_t* options = slot.tcp + wire::kTcpHeaderMin;
     base::store_be32(options, 0x0101080a);  // NOP NOP TSopt
@@ -95,14 +94,14 @@ bool Engine::send_ack(Connection& c, base::Now now) {
     options.sack(blocks.data(), count);
   }
   const uint32_t header = wire::kTcpHeaderMin + options.finish();
-  wire::TcpRepr{.source_port = c.local_end.port,
-                .destination_port = c.remote_end.port,
-                .sequence = c.tcb.snd_seq(c.tcb.snd_nxt),
-                .acknowledgment = c.tcb.ack_seq(),
-                .flags = static_cast<uint8_t>(flag::kAck | (c.ecn.on() ? ecn_flags(c, slot) : 0)),
-                .window = advertise(c),
-                .header_length = header}
-      .emit(slot.tcp);
+  wire::write_tcp(
+      slot.tcp, {.source_port = c.local_end.port,
+                 .destination_port = c.remote_end.port,
+                 .sequence = c.tcb.snd_seq(c.tcb.snd_nxt),
+                 .acknowledgment = c.tcb.ack_seq(),
+                 .flags = static_cast<uint8_t>(flag::kAck | (c.ecn.on() ? ecn_flags(c, slot) : 0)),
+                 .window = advertise(c),
+                 .header_length = header});
   c.ack.sent_alone();
   ++counters_.acks_out;
   complete(slot, c.local_end, c.remote_end, header, now);
@@ -147,14 +146,13 @@ bool Engine::send_replies(base::Now now) {
       options.timestamps({timestamp_at(r.ts_offset, now), r.ts_recent});
       r.options_length = static_cast<uint8_t>(options.finish());
     }
-    wire::TcpRepr{.source_port = r.local.port,
-                  .destination_port = r.remote.port,
-                  .sequence = r.seq,
-                  .acknowledgment = r.ack,
-                  .flags = r.flags,
-                  .window = r.window,
-                  .header_length = wire::kTcpHeaderMin + r.options_length}
-        .emit(slot.tcp);
+    wire::write_tcp(slot.tcp, {.source_port = r.local.port,
+                               .destination_port = r.remote.port,
+                               .sequence = r.seq,
+                               .acknowledgment = r.ack,
+                               .flags = r.flags,
+                               .window = r.window,
+                               .header_length = wire::kTcpHeaderMin + r.options_length});
     std::copy_n(r.options.begin(), r.options_length, slot.tcp + wire::kTcpHeaderMin);
     slot.traffic_class |= r.traffic_class;
     if ((r.flags & flag::kRst) != 0) {

@@ -43,7 +43,7 @@ void Session::Impl::set_frame(const wire::TufMagic& magic, const wire::TufStart&
   out_.resize(wire::kTufStartSize + private_data.size());
   wire::TufStart frame = start;
   frame.private_data = static_cast<uint16_t>(private_data.size());
-  wire::emit_tuf_start(magic, frame, out_.data());
+  wire::write_tuf_start(out_.data(), magic, frame);
   std::copy(private_data.begin(), private_data.end(), out_.begin() + wire::kTufStartSize);
   out_sent_ = 0;
 }
@@ -55,7 +55,7 @@ size_t Session::Impl::wanted() const {
   const bool go = role_ == framing::Role::Responder && state_ != StartState::AwaitRequest;
   if (go) return wire::kTufGoSize - in_.size();
   if (in_.size() < wire::kTufStartSize) return wire::kTufStartSize - in_.size();
-  const wire::TufStart start = wire::load_tuf_start(in_.data());
+  const wire::TufStart start = *wire::parse_tuf_start(in_);
   return wire::kTufStartSize + start.private_data - in_.size();
 }
 
@@ -67,7 +67,7 @@ bool Session::Impl::frame_right() const {
   const size_t n = std::min(in_.size(), magic.size());
   if (!std::equal(in_.begin(), in_.begin() + static_cast<long>(n), magic.begin())) return false;
   if (&magic == &wire::kTufGoMagic || in_.size() < wire::kTufStartSize) return true;
-  const wire::TufStart start = wire::load_tuf_start(in_.data());
+  const wire::TufStart start = *wire::parse_tuf_start(in_);
   return start.version == wire::kTufVersion && start.private_data <= wire::kTufPrivateDataMax;
 }
 
@@ -108,7 +108,7 @@ void Session::Impl::frame_complete(base::Now now) {
 }
 
 void Session::Impl::request_complete(base::Now now) {
-  const wire::TufStart peer = wire::load_tuf_start(in_.data());
+  const wire::TufStart peer = *wire::parse_tuf_start(in_);
   const std::vector<uint8_t> frame = std::move(in_);
   in_ = {};
   if (!agree(own_, peer)) return fail(StartFailure::NoCommonMode, {}, now);
@@ -167,7 +167,7 @@ void Session::Impl::answer(bool accepted, base::ByteView private_data,
 }
 
 void Session::Impl::reply_complete(base::Now now) {
-  const wire::TufStart peer = wire::load_tuf_start(in_.data());
+  const wire::TufStart peer = *wire::parse_tuf_start(in_);
   const std::vector<uint8_t> frame = std::move(in_);
   in_ = {};
   const base::ByteView data = base::ByteView(frame).subspan(wire::kTufStartSize);

@@ -8,40 +8,40 @@
 #include "base/bytes.hpp"
 #include "base/endian.hpp"
 
-namespace rnic::wire::ddp {
+namespace rnic::wire {
 
 // Control octet (RFC 5041 s.4.1). The four bits between L and DV are sent zero and not checked.
-inline constexpr uint8_t kTaggedBit = 0x80;
-inline constexpr uint8_t kLastBit = 0x40;
-inline constexpr uint8_t kVersionMask = 0x03;
+inline constexpr uint8_t kDdpTaggedBit = 0x80;
+inline constexpr uint8_t kDdpLastBit = 0x40;
+inline constexpr uint8_t kDdpVersionMask = 0x03;
 
-inline constexpr uint32_t kControlOffset = 0;
-inline constexpr uint32_t kRsvdUlpOffset = 1;  ///< first octet: the RDMAP control field
+inline constexpr uint32_t kDdpControlAt = 0;
+inline constexpr uint32_t kDdpRsvdUlpAt = 1;  ///< first octet: the RDMAP control field
 
 // Tagged header (s.4.2).
-inline constexpr uint32_t kStagOffset = 2;
-inline constexpr uint32_t kToOffset = 6;
-inline constexpr uint32_t kTaggedSize = 14;
+inline constexpr uint32_t kDdpStagAt = 2;
+inline constexpr uint32_t kDdpToAt = 6;
+inline constexpr uint32_t kDdpTaggedSize = 14;
 
 // Untagged header (s.4.3).
-inline constexpr uint32_t kRsvdUlpTailOffset = 2;  ///< last four octets of the 40-bit RsvdULP
-inline constexpr uint32_t kQnOffset = 6;
-inline constexpr uint32_t kMsnOffset = 10;
-inline constexpr uint32_t kMoOffset = 14;
-inline constexpr uint32_t kUntaggedSize = 18;
+inline constexpr uint32_t kDdpRsvdUlpTailAt = 2;  ///< last four octets of the 40-bit RsvdULP
+inline constexpr uint32_t kDdpQnAt = 6;
+inline constexpr uint32_t kDdpMsnAt = 10;
+inline constexpr uint32_t kDdpMoAt = 14;
+inline constexpr uint32_t kDdpUntaggedSize = 18;
 
-inline constexpr uint32_t kHeaderMax = kUntaggedSize;
+inline constexpr uint32_t kDdpHeaderMax = kDdpUntaggedSize;
 
-struct TaggedHeader {
+struct DdpTaggedHeader {
   bool last = false;
   uint8_t version = 1;
   uint8_t rsvd_ulp = 0;
   uint32_t stag = 0;
   uint64_t to = 0;
-  friend constexpr bool operator==(const TaggedHeader&, const TaggedHeader&) = default;
+  friend constexpr bool operator==(const DdpTaggedHeader&, const DdpTaggedHeader&) = default;
 };
 
-struct UntaggedHeader {
+struct DdpUntaggedHeader {
   bool last = false;
   uint8_t version = 1;
   uint8_t rsvd_ulp = 0;
@@ -49,57 +49,60 @@ struct UntaggedHeader {
   uint32_t qn = 0;
   uint32_t msn = 0;
   uint32_t mo = 0;
-  friend constexpr bool operator==(const UntaggedHeader&, const UntaggedHeader&) = default;
+  friend constexpr bool operator==(const DdpUntaggedHeader&, const DdpUntaggedHeader&) = default;
 };
 
 /// True when a segment that begins with this control octet is tagged.
-[[nodiscard]] constexpr bool is_tagged(uint8_t control) { return (control & kTaggedBit) != 0; }
+[[nodiscard]] constexpr bool is_ddp_tagged(uint8_t control) {
+  return (control & kDdpTaggedBit) != 0;
+}
 /// Length of the header that a control octet announces.
-[[nodiscard]] constexpr uint32_t header_size(uint8_t control) {
-  return is_tagged(control) ? kTaggedSize : kUntaggedSize;
+[[nodiscard]] constexpr uint32_t ddp_header_size(uint8_t control) {
+  return is_ddp_tagged(control) ? kDdpTaggedSize : kDdpUntaggedSize;
 }
 
 /// Nothing when `in` is too short or the T bit says untagged.
-[[nodiscard]] inline std::optional<TaggedHeader> parse_tagged(base::ByteView in) {
-  if (in.size() < kTaggedSize || !is_tagged(in[kControlOffset])) return std::nullopt;
+[[nodiscard]] inline std::optional<DdpTaggedHeader> parse_ddp_tagged(base::ByteView in) {
+  if (in.size() < kDdpTaggedSize || !is_ddp_tagged(in[kDdpControlAt])) return std::nullopt;
   const uint8_t* p = in.data();
-  return TaggedHeader{.last = (p[kControlOffset] & kLastBit) != 0,
-                      .version = static_cast<uint8_t>(p[kControlOffset] & kVersionMask),
-                      .rsvd_ulp = p[kRsvdUlpOffset],
-                      .stag = base::load_be32(p + kStagOffset),
-                      .to = base::load_be64(p + kToOffset)};
+  return DdpTaggedHeader{.last = (p[kDdpControlAt] & kDdpLastBit) != 0,
+                         .version = static_cast<uint8_t>(p[kDdpControlAt] & kDdpVersionMask),
+                         .rsvd_ulp = p[kDdpRsvdUlpAt],
+                         .stag = base::load_be32(p + kDdpStagAt),
+                         .to = base::load_be64(p + kDdpToAt)};
 }
 
 /// Nothing when `in` is too short or the T bit says tagged.
-[[nodiscard]] inline std::optional<UntaggedHeader> parse_untagged(base::ByteView in) {
-  if (in.size() < kUntaggedSize || is_tagged(in[kControlOffset])) return std::nullopt;
+[[nodiscard]] inline std::optional<DdpUntaggedHeader> parse_ddp_untagged(base::ByteView in) {
+  if (in.size() < kDdpUntaggedSize || is_ddp_tagged(in[kDdpControlAt])) return std::nullopt;
   const uint8_t* p = in.data();
-  return UntaggedHeader{.last = (p[kControlOffset] & kLastBit) != 0,
-                        .version = static_cast<uint8_t>(p[kControlOffset] & kVersionMask),
-                        .rsvd_ulp = p[kRsvdUlpOffset],
-                        .rsvd_ulp_tail = base::load_be32(p + kRsvdUlpTailOffset),
-                        .qn = base::load_be32(p + kQnOffset),
-                        .msn = base::load_be32(p + kMsnOffset),
-                        .mo = base::load_be32(p + kMoOffset)};
+  return DdpUntaggedHeader{.last = (p[kDdpControlAt] & kDdpLastBit) != 0,
+                           .version = static_cast<uint8_t>(p[kDdpControlAt] & kDdpVersionMask),
+                           .rsvd_ulp = p[kDdpRsvdUlpAt],
+                           .rsvd_ulp_tail = base::load_be32(p + kDdpRsvdUlpTailAt),
+                           .qn = base::load_be32(p + kDdpQnAt),
+                           .msn = base::load_be32(p + kDdpMsnAt),
+                           .mo = base::load_be32(p + kDdpMoAt)};
 }
 
-/// Writes kTaggedSize octets.
-inline void emit(const TaggedHeader& h, uint8_t* out) {
-  out[kControlOffset] =
-      static_cast<uint8_t>(kTaggedBit | (h.last ? kLastBit : 0) | (h.version & kVersionMask));
-  out[kRsvdUlpOffset] = h.rsvd_ulp;
-  base::store_be32(out + kStagOffset, h.stag);
-  base::store_be64(out + kToOffset, h.to);
+/// Writes kDdpTaggedSize octets.
+inline void write_ddp(uint8_t* p, const DdpTaggedHeader& h) {
+  p[kDdpControlAt] = static_cast<uint8_t>(kDdpTaggedBit | (h.last ? kDdpLastBit : 0) |
+                                          (h.version & kDdpVersionMask));
+  p[kDdpRsvdUlpAt] = h.rsvd_ulp;
+  base::store_be32(p + kDdpStagAt, h.stag);
+  base::store_be64(p + kDdpToAt, h.to);
 }
 
-/// Writes kUntaggedSize octets.
-inline void emit(const UntaggedHeader& h, uint8_t* out) {
-  out[kControlOffset] = static_cast<uint8_t>((h.last ? kLastBit : 0) | (h.version & kVersionMask));
-  out[kRsvdUlpOffset] = h.rsvd_ulp;
-  base::store_be32(out + kRsvdUlpTailOffset, h.rsvd_ulp_tail);
-  base::store_be32(out + kQnOffset, h.qn);
-  base::store_be32(out + kMsnOffset, h.msn);
-  base::store_be32(out + kMoOffset, h.mo);
+/// Writes kDdpUntaggedSize octets.
+inline void write_ddp(uint8_t* p, const DdpUntaggedHeader& h) {
+  p[kDdpControlAt] =
+      static_cast<uint8_t>((h.last ? kDdpLastBit : 0) | (h.version & kDdpVersionMask));
+  p[kDdpRsvdUlpAt] = h.rsvd_ulp;
+  base::store_be32(p + kDdpRsvdUlpTailAt, h.rsvd_ulp_tail);
+  base::store_be32(p + kDdpQnAt, h.qn);
+  base::store_be32(p + kDdpMsnAt, h.msn);
+  base::store_be32(p + kDdpMoAt, h.mo);
 }
 
-}  // namespace rnic::wire::ddp
+}  // namespace rnic::wire

@@ -8,6 +8,7 @@
 #include "base/bytes.hpp"
 #include "base/endian.hpp"
 #include "wire/inet_checksum.hpp"
+#include "wire/ip_protocol.hpp"
 
 namespace rnic::wire {
 
@@ -22,9 +23,6 @@ inline constexpr uint32_t kIpv4ProtocolAt = 9;
 inline constexpr uint32_t kIpv4ChecksumAt = 10;
 inline constexpr uint32_t kIpv4SourceAt = 12;
 inline constexpr uint32_t kIpv4DestinationAt = 16;
-
-inline constexpr uint8_t kProtocolIcmp = 1;
-inline constexpr uint8_t kProtocolTcp = 6;
 
 inline constexpr uint16_t kIpv4DontFragment = 0x4000;
 inline constexpr uint16_t kIpv4MoreFragments = 0x2000;

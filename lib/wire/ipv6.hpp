@@ -7,6 +7,7 @@
 
 #include "base/bytes.hpp"
 #include "base/endian.hpp"
+#include "wire/ip_protocol.hpp"
 
 namespace rnic::wire {
 
@@ -16,14 +17,6 @@ inline constexpr uint32_t kIpv6NextHeaderAt = 6;
 inline constexpr uint32_t kIpv6HopLimitAt = 7;
 inline constexpr uint32_t kIpv6SourceAt = 8;
 inline constexpr uint32_t kIpv6DestinationAt = 24;
-
-// Next header values (RFC 8200 s.4, IANA).
-inline constexpr uint8_t kNextHopByHop = 0;
-inline constexpr uint8_t kNextRouting = 43;
-inline constexpr uint8_t kNextFragment = 44;
-inline constexpr uint8_t kNextIcmpv6 = 58;
-inline constexpr uint8_t kNextNone = 59;
-inline constexpr uint8_t kNextDestinationOptions = 60;
 
 inline constexpr uint32_t kIpv6FragmentHeader = 8;
 inline constexpr uint32_t kIpv6FragmentOffsetAt = 2;  ///< offset in the upper 13 bits, M lowest

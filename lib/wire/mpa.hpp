@@ -18,6 +18,9 @@ namespace rnic::wire {
 
 inline constexpr size_t kMpaKeySize = 16;
 inline constexpr size_t kMpaStartHeaderSize = 20;
+inline constexpr size_t kMpaFlagsAt = 16;  ///< the key is before them
+inline constexpr size_t kMpaRevisionAt = 17;
+inline constexpr size_t kMpaPdLengthAt = 18;
 inline constexpr size_t kMpaPrivateDataMax = 512;         ///< revisions 1 and 2
 inline constexpr size_t kMpaDraftPrivateDataMax = 65535;  ///< revision 0: draft-ietf-rddp-mpa-00
 inline constexpr uint8_t kMpaRevision = 1;
@@ -49,30 +52,32 @@ struct MpaStartHeader {
 /// when there are fewer than 20 octets.
 [[nodiscard]] inline std::optional<MpaStartHeader> parse_mpa_start_header(base::ByteView octets) {
   if (octets.size() < kMpaStartHeaderSize) return std::nullopt;
-  const uint8_t flags = octets[kMpaKeySize];
+  const uint8_t flags = octets[kMpaFlagsAt];
   MpaStartHeader header;
   header.markers = (flags & kMpaFlagMarkers) != 0;
   header.crc = (flags & kMpaFlagCrc) != 0;
-  header.revision = octets[kMpaKeySize + 1];
+  header.revision = octets[kMpaRevisionAt];
   header.reject = header.revision != 0 && (flags & kMpaFlagReject) != 0;
   header.enhanced = header.revision >= 2 && (flags & kMpaFlagEnhanced) != 0;
-  header.pd_length = base::load_be16(octets.data() + kMpaKeySize + 2);
+  header.pd_length = base::load_be16(octets.data() + kMpaPdLengthAt);
   return header;
 }
 
 /// Writes 20 octets; reserved bits are zero.
-inline void emit_mpa_start_header(const MpaKey& key, const MpaStartHeader& header, uint8_t* dst) {
-  std::copy(key.begin(), key.end(), dst);
-  dst[kMpaKeySize] = static_cast<uint8_t>(
+inline void write_mpa_start_header(uint8_t* p, const MpaKey& key, const MpaStartHeader& header) {
+  std::copy(key.begin(), key.end(), p);
+  p[kMpaFlagsAt] = static_cast<uint8_t>(
       (header.markers ? kMpaFlagMarkers : 0) | (header.crc ? kMpaFlagCrc : 0) |
       (header.reject ? kMpaFlagReject : 0) | (header.enhanced ? kMpaFlagEnhanced : 0));
-  dst[kMpaKeySize + 1] = header.revision;
-  base::store_be16(dst + kMpaKeySize + 2, header.pd_length);
+  p[kMpaRevisionAt] = header.revision;
+  base::store_be16(p + kMpaPdLengthAt, header.pd_length);
 }
 
 // --- enhanced data, RFC 6581 s.9 ---
 
 inline constexpr size_t kMpaEnhancedSize = 4;
+inline constexpr size_t kMpaIrdAt = 0;  ///< A and B above the 14 bits of IRD
+inline constexpr size_t kMpaOrdAt = 2;  ///< C and D above those of ORD
 inline constexpr uint16_t kMpaReadsMask = 0x3fff;
 
 /// The control flags B, C and D: kinds of RTR indication, as a set.
@@ -91,8 +96,8 @@ struct MpaEnhancedData {
 /// Nothing when there are fewer than 4 octets. With A = 0 the other flags are ignored (s.9.2).
 [[nodiscard]] inline std::optional<MpaEnhancedData> parse_mpa_enhanced(base::ByteView octets) {
   if (octets.size() < kMpaEnhancedSize) return std::nullopt;
-  const uint16_t first = base::load_be16(octets.data());
-  const uint16_t second = base::load_be16(octets.data() + 2);
+  const uint16_t first = base::load_be16(octets.data() + kMpaIrdAt);
+  const uint16_t second = base::load_be16(octets.data() + kMpaOrdAt);
   MpaEnhancedData data;
   data.peer_to_peer = (first & 0x8000) != 0;
   data.ird = first & kMpaReadsMask;
@@ -105,14 +110,14 @@ struct MpaEnhancedData {
 }
 
 /// Writes 4 octets.
-inline void emit_mpa_enhanced(const MpaEnhancedData& data, uint8_t* dst) {
+inline void write_mpa_enhanced(uint8_t* p, const MpaEnhancedData& data) {
   const uint8_t rtr = data.peer_to_peer ? data.rtr : 0;
-  base::store_be16(
-      dst, static_cast<uint16_t>((data.peer_to_peer ? 0x8000 : 0) |
-                                 ((rtr & kMpaRtrSend) != 0 ? 0x4000 : 0) | (data.ird & 0x3fff)));
-  base::store_be16(dst + 2, static_cast<uint16_t>(((rtr & kMpaRtrWrite) != 0 ? 0x8000 : 0) |
-                                                  ((rtr & kMpaRtrRead) != 0 ? 0x4000 : 0) |
-                                                  (data.ord & 0x3fff)));
+  base::store_be16(p + kMpaIrdAt, static_cast<uint16_t>((data.peer_to_peer ? 0x8000 : 0) |
+                                                        ((rtr & kMpaRtrSend) != 0 ? 0x4000 : 0) |
+                                                        (data.ird & 0x3fff)));
+  base::store_be16(p + kMpaOrdAt, static_cast<uint16_t>(((rtr & kMpaRtrWrite) != 0 ? 0x8000 : 0) |
+                                                        ((rtr & kMpaRtrRead) != 0 ? 0x4000 : 0) |
+                                                        (data.ord & 0x3fff)));
 }
 
 // --- FPDU, RFC 5044 s.4.1 ---
@@ -133,14 +138,15 @@ inline constexpr uint32_t kMpaUlpduMax = 65535;  ///< what ULPDU_Length can say
 // --- marker, RFC 5044 s.4.2 ---
 
 inline constexpr uint32_t kMpaMarkerSize = 4;
+inline constexpr uint32_t kMpaFpduptrAt = 2;  ///< behind two reserved octets
 inline constexpr uint32_t kMpaMarkerInterval = 512;
 
-/// FPDUPTR with its two low bits as zero. `at` has kMpaMarkerSize octets.
-[[nodiscard]] inline uint32_t load_mpa_fpduptr(const uint8_t* at) {
-  return base::load_be16(at + 2) & 0xfffcu;
+/// FPDUPTR with its two low bits as zero. `p` has kMpaMarkerSize octets.
+[[nodiscard]] inline uint32_t load_mpa_marker(const uint8_t* p) {
+  return base::load_be16(p + kMpaFpduptrAt) & 0xfffcu;
 }
-inline void store_mpa_marker(uint8_t* at, uint32_t fpduptr) {
-  base::store_be32(at, fpduptr & 0xfffcu);
+inline void store_mpa_marker(uint8_t* p, uint32_t fpduptr) {
+  base::store_be32(p, fpduptr & 0xfffcu);
 }
 
 }  // namespace rnic::wire

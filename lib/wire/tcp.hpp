@@ -8,25 +8,23 @@
 #include "base/bytes.hpp"
 #include "base/endian.hpp"
 #include "base/seq32.hpp"
+#include "wire/ip_protocol.hpp"
 
 namespace rnic::wire {
 
-inline constexpr uint8_t kIpProtocolTcp = 6;
 inline constexpr uint32_t kTcpHeaderMin = 20;
 inline constexpr uint32_t kTcpHeaderMax = 60;
 
-namespace tcp_offset {
-inline constexpr uint32_t kSourcePort = 0;
-inline constexpr uint32_t kDestinationPort = 2;
-inline constexpr uint32_t kSequence = 4;
-inline constexpr uint32_t kAcknowledgment = 8;
-inline constexpr uint32_t kDataOffset = 12;
-inline constexpr uint32_t kFlags = 13;
-inline constexpr uint32_t kWindow = 14;
-inline constexpr uint32_t kChecksum = 16;
-inline constexpr uint32_t kUrgentPointer = 18;
-inline constexpr uint32_t kOptions = 20;
-}  // namespace tcp_offset
+inline constexpr uint32_t kTcpSourcePortAt = 0;
+inline constexpr uint32_t kTcpDestinationPortAt = 2;
+inline constexpr uint32_t kTcpSequenceAt = 4;
+inline constexpr uint32_t kTcpAcknowledgmentAt = 8;
+inline constexpr uint32_t kTcpDataOffsetAt = 12;
+inline constexpr uint32_t kTcpFlagsAt = 13;
+inline constexpr uint32_t kTcpWindowAt = 14;
+inline constexpr uint32_t kTcpChecksumAt = 16;
+inline constexpr uint32_t kTcpUrgentPointerAt = 18;
+inline constexpr uint32_t kTcpOptionsAt = 20;
 
 namespace tcp_flag {
 inline constexpr uint8_t kFin = 0x01;
@@ -45,23 +43,23 @@ class TcpView {
   /// nullopt: shorter than its own header says, or a data offset below 5.
   [[nodiscard]] static std::optional<TcpView> parse(base::ByteView segment) {
     if (segment.size() < kTcpHeaderMin) return std::nullopt;
-    const uint32_t header = (segment[tcp_offset::kDataOffset] >> 4) * 4u;
+    const uint32_t header = (segment[kTcpDataOffsetAt] >> 4) * 4u;
     if (header < kTcpHeaderMin || header > segment.size()) return std::nullopt;
     return TcpView(segment, header);
   }
 
-  [[nodiscard]] uint16_t source_port() const { return be16(tcp_offset::kSourcePort); }
-  [[nodiscard]] uint16_t destination_port() const { return be16(tcp_offset::kDestinationPort); }
-  [[nodiscard]] base::Seq32 sequence() const { return base::Seq32(be32(tcp_offset::kSequence)); }
+  [[nodiscard]] uint16_t source_port() const { return be16(kTcpSourcePortAt); }
+  [[nodiscard]] uint16_t destination_port() const { return be16(kTcpDestinationPortAt); }
+  [[nodiscard]] base::Seq32 sequence() const { return base::Seq32(be32(kTcpSequenceAt)); }
   [[nodiscard]] base::Seq32 acknowledgment() const {
-    return base::Seq32(be32(tcp_offset::kAcknowledgment));
+    return base::Seq32(be32(kTcpAcknowledgmentAt));
   }
-  [[nodiscard]] uint8_t flags() const { return segment_[tcp_offset::kFlags]; }
+  [[nodiscard]] uint8_t flags() const { return segment_[kTcpFlagsAt]; }
   [[nodiscard]] bool has(uint8_t flag) const { return (flags() & flag) != 0; }
-  [[nodiscard]] uint16_t window() const { return be16(tcp_offset::kWindow); }
+  [[nodiscard]] uint16_t window() const { return be16(kTcpWindowAt); }
   /// Counted from the sequence number; URG says whether it means anything.
-  [[nodiscard]] uint16_t urgent_pointer() const { return be16(tcp_offset::kUrgentPointer); }
-  [[nodiscard]] uint16_t checksum() const { return be16(tcp_offset::kChecksum); }
+  [[nodiscard]] uint16_t urgent_pointer() const { return be16(kTcpUrgentPointerAt); }
+  [[nodiscard]] uint16_t checksum() const { return be16(kTcpChecksumAt); }
   [[nodiscard]] uint32_t header_length() const { return header_; }
   [[nodiscard]] base::ByteView options() const {
     return segment_.subspan(kTcpHeaderMin, header_ - kTcpHeaderMin);
@@ -77,8 +75,8 @@ class TcpView {
   uint32_t header_;  // Invariant: 20 <= header_ <= segment_.size()
 };
 
-/// The fields of a header to be written. Reserved bits and the urgent pointer are always 0.
-struct TcpRepr {
+/// The fields of a header to be written.
+struct TcpHeader {
   uint16_t source_port = 0;
   uint16_t destination_port = 0;
   base::Seq32 sequence;
@@ -86,19 +84,20 @@ struct TcpRepr {
   uint8_t flags = 0;
   uint16_t window = 0;
   uint32_t header_length = kTcpHeaderMin;  ///< with options; a multiple of 4, 20..60
-
-  /// Writes the 20 fixed octets, checksum 0. The options are the caller's, behind them.
-  void emit(uint8_t* out) const {
-    base::store_be16(out + tcp_offset::kSourcePort, source_port);
-    base::store_be16(out + tcp_offset::kDestinationPort, destination_port);
-    base::store_be32(out + tcp_offset::kSequence, sequence.value);
-    base::store_be32(out + tcp_offset::kAcknowledgment, acknowledgment.value);
-    out[tcp_offset::kDataOffset] = static_cast<uint8_t>(header_length / 4 << 4);
-    out[tcp_offset::kFlags] = flags;
-    base::store_be16(out + tcp_offset::kWindow, window);
-    base::store_be16(out + tcp_offset::kChecksum, 0);
-    base::store_be16(out + tcp_offset::kUrgentPointer, 0);
-  }
 };
+
+/// Writes the 20 fixed octets; reserved bits, checksum and urgent pointer are 0. The options are
+/// the caller's, behind them.
+inline void write_tcp(uint8_t* p, const TcpHeader& header) {
+  base::store_be16(p + kTcpSourcePortAt, header.source_port);
+  base::store_be16(p + kTcpDestinationPortAt, header.destination_port);
+  base::store_be32(p + kTcpSequenceAt, header.sequence.value);
+  base::store_be32(p + kTcpAcknowledgmentAt, header.acknowledgment.value);
+  p[kTcpDataOffsetAt] = static_cast<uint8_t>(header.header_length / 4 << 4);
+  p[kTcpFlagsAt] = header.flags;
+  base::store_be16(p + kTcpWindowAt, header.window);
+  base::store_be16(p + kTcpChecksumAt, 0);
+  base::store_be16(p + kTcpUrgentPointerAt, 0);
+}
 
 }  // namespace rnic::wire

@@ -16,6 +16,7 @@
 namespace rnic::wire {
 
 inline constexpr uint32_t kTufHeaderSize = 8;
+inline constexpr uint32_t kTufLengthAt = 0;  ///< the six octets of the key behind it
 inline constexpr uint32_t kTufMarkerSize = 4;
 inline constexpr uint32_t kTufPduMax = 65528;  ///< 2^16 - 8 (s.3)
 inline constexpr uint32_t kTufEmergencyPdu = 512;
@@ -31,7 +32,7 @@ struct TufHeader {
 
 /// `p` has kTufHeaderSize octets.
 [[nodiscard]] inline TufHeader load_tuf_header(const uint8_t* p) {
-  return {base::load_be16(p), base::load_be64(p) & kTufKeyMask};
+  return {base::load_be16(p + kTufLengthAt), base::load_be64(p) & kTufKeyMask};
 }
 inline void store_tuf_header(uint8_t* p, const TufHeader& header) {
   base::store_be64(p, uint64_t{header.length} << 48 | (header.key & kTufKeyMask));
@@ -53,6 +54,17 @@ inline void store_tuf_marker(uint8_t* p, uint16_t next_pdu) {
 // --- the negotiation's frames ---
 
 inline constexpr size_t kTufStartSize = 32;
+inline constexpr size_t kTufVersionAt = 8;  ///< the magic is before it
+inline constexpr size_t kTufFlagsAt = 9;
+inline constexpr size_t kTufReceiveModesAt = 10;
+inline constexpr size_t kTufSendModesAt = 11;
+inline constexpr size_t kTufChosenSendAt = 12;
+inline constexpr size_t kTufChosenReceiveAt = 13;
+inline constexpr size_t kTufMarkerIntervalAt = 14;
+inline constexpr size_t kTufMaxPduAt = 16;  ///< with the key behind it as in a TufHeader
+inline constexpr size_t kTufPrivateDataAt = 24;
+inline constexpr size_t kTufIrdAt = 26;
+inline constexpr size_t kTufOrdAt = 28;
 inline constexpr size_t kTufGoSize = 8;
 inline constexpr size_t kTufPrivateDataMax = 512;
 inline constexpr uint8_t kTufVersion = 1;
@@ -84,43 +96,45 @@ struct TufStart {
 };
 
 /// Writes kTufStartSize octets.
-inline void emit_tuf_start(const TufMagic& magic, const TufStart& start, uint8_t* p) {
+inline void write_tuf_start(uint8_t* p, const TufMagic& magic, const TufStart& start) {
   std::fill_n(p, kTufStartSize, uint8_t{0});
   std::copy(magic.begin(), magic.end(), p);
-  p[8] = start.version;
-  p[9] = static_cast<uint8_t>((start.reject ? 0x80 : 0) | (start.packing ? 0x40 : 0) |
-                              (start.has_reads ? 0x20 : 0));
-  p[10] = start.receive_modes;
-  p[11] = start.send_modes;
-  p[12] = start.chosen_send;
-  p[13] = start.chosen_receive;
-  base::store_be16(p + 14, start.marker_interval);
-  store_tuf_header(p + 16, {start.max_pdu, start.key});
-  base::store_be16(p + 24, start.private_data);
+  p[kTufVersionAt] = start.version;
+  p[kTufFlagsAt] = static_cast<uint8_t>((start.reject ? 0x80 : 0) | (start.packing ? 0x40 : 0) |
+                                        (start.has_reads ? 0x20 : 0));
+  p[kTufReceiveModesAt] = start.receive_modes;
+  p[kTufSendModesAt] = start.send_modes;
+  p[kTufChosenSendAt] = start.chosen_send;
+  p[kTufChosenReceiveAt] = start.chosen_receive;
+  base::store_be16(p + kTufMarkerIntervalAt, start.marker_interval);
+  store_tuf_header(p + kTufMaxPduAt, {start.max_pdu, start.key});
+  base::store_be16(p + kTufPrivateDataAt, start.private_data);
   if (!start.has_reads) return;
-  base::store_be16(p + 26, start.ird);
-  base::store_be16(p + 28, start.ord);
+  base::store_be16(p + kTufIrdAt, start.ird);
+  base::store_be16(p + kTufOrdAt, start.ord);
 }
 
-/// Behind the magic; `p` has kTufStartSize octets.
-[[nodiscard]] inline TufStart load_tuf_start(const uint8_t* p) {
+/// What stands behind the magic. Nothing when there are fewer than kTufStartSize octets.
+[[nodiscard]] inline std::optional<TufStart> parse_tuf_start(base::ByteView octets) {
+  if (octets.size() < kTufStartSize) return std::nullopt;
+  const uint8_t* p = octets.data();
   TufStart start;
-  start.version = p[8];
-  start.reject = (p[9] & 0x80) != 0;
-  start.packing = (p[9] & 0x40) != 0;
-  start.receive_modes = p[10];
-  start.send_modes = p[11];
-  start.chosen_send = p[12];
-  start.chosen_receive = p[13];
-  start.marker_interval = base::load_be16(p + 14);
-  const TufHeader header = load_tuf_header(p + 16);
+  start.version = p[kTufVersionAt];
+  start.reject = (p[kTufFlagsAt] & 0x80) != 0;
+  start.packing = (p[kTufFlagsAt] & 0x40) != 0;
+  start.receive_modes = p[kTufReceiveModesAt];
+  start.send_modes = p[kTufSendModesAt];
+  start.chosen_send = p[kTufChosenSendAt];
+  start.chosen_receive = p[kTufChosenReceiveAt];
+  start.marker_interval = base::load_be16(p + kTufMarkerIntervalAt);
+  const TufHeader header = load_tuf_header(p + kTufMaxPduAt);
   start.max_pdu = header.length;
   start.key = header.key;
-  start.private_data = base::load_be16(p + 24);
-  start.has_reads = (p[9] & 0x20) != 0;
+  start.private_data = base::load_be16(p + kTufPrivateDataAt);
+  start.has_reads = (p[kTufFlagsAt] & 0x20) != 0;
   if (!start.has_reads) return start;
-  start.ird = base::load_be16(p + 26) & 0x3fff;
-  start.ord = base::load_be16(p + 28) & 0x3fff;
+  start.ird = base::load_be16(p + kTufIrdAt) & 0x3fff;
+  start.ord = base::load_be16(p + kTufOrdAt) & 0x3fff;
   return start;
 }
 

@@ -123,7 +123,7 @@ class TufStarts : public BadStarts {
     Octets octets(wire::kTufStartSize + private_data);
     wire::TufStart whole = s;
     if (private_data != 0) whole.private_data = static_cast<uint16_t>(private_data);
-    wire::emit_tuf_start(wire::kTufRequestMagic, whole, octets.data());
+    wire::write_tuf_start(octets.data(), wire::kTufRequestMagic, whole);
     return octets;
   }
   /// A connection behind Go, in alignment mode, packed, or in marker mode.

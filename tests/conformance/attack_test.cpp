@@ -7,9 +7,9 @@
 namespace rnic::conformance {
 namespace {
 
-using wire::ddp::TaggedHeader;
-using wire::ddp::UntaggedHeader;
-using wire::rdmap::AtomicRequest;
+using wire::DdpTaggedHeader;
+using wire::DdpUntaggedHeader;
+using AtomicRequest = wire::RdmapAtomicRequest;
 
 class Attack : public Station {
  protected:
@@ -25,7 +25,7 @@ class Attack : public Station {
   }
   static Octets atomic(const AtomicRequest& request, size_t payload = 52) {
     Octets octets = untagged({.last = true, .rsvd_ulp = 0x4a, .qn = 1, .msn = 1}, 52);
-    wire::rdmap::emit(request, octets.data() + 18);
+    wire::write_rdmap(octets.data() + 18, request);
     return sized(octets, payload);
   }
 };

@@ -165,12 +165,10 @@ class Joining : public Middlebox {
       return false;
     }
     constexpr uint8_t kPlain = wire::tcp_flag::kAck | wire::tcp_flag::kPsh;
-    const auto flags = [](const Frame& f, uint32_t tcp) {
-      return f[tcp + wire::tcp_offset::kFlags];
-    };
+    const auto flags = [](const Frame& f, uint32_t tcp) { return f[tcp + wire::kTcpFlagsAt]; };
     if (((flags(first, a->tcp) | flags(second, b->tcp)) & ~kPlain) != 0) return false;
     const auto sequence = [](const Frame& f, uint32_t tcp) {
-      return base::load_be32(&f[tcp + wire::tcp_offset::kSequence]);
+      return base::load_be32(&f[tcp + wire::kTcpSequenceAt]);
     };
     if (base::load_be32(&first[a->tcp]) != base::load_be32(&second[b->tcp]) ||  // both ports
         sequence(first, a->tcp) + a->payload_size() != sequence(second, b->tcp)) {
@@ -211,11 +209,11 @@ class Shrinking : public Middlebox {
     for (Frame& frame : frames) {
       const auto at = offload::locate_tcp(frame);
       if (!shrinks_ || to != 0 || !at ||
-          (frame[at->tcp + wire::tcp_offset::kFlags] & wire::tcp_flag::kSyn) != 0) {
+          (frame[at->tcp + wire::kTcpFlagsAt] & wire::tcp_flag::kSyn) != 0) {
         continue;
       }
       const uint64_t phase = acks_++ / 15 % 4;
-      uint8_t* window = &frame[at->tcp + wire::tcp_offset::kWindow];
+      uint8_t* window = &frame[at->tcp + wire::kTcpWindowAt];
       const uint16_t offered = base::load_be16(window);
       // Whole; a sixteenth; a few segments; shut.
       const uint32_t now = phase == 0       ? offered

@@ -165,7 +165,7 @@ class Station : public device::DevicePair {
     return all;
   }
   [[nodiscard]] static bool is_terminate(const Octets& ulpdu) {
-    const auto header = wire::ddp::parse_untagged(ulpdu);
+    const auto header = wire::parse_ddp_untagged(ulpdu);
     return header && header->qn == 2 && (header->rsvd_ulp & 0x0f) == 7;
   }
   /// Lets the world run a while. \return the Terminate that came, which must be the last message
@@ -204,19 +204,19 @@ class Station : public device::DevicePair {
 
   // --- ULPDUs ---
 
-  static Octets tagged(const wire::ddp::TaggedHeader& header, size_t payload) {
+  static Octets tagged(const wire::DdpTaggedHeader& header, size_t payload) {
     Octets octets(14 + payload, 0xee);
-    wire::ddp::emit(header, octets.data());
+    wire::write_ddp(octets.data(), header);
     return octets;
   }
-  static Octets untagged(const wire::ddp::UntaggedHeader& header, size_t payload) {
+  static Octets untagged(const wire::DdpUntaggedHeader& header, size_t payload) {
     Octets octets(18 + payload, 0xee);
-    wire::ddp::emit(header, octets.data());
+    wire::write_ddp(octets.data(), header);
     return octets;
   }
-  static Octets read_request(uint32_t msn, const wire::rdmap::ReadRequest& request) {
+  static Octets read_request(uint32_t msn, const wire::RdmapReadRequest& request) {
     Octets octets = untagged({.last = true, .rsvd_ulp = 0x41, .qn = 1, .msn = msn}, 28);
-    wire::rdmap::emit(request, octets.data() + 18);
+    wire::write_rdmap(octets.data() + 18, request);
     return octets;
   }
 

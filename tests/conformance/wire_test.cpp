@@ -6,8 +6,8 @@
 namespace rnic::conformance {
 namespace {
 
-using wire::ddp::TaggedHeader;
-using wire::ddp::UntaggedHeader;
+using wire::DdpTaggedHeader;
+using wire::DdpUntaggedHeader;
 
 class Wire : public Station {
  protected:

@@ -119,8 +119,8 @@ void Path::carry(uint32_t from, std::vector<uint8_t> tcp) {
   std::vector<uint8_t> first(frame.tcp.begin(), frame.tcp.begin() + header + cut);
   std::vector<uint8_t> second(frame.tcp.begin(), frame.tcp.begin() + header);
   second.insert(second.end(), frame.tcp.begin() + header + cut, frame.tcp.end());
-  first[wire::tcp_offset::kFlags] &= static_cast<uint8_t>(~wire::tcp_flag::kPsh);
-  uint8_t* sequence = &second[wire::tcp_offset::kSequence];
+  first[wire::kTcpFlagsAt] &= static_cast<uint8_t>(~wire::tcp_flag::kPsh);
+  uint8_t* sequence = &second[wire::kTcpSequenceAt];
   base::store_be32(sequence, base::load_be32(sequence) + cut);
   put_on_wire(from, std::move(first));
   if (loses_half && loses_half()) {

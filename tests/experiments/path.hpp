@@ -50,10 +50,10 @@ struct Frame {
   std::vector<uint8_t> tcp;
   base::Now arrival{};
 
-  [[nodiscard]] uint32_t header() const { return (tcp[wire::tcp_offset::kDataOffset] >> 4) * 4u; }
+  [[nodiscard]] uint32_t header() const { return (tcp[wire::kTcpDataOffsetAt] >> 4) * 4u; }
   [[nodiscard]] uint32_t payload() const { return static_cast<uint32_t>(tcp.size()) - header(); }
   [[nodiscard]] uint16_t source_port() const {
-    return base::load_be16(&tcp[wire::tcp_offset::kSourcePort]);
+    return base::load_be16(&tcp[wire::kTcpSourcePortAt]);
   }
 };
 

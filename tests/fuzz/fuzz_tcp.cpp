@@ -177,7 +177,7 @@ class World {
       case 0: turn(base::Duration(int64_t{1000} << in.u8() % 26)); break;  // up to 33 s
       case 1:
       case 2:
-      case 3: inject(packet(wire::kIpProtocolTcp, segment(in), in.u8() & 3)); break;
+      case 3: inject(packet(wire::kProtocolTcp, segment(in), in.u8() & 3)); break;
       case 4: fragments(in); break;
       case 5: icmp_error(in); break;
       case 6: neighbour(in); break;
@@ -206,10 +206,10 @@ class World {
     if (setup_.scale) options.insert(options.end(), {3, 3, 2, 1});
     if (setup_.timestamps) append_timestamps(options);
     const uint8_t ask = setup_.ecn ? flag::kEce | flag::kCwr : 0;
-    inject(packet(wire::kIpProtocolTcp,
+    inject(packet(wire::kProtocolTcp,
                   build(kPeerIss, 0, static_cast<uint8_t>(flag::kSyn | ask), 65535, options, 0),
                   0));
-    inject(packet(wire::kIpProtocolTcp, plain_ack(0), 0));
+    inject(packet(wire::kProtocolTcp, plain_ack(0), 0));
     if (!acceptor_.streams.empty()) write(20000);
   }
 
@@ -231,14 +231,13 @@ class World {
     options.resize((options.size() + 3) / 4 * 4);
     options.resize(std::min<size_t>(options.size(), 40));
     Octets out(20 + options.size() + payload);
-    wire::TcpRepr{.source_port = kPeerPort,
-                  .destination_port = kOurPort,
-                  .sequence = base::Seq32(seq),
-                  .acknowledgment = base::Seq32(ack),
-                  .flags = flags,
-                  .window = window,
-                  .header_length = static_cast<uint32_t>(20 + options.size())}
-        .emit(out.data());
+    wire::write_tcp(out.data(), {.source_port = kPeerPort,
+                                 .destination_port = kOurPort,
+                                 .sequence = base::Seq32(seq),
+                                 .acknowledgment = base::Seq32(ack),
+                                 .flags = flags,
+                                 .window = window,
+                                 .header_length = static_cast<uint32_t>(20 + options.size())});
     std::copy(options.begin(), options.end(), out.begin() + 20);
     for (size_t i = 20 + options.size(); i < out.size(); ++i) {
       out[i] = static_cast<uint8_t>(seq + i - 20 - options.size());
@@ -269,7 +268,7 @@ class World {
     const size_t payload = (kind & 16) != 0 ? in.u8() * 8u % 1400 : 0;
     Octets out =
         build(seq, ack, (kind & 32) != 0 ? flags : flags | flag::kAck, window, options, payload);
-    if ((kind & 64) != 0) base::store_be16(&out[wire::tcp_offset::kUrgentPointer], in.u16());
+    if ((kind & 64) != 0) base::store_be16(&out[wire::kTcpUrgentPointerAt], in.u16());
     if ((kind & 128) != 0) out[in.u8() % out.size()] ^= in.u8();
     return out;
   }
@@ -343,11 +342,11 @@ class World {
     const Octets second(whole.begin() + static_cast<ptrdiff_t>(cut), whole.end());
     std::array<Octets, 2> frames;
     if (setup_.v4) {
-      frames[0] = packet4(wire::kIpProtocolTcp, first, how & 3, 0x2000);
-      frames[1] = packet4(wire::kIpProtocolTcp, second, how >> 2 & 3, offset & 0x1fff);
+      frames[0] = packet4(wire::kProtocolTcp, first, how & 3, 0x2000);
+      frames[1] = packet4(wire::kProtocolTcp, second, how >> 2 & 3, offset & 0x1fff);
     } else {
       const auto piece = [how](const Octets& octets, uint16_t field, uint8_t ecn) {
-        Octets out{wire::kIpProtocolTcp, 0, 0, 0, 0, 0, 0, static_cast<uint8_t>(how >> 6)};
+        Octets out{wire::kProtocolTcp, 0, 0, 0, 0, 0, 0, static_cast<uint8_t>(how >> 6)};
         base::store_be16(&out[2], field);
         out.insert(out.end(), octets.begin(), octets.end());
         return packet6(wire::kNextFragment, out, ecn, 64);
@@ -379,8 +378,8 @@ class World {
     base::store_be16(&tcp_header[0], kOurPort);
     base::store_be16(&tcp_header[2], kPeerPort);
     const uint16_t length = static_cast<uint16_t>(1500 - in.u8() * 4);
-    Octets ip = setup_.v4 ? packet4(wire::kIpProtocolTcp, tcp_header, 0, 0)
-                          : packet6(wire::kIpProtocolTcp, tcp_header, 0, 64);
+    Octets ip = setup_.v4 ? packet4(wire::kProtocolTcp, tcp_header, 0, 0)
+                          : packet6(wire::kProtocolTcp, tcp_header, 0, 64);
     ip.erase(ip.begin(), ip.begin() + wire::kEtherHeader);
     if (setup_.v4) {
       base::store_be16(&ip[2], length);
@@ -465,7 +464,7 @@ class World {
   }
 
   /// As a peer does that has got everything.
-  void acknowledge_all() { inject(packet(wire::kIpProtocolTcp, plain_ack(0), 0)); }
+  void acknowledge_all() { inject(packet(wire::kProtocolTcp, plain_ack(0), 0)); }
 
   void inject(const Octets& octets) {
     port::Packet packet;
@@ -514,7 +513,7 @@ class World {
     const uint32_t protocol_at = wire::kEtherHeader + (setup_.v4 ? 9u : 6u);
     const uint16_t type = setup_.v4 ? wire::kEtherTypeIpv4 : wire::kEtherTypeIpv6;
     if (frame.size() <= headers || base::load_be16(&frame[wire::kEtherHeader - 2]) != type ||
-        frame[protocol_at] != wire::kIpProtocolTcp) {
+        frame[protocol_at] != wire::kProtocolTcp) {
       return;
     }
     base::ByteView octets = frame.subspan(headers);

@@ -51,14 +51,14 @@ class Blamed {
   void release() { end_.release_up_to(++released_); }
 
   void terminate(base::ByteView octets, bool last, uint32_t mo) {
-    std::vector<uint8_t> segment(wire::ddp::kUntaggedSize);
-    wire::ddp::UntaggedHeader header;
+    std::vector<uint8_t> segment(wire::kDdpUntaggedSize);
+    wire::DdpUntaggedHeader header;
     header.last = last;
-    header.rsvd_ulp = 0x40 | static_cast<uint8_t>(wire::rdmap::Opcode::Terminate);
-    header.qn = wire::rdmap::kTerminateQn;
+    header.rsvd_ulp = 0x40 | static_cast<uint8_t>(wire::RdmapOpcode::Terminate);
+    header.qn = wire::kRdmapTerminateQn;
     header.msn = 1;
     header.mo = mo;
-    wire::ddp::emit(header, segment.data());
+    wire::write_ddp(segment.data(), header);
     segment.insert(segment.end(), octets.begin(), octets.end());
     const rnic::test::CutView cut{base::ByteView(segment), 7};
     auto& user = node_.endpoint.framing_user();

@@ -59,14 +59,13 @@ class Driver {
     base::store_be32(&ip[12], kPeer);
     base::store_be32(&ip[16], kUs);
     base::store_be16(&ip[10], wire::checksum_fold(wire::checksum_add(0, {ip.data(), 20})));
-    wire::TcpRepr{.source_port = kPeerPort,
-                  .destination_port = p.port != 0 ? p.port : kPort,
-                  .sequence = base::Seq32(p.seq),
-                  .acknowledgment = base::Seq32(p.ack),
-                  .flags = p.flags,
-                  .window = p.window,
-                  .header_length = 20}
-        .emit(&ip[20]);
+    wire::write_tcp(&ip[20], {.source_port = kPeerPort,
+                              .destination_port = p.port != 0 ? p.port : kPort,
+                              .sequence = base::Seq32(p.seq),
+                              .acknowledgment = base::Seq32(p.ack),
+                              .flags = p.flags,
+                              .window = p.window,
+                              .header_length = 20});
     std::copy(p.payload.begin(), p.payload.end(), ip.begin() + 40);
     const uint32_t sum = wire::pseudo_header_sum(kPeer, kUs, wire::kProtocolTcp, length);
     base::store_be16(&ip[36], wire::checksum_fold(wire::checksum_add(sum, {&ip[20], length})));

@@ -81,19 +81,18 @@ uint32_t Host::path_mtu(IpAddress destination) const {
 }
 
 void Host::mark_push(uint8_t* segment, uint32_t length) {
-  namespace at = wire::tcp_offset;
-  const uint32_t ports = base::load_be32(segment + at::kSourcePort);
-  const uint32_t sequence = base::load_be32(segment + at::kSequence);
-  if ((segment[at::kFlags] & wire::tcp_flag::kSyn) != 0) first_sequence_[ports] = sequence;
-  const uint32_t header = (segment[at::kDataOffset] >> 4) * 4u;
+  const uint32_t ports = base::load_be32(segment + wire::kTcpSourcePortAt);
+  const uint32_t sequence = base::load_be32(segment + wire::kTcpSequenceAt);
+  if ((segment[wire::kTcpFlagsAt] & wire::tcp_flag::kSyn) != 0) first_sequence_[ports] = sequence;
+  const uint32_t header = (segment[wire::kTcpDataOffsetAt] >> 4) * 4u;
   const auto first = first_sequence_.find(ports);
   if (length == header || first == first_sequence_.end()) return;
   const uint32_t end = sequence + (length - header) - first->second;
-  if (!push_at_.contains(end) || (segment[at::kFlags] & wire::tcp_flag::kPsh) != 0) return;
-  segment[at::kFlags] |= wire::tcp_flag::kPsh;
-  base::store_be16(segment + at::kChecksum, 0);
-  const uint32_t sum = llp::pseudo_header_sum(source_, destination_, wire::kIpProtocolTcp, length);
-  base::store_be16(segment + at::kChecksum,
+  if (!push_at_.contains(end) || (segment[wire::kTcpFlagsAt] & wire::tcp_flag::kPsh) != 0) return;
+  segment[wire::kTcpFlagsAt] |= wire::tcp_flag::kPsh;
+  base::store_be16(segment + wire::kTcpChecksumAt, 0);
+  const uint32_t sum = llp::pseudo_header_sum(source_, destination_, wire::kProtocolTcp, length);
+  base::store_be16(segment + wire::kTcpChecksumAt,
                    wire::checksum_fold(wire::checksum_add(sum, {segment, length})));
 }
 

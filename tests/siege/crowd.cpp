@@ -45,7 +45,7 @@ constexpr std::array kNames{"SYN only",
 
 std::vector<uint8_t> request() {
   std::vector<uint8_t> octets(wire::kMpaStartHeaderSize);
-  wire::emit_mpa_start_header(wire::kMpaRequestKey, {.crc = true}, octets.data());
+  wire::write_mpa_start_header(octets.data(), wire::kMpaRequestKey, {.crc = true});
   return octets;
 }
 
@@ -259,13 +259,12 @@ void Crowd::say(Stranger& stranger, uint8_t flags, base::ByteView octets, base::
   const auto tcp_length = static_cast<uint32_t>(wire::kTcpHeaderMin + octets.size());
   const uint32_t at = write_ip(frame.data, stranger.address, wire::kProtocolTcp, tcp_length);
   const bool acks = (flags & flag::kAck) != 0;
-  wire::TcpRepr{.source_port = stranger.port,
-                .destination_port = plan_.port,
-                .sequence = stranger.next,
-                .acknowledgment = acks ? stranger.expected : base::Seq32(0),
-                .flags = flags,
-                .window = 0xffff}
-      .emit(frame.data + at);
+  wire::write_tcp(frame.data + at, {.source_port = stranger.port,
+                                    .destination_port = plan_.port,
+                                    .sequence = stranger.next,
+                                    .acknowledgment = acks ? stranger.expected : base::Seq32(0),
+                                    .flags = flags,
+                                    .window = 0xffff});
   std::copy(octets.begin(), octets.end(), frame.data + at + wire::kTcpHeaderMin);
   stranger.next += static_cast<uint32_t>(octets.size());
   send(frame, at + tcp_length, now);

@@ -23,7 +23,7 @@ void SqueezingPort::squeeze(port::Packet& packet) {
   if (!at) return;
   uint8_t* tcp = packet.data + at->tcp;
   Sender& sender = senders_[base::load_be32(tcp)];
-  if ((tcp[wire::tcp_offset::kFlags] & wire::tcp_flag::kSyn) != 0) {
+  if ((tcp[wire::kTcpFlagsAt] & wire::tcp_flag::kSyn) != 0) {
     wire::TcpOptions options;
     const uint32_t begin = at->tcp + wire::kTcpHeaderMin;
     const bool parsed = options.parse(packet.view().subspan(begin, at->payload - begin));
@@ -35,10 +35,10 @@ void SqueezingPort::squeeze(port::Packet& packet) {
   if (sender.limit == 0 || prng_.chance(squeeze_.change)) {
     sender.limit = static_cast<uint32_t>(prng_.between(squeeze_.least, squeeze_.most));
   }
-  const uint32_t window = base::load_be16(tcp + wire::tcp_offset::kWindow);
+  const uint32_t window = base::load_be16(tcp + wire::kTcpWindowAt);
   const uint32_t limit = std::max(sender.limit >> sender.shift, 1u);
   if (window <= limit) return;
-  base::store_be16(tcp + wire::tcp_offset::kWindow, static_cast<uint16_t>(limit));
+  base::store_be16(tcp + wire::kTcpWindowAt, static_cast<uint16_t>(limit));
   if (packet.l4_checksum == port::Checksum::Open) return;
   offload::write_tcp_checksum({packet.data, packet.length}, *at);
 }

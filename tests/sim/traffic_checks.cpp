@@ -10,19 +10,19 @@ namespace rnic::simulation {
 
 namespace {
 
-wire::rdmap::Opcode opcode_of(Operation operation) {
+wire::RdmapOpcode opcode_of(Operation operation) {
   switch (operation) {
-    case Operation::Send: return wire::rdmap::Opcode::Send;
-    case Operation::SendSolicited: return wire::rdmap::Opcode::SendSolicited;
-    case Operation::SendInvalidate: return wire::rdmap::Opcode::SendInvalidate;
-    case Operation::Immediate: return wire::rdmap::Opcode::Immediate;
-    case Operation::Write: return wire::rdmap::Opcode::Write;
+    case Operation::Send: return wire::RdmapOpcode::Send;
+    case Operation::SendSolicited: return wire::RdmapOpcode::SendSolicited;
+    case Operation::SendInvalidate: return wire::RdmapOpcode::SendInvalidate;
+    case Operation::Immediate: return wire::RdmapOpcode::Immediate;
+    case Operation::Write: return wire::RdmapOpcode::Write;
     case Operation::FetchAdd:
-    case Operation::CompareSwap: return wire::rdmap::Opcode::AtomicRequest;
+    case Operation::CompareSwap: return wire::RdmapOpcode::AtomicRequest;
     case Operation::Read:
     case Operation::ReadBack: break;
   }
-  return wire::rdmap::Opcode::ReadRequest;
+  return wire::RdmapOpcode::ReadRequest;
 }
 
 }  // namespace
@@ -308,7 +308,7 @@ void Flow::reference_request(const WireMessage& message) {
     return;
   }
   if (is_read(job.plan.operation)) {
-    const auto request = wire::rdmap::parse_read_request(message.payload);
+    const auto request = wire::parse_rdmap_read_request(message.payload);
     const Piece& sink = job.local.empty() ? job.remote : job.local[0];
     if (!request || request->size != job.plan.length) return wrong("another size");
     if (job.plan.length == 0 || job.completed) return;
@@ -335,8 +335,8 @@ void Flow::reference_request(const WireMessage& message) {
 }
 
 std::optional<std::string> Flow::wrong_atomic(const Job& job, const WireMessage& message) const {
-  const auto request = wire::rdmap::parse_atomic_request(message.payload);
-  if (!request || message.payload.size() != wire::rdmap::kAtomicRequestSize) return "another size";
+  const auto request = wire::parse_rdmap_atomic_request(message.payload);
+  if (!request || message.payload.size() != wire::kRdmapAtomicRequestSize) return "another size";
   const bool add = job.plan.operation == Operation::FetchAdd;
   if (request->code != (add ? 0 : 2)) return "another AOpCode";
   if (request->data != job.operands.data || request->mask != job.operands.mask) {
@@ -360,8 +360,8 @@ void Flow::reference_response(const WireMessage& message) {
   }
   const Job& job = jobs_[read_jobs_[index]];
   if (is_atomic(job.plan.operation)) {
-    const auto response = wire::rdmap::parse_atomic_response(message.payload);
-    if (message.opcode != static_cast<uint8_t>(wire::rdmap::Opcode::AtomicResponse) || !response ||
+    const auto response = wire::parse_rdmap_atomic_response(message.payload);
+    if (message.opcode != static_cast<uint8_t>(wire::RdmapOpcode::AtomicResponse) || !response ||
         response->original != job.original) {
       fail("reference", "the response to " + describe(job) + " came with another value");
     }

@@ -212,11 +212,11 @@ void World::on_wire_message(const PortPair& ports, uint32_t to, const WireMessag
   for (auto& pipe : pipes_) {
     if (pipe->ports != ports || pipe->flows[0] == nullptr) continue;
     if (pipe->lost) return;
-    if (message.opcode == static_cast<uint8_t>(wire::rdmap::Opcode::Terminate)) {
+    if (message.opcode == static_cast<uint8_t>(wire::RdmapOpcode::Terminate)) {
       return verdict_.fail("reference", "a Terminate on pipe " + std::to_string(pipe->number));
     }
-    if (message.opcode == static_cast<uint8_t>(wire::rdmap::Opcode::ReadResponse) ||
-        message.opcode == static_cast<uint8_t>(wire::rdmap::Opcode::AtomicResponse)) {
+    if (message.opcode == static_cast<uint8_t>(wire::RdmapOpcode::ReadResponse) ||
+        message.opcode == static_cast<uint8_t>(wire::RdmapOpcode::AtomicResponse)) {
       pipe->flows[to]->reference_response(message);
     } else {
       pipe->flows[1 - to]->reference_request(message);

@@ -26,12 +26,10 @@ struct LinkFrame {
   uint8_t ecn = 0;  ///< the two bits of the IP header; a hook may mark CE
 
   [[nodiscard]] uint32_t payload() const {
-    return static_cast<uint32_t>(tcp.size()) - (tcp[wire::tcp_offset::kDataOffset] >> 4) * 4u;
+    return static_cast<uint32_t>(tcp.size()) - (tcp[wire::kTcpDataOffsetAt] >> 4) * 4u;
   }
-  [[nodiscard]] bool has(uint8_t flag) const { return (tcp[wire::tcp_offset::kFlags] & flag) != 0; }
-  [[nodiscard]] uint32_t sequence() const {
-    return base::load_be32(&tcp[wire::tcp_offset::kSequence]);
-  }
+  [[nodiscard]] bool has(uint8_t flag) const { return (tcp[wire::kTcpFlagsAt] & flag) != 0; }
+  [[nodiscard]] uint32_t sequence() const { return base::load_be32(&tcp[wire::kTcpSequenceAt]); }
 };
 
 /// What becomes of a frame.

@@ -108,7 +108,7 @@ void SocketWorld::arrived(const TcpLink& link, uint32_t to, uint64_t offset,
 }
 
 void SocketWorld::deliver(uint16_t port, uint32_t to_end, const WireMessage& message) {
-  using wire::rdmap::Opcode;
+  using Opcode = wire::RdmapOpcode;
   const auto found = std::find_if(pipes_.begin(), pipes_.end(),
                                   [port](const auto& pipe) { return pipe->port == port; });
   if (found == pipes_.end() || (*found)->released) return;

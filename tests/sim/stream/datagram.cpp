@@ -11,7 +11,7 @@ namespace rnic::simulation {
 namespace {
 
 uint16_t sum_of(const Datagram& d) {
-  const uint32_t sum = llp::pseudo_header_sum(d.source, d.destination, wire::kIpProtocolTcp,
+  const uint32_t sum = llp::pseudo_header_sum(d.source, d.destination, wire::kProtocolTcp,
                                               static_cast<uint32_t>(d.tcp.size()));
   return wire::checksum_fold(wire::checksum_add(sum, d.tcp));
 }
@@ -21,8 +21,8 @@ uint16_t sum_of(const Datagram& d) {
 bool checksum_right(const Datagram& d) { return sum_of(d) == 0; }
 
 void complete_checksum(Datagram& d) {
-  base::store_be16(&d.tcp[wire::tcp_offset::kChecksum], 0);
-  base::store_be16(&d.tcp[wire::tcp_offset::kChecksum], sum_of(d));
+  base::store_be16(&d.tcp[wire::kTcpChecksumAt], 0);
+  base::store_be16(&d.tcp[wire::kTcpChecksumAt], sum_of(d));
 }
 
 std::vector<uint8_t> ethernet_frame(const Datagram& d) {

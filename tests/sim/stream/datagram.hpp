@@ -21,12 +21,10 @@ struct Datagram {
   [[nodiscard]] uint32_t ip_length() const {
     return static_cast<uint32_t>(tcp.size()) + (source.is_v4() ? 20 : 40);
   }
-  [[nodiscard]] uint8_t flags() const { return tcp[wire::tcp_offset::kFlags]; }
+  [[nodiscard]] uint8_t flags() const { return tcp[wire::kTcpFlagsAt]; }
   [[nodiscard]] bool has(uint8_t flag) const { return (flags() & flag) != 0; }
-  [[nodiscard]] uint32_t sequence() const {
-    return base::load_be32(&tcp[wire::tcp_offset::kSequence]);
-  }
-  [[nodiscard]] uint32_t header() const { return (tcp[wire::tcp_offset::kDataOffset] >> 4) * 4u; }
+  [[nodiscard]] uint32_t sequence() const { return base::load_be32(&tcp[wire::kTcpSequenceAt]); }
+  [[nodiscard]] uint32_t header() const { return (tcp[wire::kTcpDataOffsetAt] >> 4) * 4u; }
   [[nodiscard]] uint32_t payload() const { return static_cast<uint32_t>(tcp.size()) - header(); }
 };
 

@@ -39,8 +39,8 @@ bool Judge::matches(uint32_t from, const Datagram& d) const {
   const Endpoint& a = sides_[from].end;
   const Endpoint& b = sides_[1 - from].end;
   return d.source == a.address && d.destination == b.address &&
-         base::load_be16(&d.tcp[wire::tcp_offset::kSourcePort]) == a.port &&
-         base::load_be16(&d.tcp[wire::tcp_offset::kDestinationPort]) == b.port;
+         base::load_be16(&d.tcp[wire::kTcpSourcePortAt]) == a.port &&
+         base::load_be16(&d.tcp[wire::kTcpDestinationPortAt]) == b.port;
 }
 
 std::optional<Judge::Segment> Judge::parse(const Datagram& d, uint32_t side, bool loud) {
@@ -161,7 +161,7 @@ void Judge::sent(uint32_t side, const Datagram& d, uint32_t path_mtu, base::Now)
 
 void Judge::check_form(uint32_t side, const Datagram& d, const Segment& s, uint32_t path_mtu) {
   if (!matches(side, d)) fail(side, "wrong addresses or ports");
-  if ((d.tcp[wire::tcp_offset::kDataOffset] & 0x0f) != 0) fail(side, "reserved bits are set");
+  if ((d.tcp[wire::kTcpDataOffsetAt] & 0x0f) != 0) fail(side, "reserved bits are set");
   if (s.has(flag::kUrg)) fail(side, "URG is set");
   // A path that leaves less than the smallest MSS is not obeyed, on purpose (docs/tcp.md).
   const uint32_t obeyed = std::max<uint32_t>(path_mtu, kSmallestMss + (d.source.is_v4() ? 40 : 60));

@@ -38,7 +38,7 @@ bool Path::join(const Datagram& d) {
   if (!plain_data(d) || d.source != h.source || d.destination != h.destination ||
       d.header() != h.header() || d.traffic_class != h.traffic_class ||
       d.sequence() != h.sequence() + h.payload() ||
-      !std::equal(d.tcp.begin(), d.tcp.begin() + wire::tcp_offset::kSequence, h.tcp.begin()) ||
+      !std::equal(d.tcp.begin(), d.tcp.begin() + wire::kTcpSequenceAt, h.tcp.begin()) ||
       h.tcp.size() + d.payload() > kJoinedMax) {
     return false;
   }
@@ -47,8 +47,8 @@ bool Path::join(const Datagram& d) {
   const uint32_t sequence = h.sequence();
   const uint8_t flags = h.flags() | d.flags();
   std::copy(d.tcp.begin(), d.tcp.begin() + d.header(), h.tcp.begin());
-  base::store_be32(&h.tcp[wire::tcp_offset::kSequence], sequence);
-  h.tcp[wire::tcp_offset::kFlags] = flags;
+  base::store_be32(&h.tcp[wire::kTcpSequenceAt], sequence);
+  h.tcp[wire::kTcpFlagsAt] = flags;
   h.tcp.insert(h.tcp.end(), payload.begin(), payload.end());
   complete_checksum(h);
   ++counters_.joined;
@@ -63,10 +63,10 @@ void Path::release_held(base::Now now) {
   while (d.payload() > room) {
     Datagram head = d;
     head.tcp.resize(d.header() + room);
-    head.tcp[wire::tcp_offset::kFlags] &= static_cast<uint8_t>(~flag::kPsh);
+    head.tcp[wire::kTcpFlagsAt] &= static_cast<uint8_t>(~flag::kPsh);
     complete_checksum(head);
     d.tcp.erase(d.tcp.begin() + d.header(), d.tcp.begin() + d.header() + room);
-    base::store_be32(&d.tcp[wire::tcp_offset::kSequence], d.sequence() + room);
+    base::store_be32(&d.tcp[wire::kTcpSequenceAt], d.sequence() + room);
     complete_checksum(d);
     cut(std::move(head), now);
   }
@@ -80,10 +80,10 @@ void Path::cut(Datagram&& d, base::Now now) {
     const auto at = static_cast<uint32_t>(prng_.between(1, d.payload() - 1));
     Datagram head = d;
     head.tcp.resize(d.header() + at);
-    head.tcp[wire::tcp_offset::kFlags] &= static_cast<uint8_t>(~(flag::kPsh | flag::kFin));
+    head.tcp[wire::kTcpFlagsAt] &= static_cast<uint8_t>(~(flag::kPsh | flag::kFin));
     complete_checksum(head);
     d.tcp.erase(d.tcp.begin() + d.header(), d.tcp.begin() + d.header() + at);
-    base::store_be32(&d.tcp[wire::tcp_offset::kSequence], d.sequence() + at);
+    base::store_be32(&d.tcp[wire::kTcpSequenceAt], d.sequence() + at);
     complete_checksum(d);
     weather(std::move(head), now);
   }
@@ -102,7 +102,7 @@ bool Path::opens_window(const Datagram& d) {
   if (d.has(flag::kSyn | flag::kRst)) return false;
   bool& closed = closed_[base::load_be32(d.tcp.data())];
   const bool was_closed = closed;
-  closed = base::load_be16(&d.tcp[wire::tcp_offset::kWindow]) == 0;
+  closed = base::load_be16(&d.tcp[wire::kTcpWindowAt]) == 0;
   return was_closed && !closed && d.payload() == 0;
 }
 

@@ -67,18 +67,17 @@ void PlainPeer::emit(uint64_t offset, base::ByteView payload, uint8_t flags, boo
   Datagram d{local_.address, remote_.address, {}, 0};
   d.tcp.resize(wire::kTcpHeaderMin + length + payload.size());
   const uint64_t window = (window_edge() - rcv_nxt_) >> (scale_ ? plan_.scale_shift : 0);
-  wire::TcpRepr{.source_port = local_.port,
-                .destination_port = remote_.port,
-                .sequence = base::Seq32(iss_ + 1 + static_cast<uint32_t>(offset)),
-                .acknowledgment = base::Seq32(irs_ + 1 + static_cast<uint32_t>(rcv_nxt_) +
-                                              (fin_received_ ? 1u : 0u)),
-                .flags = flags,
-                .window = static_cast<uint16_t>(window),
-                .header_length = wire::kTcpHeaderMin + length}
-      .emit(d.tcp.data());
+  wire::write_tcp(d.tcp.data(),
+                  {.source_port = local_.port,
+                   .destination_port = remote_.port,
+                   .sequence = base::Seq32(iss_ + 1 + static_cast<uint32_t>(offset)),
+                   .acknowledgment = base::Seq32(irs_ + 1 + static_cast<uint32_t>(rcv_nxt_) +
+                                                 (fin_received_ ? 1u : 0u)),
+                   .flags = flags,
+                   .window = static_cast<uint16_t>(window),
+                   .header_length = wire::kTcpHeaderMin + length});
   if ((flags & kUrgentBit) != 0) {
-    base::store_be16(&d.tcp[wire::tcp_offset::kUrgentPointer],
-                     static_cast<uint16_t>(prng_.below(65'536)));
+    base::store_be16(&d.tcp[wire::kTcpUrgentPointerAt], static_cast<uint16_t>(prng_.below(65'536)));
   }
   std::copy(options.begin(), options.begin() + length, d.tcp.begin() + wire::kTcpHeaderMin);
   std::copy(payload.begin(), payload.end(), d.tcp.begin() + wire::kTcpHeaderMin + length);
@@ -102,14 +101,14 @@ void PlainPeer::send_syn(base::Now now) {
   const uint32_t length = writer.finish();
   Datagram d{local_.address, remote_.address, {}, 0};
   d.tcp.resize(wire::kTcpHeaderMin + length);
-  wire::TcpRepr{.source_port = local_.port,
-                .destination_port = remote_.port,
-                .sequence = base::Seq32(iss_),
-                .acknowledgment = base::Seq32(answer ? irs_ + 1 : 0),
-                .flags = static_cast<uint8_t>(flag::kSyn | (answer ? flag::kAck : 0)),
-                .window = static_cast<uint16_t>(std::min<uint32_t>(plan_.buffer, 0xffff)),
-                .header_length = wire::kTcpHeaderMin + length}
-      .emit(d.tcp.data());
+  wire::write_tcp(d.tcp.data(),
+                  {.source_port = local_.port,
+                   .destination_port = remote_.port,
+                   .sequence = base::Seq32(iss_),
+                   .acknowledgment = base::Seq32(answer ? irs_ + 1 : 0),
+                   .flags = static_cast<uint8_t>(flag::kSyn | (answer ? flag::kAck : 0)),
+                   .window = static_cast<uint16_t>(std::min<uint32_t>(plan_.buffer, 0xffff)),
+                   .header_length = wire::kTcpHeaderMin + length});
   std::copy(options.begin(), options.begin() + length, d.tcp.begin() + wire::kTcpHeaderMin);
   complete_checksum(d);
   rto_at_ = now + rto_;

@@ -209,7 +209,7 @@ void StreamWorld::forge_message(const Pipe& pipe, uint32_t side, const Judge::Nu
   const bool informed = plan_.informed_forger && prng_.chance(0.5);
   if (informed) {
     const uint32_t flight = std::max(numbers.snd_nxt - numbers.snd_una, 1u);
-    base::store_be32(&d.tcp[wire::tcp_offset::kSequence],
+    base::store_be32(&d.tcp[wire::kTcpSequenceAt],
                      static_cast<uint32_t>(numbers.snd_una + prng_.below(flight)));
   }
   ++messages_;

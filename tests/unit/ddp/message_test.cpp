@@ -215,7 +215,7 @@ TEST_F(MessageTest, DataBehindTheEnd_DDP_6_2_1_02) {
 // UNH-DDP-01 UNH-DDP-06 UNH-DDP-07 UNH-DDP-08
 TEST_F(MessageTest, EveryUntaggedFieldAtIllegalValues_DDP_7_1_05) {
   struct Case {
-    UntaggedHeader header;
+    DdpUntaggedHeader header;
     uint8_t code;
   };
   std::vector<Case> cases;
@@ -236,7 +236,7 @@ TEST_F(MessageTest, EveryUntaggedFieldAtIllegalValues_DDP_7_1_05) {
     for (const bool last : {false, true}) {
       fresh();
       buffers(2);
-      UntaggedHeader header = c.header;
+      DdpUntaggedHeader header = c.header;
       header.last = last;
       take(untagged(header, 8));
       ASSERT_EQ(user.faults.size(), 1u);
@@ -254,7 +254,7 @@ TEST_F(MessageTest, EveryUntaggedFieldAtIllegalValues_DDP_7_1_05) {
 // UNH-DDP-01 UNH-DDP-03 UNH-DDP-04
 TEST_F(MessageTest, EveryTaggedFieldAtIllegalValues_DDP_7_1_10) {
   struct Case {
-    TaggedHeader header;
+    DdpTaggedHeader header;
     uint8_t code;
   };
   std::vector<Case> cases;
@@ -271,7 +271,7 @@ TEST_F(MessageTest, EveryTaggedFieldAtIllegalValues_DDP_7_1_10) {
   }
   for (const Case& c : cases) {
     fresh();
-    TaggedHeader header = c.header;
+    DdpTaggedHeader header = c.header;
     header.last = true;
     take(tagged(header, 8));
     ASSERT_EQ(user.faults.size(), 1u) << c.header.stag;

@@ -14,8 +14,8 @@
 namespace rnic::ddp {
 
 using llp::PlaceVerdict;
-using wire::ddp::TaggedHeader;
-using wire::ddp::UntaggedHeader;
+using wire::DdpTaggedHeader;
+using wire::DdpUntaggedHeader;
 
 struct Delivered {
   bool tagged;
@@ -32,20 +32,20 @@ class RecordingUser final : public User {
   bool rebuild(const llp::RecordTag&, llp::UlpduWriter&) override { return false; }
   void released(const llp::RecordTag&) override {}
   [[nodiscard]] uint8_t version() const override { return 1; }
-  Fault tagged_rights(const TaggedHeader&, uint32_t, AccessSet& rights) override {
+  Fault tagged_rights(const DdpTaggedHeader&, uint32_t, AccessSet& rights) override {
     rights = Access::RemoteWrite;
     return kNoFault;
   }
-  Fault untagged_target(const UntaggedHeader& header, UntaggedTarget& out) override {
+  Fault untagged_target(const DdpUntaggedHeader& header, UntaggedTarget& out) override {
     out.sges = sges.at(header.msn - first_msn);
     for (const Sge& sge : out.sges) out.length += sge.length;
     return kNoFault;
   }
-  Fault deliver_tagged(const TaggedHeader& header, uint32_t payload) override {
+  Fault deliver_tagged(const DdpTaggedHeader& header, uint32_t payload) override {
     if (header.last) delivered.push_back({true, payload});
     return kNoFault;
   }
-  Fault deliver_untagged(const UntaggedHeader&, uint64_t length, bool same,
+  Fault deliver_untagged(const DdpUntaggedHeader&, uint64_t length, bool same,
                          const SegmentReport&) override {
     delivered.push_back({false, length});
     uniform.push_back(same);
@@ -94,15 +94,15 @@ class StreamTest : public ::testing::Test {
     user.sges.push_back(std::move(sges));
     stream.queue(0).provide(1);
   }
-  std::vector<uint8_t> tagged(TaggedHeader header, uint32_t length) const {
+  std::vector<uint8_t> tagged(DdpTaggedHeader header, uint32_t length) const {
     std::vector<uint8_t> ulpdu(14 + length);
-    wire::ddp::emit(header, ulpdu.data());
+    wire::write_ddp(ulpdu.data(), header);
     std::copy_n(payload.begin(), length, ulpdu.begin() + 14);
     return ulpdu;
   }
-  std::vector<uint8_t> untagged(UntaggedHeader header, uint32_t length) const {
+  std::vector<uint8_t> untagged(DdpUntaggedHeader header, uint32_t length) const {
     std::vector<uint8_t> ulpdu(18 + length);
-    wire::ddp::emit(header, ulpdu.data());
+    wire::write_ddp(ulpdu.data(), header);
     std::copy_n(payload.begin() + header.mo % 64, length, ulpdu.begin() + 18);
     return ulpdu;
   }

@@ -128,7 +128,7 @@ TEST_F(StreamTest, BadReceiveBuffer_DDP_7_1_14) {
 // BUG-02: every length below the header's.
 TEST_F(StreamTest, ShorterThanItsHeader_BUG_02) {
   for (const uint8_t control : {0x00, 0x41, 0x80, 0xc1}) {
-    for (size_t n = 0; n < wire::ddp::header_size(control); ++n) {
+    for (size_t n = 0; n < wire::ddp_header_size(control); ++n) {
       std::vector<uint8_t> ulpdu(n, control);
       RecordingUser own;
       Stream fresh{config, table, own, {segments, octets, postponed}};
@@ -263,7 +263,7 @@ TEST(CheckTagged, TheTargetIsToldAnew_DDP_5_2_07) {
   const auto stag =
       table.add({.address = memory.data(), .length = memory.size(), .zero_based = true}).value();
   Pieces target;
-  const wire::ddp::TaggedHeader header{.last = true, .stag = stag.value, .to = 4};
+  const wire::DdpTaggedHeader header{.last = true, .stag = stag.value, .to = 4};
   for (const uint32_t payload : {8u, 12u, 0u}) {
     EXPECT_FALSE(check_tagged(table, {}, header, payload, {}, target).failed());
     ASSERT_EQ(target.view().size(), payload == 0 ? 0u : 1u) << payload;

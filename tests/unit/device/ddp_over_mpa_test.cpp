@@ -30,7 +30,7 @@ class DdpOverMpa : public MpaOverTcp {
   }
   void write(uint32_t stag, uint64_t to, size_t payload) {
     Octets ulpdu(14 + payload, 0x11);
-    wire::ddp::emit({.last = true, .stag = stag, .to = to}, ulpdu.data());
+    wire::write_ddp(ulpdu.data(), {.last = true, .stag = stag, .to = to});
     a.user.to_send.push_back(ulpdu);
     a.session.ready();
   }

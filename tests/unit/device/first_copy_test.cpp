@@ -21,7 +21,7 @@ class TwoStreams : public MpaConnection {
     open();
     const std::vector<std::vector<uint8_t>> frames = caught(*this, count, length);
     sample_ = frames.at(0);
-    first_ = base::load_be32(&sample_[wire::tcp_offset::kSequence]);
+    first_ = base::load_be32(&sample_[wire::kTcpSequenceAt]);
     link.hook = [](const LinkFrame& frame) { return Fate{.drop = frame.from_a}; };
     link.seen = [this](const LinkFrame& frame) {
       if (!frame.from_a) heard(frame);
@@ -37,7 +37,7 @@ class TwoStreams : public MpaConnection {
     for (const uint64_t at : sent.boundaries) boundaries.push_back(at - kFullOperation);
     boundaries.push_back(true_octets.size());
     // What the sender made is what the slow encoder says.
-    const size_t header = (sample_[wire::tcp_offset::kDataOffset] >> 4) * 4u;
+    const size_t header = (sample_[wire::kTcpDataOffsetAt] >> 4) * 4u;
     EXPECT_TRUE(std::equal(sample_.begin() + static_cast<long>(header), sample_.end(),
                            true_octets.begin()));
     sample_.resize(header);
@@ -46,7 +46,7 @@ class TwoStreams : public MpaConnection {
   /// Octets [from, to) of one of the streams, in one segment; b answers.
   void give(const Octets& stream, size_t from, size_t to) {
     Octets segment = sample_;
-    base::store_be32(&segment[wire::tcp_offset::kSequence], first_ + static_cast<uint32_t>(from));
+    base::store_be32(&segment[wire::kTcpSequenceAt], first_ + static_cast<uint32_t>(from));
     segment.insert(segment.end(), stream.begin() + static_cast<long>(from),
                    stream.begin() + static_cast<long>(to));
     fix_checksum(segment);
@@ -70,7 +70,7 @@ class TwoStreams : public MpaConnection {
     wire::TcpOptions options;
     ASSERT_TRUE(view && options.parse(view->options()));
     promised.resize(true_octets.size());
-    acknowledged = base::load_be32(&frame.tcp[wire::tcp_offset::kAcknowledgment]) - first_;
+    acknowledged = base::load_be32(&frame.tcp[wire::kTcpAcknowledgmentAt]) - first_;
     ASSERT_LE(acknowledged, promised.size());
     for (size_t i = 0; i < acknowledged; ++i) promised[i] = true;
     for (uint32_t i = 0; i < options.sack_count; ++i) {

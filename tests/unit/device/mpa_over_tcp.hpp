@@ -123,11 +123,10 @@ class MpaOverTcp : public ::testing::Test, public MpaConnection {
 };
 
 inline void fix_checksum(std::vector<uint8_t>& tcp) {
-  base::store_be16(&tcp[wire::tcp_offset::kChecksum], 0);
-  const uint32_t sum = llp::pseudo_header_sum(kAddressA, kAddressB, wire::kIpProtocolTcp,
+  base::store_be16(&tcp[wire::kTcpChecksumAt], 0);
+  const uint32_t sum = llp::pseudo_header_sum(kAddressA, kAddressB, wire::kProtocolTcp,
                                               static_cast<uint32_t>(tcp.size()));
-  base::store_be16(&tcp[wire::tcp_offset::kChecksum],
-                   wire::checksum_fold(wire::checksum_add(sum, tcp)));
+  base::store_be16(&tcp[wire::kTcpChecksumAt], wire::checksum_fold(wire::checksum_add(sum, tcp)));
 }
 
 /// The payload segments that carry the next ULPDUs of `to.a`; none of them arrives.

@@ -88,13 +88,13 @@ TEST_F(Forged, OnlyWhatTcpAcceptsIsPlacedAhead_MPA_A_3_01) {
   bad.back() ^= 1;  // the checksum
   put_in(bad);
   bad = second;  // the window
-  const uint32_t sequence = base::load_be32(&bad[wire::tcp_offset::kSequence]);
-  base::store_be32(&bad[wire::tcp_offset::kSequence], sequence + (1u << 30));
+  const uint32_t sequence = base::load_be32(&bad[wire::kTcpSequenceAt]);
+  base::store_be32(&bad[wire::kTcpSequenceAt], sequence + (1u << 30));
   fix_checksum(bad);
   put_in(bad);
   bad = second;  // an ACK of what was never sent
-  const uint32_t ack = base::load_be32(&bad[wire::tcp_offset::kAcknowledgment]);
-  base::store_be32(&bad[wire::tcp_offset::kAcknowledgment], ack + (1u << 30));
+  const uint32_t ack = base::load_be32(&bad[wire::kTcpAcknowledgmentAt]);
+  base::store_be32(&bad[wire::kTcpAcknowledgmentAt], ack + (1u << 30));
   fix_checksum(bad);
   put_in(bad);
   bad = second;  // PAWS: the timestamps option stands behind two NOPs

@@ -134,7 +134,7 @@ TEST(HalfSegments, ACutSegmentIsCompleted_MPAA_7_2_02_MPA_A_1_04) {
     bool lose_next = false;
     std::vector<std::pair<uint32_t, uint32_t>> sent;  // sequence, payload
     r.path().cuts = [&](const Frame& frame) {
-      sent.emplace_back(base::load_be32(&frame.tcp[wire::tcp_offset::kSequence]), frame.payload());
+      sent.emplace_back(base::load_be32(&frame.tcp[wire::kTcpSequenceAt]), frame.payload());
       return ++number == 20 ? 700u : 0u;
     };
     r.path().loses_half = [&] {

@@ -35,40 +35,6 @@ framing::StartOffer read_back(const Config& config, const StartPlan* request,
   return offer;
 }
 
-// CM6581-9-01: network order; A, B, 14 bits of IRD, C, D, 14 bits of ORD. As siw's captures have
-// it.
-TEST(EnhancedData, Layout_CM6581_9_01) {
-  const auto octets = [](const wire::MpaEnhancedData& data) {
-    Octets out(4);
-    wire::emit_mpa_enhanced(data, out.data());
-    return out;
-  };
-  EXPECT_EQ(octets({false, 0, 16, 32}), (Octets{0x00, 0x10, 0x00, 0x20}));
-  EXPECT_EQ(octets({true, kWrite | kRead, 4, 4}), (Octets{0x80, 0x04, 0xc0, 0x04}));
-  EXPECT_EQ(octets({true, kSend, 0x3fff, 0x3fff}), (Octets{0xff, 0xff, 0x3f, 0xff}));
-  EXPECT_EQ(octets({true, kRead, 0x2abc, 0x1234}), (Octets{0xaa, 0xbc, 0x52, 0x34}));
-  EXPECT_FALSE(wire::parse_mpa_enhanced(Octets{1, 2, 3}));
-  for (uint32_t a = 0; a < 2; ++a) {
-    for (uint8_t rtr = 0; rtr < 8; ++rtr) {
-      for (uint32_t bit = 0; bit < 14; ++bit) {
-        const wire::MpaEnhancedData data{a != 0, a != 0 ? rtr : uint8_t{0},
-                                         static_cast<uint16_t>(1u << bit),
-                                         static_cast<uint16_t>(0x2000u >> bit)};
-        ASSERT_EQ(*wire::parse_mpa_enhanced(octets(data)), data);
-      }
-    }
-  }
-}
-
-// CM6581-9.2-06: with A = 0 the other flags are zero when sent and ignored when received.
-TEST(EnhancedData, WithoutAFlagsAreNothing_CM6581_9_2_06) {
-  Octets out(4);
-  wire::emit_mpa_enhanced({false, kSend | kWrite | kRead, 5, 6}, out.data());
-  EXPECT_EQ(out, (Octets{0, 5, 0, 6}));
-  const auto data = wire::parse_mpa_enhanced(Octets{0x40, 5, 0xc0, 6});
-  EXPECT_EQ(*data, (wire::MpaEnhancedData{false, 0, 5, 6}));
-}
-
 // CM6581-9.2-01 CM6581-9.2-02 CM6581-9.2-03 CM6581-9.2-04 CM6581-9.2-05 CM6581-9.2-06: each set of
 // kinds of the initiator against each set of the responder, with and without peer to peer.
 TEST(Negotiation, EveryCombinationOfFlags_CM6581_9_2_03_CM6581_9_2_05) {

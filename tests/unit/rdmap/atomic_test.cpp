@@ -12,8 +12,8 @@
 namespace rnic::rdmap {
 namespace {
 
-using wire::rdmap::AtomicRequest;
-using wire::rdmap::AtomicResponse;
+using AtomicRequest = wire::RdmapAtomicRequest;
+using AtomicResponse = wire::RdmapAtomicResponse;
 
 /// RFC 7306 s.5.1.1, bit by bit.
 uint64_t slow_fetch_add(uint64_t original, uint64_t add, uint64_t mask) {
@@ -154,43 +154,6 @@ TEST(AtomicOperation, ThreadsNeverInterleave_R7306_5_11) {
   }
 }
 
-// R7306-5-02: figure 4, octet by octet.
-TEST(AtomicWire, RequestIs52Octets_R7306_5_02) {
-  const AtomicRequest r{.code = 2,
-                        .id = 0x11121314,
-                        .stag = 0x21222324,
-                        .to = 0x3132333435363738ull,
-                        .data = 0x4142434445464748ull,
-                        .mask = 0x5152535455565758ull,
-                        .compare = 0x6162636465666768ull,
-                        .compare_mask = 0x7172737475767778ull};
-  std::vector<uint8_t> octets(52, 0xaa);
-  wire::rdmap::emit(r, octets.data());
-  const std::vector<uint8_t> expected{
-      0,    0,    0,    2,    0x11, 0x12, 0x13, 0x14, 0x21, 0x22, 0x23, 0x24, 0x31,
-      0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46,
-      0x47, 0x48, 0x51, 0x52, 0x53, 0x54, 0x55, 0x56, 0x57, 0x58, 0x61, 0x62, 0x63,
-      0x64, 0x65, 0x66, 0x67, 0x68, 0x71, 0x72, 0x73, 0x74, 0x75, 0x76, 0x77, 0x78};
-  EXPECT_EQ(octets, expected);
-  octets[0] = octets[1] = octets[2] = 0xff;  // reserved bits are not checked
-  octets[3] |= 0xf0;
-  EXPECT_EQ(wire::rdmap::parse_atomic_request(octets), r);
-  octets.pop_back();
-  EXPECT_FALSE(wire::rdmap::parse_atomic_request(octets));
-}
-
-// R7306-5-03: figure 6, not the 32 octets of section 4.
-TEST(AtomicWire, ResponseIs12Octets_R7306_5_03) {
-  std::vector<uint8_t> octets(12);
-  const AtomicResponse r{.id = 0x01020304, .original = 0x1112131415161718ull};
-  wire::rdmap::emit(r, octets.data());
-  EXPECT_EQ(octets,
-            (std::vector<uint8_t>{1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18}));
-  EXPECT_EQ(wire::rdmap::parse_atomic_response(octets), r);
-  octets.pop_back();
-  EXPECT_FALSE(wire::rdmap::parse_atomic_response(octets));
-}
-
 class AtomicTest : public TwoNodes {};
 
 // R7306-5-02: what a posted operation sends: every field in its place, the reserved bits zero, and
@@ -206,8 +169,8 @@ TEST_F(AtomicTest, ThePostedRequestOnTheWire_R7306_5_02) {
   ASSERT_EQ(pair.a.sent.size(), 2u);
   const auto request = [&](size_t i) {
     const std::vector<uint8_t>& octets = pair.a.sent[i].octets;
-    EXPECT_EQ(octets.size(), wire::ddp::kUntaggedSize + 52u);
-    return std::vector<uint8_t>(octets.begin() + wire::ddp::kUntaggedSize, octets.end());
+    EXPECT_EQ(octets.size(), wire::kDdpUntaggedSize + 52u);
+    return std::vector<uint8_t>(octets.begin() + wire::kDdpUntaggedSize, octets.end());
   };
   const auto head = [&](uint8_t code, uint32_t stag, uint64_t to) {
     std::vector<uint8_t> octets{0, 0, 0, code};
@@ -260,22 +223,22 @@ TEST_F(AtomicTest, BothOperationsEndToEnd_R7306_5_08) {
   ASSERT_EQ(pair.a.sent.size(), 3u);
   ASSERT_EQ(pair.b.sent.size(), 3u);
   for (uint32_t i = 0; i < 3; ++i) {
-    const auto request = wire::ddp::parse_untagged(pair.a.sent[i].octets);
+    const auto request = wire::parse_ddp_untagged(pair.a.sent[i].octets);
     EXPECT_EQ(request,
-              (wire::ddp::UntaggedHeader{.last = true, .rsvd_ulp = 0x4a, .qn = 1, .msn = i + 1}));
-    const auto response = wire::ddp::parse_untagged(pair.b.sent[i].octets);
+              (wire::DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x4a, .qn = 1, .msn = i + 1}));
+    const auto response = wire::parse_ddp_untagged(pair.b.sent[i].octets);
     EXPECT_EQ(response,
-              (wire::ddp::UntaggedHeader{.last = true, .rsvd_ulp = 0x4b, .qn = 3, .msn = i + 1}));
+              (wire::DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x4b, .qn = 3, .msn = i + 1}));
     EXPECT_EQ(pair.a.sent[i].octets.size(), 18u + 52);
     EXPECT_EQ(pair.b.sent[i].octets.size(), 18u + 12);
     const auto sent =
-        wire::rdmap::parse_atomic_request(base::ByteView(pair.a.sent[i].octets).subspan(18));
+        wire::parse_rdmap_atomic_request(base::ByteView(pair.a.sent[i].octets).subspan(18));
     const auto answer =
-        wire::rdmap::parse_atomic_response(base::ByteView(pair.b.sent[i].octets).subspan(18));
+        wire::parse_rdmap_atomic_response(base::ByteView(pair.b.sent[i].octets).subspan(18));
     EXPECT_EQ(sent->id, answer->id);
   }
   const auto add =
-      wire::rdmap::parse_atomic_request(base::ByteView(pair.a.sent[0].octets).subspan(18));
+      wire::parse_rdmap_atomic_request(base::ByteView(pair.a.sent[0].octets).subspan(18));
   EXPECT_EQ(add->compare, 0u);  // s.5.2.1: what FetchAdd does not use
   EXPECT_EQ(add->compare_mask, ~uint64_t{0});
   EXPECT_EQ(pair.a.sent[0].octets[18 + 20], 0x01) << "big-endian on the wire";
@@ -403,7 +366,7 @@ TEST_F(AtomicTest, RefusedTargets_R7306_5_14) {
 TEST_F(AtomicTest, ErrorsCarryTheDdpHeaderOnly_R7306_8_01) {
   restart();
   b->post_receive(1, 0, 8);
-  inject(ulpdu(wire::ddp::UntaggedHeader{.last = true, .rsvd_ulp = 0x48, .qn = 0, .msn = 1}, 7));
+  inject(ulpdu(wire::DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x48, .qn = 0, .msn = 1}, 7));
   expect_terminate(0, 2, 0xff);
   const auto t = terminate_of_b();
   EXPECT_EQ(t.ddp_header_size, 18);
@@ -432,7 +395,7 @@ TEST_F(AtomicTest, ResponsesThatAnswerNothing_R7306_5_13) {
 
   wait(false);
   inject(
-      ulpdu(wire::ddp::TaggedHeader{.last = true, .rsvd_ulp = 0x42, .stag = b->all, .to = 500}, 8));
+      ulpdu(wire::DdpTaggedHeader{.last = true, .rsvd_ulp = 0x42, .stag = b->all, .to = 500}, 8));
   expect_terminate(0, 2, 0x06);
 
   wait(false);
@@ -558,7 +521,7 @@ TEST_F(AtomicTest, RevokedBeforeItsTurn_R7306_5_14) {
   EXPECT_EQ(b->word(0), 5u);
   EXPECT_EQ(b->counters.faults, 1u);
   EXPECT_EQ(b->counters.atomics_in, 0u);
-  EXPECT_EQ(wire::ddp::parse_untagged(terminate_of_b().ddp_header)->msn, 1u);
+  EXPECT_EQ(wire::parse_ddp_untagged(terminate_of_b().ddp_header)->msn, 1u);
 }
 
 // Local errors: where the original should go.

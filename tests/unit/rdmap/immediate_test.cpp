@@ -5,7 +5,7 @@
 namespace rnic::rdmap {
 namespace {
 
-using wire::ddp::UntaggedHeader;
+using wire::DdpUntaggedHeader;
 
 class ImmediateTest : public TwoNodes {
  protected:
@@ -40,10 +40,10 @@ TEST_F(ImmediateTest, TakesAReceiveAndGivesEightOctets_R7306_6_02) {
   EXPECT_EQ(b->counters.immediates_in, 3u);
   // R7306-6-01: untagged, queue 0, 8 octets, Invalidate STag zero.
   ASSERT_EQ(pair.a.sent.size(), 3u);
-  EXPECT_EQ(wire::ddp::parse_untagged(pair.a.sent[0].octets),
-            (UntaggedHeader{.last = true, .rsvd_ulp = 0x48, .qn = 0, .msn = 1}));
-  EXPECT_EQ(wire::ddp::parse_untagged(pair.a.sent[1].octets),
-            (UntaggedHeader{.last = true, .rsvd_ulp = 0x49, .qn = 0, .msn = 2}));
+  EXPECT_EQ(wire::parse_ddp_untagged(pair.a.sent[0].octets),
+            (DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x48, .qn = 0, .msn = 1}));
+  EXPECT_EQ(wire::parse_ddp_untagged(pair.a.sent[1].octets),
+            (DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x49, .qn = 0, .msn = 2}));
   EXPECT_EQ(pair.a.sent[0].octets.size(), 26u);
   EXPECT_EQ(pair.a.sent[0].octets[18], 1);
 }
@@ -68,7 +68,7 @@ TEST_F(ImmediateTest, EveryOtherLength_R7306_6_01) {
       restart();
       b->post_receive(1, 0, 100);
       const auto before = b->memory;
-      inject(ulpdu(UntaggedHeader{.last = true, .rsvd_ulp = control, .qn = 0, .msn = 1}, n));
+      inject(ulpdu(DdpUntaggedHeader{.last = true, .rsvd_ulp = control, .qn = 0, .msn = 1}, n));
       if (n < 8) expect_terminate(0, 2, 0xff);
       if (n > 8) expect_terminate(1, 2, 0x05);
       ASSERT_EQ(b->owner.receives.size(), 1u);
@@ -94,8 +94,8 @@ TEST_F(ImmediateTest, InTwoSegments_R7306_6_01) {
       restart();
       b->post_receive(1, 0, 0);
       const auto part = [&](uint32_t mo, uint32_t n, bool last) {
-        auto octets =
-            ulpdu(UntaggedHeader{.last = last, .rsvd_ulp = 0x48, .qn = 0, .msn = 1, .mo = mo}, n);
+        auto octets = ulpdu(
+            DdpUntaggedHeader{.last = last, .rsvd_ulp = 0x48, .qn = 0, .msn = 1, .mo = mo}, n);
         std::copy_n(kOctets.begin() + mo, n, octets.begin() + 18);
         pair.a.sent.push_back({octets, {}, last});
       };

@@ -3,8 +3,8 @@
 namespace rnic::rdmap {
 namespace {
 
-using wire::ddp::TaggedHeader;
-using wire::ddp::UntaggedHeader;
+using wire::DdpTaggedHeader;
+using wire::DdpUntaggedHeader;
 
 class InboundTest : public TwoNodes {};
 
@@ -121,11 +121,11 @@ TEST_F(InboundTest, InvalidateStagIsZeroElsewhere_RDMAP_4_1_05) {
   for (const auto& sent : pair.a.sent) {
     const bool carries = opcode(sent) == 4 || opcode(sent) == 6;
     with_invalidate += carries;
-    EXPECT_EQ(wire::ddp::parse_untagged(sent.octets)->rsvd_ulp_tail, carries ? victim : 0u);
+    EXPECT_EQ(wire::parse_ddp_untagged(sent.octets)->rsvd_ulp_tail, carries ? victim : 0u);
   }
   EXPECT_EQ(with_invalidate, 4u);
   restart();
-  inject(ulpdu(TaggedHeader{.last = true, .rsvd_ulp = 0x40, .stag = b->all ^ 1}, 4));
+  inject(ulpdu(DdpTaggedHeader{.last = true, .rsvd_ulp = 0x40, .stag = b->all ^ 1}, 4));
   expect_terminate(1, 1, 0x00);  // whose RsvdULP is looked at there
 }
 
@@ -139,7 +139,7 @@ TEST_F(InboundTest, InvalidateStagIsIgnoredElsewhere_RDMAP_4_1_05) {
   for (const uint32_t tail : {victim, 0xdeadbeefu, UINT32_MAX}) {
     for (const uint8_t control : {0x43, 0x45}) {  // Send, Send with Solicited Event
       b->post_receive(++msn, 0, 40);
-      UntaggedHeader header{.rsvd_ulp = control, .rsvd_ulp_tail = tail, .msn = msn};
+      DdpUntaggedHeader header{.rsvd_ulp = control, .rsvd_ulp_tail = tail, .msn = msn};
       inject(ulpdu(header, 20));
       header.last = true;
       header.mo = 20;
@@ -159,11 +159,11 @@ TEST_F(InboundTest, InvalidateStagIsIgnoredElsewhere_RDMAP_4_1_05) {
   EXPECT_TRUE(valid());
   EXPECT_TRUE(b->owner.events.empty());
   b->post_receive(++msn, 0, 40);
-  inject(ulpdu(UntaggedHeader{.last = true, .rsvd_ulp = 0x44, .rsvd_ulp_tail = victim, .msn = msn},
-               20));
+  inject(ulpdu(
+      DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x44, .rsvd_ulp_tail = victim, .msn = msn}, 20));
   EXPECT_FALSE(valid()) << "of a Send with Invalidate it is not";
   EXPECT_EQ(b->owner.receives.back().invalidated_stag, victim);
-  auto terminate = ulpdu(UntaggedHeader{.last = true, .rsvd_ulp = 0x47, .qn = 2, .msn = 1}, 4);
+  auto terminate = ulpdu(DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x47, .qn = 2, .msn = 1}, 4);
   base::store_be32(terminate.data() + 2, b->all);
   base::store_be32(terminate.data() + 18, 0x02050000);  // RDMAP, remote operation, RV
   inject(terminate);
@@ -236,13 +236,13 @@ TEST_F(InboundTest, WrongRdmapVersion_RDMAP_4_1_02) {
     pair.b = test::FramingEnd(kMulpdu);
     start();
     const auto control = static_cast<uint8_t>(version << 6);
-    inject(ulpdu(TaggedHeader{.last = true, .rsvd_ulp = control, .stag = b->all}, 8));
+    inject(ulpdu(DdpTaggedHeader{.last = true, .rsvd_ulp = control, .stag = b->all}, 8));
     expect_terminate(0, 2, 0x05);
   }
   pair.a = test::FramingEnd(kMulpdu);
   pair.b = test::FramingEnd(kMulpdu);
   start();
-  inject(ulpdu(TaggedHeader{.last = true, .rsvd_ulp = 0x70, .stag = b->all}, 8));
+  inject(ulpdu(DdpTaggedHeader{.last = true, .rsvd_ulp = 0x70, .stag = b->all}, 8));
   EXPECT_TRUE(b->owner.events.empty());  // reserved bits are ignored
 }
 
@@ -264,7 +264,7 @@ TEST_F(InboundTest, RefusedWrites_RDMAP_5_1_03) {
     start();
     const uint32_t stag = c.known ? b->add(c.rights) : 0x99;
     const auto bad =
-        ulpdu(TaggedHeader{.last = true, .rsvd_ulp = 0x40, .stag = stag, .to = c.to}, 8);
+        ulpdu(DdpTaggedHeader{.last = true, .rsvd_ulp = 0x40, .stag = stag, .to = c.to}, 8);
     inject(bad);
     expect_terminate(c.layer, c.type, c.code);
     const auto t = terminate_of_b();
@@ -351,14 +351,14 @@ TEST_F(InboundTest, ReadThatFailsHalfWay_RDMAP_4_8_09) {
     EXPECT_EQ(pair.b.sent.size(), sent + 1);
     const auto t = terminate_of_b();
     ASSERT_TRUE(t.has_rdma_header);
-    const auto left = wire::rdmap::parse_read_request(t.rdma_header);
+    const auto left = wire::parse_rdmap_read_request(t.rdma_header);
     const uint32_t n = sent * (kMulpdu - 14);
-    EXPECT_EQ(left, (wire::rdmap::ReadRequest{.sink_stag = 7,
-                                              .sink_to = 1000 + n,
-                                              .size = 800 - n,
-                                              .source_stag = source,
-                                              .source_to = 50 + n}));
-    EXPECT_EQ(wire::ddp::parse_untagged(t.ddp_header)->msn, 1u);
+    EXPECT_EQ(left, (wire::RdmapReadRequest{.sink_stag = 7,
+                                            .sink_to = 1000 + n,
+                                            .size = 800 - n,
+                                            .source_stag = source,
+                                            .source_to = 50 + n}));
+    EXPECT_EQ(wire::parse_ddp_untagged(t.ddp_header)->msn, 1u);
   }
 }
 
@@ -415,7 +415,7 @@ TEST_F(InboundTest, ReadRequestOfAnotherSize_RDMAP_4_4_04) {
     pair.a = test::FramingEnd(kMulpdu);
     pair.b = test::FramingEnd(kMulpdu);
     start();
-    inject(ulpdu(UntaggedHeader{.last = true, .rsvd_ulp = 0x41, .qn = 1, .msn = 1}, n));
+    inject(ulpdu(DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x41, .qn = 1, .msn = 1}, n));
     if (n < 28) {
       expect_terminate(0, 2, 0xff);
     } else {
@@ -436,7 +436,7 @@ class ResponseTest : public TwoNodes {
     pair.b.release_all();
   }
   void respond(uint64_t to, size_t n, bool last) {
-    inject(ulpdu(TaggedHeader{.last = last, .rsvd_ulp = 0x42, .stag = b->all, .to = to}, n));
+    inject(ulpdu(DdpTaggedHeader{.last = last, .rsvd_ulp = 0x42, .stag = b->all, .to = to}, n));
   }
   [[nodiscard]] bool outside_untouched() const {
     return std::all_of(b->at(0), b->at(500), [](uint8_t o) { return o == Node::kGuard; }) &&
@@ -516,7 +516,8 @@ TEST_F(ResponseTest, EndsTooEarly_RDMAP_5_2_2_04) {
 }
 // UNH-RDMAP-06
 TEST_F(ResponseTest, OtherStag_RDMAP_5_2_2_04) {
-  inject(ulpdu(TaggedHeader{.last = true, .rsvd_ulp = 0x42, .stag = b->all + 256, .to = 500}, 100));
+  inject(
+      ulpdu(DdpTaggedHeader{.last = true, .rsvd_ulp = 0x42, .stag = b->all + 256, .to = 500}, 100));
   expect_terminate(1, 1, 0x00);
 }
 // UNH-RDMAP-06: two Reads wait. The Response to the second comes first; in their order both

@@ -7,8 +7,8 @@
 namespace rnic::rdmap {
 namespace {
 
-using wire::ddp::TaggedHeader;
-using wire::ddp::UntaggedHeader;
+using wire::DdpTaggedHeader;
+using wire::DdpUntaggedHeader;
 
 class MessageTest : public TwoNodes {
  protected:
@@ -63,12 +63,12 @@ TEST_F(MessageTest, OneMessageEachInOrder_RDMAP_5_5_09) {
       EXPECT_EQ(sent.octets[0] & 0x3f, 1) << "reserved bits are zero, DV is 1";
       EXPECT_EQ((sent.octets[0] & 0x40) != 0, last);
       if (row.tagged) {
-        const auto header = wire::ddp::parse_tagged(sent.octets);
+        const auto header = wire::parse_ddp_tagged(sent.octets);
         ASSERT_TRUE(header);
         EXPECT_EQ(header->to, next);
         next += static_cast<uint32_t>(sent.octets.size()) - 14;
       } else {
-        const auto header = wire::ddp::parse_untagged(sent.octets);
+        const auto header = wire::parse_ddp_untagged(sent.octets);
         ASSERT_TRUE(header);
         EXPECT_EQ(header->qn, row.qn);
         EXPECT_EQ(header->msn, row.msn);
@@ -138,11 +138,11 @@ TEST_F(MessageTest, SinkIsCopiedWithoutInterpretation_RDMAP_4_4_02) {
       pair.b.check_rebuild = false;
       pair.b.pull_all();
       ASSERT_EQ(pair.b.sent.size(), 2u);
-      const auto first = wire::ddp::parse_tagged(pair.b.sent[0].octets);
-      const auto second = wire::ddp::parse_tagged(pair.b.sent[1].octets);
-      EXPECT_EQ(*first, (TaggedHeader{.rsvd_ulp = 0x42, .stag = stag, .to = to}));
+      const auto first = wire::parse_ddp_tagged(pair.b.sent[0].octets);
+      const auto second = wire::parse_ddp_tagged(pair.b.sent[1].octets);
+      EXPECT_EQ(*first, (DdpTaggedHeader{.rsvd_ulp = 0x42, .stag = stag, .to = to}));
       EXPECT_EQ(*second,
-                (TaggedHeader{.last = true, .rsvd_ulp = 0x42, .stag = stag, .to = to + 242}));
+                (DdpTaggedHeader{.last = true, .rsvd_ulp = 0x42, .stag = stag, .to = to + 242}));
     }
   }
 }
@@ -234,7 +234,7 @@ TEST_F(MessageTest, ReadOf4GigaoctetsLessOne_RDMAP_4_4_03) {
   pair.b.arrive_rest(pair.a);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(pair.b.pull());
   EXPECT_TRUE(b->owner.events.empty());
-  EXPECT_EQ(wire::ddp::parse_tagged(pair.b.sent[2].octets)->to, 2u * 242);
+  EXPECT_EQ(wire::parse_ddp_tagged(pair.b.sent[2].octets)->to, 2u * 242);
   b->endpoint.abort();
   a->endpoint.abort();
   munmap(huge, size_t{1} << 32);
@@ -257,7 +257,7 @@ TEST_F(MessageTest, AsManyReadsAsTheIrd_RDMAP_5_2_2_03) {
     pair.b.pull_all();
     ASSERT_EQ(pair.b.sent.size(), ird);
     for (uint32_t i = 0; i < ird; ++i) {
-      const auto header = wire::ddp::parse_tagged(pair.b.sent[i].octets);
+      const auto header = wire::parse_ddp_tagged(pair.b.sent[i].octets);
       EXPECT_EQ(header->stag, i);
       EXPECT_EQ(pair.b.sent[i].octets.size(), 14u + 10 + i);
       EXPECT_TRUE(std::equal(pair.b.sent[i].octets.begin() + 14, pair.b.sent[i].octets.end(),

@@ -6,8 +6,8 @@
 namespace rnic::rdmap {
 namespace {
 
-using wire::ddp::TaggedHeader;
-using wire::ddp::UntaggedHeader;
+using wire::DdpTaggedHeader;
+using wire::DdpUntaggedHeader;
 
 constexpr int kTagged = -1;
 constexpr int kNowhere = -2;
@@ -90,16 +90,16 @@ class OpcodeTest : public TwoNodes {
     std::vector<uint8_t> octets(8, 0xee);
     if (opcode == 1) {
       octets.resize(28);
-      wire::rdmap::emit(wire::rdmap::ReadRequest{.sink_stag = 7, .size = 8, .source_stag = b->all},
-                        octets.data());
+      wire::write_rdmap(octets.data(),
+                        wire::RdmapReadRequest{.sink_stag = 7, .size = 8, .source_stag = b->all});
     } else if (opcode == 7) {
       octets = {0x11, 0x01, 0, 0};
     } else if (opcode == 10) {
       octets.resize(52);
-      wire::rdmap::emit(wire::rdmap::AtomicRequest{.id = 5, .stag = b->all}, octets.data());
+      wire::write_rdmap(octets.data(), wire::RdmapAtomicRequest{.id = 5, .stag = b->all});
     } else if (opcode == 11) {
       octets.resize(12);
-      wire::rdmap::emit(wire::rdmap::AtomicResponse{.id = 1, .original = 9}, octets.data());
+      wire::write_rdmap(octets.data(), wire::RdmapAtomicResponse{.id = 1, .original = 9});
     }
     return octets;
   }
@@ -109,10 +109,10 @@ class OpcodeTest : public TwoNodes {
     const uint32_t tail = opcode == 4 || opcode == 6 ? b->all : 0;
     auto octets =
         tagged
-            ? ulpdu(TaggedHeader{.last = true, .rsvd_ulp = control, .stag = b->all, .to = 500},
+            ? ulpdu(DdpTaggedHeader{.last = true, .rsvd_ulp = control, .stag = b->all, .to = 500},
                     payload.size())
             : ulpdu(
-                  UntaggedHeader{
+                  DdpUntaggedHeader{
                       .last = true, .rsvd_ulp = control, .rsvd_ulp_tail = tail, .qn = qn, .msn = 1},
                   payload.size());
     std::copy(payload.begin(), payload.end(),
@@ -202,7 +202,7 @@ TEST_F(OpcodeTest, SegmentsOfOneMessageAgree_RDMAP_3_02) {
     for (const bool other_tail : {false, true}) {
       restart();
       b->post_receive(1, 3000, 100);
-      UntaggedHeader header{.rsvd_ulp = 0x43, .rsvd_ulp_tail = 7, .qn = 0, .msn = 1};
+      DdpUntaggedHeader header{.rsvd_ulp = 0x43, .rsvd_ulp_tail = 7, .qn = 0, .msn = 1};
       inject(ulpdu(header, 10));
       header.last = true;
       header.mo = 10;

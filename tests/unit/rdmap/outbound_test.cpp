@@ -347,7 +347,7 @@ TEST_F(OutboundTest, RebuildDoesNotRecut_DDP_3_02) {
   EXPECT_EQ(pair.a.rebuild(0), pair.a.sent[0].octets);
   EXPECT_EQ(pair.a.sent[0].octets.size(), 256u);
   EXPECT_EQ(pair.a.sent[1].octets.size(), 128u);
-  EXPECT_EQ(wire::ddp::parse_tagged(pair.a.sent[1].octets)->to, 242u);
+  EXPECT_EQ(wire::parse_ddp_tagged(pair.a.sent[1].octets)->to, 242u);
 }
 
 // DDP-8.3.1-01: after revocation no retransmission reads the memory.
@@ -438,7 +438,7 @@ TEST_F(OutboundTest, AnImpossibleRequestTerminatesWithoutACode_RDMAP_7_1_02) {
     a->send(*work);
     pair.pump();
     ASSERT_EQ(pair.a.sent.size(), 1u) << "the Terminate alone";
-    EXPECT_EQ(opcode(pair.a.sent[0]), static_cast<uint8_t>(wire::rdmap::Opcode::Terminate));
+    EXPECT_EQ(opcode(pair.a.sent[0]), static_cast<uint8_t>(wire::RdmapOpcode::Terminate));
     ASSERT_EQ(pair.a.sent[0].octets.size(), 18u + 4);
     EXPECT_EQ(base::load_be32(pair.a.sent[0].octets.data() + 18), 0u);  // 0/0/00, no M, D, R
     ASSERT_EQ(a->owner.events.size(), 1u);
@@ -519,9 +519,9 @@ TEST_F(OutboundTest, AWaitingTerminateIsCountedToTheOctet_TCP_9293_3_8_6_2_01) {
 // CM6581-5-01: whatever was posted before the stream could send: the RTR is the first FPDU, and its
 // indication tells the user.
 TEST_F(OutboundTest, TheRtrGoesBeforeWhatWasPosted_CM6581_5_01) {
-  for (const auto& [rtr, opcode] : {std::pair{Rtr::Write, wire::rdmap::Opcode::Write},
-                                    std::pair{Rtr::Read, wire::rdmap::Opcode::ReadRequest},
-                                    std::pair{Rtr::Send, wire::rdmap::Opcode::Send}}) {
+  for (const auto& [rtr, opcode] : {std::pair{Rtr::Write, wire::RdmapOpcode::Write},
+                                    std::pair{Rtr::Read, wire::RdmapOpcode::ReadRequest},
+                                    std::pair{Rtr::Send, wire::RdmapOpcode::Send}}) {
     pair.a = test::FramingEnd(kMulpdu);
     pair.b = test::FramingEnd(kMulpdu);
     a = std::make_unique<Node>(EndpointConfig{.qp = 9, .pd = 4}, 1);
@@ -537,8 +537,8 @@ TEST_F(OutboundTest, TheRtrGoesBeforeWhatWasPosted_CM6581_5_01) {
     pair.pump();
     ASSERT_GE(pair.a.sent.size(), 2u);
     EXPECT_EQ(TwoNodes::opcode(pair.a.sent[0]), static_cast<uint8_t>(opcode));
-    EXPECT_EQ(pair.a.sent[0].octets.size(), rtr == Rtr::Write  ? wire::ddp::kTaggedSize
-                                            : rtr == Rtr::Send ? wire::ddp::kUntaggedSize
+    EXPECT_EQ(pair.a.sent[0].octets.size(), rtr == Rtr::Write  ? wire::kDdpTaggedSize
+                                            : rtr == Rtr::Send ? wire::kDdpUntaggedSize
                                                                : 46u);
     ASSERT_EQ(a->owner.events.size(), 1u);
     EXPECT_EQ(a->owner.events[0].kind, EventKind::RtrSent);
@@ -580,8 +580,8 @@ TEST_F(OutboundTest, TheNudgeIsCountedAsAMessage) {
   EXPECT_EQ(a->counters.nudges_out, 1u);
   EXPECT_EQ(a->counters.messages_out, 2u);
   EXPECT_EQ(a->counters.segments_out, 2u);
-  EXPECT_EQ(pair.a.sent.back().octets.size(), wire::ddp::kTaggedSize);
-  EXPECT_EQ(TwoNodes::opcode(pair.a.sent.back()), static_cast<uint8_t>(wire::rdmap::Opcode::Write));
+  EXPECT_EQ(pair.a.sent.back().octets.size(), wire::kDdpTaggedSize);
+  EXPECT_EQ(TwoNodes::opcode(pair.a.sent.back()), static_cast<uint8_t>(wire::RdmapOpcode::Write));
 }
 
 }  // namespace

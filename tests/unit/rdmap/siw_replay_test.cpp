@@ -11,7 +11,7 @@
 namespace rnic::rdmap {
 namespace {
 
-using wire::terminate::BitOrder;
+using BitOrder = wire::TerminateBitOrder;
 
 std::string capture_path(const std::string& name) {
   return std::string(RNIC_SOURCE_DIR) + "/tests/captures/" + name + ".pcap";
@@ -61,7 +61,7 @@ class Replay {
   void run() {
     size_t read = 0;
     for (auto ulpdu : theirs_) {
-      const auto tagged = wire::ddp::parse_tagged(ulpdu);
+      const auto tagged = wire::parse_ddp_tagged(ulpdu);
       const bool request = !tagged && opcode_of(ulpdu) == 1 && ulpdu.size() == 46;
       if (request) set_source(ulpdu, read++);
       translate(ulpdu);
@@ -90,21 +90,21 @@ class Replay {
   size_t sends() const { return sends_.size(); }
 
  private:
-  static wire::rdmap::ReadRequest request_of(const std::vector<uint8_t>& ulpdu) {
-    return *wire::rdmap::parse_read_request(base::ByteView(ulpdu).subspan(18));
+  static wire::RdmapReadRequest request_of(const std::vector<uint8_t>& ulpdu) {
+    return *wire::parse_rdmap_read_request(base::ByteView(ulpdu).subspan(18));
   }
 
   void find_regions() {
     for (const auto& ulpdu : theirs_) {
-      if (const auto tagged = wire::ddp::parse_tagged(ulpdu)) {
+      if (const auto tagged = wire::parse_ddp_tagged(ulpdu)) {
         if (ulpdu.size() > 14) regions_[tagged->stag].cover(tagged->to, ulpdu.size() - 14);
       } else if (opcode_of(ulpdu) == 1 && ulpdu.size() == 46) {
         const auto r = request_of(ulpdu);
         if (r.size != 0) regions_[r.source_stag].cover(r.source_to, r.size);
       } else if (opcode_of(ulpdu) == 4 || opcode_of(ulpdu) == 6) {
-        regions_[wire::ddp::parse_untagged(ulpdu)->rsvd_ulp_tail].cover(0, 64);
+        regions_[wire::parse_ddp_untagged(ulpdu)->rsvd_ulp_tail].cover(0, 64);
       }
-      const auto untagged = wire::ddp::parse_untagged(ulpdu);
+      const auto untagged = wire::parse_ddp_untagged(ulpdu);
       if (!untagged || untagged->qn != 0) continue;
       if (untagged->mo == 0) sends_.emplace_back();
       sends_.back().insert(sends_.back().end(), ulpdu.begin() + 18, ulpdu.end());
@@ -162,7 +162,7 @@ class Replay {
     const auto r = request_of(ulpdu);
     std::vector<uint8_t> answer;
     for (const auto& response : ours_) {
-      const auto tagged = wire::ddp::parse_tagged(response);
+      const auto tagged = wire::parse_ddp_tagged(response);
       if (!tagged || opcode_of(response) != 2) continue;
       if (index == 0) answer.insert(answer.end(), response.begin() + 14, response.end());
       if (tagged->last && index-- == 0) break;
@@ -184,20 +184,19 @@ class Replay {
     if (to != nullptr) base::store_be64(to, base::load_be64(to) - found->second.first);
   }
   void translate(std::vector<uint8_t>& ulpdu) {
-    if (wire::ddp::parse_tagged(ulpdu)) {
-      replace(&ulpdu[wire::ddp::kStagOffset], &ulpdu[wire::ddp::kToOffset]);
+    if (wire::parse_ddp_tagged(ulpdu)) {
+      replace(&ulpdu[wire::kDdpStagAt], &ulpdu[wire::kDdpToAt]);
     } else if (opcode_of(ulpdu) == 1 && ulpdu.size() == 46) {
-      replace(&ulpdu[18 + wire::rdmap::kSourceStagOffset],
-              &ulpdu[18 + wire::rdmap::kSourceToOffset]);
+      replace(&ulpdu[18 + wire::kRdmapSourceStagAt], &ulpdu[18 + wire::kRdmapSourceToAt]);
     } else if (opcode_of(ulpdu) == 4 || opcode_of(ulpdu) == 6) {
-      replace(&ulpdu[wire::ddp::kRsvdUlpTailOffset], nullptr);
+      replace(&ulpdu[wire::kDdpRsvdUlpTailAt], nullptr);
     }
   }
   /// Tagged memory holds what came last, and nothing beside it was written.
   void expect_last_octets() {
     std::map<uint32_t, std::vector<std::optional<uint8_t>>> expected;
     for (const auto& ulpdu : theirs_) {
-      const auto tagged = wire::ddp::parse_tagged(ulpdu);
+      const auto tagged = wire::parse_ddp_tagged(ulpdu);
       if (!tagged || ulpdu.size() == 14) continue;
       const RecordedRegion& region = regions_.at(tagged->stag);
       auto& octets = expected[tagged->stag];
@@ -332,7 +331,7 @@ TEST_F(SiwReplay, WhatSiwRefusedIsRefused_RDMAP_7_1_03) {
     const Ulpdus theirs = connections[0].to.ulpdus();
     ASSERT_FALSE(theirs.empty());
     const auto siw =
-        wire::terminate::parse(base::ByteView(theirs.back()).subspan(18), BitOrder::Siw);
+        wire::parse_terminate(base::ByteView(theirs.back()).subspan(18), BitOrder::Siw);
     ASSERT_TRUE(siw);
     EXPECT_EQ(siw->layer == c.layer && siw->type == c.type && siw->code == c.code, c.same);
   }
@@ -402,12 +401,12 @@ TEST_F(SiwReplay, TheWorkAtFaultIsFound_RDMAP_4_8_10) {
     for (uint64_t id = 1; id <= 3; ++id) {  // of Sends there is one, otherwise the second is named
       const bool send = opcode_of(blamed) == 3;
       SendRequest w = b->work(id, Opcode::Write, 64 * id, 64);
-      if (const auto tagged = wire::ddp::parse_tagged(blamed)) {
+      if (const auto tagged = wire::parse_ddp_tagged(blamed)) {
         w.remote = {tagged->stag + (id == 2 ? 0 : 1), tagged->to};
       } else if (send) {
         w = b->work(id, id == 1 ? Opcode::Send : Opcode::Write, 0, 64);
       } else {
-        const auto r = *wire::rdmap::parse_read_request(base::ByteView(blamed).subspan(18));
+        const auto r = *wire::parse_rdmap_read_request(base::ByteView(blamed).subspan(18));
         w.opcode = Opcode::Read;
         w.remote = {r.source_stag, r.source_to};
       }

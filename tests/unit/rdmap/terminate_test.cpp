@@ -5,14 +5,14 @@
 namespace rnic::rdmap {
 namespace {
 
-using wire::ddp::TaggedHeader;
-using wire::ddp::UntaggedHeader;
-using wire::terminate::BitOrder;
-using wire::terminate::Terminate;
+using wire::DdpTaggedHeader;
+using wire::DdpUntaggedHeader;
+using BitOrder = wire::TerminateBitOrder;
+using wire::Terminate;
 
 std::vector<uint8_t> emit(const Terminate& t) {
-  std::vector<uint8_t> octets(wire::terminate::kSizeMax);
-  octets.resize(wire::terminate::emit(t, octets.data()));
+  std::vector<uint8_t> octets(wire::kTerminateSizeMax);
+  octets.resize(wire::write_terminate(octets.data(), t));
   return octets;
 }
 
@@ -47,7 +47,7 @@ TEST(TerminateHeader, WhatTheFlagsAnnounce_RDMAP_4_8_02) {
       if (r) {
         EXPECT_TRUE(std::equal(rdma.begin(), rdma.end(), octets.begin() + 6 + size));
       }
-      const auto back = wire::terminate::parse(octets, BitOrder::Rfc);
+      const auto back = wire::parse_terminate(octets, BitOrder::Rfc);
       ASSERT_TRUE(back && back->exact);
       EXPECT_EQ(back->length_valid, size != 0);
       EXPECT_EQ(back->ddp_header_size, size);
@@ -67,13 +67,13 @@ TEST(TerminateHeader, LayoutAndTruncation_RDMAP_4_8_01) {
   EXPECT_EQ(hex(base::ByteView(octets).first(8)), "01 02 e0 00 01 23 41 41");
   EXPECT_EQ(octets[24], 9);
   for (size_t n = 0; n < octets.size(); ++n) {
-    EXPECT_FALSE(wire::terminate::parse(base::ByteView(octets).first(n), BitOrder::Rfc));
+    EXPECT_FALSE(wire::parse_terminate(base::ByteView(octets).first(n), BitOrder::Rfc));
     (void)read_terminate(base::ByteView(octets).first(n));
   }
   auto reserved = octets;
   reserved[2] |= 0x1f;
   reserved[3] = 0xff;
-  EXPECT_TRUE(wire::terminate::parse(reserved, BitOrder::Rfc)->exact);
+  EXPECT_TRUE(wire::parse_terminate(reserved, BitOrder::Rfc)->exact);
 }
 
 // RDMAP-4.8-07: figure 10, row by row.
@@ -299,7 +299,7 @@ TEST_F(TerminateTest, NothingIsSentAfterAReceivedTerminate_RDMAP_5_4_05) {
   b->send(b->work(1, Opcode::Write, 0, 1000));
   EXPECT_TRUE(pair.b.pull());
   inject(read_request(1, {.size = 100, .source_stag = b->all}));
-  auto octets = ulpdu(UntaggedHeader{.last = true, .rsvd_ulp = 0x47, .qn = 2, .msn = 1}, 4);
+  auto octets = ulpdu(DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x47, .qn = 2, .msn = 1}, 4);
   std::copy_n(std::array<uint8_t, 4>{0x20, 0x02, 0, 0}.begin(), 4, octets.begin() + 18);
   inject(octets);
   EXPECT_FALSE(pair.b.pull());
@@ -332,7 +332,7 @@ TEST_F(TerminateTest, AbandonsTheMessageUnderWay) {
   w.remote.stag = a->all;
   b->send(w);
   EXPECT_TRUE(pair.b.pull());
-  inject(ulpdu(TaggedHeader{.last = true, .rsvd_ulp = 0x40, .stag = 1}, 8));
+  inject(ulpdu(DdpTaggedHeader{.last = true, .rsvd_ulp = 0x40, .stag = 1}, 8));
   expect_terminate(1, 1, 0x00);
   ASSERT_EQ(pair.b.sent.size(), 2u);
   EXPECT_EQ(pair.b.rebuild(0), pair.b.sent[0].octets);
@@ -373,7 +373,7 @@ TEST_F(TerminateTest, MalformedTerminates_RDMAP_5_4_06) {
     pair.b = test::FramingEnd(kMulpdu);
     start();
     b->post_receive(1, 0, 8);
-    auto octets = ulpdu(UntaggedHeader{.last = true, .rsvd_ulp = 0x47, .qn = 2, .msn = 1}, n);
+    auto octets = ulpdu(DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x47, .qn = 2, .msn = 1}, n);
     std::fill(octets.begin() + 18, octets.end(), 0xee);  // impossible in either reading
     inject(octets);
     EXPECT_EQ(b->endpoint.state(), EndpointState::Error);
@@ -385,11 +385,11 @@ TEST_F(TerminateTest, MalformedTerminates_RDMAP_5_4_06) {
   }
 }
 TEST_F(TerminateTest, TooLongTerminate_RDMAP_5_4_06) {
-  inject(ulpdu(UntaggedHeader{.last = true, .rsvd_ulp = 0x47, .qn = 2, .msn = 1}, 53));
+  inject(ulpdu(DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x47, .qn = 2, .msn = 1}, 53));
   expect_terminate(1, 2, 0x05);
 }
 TEST_F(TerminateTest, TerminateWithAnotherMsn_RDMAP_5_4_01) {
-  inject(ulpdu(UntaggedHeader{.last = true, .rsvd_ulp = 0x47, .qn = 2, .msn = 3}, 4));
+  inject(ulpdu(DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x47, .qn = 2, .msn = 3}, 4));
   expect_terminate(1, 2, 0x03);
 }
 

@@ -191,53 +191,52 @@ class TwoNodes : public ::testing::Test {
     pair.a.sent.push_back({std::move(ulpdu), {}, true});
     pair.b.arrive_rest(pair.a);
   }
-  static std::vector<uint8_t> ulpdu(const wire::ddp::TaggedHeader& header, size_t payload) {
+  static std::vector<uint8_t> ulpdu(const wire::DdpTaggedHeader& header, size_t payload) {
     std::vector<uint8_t> octets(14 + payload, 0xee);
-    wire::ddp::emit(header, octets.data());
+    wire::write_ddp(octets.data(), header);
     return octets;
   }
-  static std::vector<uint8_t> ulpdu(const wire::ddp::UntaggedHeader& header, size_t payload) {
+  static std::vector<uint8_t> ulpdu(const wire::DdpUntaggedHeader& header, size_t payload) {
     std::vector<uint8_t> octets(18 + payload, 0xee);
-    wire::ddp::emit(header, octets.data());
+    wire::write_ddp(octets.data(), header);
     return octets;
   }
-  static std::vector<uint8_t> read_request(uint32_t msn, const wire::rdmap::ReadRequest& request) {
+  static std::vector<uint8_t> read_request(uint32_t msn, const wire::RdmapReadRequest& request) {
     auto octets =
-        ulpdu(wire::ddp::UntaggedHeader{.last = true, .rsvd_ulp = 0x41, .qn = 1, .msn = msn}, 28);
-    wire::rdmap::emit(request, octets.data() + 18);
+        ulpdu(wire::DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x41, .qn = 1, .msn = msn}, 28);
+    wire::write_rdmap(octets.data() + 18, request);
     return octets;
   }
   static std::vector<uint8_t> atomic_request(uint32_t msn,
-                                             const wire::rdmap::AtomicRequest& request) {
+                                             const wire::RdmapAtomicRequest& request) {
     auto octets =
-        ulpdu(wire::ddp::UntaggedHeader{.last = true, .rsvd_ulp = 0x4a, .qn = 1, .msn = msn}, 52);
-    wire::rdmap::emit(request, octets.data() + 18);
+        ulpdu(wire::DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x4a, .qn = 1, .msn = msn}, 52);
+    wire::write_rdmap(octets.data() + 18, request);
     return octets;
   }
   static std::vector<uint8_t> atomic_response(uint32_t msn,
-                                              const wire::rdmap::AtomicResponse& response) {
+                                              const wire::RdmapAtomicResponse& response) {
     auto octets =
-        ulpdu(wire::ddp::UntaggedHeader{.last = true, .rsvd_ulp = 0x4b, .qn = 3, .msn = msn}, 12);
-    wire::rdmap::emit(response, octets.data() + 18);
+        ulpdu(wire::DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x4b, .qn = 3, .msn = msn}, 12);
+    wire::write_rdmap(octets.data() + 18, response);
     return octets;
   }
   static uint8_t opcode(const test::SentUlpdu& sent) { return sent.octets[1] & 0x0f; }
   /// What b sends as its Terminate, decoded; fails the test when it is not the last it sends.
-  wire::terminate::Terminate terminate_of_b() {
+  wire::Terminate terminate_of_b() {
     pair.b.pull_all();
     EXPECT_FALSE(pair.b.sent.empty());
     if (pair.b.sent.empty()) return {};
     const auto& octets = pair.b.sent.back().octets;
-    const auto header = wire::ddp::parse_untagged(octets);
-    EXPECT_EQ(header,
-              (wire::ddp::UntaggedHeader{.last = true, .rsvd_ulp = 0x47, .qn = 2, .msn = 1}));
+    const auto header = wire::parse_ddp_untagged(octets);
+    EXPECT_EQ(header, (wire::DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x47, .qn = 2, .msn = 1}));
     const auto t =
-        wire::terminate::parse(base::ByteView(octets).subspan(18), wire::terminate::BitOrder::Rfc);
+        wire::parse_terminate(base::ByteView(octets).subspan(18), wire::TerminateBitOrder::Rfc);
     EXPECT_TRUE(t && t->exact);
     EXPECT_TRUE(pair.b.discarding);
     EXPECT_EQ(pair.b.close_calls, 1u);
     EXPECT_EQ(b->endpoint.state(), EndpointState::Error);
-    return t.value_or(wire::terminate::Terminate{});
+    return t.value_or(wire::Terminate{});
   }
   void expect_terminate(uint8_t layer, uint8_t type, uint8_t code) {
     const auto t = terminate_of_b();

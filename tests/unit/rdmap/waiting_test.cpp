@@ -72,7 +72,7 @@ TEST_F(WaitingTest, AResponseMakesASmallMessageGoAtOnce) {
   EXPECT_TRUE(goes_at_once(pair.b));
   ASSERT_TRUE(pair.b.pull());
   ASSERT_TRUE(pair.b.pull());
-  ASSERT_EQ(opcode(pair.b.sent[1]), static_cast<uint8_t>(wire::rdmap::Opcode::ReadResponse));
+  ASSERT_EQ(opcode(pair.b.sent[1]), static_cast<uint8_t>(wire::RdmapOpcode::ReadResponse));
   small_write(2, *b, *a);
   EXPECT_TRUE(goes_at_once(pair.b)) << "the Response is under way";
   ASSERT_TRUE(pair.b.pull());
@@ -106,8 +106,8 @@ TEST_F(WaitingTest, ANudgeMakesASmallMessageGoAtOnce) {
 // waits for a larger segment.
 TEST_F(WaitingTest, AnRtrIsNotCutToFit) {
   for (const auto& [rtr, size] :
-       {std::pair{Rtr::Write, wire::ddp::kTaggedSize},
-        std::pair{Rtr::Send, wire::ddp::kUntaggedSize}, std::pair{Rtr::Read, 46u}}) {
+       {std::pair{Rtr::Write, wire::kDdpTaggedSize}, std::pair{Rtr::Send, wire::kDdpUntaggedSize},
+        std::pair{Rtr::Read, 46u}}) {
     restart_with(rtr);
     EXPECT_FALSE(pair.a.pull(false, size - 1));
     EXPECT_EQ(a->counters.rtrs_out, 0u);

@@ -646,7 +646,7 @@ TEST(Input, HostileHeadersOnlyCount_TCP_9293_3_1_05) {
   }
   // TCP-9293-3.9.2.3-01: from or to what is no host
   std::vector<uint8_t> whole(20);
-  wire::TcpRepr{.source_port = 1, .destination_port = 2, .flags = flag::kSyn}.emit(whole.data());
+  wire::write_tcp(whole.data(), {.source_port = 1, .destination_port = 2, .flags = flag::kSyn});
   for (const uint32_t address : {0u, 0xffffffffu, 0xe0000001u}) {
     p.stack.input({.source = IpAddress::v4(address),
                    .destination = RawPeer::kUs,

@@ -111,14 +111,13 @@ TEST(PathMtu, Ipv6NeverGoesBelow1280) {
   p.stack.output(p.now);
   EXPECT_EQ(p.next().parsed.mss, 1440);  // 1500 less 60
   std::vector<uint8_t> t(24);
-  wire::TcpRepr{.source_port = 80,
-                .destination_port = 5000,
-                .sequence = base::Seq32(kIrs),
-                .acknowledgment = base::Seq32(kIss + 1),
-                .flags = flag::kSyn | flag::kAck,
-                .window = 65535,
-                .header_length = 20}
-      .emit(t.data());
+  wire::write_tcp(t.data(), {.source_port = 80,
+                             .destination_port = 5000,
+                             .sequence = base::Seq32(kIrs),
+                             .acknowledgment = base::Seq32(kIss + 1),
+                             .flags = flag::kSyn | flag::kAck,
+                             .window = 65535,
+                             .header_length = 20});
   p.stack.input({.source = peer,
                  .destination = us,
                  .tcp = base::ByteView(t).first(20),

@@ -137,14 +137,13 @@ class RawPeer {
   void inject(const Segment& s) {
     std::vector<uint8_t> t(20 + s.options.size() +
                            (s.octets.empty() ? s.payload : s.octets.size()));
-    wire::TcpRepr{.source_port = s.source_port != 0 ? s.source_port : kPeerPort,
-                  .destination_port = our_port,
-                  .sequence = base::Seq32(s.seq),
-                  .acknowledgment = base::Seq32(s.ack),
-                  .flags = s.flags,
-                  .window = s.window,
-                  .header_length = static_cast<uint32_t>(20 + s.options.size())}
-        .emit(t.data());
+    wire::write_tcp(t.data(), {.source_port = s.source_port != 0 ? s.source_port : kPeerPort,
+                               .destination_port = our_port,
+                               .sequence = base::Seq32(s.seq),
+                               .acknowledgment = base::Seq32(s.ack),
+                               .flags = s.flags,
+                               .window = s.window,
+                               .header_length = static_cast<uint32_t>(20 + s.options.size())});
     std::copy(s.options.begin(), s.options.end(), t.begin() + 20);
     uint8_t* payload = t.data() + 20 + s.options.size();
     for (uint32_t i = 0; i < s.payload; ++i) payload[i] = octet_at(s.seq - (kIrs + 1) + i, 22);

@@ -76,13 +76,12 @@ void flood(RawPeer& p, uint32_t syns) {
   base::Prng random(3);
   for (uint32_t i = 0; i < syns; ++i) {
     std::vector<uint8_t> syn(24);
-    wire::TcpRepr{.source_port = static_cast<uint16_t>(random.between(1, 65535)),
-                  .destination_port = RawPeer::kOurPort,
-                  .sequence = base::Seq32(random.next32()),
-                  .flags = flag::kSyn,
-                  .window = 1000,
-                  .header_length = 24}
-        .emit(syn.data());
+    wire::write_tcp(syn.data(), {.source_port = static_cast<uint16_t>(random.between(1, 65535)),
+                                 .destination_port = RawPeer::kOurPort,
+                                 .sequence = base::Seq32(random.next32()),
+                                 .flags = flag::kSyn,
+                                 .window = 1000,
+                                 .header_length = 24});
     base::store_be32(&syn[20], 0x020405b4);
     const auto source = IpAddress::v4(0x0b000000 | (random.next32() & 0xffffff));
     p.stack.input(

@@ -194,14 +194,13 @@ TEST(Transfer, ChecksumsOfBothVersions_TCP_9293_3_1_01) {
     tcp::Stack stack({}, egress, {1, 2}, 3, now);
     ASSERT_TRUE(stack.listen({address(us), kPort}, acceptor).has_value());
     std::vector<uint8_t> syn(20);
-    wire::TcpRepr{.source_port = 99,
-                  .destination_port = kPort,
-                  .sequence = base::Seq32(7),
-                  .acknowledgment = base::Seq32(0),
-                  .flags = wire::tcp_flag::kSyn,
-                  .window = 1000,
-                  .header_length = 20}
-        .emit(syn.data());
+    wire::write_tcp(syn.data(), {.source_port = 99,
+                                 .destination_port = kPort,
+                                 .sequence = base::Seq32(7),
+                                 .acknowledgment = base::Seq32(0),
+                                 .flags = wire::tcp_flag::kSyn,
+                                 .window = 1000,
+                                 .header_length = 20});
     base::store_be16(&syn[16], summed(peer, us, syn));
     ASSERT_EQ(summed(peer, us, syn), 0);
     const auto give = [&](const std::vector<uint8_t>& from, const std::vector<uint8_t>& tcp) {

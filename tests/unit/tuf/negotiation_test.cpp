@@ -28,7 +28,7 @@ TEST(Negotiation, WhatTheFramesSay_TUF_4_04) {
                         0,   0,   0x0a, 0xbc, 0x12, 0x34, 1,   2,   3, 4,    5,    6,
                         0,   3,   0,    0,    0,    0,    0,   0,   9, 8,    7};
   EXPECT_EQ(a.pull_all(), expected);
-  const wire::TufStart back = wire::load_tuf_start(expected.data());
+  const wire::TufStart back = *wire::parse_tuf_start(expected);
   EXPECT_EQ(back.receive_modes, 3);
   EXPECT_EQ(back.send_modes, 3);
   EXPECT_EQ(back.marker_interval, 0x0abc);
@@ -423,11 +423,11 @@ TEST(Negotiation, AReplyThatWantsTooManyReadsIsRefused) {
     b.in.receive(0, room);
     b.session->accept({}, b.in.now, {.ird = 4, .ord = 4});
     Octets reply = b.pull_all();
-    wire::TufStart start = wire::load_tuf_start(reply.data());
+    wire::TufStart start = *wire::parse_tuf_start(reply);
     ASSERT_TRUE(start.has_reads);
     EXPECT_EQ(start.ord, 4);
     start.ord = ord;
-    wire::emit_tuf_start(wire::kTufReplyMagic, start, reply.data());
+    wire::write_tuf_start(reply.data(), wire::kTufReplyMagic, start);
     a.receive(reply);
     const std::vector<framing::StartFailure> refused{framing::StartFailure::InsufficientReads};
     EXPECT_EQ(events.failures, ord == 4 ? std::vector<framing::StartFailure>{} : refused);

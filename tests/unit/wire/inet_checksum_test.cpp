@@ -7,6 +7,7 @@
 
 #include "base/endian.hpp"
 #include "base/prng.hpp"
+#include "exact.hpp"
 
 namespace rnic::wire {
 namespace {
@@ -37,6 +38,15 @@ TEST(InetChecksum, AllLengthsAndAlignmentsAgainstTheReference) {
       const base::ByteView view(store.data() + offset, n);
       ASSERT_EQ(checksum_fold(checksum_add(0, view)), reference(view)) << n << " at " << offset;
     }
+  }
+}
+
+// In memory of exactly the octets that count.
+TEST(InetChecksum, ReadsNothingBehindTheEnd) {
+  const Octets octets(200, 0x3c);
+  for (size_t n = 0; n <= octets.size(); ++n) {
+    const Exact exact(octets, n);
+    EXPECT_EQ(checksum_fold(checksum_add(0, exact.view())), reference(exact.view())) << n;
   }
 }
 
