@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/check.hpp"
 #include "ddp/ddp.hpp"
 #include "rdmap/opcodes.hpp"
 #include "rdmap/rdmap.hpp"
@@ -69,9 +70,11 @@ class Endpoint::Impl final : public ddp::User {
     ddp::OutboundMessage message;
   };
 
-  [[nodiscard]] bool running() const {
-    return state_ == EndpointState::Connected || state_ == EndpointState::Closing;
+  void set_state(EndpointState next) {
+    RNIC_CHECK(kEndpointTransitions.allows(state_, next));
+    state_ = next;
   }
+  [[nodiscard]] bool running() const { return is_running(state_); }
   [[nodiscard]] ddp::Identity who() const { return {config_.pd, config_.qp}; }
   [[nodiscard]] bool has_extensions() const { return config_.extensions && version_ == 1; }
   [[nodiscard]] mem::AccessGrant access(uint32_t stag, uint64_t to, uint32_t length,
@@ -162,12 +165,12 @@ class Endpoint::Impl final : public ddp::User {
   uint32_t response_msn_ = 1;    // next on queue 3
   bool awaits_completion_ = false;  // the next work request waits for all before it
   Agreement agreement_;
-  bool rtr_pending_ = false;    // agreement_.rtr_out was not pulled yet
-  bool nudge_pending_ = false;  // a zero-length Write to a silent peer was not pulled yet
-  bool peer_finished_ = false;
+  // What leaves before the next message, in Connected as in Closing:
+  bool rtr_pending_ = false;        // agreement_.rtr_out was not pulled yet
+  bool nudge_pending_ = false;      // a zero-length Write to a silent peer was not pulled yet
+  bool peer_finished_ = false;      // whatever our own direction's state_ is
   std::optional<Fault> end_cause_;  // why the stream was ended without a Terminate
-  bool closed_ = false;             // framing.close() was called
-  bool flushing_ = false;
+  bool flushing_ = false;           // flush() is at work, in Error or Closed
 
   uint32_t terminate_size_ = 0;  // != 0: terminate_ holds our Terminate header
   std::array<uint8_t, wire::terminate::kSizeMax> terminate_{};

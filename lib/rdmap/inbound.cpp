@@ -207,13 +207,12 @@ void Endpoint::Impl::receive_terminate(uint64_t length) {
     });
   }
   // RDMAP-5.4-05: we stop sending, too.
-  state_ = EndpointState::Error;
+  set_state(EndpointState::Error);
   stream_.stop();
   current_.kind = Kind::None;
   owner_.event(event, now_);
   flush();
   if (framing_ != nullptr) {
-    closed_ = true;
     framing_->discard_received();
     framing_->close();
   }

@@ -469,8 +469,7 @@ llp::PulledUlpdu Endpoint::Impl::pull_terminate(uint32_t max, llp::UlpduWriter& 
   ++counters_.segments_out;
   ++counters_.messages_out;
   // RFC 5040 s.5.4: nothing follows a Terminate; the half close lets it arrive (RDMAP-6.2.1-03).
-  state_ = EndpointState::Error;
-  closed_ = true;
+  set_state(EndpointState::Error);
   framing_->close();
   return {.length = length,
           .last = true,
@@ -562,13 +561,13 @@ llp::PulledUlpdu Endpoint::Impl::pull_nudge(uint32_t max, llp::UlpduWriter& out)
 }
 
 void Endpoint::Impl::close_if_finished() {
-  if (state_ != EndpointState::Closing || closed_ || framing_ == nullptr) return;
+  if (state_ != EndpointState::Closing || framing_ == nullptr) return;
   // The peer may close as soon as it sees our FIN: what we still wait for comes first.
   if (rtr_pending_ || current_.kind != Kind::None || sends_.has_next() ||
       outbound_.outstanding() != 0 || inbound_.has_ready()) {
     return;
   }
-  closed_ = true;
+  set_state(EndpointState::HalfClosed);
   framing_->close();
 }
 

@@ -9,25 +9,12 @@
 #include "tuf/pdu_locator.hpp"
 #include "tuf/pdu_tx.hpp"
 #include "tuf/session.hpp"
+#include "tuf/start_state.hpp"
 
 namespace rnic::tuf {
 
 /// Tag of start-up octets; DDP's tags never have this `a`.
 inline constexpr llp::RecordTag kStartTag{~0ull, 0};
-
-enum class StartState : uint8_t {
-  Idle,           ///< not established
-  SendRequest,    ///< initiator: Request not pulled entirely
-  AwaitReply,     ///< initiator
-  SendGo,         ///< initiator: the Reply accepts; Go not pulled entirely
-  AwaitRequest,   ///< responder
-  AwaitDecision,  ///< responder: the owner has not answered yet
-  SendReply,      ///< responder: accepting Reply not pulled entirely
-  AwaitGo,        ///< responder
-  SendReject,     ///< responder: rejecting Reply not pulled entirely
-  Done,           ///< framed
-  Failed,
-};
 
 class Session::Impl final : public framing::ReceiverOwner {
  public:
@@ -121,9 +108,11 @@ class Session::Impl final : public framing::ReceiverOwner {
   void broken(framing::PduError error, base::Now now) override;
 
  private:
-  [[nodiscard]] bool starting() const {
-    return state_ != StartState::Idle && state_ != StartState::Done && state_ != StartState::Failed;
+  void set_state(StartState next) {
+    RNIC_CHECK(kStartTransitions.allows(state_, next));
+    state_ = next;
   }
+  [[nodiscard]] bool starting() const { return is_starting(state_); }
   [[nodiscard]] bool parsing() const {
     return state_ == StartState::AwaitReply || state_ == StartState::AwaitRequest ||
            state_ == StartState::AwaitGo || state_ == StartState::SendReply ||
@@ -144,6 +133,7 @@ class Session::Impl final : public framing::ReceiverOwner {
   void start_frame_sent(uint64_t end, base::Now now);
   void begin_framing(base::Now now);
   void fail(framing::StartFailure why, base::ByteView private_data, base::Now now);
+  void tell_failure(framing::StartFailure why, base::ByteView private_data, base::Now now);
 
   [[nodiscard]] bool prefixed() const {
     return agreed_.send == FramedSendMode::Markers || agreed_.pack_out;
@@ -161,7 +151,6 @@ class Session::Impl final : public framing::ReceiverOwner {
   SessionEvents* more_;
   llp::Stream* stream_ = nullptr;
   llp::FramingUser* user_ = nullptr;
-  bool ended_ = false;
   uint32_t emss_ = 0;
   uint32_t reported_mulpdu_ = 0;
   wire::TufKey key_;

@@ -249,13 +249,14 @@ void Session::Impl::peer_finished(base::Now now) {
 }
 
 void Session::Impl::ended(StreamEnd how, base::Now now) {
-  if (ended_) return;
-  ended_ = true;
+  const StartState before = state_;
+  if (before == StartState::Ended) return;
+  set_state(StartState::Ended);
   now_ = now;
   stream_ = nullptr;
   receiver_.attach(nullptr);
-  const bool opened = state_ != StartState::Idle;
-  if (starting() || !opened) fail(framing::start_failure_of(how, opened), {}, now);
+  const bool opened = before != StartState::Idle;
+  if (is_starting(before) || !opened) tell_failure(framing::start_failure_of(how, opened), {}, now);
   receiver_.discard();
   if (user_ != nullptr) user_->ended(how, now);
   events_.stream_ended(how, now);  // the owner may destroy the session from here on

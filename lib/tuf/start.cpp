@@ -27,14 +27,14 @@ void Session::Impl::established(uint32_t emss, base::Now now) {
   RNIC_CHECK(stream_ != nullptr);
   own_ = make_start(config_, stream_->traits(), key_);
   if (role_ == framing::Role::Responder) {
-    state_ = StartState::AwaitRequest;
+    set_state(StartState::AwaitRequest);
     return;
   }
   if (wish_.exchange_reads) tell_reads(framing::depths_of_request(wish_), own_);
   const bool made = base::attempt([&] { set_frame(wire::kTufRequestMagic, own_, request_data_); });
   if (!made) return fail(StartFailure::OutOfMemory, {}, now);
   request_data_ = {};
-  state_ = StartState::SendRequest;
+  set_state(StartState::SendRequest);
   stream_->ready();
 }
 
@@ -113,7 +113,7 @@ void Session::Impl::request_complete(base::Now now) {
   in_ = {};
   if (!agree(own_, peer)) return fail(StartFailure::NoCommonMode, {}, now);
   take_agreed(peer);
-  state_ = StartState::AwaitDecision;
+  set_state(StartState::AwaitDecision);
   events_.request_received(offer_, base::ByteView(frame).subspan(wire::kTufStartSize), now);
 }
 
@@ -161,7 +161,7 @@ void Session::Impl::answer(bool accepted, base::ByteView private_data,
   set_frame(wire::kTufReplyMagic, reply, private_data);
   negotiated_ = negotiated;
   refusal_ = refusal;
-  state_ = accepted ? StartState::SendReply : StartState::SendReject;
+  set_state(accepted ? StartState::SendReply : StartState::SendReject);
   stream_->ready();
   if (!accepted) stream_->close();
 }
@@ -188,7 +188,7 @@ void Session::Impl::reply_complete(base::Now now) {
   request_data_.assign(data.begin(), data.end());  // for started(), when Go has gone
   out_.assign(wire::kTufGoMagic.begin(), wire::kTufGoMagic.end());
   out_sent_ = 0;
-  state_ = StartState::SendGo;
+  set_state(StartState::SendGo);
   stream_->ready();
 }
 
@@ -213,8 +213,8 @@ void Session::Impl::start_frame_sent(uint64_t end, base::Now now) {
   send_grid_ = MarkerGrid();
   if (agreed_.send == FramedSendMode::Markers) send_grid_ = MarkerGrid(end, agreed_.send_interval);
   switch (state_) {
-    case StartState::SendRequest: state_ = StartState::AwaitReply; break;
-    case StartState::SendReply: state_ = StartState::AwaitGo; break;
+    case StartState::SendRequest: set_state(StartState::AwaitReply); break;
+    case StartState::SendReply: set_state(StartState::AwaitGo); break;
     case StartState::SendGo: begin_framing(now); break;
     case StartState::SendReject: fail(refusal_, {}, now); break;
     default: break;
@@ -224,7 +224,7 @@ void Session::Impl::start_frame_sent(uint64_t end, base::Now now) {
 /// Both directions are framed from here on.
 void Session::Impl::begin_framing(base::Now now) {
   RNIC_CHECK(user_ != nullptr);  // bound before accept(), or before the Reply
-  state_ = StartState::Done;
+  set_state(StartState::Done);
   in_ = {};
   ReceiveLayout layout;
   layout.mode = agreed_.receive;
@@ -254,7 +254,11 @@ void Session::Impl::on_timer(base::Now now) {
 }
 
 void Session::Impl::fail(StartFailure why, base::ByteView private_data, base::Now now) {
-  state_ = StartState::Failed;
+  set_state(StartState::Failed);
+  tell_failure(why, private_data, now);
+}
+
+void Session::Impl::tell_failure(StartFailure why, base::ByteView private_data, base::Now now) {
   const bool rejected = why == StartFailure::RejectedByPeer || why == StartFailure::RejectedLocally;
   ++(rejected ? counters_.start_rejects : counters_.start_failures);
   receiver_.discard();
