@@ -52,8 +52,7 @@ class Session::Impl final : public framing::ReceiverOwner {
   // --- start-up: start.cpp ---
   void established(uint32_t emss, base::Now now);
   void take_over(uint32_t emss, uint64_t received, base::ByteView last_message, base::Now now);
-  void answer(bool accepted, base::ByteView private_data, const framing::StartWish& wish,
-              base::Now now);
+  void answer(bool accepted, base::ByteView private_data, const framing::StartWish& wish);
   [[nodiscard]] size_t private_data_max() const;
   void on_timer(base::Now now);
   [[nodiscard]] base::Now next_deadline() const {
@@ -69,7 +68,7 @@ class Session::Impl final : public framing::ReceiverOwner {
   [[nodiscard]] bool full_operation() const { return is_full_operation(state_); }
 
   // --- sending ---
-  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out);
+  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now);
   bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length, llp::Frame& out);
   void released(const llp::RecordTag& tag, uint64_t end_offset) {
     if (tag == kStartTag) {
@@ -121,7 +120,7 @@ class Session::Impl final : public framing::ReceiverOwner {
     if (stream_ != nullptr) stream_->abort();
   }
 
-  void first_pdu() override;
+  void first_pdu(base::Now now) override;
   /// RFC 5044 s.7.1.2 rule 4: before an FPDU was validated not even a Terminate may leave.
   [[nodiscard]] bool may_send() const {
     return role_ == framing::Role::Initiator || is_sending(state_);
@@ -160,16 +159,16 @@ class Session::Impl final : public framing::ReceiverOwner {
   void read_start_frame();
   void bad_start_frame(framing::StartFailure why, base::Now now);
   void enter_full_operation(StartState next);
-  void begin_full_operation(StartState next, base::ByteView private_data);
+  void begin_full_operation(StartState next, base::ByteView private_data, base::Now now);
   void count_start();
   void count_failure(framing::StartFailure why);
   void begin_sending();
-  void start_frame_sent();
+  void start_frame_sent(base::Now now);
   void leave(framing::StartFailure why, base::ByteView private_data, base::Now now);
   void refuse(llp::FramingError error, base::Now now);
   void fail(framing::StartFailure why, base::ByteView private_data, base::Now now);
   void tell_failure(framing::StartFailure why, base::ByteView private_data, base::Now now);
-  llp::Pulled pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out);
+  llp::Pulled pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now);
 
   Config config_;
   framing::Role role_;
@@ -184,7 +183,6 @@ class Session::Impl final : public framing::ReceiverOwner {
   base::Now deadline_ = base::kNever;  // of the start-up, of the RTR, of the delay, of silence
   framing::StartFailure refusal_ =
       framing::StartFailure::RejectedLocally;  // what SendReject ends with
-  base::Now now_{};                            // of the latest call that told it
   uint64_t received_ = 0;  // stream offset behind the octets of the peer's start frame taken
   MarkerGrid send_grid_;
   framing::StartWish wish_;

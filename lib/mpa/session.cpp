@@ -14,8 +14,8 @@ constexpr uint32_t kUsefulRoom = 18;
 
 // --- sending ---
 
-llp::Pulled Session::Impl::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
-  if (is_sending(state_)) return pull_fpdu(n, offset, out);
+llp::Pulled Session::Impl::pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
+  if (is_sending(state_)) return pull_fpdu(n, offset, out, now);
   if (!starting()) return {};
   llp::Pulled pulled;
   if (last_message_.pending()) {
@@ -28,21 +28,21 @@ llp::Pulled Session::Impl::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
   pulled.length = sender_.emit(n, offset, out);
   pulled.tag = kStartTag;
   pulled.push = !sender_.pending();
-  if (!sender_.pending()) start_frame_sent();
+  if (!sender_.pending()) start_frame_sent(now);
   return pulled;
 }
 
 /// n == EMSS: MULPDU's formula. Less: what exactly fits at this offset, for a ULPDU that ends its
 /// message (RFC 5044 s.4.5). The FPDU never exceeds n: with an EMSS below 128 the ULPDU is shorter
 /// than the MULPDU that is reported.
-llp::Pulled Session::Impl::pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out) {
+llp::Pulled Session::Impl::pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
   const bool whole_only = n < emss_;
   const uint32_t before = out.length();
   const uint32_t max =
       std::min(mulpdu(), ulpdu_room(send_grid_, offset, std::min(n, out.room_left())));
   if (max < kUsefulRoom) return {};
   FpduWriter writer(send_grid_, offset, agreed_.crc, max, out);
-  const llp::PulledUlpdu ulpdu = user_->pull_ulpdu(max, whole_only, writer);
+  const llp::PulledUlpdu ulpdu = user_->pull_ulpdu(max, whole_only, writer, now);
   if (ulpdu.length == 0) return {};
   RNIC_CHECK(writer.finish());
   ++counters_.fpdus_out;
@@ -104,7 +104,6 @@ uint32_t Session::Impl::takes(base::Range range, base::ByteView octets) {
 }
 
 void Session::Impl::place(base::Range range, base::ByteView octets, base::Now now) {
-  now_ = now;
   if (full_operation()) return receiver_.place(range, octets, now);
   const bool in_order = receiver_.in_order(range);
   if (state_ == StartState::Failed || state_ == StartState::SendReject ||
@@ -127,7 +126,6 @@ void Session::Impl::place(base::Range range, base::ByteView octets, base::Now no
 }
 
 void Session::Impl::ordered(uint64_t offset, base::Now now) {
-  now_ = now;
   // Octets of the start frame that came ahead of the order.
   std::array<uint8_t, wire::kMpaStartHeaderSize + wire::kMpaPrivateDataMax> again;
   while (parsing() && received_ < offset) {
@@ -145,7 +143,6 @@ void Session::Impl::ordered(uint64_t offset, base::Now now) {
 // --- the end ---
 
 void Session::Impl::peer_finished(base::Now now) {
-  now_ = now;
   peer_finished_ = true;
   if (left()) return events_.peer_left(now);
   if (state_ == StartState::SendReject) return;  // the answer is still on its way
@@ -157,7 +154,6 @@ void Session::Impl::ended(StreamEnd how, base::Now now) {
   const StartState before = state_;
   if (before == StartState::Ended) return;
   set_state(StartState::Ended);
-  now_ = now;
   stream_ = nullptr;
   receiver_.attach(nullptr);
   const bool opened = before != StartState::Idle;
@@ -187,11 +183,11 @@ void Session::take_over(uint32_t emss, uint64_t received, base::ByteView last_me
                         base::Now now) {
   impl_->take_over(emss, received, last_message, now);
 }
-void Session::accept(base::ByteView private_data, base::Now now, const framing::StartWish& wish) {
-  impl_->answer(true, private_data, wish, now);
+void Session::accept(base::ByteView private_data, base::Now, const framing::StartWish& wish) {
+  impl_->answer(true, private_data, wish);
 }
-void Session::reject(base::ByteView private_data, base::Now now, const framing::StartWish& wish) {
-  impl_->answer(false, private_data, wish, now);
+void Session::reject(base::ByteView private_data, base::Now, const framing::StartWish& wish) {
+  impl_->answer(false, private_data, wish);
 }
 size_t Session::private_data_max() const { return impl_->private_data_max(); }
 uint64_t Session::received() const { return impl_->received(); }
@@ -208,8 +204,8 @@ uint64_t Session::held() const { return impl_->held(); }
 uint64_t Session::arrived() const { return impl_->arrived(); }
 
 void Session::established(uint32_t emss, base::Now now) { impl_->established(emss, now); }
-llp::Pulled Session::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
-  return impl_->pull(n, offset, out);
+llp::Pulled Session::pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
+  return impl_->pull(n, offset, out, now);
 }
 bool Session::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
                       llp::Frame& out) {

@@ -16,7 +16,6 @@ constexpr base::Duration kSilence = std::chrono::milliseconds(200);
 
 void Session::Impl::established(uint32_t emss, base::Now now) {
   emss_ = emss;
-  now_ = now;
   deadline_ = now + config_.start_timeout;
   if (role_ == framing::Role::Initiator) {
     set_state(StartState::SendRequest);
@@ -96,8 +95,7 @@ void Session::Impl::request_complete(bool more_behind, base::Now now) {
 size_t Session::Impl::private_data_max() const { return mpa::private_data_max(plan_); }
 
 void Session::Impl::answer(bool accepted, base::ByteView private_data,
-                           const framing::StartWish& wish, base::Now now) {
-  now_ = now;
+                           const framing::StartWish& wish) {
   RNIC_CHECK(private_data.size() <= private_data_max());
   if (state_ != StartState::AwaitDecision) return;  // failed meanwhile; start_failed() said so
   StartPlan plan = plan_reply(config_, wish, offer_);
@@ -132,7 +130,7 @@ void Session::Impl::reply_complete(base::Now now) {
   if (markers_refused) return fail(framing::StartFailure::MarkersRefused, {}, now);
   const bool delayed = config_.first_fpdu_delay > base::Duration{};
   deadline_ = now + config_.first_fpdu_delay;
-  begin_full_operation(delayed ? StartState::Delayed : StartState::Done, ulp_data_);
+  begin_full_operation(delayed ? StartState::Delayed : StartState::Done, ulp_data_, now);
   parser_.release();
   if (delayed) {
     ++counters_.first_fpdus_delayed;
@@ -142,19 +140,20 @@ void Session::Impl::reply_complete(base::Now now) {
 }
 
 /// The last octet of our start frame was handed to the stream.
-void Session::Impl::start_frame_sent() {
+void Session::Impl::start_frame_sent(base::Now now) {
   switch (state_) {
     case StartState::SendRequest: set_state(StartState::AwaitReply); break;
     case StartState::SendReply:
-      deadline_ = now_ + config_.rtr_timeout;
-      begin_full_operation(agreed_.peer_to_peer ? StartState::AwaitRtr : StartState::AwaitFpdu, {});
+      deadline_ = now + config_.rtr_timeout;
+      begin_full_operation(agreed_.peer_to_peer ? StartState::AwaitRtr : StartState::AwaitFpdu, {},
+                           now);
       break;
     case StartState::SendReject:
       if (config_.reject_closes || plan_.header.revision == 0 ||
           refusal_ == framing::StartFailure::BadRevision) {
-        fail(refusal_, {}, now_);
+        fail(refusal_, {}, now);
       } else {
-        leave(refusal_, {}, now_);
+        leave(refusal_, {}, now);
       }
       break;
     default: break;
@@ -170,11 +169,12 @@ void Session::Impl::enter_full_operation(StartState next) {
   reported_mulpdu_ = mulpdu();
 }
 
-void Session::Impl::begin_full_operation(StartState next, base::ByteView private_data) {
+void Session::Impl::begin_full_operation(StartState next, base::ByteView private_data,
+                                         base::Now now) {
   enter_full_operation(next);
   count_start();
   user_->mulpdu_changed(reported_mulpdu_);
-  events_.started(agreed_, private_data, now_);
+  events_.started(agreed_, private_data, now);
 }
 
 void Session::Impl::count_start() {
@@ -191,19 +191,18 @@ void Session::Impl::begin_sending() {
   ready();
 }
 
-void Session::Impl::first_pdu() {
+void Session::Impl::first_pdu(base::Now now) {
   const StartState before = state_;
   if (before == StartState::Done) return;
   set_state(StartState::Done);
   if (before == StartState::Unheard) return;  // it sends already
-  if (before == StartState::AwaitRtr) events_.rtr_received(now_);
+  if (before == StartState::AwaitRtr) events_.rtr_received(now);
   // RFC 5044 s.7.1.2 rule 4; and an initiator that waits on purpose: whoever sends has a receiver.
   begin_sending();
 }
 
 void Session::Impl::on_timer(base::Now now) {
   if (now < next_deadline()) return;
-  now_ = now;
   if (state_ == StartState::Delayed) {
     set_state(StartState::Unheard);
     deadline_ = now + kSilence;

@@ -102,8 +102,7 @@ void Endpoint::Impl::fail() {
   flush();
 }
 
-void Endpoint::Impl::disconnect(base::Now now) {
-  now_ = now;
+void Endpoint::Impl::disconnect() {
   if (state_ == EndpointState::Idle) {
     set_state(EndpointState::Closed);
     flush();
@@ -121,7 +120,7 @@ void Endpoint::Impl::abort() {
 }
 
 void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment,
-                           base::ByteView rdma_header) {
+                           base::ByteView rdma_header, base::Now now) {
   if (!running()) return;  // RDMAP-7.1-05: the first error is the one reported
   if (state_ == EndpointState::HalfClosed || !framing_->may_send()) return end_untold(fault);
   const auto terminate = terminate_for(fault, segment, rdma_header);
@@ -138,7 +137,7 @@ void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment
     return text + "; segment of " + std::to_string(segment.length) + " octets, header " +
            hex(segment.view());
   });
-  owner_.event(event, now_);
+  owner_.event(event, now);
   flush();
   call_ready();
 }
@@ -168,7 +167,6 @@ void Endpoint::Impl::count(const Fault& fault) {
 }
 
 void Endpoint::Impl::fault(const Fault& fault, const ddp::SegmentReport& segment, base::Now now) {
-  now_ = now;
   ++counters_.faults;
   if (peer_finished_) return end_untold(fault);
   base::ByteView rdma_header;
@@ -185,7 +183,7 @@ void Endpoint::Impl::fault(const Fault& fault, const ddp::SegmentReport& segment
       receives_.of_msn(header->msn).refused = true;
     }
   }
-  raise(fault, segment, rdma_header);
+  raise(fault, segment, rdma_header, now);
 }
 
 void Endpoint::Impl::may_send() {
@@ -197,14 +195,12 @@ void Endpoint::Impl::may_send() {
 }
 
 void Endpoint::Impl::framing_error(llp::FramingError error, base::Now now) {
-  now_ = now;
   ++counters_.faults;
   // RFC 5040 figure 9: the LLP's own codes, which RFC 5044 s.8 gives; no headers.
-  raise({FaultLayer::Llp, 0x0, static_cast<uint8_t>(error), "RDMAP-4.8-06"}, {}, {});
+  raise({FaultLayer::Llp, 0x0, static_cast<uint8_t>(error), "RDMAP-4.8-06"}, {}, {}, now);
 }
 
 void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
-  now_ = now;
   peer_finished_ = true;
   if (!running()) return;
   if (!clean) {
@@ -227,7 +223,6 @@ void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
 }
 
 void Endpoint::Impl::ended(StreamEnd how, base::Now now) {
-  now_ = now;
   framing_ = nullptr;
   const bool orderly = how == StreamEnd::Closed && (running() || state_ == EndpointState::Idle);
   const bool over = state_ == EndpointState::Closed;
@@ -258,7 +253,7 @@ void Endpoint::bind(llp::Framing& framing, const Agreement& agreement) {
   impl_->bind(framing, agreement);
 }
 void Endpoint::serve() { impl_->serve(); }
-void Endpoint::disconnect(base::Now now) { impl_->disconnect(now); }
+void Endpoint::disconnect() { impl_->disconnect(); }
 void Endpoint::abort() { impl_->abort(); }
 EndpointState Endpoint::state() const { return impl_->state(); }
 bool Endpoint::idle() const { return impl_->idle(); }

@@ -95,7 +95,8 @@ Fault Endpoint::Impl::deliver_tagged(const wire::ddp::TaggedHeader& header, uint
 }
 
 Fault Endpoint::Impl::deliver_untagged(const wire::ddp::UntaggedHeader& header, uint64_t length,
-                                       bool uniform, const ddp::SegmentReport& segment) {
+                                       bool uniform, const ddp::SegmentReport& segment,
+                                       base::Now now) {
   if (!uniform) return kMixedMessage;
   switch (static_cast<WireOpcode>(wire::rdmap::opcode_of(header.rsvd_ulp))) {
     case WireOpcode::Immediate:
@@ -104,7 +105,7 @@ Fault Endpoint::Impl::deliver_untagged(const wire::ddp::UntaggedHeader& header, 
     case WireOpcode::ReadRequest: return deliver_read_request(header.msn, length, segment);
     case WireOpcode::AtomicRequest: return deliver_atomic_request(header.msn, length, segment);
     case WireOpcode::AtomicResponse: return deliver_atomic_response(header.msn, length);
-    case WireOpcode::Terminate: receive_terminate(length); return ddp::kNoFault;
+    case WireOpcode::Terminate: receive_terminate(length, now); return ddp::kNoFault;
     default: break;
   }
   return deliver_send(*opcode_row(wire::rdmap::opcode_of(header.rsvd_ulp)), header, length);
@@ -190,7 +191,7 @@ void Endpoint::Impl::finish_request(const OutboundRequest& request) {
   if (sends_.has_next()) call_ready();
 }
 
-void Endpoint::Impl::receive_terminate(uint64_t length) {
+void Endpoint::Impl::receive_terminate(uint64_t length, base::Now now) {
   ++counters_.terminates_in;
   auto received = read_terminate(base::ByteView(terminate_in_).first(length));
   EndpointEvent event{.kind = EventKind::TerminateReceived};
@@ -210,7 +211,7 @@ void Endpoint::Impl::receive_terminate(uint64_t length) {
   set_state(EndpointState::Error);
   stream_.stop();
   current_.kind = Kind::None;
-  owner_.event(event, now_);
+  owner_.event(event, now);
   flush();
   if (framing_ != nullptr) {
     framing_->discard_received();

@@ -97,7 +97,7 @@ class Endpoint {
   void serve();
 
   /// Graceful: FIN after everything posted was sent.
-  void disconnect(base::Now now);
+  void disconnect();
   /// RST, flush.
   void abort();
 

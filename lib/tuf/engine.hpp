@@ -54,8 +54,7 @@ class Session::Impl final : public framing::ReceiverOwner {
 
   // --- start-up: start.cpp ---
   void established(uint32_t emss, base::Now now);
-  void answer(bool accepted, base::ByteView private_data, const framing::StartWish& wish,
-              base::Now now);
+  void answer(bool accepted, base::ByteView private_data, const framing::StartWish& wish);
   void on_timer(base::Now now);
   [[nodiscard]] base::Now next_deadline() const { return starting() ? deadline_ : base::kNever; }
   [[nodiscard]] const framing::Negotiated& negotiated() const { return negotiated_; }
@@ -63,7 +62,7 @@ class Session::Impl final : public framing::ReceiverOwner {
   [[nodiscard]] bool full_operation() const { return state_ == StartState::Done; }
 
   // --- sending: session.cpp ---
-  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out);
+  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now);
   bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length, llp::Frame& out);
   [[nodiscard]] uint32_t cut(base::ByteView piece) const;
   void released(const llp::RecordTag& tag);
@@ -129,7 +128,7 @@ class Session::Impl final : public framing::ReceiverOwner {
                  base::ByteView private_data);
   void take_agreed(const wire::TufStart& peer);
   void take_offer(const wire::TufStart& peer);
-  llp::Pulled pull_start(uint32_t n, uint64_t offset, llp::Frame& out);
+  llp::Pulled pull_start(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now);
   void start_frame_sent(uint64_t end, base::Now now);
   void begin_framing(base::Now now);
   void fail(framing::StartFailure why, base::ByteView private_data, base::Now now);
@@ -138,9 +137,10 @@ class Session::Impl final : public framing::ReceiverOwner {
   [[nodiscard]] bool prefixed() const {
     return agreed_.send == FramedSendMode::Markers || agreed_.pack_out;
   }
-  llp::Pulled pull_frame(uint32_t n, uint64_t offset, llp::Frame& out);
-  llp::Pulled pull_marked(uint32_t n, uint64_t offset, llp::Frame& out);
-  uint32_t pack_more(uint32_t n, uint64_t offset, uint32_t first, llp::Frame& out, bool& push);
+  llp::Pulled pull_frame(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now);
+  llp::Pulled pull_marked(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now);
+  uint32_t pack_more(uint32_t n, uint64_t offset, uint32_t first, llp::Frame& out, bool& push,
+                     base::Now now);
 
   Config config_;
   framing::Role role_;
@@ -160,7 +160,6 @@ class Session::Impl final : public framing::ReceiverOwner {
   framing::StartOffer offer_;  // of the peer
   framing::Negotiated negotiated_;
   base::Now deadline_ = base::kNever;
-  base::Now now_{};
   MarkerGrid send_grid_;
 
   // Start frames. Ours stays until the stream is framed and acknowledged beyond it.

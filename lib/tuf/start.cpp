@@ -22,7 +22,6 @@ void tell_reads(const framing::ReadDepths& depths, wire::TufStart& frame) {
 
 void Session::Impl::established(uint32_t emss, base::Now now) {
   emss_ = emss;
-  now_ = now;
   deadline_ = now + config_.start_timeout;
   RNIC_CHECK(stream_ != nullptr);
   own_ = make_start(config_, stream_->traits(), key_);
@@ -135,8 +134,7 @@ void Session::Impl::take_offer(const wire::TufStart& peer) {
 }
 
 void Session::Impl::answer(bool accepted, base::ByteView private_data,
-                           const framing::StartWish& wish, base::Now now) {
-  now_ = now;
+                           const framing::StartWish& wish) {
   RNIC_CHECK(private_data.size() <= wire::kTufPrivateDataMax);
   if (state_ != StartState::AwaitDecision) return;  // failed meanwhile; start_failed() said so
   wire::TufStart reply = own_;
@@ -194,7 +192,7 @@ void Session::Impl::reply_complete(base::Now now) {
 
 // --- sending ---
 
-llp::Pulled Session::Impl::pull_start(uint32_t n, uint64_t offset, llp::Frame& out) {
+llp::Pulled Session::Impl::pull_start(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
   const bool has = state_ == StartState::SendRequest || state_ == StartState::SendGo ||
                    state_ == StartState::SendReply || state_ == StartState::SendReject;
   if (!has) return {};
@@ -205,7 +203,7 @@ llp::Pulled Session::Impl::pull_start(uint32_t n, uint64_t offset, llp::Frame& o
   std::copy_n(out_.begin() + static_cast<long>(out_sent_), length, out.append(length));
   out_sent_ += length;
   const bool last = out_sent_ == out_.size();
-  if (last) start_frame_sent(offset + length, now_);
+  if (last) start_frame_sent(offset + length, now);
   return {.length = length, .push = last, .atomic = false, .tag = kStartTag};
 }
 
@@ -249,7 +247,6 @@ void Session::Impl::begin_framing(base::Now now) {
 
 void Session::Impl::on_timer(base::Now now) {
   if (now < next_deadline()) return;
-  now_ = now;
   fail(StartFailure::TimedOut, {}, now);
 }
 

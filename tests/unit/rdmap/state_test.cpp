@@ -23,13 +23,13 @@ class StateTest : public TwoNodes {
       case State::Connected: break;
       case State::Closing:
         read(90, 0, 8, 0);  // keeps it from closing
-        a->endpoint.disconnect({});
+        a->endpoint.disconnect();
         break;
-      case State::HalfClosed: a->endpoint.disconnect({}); break;
+      case State::HalfClosed: a->endpoint.disconnect(); break;
       case State::Terminating: pair.a.user().framing_error(llp::FramingError::Crc, {}); break;
       case State::Error: a->endpoint.abort(); break;
       case State::Closed:
-        a->endpoint.disconnect({});
+        a->endpoint.disconnect();
         pair.a.user().ended(StreamEnd::Closed, {});
         break;
     }
@@ -194,8 +194,8 @@ TEST_F(StateTest, TheStreamEnds_DDP_6_2_2_02) {
 TEST_F(StateTest, DisconnectAndAbort_DDP_6_2_1_01) {
   for (const State state : kStates) {
     enter(state);
-    a->endpoint.disconnect({});
-    a->endpoint.disconnect({});
+    a->endpoint.disconnect();
+    a->endpoint.disconnect();
     State expected = state;
     if (state == State::Idle) expected = State::Closed;
     if (state == State::Connected) expected = State::HalfClosed;  // there is nothing to wait for
