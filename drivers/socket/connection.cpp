@@ -160,14 +160,14 @@ void Connection::send(base::Now now) {
     send_fin(now);
 }
 
-void Connection::pull_records(base::Now) {
+void Connection::pull_records(base::Now now) {
   refresh_emss();
   // A full segment ends where the system would end it, too; behind a shorter one the next segment
   // has to be asked for. With Nagle's algorithm short ones shall flow together.
   bool joined = false;
   while (readiness_.user_has() && !is_over() && unsent_.takes_records() && unsent_.takes_writes() &&
          unsent_.room() >= emss_) {
-    const uint32_t octets = pull_segment(emss_);
+    const uint32_t octets = pull_segment(emss_, now);
     if (octets == 0) break;
     unsent_.add_octets(octets, joined || !config_.align);
     ++counters_.segments_out;
@@ -175,13 +175,13 @@ void Connection::pull_records(base::Now) {
   }
 }
 
-uint32_t Connection::pull_segment(uint32_t emss) {
+uint32_t Connection::pull_segment(uint32_t emss, base::Now now) {
   uint32_t packed = 0;
   do {
     const uint32_t n = emss - packed;
     llp::Frame frame(unsent_.tail() + packed, n);
     if (packed == 0) readiness_.set_user_has(false);  // ready() during the call sets it again
-    const llp::Pulled pulled = user_->pull(n, unsent_.pulled(), frame);
+    const llp::Pulled pulled = user_->pull(n, unsent_.pulled(), frame, now);
     if (is_over() || pulled.length == 0) break;
     RNIC_CHECK(pulled.length == frame.length());
     readiness_.set_user_has(true);

@@ -123,7 +123,7 @@ class Connection final : public llp::Stream {
   void apply_options(int fd, const Config& config);
   void refresh_emss();
   void pull_records(base::Now now);
-  uint32_t pull_segment(uint32_t emss);
+  uint32_t pull_segment(uint32_t emss, base::Now now);
   /// False: the system takes no more for now, or the connection is over.
   bool write_out(base::Now now);
   void release_taken(base::Now now);

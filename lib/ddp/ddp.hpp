@@ -52,7 +52,8 @@ class User {
   virtual ~User() = default;
 
   // Sending: as llp::FramingUser.
-  virtual llp::PulledUlpdu pull(uint32_t max, bool whole_only, llp::UlpduWriter& out) = 0;
+  virtual llp::PulledUlpdu pull(uint32_t max, bool whole_only, llp::UlpduWriter& out,
+                                base::Now now) = 0;
   virtual bool rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) = 0;
   virtual void released(const llp::RecordTag& tag) = 0;
   [[nodiscard]] virtual bool fills_segment(uint32_t octets, uint32_t overhead) const {
@@ -81,7 +82,7 @@ class User {
   /// Of the last segment of a message: `length` is the message's (DDP-5.4-02), every octet of it
   /// came. `uniform`: all its segments had the RsvdULP of this header.
   virtual Fault deliver_untagged(const wire::DdpUntaggedHeader& header, uint64_t length,
-                                 bool uniform, const SegmentReport& segment) = 0;
+                                 bool uniform, const SegmentReport& segment, base::Now now) = 0;
 
   /// Once per stream, at the delivery point: the first check that failed.
   virtual void fault(const Fault& fault, const SegmentReport& segment, base::Now now) = 0;
@@ -108,8 +109,9 @@ class Stream final : public llp::FramingUser {
   void stop() { stopped_ = true; }
 
   // llp::FramingUser
-  llp::PulledUlpdu pull_ulpdu(uint32_t max, bool whole_only, llp::UlpduWriter& out) override {
-    return user_.pull(max, whole_only, out);
+  llp::PulledUlpdu pull_ulpdu(uint32_t max, bool whole_only, llp::UlpduWriter& out,
+                              base::Now now) override {
+    return user_.pull(max, whole_only, out, now);
   }
   bool rebuild_ulpdu(const llp::RecordTag& tag, llp::UlpduWriter& out) override {
     return user_.rebuild(tag, out);
@@ -140,7 +142,7 @@ class Stream final : public llp::FramingUser {
   Fault place_tagged(const llp::UlpduView& ulpdu, const wire::DdpTaggedHeader& header);
   Fault place_untagged(const llp::UlpduView& ulpdu, const wire::DdpUntaggedHeader& header);
   Fault check_and_place(const llp::UlpduView& ulpdu, base::ByteView prefix);
-  Fault deliver(base::ByteView prefix, uint32_t length);
+  Fault deliver(base::ByteView prefix, uint32_t length, base::Now now);
   void put(const llp::UlpduView& ulpdu, uint32_t skip, std::span<const base::ByteSpan> target);
 
   StreamConfig config_;

@@ -99,7 +99,7 @@ llp::PlaceVerdict Stream::place_ulpdu(const llp::UlpduView& ulpdu, bool in_order
   return llp::PlaceVerdict::Fault;
 }
 
-Fault Stream::deliver(base::ByteView prefix, uint32_t length) {
+Fault Stream::deliver(base::ByteView prefix, uint32_t length, base::Now now) {
   if (const auto tagged = wire::parse_ddp_tagged(prefix)) {
     return user_.deliver_tagged(*tagged, length - wire::kDdpTaggedSize);
   }
@@ -117,14 +117,14 @@ Fault Stream::deliver(base::ByteView prefix, uint32_t length) {
   if (!queue.whole(message, config_.secret)) return kUntaggedGap;
   const bool uniform = queue.uniform();
   queue.consume();
-  return user_.deliver_untagged(*untagged, message, uniform, report(prefix, length));
+  return user_.deliver_untagged(*untagged, message, uniform, report(prefix, length), now);
 }
 
 void Stream::deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) {
   if (stopped_) return;
   // Segments before the faulty one may still wait for their delivery; it is known by its header.
   const bool faulty = fault_.failed() && same(report(header, ulpdu_length), faulty_);
-  const Fault fault = faulty ? fault_ : deliver(header, ulpdu_length);
+  const Fault fault = faulty ? fault_ : deliver(header, ulpdu_length, now);
   if (!fault.failed()) return;
   stopped_ = true;
   user_.fault(fault, report(header, ulpdu_length), now);

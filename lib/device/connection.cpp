@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/check.hpp"
 #include "base/log.hpp"
 #include "base/starved.hpp"
 #include "device/queue_pair.hpp"
@@ -55,6 +56,11 @@ Connection::Connection(ConnectionOwner& owner, FramingParts& parts, framing::Rol
   start_timer.owner = silence_timer.owner = this;
 }
 
+void Connection::set_state(ConnectionState next) {
+  RNIC_CHECK(kConnectionTransitions.allows(state_, next));
+  state_ = next;
+}
+
 void Connection::bind(QueuePair& qp, base::Now now) {
   RNIC_CHECK(qp_ == nullptr);
   qp_ = &qp;
@@ -73,11 +79,11 @@ void Connection::unbind() {
 void Connection::accept(QueuePair& qp, base::ByteView private_data, const framing::StartWish& wish,
                         base::Now now) {
   bind(qp, now);
-  state_ = ConnectionState::Answered;
+  set_state(ConnectionState::Answered);
   try {
     session_->accept(private_data, now, wish);
   } catch (...) {
-    state_ = ConnectionState::Requested;
+    set_state(ConnectionState::Requested);
     unbind();
     qp.used = false;
     throw;
@@ -85,11 +91,11 @@ void Connection::accept(QueuePair& qp, base::ByteView private_data, const framin
 }
 
 void Connection::reject(base::ByteView private_data, base::Now now) {
-  state_ = ConnectionState::Answered;
+  set_state(ConnectionState::Answered);
   try {
     session_->reject(private_data, now);
   } catch (...) {
-    state_ = ConnectionState::Requested;
+    set_state(ConnectionState::Requested);
     throw;
   }
 }
@@ -99,13 +105,13 @@ void Connection::request_received(const framing::StartOffer& peer, base::ByteVie
   framing::note_reads(peer, agreed_);
   agreed_.revision = peer.revision;
   if (!owner_.admits_request(*this, now)) return;
-  state_ = ConnectionState::Requested;
+  set_state(ConnectionState::Requested);
   owner_.request_received(*this, private_data);
 }
 
 void Connection::started(const framing::Negotiated& agreed, base::ByteView private_data,
                          base::Now now) {
-  state_ = ConnectionState::Running;
+  set_state(ConnectionState::Running);
   agreed_ = agreed;
   if (agreed.peer_to_peer && !is_responder()) agreed_.rtr = rtr_of(agreed.rtr_kinds);
   owner_.set_start_timer(*this, base::kNever);
@@ -134,7 +140,7 @@ void Connection::complete(base::Now now) {
 void Connection::start_failed(framing::StartFailure why, base::ByteView private_data,
                               base::Now now) {
   const ConnectionState before = state_;
-  state_ = ConnectionState::Failed;
+  set_state(ConnectionState::Failed);
   agreed_ = session_->negotiated();
   owner_.set_start_timer(*this, base::kNever);
   // RFC 6581 s.8: what follows is a Terminate.
@@ -188,7 +194,7 @@ void Connection::stream_broken(tuf::Error error, base::Now) {
 }
 
 void Connection::stream_ended(StreamEnd, base::Now) {
-  state_ = ConnectionState::Ended;
+  set_state(ConnectionState::Ended);
   stream = nullptr;
   owner_.connection_ended(*this);
 }

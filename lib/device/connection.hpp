@@ -10,6 +10,7 @@
 #include "base/slab.hpp"
 #include "base/timer_wheel.hpp"
 #include "device/config.hpp"
+#include "device/connection_state.hpp"
 #include "llp/admission.hpp"
 #include "llp/llp.hpp"
 #include "mpa/mpa.hpp"
@@ -24,15 +25,6 @@ class QueuePair;
 struct QueuePairSpec;
 struct SegmentChoice;
 class StreamSocket;
-
-enum class ConnectionState : uint8_t {
-  Connecting,  ///< start-up under way
-  Requested,   ///< responder: the application has to answer
-  Answered,    ///< responder: accept() or reject() was called
-  Running,     ///< full operation
-  Failed,      ///< start-up failed; the stream is being closed
-  Ended,       ///< the stream is gone; to be reaped
-};
 
 /// What the sessions of a device share: memory for what cannot be placed yet, keys, counters.
 struct FramingParts {
@@ -163,6 +155,7 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   base::TimerNode silence_timer;  ///< the next look
 
  private:
+  void set_state(ConnectionState next);
   void leave_mpa(base::Now now);
   void stop_lingering();
 

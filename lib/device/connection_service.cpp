@@ -379,14 +379,14 @@ Status ConnectionService::reject(RequestHandle request, base::ByteView private_d
   return {};
 }
 
-Status ConnectionService::disconnect(QueuePair& qp, base::Now now) {
+Status ConnectionService::disconnect(QueuePair& qp) {
   Connection* connection = connections_.get(qp.connection);
   if (connection == nullptr || connection->stream == nullptr) {
     return fail(ErrorCode::WrongState, "the queue pair is not connected");
   }
   if (connection->state() == ConnectionState::Running) {
     qp.serve();
-    qp.endpoint().disconnect(now);
+    qp.endpoint().disconnect();
   } else {
     connection->stream->abort();
   }

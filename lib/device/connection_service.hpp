@@ -58,7 +58,7 @@ class ConnectionService final : public QueuePairOwner,
   Status accept(RequestHandle request, QueuePair& qp, base::ByteView private_data, base::Now now,
                 const ConnectOptions& options);
   Status reject(RequestHandle request, base::ByteView private_data, base::Now now);
-  Status disconnect(QueuePair& qp, base::Now now);
+  Status disconnect(QueuePair& qp);
   Status set_trace(QueuePair& qp, base::TraceSink* sink);
   void end_trace(QueuePair& qp);
   /// Which address of ours speaks to `remote` (RFC 9293 MUST-44).

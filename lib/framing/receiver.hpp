@@ -34,7 +34,7 @@ class ReceiverOwner {
  public:
   virtual ~ReceiverOwner() = default;
   /// The first PDU was proven and is about to be delivered.
-  virtual void first_pdu() {}
+  virtual void first_pdu(base::Now now) { static_cast<void>(now); }
   /// At the delivery point stands what is no PDU. Nothing more goes up; the stream stays open.
   virtual void broken(PduError error, base::Now now) = 0;
 };

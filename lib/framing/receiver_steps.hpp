@@ -354,7 +354,7 @@ void Receiver<L>::deliver(PlacedPdu& entry, base::Now now) {
   ++counters_.pdus_in;
   if (!first_seen_) {
     first_seen_ = true;
-    owner_.first_pdu();
+    owner_.first_pdu(now);
   }
   const base::ByteView header(entry.header.data(),
                               std::min(entry.ulpdu_length, llp::kUlpduHeaderMax));

@@ -72,7 +72,8 @@ class FramingUser {
   /// The next ULPDU of at most `max` octets. `whole_only`: the segment being built is partly
   /// filled; take part only with a ULPDU that ends its message, otherwise return length 0 (RFC 5044
   /// s.4.5, packing).
-  virtual PulledUlpdu pull_ulpdu(uint32_t max, bool whole_only, UlpduWriter& out) = 0;
+  virtual PulledUlpdu pull_ulpdu(uint32_t max, bool whole_only, UlpduWriter& out,
+                                 base::Now now) = 0;
   /// Nagle's rule: with `overhead` octets of framing for each, the ULPDUs that wait fill `octets`,
   /// or there is something that must not wait. Also true when nothing waits.
   [[nodiscard]] virtual bool fills_segment(uint32_t octets, uint32_t overhead) const {

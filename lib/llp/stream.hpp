@@ -90,7 +90,7 @@ class StreamUser {
   /// `offset` is the stream offset of the record's first octet: it is fixed from here on. Returning
   /// length 0 means "nothing now"; call ready() when that changes. A single record longer than `n`
   /// is never written.
-  virtual Pulled pull(uint32_t n, uint64_t offset, Frame& out) = 0;
+  virtual Pulled pull(uint32_t n, uint64_t offset, Frame& out, base::Now now) = 0;
 
   /// Writes the same octets of an unacknowledged record again, all of it. `out` has room for
   /// `length`. False: the octets are gone (memory revoked); the transport then aborts the stream.

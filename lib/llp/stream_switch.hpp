@@ -36,7 +36,7 @@ class StreamSwitch final : public StreamUser {
 
   // StreamUser
   void established(uint32_t emss, base::Now now) override;
-  Pulled pull(uint32_t n, uint64_t offset, Frame& out) override;
+  Pulled pull(uint32_t n, uint64_t offset, Frame& out, base::Now now) override;
   bool rebuild(const RecordTag& tag, uint64_t offset, uint32_t length, Frame& out) override;
   void released(const RecordTag& tag, uint64_t end_offset) override;
   void clipped(base::Range range) override { current().clipped(range); }

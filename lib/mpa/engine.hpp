@@ -45,29 +45,30 @@ class Session::Impl final : public framing::ReceiverOwner {
   }
 
   void unbind() {
-    RNIC_CHECK(state_ != StartState::Done);
+    RNIC_CHECK(!full_operation());
     user_ = nullptr;
   }
 
   // --- start-up: start.cpp ---
   void established(uint32_t emss, base::Now now);
   void take_over(uint32_t emss, uint64_t received, base::ByteView last_message, base::Now now);
-  void answer(bool accepted, base::ByteView private_data, const framing::StartWish& wish,
-              base::Now now);
+  void answer(bool accepted, base::ByteView private_data, const framing::StartWish& wish);
   [[nodiscard]] size_t private_data_max() const;
   void on_timer(base::Now now);
   [[nodiscard]] base::Now next_deadline() const {
-    return starting() || delayed_ || awaiting_rtr_ || unheard_ ? deadline_ : base::kNever;
+    const bool waiting = state_ == StartState::Delayed || state_ == StartState::Unheard ||
+                         state_ == StartState::AwaitRtr;
+    return starting() || waiting ? deadline_ : base::kNever;
   }
   [[nodiscard]] uint64_t received() const { return received_; }
   [[nodiscard]] uint64_t sent() const { return sender_.end_offset(); }
   [[nodiscard]] bool left() const { return state_ == StartState::Left; }
   void hand_over_kept(llp::StreamSwitch& to, base::Now now);
   [[nodiscard]] const framing::Negotiated& negotiated() const { return agreed_; }
-  [[nodiscard]] bool full_operation() const { return state_ == StartState::Done; }
+  [[nodiscard]] bool full_operation() const { return is_full_operation(state_); }
 
   // --- sending ---
-  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out);
+  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now);
   bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length, llp::Frame& out);
   void released(const llp::RecordTag& tag, uint64_t end_offset) {
     if (tag == kStartTag) {
@@ -82,14 +83,14 @@ class Session::Impl final : public framing::ReceiverOwner {
   /// RFC 5044 s.A.2: with Nagle's rule small FPDUs wait for each other.
   [[nodiscard]] bool fills_segment(uint32_t octets) const {
     constexpr uint32_t kOverhead = 6;  // length and CRC; pads and markers are left out
-    return !full_operation() || !may_send_ || user_->fills_segment(octets, kOverhead);
+    return !is_sending(state_) || user_->fills_segment(octets, kOverhead);
   }
   /// The sender's silly window rule: all FPDUs that wait, or what is left of the start-up, are at
   /// most `octets`.
   [[nodiscard]] bool all_fits(uint32_t octets) const;
   [[nodiscard]] uint32_t mulpdu() const { return mulpdu_of(emss_, agreed_.markers_send); }
   void ready() {
-    if (may_send_ && stream_ != nullptr) stream_->ready();
+    if (is_sending(state_) && stream_ != nullptr) stream_->ready();
   }
 
   // --- receiving ---
@@ -119,20 +120,11 @@ class Session::Impl final : public framing::ReceiverOwner {
     if (stream_ != nullptr) stream_->abort();
   }
 
-  void first_pdu() override {
-    if (role_ != framing::Role::Responder) {
-      if (delayed_) end_delay();  // whoever sends has a receiver
-      unheard_ = false;
-      return;
-    }
-    if (awaiting_rtr_) {
-      awaiting_rtr_ = false;
-      events_.rtr_received(now_);
-    }
-    allow_sending();  // RFC 5044 s.7.1.2 rule 4
-  }
+  void first_pdu(base::Now now) override;
   /// RFC 5044 s.7.1.2 rule 4: before an FPDU was validated not even a Terminate may leave.
-  [[nodiscard]] bool may_send() const { return role_ == framing::Role::Initiator || may_send_; }
+  [[nodiscard]] bool may_send() const {
+    return role_ == framing::Role::Initiator || is_sending(state_);
+  }
   /// RFC 5044 s.8: after an error nothing more goes up; TCP stays open.
   void broken(framing::PduError error, base::Now now) override {
     const auto what = static_cast<llp::FramingError>(error);
@@ -146,18 +138,16 @@ class Session::Impl final : public framing::ReceiverOwner {
     if (role == framing::Role::Initiator) config.revision = wish.revision.value_or(config.revision);
     return config;
   }
-  [[nodiscard]] bool starting() const {
-    return state_ != StartState::Idle && state_ != StartState::Done && state_ != StartState::Left &&
-           state_ != StartState::HandedOver && state_ != StartState::Failed;
+  void set_state(StartState next) {
+    RNIC_CHECK(kStartTransitions.allows(state_, next));
+    state_ = next;
   }
-  [[nodiscard]] bool parsing() const {
-    return state_ == StartState::AwaitReply || state_ == StartState::AwaitRequest ||
-           state_ == StartState::SendRequest;
-  }
+  [[nodiscard]] bool starting() const { return is_starting(state_); }
+  [[nodiscard]] bool parsing() const { return is_parsing(state_); }
   /// Nothing of a Reply has come, and a peer that lives ended the stream (RFC 6581 s.10).
-  [[nodiscard]] framing::StartFailure end_of_stream(bool reset) const {
-    const bool asked = state_ == StartState::AwaitReply;
-    const bool asking = state_ == StartState::SendRequest;
+  [[nodiscard]] framing::StartFailure end_of_stream(StartState state, bool reset) const {
+    const bool asked = state == StartState::AwaitReply;
+    const bool asking = state == StartState::SendRequest;
     if (!parser_.empty() || !(asked || (asking && reset)))
       return framing::StartFailure::StreamEnded;
     return reset ? framing::StartFailure::ResetBeforeReply : framing::StartFailure::NoReply;
@@ -168,23 +158,21 @@ class Session::Impl final : public framing::ReceiverOwner {
   void reply_complete(base::Now now);
   void read_start_frame();
   void bad_start_frame(framing::StartFailure why, base::Now now);
-  void enter_full_operation();
-  void begin_full_operation(base::ByteView private_data);
+  void enter_full_operation(StartState next);
+  void begin_full_operation(StartState next, base::ByteView private_data, base::Now now);
   void count_start();
   void count_failure(framing::StartFailure why);
-  void allow_sending();
-  void end_delay();
-  void start_frame_sent();
+  void begin_sending();
+  void start_frame_sent(base::Now now);
   void leave(framing::StartFailure why, base::ByteView private_data, base::Now now);
   void refuse(llp::FramingError error, base::Now now);
   void fail(framing::StartFailure why, base::ByteView private_data, base::Now now);
-  llp::Pulled pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out);
+  void tell_failure(framing::StartFailure why, base::ByteView private_data, base::Now now);
+  llp::Pulled pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now);
 
   Config config_;
   framing::Role role_;
   StartState state_ = StartState::Idle;
-  bool may_send_ = false;
-  bool ended_ = false;
   Counters& counters_;
   framing::StartEvents& events_;
   llp::Stream* stream_ = nullptr;
@@ -193,12 +181,8 @@ class Session::Impl final : public framing::ReceiverOwner {
   uint32_t reported_mulpdu_ = 0;
   framing::Negotiated agreed_;
   base::Now deadline_ = base::kNever;  // of the start-up, of the RTR, of the delay, of silence
-  bool delayed_ = false;               // initiator: the first FPDU waits on purpose (BUG-14)
-  bool unheard_ = false;               // initiator: it has sent after that delay, the peer nothing
-  bool awaiting_rtr_ = false;          // responder: Reply sent, no FPDU yet, peer to peer
   framing::StartFailure refusal_ =
       framing::StartFailure::RejectedLocally;  // what SendReject ends with
-  base::Now now_{};                            // of the latest call that told it
   uint64_t received_ = 0;  // stream offset behind the octets of the peer's start frame taken
   MarkerGrid send_grid_;
   framing::StartWish wish_;

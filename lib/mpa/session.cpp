@@ -14,8 +14,8 @@ constexpr uint32_t kUsefulRoom = 18;
 
 // --- sending ---
 
-llp::Pulled Session::Impl::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
-  if (state_ == StartState::Done) return may_send_ ? pull_fpdu(n, offset, out) : llp::Pulled{};
+llp::Pulled Session::Impl::pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
+  if (is_sending(state_)) return pull_fpdu(n, offset, out, now);
   if (!starting()) return {};
   llp::Pulled pulled;
   if (last_message_.pending()) {
@@ -28,21 +28,21 @@ llp::Pulled Session::Impl::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
   pulled.length = sender_.emit(n, offset, out);
   pulled.tag = kStartTag;
   pulled.push = !sender_.pending();
-  if (!sender_.pending()) start_frame_sent();
+  if (!sender_.pending()) start_frame_sent(now);
   return pulled;
 }
 
 /// n == EMSS: MULPDU's formula. Less: what exactly fits at this offset, for a ULPDU that ends its
 /// message (RFC 5044 s.4.5). The FPDU never exceeds n: with an EMSS below 128 the ULPDU is shorter
 /// than the MULPDU that is reported.
-llp::Pulled Session::Impl::pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out) {
+llp::Pulled Session::Impl::pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
   const bool whole_only = n < emss_;
   const uint32_t before = out.length();
   const uint32_t max =
       std::min(mulpdu(), ulpdu_room(send_grid_, offset, std::min(n, out.room_left())));
   if (max < kUsefulRoom) return {};
   FpduWriter writer(send_grid_, offset, agreed_.crc, max, out);
-  const llp::PulledUlpdu ulpdu = user_->pull_ulpdu(max, whole_only, writer);
+  const llp::PulledUlpdu ulpdu = user_->pull_ulpdu(max, whole_only, writer, now);
   if (ulpdu.length == 0) return {};
   RNIC_CHECK(writer.finish());
   ++counters_.fpdus_out;
@@ -52,7 +52,7 @@ llp::Pulled Session::Impl::pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& ou
 
 bool Session::Impl::all_fits(uint32_t octets) const {
   if (!full_operation()) return last_message_.unsent() + sender_.unsent() <= octets;
-  if (!may_send_) return true;
+  if (!is_sending(state_)) return true;
   constexpr uint32_t kMostOverhead = 2 + 3 + 4;  // length, pad, CRC
   const uint32_t marker_octets =
       agreed_.markers_send ? (octets / wire::kMpaMarkerInterval + 1) * wire::kMpaMarkerSize : 0;
@@ -74,7 +74,7 @@ bool Session::Impl::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t
 
 void Session::Impl::emss_changed(uint32_t emss) {
   emss_ = emss;
-  if (state_ != StartState::Done || mulpdu() == reported_mulpdu_) return;
+  if (!full_operation() || mulpdu() == reported_mulpdu_) return;
   reported_mulpdu_ = mulpdu();
   user_->mulpdu_changed(reported_mulpdu_);
 }
@@ -83,7 +83,7 @@ void Session::Impl::emss_changed(uint32_t emss) {
 
 llp::InspectVerdict Session::Impl::inspect(base::Range range, base::ByteView octets,
                                            base::Now now) {
-  if (state_ == StartState::Done) return receiver_.inspect(range, octets, now);
+  if (full_operation()) return receiver_.inspect(range, octets, now);
   if (!parsing() || receiver_.can_keep(range)) return llp::InspectVerdict::Accept;
   // Nothing of it has to be kept: hold space that others have used up does not matter. What lies
   // behind a Request ends the start-up.
@@ -98,14 +98,13 @@ uint32_t Session::Impl::sure_room() const { return receiver_.sure_room(); }
 
 /// Start frames have room of their own; what is behind them is looked at afterwards.
 uint32_t Session::Impl::takes(base::Range range, base::ByteView octets) {
-  if (state_ == StartState::Done) return receiver_.takes(range, octets);
+  if (full_operation()) return receiver_.takes(range, octets);
   const auto all = static_cast<uint32_t>(octets.size());
   return parsing() ? std::min(all, static_cast<uint32_t>(parser_.wanted())) : all;
 }
 
 void Session::Impl::place(base::Range range, base::ByteView octets, base::Now now) {
-  now_ = now;
-  if (state_ == StartState::Done) return receiver_.place(range, octets, now);
+  if (full_operation()) return receiver_.place(range, octets, now);
   const bool in_order = receiver_.in_order(range);
   if (state_ == StartState::Failed || state_ == StartState::SendReject ||
       state_ == StartState::Left) {
@@ -119,7 +118,7 @@ void Session::Impl::place(base::Range range, base::ByteView octets, base::Now no
     receiver_.arrived(range.begin + used);
     const base::Range behind{range.begin + used, range.end};
     if (state_ == StartState::HandedOver) return;
-    if (state_ == StartState::Done && !behind.empty()) {
+    if (full_operation() && !behind.empty()) {
       receiver_.place(behind, octets.subspan(used), now);
     }
   }
@@ -127,7 +126,6 @@ void Session::Impl::place(base::Range range, base::ByteView octets, base::Now no
 }
 
 void Session::Impl::ordered(uint64_t offset, base::Now now) {
-  now_ = now;
   // Octets of the start frame that came ahead of the order.
   std::array<uint8_t, wire::kMpaStartHeaderSize + wire::kMpaPrivateDataMax> again;
   while (parsing() && received_ < offset) {
@@ -139,33 +137,32 @@ void Session::Impl::ordered(uint64_t offset, base::Now now) {
   }
   if (state_ == StartState::HandedOver) return receiver_.arrived(received_);
   receiver_.arrived(offset);
-  if (state_ == StartState::Done) receiver_.ordered(offset, now);
+  if (full_operation()) receiver_.ordered(offset, now);
 }
 
 // --- the end ---
 
 void Session::Impl::peer_finished(base::Now now) {
-  now_ = now;
   peer_finished_ = true;
   if (left()) return events_.peer_left(now);
   if (state_ == StartState::SendReject) return;  // the answer is still on its way
-  if (starting()) return fail(end_of_stream(false), {}, now);
-  if (state_ == StartState::Done) user_->peer_finished(receiver_.at_boundary(), now);
+  if (starting()) return fail(end_of_stream(state_, false), {}, now);
+  if (full_operation()) user_->peer_finished(receiver_.at_boundary(), now);
 }
 
 void Session::Impl::ended(StreamEnd how, base::Now now) {
-  if (ended_) return;
-  ended_ = true;
-  now_ = now;
+  const StartState before = state_;
+  if (before == StartState::Ended) return;
+  set_state(StartState::Ended);
   stream_ = nullptr;
   receiver_.attach(nullptr);
-  const bool opened = state_ != StartState::Idle;
-  if (starting() || !opened) {
+  const bool opened = before != StartState::Idle;
+  if (is_starting(before) || !opened) {
     const bool by_peer = how == StreamEnd::PeerReset || how == StreamEnd::Closed;
     const bool reset = how == StreamEnd::PeerReset;
-    fail(by_peer ? end_of_stream(reset) : framing::start_failure_of(how, opened), {}, now);
+    tell_failure(by_peer ? end_of_stream(before, reset) : framing::start_failure_of(how, opened),
+                 {}, now);
   }
-  delayed_ = unheard_ = awaiting_rtr_ = false;
   receiver_.discard();
   if (user_ != nullptr) user_->ended(how, now);
   events_.stream_ended(how, now);  // the owner may destroy the session from here on
@@ -186,11 +183,11 @@ void Session::take_over(uint32_t emss, uint64_t received, base::ByteView last_me
                         base::Now now) {
   impl_->take_over(emss, received, last_message, now);
 }
-void Session::accept(base::ByteView private_data, base::Now now, const framing::StartWish& wish) {
-  impl_->answer(true, private_data, wish, now);
+void Session::accept(base::ByteView private_data, base::Now, const framing::StartWish& wish) {
+  impl_->answer(true, private_data, wish);
 }
-void Session::reject(base::ByteView private_data, base::Now now, const framing::StartWish& wish) {
-  impl_->answer(false, private_data, wish, now);
+void Session::reject(base::ByteView private_data, base::Now, const framing::StartWish& wish) {
+  impl_->answer(false, private_data, wish);
 }
 size_t Session::private_data_max() const { return impl_->private_data_max(); }
 uint64_t Session::received() const { return impl_->received(); }
@@ -207,8 +204,8 @@ uint64_t Session::held() const { return impl_->held(); }
 uint64_t Session::arrived() const { return impl_->arrived(); }
 
 void Session::established(uint32_t emss, base::Now now) { impl_->established(emss, now); }
-llp::Pulled Session::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
-  return impl_->pull(n, offset, out);
+llp::Pulled Session::pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
+  return impl_->pull(n, offset, out, now);
 }
 bool Session::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
                       llp::Frame& out) {

@@ -1,7 +1,6 @@
 // The start-up: RFC 5044 s.7.1.2, RFC 6581, draft-ietf-rddp-mpa-00 s.8.1.
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "base/starved.hpp"
 #include "mpa/engine.hpp"
@@ -17,13 +16,12 @@ constexpr base::Duration kSilence = std::chrono::milliseconds(200);
 
 void Session::Impl::established(uint32_t emss, base::Now now) {
   emss_ = emss;
-  now_ = now;
   deadline_ = now + config_.start_timeout;
   if (role_ == framing::Role::Initiator) {
-    state_ = StartState::SendRequest;
+    set_state(StartState::SendRequest);
     stream_->ready();
   } else {
-    state_ = StartState::AwaitRequest;
+    set_state(StartState::AwaitRequest);
   }
 }
 
@@ -76,7 +74,7 @@ void Session::Impl::bad_start_frame(framing::StartFailure why, base::Now now) {
   plan_ = plan_reply(config_, {}, {.revision = 1});
   make_reject(plan_);
   sender_.set(wire::kMpaReplyKey, plan_, {});
-  state_ = StartState::SendReject;
+  set_state(StartState::SendReject);
   refusal_ = why;
   stream_->ready();
   stream_->close();
@@ -89,7 +87,7 @@ void Session::Impl::request_complete(bool more_behind, base::Now now) {
     return fail(framing::StartFailure::MarkersRefused, {}, now);
   }
   plan_ = plan_reply(config_, {}, offer_);
-  state_ = StartState::AwaitDecision;
+  set_state(StartState::AwaitDecision);
   events_.request_received(offer_, ulp_data_, now);
   parser_.release();
 }
@@ -97,8 +95,7 @@ void Session::Impl::request_complete(bool more_behind, base::Now now) {
 size_t Session::Impl::private_data_max() const { return mpa::private_data_max(plan_); }
 
 void Session::Impl::answer(bool accepted, base::ByteView private_data,
-                           const framing::StartWish& wish, base::Now now) {
-  now_ = now;
+                           const framing::StartWish& wish) {
   RNIC_CHECK(private_data.size() <= private_data_max());
   if (state_ != StartState::AwaitDecision) return;  // failed meanwhile; start_failed() said so
   StartPlan plan = plan_reply(config_, wish, offer_);
@@ -110,7 +107,7 @@ void Session::Impl::answer(bool accepted, base::ByteView private_data,
   plan_ = plan;
   agreed_ = agreed;
   if (accepted && !possible) refusal_ = framing::StartFailure::InsufficientReads;
-  state_ = possible ? StartState::SendReply : StartState::SendReject;
+  set_state(possible ? StartState::SendReply : StartState::SendReject);
   stream_->ready();
   // Revision 0 has no bit for it: a Reply and then the end (draft-ietf-rddp-mpa-00 s.8.1).
   if (!possible && (config_.reject_closes || plan_.header.revision == 0)) stream_->close();
@@ -131,52 +128,53 @@ void Session::Impl::reply_complete(base::Now now) {
   if (verdict.error != llp::FramingError::None) return refuse(verdict.error, now);
   if (markers_refused && offer_.enhanced) return refuse(llp::FramingError::LocalCatastrophic, now);
   if (markers_refused) return fail(framing::StartFailure::MarkersRefused, {}, now);
-  delayed_ = config_.first_fpdu_delay > base::Duration{};
+  const bool delayed = config_.first_fpdu_delay > base::Duration{};
   deadline_ = now + config_.first_fpdu_delay;
-  begin_full_operation(ulp_data_);
+  begin_full_operation(delayed ? StartState::Delayed : StartState::Done, ulp_data_, now);
   parser_.release();
-  if (delayed_) {
+  if (delayed) {
     ++counters_.first_fpdus_delayed;
   } else {
-    allow_sending();
+    begin_sending();
   }
 }
 
 /// The last octet of our start frame was handed to the stream.
-void Session::Impl::start_frame_sent() {
+void Session::Impl::start_frame_sent(base::Now now) {
   switch (state_) {
-    case StartState::SendRequest: state_ = StartState::AwaitReply; break;
+    case StartState::SendRequest: set_state(StartState::AwaitReply); break;
     case StartState::SendReply:
-      awaiting_rtr_ = agreed_.peer_to_peer;
-      deadline_ = now_ + config_.rtr_timeout;
-      begin_full_operation({});
+      deadline_ = now + config_.rtr_timeout;
+      begin_full_operation(agreed_.peer_to_peer ? StartState::AwaitRtr : StartState::AwaitFpdu, {},
+                           now);
       break;
     case StartState::SendReject:
       if (config_.reject_closes || plan_.header.revision == 0 ||
           refusal_ == framing::StartFailure::BadRevision) {
-        fail(refusal_, {}, now_);
+        fail(refusal_, {}, now);
       } else {
-        leave(refusal_, {}, now_);
+        leave(refusal_, {}, now);
       }
       break;
     default: break;
   }
 }
 
-void Session::Impl::enter_full_operation() {
+void Session::Impl::enter_full_operation(StartState next) {
   RNIC_CHECK(user_ != nullptr);  // RFC 5044 s.7.1: a DDP endpoint is bound before full operation
-  state_ = StartState::Done;
+  set_state(next);
   send_grid_ = MarkerGrid(agreed_.markers_send, sender_.end_offset());
   locator_.start(received_, agreed_);
   receiver_.start(received_);
   reported_mulpdu_ = mulpdu();
 }
 
-void Session::Impl::begin_full_operation(base::ByteView private_data) {
-  enter_full_operation();
+void Session::Impl::begin_full_operation(StartState next, base::ByteView private_data,
+                                         base::Now now) {
+  enter_full_operation(next);
   count_start();
   user_->mulpdu_changed(reported_mulpdu_);
-  events_.started(agreed_, private_data, now_);
+  events_.started(agreed_, private_data, now);
 }
 
 void Session::Impl::count_start() {
@@ -188,29 +186,34 @@ void Session::Impl::count_start() {
   if (agreed_.peer_to_peer) ++counters_.starts_peer_to_peer;
 }
 
-void Session::Impl::allow_sending() {
-  may_send_ = true;
+void Session::Impl::begin_sending() {
   user_->may_send();
   ready();
 }
 
-void Session::Impl::end_delay() {
-  delayed_ = false;
-  allow_sending();
+void Session::Impl::first_pdu(base::Now now) {
+  const StartState before = state_;
+  if (before == StartState::Done) return;
+  set_state(StartState::Done);
+  if (before == StartState::Unheard) return;  // it sends already
+  if (before == StartState::AwaitRtr) events_.rtr_received(now);
+  // RFC 5044 s.7.1.2 rule 4; and an initiator that waits on purpose: whoever sends has a receiver.
+  begin_sending();
 }
 
 void Session::Impl::on_timer(base::Now now) {
   if (now < next_deadline()) return;
-  now_ = now;
-  if (delayed_) {
-    end_delay();
-    unheard_ = true;
+  if (state_ == StartState::Delayed) {
+    set_state(StartState::Unheard);
     deadline_ = now + kSilence;
-    return;
+    return begin_sending();
   }
-  if (std::exchange(unheard_, false)) return user_->peer_silent();
-  if (!awaiting_rtr_) return fail(framing::StartFailure::TimedOut, {}, now);
-  awaiting_rtr_ = false;
+  if (state_ == StartState::Unheard) {
+    set_state(StartState::Done);
+    return user_->peer_silent();
+  }
+  if (state_ != StartState::AwaitRtr) return fail(framing::StartFailure::TimedOut, {}, now);
+  set_state(StartState::Failed);
   ++counters_.rtr_missing;
   receiver_.discard();
   events_.start_failed(framing::StartFailure::RtrMissing, {}, now);
@@ -224,20 +227,19 @@ void Session::Impl::refuse(llp::FramingError error, base::Now now) {
   if (error == llp::FramingError::NoMatchingRtr) why = framing::StartFailure::NoMatchingRtr;
   ++counters_.start_failures;
   ++counters_.start_terminates;
-  enter_full_operation();
+  enter_full_operation(StartState::Done);
   agreed_.peer_to_peer = false;
   agreed_.rtr_kinds = 0;
   receiver_.discard();
   events_.start_failed(why, ulp_data_, now);
   parser_.release();
-  may_send_ = true;
   user_->framing_error(error, now);
   ready();
 }
 
 /// RFC 5044 s.7.1.2 rules 2 and 3: MPA is left, TCP stays open.
 void Session::Impl::leave(framing::StartFailure why, base::ByteView private_data, base::Now now) {
-  state_ = StartState::Left;
+  set_state(StartState::Left);
   ++counters_.start_rejects;
   events_.start_failed(why, private_data, now);
   parser_.release();
@@ -264,7 +266,12 @@ void Session::Impl::count_failure(framing::StartFailure why) {
 }
 
 void Session::Impl::fail(framing::StartFailure why, base::ByteView private_data, base::Now now) {
-  state_ = StartState::Failed;
+  set_state(StartState::Failed);
+  tell_failure(why, private_data, now);
+}
+
+void Session::Impl::tell_failure(framing::StartFailure why, base::ByteView private_data,
+                                 base::Now now) {
   const bool rejected =
       why == framing::StartFailure::RejectedByPeer || why == framing::StartFailure::RejectedLocally;
   if (rejected) {
@@ -281,7 +288,7 @@ void Session::Impl::fail(framing::StartFailure why, base::ByteView private_data,
 /// What overtook the start frame and was kept for the next user.
 void Session::Impl::hand_over_kept(llp::StreamSwitch& to, base::Now now) {
   RNIC_CHECK(left());
-  state_ = StartState::HandedOver;
+  set_state(StartState::HandedOver);
   std::array<uint8_t, 512> piece;
   for (base::Range range = receiver_.first_kept(); !range.empty(); range = receiver_.first_kept()) {
     const auto want = static_cast<uint32_t>(std::min<uint64_t>(range.size(), piece.size()));

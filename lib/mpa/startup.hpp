@@ -11,23 +11,10 @@
 #include "base/bytes.hpp"
 #include "llp/llp.hpp"
 #include "mpa/mpa.hpp"
+#include "mpa/start_state.hpp"
 #include "wire/mpa.hpp"
 
 namespace rnic::mpa {
-
-enum class StartState : uint8_t {
-  Idle,           ///< not established
-  SendRequest,    ///< initiator: Request not pulled entirely
-  AwaitReply,     ///< initiator
-  AwaitRequest,   ///< responder
-  AwaitDecision,  ///< responder: the owner has not answered yet
-  SendReply,      ///< responder: accepting Reply not pulled entirely
-  SendReject,     ///< responder: rejecting Reply not pulled entirely
-  Done,           ///< full operation
-  Left,           ///< rejected: TCP is open, for streaming
-  HandedOver,     ///< as Left, and the stream has another user
-  Failed,
-};
 
 /// Collects one start frame from pieces of any size; says at the first wrong octet that it is
 /// wrong.

@@ -9,6 +9,7 @@ const char* to_string(EndpointState state) {
     case EndpointState::Idle: return "idle";
     case EndpointState::Connected: return "connected";
     case EndpointState::Closing: return "closing";
+    case EndpointState::HalfClosed: return "half closed";
     case EndpointState::Terminating: return "terminating";
     case EndpointState::Error: return "error";
     case EndpointState::Closed: return "closed";
@@ -39,7 +40,7 @@ void Endpoint::Impl::bind(llp::Framing& framing, const Agreement& agreement) {
   if (state_ != EndpointState::Idle) return;
   framing_ = &framing;
   version_ = framing.version();
-  state_ = EndpointState::Connected;
+  set_state(EndpointState::Connected);
   agreement_ = agreement;
   rtr_pending_ = agreement.rtr_out != Rtr::None;
   if (agreement.ird) inbound_.set_limit(*agreement.ird);
@@ -88,28 +89,27 @@ void Endpoint::Impl::accept_send() {
   const bool extension = is_atomic(opcode) || opcode == Opcode::Immediate;
   const bool impossible =
       (has_response(opcode) && outbound_.limit() == 0) || (extension && !has_extensions());
-  if (state_ != EndpointState::Closing && !impossible) return call_ready();
+  if (state_ == EndpointState::Connected && !impossible) return call_ready();
   slot.status = CompletionStatus::Flushed;
   complete_sends();
 }
 
 /// To the error state without a Terminate: nobody is there to read one.
 void Endpoint::Impl::fail() {
-  state_ = EndpointState::Error;
+  set_state(EndpointState::Error);
   stream_.stop();
   current_.kind = Kind::None;
   flush();
 }
 
-void Endpoint::Impl::disconnect(base::Now now) {
-  now_ = now;
+void Endpoint::Impl::disconnect() {
   if (state_ == EndpointState::Idle) {
-    state_ = EndpointState::Closed;
+    set_state(EndpointState::Closed);
     flush();
     return;
   }
   if (state_ != EndpointState::Connected) return;
-  state_ = EndpointState::Closing;
+  set_state(EndpointState::Closing);
   close_if_finished();
 }
 
@@ -120,12 +120,12 @@ void Endpoint::Impl::abort() {
 }
 
 void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment,
-                           base::ByteView rdma_header) {
+                           base::ByteView rdma_header, base::Now now) {
   if (!running()) return;  // RDMAP-7.1-05: the first error is the one reported
-  if (closed_ || !framing_->may_send()) return end_untold(fault);
+  if (state_ == EndpointState::HalfClosed || !framing_->may_send()) return end_untold(fault);
   const auto terminate = terminate_for(fault, segment, rdma_header);
   terminate_size_ = wire::write_terminate(terminate_.data(), terminate);
-  state_ = EndpointState::Terminating;
+  set_state(EndpointState::Terminating);
   stream_.stop();
   current_.kind = Kind::None;
   framing_->discard_received();
@@ -137,7 +137,7 @@ void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment
     return text + "; segment of " + std::to_string(segment.length) + " octets, header " +
            hex(segment.view());
   });
-  owner_.event(event, now_);
+  owner_.event(event, now);
   flush();
   call_ready();
 }
@@ -145,12 +145,13 @@ void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment
 /// No Terminate can leave any more, or yet: the end of the stream has to do, and Disconnected tells
 /// the cause. DDP-6.2.1-02: behind a FIN nobody is there to read a Terminate.
 void Endpoint::Impl::end_untold(const Fault& fault) {
+  const bool unread = state_ == EndpointState::HalfClosed || peer_finished_;
   count(fault);
   end_cause_ = fault;
   fail();
   if (framing_ == nullptr) return;
   framing_->discard_received();
-  closed_ || peer_finished_ ? framing_->abort() : framing_->close();
+  unread ? framing_->abort() : framing_->close();
 }
 
 void Endpoint::Impl::count(const Fault& fault) {
@@ -166,7 +167,6 @@ void Endpoint::Impl::count(const Fault& fault) {
 }
 
 void Endpoint::Impl::fault(const Fault& fault, const ddp::SegmentReport& segment, base::Now now) {
-  now_ = now;
   ++counters_.faults;
   if (peer_finished_) return end_untold(fault);
   base::ByteView rdma_header;
@@ -183,7 +183,7 @@ void Endpoint::Impl::fault(const Fault& fault, const ddp::SegmentReport& segment
       receives_.of_msn(header->msn).refused = true;
     }
   }
-  raise(fault, segment, rdma_header);
+  raise(fault, segment, rdma_header, now);
 }
 
 void Endpoint::Impl::may_send() {
@@ -195,14 +195,12 @@ void Endpoint::Impl::may_send() {
 }
 
 void Endpoint::Impl::framing_error(llp::FramingError error, base::Now now) {
-  now_ = now;
   ++counters_.faults;
   // RFC 5040 figure 9: the LLP's own codes, which RFC 5044 s.8 gives; no headers.
-  raise({FaultLayer::Llp, 0x0, static_cast<uint8_t>(error), "RDMAP-4.8-06"}, {}, {});
+  raise({FaultLayer::Llp, 0x0, static_cast<uint8_t>(error), "RDMAP-4.8-06"}, {}, {}, now);
 }
 
 void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
-  now_ = now;
   peer_finished_ = true;
   if (!running()) return;
   if (!clean) {
@@ -225,7 +223,6 @@ void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
 }
 
 void Endpoint::Impl::ended(StreamEnd how, base::Now now) {
-  now_ = now;
   framing_ = nullptr;
   const bool orderly = how == StreamEnd::Closed && (running() || state_ == EndpointState::Idle);
   const bool over = state_ == EndpointState::Closed;
@@ -234,7 +231,7 @@ void Endpoint::Impl::ended(StreamEnd how, base::Now now) {
   if (lost) {
     end_cause_ = Fault{FaultLayer::Llp, 0x0, static_cast<uint8_t>(llp::FramingError::Closed)};
   }
-  state_ = orderly || over ? EndpointState::Closed : EndpointState::Error;
+  if (!over) set_state(orderly ? EndpointState::Closed : EndpointState::Error);
   stream_.stop();
   current_.kind = Kind::None;
   flush();
@@ -256,7 +253,7 @@ void Endpoint::bind(llp::Framing& framing, const Agreement& agreement) {
   impl_->bind(framing, agreement);
 }
 void Endpoint::serve() { impl_->serve(); }
-void Endpoint::disconnect(base::Now now) { impl_->disconnect(now); }
+void Endpoint::disconnect() { impl_->disconnect(); }
 void Endpoint::abort() { impl_->abort(); }
 EndpointState Endpoint::state() const { return impl_->state(); }
 bool Endpoint::idle() const { return impl_->idle(); }

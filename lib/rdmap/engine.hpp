@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/check.hpp"
 #include "ddp/ddp.hpp"
 #include "rdmap/opcodes.hpp"
 #include "rdmap/rdmap.hpp"
@@ -28,7 +29,7 @@ class Endpoint::Impl final : public ddp::User {
   [[nodiscard]] llp::FramingUser& framing_user() { return stream_; }
   void bind(llp::Framing& framing, const Agreement& agreement);
   void serve();
-  void disconnect(base::Now now);
+  void disconnect();
   void abort();
   [[nodiscard]] EndpointState state() const { return state_; }
   [[nodiscard]] bool idle() const { return !sends_.has_unreported() && receives_.empty(); }
@@ -36,7 +37,8 @@ class Endpoint::Impl final : public ddp::User {
   [[nodiscard]] uint32_t sends_completed() const { return sends_.report(); }
 
   // ddp::User
-  llp::PulledUlpdu pull(uint32_t max, bool whole_only, llp::UlpduWriter& out) override;
+  llp::PulledUlpdu pull(uint32_t max, bool whole_only, llp::UlpduWriter& out,
+                        base::Now now) override;
   bool rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) override;
   void released(const llp::RecordTag& tag) override;
   [[nodiscard]] bool fills_segment(uint32_t octets, uint32_t overhead) const override;
@@ -47,7 +49,7 @@ class Endpoint::Impl final : public ddp::User {
   Fault untagged_target(const wire::DdpUntaggedHeader& header, ddp::UntaggedTarget& out) override;
   Fault deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload) override;
   Fault deliver_untagged(const wire::DdpUntaggedHeader& header, uint64_t length, bool uniform,
-                         const ddp::SegmentReport& segment) override;
+                         const ddp::SegmentReport& segment, base::Now now) override;
   void fault(const Fault& fault, const ddp::SegmentReport& segment, base::Now now) override;
   void may_send() override;
   void peer_silent() override;
@@ -69,19 +71,21 @@ class Endpoint::Impl final : public ddp::User {
     ddp::OutboundMessage message;
   };
 
-  [[nodiscard]] bool running() const {
-    return state_ == EndpointState::Connected || state_ == EndpointState::Closing;
+  void set_state(EndpointState next) {
+    RNIC_CHECK(kEndpointTransitions.allows(state_, next));
+    state_ = next;
   }
+  [[nodiscard]] bool running() const { return is_running(state_); }
   [[nodiscard]] ddp::Identity who() const { return {config_.pd, config_.qp}; }
   [[nodiscard]] bool has_extensions() const { return config_.extensions && version_ == 1; }
   [[nodiscard]] mem::AccessGrant access(uint32_t stag, uint64_t to, uint32_t length,
                                         AccessSet rights) const;
 
   // outbound.cpp
-  bool choose();
-  bool choose_send();
-  bool choose_response();
-  bool skip_without_message();
+  bool choose(base::Now now);
+  bool choose_send(base::Now now);
+  bool choose_response(base::Now now);
+  bool skip_without_message(base::Now now);
   [[nodiscard]] CompletionStatus check_work(const SendSlot& slot) const;
   [[nodiscard]] CompletionStatus check_sink(const SendSlot& slot) const;
   [[nodiscard]] ddp::OutboundMessage message_of(const SendSlot& slot) const;
@@ -92,12 +96,13 @@ class Endpoint::Impl final : public ddp::User {
                                    MadePayload& made, ddp::Pieces& out) const;
   mem::AccessFault locate(Kind kind, uint32_t seq, const ddp::Cut& cut, MadePayload& made,
                           ddp::Pieces& out);
-  void refuse_payload(const Current& current, const ddp::Cut& cut, mem::AccessFault fault);
+  void refuse_payload(const Current& current, const ddp::Cut& cut, mem::AccessFault fault,
+                      base::Now now);
   void finish_message();
   void finish_send(SendSlot& slot);
   llp::PulledUlpdu pull_terminate(uint32_t max, llp::UlpduWriter& out);
   void write_terminate(llp::UlpduWriter& out);
-  llp::PulledUlpdu pull_rtr(uint32_t max, llp::UlpduWriter& out);
+  llp::PulledUlpdu pull_rtr(uint32_t max, llp::UlpduWriter& out, base::Now now);
   void write_rtr(llp::UlpduWriter& out) const;
   llp::PulledUlpdu pull_nudge(uint32_t max, llp::UlpduWriter& out);
   void write_empty_write(llp::UlpduWriter& out) const;
@@ -119,7 +124,7 @@ class Endpoint::Impl final : public ddp::User {
   Fault carry_out(InboundRequest& request);
   void execute_now(InboundRequest& inbound, uint8_t* target);
   Fault deliver_atomic_response(uint32_t msn, uint64_t length);
-  void receive_terminate(uint64_t length);
+  void receive_terminate(uint64_t length, base::Now now);
   void blame(const wire::Terminate& terminate);
 
   // completion.cpp
@@ -133,7 +138,8 @@ class Endpoint::Impl final : public ddp::User {
 
   // endpoint.cpp
   void accept_send();
-  void raise(const Fault& fault, const ddp::SegmentReport& segment, base::ByteView rdma_header);
+  void raise(const Fault& fault, const ddp::SegmentReport& segment, base::ByteView rdma_header,
+             base::Now now);
   void end_untold(const Fault& fault);
   void count(const Fault& fault);
   void fail();
@@ -147,7 +153,6 @@ class Endpoint::Impl final : public ddp::User {
   llp::Framing* framing_ = nullptr;
   EndpointState state_ = EndpointState::Idle;
   uint8_t version_ = 1;  // RV and DV of the stream
-  base::Now now_{};      // of the last inbound call
 
   SendQueue& sends_;
   ReceiveQueue& receives_;
@@ -161,12 +166,12 @@ class Endpoint::Impl final : public ddp::User {
   uint32_t response_msn_ = 1;    // next on queue 3
   bool awaits_completion_ = false;  // the next work request waits for all before it
   Agreement agreement_;
-  bool rtr_pending_ = false;    // agreement_.rtr_out was not pulled yet
-  bool nudge_pending_ = false;  // a zero-length Write to a silent peer was not pulled yet
-  bool peer_finished_ = false;
+  // What leaves before the next message, in Connected as in Closing:
+  bool rtr_pending_ = false;        // agreement_.rtr_out was not pulled yet
+  bool nudge_pending_ = false;      // a zero-length Write to a silent peer was not pulled yet
+  bool peer_finished_ = false;      // whatever our own direction's state_ is
   std::optional<Fault> end_cause_;  // why the stream was ended without a Terminate
-  bool closed_ = false;             // framing.close() was called
-  bool flushing_ = false;
+  bool flushing_ = false;           // flush() is at work, in Error or Closed
 
   uint32_t terminate_size_ = 0;  // != 0: terminate_ holds our Terminate header
   std::array<uint8_t, wire::kTerminateSizeMax> terminate_{};

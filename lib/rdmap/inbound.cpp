@@ -95,7 +95,8 @@ Fault Endpoint::Impl::deliver_tagged(const wire::DdpTaggedHeader& header, uint32
 }
 
 Fault Endpoint::Impl::deliver_untagged(const wire::DdpUntaggedHeader& header, uint64_t length,
-                                       bool uniform, const ddp::SegmentReport& segment) {
+                                       bool uniform, const ddp::SegmentReport& segment,
+                                       base::Now now) {
   if (!uniform) return kMixedMessage;
   switch (static_cast<WireOpcode>(wire::rdmap_opcode(header.rsvd_ulp))) {
     case WireOpcode::Immediate:
@@ -104,7 +105,7 @@ Fault Endpoint::Impl::deliver_untagged(const wire::DdpUntaggedHeader& header, ui
     case WireOpcode::ReadRequest: return deliver_read_request(header.msn, length, segment);
     case WireOpcode::AtomicRequest: return deliver_atomic_request(header.msn, length, segment);
     case WireOpcode::AtomicResponse: return deliver_atomic_response(header.msn, length);
-    case WireOpcode::Terminate: receive_terminate(length); return ddp::kNoFault;
+    case WireOpcode::Terminate: receive_terminate(length, now); return ddp::kNoFault;
     default: break;
   }
   return deliver_send(*opcode_row(wire::rdmap_opcode(header.rsvd_ulp)), header, length);
@@ -189,7 +190,7 @@ void Endpoint::Impl::finish_request(const OutboundRequest& request) {
   if (sends_.has_next()) call_ready();
 }
 
-void Endpoint::Impl::receive_terminate(uint64_t length) {
+void Endpoint::Impl::receive_terminate(uint64_t length, base::Now now) {
   ++counters_.terminates_in;
   auto received = read_terminate(base::ByteView(terminate_in_).first(length));
   EndpointEvent event{.kind = EventKind::TerminateReceived};
@@ -206,13 +207,12 @@ void Endpoint::Impl::receive_terminate(uint64_t length) {
     });
   }
   // RDMAP-5.4-05: we stop sending, too.
-  state_ = EndpointState::Error;
+  set_state(EndpointState::Error);
   stream_.stop();
   current_.kind = Kind::None;
-  owner_.event(event, now_);
+  owner_.event(event, now);
   flush();
   if (framing_ != nullptr) {
-    closed_ = true;
     framing_->discard_received();
     framing_->close();
   }

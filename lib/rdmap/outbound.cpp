@@ -142,7 +142,7 @@ CompletionStatus Endpoint::Impl::check_work(const SendSlot& slot) const {
 
 /// Passes over work that was refused when it was posted, and carries out what needs no message.
 /// \return whether there is work with a message that may be looked at now.
-bool Endpoint::Impl::skip_without_message() {
+bool Endpoint::Impl::skip_without_message(base::Now now) {
   awaits_completion_ = false;
   while (sends_.has_next()) {
     SendSlot& slot = sends_.at(sends_.next());
@@ -159,7 +159,7 @@ bool Endpoint::Impl::skip_without_message() {
     const mem::Stag stag{slot.work->remote_stag};
     if (memory_.invalidate_local(stag, config_.pd, config_.qp) != mem::AccessFault::None) {
       slot.status = CompletionStatus::LocalProtection;
-      raise({FaultLayer::Rdmap, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-02"}, {}, {});
+      raise({FaultLayer::Rdmap, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-02"}, {}, {}, now);
       return false;
     }
     ++counters_.local_invalidations;
@@ -170,8 +170,8 @@ bool Endpoint::Impl::skip_without_message() {
   return false;
 }
 
-bool Endpoint::Impl::choose_send() {
-  if (!skip_without_message()) return false;
+bool Endpoint::Impl::choose_send(base::Now now) {
+  if (!skip_without_message(now)) return false;
   SendSlot& slot = sends_.at(sends_.next());
   const bool request = has_response(slot.work->opcode);
   if (slot.work->fence && outbound_.outstanding() != 0) return false;
@@ -186,7 +186,7 @@ bool Endpoint::Impl::choose_send() {
   slot.status = check_work(slot);
   if (slot.status != CompletionStatus::Success) {
     // RFC 5040 s.7.1(1): an error while creating a message; Terminate goes in its place.
-    raise({FaultLayer::Rdmap, 0x0, 0x00, "RDMAP-7.1-02"}, {}, {});
+    raise({FaultLayer::Rdmap, 0x0, 0x00, "RDMAP-7.1-02"}, {}, {}, now);
     return false;
   }
   if (request) {
@@ -199,14 +199,14 @@ bool Endpoint::Impl::choose_send() {
 }
 
 /// False: a Terminate was raised instead.
-bool Endpoint::Impl::choose_response() {
+bool Endpoint::Impl::choose_response(base::Now now) {
   const uint32_t seq = inbound_.ready();
   InboundRequest& request = inbound_.at(seq);
   if (request.atomic) {
     const Fault fault = carry_out(request);
     if (fault.failed()) {
       ++counters_.faults;
-      raise(fault, request.segment, {});
+      raise(fault, request.segment, {}, now);
       return false;
     }
   }
@@ -214,11 +214,11 @@ bool Endpoint::Impl::choose_response() {
   return true;
 }
 
-bool Endpoint::Impl::choose() {
-  if (responses_turn_ && inbound_.has_ready()) return choose_response();
-  if (choose_send()) return true;
+bool Endpoint::Impl::choose(base::Now now) {
+  if (responses_turn_ && inbound_.has_ready()) return choose_response(now);
+  if (choose_send(now)) return true;
   if (!running() || !inbound_.has_ready()) return false;
-  return choose_response();
+  return choose_response(now);
 }
 
 mem::AccessFault Endpoint::Impl::locate_send(SendSlot& slot, const ddp::Cut& cut, MadePayload& made,
@@ -263,17 +263,17 @@ mem::AccessFault Endpoint::Impl::locate(Kind kind, uint32_t seq, const ddp::Cut&
 }
 
 void Endpoint::Impl::refuse_payload(const Current& current, const ddp::Cut& cut,
-                                    mem::AccessFault fault) {
+                                    mem::AccessFault fault, base::Now now) {
   if (current.kind == Kind::Response) {
     const InboundRequest& request = inbound_.at(current.seq);
     std::array<uint8_t, wire::kRdmapReadRequestSize> left;
     request.remaining(cut.offset, left.data());
     ++counters_.faults;
-    raise(protection_fault(fault), request.segment, left);
+    raise(protection_fault(fault), request.segment, left, now);
     return;
   }
   sends_.at(current.seq).status = CompletionStatus::LocalProtection;
-  raise({FaultLayer::Rdmap, 0x0, 0x00, "RDMAP-7.1-02"}, {}, {});
+  raise({FaultLayer::Rdmap, 0x0, 0x00, "RDMAP-7.1-02"}, {}, {}, now);
 }
 
 void Endpoint::Impl::finish_send(SendSlot& slot) {
@@ -310,12 +310,13 @@ void Endpoint::Impl::finish_message() {
   current_.kind = Kind::None;
 }
 
-llp::PulledUlpdu Endpoint::Impl::pull(uint32_t max, bool whole_only, llp::UlpduWriter& out) {
+llp::PulledUlpdu Endpoint::Impl::pull(uint32_t max, bool whole_only, llp::UlpduWriter& out,
+                                      base::Now now) {
   if (state_ == EndpointState::Terminating) return pull_terminate(max, out);
   if (!running()) return {};
-  if (rtr_pending_) return pull_rtr(max, out);
+  if (rtr_pending_) return pull_rtr(max, out, now);
   if (nudge_pending_ && current_.kind == Kind::None) return pull_nudge(max, out);
-  if (current_.kind == Kind::None && !choose()) {
+  if (current_.kind == Kind::None && !choose(now)) {
     if (state_ == EndpointState::Terminating) return pull_terminate(max, out);
     close_if_finished();
     return {};
@@ -326,7 +327,7 @@ llp::PulledUlpdu Endpoint::Impl::pull(uint32_t max, bool whole_only, llp::UlpduW
   MadePayload made;
   const mem::AccessFault fault = locate(current_.kind, current_.seq, cut, made, payload);
   if (fault != mem::AccessFault::None) {
-    refuse_payload(current_, cut, fault);
+    refuse_payload(current_, cut, fault, now);
     return pull_terminate(max, out);
   }
   if (current_.kind == Kind::Send) {
@@ -468,8 +469,7 @@ llp::PulledUlpdu Endpoint::Impl::pull_terminate(uint32_t max, llp::UlpduWriter& 
   ++counters_.segments_out;
   ++counters_.messages_out;
   // RFC 5040 s.5.4: nothing follows a Terminate; the half close lets it arrive (RDMAP-6.2.1-03).
-  state_ = EndpointState::Error;
-  closed_ = true;
+  set_state(EndpointState::Error);
   framing_->close();
   return {.length = length,
           .last = true,
@@ -513,7 +513,7 @@ void Endpoint::Impl::write_rtr(llp::UlpduWriter& out) const {
   ddp::write(message, {.length = message.length, .last = true}, payload.view(), out);
 }
 
-llp::PulledUlpdu Endpoint::Impl::pull_rtr(uint32_t max, llp::UlpduWriter& out) {
+llp::PulledUlpdu Endpoint::Impl::pull_rtr(uint32_t max, llp::UlpduWriter& out, base::Now now) {
   const bool read = agreement_.rtr_out == Rtr::Read;
   const uint32_t payload = read ? wire::kRdmapReadRequestSize : 0;
   const uint32_t header =
@@ -530,7 +530,7 @@ llp::PulledUlpdu Endpoint::Impl::pull_rtr(uint32_t max, llp::UlpduWriter& out) {
   } else if (agreement_.rtr_out == Rtr::Send) {
     ++send_msn_;
   }
-  owner_.event({.kind = EventKind::RtrSent}, now_);
+  owner_.event({.kind = EventKind::RtrSent}, now);
   if (sends_.has_next()) call_ready();
   return {.length = header + payload,
           .last = true,
@@ -561,13 +561,13 @@ llp::PulledUlpdu Endpoint::Impl::pull_nudge(uint32_t max, llp::UlpduWriter& out)
 }
 
 void Endpoint::Impl::close_if_finished() {
-  if (state_ != EndpointState::Closing || closed_ || framing_ == nullptr) return;
+  if (state_ != EndpointState::Closing || framing_ == nullptr) return;
   // The peer may close as soon as it sees our FIN: what we still wait for comes first.
   if (rtr_pending_ || current_.kind != Kind::None || sends_.has_next() ||
       outbound_.outstanding() != 0 || inbound_.has_ready()) {
     return;
   }
-  closed_ = true;
+  set_state(EndpointState::HalfClosed);
   framing_->close();
 }
 

@@ -18,6 +18,7 @@
 #include "llp/framing.hpp"
 #include "mem/stag_table.hpp"
 #include "rdmap/counters.hpp"
+#include "rdmap/endpoint_state.hpp"
 #include "rdmap/receive_queue.hpp"
 #include "rdmap/send_queue.hpp"
 #include "rnic/connection.hpp"
@@ -44,9 +45,6 @@ struct Agreement {
   /// nothing.
   bool send_rtr_in = false;
 };
-
-enum class EndpointState : uint8_t { Idle, Connected, Closing, Terminating, Error, Closed };
-[[nodiscard]] const char* to_string(EndpointState state);
 
 /// What an asynchronous event tells.
 enum class EventKind : uint8_t {
@@ -99,7 +97,7 @@ class Endpoint {
   void serve();
 
   /// Graceful: FIN after everything posted was sent.
-  void disconnect(base::Now now);
+  void disconnect();
   /// RST, flush.
   void abort();
 

@@ -93,7 +93,7 @@ void ByteStream::established(uint32_t, base::Now) {
   serve();
 }
 
-llp::Pulled ByteStream::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
+llp::Pulled ByteStream::pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now) {
   RNIC_CHECK(offset == pulled_);
   const uint64_t written = written_.load(std::memory_order_acquire);
   const auto length = static_cast<uint32_t>(std::min<uint64_t>(n, written - pulled_));

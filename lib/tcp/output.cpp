@@ -197,7 +197,7 @@ Engine::Sent Engine::send_pulled(Connection& c, base::Now now, bool probe) {
     const uint32_t n = emss - packed;
     llp::Frame frame(payload + packed, n);
     if (packed == 0) c.user_ready = false;  // ready() during the call sets it again
-    const llp::Pulled pulled = c.user->pull(n, offset + packed, frame);
+    const llp::Pulled pulled = c.user->pull(n, offset + packed, frame, now);
     if (c.doomed) break;
     if (pulled.length == 0) break;
     RNIC_CHECK(pulled.length == frame.length());
@@ -236,7 +236,7 @@ Engine::Sent Engine::pull_into_saved(Connection& c, base::Now now) {
   }
   llp::Frame frame(scratch_.data(), std::min(c.effective_mss, kMaxRecordOctets));
   c.user_ready = false;
-  const llp::Pulled pulled = c.user->pull(frame.room_left(), c.board.queue_end(), frame);
+  const llp::Pulled pulled = c.user->pull(frame.room_left(), c.board.queue_end(), frame, now);
   if (c.doomed) return Sent::Nothing;
   if (pulled.length == 0) return c.fin_wanted && !c.fin_queued ? send_fin(c, now) : Sent::Nothing;
   RNIC_CHECK(pulled.length == frame.length());

@@ -9,25 +9,12 @@
 #include "tuf/pdu_locator.hpp"
 #include "tuf/pdu_tx.hpp"
 #include "tuf/session.hpp"
+#include "tuf/start_state.hpp"
 
 namespace rnic::tuf {
 
 /// Tag of start-up octets; DDP's tags never have this `a`.
 inline constexpr llp::RecordTag kStartTag{~0ull, 0};
-
-enum class StartState : uint8_t {
-  Idle,           ///< not established
-  SendRequest,    ///< initiator: Request not pulled entirely
-  AwaitReply,     ///< initiator
-  SendGo,         ///< initiator: the Reply accepts; Go not pulled entirely
-  AwaitRequest,   ///< responder
-  AwaitDecision,  ///< responder: the owner has not answered yet
-  SendReply,      ///< responder: accepting Reply not pulled entirely
-  AwaitGo,        ///< responder
-  SendReject,     ///< responder: rejecting Reply not pulled entirely
-  Done,           ///< framed
-  Failed,
-};
 
 class Session::Impl final : public framing::ReceiverOwner {
  public:
@@ -67,8 +54,7 @@ class Session::Impl final : public framing::ReceiverOwner {
 
   // --- start-up: start.cpp ---
   void established(uint32_t emss, base::Now now);
-  void answer(bool accepted, base::ByteView private_data, const framing::StartWish& wish,
-              base::Now now);
+  void answer(bool accepted, base::ByteView private_data, const framing::StartWish& wish);
   void on_timer(base::Now now);
   [[nodiscard]] base::Now next_deadline() const { return starting() ? deadline_ : base::kNever; }
   [[nodiscard]] const framing::Negotiated& negotiated() const { return negotiated_; }
@@ -76,7 +62,7 @@ class Session::Impl final : public framing::ReceiverOwner {
   [[nodiscard]] bool full_operation() const { return state_ == StartState::Done; }
 
   // --- sending: session.cpp ---
-  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out);
+  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now);
   bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length, llp::Frame& out);
   [[nodiscard]] uint32_t cut(base::ByteView piece) const;
   void released(const llp::RecordTag& tag);
@@ -121,9 +107,11 @@ class Session::Impl final : public framing::ReceiverOwner {
   void broken(framing::PduError error, base::Now now) override;
 
  private:
-  [[nodiscard]] bool starting() const {
-    return state_ != StartState::Idle && state_ != StartState::Done && state_ != StartState::Failed;
+  void set_state(StartState next) {
+    RNIC_CHECK(kStartTransitions.allows(state_, next));
+    state_ = next;
   }
+  [[nodiscard]] bool starting() const { return is_starting(state_); }
   [[nodiscard]] bool parsing() const {
     return state_ == StartState::AwaitReply || state_ == StartState::AwaitRequest ||
            state_ == StartState::AwaitGo || state_ == StartState::SendReply ||
@@ -140,17 +128,19 @@ class Session::Impl final : public framing::ReceiverOwner {
                  base::ByteView private_data);
   void take_agreed(const wire::TufStart& peer);
   void take_offer(const wire::TufStart& peer);
-  llp::Pulled pull_start(uint32_t n, uint64_t offset, llp::Frame& out);
+  llp::Pulled pull_start(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now);
   void start_frame_sent(uint64_t end, base::Now now);
   void begin_framing(base::Now now);
   void fail(framing::StartFailure why, base::ByteView private_data, base::Now now);
+  void tell_failure(framing::StartFailure why, base::ByteView private_data, base::Now now);
 
   [[nodiscard]] bool prefixed() const {
     return agreed_.send == FramedSendMode::Markers || agreed_.pack_out;
   }
-  llp::Pulled pull_frame(uint32_t n, uint64_t offset, llp::Frame& out);
-  llp::Pulled pull_marked(uint32_t n, uint64_t offset, llp::Frame& out);
-  uint32_t pack_more(uint32_t n, uint64_t offset, uint32_t first, llp::Frame& out, bool& push);
+  llp::Pulled pull_frame(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now);
+  llp::Pulled pull_marked(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now);
+  uint32_t pack_more(uint32_t n, uint64_t offset, uint32_t first, llp::Frame& out, bool& push,
+                     base::Now now);
 
   Config config_;
   framing::Role role_;
@@ -161,7 +151,6 @@ class Session::Impl final : public framing::ReceiverOwner {
   SessionEvents* more_;
   llp::Stream* stream_ = nullptr;
   llp::FramingUser* user_ = nullptr;
-  bool ended_ = false;
   uint32_t emss_ = 0;
   uint32_t reported_mulpdu_ = 0;
   wire::TufKey key_;
@@ -171,7 +160,6 @@ class Session::Impl final : public framing::ReceiverOwner {
   framing::StartOffer offer_;  // of the peer
   framing::Negotiated negotiated_;
   base::Now deadline_ = base::kNever;
-  base::Now now_{};
   MarkerGrid send_grid_;
 
   // Start frames. Ours stays until the stream is framed and acknowledged beyond it.

@@ -309,7 +309,7 @@ void FramedStream::count_batch(const Batch& b, uint64_t offset, uint32_t n) {
 
 // --- llp::StreamUser ---
 
-llp::Pulled FramedStream::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
+llp::Pulled FramedStream::pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now) {
   pulled_ = offset;
   const uint64_t written = written_.load(std::memory_order_acquire);
   if (open_done_ == 0 && cursor_ == written) return {};

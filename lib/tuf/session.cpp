@@ -35,21 +35,22 @@ uint32_t Session::Impl::mulpdu() const {
   return std::clamp(std::min(fits, most), kMulpduMin, kMulpduMax);
 }
 
-llp::Pulled Session::Impl::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
-  if (state_ != StartState::Done) return pull_start(n, offset, out);
+llp::Pulled Session::Impl::pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
+  if (state_ != StartState::Done) return pull_start(n, offset, out, now);
   n = std::min(n, out.room_left());
-  return agreed_.send == FramedSendMode::Align ? pull_frame(n, offset, out)
-                                               : pull_marked(n, offset, out);
+  return agreed_.send == FramedSendMode::Align ? pull_frame(n, offset, out, now)
+                                               : pull_marked(n, offset, out, now);
 }
 
 /// s.5.1: a framing PDU begins its segment, and nothing follows it there.
-llp::Pulled Session::Impl::pull_frame(uint32_t n, uint64_t offset, llp::Frame& out) {
+llp::Pulled Session::Impl::pull_frame(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
   const uint32_t overhead = wire::kTufHeaderSize + (prefixed() ? kUlpduLengthSize : 0);
   if (n < emss_ || n < overhead + kUsefulRoom) return {};
   const uint32_t before = out.length();
   PduWriter writer(send_grid_, offset, wire::kTufHeaderSize, prefixed(),
                    std::min(n - overhead, mulpdu()), out);
-  const llp::PulledUlpdu first = user_->pull_ulpdu(std::min(n - overhead, mulpdu()), false, writer);
+  const llp::PulledUlpdu first =
+      user_->pull_ulpdu(std::min(n - overhead, mulpdu()), false, writer, now);
   if (first.length == 0) return {};
   RNIC_CHECK(writer.complete());
   llp::Pulled pulled{.length = 0, .push = first.last, .atomic = true, .tag = first.tag};
@@ -58,7 +59,7 @@ llp::Pulled Session::Impl::pull_frame(uint32_t n, uint64_t offset, llp::Frame& o
   if (agreed_.pack_out && pack_.pool.free() >= 2) {
     const uint32_t head = pack_.pool.take();
     pack_.pool[head] = {first.tag, kNone};
-    const uint32_t more = pack_more(n, offset, head, out, pulled.push);
+    const uint32_t more = pack_more(n, offset, head, out, pulled.push, now);
     if (more == 0) {
       pack_.pool.give(head);
     } else {
@@ -75,7 +76,7 @@ llp::Pulled Session::Impl::pull_frame(uint32_t n, uint64_t offset, llp::Frame& o
 
 /// Whole further ULPDUs that end their messages. \return how many.
 uint32_t Session::Impl::pack_more(uint32_t n, uint64_t offset, uint32_t first, llp::Frame& out,
-                                  bool& push) {
+                                  bool& push, base::Now now) {
   uint32_t count = 0;
   const uint32_t limit = std::min(n, wire::kTufHeaderSize + wire::kTufPduMax);
   for (uint32_t last = first; pack_.pool.free() != 0;) {
@@ -83,7 +84,7 @@ uint32_t Session::Impl::pack_more(uint32_t n, uint64_t offset, uint32_t first, l
     if (used + kUsefulRoom > limit) break;
     const uint32_t max = std::min(limit - used, mulpdu());
     PduWriter writer(send_grid_, offset + out.length(), 0, true, max, out);
-    const llp::PulledUlpdu ulpdu = user_->pull_ulpdu(max, true, writer);
+    const llp::PulledUlpdu ulpdu = user_->pull_ulpdu(max, true, writer, now);
     if (ulpdu.length == 0) break;
     RNIC_CHECK(writer.complete());
     const uint32_t node = pack_.pool.take();
@@ -97,7 +98,8 @@ uint32_t Session::Impl::pack_more(uint32_t n, uint64_t offset, uint32_t first, l
   return count;
 }
 
-llp::Pulled Session::Impl::pull_marked(uint32_t n, uint64_t offset, llp::Frame& out) {
+llp::Pulled Session::Impl::pull_marked(uint32_t n, uint64_t offset, llp::Frame& out,
+                                       base::Now now) {
   uint64_t content = 0;
   for (uint64_t at = offset; at < offset + n;) {
     at = send_grid_.after(at);
@@ -110,7 +112,7 @@ llp::Pulled Session::Impl::pull_marked(uint32_t n, uint64_t offset, llp::Frame& 
   const uint32_t max = std::min(mulpdu(), room);
   const uint32_t before = out.length();
   PduWriter writer(send_grid_, offset, 0, true, max, out);
-  const llp::PulledUlpdu ulpdu = user_->pull_ulpdu(max, n < emss_, writer);
+  const llp::PulledUlpdu ulpdu = user_->pull_ulpdu(max, n < emss_, writer, now);
   if (ulpdu.length == 0) return {};
   RNIC_CHECK(writer.complete());
   ++counters_.pdus_out;
@@ -187,7 +189,6 @@ uint32_t Session::Impl::takes(base::Range range, base::ByteView octets) {
 }
 
 void Session::Impl::place(base::Range range, base::ByteView octets, base::Now now) {
-  now_ = now;
   if (state_ == StartState::Done) return receiver_.place(range, octets, now);
   const bool in_order = receiver_.in_order(range);
   if (state_ == StartState::Failed || state_ == StartState::SendReject) {
@@ -211,7 +212,6 @@ void Session::Impl::place(base::Range range, base::ByteView octets, base::Now no
 }
 
 void Session::Impl::ordered(uint64_t offset, base::Now now) {
-  now_ = now;
   // Octets of a start frame that came ahead of the order.
   std::array<uint8_t, wire::kTufStartSize + wire::kTufPrivateDataMax> again;
   while (parsing() && received_ < offset) {
@@ -242,20 +242,19 @@ void Session::Impl::broken(framing::PduError error, base::Now now) {
 }
 
 void Session::Impl::peer_finished(base::Now now) {
-  now_ = now;
   if (state_ == StartState::SendReject) return;  // the answer is still on its way
   if (starting()) return fail(framing::StartFailure::StreamEnded, {}, now);
   if (state_ == StartState::Done) user_->peer_finished(receiver_.at_boundary(), now);
 }
 
 void Session::Impl::ended(StreamEnd how, base::Now now) {
-  if (ended_) return;
-  ended_ = true;
-  now_ = now;
+  const StartState before = state_;
+  if (before == StartState::Ended) return;
+  set_state(StartState::Ended);
   stream_ = nullptr;
   receiver_.attach(nullptr);
-  const bool opened = state_ != StartState::Idle;
-  if (starting() || !opened) fail(framing::start_failure_of(how, opened), {}, now);
+  const bool opened = before != StartState::Idle;
+  if (is_starting(before) || !opened) tell_failure(framing::start_failure_of(how, opened), {}, now);
   receiver_.discard();
   if (user_ != nullptr) user_->ended(how, now);
   events_.stream_ended(how, now);  // the owner may destroy the session from here on
@@ -275,11 +274,11 @@ const Agreed& Session::agreed() const { return impl_->agreed(); }
 void Session::attach(llp::Stream& stream) { impl_->attach(stream); }
 void Session::bind(llp::FramingUser& user) { impl_->bind(user); }
 void Session::unbind() { impl_->unbind(); }
-void Session::accept(base::ByteView private_data, base::Now now, const framing::StartWish& wish) {
-  impl_->answer(true, private_data, wish, now);
+void Session::accept(base::ByteView private_data, base::Now, const framing::StartWish& wish) {
+  impl_->answer(true, private_data, wish);
 }
-void Session::reject(base::ByteView private_data, base::Now now, const framing::StartWish& wish) {
-  impl_->answer(false, private_data, wish, now);
+void Session::reject(base::ByteView private_data, base::Now, const framing::StartWish& wish) {
+  impl_->answer(false, private_data, wish);
 }
 base::Now Session::next_deadline() const { return impl_->next_deadline(); }
 void Session::on_timer(base::Now now) { impl_->on_timer(now); }
@@ -289,8 +288,8 @@ uint64_t Session::held() const { return impl_->held(); }
 uint64_t Session::arrived() const { return impl_->arrived(); }
 
 void Session::established(uint32_t emss, base::Now now) { impl_->established(emss, now); }
-llp::Pulled Session::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
-  return impl_->pull(n, offset, out);
+llp::Pulled Session::pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
+  return impl_->pull(n, offset, out, now);
 }
 bool Session::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
                       llp::Frame& out) {

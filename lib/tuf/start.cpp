@@ -22,19 +22,18 @@ void tell_reads(const framing::ReadDepths& depths, wire::TufStart& frame) {
 
 void Session::Impl::established(uint32_t emss, base::Now now) {
   emss_ = emss;
-  now_ = now;
   deadline_ = now + config_.start_timeout;
   RNIC_CHECK(stream_ != nullptr);
   own_ = make_start(config_, stream_->traits(), key_);
   if (role_ == framing::Role::Responder) {
-    state_ = StartState::AwaitRequest;
+    set_state(StartState::AwaitRequest);
     return;
   }
   if (wish_.exchange_reads) tell_reads(framing::depths_of_request(wish_), own_);
   const bool made = base::attempt([&] { set_frame(wire::kTufRequestMagic, own_, request_data_); });
   if (!made) return fail(StartFailure::OutOfMemory, {}, now);
   request_data_ = {};
-  state_ = StartState::SendRequest;
+  set_state(StartState::SendRequest);
   stream_->ready();
 }
 
@@ -113,7 +112,7 @@ void Session::Impl::request_complete(base::Now now) {
   in_ = {};
   if (!agree(own_, peer)) return fail(StartFailure::NoCommonMode, {}, now);
   take_agreed(peer);
-  state_ = StartState::AwaitDecision;
+  set_state(StartState::AwaitDecision);
   events_.request_received(offer_, base::ByteView(frame).subspan(wire::kTufStartSize), now);
 }
 
@@ -135,8 +134,7 @@ void Session::Impl::take_offer(const wire::TufStart& peer) {
 }
 
 void Session::Impl::answer(bool accepted, base::ByteView private_data,
-                           const framing::StartWish& wish, base::Now now) {
-  now_ = now;
+                           const framing::StartWish& wish) {
   RNIC_CHECK(private_data.size() <= wire::kTufPrivateDataMax);
   if (state_ != StartState::AwaitDecision) return;  // failed meanwhile; start_failed() said so
   wire::TufStart reply = own_;
@@ -161,7 +159,7 @@ void Session::Impl::answer(bool accepted, base::ByteView private_data,
   set_frame(wire::kTufReplyMagic, reply, private_data);
   negotiated_ = negotiated;
   refusal_ = refusal;
-  state_ = accepted ? StartState::SendReply : StartState::SendReject;
+  set_state(accepted ? StartState::SendReply : StartState::SendReject);
   stream_->ready();
   if (!accepted) stream_->close();
 }
@@ -188,13 +186,13 @@ void Session::Impl::reply_complete(base::Now now) {
   request_data_.assign(data.begin(), data.end());  // for started(), when Go has gone
   out_.assign(wire::kTufGoMagic.begin(), wire::kTufGoMagic.end());
   out_sent_ = 0;
-  state_ = StartState::SendGo;
+  set_state(StartState::SendGo);
   stream_->ready();
 }
 
 // --- sending ---
 
-llp::Pulled Session::Impl::pull_start(uint32_t n, uint64_t offset, llp::Frame& out) {
+llp::Pulled Session::Impl::pull_start(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
   const bool has = state_ == StartState::SendRequest || state_ == StartState::SendGo ||
                    state_ == StartState::SendReply || state_ == StartState::SendReject;
   if (!has) return {};
@@ -205,7 +203,7 @@ llp::Pulled Session::Impl::pull_start(uint32_t n, uint64_t offset, llp::Frame& o
   std::copy_n(out_.begin() + static_cast<long>(out_sent_), length, out.append(length));
   out_sent_ += length;
   const bool last = out_sent_ == out_.size();
-  if (last) start_frame_sent(offset + length, now_);
+  if (last) start_frame_sent(offset + length, now);
   return {.length = length, .push = last, .atomic = false, .tag = kStartTag};
 }
 
@@ -213,8 +211,8 @@ void Session::Impl::start_frame_sent(uint64_t end, base::Now now) {
   send_grid_ = MarkerGrid();
   if (agreed_.send == FramedSendMode::Markers) send_grid_ = MarkerGrid(end, agreed_.send_interval);
   switch (state_) {
-    case StartState::SendRequest: state_ = StartState::AwaitReply; break;
-    case StartState::SendReply: state_ = StartState::AwaitGo; break;
+    case StartState::SendRequest: set_state(StartState::AwaitReply); break;
+    case StartState::SendReply: set_state(StartState::AwaitGo); break;
     case StartState::SendGo: begin_framing(now); break;
     case StartState::SendReject: fail(refusal_, {}, now); break;
     default: break;
@@ -224,7 +222,7 @@ void Session::Impl::start_frame_sent(uint64_t end, base::Now now) {
 /// Both directions are framed from here on.
 void Session::Impl::begin_framing(base::Now now) {
   RNIC_CHECK(user_ != nullptr);  // bound before accept(), or before the Reply
-  state_ = StartState::Done;
+  set_state(StartState::Done);
   in_ = {};
   ReceiveLayout layout;
   layout.mode = agreed_.receive;
@@ -249,12 +247,15 @@ void Session::Impl::begin_framing(base::Now now) {
 
 void Session::Impl::on_timer(base::Now now) {
   if (now < next_deadline()) return;
-  now_ = now;
   fail(StartFailure::TimedOut, {}, now);
 }
 
 void Session::Impl::fail(StartFailure why, base::ByteView private_data, base::Now now) {
-  state_ = StartState::Failed;
+  set_state(StartState::Failed);
+  tell_failure(why, private_data, now);
+}
+
+void Session::Impl::tell_failure(StartFailure why, base::ByteView private_data, base::Now now) {
   const bool rejected = why == StartFailure::RejectedByPeer || why == StartFailure::RejectedLocally;
   ++(rejected ? counters_.start_rejects : counters_.start_failures);
   receiver_.discard();

@@ -35,7 +35,8 @@ void write(uint64_t offset, uint32_t length, llp::UlpduWriter& out) {
 
 }  // namespace
 
-llp::PulledUlpdu Source::pull_ulpdu(uint32_t max, bool whole_only, llp::UlpduWriter& out) {
+llp::PulledUlpdu Source::pull_ulpdu(uint32_t max, bool whole_only, llp::UlpduWriter& out,
+                                    base::Now) {
   if (limit_ != 0) max = std::min(max, limit_);
   if (given_ == wanted_ || max <= kTaggedHeader) return {};
   const auto left = static_cast<uint32_t>(size_ - given_ % size_);

@@ -30,7 +30,8 @@ class Source final : public llp::FramingUser {
   [[nodiscard]] uint64_t wanted() const { return wanted_; }
 
   // llp::FramingUser
-  llp::PulledUlpdu pull_ulpdu(uint32_t max, bool whole_only, llp::UlpduWriter& out) override;
+  llp::PulledUlpdu pull_ulpdu(uint32_t max, bool whole_only, llp::UlpduWriter& out,
+                              base::Now now) override;
   bool rebuild_ulpdu(const llp::RecordTag& tag, llp::UlpduWriter& out) override;
   void released_ulpdu(const llp::RecordTag& tag) override { acknowledged_ += tag.b; }
   llp::PlaceVerdict place_ulpdu(const llp::UlpduView&, bool, base::Now) override {
@@ -63,7 +64,7 @@ class Sink final : public llp::FramingUser {
   [[nodiscard]] llp::FramingError error() const { return error_; }
 
   // llp::FramingUser
-  llp::PulledUlpdu pull_ulpdu(uint32_t, bool, llp::UlpduWriter&) override { return {}; }
+  llp::PulledUlpdu pull_ulpdu(uint32_t, bool, llp::UlpduWriter&, base::Now) override { return {}; }
   bool rebuild_ulpdu(const llp::RecordTag&, llp::UlpduWriter&) override { return false; }
   void released_ulpdu(const llp::RecordTag&) override {}
   llp::PlaceVerdict place_ulpdu(const llp::UlpduView& ulpdu, bool in_order, base::Now) override;

@@ -10,18 +10,18 @@ void Unaligned::established(uint32_t emss, base::Now now) {
   session_.established(emss, now);
 }
 
-void Unaligned::fill(uint32_t octets) {
+void Unaligned::fill(uint32_t octets, base::Now now) {
   while (kept_begin_ + kept_.size() - sent_ < octets) {
     llp::Frame frame(room_.data(), emss_);
-    const llp::Pulled pulled = session_.pull(emss_, kept_begin_ + kept_.size(), frame);
+    const llp::Pulled pulled = session_.pull(emss_, kept_begin_ + kept_.size(), frame, now);
     if (pulled.length == 0) return;
     kept_.insert(kept_.end(), room_.begin(), room_.begin() + pulled.length);
     records_.push_back({pulled.tag, kept_begin_ + kept_.size()});
   }
 }
 
-llp::Pulled Unaligned::pull(uint32_t n, uint64_t, llp::Frame& out) {
-  fill(n);
+llp::Pulled Unaligned::pull(uint32_t n, uint64_t, llp::Frame& out, base::Now now) {
+  fill(n, now);
   auto length = static_cast<uint32_t>(std::min<uint64_t>(n, kept_begin_ + kept_.size() - sent_));
   if (length == 0) return {};
   if (length == n && phase_ != 0) length = std::min(length, phase_), phase_ = 0;

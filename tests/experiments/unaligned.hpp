@@ -17,7 +17,7 @@ class Unaligned final : public llp::StreamUser {
 
   // llp::StreamUser
   void established(uint32_t emss, base::Now now) override;
-  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out) override;
+  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) override;
   bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
                llp::Frame& out) override;
   void released(const llp::RecordTag& tag, uint64_t end_offset) override;
@@ -40,7 +40,7 @@ class Unaligned final : public llp::StreamUser {
     uint64_t end;
   };
 
-  void fill(uint32_t octets);
+  void fill(uint32_t octets, base::Now now);
 
   framing::StartSession& session_;
   uint32_t phase_;

@@ -133,7 +133,7 @@ class Half {
     std::vector<uint8_t> frame(1460);
     for (int i = 0; i < 64; ++i) {
       llp::Frame out(frame.data(), 1460);
-      const llp::Pulled pulled = session_.pull(1460, sent_, out);
+      const llp::Pulled pulled = session_.pull(1460, sent_, out, {});
       if (pulled.length == 0) return;
       sent_ += pulled.length;
       session_.released(pulled.tag, sent_);

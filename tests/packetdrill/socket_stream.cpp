@@ -32,7 +32,7 @@ void SocketStream::established(uint32_t emss, base::Now now) {
   ByteStream::established(emss, now);
 }
 
-llp::Pulled SocketStream::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
+llp::Pulled SocketStream::pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
   const uint32_t full = stream()->emss();
   while (!record_ends_.empty() && record_ends_.front() <= offset) {
     // Nothing joins a segment behind the end of a record.
@@ -47,7 +47,7 @@ llp::Pulled SocketStream::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
   }
   const bool is_short = full - n + length < full;
   if (is_short && corked && !end_of_record && !closing_ && !pushed()) return {};
-  llp::Pulled pulled = ByteStream::pull(static_cast<uint32_t>(length), offset, out);
+  llp::Pulled pulled = ByteStream::pull(static_cast<uint32_t>(length), offset, out, now);
   if (offset + pulled.length > more_from_) pulled.push = false;
   return pulled;
 }

@@ -43,7 +43,7 @@ class SocketStream final : public tcp::ByteStream {
 
   // llp::StreamUser
   void established(uint32_t emss, base::Now now) override;
-  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out) override;
+  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) override;
   void released(const llp::RecordTag& tag, uint64_t end_offset) override;
   llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) override;
   void place(base::Range range, base::ByteView octets, bool in_order, base::Now now) override;

@@ -14,7 +14,7 @@ namespace rnic::perf {
 class BareUser : public llp::StreamUser {
  public:
   void established(uint32_t, base::Now) override { ++established_count; }
-  llp::Pulled pull(uint32_t n, uint64_t, llp::Frame& out) override {
+  llp::Pulled pull(uint32_t n, uint64_t, llp::Frame& out, base::Now) override {
     const uint32_t length = std::min(record, n);
     if (to_send == 0 || length == 0) return {};
     --to_send;

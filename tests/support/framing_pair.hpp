@@ -73,7 +73,8 @@ class FramingEnd final : public llp::Framing {
   /// Pulls one ULPDU; false when there is none. Each is rebuilt at once and must come out the same.
   bool pull(bool whole_only = false, uint32_t max = 0) {
     CollectingWriter writer;
-    const llp::PulledUlpdu pulled = user_->pull_ulpdu(max != 0 ? max : mulpdu_, whole_only, writer);
+    const llp::PulledUlpdu pulled =
+        user_->pull_ulpdu(max != 0 ? max : mulpdu_, whole_only, writer, {});
     if (pulled.length == 0) return false;
     sent.push_back({writer.take(), pulled.tag, pulled.last});
     EXPECT_EQ(sent.back().octets.size(), pulled.length);

@@ -104,7 +104,8 @@ class FakeFramingUser final : public llp::FramingUser {
     bool delivered = false;
   };
 
-  llp::PulledUlpdu pull_ulpdu(uint32_t max, bool whole_only, llp::UlpduWriter& out) override {
+  llp::PulledUlpdu pull_ulpdu(uint32_t max, bool whole_only, llp::UlpduWriter& out,
+                              base::Now) override {
     last_max = max;
     last_whole_only = whole_only;
     if (to_send.empty() || to_send.front().size() > max) return {};
@@ -260,7 +261,7 @@ class MpaEnd {
   std::optional<Record> pull(uint32_t n) {
     Octets room(n);
     llp::Frame frame(room.data(), n);
-    const llp::Pulled pulled = octets_user().pull(n, sent, frame);
+    const llp::Pulled pulled = octets_user().pull(n, sent, frame, now);
     if (pulled.length == 0) return std::nullopt;
     if (pulled.length != frame.length()) ++user.faults;
     room.resize(pulled.length);

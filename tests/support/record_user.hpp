@@ -43,7 +43,7 @@ class RecordUser : public llp::StreamUser {
     if (!to_send.empty()) stream->ready();
     if (on_established) on_established();
   }
-  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out) override {
+  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now) override {
     RNIC_CHECK(!how_ended);
     RNIC_CHECK(offset == pulled);
     ++pulls;

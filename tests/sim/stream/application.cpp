@@ -111,7 +111,7 @@ void RecordApplication::established(uint32_t emss, base::Now) {
   stream_->ready();
 }
 
-llp::Pulled RecordApplication::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
+llp::Pulled RecordApplication::pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now) {
   if (offset != pulled_) fail("pulled at a wrong offset");
   if (ended_ || !established_) fail("pulled from outside of the stream's life");
   if (!may_write_ || pulled_ == content_.send_octets) return {};

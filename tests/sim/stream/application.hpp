@@ -125,7 +125,7 @@ class RecordApplication final : public Application, public llp::StreamUser {
 
   // llp::StreamUser
   void established(uint32_t emss, base::Now now) override;
-  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out) override;
+  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) override;
   bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
                llp::Frame& out) override;
   void released(const llp::RecordTag& tag, uint64_t end_offset) override;

@@ -190,7 +190,7 @@ TEST_F(MessageTest, AFaultEndsNothingByItself_DDP_7_1_13) {
   take(tagged({.last = true, .stag = 1}, 8));
   ASSERT_EQ(user.faults.size(), 1u);
   test::CollectingWriter writer;
-  EXPECT_EQ(stream_->pull_ulpdu(100, false, writer).length, 0u);
+  EXPECT_EQ(stream_->pull_ulpdu(100, false, writer, {}).length, 0u);
   EXPECT_EQ(user.pulls, 1u) << "one more message may go out";
   EXPECT_EQ(user.ends, 0u);
   stream_->ended(StreamEnd::Aborted, {});

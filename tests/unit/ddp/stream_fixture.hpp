@@ -25,7 +25,7 @@ struct Delivered {
 
 class RecordingUser final : public User {
  public:
-  llp::PulledUlpdu pull(uint32_t, bool, llp::UlpduWriter&) override {
+  llp::PulledUlpdu pull(uint32_t, bool, llp::UlpduWriter&, base::Now) override {
     ++pulls;
     return {};
   }
@@ -45,8 +45,8 @@ class RecordingUser final : public User {
     if (header.last) delivered.push_back({true, payload});
     return kNoFault;
   }
-  Fault deliver_untagged(const DdpUntaggedHeader&, uint64_t length, bool same,
-                         const SegmentReport&) override {
+  Fault deliver_untagged(const DdpUntaggedHeader&, uint64_t length, bool same, const SegmentReport&,
+                         base::Now) override {
     delivered.push_back({false, length});
     uniform.push_back(same);
     return kNoFault;

@@ -95,7 +95,7 @@ struct End final : ReceiverOwner {
     receiver.bind(&user);
     receiver.start(0);
   }
-  void first_pdu() override { ++firsts; }
+  void first_pdu(base::Now) override { ++firsts; }
   void broken(PduError error, base::Now) override { errors.push_back(error); }
 
   /// As TCP does: asks, commits, and tells how far the order has come.

@@ -123,7 +123,7 @@ TEST(Framing, ErrorsAreNumberedAsOnTheWire) {
 class PlainUser final : public StreamUser {
  public:
   void established(uint32_t, base::Now) override {}
-  Pulled pull(uint32_t, uint64_t, Frame&) override { return {}; }
+  Pulled pull(uint32_t, uint64_t, Frame&, base::Now) override { return {}; }
   bool rebuild(const RecordTag&, uint64_t, uint32_t, Frame&) override { return false; }
   void released(const RecordTag&, uint64_t) override {}
   InspectVerdict inspect(base::Range, base::ByteView, base::Now) override {
@@ -139,7 +139,7 @@ class PlainUser final : public StreamUser {
 
 class PlainFramingUser final : public FramingUser {
  public:
-  PulledUlpdu pull_ulpdu(uint32_t, bool, UlpduWriter&) override { return {}; }
+  PulledUlpdu pull_ulpdu(uint32_t, bool, UlpduWriter&, base::Now) override { return {}; }
   bool rebuild_ulpdu(const RecordTag&, UlpduWriter&) override { return false; }
   void released_ulpdu(const RecordTag&) override {}
   PlaceVerdict place_ulpdu(const UlpduView&, bool, base::Now) override {

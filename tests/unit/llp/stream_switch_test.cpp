@@ -37,7 +37,7 @@ class Scribe final : public StreamUser {
   Scribe(char name, std::vector<std::string>& log) : name_(name), log_(log) {}
 
   void established(uint32_t emss, base::Now) override { say("established", emss); }
-  Pulled pull(uint32_t n, uint64_t offset, Frame& out) override {
+  Pulled pull(uint32_t n, uint64_t offset, Frame& out, base::Now) override {
     say("pull", offset);
     const uint32_t length = std::min(n, waiting);
     if (length != 0) out.append(length);
@@ -97,7 +97,7 @@ class Switch : public ::testing::Test {
   uint32_t pull(uint64_t offset, uint32_t n) {
     std::array<uint8_t, 64> room{};
     Frame frame(room.data(), room.size());
-    return users_.pull(n, offset, frame).length;
+    return users_.pull(n, offset, frame, {}).length;
   }
   static std::vector<uint8_t> octets(Range range) {
     std::vector<uint8_t> all(range.size());

@@ -228,6 +228,23 @@ TEST(Enhanced, RepliesThatEndInATerminate_CM6581_9_1_06_CM6581_9_2_05_CM6581_9_3
   }
 }
 
+// A Reply may wait before it leaves, for a congestion window or for the address of a neighbour. The
+// time for the RTR begins when it leaves.
+TEST(Enhanced, TheTimeForTheRtrBeginsWhenTheReplyLeaves_CM6581_5_01) {
+  MpaEnd b(framing::Role::Responder, {});
+  b.establish();
+  b.receive(0, request_frame(0x50, 2, {0xc0, 4, 0xc0, 4}));
+  b.session->accept({}, b.now, kReads);
+  b.now += std::chrono::seconds(3);
+  b.pull_all();
+  const base::Now due = base::Now{} + std::chrono::seconds(3) + Config{}.rtr_timeout;
+  EXPECT_EQ(b.session->next_deadline(), due);
+  b.session->on_timer(due - base::Duration(1));
+  EXPECT_TRUE(b.events.failures.empty());
+  b.session->on_timer(due);
+  EXPECT_EQ(b.events.failures, std::vector{framing::StartFailure::RtrMissing});
+}
+
 // Peer to peer at the responder: complete with the first FPDU, given up without one.
 TEST(Enhanced, TheResponderWaitsForTheRtr_CM6581_5_01) {
   for (const bool comes : {true, false}) {

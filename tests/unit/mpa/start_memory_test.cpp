@@ -43,7 +43,7 @@ int64_t given_back(framing::Role role, const Config& config, const Octets& frame
   if (role == framing::Role::Initiator) {
     std::array<uint8_t, 1460> room;
     llp::Frame out(room.data(), room.size());
-    const llp::Pulled request = session.pull(1460, 0, out);
+    const llp::Pulled request = session.pull(1460, 0, out, {});
     session.released(request.tag, request.length);
   }
   const int64_t before = test::live_octets();
@@ -150,7 +150,7 @@ TEST(StartMemory, AnOwnerMayHearOfTheLeastOnly) {
     }
     std::array<uint8_t, 1460> room;
     llp::Frame out(room.data(), room.size());
-    ASSERT_NE(session.pull(1460, 0, out).length, 0u);
+    ASSERT_NE(session.pull(1460, 0, out, {}).length, 0u);
     EXPECT_EQ(events.told, 2);
     if (accepts) {
       EXPECT_TRUE(session.negotiated().peer_to_peer);

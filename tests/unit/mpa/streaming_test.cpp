@@ -17,7 +17,7 @@ using test::SlowEncoder;
 class Streamer : public llp::StreamUser {
  public:
   void established(uint32_t, base::Now) override {}
-  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out) override {
+  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now) override {
     const auto length = std::min<uint32_t>(n, static_cast<uint32_t>(to_send.size()));
     if (length == 0) return {};
     std::copy_n(to_send.begin(), length, out.append(length));

@@ -586,7 +586,7 @@ TEST_F(AtomicTest, TheSinksRightIsLookedAtWhenTheResponseComes_RDMAP_7_1_01) {
 
 TEST_F(AtomicTest, GracefulCloseWaitsForTheResponse_R7306_5_12) {
   fetch_add(1, 0, 1);
-  a->endpoint.disconnect({});
+  a->endpoint.disconnect();
   pair.a.pull_all();
   pair.a.release_all();
   EXPECT_EQ(pair.a.close_calls, 0u);

@@ -58,7 +58,7 @@ TEST_F(CloseTest, GracefulLetsPostedWorkFinish_DDP_6_2_1_01) {
   b->fill(0, 100, 4);
   write(1, 0, 300, 1000);
   read(2, 3000, 100, 0);
-  a->endpoint.disconnect({});
+  a->endpoint.disconnect();
   write(3, 0, 8, 0);
   EXPECT_EQ(a->endpoint.state(), EndpointState::Closing);
   pair.a.pull_all();
@@ -75,8 +75,8 @@ TEST_F(CloseTest, GracefulLetsPostedWorkFinish_DDP_6_2_1_01) {
 }
 
 TEST_F(CloseTest, IdleDisconnectClosesAtOnce) {
-  a->endpoint.disconnect({});
-  a->endpoint.disconnect({});
+  a->endpoint.disconnect();
+  a->endpoint.disconnect();
   EXPECT_EQ(pair.a.close_calls, 1u);
 }
 
@@ -91,7 +91,7 @@ TEST_F(CloseTest, PeerHalfCloseLeavesOurDirectionOpen_DDP_6_2_1_03) {
   pair.pump();
   EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2}));
   EXPECT_EQ(a->owner.sends[1].status, CompletionStatus::Success);
-  a->endpoint.disconnect({});
+  a->endpoint.disconnect();
   EXPECT_EQ(pair.a.close_calls, 1u);
 }
 
@@ -259,7 +259,7 @@ TEST_F(CloseTest, PostingDuringAFlushOfAFullQueue_BUG_06_BUG_09) {
 TEST_F(CloseTest, RefusedWorkKeepsNoPlace_DDP_6_2_1_01) {
   restart({.qp = 9, .pd = 4}, {.send = 2});
   read(1, 0, 8, 0);  // keeps the stream from closing
-  a->endpoint.disconnect({});
+  a->endpoint.disconnect();
   write(2, 0, 8, 0);
   EXPECT_FALSE(a->sends.has_room());
   pair.a.pull_all();
@@ -280,7 +280,7 @@ TEST_F(CloseTest, ReadResponsesComeBeforeTheClose) {
   read(1, 0, 600, 0);
   pair.a.pull_all();
   pair.b.arrive_rest(pair.a);
-  b->endpoint.disconnect({});
+  b->endpoint.disconnect();
   EXPECT_EQ(pair.b.close_calls, 0u);
   ASSERT_TRUE(pair.b.pull());
   EXPECT_EQ(pair.b.close_calls, 0u) << "the Response has three segments";

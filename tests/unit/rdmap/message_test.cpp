@@ -470,7 +470,7 @@ TEST_F(MessageTest, CloseBehindALocalInvalidate_DDP_6_2_1_01) {
   SendRequest invalidate{.id = 2, .opcode = Opcode::LocalInvalidate};
   invalidate.invalidate_stag = a->add(Access::LocalRead);
   a->send(invalidate);
-  a->endpoint.disconnect({});
+  a->endpoint.disconnect();
   pair.pump();
   EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2}));
   EXPECT_EQ(a->owner.sends[1].status, CompletionStatus::Success);

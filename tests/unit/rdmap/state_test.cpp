@@ -6,8 +6,9 @@ namespace rnic::rdmap {
 namespace {
 
 using State = EndpointState;
-constexpr std::array kStates{State::Idle,        State::Connected, State::Closing,
-                             State::Terminating, State::Error,     State::Closed};
+constexpr std::array kStates{State::Idle,       State::Connected,   State::Closing,
+                             State::HalfClosed, State::Terminating, State::Error,
+                             State::Closed};
 
 class StateTest : public TwoNodes {
  protected:
@@ -22,12 +23,13 @@ class StateTest : public TwoNodes {
       case State::Connected: break;
       case State::Closing:
         read(90, 0, 8, 0);  // keeps it from closing
-        a->endpoint.disconnect({});
+        a->endpoint.disconnect();
         break;
+      case State::HalfClosed: a->endpoint.disconnect(); break;
       case State::Terminating: pair.a.user().framing_error(llp::FramingError::Crc, {}); break;
       case State::Error: a->endpoint.abort(); break;
       case State::Closed:
-        a->endpoint.disconnect({});
+        a->endpoint.disconnect();
         pair.a.user().ended(StreamEnd::Closed, {});
         break;
     }
@@ -37,7 +39,7 @@ class StateTest : public TwoNodes {
     a->owner.events.clear();
   }
   [[nodiscard]] static bool running(State s) {
-    return s == State::Connected || s == State::Closing;
+    return s == State::Connected || s == State::Closing || s == State::HalfClosed;
   }
 };
 
@@ -116,9 +118,12 @@ TEST_F(StateTest, ErrorsOfTheFraming_RDMAP_6_2_1_01) {
     enter(state);
     pair.a.sent.clear();
     pair.a.user().framing_error(llp::FramingError::MarkerMismatch, {});
-    EXPECT_EQ(a->owner.events.size(), running(state) ? 1u : 0u) << to_string(state);
+    // DDP-6.2.1-02: behind our FIN no Terminate can leave; the stream is ended instead.
+    const bool told = running(state) && state != State::HalfClosed;
+    EXPECT_EQ(a->owner.events.size(), told ? 1u : 0u) << to_string(state);
+    EXPECT_EQ(pair.a.aborted, state == State::HalfClosed || state == State::Error);
     pair.a.pull_all();
-    EXPECT_EQ(pair.a.sent.size(), running(state) || state == State::Terminating ? 1u : 0u);
+    EXPECT_EQ(pair.a.sent.size(), told || state == State::Terminating ? 1u : 0u);
   }
 }
 
@@ -141,7 +146,7 @@ TEST_F(StateTest, ATerminateArrives_UNH_RDMAP_09) {
       EXPECT_EQ(a->owner.events.at(0).kind, EventKind::TerminateReceived);
       EXPECT_EQ(a->endpoint.state(), State::Error);
       EXPECT_TRUE(a->endpoint.idle());
-      EXPECT_EQ(pair.a.close_calls, 1u);
+      EXPECT_EQ(pair.a.close_calls, state == State::HalfClosed ? 2u : 1u);
     }
     pair.a.pull_all();
     EXPECT_EQ(pair.a.sent.size(), sent);
@@ -155,7 +160,6 @@ TEST_F(StateTest, ThePeerCloses_DDP_6_2_1_03) {
       pair.a.user().peer_finished(clean, {});
       State expected = state;
       if (running(state) && !clean) expected = State::Error;
-      if (state == State::Closing && clean) expected = State::Closing;
       EXPECT_EQ(a->endpoint.state(), expected) << to_string(state) << clean;
       EXPECT_EQ(a->owner.events.size(), running(state) && clean ? 1u : 0u);
     }
@@ -190,11 +194,11 @@ TEST_F(StateTest, TheStreamEnds_DDP_6_2_2_02) {
 TEST_F(StateTest, DisconnectAndAbort_DDP_6_2_1_01) {
   for (const State state : kStates) {
     enter(state);
-    a->endpoint.disconnect({});
-    a->endpoint.disconnect({});
+    a->endpoint.disconnect();
+    a->endpoint.disconnect();
     State expected = state;
     if (state == State::Idle) expected = State::Closed;
-    if (state == State::Connected) expected = State::Closing;
+    if (state == State::Connected) expected = State::HalfClosed;  // there is nothing to wait for
     EXPECT_EQ(a->endpoint.state(), expected);
     enter(state);
     a->endpoint.abort();
@@ -207,7 +211,7 @@ TEST_F(StateTest, DisconnectAndAbort_DDP_6_2_1_01) {
 
 // DDP-6.2.1-02: a message behind the peer's FIN ends the stream at once; its data goes nowhere.
 TEST_F(StateTest, DataBehindThePeersFin_DDP_6_2_1_02) {
-  for (const State state : {State::Connected, State::Closing}) {
+  for (const State state : {State::Connected, State::Closing, State::HalfClosed}) {
     enter(state);
     a->post_receive(5, 0, 8);
     pair.a.user().peer_finished(true, {});

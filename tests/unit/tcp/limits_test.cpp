@@ -391,9 +391,9 @@ TEST(Limits, ManyConnectionsShareFairly) {
 class EndsAnother : public RecordUser {
  public:
   using RecordUser::RecordUser;
-  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out) override {
+  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) override {
     if (victim->stream != nullptr) victim->stream->abort();
-    return RecordUser::pull(n, offset, out);
+    return RecordUser::pull(n, offset, out, now);
   }
   RecordUser* victim = nullptr;
 };

@@ -25,7 +25,7 @@ class IdleUser final : public llp::StreamUser, public llp::Acceptor {
     return this;
   }
   void established(uint32_t, base::Now) override { ++opened; }
-  llp::Pulled pull(uint32_t, uint64_t, llp::Frame&) override { return {}; }
+  llp::Pulled pull(uint32_t, uint64_t, llp::Frame&, base::Now) override { return {}; }
   bool rebuild(const llp::RecordTag&, uint64_t, uint32_t, llp::Frame&) override { return false; }
   void released(const llp::RecordTag&, uint64_t) override {}
   llp::InspectVerdict inspect(base::Range, base::ByteView, base::Now) override {

@@ -36,7 +36,7 @@ std::vector<Piece> pieces_of(const Octets& one, uint32_t emss, Counters& counter
   for (;;) {
     Octets room(emss);
     llp::Frame frame(room.data(), emss);
-    const llp::Pulled pulled = s.pull(emss, offset, frame);
+    const llp::Pulled pulled = s.pull(emss, offset, frame, {});
     if (pulled.length == 0) return all;
     room.resize(pulled.length);
     // Sent again: the same octets.

@@ -416,7 +416,7 @@ TEST(Negotiation, AReplyThatWantsTooManyReadsIsRefused) {
     Lone a(framing::Role::Initiator, events, {.exchange_reads = true, .ird = 4, .ord = 4});
     Octets room(1460);
     llp::Frame frame(room.data(), 1460);
-    const uint32_t length = a.session.pull(1460, 0, frame).length;
+    const uint32_t length = a.session.pull(1460, 0, frame, {}).length;
     room.resize(length);
     SessionEnd b(framing::Role::Responder, {}, 2);
     b.establish();

@@ -50,7 +50,7 @@ class SessionEnd {
   std::optional<Record> pull(uint32_t n) {
     Octets room(n);
     llp::Frame frame(room.data(), n);
-    const llp::Pulled pulled = session->pull(n, sent, frame);
+    const llp::Pulled pulled = session->pull(n, sent, frame, in.now);
     if (pulled.length == 0) return std::nullopt;
     EXPECT_EQ(pulled.length, frame.length());
     room.resize(pulled.length);

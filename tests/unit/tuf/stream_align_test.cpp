@@ -153,7 +153,7 @@ std::vector<Octets> pull_all(FramedStream& s, uint32_t emss, uint64_t& offset) {
   for (;;) {
     Octets room(emss);
     llp::Frame frame(room.data(), emss);
-    const llp::Pulled pulled = s.pull(emss, offset, frame);
+    const llp::Pulled pulled = s.pull(emss, offset, frame, {});
     if (pulled.length == 0) return records;
     room.resize(pulled.length);
     offset += pulled.length;
