@@ -14,19 +14,25 @@ using wire::rdmap::kSendQn;
 using wire::rdmap::kTerminateQn;
 
 constexpr std::array<OpcodeRow, 12> kRows{{
-    {"Write", true, 0, Access::RemoteWrite, false, false, false},
-    {"Read Request", false, kReadRequestQn, {}, false, false, false},
+    {.name = "Write", .tagged = true, .rights = Access::RemoteWrite},
+    {.name = "Read Request", .qn = kReadRequestQn},
     // The sink of our own Read: the user granted local write, the peer needs no right of its own.
-    {"Read Response", true, 0, Access::LocalWrite, false, false, false},
-    {"Send", false, kSendQn, {}, false, false, false},
-    {"Send with Invalidate", false, kSendQn, {}, false, true, false},
-    {"Send with Solicited Event", false, kSendQn, {}, true, false, false},
-    {"Send with Solicited Event and Invalidate", false, kSendQn, {}, true, true, false},
-    {"Terminate", false, kTerminateQn, {}, false, false, false},
-    {"Immediate Data", false, kSendQn, {}, false, false, true},
-    {"Immediate Data with Solicited Event", false, kSendQn, {}, true, false, true},
-    {"Atomic Request", false, kReadRequestQn, {}, false, false, true},
-    {"Atomic Response", false, kAtomicResponseQn, {}, false, false, true},
+    {.name = "Read Response", .tagged = true, .rights = Access::LocalWrite},
+    {.name = "Send", .qn = kSendQn},
+    {.name = "Send with Invalidate", .qn = kSendQn, .invalidates = true},
+    {.name = "Send with Solicited Event", .qn = kSendQn, .solicited = true},
+    {.name = "Send with Solicited Event and Invalidate",
+     .qn = kSendQn,
+     .solicited = true,
+     .invalidates = true},
+    {.name = "Terminate", .qn = kTerminateQn},
+    {.name = "Immediate Data", .qn = kSendQn, .extension = true},
+    {.name = "Immediate Data with Solicited Event",
+     .qn = kSendQn,
+     .solicited = true,
+     .extension = true},
+    {.name = "Atomic Request", .qn = kReadRequestQn, .extension = true},
+    {.name = "Atomic Response", .qn = kAtomicResponseQn, .extension = true},
 }};
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "base/bytes.hpp"
 #include "ddp/fault.hpp"
+#include "ddp/placement.hpp"
 #include "rdmap/rdmap.hpp"
 #include "wire/terminate.hpp"
 
@@ -20,6 +21,22 @@ namespace rnic::rdmap {
 [[nodiscard]] wire::terminate::Terminate terminate_for(const Fault& fault,
                                                        const ddp::SegmentReport& segment,
                                                        base::ByteView rdma_header);
+
+/// The Terminate of this side, as octets: kept for its retransmission.
+class SentTerminate {
+ public:
+  void set(const wire::terminate::Terminate& terminate) {
+    size_ = wire::terminate::emit(terminate, octets_.data());
+  }
+  /// As payload of the message, which only reads it.
+  void add_to(ddp::Pieces& out) { out.add(octets_.data(), size_); }
+  /// 0: there is none.
+  [[nodiscard]] uint32_t size() const { return size_; }
+
+ private:
+  std::array<uint8_t, wire::terminate::kSizeMax> octets_{};
+  uint32_t size_ = 0;  // Invariant: <= octets_.size()
+};
 
 /// What a received Terminate says.
 struct ReceivedTerminate {
