@@ -1,7 +1,8 @@
+#include "mpa/session.hpp"
+
 #include <algorithm>
 #include <array>
 
-#include "mpa/engine.hpp"
 #include "mpa/fpdu_tx.hpp"
 
 namespace rnic::mpa {

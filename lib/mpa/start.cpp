@@ -3,7 +3,7 @@
 #include <array>
 
 #include "base/starved.hpp"
-#include "mpa/engine.hpp"
+#include "mpa/session.hpp"
 
 namespace rnic::mpa {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
-#include "rdmap/engine.hpp"
+#include "rdmap/endpoint.hpp"
 #include "rdmap/requests.hpp"
 
 namespace rnic::rdmap {
@@ -63,7 +63,7 @@ Fault Endpoint::Impl::carry_out(InboundRequest& inbound) {
   if (fault.failed()) return fault;
   execute_now(inbound, target);
   inbound.executed = true;
-  inbound.response_msn = response_msn_++;
+  inbound.response_msn = msns_.response++;
   ++counters_.atomics_in;
   return ddp::kNoFault;
 }

@@ -1,4 +1,4 @@
-#include "rdmap/engine.hpp"
+#include "rdmap/endpoint.hpp"
 
 namespace rnic::rdmap {
 

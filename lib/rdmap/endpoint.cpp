@@ -1,5 +1,6 @@
+#include "rdmap/endpoint.hpp"
+
 #include "base/starved.hpp"
-#include "rdmap/engine.hpp"
 #include "rdmap/opcodes.hpp"
 
 namespace rnic::rdmap {
@@ -123,8 +124,7 @@ void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment
                            base::ByteView rdma_header, base::Now now) {
   if (!running()) return;  // RDMAP-7.1-05: the first error is the one reported
   if (state_ == EndpointState::HalfClosed || !framing_->may_send()) return end_untold(fault);
-  const auto terminate = terminate_for(fault, segment, rdma_header);
-  terminate_size_ = wire::write_terminate(terminate_.data(), terminate);
+  terminate_.set(terminate_for(fault, segment, rdma_header));
   set_state(EndpointState::Terminating);
   stream_.stop();
   current_.kind = Kind::None;

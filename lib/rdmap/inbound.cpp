@@ -1,5 +1,5 @@
 #include "base/starved.hpp"
-#include "rdmap/engine.hpp"
+#include "rdmap/endpoint.hpp"
 #include "rdmap/opcodes.hpp"
 
 namespace rnic::rdmap {

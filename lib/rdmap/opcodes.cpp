@@ -14,19 +14,25 @@ using wire::kRdmapSendQn;
 using wire::kRdmapTerminateQn;
 
 constexpr std::array<OpcodeRow, 12> kRows{{
-    {"Write", true, 0, Access::RemoteWrite, false, false, false},
-    {"Read Request", false, kRdmapReadRequestQn, {}, false, false, false},
+    {.name = "Write", .tagged = true, .rights = Access::RemoteWrite},
+    {.name = "Read Request", .qn = kRdmapReadRequestQn},
     // The sink of our own Read: the user granted local write, the peer needs no right of its own.
-    {"Read Response", true, 0, Access::LocalWrite, false, false, false},
-    {"Send", false, kRdmapSendQn, {}, false, false, false},
-    {"Send with Invalidate", false, kRdmapSendQn, {}, false, true, false},
-    {"Send with Solicited Event", false, kRdmapSendQn, {}, true, false, false},
-    {"Send with Solicited Event and Invalidate", false, kRdmapSendQn, {}, true, true, false},
-    {"Terminate", false, kRdmapTerminateQn, {}, false, false, false},
-    {"Immediate Data", false, kRdmapSendQn, {}, false, false, true},
-    {"Immediate Data with Solicited Event", false, kRdmapSendQn, {}, true, false, true},
-    {"Atomic Request", false, kRdmapReadRequestQn, {}, false, false, true},
-    {"Atomic Response", false, kRdmapAtomicResponseQn, {}, false, false, true},
+    {.name = "Read Response", .tagged = true, .rights = Access::LocalWrite},
+    {.name = "Send", .qn = kRdmapSendQn},
+    {.name = "Send with Invalidate", .qn = kRdmapSendQn, .invalidates = true},
+    {.name = "Send with Solicited Event", .qn = kRdmapSendQn, .solicited = true},
+    {.name = "Send with Solicited Event and Invalidate",
+     .qn = kRdmapSendQn,
+     .solicited = true,
+     .invalidates = true},
+    {.name = "Terminate", .qn = kRdmapTerminateQn},
+    {.name = "Immediate Data", .qn = kRdmapSendQn, .extension = true},
+    {.name = "Immediate Data with Solicited Event",
+     .qn = kRdmapSendQn,
+     .solicited = true,
+     .extension = true},
+    {.name = "Atomic Request", .qn = kRdmapReadRequestQn, .extension = true},
+    {.name = "Atomic Response", .qn = kRdmapAtomicResponseQn, .extension = true},
 }};
 
 }  // namespace

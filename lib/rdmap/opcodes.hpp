@@ -14,12 +14,12 @@ using WireOpcode = wire::RdmapOpcode;
 
 struct OpcodeRow {
   const char* name;
-  bool tagged;
-  uint32_t qn;       ///< untagged: its queue
-  AccessSet rights;  ///< tagged: what the sink's region must allow
-  bool solicited;
-  bool invalidates;
-  bool extension;  ///< of RFC 7306: RDMAP version 1 only
+  bool tagged = false;
+  uint32_t qn = 0;     ///< untagged: its queue
+  AccessSet rights{};  ///< tagged: what the sink's region must allow
+  bool solicited = false;
+  bool invalidates = false;
+  bool extension = false;  ///< of RFC 7306: RDMAP version 1 only
 };
 
 /// nullptr for the reserved opcodes 12..15.

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "rdmap/engine.hpp"
+#include "rdmap/endpoint.hpp"
 #include "rdmap/opcodes.hpp"
 
 namespace rnic::rdmap {
@@ -190,9 +190,9 @@ bool Endpoint::Impl::choose_send(base::Now now) {
     return false;
   }
   if (request) {
-    slot.msn = request_msn_;
+    slot.msn = msns_.request;
   } else if (slot.work->opcode != Opcode::Write) {
-    slot.msn = send_msn_;
+    slot.msn = msns_.send;
   }
   current_ = {.kind = Kind::Send, .seq = sends_.next(), .message = message_of(slot)};
   return true;
@@ -290,9 +290,9 @@ void Endpoint::Impl::finish_send(SendSlot& slot) {
                     .coverage = {}});
     // R7306-5-10: a buffer of queue 3 for each atomic that is outstanding.
     if (atomic) stream_.queue(wire::kRdmapAtomicResponseQn).provide(1);
-    ++request_msn_;
+    ++msns_.request;
   } else if (work.opcode != Opcode::Write) {
-    ++send_msn_;
+    ++msns_.send;
   }
   sends_.advance();
   responses_turn_ = true;
@@ -426,7 +426,7 @@ bool Endpoint::Impl::all_fits(uint32_t octets, uint32_t overhead) const {
   // Each ULPDU that waits costs a header at least, so that a long queue ends the count early.
   uint64_t waiting = 0;
   const auto add = [&](uint64_t header_and_payload) { waiting += header_and_payload + overhead; };
-  if (state_ == EndpointState::Terminating) add(wire::kDdpUntaggedSize + terminate_size_);
+  if (state_ == EndpointState::Terminating) add(wire::kDdpUntaggedSize + terminate_.size());
   if (rtr_pending_) add(wire::kDdpUntaggedSize + wire::kRdmapReadRequestSize);
   if (nudge_pending_) add(wire::kDdpTaggedSize);
   if (current_.kind != Kind::None) {
@@ -455,14 +455,14 @@ void Endpoint::Impl::write_terminate(llp::UlpduWriter& out) {
       .rsvd_ulp = wire::rdmap_control(WireOpcode::Terminate, version_),
       .qn = wire::kRdmapTerminateQn,
       .msn = 1,
-      .length = terminate_size_};
+      .length = terminate_.size()};
   ddp::Pieces payload;
-  payload.add(terminate_.data(), terminate_size_);
-  ddp::write(message, {.length = terminate_size_, .last = true}, payload.view(), out);
+  terminate_.add_to(payload);
+  ddp::write(message, {.length = terminate_.size(), .last = true}, payload.view(), out);
 }
 
 llp::PulledUlpdu Endpoint::Impl::pull_terminate(uint32_t max, llp::UlpduWriter& out) {
-  const uint32_t length = wire::kDdpUntaggedSize + terminate_size_;
+  const uint32_t length = wire::kDdpUntaggedSize + terminate_.size();
   if (state_ != EndpointState::Terminating || length > max) return {};
   write_terminate(out);
   ++counters_.terminates_out;
@@ -474,7 +474,7 @@ llp::PulledUlpdu Endpoint::Impl::pull_terminate(uint32_t max, llp::UlpduWriter& 
   return {.length = length,
           .last = true,
           .tag = make_tag(static_cast<uint8_t>(Kind::Terminate), 0,
-                          {.length = terminate_size_, .last = true})};
+                          {.length = terminate_.size(), .last = true})};
 }
 
 /// RFC 5040 s.5.1, RFC 5041 s.5.2: whoever wants to may send it, and no STag is looked at.
@@ -525,10 +525,10 @@ llp::PulledUlpdu Endpoint::Impl::pull_rtr(uint32_t max, llp::UlpduWriter& out, b
   ++counters_.messages_out;
   ++counters_.rtrs_out;
   if (read) {
-    ++request_msn_;
+    ++msns_.request;
     outbound_.push({.rtr = true});
   } else if (agreement_.rtr_out == Rtr::Send) {
-    ++send_msn_;
+    ++msns_.send;
   }
   owner_.event({.kind = EventKind::RtrSent}, now);
   if (sends_.has_next()) call_ready();

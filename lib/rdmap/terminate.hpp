@@ -10,6 +10,7 @@
 
 #include "base/bytes.hpp"
 #include "ddp/fault.hpp"
+#include "ddp/placement.hpp"
 #include "rdmap/rdmap.hpp"
 #include "wire/terminate.hpp"
 
@@ -19,6 +20,22 @@ namespace rnic::rdmap {
 /// octets of the Read Request at fault, or empty.
 [[nodiscard]] wire::Terminate terminate_for(const Fault& fault, const ddp::SegmentReport& segment,
                                             base::ByteView rdma_header);
+
+/// The Terminate of this side, as octets: kept for its retransmission.
+class SentTerminate {
+ public:
+  void set(const wire::Terminate& terminate) {
+    size_ = wire::write_terminate(octets_.data(), terminate);
+  }
+  /// As payload of the message, which only reads it.
+  void add_to(ddp::Pieces& out) { out.add(octets_.data(), size_); }
+  /// 0: there is none.
+  [[nodiscard]] uint32_t size() const { return size_; }
+
+ private:
+  std::array<uint8_t, wire::kTerminateSizeMax> octets_{};
+  uint32_t size_ = 0;  // Invariant: <= octets_.size()
+};
 
 /// What a received Terminate says.
 struct ReceivedTerminate {

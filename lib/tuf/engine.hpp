@@ -9,6 +9,7 @@
 #include "tuf/pdu_locator.hpp"
 #include "tuf/pdu_tx.hpp"
 #include "tuf/session.hpp"
+#include "tuf/start_frames.hpp"
 #include "tuf/start_state.hpp"
 
 namespace rnic::tuf {
@@ -124,8 +125,6 @@ class Session::Impl final : public framing::ReceiverOwner {
   void frame_complete(base::Now now);
   void request_complete(base::Now now);
   void reply_complete(base::Now now);
-  void set_frame(const wire::TufMagic& magic, const wire::TufStart& start,
-                 base::ByteView private_data);
   void take_agreed(const wire::TufStart& peer);
   void take_offer(const wire::TufStart& peer);
   llp::Pulled pull_start(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now);
@@ -162,13 +161,10 @@ class Session::Impl final : public framing::ReceiverOwner {
   base::Now deadline_ = base::kNever;
   MarkerGrid send_grid_;
 
-  // Start frames. Ours stays until the stream is framed and acknowledged beyond it.
+  // Initiator: of our Request until it is made, then of the Reply until the stream is framed.
   std::vector<uint8_t> request_data_;
-  std::vector<uint8_t> out_;
-  uint64_t out_base_ = 0;  // stream offset of out_[0]
-  size_t out_sent_ = 0;
-  std::vector<uint8_t> in_;  // the frame being received
-  uint64_t received_ = 0;    // stream offset behind the start octets taken
+  StartFrameSender sender_;
+  StartFrameReader reader_;
   wire::TufStart own_;
   PduLocator locator_;
   PduReceiver receiver_;

@@ -122,11 +122,7 @@ llp::Pulled Session::Impl::pull_marked(uint32_t n, uint64_t offset, llp::Frame& 
 
 bool Session::Impl::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
                             llp::Frame& out) {
-  if (tag == kStartTag) {
-    if (offset < out_base_ || offset - out_base_ + length > out_.size()) return false;
-    std::copy_n(out_.begin() + static_cast<long>(offset - out_base_), length, out.append(length));
-    return true;
-  }
+  if (tag == kStartTag) return sender_.rebuild(offset, length, out);
   const uint32_t before = out.length();
   const bool align = agreed_.send == FramedSendMode::Align;
   uint32_t header = align ? wire::kTufHeaderSize : 0;
@@ -214,10 +210,10 @@ void Session::Impl::place(base::Range range, base::ByteView octets, base::Now no
 void Session::Impl::ordered(uint64_t offset, base::Now now) {
   // Octets of a start frame that came ahead of the order.
   std::array<uint8_t, wire::kTufStartSize + wire::kTufPrivateDataMax> again;
-  while (parsing() && received_ < offset) {
-    const auto want =
-        static_cast<uint32_t>(std::min<uint64_t>({wanted(), offset - received_, again.size()}));
-    const uint32_t n = receiver_.take_back(received_, again.data(), want);
+  while (parsing() && reader_.received() < offset) {
+    const auto want = static_cast<uint32_t>(
+        std::min<uint64_t>({wanted(), offset - reader_.received(), again.size()}));
+    const uint32_t n = receiver_.take_back(reader_.received(), again.data(), want);
     if (n == 0) break;
     parse({again.data(), n}, now);
   }

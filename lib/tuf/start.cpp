@@ -30,21 +30,12 @@ void Session::Impl::established(uint32_t emss, base::Now now) {
     return;
   }
   if (wish_.exchange_reads) tell_reads(framing::depths_of_request(wish_), own_);
-  const bool made = base::attempt([&] { set_frame(wire::kTufRequestMagic, own_, request_data_); });
+  const bool made =
+      base::attempt([&] { sender_.set(wire::kTufRequestMagic, own_, request_data_); });
   if (!made) return fail(StartFailure::OutOfMemory, {}, now);
   request_data_ = {};
   set_state(StartState::SendRequest);
   stream_->ready();
-}
-
-void Session::Impl::set_frame(const wire::TufMagic& magic, const wire::TufStart& start,
-                              base::ByteView private_data) {
-  out_.resize(wire::kTufStartSize + private_data.size());
-  wire::TufStart frame = start;
-  frame.private_data = static_cast<uint16_t>(private_data.size());
-  wire::write_tuf_start(out_.data(), magic, frame);
-  std::copy(private_data.begin(), private_data.end(), out_.begin() + wire::kTufStartSize);
-  out_sent_ = 0;
 }
 
 // --- receiving ---
@@ -52,10 +43,7 @@ void Session::Impl::set_frame(const wire::TufMagic& magic, const wire::TufStart&
 /// Octets until the next decision; 0: the frame is there.
 size_t Session::Impl::wanted() const {
   const bool go = role_ == framing::Role::Responder && state_ != StartState::AwaitRequest;
-  if (go) return wire::kTufGoSize - in_.size();
-  if (in_.size() < wire::kTufStartSize) return wire::kTufStartSize - in_.size();
-  const wire::TufStart start = *wire::parse_tuf_start(in_);
-  return wire::kTufStartSize + start.private_data - in_.size();
+  return reader_.wanted(go);
 }
 
 /// As far as it has come.
@@ -63,11 +51,7 @@ bool Session::Impl::frame_right() const {
   const wire::TufMagic& magic = role_ == framing::Role::Initiator    ? wire::kTufReplyMagic
                                 : state_ == StartState::AwaitRequest ? wire::kTufRequestMagic
                                                                      : wire::kTufGoMagic;
-  const size_t n = std::min(in_.size(), magic.size());
-  if (!std::equal(in_.begin(), in_.begin() + static_cast<long>(n), magic.begin())) return false;
-  if (&magic == &wire::kTufGoMagic || in_.size() < wire::kTufStartSize) return true;
-  const wire::TufStart start = *wire::parse_tuf_start(in_);
-  return start.version == wire::kTufVersion && start.private_data <= wire::kTufPrivateDataMax;
+  return reader_.is_right(magic);
 }
 
 /// \return octets used.
@@ -84,10 +68,8 @@ size_t Session::Impl::read_frame(base::ByteView octets, base::Now now) {
   size_t used = 0;
   while (used < octets.size() && parsing()) {
     const size_t n = std::min(wanted(), octets.size() - used);
-    const base::ByteView piece = octets.subspan(used, n);
-    in_.insert(in_.end(), piece.begin(), piece.end());
+    reader_.take(octets.subspan(used, n));
     used += n;
-    received_ += n;
     if (!frame_right()) {
       fail(StartFailure::NotTuf, {}, now);
     } else if (wanted() == 0) {
@@ -107,9 +89,8 @@ void Session::Impl::frame_complete(base::Now now) {
 }
 
 void Session::Impl::request_complete(base::Now now) {
-  const wire::TufStart peer = *wire::parse_tuf_start(in_);
-  const std::vector<uint8_t> frame = std::move(in_);
-  in_ = {};
+  const wire::TufStart peer = reader_.header();
+  const std::vector<uint8_t> frame = reader_.release();
   if (!agree(own_, peer)) return fail(StartFailure::NoCommonMode, {}, now);
   take_agreed(peer);
   set_state(StartState::AwaitDecision);
@@ -156,7 +137,7 @@ void Session::Impl::answer(bool accepted, base::ByteView private_data,
   reply.chosen_receive =
       agreed_.receive == FramedReceiveMode::Align ? wire::kTufModeAlign : wire::kTufModeMarkers;
   // The frame first: it needs memory, and without it nothing has happened.
-  set_frame(wire::kTufReplyMagic, reply, private_data);
+  sender_.set(wire::kTufReplyMagic, reply, private_data);
   negotiated_ = negotiated;
   refusal_ = refusal;
   set_state(accepted ? StartState::SendReply : StartState::SendReject);
@@ -165,9 +146,8 @@ void Session::Impl::answer(bool accepted, base::ByteView private_data,
 }
 
 void Session::Impl::reply_complete(base::Now now) {
-  const wire::TufStart peer = *wire::parse_tuf_start(in_);
-  const std::vector<uint8_t> frame = std::move(in_);
-  in_ = {};
+  const wire::TufStart peer = reader_.header();
+  const std::vector<uint8_t> frame = reader_.release();
   const base::ByteView data = base::ByteView(frame).subspan(wire::kTufStartSize);
   take_offer(peer);
   if (peer.reject) return fail(StartFailure::RejectedByPeer, data, now);
@@ -184,8 +164,7 @@ void Session::Impl::reply_complete(base::Now now) {
     negotiated_.ord = taken.agreed.ord;
   }
   request_data_.assign(data.begin(), data.end());  // for started(), when Go has gone
-  out_.assign(wire::kTufGoMagic.begin(), wire::kTufGoMagic.end());
-  out_sent_ = 0;
+  sender_.set_go();
   set_state(StartState::SendGo);
   stream_->ready();
 }
@@ -196,13 +175,9 @@ llp::Pulled Session::Impl::pull_start(uint32_t n, uint64_t offset, llp::Frame& o
   const bool has = state_ == StartState::SendRequest || state_ == StartState::SendGo ||
                    state_ == StartState::SendReply || state_ == StartState::SendReject;
   if (!has) return {};
-  if (out_sent_ == 0) out_base_ = offset;
-  const auto length =
-      static_cast<uint32_t>(std::min<size_t>({n, out.room_left(), out_.size() - out_sent_}));
+  const uint32_t length = sender_.emit(n, offset, out);
   if (length == 0) return {};
-  std::copy_n(out_.begin() + static_cast<long>(out_sent_), length, out.append(length));
-  out_sent_ += length;
-  const bool last = out_sent_ == out_.size();
+  const bool last = sender_.is_sent();
   if (last) start_frame_sent(offset + length, now);
   return {.length = length, .push = last, .atomic = false, .tag = kStartTag};
 }
@@ -223,7 +198,7 @@ void Session::Impl::start_frame_sent(uint64_t end, base::Now now) {
 void Session::Impl::begin_framing(base::Now now) {
   RNIC_CHECK(user_ != nullptr);  // bound before accept(), or before the Reply
   set_state(StartState::Done);
-  in_ = {};
+  static_cast<void>(reader_.release());
   ReceiveLayout layout;
   layout.mode = agreed_.receive;
   layout.key = agreed_.receive_key;
@@ -231,10 +206,10 @@ void Session::Impl::begin_framing(base::Now now) {
   const bool prefixed_in = agreed_.receive == FramedReceiveMode::Markers || agreed_.pack_in;
   layout.format = prefixed_in ? PduFormat::length_first() : PduFormat::one_per_frame();
   if (agreed_.receive == FramedReceiveMode::Markers) {
-    layout.grid = MarkerGrid(received_, agreed_.receive_interval);
+    layout.grid = MarkerGrid(reader_.received(), agreed_.receive_interval);
   }
-  locator_.start(received_, layout, prefixed_in ? kUlpduLengthSize : 0);
-  receiver_.start(received_);
+  locator_.start(reader_.received(), layout, prefixed_in ? kUlpduLengthSize : 0);
+  receiver_.start(reader_.received());
   reported_mulpdu_ = mulpdu();
   ++counters_.starts;
   user_->mulpdu_changed(reported_mulpdu_);

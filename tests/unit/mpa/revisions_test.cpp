@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "mpa/engine.hpp"
+#include "mpa/session.hpp"
 #include "start_frames.hpp"
 
 namespace rnic::mpa {

@@ -75,6 +75,13 @@ class Endpoint::Impl final : public ddp::User {
     RNIC_CHECK(kEndpointTransitions.allows(state_, next));
     state_ = next;
   }
+  /// Of the untagged messages that we send: the next one's number, by queue (RFC 5041 s.4.3).
+  struct NextMsns {
+    uint32_t send = 1;      // queue 0
+    uint32_t request = 1;   // queue 1
+    uint32_t response = 1;  // queue 3
+  };
+
   [[nodiscard]] bool running() const { return is_running(state_); }
   [[nodiscard]] ddp::Identity who() const { return {config_.pd, config_.qp}; }
   [[nodiscard]] bool has_extensions() const { return config_.extensions && version_ == 1; }
@@ -161,9 +168,7 @@ class Endpoint::Impl final : public ddp::User {
 
   Current current_;
   bool responses_turn_ = false;  // the next whole message comes from the Responses, if there is one
-  uint32_t send_msn_ = 1;        // next on queue 0
-  uint32_t request_msn_ = 1;     // next on queue 1
-  uint32_t response_msn_ = 1;    // next on queue 3
+  NextMsns msns_;
   bool awaits_completion_ = false;  // the next work request waits for all before it
   Agreement agreement_;
   // What leaves before the next message, in Connected as in Closing:
@@ -173,8 +178,7 @@ class Endpoint::Impl final : public ddp::User {
   std::optional<Fault> end_cause_;  // why the stream was ended without a Terminate
   bool flushing_ = false;           // flush() is at work, in Error or Closed
 
-  uint32_t terminate_size_ = 0;  // != 0: terminate_ holds our Terminate header
-  std::array<uint8_t, wire::kTerminateSizeMax> terminate_{};
+  SentTerminate terminate_;
   std::array<uint8_t, wire::kTerminateSizeMax> terminate_in_{};  // the queue 2 buffer
 };
 
