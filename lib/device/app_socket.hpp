@@ -9,6 +9,7 @@
 
 #include "base/slab.hpp"
 #include "llp/stream.hpp"
+#include "llp/transport.hpp"
 #include "rnic/address.hpp"
 #include "rnic/transport.hpp"
 
