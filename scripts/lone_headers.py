@@ -41,7 +41,7 @@ BROUGHT_BY = {
     "concepts": "convertible_to derived_from integral invocable same_as unsigned_integral",
     "condition_variable": "condition_variable",
     "cstdio": "fclose fflush fopen fputs fread fwrite printf snprintf",
-    "cstddef": "max_align_t",
+    "cstddef": "byte max_align_t",
     "cstdlib": "abort calloc exit getenv malloc free strtoul",
     "cstring": "memchr memcmp memcpy memmove memset strcmp strerror strlen",
     "deque": "deque",
@@ -59,7 +59,7 @@ BROUGHT_BY = {
     "list": "list",
     "map": "map multimap",
     "memory": "addressof align allocator make_shared make_unique make_unique_for_overwrite "
-              "shared_ptr unique_ptr weak_ptr construct_at destroy_at",
+              "shared_ptr unique_ptr weak_ptr construct_at destroy_at uninitialized_copy_n",
     "mutex": "lock_guard mutex once_flag scoped_lock unique_lock call_once",
     "new": "align_val_t bad_alloc launder nothrow",
     "numeric": "accumulate gcd iota",
@@ -84,7 +84,7 @@ BROUGHT_BY = {
     "unordered_set": "unordered_set",
     "utility": "exchange forward in_place move pair swap to_underlying make_pair integer_sequence",
     "variant": "get_if holds_alternative monostate variant visit",
-    "vector": "vector",
+    "vector": "erase_if vector",
 }
 # Names that several headers bring by the standard's own words.
 ALSO = {"string_view": ["string"], "initializer_list": ["vector", "string", "map", "array", "set"],

@@ -23,13 +23,27 @@ def without_comments(text):
 
 
 def bodies(text):
-    """Name and body of each class and struct that is defined in `text`."""
-    for match in re.finditer(r"\b(?:class|struct)\s+(?:\[\[nodiscard\]\]\s+)?(\w+)\s*\{", text):
+    """Name, base or None, and body of each class and struct that is defined in `text`."""
+    for match in re.finditer(r"\b(?:class|struct)\s+(?:\[\[nodiscard\]\]\s+)?(\w+)\s*"
+                             r"(?::\s*public\s+(\w+)\s*)?\{", text):
         depth, at = 1, match.end()
         while depth:
             depth += {"{": 1, "}": -1}.get(text[at], 0)
             at += 1
-        yield match[1], text[match.end() : at - 1]
+        yield match[1], match[2], text[match.end() : at - 1]
+
+
+def with_bases(texts):
+    """Name and body of each class: what a base offers stands in the body of those that have it."""
+    found = [entry for text in texts for entry in bodies(text)]
+    public = {name: re.split(r"\b(?:private|protected):", body)[0] for name, _, body in found}
+    bases = {base for _, base, _ in found} & set(public)
+    for name, base, body in found:
+        if name in bases:
+            continue
+        if base in bases:
+            body = f"{public[base]}; ~{name}(); {body}"
+        yield name, body
 
 
 def members(name, body):
@@ -53,7 +67,7 @@ def structures_with_numbers(texts):
     """Names of those that a program fills in: of one that has no functions of its own."""
     found = set()
     for text in texts:
-        for name, body in bodies(text):
+        for name, _, body in bodies(text):
             fields = re.sub(r"\([^()]*\)", "()", re.sub(r"(span|vector|array)<[^<>]*>", "", body))
             if re.search(NUMBER + r"[^(;]*;", fields) and "private:" not in body:
                 found.add(name)
@@ -82,10 +96,9 @@ def main():
              for folder in HEADERS for path in sorted((source / folder).glob("*.hpp"))]
     structures = structures_with_numbers(texts)
     found, with_numbers = set(), set()
-    for text in texts:
-        for name, body in bodies(text):
-            found.update(members(name, body))
-            with_numbers.update(takes_numbers(name, body, structures))
+    for name, body in with_bases(texts):
+        found.update(members(name, body))
+        with_numbers.update(takes_numbers(name, body, structures))
     listed = listed_by(program)
     missing, unknown = found - listed - NOTHING_ASKED, listed - found
     for call in sorted(missing):

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "base/prng.hpp"
 #include "stream/datagram.hpp"
