@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "base/check.hpp"
 #include "base/zero_array.hpp"
@@ -124,8 +125,9 @@ class SendQueue {
     size_t octets = 0;
     for (uint32_t seq = free_; seq != end_; ++seq) octets += octets_kept(seq);
     if (octets == 0) return;
-    kept_.reset(new (std::nothrow) std::byte[octets]);
-    std::byte* place = kept_.get();
+    // What an earlier call has kept is read until all of it is copied.
+    std::unique_ptr<std::byte[]> kept(new (std::nothrow) std::byte[octets]);
+    std::byte* place = kept.get();
     for (uint32_t seq = free_; seq != end_; ++seq) {
       const size_t size = octets_kept(seq);
       SendSlot& slot = at(seq);
@@ -135,6 +137,7 @@ class SendQueue {
       slot.work = &PostedSend::at(place);
       place += size;
     }
+    kept_ = std::move(kept);
   }
 
  private:
