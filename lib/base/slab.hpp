@@ -51,6 +51,12 @@ class Slab {
     return slots_[h.index].generation() == h.generation ? object(h.index) : nullptr;
   }
 
+  /// Of a live place.
+  [[nodiscard]] T& at(uint32_t index) {
+    RNIC_DCHECK(slots_[index].live);
+    return *object(index);
+  }
+
   void erase(Handle h) {
     RNIC_CHECK(get(h) != nullptr);
     object(h.index)->~T();

@@ -102,11 +102,7 @@ void Engine::release(Connection& c) {
   c.board.clear();
   c.timers.stop();
   ready_.erase(c);
-  flows_.erase(c.slot);
-  if (last_flow_ == &c) last_flow_ = nullptr;
-  by_slot_[c.slot] = nullptr;
-  free_slots_.give(c.slot);
-  connections_.erase(c.handle);
+  connections_.erase(c);
 }
 
 }  // namespace rnic::tcp

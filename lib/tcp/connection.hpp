@@ -36,10 +36,9 @@ class Engine;
 
 class Connection final : public llp::Stream {
  public:
-  Connection(Engine& owner, uint32_t slot_number, base::TimerWheel& wheel, RecordPool& pool,
-             RangePool& ranges, const Config& config)
+  Connection(Engine& owner, base::TimerWheel& wheel, RecordPool& pool, RangePool& ranges,
+             const Config& config)
       : engine(owner),
-        slot(slot_number),
         rto(config),
         cc(config),
         timers(wheel, this, prediction),
@@ -78,7 +77,6 @@ class Connection final : public llp::Stream {
   }
 
   Engine& engine;
-  const uint32_t slot;
   Prediction prediction;
   base::Handle handle;
   Tcb tcb;

@@ -23,10 +23,7 @@ Engine::Engine(const Config& config, Egress& egress, const Secret& secret, uint6
       saved_(config.max_saved_octets),
       scratch_(kMaxRecordOctets),
       listeners_(config.max_listeners),
-      connections_(config.max_connections),
-      by_slot_(config.max_connections),
-      free_slots_(config.max_connections),
-      flows_(config.max_connections, secret),
+      connections_(config.max_connections, secret),
       time_wait_(config.max_time_wait, config.time_wait, secret),
       cookies_(secret) {
   if (!config.syn_cookies && config.max_half_open != 0) {
@@ -37,10 +34,7 @@ Engine::Engine(const Config& config, Egress& egress, const Secret& secret, uint6
 base::MemoryUses Engine::memory_use(const Config& config) {
   const uint32_t connections = config.max_connections;
   return {
-      {"limits.max_connections", base::Slab<Connection>::octets_for(connections) +
-                                     base::ZeroArray<Connection*>::octets_for(connections) +
-                                     base::FreeNumbers::octets_for(connections) +
-                                     FlowTable::octets_for(connections)},
+      {"limits.max_connections", ConnectionTable::octets_for(connections)},
       {"tcp.max_records", RecordPool::chunk_octets_for(config.max_records, connections)},
       {"tcp.max_records_per_connection",
        RecordPool::directory_octets_for(config.max_records, connections,

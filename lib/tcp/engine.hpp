@@ -18,12 +18,11 @@
 #include <vector>
 
 #include "base/pressure_log.hpp"
-#include "base/slab.hpp"
 #include "base/timer_wheel.hpp"
 #include "llp/admission.hpp"
 #include "tcp/ack_yield.hpp"
 #include "tcp/connection.hpp"
-#include "tcp/flow_table.hpp"
+#include "tcp/connection_table.hpp"
 #include "tcp/isn.hpp"
 #include "tcp/listener_table.hpp"
 #include "tcp/reply_queue.hpp"
@@ -415,10 +414,7 @@ class Engine {
   SavedRecords saved_;
   std::vector<uint8_t> scratch_;  // one record being rebuilt for cutting
   ListenerTable listeners_;
-  base::Slab<Connection> connections_;
-  base::ZeroArray<Connection*> by_slot_;
-  base::FreeNumbers free_slots_;
-  FlowTable flows_;
+  ConnectionTable connections_;
   ConnectionList<&ready_link_of> ready_;
   ConnectionList<&doomed_link_of> doomed_;
   ReplyQueue replies_;
@@ -430,7 +426,6 @@ class Engine {
   uint32_t half_open_ = 0;
   std::optional<llp::Admission> half_open_by_age_;  // of all listeners; without cookies
   base::PressureLog half_open_log_;
-  Connection* last_flow_ = nullptr;  // of the segment before
   bool predicting_ = true;
   bool output_pending_ = false;  // output() has something to do at once: news, or a quantum was up
   base::Now challenge_period_{};

@@ -20,13 +20,12 @@ void Engine::icmp_error(const IcmpError& error, base::Now now) {
   }
   const Endpoint local{error.source, base::load_be16(&error.tcp[0])};
   const Endpoint remote{error.destination, base::load_be16(&error.tcp[2])};
-  const uint32_t slot = flows_.find(local, remote);
-  if (slot == FlowTable::kNone || by_slot_[slot]->doomed) {
+  Connection* const c = connections_.find(local, remote);
+  if (c == nullptr || c->doomed) {
     ++counters_.icmp_unmatched;
     return;
   }
-  Connection& c = *by_slot_[slot];
-  take_icmp(c, error, base::Seq32(base::load_be32(&error.tcp[4])), now);
+  take_icmp(*c, error, base::Seq32(base::load_be32(&error.tcp[4])), now);
   if (!doomed_.empty()) reap(now);
 }
 

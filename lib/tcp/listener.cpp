@@ -28,29 +28,18 @@ Status Engine::unlisten(const Endpoint& local) {
     return base::fail(ErrorCode::NotFound, "unlisten: nobody listens on " + to_string(local));
   }
   // Handshakes that are not complete have nobody to be handed to.
-  for (uint32_t slot = 0; slot < free_slots_.fresh(); ++slot) {
-    Connection* const c = by_slot_[slot];
-    if (c != nullptr && !c->doomed && c->listener == number) {
-      doom(*c, StreamEnd::Aborted, true);
-    }
-  }
+  connections_.for_each([&](Connection& c) {
+    if (!c.doomed && c.listener == number) doom(c, StreamEnd::Aborted, true);
+  });
   listeners_.erase(number);
   return {};
 }
 
 Connection* Engine::new_connection(const Endpoint& local, const Endpoint& remote, base::Now now) {
-  if (free_slots_.empty()) return nullptr;
-  const uint32_t slot = free_slots_.next();
-  const base::Handle handle =
-      connections_.emplace(*this, slot, wheel_, record_pool_, range_pool_, config_);
-  if (!handle.valid()) return nullptr;
-  free_slots_.take();
-  Connection& c = *connections_.get(handle);
-  c.handle = handle;
-  by_slot_[slot] = &c;
-  c.local_end = local;
-  c.remote_end = remote;
-  flows_.insert(slot, local, remote);
+  Connection* const made =
+      connections_.insert(local, remote, *this, wheel_, record_pool_, range_pool_, config_);
+  if (made == nullptr) return nullptr;
+  Connection& c = *made;
   const uint64_t hash = keyed_hash(secret_, local, remote);
   c.tcb.iss = forced_isn_ ? base::Seq32(*forced_isn_) : initial_sequence(hash, now);
   c.tcb.ts_offset = timestamp_offset(hash);
@@ -78,7 +67,7 @@ uint16_t Engine::choose_port(const Endpoint& local, const Endpoint& remote, base
     const auto port = static_cast<uint16_t>(config_.ephemeral_first + (start + i) % count);
     const Endpoint candidate{local.address, port};
     if (listeners_.find(candidate) != ListenerTable::kNone) continue;
-    if (flows_.find(candidate, remote) != FlowTable::kNone) continue;
+    if (connections_.contains(candidate, remote)) continue;
     if (!egress_.lands_here(candidate, remote)) continue;
     const TimeWaitEntry* old = time_wait_.find(candidate, remote);
     if (old == nullptr || may_reuse(*old, now)) return port;
@@ -122,7 +111,7 @@ Result<llp::Stream*> Engine::connect(const Endpoint& local, const Endpoint& remo
                           " comes to another queue of the device; give port 0 and one that comes "
                           "to this queue is chosen");
   }
-  if (flows_.find(from, remote) != FlowTable::kNone) {
+  if (connections_.contains(from, remote)) {
     return base::fail(ErrorCode::AlreadyExists, "connect: " + to_string(from) + " to " +
                                                     to_string(remote) +
                                                     " exists; use another local port");
@@ -154,7 +143,7 @@ Result<llp::Stream*> Engine::connect(const Endpoint& local, const Endpoint& remo
 
 /// The last place is given away, and who asks next shall find one.
 void Engine::keep_a_place(Listener& listener, base::Now now) {
-  if (free_slots_.empty() && listener.acceptor->make_room(now)) ++counters_.places_made;
+  if (connections_.full() && listener.acceptor->make_room(now)) ++counters_.places_made;
 }
 
 void Engine::input_listen(uint32_t number, const Arrival& a, std::optional<base::Seq32> old_snd_nxt,

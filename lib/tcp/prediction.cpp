@@ -64,7 +64,7 @@ void Engine::predict(Connection& c) const {
 bool Engine::find_flow(const SegmentIn& in, Connection*& c) {
   using base::OctetPattern;
   const uint8_t* p = in.tcp.data();
-  c = last_flow_;
+  c = connections_.last_found();
   if (c != nullptr) [[likely]] {
     const auto same = [](const IpAddress& a, const IpAddress& b) {
       return _mm_cmpeq_epi8(OctetPattern::load(&a), OctetPattern::load(&b));
@@ -75,12 +75,8 @@ bool Engine::find_flow(const SegmentIn& in, Connection*& c) {
     if (OctetPattern::all(_mm_and_si128(addresses, header))) [[likely]]
       return true;
   }
-  const uint32_t slot =
-      flows_.find({in.destination, base::load_be16(p + 2)}, {in.source, base::load_be16(p)});
-  c = slot != FlowTable::kNone ? by_slot_[slot] : nullptr;
-  if (c == nullptr) return false;
-  last_flow_ = c;
-  return OctetPattern::all(c->prediction.compare(p));
+  c = connections_.find({in.destination, base::load_be16(p + 2)}, {in.source, base::load_be16(p)});
+  return c != nullptr && OctetPattern::all(c->prediction.compare(p));
 }
 
 inline bool Engine::stamp_good(const Connection& c, const uint8_t* p, uint32_t& stamp) {

@@ -25,6 +25,7 @@ TEST(Slab, StaleHandlesNeverReachANewObject) {
   Slab<Counted> slab(1);
   const Handle first = slab.emplace(1);
   ASSERT_NE(slab.get(first), nullptr);
+  EXPECT_EQ(&slab.at(first.index), slab.get(first));
   slab.erase(first);
   EXPECT_EQ(slab.get(first), nullptr);
   const Handle second = slab.emplace(2);

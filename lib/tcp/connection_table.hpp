@@ -1,0 +1,90 @@
+/// \file
+/// The connections of a stack: found by 4-tuple, bounded, no allocation after construction.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/slab.hpp"
+#include "rnic/address.hpp"
+#include "tcp/connection.hpp"
+#include "tcp/flow_table.hpp"
+#include "tcp/isn.hpp"
+
+namespace rnic::tcp {
+
+class ConnectionTable {
+ public:
+  /// \param secret keys the search: strangers choose their endpoints
+  ConnectionTable(uint32_t capacity, const Secret& secret)
+      : connections_(capacity), flows_(capacity, secret) {}
+
+  /// What a table asks the machine for.
+  [[nodiscard]] static uint64_t octets_for(uint32_t capacity) {
+    return base::Slab<Connection>::octets_for(capacity) + FlowTable::octets_for(capacity);
+  }
+
+  [[nodiscard]] uint32_t live() const { return connections_.live(); }
+  [[nodiscard]] bool full() const { return live() == connections_.capacity(); }
+
+  /// A connection between two endpoints that have none. \param made what its constructor gets
+  /// \return nullptr: full
+  template <typename... Made>
+  Connection* insert(const Endpoint& local, const Endpoint& remote, Made&&... made) {
+    const base::Handle handle = connections_.emplace(std::forward<Made>(made)...);
+    if (!handle.valid()) return nullptr;
+    Connection& c = connections_.at(handle.index);
+    c.handle = handle;
+    c.local_end = local;
+    c.remote_end = remote;
+    flows_.insert(handle.index, local, remote);
+    return &c;
+  }
+  void erase(Connection& c) {
+    flows_.erase(c.handle.index);
+    if (last_ == &c) last_ = nullptr;
+    connections_.erase(c.handle);
+  }
+
+  [[nodiscard]] bool contains(const Endpoint& local, const Endpoint& remote) const {
+    return flows_.find(local, remote) != FlowTable::kNone;
+  }
+  /// nullptr: there is none.
+  [[nodiscard]] Connection* find(const Endpoint& local, const Endpoint& remote) {
+    const uint32_t slot = flows_.find(local, remote);
+    if (slot == FlowTable::kNone) return nullptr;
+    last_ = &connections_.at(slot);
+    return last_;
+  }
+  /// What find() found last: nearly every segment is of the same connection as the one before.
+  /// nullptr: nothing, or it is gone.
+  [[nodiscard]] Connection* last_found() const { return last_; }
+  /// nullptr for a stale or invalid handle.
+  [[nodiscard]] Connection* get(base::Handle handle) { return connections_.get(handle); }
+
+  /// Calls f(connection) for each; f may erase the one that it is given.
+  template <typename F>
+  void for_each(F&& f) {
+    connections_.for_each([&f](base::Handle, Connection& c) { f(c); });
+  }
+
+  /// Counts anew: each connection is found by the endpoints that it has, and by its handle.
+  void validate() {
+    uint32_t found = 0;
+    connections_.for_each([&](base::Handle handle, Connection& c) {
+      RNIC_CHECK(c.handle == handle);
+      RNIC_CHECK(flows_.find(c.local_end, c.remote_end) == handle.index);
+      ++found;
+    });
+    RNIC_CHECK(found == live());
+    RNIC_CHECK(last_ == nullptr || connections_.get(last_->handle) == last_);
+  }
+
+ private:
+  base::Slab<Connection> connections_;
+  FlowTable flows_;             // Invariant: holds what connections_ holds, under the same numbers.
+  Connection* last_ = nullptr;  // Invariant: of connections_, live.
+};
+
+}  // namespace rnic::tcp
