@@ -17,6 +17,7 @@ Engine::Engine(const Config& config, Egress& egress, const Secret& secret, uint6
       egress_(egress),
       secret_(secret),
       random_(secret, seed ^ kPortPurpose),
+      challenge_acks_(config.challenge_ack_limit, config.challenge_ack_interval, counters_),
       wheel_(now),
       record_pool_(config.max_records, config.max_connections, config.max_records_per_connection),
       range_pool_(range_sets_of(config)),

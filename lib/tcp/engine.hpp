@@ -21,6 +21,7 @@
 #include "base/timer_wheel.hpp"
 #include "llp/admission.hpp"
 #include "tcp/ack_yield.hpp"
+#include "tcp/challenge_acks.hpp"
 #include "tcp/connection.hpp"
 #include "tcp/connection_table.hpp"
 #include "tcp/isn.hpp"
@@ -214,7 +215,6 @@ class Engine {
   void take_urgent(Connection& c, const Arrival& a, base::Now now);
   [[nodiscard]] bool closed_reader(Connection& c, const Arrival& a);
   void challenge_ack(Connection& c, base::Now now);
-  [[nodiscard]] bool challenge_allowed(base::Now now);
   static void note_duplicate(Connection& c, const Arrival& a);
 
   // prediction.cpp
@@ -408,6 +408,7 @@ class Engine {
   const Secret secret_;
   base::SecretSource random_;
   Counters counters_;
+  ChallengeAcks challenge_acks_;
   base::TimerWheel wheel_;
   RecordPool record_pool_;
   RangePool range_pool_;
@@ -428,8 +429,6 @@ class Engine {
   base::PressureLog half_open_log_;
   bool predicting_ = true;
   bool output_pending_ = false;  // output() has something to do at once: news, or a quantum was up
-  base::Now challenge_period_{};
-  uint32_t challenge_count_ = 0;
 
   static constexpr uint32_t kNoticeTimeouts = 3;  // R1 (RFC 9293 s.3.8.3, SHLD-10)
   static constexpr uint8_t kMaxShift = 14;        // RFC 7323 s.2.3

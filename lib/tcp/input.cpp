@@ -105,23 +105,8 @@ void Engine::reset_reply(const Arrival& a) {
   }
 }
 
-bool Engine::challenge_allowed(base::Now now) {
-  // RFC 5961 s.7
-  if (now - challenge_period_ >= config_.challenge_ack_interval) {
-    challenge_period_ = now;
-    challenge_count_ = 0;
-  }
-  if (challenge_count_ >= config_.challenge_ack_limit) {
-    ++counters_.challenge_acks_limited;
-    return false;
-  }
-  ++challenge_count_;
-  ++counters_.challenge_acks;
-  return true;
-}
-
 void Engine::challenge_ack(Connection& c, base::Now now) {
-  if (!challenge_allowed(now)) return;
+  if (!challenge_acks_.allow(now)) return;
   c.ack.ask_alone();
   make_ready(c);
 }

@@ -68,7 +68,7 @@ bool Engine::input_time_wait(const Arrival& a, base::Now now) {
       time_wait_.erase(*entry);
       ++counters_.time_wait_reopened;
       input_listen(listener, a, old_snd_nxt, now);
-    } else if (challenge_allowed(now)) {  // RFC 5961 s.4.2
+    } else if (challenge_acks_.allow(now)) {  // RFC 5961 s.4.2
       acknowledge(*entry, now);
     }
     return true;
@@ -96,7 +96,7 @@ bool Engine::input_time_wait(const Arrival& a, base::Now now) {
   // s.5.2, with the largest unscaled window in the place of MAX.SND.WND.
   const bool ack_fits =
       !base::after(a.ack, entry->snd_nxt) && !base::after(entry->snd_nxt - 0xffff, a.ack);
-  if (!(fits && ack_fits) && challenge_allowed(now)) acknowledge(*entry, now);
+  if (!(fits && ack_fits) && challenge_acks_.allow(now)) acknowledge(*entry, now);
   return true;
 }
 

@@ -42,6 +42,7 @@ void Engine::validate() {
   uint64_t records = 0;
   uint32_t half_open = 0;
   connections_.validate();
+  challenge_acks_.validate();
   connections_.for_each([&](Connection& c) {
     records += c.board.size();
     if (c.doomed) return;

@@ -1,8 +1,10 @@
-// Small parts of a connection, each alone: the gate of pacing, keep-alive, the handshake.
+// Small parts, each alone: of a connection the gate of pacing, keep-alive, the handshake; of a
+// stack the limit of challenge ACKs.
 
 #include <gtest/gtest.h>
 
 #include "base/timer_wheel.hpp"
+#include "tcp/challenge_acks.hpp"
 #include "tcp/handshake.hpp"
 #include "tcp/keep_alive.hpp"
 #include "tcp/pacing.hpp"
@@ -96,6 +98,24 @@ TEST(Handshake, MeasuresWhatWentOutOnce) {
   EXPECT_FALSE(cookie.measures());
   EXPECT_EQ(cookie.tries(), 0u);
   for (const Handshake& each : {h, again, cookie}) each.validate();
+}
+
+TEST(ChallengeAcks, SoManyInAnIntervalAndAllAgainInTheNext) {
+  Counters counters;
+  ChallengeAcks limit(2, milliseconds(10), counters);
+  base::Now now = base::Now{} + milliseconds(100);
+  for (uint64_t sent = 0; sent <= 4; sent += 2) {
+    EXPECT_TRUE(limit.allow(now));
+    now += milliseconds(9);
+    EXPECT_TRUE(limit.allow(now));
+    EXPECT_FALSE(limit.allow(now));
+    EXPECT_EQ(counters.challenge_acks, sent + 2);
+    EXPECT_EQ(counters.challenge_acks_limited, sent / 2 + 1);
+    limit.validate();
+    now += milliseconds(1);
+  }
+  ChallengeAcks none(0, milliseconds(10), counters);
+  EXPECT_FALSE(none.allow(now));
 }
 
 }  // namespace

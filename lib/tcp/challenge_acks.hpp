@@ -1,0 +1,45 @@
+/// \file
+/// The limit of RFC 5961 section 7: ACKs that a stack sends only because of a segment that does not
+/// fit, so many in an interval, of all its connections and of TIME-WAIT.
+#pragma once
+
+#include <cstdint>
+
+#include "base/check.hpp"
+#include "base/time.hpp"
+#include "tcp/counters.hpp"
+
+namespace rnic::tcp {
+
+class ChallengeAcks {
+ public:
+  /// \param limit how many there may be in an interval. \param counters outlives this
+  ChallengeAcks(uint32_t limit, base::Duration interval, Counters& counters)
+      : limit_(limit), interval_(interval), counters_(counters) {}
+
+  /// Asks for one. \return it may go out, and is counted as sent
+  [[nodiscard]] bool allow(base::Now now) {
+    if (now - begun_ >= interval_) {
+      begun_ = now;
+      sent_ = 0;
+    }
+    if (sent_ >= limit_) {
+      ++counters_.challenge_acks_limited;
+      return false;
+    }
+    ++sent_;
+    ++counters_.challenge_acks;
+    return true;
+  }
+
+  void validate() const { RNIC_CHECK(sent_ <= limit_); }
+
+ private:
+  const uint32_t limit_;
+  const base::Duration interval_;
+  Counters& counters_;
+  base::Now begun_{};  // the interval
+  uint32_t sent_ = 0;  // since then. Invariant: at most limit_
+};
+
+}  // namespace rnic::tcp
