@@ -50,7 +50,7 @@ void Engine::doom(Connection& c, StreamEnd how, bool send_rst) {
   c.how_ended = how;
   ready_.erase(c);
   if (send_rst) static_cast<void>(queue_rst(c));
-  no_longer_half_open(c);
+  half_open_.leave(c.half_open);
   c.state = State::Closed;
   doomed_.push_back(c);
 }

@@ -14,6 +14,7 @@
 #include "tcp/connection_list.hpp"
 #include "tcp/connection_options.hpp"
 #include "tcp/ecn.hpp"
+#include "tcp/half_open.hpp"
 #include "tcp/handshake.hpp"
 #include "tcp/keep_alive.hpp"
 #include "tcp/pacing.hpp"
@@ -134,10 +135,7 @@ class Connection final : public llp::Stream {
   KeepAlive keep_alive;
   bool soft_error = false;            ///< ICMP spoke of a trouble that may pass
   llp::Acceptor* acceptor = nullptr;  ///< passive open
-  uint32_t listener = UINT32_MAX;     ///< passive open: its number, while half open
-  // While half open, where others give way: its places among all such, and among the listener's.
-  uint32_t half_open_seat = 0;
-  uint32_t half_open_seat_of_listener = 0;
+  HalfOpenSeat half_open;
   Handshake handshake;
   bool opened = false;    ///< reached ESTABLISHED
   bool doomed = false;    ///< to be ended by reap(); no call up but ended()

@@ -24,13 +24,10 @@ Engine::Engine(const Config& config, Egress& egress, const Secret& secret, uint6
       saved_(config.max_saved_octets),
       scratch_(kMaxRecordOctets),
       listeners_(config.max_listeners),
+      half_open_(config, secret),
       connections_(config.max_connections, secret),
       time_wait_(config.max_time_wait, config.time_wait, secret),
-      cookies_(secret) {
-  if (!config.syn_cookies && config.max_half_open != 0) {
-    half_open_by_age_.emplace(half_open_limit(), secret);
-  }
-}
+      cookies_(secret) {}
 
 base::MemoryUses Engine::memory_use(const Config& config) {
   const uint32_t connections = config.max_connections;

@@ -1,7 +1,7 @@
 /// \file
 /// The engine behind Stack. One class, its members spread over files by RFC concept:
-/// engine.cpp (its life, and what its timers bring), listener.cpp, half_open.cpp and handshake.cpp
-/// (opens), input.cpp (RFC 9293 s.3.10.7), prediction.cpp (its short cut), ack.cpp (the ACK side),
+/// engine.cpp (its life, and what its timers bring), listener.cpp and handshake.cpp (opens),
+/// input.cpp (RFC 9293 s.3.10.7), prediction.cpp (its short cut), ack.cpp (the ACK side),
 /// commit.cpp (the data side), ecn.cpp (both), output.cpp, pacing.cpp, retransmit.cpp and
 /// transmit.cpp (segments out), close.cpp, reincarnation.cpp (TIME-WAIT), syn_cookies.cpp,
 /// keep_alive.cpp, connection_options.cpp, icmp.cpp, path_mtu_discovery.cpp. The mechanisms that a
@@ -17,13 +17,12 @@
 #include <optional>
 #include <vector>
 
-#include "base/pressure_log.hpp"
 #include "base/timer_wheel.hpp"
-#include "llp/admission.hpp"
 #include "tcp/ack_yield.hpp"
 #include "tcp/challenge_acks.hpp"
 #include "tcp/connection.hpp"
 #include "tcp/connection_table.hpp"
+#include "tcp/half_open.hpp"
 #include "tcp/isn.hpp"
 #include "tcp/listener_table.hpp"
 #include "tcp/reply_queue.hpp"
@@ -115,15 +114,8 @@ class Engine {
   void input_listen(uint32_t listener, const Arrival& a, std::optional<base::Seq32> old_snd_nxt,
                     base::Now now);
   void keep_a_place(Listener& listener, base::Now now);
+  void displace_half_open(const Listener& listener, const Endpoint& newcomer, base::Now now);
   static void begin_beyond(Connection& c, base::Seq32 old_snd_nxt);
-
-  // half_open.cpp
-  [[nodiscard]] std::unique_ptr<llp::Admission> half_open_by_age() const;
-  [[nodiscard]] uint32_t half_open_limit() const;
-  [[nodiscard]] bool half_open_place(const Listener& listener) const;
-  void now_half_open(Connection& c, uint32_t listener);
-  void no_longer_half_open(Connection& c);
-  void displace_half_open(Listener& listener, const Endpoint& newcomer, base::Now now);
 
   // connection_options.cpp
   [[nodiscard]] static Status check_options(const ConnectionOptions& options, const char* call);
@@ -131,7 +123,7 @@ class Engine {
 
   // syn_cookies.cpp
   void send_cookie(Listener& listener, const Arrival& syn, base::Now now);
-  [[nodiscard]] bool take_cookie(uint32_t listener, const Arrival& a, base::Now now);
+  [[nodiscard]] bool take_cookie(Listener& listener, const Arrival& a, base::Now now);
 
   // keep_alive.cpp
   void arm_keep_alive(Connection& c, base::Now now);
@@ -415,6 +407,7 @@ class Engine {
   SavedRecords saved_;
   std::vector<uint8_t> scratch_;  // one record being rebuilt for cutting
   ListenerTable listeners_;
+  HalfOpen half_open_;
   ConnectionTable connections_;
   ConnectionList<&ready_link_of> ready_;
   ConnectionList<&doomed_link_of> doomed_;
@@ -424,9 +417,6 @@ class Engine {
   SynCookies cookies_;
   std::optional<uint32_t> forced_isn_;
   std::array<base::Range, kMaxRanges + 1> gap_;  // of the segment in hand; see NewText
-  uint32_t half_open_ = 0;
-  std::optional<llp::Admission> half_open_by_age_;  // of all listeners; without cookies
-  base::PressureLog half_open_log_;
   bool predicting_ = true;
   bool output_pending_ = false;  // output() has something to do at once: news, or a quantum was up
 

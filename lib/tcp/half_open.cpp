@@ -1,70 +1,87 @@
-// Passive opens in SYN-RECEIVED: how many there may be, and who gives way where no cookie can be
-// sent instead.
+#include "tcp/half_open.hpp"
 
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/check.hpp"
 #include "base/log.hpp"
-#include "tcp/engine.hpp"
 
 namespace rnic::tcp {
 
-/// A table of its own is for a listener that reaches its limit before all of them reach theirs.
-std::unique_ptr<llp::Admission> Engine::half_open_by_age() const {
-  const uint32_t limit = config_.max_half_open_per_listener;
-  if (!half_open_by_age_ || limit == 0 || limit >= half_open_limit()) return nullptr;
-  return std::make_unique<llp::Admission>(limit, secret_);
+HalfOpenPlaces::HalfOpenPlaces(uint32_t limit, std::unique_ptr<llp::Admission> by_age)
+    : limit_(limit), by_age_(std::move(by_age)) {}
+
+uint32_t HalfOpenPlaces::enter(const IpAddress& from, base::Handle who) {
+  ++taken_;
+  return by_age_ ? by_age_->enter(from, who) : 0;
 }
+
+void HalfOpenPlaces::leave(uint32_t seat) {
+  --taken_;
+  if (by_age_) by_age_->leave(seat);
+}
+
+base::Handle HalfOpenPlaces::gives_way(const IpAddress& newcomer) const {
+  return by_age_ ? by_age_->gives_way(newcomer) : base::Handle{};
+}
+
+uint32_t HalfOpenPlaces::held_by(const IpAddress& address) const {
+  return by_age_ ? by_age_->held_by(address) : 0;
+}
+
+void HalfOpenPlaces::validate() const {
+  RNIC_CHECK(taken_ <= limit_);
+  RNIC_CHECK(!by_age_ || (by_age_->capacity() == limit_ && by_age_->size() == taken_));
+}
+
+namespace {
 
 /// What is half open has shown nothing yet, not even that its address is its own: the other half of
 /// the places is for those who have.
-uint32_t Engine::half_open_limit() const {
-  return std::min(config_.max_half_open, (config_.max_connections + 1) / 2);
+uint32_t limit_of(const Config& config) {
+  return std::min(config.max_half_open, (config.max_connections + 1) / 2);
 }
 
-bool Engine::half_open_place(const Listener& listener) const {
-  return half_open_ < half_open_limit() && listener.half_open < config_.max_half_open_per_listener;
+}  // namespace
+
+HalfOpen::HalfOpen(const Config& config, const Secret& secret)
+    : secret_(secret),
+      limit_(limit_of(config)),
+      listener_limit_(config.max_half_open_per_listener),
+      some_give_way_(!config.syn_cookies && config.max_half_open != 0),
+      all_(limit_, some_give_way_ ? std::make_unique<llp::Admission>(limit_, secret) : nullptr) {}
+
+/// A table of its own is for a listener that reaches its limit before all of them reach theirs.
+HalfOpenPlaces HalfOpen::places_of_listener() const {
+  const bool by_age = some_give_way_ && listener_limit_ != 0 && listener_limit_ < limit_;
+  return {listener_limit_,
+          by_age ? std::make_unique<llp::Admission>(listener_limit_, secret_) : nullptr};
 }
 
-void Engine::now_half_open(Connection& c, uint32_t listener) {
-  Listener& owner = listeners_.at(listener);
-  c.listener = listener;
-  ++owner.half_open;
-  ++half_open_;
-  const IpAddress& from = c.remote_end.address;
-  if (half_open_by_age_) c.half_open_seat = half_open_by_age_->enter(from, c.handle);
-  if (owner.by_age) c.half_open_seat_of_listener = owner.by_age->enter(from, c.handle);
+void HalfOpen::enter(HalfOpenSeat& seat, HalfOpenPlaces& listener, const IpAddress& from,
+                     base::Handle who) {
+  seat = {&listener, all_.enter(from, who), listener.enter(from, who)};
 }
 
-void Engine::no_longer_half_open(Connection& c) {
-  if (c.listener == ListenerTable::kNone) return;
-  Listener& owner = listeners_.at(c.listener);
-  if (half_open_by_age_) half_open_by_age_->leave(c.half_open_seat);
-  if (owner.by_age) owner.by_age->leave(c.half_open_seat_of_listener);
-  --owner.half_open;
-  --half_open_;
-  c.listener = ListenerTable::kNone;
+void HalfOpen::leave(HalfOpenSeat& seat) {
+  if (seat.of_listener == nullptr) return;
+  all_.leave(seat.among_all);
+  seat.of_listener->leave(seat.among_listeners);
+  seat = {};
 }
 
-/// Nobody is told: the address may be another's. If it is not, the RST that answers the ACK of the
-/// handshake tells, or a SYN that comes again finds a place.
-void Engine::displace_half_open(Listener& listener, const Endpoint& newcomer, base::Now now) {
-  const bool own_limit = half_open_ < half_open_limit();
-  llp::Admission* table = own_limit           ? listener.by_age.get()
-                          : half_open_by_age_ ? &*half_open_by_age_
-                                              : nullptr;
-  if (table == nullptr) return;
-  Connection* c = connections_.get(table->gives_way(newcomer.address));
-  if (c == nullptr) return;
-  ++counters_.half_open_displaced;
-  if (const uint64_t count = half_open_log_.note(now); count != 0) {
-    base::log(base::LogLevel::Warning, "tcp", [&] {
-      return std::to_string(count) + " half-open " +
-             (count == 1 ? "connection" : "connections, at last") + " from " +
-             to_string(c->remote_end) + ", gave way to newer ones: " +
-             (own_limit ? "tcp.max_half_open_per_listener" : "tcp.max_half_open") +
-             " is reached and SYN cookies are off (tcp.syn_cookies), " +
-             std::to_string(table->held_by(c->remote_end.address)) + " of them from there";
-    });
-  }
-  doom(*c, StreamEnd::Aborted, false);
+void HalfOpen::log_displaced(const HalfOpenPlaces& listener, const Endpoint& from, base::Now now) {
+  const uint64_t count = log_.note(now);
+  if (count == 0) return;
+  base::log(base::LogLevel::Warning, "tcp", [&] {
+    return std::to_string(count) + " half-open " +
+           (count == 1 ? "connection" : "connections, at last") + " from " + to_string(from) +
+           ", gave way to newer ones: " +
+           (all_.full() ? "tcp.max_half_open" : "tcp.max_half_open_per_listener") +
+           " is reached and SYN cookies are off (tcp.syn_cookies), " +
+           std::to_string(exhausted(listener).held_by(from.address)) + " of them from there";
+  });
 }
 
 }  // namespace rnic::tcp

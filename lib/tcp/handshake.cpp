@@ -213,7 +213,7 @@ void Engine::measure_handshake(Connection& c, base::Now now) {
 }
 
 bool Engine::establish(Connection& c, const Arrival& a, base::Now now) {
-  no_longer_half_open(c);
+  half_open_.leave(c.half_open);
   c.state = State::Established;
   c.handshake.done();
   c.timers.clear(Timer::Rto);

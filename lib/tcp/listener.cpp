@@ -18,7 +18,7 @@ Status Engine::listen(const Endpoint& local, llp::Acceptor& acceptor,
                       "listen: all listeners in use; raise tcp.max_listeners");
   }
   if (Status good = check_options(options, "listen"); !good) return good;
-  listeners_.insert(local, acceptor, options, half_open_by_age());
+  listeners_.insert(local, acceptor, options, half_open_.places_of_listener());
   return {};
 }
 
@@ -28,8 +28,9 @@ Status Engine::unlisten(const Endpoint& local) {
     return base::fail(ErrorCode::NotFound, "unlisten: nobody listens on " + to_string(local));
   }
   // Handshakes that are not complete have nobody to be handed to.
+  const HalfOpenPlaces& places = listeners_.at(number).half_open;
   connections_.for_each([&](Connection& c) {
-    if (!c.doomed && c.listener == number) doom(c, StreamEnd::Aborted, true);
+    if (!c.doomed && c.half_open.of_listener == &places) doom(c, StreamEnd::Aborted, true);
   });
   listeners_.erase(number);
   return {};
@@ -146,13 +147,23 @@ void Engine::keep_a_place(Listener& listener, base::Now now) {
   if (connections_.full() && listener.acceptor->make_room(now)) ++counters_.places_made;
 }
 
+/// Nobody is told: the address may be another's. If it is not, the RST that answers the ACK of the
+/// handshake tells, or a SYN that comes again finds a place.
+void Engine::displace_half_open(const Listener& listener, const Endpoint& newcomer, base::Now now) {
+  Connection* c = connections_.get(half_open_.gives_way(listener.half_open, newcomer.address));
+  if (c == nullptr) return;
+  ++counters_.half_open_displaced;
+  half_open_.log_displaced(listener.half_open, c->remote_end, now);
+  doom(*c, StreamEnd::Aborted, false);
+}
+
 void Engine::input_listen(uint32_t number, const Arrival& a, std::optional<base::Seq32> old_snd_nxt,
                           base::Now now) {
   // RFC 9293 s.3.10.7.2
   if (a.has(flag::kRst)) return;  // First
   Listener& listener = listeners_.at(number);
   if (a.has(flag::kAck)) {  // Second
-    if (now < listener.cookies_until && !a.has(flag::kSyn) && take_cookie(number, a, now)) return;
+    if (now < listener.cookies_until && !a.has(flag::kSyn) && take_cookie(listener, a, now)) return;
     reset_reply(a);
     return;
   }
@@ -161,10 +172,10 @@ void Engine::input_listen(uint32_t number, const Arrival& a, std::optional<base:
     ++counters_.syn_dropped;
     return;
   }
-  if (!half_open_place(listener)) {
+  if (!half_open_.has_place(listener.half_open)) {
     if (config_.syn_cookies) return send_cookie(listener, a, now);
     displace_half_open(listener, a.remote, now);
-    if (!half_open_place(listener)) {
+    if (!half_open_.has_place(listener.half_open)) {
       ++counters_.syn_dropped;
       return;
     }
@@ -179,7 +190,7 @@ void Engine::input_listen(uint32_t number, const Arrival& a, std::optional<base:
   c->acceptor = listener.acceptor;
   c->state = State::SynReceived;
   apply_options(*c, listener.options);
-  now_half_open(*c, number);
+  half_open_.enter(c->half_open, listener.half_open, a.remote.address, c->handle);
   take_syn_options(*c, a, false, now);
   take_syn_ecn(*c, a);
   c->handshake.ask();

@@ -4,24 +4,21 @@
 
 #include <bit>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "base/time.hpp"
-#include "llp/admission.hpp"
 #include "llp/transport.hpp"
 #include "tcp/connection_options.hpp"
+#include "tcp/half_open.hpp"
 
 namespace rnic::tcp {
 
 struct Listener {
   Endpoint local;
   llp::Acceptor* acceptor = nullptr;
-  ConnectionOptions options;  ///< of the connections it accepts
-  uint32_t half_open = 0;     ///< its connections in SYN-RECEIVED
-  /// The same by age and address, where others give way at its own limit; nullptr: they need not.
-  std::unique_ptr<llp::Admission> by_age;
+  ConnectionOptions options;   ///< of the connections it accepts
+  HalfOpenPlaces half_open;    ///< of its connections in SYN-RECEIVED
   base::Now cookies_until{};   ///< ACKs are looked at for cookies until then
   uint32_t next = UINT32_MAX;  ///< chain of the bucket, or of the free list
 };
@@ -64,16 +61,23 @@ class ListenerTable {
 
   /// full() must be false.
   uint32_t insert(const Endpoint& local, llp::Acceptor& acceptor, const ConnectionOptions& options,
-                  std::unique_ptr<llp::Admission> by_age = {}) {
+                  HalfOpenPlaces half_open = {}) {
     const uint32_t i = take_place();
     uint32_t& head = buckets_[bucket(local.port)];
     listeners_[i] = {.local = local,
                      .acceptor = &acceptor,
                      .options = options,
-                     .by_age = std::move(by_age),
+                     .half_open = std::move(half_open),
                      .next = head};
     head = i;
     return i;
+  }
+  /// Calls f(listener) for each.
+  template <typename F>
+  void for_each(F&& f) {
+    for (const uint32_t head : buckets_) {
+      for (uint32_t i = head; i != kNone; i = listeners_[i].next) f(listeners_[i]);
+    }
   }
   void erase(uint32_t number) {
     uint32_t* link = &buckets_[bucket(listeners_[number].local.port)];

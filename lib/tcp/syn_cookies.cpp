@@ -113,8 +113,7 @@ void Engine::send_cookie(Listener& listener, const Arrival& syn, base::Now now) 
   ++counters_.syn_cookies_sent;
 }
 
-bool Engine::take_cookie(uint32_t number, const Arrival& a, base::Now now) {
-  Listener& listener = listeners_.at(number);
+bool Engine::take_cookie(Listener& listener, const Arrival& a, base::Now now) {
   const base::Seq32 irs = a.seq - 1;
   const auto mss = cookies_.check(a.local, a.remote, irs, a.ack - 1, now);
   if (!mss || (a.options.timestamps && !config_.timestamps)) {

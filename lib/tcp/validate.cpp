@@ -43,6 +43,7 @@ void Engine::validate() {
   uint32_t half_open = 0;
   connections_.validate();
   challenge_acks_.validate();
+  half_open_.validate();
   connections_.for_each([&](Connection& c) {
     records += c.board.size();
     if (c.doomed) return;
@@ -50,7 +51,12 @@ void Engine::validate() {
     validate_connection(c);
   });
   RNIC_CHECK(records == record_pool_.live());
-  RNIC_CHECK(half_open == half_open_);
+  uint32_t of_listeners = 0;
+  listeners_.for_each([&](const Listener& listener) {
+    listener.half_open.validate();
+    of_listeners += listener.half_open.taken();
+  });
+  RNIC_CHECK(half_open == half_open_.live() && half_open == of_listeners);
 }
 
 }  // namespace rnic::tcp

@@ -1,5 +1,7 @@
 // Half-open connections where no cookie may be sent: who gives way to a newcomer.
 
+#include "tcp/half_open.hpp"
+
 #include "raw_peer.hpp"
 #include "support/logged.hpp"
 
@@ -154,6 +156,78 @@ TEST(HalfOpenPlaces, OneIsGivenOnAndNoneIsRefused) {
     EXPECT_EQ(p.stack.counters().half_open_displaced, 2 * limit);
     EXPECT_EQ(p.stack.counters().syn_dropped, 3 * (1 - limit));
   }
+}
+
+/// The class alone, of which handles are all that it knows of a connection.
+class HalfOpenClass : public ::testing::Test {
+ protected:
+  static tcp::Config config(uint32_t all, uint32_t of_listener, bool cookies = false) {
+    tcp::Config config;
+    config.syn_cookies = cookies;
+    config.max_half_open = all;
+    config.max_half_open_per_listener = of_listener;
+    return config;
+  }
+  /// The next connection, from one address each or from one of all.
+  tcp::HalfOpenSeat enter(tcp::HalfOpen& half_open, tcp::HalfOpenPlaces& listener, uint32_t from) {
+    tcp::HalfOpenSeat seat;
+    half_open.enter(seat, listener, stranger(from), {next_++, 1});
+    half_open.validate();
+    listener.validate();
+    return seat;
+  }
+
+  uint32_t next_ = 0;
+};
+
+TEST_F(HalfOpenClass, CountsForAllAndForTheListener) {
+  tcp::HalfOpen half_open(config(3, 2), {1, 2});
+  tcp::HalfOpenPlaces one = half_open.places_of_listener();
+  tcp::HalfOpenPlaces other = half_open.places_of_listener();
+  tcp::HalfOpenSeat first = enter(half_open, one, 1);
+  enter(half_open, one, 2);
+  EXPECT_FALSE(half_open.has_place(one));
+  EXPECT_TRUE(half_open.has_place(other));
+  enter(half_open, other, 3);
+  EXPECT_FALSE(half_open.has_place(other)) << "there are three in all";
+  EXPECT_EQ(half_open.live(), 3u);
+  half_open.leave(first);
+  half_open.leave(first);
+  EXPECT_EQ(first.of_listener, nullptr);
+  EXPECT_EQ(half_open.live(), 2u) << "it leaves once";
+  EXPECT_TRUE(half_open.has_place(one));
+  EXPECT_EQ(one.taken(), 1u);
+  half_open.validate();
+  one.validate();
+}
+
+TEST_F(HalfOpenClass, WhoseLimitIsReachedGivesOneOfItsOwnAway) {
+  tcp::HalfOpen half_open(config(3, 2), {1, 2});
+  tcp::HalfOpenPlaces one = half_open.places_of_listener();
+  tcp::HalfOpenPlaces other = half_open.places_of_listener();
+  enter(half_open, other, 1);
+  enter(half_open, one, 2);
+  tcp::HalfOpenSeat last = enter(half_open, one, 3);
+  EXPECT_EQ(half_open.gives_way(one, stranger(9)), (base::Handle{0, 1})) << "the oldest of all";
+  half_open.leave(last);
+  enter(half_open, one, 3);
+  tcp::HalfOpen wide(config(8, 2), {1, 2});
+  tcp::HalfOpenPlaces narrow = wide.places_of_listener();
+  tcp::HalfOpenPlaces beside = wide.places_of_listener();
+  enter(wide, beside, 1);
+  const uint32_t oldest = next_;
+  enter(wide, narrow, 2);
+  enter(wide, narrow, 3);
+  EXPECT_EQ(wide.gives_way(narrow, stranger(9)), (base::Handle{oldest, 1})) << "of the listener";
+}
+
+TEST_F(HalfOpenClass, NobodyGivesWayWhereThereAreCookies) {
+  tcp::HalfOpen half_open(config(1, 1, true), {1, 2});
+  tcp::HalfOpenPlaces listener = half_open.places_of_listener();
+  enter(half_open, listener, 1);
+  EXPECT_FALSE(half_open.has_place(listener));
+  EXPECT_FALSE(half_open.gives_way(listener, stranger(2)).valid());
+  EXPECT_EQ(listener.held_by(stranger(1)), 0u);
 }
 
 }  // namespace
