@@ -27,6 +27,7 @@
 #include "tcp/listener_table.hpp"
 #include "tcp/reply_queue.hpp"
 #include "tcp/saved_records.hpp"
+#include "tcp/segment.hpp"
 #include "tcp/syn_cookies.hpp"
 #include "tcp/tcp.hpp"
 #include "tcp/time_wait.hpp"
@@ -37,27 +38,6 @@ namespace rnic::tcp {
 
 inline ConnectionLink& ready_link_of(Connection& c) { return c.ready_link; }
 inline ConnectionLink& doomed_link_of(Connection& c) { return c.doomed_link; }
-
-/// A received segment, parsed and checked for form.
-struct Arrival {
-  Endpoint local;
-  Endpoint remote;
-  base::Seq32 seq;
-  base::Seq32 ack;
-  uint8_t flags = 0;
-  uint8_t ecn = 0;  ///< the two bits of the IP header
-  uint16_t window = 0;
-  uint16_t urgent = 0;  ///< urgent pointer, when the flag is set
-  base::ByteView payload;
-  wire::TcpOptions options;
-
-  [[nodiscard]] bool has(uint8_t flag) const { return (flags & flag) != 0; }
-  /// SEG.LEN: SYN and FIN count.
-  [[nodiscard]] uint32_t length() const {
-    return static_cast<uint32_t>(payload.size()) + (has(wire::tcp_flag::kSyn) ? 1 : 0) +
-           (has(wire::tcp_flag::kFin) ? 1 : 0);
-  }
-};
 
 class Engine {
  public:
@@ -191,14 +171,10 @@ class Engine {
   [[nodiscard]] uint16_t our_mss(const IpAddress& peer, const ConnectionOptions& options) const;
 
   // input.cpp
-  [[nodiscard]] static bool checksum_good(SegmentIn in);
-  [[nodiscard]] bool parse(const SegmentIn& in, Arrival& a);
   void input_any(Connection* c, SegmentIn segment, base::Now now);
   void input_no_connection(const Arrival& a, base::Now now);
   /// \param a a SYN that is known already is taken off it
   void input_synchronized(Connection& c, Arrival& a, base::Now now);
-  /// \param begin of the segment, less RCV.NXT. \param length SEG.LEN. \param window RCV.WND
-  [[nodiscard]] static bool in_window(int64_t begin, int64_t length, int64_t window);
   [[nodiscard]] bool acceptable(Connection& c, const Arrival& a);
   [[nodiscard]] bool survives_paws(Connection& c, const Arrival& a, base::Now now);
   [[nodiscard]] bool survives_rst(Connection& c, const Arrival& a, base::Now now);

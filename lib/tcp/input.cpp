@@ -1,6 +1,4 @@
-#include "llp/pseudo_header.hpp"
 #include "tcp/engine.hpp"
-#include "wire/inet_checksum.hpp"
 
 namespace rnic::tcp {
 
@@ -10,44 +8,6 @@ namespace {
 
 // RFC 7323 s.5.5: a TS.Recent older than 24 days says nothing.
 constexpr base::Duration kTimestampLife = std::chrono::hours(24 * 24);
-
-}  // namespace
-
-bool Engine::checksum_good(SegmentIn in) {
-  const uint32_t sum = llp::pseudo_header_sum(in.source, in.destination, wire::kProtocolTcp,
-                                              static_cast<uint32_t>(in.tcp.size()));
-  return wire::checksum_fold(wire::checksum_add(sum, in.tcp)) == 0;
-}
-
-bool Engine::parse(const SegmentIn& in, Arrival& a) {
-  ++counters_.segments_in;
-  const auto view = wire::TcpView::parse(in.tcp);
-  if (!view || in.tcp.size() > 0xffff || !in.source.is_unicast() || !in.destination.is_unicast()) {
-    ++counters_.malformed;
-    return false;
-  }
-  if (!in.checksum_verified && !checksum_good(in)) {
-    ++counters_.checksum_errors;
-    return false;
-  }
-  if (!a.options.parse(view->options()) || view->source_port() == 0) {
-    ++counters_.malformed;
-    return false;
-  }
-  a.local = {in.destination, view->destination_port()};
-  a.remote = {in.source, view->source_port()};
-  a.seq = view->sequence();
-  a.ack = view->acknowledgment();
-  a.flags = view->flags();
-  a.ecn = in.ecn & 3;
-  a.window = view->window();
-  a.urgent = view->urgent_pointer();
-  a.payload = view->payload();
-  if (a.payload.empty()) ++counters_.acks_in;
-  return true;
-}
-
-namespace {
 
 /// By its parts: only where it is taken along does a segment have to be in memory.
 inline SegmentIn same(const SegmentIn& s) {
@@ -64,8 +24,13 @@ void Engine::input(const SegmentIn& segment, base::Now now) {
 }
 
 [[gnu::noinline]] void Engine::input_any(Connection* c, SegmentIn segment, base::Now now) {
+  ++counters_.segments_in;
   Arrival a;
-  if (!parse(segment, a)) return;
+  if (const FormError wrong = parse(segment, a); wrong != FormError::None) {
+    ++(wrong == FormError::Checksum ? counters_.checksum_errors : counters_.malformed);
+    return;
+  }
+  if (a.payload.empty()) ++counters_.acks_in;
   if (c == nullptr || c->doomed) {
     input_no_connection(a, now);
   } else if (c->state == State::SynSent) {
@@ -131,15 +96,6 @@ bool Engine::survives_paws(Connection& c, const Arrival& a, base::Now now) {
     return false;
   }
   return true;
-}
-
-bool Engine::in_window(int64_t begin, int64_t length, int64_t window) {
-  // The four cases of window and length. With a zero window ACK, RST and URG of a segment at
-  // RCV.NXT still count (MUST-66).
-  if (window == 0) return begin == 0;
-  const int64_t last = begin + std::max<int64_t>(length, 1) - 1;
-  if ((begin >= 0 && begin < window) || (last >= 0 && last < window)) return true;
-  return begin < 0 && last >= window;  // from before the window to beyond it: the whole window
 }
 
 bool Engine::acceptable(Connection& c, const Arrival& a) {

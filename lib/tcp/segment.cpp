@@ -1,0 +1,44 @@
+#include "tcp/segment.hpp"
+
+#include <algorithm>
+
+#include "llp/pseudo_header.hpp"
+#include "wire/inet_checksum.hpp"
+
+namespace rnic::tcp {
+
+bool checksum_good(SegmentIn in) {
+  const uint32_t sum = llp::pseudo_header_sum(in.source, in.destination, wire::kProtocolTcp,
+                                              static_cast<uint32_t>(in.tcp.size()));
+  return wire::checksum_fold(wire::checksum_add(sum, in.tcp)) == 0;
+}
+
+FormError parse(const SegmentIn& in, Arrival& a) {
+  const auto view = wire::TcpView::parse(in.tcp);
+  if (!view || in.tcp.size() > 0xffff || !in.source.is_unicast() || !in.destination.is_unicast()) {
+    return FormError::Malformed;
+  }
+  if (!in.checksum_verified && !checksum_good(in)) return FormError::Checksum;
+  if (!a.options.parse(view->options()) || view->source_port() == 0) return FormError::Malformed;
+  a.local = {in.destination, view->destination_port()};
+  a.remote = {in.source, view->source_port()};
+  a.seq = view->sequence();
+  a.ack = view->acknowledgment();
+  a.flags = view->flags();
+  a.ecn = in.ecn & 3;
+  a.window = view->window();
+  a.urgent = view->urgent_pointer();
+  a.payload = view->payload();
+  return FormError::None;
+}
+
+bool in_window(int64_t begin, int64_t length, int64_t window) {
+  // The four cases of window and length. With a zero window ACK, RST and URG of a segment at
+  // RCV.NXT still count (MUST-66).
+  if (window == 0) return begin == 0;
+  const int64_t last = begin + std::max<int64_t>(length, 1) - 1;
+  if ((begin >= 0 && begin < window) || (last >= 0 && last < window)) return true;
+  return begin < 0 && last >= window;  // from before the window to beyond it: the whole window
+}
+
+}  // namespace rnic::tcp

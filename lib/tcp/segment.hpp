@@ -1,0 +1,47 @@
+/// \file
+/// A received segment: parsed, and checked for form.
+#pragma once
+
+#include <cstdint>
+
+#include "base/bytes.hpp"
+#include "base/seq32.hpp"
+#include "rnic/address.hpp"
+#include "tcp/tcp.hpp"
+#include "wire/tcp.hpp"
+#include "wire/tcp_options.hpp"
+
+namespace rnic::tcp {
+
+struct Arrival {
+  Endpoint local;
+  Endpoint remote;
+  base::Seq32 seq;
+  base::Seq32 ack;
+  uint8_t flags = 0;
+  uint8_t ecn = 0;  ///< the two bits of the IP header
+  uint16_t window = 0;
+  uint16_t urgent = 0;  ///< urgent pointer, when the flag is set
+  base::ByteView payload;
+  wire::TcpOptions options;
+
+  [[nodiscard]] bool has(uint8_t flag) const { return (flags & flag) != 0; }
+  /// SEG.LEN: SYN and FIN count.
+  [[nodiscard]] uint32_t length() const {
+    return static_cast<uint32_t>(payload.size()) + (has(wire::tcp_flag::kSyn) ? 1 : 0) +
+           (has(wire::tcp_flag::kFin) ? 1 : 0);
+  }
+};
+
+/// What is wrong with the form of a segment.
+enum class FormError : uint8_t { None, Malformed, Checksum };
+
+/// \param a is whole only where nothing is wrong
+[[nodiscard]] FormError parse(const SegmentIn& in, Arrival& a);
+[[nodiscard]] bool checksum_good(SegmentIn in);
+
+/// RFC 9293 s.3.10.7.4, first: some of a segment is in the window. \param begin of the segment,
+/// less RCV.NXT. \param length SEG.LEN. \param window RCV.WND
+[[nodiscard]] bool in_window(int64_t begin, int64_t length, int64_t window);
+
+}  // namespace rnic::tcp
