@@ -81,6 +81,20 @@ void Engine::push_life(Connection& c, base::Now now) {
   }
 }
 
+void Engine::enter_time_wait(Connection& c, base::Now now) {
+  // The connection's own memory is free from here on; its 4-tuple stays taken.
+  TimeWaitEntry entry;
+  entry.snd_nxt = c.tcb.snd_seq(c.tcb.snd_nxt);
+  entry.rcv_nxt = c.tcb.ack_seq();
+  entry.ts_recent = c.tcb.ts_recent;
+  entry.ts_ok = c.tcb.ts_ok;
+  entry.window = advertise(c);
+  entry.wind_shift = c.tcb.rcv_wind_shift;
+  entry.traffic_class = static_cast<uint8_t>(c.options.dscp << 2);
+  time_wait_.enter(c.local_end, c.remote_end, entry, c.ack.due(), now);
+  doom(c, StreamEnd::Closed, false);
+}
+
 void Engine::reap(base::Now now) {
   while (Connection* c = doomed_.front()) {
     doomed_.erase(*c);

@@ -26,7 +26,7 @@ Engine::Engine(const Config& config, Egress& egress, const Secret& secret, uint6
       listeners_(config.max_listeners),
       half_open_(config, secret),
       connections_(config.max_connections, secret),
-      time_wait_(config.max_time_wait, config.time_wait, secret),
+      time_wait_(config, secret, wheel_, replies_, challenge_acks_, counters_),
       cookies_(secret) {}
 
 base::MemoryUses Engine::memory_use(const Config& config) {
@@ -57,8 +57,7 @@ bool Engine::quiescent() const {
 void Engine::on_timers(base::Now now) {
   wheel_.expire(now, [this, now](base::TimerNode& node) {
     if (node.owner == nullptr) {
-      time_wait_.expire(now);
-      arm_time_wait(now);
+      time_wait_.fired(now);
       return;
     }
     Connection& c = *static_cast<Connection*>(node.owner);

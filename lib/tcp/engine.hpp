@@ -3,7 +3,7 @@
 /// engine.cpp (its life, and what its timers bring), listener.cpp and handshake.cpp (opens),
 /// input.cpp (RFC 9293 s.3.10.7), prediction.cpp (its short cut), ack.cpp (the ACK side),
 /// commit.cpp (the data side), ecn.cpp (both), output.cpp, pacing.cpp, retransmit.cpp and
-/// transmit.cpp (segments out), close.cpp, reincarnation.cpp (TIME-WAIT), syn_cookies.cpp,
+/// transmit.cpp (segments out), close.cpp, syn_cookies.cpp,
 /// keep_alive.cpp, connection_options.cpp, icmp.cpp, path_mtu_discovery.cpp. The mechanisms that a
 /// connection is made of are classes of their own, with headers that bear their names.
 ///
@@ -42,7 +42,6 @@ inline ConnectionLink& doomed_link_of(Connection& c) { return c.doomed_link; }
 class Engine {
  public:
   Engine(const Config& config, Egress& egress, const Secret& secret, uint64_t seed, base::Now now);
-  ~Engine() { wheel_.cancel(time_wait_timer_); }
 
   Status listen(const Endpoint& local, llp::Acceptor& acceptor, const ConnectionOptions& options);
   Status unlisten(const Endpoint& local);
@@ -91,7 +90,7 @@ class Engine {
   Connection* new_connection(const Endpoint& local, const Endpoint& remote, base::Now now);
   [[nodiscard]] uint16_t choose_port(const Endpoint& local, const Endpoint& remote, base::Now now);
   /// \param old_snd_nxt of the incarnation in TIME-WAIT that the SYN ends
-  void input_listen(uint32_t listener, const Arrival& a, std::optional<base::Seq32> old_snd_nxt,
+  void input_listen(Listener& listener, const Arrival& a, std::optional<base::Seq32> old_snd_nxt,
                     base::Now now);
   void keep_a_place(Listener& listener, base::Now now);
   void displace_half_open(const Listener& listener, const Endpoint& newcomer, base::Now now);
@@ -355,18 +354,9 @@ class Engine {
   /// nullptr: no room for another reply.
   Reply* queue_rst(const Connection& c);
   void push_life(Connection& c, base::Now now);
+  void enter_time_wait(Connection& c, base::Now now);
   void reap(base::Now now);
   void release(Connection& c);
-
-  // reincarnation.cpp: TIME-WAIT.
-  void enter_time_wait(Connection& c, base::Now now);
-  void arm_time_wait(base::Now now);
-  [[nodiscard]] bool input_time_wait(const Arrival& a, base::Now now);
-  [[nodiscard]] bool may_reopen(const TimeWaitEntry& entry, const Arrival& a) const;
-  [[nodiscard]] bool may_reuse(const TimeWaitEntry& entry, base::Now now) const {
-    return entry.ts_ok && config_.timestamps && time_wait_.clock_ticked(entry, now);
-  }
-  void acknowledge(const TimeWaitEntry& entry, base::Now now);
 
   // validate.cpp
   void validate_connection(Connection& c) const;
@@ -388,8 +378,7 @@ class Engine {
   ConnectionList<&ready_link_of> ready_;
   ConnectionList<&doomed_link_of> doomed_;
   ReplyQueue replies_;
-  TimeWaitTable time_wait_;
-  base::TimerNode time_wait_timer_;  // the only one without an owner
+  TimeWait time_wait_;
   SynCookies cookies_;
   std::optional<uint32_t> forced_isn_;
   std::array<base::Range, kMaxRanges + 1> gap_;  // of the segment in hand; see NewText

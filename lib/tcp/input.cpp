@@ -46,9 +46,16 @@ void Engine::input_no_connection(const Arrival& a, base::Now now) {
     ++counters_.not_at_home;
     return;
   }
-  if (time_wait_.live() != 0 && input_time_wait(a, now)) return;
-  if (const uint32_t listener = listeners_.find(a.local); listener != ListenerTable::kNone) {
-    input_listen(listener, a, std::nullopt, now);
+  const uint32_t listener = listeners_.find(a.local);
+  const bool listening = listener != ListenerTable::kNone;
+  std::optional<base::Seq32> old_snd_nxt;
+  switch (time_wait_.input(a, listening, now)) {
+    case TimeWait::Verdict::Done: return;
+    case TimeWait::Verdict::Reopen: old_snd_nxt = time_wait_.end(a.local, a.remote); break;
+    case TimeWait::Verdict::Elsewhere: break;
+  }
+  if (listening) {
+    input_listen(listeners_.at(listener), a, old_snd_nxt, now);
     return;
   }
   if (!a.has(flag::kRst)) reset_reply(a);  // RFC 9293 s.3.10.7.1

@@ -70,8 +70,7 @@ uint16_t Engine::choose_port(const Endpoint& local, const Endpoint& remote, base
     if (listeners_.find(candidate) != ListenerTable::kNone) continue;
     if (connections_.contains(candidate, remote)) continue;
     if (!egress_.lands_here(candidate, remote)) continue;
-    const TimeWaitEntry* old = time_wait_.find(candidate, remote);
-    if (old == nullptr || may_reuse(*old, now)) return port;
+    if (time_wait_.may_reuse(candidate, remote, now)) return port;
   }
   return 0;
 }
@@ -117,8 +116,7 @@ Result<llp::Stream*> Engine::connect(const Endpoint& local, const Endpoint& remo
                                                     to_string(remote) +
                                                     " exists; use another local port");
   }
-  TimeWaitEntry* old = time_wait_.find(from, remote);
-  if (old != nullptr && !may_reuse(*old, now)) {
+  if (!time_wait_.may_reuse(from, remote, now)) {
     return base::fail(ErrorCode::AlreadyExists,
                       "connect: " + to_string(from) + " to " + to_string(remote) +
                           " is in TIME-WAIT; use another local port or wait for tcp.time_wait");
@@ -128,10 +126,9 @@ Result<llp::Stream*> Engine::connect(const Endpoint& local, const Endpoint& remo
     return base::fail(ErrorCode::ResourceExhausted,
                       "connect: all connections in use; raise limits.max_connections");
   }
-  if (old != nullptr) {
+  if (const auto old_snd_nxt = time_wait_.end(from, remote)) {
     ++counters_.time_wait_reused;
-    begin_beyond(*c, old->snd_nxt);
-    time_wait_.erase(*old);
+    begin_beyond(*c, *old_snd_nxt);
   }
   c->user = &user;
   apply_options(*c, options);
@@ -157,12 +154,11 @@ void Engine::displace_half_open(const Listener& listener, const Endpoint& newcom
   doom(*c, StreamEnd::Aborted, false);
 }
 
-void Engine::input_listen(uint32_t number, const Arrival& a, std::optional<base::Seq32> old_snd_nxt,
-                          base::Now now) {
+void Engine::input_listen(Listener& listener, const Arrival& a,
+                          std::optional<base::Seq32> old_snd_nxt, base::Now now) {
   // RFC 9293 s.3.10.7.2
   if (a.has(flag::kRst)) return;  // First
-  Listener& listener = listeners_.at(number);
-  if (a.has(flag::kAck)) {  // Second
+  if (a.has(flag::kAck)) {        // Second
     if (now < listener.cookies_until && !a.has(flag::kSyn) && take_cookie(listener, a, now)) return;
     reset_reply(a);
     return;

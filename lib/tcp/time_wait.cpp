@@ -1,120 +1,133 @@
 #include "tcp/time_wait.hpp"
 
-#include <algorithm>
-#include <bit>
-
 #include "base/check.hpp"
-#include "tcp/flow_table.hpp"
+#include "tcp/tcb.hpp"
+#include "wire/tcp_options.hpp"
 
 namespace rnic::tcp {
 
-static_assert(sizeof(TimeWaitEntry) == 60, "with its share of the buckets 64 octets");
+namespace flag = wire::tcp_flag;
 
-TimeWaitTable::TimeWaitTable(uint32_t capacity, base::Duration time, const Secret& secret)
-    : entries_(std::max(capacity, 1u)),
-      buckets_(std::bit_floor(std::max(capacity, 1u))),
-      secret_(secret),
-      time_ms_(static_cast<uint32_t>((time.count() + 999'999) / 1'000'000)) {}
+TimeWait::TimeWait(const Config& config, const Secret& secret, base::TimerWheel& wheel,
+                   ReplyQueue& replies, ChallengeAcks& challenge_acks, Counters& counters)
+    : secret_(secret),
+      timestamps_(config.timestamps),
+      wheel_(wheel),
+      replies_(replies),
+      challenge_acks_(challenge_acks),
+      counters_(counters),
+      table_(config.max_time_wait, config.time_wait, secret) {}
 
-uint32_t& TimeWaitTable::head(const Endpoint& local, const Endpoint& remote) {
-  return buckets_[FlowTable::hash(secret_, local, remote) & (buckets_.size() - 1)];
+void TimeWait::enter(const Endpoint& local, const Endpoint& remote, const TimeWaitEntry& entry,
+                     bool owes_ack, base::Now now) {
+  if (table_.add(local, remote, entry, now)) ++counters_.time_wait_displaced;
+  arm(now);
+  if (owes_ack) acknowledge(*table_.find(local, remote), now);
 }
 
-void TimeWaitTable::link(uint32_t index) {
-  TimeWaitEntry& entry = entries_[index];
-  uint32_t& first = head(entry.local(), entry.remote());
-  entry.next_ = (entry.next_ & kRestarted) | first;
-  first = index + 1;
+void TimeWait::arm(base::Now now) {
+  if (timer_.armed()) return;
+  const base::Now deadline = table_.next_deadline(now);
+  if (deadline != base::kNever) wheel_.arm(timer_, deadline);
 }
 
-void TimeWaitTable::unlink(uint32_t index) {
-  const TimeWaitEntry& entry = entries_[index];
-  uint32_t& first = head(entry.local(), entry.remote());
-  const uint32_t behind = entry.next_ & ~kRestarted;
-  if (first == index + 1) {
-    first = behind;
+void TimeWait::fired(base::Now now) {
+  table_.expire(now);
+  arm(now);
+}
+
+void TimeWait::acknowledge(const TimeWaitEntry& entry, base::Now now) {
+  Reply* reply = replies_.push();
+  if (reply == nullptr) return;  // the peer sends its FIN again
+  reply->local = entry.local();
+  reply->remote = entry.remote();
+  reply->seq = entry.snd_nxt;
+  reply->ack = entry.rcv_nxt;
+  reply->flags = flag::kAck;
+  reply->window = entry.window;
+  reply->traffic_class = entry.traffic_class;
+  if (entry.ts_ok) {
+    wire::TcpOptionWriter options(reply->options.data());
+    options.nop();
+    options.nop();
+    const uint64_t hash = keyed_hash(secret_, reply->local, reply->remote);
+    options.timestamps({timestamp_at(timestamp_offset(hash), now), entry.ts_recent});
+    reply->options_length = static_cast<uint8_t>(options.finish());
+  }
+}
+
+bool TimeWait::may_reuse(const Endpoint& local, const Endpoint& remote, base::Now now) {
+  const TimeWaitEntry* entry = table_.find(local, remote);
+  return entry == nullptr || (entry->ts_ok && timestamps_ && table_.clock_ticked(*entry, now));
+}
+
+std::optional<base::Seq32> TimeWait::end(const Endpoint& local, const Endpoint& remote) {
+  TimeWaitEntry* entry = table_.find(local, remote);
+  if (entry == nullptr) return std::nullopt;
+  const base::Seq32 snd_nxt = entry->snd_nxt;
+  table_.erase(*entry);
+  return snd_nxt;
+}
+
+bool TimeWait::may_reopen(const TimeWaitEntry& entry, const Arrival& a) const {
+  // RFC 6191 s.2
+  const bool stamped = timestamps_ && a.options.timestamps.has_value();
+  const bool beyond = base::after(a.seq, entry.rcv_nxt);
+  if (!entry.ts_ok) return stamped || beyond;
+  if (!stamped) return beyond;
+  const auto newer = static_cast<int32_t>(a.options.timestamps->value - entry.ts_recent);
+  return newer > 0 || (newer == 0 && beyond);
+}
+
+TimeWait::Verdict TimeWait::input(const Arrival& a, bool listening, base::Now now) {
+  TimeWaitEntry* entry = table_.find(a.local, a.remote);
+  if (entry == nullptr) return Verdict::Elsewhere;
+  if (a.has(flag::kRst)) return Verdict::Done;  // RFC 1337: no assassination of TIME-WAIT
+  if (a.has(flag::kSyn)) return take_syn(*entry, a, listening, now);
+  take_segment(*entry, a, now);
+  return Verdict::Done;
+}
+
+TimeWait::Verdict TimeWait::take_syn(const TimeWaitEntry& entry, const Arrival& a, bool listening,
+                                     base::Now now) {
+  if (!a.has(flag::kAck | flag::kFin) && listening && may_reopen(entry, a)) {
+    ++counters_.time_wait_reopened;
+    return Verdict::Reopen;
+  }
+  if (challenge_acks_.allow(now)) acknowledge(entry, now);  // RFC 5961 s.4.2
+  return Verdict::Done;
+}
+
+void TimeWait::take_segment(TimeWaitEntry& entry, const Arrival& a, base::Now now) {
+  if (entry.ts_ok && !a.options.timestamps) {  // RFC 7323 s.3.2
+    ++counters_.paws_rejected;
     return;
   }
-  uint32_t before = first - 1;
-  while ((entries_[before].next_ & ~kRestarted) != index + 1) {
-    before = (entries_[before].next_ & ~kRestarted) - 1;
-  }
-  entries_[before].next_ = (entries_[before].next_ & kRestarted) | behind;
-}
-
-void TimeWaitTable::pop() {
-  if (!entries_[first_].gone()) {
-    unlink(first_);
-    --live_;
-  }
-  first_ = (first_ + 1) % capacity();
-  --used_;
-}
-
-bool TimeWaitTable::add(const Endpoint& local, const Endpoint& remote, const TimeWaitEntry& entry,
-                        base::Now now) {
-  bool displaced = false;
-  if (used_ == capacity()) {
-    displaced = !entries_[first_].gone();
-    pop();
-  }
-  const uint32_t index = (first_ + used_) % capacity();
-  ++used_;
-  ++live_;
-  TimeWaitEntry& place = entries_[index];
-  place = entry;
-  place.name(local, remote);
-  place.expires_ms_ = milliseconds_of(now) + time_ms_;
-  place.next_ = 0;
-  link(index);
-  return displaced;
-}
-
-TimeWaitEntry* TimeWaitTable::find(const Endpoint& local, const Endpoint& remote) {
-  if (live_ == 0) return nullptr;
-  for (uint32_t i = head(local, remote); i != 0; i = entries_[i - 1].next_ & ~kRestarted) {
-    if (entries_[i - 1].is(local, remote)) return &entries_[i - 1];
-  }
-  return nullptr;
-}
-
-void TimeWaitTable::restart(TimeWaitEntry& entry, base::Now now) {
-  entry.expires_ms_ = milliseconds_of(now) + time_ms_;
-  entry.next_ |= kRestarted;
-}
-
-void TimeWaitTable::erase(TimeWaitEntry& entry) {
-  unlink(static_cast<uint32_t>(&entry - entries_.data()));
-  entry.remote_port_ = 0;
-  --live_;
-  while (used_ != 0 && entries_[first_].gone()) pop();
-}
-
-void TimeWaitTable::expire(base::Now now) {
-  while (used_ != 0) {
-    TimeWaitEntry& entry = entries_[first_];
-    const bool due = static_cast<int32_t>(milliseconds_of(now) - entry.expires_ms_) >= 0;
-    if (!entry.gone() && !due) {
-      if ((entry.next_ & kRestarted) == 0) return;
-      // Its time began anew: it goes to the end of the queue, where such times are.
-      const TimeWaitEntry copy = entry;
-      pop();
-      const uint32_t index = (first_ + used_) % capacity();
-      entries_[index] = copy;
-      entries_[index].next_ = 0;
-      ++used_;
-      ++live_;
-      link(index);
-      continue;
+  const bool old_stamp =
+      entry.ts_ok && static_cast<int32_t>(a.options.timestamps->value - entry.ts_recent) < 0;
+  const auto begin = static_cast<int32_t>(a.seq - entry.rcv_nxt);
+  const bool fits =
+      !old_stamp && in_window(begin, a.length(), int64_t{entry.window} << entry.wind_shift);
+  if (fits && !a.has(flag::kAck)) return;  // Fifth
+  if (a.has(flag::kFin)) {
+    // Eighth: the peer's FIN again, our last ACK was lost. It is always answered.
+    if (!old_stamp && a.seq + a.length() == entry.rcv_nxt) {
+      if (entry.ts_ok) entry.ts_recent = a.options.timestamps->value;
+      table_.restart(entry, now);
     }
-    pop();
+    acknowledge(entry, now);
+    return;
   }
+  // Nothing else is to be expected; what does not fit is answered at a limited rate. RFC 5961
+  // s.5.2, with the largest unscaled window in the place of MAX.SND.WND.
+  const bool ack_fits =
+      !base::after(a.ack, entry.snd_nxt) && !base::after(entry.snd_nxt - 0xffff, a.ack);
+  if (!(fits && ack_fits) && challenge_acks_.allow(now)) acknowledge(entry, now);
 }
 
-base::Now TimeWaitTable::next_deadline(base::Now now) const {
-  if (used_ == 0) return base::kNever;
-  const auto left = static_cast<int32_t>(entries_[first_].expires_ms_ - milliseconds_of(now));
-  return base::from_nanos((base::nanos(now) / 1'000'000 + std::max(left, 1)) * 1'000'000);
+void TimeWait::validate() const {
+  table_.validate();
+  RNIC_CHECK(table_.live() == 0 || timer_.armed());
 }
 
 }  // namespace rnic::tcp

@@ -1,119 +1,74 @@
 /// \file
-/// TIME-WAIT (RFC 9293 s.3.6.1) in 64 octets: what is left of a connection once both FINs are
-/// acknowledged is a 4-tuple, two sequence numbers and the peer's last timestamp.
+/// TIME-WAIT (RFC 9293 s.3.6.1) of a stack: what it still answers for connections that are no more,
+/// and when another one may have their 4-tuple.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <optional>
 
 #include "base/seq32.hpp"
 #include "base/time.hpp"
-#include "base/zero_array.hpp"
-#include "rnic/address.hpp"
+#include "base/timer_wheel.hpp"
+#include "tcp/challenge_acks.hpp"
+#include "tcp/config.hpp"
+#include "tcp/counters.hpp"
 #include "tcp/isn.hpp"
+#include "tcp/reply_queue.hpp"
+#include "tcp/segment.hpp"
+#include "tcp/time_wait_table.hpp"
 
 namespace rnic::tcp {
 
-/// One connection in TIME-WAIT.
-class TimeWaitEntry {
+class TimeWait {
  public:
-  [[nodiscard]] bool is(const Endpoint& local, const Endpoint& remote) const {
-    return local_port_ == local.port && remote_port_ == remote.port &&
-           addresses_ == packed(local.address, remote.address);
-  }
-  [[nodiscard]] Endpoint local() const { return {address(0), local_port_}; }
-  [[nodiscard]] Endpoint remote() const { return {address(4), remote_port_}; }
+  /// What became of a segment.
+  enum class Verdict : uint8_t {
+    Elsewhere,  ///< no connection in TIME-WAIT has its 4-tuple
+    Done,       ///< dropped, or answered
+    Reopen,     ///< a SYN that ends it (RFC 6191): end() it, and take the SYN in LISTEN
+  };
 
-  base::Seq32 snd_nxt;     ///< behind our FIN
-  base::Seq32 rcv_nxt;     ///< behind the peer's FIN
-  uint32_t ts_recent = 0;  ///< the peer's last timestamp
-  uint16_t window = 0;     ///< as last advertised, scaled
-  uint8_t traffic_class = 0;
-  uint8_t ts_ok : 1 = 0;
-  uint8_t wind_shift : 7 = 0;  ///< of `window`
+  /// \param secret of the timestamps, and of the search. \param wheel and the others outlive this;
+  /// a node without an owner is for fired()
+  TimeWait(const Config& config, const Secret& secret, base::TimerWheel& wheel, ReplyQueue& replies,
+           ChallengeAcks& challenge_acks, Counters& counters);
+  ~TimeWait() { wheel_.cancel(timer_); }
+  TimeWait(const TimeWait&) = delete;
+  TimeWait& operator=(const TimeWait&) = delete;
+
+  [[nodiscard]] uint32_t live() const { return table_.live(); }
+  /// A connection is no more; at the limit the oldest one gives way. \param owes_ack for what came
+  /// last
+  void enter(const Endpoint& local, const Endpoint& remote, const TimeWaitEntry& entry,
+             bool owes_ack, base::Now now);
+  /// \param listening somebody takes connections to its local endpoint
+  [[nodiscard]] Verdict input(const Arrival& a, bool listening, base::Now now);
+  /// A connection of ours may have that 4-tuple: nothing is left of another one, or what we send
+  /// now is newer to its peer (RFC 6191 s.2).
+  [[nodiscard]] bool may_reuse(const Endpoint& local, const Endpoint& remote, base::Now now);
+  /// Its 4-tuple is another connection's now. \return SND.NXT, beyond which that one begins;
+  /// nullopt: there was none
+  std::optional<base::Seq32> end(const Endpoint& local, const Endpoint& remote);
+  /// The node of the wheel has.
+  void fired(base::Now now);
+  void validate() const;
 
  private:
-  friend class TimeWaitTable;
+  [[nodiscard]] bool may_reopen(const TimeWaitEntry& entry, const Arrival& a) const;
+  [[nodiscard]] Verdict take_syn(const TimeWaitEntry& entry, const Arrival& a, bool listening,
+                                 base::Now now);
+  void take_segment(TimeWaitEntry& entry, const Arrival& a, base::Now now);
+  void acknowledge(const TimeWaitEntry& entry, base::Now now);
+  void arm(base::Now now);
 
-  using Addresses = std::array<uint32_t, 8>;  // 4-octet units: no padding behind the entry
-
-  static Addresses packed(const IpAddress& a, const IpAddress& b) {
-    const auto word = [](uint64_t v, int shift) { return static_cast<uint32_t>(v >> shift); };
-    return {word(a.high(), 32), word(a.high(), 0), word(a.low(), 32), word(a.low(), 0),
-            word(b.high(), 32), word(b.high(), 0), word(b.low(), 32), word(b.low(), 0)};
-  }
-  [[nodiscard]] IpAddress address(size_t at) const {
-    return {uint64_t{addresses_[at]} << 32 | addresses_[at + 1],
-            uint64_t{addresses_[at + 2]} << 32 | addresses_[at + 3]};
-  }
-  void name(const Endpoint& local, const Endpoint& remote) {
-    addresses_ = packed(local.address, remote.address);
-    local_port_ = local.port;
-    remote_port_ = remote.port;
-  }
-  [[nodiscard]] bool gone() const { return remote_port_ == 0; }
-
-  Addresses addresses_{};
-  uint16_t local_port_ = 0;
-  uint16_t remote_port_ = 0;  // 0: gone, the place waits for its turn
-  uint32_t expires_ms_ = 0;
-  uint32_t next_ = 0;  // bit 31: restarted while it waited; the rest: link of the bucket's chain
-};
-
-/// Bounded: the oldest entry gives way to a new one. Entries stand in a ring in the order in which
-/// their time began, so that one timer serves them all.
-class TimeWaitTable {
- public:
-  /// \param time 2 MSL.
-  TimeWaitTable(uint32_t capacity, base::Duration time, const Secret& secret);
-
-  /// \return true when the oldest entry had to go for it.
-  bool add(const Endpoint& local, const Endpoint& remote, const TimeWaitEntry& entry,
-           base::Now now);
-  /// nullptr: not there. Valid until the next add(), erase() or expire().
-  [[nodiscard]] TimeWaitEntry* find(const Endpoint& local, const Endpoint& remote);
-  /// The peer sent its FIN again: 2 MSL from now.
-  void restart(TimeWaitEntry& entry, base::Now now);
-  void erase(TimeWaitEntry& entry);
-  void expire(base::Now now);
-
-  /// When expire() has something to do; kNever when there is nothing.
-  [[nodiscard]] base::Now next_deadline(base::Now now) const;
-  /// When its last segment may have gone out: the start of its time.
-  [[nodiscard]] bool clock_ticked(const TimeWaitEntry& entry, base::Now now) const {
-    return static_cast<int32_t>(milliseconds_of(now) - (entry.expires_ms_ - time_ms_)) > 0;
-  }
-
-  [[nodiscard]] uint32_t live() const { return live_; }
-  [[nodiscard]] uint32_t capacity() const { return static_cast<uint32_t>(entries_.size()); }
-  /// Octets of the table, all of it.
-  [[nodiscard]] size_t octets() const {
-    return entries_.size() * sizeof(TimeWaitEntry) + buckets_.size() * sizeof(uint32_t);
-  }
-  /// Octets that a table asks the machine for.
-  [[nodiscard]] static uint64_t octets_for(uint32_t capacity) {
-    return uint64_t{capacity} * (sizeof(TimeWaitEntry) + sizeof(uint32_t));
-  }
-
- private:
-  static constexpr uint32_t kRestarted = 0x80000000;
-
-  static uint32_t milliseconds_of(base::Now now) {
-    return static_cast<uint32_t>(base::nanos(now) / 1'000'000);
-  }
-  [[nodiscard]] uint32_t& head(const Endpoint& local, const Endpoint& remote);
-  void link(uint32_t index);
-  void unlink(uint32_t index);
-  void pop();
-
-  // A link is an index and 1; 0 ends the chain.
-  base::ZeroArray<TimeWaitEntry> entries_;
-  base::ZeroArray<uint32_t> buckets_;
-  Secret secret_;
-  uint32_t time_ms_;
-  uint32_t first_ = 0;  // oldest
-  uint32_t used_ = 0;   // places of the ring in use, those gone included
-  uint32_t live_ = 0;
+  const Secret secret_;
+  const bool timestamps_;
+  base::TimerWheel& wheel_;
+  ReplyQueue& replies_;
+  ChallengeAcks& challenge_acks_;
+  Counters& counters_;
+  TimeWaitTable table_;
+  base::TimerNode timer_;  // Invariant: armed where the table has somebody to wait for.
 };
 
 }  // namespace rnic::tcp

@@ -44,6 +44,7 @@ void Engine::validate() {
   connections_.validate();
   challenge_acks_.validate();
   half_open_.validate();
+  time_wait_.validate();
   connections_.for_each([&](Connection& c) {
     records += c.board.size();
     if (c.doomed) return;

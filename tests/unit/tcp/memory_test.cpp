@@ -8,7 +8,7 @@
 #include "support/sanitized.hpp"
 #include "tcp/byte_stream.hpp"
 #include "tcp/connection.hpp"
-#include "tcp/time_wait.hpp"
+#include "tcp/time_wait_table.hpp"
 
 namespace rnic::testing {
 namespace {

@@ -297,5 +297,105 @@ TEST(TimeWait, WhatIsGoneIsNotWaitedFor) {
   EXPECT_TRUE(table.add(ours, end(8), {}, start + seconds(13)));
 }
 
+/// The class alone: verdicts to the engine, replies into a queue.
+struct OneInTimeWait {
+  using Verdict = tcp::TimeWait::Verdict;
+
+  OneInTimeWait() {
+    tcp::TimeWaitEntry entry;
+    entry.snd_nxt = base::Seq32(500);
+    entry.rcv_nxt = base::Seq32(900);
+    entry.window = 100;
+    time_wait.enter(local, remote, entry, false, now);
+  }
+  [[nodiscard]] tcp::Arrival segment(uint32_t seq, uint8_t flags) const {
+    tcp::Arrival a;
+    a.local = local;
+    a.remote = remote;
+    a.seq = base::Seq32(seq);
+    a.ack = base::Seq32(500);
+    a.flags = flags;
+    return a;
+  }
+  /// The one reply, taken out; nothing: there was none.
+  std::optional<tcp::Reply> reply() {
+    if (replies.empty()) return std::nullopt;
+    const tcp::Reply first = replies.front();
+    replies.pop();
+    EXPECT_TRUE(replies.empty());
+    return first;
+  }
+
+  const Endpoint local{kAddressA, 80};
+  const Endpoint remote{kAddressB, 90};
+  base::Now now = base::Now{} + seconds(1);
+  tcp::Counters counters;
+  base::TimerWheel wheel{now};
+  tcp::ReplyQueue replies;
+  tcp::ChallengeAcks challenge_acks{1, seconds(1), counters};
+  tcp::TimeWait time_wait{with_timestamps(), {1, 2}, wheel, replies, challenge_acks, counters};
+};
+
+TEST(TimeWaitClass, AnswersTheFinAlwaysAndTheRestAtALimit) {
+  using Verdict = OneInTimeWait::Verdict;
+  OneInTimeWait t;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(t.time_wait.input(t.segment(899, kFinAck), true, t.now), Verdict::Done);
+    const auto reply = t.reply();
+    ASSERT_TRUE(reply.has_value());
+    EXPECT_EQ(reply->flags, flag::kAck);
+    EXPECT_EQ(reply->seq, base::Seq32(500));
+    EXPECT_EQ(reply->ack, base::Seq32(900));
+  }
+  EXPECT_EQ(t.time_wait.input(t.segment(900, flag::kRst), true, t.now), Verdict::Done);
+  EXPECT_FALSE(t.reply().has_value());
+  EXPECT_EQ(t.time_wait.input(t.segment(2000, flag::kAck), true, t.now), Verdict::Done);
+  EXPECT_TRUE(t.reply().has_value());
+  EXPECT_EQ(t.time_wait.input(t.segment(2000, flag::kAck), true, t.now), Verdict::Done);
+  EXPECT_FALSE(t.reply().has_value()) << "one in an interval";
+  tcp::Arrival other = t.segment(2000, flag::kAck);
+  other.remote.port = 91;
+  EXPECT_EQ(t.time_wait.input(other, true, t.now), Verdict::Elsewhere);
+  t.time_wait.validate();
+}
+
+TEST(TimeWaitClass, ASynEndsItWhereSomebodyListens) {
+  using Verdict = OneInTimeWait::Verdict;
+  OneInTimeWait t;
+  EXPECT_EQ(t.time_wait.input(t.segment(900, flag::kSyn), true, t.now), Verdict::Done) << "old";
+  EXPECT_TRUE(t.reply().has_value());
+  EXPECT_EQ(t.time_wait.input(t.segment(901, flag::kSyn), false, t.now), Verdict::Done);
+  EXPECT_EQ(t.counters.time_wait_reopened, 0u);
+  EXPECT_EQ(t.time_wait.input(t.segment(901, flag::kSyn), true, t.now), Verdict::Reopen);
+  EXPECT_EQ(t.counters.time_wait_reopened, 1u);
+  EXPECT_EQ(t.time_wait.end(t.local, t.remote), base::Seq32(500));
+  EXPECT_EQ(t.time_wait.end(t.local, t.remote), std::nullopt);
+  EXPECT_EQ(t.time_wait.live(), 0u);
+}
+
+TEST(TimeWaitClass, ItsTimeIsWaitedForAndAConnectionOfOursMayComeEarlier) {
+  OneInTimeWait t;
+  tcp::TimeWaitEntry stamped;
+  stamped.ts_ok = true;
+  const Endpoint other{kAddressB, 91};
+  t.time_wait.enter(t.local, other, stamped, true, t.now);
+  EXPECT_TRUE(t.reply().has_value()) << "an ACK was owed";
+  EXPECT_FALSE(t.time_wait.may_reuse(t.local, t.remote, t.now + milliseconds(1)));
+  EXPECT_FALSE(t.time_wait.may_reuse(t.local, other, t.now));
+  EXPECT_TRUE(t.time_wait.may_reuse(t.local, other, t.now + milliseconds(1)));
+  t.now += with_timestamps().time_wait + milliseconds(1);
+  EXPECT_LE(t.wheel.next_deadline(), t.now);
+  int fired = 0;
+  t.wheel.expire(t.now, [&](base::TimerNode& node) {
+    EXPECT_EQ(node.owner, nullptr);
+    t.time_wait.fired(t.now);
+    ++fired;
+  });
+  EXPECT_EQ(fired, 1);
+  EXPECT_EQ(t.time_wait.live(), 0u);
+  EXPECT_TRUE(t.time_wait.may_reuse(t.local, t.remote, t.now));
+  t.time_wait.validate();
+}
+
 }  // namespace
 }  // namespace rnic::testing
