@@ -27,6 +27,7 @@ Engine::Engine(const Config& config, Egress& egress, const Secret& secret, uint6
       half_open_(config, secret),
       connections_(config.max_connections, secret),
       time_wait_(config, secret, wheel_, replies_, challenge_acks_, counters_),
+      syn_terms_(config, egress),
       cookies_(secret) {}
 
 base::MemoryUses Engine::memory_use(const Config& config) {

@@ -25,10 +25,12 @@
 #include "tcp/half_open.hpp"
 #include "tcp/isn.hpp"
 #include "tcp/listener_table.hpp"
+#include "tcp/mss.hpp"
 #include "tcp/reply_queue.hpp"
 #include "tcp/saved_records.hpp"
 #include "tcp/segment.hpp"
 #include "tcp/syn_cookies.hpp"
+#include "tcp/syn_terms.hpp"
 #include "tcp/tcp.hpp"
 #include "tcp/time_wait.hpp"
 #include "wire/tcp.hpp"
@@ -138,36 +140,9 @@ class Engine {
   void take_text_of_syn(Connection& c, const Arrival& syn, base::Now now);
   bool establish(Connection& c, const Arrival& a, base::Now now);
   static void measure_handshake(Connection& c, base::Now now);
-  /// What a SYN or SYN-ACK offers; never scaled (RFC 7323 s.2.2).
-  [[nodiscard]] uint16_t first_window(const llp::Acceptor* acceptor, const llp::StreamUser* user,
-                                      const Endpoint& remote) const;
-  [[nodiscard]] uint16_t first_window(const Connection& c) const {
-    return first_window(c.acceptor, c.user, c.remote_end);
-  }
   bool send_syn(Connection& c, base::Now now);
   void syn_timeout(Connection& c, base::Now now);
   void update_emss(Connection& c, bool tell);
-  [[nodiscard]] uint8_t our_window_shift() const;
-  /// What a SYN or SYN-ACK says beside the window.
-  struct SynOptions {
-    uint16_t mss = 0;
-    bool sack = false;
-    std::optional<wire::TcpTimestamps> timestamps;
-    std::optional<uint8_t> window_scale;
-  };
-  /// \return their length
-  static uint32_t write_syn_options(uint8_t* out, const SynOptions& options);
-  /// Of a SYN without an MSS option (RFC 9293 s.3.7.1, MUST-15).
-  [[nodiscard]] static uint16_t default_mss(const IpAddress& peer) {
-    return peer.is_v4() ? 536 : 1220;
-  }
-  /// Of a link or a route: what kSmallestMss needs.
-  [[nodiscard]] static uint32_t least_link_mtu(const IpAddress& peer) {
-    return (peer.is_v4() ? 40 : 60) + kSmallestMss;
-  }
-  /// The largest MSS that a path carries (RFC 9293 s.3.7.1): without the fixed headers.
-  [[nodiscard]] static uint32_t mss_of_path(uint32_t mtu, const IpAddress& peer);
-  [[nodiscard]] uint16_t our_mss(const IpAddress& peer, const ConnectionOptions& options) const;
 
   // input.cpp
   void input_any(Connection* c, SegmentIn segment, base::Now now);
@@ -379,16 +354,14 @@ class Engine {
   ConnectionList<&doomed_link_of> doomed_;
   ReplyQueue replies_;
   TimeWait time_wait_;
+  SynTerms syn_terms_;
   SynCookies cookies_;
   std::optional<uint32_t> forced_isn_;
   std::array<base::Range, kMaxRanges + 1> gap_;  // of the segment in hand; see NewText
   bool predicting_ = true;
   bool output_pending_ = false;  // output() has something to do at once: news, or a quantum was up
 
-  static constexpr uint32_t kNoticeTimeouts = 3;  // R1 (RFC 9293 s.3.8.3, SHLD-10)
-  static constexpr uint8_t kMaxShift = 14;        // RFC 7323 s.2.3
-  // A peer that asks for less would only cost us headers.
-  static constexpr uint16_t kSmallestMss = 216;
+  static constexpr uint32_t kNoticeTimeouts = 3;      // R1 (RFC 9293 s.3.8.3, SHLD-10)
   static constexpr uint32_t kLeastReassembled = 576;  // RFC 791: every host takes that much
   static constexpr uint64_t kQuantum = 64 * 1024;
   static constexpr uint32_t kMaxRecordOctets = 65536;

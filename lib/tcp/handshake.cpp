@@ -31,17 +31,6 @@ void Handshake::validate() const {
   RNIC_CHECK(tries_ == 0 || timed_out_);
 }
 
-uint32_t Engine::mss_of_path(uint32_t mtu, const IpAddress& peer) {
-  const uint32_t least = least_link_mtu(peer);
-  return std::max(mtu, least) - (least - kSmallestMss);
-}
-
-uint8_t Engine::our_window_shift() const {
-  uint8_t shift = 0;
-  while (shift < kMaxShift && config_.receive_window >> shift > 0xffff) ++shift;
-  return shift;
-}
-
 void Engine::take_syn_options(Connection& c, const Arrival& a, bool ours_offered, base::Now now) {
   // A passive open offers what the peer offered; an active one offered first (RFC 7323 s.2.2,
   // s.3.2).
@@ -53,7 +42,7 @@ void Engine::take_syn_options(Connection& c, const Arrival& a, bool ours_offered
   c.tcb.sack_ok = c.handshake.offered().sack && o.sack_permitted;
   const bool scale = c.handshake.offered().scale && o.window_scale.has_value();
   c.tcb.snd_wind_shift = scale ? std::min(*o.window_scale, kMaxShift) : 0;
-  c.tcb.rcv_wind_shift = scale ? our_window_shift() : 0;
+  c.tcb.rcv_wind_shift = scale ? syn_terms_.window_shift() : 0;
   if (!ours_offered) {
     c.handshake.offer({.sack = c.tcb.sack_ok, .timestamps = c.tcb.ts_ok, .scale = scale});
   }
@@ -66,19 +55,8 @@ void Engine::take_syn_options(Connection& c, const Arrival& a, bool ours_offered
   c.tcb.snd_max_wnd = a.window;
   c.tcb.snd_wl1 = -1;
   c.tcb.snd_wl2 = 0;
-  c.tcb.rcv_edge = first_window(c);
+  c.tcb.rcv_edge = syn_terms_.window(c.acceptor, c.user, c.remote_end);
   update_emss(c, false);
-}
-
-uint16_t Engine::first_window(const llp::Acceptor* acceptor, const llp::StreamUser* user,
-                              const Endpoint& remote) const {
-  uint32_t window = std::min<uint32_t>(config_.receive_window, 0xffff);
-  if (user != nullptr) {
-    window = std::min(window, user->receive_room());
-  } else if (acceptor != nullptr) {
-    window = std::min(window, acceptor->first_room(remote));
-  }
-  return static_cast<uint16_t>(window);
 }
 
 void Engine::update_emss(Connection& c, bool tell) {
@@ -96,40 +74,19 @@ void Engine::update_emss(Connection& c, bool tell) {
   if (tell && c.user != nullptr && !c.doomed) c.user->emss_changed(emss);
 }
 
-uint16_t Engine::our_mss(const IpAddress& peer, const ConnectionOptions& options) const {
-  // RFC 6691: options are not deducted. RFC 1191 s.3.1: what is known of the path towards the peer
-  // says nothing of the way back.
-  const uint32_t mss = mss_of_path(egress_.link_mtu(peer), peer);
-  const uint32_t limit = options.max_segment != 0 ? options.max_segment : 0xffffu;
-  return static_cast<uint16_t>(std::min({mss, limit, 0xffffu}));
-}
-
-uint32_t Engine::write_syn_options(uint8_t* out, const SynOptions& options) {
-  wire::TcpOptionWriter writer(out);
-  writer.mss(options.mss);
-  if (options.sack != options.timestamps.has_value()) {
-    writer.nop();
-    writer.nop();
-  }
-  if (options.sack) writer.sack_permitted();
-  if (options.timestamps) writer.timestamps(*options.timestamps);
-  if (options.window_scale) writer.window_scale(*options.window_scale);
-  return writer.finish();
-}
-
 bool Engine::send_syn(Connection& c, base::Now now) {
   TxSlot slot;
   if (!open_slot(c, slot)) return false;
   const bool with_ack = c.state == State::SynReceived;
   const SynOffer& offer = c.handshake.offered();
-  SynOptions options{.mss = our_mss(c.remote_end.address, c.options), .sack = offer.sack};
+  SynOptions options{.mss = syn_terms_.mss(c.remote_end.address, c.options), .sack = offer.sack};
   if (offer.timestamps) {
     options.timestamps = {c.tcb.timestamp(now), with_ack ? c.tcb.ts_recent : 0};
   }
-  if (offer.scale) options.window_scale = our_window_shift();
+  if (offer.scale) options.window_scale = syn_terms_.window_shift();
   const uint32_t header =
       wire::kTcpHeaderMin + write_syn_options(slot.tcp + wire::kTcpHeaderMin, options);
-  uint64_t window = first_window(c);
+  uint64_t window = syn_terms_.window(c.acceptor, c.user, c.remote_end);
   if (with_ack) window = std::max(window, c.tcb.rcv_edge);
   wire::write_tcp(slot.tcp,
                   {.source_port = c.local_end.port,

@@ -99,15 +99,15 @@ void Engine::send_cookie(Listener& listener, const Arrival& syn, base::Now now) 
   reply->ack = syn.seq + 1;
   reply->flags = static_cast<uint8_t>(wire::tcp_flag::kSyn | wire::tcp_flag::kAck |
                                       (kept.ecn ? wire::tcp_flag::kEce : 0));
-  reply->window = first_window(listener.acceptor, nullptr, syn.remote);
+  reply->window = syn_terms_.window(listener.acceptor, nullptr, syn.remote);
   reply->traffic_class = static_cast<uint8_t>(listener.options.dscp << 2);
-  SynOptions ours{.mss = our_mss(syn.remote.address, listener.options), .sack = kept.sack};
+  SynOptions ours{.mss = syn_terms_.mss(syn.remote.address, listener.options), .sack = kept.sack};
   if (stamped) {
     const uint64_t hash = keyed_hash(secret_, syn.local, syn.remote);
     ours.timestamps = {SynCookies::stamp(timestamp_at(timestamp_offset(hash), now), kept),
                        offered.timestamps->value};
   }
-  if (kept.window_scale) ours.window_scale = our_window_shift();
+  if (kept.window_scale) ours.window_scale = syn_terms_.window_shift();
   reply->options_length = static_cast<uint8_t>(write_syn_options(reply->options.data(), ours));
   listener.cookies_until = now + 2 * SynCookies::kPeriod;
   ++counters_.syn_cookies_sent;
