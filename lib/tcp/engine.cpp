@@ -28,7 +28,7 @@ Engine::Engine(const Config& config, Egress& egress, const Secret& secret, uint6
       connections_(config.max_connections, secret),
       time_wait_(config, secret, wheel_, replies_, challenge_acks_, counters_),
       syn_terms_(config, egress),
-      cookies_(secret) {}
+      cookies_(config, secret, syn_terms_) {}
 
 base::MemoryUses Engine::memory_use(const Config& config) {
   const uint32_t connections = config.max_connections;

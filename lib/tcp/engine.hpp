@@ -3,7 +3,7 @@
 /// engine.cpp (its life, and what its timers bring), listener.cpp and handshake.cpp (opens),
 /// input.cpp (RFC 9293 s.3.10.7), prediction.cpp (its short cut), ack.cpp (the ACK side),
 /// commit.cpp (the data side), ecn.cpp (both), output.cpp, pacing.cpp, retransmit.cpp and
-/// transmit.cpp (segments out), close.cpp, syn_cookies.cpp,
+/// transmit.cpp (segments out), close.cpp,
 /// keep_alive.cpp, connection_options.cpp, icmp.cpp, path_mtu_discovery.cpp. The mechanisms that a
 /// connection is made of are classes of their own, with headers that bear their names.
 ///
@@ -102,7 +102,6 @@ class Engine {
   [[nodiscard]] static Status check_options(const ConnectionOptions& options, const char* call);
   void apply_options(Connection& c, const ConnectionOptions& options);
 
-  // syn_cookies.cpp
   void send_cookie(Listener& listener, const Arrival& syn, base::Now now);
   [[nodiscard]] bool take_cookie(Listener& listener, const Arrival& a, base::Now now);
 

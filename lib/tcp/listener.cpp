@@ -194,4 +194,43 @@ void Engine::input_listen(Listener& listener, const Arrival& a,
   make_ready(*c);
 }
 
+void Engine::send_cookie(Listener& listener, const Arrival& syn, base::Now now) {
+  Reply* reply = replies_.push();
+  if (reply == nullptr) {
+    ++counters_.syn_dropped;
+    return;
+  }
+  cookies_.answer(syn, *listener.acceptor, listener.options, now, *reply);
+  listener.cookies_until = now + 2 * SynCookies::kPeriod;
+  ++counters_.syn_cookies_sent;
+}
+
+bool Engine::take_cookie(Listener& listener, const Arrival& a, base::Now now) {
+  const std::optional<Arrival> syn = cookies_.syn_before(a, now);
+  if (!syn) {
+    ++counters_.syn_cookies_rejected;
+    // Text may overtake the ACK of the handshake, or that ACK be lost: a RST would end a connection
+    // that stands at its other end. Its first segment comes again. The same for a FIN.
+    return a.length() != 0;
+  }
+  Connection* c = new_connection(a.local, a.remote, now);
+  keep_a_place(listener, now);
+  if (c == nullptr) {  // what it sends comes again
+    ++counters_.syn_dropped;
+    return true;
+  }
+  ++counters_.syn_cookies_accepted;
+  c->tcb.iss = a.ack - 1;
+  c->acceptor = listener.acceptor;
+  c->state = State::SynReceived;
+  apply_options(*c, listener.options);
+  take_syn_options(*c, *syn, false, now);
+  take_syn_ecn(*c, *syn);
+  c->handshake.assume_sent();
+  c->timers.set(Timer::Life, now + config_.connect_timeout);
+  Arrival first = a;
+  input_synchronized(*c, first, now);
+  return true;
+}
+
 }  // namespace rnic::tcp

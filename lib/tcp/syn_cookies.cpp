@@ -1,8 +1,14 @@
 #include "tcp/syn_cookies.hpp"
 
-#include "tcp/engine.hpp"
+#include <algorithm>
+
+#include "tcp/mss.hpp"
+#include "tcp/tcb.hpp"
+#include "wire/tcp.hpp"
 
 namespace rnic::tcp {
+
+namespace flag = wire::tcp_flag;
 
 namespace {
 
@@ -75,84 +81,53 @@ CookieOptions SynCookies::options_of(uint32_t echo) {
   return options;
 }
 
-void Engine::send_cookie(Listener& listener, const Arrival& syn, base::Now now) {
-  Reply* reply = replies_.push();
-  if (reply == nullptr) {
-    ++counters_.syn_dropped;
-    return;
-  }
+void SynCookies::answer(const Arrival& syn, const llp::Acceptor& acceptor,
+                        const ConnectionOptions& options, base::Now now, Reply& reply) {
   const wire::TcpOptions& offered = syn.options;
-  const bool stamped = config_.timestamps && offered.timestamps.has_value();
+  const bool stamped = timestamps_ && offered.timestamps.has_value();
   CookieOptions kept;  // without timestamps nothing can be kept, so nothing is agreed to
   if (stamped) {
-    if (config_.window_scaling && offered.window_scale) {
+    if (window_scaling_ && offered.window_scale) {
       kept.window_scale = std::min(*offered.window_scale, kMaxShift);
     }
-    kept.sack = config_.sack && offered.sack_permitted;
-    kept.ecn = listener.options.ecn != Ecn::Off && syn.has(wire::tcp_flag::kEce) &&
-               syn.has(wire::tcp_flag::kCwr);
+    kept.sack = sack_ && offered.sack_permitted;
+    kept.ecn = options.ecn != Ecn::Off && syn.has(flag::kEce) && syn.has(flag::kCwr);
   }
-  reply->local = syn.local;
-  reply->remote = syn.remote;
-  reply->seq = cookies_.make(syn.local, syn.remote, syn.seq,
-                             offered.mss.value_or(default_mss(syn.remote.address)), now);
-  reply->ack = syn.seq + 1;
-  reply->flags = static_cast<uint8_t>(wire::tcp_flag::kSyn | wire::tcp_flag::kAck |
-                                      (kept.ecn ? wire::tcp_flag::kEce : 0));
-  reply->window = syn_terms_.window(listener.acceptor, nullptr, syn.remote);
-  reply->traffic_class = static_cast<uint8_t>(listener.options.dscp << 2);
-  SynOptions ours{.mss = syn_terms_.mss(syn.remote.address, listener.options), .sack = kept.sack};
+  reply.local = syn.local;
+  reply.remote = syn.remote;
+  reply.seq = make(syn.local, syn.remote, syn.seq,
+                   offered.mss.value_or(default_mss(syn.remote.address)), now);
+  reply.ack = syn.seq + 1;
+  reply.flags = static_cast<uint8_t>(flag::kSyn | flag::kAck | (kept.ecn ? flag::kEce : 0));
+  reply.window = terms_.window(&acceptor, nullptr, syn.remote);
+  reply.traffic_class = static_cast<uint8_t>(options.dscp << 2);
+  SynOptions ours{.mss = terms_.mss(syn.remote.address, options), .sack = kept.sack};
   if (stamped) {
     const uint64_t hash = keyed_hash(secret_, syn.local, syn.remote);
-    ours.timestamps = {SynCookies::stamp(timestamp_at(timestamp_offset(hash), now), kept),
+    ours.timestamps = {stamp(timestamp_at(timestamp_offset(hash), now), kept),
                        offered.timestamps->value};
   }
-  if (kept.window_scale) ours.window_scale = syn_terms_.window_shift();
-  reply->options_length = static_cast<uint8_t>(write_syn_options(reply->options.data(), ours));
-  listener.cookies_until = now + 2 * SynCookies::kPeriod;
-  ++counters_.syn_cookies_sent;
+  if (kept.window_scale) ours.window_scale = terms_.window_shift();
+  reply.options_length = static_cast<uint8_t>(write_syn_options(reply.options.data(), ours));
 }
 
-bool Engine::take_cookie(Listener& listener, const Arrival& a, base::Now now) {
-  const base::Seq32 irs = a.seq - 1;
-  const auto mss = cookies_.check(a.local, a.remote, irs, a.ack - 1, now);
-  if (!mss || (a.options.timestamps && !config_.timestamps)) {
-    ++counters_.syn_cookies_rejected;
-    // Text may overtake the ACK of the handshake, or that ACK be lost: a RST would end a connection
-    // that stands at its other end. Its first segment comes again. The same for a FIN.
-    return a.length() != 0;
-  }
-  Connection* c = new_connection(a.local, a.remote, now);
-  keep_a_place(listener, now);
-  if (c == nullptr) {  // what it sends comes again
-    ++counters_.syn_dropped;
-    return true;
-  }
-  ++counters_.syn_cookies_accepted;
-  c->tcb.iss = a.ack - 1;
-  c->acceptor = listener.acceptor;
-  c->state = State::SynReceived;
-  apply_options(*c, listener.options);
-  // The SYN as it was.
-  Arrival syn = a;
+std::optional<Arrival> SynCookies::syn_before(const Arrival& ack, base::Now now) {
+  const base::Seq32 irs = ack.seq - 1;
+  const auto mss = check(ack.local, ack.remote, irs, ack.ack - 1, now);
+  if (!mss || (ack.options.timestamps && !timestamps_)) return std::nullopt;
+  Arrival syn = ack;
   syn.seq = irs;
-  syn.flags = wire::tcp_flag::kSyn;
+  syn.flags = flag::kSyn;
   syn.options = {};
   syn.options.mss = mss;
-  if (a.options.timestamps) {
-    const CookieOptions kept = SynCookies::options_of(a.options.timestamps->echo);
-    syn.options.timestamps = a.options.timestamps;
+  if (ack.options.timestamps) {
+    const CookieOptions kept = options_of(ack.options.timestamps->echo);
+    syn.options.timestamps = ack.options.timestamps;
     syn.options.sack_permitted = kept.sack;
     syn.options.window_scale = kept.window_scale;
-    if (kept.ecn) syn.flags |= wire::tcp_flag::kEce | wire::tcp_flag::kCwr;
+    if (kept.ecn) syn.flags |= flag::kEce | flag::kCwr;
   }
-  take_syn_options(*c, syn, false, now);
-  take_syn_ecn(*c, syn);
-  c->handshake.assume_sent();
-  c->timers.set(Timer::Life, now + config_.connect_timeout);
-  Arrival first = a;
-  input_synchronized(*c, first, now);
-  return true;
+  return syn;
 }
 
 }  // namespace rnic::tcp

@@ -9,8 +9,14 @@
 
 #include "base/seq32.hpp"
 #include "base/time.hpp"
+#include "llp/transport.hpp"
 #include "rnic/address.hpp"
+#include "tcp/config.hpp"
+#include "tcp/connection_options.hpp"
 #include "tcp/isn.hpp"
+#include "tcp/reply_queue.hpp"
+#include "tcp/segment.hpp"
+#include "tcp/syn_terms.hpp"
 
 namespace rnic::tcp {
 
@@ -29,7 +35,20 @@ class SynCookies {
  public:
   static constexpr base::Duration kPeriod = std::chrono::seconds(64);
 
-  explicit SynCookies(const Secret& secret) : secret_(secret) {}
+  /// \param secret of the cookies, and of the timestamps. \param terms outlives this
+  SynCookies(const Config& config, const Secret& secret, const SynTerms& terms)
+      : secret_(secret),
+        timestamps_(config.timestamps),
+        sack_(config.sack),
+        window_scaling_(config.window_scaling),
+        terms_(terms) {}
+
+  /// Makes the SYN-ACK for a SYN, with a cookie. \param acceptor, options of the listener
+  void answer(const Arrival& syn, const llp::Acceptor& acceptor, const ConnectionOptions& options,
+              base::Now now, Reply& reply);
+  /// The SYN that such a SYN-ACK has answered, as far as a cookie can tell. \param ack answers the
+  /// SYN-ACK. \return nullopt: it was none of ours, or one that is too old
+  [[nodiscard]] std::optional<Arrival> syn_before(const Arrival& ack, base::Now now);
 
   /// Our ISN for a SYN. \param mss the peer's; rounded down to one of eight
   [[nodiscard]] base::Seq32 make(const Endpoint& local, const Endpoint& remote, base::Seq32 irs,
@@ -47,7 +66,11 @@ class SynCookies {
   [[nodiscard]] uint64_t hash(int64_t period, const Endpoint& local, const Endpoint& remote,
                               base::Seq32 irs);
 
-  Secret secret_;
+  const Secret secret_;
+  const bool timestamps_;
+  const bool sack_;
+  const bool window_scaling_;
+  const SynTerms& terms_;
   std::array<Secret, 2> keys_{};  // of an even and an odd period
   std::array<int64_t, 2> periods_{-1, -1};
 };

@@ -11,8 +11,19 @@ namespace {
 constexpr Endpoint kLocal{IpAddress::v4(0x0a000001), 80};
 constexpr Endpoint kRemote{IpAddress::v4(0x0a000002), 1000};
 
+/// What cookies are made with.
+struct Baker {
+  explicit Baker(const tcp::Secret& secret = {1, 2}) : cookies(config, secret, terms) {}
+
+  tcp::Config config;
+  CaptureEgress egress;
+  tcp::SynTerms terms{config, egress};
+  tcp::SynCookies cookies;
+};
+
 TEST(SynCookies, CarryTheMssAndFitOneSynOnly) {
-  tcp::SynCookies cookies({1, 2});
+  Baker baker;
+  tcp::SynCookies& cookies = baker.cookies;
   const base::Now now = base::from_nanos(0) + seconds(1000);
   const base::Seq32 irs(77);
   for (const auto& [offered, kept] : std::vector<std::pair<uint16_t, uint16_t>>{
@@ -23,13 +34,14 @@ TEST(SynCookies, CarryTheMssAndFitOneSynOnly) {
     EXPECT_FALSE(cookies.check(kLocal, {kRemote.address, 1001}, irs, iss, now));
     EXPECT_FALSE(cookies.check({kLocal.address, 81}, kRemote, irs, iss, now));
     EXPECT_FALSE(cookies.check(kLocal, kRemote, irs, iss + 8, now));
-    tcp::SynCookies other({1, 3});
-    EXPECT_FALSE(other.check(kLocal, kRemote, irs, iss, now));
+    Baker other({1, 3});
+    EXPECT_FALSE(other.cookies.check(kLocal, kRemote, irs, iss, now));
   }
 }
 
 TEST(SynCookies, AgeAndTheirKeysChange) {
-  tcp::SynCookies cookies({1, 2});
+  Baker baker;
+  tcp::SynCookies& cookies = baker.cookies;
   const base::Now now = base::from_nanos(0) + 10 * tcp::SynCookies::kPeriod;
   const base::Seq32 irs(77);
   const base::Seq32 iss = cookies.make(kLocal, kRemote, irs, 1460, now);
@@ -39,8 +51,55 @@ TEST(SynCookies, AgeAndTheirKeysChange) {
   EXPECT_TRUE(cookies.check(kLocal, kRemote, irs, iss, now));  // the old key is made again
 }
 
+// The SYN comes back out of the ACK, with what both ends have.
+TEST(SynCookies, TheSynComesBackFromTheAck) {
+  const base::Now now = base::from_nanos(0) + seconds(1000);
+  UserAcceptor acceptor;
+  tcp::ConnectionOptions options;
+  options.ecn = Ecn::Accept;
+  options.dscp = 10;
+  for (const bool stamped : {false, true}) {
+    Baker baker;
+    tcp::Arrival syn;
+    syn.local = kLocal;
+    syn.remote = kRemote;
+    syn.seq = base::Seq32(77);
+    syn.flags = flag::kSyn | kBoth;
+    syn.options.mss = 1460;
+    syn.options.sack_permitted = true;
+    syn.options.window_scale = 5;
+    if (stamped) syn.options.timestamps = {9, 0};
+    tcp::Reply reply;
+    baker.cookies.answer(syn, acceptor, options, now, reply);
+    EXPECT_EQ(reply.flags, flag::kSyn | flag::kAck | (stamped ? flag::kEce : 0));
+    EXPECT_EQ(reply.ack, base::Seq32(78));
+    EXPECT_EQ(reply.traffic_class, 40);
+    wire::TcpOptions said;
+    ASSERT_TRUE(said.parse(base::ByteView(reply.options).first(reply.options_length)));
+    EXPECT_EQ(said.sack_permitted, stamped);
+    EXPECT_EQ(said.window_scale.has_value(), stamped);
+    tcp::Arrival ack;
+    ack.local = kLocal;
+    ack.remote = kRemote;
+    ack.seq = base::Seq32(78);
+    ack.ack = reply.seq + 1;
+    ack.flags = flag::kAck;
+    if (stamped) ack.options.timestamps = {10, said.timestamps->value};
+    const auto back = baker.cookies.syn_before(ack, now);
+    ASSERT_TRUE(back.has_value());
+    EXPECT_EQ(back->seq, syn.seq);
+    EXPECT_EQ(back->flags, stamped ? syn.flags : flag::kSyn);
+    EXPECT_EQ(back->options.mss, 1460);
+    EXPECT_EQ(back->options.sack_permitted, stamped);
+    EXPECT_EQ(back->options.window_scale.has_value(), stamped);
+    ack.ack += 8;
+    EXPECT_FALSE(baker.cookies.syn_before(ack, now).has_value());
+  }
+}
+
 TEST(SynCookies, GuessesDoNotOpen) {
-  tcp::SynCookies cookies({1, 2});
+  Baker baker;
+  tcp::SynCookies& cookies = baker.cookies;
   base::Prng random(4);
   uint32_t hits = 0;
   for (int i = 0; i < 1'000'000; ++i) {
