@@ -1,10 +1,13 @@
 #include "tcp/connection_options.hpp"
 
-#include "tcp/engine.hpp"
+#include <string>
+
+#include "base/fail.hpp"
+#include "rnic/transport.hpp"
 
 namespace rnic::tcp {
 
-Status Engine::check_options(const ConnectionOptions& options, const char* call) {
+Status check_options(const ConnectionOptions& options, const char* call) {
   const auto wrong = [call](const std::string& what) {
     return base::fail(ErrorCode::InvalidArgument, std::string(call) + ": " + what);
   };
@@ -27,27 +30,6 @@ Status Engine::check_options(const ConnectionOptions& options, const char* call)
        options.keep_alive_interval <= base::Duration(0) || options.keep_alive_count < 2)) {
     // RFC 9293 s.3.8.4 (MUST-29): one probe without an answer proves nothing.
     return wrong("keep-alive needs positive times and at least two probes");
-  }
-  return {};
-}
-
-void Engine::apply_options(Connection& c, const ConnectionOptions& options) {
-  c.options = options;
-  c.cc.select(options.congestion_control);
-  c.cc.set_paced(options.pacing);
-  c.pacing.enable(options.pacing);
-}
-
-Status Engine::set_options(Connection& c, const ConnectionOptions& options, base::Now now) {
-  if (Status good = check_options(options, "set_options"); !good) return good;
-  if (c.doomed) return {};
-  apply_options(c, options);
-  c.orphan_until = base::kNever;
-  push_life(c, now);  // half_close may have changed
-  arm_keep_alive(c, now);
-  if (synchronized(c.state)) {
-    update_emss(c, true);
-    make_ready(c);
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/time.hpp"
+#include "rnic/error.hpp"
 #include "tcp/config.hpp"
 
 namespace rnic::tcp {
@@ -53,5 +54,8 @@ struct ConnectionOptions {
 
   friend bool operator==(const ConnectionOptions&, const ConnectionOptions&) = default;
 };
+
+/// \param call whose they are, for the message
+[[nodiscard]] Status check_options(const ConnectionOptions& options, const char* call);
 
 }  // namespace rnic::tcp

@@ -45,6 +45,27 @@ base::MemoryUses Engine::memory_use(const Config& config) {
   };
 }
 
+void Engine::apply_options(Connection& c, const ConnectionOptions& options) {
+  c.options = options;
+  c.cc.select(options.congestion_control);
+  c.cc.set_paced(options.pacing);
+  c.pacing.enable(options.pacing);
+}
+
+Status Engine::set_options(Connection& c, const ConnectionOptions& options, base::Now now) {
+  if (Status good = check_options(options, "set_options"); !good) return good;
+  if (c.doomed) return {};
+  apply_options(c, options);
+  c.orphan_until = base::kNever;
+  push_life(c, now);  // half_close may have changed
+  arm_keep_alive(c, now);
+  if (synchronized(c.state)) {
+    update_emss(c, true);
+    make_ready(c);
+  }
+  return {};
+}
+
 base::Now Engine::next_deadline() const {
   // What the output stage owes is due at once for whoever only polls by deadlines.
   return output_pending_ || !doomed_.empty() ? base::Now{} : wheel_.next_deadline();

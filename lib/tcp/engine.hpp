@@ -3,9 +3,9 @@
 /// engine.cpp (its life, and what its timers bring), listener.cpp and handshake.cpp (opens),
 /// input.cpp (RFC 9293 s.3.10.7), prediction.cpp (its short cut), ack.cpp (the ACK side),
 /// commit.cpp (the data side), ecn.cpp (both), output.cpp, pacing.cpp, retransmit.cpp and
-/// transmit.cpp (segments out), close.cpp,
-/// keep_alive.cpp, connection_options.cpp, icmp.cpp, path_mtu_discovery.cpp. The mechanisms that a
-/// connection is made of are classes of their own, with headers that bear their names.
+/// transmit.cpp (segments out), close.cpp, keep_alive.cpp, icmp.cpp, path_mtu_discovery.cpp. The
+/// mechanisms that a connection is made of, and what the stack has of its own, are classes with
+/// headers that bear their names.
 ///
 /// Call-ups may re-enter ready(), close(), abort(), room_grew() and connect(). Nothing is freed
 /// under a caller's feet: connections are marked doomed and taken away by reap() when an entry
@@ -97,10 +97,6 @@ class Engine {
   void keep_a_place(Listener& listener, base::Now now);
   void displace_half_open(const Listener& listener, const Endpoint& newcomer, base::Now now);
   static void begin_beyond(Connection& c, base::Seq32 old_snd_nxt);
-
-  // connection_options.cpp
-  [[nodiscard]] static Status check_options(const ConnectionOptions& options, const char* call);
-  void apply_options(Connection& c, const ConnectionOptions& options);
 
   void send_cookie(Listener& listener, const Arrival& syn, base::Now now);
   [[nodiscard]] bool take_cookie(Listener& listener, const Arrival& a, base::Now now);
@@ -314,7 +310,8 @@ class Engine {
   [[nodiscard]] uint64_t room_to_offer(const Connection& c) const;
   [[nodiscard]] uint16_t advertise(Connection& c);
 
-  // engine.cpp: what is due.
+  // engine.cpp: options, and what is due.
+  void apply_options(Connection& c, const ConnectionOptions& options);
   void fire(Connection& c, base::Now now);
   void life_over(Connection& c, base::Now now);
   /// `next`, or the end of the user time-out when that is earlier.
