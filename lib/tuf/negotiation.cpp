@@ -1,6 +1,6 @@
 #include "tuf/negotiation.hpp"
 
-#include "tuf/session.hpp"
+#include "tuf/tuf.hpp"
 
 namespace rnic::tuf {
 namespace {

@@ -7,7 +7,7 @@
 #include "framing/receiver.hpp"
 #include "tuf/alignment_watch.hpp"
 #include "tuf/parser.hpp"
-#include "tuf/session.hpp"
+#include "tuf/tuf.hpp"
 
 namespace rnic::tuf {
 

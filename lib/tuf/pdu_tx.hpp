@@ -8,7 +8,7 @@
 #include "framing/pool.hpp"
 #include "llp/llp.hpp"
 #include "tuf/markers.hpp"
-#include "tuf/session.hpp"
+#include "tuf/tuf.hpp"
 
 namespace rnic::tuf {
 

@@ -2,8 +2,6 @@
 
 #include <array>
 
-#include "tuf/engine.hpp"
-
 namespace rnic::tuf {
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include "base/starved.hpp"
 #include "framing/read_depths.hpp"
-#include "tuf/engine.hpp"
+#include "tuf/session.hpp"
 
 namespace rnic::tuf {
 
