@@ -36,6 +36,7 @@ class Pool {
   }
 
   T& operator[](uint32_t index) { return nodes_[index]; }
+  const T& operator[](uint32_t index) const { return nodes_[index]; }
   [[nodiscard]] uint32_t free() const { return free_; }
   /// What it asks the machine for.
   [[nodiscard]] static uint64_t octets_for(uint64_t capacity) {

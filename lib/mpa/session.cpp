@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "mpa/fpdu_tx.hpp"
+#include "mpa/fpdu_writer.hpp"
 
 namespace rnic::mpa {
 namespace {

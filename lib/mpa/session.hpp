@@ -5,7 +5,7 @@
 #include "base/check.hpp"
 #include "mpa/fpdu_locator.hpp"
 #include "mpa/mpa.hpp"
-#include "mpa/startup.hpp"
+#include "mpa/start_frames.hpp"
 
 namespace rnic::mpa {
 

@@ -54,12 +54,11 @@ llp::Pulled Session::Impl::pull_frame(uint32_t n, uint64_t offset, llp::Frame& o
   llp::Pulled pulled{.length = 0, .push = first.last, .atomic = true, .tag = first.tag};
   ++counters_.frames_out;
   ++counters_.pdus_out;
-  if (agreed_.pack_out && pack_.pool.free() >= 2) {
-    const uint32_t head = pack_.pool.take();
-    pack_.pool[head] = {first.tag, kNone};
+  if (agreed_.pack_out && pack_.free() >= 2) {
+    const uint32_t head = pack_.begin(first.tag);
     const uint32_t more = pack_more(n, offset, head, out, pulled.push, now);
     if (more == 0) {
-      pack_.pool.give(head);
+      pack_.give(head);
     } else {
       pulled.tag = {kPackedTag, head};
       counters_.packed_pdus_out += more + 1;
@@ -77,7 +76,7 @@ uint32_t Session::Impl::pack_more(uint32_t n, uint64_t offset, uint32_t first, l
                                   bool& push, base::Now now) {
   uint32_t count = 0;
   const uint32_t limit = std::min(n, wire::kTufHeaderSize + wire::kTufPduMax);
-  for (uint32_t last = first; pack_.pool.free() != 0;) {
+  for (uint32_t last = first; pack_.free() != 0;) {
     const uint32_t used = out.length() + kUlpduLengthSize;
     if (used + kUsefulRoom > limit) break;
     const uint32_t max = std::min(limit - used, mulpdu());
@@ -85,10 +84,7 @@ uint32_t Session::Impl::pack_more(uint32_t n, uint64_t offset, uint32_t first, l
     const llp::PulledUlpdu ulpdu = user_->pull_ulpdu(max, true, writer, now);
     if (ulpdu.length == 0) break;
     RNIC_CHECK(writer.complete());
-    const uint32_t node = pack_.pool.take();
-    pack_.pool[node] = {ulpdu.tag, kNone};
-    pack_.pool[last].next = node;
-    last = node;
+    last = pack_.append(last, ulpdu.tag);
     push = push || ulpdu.last;
     ++count;
     ++counters_.pdus_out;
@@ -129,12 +125,12 @@ bool Session::Impl::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t
   do {
     PduWriter writer(send_grid_, offset + out.length() - before, header, prefixed(),
                      wire::kTufPduMax, out);
-    const llp::RecordTag& one = node == kNone ? tag : pack_.pool[node].tag;
+    const llp::RecordTag& one = node == kNone ? tag : pack_[node].tag;
     if (!user_->rebuild_ulpdu(one, writer)) return false;
     RNIC_CHECK(writer.complete());
     if (frame == nullptr) frame = writer.frame();
     header = 0;
-    if (node != kNone) node = pack_.pool[node].next;
+    if (node != kNone) node = pack_[node].next;
   } while (node != kNone);
   RNIC_CHECK(out.length() - before == length);
   if (align) {
@@ -158,8 +154,7 @@ void Session::Impl::released(const llp::RecordTag& tag) {
   if (tag == kStartTag) return;
   if (tag.a != kPackedTag) return user_->released_ulpdu(tag);
   for (auto node = static_cast<uint32_t>(tag.b); node != kNone;) {
-    const PackedUlpdu one = pack_.pool[node];
-    pack_.pool.give(node);
+    const PackedUlpdu one = pack_.give(node);
     node = one.next;
     user_->released_ulpdu(one.tag);
   }

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "tuf/pack_store.hpp"
 #include "tuf/pdu_locator.hpp"
-#include "tuf/pdu_tx.hpp"
+#include "tuf/pdu_writer.hpp"
 #include "tuf/start_frames.hpp"
 #include "tuf/start_state.hpp"
 #include "tuf/tuf.hpp"

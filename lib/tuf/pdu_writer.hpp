@@ -5,10 +5,8 @@
 
 #include <cstdint>
 
-#include "framing/pool.hpp"
 #include "llp/llp.hpp"
 #include "tuf/markers.hpp"
-#include "tuf/tuf.hpp"
 
 namespace rnic::tuf {
 
@@ -49,18 +47,6 @@ class PduWriter final : public llp::UlpduWriter {
   bool prefix_;
   bool begun_ = false;
   bool content_ = false;  // an octet that is no marker was written
-};
-
-struct PackedUlpdu {
-  llp::RecordTag tag;
-  uint32_t next = framing::kNone;
-};
-
-class PackStore {
- public:
-  explicit PackStore(uint32_t ulpdus) : pool(ulpdus), capacity(ulpdus) {}
-  framing::Pool<PackedUlpdu> pool;
-  uint32_t capacity;
 };
 
 }  // namespace rnic::tuf
