@@ -20,23 +20,25 @@
 
 namespace rnic::tuf {
 
-/// Told on the owner's thread.
+/// What a framed stream tells its owner, on the owner's thread.
 class FramedStreamEvents {
  public:
   virtual ~FramedStreamEvents() = default;
   /// usable_emss() has another value (s.3, s.5.1).
   virtual void emss_changed(uint32_t usable_emss) { (void)usable_emss; }
-  /// A long run of segments without a whole framing PDU (s.5.2): stop framing, or use markers.
+  /// A long run of segments had no whole framing PDU (s.5.2): the owner may stop framing, or use
+  /// markers.
   virtual void middlebox_suspected() {}
 };
 
-/// As tcp::ByteStream: the application side may be another thread than the owner's, which is told
-/// to call serve(). What changes modes is the owner's, while the application side keeps still.
+/// Two sides use it, as with tcp::ByteStream, and may be two threads: the application side, which
+/// tells the owner to call serve(), and the owner's side. They share atomics alone. Calls that
+/// change modes, intervals and limits are the owner's, made while the application side keeps still.
 class FramedStream : public llp::StreamUser {
  public:
-  /// \param counters with two threads: of framed streams alone. What the application side counts
-  /// is counted atomically.
-  /// \param rings without them the stream takes memory of its own
+  /// \param counters where there are two threads, those of framed streams alone: the application
+  /// side counts atomically, the owner's side does not \param rings without them the stream takes
+  /// memory of its own
   FramedStream(const StreamConfig& config, Counters& counters, FramedStreamEvents* events = nullptr,
                StreamRings rings = {});
   FramedStream(const FramedStream&) = delete;
@@ -47,11 +49,11 @@ class FramedStream : public llp::StreamUser {
 
   // --- Modes (appendix A.1), before or after the connection is established ---
 
-  /// From the next PDU on. Unsupported: this transport does not keep records whole (Atomic, Align).
-  /// WrongState: what was submitted in the mode before is not sent yet.
+  /// Counts from the next PDU on. Unsupported: this transport does not keep records whole (Atomic,
+  /// Align). WrongState: what was submitted in the mode before is not sent yet.
   Status set_send_mode(FramedSendMode mode, wire::TufKey key = 0);
-  /// From the next octet on that receive() would give. Unsupported: this transport does not show
-  /// segments (Align).
+  /// Counts from the next octet on that receive() would give. Unsupported: this transport does not
+  /// show segments (Align).
   Status set_receive_mode(FramedReceiveMode mode, wire::TufKey key = 0);
   /// Whether set_send_mode(), set_receive_mode() can succeed.
   [[nodiscard]] bool supports(FramedSendMode mode) const;
@@ -61,8 +63,8 @@ class FramedStream : public llp::StreamUser {
 
   void set_packing(bool on) { sender_.set_packing(on); }
   void set_emergency(bool on) { sender_.set_emergency(on); }
-  /// At any time; it counts for marker mode only, from the next marker on: the peer has to change
-  /// at the same one. WrongState: an earlier change is not acknowledged yet.
+  /// May be called at any time; in marker mode it counts from the next marker on, and the peer has
+  /// to change at the same one. WrongState: an earlier change is not acknowledged yet.
   Status set_send_interval(uint16_t octets);
   Status set_receive_interval(uint16_t octets) { return receiver_.set_interval(octets); }
   [[nodiscard]] uint16_t send_interval() const { return sender_.interval(); }
@@ -82,13 +84,14 @@ class FramedStream : public llp::StreamUser {
   Received receive(base::ByteSpan out) { return receiver_.receive(out); }
   /// Octets of PDUs without regard to their boundaries, framing headers and markers removed.
   uint32_t read(base::ByteSpan out) { return receiver_.read(out); }
-  /// send() would not find the ring full.
+  /// Whether send() of so many octets finds room in the ring.
   [[nodiscard]] bool has_room(size_t pdu) const { return sender_.has_room(pdu); }
-  /// Appendix A.3: the most that can be submitted without being fragmented, in the present mode.
+  /// The most that can be submitted in the present mode without being fragmented (appendix A.3).
   [[nodiscard]] uint32_t usable_emss() const { return sender_.usable_emss(); }
   /// The longest PDU that send() takes now.
   [[nodiscard]] uint32_t pdu_limit() const { return sender_.pdu_limit(); }
-  /// Octets submitted that the peer's TCP has not acknowledged, with 4 a submission.
+  /// Octets that were submitted and the peer's TCP has not acknowledged, with 4 for each
+  /// submission.
   [[nodiscard]] uint64_t unacknowledged() const { return sender_.unacknowledged(); }
   [[nodiscard]] Error error() const { return receiver_.error(); }
   [[nodiscard]] bool is_established() const { return established_.load(std::memory_order_acquire); }
@@ -96,14 +99,14 @@ class FramedStream : public llp::StreamUser {
     return peer_finished_.load(std::memory_order_acquire);
   }
   [[nodiscard]] std::optional<StreamEnd> how_ended() const;
-  /// receive() took so much that the owner should hear of it (serve()).
+  /// Whether receive() took so much that the owner should hear of it (serve()).
   [[nodiscard]] bool room_is_news() const { return receiver_.room_is_news(); }
 
   // --- Owner's side ---
 
   /// Tells the stream what the application did since.
   void serve();
-  /// Half close behind what was sent.
+  /// Closes the sending half behind what was submitted.
   void close();
   void abort() {
     if (stream_ != nullptr) stream_->abort();

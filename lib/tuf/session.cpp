@@ -5,12 +5,12 @@
 namespace rnic::tuf {
 namespace {
 
-/// The shortest room worth asking DDP for: a DDP header and a little.
+/// DDP is not asked for less: a DDP header and a little.
 constexpr uint32_t kUsefulRoom = 18;
 constexpr uint32_t kMulpduMin = 128;    // RFC 5044 s.4.5, what DDP may count on
 constexpr uint32_t kMulpduMax = 64768;  // RFC 5044 s.3
 
-/// Tags of packed framing PDUs; DDP's tags never have this `a`.
+/// Tags of packed framing PDUs; no tag of DDP has this `a`.
 constexpr uint64_t kPackedTag = ~0ull - 1;
 
 using framing::kNone;
@@ -71,7 +71,7 @@ llp::Pulled Session::Impl::pull_frame(uint32_t n, uint64_t offset, llp::Frame& o
   return pulled;
 }
 
-/// Whole further ULPDUs that end their messages. \return how many.
+/// Packs further ULPDUs that fit whole and end their messages (s.5). \return how many
 uint32_t Session::Impl::pack_more(uint32_t n, uint64_t offset, uint32_t first, llp::Frame& out,
                                   bool& push, base::Now now) {
   uint32_t count = 0;
@@ -141,7 +141,7 @@ bool Session::Impl::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t
   return true;
 }
 
-/// s.5.2: a part of a framing PDU that looks like a whole one is made shorter.
+/// s.5.2: a piece of a framing PDU that would look like a whole one is made shorter.
 uint32_t Session::Impl::cut(base::ByteView piece) const {
   const auto size = static_cast<uint32_t>(piece.size());
   if (agreed_.send != FramedSendMode::Align || !wire::is_tuf_frame(piece, agreed_.send_key))
@@ -170,7 +170,7 @@ void Session::Impl::emss_changed(uint32_t emss) {
 
 // --- receiving ---
 
-/// Start frames have room of their own; what is behind them is looked at afterwards.
+/// A start frame has room of its own; the octets behind it are asked about when it is whole.
 uint32_t Session::Impl::takes(base::Range range, base::ByteView octets) {
   if (state_ == StartState::Done) return receiver_.takes(range, octets);
   const auto all = static_cast<uint32_t>(octets.size());
@@ -216,7 +216,7 @@ void Session::Impl::ordered(uint64_t offset, base::Now now) {
 
 // --- the end ---
 
-/// Nothing more goes up; TCP stays open.
+/// After an error nothing more goes up, and TCP stays open for a Terminate.
 void Session::Impl::broken(framing::PduError error, base::Now now) {
   const auto what = static_cast<Error>(error);
   switch (what) {
@@ -226,7 +226,7 @@ void Session::Impl::broken(framing::PduError error, base::Now now) {
     case Error::PduTooLong: ++counters_.pdu_too_long_errors; break;
     case Error::None: break;
   }
-  if (more_ != nullptr) more_->stream_broken(what, now);
+  if (session_events_ != nullptr) session_events_->stream_broken(what, now);
   user_->framing_error(llp::FramingError::MarkerMismatch, now);
 }
 
@@ -253,10 +253,10 @@ void Session::Impl::ended(StreamEnd how, base::Now now) {
 
 Session::Session(const Config& config, framing::Role role, wire::TufKey key,
                  framing::HoldStore& hold, PackStore& pack, Counters& counters,
-                 framing::StartEvents& events, base::ByteView private_data, SessionEvents* more,
-                 const framing::StartWish& wish)
+                 framing::StartEvents& events, base::ByteView private_data,
+                 SessionEvents* session_events, const framing::StartWish& wish)
     : impl_(std::make_unique<Impl>(config, role, key, hold, pack, counters, events, private_data,
-                                   more, wish)) {}
+                                   session_events, wish)) {}
 Session::~Session() = default;
 
 const Agreed& Session::agreed() const { return impl_->agreed(); }

@@ -15,30 +15,30 @@
 
 namespace rnic::tuf {
 
-/// Tag of start-up octets; DDP's tags never have this `a`.
+/// Tag of start-up octets; no tag of DDP has this `a`.
 inline constexpr llp::RecordTag kStartTag{~0ull, 0};
 
 class Session::Impl final : public framing::ReceiverOwner {
  public:
   Impl(const Config& config, framing::Role role, wire::TufKey key, framing::HoldStore& hold,
        PackStore& pack, Counters& counters, framing::StartEvents& events,
-       base::ByteView private_data, SessionEvents* more, const framing::StartWish& wish)
+       base::ByteView private_data, SessionEvents* session_events, const framing::StartWish& wish)
       : config_(config),
         role_(role),
         pack_(pack),
         counters_(counters),
         events_(events),
-        more_(more),
+        session_events_(session_events),
         key_(key & wire::kTufKeyMask),
         wish_(wish),
         request_data_(private_data.begin(), private_data.end()),
-        locator_(config_, hold, counters, more),
+        locator_(config_, hold, counters, session_events),
         receiver_(hold, {config_.hold_limit, config_.early_limit, config_.out_of_order},
                   {counters.pdus_in, counters.placed_in_order_octets, counters.placed_early_octets,
                    counters.held_octets, counters.hold_refused, counters.discarded_octets},
                   locator_, *this) {
     RNIC_CHECK(private_data.size() <= wire::kTufPrivateDataMax);
-    wish_.peer_to_peer = false;  // Go is the RTR
+    wish_.peer_to_peer = false;  // Go does what an RTR would do (negotiation.hpp)
   }
 
   void attach(llp::Stream& stream) {
@@ -87,8 +87,8 @@ class Session::Impl final : public framing::ReceiverOwner {
   void place(base::Range range, base::ByteView octets, base::Now now);
   void ordered(uint64_t offset, base::Now now);
   [[nodiscard]] uint32_t receive_room() const {
-    // An incomplete PDU at the delivery point takes no window: it would close for good under a
-    // window smaller than the PDU.
+    // An incomplete PDU at the delivery point takes no window: a window smaller than the PDU would
+    // close and never open again.
     const uint64_t held = receiver_.held() - receiver_.held_in_order();
     return held < config_.receive_window ? config_.receive_window - static_cast<uint32_t>(held) : 0;
   }
@@ -148,7 +148,7 @@ class Session::Impl final : public framing::ReceiverOwner {
   PackStore& pack_;
   Counters& counters_;
   framing::StartEvents& events_;
-  SessionEvents* more_;
+  SessionEvents* session_events_;
   llp::Stream* stream_ = nullptr;
   llp::FramingUser* user_ = nullptr;
   uint32_t emss_ = 0;
@@ -157,12 +157,13 @@ class Session::Impl final : public framing::ReceiverOwner {
   framing::StartWish wish_;  // initiator
   framing::StartFailure refusal_ = framing::StartFailure::RejectedLocally;
   Agreed agreed_;
-  framing::StartOffer offer_;  // of the peer
+  framing::StartOffer offer_;  // what the peer's frame says
   framing::Negotiated negotiated_;
   base::Now deadline_ = base::kNever;
   MarkerGrid send_grid_;
 
-  // Initiator: of our Request until it is made, then of the Reply until the stream is framed.
+  // Initiator: the private data of our Request until that is made, then of the Reply until the
+  // stream is framed.
   std::vector<uint8_t> request_data_;
   StartFrameSender sender_;
   StartFrameReader reader_;

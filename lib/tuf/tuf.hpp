@@ -11,8 +11,8 @@
 ///   Session       under DDP, in the place of MPA: PDUs are placed as soon as they are found
 ///
 /// Invariants: a part of a framing PDU never looks like a whole one on the wire (s.5.2); nothing is
-/// delivered before every earlier octet has arrived (s.1, s.5.4). There is no checksum of its own:
-/// TCP's is all there is. Readings of the draft: docs/decisions/0006.
+/// delivered before every earlier octet has arrived (s.1, s.5.4). The framing has no checksum of
+/// its own and relies on TCP's. docs/decisions/0006 has the readings of the draft.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@
 
 namespace rnic::tuf {
 
-/// Per-connection policy; every one a run-time option.
+/// What one connection does; each field is a run-time option.
 struct Config : framing::Config {
   bool align_receive = true;    ///< ask the peer for alignment mode, where segments are seen
   bool markers_receive = true;  ///< ask the peer for marker mode, when it has no alignment mode
@@ -38,8 +38,8 @@ struct Config : framing::Config {
 /// Least marker interval under DDP, octets.
 inline constexpr uint16_t kSessionIntervalMin = 512;
 
-/// Names of the ULPDUs packed into one framing PDU, until it is acknowledged; one store per device,
-/// all memory taken at start.
+/// Which ULPDUs stand in a packed framing PDU, until it is acknowledged; one store for a device,
+/// with all its memory taken at start.
 class PackStore;
 struct PackStoreDeleter {
   void operator()(PackStore* store) const;
@@ -50,13 +50,13 @@ using PackStorePtr = std::unique_ptr<PackStore, PackStoreDeleter>;
 [[nodiscard]] uint64_t pack_store_octets(uint32_t ulpdus);
 [[nodiscard]] uint32_t packed_ulpdus(const PackStore& store);
 
-/// Told besides framing::StartEvents.
+/// The owner of a session is told these besides framing::StartEvents.
 class SessionEvents {
  public:
   virtual ~SessionEvents() = default;
   /// Something between the ends resegments the stream (s.5.2).
   virtual void middlebox_suspected(base::Now now) = 0;
-  /// The framed stream is broken; the FramingUser is told error 3 behind this call.
+  /// The framed stream is broken; after this call the FramingUser is told error 3 (RFC 5044 s.8).
   virtual void stream_broken(Error error, base::Now now) = 0;
 };
 
@@ -68,7 +68,7 @@ class Session final : public framing::StartSession {
   /// \param wish initiator: IRD and ORD, when exchange_reads says so; nothing else of it counts
   Session(const Config& config, framing::Role role, wire::TufKey key, framing::HoldStore& hold,
           PackStore& pack, Counters& counters, framing::StartEvents& events,
-          base::ByteView private_data, SessionEvents* more = nullptr,
+          base::ByteView private_data, SessionEvents* session_events = nullptr,
           const framing::StartWish& wish = {});
   ~Session() override;
 
