@@ -10,7 +10,7 @@
 #include "net/net.hpp"
 #include "rnic/transport.hpp"
 #include "tcp/config.hpp"
-#include "tuf/session.hpp"
+#include "tuf/tuf.hpp"
 
 namespace rnic::device {
 

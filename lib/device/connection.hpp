@@ -16,7 +16,7 @@
 #include "mpa/mpa.hpp"
 #include "rnic/connection.hpp"
 #include "tuf/key_source.hpp"
-#include "tuf/session.hpp"
+#include "tuf/tuf.hpp"
 
 namespace rnic::device {
 

@@ -12,7 +12,7 @@
 
 #include "device/socket_table.hpp"
 #include "tcp/ring_pool.hpp"
-#include "tuf/tuf.hpp"
+#include "tuf/framed_stream.hpp"
 
 namespace rnic::device {
 

@@ -1,10 +1,10 @@
 /// \file
-/// Held octets: committed by the transport, not placeable yet.
+/// Held octets: the transport has committed them, and nobody can place them yet.
 ///
-/// A HoldStore is the memory: fixed pages that mirror 2048-octet windows of a stream, found by a
-/// hash of (session, window). So neighbouring pieces meet without copying. A page that was never
-/// needed was never touched. One store belongs to one worker. HeldOctets is one session's view:
-/// sorted, disjoint ranges.
+/// A HoldStore is the memory. Its pages mirror windows of 2048 octets of a stream and are found by
+/// a hash of (session, window), so that neighbouring pieces meet without copying. A page that was
+/// never needed was never touched. One store belongs to one worker. HeldOctets is what one session
+/// sees of it: sorted, disjoint ranges.
 #pragma once
 
 #include <array>
@@ -47,15 +47,15 @@ struct PlacedPdu {
   std::array<uint8_t, llp::kUlpduHeaderMax> header;
 };
 
-/// How many whole PDUs of one segment are handled straight from the segment; what lies behind is
+/// How many whole PDUs of one segment are handled straight from the segment; those behind them are
 /// held.
 inline constexpr uint32_t kLocatedMax = 128;
 
-/// What was found out about one segment. Filled by inspect(), used by place() of the same range.
+/// What is known of one segment: inspect() finds it out, place() of the same range uses it.
 struct LocatedSegment {
   const void* owner = nullptr;
   base::Range range;
-  uint64_t front_end = 0;      ///< octets before it: rest of an earlier PDU, or not located
+  uint64_t front_end = 0;      ///< octets before it end an earlier PDU, or are not located
   uint64_t next = kUnlocated;  ///< begin of the PDU behind the whole ones; before the range: of the
                                ///< one at the delivery point, which is bad
   uint32_t count = 0;
@@ -68,7 +68,7 @@ struct LocatedSegment {
 class HoldStore {
  public:
   static constexpr uint32_t kPageSize = 2048;
-  /// Kept back for one PDU at a delivery point: its pages, wherever it begins in one.
+  /// Pages kept back for one PDU at a delivery point, wherever in a page it begins.
   static constexpr uint32_t kReservePages = kPduSizeMax / kPageSize + 2;
   /// Descriptors that only octets at a delivery point may take.
   static constexpr uint32_t kReserveNodes = 256;
@@ -81,9 +81,10 @@ class HoldStore {
 
   /// Page for a window, or nullptr.
   [[nodiscard]] uint8_t* find(uint32_t session, uint64_t window);
-  /// Page for a window, taken if need be; `reserve`: from the lent part. nullptr: none left.
+  /// Page for a window, taken where the session has none for it. `general` and `reserve` say which
+  /// part may give one, the general part first. nullptr: neither has one left.
   uint8_t* take(uint32_t session, uint64_t window, bool general, bool reserve);
-  /// \param octets change of the octets that live in the page; at 0 the page is free again.
+  /// \param octets by how much the octets in use change; a page with none of them is free again
   void add_use(uint32_t session, uint64_t window, int32_t octets);
 
   [[nodiscard]] uint32_t general_free() const { return general_pages_ - general_used_; }
@@ -99,7 +100,7 @@ class HoldStore {
   Pool<HeldRange>& ranges() { return ranges_; }
   Pool<PlacedPdu>& placed() { return placed_; }
 
-  // Used only within one call into a session.
+  // Scratch space: what stands in it is valid within one call into a session.
   LocatedSegment& segment() { return segment_; }
   uint8_t* scratch() { return scratch_.get(); }
   base::ByteView* pieces() { return pieces_.data(); }
@@ -109,11 +110,11 @@ class HoldStore {
     uint64_t window = 0;
     uint32_t session = 0;
     uint32_t next = 0;  // link in its bucket, or in the free list
-    uint32_t used = 0;  // octets that live here
+    uint32_t used = 0;  // octets in use; 0: the page is free
     bool reserve = false;
   };
 
-  // A link is the number of a page and 1; 0 ends the chain.
+  // A link is the number of a page plus 1; 0 ends the chain.
   [[nodiscard]] uint32_t bucket(uint32_t session, uint64_t window) const;
   [[nodiscard]] uint32_t index_of(uint32_t session, uint64_t window) const;
   void free_page(uint32_t index);
@@ -123,7 +124,7 @@ class HoldStore {
   uint32_t reserve_used_ = 0;
   uint32_t reserve_session_ = 0;
   uint32_t next_session_ = 1;
-  uint32_t free_ = 0;   // link: pages that came back
+  uint32_t free_ = 0;   // link to the first of the pages that came back
   uint32_t fresh_ = 0;  // the lowest page that was never taken
   uint32_t bucket_mask_;
   uint64_t octets_ = 0;
@@ -148,21 +149,21 @@ class HeldOctets {
   HeldOctets& operator=(const HeldOctets&) = delete;
 
   /// add() of this range would find room. `at_delivery_point`: the reserve may be used.
-  /// \param parts it will be added in so many
+  /// \param parts by how many calls the range will be added
   [[nodiscard]] bool has_room(base::Range range, bool at_delivery_point, uint32_t parts = 1) const;
   /// How many octets of `range`, from its first on, add() would find room for.
   [[nodiscard]] uint32_t room_in(base::Range range, bool at_delivery_point) const;
-  /// The same of any range that begins at the delivery point; rounded down.
+  /// Octets that find room wherever the delivery point stands in a page.
   [[nodiscard]] uint32_t sure_room() const;
   /// Copies octets that are not held yet; \return their (merged) range's node, kNone when there is
   /// no room.
   uint32_t add(base::Range range, base::ByteView octets, bool at_delivery_point, uint64_t next_pdu);
-  /// Forgets octets of one held range. The part before keeps the node, the part behind begins with
-  /// `next_pdu`. \return the node of the part behind or kNone.
+  /// Forgets octets of one held range. The part before them keeps the node; `next_pdu` says where
+  /// the first PDU of the part behind them begins. \return the node of the part behind, or kNone.
   uint32_t erase(uint32_t node, base::Range range, uint64_t next_pdu);
   void clear();
 
-  /// The node whose range contains (`offset`), or kNone.
+  /// The node whose range contains `offset`, or kNone.
   [[nodiscard]] uint32_t containing(uint64_t offset) const;
   [[nodiscard]] uint32_t ending_at(uint64_t offset) const;
   [[nodiscard]] uint32_t beginning_at(uint64_t offset) const;
@@ -173,8 +174,8 @@ class HeldOctets {
   [[nodiscard]] uint8_t octet(uint64_t offset) const;
   /// Copies held octets.
   void copy(base::Range range, uint8_t* dst) const;
-  /// Held octets in one piece: in their page, or copied to the store's scratch (at most
-  /// kPduSizeMax).
+  /// Held octets in one piece: where they lie when one page has them all, else copied to the
+  /// store's scratch. At most kPduSizeMax.
   [[nodiscard]] const uint8_t* contiguous(base::Range range) const;
 
   [[nodiscard]] uint64_t octets() const { return octets_; }

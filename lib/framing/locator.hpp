@@ -17,23 +17,23 @@ namespace rnic::framing {
 /// Whether an arriving segment is refused, so that the transport does not commit it.
 enum class Refusal : uint8_t {
   None,
-  Wrong,      ///< an octet of it is damaged
-  Suspected,  ///< nothing can prove it, and it may be damaged
+  Wrong,      ///< an octet of the segment is damaged
+  Suspected,  ///< nothing can prove the segment, and it may be damaged
 };
 
 /// What is known of the place of a PDU.
 enum class Extent : uint8_t {
-  Known,    ///< its octets need not all be there
-  Unknown,  ///< octets that tell it are not there yet
+  Known,    ///< begin and end are known; the octets between need not all be there
+  Unknown,  ///< octets that tell the end are not there yet
   Bad,      ///< no PDU can begin so
 };
 
-/// What a protocol leaves out of a Locator.
+/// What a Locator does that has nothing of its own to do there.
 class LocatorDefaults {
  public:
-  /// A segment or a new part of one is about to be placed.
+  /// A segment, or a new part of one, is about to be placed.
   void arriving(const Arrivals&, base::Range, base::ByteView, base::Now) {}
-  /// Whether the transport, which can, is to drop a segment that was located.
+  /// Whether the transport is to drop a segment that was located; asked only where it can.
   [[nodiscard]] Refusal refuses(const Arrivals&, const LocatedSegment&, base::ByteView) {
     return Refusal::None;
   }
@@ -41,17 +41,17 @@ class LocatorDefaults {
   void placed(const PduSpan&, const uint8_t*) {}
   /// The next PDU in order begins at `end`. \param unit_end of the PDU before it
   void passed(uint64_t /*end*/, uint64_t /*unit_end*/) {}
-  /// Nothing is begun at `offset`, where the next PDU in order begins.
+  /// No framing unit reaches beyond `offset`, where the next PDU in order begins.
   [[nodiscard]] bool at_unit_end(uint64_t) const { return true; }
 };
 
-/// A class template's parameter and not an interface: each PDU passes through most of these.
-///  * locate() finds PDUs in a segment and proves them; `out` says so far that none is known.
+/// A framing protocol's part of the Receiver, which takes it as a template parameter: each PDU
+/// passes through most of these functions, so none of them is virtual.
+///  * locate() finds PDUs in a segment and proves them; it is given an `out` that names none.
 ///  * first_in() tells where the first PDU begins that begins in a held range which the order has
 ///    not reached: an offset, kUnlocated or kNotLocatable.
 ///  * extent() tells the place of the PDU that begins at an offset, by octets that are held; it
-///  sets
-///    `error` where that is Bad.
+///    sets `error` where the answer is Bad.
 ///  * verify() proves a PDU whose octets lie in one piece.
 ///  * view() gives its ULPDU; the pieces live in the hold store until the next view.
 ///  * overlap() is the error of a PDU that would reach over one that is proven.

@@ -8,8 +8,8 @@
 
 namespace rnic::framing {
 
-/// One session's list; its nodes come from the store's pool. At most `limit` of them out of order;
-/// in order only those of one segment.
+/// The list of one session, whose nodes come from the store's pool. At most `limit` PDUs in it were
+/// placed out of order; of those placed in order only one segment's stand in it at a time.
 class PlacedList {
  public:
   PlacedList(HoldStore& store, uint32_t limit) : pool_(store.placed()), limit_(limit) {}
@@ -21,7 +21,7 @@ class PlacedList {
     if (!early) return pool_.free() != 0;
     return early_ < limit_ && pool_.free() > HoldStore::kReserveNodes;
   }
-  /// A new entry in its place of the order; has_room() was asked. The caller fills the header.
+  /// Adds an entry where its begin puts it; only while has_room(). The caller fills the header.
   PlacedPdu& insert(const PduSpan& span, bool early);
   void pop_front();
   void clear();

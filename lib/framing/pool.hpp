@@ -1,5 +1,5 @@
 /// \file
-/// Fixed array of list nodes with a free list; nodes name each other by index.
+/// A fixed array of list nodes with a free list; nodes name each other by index.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Pool {
  public:
   explicit Pool(uint32_t capacity) : nodes_(capacity), free_(capacity) {}
 
-  /// kNone when empty. The node's content is what its last user left.
+  /// \return a node with what its last user left in it; kNone when all are taken
   uint32_t take() {
     if (free_ == 0) return kNone;
     --free_;
@@ -36,6 +36,7 @@ class Pool {
   }
 
   T& operator[](uint32_t index) { return nodes_[index]; }
+  const T& operator[](uint32_t index) const { return nodes_[index]; }
   [[nodiscard]] uint32_t free() const { return free_; }
   /// What it asks the machine for.
   [[nodiscard]] static uint64_t octets_for(uint64_t capacity) {
@@ -44,9 +45,9 @@ class Pool {
 
  private:
   base::ZeroArray<T> nodes_;
-  uint32_t head_ = kNone;  // of those that came back
-  uint32_t fresh_ = 0;     // the lowest that was never taken
-  uint32_t free_;          // those that came back, and those that were never taken
+  uint32_t head_ = kNone;  // of the nodes that came back
+  uint32_t fresh_ = 0;     // the lowest node that was never taken
+  uint32_t free_;          // how many came back or were never taken
 };
 
 }  // namespace rnic::framing

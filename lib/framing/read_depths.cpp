@@ -11,7 +11,7 @@ uint16_t told(uint16_t reads, uint32_t limit) {
   return static_cast<uint16_t>(std::min<uint32_t>(reads, limit));
 }
 
-/// Where the peer asks for a number, and this side's application did not give one.
+/// The peer asks for a number; where this side's application gave none it is the limit.
 uint16_t number_of(uint16_t told, uint32_t limit) {
   return told == kReadsByApplication ? static_cast<uint16_t>(limit) : told;
 }

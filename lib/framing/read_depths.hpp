@@ -11,7 +11,7 @@
 
 namespace rnic::framing {
 
-/// Most that is told of a queue's depth when nobody says (BUG-19).
+/// The greatest depth that is told when nobody configures one (BUG-19).
 inline constexpr uint32_t kReadsLimit = 128;
 
 /// The pair as a frame has it; either may be kReadsByApplication.
@@ -20,7 +20,7 @@ struct ReadDepths {
   uint16_t ord = kReadsByApplication;
 };
 
-/// What holds from then on; nothing where an end leaves it to the application.
+/// What both ends hold to; a depth is empty where an end leaves it to its application.
 struct AgreedReads {
   std::optional<uint32_t> ird;
   std::optional<uint32_t> ord;
@@ -33,9 +33,9 @@ struct AgreedReads {
 struct AnsweredReads {
   ReadDepths told;
   AgreedReads agreed;
-  bool suffice = true;  ///< false: only a reject is possible; it tells what would have been needed
+  bool suffice = true;  ///< false: the Reply has to reject, and tells what would have been needed
 };
-/// \param least_ird of what is told, where the responder is the one to say
+/// \param least_ird the least IRD to tell where the Request asks for one
 [[nodiscard]] AnsweredReads answer_reads(const StartWish& wish, const StartOffer& request,
                                          uint32_t limit = kReadsLimit, uint16_t least_ird = 0);
 

@@ -29,13 +29,13 @@ struct ReceiverLimits {
   bool out_of_order = false;  ///< place what is found in held octets ahead of the order
 };
 
-/// Told by the receiver, besides the FramingUser.
+/// The receiver tells it what the FramingUser does not hear.
 class ReceiverOwner {
  public:
   virtual ~ReceiverOwner() = default;
-  /// The first PDU was proven and is about to be delivered.
+  /// The first PDU is proven and about to be delivered.
   virtual void first_pdu(base::Now now) { static_cast<void>(now); }
-  /// At the delivery point stands what is no PDU. Nothing more goes up; the stream stays open.
+  /// What stands at the delivery point is no PDU. Nothing more goes up; the stream stays open.
   virtual void broken(PduError error, base::Now now) = 0;
 };
 
@@ -53,19 +53,19 @@ class Receiver final : private Arrivals {
   void bind(llp::FramingUser* user) { user_ = user; }
   /// PDUs begin at `offset` of the stream.
   void start(uint64_t offset);
-  /// Throws away what is held and all that comes.
+  /// Throws away what is held, and from now on all that arrives.
   void discard();
 
   void clipped(base::Range range) { parts_.begin(range); }
   [[nodiscard]] llp::InspectVerdict inspect(base::Range range, base::ByteView octets,
                                             base::Now now);
-  // Over a transport that cannot drop: as llp::StreamUser's.
+  // What llp::StreamUser is asked by a transport that cannot drop.
   [[nodiscard]] uint32_t sure_room() const { return stopped_ ? UINT32_MAX : held_.sure_room(); }
   [[nodiscard]] uint32_t takes(base::Range range, base::ByteView octets);
   void place(base::Range range, base::ByteView octets, base::Now now);
   void ordered(uint64_t offset, base::Now now);
 
-  // During the start-up: octets out of order are only kept.
+  // During the start-up octets out of order are kept and nothing more.
   void keep(base::Range range, base::ByteView octets, base::Now now) {
     hold(range, octets, in_order(range), kUnlocated, now);
   }
@@ -73,9 +73,9 @@ class Receiver final : private Arrivals {
     const SegmentParts::Room room = parts_.with(range, in_order(range));
     return !can_drop_ || held_.has_room(room.range, in_order(range), room.parts);
   }
-  /// Moves up to n held octets from `offset` on to dst. \return how many there were.
+  /// Moves up to n held octets from `offset` on to `dst`. \return how many were moved
   uint32_t take_back(uint64_t offset, uint8_t* dst, uint32_t n);
-  /// The lowest octets that are kept; empty: none are.
+  /// The lowest range that is kept; empty when nothing is.
   [[nodiscard]] base::Range first_kept() const {
     return held_.empty() ? base::Range{} : held_.first();
   }
@@ -84,11 +84,11 @@ class Receiver final : private Arrivals {
   using Arrivals::arrived;
   using Arrivals::in_order;
   [[nodiscard]] uint64_t held() const { return held_.octets(); }
-  /// Of these, in order: the PDU at the delivery point, still incomplete.
+  /// Those of held() that are in order: the begin of the PDU at the delivery point.
   [[nodiscard]] uint64_t held_in_order() const {
     return std::min(held_.octets(), ordered_ - std::min(place_next_, ordered_));
   }
-  /// The order stands between two PDUs, and nothing is begun there.
+  /// The octets in order end between two PDUs, and not inside a framing unit.
   [[nodiscard]] bool at_boundary() const {
     return stopped_ || (place_next_ == ordered_ && locator_.at_unit_end(place_next_));
   }
@@ -123,9 +123,9 @@ class Receiver final : private Arrivals {
   llp::Stream* stream_ = nullptr;
   llp::FramingUser* user_ = nullptr;
 
-  uint64_t held_told_ = 0;  // most that was held since the transport last looked
+  uint64_t held_told_ = 0;  // the most that was held since ordered() last told of room
   bool out_of_order_;
-  bool can_drop_ = false;  // the transport can
+  bool can_drop_ = false;  // the transport can drop a segment (llp::StreamTraits)
   bool first_seen_ = false;
   bool stopped_ = false;
   PduError error_at_next_ = kNoError;  // of the PDU at place_next_

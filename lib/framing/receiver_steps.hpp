@@ -82,8 +82,9 @@ llp::InspectVerdict Receiver<L>::inspect(base::Range range, base::ByteView octet
   return llp::InspectVerdict::NoRoom;
 }
 
-/// In order the front is given back before the rest is held. Out of order everything may have to be
-/// held: the user may say so, or the list of placed PDUs may be full.
+/// In order the rest of a started PDU completes it, and its room comes back before what is behind
+/// it is held. Out of order all of the segment may have to be held: the user may refuse to place
+/// it, or the list of placed PDUs may be full.
 template <Locator L>
 bool Receiver<L>::has_room(const LocatedSegment& segment) {
   const base::Range range = segment.range;
@@ -95,9 +96,9 @@ bool Receiver<L>::has_room(const LocatedSegment& segment) {
   return held_.has_room({segment.next, range.end}, true);
 }
 
-/// The rest of a started PDU, whole PDUs, and what there is room for of the one behind. The reserve
-/// is not for that one while the others can go on without it: so it comes back, and another session
-/// has its turn.
+/// Taken are the rest of a started PDU, the whole PDUs, and as much of the one behind them as there
+/// is room for. That one may use the reserve only where nothing stands before it: otherwise the
+/// reserve would never come back for another session's turn.
 template <Locator L>
 uint32_t Receiver<L>::takes(base::Range range, base::ByteView octets) {
   const auto all = static_cast<uint32_t>(octets.size());
@@ -133,7 +134,7 @@ void Receiver<L>::place(base::Range range, base::ByteView octets, base::Now now)
   if (ordered_segment) arrived_ = range.end;
 }
 
-/// The rest of the PDU at the delivery point. False: nothing behind it can be looked at.
+/// Places the rest of the PDU at the delivery point. False: nothing behind it can be looked at.
 template <Locator L>
 bool Receiver<L>::place_front(const LocatedSegment& segment, base::ByteView octets, base::Now now) {
   const base::Range range = segment.range;
@@ -203,8 +204,8 @@ void Receiver<L>::place_early(const LocatedSegment& segment, base::ByteView octe
   }
 }
 
-/// One proven PDU to the user. False: it must be held (the user says so; `limited`: the list is
-/// full).
+/// Hands one proven PDU to the user. False: it must be held, because the user says so or, with
+/// `limited`, because the list of placed PDUs is full.
 template <Locator L>
 bool Receiver<L>::place_whole(const PduSpan& span, const uint8_t* data, bool in_order,
                               base::Now now, bool& limited) {
@@ -228,7 +229,7 @@ uint32_t Receiver<L>::hold(base::Range range, base::ByteView octets, bool in_ord
                            uint64_t next_pdu, base::Now now) {
   const uint32_t node = held_.add(range, octets, in_order, next_pdu);
   if (node == kNone) {
-    // Only over a transport that cannot drop: inspect() found room otherwise.
+    // This happens over a transport that cannot drop; over others inspect() has found room.
     ++counters_.hold_refused;
     discard();
     if (stream_ != nullptr) stream_->abort();
@@ -240,7 +241,7 @@ uint32_t Receiver<L>::hold(base::Range range, base::ByteView octets, bool in_ord
   return node;
 }
 
-/// Places what a held range out of order has whole, from its first located PDU on.
+/// Places the whole PDUs of a held range out of order, from the first one that is located on.
 template <Locator L>
 void Receiver<L>::scan(uint32_t node, base::Now now) {
   if (!out_of_order_) return;
@@ -269,7 +270,7 @@ void Receiver<L>::scan(uint32_t node, base::Now now) {
   }
 }
 
-/// A proven PDU ends at `offset`: what is held behind it is located now.
+/// A proven PDU ends at `offset`, so that the octets held behind it begin with a PDU.
 template <Locator L>
 void Receiver<L>::continue_behind(uint64_t offset, base::Now now) {
   const uint32_t node = held_.beginning_at(offset);
@@ -298,7 +299,7 @@ void Receiver<L>::drain(uint64_t offset, base::Now now) {
   while (!stopped_) {
     PlacedPdu* front = placed_.front();
     if (front != nullptr && front->begin < deliver_next_) {
-      return raise(locator_.overlap(), now);  // MPA-8-04: the gap closed elsewhere
+      return raise(locator_.overlap(), now);  // MPA-8-04: the PDUs in order ended inside it
     }
     if (front != nullptr && front->begin == deliver_next_ && front->end <= offset) {
       deliver(*front, now);
@@ -314,7 +315,7 @@ void Receiver<L>::drain(uint64_t offset, base::Now now) {
   }
 }
 
-/// The PDU at the delivery point, from held octets.
+/// Places the PDU at the delivery point from held octets.
 template <Locator L>
 typename Receiver<L>::Head Receiver<L>::place_held_head(base::Now now) {
   const uint32_t node = held_.containing(place_next_);

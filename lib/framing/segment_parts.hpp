@@ -1,5 +1,6 @@
 /// \file
-/// The new parts of one segment: each is inspected by itself, and all are kept together.
+/// The new parts of one segment: each one is inspected by itself, and all of them are kept
+/// together.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@ namespace rnic::framing {
 class SegmentParts {
  public:
   struct Room {
-    base::Range range;   ///< from the first part on; what lies between is counted as well
-    uint32_t parts = 1;  ///< that are to be kept in it
+    base::Range range;   ///< from the first part on, with what lies between the parts
+    uint32_t parts = 1;  ///< how many are to be kept in the range
   };
 
   /// A segment comes of which only parts inside `whole` are new.
@@ -25,7 +26,8 @@ class SegmentParts {
   [[nodiscard]] bool contains(base::Range part) const {
     return whole_.begin <= part.begin && part.end <= whole_.end;
   }
-  /// What room to ask for. \param in_order the part begins at the delivery point: it is the first
+  /// What room to ask for when `part` comes next. \param in_order the part begins at the delivery
+  /// point, and so is the first of its segment
   [[nodiscard]] Room with(base::Range part, bool in_order) {
     if (in_order || !contains(part) || part.begin < end_) parts_ = 0;
     if (parts_ == 0) first_ = part.begin;
@@ -35,9 +37,9 @@ class SegmentParts {
 
  private:
   base::Range whole_;
-  uint32_t parts_ = 0;  // asked about
+  uint32_t parts_ = 0;  // how many were asked about
   uint64_t first_ = 0;  // where the first of them begins
-  uint64_t end_ = 0;    // of the last of them
+  uint64_t end_ = 0;    // where the last of them ends
 };
 
 }  // namespace rnic::framing

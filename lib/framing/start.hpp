@@ -59,8 +59,7 @@ enum class StartFailure : uint8_t {
   TimedOut,
   StreamEnded,
   RejectedByPeer,
-  RejectedLocally,    ///< responder: the owner called reject(), and the Reply was handed to the
-                      ///< stream
+  RejectedLocally,    ///< responder: reject() was called and the Reply handed to the stream
   NoReply,            ///< initiator: the peer closed instead of replying
   ResetBeforeReply,   ///< initiator: the peer reset the connection instead of replying
   NotEnhanced,        ///< initiator: the Reply to an enhanced Request is not enhanced
@@ -77,7 +76,7 @@ enum class StartFailure : uint8_t {
   Unanswered,
 };
 [[nodiscard]] const char* to_string(StartFailure failure);
-/// What a start-up fails of when its stream ends; `opened`: there was a TCP connection.
+/// Why a start-up fails whose stream ends. \param opened there was a TCP connection
 [[nodiscard]] StartFailure start_failure_of(StreamEnd how, bool opened);
 
 /// Who owns the session's start-up (the device's connection management). Called on the worker.
@@ -116,15 +115,15 @@ class StartEvents {
 /// start-up that its owner answers. MPA's Session, and tuf's.
 class StartSession : public llp::StreamUser, public llp::Framing {
  public:
-  /// The stream this session runs on; before established().
+  /// Names the stream that the session runs on; before established().
   virtual void attach(llp::Stream& stream) = 0;
-  /// The DDP endpoint; before accept() / before the Reply (RFC 5044 s.7.1 rule: none is needed
-  /// earlier).
+  /// Names the DDP endpoint: a responder's before accept(), an initiator's before the Reply comes
+  /// (RFC 5044 s.7.1 needs none earlier).
   virtual void bind(llp::FramingUser& user) = 0;
   /// Takes the endpoint away again: it will not be told of the end. Not in full operation.
   virtual void unbind() = 0;
 
-  /// Responder: answer the Request. At most private_data_max() octets.
+  /// Responder: answers the Request with at most private_data_max() octets.
   virtual void accept(base::ByteView private_data, base::Now now, const StartWish& wish = {}) = 0;
   virtual void reject(base::ByteView private_data, base::Now now, const StartWish& wish = {}) = 0;
   /// Responder: how much private data an answer may have; valid from request_received() on.
@@ -133,8 +132,8 @@ class StartSession : public llp::StreamUser, public llp::Framing {
   /// The framing was left by a reject and TCP is open.
   [[nodiscard]] virtual bool left() const = 0;
 
-  /// Start-up time-outs and the delay of the first FPDU; kNever when none is pending. The owner
-  /// calls on_timer() when it has come.
+  /// When the start-up times out, or a first FPDU that was delayed may go; kNever when neither is
+  /// pending. The owner calls on_timer() when the time has come.
   [[nodiscard]] virtual base::Now next_deadline() const = 0;
   virtual void on_timer(base::Now now) = 0;
 

@@ -10,8 +10,8 @@ using llp::FramingError;
 
 namespace {
 
-/// A segment that only its own lengths say to be aligned, and that is shorter, may be a piece whose
-/// octets happen to look like a length.
+/// A segment may be a piece of an FPDU whose octets happen to look like lengths that fit. Below
+/// this many octets such lengths do not convince.
 constexpr uint64_t kConvincing = 64;
 
 }  // namespace
@@ -37,7 +37,7 @@ framing::Refusal DropPolicy::refuses(const framing::Arrivals& arrivals,
   return framing::Refusal::Suspected;
 }
 
-/// What locate() has not proven: octets before the first FPDU that is known to begin in the
+/// Judges what locate() has not proven: octets before the first FPDU that is known to begin in the
 /// segment, FPDUs beyond those that it lists, and one that runs past the end.
 DropPolicy::Judgement DropPolicy::judge(const Case& c) {
   if (c.range.begin < c.segment.front_end) {
@@ -58,8 +58,8 @@ DropPolicy::Judgement DropPolicy::judge_front(const Case& c) {
   return started == framing::kUnlocated ? judge_unlocated(c) : judge_started(c, started);
 }
 
-/// Where the FPDU began that is held up to the segment and goes on in it; kUnlocated: there is
-/// none, or nobody knows.
+/// Where the FPDU began whose first octets are held in front of the segment; kUnlocated when there
+/// is none, or nobody knows where it began.
 uint64_t DropPolicy::started_before(const Case& c) const {
   const framing::HeldOctets& held = c.arrivals.held();
   uint64_t started = framing::kUnlocated;
@@ -68,7 +68,7 @@ uint64_t DropPolicy::started_before(const Case& c) const {
   } else if (const uint32_t left = held.ending_at(c.range.begin); left != framing::kNone) {
     started = held.node(left).next_pdu;
   }
-  // What could not be placed for want of room is held whole before it.
+  // Whole FPDUs that could not be placed are held in front of it.
   for (uint32_t i = 0; i < framing::kLocatedMax && started < framing::kNotLocatable; ++i) {
     framing::PduSpan span;
     if (!reader_.find(held, started, span) || span.end > c.range.begin) return started;
@@ -78,23 +78,23 @@ uint64_t DropPolicy::started_before(const Case& c) const {
   return framing::kUnlocated;
 }
 
-/// An FPDU may begin there: all of them are multiples of four octets long, and a marker that stands
-/// before ULPDU_Length belongs to the FPDU (RFC 5044 s.4.1, s.4.3).
+/// Whether an FPDU may begin there: each is a multiple of four octets long, and a marker in front
+/// of ULPDU_Length belongs to the FPDU (RFC 5044 s.4.1, s.4.3).
 bool DropPolicy::may_begin(uint64_t offset) const {
   const MarkerGrid& grid = reader_.grid();
   if ((offset - grid.start()) % 4 != 0) return false;
   return offset == grid.start() || !grid.at(offset - wire::kMpaMarkerSize);
 }
 
-/// Nothing tells where an FPDU begins in the front. As an aligned sender makes segments, one begins
-/// at the first octet, and the last ends with the segment or where a located one begins.
+/// Nothing tells where an FPDU begins in the front. If the sender is aligned, the first begins at
+/// the first octet, and the last ends with the segment or where a located one begins.
 DropPolicy::Judgement DropPolicy::judge_unlocated(const Case& c) {
   const base::Range front{c.range.begin, c.segment.front_end};
   Walk aligned = walk(c, front);
   if (aligned.tiles && aligned.bad == 0) return Judgement::Sound;
   if (front.end != c.range.end) aligned = walk(c, c.range);
   if (aligned.tiles && aligned.bad == 1 && may_begin(c.range.begin)) {
-    // All lengths fit and one CRC does not. A piece of an FPDU looks so by chance only.
+    // All lengths fit and one CRC does not: a piece of an FPDU would look so by chance only.
     const bool convincing = c.range.size() >= kConvincing && !suspicions_.exhausted();
     if (aligned.good != 0 || convincing) return Judgement::BadPiece;
   }
@@ -105,8 +105,8 @@ DropPolicy::Judgement DropPolicy::judge_unlocated(const Case& c) {
   return Judgement::Doubtful;
 }
 
-/// An FPDU that begins in the segment or is held before it, and of which other octets may be held
-/// behind it. With all of them there its CRC tells.
+/// Judges an FPDU that begins in the segment or in front of it and may end behind it. When all its
+/// other octets are held, its CRC tells.
 DropPolicy::Judgement DropPolicy::judge_started(const Case& c, uint64_t begin) {
   const framing::HeldOctets& held = c.arrivals.held();
   framing::PduSpan span;
@@ -146,7 +146,8 @@ DropPolicy::Walk DropPolicy::walk(const Case& c, base::Range part) const {
   return result;
 }
 
-/// The count of what is next in order is never given up for another: it has to come to its end.
+/// The entry of the segment that is next in order is never given to another segment: its count has
+/// to reach the limit, or the stream would never go on.
 DropPolicy::DropCount& DropPolicy::drops_of(uint64_t begin, uint64_t ordered) {
   DropCount* unused = &drop_counts_[0];
   for (DropCount& entry : drop_counts_) {
@@ -158,15 +159,15 @@ DropPolicy::DropCount& DropPolicy::drops_of(uint64_t begin, uint64_t ordered) {
   return *unused;
 }
 
-/// \param piece the segment may be right and something else wrong: it is, when the same octets come
-/// again.
+/// \param piece the segment may be right and something else wrong. That is so when the same octets
+/// come again, since damage does not hit the same bit twice.
 framing::Refusal DropPolicy::drop_bad(const Case& c, bool piece) {
   DropCount& count = drops_of(c.range.begin, c.arrivals.ordered());
-  const uint32_t print = piece ? print_of(c.octets) : 0;
+  const uint32_t checksum = piece ? checksum_of(c.octets) : 0;
   if (count.drops >= config_.drop_limit) return framing::Refusal::None;
-  if (piece && count.drops != 0 && count.print == print) return framing::Refusal::None;
+  if (piece && count.drops != 0 && count.checksum == checksum) return framing::Refusal::None;
   ++count.drops;
-  count.print = print;
+  count.checksum = checksum;
   ++counters_.crc_drops;
   return framing::Refusal::Wrong;
 }

@@ -15,8 +15,8 @@
 
 namespace rnic::mpa {
 
-/// One connection's. Of a located segment it tells whether the transport is to drop it, and counts
-/// that.
+/// Tells of each located segment of one connection whether the transport is to drop it, and counts
+/// the drops.
 class DropPolicy {
  public:
   DropPolicy(const Config& config, const FpduReader& reader, framing::HoldStore& store,
@@ -34,29 +34,29 @@ class DropPolicy {
   [[nodiscard]] bool has_proven(const framing::PduSpan& span) const {
     return proven_ == base::Range{span.begin, span.end};
   }
-  /// Another segment is looked at.
+  /// Another segment is looked at: what has_proven() knew ends.
   void forget_proven() { proven_ = {framing::kUnlocated, framing::kUnlocated}; }
 
  private:
   struct DropCount {
     uint64_t begin = UINT64_MAX;
     uint32_t drops = 0;
-    uint32_t print = 0;  // of what was dropped last
+    uint32_t checksum = 0;  // of the octets that were dropped last
   };
   enum class Judgement : uint8_t {
-    Sound,     // every octet was proven
+    Sound,     // every octet is proven
     Bad,       // an FPDU that begins in the segment has a wrong CRC
-    BadPiece,  // a wrong CRC, and what is held or where it begins may be to blame as well
-    Doubtful,  // nothing can prove it
+    BadPiece,  // a CRC is wrong, but the held octets or a wrong begin may be the reason
+    Doubtful,  // nothing can prove the segment
   };
-  /// FPDUs from one place of a segment on, each by its own length.
+  /// How far one comes from FPDU to FPDU of a segment, each by its own length.
   struct Walk {
-    uint64_t at = 0;  // how far it came
+    uint64_t at = 0;  // where the last FPDU ended
     uint32_t good = 0;
-    uint32_t bad = 0;    // CRC wrong
-    bool tiles = false;  // the last one ends where the walk was to end
+    uint32_t bad = 0;    // FPDUs with a wrong CRC
+    bool tiles = false;  // the last FPDU ends where the part ends
   };
-  /// What a judgement is about.
+  /// The segment that a judgement is about.
   struct Case {
     const framing::Arrivals& arrivals;
     const framing::LocatedSegment& segment;

@@ -10,8 +10,8 @@ namespace rnic::mpa {
 
 using llp::FramingError;
 
-/// Walks the FPDUs of a segment from the first known start, each by its own length, as long as they
-/// are valid (RFC 5044 s.6, methods 1 and 3).
+/// Walks through the FPDUs of a segment from the first known start, each by its own length, as long
+/// as they are valid (RFC 5044 s.6, methods 1 and 3).
 void FpduLocator::locate(const framing::Arrivals& arrivals, base::ByteView octets,
                          framing::LocatedSegment& out) {
   drop_policy_.forget_proven();
@@ -45,7 +45,7 @@ void FpduLocator::locate(const framing::Arrivals& arrivals, base::ByteView octet
   out.next = at;
 }
 
-/// The first FPDU start in the segment that is known for certain. False: none.
+/// Finds the first FPDU of the segment whose begin is known for certain. False: there is none.
 bool FpduLocator::find_first(const framing::Arrivals& arrivals,
                              const framing::LocatedSegment& segment, base::ByteView octets,
                              uint64_t& first) const {
@@ -64,8 +64,8 @@ bool FpduLocator::find_first(const framing::Arrivals& arrivals,
   return first != framing::kUnlocated;
 }
 
-/// Method 3 across segments: a proven FPDU ends where this segment begins, or a located one reaches
-/// into it.
+/// s.6, method 3 across segments: a proven FPDU ends where this segment begins, or a located one
+/// reaches into it. `inside`: all of the segment belongs to that one.
 bool FpduLocator::find_by_neighbour(const framing::Arrivals& arrivals, base::Range range,
                                     base::ByteView octets, uint64_t& first, bool& inside) const {
   if (arrivals.placed().ends_at(range.begin)) {
@@ -94,7 +94,7 @@ bool FpduLocator::end_of_started(const framing::Arrivals& arrivals, uint64_t beg
   return true;
 }
 
-/// Method 2. The first FPDU that begins in the range and that a marker in the range points to.
+/// s.6, method 2: the first FPDU that begins in the range and that a marker in the range points to.
 uint64_t FpduLocator::find_by_marker(base::Range range, base::ByteView octets) const {
   for (uint64_t marker = reader_.grid().next(range.begin);
        marker + wire::kMpaMarkerSize <= range.end; marker += wire::kMpaMarkerInterval) {
@@ -104,7 +104,8 @@ uint64_t FpduLocator::find_by_marker(base::Range range, base::ByteView octets) c
   return framing::kUnlocated;
 }
 
-/// Behind a proven FPDU, or by a marker.
+/// A held range begins with an FPDU when a proven one ends there; else its first marker tells
+/// (s.6).
 uint64_t FpduLocator::first_in(const framing::Arrivals& arrivals, base::Range held) const {
   if (arrivals.placed().ends_at(held.begin)) return held.begin;
   if (!reader_.grid().on()) return framing::kUnlocated;
@@ -119,7 +120,7 @@ uint64_t FpduLocator::first_in(const framing::Arrivals& arrivals, base::Range he
   return framing::kUnlocated;
 }
 
-/// Every length can be one.
+/// There is no error: any 16 bits can be a ULPDU_Length.
 framing::Extent FpduLocator::extent(const framing::Arrivals& arrivals, uint64_t at,
                                     framing::PduSpan& span, framing::PduError& error) const {
   static_cast<void>(error);
@@ -127,7 +128,7 @@ framing::Extent FpduLocator::extent(const framing::Arrivals& arrivals, uint64_t 
                                                  : framing::Extent::Unknown;
 }
 
-/// The ULPDU without its markers.
+/// The pieces of the ULPDU between its markers.
 llp::UlpduView FpduLocator::view(const framing::PduSpan& span, const uint8_t* data) {
   const MarkerGrid& grid = reader_.grid();
   base::ByteView* pieces = store_.pieces();

@@ -13,8 +13,8 @@ constexpr uint64_t kFpduptrMax = 0xfffc;
 
 }  // namespace
 
-/// FPDUPTR is hostile: it is only subtracted, and what comes out must lie behind the MPA start and
-/// not where a marker stands.
+/// FPDUPTR may be hostile: the result has to lie behind the start of the stream's FPDUs, and not
+/// where a marker stands.
 uint64_t FpduReader::marker_target(uint64_t marker, const uint8_t* octets) const {
   const uint32_t fpduptr = wire::load_mpa_marker(octets);
   if (fpduptr == 0) return marker;
@@ -43,14 +43,15 @@ bool FpduReader::find(const framing::HeldOctets& held, uint64_t begin, base::Ran
   return true;
 }
 
-/// CRC first (RFC 5044 s.4.4), then the markers inside (s.8, error 3).
+/// The CRC comes first (RFC 5044 s.4.4), then the markers inside (s.8, error 3).
 FramingError FpduReader::verify(const framing::PduSpan& span, const uint8_t* data) const {
   if (crc_) {
     const size_t covered = span.size() - wire::kMpaCrcSize;
     const uint32_t value = crc::finish(crc::update(crc::kInit, data, covered));
     if (value != base::load_le32(data + covered)) return FramingError::Crc;
   }
-  // RFC 5044 s.8 leaves it open. Without a CRC nothing else would contradict a wrong pointer.
+  // RFC 5044 s.8 leaves open which markers are checked. Without a CRC nothing else would contradict
+  // a wrong pointer.
   if (!grid_.on() || !all_markers_) return FramingError::None;
   for (uint64_t marker = grid_.next(span.begin); marker < span.end;
        marker += wire::kMpaMarkerInterval) {

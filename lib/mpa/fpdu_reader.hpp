@@ -1,6 +1,5 @@
 /// \file
-/// One direction's FPDUs, read by their octets: where they end, and what proves them (RFC 5044
-/// s.4.4, s.6).
+/// Reads the FPDUs of one direction: where they end, and what proves them (RFC 5044 s.4.4, s.6).
 #pragma once
 
 #include <cstdint>
@@ -24,18 +23,18 @@ class FpduReader {
   [[nodiscard]] const MarkerGrid& grid() const { return grid_; }
   [[nodiscard]] bool crc() const { return crc_; }
 
-  /// The place of the FPDU that begins at `begin`, its length being held or in a segment. False:
-  /// it is not there.
+  /// The place of the FPDU that begins at `begin`. Its length may be held or stand in a segment;
+  /// false when it has not come.
   [[nodiscard]] bool find(const framing::HeldOctets& held, uint64_t begin, base::Range range,
                           base::ByteView octets, framing::PduSpan& span) const;
-  /// The same by held octets alone.
+  /// The same, by held octets alone.
   [[nodiscard]] bool find(const framing::HeldOctets& held, uint64_t begin,
                           framing::PduSpan& span) const {
     return find(held, begin, {}, {}, span);
   }
-  /// First octet of the FPDU that a marker belongs to; kUnlocated: it points to none.
+  /// Where the FPDU of a marker begins; kUnlocated when the marker points to none.
   [[nodiscard]] uint64_t marker_target(uint64_t marker, const uint8_t* octets) const;
-  /// Of an FPDU whose octets lie at `data` in one piece.
+  /// What is wrong with an FPDU whose octets lie at `data` in one piece.
   [[nodiscard]] llp::FramingError verify(const framing::PduSpan& span, const uint8_t* data) const;
 
  private:

@@ -1,6 +1,6 @@
 /// \file
-/// Where markers are: arithmetic on stream offsets, RFC 5044 s.4.3. And what follows from it for
-/// the place of an FPDU in the stream.
+/// Where markers stand, by arithmetic on stream offsets (RFC 5044 s.4.3), and what follows from it
+/// for the place of an FPDU in the stream.
 #pragma once
 
 #include <cstdint>

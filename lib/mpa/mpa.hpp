@@ -26,20 +26,20 @@
 
 namespace rnic::mpa {
 
-/// Per-connection policy; every one a run-time option.
+/// What one connection does; each field is a run-time option.
 struct Config : framing::Config {
   bool crc = true;                   ///< ask for CRC (C bit); off only when both sides say so
   bool markers_receive = false;      ///< ask the peer to put markers into what it sends us (M bit)
   bool markers_send_allowed = true;  ///< false: refuse a peer that asks us for markers
-  bool check_all_markers = true;     ///< each marker of an FPDU; false, with CRC: where one begins
+  bool check_all_markers = true;     ///< of an FPDU; false, with CRC: only those that locate one
   bool silent_drop = true;     ///< a bad CRC drops the segment before commit; false: Terminate
   uint32_t drop_limit = 8;     ///< silent drops of one range before the error is reported
-  uint8_t revision = 2;        ///< highest one; 0: the draft's profile, which knows no other
+  uint8_t revision = 2;        ///< the highest; 0: the draft's profile, which knows no other
   bool permissive = false;     ///< serve peers of revision 0 as well (RFC 5044 app. C)
   bool exchange_reads = true;  ///< initiator: agree on IRD and ORD (RFC 6581), when nobody says
   bool peer_to_peer = false;   ///< initiator: send an RTR (RFC 6581), when nobody says
   bool redial = true;          ///< initiator: once more with revision 1 (BUG-18)
-  bool reject_closes = false;  ///< a reject ends TCP, too (RFC 5044 s.7.1.4.2); else s.7.1.2
+  bool reject_closes = false;  ///< a reject ends TCP, too (RFC 5044 s.7.1.4.2); false: s.7.1.2
   bool rtr_send = true;        ///< zero-length Send as RTR (RFC 6581 s.9.2)
   bool rtr_write = true;       ///< zero-length Write as RTR
   bool rtr_read = true;        ///< zero-length Read as RTR
@@ -51,7 +51,7 @@ struct Config : framing::Config {
 
 class Session final : public framing::StartSession {
  public:
-  /// Begins when the stream is established. `private_data` goes into the Request;
+  /// The start-up begins when the stream is established. `private_data` goes into the Request;
   /// private_data_max(plan_request(config, wish)) says how much may.
   Session(const Config& config, framing::Role role, framing::HoldStore& hold, Counters& counters,
           framing::StartEvents& events, base::ByteView private_data,
@@ -66,7 +66,8 @@ class Session final : public framing::StartSession {
   /// handed to the stream.
   [[nodiscard]] uint64_t received() const;
   [[nodiscard]] uint64_t sent() const;
-  /// While left(), once the stream has another user: gives it what overtook the peer's start frame.
+  /// While left(), once the stream has another user: gives that user the octets that came ahead of
+  /// the peer's start frame.
   void hand_over_kept(llp::StreamSwitch& to, base::Now now);
 
   // StartSession

@@ -37,9 +37,9 @@ framing::Negotiated agree(const wire::MpaStartHeader& own, const framing::StartO
   return agreed;
 }
 
-/// RFC 6581 s.9.2, the responder's flags. A zero-length Send takes a message number of the ULP's
-/// queue: it is answered with only where nothing else is common, so that the initiator's choice is
-/// known from the Reply.
+/// RFC 6581 s.9.2, the flags of a Reply. A zero-length Send takes a message number of the ULP's
+/// queue, so it is offered only where nothing else is common: then the Reply tells what the
+/// initiator is going to choose.
 uint8_t answered_rtr(uint8_t asked, uint8_t supported) {
   const uint8_t common = asked & supported;
   const uint8_t kinds = common != 0 ? common : supported;
@@ -47,7 +47,7 @@ uint8_t answered_rtr(uint8_t asked, uint8_t supported) {
   return tagged != 0 ? tagged : kinds;
 }
 
-/// s.9.1. A zero-length Read as RTR needs a place in the queue (CM6581-9.1-04).
+/// RFC 6581 s.9.1. A zero-length Read as RTR needs a place in the queue (CM6581-9.1-04).
 void answer_reads(const Config& config, const framing::StartWish& wish,
                   const framing::StartOffer& request, StartPlan& plan) {
   const uint16_t least = (plan.data.rtr & wire::kMpaRtrRead) != 0 ? 1 : 0;
@@ -59,7 +59,8 @@ void answer_reads(const Config& config, const framing::StartWish& wish,
   plan.reads_suffice = answer.suffice;
 }
 
-/// s.9.2: a kind of the Reply that this side can send (CM6581-9.2-04); 0: none.
+/// RFC 6581 s.9.2: a kind of the Reply that this side can send (CM6581-9.2-04); 0 when there is
+/// none.
 uint8_t chosen_rtr(const Config& config, const framing::StartOffer& reply) {
   const uint8_t common = reply.rtr & supported_rtr(config);
   if ((common & wire::kMpaRtrWrite) != 0) return wire::kMpaRtrWrite;
@@ -178,7 +179,8 @@ ReplyVerdict judge_reply(const Config& config, const framing::StartWish& wish,
   }
   verdict.agreed.peer_to_peer = reply.peer_to_peer;
   if (reply.peer_to_peer) verdict.agreed.rtr_kinds = chosen_rtr(config, reply);
-  // Also where the models differ: "a mutually compatible connection model or RTR option".
+  // RFC 6581 s.9.2 means unlike connection models, too: "a mutually compatible connection model or
+  // RTR option".
   const bool matched = reply.peer_to_peer ? verdict.agreed.rtr_kinds != 0 : !wish.peer_to_peer;
   if (verdict.error == llp::FramingError::None && !matched) {
     verdict.error = llp::FramingError::NoMatchingRtr;

@@ -17,29 +17,29 @@ namespace rnic::mpa {
 
 struct Config;
 
-/// A Request, or a Reply, and where its private data has to begin with what.
+/// A Request or a Reply, with what stands in front of the ULP's private data.
 struct StartPlan {
   wire::MpaStartHeader header;  ///< pd_length is left to the sender
   wire::MpaEnhancedData data;   ///< sent when header.enhanced
   bool reads_in_data = false;   ///< ird and ord as 32 bits each come first (BUG-12)
   framing::Negotiated agreed;   ///< Reply
-  bool reads_suffice = true;    ///< Reply: false: only a reject is possible, which tells the ORD
-                                ///< that would have been needed
+  /// Reply: false: only a reject is possible, which tells the ORD that would have been needed.
+  bool reads_suffice = true;
 };
 
 /// Octets in front of the ULP's own private data.
 [[nodiscard]] size_t prefix_size(const StartPlan& plan);
-/// The longest private data of the ULP that fits behind them.
+/// The longest private data of the ULP that fits behind the prefix.
 [[nodiscard]] size_t private_data_max(const StartPlan& plan);
 /// Writes prefix_size() octets.
 void emit_prefix(const StartPlan& plan, uint8_t* dst);
 
-/// The revision that an initiator's Request has: RFC 6581 s.10, enhanced only when wanted.
+/// Initiator: the Request of a wish, enhanced only when the wish needs it (RFC 6581 s.10).
 [[nodiscard]] StartPlan plan_request(const Config& config, const framing::StartWish& wish);
 /// Responder: what an accepting Reply says, and what then holds.
 [[nodiscard]] StartPlan plan_reply(const Config& config, const framing::StartWish& wish,
                                    const framing::StartOffer& request);
-/// The same frame as a reject.
+/// Makes the frame a reject.
 void make_reject(StartPlan& plan);
 
 /// What a frame says; `data` is all of its private data. `prefix` becomes the number of octets that
@@ -57,7 +57,8 @@ struct ReplyVerdict {
 [[nodiscard]] ReplyVerdict judge_reply(const Config& config, const framing::StartWish& wish,
                                        const StartPlan& request, const framing::StartOffer& reply);
 
-/// A frame of that revision is understood. `most`: of an initiator the Request's own revision.
+/// Whether a frame of that revision is understood. \param most the highest revision; for an
+/// initiator that of its Request
 [[nodiscard]] bool revision_fits(const Config& config, uint8_t most, uint8_t revision);
 
 }  // namespace rnic::mpa

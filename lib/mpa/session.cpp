@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 
-#include "mpa/fpdu_tx.hpp"
+#include "mpa/fpdu_writer.hpp"
 
 namespace rnic::mpa {
 namespace {
 
-/// The shortest room worth asking DDP for: a DDP header and a little.
+/// DDP is not asked for less: a DDP header and a little.
 constexpr uint32_t kUsefulRoom = 18;
 
 }  // namespace
@@ -33,9 +33,9 @@ llp::Pulled Session::Impl::pull(uint32_t n, uint64_t offset, llp::Frame& out, ba
   return pulled;
 }
 
-/// n == EMSS: MULPDU's formula. Less: what exactly fits at this offset, for a ULPDU that ends its
-/// message (RFC 5044 s.4.5). The FPDU never exceeds n: with an EMSS below 128 the ULPDU is shorter
-/// than the MULPDU that is reported.
+/// A whole segment (n == EMSS) has room for MULPDU; what is left of one takes only a ULPDU that
+/// fits exactly here and ends its message (RFC 5044 s.4.5). The FPDU never exceeds n: with an EMSS
+/// below 128 the ULPDU is shorter than the MULPDU that is reported.
 llp::Pulled Session::Impl::pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
   const bool whole_only = n < emss_;
   const uint32_t before = out.length();
@@ -86,8 +86,8 @@ llp::InspectVerdict Session::Impl::inspect(base::Range range, base::ByteView oct
                                            base::Now now) {
   if (full_operation()) return receiver_.inspect(range, octets, now);
   if (!parsing() || receiver_.can_keep(range)) return llp::InspectVerdict::Accept;
-  // Nothing of it has to be kept: hold space that others have used up does not matter. What lies
-  // behind a Request ends the start-up.
+  // The start frame has room of its own, so that it needs no hold space, which others may have used
+  // up. Octets behind a Request end the start-up and need none either.
   const bool frame_only =
       role_ == framing::Role::Responder || parser_.frame_part(octets) == octets.size();
   if (receiver_.in_order(range) && frame_only) return llp::InspectVerdict::Accept;
@@ -97,7 +97,7 @@ llp::InspectVerdict Session::Impl::inspect(base::Range range, base::ByteView oct
 
 uint32_t Session::Impl::sure_room() const { return receiver_.sure_room(); }
 
-/// Start frames have room of their own; what is behind them is looked at afterwards.
+/// A start frame has room of its own; the octets behind it are asked about when it is whole.
 uint32_t Session::Impl::takes(base::Range range, base::ByteView octets) {
   if (full_operation()) return receiver_.takes(range, octets);
   const auto all = static_cast<uint32_t>(octets.size());

@@ -5,11 +5,11 @@
 #include "base/check.hpp"
 #include "mpa/fpdu_locator.hpp"
 #include "mpa/mpa.hpp"
-#include "mpa/startup.hpp"
+#include "mpa/start_frames.hpp"
 
 namespace rnic::mpa {
 
-/// Tags of start-up octets; DDP's tags never have this `a`.
+/// Tags of start-up octets; no tag of DDP has this `a`.
 inline constexpr llp::RecordTag kStartTag{~0ull, 0};
 inline constexpr llp::RecordTag kLastMessageTag{~0ull, 1};
 
@@ -85,8 +85,8 @@ class Session::Impl final : public framing::ReceiverOwner {
     constexpr uint32_t kOverhead = 6;  // length and CRC; pads and markers are left out
     return !is_sending(state_) || user_->fills_segment(octets, kOverhead);
   }
-  /// The sender's silly window rule: all FPDUs that wait, or what is left of the start-up, are at
-  /// most `octets`.
+  /// For the sender's side of silly window avoidance (RFC 9293 s.3.8.6.2.1): whether all FPDUs that
+  /// wait, or the rest of the start-up, have at most `octets`.
   [[nodiscard]] bool all_fits(uint32_t octets) const;
   [[nodiscard]] uint32_t mulpdu() const { return mulpdu_of(emss_, agreed_.markers_send); }
   void ready() {
@@ -101,8 +101,8 @@ class Session::Impl final : public framing::ReceiverOwner {
   void place(base::Range range, base::ByteView octets, base::Now now);
   void ordered(uint64_t offset, base::Now now);
   [[nodiscard]] uint32_t receive_room() const {
-    // An incomplete FPDU at the delivery point takes no window: it would close for good under a
-    // window smaller than the FPDU.
+    // An incomplete FPDU at the delivery point takes no window: a window smaller than the FPDU
+    // would close and never open again.
     const uint64_t held = receiver_.held() - receiver_.held_in_order();
     return held < config_.receive_window ? config_.receive_window - static_cast<uint32_t>(held) : 0;
   }
@@ -144,7 +144,8 @@ class Session::Impl final : public framing::ReceiverOwner {
   }
   [[nodiscard]] bool starting() const { return is_starting(state_); }
   [[nodiscard]] bool parsing() const { return is_parsing(state_); }
-  /// Nothing of a Reply has come, and a peer that lives ended the stream (RFC 6581 s.10).
+  /// Why the start-up fails when a peer that lives ends the stream: without a Reply it may not
+  /// serve this revision (RFC 6581 s.10).
   [[nodiscard]] framing::StartFailure end_of_stream(StartState state, bool reset) const {
     const bool asked = state == StartState::AwaitReply;
     const bool asking = state == StartState::SendRequest;
@@ -180,7 +181,7 @@ class Session::Impl final : public framing::ReceiverOwner {
   uint32_t emss_ = 0;
   uint32_t reported_mulpdu_ = 0;
   framing::Negotiated agreed_;
-  base::Now deadline_ = base::kNever;  // of the start-up, of the RTR, of the delay, of silence
+  base::Now deadline_ = base::kNever;  // of the state: start-up, RTR, delay or silence
   framing::StartFailure refusal_ =
       framing::StartFailure::RejectedLocally;  // what SendReject ends with
   uint64_t received_ = 0;  // stream offset behind the octets of the peer's start frame taken
@@ -188,8 +189,8 @@ class Session::Impl final : public framing::ReceiverOwner {
   framing::StartWish wish_;
   StartPlan plan_;              // initiator: the Request; responder: the Reply
   framing::StartOffer offer_;   // what the peer's frame says
-  bool peer_finished_ = false;  // before there was another user
-  base::ByteView ulp_data_;     // its private data, without a prefix
+  bool peer_finished_ = false;  // the peer closed its half before the stream had another user
+  base::ByteView ulp_data_;     // the private data of the peer's frame, without a prefix
   StartFrameParser parser_;
   StartFrameSender sender_;
   StartFrameSender last_message_;

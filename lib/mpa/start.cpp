@@ -9,7 +9,8 @@ namespace rnic::mpa {
 
 namespace {
 
-/// From the first FPDU that was held back to the question whether the peer has it.
+/// How long after a first FPDU that was delayed the session waits for an answer before it calls the
+/// peer silent (docs/decisions/0010).
 constexpr base::Duration kSilence = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -34,7 +35,7 @@ void Session::Impl::take_over(uint32_t emss, uint64_t received, base::ByteView l
   stream_->ready();
 }
 
-/// Feeds the parser, acts when the frame is complete. \return octets used.
+/// Feeds the parser and acts when the frame is complete. \return octets used
 size_t Session::Impl::parse(base::ByteView octets, bool more_behind, base::Now now) {
   size_t used = 0;
   if (!base::attempt([&] { used = read_frame(octets, more_behind, now); })) {
@@ -102,7 +103,7 @@ void Session::Impl::answer(bool accepted, base::ByteView private_data,
   const framing::Negotiated agreed = plan.agreed;
   const bool possible = accepted && plan.reads_suffice;
   if (!possible) make_reject(plan);
-  // The frame first: it needs memory, and without it nothing has happened.
+  // The frame is made first: it needs memory, and when that fails nothing else has changed.
   sender_.set(wire::kMpaReplyKey, plan, private_data);
   plan_ = plan;
   agreed_ = agreed;
@@ -139,7 +140,7 @@ void Session::Impl::reply_complete(base::Now now) {
   }
 }
 
-/// The last octet of our start frame was handed to the stream.
+/// The stream has taken the last octet of our start frame.
 void Session::Impl::start_frame_sent(base::Now now) {
   switch (state_) {
     case StartState::SendRequest: set_state(StartState::AwaitReply); break;
@@ -197,7 +198,8 @@ void Session::Impl::first_pdu(base::Now now) {
   set_state(StartState::Done);
   if (before == StartState::Unheard) return;  // it sends already
   if (before == StartState::AwaitRtr) events_.rtr_received(now);
-  // RFC 5044 s.7.1.2 rule 4; and an initiator that waits on purpose: whoever sends has a receiver.
+  // RFC 5044 s.7.1.2 rule 4. An initiator that delays its first FPDU may go, too: a peer that sends
+  // FPDUs receives them.
   begin_sending();
 }
 
@@ -220,7 +222,7 @@ void Session::Impl::on_timer(base::Now now) {
   abort();
 }
 
-/// RFC 6581 s.9.1 to 9.3: the connection stands for long enough to carry a Terminate.
+/// RFC 6581 s.9.1 to s.9.3: full operation begins for as long as a Terminate needs.
 void Session::Impl::refuse(llp::FramingError error, base::Now now) {
   framing::StartFailure why = framing::StartFailure::LocalError;
   if (error == llp::FramingError::InsufficientIrd) why = framing::StartFailure::InsufficientReads;
@@ -285,7 +287,7 @@ void Session::Impl::tell_failure(framing::StartFailure why, base::ByteView priva
   parser_.release();
 }
 
-/// What overtook the start frame and was kept for the next user.
+/// The octets came ahead of the start frame and were kept; the next user of the stream gets them.
 void Session::Impl::hand_over_kept(llp::StreamSwitch& to, base::Now now) {
   RNIC_CHECK(left());
   set_state(StartState::HandedOver);

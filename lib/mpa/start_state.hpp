@@ -18,7 +18,7 @@ enum class StartState : uint8_t {
   SendReply,      ///< responder: accepting Reply not pulled entirely
   SendReject,     ///< responder: rejecting Reply not pulled entirely
   Delayed,        ///< initiator, full operation: its first FPDU waits on purpose (BUG-14)
-  Unheard,        ///< initiator, full operation: it sends after that delay, the peer has not yet
+  Unheard,        ///< initiator, full operation: it sends since the delay, the peer does not yet
   AwaitRtr,       ///< responder, full operation: the RTR has not come (RFC 6581 s.9)
   AwaitFpdu,      ///< responder, full operation: no FPDU has come, none may leave
   Done,           ///< full operation in both directions

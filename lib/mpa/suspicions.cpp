@@ -6,7 +6,7 @@
 
 namespace rnic::mpa {
 
-uint32_t print_of(base::ByteView octets) {
+uint32_t checksum_of(base::ByteView octets) {
   return crc::update(crc::kInit, octets.data(), octets.size());
 }
 
@@ -15,23 +15,23 @@ bool Suspicions::drop(base::Range range, base::ByteView octets) {
   if (exhausted()) return false;
   for (Entry& entry : entries_) {
     if (entry.range.begin != UINT64_MAX) continue;
-    const uint32_t print = print_of(octets);
-    entry = {range, print, print ^ crc::shift(crc::kInit, range.size()), range.size()};
+    const uint32_t checksum = checksum_of(octets);
+    entry = {range, checksum, checksum ^ crc::shift(crc::kInit, range.size()), range.size()};
     ++used_;
     return true;
   }
   return false;
 }
 
-/// A retransmission may bring more than one dropped segment did. Each octet of it has to have come
-/// before: what is new in it may be damaged, though all that stands before it is as it was.
+/// A retransmission may hold the octets of several dropped segments, and each of its octets has to
+/// have come before: a new one may be damaged, even if all in front of it are as they were.
 bool Suspicions::seen_before(base::Range range, base::ByteView octets) const {
-  uint64_t seen = range.begin;  // up to here
+  uint64_t seen = range.begin;  // octets in front of it have come before
   const auto goes_on = [&](const Entry& entry) {
     if (entry.range.begin < range.begin || entry.range.begin > seen) return false;
     if (entry.range.end <= seen || entry.range.end > range.end) return false;
     const uint64_t from = entry.range.begin - range.begin;
-    return print_of(octets.subspan(from, entry.range.size())) == entry.print;
+    return checksum_of(octets.subspan(from, entry.range.size())) == entry.checksum;
   };
   while (seen != range.end) {
     const auto* const next = std::find_if(entries_.begin(), entries_.end(), goes_on);
@@ -41,7 +41,7 @@ bool Suspicions::seen_before(base::Range range, base::ByteView octets) const {
   return true;
 }
 
-/// FPDUs are placed in any order: what each adds to the print is taken from the difference.
+/// A CRC is linear, so the part of each FPDU can be taken out of the difference in any order.
 void Suspicions::compare(base::Range range, const uint8_t* octets) {
   for (Entry& entry : entries_) {
     const uint64_t begin = std::max(range.begin, entry.range.begin);

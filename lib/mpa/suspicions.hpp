@@ -10,21 +10,21 @@
 
 namespace rnic::mpa {
 
-/// The suspicions of one connection. Each entry is one dropped segment. An entry is given back when
-/// all its octets have been placed and are not those that were dropped, for then the segment was
-/// damaged; otherwise it stays. So at most kMost good segments of a connection are ever dropped,
-/// however many are on their way. A full table says that the sender, or somebody on the path, cuts
-/// FPDUs: whoever cuts is believed.
+/// The suspicions of one connection: an entry for each dropped segment. It is given back when all
+/// octets of the segment have been placed and differ from those that were dropped, for then the
+/// segment was damaged; otherwise it stays. So a connection drops at most kMost good segments ever,
+/// however many are under way. A full table shows that the sender, or somebody on the path, cuts
+/// FPDUs, and from then on nothing is dropped on suspicion.
 class Suspicions {
  public:
   static constexpr uint32_t kMost = 5;
 
   /// The sender is known to cut.
   [[nodiscard]] bool exhausted() const { return used_ == kMost; }
-  /// \return whether the segment is to be dropped. A segment each octet of which comes a second
-  /// time is believed: damage does not hit the same bit twice.
+  /// \return whether the segment is to be dropped. A segment whose octets have all come before is
+  /// believed: damage does not hit the same bit twice
   [[nodiscard]] bool drop(base::Range range, base::ByteView octets);
-  /// The octets of an FPDU whose CRC is right. Each octet of the stream is placed once.
+  /// The octets of an FPDU whose CRC is right were placed, which happens to each octet once.
   void placed(base::Range range, const uint8_t* octets) {
     if (used_ != 0) [[unlikely]]
       compare(range, octets);
@@ -33,9 +33,9 @@ class Suspicions {
  private:
   struct Entry {
     base::Range range{UINT64_MAX, UINT64_MAX};  // unused: begins at UINT64_MAX
-    uint32_t print = 0;
-    uint32_t difference = 0;  // of the dropped octets' print and that of the placed ones
-    uint64_t not_placed = 0;  // octets
+    uint32_t checksum = 0;
+    uint32_t difference = 0;  // between the checksum of the dropped octets and of the placed ones
+    uint64_t not_placed = 0;  // octets of the range that were not placed yet
   };
 
   [[nodiscard]] bool seen_before(base::Range range, base::ByteView octets) const;
@@ -45,7 +45,7 @@ class Suspicions {
   uint32_t used_ = 0;
 };
 
-/// Two segments of one range whose prints are equal carry the same octets.
-[[nodiscard]] uint32_t print_of(base::ByteView octets);
+/// Two segments of one range whose checksums are equal carry the same octets.
+[[nodiscard]] uint32_t checksum_of(base::ByteView octets);
 
 }  // namespace rnic::mpa

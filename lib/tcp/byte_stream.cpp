@@ -1,7 +1,6 @@
 #include "tcp/byte_stream.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/check.hpp"
 
@@ -17,32 +16,18 @@ ByteStream::~ByteStream() {
   if (receive_ != nullptr) pool_.give(receive_);
 }
 
-void ByteStream::copy_in(uint8_t* ring, uint64_t offset, base::ByteView octets) const {
-  const size_t at = offset % ring_octets();
-  const size_t first = std::min(octets.size(), ring_octets() - at);
-  std::memcpy(ring + at, octets.data(), first);
-  if (first != octets.size()) std::memcpy(ring, octets.data() + first, octets.size() - first);
-}
-
-void ByteStream::copy_out(const uint8_t* ring, uint64_t offset, base::ByteSpan out) const {
-  const size_t at = offset % ring_octets();
-  const size_t first = std::min(out.size(), ring_octets() - at);
-  std::memcpy(out.data(), ring + at, first);
-  if (first != out.size()) std::memcpy(out.data() + first, ring, out.size() - first);
-}
-
 uint32_t ByteStream::put(base::ByteView octets) {
   const auto n = static_cast<uint32_t>(std::min<size_t>(octets.size(), writable()));
   if (n == 0) return 0;
   const uint64_t written = written_.load(std::memory_order_relaxed);
-  copy_in(send_, written, octets.first(n));
+  ring(send_).write(written, octets.first(n));
   written_.store(written + n, std::memory_order_release);
   return n;
 }
 
 uint32_t ByteStream::peek(base::ByteSpan out) const {
   const auto n = static_cast<uint32_t>(std::min<size_t>(out.size(), readable()));
-  if (n != 0) copy_out(receive_, read_.load(std::memory_order_relaxed), out.first(n));
+  if (n != 0) ring(receive_).read(read_.load(std::memory_order_relaxed), out.first(n));
   return n;
 }
 
@@ -98,14 +83,14 @@ llp::Pulled ByteStream::pull(uint32_t n, uint64_t offset, llp::Frame& out, base:
   const uint64_t written = written_.load(std::memory_order_acquire);
   const auto length = static_cast<uint32_t>(std::min<uint64_t>(n, written - pulled_));
   if (length == 0) return {};
-  copy_out(send_, offset, {out.append(length), length});
+  ring(send_).read(offset, {out.append(length), length});
   pulled_ += length;
   return {.length = length, .push = pulled_ == written, .atomic = false, .tag = {}};
 }
 
 bool ByteStream::rebuild(const llp::RecordTag&, uint64_t offset, uint32_t length, llp::Frame& out) {
   RNIC_CHECK(offset >= released_.load(std::memory_order_relaxed) && offset + length <= pulled_);
-  copy_out(send_, offset, {out.append(length), length});
+  ring(send_).read(offset, {out.append(length), length});
   return true;
 }
 
@@ -122,7 +107,7 @@ llp::InspectVerdict ByteStream::inspect(base::Range range, base::ByteView, base:
 }
 
 void ByteStream::place(base::Range range, base::ByteView octets, bool, base::Now) {
-  copy_in(receive_, range.begin, octets);
+  ring(receive_).write(range.begin, octets);
   placed_end_ = std::max(placed_end_, range.end);
 }
 

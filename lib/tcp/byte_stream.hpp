@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/octet_ring.hpp"
 #include "llp/stream.hpp"
 #include "tcp/ring_pool.hpp"
 
@@ -143,8 +144,7 @@ class ByteStream : public llp::StreamUser {
  private:
   static constexpr uint8_t kNotEnded = 0xff;
 
-  void copy_in(uint8_t* ring, uint64_t offset, base::ByteView octets) const;
-  void copy_out(const uint8_t* ring, uint64_t offset, base::ByteSpan out) const;
+  [[nodiscard]] base::OctetRing ring(uint8_t* memory) const { return {memory, ring_octets()}; }
 
   std::unique_ptr<RingPool> own_pool_;
   RingPool& pool_;

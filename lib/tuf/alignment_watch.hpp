@@ -10,22 +10,22 @@
 
 namespace rnic::tuf {
 
-/// Looks at each segment of an alignment mode stream. One whole framing PDU ends the run. A piece
-/// of one is weak evidence: a smaller EMSS gives many of them, for as long as a window of framing
-/// PDUs is sent again. Octets of two framing PDUs in one segment are strong evidence: no
-/// framing-aware TCP does that, whatever its EMSS (s.5.1).
+/// Looks at each segment of an alignment mode stream and adds up evidence in a run, which a segment
+/// of one whole framing PDU ends. A piece of a framing PDU is weak evidence: after EMSS shrank, a
+/// window of framing PDUs is sent again in pieces. Octets of two framing PDUs in one segment are
+/// strong evidence: no framing-aware TCP sends that, whatever its EMSS (s.5.1).
 class AlignmentWatch {
  public:
   static constexpr uint32_t kPiece = 1;
   static constexpr uint32_t kTwoFrames = 64;
 
-  /// \param limit evidence in a run that makes it a suspicion; 0: never
+  /// \param limit as much evidence in a run is a suspicion; 0: nothing is
   AlignmentWatch(uint32_t limit, Counters& counters) : limit_(limit), counters_(counters) {}
 
   /// \param whole the range is all of the segment
   /// \param boundary the first framing PDU known to begin at or behind range.begin; UINT64_MAX:
   /// none is
-  /// \return true when this segment makes it a suspicion; once a run.
+  /// \return true when this segment makes the run a suspicion, once a run
   bool segment(base::Range range, base::ByteView octets, bool whole, uint64_t boundary,
                wire::TufKey key) {
     const bool frame = octets.size() > wire::kTufHeaderSize && wire::is_tuf_frame(octets, key);

@@ -2,6 +2,9 @@
 /// Counters of ULP framing, per device.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 #include "base/counters.hpp"
 
 #define RNIC_TUF_COUNTERS(X)                                                                       \
@@ -34,5 +37,10 @@
 namespace rnic::tuf {
 
 RNIC_DEFINE_COUNTERS(Counters, RNIC_TUF_COUNTERS)
+
+/// For what the application side of a framed stream counts: several threads may do so at once.
+inline void count_shared(uint64_t& counter) {
+  std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
+}
 
 }  // namespace rnic::tuf

@@ -9,8 +9,9 @@
 
 namespace rnic::tuf {
 
-/// A keyed pseudo-random function (SipHash-2-4) over a count: as good as its secret, which comes
-/// from the system's randomness at the edge (RFC 1750). Neither addresses nor time go in.
+/// A keyed pseudo-random function (SipHash-2-4) over a count is as good as its secret, which comes
+/// from the system's randomness (RFC 1750). Neither addresses nor time go in, since others know
+/// them.
 class KeySource {
  public:
   explicit KeySource(const base::Secret& secret) : secret_(secret) {}

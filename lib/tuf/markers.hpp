@@ -1,5 +1,5 @@
 /// \file
-/// Where the markers of marker mode are (s.6): arithmetic on stream offsets.
+/// Where the markers of marker mode stand (s.6), by arithmetic on stream offsets.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace rnic::tuf {
 
-/// One direction's markers: four octets at `start`, where framing was enabled, and at every
-/// interval behind it, markers counted. Offsets handed in are never below `start`.
+/// The markers of one direction: four octets at `start`, where framing was enabled, and at every
+/// interval behind it, which counts the markers. Offsets handed in are never below `start`.
 ///
-/// The interval may change at a marker (appendix A.6, A.7); the positions before it stay as they
-/// were, so that octets sent before can be sent again.
+/// The interval may change at a marker (appendix A.6, A.7). The markers in front of that one stay
+/// where they were, so that octets sent before can be sent again.
 class MarkerGrid {
  public:
   MarkerGrid() = default;
@@ -32,17 +32,17 @@ class MarkerGrid {
   }
   /// A marker begins at `offset`.
   [[nodiscard]] bool at(uint64_t offset) const { return on() && next(offset) == offset; }
-  /// `offset`, or behind the marker that begins there.
+  /// `offset` itself, or behind the marker that begins there.
   [[nodiscard]] uint64_t after(uint64_t offset) const {
     return at(offset) ? offset + wire::kTufMarkerSize : offset;
   }
-  /// Behind `content` octets that are no part of a marker, the first of them at or behind `begin`.
+  /// The offset behind `content` octets that are no part of a marker, counted from `begin` on.
   [[nodiscard]] uint64_t end_of(uint64_t begin, uint64_t content) const;
-  /// Markers that begin in [begin, end).
+  /// How many markers begin in [begin, end).
   [[nodiscard]] uint32_t count(uint64_t begin, uint64_t end) const;
 
   /// From the first marker at or behind `offset` on the interval is another one. False: an earlier
-  /// change still lies at or behind `keep`, below which no octet is asked for any more.
+  /// change lies at or behind `keep`, and only below `keep` will no octet be asked for any more.
   bool change_interval(uint64_t offset, uint16_t interval, uint64_t keep);
 
  private:

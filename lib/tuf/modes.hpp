@@ -1,5 +1,5 @@
 /// \file
-/// How a direction of a connection is framed, and how a ULP's PDUs tell their length.
+/// How one direction of a connection is framed, and how the PDUs of a ULP tell their length.
 #pragma once
 
 #include <algorithm>
@@ -22,23 +22,23 @@ enum class Error : uint8_t {
 };
 [[nodiscard]] const char* to_string(Error error);
 
-/// Where a ULP's PDU tells its length. The draft leaves PDUs self-describing (s.1) and adds nothing
-/// that would separate the PDUs packed into one framing PDU, or those of a marked stream.
+/// Where a PDU of the ULP tells its length. The draft has PDUs describe themselves (s.1): nothing
+/// of its own separates the PDUs packed into one framing PDU, or those of a marked stream.
 struct PduFormat {
   uint8_t length_at = 0;  ///< octets in front of the length field
-  uint8_t length_octets =
-      2;              ///< 1..4, big-endian; 0: a PDU does not tell, it fills its framing PDU
+  /// 1..4, big-endian; 0: a PDU does not tell, it fills its framing PDU.
+  uint8_t length_octets = 2;
   uint16_t adds = 2;  ///< octets of the PDU that the field does not count
 
-  /// A PDU begins with 16 bits: how many octets follow.
+  /// A PDU begins with 16 bits that say how many octets follow.
   [[nodiscard]] static constexpr PduFormat length_first() { return {}; }
-  /// Opaque PDUs: alignment mode without packing only.
+  /// PDUs are opaque: this is for alignment mode without packing.
   [[nodiscard]] static constexpr PduFormat one_per_frame() { return {0, 0, 0}; }
 
   [[nodiscard]] constexpr bool tells_length() const { return length_octets != 0; }
   /// Octets of a PDU that have to be there before its length is known.
   [[nodiscard]] constexpr uint32_t head() const { return uint32_t{length_at} + length_octets; }
-  /// Length of the PDU that begins with these head() octets. 0: impossible.
+  /// Length of the PDU that begins with these head() octets; 0 when they cannot begin one.
   [[nodiscard]] constexpr uint64_t length_of(const uint8_t* p) const {
     uint64_t value = 0;
     for (uint32_t i = length_at; i < head(); ++i) value = value << 8 | p[i];

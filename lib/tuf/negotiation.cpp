@@ -1,11 +1,11 @@
 #include "tuf/negotiation.hpp"
 
-#include "tuf/session.hpp"
+#include "tuf/tuf.hpp"
 
 namespace rnic::tuf {
 namespace {
 
-/// Least marker interval and PDU of a session: a DDP segment's headers fit many times.
+/// The least longest PDU of a session: the headers of a DDP segment fit many times.
 constexpr uint16_t kSessionPduMin = 256;
 
 }  // namespace

@@ -1,6 +1,6 @@
 /// \file
-/// What two ends of this project tell each other before they frame (s.4), and what follows from it:
-/// functions of values.
+/// What two ends of this project tell each other before they frame, which s.4 of the draft leaves
+/// open, and what follows from it, as functions of values.
 ///
 ///     initiator   Request -------->            what it wants, what it can, its key
 ///                        <--------  Reply      the same of the responder, and both modes; its
@@ -21,7 +21,7 @@ namespace rnic::tuf {
 
 struct Config;
 
-/// What both directions are, from one end's view.
+/// How both directions are framed, as one end sees them.
 struct Agreed {
   FramedSendMode send = FramedSendMode::Plain;
   FramedReceiveMode receive = FramedReceiveMode::Plain;
@@ -35,7 +35,7 @@ struct Agreed {
   uint32_t max_pdu_in = wire::kTufPduMax;
 };
 
-/// What this end says. A sender always has marker mode; alignment mode when the transport keeps
+/// What this end says. A sender always has marker mode, and alignment mode when the transport keeps
 /// records whole (s.2). A receiver that does not see segments asks for marker mode alone.
 [[nodiscard]] wire::TufStart make_start(const Config& config, const llp::StreamTraits& transport,
                                         wire::TufKey key);
@@ -44,10 +44,11 @@ struct Agreed {
 /// mode first (s.4). 0: none.
 [[nodiscard]] uint8_t choose_mode(uint8_t receiver_wants, uint8_t sender_has);
 
-/// Of `own` and `peer`; empty when a direction has no mode, or the values are impossible.
+/// What follows from `own` and `peer`; empty when a direction has no mode in common, or the values
+/// are impossible.
 [[nodiscard]] std::optional<Agreed> agree(const wire::TufStart& own, const wire::TufStart& peer);
 
-/// The Reply's choices are those that follow from both frames.
+/// Whether the Reply's choices are those that follow from both frames.
 [[nodiscard]] bool choices_right(const wire::TufStart& request, const wire::TufStart& reply);
 
 }  // namespace rnic::tuf

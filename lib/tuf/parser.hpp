@@ -30,13 +30,13 @@ struct Unit {
 
 enum class Parsed : uint8_t {
   Known,     ///< the unit's place is known; its octets need not all be there
-  NeedMore,  ///< octets that tell it are not there yet
+  NeedMore,  ///< octets that tell the place are not there yet
   Bad,
 };
 
 /// Reads `n` octets that are no markers, the first at or behind `at`. `fetch(offset, dst, n)` gives
-/// octets of the stream, or false when not all of them are there. \return behind the last octet
-/// read; 0: not there.
+/// octets of the stream, or false when not all of them are there. \return the offset behind the
+/// last octet read; 0 when an octet is missing
 template <typename Fetch>
 uint64_t fetch_content(const MarkerGrid& grid, uint64_t at, uint8_t* dst, uint32_t n,
                        Fetch&& fetch) {
@@ -51,7 +51,7 @@ uint64_t fetch_content(const MarkerGrid& grid, uint64_t at, uint8_t* dst, uint32
   return at;
 }
 
-/// \param frame_end where the framing PDU in hand ends; `at` itself in front of the next one
+/// \param frame_end where the framing PDU ends that `at` lies in; `at` itself where the next begins
 template <typename Fetch>
 Parsed parse_aligned(const ReceiveLayout& layout, uint64_t at, uint64_t frame_end, Fetch&& fetch,
                      Unit& unit, Error& error) {
@@ -106,16 +106,16 @@ Parsed parse_marked(const ReceiveLayout& layout, uint64_t at, Fetch&& fetch, Uni
   return Parsed::Known;
 }
 
-/// A marker's octets point to the next PDU; one that points to a marker in front of it is read the
-/// same (docs/decisions/0006).
+/// A marker points to the next PDU. One that points to a marker in front of that PDU means the same
+/// (docs/decisions/0006).
 [[nodiscard]] inline bool marker_points_to(const MarkerGrid& grid, uint64_t marker,
                                            uint16_t next_pdu, uint64_t pdu_end) {
   const uint64_t target = marker + wire::kTufMarkerSize + next_pdu;
   return target == grid.after(pdu_end) || target == pdu_end;
 }
 
-/// Every marker of a unit whose octets are all there: in front of the PDU 0, inside it the next
-/// PDU, both copies alike.
+/// Whether every marker of a unit is right (s.6): one in front of the PDU says 0, one inside it
+/// points to the next PDU, and both copies are alike. All octets of the unit are there.
 template <typename Fetch>
 bool markers_right(const MarkerGrid& grid, const Unit& unit, Fetch&& fetch) {
   for (uint64_t marker = grid.next(unit.begin); marker < unit.end; marker = grid.next(marker + 1)) {
@@ -130,7 +130,7 @@ bool markers_right(const MarkerGrid& grid, const Unit& unit, Fetch&& fetch) {
   return true;
 }
 
-/// The unit at `at`, where the order stands.
+/// The unit that begins at `at`, in alignment or marker mode.
 template <typename Fetch>
 Parsed parse_unit(const ReceiveLayout& layout, uint64_t at, uint64_t frame_end, Fetch&& fetch,
                   Unit& unit, Error& error) {

@@ -16,7 +16,7 @@ bool fetch_held(const framing::HeldOctets& held, uint64_t offset, uint8_t* dst, 
   return true;
 }
 
-/// Of a segment at the delivery point, and what is held before it.
+/// Reads octets of a segment at the delivery point, and of what is held in front of it.
 bool fetch_in_order(const framing::HeldOctets& held, base::Range range, base::ByteView octets,
                     uint64_t offset, uint8_t* dst, uint32_t n) {
   if (offset + n > range.end) return false;
@@ -45,7 +45,8 @@ framing::PduSpan PduLocator::span_of(const Unit& unit) const {
           .unit_end = unit.frame_end};
 }
 
-/// The first framing PDU known to begin in or behind a range at the delivery point.
+/// Where the first framing PDU begins that is known to begin in or behind a range at the delivery
+/// point.
 uint64_t PduLocator::next_boundary(const framing::Arrivals& arrivals, base::Range range) const {
   if (frame_end_ >= range.begin) return frame_end_;
   std::array<uint8_t, wire::kTufHeaderSize> header;
@@ -60,11 +61,12 @@ void PduLocator::arriving(const framing::Arrivals& arrivals, base::Range range,
   const uint64_t boundary = arrivals.in_order(range) ? next_boundary(arrivals, range) : UINT64_MAX;
   const bool suspected =
       watch_.segment(range, octets, !arrivals.is_part(range), boundary, layout_.key);
-  if (suspected && more_ != nullptr) more_->middlebox_suspected(now);
+  if (suspected && session_events_ != nullptr) session_events_->middlebox_suspected(now);
 }
 
-/// Out of order a marker leads to PDUs once the octets are held. A framing PDU that fills its
-/// segment is known by its header: s.5.4, conditions 1 and 2.
+/// A framing PDU that fills its segment is known by its header, also out of order (s.5.4,
+/// conditions 1 and 2). In marker mode octets out of order are held first, and then a marker leads
+/// to PDUs.
 void PduLocator::locate(const framing::Arrivals& arrivals, base::ByteView octets,
                         framing::LocatedSegment& out) {
   if (arrivals.in_order(out.range)) return locate_in_order(arrivals, octets, out);
@@ -74,7 +76,8 @@ void PduLocator::locate(const framing::Arrivals& arrivals, base::ByteView octets
   }
 }
 
-/// The PDU at the delivery point, which began before the segment. False: it does not end in it.
+/// Finds the end of the PDU at the delivery point, which began before the segment. False: it does
+/// not end in the segment.
 bool PduLocator::locate_front(const framing::Arrivals& arrivals, base::ByteView octets,
                               framing::LocatedSegment& out, uint64_t& frame_end) const {
   const base::Range range = out.range;
@@ -135,7 +138,7 @@ void PduLocator::locate_in_order(const framing::Arrivals& arrivals, base::ByteVi
   }
 }
 
-/// What is wrong in it is judged when the order reaches it.
+/// Nothing is an error here: it would be raised when the order reaches the framing PDU.
 void PduLocator::locate_frame(const framing::Arrivals& arrivals, base::ByteView octets,
                               framing::LocatedSegment& out) const {
   static_cast<void>(arrivals);
@@ -157,8 +160,8 @@ void PduLocator::locate_frame(const framing::Arrivals& arrivals, base::ByteView 
   }
 }
 
-/// s.6: where the first marker of a held range leads. A marker that is cut by the range's begin or
-/// end still has one of its copies whole. kNotLocatable: the copies differ.
+/// s.6: the PDU that the first marker of a held range points to. Of a marker that the range's begin
+/// or end cuts one copy may still be whole. kNotLocatable: the copies differ.
 uint64_t PduLocator::first_in(const framing::Arrivals& arrivals, base::Range held) const {
   if (aligned()) return framing::kUnlocated;
   if (arrivals.placed().ends_at(held.begin)) return held.begin;
@@ -185,7 +188,7 @@ uint64_t PduLocator::first_in(const framing::Arrivals& arrivals, base::Range hel
   return framing::kUnlocated;
 }
 
-/// In alignment mode only the order tells of held octets where a framing PDU begins.
+/// In alignment mode nothing but the order tells where in held octets a framing PDU begins.
 framing::Extent PduLocator::extent(const framing::Arrivals& arrivals, uint64_t at,
                                    framing::PduSpan& span, framing::PduError& error) const {
   if (aligned() && at != arrivals.place_next()) return framing::Extent::Unknown;
@@ -212,7 +215,7 @@ framing::PduError PduLocator::verify(const framing::PduSpan& span, const uint8_t
   return code(markers_right(layout_.grid, unit_of(span), fetch) ? Error::None : Error::BadMarker);
 }
 
-/// The PDU without its markers and what is skipped.
+/// The pieces of the PDU between its markers, without the octets that are skipped.
 llp::UlpduView PduLocator::view(const framing::PduSpan& span, const uint8_t* data) {
   base::ByteView* pieces = store_.pieces();
   size_t count = 0;

@@ -7,20 +7,23 @@
 #include "framing/receiver.hpp"
 #include "tuf/alignment_watch.hpp"
 #include "tuf/parser.hpp"
-#include "tuf/session.hpp"
+#include "tuf/tuf.hpp"
 
 namespace rnic::tuf {
 
 /// A PduError is a tuf::Error here.
 class PduLocator final : public framing::LocatorDefaults {
  public:
-  /// \param more may be nullptr
+  /// \param session_events may be nullptr
   PduLocator(const Config& config, framing::HoldStore& store, Counters& counters,
-             SessionEvents* more)
-      : config_(config), store_(store), more_(more), watch_(config.middlebox_limit, counters) {}
+             SessionEvents* session_events)
+      : config_(config),
+        store_(store),
+        session_events_(session_events),
+        watch_(config.middlebox_limit, counters) {}
 
-  /// Framing begins at `offset` of the stream. \param skip octets in front of each PDU that are not
-  /// handed up
+  /// Framing begins at `offset` of the stream. \param skip octets at the front of each PDU that are
+  /// not handed up
   void start(uint64_t offset, const ReceiveLayout& layout, uint32_t skip) {
     layout_ = layout;
     skip_ = skip;
@@ -61,11 +64,11 @@ class PduLocator final : public framing::LocatorDefaults {
 
   const Config& config_;
   framing::HoldStore& store_;
-  SessionEvents* more_;
+  SessionEvents* session_events_;
   AlignmentWatch watch_;
   ReceiveLayout layout_;
   uint32_t skip_ = 0;
-  uint64_t frame_end_ = 0;  // of the framing PDU at the delivery point, or where the next begins
+  uint64_t frame_end_ = 0;  // where the framing PDU at the delivery point ends, or the next begins
 };
 
 using PduReceiver = framing::Receiver<PduLocator>;

@@ -2,17 +2,15 @@
 
 #include <array>
 
-#include "tuf/engine.hpp"
-
 namespace rnic::tuf {
 namespace {
 
-/// The shortest room worth asking DDP for: a DDP header and a little.
+/// DDP is not asked for less: a DDP header and a little.
 constexpr uint32_t kUsefulRoom = 18;
 constexpr uint32_t kMulpduMin = 128;    // RFC 5044 s.4.5, what DDP may count on
 constexpr uint32_t kMulpduMax = 64768;  // RFC 5044 s.3
 
-/// Tags of packed framing PDUs; DDP's tags never have this `a`.
+/// Tags of packed framing PDUs; no tag of DDP has this `a`.
 constexpr uint64_t kPackedTag = ~0ull - 1;
 
 using framing::kNone;
@@ -56,12 +54,11 @@ llp::Pulled Session::Impl::pull_frame(uint32_t n, uint64_t offset, llp::Frame& o
   llp::Pulled pulled{.length = 0, .push = first.last, .atomic = true, .tag = first.tag};
   ++counters_.frames_out;
   ++counters_.pdus_out;
-  if (agreed_.pack_out && pack_.pool.free() >= 2) {
-    const uint32_t head = pack_.pool.take();
-    pack_.pool[head] = {first.tag, kNone};
+  if (agreed_.pack_out && pack_.free() >= 2) {
+    const uint32_t head = pack_.begin(first.tag);
     const uint32_t more = pack_more(n, offset, head, out, pulled.push, now);
     if (more == 0) {
-      pack_.pool.give(head);
+      pack_.give(head);
     } else {
       pulled.tag = {kPackedTag, head};
       counters_.packed_pdus_out += more + 1;
@@ -74,12 +71,12 @@ llp::Pulled Session::Impl::pull_frame(uint32_t n, uint64_t offset, llp::Frame& o
   return pulled;
 }
 
-/// Whole further ULPDUs that end their messages. \return how many.
+/// Packs further ULPDUs that fit whole and end their messages (s.5). \return how many
 uint32_t Session::Impl::pack_more(uint32_t n, uint64_t offset, uint32_t first, llp::Frame& out,
                                   bool& push, base::Now now) {
   uint32_t count = 0;
   const uint32_t limit = std::min(n, wire::kTufHeaderSize + wire::kTufPduMax);
-  for (uint32_t last = first; pack_.pool.free() != 0;) {
+  for (uint32_t last = first; pack_.free() != 0;) {
     const uint32_t used = out.length() + kUlpduLengthSize;
     if (used + kUsefulRoom > limit) break;
     const uint32_t max = std::min(limit - used, mulpdu());
@@ -87,10 +84,7 @@ uint32_t Session::Impl::pack_more(uint32_t n, uint64_t offset, uint32_t first, l
     const llp::PulledUlpdu ulpdu = user_->pull_ulpdu(max, true, writer, now);
     if (ulpdu.length == 0) break;
     RNIC_CHECK(writer.complete());
-    const uint32_t node = pack_.pool.take();
-    pack_.pool[node] = {ulpdu.tag, kNone};
-    pack_.pool[last].next = node;
-    last = node;
+    last = pack_.append(last, ulpdu.tag);
     push = push || ulpdu.last;
     ++count;
     ++counters_.pdus_out;
@@ -131,12 +125,12 @@ bool Session::Impl::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t
   do {
     PduWriter writer(send_grid_, offset + out.length() - before, header, prefixed(),
                      wire::kTufPduMax, out);
-    const llp::RecordTag& one = node == kNone ? tag : pack_.pool[node].tag;
+    const llp::RecordTag& one = node == kNone ? tag : pack_[node].tag;
     if (!user_->rebuild_ulpdu(one, writer)) return false;
     RNIC_CHECK(writer.complete());
     if (frame == nullptr) frame = writer.frame();
     header = 0;
-    if (node != kNone) node = pack_.pool[node].next;
+    if (node != kNone) node = pack_[node].next;
   } while (node != kNone);
   RNIC_CHECK(out.length() - before == length);
   if (align) {
@@ -147,7 +141,7 @@ bool Session::Impl::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t
   return true;
 }
 
-/// s.5.2: a part of a framing PDU that looks like a whole one is made shorter.
+/// s.5.2: a piece of a framing PDU that would look like a whole one is made shorter.
 uint32_t Session::Impl::cut(base::ByteView piece) const {
   const auto size = static_cast<uint32_t>(piece.size());
   if (agreed_.send != FramedSendMode::Align || !wire::is_tuf_frame(piece, agreed_.send_key))
@@ -160,8 +154,7 @@ void Session::Impl::released(const llp::RecordTag& tag) {
   if (tag == kStartTag) return;
   if (tag.a != kPackedTag) return user_->released_ulpdu(tag);
   for (auto node = static_cast<uint32_t>(tag.b); node != kNone;) {
-    const PackedUlpdu one = pack_.pool[node];
-    pack_.pool.give(node);
+    const PackedUlpdu one = pack_.give(node);
     node = one.next;
     user_->released_ulpdu(one.tag);
   }
@@ -177,7 +170,7 @@ void Session::Impl::emss_changed(uint32_t emss) {
 
 // --- receiving ---
 
-/// Start frames have room of their own; what is behind them is looked at afterwards.
+/// A start frame has room of its own; the octets behind it are asked about when it is whole.
 uint32_t Session::Impl::takes(base::Range range, base::ByteView octets) {
   if (state_ == StartState::Done) return receiver_.takes(range, octets);
   const auto all = static_cast<uint32_t>(octets.size());
@@ -223,7 +216,7 @@ void Session::Impl::ordered(uint64_t offset, base::Now now) {
 
 // --- the end ---
 
-/// Nothing more goes up; TCP stays open.
+/// After an error nothing more goes up, and TCP stays open for a Terminate.
 void Session::Impl::broken(framing::PduError error, base::Now now) {
   const auto what = static_cast<Error>(error);
   switch (what) {
@@ -233,7 +226,7 @@ void Session::Impl::broken(framing::PduError error, base::Now now) {
     case Error::PduTooLong: ++counters_.pdu_too_long_errors; break;
     case Error::None: break;
   }
-  if (more_ != nullptr) more_->stream_broken(what, now);
+  if (session_events_ != nullptr) session_events_->stream_broken(what, now);
   user_->framing_error(llp::FramingError::MarkerMismatch, now);
 }
 
@@ -260,10 +253,10 @@ void Session::Impl::ended(StreamEnd how, base::Now now) {
 
 Session::Session(const Config& config, framing::Role role, wire::TufKey key,
                  framing::HoldStore& hold, PackStore& pack, Counters& counters,
-                 framing::StartEvents& events, base::ByteView private_data, SessionEvents* more,
-                 const framing::StartWish& wish)
+                 framing::StartEvents& events, base::ByteView private_data,
+                 SessionEvents* session_events, const framing::StartWish& wish)
     : impl_(std::make_unique<Impl>(config, role, key, hold, pack, counters, events, private_data,
-                                   more, wish)) {}
+                                   session_events, wish)) {}
 Session::~Session() = default;
 
 const Agreed& Session::agreed() const { return impl_->agreed(); }

@@ -3,7 +3,7 @@
 
 #include "base/starved.hpp"
 #include "framing/read_depths.hpp"
-#include "tuf/engine.hpp"
+#include "tuf/session.hpp"
 
 namespace rnic::tuf {
 
@@ -11,7 +11,7 @@ using framing::StartFailure;
 
 namespace {
 
-/// RFC 6581 s.9.1 has the rules; the frame has its own place for them.
+/// IRD and ORD follow the rules of RFC 6581 s.9.1, and have fields of their own in the frame.
 void tell_reads(const framing::ReadDepths& depths, wire::TufStart& frame) {
   frame.has_reads = true;
   frame.ird = depths.ird;
@@ -40,13 +40,13 @@ void Session::Impl::established(uint32_t emss, base::Now now) {
 
 // --- receiving ---
 
-/// Octets until the next decision; 0: the frame is there.
+/// Octets until the next decision; 0: the frame is whole.
 size_t Session::Impl::wanted() const {
   const bool go = role_ == framing::Role::Responder && state_ != StartState::AwaitRequest;
   return reader_.wanted(go);
 }
 
-/// As far as it has come.
+/// Whether the octets so far can be those of the frame that is awaited.
 bool Session::Impl::frame_right() const {
   const wire::TufMagic& magic = role_ == framing::Role::Initiator    ? wire::kTufReplyMagic
                                 : state_ == StartState::AwaitRequest ? wire::kTufRequestMagic
@@ -54,7 +54,8 @@ bool Session::Impl::frame_right() const {
   return reader_.is_right(magic);
 }
 
-/// \return octets used.
+/// Reads the frame that is awaited, and fails the start-up where there is no memory for it.
+/// \return octets used
 size_t Session::Impl::parse(base::ByteView octets, base::Now now) {
   size_t used = 0;
   if (!base::attempt([&] { used = read_frame(octets, now); })) {
@@ -136,7 +137,7 @@ void Session::Impl::answer(bool accepted, base::ByteView private_data,
       agreed_.send == FramedSendMode::Align ? wire::kTufModeAlign : wire::kTufModeMarkers;
   reply.chosen_receive =
       agreed_.receive == FramedReceiveMode::Align ? wire::kTufModeAlign : wire::kTufModeMarkers;
-  // The frame first: it needs memory, and without it nothing has happened.
+  // The frame is made first: it needs memory, and when that fails nothing else has changed.
   sender_.set(wire::kTufReplyMagic, reply, private_data);
   negotiated_ = negotiated;
   refusal_ = refusal;

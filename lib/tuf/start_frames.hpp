@@ -1,6 +1,6 @@
 /// \file
 /// The start frames of a session as octets: ours until they are acknowledged, the peer's until it
-/// is whole. No events, no stream: the session asks and acts.
+/// is whole. They know no events and no stream: the session asks and acts.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace rnic::tuf {
 /// The start frame that this side sends. It stays until the next one is set, for retransmission.
 class StartFrameSender {
  public:
-  /// A Request or a Reply. When it throws nothing has happened.
+  /// A Request or a Reply. When it throws (there is no memory), nothing has changed.
   void set(const wire::TufMagic& magic, const wire::TufStart& start, base::ByteView private_data) {
     octets_.resize(wire::kTufStartSize + private_data.size());
     wire::TufStart frame = start;
@@ -26,7 +26,7 @@ class StartFrameSender {
     std::copy(private_data.begin(), private_data.end(), octets_.begin() + wire::kTufStartSize);
     sent_ = 0;
   }
-  /// Go, which is its magic only.
+  /// Go, which has nothing but its magic.
   void set_go() {
     octets_.assign(wire::kTufGoMagic.begin(), wire::kTufGoMagic.end());
     sent_ = 0;
@@ -56,7 +56,7 @@ class StartFrameSender {
   size_t sent_ = 0;     // Invariant: <= octets_.size()
 };
 
-/// The start frame that is being received, and how far into the stream that has come.
+/// The start frame that is being received, and how far into the stream it has come.
 class StartFrameReader {
  public:
   /// The next octets of the stream, which belong to the frame.
@@ -64,21 +64,21 @@ class StartFrameReader {
     octets_.insert(octets_.end(), piece.begin(), piece.end());
     received_ += piece.size();
   }
-  /// Stream offset behind the start octets taken.
+  /// Stream offset behind the octets that were taken.
   [[nodiscard]] uint64_t received() const { return received_; }
   [[nodiscard]] base::ByteView view() const { return octets_; }
   /// A Request's or Reply's header, once its octets are there.
   [[nodiscard]] wire::TufStart header() const { return *wire::parse_tuf_start(octets_); }
-  /// The frame was acted on: gives its octets away; the next one may come.
+  /// Gives the octets of a frame that was acted on away; the next frame may come.
   [[nodiscard]] std::vector<uint8_t> release() { return std::exchange(octets_, {}); }
 
-  /// Octets until the next decision; 0: the frame is there. \param go it is a Go
+  /// Octets until the next decision; 0: the frame is whole. \param go the frame is a Go
   [[nodiscard]] size_t wanted(bool go) const {
     if (go) return wire::kTufGoSize - octets_.size();
     if (octets_.size() < wire::kTufStartSize) return wire::kTufStartSize - octets_.size();
     return wire::kTufStartSize + header().private_data - octets_.size();
   }
-  /// What has come of it is right, for a frame with this magic.
+  /// Whether the octets so far can be those of a frame with this magic.
   [[nodiscard]] bool is_right(const wire::TufMagic& magic) const {
     const size_t n = std::min(octets_.size(), magic.size());
     if (!std::equal(octets_.begin(), octets_.begin() + static_cast<long>(n), magic.begin())) {

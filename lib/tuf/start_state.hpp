@@ -40,7 +40,7 @@ inline constexpr base::Transitions<StartState, StartState::Ended> kStartTransiti
     {StartState::Failed, {StartState::Ended}},
 };
 
-/// The start-up is under way.
+/// Whether the start-up is under way.
 [[nodiscard]] constexpr bool is_starting(StartState state) {
   return state >= StartState::SendRequest && state <= StartState::SendReject;
 }

@@ -8,7 +8,7 @@
 
 #include "crc/crc.hpp"
 #include "mpa/fpdu_locator.hpp"
-#include "mpa/fpdu_tx.hpp"
+#include "mpa/fpdu_writer.hpp"
 #include "start_frames.hpp"
 
 namespace rnic::mpa {

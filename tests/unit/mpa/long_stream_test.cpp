@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "mpa/fpdu_tx.hpp"
+#include "mpa/fpdu_writer.hpp"
 #include "start_frames.hpp"
 
 namespace rnic::mpa {

@@ -10,7 +10,7 @@
 
 #include "base/prng.hpp"
 #include "support/tcp_link.hpp"
-#include "tuf/tuf.hpp"
+#include "tuf/framed_stream.hpp"
 
 namespace rnic::tuf {
 

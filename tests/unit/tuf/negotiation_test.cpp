@@ -4,6 +4,7 @@
 #include <set>
 
 #include "session_pair.hpp"
+#include "tuf/key_source.hpp"
 
 namespace rnic::tuf {
 namespace {

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "session_pair.hpp"
+#include "tuf/markers.hpp"
 
 namespace rnic::tuf {
 namespace {

@@ -1,25 +1,24 @@
 /// \file
-/// Builds ULPDUs of DDP straight into the outgoing frame: in a framing PDU (s.5), or with markers
-/// in between (s.6).
+/// PduWriter: builds ULPDUs of DDP straight into the outgoing frame, in a framing PDU (s.5) or with
+/// markers in between (s.6).
 #pragma once
 
 #include <cstdint>
 
-#include "framing/pool.hpp"
 #include "llp/llp.hpp"
 #include "tuf/markers.hpp"
-#include "tuf/session.hpp"
 
 namespace rnic::tuf {
 
-/// In front of a ULPDU, where the framing does not tell its length.
+/// The length in front of a ULPDU where the framing does not tell it.
 inline constexpr uint32_t kUlpduLengthSize = 2;
 
-/// One ULPDU.
+/// Takes one ULPDU of DDP.
 class PduWriter final : public llp::UlpduWriter {
  public:
-  /// \param offset stream offset of the first octet. \param header octets for a framing header in
-  /// front, left open. \param prefix the ULPDU's length in front of it. \param max longest ULPDU
+  /// \param offset stream offset of the first octet. \param header octets left open in front for a
+  /// framing header. \param prefix whether the ULPDU's length stands in front of it. \param max the
+  /// longest ULPDU
   PduWriter(const MarkerGrid& grid, uint64_t offset, uint32_t header, bool prefix, uint32_t max,
             llp::Frame& out)
       : grid_(grid), out_(out), offset_(offset), header_(header), max_(max), prefix_(prefix) {}
@@ -29,7 +28,7 @@ class PduWriter final : public llp::UlpduWriter {
   /// A ULPDU of the announced length was put.
   [[nodiscard]] bool complete() const { return begun_ && left_ == 0; }
   [[nodiscard]] uint32_t markers() const { return markers_; }
-  /// The framing header's place; after begin().
+  /// Where the framing header goes; after begin().
   [[nodiscard]] uint8_t* frame() const { return frame_; }
 
  private:
@@ -49,18 +48,6 @@ class PduWriter final : public llp::UlpduWriter {
   bool prefix_;
   bool begun_ = false;
   bool content_ = false;  // an octet that is no marker was written
-};
-
-struct PackedUlpdu {
-  llp::RecordTag tag;
-  uint32_t next = framing::kNone;
-};
-
-class PackStore {
- public:
-  explicit PackStore(uint32_t ulpdus) : pool(ulpdus), capacity(ulpdus) {}
-  framing::Pool<PackedUlpdu> pool;
-  uint32_t capacity;
 };
 
 }  // namespace rnic::tuf

@@ -1,4 +1,4 @@
-#include "mpa/startup.hpp"
+#include "mpa/start_frames.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,8 +10,8 @@
 
 namespace rnic::mpa {
 
-/// One pass over the payload: crc::copy. What is short (headers, markers, pad) is copied first and
-/// summed with one call before the next long piece.
+/// The payload is read once: crc::copy copies and sums a long piece in one pass. Short pieces
+/// (headers, markers, pad) are copied, and summed together before the next long one.
 class FpduWriter final : public llp::UlpduWriter {
  public:
   /// \param offset  stream offset of the FPDU's first octet
@@ -21,7 +21,7 @@ class FpduWriter final : public llp::UlpduWriter {
 
   void begin(uint32_t ulpdu_length) override;
   void put(base::ByteView octets) override;
-  /// Pad, a marker if one is due, CRC. False when nothing (or something too long) was begun.
+  /// Writes pad, a marker if one is due, and CRC. False when nothing was begun.
   bool finish();
 
   [[nodiscard]] uint32_t markers() const { return markers_; }

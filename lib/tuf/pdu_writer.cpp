@@ -1,4 +1,4 @@
-#include "tuf/pdu_tx.hpp"
+#include "tuf/pdu_writer.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,13 +7,6 @@
 #include "base/check.hpp"
 
 namespace rnic::tuf {
-
-PackStorePtr make_pack_store(uint32_t ulpdus) { return PackStorePtr(new PackStore(ulpdus)); }
-uint64_t pack_store_octets(uint32_t ulpdus) {
-  return framing::Pool<PackedUlpdu>::octets_for(ulpdus);
-}
-void PackStoreDeleter::operator()(PackStore* store) const { delete store; }
-uint32_t packed_ulpdus(const PackStore& store) { return store.capacity - store.pool.free(); }
 
 void PduWriter::begin(uint32_t ulpdu_length) {
   RNIC_CHECK(!begun_ && ulpdu_length <= max_);

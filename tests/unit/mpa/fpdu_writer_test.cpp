@@ -1,4 +1,4 @@
-#include "mpa/fpdu_tx.hpp"
+#include "mpa/fpdu_writer.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 /// \file
-/// The start-up: Request and Reply frames (RFC 5044 s.7.1). No events, no stream: the session asks
-/// and acts.
+/// The start frames of a session as octets (RFC 5044 s.7.1): the peer's until it is whole, ours
+/// until it is acknowledged. They know no events and no stream: the session asks and acts.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace rnic::mpa {
 
-/// Collects one start frame from pieces of any size; says at the first wrong octet that it is
+/// Collects one start frame from pieces of any size, and tells at the first wrong octet that it is
 /// wrong.
 class StartFrameParser {
  public:
@@ -37,7 +37,7 @@ class StartFrameParser {
   [[nodiscard]] bool complete() const { return header_ && have_ == frame_size(); }
   [[nodiscard]] std::optional<framing::StartFailure> failure() const { return failure_; }
   [[nodiscard]] const wire::MpaStartHeader& header() const { return *header_; }
-  /// All of it, a prefix included (read_offer()).
+  /// The private data with the prefix that read_offer() takes off.
   [[nodiscard]] base::ByteView private_data() const;
   /// Gives the buffer back once nobody reads the private data any more.
   void release() { buffer_.reset(); }
@@ -56,11 +56,11 @@ class StartFrameParser {
   std::optional<framing::StartFailure> failure_;
   framing::Role role_;
   uint8_t most_;
-  bool other_key_ = false;  // initiator: what came so far is the Request's key
+  bool other_key_ = false;  // initiator: the octets so far are those of the Request's key
 };
 
-/// The Request or Reply that this side sends, or the last streaming message before them; kept until
-/// acknowledged, for retransmission.
+/// The Request or Reply that this side sends, or the last streaming message before it. The octets
+/// stay until they are acknowledged, for retransmission.
 class StartFrameSender {
  public:
   void set(const wire::MpaKey& key, const StartPlan& plan, base::ByteView private_data);

@@ -1,0 +1,61 @@
+/// \file
+/// Batch: submissions that are sent as one, and their octets on the wire (s.5, s.6).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.hpp"
+#include "tuf/markers.hpp"
+#include "tuf/modes.hpp"
+#include "tuf/submission_ring.hpp"
+
+namespace rnic::tuf {
+
+/// What a sender knows about the stream that it builds.
+struct SendLayout {
+  FramedSendMode mode = FramedSendMode::Plain;  ///< of the next submission
+  PduFormat format;
+  std::optional<wire::TufKey> key;      ///< alignment mode: one for the life of the direction (s.5)
+  MarkerGrid grid;                      ///< marker mode
+  uint32_t max_pdu = wire::kTufPduMax;  ///< longest PDU that is sent, marker mode
+};
+
+/// Consecutive submissions of one mode that become one framing PDU, one PDU with its markers, or
+/// one buffer.
+struct Batch {
+  uint64_t at = 0;     ///< of its first submission, in the ring
+  uint64_t past = 0;   ///< behind its last
+  uint32_t count = 0;  ///< submissions
+  uint32_t body = 0;   ///< their octets
+  uint32_t size = 0;   ///< octets of the stream
+  FramedSendMode mode = FramedSendMode::Plain;
+};
+
+/// Draws batches from the ring and writes any part of them, as often as a part is asked for: what
+/// is sent again is built again, the same.
+class BatchWriter {
+ public:
+  /// \param ring, layout outlive the writer
+  BatchWriter(const SubmissionRing& ring, const SendLayout& layout)
+      : ring_(ring), layout_(layout) {}
+
+  /// `count` submissions from ring position `at` on, begun at stream offset `offset`.
+  [[nodiscard]] Batch batch(uint64_t at, uint32_t count, uint64_t offset) const;
+  /// The submission at `at` and as many behind it as fit a segment of `n` octets.
+  [[nodiscard]] Batch packed(uint64_t at, uint32_t n, uint64_t offset) const;
+  /// Octets [from, from + n) of a batch that begins at stream offset `begin`.
+  void write(const Batch& b, uint64_t begin, uint32_t from, uint32_t n, uint8_t* dst) const;
+
+ private:
+  void write_body(const Batch& b, uint32_t from, uint32_t n, uint8_t* dst) const;
+  void write_marked(const Batch& b, uint64_t begin, uint32_t from, uint32_t n, uint8_t* dst) const;
+
+  const SubmissionRing& ring_;
+  const SendLayout& layout_;
+};
+
+/// Octets of PDUs that fit a framing PDU in a segment of `emss` (s.3).
+[[nodiscard]] uint32_t aligned_max(uint32_t emss);
+
+}  // namespace rnic::tuf

@@ -1,0 +1,105 @@
+/// \file
+/// FramedReceiver: the receiving half of a FramedStream.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/octet_ring.hpp"
+#include "llp/stream.hpp"
+#include "rnic/error.hpp"
+#include "tuf/alignment_watch.hpp"
+#include "tuf/counters.hpp"
+#include "tuf/parser.hpp"
+#include "tuf/stream_config.hpp"
+
+namespace rnic::tuf {
+
+enum class ReceiveKind : uint8_t {
+  Pdu,      ///< `length` octets were taken
+  Nothing,  ///< nothing whole is there now
+  NoRoom,   ///< the PDU has `length` octets; nothing was taken
+  Broken,   ///< error() says how; nothing follows
+};
+struct Received {
+  ReceiveKind kind = ReceiveKind::Nothing;
+  uint32_t length = 0;
+};
+
+/// Keeps the raw octets in a ring by their stream offset and takes PDUs out of it in order. The
+/// owner's side puts octets in, the application side takes them out; what changes the layout (mode,
+/// interval, limit) is the owner's, while the application side keeps still.
+class FramedReceiver {
+ public:
+  /// \param ring config.ring_octets; outlives the receiver
+  FramedReceiver(const StreamConfig& config, uint8_t* ring, Counters& counters);
+  FramedReceiver(const FramedReceiver&) = delete;
+  FramedReceiver& operator=(const FramedReceiver&) = delete;
+
+  // --- Layout: owner's side, while the application side keeps still ---
+
+  /// WrongState: read() has given a part of a PDU.
+  Status set_mode(FramedReceiveMode mode, wire::TufKey key);
+  /// WrongState: the marker of an earlier change was not read yet.
+  Status set_interval(uint16_t octets);
+  void set_max_pdu(uint32_t octets) { layout_.max_pdu = octets; }
+  [[nodiscard]] FramedReceiveMode mode() const { return layout_.mode; }
+  [[nodiscard]] uint16_t interval() const { return interval_; }
+
+  // --- Application side ---
+
+  Received receive(base::ByteSpan out);
+  uint32_t read(base::ByteSpan out);
+  [[nodiscard]] Error error() const { return error_; }
+  /// So much was taken that the owner should hear of it (take_room_news()).
+  [[nodiscard]] bool room_is_news() const;
+
+  // --- Owner's side ---
+
+  /// Whether anything was taken since the last call.
+  bool take_room_news();
+  // As llp::StreamUser.
+  void clipped(base::Range range) { clipped_ = range; }
+  llp::InspectVerdict inspect(base::Range range);
+  /// \return true when this segment makes it a suspicion that something resegments the stream.
+  bool place(base::Range range, base::ByteView octets, bool in_order);
+  void ordered(uint64_t offset);
+  [[nodiscard]] uint32_t receive_room() const { return ring_.size() - unread(); }
+  [[nodiscard]] uint32_t unread() const {
+    return static_cast<uint32_t>(ordered_.load(std::memory_order_relaxed) -
+                                 read_.load(std::memory_order_acquire));
+  }
+
+ private:
+  bool fetch(uint64_t offset, uint8_t* dst, uint32_t n) const;
+  /// fetch() as the parser asks for it.
+  [[nodiscard]] auto fetcher() const {
+    return [this](uint64_t offset, uint8_t* dst, uint32_t n) { return fetch(offset, dst, n); };
+  }
+  [[nodiscard]] bool next_unit(Unit& unit);
+  void take(const Unit& unit);
+  void break_off(Error error);
+  void follow_boundaries(uint64_t offset);
+
+  Counters& counters_;
+  base::OctetRing ring_;
+  ReceiveLayout layout_;
+  uint16_t interval_;  // of marker mode, the next time that it begins too
+
+  // Application.
+  Error error_ = Error::None;
+  uint64_t frame_end_ = 0;  // alignment mode: where the framing PDU in hand ends; >= read_
+  uint32_t part_read_ = 0;  // octets of the next PDU that read() has given; < its length
+
+  // Owner.
+  base::Range clipped_;
+  AlignmentWatch watch_;
+  uint64_t boundary_ = 0;  // the next framing PDU begins here; UINT64_MAX: that is not known
+
+  // Invariant: told_ <= read_ <= ordered_ <= read_ + ring_.size().
+  alignas(64) std::atomic<uint64_t> ordered_{0};  // stream offset; written by the owner
+  std::atomic<uint64_t> told_{0};  // read_ at the last take_room_news(); written by the owner
+  alignas(64) std::atomic<uint64_t> read_{0};  // stream offset; written by the application
+};
+
+}  // namespace rnic::tuf
