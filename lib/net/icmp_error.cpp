@@ -115,7 +115,7 @@ bool may_report6(base::ByteView packet) {
   const IpAddress source = from_wire(wire::load_ipv6_address(packet.data() + wire::kIpv6SourceAt));
   if (!source.is_unicast()) return false;
   // Where the headers end in the dark, no error is seen.
-  const Ipv6Chain chain = walk_ipv6(packet, packet[wire::kIpv6NextHeaderAt], wire::kIpv6Header);
+  const Ipv6Chain chain = walk_ipv6(packet, wire::kIpv6NextHeaderAt, wire::kIpv6Header);
   if (chain.protocol != wire::kNextIcmpv6 || chain.result != Ipv6Chain::Result::Payload) {
     return true;
   }

@@ -11,10 +11,10 @@ using Result = Ipv6Chain::Result;
 
 class Walk {
  public:
-  Walk(base::ByteView packet, uint8_t next, uint32_t at) : packet_(packet) {
+  Walk(base::ByteView packet, uint8_t next, uint32_t next_at, uint32_t at) : packet_(packet) {
     chain_.protocol = next;
     chain_.at = at;
-    chain_.next_at = wire::kIpv6NextHeaderAt;
+    chain_.next_at = next_at;
   }
 
   Ipv6Chain run() {
@@ -107,8 +107,12 @@ class Walk {
 
 }  // namespace
 
-Ipv6Chain walk_ipv6(base::ByteView packet, uint8_t next, uint32_t at) {
-  return Walk(packet, next, at).run();
+Ipv6Chain walk_ipv6(base::ByteView packet, uint32_t next_at, uint32_t at) {
+  return Walk(packet, packet[next_at], next_at, at).run();
+}
+
+Ipv6Chain walk_fragmentable(base::ByteView octets, uint8_t next) {
+  return Walk(octets, next, 0, 0).run();
 }
 
 }  // namespace rnic::net
