@@ -55,7 +55,7 @@ class InboundRequests {
  public:
   explicit InboundRequests(uint32_t ird);
   /// Another depth, before anything is provided; at most `ird`, but 1 is always possible.
-  void set_limit(uint32_t limit) { ird_ = std::min(limit, (mask_ + 1) / 2); }
+  void set_limit(uint32_t limit) { ird_ = std::min(limit, std::max(ird_, 1u)); }
 
   [[nodiscard]] InboundRequest& of_msn(uint32_t msn) { return at(msn - 1); }
   [[nodiscard]] bool has_msn(uint32_t msn) const { return holds(msn - 1); }
