@@ -33,8 +33,9 @@ struct MemoryShare {
                                          const std::string& root);
 
 /// ResourceExhausted where a device on sockets is to hold more connections or listeners than this
-/// process may have descriptors. Nothing is kept free for what else it opens: the last of them are
-/// refused one by one, and counted.
+/// process may have descriptors, or all of them together where somebody has asked for more than the
+/// defaults. Nothing is kept free for what else the process opens: the last of them are refused one
+/// by one, and counted.
 [[nodiscard]] Status check_descriptors(const settings::Settings& settings);
 
 /// All of these.
