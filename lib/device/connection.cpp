@@ -156,7 +156,7 @@ void Connection::start_failed(framing::StartFailure why, base::ByteView private_
 /// no, closes first.
 void Connection::leave_mpa(base::Now now) {
   if (socket == nullptr && is_responder()) {
-    lingers_ = true;
+    set_state(ConnectionState::Lingering);
     return owner_.set_start_timer(*this, now + kRejectLinger);
   }
   if (socket == nullptr) return stream->close();
@@ -175,7 +175,8 @@ void Connection::on_timer(base::Now now) {
 }
 
 void Connection::stop_lingering() {
-  if (!std::exchange(lingers_, false)) return;
+  if (state_ != ConnectionState::Lingering) return;
+  set_state(ConnectionState::Failed);
   owner_.set_start_timer(*this, base::kNever);
   if (stream != nullptr) stream->close();
 }

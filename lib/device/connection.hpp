@@ -168,8 +168,9 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   QueuePair* qp_ = nullptr;
   framing::Negotiated agreed_;
   std::vector<uint8_t> private_data_;  // of the Reply, until the connection is complete
+  // No state: in Running it waits for the RTR, and of a failure that is dialled again nothing is
+  // told.
   bool outcome_told_ = false;
-  bool lingers_ = false;  // rejected the peer, and has not closed yet
   std::unique_ptr<framing::StartSession> session_;
   mpa::Session* mpa_session_ = nullptr;
 };

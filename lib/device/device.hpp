@@ -109,7 +109,7 @@ class Device {
     return connections_.await_rdma(socket, last_message, now);
   }
   /// Graceful: what was posted is sent, then FIN. Disconnected follows.
-  Status disconnect(QueuePair& qp, base::Now) { return connections_.disconnect(qp); }
+  Status disconnect(QueuePair& qp) { return connections_.disconnect(qp); }
   /// Traces the queue pair's connection; nullptr ends it. WrongState without a connection.
   Status set_trace(QueuePair& qp, base::TraceSink* sink) {
     return connections_.set_trace(qp, sink);

@@ -228,8 +228,7 @@ Status QueuePair::accept(const RequestHandle& request, std::span<const uint8_t> 
 
 Status QueuePair::disconnect() {
   return guarded("QueuePair::disconnect", [&] {
-    return on_worker(*device_,
-                     [&](base::Now now) { return device_->device->disconnect(*qp_, now); });
+    return on_worker(*device_, [&](base::Now) { return device_->device->disconnect(*qp_); });
   });
 }
 

@@ -138,10 +138,10 @@ TEST_F(Conversion, AStreamIsOpenedUsedAndConverted_CM_03) {
     EXPECT_TRUE(right().take<event::Established>());
     expect_send_arrives(left(), a_, right(), b_);
     expect_send_arrives(right(), b_, left(), a_);
-    ASSERT_TRUE(left().device->disconnect(*a_, now_).has_value());
+    ASSERT_TRUE(left().device->disconnect(*a_).has_value());
     ASSERT_TRUE(run_until([&] { return right().has<event::PeerClosed>(); }));
     EXPECT_TRUE(right().take<event::PeerClosed>());
-    ASSERT_TRUE(right().device->disconnect(*b_, now_).has_value());
+    ASSERT_TRUE(right().device->disconnect(*b_).has_value());
     ASSERT_TRUE(run_until([&] { return pair_[0]->how_ended() && pair_[1]->how_ended(); }));
     EXPECT_EQ(left().take<event::Disconnected>()->end, StreamEnd::Closed);
     EXPECT_EQ(right().take<event::Disconnected>()->end, StreamEnd::Closed);
