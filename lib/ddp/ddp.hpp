@@ -107,6 +107,8 @@ class Stream final : public llp::FramingUser {
   [[nodiscard]] UntaggedQueue& queue(uint32_t qn) { return queues_[qn]; }
   /// From here on nothing is placed or delivered (DDP-3-08).
   void stop() { stopped_ = true; }
+  /// The peer has closed its direction, whatever our own is.
+  [[nodiscard]] bool peer_has_finished() const { return finished_; }
 
   // llp::FramingUser
   llp::PulledUlpdu pull_ulpdu(uint32_t max, bool whole_only, llp::UlpduWriter& out,

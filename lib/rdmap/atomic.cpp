@@ -5,6 +5,7 @@
 
 #include "base/check.hpp"
 #include "rdmap/endpoint.hpp"
+#include "rdmap/opcodes.hpp"
 #include "rdmap/requests.hpp"
 
 namespace rnic::rdmap {
@@ -34,16 +35,15 @@ Fault Endpoint::Impl::locate_target(const wire::RdmapAtomicRequest& request, uin
   return ddp::kNoFault;
 }
 
-Fault Endpoint::Impl::deliver_atomic_request(uint32_t msn, uint64_t length,
-                                             const ddp::SegmentReport& segment) {
-  InboundRequest& inbound = inbound_.of_msn(msn);
-  if (length != wire::kRdmapAtomicRequestSize) return kBadAtomicRequest;
+Fault Endpoint::Impl::deliver_atomic_request(const UntaggedMessage& message) {
+  InboundRequest& inbound = inbound_.of_msn(message.header.msn);
+  if (message.length != message.row.size) return kBadAtomicRequest;
   const wire::RdmapAtomicRequest request = inbound.atomic_request();
   if (!is_known(request)) return kUnknownAtomic;
   uint8_t* target = nullptr;
   const Fault fault = locate_target(request, target);
   if (fault.failed()) return fault;
-  inbound.segment = segment;
+  inbound.segment = message.segment;
   inbound.atomic = true;
   inbound_.deliver();
   call_ready();
@@ -68,9 +68,10 @@ Fault Endpoint::Impl::carry_out(InboundRequest& inbound) {
   return ddp::kNoFault;
 }
 
-Fault Endpoint::Impl::deliver_atomic_response(uint32_t msn, uint64_t length) {
+Fault Endpoint::Impl::deliver_atomic_response(const UntaggedMessage& message) {
+  const uint32_t msn = message.header.msn;
   const OutboundRequest* done = nullptr;
-  const Fault fault = outbound_.deliver_atomic(msn, length, done);
+  const Fault fault = outbound_.deliver_atomic(msn, message.length, done);
   if (fault.failed()) return fault;
   ++counters_.atomic_responses_in;
   SendSlot& slot = sends_.at(done->seq);

@@ -33,7 +33,8 @@ Endpoint::Impl::Impl(const EndpointConfig& config, mem::StagTable& memory, Count
       sends_(queues.sends),
       receives_(queues.receives),
       inbound_(config.ird),
-      outbound_(config.ord, config.secret) {
+      outbound_(config.ord, config.secret),
+      completions_(config.qp, queues, counters, owner) {
   stream_.queue(wire::kRdmapTerminateQn).provide(1);  // RDMAP-5.4-01
 }
 
@@ -43,7 +44,7 @@ void Endpoint::Impl::bind(llp::Framing& framing, const Agreement& agreement) {
   version_ = framing.version();
   set_state(EndpointState::Connected);
   agreement_ = agreement;
-  rtr_pending_ = agreement.rtr_out != Rtr::None;
+  rtr_.agree(agreement.rtr_out);
   if (agreement.ird) inbound_.set_limit(*agreement.ird);
   if (agreement.ord) outbound_.set_limit(*agreement.ord);
   provide_requests();
@@ -67,7 +68,7 @@ mem::AccessGrant Endpoint::Impl::access(uint32_t stag, uint64_t to, uint32_t len
 }
 
 void Endpoint::Impl::serve() {
-  if (flushing_) return;  // which goes on until nothing is posted any more
+  if (completions_.is_flushing()) return;  // which goes on until nothing is posted any more
   // Receives first: a send may make the peer answer into them.
   if (running() || state_ == EndpointState::Idle) {
     while (receives_.has_posted()) {
@@ -75,10 +76,10 @@ void Endpoint::Impl::serve() {
       stream_.queue(wire::kRdmapSendQn).provide(1);
     }
   } else {
-    pass_receives();
+    completions_.pass_receives();
   }
   while (running() && sends_.has_posted()) accept_send();
-  if (!running()) pass_sends();
+  if (!running()) completions_.pass_sends();
 }
 
 void Endpoint::Impl::accept_send() {
@@ -92,7 +93,7 @@ void Endpoint::Impl::accept_send() {
       (has_response(opcode) && outbound_.limit() == 0) || (extension && !has_extensions());
   if (state_ == EndpointState::Connected && !impossible) return call_ready();
   slot.status = CompletionStatus::Flushed;
-  complete_sends();
+  completions_.complete_sends();
 }
 
 /// To the error state without a Terminate: nobody is there to read one.
@@ -101,6 +102,11 @@ void Endpoint::Impl::fail() {
   stream_.stop();
   current_.kind = Kind::None;
   flush();
+}
+
+void Endpoint::Impl::flush() {
+  outbound_.clear();
+  completions_.flush();
 }
 
 void Endpoint::Impl::disconnect() {
@@ -145,7 +151,7 @@ void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment
 /// No Terminate can leave any more, or yet: the end of the stream has to do, and Disconnected tells
 /// the cause. DDP-6.2.1-02: behind a FIN nobody is there to read a Terminate.
 void Endpoint::Impl::end_untold(const Fault& fault) {
-  const bool unread = state_ == EndpointState::HalfClosed || peer_finished_;
+  const bool unread = state_ == EndpointState::HalfClosed || stream_.peer_has_finished();
   count(fault);
   end_cause_ = fault;
   fail();
@@ -168,7 +174,7 @@ void Endpoint::Impl::count(const Fault& fault) {
 
 void Endpoint::Impl::fault(const Fault& fault, const ddp::SegmentReport& segment, base::Now now) {
   ++counters_.faults;
-  if (peer_finished_) return end_untold(fault);
+  if (stream_.peer_has_finished()) return end_untold(fault);
   base::ByteView rdma_header;
   if (const auto header = wire::parse_ddp_untagged(segment.view())) {
     // R7306-8-01: of the requests on queue 1 only a Read Request's header is told.
@@ -188,7 +194,7 @@ void Endpoint::Impl::fault(const Fault& fault, const ddp::SegmentReport& segment
 
 void Endpoint::Impl::may_send() {
   if (framing_ != nullptr) version_ = framing_->version();
-  if (rtr_pending_ || sends_.has_next() || inbound_.has_ready() ||
+  if (rtr_.is_pending() || sends_.has_next() || inbound_.has_ready() ||
       state_ == EndpointState::Terminating) {
     call_ready();
   }
@@ -201,7 +207,6 @@ void Endpoint::Impl::framing_error(llp::FramingError error, base::Now now) {
 }
 
 void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
-  peer_finished_ = true;
   if (!running()) return;
   if (!clean) {
     // MPA error 1: the connection was lost inside an FPDU. ended() tells the owner.
