@@ -97,7 +97,7 @@ class Device {
   }
 
   // Streaming connections become RDMA connections (RFC 5044 s.7.1.3 to 7.1.5): see
-  // StreamSocket::can_be_lent(). When MPA is left by a reject the socket streams again.
+  // StreamSocket::can_be_converted(). When MPA is left by a reject the socket streams again.
 
   /// As connect(), behind what the socket has sent: the initiator.
   Status connect(QueuePair& qp, StreamSocket& socket, base::ByteView private_data, base::Now now,

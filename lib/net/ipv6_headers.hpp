@@ -20,7 +20,7 @@ struct Ipv6Chain {
     Fragment,   ///< a fragment header is at `at`
     Truncated,  ///< a header is not whole
     Problem,    ///< to be dropped and reported: `code`, `at` is the pointer
-    Drop,       ///< to be dropped without a word
+    Drop,       ///< to be dropped without a report
   };
   Result result = Result::Drop;
   uint8_t protocol = 0;

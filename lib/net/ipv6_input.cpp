@@ -50,7 +50,7 @@ std::optional<IpIn> Ipv6Input::input(const port::Packet& frame, base::ByteView o
   return other(in, *ip, packet, now);
 }
 
-// With extension headers, ICMPv6, to a group, or of somebody without an address.
+// The packet has extension headers, is ICMPv6's, for a group, or of a host without an address.
 std::optional<IpIn> Ipv6Input::other(IpIn in, const wire::Ipv6& ip, base::ByteView packet,
                                      base::Now now) {
   const Ipv6Chain chain = walk_ipv6(packet, wire::kIpv6NextHeaderAt, wire::kIpv6Header);
@@ -79,7 +79,7 @@ std::optional<IpIn> Ipv6Input::other(IpIn in, const wire::Ipv6& ip, base::ByteVi
     return std::nullopt;
   }
   in.payload = in.payload.subspan(inner.at);
-  // What is quoted would be no packet that was sent: no report.
+  // No error is reported: it would quote a packet that nobody has sent.
   return deliver(in, inner, {}, kFragmented, now);
 }
 
@@ -130,7 +130,7 @@ bool Ipv6Input::add_fragment(IpIn& in, const Ipv6Chain& chain, base::ByteView pa
     return false;
   }
   if (fragment.offset == 0) {
-    // RFC 7112: what a filter has to see is in the first fragment.
+    // RFC 7112: the first fragment has all headers, as a filter has to see them.
     const Ipv6Chain inner = walk_fragmentable(fragment.octets, fragment.protocol);
     const bool whole = inner.result == Ipv6Chain::Result::Payload &&
                        (inner.protocol != wire::kProtocolTcp ||

@@ -106,7 +106,7 @@ class QueueExchange::QueuePort final : public port::Port {
     return inner_.next_deadline();
   }
 
-  /// Frees what nobody fetched.
+  /// Frees the copies that nobody fetched.
   void drain() {
     for (base::SpscRing<port::Packet>& ring : from_) {
       for (port::Packet packet; ring.pop(packet);) inner_.free({&packet, 1});

@@ -20,7 +20,8 @@ uint64_t execute(const wire::RdmapAtomicRequest& request, uint8_t* target) {
   for (;;) {
     const uint64_t result = add ? fetch_add_result(original, request.data, request.mask)
                                 : compare_swap_result(original, request);
-    // Also when nothing changes: the value returned was there at one moment with all others' order.
+    // The exchange takes place even where nothing changes: only so the value that is returned was
+    // in memory at a moment of the one order that all threads see.
     if (word.compare_exchange_weak(original, result)) return original;
   }
 }
@@ -54,8 +55,8 @@ void Endpoint::Impl::execute_now(InboundRequest& inbound, uint8_t* target) {
   inbound.original = execute(inbound.atomic_request(), target);
 }
 
-/// At its turn among the responses, not at its delivery: RFC 7306 s.7 lets no atomic start before
-/// the responses to all earlier requests were generated.
+/// An atomic is carried out at its turn among the responses, not at its delivery: RFC 7306 s.7 lets
+/// none start before the responses to all earlier requests were generated.
 Fault Endpoint::Impl::carry_out(InboundRequest& inbound) {
   if (inbound.executed) return ddp::kNoFault;
   uint8_t* target = nullptr;

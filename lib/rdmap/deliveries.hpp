@@ -26,11 +26,11 @@ struct UntaggedMessage {
 /// becomes a Terminate.
 class Deliveries {
  public:
-  // Tagged: each segment, when the order has reached it.
+  // Tagged messages: called for each segment, when the order has reached it.
   virtual Fault deliver_write(const wire::DdpTaggedHeader& header, uint32_t payload) = 0;
   virtual Fault deliver_read_response(const wire::DdpTaggedHeader& header, uint32_t payload) = 0;
 
-  // Untagged: the whole message.
+  // Untagged messages: called once, when all of the message has been delivered by DDP.
   virtual Fault deliver_send(const UntaggedMessage& message) = 0;
   virtual Fault deliver_immediate(const UntaggedMessage& message) = 0;
   virtual Fault deliver_read_request(const UntaggedMessage& message) = 0;

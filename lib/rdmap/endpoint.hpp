@@ -77,7 +77,7 @@ class Endpoint::Impl final : public ddp::User, private Deliveries {
     RNIC_CHECK(kEndpointTransitions.allows(state_, next));
     state_ = next;
   }
-  /// Of the untagged messages that we send: the next one's number, by queue (RFC 5041 s.4.3).
+  /// The number of the next untagged message that we send, by queue (RFC 5041 s.4.3).
   struct NextMsns {
     uint32_t send = 1;      // queue 0
     uint32_t request = 1;   // queue 1
@@ -137,7 +137,7 @@ class Endpoint::Impl final : public ddp::User, private Deliveries {
   void accept_send();
   void raise(const Fault& fault, const ddp::SegmentReport& segment, base::ByteView rdma_header,
              base::Now now);
-  void end_untold(const Fault& fault);
+  void end_without_terminate(const Fault& fault);
   void count(const Fault& fault);
   void fail();
   void flush();

@@ -87,7 +87,7 @@ Fault Endpoint::Impl::deliver_send(const UntaggedMessage& message) {
   if (agreement_.send_rtr_in && message.header.msn == 1) return ddp::kNoFault;  // CM6581-9.2-07
   uint32_t invalidated = 0;
   if (message.row.invalidates) {
-    // RFC 5040 s.5.3: invalidated before the user sees the completion.
+    // RFC 5040 s.5.3: the STag is invalidated before the user sees the completion.
     invalidated = message.header.rsvd_ulp_tail;
     const auto refused = memory_.invalidate(mem::Stag{invalidated}, config_.pd, config_.qp);
     if (refused != mem::AccessFault::None) return kCannotInvalidate;
@@ -173,7 +173,7 @@ Fault Endpoint::Impl::deliver_terminate(const UntaggedMessage& message) {
     event.fault = Fault{FaultLayer::Rdmap, 0x2, 0xff, "RDMAP-5.4-06"};
     event.detail = base::worded([&] { return "malformed Terminate received: " + hex(octets); });
   }
-  // RDMAP-5.4-05: we stop sending, too.
+  // RDMAP-5.4-05: who has received a Terminate stops sending, too.
   set_state(EndpointState::Error);
   stream_.stop();
   current_.kind = Kind::None;

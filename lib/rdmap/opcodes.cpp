@@ -24,7 +24,8 @@ constexpr std::array<OpcodeRow, 12> kRows{{
      .qn = kRdmapReadRequestQn,
      .size = wire::kRdmapReadRequestSize,
      .deliver_message = &D::deliver_read_request},
-    // The sink of our own Read: the user granted local write, the peer needs no right of its own.
+    // A Response goes to the sink of our own Read: the user has granted local write with it, and
+    // the peer needs no right of its own.
     {.name = "Read Response",
      .tagged = true,
      .rights = Access::LocalWrite,
@@ -75,7 +76,7 @@ const OpcodeRow* opcode_row(uint8_t opcode) {
 }
 
 Fault check_control(uint8_t control, const OpcodeContext& context, const OpcodeRow*& row) {
-  // RFC 5040 s.7.2. The version first: opcodes of another version mean something else.
+  // RFC 5040 s.7.2: the version is looked at first, as opcodes of another one mean something else.
   if (wire::rdmap_version(control) != context.version) return kWrongVersion;
   row = opcode_row(wire::rdmap_opcode(control));
   if (row == nullptr || row->tagged != context.tagged) return kUnexpectedOpcode;

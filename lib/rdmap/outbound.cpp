@@ -112,7 +112,7 @@ ddp::OutboundMessage Endpoint::Impl::message_of(const InboundRequest& request) c
           .length = read.size};
 }
 
-/// Of a Read or atomic: where the response goes.
+/// Checks where the response to a Read or an atomic goes.
 CompletionStatus Endpoint::Impl::check_sink(const SendSlot& slot) const {
   const PostedSend& work = *slot.work;
   if (work.sges().size() > 1) return CompletionStatus::LocalLength;
@@ -251,7 +251,7 @@ mem::AccessFault Endpoint::Impl::locate_response(const InboundRequest& request, 
   return grant.fault;
 }
 
-/// The payload of a part of a message, for its first building as for each later one.
+/// Finds the payload of a part of a message, when it is built first and whenever it is rebuilt.
 mem::AccessFault Endpoint::Impl::locate(Kind kind, uint32_t seq, const ddp::Cut& cut,
                                         MadePayload& made, ddp::Pieces& out) {
   if (kind == Kind::Response) return locate_response(inbound_.at(seq), cut, made, out);
@@ -391,7 +391,7 @@ void Endpoint::Impl::released(const llp::RecordTag& tag) {
   }
   if (!sends_.holds(seq)) return;
   sends_.at(seq).released = true;
-  // After a flush the user was told already, and only the slot is left to be freed.
+  // After a flush the request has completed already, and only its slot is left to be freed.
   sends_.free_slots();
   if (!running()) return;
   completions_.complete_sends();
@@ -401,8 +401,8 @@ void Endpoint::Impl::released(const llp::RecordTag& tag) {
 }
 
 bool Endpoint::Impl::fills_segment(uint32_t octets, uint32_t overhead) const {
-  // Responses, an RTR, a nudge and a Terminate go at once; so does what is no message, and an empty
-  // queue.
+  // Nothing is gathered for a Response, an RTR, a nudge or a Terminate, which go at once, nor for
+  // work that has no message, nor where the queue is empty.
   const bool sends = current_.kind == Kind::None || current_.kind == Kind::Send;
   const bool own = rtr_.is_pending() || nudge_pending_;
   if (!running() || own || inbound_.has_ready() || !sends) return true;
@@ -422,7 +422,7 @@ bool Endpoint::Impl::fills_segment(uint32_t octets, uint32_t overhead) const {
 }
 
 bool Endpoint::Impl::all_fits(uint32_t octets, uint32_t overhead) const {
-  // Each ULPDU that waits costs a header at least, so that a long queue ends the count early.
+  // The count of a long queue ends early, as each ULPDU that waits costs a header at least.
   uint64_t waiting = 0;
   const auto add = [&](uint64_t header_and_payload) { waiting += header_and_payload + overhead; };
   if (state_ == EndpointState::Terminating) add(wire::kDdpUntaggedSize + terminate_.size());
@@ -498,8 +498,8 @@ llp::PulledUlpdu Endpoint::Impl::pull_rtr(uint32_t max, llp::UlpduWriter& out, b
           .tag = make_tag(static_cast<uint8_t>(Kind::Rtr), 0, {.length = payload, .last = true})};
 }
 
-/// The octets of this FPDU wake a peer that has ours and does not know it: Linux siw, of which the
-/// receiver was not yet installed when they came (decision 10).
+/// The peer may have our octets and not know of them: the receiver of Linux siw was not installed
+/// yet when they came. The octets of another FPDU wake it (decision 10).
 void Endpoint::Impl::peer_silent() {
   const bool spoke = sends_.next() != 0 || rtr_.was_sent();
   if (!running() || !spoke) return;

@@ -49,8 +49,8 @@ struct InboundRequest {
 
 /// Queue 1: `ird` buffers. Requests are answered in the order of their delivery. The buffer of a
 /// request is free for the next one when its response was sent, since the peer may ask again as
-/// soon as it has it; the slot stays until the acknowledgement. The ring therefore has room for
-/// twice the IRD.
+/// soon as it has the response; the slot stays until the acknowledgement, for a retransmission. The
+/// ring therefore has room for twice the IRD.
 class InboundRequests {
  public:
   explicit InboundRequests(uint32_t ird);

@@ -28,7 +28,8 @@ void add(std::vector<MemoryShare>& shares, const std::string& device,
   }
 }
 
-/// Who was told nothing of a limit is told of the one that it follows from.
+/// The key that a user who has not given this limit would have to change: the one that it follows
+/// from.
 std::string root_of(const settings::Settings& settings, const MemoryShare& share) {
   for (const settings::DeviceSettings& device : settings.devices) {
     if (device.config.name == share.of) return std::string(settings::root_of(device, share.key));
@@ -183,8 +184,8 @@ Status check_descriptors(const settings::Settings& settings) {
     if (!share.above_default) continue;
     if (largest == nullptr || share.descriptors > largest->descriptors) largest = &share;
   }
-  // By default there are as many connections as a process usually has descriptors: who has asked
-  // for nothing gets what there is, and runs with it.
+  // By default a device has as many connections as a process usually has descriptors. A user who
+  // has asked for no more than that gets what there is.
   if (largest == nullptr || all <= limit.rlim_cur) return {};
   return refuse(*largest, "the devices on sockets ask for " + std::to_string(all) +
                               " descriptors together, " + std::to_string(largest->descriptors) +

@@ -258,7 +258,7 @@ TEST(EveryState, ConnectAndAccept_CM_01) {
         EXPECT_EQ(status.error().code, ErrorCode::WrongState);
         EXPECT_NE(status.error().message.find("create a new queue pair"), std::string::npos);
       }
-      EXPECT_FALSE(sockets[0]->is_lent());
+      EXPECT_FALSE(sockets[0]->is_converted());
       QueuePair* fresh = w.left().make_qp(2, 4);
       EXPECT_TRUE(w.left().device->accept(request->request, *fresh, {}, w.now_).has_value());
       EXPECT_TRUE(w.run_until([&] { return w.right().has<event::Established>(); }));
