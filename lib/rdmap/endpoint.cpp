@@ -43,7 +43,7 @@ void Endpoint::Impl::bind(llp::Framing& framing, const Agreement& agreement) {
   framing_ = &framing;
   version_ = framing.version();
   set_state(EndpointState::Connected);
-  agreement_ = agreement;
+  send_rtr_in_ = agreement.send_rtr_in;
   rtr_.agree(agreement.rtr_out);
   if (agreement.ird) inbound_.set_limit(*agreement.ird);
   if (agreement.ord) outbound_.set_limit(*agreement.ord);

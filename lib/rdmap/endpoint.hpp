@@ -161,8 +161,8 @@ class Endpoint::Impl final : public ddp::User, private Deliveries {
   Current current_;
   bool responses_turn_ = false;  // the next whole message comes from the Responses, if there is one
   NextMsns msns_;
-  Agreement agreement_;
   RtrMessage rtr_;
+  bool send_rtr_in_ = false;  // message 1 of queue 0 is the peer's RTR
   // No state: a zero-length Write to a silent peer goes before the next message, in Connected as in
   // Closing.
   bool nudge_pending_ = false;

@@ -42,7 +42,7 @@ Fault Endpoint::Impl::untagged_target(const wire::DdpUntaggedHeader& header,
   if (fault.failed()) return fault;
   switch (header.qn) {
     case wire::kRdmapSendQn: {
-      if (agreement_.send_rtr_in && header.msn == 1) {
+      if (send_rtr_in_ && header.msn == 1) {
         out = {};  // nothing may be in it
         break;
       }
@@ -84,7 +84,7 @@ Fault Endpoint::Impl::deliver_write(const wire::DdpTaggedHeader& header, uint32_
 }
 
 Fault Endpoint::Impl::deliver_send(const UntaggedMessage& message) {
-  if (agreement_.send_rtr_in && message.header.msn == 1) return ddp::kNoFault;  // CM6581-9.2-07
+  if (send_rtr_in_ && message.header.msn == 1) return ddp::kNoFault;  // CM6581-9.2-07
   uint32_t invalidated = 0;
   if (message.row.invalidates) {
     // RFC 5040 s.5.3: the STag is invalidated before the user sees the completion.
