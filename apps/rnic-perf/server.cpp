@@ -2,12 +2,14 @@
 
 #include "workload/server.hpp"
 
+#include <algorithm>
 #include <iostream>
 #include <utility>
 
 #include "rnic-perf/perf.hpp"
 #include "rnic-perf/station.hpp"
 #include "workload/captures.hpp"
+#include "workload/slot_walk.hpp"
 
 namespace rnic::perf {
 
@@ -17,10 +19,13 @@ using workload::ControlKind;
 using workload::ControlMessage;
 using workload::Operation;
 
+/// Octets that a session writes or compares before the others have their turn: about a millisecond.
+constexpr uint64_t kOctetsPerTurn = 1u << 20;
+
 bool fits(const ControlMessage& batch) {
   if (workload::is_of_word(batch.operation) && batch.size != workload::kWordOctets) return false;
   return batch.size >= 1 && batch.size <= kServerMemory && batch.slots >= 1 &&
-         batch.messages >= 1 && batch.messages < kQueueDepth &&
+         batch.slots < kQueueDepth && batch.messages >= 1 && batch.messages < kQueueDepth &&
          workload::slot_stride(batch.size) <= kServerMemory / batch.slots;
 }
 
@@ -48,19 +53,26 @@ class BatchSession final : public workload::Session {
     Messages,  // of the batch, that take receives
     Verify,    // the client's next question
   };
+  /// What walk_ goes through the region for. Nothing else is done meanwhile.
+  enum class Work : uint8_t { None, Prepare, Message, Judge };
 
   Status reap_sends();
   Status take(const Completion& came);
   Status begin_batch();
   void take_message(const Completion& came);
-  Status judge_batch();
+  void judge_batch();
   Status answer(ControlKind kind, bool ok);
-  void prepare_memory();
+  void begin_work(Work work, uint32_t first, uint32_t end);
+  bool walk_on(uint64_t& budget);
+  void work_on(const workload::SlotWalk::Piece& piece);
+  Status finish_work();
   Status post_receives();
-  [[nodiscard]] bool verdict() const;
+  [[nodiscard]] bool atomics_match() const;
 
   std::unique_ptr<Station> station_;
   Awaits awaits_ = Awaits::Prepare;
+  Work work_ = Work::None;
+  workload::SlotWalk walk_;
   ControlMessage batch_;
   uint32_t taken_ = 0;      // messages of the batch
   bool good_ = true;        // so far
@@ -86,13 +98,31 @@ Result<std::unique_ptr<workload::Session>> BatchSession::welcome(Device device,
 /// Our last answer leaves the buffer before the client's next question is looked at.
 Status BatchSession::step() {
   if (Status status = reap_sends(); !status || answering_) return status;
-  Completion came;
-  while (!answering_ && station_->end->receive_cq.poll({&came, 1}) == 1) {
+  uint64_t budget = kOctetsPerTurn;
+  while (!answering_) {
+    if (work_ != Work::None) {
+      if (!walk_on(budget)) return {};
+      if (Status status = finish_work(); !status) return status;
+      continue;
+    }
+    Completion came;
+    if (station_->end->receive_cq.poll({&came, 1}) == 0) return {};
     if (came.status != CompletionStatus::Success) return failed(came);
     ++heard_;
     if (Status status = take(came); !status) return status;
   }
   return {};
+}
+
+/// False: the octets of this turn are used up.
+bool BatchSession::walk_on(uint64_t& budget) {
+  while (walk_.is_under_way()) {
+    if (budget < 8) return false;
+    const auto piece = walk_.next(budget);
+    work_on(piece);
+    budget -= piece.octets;
+  }
+  return true;
 }
 
 Status BatchSession::reap_sends() {
@@ -110,7 +140,10 @@ Status BatchSession::take(const Completion& came) {
   }
   auto question = station_->received();
   if (!question) return tl::unexpected(question.error());
-  if (awaits_ == Awaits::Verify) return judge_batch();
+  if (awaits_ == Awaits::Verify) {
+    judge_batch();
+    return {};
+  }
   batch_ = *question;
   return begin_batch();
 }
@@ -119,30 +152,45 @@ Status BatchSession::begin_batch() {
   if (batch_.kind != ControlKind::Prepare || !fits(batch_)) {
     return tl::unexpected(protocol_error("it asked for a batch that does not fit"));
   }
-  prepare_memory();
   taken_ = 0;
   good_ = true;
+  begin_work(Work::Prepare, 0, batch_.slots);
+  return {};
+}
+
+/// \param first, end slots of the batch
+void BatchSession::begin_work(Work work, uint32_t first, uint32_t end) {
+  work_ = work;
+  const uint64_t stride = workload::slot_stride(batch_.size);
+  // Between the words of atomics, too: nothing of it may change.
+  const bool between = work == Work::Prepare && workload::is_atomic(batch_.operation);
+  walk_.begin(first, end, between ? stride : batch_.size, stride);
+}
+
+void BatchSession::work_on(const workload::SlotWalk::Piece& piece) {
+  const auto octets = station_->memory.octets().subspan(piece.offset, piece.octets);
+  if (work_ != Work::Prepare) {
+    good_ = good_ && !workload::compare(octets, batch_.pattern, piece.offset);
+  } else if (batch_.operation == Operation::Read || workload::is_atomic(batch_.operation)) {
+    workload::fill(octets, batch_.pattern, piece.offset);
+  } else {
+    workload::poison(octets);
+  }
+}
+
+Status BatchSession::finish_work() {
+  const Work done = std::exchange(work_, Work::None);
+  if (done == Work::Message) {
+    if (++taken_ == batch_.messages) awaits_ = Awaits::Verify;
+    return {};
+  }
+  if (done == Work::Judge) return answer(ControlKind::Verdict, good_ && atomics_match());
   const bool receives = workload::takes_receive(batch_.operation);
   awaits_ = receives ? Awaits::Messages : Awaits::Verify;
   if (receives) {
     if (Status status = post_receives(); !status) return status;
   }
   return answer(ControlKind::Ready, true);
-}
-
-void BatchSession::prepare_memory() {
-  const uint64_t stride = workload::slot_stride(batch_.size);
-  const bool atomic = workload::is_atomic(batch_.operation);
-  for (uint32_t slot = 0; slot < batch_.slots; ++slot) {
-    const uint64_t offset = slot * stride;
-    // Between the words of atomics, too: nothing of it may change.
-    const auto octets = station_->memory.octets().subspan(offset, atomic ? stride : batch_.size);
-    if (batch_.operation == Operation::Read || atomic) {
-      workload::fill(octets, batch_.pattern, offset);
-    } else {
-      workload::poison(octets);
-    }
-  }
 }
 
 Status BatchSession::post_receives() {
@@ -162,22 +210,23 @@ void BatchSession::take_message(const Completion& came) {
   const bool immediate = workload::has_immediate(batch_.operation);
   good_ = good_ && came.has_immediate == immediate;
   if (immediate) good_ = good_ && came.immediate == workload::immediate_of(batch_.pattern, taken_);
-  // Immediate Data says that the Write before it is placed.
-  if (batch_.operation == Operation::WriteImmediate) {
-    good_ = good_ && slot_matches(*station_, batch_, taken_ % batch_.slots);
-  }
-  if (++taken_ == batch_.messages) awaits_ = Awaits::Verify;
-}
-
-Status BatchSession::judge_batch() {
-  awaits_ = Awaits::Prepare;
-  return answer(ControlKind::Verdict, good_ && verdict());
+  // Immediate Data says that the Write before it is placed. What comes meanwhile writes the same.
+  const uint32_t slot = taken_ % batch_.slots;
+  const bool written = batch_.operation == Operation::WriteImmediate;
+  begin_work(Work::Message, slot, written ? slot + 1 : slot);
 }
 
 /// What the memory must hold behind a batch.
-bool BatchSession::verdict() const {
-  if (batch_.operation == Operation::Read || batch_.operation == Operation::Immediate) return true;
-  if (!workload::is_atomic(batch_.operation)) return matches(*station_, batch_);
+void BatchSession::judge_batch() {
+  awaits_ = Awaits::Prepare;
+  const bool written = batch_.operation != Operation::Read &&
+                       batch_.operation != Operation::Immediate &&
+                       !workload::is_atomic(batch_.operation);
+  begin_work(Work::Judge, 0, written ? std::min(batch_.slots, batch_.messages) : 0);
+}
+
+bool BatchSession::atomics_match() const {
+  if (!workload::is_atomic(batch_.operation)) return true;
   const workload::AtomicBatch atomics(batch_.operation, batch_.pattern, batch_.slots,
                                       batch_.messages);
   return !atomics.compare_targets(station_->memory.octets());

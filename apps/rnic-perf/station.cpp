@@ -52,16 +52,12 @@ Result<ControlMessage> Station::received() const {
   return *message;
 }
 
-bool slot_matches(const Station& station, const ControlMessage& batch, uint32_t slot) {
-  const uint64_t offset = slot * workload::slot_stride(batch.size);
-  return !workload::compare(station.memory.octets().subspan(offset, batch.size), batch.pattern,
-                            offset);
-}
-
 bool matches(const Station& station, const ControlMessage& batch) {
   const uint32_t slots = std::min(batch.slots, batch.messages);
   for (uint32_t slot = 0; slot < slots; ++slot) {
-    if (!slot_matches(station, batch, slot)) return false;
+    const uint64_t offset = slot * workload::slot_stride(batch.size);
+    const auto octets = station.memory.octets().subspan(offset, batch.size);
+    if (workload::compare(octets, batch.pattern, offset)) return false;
   }
   return true;
 }

@@ -36,9 +36,6 @@ class Station {
   MemoryRegion control_region_;
 };
 
-/// Whether a slot of the region holds what the batch's messages bring.
-[[nodiscard]] bool slot_matches(const Station& station, const workload::ControlMessage& batch,
-                                uint32_t slot);
 /// The same for all slots of the batch.
 [[nodiscard]] bool matches(const Station& station, const workload::ControlMessage& batch);
 

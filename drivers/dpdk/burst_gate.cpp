@@ -41,7 +41,7 @@ void BurstGate::wait_for_bursts() {
   const std::lock_guard lock(gates().mutex);
   ++gates().waiting;
   for (const BurstGate* gate : gates().all) {
-    // Microseconds, but for a thread that was put aside in the middle of its burst.
+    // This takes microseconds, unless the thread was suspended in the middle of its burst.
     while (gate->inside_.load(std::memory_order_acquire)) {
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
@@ -53,9 +53,9 @@ uint32_t BurstGate::waiting() { return gates().waiting.load(); }
 
 }  // namespace rnic::dpdk
 
-// A program's own function comes before a shared library's of the same name, also for plugins that
-// are loaded later. A thread that bursts may call it, too, when it closes its port: it is inside of
-// no gate then, and waits for others only.
+// The program's own function takes precedence over a shared library's of the same name, also for
+// plugins that are loaded later. A polling thread may call it, too, when it closes its port: it is
+// inside no gate then, and waits for others only.
 extern "C" int rte_intr_callback_unregister(const rte_intr_handle* intr_handle,
                                             rte_intr_callback_fn cb, void* cb_arg) {
   static const auto of_dpdk = reinterpret_cast<decltype(&rte_intr_callback_unregister)>(

@@ -31,7 +31,7 @@ uint8_t key_length(const rte_eth_dev_info& facts) {
   return facts.hash_key_size == 0 ? net::kRssKeyOctets : facts.hash_key_size;
 }
 
-/// net::kSymmetricRssKey, going on as it begins.
+/// net::kSymmetricRssKey, continued to the length that the device asks for.
 std::array<uint8_t, kLongestKey> long_key() {
   std::array<uint8_t, kLongestKey> key;
   for (uint32_t i = 0; i < kLongestKey; ++i) key[i] = net::kSymmetricRssKey[i % 2];
@@ -69,8 +69,8 @@ std::optional<port::ReceiveSpread> set_spread(uint16_t id, const rte_eth_dev_inf
     const uint16_t queue = table[i / RTE_ETH_RETA_GROUP_SIZE].reta[i % RTE_ETH_RETA_GROUP_SIZE];
     if (queue != wanted.table[i]) return std::nullopt;
   }
-  // Not every device takes the key with its configuration, nor in this way: what counts is the
-  // answer.
+  // Not every device takes the key with its configuration, nor by this call: only the key that it
+  // reports afterwards counts.
   std::array<uint8_t, kLongestKey> key = long_key();
   rte_eth_rss_conf conf{key.data(), key_length(facts), kTcpHashes};
   rte_eth_dev_rss_hash_update(id, &conf);

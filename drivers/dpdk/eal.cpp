@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "base/log.hpp"
+#include "base/starved.hpp"
 #include "dpdk/log_capture.hpp"
 
 namespace rnic::dpdk {
@@ -195,13 +196,17 @@ void Eal::cleanup() {
   state() = EalState{};
 }
 
-Status Eal::register_thread() {
-  if (!state().started) return base::fail(ErrorCode::WrongState, "DPDK is not started");
+Status Eal::register_thread() noexcept {
+  if (!state().started) {
+    return base::fail(ErrorCode::WrongState,
+                      base::worded([] { return std::string("DPDK is not started"); }));
+  }
   if (rte_lcore_id() != LCORE_ID_ANY) return {};
   if (rte_thread_register() != 0) {
-    return base::fail(
-        ErrorCode::ResourceExhausted,
-        std::string("DPDK has no place for another thread: ") + rte_strerror(rte_errno));
+    return base::fail(ErrorCode::ResourceExhausted, base::worded([] {
+                        return std::string("DPDK has no place for another thread: ") +
+                               rte_strerror(rte_errno);
+                      }));
   }
   return {};
 }

@@ -55,8 +55,8 @@ class Eal {
 
   /// Gives the calling thread its own buffer caches; a worker that is not the thread that called
   /// init() calls this once, before its first burst. Without it every alloc and free goes to the
-  /// shared pool.
-  [[nodiscard]] static Status register_thread();
+  /// shared pool. It throws nothing, since above the first call of a thread nothing is caught.
+  [[nodiscard]] static Status register_thread() noexcept;
   static void unregister_thread();
 
   /// What DPDK is started with. \param cpu where its first thread runs

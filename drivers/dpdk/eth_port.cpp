@@ -58,8 +58,8 @@ void close_device(uint16_t id, bool unplug) {
   if (rte_eth_dev_info_get(id, &facts) == 0) {
     device = facts.device;
     // net_memif takes a connection down in the interrupt thread when the peer hangs up, and in ours
-    // when it is closed; both at once free twice. So let a hang-up that came be served, before and
-    // after.
+    // when it is closed; both at once would free its memory twice. So a hang-up that has come is
+    // served first, before and after the close.
     events = facts.driver_name != nullptr && std::strcmp(facts.driver_name, "net_memif") == 0;
   }
   LogCapture capture;  // some devices grumble about what they do not support while they close
@@ -202,7 +202,7 @@ void EthPort::watch(size_t offered, uint32_t taken, base::Now now) {
   if (ring_ != nullptr) {
     const PacketRing::Look seen = ring_->look(taken, now);
     waiting = waiting || seen.waiting || seen.down;
-    took = seen.left && !seen.down;  // what a link that is down took is lost
+    took = seen.left && !seen.down;  // a link that is down loses the frames that it takes
     counters_.tx_discarded += seen.dropped;
     if (seen.dropped != 0 && !discards_told_) {
       discards_told_ = true;

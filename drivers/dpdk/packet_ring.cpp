@@ -20,7 +20,7 @@
 namespace rnic::dpdk {
 namespace {
 
-constexpr uint32_t kShort = 60;           // octets of the least Ethernet frame
+constexpr uint32_t kShort = 60;  // octets of the least Ethernet frame
 constexpr base::Duration kAskAgain = std::chrono::milliseconds(100);
 constexpr uint16_t kNoProtocol = 0x88b5;  // IEEE 802 s.9.2: local experimental, nobody's
 
@@ -115,7 +115,7 @@ bool PacketRing::advance() {
 }
 
 void PacketRing::kick() const {
-  // What it answers says nothing of the single frame: their states do.
+  // The answer of send() says nothing of the single frames: their states in the ring do.
   static_cast<void>(sendto(socket_, nullptr, 0, MSG_DONTWAIT, nullptr, 0));
 }
 
@@ -151,7 +151,7 @@ PacketRing::Look PacketRing::look(uint32_t taken, base::Now now) {
       continue;
     }
     ask_for_link(now);
-    // It is its size that keeps it only where the link is up, and where it is not short.
+    // Only where the link is up and the frame is not short has its size kept it in the ring.
     if (down_ || frame(oldest_).tp_len <= kShort) break;
     drop_oldest(seen);
   }

@@ -23,9 +23,9 @@ struct PacketRingShape {
 /// The kernel gives a frame that the interface below refused (a veth whose other end has a smaller
 /// MTU, for one) back as not yet sent, and begins with it each time it is asked to send: nothing
 /// behind it ever leaves (tpacket_snd() of Linux up to 6.18 at least). So it does with a frame that
-/// is longer than the interface's MTU has become. DPDK does not tell. Here the
-/// ring is mapped a second time, and such a frame is made a short one of no protocol, which is as
-/// good as dropped: what a network does with it.
+/// is longer than the interface's MTU has become. DPDK does not report it. Here the ring is mapped
+/// a second time, and such a frame is made a short one of no protocol, which nobody takes: it is
+/// lost, as it would be in a network.
 class PacketRing {
  public:
   /// Packet sockets of this process, to be taken before the device is plugged.

@@ -68,7 +68,7 @@ class IpFragReassembler final : public net::Reassembler {
     bool removed = false;
     for (int tries = 0; tries < 2 && !removed; ++tries) {
       rte_mbuf* mbuf = make(datagram, kFarOffset, false, kOctets);
-      if (mbuf == nullptr) return;  // its time will come
+      if (mbuf == nullptr) return;  // the table gives it up when its time is over
       if (rte_mbuf* all = reassemble(mbuf, now, &removed); all != nullptr) rte_pktmbuf_free(all);
     }
   }
@@ -130,8 +130,8 @@ Result<std::unique_ptr<net::Reassembler>> make_reassembler(const ReassemblerOpti
   const uint32_t buffers = options.datagrams * net::Reassembler::kMaxFragments + 8;
   auto pool = make_pool(buffers, options.mtu + static_cast<uint32_t>(sizeof(rte_ipv4_hdr)));
   if (!pool) return tl::unexpected(pool.error());
-  // Whoever calls gives up the oldest in time; the table itself must not be in the way, wherever
-  // its hash puts them.
+  // The caller gives up the oldest datagram in time. The table itself must not be full before,
+  // wherever its hash puts the datagrams.
   const uint32_t entries = std::bit_ceil(options.datagrams + 1);
   const uint32_t buckets = std::max(entries / 4, 1u);
   FragmentTable table(rte_ip_frag_table_create(buckets, kBucketEntries, entries,

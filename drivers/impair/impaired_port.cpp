@@ -11,7 +11,8 @@ namespace rnic::impair {
 namespace {
 
 constexpr uint32_t kMostPieces = 4;  // of one frame: cut in two, each of them duplicated
-// A port that refused is asked again so much later; without it virtual time would stand still.
+// The time until a port that has refused frames is asked again; at 0 virtual time would stand
+// still.
 constexpr base::Duration kRetry = std::chrono::microseconds(10);
 
 }  // namespace

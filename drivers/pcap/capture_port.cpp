@@ -45,8 +45,8 @@ uint32_t CapturePort::rx_burst(std::span<port::Packet> out, base::Now now) {
 
 uint32_t CapturePort::tx_burst(std::span<port::Packet> packets, base::Now now) {
   uint32_t taken = 0;
-  // One by one: a frame that was taken is no longer ours to read, and one that was refused comes
-  // again.
+  // Frames are sent one by one, since a frame that was taken is no longer ours to read, and one
+  // that was refused is offered again.
   for (; taken < packets.size(); ++taken) {
     const base::ByteView copy = wire_copy(packets[taken]);
     if (inner_.tx_burst(packets.subspan(taken, 1), now) == 0) break;

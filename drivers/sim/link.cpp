@@ -15,9 +15,7 @@ constexpr uint32_t kWireOverhead = 24;  // preamble 8, FCS 4, gap 12
 Slot* to_slot(port::Buffer* buffer) { return reinterpret_cast<Slot*>(buffer); }
 port::Buffer* to_buffer(Slot* slot) { return reinterpret_cast<port::Buffer*>(slot); }
 
-uint32_t slot_octets(uint32_t mtu) {
-  return (kHeadroom + mtu + port::kLinkHeader + 63) / 64 * 64;
-}
+uint32_t slot_octets(uint32_t mtu) { return (kHeadroom + mtu + port::kLinkHeader + 63) / 64 * 64; }
 
 }  // namespace
 

@@ -411,7 +411,7 @@ void Connection::doom(StreamEnd how) {
   if (is_over()) return;
   state_ = State::Ended;
   how_ended_ = how;
-  transport_.doomed(*this);
+  transport_.reap_later(*this);
 }
 
 void Connection::count_end() {

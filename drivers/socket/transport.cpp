@@ -50,7 +50,7 @@ Transport::Transport(const Config& config, System& system, Descriptor poller, ba
   listed_.reserve(2 * size_t{config.max_connections});
   serving_.reserve(2 * size_t{config.max_connections});
   waiting_.reserve(2 * size_t{config.max_connections});
-  doomed_.reserve(config.max_connections);
+  to_reap_.reserve(config.max_connections);
 }
 
 base::MemoryUses Transport::memory_use(const Config& config) {
@@ -351,21 +351,21 @@ void Transport::on_timers(base::Now now) {
 }
 
 base::Now Transport::next_deadline() const {
-  if (!listed_.empty() || !doomed_.empty()) return base::Now{};
+  if (!listed_.empty() || !to_reap_.empty()) return base::Now{};
   if (space_grew_ && !waiting_.empty()) return base::Now{};
   return timers_.next_deadline();
 }
 
 void Transport::reap(base::Now now) {
-  // ended() may doom others.
-  for (size_t i = 0; i < doomed_.size(); ++i) {
-    Connection* connection = connections_.get(doomed_[i]);
+  // ended() may end others.
+  for (size_t i = 0; i < to_reap_.size(); ++i) {
+    Connection* connection = connections_.get(to_reap_[i]);
     if (connection == nullptr) continue;
     connection->finish(now);
-    connections_.erase(base::Handle(doomed_[i]));
+    connections_.erase(base::Handle(to_reap_[i]));
     space_grew_ = true;
   }
-  doomed_.clear();
+  to_reap_.clear();
 }
 
 }  // namespace rnic::socket

@@ -53,7 +53,7 @@ class Transport final : public llp::Transport {
   void lacks_space(Connection& connection);
   /// Hold space was given back.
   void room_grew() { space_grew_ = true; }
-  void doomed(Connection& connection) { doomed_.push_back(connection.handle); }
+  void reap_later(Connection& connection) { to_reap_.push_back(connection.handle); }
   void arm(Connection& connection, base::Now deadline) { timers_.arm(connection.timer, deadline); }
   void disarm(Connection& connection) { timers_.cancel(connection.timer); }
 
@@ -92,7 +92,7 @@ class Transport final : public llp::Transport {
   std::vector<base::Handle> serving_;  // those of the turn under way
   std::vector<base::Handle> waiting_;  // lack space; may name some that have gone on, or are gone
   bool space_grew_ = false;
-  std::vector<base::Handle> doomed_;
+  std::vector<base::Handle> to_reap_;
   std::vector<uint8_t> buffer_;  // between the system and the user, during one call
   base::TimerWheel timers_;
 };

@@ -1,5 +1,5 @@
 /// \file
-/// Which octets of a message have come: exactly once each, or not.
+/// Tells whether each octet of a message has come exactly once.
 #pragma once
 
 #include <cstdint>

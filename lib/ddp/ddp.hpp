@@ -9,10 +9,9 @@
 ///
 /// Invariants
 /// - No octet is written without mem::StagTable::access(), once per piece and segment.
-/// - A failing check of an out-of-order segment has no effect but Hold. In order, the first failing
-/// one is
-///   remembered, told to the user when the order has reached it, and nothing is placed from then
-///   on.
+/// - A check that fails on a segment out of order has no effect but Hold.
+/// - The first check that fails in order is remembered, and reported to the user when the order has
+///   reached its segment. Nothing is placed from then on.
 /// - Nothing here allocates.
 ///
 /// Not here: opcodes, Reads, Terminate, the meaning of a queue (rdmap); CRC and order (mpa).
@@ -70,7 +69,8 @@ class User {
   /// DV of the stream.
   [[nodiscard]] virtual uint8_t version() const = 0;
 
-  // Placement. May be asked in any order and again for a segment that was held: no side effects.
+  // Placement. These may be called in any order, and again for a segment that was held: they have
+  // no side effects.
   /// Checks the upper fields of a tagged segment; says which rights its access needs.
   virtual Fault tagged_rights(const wire::DdpTaggedHeader& header, uint32_t payload,
                               AccessSet& rights) = 0;
@@ -79,8 +79,8 @@ class User {
 
   // Delivery, in stream order. A fault returned here comes back through fault().
   virtual Fault deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload) = 0;
-  /// Of the last segment of a message: `length` is the message's (DDP-5.4-02), every octet of it
-  /// came. `uniform`: all its segments had the RsvdULP of this header.
+  /// The last segment of a message was reached: `length` is the message's (DDP-5.4-02), and each
+  /// octet of it has come. `uniform`: all its segments had the RsvdULP of this header.
   virtual Fault deliver_untagged(const wire::DdpUntaggedHeader& header, uint64_t length,
                                  bool uniform, const SegmentReport& segment, base::Now now) = 0;
 
@@ -107,6 +107,8 @@ class Stream final : public llp::FramingUser {
   [[nodiscard]] UntaggedQueue& queue(uint32_t qn) { return queues_[qn]; }
   /// From here on nothing is placed or delivered (DDP-3-08).
   void stop() { stopped_ = true; }
+  /// The peer has closed its direction, whatever our own is.
+  [[nodiscard]] bool peer_has_finished() const { return finished_; }
 
   // llp::FramingUser
   llp::PulledUlpdu pull_ulpdu(uint32_t max, bool whole_only, llp::UlpduWriter& out,
@@ -127,7 +129,7 @@ class Stream final : public llp::FramingUser {
   void deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) override;
   void may_send() override { user_.may_send(); }
   void peer_silent() override { user_.peer_silent(); }
-  // DDP-3-02: nothing to do; every cut uses the value of its own moment.
+  // DDP-3-02: nothing is to be done, as each cut uses the value of its own moment.
   void mulpdu_changed(uint32_t) override {}
   void framing_error(llp::FramingError error, base::Now now) override {
     user_.framing_error(error, now);
@@ -152,7 +154,7 @@ class Stream final : public llp::FramingUser {
   std::unique_ptr<UntaggedQueue[]> queues_;
   bool stopped_ = false;
   bool finished_ = false;
-  Fault fault_;  // first in-order failure; told when the order has reached faulty_
+  Fault fault_;  // the first in-order failure, reported when the order has reached faulty_
   SegmentReport faulty_;
 };
 

@@ -47,7 +47,7 @@ Fault Stream::place_tagged(const llp::UlpduView& ulpdu, const wire::DdpTaggedHea
 Fault Stream::place_untagged(const llp::UlpduView& ulpdu, const wire::DdpUntaggedHeader& header) {
   if (header.version != user_.version()) return kUntaggedVersion;
   const uint32_t payload = ulpdu.length - wire::kDdpUntaggedSize;
-  // RFC 5041 s.7.1, for segments without payload too: they consume a buffer as the others do.
+  // RFC 5041 s.7.1 holds for segments without payload, too: they consume a buffer as the others do.
   if (header.qn >= config_.queues) return kUntaggedQn;
   Fault fault = queues_[header.qn].check(header.msn);
   if (fault.failed()) return fault;
@@ -61,7 +61,7 @@ Fault Stream::place_untagged(const llp::UlpduView& ulpdu, const wire::DdpUntagge
     target.add(buffer.internal.data() + header.mo, payload);
   } else if (locate(memory_, config_.who, buffer.sges, header.mo, payload, Access::LocalWrite,
                     target) != mem::AccessFault::None) {
-    // Our own user's buffer is at fault, not the peer: RFC 5041 s.7.2, local catastrophic error.
+    // Our own user's buffer is at fault, not the peer: a local catastrophic error (RFC 5041 s.7.2).
     return kCatastrophic;
   }
   put(ulpdu, wire::kDdpUntaggedSize, target.view());
@@ -107,7 +107,8 @@ Fault Stream::deliver(base::ByteView prefix, uint32_t length, base::Now now) {
   if (!untagged) return kShortHeader;
   if (untagged->qn >= config_.queues) return kUntaggedQn;
   UntaggedQueue& queue = queues_[untagged->qn];
-  // Placed ahead of the order because its buffer existed; the order shows that an MSN was left out.
+  // The segment was placed ahead of the order because its buffer existed; the order shows that an
+  // MSN was left out.
   if (untagged->msn != queue.deliver_msn()) return kUntaggedMsnRange;
   const uint32_t payload = length - wire::kDdpUntaggedSize;
   queue.reached(*untagged, payload, config_.secret);
@@ -122,7 +123,8 @@ Fault Stream::deliver(base::ByteView prefix, uint32_t length, base::Now now) {
 
 void Stream::deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) {
   if (stopped_) return;
-  // Segments before the faulty one may still wait for their delivery; it is known by its header.
+  // Segments before the faulty one may still wait for their delivery. It is recognised by its
+  // header.
   const bool faulty = fault_.failed() && same(report(header, ulpdu_length), faulty_);
   const Fault fault = faulty ? fault_ : deliver(header, ulpdu_length, now);
   if (!fault.failed()) return;

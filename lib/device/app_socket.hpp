@@ -20,9 +20,9 @@ class AppSocket;
 /// What a socket needs of the table that it stands in.
 class SocketOwner {
  public:
-  /// The application and TCP are both done with it: it may be taken away.
+  /// The application and TCP are both done with the socket: it may be taken away.
   virtual void done_with(AppSocket& socket) = 0;
-  /// Nobody will read what comes: the peer has to end soon, too.
+  /// Nobody will read what the peer sends: it has to end soon, too.
   virtual void no_reader(llp::Stream& stream, base::Now now) = 0;
 
  protected:

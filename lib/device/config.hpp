@@ -36,8 +36,8 @@ struct Limits {
   uint32_t framed_buffer = 256u << 10;  ///< octets of a framed stream's ring, each way
 };
 
-/// Established connections give way at all.
-[[nodiscard]] inline bool yields_silent(const Limits& limits) {
+/// Whether established connections that are silent give way to newcomers.
+[[nodiscard]] inline bool evicts_silent(const Limits& limits) {
   return limits.silence > base::Duration(0);
 }
 

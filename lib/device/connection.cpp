@@ -21,8 +21,8 @@ Rtr rtr_of(uint8_t kind) {
   }
 }
 
-/// From a rejecting Reply to our FIN, unless the peer closes before. Linux siw reads the Reply's
-/// private data only while the connection is open.
+/// The time from a rejecting Reply to our FIN, unless the peer closes before. Linux siw reads the
+/// Reply's private data only while the connection is open.
 constexpr base::Duration kRejectLinger = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -131,8 +131,8 @@ void Connection::started(const framing::Negotiated& agreed, base::ByteView priva
 void Connection::rtr_received(base::Now now) { complete(now); }
 
 void Connection::complete(base::Now now) {
-  if (outcome_told_) return;
-  outcome_told_ = true;
+  if (outcome_reported_) return;
+  outcome_reported_ = true;
   owner_.connection_started(*this, std::move(private_data_), now);
   private_data_ = {};
 }
@@ -143,7 +143,7 @@ void Connection::start_failed(framing::StartFailure why, base::ByteView private_
   set_state(ConnectionState::Failed);
   agreed_ = session_->negotiated();
   owner_.set_start_timer(*this, base::kNever);
-  // RFC 6581 s.8: what follows is a Terminate.
+  // RFC 6581 s.8: the endpoint sends a Terminate about it.
   if (session_->full_operation() && before != ConnectionState::Running) {
     qp_->endpoint().bind(*session_, {});
   }
@@ -151,12 +151,12 @@ void Connection::start_failed(framing::StartFailure why, base::ByteView private_
   if (session_->left() && stream != nullptr) leave_mpa(now);
 }
 
-/// RFC 5044 s.7.1.2: with a reject TCP is the ULP's again: of the streaming socket, where the
-/// connection was one; otherwise no ULP asked for it, and it is closed: the peer, which was told
-/// no, closes first.
+/// RFC 5044 s.7.1.2: after a reject the TCP connection is the ULP's again. That is the streaming
+/// socket that it was made from; without one no ULP has asked for it and it is closed, by the peer
+/// first, which has been rejected.
 void Connection::leave_mpa(base::Now now) {
   if (socket == nullptr && is_responder()) {
-    lingers_ = true;
+    set_state(ConnectionState::Lingering);
     return owner_.set_start_timer(*this, now + kRejectLinger);
   }
   if (socket == nullptr) return stream->close();
@@ -164,7 +164,7 @@ void Connection::leave_mpa(base::Now now) {
     unbind();
     qp->endpoint().abort();
   }
-  socket->take_back(*mpa_session_, now);
+  socket->stream_again(*mpa_session_, now);
 }
 
 void Connection::peer_left(base::Now) { stop_lingering(); }
@@ -175,7 +175,8 @@ void Connection::on_timer(base::Now now) {
 }
 
 void Connection::stop_lingering() {
-  if (!std::exchange(lingers_, false)) return;
+  if (state_ != ConnectionState::Lingering) return;
+  set_state(ConnectionState::Failed);
   owner_.set_start_timer(*this, base::kNever);
   if (stream != nullptr) stream->close();
 }

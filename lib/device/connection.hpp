@@ -36,10 +36,11 @@ struct FramingParts {
   tuf::Counters tuf_counters;
 };
 
-/// What a connection tells of its start-up and of its end.
+/// Learns of a connection's start-up and of its end.
 class ConnectionOwner {
  public:
-  /// The Request is whole: it may wait for the application. False: too many do, and it is let go.
+  /// The Request is whole: may it wait for the application? False: too many do, and the connection
+  /// was aborted.
   virtual bool admits_request(Connection& connection, base::Now now) = 0;
   virtual void request_received(Connection& connection, base::ByteView private_data) = 0;
   virtual void connection_started(Connection& connection, std::vector<uint8_t> private_data,
@@ -48,10 +49,10 @@ class ConnectionOwner {
                             framing::StartFailure why, base::ByteView private_data,
                             base::Now now) = 0;
   virtual void connection_ended(Connection& connection) = 0;
-  /// There is no memory for the rest of its start-up: it is aborted.
+  /// There is no memory for the rest of the start-up: the connection is aborted.
   virtual void give_up(Connection& connection) = 0;
   virtual void choose_segments(llp::Stream& stream, const SegmentChoice& choice, base::Now now) = 0;
-  /// The time of its start-up, of its RTR, or of a delay. \param deadline kNever: none
+  /// Sets the one timer of a start-up, of its RTR, or of a delay. \param deadline kNever: stops it
   virtual void set_start_timer(Connection& connection, base::Now deadline) = 0;
 
  protected:
@@ -94,10 +95,11 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   [[nodiscard]] const framing::Negotiated& agreed() const { return agreed_; }
   /// Names it to the application, while it is a request.
   [[nodiscard]] RequestHandle request() const { return {handle.index, handle.generation}; }
-  /// The application knows how the attempt went.
-  [[nodiscard]] bool outcome_told() const { return outcome_told_; }
-  void set_outcome_told() { outcome_told_ = true; }
-  /// Full operation, and the RTR, where one was agreed, has been sent or has come.
+  /// The application has got the event that says how the attempt went.
+  [[nodiscard]] bool outcome_reported() const { return outcome_reported_; }
+  void set_outcome_reported() { outcome_reported_ = true; }
+  /// The connection is in full operation, and the RTR, where one was agreed on, was sent or has
+  /// come.
   void complete(base::Now now);
 
   /// Initiator: kept for a second attempt with revision 1 (RFC 6581 s.10); empty: there is none.
@@ -108,7 +110,8 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
     framing::StartWish wish;
   };
   std::unique_ptr<Redial> redial;
-  /// Its place among those of one kind, of which one may have to give way: it has one at most.
+  /// Gives the connection a place in a table of those of which one may have to give way. It has at
+  /// most one such place.
   void take_seat(llp::Admission& table) {
     leave_seat();
     seat_ = table.enter(remote.address, handle);
@@ -142,7 +145,7 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   base::TimerNode start_timer;  ///< start-up time-out
   /// The streaming socket that the connection was made from; nullptr: none. Valid as `stream` is.
   StreamSocket* socket = nullptr;
-  const char* yields = nullptr;  ///< why it was let go for others; nullptr: it was not
+  const char* evicted_for = nullptr;  ///< why it had to give way to others; nullptr: it had not
 
   /// How far it had come when it was looked at last (limits.silence).
   struct Progress {
@@ -152,7 +155,7 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   };
   Progress progress;
   base::Now silent_since{};
-  base::TimerNode silence_timer;  ///< the next look
+  base::TimerNode silence_timer;  ///< when its progress is looked at next
 
  private:
   void set_state(ConnectionState next);
@@ -168,8 +171,9 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   QueuePair* qp_ = nullptr;
   framing::Negotiated agreed_;
   std::vector<uint8_t> private_data_;  // of the Reply, until the connection is complete
-  bool outcome_told_ = false;
-  bool lingers_ = false;  // rejected the peer, and has not closed yet
+  // No state: in Running the report waits for the RTR, and a failure that is dialled again has
+  // none.
+  bool outcome_reported_ = false;
   std::unique_ptr<framing::StartSession> session_;
   mpa::Session* mpa_session_ = nullptr;
 };

@@ -43,7 +43,7 @@ StreamEnd end_of(framing::StartFailure why) {
   }
 }
 
-Event told_by(const rdmap::EndpointEvent& source) {
+Event event_of(const rdmap::EndpointEvent& source) {
   const auto with = [&source](auto event) {
     event.detail = base::worded([&] { return source.detail; });
     return event;

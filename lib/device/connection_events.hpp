@@ -35,6 +35,6 @@ Kind ending(Connection& connection, framing::StartFailure why, const char* text)
 }
 
 /// \param source not RtrSent, of which the application learns nothing
-[[nodiscard]] Event told_by(const rdmap::EndpointEvent& source);
+[[nodiscard]] Event event_of(const rdmap::EndpointEvent& source);
 
 }  // namespace rnic::device

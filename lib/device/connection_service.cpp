@@ -21,15 +21,15 @@ ConnectionService::ConnectionService(const DeviceConfig& config, const Parts& pa
       rules_(config),
       connections_(config, parts.counters, now),
       start_timers_(now),
-      strangers_logged_(kStrangersLogged, now) {
+      inbound_logged_(kInboundLogged, now) {
   connections_.set_leaving(*this);
-  // What ends is kept for a moment in these, where no memory may be asked for.
+  // Connections that end are kept in these for a moment in which no memory may be asked for.
   orphans_.reserve(connections_.capacity());
   redials_.reserve(connections_.capacity());
-  unheard_.reserve(config.limits.max_pending_requests);
+  unreported_.reserve(config.limits.max_pending_requests);
 }
 
-// MPAA-6-05, MPA-A.2-01: a sender may pack and may wait, by connection.
+// MPAA-6-05, MPA-A.2-01: whether a sender packs, and whether it waits, is chosen by connection.
 void ConnectionService::choose_segments(llp::Stream& stream, const SegmentChoice& choice,
                                         base::Now now) {
   if (own_ == nullptr || choice == SegmentChoice{}) return;  // rules_.check_options() has said so
@@ -46,7 +46,7 @@ Status ConnectionService::listen(const Endpoint& local, std::optional<Framing> f
                 "listen: " + to_string(local.address) + " is no address of this device");
   }
   auto status = rules_.check_framing(framing.value_or(config_.framing));
-  // The entry has its memory before the transport listens, and is put in its place without more.
+  // The entry gets its memory before the transport listens; merge() needs none.
   std::map<Endpoint, Framing> own;
   if (framing) own.emplace(local, *framing);
   if (status) status = transport_->listen(local, *this);
@@ -60,7 +60,7 @@ Status ConnectionService::unlisten(const Endpoint& local) {
   return status;
 }
 
-/// \param local of a connection: a listener of that address goes before one of all.
+/// \param local of a connection. A listener of this very address comes before one of all addresses.
 Framing ConnectionService::framing_of_listener(const Endpoint& local) const {
   for (const Endpoint& own : {local, Endpoint{{}, local.port}}) {
     const auto found = listen_framing_.find(own);
@@ -88,7 +88,7 @@ Status ConnectionService::connect(QueuePair& qp, const Endpoint& remote,
   resolved.framing = options.framing.value_or(config_.framing);
   if (auto status = rules_.check_framing(*resolved.framing); !status) return status;
   if (auto status = rules_.check_options(qp, resolved); !status) return status;
-  // Before somebody gives way for it.
+  // A destination without a route is refused before a connection has to give way to this one.
   if (auto local = local_towards(remote); !local) return tl::unexpected(local.error());
   qp.segments = {options.packing, options.nagle};
   if (resolved.framing == Framing::Tuf) {
@@ -157,7 +157,7 @@ Result<Connection*> ConnectionService::start(base::Handle handle, QueuePair& qp,
 Result<Connection*> ConnectionService::convert(StreamSocket& socket, framing::Role role,
                                                base::ByteView data, const framing::StartWish& wish,
                                                base::ByteView last_message, base::Now now) {
-  if (const auto status = socket.can_be_lent(); !status) return tl::unexpected(status.error());
+  if (const auto status = socket.can_be_converted(); !status) return tl::unexpected(status.error());
   const base::Handle handle = make(role, config_.mpa, data, wish, now);
   Connection* connection = connections_.get(handle);
   if (connection == nullptr) return tl::unexpected(no_connection_left().error());
@@ -167,7 +167,7 @@ Result<Connection*> ConnectionService::convert(StreamSocket& socket, framing::Ro
   connection->stream = socket.stream();
   connection->socket = &socket;
   connection->session().attach(*socket.stream());
-  socket.lend(*connection->mpa_session(), last_message, now);
+  socket.convert_to(*connection->mpa_session(), last_message, now);
   place.keep();
   const Status done = own_->stack.set_options(*socket.stream(), own_->stack.default_options(), now);
   RNIC_CHECK(done.has_value());  // what every RDMA connection has
@@ -226,7 +226,7 @@ void ConnectionService::redial(base::Now now) {
     const std::unique_ptr<Connection::Redial> redial = std::move(redials_.back());
     redials_.pop_back();
     QueuePair* qp = resources_.qp(redial->qp);
-    // Destroyed meanwhile, and perhaps made again.
+    // The queue pair may have been destroyed meanwhile, and another one made of its number.
     if (qp == nullptr || !qp->awaits_redial) continue;
     qp->awaits_redial = false;
     ++counters_.connects_redialed;
@@ -314,28 +314,28 @@ void ConnectionService::request_received(Connection& connection, base::ByteView 
   ++counters_.connect_requests;
   auto event = about<event::ConnectRequest>(connection);
   event.request = connection.request();
-  // The application decides by them.
+  // The application decides by the private data: without them there is nothing to ask it.
   const bool kept =
       base::attempt([&] { event.private_data.assign(private_data.begin(), private_data.end()); });
   if (!kept) return give_up(connection);
   event.facts = connection.agreed();
-  // From a callback of its session it cannot be answered yet.
-  if (!events_.emit_of_stranger(std::move(event))) unheard_.push_back(connection.handle);
+  // It is rejected by reap(), since a callback of its own session is under way here.
+  if (!events_.emit_unsolicited(std::move(event))) unreported_.push_back(connection.handle);
 }
 
-/// An application that does not read its events answers nobody: the place goes to others.
-void ConnectionService::refuse_unheard(base::Now now) {
-  for (const base::Handle handle : unheard_) {
+/// An application that does not read its events answers nobody: its requests make room for others.
+void ConnectionService::refuse_unreported(base::Now now) {
+  for (const base::Handle handle : unreported_) {
     if (!reject({handle.index, handle.generation}, {}, now)) continue;  // gone meanwhile
     ++counters_.requests_unheard;
-    if (!strangers_logged_.allow(now)) continue;
+    if (!inbound_logged_.allow(now)) continue;
     base::log(base::LogLevel::Warning, "rnic", [&] {
       return config_.name +
              ": requests are rejected because half of the event queue is full: "
              "read the events, or raise limits.max_events";
     });
   }
-  unheard_.clear();
+  unreported_.clear();
 }
 
 Result<Connection*> ConnectionService::find_request(RequestHandle request) {
@@ -425,13 +425,13 @@ void ConnectionService::connection_started(Connection& connection,
 void ConnectionService::log_start_failure(const Connection& connection, framing::StartFailure why,
                                           base::Now now) {
   using framing::StartFailure;
-  // Nothing came that was at fault; who asked for the connection is told by its event.
+  // Nothing that came was at fault, and who asked for the connection learns the reason by an event.
   const bool silent = why == StartFailure::StreamEnded || why == StartFailure::NoReply ||
                       why == StartFailure::ResetBeforeReply || why == StartFailure::Refused ||
                       why == StartFailure::Unreachable || why == StartFailure::Unanswered ||
                       why == StartFailure::RejectedByPeer ||
                       (why == StartFailure::TimedOut && !connection.is_responder());
-  if (silent || (connection.is_responder() && !strangers_logged_.allow(now))) return;
+  if (silent || (connection.is_responder() && !inbound_logged_.allow(now))) return;
   base::log(base::LogLevel::Warning, "rnic", [&] {
     return config_.name + ": start-up " + (connection.is_responder() ? "from " : "towards ") +
            to_string(connection.remote) + " failed: " + framing::to_string(why);
@@ -449,7 +449,7 @@ void ConnectionService::start_failed(Connection& connection, ConnectionState bef
     redials_.push_back(std::move(connection.redial));
     return;
   }
-  connection.set_outcome_told();
+  connection.set_outcome_reported();
   ++counters_.connects_failed;
   log_start_failure(connection, why, now);
   if (before == ConnectionState::Requested) --pending_requests_;
@@ -459,10 +459,11 @@ void ConnectionService::start_failed(Connection& connection, ConnectionState bef
 
 void ConnectionService::tell_start_failed(Connection& connection, ConnectionState before,
                                           framing::StartFailure why, base::ByteView private_data) {
-  const char* text = connection.yields != nullptr ? connection.yields : framing::to_string(why);
+  const char* text =
+      connection.evicted_for != nullptr ? connection.evicted_for : framing::to_string(why);
   if (why == framing::StartFailure::RejectedByPeer) {
     auto event = about<event::Rejected>(connection, text);
-    // Not every reader needs them, so the event comes without them rather than not at all.
+    // Not every application needs the private data: the event comes without rather than not at all.
     const bool kept =
         base::attempt([&] { event.private_data.assign(private_data.begin(), private_data.end()); });
     if (!kept) ++counters_.starved_texts;
@@ -472,9 +473,9 @@ void ConnectionService::tell_start_failed(Connection& connection, ConnectionStat
   if (!connection.is_responder()) {
     return events_.emit(ending<event::ConnectFailed>(connection, why, text));
   }
-  const bool stranger = connection.queue_pair() == nullptr;
-  // The application has done with it when it said no.
-  if (before == ConnectionState::Answered && stranger) return;
+  const bool unsolicited = connection.queue_pair() == nullptr;
+  // The application has rejected the request, and is done with it.
+  if (before == ConnectionState::Answered && unsolicited) return;
   Event told;
   if (before == ConnectionState::Connecting) {
     told = ending<event::RequestFailed>(connection, why, text);
@@ -483,8 +484,9 @@ void ConnectionService::tell_start_failed(Connection& connection, ConnectionStat
     event.request = connection.request();
     told = std::move(event);
   }
-  // Strangers must not push out what the application waits for.
-  stranger ? void(events_.emit_of_stranger(std::move(told))) : events_.emit(std::move(told));
+  // Events of peers that nobody has asked for must not push out those that the application waits
+  // for.
+  unsolicited ? void(events_.emit_unsolicited(std::move(told))) : events_.emit(std::move(told));
 }
 
 void ConnectionService::connection_ended(Connection& connection) {
@@ -514,7 +516,7 @@ void ConnectionService::on_timers(base::Now now) {
 }
 
 void ConnectionService::reap(base::Now now) {
-  refuse_unheard(now);
+  refuse_unreported(now);
   connections_.reap([this](Connection& connection) { leaves(connection); });
   redial(now);
 }
@@ -529,7 +531,7 @@ void ConnectionService::leaves(Connection& connection) {
 void ConnectionService::orphan(std::unique_ptr<QueuePair> qp) {
   Connection* connection = connections_.get(qp->connection);
   if (connection == nullptr) return;
-  // The endpoint outlives the session's last call; from here on it tells nobody anything.
+  // The endpoint has to outlive the session's last call; its events reach nobody from here on.
   qp->orphan();
   orphans_.push_back(std::move(qp));
   if (connection->stream != nullptr) connection->stream->abort();
@@ -553,17 +555,18 @@ void ConnectionService::endpoint_event(QueuePair& qp, const rdmap::EndpointEvent
     if (running != nullptr) running->complete(now);
     return;
   }
-  // Agreed on, but gone before the RTR: this is the outcome, and Disconnected follows it.
+  // The start-up had agreed, but the stream ended before the RTR: this is the outcome of the
+  // attempt, and Disconnected follows it.
   if (source.kind == rdmap::EventKind::Disconnected && running != nullptr &&
-      running->state() == ConnectionState::Running && !running->outcome_told()) {
+      running->state() == ConnectionState::Running && !running->outcome_reported()) {
     start_failed(*running, ConnectionState::Running, framing::StartFailure::StreamEnded, {}, now);
   }
-  Event event = told_by(source);
+  Event event = event_of(source);
   event::Common& said = common(event);
   said.qp = qp.number();
   if (source.kind == rdmap::EventKind::Disconnected && running != nullptr &&
-      running->yields != nullptr) {
-    said.detail = base::worded([&] { return running->yields; });
+      running->evicted_for != nullptr) {
+    said.detail = base::worded([&] { return running->evicted_for; });
   }
   if (const Connection* connection = connections_.get(qp.connection); connection != nullptr) {
     said.local = connection->local;

@@ -1,6 +1,6 @@
 /// \file
-/// ConnectionService: connections from the wish for one to the end of the stream: listening,
-/// connecting, answering, converting, and what the application is told of each.
+/// ConnectionService: a connection's life from the request for one to the end of its stream:
+/// listening, connecting, answering, converting, and the events of each.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ class ConnectionService final : public QueuePairOwner,
     base::Doorbells& doorbells;
   };
   ConnectionService(const DeviceConfig& config, const Parts& parts, base::Now now);
-  /// Once, before anything else. \param own the stack that `transport` is part of; nullptr: it is
-  /// another one
+  /// Called once, before anything else. \param own the stack that `transport` is part of; nullptr:
+  /// the transport is another one
   void attach(llp::Transport& transport, PortStack* own) {
     transport_ = &transport;
     own_ = own;
@@ -64,10 +64,10 @@ class ConnectionService final : public QueuePairOwner,
   /// Which address of ours speaks to `remote` (RFC 9293 MUST-44).
   [[nodiscard]] Result<Endpoint> local_towards(const Endpoint& remote) const;
 
-  /// The application has destroyed it. It lives on until its stream has ended, without telling
-  /// anybody, and its stream is reset.
+  /// The application has destroyed the queue pair. Its stream is reset, and it lives on without
+  /// events until that has ended.
   void orphan(std::unique_ptr<QueuePair> qp);
-  /// Every stream is reset; nobody is told.
+  /// Resets every stream, without an event.
   void abort_all();
 
   // --- The loop ---
@@ -76,7 +76,7 @@ class ConnectionService final : public QueuePairOwner,
     return base::earlier(start_timers_.next_deadline(), connections_.next_deadline());
   }
   void on_timers(base::Now now);
-  /// What a turn leaves to be done when no callback is under way.
+  /// Does what a turn has left to be done when no callback is under way.
   void reap(base::Now now);
 
   // --- Facts ---
@@ -91,7 +91,7 @@ class ConnectionService final : public QueuePairOwner,
   void endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& event, base::Now now) override;
 
  private:
-  static constexpr uint32_t kStrangersLogged = 10;  // a second
+  static constexpr uint32_t kInboundLogged = 10;  // a second
 
   // ConnectionOwner
   bool admits_request(Connection& connection, base::Now now) override;
@@ -133,9 +133,9 @@ class ConnectionService final : public QueuePairOwner,
                     const framing::StartWish& wish, base::Now now);
   [[nodiscard]] bool wants_redial(const Connection& connection, framing::StartFailure why) const;
   void redial(base::Now now);
-  void refuse_unheard(base::Now now);
+  void refuse_unreported(base::Now now);
   void log_start_failure(const Connection& connection, framing::StartFailure why, base::Now now);
-  /// What the application learns of an attempt that failed.
+  /// Emits the event of an attempt that failed.
   void tell_start_failed(Connection& connection, ConnectionState before, framing::StartFailure why,
                          base::ByteView private_data);
   Result<Connection*> find_request(RequestHandle request);
@@ -153,11 +153,11 @@ class ConnectionService final : public QueuePairOwner,
   std::map<Endpoint, Framing> listen_framing_;  // of listeners that have their own
   ConnectionTable connections_;
   std::vector<std::unique_ptr<QueuePair>> orphans_;  // destroyed, waiting for their stream's end
-  std::vector<base::Handle> unheard_;  // requests that the application was not told of
+  std::vector<base::Handle> unreported_;             // requests that found no room for their event
   std::vector<std::unique_ptr<Connection::Redial>> redials_;  // at most one a connection
   base::TimerWheel start_timers_;
-  net::RateLimit strangers_logged_;  // start-ups that a peer asked for and spoiled
-  uint32_t pending_requests_ = 0;    // Invariant: <= limits.max_pending_requests
+  net::RateLimit inbound_logged_;  // start-ups that a peer asked for and spoiled
+  uint32_t pending_requests_ = 0;  // Invariant: <= limits.max_pending_requests
 };
 
 }  // namespace rnic::device

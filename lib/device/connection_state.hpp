@@ -14,6 +14,7 @@ enum class ConnectionState : uint8_t {
   Answered,    ///< responder: accept() or reject() was called
   Running,     ///< full operation
   Failed,      ///< start-up failed; the stream is being closed
+  Lingering,   ///< responder: the peer was rejected and may close first
   Ended,       ///< the stream is gone; to be reaped
 };
 
@@ -29,7 +30,9 @@ inline constexpr base::Transitions<ConnectionState, ConnectionState::Ended> kCon
       ConnectionState::Ended}},
     // Failed: the RTR did not come.
     {ConnectionState::Running, {ConnectionState::Failed, ConnectionState::Ended}},
-    {ConnectionState::Failed, {ConnectionState::Ended}},
+    {ConnectionState::Failed, {ConnectionState::Lingering, ConnectionState::Ended}},
+    // Back to Failed: the peer has closed, or has had its time to.
+    {ConnectionState::Lingering, {ConnectionState::Failed, ConnectionState::Ended}},
 };
 
 }  // namespace rnic::device

@@ -25,17 +25,17 @@ ConnectionTable::ConnectionTable(const DeviceConfig& config, DeviceCounters& cou
                                  base::Now now)
     : config_(config),
       counters_(counters),
-      slab_(config.limits.max_connections + kYieldingMax),
+      slab_(config.limits.max_connections + kEvictingMax),
       starting_(std::min(config.limits.max_starting, config.limits.max_connections), config.secret),
       leaving_(starting_.capacity(), config.secret),
       silence_(config.limits, config.secret, now) {
-  // What ends is kept for a moment there, where no memory may be asked for.
+  // It takes those that end at moments in which no memory may be asked for.
   ended_.reserve(slab_.capacity());
 }
 
 uint64_t ConnectionTable::octets_for(uint64_t most) {
   constexpr uint64_t kBeside = sizeof(base::Handle) + 2 * sizeof(void*);  // ended, orphans, redials
-  return base::Slab<Connection>::octets_for(most + kYieldingMax) + (most + kYieldingMax) * kBeside;
+  return base::Slab<Connection>::octets_for(most + kEvictingMax) + (most + kEvictingMax) * kBeside;
 }
 
 bool ConnectionTable::find_place(base::Now now) {
@@ -50,17 +50,17 @@ void ConnectionTable::admit_start(const IpAddress& newcomer, base::Now now) {
   if (starting_.full()) displace(newcomer, kDisplaced, now);
 }
 
-bool ConnectionTable::let_go(base::Handle who, const char* why) {
+bool ConnectionTable::evict(base::Handle who, const char* why) {
   Connection* connection = slab_.get(who);
   if (connection == nullptr) return false;
   connection->leave_seat();
-  connection->yields = why;
-  ++yielding_;
+  connection->evicted_for = why;
+  ++evicting_;
   connection->stream->abort();
   return true;
 }
 
-/// The oldest start-up of the address that holds most. \param why for its event
+/// Evicts the oldest start-up of the address that holds most. \param why for its event
 void ConnectionTable::displace(const IpAddress& newcomer, const char* why, base::Now now) {
   const base::Handle who = starting_.gives_way(newcomer);
   Connection* connection = slab_.get(who);
@@ -76,13 +76,13 @@ void ConnectionTable::displace(const IpAddress& newcomer, const char* why, base:
                   "descriptors)");
   };
   note_pressure(displaced_log_, line, connection->remote, now);
-  let_go(who, why);
+  evict(who, why);
 }
 
 bool ConnectionTable::make_room(base::Now now) {
   if (leaving_.size() != 0) {
     ++counters_.lingering_reset;
-    return let_go(leaving_.gives_way(), kLingering);
+    return evict(leaving_.gives_way(), kLingering);
   }
   if (starting_.size() <= starting_.capacity() / 2 && displace_silent(now)) return true;
   if (starting_.size() == 0) return false;
@@ -90,7 +90,7 @@ bool ConnectionTable::make_room(base::Now now) {
   return true;
 }
 
-/// \return somebody was let go
+/// \return whether a connection was evicted
 bool ConnectionTable::displace_silent(base::Now now) {
   const auto connection_of = [this](base::Handle who) -> Connection& { return *slab_.get(who); };
   const base::Handle who = silence_.gives_way(connection_of, now);
@@ -104,17 +104,17 @@ bool ConnectionTable::displace_silent(base::Now now) {
            std::to_string(silent.held_by(remote.address)) + " of them from there";
   };
   note_pressure(silent_log_, why, remote, now);
-  return let_go(who, kSilent);
+  return evict(who, kSilent);
 }
 
 void ConnectionTable::linger(Connection& connection) {
   connection.leave_seat();
   const bool nobodys = connection.is_responder() && connection.queue_pair() == nullptr &&
-                       connection.socket == nullptr && connection.yields == nullptr;
+                       connection.socket == nullptr && connection.evicted_for == nullptr;
   if (!nobodys || connection.stream == nullptr) return;
   if (leaving_.full()) {
     ++counters_.lingering_reset;
-    let_go(leaving_.gives_way(connection.remote.address), kLingering);
+    evict(leaving_.gives_way(connection.remote.address), kLingering);
   }
   connection.take_seat(leaving_);
 }
@@ -122,7 +122,7 @@ void ConnectionTable::linger(Connection& connection) {
 void ConnectionTable::ended(Connection& connection) {
   silence_.end(connection);
   connection.leave_seat();
-  if (connection.yields != nullptr) --yielding_;
+  if (connection.evicted_for != nullptr) --evicting_;
   ended_.push_back(connection.handle);
 }
 

@@ -19,8 +19,8 @@
 
 namespace rnic::device {
 
-/// The worker's. A connection that is let go for others keeps its place until the transport has
-/// told its end, and is taken away by reap().
+/// It belongs to the worker. A connection that gives way to others keeps its place until the
+/// transport has reported its end, and is taken away by reap().
 class ConnectionTable {
  public:
   /// \param config, counters outlive it
@@ -40,7 +40,7 @@ class ConnectionTable {
 
   // --- Beginning ---
 
-  /// A place for one more, where there is one or somebody gives way; invalid: there is none.
+  /// Makes a connection where there is a place, or another one gives way; invalid: there is none.
   template <typename... Arguments>
   base::Handle make(base::Now now, Arguments&&... arguments) {
     if (!find_place(now)) return {};
@@ -52,34 +52,34 @@ class ConnectionTable {
   [[nodiscard]] base::Slab<Connection>::Tentative tentative(base::Handle handle) {
     return base::Slab<Connection>::Tentative(slab_, handle);
   }
-  /// Before an inbound start-up gets a place: where too many have not sent a whole Request, the
-  /// oldest of the address that holds most gives way.
+  /// Called before an inbound start-up gets a place. Where too many have not sent a whole Request,
+  /// the oldest one of the address that holds most gives way.
   void admit_start(const IpAddress& newcomer, base::Now now);
-  /// It is inbound, and has not sent a whole Request.
+  /// The connection is inbound, and has not sent a whole Request.
   void seat_start(Connection& connection) { connection.take_seat(starting_); }
   /// Says in the log why somebody from `remote` was refused. \param what makes the end of the line
   template <typename F>
   void note_refused(const F& what, const Endpoint& remote, base::Now now) {
     note_pressure(refused_log_, what, remote, now);
   }
-  /// The same of a Request that finds too many before it; it is let go.
+  /// Does so for a Request that finds too many before it, and aborts its connection.
   template <typename F>
   void refuse_request(Connection& connection, const F& what, base::Now now) {
     note_pressure(unanswered_log_, what, connection.remote, now);
-    let_go(connection.handle, kUnanswered);
+    evict(connection.handle, kUnanswered);
   }
 
   // --- Going on ---
 
-  /// Full operation.
+  /// The connection is in full operation.
   void established(Connection& connection, base::Now now) { silence_.begin(connection, now); }
-  /// The start-up has failed, and TCP still has to close: with a peer that does not play along for
-  /// as long as tcp.orphan_timeout.
+  /// The start-up has failed, and TCP still has to close, which takes up to tcp.orphan_timeout with
+  /// a peer that does not answer.
   void linger(Connection& connection);
-  /// Somebody gives way, if there is one who is worth less than a newcomer. What has failed goes
-  /// before what may come to something. Half of the start-ups' places are theirs, so that silent
-  /// connections cannot keep newcomers out; beyond that start-ups give way, so that who has not
-  /// even sent a Request ends no connection.
+  /// Aborts a connection that is worth less than a newcomer, if there is one. Failed start-ups go
+  /// first. Start-ups keep half of their places, so that silent connections cannot keep newcomers
+  /// out; beyond that half they give way before established connections, so that peers which have
+  /// not even sent a Request end none of those.
   bool make_room(base::Now now);
   [[nodiscard]] base::Now next_deadline() const { return silence_.next_deadline(); }
   void on_timers(base::Now now) { silence_.on_timers(now); }
@@ -110,19 +110,19 @@ class ConnectionTable {
   void set_leaving(Leaving& leaving) { leaving_events_ = &leaving; }
 
  private:
-  // Connections that were let go keep their places until the transport has told their end.
-  static constexpr uint32_t kYieldingMax = 64;
+  // Connections that were evicted keep their places until the transport has reported their end.
+  static constexpr uint32_t kEvictingMax = 64;
   static const char* const kUnanswered;
 
-  /// Those that are on their way out have their places in the slab still, and count no more.
+  /// Connections that end still have their places in the slab, and count no more.
   [[nodiscard]] bool has_place() const {
-    return slab_.live() - (ended_.size() + yielding_) < config_.limits.max_connections;
+    return slab_.live() - (ended_.size() + evicting_) < config_.limits.max_connections;
   }
   bool find_place(base::Now now);
   void displace(const IpAddress& newcomer, const char* why, base::Now now);
   bool displace_silent(base::Now now);
-  /// Its stream is reset. \param why for its event. \return there was one
-  bool let_go(base::Handle who, const char* why);
+  /// Resets the connection's stream. \param why for its event. \return whether there was one
+  bool evict(base::Handle who, const char* why);
   template <typename F>
   void note_pressure(base::PressureLog& log, const F& what, const Endpoint& last, base::Now now) {
     const uint64_t count = log.note(now);
@@ -137,8 +137,8 @@ class ConnectionTable {
   const DeviceConfig& config_;
   DeviceCounters& counters_;
   base::Slab<Connection> slab_;
-  std::vector<base::Handle> ended_;  // to be reaped; its memory is there from the start
-  uint32_t yielding_ = 0;            // let go, not ended yet
+  std::vector<base::Handle> ended_;  // to be reaped; the vector never grows
+  uint32_t evicting_ = 0;            // evicted, not ended yet
   llp::Admission starting_;          // inbound, without a whole valid Request
   llp::Admission leaving_;           // inbound, failed or rejected, not closed yet
   SilenceWatch silence_;

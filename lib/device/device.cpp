@@ -42,7 +42,7 @@ Device::Device(const DeviceConfig& config, base::Now now)
 
 Device::~Device() {
   if (transport_ == nullptr) return;  // its constructor has thrown
-  // The application is gone: nobody is told, but every stream is reset, so that the sessions get
+  // The application is gone and gets no events, but every stream is reset, so that the sessions get
   // their last call while they live.
   resources_.for_each_qp([this](QueuePair* qp) { static_cast<void>(destroy_qp(qp)); });
   connections_.abort_all();
@@ -58,7 +58,8 @@ uint32_t Device::poll(base::Now now) {
   if (!own_) return poll_transport(now);
   const uint32_t work = receive(now);
   fire_timers(now);
-  // A port that still has last turn's burst takes nothing new: a wait, not a loss.
+  // While the port still has the last turn's burst nothing new is received: frames wait and are not
+  // lost.
   if (own_->interface.flush(now)) {
     own_->stack.output(now);
     own_->interface.flush(now);
@@ -113,8 +114,8 @@ uint32_t Device::receive_burst(base::Now now, uint32_t& work) {
   // Though what is done with one of them may throw.
   const BurstOwner owner(own_->port, {burst.data(), n});
   for (uint32_t i = 0; i < n; ++i) __builtin_prefetch(burst[i].data);
-  // Between taking the frames and looking at them: a receive that was posted before the peer sent
-  // is there when the peer's message is looked at.
+  // Doorbells are served between taking the frames and looking at them, so that a receive that was
+  // posted before the peer sent is there when the peer's message is looked at.
   work += n + serve_doorbells();
   for (uint32_t i = 0; i < n; ++i) {
     // Not const: a constant that a call initializes stays out of registers (GCC 12).

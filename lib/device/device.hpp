@@ -97,7 +97,7 @@ class Device {
   }
 
   // Streaming connections become RDMA connections (RFC 5044 s.7.1.3 to 7.1.5): see
-  // StreamSocket::can_be_lent(). When MPA is left by a reject the socket streams again.
+  // StreamSocket::can_be_converted(). When MPA is left by a reject the socket streams again.
 
   /// As connect(), behind what the socket has sent: the initiator.
   Status connect(QueuePair& qp, StreamSocket& socket, base::ByteView private_data, base::Now now,
@@ -109,7 +109,7 @@ class Device {
     return connections_.await_rdma(socket, last_message, now);
   }
   /// Graceful: what was posted is sent, then FIN. Disconnected follows.
-  Status disconnect(QueuePair& qp, base::Now) { return connections_.disconnect(qp); }
+  Status disconnect(QueuePair& qp) { return connections_.disconnect(qp); }
   /// Traces the queue pair's connection; nullptr ends it. WrongState without a connection.
   Status set_trace(QueuePair& qp, base::TraceSink* sink) {
     return connections_.set_trace(qp, sink);

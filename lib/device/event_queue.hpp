@@ -1,5 +1,5 @@
 /// \file
-/// EventQueue: what the application is told beside completions.
+/// EventQueue: the asynchronous events of a device, on their way to the application.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace rnic::device {
 
-/// The worker tells, one application thread reads. An event that finds no room is counted and lost.
+/// The worker emits, one application thread reads. An event that finds no room is counted and lost.
 class EventQueue {
  public:
   /// \param lost counts what finds no room; outlives the queue
@@ -27,9 +27,10 @@ class EventQueue {
   void emit(Event event) {
     if (!ring_.push(std::move(event))) ++lost_;
   }
-  /// Of a connection that the application has not taken: half of the queue is not for those, and
-  /// what is told of failed ones leaves as much to requests in order. False: it was not told.
-  bool emit_of_stranger(Event event) {
+  /// An event of a connection that a peer has asked for and the application has not taken. Half of
+  /// the queue stays free of these, and half of the rest of those about requests that failed, so
+  /// that neither pushes out what is worth more. False: there was no room for it.
+  bool emit_unsolicited(Event event) {
     const size_t part = std::holds_alternative<event::RequestFailed>(event) ? 4 : 2;
     if (ring_.size() < (ring_.capacity() + part - 1) / part && ring_.push(std::move(event))) {
       return true;

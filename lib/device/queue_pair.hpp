@@ -44,7 +44,7 @@ enum class PostResult : uint8_t {
   Disabled,    ///< RFC 7306 is switched off for the device
 };
 
-/// What a queue pair tells of itself (worker).
+/// Learns of a queue pair's events (worker).
 class QueuePairOwner {
  public:
   virtual void completion_overrun(QueuePair& qp, CompletionQueue& cq) = 0;
@@ -86,7 +86,8 @@ class QueuePair final : public rdmap::EndpointOwner {
   [[nodiscard]] uint32_t number() const { return number_; }
   [[nodiscard]] const QueuePairSpec& spec() const { return spec_; }
 
-  /// The application destroyed it; it lives on until its stream has ended, without telling anybody.
+  /// The application has destroyed the queue pair; it lives on without events until its stream has
+  /// ended.
   void orphan() { orphaned_ = true; }
   [[nodiscard]] bool orphaned() const { return orphaned_; }
 

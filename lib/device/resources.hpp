@@ -15,7 +15,7 @@
 
 namespace rnic::device {
 
-/// The worker's.
+/// They belong to the worker.
 class Resources {
  public:
   /// \param config, counters outlive it

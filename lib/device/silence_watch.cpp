@@ -21,11 +21,11 @@ base::Duration pause_of(const Limits& limits) {
 SilenceWatch::SilenceWatch(const Limits& limits, const std::array<uint64_t, 2>& secret,
                            base::Now now)
     : limits_(limits),
-      silent_(yields_silent(limits) ? limits.max_connections : 1, secret),
+      silent_(evicts_silent(limits) ? limits.max_connections : 1, secret),
       timers_(now) {}
 
 void SilenceWatch::begin(Connection& connection, base::Now now) {
-  if (!yields_silent(limits_) || !connection.is_responder()) return;
+  if (!evicts_silent(limits_) || !connection.is_responder()) return;
   connection.silent_since = now;
   static_cast<void>(has_moved(connection));
   timers_.arm(connection.silence_timer, now + pause_of(limits_));
@@ -46,7 +46,7 @@ bool SilenceWatch::has_moved(Connection& connection) {
 }
 
 void SilenceWatch::look(Connection& connection, base::Now now) {
-  if (connection.yields != nullptr) return;
+  if (connection.evicted_for != nullptr) return;
   if (has_moved(connection)) {
     connection.silent_since = now;
     connection.leave_seat();

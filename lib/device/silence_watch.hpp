@@ -10,14 +10,15 @@
 
 namespace rnic::device {
 
-/// The worker's. A connection in use costs a look a few times in limits.silence, and nothing with
-/// each segment.
+/// It belongs to the worker. A connection in use is looked at a few times in limits.silence, and
+/// costs nothing with each segment.
 class SilenceWatch {
  public:
   /// \param limits outlive it
   SilenceWatch(const Limits& limits, const std::array<uint64_t, 2>& secret, base::Now now);
 
-  /// From its full operation on. Nothing of ours gives way: only responders are watched.
+  /// Watches a connection from its full operation on, if it is inbound: one that this side has
+  /// asked for never gives way.
   void begin(Connection& connection, base::Now now);
   void end(Connection& connection) { timers_.cancel(connection.silence_timer); }
   [[nodiscard]] base::Now next_deadline() const { return timers_.next_deadline(); }

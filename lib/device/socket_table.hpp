@@ -79,11 +79,11 @@ class TcpSocket : public Kind::Octets, public AppSocket {
       return;
     }
     const bool unheard = released && !Octets::is_established() && Octets::unacknowledged() == 0;
-    if ((commands & kAbort) != 0 || (unheard && !is_lent())) return Octets::abort();
-    if (is_lent()) return;
+    if ((commands & kAbort) != 0 || (unheard && !is_converted())) return Octets::abort();
+    if (is_converted()) return;
     Octets::serve();
     if (released) owner().no_reader(*Octets::stream(), now);
-    // What was put before the connection was there is sent first.
+    // Octets that the application had put before the connection was there are sent first.
     if ((commands & (kFinish | kRelease)) != 0 && Octets::is_established()) Octets::close();
   }
 
@@ -101,8 +101,8 @@ class TcpSocket : public Kind::Octets, public AppSocket {
   }
 
  protected:
-  /// Another user has the stream for a time, and decides when it ends.
-  [[nodiscard]] virtual bool is_lent() const { return false; }
+  /// An MPA session has the stream, perhaps for good, and decides when it ends.
+  [[nodiscard]] virtual bool is_converted() const { return false; }
 
  private:
   SocketTaker<Socket>* taker_;  // until it was handed over

@@ -16,7 +16,7 @@ Status StreamSocket::reserve_ring() {
               "sockets");
 }
 
-Status StreamSocket::can_be_lent() const {
+Status StreamSocket::can_be_converted() const {
   const char* reason = nullptr;
   if (!is_established() || how_ended()) {
     reason = "the stream is not open";
@@ -33,21 +33,21 @@ Status StreamSocket::can_be_lent() const {
   return reason == nullptr ? Status{} : fail(ErrorCode::WrongState, reason);
 }
 
-void StreamSocket::lend(mpa::Session& session, base::ByteView last_message, base::Now now) {
+void StreamSocket::convert_to(mpa::Session& session, base::ByteView last_message, base::Now now) {
   session.take_over(stream()->emss(), received(), last_message, now);
   switch_.begin(*stream(), *this, written() - ByteStream::pending());
   switch_.push(session, written(), received(), now);
-  lent_.store(true, std::memory_order_release);
+  converted_.store(true, std::memory_order_release);
 }
 
-void StreamSocket::take_back(mpa::Session& session, base::Now now) {
+void StreamSocket::stream_again(mpa::Session& session, base::Now now) {
   if (!resume(session.received(), session.sent())) {
     ++shared_.buffer_waits;
     return abort();
   }
   switch_.push(*this, session.sent(), session.received(), now);
   session.hand_over_kept(switch_, now);
-  lent_.store(false, std::memory_order_release);
+  converted_.store(false, std::memory_order_release);
   if (commands() != 0) execute(now);
 }
 

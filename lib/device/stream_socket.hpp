@@ -5,8 +5,8 @@
 /// The worker owns streams and listeners; an application thread works on a StreamSocket through its
 /// two byte rings and its commands, and rings its doorbell.
 ///
-/// A socket can be lent to an MPA session (RFC 5044 s.7.1.3): the octets behind that position are
-/// the session's, for good, or until MPA is left by a reject.
+/// The stream of a socket can become an RDMA connection (RFC 5044 s.7.1.3): the octets behind that
+/// position are the MPA session's, for good, or until a reject ends MPA.
 #pragma once
 
 #include <algorithm>
@@ -63,9 +63,11 @@ class StreamSocket final : public TcpSocket<StreamKind> {
   // --- Application side ---
 
   /// An MPA session has the stream: nothing may be put or taken.
-  [[nodiscard]] bool is_lent() const override { return lent_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_converted() const override {
+    return converted_.load(std::memory_order_acquire);
+  }
   [[nodiscard]] uint64_t unacknowledged_octets() const override {
-    return is_lent() ? 0 : ByteStream::unacknowledged();
+    return is_converted() ? 0 : ByteStream::unacknowledged();
   }
 
   // --- Worker's side ---
@@ -76,19 +78,20 @@ class StreamSocket final : public TcpSocket<StreamKind> {
   }
   /// A ring to put into. ResourceExhausted when limits.stream_octets are in use.
   Status reserve_ring();
-  /// Nothing that came would be lost by lending it now; otherwise says what is in the way.
-  [[nodiscard]] Status can_be_lent() const;
-  /// What follows in both directions is the session's. \param session attached to stream()
-  void lend(mpa::Session& session, base::ByteView last_message, base::Now now);
-  /// The session that it was lent to has left MPA: the octets are the application's again.
-  void take_back(mpa::Session& session, base::Now now);
+  /// Success when nothing that came would be lost by a conversion now; otherwise the reason.
+  [[nodiscard]] Status can_be_converted() const;
+  /// The octets that follow in either direction are the session's. \param session attached to
+  /// stream()
+  void convert_to(mpa::Session& session, base::ByteView last_message, base::Now now);
+  /// The session has left MPA: the octets are the application's again.
+  void stream_again(mpa::Session& session, base::Now now);
 
   llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) override;
 
  private:
   StreamShared& shared_;
-  std::atomic<bool> lent_{false};
-  llp::StreamSwitch switch_;  // the user of the stream from lend() on
+  std::atomic<bool> converted_{false};
+  llp::StreamSwitch switch_;  // the user of the stream from convert_to() on
 };
 
 using StreamTable = SocketTable<StreamKind>;

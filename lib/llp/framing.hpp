@@ -103,8 +103,8 @@ class FramingUser {
   /// validated an FPDU).
   virtual void may_send() = 0;
   virtual void mulpdu_changed(uint32_t mulpdu) = 0;
-  /// Nothing has come from the peer although full operation began a while ago: it may have what was
-  /// sent and not know it. The user may send a little something, once.
+  /// Nothing has come from the peer although full operation began a while ago: the peer may have
+  /// what was sent and not know it. The user may send one small message to wake it.
   virtual void peer_silent() {}
   /// Error 2 or 3 at the delivery point, or 5 to 7 at the end of the start-up: nothing more will be
   /// passed up. The stream still sends.

@@ -107,8 +107,8 @@ class StreamUser {
   /// in order.
   virtual void released(const RecordTag& tag, uint64_t end_offset) = 0;
 
-  /// The same for records that one ACK covers: in place of released() for each, never beside it. An
-  /// abort() on the way does not cut the run short.
+  /// Does the same for all records that one ACK covers; a transport calls this or released() for a
+  /// record, never both. An abort() meanwhile does not cut the run short.
   virtual void released_run(RecordRun run) {
     for (uint32_t i = 0; i < run.size(); ++i) released(run[i].tag, run[i].end());
   }
@@ -127,13 +127,13 @@ class StreamUser {
   /// Step 4. The stream is complete up to `offset`. Deliveries and errors take effect here.
   virtual void ordered(uint64_t offset, base::Now now) = 0;
 
-  /// EMSS changed; told before the next pull.
+  /// EMSS has changed. The user learns it before the next pull.
   virtual void emss_changed(uint32_t emss) = 0;
 
   /// How many octets past the delivery point the user is prepared to take (the receive window).
   [[nodiscard]] virtual uint32_t receive_room() const = 0;
 
-  // A transport that cannot drop leaves below what the user cannot take.
+  // A transport that cannot drop segments leaves octets that the user cannot take with the system.
 
   /// Octets in order that the user can take now, whatever they are; ask takes() before more.
   [[nodiscard]] virtual uint32_t sure_room() const { return UINT32_MAX; }
@@ -160,8 +160,8 @@ class StreamUser {
   /// Octets handed up that the application has not taken yet (half-duplex close needs it).
   [[nodiscard]] virtual uint32_t unread() const { return 0; }
 
-  /// The peer speaks of urgent octets up to stream offset `end` (RFC 9293 s.3.8.5): told when it
-  /// moves forward. The octets stay in their place in the stream.
+  /// The peer speaks of urgent octets up to stream offset `end` (RFC 9293 s.3.8.5). Called whenever
+  /// that offset moves forward; the octets stay in their place in the stream.
   virtual void urgent(uint64_t end, base::Now now) {
     (void)end;
     (void)now;

@@ -70,7 +70,7 @@ void StreamSwitch::ordered(uint64_t offset, base::Now now) {
 }
 
 bool StreamSwitch::all_fits(uint32_t octets) const {
-  // What users before the latest have not sent yet goes ahead of its octets.
+  // Octets that users before the latest have not sent yet go ahead of its own.
   const uint64_t from = parts_[count_ - 1].sent_from;
   const uint64_t ahead = from > pulled_ ? from - pulled_ : 0;
   return ahead <= octets && current().all_fits(octets - static_cast<uint32_t>(ahead));
@@ -82,7 +82,8 @@ void StreamSwitch::peer_finished(base::Now now) {
 }
 
 void StreamSwitch::ended(StreamEnd how, base::Now now) {
-  // A user that is there twice hears it once, and the first user, which owns the stream, last.
+  // A user that stands in two parts is called once, and the first user, which owns the stream, is
+  // called last.
   StreamUser& first = *parts_[0].user;
   for (uint32_t i = std::exchange(count_, 0u); i-- > 1;) {
     if (parts_[i].user != &first) parts_[i].user->ended(how, now);

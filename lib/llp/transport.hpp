@@ -25,16 +25,16 @@ class Acceptor {
     (void)remote;
     return UINT32_MAX;
   }
-  /// The transport has no place left for a newcomer: aborts a stream of its own that is worth less.
-  /// \return it did
+  /// The transport has no place left for a newcomer: the acceptor aborts a stream that is worth
+  /// less. \return whether it did
   virtual bool make_room(base::Now now) {
     (void)now;
     return false;
   }
 };
 
-/// Runs between taking octets from below and handing them up: a receive that was posted before the
-/// peer sent is there when the peer's message is looked at.
+/// Runs between taking octets from below and handing them up, so that a receive that was posted
+/// before the peer sent is there when the peer's message is looked at.
 class BeforeHandUp {
  public:
   virtual ~BeforeHandUp() = default;

@@ -20,8 +20,8 @@ void Arp::input(base::ByteView octets, base::Now now) {
   }
   const IpAddress sender = IpAddress::v4(arp->sender_ip);
   if (!routes_.is_ours(arp->target_ip)) {
-    // Talk between others teaches us nothing. An announcement (RFC 5227 s.3) may be a lie, but
-    // where we know its sender it makes us ask.
+    // What others say to each other teaches us nothing. An announcement (RFC 5227 s.3) may be a
+    // lie, but where we know its sender it makes us ask.
     const bool announcement = arp->sender_ip == arp->target_ip && routes_.is_neighbour(sender);
     if (announcement) neighbours_.on_claim(sender, arp->sender_mac, now);
     return;

@@ -46,7 +46,7 @@ struct Config {
   uint16_t vlan = 0;                ///< 802.1Q identifier of every frame, 1..4094; 0: untagged
   uint32_t mtu = 1500;              ///< octets of an IP packet; <= the port's
   uint8_t ttl = 64;                 ///< and hop limit of IPv6
-  uint32_t neighbours = 256;        ///< at once, of both families
+  uint32_t neighbours = 256;        ///< entries at once, of both families
   base::Duration arp_lifetime = std::chrono::minutes(5);
   base::Duration nd_lifetime = std::chrono::seconds(30);  ///< RFC 4861 s.10 REACHABLE_TIME
   base::Duration neighbour_retry = std::chrono::seconds(1);

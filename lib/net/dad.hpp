@@ -18,7 +18,7 @@ namespace rnic::net {
 
 /// Keeps each address out of use (Routes::set_usable) until nobody has answered
 /// Config::dad_transmits solicitations, config.neighbour_retry apart. An address that somebody has
-/// stays out of use for good: counted, and a line in the log tells it.
+/// stays out of use for good; it is counted, and a line in the log names it.
 class Dad {
  public:
   /// All references outlive this.

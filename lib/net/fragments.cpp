@@ -40,7 +40,7 @@ std::optional<uint8_t> join_ecn(uint8_t seen, uint8_t first) {
 
 Fragments::Fragments(const Config& config, Reassembler* reassembler, Counters& counters)
     : timeout_(config.reassembly_timeout),
-      tells_(config.fragments == FragmentPolicy::Drop || config.fragments == FragmentPolicy::Mtu),
+      reports_(config.fragments == FragmentPolicy::Drop || config.fragments == FragmentPolicy::Mtu),
       // "Possibly the same size as the local link's MTU": of the datagram with an IPv4 header.
       datagram_octets_(config.fragments == FragmentPolicy::Mtu ? config.mtu - wire::kIpv4Header
                                                                : Reassembler::kMaxOctets),
@@ -65,10 +65,10 @@ std::optional<Reassembled> Fragments::add(const Fragment& fragment, base::Now no
   if (datagrams_.empty() || length == 0 || range.end > Reassembler::kMaxOctets ||
       (fragment.more && length % 8 != 0)) {
     ++counters_.ip_fragments_dropped;
-    if (datagrams_.empty() && tells_ && fragment.offset == 0) {
+    if (datagrams_.empty() && reports_ && fragment.offset == 0) {
       ++counters_.ip_reassembly_refused;
-      tell(fragment.source, fragment.destination, static_cast<uint32_t>(fragment.packet.size()),
-           fragment.packet);
+      report_refused(fragment.source, fragment.destination,
+                     static_cast<uint32_t>(fragment.packet.size()), fragment.packet);
     }
     return std::nullopt;
   }
@@ -78,10 +78,10 @@ std::optional<Reassembled> Fragments::add(const Fragment& fragment, base::Now no
   if (verdict != Verdict::Fits) {
     ++counters_.ip_fragments_dropped;
     if (verdict == Verdict::Conflict) kill(datagram, now);
-    if (datagram.untold && fragment.offset == 0) {
-      datagram.untold = false;
-      tell(fragment.source, fragment.destination, static_cast<uint32_t>(fragment.packet.size()),
-           fragment.packet);
+    if (datagram.unreported && fragment.offset == 0) {
+      datagram.unreported = false;
+      report_refused(fragment.source, fragment.destination,
+                     static_cast<uint32_t>(fragment.packet.size()), fragment.packet);
     }
     return std::nullopt;
   }
@@ -122,7 +122,7 @@ std::optional<Reassembled> Fragments::keep(Datagram& datagram, const Fragment& f
 }
 
 Fragments::Datagram& Fragments::find_or_make(const Fragment& fragment, base::Now now) {
-  // RFC 8200 s.4.5: of IPv6 fragments only the first one's next header counts.
+  // RFC 8200 s.4.5: the next header of an IPv6 datagram is that of its first fragment.
   const uint8_t key_protocol = fragment.source.is_v4() ? fragment.protocol : uint8_t{0};
   Datagram* free_place = nullptr;
   Datagram* oldest = &datagrams_[0];
@@ -200,15 +200,15 @@ void Fragments::refuse(Datagram& datagram, base::Now now) {
   ++counters_.ip_reassembly_refused;
   forget(datagram, now);
   datagram.dead = true;
-  if (!tells_) return;
-  datagram.untold = datagram.quoted == 0;
+  if (!reports_) return;
+  datagram.unreported = datagram.quoted == 0;
   if (datagram.quoted == 0) return;
-  tell(datagram.source, datagram.destination, datagram.first_size,
-       {datagram.quote.data(), datagram.quoted});
+  report_refused(datagram.source, datagram.destination, datagram.first_size,
+                 {datagram.quote.data(), datagram.quoted});
 }
 
-void Fragments::tell(const IpAddress& source, const IpAddress& destination, uint32_t size,
-                     base::ByteView quote) {
+void Fragments::report_refused(const IpAddress& source, const IpAddress& destination, uint32_t size,
+                               base::ByteView quote) {
   const uint32_t least = source.is_v4() ? kLeastMtu4 : kLeastMtu6;
   refused_ = RefusedDatagram{source, destination, std::max(size, least), quote};
 }
@@ -250,7 +250,7 @@ bool Fragments::expire_one(base::Now now, ExpiredDatagram& expired) {
     release(d);
     return true;
   }
-  update_deadline();  // it was that of a datagram that has given up its place
+  update_deadline();  // the deadline was that of a datagram that has given up its place
   return false;
 }
 

@@ -68,7 +68,7 @@ class Fragments {
   Fragments& operator=(const Fragments&) = delete;
 
   std::optional<Reassembled> add(const Fragment& fragment, base::Now now);
-  /// What the latest add() did not keep, once.
+  /// The datagram that the latest add() did not keep; empty when asked again.
   std::optional<RefusedDatagram> take_refused() { return std::exchange(refused_, {}); }
   /// Ends one datagram whose time is over; call until it says that there is none.
   /// \return whether one was ended; `expired` has an empty quote when nothing is to be reported
@@ -85,14 +85,14 @@ class Fragments {
   struct Datagram {
     bool taken = false;
     bool dead = false;
-    bool untold = false;  // refused before its first fragment came
-    uint32_t number = 0;  // for the reassembler
+    bool unreported = false;  // refused before its first fragment came
+    uint32_t number = 0;      // for the reassembler
     IpAddress source;
     IpAddress destination;
     uint32_t id = 0;
     uint8_t key_protocol = 0;  // IPv4: fragments of two protocols are of two datagrams
     uint8_t protocol = 0;      // as the first fragment says
-    uint8_t ecn_seen = 0;      // a bit each codepoint
+    uint8_t ecn_seen = 0;      // a bit for each codepoint
     uint8_t ecn_first = 0;
     uint32_t count = 0;
     uint32_t octets = 0;
@@ -110,18 +110,18 @@ class Fragments {
   [[nodiscard]] static Verdict judge(const Datagram& datagram, const Range& range, bool more);
   static void record(Datagram& datagram, const Fragment& fragment, const Range& range);
   std::optional<Reassembled> keep(Datagram& datagram, const Fragment& fragment, base::Now now);
-  /// Gives others' octets up until there is room. False: there is none for this fragment.
+  /// Gives up the octets of other datagrams until there is room. False: this fragment finds none.
   bool make_room(const Datagram& datagram, const Range& range, base::Now now);
   void refuse(Datagram& datagram, base::Now now);
-  void tell(const IpAddress& source, const IpAddress& destination, uint32_t size,
-            base::ByteView quote);
+  void report_refused(const IpAddress& source, const IpAddress& destination, uint32_t size,
+                      base::ByteView quote);
   void kill(Datagram& datagram, base::Now now);
   void forget(Datagram& datagram, base::Now now);
   void release(Datagram& datagram);
   void update_deadline();
 
   base::Duration timeout_;
-  bool tells_;                // the sender is told of what is refused
+  bool reports_;              // the sender learns of datagrams that are refused
   uint32_t datagram_octets_;  // most of one datagram
   uint64_t octets_max_;       // most of all of them
   uint64_t octets_ = 0;       // of those that wait

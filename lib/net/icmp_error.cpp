@@ -35,7 +35,7 @@ IcmpErrorKind kind_of_v6(uint8_t type, uint8_t code) {
       type == wire::kIcmpv6Unreachable &&
       (code == wire::kIcmpv6Prohibited || code == wire::kIcmpv6PortUnreachable ||
        code == wire::kIcmpv6SourcePolicy || code == wire::kIcmpv6RejectRoute);
-  // The peer does not know TCP: IPv6's protocol unreachable.
+  // Of IPv6 this says that the peer does not know TCP, as protocol unreachable does of IPv4.
   const bool unknown =
       type == wire::kIcmpv6ParameterProblem && code == wire::kIcmpv6UnknownNextHeader;
   return unreachable || unknown ? IcmpErrorKind::Hard : IcmpErrorKind::Soft;
@@ -61,7 +61,7 @@ std::optional<IcmpErrorIn> read_icmp_error(base::ByteView message, const Routes&
   if (error.kind == IcmpErrorKind::PacketTooBig) {
     error.mtu = base::load_be16(message.data() + wire::kIcmpMtuAt);
   }
-  // The first fragment of what was sent says nothing of the whole's length.
+  // The first fragment of a packet does not say how long the packet was.
   const bool whole = (base::load_be16(ip + wire::kIpv4FragmentAt) & wire::kIpv4MoreFragments) == 0;
   error.quoted_length = whole ? base::load_be16(ip + wire::kIpv4LengthAt) : UINT16_MAX;
   error.source = IpAddress::v4(base::load_be32(ip + wire::kIpv4SourceAt));
@@ -105,7 +105,7 @@ bool may_report4(base::ByteView packet) {
   if ((base::load_be16(ip + wire::kIpv4FragmentAt) & wire::kIpv4OffsetMask) != 0) return false;
   if (ip[wire::kIpv4ProtocolAt] != wire::kProtocolIcmp) return true;
   if (packet.size() <= header) return false;
-  // All but questions and answers counts as an error: types to come may be some.
+  // All types but echo requests and replies count as errors, since types to come may be errors.
   const uint8_t type = packet[header];
   return type == wire::kIcmpEchoRequest || type == wire::kIcmpEchoReply;
 }
@@ -114,8 +114,8 @@ bool may_report6(base::ByteView packet) {
   if (packet.size() < wire::kIpv6Header) return false;
   const IpAddress source = from_wire(wire::load_ipv6_address(packet.data() + wire::kIpv6SourceAt));
   if (!source.is_unicast()) return false;
-  // Where the headers end in the dark, no error is seen.
-  const Ipv6Chain chain = walk_ipv6(packet, packet[wire::kIpv6NextHeaderAt], wire::kIpv6Header);
+  // Where the chain of headers cannot be walked to its end, the packet is taken for no error.
+  const Ipv6Chain chain = walk_ipv6(packet, wire::kIpv6NextHeaderAt, wire::kIpv6Header);
   if (chain.protocol != wire::kNextIcmpv6 || chain.result != Ipv6Chain::Result::Payload) {
     return true;
   }

@@ -42,8 +42,9 @@ class Interface::Impl final : public NeighbourUser {
     config_.mtu = std::min(config.mtu, port.info().mtu);
   }
 
-  /// All queues of a device see a fragment of TCP that never becomes whole, and have its addresses:
-  /// one of them reports, and asks.
+  /// All queues of a device see the fragments of a TCP segment, and all have the device's
+  /// addresses: one of the queues reports what never becomes whole, and looks for duplicates of the
+  /// addresses.
   static Config for_queue(Config config, const port::ReceiveSpread& spread) {
     if (spread.queue != 0) config.icmp_errors_per_second = config.dad_transmits = 0;
     return config;
@@ -134,7 +135,8 @@ std::optional<IpIn> Interface::Impl::input_any(const port::Packet& frame, base::
     ++counters_.not_ours;
     return std::nullopt;
   }
-  // What we sent to a group and a hub brings back is nobody's but ours (RFC 4862 s.5.4.3).
+  // A packet that we sent to a group may come back from a hub: it is not another host's (RFC 4862
+  // s.5.4.3).
   if (to_group && wire::load_mac(frame.data + wire::kEtherSourceAt) == mac_) {
     ++counters_.not_ours;
     return std::nullopt;

@@ -11,17 +11,17 @@ using Result = Ipv6Chain::Result;
 
 class Walk {
  public:
-  Walk(base::ByteView packet, uint8_t next, uint32_t at) : packet_(packet) {
+  Walk(base::ByteView packet, uint8_t next, uint32_t next_at, uint32_t at) : packet_(packet) {
     chain_.protocol = next;
     chain_.at = at;
-    chain_.next_at = wire::kIpv6NextHeaderAt;
+    chain_.next_at = next_at;
   }
 
   Ipv6Chain run() {
     for (uint32_t headers = 0;; ++headers) {
       switch (chain_.protocol) {
         case wire::kNextHopByHop:
-          // RFC 8200 s.4.1: only right behind the IPv6 header.
+          // RFC 8200 s.4.1: hop-by-hop options stand only right behind the IPv6 header.
           if (headers != 0 || chain_.at != wire::kIpv6Header) {
             return problem(wire::kIcmpv6UnknownNextHeader, chain_.next_at);
           }
@@ -53,14 +53,15 @@ class Walk {
     return false;
   }
 
-  // One header with a length in its second octet.
+  // Passes one header that has its length in the second octet.
   bool step() {
     const uint32_t at = chain_.at;
     if (packet_.size() < at + 8) return stop(Result::Truncated);
     const uint32_t length = (packet_[at + 1] + 1u) * 8;
     if (packet_.size() < at + length) return stop(Result::Truncated);
     if (chain_.protocol == wire::kNextRouting) {
-      // RFC 8200 s.4.4, RFC 5095: no type is known here; done with it when no segment is left.
+      // RFC 8200 s.4.4, RFC 5095: no type of routing header is known here, and one without segments
+      // left is passed over.
       if (packet_[at + 3] != 0) {
         problem(wire::kIcmpv6BadField, at + 2);
         return false;
@@ -107,8 +108,12 @@ class Walk {
 
 }  // namespace
 
-Ipv6Chain walk_ipv6(base::ByteView packet, uint8_t next, uint32_t at) {
-  return Walk(packet, next, at).run();
+Ipv6Chain walk_ipv6(base::ByteView packet, uint32_t next_at, uint32_t at) {
+  return Walk(packet, packet[next_at], next_at, at).run();
+}
+
+Ipv6Chain walk_fragmentable(base::ByteView octets, uint8_t next) {
+  return Walk(octets, next, 0, 0).run();
 }
 
 }  // namespace rnic::net

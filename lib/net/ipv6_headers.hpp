@@ -20,7 +20,7 @@ struct Ipv6Chain {
     Fragment,   ///< a fragment header is at `at`
     Truncated,  ///< a header is not whole
     Problem,    ///< to be dropped and reported: `code`, `at` is the pointer
-    Drop,       ///< to be dropped without a word
+    Drop,       ///< to be dropped without a report
   };
   Result result = Result::Drop;
   uint8_t protocol = 0;
@@ -30,8 +30,11 @@ struct Ipv6Chain {
   bool not_to_group = false;  ///< Problem: not reported when the packet was for a group
 };
 
-/// \param packet from the IPv6 header to the packet's end
-/// \param next, at the header to begin with
-[[nodiscard]] Ipv6Chain walk_ipv6(base::ByteView packet, uint8_t next, uint32_t at);
+/// The headers of a packet, from the IPv6 header to the packet's end.
+/// \param next_at where the field is that names the header to begin with, which is at `at`
+[[nodiscard]] Ipv6Chain walk_ipv6(base::ByteView packet, uint32_t next_at, uint32_t at);
+/// The headers of a fragment's octets or of a whole datagram made of fragments, `next` the first of
+/// them. The places of the result are those of `octets`, in no packet that a sender would know.
+[[nodiscard]] Ipv6Chain walk_fragmentable(base::ByteView octets, uint8_t next);
 
 }  // namespace rnic::net

@@ -50,10 +50,10 @@ std::optional<IpIn> Ipv6Input::input(const port::Packet& frame, base::ByteView o
   return other(in, *ip, packet, now);
 }
 
-// With extension headers, ICMPv6, to a group, or of somebody without an address.
+// The packet has extension headers, is ICMPv6's, for a group, or of a host without an address.
 std::optional<IpIn> Ipv6Input::other(IpIn in, const wire::Ipv6& ip, base::ByteView packet,
                                      base::Now now) {
-  const Ipv6Chain chain = walk_ipv6(packet, ip.next_header, wire::kIpv6Header);
+  const Ipv6Chain chain = walk_ipv6(packet, wire::kIpv6NextHeaderAt, wire::kIpv6Header);
   if (chain.result == Ipv6Chain::Result::Payload) {
     in.payload = packet.subspan(chain.at);
     return deliver(in, chain, packet, ip.hop_limit, now);
@@ -63,7 +63,7 @@ std::optional<IpIn> Ipv6Input::other(IpIn in, const wire::Ipv6& ip, base::ByteVi
   const uint16_t where = base::load_be16(&packet[chain.at + wire::kIpv6FragmentOffsetAt]);
   if ((where & 0xfff9) == 0) {
     // RFC 6946: a whole packet with a fragment header has nothing to do with other fragments.
-    const Ipv6Chain rest = walk_ipv6(packet, packet[chain.at], behind);
+    const Ipv6Chain rest = walk_ipv6(packet, chain.at, behind);
     if (rest.result != Ipv6Chain::Result::Payload) return drop(in, rest, packet, now);
     in.payload = packet.subspan(rest.at);
     return deliver(in, rest, packet, kFragmented, now);
@@ -73,13 +73,13 @@ std::optional<IpIn> Ipv6Input::other(IpIn in, const wire::Ipv6& ip, base::ByteVi
     return std::nullopt;
   }
   if (!add_fragment(in, chain, packet, now)) return std::nullopt;
-  const Ipv6Chain inner = walk_ipv6(in.payload, in.protocol, 0);
+  const Ipv6Chain inner = walk_fragmentable(in.payload, in.protocol);
   if (inner.result != Ipv6Chain::Result::Payload) {
     ++counters_.ip6_bad_extension;
     return std::nullopt;
   }
   in.payload = in.payload.subspan(inner.at);
-  // What is quoted would be no packet that was sent: no report.
+  // No error is reported: it would quote a packet that nobody has sent.
   return deliver(in, inner, {}, kFragmented, now);
 }
 
@@ -130,8 +130,8 @@ bool Ipv6Input::add_fragment(IpIn& in, const Ipv6Chain& chain, base::ByteView pa
     return false;
   }
   if (fragment.offset == 0) {
-    // RFC 7112: what a filter has to see is in the first fragment.
-    const Ipv6Chain inner = walk_ipv6(fragment.octets, fragment.protocol, 0);
+    // RFC 7112: the first fragment has all headers, as a filter has to see them.
+    const Ipv6Chain inner = walk_fragmentable(fragment.octets, fragment.protocol);
     const bool whole = inner.result == Ipv6Chain::Result::Payload &&
                        (inner.protocol != wire::kProtocolTcp ||
                         inner.at + wire::kTcpHeaderMin <= fragment.octets.size());

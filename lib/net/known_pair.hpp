@@ -1,6 +1,6 @@
 /// \file
-/// The short way in for packets like the one before: of two addresses that were judged already,
-/// without anything that would have to be looked at.
+/// The short way in for a packet like the one before it: between two addresses that were checked
+/// already, with a plain IP header.
 #pragma once
 
 #include <array>
@@ -50,15 +50,15 @@ class KnownPair {
       std::memcpy(addresses_.data(), frame.data + kAddresses6At, 32);
     }
   }
-  /// No octet, between the two addresses that were learnt last.
+  /// A packet of no octets between the two addresses that were learnt last.
   [[nodiscard]] TcpIn nothing() const { return {.source = source_, .destination = destination_}; }
-  /// The addresses have to be judged anew.
+  /// The addresses have to be checked anew.
   void forget() {
     first_.clear();
     known6_ = false;
   }
 
-  /// True: the frame holds a TCP packet of the pair, and `in` is it. False: nothing is said.
+  /// True: the frame holds a TCP packet of the pair, and `in` is it. False: it needs all checks.
   [[nodiscard]] bool open(const port::Packet& frame, TcpIn& in, Counters& counters) const {
     if (frame.length < wire::kEtherHeader + wire::kIpv4Header) return false;
     const __m128i first = first_.compare(frame.data, kFirstMask);
@@ -82,7 +82,7 @@ class KnownPair {
   static constexpr base::OctetPattern::Octets kSecondMask{
       0, 0, 0x3f, 0xff, 0, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
-  /// Eight octets, in whatever order.
+  /// Eight octets, in the machine's order: they are only compared.
   [[nodiscard]] static uint64_t words(const uint8_t* p) {
     uint64_t v;
     std::memcpy(&v, p, sizeof v);

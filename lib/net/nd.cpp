@@ -30,7 +30,7 @@ void Nd::input(const IpIn& in, uint8_t hop_limit, base::Now now) {
 void Nd::on_solicitation(const IpIn& in, const wire::NeighbourMessage& message, base::Now now) {
   const IpAddress target = from_wire(message.target);
   const bool to_group = !in.destination.is_unicast();
-  // Of somebody who has no address yet (RFC 4861 s.7.1.1): to the group, and without an option.
+  // A host without an address sends it to the group, and without an option (RFC 4861 s.7.1.1).
   const bool probe = in.source.is_unspecified();
   if (probe ? message.link.has_value() || in.destination != solicited_node(target)
             : !routes_.is_neighbour(in.source)) {
@@ -44,8 +44,8 @@ void Nd::on_solicitation(const IpIn& in, const wire::NeighbourMessage& message, 
   }
   if (!routes_.is_ours(target)) return;
   if (to_group && !probe && !message.link) return malformed();  // s.4.3: MUST carry it
-  // Neighbours that we know, hosts that look whether an address is free, and everybody else: none
-  // of them can use up what is for the others.
+  // Neighbours that we know, hosts that look whether an address is free, and all other hosts have
+  // limits of their own, so that none of them can use up the answers of the others.
   RateLimit* own = probe ? &probe_answers_ : neighbours_.share_of(in.source, message.link);
   if (own == nullptr) own = &answers_;
   if (!own->allow(now)) {
@@ -68,11 +68,11 @@ void Nd::on_solicitation(const IpIn& in, const wire::NeighbourMessage& message, 
   }
 }
 
-// RFC 4861 s.7.2.5, with the difference that `neighbours` tells of.
+// RFC 4861 s.7.2.5, with the difference that neighbours.hpp explains.
 void Nd::on_advertisement(const IpIn& in, const wire::NeighbourMessage& message, base::Now now) {
   const IpAddress target = from_wire(message.target);
   const bool solicited = (message.flags & wire::kNdFlagSolicited) != 0;
-  // RFC 4861 s.7.1.2: an answer goes to who asked.
+  // RFC 4861 s.7.1.2: a solicited answer goes to the host that asked.
   if (solicited && !in.destination.is_unicast()) return malformed();
   if (dad_.is_tentative(target)) return dad_.conflict(target);  // RFC 4862 s.5.4.4
   if (routes_.is_ours(target)) {

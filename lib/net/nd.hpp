@@ -50,8 +50,8 @@ class Nd {
   Neighbours& neighbours_;
   Output& output_;
   Counters& counters_;
-  RateLimit answers_;        // to who is not known
-  RateLimit probe_answers_;  // to who has no address yet
+  RateLimit answers_;        // to hosts that are not known
+  RateLimit probe_answers_;  // to hosts that have no address yet
 };
 
 }  // namespace rnic::net

@@ -47,7 +47,7 @@ const port::MacAddress* Neighbours::find(const IpAddress& ip) {
   Entry* entry = lookup(ip);
   if (entry == nullptr || entry->state == State::Incomplete) return nullptr;
   entry->used = true;
-  if (entry->state == State::Stale) set_deadline(*entry, base::Now{});  // asked for by on_timers()
+  if (entry->state == State::Stale) set_deadline(*entry, base::Now{});  // on_timers() asks for it
   return &entry->mac;
 }
 
@@ -60,7 +60,7 @@ void Neighbours::park(const IpAddress& ip, port::Packet& frame, base::Now now) {
     ask(*entry, now);
   }
   RNIC_CHECK(entry->state == State::Incomplete);
-  // In a full table the next one may have taken this place before the answer comes.
+  // In a full table another neighbour may take this place before the answer comes.
   const bool answer_lasts = entry->asked && size_ < entries_.size();
   if (const port::MacAddress* mac = answer_lasts ? nullptr : sender_of(ip, now)) {
     ++counters_.neighbour_guessed;
@@ -79,7 +79,7 @@ void Neighbours::park(const IpAddress& ip, port::Packet& frame, base::Now now) {
   ++parked_;
 }
 
-// The oldest frame is somebody else's now.
+// Takes the oldest frame out of the entry; the caller owns it.
 void Neighbours::unqueue(Entry& entry) {
   entry.parked_first = (entry.parked_first + 1) % kParked;
   --entry.parked_count;
@@ -135,7 +135,7 @@ void Neighbours::on_silence(const IpAddress& ip, base::Now now) {
   if (Entry* entry = lookup(ip); entry != nullptr) doubt(*entry, now);
 }
 
-// Anybody can write in another's name: ask before believing a new address.
+// Anybody can write in another host's name, so a new address is only believed after a question.
 void Neighbours::doubt(Entry& entry, base::Now now) {
   if (entry.state != State::Reachable && entry.state != State::Stale) return;
   entry.state = State::Probing;
@@ -160,16 +160,17 @@ Neighbours::Entry* Neighbours::make(const IpAddress& ip, bool may_replace_used, 
   return entry;
 }
 
-// Which entry is kept the longest. Anybody can make us send to addresses that nobody has, by
-// packets in their names: such an entry never takes the place of a neighbour that is there. Nor do
-// askers, of whom there can be as many, take that of one that is talked to; 0: not to be had.
+// How much an entry is worth; 0: it is not given up. Anybody can make us send to addresses that
+// nobody has, by packets in their names: an entry for such an address never takes the place of a
+// neighbour that is there. Nor does a host that asks for us, of which there can be as many, take
+// the place of one that we talk to.
 uint32_t Neighbours::worth(const Entry& entry, bool may_replace_used) {
   if (entry.state == State::Incomplete) return may_replace_used ? 1 : 2;
   if (!entry.used) return may_replace_used ? 2 : 1;
   return may_replace_used ? 3 : 0;
 }
 
-// A free place, or that of the entry that is worth the least; of equal ones that of the oldest.
+// Finds a free place, or that of the entry that is worth the least, the oldest one among equals.
 Neighbours::Entry* Neighbours::take_place(bool may_replace_used) {
   if (size_ < entries_.size()) {
     for (Entry& entry : made()) {
@@ -223,7 +224,7 @@ void Neighbours::confirm(Entry& entry, const port::MacAddress& mac, base::Now no
   }
 }
 
-// RFC 1122 s.2.3.2.1, RFC 4861 s.7.2.2: not more than one request a second and destination
+// RFC 1122 s.2.3.2.1, RFC 4861 s.7.2.2: at most one request a second goes to one destination
 // (neighbour_retry).
 void Neighbours::ask(Entry& entry, base::Now now) {
   ++entry.requests;
@@ -240,7 +241,8 @@ void Neighbours::ask(Entry& entry, base::Now now) {
 
 void Neighbours::expire(Entry& entry, base::Now now) {
   if (entry.state == State::Reachable && !entry.used) {
-    // RFC 4861 s.7.3.2: kept, so that a burst after a pause need not wait for an answer.
+    // RFC 4861 s.7.3.2: the entry is kept, so that a burst after a pause need not wait for an
+    // answer.
     entry.state = State::Stale;
     entry.deadline = base::kNever;
     ++generation_;

@@ -58,18 +58,18 @@ class Neighbours {
   /// unless it `overrides`, it does not change what is known.
   void on_answer(const IpAddress& ip, const std::optional<port::MacAddress>& mac, bool overrides,
                  base::Now now);
-  /// The neighbour asked us: it will be talked to soon.
+  /// The neighbour has asked for us: we will soon talk to it.
   void on_request(const IpAddress& ip, const port::MacAddress& mac, base::Now now);
   /// A segment came from `mac` in the neighbour's name. While there are more neighbours than may be
-  /// asked for, or than the table holds, answers to one that is unknown go there: by no other way
-  /// would a new neighbour be answered in a flood of others. Teaches nothing, and nothing known
-  /// yields to it.
+  /// asked for, or than the table holds, answers to an unknown one go to that address: by no other
+  /// way would a new neighbour be answered in a flood of others (decision 16). It makes no entry,
+  /// and takes no place of one.
   void on_segment(const IpAddress& ip, const port::MacAddress& mac, base::Now now);
-  /// Somebody says, unasked, that the neighbour is at `mac`.
+  /// An announcement that nobody has asked for says that the neighbour is at `mac`.
   void on_claim(const IpAddress& ip, const port::MacAddress& mac, base::Now now);
 
-  /// The share of answers of a neighbour that is known, and at `mac` when that is given: what
-  /// others ask for does not count against it. nullptr: it is not known.
+  /// The limit of answers to a neighbour that is known, and at `mac` when that is given: questions
+  /// of others do not count against it. nullptr: the neighbour is not known.
   [[nodiscard]] RateLimit* share_of(const IpAddress& ip,
                                     const std::optional<port::MacAddress>& mac);
 
@@ -80,8 +80,8 @@ class Neighbours {
   void on_timers(base::Now now);
   [[nodiscard]] base::Now next_deadline() const { return next_deadline_; }
 
-  /// Changes whenever what find() has said may no longer hold, and when a neighbour was not used
-  /// for long.
+  /// Changes whenever a result of find() may no longer hold, and when a neighbour was not used for
+  /// long.
   [[nodiscard]] uint64_t generation() const { return generation_; }
   /// What a table asks the machine for.
   [[nodiscard]] static uint64_t octets_for(uint32_t neighbours);
@@ -146,7 +146,7 @@ class Neighbours {
   RateLimit requests_;
   RateLimit confirmations_;
   base::ZeroArray<Entry> entries_;
-  uint32_t made_ = 0;            // those behind were never used, nor touched
+  uint32_t made_ = 0;  // entries behind this one were never used: their memory is untouched
   std::vector<uint32_t> heads_;  // power of two
   std::vector<Sender> senders_;  // by hash; the latest one stays
   uint32_t size_ = 0;            // entries that are not Free

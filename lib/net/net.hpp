@@ -7,7 +7,7 @@
 /// 8200, 8201.
 ///
 /// An Interface hands up validated TCP packets and builds packets; it never fragments. Everything
-/// that a stranger can fill has a limit. Not here: sockets, TCP, forwarding, autoconfiguration
+/// that an unknown host can fill has a limit. Not here: sockets, TCP, forwarding, autoconfiguration
 /// (RFC 4862; duplicate address detection is there), router advertisements and redirects (ignored:
 /// addresses and routes are configured), multicast beyond what neighbour discovery needs.
 #pragma once

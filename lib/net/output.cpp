@@ -17,7 +17,7 @@ Output::Output(const Config& config, port::Port& port, const Routes& routes, Nei
       ipv4_(config),
       ipv6_(config),
       checksum_open_(port.info().checksum != port::ChecksumMode::Software),
-      // A medium that is memory is no Ethernet.
+      // A medium that is memory has no shortest frame as Ethernet has.
       shortest_(port.info().checksum == port::ChecksumMode::Trusted ? 0 : wire::kEtherShortest) {
   const uint32_t mtu = std::min(config.mtu, port.info().mtu);
   RNIC_CHECK(mtu >= 68);  // RFC 791: every net carries 68 octets
@@ -91,7 +91,8 @@ void Output::finish(TxFrame& frame, uint8_t protocol, uint32_t l4_length) {
   frame.l4 = nullptr;
 }
 
-// IEEE 802.3 s.3.2.8, RFC 894: zeros behind the packet, no part of it. Not every device does it.
+// IEEE 802.3 s.3.2.8, RFC 894: a short frame is padded with zeros, which are no part of the packet.
+// Not every device does it.
 void Output::pad(port::Packet& packet) const {
   std::memset(packet.data + packet.length, 0, shortest_ - packet.length);
   packet.length = shortest_;

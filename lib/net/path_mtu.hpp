@@ -11,8 +11,9 @@
 
 namespace rnic::net {
 
-/// A fixed table, one place a hash: a newer destination takes the place of an older one, which then
-/// has to be told again. What it knows ages, so that a path that grew is found (RFC 1191 s.6.3).
+/// A fixed table with one place for each hash: a newer destination takes the place of an older one,
+/// whose MTU then has to be found again. Entries age, so that a path that grew is found (RFC 1191
+/// s.6.3).
 class PathMtu {
  public:
   explicit PathMtu(base::Duration lifetime) : lifetime_(lifetime) {}

@@ -34,7 +34,7 @@ bool ipv6_concerns_all(base::ByteView octets) {
   const std::optional<wire::Ipv6> ip = wire::parse_ipv6(octets);
   if (!ip || ip->next_header == wire::kProtocolTcp) return false;
   const base::ByteView packet = octets.first(wire::kIpv6Header + ip->payload_length);
-  const Ipv6Chain chain = walk_ipv6(packet, ip->next_header, wire::kIpv6Header);
+  const Ipv6Chain chain = walk_ipv6(packet, wire::kIpv6NextHeaderAt, wire::kIpv6Header);
   if (chain.result == Ipv6Chain::Result::Fragment) {
     return packet[chain.at] == wire::kProtocolTcp;
   }
@@ -106,7 +106,7 @@ class QueueExchange::QueuePort final : public port::Port {
     return inner_.next_deadline();
   }
 
-  /// Frees what nobody fetched.
+  /// Frees the copies that nobody fetched.
   void drain() {
     for (base::SpscRing<port::Packet>& ring : from_) {
       for (port::Packet packet; ring.pop(packet);) inner_.free({&packet, 1});

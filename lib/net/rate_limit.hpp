@@ -1,5 +1,5 @@
 /// \file
-/// Token bucket for answers that a stranger can ask for.
+/// Token bucket for answers that any host can ask for.
 #pragma once
 
 #include <algorithm>

@@ -40,7 +40,7 @@ bool TxQueue::make_room(base::Now now) {
   return unsent_count_ + open_ < kBurst;
 }
 
-// A pool that is nearly empty may still give a few.
+// Asks for fewer buffers where a pool that is nearly empty refuses a whole burst of them.
 bool TxQueue::refill() {
   for (const uint32_t n : {kBurst, 4u, 1u}) {
     if (port_.alloc(std::span(spare_).first(n))) {

@@ -5,6 +5,7 @@
 
 #include "base/check.hpp"
 #include "rdmap/endpoint.hpp"
+#include "rdmap/opcodes.hpp"
 #include "rdmap/requests.hpp"
 
 namespace rnic::rdmap {
@@ -19,7 +20,8 @@ uint64_t execute(const wire::RdmapAtomicRequest& request, uint8_t* target) {
   for (;;) {
     const uint64_t result = add ? fetch_add_result(original, request.data, request.mask)
                                 : compare_swap_result(original, request);
-    // Also when nothing changes: the value returned was there at one moment with all others' order.
+    // The exchange takes place even where nothing changes: only so the value that is returned was
+    // in memory at a moment of the one order that all threads see.
     if (word.compare_exchange_weak(original, result)) return original;
   }
 }
@@ -34,16 +36,15 @@ Fault Endpoint::Impl::locate_target(const wire::RdmapAtomicRequest& request, uin
   return ddp::kNoFault;
 }
 
-Fault Endpoint::Impl::deliver_atomic_request(uint32_t msn, uint64_t length,
-                                             const ddp::SegmentReport& segment) {
-  InboundRequest& inbound = inbound_.of_msn(msn);
-  if (length != wire::kRdmapAtomicRequestSize) return kBadAtomicRequest;
+Fault Endpoint::Impl::deliver_atomic_request(const UntaggedMessage& message) {
+  InboundRequest& inbound = inbound_.of_msn(message.header.msn);
+  if (message.length != message.row.size) return kBadAtomicRequest;
   const wire::RdmapAtomicRequest request = inbound.atomic_request();
   if (!is_known(request)) return kUnknownAtomic;
   uint8_t* target = nullptr;
   const Fault fault = locate_target(request, target);
   if (fault.failed()) return fault;
-  inbound.segment = segment;
+  inbound.segment = message.segment;
   inbound.atomic = true;
   inbound_.deliver();
   call_ready();
@@ -54,8 +55,8 @@ void Endpoint::Impl::execute_now(InboundRequest& inbound, uint8_t* target) {
   inbound.original = execute(inbound.atomic_request(), target);
 }
 
-/// At its turn among the responses, not at its delivery: RFC 7306 s.7 lets no atomic start before
-/// the responses to all earlier requests were generated.
+/// An atomic is carried out at its turn among the responses, not at its delivery: RFC 7306 s.7 lets
+/// none start before the responses to all earlier requests were generated.
 Fault Endpoint::Impl::carry_out(InboundRequest& inbound) {
   if (inbound.executed) return ddp::kNoFault;
   uint8_t* target = nullptr;
@@ -68,9 +69,10 @@ Fault Endpoint::Impl::carry_out(InboundRequest& inbound) {
   return ddp::kNoFault;
 }
 
-Fault Endpoint::Impl::deliver_atomic_response(uint32_t msn, uint64_t length) {
+Fault Endpoint::Impl::deliver_atomic_response(const UntaggedMessage& message) {
+  const uint32_t msn = message.header.msn;
   const OutboundRequest* done = nullptr;
-  const Fault fault = outbound_.deliver_atomic(msn, length, done);
+  const Fault fault = outbound_.deliver_atomic(msn, message.length, done);
   if (fault.failed()) return fault;
   ++counters_.atomic_responses_in;
   SendSlot& slot = sends_.at(done->seq);

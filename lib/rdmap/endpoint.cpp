@@ -33,7 +33,8 @@ Endpoint::Impl::Impl(const EndpointConfig& config, mem::StagTable& memory, Count
       sends_(queues.sends),
       receives_(queues.receives),
       inbound_(config.ird),
-      outbound_(config.ord, config.secret) {
+      outbound_(config.ord, config.secret),
+      completions_(config.qp, queues, counters, owner) {
   stream_.queue(wire::kRdmapTerminateQn).provide(1);  // RDMAP-5.4-01
 }
 
@@ -42,8 +43,8 @@ void Endpoint::Impl::bind(llp::Framing& framing, const Agreement& agreement) {
   framing_ = &framing;
   version_ = framing.version();
   set_state(EndpointState::Connected);
-  agreement_ = agreement;
-  rtr_pending_ = agreement.rtr_out != Rtr::None;
+  send_rtr_in_ = agreement.send_rtr_in;
+  rtr_.agree(agreement.rtr_out);
   if (agreement.ird) inbound_.set_limit(*agreement.ird);
   if (agreement.ord) outbound_.set_limit(*agreement.ord);
   provide_requests();
@@ -67,40 +68,45 @@ mem::AccessGrant Endpoint::Impl::access(uint32_t stag, uint64_t to, uint32_t len
 }
 
 void Endpoint::Impl::serve() {
-  if (flushing_) return;  // which goes on until nothing is posted any more
-  // Receives first: a send may make the peer answer into them.
+  if (completions_.is_flushing()) return;  // the flush takes what was posted, too
+  // Receives come first, since the peer may answer a send into them.
   if (running() || state_ == EndpointState::Idle) {
     while (receives_.has_posted()) {
       receives_.accept();
       stream_.queue(wire::kRdmapSendQn).provide(1);
     }
   } else {
-    pass_receives();
+    completions_.pass_receives();
   }
   while (running() && sends_.has_posted()) accept_send();
-  if (!running()) pass_sends();
+  if (!running()) completions_.pass_sends();
 }
 
 void Endpoint::Impl::accept_send() {
   SendSlot& slot = sends_.accept();
-  // DDP-6.2.1-01: after disconnect() a request is refused, in its place of the order. So is a Read
-  // or atomic on a connection that was agreed without any (BUG-08), since nothing could ever make
-  // room for it, and what the stream's version of the protocol does not have.
+  // DDP-6.2.1-01: a request that comes after disconnect() is refused, at its place in the order of
+  // completions. So is a Read or an atomic where the start-up agreed on none (BUG-08), since
+  // nothing could ever make room for it, and an operation that the stream's version does not have.
   const Opcode opcode = slot.work->opcode;
   const bool extension = is_atomic(opcode) || opcode == Opcode::Immediate;
   const bool impossible =
       (has_response(opcode) && outbound_.limit() == 0) || (extension && !has_extensions());
   if (state_ == EndpointState::Connected && !impossible) return call_ready();
   slot.status = CompletionStatus::Flushed;
-  complete_sends();
+  completions_.complete_sends();
 }
 
-/// To the error state without a Terminate: nobody is there to read one.
+/// Enters the error state without a Terminate, where nobody is there to read one.
 void Endpoint::Impl::fail() {
   set_state(EndpointState::Error);
   stream_.stop();
   current_.kind = Kind::None;
   flush();
+}
+
+void Endpoint::Impl::flush() {
+  outbound_.clear();
+  completions_.flush();
 }
 
 void Endpoint::Impl::disconnect() {
@@ -123,7 +129,8 @@ void Endpoint::Impl::abort() {
 void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment,
                            base::ByteView rdma_header, base::Now now) {
   if (!running()) return;  // RDMAP-7.1-05: the first error is the one reported
-  if (state_ == EndpointState::HalfClosed || !framing_->may_send()) return end_untold(fault);
+  if (state_ == EndpointState::HalfClosed || !framing_->may_send())
+    return end_without_terminate(fault);
   terminate_.set(terminate_for(fault, segment, rdma_header));
   set_state(EndpointState::Terminating);
   stream_.stop();
@@ -142,10 +149,11 @@ void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment
   call_ready();
 }
 
-/// No Terminate can leave any more, or yet: the end of the stream has to do, and Disconnected tells
-/// the cause. DDP-6.2.1-02: behind a FIN nobody is there to read a Terminate.
-void Endpoint::Impl::end_untold(const Fault& fault) {
-  const bool unread = state_ == EndpointState::HalfClosed || peer_finished_;
+/// No Terminate can leave, because the stream has been closed or may not send yet: the peer learns
+/// of the fault by the end of the stream, and our user by the cause in Disconnected. DDP-6.2.1-02:
+/// behind a FIN nobody is there to read a Terminate.
+void Endpoint::Impl::end_without_terminate(const Fault& fault) {
+  const bool unread = state_ == EndpointState::HalfClosed || stream_.peer_has_finished();
   count(fault);
   end_cause_ = fault;
   fail();
@@ -168,16 +176,17 @@ void Endpoint::Impl::count(const Fault& fault) {
 
 void Endpoint::Impl::fault(const Fault& fault, const ddp::SegmentReport& segment, base::Now now) {
   ++counters_.faults;
-  if (peer_finished_) return end_untold(fault);
+  if (stream_.peer_has_finished()) return end_without_terminate(fault);
   base::ByteView rdma_header;
   if (const auto header = wire::parse_ddp_untagged(segment.view())) {
-    // R7306-8-01: of the requests on queue 1 only a Read Request's header is told.
+    // R7306-8-01: a Terminate attaches the header of a Read Request, and none of an atomic's.
     const bool read =
         wire::rdmap_opcode(header->rsvd_ulp) == static_cast<uint8_t>(WireOpcode::ReadRequest);
     if (read && header->qn == wire::kRdmapReadRequestQn && inbound_.has_msn(header->msn)) {
       rdma_header = inbound_.of_msn(header->msn).read_header();
     }
-    // A local buffer that cannot be written to is our user's error (RDMAP-7.1-01): he learns which.
+    // A local buffer that cannot be written to is our user's error (RDMAP-7.1-01): its completion
+    // says which one it was.
     const bool local = fault.type == ddp::kLocalCatastrophic;
     if (local && header->qn == wire::kRdmapSendQn && receives_.has_msn(header->msn)) {
       receives_.of_msn(header->msn).refused = true;
@@ -188,7 +197,7 @@ void Endpoint::Impl::fault(const Fault& fault, const ddp::SegmentReport& segment
 
 void Endpoint::Impl::may_send() {
   if (framing_ != nullptr) version_ = framing_->version();
-  if (rtr_pending_ || sends_.has_next() || inbound_.has_ready() ||
+  if (rtr_.is_pending() || sends_.has_next() || inbound_.has_ready() ||
       state_ == EndpointState::Terminating) {
     call_ready();
   }
@@ -196,15 +205,14 @@ void Endpoint::Impl::may_send() {
 
 void Endpoint::Impl::framing_error(llp::FramingError error, base::Now now) {
   ++counters_.faults;
-  // RFC 5040 figure 9: the LLP's own codes, which RFC 5044 s.8 gives; no headers.
+  // RFC 5040 figure 9: the code is the LLP's own (RFC 5044 s.8), and no headers are attached.
   raise({FaultLayer::Llp, 0x0, static_cast<uint8_t>(error), "RDMAP-4.8-06"}, {}, {}, now);
 }
 
 void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
-  peer_finished_ = true;
   if (!running()) return;
   if (!clean) {
-    // MPA error 1: the connection was lost inside an FPDU. ended() tells the owner.
+    // MPA error 1: the connection was lost inside an FPDU. The owner learns it from ended().
     ++counters_.faults;
     ++counters_.faults_llp;
     end_cause_ = Fault{FaultLayer::Llp, 0x0, static_cast<uint8_t>(llp::FramingError::Closed),
@@ -217,7 +225,7 @@ void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
   event.detail = base::worded([] { return "the peer closed its direction"; });
   owner_.event(event, now);
   if (outbound_.outstanding() == 0) return;  // DDP-6.2.1-03: the other half lives on
-  // No Response will come any more.
+  // The Responses that are outstanding will not come any more.
   fail();
   if (framing_ != nullptr) framing_->close();
 }
@@ -226,7 +234,7 @@ void Endpoint::Impl::ended(StreamEnd how, base::Now now) {
   framing_ = nullptr;
   const bool orderly = how == StreamEnd::Closed && (running() || state_ == EndpointState::Idle);
   const bool over = state_ == EndpointState::Closed;
-  // RFC 5044 s.8, error 1: lost while it was in use. No rule was broken.
+  // RFC 5044 s.8, error 1: the connection was lost while it was in use. No rule was broken.
   const bool lost = running() && !orderly && how != StreamEnd::Aborted;
   if (lost) {
     end_cause_ = Fault{FaultLayer::Llp, 0x0, static_cast<uint8_t>(llp::FramingError::Closed)};

@@ -1,6 +1,5 @@
 /// \file
-/// The parts of an Endpoint together: turn-taking outbound, delivery inbound, completion, error
-/// states.
+/// The parts of an Endpoint together: turn-taking outbound, delivery inbound, error states.
 #pragma once
 
 #include <array>
@@ -8,10 +7,13 @@
 
 #include "base/check.hpp"
 #include "ddp/ddp.hpp"
+#include "rdmap/completions.hpp"
+#include "rdmap/deliveries.hpp"
 #include "rdmap/opcodes.hpp"
 #include "rdmap/rdmap.hpp"
 #include "rdmap/receive_queue.hpp"
 #include "rdmap/requests.hpp"
+#include "rdmap/rtr_message.hpp"
 #include "rdmap/send_queue.hpp"
 #include "rdmap/terminate.hpp"
 
@@ -19,9 +21,9 @@ namespace rnic::rdmap {
 
 /// Invariants
 /// - Messages are never interleaved: `current_` is pulled to its end, or abandoned for a Terminate.
-/// - Completions leave in post order, in either queue; a flush happens once, when an error state
-/// begins.
-class Endpoint::Impl final : public ddp::User {
+/// - Where the stream has ended for the user (Terminating, Error, Closed) nothing is outstanding:
+/// all that was posted was flushed.
+class Endpoint::Impl final : public ddp::User, private Deliveries {
  public:
   Impl(const EndpointConfig& config, mem::StagTable& memory, Counters& counters,
        EndpointOwner& owner, const Queues& queues);
@@ -75,7 +77,7 @@ class Endpoint::Impl final : public ddp::User {
     RNIC_CHECK(kEndpointTransitions.allows(state_, next));
     state_ = next;
   }
-  /// Of the untagged messages that we send: the next one's number, by queue (RFC 5041 s.4.3).
+  /// The number of the next untagged message that we send, by queue (RFC 5041 s.4.3).
   struct NextMsns {
     uint32_t send = 1;      // queue 0
     uint32_t request = 1;   // queue 1
@@ -110,46 +112,35 @@ class Endpoint::Impl final : public ddp::User {
   llp::PulledUlpdu pull_terminate(uint32_t max, llp::UlpduWriter& out);
   void write_terminate(llp::UlpduWriter& out);
   llp::PulledUlpdu pull_rtr(uint32_t max, llp::UlpduWriter& out, base::Now now);
-  void write_rtr(llp::UlpduWriter& out) const;
   llp::PulledUlpdu pull_nudge(uint32_t max, llp::UlpduWriter& out);
-  void write_empty_write(llp::UlpduWriter& out) const;
   void close_if_finished();
   void call_ready();
 
   // inbound.cpp
   Fault check(uint8_t control, bool tagged, uint32_t qn, const OpcodeRow*& row) const;
-  Fault deliver_send(const OpcodeRow& row, const wire::DdpUntaggedHeader& header, uint64_t length);
-  Fault deliver_immediate(const OpcodeRow& row, uint64_t length);
-  Fault deliver_read_request(uint32_t msn, uint64_t length, const ddp::SegmentReport& segment);
-  Fault accept_read(uint32_t msn, uint64_t length);
-  Fault deliver_read_response(const wire::DdpTaggedHeader& header, uint32_t payload);
+  Fault deliver_write(const wire::DdpTaggedHeader& header, uint32_t payload) override;
+  Fault deliver_read_response(const wire::DdpTaggedHeader& header, uint32_t payload) override;
+  Fault deliver_send(const UntaggedMessage& message) override;
+  Fault deliver_immediate(const UntaggedMessage& message) override;
+  Fault deliver_read_request(const UntaggedMessage& message) override;
+  Fault deliver_terminate(const UntaggedMessage& message) override;
   void finish_request(const OutboundRequest& request);
 
   // atomic.cpp
-  Fault deliver_atomic_request(uint32_t msn, uint64_t length, const ddp::SegmentReport& segment);
+  Fault deliver_atomic_request(const UntaggedMessage& message) override;
+  Fault deliver_atomic_response(const UntaggedMessage& message) override;
   Fault locate_target(const wire::RdmapAtomicRequest& request, uint8_t*& out) const;
   Fault carry_out(InboundRequest& request);
   void execute_now(InboundRequest& inbound, uint8_t* target);
-  Fault deliver_atomic_response(uint32_t msn, uint64_t length);
-  void receive_terminate(uint64_t length, base::Now now);
-  void blame(const wire::Terminate& terminate);
-
-  // completion.cpp
-  void complete_sends();
-  void report_send();
-  void report_work(Completion completion, bool signaled);
-  void report_receive(Completion completion);
-  void pass_sends();
-  void pass_receives();
-  void flush();
 
   // endpoint.cpp
   void accept_send();
   void raise(const Fault& fault, const ddp::SegmentReport& segment, base::ByteView rdma_header,
              base::Now now);
-  void end_untold(const Fault& fault);
+  void end_without_terminate(const Fault& fault);
   void count(const Fault& fault);
   void fail();
+  void flush();
   void provide_requests();
 
   const EndpointConfig config_;
@@ -165,18 +156,17 @@ class Endpoint::Impl final : public ddp::User {
   ReceiveQueue& receives_;
   InboundRequests inbound_;
   OutboundRequests outbound_;
+  Completions completions_;
 
   Current current_;
   bool responses_turn_ = false;  // the next whole message comes from the Responses, if there is one
   NextMsns msns_;
-  bool awaits_completion_ = false;  // the next work request waits for all before it
-  Agreement agreement_;
-  // What leaves before the next message, in Connected as in Closing:
-  bool rtr_pending_ = false;        // agreement_.rtr_out was not pulled yet
-  bool nudge_pending_ = false;      // a zero-length Write to a silent peer was not pulled yet
-  bool peer_finished_ = false;      // whatever our own direction's state_ is
+  RtrMessage rtr_;
+  bool send_rtr_in_ = false;  // message 1 of queue 0 is the peer's RTR
+  // No state: a zero-length Write to a silent peer goes before the next message, in Connected as in
+  // Closing.
+  bool nudge_pending_ = false;
   std::optional<Fault> end_cause_;  // why the stream was ended without a Terminate
-  bool flushing_ = false;           // flush() is at work, in Error or Closed
 
   SentTerminate terminate_;
   std::array<uint8_t, wire::kTerminateSizeMax> terminate_in_{};  // the queue 2 buffer

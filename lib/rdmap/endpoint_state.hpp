@@ -30,7 +30,7 @@ inline constexpr base::Transitions<EndpointState, EndpointState::Closed> kEndpoi
     // DDP-6.2.1-02: behind a FIN nobody is there to read a Terminate.
     {EndpointState::HalfClosed, {EndpointState::Error, EndpointState::Closed}},
     {EndpointState::Terminating, {EndpointState::Error}},
-    // The end of the stream, or abort(), after what was the end of its use.
+    // The stream ends, or abort() is called, where the error has ended its use before.
     {EndpointState::Error, {EndpointState::Error}},
 };
 

@@ -1,6 +1,7 @@
 #include "base/starved.hpp"
 #include "rdmap/endpoint.hpp"
 #include "rdmap/opcodes.hpp"
+#include "rdmap/quoted_work.hpp"
 
 namespace rnic::rdmap {
 
@@ -15,25 +16,6 @@ constexpr Fault kCannotInvalidate{FaultLayer::Rdmap, 0x1, 0x09, "RDMAP-5.3-07"};
 constexpr Fault kMixedMessage{FaultLayer::Rdmap, 0x2, 0x06, "DDP-4.3-02"};
 // RFC 7306 s.6.3: exactly 8 octets; the text names no code.
 constexpr Fault kBadImmediate{FaultLayer::Rdmap, 0x2, 0xff, "R7306-6-01"};
-
-bool is_opcode(uint8_t control, WireOpcode opcode) {
-  return wire::rdmap_opcode(control) == static_cast<uint8_t>(opcode);
-}
-
-/// RDMAP-4.8-08, RDMAP-4.8-09: a Terminate quotes what was left to do of a Read.
-bool is_rest_of(const wire::RdmapReadRequest& left, const PostedSend& read) {
-  if (read.sges().empty()) return false;
-  const Sge& sink = read.sges()[0];
-  const uint64_t offset = left.sink_to - sink.address;
-  return left.sink_stag == sink.stag && offset <= sink.length && left.size == sink.length - offset;
-}
-
-bool is_response(uint8_t control) { return is_opcode(control, WireOpcode::ReadResponse); }
-
-bool is_immediate(uint8_t control) {
-  return is_opcode(control, WireOpcode::Immediate) ||
-         is_opcode(control, WireOpcode::ImmediateSolicited);
-}
 
 }  // namespace
 
@@ -50,7 +32,7 @@ Fault Endpoint::Impl::tagged_rights(const wire::DdpTaggedHeader& header, uint32_
   const Fault fault = check(header.rsvd_ulp, true, 0, row);
   if (fault.failed()) return fault;
   rights = row->rights;
-  return is_response(header.rsvd_ulp) ? outbound_.check(header, payload) : ddp::kNoFault;
+  return row->asked ? outbound_.check(header, payload) : ddp::kNoFault;
 }
 
 Fault Endpoint::Impl::untagged_target(const wire::DdpUntaggedHeader& header,
@@ -60,28 +42,23 @@ Fault Endpoint::Impl::untagged_target(const wire::DdpUntaggedHeader& header,
   if (fault.failed()) return fault;
   switch (header.qn) {
     case wire::kRdmapSendQn: {
-      if (agreement_.send_rtr_in && header.msn == 1) {
+      if (send_rtr_in_ && header.msn == 1) {
         out = {};  // nothing may be in it
         break;
       }
       ReceiveSlot& slot = receives_.of_msn(header.msn);
-      if (is_immediate(header.rsvd_ulp)) {
-        out = {.internal = slot.immediate, .length = slot.immediate.size()};
+      if (row->size != 0) {  // Immediate Data, which is not for the user's memory
+        out = {.internal = slot.immediate, .length = row->size};
       } else {
         out = {.sges = slot.work->sges(), .length = slot.work->length};
       }
       break;
     }
-    case wire::kRdmapReadRequestQn: {
-      InboundRequest& request = inbound_.of_msn(header.msn);
-      const bool atomic = is_opcode(header.rsvd_ulp, WireOpcode::AtomicRequest);
-      out = {.internal = request.raw,
-             .length = atomic ? wire::kRdmapAtomicRequestSize : wire::kRdmapReadRequestSize};
+    case wire::kRdmapReadRequestQn:
+      out = {.internal = inbound_.of_msn(header.msn).raw, .length = row->size};
       break;
-    }
     case wire::kRdmapAtomicResponseQn:
-      out = {.internal = outbound_.atomic_buffer(header.msn),
-             .length = wire::kRdmapAtomicResponseSize};
+      out = {.internal = outbound_.atomic_buffer(header.msn), .length = row->size};
       break;
     default: out = {.internal = terminate_in_, .length = terminate_in_.size()}; break;
   }
@@ -89,58 +66,55 @@ Fault Endpoint::Impl::untagged_target(const wire::DdpUntaggedHeader& header,
 }
 
 Fault Endpoint::Impl::deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload) {
-  if (is_response(header.rsvd_ulp)) return deliver_read_response(header, payload);
-  if (header.last) ++counters_.writes_in;  // RDMAP-5.1-02: the user is not told
-  return ddp::kNoFault;
+  const OpcodeRow& row = *opcode_row(wire::rdmap_opcode(header.rsvd_ulp));
+  return (this->*row.deliver_segment)(header, payload);
 }
 
 Fault Endpoint::Impl::deliver_untagged(const wire::DdpUntaggedHeader& header, uint64_t length,
                                        bool uniform, const ddp::SegmentReport& segment,
                                        base::Now now) {
   if (!uniform) return kMixedMessage;
-  switch (static_cast<WireOpcode>(wire::rdmap_opcode(header.rsvd_ulp))) {
-    case WireOpcode::Immediate:
-    case WireOpcode::ImmediateSolicited:
-      return deliver_immediate(*opcode_row(wire::rdmap_opcode(header.rsvd_ulp)), length);
-    case WireOpcode::ReadRequest: return deliver_read_request(header.msn, length, segment);
-    case WireOpcode::AtomicRequest: return deliver_atomic_request(header.msn, length, segment);
-    case WireOpcode::AtomicResponse: return deliver_atomic_response(header.msn, length);
-    case WireOpcode::Terminate: receive_terminate(length, now); return ddp::kNoFault;
-    default: break;
-  }
-  return deliver_send(*opcode_row(wire::rdmap_opcode(header.rsvd_ulp)), header, length);
+  const OpcodeRow& row = *opcode_row(wire::rdmap_opcode(header.rsvd_ulp));
+  return (this->*row.deliver_message)({row, header, length, segment, now});
 }
 
-Fault Endpoint::Impl::deliver_send(const OpcodeRow& row, const wire::DdpUntaggedHeader& header,
-                                   uint64_t length) {
-  if (agreement_.send_rtr_in && header.msn == 1) return ddp::kNoFault;  // CM6581-9.2-07
+Fault Endpoint::Impl::deliver_write(const wire::DdpTaggedHeader& header, uint32_t) {
+  if (header.last) ++counters_.writes_in;  // RDMAP-5.1-02: the user is not told
+  return ddp::kNoFault;
+}
+
+Fault Endpoint::Impl::deliver_send(const UntaggedMessage& message) {
+  if (send_rtr_in_ && message.header.msn == 1) return ddp::kNoFault;  // CM6581-9.2-07
   uint32_t invalidated = 0;
-  if (row.invalidates) {
-    // RFC 5040 s.5.3: invalidated before the user sees the completion.
-    invalidated = header.rsvd_ulp_tail;
+  if (message.row.invalidates) {
+    // RFC 5040 s.5.3: the STag is invalidated before the user sees the completion.
+    invalidated = message.header.rsvd_ulp_tail;
     const auto refused = memory_.invalidate(mem::Stag{invalidated}, config_.pd, config_.qp);
     if (refused != mem::AccessFault::None) return kCannotInvalidate;
   }
   ++counters_.sends_in;
-  report_receive({.solicited = row.solicited,
-                  .length = static_cast<uint32_t>(length),
-                  .invalidated_stag = invalidated});
+  completions_.report_receive({.solicited = message.row.solicited,
+                               .length = static_cast<uint32_t>(message.length),
+                               .invalidated_stag = invalidated});
   return ddp::kNoFault;
 }
 
-Fault Endpoint::Impl::deliver_immediate(const OpcodeRow& row, uint64_t length) {
-  if (length != wire::kRdmapImmediateSize) return kBadImmediate;
+Fault Endpoint::Impl::deliver_immediate(const UntaggedMessage& message) {
+  if (message.length != message.row.size) return kBadImmediate;
   ++counters_.immediates_in;
-  report_receive({.solicited = row.solicited,
-                  .has_immediate = true,
-                  .length = wire::kRdmapImmediateSize,
-                  .immediate = receives_.front().immediate});
+  completions_.report_receive({.solicited = message.row.solicited,
+                               .has_immediate = true,
+                               .length = message.row.size,
+                               .immediate = receives_.front().immediate});
   return ddp::kNoFault;
 }
 
-Fault Endpoint::Impl::accept_read(uint32_t msn, uint64_t length) {
-  if (length != wire::kRdmapReadRequestSize) return kBadReadRequest;
-  const wire::RdmapReadRequest read = inbound_.of_msn(msn).read();
+Fault Endpoint::Impl::deliver_read_request(const UntaggedMessage& message) {
+  ++counters_.read_requests_in;
+  InboundRequest& request = inbound_.of_msn(message.header.msn);
+  request.segment = message.segment;
+  if (message.length != message.row.size) return kBadReadRequest;
+  const wire::RdmapReadRequest read = request.read();
   if (read.size != 0) {  // RDMAP-5.2.1-04: nothing of a zero-length Read's source is checked
     const auto grant = access(read.source_stag, read.source_to, read.size, Access::RemoteRead);
     const Fault fault = protection_fault(grant.fault);
@@ -149,13 +123,6 @@ Fault Endpoint::Impl::accept_read(uint32_t msn, uint64_t length) {
   inbound_.deliver();
   call_ready();
   return ddp::kNoFault;
-}
-
-Fault Endpoint::Impl::deliver_read_request(uint32_t msn, uint64_t length,
-                                           const ddp::SegmentReport& segment) {
-  ++counters_.read_requests_in;
-  inbound_.of_msn(msn).segment = segment;
-  return accept_read(msn, length);
 }
 
 Fault Endpoint::Impl::deliver_read_response(const wire::DdpTaggedHeader& header, uint32_t payload) {
@@ -184,76 +151,39 @@ Fault Endpoint::Impl::deliver_read_response(const wire::DdpTaggedHeader& header,
 void Endpoint::Impl::finish_request(const OutboundRequest& request) {
   if (!request.rtr) sends_.at(request.seq).answered = true;
   outbound_.pop();
-  complete_sends();
+  completions_.complete_sends();
   // A fence or the ORD may have held back what follows; a graceful close may have waited (BUG-07).
   close_if_finished();
   if (sends_.has_next()) call_ready();
 }
 
-void Endpoint::Impl::receive_terminate(uint64_t length, base::Now now) {
+Fault Endpoint::Impl::deliver_terminate(const UntaggedMessage& message) {
   ++counters_.terminates_in;
-  auto received = read_terminate(base::ByteView(terminate_in_).first(length));
+  const auto octets = base::ByteView(terminate_in_).first(message.length);
+  auto received = read_terminate(octets);
   EndpointEvent event{.kind = EventKind::TerminateReceived};
   if (received) {
     event.fault = received->fault;
     if (received->order == wire::TerminateBitOrder::Siw) ++counters_.siw_terminates;
     event.detail = std::move(received->detail);
-    blame(received->header);
+    SendSlot* const quoted = quoted_work(sends_, received->header);
+    if (quoted != nullptr) quoted->status = CompletionStatus::RemoteTerminated;
   } else {
     ++counters_.malformed_terminates;
     event.fault = Fault{FaultLayer::Rdmap, 0x2, 0xff, "RDMAP-5.4-06"};
-    event.detail = base::worded([&] {
-      return "malformed Terminate received: " + hex(base::ByteView(terminate_in_).first(length));
-    });
+    event.detail = base::worded([&] { return "malformed Terminate received: " + hex(octets); });
   }
-  // RDMAP-5.4-05: we stop sending, too.
+  // RDMAP-5.4-05: who has received a Terminate stops sending, too.
   set_state(EndpointState::Error);
   stream_.stop();
   current_.kind = Kind::None;
-  owner_.event(event, now);
+  owner_.event(event, message.now);
   flush();
   if (framing_ != nullptr) {
     framing_->discard_received();
     framing_->close();
   }
-}
-
-/// Marks the work request whose message the Terminate carries the header of.
-void Endpoint::Impl::blame(const wire::Terminate& terminate) {
-  const base::ByteView header{terminate.ddp_header.data(), terminate.ddp_header_size};
-  const auto tagged = wire::parse_ddp_tagged(header);
-  const auto untagged = wire::parse_ddp_untagged(header);
-  const auto request = terminate.has_rdma_header
-                           ? wire::parse_rdmap_read_request(terminate.rdma_header)
-                           : std::nullopt;
-  SendSlot* likely = nullptr;
-  // The message that is being pulled is one of them.
-  for (uint32_t seq = sends_.report(); seq != sends_.end(); ++seq) {
-    SendSlot& slot = sends_.at(seq);
-    const PostedSend& work = *slot.work;
-    if (!slot.started) continue;
-    bool blamed = false;
-    if (work.opcode == Opcode::Write) {
-      const uint64_t offset = tagged ? tagged->to - work.remote_offset : 0;
-      blamed = tagged && tagged->stag == work.remote_stag &&
-               (offset < work.length || (offset == 0 && work.length == 0));
-    } else if (untagged) {
-      const bool on_queue_1 = untagged->qn == wire::kRdmapReadRequestQn;
-      blamed = on_queue_1 == has_response(work.opcode) && untagged->msn == slot.msn &&
-               (on_queue_1 || untagged->qn == wire::kRdmapSendQn);
-      if (request && is_read(work.opcode)) {
-        // siw puts the size where the MSN belongs (RDMAP-4.8-10): the Read Request tells, too.
-        const bool quoted = is_rest_of(*request, work);
-        blamed = blamed && quoted;
-        if (quoted && likely == nullptr) likely = &slot;
-      }
-    }
-    if (blamed) {
-      slot.status = CompletionStatus::RemoteTerminated;
-      return;
-    }
-  }
-  if (likely != nullptr) likely->status = CompletionStatus::RemoteTerminated;
+  return ddp::kNoFault;
 }
 
 }  // namespace rnic::rdmap

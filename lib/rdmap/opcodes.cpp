@@ -13,26 +13,60 @@ using wire::kRdmapReadRequestQn;
 using wire::kRdmapSendQn;
 using wire::kRdmapTerminateQn;
 
+using D = Deliveries;
+
 constexpr std::array<OpcodeRow, 12> kRows{{
-    {.name = "Write", .tagged = true, .rights = Access::RemoteWrite},
-    {.name = "Read Request", .qn = kRdmapReadRequestQn},
-    // The sink of our own Read: the user granted local write, the peer needs no right of its own.
-    {.name = "Read Response", .tagged = true, .rights = Access::LocalWrite},
-    {.name = "Send", .qn = kRdmapSendQn},
-    {.name = "Send with Invalidate", .qn = kRdmapSendQn, .invalidates = true},
-    {.name = "Send with Solicited Event", .qn = kRdmapSendQn, .solicited = true},
+    {.name = "Write",
+     .tagged = true,
+     .rights = Access::RemoteWrite,
+     .deliver_segment = &D::deliver_write},
+    {.name = "Read Request",
+     .qn = kRdmapReadRequestQn,
+     .size = wire::kRdmapReadRequestSize,
+     .deliver_message = &D::deliver_read_request},
+    // A Response goes to the sink of our own Read: the user has granted local write with it, and
+    // the peer needs no right of its own.
+    {.name = "Read Response",
+     .tagged = true,
+     .rights = Access::LocalWrite,
+     .asked = true,
+     .deliver_segment = &D::deliver_read_response},
+    {.name = "Send", .qn = kRdmapSendQn, .deliver_message = &D::deliver_send},
+    {.name = "Send with Invalidate",
+     .qn = kRdmapSendQn,
+     .invalidates = true,
+     .deliver_message = &D::deliver_send},
+    {.name = "Send with Solicited Event",
+     .qn = kRdmapSendQn,
+     .solicited = true,
+     .deliver_message = &D::deliver_send},
     {.name = "Send with Solicited Event and Invalidate",
      .qn = kRdmapSendQn,
      .solicited = true,
-     .invalidates = true},
-    {.name = "Terminate", .qn = kRdmapTerminateQn},
-    {.name = "Immediate Data", .qn = kRdmapSendQn, .extension = true},
+     .invalidates = true,
+     .deliver_message = &D::deliver_send},
+    {.name = "Terminate", .qn = kRdmapTerminateQn, .deliver_message = &D::deliver_terminate},
+    {.name = "Immediate Data",
+     .qn = kRdmapSendQn,
+     .size = wire::kRdmapImmediateSize,
+     .extension = true,
+     .deliver_message = &D::deliver_immediate},
     {.name = "Immediate Data with Solicited Event",
      .qn = kRdmapSendQn,
+     .size = wire::kRdmapImmediateSize,
      .solicited = true,
-     .extension = true},
-    {.name = "Atomic Request", .qn = kRdmapReadRequestQn, .extension = true},
-    {.name = "Atomic Response", .qn = kRdmapAtomicResponseQn, .extension = true},
+     .extension = true,
+     .deliver_message = &D::deliver_immediate},
+    {.name = "Atomic Request",
+     .qn = kRdmapReadRequestQn,
+     .size = wire::kRdmapAtomicRequestSize,
+     .extension = true,
+     .deliver_message = &D::deliver_atomic_request},
+    {.name = "Atomic Response",
+     .qn = kRdmapAtomicResponseQn,
+     .size = wire::kRdmapAtomicResponseSize,
+     .extension = true,
+     .deliver_message = &D::deliver_atomic_response},
 }};
 
 }  // namespace
@@ -42,7 +76,7 @@ const OpcodeRow* opcode_row(uint8_t opcode) {
 }
 
 Fault check_control(uint8_t control, const OpcodeContext& context, const OpcodeRow*& row) {
-  // RFC 5040 s.7.2. The version first: opcodes of another version mean something else.
+  // RFC 5040 s.7.2: the version is looked at first, as opcodes of another one mean something else.
   if (wire::rdmap_version(control) != context.version) return kWrongVersion;
   row = opcode_row(wire::rdmap_opcode(control));
   if (row == nullptr || row->tagged != context.tagged) return kUnexpectedOpcode;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "ddp/fault.hpp"
+#include "rdmap/deliveries.hpp"
 #include "wire/rdmap.hpp"
 
 namespace rnic::rdmap {
@@ -12,14 +13,22 @@ namespace rnic::rdmap {
 /// The opcode of an RDMA message; that of a work request is rnic::Opcode.
 using WireOpcode = wire::RdmapOpcode;
 
+/// Everything that an endpoint does by opcode with what comes in.
 struct OpcodeRow {
   const char* name;
   bool tagged = false;
   uint32_t qn = 0;     ///< untagged: its queue
+  uint32_t size = 0;   ///< untagged: octets of the message, where the opcode says so; 0: any
   AccessSet rights{};  ///< tagged: what the sink's region must allow
+  bool asked = false;  ///< tagged: only where a Read of ours waits for it
   bool solicited = false;
   bool invalidates = false;
   bool extension = false;  ///< of RFC 7306: RDMAP version 1 only
+  /// Tagged: what a segment does. Untagged rows have none.
+  Fault (Deliveries::*deliver_segment)(const wire::DdpTaggedHeader& header,
+                                       uint32_t payload) = nullptr;
+  /// Untagged: what the message does. Tagged rows have none.
+  Fault (Deliveries::*deliver_message)(const UntaggedMessage& message) = nullptr;
 };
 
 /// nullptr for the reserved opcodes 12..15.

@@ -11,7 +11,6 @@ namespace {
 //   a = kind 8 | last 8 | 16 zero | slot sequence number 32     b = offset 32 | payload length 32
 constexpr int kKindShift = 56;
 constexpr int kLastShift = 48;
-constexpr uint32_t kAnyStag = 1;  // of a message without octets; Linux siw has the same
 
 llp::RecordTag make_tag(uint8_t kind, uint32_t seq, const ddp::Cut& cut) {
   return {.a = uint64_t{kind} << kKindShift | uint64_t{cut.last} << kLastShift | seq,
@@ -113,7 +112,7 @@ ddp::OutboundMessage Endpoint::Impl::message_of(const InboundRequest& request) c
           .length = read.size};
 }
 
-/// Of a Read or atomic: where the response goes.
+/// Checks where the response to a Read or an atomic goes.
 CompletionStatus Endpoint::Impl::check_sink(const SendSlot& slot) const {
   const PostedSend& work = *slot.work;
   if (work.sges().size() > 1) return CompletionStatus::LocalLength;
@@ -143,7 +142,6 @@ CompletionStatus Endpoint::Impl::check_work(const SendSlot& slot) const {
 /// Passes over work that was refused when it was posted, and carries out what needs no message.
 /// \return whether there is work with a message that may be looked at now.
 bool Endpoint::Impl::skip_without_message(base::Now now) {
-  awaits_completion_ = false;
   while (sends_.has_next()) {
     SendSlot& slot = sends_.at(sends_.next());
     if (slot.status != CompletionStatus::Success) {
@@ -151,11 +149,9 @@ bool Endpoint::Impl::skip_without_message(base::Now now) {
       continue;
     }
     if (slot.work->opcode != Opcode::LocalInvalidate) return true;
-    if (sends_.report() != sends_.next()) {
-      // What was posted before may still have to be read from the region, or written to it.
-      awaits_completion_ = true;
-      return false;
-    }
+    // What was posted before may still have to be read from the region, or written to it:
+    // released() comes back here when all of that has completed.
+    if (sends_.report() != sends_.next()) return false;
     const mem::Stag stag{slot.work->remote_stag};
     if (memory_.invalidate_local(stag, config_.pd, config_.qp) != mem::AccessFault::None) {
       slot.status = CompletionStatus::LocalProtection;
@@ -165,7 +161,7 @@ bool Endpoint::Impl::skip_without_message(base::Now now) {
     ++counters_.local_invalidations;
     slot.released = true;
     sends_.advance();
-    complete_sends();
+    completions_.complete_sends();
   }
   return false;
 }
@@ -176,7 +172,7 @@ bool Endpoint::Impl::choose_send(base::Now now) {
   const bool request = has_response(slot.work->opcode);
   if (slot.work->fence && outbound_.outstanding() != 0) return false;
   if (request) {
-    if (peer_finished_) {  // no response can come any more
+    if (stream_.peer_has_finished()) {  // no response can come any more
       fail();
       framing_->close();
       return false;
@@ -255,7 +251,7 @@ mem::AccessFault Endpoint::Impl::locate_response(const InboundRequest& request, 
   return grant.fault;
 }
 
-/// The payload of a part of a message, for its first building as for each later one.
+/// Finds the payload of a part of a message, when it is built first and whenever it is rebuilt.
 mem::AccessFault Endpoint::Impl::locate(Kind kind, uint32_t seq, const ddp::Cut& cut,
                                         MadePayload& made, ddp::Pieces& out) {
   if (kind == Kind::Response) return locate_response(inbound_.at(seq), cut, made, out);
@@ -314,7 +310,7 @@ llp::PulledUlpdu Endpoint::Impl::pull(uint32_t max, bool whole_only, llp::UlpduW
                                       base::Now now) {
   if (state_ == EndpointState::Terminating) return pull_terminate(max, out);
   if (!running()) return {};
-  if (rtr_pending_) return pull_rtr(max, out, now);
+  if (rtr_.is_pending()) return pull_rtr(max, out, now);
   if (nudge_pending_ && current_.kind == Kind::None) return pull_nudge(max, out);
   if (current_.kind == Kind::None && !choose(now)) {
     if (state_ == EndpointState::Terminating) return pull_terminate(max, out);
@@ -361,11 +357,11 @@ bool Endpoint::Impl::rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) {
     return true;
   }
   if (kind == Kind::Rtr) {
-    write_rtr(out);
+    rtr_.write(version_, out);
     return true;
   }
   if (kind == Kind::Nudge) {
-    write_empty_write(out);
+    write_empty_write(version_, out);
     return true;
   }
   const bool response = kind == Kind::Response;
@@ -395,18 +391,21 @@ void Endpoint::Impl::released(const llp::RecordTag& tag) {
   }
   if (!sends_.holds(seq)) return;
   sends_.at(seq).released = true;
-  // After a flush the user was told already, and only the slot is left to be freed.
+  // After a flush the request has completed already, and only its slot is left to be freed.
   sends_.free_slots();
   if (!running()) return;
-  complete_sends();
-  if (awaits_completion_ && sends_.report() == sends_.next()) call_ready();
+  completions_.complete_sends();
+  if (sends_.report() != sends_.next() || !sends_.has_next()) return;
+  // The next request may be an invalidation that has waited for all before it.
+  if (sends_.at(sends_.next()).work->opcode == Opcode::LocalInvalidate) call_ready();
 }
 
 bool Endpoint::Impl::fills_segment(uint32_t octets, uint32_t overhead) const {
-  // Responses, an RTR, a nudge and a Terminate go at once; so does what is no message, and an empty
-  // queue.
+  // Nothing is gathered for a Response, an RTR, a nudge or a Terminate, which go at once, nor for
+  // work that has no message, nor where the queue is empty.
   const bool sends = current_.kind == Kind::None || current_.kind == Kind::Send;
-  if (!running() || rtr_pending_ || nudge_pending_ || inbound_.has_ready() || !sends) return true;
+  const bool own = rtr_.is_pending() || nudge_pending_;
+  if (!running() || own || inbound_.has_ready() || !sends) return true;
   if (!sends_.has_next()) return true;
   uint64_t waiting = 0;
   for (uint32_t seq = sends_.next(); seq != sends_.end(); ++seq) {
@@ -423,11 +422,11 @@ bool Endpoint::Impl::fills_segment(uint32_t octets, uint32_t overhead) const {
 }
 
 bool Endpoint::Impl::all_fits(uint32_t octets, uint32_t overhead) const {
-  // Each ULPDU that waits costs a header at least, so that a long queue ends the count early.
+  // The count of a long queue ends early, as each ULPDU that waits costs a header at least.
   uint64_t waiting = 0;
   const auto add = [&](uint64_t header_and_payload) { waiting += header_and_payload + overhead; };
   if (state_ == EndpointState::Terminating) add(wire::kDdpUntaggedSize + terminate_.size());
-  if (rtr_pending_) add(wire::kDdpUntaggedSize + wire::kRdmapReadRequestSize);
+  if (rtr_.is_pending()) add(wire::kDdpUntaggedSize + wire::kRdmapReadRequestSize);
   if (nudge_pending_) add(wire::kDdpTaggedSize);
   if (current_.kind != Kind::None) {
     add(current_.message.header_size() + current_.message.length - current_.offset);
@@ -477,70 +476,32 @@ llp::PulledUlpdu Endpoint::Impl::pull_terminate(uint32_t max, llp::UlpduWriter& 
                           {.length = terminate_.size(), .last = true})};
 }
 
-/// RFC 5040 s.5.1, RFC 5041 s.5.2: whoever wants to may send it, and no STag is looked at.
-void Endpoint::Impl::write_empty_write(llp::UlpduWriter& out) const {
-  ddp::OutboundMessage message{.version = version_};
-  message.tagged = true;
-  message.stag = kAnyStag;
-  message.rsvd_ulp = wire::rdmap_control(WireOpcode::Write, version_);
-  ddp::write(message, {.length = 0, .last = true}, {}, out);
-}
-
-/// RFC 6581 s.9.2.
-void Endpoint::Impl::write_rtr(llp::UlpduWriter& out) const {
-  if (agreement_.rtr_out == Rtr::Write) return write_empty_write(out);
-  std::array<uint8_t, wire::kRdmapReadRequestSize> request{};
-  ddp::OutboundMessage message{.version = version_};
-  ddp::Pieces payload;
-  WireOpcode opcode = WireOpcode::Send;
-  switch (agreement_.rtr_out) {
-    case Rtr::Read:
-      opcode = WireOpcode::ReadRequest;
-      message.qn = wire::kRdmapReadRequestQn;
-      message.msn = 1;
-      message.length = wire::kRdmapReadRequestSize;
-      wire::write_rdmap(request.data(), wire::RdmapReadRequest{.source_stag = kAnyStag});
-      payload.add(request.data(), message.length);
-      break;
-    case Rtr::None:
-    case Rtr::Write:
-    case Rtr::Send:
-      message.qn = wire::kRdmapSendQn;
-      message.msn = 1;
-      break;
-  }
-  message.rsvd_ulp = wire::rdmap_control(opcode, version_);
-  ddp::write(message, {.length = message.length, .last = true}, payload.view(), out);
-}
-
 llp::PulledUlpdu Endpoint::Impl::pull_rtr(uint32_t max, llp::UlpduWriter& out, base::Now now) {
-  const bool read = agreement_.rtr_out == Rtr::Read;
-  const uint32_t payload = read ? wire::kRdmapReadRequestSize : 0;
-  const uint32_t header =
-      agreement_.rtr_out == Rtr::Write ? wire::kDdpTaggedSize : wire::kDdpUntaggedSize;
-  if (header + payload > max) return {};
-  write_rtr(out);
-  rtr_pending_ = false;
+  const uint32_t payload = rtr_.payload_size();
+  const uint32_t length = rtr_.header_size() + payload;
+  if (length > max) return {};
+  rtr_.write(version_, out);
+  rtr_.set_sent();
   ++counters_.segments_out;
   ++counters_.messages_out;
   ++counters_.rtrs_out;
-  if (read) {
+  if (rtr_.kind() == Rtr::Read) {
     ++msns_.request;
     outbound_.push({.rtr = true});
-  } else if (agreement_.rtr_out == Rtr::Send) {
+  } else if (rtr_.kind() == Rtr::Send) {
     ++msns_.send;
   }
   owner_.event({.kind = EventKind::RtrSent}, now);
   if (sends_.has_next()) call_ready();
-  return {.length = header + payload,
+  return {.length = length,
           .last = true,
           .tag = make_tag(static_cast<uint8_t>(Kind::Rtr), 0, {.length = payload, .last = true})};
 }
 
-/// The octets of this FPDU wake a peer that has ours and does not know it: Linux siw, of which the
-/// receiver was not yet installed when they came (decision 10).
+/// The peer may have our octets and not know of them: the receiver of Linux siw was not installed
+/// yet when they came. The octets of another FPDU wake it (decision 10).
 void Endpoint::Impl::peer_silent() {
-  const bool spoke = sends_.next() != 0 || (agreement_.rtr_out != Rtr::None && !rtr_pending_);
+  const bool spoke = sends_.next() != 0 || rtr_.was_sent();
   if (!running() || !spoke) return;
   nudge_pending_ = true;
   call_ready();
@@ -549,7 +510,7 @@ void Endpoint::Impl::peer_silent() {
 llp::PulledUlpdu Endpoint::Impl::pull_nudge(uint32_t max, llp::UlpduWriter& out) {
   constexpr uint32_t kOctets = wire::kDdpTaggedSize;
   if (kOctets > max) return {};
-  write_empty_write(out);
+  write_empty_write(version_, out);
   nudge_pending_ = false;
   ++counters_.segments_out;
   ++counters_.messages_out;
@@ -563,7 +524,7 @@ llp::PulledUlpdu Endpoint::Impl::pull_nudge(uint32_t max, llp::UlpduWriter& out)
 void Endpoint::Impl::close_if_finished() {
   if (state_ != EndpointState::Closing || framing_ == nullptr) return;
   // The peer may close as soon as it sees our FIN: what we still wait for comes first.
-  if (rtr_pending_ || current_.kind != Kind::None || sends_.has_next() ||
+  if (rtr_.is_pending() || current_.kind != Kind::None || sends_.has_next() ||
       outbound_.outstanding() != 0 || inbound_.has_ready()) {
     return;
   }

@@ -1,5 +1,6 @@
 /// \file
-/// Work requests as they lie in a WorkRing: a head, and behind it what the request has of the rest.
+/// Work requests as they lie in a WorkRing: a head of fixed size, and behind it the operands and
+/// the SGEs that the request has.
 #pragma once
 
 #include <array>
@@ -64,7 +65,7 @@ class PostedSend {
 
   const uint64_t id;
   const uint64_t remote_offset;
-  const uint64_t length;       ///< octets of the message; of a Read or atomic, of what it returns
+  const uint64_t length;  ///< octets of the message; a Read's or atomic's are those that it returns
   const uint32_t remote_stag;  ///< of the remote address; of an invalidation, what it invalidates
   const Opcode opcode;
   const bool signaled : 1;
@@ -86,7 +87,7 @@ class PostedSend {
   [[nodiscard]] static constexpr bool invalidates(Opcode opcode) {
     return opcode == Opcode::SendInvalidate || opcode == Opcode::LocalInvalidate;
   }
-  /// Octets of what is in the request itself.
+  /// Octets of the operands or of the data that the request itself carries.
   [[nodiscard]] static constexpr size_t made_octets(Opcode opcode) {
     if (is_atomic(opcode)) return sizeof(AtomicOperands);
     return opcode == Opcode::Immediate ? sizeof(ImmediateData) : 0;

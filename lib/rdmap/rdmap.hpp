@@ -46,7 +46,7 @@ struct Agreement {
   bool send_rtr_in = false;
 };
 
-/// What an asynchronous event tells.
+/// The kinds of asynchronous events.
 enum class EventKind : uint8_t {
   PeerClosed,         ///< FIN at an FPDU boundary
   Disconnected,       ///< the stream ended (how in `end`)
@@ -70,8 +70,8 @@ struct Queues {
   ReceiveQueue& receives;
 };
 
-/// Told of what has become of posted work. The place of a request in its queue is free before its
-/// completion is told.
+/// Learns what has become of posted work. The place of a request in its queue is free before the
+/// owner learns of its completion, so that he may post from the call.
 class EndpointOwner {
  public:
   virtual ~EndpointOwner() = default;

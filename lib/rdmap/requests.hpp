@@ -49,13 +49,13 @@ struct InboundRequest {
 
 /// Queue 1: `ird` buffers. Requests are answered in the order of their delivery. The buffer of a
 /// request is free for the next one when its response was sent, since the peer may ask again as
-/// soon as it has it; the slot stays until the acknowledgement. The ring therefore has room for
-/// twice the IRD.
+/// soon as it has the response; the slot stays until the acknowledgement, for a retransmission. The
+/// ring therefore has room for twice the IRD.
 class InboundRequests {
  public:
   explicit InboundRequests(uint32_t ird);
   /// Another depth, before anything is provided; at most `ird`, but 1 is always possible.
-  void set_limit(uint32_t limit) { ird_ = std::min(limit, (mask_ + 1) / 2); }
+  void set_limit(uint32_t limit) { ird_ = std::min(limit, std::max(ird_, 1u)); }
 
   [[nodiscard]] InboundRequest& of_msn(uint32_t msn) { return at(msn - 1); }
   [[nodiscard]] bool has_msn(uint32_t msn) const { return holds(msn - 1); }

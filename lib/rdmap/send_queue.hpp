@@ -28,9 +28,9 @@ struct SendSlot {
   bool released;  ///< the peer's TCP has all of it
   bool answered;  ///< Read, atomic: its response was delivered
 
-  /// As a message has it; who posts a longer one learns so when its turn comes.
+  /// Octets as a message has them; a request for more fails when its turn comes.
   [[nodiscard]] uint32_t length() const { return static_cast<uint32_t>(work->length); }
-  /// May be told to the user once everything before it was.
+  /// It may complete once everything before it has.
   [[nodiscard]] bool done() const {
     if (status != CompletionStatus::Success) return true;
     return released && (!has_response(work->opcode) || answered);
@@ -84,8 +84,8 @@ class SendQueue {
             .answered = false};
     return slot;
   }
-  /// Takes the oldest that was posted without a slot, and gives its place back; only when
-  /// has_posted(), and after abandon(). \return what to tell the user of.
+  /// Takes the oldest request that was posted, makes no slot of it, and gives its place back; only
+  /// when has_posted(), and after abandon(). \return the completion that the user has to get
   Completion pass() {
     const PostedSend& work = take();
     const Completion completion{.id = work.id, .opcode = work.opcode};
@@ -118,8 +118,8 @@ class SendQueue {
     while (free_ != report_ && (at(free_).released || !at(free_).started)) ++free_;
   }
 
-  /// Nothing of the rest will be pulled, and no slot is made any more. Where there is no memory for
-  /// the copies nothing will be rebuilt once the user was told.
+  /// Nothing of the rest will be pulled, and no slot is made any more. Without memory for the
+  /// copies nothing is rebuilt once the requests have completed.
   void abandon() {
     next_ = end_;
     size_t octets = 0;

@@ -37,7 +37,7 @@ class WorkRing {
 
   // --- Application: one thread at a time ---
 
-  /// May another request be written? What the worker read of the one that was there is done.
+  /// May another request be written? The worker is done with the one whose place it takes.
   [[nodiscard]] bool has_room() const {
     return written_ - retired_.load(std::memory_order_acquire) < depth_;
   }

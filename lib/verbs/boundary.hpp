@@ -37,13 +37,13 @@ R guarded_or(R otherwise, F&& body) {
   }
 }
 
-/// For destructors: nobody could be told.
+/// For destructors, which have nobody to report to.
 template <typename F>
 void quietly(F&& body) noexcept {
   try {
     body();
   } catch (const std::exception&) {
-    // What throws below has done what it is there for, or there was nothing to be done.
+    // Calls below have done their work when they throw, or there was none.
     return;
   }
 }

@@ -41,7 +41,7 @@ Config& Config::set(std::string assignment) {
 
 namespace {
 
-/// What was given and could not be kept is not forgotten in silence.
+/// The error of a configuration that could not keep a setting for want of memory.
 Status incomplete() {
   return tl::unexpected(
       Error{ErrorCode::ResourceExhausted, base::worded([] {

@@ -92,8 +92,8 @@ Result<size_t> FramedStream::send(std::span<const uint8_t> frame) {
   });
 }
 
-/// What receive() and read() answer. `over` and `end` were seen before the look into the ring: what
-/// is there behind them is all there is.
+/// The answer of receive() and read(). `over` and `end` were read before the ring was looked at, so
+/// that the ring holds all that came before the end.
 Result<size_t> FramedStream::taken(size_t octets, bool over, std::optional<StreamEnd> end) {
   if (octets != 0) {
     if (!end && socket().room_is_news()) tell();
@@ -189,7 +189,7 @@ uint16_t FramedStream::receive_interval() const {
 
 bool FramedStream::packing() const { return app_ != nullptr && socket().packing(); }
 
-// The worker changes, and this thread waits: the application side keeps still.
+// The worker changes the mode while this thread waits, so that the application side keeps still.
 template <typename Change>
 Status FramedStream::change(Change&& make) {
   if (app_ == nullptr) return gone();

@@ -28,12 +28,35 @@ void add(std::vector<MemoryShare>& shares, const std::string& device,
   }
 }
 
-/// Who was told nothing of a limit is told of the one that it follows from.
+/// The key that a user who has not given this limit would have to change: the one that it follows
+/// from.
 std::string root_of(const settings::Settings& settings, const MemoryShare& share) {
   for (const settings::DeviceSettings& device : settings.devices) {
     if (device.config.name == share.of) return std::string(settings::root_of(device, share.key));
   }
   return share.key;
+}
+
+/// What a key asks for of the descriptors that a process may have.
+struct DescriptorShare {
+  std::string key;
+  uint64_t descriptors = 0;
+  bool above_default = false;
+};
+
+std::vector<DescriptorShare> descriptor_shares(const settings::Settings& settings) {
+  const socket::Config usual;
+  std::vector<DescriptorShare> shares;
+  for (const settings::DeviceSettings& device : settings.devices) {
+    if (!device.on_socket()) continue;
+    const std::string of = "device." + device.config.name + ".";
+    const uint32_t connections = device.socket.max_connections;
+    const uint32_t listeners = device.socket.max_listeners;
+    shares.push_back(
+        {of + "limits.max_connections", connections, connections > usual.max_connections});
+    shares.push_back({of + "tcp.max_listeners", listeners, listeners > usual.max_listeners});
+  }
+  return shares;
 }
 
 }  // namespace
@@ -143,24 +166,30 @@ Status check_socket_limits(const settings::Settings& settings, const std::string
 Status check_descriptors(const settings::Settings& settings) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
-  for (const settings::DeviceSettings& device : settings.devices) {
-    if (!device.on_socket()) continue;
-    const struct {
-      const char* key;
-      uint64_t asked;
-    } rows[] = {{"limits.max_connections", device.socket.max_connections},
-                {"tcp.max_listeners", device.socket.max_listeners}};
-    for (const auto& row : rows) {
-      if (row.asked <= limit.rlim_cur) continue;
-      return base::fail(
-          ErrorCode::ResourceExhausted,
-          "device." + device.config.name + "." + row.key + ": " + std::to_string(row.asked) +
-              " are asked for, each of which is a descriptor, and this process may "
-              "have " +
-              std::to_string(limit.rlim_cur) + " (ulimit -n): lower it, or raise the limit");
+  const std::vector<DescriptorShare> shares = descriptor_shares(settings);
+  const auto refuse = [&](const DescriptorShare& share, const std::string& asked) {
+    return base::fail(ErrorCode::ResourceExhausted,
+                      share.key + ": " + asked + ", and this process may have " +
+                          std::to_string(limit.rlim_cur) +
+                          " (ulimit -n): lower it, or raise the limit");
+  };
+  uint64_t all = 0;
+  const DescriptorShare* largest = nullptr;
+  for (const DescriptorShare& share : shares) {
+    if (share.descriptors > limit.rlim_cur) {
+      return refuse(share, std::to_string(share.descriptors) +
+                               " are asked for, each of which is a descriptor");
     }
+    all += share.descriptors;
+    if (!share.above_default) continue;
+    if (largest == nullptr || share.descriptors > largest->descriptors) largest = &share;
   }
-  return {};
+  // By default a device has as many connections as a process usually has descriptors. A user who
+  // has asked for no more than that gets what there is.
+  if (largest == nullptr || all <= limit.rlim_cur) return {};
+  return refuse(*largest, "the devices on sockets ask for " + std::to_string(all) +
+                              " descriptors together, " + std::to_string(largest->descriptors) +
+                              " of them by this key");
 }
 
 Status check_machine(const settings::Settings& settings) {

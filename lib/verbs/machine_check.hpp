@@ -20,8 +20,9 @@ struct MemoryShare {
 /// memory where it is not hugepages.
 [[nodiscard]] std::vector<MemoryShare> memory_shares(const settings::Settings& settings);
 
-/// ResourceExhausted, naming the largest share, when all of it together is more than is there. What
-/// is refused here would be taken page by page, and end in the kernel's choice of a victim.
+/// ResourceExhausted, naming the largest share, when all of it together is more than is there.
+/// Without this check the memory would be taken page by page, until the kernel chooses a process to
+/// kill.
 [[nodiscard]] Status check_memory(const settings::Settings& settings, const MemoryBound& there);
 
 /// ResourceExhausted where a thread is to run on a core that this process may not use.
@@ -33,8 +34,9 @@ struct MemoryShare {
                                          const std::string& root);
 
 /// ResourceExhausted where a device on sockets is to hold more connections or listeners than this
-/// process may have descriptors. Nothing is kept free for what else it opens: the last of them are
-/// refused one by one, and counted.
+/// process may have descriptors, or all of them together where somebody has asked for more than the
+/// defaults. Nothing is kept free for what else the process opens: the last of them are refused one
+/// by one, and counted.
 [[nodiscard]] Status check_descriptors(const settings::Settings& settings);
 
 /// All of these.

@@ -55,8 +55,9 @@ constexpr GroupFiles kVersion1{"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
                                "memory.usage_in_bytes", "total_inactive_file"};
 constexpr GroupFiles kVersion2{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
 
-/// Of a group and of all above it. In a container the path may be one of the machine outside: what
-/// is not there is passed over, and the root of the mount is the container's.
+/// The least that a group and all groups above it have left. In a container the path may be one of
+/// the machine outside: groups that are not there are passed over, and the root of the mount is the
+/// container's.
 MemoryBound group_bound(const std::string& root, const GroupFiles& files, std::string path) {
   MemoryBound least;
   for (bool top = false; !top;) {

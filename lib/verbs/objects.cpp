@@ -20,7 +20,7 @@ using verbs::quietly;
 
 namespace {
 
-/// What the program did wrong stays what it is, though there may be no memory to say it at length.
+/// An error of the program keeps its code where there is no memory for its words.
 Status refused(ErrorCode code, const char* why) {
   return tl::unexpected(Error{code, base::worded([why] { return why; })});
 }
@@ -228,8 +228,7 @@ Status QueuePair::accept(const RequestHandle& request, std::span<const uint8_t> 
 
 Status QueuePair::disconnect() {
   return guarded("QueuePair::disconnect", [&] {
-    return on_worker(*device_,
-                     [&](base::Now now) { return device_->device->disconnect(*qp_, now); });
+    return on_worker(*device_, [&](base::Now) { return device_->device->disconnect(*qp_); });
   });
 }
 
@@ -266,7 +265,7 @@ Result<std::vector<TraceEvent>> QueuePair::take_trace() {
 
 namespace {
 
-/// To queues that are deeper than allowed the device itself says no.
+/// Queues that are deeper than the limits allow are left to the device, which refuses them.
 Status enough_for(device::QueuePairSpec spec, const device::Limits& limits) {
   spec.send_depth = std::min(spec.send_depth, limits.max_work_depth);
   spec.receive_depth = std::min(spec.receive_depth, limits.max_work_depth);
@@ -430,7 +429,8 @@ void for_each_counter(verbs::DeviceRuntime& device, F&& visit) {
   if (device.socket != nullptr) pass_on("socket", device.socket->counters());
   if (device.impaired != nullptr) pass_on("impair", device.impaired->impair_counters());
   if (device.capture != nullptr) {
-    device.capture->writer().flush();  // what the file system refuses shows only then
+    device.capture->writer()
+        .flush();  // only then does the file system refuse what it has no room for
     pass_on("capture", device.capture->writer().counters());
   }
 }

@@ -19,8 +19,8 @@ using base::fail;
 
 namespace {
 
-/// Names of ethdevs are unique in the process: contexts opened one after the other count on. As
-/// much of the wire's own name as there is room for.
+/// The name of an ethdev, unique in the process: contexts that are opened one after the other count
+/// on. It has as much of the wire's own name as there is room for.
 std::string unique_port_name(const std::string& wire, char end) {
   static std::atomic<uint32_t> counter{0};
   const std::string tail = std::string("_") + end + std::to_string(counter++);
@@ -42,8 +42,8 @@ Result<uint64_t> system_random() {
   return value;
 }
 
-/// The seed of the damage, of which one sees nothing but the damage. Told in any case, so that what
-/// was seen can be seen again.
+/// The seed of an impaired port. A line in the log has it, given or drawn, so that a run can be
+/// repeated.
 Result<uint64_t> impair_seed(const settings::DeviceSettings& settings) {
   uint64_t seed = settings.impair.seed;
   if (!settings.impair.seed_given) {

@@ -79,7 +79,7 @@ Result<size_t> Stream::send(std::span<const uint8_t> octets) {
       return error(ErrorCode::WrongState, "nothing can be sent after finish_sending()");
     }
     if (const auto end = how_ended()) return failure(*end);
-    if (socket().is_lent()) return converted();
+    if (socket().is_converted()) return converted();
     if (octets.empty()) return 0;
     if (!socket().has_send_ring()) {
       const Status status = on_worker(*device_, [&](base::Now) { return socket().reserve_ring(); });
@@ -94,9 +94,9 @@ Result<size_t> Stream::send(std::span<const uint8_t> octets) {
 Result<size_t> Stream::receive(std::span<uint8_t> octets) {
   return guarded("Stream::receive", [&]() -> Result<size_t> {
     if (app_ == nullptr) return gone();
-    // Before the look into the ring: what is there after the end was seen is all there is.
+    // The end is read before the ring is looked at, so that the ring holds all that came before it.
     const auto end = how_ended();
-    if (!end && socket().is_lent()) return converted();
+    if (!end && socket().is_converted()) return converted();
     const uint32_t got = socket().take({octets.data(), octets.size()});
     if (got != 0 && !end && socket().room_is_news()) tell();
     if (got != 0 || octets.empty() || !end || *end == StreamEnd::Closed) return got;
@@ -122,7 +122,7 @@ Status Stream::await_rdma(std::span<const uint8_t> last_message) {
   });
 }
 
-bool Stream::is_converted() const { return app_ != nullptr && socket().is_lent(); }
+bool Stream::is_converted() const { return app_ != nullptr && socket().is_converted(); }
 
 Status Stream::set_options(const StreamOptions& options) {
   return guarded("Stream::set_options", [&]() -> Status {

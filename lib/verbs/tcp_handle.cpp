@@ -108,7 +108,7 @@ std::optional<StreamEnd> TcpHandle::how_ended() const {
 }
 
 Status TcpHandle::status() const {
-  return guarded("status", [&]() -> Status {
+  return guarded("TcpHandle::status", [&]() -> Status {
     const auto end = how_ended();
     if (!end || *end == StreamEnd::Closed) return {};
     return failure(*end);

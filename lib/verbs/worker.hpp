@@ -25,8 +25,8 @@ namespace rnic::verbs {
 /// Where a worker's time comes from.
 using Clock = std::function<base::Now()>;
 
-/// One turn of a device's loop. What it had no memory for is counted (`device.starved_turns`): no
-/// exception leaves it.
+/// One turn of a device's loop. No exception leaves it: a turn that ends early for want of memory
+/// is counted (`device.starved_turns`).
 uint32_t turn(device::Device& device, base::Now now);
 
 class Worker {

@@ -193,7 +193,7 @@ class World {
         from.register_region();
         break;
       case 5:
-        if (qp != nullptr) static_cast<void>(from.device->disconnect(*qp, now_));
+        if (qp != nullptr) static_cast<void>(from.device->disconnect(*qp));
         break;
       case 6: connect(); break;
       case 7:

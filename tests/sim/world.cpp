@@ -143,7 +143,7 @@ void World::begin_close(Pipe& pipe) {
   const uint64_t who = prng_.below(3);
   for (uint32_t side = 0; side < 2; ++side) {
     if (who == side || who == 2) {
-      resources(hosts_[side].device->disconnect(*pipe.ends[side].qp, now_));
+      resources(hosts_[side].device->disconnect(*pipe.ends[side].qp));
     }
   }
   trace("pipe " + std::to_string(pipe.number) + " closes");

@@ -80,7 +80,7 @@ bool World::expects(Pipe& pipe, uint32_t side, const event::PeerClosed&) {
   if (!pipe.closing) return false;
   // The one that has not closed yet, closes now.
   const End& end = pipe.ends[side];
-  if (!end.disconnected) static_cast<void>(hosts_[side].device->disconnect(*end.qp, now_));
+  if (!end.disconnected) static_cast<void>(hosts_[side].device->disconnect(*end.qp));
   return true;
 }
 
@@ -129,7 +129,7 @@ bool World::on_lost(Pipe& pipe, uint32_t side, const Event& event) {
   if (!pipe.lost) return false;
   if (gone) pipe.ends[side].disconnected = true;
   if (std::holds_alternative<event::PeerClosed>(event) && !pipe.ends[side].disconnected) {
-    static_cast<void>(hosts_[side].device->disconnect(*pipe.ends[side].qp, now_));
+    static_cast<void>(hosts_[side].device->disconnect(*pipe.ends[side].qp));
   }
   return true;
 }

@@ -181,7 +181,7 @@ void SocketWorld::manage(Pipe& pipe) {
     for (uint32_t side = 0; side < 2; ++side) {
       if (who != side && who != 2) continue;
       // A connection that breaks at this moment may be gone.
-      const auto status = hosts_[side].device->disconnect(*pipe.ends[side].qp, now_);
+      const auto status = hosts_[side].device->disconnect(*pipe.ends[side].qp);
       if (!status && !is_broken(pipe)) resources(status);
     }
     trace("pipe " + std::to_string(pipe.number) + " closes");

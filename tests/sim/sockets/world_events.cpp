@@ -195,7 +195,7 @@ bool SocketWorld::expects(Pipe& pipe, uint32_t side, const event::PeerClosed&) {
   if (!pipe.closing) return false;
   // The one that has not closed yet, closes now.
   const End& end = pipe.ends[side];
-  if (!end.disconnected) static_cast<void>(end.device->disconnect(*end.qp, now_));
+  if (!end.disconnected) static_cast<void>(end.device->disconnect(*end.qp));
   return true;
 }
 

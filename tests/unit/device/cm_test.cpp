@@ -300,7 +300,7 @@ TEST_F(Requests, AnswersToWhatIsGone_CM_02) {
        }},
       {"given up by the peer",
        [&](QueuePair* a, const event::ConnectRequest&) {
-         EXPECT_TRUE(left().device->disconnect(*a, now_).has_value());
+         EXPECT_TRUE(left().device->disconnect(*a).has_value());
          EXPECT_TRUE(run_until([&] { return right().has<event::RequestWithdrawn>(); }));
        }},
       {"timed out",
@@ -406,9 +406,9 @@ TEST_F(Requests, BothDisconnectWithWorkOutstanding_CM_04) {
       write.remote = {to[1 - i].value, reinterpret_cast<uint64_t>(sink[1 - i].data())};
       ASSERT_EQ(qps[i]->post_send(write), PostResult::Ok);
       ASSERT_EQ(qps[i]->post_send({.id = 2}), PostResult::Ok);  // an empty Send
-      ASSERT_TRUE(hosts_[i]->device->disconnect(*qps[i], now_).has_value());
+      ASSERT_TRUE(hosts_[i]->device->disconnect(*qps[i]).has_value());
       ASSERT_EQ(qps[i]->post_send({.id = 3}), PostResult::Ok);
-      ASSERT_TRUE(hosts_[i]->device->disconnect(*qps[i], now_).has_value()) << "again";
+      ASSERT_TRUE(hosts_[i]->device->disconnect(*qps[i]).has_value()) << "again";
     }
     ASSERT_TRUE(run_until(
         [&] { return left().has<event::Disconnected>() && right().has<event::Disconnected>(); }));
@@ -439,7 +439,7 @@ TEST_F(Requests, OneDisconnectsAndOneDestroys_CM_04) {
   QueuePair* a = left().make_qp();
   QueuePair* b = right().make_qp();
   connect(a, b);
-  ASSERT_TRUE(left().device->disconnect(*a, now_).has_value());
+  ASSERT_TRUE(left().device->disconnect(*a).has_value());
   ASSERT_TRUE(right().device->destroy_qp(b).has_value());
   ASSERT_TRUE(run_until([&] { return left().has<event::Disconnected>(); }));
   run_for(std::chrono::seconds(1));
@@ -525,7 +525,7 @@ TEST_F(StartErrors, AnEndInsideAnFpdu_MPA_8_01) {
     tell(left(), *socket, StreamSocket::kFinish);
     if (!inside) {
       ASSERT_TRUE(run_until([&] { return right().has<event::PeerClosed>(); }));
-      ASSERT_TRUE(right().device->disconnect(*b, now_).has_value());
+      ASSERT_TRUE(right().device->disconnect(*b).has_value());
     }
     ASSERT_TRUE(run_until([&] { return right().has<event::Disconnected>(); }));
     const std::string said = log.take();

@@ -6,17 +6,18 @@ namespace rnic::device {
 namespace {
 
 TEST(ConnectionStates, EachPairIsLegalOrNotAsTheStartUpSays) {
-  // Connecting, Requested, Answered, Running, Failed, Ended
+  // Connecting, Requested, Answered, Running, Failed, Lingering, Ended
   testing::expect_transitions(kConnectionTransitions,
                               {
-                                  ".x.xxx",
-                                  "..x.xx",
-                                  ".x.xxx",
-                                  "....xx",
-                                  ".....x",
-                                  "......",
+                                  ".x.xx.x",
+                                  "..x.x.x",
+                                  ".x.xx.x",
+                                  "....x.x",
+                                  ".....xx",
+                                  "....x.x",
+                                  ".......",
                               },
-                              ".....x");
+                              "......x");
 }
 
 }  // namespace

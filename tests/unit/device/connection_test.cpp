@@ -162,9 +162,9 @@ TEST_F(Connections, GracefulEndFlushesReceivesAndReturnsEverything) {
   const mem::Stag stag = right().add(memory, b->spec().pd, Access::LocalWrite);
   ASSERT_EQ(b->post_receive(receive(5, memory, stag, 100)), PostResult::Ok);
   run_for(std::chrono::milliseconds(1));
-  ASSERT_TRUE(left().device->disconnect(*a, now_).has_value());
+  ASSERT_TRUE(left().device->disconnect(*a).has_value());
   ASSERT_TRUE(run_until([&] { return right().has<event::PeerClosed>(); }));
-  ASSERT_TRUE(right().device->disconnect(*b, now_).has_value());
+  ASSERT_TRUE(right().device->disconnect(*b).has_value());
   ASSERT_TRUE(run_until(
       [&] { return left().has<event::Disconnected>() && right().has<event::Disconnected>(); }));
   EXPECT_EQ(left().take<event::Disconnected>()->end, StreamEnd::Closed);

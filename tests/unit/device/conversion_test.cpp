@@ -130,7 +130,7 @@ TEST_F(Conversion, AStreamIsOpenedUsedAndConverted_CM_03) {
       say(false, octets(111, 8));
     }
     const auto asked = request(with_hello ? octets(3000, 9) : std::vector<uint8_t>{});
-    EXPECT_TRUE(pair_[0]->is_lent() && pair_[1]->is_lent());
+    EXPECT_TRUE(pair_[0]->is_converted() && pair_[1]->is_converted());
     ASSERT_TRUE(right().device->accept(asked->request, *b_, octets(2, 4), now_).has_value());
     ASSERT_TRUE(run_until(
         [&] { return left().has<event::Established>() && right().has<event::Established>(); }));
@@ -138,10 +138,10 @@ TEST_F(Conversion, AStreamIsOpenedUsedAndConverted_CM_03) {
     EXPECT_TRUE(right().take<event::Established>());
     expect_send_arrives(left(), a_, right(), b_);
     expect_send_arrives(right(), b_, left(), a_);
-    ASSERT_TRUE(left().device->disconnect(*a_, now_).has_value());
+    ASSERT_TRUE(left().device->disconnect(*a_).has_value());
     ASSERT_TRUE(run_until([&] { return right().has<event::PeerClosed>(); }));
     EXPECT_TRUE(right().take<event::PeerClosed>());
-    ASSERT_TRUE(right().device->disconnect(*b_, now_).has_value());
+    ASSERT_TRUE(right().device->disconnect(*b_).has_value());
     ASSERT_TRUE(run_until([&] { return pair_[0]->how_ended() && pair_[1]->how_ended(); }));
     EXPECT_EQ(left().take<event::Disconnected>()->end, StreamEnd::Closed);
     EXPECT_EQ(right().take<event::Disconnected>()->end, StreamEnd::Closed);
@@ -184,7 +184,7 @@ TEST_F(Conversion, AfterARejectTheStreamGoesOn_CM_03) {
   ASSERT_TRUE(right().device->reject(asked->request, octets(6, 6), now_).has_value());
   ASSERT_TRUE(run_until([&] { return left().has<event::Rejected>(); }));
   EXPECT_EQ(left().take<event::Rejected>()->private_data, octets(6, 6));
-  ASSERT_TRUE(run_until([&] { return !pair_[0]->is_lent() && !pair_[1]->is_lent(); }));
+  ASSERT_TRUE(run_until([&] { return !pair_[0]->is_converted() && !pair_[1]->is_converted(); }));
   for (int i = 0; i < 3; ++i) {
     say(true, octets(50'000, 10));
     say(false, octets(70'001, 11));
@@ -259,7 +259,7 @@ TEST_F(Conversion, UlpFramingBeginsWithTheConnection) {
   EXPECT_EQ(refused.error().message,
             "a streaming connection becomes an RDMA connection over MPA only (RFC 5044 s.7.1.3): "
             "for ULP framing connect anew");
-  EXPECT_FALSE(pair_[0]->is_lent());
+  EXPECT_FALSE(pair_[0]->is_converted());
   say(true, octets(100, 1));
   expect_all_ends_after_abort();
 }
@@ -278,7 +278,7 @@ TEST_F(Conversion, AStreamThatThePeerHasFinishedIsNotConverted) {
 TEST_F(Conversion, WhatIsLostBehindARejectIsSentAgain) {
   const auto asked = request();
   ASSERT_TRUE(right().device->reject(asked->request, {}, now_).has_value());
-  ASSERT_TRUE(run_until([&] { return !pair_[0]->is_lent() && !pair_[1]->is_lent(); }));
+  ASSERT_TRUE(run_until([&] { return !pair_[0]->is_converted() && !pair_[1]->is_converted(); }));
   say(true, octets(20'000, 1));
   run_for(std::chrono::milliseconds(100));
   const uint64_t before = left().device->tcp_counters().retransmitted_octets;
@@ -371,7 +371,7 @@ TEST_F(SmallWindows, ARequestThatDoesNotFitWaits) {
 TEST_F(SmallWindows, BehindARejectTheStreamIsTheApplicationsInFull) {
   const auto asked = request();
   ASSERT_TRUE(right().device->reject(asked->request, {}, now_).has_value());
-  ASSERT_TRUE(run_until([&] { return !pair_[0]->is_lent() && !pair_[1]->is_lent(); }));
+  ASSERT_TRUE(run_until([&] { return !pair_[0]->is_converted() && !pair_[1]->is_converted(); }));
   for (uint8_t i = 0; i < 4; ++i) say(true, octets(900, i));  // what the session's window let in
   ASSERT_TRUE(arrives(700, 1));
   EXPECT_TRUE(arrives(100, 2)) << "a small message in a small window";

@@ -94,7 +94,7 @@ TEST_F(Events, AnOverrunLeavesRoomForOthers) {
     ASSERT_EQ(flood->post_send(work(Opcode::Send, id, memory, stag, 8)), PostResult::Ok);
   }
   settle();
-  EXPECT_TRUE(right().device->disconnect(*mine, now_).has_value());
+  EXPECT_TRUE(right().device->disconnect(*mine).has_value());
   settle();
   const auto told = read_all();
   EXPECT_EQ(count<event::CompletionOverrun>(told), 1u);
@@ -126,7 +126,7 @@ TEST_F(Events, StrangersDoNotPushOutWhatIsAwaited) {
     dial(16, kOtherFraming);
     hang_up();
   }
-  ASSERT_TRUE(left().device->disconnect(*peer, now_).has_value());
+  ASSERT_TRUE(left().device->disconnect(*peer).has_value());
   settle();
   const auto told = read_all();
   EXPECT_EQ(count<event::RequestFailed>(told), kMaxEvents / 4);
@@ -147,7 +147,7 @@ TEST_F(Events, AnUnheardRequestFreesItsPlace) {
   while (left().take<event::Rejected>()) ++rejected;
   EXPECT_EQ(rejected, 12 - kMaxEvents / 2);
   EXPECT_EQ(right().device->live_connections(), 1 + kMaxEvents / 2);
-  ASSERT_TRUE(left().device->disconnect(*peer, now_).has_value());
+  ASSERT_TRUE(left().device->disconnect(*peer).has_value());
   settle();
   const auto told = read_all();
   EXPECT_EQ(count<event::ConnectRequest>(told), kMaxEvents / 2);
@@ -183,7 +183,7 @@ TEST_F(Events, WithdrawnRequestsKeepToTheirHalf) {
     dial(6, kPort);
     hang_up();
   }
-  ASSERT_TRUE(left().device->disconnect(*peer, now_).has_value());
+  ASSERT_TRUE(left().device->disconnect(*peer).has_value());
   settle();
   right().events.clear();
   right().collect();

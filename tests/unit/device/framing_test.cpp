@@ -71,7 +71,7 @@ class Framing : public DevicePair {
     EXPECT_EQ(target, source);
     EXPECT_EQ(back, source);
     EXPECT_TRUE(std::equal(inbox.begin(), inbox.begin() + 4000, source.begin()));
-    ASSERT_TRUE(left().device->disconnect(*a, now_).has_value());
+    ASSERT_TRUE(left().device->disconnect(*a).has_value());
     ASSERT_TRUE(run_until(
         [&] { return left().has<event::Disconnected>() && right().has<event::Disconnected>(); }));
   }

@@ -103,11 +103,11 @@ class Operations : public Streams {
     run_for(std::chrono::microseconds(1));
     switch (state) {
       case State::HalfClosed:
-        EXPECT_TRUE(right().device->disconnect(*other_, now_).has_value());
+        EXPECT_TRUE(right().device->disconnect(*other_).has_value());
         EXPECT_TRUE(run_until([&] { return left().has<event::PeerClosed>(); }));
         return;
       case State::Closing:
-        EXPECT_TRUE(left().device->disconnect(*qp_, now_).has_value());
+        EXPECT_TRUE(left().device->disconnect(*qp_).has_value());
         EXPECT_TRUE(run_until([&] { return right().has<event::PeerClosed>(); }));
         return;
       case State::Terminated: {
@@ -118,8 +118,8 @@ class Operations : public Streams {
         return;
       }
       case State::Ended:
-        EXPECT_TRUE(left().device->disconnect(*qp_, now_).has_value());
-        EXPECT_TRUE(right().device->disconnect(*other_, now_).has_value());
+        EXPECT_TRUE(left().device->disconnect(*qp_).has_value());
+        EXPECT_TRUE(right().device->disconnect(*other_).has_value());
         EXPECT_TRUE(run_until([&] { return left().device->live_connections() == 0; }));
         return;
       case State::Reset:
@@ -258,7 +258,7 @@ TEST(EveryState, ConnectAndAccept_CM_01) {
         EXPECT_EQ(status.error().code, ErrorCode::WrongState);
         EXPECT_NE(status.error().message.find("create a new queue pair"), std::string::npos);
       }
-      EXPECT_FALSE(sockets[0]->is_lent());
+      EXPECT_FALSE(sockets[0]->is_converted());
       QueuePair* fresh = w.left().make_qp(2, 4);
       EXPECT_TRUE(w.left().device->accept(request->request, *fresh, {}, w.now_).has_value());
       EXPECT_TRUE(w.run_until([&] { return w.right().has<event::Established>(); }));
@@ -277,7 +277,7 @@ TEST(EveryState, ConnectAndAccept_CM_01) {
 TEST(EveryState, Disconnect_CM_04) {
   for_each_state([](State state, Operations& w) {
     for (int again = 0; again < 2; ++again) {
-      const auto status = w.left().device->disconnect(*w.qp_, w.now_);
+      const auto status = w.left().device->disconnect(*w.qp_);
       EXPECT_EQ(status.has_value(), has_connection(state)) << again;
       if (status) continue;
       EXPECT_EQ(status.error().code, ErrorCode::WrongState);
@@ -285,7 +285,7 @@ TEST(EveryState, Disconnect_CM_04) {
     }
     if (state == State::Running || state == State::Closing) {
       w.run_until([&] { return w.right().has<event::PeerClosed>(); });
-      EXPECT_TRUE(w.right().device->disconnect(*w.other_, w.now_).has_value());
+      EXPECT_TRUE(w.right().device->disconnect(*w.other_).has_value());
     }
     w.run_for(std::chrono::seconds(1));
     EXPECT_EQ(w.left().device->live_connections(), 0u);

@@ -669,8 +669,8 @@ TEST_F(Starts, SimultaneousDisconnect_CM_04) {
     QueuePair* a = make(left(), 4, 4);
     QueuePair* b = make(right(), 4, 4);
     ASSERT_TRUE(start(a, b).left);
-    ASSERT_TRUE(left().device->disconnect(*a, now_).has_value());
-    ASSERT_TRUE(right().device->disconnect(*b, now_).has_value());
+    ASSERT_TRUE(left().device->disconnect(*a).has_value());
+    ASSERT_TRUE(right().device->disconnect(*b).has_value());
     ASSERT_TRUE(run_until(
         [&] { return left().has<event::Disconnected>() && right().has<event::Disconnected>(); }));
     EXPECT_EQ(left().take<event::Disconnected>()->end, StreamEnd::Closed);
@@ -725,13 +725,13 @@ TEST_F(Starts, TenThousandConnections_CM_06) {
       return used == (round + 1) * kAtOnce;
     }));
     for (QueuePair* qp : sides[0].qps) {
-      ASSERT_TRUE(left().device->disconnect(*qp, now_).has_value());
+      ASSERT_TRUE(left().device->disconnect(*qp).has_value());
     }
     ASSERT_TRUE(run_until([&] {
       while (const auto event = right().take<event::PeerClosed>()) {
         for (QueuePair* qp : sides[1].qps) {
           if (qp->number() == event->qp) {
-            EXPECT_TRUE(right().device->disconnect(*qp, now_).has_value());
+            EXPECT_TRUE(right().device->disconnect(*qp).has_value());
           }
         }
       }

@@ -209,7 +209,7 @@ TEST_F(Violations, BehindOurOwnFinTheStreamIsReset_RDMAP_7_1_03) {
   share(Access::RemoteWrite);
   ASSERT_EQ(a_->post_send(aimed(Opcode::Write, 100)), PostResult::Ok);
   ASSERT_TRUE(run_until([&] { return !left().completions(a_->spec().send_cq).empty(); }));
-  ASSERT_TRUE(right().device->disconnect(*b_, now_).has_value());
+  ASSERT_TRUE(right().device->disconnect(*b_).has_value());
   ASSERT_TRUE(run_until([&] { return left().has<event::PeerClosed>(); }));
   auto bad = aimed(Opcode::Write, 100);
   bad.remote.stag = 0x7777;

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <string>
 
+#include "base/starved.hpp"
 #include "dpdk/dpdk.hpp"
 #include "dpdk/reassembler.hpp"
+#include "live_memory.hpp"
 
 namespace rnic::dpdk {
 namespace {
@@ -95,6 +97,16 @@ TEST(EalStart, WhatNeedsDpdkSaysSo) {
   ASSERT_FALSE(port);
   EXPECT_EQ(port.error().code, ErrorCode::WrongState);
   EXPECT_FALSE(Eal::register_thread());
+}
+
+// A thread's first call has nobody above it who would catch what it throws.
+TEST(EalStart, AThreadThatIsRefusedWithoutMemoryIsTold) {
+  test::refuse_memory_after(0);
+  const Status status = Eal::register_thread();
+  EXPECT_TRUE(test::refuse_no_more()) << "the words need memory";
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::WrongState);
+  EXPECT_EQ(status.error().message, base::kOutOfMemory);
 }
 
 // Files that no name is known for are nobody's: they go. Under a name that was given they stay.

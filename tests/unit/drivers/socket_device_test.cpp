@@ -26,9 +26,9 @@ TEST_F(OnSockets, WriteReadAndAtomic) {
   EXPECT_EQ(back, source);
   EXPECT_NE(sink, source);  // one was added
   EXPECT_GT(devices_[0]->mpa_counters().markers_out, 0u);
-  ASSERT_TRUE(devices_[0]->disconnect(*qps_[0][0], now_).has_value());
+  ASSERT_TRUE(devices_[0]->disconnect(*qps_[0][0]).has_value());
   ASSERT_TRUE(event<event::PeerClosed>(1));
-  ASSERT_TRUE(devices_[1]->disconnect(*qps_[1][0], now_).has_value());
+  ASSERT_TRUE(devices_[1]->disconnect(*qps_[1][0]).has_value());
   ASSERT_TRUE(run_until([&] { return devices_[0]->quiescent() && devices_[1]->quiescent(); }));
   EXPECT_TRUE(transports_[0]->quiescent() && transports_[1]->quiescent());
 }
@@ -77,7 +77,7 @@ TEST_F(ShortClose, TheOtherHalfGoesOn_MPA_7_2_01) {
   first.remote = {d.value, reinterpret_cast<uint64_t>(here.data())};
   ASSERT_EQ(qps_[0][0]->post_send(first), PostResult::Ok);
   ASSERT_TRUE(run_until([&] { return here == there; }));
-  ASSERT_TRUE(devices_[0]->disconnect(*qps_[0][0], now_).has_value());
+  ASSERT_TRUE(devices_[0]->disconnect(*qps_[0][0]).has_value());
   ASSERT_TRUE(event<event::PeerClosed>(1));
   const base::Now begun = now_;
   for (int i = 0; now_ - begun < std::chrono::milliseconds(10); ++i) {

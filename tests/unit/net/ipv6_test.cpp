@@ -175,6 +175,16 @@ TEST_F(Ipv6Input, WhatCannotBeServedIsReportedWithItsPlace) {
       {"no next header", wire::kNextNone, {}, -1, 0},
       {"hop-by-hop in the second place", 60, joined({options_header(0), options_header(6), tcp8}),
        wire::kIcmpv6UnknownNextHeader, 40},
+      // RFC 4443 s.3.4: the pointer counts from the IPv6 header of the packet as it came. The field
+      // that names the protocol is the first one of the fragment header.
+      {"unknown protocol behind an atomic fragment header", 44,
+       joined({{17, 0, 0, 0, 0, 0, 0, 1}, tcp8}), wire::kIcmpv6UnknownNextHeader, 40},
+      {"unknown protocol behind options and an atomic fragment header", 60,
+       joined({options_header(44), {17, 0, 0, 0, 0, 0, 0, 1}, tcp8}),
+       wire::kIcmpv6UnknownNextHeader, 48},
+      {"hop-by-hop behind an atomic fragment header", 44,
+       joined({{0, 0, 0, 0, 0, 0, 0, 1}, options_header(6), tcp8}), wire::kIcmpv6UnknownNextHeader,
+       40},
       {"routing with segments left", 43, joined({{6, 0, 0, 1, 0, 0, 0, 0}, tcp8}),
        wire::kIcmpv6BadField, 42},
       {"option to be skipped", 60, joined({options_header(6, {0x1e, 4, 0, 0, 0, 0}), tcp8}), -2, 0},

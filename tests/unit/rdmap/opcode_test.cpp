@@ -56,6 +56,22 @@ TEST(OpcodeTable, EveryControlOctetEverywhere_RDMAP_4_1_01) {
   }
 }
 
+// A row has the one function of its buffer model, and the size where RFC 5040 s.4 and RFC 7306 give
+// one: figure 5's Read Request, the atomics' figures 4 and 6, Immediate Data's figure 10.
+TEST(OpcodeTable, EachRowSaysWhatIsDone) {
+  constexpr std::array<uint32_t, 12> kSizes{0, 28, 0, 0, 0, 0, 0, 0, 8, 8, 52, 12};
+  for (uint8_t opcode = 0; opcode < 16; ++opcode) {
+    SCOPED_TRACE(int{opcode});
+    const OpcodeRow* row = opcode_row(opcode);
+    ASSERT_EQ(row != nullptr, opcode < kSizes.size());
+    if (row == nullptr) continue;
+    EXPECT_EQ(row->deliver_segment != nullptr, kHome[opcode] == kTagged);
+    EXPECT_EQ(row->deliver_message != nullptr, kHome[opcode] != kTagged);
+    EXPECT_EQ(row->size, kSizes[opcode]);
+    EXPECT_EQ(row->asked, opcode == 2);
+  }
+}
+
 class OpcodeTest : public TwoNodes {
  protected:
   /// b has a buffer in every queue, and waits for a Read's and an atomic's response.

@@ -171,6 +171,33 @@ TEST(SgeList, KeepsTheSizeOfAListThatIsTooLong) {
   EXPECT_EQ(assigned[0].stag, 3u);
 }
 
+// A queue pair is flushed twice where a Terminate comes first and the end of its stream behind it.
+// What the first flush has kept is all that the second one has to copy from: its octets are
+// compared whole, since what an allocator does with memory that was given back is only seen in some
+// of them.
+TEST(SendQueue, WhatIsAbandonedTwiceIsKeptAsItWasPosted) {
+  SendQueue queue(4);
+  std::vector<std::vector<std::byte>> posted;
+  for (uint64_t id = 1; id <= 3; ++id) {
+    SendRequest work{.id = id * 0x0101010101010101, .opcode = Opcode::Write};
+    work.remote = {0x11111111, id * 0x2020202020202020};
+    for (uint32_t i = 0; i < id; ++i) work.sges.push_back({id * 1000 + i, 10 * i + 1, 7});
+    queue.post(work);
+    SendSlot& slot = queue.accept();
+    slot.started = true;
+    const auto* const octets = reinterpret_cast<const std::byte*>(slot.work);
+    posted.emplace_back(octets, octets + slot.work->size());
+  }
+  for (int flush = 1; flush <= 3; ++flush) {
+    queue.abandon();
+    for (uint32_t seq = 0; seq < 3; ++seq) {
+      const auto* const octets = reinterpret_cast<const std::byte*>(queue.at(seq).work);
+      EXPECT_EQ(std::vector<std::byte>(octets, octets + posted[seq].size()), posted[seq])
+          << "request " << seq << " after flush " << flush;
+    }
+  }
+}
+
 using KeptWork = TwoNodes;
 
 // Behind a flush the places of requests are the application's, and what is still to be acknowledged

@@ -239,6 +239,37 @@ TEST(MachineCheck, DescriptorsThatTheProcessMayNotHave) {
   EXPECT_TRUE(of_ours) << "device.rnic0 has connections of our own TCP";
 }
 
+// Each limit for itself is within what the process may have, and all of them are not.
+TEST(MachineCheck, DescriptorsOfAllDevicesTogether) {
+  std::string text;
+  for (const char* name : {"one", "two"}) {
+    text += std::string(kSocket) + "name = \"" + name + "\"\n";
+  }
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit enough{4096, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &enough), 0);
+  const Status fits = check_descriptors(parsed(text, {"limits.max_connections=1900"}));
+  const Status two = check_descriptors(parsed(text, {"limits.max_connections=2000"}));
+  const Status one = check_descriptors(
+      parsed(std::string(kSocket), {"limits.max_connections=4000", "tcp.max_listeners=100"}));
+  const rlimit few{1024, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  const Status usual = check_descriptors(parsed(text));
+  const Status listeners = check_descriptors(parsed(text, {"tcp.max_listeners=65"}));
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(fits);
+  ASSERT_FALSE(two);
+  EXPECT_EQ(two.error().message,
+            "device.one.limits.max_connections: the devices on sockets ask for 4128 descriptors "
+            "together, 2000 of them by this key, and this process may have 4096 (ulimit -n): lower "
+            "it, or raise the limit");
+  ASSERT_FALSE(one);
+  EXPECT_TRUE(usual) << "nobody has asked for more than the defaults";
+  ASSERT_FALSE(listeners);
+  EXPECT_TRUE(listeners.error().message.starts_with("device.one.tcp.max_listeners: "));
+}
+
 TEST(MachineCheck, BuffersOfSocketsThatTheSystemWouldCut) {
   const Root root;
   root.file("/proc/sys/net/core/wmem_max", "212992\n");

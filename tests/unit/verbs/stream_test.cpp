@@ -4,6 +4,7 @@
 #include <atomic>
 #include <thread>
 
+#include "support/live_memory.hpp"
 #include "verbs_pair.hpp"
 
 namespace rnic::test {
@@ -153,6 +154,20 @@ TEST_P(Streaming, NobodyListens) {
     EXPECT_EQ(stream.status().error().code, ErrorCode::Unreachable);
   }
   EXPECT_TRUE(world.becomes_quiescent());
+}
+
+// Without memory for the reason, the message still names the call, with its class like all others.
+TEST(Stream, AStatusWithoutMemoryNamesItsCall) {
+  World world{loopback_config()};
+  Stream stream = must(world.left.connect_stream(world.right.address(), kPort));
+  EXPECT_TRUE(world.wait([&] { return stream.state() == StreamState::Ended; }));
+  refuse_memory_after(0);
+  const Status status = stream.status();
+  EXPECT_TRUE(refuse_no_more());
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::ResourceExhausted);
+  EXPECT_TRUE(status.error().message.starts_with("TcpHandle::status: out of memory: "))
+      << status.error().message;
 }
 
 TEST_P(Streaming, ArgumentsThatCannotBe) {

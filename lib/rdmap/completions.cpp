@@ -1,9 +1,19 @@
-#include "rdmap/endpoint.hpp"
+#include "rdmap/completions.hpp"
+
+#include "rdmap/rdmap.hpp"
 
 namespace rnic::rdmap {
 
-void Endpoint::Impl::report_work(Completion completion, bool signaled) {
-  completion.qp = config_.qp;
+Completions::Completions(uint32_t qp, const Queues& queues, Counters& counters,
+                         EndpointOwner& owner)
+    : qp_(qp),
+      sends_(queues.sends),
+      receives_(queues.receives),
+      counters_(counters),
+      owner_(owner) {}
+
+void Completions::report_work(Completion completion, bool signaled) {
+  completion.qp = qp_;
   if (completion.status == CompletionStatus::Success && !signaled) return;
   if (completion.status == CompletionStatus::Flushed) ++counters_.flushed;
   if (completion.status != CompletionStatus::Success) {
@@ -13,8 +23,8 @@ void Endpoint::Impl::report_work(Completion completion, bool signaled) {
   owner_.send_completed(completion);
 }
 
-/// Tells the user of the oldest untold slot. The slot is given up first: he may post from the call.
-void Endpoint::Impl::report_send() {
+/// Of the oldest slot that the owner was not told of.
+void Completions::report_send() {
   const SendSlot& slot = sends_.at(sends_.report());
   const bool signaled = slot.work->signaled;
   Completion completion{.id = slot.work->id,
@@ -29,25 +39,24 @@ void Endpoint::Impl::report_send() {
   report_work(completion, signaled);
 }
 
-// RFC 5040 s.5.5(15): local completion in submission order, across Reads and Writes.
-void Endpoint::Impl::complete_sends() {
+// RFC 5040 s.5.5(15): work completes locally in the order of its submission, Reads and Writes
+// alike.
+void Completions::complete_sends() {
   while (!flushing_ && sends_.has_unreported() && sends_.at(sends_.report()).done()) {
     report_send();
   }
 }
 
-/// Tells the user of the oldest receive; the caller says what came.
-void Endpoint::Impl::report_receive(Completion completion) {
+void Completions::report_receive(Completion completion) {
   completion.id = receives_.front().work->id;
   completion.opcode = Opcode::Receive;
-  completion.qp = config_.qp;
+  completion.qp = qp_;
   receives_.pop();
   if (completion.status == CompletionStatus::Flushed) ++counters_.flushed;
   owner_.receive_completed(completion);
 }
 
-/// What was posted outside of a connection in use is not carried out.
-void Endpoint::Impl::pass_sends() {
+void Completions::pass_sends() {
   while (sends_.has_posted()) {
     Completion completion = sends_.pass();
     completion.status = CompletionStatus::Flushed;
@@ -55,19 +64,17 @@ void Endpoint::Impl::pass_sends() {
   }
 }
 
-void Endpoint::Impl::pass_receives() {
+void Completions::pass_receives() {
   while (receives_.has_posted()) {
     receives_.accept();
     report_receive({.status = CompletionStatus::Flushed});
   }
 }
 
-// BUG-06: everything completes, in post order, also what the user posts while he is told.
-void Endpoint::Impl::flush() {
+void Completions::flush() {
   if (flushing_) return;
   flushing_ = true;
   sends_.abandon();
-  outbound_.clear();
   while (sends_.has_unreported()) report_send();
   pass_sends();
   while (!receives_.empty()) {

@@ -1,0 +1,45 @@
+/// \file
+/// What is done with what was delivered, by opcode: the functions that the rows of opcodes.hpp
+/// name.
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.hpp"
+#include "ddp/fault.hpp"
+#include "wire/ddp.hpp"
+
+namespace rnic::rdmap {
+
+struct OpcodeRow;
+
+/// A message of an untagged queue, each octet of which has come, in its turn.
+struct UntaggedMessage {
+  const OpcodeRow& row;
+  const wire::DdpUntaggedHeader& header;  ///< of its last segment
+  uint64_t length;
+  const ddp::SegmentReport& segment;  ///< the last one
+  base::Now now;
+};
+
+/// RFC 5040 s.5, RFC 7306 s.5 and s.6: a function for each kind of message. A fault that it returns
+/// becomes a Terminate.
+class Deliveries {
+ public:
+  // Tagged messages: called for each segment, when the order has reached it.
+  virtual Fault deliver_write(const wire::DdpTaggedHeader& header, uint32_t payload) = 0;
+  virtual Fault deliver_read_response(const wire::DdpTaggedHeader& header, uint32_t payload) = 0;
+
+  // Untagged messages: called once, when all of the message has been delivered by DDP.
+  virtual Fault deliver_send(const UntaggedMessage& message) = 0;
+  virtual Fault deliver_immediate(const UntaggedMessage& message) = 0;
+  virtual Fault deliver_read_request(const UntaggedMessage& message) = 0;
+  virtual Fault deliver_atomic_request(const UntaggedMessage& message) = 0;
+  virtual Fault deliver_atomic_response(const UntaggedMessage& message) = 0;
+  virtual Fault deliver_terminate(const UntaggedMessage& message) = 0;
+
+ protected:
+  ~Deliveries() = default;
+};
+
+}  // namespace rnic::rdmap

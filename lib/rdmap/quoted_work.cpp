@@ -1,0 +1,77 @@
+#include "rdmap/quoted_work.hpp"
+
+#include <optional>
+
+#include "wire/ddp.hpp"
+#include "wire/rdmap.hpp"
+
+namespace rnic::rdmap {
+
+namespace {
+
+/// The headers that a Terminate may have attached (RFC 5040 s.4.8).
+struct Quote {
+  std::optional<wire::DdpTaggedHeader> tagged;
+  std::optional<wire::DdpUntaggedHeader> untagged;
+  std::optional<wire::RdmapReadRequest> request;
+};
+
+Quote quote_of(const wire::Terminate& terminate) {
+  const base::ByteView header{terminate.ddp_header.data(), terminate.ddp_header_size};
+  return {.tagged = wire::parse_ddp_tagged(header),
+          .untagged = wire::parse_ddp_untagged(header),
+          .request = terminate.has_rdma_header
+                         ? wire::parse_rdmap_read_request(terminate.rdma_header)
+                         : std::nullopt};
+}
+
+/// RDMAP-4.8-08, RDMAP-4.8-09: a Terminate quotes what was left to do of a Read.
+bool is_rest_of(const wire::RdmapReadRequest& left, const PostedSend& read) {
+  if (read.sges().empty()) return false;
+  const Sge& sink = read.sges()[0];
+  const uint64_t offset = left.sink_to - sink.address;
+  return left.sink_stag == sink.stag && offset <= sink.length && left.size == sink.length - offset;
+}
+
+/// The header is that of a segment of this Write.
+bool is_of_write(const Quote& quote, const PostedSend& work) {
+  const uint64_t offset = quote.tagged ? quote.tagged->to - work.remote_offset : 0;
+  return quote.tagged && quote.tagged->stag == work.remote_stag &&
+         (offset < work.length || (offset == 0 && work.length == 0));
+}
+
+/// The header has the queue and the MSN of this message.
+bool is_of_message(const Quote& quote, const SendSlot& slot) {
+  const bool on_queue_1 = quote.untagged->qn == wire::kRdmapReadRequestQn;
+  return on_queue_1 == has_response(slot.work->opcode) && quote.untagged->msn == slot.msn &&
+         (on_queue_1 || quote.untagged->qn == wire::kRdmapSendQn);
+}
+
+}  // namespace
+
+SendSlot* quoted_work(SendQueue& sends, const wire::Terminate& terminate) {
+  const Quote quote = quote_of(terminate);
+  SendSlot* likely = nullptr;
+  // The message that is being pulled is one of them.
+  for (uint32_t seq = sends.report(); seq != sends.end(); ++seq) {
+    SendSlot& slot = sends.at(seq);
+    const PostedSend& work = *slot.work;
+    if (!slot.started) continue;
+    bool quoted = false;
+    if (work.opcode == Opcode::Write) {
+      quoted = is_of_write(quote, work);
+    } else if (quote.untagged) {
+      quoted = is_of_message(quote, slot);
+      if (quote.request && is_read(work.opcode)) {
+        // siw puts the size where the MSN belongs (RDMAP-4.8-10): the Read Request tells, too.
+        const bool rest = is_rest_of(*quote.request, work);
+        quoted = quoted && rest;
+        if (rest && likely == nullptr) likely = &slot;
+      }
+    }
+    if (quoted) return &slot;
+  }
+  return likely;
+}
+
+}  // namespace rnic::rdmap
