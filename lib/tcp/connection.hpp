@@ -1,6 +1,6 @@
 /// \file
-/// Everything the engine knows about one connection. Plain data with the Stream's edge on top; what
-/// is done with it is in Engine, split over files by RFC concept.
+/// One TCP connection: the stream that its user holds, and the event processing of RFC 9293 s.3.10
+/// on its two halves.
 #pragma once
 
 #include <cstdint>
@@ -9,48 +9,26 @@
 #include "base/time.hpp"
 #include "llp/stream.hpp"
 #include "llp/transport.hpp"
-#include "tcp/ack_policy.hpp"
-#include "tcp/congestion.hpp"
-#include "tcp/connection_list.hpp"
-#include "tcp/connection_options.hpp"
-#include "tcp/ecn.hpp"
+#include "tcp/connection_core.hpp"
+#include "tcp/fast_path.hpp"
 #include "tcp/half_open.hpp"
-#include "tcp/handshake.hpp"
+#include "tcp/info.hpp"
 #include "tcp/keep_alive.hpp"
-#include "tcp/pacing.hpp"
-#include "tcp/path_mtu_discovery.hpp"
-#include "tcp/prediction.hpp"
-#include "tcp/rack.hpp"
-#include "tcp/range_pool.hpp"
-#include "tcp/recovery.hpp"
-#include "tcp/rto.hpp"
-#include "tcp/scoreboard.hpp"
-#include "tcp/spurious.hpp"
-#include "tcp/state.hpp"
-#include "tcp/tail_probe.hpp"
-#include "tcp/tcb.hpp"
-#include "tcp/timers.hpp"
+#include "tcp/opening.hpp"
+#include "tcp/receiver.hpp"
+#include "tcp/segment.hpp"
+#include "tcp/sender.hpp"
+#include "tcp/tcp.hpp"
 
 namespace rnic::tcp {
 
-class Engine;
-
+/// Calls up may re-enter ready(), close(), abort() and room_grew(). Nothing is freed under a
+/// caller's feet: a connection that ends() is CLOSED, and stands in the stack's list of those that
+/// are, until the stack finishes it when it is left.
 class Connection final : public llp::Stream {
  public:
-  Connection(Engine& owner, base::TimerWheel& wheel, RecordPool& pool, RangePool& ranges,
-             const Config& config)
-      : engine(owner),
-        rto(config),
-        cc(config),
-        timers(wheel, this, prediction),
-        board(tcb, pool, ranges, prediction),
-        rack(tcb, rto, board, timers),
-        tail_probe(tcb, rto, board, timers, prediction, config),
-        recovery(tcb, board, cc),
-        spurious(tcb, rto, cc, config),
-        committed(ranges),
-        ack(tcb, committed, timers, config),
-        path(tcb, prediction) {}
+  explicit Connection(Shared& shared)
+      : core_(*this, shared), closed_link_(this), receiver_(core_), sender_(core_, receiver_) {}
 
   // llp::Stream
   [[nodiscard]] llp::StreamTraits traits() const override {
@@ -61,86 +39,136 @@ class Connection final : public llp::Stream {
             .emss_exact = true,
             .shows_segments = true};
   }
-  [[nodiscard]] uint32_t emss() const override { return effective_mss; }
-  [[nodiscard]] Endpoint local() const override { return local_end; }
-  [[nodiscard]] Endpoint remote() const override { return remote_end; }
-  void ready() override;
+  [[nodiscard]] uint32_t emss() const override { return sender_.emss(); }
+  [[nodiscard]] Endpoint local() const override { return core_.binding.local; }
+  [[nodiscard]] Endpoint remote() const override { return core_.binding.remote; }
+  void ready() override { sender_.user_has_news(); }
   void close() override;
   void abort() override;
-  void room_grew() override;
-  void set_user(llp::StreamUser& next) override { user = &next; }
-  void set_trace(base::TraceSink* sink) override { trace_sink = sink; }
-  [[nodiscard]] base::TraceSink* trace() const override { return trace_sink; }
+  void room_grew() override { receiver_.room_grew(); }
+  void set_user(llp::StreamUser& next) override { core_.binding.user = &next; }
+  void set_trace(base::TraceSink* sink) override { core_.binding.trace = sink; }
+  [[nodiscard]] base::TraceSink* trace() const override { return core_.binding.trace; }
 
-  /// No octet beyond it was taken from the peer, in or out of order.
-  [[nodiscard]] uint64_t taken_to() const {
-    return committed.empty() ? tcb.rcv_nxt : committed.ranges().back().end;
+  // --- What is known of it ---
+
+  [[nodiscard]] base::Handle handle() const { return handle_; }
+  [[nodiscard]] const Binding& binding() const { return core_.binding; }
+  [[nodiscard]] const Tcb& tcb() const { return core_.tcb; }
+  [[nodiscard]] const Timers& timers() const { return core_.timers; }
+  [[nodiscard]] const EcnState& ecn() const { return core_.ecn; }
+  [[nodiscard]] const Sender& sender() const { return sender_; }
+  [[nodiscard]] const Receiver& receiver() const { return receiver_; }
+  [[nodiscard]] State state() const { return core_.life.state(); }
+  /// It has ended, and waits for finish().
+  [[nodiscard]] bool over() const { return core_.life.over(); }
+  [[nodiscard]] bool half_open() const { return seat_.of_listener != nullptr; }
+  /// It is half open, of this listener's.
+  [[nodiscard]] bool half_open_of(const HalfOpenPlaces& listener) const {
+    return seat_.of_listener == &listener;
   }
+  [[nodiscard]] bool belongs_to(const Shared& shared) const { return &core_.shared == &shared; }
+  [[nodiscard]] ConnectionInfo info() const;
 
-  Engine& engine;
-  Prediction prediction;
-  base::Handle handle;
-  Tcb tcb;
-  State state = State::Closed;
-  uint16_t smss_peer = 536;      ///< MSS option of the peer (RFC 9293 MUST-15)
-  uint32_t effective_mss = 536;  ///< EMSS: payload octets of a full segment
-  llp::StreamUser* user = nullptr;
-  base::TraceSink* trace_sink = nullptr;
+  // --- Opening ---
 
-  // Sending.
-  bool user_ready = false;    ///< pull() may have something
-  bool fin_wanted = false;    ///< close() was called
-  bool fin_queued = false;    ///< our FIN has its place in the sequence
-  bool sws_override = false;  ///< the override timer fired: send less than a full record
-  bool window_probe_due = false;
-  bool fin_seen = false;        ///< the peer's, in order or not: at fin_offset
-  uint8_t last_octet = 0;       ///< octet at SND.NXT - 1, for window probes
-  uint64_t piece_next = 0;      ///< progress of the cut record being retransmitted
-  uint64_t cwnd_full_to = 0;    ///< what lies below it was sent while cwnd was the limit
-  uint64_t flight_peak = 0;     ///< most octets in flight since SND.UNA was at flight_peak_from
-  uint64_t flight_peak_to = 0;  ///< acknowledged up to here the peak is measured anew
-  uint32_t persist_backoff = 0;
-  uint32_t unanswered_probes = 0;  ///< window probes since the peer last said anything
-  base::Now last_sent_at{};
-  uint64_t small_end = 0;   ///< end of the last segment that was not full (Nagle)
-  base::Now progress_at{};  ///< last time the peer acknowledged something, or sending began
-  base::Now orphan_until = base::kNever;  ///< closed by the user: it has until then to get on
-  RtoEstimator rto;
-  Congestion cc;
-  EcnState ecn;
-  Pacing pacing;
-  Timers timers;
-  ConnectionLink ready_link;
-  ConnectionLink doomed_link;
+  /// Once, by the table. \param handle its name there
+  void name(base::Handle handle, const Endpoint& local, const Endpoint& remote);
+  /// Where its sequence begins. \param ts_offset of our timestamp clock
+  void begin(base::Seq32 iss, uint32_t ts_offset, const ConnectionOptions& options, base::Now now);
+  /// Beyond an old incarnation.
+  void begin_beyond(base::Seq32 old_snd_nxt) { opening().begin_beyond(old_snd_nxt); }
+  void open_active(llp::StreamUser& user, base::Now now);
+  void open_passive(llp::Acceptor& acceptor, const Segment& syn, base::Now now);
+  /// The same where our SYN-ACK was a cookie, which has come back. \param iss that it had
+  void open_by_cookie(llp::Acceptor& acceptor, const Segment& syn, base::Seq32 iss, base::Now now);
+  /// Among those whose SYN came and nothing else.
+  void take_seat(HalfOpenPlaces& listener);
+  void set_options(const ConnectionOptions& options, base::Now now);
 
-  // Loss.
-  Scoreboard board;
-  Rack rack;
-  TailProbe tail_probe;
-  Recovery recovery;
-  SpuriousDetector spurious;
+  // --- Events ---
 
-  // Receiving.
-  PooledRanges committed;  ///< ranges beyond RCV.NXT that will never be asked for again
-  AckPolicy ack;
-  uint32_t rcv_buff = 0;  ///< RCV.BUFF: the largest room that the user ever had
-  uint64_t fin_offset = 0;
-  uint64_t urgent_end = 0;  ///< RCV.UP; 0: nothing was ever urgent
+  /// See fast_path.hpp.
+  [[nodiscard]] bool expects(const SegmentIn& in) const { return fast_path::expects(core_, in); }
+  [[nodiscard]] bool expects_header(const uint8_t* header) const {
+    return fast_path::expects_header(core_, header);
+  }
+  [[nodiscard]] fast_path::Taken take_predicted(const SegmentIn& in, base::Now now) {
+    return fast_path::take(core_, sender_, receiver_, keep_alive_, in, now);
+  }
+  /// \param predicting whether the next one may be predicted
+  void input(Segment& s, bool predicting, base::Now now);
+  /// \param seq as the message quotes it
+  void icmp(const IcmpError& error, base::Seq32 seq, base::Now now);
+  void on_timers(base::Now now);
 
-  // Life.
-  Endpoint local_end;
-  Endpoint remote_end;
-  ConnectionOptions options;
-  PathMtuDiscovery path;
-  KeepAlive keep_alive;
-  bool soft_error = false;            ///< ICMP spoke of a trouble that may pass
-  llp::Acceptor* acceptor = nullptr;  ///< passive open
-  HalfOpenSeat half_open;
-  Handshake handshake;
-  bool opened = false;    ///< reached ESTABLISHED
-  bool doomed = false;    ///< to be ended by reap(); no call up but ended()
-  bool tell_end = false;  ///< ended() is owed
-  StreamEnd how_ended = StreamEnd::Closed;
+  /// What a turn to send left behind.
+  enum class Served : uint8_t {
+    Idle,      ///< nothing more to send now: an ACK, a timer or ready() brings it back
+    More,      ///< quantum used up
+    Starved,   ///< a limit of the stack: try again at the next output()
+    PortFull,  ///< the port is full, for everybody
+  };
+  /// \param quantum octets that it may send
+  [[nodiscard]] Served serve(uint64_t quantum, base::Now now);
+  /// It goes to the end of the round, or leaves it.
+  void turn_over(Served served);
+
+  /// CLOSED: no call up any more but ended(). \param rst tells the peer
+  void end(StreamEnd how, bool rst);
+  /// Tells the user that it has ended, where that is owed.
+  void finish(base::Now now);
+
+  void validate() const;
+
+ private:
+  // A segment.
+  void input_syn_sent(const Segment& s, base::Now now);
+  void take_text_of_syn(const Segment& syn, base::Now now);
+  /// \param s a SYN that is known already is taken off it
+  void input_synchronized(Segment& s, base::Now now);
+  /// The peer's SYN, or SYN-ACK, in SYN-RECEIVED. \return there is no more to it
+  [[nodiscard]] bool syn_again(Segment& s);
+  [[nodiscard]] bool survives_rst(const Segment& s, base::Now now);
+  void take_syn_in_window(base::Now now);
+  [[nodiscard]] bool survives_ack_check(const Segment& s, base::Now now);
+  [[nodiscard]] bool establish(const Segment& s, base::Now now);
+  [[nodiscard]] bool closed_reader(const Segment& s);
+  void process_ack(const Segment& s, base::Now now);
+  void challenge_ack(base::Now now);
+  void reset_reply(const Segment& s) {
+    ++core_.shared.counters.no_connection;
+    core_.shared.replies.reset(s);
+  }
+  void end_in_time_wait(base::Now now);
+  /// nullptr: no room for another reply.
+  Reply* queue_rst();
+
+  // Timers.
+  void life_over(base::Now now);
+  void keep_alive_due(base::Now now);
+  void arm_keep_alive(base::Now now);
+  void time_out();
+
+  [[nodiscard]] bool passive() const { return acceptor_ != nullptr; }
+  [[nodiscard]] Opening opening() { return {core_, sender_, receiver_, handshake_, acceptor_}; }
+
+  // Output.
+  [[nodiscard]] bool send_owed(base::Now now);
+  [[nodiscard]] bool send_keep_alive(base::Now now);
+
+  ConnectionCore core_;
+  ConnectionLink closed_link_;
+  base::Handle handle_;
+  Receiver receiver_;
+  Sender sender_;
+  KeepAlive keep_alive_;
+  HalfOpenSeat seat_;
+  llp::Acceptor* acceptor_ = nullptr;  // passive open: who will name the user
+  Handshake handshake_;
+  bool soft_error_ = false;  // ICMP spoke of a trouble that may pass
+  bool tell_end_ = false;    // ended() is owed
+  StreamEnd how_ended_ = StreamEnd::Closed;
 };
 
 }  // namespace rnic::tcp

@@ -1,49 +1,74 @@
 /// \file
-/// Intrusive doubly linked list of connections: one link member a list.
+/// Intrusive lists of connections, and the round of those that may send.
 #pragma once
-
-#include "base/check.hpp"
 
 namespace rnic::tcp {
 
 class Connection;
 
+/// A connection's place in one list.
 struct ConnectionLink {
-  Connection* next = nullptr;
-  Connection* prev = nullptr;
-  bool linked = false;
+  explicit ConnectionLink(Connection* connection) : owner(connection) {}
+  ConnectionLink(const ConnectionLink&) = delete;
+  ConnectionLink& operator=(const ConnectionLink&) = delete;
+
+  [[nodiscard]] bool linked() const { return next != nullptr; }
+
+  Connection* const owner;
+  ConnectionLink* next = nullptr;  // Invariant: both are set, or none.
+  ConnectionLink* prev = nullptr;
 };
 
-/// FIFO over the link member `Link` of Connection (a pointer to member, given by the accessor F).
-template <auto Link>
+/// First in, first out, as a ring through `ends_`; who stands in it already keeps the place.
 class ConnectionList {
  public:
-  [[nodiscard]] bool empty() const { return head_ == nullptr; }
-  [[nodiscard]] Connection* front() const { return head_; }
+  ConnectionList() { ends_.next = ends_.prev = &ends_; }
 
-  void push_back(Connection& c) {
-    ConnectionLink& link = Link(c);
-    if (link.linked) return;
-    link = {nullptr, tail_, true};
-    if (tail_ != nullptr) {
-      Link(*tail_).next = &c;
-    } else {
-      head_ = &c;
-    }
-    tail_ = &c;
+  [[nodiscard]] bool empty() const { return ends_.next == &ends_; }
+  /// nullptr: nobody.
+  [[nodiscard]] Connection* front() const { return ends_.next->owner; }
+
+  void push_back(ConnectionLink& link) {
+    if (link.linked()) return;
+    link.next = &ends_;
+    link.prev = ends_.prev;
+    ends_.prev->next = &link;
+    ends_.prev = &link;
   }
 
-  void erase(Connection& c) {
-    ConnectionLink& link = Link(c);
-    if (!link.linked) return;
-    (link.prev != nullptr ? Link(*link.prev).next : head_) = link.next;
-    (link.next != nullptr ? Link(*link.next).prev : tail_) = link.prev;
-    link = {};
+  static void erase(ConnectionLink& link) {
+    if (!link.linked()) return;
+    link.prev->next = link.next;
+    link.next->prev = link.prev;
+    link.next = link.prev = nullptr;
   }
 
  private:
-  Connection* head_ = nullptr;
-  Connection* tail_ = nullptr;
+  ConnectionLink ends_{nullptr};
+};
+
+/// Those that may have something to send, in the order in which they are served.
+class Round {
+ public:
+  /// output() has something to do at once: news came in, or a quantum was used up.
+  [[nodiscard]] bool pending() const { return pending_; }
+  [[nodiscard]] Connection* front() const { return list_.front(); }
+  void join(ConnectionLink& link) {
+    list_.push_back(link);
+    pending_ = true;
+  }
+  static void leave(ConnectionLink& link) { ConnectionList::erase(link); }
+  /// Served, and there is more.
+  void put_last(ConnectionLink& link) {
+    ConnectionList::erase(link);
+    list_.push_back(link);
+  }
+  /// Everybody had a turn. \param quantum_up but for those whom the turn's quantum left out
+  void turned(bool quantum_up) { pending_ = quantum_up; }
+
+ private:
+  ConnectionList list_;
+  bool pending_ = false;
 };
 
 }  // namespace rnic::tcp

@@ -2,12 +2,9 @@
 
 #include <string>
 
-#include "base/fail.hpp"
-#include "rnic/transport.hpp"
-
 namespace rnic::tcp {
 
-Status check_options(const ConnectionOptions& options, const char* call) {
+Status check(const ConnectionOptions& options, const char* call) {
   const auto wrong = [call](const std::string& what) {
     return base::fail(ErrorCode::InvalidArgument, std::string(call) + ": " + what);
   };

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "base/fail.hpp"
 #include "base/time.hpp"
-#include "rnic/error.hpp"
 #include "tcp/config.hpp"
 
 namespace rnic::tcp {
@@ -55,7 +55,7 @@ struct ConnectionOptions {
   friend bool operator==(const ConnectionOptions&, const ConnectionOptions&) = default;
 };
 
-/// \param call whose they are, for the message
-[[nodiscard]] Status check_options(const ConnectionOptions& options, const char* call);
+/// InvalidArgument names the value that is out of range. \param call what it was given to
+[[nodiscard]] Status check(const ConnectionOptions& options, const char* call);
 
 }  // namespace rnic::tcp

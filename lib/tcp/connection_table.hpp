@@ -35,16 +35,14 @@ class ConnectionTable {
     const base::Handle handle = connections_.emplace(std::forward<Made>(made)...);
     if (!handle.valid()) return nullptr;
     Connection& c = connections_.at(handle.index);
-    c.handle = handle;
-    c.local_end = local;
-    c.remote_end = remote;
+    c.name(handle, local, remote);
     flows_.insert(handle.index, local, remote);
     return &c;
   }
   void erase(Connection& c) {
-    flows_.erase(c.handle.index);
+    flows_.erase(c.handle().index);
     if (last_ == &c) last_ = nullptr;
-    connections_.erase(c.handle);
+    connections_.erase(c.handle());
   }
 
   [[nodiscard]] bool contains(const Endpoint& local, const Endpoint& remote) const {
@@ -73,12 +71,12 @@ class ConnectionTable {
   void validate() {
     uint32_t found = 0;
     connections_.for_each([&](base::Handle handle, Connection& c) {
-      RNIC_CHECK(c.handle == handle);
-      RNIC_CHECK(flows_.find(c.local_end, c.remote_end) == handle.index);
+      RNIC_CHECK(c.handle() == handle);
+      RNIC_CHECK(flows_.find(c.local(), c.remote()) == handle.index);
       ++found;
     });
     RNIC_CHECK(found == live());
-    RNIC_CHECK(last_ == nullptr || connections_.get(last_->handle) == last_);
+    RNIC_CHECK(last_ == nullptr || connections_.get(last_->handle()) == last_);
   }
 
  private:

@@ -13,13 +13,13 @@ class Cubic {
   /// Congestion avoidance: an ACK of new data while cwnd was the limit. cwnd moves when a share of
   /// it was acknowledged, kUpdates times a round trip, by what the ACKs since then add up to.
   void on_ack(CongestionWindow& w, const AckSample& s) {
-    acked_ += s.acked;
+    acked_ += static_cast<uint32_t>(s.acked);
     if (acked_ >= due_) update(w, s);
   }
   /// In place of on_ack(), as long as cwnd does not move yet: true.
   bool gather(uint64_t acked) {
     if (acked_ + acked >= due_) return false;
-    acked_ += acked;
+    acked_ += static_cast<uint32_t>(acked);
     return true;
   }
   /// Section 4.6 and 4.7: sets ssthresh, and cwnd as the response to a mark asks. \param ecn by
@@ -59,8 +59,8 @@ class Cubic {
   double k_ = 0;
   double cwnd_prior_ = 0;  // 0: undefined
   double credit_ = 0;      // octets of growth below one
-  uint64_t acked_ = 0;     // octets since the last update()
-  uint64_t due_ = 0;       // so many make the next one
+  uint32_t acked_ = 0;     // octets since the last update(): never more than a window
+  uint32_t due_ = 0;       // so many make the next one
   base::Now t_epoch_{};
   base::Now paused_at_{};
   bool running_ = false;

@@ -1,34 +1,28 @@
 #include "tcp/engine.hpp"
 
+#include <algorithm>
+
 namespace rnic::tcp {
 
-namespace {
-constexpr uint64_t kPortPurpose = 0x706f727473;  // what the secret is used for here
+namespace flag = wire::tcp_flag;
 
-/// A connection has a set for each direction.
-uint32_t range_sets_of(const Config& config) {
-  return std::min(config.max_range_sets, 2 * config.max_connections);
-}
+namespace {
+
+constexpr uint64_t kPortPurpose = 0x706f727473;  // what the secret is used for here
+constexpr uint64_t kQuantum = 64 * 1024;
+constexpr size_t kQuotedLeast = 8;  // RFC 792: ports and sequence number
+
 }  // namespace
 
 Engine::Engine(const Config& config, Egress& egress, const Secret& secret, uint64_t seed,
                base::Now now)
-    : config_(config),
-      egress_(egress),
+    : egress_(egress),
       secret_(secret),
       random_(secret, seed ^ kPortPurpose),
-      challenge_acks_(config.challenge_ack_limit, config.challenge_ack_interval, counters_),
-      wheel_(now),
-      record_pool_(config.max_records, config.max_connections, config.max_records_per_connection),
-      range_pool_(range_sets_of(config)),
-      saved_(config.max_saved_octets),
-      scratch_(kMaxRecordOctets),
+      shared_(config, egress, secret, now),
       listeners_(config.max_listeners),
-      half_open_(config, secret),
-      connections_(config.max_connections, secret),
-      time_wait_(config, secret, wheel_, replies_, challenge_acks_, counters_),
-      syn_terms_(config, egress),
-      cookies_(config, secret, syn_terms_) {}
+      cookies_(shared_.config, secret, shared_.syn_terms),
+      connections_(config.max_connections, secret) {}
 
 base::MemoryUses Engine::memory_use(const Config& config) {
   const uint32_t connections = config.max_connections;
@@ -38,150 +32,189 @@ base::MemoryUses Engine::memory_use(const Config& config) {
       {"tcp.max_records_per_connection",
        RecordPool::directory_octets_for(config.max_records, connections,
                                         config.max_records_per_connection)},
-      {"tcp.max_range_sets", RangePool::octets_for(range_sets_of(config))},
+      {"tcp.max_range_sets", RangePool::octets_for(Shared::range_sets_of(config))},
       {"tcp.max_saved_octets", SavedRecords::octets_for(config.max_saved_octets)},
       {"tcp.max_listeners", ListenerTable::octets_for(config.max_listeners)},
       {"tcp.max_time_wait", TimeWaitTable::octets_for(config.max_time_wait)},
   };
 }
 
-void Engine::apply_options(Connection& c, const ConnectionOptions& options) {
-  c.options = options;
-  c.cc.select(options.congestion_control);
-  c.cc.set_paced(options.pacing);
-  c.pacing.enable(options.pacing);
-}
-
-Status Engine::set_options(Connection& c, const ConnectionOptions& options, base::Now now) {
-  if (Status good = check_options(options, "set_options"); !good) return good;
-  if (c.doomed) return {};
-  apply_options(c, options);
-  c.orphan_until = base::kNever;
-  push_life(c, now);  // half_close may have changed
-  arm_keep_alive(c, now);
-  if (synchronized(c.state)) {
-    update_emss(c, true);
-    make_ready(c);
-  }
-  return {};
-}
-
 base::Now Engine::next_deadline() const {
   // What the output stage owes is due at once for whoever only polls by deadlines.
-  return output_pending_ || !doomed_.empty() ? base::Now{} : wheel_.next_deadline();
+  return shared_.round.pending() || !shared_.closed.empty() ? base::Now{}
+                                                            : shared_.wheel.next_deadline();
 }
 
 bool Engine::quiescent() const {
-  return replies_.empty() && record_pool_.live() == 0 && range_pool_.in_use() == 0 &&
-         saved_.blocks_in_use() == 0 && connections_.live() == 0;
+  return shared_.replies.empty() && shared_.records.live() == 0 && shared_.ranges.in_use() == 0 &&
+         shared_.saved.blocks_in_use() == 0 && connections_.live() == 0;
 }
 
 void Engine::on_timers(base::Now now) {
-  wheel_.expire(now, [this, now](base::TimerNode& node) {
+  shared_.wheel.expire(now, [this, now](base::TimerNode& node) {
     if (node.owner == nullptr) {
-      time_wait_.fired(now);
-      return;
+      shared_.time_wait.fired(now);
+    } else {
+      static_cast<Connection*>(node.owner)->on_timers(now);
     }
-    Connection& c = *static_cast<Connection*>(node.owner);
-    fire(c, now);
-    if (!c.doomed) c.timers.wait();
   });
-  if (!doomed_.empty()) reap(now);
+  if (!shared_.closed.empty()) finish_closed(now);
 }
 
-void Engine::fire(Connection& c, base::Now now) {
-  if (c.doomed) return;
-  const Timers& timers = c.timers;
-  c.timers.fired();
-  if (c.fin_wanted && orphan_over(c, now)) return;
-  if (timers.due(Timer::Life, now)) {
-    life_over(c, now);
-    if (c.doomed) return;
+// --- Segments ---
+
+namespace {
+
+/// By its parts: only where it is taken along does a segment have to be in memory.
+inline SegmentIn same(const SegmentIn& s) {
+  return {s.source, s.destination, s.tcp, s.checksum_verified, s.ecn};
+}
+
+}  // namespace
+
+inline bool Engine::find_flow(const SegmentIn& in, Connection*& c) {
+  c = connections_.last_found();
+  if (c != nullptr && c->expects(in)) [[likely]]
+    return true;
+  const uint8_t* header = in.tcp.data();
+  c = connections_.find({in.destination, base::load_be16(header + 2)},
+                        {in.source, base::load_be16(header)});
+  return c != nullptr && c->expects_header(header);
+}
+
+void Engine::input(const SegmentIn& segment, base::Now now) {
+  Connection* c = nullptr;
+  const bool expected = segment.tcp.size() >= wire::kTcpHeaderMin && find_flow(segment, c);
+  const auto taken = expected ? c->take_predicted(segment, now) : fast_path::Taken::No;
+  if (taken == fast_path::Taken::No) [[unlikely]] {
+    input_any(c, same(segment), now);
+  } else {
+    ++shared_.counters.segments_in;
+    ++shared_.counters.predicted_in;
+    if (taken == fast_path::Taken::Ack) ++shared_.counters.acks_in;
   }
-  if (timers.due(Timer::DelayedAck, now)) {
-    c.ack.delay_over();
-    make_ready(c);
+  if (!shared_.closed.empty()) finish_closed(now);
+}
+
+[[gnu::noinline]] void Engine::input_any(Connection* c, SegmentIn segment, base::Now now) {
+  ++shared_.counters.segments_in;
+  Segment s;
+  switch (parse(segment, s)) {
+    case FormError::None: break;
+    case FormError::Malformed: ++shared_.counters.malformed; return;
+    case FormError::Checksum: ++shared_.counters.checksum_errors; return;
   }
-  if (timers.due(Timer::Probe, now) && c.tail_probe.fired(now)) make_ready(c);
-  if (timers.due(Timer::Rto, now)) {
-    if (in_any(c.state, State::SynSent, State::SynReceived)) {
-      syn_timeout(c, now);
-    } else {
-      retransmission_timeout(c, now);
-    }
-    if (c.doomed) return;
-  }
-  if (timers.due(Timer::Reorder, now)) {
-    AckYield none;
-    bool lost = detect_losses(c, now);
-    if (lost && c.path.probing()) lost = lost_beside_probe(c, now);
-    if (lost) recover(c, none, true, now);
-  }
-  if (timers.due(Timer::Pacing, now)) {
-    c.timers.clear(Timer::Pacing);
-    make_ready(c);
-  }
-  if (timers.due(Timer::Persist, now)) {
-    if (c.tcb.usable_window() == 0) {
-      // One probe may get lost, and the time between two may be longer than the time-out.
-      if (c.unanswered_probes >= 2 && now - c.progress_at >= c.options.user_timeout) {
-        give_up(c);
-        return;
-      }
-      c.window_probe_due = true;
-      ++c.persist_backoff;
-      c.rto.back_off();
-      const base::Now next = now + c.rto.rto();
-      c.timers.set(Timer::Persist, c.unanswered_probes != 0 ? before_give_up(c, next, now) : next);
-    } else {
-      c.sws_override = true;
-      c.timers.clear(Timer::Persist);
-    }
-    make_ready(c);
+  if (s.payload.empty()) ++shared_.counters.acks_in;
+  if (c == nullptr || c->over()) {
+    input_no_connection(s, now);
+  } else {
+    c->input(s, predicting_, now);
   }
 }
 
-base::Now Engine::before_give_up(const Connection& c, base::Now next, base::Now now) {
-  const base::Now end = c.progress_at + c.options.user_timeout;
-  return end > now ? std::min(next, end) : next;
-}
-
-void Engine::give_up(Connection& c) {
-  // R2 (RFC 9293 s.3.8.3). The USER TIMEOUT event of s.3.10.8 deletes the connection without a word
-  // to the peer, which has not answered for long; what it sends later draws a RST.
-  ++counters_.connections_timed_out;
-  doom(c, StreamEnd::TimedOut, false);
-}
-
-bool Engine::orphan_over(Connection& c, base::Now now) {
-  // A peer that answers probes keeps a connection for ever (RFC 9293 s.3.8.6.1, MUST-37), but who
-  // has closed it waits for nothing (RFC 6429 s.5): what nobody reads must not hold memory without
-  // end. Some timer runs as long as something is unacknowledged or held back.
-  if (c.options.half_close || config_.orphan_timeout == base::Duration(0)) return false;
-  if (c.state == State::FinWait2) return false;  // all is acknowledged: tcp.close_timeout's turn
-  if (c.orphan_until == base::kNever) c.orphan_until = now + config_.orphan_timeout;
-  if (now < c.orphan_until) return false;
-  ++counters_.orphans_aborted;
-  doom(c, StreamEnd::TimedOut, synchronized(c.state));
-  return true;
-}
-
-void Engine::life_over(Connection& c, base::Now now) {
-  c.timers.clear(Timer::Life);
-  if (in_any(c.state, State::Established, State::CloseWait)) {
-    if (c.options.keep_alive) keep_alive_due(c, now);
+void Engine::input_no_connection(const Segment& s, base::Now now) {
+  if (!egress_.lands_here(s.local, s.remote)) {  // its connection, if there is one, is not ours
+    ++shared_.counters.not_at_home;
     return;
   }
-  // Data before the FIN is still going out, or the peer's window is shut before it (MUST-37): R2
-  // watches over that.
-  if (in_any(c.state, State::LastAck, State::FinWait1, State::Closing) &&
-      (c.board.size() > 1 || c.tcb.snd_wnd == 0)) {
-    push_life(c, now);
+  const uint32_t listener = listeners_.find(s.local);
+  const bool listening = listener != ListenerTable::kNone;
+  std::optional<base::Seq32> old_snd_nxt;
+  switch (shared_.time_wait.input(s, listening, now)) {
+    case TimeWait::Verdict::Done: return;
+    case TimeWait::Verdict::Reopen: old_snd_nxt = shared_.time_wait.end(s.local, s.remote); break;
+    case TimeWait::Verdict::Elsewhere: break;
+  }
+  if (listening) {
+    input_listen(listeners_.at(listener), s, old_snd_nxt, now);
     return;
   }
-  ++counters_.connections_timed_out;
-  const bool unreachable = c.soft_error && c.state == State::SynSent;
-  doom(c, unreachable ? StreamEnd::Unreachable : StreamEnd::TimedOut, synchronized(c.state));
+  if (!s.has(flag::kRst)) reset_reply(s);  // RFC 9293 s.3.10.7.1
+}
+
+void Engine::icmp_error(const IcmpError& error, base::Now now) {
+  ++shared_.counters.icmp_in;
+  if (error.kind == IcmpError::Kind::SourceQuench) {  // RFC 6633
+    ++shared_.counters.icmp_ignored;
+    return;
+  }
+  if (error.tcp.size() < kQuotedLeast) {
+    ++shared_.counters.icmp_unmatched;
+    return;
+  }
+  const Endpoint local{error.source, base::load_be16(&error.tcp[0])};
+  const Endpoint remote{error.destination, base::load_be16(&error.tcp[2])};
+  Connection* c = connections_.find(local, remote);
+  if (c == nullptr || c->over()) {
+    ++shared_.counters.icmp_unmatched;
+    return;
+  }
+  c->icmp(error, base::Seq32(base::load_be32(&error.tcp[4])), now);
+  if (!shared_.closed.empty()) finish_closed(now);
+}
+
+// --- Output ---
+
+void Engine::output(base::Now now) {
+  if (!shared_.closed.empty()) finish_closed(now);
+  if (!shared_.out.send(shared_.replies, now)) return;
+  // Round robin, a quantum each; what a limit of the stack holds back goes to the end and ends the
+  // turn.
+  Connection* first_starved = nullptr;
+  const uint64_t sent_before = shared_.counters.octets_out + shared_.counters.retransmitted_octets;
+  bool quantum_up = false;
+  while (Connection* c = shared_.round.front()) {
+    if (c == first_starved) break;
+    // One turn sends a quantum in all: what is sent is received while it is still in the cache, and
+    // arrivals are not kept waiting. The order of the round is the fairness.
+    if (shared_.counters.octets_out + shared_.counters.retransmitted_octets - sent_before >=
+        kQuantum) {
+      quantum_up = true;
+      break;
+    }
+    using Served = Connection::Served;
+    const Served served = c->serve(kQuantum, now);
+    // A call-up may have ended any connection. What has ended lives until finish_closed().
+    if (first_starved != nullptr && first_starved->over()) first_starved = nullptr;
+    if (c->over()) continue;  // it has left the round
+    if (served == Served::PortFull) break;
+    c->turn_over(served);
+    if (served == Served::Starved && first_starved == nullptr) first_starved = c;
+  }
+  if (!shared_.closed.empty()) {
+    finish_closed(now);
+    static_cast<void>(shared_.out.send(shared_.replies, now));
+  }
+  shared_.round.turned(quantum_up);
+}
+
+void Engine::finish_closed(base::Now now) {
+  while (Connection* c = shared_.closed.front()) {
+    c->finish(now);
+    connections_.erase(*c);
+  }
+}
+
+void Engine::validate() {
+  uint64_t records = 0;
+  uint32_t half_open = 0;
+  connections_.validate();
+  shared_.challenges.validate();
+  shared_.half_open.validate();
+  shared_.time_wait.validate();
+  connections_.for_each([&](Connection& c) {
+    records += c.sender().flight().board().size();
+    if (c.over()) return;
+    if (c.half_open()) ++half_open;
+    c.validate();
+  });
+  RNIC_CHECK(records == shared_.records.live());
+  uint32_t of_listeners = 0;
+  listeners_.for_each([&](const Listener& listener) {
+    listener.half_open.validate();
+    of_listeners += listener.half_open.taken();
+  });
+  RNIC_CHECK(half_open == shared_.half_open.live() && half_open == of_listeners);
 }
 
 }  // namespace rnic::tcp

@@ -1,4 +1,9 @@
+// How connections are opened: by connect(), by a SYN, by a cookie that comes back.
+
+#include <string>
+
 #include "tcp/engine.hpp"
+#include "tcp/mss.hpp"
 
 namespace rnic::tcp {
 
@@ -17,8 +22,8 @@ Status Engine::listen(const Endpoint& local, llp::Acceptor& acceptor,
     return base::fail(ErrorCode::ResourceExhausted,
                       "listen: all listeners in use; raise tcp.max_listeners");
   }
-  if (Status good = check_options(options, "listen"); !good) return good;
-  listeners_.insert(local, acceptor, options, half_open_.places_of_listener());
+  if (Status good = check(options, "listen"); !good) return good;
+  listeners_.insert(local, acceptor, options, shared_.half_open.places_of_listener());
   return {};
 }
 
@@ -30,54 +35,39 @@ Status Engine::unlisten(const Endpoint& local) {
   // Handshakes that are not complete have nobody to be handed to.
   const HalfOpenPlaces& places = listeners_.at(number).half_open;
   connections_.for_each([&](Connection& c) {
-    if (!c.doomed && c.half_open.of_listener == &places) doom(c, StreamEnd::Aborted, true);
+    if (c.half_open_of(places)) c.end(StreamEnd::Aborted, true);
   });
   listeners_.erase(number);
   return {};
 }
 
-Connection* Engine::new_connection(const Endpoint& local, const Endpoint& remote, base::Now now) {
-  Connection* const made =
-      connections_.insert(local, remote, *this, wheel_, record_pool_, range_pool_, config_);
-  if (made == nullptr) return nullptr;
-  Connection& c = *made;
+Connection* Engine::new_connection(const Endpoint& local, const Endpoint& remote,
+                                   const ConnectionOptions& options, base::Now now) {
+  Connection* c = connections_.insert(local, remote, shared_);
+  if (c == nullptr) return nullptr;
   const uint64_t hash = keyed_hash(secret_, local, remote);
-  c.tcb.iss = forced_isn_ ? base::Seq32(*forced_isn_) : initial_sequence(hash, now);
-  c.tcb.ts_offset = timestamp_offset(hash);
-  c.progress_at = now;
-  c.last_sent_at = now;
-  c.keep_alive.heard(now);
-  c.smss_peer = default_mss(remote.address);
-  c.handshake.offer(
-      {.sack = config_.sack, .timestamps = config_.timestamps, .scale = config_.window_scaling});
-  return &c;
-}
-
-void Engine::begin_beyond(Connection& c, base::Seq32 old_snd_nxt) {
-  // RFC 9293 s.3.6.1 (MAY-2): beyond every sequence number of the old incarnation, and its window.
-  constexpr uint32_t kGap = 0x10000;
-  if (!base::after(c.tcb.iss, old_snd_nxt + (kGap - 1))) c.tcb.iss = old_snd_nxt + kGap;
+  const base::Seq32 iss = forced_isn_ ? base::Seq32(*forced_isn_) : initial_sequence(hash, now);
+  c->begin(iss, timestamp_offset(hash), options, now);
+  return c;
 }
 
 uint16_t Engine::choose_port(const Endpoint& local, const Endpoint& remote, base::Now now) {
   // RFC 6056 s.3.3.1: from a start that nobody can guess, the first port whose 4-tuple is free, and
   // whose answers come here.
-  const uint32_t count = 65536u - config_.ephemeral_first;
+  const uint32_t count = 65536u - shared_.config.ephemeral_first;
   const auto start = static_cast<uint32_t>(random_.below(count));
   for (uint32_t i = 0; i < count; ++i) {
-    const auto port = static_cast<uint16_t>(config_.ephemeral_first + (start + i) % count);
+    const auto port = static_cast<uint16_t>(shared_.config.ephemeral_first + (start + i) % count);
     const Endpoint candidate{local.address, port};
     if (listeners_.find(candidate) != ListenerTable::kNone) continue;
     if (connections_.contains(candidate, remote)) continue;
     if (!egress_.lands_here(candidate, remote)) continue;
-    if (time_wait_.may_reuse(candidate, remote, now)) return port;
+    if (shared_.time_wait.may_reuse(candidate, remote, now)) return port;
   }
   return 0;
 }
 
-Result<llp::Stream*> Engine::connect(const Endpoint& local, const Endpoint& remote,
-                                     llp::StreamUser& user, const ConnectionOptions& options,
-                                     base::Now now) {
+Status Engine::check_route(const Endpoint& local, const Endpoint& remote) const {
   if (!remote.address.is_unicast() || remote.port == 0 || !local.address.is_unicast() ||
       local.address.is_v4() != remote.address.is_v4()) {
     return base::fail(
@@ -85,19 +75,22 @@ Result<llp::Stream*> Engine::connect(const Endpoint& local, const Endpoint& remo
         "connect: " + to_string(local) + " to " + to_string(remote) +
             " is no pair of unicast endpoints of one family; give addresses and a remote port");
   }
-  if (Status good = check_options(options, "connect"); !good) {
-    return tl::unexpected(good.error());
-  }
-  if (egress_.path_mtu(remote.address) == 0) {
+  const uint32_t mtu = egress_.path_mtu(remote.address);
+  if (mtu == 0) {
     return base::fail(ErrorCode::Unreachable,
                       "connect: no route to " + to_string(remote) + "; configure a gateway");
   }
-  if (const uint32_t mtu = egress_.path_mtu(remote.address); mtu < least_link_mtu(remote.address)) {
+  if (mtu < least_link_mtu(remote.address)) {
     return base::fail(ErrorCode::InvalidArgument,
                       "connect: an MTU of " + std::to_string(mtu) + " towards " +
                           to_string(remote) + " is too small; give the device one of at least " +
                           std::to_string(least_link_mtu(remote.address)));
   }
+  return {};
+}
+
+Result<Endpoint> Engine::choose_local(const Endpoint& local, const Endpoint& remote,
+                                      base::Now now) {
   Endpoint from = local;
   if (from.port == 0) from.port = choose_port(local, remote, now);
   if (from.port == 0) {
@@ -116,120 +109,113 @@ Result<llp::Stream*> Engine::connect(const Endpoint& local, const Endpoint& remo
                                                     to_string(remote) +
                                                     " exists; use another local port");
   }
-  if (!time_wait_.may_reuse(from, remote, now)) {
+  if (!shared_.time_wait.may_reuse(from, remote, now)) {
     return base::fail(ErrorCode::AlreadyExists,
                       "connect: " + to_string(from) + " to " + to_string(remote) +
                           " is in TIME-WAIT; use another local port or wait for tcp.time_wait");
   }
-  Connection* c = new_connection(from, remote, now);
+  return from;
+}
+
+Result<llp::Stream*> Engine::connect(const Endpoint& local, const Endpoint& remote,
+                                     llp::StreamUser& user, const ConnectionOptions& options,
+                                     base::Now now) {
+  if (Status good = check_route(local, remote); !good) return tl::unexpected(good.error());
+  if (Status good = check(options, "connect"); !good) return tl::unexpected(good.error());
+  const Result<Endpoint> from = choose_local(local, remote, now);
+  if (!from) return tl::unexpected(from.error());
+  Connection* c = new_connection(*from, remote, options, now);
   if (c == nullptr) {
     return base::fail(ErrorCode::ResourceExhausted,
                       "connect: all connections in use; raise limits.max_connections");
   }
-  if (const auto old_snd_nxt = time_wait_.end(from, remote)) {
-    ++counters_.time_wait_reused;
-    begin_beyond(*c, *old_snd_nxt);
+  if (const auto old_snd_nxt = shared_.time_wait.end(*from, remote)) {
+    ++shared_.counters.time_wait_reused;
+    c->begin_beyond(*old_snd_nxt);
   }
-  c->user = &user;
-  apply_options(*c, options);
-  c->state = State::SynSent;
-  c->handshake.ask();
-  c->timers.set(Timer::Life, now + config_.connect_timeout);
-  make_ready(*c);
+  c->open_active(user, now);
   return c;
 }
 
 /// The last place is given away, and who asks next shall find one.
 void Engine::keep_a_place(Listener& listener, base::Now now) {
-  if (connections_.full() && listener.acceptor->make_room(now)) ++counters_.places_made;
+  if (connections_.full() && listener.acceptor->make_room(now)) ++shared_.counters.places_made;
 }
 
 /// Nobody is told: the address may be another's. If it is not, the RST that answers the ACK of the
 /// handshake tells, or a SYN that comes again finds a place.
 void Engine::displace_half_open(const Listener& listener, const Endpoint& newcomer, base::Now now) {
-  Connection* c = connections_.get(half_open_.gives_way(listener.half_open, newcomer.address));
+  Connection* c =
+      connections_.get(shared_.half_open.gives_way(listener.half_open, newcomer.address));
   if (c == nullptr) return;
-  ++counters_.half_open_displaced;
-  half_open_.log_displaced(listener.half_open, c->remote_end, now);
-  doom(*c, StreamEnd::Aborted, false);
+  ++shared_.counters.half_open_displaced;
+  shared_.half_open.log_displaced(listener.half_open, c->remote(), now);
+  c->end(StreamEnd::Aborted, false);
 }
 
-void Engine::input_listen(Listener& listener, const Arrival& a,
+void Engine::input_listen(Listener& listener, const Segment& s,
                           std::optional<base::Seq32> old_snd_nxt, base::Now now) {
-  // RFC 9293 s.3.10.7.2
-  if (a.has(flag::kRst)) return;  // First
-  if (a.has(flag::kAck)) {        // Second
-    if (now < listener.cookies_until && !a.has(flag::kSyn) && take_cookie(listener, a, now)) return;
-    reset_reply(a);
+  if (s.has(flag::kRst)) return;  // First
+  if (s.has(flag::kAck)) {        // Second
+    if (now < listener.cookies_until && !s.has(flag::kSyn) && take_cookie(listener, s, now)) return;
+    reset_reply(s);
     return;
   }
-  if (!a.has(flag::kSyn)) return;  // Third
-  if (egress_.path_mtu(a.remote.address) < least_link_mtu(a.remote.address)) {
-    ++counters_.syn_dropped;
+  if (!s.has(flag::kSyn)) return;  // Third
+  if (egress_.path_mtu(s.remote.address) < least_link_mtu(s.remote.address)) {
+    ++shared_.counters.syn_dropped;
     return;
   }
-  if (!half_open_.has_place(listener.half_open)) {
-    if (config_.syn_cookies) return send_cookie(listener, a, now);
-    displace_half_open(listener, a.remote, now);
-    if (!half_open_.has_place(listener.half_open)) {
-      ++counters_.syn_dropped;
+  if (!shared_.half_open.has_place(listener.half_open)) {
+    if (shared_.config.syn_cookies) return send_cookie(listener, s, now);
+    displace_half_open(listener, s.remote, now);
+    if (!shared_.half_open.has_place(listener.half_open)) {
+      ++shared_.counters.syn_dropped;
       return;
     }
   }
-  Connection* c = new_connection(a.local, a.remote, now);
+  Connection* c = new_connection(s.local, s.remote, listener.options, now);
   keep_a_place(listener, now);
   if (c == nullptr) {
-    ++counters_.syn_dropped;
+    ++shared_.counters.syn_dropped;
     return;
   }
-  if (old_snd_nxt) begin_beyond(*c, *old_snd_nxt);
-  c->acceptor = listener.acceptor;
-  c->state = State::SynReceived;
-  apply_options(*c, listener.options);
-  half_open_.enter(c->half_open, listener.half_open, a.remote.address, c->handle);
-  take_syn_options(*c, a, false, now);
-  take_syn_ecn(*c, a);
-  c->handshake.ask();
-  c->timers.set(Timer::Life, now + config_.connect_timeout);
-  make_ready(*c);
+  if (old_snd_nxt) c->begin_beyond(*old_snd_nxt);
+  c->take_seat(listener.half_open);
+  c->open_passive(*listener.acceptor, s, now);
 }
 
-void Engine::send_cookie(Listener& listener, const Arrival& syn, base::Now now) {
-  Reply* reply = replies_.push();
+// --- SYN cookies ---
+
+void Engine::send_cookie(Listener& listener, const Segment& syn, base::Now now) {
+  Reply* reply = shared_.replies.push();
   if (reply == nullptr) {
-    ++counters_.syn_dropped;
+    ++shared_.counters.syn_dropped;
     return;
   }
   cookies_.answer(syn, *listener.acceptor, listener.options, now, *reply);
   listener.cookies_until = now + 2 * SynCookies::kPeriod;
-  ++counters_.syn_cookies_sent;
+  ++shared_.counters.syn_cookies_sent;
 }
 
-bool Engine::take_cookie(Listener& listener, const Arrival& a, base::Now now) {
-  const std::optional<Arrival> syn = cookies_.syn_before(a, now);
+bool Engine::take_cookie(Listener& listener, const Segment& s, base::Now now) {
+  const std::optional<Segment> syn = cookies_.syn_before(s, now);
   if (!syn) {
-    ++counters_.syn_cookies_rejected;
+    ++shared_.counters.syn_cookies_rejected;
     // Text may overtake the ACK of the handshake, or that ACK be lost: a RST would end a connection
     // that stands at its other end. Its first segment comes again. The same for a FIN.
-    return a.length() != 0;
+    return s.length() != 0;
   }
-  Connection* c = new_connection(a.local, a.remote, now);
+  Connection* c = new_connection(s.local, s.remote, listener.options, now);
   keep_a_place(listener, now);
   if (c == nullptr) {  // what it sends comes again
-    ++counters_.syn_dropped;
+    ++shared_.counters.syn_dropped;
     return true;
   }
-  ++counters_.syn_cookies_accepted;
-  c->tcb.iss = a.ack - 1;
-  c->acceptor = listener.acceptor;
-  c->state = State::SynReceived;
-  apply_options(*c, listener.options);
-  take_syn_options(*c, *syn, false, now);
-  take_syn_ecn(*c, *syn);
-  c->handshake.assume_sent();
-  c->timers.set(Timer::Life, now + config_.connect_timeout);
-  Arrival first = a;
-  input_synchronized(*c, first, now);
+  ++shared_.counters.syn_cookies_accepted;
+  c->open_by_cookie(*listener.acceptor, *syn, s.ack - 1, now);
+  Segment first = s;
+  c->input(first, false, now);
   return true;
 }
 

@@ -1,11 +1,12 @@
 /// \file
-/// How MSS, the maximum segment size, goes with the MTU of a link or a path (RFC 9293 s.3.7.1).
+/// The maximum segment size and the MTU that it belongs to (RFC 9293 s.3.7.1).
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
 #include "rnic/address.hpp"
+#include "wire/tcp.hpp"
 
 namespace rnic::tcp {
 
@@ -16,14 +17,17 @@ inline constexpr uint16_t kSmallestMss = 216;
 [[nodiscard]] inline uint16_t default_mss(const IpAddress& peer) {
   return peer.is_v4() ? 536 : 1220;
 }
-/// Of a link or a route: what kSmallestMss needs.
+/// IP and TCP, without options.
+[[nodiscard]] inline uint32_t fixed_headers(const IpAddress& peer) {
+  return (peer.is_v4() ? 20 : 40) + wire::kTcpHeaderMin;
+}
+/// MTU of a link or a route that kSmallestMss needs.
 [[nodiscard]] inline uint32_t least_link_mtu(const IpAddress& peer) {
-  return (peer.is_v4() ? 40 : 60) + kSmallestMss;
+  return fixed_headers(peer) + kSmallestMss;
 }
 /// The largest MSS that a path carries: without the fixed headers.
 [[nodiscard]] inline uint32_t mss_of_path(uint32_t mtu, const IpAddress& peer) {
-  const uint32_t least = least_link_mtu(peer);
-  return std::max(mtu, least) - (least - kSmallestMss);
+  return std::max(mtu, least_link_mtu(peer)) - fixed_headers(peer);
 }
 
 }  // namespace rnic::tcp

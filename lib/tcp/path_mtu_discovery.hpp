@@ -39,8 +39,9 @@ class PathMtuDiscovery {
   /// Something is tried beyond limit().
   [[nodiscard]] bool searching() const { return searching_; }
   void start_search(uint32_t base);
-  /// Packets of `size` vanish. \param lower that is known to pass
-  void black_hole(uint32_t size, uint32_t lower, base::Now now);
+  /// Packets of `size` octets vanish, and nobody says why (RFC 4821 s.7.7).
+  /// \return a smaller size is tried from here on: limit() has changed
+  bool suspect_black_hole(uint32_t size, const Endpoint& peer, base::Now now);
   /// \param most that may pass. \return what to try next; 0: the search is over
   [[nodiscard]] uint32_t next_size(uint32_t most) const;
   /// It is: the path may change (RFC 8899 s.5.1.1, PMTU_RAISE_TIMER).

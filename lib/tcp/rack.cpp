@@ -7,12 +7,12 @@ namespace rnic::tcp {
 bool Rack::of_last_transmission(const Record& r, std::optional<uint32_t> echo,
                                 base::Now now) const {
   if (now - r.sent_at < rto_.min_rtt()) return false;
-  return !echo || static_cast<int32_t>(*echo - tcb_.timestamp(r.sent_at)) >= 0;
+  return !echo || static_cast<int32_t>(*echo - board_.tcb().timestamp(r.sent_at)) >= 0;
 }
 
 void Rack::dsack() {
-  if (tcb_.snd_una < dsack_round_) return;
-  dsack_round_ = tcb_.snd_nxt;
+  if (board_.tcb().snd_una < dsack_round_) return;
+  dsack_round_ = board_.tcb().snd_nxt;
   window_multiplier_ = std::min(window_multiplier_ + 1, kMaxWindowMultiplier);
   window_persist_ = kWindowPersist;
   reordering_seen_ = true;
@@ -25,7 +25,7 @@ void Rack::recovered() {
 }
 
 bool Rack::overtaken() const {
-  if (!tcb_.sack_ok || tcb_.flight() == 0) return false;
+  if (!board_.tcb().sack_ok || board_.tcb().flight() == 0) return false;
   const Record& r = board_.front();
   return sent_after(xmit_at_, end_, r.sent_at, r.end());
 }
@@ -46,7 +46,7 @@ bool Rack::detect(bool recovering, base::Now now) {
   bool lost = false;
   for (uint64_t n = board_.first(); n < board_.past_last();) {
     const Record& r = board_.at(n);
-    if (r.offset >= tcb_.snd_nxt) break;
+    if (r.offset >= board_.tcb().snd_nxt) break;
     if (r.is(record_flag::kSacked)) {  // skip the whole run
       uint64_t end = r.end();
       for (const base::Range& range : board_.sacked().ranges()) {
@@ -79,7 +79,7 @@ void Rack::validate() const {
   RNIC_CHECK(window_multiplier_ >= 1 && window_multiplier_ <= kMaxWindowMultiplier);
   RNIC_CHECK(window_persist_ <= kWindowPersist);
   RNIC_CHECK(window_persist_ != 0 || window_multiplier_ == 1);
-  RNIC_CHECK(end_ <= tcb_.snd_nxt && dsack_round_ <= tcb_.snd_nxt);
+  RNIC_CHECK(end_ <= board_.tcb().snd_nxt && dsack_round_ <= board_.tcb().snd_nxt);
 }
 
 }  // namespace rnic::tcp

@@ -18,8 +18,8 @@ class Rack {
  public:
   /// All of them outlive this. What is lost is told to the scoreboard; the reordering timer is
   /// Timer::Reorder.
-  Rack(const Tcb& tcb, const RtoEstimator& rto, Scoreboard& board, Timers& timers)
-      : tcb_(tcb), rto_(rto), board_(board), timers_(timers) {}
+  Rack(const RtoEstimator& rto, Scoreboard& board, Timers& timers)
+      : rto_(rto), board_(board), timers_(timers) {}
 
   /// A record that was sent once has arrived (s.6.2 step 2). \param end of the record
   /// \return it was sent later than all that arrived before
@@ -74,7 +74,6 @@ class Rack {
                                           base::Now now) const;
   [[nodiscard]] base::Duration reorder_window(bool recovering) const;
 
-  const Tcb& tcb_;
   const RtoEstimator& rto_;
   Scoreboard& board_;
   Timers& timers_;

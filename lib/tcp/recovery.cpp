@@ -4,16 +4,16 @@ namespace rnic::tcp {
 
 void Recovery::enter() {
   phase_ = RecoveryPhase::Recovery;
-  point_ = tcb_.snd_nxt;
+  point_ = board_.tcb().snd_nxt;
   prr_delivered_ = 0;
   prr_out_ = 0;
-  recover_fs_ = std::max<uint64_t>(tcb_.flight(), 1);
+  recover_fs_ = std::max<uint64_t>(board_.tcb().flight(), 1);
   forced_ = true;
 }
 
 void Recovery::time_out() {
   phase_ = RecoveryPhase::Loss;
-  point_ = tcb_.snd_nxt;
+  point_ = board_.tcb().snd_nxt;
   forced_ = alone_ = true;  // the earliest segment, not several
 }
 
@@ -46,10 +46,10 @@ void Recovery::proportional_rate(uint64_t delivered, uint32_t smss) {
 
 bool Recovery::detect_by_duplicates(AckYield& yield, uint32_t smss) {
   if (yield.acked != 0) {
-    const bool partial = phase_ == RecoveryPhase::Recovery && tcb_.snd_una < point_;
+    const bool partial = phase_ == RecoveryPhase::Recovery && board_.tcb().snd_una < point_;
     // RFC 6937 s.3: counted as duplicates.
     yield.delivered -= std::min(yield.delivered, board_.reno_acked(yield.acked, partial, smss));
-    if (phase_ == RecoveryPhase::Loss && tcb_.snd_una < board_.lost_again_to()) {
+    if (phase_ == RecoveryPhase::Loss && board_.tcb().snd_una < board_.lost_again_to()) {
       return front_lost_again();
     }
     if (!partial || board_.empty() || board_.front().is(record_flag::kLost)) return false;
@@ -65,7 +65,7 @@ bool Recovery::detect_by_duplicates(AckYield& yield, uint32_t smss) {
   if (phase_ != RecoveryPhase::Open) return false;
   // RFC 6582 s.3.2 step 2: the ACK covers more than `recover`; the duplicates may be of what a
   // recovery sent again.
-  if (point_ != 0 && tcb_.snd_una <= point_) return false;
+  if (point_ != 0 && board_.tcb().snd_una <= point_) return false;
   board_.lose_first_segment();
   return true;
 }
@@ -92,7 +92,7 @@ bool Recovery::front_lost_again() {
 }
 
 void Recovery::validate() const {
-  RNIC_CHECK(point_ <= tcb_.snd_nxt);
+  RNIC_CHECK(point_ <= board_.tcb().snd_nxt);
   RNIC_CHECK(!open() || (!forced_ && !alone_));
   RNIC_CHECK(!alone_ || phase_ == RecoveryPhase::Loss);
 }

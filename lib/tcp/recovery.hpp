@@ -22,15 +22,14 @@ enum class RecoveryPhase : uint8_t {
 class Recovery {
  public:
   /// All of them outlive this.
-  Recovery(const Tcb& tcb, Scoreboard& board, Congestion& congestion)
-      : tcb_(tcb), board_(board), cc_(congestion) {}
+  Recovery(Scoreboard& board, Congestion& congestion) : board_(board), cc_(congestion) {}
 
   [[nodiscard]] RecoveryPhase phase() const { return phase_; }
   [[nodiscard]] bool open() const { return phase_ == RecoveryPhase::Open; }
   /// RecoveryPoint: SND.NXT when it began.
   [[nodiscard]] uint64_t point() const { return point_; }
   /// All that was sent before it began is acknowledged.
-  [[nodiscard]] bool complete() const { return !open() && tcb_.snd_una >= point_; }
+  [[nodiscard]] bool complete() const { return !open() && board_.tcb().snd_una >= point_; }
 
   /// RFC 6675 s.5 step 4.
   void enter();
@@ -71,7 +70,6 @@ class Recovery {
   bool lost_again(uint32_t smss);
   bool front_lost_again();
 
-  const Tcb& tcb_;
   Scoreboard& board_;
   Congestion& cc_;
   RecoveryPhase phase_ = RecoveryPhase::Open;

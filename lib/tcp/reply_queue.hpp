@@ -9,6 +9,7 @@
 
 #include "base/seq32.hpp"
 #include "rnic/address.hpp"
+#include "tcp/segment.hpp"
 
 namespace rnic::tcp {
 
@@ -48,6 +49,21 @@ class ReplyQueue {
     Reply& reply = replies_[(first_ + count_++) % kCapacity];
     reply = Reply{};
     return &reply;
+  }
+
+  /// A RST for a segment that fits no connection (RFC 9293 s.3.5.2, groups 1 and 2), which is none.
+  void reset(const Segment& s) {
+    Reply* reply = push();
+    if (reply == nullptr) return;
+    reply->local = s.local;
+    reply->remote = s.remote;
+    if (s.has(wire::tcp_flag::kAck)) {
+      reply->seq = s.ack;
+      reply->flags = wire::tcp_flag::kRst;
+    } else {
+      reply->ack = s.seq + s.length();
+      reply->flags = wire::tcp_flag::kRst | wire::tcp_flag::kAck;
+    }
   }
 
  private:

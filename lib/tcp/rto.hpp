@@ -9,10 +9,11 @@
 
 namespace rnic::tcp {
 
+inline constexpr uint32_t kNoticeTimeouts = 3;  // R1 (RFC 9293 s.3.8.3, SHLD-10)
+
 class RtoEstimator {
  public:
-  explicit RtoEstimator(const Config& config)
-      : min_(config.rto_min), max_(config.rto_max), rto_(config.rto_initial) {}
+  explicit RtoEstimator(const Config& config) : config_(config), rto_(config.rto_initial) {}
 
   /// What an ACK measured; never of a retransmitted record (Karn's rule). Two samples a round trip
   /// are taken: with one of every ACK the gains would remember less than a round trip (RFC 6298
@@ -59,7 +60,7 @@ class RtoEstimator {
 
   /// With the back-off of s.5.5.
   [[nodiscard]] base::Duration rto() const {
-    return std::min(max_, rto_ * (int64_t{1} << std::min(backoff_, 16u)));
+    return std::min(config_.rto_max, rto_ * (int64_t{1} << std::min(backoff_, 16u)));
   }
   /// Without it: what rto() is after a measurement.
   [[nodiscard]] base::Duration base() const { return rto_; }
@@ -71,7 +72,7 @@ class RtoEstimator {
   [[nodiscard]] uint32_t backoff() const { return backoff_; }
   /// s.5.7: the SYN timed out.
   void restart_at(base::Duration rto) {
-    rto_ = std::clamp(rto, min_, max_);
+    rto_ = std::clamp(rto, config_.rto_min, config_.rto_max);
     backoff_ = 0;
   }
 
@@ -90,13 +91,13 @@ class RtoEstimator {
 
   /// What follows from SRTT and RTTVAR.
   void settle(base::Now now) {
-    rto_ = std::clamp(srtt_ + std::max(kGranularity, 4 * rttvar_), min_, max_);
+    rto_ =
+        std::clamp(srtt_ + std::max(kGranularity, 4 * rttvar_), config_.rto_min, config_.rto_max);
     probe_timeout_ = std::max(2 * srtt_, kProbeMin);
     next_sample_at_ = now + srtt_ / 2;
   }
 
-  base::Duration min_;
-  base::Duration max_;
+  const Config& config_;
   base::Duration rto_;
   base::Duration srtt_{0};
   base::Duration rttvar_{0};

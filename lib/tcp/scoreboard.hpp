@@ -27,6 +27,8 @@ class Scoreboard {
 
   // --- The records: numbered from first() to past_last() - 1, end to end from SND.UNA on ---
 
+  /// SND.UNA and SND.NXT, which the sums are between.
+  [[nodiscard]] const Tcb& tcb() const { return tcb_; }
   [[nodiscard]] bool empty() const { return records_.empty(); }
   /// No room: the connection's or the stack's limit.
   [[nodiscard]] bool full() const { return records_.full(); }

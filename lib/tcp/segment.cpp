@@ -13,22 +13,22 @@ bool checksum_good(SegmentIn in) {
   return wire::checksum_fold(wire::checksum_add(sum, in.tcp)) == 0;
 }
 
-FormError parse(const SegmentIn& in, Arrival& a) {
+FormError parse(const SegmentIn& in, Segment& s) {
   const auto view = wire::TcpView::parse(in.tcp);
   if (!view || in.tcp.size() > 0xffff || !in.source.is_unicast() || !in.destination.is_unicast()) {
     return FormError::Malformed;
   }
   if (!in.checksum_verified && !checksum_good(in)) return FormError::Checksum;
-  if (!a.options.parse(view->options()) || view->source_port() == 0) return FormError::Malformed;
-  a.local = {in.destination, view->destination_port()};
-  a.remote = {in.source, view->source_port()};
-  a.seq = view->sequence();
-  a.ack = view->acknowledgment();
-  a.flags = view->flags();
-  a.ecn = in.ecn & 3;
-  a.window = view->window();
-  a.urgent = view->urgent_pointer();
-  a.payload = view->payload();
+  if (!s.options.parse(view->options()) || view->source_port() == 0) return FormError::Malformed;
+  s.local = {in.destination, view->destination_port()};
+  s.remote = {in.source, view->source_port()};
+  s.seq = view->sequence();
+  s.ack = view->acknowledgment();
+  s.flags = view->flags();
+  s.ecn = in.ecn & 3;
+  s.window = view->window();
+  s.urgent = view->urgent_pointer();
+  s.payload = view->payload();
   return FormError::None;
 }
 

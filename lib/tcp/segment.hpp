@@ -13,7 +13,8 @@
 
 namespace rnic::tcp {
 
-struct Arrival {
+/// Its payload is the packet's own: it lives as long as the call that brought it.
+struct Segment {
   Endpoint local;
   Endpoint remote;
   base::Seq32 seq;
@@ -36,8 +37,8 @@ struct Arrival {
 /// What is wrong with the form of a segment.
 enum class FormError : uint8_t { None, Malformed, Checksum };
 
-/// \param a is whole only where nothing is wrong
-[[nodiscard]] FormError parse(const SegmentIn& in, Arrival& a);
+/// \param s is whole only where nothing is wrong
+[[nodiscard]] FormError parse(const SegmentIn& in, Segment& s);
 [[nodiscard]] bool checksum_good(SegmentIn in);
 
 /// RFC 9293 s.3.10.7.4, first: some of a segment is in the window. \param begin of the segment,

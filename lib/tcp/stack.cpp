@@ -19,14 +19,6 @@ const char* to_string(State state) {
   return "?";
 }
 
-void Connection::ready() {
-  user_ready = true;
-  engine.make_ready(*this);
-}
-void Connection::close() { engine.close_stream(*this); }
-void Connection::abort() { engine.abort_stream(*this); }
-void Connection::room_grew() { engine.room_grew(*this); }
-
 class Stack::Impl : public Engine {
  public:
   using Engine::Engine;
@@ -57,10 +49,12 @@ Result<llp::Stream*> Stack::connect(const Endpoint& local, const Endpoint& remot
 }
 ConnectionOptions Stack::default_options() const { return ConnectionOptions(impl_->config()); }
 ConnectionOptions Stack::options(const llp::Stream& stream) const {
-  return static_cast<const Connection&>(stream).options;
+  return static_cast<const Connection&>(stream).binding().options;
 }
 Status Stack::set_options(llp::Stream& stream, const ConnectionOptions& options, base::Now now) {
-  return impl_->set_options(static_cast<Connection&>(stream), options, now);
+  if (Status good = check(options, "set_options"); !good) return good;
+  static_cast<Connection&>(stream).set_options(options, now);
+  return {};
 }
 void Stack::on_timers(base::Now now) { impl_->on_timers(now); }
 void Stack::output(base::Now now) { impl_->output(now); }
@@ -72,8 +66,8 @@ uint32_t Stack::live_connections() const { return impl_->live_connections(); }
 bool Stack::quiescent() const { return impl_->quiescent(); }
 std::optional<ConnectionInfo> Stack::info(llp::Stream& stream) const {
   auto* connection = dynamic_cast<Connection*>(&stream);
-  if (connection == nullptr || &connection->engine != impl_.get()) return std::nullopt;
-  return impl_->info(*connection);
+  if (connection == nullptr || !impl_->owns(*connection)) return std::nullopt;
+  return connection->info();
 }
 void Stack::validate() { impl_->validate(); }
 void Stack::force_isn(std::optional<uint32_t> isn) { impl_->force_isn(isn); }

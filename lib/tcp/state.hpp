@@ -1,33 +1,55 @@
 /// \file
-/// The eleven states of RFC 9293 section 3.3.2, one bit each, so that "in any of these" is one AND.
+/// The eleven states of RFC 9293 section 3.3.2 and their legal transitions.
 #pragma once
 
 #include <cstdint>
 
+#include "base/transitions.hpp"
+
 namespace rnic::tcp {
 
-enum class State : uint16_t {
-  Closed = 1 << 0,
-  Listen = 1 << 1,  ///< lives in the listener table, never in a connection
-  SynSent = 1 << 2,
-  SynReceived = 1 << 3,
-  Established = 1 << 4,
-  FinWait1 = 1 << 5,
-  FinWait2 = 1 << 6,
-  CloseWait = 1 << 7,
-  Closing = 1 << 8,
-  LastAck = 1 << 9,
-  TimeWait = 1 << 10,
+enum class State : uint8_t {
+  Closed,
+  Listen,  ///< lives in the listener table, never in a connection
+  SynSent,
+  SynReceived,
+  Established,
+  FinWait1,
+  FinWait2,
+  CloseWait,
+  Closing,
+  LastAck,
+  TimeWait,  ///< lives in the table of those, never in a connection
+};
+
+/// Of a connection (RFC 9293 figure 5). It is CLOSED when it is opened or its SYN comes, and
+/// becomes so again from every state: by a RST, a time-out, an abort, or when TIME-WAIT has taken
+/// its place. A close of the user's before ESTABLISHED waits for it.
+inline constexpr base::Transitions<State, State::TimeWait> kTransitions{
+    {State::Closed, {State::SynSent, State::SynReceived}},
+    {State::SynSent, {State::SynReceived, State::Established, State::Closed}},
+    {State::SynReceived, {State::Established, State::Closed}},
+    {State::Established, {State::FinWait1, State::CloseWait, State::Closed}},
+    {State::FinWait1, {State::FinWait2, State::Closing, State::Closed}},
+    {State::FinWait2, {State::Closed}},
+    {State::CloseWait, {State::LastAck, State::Closed}},
+    {State::Closing, {State::Closed}},
+    {State::LastAck, {State::Closed}},
 };
 
 template <typename... States>
 [[nodiscard]] constexpr bool in_any(State state, States... states) {
-  return (static_cast<uint16_t>(state) & (static_cast<uint16_t>(states) | ...)) != 0;
+  return ((uint32_t{1} << static_cast<uint8_t>(state)) &
+          ((uint32_t{1} << static_cast<uint8_t>(states)) | ...)) != 0;
 }
 
 /// The peer may still send us octets.
 [[nodiscard]] constexpr bool receives(State s) {
   return in_any(s, State::Established, State::FinWait1, State::FinWait2);
+}
+/// New octets may be sent: our FIN has no place yet.
+[[nodiscard]] constexpr bool sends(State s) {
+  return in_any(s, State::Established, State::CloseWait);
 }
 /// Both sequence spaces are known (SYN-RECEIVED and later).
 [[nodiscard]] constexpr bool synchronized(State s) {

@@ -81,7 +81,7 @@ CookieOptions SynCookies::options_of(uint32_t echo) {
   return options;
 }
 
-void SynCookies::answer(const Arrival& syn, const llp::Acceptor& acceptor,
+void SynCookies::answer(const Segment& syn, const llp::Acceptor& acceptor,
                         const ConnectionOptions& options, base::Now now, Reply& reply) {
   const wire::TcpOptions& offered = syn.options;
   const bool stamped = timestamps_ && offered.timestamps.has_value();
@@ -111,11 +111,11 @@ void SynCookies::answer(const Arrival& syn, const llp::Acceptor& acceptor,
   reply.options_length = static_cast<uint8_t>(write_syn_options(reply.options.data(), ours));
 }
 
-std::optional<Arrival> SynCookies::syn_before(const Arrival& ack, base::Now now) {
+std::optional<Segment> SynCookies::syn_before(const Segment& ack, base::Now now) {
   const base::Seq32 irs = ack.seq - 1;
   const auto mss = check(ack.local, ack.remote, irs, ack.ack - 1, now);
   if (!mss || (ack.options.timestamps && !timestamps_)) return std::nullopt;
-  Arrival syn = ack;
+  Segment syn = ack;
   syn.seq = irs;
   syn.flags = flag::kSyn;
   syn.options = {};

@@ -44,11 +44,11 @@ class SynCookies {
         terms_(terms) {}
 
   /// Makes the SYN-ACK for a SYN, with a cookie. \param acceptor, options of the listener
-  void answer(const Arrival& syn, const llp::Acceptor& acceptor, const ConnectionOptions& options,
+  void answer(const Segment& syn, const llp::Acceptor& acceptor, const ConnectionOptions& options,
               base::Now now, Reply& reply);
   /// The SYN that such a SYN-ACK has answered, as far as a cookie can tell. \param ack answers the
   /// SYN-ACK. \return nullopt: it was none of ours, or one that is too old
-  [[nodiscard]] std::optional<Arrival> syn_before(const Arrival& ack, base::Now now);
+  [[nodiscard]] std::optional<Segment> syn_before(const Segment& ack, base::Now now);
 
   /// Our ISN for a SYN. \param mss the peer's; rounded down to one of eight
   [[nodiscard]] base::Seq32 make(const Endpoint& local, const Endpoint& remote, base::Seq32 irs,

@@ -13,7 +13,7 @@ void TailProbe::arm(RecoveryPhase phase, uint32_t emss, base::Now now, base::Now
     if (!quiet()) return;                     // s.7.3: the RTO is next
   }
   base::Duration pto = rto_.probe_timeout();
-  if (rto_.measured() && tcb_.flight() <= emss) pto += config_.tlp_max_ack_delay;
+  if (rto_.measured() && board_.tcb().flight() <= emss) pto += config_.tlp_max_ack_delay;
   pto *= int64_t{1} << count_;  // of a recovery that lost its probe, too
   if (now + pto < time_out) {
     timers_.set(Timer::Probe, now + pto);
@@ -35,7 +35,7 @@ void TailProbe::sent(RecoveryPhase phase, bool again, uint32_t emss, base::Now n
   unmeasured_ = true;
   prediction_.end();
   is_retransmission_ = again && phase == RecoveryPhase::Open;
-  end_ = tcb_.snd_nxt;
+  end_ = board_.tcb().snd_nxt;
   ++count_;
   const base::Now time_out = now + rto_.rto();
   timers_.set(Timer::Rto, time_out);
@@ -43,7 +43,7 @@ void TailProbe::sent(RecoveryPhase phase, bool again, uint32_t emss, base::Now n
 }
 
 bool TailProbe::acked(const AckYield& yield, RecoveryPhase phase) {
-  const uint64_t ack = tcb_.snd_una;
+  const uint64_t ack = board_.tcb().snd_una;
   if (yield.acked != 0 || yield.new_sack) count_ = 0;
   if (yield.rtt >= base::Duration(0)) unmeasured_ = false;
   if (outstanding_ && phase == RecoveryPhase::Recovery && yield.acked != 0) {
@@ -71,9 +71,9 @@ void TailProbe::timed_out() {
 }
 
 void TailProbe::validate() const {
-  RNIC_CHECK(end_ <= tcb_.snd_nxt);
+  RNIC_CHECK(end_ <= board_.tcb().snd_nxt);
   RNIC_CHECK(unmeasured_ || count_ == 0);
-  RNIC_CHECK(!timers_.runs(Timer::Probe) || tcb_.flight() != 0);
+  RNIC_CHECK(!timers_.runs(Timer::Probe) || board_.tcb().flight() != 0);
   RNIC_CHECK(!timers_.runs(Timer::Probe) || wanted());
 }
 

@@ -20,14 +20,9 @@ namespace rnic::tcp {
 class TailProbe {
  public:
   /// All of them outlive this. Its timers are Timer::Probe and, behind a probe, Timer::Rto.
-  TailProbe(const Tcb& tcb, const RtoEstimator& rto, const Scoreboard& board, Timers& timers,
+  TailProbe(const RtoEstimator& rto, const Scoreboard& board, Timers& timers,
             Prediction& prediction, const Config& config)
-      : tcb_(tcb),
-        rto_(rto),
-        board_(board),
-        timers_(timers),
-        prediction_(prediction),
-        config_(config) {}
+      : rto_(rto), board_(board), timers_(timers), prediction_(prediction), config_(config) {}
 
   /// Starts the timer (s.7.2). \param emss a full segment. \param time_out when it is or would be
   void arm(RecoveryPhase phase, uint32_t emss, base::Now now, base::Now time_out);
@@ -38,7 +33,7 @@ class TailProbe {
       return;
     }
     base::Now probe = now + rto_.probe_timeout();
-    if (tcb_.flight() <= emss) probe += config_.tlp_max_ack_delay;
+    if (board_.tcb().flight() <= emss) probe += config_.tlp_max_ack_delay;
     timers_.set(Timer::Probe, base::earlier(probe, time_out));
   }
   /// The timer has fired (s.7.3). \return a probe is due
@@ -69,9 +64,8 @@ class TailProbe {
   // Probes without an answer before the RTO has its turn.
   static constexpr uint32_t kMaxProbes = 3;
 
-  [[nodiscard]] bool wanted() const { return tcb_.sack_ok && config_.tail_loss_probe; }
+  [[nodiscard]] bool wanted() const { return board_.tcb().sack_ok && config_.tail_loss_probe; }
 
-  const Tcb& tcb_;
   const RtoEstimator& rto_;
   const Scoreboard& board_;
   Timers& timers_;

@@ -10,6 +10,8 @@
 #include "base/check.hpp"
 #include "base/seq32.hpp"
 #include "base/time.hpp"
+#include "wire/tcp.hpp"
+#include "wire/tcp_options.hpp"
 
 namespace rnic::tcp {
 
@@ -64,6 +66,10 @@ struct Tcb {
     return static_cast<int64_t>(rcv_nxt) + static_cast<int32_t>(seq - rcv_seq(rcv_nxt));
   }
 
+  /// TCP header of a segment with text: options that are on every one included.
+  [[nodiscard]] uint32_t header_length() const {
+    return wire::kTcpHeaderMin + (ts_ok ? wire::kTcpTimestampsPadded : 0);
+  }
   [[nodiscard]] uint64_t flight() const { return snd_nxt - snd_una; }
   [[nodiscard]] uint64_t rcv_wnd() const { return rcv_edge > rcv_nxt ? rcv_edge - rcv_nxt : 0; }
   /// Octets that may be sent beyond SND.NXT; 0 when the peer has shrunk its window below it.

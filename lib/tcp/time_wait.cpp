@@ -69,7 +69,7 @@ std::optional<base::Seq32> TimeWait::end(const Endpoint& local, const Endpoint& 
   return snd_nxt;
 }
 
-bool TimeWait::may_reopen(const TimeWaitEntry& entry, const Arrival& a) const {
+bool TimeWait::may_reopen(const TimeWaitEntry& entry, const Segment& a) const {
   // RFC 6191 s.2
   const bool stamped = timestamps_ && a.options.timestamps.has_value();
   const bool beyond = base::after(a.seq, entry.rcv_nxt);
@@ -79,7 +79,7 @@ bool TimeWait::may_reopen(const TimeWaitEntry& entry, const Arrival& a) const {
   return newer > 0 || (newer == 0 && beyond);
 }
 
-TimeWait::Verdict TimeWait::input(const Arrival& a, bool listening, base::Now now) {
+TimeWait::Verdict TimeWait::input(const Segment& a, bool listening, base::Now now) {
   TimeWaitEntry* entry = table_.find(a.local, a.remote);
   if (entry == nullptr) return Verdict::Elsewhere;
   if (a.has(flag::kRst)) return Verdict::Done;  // RFC 1337: no assassination of TIME-WAIT
@@ -88,7 +88,7 @@ TimeWait::Verdict TimeWait::input(const Arrival& a, bool listening, base::Now no
   return Verdict::Done;
 }
 
-TimeWait::Verdict TimeWait::take_syn(const TimeWaitEntry& entry, const Arrival& a, bool listening,
+TimeWait::Verdict TimeWait::take_syn(const TimeWaitEntry& entry, const Segment& a, bool listening,
                                      base::Now now) {
   if (!a.has(flag::kAck | flag::kFin) && listening && may_reopen(entry, a)) {
     ++counters_.time_wait_reopened;
@@ -98,7 +98,7 @@ TimeWait::Verdict TimeWait::take_syn(const TimeWaitEntry& entry, const Arrival& 
   return Verdict::Done;
 }
 
-void TimeWait::take_segment(TimeWaitEntry& entry, const Arrival& a, base::Now now) {
+void TimeWait::take_segment(TimeWaitEntry& entry, const Segment& a, base::Now now) {
   if (entry.ts_ok && !a.options.timestamps) {  // RFC 7323 s.3.2
     ++counters_.paws_rejected;
     return;

@@ -42,7 +42,7 @@ class TimeWait {
   void enter(const Endpoint& local, const Endpoint& remote, const TimeWaitEntry& entry,
              bool owes_ack, base::Now now);
   /// \param listening somebody takes connections to its local endpoint
-  [[nodiscard]] Verdict input(const Arrival& a, bool listening, base::Now now);
+  [[nodiscard]] Verdict input(const Segment& a, bool listening, base::Now now);
   /// A connection of ours may have that 4-tuple: nothing is left of another one, or what we send
   /// now is newer to its peer (RFC 6191 s.2).
   [[nodiscard]] bool may_reuse(const Endpoint& local, const Endpoint& remote, base::Now now);
@@ -54,10 +54,10 @@ class TimeWait {
   void validate() const;
 
  private:
-  [[nodiscard]] bool may_reopen(const TimeWaitEntry& entry, const Arrival& a) const;
-  [[nodiscard]] Verdict take_syn(const TimeWaitEntry& entry, const Arrival& a, bool listening,
+  [[nodiscard]] bool may_reopen(const TimeWaitEntry& entry, const Segment& a) const;
+  [[nodiscard]] Verdict take_syn(const TimeWaitEntry& entry, const Segment& a, bool listening,
                                  base::Now now);
-  void take_segment(TimeWaitEntry& entry, const Arrival& a, base::Now now);
+  void take_segment(TimeWaitEntry& entry, const Segment& a, base::Now now);
   void acknowledge(const TimeWaitEntry& entry, base::Now now);
   void arm(base::Now now);
 

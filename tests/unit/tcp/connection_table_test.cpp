@@ -1,38 +1,29 @@
 #include "tcp/connection_table.hpp"
 
-#include "raw_peer.hpp"
-#include "tcp/engine.hpp"
+#include "shared_parts.hpp"
 
 namespace rnic::testing {
 namespace {
 
-constexpr tcp::Secret kSecret{1, 2};
 constexpr uint32_t kPlaces = 3;
 
 /// What a connection is made of.
 struct Table {
-  tcp::Connection* insert(uint16_t port) {
-    return table.insert(here, there(port), engine, wheel, records, ranges, config);
-  }
+  tcp::Connection* insert(uint16_t port) { return table.insert(here, there(port), parts.shared); }
   [[nodiscard]] Endpoint there(uint16_t port) const { return {IpAddress::v4(0x0a000002), port}; }
 
   const Endpoint here{IpAddress::v4(0x0a000001), 4420};
-  tcp::Config config;
-  CaptureEgress egress;
-  tcp::Engine engine{config, egress, kSecret, 1, base::Now{}};
-  base::TimerWheel wheel{base::Now{}};
-  tcp::RecordPool records{64, kPlaces, 64};
-  tcp::RangePool ranges{2};
-  tcp::ConnectionTable table{kPlaces, kSecret};
+  SharedParts parts;
+  tcp::ConnectionTable table{kPlaces, SharedParts::kSecret};
 };
 
 TEST(ConnectionTable, FindsByBothEndpoints) {
   Table t;
   tcp::Connection* const c = t.insert(1);
   ASSERT_NE(c, nullptr);
-  EXPECT_EQ(c->local_end, t.here);
-  EXPECT_EQ(c->remote_end, t.there(1));
-  EXPECT_EQ(t.table.get(c->handle), c);
+  EXPECT_EQ(c->local(), t.here);
+  EXPECT_EQ(c->remote(), t.there(1));
+  EXPECT_EQ(t.table.get(c->handle()), c);
   EXPECT_TRUE(t.table.contains(t.here, t.there(1)));
   EXPECT_EQ(t.table.find(t.here, t.there(1)), c);
   EXPECT_EQ(t.table.find(t.here, t.there(2)), nullptr);
@@ -64,7 +55,7 @@ TEST(ConnectionTable, IsFullAtItsLimitAndAPlaceComesBack) {
   EXPECT_EQ(t.insert(kPlaces + 1), nullptr);
   EXPECT_FALSE(t.table.contains(t.here, t.there(kPlaces + 1)));
   tcp::Connection* const gone = t.table.find(t.here, t.there(2));
-  const base::Handle stale = gone->handle;
+  const base::Handle stale = gone->handle();
   t.table.erase(*gone);
   EXPECT_EQ(t.table.live(), kPlaces - 1);
   EXPECT_FALSE(t.table.contains(t.here, t.there(2)));

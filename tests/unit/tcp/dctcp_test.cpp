@@ -2,7 +2,7 @@
 #include "base/prng.hpp"
 #include "pair.hpp"
 #include "raw_peer.hpp"
-#include "tcp/connection.hpp"
+#include "unit/tcp/inside.hpp"
 
 namespace rnic::testing {
 namespace {
@@ -174,7 +174,7 @@ TEST(Dctcp, SettlesAtAMarkingThreshold_TCP_8257_3_3_01) {
   for (const auto kind : {CongestionControl::Dctcp, CongestionControl::NewReno}) {
     Pair p(capable(kind), capable(kind));
     ASSERT_TRUE(p.open());
-    auto& sender = static_cast<tcp::Connection&>(*p.a.stream);
+    const tcp::Inside sender(*p.a.stream);
     p.link.hook = [&](const LinkFrame& f) {
       return Fate{.mark_ce = f.from_a && f.payload() != 0 && sender.tcb.flight() > 100'000};
     };
@@ -215,7 +215,7 @@ TEST(Congestion, IsAnOptionOfTheConnection_TCP_CC_01) {
     auto stream = p.stack.connect({RawPeer::kUs, 0}, {RawPeer::kPeer, RawPeer::kPeerPort}, user,
                                   options, p.now);
     ASSERT_TRUE(stream.has_value());
-    auto& c = static_cast<tcp::Connection&>(**stream);
+    const tcp::Inside c(**stream);
     EXPECT_EQ(c.cc.kind(), kind);
     EXPECT_TRUE(c.pacing.on());
     p.stack.output(p.now);
@@ -227,7 +227,7 @@ TEST(Congestion, IsAnOptionOfTheConnection_TCP_CC_01) {
     ASSERT_TRUE(p.stack.set_options(**stream, options, p.now));
     EXPECT_EQ(c.cc.kind(), CongestionControl::NewReno);
     EXPECT_FALSE(c.pacing.on());
-    c.abort();
+    (*stream)->abort();
     p.stack.output(p.now);
   }
 }
@@ -254,7 +254,7 @@ TEST(Congestion, SwitchingUnderLossAndMarks_TCP_CC_01) {
           if (p.link.now >= next) {
             next = p.link.now + microseconds(random.between(100, 3000));
             RecordUser& user = random.chance(0.5) ? p.a : p.b;
-            static_cast<tcp::Connection&>(*user.stream).cc.select(kKinds[random.below(3)]);
+            tcp::Inside(*user.stream).cc.select(kKinds[random.below(3)]);
             ++switches;
           }
           return p.a.to_send.empty() && p.b.to_send.empty() && p.a.released_to == p.a.pulled &&

@@ -1,6 +1,6 @@
 // RFC 3168 at both ends of a connection, segment by segment.
 #include "raw_peer.hpp"
-#include "tcp/connection.hpp"
+#include "unit/tcp/inside.hpp"
 
 namespace rnic::testing {
 namespace {
@@ -59,9 +59,7 @@ struct EcnPeer : RawPeer {
             .ecn = ecn});
     received += length;
   }
-  [[nodiscard]] tcp::Connection& connection() {
-    return static_cast<tcp::Connection&>(*user.stream);
-  }
+  [[nodiscard]] tcp::Inside connection() { return tcp::Inside(*user.stream); }
   [[nodiscard]] uint32_t cwnd() { return connection().cc.cwnd(); }
   /// Sends `segments`; what cwnd lets out at once is taken away.
   void send(uint32_t segments) {

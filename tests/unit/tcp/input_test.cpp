@@ -2,7 +2,7 @@
 
 #include "base/prng.hpp"
 #include "raw_peer.hpp"
-#include "tcp/connection.hpp"
+#include "unit/tcp/inside.hpp"
 
 namespace rnic::testing {
 namespace {
@@ -608,7 +608,7 @@ TEST(Input, SmallerFullSegmentsAreAcknowledgedInPairs_TCP_9293_3_8_6_3_01) {
 TEST(Input, ALateSegmentDoesNotChangeTheWindow_TCP_9293_3_10_07) {
   RawPeer p;
   p.accept();
-  const auto& c = static_cast<tcp::Connection&>(*p.user.stream);
+  const tcp::Inside c(*p.user.stream);
   const auto text = [&](uint32_t offset, uint16_t window) {
     p.inject({.seq = kIrs + 1 + offset,
               .ack = kIss + 1,
@@ -719,7 +719,7 @@ TEST(Input, AShiftAbove14Is14_TCP_7323_2_3_01) {
     p.inject({.seq = kIrs, .flags = flag::kSyn, .window = 3000, .options = {3, 3, shift, 0}});
     p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 3});
     ASSERT_TRUE(p.user.is_established);
-    const auto& c = static_cast<tcp::Connection&>(*p.user.stream);
+    const tcp::Inside c(*p.user.stream);
     EXPECT_EQ(c.tcb.snd_wind_shift, 14) << int{shift};
     EXPECT_EQ(c.tcb.snd_wnd, 3u << 14) << int{shift};
     RawPeer q(config);
@@ -730,7 +730,7 @@ TEST(Input, AShiftAbove14Is14_TCP_7323_2_3_01) {
               .window = 3000,
               .options = {3, 3, shift, 0}});
     ASSERT_TRUE(q.user.is_established);
-    const auto& d = static_cast<tcp::Connection&>(*q.user.stream);
+    const tcp::Inside d(*q.user.stream);
     EXPECT_EQ(d.tcb.snd_wnd, 3000u);  // the window of a SYN is never scaled
     EXPECT_EQ(d.tcb.snd_wind_shift, 14) << int{shift};
   }

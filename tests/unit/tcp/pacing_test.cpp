@@ -1,7 +1,7 @@
 // Release times in virtual time.
 #include "pair.hpp"
 #include "raw_peer.hpp"
-#include "tcp/connection.hpp"
+#include "unit/tcp/inside.hpp"
 
 namespace rnic::testing {
 namespace {
@@ -66,7 +66,7 @@ TEST(Pacing, CongestionAvoidanceIsSlower) {
   tcp::Config config = paced();
   config.pacing_percent = 125;
   PacedPeer p(config);
-  auto& c = static_cast<tcp::Connection&>(*p.user.stream);
+  const tcp::Inside c(*p.user.stream);
   c.cc.on_loss(20 * kMss);  // ssthresh: 10 segments
   ASSERT_FALSE(c.cc.in_slow_start());
   for (int i = 0; i < 10; ++i) p.user.queue(kMss);

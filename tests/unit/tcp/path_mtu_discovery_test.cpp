@@ -54,7 +54,7 @@ TEST(PathMtuDiscovery, AnUnverifiedWordCountsWithATimeOutOfTheSameSegment) {
 
 TEST(PathMtuDiscovery, BehindABlackHoleItSearchesUpwardByHalves) {
   PathProbe p;
-  p.path.black_hole(1500, 1024, p.now);
+  EXPECT_TRUE(p.path.suspect_black_hole(1500, {IpAddress::v4(0x0a000002), 1}, p.now));
   EXPECT_EQ(p.path.limit(), 1024u);
   EXPECT_EQ(p.path.next_size(1500), 1024u + 238);
   p.probe(1262);

@@ -7,7 +7,7 @@
 #include "base/prng.hpp"
 #include "pair.hpp"
 #include "raw_peer.hpp"
-#include "tcp/connection.hpp"
+#include "unit/tcp/inside.hpp"
 
 namespace rnic::testing {
 namespace {
@@ -401,7 +401,7 @@ TEST(Prediction, AnAckOfWhatWasSentBeforeALaterRetransmission) {
     for (int i = 0; i < 14; ++i) p->user.queue(1000);
     p->stack.output(p->now);  // ten: the first and the sixth are lost
     for (int i = 0; i < 9; ++i) ack(0);
-    auto& c = static_cast<tcp::Connection&>(*p->user.stream);
+    const tcp::Inside c(*p->user.stream);
     ASSERT_EQ(c.recovery.phase(), tcp::RecoveryPhase::Recovery);
     ASSERT_GT(c.tcb.snd_nxt, 12000u) << "new ones went out beside the first retransmission";
     ack(5);  // the sixth is sent again, the latest of all

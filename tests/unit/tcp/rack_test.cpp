@@ -49,7 +49,7 @@ struct Flight {
   Prediction prediction;
   Timers timers{wheel, nullptr, prediction};
   Scoreboard board{tcb, pool, ranges, prediction};
-  Rack rack{tcb, rto, board, timers};
+  Rack rack{rto, board, timers};
 };
 
 TEST(Rack, WhatMayBeReorderedIsWaitedFor) {

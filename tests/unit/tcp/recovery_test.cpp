@@ -1,6 +1,6 @@
 // RFC 6298, 5681, 6582, 6675 and 6937 step by step against a peer made of hand-written segments.
 #include "raw_peer.hpp"
-#include "tcp/connection.hpp"
+#include "unit/tcp/inside.hpp"
 
 namespace rnic::testing {
 namespace {
@@ -52,7 +52,7 @@ struct Peer : RawPeer {
     while (!silent()) numbers.push_back((next().seq - kIss - 1) / kMss);
     return numbers;
   }
-  [[nodiscard]] tcp::Connection& c() { return static_cast<tcp::Connection&>(*user.stream); }
+  [[nodiscard]] tcp::Inside c() { return tcp::Inside(*user.stream); }
   void time_out() {
     const uint64_t before = stack.counters().timeouts;
     while (stack.counters().timeouts == before) {
@@ -151,7 +151,7 @@ TEST(Rto, ALostSynMeansThreeSeconds_TCP_6298_5_02) {
               .flags = flag::kSyn | flag::kAck,
               .options = option_mss(kMss)});
     ASSERT_TRUE(p.user.is_established);
-    const auto& c = static_cast<tcp::Connection&>(*p.user.stream);
+    const tcp::Inside c(*p.user.stream);
     EXPECT_EQ(c.rto.rto(), lost ? base::Duration(seconds(3)) : base::Duration(milliseconds(200)));
     EXPECT_EQ(c.cc.cwnd(), 10 * kMss);  // RFC 6928 s.2: one lost SYN is forgiven
   }
@@ -190,7 +190,7 @@ TEST(Rto, ASynAckThatWasSentAgainMeasuresNothing_TCP_9293_3_8_1_01) {
     EXPECT_EQ(p.egress.sent.size(), again ? 2u : 1u);
     p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
     ASSERT_TRUE(p.user.is_established);
-    EXPECT_EQ(static_cast<tcp::Connection&>(*p.user.stream).rto.measured(), !again);
+    EXPECT_EQ(tcp::Inside(*p.user.stream).rto.measured(), !again);
   }
 }
 
@@ -565,8 +565,7 @@ TEST(TailProbe, WithoutAMeasurementItComesAfterASecond_TCP_8985_7_01) {
   ASSERT_TRUE(p.user.is_established);
   p.user.queue(kMss);
   p.stack.output(p.now);
-  EXPECT_EQ(static_cast<tcp::Connection&>(*p.user.stream).timers.at(tcp::Timer::Probe) - p.now,
-            seconds(1));
+  EXPECT_EQ(tcp::Inside(*p.user.stream).timers.at(tcp::Timer::Probe) - p.now, seconds(1));
 }
 
 // TCP-8985-7-02: a loss that SACK finds while a probe is out has its reduction with the recovery:
@@ -658,7 +657,7 @@ TEST(SlowStart, NineOfTenSegmentsOpenTheWindow) {
     config.congestion_control = CongestionControl::NewReno;
     RawPeer p(config);
     p.accept();
-    auto& c = static_cast<tcp::Connection&>(*p.user.stream);
+    const tcp::Inside c(*p.user.stream);
     uint32_t acked = 0;
     for (int round = 0; round < 3; ++round) {
       for (uint32_t i = 0; i < flight; ++i) p.user.queue(1460);

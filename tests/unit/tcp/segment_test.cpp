@@ -39,35 +39,35 @@ const wire::TcpHeader kHeader{.source_port = 4000,
 
 TEST(Segment, IsWhatTheHeaderSays) {
   const auto octets = segment_of(kHeader, 3);
-  Arrival a;
-  ASSERT_EQ(parse({kPeer, kUs, octets, false, 0xff}, a), FormError::None);
-  EXPECT_EQ(a.local, (Endpoint{kUs, 80}));
-  EXPECT_EQ(a.remote, (Endpoint{kPeer, 4000}));
-  EXPECT_EQ(a.seq, base::Seq32(7));
-  EXPECT_EQ(a.ack, base::Seq32(9));
-  EXPECT_EQ(a.window, 500u);
-  EXPECT_EQ(a.ecn, 3u);
-  EXPECT_EQ(a.payload.size(), 3u);
-  EXPECT_EQ(a.length(), 4u) << "the FIN counts";
-  EXPECT_TRUE(a.has(flag::kAck));
-  EXPECT_FALSE(a.has(flag::kSyn));
+  Segment s;
+  ASSERT_EQ(parse({kPeer, kUs, octets, false, 0xff}, s), FormError::None);
+  EXPECT_EQ(s.local, (Endpoint{kUs, 80}));
+  EXPECT_EQ(s.remote, (Endpoint{kPeer, 4000}));
+  EXPECT_EQ(s.seq, base::Seq32(7));
+  EXPECT_EQ(s.ack, base::Seq32(9));
+  EXPECT_EQ(s.window, 500u);
+  EXPECT_EQ(s.ecn, 3u);
+  EXPECT_EQ(s.payload.size(), 3u);
+  EXPECT_EQ(s.length(), 4u) << "the FIN counts";
+  EXPECT_TRUE(s.has(flag::kAck));
+  EXPECT_FALSE(s.has(flag::kSyn));
 }
 
 TEST(Segment, WhatIsWrongWithItsForm) {
   const auto good = segment_of(kHeader, 3);
   auto bad = good;
   bad.back() ^= 1;
-  Arrival a;
-  EXPECT_EQ(parse({kPeer, kUs, bad}, a), FormError::Checksum);
-  EXPECT_EQ(parse({kPeer, kUs, bad, true}, a), FormError::None) << "the port vouches";
-  EXPECT_EQ(parse({kPeer, kUs, base::ByteView(good).first(19)}, a), FormError::Malformed);
+  Segment s;
+  EXPECT_EQ(parse({kPeer, kUs, bad}, s), FormError::Checksum);
+  EXPECT_EQ(parse({kPeer, kUs, bad, true}, s), FormError::None) << "the port vouches";
+  EXPECT_EQ(parse({kPeer, kUs, base::ByteView(good).first(19)}, s), FormError::Malformed);
   wire::TcpHeader portless = kHeader;
   portless.source_port = 0;
-  EXPECT_EQ(parse({kPeer, kUs, segment_of(portless, 0)}, a), FormError::Malformed);
+  EXPECT_EQ(parse({kPeer, kUs, segment_of(portless, 0)}, s), FormError::Malformed);
   const IpAddress group = IpAddress::v4(0xe0000001);
-  EXPECT_EQ(parse({group, kUs, segment_of(kHeader, 0, group)}, a), FormError::Malformed);
+  EXPECT_EQ(parse({group, kUs, segment_of(kHeader, 0, group)}, s), FormError::Malformed);
   const std::vector<uint8_t> large = segment_of(kHeader, 0x10000 - wire::kTcpHeaderMin);
-  EXPECT_EQ(parse({kPeer, kUs, large, true}, a), FormError::Malformed);
+  EXPECT_EQ(parse({kPeer, kUs, large, true}, s), FormError::Malformed);
 }
 
 TEST(Segment, TheFourCasesOfWindowAndLength) {

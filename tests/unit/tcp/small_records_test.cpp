@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "raw_peer.hpp"
-#include "tcp/connection.hpp"
+#include "unit/tcp/inside.hpp"
 
 namespace rnic::testing {
 namespace {
@@ -50,7 +50,7 @@ struct SmallPeer : RawPeer {
       wait(milliseconds(5));
     }
   }
-  [[nodiscard]] tcp::Connection& c() { return static_cast<tcp::Connection&>(*user.stream); }
+  [[nodiscard]] tcp::Inside c() { return tcp::Inside(*user.stream); }
 };
 
 using Numbers = std::vector<uint32_t>;
@@ -208,11 +208,11 @@ TEST(SmallRecords, ALossIsThatOfOneSegmentAndOneConnection) {
     p.stack.output(p.now);
   }
   for (int i = 0; i < 3; ++i) from_other(kIrs + 1, kMss, flag::kAck);
-  const auto& c = static_cast<tcp::Connection&>(*other.stream);
+  const tcp::Inside c(*other.stream);
   EXPECT_EQ(c.recovery.phase(), tcp::RecoveryPhase::Recovery);
   EXPECT_EQ(c.board.lost_octets(), kMss);
   EXPECT_EQ(p.stack.info(*other.stream)->lost, 1u);
-  const tcp::Scoreboard& records = static_cast<tcp::Connection&>(*p.user.stream).board;
+  const tcp::Scoreboard& records = tcp::Inside(*p.user.stream).board;
   for (uint64_t n = records.first(); n < records.past_last(); ++n) {
     EXPECT_FALSE(records.at(n).is(tcp::record_flag::kLost)) << n;
   }

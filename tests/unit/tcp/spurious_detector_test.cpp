@@ -54,7 +54,7 @@ struct Lossy {
   Congestion cc{config};
   Prediction prediction;
   Scoreboard board{tcb, pool, ranges, prediction};
-  Recovery recovery{tcb, board, cc};
+  Recovery recovery{board, cc};
   SpuriousDetector detector{tcb, rto, cc, config};
 };
 

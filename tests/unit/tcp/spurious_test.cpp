@@ -1,7 +1,7 @@
 // Retransmissions that were for nothing: F-RTO (RFC 5682), Eifel (RFC 4015), D-SACK (RFC 2883).
 #include "pair.hpp"
 #include "raw_peer.hpp"
-#include "tcp/connection.hpp"
+#include "unit/tcp/inside.hpp"
 
 namespace rnic::testing {
 namespace {
@@ -57,9 +57,7 @@ struct TimedOutPeer : RawPeer {
     while (!silent()) numbers.push_back((next().seq - kIss - 1) / kMss);
     return numbers;
   }
-  [[nodiscard]] tcp::Connection& connection() {
-    return static_cast<tcp::Connection&>(*user.stream);
-  }
+  [[nodiscard]] tcp::Inside connection() { return tcp::Inside(*user.stream); }
   uint64_t resent_before = 0;
   uint32_t cwnd_before = 0;
   uint32_t ssthresh_before = 0;
@@ -214,7 +212,7 @@ TEST_P(DelaySpike, IsUndone) {
   ASSERT_TRUE(p.open());
   for (int i = 0; i < 6000; ++i) p.a.queue(1400);
   p.link.run(milliseconds(400));
-  auto& sender = static_cast<tcp::Connection&>(*p.a.stream);
+  const tcp::Inside sender(*p.a.stream);
   const uint32_t cwnd = sender.cc.cwnd();
   const uint32_t ssthresh = sender.cc.ssthresh();
   const base::Duration rto = sender.rto.rto();
@@ -305,9 +303,7 @@ struct StampedPeer : RawPeer {
             .options = option_timestamps(++value, echo) +
                        (blocks.empty() ? std::vector<uint8_t>{} : option_sack(blocks))});
   }
-  [[nodiscard]] tcp::Connection& connection() {
-    return static_cast<tcp::Connection&>(*user.stream);
-  }
+  [[nodiscard]] tcp::Inside connection() { return tcp::Inside(*user.stream); }
   uint32_t value = 10;
 };
 
@@ -490,7 +486,7 @@ TEST(Eifel, AMarkOnTheAckKeepsTheReduction) {
               .ack = kIss + 1 + 2 * kStampedMss,
               .flags = static_cast<uint8_t>(flag::kAck | (marked ? flag::kEce : 0)),
               .options = option_timestamps(3, stamp)});
-    auto& c = static_cast<tcp::Connection&>(*p.user.stream);
+    const tcp::Inside c(*p.user.stream);
     EXPECT_EQ(p.stack.counters().eifel_undos, 1u);
     EXPECT_EQ(c.recovery.phase(), tcp::RecoveryPhase::Open);
     EXPECT_EQ(c.cc.ssthresh() == UINT32_MAX, !marked);

@@ -60,7 +60,7 @@ TEST(SynCookies, TheSynComesBackFromTheAck) {
   options.dscp = 10;
   for (const bool stamped : {false, true}) {
     Baker baker;
-    tcp::Arrival syn;
+    tcp::Segment syn;
     syn.local = kLocal;
     syn.remote = kRemote;
     syn.seq = base::Seq32(77);
@@ -78,7 +78,7 @@ TEST(SynCookies, TheSynComesBackFromTheAck) {
     ASSERT_TRUE(said.parse(base::ByteView(reply.options).first(reply.options_length)));
     EXPECT_EQ(said.sack_permitted, stamped);
     EXPECT_EQ(said.window_scale.has_value(), stamped);
-    tcp::Arrival ack;
+    tcp::Segment ack;
     ack.local = kLocal;
     ack.remote = kRemote;
     ack.seq = base::Seq32(78);

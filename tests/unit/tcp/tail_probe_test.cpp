@@ -42,7 +42,7 @@ struct Tail {
   Prediction prediction;
   Timers timers{wheel, nullptr, prediction};
   Scoreboard board{tcb, pool, ranges, prediction};
-  TailProbe probe{tcb, rto, board, timers, prediction, config};
+  TailProbe probe{rto, board, timers, prediction, config};
 };
 
 TEST(TailProbe, IsArmedForTwoRoundTripsAndALoneSegmentForTheDelayOfItsAck) {

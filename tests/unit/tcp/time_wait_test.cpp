@@ -308,14 +308,14 @@ struct OneInTimeWait {
     entry.window = 100;
     time_wait.enter(local, remote, entry, false, now);
   }
-  [[nodiscard]] tcp::Arrival segment(uint32_t seq, uint8_t flags) const {
-    tcp::Arrival a;
-    a.local = local;
-    a.remote = remote;
-    a.seq = base::Seq32(seq);
-    a.ack = base::Seq32(500);
-    a.flags = flags;
-    return a;
+  [[nodiscard]] tcp::Segment segment(uint32_t seq, uint8_t flags) const {
+    tcp::Segment s;
+    s.local = local;
+    s.remote = remote;
+    s.seq = base::Seq32(seq);
+    s.ack = base::Seq32(500);
+    s.flags = flags;
+    return s;
   }
   /// The one reply, taken out; nothing: there was none.
   std::optional<tcp::Reply> reply() {
@@ -353,7 +353,7 @@ TEST(TimeWaitClass, AnswersTheFinAlwaysAndTheRestAtALimit) {
   EXPECT_TRUE(t.reply().has_value());
   EXPECT_EQ(t.time_wait.input(t.segment(2000, flag::kAck), true, t.now), Verdict::Done);
   EXPECT_FALSE(t.reply().has_value()) << "one in an interval";
-  tcp::Arrival other = t.segment(2000, flag::kAck);
+  tcp::Segment other = t.segment(2000, flag::kAck);
   other.remote.port = 91;
   EXPECT_EQ(t.time_wait.input(other, true, t.now), Verdict::Elsewhere);
   t.time_wait.validate();

@@ -2,7 +2,7 @@
 #include "pair.hpp"
 #include "raw_peer.hpp"
 #include "tcp/byte_stream.hpp"
-#include "tcp/connection.hpp"
+#include "unit/tcp/inside.hpp"
 
 namespace rnic::testing {
 namespace {
@@ -126,7 +126,7 @@ TEST(Window, ASecondProbeHasItsTimeToBeAnswered_TCP_9293_3_8_6_1_01) {
   for (const bool answered : {true, false}) {
     RawPeer p;
     p.accept(option_mss(1460), {}, 0);
-    const base::Duration rto = static_cast<tcp::Connection&>(*p.user.stream).rto.rto();
+    const base::Duration rto = tcp::Inside(*p.user.stream).rto.rto();
     tcp::ConnectionOptions options = p.stack.default_options();
     options.user_timeout = 2 * rto;
     ASSERT_TRUE(p.stack.set_options(*p.user.stream, options, p.now).has_value());

@@ -1,0 +1,499 @@
+#include "tcp/connection.hpp"
+
+#include <algorithm>
+
+#include "tcp/time_wait.hpp"
+
+namespace rnic::tcp {
+
+namespace flag = wire::tcp_flag;
+
+// --- Opening ---
+
+void Connection::name(base::Handle handle, const Endpoint& local, const Endpoint& remote) {
+  handle_ = handle;
+  core_.binding.local = local;
+  core_.binding.remote = remote;
+}
+
+void Connection::begin(base::Seq32 iss, uint32_t ts_offset, const ConnectionOptions& options,
+                       base::Now now) {
+  core_.binding.options = options;
+  sender_.apply(options);
+  opening().begin(iss, ts_offset, now);
+  keep_alive_.heard(now);
+}
+
+void Connection::open_active(llp::StreamUser& user, base::Now now) {
+  core_.binding.user = &user;
+  opening().connect(now);
+}
+
+void Connection::open_passive(llp::Acceptor& acceptor, const Segment& syn, base::Now now) {
+  acceptor_ = &acceptor;
+  opening().accept(syn, now);
+}
+
+void Connection::open_by_cookie(llp::Acceptor& acceptor, const Segment& syn, base::Seq32 iss,
+                                base::Now now) {
+  acceptor_ = &acceptor;
+  opening().accept_by_cookie(syn, iss, now);
+}
+
+void Connection::take_seat(HalfOpenPlaces& listener) {
+  core_.shared.half_open.enter(seat_, listener, core_.binding.remote.address, handle_);
+}
+
+void Connection::set_options(const ConnectionOptions& options, base::Now now) {
+  if (over()) return;
+  core_.binding.options = options;
+  sender_.apply(options);
+  core_.life.forget_orphan();
+  core_.life.progressed(now);  // half_close may have changed
+  arm_keep_alive(now);
+  if (synchronized(state())) {
+    sender_.update_emss(true);
+    core_.ask_turn();
+  }
+}
+
+void Connection::input_syn_sent(const Segment& s, base::Now now) {
+  // RFC 9293 s.3.10.7.3. First: the ACK bit.
+  const bool ack_ok = s.has(flag::kAck) && s.ack == core_.tcb.iss + 1 && handshake_.was_sent();
+  if (s.has(flag::kAck) && !ack_ok) {
+    if (!s.has(flag::kRst)) reset_reply(s);
+    return;
+  }
+  if (s.has(flag::kRst)) {  // Second: valid only with an acceptable ACK
+    if (!ack_ok) return;
+    ++core_.shared.counters.resets_in;
+    end(StreamEnd::Refused, false);
+    return;
+  }
+  if (!s.has(flag::kSyn)) return;  // Fourth, fifth
+  opening().take_answer(s, ack_ok, now);
+  if (!ack_ok) {  // simultaneous open
+    opening().cross();
+    return;
+  }
+  opening().measure(now);
+  if (!establish(s, now)) return;
+  receiver_.ask_ack();
+  if (s.length() > 1) take_text_of_syn(s, now);
+}
+
+void Connection::take_text_of_syn(const Segment& syn, base::Now now) {
+  // RFC 9293 s.3.10.7.3, fourth: what stands behind the SYN goes on at the sixth step.
+  Segment s = syn;
+  s.flags &= static_cast<uint8_t>(~flag::kSyn);
+  s.seq += 1;
+  Receiver::NewText text;
+  if (!receiver_.inspect_text(s, text, now)) return;
+  receiver_.take_text(s, text, now);
+  if (!over() && receiver_.take_fin(now)) end_in_time_wait(now);
+}
+
+bool Connection::establish(const Segment& s, base::Now now) {
+  core_.shared.half_open.leave(seat_);
+  opening().done(s, now);
+  keep_alive_.heard(now);
+  Binding& b = core_.binding;
+  if (b.user == nullptr) {
+    b.user = acceptor_->accept(*this, b.local, b.remote, now);
+    if (b.user == nullptr) {
+      end(StreamEnd::Aborted, true);
+      return false;
+    }
+  }
+  ++core_.shared.counters.connections_opened;
+  sender_.start_path_search();
+  if (b.options.keep_alive) arm_keep_alive(now);
+  if (!over()) b.user->established(sender_.emss(), now);
+  if (core_.life.fin_wanted() || sender_.user_is_ready()) core_.ask_turn();
+  return !over();
+}
+
+// --- A segment ---
+
+void Connection::input(Segment& s, bool predicting, base::Now now) {
+  if (state() == State::SynSent) {
+    input_syn_sent(s, now);
+    return;
+  }
+  input_synchronized(s, now);
+  if (predicting) fast_path::predict(core_, sender_, receiver_);
+}
+
+bool Connection::syn_again(Segment& s) {
+  if (!s.has(flag::kAck)) {  // the SYN again: our SYN-ACK was lost
+    if (passive()) opening().take_syn_again(s);
+    opening().ask();
+    return true;
+  }
+  if (!passive()) {
+    // Simultaneous open: the peer's SYN-ACK completes it. Its SYN is known; go on behind it.
+    opening().take_syn_again(s);
+    s.flags &= static_cast<uint8_t>(~flag::kSyn);
+    s.seq += 1;
+    s.window = static_cast<uint16_t>(s.window >> core_.tcb.snd_wind_shift);
+  }
+  return false;
+}
+
+void Connection::input_synchronized(Segment& s, base::Now now) {
+  // RFC 9293 s.3.10.7.4, with the text inspected before the ACK field is used: a segment that the
+  // upper layer drops counts as lost, all of it.
+  const bool known_syn = state() == State::SynReceived && s.has(flag::kSyn) && !s.has(flag::kRst) &&
+                         s.seq == core_.tcb.irs;
+  if (known_syn && syn_again(s)) return;
+  if (s.has(flag::kSyn)) opening().take_late_syn(s);
+  if (!receiver_.survives_paws(s, now) || !receiver_.acceptable(s)) return;  // First
+  if (!survives_rst(s, now)) return;                                         // Second
+  if (s.has(flag::kSyn)) {                                                   // Fourth
+    take_syn_in_window(now);
+    return;
+  }
+  if (!survives_ack_check(s, now)) return;
+  keep_alive_.heard(now);  // not before: anybody can send what the tests above drop
+  receiver_.take_timestamp(s, now);
+  if (state() == State::SynReceived) {
+    opening().measure(now);
+    if (!establish(s, now)) return;
+  }
+  const ConnectionOptions& options = core_.binding.options;
+  if (core_.life.fin_wanted() && options.half_duplex_close && closed_reader(s)) return;
+  if (s.payload.empty() && !s.has(flag::kFin)) {
+    process_ack(s, now);  // Fifth
+    if (s.has(flag::kUrg) && !over()) receiver_.take_urgent(s, now);
+    return;
+  }
+  Receiver::NewText text;
+  if (!receiver_.inspect_text(s, text, now)) return;
+  process_ack(s, now);                                              // Fifth
+  if (s.has(flag::kUrg) && !over()) receiver_.take_urgent(s, now);  // Sixth
+  if (core_.ecn.on() && !s.payload.empty() && !over()) receiver_.take_ecn(s);
+  if (!over()) receiver_.take_text(s, text, now);                 // Seventh
+  if (!over() && receiver_.take_fin(now)) end_in_time_wait(now);  // Eighth
+}
+
+bool Connection::survives_rst(const Segment& s, base::Now now) {
+  // Second: RST. RFC 5961 s.3.2: exactly RCV.NXT resets, elsewhere in the window is challenged.
+  if (!s.has(flag::kRst)) return true;
+  if (s.seq != core_.tcb.ack_seq()) {
+    // One with text may begin before the window: its number is outside.
+    if (base::after(s.seq, core_.tcb.ack_seq())) challenge_ack(now);
+    return false;
+  }
+  ++core_.shared.counters.resets_in;
+  const bool refused = state() == State::SynReceived && !passive();
+  end(refused ? StreamEnd::Refused : StreamEnd::PeerReset, false);
+  return false;
+}
+
+void Connection::take_syn_in_window(base::Now now) {
+  // RFC 5961 s.4.2. A passive open goes back to LISTEN.
+  if (state() == State::SynReceived && passive()) {
+    end(StreamEnd::Aborted, false);
+  } else {
+    challenge_ack(now);
+  }
+}
+
+bool Connection::survives_ack_check(const Segment& s, base::Now now) {
+  // Fifth: the ACK field. RFC 5961 s.5.2: SND.UNA - MAX.SND.WND <= SEG.ACK <= SND.NXT.
+  const Tcb& t = core_.tcb;
+  if (!s.has(flag::kAck)) return false;
+  if (state() == State::SynReceived) {
+    if (s.ack == t.iss + 1) return true;
+    reset_reply(s);
+    return false;
+  }
+  const int64_t ack = t.snd_offset(s.ack);
+  const int64_t oldest = static_cast<int64_t>(t.snd_una) - static_cast<int64_t>(t.snd_max_wnd);
+  if (ack <= static_cast<int64_t>(t.snd_nxt) && ack >= oldest) return true;
+  challenge_ack(now);
+  return false;
+}
+
+void Connection::challenge_ack(base::Now now) {
+  if (core_.shared.challenges.allow(now)) receiver_.ask_ack_alone();
+}
+
+bool Connection::closed_reader(const Segment& s) {
+  // RFC 9293 s.3.6.1 (MAY-1, SHLD-3): new octets for somebody who does not read any more.
+  if (!receiver_.has_new_text(s)) return false;
+  ++core_.shared.counters.half_duplex_resets;
+  // The peer takes a RST at once only where it expects the next octet (RFC 5961 s.3.2), and octets
+  // of ours, or the FIN, may be missing there: as for a connection that is no more (s.3.5.2, group
+  // 1).
+  if (Reply* reply = queue_rst()) {
+    reply->seq = s.ack;
+    reply->ack = {};
+    reply->flags = flag::kRst;
+  }
+  end(StreamEnd::Aborted, false);
+  return true;
+}
+
+void Connection::process_ack(const Segment& s, base::Now now) {
+  switch (sender_.take_ack(s, now)) {
+    case Life::Next::Same: break;
+    case Life::Next::TimeWait: end_in_time_wait(now); break;
+    case Life::Next::Closed: end(StreamEnd::Closed, false); break;
+  }
+}
+
+void Connection::icmp(const IcmpError& error, base::Seq32 seq, base::Now now) {
+  // RFC 5927 s.4.1: only what quotes a number that is in flight can be about us.
+  const Tcb& t = core_.tcb;
+  Counters& counters = core_.shared.counters;
+  const bool opening = in_any(state(), State::SynSent, State::SynReceived);
+  const int64_t offset = t.snd_offset(seq);
+  const bool in_flight =
+      offset >= static_cast<int64_t>(t.snd_una) && offset < static_cast<int64_t>(t.snd_nxt);
+  const bool outstanding = opening ? handshake_.was_sent() && seq == t.iss : in_flight;
+  if (error.kind == IcmpError::Kind::PacketTooBig) {
+    sender_.packet_too_big(error, outstanding, now);
+    return;
+  }
+  if (!outstanding) {
+    ++counters.icmp_unverified;
+    return;
+  }
+  // RFC 9293 s.3.9.2.2 (MUST-56). RFC 5927 s.5.2: of a connection that is synchronized a hard error
+  // is no more than that, either: octets have gone both ways, and anybody who sees them can lie.
+  if (error.kind == IcmpError::Kind::Soft || !opening) {
+    ++counters.icmp_soft;
+    soft_error_ = true;
+    return;
+  }
+  ++counters.icmp_hard;
+  const bool accepting = state() == State::SynReceived && passive();
+  end(accepting ? StreamEnd::Unreachable : StreamEnd::Refused, false);
+}
+
+// --- Timers ---
+
+void Connection::on_timers(base::Now now) {
+  if (over()) return;
+  const Timers& timers = core_.timers;
+  core_.timers.fired();
+  if (core_.life.orphaned(now)) {
+    ++core_.shared.counters.orphans_aborted;
+    end(StreamEnd::TimedOut, synchronized(state()));
+    return;
+  }
+  if (timers.due(Timer::Life, now)) {
+    life_over(now);
+    if (over()) return;
+  }
+  if (timers.due(Timer::DelayedAck, now)) receiver_.delay_over();
+  if (!in_any(state(), State::SynSent, State::SynReceived)) {
+    if (!sender_.on_timers(now)) {
+      // R2 (RFC 9293 s.3.8.3). The USER TIMEOUT event of s.3.10.8 deletes the connection without a
+      // word to the peer, which has not answered for long; what it sends later draws a RST.
+      time_out();
+    }
+  } else if (timers.due(Timer::Rto, now) && !opening().time_out(now)) {
+    time_out();
+  }
+  if (!over()) core_.timers.wait();
+}
+
+void Connection::time_out() {
+  ++core_.shared.counters.connections_timed_out;
+  const bool opening = in_any(state(), State::SynSent, State::SynReceived);
+  end(opening && soft_error_ ? StreamEnd::Unreachable : StreamEnd::TimedOut, false);
+}
+
+void Connection::life_over(base::Now now) {
+  core_.timers.clear(Timer::Life);
+  if (sends(state())) {
+    if (core_.binding.options.keep_alive) keep_alive_due(now);
+    return;
+  }
+  // Data before the FIN is still going out, or the peer's window is shut before it (MUST-37): R2
+  // watches over that.
+  if (in_any(state(), State::LastAck, State::FinWait1, State::Closing) &&
+      (sender_.flight().board().size() > 1 || core_.tcb.snd_wnd == 0)) {
+    core_.life.progressed(now);
+    return;
+  }
+  ++core_.shared.counters.connections_timed_out;
+  const bool unreachable = soft_error_ && state() == State::SynSent;
+  end(unreachable ? StreamEnd::Unreachable : StreamEnd::TimedOut, synchronized(state()));
+}
+
+void Connection::arm_keep_alive(base::Now now) {
+  if (sends(state())) keep_alive_.arm(core_.binding.options, core_.timers, now);
+}
+
+void Connection::keep_alive_due(base::Now now) {
+  // Octets in flight and window probes have timers of their own.
+  const bool watched = core_.tcb.flight() != 0 || core_.timers.runs(Timer::Persist);
+  switch (keep_alive_.due(core_.binding.options, core_.timers, watched, now)) {
+    case KeepAlive::Verdict::Wait: break;
+    case KeepAlive::Verdict::Probe: core_.ask_turn(); break;
+    case KeepAlive::Verdict::Dead:
+      ++core_.shared.counters.keep_alive_timeouts;
+      ++core_.shared.counters.connections_timed_out;
+      end(StreamEnd::TimedOut, true);
+      break;
+  }
+}
+
+// --- Output ---
+
+bool Connection::send_keep_alive(base::Now now) {
+  if (!sender_.send_keep_alive(now)) return false;
+  keep_alive_.probe_done();
+  return true;
+}
+
+/// What must not wait for data goes first: SACK blocks never steal room from a record.
+bool Connection::send_owed(base::Now now) {
+  if (core_.ecn.owes_acks() && !sender_.send_owed_acks(now)) return false;
+  while (receiver_.ack().due_alone()) {
+    if (!sender_.send_ack(now)) return false;
+  }
+  if (sender_.persist().probe_due() && !sender_.send_window_probe(now)) return false;
+  return !keep_alive_.probe_due() || send_keep_alive(now);
+}
+
+Connection::Served Connection::serve(uint64_t quantum, base::Now now) {
+  if (handshake_.due() && !opening().send(now)) return Served::PortFull;
+  if (!synchronized(state())) return Served::Idle;
+  if (!send_owed(now)) return Served::PortFull;
+  Served served = Served::Idle;
+  if (!in_any(state(), State::SynReceived, State::FinWait2)) {
+    sender_.update_emss(true);
+    for (Attempt sent = Attempt::Sent; sent == Attempt::Sent && !over();) {
+      if (quantum == 0) {
+        served = Served::More;
+        break;
+      }
+      sent = sender_.send_next(now);
+      quantum -= std::min<uint64_t>(quantum, sender_.emss());
+      if (sent == Attempt::Starved) served = Served::Starved;
+      if (sent == Attempt::PortFull) return Served::PortFull;
+      if (sent == Attempt::Broken) end(StreamEnd::Aborted, true);
+    }
+  }
+  if (!over() && receiver_.ack().due() && !sender_.send_ack(now)) return Served::PortFull;
+  return served;
+}
+
+void Connection::turn_over(Served served) {
+  if (served == Served::Idle) {
+    Round::leave(core_.turn);
+  } else {
+    core_.shared.round.put_last(core_.turn);
+  }
+}
+
+// --- The end ---
+
+void Connection::close() {
+  // RFC 9293 s.3.10.4
+  if (over()) return;
+  if (state() == State::SynSent) {
+    end(StreamEnd::Aborted, false);
+    return;
+  }
+  // RFC 9293 s.3.6.1 (MAY-1), also when only the reader goes, behind a half close.
+  const Binding& b = core_.binding;
+  if (b.options.half_duplex_close && b.user != nullptr && b.user->unread() != 0) {
+    ++core_.shared.counters.half_duplex_resets;
+    end(StreamEnd::Aborted, synchronized(state()));
+    return;
+  }
+  if (core_.life.fin_wanted()) return;
+  core_.life.want_fin();
+  core_.ask_turn();  // everything that pull() still has goes out before the FIN
+}
+
+void Connection::abort() {
+  // RFC 9293 s.3.10.5
+  end(StreamEnd::Aborted, synchronized(state()));
+}
+
+void Connection::end_in_time_wait(base::Now now) {
+  // The connection's own memory is free from here on; its 4-tuple stays taken.
+  const Tcb& t = core_.tcb;
+  const Binding& b = core_.binding;
+  TimeWaitEntry entry;
+  entry.snd_nxt = t.snd_seq(t.snd_nxt);
+  entry.rcv_nxt = t.ack_seq();
+  entry.ts_recent = t.ts_recent;
+  entry.ts_ok = t.ts_ok;
+  entry.window = receiver_.advertise();
+  entry.wind_shift = t.rcv_wind_shift;
+  entry.traffic_class = static_cast<uint8_t>(b.options.dscp << 2);
+  core_.shared.time_wait.enter(b.local, b.remote, entry, receiver_.ack().due(), now);
+  end(StreamEnd::Closed, false);
+}
+
+void Connection::end(StreamEnd how, bool rst) {
+  if (over()) return;
+  how_ended_ = how;
+  tell_end_ = core_.binding.user != nullptr;
+  if (rst) static_cast<void>(queue_rst());
+  core_.shared.half_open.leave(seat_);
+  core_.life.end();
+  Round::leave(core_.turn);
+  core_.shared.closed.push_back(closed_link_);
+}
+
+Reply* Connection::queue_rst() {
+  Reply* reply = core_.shared.replies.push();
+  if (reply == nullptr) return nullptr;  // the peer's next segment draws one
+  const Tcb& t = core_.tcb;
+  reply->local = core_.binding.local;
+  reply->remote = core_.binding.remote;
+  reply->seq = t.snd_seq(t.snd_nxt);
+  reply->ack = t.ack_seq();
+  reply->flags = static_cast<uint8_t>(flag::kRst | flag::kAck);
+  reply->stamped = t.ts_ok;
+  reply->ts_offset = t.ts_offset;
+  reply->ts_recent = t.ts_recent;
+  // RFC 8257 s.3.6
+  if (core_.binding.dctcp() && core_.ecn.sends_ect()) reply->traffic_class = ecn_codepoint::kEct0;
+  return reply;
+}
+
+void Connection::finish(base::Now now) {
+  ConnectionList::erase(closed_link_);
+  if (tell_end_) {
+    tell_end_ = false;
+    llp::StreamUser* user = core_.binding.user;
+    core_.binding.user = nullptr;
+    ++core_.shared.counters.connections_closed;
+    user->ended(how_ended_, now);
+  }
+  sender_.clear();
+  core_.timers.stop();
+}
+
+// --- Looking at it ---
+
+ConnectionInfo Connection::info() const {
+  ConnectionInfo info;
+  info.state = state();
+  info.window_scaling = handshake_.offered().scale;
+  sender_.describe(info);
+  receiver_.describe(info);
+  return info;
+}
+
+void Connection::validate() const {
+  core_.tcb.validate();
+  core_.ecn.validate();
+  core_.timers.validate();
+  handshake_.validate();
+  sender_.validate();
+  receiver_.validate();
+  RNIC_CHECK(!core_.prediction.on() || fast_path::calm(core_, sender_, receiver_));
+  RNIC_CHECK(!half_open() || (state() == State::SynReceived && passive()));
+}
+
+}  // namespace rnic::tcp

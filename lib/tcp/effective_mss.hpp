@@ -1,0 +1,57 @@
+/// \file
+/// EMSS, the effective send MSS (RFC 9293 s.3.7.1): payload octets of a full segment.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "tcp/connection_core.hpp"
+#include "tcp/mss.hpp"
+#include "wire/tcp.hpp"
+
+namespace rnic::tcp {
+
+/// It follows from the path, the MSS option of the peer, the options on every segment, and a limit
+/// of the user's.
+class EffectiveMss {
+ public:
+  /// \param core outlives this
+  explicit EffectiveMss(const ConnectionCore& core) : core_(core) {}
+
+  [[nodiscard]] uint32_t octets() const { return emss_; }
+  /// SendMSS of the peer, or what its lack stands for (MUST-15).
+  void set_peer_mss(uint16_t mss) { peer_mss_ = mss; }
+  /// The largest packet that the peer takes.
+  [[nodiscard]] uint32_t packet_limit_of_peer() const {
+    return peer_mss_ + fixed_headers(core_.binding.remote.address);
+  }
+  /// A full segment as an IP packet.
+  [[nodiscard]] uint32_t packet_octets() const {
+    return emss_ + core_.tcb.header_length() - wire::kTcpHeaderMin +
+           fixed_headers(core_.binding.remote.address);
+  }
+  /// \param limit of the path's search; 0: none. \return it has changed
+  bool follow(uint32_t limit) {
+    const IpAddress& peer = core_.binding.remote.address;
+    uint32_t mtu = core_.shared.out.path_mtu(peer);
+    if (mtu == 0) return false;  // the route is gone for now: keep what we had
+    if (limit != 0) mtu = std::min(mtu, limit);
+    const uint32_t send_mss = std::min<uint32_t>(peer_mss_, mss_of_path(mtu, peer));
+    uint32_t emss = send_mss - (core_.tcb.ts_ok ? wire::kTcpTimestampsPadded : 0);
+    const uint16_t most = core_.binding.options.max_segment;
+    if (most != 0) emss = std::min<uint32_t>(emss, most);
+    if (emss == emss_) return false;
+    emss_ = emss;
+    return true;
+  }
+  /// For one record (TUF draft s.5.1). \return what it was
+  uint32_t replace(uint32_t emss) { return std::exchange(emss_, emss); }
+
+ private:
+  const ConnectionCore& core_;
+  uint32_t emss_ = 536;
+  uint16_t peer_mss_ = 536;
+};
+
+}  // namespace rnic::tcp

@@ -1,0 +1,133 @@
+#include "tcp/fast_path.hpp"
+
+#include <cstring>
+
+#include "base/bytes.hpp"
+#include "tcp/segment.hpp"
+
+namespace rnic::tcp::fast_path {
+
+namespace flag = wire::tcp_flag;
+
+namespace {
+
+constexpr uint32_t kTimestampsHead = 0x0101080a;  // NOP NOP TSopt (RFC 7323 appendix A)
+
+/// The window as it stands on the wire: to compare.
+uint32_t window_field(const uint8_t* header) {
+  uint16_t field;
+  std::memcpy(&field, header + wire::kTcpWindowAt, sizeof field);
+  return field;
+}
+
+/// \param stamp set to the segment's, where timestamps are on
+inline bool stamps_good(const ConnectionCore& core, const Receiver& receiver, const uint8_t* header,
+                        uint32_t& stamp) {
+  if (core.prediction.header_octets() == wire::kTcpHeaderMin) return true;
+  const uint8_t* options = header + wire::kTcpOptionsAt;
+  stamp = base::load_be32(options + 4);
+  return base::load_be32(options) == kTimestampsHead && receiver.stamp_good(stamp);
+}
+
+/// TSecr, where timestamps are on.
+inline uint32_t echo_of(const ConnectionCore& core, const uint8_t* header) {
+  return core.prediction.header_octets() != wire::kTcpHeaderMin
+             ? base::load_be32(header + wire::kTcpOptionsAt + 8)
+             : 0;
+}
+
+/// Takes the window over, unless it is shut. All else was judged before.
+inline bool window_stays_open(ConnectionCore& core, Sender& sender, const uint8_t* header) {
+  const uint32_t field = window_field(header);
+  if (field == core.prediction.window_field()) [[likely]]
+    return true;
+  if (field == 0) return false;
+  core.prediction.set_window_field(field);
+  sender.take_plain_window(base::load_be16(header + wire::kTcpWindowAt));
+  return true;
+}
+
+// Apart, so that text without news of ours does not pay for its registers.
+[[gnu::noinline]] void take_carried_ack(ConnectionCore& core, Sender& sender,
+                                        const Receiver& receiver, uint32_t acked,
+                                        const uint8_t* header, base::Now now) {
+  if (!sender.take_plain_ack(acked, echo_of(core, header), now)) predict(core, sender, receiver);
+}
+
+[[gnu::noinline]] Taken take_data(ConnectionCore& core, Sender& sender, Receiver& receiver,
+                                  SegmentIn in, base::Now now) {
+  const Tcb& t = core.tcb;
+  const uint32_t length = core.prediction.header_octets();
+  uint32_t stamp = 0;
+  const uint8_t* header = in.tcp.data();
+  const size_t size = in.tcp.size();
+  const base::Range range{t.rcv_nxt, t.rcv_nxt + size - length};
+  if (size < length || size > 0xffff || range.end > t.rcv_edge) return Taken::No;
+  if (!stamps_good(core, receiver, header, stamp)) return Taken::No;
+  if (in.ecn == ecn_codepoint::kCe && core.ecn.on()) return Taken::No;
+  const uint32_t ack = base::load_be32(header + wire::kTcpAcknowledgmentAt);
+  const bool old = ack == t.snd_seq(t.snd_una).value;
+  const uint32_t acked = old ? 0 : sender.flight().plain_ack(ack);
+  if (!old && acked == 0) return Taken::No;
+  if (!in.checksum_verified && !checksum_good(in)) return Taken::No;
+  if (window_field(header) == 0) return Taken::No;
+  receiver.take_stamp(stamp, now);
+  const base::ByteView text{header + length, size - length};
+  if (core.binding.user->inspect(range, text, now) != llp::InspectVerdict::Accept) {
+    ++core.shared.counters.inspect_drops;
+    return Taken::Text;
+  }
+  if (core.life.over()) return Taken::Text;
+  // Not before: a segment that inspect() drops changes nothing.
+  (void)window_stays_open(core, sender, header);
+  if (acked != 0) {
+    take_carried_ack(core, sender, receiver, acked, header, now);
+    if (core.life.over()) return Taken::Text;
+  } else if (!sender.take_plain_text(now)) {
+    predict(core, sender, receiver);
+  }
+  const bool push = (header[wire::kTcpFlagsAt] & flag::kPsh) != 0;
+  receiver.take_in_order(range, text, push, now);
+  return Taken::Text;
+}
+
+}  // namespace
+
+void predict(ConnectionCore& core, const Sender& sender, const Receiver& receiver) {
+  const Tcb& t = core.tcb;
+  const Binding& b = core.binding;
+  if (!calm(core, sender, receiver)) {
+    core.prediction.end();
+    return;
+  }
+  core.prediction.begin(b.remote.port, b.local.port, t.rcv_seq(t.rcv_nxt), t.header_length(),
+                        t.snd_wnd, t.snd_wind_shift);
+}
+
+Taken take(ConnectionCore& core, Sender& sender, Receiver& receiver, KeepAlive& keep_alive,
+           const SegmentIn& in, base::Now now) {
+  const uint8_t* header = in.tcp.data();
+  if (in.tcp.size() != core.prediction.header_octets()) {
+    const Taken taken =
+        take_data(core, sender, receiver,
+                  {in.source, in.destination, in.tcp, in.checksum_verified, in.ecn}, now);
+    if (taken != Taken::No) keep_alive.heard(now);
+    return taken;
+  }
+  const uint32_t ack = base::load_be32(header + wire::kTcpAcknowledgmentAt);
+  const uint32_t acked = sender.flight().plain_ack(ack);
+  uint32_t stamp = 0;
+  if (acked == 0 || !stamps_good(core, receiver, header, stamp)) return Taken::No;
+  if (!in.checksum_verified &&
+      !checksum_good({in.source, in.destination, in.tcp, in.checksum_verified, in.ecn})) {
+    return Taken::No;
+  }
+  if (!window_stays_open(core, sender, header)) return Taken::No;
+  const uint32_t echo = echo_of(core, header);
+  keep_alive.heard(now);
+  receiver.take_stamp(stamp, now);
+  if (!sender.take_plain_ack(acked, echo, now)) predict(core, sender, receiver);
+  return Taken::Ack;
+}
+
+}  // namespace rnic::tcp::fast_path

@@ -1,0 +1,465 @@
+#include "tcp/flight.hpp"
+
+#include <algorithm>
+
+namespace rnic::tcp {
+
+Flight::Flight(ConnectionCore& core)
+    : core_(core),
+      rto_(core.shared.config),
+      cc_(core.shared.config),
+      board_(core.tcb, core.shared.records, core.shared.ranges, core.prediction),
+      rack_(rto_, board_, core.timers),
+      tail_probe_(rto_, board_, core.timers, core.prediction, core.shared.config),
+      recovery_(board_, cc_),
+      spurious_(core.tcb, rto_, cc_, core.shared.config) {}
+
+void Flight::select(CongestionControl control, bool paced) {
+  cc_.select(control);
+  cc_.set_paced(paced);
+  pacing_.enable(paced);
+}
+
+void Flight::establish(uint32_t syn_tries, bool timed_out, base::Now now) {
+  core_.timers.clear(Timer::Rto);
+  progress_at_ = now;
+  // RFC 6298 s.5.7: data begins with 3 s when the SYN timed out.
+  if (timed_out) rto_.restart_at(std::chrono::seconds(3));
+  rto_.clear_backoff();
+  cc_.start(syn_tries);
+}
+
+// --- Sending ---
+
+bool Flight::gate_closed(base::Now now) {
+  if (!pacing_.gated()) return false;
+  const Pacing::Gate gate = pacing_.ask(core_.timers, now);
+  if (gate == Pacing::Gate::Closes) ++counters().pacing_waits;
+  return gate != Pacing::Gate::Open;
+}
+
+void Flight::pace(uint64_t octets, base::Now now) {
+  // Rate: a share above one of cwnd / SRTT, so that the window, not the pace, is what limits.
+  if (!rto_.measured()) return;
+  const Config& config = core_.shared.config;
+  const uint64_t percent =
+      cc_.in_slow_start() ? config.pacing_slow_start_percent : config.pacing_percent;
+  pacing_.sent(octets, uint64_t{cc_.cwnd()} * percent / 100, rto_.srtt(), now);
+}
+
+void Flight::restart_after_idle(base::Now now) {
+  if (core_.tcb.flight() != 0 || now - last_sent_at_ <= rto_.rto()) return;
+  if (!config().idle_restart) return;
+  cc_.on_idle(progress_at_);
+  ++counters().idle_restarts;
+}
+
+void Flight::sent(uint64_t octets, base::Now now) {
+  if (core_.tcb.flight() == 0) progress_at_ = now;
+  core_.tcb.snd_nxt += octets;
+  if (core_.tcb.flight() > flight_peak_ || core_.tcb.snd_una >= flight_peak_to_) {
+    flight_peak_ = core_.tcb.flight();
+    flight_peak_to_ = core_.tcb.snd_nxt;
+  }
+  last_sent_at_ = now;
+  if (pacing_.on()) pace(octets, now);
+  recovery_.sent(octets);
+  if (!core_.timers.runs(Timer::Rto)) {  // RFC 6298 s.5.1: started, not restarted
+    restart_timers(now);
+  } else if (recovery_.open() && !tail_probe_.due()) {
+    // Behind a probe the next one is armed apart.
+    tail_probe_.arm(recovery_.phase(), cc_.smss(), now, now + rto_.rto());
+  }
+}
+
+void Flight::resent(uint64_t number, base::Now now) {
+  const Record& r = board_.at(number);
+  const uint64_t live = board_.live(r);
+  board_.resent(number, now);
+  last_sent_at_ = now;
+  if (pacing_.on()) pace(live, now);
+  recovery_.sent(live);
+  if (!recovery_.open()) spurious_.retransmitted(live);
+  if (!core_.timers.runs(Timer::Rto)) core_.timers.set(Timer::Rto, now + rto_.rto());
+  if (recovery_.phase() == RecoveryPhase::Recovery && !tail_probe_.due()) {
+    tail_probe_.arm(recovery_.phase(), cc_.smss(), now, core_.timers.at(Timer::Rto));
+  }
+  if (binding().trace != nullptr) {
+    binding().trace->record(TraceKind::Retransmitted, {r.offset, r.end()}, now);
+  }
+}
+
+void Flight::lose_larger_than(uint32_t emss) {
+  for (uint64_t n = board_.first(); n < board_.past_last();) {
+    if (board_.at(n).offset >= core_.tcb.snd_nxt) break;
+    const uint64_t next = board_.segment_end(n);
+    const uint64_t octets = board_.at(next - 1).end() - board_.at(n).offset;
+    for (; n < next; ++n) {
+      if (octets > emss && !board_.at(n).is(record_flag::kSacked)) board_.lose(n);
+    }
+  }
+}
+
+// --- An ACK ---
+
+void Flight::advance_una(uint64_t ack, AckYield& yield, base::Now now) {
+  const uint64_t una = core_.tcb.snd_una;
+  bool ambiguous = false;
+  while (!board_.empty() && board_.front().end() <= ack) {
+    const Record& r = board_.front();
+    if (!r.is(record_flag::kSacked)) {
+      yield.delivered += board_.live(r);
+      rack_.delivered(r, yield.echo, board_.fack(), now);
+      if (r.is(record_flag::kResent)) {
+        // Karn, and more: what lay behind this hole waited for it, not for the network.
+        ambiguous = true;
+      } else {
+        yield.rtt = now - r.sent_at;
+        yield.first_try = true;  // a time-out marks all that is in flight
+      }
+    }
+    if (r.saved != kNoSaved) core_.shared.saved.release(r.saved);
+    const llp::RecordTag tag = r.tag;
+    const uint64_t end = r.end();
+    const bool fin = r.is(record_flag::kFin);
+    board_.pop_front();
+    if (!fin) binding().user->released(tag, end);
+    if (core_.life.over()) return;
+  }
+  yield.delivered += board_.advance(ack);
+  if (ambiguous) yield.rtt = base::Duration(-1);
+  core_.tcb.snd_una = ack;
+  yield.acked = ack - una;
+}
+
+void Flight::take_sack(const wire::TcpOptions& options, AckYield& yield, base::Now now) {
+  const uint64_t old_fack = board_.fack();
+  const auto una = static_cast<int64_t>(core_.tcb.snd_una);
+  for (uint32_t i = 0; i < options.sack_count; ++i) {
+    int64_t left = core_.tcb.snd_offset(options.sack[i].left);
+    const int64_t right = core_.tcb.snd_offset(options.sack[i].right);
+    if (left >= right || right > static_cast<int64_t>(core_.tcb.snd_nxt)) continue;
+    if (i == 0) {  // RFC 2883 s.4: below the ACK, or inside the second block
+      const bool nested = options.sack_count > 1 &&
+                          left >= core_.tcb.snd_offset(options.sack[1].left) &&
+                          right <= core_.tcb.snd_offset(options.sack[1].right);
+      if (right <= una || nested) {
+        yield.dsack = true;
+        yield.dsack_octets = static_cast<uint64_t>(right - left);
+        continue;
+      }
+    }
+    left = std::max(left, una);
+    if (left >= right) continue;
+    const base::Range block{static_cast<uint64_t>(left), static_cast<uint64_t>(right)};
+    board_.sack(block, [&](const Record& r, uint64_t live) {
+      yield.delivered += live;
+      yield.new_sack = true;
+      // What arrived ahead of order does not set the timestamp that the peer echoes.
+      rack_.delivered(r, std::nullopt, old_fack, now);
+      if (!r.is(record_flag::kResent)) yield.rtt = now - r.sent_at;
+    });
+  }
+  if (yield.dsack) rack_.dsack();
+}
+
+void Flight::measure(AckYield& yield, base::Now now) {
+  base::Duration rtt = yield.rtt;
+  const auto ticks = yield.echo ? static_cast<int32_t>(core_.tcb.timestamp(now) - *yield.echo) : -1;
+  if (rtt >= base::Duration(0)) {
+    // RFC 7323 s.4.1: the echoed timestamp is coarse, but it belongs to the segment that made the
+    // peer answer; an octet that waited behind a hole, or whose ACKs were lost, would measure that
+    // instead.
+    if (ticks >= 0) {
+      rtt = std::min<base::Duration>(rtt, std::chrono::milliseconds(int64_t{ticks} + 1));
+    }
+    yield.rtt = rtt;
+  } else {
+    // RFC 6298 s.3, s.5: the back-off ends with a measurement, and what was sent again gives none
+    // but by its timestamp. RFC 8961 s.4 (3): or with octets that went over at the first try since.
+    if (yield.acked == 0 || rto_.backoff() == 0) return;
+    if (yield.first_try) rto_.clear_backoff();
+    // An echo from before the time-out says how long the ACK of another copy was away: when it got
+    // lost, as long as the time-out took. Such a round trip would make the next one longer still.
+    if (ticks < 0 || spurious_.before_timeout(*yield.echo)) return;
+    rtt = ticks != 0 ? base::Duration(std::chrono::milliseconds(ticks))
+                     : std::min<base::Duration>(rto_.srtt(), std::chrono::milliseconds(1));
+  }
+  if (spurious_.take_adaptation(recovery_.point())) {
+    rto_.adapt(rtt, now);
+  } else {
+    rto_.offer(rtt, now);
+  }
+}
+
+bool Flight::detect_losses(AckYield& yield, base::Now now) {
+  return core_.tcb.sack_ok ? detect_losses(now) : recovery_.detect_by_duplicates(yield, cc_.smss());
+}
+
+void Flight::take_ecn_echo(bool ece, AckYield& yield, base::Now now) {
+  if (yield.acked != 0) cc_.count_marks(sample_of(yield.acked, yield.rtt, now), ece);
+  if (!ece) {
+    if (yield.acked != 0) core_.ecn.end_holds();
+    return;
+  }
+  ++counters().ece_in;
+  yield.ece = true;
+  yield.keep_window = true;       // RFC 3168 s.6.1.2: no growth by an ACK with ECN-Echo
+  if (!recovery_.open()) return;  // reduced already in this window
+  if (core_.ecn.answered(core_.tcb.snd_una)) return;
+  const bool one_segment = cc_.cwnd() <= cc_.smss();
+  cc_.on_ecn();
+  core_.ecn.note_reduction(core_.tcb.snd_nxt);
+  core_.ecn.commit_cwr();
+  ++counters().ecn_reductions;
+  if (!one_segment) {
+    core_.ecn.end_holds();
+    return;
+  }
+  // No window is smaller: the rate goes on falling by the retransmission timer.
+  const uint32_t shift = core_.ecn.hold();
+  pacing_.hold(now + rto_.rto() * (int64_t{1} << shift));
+  ++counters().ecn_holds;
+}
+
+void Flight::recover(AckYield& yield, bool lost, base::Now now) {
+  Recovery& r = recovery_;
+  if (yield.acked != 0) r.progressed();
+  if (r.complete()) {
+    // cwnd is ssthresh, and this ACK does not add to it.
+    if (r.phase() == RecoveryPhase::Recovery) yield.keep_window = true;
+    leave_recovery();
+  }
+  if (yield.dsack) try_undo(yield);
+  switch (r.phase()) {
+    case RecoveryPhase::Open:
+      if (lost) {
+        start_recovery(now);
+        r.proportional_rate(yield.delivered, cc_.smss());
+      } else if (yield.acked != 0 && !yield.keep_window) {
+        grow_window(yield.acked, yield.rtt, now);
+      }
+      break;
+    case RecoveryPhase::Recovery: r.proportional_rate(yield.delivered, cc_.smss()); break;
+    case RecoveryPhase::Loss:
+      if (yield.acked != 0 && !yield.keep_window) open_window(yield.acked, yield.rtt, now);
+      break;
+  }
+}
+
+void Flight::start_recovery(base::Now now) {
+  // RFC 6675 s.5 step 4, with RFC 6937's rate.
+  ++counters().fast_recoveries;
+  recovery_.enter();
+  spurious_.watch(false, now);
+  // RFC 3168 s.6.1.2: drops and marks of one window are one event. To DCTCP a mark says less than a
+  // drop (RFC 8257 s.3.5).
+  const bool answered =
+      core_.ecn.reduced_beyond(core_.tcb.snd_una) && cc_.kind() != CongestionControl::Dctcp;
+  if (!answered) cc_.on_loss(core_.tcb.flight());
+  core_.ecn.note_reduction(core_.tcb.snd_nxt);
+  tail_probe_.recovers();
+}
+
+void Flight::leave_recovery() {
+  recovery_.leave();
+  spurious_.recovered();
+  board_.forget_duplicates();
+  rack_.recovered();
+}
+
+void Flight::open_window(uint64_t acked, base::Duration rtt, base::Now now) {
+  Counters& counters = core_.shared.counters;
+  switch (cc_.on_ack(sample_of(acked, rtt, now))) {
+    case SlowStartEvent::None: break;
+    case SlowStartEvent::Conservative: ++counters.hystart_css; break;
+    case SlowStartEvent::Resumed: ++counters.hystart_resumed; break;
+    case SlowStartEvent::Left: ++counters.hystart_exits; break;
+  }
+}
+
+void Flight::tail_probe_acked(const AckYield& yield) {
+  if (!tail_probe_.acked(yield, recovery_.phase())) return;
+  cc_.on_loss(core_.tcb.flight());
+  cc_.set_cwnd(cc_.ssthresh());
+  core_.ecn.note_reduction(core_.tcb.snd_nxt);
+}
+
+void Flight::restart_timers(base::Now now) {
+  // RFC 6298 s.5.1-5.3; RFC 8985 s.7.2 for the probe, which never comes later than the RTO.
+  if (core_.tcb.flight() == 0) {
+    core_.timers.clear(Timer::Rto);
+    core_.timers.clear(Timer::Probe);
+    core_.timers.clear(Timer::Reorder);
+    return;
+  }
+  const base::Now rto = now + rto_.rto();
+  core_.timers.set(Timer::Rto, rto);
+  tail_probe_.arm(recovery_.phase(), cc_.smss(), now, rto);
+}
+
+void Flight::window_opened(base::Now now) {
+  // What backed off was asked of a shut window, not of a full path: what goes out from here on must
+  // not wait for that long, nor a FIN that could not get in be given up for it.
+  rto_.clear_backoff();
+  if (core_.tcb.flight() == 0) return;
+  core_.timers.set(Timer::Rto, base::earlier(core_.timers.at(Timer::Rto), now + rto_.rto()));
+}
+
+[[gnu::noinline, gnu::cold]] void Flight::release_rows(uint32_t count) {
+  while (count != 0 && !core_.life.over()) {
+    const auto row = static_cast<uint32_t>(board_.row_end() - &board_.front());
+    const uint32_t some = std::min(count, row);
+    release_row(some);
+    count -= some;
+  }
+}
+
+// --- What was sent again for nothing ---
+
+void Flight::detect_spurious(AckYield& yield, bool new_data) {
+  using Verdict = SpuriousDetector::Verdict;
+  if (recovery_.open()) return;
+  const Verdict verdict = spurious_.detect(yield, recovery_.point(), board_.fack(), new_data);
+  if (verdict == Verdict::None) return;
+  Counters& counters = core_.shared.counters;
+  ++(verdict == Verdict::Eifel ? counters.eifel_undos : counters.frto_undos);
+  undo_recovery(yield);
+}
+
+void Flight::try_undo(AckYield& yield) {
+  if (!spurious_.dsack(yield.dsack_octets)) return;
+  ++counters().dsack_undos;
+  undo_recovery(yield);
+}
+
+void Flight::undo_recovery(AckYield& yield) {
+  const bool timeout = recovery_.phase() == RecoveryPhase::Loss;
+  spurious_.undone(timeout);
+  yield.keep_window = true;  // RFC 4015 s.3.4
+  // Step 9: an ACK with ECN-Echo tells of congestion all the same. When all was acknowledged
+  // before, the path is empty: it takes the burst that a new connection may send.
+  const bool all_before = core_.tcb.flight() == 0 && yield.acked == 0;
+  const uint64_t burst = all_before ? cc_.initial_window() : yield.acked;
+  if (!yield.ece && cc_.undo(core_.tcb.flight(), burst)) {
+    core_.ecn.undo();
+  }
+  if (timeout) ++counters().spurious_timeouts;
+  if (recovery_.open()) return;
+  // Step 8: go on with new data. Nothing counts as lost until the scoreboard says so again.
+  board_.undo_losses();
+  // Nor does RACK hold what was sent before the retransmission against it: that one did not arrive.
+  rack_.undo();
+  recovery_.undo();
+  board_.forget_duplicates();
+}
+
+// --- Timers ---
+
+bool Flight::time_out(base::Now now) {
+  const bool repeated = rto_.backoff() != 0 && spurious_.unmoved();
+  rto_.back_off();
+  spurious_.timed_out(now);
+  core_.timers.set(Timer::Rto, before_give_up(now + rto_.rto(), now));
+  if (rto_.backoff() == kNoticeTimeouts) core_.shared.out.doubt_path(binding().remote.address, now);
+  return repeated;
+}
+
+void Flight::lose_all(bool again, base::Now now) {
+  core_.timers.clear(Timer::Probe);
+  core_.timers.clear(Timer::Reorder);
+  // RFC 5681 s.3.1: ssthresh is held when the segment was sent again by the timer before.
+  again = again && recovery_.phase() == RecoveryPhase::Loss;
+  if (recovery_.open()) {
+    spurious_.watch(true, now);
+  } else if (!again) {
+    spurious_.watch_on();
+  }
+  cc_.on_timeout(core_.tcb.flight(), !again);
+  core_.ecn.note_reduction(core_.tcb.snd_nxt);
+  recovery_.time_out();
+  tail_probe_.timed_out();
+  // RFC 2018 s.5: the peer may have reneged; what it says from now on is believed again.
+  board_.lose_all();
+}
+
+base::Now Flight::before_give_up(base::Now next, base::Now now) const {
+  const base::Now end = progress_at_ + binding().options.user_timeout;
+  return end > now ? std::min(next, end) : next;
+}
+
+// --- Looking at it ---
+
+LossState Flight::loss_state() const {
+  switch (recovery_.phase()) {
+    case RecoveryPhase::Recovery: return LossState::Recovery;
+    case RecoveryPhase::Loss: return LossState::Loss;
+    case RecoveryPhase::Open: break;
+  }
+  const bool disorder = board_.sacked_octets() != 0 || board_.duplicate_acks() != 0;
+  return disorder ? LossState::Disorder : LossState::Open;
+}
+
+/// Walks the records once: a record that began a segment stands for it.
+void Flight::count_segments(ConnectionInfo& info) const {
+  const uint32_t emss = cc_.smss();
+  for (uint64_t n = board_.first(); n < board_.past_last(); ++n) {
+    const Record& r = board_.at(n);
+    const uint64_t live = board_.live(r);
+    if (live == 0) continue;
+    const bool starts = r.is(record_flag::kSegmentStart) || n == board_.first();
+    const uint64_t pieces = r.length > emss ? (live + emss - 1) / emss : (starts ? 1 : 0);
+    const auto count = static_cast<uint32_t>(pieces);
+    info.unacked += count;
+    if (r.is(record_flag::kSacked)) info.sacked += count;
+    if (r.is(record_flag::kLost)) info.lost += count;
+    if (r.is(record_flag::kRetransmitted)) info.retransmitted += count;
+    if (r.is(record_flag::kResent)) info.total_resent += count;
+  }
+  if (core_.tcb.sack_ok) return;
+  info.sacked = static_cast<uint32_t>((board_.reno_sacked() + emss - 1) / emss);
+}
+
+void Flight::describe(ConnectionInfo& info) const {
+  const Tcb& t = core_.tcb;
+  info.loss_state = loss_state();
+  info.timestamps = t.ts_ok;
+  info.sack = t.sack_ok;
+  info.ecn = core_.ecn.on();
+  info.snd_wind_shift = t.snd_wind_shift;
+  info.cwnd = cc_.cwnd();
+  info.ssthresh = cc_.ssthresh();
+  info.slow_start = cc_.in_slow_start();
+  info.snd_una = t.snd_una;
+  info.snd_nxt = t.snd_nxt;
+  info.snd_wnd = t.snd_wnd;
+  info.pipe = board_.pipe();
+  count_segments(info);
+  info.reorder_degree = kDupThresh;
+  info.reordering_seen = rack_.reordering_seen();
+  if (rto_.measured()) {
+    info.srtt = rto_.srtt();
+    info.rttvar = rto_.rttvar();
+    info.min_rtt = rto_.min_rtt();
+  }
+  info.rto = rto_.rto();
+  info.rto_backoff = rto_.backoff();
+}
+
+void Flight::clear() {
+  for (uint64_t n = board_.first(); n != board_.past_last(); ++n) {
+    core_.shared.saved.release(board_.at(n).saved);
+  }
+  board_.clear();
+}
+
+void Flight::validate() const {
+  board_.validate();
+  rack_.validate();
+  tail_probe_.validate();
+  recovery_.validate();
+  spurious_.validate();
+  RNIC_CHECK(cc_.cwnd() >= cc_.smss());
+}
+
+}  // namespace rnic::tcp

@@ -1,0 +1,294 @@
+/// \file
+/// What is in flight, and what follows of its ACKs, or of their lack: the round trip, losses,
+/// recovery, the congestion window.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/time.hpp"
+#include "tcp/ack_yield.hpp"
+#include "tcp/congestion.hpp"
+#include "tcp/connection_core.hpp"
+#include "tcp/info.hpp"
+#include "tcp/pacing.hpp"
+#include "tcp/rack.hpp"
+#include "tcp/recovery.hpp"
+#include "tcp/rto.hpp"
+#include "tcp/scoreboard.hpp"
+#include "tcp/spurious.hpp"
+#include "tcp/tail_probe.hpp"
+#include "wire/tcp_options.hpp"
+
+namespace rnic::tcp {
+
+/// It moves SND.UNA and SND.NXT, and tells the user what was acknowledged.
+class Flight {
+ public:
+  /// \param core outlives this. Its timers are Timer::Rto, Timer::Probe, Timer::Reorder and
+  /// Timer::Pacing.
+  explicit Flight(ConnectionCore& core);
+
+  [[nodiscard]] const Scoreboard& board() const { return board_; }
+  [[nodiscard]] const RtoEstimator& rto() const { return rto_; }
+  [[nodiscard]] const Congestion& congestion() const { return cc_; }
+  [[nodiscard]] const Rack& rack() const { return rack_; }
+  [[nodiscard]] const TailProbe& tail_probe() const { return tail_probe_; }
+  [[nodiscard]] const Recovery& recovery() const { return recovery_; }
+  [[nodiscard]] const SpuriousDetector& spurious() const { return spurious_; }
+  [[nodiscard]] const Pacing& pacing() const { return pacing_; }
+  /// No ACK has to be looked at for more than the octets that it acknowledges, each sent once.
+  [[nodiscard]] bool calm() const {
+    return recovery_.open() && tail_probe_.quiet() && !spurious_.adapts() && board_.plain() &&
+           !core_.timers.runs(Timer::Reorder);
+  }
+
+  // --- Before, and at, ESTABLISHED ---
+
+  void select(CongestionControl control, bool paced);
+  /// EMSS has changed.
+  void set_smss(uint32_t smss) { cc_.set_smss(smss); }
+  void begin(base::Now now) { progress_at_ = last_sent_at_ = now; }
+  /// A SYN went out for the first time.
+  void opened(base::Now now) { last_sent_at_ = now; }
+  void syn_timed_out() { rto_.back_off(); }
+  /// \param measures the handshake tells the round trip
+  void measure_handshake(bool measures, base::Now now) {
+    if (measures) rto_.sample(now - last_sent_at_, now);
+  }
+  /// \param syn_tries how often a SYN timed out. \param timed_out whether it may have
+  void establish(uint32_t syn_tries, bool timed_out, base::Now now);
+
+  // --- Sending ---
+
+  /// cwnd holds `octets` back, unless nothing is in flight.
+  [[nodiscard]] bool holds_back(uint64_t octets) {
+    return board_.pipe() != 0 && exceeds_window(octets);
+  }
+  [[nodiscard]] bool exceeds_window(uint64_t octets) {
+    if (board_.pipe() + octets <= cc_.cwnd()) return false;
+    cwnd_full_to_ = core_.tcb.snd_nxt;
+    return true;
+  }
+  /// The pace does.
+  [[nodiscard]] bool gate_closed(base::Now now);
+  /// RFC 5681 s.4.1, before new data.
+  void restart_after_idle(base::Now now);
+  void push(const Record& record) { board_.push(record); }
+  void keep(uint64_t number, uint32_t saved) { board_.keep(number, saved); }
+  void cut(uint64_t number) {
+    if (board_.cut(number)) ++core_.shared.counters.resegmented_records;
+  }
+  void sent_piece(uint32_t octets, base::Now now) { board_.sent_piece(octets, now); }
+  /// New octets went out, or the FIN.
+  void sent(uint64_t octets, base::Now now);
+  /// All that lives of a record went out again.
+  void resent(uint64_t number, base::Now now);
+  /// The lowest record that is lost and not sent again yet (RFC 6675 s.4, NextSeg (1)).
+  [[nodiscard]] uint64_t next_lost() { return board_.next_lost(); }
+  void retransmitted_lost() { recovery_.retransmitted(); }
+  void tail_probe_sent(bool again, uint32_t emss, base::Now now) {
+    tail_probe_.sent(recovery_.phase(), again, emss, now);
+  }
+  void drop_tail_probe() { tail_probe_.drop(); }
+  void frto_sent() { spurious_.frto_sent(); }
+  void frto_over() { spurious_.frto_over(); }
+  /// Segments larger than EMSS are lost, and no sign of congestion (RFC 1191 s.6.4).
+  void lose_larger_than(uint32_t emss);
+
+  // --- An ACK, step by step ---
+
+  /// SND.UNA moves to `ack`. The user may end the connection meanwhile.
+  void advance_una(uint64_t ack, AckYield& yield, base::Now now);
+  void take_sack(const wire::TcpOptions& options, AckYield& yield, base::Now now);
+  /// The round trip.
+  void measure(AckYield& yield, base::Now now);
+  /// \return some losses are new
+  [[nodiscard]] bool detect_losses(AckYield& yield, base::Now now);
+  /// The same by the reordering timer.
+  [[nodiscard]] bool detect_losses(base::Now now) { return rack_.detect(!recovery_.open(), now); }
+  void take_ecn_echo(bool ece, AckYield& yield, base::Now now);
+  /// \param new_data a full segment of it could go out
+  void detect_spurious(AckYield& yield, bool new_data);
+  /// Every retransmission has arrived as a duplicate, perhaps (RFC 3708).
+  void try_undo(AckYield& yield);
+  void recover(AckYield& yield, bool lost, base::Now now);
+  void tail_probe_acked(const AckYield& yield);
+  void restart_timers(base::Now now);
+  void window_opened(base::Now now);
+  void progressed(base::Now now) { progress_at_ = now; }
+
+  // --- The same in one step, where calm() holds ---
+
+  /// The records that an ACK like that acknowledges.
+  struct PlainAck {
+    uint32_t octets = 0;
+    uint32_t records = 0;
+    bool one_row = true;     ///< they lie side by side
+    bool restarted = false;  ///< the timers were, for an ACK at the same time
+    base::Now sent_at{};     ///< the last of them
+    uint64_t end = 0;        ///< of it
+    base::Duration rtt{0};
+  };
+  /// Octets newly acknowledged, a whole record at least; 0: none, or not as plain as that.
+  [[nodiscard]] uint32_t plain_ack(uint32_t ack) const {
+    const uint32_t acked = ack - core_.tcb.snd_seq(core_.tcb.snd_una).value;
+    const bool moves = uint64_t{acked} - 1 < core_.tcb.flight();
+    return moves && board_.front().end() <= core_.tcb.snd_una + acked ? acked : 0;
+  }
+  /// \param acked not 0
+  [[nodiscard]] PlainAck plain_records(uint32_t acked) const;
+  /// RACK hears of the newest. \return nothing that was sent later had arrived before
+  [[nodiscard]] bool in_order(const PlainAck& ack, base::Now now) {
+    return rack_.delivered(ack.sent_at, ack.end, now);
+  }
+  /// SND.UNA and the round trip. \param echo TSecr, where timestamps are on
+  void take_plain_ack(PlainAck& ack, uint32_t echo, base::Now now);
+  /// The window and the timers behind it.
+  void settle_plain_ack(const PlainAck& ack, base::Now now) {
+    grow_window(ack.octets, ack.rtt, now);
+    restart_calm(ack.restarted, now);
+  }
+  /// Last, so that nothing has to be kept over the call of the user.
+  void release(const PlainAck& ack) {
+    if (ack.one_row) [[likely]] {
+      release_row(ack.records);
+    } else {
+      release_rows(ack.records);
+    }
+  }
+
+  // --- Timers ---
+
+  [[nodiscard]] bool tail_probe_fired(base::Now now) { return tail_probe_.fired(now); }
+  void pacing_fired() { core_.timers.clear(Timer::Pacing); }
+  /// A segment has timed out (RFC 6298 s.5.4 to s.5.6): before anything is said to be lost.
+  /// \return it had before, and nothing has come since
+  [[nodiscard]] bool time_out(base::Now now);
+  /// All that is in flight is lost. \param again see time_out()
+  void lose_all(bool again, base::Now now);
+  void back_off() { rto_.back_off(); }
+  /// Nothing has got on for the user time-out (R2, RFC 9293 s.3.8.3).
+  [[nodiscard]] bool stalled(base::Now now) const {
+    return now - progress_at_ >= core_.binding.options.user_timeout;
+  }
+  /// `next`, or the end of the user time-out when that is earlier.
+  [[nodiscard]] base::Now before_give_up(base::Now next, base::Now now) const;
+
+  /// The connection ends: copies of records go back.
+  void clear();
+  void describe(ConnectionInfo& info) const;
+  void validate() const;
+
+ private:
+  [[nodiscard]] const Config& config() const { return core_.shared.config; }
+  [[nodiscard]] Counters& counters() { return core_.shared.counters; }
+  [[nodiscard]] const Binding& binding() const { return core_.binding; }
+  // RFC 7323 s.5.4
+  static constexpr base::Duration kStampTick = std::chrono::milliseconds(1);
+
+  void start_recovery(base::Now now);
+  void leave_recovery();
+  void undo_recovery(AckYield& yield);
+  void pace(uint64_t octets, base::Now now);
+  void grow_window(uint64_t acked, base::Duration rtt, base::Now now) {
+    // An unused window is no evidence that more fits (RFC 9438 s.5.8). Slow start asks for half of
+    // it only, in flight at once within the last round trip: what is in flight may double.
+    const bool full = core_.tcb.snd_una - acked < cwnd_full_to_ ||
+                      (cc_.in_slow_start() && 2 * flight_peak_ > cc_.cwnd());
+    if (!full) {
+      cc_.on_unused_window(now);
+    } else if (!cc_.gather(acked)) {
+      open_window(acked, rtt, now);
+    }
+  }
+  void open_window(uint64_t acked, base::Duration rtt, base::Now now);
+  [[nodiscard]] AckSample sample_of(uint64_t acked, base::Duration rtt, base::Now now) const {
+    return {.acked = acked,
+            .snd_una = core_.tcb.snd_una,
+            .snd_nxt = core_.tcb.snd_nxt,
+            .rtt = rtt,
+            .srtt = rto_.srtt(),
+            .now = now};
+  }
+  void restart_calm(bool restarted, base::Now now);
+  [[nodiscard]] LossState loss_state() const;
+  void count_segments(ConnectionInfo& info) const;
+  void release_row(uint32_t count) {
+    core_.binding.user->released_run({board_.front(), count, sizeof(Record)});
+    board_.pop_plain(count);
+  }
+  void release_rows(uint32_t count);
+
+  ConnectionCore& core_;
+  RtoEstimator rto_;
+  Congestion cc_;
+  Pacing pacing_;
+  Scoreboard board_;
+  Rack rack_;
+  TailProbe tail_probe_;
+  Recovery recovery_;
+  SpuriousDetector spurious_;
+  uint64_t cwnd_full_to_ = 0;    // what lies below it was sent while cwnd was the limit
+  uint64_t flight_peak_ = 0;     // most octets in flight since SND.UNA passed flight_peak_to_
+  uint64_t flight_peak_to_ = 0;  // acknowledged up to here the peak is measured anew
+  base::Now last_sent_at_{};
+  base::Now progress_at_{};  // last time the peer acknowledged something, or sending began
+};
+
+inline void Flight::restart_calm(bool restarted, base::Now now) {
+  // restart_timers(), calm as it is; a timer that is armed too early stays so.
+  const uint64_t flight = core_.tcb.flight();
+  if (restarted && flight > cc_.smss()) return;  // a burst of ACKs: all alike
+  if (flight == 0) {
+    core_.timers.clear(Timer::Rto);
+    core_.timers.clear(Timer::Probe);
+    return;
+  }
+  const base::Now rto = now + rto_.base();
+  core_.timers.set(Timer::Rto, rto);
+  tail_probe_.arm_quiet(cc_.smss(), now, rto);
+}
+
+[[gnu::always_inline]] inline Flight::PlainAck Flight::plain_records(uint32_t acked) const {
+  // What advance_una() looks at of records that were sent once, in this order, and carry no marks.
+  const uint64_t ack = core_.tcb.snd_una + acked;
+  const Record* r = &board_.front();
+  const Record* row_end = board_.row_end();
+  uint64_t end = r->end();
+  uint32_t records = 1;
+  bool one_row = true;
+  // While octets are left to acknowledge, they are a record's.
+  for (; end < ack; ++records) {
+    const Record* next = r + 1;
+    if (next == row_end) [[unlikely]] {
+      next = &board_.at(board_.first() + records);
+      row_end = next + RecordPool::kChunkRecords;
+      one_row = false;
+    }
+    if (next->end() > ack) break;
+    r = next;
+    end = r->end();
+  }
+  return {
+      .octets = acked, .records = records, .one_row = one_row, .sent_at = r->sent_at, .end = end};
+}
+
+[[gnu::always_inline]] inline void Flight::take_plain_ack(PlainAck& ack, uint32_t echo,
+                                                          base::Now now) {
+  core_.tcb.snd_una += ack.octets;
+  ack.rtt = now - ack.sent_at;
+  if (ack.rtt > kStampTick && core_.tcb.ts_ok) {  // RFC 7323 s.4.1, see measure()
+    const auto ticks = static_cast<int32_t>(core_.tcb.timestamp(now) - echo);
+    if (ticks >= 0) ack.rtt = std::min(ack.rtt, (int64_t{ticks} + 1) * kStampTick);
+  }
+  const bool sampled = rto_.offer(ack.rtt, now);
+  ack.restarted = progress_at_ == now && !sampled;
+  progress_at_ = now;
+  if (core_.ecn.on()) {
+    cc_.count_marks(sample_of(ack.octets, ack.rtt, now), false);
+    core_.ecn.end_holds();
+  }
+}
+
+}  // namespace rnic::tcp

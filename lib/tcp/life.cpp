@@ -1,0 +1,79 @@
+#include "tcp/life.hpp"
+
+#include "base/check.hpp"
+#include "tcp/connection_core.hpp"
+
+namespace rnic::tcp {
+
+void Life::set_state(State next) {
+  RNIC_CHECK(kTransitions.allows(state_, next));
+  state_ = next;
+  core_.prediction.end();
+}
+
+void Life::open(State state, base::Now until) {
+  set_state(state);
+  core_.timers.set(Timer::Life, until);
+}
+
+void Life::establish() {
+  set_state(State::Established);
+  core_.timers.clear(Timer::Life);
+}
+
+void Life::want_fin() {
+  fin_wanted_ = true;
+  core_.prediction.end();
+}
+
+void Life::fin_sent(base::Now now) {
+  set_state(state_ == State::CloseWait ? State::LastAck : State::FinWait1);
+  progressed(now);
+}
+
+bool Life::fin_received() {
+  // RFC 9293 s.3.10.7.4, eighth.
+  switch (state_) {
+    case State::Established: set_state(State::CloseWait); return false;
+    case State::FinWait1: set_state(State::Closing); return false;  // ours is not acknowledged yet
+    default: return state_ == State::FinWait2;
+  }
+}
+
+Life::Next Life::fin_acked(base::Now now) {
+  // RFC 9293 s.3.10.7.4, fifth.
+  switch (state_) {
+    case State::FinWait1:
+      set_state(State::FinWait2);
+      progressed(now);
+      return Next::Same;
+    case State::Closing: return Next::TimeWait;
+    case State::LastAck: return Next::Closed;
+    default: return Next::Same;
+  }
+}
+
+void Life::end() { set_state(State::Closed); }
+
+void Life::progressed(base::Now now) {
+  if (!fin_queued()) return;
+  if (core_.binding.options.half_close) {
+    core_.timers.clear(Timer::Life);
+  } else {
+    core_.timers.set(Timer::Life, now + core_.shared.config.close_timeout);
+  }
+}
+
+bool Life::orphaned(base::Now now) {
+  // A peer that answers probes keeps a connection for ever (RFC 9293 s.3.8.6.1, MUST-37), but who
+  // has closed it waits for nothing (RFC 6429 s.5): what nobody reads must not hold memory without
+  // end. Some timer runs as long as something is unacknowledged or held back.
+  if (!fin_wanted_ || core_.binding.options.half_close) return false;
+  const Config& config = core_.shared.config;
+  if (config.orphan_timeout == base::Duration(0)) return false;
+  if (state_ == State::FinWait2) return false;  // all is acknowledged: tcp.close_timeout's turn
+  if (orphan_until_ == base::kNever) orphan_until_ = now + config.orphan_timeout;
+  return now >= orphan_until_;
+}
+
+}  // namespace rnic::tcp

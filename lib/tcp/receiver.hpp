@@ -1,0 +1,147 @@
+/// \file
+/// The receiving half of a connection: which segments are acceptable, what of their text is new,
+/// and what is offered to the peer.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/time.hpp"
+#include "tcp/ack_policy.hpp"
+#include "tcp/connection_core.hpp"
+#include "tcp/info.hpp"
+#include "tcp/range_pool.hpp"
+#include "tcp/segment.hpp"
+
+namespace rnic::tcp {
+
+/// It writes the receive sequence variables.
+class Receiver {
+ public:
+  /// \param core outlives this. Its timer is Timer::DelayedAck.
+  explicit Receiver(ConnectionCore& core)
+      : core_(core),
+        committed_(core.shared.ranges),
+        ack_(core.tcb, committed_, core.timers, core.shared.config) {}
+
+  [[nodiscard]] const AckPolicy& ack() const { return ack_; }
+  /// Ranges beyond RCV.NXT that will never be asked for again.
+  [[nodiscard]] const PooledRanges& committed() const { return committed_; }
+  /// No octet beyond it was taken from the peer, in or out of order.
+  [[nodiscard]] uint64_t taken_to() const {
+    return committed_.empty() ? core_.tcb.rcv_nxt : committed_.ranges().back().end;
+  }
+  /// The next segment in order is all there is to look at.
+  [[nodiscard]] bool calm() const {
+    return committed_.empty() && !fin_seen_ && !core_.ecn.echoes() &&
+           core_.tcb.snd_wl1 <= static_cast<int64_t>(core_.tcb.rcv_nxt);
+  }
+
+  // --- A segment, step by step (RFC 9293 s.3.10.7.4) ---
+
+  /// First (RFC 7323 s.5.3). A segment that fails is answered.
+  [[nodiscard]] bool survives_paws(const Segment& s, base::Now now);
+  /// First. A segment that fails is answered.
+  [[nodiscard]] bool acceptable(const Segment& s);
+  /// TS.Recent, behind the check of the ACK.
+  void take_timestamp(const Segment& s, base::Now now);
+  /// New octets came for somebody who does not read any more (s.3.6.1, MAY-1).
+  [[nodiscard]] bool has_new_text(const Segment& s) const {
+    const int64_t end = core_.tcb.rcv_offset(s.seq) + static_cast<int64_t>(s.payload.size());
+    return !s.payload.empty() && end > static_cast<int64_t>(core_.tcb.rcv_nxt);
+  }
+  /// Sixth.
+  void take_urgent(const Segment& s, base::Now now);
+  /// RFC 3168 s.6.1.3, RFC 8257 s.3.2: of a segment with text.
+  void take_ecn(const Segment& s);
+
+  /// What of a segment's text is new.
+  struct NewText {
+    base::Range whole;      ///< clipped to the window and to the peer's FIN
+    base::ByteView octets;  ///< of `whole`
+    uint32_t gaps = 0;      ///< new sub-ranges, in Shared::gaps
+  };
+  /// Seventh, before anything of the segment is used. False: it counts as lost, all of it.
+  [[nodiscard]] bool inspect_text(const Segment& s, NewText& text, base::Now now);
+  /// Seventh.
+  void take_text(const Segment& s, const NewText& text, base::Now now);
+  /// Eighth: the FIN counts when the order has reached it. \return TIME-WAIT follows
+  [[nodiscard]] bool take_fin(base::Now now);
+
+  // --- The same in one step, where the segment was predicted ---
+
+  /// RFC 7323 s.5.3.
+  [[nodiscard]] bool stamp_good(uint32_t stamp) const {
+    return static_cast<int32_t>(stamp - core_.tcb.ts_recent) >= 0;
+  }
+  /// RFC 7323 s.4.3 (2); nobody's without timestamps.
+  void take_stamp(uint32_t stamp, base::Now now) {
+    if (core_.tcb.rcv_nxt > ack_.last_ack_sent()) return;
+    core_.tcb.ts_recent = stamp;
+    core_.tcb.ts_recent_at = now;
+  }
+  void take_in_order(base::Range range, base::ByteView text, bool push, base::Now now) {
+    core_.tcb.rcv_nxt = range.end;
+    core_.prediction.expect(core_.tcb.rcv_seq(range.end));
+    core_.shared.counters.octets_in += text.size();
+    core_.binding.user->place(range, text, true, now);
+    if (ack_.note_in_order(static_cast<uint32_t>(text.size()), push, now)) core_.ask_turn();
+    if (!core_.life.over()) core_.binding.user->ordered(range.end, now);
+  }
+
+  // --- ACKs ---
+
+  /// One is owed at the next output().
+  void ask_ack() {
+    ack_.ask();
+    core_.ask_turn();
+  }
+  /// And it is not to be carried by data.
+  void ask_ack_alone() {
+    ack_.ask_alone();
+    core_.ask_turn();
+  }
+  void delay_over() {
+    ack_.delay_over();
+    core_.ask_turn();
+  }
+  void ack_sent() { ack_.sent(); }
+  void ack_sent_alone() { ack_.sent_alone(); }
+  [[nodiscard]] uint32_t fill_sack(AckPolicy::SackBlocks& blocks) { return ack_.fill_sack(blocks); }
+
+  // --- The window ---
+
+  /// What the window field of the next segment says.
+  [[nodiscard]] uint16_t advertise();
+  /// The user has taken octets: the peer is told of a step that is worth it.
+  void room_grew();
+  /// The peer's SYN. \param shift of the windows that we offer
+  void begin(const Segment& syn, uint8_t shift, base::Now now);
+  /// In a SYN or SYN-ACK. \param edge right edge of the window
+  void offer(uint64_t edge) { core_.tcb.rcv_edge = edge; }
+
+  void describe(ConnectionInfo& info) const;
+  void validate() const;
+
+ private:
+  [[nodiscard]] Counters& counters() { return core_.shared.counters; }
+  [[nodiscard]] const Binding& binding() const { return core_.binding; }
+  void note_duplicate(const Segment& s);
+  /// Nothing from this gap on is used.
+  void end_text_at(NewText& text, uint32_t gap);
+  void note_fin(const Segment& s, int64_t end);
+  void commit(base::Range range);
+  void note_partial_duplicate(int64_t begin, const NewText& text, uint64_t delivery_point);
+  /// Octets past RCV.NXT that the user has room for and the window field, scaled, can name.
+  [[nodiscard]] uint64_t room_to_offer();
+
+  ConnectionCore& core_;
+  PooledRanges committed_;
+  AckPolicy ack_;
+  bool fin_seen_ = false;  // the peer's, in order or not: at fin_offset_
+  uint32_t rcv_buff_ = 0;  // RCV.BUFF: the largest room that the user ever had
+  uint64_t fin_offset_ = 0;
+  uint64_t urgent_end_ = 0;  // RCV.UP; 0: nothing was ever urgent
+};
+
+}  // namespace rnic::tcp

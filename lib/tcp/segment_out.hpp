@@ -1,0 +1,48 @@
+/// \file
+/// Where the segments of a stack leave it.
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.hpp"
+#include "rnic/address.hpp"
+#include "tcp/counters.hpp"
+#include "tcp/reply_queue.hpp"
+#include "tcp/tcp.hpp"
+
+namespace rnic::tcp {
+
+class SegmentOut {
+ public:
+  /// Both outlive this.
+  SegmentOut(Egress& egress, Counters& counters) : egress_(egress), counters_(counters) {}
+
+  /// Room for one segment. False: the port is full, which is a wait.
+  [[nodiscard]] bool open(const IpAddress& source, const IpAddress& destination, TxSlot& slot);
+  /// `length` octets of header and payload are in place but for the checksum.
+  void complete(TxSlot& slot, const Endpoint& local, const Endpoint& remote, uint32_t length,
+                base::Now now);
+  void cancel(TxSlot& slot) { egress_.cancel(slot); }
+  /// Sends what belongs to no connection. False: the port is full.
+  [[nodiscard]] bool send(ReplyQueue& replies, base::Now now);
+
+  [[nodiscard]] uint32_t path_mtu(const IpAddress& destination) const {
+    return egress_.path_mtu(destination);
+  }
+  void reduce_path_mtu(const IpAddress& destination, uint32_t mtu, base::Now now) {
+    egress_.reduce_path_mtu(destination, mtu, now);
+  }
+  /// R1 (RFC 9293 s.3.8.3): see Egress.
+  void doubt_path(const IpAddress& destination, base::Now now) {
+    ++counters_.path_doubts;
+    egress_.doubt_path(destination, now);
+  }
+
+ private:
+  [[nodiscard]] bool send(Reply& reply, base::Now now);
+
+  Egress& egress_;
+  Counters& counters_;
+};
+
+}  // namespace rnic::tcp

@@ -1,0 +1,123 @@
+#include "tcp/segment_writer.hpp"
+
+#include <algorithm>
+
+#include "base/bytes.hpp"
+
+namespace rnic::tcp {
+
+namespace flag = wire::tcp_flag;
+
+bool SegmentWriter::open(TxSlot& slot) {
+  if (!core_.shared.out.open(core_.binding.local.address, core_.binding.remote.address, slot))
+    return false;
+  slot.traffic_class = static_cast<uint8_t>(core_.binding.options.dscp << 2);
+  slot.hop_limit = core_.binding.options.hop_limit;
+  return true;
+}
+
+bool SegmentWriter::begin(uint32_t payload, TxSlot& slot) {
+  if (!open(slot)) return false;
+  if (slot.room < core_.tcb.header_length() + payload) {  // the MTU has just shrunk: EMSS follows
+    core_.shared.out.cancel(slot);
+    ++core_.shared.counters.send_waits;
+    return false;
+  }
+  return true;
+}
+
+uint8_t SegmentWriter::ecn_flags(TxSlot& slot) const {
+  // RFC 3168 s.6.1.4-6.1.6: not ECN-capable, unless DCTCP's knob says so (RFC 8257 s.4.1).
+  if (core_.shared.config.dctcp_ect_on_control && core_.binding.dctcp() && core_.ecn.sends_ect()) {
+    slot.traffic_class |= ecn_codepoint::kEct0;
+  }
+  return core_.ecn.echoes() ? flag::kEce : 0;
+}
+
+uint8_t SegmentWriter::mark_new_data(TxSlot& slot) {
+  if (core_.ecn.sends_ect()) slot.traffic_class |= ecn_codepoint::kEct0;
+  if (!core_.ecn.take_cwr()) return 0;
+  ++core_.shared.counters.cwr_out;
+  return flag::kCwr;
+}
+
+void SegmentWriter::finish(TxSlot& slot, uint64_t offset, uint32_t payload, uint8_t flags,
+                           base::Now now) {
+  const uint32_t header = core_.tcb.header_length();
+  if (core_.ecn.on()) flags |= ecn_flags(slot);
+  wire::write_tcp(slot.tcp, {.source_port = core_.binding.local.port,
+                             .destination_port = core_.binding.remote.port,
+                             .sequence = core_.tcb.snd_seq(offset),
+                             .acknowledgment = core_.tcb.ack_seq(),
+                             .flags = flags,
+                             .window = receiver_.advertise(),
+                             .header_length = header});
+  if (core_.tcb.ts_ok) {
+    uint8_t* options = slot.tcp + wire::kTcpHeaderMin;
+    base::store_be32(options, 0x0101080a);  // NOP NOP TSopt
+    base::store_be32(options + 4, core_.tcb.timestamp(now));
+    base::store_be32(options + 8, core_.tcb.ts_recent);
+  }
+  receiver_.ack_sent();
+  core_.shared.out.complete(slot, core_.binding.local, core_.binding.remote, header + payload, now);
+}
+
+bool SegmentWriter::send_ack(base::Now now) {
+  TxSlot slot;
+  if (!open(slot)) return false;
+  wire::TcpOptionWriter options(slot.tcp + wire::kTcpHeaderMin);
+  if (core_.tcb.ts_ok) {
+    options.nop();
+    options.nop();
+    options.timestamps({core_.tcb.timestamp(now), core_.tcb.ts_recent});
+  }
+  AckPolicy::SackBlocks blocks;
+  if (const uint32_t count = receiver_.fill_sack(blocks); count != 0) {
+    options.sack(blocks.data(), count);
+  }
+  const uint32_t header = wire::kTcpHeaderMin + options.finish();
+  wire::write_tcp(
+      slot.tcp, {.source_port = core_.binding.local.port,
+                 .destination_port = core_.binding.remote.port,
+                 .sequence = core_.tcb.snd_seq(core_.tcb.snd_nxt),
+                 .acknowledgment = core_.tcb.ack_seq(),
+                 .flags = static_cast<uint8_t>(flag::kAck | (core_.ecn.on() ? ecn_flags(slot) : 0)),
+                 .window = receiver_.advertise(),
+                 .header_length = header});
+  receiver_.ack_sent_alone();
+  ++core_.shared.counters.acks_out;
+  core_.shared.out.complete(slot, core_.binding.local, core_.binding.remote, header, now);
+  return true;
+}
+
+bool SegmentWriter::send_owed_acks(base::Now now) {
+  while (core_.ecn.owes_acks()) {
+    TxSlot slot;
+    if (!open(slot)) return false;
+    const auto [ack, ece] = core_.ecn.take_owed();
+    wire::TcpOptionWriter options(slot.tcp + wire::kTcpHeaderMin);
+    if (core_.tcb.ts_ok) {
+      options.nop();
+      options.nop();
+      options.timestamps({core_.tcb.timestamp(now), core_.tcb.ts_recent});
+    }
+    const uint32_t header = wire::kTcpHeaderMin + options.finish();
+    // The right edge stays where it is: it counts from the older octet.
+    const auto room =
+        static_cast<uint64_t>(static_cast<int64_t>(core_.tcb.rcv_edge) - core_.tcb.rcv_offset(ack));
+    wire::write_tcp(slot.tcp, {.source_port = core_.binding.local.port,
+                               .destination_port = core_.binding.remote.port,
+                               .sequence = core_.tcb.snd_seq(core_.tcb.snd_nxt),
+                               .acknowledgment = ack,
+                               .flags = static_cast<uint8_t>(flag::kAck | (ece ? flag::kEce : 0)),
+                               .window = static_cast<uint16_t>(
+                                   std::min<uint64_t>(room >> core_.tcb.rcv_wind_shift, 0xffff)),
+                               .header_length = header});
+    ++core_.shared.counters.acks_out;
+    ++core_.shared.counters.ce_change_acks;
+    core_.shared.out.complete(slot, core_.binding.local, core_.binding.remote, header, now);
+  }
+  return true;
+}
+
+}  // namespace rnic::tcp

@@ -1,0 +1,637 @@
+#include "tcp/sender.hpp"
+
+#include <algorithm>
+
+#include "tcp/mss.hpp"
+#include "tcp/retransmitter.hpp"
+
+namespace rnic::tcp {
+
+namespace flag = wire::tcp_flag;
+
+namespace {
+
+constexpr uint32_t kPackRoomMin = 24;       // the least FPDU with payload: tagged, one octet
+constexpr uint32_t kBlackHoleTimeouts = 3;  // of one segment, without progress
+
+}  // namespace
+
+Sender::Sender(ConnectionCore& core, Receiver& receiver)
+    : core_(core),
+      flight_(core),
+      path_(core.tcb, core.prediction),
+      emss_(core),
+      persist_(core.tcb, core.timers),
+      writer_(core, receiver) {}
+
+// --- Before, and at, ESTABLISHED ---
+
+void Sender::take_first_window(uint16_t window, uint8_t shift) {
+  core_.tcb.snd_wind_shift = shift;
+  core_.tcb.snd_wnd = window;
+  core_.tcb.snd_max_wnd = window;
+  core_.tcb.snd_wl1 = -1;
+  core_.tcb.snd_wl2 = 0;
+}
+
+void Sender::syn_sent(bool first, base::Now now) {
+  if (first) flight_.opened(now);
+  core_.timers.set(Timer::Rto, now + flight_.rto().rto());
+}
+
+void Sender::establish(const Segment& first, uint32_t syn_tries, bool timed_out, base::Now now) {
+  core_.tcb.snd_wl1 = core_.tcb.rcv_offset(first.seq);
+  core_.tcb.snd_wl2 = 0;
+  flight_.set_smss(emss());
+  flight_.establish(syn_tries, timed_out, now);
+}
+
+void Sender::update_emss(bool tell) {
+  if (!emss_.follow(path_.limit())) return;
+  flight_.set_smss(emss());
+  const bool there = binding().user != nullptr && !core_.life.over();
+  if (tell && there) binding().user->emss_changed(emss());
+}
+
+// --- Output ---
+
+Attempt Sender::send_next(base::Now now) {
+  if (flight_.tail_probe().due()) return send_tail_probe(now);
+  if (flight_.gate_closed(now)) return Attempt::Nothing;
+  const Recovery& recovery = flight_.recovery();
+  // A record can be far smaller than the loss window (RFC 5681 s.3.1), and a burst of such ones is
+  // the likeliest to be lost again, its head, too.
+  if (recovery.alone()) return recovery.forced() ? send_lost(now) : Attempt::Nothing;
+  if (flight_.spurious().frto()) return send_during_frto(now);
+  if (flight_.board().owes_retransmission()) {
+    const Attempt sent = send_lost(now);
+    if (sent != Attempt::Nothing) return sent;
+  }
+  return send_new(now);
+}
+
+Attempt Sender::send_tail_probe(base::Now now) {
+  // RFC 8985 s.7.3: new data when the window lets it, otherwise the last segment again.
+  const RecoveryPhase phase = flight_.recovery().phase();
+  const Scoreboard& board = flight_.board();
+  if (core_.tcb.flight() == 0 || phase == RecoveryPhase::Loss) {
+    flight_.drop_tail_probe();
+    return Attempt::Sent;  // go on with what there is
+  }
+  const bool recovering = phase == RecoveryPhase::Recovery;
+  bool again = true;
+  if (!recovering && user_ready_ && !board.has_waiting() && sends(core_.life.state()) &&
+      core_.tcb.usable_window() >= emss()) {
+    const Attempt sent = send_pulled(now, true);
+    if (sent == Attempt::PortFull) return sent;
+    again = sent != Attempt::Sent;
+  }
+  if (core_.life.over()) return Attempt::Nothing;
+  if (again) {
+    uint64_t n = recovering ? board.first() : board.find(core_.tcb.snd_nxt - 1);
+    while (n > board.first() && !board.at(n).is(record_flag::kSegmentStart)) --n;
+    const Attempt sent = send_again(n, now);
+    if (sent != Attempt::Sent) return sent;
+  }
+  flight_.tail_probe_sent(again, emss(), now);
+  return Attempt::Sent;
+}
+
+Attempt Sender::send_lost(base::Now now) {
+  const Scoreboard& board = flight_.board();
+  const uint64_t n = flight_.next_lost();
+  if (n == board.past_last()) return Attempt::Nothing;
+  const uint64_t length = std::min<uint64_t>(board.live(board.at(n)), emss());
+  if (!flight_.recovery().forced() && flight_.holds_back(length)) return Attempt::Nothing;
+  const Attempt sent = send_again(n, now);
+  if (sent == Attempt::Sent) flight_.retransmitted_lost();
+  return sent;
+}
+
+Attempt Sender::send_again(uint64_t number, base::Now now) {
+  const uint64_t offset = flight_.board().at(number).offset;
+  const Attempt sent =
+      Retransmitter(core_, flight_, writer_, piece_next_).send(number, emss(), now);
+  // What is sent again goes in smaller pieces: its ACK proves nothing for the larger size.
+  if (sent == Attempt::Sent && path_.probing() && offset == path_.probe_begin()) probe_failed(now);
+  return sent;
+}
+
+Attempt Sender::send_during_frto(base::Now now) {
+  // RFC 5682 s.3.1: nothing but the first segment until its ACK (step 2), then new data.
+  if (!flight_.spurious().frto_sends()) return Attempt::Nothing;
+  const Attempt sent = send_new(now);
+  if (sent == Attempt::Sent) flight_.frto_sent();
+  if (sent != Attempt::Nothing || core_.life.over()) return sent;
+  if (core_.tcb.snd_nxt != flight_.recovery().point()) return sent;
+  flight_.frto_over();
+  return send_lost(now);
+}
+
+Attempt Sender::send_new(base::Now now) {
+  if (flight_.board().has_waiting()) return send_waiting(now);
+  // cwnd holds back octets; a FIN behind the last of them goes.
+  if (core_.life.fin_wanted() && user_ready_ && binding().user->pending() == 0) user_ready_ = false;
+  if (user_ready_ && sends(core_.life.state())) {
+    if (binding().options.nagle && held_by_nagle()) return Attempt::Nothing;
+    const uint64_t usable = core_.tcb.usable_window();
+    if (usable < emss()) {
+      // RFC 9293 s.3.8.6.2.1 (2). Nagle's rule, whose bracket it has, has let it pass above.
+      if (usable != 0 && binding().user->all_fits(static_cast<uint32_t>(usable)))
+        return pull_into_saved(now);
+      if (core_.tcb.flight() != 0 || usable == 0) return wait_for_window(now);
+      // (3), (4): half the largest window, or the override timer.
+      if (usable < core_.tcb.snd_max_wnd / 2 && !persist_.overrides()) return wait_for_window(now);
+      return pull_into_saved(now);
+    }
+    if (flight_.holds_back(emss())) return Attempt::Nothing;
+    const uint32_t larger = path_.searching() ? probe_due(now) : 0;
+    const Attempt sent = larger != 0 ? send_mtu_probe(larger, now) : send_pulled(now, false);
+    if (sent != Attempt::Nothing || user_ready_ || core_.life.over()) return sent;
+  }
+  return core_.life.owes_fin() && !user_ready_ ? send_fin(now) : Attempt::Nothing;
+}
+
+bool Sender::held_by_nagle() const {
+  // RFC 9293 s.3.7.4, as changed by appendix A.3: only a short segment in flight holds back
+  // another.
+  return small_end_ > core_.tcb.snd_una && !core_.life.fin_wanted() &&
+         !binding().user->fills_segment(emss());
+}
+
+Attempt Sender::wait_for_window(base::Now now) {
+  // With octets in flight their ACK, or the RTO, brings the news.
+  if (core_.tcb.flight() == 0 && persist_.wait(now + flight_.rto().rto())) flight_.progressed(now);
+  return Attempt::Nothing;
+}
+
+void Sender::push_record(const llp::Pulled& pulled, uint16_t flags, base::Now now) {
+  Record record;
+  record.length = pulled.length;
+  record.tag = pulled.tag;
+  record.sent_at = now;
+  record.flags = static_cast<uint16_t>(flags | (pulled.push ? record_flag::kPush : 0));
+  flight_.push(record);
+  ++counters().records_out;
+}
+
+void Sender::note_sent(base::Range range, bool aligned, base::Now now) {
+  if (binding().options.nagle && range.size() < emss()) small_end_ = range.end;
+  Counters& counters = core_.shared.counters;
+  ++counters.data_segments_out;
+  if (aligned) ++counters.aligned_segments_out;
+  counters.octets_out += range.size();
+  flight_.sent(range.size(), now);
+  persist_.sent();
+}
+
+Attempt Sender::send_pulled(base::Now now, bool probe) {
+  const Scoreboard& board = flight_.board();
+  if (board.full()) {
+    ++counters().record_limit_waits;
+    const bool own_limit = board.size() >= config().max_records_per_connection;
+    return own_limit ? Attempt::Nothing : Attempt::Starved;
+  }
+  TxSlot slot;
+  if (!begin(slot)) return Attempt::PortFull;
+  flight_.restart_after_idle(now);
+  uint8_t* payload = writer_.payload_of(slot);
+  const uint32_t emss = emss_.octets();
+  const uint64_t offset = core_.tcb.snd_nxt;
+  uint32_t packed = 0;
+  // A probe asks for an answer: PSH spares it the delayed-ACK timer of a peer like us.
+  uint8_t flags = probe ? flag::kAck | flag::kPsh : flag::kAck;
+  do {
+    const uint32_t n = emss - packed;
+    llp::Frame frame(payload + packed, n);
+    if (packed == 0) user_ready_ = false;  // ready() during the call sets it again
+    const llp::Pulled pulled = binding().user->pull(n, offset + packed, frame, now);
+    if (core_.life.over()) break;
+    if (pulled.length == 0) break;
+    RNIC_CHECK(pulled.length == frame.length());
+    user_ready_ = true;
+    push_record(pulled, packed == 0 ? record_flag::kSegmentStart : 0, now);
+    packed += pulled.length;
+    if (pulled.push) flags |= flag::kPsh;
+  } while (binding().options.pack_records && !probe && emss - packed >= kPackRoomMin &&
+           !board.full());
+  if (core_.life.over() || packed == 0) {
+    writer_.cancel(slot);
+    return Attempt::Nothing;
+  }
+  last_octet_ = payload[packed - 1];
+  if (core_.ecn.on()) flags |= writer_.mark_new_data(slot);
+  const bool end = ends_here();
+  if (end) flags |= flag::kFin;
+  writer_.finish(slot, offset, packed, flags, now);
+  note_sent({offset, offset + packed}, true, now);
+  if (end) queue_fin(0, now);
+  if (binding().trace != nullptr) {
+    binding().trace->record(TraceKind::Sent, {offset, offset + packed}, now);
+  }
+  return Attempt::Sent;
+}
+
+Attempt Sender::pull_into_saved(base::Now now) {
+  // The window is smaller than a record: pull one into a copy and send it in pieces. Half of the
+  // store is for what has to be sent again: peers with tiny windows cannot take it from others.
+  const Scoreboard& board = flight_.board();
+  SavedRecords& saved = core_.shared.saved;
+  if (board.full() || !saved.fits_half(emss())) {
+    ++counters().record_limit_waits;
+    return Attempt::Starved;
+  }
+  const auto room = static_cast<uint32_t>(std::min<size_t>(emss(), core_.shared.scratch.size()));
+  llp::Frame frame(core_.shared.scratch.data(), room);
+  user_ready_ = false;
+  const llp::Pulled pulled = binding().user->pull(room, board.queue_end(), frame, now);
+  if (core_.life.over()) return Attempt::Nothing;
+  if (pulled.length == 0) return core_.life.owes_fin() ? send_fin(now) : Attempt::Nothing;
+  RNIC_CHECK(pulled.length == frame.length());
+  user_ready_ = true;
+  push_record(pulled, record_flag::kSegmentStart, now);
+  flight_.keep(board.past_last() - 1, saved.save(frame.written()));
+  return send_waiting(now);
+}
+
+Attempt Sender::send_waiting(base::Now now) {
+  const Scoreboard& board = flight_.board();
+  const Record& r = board.back();
+  const uint64_t usable = core_.tcb.usable_window();
+  const uint64_t rest = r.end() - core_.tcb.snd_nxt;
+  const uint64_t piece = std::min({rest, usable, uint64_t{emss()}});
+  const bool worth =
+      piece == rest || piece >= emss() ||
+      (core_.tcb.flight() == 0 && (piece >= core_.tcb.snd_max_wnd / 2 || persist_.overrides()));
+  if (piece == 0 || !worth) return wait_for_window(now);
+  if (flight_.holds_back(piece)) return Attempt::Nothing;
+  TxSlot slot;
+  if (!begin(slot)) return Attempt::PortFull;
+  const uint64_t offset = core_.tcb.snd_nxt;
+  auto length = static_cast<uint32_t>(piece);
+  uint8_t* payload = writer_.payload_of(slot);
+  core_.shared.saved.copy(r.saved, static_cast<uint32_t>(offset - r.offset), length, payload);
+  if (length != r.length) length = binding().user->cut({payload, length});
+  const bool last = length == rest;
+  if (length != r.length) flight_.cut(board.past_last() - 1);
+  last_octet_ = payload[length - 1];
+  uint8_t flags = last && r.is(record_flag::kPush) ? flag::kAck | flag::kPsh : flag::kAck;
+  const bool end = last && ends_here();
+  if (end) flags |= flag::kFin;
+  if (core_.ecn.on()) flags |= writer_.mark_new_data(slot);
+  writer_.finish(slot, offset, length, flags, now);
+  flight_.sent_piece(length, now);
+  note_sent({offset, offset + length}, length == r.length, now);
+  if (end) queue_fin(0, now);
+  if (binding().trace != nullptr) {
+    binding().trace->record(TraceKind::Sent, {offset, offset + length}, now);
+  }
+  return Attempt::Sent;
+}
+
+bool Sender::ends_here() const {
+  return core_.life.owes_fin() && !flight_.board().full() && binding().user->all_fits(0);
+}
+
+void Sender::queue_fin(uint16_t flags, base::Now now) {
+  Record fin;
+  fin.length = 1;
+  fin.sent_at = now;
+  fin.flags = static_cast<uint16_t>(record_flag::kFin | flags);
+  flight_.push(fin);
+  flight_.sent(1, now);
+  persist_.sent();
+  user_ready_ = false;
+  core_.life.fin_sent(now);
+}
+
+Attempt Sender::send_fin(base::Now now) {
+  if (flight_.board().full()) {
+    ++counters().record_limit_waits;
+    return Attempt::Starved;
+  }
+  TxSlot slot;
+  if (!begin(slot)) return Attempt::PortFull;
+  writer_.finish(slot, flight_.board().queue_end(), 0, flag::kAck | flag::kFin, now);
+  queue_fin(record_flag::kSegmentStart, now);
+  return Attempt::Sent;
+}
+
+bool Sender::send_window_probe(base::Now now) {
+  // RFC 9293 s.3.8.6.1. The last octet acknowledged goes out again: the peer must answer what lies
+  // before its window, and no record is cut for it. Before the first octet the probe is empty.
+  if (core_.tcb.flight() != 0) {
+    persist_.drop_probe();
+    return true;
+  }
+  TxSlot slot;
+  if (!begin(slot)) return false;
+  const uint64_t una = core_.tcb.snd_una;
+  const uint32_t length = una != 0 ? 1 : 0;
+  if (length != 0) *writer_.payload_of(slot) = last_octet_;
+  writer_.finish(slot, una - 1, length, flag::kAck, now);
+  persist_.probe_sent();
+  ++counters().window_probes;
+  return true;
+}
+
+bool Sender::send_keep_alive(base::Now now) {
+  if (core_.tcb.flight() != 0) return true;
+  TxSlot slot;
+  if (!begin(slot)) return false;
+  // SEG.SEQ = SND.NXT - 1: the peer must answer what lies before its window. No octet (SHLD-12).
+  writer_.finish(slot, core_.tcb.snd_nxt - 1, 0, flag::kAck, now);
+  ++counters().keep_alive_probes;
+  return true;
+}
+
+// --- Input ---
+
+Life::Next Sender::take_ack(const Segment& s, base::Now now) {
+  const int64_t ack = core_.tcb.snd_offset(s.ack);
+  const auto una = static_cast<int64_t>(core_.tcb.snd_una);
+  const bool outstanding = core_.tcb.flight() != 0;
+  AckYield yield;
+  if (core_.tcb.ts_ok && s.options.timestamps) yield.echo = s.options.timestamps->echo;
+  if (ack > una) flight_.advance_una(static_cast<uint64_t>(ack), yield, now);
+  if (core_.life.over()) return Life::Next::Same;
+  if (s.options.sack_count != 0 && core_.tcb.sack_ok) flight_.take_sack(s.options, yield, now);
+  const uint32_t old_window = core_.tcb.snd_wnd;
+  take_window(s, ack, ack > una, now);
+  // RFC 5681 s.2: the five marks of a duplicate ACK.
+  const bool repeats =
+      ack == una && s.payload.empty() && !s.has(flag::kFin) && core_.tcb.snd_wnd == old_window;
+  yield.duplicate = outstanding && repeats;
+  if (!outstanding) {
+    // What the last flight was sent again for is told when all of it is acknowledged (RFC 3708
+    // s.3).
+    yield.ece = core_.ecn.on() && s.has(flag::kEce);
+    if (yield.dsack) flight_.try_undo(yield);
+    yield.duplicate = repeats;
+    flight_.tail_probe_acked(yield);
+    return Life::Next::Same;
+  }
+  flight_.measure(yield, now);
+  // Answered probes keep it alive.
+  if (yield.acked != 0 || core_.tcb.snd_wnd == 0) flight_.progressed(now);
+  if (yield.acked != 0) {
+    core_.life.forget_orphan();
+    core_.life.progressed(now);
+  }
+  if (core_.ecn.on()) flight_.take_ecn_echo(s.has(flag::kEce), yield, now);
+  if (!flight_.recovery().open()) {
+    const bool more = user_ready_ || flight_.board().has_waiting() || core_.life.owes_fin();
+    flight_.detect_spurious(yield, more && core_.tcb.usable_window() >= emss());
+  }
+  settle(yield, now);
+  const bool all = core_.life.fin_queued() && flight_.board().empty();
+  return all ? core_.life.fin_acked(now) : Life::Next::Same;
+}
+
+/// What follows from an ACK for loss, recovery, the window and the timers.
+void Sender::settle(AckYield& yield, base::Now now) {
+  bool lost = flight_.detect_losses(yield, now);
+  if (path_.probing()) [[unlikely]] {
+    probe_acked(now);
+    if (lost && path_.probing()) lost = lost_beside_probe(now);
+  }
+  flight_.recover(yield, lost, now);
+  flight_.tail_probe_acked(yield);
+  if (yield.acked != 0) flight_.restart_timers(now);
+  core_.tcb.validate();
+  const Scoreboard& board = flight_.board();
+  if (lost || user_ready_ || core_.life.fin_wanted() || board.has_waiting() ||
+      board.lost_octets() != 0) {
+    core_.ask_turn();
+  }
+}
+
+[[gnu::noinline, gnu::cold]] bool Sender::take_late_ack(uint32_t acked, uint32_t echo,
+                                                        base::Now now) {
+  Flight::PlainAck ack = flight_.plain_records(acked);
+  flight_.take_plain_ack(ack, echo, now);
+  note_window();
+  flight_.release(ack);
+  if (core_.life.over()) return true;
+  if (flight_.rack().overtaken()) {
+    settle_plain(ack.octets, ack.rtt, now);
+    return false;
+  }
+  flight_.settle_plain_ack(ack, now);
+  return true;
+}
+
+void Sender::settle_plain(uint64_t acked, base::Duration rtt, base::Now now) {
+  AckYield yield;
+  yield.acked = yield.delivered = acked;
+  yield.rtt = rtt;
+  settle(yield, now);
+}
+
+void Sender::take_window(const Segment& s, int64_t ack, bool advanced, base::Now now) {
+  // RFC 9293 s.3.10.7.4, fifth: an old segment does not change the window. One that has just moved
+  // SND.UNA is not old, wherever its text lies: SND.WND counts from SND.UNA, and the old one would
+  // reach beyond what the peer has ever offered.
+  const int64_t seq = core_.tcb.rcv_offset(s.seq);
+  if (ack < static_cast<int64_t>(core_.tcb.snd_una)) return;
+  const bool old = core_.tcb.snd_wl1 > seq || (core_.tcb.snd_wl1 == seq && core_.tcb.snd_wl2 > ack);
+  if (old && !advanced) return;
+  const bool was_shut = core_.tcb.snd_wnd == 0;
+  core_.tcb.snd_wnd = static_cast<uint32_t>(s.window) << core_.tcb.snd_wind_shift;
+  if (was_shut && core_.tcb.snd_wnd != 0) [[unlikely]] {
+    flight_.window_opened(now);
+    core_.life.progressed(now);
+  }
+  core_.tcb.snd_max_wnd = std::max(core_.tcb.snd_max_wnd, core_.tcb.snd_wnd);
+  core_.tcb.snd_wl1 = seq;
+  core_.tcb.snd_wl2 = ack;
+  if (core_.timers.runs(Timer::Persist)) {
+    flight_.progressed(now);  // s.3.8.6.1: as long as probes are answered the connection stays
+    persist_.answered(emss());
+  }
+  if (user_ready_ || flight_.board().has_waiting()) core_.ask_turn();
+}
+
+// --- Timers ---
+
+bool Sender::on_timers(base::Now now) {
+  if (core_.timers.due(Timer::Probe, now) && flight_.tail_probe_fired(now)) core_.ask_turn();
+  if (core_.timers.due(Timer::Rto, now)) {
+    if (!time_out(now)) return false;
+    if (core_.life.over()) return true;
+  }
+  if (core_.timers.due(Timer::Reorder, now)) reorder_due(now);
+  if (core_.timers.due(Timer::Pacing, now)) {
+    flight_.pacing_fired();
+    core_.ask_turn();
+  }
+  return !core_.timers.due(Timer::Persist, now) || persist_due(now);
+}
+
+bool Sender::time_out(base::Now now) {
+  // RFC 6298 s.5.4-5.7, RFC 5681 s.3.1 (4).
+  ++counters().timeouts;
+  if (flight_.stalled(now)) return false;
+  const bool again = flight_.time_out(now);
+  if (const auto mtu = path_.take_unverified(emss_.packet_octets())) lower_path_mtu(*mtu, now);
+  suspect_black_hole(now);
+  if (core_.life.over()) return true;
+  flight_.lose_all(again, now);
+  piece_next_ = 0;
+  core_.ask_turn();
+  return true;
+}
+
+void Sender::reorder_due(base::Now now) {
+  bool lost = flight_.detect_losses(now);
+  if (lost && path_.probing()) lost = lost_beside_probe(now);
+  if (!lost) return;
+  AckYield none;
+  flight_.recover(none, true, now);
+  core_.ask_turn();
+}
+
+bool Sender::persist_due(base::Now now) {
+  core_.ask_turn();
+  if (core_.tcb.usable_window() != 0) {
+    persist_.override_silly_window();
+    return true;
+  }
+  // One probe may get lost, and the time between two may be longer than the time-out.
+  if (persist_.unanswered() >= 2 && flight_.stalled(now)) return false;
+  flight_.back_off();
+  const base::Now next = now + flight_.rto().rto();
+  persist_.probe(persist_.unanswered() != 0 ? flight_.before_give_up(next, now) : next);
+  return true;
+}
+
+// --- The path's MTU ---
+
+void Sender::packet_too_big(const IcmpError& error, bool outstanding, base::Now now) {
+  using Verdict = PathMtuDiscovery::Verdict;
+  uint32_t mtu = 0;
+  switch (path_.judge(error, binding().remote.address, emss_.packet_octets(), outstanding, mtu)) {
+    case Verdict::Ignored: ++counters().icmp_ignored; break;
+    case Verdict::Unverified: ++counters().icmp_unverified; break;
+    case Verdict::Believed: lower_path_mtu(mtu, now); break;
+  }
+}
+
+void Sender::lower_path_mtu(uint32_t mtu, base::Now now) {
+  ++counters().path_mtu_reductions;
+  mtu = std::max(mtu, least_link_mtu(binding().remote.address));  // EMSS goes no lower
+  core_.shared.out.reduce_path_mtu(binding().remote.address, mtu, now);
+  const uint32_t old = emss();
+  update_emss(true);
+  if (emss() >= old) return;
+  path_.lowered();
+  // RFC 1191 s.6.4: at once, and no sign of congestion: the window stays. Segments that were small
+  // enough are on their way.
+  flight_.lose_larger_than(emss());
+  if (flight_.board().owes_retransmission()) core_.ask_turn();
+}
+
+void Sender::start_path_search() {
+  const Config& config = core_.shared.config;
+  if (!config.mtu_probing || !config.mtu_probe_from_base) return;
+  const uint32_t base = PathMtuDiscovery::base_mtu(binding().remote.address);
+  if (core_.shared.out.path_mtu(binding().remote.address) <= base) return;
+  path_.start_search(base);
+  update_emss(false);
+}
+
+void Sender::suspect_black_hole(base::Now now) {
+  // RFC 4821 s.7.7, RFC 2923: full segments vanish and nobody says why.
+  const Scoreboard& board = flight_.board();
+  if (path_.probing() && core_.tcb.snd_una <= path_.probe_begin()) probe_failed(now);
+  if (!config().mtu_probing || flight_.rto().backoff() < kBlackHoleTimeouts) return;
+  if (board.empty()) return;
+  const Record& last = board.at(board.segment_end(board.first()) - 1);
+  const uint64_t octets = emss_.packet_octets() - emss() + last.end() - board.front().offset;
+  // The packet that vanishes, which may be smaller than what a full one would be.
+  const auto packet = static_cast<uint32_t>(std::min<uint64_t>(octets, emss_.packet_octets()));
+  if (!path_.suspect_black_hole(packet, binding().remote, now)) return;
+  ++counters().black_holes;
+  update_emss(true);
+}
+
+uint32_t Sender::probe_due(base::Now now) {
+  if (!path_.may_probe(now) || !flight_.recovery().open()) return 0;
+  if (flight_.board().lost_octets() != 0) return 0;
+  const uint32_t mtu = core_.shared.out.path_mtu(binding().remote.address);
+  const uint32_t size = path_.next_size(std::min(mtu, emss_.packet_limit_of_peer()));
+  if (size == 0) {
+    path_.rest(now + config().mtu_probe_interval);
+    return 0;
+  }
+  // Segments behind it tell of its loss.
+  const uint32_t larger = emss() + size - emss_.packet_octets();
+  const uint32_t need = larger + 3 * emss();
+  const bool fits = flight_.congestion().cwnd() >= need && binding().user->pending() >= need &&
+                    core_.tcb.usable_window() >= larger;
+  return fits ? larger : 0;
+}
+
+Attempt Sender::send_mtu_probe(uint32_t larger, base::Now now) {
+  if (flight_.exceeds_window(larger))
+    return Attempt::Nothing;  // held back until there is room for it
+  // TUF draft s.5.1: the larger EMSS is good for one record.
+  const uint64_t begin_at = core_.tcb.snd_nxt;
+  const uint32_t emss = emss_.replace(larger);
+  binding().user->emss_changed(larger);
+  const Attempt sent = core_.life.over() ? Attempt::Nothing : send_pulled(now, true);
+  emss_.replace(emss);
+  if (core_.life.over()) return Attempt::Nothing;
+  binding().user->emss_changed(emss);
+  if (sent == Attempt::Sent && core_.tcb.snd_nxt - begin_at > emss) {
+    ++counters().mtu_probes;
+    // The record may have been smaller: only what was sent is proven.
+    path_.probe_sent(
+        emss_.packet_octets() - emss + static_cast<uint32_t>(core_.tcb.snd_nxt - begin_at),
+        begin_at);
+  }
+  return core_.life.over() ? Attempt::Nothing : sent;
+}
+
+void Sender::probe_acked(base::Now now) {
+  if (!path_.probe_arrived()) return;
+  ++counters().mtu_probes_confirmed;
+  path_.probe_confirmed(core_.shared.out.path_mtu(binding().remote.address), now);
+  update_emss(true);
+  core_.ask_turn();
+}
+
+void Sender::probe_failed(base::Now now) {
+  ++counters().mtu_probes_lost;
+  path_.probe_lost(now + flight_.rto().srtt());
+}
+
+bool Sender::lost_beside_probe(base::Now now) {
+  // RFC 4821 s.7.3: the loss of a probe alone says nothing about congestion.
+  const Scoreboard& board = flight_.board();
+  const Record& r = board.at(board.find(path_.probe_begin()));
+  if (!r.is(record_flag::kLost)) return true;
+  const bool alone = board.lost_octets() - board.retransmitted_octets() == board.live(r);
+  probe_failed(now);
+  core_.ask_turn();
+  return !alone;
+}
+
+void Sender::describe(ConnectionInfo& info) const {
+  info.emss = emss();
+  info.path_mtu = core_.shared.out.path_mtu(binding().remote.address);
+  info.window_probes = persist_.backoff();
+  flight_.describe(info);
+}
+
+void Sender::validate() const {
+  flight_.validate();
+  path_.validate();
+  persist_.validate();
+  // What is in flight is watched: RFC 6298 s.5.1.
+  if (synchronized(core_.life.state())) {
+    RNIC_CHECK(core_.tcb.flight() == 0 || core_.timers.runs(Timer::Rto));
+  }
+}
+
+}  // namespace rnic::tcp

@@ -1,0 +1,198 @@
+/// \file
+/// The sending half of a connection: what may go out next, and what an ACK, a timer or a router's
+/// message makes of it.
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.hpp"
+#include "tcp/ack_yield.hpp"
+#include "tcp/attempt.hpp"
+#include "tcp/connection_core.hpp"
+#include "tcp/connection_options.hpp"
+#include "tcp/effective_mss.hpp"
+#include "tcp/flight.hpp"
+#include "tcp/info.hpp"
+#include "tcp/path_mtu_discovery.hpp"
+#include "tcp/persist.hpp"
+#include "tcp/receiver.hpp"
+#include "tcp/segment.hpp"
+#include "tcp/segment_writer.hpp"
+
+namespace rnic::tcp {
+
+/// Together with its Flight it writes the send sequence variables.
+class Sender {
+ public:
+  /// Both outlive this. Its timers are those of Flight, and Timer::Persist.
+  Sender(ConnectionCore& core, Receiver& receiver);
+
+  [[nodiscard]] const Flight& flight() const { return flight_; }
+  [[nodiscard]] const PathMtuDiscovery& path() const { return path_; }
+  [[nodiscard]] const Persist& persist() const { return persist_; }
+  /// EMSS: payload octets of a full segment.
+  [[nodiscard]] uint32_t emss() const { return emss_.octets(); }
+  /// An ACK says nothing but how far the peer has come, and in what window.
+  [[nodiscard]] bool calm() const {
+    return flight_.calm() && !path_.probing() && core_.tcb.snd_wnd != 0 &&
+           !core_.timers.runs(Timer::Persist);
+  }
+
+  // --- Before, and at, ESTABLISHED ---
+
+  void apply(const ConnectionOptions& options) {
+    flight_.select(options.congestion_control, options.pacing);
+  }
+  /// \param peer_mss until the peer says another
+  void begin(uint16_t peer_mss, base::Now now) {
+    set_peer_mss(peer_mss);
+    flight_.begin(now);
+  }
+  /// MSS option of the peer's SYN (RFC 9293 MUST-14).
+  void set_peer_mss(uint16_t mss) { emss_.set_peer_mss(mss); }
+  /// The window of its SYN, which is never scaled (RFC 7323 s.2.2).
+  void take_first_window(uint16_t window, uint8_t shift);
+  void syn_sent(bool first, base::Now now);
+  void syn_timed_out() { flight_.syn_timed_out(); }
+  void measure_handshake(bool measures, base::Now now) { flight_.measure_handshake(measures, now); }
+  /// \param first of ESTABLISHED. See Flight.
+  void establish(const Segment& first, uint32_t syn_tries, bool timed_out, base::Now now);
+  /// RFC 4821: from a size that nearly every path carries upward, where the Config asks for it.
+  void start_path_search();
+
+  // --- Output ---
+
+  /// Room for a header with any options. False: the port is full.
+  [[nodiscard]] bool open(TxSlot& slot) { return writer_.open(slot); }
+
+  /// pull() may have something.
+  void user_has_news() {
+    user_ready_ = true;
+    core_.ask_turn();
+  }
+  /// It was said before the connection stood.
+  [[nodiscard]] bool user_is_ready() const { return user_ready_; }
+  /// EMSS follows the path, the options and the peer (RFC 9293 s.3.7.1). \param tell the user
+  void update_emss(bool tell);
+  /// The next segment, or whatever goes before it.
+  [[nodiscard]] Attempt send_next(base::Now now);
+  /// An ACK alone. False: the port is full.
+  [[nodiscard]] bool send_ack(base::Now now) { return writer_.send_ack(now); }
+  [[nodiscard]] bool send_owed_acks(base::Now now) { return writer_.send_owed_acks(now); }
+  [[nodiscard]] bool send_window_probe(base::Now now);
+  /// RFC 9293 s.3.8.4; nothing, where octets are in flight that ask as well. False: the port is
+  /// full.
+  [[nodiscard]] bool send_keep_alive(base::Now now);
+
+  // --- Input ---
+
+  /// The ACK field of an acceptable segment. \return what follows where our FIN is acknowledged
+  [[nodiscard]] Life::Next take_ack(const Segment& s, base::Now now);
+  void packet_too_big(const IcmpError& error, bool outstanding, base::Now now);
+  /// What take_ack() comes to where calm() holds. \param acked of Flight::plain_ack().
+  /// \param echo TSecr, where timestamps are on. False: there may be a loss now
+  [[nodiscard]] bool take_plain_ack(uint32_t acked, uint32_t echo, base::Now now);
+  /// The window of a segment that was predicted, as its header says it.
+  void take_plain_window(uint16_t window) {
+    core_.tcb.snd_wnd = uint32_t{window} << core_.tcb.snd_wind_shift;
+    core_.tcb.snd_max_wnd = std::max(core_.tcb.snd_max_wnd, core_.tcb.snd_wnd);
+  }
+  /// Text without news of ours came. False: there may be a loss now
+  [[nodiscard]] bool take_plain_text(base::Now now) {
+    note_window();
+    if (!flight_.rack().overtaken()) return true;
+    settle_plain(0, base::Duration(-1), now);
+    return false;
+  }
+
+  // --- Timers ---
+
+  /// Those of synchronized states. False: R2, nothing has got on for too long.
+  [[nodiscard]] bool on_timers(base::Now now);
+
+  /// The connection ends.
+  void clear() { flight_.clear(); }
+  void describe(ConnectionInfo& info) const;
+  void validate() const;
+
+ private:
+  [[nodiscard]] const Config& config() const { return core_.shared.config; }
+  [[nodiscard]] Counters& counters() { return core_.shared.counters; }
+  [[nodiscard]] const Binding& binding() const { return core_.binding; }
+  // A FIN, a probe of the window and a keep-alive wait for room for a full segment, too.
+  [[nodiscard]] bool begin(TxSlot& slot) { return writer_.begin(emss(), slot); }
+
+  // What goes out.
+  [[nodiscard]] Attempt send_tail_probe(base::Now now);
+  [[nodiscard]] Attempt send_lost(base::Now now);
+  [[nodiscard]] Attempt send_again(uint64_t number, base::Now now);
+  [[nodiscard]] Attempt send_during_frto(base::Now now);
+  [[nodiscard]] Attempt send_new(base::Now now);
+  [[nodiscard]] Attempt send_pulled(base::Now now, bool probe);
+  [[nodiscard]] Attempt send_mtu_probe(uint32_t larger, base::Now now);
+  [[nodiscard]] Attempt pull_into_saved(base::Now now);
+  [[nodiscard]] Attempt send_waiting(base::Now now);
+  [[nodiscard]] Attempt send_fin(base::Now now);
+  [[nodiscard]] Attempt wait_for_window(base::Now now);
+  [[nodiscard]] bool held_by_nagle() const;
+  /// The user has closed and has nothing more to send: the FIN may ride on its last octets.
+  [[nodiscard]] bool ends_here() const;
+  void push_record(const llp::Pulled& pulled, uint16_t flags, base::Now now);
+  /// Our FIN takes its place in the sequence. \param flags of its record: whether it begins a
+  /// segment
+  void queue_fin(uint16_t flags, base::Now now);
+  /// Of the stream. \param aligned a whole number of records
+  void note_sent(base::Range range, bool aligned, base::Now now);
+
+  // What comes in.
+  void settle(AckYield& yield, base::Now now);
+  /// What was sent later has arrived before. False: there may be a loss now
+  [[nodiscard]] bool take_late_ack(uint32_t acked, uint32_t echo, base::Now now);
+  void settle_plain(uint64_t acked, base::Duration rtt, base::Now now);
+  void take_window(const Segment& s, int64_t ack, bool advanced, base::Now now);
+  void note_window() {
+    core_.tcb.snd_wl1 = static_cast<int64_t>(core_.tcb.rcv_nxt);
+    core_.tcb.snd_wl2 = static_cast<int64_t>(core_.tcb.snd_una);
+    if (user_ready_ || flight_.board().has_waiting()) core_.ask_turn();
+  }
+
+  // Timers.
+  [[nodiscard]] bool time_out(base::Now now);
+  [[nodiscard]] bool persist_due(base::Now now);
+  void reorder_due(base::Now now);
+
+  // The path's MTU.
+  void lower_path_mtu(uint32_t mtu, base::Now now);
+  void suspect_black_hole(base::Now now);
+  /// EMSS of a probe that is to go out now; 0: none.
+  [[nodiscard]] uint32_t probe_due(base::Now now);
+  void probe_acked(base::Now now);
+  void probe_failed(base::Now now);
+  /// \return something else is lost, too
+  [[nodiscard]] bool lost_beside_probe(base::Now now);
+
+  ConnectionCore& core_;
+  Flight flight_;
+  PathMtuDiscovery path_;
+  EffectiveMss emss_;
+  Persist persist_;
+  SegmentWriter writer_;
+  bool user_ready_ = false;  // pull() may have something
+  uint8_t last_octet_ = 0;   // octet at SND.NXT - 1, for window probes
+  uint64_t piece_next_ = 0;  // progress of the record that is cut while it is sent again
+  uint64_t small_end_ = 0;   // end of the last segment that was not full (Nagle)
+};
+
+[[gnu::always_inline]] inline bool Sender::take_plain_ack(uint32_t acked, uint32_t echo,
+                                                          base::Now now) {
+  Flight::PlainAck ack = flight_.plain_records(acked);
+  if (!flight_.in_order(ack, now)) [[unlikely]]
+    return take_late_ack(acked, echo, now);
+  flight_.take_plain_ack(ack, echo, now);
+  note_window();
+  flight_.settle_plain_ack(ack, now);
+  flight_.release(ack);
+  return true;
+}
+
+}  // namespace rnic::tcp

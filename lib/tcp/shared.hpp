@@ -1,0 +1,67 @@
+/// \file
+/// What the connections of one stack share.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/timer_wheel.hpp"
+#include "tcp/challenge_acks.hpp"
+#include "tcp/config.hpp"
+#include "tcp/connection_list.hpp"
+#include "tcp/counters.hpp"
+#include "tcp/half_open.hpp"
+#include "tcp/range_pool.hpp"
+#include "tcp/record_queue.hpp"
+#include "tcp/reply_queue.hpp"
+#include "tcp/saved_records.hpp"
+#include "tcp/segment_out.hpp"
+#include "tcp/syn_terms.hpp"
+#include "tcp/time_wait.hpp"
+
+namespace rnic::tcp {
+
+/// New sub-ranges of a segment's text: what a full set of ranges may leave between them.
+using Gaps = std::array<base::Range, kMaxRanges + 1>;
+
+/// It outlives every connection.
+struct Shared {
+  Shared(const Config& with, Egress& egress, const Secret& secret, base::Now now)
+      : config(with),
+        wheel(now),
+        out(egress, counters),
+        records(with.max_records, with.max_connections, with.max_records_per_connection),
+        ranges(range_sets_of(with)),
+        saved(with.max_saved_octets),
+        half_open(config, secret),
+        challenges(with.challenge_ack_limit, with.challenge_ack_interval, counters),
+        time_wait(config, secret, wheel, replies, challenges, counters),
+        syn_terms(config, egress),
+        scratch(kMaxRecordOctets) {}
+
+  static constexpr uint32_t kMaxRecordOctets = 65536;
+  /// A connection has a set of ranges for each direction.
+  [[nodiscard]] static uint32_t range_sets_of(const Config& config) {
+    return std::min(config.max_range_sets, 2 * config.max_connections);
+  }
+
+  const Config config;
+  Counters counters;
+  base::TimerWheel wheel;
+  SegmentOut out;
+  ReplyQueue replies;
+  RecordPool records;
+  RangePool ranges;
+  SavedRecords saved;
+  Round round;
+  ConnectionList closed;  ///< that have ended and are not finished
+  HalfOpen half_open;
+  ChallengeAcks challenges;
+  TimeWait time_wait;
+  const SynTerms syn_terms;
+  std::vector<uint8_t> scratch;  ///< room for one record: for the length of a call
+  Gaps gaps;                     ///< of the segment in hand
+};
+
+}  // namespace rnic::tcp
