@@ -71,7 +71,7 @@ class CaptureEgress final : public tcp::Egress {
     RNIC_CHECK(s.parsed.parse(view->options()));
     sent.push_back(s);
   }
-  void cancel(tcp::TxSlot&) override {}
+  void cancel(tcp::TxSlot&) override { ++cancelled; }
   [[nodiscard]] uint32_t path_mtu(IpAddress) const override { return mtu; }
   [[nodiscard]] uint32_t link_mtu(IpAddress) const override { return kLinkMtu; }
   void reduce_path_mtu(IpAddress, uint32_t to, base::Now) override { mtu = std::min(mtu, to); }
@@ -83,6 +83,7 @@ class CaptureEgress final : public tcp::Egress {
   static constexpr uint32_t kLinkMtu = 1500;
   uint32_t mtu = kLinkMtu;  // of the path
   bool full = false;        // the port takes nothing
+  uint32_t cancelled = 0;   // slots given back
   std::deque<Segment> sent;
   std::vector<IpAddress> doubted;  ///< R1 was reached towards them
   /// Whether segments between these two come here; without one all do.

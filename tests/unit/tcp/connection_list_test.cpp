@@ -1,0 +1,118 @@
+#include "tcp/connection_list.hpp"
+
+#include <deque>
+
+#include "base/prng.hpp"
+#include "core_parts.hpp"
+
+namespace rnic::testing {
+namespace {
+
+/// Three connections, each with a place in one list.
+struct Three {
+  SharedParts parts;
+  std::array<tcp::Connection, 3> connections{
+      tcp::Connection(parts.shared), tcp::Connection(parts.shared), tcp::Connection(parts.shared)};
+  std::array<tcp::ConnectionLink, 3> links{tcp::ConnectionLink(&connections[0]),
+                                           tcp::ConnectionLink(&connections[1]),
+                                           tcp::ConnectionLink(&connections[2])};
+  /// Number of a connection; 3: nobody.
+  [[nodiscard]] size_t number(const tcp::Connection* of) const {
+    return of != nullptr ? static_cast<size_t>(of - connections.data()) : 3;
+  }
+};
+
+TEST(ConnectionList, FirstInFirstOut) {
+  Three t;
+  tcp::ConnectionList list;
+  EXPECT_TRUE(list.empty());
+  EXPECT_EQ(list.front(), nullptr);
+  for (const size_t i : {2, 0, 1}) list.push_back(t.links[i]);
+  for (const size_t i : {2, 0, 1}) {
+    EXPECT_TRUE(t.links[i].linked());
+    EXPECT_EQ(t.number(list.front()), i);
+    tcp::ConnectionList::erase(t.links[i]);
+    EXPECT_FALSE(t.links[i].linked());
+  }
+  EXPECT_TRUE(list.empty());
+}
+
+TEST(ConnectionList, WhoStandsInItKeepsThePlaceAndWhoDoesNotMayBeTakenOut) {
+  Three t;
+  tcp::ConnectionList list;
+  tcp::ConnectionList::erase(t.links[0]);
+  list.push_back(t.links[0]);
+  list.push_back(t.links[1]);
+  list.push_back(t.links[0]);
+  EXPECT_EQ(t.number(list.front()), 0u);
+  tcp::ConnectionList::erase(t.links[0]);
+  tcp::ConnectionList::erase(t.links[0]);
+  EXPECT_EQ(t.number(list.front()), 1u);
+  list.push_back(t.links[0]);
+  tcp::ConnectionList::erase(t.links[1]);
+  EXPECT_EQ(t.number(list.front()), 0u);
+}
+
+TEST(ConnectionList, AgreesWithAnObviousOne) {
+  Three t;
+  tcp::ConnectionList list;
+  std::deque<size_t> obvious;
+  base::Prng random(7);
+  for (int i = 0; i < 2000; ++i) {
+    const auto n = static_cast<size_t>(random.below(3));
+    const auto at = std::find(obvious.begin(), obvious.end(), n);
+    ASSERT_EQ(t.links[n].linked(), at != obvious.end()) << i;
+    if (random.chance(0.5)) {
+      list.push_back(t.links[n]);
+      if (at == obvious.end()) obvious.push_back(n);
+    } else {
+      tcp::ConnectionList::erase(t.links[n]);
+      if (at != obvious.end()) obvious.erase(at);
+    }
+    ASSERT_EQ(t.number(list.front()), obvious.empty() ? 3 : obvious.front()) << i;
+    ASSERT_EQ(list.empty(), obvious.empty()) << i;
+  }
+}
+
+TEST(Round, WhoWasServedAndHasMoreComesLast) {
+  Three t;
+  tcp::Round round;
+  for (tcp::ConnectionLink& link : t.links) round.join(link);
+  EXPECT_EQ(t.number(round.front()), 0u);
+  round.put_last(t.links[0]);
+  EXPECT_EQ(t.number(round.front()), 1u);
+  tcp::Round::leave(t.links[1]);
+  EXPECT_EQ(t.number(round.front()), 2u);
+  round.put_last(t.links[2]);
+  EXPECT_EQ(t.number(round.front()), 0u);
+}
+
+TEST(Round, IsPendingFromTheNewsUntilEverybodyHadATurn) {
+  Three t;
+  tcp::Round round;
+  EXPECT_FALSE(round.pending());
+  round.join(t.links[0]);
+  EXPECT_TRUE(round.pending());
+  round.turned(true);
+  EXPECT_TRUE(round.pending()) << "a quantum was used up";
+  round.turned(false);
+  EXPECT_FALSE(round.pending());
+  EXPECT_EQ(t.number(round.front()), 0u) << "it waits for something all the same";
+  round.put_last(t.links[0]);
+  EXPECT_FALSE(round.pending());
+  round.join(t.links[0]);
+  EXPECT_TRUE(round.pending()) << "news of one that has its place";
+}
+
+TEST(Round, AConnectionJoinsItAsLongAsItLives) {
+  CoreParts c;
+  c.core.ask_turn();
+  EXPECT_FALSE(c.core.turn.linked()) << "it is CLOSED";
+  c.establish();
+  c.core.ask_turn();
+  EXPECT_EQ(c.round.front(), &c.connection);
+  EXPECT_TRUE(c.round.pending());
+}
+
+}  // namespace
+}  // namespace rnic::testing
