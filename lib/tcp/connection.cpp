@@ -489,6 +489,7 @@ void Connection::validate() const {
   core_.tcb.validate();
   core_.ecn.validate();
   core_.timers.validate();
+  core_.life.validate();
   handshake_.validate();
   sender_.validate();
   receiver_.validate();

@@ -454,6 +454,8 @@ void Flight::clear() {
 }
 
 void Flight::validate() const {
+  rto_.validate();
+  pacing_.validate();
   board_.validate();
   rack_.validate();
   tail_probe_.validate();

@@ -2,6 +2,7 @@
 /// The life of a connection: its state, the FINs of both sides, and how long it may take to end.
 #pragma once
 
+#include "base/check.hpp"
 #include "base/time.hpp"
 #include "tcp/state.hpp"
 
@@ -48,6 +49,8 @@ class Life {
   [[nodiscard]] bool orphaned(base::Now now);
   /// It has got on.
   void forget_orphan() { orphan_until_ = base::kNever; }
+  /// Our FIN goes out only for a user that has closed.
+  void validate() const { RNIC_CHECK(!fin_queued() || fin_wanted_); }
 
  private:
   void set_state(State next);

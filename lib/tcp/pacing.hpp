@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/check.hpp"
 #include "base/time.hpp"
 #include "tcp/timers.hpp"
 
@@ -34,13 +35,14 @@ class Pacing {
   }
   /// Octets have left. \param rate octets that may in a time of `per`
   void sent(uint64_t octets, uint64_t rate, base::Duration per, base::Now now);
+  void validate() const { RNIC_CHECK(gated_ || !on_); }
 
  private:
   // What the timer was late by is made up for, but not more than this.
   static constexpr base::Duration kSlack = std::chrono::milliseconds(1);
 
   bool on_ = false;
-  bool gated_ = false;
+  bool gated_ = false;  // Invariant: it is where on_ is.
   bool waiting_ = false;  // something stood before the gate
   base::Now release_at_{};
 };

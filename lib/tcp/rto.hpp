@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/check.hpp"
 #include "base/time.hpp"
 #include "tcp/config.hpp"
 
@@ -81,6 +82,12 @@ class RtoEstimator {
   [[nodiscard]] base::Duration rttvar() const { return rttvar_; }
   /// PTO without the allowance for a delayed ACK (RFC 8985 s.7.2).
   [[nodiscard]] base::Duration probe_timeout() const { return probe_timeout_; }
+  /// (2.2) to (2.4): what was measured is positive, and the time-out within its bounds.
+  void validate() const {
+    RNIC_CHECK(!measured_ || (srtt_ > base::Duration(0) && rttvar_ >= base::Duration(0)));
+    RNIC_CHECK(!measured_ || (rto_ >= config_.rto_min && rto_ <= config_.rto_max));
+    RNIC_CHECK(rto() <= config_.rto_max);
+  }
   [[nodiscard]] base::Duration min_rtt() const { return measured_ ? min_rtt_ : base::Duration(0); }
 
  private:
