@@ -66,7 +66,6 @@ TEST(Attack, BlindSegmentsAnywhereInTheSequenceSpaceDoNothing) {
   EXPECT_EQ(p.stack.live_connections(), 1u);
 }
 
-// TCP-5961-7-01
 TEST(Attack, ChallengeAcksAreLimitedByCountAndInterval_TCP_5961_7_01) {
   tcp::Config config = RawPeer::bare();
   config.challenge_ack_limit = 7;

@@ -59,7 +59,7 @@ struct Flow {
   uint64_t una = 0;
 };
 
-// TCP-9438-4-01: C 0.4, beta 0.7, K and W_cubic.
+// C 0.4, beta 0.7, K and W_cubic.
 TEST(Cubic, FollowsItsFunctionAfterALoss_TCP_9438_4_01) {
   Flow f(config_of(CongestionControl::Cubic));
   f.lose_at(100);
@@ -80,7 +80,7 @@ TEST(Cubic, FollowsItsFunctionAfterALoss_TCP_9438_4_01) {
   EXPECT_GT(f.segments(), 101);
 }
 
-// TCP-9438-4-02: the Reno-friendly region, with alpha 1 beyond cwnd_prior (s.4.3).
+// The Reno-friendly region, with alpha 1 beyond cwnd_prior (s.4.3).
 TEST(Cubic, IsNeverSlowerThanReno_TCP_9438_4_02) {
   Flow f(config_of(CongestionControl::Cubic));
   f.rtt = milliseconds(1);
@@ -96,8 +96,8 @@ TEST(Cubic, IsNeverSlowerThanReno_TCP_9438_4_02) {
   EXPECT_NEAR(grown_in(20), 20, 2.0);
 }
 
-// TCP-9438-4-02: at most half as much again a round trip (s.4.2).
-TEST(Cubic, TheTargetIsBounded) {
+// At most half as much again a round trip (s.4.2).
+TEST(Cubic, TheTargetIsBounded_TCP_9438_4_02) {
   Flow f(config_of(CongestionControl::Cubic));
   f.lose_at(20);
   f.ack(kSmss);
@@ -108,7 +108,7 @@ TEST(Cubic, TheTargetIsBounded) {
   EXPECT_GE(f.cc.cwnd(), before + before / 2 - 1);
 }
 
-// TCP-9438-4-02: t excludes what the application left unused.
+// t excludes what the application left unused.
 TEST(Cubic, TimeStandsStillWhileTheApplicationIsTheLimit_TCP_9438_4_02) {
   Flow paused(config_of(CongestionControl::Cubic));
   Flow running(config_of(CongestionControl::Cubic));
@@ -127,8 +127,8 @@ TEST(Cubic, TimeStandsStillWhileTheApplicationIsTheLimit_TCP_9438_4_02) {
   EXPECT_GT(running.cc.cwnd(), before + before / 4);
 }
 
-// TCP-9438-4-02: a stage that begins behind a loss has a clock of its own: what stood still before
-// is not taken off it again.
+// A stage that begins behind a loss has a clock of its own: what stood still before is not taken
+// off it again.
 TEST(Cubic, AStageBeginsUnpaused_TCP_9438_4_02) {
   Flow paused(config_of(CongestionControl::Cubic));
   Flow running(config_of(CongestionControl::Cubic));
@@ -166,7 +166,7 @@ TEST(Congestion, GatheringIsNoOtherGrowth) {
   }
 }
 
-// TCP-9438-4-03: fast convergence (s.4.7), and the knob.
+// Fast convergence (s.4.7), and the knob.
 TEST(Cubic, GivesWayWhenTheSaturationPointFalls_TCP_9438_4_03) {
   for (const bool enabled : {true, false}) {
     tcp::Config config = config_of(CongestionControl::Cubic);
@@ -181,7 +181,7 @@ TEST(Cubic, GivesWayWhenTheSaturationPointFalls_TCP_9438_4_03) {
   }
 }
 
-// TCP-9438-4-03: after a time-out K is 0 and W_max the window at the start of the stage (s.4.8).
+// After a time-out K is 0 and W_max the window at the start of the stage (s.4.8).
 TEST(Cubic, ATimeoutStartsFromScratch_TCP_9438_4_03) {
   Flow f(config_of(CongestionControl::Cubic));
   f.lose_at(100);
@@ -199,7 +199,7 @@ TEST(Cubic, ATimeoutStartsFromScratch_TCP_9438_4_03) {
   EXPECT_DOUBLE_EQ(f.cc.cubic().w_max(), begin);
 }
 
-// TCP-9438-4-03: what was the maximum before a time-out is none any more; 0 says so (s.4.8).
+// What was the maximum before a time-out is none any more; 0 says so (s.4.8).
 TEST(Cubic, ATimeoutForgetsTheOldMaximum_TCP_9438_4_03) {
   Flow f(config_of(CongestionControl::Cubic));
   f.lose_at(100);
@@ -208,8 +208,8 @@ TEST(Cubic, ATimeoutForgetsTheOldMaximum_TCP_9438_4_03) {
   EXPECT_DOUBLE_EQ(f.cc.cubic().w_max(), 0);
 }
 
-// TCP-9438-4-01: ECN-Echo reduces down to one segment; ssthresh is never less than two (s.4.6).
-TEST(Cubic, MarksReduceDownToOneSegment) {
+// ECN-Echo reduces down to one segment; ssthresh is never less than two (s.4.6).
+TEST(Cubic, MarksReduceDownToOneSegment_TCP_9438_4_01) {
   Flow f(config_of(CongestionControl::Cubic));
   f.cc.set_cwnd(10 * kSmss);
   f.cc.on_ecn();
@@ -287,7 +287,7 @@ struct Rounds {
   uint64_t nxt = 40 * kSmss;
 };
 
-// TCP-9438-4-03: HyStart++ (RFC 9406 s.4.2).
+// HyStart++ (RFC 9406 s.4.2).
 TEST(HyStart, ARisingRoundTripTimeEndsSlowStart_TCP_9438_4_03) {
   Rounds r(tcp::Config{});
   EXPECT_EQ(r.round(milliseconds(100)), SlowStartEvent::None);
@@ -376,7 +376,6 @@ TEST(HyStart, OnlyTheFirstSlowStartOfCubicWithTheKnobOn) {
   }
 }
 
-// TCP-5681-3.1-01
 TEST(NewReno, StrictSlowStartGrowsByASegmentAnAck_TCP_5681_3_1_01) {
   for (const uint32_t limit : {1u, 2u, 8u}) {
     tcp::Config config = config_of(CongestionControl::NewReno);
@@ -390,8 +389,8 @@ TEST(NewReno, StrictSlowStartGrowsByASegmentAnAck_TCP_5681_3_1_01) {
   }
 }
 
-// TCP-5681-3.1-01 TCP-9293-3.8.2-01: RFC 3465 s.2.3, a slow start that follows a time-out is
-// strict, until ssthresh.
+// TCP-9293-3.8.2-01: RFC 3465 s.2.3, a slow start that follows a time-out is strict, until
+// ssthresh.
 TEST(NewReno, SlowStartBehindATimeoutIsStrict_TCP_5681_3_1_01) {
   for (const bool paced : {false, true}) {
     Flow f(config_of(CongestionControl::NewReno));
@@ -408,7 +407,7 @@ TEST(NewReno, SlowStartBehindATimeoutIsStrict_TCP_5681_3_1_01) {
   }
 }
 
-// TCP-5681-3.1-01, TCP-9293-3.8.2-01: congestion avoidance grows by one SMSS a round trip.
+// TCP-9293-3.8.2-01: congestion avoidance grows by one SMSS a round trip.
 TEST(NewReno, CongestionAvoidanceIsLinear_TCP_5681_3_1_01) {
   Flow f(config_of(CongestionControl::NewReno));
   f.lose_at(40);
@@ -433,7 +432,7 @@ TEST(NewReno, AMarkForgetsWhatWasCountedTowardsGrowth) {
   EXPECT_EQ(f.cc.cwnd(), 11 * kSmss);
 }
 
-// TCP-5681-3.1-01, RFC 6928 s.2
+// RFC 6928 s.2
 TEST(Congestion, InitialWindow_TCP_5681_3_1_01) {
   struct Case {
     uint32_t knob;
@@ -456,7 +455,6 @@ TEST(Congestion, InitialWindow_TCP_5681_3_1_01) {
   }
 }
 
-// TCP-5681-3.1-02
 TEST(NewReno, ReductionsAreBoundedByTwoSegments_TCP_5681_3_1_02) {
   Flow f(config_of(CongestionControl::NewReno));
   f.cc.on_timeout(20 * kSmss, true);
@@ -480,7 +478,6 @@ struct Window {
   }
 };
 
-// TCP-8257-3.3-01
 TEST(Dctcp, AlphaFollowsTheShareOfMarks_TCP_8257_3_3_01) {
   Window w;
   EXPECT_EQ(w.dctcp.alpha(), tcp::Dctcp::kScale);
@@ -496,7 +493,7 @@ TEST(Dctcp, AlphaFollowsTheShareOfMarks_TCP_8257_3_3_01) {
   EXPECT_GT(w.dctcp.alpha(), 0u);
 }
 
-// TCP-8257-3.3-01: g = 1/16 of the difference, once a window.
+// g = 1/16 of the difference, once a window.
 TEST(Dctcp, OneWindowCountsForASixteenth_TCP_8257_3_3_01) {
   tcp::Dctcp d;
   d.on_ack({.acked = kSmss, .snd_una = kSmss, .snd_nxt = 11 * kSmss}, false, 4);
@@ -510,7 +507,6 @@ TEST(Dctcp, OneWindowCountsForASixteenth_TCP_8257_3_3_01) {
   EXPECT_EQ(d.alpha(), before + (tcp::Dctcp::kScale / 11 >> 4) - (before >> 4));
 }
 
-// TCP-8257-3.3-01
 TEST(Dctcp, ReducesByHalfOfAlphaAndByHalfOnLoss_TCP_8257_3_3_01) {
   Flow f(config_of(CongestionControl::Dctcp));
   f.cc.set_cwnd(100 * kSmss);
@@ -533,7 +529,6 @@ TEST(Dctcp, ReducesByHalfOfAlphaAndByHalfOnLoss_TCP_8257_3_3_01) {
   EXPECT_EQ(f.cc.cwnd(), kSmss);
 }
 
-// TCP-CC-01
 TEST(Congestion, AnotherAlgorithmTakesOverTheWindow_TCP_CC_01) {
   Flow f(config_of(CongestionControl::Cubic));
   f.lose_at(100);
@@ -556,7 +551,6 @@ TEST(Congestion, AnotherAlgorithmTakesOverTheWindow_TCP_CC_01) {
   }
 }
 
-// TCP-5681-4.1-01
 TEST(Congestion, IdlenessFallsBackToTheRestartWindow_TCP_5681_4_1_01) {
   Flow f(config_of(CongestionControl::NewReno));
   f.lose_at(100);
@@ -588,8 +582,8 @@ TEST(Congestion, AnIdleConnectionRemembersTheWindowItHad_TCP_5681_4_1_01) {
   }
 }
 
-// TCP-CC-01: another algorithm begins anew. What was counted towards the next segment of NewReno's
-// growth before is forgotten, also where DCTCP goes on by the same rule.
+// Another algorithm begins anew. What was counted towards the next segment of NewReno's growth
+// before is forgotten, also where DCTCP goes on by the same rule.
 TEST(Congestion, AChangeForgetsWhatWasCountedTowardsGrowth_TCP_CC_01) {
   Flow f(config_of(CongestionControl::NewReno));
   f.lose_at(40);

@@ -29,7 +29,6 @@ std::vector<uint8_t> header(uint32_t seq, uint32_t ack, uint8_t flags, uint16_t 
   return t;
 }
 
-// TCP-9293-3.1-02
 TEST(Header, WindowsAreUnsignedAnd32BitsWide_TCP_9293_3_1_02) {
   RawPeer p;
   p.accept(option_mss(1460), {}, 0xffff);  // a signed 16-bit window would be negative
@@ -54,7 +53,6 @@ TEST(Header, WindowsAreUnsignedAnd32BitsWide_TCP_9293_3_1_02) {
   EXPECT_EQ(q.stack.info(*q.user.stream)->snd_wnd, 65535u << 14);
 }
 
-// TCP-9293-3.1-03
 TEST(Header, ReservedBitsAreIgnoredAndSentAsZero_TCP_9293_3_1_03) {
   RawPeer p;
   p.accept();
@@ -70,7 +68,6 @@ TEST(Header, ReservedBitsAreIgnoredAndSentAsZero_TCP_9293_3_1_03) {
   EXPECT_EQ(out[12] & 0x0f, 0);
 }
 
-// TCP-9293-3.1-04
 TEST(Header, OptionsOfAnySegmentAtAnyAlignment_TCP_9293_3_1_04) {
   // An unknown option, NOPs, MSS at an odd place, then the end and rubbish behind it.
   const std::vector<uint8_t> odd{1, 253, 5, 9, 9, 9, 1, 2, 4, 0x03, 0xe8, 0, 77, 1, 255, 0};
@@ -86,7 +83,6 @@ TEST(Header, OptionsOfAnySegmentAtAnyAlignment_TCP_9293_3_1_04) {
   EXPECT_EQ(p.user.ordered_to, 10u);
 }
 
-// TCP-9293-3.1-05
 TEST(Header, EveryMalformedOptionAndHeaderLengthIsSurvived_TCP_9293_3_1_05) {
   RawPeer p;
   p.accept();
@@ -127,7 +123,7 @@ TEST(Header, EveryMalformedOptionAndHeaderLengthIsSurvived_TCP_9293_3_1_05) {
   EXPECT_EQ(p.user.ordered_to, before + 10);
 }
 
-// TCP-9293-3.7.1-01, TCP-2018-2-01, TCP-7323-2.2-01
+// TCP-7323-2.2-01
 TEST(Header, WhatBelongsToASynIsIgnoredElsewhere_TCP_9293_3_7_1_01_TCP_2018_2_01) {
   tcp::Config config;
   config.timestamps = false;
@@ -144,12 +140,9 @@ TEST(Header, WhatBelongsToASynIsIgnoredElsewhere_TCP_9293_3_7_1_01_TCP_2018_2_01
   EXPECT_FALSE(info.sack);
   EXPECT_EQ(info.snd_wnd, 1000u);
   p.data(10, 10);  // out of order: no SACK without the permission
-  const Segment ack = p.next();
-  EXPECT_EQ(ack.parsed.sack_count, 0u);
-  EXPECT_FALSE(ack.parsed.mss || ack.parsed.window_scale || ack.parsed.sack_permitted);
+  p.expect({.options = kinds::kNone});
 }
 
-// TCP-2018-2-01
 TEST(Header, SackOptionsOfOneToFourBlocksAndMalformedOnes_TCP_2018_2_01) {
   for (uint32_t length = 0; length <= 38; ++length) {
     std::vector<uint8_t> octets(40, 1);
@@ -181,7 +174,6 @@ TEST(Header, SackOptionsOfOneToFourBlocksAndMalformedOnes_TCP_2018_2_01) {
   EXPECT_EQ(p.stack.info(*p.user.stream)->sacked, 0u);
 }
 
-// TCP-2018-8-01
 TEST(Header, WhatWasSackedIsNeverAskedForAgain_TCP_2018_8_01) {
   tcp::Config config;
   config.timestamps = config.window_scaling = false;
@@ -217,7 +209,6 @@ TEST(Header, WhatWasSackedIsNeverAskedForAgain_TCP_2018_8_01) {
   EXPECT_TRUE(p.user.clean());
 }
 
-// TCP-9293-3.8.5-01
 TEST(Urgent, IsToldAndLeavesTheStreamAlone_TCP_9293_3_8_5_01) {
   struct OneStream final : llp::Acceptor {
     llp::StreamUser* accept(llp::Stream& s, const Endpoint&, const Endpoint&, base::Now) override {
@@ -254,7 +245,6 @@ TEST(Urgent, IsToldAndLeavesTheStreamAlone_TCP_9293_3_8_5_01) {
   EXPECT_EQ(one.user.urgent(), 0xffffu - 10);
 }
 
-// TCP-9293-3.10-04
 TEST(Header, AZeroWindowStillHearsAckRstAndUrg_TCP_9293_3_10_04) {
   for (const bool reset : {false, true}) {
     RawPeer p;
@@ -287,7 +277,7 @@ TEST(Header, AZeroWindowStillHearsAckRstAndUrg_TCP_9293_3_10_04) {
   }
 }
 
-// TCP-9293-3.10-05: whether each segment is the expected one or begins with an octet that is known.
+// Whether each segment is the expected one or begins with an octet that is known.
 TEST(Header, ABurstIsAnsweredOnce_TCP_9293_3_10_05) {
   RawPeer p;
   p.accept();
@@ -302,7 +292,6 @@ TEST(Header, ABurstIsAnsweredOnce_TCP_9293_3_10_05) {
   EXPECT_EQ(p.next().ack, kIrs + 1 + 32000);
 }
 
-// TCP-9293-3.9.1-01
 TEST(Header, OpensLeaveOthersAloneAndGoToUnicastOnly_TCP_9293_3_9_1_01) {
   Pair p;
   ASSERT_TRUE(p.open());
@@ -319,7 +308,6 @@ TEST(Header, OpensLeaveOthersAloneAndGoToUnicastOnly_TCP_9293_3_9_1_01) {
   EXPECT_TRUE(p.b.clean());
 }
 
-// TCP-9293-3.8.1-01
 TEST(Rto, NothingIsMeasuredOnWhatWasSentTwice_TCP_9293_3_8_1_01) {
   RawPeer p;  // no timestamps
   p.accept();
@@ -337,7 +325,6 @@ TEST(Rto, NothingIsMeasuredOnWhatWasSentTwice_TCP_9293_3_8_1_01) {
   EXPECT_NE(p.stack.info(*p.user.stream)->srtt, srtt);
 }
 
-// TCP-6298-2-01
 TEST(Rto, FollowsTheFormulas_TCP_6298_2_01) {
   tcp::Config config;
   config.rto_min = seconds(1);
@@ -359,7 +346,6 @@ TEST(Rto, FollowsTheFormulas_TCP_6298_2_01) {
   EXPECT_EQ(e.rto(), config.rto_max);  // (2.5)
 }
 
-// TCP-6298-5-02
 TEST(Rto, IsThreeSecondsAfterALostSyn_TCP_6298_5_02) {
   RawPeer p;
   const Segment syn = p.connect();
@@ -403,7 +389,6 @@ TEST(Window, OctetsOfAWindowOnceOfferedStayAcceptable_TCP_7323_2_4_01) {
   EXPECT_EQ(p.user.places.back(), (base::Range{edge - 1, edge}));
 }
 
-// TCP-7323-5-02
 TEST(Timestamps, TickEachMillisecondAndAge_TCP_7323_5_02) {
   tcp::Config config = RawPeer::bare();
   config.timestamps = true;
@@ -452,9 +437,7 @@ TEST(Timestamps, TheClockOfAPairGoesOnThroughItsIncarnations) {
   for (const uint32_t ms : {1000u, 1001u, 4711u}) {
     p.now = base::from_nanos(int64_t{ms} * 1'000'000);
     p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_timestamps(1, 0)});
-    const Segment syn_ack = p.next();
-    ASSERT_TRUE(syn_ack.parsed.timestamps.has_value());
-    EXPECT_EQ(syn_ack.parsed.timestamps->value - at_zero, ms);
+    p.expect({.ts_value = at_zero + ms});
     p.inject({.seq = kIrs + 1, .flags = flag::kRst});
   }
 }

@@ -18,7 +18,7 @@ std::function<Fate(const LinkFrame&)> drop_data(std::set<int> which) {
 
 class Drops : public ::testing::TestWithParam<int> {};
 
-// TCP-6675-5-01, TCP-8985-5-01
+// TCP-8985-5-01
 TEST_P(Drops, AreRepairedWithoutTimeout_TCP_6675_5_01) {
   Pair p;
   ASSERT_TRUE(p.open());
@@ -34,7 +34,7 @@ TEST_P(Drops, AreRepairedWithoutTimeout_TCP_6675_5_01) {
 }
 INSTANTIATE_TEST_SUITE_P(Loss, Drops, ::testing::Values(1, 2, 5, 10));
 
-// TCP-8985-5-01: the retransmission is lost, too, and found without the RTO.
+// The retransmission is lost, too, and found without the RTO.
 TEST(Loss, ALostRetransmissionIsFoundByTime_TCP_8985_5_01) {
   Pair p;
   ASSERT_TRUE(p.open());
@@ -54,7 +54,7 @@ TEST(Loss, ALostRetransmissionIsFoundByTime_TCP_8985_5_01) {
   EXPECT_EQ(p.link.a.counters().timeouts, 0u);
 }
 
-// TCP-8985-7-01, TCP-8985-7-02
+// TCP-8985-7-02
 TEST(Loss, ALostTailIsProbedBeforeTheRto_TCP_8985_7_01) {
   Pair p;
   ASSERT_TRUE(p.open());
@@ -69,7 +69,7 @@ TEST(Loss, ALostTailIsProbedBeforeTheRto_TCP_8985_7_01) {
   EXPECT_TRUE(p.b.clean());
 }
 
-// TCP-8985-7-02: an ACK that stands for a whole window is lost, and then the answer to the probe.
+// An ACK that stands for a whole window is lost, and then the answer to the probe.
 TEST(Loss, BehindAProbeWithoutAnAnswerComesTheRto_TCP_8985_7_02) {
   Pair p;
   ASSERT_TRUE(p.open());
@@ -109,7 +109,7 @@ TEST(Loss, ALostTailOfARecoveryIsProbed) {
   EXPECT_EQ(p.link.a.counters().timeouts, 0u);
 }
 
-// TCP-6298-5-01, TCP-5681-3.1-02, TCP-2018-5-01
+// TCP-5681-3.1-02, TCP-2018-5-01
 TEST(Loss, AnOutageIsSurvivedByTimeouts_TCP_6298_5_01) {
   Pair p;
   ASSERT_TRUE(p.open());
@@ -124,7 +124,7 @@ TEST(Loss, AnOutageIsSurvivedByTimeouts_TCP_6298_5_01) {
   EXPECT_TRUE(p.b.clean());
 }
 
-// TCP-5681-3.2-01, TCP-3042-01
+// TCP-3042-01
 TEST(Loss, NewRenoWithoutSack_TCP_5681_3_2_01) {
   tcp::Config config;
   config.sack = false;
@@ -140,7 +140,7 @@ TEST(Loss, NewRenoWithoutSack_TCP_5681_3_2_01) {
   EXPECT_EQ(p.link.a.counters().retransmitted_segments, 3u);
 }
 
-// TCP-8985-5-02: reordering is learnt and does not collapse the window.
+// Reordering is learnt and does not collapse the window.
 TEST(Loss, ReorderingIsNotTakenForLoss_TCP_8985_5_02) {
   Pair p;
   ASSERT_TRUE(p.open());
@@ -179,8 +179,8 @@ TEST(Loss, RetransmissionsRebuildTheSameSegments) {
   EXPECT_TRUE(p.b.clean());
 }
 
-// TCP-6937-01: behind a loss of nearly all (SSRB) an ACK lets out what it delivered and a segment
-// more. Here it delivers by its number alone: nothing of that was SACKed before.
+// Behind a loss of nearly all (SSRB) an ACK lets out what it delivered and a segment more. Here it
+// delivers by its number alone: nothing of that was SACKed before.
 TEST(Loss, ADeliveryBehindHeavyLossLetsTwoSegmentsOut_TCP_6937_01) {
   tcp::Config config = RawPeer::bare();
   config.sack = true;
@@ -253,7 +253,6 @@ TEST(Loss, MemoryThatIsGoneAbortsTheStreamBeforeACut) {
   EXPECT_TRUE(p.stack.quiescent());
 }
 
-// TCP-9293-3.8.3-01
 TEST(Loss, R2EndsTheConnection_TCP_9293_3_8_3_01) {
   tcp::Config config;
   config.user_timeout = seconds(10);
@@ -277,7 +276,6 @@ struct Weather {
 
 class Soak : public ::testing::TestWithParam<Weather> {};
 
-// TCP-9293-3.8-01
 TEST_P(Soak, EveryOctetArrivesOnceWhateverTheLinkDoes_TCP_9293_3_8_01) {
   const Weather w = GetParam();
   tcp::Config config;

@@ -20,32 +20,23 @@ TEST(Options, ASegmentWithAWrongAckDoesNotMoveTsRecent) {
             .flags = flag::kAck | flag::kPsh,
             .payload = 100,
             .options = option_timestamps(201, 0)});
-  const Segment ack = p.next();
-  EXPECT_EQ(ack.ack, kIrs + 101);
-  ASSERT_TRUE(ack.parsed.timestamps.has_value());
-  EXPECT_EQ(ack.parsed.timestamps->echo, 201u);
+  p.expect({.ack = kIrs + 101, .ts_echo = 201});
   EXPECT_EQ(p.stack.counters().paws_rejected, 0u);
 }
 
 TEST(Options, TheSynAckOfASimultaneousOpenHasWhatThePeerOffered) {
   RawPeer p(tcp::Config{});
-  const Segment syn = p.connect();
-  EXPECT_TRUE(syn.parsed.timestamps && syn.parsed.window_scale && syn.parsed.sack_permitted);
+  compare(p.connect(), {.options = kinds::kMss | kinds::kWindowScale | kinds::kSackPermitted |
+                                   kinds::kTimestamps});
   p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(1000)});
-  Segment syn_ack = p.next();
-  EXPECT_EQ(syn_ack.flags, flag::kSyn | flag::kAck);
-  EXPECT_TRUE(syn_ack.parsed.mss.has_value());
-  EXPECT_FALSE(syn_ack.parsed.timestamps || syn_ack.parsed.window_scale ||
-               syn_ack.parsed.sack_permitted);
+  p.expect({.flags = flag::kSyn | flag::kAck, .options = kinds::kMss});
 
   RawPeer q(tcp::Config{});
   q.connect();
   q.inject({.seq = kIrs,
             .flags = flag::kSyn,
             .options = option_mss(1000) + option_sack_permitted() + option_timestamps(5, 0)});
-  syn_ack = q.next();
-  EXPECT_TRUE(syn_ack.parsed.timestamps && syn_ack.parsed.sack_permitted);
-  EXPECT_FALSE(syn_ack.parsed.window_scale);
+  q.expect({.options = kinds::kMss | kinds::kSackPermitted | kinds::kTimestamps});
 }
 
 TEST(Options, AResetOfAConnectionHasItsTimestamps) {
@@ -60,15 +51,12 @@ TEST(Options, AResetOfAConnectionHasItsTimestamps) {
   p.now += milliseconds(700);
   p.user.stream->abort();
   p.stack.output(p.now);
-  const Segment rst = p.next();
-  EXPECT_EQ(rst.flags, flag::kRst | flag::kAck);
-  ASSERT_TRUE(rst.parsed.timestamps.has_value());
-  EXPECT_EQ(rst.parsed.timestamps->value, data.parsed.timestamps->value + 700);
-  EXPECT_EQ(rst.parsed.timestamps->echo, 200u);
+  p.expect({.flags = flag::kRst | flag::kAck,
+            .ts_value = data.parsed.timestamps->value + 700,
+            .ts_echo = 200});
 }
 
-// TCP-2883-4-01
-TEST(Options, TheFirstOldPartOfASegmentIsReported) {
+TEST(Options, TheFirstOldPartOfASegmentIsReported_TCP_2883_4_01) {
   tcp::Config config = RawPeer::bare();
   config.sack = true;
   RawPeer p(config);

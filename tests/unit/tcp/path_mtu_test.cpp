@@ -32,7 +32,6 @@ void three_in_flight(RawPeer& p) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(p.next().payload, 1460u);
 }
 
-// TCP-1191-3-01
 TEST(PathMtu, OutstandingSegmentsGoOutSmallerAtOnce_TCP_1191_3_01) {
   RawPeer p;
   three_in_flight(p);
@@ -77,7 +76,6 @@ TEST(PathMtu, SegmentsThatAreSmallEnoughAreNotSentAgain) {
   EXPECT_EQ(again, 1460u);
 }
 
-// TCP-1191-5-01
 TEST(PathMtu, AnOldRouterIsAnsweredByThePlateaus_TCP_1191_5_01) {
   for (const auto& [quoted, emss] :
        std::vector<std::pair<uint32_t, uint32_t>>{{1500, 1452}, {1492, 966}, {1006, 468}}) {
@@ -88,7 +86,6 @@ TEST(PathMtu, AnOldRouterIsAnsweredByThePlateaus_TCP_1191_5_01) {
   }
 }
 
-// TCP-8201-4-01
 TEST(PathMtu, ImpossibleSizesAreIgnored_TCP_8201_4_01) {
   RawPeer p;
   three_in_flight(p);
@@ -141,7 +138,6 @@ TEST(PathMtu, Ipv6NeverGoesBelow1280) {
   EXPECT_EQ(p.stack.counters().icmp_ignored, 4u);
 }
 
-// TCP-5927-7-01
 TEST(PathMtu, AnUnverifiedMessageWaitsForATimeOut_TCP_5927_7_01) {
   for (const bool progress : {false, true}) {
     RawPeer p;
@@ -158,7 +154,6 @@ TEST(PathMtu, AnUnverifiedMessageWaitsForATimeOut_TCP_5927_7_01) {
   }
 }
 
-// TCP-9293-3.9.2.2-01
 TEST(Icmp, OnlyWhatQuotesSomethingInFlightCounts_TCP_9293_3_9_2_2_01) {
   RawPeer p;
   three_in_flight(p);
@@ -178,8 +173,8 @@ TEST(Icmp, OnlyWhatQuotesSomethingInFlightCounts_TCP_9293_3_9_2_2_01) {
   EXPECT_FALSE(p.user.how_ended);
 }
 
-// TCP-9293-3.9.2.2-01, RFC 5927 s.5.2: a connection that is synchronized outlives a hard error,
-// even of a number in flight; a handshake, either way, does not.
+// RFC 5927 s.5.2: a connection that is synchronized outlives a hard error, even of a number in
+// flight; a handshake, either way, does not.
 TEST(Icmp, AHardErrorEndsAHandshakeOnly_TCP_9293_3_9_2_2_01) {
   RawPeer p;
   three_in_flight(p);
@@ -227,7 +222,6 @@ void swallow(Pair& p, const uint32_t& mtu) {
   };
 }
 
-// TCP-4821-01
 TEST(PathSearch, ABlackHoleIsFoundAndTheSizeGrowsAgain_TCP_4821_01) {
   Pair p;
   ASSERT_TRUE(p.open());
@@ -431,8 +425,8 @@ TEST(PathSearch, AProbeOfNothingLetsTheFinGo) {
   EXPECT_TRUE(p.b.peer_has_finished);
 }
 
-// TCP-1191-6.3-01: raised by time alone, by the table of the IP layer.
-TEST(PathMtu, FollowsTheTableOfTheIpLayer) {
+// Raised by time alone, by the table of the IP layer.
+TEST(PathMtu, FollowsTheTableOfTheIpLayer_TCP_1191_6_3_01) {
   Pair p;
   ASSERT_TRUE(p.open());
   for (const uint32_t mtu : {1500u, 1300u, 600u, 1500u, 9000u, 900u, 1500u}) {

@@ -10,13 +10,12 @@
 
 #include "support/record_user.hpp"
 #include "tcp/tcp.hpp"
+#include "unit/tcp/peer_segment.hpp"
 #include "wire/inet_checksum.hpp"
 #include "wire/tcp.hpp"
-#include "wire/tcp_options.hpp"
 
 namespace rnic::testing {
 
-namespace flag = wire::tcp_flag;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -24,28 +23,13 @@ using std::chrono::seconds;
 inline constexpr uint32_t kIss = 5000;   ///< the stack's
 inline constexpr uint32_t kIrs = 90000;  ///< the peer's
 inline constexpr uint32_t kMss = 1460;
-inline constexpr uint8_t kFinAck = flag::kFin | flag::kAck;
-// RFC 3168: both flags of an ECN set-up SYN, and the codepoints of the IP header.
-inline constexpr uint8_t kBoth = flag::kEce | flag::kCwr;
-inline constexpr uint8_t kEct0 = 2;
-inline constexpr uint8_t kCe = 3;
 
-/// A segment either way; numbers are absolute.
-struct Segment {
-  uint32_t seq = 0;
-  uint32_t ack = 0;
-  uint8_t flags = 0;
-  uint16_t window = 65535;
-  uint32_t payload = 0;          ///< octets; content by octet_at() unless `octets` is given
-  std::vector<uint8_t> options;  ///< whole, a multiple of 4
-  std::vector<uint8_t> octets;
-  wire::TcpOptions parsed;  ///< of what the stack sent
-  uint16_t source_port = 0;
-  IpAddress source;           ///< of what the stack gets; unspecified: the peer's
-  uint8_t ecn = 0;            ///< the two bits of the IP header
-  uint8_t traffic_class = 0;  ///< sent: DSCP << 2 | ECN
-  uint8_t hop_limit = 0;      ///< sent; 0: the interface's default
-};
+/// The stream's octets from `offset` on, as a RecordUser with this key sends them.
+inline std::vector<uint8_t> octets_at(uint64_t offset, uint32_t length, uint64_t key) {
+  std::vector<uint8_t> octets(length);
+  for (uint32_t i = 0; i < length; ++i) octets[i] = octet_at(offset + i, key);
+  return octets;
+}
 
 class CaptureEgress final : public tcp::Egress {
  public:
@@ -179,6 +163,12 @@ class RawPeer {
     egress.sent.pop_front();
     return s;
   }
+  /// The next one, each of whose members that `expected` names is to be as it says.
+  Segment expect(const Expected& expected, Caller caller = {}) {
+    Segment s = next();
+    compare(s, expected, caller);
+    return s;
+  }
   [[nodiscard]] bool silent() const { return egress.sent.empty(); }
 
   /// Passive open of the stack; `options` on our SYN.
@@ -186,9 +176,7 @@ class RawPeer {
               const std::vector<uint8_t>& ack_options = {}, uint16_t window = 65535) {
     acceptor.next.push_back(&user);
     inject({.seq = kIrs, .flags = flag::kSyn, .window = window, .options = options});
-    const Segment syn_ack = next();
-    EXPECT_EQ(syn_ack.flags, flag::kSyn | flag::kAck);
-    EXPECT_EQ(syn_ack.ack, kIrs + 1);
+    expect({.flags = flag::kSyn | flag::kAck, .ack = kIrs + 1});
     inject({.seq = kIrs + 1,
             .ack = kIss + 1,
             .flags = flag::kAck,

@@ -64,7 +64,7 @@ struct Peer : RawPeer {
 
 using Numbers = std::vector<uint32_t>;
 
-// TCP-6298-2-01, TCP-9293-3.8.2-01: with the back-off of (5.5)
+// TCP-9293-3.8.2-01: with the back-off of (5.5)
 TEST(Rto, FollowsItsFormula_TCP_6298_2_01) {
   tcp::Config config;
   EXPECT_EQ(tcp::RtoEstimator(config).rto(), seconds(1));  // (2.1)
@@ -114,7 +114,6 @@ TEST(Rto, ASpuriousTimeoutMakesItCautious) {
   EXPECT_GE(e.srtt(), milliseconds(400));
 }
 
-// TCP-6298-5-01
 TEST(Rto, OneTimerForTheEarliestSegment_TCP_6298_5_01) {
   Peer p(newreno(true));
   EXPECT_EQ(p.c().timers.at(tcp::Timer::Rto), base::kNever);
@@ -137,7 +136,6 @@ TEST(Rto, OneTimerForTheEarliestSegment_TCP_6298_5_01) {
               static_cast<double>(p.c().rto.rto().count()), 6e6);
 }
 
-// TCP-6298-5-02
 TEST(Rto, ALostSynMeansThreeSeconds_TCP_6298_5_02) {
   for (const bool lost : {true, false}) {
     RawPeer p(newreno(false));
@@ -157,8 +155,8 @@ TEST(Rto, ALostSynMeansThreeSeconds_TCP_6298_5_02) {
   }
 }
 
-// TCP-9293-3.8.1-01: Karn's rule (RFC 6298 s.3, s.5): the ACK of what was sent again measures
-// nothing, and the back-off stays.
+// Karn's rule (RFC 6298 s.3, s.5): the ACK of what was sent again measures nothing, and the
+// back-off stays.
 TEST(Rto, TheBackoffEndsWithAMeasurement_TCP_9293_3_8_1_01) {
   Peer p(newreno(true));
   p.send(2);
@@ -177,8 +175,7 @@ TEST(Rto, TheBackoffEndsWithAMeasurement_TCP_9293_3_8_1_01) {
   EXPECT_LT(p.c().rto.srtt(), 2 * srtt);
 }
 
-// TCP-9293-3.8.1-01: which of our two SYN-ACKs was acknowledged is not known, whatever made us send
-// the second.
+// Which of our two SYN-ACKs was acknowledged is not known, whatever made us send the second.
 TEST(Rto, ASynAckThatWasSentAgainMeasuresNothing_TCP_9293_3_8_1_01) {
   for (const bool again : {false, true}) {
     RawPeer p(newreno(true));
@@ -214,7 +211,7 @@ TEST(Rto, TheBackoffEndsWithNewDataThatWentOver_TCP_9293_3_8_1_01) {
   EXPECT_EQ(p.c().rto.srtt(), srtt);
 }
 
-// TCP-6675-4-01, TCP-3042-01: two SACKed segments are reordering, three are loss.
+// TCP-3042-01: two SACKed segments are reordering, three are loss.
 TEST(Recovery, IsLostAndPipe_TCP_6675_4_01) {
   Peer p(newreno(true));
   p.send(30);
@@ -237,7 +234,7 @@ TEST(Recovery, IsLostAndPipe_TCP_6675_4_01) {
   EXPECT_EQ(p.c().recovery.point(), 12u * kMss);
 }
 
-// TCP-6675-5-01: the lowest hole first, then the next; one reduction; it ends at RecoveryPoint.
+// The lowest hole first, then the next; one reduction; it ends at RecoveryPoint.
 TEST(Recovery, HolesInOrderAndOneReduction_TCP_6675_5_01) {
   Peer p(newreno(true));
   p.send(40);
@@ -266,7 +263,7 @@ TEST(Recovery, HolesInOrderAndOneReduction_TCP_6675_5_01) {
   EXPECT_EQ(p.stack.counters().fast_recoveries, 1u);
 }
 
-// TCP-6675-5.1-01, TCP-2018-5-01: the peer may have reneged.
+// TCP-2018-5-01: the peer may have reneged.
 TEST(Recovery, ATimeoutForgetsTheSacks_TCP_6675_5_1_01) {
   Peer p(newreno(true));
   p.send(10);
@@ -289,7 +286,7 @@ TEST(Recovery, ATimeoutForgetsTheSacks_TCP_6675_5_1_01) {
   EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Open);
 }
 
-// TCP-6937-01: what is sent in recovery stays proportional to what was delivered.
+// What is sent in recovery stays proportional to what was delivered.
 TEST(Recovery, TheRateIsReducedInProportion_TCP_6937_01) {
   Peer p(newreno(true));
   p.send(60);
@@ -320,7 +317,7 @@ TEST(Recovery, TheRateIsReducedInProportion_TCP_6937_01) {
   EXPECT_EQ(p.c().cc.cwnd(), ssthresh);
 }
 
-// TCP-6937-01: when most of the window is lost, slow start rebuilds what is in flight (SSRB).
+// When most of the window is lost, slow start rebuilds what is in flight (SSRB).
 TEST(Recovery, AfterHeavyLossTheWindowIsRebuilt_TCP_6937_01) {
   Peer p(newreno(true));
   p.send(60);
@@ -340,7 +337,7 @@ TEST(Recovery, AfterHeavyLossTheWindowIsRebuilt_TCP_6937_01) {
   }
 }
 
-// TCP-5681-3.2-01: RFC 6582 s.3.2 step 2. Duplicates of what was sent again start nothing.
+// RFC 6582 s.3.2 step 2. Duplicates of what was sent again start nothing.
 TEST(Recovery, DuplicatesBehindATimeoutAreNoLoss_TCP_5681_3_2_01) {
   tcp::Config config = newreno(false);
   config.frto = false;
@@ -357,7 +354,7 @@ TEST(Recovery, DuplicatesBehindATimeoutAreNoLoss_TCP_5681_3_2_01) {
   EXPECT_EQ(p.stack.counters().fast_recoveries, 1u);
 }
 
-// TCP-5681-3.2-01: RFC 6582 s.4.1. A lost retransmission is seen where little was acknowledged.
+// RFC 6582 s.4.1. A lost retransmission is seen where little was acknowledged.
 TEST(Recovery, ARetransmissionLostBehindATimeoutIsSentAgain_TCP_5681_3_2_01) {
   for (const uint32_t covered : {1u, 6u}) {
     tcp::Config config = newreno(false);
@@ -377,7 +374,7 @@ TEST(Recovery, ARetransmissionLostBehindATimeoutIsSentAgain_TCP_5681_3_2_01) {
   }
 }
 
-// TCP-5681-3.2-01: each partial ACK takes out the next hole.
+// Each partial ACK takes out the next hole.
 TEST(Recovery, PartialAcksWithoutSack_TCP_5681_3_2_01) {
   Peer p(newreno(false));
   p.send(10);
@@ -394,7 +391,6 @@ TEST(Recovery, PartialAcksWithoutSack_TCP_5681_3_2_01) {
   EXPECT_EQ(p.stack.counters().retransmitted_segments, 3u);
 }
 
-// TCP-5681-4.1-01
 TEST(Idle, TheWindowIsNotKeptWithoutUse_TCP_5681_4_1_01) {
   for (const bool restart : {true, false}) {
     tcp::Config config = newreno(true);
@@ -417,8 +413,7 @@ TEST(Idle, TheWindowIsNotKeptWithoutUse_TCP_5681_4_1_01) {
   }
 }
 
-// TCP-3042-01: without SACK, too: a segment for each of the first two duplicates, and the window
-// is as it was.
+// Without SACK, too: a segment for each of the first two duplicates, and the window is as it was.
 TEST(Recovery, TheFirstTwoDuplicatesLetNewDataOut_TCP_3042_01) {
   Peer p(newreno(false));
   p.send(30);
@@ -433,7 +428,7 @@ TEST(Recovery, TheFirstTwoDuplicatesLetNewDataOut_TCP_3042_01) {
   EXPECT_EQ(p.first_sent(), 0u);
 }
 
-// TCP-8985-5-02: a quarter of the least RTT to wait for what was overtaken.
+// A quarter of the least RTT to wait for what was overtaken.
 TEST(Rack, TheReorderingWindowBeginsWithAQuarterOfTheRtt_TCP_8985_5_02) {
   Peer p(newreno(true));
   p.send(10);
@@ -448,7 +443,7 @@ TEST(Rack, TheReorderingWindowBeginsWithAQuarterOfTheRtt_TCP_8985_5_02) {
   EXPECT_EQ(p.first_sent(), 0u);
 }
 
-// TCP-8985-5-02: a D-SACK in a round trip widens it by another quarter, up to SRTT.
+// A D-SACK in a round trip widens it by another quarter, up to SRTT.
 TEST(Rack, DsacksWidenTheReorderingWindow_TCP_8985_5_02) {
   Peer p(newreno(true));
   for (uint32_t i = 0; i < 6; ++i) {
@@ -464,7 +459,7 @@ TEST(Rack, DsacksWidenTheReorderingWindow_TCP_8985_5_02) {
   }
 }
 
-// TCP-8985-5-02: a widened window lasts for 16 recoveries (s.6.2 step 4).
+// A widened window lasts for 16 recoveries (s.6.2 step 4).
 TEST(Rack, AWidenedReorderingWindowEndsBehindRecoveries_TCP_8985_5_02) {
   Peer p(newreno(true));
   p.send(4);
@@ -503,7 +498,7 @@ TEST(Rack, ADsackMayTouchTheEdgesOfItsBlock_TCP_8985_5_02) {
   }
 }
 
-// TCP-8985-5-02: no reordering was ever seen, and three have overtaken it: no waiting.
+// No reordering was ever seen, and three have overtaken it: no waiting.
 TEST(Rack, WithoutReorderingThreeSegmentsAreEnough_TCP_8985_5_02) {
   Peer p(newreno(true));
   p.send(10);
@@ -515,7 +510,6 @@ TEST(Rack, WithoutReorderingThreeSegmentsAreEnough_TCP_8985_5_02) {
   EXPECT_EQ(p.c().timers.at(tcp::Timer::Reorder), base::kNever);
 }
 
-// TCP-8985-7-01
 TEST(TailProbe, TheTimerFollowsItsFormula_TCP_8985_7_01) {
   Peer p(newreno(true));
   ASSERT_EQ(p.c().rto.srtt(), milliseconds(40));
@@ -533,7 +527,7 @@ TEST(TailProbe, TheTimerFollowsItsFormula_TCP_8985_7_01) {
   EXPECT_EQ(p.c().timers.at(tcp::Timer::Probe), base::kNever);
 }
 
-// TCP-8985-7-01: never later than the RTO, in whose place it goes.
+// Never later than the RTO, in whose place it goes.
 TEST(TailProbe, IsNeverLaterThanTheRto_TCP_8985_7_01) {
   Peer p(newreno(true));
   for (uint32_t i = 1; i <= 60; ++i) {
@@ -552,7 +546,7 @@ TEST(TailProbe, IsNeverLaterThanTheRto_TCP_8985_7_01) {
   EXPECT_GT(p.c().timers.at(tcp::Timer::Rto), p.now);
 }
 
-// TCP-8985-7-01: a second when nothing is known of the path.
+// A second when nothing is known of the path.
 TEST(TailProbe, WithoutAMeasurementItComesAfterASecond_TCP_8985_7_01) {
   RawPeer p(newreno(true));
   p.connect();
@@ -568,8 +562,8 @@ TEST(TailProbe, WithoutAMeasurementItComesAfterASecond_TCP_8985_7_01) {
   EXPECT_EQ(tcp::Inside(*p.user.stream).timers.at(tcp::Timer::Probe) - p.now, seconds(1));
 }
 
-// TCP-8985-7-02: a loss that SACK finds while a probe is out has its reduction with the recovery:
-// the ACK of everything is not taken for one that the probe repaired.
+// A loss that SACK finds while a probe is out has its reduction with the recovery: the ACK of
+// everything is not taken for one that the probe repaired.
 TEST(TailProbe, ARecoveryAnswersForWhatWasProbed_TCP_8985_7_02) {
   Peer p(newreno(true));
   p.send(10);
@@ -589,9 +583,9 @@ TEST(TailProbe, ARecoveryAnswersForWhatWasProbed_TCP_8985_7_02) {
   EXPECT_EQ(p.c().cc.cwnd(), ssthresh);
 }
 
-// TCP-8985-7-02: what a probe repaired was a loss, and the window answers for it: with the first
-// ACK beyond the probe. One whose original arrived as well changes nothing: a D-SACK tells, with
-// the ACK or alone behind it, or a peer that sends none repeats its ACK.
+// What a probe repaired was a loss, and the window answers for it: with the first ACK beyond the
+// probe. One whose original arrived as well changes nothing: a D-SACK tells, with the ACK or alone
+// behind it, or a peer that sends none repeats its ACK.
 TEST(TailProbe, ARepairedLossReducesTheWindow_TCP_8985_7_02) {
   enum class Told { No, WithTheAck, Behind, ByADuplicate };
   for (const Told told : {Told::No, Told::WithTheAck, Told::Behind, Told::ByADuplicate}) {
@@ -629,7 +623,7 @@ TEST(TailProbe, ARepairedLossReducesTheWindow_TCP_8985_7_02) {
   }
 }
 
-// TCP-8985-7-02: new data goes rather than old.
+// New data goes rather than old.
 TEST(TailProbe, NewDataGoesFirst_TCP_8985_7_02) {
   Peer p(newreno(true));
   p.send(12);

@@ -55,8 +55,8 @@ struct SmallPeer : RawPeer {
 
 using Numbers = std::vector<uint32_t>;
 
-// TCP-6298-5-01: RFC 6298 s.5.4. The earliest segment, and nothing behind it, at the first time-out
-// and at each later one, until a new ACK.
+// RFC 6298 s.5.4. The earliest segment, and nothing behind it, at the first time-out and at each
+// later one, until a new ACK.
 TEST(SmallRecords, OneSegmentAtATimeout_TCP_6298_5_01) {
   for (const bool frto : {false, true}) {
     SmallPeer p(small_config(frto));
@@ -130,7 +130,7 @@ TEST(SmallRecords, PartialAcksTellWhatWasLostAgain_TCP_5681_3_2_01) {
   EXPECT_EQ(p.stack.counters().timeouts, timeouts);
 }
 
-// TCP-3042-01, RFC 5681 s.3.2 step 4: one segment for one, not SMSS octets of segments.
+// RFC 5681 s.3.2 step 4: one segment for one, not SMSS octets of segments.
 TEST(SmallRecords, ADuplicateLetsOneSegmentOut_TCP_3042_01) {
   SmallPeer p(small_config());
   p.send(400);

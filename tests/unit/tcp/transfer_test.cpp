@@ -5,7 +5,6 @@ namespace {
 
 namespace flag = wire::tcp_flag;
 
-// TCP-9293-3.5-01
 TEST(Transfer, HandshakeTellsBothEnds_TCP_9293_3_5_01) {
   Pair p;
   ASSERT_TRUE(p.open());
@@ -120,7 +119,6 @@ TEST(Transfer, AFullPortIsAWaitNotALoss) {
   EXPECT_TRUE(p.b.clean());
 }
 
-// TCP-9293-3.4-01
 TEST(Transfer, SequenceNumbersWrap_TCP_9293_3_4_01) {
   Pair p;
   p.link.a.force_isn(0xffffffff - 5000);
