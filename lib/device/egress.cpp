@@ -6,9 +6,10 @@
 
 namespace rnic::device {
 
-bool Egress::begin(IpAddress source, IpAddress destination, tcp::TxSlot& slot) {
+bool Egress::begin(const IpAddress& source, const IpAddress& destination, tcp::TxSlot& slot,
+                   base::Now now) {
   RNIC_DCHECK(!building_);
-  if (!interface_.begin(source, destination, frame_)) return false;
+  if (!interface_.begin(source, destination, frame_, now)) return false;
   building_ = true;
   slot.tcp = frame_.l4;
   slot.room = frame_.l4_room;
@@ -33,7 +34,9 @@ void Egress::cancel(tcp::TxSlot&) {
   interface_.cancel(frame_);
 }
 
-uint32_t Egress::path_mtu(IpAddress destination) const { return interface_.path_mtu(destination); }
+uint32_t Egress::path_mtu(IpAddress destination, base::Now now) const {
+  return interface_.path_mtu(destination, now);
+}
 
 uint32_t Egress::link_mtu(IpAddress destination) const { return interface_.link_mtu(destination); }
 

@@ -11,10 +11,11 @@ class Egress final : public tcp::Egress {
  public:
   explicit Egress(net::Interface& interface) : interface_(interface) {}
 
-  bool begin(IpAddress source, IpAddress destination, tcp::TxSlot& slot) override;
+  bool begin(const IpAddress& source, const IpAddress& destination, tcp::TxSlot& slot,
+             base::Now now) override;
   void send(tcp::TxSlot& slot, uint32_t length, base::Now now) override;
   void cancel(tcp::TxSlot& slot) override;
-  [[nodiscard]] uint32_t path_mtu(IpAddress destination) const override;
+  [[nodiscard]] uint32_t path_mtu(IpAddress destination, base::Now now) const override;
   [[nodiscard]] uint32_t link_mtu(IpAddress destination) const override;
   void reduce_path_mtu(IpAddress destination, uint32_t mtu, base::Now now) override;
   void doubt_path(IpAddress destination, base::Now now) override;

@@ -25,7 +25,6 @@ class Interface::Impl final : public NeighbourUser {
       : config_(for_queue(config, port.info().spread)),
         port_(port),
         mac_(port.info().mac),
-        last_now_(now),
         routes_(config, mac_),
         tx_(port, counters_),
         neighbours_(config, *this, counters_, now),
@@ -53,7 +52,6 @@ class Interface::Impl final : public NeighbourUser {
   std::optional<TcpIn> input(const port::Packet& frame, base::Now now) {
     TcpIn in = pair_.nothing();  // only ever in registers, when it is inlined
     if (pair_.open(frame, in, counters_)) [[likely]] {
-      last_now_ = now;
       ++counters_.frames_in;
       return in;
     }
@@ -97,7 +95,6 @@ class Interface::Impl final : public NeighbourUser {
   port::Port& port_;
   Counters counters_;
   port::MacAddress mac_;
-  base::Now last_now_;  // begin() is told no time
   Routes routes_;
   TxQueue tx_;
   Neighbours neighbours_;  // behind tx_ and port_: its parked frames go back first
@@ -114,7 +111,6 @@ class Interface::Impl final : public NeighbourUser {
 };
 
 std::optional<IpIn> Interface::Impl::input_any(const port::Packet& frame, base::Now now) {
-  last_now_ = now;
   ++counters_.frames_in;
   if (frame.length < wire::kEtherHeader) {
     ++counters_.short_frames;
@@ -153,7 +149,6 @@ std::optional<IpIn> Interface::Impl::input_any(const port::Packet& frame, base::
 }
 
 void Interface::Impl::on_timers(base::Now now) {
-  last_now_ = now;
   neighbours_.on_timers(now);
   while (const std::optional<IpAddress> tentative = dad_.due(now)) nd_.probe(*tentative, now);
   ExpiredDatagram expired;
@@ -175,21 +170,18 @@ void Interface::set_error_user(IcmpErrorUser* user) { impl_->icmp_.set_error_use
 std::optional<TcpIn> Interface::input(const port::Packet& frame, base::Now now) {
   return impl_->input(frame, now);
 }
-bool Interface::begin(IpAddress source, IpAddress destination, TxFrame& frame) {
-  return impl_->output_.begin(source, destination, frame, impl_->last_now_);
+bool Interface::begin(const IpAddress& source, const IpAddress& destination, TxFrame& frame,
+                      base::Now now) {
+  return impl_->output_.begin(source, destination, frame, now);
 }
 void Interface::send(TxFrame& frame, uint8_t protocol, uint32_t l4_length, base::Now now) {
-  impl_->last_now_ = now;
   impl_->output_.send(frame, protocol, l4_length, now);
 }
 void Interface::cancel(TxFrame& frame) {
   impl_->tx_.cancel(frame.packet);
   frame.l4 = nullptr;
 }
-bool Interface::flush(base::Now now) {
-  impl_->last_now_ = now;
-  return impl_->tx_.flush(now);
-}
+bool Interface::flush(base::Now now) { return impl_->tx_.flush(now); }
 uint32_t Interface::unsent() const { return impl_->tx_.unsent(); }
 void Interface::on_timers(base::Now now) { impl_->on_timers(now); }
 base::Now Interface::next_deadline() const {
@@ -206,12 +198,11 @@ IpAddress Interface::source_for(IpAddress destination) const {
   return impl_->routes_.source_for(destination);
 }
 bool Interface::is_ours(IpAddress address) const { return impl_->routes_.is_ours(address); }
-uint32_t Interface::path_mtu(IpAddress destination) const {
+uint32_t Interface::path_mtu(IpAddress destination, base::Now now) const {
   if (!has_route(destination)) return 0;
-  return std::min(impl_->config_.mtu, impl_->path_mtu_.find(destination, impl_->last_now_));
+  return std::min(impl_->config_.mtu, impl_->path_mtu_.find(destination, now));
 }
 void Interface::doubt_path(IpAddress destination, base::Now now) {
-  impl_->last_now_ = now;
   const auto hop = impl_->routes_.next_hop(destination);
   if (hop) impl_->neighbours_.on_silence(*hop, now);
 }

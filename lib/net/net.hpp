@@ -44,7 +44,7 @@ class Interface {
 
   /// Room for a packet. False: no route, the unsent burst is full, or no buffer (counted).
   /// \param source one of our addresses, of the destination's family.
-  bool begin(IpAddress source, IpAddress destination, TxFrame& frame);
+  bool begin(const IpAddress& source, const IpAddress& destination, TxFrame& frame, base::Now now);
   /// The payload (`l4_length` octets from frame.l4) is complete. Consumes the frame: queued for the
   /// port, or parked until the neighbour's address is known (bounded, oldest dropped and counted).
   void send(TxFrame& frame, uint8_t protocol, uint32_t l4_length, base::Now now);
@@ -65,7 +65,7 @@ class Interface {
   [[nodiscard]] IpAddress source_for(IpAddress destination) const;
   [[nodiscard]] bool is_ours(IpAddress address) const;
   /// Octets of the largest IP packet towards `destination`; 0 without a route.
-  [[nodiscard]] uint32_t path_mtu(IpAddress destination) const;
+  [[nodiscard]] uint32_t path_mtu(IpAddress destination, base::Now now) const;
   /// The same of the link alone, whatever is known of the path.
   [[nodiscard]] uint32_t link_mtu(IpAddress destination) const;
   /// Remembers a smaller path MTU (RFC 1191 s.3, RFC 8201 s.4) for Config::path_mtu_lifetime. Of

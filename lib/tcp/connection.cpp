@@ -52,7 +52,7 @@ void Connection::set_options(const ConnectionOptions& options, base::Now now) {
   core_.life.progressed(now);  // half_close may have changed
   arm_keep_alive(now);
   if (synchronized(state())) {
-    sender_.update_emss(true);
+    sender_.update_emss(true, now);
     core_.ask_turn();
   }
 }
@@ -106,7 +106,7 @@ bool Connection::establish(const Segment& s, base::Now now) {
     }
   }
   ++core_.shared.counters.connections_opened;
-  sender_.start_path_search();
+  sender_.start_path_search(now);
   if (b.options.keep_alive) arm_keep_alive(now);
   if (!over()) b.user->established(sender_.emss(), now);
   if (core_.life.fin_wanted() || sender_.user_is_ready()) core_.ask_turn();
@@ -366,7 +366,7 @@ Connection::Served Connection::serve(uint64_t quantum, base::Now now) {
   if (!send_owed(now)) return Served::PortFull;
   Served served = Served::Idle;
   if (!in_any(state(), State::SynReceived, State::FinWait2)) {
-    sender_.update_emss(true);
+    sender_.update_emss(true, now);
     for (Attempt sent = Attempt::Sent; sent == Attempt::Sent && !over();) {
       if (quantum == 0) {
         served = Served::More;
@@ -476,11 +476,11 @@ void Connection::finish(base::Now now) {
 
 // --- Looking at it ---
 
-ConnectionInfo Connection::info() const {
+ConnectionInfo Connection::info(base::Now now) const {
   ConnectionInfo info;
   info.state = state();
   info.window_scaling = handshake_.offered().scale;
-  sender_.describe(info);
+  sender_.describe(info, now);
   receiver_.describe(info);
   return info;
 }

@@ -68,7 +68,7 @@ class Connection final : public llp::Stream {
     return seat_.of_listener == &listener;
   }
   [[nodiscard]] bool belongs_to(const Shared& shared) const { return &core_.shared == &shared; }
-  [[nodiscard]] ConnectionInfo info() const;
+  [[nodiscard]] ConnectionInfo info(base::Now now) const;
 
   // --- Opening ---
 

@@ -32,9 +32,9 @@ class EffectiveMss {
            fixed_headers(core_.binding.remote.address);
   }
   /// \param limit of the path's search; 0: none. \return it has changed
-  bool follow(uint32_t limit) {
+  bool follow(uint32_t limit, base::Now now) {
     const IpAddress& peer = core_.binding.remote.address;
-    uint32_t mtu = core_.shared.out.path_mtu(peer);
+    uint32_t mtu = core_.shared.out.path_mtu(peer, now);
     if (mtu == 0) return false;  // the route is gone for now: keep what we had
     if (limit != 0) mtu = std::min(mtu, limit);
     const uint32_t send_mss = std::min<uint32_t>(peer_mss_, mss_of_path(mtu, peer));

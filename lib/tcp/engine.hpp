@@ -60,7 +60,8 @@ class Engine {
   Connection* new_connection(const Endpoint& local, const Endpoint& remote,
                              const ConnectionOptions& options, base::Now now);
   [[nodiscard]] uint16_t choose_port(const Endpoint& local, const Endpoint& remote, base::Now now);
-  [[nodiscard]] Status check_route(const Endpoint& local, const Endpoint& remote) const;
+  [[nodiscard]] Status check_route(const Endpoint& local, const Endpoint& remote,
+                                   base::Now now) const;
   [[nodiscard]] Result<Endpoint> choose_local(const Endpoint& local, const Endpoint& remote,
                                               base::Now now);
   /// RFC 9293 s.3.10.7.2. \param old_snd_nxt of the incarnation in TIME-WAIT that the SYN ends

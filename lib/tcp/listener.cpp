@@ -67,7 +67,7 @@ uint16_t Engine::choose_port(const Endpoint& local, const Endpoint& remote, base
   return 0;
 }
 
-Status Engine::check_route(const Endpoint& local, const Endpoint& remote) const {
+Status Engine::check_route(const Endpoint& local, const Endpoint& remote, base::Now now) const {
   if (!remote.address.is_unicast() || remote.port == 0 || !local.address.is_unicast() ||
       local.address.is_v4() != remote.address.is_v4()) {
     return base::fail(
@@ -75,7 +75,7 @@ Status Engine::check_route(const Endpoint& local, const Endpoint& remote) const 
         "connect: " + to_string(local) + " to " + to_string(remote) +
             " is no pair of unicast endpoints of one family; give addresses and a remote port");
   }
-  const uint32_t mtu = egress_.path_mtu(remote.address);
+  const uint32_t mtu = egress_.path_mtu(remote.address, now);
   if (mtu == 0) {
     return base::fail(ErrorCode::Unreachable,
                       "connect: no route to " + to_string(remote) + "; configure a gateway");
@@ -120,7 +120,7 @@ Result<Endpoint> Engine::choose_local(const Endpoint& local, const Endpoint& rem
 Result<llp::Stream*> Engine::connect(const Endpoint& local, const Endpoint& remote,
                                      llp::StreamUser& user, const ConnectionOptions& options,
                                      base::Now now) {
-  if (Status good = check_route(local, remote); !good) return tl::unexpected(good.error());
+  if (Status good = check_route(local, remote, now); !good) return tl::unexpected(good.error());
   if (Status good = check(options, "connect"); !good) return tl::unexpected(good.error());
   const Result<Endpoint> from = choose_local(local, remote, now);
   if (!from) return tl::unexpected(from.error());
@@ -162,7 +162,7 @@ void Engine::input_listen(Listener& listener, const Segment& s,
     return;
   }
   if (!s.has(flag::kSyn)) return;  // Third
-  if (egress_.path_mtu(s.remote.address) < least_link_mtu(s.remote.address)) {
+  if (egress_.path_mtu(s.remote.address, now) < least_link_mtu(s.remote.address)) {
     ++shared_.counters.syn_dropped;
     return;
   }

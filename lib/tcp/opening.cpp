@@ -78,7 +78,7 @@ void Opening::take_syn(const Segment& syn, bool ours_offered, base::Now now) {
   // The window of a SYN is never scaled (RFC 7323 s.2.2).
   sender_.take_first_window(syn.window, scale ? std::min(*o.window_scale, kMaxShift) : 0);
   receiver_.offer(window());
-  sender_.update_emss(false);
+  sender_.update_emss(false, now);
 }
 
 void Opening::take_syn_ecn(const Segment& syn) {
@@ -116,7 +116,7 @@ uint8_t Opening::offer_ecn(bool with_ack, TxSlot& slot) {
 bool Opening::send(base::Now now) {
   TxSlot slot;
   const Binding& binding = core_.binding;
-  if (!sender_.open(slot)) return false;
+  if (!sender_.open(slot, now)) return false;
   const Tcb& t = core_.tcb;
   const bool with_ack = core_.life.state() == State::SynReceived;
   const SynOffer& offer = handshake_.offered();

@@ -24,7 +24,7 @@ Attempt Retransmitter::send_whole(uint64_t number, uint32_t emss, base::Now now)
   const Record& first = board.at(number);
   const uint16_t marks = first.flags & kMarks;
   TxSlot slot;
-  if (!writer_.begin(emss, slot)) return Attempt::PortFull;
+  if (!writer_.begin(emss, slot, now)) return Attempt::PortFull;
   uint8_t* payload = writer_.payload_of(slot);
   const uint64_t offset = first.offset;
   uint32_t packed = 0;
@@ -86,7 +86,7 @@ Attempt Retransmitter::send_cut(uint64_t number, uint32_t emss, base::Now now) {
     const base::Range gap = flight_.board().sacked().first_gap({piece_next_, end});
     if (gap.empty()) break;
     TxSlot slot;
-    if (!writer_.begin(emss, slot)) return Attempt::PortFull;
+    if (!writer_.begin(emss, slot, now)) return Attempt::PortFull;
     auto length = static_cast<uint32_t>(std::min<uint64_t>(gap.size(), emss));
     uint8_t* payload = writer_.payload_of(slot);
     core_.shared.saved.copy(r.saved, static_cast<uint32_t>(gap.begin - r.offset), length, payload);

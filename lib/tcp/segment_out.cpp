@@ -13,8 +13,9 @@ namespace rnic::tcp {
 
 namespace flag = wire::tcp_flag;
 
-bool SegmentOut::open(const IpAddress& source, const IpAddress& destination, TxSlot& slot) {
-  if (egress_.begin(source, destination, slot)) return true;
+bool SegmentOut::open(const IpAddress& source, const IpAddress& destination, TxSlot& slot,
+                      base::Now now) {
+  if (egress_.begin(source, destination, slot, now)) return true;
   ++counters_.send_waits;
   return false;
 }
@@ -41,8 +42,8 @@ bool SegmentOut::send(ReplyQueue& replies, base::Now now) {
 
 bool SegmentOut::send(Reply& r, base::Now now) {
   TxSlot slot;
-  if (!egress_.begin(r.local.address, r.remote.address, slot)) {
-    if (egress_.path_mtu(r.remote.address) == 0) return true;  // nobody to tell
+  if (!egress_.begin(r.local.address, r.remote.address, slot, now)) {
+    if (egress_.path_mtu(r.remote.address, now) == 0) return true;  // nobody to tell
     ++counters_.send_waits;
     return false;
   }

@@ -18,7 +18,8 @@ class SegmentOut {
   SegmentOut(Egress& egress, Counters& counters) : egress_(egress), counters_(counters) {}
 
   /// Room for one segment. False: the port is full, which is a wait.
-  [[nodiscard]] bool open(const IpAddress& source, const IpAddress& destination, TxSlot& slot);
+  [[nodiscard]] bool open(const IpAddress& source, const IpAddress& destination, TxSlot& slot,
+                          base::Now now);
   /// `length` octets of header and payload are in place but for the checksum.
   void complete(TxSlot& slot, const Endpoint& local, const Endpoint& remote, uint32_t length,
                 base::Now now);
@@ -26,8 +27,8 @@ class SegmentOut {
   /// Sends what belongs to no connection. False: the port is full.
   [[nodiscard]] bool send(ReplyQueue& replies, base::Now now);
 
-  [[nodiscard]] uint32_t path_mtu(const IpAddress& destination) const {
-    return egress_.path_mtu(destination);
+  [[nodiscard]] uint32_t path_mtu(const IpAddress& destination, base::Now now) const {
+    return egress_.path_mtu(destination, now);
   }
   void reduce_path_mtu(const IpAddress& destination, uint32_t mtu, base::Now now) {
     egress_.reduce_path_mtu(destination, mtu, now);

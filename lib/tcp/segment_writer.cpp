@@ -8,16 +8,16 @@ namespace rnic::tcp {
 
 namespace flag = wire::tcp_flag;
 
-bool SegmentWriter::open(TxSlot& slot) {
-  if (!core_.shared.out.open(core_.binding.local.address, core_.binding.remote.address, slot))
+bool SegmentWriter::open(TxSlot& slot, base::Now now) {
+  if (!core_.shared.out.open(core_.binding.local.address, core_.binding.remote.address, slot, now))
     return false;
   slot.traffic_class = static_cast<uint8_t>(core_.binding.options.dscp << 2);
   slot.hop_limit = core_.binding.options.hop_limit;
   return true;
 }
 
-bool SegmentWriter::begin(uint32_t payload, TxSlot& slot) {
-  if (!open(slot)) return false;
+bool SegmentWriter::begin(uint32_t payload, TxSlot& slot, base::Now now) {
+  if (!open(slot, now)) return false;
   if (slot.room < core_.tcb.header_length() + payload) {  // the MTU has just shrunk: EMSS follows
     core_.shared.out.cancel(slot);
     ++core_.shared.counters.send_waits;
@@ -64,7 +64,7 @@ void SegmentWriter::finish(TxSlot& slot, uint64_t offset, uint32_t payload, uint
 
 bool SegmentWriter::send_ack(base::Now now) {
   TxSlot slot;
-  if (!open(slot)) return false;
+  if (!open(slot, now)) return false;
   wire::TcpOptionWriter options(slot.tcp + wire::kTcpHeaderMin);
   if (core_.tcb.ts_ok) {
     options.nop();
@@ -93,7 +93,7 @@ bool SegmentWriter::send_ack(base::Now now) {
 bool SegmentWriter::send_owed_acks(base::Now now) {
   while (core_.ecn.owes_acks()) {
     TxSlot slot;
-    if (!open(slot)) return false;
+    if (!open(slot, now)) return false;
     const auto [ack, ece] = core_.ecn.take_owed();
     wire::TcpOptionWriter options(slot.tcp + wire::kTcpHeaderMin);
     if (core_.tcb.ts_ok) {

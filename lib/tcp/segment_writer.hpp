@@ -19,9 +19,9 @@ class SegmentWriter {
   SegmentWriter(ConnectionCore& core, Receiver& receiver) : core_(core), receiver_(receiver) {}
 
   /// Room for a header with any options. False: the port is full.
-  [[nodiscard]] bool open(TxSlot& slot);
+  [[nodiscard]] bool open(TxSlot& slot, base::Now now);
   /// Room for `payload` octets, too.
-  [[nodiscard]] bool begin(uint32_t payload, TxSlot& slot);
+  [[nodiscard]] bool begin(uint32_t payload, TxSlot& slot, base::Now now);
   /// Where the payload of a slot begins.
   [[nodiscard]] uint8_t* payload_of(const TxSlot& slot) const {
     return slot.tcp + core_.tcb.header_length();

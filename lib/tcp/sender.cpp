@@ -46,8 +46,8 @@ void Sender::establish(const Segment& first, uint32_t syn_tries, bool timed_out,
   flight_.establish(syn_tries, timed_out, now);
 }
 
-void Sender::update_emss(bool tell) {
-  if (!emss_.follow(path_.limit())) return;
+void Sender::update_emss(bool tell, base::Now now) {
+  if (!emss_.follow(path_.limit(), now)) return;
   flight_.set_smss(emss());
   const bool there = binding().user != nullptr && !core_.life.over();
   if (tell && there) binding().user->emss_changed(emss());
@@ -193,7 +193,7 @@ Attempt Sender::send_pulled(base::Now now, bool probe) {
     return own_limit ? Attempt::Nothing : Attempt::Starved;
   }
   TxSlot slot;
-  if (!begin(slot)) return Attempt::PortFull;
+  if (!begin(slot, now)) return Attempt::PortFull;
   flight_.restart_after_idle(now);
   uint8_t* payload = writer_.payload_of(slot);
   const uint32_t emss = emss_.octets();
@@ -266,7 +266,7 @@ Attempt Sender::send_waiting(base::Now now) {
   if (piece == 0 || !worth) return wait_for_window(now);
   if (flight_.holds_back(piece)) return Attempt::Nothing;
   TxSlot slot;
-  if (!begin(slot)) return Attempt::PortFull;
+  if (!begin(slot, now)) return Attempt::PortFull;
   const uint64_t offset = core_.tcb.snd_nxt;
   auto length = static_cast<uint32_t>(piece);
   uint8_t* payload = writer_.payload_of(slot);
@@ -311,7 +311,7 @@ Attempt Sender::send_fin(base::Now now) {
     return Attempt::Starved;
   }
   TxSlot slot;
-  if (!begin(slot)) return Attempt::PortFull;
+  if (!begin(slot, now)) return Attempt::PortFull;
   writer_.finish(slot, flight_.board().queue_end(), 0, flag::kAck | flag::kFin, now);
   queue_fin(record_flag::kSegmentStart, now);
   return Attempt::Sent;
@@ -325,7 +325,7 @@ bool Sender::send_window_probe(base::Now now) {
     return true;
   }
   TxSlot slot;
-  if (!begin(slot)) return false;
+  if (!begin(slot, now)) return false;
   const uint64_t una = core_.tcb.snd_una;
   const uint32_t length = una != 0 ? 1 : 0;
   if (length != 0) *writer_.payload_of(slot) = last_octet_;
@@ -338,7 +338,7 @@ bool Sender::send_window_probe(base::Now now) {
 bool Sender::send_keep_alive(base::Now now) {
   if (core_.tcb.flight() != 0) return true;
   TxSlot slot;
-  if (!begin(slot)) return false;
+  if (!begin(slot, now)) return false;
   // SEG.SEQ = SND.NXT - 1: the peer must answer what lies before its window. No octet (SHLD-12).
   writer_.finish(slot, core_.tcb.snd_nxt - 1, 0, flag::kAck, now);
   ++counters().keep_alive_probes;
@@ -522,7 +522,7 @@ void Sender::lower_path_mtu(uint32_t mtu, base::Now now) {
   mtu = std::max(mtu, least_link_mtu(binding().remote.address));  // EMSS goes no lower
   core_.shared.out.reduce_path_mtu(binding().remote.address, mtu, now);
   const uint32_t old = emss();
-  update_emss(true);
+  update_emss(true, now);
   if (emss() >= old) return;
   path_.lowered();
   // RFC 1191 s.6.4: at once, and no sign of congestion: the window stays. Segments that were small
@@ -531,13 +531,13 @@ void Sender::lower_path_mtu(uint32_t mtu, base::Now now) {
   if (flight_.board().owes_retransmission()) core_.ask_turn();
 }
 
-void Sender::start_path_search() {
+void Sender::start_path_search(base::Now now) {
   const Config& config = core_.shared.config;
   if (!config.mtu_probing || !config.mtu_probe_from_base) return;
   const uint32_t base = PathMtuDiscovery::base_mtu(binding().remote.address);
-  if (core_.shared.out.path_mtu(binding().remote.address) <= base) return;
+  if (core_.shared.out.path_mtu(binding().remote.address, now) <= base) return;
   path_.start_search(base);
-  update_emss(false);
+  update_emss(false, now);
 }
 
 void Sender::suspect_black_hole(base::Now now) {
@@ -552,13 +552,13 @@ void Sender::suspect_black_hole(base::Now now) {
   const auto packet = static_cast<uint32_t>(std::min<uint64_t>(octets, emss_.packet_octets()));
   if (!path_.suspect_black_hole(packet, binding().remote, now)) return;
   ++counters().black_holes;
-  update_emss(true);
+  update_emss(true, now);
 }
 
 uint32_t Sender::probe_due(base::Now now) {
   if (!path_.may_probe(now) || !flight_.recovery().open()) return 0;
   if (flight_.board().lost_octets() != 0) return 0;
-  const uint32_t mtu = core_.shared.out.path_mtu(binding().remote.address);
+  const uint32_t mtu = core_.shared.out.path_mtu(binding().remote.address, now);
   const uint32_t size = path_.next_size(std::min(mtu, emss_.packet_limit_of_peer()));
   if (size == 0) {
     path_.rest(now + config().mtu_probe_interval);
@@ -596,8 +596,8 @@ Attempt Sender::send_mtu_probe(uint32_t larger, base::Now now) {
 void Sender::probe_acked(base::Now now) {
   if (!path_.probe_arrived()) return;
   ++counters().mtu_probes_confirmed;
-  path_.probe_confirmed(core_.shared.out.path_mtu(binding().remote.address), now);
-  update_emss(true);
+  path_.probe_confirmed(core_.shared.out.path_mtu(binding().remote.address, now), now);
+  update_emss(true, now);
   core_.ask_turn();
 }
 
@@ -617,9 +617,9 @@ bool Sender::lost_beside_probe(base::Now now) {
   return !alone;
 }
 
-void Sender::describe(ConnectionInfo& info) const {
+void Sender::describe(ConnectionInfo& info, base::Now now) const {
   info.emss = emss();
-  info.path_mtu = core_.shared.out.path_mtu(binding().remote.address);
+  info.path_mtu = core_.shared.out.path_mtu(binding().remote.address, now);
   info.window_probes = persist_.backoff();
   flight_.describe(info);
 }

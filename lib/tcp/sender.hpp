@@ -58,12 +58,12 @@ class Sender {
   /// \param first of ESTABLISHED. See Flight.
   void establish(const Segment& first, uint32_t syn_tries, bool timed_out, base::Now now);
   /// RFC 4821: from a size that nearly every path carries upward, where the Config asks for it.
-  void start_path_search();
+  void start_path_search(base::Now now);
 
   // --- Output ---
 
   /// Room for a header with any options. False: the port is full.
-  [[nodiscard]] bool open(TxSlot& slot) { return writer_.open(slot); }
+  [[nodiscard]] bool open(TxSlot& slot, base::Now now) { return writer_.open(slot, now); }
 
   /// pull() may have something.
   void user_has_news() {
@@ -73,7 +73,7 @@ class Sender {
   /// It was said before the connection stood.
   [[nodiscard]] bool user_is_ready() const { return user_ready_; }
   /// EMSS follows the path, the options and the peer (RFC 9293 s.3.7.1). \param tell the user
-  void update_emss(bool tell);
+  void update_emss(bool tell, base::Now now);
   /// The next segment, or whatever goes before it.
   [[nodiscard]] Attempt send_next(base::Now now);
   /// An ACK alone. False: the port is full.
@@ -112,7 +112,7 @@ class Sender {
 
   /// The connection ends.
   void clear() { flight_.clear(); }
-  void describe(ConnectionInfo& info) const;
+  void describe(ConnectionInfo& info, base::Now now) const;
   void validate() const;
 
  private:
@@ -120,7 +120,7 @@ class Sender {
   [[nodiscard]] Counters& counters() { return core_.shared.counters; }
   [[nodiscard]] const Binding& binding() const { return core_.binding; }
   // A FIN, a probe of the window and a keep-alive wait for room for a full segment, too.
-  [[nodiscard]] bool begin(TxSlot& slot) { return writer_.begin(emss(), slot); }
+  [[nodiscard]] bool begin(TxSlot& slot, base::Now now) { return writer_.begin(emss(), slot, now); }
 
   // What goes out.
   [[nodiscard]] Attempt send_tail_probe(base::Now now);

@@ -64,10 +64,10 @@ void Stack::icmp_error(const IcmpError& error, base::Now now) { impl_->icmp_erro
 const Counters& Stack::counters() const { return impl_->counters(); }
 uint32_t Stack::live_connections() const { return impl_->live_connections(); }
 bool Stack::quiescent() const { return impl_->quiescent(); }
-std::optional<ConnectionInfo> Stack::info(llp::Stream& stream) const {
+std::optional<ConnectionInfo> Stack::info(llp::Stream& stream, base::Now now) const {
   auto* connection = dynamic_cast<Connection*>(&stream);
   if (connection == nullptr || !impl_->owns(*connection)) return std::nullopt;
-  return connection->info();
+  return connection->info(now);
 }
 void Stack::validate() { impl_->validate(); }
 void Stack::force_isn(std::optional<uint32_t> isn) { impl_->force_isn(isn); }

@@ -71,17 +71,16 @@ class Egress {
   /// Room for a segment from source to destination. False: the port is full or has no buffer; that
   /// is a wait, never a loss: the engine leaves everything as it is and tries again at the next
   /// output().
-  virtual bool begin(IpAddress source, IpAddress destination, TxSlot& slot) = 0;
+  virtual bool begin(const IpAddress& source, const IpAddress& destination, TxSlot& slot,
+                     base::Now now) = 0;
   /// The segment is complete: `length` octets of TCP header and payload are in place.
   virtual void send(TxSlot& slot, uint32_t length, base::Now now) = 0;
   /// Gives an unused slot back.
   virtual void cancel(TxSlot& slot) = 0;
   /// Octets of the largest IP packet towards `destination`; 0 when there is no route.
-  [[nodiscard]] virtual uint32_t path_mtu(IpAddress destination) const = 0;
+  [[nodiscard]] virtual uint32_t path_mtu(IpAddress destination, base::Now now) const = 0;
   /// The same of the interface alone, whatever is known of the path: what we can receive.
-  [[nodiscard]] virtual uint32_t link_mtu(IpAddress destination) const {
-    return path_mtu(destination);
-  }
+  [[nodiscard]] virtual uint32_t link_mtu(IpAddress destination) const = 0;
   /// The path towards `destination` carries packets of `mtu` octets only, by a message that was
   /// verified or by our own probes. path_mtu() follows, for a limited time (RFC 1191 s.6.3).
   virtual void reduce_path_mtu(IpAddress destination, uint32_t mtu, base::Now now) = 0;
@@ -149,7 +148,7 @@ class Stack final : public llp::Transport {
 
   /// A snapshot of one of this stack's connections; for tools and people, not for the data path: it
   /// walks the unacknowledged records. `stream` has not ended yet. nullopt: another transport's.
-  [[nodiscard]] std::optional<ConnectionInfo> info(llp::Stream& stream) const;
+  [[nodiscard]] std::optional<ConnectionInfo> info(llp::Stream& stream, base::Now now) const;
 
   /// For tests: connections opened from now on start at this ISN (nullopt: RFC 6528 again).
   void force_isn(std::optional<uint32_t> isn);

@@ -19,7 +19,7 @@ class Path::Egress final : public tcp::Egress {
  public:
   Egress(Path& path, uint32_t index) : path_(path), index_(index) {}
 
-  bool begin(IpAddress, IpAddress, tcp::TxSlot& slot) override {
+  bool begin(const IpAddress&, const IpAddress&, tcp::TxSlot& slot, base::Now) override {
     if (!path_.has_room(index_)) {
       refused = true;
       return false;
@@ -37,7 +37,8 @@ class Path::Egress final : public tcp::Egress {
     path_.carry(index_, std::move(buffer_));
   }
   void cancel(tcp::TxSlot&) override { path_.buffers_.push_back(std::move(buffer_)); }
-  [[nodiscard]] uint32_t path_mtu(IpAddress) const override { return path_.config_.mtu; }
+  [[nodiscard]] uint32_t path_mtu(IpAddress, base::Now) const override { return path_.config_.mtu; }
+  [[nodiscard]] uint32_t link_mtu(IpAddress) const override { return path_.config_.mtu; }
   void reduce_path_mtu(IpAddress, uint32_t, base::Now) override {}
 
   bool refused = false;  ///< the stack waits for room

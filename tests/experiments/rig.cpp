@@ -239,7 +239,7 @@ uint64_t Rig::wrong() const {
   return all;
 }
 tcp::ConnectionInfo Rig::info(uint32_t connection) {
-  return *path_.stack(kInitiator).info(*connections_[connection]->stream);
+  return *path_.stack(kInitiator).info(*connections_[connection]->stream, path_.now());
 }
 uint64_t Rig::acknowledged() const {
   uint64_t all = 0;

@@ -59,12 +59,13 @@ Host::Host(const Setup& setup)
       routes_({.address = setup.local}, {}),
       stack_(setup.tcp, *this, {1, 2}, 3, now_) {}
 
-bool Host::begin(IpAddress source, IpAddress destination, tcp::TxSlot& slot) {
+bool Host::begin(const IpAddress& source, const IpAddress& destination, tcp::TxSlot& slot,
+                 base::Now now) {
   source_ = source;
   destination_ = destination;
   const uint32_t header = header_towards(destination);
   slot = {.tcp = frame_.data() + header,
-          .room = path_mtu(destination) - header,
+          .room = path_mtu(destination, now) - header,
           .checksum_open = false,
           .frame = nullptr};
   return true;
@@ -75,7 +76,7 @@ void Host::reduce_path_mtu(IpAddress destination, uint32_t to, base::Now) {
   known = std::min(known, to);
 }
 
-uint32_t Host::path_mtu(IpAddress destination) const {
+uint32_t Host::path_mtu(IpAddress destination, base::Now) const {
   const auto found = path_mtu_.find(destination);
   return found == path_mtu_.end() ? mtu : std::min(mtu, found->second);
 }

@@ -59,10 +59,11 @@ class Host final : public tcp::Egress {
   uint8_t tos = 0;  ///< of what is sent from now on, without the ECN bits
 
   // tcp::Egress
-  bool begin(IpAddress source, IpAddress destination, tcp::TxSlot& slot) override;
+  bool begin(const IpAddress& source, const IpAddress& destination, tcp::TxSlot& slot,
+             base::Now now) override;
   void send(tcp::TxSlot& slot, uint32_t length, base::Now now) override;
   void cancel(tcp::TxSlot&) override {}
-  [[nodiscard]] uint32_t path_mtu(IpAddress destination) const override;
+  [[nodiscard]] uint32_t path_mtu(IpAddress destination, base::Now now) const override;
   [[nodiscard]] uint32_t link_mtu(IpAddress) const override { return mtu; }
   void reduce_path_mtu(IpAddress destination, uint32_t to, base::Now now) override;
 

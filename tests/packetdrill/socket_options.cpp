@@ -78,7 +78,7 @@ Outcome Sockets::fill_info(Socket& socket, void* value, socklen_t* length) {
   tcp::ConnectionInfo info;
   if (socket.listening) info.state = tcp::State::Listen;
   if (llp::Stream* stream = socket.stream->stream()) {
-    if (const auto found = host_.stack().info(*stream)) info = *found;
+    if (const auto found = host_.stack().info(*stream, host_.now())) info = *found;
   }
   const bool v4 = socket.local.address.is_v4();
   const uint32_t mss = host_.mtu - (v4 ? kIpAndTcpHeader : kIpv6AndTcpHeader);

@@ -431,7 +431,7 @@ void Sockets::watch_held() {
     if (!socket->stream->is_held()) {
       socket->push_at = base::kNever;
     } else if (socket->push_at == base::kNever) {
-      const auto info = host_.stack().info(*socket->stream->stream());
+      const auto info = host_.stack().info(*socket->stream->stream(), host_.now());
       socket->push_at = host_.now() + kHoldTime + (info ? info->srtt : base::Duration(0));
     }
   }
@@ -444,7 +444,7 @@ void Sockets::account(base::Now from, base::Now to) {
     if (stream.stream() == nullptr || !stream.is_established()) continue;
     if (stream.queued() == 0) continue;
     socket->holdups.busy += passed;
-    const auto info = host_.stack().info(*stream.stream());
+    const auto info = host_.stack().info(*stream.stream(), host_.now());
     if (!info) continue;
     const uint64_t flight = info->snd_nxt - info->snd_una;
     const uint64_t usable = info->snd_wnd > flight ? info->snd_wnd - flight : 0;

@@ -45,7 +45,7 @@ class Wire final : public tcp::Egress {
   static constexpr uint32_t kOctets = 1500;
 
   Wire() : octets_(size_t{kSlots} * kOctets), lengths_(kSlots) {}
-  bool begin(IpAddress, IpAddress, tcp::TxSlot& slot) override {
+  bool begin(const IpAddress&, const IpAddress&, tcp::TxSlot& slot, base::Now) override {
     if (end_ - first_ == kSlots) return false;
     slot = {.tcp = at(end_), .room = kOctets - 20, .checksum_open = true};
     return true;
@@ -54,7 +54,8 @@ class Wire final : public tcp::Egress {
     lengths_[end_++ % kSlots] = length;
   }
   void cancel(tcp::TxSlot&) override {}
-  [[nodiscard]] uint32_t path_mtu(IpAddress) const override { return 1500; }
+  [[nodiscard]] uint32_t path_mtu(IpAddress, base::Now) const override { return 1500; }
+  [[nodiscard]] uint32_t link_mtu(IpAddress) const override { return 1500; }
   void reduce_path_mtu(IpAddress, uint32_t, base::Now) override {}
 
   /// Hands what waits to `to`. \return segments

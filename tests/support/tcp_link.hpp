@@ -46,10 +46,12 @@ class TcpLink;
 class LinkEgress final : public tcp::Egress {
  public:
   LinkEgress(TcpLink& link, bool is_a) : link_(link), is_a_(is_a), buffer_(65536) {}
-  bool begin(IpAddress source, IpAddress destination, tcp::TxSlot& slot) override;
+  bool begin(const IpAddress& source, const IpAddress& destination, tcp::TxSlot& slot,
+             base::Now) override;
   void send(tcp::TxSlot& slot, uint32_t length, base::Now now) override;
   void cancel(tcp::TxSlot&) override { open_ = false; }
-  [[nodiscard]] uint32_t path_mtu(IpAddress) const override { return mtu; }
+  [[nodiscard]] uint32_t path_mtu(IpAddress, base::Now) const override { return mtu; }
+  [[nodiscard]] uint32_t link_mtu(IpAddress) const override { return mtu; }
   void reduce_path_mtu(IpAddress, uint32_t to, base::Now) override { mtu = std::min(mtu, to); }
 
   uint32_t mtu = 1500;
@@ -140,7 +142,7 @@ class TcpLink {
   std::multimap<base::Now, LinkFrame> in_flight_;
 };
 
-inline bool LinkEgress::begin(IpAddress, IpAddress, tcp::TxSlot& slot) {
+inline bool LinkEgress::begin(const IpAddress&, const IpAddress&, tcp::TxSlot& slot, base::Now) {
   if (refuse != 0) {
     --refuse;
     return false;

@@ -121,7 +121,8 @@ uint32_t Host::first_room(const Endpoint& remote) const {
   return it != expected_.end() ? it->second->user().receive_room() : UINT32_MAX;
 }
 
-bool Host::begin(IpAddress source, IpAddress destination, tcp::TxSlot& slot) {
+bool Host::begin(const IpAddress& source, const IpAddress& destination, tcp::TxSlot& slot,
+                 base::Now now) {
   if (frame_open_) verdict_.fail("egress", "a second frame begun");
   if (source != plan_.address) verdict_.fail("egress", "not our address");
   if (prng_.chance(plan_.port_full)) {
@@ -129,7 +130,7 @@ bool Host::begin(IpAddress source, IpAddress destination, tcp::TxSlot& slot) {
     return false;
   }
   if (network_ != nullptr) {
-    if (!network_->egress.begin(source, destination, slot)) {
+    if (!network_->egress.begin(source, destination, slot, now)) {
       refused_ = true;
       return false;
     }

@@ -75,14 +75,19 @@ class Host final : public tcp::Egress, public llp::Acceptor {
     return inbox_.empty() && (network_ == nullptr || !network_->port.waiting());
   }
   /// Octets of a packet to the peer, as the stack is told.
-  [[nodiscard]] uint32_t mtu() const { return path_mtu(peer_); }
+  [[nodiscard]] uint32_t mtu(base::Now now) const { return path_mtu(peer_, now); }
 
   // tcp::Egress
-  bool begin(IpAddress source, IpAddress destination, tcp::TxSlot& slot) override;
+  bool begin(const IpAddress& source, const IpAddress& destination, tcp::TxSlot& slot,
+             base::Now now) override;
   void send(tcp::TxSlot& slot, uint32_t length, base::Now now) override;
   void cancel(tcp::TxSlot& slot) override;
-  [[nodiscard]] uint32_t path_mtu(IpAddress to) const override {
-    return network_ != nullptr ? network_->egress.path_mtu(to) : mtu_;
+  [[nodiscard]] uint32_t path_mtu(IpAddress to, base::Now now) const override {
+    return network_ != nullptr ? network_->egress.path_mtu(to, now) : mtu_;
+  }
+  [[nodiscard]] uint32_t link_mtu(IpAddress to) const override {
+    // Without lib/net the host knows one MTU only.
+    return network_ != nullptr ? network_->egress.link_mtu(to) : mtu_;
   }
   void reduce_path_mtu(IpAddress to, uint32_t mtu, base::Now now) override {
     if (network_ != nullptr) return network_->egress.reduce_path_mtu(to, mtu, now);

@@ -151,7 +151,7 @@ void StreamWorld::on_sent(uint32_t side, Datagram&& d, base::Now now) {
   trace(side, "sent", d);
   fingerprint_.sent(side, d.tcp, now);
   if (plan_.flood != 0 && d.destination != address(1 - side)) return;
-  const uint32_t mtu = hosts_[side] != nullptr ? hosts_[side]->mtu() : 65'535;
+  const uint32_t mtu = hosts_[side] != nullptr ? hosts_[side]->mtu(now) : 65'535;
   bool known = false;
   for (auto& pipe : pipes_) {
     if (pipe->judge == nullptr || !pipe->judge->matches(side, d)) continue;
@@ -213,7 +213,7 @@ void StreamWorld::forge_message(const Pipe& pipe, uint32_t side, const Judge::Nu
                      static_cast<uint32_t>(numbers.snd_una + prng_.below(flight)));
   }
   ++messages_;
-  const uint32_t mtu = host.mtu();
+  const uint32_t mtu = host.mtu(now_);
   const uint64_t reductions = host.stack().counters().path_mtu_reductions;
   host.icmp({.kind = kind,
              .mtu = static_cast<uint32_t>(prng_.below(2000)),
@@ -228,8 +228,8 @@ void StreamWorld::forge_message(const Pipe& pipe, uint32_t side, const Judge::Nu
   if (!informed && host.stack().counters().path_mtu_reductions != reductions) {
     verdict_.fail("forged", "a forged message reduced the path MTU");
   }
-  if (host.mtu() < std::min(mtu, plan_.ipv6 ? 1280u : 68u)) {
-    verdict_.fail("forged", "a path of " + std::to_string(host.mtu()) + " octets");
+  if (host.mtu(now_) < std::min(mtu, plan_.ipv6 ? 1280u : 68u)) {
+    verdict_.fail("forged", "a path of " + std::to_string(host.mtu(now_)) + " octets");
   }
 }
 

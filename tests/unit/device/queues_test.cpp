@@ -287,10 +287,11 @@ TEST_F(Queues, ASynOnAnotherQueueIsNotAnswered) {
 
 /// A way out whose answers come here for one local port only.
 struct OnePortEgress final : tcp::Egress {
-  bool begin(IpAddress, IpAddress, tcp::TxSlot&) override { return false; }
+  bool begin(const IpAddress&, const IpAddress&, tcp::TxSlot&, base::Now) override { return false; }
   void send(tcp::TxSlot&, uint32_t, base::Now) override {}
   void cancel(tcp::TxSlot&) override {}
-  uint32_t path_mtu(IpAddress) const override { return 1500; }
+  uint32_t path_mtu(IpAddress, base::Now) const override { return 1500; }
+  uint32_t link_mtu(IpAddress) const override { return 1500; }
   void reduce_path_mtu(IpAddress, uint32_t, base::Now) override {}
   bool lands_here(const Endpoint& local, const Endpoint&) const override {
     return local.port == 50'001;

@@ -49,14 +49,25 @@ TEST_F(Turn, ASlotBeginsWithTheInterfacesOwnTtl) {
   net::Interface interface(config_.net, port_, now_);
   Egress egress(interface);
   tcp::TxSlot slot;
-  ASSERT_TRUE(egress.begin(kOwn, kPeer, slot));
+  ASSERT_TRUE(egress.begin(kOwn, kPeer, slot, now_));
   slot.traffic_class = 0x28;
   slot.hop_limit = 9;
   egress.cancel(slot);
-  ASSERT_TRUE(egress.begin(kOwn, kPeer, slot));
+  ASSERT_TRUE(egress.begin(kOwn, kPeer, slot, now_));
   EXPECT_EQ(slot.traffic_class, 0u);
   EXPECT_EQ(slot.hop_limit, 0u);
   egress.cancel(slot);
+}
+
+// A path is asked for as it is at a time: nothing else has to tell the interface what time it is.
+TEST_F(Turn, ThePathIsAskedForAsItIsAtATime) {
+  net::Interface interface(config_.net, port_, now_);
+  Egress egress(interface);
+  egress.reduce_path_mtu(kPeer, 1300, now_);
+  const base::Now forgotten = now_ + config_.net.path_mtu_lifetime;
+  EXPECT_EQ(egress.path_mtu(kPeer, forgotten - base::Duration(1)), 1300u);
+  EXPECT_EQ(egress.path_mtu(kPeer, forgotten), 1500u);
+  EXPECT_EQ(egress.link_mtu(kPeer), 1500u);
 }
 
 }  // namespace

@@ -254,17 +254,17 @@ TEST_F(Ipv4Output, NoRoute) {
 
 TEST_F(Ipv4Output, RoomIsTheSmallerMtu) {
   TxFrame frame;
-  ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame));
+  ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame, now_));
   EXPECT_EQ(frame.l4_room, 1480u);
   interface_->cancel(frame);
   config_.mtu = 576;
   start();
-  ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame));
+  ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame, now_));
   EXPECT_EQ(frame.l4_room, 556u);
   interface_->cancel(frame);
   config_.mtu = 9000;
   start();
-  ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame));
+  ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame, now_));
   EXPECT_EQ(frame.l4_room, 1480u);
   interface_->cancel(frame);
 }
@@ -303,14 +303,14 @@ TEST_F(Ipv4Output, OpenFramesHoldTheirPlaces) {
   learn(kPeer, kPeerMac);
   port_->tx_room = 0;
   std::vector<TxFrame> frames(32);
-  for (TxFrame& frame : frames) ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame));
+  for (TxFrame& frame : frames) ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame, now_));
   TxFrame more;
-  EXPECT_FALSE(interface_->begin(kOurs, kPeer, more));
+  EXPECT_FALSE(interface_->begin(kOurs, kPeer, more, now_));
   interface_->cancel(frames[0]);
-  ASSERT_TRUE(interface_->begin(kOurs, kPeer, frames[0]));
+  ASSERT_TRUE(interface_->begin(kOurs, kPeer, frames[0], now_));
   for (TxFrame& frame : frames) interface_->send(frame, wire::kProtocolTcp, 10, now_);
   EXPECT_EQ(interface_->unsent(), 32u);
-  EXPECT_FALSE(interface_->begin(kOurs, kPeer, more));
+  EXPECT_FALSE(interface_->begin(kOurs, kPeer, more, now_));
 }
 
 // Buffers that come back are kept for the next frames, a burst of them; the rest is the port's.
@@ -318,13 +318,13 @@ TEST_F(Ipv4Output, NoMoreThanABurstOfBuffersIsKept) {
   constexpr uint32_t kBurst = 32;
   learn(kPeer, kPeerMac);
   std::vector<TxFrame> frames(kBurst);
-  for (TxFrame& frame : frames) ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame));
+  for (TxFrame& frame : frames) ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame, now_));
   for (uint32_t i = 1; i < kBurst; ++i) {
     interface_->send(frames[i], wire::kProtocolTcp, 10, now_);
   }
   EXPECT_TRUE(interface_->flush(now_));
   for (uint32_t i = 1; i < kBurst; ++i) {
-    ASSERT_TRUE(interface_->begin(kOurs, kPeer, frames[i]));
+    ASSERT_TRUE(interface_->begin(kOurs, kPeer, frames[i], now_));
   }
   EXPECT_GT(port_->outstanding(), kBurst);
   for (TxFrame& frame : frames) interface_->cancel(frame);
@@ -431,7 +431,7 @@ TEST_F(Icmp, TwoInterfacesTalk) {
     Interface a(config_, near, now_);
     Interface b(peer_config, far, now_);
     TxFrame frame;
-    ASSERT_TRUE(a.begin(kOurs, kPeer, frame));
+    ASSERT_TRUE(a.begin(kOurs, kPeer, frame, now_));
     std::memset(frame.l4, 9, 300);
     a.send(frame, wire::kProtocolTcp, 300, now_);
     std::optional<std::vector<uint8_t>> arrived;

@@ -122,7 +122,7 @@ class Ipv6Test : public NetTest {
   }
   bool send6(const IpAddress& to, uint32_t length = 100, uint8_t fill = 0x5a) {
     TxFrame frame;
-    if (!interface_->begin(kOurs6, to, frame)) return false;
+    if (!interface_->begin(kOurs6, to, frame, now_)) return false;
     std::memset(frame.l4, fill, length);
     interface_->send(frame, wire::kProtocolTcp, length, now_);
     return true;

@@ -272,7 +272,7 @@ TEST_F(Ipv6Output, HeadersAreRight) {
   learn6(kPeer6, kPeerMac);
   for (const uint32_t length : {0u, 1u, 20u, 1460u}) {
     TxFrame frame;
-    ASSERT_TRUE(interface_->begin(kOurs6, kPeer6, frame));
+    ASSERT_TRUE(interface_->begin(kOurs6, kPeer6, frame, now_));
     EXPECT_EQ(frame.l4_room, 1460u);
     std::memset(frame.l4, 0x77, length);
     frame.traffic_class = 0xba;
@@ -322,20 +322,19 @@ TEST_F(Ipv6Output, FlowLabelIsStableForAConnectionAndDiffersBetweenThem) {
 // TCP-8201-4-01, TCP-1191-6.3-01
 TEST_F(Ipv6Output, PathMtuIsRememberedForATimeAndNeverRaised) {
   EXPECT_EQ(Config{}.path_mtu_lifetime, std::chrono::minutes(10));
-  EXPECT_EQ(interface_->path_mtu(kPeer6), 1500u);
+  EXPECT_EQ(interface_->path_mtu(kPeer6, now_), 1500u);
   interface_->reduce_path_mtu(kPeer6, 1279, now_);
-  EXPECT_EQ(interface_->path_mtu(kPeer6), 1500u);
+  EXPECT_EQ(interface_->path_mtu(kPeer6, now_), 1500u);
   interface_->reduce_path_mtu(kPeer6, 1300, now_);
   interface_->reduce_path_mtu(kPeer6, 1400, now_);
-  EXPECT_EQ(interface_->path_mtu(kPeer6), 1300u);
+  EXPECT_EQ(interface_->path_mtu(kPeer6, now_), 1300u);
   EXPECT_EQ(interface_->link_mtu(kPeer6), 1500u);  // what may come back
-  EXPECT_EQ(interface_->path_mtu(kPeer), 1500u);
+  EXPECT_EQ(interface_->path_mtu(kPeer, now_), 1500u);
   interface_->reduce_path_mtu(kPeer, 20, now_);
-  EXPECT_EQ(interface_->path_mtu(kPeer), 68u);
-  interface_->on_timers(now_ + config_.path_mtu_lifetime - base::Duration(1));
-  EXPECT_EQ(interface_->path_mtu(kPeer6), 1300u);
-  interface_->on_timers(now_ + config_.path_mtu_lifetime);
-  EXPECT_EQ(interface_->path_mtu(kPeer6), 1500u);
+  EXPECT_EQ(interface_->path_mtu(kPeer, now_), 68u);
+  const base::Now forgotten = now_ + config_.path_mtu_lifetime;
+  EXPECT_EQ(interface_->path_mtu(kPeer6, forgotten - base::Duration(1)), 1300u);
+  EXPECT_EQ(interface_->path_mtu(kPeer6, forgotten), 1500u);
 }
 
 // Who tells of a path as wide as the link tells nothing new: no other path is forgotten for it.
@@ -346,15 +345,15 @@ TEST_F(Ipv6Output, APathAsWideAsTheLinkTakesNoPlace) {
     interface_->reduce_path_mtu({kPeer6.high(), 100 + i}, 1500, now_);
     interface_->reduce_path_mtu({kPeer6.high(), 100 + i}, 9000, now_);
   }
-  EXPECT_EQ(interface_->path_mtu(kPeer6), 1300u);
-  EXPECT_EQ(interface_->path_mtu(kPeer), 1300u);
+  EXPECT_EQ(interface_->path_mtu(kPeer6, now_), 1300u);
+  EXPECT_EQ(interface_->path_mtu(kPeer, now_), 1300u);
 }
 
 // TCP-9293-3.9.2-01
 TEST_F(NetTest, TypeOfServiceAndTimeToLiveAreTheFrames) {
   learn(kPeer, kPeerMac);
   TxFrame frame;
-  ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame));
+  ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame, now_));
   frame.traffic_class = 0xba;
   frame.hop_limit = 3;
   interface_->send(frame, wire::kProtocolTcp, 20, now_);
@@ -374,11 +373,11 @@ TEST_F(NetTest, ASentFrameLeadsToNoRoom) {
   learn(kPeer, kPeerMac);
   for (const IpAddress& to : {kPeer, kGateway /* nobody knows it yet */}) {
     TxFrame frame;
-    ASSERT_TRUE(interface_->begin(kOurs, to, frame));
+    ASSERT_TRUE(interface_->begin(kOurs, to, frame, now_));
     EXPECT_NE(frame.l4, nullptr);
     interface_->send(frame, wire::kProtocolTcp, 20, now_);
     EXPECT_EQ(frame.l4, nullptr);
-    ASSERT_TRUE(interface_->begin(kOurs, to, frame));
+    ASSERT_TRUE(interface_->begin(kOurs, to, frame, now_));
     interface_->cancel(frame);
     EXPECT_EQ(frame.l4, nullptr);
   }
@@ -389,7 +388,7 @@ TEST_F(NetTest, BeginForgetsWhatTheFrameBeforeWasGiven) {
   learn(kPeer, kPeerMac);
   TxFrame frame;
   for (const bool special : {true, false}) {
-    ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame));
+    ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame, now_));
     if (special) {
       frame.traffic_class = 0xba;
       frame.hop_limit = 3;

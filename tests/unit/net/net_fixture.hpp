@@ -107,7 +107,7 @@ class NetTest : public testing::Test {
   bool send(IpAddress to, uint32_t length = 100, uint8_t fill = 0x5a,
             uint8_t protocol = wire::kProtocolTcp) {
     TxFrame frame;
-    if (!interface_->begin(kOurs, to, frame)) return false;
+    if (!interface_->begin(kOurs, to, frame, now_)) return false;
     EXPECT_LE(length, frame.l4_room);
     std::memset(frame.l4, fill, length);
     interface_->send(frame, protocol, length, now_);

@@ -19,7 +19,7 @@ TEST(Attack, DividedAcksGrowTheWindowNoFaster) {
     for (uint32_t at = step; at <= 5000; at += step) {
       p.inject({.seq = kIrs + 1, .ack = kIss + 1 + at, .flags = flag::kAck});
     }
-    grown[step == 10] = p.stack.info(*p.user.stream)->cwnd;
+    grown[step == 10] = p.stack.info(*p.user.stream, p.now)->cwnd;
   }
   EXPECT_LE(grown[1], grown[0]);
 }

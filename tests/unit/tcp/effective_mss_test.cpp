@@ -11,7 +11,7 @@ struct OneMss : CoreParts {
   /// \return EMSS, which follows what has changed
   uint32_t follow(uint32_t limit = kNoSearch) {
     const uint32_t before = mss.octets();
-    const bool changed = mss.follow(limit);
+    const bool changed = mss.follow(limit, now);
     EXPECT_EQ(changed, mss.octets() != before);
     return mss.octets();
   }
@@ -100,7 +100,7 @@ TEST(EffectiveMss, ALargerOneIsGoodForOneRecord) {
   EXPECT_EQ(o.mss.replace(1300), 984u);
   EXPECT_EQ(o.mss.octets(), 1300u);
   EXPECT_EQ(o.mss.replace(984), 1300u);
-  EXPECT_FALSE(o.mss.follow(1024));
+  EXPECT_FALSE(o.mss.follow(1024, o.now));
 }
 
 }  // namespace

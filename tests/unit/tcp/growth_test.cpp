@@ -20,7 +20,7 @@ TEST(SlowStart, APeakThatIsOnlyReachedAgainDoesNotLastLonger) {
   const auto cwnd_after_ack_of = [&](uint32_t segments) {
     p.now += milliseconds(1);
     p.inject({.seq = kIrs + 1, .ack = kIss + 1 + segments * kMss, .flags = flag::kAck});
-    return p.stack.info(*p.user.stream)->cwnd / kMss;
+    return p.stack.info(*p.user.stream, p.now)->cwnd / kMss;
   };
   send(9);
   EXPECT_EQ(cwnd_after_ack_of(1), 11u);
@@ -42,15 +42,15 @@ TEST(Cubic, TheAckThatMakesAQuarterUpMovesTheWindow) {
     una += octets;
     p.now += milliseconds(1);
     p.inject({.seq = kIrs + 1, .ack = kIss + 1 + static_cast<uint32_t>(una), .flags = flag::kAck});
-    return p.stack.info(*p.user.stream)->cwnd;
+    return p.stack.info(*p.user.stream, p.now)->cwnd;
   };
   for (int i = 0; i < 60; ++i) p.user.queue(1000);
   p.stack.output(p.now);
   for (int i = 0; i < 3; ++i) ack(0);  // the first one is lost
-  ack(static_cast<uint32_t>(p.stack.info(*p.user.stream)->snd_nxt));
-  ASSERT_EQ(p.stack.info(*p.user.stream)->loss_state, tcp::LossState::Open);
+  ack(static_cast<uint32_t>(p.stack.info(*p.user.stream, p.now)->snd_nxt));
+  ASSERT_EQ(p.stack.info(*p.user.stream, p.now)->loss_state, tcp::LossState::Open);
   const uint32_t begin = ack(1000);  // of a stage
-  EXPECT_FALSE(p.stack.info(*p.user.stream)->slow_start);
+  EXPECT_FALSE(p.stack.info(*p.user.stream, p.now)->slow_start);
   EXPECT_EQ(ack(begin / 4 - 1), begin);
   const uint32_t grown = ack(1);
   EXPECT_GT(grown, begin);

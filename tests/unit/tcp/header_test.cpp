@@ -41,7 +41,7 @@ TEST(Header, WindowsAreUnsignedAnd32BitsWide_TCP_9293_3_1_02) {
               .window = 0xffff});
   }
   EXPECT_GT(p.user.pulled, 32768u);
-  EXPECT_EQ(p.stack.info(*p.user.stream)->snd_wnd, 65535u);
+  EXPECT_EQ(p.stack.info(*p.user.stream, p.now)->snd_wnd, 65535u);
   tcp::Config scaled;
   RawPeer q(scaled);
   q.acceptor.next.push_back(&q.user);
@@ -50,7 +50,7 @@ TEST(Header, WindowsAreUnsignedAnd32BitsWide_TCP_9293_3_1_02) {
             .options = option_mss(1460) + std::vector<uint8_t>{1, 3, 3, 14}});
   q.next();
   q.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 0xffff});
-  EXPECT_EQ(q.stack.info(*q.user.stream)->snd_wnd, 65535u << 14);
+  EXPECT_EQ(q.stack.info(*q.user.stream, q.now)->snd_wnd, 65535u << 14);
 }
 
 TEST(Header, ReservedBitsAreIgnoredAndSentAsZero_TCP_9293_3_1_03) {
@@ -136,7 +136,7 @@ TEST(Header, WhatBelongsToASynIsIgnoredElsewhere_TCP_9293_3_7_1_01_TCP_2018_2_01
        .window = 1000,
        .options = option_mss(300) + option_sack_permitted() + std::vector<uint8_t>{1, 3, 3, 7}});
   EXPECT_EQ(p.user.stream->emss(), 1000u);
-  const auto info = *p.stack.info(*p.user.stream);
+  const auto info = *p.stack.info(*p.user.stream, p.now);
   EXPECT_FALSE(info.sack);
   EXPECT_EQ(info.snd_wnd, 1000u);
   p.data(10, 10);  // out of order: no SACK without the permission
@@ -171,7 +171,7 @@ TEST(Header, SackOptionsOfOneToFourBlocksAndMalformedOnes_TCP_2018_2_01) {
             .ack = una,
             .flags = flag::kAck,
             .options = option_sack({{una - 900, una - 100}, {una - 100, una}})});
-  EXPECT_EQ(p.stack.info(*p.user.stream)->sacked, 0u);
+  EXPECT_EQ(p.stack.info(*p.user.stream, p.now)->sacked, 0u);
 }
 
 TEST(Header, WhatWasSackedIsNeverAskedForAgain_TCP_2018_8_01) {
@@ -257,7 +257,7 @@ TEST(Header, AZeroWindowStillHearsAckRstAndUrg_TCP_9293_3_10_04) {
       for (uint32_t k = 0; k < 5; ++k) p.data(k * 13107, 13107);
     }
     ASSERT_EQ(p.user.ordered_to, 65535u);
-    ASSERT_EQ(p.stack.info(*p.user.stream)->rcv_wnd, 0u);
+    ASSERT_EQ(p.stack.info(*p.user.stream, p.now)->rcv_wnd, 0u);
     p.user.queue(500);
     p.stack.output(p.now);
     p.egress.sent.clear();
@@ -311,18 +311,18 @@ TEST(Header, OpensLeaveOthersAloneAndGoToUnicastOnly_TCP_9293_3_9_1_01) {
 TEST(Rto, NothingIsMeasuredOnWhatWasSentTwice_TCP_9293_3_8_1_01) {
   RawPeer p;  // no timestamps
   p.accept();
-  const auto srtt = p.stack.info(*p.user.stream)->srtt;
+  const auto srtt = p.stack.info(*p.user.stream, p.now)->srtt;
   p.user.queue(100);
   p.stack.output(p.now);
   p.wait(milliseconds(1500));  // sent again meanwhile
   EXPECT_GE(p.stack.counters().retransmitted_segments, 1u);
   p.inject({.seq = kIrs + 1, .ack = kIss + 101, .flags = flag::kAck});
-  EXPECT_EQ(p.stack.info(*p.user.stream)->srtt, srtt);
+  EXPECT_EQ(p.stack.info(*p.user.stream, p.now)->srtt, srtt);
   p.user.queue(100);
   p.stack.output(p.now);
   p.wait(milliseconds(100));
   p.inject({.seq = kIrs + 1, .ack = kIss + 201, .flags = flag::kAck});
-  EXPECT_NE(p.stack.info(*p.user.stream)->srtt, srtt);
+  EXPECT_NE(p.stack.info(*p.user.stream, p.now)->srtt, srtt);
 }
 
 TEST(Rto, FollowsTheFormulas_TCP_6298_2_01) {
@@ -355,7 +355,7 @@ TEST(Rto, IsThreeSecondsAfterALostSyn_TCP_6298_5_02) {
             .ack = syn.seq + 1,
             .flags = flag::kSyn | flag::kAck,
             .options = option_mss(1000)});
-  EXPECT_EQ(p.stack.info(*p.user.stream)->rto, seconds(3));
+  EXPECT_EQ(p.stack.info(*p.user.stream, p.now)->rto, seconds(3));
 }
 
 // TCP-7323-2.4-01-a

@@ -11,7 +11,7 @@ TEST(Info, ShowsWhatIsInTheNetworkAndWhatIsLost) {
   p.accept(option_mss(1000) + option_sack_permitted());
   for (int i = 0; i < 5; ++i) p.user.queue(1000);
   p.stack.output(p.now);
-  tcp::ConnectionInfo info = *p.stack.info(*p.user.stream);
+  tcp::ConnectionInfo info = *p.stack.info(*p.user.stream, p.now);
   EXPECT_EQ(info.state, tcp::State::Established);
   EXPECT_EQ(info.loss_state, tcp::LossState::Open);
   EXPECT_TRUE(info.sack);
@@ -27,7 +27,7 @@ TEST(Info, ShowsWhatIsInTheNetworkAndWhatIsLost) {
             .ack = kIss + 1,
             .flags = flag::kAck,
             .options = option_sack({{kIss + 1001, kIss + 4001}})});
-  info = *p.stack.info(*p.user.stream);
+  info = *p.stack.info(*p.user.stream, p.now);
   EXPECT_EQ(info.loss_state, tcp::LossState::Recovery);
   EXPECT_EQ(info.sacked, 3u);
   EXPECT_EQ(info.lost, 1u);
@@ -35,7 +35,7 @@ TEST(Info, ShowsWhatIsInTheNetworkAndWhatIsLost) {
   EXPECT_LT(info.ssthresh, 10000u);
   // Everything arrives.
   p.inject({.seq = kIrs + 1, .ack = kIss + 5001, .flags = flag::kAck});
-  info = *p.stack.info(*p.user.stream);
+  info = *p.stack.info(*p.user.stream, p.now);
   EXPECT_EQ(info.loss_state, tcp::LossState::Open);
   EXPECT_EQ(info.unacked, 0u);
   EXPECT_EQ(info.snd_una, 5000u);
@@ -50,16 +50,16 @@ TEST(Info, CountsTheSegmentsThatWereSentMoreThanOnce) {
   p.accept(option_mss(1000) + option_sack_permitted());
   for (int i = 0; i < 5; ++i) p.user.queue(1000);
   p.stack.output(p.now);
-  EXPECT_EQ(p.stack.info(*p.user.stream)->total_resent, 0u);
+  EXPECT_EQ(p.stack.info(*p.user.stream, p.now)->total_resent, 0u);
   p.now += milliseconds(10);
   p.inject({.seq = kIrs + 1,
             .ack = kIss + 1,
             .flags = flag::kAck,
             .options = option_sack({{kIss + 1001, kIss + 4001}})});
   ASSERT_EQ(p.stack.counters().retransmitted_segments, 1u);
-  EXPECT_EQ(p.stack.info(*p.user.stream)->total_resent, 1u);
+  EXPECT_EQ(p.stack.info(*p.user.stream, p.now)->total_resent, 1u);
   p.inject({.seq = kIrs + 1, .ack = kIss + 5001, .flags = flag::kAck});
-  EXPECT_EQ(p.stack.info(*p.user.stream)->total_resent, 0u);
+  EXPECT_EQ(p.stack.info(*p.user.stream, p.now)->total_resent, 0u);
 }
 
 // A record that is larger than EMSS by now counts for as many segments as it takes to send it
@@ -70,11 +70,11 @@ TEST(Info, ARecordThatIsLargerThanEmssCountsForItsPieces) {
     p.accept();
     p.user.queue(length);
     p.stack.output(p.now);
-    EXPECT_EQ(p.stack.info(*p.user.stream)->unacked, 1u);
+    EXPECT_EQ(p.stack.info(*p.user.stream, p.now)->unacked, 1u);
     p.egress.mtu = 40 + 480;
     p.user.queue(100);
     p.stack.output(p.now);
-    const tcp::ConnectionInfo info = *p.stack.info(*p.user.stream);
+    const tcp::ConnectionInfo info = *p.stack.info(*p.user.stream, p.now);
     ASSERT_EQ(info.emss, 480u);
     ASSERT_EQ(info.snd_nxt, length + 100);
     EXPECT_EQ(info.unacked, (length <= 1440 ? 3u : 4u) + 1) << length;
@@ -87,7 +87,7 @@ TEST(Info, WhatWasNotMeasuredIsZero) {
   RecordUser user{1, 2};
   const auto stream = p.stack.connect({RawPeer::kUs, 0}, {RawPeer::kPeer, 80}, user, p.now);
   ASSERT_TRUE(stream.has_value());
-  const tcp::ConnectionInfo info = *p.stack.info(**stream);
+  const tcp::ConnectionInfo info = *p.stack.info(**stream, p.now);
   EXPECT_EQ(info.srtt, base::Duration(0));
   EXPECT_EQ(info.rttvar, base::Duration(0));
   EXPECT_EQ(info.min_rtt, base::Duration(0));
@@ -97,8 +97,8 @@ TEST(Info, OfAnothersStreamIsNothing) {
   RawPeer p;
   p.accept();
   RawPeer other;
-  EXPECT_TRUE(p.stack.info(*p.user.stream).has_value());
-  EXPECT_FALSE(other.stack.info(*p.user.stream).has_value());
+  EXPECT_TRUE(p.stack.info(*p.user.stream, p.now).has_value());
+  EXPECT_FALSE(other.stack.info(*p.user.stream, other.now).has_value());
 }
 
 }  // namespace

@@ -564,7 +564,7 @@ TEST(Input, SmallerFullSegmentsAreAcknowledgedInPairs_TCP_9293_3_8_6_3_01) {
     EXPECT_EQ(acks_of(10, 500), 5u);
     EXPECT_EQ(acks_of(10, 1460), 5u);
     acks_of(100, 10);  // what fills no path changes nothing
-    EXPECT_EQ(p.stack.info(*p.user.stream)->rcv_mss, 1460u);
+    EXPECT_EQ(p.stack.info(*p.user.stream, p.now)->rcv_mss, 1460u);
   }
 }
 
@@ -715,7 +715,7 @@ TEST(Input, WindowScaleIsUsedOnlyWhenBothSentIt_TCP_7323_2_2_01) {
     EXPECT_FALSE(q.next().parsed.window_scale);
     q.inject(
         {.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 3000, .options = scale});
-    EXPECT_EQ(q.stack.info(*q.user.stream)->snd_wnd, 3000u);
+    EXPECT_EQ(q.stack.info(*q.user.stream, q.now)->snd_wnd, 3000u);
     q.data(0, 100, flag::kPsh);
     EXPECT_EQ(q.next().window, 65535 - 100);  // the edge of the SYN's window
     RawPeer r(config);
@@ -726,7 +726,7 @@ TEST(Input, WindowScaleIsUsedOnlyWhenBothSentIt_TCP_7323_2_2_01) {
               .options = ours ? std::vector<uint8_t>{} : scale});
     EXPECT_EQ(r.next().window, 65535);
     r.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 3000});
-    EXPECT_EQ(r.stack.info(*r.user.stream)->snd_wnd, 3000u);
+    EXPECT_EQ(r.stack.info(*r.user.stream, r.now)->snd_wnd, 3000u);
   }
 }
 

@@ -476,7 +476,7 @@ TEST(Lifecycle, AFinGoesThoughTheCongestionWindowIsFull) {
   for (int i = 0; i < 10; ++i) user.queue(1460);
   p.stack.output(p.now);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(p.next().payload, 1460u);
-  EXPECT_EQ(p.stack.info(*user.stream)->pipe, p.stack.info(*user.stream)->cwnd);
+  EXPECT_EQ(p.stack.info(*user.stream, p.now)->pipe, p.stack.info(*user.stream, p.now)->cwnd);
   user.stream->close();
   p.stack.output(p.now);
   p.expect({.flags = kFinAck, .seq = kIss + 1 + 14600});

@@ -201,7 +201,7 @@ TEST(Loss, ADeliveryBehindHeavyLossLetsTwoSegmentsOut_TCP_6937_01) {
     return numbers;
   };
   EXPECT_EQ(ack(0), (std::vector<uint32_t>{0, 1}));
-  EXPECT_EQ(p.stack.info(*p.user.stream)->lost, 9u);
+  EXPECT_EQ(p.stack.info(*p.user.stream, p.now)->lost, 9u);
   EXPECT_EQ(ack(1), (std::vector<uint32_t>{2, 3}));
   EXPECT_EQ(ack(2), (std::vector<uint32_t>{4, 5}));
 }

@@ -35,7 +35,7 @@ void three_in_flight(RawPeer& p) {
 TEST(PathMtu, OutstandingSegmentsGoOutSmallerAtOnce_TCP_1191_3_01) {
   RawPeer p;
   three_in_flight(p);
-  const uint32_t cwnd = p.stack.info(*p.user.stream)->cwnd;
+  const uint32_t cwnd = p.stack.info(*p.user.stream, p.now)->cwnd;
   const base::Now before = p.now;
   icmp(p, Kind::PacketTooBig, kIss + 1, 1000);
   EXPECT_EQ(p.now, before);
@@ -51,7 +51,7 @@ TEST(PathMtu, OutstandingSegmentsGoOutSmallerAtOnce_TCP_1191_3_01) {
     }
   }
   EXPECT_EQ(std::count(covered.begin(), covered.end(), true), 3 * 1460);
-  EXPECT_EQ(p.stack.info(*p.user.stream)->cwnd, cwnd);  // no sign of congestion
+  EXPECT_EQ(p.stack.info(*p.user.stream, p.now)->cwnd, cwnd);  // no sign of congestion
   EXPECT_EQ(p.stack.counters().fast_recoveries + p.stack.counters().timeouts, 0u);
   EXPECT_EQ(p.stack.counters().path_mtu_reductions, 1u);
   // Everything after is aligned again.

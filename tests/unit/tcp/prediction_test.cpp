@@ -233,7 +233,7 @@ class MixWorld {
                         : std::vector<uint8_t>{}});
   }
   [[nodiscard]] tcp::ConnectionInfo info() {
-    return peer.user.stream != nullptr ? *peer.stack.info(*peer.user.stream)
+    return peer.user.stream != nullptr ? *peer.stack.info(*peer.user.stream, peer.now)
                                        : tcp::ConnectionInfo{};
   }
 
@@ -422,7 +422,8 @@ TEST(Prediction, AnAckOfWhatWasSentBeforeALaterRetransmission) {
   }
   EXPECT_EQ(counters_of(with.stack), counters_of(without.stack));
   EXPECT_EQ(text_of(with.user), text_of(without.user));
-  EXPECT_TRUE(*with.stack.info(*with.user.stream) == *without.stack.info(*without.user.stream));
+  EXPECT_TRUE(*with.stack.info(*with.user.stream, with.now) ==
+              *without.stack.info(*without.user.stream, without.now));
   EXPECT_EQ(with.stack.next_deadline(), without.stack.next_deadline());
 }
 

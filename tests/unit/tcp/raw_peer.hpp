@@ -33,7 +33,7 @@ inline std::vector<uint8_t> octets_at(uint64_t offset, uint32_t length, uint64_t
 
 class CaptureEgress final : public tcp::Egress {
  public:
-  bool begin(IpAddress, IpAddress, tcp::TxSlot& slot) override {
+  bool begin(const IpAddress&, const IpAddress&, tcp::TxSlot& slot, base::Now) override {
     if (full) return false;
     slot = {.tcp = buffer_.data(), .room = mtu - 20, .checksum_open = true, .frame = nullptr};
     return true;
@@ -56,7 +56,7 @@ class CaptureEgress final : public tcp::Egress {
     sent.push_back(s);
   }
   void cancel(tcp::TxSlot&) override { ++cancelled; }
-  [[nodiscard]] uint32_t path_mtu(IpAddress) const override { return mtu; }
+  [[nodiscard]] uint32_t path_mtu(IpAddress, base::Now) const override { return mtu; }
   [[nodiscard]] uint32_t link_mtu(IpAddress) const override { return kLinkMtu; }
   void reduce_path_mtu(IpAddress, uint32_t to, base::Now) override { mtu = std::min(mtu, to); }
   void doubt_path(IpAddress end, base::Now) override { doubted.push_back(end); }

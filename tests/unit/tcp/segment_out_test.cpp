@@ -38,17 +38,20 @@ struct OneOut : SharedParts {
 
 /// A port that leaves the checksum to us.
 struct PlainPort final : tcp::Egress {
-  bool begin(IpAddress, IpAddress, tcp::TxSlot& slot) override {
+  bool begin(const IpAddress&, const IpAddress&, tcp::TxSlot& slot, base::Now now) override {
+    begun = now;
     slot = {.tcp = octets.data(), .room = 1480, .checksum_open = false, .frame = nullptr};
     return true;
   }
   void send(tcp::TxSlot&, uint32_t of, base::Now) override { length = of; }
   void cancel(tcp::TxSlot&) override {}
-  [[nodiscard]] uint32_t path_mtu(IpAddress) const override { return 1500; }
+  [[nodiscard]] uint32_t path_mtu(IpAddress, base::Now) const override { return 1500; }
+  [[nodiscard]] uint32_t link_mtu(IpAddress) const override { return 1500; }
   void reduce_path_mtu(IpAddress, uint32_t, base::Now) override {}
 
   std::array<uint8_t, 1480> octets{};
   uint32_t length = 0;
+  base::Now begun{};
 };
 
 // RFC 9293 s.3.5.2: it takes its number from the ACK field where there is one.
@@ -121,7 +124,7 @@ TEST(SegmentOut, AFullPortIsAWaitAndAMissingRouteIsNone) {
   EXPECT_TRUE(o.egress.sent.empty());
   EXPECT_EQ(o.counters.send_waits, 1u);
   tcp::TxSlot slot;
-  EXPECT_FALSE(o.out.open(o.local.address, o.remote.address, slot));
+  EXPECT_FALSE(o.out.open(o.local.address, o.remote.address, slot, o.now));
   EXPECT_EQ(o.counters.send_waits, 2u);
   o.egress.full = false;
   EXPECT_TRUE(o.out.send(o.replies, o.now));
@@ -143,6 +146,7 @@ TEST(SegmentOut, TheChecksumIsOursWhereThePortLeavesItOpen) {
   ack.seq = base::Seq32(kIss);
   ack.ack = base::Seq32(kIrs);
   EXPECT_TRUE(out.send(o.replies, o.now));
+  EXPECT_EQ(port.begun, o.now);
   ASSERT_EQ(port.length, 20u);
   const tcp::SegmentIn back{.source = o.local.address,
                             .destination = o.remote.address,
@@ -158,7 +162,7 @@ TEST(SegmentOut, ADoubtIsCountedAndPassedOn) {
   EXPECT_EQ(o.egress.doubted, std::vector{o.remote.address});
   EXPECT_EQ(o.counters.path_doubts, 1u);
   o.out.reduce_path_mtu(o.remote.address, 1300, o.now);
-  EXPECT_EQ(o.out.path_mtu(o.remote.address), 1300u);
+  EXPECT_EQ(o.out.path_mtu(o.remote.address, o.now), 1300u);
 }
 
 }  // namespace

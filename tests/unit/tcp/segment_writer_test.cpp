@@ -20,7 +20,7 @@ struct OneWriter : CoreParts {
   /// `text` at this offset of the stream, with the ACK field.
   void write(uint64_t offset, const std::string& text, uint8_t more_flags = 0) {
     tcp::TxSlot slot;
-    ASSERT_TRUE(writer.begin(static_cast<uint32_t>(text.size()), slot));
+    ASSERT_TRUE(writer.begin(static_cast<uint32_t>(text.size()), slot, now));
     std::copy(text.begin(), text.end(), writer.payload_of(slot));
     writer.finish(slot, offset, static_cast<uint32_t>(text.size()),
                   static_cast<uint8_t>(flag::kAck | more_flags), now);
@@ -125,17 +125,17 @@ TEST(SegmentWriter, WhereThereIsNoRoomNothingHasHappened) {
   tcp::TxSlot slot;
   w.receiver.ask_ack();
   w.egress.full = true;
-  EXPECT_FALSE(w.writer.open(slot));
-  EXPECT_FALSE(w.writer.begin(10, slot));
+  EXPECT_FALSE(w.writer.open(slot, w.now));
+  EXPECT_FALSE(w.writer.begin(10, slot, w.now));
   EXPECT_FALSE(w.writer.send_ack(w.now));
   EXPECT_EQ(w.counters.send_waits, 3u);
   w.egress.full = false;
   w.egress.mtu = 1000;  // less than EMSS was made of
-  EXPECT_TRUE(w.writer.begin(960, slot));
+  EXPECT_TRUE(w.writer.begin(960, slot, w.now));
   EXPECT_EQ(w.counters.send_waits, 3u);
-  EXPECT_FALSE(w.writer.begin(961, slot));
+  EXPECT_FALSE(w.writer.begin(961, slot, w.now));
   w.core.tcb.ts_ok = true;
-  EXPECT_FALSE(w.writer.begin(960, slot));
+  EXPECT_FALSE(w.writer.begin(960, slot, w.now));
   EXPECT_EQ(w.counters.send_waits, 5u);
   EXPECT_EQ(w.egress.cancelled, 2u);
   EXPECT_TRUE(w.egress.sent.empty());
@@ -145,13 +145,13 @@ TEST(SegmentWriter, WhereThereIsNoRoomNothingHasHappened) {
 TEST(SegmentWriter, NewDataIsEcnCapableAndTellsOfAReductionOnce) {
   OneWriter w;
   tcp::TxSlot slot;
-  ASSERT_TRUE(w.writer.open(slot));
+  ASSERT_TRUE(w.writer.open(slot, w.now));
   EXPECT_EQ(w.writer.mark_new_data(slot), 0);
   EXPECT_EQ(slot.traffic_class, 0) << "not agreed on";
   w.agree_on_ecn(CongestionControl::NewReno);
   w.core.ecn.note_reduction(0);
   for (const uint8_t flags : {flag::kCwr, uint8_t{0}}) {
-    ASSERT_TRUE(w.writer.open(slot));
+    ASSERT_TRUE(w.writer.open(slot, w.now));
     EXPECT_EQ(w.writer.mark_new_data(slot), flags);
     EXPECT_EQ(slot.traffic_class, kEct0);
   }

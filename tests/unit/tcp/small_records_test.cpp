@@ -211,7 +211,7 @@ TEST(SmallRecords, ALossIsThatOfOneSegmentAndOneConnection) {
   const tcp::Inside c(*other.stream);
   EXPECT_EQ(c.recovery.phase(), tcp::RecoveryPhase::Recovery);
   EXPECT_EQ(c.board.lost_octets(), kMss);
-  EXPECT_EQ(p.stack.info(*other.stream)->lost, 1u);
+  EXPECT_EQ(p.stack.info(*other.stream, p.now)->lost, 1u);
   const tcp::Scoreboard& records = tcp::Inside(*p.user.stream).board;
   for (uint64_t n = records.first(); n < records.past_last(); ++n) {
     EXPECT_FALSE(records.at(n).is(tcp::record_flag::kLost)) << n;

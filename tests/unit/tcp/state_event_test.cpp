@@ -143,7 +143,7 @@ State state_of(Scene& s, bool syn_sent_again = false) {
   }
   if (s.p.user.how_ended) return syn_sent_again ? State::SynReceived : State::TimeWait;
   if (s.p.user.stream == nullptr) return State::SynReceived;
-  return s.p.stack.info(*s.p.user.stream)->state;
+  return s.p.stack.info(*s.p.user.stream, s.p.now)->state;
 }
 
 std::string describe(const Scene& s, const SegmentModel& m) {
@@ -225,7 +225,8 @@ void check_one(State state, bool active, bool shut, const SegmentModel& relative
   for (const base::Range& range : s.p.user.places) placed += range.size();
   EXPECT_EQ(placed, uint64_t{owed.in_order} + owed.held);
   if (s.p.user.stream != nullptr && s.p.user.is_established && !s.p.user.how_ended) {
-    EXPECT_EQ(s.p.stack.info(*s.p.user.stream)->snd_una, uint64_t{owed.snd_una} - kIss - 1);
+    EXPECT_EQ(s.p.stack.info(*s.p.user.stream, s.p.now)->snd_una,
+              uint64_t{owed.snd_una} - kIss - 1);
   }
   EXPECT_TRUE(m.syn || s.p.user.clean());  // inject() does not leave a number for a SYN
 }

@@ -186,7 +186,7 @@ TEST(SynCookies, AMillionSpoofedSynsDoNotKeepOthersOut_TCP_SYN_01) {
   EXPECT_EQ(p.user.ordered_to, 10u);  // text on the completing ACK
   EXPECT_EQ(p.user.established_emss, 1220u - 12);
   EXPECT_EQ(p.stack.counters().syn_cookies_accepted, 1u);
-  const auto info = *p.stack.info(*p.user.stream);
+  const auto info = *p.stack.info(*p.user.stream, p.now);
   EXPECT_TRUE(info.sack && info.timestamps && info.window_scaling);
   EXPECT_EQ(info.snd_wind_shift, 5);
   EXPECT_EQ(info.snd_wnd, 32000u);
@@ -209,7 +209,7 @@ TEST(SynCookies, WithoutTimestampsNothingIsAgreed) {
        .window = 1000,
        .options = option_mss(500) + option_sack_permitted() + std::vector<uint8_t>{1, 3, 3, 5}});
   ASSERT_TRUE(p.user.is_established);
-  const auto info = *p.stack.info(*p.user.stream);
+  const auto info = *p.stack.info(*p.user.stream, p.now);
   EXPECT_EQ(info.snd_wnd, 1000u);
   EXPECT_FALSE(info.sack || info.timestamps || info.window_scaling);
   EXPECT_EQ(p.user.established_emss, 1460u);

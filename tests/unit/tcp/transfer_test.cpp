@@ -158,7 +158,7 @@ uint16_t summed(const std::vector<uint8_t>& source, const std::vector<uint8_t>& 
 /// Keeps what a stack sends, checksum and all.
 class WholeEgress final : public tcp::Egress {
  public:
-  bool begin(IpAddress, IpAddress, tcp::TxSlot& slot) override {
+  bool begin(const IpAddress&, const IpAddress&, tcp::TxSlot& slot, base::Now) override {
     slot = {.tcp = buffer_.data(), .room = 1400, .checksum_open = false, .frame = nullptr};
     return true;
   }
@@ -166,7 +166,8 @@ class WholeEgress final : public tcp::Egress {
     sent.emplace_back(slot.tcp, slot.tcp + length);
   }
   void cancel(tcp::TxSlot&) override {}
-  [[nodiscard]] uint32_t path_mtu(IpAddress) const override { return 1500; }
+  [[nodiscard]] uint32_t path_mtu(IpAddress, base::Now) const override { return 1500; }
+  [[nodiscard]] uint32_t link_mtu(IpAddress) const override { return 1500; }
   void reduce_path_mtu(IpAddress, uint32_t, base::Now) override {}
 
   std::vector<std::vector<uint8_t>> sent;

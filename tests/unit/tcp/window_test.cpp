@@ -93,9 +93,9 @@ TEST(Window, TheBackOffOfProbesEndsWithThem) {
       p.inject(shut);
     }
   }
-  EXPECT_GT(p.stack.info(*p.user.stream)->window_probes, 2u);
+  EXPECT_GT(p.stack.info(*p.user.stream, p.now)->window_probes, 2u);
   p.inject({.seq = kIrs + 1, .ack = kIss + 1001, .flags = flag::kAck});
-  EXPECT_EQ(p.stack.info(*p.user.stream)->window_probes, 0u) << "the window is open";
+  EXPECT_EQ(p.stack.info(*p.user.stream, p.now)->window_probes, 0u) << "the window is open";
   EXPECT_EQ(p.next().seq, kIss + 1001);  // and is lost
   p.wait(seconds(1));
   ASSERT_FALSE(p.silent());
@@ -364,7 +364,7 @@ TEST(Window, TheOverrideStartsAnewWhenAShutWindowOpensALittle) {
   p.egress.sent.clear();
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 500});
   EXPECT_TRUE(p.silent()) << "less than half of what the peer has offered before";
-  p.wait(p.stack.info(*p.user.stream)->rto + milliseconds(1));
+  p.wait(p.stack.info(*p.user.stream, p.now)->rto + milliseconds(1));
   EXPECT_EQ(p.next().payload, 500u);
 }
 

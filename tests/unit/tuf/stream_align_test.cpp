@@ -483,7 +483,7 @@ TEST(Aligned, CongestionWindowInOctets_TUF_5_3_01) {
     FramedPair p(config);
     p.open();
     p.align();
-    const uint32_t cwnd = p.link.a.info(*p.a.stream())->cwnd;
+    const uint32_t cwnd = p.link.a.info(*p.a.stream(), p.link.now)->cwnd;
     for (uint32_t i = 0; i < 2000 && p.a.send(pdu(i, size)) == SendResult::Ok; ++i) {
     }
     p.a.serve();
