@@ -4,8 +4,9 @@
 
 namespace rnic::tcp {
 
-/// What a full segment is follows what comes: upward at once, and downward, when the path or the
-/// peer's record has shrunk, by several of one size with more behind them.
+/// RCV.MSS follows the received segments. It grows at once; it shrinks only after several segments
+/// of one smaller size with more behind them, when the path or the peer's records have become
+/// smaller.
 void AckPolicy::note_other_size(uint32_t size, bool push) {
   if (size > rcv_mss_) {
     rcv_mss_ = size;
@@ -23,7 +24,7 @@ void AckPolicy::note_range(uint64_t offset) {
   // RFC 2018 s.4: the block with the newest segment goes first.
   if (fresh_ != 0) {
     for (const base::Range& range : committed_.ranges()) {
-      if (range.contains(offset) && holds(range, recent_[0])) return;  // named already
+      if (range.contains(offset) && holds(range, recent_[0])) return;  // it is listed already
     }
   }
   std::copy_backward(recent_.begin(), recent_.end() - 1, recent_.end());
@@ -50,18 +51,18 @@ bool AckPolicy::note_partial_duplicate(base::Range old) {
 }
 
 bool AckPolicy::note_text(const Text& text, base::Now now) {
-  // What came behind a hole was owed the number before it. The ACK of the new one says more; a
-  // further one would tell the peer of a segment that arrived behind the next hole (RFC 5681 s.2).
+  // Segments behind a hole were owed an ACK of the old RCV.NXT. The ACK that is due now says more,
+  // and a duplicate of it would tell the peer of a segment behind the next hole (RFC 5681 s.2).
   if (text.advanced) duplicates_ = 0;
   if (!text.advanced && text.fresh) {
     note_range(text.whole.begin);
-    // The ACK of what came in order before, when it was only to be sent some time, is this one's.
+    // A delayed ACK of earlier text in order goes out now, in the place of one for this segment.
     const bool delayed = moves() && !now_;
     if (!tcb_.sack_ok && !delayed && duplicates_ < kMaxDuplicates) ++duplicates_;
   }
   if (!text.fresh) note_dsack(text.whole);  // RFC 2883 s.4
   if (text.advanced && !text.had_holes) return note_in_order(text.size, text.push, now);
-  // RFC 5681 s.4.2: out of order, or a hole filled: at once.
+  // RFC 5681 s.4.2: text out of order, or text that fills a hole, is acknowledged at once.
   note_size(text.size, text.push);
   octets_ += text.size;
   now_ = true;
@@ -83,10 +84,10 @@ uint32_t AckPolicy::fill_sack(SackBlocks& blocks) {
       if (std::find(chosen.begin(), end, range) == end) chosen[ranges++] = range;
     }
   };
-  if (dsack_count_ != 0) {  // RFC 2883: first, whatever lies behind it
+  if (dsack_count_ != 0) {  // RFC 2883: the D-SACK block is the first, whatever follows
     const wire::SackBlock dup = dsacks_[--dsack_count_];
     blocks[count++] = dup;
-    add(dup.left);  // s.4 (4): then the block that holds it, or the sender sees no D-SACK
+    add(dup.left);  // s.4 (4): the block around it follows, or the sender sees no D-SACK
   }
   // Ranges that were never reported, the oldest of them first; inside one ACK the newest leads.
   const uint32_t holder = ranges;
@@ -115,9 +116,10 @@ void AckPolicy::sent() {
 void AckPolicy::sent_alone() {
   const bool moved = moves();
   sent();
-  // Without SACK each out-of-order segment is owed its own ACK, beside the one of what came in
-  // order before it: that is no duplicate (RFC 5681 s.2). D-SACKs and new ranges beyond what
-  // one ACK can name need further ones: what the peer does not learn it would send again.
+  // Without SACK each out-of-order segment is owed an ACK of its own. An ACK that also covers text
+  // received in order before is no duplicate (RFC 5681 s.2) and does not count as one. D-SACKs and
+  // new ranges that one ACK cannot name need further ACKs: the peer would retransmit what it does
+  // not learn of.
   if (duplicates_ != 0 && !moved) --duplicates_;
   pure_ = duplicates_ != 0 || dsack_count_ != 0 || fresh_ != 0;
   now_ = pure_;
@@ -127,7 +129,7 @@ void AckPolicy::validate() const {
   RNIC_CHECK(last_ack_sent_ <= tcb_.ack_offset());
   RNIC_CHECK(dsack_count_ <= kMaxDsacks && fresh_ <= recent_count_ && recent_count_ <= kMaxRecent);
   RNIC_CHECK(tcb_.sack_ok ? duplicates_ == 0 : dsack_count_ == 0);
-  // What was received is acknowledged some time (RFC 9293 s.3.8.6.3, MUST-58).
+  // Received text is acknowledged at some time (RFC 9293 s.3.8.6.3, MUST-58).
   RNIC_CHECK(octets_ == 0 || now_ || timers_.runs(Timer::DelayedAck));
 }
 

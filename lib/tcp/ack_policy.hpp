@@ -18,7 +18,7 @@ namespace rnic::tcp {
 
 class AckPolicy {
  public:
-  /// What a segment with text has brought.
+  /// A received segment that carried text.
   struct Text {
     uint32_t size = 0;
     bool push = false;
@@ -29,14 +29,14 @@ class AckPolicy {
   };
   using SackBlocks = std::array<wire::SackBlock, 4>;
 
-  /// All of them outlive this. The timer is Timer::DelayedAck. \param committed what was taken
+  /// All parameters outlive this. The timer is Timer::DelayedAck. \param committed ranges received
   /// beyond RCV.NXT
   AckPolicy(const Tcb& tcb, const PooledRanges& committed, Timers& timers, const Config& config)
       : tcb_(tcb), committed_(committed), timers_(timers), config_(config) {}
 
-  /// One is owed at the next output().
+  /// An ACK is owed at the next output().
   [[nodiscard]] bool due() const { return now_; }
-  /// And it is not to be carried by data: it has SACK blocks, or is one of several.
+  /// The owed ACK must not ride on data: it has SACK blocks, or is one of several.
   [[nodiscard]] bool due_alone() const { return now_ && pure_; }
   /// Octets received since the last ACK.
   [[nodiscard]] uint32_t unacknowledged() const { return octets_; }
@@ -47,12 +47,12 @@ class AckPolicy {
 
   void ask() { now_ = true; }
   void ask_alone() { now_ = pure_ = true; }
-  /// The delayed ACK's time has come.
+  /// The delayed-ACK timer has expired.
   void delay_over() {
     timers_.clear(Timer::DelayedAck);
     now_ = true;
   }
-  /// Text in order came, with no hole before or behind it. \return an ACK is due now
+  /// Text arrived in order, with no hole before or behind it. \return an ACK is due now
   bool note_in_order(uint32_t size, bool push, base::Now now) {
     note_size(size, push);
     octets_ += size;
@@ -65,30 +65,29 @@ class AckPolicy {
     }
     return false;
   }
-  /// Any text did. \return an ACK is due now
+  /// Text arrived, in order or not. \return an ACK is due now
   bool note_text(const Text& text, base::Now now);
-  /// A segment that is old from end to end (RFC 2883 s.4.1). It asks for no ACK by itself.
+  /// The whole segment was received before (RFC 2883 s.4.1). This alone asks for no ACK.
   void note_duplicate(int64_t begin, int64_t end);
-  /// Octets of a segment with some new ones that were there already (RFC 2883 s.4.2).
-  /// \return an ACK is due now
+  /// Part of a segment was received before (RFC 2883 s.4.2). \return an ACK is due now
   bool note_partial_duplicate(base::Range old);
 
-  /// For an ACK that goes out alone: its SACK blocks. \return how many
+  /// Writes the SACK blocks of an ACK that goes out alone. \return their number
   [[nodiscard]] uint32_t fill_sack(SackBlocks& blocks);
   /// A segment with the ACK field went out.
   void sent();
-  /// The same, without text: further ones may be due.
+  /// An ACK without text went out. Further ones may be due.
   void sent_alone();
   void validate() const;
 
  private:
-  static constexpr uint32_t kLeastFull = 200;  // smaller ones fill no path
+  static constexpr uint32_t kLeastFull = 200;  // smaller segments fill no path
   static constexpr uint32_t kShortRun = 4;
   static constexpr uint32_t kMaxDsacks = 4;
   static constexpr uint32_t kMaxRecent = 16;
   static constexpr uint32_t kMaxDuplicates = 64;
 
-  /// The next ACK says more than the last.
+  /// The next ACK covers more than the last one did.
   [[nodiscard]] bool moves() const { return last_ack_sent_ != tcb_.ack_offset(); }
   void note_size(uint32_t size, bool push) {
     if (size != rcv_mss_) [[unlikely]]
@@ -110,15 +109,16 @@ class AckPolicy {
   uint32_t rcv_mss_ = 536;
   bool now_ = false;
   bool pure_ = false;
-  uint32_t short_size_ = 0;  // of the last segments below rcv_mss_
+  uint32_t short_size_ = 0;  // size of the last segments below rcv_mss_
   uint32_t short_count_ = 0;
-  uint32_t duplicates_ = 0;  // SACK off: owed to out-of-order segments, beside an ACK that moves
+  // Without SACK: ACKs owed to out-of-order segments, beside one that advances.
+  uint32_t duplicates_ = 0;
   uint64_t last_ack_sent_ = 0;
   uint32_t dsack_count_ = 0;
   std::array<wire::SackBlock, kMaxDsacks> dsacks_{};
-  // Sequence numbers inside the most recently touched ranges, newest first. The first `fresh_` of
-  // them were in no SACK block yet: a burst that touched more ranges than one ACK can name is
-  // answered by several.
+  // Sequence numbers inside the most recently touched ranges, newest first. No SACK block has named
+  // the first `fresh_` of them yet: a burst that touched more ranges than one ACK can name is
+  // answered by several ACKs.
   std::array<base::Seq32, kMaxRecent> recent_{};
   uint32_t recent_count_ = 0;
   uint32_t fresh_ = 0;

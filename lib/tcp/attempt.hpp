@@ -1,5 +1,5 @@
 /// \file
-/// What one attempt to send gave.
+/// The result of one attempt to send.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@ namespace rnic::tcp {
 enum class Attempt : uint8_t {
   Sent,
   Nothing,
-  Starved,   ///< a limit of the stack: to be tried again at the next output()
-  PortFull,  ///< the same, and for nobody is there room
-  Broken,    ///< the user has not kept what it sent: the connection cannot go on
+  Starved,   ///< a limit of the stack was reached; the next output() tries again
+  PortFull,  ///< the port has no room for any connection; the next output() tries again
+  Broken,    ///< the user no longer has the octets that it sent: the connection cannot go on
 };
 
 }  // namespace rnic::tcp

@@ -1,5 +1,5 @@
 /// \file
-/// What a connection joins, and how it was asked to behave.
+/// The endpoints and the user that a connection joins, and its options.
 #pragma once
 
 #include "base/trace.hpp"
@@ -9,15 +9,15 @@
 
 namespace rnic::tcp {
 
-/// The parts of a connection read it; the connection alone writes it.
+/// All parts of a connection read it; only the connection writes it.
 struct Binding {
   Endpoint local;
   Endpoint remote;
-  llp::StreamUser* user = nullptr;  ///< none while half open, nor behind ended()
+  llp::StreamUser* user = nullptr;  ///< nullptr while the connection is half open and after ended()
   base::TraceSink* trace = nullptr;
   ConnectionOptions options;
 
-  /// RFC 8257: marks are echoed one by one.
+  /// RFC 8257: each mark is echoed by itself.
   [[nodiscard]] bool dctcp() const {
     return options.congestion_control == CongestionControl::Dctcp;
   }

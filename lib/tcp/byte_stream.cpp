@@ -41,7 +41,8 @@ bool ByteStream::room_is_news() const {
   const uint64_t read = read_.load(std::memory_order_relaxed);
   const uint64_t told = told_.load(std::memory_order_relaxed);
   if (read == told) return false;
-  // An eighth at a time, and the last octet: then the peer may be waiting for an open window.
+  // The owner is told of each eighth of the ring, and when the ring is empty: then the peer may be
+  // waiting for the window to open.
   return read - told >= ring_octets() / 8 || read == ordered_.load(std::memory_order_relaxed);
 }
 
@@ -100,7 +101,8 @@ void ByteStream::released(const llp::RecordTag&, uint64_t end_offset) {
 
 llp::InspectVerdict ByteStream::inspect(base::Range range, base::ByteView, base::Now) {
   if (receive_ == nullptr) receive_ = pool_.take();
-  // Room was offered to more streams than the pool serves at once: the peer repeats it.
+  // Windows were offered to more streams than the pool has rings for. The peer retransmits the
+  // segment.
   if (receive_ == nullptr) return llp::InspectVerdict::Drop;
   // A window offered before this user was known may be larger than the ring.
   return fits(range) ? llp::InspectVerdict::Accept : llp::InspectVerdict::Drop;
@@ -125,7 +127,7 @@ void ByteStream::peer_finished(base::Now) { peer_finished_.store(true, std::memo
 
 bool ByteStream::resume(uint64_t received, uint64_t sent) {
   if (receive_ == nullptr) receive_ = pool_.take();
-  // What is not acknowledged yet may have to be built again: it stays in the ring.
+  // Octets that are not acknowledged stay in the ring: rebuild() may ask for them.
   if (released_.load(std::memory_order_relaxed) == pulled_) {
     released_.store(sent, std::memory_order_relaxed);
   }

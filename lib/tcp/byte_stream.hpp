@@ -34,18 +34,18 @@ class ByteStream : public llp::StreamUser {
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
 
-  /// Names the stream; once, before anything is written (established() comes later).
+  /// Sets the stream, once, before anything is written (established() comes later).
   void attach(llp::Stream& stream) { stream_ = &stream; }
 
   // --- Application side ---
 
-  /// Queues octets to send; \return how many fit. Without a send ring none do.
+  /// Queues octets to send. \return how many fit: none without a send ring
   uint32_t put(base::ByteView octets);
-  /// Looks at received octets in order, and leaves them; \return how many.
+  /// Copies received octets in order without taking them. \return their number
   [[nodiscard]] uint32_t peek(base::ByteSpan out) const;
-  /// Takes received octets in order; \return how many.
+  /// Takes received octets in order. \return their number
   uint32_t take(base::ByteSpan out);
-  /// take() has grown the room by so much that the owner should hear of it (serve()).
+  /// take() has freed enough room that the owner should be told of it, by serve().
   [[nodiscard]] bool room_is_news() const;
   [[nodiscard]] uint32_t readable() const {
     return static_cast<uint32_t>(ordered_.load(std::memory_order_acquire) -
@@ -57,13 +57,13 @@ class ByteStream : public llp::StreamUser {
                                                      : ring_octets() - static_cast<uint32_t>(used);
   }
   [[nodiscard]] bool has_send_ring() const { return send_ != nullptr; }
-  /// Octets that a ring holds.
+  /// The size of a ring in octets.
   [[nodiscard]] uint32_t ring_octets() const { return pool_.block_octets(); }
   /// Octets that put() took and the peer has not acknowledged.
   [[nodiscard]] uint64_t unacknowledged() const {
     return written_.load(std::memory_order_relaxed) - released_.load(std::memory_order_acquire);
   }
-  /// Octets from here to the end of what the peer called urgent; 0: none (RFC 9293 s.3.8.5).
+  /// Unread octets up to the end of the urgent data (RFC 9293 s.3.8.5); 0 if there is none.
   [[nodiscard]] uint64_t urgent() const {
     const uint64_t end = urgent_end_.load(std::memory_order_acquire);
     const uint64_t read = read_.load(std::memory_order_relaxed);
@@ -85,34 +85,34 @@ class ByteStream : public llp::StreamUser {
 
   /// Takes the send ring from the pool. False: the pool is empty.
   bool reserve_send();
-  /// Tells the stream what the application did since.
+  /// Tells the stream what the application has written and read since the last call.
   void serve();
-  /// put() and serve(), with a send ring when there is one.
+  /// Calls put() and serve(), and takes a send ring from the pool if it has one.
   uint32_t write(base::ByteView octets);
-  /// take() and serve().
+  /// Calls take() and serve().
   uint32_t read(base::ByteSpan out);
-  /// Half close behind what was written.
+  /// Closes our direction behind what was written.
   void close() {
     if (stream_ != nullptr) stream_->close();
   }
   void abort() {
     if (stream_ != nullptr) stream_->abort();
   }
-  /// nullptr once ended.
+  /// nullptr after ended().
   [[nodiscard]] llp::Stream* stream() { return stream_; }
   /// Received octets lie behind a hole.
   [[nodiscard]] bool has_islands() const {
     return placed_end_ > ordered_.load(std::memory_order_relaxed);
   }
-  /// Where the next octet received in order stands in the stream.
+  /// Stream offset of the next octet to be received in order.
   [[nodiscard]] uint64_t received() const { return ordered_.load(std::memory_order_relaxed); }
   /// Stream offset behind the last octet that put() took.
   [[nodiscard]] uint64_t written() const { return written_.load(std::memory_order_relaxed); }
-  /// Another user of the stream has taken octets up to `received` and sent some up to `sent`: goes
-  /// on behind them. Everything received before was read, everything written before was pulled.
-  /// False: the pool has no receive ring.
+  /// Takes over a stream from another user, which has received octets up to `received` and sent
+  /// octets up to `sent`. All octets received before have been read, all octets written before have
+  /// been pulled. False: the pool has no receive ring.
   bool resume(uint64_t received, uint64_t sent);
-  /// The receive ring holds octets up to there.
+  /// The receive ring has room for the range.
   [[nodiscard]] bool fits(base::Range range) const {
     return range.end - read_.load(std::memory_order_acquire) <= ring_octets();
   }

@@ -1,6 +1,6 @@
 /// \file
-/// The limit of RFC 5961 section 7: ACKs that a stack sends only because of a segment that does not
-/// fit, so many in an interval, of all its connections and of TIME-WAIT.
+/// The rate limit of RFC 5961 section 7. A stack answers only a limited number of unacceptable
+/// segments with an ACK in each interval, over all its connections and TIME-WAIT.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,12 @@ namespace rnic::tcp {
 
 class ChallengeAcks {
  public:
-  /// \param limit how many there may be in an interval. \param counters outlives this
+  /// \param limit the largest number of challenge ACKs in an interval. \param counters outlives
+  /// this
   ChallengeAcks(uint32_t limit, base::Duration interval, Counters& counters)
       : limit_(limit), interval_(interval), counters_(counters) {}
 
-  /// Asks for one. \return it may go out, and is counted as sent
+  /// Asks for a challenge ACK. \return true when it may go out; it is counted as sent then
   [[nodiscard]] bool allow(base::Now now) {
     if (now - begun_ >= interval_) {
       begun_ = now;
@@ -38,8 +39,8 @@ class ChallengeAcks {
   const uint32_t limit_;
   const base::Duration interval_;
   Counters& counters_;
-  base::Now begun_{};  // the interval
-  uint32_t sent_ = 0;  // since then. Invariant: at most limit_
+  base::Now begun_{};  // start of the interval
+  uint32_t sent_ = 0;  // challenge ACKs in the interval. Invariant: at most limit_
 };
 
 }  // namespace rnic::tcp

@@ -24,11 +24,11 @@ struct Config {
   CongestionControl congestion_control = CongestionControl::Cubic;
   uint32_t initial_window_segments = 10;  ///< SMSS, 1..64 (RFC 6928: at most as many times 1460
                                           ///< octets, or two segments); 0: the table of RFC 5681
-  uint32_t growth_limit_segments =
-      8;                          ///< cwnd growth an ACK in slow start, SMSS (RFC 3465); 1 = strict
+  /// Growth of cwnd by one ACK in slow start, SMSS (RFC 3465); 1 = strict.
+  uint32_t growth_limit_segments = 8;
   uint32_t max_cwnd = 16u << 20;  ///< octets
-  bool idle_restart = true;       ///< idle for longer than the RTO: from the initial window again
-                                  ///< (RFC 5681 s.4.1)
+  /// Restart from the initial window after an idle time of an RTO (RFC 5681 s.4.1).
+  bool idle_restart = true;
   bool cubic_fast_convergence = true;  ///< RFC 9438 s.4.7
   bool hystart = true;  ///< CUBIC's first slow start ends when the RTT rises (RFC 9406)
   Duration hystart_rtt_threshold_min = ms(4);   ///< MIN_RTT_THRESH
@@ -39,43 +39,45 @@ struct Config {
   bool pacing = false;                          ///< spread a window over the round-trip time
   uint32_t pacing_slow_start_percent = 200;     ///< of cwnd / SRTT, 100..1000
   uint32_t pacing_percent = 120;                ///< the same, in congestion avoidance
-  uint32_t receive_window = 4u << 20;   ///< octets advertised at most; the user may offer less
-  Duration rto_initial = ms(1000);      ///< RFC 6298 s.2
-  Duration rto_min = ms(200);           ///< RFC 6298 says 1 s; 200 ms is the field's habit
-  Duration rto_max = ms(60000);         ///< >= 60 s (RFC 6298)
-  Duration delayed_ack = ms(40);        ///< < 500 ms (RFC 9293 s.3.8.6.3)
-  bool tail_loss_probe = true;          ///< RFC 8985 s.7; without it the RTO finds a lost tail
-  Duration tlp_max_ack_delay = ms(40);  ///< TLP.max_ack_delay: a lone segment's ACK may be late by
-  Duration time_wait = ms(1000);        ///< 2 MSL of RFC 9293 is 4 minutes; octets of a soft RNIC's
-                                        ///< old incarnation are guarded by timestamps and ISN
-  Duration user_timeout = ms(100000);   ///< R2: give up after this long without progress
+  uint32_t receive_window = 4u << 20;  ///< octets advertised at most; the user may offer less
+  Duration rto_initial = ms(1000);     ///< RFC 6298 s.2
+  Duration rto_min = ms(200);          ///< RFC 6298 says 1 s; 200 ms is the field's habit
+  Duration rto_max = ms(60000);        ///< >= 60 s (RFC 6298)
+  Duration delayed_ack = ms(40);       ///< < 500 ms (RFC 9293 s.3.8.6.3)
+  bool tail_loss_probe = true;         ///< RFC 8985 s.7; without it the RTO finds a lost tail
+  /// TLP.max_ack_delay: how late a peer may acknowledge a single segment.
+  Duration tlp_max_ack_delay = ms(40);
+  Duration time_wait = ms(1000);  ///< RFC 9293 has 4 minutes (2 MSL); timestamps and the ISN keep
+                                  ///< the octets of an old incarnation out
+  Duration user_timeout = ms(100000);     ///< R2: give up after this long without progress
   Duration connect_timeout = ms(180000);  ///< give up an active open
   uint32_t syn_retries = 8;
-  Duration close_timeout =
-      ms(5000);  ///< our FIN was acknowledged or sent, the peer's does not come: RST
-  /// Closed, with octets or the FIN unacknowledged, and no progress, whatever the peer answers:
-  /// RST; 0: never
+  Duration close_timeout = ms(5000);  ///< RST when the peer's FIN does not follow ours for so long
+  /// A closed connection with octets or its FIN unacknowledged is reset when it makes no progress
+  /// for so long, whatever the peer answers; 0: never.
   Duration orphan_timeout = ms(300'000);
-  bool pack_records = true;                  ///< several small records in one segment
+  bool pack_records = true;                  ///< several small records may share a segment
   bool nagle = false;                        ///< RFC 9293 s.3.7.4, RFC 5044 s.A.2
   bool keep_alive = false;                   ///< RFC 9293 s.3.8.4
   Duration keep_alive_idle = ms(7'200'000);  ///< silence before the first probe
   Duration keep_alive_interval = ms(75'000);
   uint32_t keep_alive_count = 9;  ///< unanswered probes that end a connection
   bool syn_cookies = true;        ///< a SYN beyond the half-open limits is answered (RFC 4987)
-  bool mtu_probing = true;  ///< find paths that swallow full segments, and grow again (RFC 4821)
-  bool mtu_probe_from_base = false;           ///< start small and probe upward on every connection
+  bool mtu_probing = true;  ///< find paths that drop full segments silently, and search for larger
+                            ///< sizes (RFC 4821)
+  /// Every connection starts with small segments and probes upward.
+  bool mtu_probe_from_base = false;
   Duration mtu_probe_interval = ms(600'000);  ///< between searches for a larger MTU
   uint32_t max_connections = 1024;            ///< per stack, without TIME-WAIT
   uint32_t max_time_wait = 16384;             ///< entries of 64 octets; the oldest gives way
-  /// Connections that remember ranges beyond a hole, either way (1 KB each); at the limit an
-  /// out-of-order segment is dropped.
+  /// Sets of ranges beyond a hole (1 KB each), one for each direction of a connection that has
+  /// some. At the limit an out-of-order segment is dropped.
   uint32_t max_range_sets = 2048;
   uint32_t max_listeners = 64;
   uint32_t max_half_open = 128;                 ///< SYN-RECEIVED at once, per stack
-  uint32_t max_half_open_per_listener = 128;    ///< the same, of one listener
+  uint32_t max_half_open_per_listener = 128;    ///< SYN-RECEIVED at once, per listener
   uint32_t max_records_per_connection = 16384;  ///< unacknowledged record descriptors
-  uint32_t max_records = 65536;                 ///< the same, per stack
+  uint32_t max_records = 65536;                 ///< unacknowledged record descriptors, per stack
   uint32_t max_saved_octets = 4u << 20;         ///< copies of records that had to be cut, per stack
   uint32_t challenge_ack_limit = 100;           ///< per interval, per stack (RFC 5961 s.7)
   Duration challenge_ack_interval = ms(1000);

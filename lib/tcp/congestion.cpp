@@ -30,11 +30,11 @@ void Congestion::start(uint32_t syn_resent) {
 
 SlowStartEvent Congestion::slow_start(const AckSample& s) {
   // RFC 5681 (2) with the limit L of RFC 3465 s.2.2 and RFC 9406 s.4.2: an ACK that covers a burst
-  // counts for more than one.
+  // counts as several.
   uint64_t limit =
       paced_ ? UINT64_MAX : uint64_t{std::max(config_->growth_limit_segments, 1u)} * window_.smss;
-  // RFC 3465 s.2.3: behind a time-out an ACK of much tells what had arrived before, not what the
-  // path carries now.
+  // RFC 3465 s.2.3: after a time-out an ACK of many octets covers what had arrived before; it does
+  // not show what the path carries now.
   if (after_timeout_) limit = window_.smss;
   uint64_t step = std::min(s.acked, limit);
   const bool first = window_.ssthresh == UINT32_MAX;
@@ -78,7 +78,7 @@ void Congestion::on_timeout(uint64_t flight, bool reduce) {
 }
 
 void Congestion::on_idle(base::Now since) {
-  // RFC 5681 s.4.1; what was learnt about the path stays in ssthresh, as RFC 7661 s.4.4 keeps it.
+  // RFC 5681 s.4.1; ssthresh keeps what was learnt about the path, as in RFC 7661 s.4.4.
   if (window_.ssthresh != UINT32_MAX) {
     window_.set_ssthresh(std::max<uint64_t>(window_.ssthresh, uint64_t{window_.cwnd} / 4 * 3));
   }
@@ -97,7 +97,7 @@ void Congestion::save(uint64_t flight) {
 bool Congestion::undo(uint64_t flight, uint64_t acked) {
   after_timeout_ = false;
   if (window_.cwnd >= saved_.cwnd) return false;
-  // RFC 4015 s.3.4: no burst larger than an initial window; slow start fills up the rest.
+  // RFC 4015 s.3.4: the burst is limited to an initial window; slow start fills up the rest.
   const uint64_t cwnd = flight + std::min<uint64_t>(acked, initial_window());
   window_.set_cwnd(std::clamp<uint64_t>(cwnd, window_.cwnd, saved_.cwnd));
   window_.ssthresh = std::max(saved_.ssthresh, saved_.pipe_prev);

@@ -1,7 +1,8 @@
 /// \file
-/// Congestion control: one value per connection that holds the window and the state of whichever
-/// algorithm was selected: NewReno (RFC 5681), CUBIC (RFC 9438, with HyStart++ of RFC 9406) or
-/// DCTCP (RFC 8257). A switch, not a virtual call: an ACK pays for one branch.
+/// Congestion control of one connection: the window, and the state of the algorithm that was
+/// selected: NewReno (RFC 5681), CUBIC (RFC 9438, with HyStart++ of RFC 9406) or DCTCP (RFC 8257).
+/// The algorithm is chosen by a switch rather than a virtual call, so that an ACK pays for one
+/// branch.
 #pragma once
 
 #include "tcp/config.hpp"
@@ -21,11 +22,11 @@ class Congestion {
     window_.max_cwnd = config.max_cwnd;
   }
 
-  /// Changes the algorithm at any time, in any phase of the connection. The window stays; what the
-  /// old algorithm had learnt is forgotten.
+  /// Changes the algorithm, at any time and in any phase of the connection. The window stays; the
+  /// state of the old algorithm is dropped.
   void select(CongestionControl kind);
   [[nodiscard]] CongestionControl kind() const { return kind_; }
-  /// With pacing a slow start is not limited an ACK (RFC 9406 s.4.3, L).
+  /// With pacing, slow start has no limit on the growth by one ACK (RFC 9406 s.4.3, L).
   void set_paced(bool paced) { paced_ = paced; }
 
   /// At ESTABLISHED, and when SMSS changes.
@@ -33,7 +34,8 @@ class Congestion {
     window_.smss = smss;
     window_.cwnd = std::max(window_.cwnd, smss);
   }
-  /// The initial window. \param syn_resent how often the SYN or SYN-ACK was sent again.
+  /// Sets cwnd to the initial window. \param syn_resent how often the SYN or SYN-ACK was
+  /// retransmitted.
   void start(uint32_t syn_resent);
 
   /// New data was acknowledged outside fast recovery while cwnd was the limit.
@@ -46,8 +48,8 @@ class Congestion {
     }
     return SlowStartEvent::None;
   }
-  /// In place of on_ack() where it would only count: true. Most ACKs of congestion avoidance are
-  /// like that.
+  /// Replaces on_ack() where that would only count octets, as for most ACKs of congestion
+  /// avoidance. False: on_ack() has to be called.
   bool gather(uint64_t acked) {
     if (in_slow_start()) return false;
     return kind_ == CongestionControl::Cubic ? cubic_.gather(acked)
@@ -55,24 +57,27 @@ class Congestion {
   }
   /// New data was acknowledged that had been sent while cwnd was not the limit (RFC 9438 s.4.2).
   void on_unused_window(base::Now now) { cubic_.pause(now); }
-  /// DCTCP's estimate: every ACK of new data on a connection that uses ECN.
+  /// Updates DCTCP's estimate, with every ACK of new data on a connection that uses ECN.
   void count_marks(const AckSample& s, bool ece) {
     if (kind_ == CongestionControl::Dctcp) dctcp_.on_ack(s, ece, config_->dctcp_gain_shift);
   }
-  /// Loss found by SACK, RACK or duplicate ACKs: sets ssthresh, leaves cwnd to the recovery.
+  /// A loss was found by SACK, RACK or duplicate ACKs: sets ssthresh and leaves cwnd to the
+  /// recovery.
   void on_loss(uint64_t flight);
-  /// ECN-Echo, once a window of data: sets ssthresh and cwnd.
+  /// ECN-Echo was received, which counts once a window of data: sets ssthresh and cwnd.
   void on_ecn();
-  /// Retransmission time-out: cwnd is one segment. \param reduce the segment was not sent again by
-  /// a time-out before (RFC 5681 s.3.1).
+  /// The retransmission timer expired: sets cwnd to one segment. \param reduce no earlier time-out
+  /// has retransmitted the segment (RFC 5681 s.3.1).
   void on_timeout(uint64_t flight, bool reduce);
-  /// RFC 5681 s.4.1: idle for longer than the RTO. \param since when
+  /// RFC 5681 s.4.1: nothing was sent for longer than the RTO. \param since when
   void on_idle(base::Now since);
 
-  /// Before a reduction that may turn out to have been for nothing. \param flight octets in flight
+  /// Saves the state before a reduction that may turn out to be spurious. \param flight octets in
+  /// flight
   void save(uint64_t flight);
-  /// It was for nothing (RFC 4015 s.3.1 step 9, RFC 9438 s.4.9.2). \param flight octets in flight
-  /// now \param acked by the ACK that tells. False: the window has grown past it meanwhile.
+  /// Undoes a spurious reduction (RFC 4015 s.3.1 step 9, RFC 9438 s.4.9.2). \param flight octets in
+  /// flight now. \param acked octets that the ACK which shows it acknowledges. False: the window
+  /// has outgrown the saved one meanwhile.
   bool undo(uint64_t flight, uint64_t acked);
 
   [[nodiscard]] uint32_t cwnd() const { return window_.cwnd; }

@@ -1,5 +1,5 @@
 /// \file
-/// What every congestion control algorithm works on, and one ACK as it sees it.
+/// The window that every congestion control algorithm works on, and its view of one ACK.
 #pragma once
 
 #include <algorithm>
@@ -27,12 +27,12 @@ struct CongestionWindow {
   }
 };
 
-/// New data was acknowledged.
+/// An ACK of new data.
 struct AckSample {
-  uint64_t acked = 0;      ///< octets that SND.UNA moved by
+  uint64_t acked = 0;      ///< octets by which SND.UNA advanced
   uint64_t snd_una = 0;    ///< after the move
   uint64_t snd_nxt = 0;    ///< now
-  base::Duration rtt{-1};  ///< of the newest octet acknowledged; negative: none
+  base::Duration rtt{-1};  ///< of the newest octet acknowledged; negative: not measured
   base::Duration srtt{0};
   base::Now now{};
 };

@@ -83,7 +83,7 @@ void Connection::input_syn_sent(const Segment& s, base::Now now) {
 }
 
 void Connection::take_text_of_syn(const Segment& syn, base::Now now) {
-  // RFC 9293 s.3.10.7.3, fourth: what stands behind the SYN goes on at the sixth step.
+  // RFC 9293 s.3.10.7.3, fourth: the rest of the SYN segment is processed from the sixth step on.
   Segment s = syn;
   s.flags &= static_cast<uint8_t>(~flag::kSyn);
   s.seq += 1;
@@ -125,13 +125,14 @@ void Connection::input(Segment& s, bool predicting, base::Now now) {
 }
 
 bool Connection::syn_again(Segment& s) {
-  if (!s.has(flag::kAck)) {  // the SYN again: our SYN-ACK was lost
+  if (!s.has(flag::kAck)) {  // the SYN was retransmitted: our SYN-ACK was lost
     if (passive()) opening().take_syn_again(s);
     opening().ask();
     return true;
   }
   if (!passive()) {
-    // Simultaneous open: the peer's SYN-ACK completes it. Its SYN is known; go on behind it.
+    // Simultaneous open: the peer's SYN-ACK completes it. Its SYN is known, so processing goes on
+    // behind it.
     opening().take_syn_again(s);
     s.flags &= static_cast<uint8_t>(~flag::kSyn);
     s.seq += 1;
@@ -141,8 +142,8 @@ bool Connection::syn_again(Segment& s) {
 }
 
 void Connection::input_synchronized(Segment& s, base::Now now) {
-  // RFC 9293 s.3.10.7.4, with the text inspected before the ACK field is used: a segment that the
-  // upper layer drops counts as lost, all of it.
+  // RFC 9293 s.3.10.7.4, but the text is inspected before the ACK field is used: a segment that the
+  // upper layer drops counts as lost in whole.
   const bool known_syn = state() == State::SynReceived && s.has(flag::kSyn) && !s.has(flag::kRst) &&
                          s.seq == core_.tcb.irs;
   if (known_syn && syn_again(s)) return;
@@ -154,7 +155,7 @@ void Connection::input_synchronized(Segment& s, base::Now now) {
     return;
   }
   if (!survives_ack_check(s, now)) return;
-  keep_alive_.heard(now);  // not before: anybody can send what the tests above drop
+  keep_alive_.heard(now);  // not earlier: anybody can send segments that the tests above drop
   receiver_.take_timestamp(s, now);
   if (state() == State::SynReceived) {
     opening().measure(now);
@@ -177,10 +178,11 @@ void Connection::input_synchronized(Segment& s, base::Now now) {
 }
 
 bool Connection::survives_rst(const Segment& s, base::Now now) {
-  // Second: RST. RFC 5961 s.3.2: exactly RCV.NXT resets, elsewhere in the window is challenged.
+  // Second: RST. RFC 5961 s.3.2: a RST at exactly RCV.NXT resets; elsewhere in the window it draws
+  // a challenge ACK.
   if (!s.has(flag::kRst)) return true;
   if (s.seq != core_.tcb.ack_seq()) {
-    // One with text may begin before the window: its number is outside.
+    // A RST with text may begin before the window; then its number is outside.
     if (base::after(s.seq, core_.tcb.ack_seq())) challenge_ack(now);
     return false;
   }
@@ -220,12 +222,12 @@ void Connection::challenge_ack(base::Now now) {
 }
 
 bool Connection::closed_reader(const Segment& s) {
-  // RFC 9293 s.3.6.1 (MAY-1, SHLD-3): new octets for somebody who does not read any more.
+  // RFC 9293 s.3.6.1 (MAY-1, SHLD-3): new octets arrived, but the user reads no more.
   if (!receiver_.has_new_text(s)) return false;
   ++core_.shared.counters.half_duplex_resets;
-  // The peer takes a RST at once only where it expects the next octet (RFC 5961 s.3.2), and octets
-  // of ours, or the FIN, may be missing there: as for a connection that is no more (s.3.5.2, group
-  // 1).
+  // The peer takes a RST at once only at its RCV.NXT (RFC 5961 s.3.2), and octets of ours or our
+  // FIN may be missing there. So the RST takes its number from the ACK field, as for a connection
+  // that does not exist (s.3.5.2, group 1).
   if (Reply* reply = queue_rst()) {
     reply->seq = s.ack;
     reply->ack = {};
@@ -244,7 +246,8 @@ void Connection::process_ack(const Segment& s, base::Now now) {
 }
 
 void Connection::icmp(const IcmpError& error, base::Seq32 seq, base::Now now) {
-  // RFC 5927 s.4.1: only what quotes a number that is in flight can be about us.
+  // RFC 5927 s.4.1: only a message that quotes a sequence number in flight can be about this
+  // connection.
   const Tcb& t = core_.tcb;
   Counters& counters = core_.shared.counters;
   const bool opening = in_any(state(), State::SynSent, State::SynReceived);
@@ -260,8 +263,9 @@ void Connection::icmp(const IcmpError& error, base::Seq32 seq, base::Now now) {
     ++counters.icmp_unverified;
     return;
   }
-  // RFC 9293 s.3.9.2.2 (MUST-56). RFC 5927 s.5.2: of a connection that is synchronized a hard error
-  // is no more than that, either: octets have gone both ways, and anybody who sees them can lie.
+  // A soft error does not end a connection: RFC 9293 s.3.9.2.2 (MUST-56). In synchronized states a
+  // hard error is treated as soft (RFC 5927 s.5.2): octets have gone both ways, and an attacker who
+  // sees them could forge the message.
   if (error.kind == IcmpError::Kind::Soft || !opening) {
     ++counters.icmp_soft;
     soft_error_ = true;
@@ -291,7 +295,7 @@ void Connection::on_timers(base::Now now) {
   if (!in_any(state(), State::SynSent, State::SynReceived)) {
     if (!sender_.on_timers(now)) {
       // R2 (RFC 9293 s.3.8.3). The USER TIMEOUT event of s.3.10.8 deletes the connection without a
-      // word to the peer, which has not answered for long; what it sends later draws a RST.
+      // RST: the peer has not answered for long, and whatever it sends later draws one.
       time_out();
     }
   } else if (timers.due(Timer::Rto, now) && !opening().time_out(now)) {
@@ -312,8 +316,8 @@ void Connection::life_over(base::Now now) {
     if (core_.binding.options.keep_alive) keep_alive_due(now);
     return;
   }
-  // Data before the FIN is still going out, or the peer's window is shut before it (MUST-37): R2
-  // watches over that.
+  // Data before the FIN is still unacknowledged, or the peer's window is closed before it
+  // (MUST-37): R2 limits that.
   if (in_any(state(), State::LastAck, State::FinWait1, State::Closing) &&
       (sender_.flight().board().size() > 1 || core_.tcb.snd_wnd == 0)) {
     core_.life.progressed(now);
@@ -350,7 +354,7 @@ bool Connection::send_keep_alive(base::Now now) {
   return true;
 }
 
-/// What must not wait for data goes first: SACK blocks never steal room from a record.
+/// ACKs that must not wait for data go first and alone: SACK blocks never take room from a record.
 bool Connection::send_owed(base::Now now) {
   if (core_.ecn.owes_acks() && !sender_.send_owed_acks(now)) return false;
   while (receiver_.ack().due_alone()) {
@@ -400,7 +404,7 @@ void Connection::close() {
     end(StreamEnd::Aborted, false);
     return;
   }
-  // RFC 9293 s.3.6.1 (MAY-1), also when only the reader goes, behind a half close.
+  // RFC 9293 s.3.6.1 (MAY-1); it also applies when the reader goes after a half close.
   const Binding& b = core_.binding;
   if (b.options.half_duplex_close && b.user != nullptr && b.user->unread() != 0) {
     ++core_.shared.counters.half_duplex_resets;
@@ -409,7 +413,7 @@ void Connection::close() {
   }
   if (core_.life.fin_wanted()) return;
   core_.life.want_fin();
-  core_.ask_turn();  // everything that pull() still has goes out before the FIN
+  core_.ask_turn();  // everything that pull() still gives goes out before the FIN
 }
 
 void Connection::abort() {
@@ -418,7 +422,7 @@ void Connection::abort() {
 }
 
 void Connection::end_in_time_wait(base::Now now) {
-  // The connection's own memory is free from here on; its 4-tuple stays taken.
+  // TIME-WAIT needs no connection: its memory becomes free, while its 4-tuple stays taken.
   const Tcb& t = core_.tcb;
   const Binding& b = core_.binding;
   TimeWaitEntry entry;
@@ -446,7 +450,7 @@ void Connection::end(StreamEnd how, bool rst) {
 
 Reply* Connection::queue_rst() {
   Reply* reply = core_.shared.replies.push();
-  if (reply == nullptr) return nullptr;  // the peer's next segment draws one
+  if (reply == nullptr) return nullptr;  // the peer's next segment will draw a RST
   const Tcb& t = core_.tcb;
   reply->local = core_.binding.local;
   reply->remote = core_.binding.remote;
@@ -474,7 +478,7 @@ void Connection::finish(base::Now now) {
   core_.timers.stop();
 }
 
-// --- Looking at it ---
+// --- Inspection ---
 
 ConnectionInfo Connection::info(base::Now now) const {
   ConnectionInfo info;
@@ -493,7 +497,7 @@ void Connection::validate() const {
   handshake_.validate();
   sender_.validate();
   receiver_.validate();
-  RNIC_CHECK(!core_.prediction.on() || fast_path::calm(core_, sender_, receiver_));
+  RNIC_CHECK(!core_.prediction.on() || fast_path::predictable(core_, sender_, receiver_));
   RNIC_CHECK(!half_open() || (state() == State::SynReceived && passive()));
 }
 

@@ -22,9 +22,9 @@
 
 namespace rnic::tcp {
 
-/// Calls up may re-enter ready(), close(), abort() and room_grew(). Nothing is freed under a
-/// caller's feet: a connection that ends() is CLOSED, and stands in the stack's list of those that
-/// are, until the stack finishes it when it is left.
+/// The user may call ready(), close(), abort() and room_grew() from inside a call-up. A connection
+/// is never freed while it is on the call stack: end() makes it CLOSED and puts it on the stack's
+/// list of closed connections, and the stack calls finish() later.
 class Connection final : public llp::Stream {
  public:
   explicit Connection(Shared& shared)
@@ -50,7 +50,7 @@ class Connection final : public llp::Stream {
   void set_trace(base::TraceSink* sink) override { core_.binding.trace = sink; }
   [[nodiscard]] base::TraceSink* trace() const override { return core_.binding.trace; }
 
-  // --- What is known of it ---
+  // --- Queries ---
 
   [[nodiscard]] base::Handle handle() const { return handle_; }
   [[nodiscard]] const Binding& binding() const { return core_.binding; }
@@ -60,10 +60,10 @@ class Connection final : public llp::Stream {
   [[nodiscard]] const Sender& sender() const { return sender_; }
   [[nodiscard]] const Receiver& receiver() const { return receiver_; }
   [[nodiscard]] State state() const { return core_.life.state(); }
-  /// It has ended, and waits for finish().
+  /// It has ended and waits for finish().
   [[nodiscard]] bool over() const { return core_.life.over(); }
   [[nodiscard]] bool half_open() const { return seat_.of_listener != nullptr; }
-  /// It is half open, of this listener's.
+  /// It is half open and belongs to this listener.
   [[nodiscard]] bool half_open_of(const HalfOpenPlaces& listener) const {
     return seat_.of_listener == &listener;
   }
@@ -72,17 +72,17 @@ class Connection final : public llp::Stream {
 
   // --- Opening ---
 
-  /// Once, by the table. \param handle its name there
+  /// Called once, by the table. \param handle its handle there
   void name(base::Handle handle, const Endpoint& local, const Endpoint& remote);
-  /// Where its sequence begins. \param ts_offset of our timestamp clock
+  /// Sets where the send sequence begins. \param ts_offset of our timestamp clock
   void begin(base::Seq32 iss, uint32_t ts_offset, const ConnectionOptions& options, base::Now now);
-  /// Beyond an old incarnation.
+  /// Moves the ISS beyond the sequence numbers of an old incarnation.
   void begin_beyond(base::Seq32 old_snd_nxt) { opening().begin_beyond(old_snd_nxt); }
   void open_active(llp::StreamUser& user, base::Now now);
   void open_passive(llp::Acceptor& acceptor, const Segment& syn, base::Now now);
-  /// The same where our SYN-ACK was a cookie, which has come back. \param iss that it had
+  /// A passive open by the ACK of a SYN cookie. \param iss the sequence number of our SYN-ACK
   void open_by_cookie(llp::Acceptor& acceptor, const Segment& syn, base::Seq32 iss, base::Now now);
-  /// Among those whose SYN came and nothing else.
+  /// Counts it among the half-open connections of its listener.
   void take_seat(HalfOpenPlaces& listener);
   void set_options(const ConnectionOptions& options, base::Now now);
 
@@ -96,27 +96,28 @@ class Connection final : public llp::Stream {
   [[nodiscard]] fast_path::Taken take_predicted(const SegmentIn& in, base::Now now) {
     return fast_path::take(core_, sender_, receiver_, keep_alive_, in, now);
   }
-  /// \param predicting whether the next one may be predicted
+  /// \param predicting whether the next segment may be predicted
   void input(Segment& s, bool predicting, base::Now now);
-  /// \param seq as the message quotes it
+  /// \param seq the sequence number that the message quotes
   void icmp(const IcmpError& error, base::Seq32 seq, base::Now now);
   void on_timers(base::Now now);
 
-  /// What a turn to send left behind.
+  /// The state in which a turn to send leaves the connection.
   enum class Served : uint8_t {
-    Idle,      ///< nothing more to send now: an ACK, a timer or ready() brings it back
-    More,      ///< quantum used up
-    Starved,   ///< a limit of the stack: try again at the next output()
-    PortFull,  ///< the port is full, for everybody
+    Idle,      ///< there is nothing more to send until an ACK, a timer or ready()
+    More,      ///< the quantum is used up
+    Starved,   ///< a limit of the stack was reached: the next output() tries again
+    PortFull,  ///< the port is full for all connections
   };
-  /// \param quantum octets that it may send
+  /// \param quantum the octets that it may send
   [[nodiscard]] Served serve(uint64_t quantum, base::Now now);
-  /// It goes to the end of the round, or leaves it.
+  /// Puts it at the end of the round, or takes it out.
   void turn_over(Served served);
 
-  /// CLOSED: no call up any more but ended(). \param rst tells the peer
+  /// Enters CLOSED, after which ended() is the only call-up. \param rst whether the peer is sent a
+  /// RST
   void end(StreamEnd how, bool rst);
-  /// Tells the user that it has ended, where that is owed.
+  /// Calls ended() of the user if that is still due.
   void finish(base::Now now);
 
   void validate() const;
@@ -125,9 +126,10 @@ class Connection final : public llp::Stream {
   // A segment.
   void input_syn_sent(const Segment& s, base::Now now);
   void take_text_of_syn(const Segment& syn, base::Now now);
-  /// \param s a SYN that is known already is taken off it
+  /// \param s loses its SYN if that was received before
   void input_synchronized(Segment& s, base::Now now);
-  /// The peer's SYN, or SYN-ACK, in SYN-RECEIVED. \return there is no more to it
+  /// The peer's SYN or SYN-ACK came in SYN-RECEIVED. \return nothing else of the segment is to be
+  /// processed
   [[nodiscard]] bool syn_again(Segment& s);
   [[nodiscard]] bool survives_rst(const Segment& s, base::Now now);
   void take_syn_in_window(base::Now now);
@@ -164,9 +166,9 @@ class Connection final : public llp::Stream {
   Sender sender_;
   KeepAlive keep_alive_;
   HalfOpenSeat seat_;
-  llp::Acceptor* acceptor_ = nullptr;  // passive open: who will name the user
+  llp::Acceptor* acceptor_ = nullptr;  // of a passive open: it will choose the user
   Handshake handshake_;
-  bool soft_error_ = false;  // ICMP spoke of a trouble that may pass
+  bool soft_error_ = false;  // an ICMP soft error was received
   bool tell_end_ = false;    // ended() is owed
   StreamEnd how_ended_ = StreamEnd::Closed;
 };

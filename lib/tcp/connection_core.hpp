@@ -1,5 +1,5 @@
 /// \file
-/// What the parts of one connection have in core.
+/// The state that the parts of one connection share.
 #pragma once
 
 #include "tcp/binding.hpp"
@@ -13,20 +13,22 @@
 
 namespace rnic::tcp {
 
-/// Both halves read all of it. Of the Tcb the sender writes the send sequence variables, the
-/// receiver the receive sequence variables, and the handshake what the SYNs agree on.
+/// Both halves read all of it. The sender writes the send sequence variables of the Tcb, the
+/// receiver writes the receive sequence variables, and the handshake writes what the SYNs agree on.
 struct ConnectionCore {
-  /// \param connection whose it is, for the timer wheel and the round. \param with outlives this
+  /// \param connection the owner, as the timer wheel and the round know it. \param with outlives
+  /// this
   ConnectionCore(Connection& connection, Shared& with)
       : shared(with), turn(&connection), timers(with.wheel, &connection, prediction), life(*this) {}
 
-  /// There may be something to send: a place in the round, unless it has one, or is over.
+  /// Puts the connection into the round because it may have something to send, unless it is in it
+  /// or over.
   void ask_turn() {
     if (!turn.linked() && !life.over()) shared.round.join(turn);
   }
 
   Shared& shared;
-  ConnectionLink turn;  ///< in the round
+  ConnectionLink turn;  ///< place in the round
   Binding binding;
   Tcb tcb;
   Prediction prediction;

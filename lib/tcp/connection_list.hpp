@@ -19,13 +19,14 @@ struct ConnectionLink {
   ConnectionLink* prev = nullptr;
 };
 
-/// First in, first out, as a ring through `ends_`; who stands in it already keeps the place.
+/// A first-in, first-out list, linked as a ring through `ends_`. A connection that is in it keeps
+/// its place when it is pushed again.
 class ConnectionList {
  public:
   ConnectionList() { ends_.next = ends_.prev = &ends_; }
 
   [[nodiscard]] bool empty() const { return ends_.next == &ends_; }
-  /// nullptr: nobody.
+  /// nullptr: the list is empty.
   [[nodiscard]] Connection* front() const { return ends_.next->owner; }
 
   void push_back(ConnectionLink& link) {
@@ -47,10 +48,10 @@ class ConnectionList {
   ConnectionLink ends_{nullptr};
 };
 
-/// Those that may have something to send, in the order in which they are served.
+/// The connections that may have something to send, in the order in which they are served.
 class Round {
  public:
-  /// output() has something to do at once: news came in, or a quantum was used up.
+  /// output() has work to do at once: a connection joined, or a quantum was used up.
   [[nodiscard]] bool pending() const { return pending_; }
   [[nodiscard]] Connection* front() const { return list_.front(); }
   void join(ConnectionLink& link) {
@@ -58,12 +59,12 @@ class Round {
     pending_ = true;
   }
   static void leave(ConnectionLink& link) { ConnectionList::erase(link); }
-  /// Served, and there is more.
+  /// The connection was served and has more to send.
   void put_last(ConnectionLink& link) {
     ConnectionList::erase(link);
     list_.push_back(link);
   }
-  /// Everybody had a turn. \param quantum_up but for those whom the turn's quantum left out
+  /// output() is over. \param quantum_up its quantum ended before all connections had their turn
   void turned(bool quantum_up) { pending_ = quantum_up; }
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// What one connection may have its own way (the rest is the stack's, see config.hpp).
+/// The settings that each connection has for itself; config.hpp has those of the stack.
 #pragma once
 
 #include <cstdint>
@@ -20,24 +20,25 @@ struct ConnectionOptions {
   /// with the change of its appendix A.3). For plain octets; records of a framing layer
   /// are never held back.
   bool nagle = false;
-  /// Several small records in one segment. Off: each begins a segment of its own.
+  /// Several small records may share a segment. Off: each record begins a segment of its own.
   bool pack_records = true;
   /// close() with received octets unread, and octets that arrive after close(), answer RST (RFC
   /// 9293 s.3.6.1, MAY-1). Otherwise they are received, acknowledged and handed up until the peer's
   /// FIN.
   bool half_duplex_close = false;
-  /// After close() the peer may go on for ever, as long as it answers: only our direction is over.
-  /// False: nobody is interested any more, and its FIN has to come within Config::close_timeout.
+  /// close() ends our direction only: the peer may go on sending for as long as it answers. False:
+  /// the user reads no more, and the peer's FIN has to come within Config::close_timeout.
   bool half_close = false;
-  bool keep_alive = false;        ///< RFC 9293 s.3.8.4
-  uint8_t dscp = 0;               ///< 0..63 (RFC 2474)
-  uint8_t hop_limit = 0;          ///< TTL; 0: the interface's default
-  uint16_t max_segment = 0;       ///< payload octets of a segment at most; 0: as
-                                  ///< the path and the peer let
+  bool keep_alive = false;  ///< RFC 9293 s.3.8.4
+  uint8_t dscp = 0;         ///< 0..63 (RFC 2474)
+  uint8_t hop_limit = 0;    ///< TTL; 0: the interface's default
+  /// Largest payload of a segment in octets; 0: the limit of the path and the peer.
+  uint16_t max_segment = 0;
   uint32_t keep_alive_count = 9;  ///< probes without an answer before the end
   base::Duration keep_alive_idle{std::chrono::hours(2)};         ///< silence before the first probe
   base::Duration keep_alive_interval{std::chrono::seconds(75)};  ///< between probes
-  base::Duration user_timeout{std::chrono::seconds(100)};  ///< R2: without progress for so long
+  base::Duration user_timeout{
+      std::chrono::seconds(100)};  ///< R2: the longest time without progress
 
   ConnectionOptions() = default;
   explicit ConnectionOptions(const Config& config)
@@ -55,7 +56,8 @@ struct ConnectionOptions {
   friend bool operator==(const ConnectionOptions&, const ConnectionOptions&) = default;
 };
 
-/// InvalidArgument names the value that is out of range. \param call what it was given to
+/// InvalidArgument names the value that is out of range. \param call the name of the call that got
+/// the options
 [[nodiscard]] Status check(const ConnectionOptions& options, const char* call);
 
 }  // namespace rnic::tcp

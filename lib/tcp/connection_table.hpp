@@ -16,11 +16,11 @@ namespace rnic::tcp {
 
 class ConnectionTable {
  public:
-  /// \param secret keys the search: strangers choose their endpoints
+  /// \param secret keys the hash, since remote hosts choose their endpoints
   ConnectionTable(uint32_t capacity, const Secret& secret)
       : connections_(capacity), flows_(capacity, secret) {}
 
-  /// What a table asks the machine for.
+  /// The memory that a table of this capacity takes.
   [[nodiscard]] static uint64_t octets_for(uint32_t capacity) {
     return base::Slab<Connection>::octets_for(capacity) + FlowTable::octets_for(capacity);
   }
@@ -28,8 +28,8 @@ class ConnectionTable {
   [[nodiscard]] uint32_t live() const { return connections_.live(); }
   [[nodiscard]] bool full() const { return live() == connections_.capacity(); }
 
-  /// A connection between two endpoints that have none. \param made what its constructor gets
-  /// \return nullptr: full
+  /// Makes a connection between two endpoints that have none. \param made the arguments of its
+  /// constructor. \return nullptr: the table is full
   template <typename... Made>
   Connection* insert(const Endpoint& local, const Endpoint& remote, Made&&... made) {
     const base::Handle handle = connections_.emplace(std::forward<Made>(made)...);
@@ -55,8 +55,8 @@ class ConnectionTable {
     last_ = &connections_.at(slot);
     return last_;
   }
-  /// What find() found last: nearly every segment is of the same connection as the one before.
-  /// nullptr: nothing, or it is gone.
+  /// The connection that find() returned last: nearly every segment belongs to the same connection
+  /// as the one before. nullptr if there is none or it was erased.
   [[nodiscard]] Connection* last_found() const { return last_; }
   /// nullptr for a stale or invalid handle.
   [[nodiscard]] Connection* get(base::Handle handle) { return connections_.get(handle); }
@@ -67,7 +67,7 @@ class ConnectionTable {
     connections_.for_each([&f](base::Handle, Connection& c) { f(c); });
   }
 
-  /// Counts anew: each connection is found by the endpoints that it has, and by its handle.
+  /// Checks that each connection is found by its endpoints and by its handle.
   void validate() {
     uint32_t found = 0;
     connections_.for_each([&](base::Handle handle, Connection& c) {
@@ -81,8 +81,8 @@ class ConnectionTable {
 
  private:
   base::Slab<Connection> connections_;
-  FlowTable flows_;             // Invariant: holds what connections_ holds, under the same numbers.
-  Connection* last_ = nullptr;  // Invariant: of connections_, live.
+  FlowTable flows_;  // Invariant: holds the connections of connections_ under the same numbers.
+  Connection* last_ = nullptr;  // Invariant: a live connection of connections_, or nullptr.
 };
 
 }  // namespace rnic::tcp

@@ -20,8 +20,9 @@ void Cubic::begin_stage(double cwnd, base::Now now) {
   t_epoch_ = now;
   credit_ = 0;
   w_est_ = cwnd;  // s.4.3
-  // Undefined after a time-out (s.4.8) and after a slow start that ended without loss (s.4.10), or
-  // overtaken by slow start: K is 0, W_max the window that the stage begins with.
+  // W_max is undefined after a time-out (s.4.8) and after a slow start that ended without loss
+  // (s.4.10), and slow start may have passed it: then K is 0 and W_max the window of the stage's
+  // start.
   if (w_max_ < cwnd) w_max_ = cwnd;
   if (cwnd_prior_ == 0) cwnd_prior_ = cwnd;
   k_ = std::cbrt((w_max_ - cwnd) / kC);  // s.4.2
@@ -30,7 +31,7 @@ void Cubic::begin_stage(double cwnd, base::Now now) {
 void Cubic::update(CongestionWindow& w, const AckSample& s) {
   const double cwnd = static_cast<double>(w.cwnd) / w.smss;
   if (!running_) begin_stage(cwnd, s.now);
-  if (paused_) {  // s.4.2: t excludes what the application left unused
+  if (paused_) {  // s.4.2: t excludes the time in which the application left cwnd unused
     paused_ = false;
     t_epoch_ += s.now - paused_at_;
   }
@@ -54,7 +55,7 @@ void Cubic::update(CongestionWindow& w, const AckSample& s) {
 
 void Cubic::on_congestion(CongestionWindow& w, bool ecn, bool fast_convergence) {
   const double cwnd = static_cast<double>(w.cwnd) / w.smss;
-  // s.4.7: give way when the saturation point is going down.
+  // s.4.7: a flow releases more bandwidth when its saturation point goes down.
   w_max_ = fast_convergence && cwnd < w_max_ ? cwnd * (1 + kBeta) / 2 : cwnd;
   cwnd_prior_ = cwnd;
   // s.4.6 with cwnd in place of flight_size: cwnd grows only while it is used in full.

@@ -6,31 +6,31 @@
 
 namespace rnic::tcp {
 
-/// The variables of RFC 9438 section 4.1.2, windows in segments, times in seconds. A copy is the
-/// state that section 4.9.2 saves and restores.
+/// The variables of RFC 9438 section 4.1.2, with windows in segments and times in seconds. Section
+/// 4.9.2 saves and restores a copy of the whole object.
 class Cubic {
  public:
-  /// Congestion avoidance: an ACK of new data while cwnd was the limit. cwnd moves when a share of
-  /// it was acknowledged, kUpdates times a round trip, by what the ACKs since then add up to.
+  /// Congestion avoidance: an ACK of new data came while cwnd was the limit. cwnd is updated
+  /// kUpdates times a round trip, by the sum of the ACKs since the last update.
   void on_ack(CongestionWindow& w, const AckSample& s) {
     acked_ += static_cast<uint32_t>(s.acked);
     if (acked_ >= due_) update(w, s);
   }
-  /// In place of on_ack(), as long as cwnd does not move yet: true.
+  /// Replaces on_ack() until the next update of cwnd is due. False: on_ack() has to be called.
   bool gather(uint64_t acked) {
     if (acked_ + acked >= due_) return false;
     acked_ += static_cast<uint32_t>(acked);
     return true;
   }
-  /// Section 4.6 and 4.7: sets ssthresh, and cwnd as the response to a mark asks. \param ecn by
-  /// ECN-Echo: cwnd may go down to one segment; a loss leaves cwnd to the recovery.
+  /// Sections 4.6 and 4.7: sets ssthresh, and cwnd in response to a mark. \param ecn the signal is
+  /// ECN-Echo, which may reduce cwnd to one segment; a loss leaves cwnd to the recovery.
   void on_congestion(CongestionWindow& w, bool ecn, bool fast_convergence);
-  /// Section 4.8, after on_congestion(): the next stage starts with K = 0 at its own window.
+  /// Section 4.8, called after on_congestion(): the next stage starts with K = 0 at its own window.
   void on_timeout() {
     w_max_ = 0;
     end_stage();
   }
-  /// The application, not cwnd, was the limit: t stands still until cwnd is updated again (s.4.2).
+  /// The application, not cwnd, was the limit: t stops until cwnd is updated again (s.4.2).
   void pause(base::Now now) {
     if (paused_) return;
     paused_ = true;
@@ -59,8 +59,8 @@ class Cubic {
   double k_ = 0;
   double cwnd_prior_ = 0;  // 0: undefined
   double credit_ = 0;      // octets of growth below one
-  uint32_t acked_ = 0;     // octets since the last update(): never more than a window
-  uint32_t due_ = 0;       // so many make the next one
+  uint32_t acked_ = 0;     // octets since the last update(), never more than a window
+  uint32_t due_ = 0;       // octets that make the next update()
   base::Now t_epoch_{};
   base::Now paused_at_{};
   bool running_ = false;

@@ -7,7 +7,7 @@ void Dctcp::on_ack(const AckSample& s, bool ece, uint32_t gain_shift) {
   if (ece) bytes_marked_ += s.acked;
   if (s.snd_una <= window_end_ || bytes_acked_ == 0) return;  // step 4
   const auto m = static_cast<uint32_t>(kScale * bytes_marked_ / bytes_acked_);
-  // s.4.2: a shift alone would never let Alpha come to rest at 0.
+  // s.4.2: by shifting alone Alpha would never reach 0.
   if (alpha_ >> gain_shift == 0) alpha_ = 0;
   alpha_ = std::min(alpha_ + (m >> gain_shift) - (alpha_ >> gain_shift), kScale);
   window_end_ = s.snd_nxt;

@@ -1,5 +1,5 @@
 /// \file
-/// DCTCP (RFC 8257), the sender's estimate: which share of the octets met congestion.
+/// DCTCP (RFC 8257): the sender's estimate of the share of octets that met congestion.
 #pragma once
 
 #include "tcp/congestion_window.hpp"
@@ -11,8 +11,8 @@ class Dctcp {
  public:
   static constexpr uint32_t kScale = 65536;  ///< SCF: Alpha = 1
 
-  /// Every ACK of new data, in recovery or not. \param ece it carried ECN-Echo.
-  /// \param gain_shift g is 2 to the minus this.
+  /// Called for every ACK of new data, in recovery or not. \param ece the ACK carried ECN-Echo.
+  /// \param gain_shift g is 2 to the power of minus this
   void on_ack(const AckSample& s, bool ece, uint32_t gain_shift);
   /// Section 3.3 step 9: cwnd * (1 - Alpha / 2), once a window of data.
   void reduce(CongestionWindow& w) const;

@@ -13,12 +13,12 @@ bool EcnState::fall_back() {
 }
 
 bool EcnState::arrived(bool ce, bool cwr) {
-  // CWR first, then CE.
+  // CWR is processed before CE.
   const bool echoed = echo_;
   if (cwr) echo_ = false;
   if (ce) echo_ = true;
-  // The sender learns at once of the first mark; one that has just reduced may have so small a
-  // window that a delayed ACK would stall it.
+  // The sender is told of the first mark at once. After CWR the ACK is not delayed either: a sender
+  // that has just reduced may have so small a window that a delayed ACK would stall it.
   return cwr || echo_ != echoed;
 }
 
@@ -49,7 +49,7 @@ bool EcnState::take_cwr() {
 
 void EcnState::note_reduction(uint64_t snd_nxt) {
   if (!on_) return;
-  // CWR tells that a mark was obeyed; nothing of a sender that may not set ECT is marked.
+  // CWR answers marks, and without ECT nothing that we send is marked.
   cwr_due_ = sends_ect();
   reduced_ = true;
   reduced_until_ = snd_nxt;

@@ -1,5 +1,5 @@
 /// \file
-/// What a connection remembers of explicit congestion notification (RFC 3168, RFC 8257).
+/// The state of explicit congestion notification of one connection (RFC 3168, RFC 8257).
 #pragma once
 
 #include <array>
@@ -17,70 +17,74 @@ inline constexpr uint8_t kEct0 = 2;
 inline constexpr uint8_t kCe = 3;
 }  // namespace ecn_codepoint
 
-/// Stream offsets and sequence numbers come in with the calls: SND.UNA and SND.NXT where a
-/// reduction is in question, the ACK field where one is owed.
+/// The caller passes SND.UNA and SND.NXT where a reduction is concerned, and the ACK field where an
+/// ACK is owed.
 class EcnState {
  public:
-  /// Agreed on the SYNs.
+  /// The SYNs have agreed on ECN.
   [[nodiscard]] bool on() const { return on_; }
   /// New data may be sent as ECN-capable.
   [[nodiscard]] bool sends_ect() const { return on_ && !fell_back_; }
 
   // --- The handshake (RFC 3168 s.6.1.1) ---
 
-  /// Our SYN asks.
+  /// Our SYN asks for ECN.
   void offer() { offered_ = true; }
-  /// It asks no more: a middlebox may swallow such. \return it did until now
+  /// The next SYN does not ask: a middlebox may drop SYNs that do. \return it asked until now
   bool fall_back();
-  /// The peer's SYN or SYN-ACK. \param setup it asks or agrees. \param answer it answers ours.
-  /// \param willing else: we would agree
+  /// Takes the peer's SYN or SYN-ACK. \param setup it asks for ECN or agrees. \param answer it
+  /// answers our SYN. \param willing we agree if it is no answer
   void take_syn(bool setup, bool answer, bool willing) {
     on_ = setup && (answer ? offered_ : willing);
   }
-  /// One that comes behind the handshake that another has made. Who has received one that does not
-  /// ask should not set ECT; what was agreed to, to answer marks, stays.
+  /// Takes a SYN that arrives after the handshake was completed by another one. A host that has
+  /// received a SYN that does not ask should not set ECT; the agreement to echo marks stays.
   void take_late_syn(bool setup) {
     if (!setup) fell_back_ = true;
   }
 
   // --- Receiving: ECN-Echo ---
 
-  /// ECN-Echo goes on what we send; under DCTCP this is DCTCP.CE.
+  /// Our segments carry ECN-Echo; under DCTCP this is DCTCP.CE.
   [[nodiscard]] bool echoes() const { return echo_; }
-  /// In-window data (RFC 3168 s.6.1.3). \return the sender is to learn of it at once
+  /// Data inside the window has arrived (RFC 3168 s.6.1.3). \return the sender has to be told at
+  /// once
   [[nodiscard]] bool arrived(bool ce, bool cwr);
   enum class Change : uint8_t { None, Changed, Merged };
-  /// The same under DCTCP (RFC 8257 s.3.2). \param unacknowledged something came before that is to
-  /// be reported as it was marked: up to `ack`. \return Merged: there is no room for another ACK
+  /// Data inside the window has arrived under DCTCP (RFC 8257 s.3.2). \param unacknowledged earlier
+  /// segments, up to `ack`, are still to be reported by their own mark. \return Merged: there is no
+  /// room for another ACK
   [[nodiscard]] Change arrived_dctcp(bool ce, bool unacknowledged, base::Seq32 ack);
-  /// An ACK that is owed for what came before a change of CE.
+  /// An ACK that is owed for the segments before a change of CE.
   struct Owed {
     base::Seq32 ack;
     bool ece = false;
   };
   [[nodiscard]] bool owes_acks() const { return owed_count_ != 0; }
-  /// The oldest. owes_acks() must be true.
+  /// Removes the oldest one. owes_acks() must be true.
   [[nodiscard]] Owed take_owed();
 
   // --- Sending: CWR ---
 
-  /// CWR goes on the next new data, which is asked here. \return it does
+  /// Called for a segment of new data. \return it carries CWR
   [[nodiscard]] bool take_cwr();
-  /// For whatever reason the window was reduced: marks on what is in flight are answered with it.
+  /// The window was reduced, for a loss or a mark: marks on the data in flight need no further
+  /// reduction.
   void note_reduction(uint64_t snd_nxt);
-  /// A mark was obeyed: the commitment of s.6.1.1, whoever marked what.
+  /// The window was reduced for an ECN-Echo: CWR follows even where we send no ECT, as agreed by
+  /// RFC 3168 s.6.1.1.
   void commit_cwr() { cwr_due_ = true; }
-  /// The reduction was for nothing.
+  /// The reduction was spurious.
   void undo() { cwr_due_ = reduced_ = false; }
-  /// Some octet that was in flight at the last reduction is in flight still.
+  /// Data that was in flight at the last reduction is still unacknowledged.
   [[nodiscard]] bool reduced_beyond(uint64_t snd_una) const {
     return reduced_ && snd_una < reduced_until_;
   }
-  /// An ACK up to there may echo a mark that was answered.
+  /// The mark that this ACK echoes may have been answered by the last reduction.
   [[nodiscard]] bool answered(uint64_t snd_una) const {
     return reduced_ && snd_una <= reduced_until_;
   }
-  /// A mark met a window of one segment. \return how many did before, in a row
+  /// A mark met a window of one segment. \return how many marks in a row did so before
   uint32_t hold();
   void end_holds() { holds_ = 0; }
 
@@ -91,16 +95,16 @@ class EcnState {
   static constexpr uint8_t kMaxHolds = 6;
 
   bool offered_ = false;
-  bool fell_back_ = false;  // a SYN of either side did not ask: no ECT any more
+  bool fell_back_ = false;  // a SYN of either side did not ask: ECT is not set any more
   bool on_ = false;
   bool echo_ = false;
   bool cwr_due_ = false;
-  bool reduced_ = false;  // reduced_until_ is one
+  bool reduced_ = false;  // reduced_until_ is valid
   uint8_t holds_ = 0;     // consecutive marks that met a window of one segment
   uint8_t owed_count_ = 0;
   uint64_t reduced_until_ = 0;  // SND.NXT at the last reduction: marks below it are answered
-  // DCTCP: ACKs owed for what came before a change of CE, oldest first. They alternate: the newest
-  // reports the opposite of echo_.
+  // DCTCP: ACKs owed for the segments before each change of CE, oldest first. Their marks
+  // alternate: the newest one reports the opposite of echo_.
   std::array<base::Seq32, kMaxOwed> owed_{};
 };
 

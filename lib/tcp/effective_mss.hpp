@@ -12,26 +12,27 @@
 
 namespace rnic::tcp {
 
-/// It follows from the path, the MSS option of the peer, the options on every segment, and a limit
-/// of the user's.
+/// It follows from the path MTU, the MSS option of the peer, the options on every segment, and the
+/// limit that the user sets.
 class EffectiveMss {
  public:
   /// \param core outlives this
   explicit EffectiveMss(const ConnectionCore& core) : core_(core) {}
 
   [[nodiscard]] uint32_t octets() const { return emss_; }
-  /// SendMSS of the peer, or what its lack stands for (MUST-15).
+  /// SendMSS: the peer's MSS option, or the default without one (MUST-15).
   void set_peer_mss(uint16_t mss) { peer_mss_ = mss; }
-  /// The largest packet that the peer takes.
+  /// The largest IP packet that the peer accepts.
   [[nodiscard]] uint32_t packet_limit_of_peer() const {
     return peer_mss_ + fixed_headers(core_.binding.remote.address);
   }
-  /// A full segment as an IP packet.
+  /// Octets of the IP packet that carries a full segment.
   [[nodiscard]] uint32_t packet_octets() const {
     return emss_ + core_.tcb.header_length() - wire::kTcpHeaderMin +
            fixed_headers(core_.binding.remote.address);
   }
-  /// \param limit of the path's search; 0: none. \return it has changed
+  /// Computes EMSS anew. \param limit packet size that the search of the path allows; 0: none.
+  /// \return EMSS has changed
   bool follow(uint32_t limit, base::Now now) {
     const IpAddress& peer = core_.binding.remote.address;
     uint32_t mtu = core_.shared.out.path_mtu(peer, now);
@@ -45,7 +46,7 @@ class EffectiveMss {
     emss_ = emss;
     return true;
   }
-  /// For one record (TUF draft s.5.1). \return what it was
+  /// Sets EMSS for one record (TUF draft s.5.1). \return the old value
   uint32_t replace(uint32_t emss) { return std::exchange(emss_, emss); }
 
  private:

@@ -8,7 +8,7 @@ namespace flag = wire::tcp_flag;
 
 namespace {
 
-constexpr uint64_t kPortPurpose = 0x706f727473;  // what the secret is used for here
+constexpr uint64_t kPortPurpose = 0x706f727473;  // names the use of the secret
 constexpr uint64_t kQuantum = 64 * 1024;
 constexpr size_t kQuotedLeast = 8;  // RFC 792: ports and sequence number
 
@@ -40,7 +40,7 @@ base::MemoryUses Engine::memory_use(const Config& config) {
 }
 
 base::Now Engine::next_deadline() const {
-  // What the output stage owes is due at once for whoever only polls by deadlines.
+  // Pending output is due at once, for a caller that polls by deadlines only.
   return shared_.round.pending() || !shared_.closed.empty() ? base::Now{}
                                                             : shared_.wheel.next_deadline();
 }
@@ -65,7 +65,8 @@ void Engine::on_timers(base::Now now) {
 
 namespace {
 
-/// By its parts: only where it is taken along does a segment have to be in memory.
+/// Copies a segment member by member: the caller keeps its own in registers unless it takes the
+/// slow path.
 inline SegmentIn same(const SegmentIn& s) {
   return {s.source, s.destination, s.tcp, s.checksum_verified, s.ecn};
 }
@@ -113,7 +114,7 @@ void Engine::input(const SegmentIn& segment, base::Now now) {
 }
 
 void Engine::input_no_connection(const Segment& s, base::Now now) {
-  if (!egress_.lands_here(s.local, s.remote)) {  // its connection, if there is one, is not ours
+  if (!egress_.lands_here(s.local, s.remote)) {  // its connection, if any, belongs to another stack
     ++shared_.counters.not_at_home;
     return;
   }
@@ -158,15 +159,15 @@ void Engine::icmp_error(const IcmpError& error, base::Now now) {
 void Engine::output(base::Now now) {
   if (!shared_.closed.empty()) finish_closed(now);
   if (!shared_.out.send(shared_.replies, now)) return;
-  // Round robin, a quantum each; what a limit of the stack holds back goes to the end and ends the
-  // turn.
+  // Round robin with a quantum each. A connection that a limit of the stack holds back goes to the
+  // end; output() ends when it comes round again.
   Connection* first_starved = nullptr;
   const uint64_t sent_before = shared_.counters.octets_out + shared_.counters.retransmitted_octets;
   bool quantum_up = false;
   while (Connection* c = shared_.round.front()) {
     if (c == first_starved) break;
-    // One turn sends a quantum in all: what is sent is received while it is still in the cache, and
-    // arrivals are not kept waiting. The order of the round is the fairness.
+    // One output() sends one quantum in all: then segments are received while they are still in the
+    // cache, and arrivals do not wait long. The order of the round keeps it fair.
     if (shared_.counters.octets_out + shared_.counters.retransmitted_octets - sent_before >=
         kQuantum) {
       quantum_up = true;
@@ -174,7 +175,7 @@ void Engine::output(base::Now now) {
     }
     using Served = Connection::Served;
     const Served served = c->serve(kQuantum, now);
-    // A call-up may have ended any connection. What has ended lives until finish_closed().
+    // A call-up may have ended any connection. Ended ones live until finish_closed().
     if (first_starved != nullptr && first_starved->over()) first_starved = nullptr;
     if (c->over()) continue;  // it has left the round
     if (served == Served::PortFull) break;

@@ -1,9 +1,9 @@
 /// \file
-/// The engine behind Stack: who a segment is for, who may send, when a timer is due, and when a
-/// connection begins and ends. What a connection does with all that is in connection.hpp.
+/// The engine behind Stack. It finds the connection of a segment, gives turns to send, fires
+/// timers, and creates and destroys connections; connection.hpp has what a connection does.
 ///
-/// engine.cpp has what happens (segments, messages, timers, turns to send), listener.cpp how
-/// connections are opened.
+/// engine.cpp handles events (segments, ICMP messages, timers, turns to send), listener.cpp opens
+/// connections.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,8 @@ class Engine {
                                    base::Now now) const;
   [[nodiscard]] Result<Endpoint> choose_local(const Endpoint& local, const Endpoint& remote,
                                               base::Now now);
-  /// RFC 9293 s.3.10.7.2. \param old_snd_nxt of the incarnation in TIME-WAIT that the SYN ends
+  /// RFC 9293 s.3.10.7.2. \param old_snd_nxt SND.NXT of the incarnation in TIME-WAIT that the SYN
+  /// ends
   void input_listen(Listener& listener, const Segment& s, std::optional<base::Seq32> old_snd_nxt,
                     base::Now now);
   void keep_a_place(Listener& listener, base::Now now);
@@ -73,8 +74,8 @@ class Engine {
   [[nodiscard]] bool take_cookie(Listener& listener, const Segment& s, base::Now now);
 
   // Segments.
-  /// \param in of 20 octets at least. \param c its connection, if there is one.
-  /// \return it begins as predicted
+  /// \param in at least 20 octets. \param c set to its connection, or nullptr. \return its header
+  /// is as predicted
   [[nodiscard]] bool find_flow(const SegmentIn& in, Connection*& c);
   void input_any(Connection* c, SegmentIn segment, base::Now now);
   void input_no_connection(const Segment& s, base::Now now);
@@ -91,7 +92,7 @@ class Engine {
   Shared shared_;
   ListenerTable listeners_;
   SynCookies cookies_;
-  ConnectionTable connections_;  // Behind what they share, which outlives them.
+  ConnectionTable connections_;  // Declared behind what they share, which outlives them.
   std::optional<uint32_t> forced_isn_;
   bool predicting_ = true;
 };

@@ -13,14 +13,14 @@ namespace {
 
 constexpr uint32_t kTimestampsHead = 0x0101080a;  // NOP NOP TSopt (RFC 7323 appendix A)
 
-/// The window as it stands on the wire: to compare.
+/// The window field in the byte order of the wire, for a comparison.
 uint32_t window_field(const uint8_t* header) {
   uint16_t field;
   std::memcpy(&field, header + wire::kTcpWindowAt, sizeof field);
   return field;
 }
 
-/// \param stamp set to the segment's, where timestamps are on
+/// \param stamp set to TSval, where timestamps are on
 inline bool stamps_good(const ConnectionCore& core, const Receiver& receiver, const uint8_t* header,
                         uint32_t& stamp) {
   if (core.prediction.header_octets() == wire::kTcpHeaderMin) return true;
@@ -36,7 +36,8 @@ inline uint32_t echo_of(const ConnectionCore& core, const uint8_t* header) {
              : 0;
 }
 
-/// Takes the window over, unless it is shut. All else was judged before.
+/// Takes SND.WND from the header unless the window is zero. The rest of the segment was checked
+/// before.
 inline bool window_stays_open(ConnectionCore& core, Sender& sender, const uint8_t* header) {
   const uint32_t field = window_field(header);
   if (field == core.prediction.window_field()) [[likely]]
@@ -47,7 +48,7 @@ inline bool window_stays_open(ConnectionCore& core, Sender& sender, const uint8_
   return true;
 }
 
-// Apart, so that text without news of ours does not pay for its registers.
+// A function of its own, so that text that acknowledges nothing new does not pay for its registers.
 [[gnu::noinline]] void take_carried_ack(ConnectionCore& core, Sender& sender,
                                         const Receiver& receiver, uint32_t acked,
                                         const uint8_t* header, base::Now now) {
@@ -78,7 +79,7 @@ inline bool window_stays_open(ConnectionCore& core, Sender& sender, const uint8_
     return Taken::Text;
   }
   if (core.life.over()) return Taken::Text;
-  // Not before: a segment that inspect() drops changes nothing.
+  // Not earlier: a segment that inspect() drops changes nothing.
   (void)window_stays_open(core, sender, header);
   if (acked != 0) {
     take_carried_ack(core, sender, receiver, acked, header, now);
@@ -96,7 +97,7 @@ inline bool window_stays_open(ConnectionCore& core, Sender& sender, const uint8_
 void predict(ConnectionCore& core, const Sender& sender, const Receiver& receiver) {
   const Tcb& t = core.tcb;
   const Binding& b = core.binding;
-  if (!calm(core, sender, receiver)) {
+  if (!predictable(core, sender, receiver)) {
     core.prediction.end();
     return;
   }

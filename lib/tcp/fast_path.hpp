@@ -1,7 +1,7 @@
 /// \file
-/// Header prediction (RFC 7323 s.5.6, after Van Jacobson): what nearly every segment of a calm
-/// connection is, the next one in order or the acknowledgment of what was sent once, is recognized
-/// by a few comparisons.
+/// Header prediction (RFC 7323 s.5.6, after Van Jacobson). On a connection without loss nearly
+/// every segment is the next one in order, or acknowledges data that was sent once; a few
+/// comparisons recognize both.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,23 @@
 #include "tcp/sender.hpp"
 #include "tcp/tcp.hpp"
 
-/// All other segments go the whole way, with the same result: what is done here is what is left of
-/// it when nothing out of the ordinary is under way. Whoever brings such a thing about ends the
+/// All other segments take the slow path, which would give the same result: this path does the part
+/// of it that is left where predictable() holds. A mutator that makes predictable() false ends the
 /// prediction.
 namespace rnic::tcp::fast_path {
 
-/// Nothing is under way that an expected segment would have to be looked at for.
-[[nodiscard]] inline bool calm(const ConnectionCore& core, const Sender& sender,
-                               const Receiver& receiver) {
-  return core.life.state() == State::Established && !core.life.fin_wanted() && sender.calm() &&
-         receiver.calm();
+/// The precondition of header prediction: no loss, probe, FIN, mark or closed window is being dealt
+/// with, so a segment with the expected header needs no other processing than that of this file.
+[[nodiscard]] inline bool predictable(const ConnectionCore& core, const Sender& sender,
+                                      const Receiver& receiver) {
+  return core.life.state() == State::Established && !core.life.fin_wanted() &&
+         sender.predictable() && receiver.predictable();
 }
-/// The next segment is predicted where it is calm.
+/// Predicts the next segment if predictable() holds.
 void predict(ConnectionCore& core, const Sender& sender, const Receiver& receiver);
 
-/// It is of this connection, and its header begins as predicted. \param in 20 octets at least
+/// The segment belongs to this connection, and its header is as predicted. \param in at least 20
+/// octets
 [[nodiscard]] inline bool expects(const ConnectionCore& core, const SegmentIn& in) {
   using base::OctetPattern;
   const auto same = [](const IpAddress& a, const IpAddress& b) {
@@ -39,16 +41,16 @@ void predict(ConnectionCore& core, const Sender& sender, const Receiver& receive
       _mm_and_si128(same(in.source, b.remote.address), same(in.destination, b.local.address));
   return OctetPattern::all(_mm_and_si128(addresses, core.prediction.compare(in.tcp.data())));
 }
-/// The same of a segment that is known to be of this connection.
+/// The same for a segment that is known to belong to this connection.
 [[nodiscard]] inline bool expects_header(const ConnectionCore& core, const uint8_t* header) {
   return base::OctetPattern::all(core.prediction.compare(header));
 }
 enum class Taken : uint8_t {
-  No,  ///< it is to go the whole way
+  No,  ///< the segment has to take the slow path
   Ack,
   Text,
 };
-/// \param in what is expected
+/// \param in a segment that expects() is true of
 [[nodiscard]] Taken take(ConnectionCore& core, Sender& sender, Receiver& receiver,
                          KeepAlive& keep_alive, const SegmentIn& in, base::Now now);
 

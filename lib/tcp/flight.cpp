@@ -23,7 +23,7 @@ void Flight::select(CongestionControl control, bool paced) {
 void Flight::establish(uint32_t syn_tries, bool timed_out, base::Now now) {
   core_.timers.clear(Timer::Rto);
   progress_at_ = now;
-  // RFC 6298 s.5.7: data begins with 3 s when the SYN timed out.
+  // RFC 6298 s.5.7: data starts with an RTO of 3 s when the SYN timed out.
   if (timed_out) rto_.restart_at(std::chrono::seconds(3));
   rto_.clear_backoff();
   cc_.start(syn_tries);
@@ -39,7 +39,8 @@ bool Flight::gate_closed(base::Now now) {
 }
 
 void Flight::pace(uint64_t octets, base::Now now) {
-  // Rate: a share above one of cwnd / SRTT, so that the window, not the pace, is what limits.
+  // The rate is cwnd / SRTT times a factor above one, so that the window is the limit rather than
+  // the pace.
   if (!rto_.measured()) return;
   const Config& config = core_.shared.config;
   const uint64_t percent =
@@ -64,10 +65,10 @@ void Flight::sent(uint64_t octets, base::Now now) {
   last_sent_at_ = now;
   if (pacing_.on()) pace(octets, now);
   recovery_.sent(octets);
-  if (!core_.timers.runs(Timer::Rto)) {  // RFC 6298 s.5.1: started, not restarted
+  if (!core_.timers.runs(Timer::Rto)) {  // RFC 6298 s.5.1: the timer is started, not restarted
     restart_timers(now);
   } else if (recovery_.open() && !tail_probe_.due()) {
-    // Behind a probe the next one is armed apart.
+    // After a probe the next one is armed elsewhere.
     tail_probe_.arm(recovery_.phase(), cc_.smss(), now, now + rto_.rto());
   }
 }
@@ -102,20 +103,22 @@ void Flight::lose_larger_than(uint32_t emss) {
 
 // --- An ACK ---
 
-void Flight::advance_una(uint64_t ack, AckYield& yield, base::Now now) {
+void Flight::advance_una(uint64_t ack, AckResult& result, base::Now now) {
   const uint64_t una = core_.tcb.snd_una;
   bool ambiguous = false;
   while (!board_.empty() && board_.front().end() <= ack) {
     const Record& r = board_.front();
     if (!r.is(record_flag::kSacked)) {
-      yield.delivered += board_.live(r);
-      rack_.delivered(r, yield.echo, board_.fack(), now);
+      result.delivered += board_.live(r);
+      rack_.delivered(r, result.echo, board_.fack(), now);
       if (r.is(record_flag::kResent)) {
-        // Karn, and more: what lay behind this hole waited for it, not for the network.
+        // Karn's rule. Records behind this hole give no sample either: they waited for the
+        // retransmission, not for the network.
         ambiguous = true;
       } else {
-        yield.rtt = now - r.sent_at;
-        yield.first_try = true;  // a time-out marks all that is in flight
+        result.rtt = now - r.sent_at;
+        // A time-out marks all records in flight, so this one was sent after it.
+        result.first_try = true;
       }
     }
     if (r.saved != kNoSaved) core_.shared.saved.release(r.saved);
@@ -126,26 +129,26 @@ void Flight::advance_una(uint64_t ack, AckYield& yield, base::Now now) {
     if (!fin) binding().user->released(tag, end);
     if (core_.life.over()) return;
   }
-  yield.delivered += board_.advance(ack);
-  if (ambiguous) yield.rtt = base::Duration(-1);
+  result.delivered += board_.advance(ack);
+  if (ambiguous) result.rtt = base::Duration(-1);
   core_.tcb.snd_una = ack;
-  yield.acked = ack - una;
+  result.acked = ack - una;
 }
 
-void Flight::take_sack(const wire::TcpOptions& options, AckYield& yield, base::Now now) {
+void Flight::take_sack(const wire::TcpOptions& options, AckResult& result, base::Now now) {
   const uint64_t old_fack = board_.fack();
   const auto una = static_cast<int64_t>(core_.tcb.snd_una);
   for (uint32_t i = 0; i < options.sack_count; ++i) {
     int64_t left = core_.tcb.snd_offset(options.sack[i].left);
     const int64_t right = core_.tcb.snd_offset(options.sack[i].right);
     if (left >= right || right > static_cast<int64_t>(core_.tcb.snd_nxt)) continue;
-    if (i == 0) {  // RFC 2883 s.4: below the ACK, or inside the second block
+    if (i == 0) {  // RFC 2883 s.4: a D-SACK lies below the ACK or inside the second block
       const bool nested = options.sack_count > 1 &&
                           left >= core_.tcb.snd_offset(options.sack[1].left) &&
                           right <= core_.tcb.snd_offset(options.sack[1].right);
       if (right <= una || nested) {
-        yield.dsack = true;
-        yield.dsack_octets = static_cast<uint64_t>(right - left);
+        result.dsack = true;
+        result.dsack_octets = static_cast<uint64_t>(right - left);
         continue;
       }
     }
@@ -153,35 +156,37 @@ void Flight::take_sack(const wire::TcpOptions& options, AckYield& yield, base::N
     if (left >= right) continue;
     const base::Range block{static_cast<uint64_t>(left), static_cast<uint64_t>(right)};
     board_.sack(block, [&](const Record& r, uint64_t live) {
-      yield.delivered += live;
-      yield.new_sack = true;
-      // What arrived ahead of order does not set the timestamp that the peer echoes.
+      result.delivered += live;
+      result.new_sack = true;
+      // The peer does not echo the timestamp of a segment that arrived out of order.
       rack_.delivered(r, std::nullopt, old_fack, now);
-      if (!r.is(record_flag::kResent)) yield.rtt = now - r.sent_at;
+      if (!r.is(record_flag::kResent)) result.rtt = now - r.sent_at;
     });
   }
-  if (yield.dsack) rack_.dsack();
+  if (result.dsack) rack_.dsack();
 }
 
-void Flight::measure(AckYield& yield, base::Now now) {
-  base::Duration rtt = yield.rtt;
-  const auto ticks = yield.echo ? static_cast<int32_t>(core_.tcb.timestamp(now) - *yield.echo) : -1;
+void Flight::measure(AckResult& result, base::Now now) {
+  base::Duration rtt = result.rtt;
+  const auto ticks =
+      result.echo ? static_cast<int32_t>(core_.tcb.timestamp(now) - *result.echo) : -1;
   if (rtt >= base::Duration(0)) {
-    // RFC 7323 s.4.1: the echoed timestamp is coarse, but it belongs to the segment that made the
-    // peer answer; an octet that waited behind a hole, or whose ACKs were lost, would measure that
-    // instead.
+    // RFC 7323 s.4.1: the echoed timestamp is coarse, but it comes from the segment that made the
+    // peer answer. The transmission time of a record would include the time that it waited behind a
+    // hole or that its ACKs were lost.
     if (ticks >= 0) {
       rtt = std::min<base::Duration>(rtt, std::chrono::milliseconds(int64_t{ticks} + 1));
     }
-    yield.rtt = rtt;
+    result.rtt = rtt;
   } else {
-    // RFC 6298 s.3, s.5: the back-off ends with a measurement, and what was sent again gives none
-    // but by its timestamp. RFC 8961 s.4 (3): or with octets that went over at the first try since.
-    if (yield.acked == 0 || rto_.backoff() == 0) return;
-    if (yield.first_try) rto_.clear_backoff();
-    // An echo from before the time-out says how long the ACK of another copy was away: when it got
-    // lost, as long as the time-out took. Such a round trip would make the next one longer still.
-    if (ticks < 0 || spurious_.before_timeout(*yield.echo)) return;
+    // RFC 6298 s.3, s.5: the back-off ends with a measurement, which retransmitted data gives only
+    // by timestamps. RFC 8961 s.4 (3): it also ends when data that was sent once since then is
+    // acknowledged.
+    if (result.acked == 0 || rto_.backoff() == 0) return;
+    if (result.first_try) rto_.clear_backoff();
+    // An echo from before the time-out belongs to an earlier copy. If the ACK of that copy was
+    // lost, the sample would include the time-out and make the next RTO longer still.
+    if (ticks < 0 || spurious_.before_timeout(*result.echo)) return;
     rtt = ticks != 0 ? base::Duration(std::chrono::milliseconds(ticks))
                      : std::min<base::Duration>(rto_.srtt(), std::chrono::milliseconds(1));
   }
@@ -192,20 +197,21 @@ void Flight::measure(AckYield& yield, base::Now now) {
   }
 }
 
-bool Flight::detect_losses(AckYield& yield, base::Now now) {
-  return core_.tcb.sack_ok ? detect_losses(now) : recovery_.detect_by_duplicates(yield, cc_.smss());
+bool Flight::detect_losses(AckResult& result, base::Now now) {
+  return core_.tcb.sack_ok ? detect_losses(now)
+                           : recovery_.detect_by_duplicates(result, cc_.smss());
 }
 
-void Flight::take_ecn_echo(bool ece, AckYield& yield, base::Now now) {
-  if (yield.acked != 0) cc_.count_marks(sample_of(yield.acked, yield.rtt, now), ece);
+void Flight::take_ecn_echo(bool ece, AckResult& result, base::Now now) {
+  if (result.acked != 0) cc_.count_marks(sample_of(result.acked, result.rtt, now), ece);
   if (!ece) {
-    if (yield.acked != 0) core_.ecn.end_holds();
+    if (result.acked != 0) core_.ecn.end_holds();
     return;
   }
   ++counters().ece_in;
-  yield.ece = true;
-  yield.keep_window = true;       // RFC 3168 s.6.1.2: no growth by an ACK with ECN-Echo
-  if (!recovery_.open()) return;  // reduced already in this window
+  result.ece = true;
+  result.keep_window = true;      // RFC 3168 s.6.1.2: an ACK with ECN-Echo does not grow cwnd
+  if (!recovery_.open()) return;  // cwnd was reduced in this window already
   if (core_.ecn.answered(core_.tcb.snd_una)) return;
   const bool one_segment = cc_.cwnd() <= cc_.smss();
   cc_.on_ecn();
@@ -216,33 +222,34 @@ void Flight::take_ecn_echo(bool ece, AckYield& yield, base::Now now) {
     core_.ecn.end_holds();
     return;
   }
-  // No window is smaller: the rate goes on falling by the retransmission timer.
+  // RFC 3168 s.6.1.2: at one segment the window cannot shrink any more. The sending rate is reduced
+  // by waiting for the retransmission timer.
   const uint32_t shift = core_.ecn.hold();
   pacing_.hold(now + rto_.rto() * (int64_t{1} << shift));
   ++counters().ecn_holds;
 }
 
-void Flight::recover(AckYield& yield, bool lost, base::Now now) {
+void Flight::recover(AckResult& result, bool lost, base::Now now) {
   Recovery& r = recovery_;
-  if (yield.acked != 0) r.progressed();
+  if (result.acked != 0) r.progressed();
   if (r.complete()) {
     // cwnd is ssthresh, and this ACK does not add to it.
-    if (r.phase() == RecoveryPhase::Recovery) yield.keep_window = true;
+    if (r.phase() == RecoveryPhase::Recovery) result.keep_window = true;
     leave_recovery();
   }
-  if (yield.dsack) try_undo(yield);
+  if (result.dsack) try_undo(result);
   switch (r.phase()) {
     case RecoveryPhase::Open:
       if (lost) {
         start_recovery(now);
-        r.proportional_rate(yield.delivered, cc_.smss());
-      } else if (yield.acked != 0 && !yield.keep_window) {
-        grow_window(yield.acked, yield.rtt, now);
+        r.proportional_rate(result.delivered, cc_.smss());
+      } else if (result.acked != 0 && !result.keep_window) {
+        grow_window(result.acked, result.rtt, now);
       }
       break;
-    case RecoveryPhase::Recovery: r.proportional_rate(yield.delivered, cc_.smss()); break;
+    case RecoveryPhase::Recovery: r.proportional_rate(result.delivered, cc_.smss()); break;
     case RecoveryPhase::Loss:
-      if (yield.acked != 0 && !yield.keep_window) open_window(yield.acked, yield.rtt, now);
+      if (result.acked != 0 && !result.keep_window) open_window(result.acked, result.rtt, now);
       break;
   }
 }
@@ -252,8 +259,8 @@ void Flight::start_recovery(base::Now now) {
   ++counters().fast_recoveries;
   recovery_.enter();
   spurious_.watch(false, now);
-  // RFC 3168 s.6.1.2: drops and marks of one window are one event. To DCTCP a mark says less than a
-  // drop (RFC 8257 s.3.5).
+  // RFC 3168 s.6.1.2: drops and marks of one window are one event. DCTCP reduces again, since it
+  // responds less to a mark than to a drop (RFC 8257 s.3.5).
   const bool answered =
       core_.ecn.reduced_beyond(core_.tcb.snd_una) && cc_.kind() != CongestionControl::Dctcp;
   if (!answered) cc_.on_loss(core_.tcb.flight());
@@ -278,8 +285,8 @@ void Flight::open_window(uint64_t acked, base::Duration rtt, base::Now now) {
   }
 }
 
-void Flight::tail_probe_acked(const AckYield& yield) {
-  if (!tail_probe_.acked(yield, recovery_.phase())) return;
+void Flight::tail_probe_acked(const AckResult& result) {
+  if (!tail_probe_.acked(result, recovery_.phase())) return;
   cc_.on_loss(core_.tcb.flight());
   cc_.set_cwnd(cc_.ssthresh());
   core_.ecn.note_reduction(core_.tcb.snd_nxt);
@@ -299,8 +306,9 @@ void Flight::restart_timers(base::Now now) {
 }
 
 void Flight::window_opened(base::Now now) {
-  // What backed off was asked of a shut window, not of a full path: what goes out from here on must
-  // not wait for that long, nor a FIN that could not get in be given up for it.
+  // The back-off came from probes of a zero window and says nothing about the path. Data that goes
+  // out now must not wait for so long, and a FIN that the window held back must not be given up for
+  // it.
   rto_.clear_backoff();
   if (core_.tcb.flight() == 0) return;
   core_.timers.set(Timer::Rto, base::earlier(core_.timers.at(Timer::Rto), now + rto_.rto()));
@@ -315,40 +323,41 @@ void Flight::window_opened(base::Now now) {
   }
 }
 
-// --- What was sent again for nothing ---
+// --- Spurious retransmissions ---
 
-void Flight::detect_spurious(AckYield& yield, bool new_data) {
+void Flight::detect_spurious(AckResult& result, bool new_data) {
   using Verdict = SpuriousDetector::Verdict;
   if (recovery_.open()) return;
-  const Verdict verdict = spurious_.detect(yield, recovery_.point(), board_.fack(), new_data);
+  const Verdict verdict = spurious_.detect(result, recovery_.point(), board_.fack(), new_data);
   if (verdict == Verdict::None) return;
   Counters& counters = core_.shared.counters;
   ++(verdict == Verdict::Eifel ? counters.eifel_undos : counters.frto_undos);
-  undo_recovery(yield);
+  undo_recovery(result);
 }
 
-void Flight::try_undo(AckYield& yield) {
-  if (!spurious_.dsack(yield.dsack_octets)) return;
+void Flight::try_undo(AckResult& result) {
+  if (!spurious_.dsack(result.dsack_octets)) return;
   ++counters().dsack_undos;
-  undo_recovery(yield);
+  undo_recovery(result);
 }
 
-void Flight::undo_recovery(AckYield& yield) {
+void Flight::undo_recovery(AckResult& result) {
   const bool timeout = recovery_.phase() == RecoveryPhase::Loss;
   spurious_.undone(timeout);
-  yield.keep_window = true;  // RFC 4015 s.3.4
-  // Step 9: an ACK with ECN-Echo tells of congestion all the same. When all was acknowledged
-  // before, the path is empty: it takes the burst that a new connection may send.
-  const bool all_before = core_.tcb.flight() == 0 && yield.acked == 0;
-  const uint64_t burst = all_before ? cc_.initial_window() : yield.acked;
-  if (!yield.ece && cc_.undo(core_.tcb.flight(), burst)) {
+  result.keep_window = true;  // RFC 4015 s.3.4
+  // Step 9: an ACK with ECN-Echo signals congestion all the same. If all data was acknowledged
+  // before, the path is empty and takes the burst that a new connection may send.
+  const bool all_before = core_.tcb.flight() == 0 && result.acked == 0;
+  const uint64_t burst = all_before ? cc_.initial_window() : result.acked;
+  if (!result.ece && cc_.undo(core_.tcb.flight(), burst)) {
     core_.ecn.undo();
   }
   if (timeout) ++counters().spurious_timeouts;
   if (recovery_.open()) return;
-  // Step 8: go on with new data. Nothing counts as lost until the scoreboard says so again.
+  // Step 8: continue with new data. No record counts as lost until it is found lost again.
   board_.undo_losses();
-  // Nor does RACK hold what was sent before the retransmission against it: that one did not arrive.
+  // RACK forgets the retransmission, since the original arrived and not the retransmission: records
+  // that were sent between the two are not lost for it.
   rack_.undo();
   recovery_.undo();
   board_.forget_duplicates();
@@ -368,7 +377,7 @@ bool Flight::time_out(base::Now now) {
 void Flight::lose_all(bool again, base::Now now) {
   core_.timers.clear(Timer::Probe);
   core_.timers.clear(Timer::Reorder);
-  // RFC 5681 s.3.1: ssthresh is held when the segment was sent again by the timer before.
+  // RFC 5681 s.3.1: ssthresh stays when the timer has retransmitted the same segment before.
   again = again && recovery_.phase() == RecoveryPhase::Loss;
   if (recovery_.open()) {
     spurious_.watch(true, now);
@@ -379,7 +388,7 @@ void Flight::lose_all(bool again, base::Now now) {
   core_.ecn.note_reduction(core_.tcb.snd_nxt);
   recovery_.time_out();
   tail_probe_.timed_out();
-  // RFC 2018 s.5: the peer may have reneged; what it says from now on is believed again.
+  // RFC 2018 s.5: the peer may have reneged. Only SACK blocks that arrive from now on count.
   board_.lose_all();
 }
 
@@ -388,7 +397,7 @@ base::Now Flight::before_give_up(base::Now next, base::Now now) const {
   return end > now ? std::min(next, end) : next;
 }
 
-// --- Looking at it ---
+// --- Inspection ---
 
 LossState Flight::loss_state() const {
   switch (recovery_.phase()) {
@@ -400,7 +409,7 @@ LossState Flight::loss_state() const {
   return disorder ? LossState::Disorder : LossState::Open;
 }
 
-/// Walks the records once: a record that began a segment stands for it.
+/// Walks the records once and counts those that began a segment.
 void Flight::count_segments(ConnectionInfo& info) const {
   const uint32_t emss = cc_.smss();
   for (uint64_t n = board_.first(); n < board_.past_last(); ++n) {

@@ -1,13 +1,13 @@
 /// \file
-/// What is in flight, and what follows of its ACKs, or of their lack: the round trip, losses,
-/// recovery, the congestion window.
+/// The data in flight, and what its ACKs, or their absence, tell: the round trip, losses, recovery,
+/// the congestion window.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
 #include "base/time.hpp"
-#include "tcp/ack_yield.hpp"
+#include "tcp/ack_result.hpp"
 #include "tcp/congestion.hpp"
 #include "tcp/connection_core.hpp"
 #include "tcp/info.hpp"
@@ -22,7 +22,7 @@
 
 namespace rnic::tcp {
 
-/// It moves SND.UNA and SND.NXT, and tells the user what was acknowledged.
+/// It advances SND.UNA and SND.NXT and tells the user what was acknowledged.
 class Flight {
  public:
   /// \param core outlives this. Its timers are Timer::Rto, Timer::Probe, Timer::Reorder and
@@ -37,8 +37,9 @@ class Flight {
   [[nodiscard]] const Recovery& recovery() const { return recovery_; }
   [[nodiscard]] const SpuriousDetector& spurious() const { return spurious_; }
   [[nodiscard]] const Pacing& pacing() const { return pacing_; }
-  /// No ACK has to be looked at for more than the octets that it acknowledges, each sent once.
-  [[nodiscard]] bool calm() const {
+  /// The precondition of header prediction: an ACK can only acknowledge octets, each of which was
+  /// sent once.
+  [[nodiscard]] bool predictable() const {
     return recovery_.open() && tail_probe_.quiet() && !spurious_.adapts() && board_.plain() &&
            !core_.timers.runs(Timer::Reorder);
   }
@@ -52,11 +53,11 @@ class Flight {
   /// A SYN went out for the first time.
   void opened(base::Now now) { last_sent_at_ = now; }
   void syn_timed_out() { rto_.back_off(); }
-  /// \param measures the handshake tells the round trip
+  /// \param measures the handshake measures the round trip (Karn's rule)
   void measure_handshake(bool measures, base::Now now) {
     if (measures) rto_.sample(now - last_sent_at_, now);
   }
-  /// \param syn_tries how often a SYN timed out. \param timed_out whether it may have
+  /// \param syn_tries how often our SYN timed out. \param timed_out whether it may have timed out
   void establish(uint32_t syn_tries, bool timed_out, base::Now now);
 
   // --- Sending ---
@@ -70,7 +71,7 @@ class Flight {
     cwnd_full_to_ = core_.tcb.snd_nxt;
     return true;
   }
-  /// The pace does.
+  /// Pacing holds the next segment back.
   [[nodiscard]] bool gate_closed(base::Now now);
   /// RFC 5681 s.4.1, before new data.
   void restart_after_idle(base::Now now);
@@ -82,9 +83,9 @@ class Flight {
   void sent_piece(uint32_t octets, base::Now now) { board_.sent_piece(octets, now); }
   /// New octets went out, or the FIN.
   void sent(uint64_t octets, base::Now now);
-  /// All that lives of a record went out again.
+  /// The unacknowledged part of a record was retransmitted.
   void resent(uint64_t number, base::Now now);
-  /// The lowest record that is lost and not sent again yet (RFC 6675 s.4, NextSeg (1)).
+  /// The lowest record that is lost and not retransmitted yet (RFC 6675 s.4, NextSeg (1)).
   [[nodiscard]] uint64_t next_lost() { return board_.next_lost(); }
   void retransmitted_lost() { recovery_.retransmitted(); }
   void tail_probe_sent(bool again, uint32_t emss, base::Now now) {
@@ -93,44 +94,45 @@ class Flight {
   void drop_tail_probe() { tail_probe_.drop(); }
   void frto_sent() { spurious_.frto_sent(); }
   void frto_over() { spurious_.frto_over(); }
-  /// Segments larger than EMSS are lost, and no sign of congestion (RFC 1191 s.6.4).
+  /// Marks segments larger than EMSS as lost, which is no sign of congestion (RFC 1191 s.6.4).
   void lose_larger_than(uint32_t emss);
 
   // --- An ACK, step by step ---
 
-  /// SND.UNA moves to `ack`. The user may end the connection meanwhile.
-  void advance_una(uint64_t ack, AckYield& yield, base::Now now);
-  void take_sack(const wire::TcpOptions& options, AckYield& yield, base::Now now);
-  /// The round trip.
-  void measure(AckYield& yield, base::Now now);
-  /// \return some losses are new
-  [[nodiscard]] bool detect_losses(AckYield& yield, base::Now now);
-  /// The same by the reordering timer.
+  /// Advances SND.UNA to `ack`. The user may end the connection meanwhile.
+  void advance_una(uint64_t ack, AckResult& result, base::Now now);
+  void take_sack(const wire::TcpOptions& options, AckResult& result, base::Now now);
+  /// Takes the round-trip sample.
+  void measure(AckResult& result, base::Now now);
+  /// \return new losses were found
+  [[nodiscard]] bool detect_losses(AckResult& result, base::Now now);
+  /// Detects losses when the reordering timer has fired.
   [[nodiscard]] bool detect_losses(base::Now now) { return rack_.detect(!recovery_.open(), now); }
-  void take_ecn_echo(bool ece, AckYield& yield, base::Now now);
-  /// \param new_data a full segment of it could go out
-  void detect_spurious(AckYield& yield, bool new_data);
-  /// Every retransmission has arrived as a duplicate, perhaps (RFC 3708).
-  void try_undo(AckYield& yield);
-  void recover(AckYield& yield, bool lost, base::Now now);
-  void tail_probe_acked(const AckYield& yield);
+  void take_ecn_echo(bool ece, AckResult& result, base::Now now);
+  /// \param new_data a full segment of new data could go out
+  void detect_spurious(AckResult& result, bool new_data);
+  /// Undoes the reduction if every retransmission has arrived as a duplicate (RFC 3708).
+  void try_undo(AckResult& result);
+  void recover(AckResult& result, bool lost, base::Now now);
+  void tail_probe_acked(const AckResult& result);
   void restart_timers(base::Now now);
   void window_opened(base::Now now);
   void progressed(base::Now now) { progress_at_ = now; }
 
-  // --- The same in one step, where calm() holds ---
+  // --- A predicted ACK, in one step ---
 
-  /// The records that an ACK like that acknowledges.
+  /// The records that a predicted ACK acknowledges.
   struct PlainAck {
     uint32_t octets = 0;
     uint32_t records = 0;
-    bool one_row = true;     ///< they lie side by side
-    bool restarted = false;  ///< the timers were, for an ACK at the same time
-    base::Now sent_at{};     ///< the last of them
+    bool one_row = true;     ///< they are contiguous in memory
+    bool restarted = false;  ///< the timers were restarted by another ACK at the same time
+    base::Now sent_at{};     ///< transmission time of the last record
     uint64_t end = 0;        ///< of it
     base::Duration rtt{0};
   };
-  /// Octets newly acknowledged, a whole record at least; 0: none, or not as plain as that.
+  /// Octets newly acknowledged, if they include a whole record; 0: there is none, or the slow path
+  /// has to look at it.
   [[nodiscard]] uint32_t plain_ack(uint32_t ack) const {
     const uint32_t acked = ack - core_.tcb.snd_seq(core_.tcb.snd_una).value;
     const bool moves = uint64_t{acked} - 1 < core_.tcb.flight();
@@ -138,18 +140,18 @@ class Flight {
   }
   /// \param acked not 0
   [[nodiscard]] PlainAck plain_records(uint32_t acked) const;
-  /// RACK hears of the newest. \return nothing that was sent later had arrived before
+  /// Tells RACK of the newest record. \return no record that was sent later had arrived before
   [[nodiscard]] bool in_order(const PlainAck& ack, base::Now now) {
     return rack_.delivered(ack.sent_at, ack.end, now);
   }
-  /// SND.UNA and the round trip. \param echo TSecr, where timestamps are on
+  /// Advances SND.UNA and takes the round-trip sample. \param echo TSecr, where timestamps are on
   void take_plain_ack(PlainAck& ack, uint32_t echo, base::Now now);
-  /// The window and the timers behind it.
+  /// Updates cwnd and the timers.
   void settle_plain_ack(const PlainAck& ack, base::Now now) {
     grow_window(ack.octets, ack.rtt, now);
-    restart_calm(ack.restarted, now);
+    restart_predicted(ack.restarted, now);
   }
-  /// Last, so that nothing has to be kept over the call of the user.
+  /// Called last, so that nothing has to be kept in registers over the call of the user.
   void release(const PlainAck& ack) {
     if (ack.one_row) [[likely]] {
       release_row(ack.records);
@@ -162,20 +164,20 @@ class Flight {
 
   [[nodiscard]] bool tail_probe_fired(base::Now now) { return tail_probe_.fired(now); }
   void pacing_fired() { core_.timers.clear(Timer::Pacing); }
-  /// A segment has timed out (RFC 6298 s.5.4 to s.5.6): before anything is said to be lost.
-  /// \return it had before, and nothing has come since
+  /// The retransmission timer expired (RFC 6298 s.5.4 to s.5.6); called before lose_all(). \return
+  /// it had expired for the same segment before
   [[nodiscard]] bool time_out(base::Now now);
-  /// All that is in flight is lost. \param again see time_out()
+  /// Marks all data in flight as lost. \param again the result of time_out()
   void lose_all(bool again, base::Now now);
   void back_off() { rto_.back_off(); }
-  /// Nothing has got on for the user time-out (R2, RFC 9293 s.3.8.3).
+  /// There was no progress for the user time-out (R2, RFC 9293 s.3.8.3).
   [[nodiscard]] bool stalled(base::Now now) const {
     return now - progress_at_ >= core_.binding.options.user_timeout;
   }
   /// `next`, or the end of the user time-out when that is earlier.
   [[nodiscard]] base::Now before_give_up(base::Now next, base::Now now) const;
 
-  /// The connection ends: copies of records go back.
+  /// The connection ends: gives the copies of records back.
   void clear();
   void describe(ConnectionInfo& info) const;
   void validate() const;
@@ -189,11 +191,12 @@ class Flight {
 
   void start_recovery(base::Now now);
   void leave_recovery();
-  void undo_recovery(AckYield& yield);
+  void undo_recovery(AckResult& result);
   void pace(uint64_t octets, base::Now now);
   void grow_window(uint64_t acked, base::Duration rtt, base::Now now) {
-    // An unused window is no evidence that more fits (RFC 9438 s.5.8). Slow start asks for half of
-    // it only, in flight at once within the last round trip: what is in flight may double.
+    // A window that was not used is no evidence that a larger one fits (RFC 9438 s.5.8). In slow
+    // start it is enough that half of it was in flight at once within the last round trip, since
+    // cwnd may double in one.
     const bool full = core_.tcb.snd_una - acked < cwnd_full_to_ ||
                       (cc_.in_slow_start() && 2 * flight_peak_ > cc_.cwnd());
     if (!full) {
@@ -211,7 +214,7 @@ class Flight {
             .srtt = rto_.srtt(),
             .now = now};
   }
-  void restart_calm(bool restarted, base::Now now);
+  void restart_predicted(bool restarted, base::Now now);
   [[nodiscard]] LossState loss_state() const;
   void count_segments(ConnectionInfo& info) const;
   void release_row(uint32_t count) {
@@ -229,17 +232,19 @@ class Flight {
   TailProbe tail_probe_;
   Recovery recovery_;
   SpuriousDetector spurious_;
-  uint64_t cwnd_full_to_ = 0;    // what lies below it was sent while cwnd was the limit
-  uint64_t flight_peak_ = 0;     // most octets in flight since SND.UNA passed flight_peak_to_
-  uint64_t flight_peak_to_ = 0;  // acknowledged up to here the peak is measured anew
+  uint64_t cwnd_full_to_ = 0;  // octets below it were sent while cwnd was the limit
+  // Largest number of octets in flight since SND.UNA passed flight_peak_to_.
+  uint64_t flight_peak_ = 0;
+  uint64_t flight_peak_to_ = 0;  // when SND.UNA reaches it the peak is measured anew
   base::Now last_sent_at_{};
   base::Now progress_at_{};  // last time the peer acknowledged something, or sending began
 };
 
-inline void Flight::restart_calm(bool restarted, base::Now now) {
-  // restart_timers(), calm as it is; a timer that is armed too early stays so.
+inline void Flight::restart_predicted(bool restarted, base::Now now) {
+  // The part of restart_timers() that a predicted ACK needs. A timer that is armed too early may
+  // stay so.
   const uint64_t flight = core_.tcb.flight();
-  if (restarted && flight > cc_.smss()) return;  // a burst of ACKs: all alike
+  if (restarted && flight > cc_.smss()) return;  // in a burst all ACKs would set the same times
   if (flight == 0) {
     core_.timers.clear(Timer::Rto);
     core_.timers.clear(Timer::Probe);
@@ -251,14 +256,15 @@ inline void Flight::restart_calm(bool restarted, base::Now now) {
 }
 
 [[gnu::always_inline]] inline Flight::PlainAck Flight::plain_records(uint32_t acked) const {
-  // What advance_una() looks at of records that were sent once, in this order, and carry no marks.
+  // The part of advance_una() that is left for records that were sent once, in order, and carry no
+  // marks.
   const uint64_t ack = core_.tcb.snd_una + acked;
   const Record* r = &board_.front();
   const Record* row_end = board_.row_end();
   uint64_t end = r->end();
   uint32_t records = 1;
   bool one_row = true;
-  // While octets are left to acknowledge, they are a record's.
+  // Octets that are left to acknowledge belong to a record.
   for (; end < ack; ++records) {
     const Record* next = r + 1;
     if (next == row_end) [[unlikely]] {

@@ -19,13 +19,13 @@ class FlowTable {
   FlowTable(uint32_t capacity, const Secret& secret)
       : entries_(capacity), buckets_(buckets_for(capacity)), secret_(secret) {}
 
-  /// What a table asks the machine for.
+  /// The memory that a table of this capacity takes.
   [[nodiscard]] static uint64_t octets_for(uint32_t capacity) {
     return base::ZeroArray<Entry>::octets_for(capacity) +
            base::ZeroArray<uint32_t>::octets_for(buckets_for(capacity));
   }
 
-  /// Keyed multiply-fold: an outsider cannot aim at one bucket without the key.
+  /// Keyed multiply-fold: without the key an attacker cannot aim at one bucket.
   [[nodiscard]] static size_t hash(const Secret& secret, const Endpoint& local,
                                    const Endpoint& remote) {
     const uint64_t key = secret[0] ^ (secret[1] << 1 | 1);
@@ -77,7 +77,7 @@ class FlowTable {
     return hash(secret_, local, remote) & (buckets_.size() - 1);
   }
 
-  // A chain's link is a slot and 1; 0 ends it.
+  // A link of a chain is a slot number plus 1; 0 ends the chain.
   base::ZeroArray<Entry> entries_;
   base::ZeroArray<uint32_t> buckets_;
   Secret secret_;

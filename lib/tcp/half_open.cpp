@@ -37,8 +37,8 @@ void HalfOpenPlaces::validate() const {
 
 namespace {
 
-/// What is half open has shown nothing yet, not even that its address is its own: the other half of
-/// the places is for those who have.
+/// A half-open connection has not even proved that its address is its own. The other half of the
+/// places is for connections that have.
 uint32_t limit_of(const Config& config) {
   return std::min(config.max_half_open, (config.max_connections + 1) / 2);
 }
@@ -52,7 +52,7 @@ HalfOpen::HalfOpen(const Config& config, const Secret& secret)
       some_give_way_(!config.syn_cookies && config.max_half_open != 0),
       all_(limit_, some_give_way_ ? std::make_unique<llp::Admission>(limit_, secret) : nullptr) {}
 
-/// A table of its own is for a listener that reaches its limit before all of them reach theirs.
+/// A listener has a table of its own only where its limit may be reached before the common one.
 HalfOpenPlaces HalfOpen::places_of_listener() const {
   const bool by_age = some_give_way_ && listener_limit_ != 0 && listener_limit_ < limit_;
   return {listener_limit_,

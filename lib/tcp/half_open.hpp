@@ -1,6 +1,6 @@
 /// \file
-/// Passive opens in SYN-RECEIVED: how many there may be, of all listeners and of one, and who gives
-/// way where no cookie can be sent instead.
+/// Passive opens in SYN-RECEIVED: their limits, for all listeners and for one, and the connection
+/// that is displaced at the limit where no SYN cookie can be sent.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@
 
 namespace rnic::tcp {
 
-/// The places under one limit.
+/// The half-open connections under one limit.
 class HalfOpenPlaces {
  public:
-  /// None.
+  /// No place at all.
   HalfOpenPlaces() = default;
-  /// \param by_age who has them, by age and address; nullptr: nobody has to give way
+  /// \param by_age the holders by age and address; nullptr: none is ever displaced
   HalfOpenPlaces(uint32_t limit, std::unique_ptr<llp::Admission> by_age);
 
   [[nodiscard]] uint32_t taken() const { return taken_; }
@@ -29,9 +29,9 @@ class HalfOpenPlaces {
   /// full() is false. \return the seat, for leave()
   uint32_t enter(const IpAddress& from, base::Handle who);
   void leave(uint32_t seat);
-  /// Whose place a newcomer takes. Invalid: nobody's.
+  /// The connection that a newcomer displaces. Invalid: none.
   [[nodiscard]] base::Handle gives_way(const IpAddress& newcomer) const;
-  /// Places that an address has, or in IPv6 its /64; 0 where nobody gives way.
+  /// Places that an address holds, or in IPv6 its /64; 0 if connections are not displaced.
   [[nodiscard]] uint32_t held_by(const IpAddress& address) const;
   void validate() const;
 
@@ -42,17 +42,17 @@ class HalfOpenPlaces {
   std::unique_ptr<llp::Admission> by_age_;
 };
 
-/// Where a half-open connection stands; HalfOpen writes it.
+/// The places of one half-open connection. Only HalfOpen writes it.
 struct HalfOpenSeat {
-  HalfOpenPlaces* of_listener = nullptr;  ///< nullptr: it is not half open
+  HalfOpenPlaces* of_listener = nullptr;  ///< nullptr: the connection is not half open
   uint32_t among_all = 0;
-  uint32_t among_listeners = 0;  ///< in `of_listener`
+  uint32_t among_listeners = 0;  ///< seat in `of_listener`
 };
 
-/// Those of all listeners, and by whose limit one of them gives way.
+/// The half-open connections of all listeners, and the limit by which one of them is displaced.
 class HalfOpen {
  public:
-  /// \param secret keys the search by address: strangers choose their addresses
+  /// \param secret keys the hash of addresses, since remote hosts choose theirs
   HalfOpen(const Config& config, const Secret& secret);
 
   /// The places of a new listener.
@@ -60,23 +60,24 @@ class HalfOpen {
   [[nodiscard]] bool has_place(const HalfOpenPlaces& listener) const {
     return !all_.full() && !listener.full();
   }
-  /// There is a place. \param listener outlives the stay, where it is
+  /// has_place() must be true. \param listener stays at its address until leave()
   void enter(HalfOpenSeat& seat, HalfOpenPlaces& listener, const IpAddress& from, base::Handle who);
-  /// If it is half open.
+  /// Does nothing if the connection is not half open.
   void leave(HalfOpenSeat& seat);
-  /// There is no place: whose a newcomer from there takes. Invalid: nobody's.
+  /// The connection that a newcomer from this address displaces when has_place() is false. Invalid:
+  /// none.
   [[nodiscard]] base::Handle gives_way(const HalfOpenPlaces& listener,
                                        const IpAddress& newcomer) const {
     return exhausted(listener).gives_way(newcomer);
   }
-  /// Says in the log that one from there gives way; it has not left yet.
+  /// Logs that the connection from `from` is displaced; called before it leaves.
   void log_displaced(const HalfOpenPlaces& listener, const Endpoint& from, base::Now now);
 
   [[nodiscard]] uint32_t live() const { return all_.taken(); }
   void validate() const { all_.validate(); }
 
  private:
-  /// Whose limit stands in the way.
+  /// The places whose limit is reached.
   [[nodiscard]] const HalfOpenPlaces& exhausted(const HalfOpenPlaces& listener) const {
     return all_.full() ? all_ : listener;
   }

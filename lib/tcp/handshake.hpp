@@ -1,5 +1,5 @@
 /// \file
-/// Our SYN or SYN-ACK: what it offers, whether it is due, and how often it went out.
+/// Our SYN or SYN-ACK: the options that it offers, whether it is due, and how often it was sent.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,27 @@ struct SynOffer {
 
 class Handshake {
  public:
-  /// What we offer; where the peer offered first, what of it we agree to.
+  /// Sets the options that we offer, or, if the peer offered first, those that we agree to.
   void offer(const SynOffer& offer) { offer_ = offer; }
   [[nodiscard]] const SynOffer& offered() const { return offer_; }
 
-  /// It has to go out, maybe once more.
+  /// It has to be sent, or sent again.
   void ask() { due_ = true; }
   /// Both sequence numbers are known.
   void done() { due_ = false; }
   [[nodiscard]] bool due() const { return due_; }
-  /// \return for the first time
+  /// \return it is the first transmission
   bool sent();
   [[nodiscard]] bool was_sent() const { return sent_; }
-  /// \return how often it has timed out, this time included
+  /// \return the number of time-outs, this one included
   uint32_t time_out();
-  /// A SYN cookie: it went out, nobody knows when.
+  /// Our SYN-ACK was a SYN cookie: it was sent, at an unknown time.
   void assume_sent();
 
   [[nodiscard]] uint32_t tries() const { return tries_; }
   [[nodiscard]] bool timed_out() const { return timed_out_; }
-  /// Its answer tells the round trip (Karn's rule, RFC 6298 s.3): it went out once, whatever the
-  /// reason for another would have been.
+  /// Its answer measures the round trip: it was sent only once (Karn's rule, RFC 6298 s.3). A
+  /// second transmission rules that out whatever its reason was.
   [[nodiscard]] bool measures() const { return !timed_out_ && !resent_; }
   void validate() const;
 

@@ -7,11 +7,11 @@
 
 namespace rnic::tcp {
 
-/// What an ACK did to the first slow start.
+/// The effect of an ACK on the first slow start.
 enum class SlowStartEvent : uint8_t {
   None,
   Conservative,  ///< the RTT rose: conservative slow start (CSS) begins
-  Resumed,       ///< it fell again: CSS was begun for nothing
+  Resumed,       ///< the RTT fell again: slow start resumes
   Left,          ///< CSS_ROUNDS are over: congestion avoidance
 };
 

@@ -1,6 +1,6 @@
 /// \file
-/// ConnectionInfo: what a user may want to see of one connection. A copy, taken on demand; nothing
-/// is kept for it on the data path.
+/// ConnectionInfo: a snapshot of one connection for users. It is made on demand; the data path
+/// maintains nothing for it.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct ConnectionInfo {
 
   // Sizes, octets.
   uint32_t emss = 0;      ///< payload of a full segment now, options deducted
-  uint32_t rcv_mss = 0;   ///< payload of what counts as a full segment; 536 at first
+  uint32_t rcv_mss = 0;   ///< payload of a full segment of the peer, as estimated; 536 at first
   uint32_t path_mtu = 0;  ///< 0: no route
 
   // Congestion control, octets.
@@ -52,13 +52,13 @@ struct ConnectionInfo {
   uint32_t lost = 0;             ///< of these: presumed lost
   uint32_t retransmitted = 0;    ///< of these: a retransmission is in the network
   uint32_t total_resent = 0;     ///< of these: sent more than once
-  uint32_t reorder_degree = 3;   ///< segments of reordering that are borne (RFC 5681: 3)
+  uint32_t reorder_degree = 3;   ///< segments of reordering that are tolerated (RFC 5681: 3)
   bool reordering_seen = false;  ///< RFC 8985 s.6.2
 
   // Receiving.
   uint64_t rcv_nxt = 0;
   uint32_t rcv_wnd = 0;              ///< octets that the peer may still send
-  uint32_t out_of_order_ranges = 0;  ///< islands beyond RCV.NXT
+  uint32_t out_of_order_ranges = 0;  ///< separate ranges received beyond RCV.NXT
 
   // Time.
   base::Duration srtt{0};  ///< 0: not measured

@@ -17,7 +17,7 @@ using Secret = base::Secret;
 
 /// SipHash-2-4.
 [[nodiscard]] uint64_t keyed_hash(const Secret& secret, std::span<const uint64_t> words);
-/// The same of a 4-tuple.
+/// The hash of a 4-tuple.
 [[nodiscard]] uint64_t keyed_hash(const Secret& secret, const Endpoint& local,
                                   const Endpoint& remote);
 

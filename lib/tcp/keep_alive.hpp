@@ -1,6 +1,5 @@
 /// \file
-/// Keep-alive (RFC 9293 s.3.8.4): a peer that has said nothing for long is asked whether it is
-/// there.
+/// Keep-alive (RFC 9293 s.3.8.4): a peer that has sent nothing for long is probed.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +10,21 @@
 
 namespace rnic::tcp {
 
-/// Its timer is Timer::Life of a connection that is established.
+/// Its timer is Timer::Life, while the connection is established.
 class KeepAlive {
  public:
   /// An acceptable segment of the peer came.
   void heard(base::Now now) { heard_at_ = now; }
-  /// Begins, or ends, as the options say.
+  /// Starts or stops the timer as the options say.
   void arm(const ConnectionOptions& options, Timers& timers, base::Now now);
 
   enum class Verdict : uint8_t { Wait, Probe, Dead };
-  /// The timer has fired. \param watched something else is waited for, whose timer tells
+  /// The timer has fired. \param watched another timer already waits for an answer of the peer
   [[nodiscard]] Verdict due(const ConnectionOptions& options, Timers& timers, bool watched,
                             base::Now now);
   /// A probe waits for its turn.
   [[nodiscard]] bool probe_due() const { return probe_due_; }
-  /// It went out, or is not needed any more.
+  /// The probe was sent, or is not needed any more.
   void probe_done() { probe_due_ = false; }
 
  private:

@@ -65,13 +65,14 @@ void Life::progressed(base::Now now) {
 }
 
 bool Life::orphaned(base::Now now) {
-  // A peer that answers probes keeps a connection for ever (RFC 9293 s.3.8.6.1, MUST-37), but who
-  // has closed it waits for nothing (RFC 6429 s.5): what nobody reads must not hold memory without
-  // end. Some timer runs as long as something is unacknowledged or held back.
+  // A peer that answers window probes keeps a connection open without limit (RFC 9293 s.3.8.6.1,
+  // MUST-37). Once the user has closed it, it must not hold memory for ever (RFC 6429 s.5). Some
+  // timer runs as long as data is unacknowledged or held back, so this check needs none of its own.
   if (!fin_wanted_ || core_.binding.options.half_close) return false;
   const Config& config = core_.shared.config;
   if (config.orphan_timeout == base::Duration(0)) return false;
-  if (state_ == State::FinWait2) return false;  // all is acknowledged: tcp.close_timeout's turn
+  if (state_ == State::FinWait2)
+    return false;  // all data is acknowledged: tcp.close_timeout applies
   if (orphan_until_ == base::kNever) orphan_until_ = now + config.orphan_timeout;
   return now >= orphan_until_;
 }

@@ -1,5 +1,6 @@
 /// \file
-/// The life of a connection: its state, the FINs of both sides, and how long it may take to end.
+/// The life of a connection: its state, the FINs of both sides, and the limits on the time that a
+/// close may take.
 #pragma once
 
 #include "base/check.hpp"
@@ -12,25 +13,25 @@ struct ConnectionCore;
 
 class Life {
  public:
-  /// \param core outlives this. Its timer is Timer::Life: of an open, and behind our FIN. The
-  /// prediction ends with ESTABLISHED, and where a close waits.
+  /// \param core outlives this. Its timer is Timer::Life, during the open and after our FIN. Header
+  /// prediction ends when the state leaves ESTABLISHED and when the user closes.
   explicit Life(ConnectionCore& core) : core_(core) {}
 
   [[nodiscard]] State state() const { return state_; }
-  /// It has ended: nothing is called up but ended().
+  /// The connection has ended: the only call-up left is ended().
   [[nodiscard]] bool over() const { return state_ == State::Closed; }
-  /// The user has closed; what it still has goes out before the FIN.
+  /// The user has closed; its remaining data goes out before the FIN.
   [[nodiscard]] bool fin_wanted() const { return fin_wanted_; }
-  /// Our FIN has its place in the sequence.
+  /// Our FIN has its sequence number.
   [[nodiscard]] bool fin_queued() const {
     return in_any(state_, State::FinWait1, State::FinWait2, State::Closing, State::LastAck);
   }
   /// The FIN is still to be sent.
   [[nodiscard]] bool owes_fin() const { return fin_wanted_ && !fin_queued(); }
 
-  /// SYN-SENT or SYN-RECEIVED. \param until it is given up then
+  /// Enters SYN-SENT or SYN-RECEIVED. \param until when the open is given up
   void open(State state, base::Now until);
-  /// The SYNs have crossed.
+  /// The SYNs have crossed (simultaneous open): enters SYN-RECEIVED.
   void cross() { set_state(State::SynReceived); }
   void establish();
   void want_fin();
@@ -39,15 +40,15 @@ class Life {
   /// The peer's FIN is in order. \return TIME-WAIT follows
   [[nodiscard]] bool fin_received();
   enum class Next : uint8_t { Same, TimeWait, Closed };
-  /// All that we sent is acknowledged, and our FIN is queued.
+  /// All sent data is acknowledged, our FIN included.
   [[nodiscard]] Next fin_acked(base::Now now);
   void end();
 
-  /// Something moved: behind our FIN the peer has Config::close_timeout anew.
+  /// There was progress: after our FIN, Config::close_timeout starts anew.
   void progressed(base::Now now);
-  /// A close that has not got on for Config::orphan_timeout (RFC 6429 s.5).
+  /// A closed connection has made no progress for Config::orphan_timeout (RFC 6429 s.5).
   [[nodiscard]] bool orphaned(base::Now now);
-  /// It has got on.
+  /// There was progress.
   void forget_orphan() { orphan_until_ = base::kNever; }
   /// Our FIN goes out only for a user that has closed.
   void validate() const { RNIC_CHECK(!fin_queued() || fin_wanted_); }

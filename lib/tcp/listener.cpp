@@ -32,7 +32,7 @@ Status Engine::unlisten(const Endpoint& local) {
   if (number == ListenerTable::kNone) {
     return base::fail(ErrorCode::NotFound, "unlisten: nobody listens on " + to_string(local));
   }
-  // Handshakes that are not complete have nobody to be handed to.
+  // Incomplete handshakes have no acceptor any more.
   const HalfOpenPlaces& places = listeners_.at(number).half_open;
   connections_.for_each([&](Connection& c) {
     if (c.half_open_of(places)) c.end(StreamEnd::Aborted, true);
@@ -52,8 +52,8 @@ Connection* Engine::new_connection(const Endpoint& local, const Endpoint& remote
 }
 
 uint16_t Engine::choose_port(const Endpoint& local, const Endpoint& remote, base::Now now) {
-  // RFC 6056 s.3.3.1: from a start that nobody can guess, the first port whose 4-tuple is free, and
-  // whose answers come here.
+  // RFC 6056 s.3.3.1: from a start that cannot be guessed, the first port whose 4-tuple is free and
+  // whose answers come to this stack is taken.
   const uint32_t count = 65536u - shared_.config.ephemeral_first;
   const auto start = static_cast<uint32_t>(random_.below(count));
   for (uint32_t i = 0; i < count; ++i) {
@@ -137,13 +137,13 @@ Result<llp::Stream*> Engine::connect(const Endpoint& local, const Endpoint& remo
   return c;
 }
 
-/// The last place is given away, and who asks next shall find one.
+/// When the last place is taken, asks the acceptor to free one for the next SYN.
 void Engine::keep_a_place(Listener& listener, base::Now now) {
   if (connections_.full() && listener.acceptor->make_room(now)) ++shared_.counters.places_made;
 }
 
-/// Nobody is told: the address may be another's. If it is not, the RST that answers the ACK of the
-/// handshake tells, or a SYN that comes again finds a place.
+/// No RST is sent, since the address may be forged. A real peer gets a RST in answer to its ACK, or
+/// retransmits its SYN and finds a place.
 void Engine::displace_half_open(const Listener& listener, const Endpoint& newcomer, base::Now now) {
   Connection* c =
       connections_.get(shared_.half_open.gives_way(listener.half_open, newcomer.address));
@@ -202,13 +202,14 @@ bool Engine::take_cookie(Listener& listener, const Segment& s, base::Now now) {
   const std::optional<Segment> syn = cookies_.syn_before(s, now);
   if (!syn) {
     ++shared_.counters.syn_cookies_rejected;
-    // Text may overtake the ACK of the handshake, or that ACK be lost: a RST would end a connection
-    // that stands at its other end. Its first segment comes again. The same for a FIN.
+    // Text may overtake the ACK of the handshake, or that ACK may be lost. A RST would end a
+    // connection that the peer regards as established; without one the peer retransmits its first
+    // segment, or its FIN.
     return s.length() != 0;
   }
   Connection* c = new_connection(s.local, s.remote, listener.options, now);
   keep_a_place(listener, now);
-  if (c == nullptr) {  // what it sends comes again
+  if (c == nullptr) {  // the peer retransmits
     ++shared_.counters.syn_dropped;
     return true;
   }

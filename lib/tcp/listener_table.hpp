@@ -1,5 +1,5 @@
 /// \file
-/// Who listens where: found by hash, bounded, no allocation after construction.
+/// The listeners of a stack: found by hash, bounded, no allocation after construction.
 #pragma once
 
 #include <bit>
@@ -17,8 +17,8 @@ namespace rnic::tcp {
 struct Listener {
   Endpoint local;
   llp::Acceptor* acceptor = nullptr;
-  ConnectionOptions options;   ///< of the connections it accepts
-  HalfOpenPlaces half_open;    ///< of its connections in SYN-RECEIVED
+  ConnectionOptions options;   ///< for the connections that it accepts
+  HalfOpenPlaces half_open;    ///< its connections in SYN-RECEIVED
   base::Now cookies_until{};   ///< ACKs are looked at for cookies until then
   uint32_t next = UINT32_MAX;  ///< chain of the bucket, or of the free list
 };
@@ -33,7 +33,7 @@ class ListenerTable {
     listeners_.reserve(capacity);
   }
 
-  /// What a table asks the machine for.
+  /// The memory that a table of this capacity takes.
   [[nodiscard]] static uint64_t octets_for(uint32_t capacity) {
     return uint64_t{capacity} * sizeof(Listener) + std::bit_ceil(capacity + 1) * sizeof(uint32_t);
   }
@@ -47,7 +47,7 @@ class ListenerTable {
     while (i != kNone && listeners_[i].local != local) i = listeners_[i].next;
     return i;
   }
-  /// Who takes a connection to `local`: its own listener, or the one for all addresses.
+  /// The listener for a connection to `local`: that of its address, or that of all addresses.
   [[nodiscard]] uint32_t find(const Endpoint& local) const {
     uint32_t any = kNone;
     for (uint32_t i = buckets_[bucket(local.port)]; i != kNone; i = listeners_[i].next) {
@@ -89,7 +89,7 @@ class ListenerTable {
   }
 
  private:
-  /// A place that was given back, else the next that was never used.
+  /// A place that was given back, or else the next one that was never used.
   uint32_t take_place() {
     if (free_ == kNone) {
       listeners_.emplace_back();
@@ -99,7 +99,8 @@ class ListenerTable {
   }
   [[nodiscard]] size_t bucket(uint16_t port) const { return port & (buckets_.size() - 1); }
 
-  std::vector<Listener> listeners_;  ///< reserved whole: none moves, the rest is untouched
+  std::vector<Listener> listeners_;  ///< reserved at construction, so that none moves and unused
+                                     ///< memory stays untouched
   std::vector<uint32_t> buckets_;
   uint32_t capacity_;
   uint32_t free_ = kNone;

@@ -10,18 +10,18 @@
 
 namespace rnic::tcp {
 
-/// A peer that asks for less would only cost us headers.
+/// The lower limit of the MSS that we use: a smaller one would only add headers.
 inline constexpr uint16_t kSmallestMss = 216;
 
-/// Of a SYN without an MSS option (MUST-15).
+/// The MSS of a peer whose SYN had no MSS option (MUST-15).
 [[nodiscard]] inline uint16_t default_mss(const IpAddress& peer) {
   return peer.is_v4() ? 536 : 1220;
 }
-/// IP and TCP, without options.
+/// Octets of the IP and TCP headers without options.
 [[nodiscard]] inline uint32_t fixed_headers(const IpAddress& peer) {
   return (peer.is_v4() ? 20 : 40) + wire::kTcpHeaderMin;
 }
-/// MTU of a link or a route that kSmallestMss needs.
+/// The MTU that kSmallestMss needs.
 [[nodiscard]] inline uint32_t least_link_mtu(const IpAddress& peer) {
   return fixed_headers(peer) + kSmallestMss;
 }

@@ -10,7 +10,7 @@ class NewReno {
  public:
   /// Congestion avoidance: one SMSS for each cwnd of octets acknowledged.
   void on_ack(CongestionWindow& w, uint64_t acked);
-  /// In place of on_ack(), as long as cwnd does not move yet: true.
+  /// Replaces on_ack() as long as cwnd does not grow yet. False: on_ack() has to be called.
   bool gather(const CongestionWindow& w, uint64_t acked) {
     if (acked_octets_ + acked >= w.cwnd) return false;
     acked_octets_ += acked;

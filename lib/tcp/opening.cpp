@@ -49,7 +49,7 @@ void Opening::take_peer(const Segment& syn, base::Now now) {
 
 void Opening::take_answer(const Segment& syn, bool answers, base::Now now) {
   const uint64_t offered = core_.tcb.rcv_edge;
-  take_syn(syn, answers, now);  // our SYN-ACK, too, has only what the peer offered
+  take_syn(syn, answers, now);  // our SYN-ACK carries only the options that the peer offered, too
   take_syn_ecn(syn);
   receiver_.offer(offered);
 }
@@ -64,11 +64,13 @@ uint16_t Opening::window() const {
 }
 
 void Opening::take_syn(const Segment& syn, bool ours_offered, base::Now now) {
-  // A passive open offers what the peer offered; an active one offered first (RFC 7323 s.2.2,
-  // s.3.2).
+  // A passive open offers the options that the peer offered; an active open offered first (RFC 7323
+  // s.2.2, s.3.2).
   const wire::TcpOptions& o = syn.options;
   Tcb& t = core_.tcb;
-  if (o.mss) sender_.set_peer_mss(std::max(*o.mss, kSmallestMss));  // from SYNs only (MUST-14)
+  if (o.mss)
+    sender_.set_peer_mss(
+        std::max(*o.mss, kSmallestMss));  // the option is taken from SYNs only (MUST-14)
   t.ts_ok = handshake_.offered().timestamps && o.timestamps.has_value();
   t.sack_ok = handshake_.offered().sack && o.sack_permitted;
   const bool scale = handshake_.offered().scale && o.window_scale.has_value();
@@ -82,7 +84,8 @@ void Opening::take_syn(const Segment& syn, bool ours_offered, base::Now now) {
 }
 
 void Opening::take_syn_ecn(const Segment& syn) {
-  const bool ours = syn.has(flag::kAck) || core_.life.state() == State::SynSent;  // who asked
+  const bool ours = syn.has(flag::kAck) ||
+                    core_.life.state() == State::SynSent;  // whose SYN the ECN flags answer
   core_.ecn.take_syn(is_ecn_setup(syn), ours, core_.binding.options.ecn != Ecn::Off);
 }
 
@@ -104,7 +107,7 @@ uint8_t Opening::offer_ecn(bool with_ack, TxSlot& slot) {
   }
   if (wanted == Ecn::Off || (wanted != Ecn::Offer && !core_.binding.dctcp())) return 0;
   if (handshake_.tries() >= core_.shared.config.ecn_syn_attempts) {
-    // s.6.1.1.1: a middlebox may swallow SYNs that ask.
+    // s.6.1.1.1: a middlebox may drop SYNs that ask for ECN.
     if (e.fall_back()) ++core_.shared.counters.ecn_fallbacks;
     return 0;
   }

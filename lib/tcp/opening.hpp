@@ -1,6 +1,5 @@
 /// \file
-/// How a connection comes to stand (RFC 9293 s.3.5): our SYN or SYN-ACK goes out, the peer's is
-/// taken.
+/// The handshake of a connection (RFC 9293 s.3.5): sends our SYN or SYN-ACK and takes the peer's.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +14,12 @@
 
 namespace rnic::tcp {
 
-/// It writes what the SYNs agree on. It remembers nothing itself: a connection makes one for each
-/// step, and a connection that stands has none.
+/// It writes what the SYNs agree on. It has no state of its own: a connection makes one for each
+/// step, and an established connection has none.
 class Opening {
  public:
-  /// All of them outlive this. Its timers are Timer::Rto and Timer::Life of SYN-SENT and
-  /// SYN-RECEIVED. \param acceptor passive open: who will name the user
+  /// All parameters outlive this. Its timers are Timer::Rto and Timer::Life, in SYN-SENT and
+  /// SYN-RECEIVED. \param acceptor of a passive open: it will choose the user
   Opening(ConnectionCore& core, Sender& sender, Receiver& receiver, Handshake& handshake,
           const llp::Acceptor* acceptor)
       : core_(core),
@@ -29,53 +28,57 @@ class Opening {
         handshake_(handshake),
         acceptor_(acceptor) {}
 
-  /// Where both sequences begin. \param iss our initial send sequence number
+  /// Sets where both sequences begin. \param iss our initial send sequence number
   void begin(base::Seq32 iss, uint32_t ts_offset, base::Now now);
-  /// Beyond every sequence number of an old incarnation, and its window (s.3.6.1, MAY-2).
+  /// Moves our ISS beyond every sequence number of an old incarnation and its window (s.3.6.1,
+  /// MAY-2).
   void begin_beyond(base::Seq32 old_snd_nxt);
   /// SYN-SENT: our SYN has to go out.
   void connect(base::Now now);
-  /// SYN-RECEIVED: the peer's came.
+  /// SYN-RECEIVED: the peer's SYN came.
   void accept(const Segment& syn, base::Now now) {
     take_peer(syn, now);
     ask();
   }
-  /// The same, and our SYN-ACK went out as a cookie, nobody knows when. \param iss that it had
+  /// SYN-RECEIVED, where our SYN-ACK was a SYN cookie, sent at an unknown time. \param iss its
+  /// sequence number
   void accept_by_cookie(const Segment& syn, base::Seq32 iss, base::Now now) {
     core_.tcb.iss = iss;
     take_peer(syn, now);
     handshake_.assume_sent();
   }
-  /// The peer's SYN or SYN-ACK answers ours, or crosses it. \param answers ours
+  /// SYN-SENT: the peer's SYN or SYN-ACK came. \param answers it acknowledges our SYN
   void take_answer(const Segment& syn, bool answers, base::Now now);
   /// The SYNs have crossed: ours goes out again, as a SYN-ACK.
   void cross();
 
-  /// Our SYN or SYN-ACK has to go out, maybe once more.
+  /// Our SYN or SYN-ACK has to be sent, or sent again.
   void ask() {
     handshake_.ask();
     core_.ask_turn();
   }
   /// False: the port is full.
   [[nodiscard]] bool send(base::Now now);
-  /// False: it went out often enough.
+  /// False: it was sent as often as the Config allows.
   [[nodiscard]] bool time_out(base::Now now);
-  /// Of SYN-RECEIVED: the peer's SYN again. RFC 3168 s.6.1.1: it has fallen back, or never asked.
+  /// SYN-RECEIVED: the peer has retransmitted its SYN, and may have fallen back to one without ECN
+  /// (RFC 3168 s.6.1.1).
   void take_syn_again(const Segment& syn) {
     if (core_.ecn.on()) take_syn_ecn(syn);
   }
-  /// One that comes behind the handshake that another has made.
+  /// A SYN arrived after another one had completed the handshake.
   void take_late_syn(const Segment& syn);
-  /// Karn's rule (RFC 6298 s.3), whether our timer or a SYN that came again made us repeat ours.
+  /// Measures the round trip, unless ours was sent again, by our timer or for a repeated SYN
+  /// (Karn's rule, RFC 6298 s.3).
   void measure(base::Now now) { sender_.measure_handshake(handshake_.measures(), now); }
-  /// ESTABLISHED. \param first segment of it
+  /// Enters ESTABLISHED. \param first the segment that completes the handshake
   void done(const Segment& first, base::Now now);
 
  private:
   void take_peer(const Segment& syn, base::Now now);
   void take_syn(const Segment& syn, bool ours_offered, base::Now now);
   void take_syn_ecn(const Segment& syn);
-  /// \return flags
+  /// \return the flags ECE and CWR as they are to be sent
   [[nodiscard]] uint8_t offer_ecn(bool with_ack, TxSlot& slot);
   [[nodiscard]] uint16_t window() const;
 

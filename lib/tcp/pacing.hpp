@@ -12,19 +12,19 @@ namespace rnic::tcp {
 
 class Pacing {
  public:
-  /// A hold goes on.
+  /// Turns pacing on or off. A hold() that is in force stays.
   void enable(bool on) {
     on_ = on;
     gated_ = gated_ || on;
   }
   [[nodiscard]] bool on() const { return on_; }
-  /// There is a gate to ask: paced, or held for once.
+  /// ask() has to be called before sending: the connection is paced or held.
   [[nodiscard]] bool gated() const { return gated_; }
 
   enum class Gate : uint8_t {
     Open,
     Closed,  ///< until Timer::Pacing
-    Closes,  ///< the same, and nothing has stood before it yet
+    Closes,  ///< as Closed, and this is the first segment that waits
   };
   [[nodiscard]] Gate ask(Timers& timers, base::Now now);
   /// Nothing leaves before `until`.
@@ -33,16 +33,16 @@ class Pacing {
     gated_ = true;
     waiting_ = false;
   }
-  /// Octets have left. \param rate octets that may in a time of `per`
+  /// Octets were sent. \param rate octets that may be sent in a time of `per`
   void sent(uint64_t octets, uint64_t rate, base::Duration per, base::Now now);
   void validate() const { RNIC_CHECK(gated_ || !on_); }
 
  private:
-  // What the timer was late by is made up for, but not more than this.
+  // The lateness of the timer is made up for, up to this time.
   static constexpr base::Duration kSlack = std::chrono::milliseconds(1);
 
   bool on_ = false;
-  bool gated_ = false;  // Invariant: it is where on_ is.
+  bool gated_ = false;    // Invariant: it is where on_ is.
   bool waiting_ = false;  // something stood before the gate
   base::Now release_at_{};
 };

@@ -13,7 +13,7 @@ namespace {
 // RFC 1191 s.7.1
 constexpr std::array<uint32_t, 11> kPlateaus{65535, 32000, 17914, 8166, 4352, 2002,
                                              1492,  1006,  508,   296,  68};
-constexpr uint32_t kLeastReassembled = 576;  // RFC 791: every host takes that much
+constexpr uint32_t kLeastReassembled = 576;  // RFC 791: every host accepts packets of this size
 
 uint32_t plateau_below(uint32_t length) {
   for (const uint32_t plateau : kPlateaus) {
@@ -28,10 +28,10 @@ PathMtuDiscovery::Verdict PathMtuDiscovery::judge(const IcmpError& error, const 
                                                   uint32_t packet, bool outstanding,
                                                   uint32_t& mtu) {
   mtu = error.mtu;
-  // RFC 1191 s.5: a router that does not say. (IPv6 routers always do.)
+  // RFC 1191 s.5: the message of an old router has no MTU. (IPv6 routers always give it.)
   if (mtu == 0 && peer.is_v4()) mtu = plateau_below(error.quoted_length);
-  // RFC 5927 s.7.1, RFC 8201 s.4: below the least there is, not below the packet that was too big,
-  // or nothing that concerns what we send.
+  // RFC 5927 s.7.1, RFC 8201 s.4: ignores an MTU below the minimum, one that is not below the
+  // packet that was too big, and one that does not limit our packets.
   if (mtu < least_mtu(peer) || mtu >= error.quoted_length || mtu >= packet) {
     return Verdict::Ignored;
   }
@@ -62,7 +62,7 @@ bool PathMtuDiscovery::suspect_black_hole(uint32_t size, const Endpoint& peer, b
            " vanish: " + std::to_string(lower) +
            " from here on (RFC 4821); is the path's MTU smaller than the device's?";
   });
-  high_ = size - 1;  // until a search has ended below it: see rest()
+  high_ = size - 1;  // until rest(), when a search has ended below it
   limit_ = lower;
   searching_ = true;
   failures_ = 0;
@@ -73,7 +73,7 @@ bool PathMtuDiscovery::suspect_black_hole(uint32_t size, const Endpoint& peer, b
 uint32_t PathMtuDiscovery::next_size(uint32_t most) const {
   most = std::min(most, high_);
   if (most < limit_ + kSearchStep) return 0;
-  // Once a while the whole path is tried at once; then the middle of what is left.
+  // A new search tries the largest size first, and then bisects the rest.
   return high_ == UINT32_MAX ? most : limit_ + std::max(kSearchStep, (most - limit_ + 1) / 2);
 }
 
@@ -96,7 +96,7 @@ void PathMtuDiscovery::probe_confirmed(uint32_t path_mtu, base::Now now) {
   failures_ = 0;
   next_at_ = now;
   if (limit_ < path_mtu) return;
-  limit_ = 0;  // all of it passes
+  limit_ = 0;  // packets of the path MTU pass
   high_ = UINT32_MAX;
   probed_ = unverified_ = 0;
   next_at_ = {};

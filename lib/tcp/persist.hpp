@@ -1,6 +1,6 @@
 /// \file
-/// What waits for the peer's window: the probes of a window of zero (RFC 9293 s.3.8.6.1), and the
-/// override of silly window avoidance (s.3.8.6.2.1).
+/// Waiting for the peer's window: zero-window probes (RFC 9293 s.3.8.6.1), and the override timer
+/// of silly window syndrome avoidance (s.3.8.6.2.1).
 #pragma once
 
 #include <cstdint>
@@ -12,34 +12,34 @@
 
 namespace rnic::tcp {
 
-/// Both have Timer::Persist: the window tells which it is when the timer fires.
+/// Both use Timer::Persist: SND.WND tells them apart when the timer fires.
 class Persist {
  public:
   /// Both outlive this.
   Persist(const Tcb& tcb, Timers& timers) : tcb_(tcb), timers_(timers) {}
 
-  /// Less than a full record may go out.
+  /// The override timer has fired: less than a full record may be sent.
   [[nodiscard]] bool overrides() const { return override_; }
   /// A probe waits for its turn.
   [[nodiscard]] bool probe_due() const { return probe_due_; }
-  /// Probes since the peer last said anything.
+  /// Probes since the peer last answered.
   [[nodiscard]] uint32_t unanswered() const { return unanswered_; }
-  /// Probes since the window was shut.
+  /// Probes since the window closed.
   [[nodiscard]] uint32_t backoff() const { return backoff_; }
 
-  /// Nothing that waits fits into the window, and nothing is in flight whose ACK could bring news.
-  /// \return it was not so before
+  /// Starts the timer: no waiting data fits into the window, and no data is in flight whose ACK
+  /// could update it. \return the timer was not running
   bool wait(base::Now until) {
     if (timers_.runs(Timer::Persist)) return false;
     timers_.set(Timer::Persist, until);
     return true;
   }
-  /// The timer has fired on a window that is open, but small.
+  /// The timer has fired while the window was open, but small.
   void override_silly_window() {
     override_ = true;
     timers_.clear(Timer::Persist);
   }
-  /// The timer has fired on a shut one.
+  /// The timer has fired while the window was zero.
   void probe(base::Now next) {
     probe_due_ = true;
     if (backoff_ != UINT16_MAX) ++backoff_;
@@ -49,22 +49,22 @@ class Persist {
     probe_due_ = false;
     if (unanswered_ != UINT16_MAX) ++unanswered_;
   }
-  /// Octets are in flight: they ask as well.
+  /// Data is in flight, whose ACK will tell the window.
   void drop_probe() { probe_due_ = false; }
-  /// New octets went out.
+  /// New data was sent.
   void sent() {
     override_ = false;
     timers_.clear(Timer::Persist);
   }
-  /// The peer has told its window while the timer ran.
+  /// An ACK with a window arrived while the timer ran.
   void answered(uint32_t emss) {
     unanswered_ = 0;
     const bool reopened = tcb_.snd_wnd != 0 && backoff_ != 0;
-    // The silly window override starts anew.
+    // The override timer starts anew, without the back-off of the probes.
     if (reopened || tcb_.usable_window() >= emss) timers_.clear(Timer::Persist);
     if (tcb_.snd_wnd != 0) backoff_ = 0;
   }
-  /// One probe may have waited for the port while the window opened.
+  /// A probe that waited for the port while the window opened is sent after the back-off has ended.
   void validate() const { RNIC_CHECK(unanswered_ <= backoff_ + 1); }
 
  private:

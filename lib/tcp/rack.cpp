@@ -39,7 +39,7 @@ base::Duration Rack::reorder_window(bool recovering) const {
 }
 
 bool Rack::detect(bool recovering, base::Now now) {
-  // In the place of RFC 6675's IsLost().
+  // This takes the place of IsLost() of RFC 6675.
   timers_.clear(Timer::Reorder);
   const base::Duration window = reorder_window(recovering);
   base::Duration wait{0};
@@ -47,7 +47,7 @@ bool Rack::detect(bool recovering, base::Now now) {
   for (uint64_t n = board_.first(); n < board_.past_last();) {
     const Record& r = board_.at(n);
     if (r.offset >= board_.tcb().snd_nxt) break;
-    if (r.is(record_flag::kSacked)) {  // skip the whole run
+    if (r.is(record_flag::kSacked)) {  // skips the whole SACKed range
       uint64_t end = r.end();
       for (const base::Range& range : board_.sacked().ranges()) {
         if (range.contains(r.offset)) end = std::max(end, range.end);
@@ -58,7 +58,7 @@ bool Rack::detect(bool recovering, base::Now now) {
     const bool waits = r.is(record_flag::kLost) && !r.is(record_flag::kRetransmitted);
     if (!waits) {
       if (!sent_after(xmit_at_, end_, r.sent_at, r.end())) {
-        if (!r.is(record_flag::kResent)) break;  // and so was everything behind it
+        if (!r.is(record_flag::kResent)) break;  // all records behind it were sent later, too
       } else {
         const base::Duration remaining = r.sent_at + rtt_ + window - now;
         if (remaining <= base::Duration(0)) {

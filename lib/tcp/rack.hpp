@@ -1,6 +1,6 @@
 /// \file
-/// RACK (RFC 8985 s.5 and s.6): what was sent long enough before something that has arrived, and
-/// has not arrived itself, is lost.
+/// RACK (RFC 8985 s.5 and s.6): a record is lost if one that was sent sufficiently later has
+/// arrived.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace rnic::tcp {
 
 class Rack {
  public:
-  /// All of them outlive this. What is lost is told to the scoreboard; the reordering timer is
+  /// All parameters outlive this. Losses are marked on the scoreboard; the reordering timer is
   /// Timer::Reorder.
   Rack(const RtoEstimator& rto, Scoreboard& board, Timers& timers)
       : rto_(rto), board_(board), timers_(timers) {}
 
-  /// A record that was sent once has arrived (s.6.2 step 2). \param end of the record
-  /// \return it was sent later than all that arrived before
+  /// A record that was sent once has arrived (s.6.2 step 2). \param end of the record \return it
+  /// was sent later than all records that arrived before
   bool delivered(base::Now sent_at, uint64_t end, base::Now now) {
     if (!sent_after(sent_at, end, xmit_at_, end_)) return false;
     rtt_ = now - sent_at;
@@ -30,27 +30,28 @@ class Rack {
     end_ = end;
     return true;
   }
-  /// Any record has (s.6.2 steps 1 to 3). \param echo TSecr, where it tells of this transmission.
+  /// A record has arrived (s.6.2 steps 1 to 3). \param echo TSecr, if it belongs to this record.
   /// \param fack RACK.fack before
   void delivered(const Record& r, std::optional<uint32_t> echo, uint64_t fack, base::Now now) {
     if (r.is(record_flag::kResent)) [[unlikely]] {
       if (!of_last_transmission(r, echo, now)) return;  // step 1
     } else if (r.end() < fack) {
-      reordering_seen_ = true;  // step 3: it was late, not lost
+      reordering_seen_ = true;  // step 3: it was reordered, not lost
     }
     delivered(r.sent_at, r.end(), now);
   }
   /// A D-SACK came (s.6.2 step 4).
   void dsack();
-  /// The oldest record in flight was sent before the newest that arrived. Then so may others have
-  /// been: a retransmission came in between. Without it detect() has nothing to find.
+  /// The oldest record in flight was sent before the latest-sent record that arrived. Where no
+  /// retransmission is in flight detect() finds nothing unless this holds, since the oldest record
+  /// was sent first.
   [[nodiscard]] bool overtaken() const;
-  /// Looks for losses and waits for what may be reordered (s.6.2 step 5).
-  /// \param recovering whether some loss is being repaired. \return some are new
+  /// Marks losses and starts the timer for records that may be reordered (s.6.2 step 5). \param
+  /// recovering a recovery is under way. \return new losses were found
   bool detect(bool recovering, base::Now now);
   /// A recovery has ended.
   void recovered();
-  /// What was sent again was not lost: nothing else is to be lost for its sake.
+  /// A retransmission was spurious: no other record is to be marked lost because of it.
   void undo() {
     xmit_at_ = {};
     end_ = 0;
@@ -78,11 +79,12 @@ class Rack {
   Scoreboard& board_;
   Timers& timers_;
   base::Now xmit_at_{};
-  uint64_t end_ = 0;  // of that record
+  uint64_t end_ = 0;  // end of that record
   base::Duration rtt_{0};
   uint32_t window_multiplier_ = 1;
   uint32_t window_persist_ = kWindowPersist;
-  uint64_t dsack_round_ = 0;  // SND.NXT at the last D-SACK that counted: one does in a round trip
+  // SND.NXT at the last D-SACK that counted, which one does in a round trip.
+  uint64_t dsack_round_ = 0;
   bool reordering_seen_ = false;
 };
 

@@ -1,6 +1,6 @@
 /// \file
-/// Sets of ranges for the few connections that have holes at the moment. An idle connection, and
-/// one without loss, holds none.
+/// Sets of ranges for the few connections that have holes at the moment. An idle connection or one
+/// without loss holds none.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class RangePool {
 
   [[nodiscard]] bool exhausted() const { return free_.empty(); }
   [[nodiscard]] uint32_t in_use() const { return free_.capacity() - free_.size(); }
-  /// What it asks the machine for.
+  /// The memory that a pool of this size takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t sets) {
     return base::ZeroArray<RangeSet>::octets_for(sets) + base::FreeNumbers::octets_for(sets);
   }
@@ -37,7 +37,7 @@ class RangePool {
 };
 
 /// An IntervalSet that takes its memory from the pool with the first range and gives it back with
-/// the last. What it says no to (insert) is either more ranges than a set has, or an empty pool.
+/// the last. insert() fails if the set has no room for another range, or the pool is empty.
 class PooledRanges {
  public:
   explicit PooledRanges(RangePool& pool) : pool_(pool) {}

@@ -6,7 +6,7 @@ namespace flag = wire::tcp_flag;
 
 namespace {
 
-// RFC 7323 s.5.5: a TS.Recent older than 24 days says nothing.
+// RFC 7323 s.5.5: a TS.Recent older than 24 days is not valid.
 constexpr base::Duration kTimestampLife = std::chrono::hours(24 * 24);
 
 }  // namespace
@@ -35,7 +35,7 @@ bool Receiver::survives_paws(const Segment& s, base::Now now) {
   const auto behind = static_cast<int32_t>(s.options.timestamps->value - core_.tcb.ts_recent);
   if (behind < 0 && now - core_.tcb.ts_recent_at < kTimestampLife) {
     ++counters().paws_rejected;
-    note_duplicate(s);  // most often the late first copy of what was sent again
+    note_duplicate(s);  // most often the late original of a retransmission
     ask_ack();
     return false;
   }
@@ -49,9 +49,9 @@ bool Receiver::acceptable(const Segment& s) {
   const auto window = static_cast<int64_t>(core_.tcb.rcv_wnd());
   if (in_window(begin - nxt, s.length(), window)) return true;
   if (s.has(flag::kRst)) return false;
-  // Who has filled the window has nowhere else to put the number of its ACK, as behind a window of
-  // zero (MUST-66). Dropped for a hole in what we have, it would draw one of ours, and that the
-  // same at its end: a war of ACKs, of which none counts, until a time-out.
+  // A peer that has filled our window numbers its ACKs with the window's end, as at a window of
+  // zero (MUST-66). If RCV.NXT is kept back by a hole, such an ACK is outside the window; an answer
+  // would meet the same condition at the peer, and both ends would exchange ACKs until a time-out.
   if (begin - nxt == window && s.payload.empty() && !s.has(flag::kSyn)) return true;
   ++counters().unacceptable;
   if (!s.payload.empty() && end <= nxt) {
@@ -63,8 +63,9 @@ bool Receiver::acceptable(const Segment& s) {
 }
 
 void Receiver::take_timestamp(const Segment& s, base::Now now) {
-  // RFC 7323 s.4.3 (2): only a segment that covers Last.ACK.sent sets TS.Recent. Behind the check
-  // of the ACK: a blind guess of the sequence number alone must not end in PAWS for the peer.
+  // RFC 7323 s.4.3 (2): only a segment that covers Last.ACK.sent sets TS.Recent. The ACK field was
+  // checked before, so that an attacker who only guesses the sequence number cannot make PAWS
+  // reject the peer.
   if (!core_.tcb.ts_ok || !s.options.timestamps) return;
   if (core_.tcb.rcv_offset(s.seq) > static_cast<int64_t>(ack_.last_ack_sent())) return;
   core_.tcb.ts_recent = s.options.timestamps->value;
@@ -72,7 +73,7 @@ void Receiver::take_timestamp(const Segment& s, base::Now now) {
 }
 
 void Receiver::take_urgent(const Segment& s, base::Now now) {
-  // RCV.UP goes forward only. The octets are read in their place.
+  // RCV.UP only advances. Urgent octets are read in their place in the stream.
   if (!receives(core_.life.state()) || s.urgent == 0) return;
   const int64_t end = core_.tcb.rcv_offset(s.seq) + s.urgent;
   if (end <= static_cast<int64_t>(std::max(urgent_end_, core_.tcb.rcv_nxt))) return;
@@ -101,8 +102,8 @@ void Receiver::take_ecn(const Segment& s) {
 // --- Text ---
 
 bool Receiver::inspect_text(const Segment& s, NewText& text, base::Now now) {
-  // Clip to what may be taken: nothing below the delivery point, beyond the window, or after the
-  // FIN.
+  // Clips the text to what may be taken: nothing below the delivery point, beyond the window or
+  // behind the FIN.
   Gaps& gaps = core_.shared.gaps;
   Counters& counters = core_.shared.counters;
   const int64_t begin = core_.tcb.rcv_offset(s.seq);
@@ -119,7 +120,7 @@ bool Receiver::inspect_text(const Segment& s, NewText& text, base::Now now) {
     if (committed_.empty()) [[likely]] {
       gaps[text.gaps++] = text.whole;
     } else {
-      // First commit wins: only what no earlier segment brought is new.
+      // The first commit of an octet wins: only octets that no earlier segment brought are new.
       for (base::Range rest = text.whole; !rest.empty();) {
         const base::Range gap = committed_.first_gap(rest);
         if (gap.empty()) break;
@@ -141,8 +142,9 @@ bool Receiver::inspect_text(const Segment& s, NewText& text, base::Now now) {
     if (verdict == llp::InspectVerdict::Accept) continue;
     ++counters.inspect_drops;
     if (verdict == llp::InspectVerdict::Drop || i == 0) return false;
-    // Room is kept for what is missing at the delivery point. Were it lost with what lies behind an
-    // island, the peer would send the same segment for ever.
+    // The user has room for the octets at the delivery point. If the whole segment were dropped
+    // because it has none for octets behind an island, the peer would retransmit the same segment
+    // for ever.
     end_text_at(text, i);
     binding().user->clipped(text.whole);
   }
@@ -163,7 +165,7 @@ void Receiver::commit(base::Range range) {
     return;
   }
   core_.tcb.rcv_nxt = range.end;
-  // A segment may swallow whole islands and end inside, or right at, a later one.
+  // A segment may cover whole islands and end inside or right at a later one.
   while (!committed_.empty() && committed_.ranges().front().begin <= core_.tcb.rcv_nxt) {
     core_.tcb.rcv_nxt = std::max(core_.tcb.rcv_nxt, committed_.ranges().front().end);
     committed_.erase_below(core_.tcb.rcv_nxt);
@@ -172,8 +174,8 @@ void Receiver::commit(base::Range range) {
 
 void Receiver::note_fin(const Segment& s, int64_t end) {
   if (!s.has(flag::kFin)) return;
-  // A FIN beyond the window is not seen yet; one that contradicts the first, or octets taken from
-  // behind it, is ignored.
+  // A FIN beyond the window is not taken yet. A FIN that contradicts an earlier one, or octets that
+  // were received behind it, is ignored.
   if (!fin_seen_ && receives(core_.life.state()) && end >= static_cast<int64_t>(taken_to()) &&
       end <= static_cast<int64_t>(core_.tcb.rcv_edge)) {
     fin_seen_ = true;
@@ -219,7 +221,7 @@ void Receiver::take_text(const Segment& s, const NewText& text, base::Now now) {
 }
 
 void Receiver::note_partial_duplicate(int64_t begin, const NewText& text, uint64_t delivery_point) {
-  // RFC 2883 s.4.2: the first sub-segment that was there already.
+  // RFC 2883 s.4.2: reports the first part of the segment that was received before.
   const Gaps& gaps = core_.shared.gaps;
   base::Range old{text.whole.begin, text.whole.end};
   if (begin < static_cast<int64_t>(delivery_point)) {
@@ -230,7 +232,7 @@ void Receiver::note_partial_duplicate(int64_t begin, const NewText& text, uint64
     old.begin = gaps[0].end;
     if (text.gaps > 1) old.end = gaps[1].begin;
   }
-  // Empty where what is missing of the segment lies beyond the window.
+  // `old` is empty where the part that is missing lies beyond the window.
   if (ack_.note_partial_duplicate(old)) core_.ask_turn();
 }
 

@@ -27,54 +27,57 @@ class Receiver {
   [[nodiscard]] const AckPolicy& ack() const { return ack_; }
   /// Ranges beyond RCV.NXT that will never be asked for again.
   [[nodiscard]] const PooledRanges& committed() const { return committed_; }
-  /// No octet beyond it was taken from the peer, in or out of order.
+  /// Stream offset behind the last octet taken from the peer, in or out of order.
   [[nodiscard]] uint64_t taken_to() const {
     return committed_.empty() ? core_.tcb.rcv_nxt : committed_.ranges().back().end;
   }
-  /// The next segment in order is all there is to look at.
-  [[nodiscard]] bool calm() const {
+  /// The precondition of header prediction: there is no hole, FIN or mark that the next segment in
+  /// order could affect.
+  [[nodiscard]] bool predictable() const {
     return committed_.empty() && !fin_seen_ && !core_.ecn.echoes() &&
            core_.tcb.snd_wl1 <= static_cast<int64_t>(core_.tcb.rcv_nxt);
   }
 
   // --- A segment, step by step (RFC 9293 s.3.10.7.4) ---
 
-  /// First (RFC 7323 s.5.3). A segment that fails is answered.
+  /// First step: PAWS (RFC 7323 s.5.3). A segment that fails is answered with an ACK.
   [[nodiscard]] bool survives_paws(const Segment& s, base::Now now);
-  /// First. A segment that fails is answered.
+  /// First step: the sequence number. A segment that fails is answered with an ACK.
   [[nodiscard]] bool acceptable(const Segment& s);
-  /// TS.Recent, behind the check of the ACK.
+  /// Updates TS.Recent, after the ACK field was checked.
   void take_timestamp(const Segment& s, base::Now now);
-  /// New octets came for somebody who does not read any more (s.3.6.1, MAY-1).
+  /// The segment has octets beyond RCV.NXT, which a user who has closed will not read (s.3.6.1,
+  /// MAY-1).
   [[nodiscard]] bool has_new_text(const Segment& s) const {
     const int64_t end = core_.tcb.rcv_offset(s.seq) + static_cast<int64_t>(s.payload.size());
     return !s.payload.empty() && end > static_cast<int64_t>(core_.tcb.rcv_nxt);
   }
-  /// Sixth.
+  /// Sixth step: the urgent pointer.
   void take_urgent(const Segment& s, base::Now now);
-  /// RFC 3168 s.6.1.3, RFC 8257 s.3.2: of a segment with text.
+  /// Takes CE and CWR of a segment with text (RFC 3168 s.6.1.3, RFC 8257 s.3.2).
   void take_ecn(const Segment& s);
 
-  /// What of a segment's text is new.
+  /// The new part of a segment's text.
   struct NewText {
     base::Range whole;      ///< clipped to the window and to the peer's FIN
     base::ByteView octets;  ///< of `whole`
     uint32_t gaps = 0;      ///< new sub-ranges, in Shared::gaps
   };
-  /// Seventh, before anything of the segment is used. False: it counts as lost, all of it.
+  /// Seventh step, first part: inspects the text before anything of the segment is used. False: the
+  /// whole segment counts as lost.
   [[nodiscard]] bool inspect_text(const Segment& s, NewText& text, base::Now now);
   /// Seventh.
   void take_text(const Segment& s, const NewText& text, base::Now now);
-  /// Eighth: the FIN counts when the order has reached it. \return TIME-WAIT follows
+  /// Eighth step: processes the FIN once RCV.NXT has reached it. \return TIME-WAIT follows
   [[nodiscard]] bool take_fin(base::Now now);
 
-  // --- The same in one step, where the segment was predicted ---
+  // --- A predicted segment, in one step ---
 
   /// RFC 7323 s.5.3.
   [[nodiscard]] bool stamp_good(uint32_t stamp) const {
     return static_cast<int32_t>(stamp - core_.tcb.ts_recent) >= 0;
   }
-  /// RFC 7323 s.4.3 (2); nobody's without timestamps.
+  /// Updates TS.Recent (RFC 7323 s.4.3 (2)). Without timestamps its value is not used.
   void take_stamp(uint32_t stamp, base::Now now) {
     if (core_.tcb.rcv_nxt > ack_.last_ack_sent()) return;
     core_.tcb.ts_recent = stamp;
@@ -91,12 +94,12 @@ class Receiver {
 
   // --- ACKs ---
 
-  /// One is owed at the next output().
+  /// An ACK is owed at the next output().
   void ask_ack() {
     ack_.ask();
     core_.ask_turn();
   }
-  /// And it is not to be carried by data.
+  /// An ACK is owed that must not ride on data.
   void ask_ack_alone() {
     ack_.ask_alone();
     core_.ask_turn();
@@ -111,13 +114,14 @@ class Receiver {
 
   // --- The window ---
 
-  /// What the window field of the next segment says.
+  /// The window field of the next segment.
   [[nodiscard]] uint16_t advertise();
-  /// The user has taken octets: the peer is told of a step that is worth it.
+  /// The user has taken octets. Sends a window update if the step is worth one (RFC 9293
+  /// s.3.8.6.2.2).
   void room_grew();
-  /// The peer's SYN. \param shift of the windows that we offer
+  /// Takes the peer's SYN. \param shift Rcv.Wind.Shift
   void begin(const Segment& syn, uint8_t shift, base::Now now);
-  /// In a SYN or SYN-ACK. \param edge right edge of the window
+  /// Our SYN or SYN-ACK offers a window. \param edge its right edge
   void offer(uint64_t edge) { core_.tcb.rcv_edge = edge; }
 
   void describe(ConnectionInfo& info) const;
@@ -127,18 +131,19 @@ class Receiver {
   [[nodiscard]] Counters& counters() { return core_.shared.counters; }
   [[nodiscard]] const Binding& binding() const { return core_.binding; }
   void note_duplicate(const Segment& s);
-  /// Nothing from this gap on is used.
+  /// Cuts the text at this gap: the rest is not used.
   void end_text_at(NewText& text, uint32_t gap);
   void note_fin(const Segment& s, int64_t end);
   void commit(base::Range range);
   void note_partial_duplicate(int64_t begin, const NewText& text, uint64_t delivery_point);
-  /// Octets past RCV.NXT that the user has room for and the window field, scaled, can name.
+  /// Octets beyond RCV.NXT for which the user has room, limited by what the scaled window field can
+  /// express.
   [[nodiscard]] uint64_t room_to_offer();
 
   ConnectionCore& core_;
   PooledRanges committed_;
   AckPolicy ack_;
-  bool fin_seen_ = false;  // the peer's, in order or not: at fin_offset_
+  bool fin_seen_ = false;  // the peer's FIN was received, in order or not, at fin_offset_
   uint32_t rcv_buff_ = 0;  // RCV.BUFF: the largest room that the user ever had
   uint64_t fin_offset_ = 0;
   uint64_t urgent_end_ = 0;  // RCV.UP; 0: nothing was ever urgent

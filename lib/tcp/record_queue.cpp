@@ -10,8 +10,8 @@ uint32_t RecordPool::chunks_for(uint32_t max_records, uint32_t max_connections) 
   return whole + std::min(2 * max_connections, whole + 64);
 }
 
-// A queue keeps its directory down to two chunks: that many cannot do so at once and not hold
-// kChunkRecords + 1 records each.
+// A queue keeps a directory until it has two chunks left, which hold at least kChunkRecords + 1
+// records. So no more queues than this can have one at once.
 uint32_t RecordPool::directories_for(uint32_t max_records, uint32_t max_connections) {
   return std::min(max_connections, max_records / (kChunkRecords + 1) + 1);
 }
@@ -60,7 +60,7 @@ void RecordQueue::push_back(const Record& record) {
       const size_t wide = pool_.free_directories_.take();
       move_directory(&pool_.directories_[wide * pool_.directory_size_], pool_.directory_size_ - 1);
     }
-    // An empty queue holds no chunk, whatever the number it stands at.
+    // An empty queue holds no chunk, whatever the number of its next record.
     directory_[(past_last_ / kPer) & directory_mask_] = pool_.free_.take();
   }
   ++past_last_;

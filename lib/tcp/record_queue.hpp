@@ -1,6 +1,6 @@
 /// \file
-/// Descriptors of the records that are not acknowledged yet, oldest first: one ring per connection
-/// that grows and shrinks by chunks of a pool shared by the whole stack.
+/// Descriptors of the unacknowledged records, oldest first: one ring for each connection, which
+/// grows and shrinks by chunks of a pool that all connections of a stack share.
 #pragma once
 
 #include <cstdint>
@@ -49,9 +49,9 @@ class RecordPool {
 
   [[nodiscard]] bool full() const { return live_ >= max_records_ || free_.empty(); }
   [[nodiscard]] uint32_t live() const { return live_; }
-  /// What the chunks of a pool ask the machine for.
+  /// The memory that the chunks of a pool take.
   [[nodiscard]] static uint64_t chunk_octets_for(uint32_t max_records, uint32_t max_connections);
-  /// The same of its directories.
+  /// The memory that its directories take.
   [[nodiscard]] static uint64_t directory_octets_for(uint32_t max_records, uint32_t max_connections,
                                                      uint32_t max_per_connection);
 
@@ -112,7 +112,7 @@ class RecordQueue {
     --pool_.live_;
     if (first_ % kPer == 0 || empty()) give_back_chunk();
   }
-  /// What lies behind front() in memory, in the queue or not, ends here.
+  /// End of the contiguous memory behind front(), whether records of the queue lie in it or not.
   [[nodiscard]] const Record* row_end() const { return row_end_; }
   /// \param count records, none of them at or beyond row_end()
   void pop_front(uint32_t count) {
@@ -131,7 +131,7 @@ class RecordQueue {
   static constexpr uint32_t kPer = RecordPool::kChunkRecords;
   static constexpr uint32_t kInlineChunks = 4;
 
-  /// In the pool.
+  /// Index of the record in the pool.
   [[nodiscard]] size_t place_of(uint64_t number) const {
     RNIC_DCHECK(number >= first_ && number < past_last_);
     return size_t{directory_[(number / kPer) & directory_mask_]} * kPer + number % kPer;
@@ -140,7 +140,8 @@ class RecordQueue {
   [[nodiscard]] uint64_t chunks() const {
     return empty() ? 0 : (past_last_ - 1) / kPer - first_ / kPer + 1;
   }
-  /// The next record needs a chunk that the directory has no place for, and no larger one is free.
+  /// The next record needs a chunk for which the directory has no place, and no larger directory is
+  /// free.
   [[nodiscard]] bool directory_full() const {
     return past_last_ % kPer == 0 && chunks() > directory_mask_ && !can_widen();
   }
@@ -148,7 +149,7 @@ class RecordQueue {
     return directory_ == inline_ && !pool_.free_directories_.empty();
   }
   void move_directory(uint32_t* to, uint32_t mask);
-  /// The chunk of the record that was taken away last.
+  /// Gives back the chunk of the record that was removed last.
   void give_back_chunk();
   void find_head() {
     head_ = &at(first_);
@@ -156,7 +157,7 @@ class RecordQueue {
   }
 
   RecordPool& pool_;
-  uint32_t inline_[kInlineChunks] = {};  // the directory, as long as it suffices
+  uint32_t inline_[kInlineChunks] = {};  // the directory, as long as it is large enough
   uint32_t* directory_ = inline_;
   uint32_t directory_mask_ = kInlineChunks - 1;
   Record* head_ = nullptr;     // record first_, unless empty

@@ -14,7 +14,7 @@ void Recovery::enter() {
 void Recovery::time_out() {
   phase_ = RecoveryPhase::Loss;
   point_ = board_.tcb().snd_nxt;
-  forced_ = alone_ = true;  // the earliest segment, not several
+  forced_ = alone_ = true;  // RFC 6298 s.5.4: the earliest segment only
 }
 
 void Recovery::end() {
@@ -28,7 +28,7 @@ void Recovery::leave() {
 }
 
 void Recovery::proportional_rate(uint64_t delivered, uint32_t smss) {
-  // With the slow start reduction bound.
+  // RFC 6937 s.3: the slow start reduction bound (SSRB) applies.
   const uint64_t ssthresh = cc_.ssthresh();
   const uint64_t pipe = board_.pipe();
   prr_delivered_ += delivered;
@@ -44,46 +44,49 @@ void Recovery::proportional_rate(uint64_t delivered, uint32_t smss) {
   cc_.set_cwnd(pipe + sndcnt);
 }
 
-bool Recovery::detect_by_duplicates(AckYield& yield, uint32_t smss) {
-  if (yield.acked != 0) {
+bool Recovery::detect_by_duplicates(AckResult& result, uint32_t smss) {
+  if (result.acked != 0) {
     const bool partial = phase_ == RecoveryPhase::Recovery && board_.tcb().snd_una < point_;
-    // RFC 6937 s.3: counted as duplicates.
-    yield.delivered -= std::min(yield.delivered, board_.reno_acked(yield.acked, partial, smss));
+    // RFC 6937 s.3: duplicate ACKs have counted these octets as delivered before.
+    result.delivered -= std::min(result.delivered, board_.reno_acked(result.acked, partial, smss));
     if (phase_ == RecoveryPhase::Loss && board_.tcb().snd_una < board_.lost_again_to()) {
       return front_lost_again();
     }
     if (!partial || board_.empty() || board_.front().is(record_flag::kLost)) return false;
-    forced_ = true;  // RFC 6582 s.3.2 step 3, whatever pipe says
+    forced_ = true;  // RFC 6582 s.3.2 step 3: it is retransmitted whatever pipe is
     board_.lose(board_.first());
     return true;
   }
-  if (!yield.duplicate) return false;
-  // RFC 5681 s.3.1: behind a time-out only new ACKs let anything out.
-  yield.delivered += board_.reno_duplicate(phase_ != RecoveryPhase::Loss, smss);
+  if (!result.duplicate) return false;
+  // RFC 5681 s.3.1: after a time-out only new ACKs allow data to be sent.
+  result.delivered += board_.reno_duplicate(phase_ != RecoveryPhase::Loss, smss);
   if (board_.duplicate_acks() != kDupThresh) return false;
   if (phase_ == RecoveryPhase::Loss) return lost_again(smss);
   if (phase_ != RecoveryPhase::Open) return false;
-  // RFC 6582 s.3.2 step 2: the ACK covers more than `recover`; the duplicates may be of what a
-  // recovery sent again.
+  // RFC 6582 s.3.2 step 2: the ACK has to cover more than `recover`; otherwise retransmissions may
+  // have caused the duplicates.
   if (point_ != 0 && board_.tcb().snd_una <= point_) return false;
   board_.lose_first_segment();
   return true;
 }
 
-/// RFC 6582 s.4.1. Duplicates of what a time-out sent again for nothing follow an ACK that covered
-/// much, since most had arrived before; where it covered little, a retransmission was lost.
+/// RFC 6582 s.4.1. If duplicates come from unnecessary retransmissions of a time-out, the ACK
+/// before them covered much, since most data had arrived before. If it covered little, a
+/// retransmission was lost.
 bool Recovery::lost_again(uint32_t smss) {
   const uint64_t cwnd = cc_.cwnd();
   if (cwnd <= smss || board_.reno_advance() > 4 * smss || board_.empty()) return false;
-  if (!board_.front().is(record_flag::kRetransmitted)) return false;  // its turn comes anyway
+  if (!board_.front().is(record_flag::kRetransmitted))
+    return false;  // it will be retransmitted anyway
   cc_.on_loss(cwnd);
-  cc_.set_cwnd(std::min<uint64_t>(cwnd, cc_.ssthresh()));  // that is two segments at least
+  cc_.set_cwnd(std::min<uint64_t>(cwnd, cc_.ssthresh()));  // ssthresh is at least two segments
   board_.note_lost_again();
   return front_lost_again();
 }
 
-/// RFC 6582 s.3.2 step 3, behind a time-out, too: a partial ACK tells of the next one that was lost
-/// again. Where nothing measures a round trip another time-out would be a minute away.
+/// RFC 6582 s.3.2 step 3, applied after a time-out, too: a partial ACK shows the next segment that
+/// was lost again. Without a round-trip sample the RTO stays backed off, and another time-out may
+/// take a minute.
 bool Recovery::front_lost_again() {
   if (board_.empty() || !board_.front().is(record_flag::kRetransmitted)) return false;
   forced_ = true;

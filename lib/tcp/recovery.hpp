@@ -1,12 +1,12 @@
 /// \file
-/// A loss that is being repaired: from where on it is over, and what may go out until then (RFC
-/// 6675 s.5, RFC 6582, RFC 6937).
+/// Loss recovery: the recovery point, and what may be sent until it is reached (RFC 6675 s.5, RFC
+/// 6582, RFC 6937).
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#include "tcp/ack_yield.hpp"
+#include "tcp/ack_result.hpp"
 #include "tcp/congestion.hpp"
 #include "tcp/scoreboard.hpp"
 #include "tcp/tcb.hpp"
@@ -15,48 +15,48 @@ namespace rnic::tcp {
 
 enum class RecoveryPhase : uint8_t {
   Open,
-  Recovery,  ///< of a loss that ACKs told of
-  Loss,      ///< behind a retransmission time-out
+  Recovery,  ///< fast recovery, of a loss that ACKs have shown
+  Loss,      ///< after a retransmission time-out
 };
 
 class Recovery {
  public:
-  /// All of them outlive this.
+  /// Both outlive this.
   Recovery(Scoreboard& board, Congestion& congestion) : board_(board), cc_(congestion) {}
 
   [[nodiscard]] RecoveryPhase phase() const { return phase_; }
   [[nodiscard]] bool open() const { return phase_ == RecoveryPhase::Open; }
-  /// RecoveryPoint: SND.NXT when it began.
+  /// RecoveryPoint: SND.NXT when the recovery began.
   [[nodiscard]] uint64_t point() const { return point_; }
-  /// All that was sent before it began is acknowledged.
+  /// All data that was sent before the recovery began is acknowledged.
   [[nodiscard]] bool complete() const { return !open() && board_.tcb().snd_una >= point_; }
 
   /// RFC 6675 s.5 step 4.
   void enter();
   /// RFC 6298 s.5.4.
   void time_out();
-  /// RFC 6582 s.3.2, RFC 6937 s.3: cwnd is ssthresh behind a fast recovery.
+  /// RFC 6582 s.3.2, RFC 6937 s.3: sets cwnd to ssthresh after a fast recovery.
   void leave();
-  /// It was for nothing.
+  /// The recovery was spurious.
   void undo() { end(); }
 
-  /// Losses without SACK: RFC 6582 in the terms of a scoreboard. \param yield what duplicate ACKs
-  /// have told of is taken off, or added. \return some are new
-  [[nodiscard]] bool detect_by_duplicates(AckYield& yield, uint32_t smss);
+  /// Losses without SACK: RFC 6582 in the terms of a scoreboard. \param result `delivered` is
+  /// corrected by what duplicate ACKs stand for. \return new losses were found
+  [[nodiscard]] bool detect_by_duplicates(AckResult& result, uint32_t smss);
   /// Proportional rate reduction (RFC 6937 s.3) by what an ACK delivered: sets cwnd.
   void proportional_rate(uint64_t delivered, uint32_t smss);
 
-  /// Octets went out.
+  /// Octets were sent.
   void sent(uint64_t octets) {
     if (phase_ == RecoveryPhase::Recovery) prr_out_ += octets;
   }
-  /// One segment that was lost has.
+  /// A lost segment was retransmitted.
   void retransmitted() { forced_ = false; }
-  /// SND.UNA has moved.
+  /// SND.UNA has advanced.
   void progressed() { alone_ = false; }
-  /// The next retransmission goes out whatever pipe says.
+  /// The next retransmission is sent whatever pipe is.
   [[nodiscard]] bool forced() const { return forced_; }
-  /// And nothing behind it: a time-out's has no new ACK yet.
+  /// Only that retransmission may be sent: no new ACK has arrived since the time-out.
   [[nodiscard]] bool alone() const { return alone_; }
 
   [[nodiscard]] uint64_t prr_delivered() const { return prr_delivered_; }
@@ -66,7 +66,7 @@ class Recovery {
 
  private:
   void end();
-  /// A duplicate tells behind a time-out. \return a loss is new
+  /// The third duplicate ACK arrived after a time-out. \return a new loss was found
   bool lost_again(uint32_t smss);
   bool front_lost_again();
 
@@ -78,7 +78,7 @@ class Recovery {
   uint64_t point_ = 0;
   uint64_t prr_delivered_ = 0;
   uint64_t prr_out_ = 0;
-  uint64_t recover_fs_ = 0;  // octets in flight when it began
+  uint64_t recover_fs_ = 0;  // octets in flight when the recovery began
 };
 
 }  // namespace rnic::tcp

@@ -22,15 +22,15 @@ struct Reply {
   uint8_t traffic_class = 0;
   uint8_t options_length = 0;  ///< a multiple of 4
   uint16_t window = 0;
-  /// Timestamps of a connection (RFC 7323 s.3.2: a RST SHOULD have them, too), filled in when it
-  /// goes out.
+  /// The reply carries the timestamps of a connection, filled in when it is sent (RFC 7323 s.3.2: a
+  /// RST SHOULD carry them).
   bool stamped = false;
   uint32_t ts_offset = 0;
   uint32_t ts_recent = 0;
   std::array<uint8_t, 40> options{};
 };
 
-/// First in, first out, bounded; what does not fit is lost as if by the network.
+/// First in, first out, bounded; a reply that does not fit is lost as if by the network.
 class ReplyQueue {
  public:
   static constexpr uint32_t kCapacity = 256;
@@ -51,7 +51,8 @@ class ReplyQueue {
     return &reply;
   }
 
-  /// A RST for a segment that fits no connection (RFC 9293 s.3.5.2, groups 1 and 2), which is none.
+  /// Queues a RST for a segment that belongs to no connection and is no RST itself (RFC 9293
+  /// s.3.5.2, groups 1 and 2).
   void reset(const Segment& s) {
     Reply* reply = push();
     if (reply == nullptr) return;

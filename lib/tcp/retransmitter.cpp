@@ -32,7 +32,7 @@ Attempt Retransmitter::send_whole(uint64_t number, uint32_t emss, base::Now now)
   uint64_t n = number;
   for (; n < board.past_last(); ++n) {
     const Record& r = board.at(n);
-    // The segment keeps its first boundaries: whole records up to where the next one began.
+    // The segment keeps its first boundaries: whole records up to the start of the next segment.
     if (n != number &&
         (r.is(record_flag::kSegmentStart) || r.is(record_flag::kSacked) || r.saved != kNoSaved ||
          (r.flags & kMarks) != marks || (r.length > emss - packed && !r.is(record_flag::kFin)))) {

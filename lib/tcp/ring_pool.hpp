@@ -20,7 +20,7 @@ class RingPool {
         memory_(size_t{block_octets_} * blocks),
         free_(blocks) {}
 
-  /// A block whose content is anything, or nullptr when all are taken.
+  /// A block with undefined content, or nullptr when all are taken.
   [[nodiscard]] uint8_t* take() {
     if (free_.empty()) return nullptr;
     return memory_.data() + size_t{free_.take()} * block_octets_;
@@ -35,7 +35,7 @@ class RingPool {
   [[nodiscard]] uint32_t block_octets() const { return block_octets_; }
   [[nodiscard]] uint32_t taken() const { return free_.capacity() - free_.size(); }
   [[nodiscard]] bool empty() const { return free_.empty(); }
-  /// What it asks the machine for.
+  /// The memory that a pool of this size takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t block_octets, uint64_t blocks) {
     return block_octets * blocks + base::FreeNumbers::octets_for(blocks);
   }

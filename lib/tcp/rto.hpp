@@ -16,10 +16,10 @@ class RtoEstimator {
  public:
   explicit RtoEstimator(const Config& config) : config_(config), rto_(config.rto_initial) {}
 
-  /// What an ACK measured; never of a retransmitted record (Karn's rule). Two samples a round trip
-  /// are taken: with one of every ACK the gains would remember less than a round trip (RFC 6298
-  /// s.3, RFC 7323 appendix G).
-  /// \return a sample was taken: rto() and probe_timeout() may have changed
+  /// The round trip that an ACK measured, never by a retransmitted record (Karn's rule). Two
+  /// samples are taken in a round trip: with a sample for every ACK the gains would average over
+  /// less than one (RFC 6298 s.3, RFC 7323 appendix G). \return a sample was taken: rto() and
+  /// probe_timeout() may have changed
   bool offer(base::Duration rtt, base::Now now) {
     if (now < next_sample_at_ && rtt >= min_rtt_) return false;
     sample(rtt, now);
@@ -63,15 +63,15 @@ class RtoEstimator {
   [[nodiscard]] base::Duration rto() const {
     return std::min(config_.rto_max, rto_ * (int64_t{1} << std::min(backoff_, 16u)));
   }
-  /// Without it: what rto() is after a measurement.
+  /// Without back-off: the value of rto() after a measurement.
   [[nodiscard]] base::Duration base() const { return rto_; }
   void back_off() {
     ++backoff_;
-    next_sample_at_ = {};  // the next measurement ends it
+    next_sample_at_ = {};  // the next measurement ends the back-off
   }
   void clear_backoff() { backoff_ = 0; }
   [[nodiscard]] uint32_t backoff() const { return backoff_; }
-  /// s.5.7: the SYN timed out.
+  /// s.5.7: the SYN has timed out.
   void restart_at(base::Duration rto) {
     rto_ = std::clamp(rto, config_.rto_min, config_.rto_max);
     backoff_ = 0;
@@ -93,10 +93,10 @@ class RtoEstimator {
  private:
   static constexpr base::Duration kGranularity = std::chrono::microseconds(33);  // one wheel tick
   static constexpr base::Duration kMinRttLife = std::chrono::seconds(10);
-  // A probe earlier than this only measures the scheduling of the two ends.
+  // An earlier probe would only measure the scheduling of the two hosts.
   static constexpr base::Duration kProbeMin = std::chrono::microseconds(200);
 
-  /// What follows from SRTT and RTTVAR.
+  /// Computes the values that follow from SRTT and RTTVAR.
   void settle(base::Now now) {
     rto_ =
         std::clamp(srtt_ + std::max(kGranularity, 4 * rttvar_), config_.rto_min, config_.rto_max);
@@ -112,7 +112,7 @@ class RtoEstimator {
   base::Duration rttvar_prev_{0};
   base::Duration min_rtt_ = base::Duration::max();
   base::Now min_rtt_at_{};
-  base::Now next_sample_at_{};  // the beginning of time while backed off
+  base::Now next_sample_at_{};  // time 0 while backed off
   base::Duration probe_timeout_ = std::chrono::seconds(1);
   uint32_t backoff_ = 0;
   bool measured_ = false;

@@ -1,6 +1,6 @@
 /// \file
-/// Copies of records that had to be cut over several segments: every later piece of such a record
-/// comes from the same copy, so that one FPDU never mixes octets of two points in time.
+/// Copies of records that had to be cut over several segments: all later pieces of such a record
+/// come from the same copy, so that an FPDU never mixes octets of two points in time.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,17 @@ class SavedRecords {
 
   /// True when a record of `length` octets fits now.
   [[nodiscard]] bool fits(uint32_t length) const;
-  /// The same, but half of the store stays free for others, unless nothing is saved at all.
+  /// True when a record of `length` octets fits and half of the store stays free for other users,
+  /// or when nothing is saved.
   [[nodiscard]] bool fits_half(uint32_t length) const;
-  /// \return the copy's name, or UINT32_MAX when there is no room.
+  /// \return the number of the copy, or UINT32_MAX when there is no room.
   uint32_t save(base::ByteView octets);
   /// Copies `length` octets from `from` within the copy to `out`; the range lies inside the copy.
   void copy(uint32_t saved, uint32_t from, uint32_t length, uint8_t* out) const;
   void release(uint32_t saved);
 
   [[nodiscard]] uint32_t blocks_in_use() const { return free_.capacity() - free_.size(); }
-  /// What a store asks the machine for.
+  /// The memory that a store of this size takes.
   [[nodiscard]] static uint64_t octets_for(uint32_t max_octets);
 
  private:

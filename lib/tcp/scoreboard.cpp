@@ -139,7 +139,7 @@ void Scoreboard::lose_all() {
         ~(record_flag::kSacked | record_flag::kLost | record_flag::kRetransmitted));
     const uint64_t octets = live(r);
     if (octets == 0) continue;
-    // kResent: no RTT is measured on what the forgotten SACK had taken out of the network long ago.
+    // kResent also keeps records that were SACKed long ago from being taken for RTT samples.
     r.flags |= record_flag::kLost | record_flag::kResent;
     lost_octets_ += octets;
   }
@@ -157,7 +157,7 @@ void Scoreboard::undo_losses() {
 }
 
 uint64_t Scoreboard::reno_acked(uint64_t acked, bool partial, uint32_t emss) {
-  // A partial ACK takes out the retransmitted segment and what arrived behind it.
+  // A partial ACK covers the retransmitted segment and the data that had arrived behind it.
   const uint64_t covered = acked > hole_ ? acked - hole_ : 0;
   const uint64_t told = std::min(reno_sacked_, partial ? covered : reno_sacked_);
   reno_sacked_ -= told;
@@ -169,8 +169,8 @@ uint64_t Scoreboard::reno_acked(uint64_t acked, bool partial, uint32_t emss) {
 
 uint64_t Scoreboard::reno_duplicate(bool counts, uint32_t emss) {
   // The next segment behind the hole has arrived. Limited transmit (RFC 3042) follows from the
-  // smaller pipe. Records can be far smaller than SMSS: one such segment must not let out SMSS of
-  // others.
+  // smaller pipe. Records can be far smaller than SMSS: the ACK of one small segment must not allow
+  // SMSS octets of others.
   prediction_.end();
   ++duplicate_acks_;
   if (hole_ == 0) hole_ = segment_at(tcb_.snd_una, emss);
@@ -183,7 +183,7 @@ uint64_t Scoreboard::reno_duplicate(bool counts, uint32_t emss) {
 }
 
 void Scoreboard::check_records() const {
-  // Only the last may be unsent.
+  // Only the last record may be unsent.
   RNIC_CHECK(queue_end_ >= tcb_.snd_nxt);
   if (empty()) {
     RNIC_CHECK(queue_end_ == tcb_.snd_una);
@@ -197,7 +197,7 @@ void Scoreboard::check_records() const {
     RNIC_CHECK(r.offset == end && r.length != 0);
     end = r.end();
     RNIC_CHECK(end <= tcb_.snd_nxt || n + 1 == past_last());
-    // What is not plain lies below odd_until_.
+    // Records with any other flag lie below odd_until_.
     constexpr uint16_t kPlain = record_flag::kPush | record_flag::kSegmentStart | record_flag::kFin;
     const bool plain = (r.flags & ~(kPlain | record_flag::kSacked | record_flag::kLost)) == 0 &&
                        r.saved == kNoSaved;

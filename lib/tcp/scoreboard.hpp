@@ -1,6 +1,6 @@
 /// \file
-/// The sender's scoreboard (RFC 6675 s.3): the records that are not acknowledged, and of each of
-/// their octets whether it has arrived, is lost, or was sent again.
+/// The sender's scoreboard (RFC 6675 s.3): the unacknowledged records, and for each of their octets
+/// whether it has arrived, is lost, or was retransmitted.
 #pragma once
 
 #include <algorithm>
@@ -16,18 +16,18 @@ namespace rnic::tcp {
 
 inline constexpr uint32_t kDupThresh = 3;  // RFC 5681 s.3.2, RFC 6675 s.5
 
-/// Sums are of octets between SND.UNA and SND.NXT. IsLost() of RFC 6675 is asked of Rack, which
+/// Sums count octets between SND.UNA and SND.NXT. Rack takes the place of IsLost() of RFC 6675 and
 /// calls lose().
 class Scoreboard {
  public:
-  /// \param tcb outlives this; SND.UNA and SND.NXT are read from it. \param prediction ends where
-  /// the board is plain() no more
+  /// \param tcb outlives this; SND.UNA and SND.NXT are read from it. \param prediction is ended
+  /// when plain() becomes false
   Scoreboard(const Tcb& tcb, RecordPool& pool, RangePool& ranges, Prediction& prediction)
       : tcb_(tcb), prediction_(prediction), records_(pool), sacked_(ranges) {}
 
   // --- The records: numbered from first() to past_last() - 1, end to end from SND.UNA on ---
 
-  /// SND.UNA and SND.NXT, which the sums are between.
+  /// The Tcb with SND.UNA and SND.NXT, which bound the sums.
   [[nodiscard]] const Tcb& tcb() const { return tcb_; }
   [[nodiscard]] bool empty() const { return records_.empty(); }
   /// No room: the connection's or the stack's limit.
@@ -44,7 +44,7 @@ class Scoreboard {
   [[nodiscard]] uint64_t find(uint64_t offset) const { return records_.find(offset); }
   /// End of the last record; >= SND.NXT.
   [[nodiscard]] uint64_t queue_end() const { return queue_end_; }
-  /// The last record is not (all) sent.
+  /// The last record is not sent, or only in part.
   [[nodiscard]] bool has_waiting() const { return queue_end_ > tcb_.snd_nxt; }
   /// Sequence numbers of a record that are sent and not cumulatively acknowledged.
   [[nodiscard]] uint64_t live(const Record& r) const {
@@ -55,10 +55,10 @@ class Scoreboard {
   /// Number of the first record behind a segment as first sent. \param number a record of it
   [[nodiscard]] uint64_t segment_end(uint64_t number) const;
   /// Octets from `offset` to the end of its segment as first sent, at most `emss`; 0: nothing was
-  /// sent there.
+  /// sent at this offset.
   [[nodiscard]] uint32_t segment_at(uint64_t offset, uint32_t emss) const;
 
-  // --- What is known ---
+  // --- State ---
 
   /// Octets in the network (RFC 6675 s.4, SetPipe).
   [[nodiscard]] uint64_t pipe() const {
@@ -70,38 +70,39 @@ class Scoreboard {
   [[nodiscard]] uint32_t sacked_segments() const { return sacked_segments_; }
   [[nodiscard]] uint64_t lost_octets() const { return lost_octets_; }
   [[nodiscard]] uint64_t retransmitted_octets() const { return retransmitted_octets_; }
-  /// Some octets are lost and not sent again yet.
+  /// Some octets are lost and not retransmitted yet.
   [[nodiscard]] bool owes_retransmission() const { return lost_octets_ != retransmitted_octets_; }
   /// Highest offset known to have arrived.
   [[nodiscard]] uint64_t fack() const { return fack_; }
   /// Ranges above SND.UNA that the peer reported.
   [[nodiscard]] const PooledRanges& sacked() const { return sacked_; }
-  /// Nothing arrived out of order, is lost, or was sent otherwise than once, whole, as pulled: a
-  /// cumulative ACK says all there is to know.
+  /// No record has arrived out of order or is lost, and each was sent once, whole, and as pulled: a
+  /// cumulative ACK tells everything.
   [[nodiscard]] bool plain() const {
     return sacked_.empty() && lost_octets_ == 0 && sacked_octets_ == 0 && reno_sacked_ == 0 &&
            duplicate_acks_ == 0 && fack_ <= tcb_.snd_una && odd_until_ <= tcb_.snd_una;
   }
-  /// The lowest record that is lost and not sent again yet (RFC 6675 s.4, NextSeg (1)), or
+  /// The lowest record that is lost and not retransmitted yet (RFC 6675 s.4, NextSeg (1)), or
   /// past_last().
   [[nodiscard]] uint64_t next_lost();
 
   // --- Sending ---
 
-  /// At queue_end(). full() must be false. \param record its offset is set
+  /// Appends a record at queue_end(). full() must be false. \param record gets its offset here
   void push(Record record);
-  /// A copy of the record is kept in SavedRecords, to be cut over several segments.
+  /// SavedRecords keeps a copy of the record, which is to be cut over several segments.
   void keep(uint64_t number, uint32_t saved);
   /// \return it was not cut before
   bool cut(uint64_t number);
-  /// The next octets of back() go out, which was not all sent before. SND.NXT moves afterwards.
+  /// The next octets of back(), which is not sent completely, are sent. SND.NXT advances
+  /// afterwards.
   void sent_piece(uint32_t octets, base::Now now);
-  /// All that lives of it went out again.
+  /// The unacknowledged part of the record was retransmitted.
   void resent(uint64_t number, base::Now now);
 
   // --- An ACK ---
 
-  /// front() was acknowledged, all of it. SND.UNA moves afterwards.
+  /// The whole of front() was acknowledged. SND.UNA advances afterwards.
   void pop_front() {
     constexpr uint16_t kMarks =
         record_flag::kSacked | record_flag::kLost | record_flag::kRetransmitted;
@@ -111,38 +112,40 @@ class Scoreboard {
       records_.pop_front();
     }
   }
-  /// Records that are plain(). \param count none of them at or beyond row_end()
+  /// Removes records while plain() holds. \param count their number; none may be at or beyond
+  /// row_end()
   void pop_plain(uint32_t count) { records_.pop_front(count); }
-  /// No whole record is left below `ack`; SND.UNA moves there afterwards.
-  /// \return octets below it of a record in part, that were not SACKed before
+  /// No whole record is left below `ack`, to which SND.UNA advances afterwards. \return octets
+  /// below it of a record that is acknowledged in part and was not SACKed before
   uint64_t advance(uint64_t ack);
-  /// \param block between SND.UNA and SND.NXT. \param arrived called with each record that is known
-  /// to have arrived now, all of it, and its live octets
+  /// \param block between SND.UNA and SND.NXT. \param arrived called with each record that the
+  /// block completes, and its live octets
   template <typename Arrived>
   void sack(base::Range block, Arrived&& arrived);
   /// The record is presumed lost; so is its retransmission, if there was one.
   void lose(uint64_t number);
   void lose_first_segment();
-  /// A time-out: all that is in flight is lost, and what was SACKed is forgotten (RFC 2018 s.5).
+  /// A time-out: all data in flight is lost, and SACKs are forgotten (RFC 2018 s.5).
   void lose_all();
-  /// Nothing counts as lost until something says so again.
+  /// No record counts as lost until it is found lost again.
   void undo_losses();
 
   // --- Without SACK (RFC 6582): each duplicate ACK stands for a segment that left the network ---
 
   [[nodiscard]] uint32_t duplicate_acks() const { return duplicate_acks_; }
-  /// Octets the duplicate ACKs stand for.
+  /// Octets that the duplicate ACKs stand for.
   [[nodiscard]] uint64_t reno_sacked() const { return reno_sacked_; }
-  /// Octets of the segment at SND.UNA; 0: not looked at yet.
+  /// Octets of the segment at SND.UNA; 0: not determined yet.
   [[nodiscard]] uint32_t hole() const { return hole_; }
   /// Octets that the latest new ACK covered.
   [[nodiscard]] uint32_t reno_advance() const { return reno_advance_; }
-  /// What a time-out sent again below it was lost in part.
+  /// Some retransmissions of a time-out below this offset were lost.
   [[nodiscard]] uint64_t lost_again_to() const { return lost_again_to_; }
 
-  /// \return octets of them that duplicate ACKs have told of already
+  /// A new ACK has arrived. \return octets of `acked` for which duplicate ACKs have counted before
   uint64_t reno_acked(uint64_t acked, bool partial, uint32_t emss);
-  /// \param counts what it stands for is taken as gone. \return octets that it stands for
+  /// A duplicate ACK has arrived. \param counts the octets that it stands for leave pipe(). \return
+  /// these octets
   uint64_t reno_duplicate(bool counts, uint32_t emss);
   void note_lost_again() { lost_again_to_ = at(next_lost() - 1).end(); }
   void forget_duplicates() {
@@ -161,7 +164,8 @@ class Scoreboard {
   void subtract_marks(const Record& r, uint64_t octets);
   /// \return its live octets
   uint64_t mark_sacked(Record& r);
-  /// Records below `end` are not what they were when first sent: their ACK is no plain one.
+  /// Records below `end` have changed since they were first sent, so that plain() is false until
+  /// they are acknowledged.
   void note_odd(uint64_t end) {
     odd_until_ = std::max(odd_until_, end);
     prediction_.end();
@@ -171,7 +175,7 @@ class Scoreboard {
   Prediction& prediction_;
   RecordQueue records_;
   uint64_t queue_end_ = 0;
-  uint64_t retransmit_hint_ = 0;  // no record below this number waits for retransmission
+  uint64_t retransmit_hint_ = 0;  // no record below this number is to be retransmitted
   uint64_t odd_until_ = 0;        // records from here on were sent once, whole, as pulled
   PooledRanges sacked_;           // Invariant: between SND.UNA and SND.NXT.
   uint64_t fack_ = 0;
@@ -188,8 +192,8 @@ class Scoreboard {
 
 template <typename Arrived>
 void Scoreboard::sack(base::Range block, Arrived&& arrived) {
-  // Only records that what is new of the block touches are looked at: however many ACKs name the
-  // same ranges again, the work is bounded by the octets that they add.
+  // Only records that the new part of the block touches are looked at, so that the work is bounded
+  // by the octets that ACKs add, however often they repeat the same ranges.
   std::array<base::Range, kMaxRanges + 1> news;
   uint32_t count = 0;
   for (base::Range rest = block; !rest.empty();) {
@@ -200,7 +204,7 @@ void Scoreboard::sack(base::Range block, Arrived&& arrived) {
   }
   if (count == 0) return;
   prediction_.end();
-  if (!sacked_.insert(block)) return;  // too many ranges: SACK is only advice
+  if (!sacked_.insert(block)) return;  // there are too many ranges; SACK is only advisory
   for (uint32_t i = 0; i < count; ++i) {
     for (uint64_t n = find(news[i].begin); n < past_last(); ++n) {
       Record& r = records_.at(n);

@@ -38,7 +38,7 @@ bool in_window(int64_t begin, int64_t length, int64_t window) {
   if (window == 0) return begin == 0;
   const int64_t last = begin + std::max<int64_t>(length, 1) - 1;
   if ((begin >= 0 && begin < window) || (last >= 0 && last < window)) return true;
-  return begin < 0 && last >= window;  // from before the window to beyond it: the whole window
+  return begin < 0 && last >= window;  // the segment covers the whole window
 }
 
 }  // namespace rnic::tcp

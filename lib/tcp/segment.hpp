@@ -1,5 +1,5 @@
 /// \file
-/// A received segment: parsed, and checked for form.
+/// A received segment: its parsing and the checks of its form.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace rnic::tcp {
 
-/// Its payload is the packet's own: it lives as long as the call that brought it.
+/// Its payload refers to the packet and is valid during the call that brought it.
 struct Segment {
   Endpoint local;
   Endpoint remote;
@@ -34,15 +34,15 @@ struct Segment {
   }
 };
 
-/// What is wrong with the form of a segment.
+/// The error in the form of a segment.
 enum class FormError : uint8_t { None, Malformed, Checksum };
 
-/// \param s is whole only where nothing is wrong
+/// \param s is complete only if the result is None
 [[nodiscard]] FormError parse(const SegmentIn& in, Segment& s);
 [[nodiscard]] bool checksum_good(SegmentIn in);
 
-/// RFC 9293 s.3.10.7.4, first: some of a segment is in the window. \param begin of the segment,
-/// less RCV.NXT. \param length SEG.LEN. \param window RCV.WND
+/// RFC 9293 s.3.10.7.4, first: a part of the segment is in the window. \param begin SEG.SEQ -
+/// RCV.NXT. \param length SEG.LEN. \param window RCV.WND
 [[nodiscard]] bool in_window(int64_t begin, int64_t length, int64_t window);
 
 }  // namespace rnic::tcp

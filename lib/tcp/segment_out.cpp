@@ -43,7 +43,7 @@ bool SegmentOut::send(ReplyQueue& replies, base::Now now) {
 bool SegmentOut::send(Reply& r, base::Now now) {
   TxSlot slot;
   if (!egress_.begin(r.local.address, r.remote.address, slot, now)) {
-    if (egress_.path_mtu(r.remote.address, now) == 0) return true;  // nobody to tell
+    if (egress_.path_mtu(r.remote.address, now) == 0) return true;  // no route: it is dropped
     ++counters_.send_waits;
     return false;
   }

@@ -1,5 +1,5 @@
 /// \file
-/// Where the segments of a stack leave it.
+/// The way of all segments of a stack to its Egress.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class SegmentOut {
   void complete(TxSlot& slot, const Endpoint& local, const Endpoint& remote, uint32_t length,
                 base::Now now);
   void cancel(TxSlot& slot) { egress_.cancel(slot); }
-  /// Sends what belongs to no connection. False: the port is full.
+  /// Sends the replies that belong to no connection. False: the port is full.
   [[nodiscard]] bool send(ReplyQueue& replies, base::Now now);
 
   [[nodiscard]] uint32_t path_mtu(const IpAddress& destination, base::Now now) const {
@@ -33,7 +33,7 @@ class SegmentOut {
   void reduce_path_mtu(const IpAddress& destination, uint32_t mtu, base::Now now) {
     egress_.reduce_path_mtu(destination, mtu, now);
   }
-  /// R1 (RFC 9293 s.3.8.3): see Egress.
+  /// R1 (RFC 9293 s.3.8.3) was reached: see Egress.
   void doubt_path(const IpAddress& destination, base::Now now) {
     ++counters_.path_doubts;
     egress_.doubt_path(destination, now);

@@ -27,7 +27,8 @@ bool SegmentWriter::begin(uint32_t payload, TxSlot& slot, base::Now now) {
 }
 
 uint8_t SegmentWriter::ecn_flags(TxSlot& slot) const {
-  // RFC 3168 s.6.1.4-6.1.6: not ECN-capable, unless DCTCP's knob says so (RFC 8257 s.4.1).
+  // RFC 3168 s.6.1.4-6.1.6: these segments are not ECN-capable unless the Config asks for it under
+  // DCTCP (RFC 8257 s.4.1).
   if (core_.shared.config.dctcp_ect_on_control && core_.binding.dctcp() && core_.ecn.sends_ect()) {
     slot.traffic_class |= ecn_codepoint::kEct0;
   }
@@ -102,7 +103,7 @@ bool SegmentWriter::send_owed_acks(base::Now now) {
       options.timestamps({core_.tcb.timestamp(now), core_.tcb.ts_recent});
     }
     const uint32_t header = wire::kTcpHeaderMin + options.finish();
-    // The right edge stays where it is: it counts from the older octet.
+    // The window is computed from the older ACK number, so that its right edge stays.
     const auto room =
         static_cast<uint64_t>(static_cast<int64_t>(core_.tcb.rcv_edge) - core_.tcb.rcv_offset(ack));
     wire::write_tcp(slot.tcp, {.source_port = core_.binding.local.port,

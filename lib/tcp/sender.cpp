@@ -11,8 +11,8 @@ namespace flag = wire::tcp_flag;
 
 namespace {
 
-constexpr uint32_t kPackRoomMin = 24;       // the least FPDU with payload: tagged, one octet
-constexpr uint32_t kBlackHoleTimeouts = 3;  // of one segment, without progress
+constexpr uint32_t kPackRoomMin = 24;       // the smallest FPDU with payload: tagged, one octet
+constexpr uint32_t kBlackHoleTimeouts = 3;  // consecutive time-outs of one segment
 
 }  // namespace
 
@@ -59,8 +59,8 @@ Attempt Sender::send_next(base::Now now) {
   if (flight_.tail_probe().due()) return send_tail_probe(now);
   if (flight_.gate_closed(now)) return Attempt::Nothing;
   const Recovery& recovery = flight_.recovery();
-  // A record can be far smaller than the loss window (RFC 5681 s.3.1), and a burst of such ones is
-  // the likeliest to be lost again, its head, too.
+  // RFC 5681 s.3.1: the loss window is one segment. It would admit a burst of records that are far
+  // smaller, which is likely to be lost again, with its first one.
   if (recovery.alone()) return recovery.forced() ? send_lost(now) : Attempt::Nothing;
   if (flight_.spurious().frto()) return send_during_frto(now);
   if (flight_.board().owes_retransmission()) {
@@ -71,12 +71,12 @@ Attempt Sender::send_next(base::Now now) {
 }
 
 Attempt Sender::send_tail_probe(base::Now now) {
-  // RFC 8985 s.7.3: new data when the window lets it, otherwise the last segment again.
+  // RFC 8985 s.7.3: sends new data if the window allows it, otherwise the last segment again.
   const RecoveryPhase phase = flight_.recovery().phase();
   const Scoreboard& board = flight_.board();
   if (core_.tcb.flight() == 0 || phase == RecoveryPhase::Loss) {
     flight_.drop_tail_probe();
-    return Attempt::Sent;  // go on with what there is
+    return Attempt::Sent;  // the caller goes on with the next segment
   }
   const bool recovering = phase == RecoveryPhase::Recovery;
   bool again = true;
@@ -112,13 +112,13 @@ Attempt Sender::send_again(uint64_t number, base::Now now) {
   const uint64_t offset = flight_.board().at(number).offset;
   const Attempt sent =
       Retransmitter(core_, flight_, writer_, piece_next_).send(number, emss(), now);
-  // What is sent again goes in smaller pieces: its ACK proves nothing for the larger size.
+  // The MTU probe is retransmitted in smaller segments, whose ACK proves nothing about its size.
   if (sent == Attempt::Sent && path_.probing() && offset == path_.probe_begin()) probe_failed(now);
   return sent;
 }
 
 Attempt Sender::send_during_frto(base::Now now) {
-  // RFC 5682 s.3.1: nothing but the first segment until its ACK (step 2), then new data.
+  // RFC 5682 s.3.1: only the first segment is sent until its ACK (step 2), then new data.
   if (!flight_.spurious().frto_sends()) return Attempt::Nothing;
   const Attempt sent = send_new(now);
   if (sent == Attempt::Sent) flight_.frto_sent();
@@ -130,17 +130,17 @@ Attempt Sender::send_during_frto(base::Now now) {
 
 Attempt Sender::send_new(base::Now now) {
   if (flight_.board().has_waiting()) return send_waiting(now);
-  // cwnd holds back octets; a FIN behind the last of them goes.
+  // cwnd limits data only: a FIN after the last octet may be sent.
   if (core_.life.fin_wanted() && user_ready_ && binding().user->pending() == 0) user_ready_ = false;
   if (user_ready_ && sends(core_.life.state())) {
     if (binding().options.nagle && held_by_nagle()) return Attempt::Nothing;
     const uint64_t usable = core_.tcb.usable_window();
     if (usable < emss()) {
-      // RFC 9293 s.3.8.6.2.1 (2). Nagle's rule, whose bracket it has, has let it pass above.
+      // RFC 9293 s.3.8.6.2.1 (2). Its condition in brackets, Nagle's rule, was checked above.
       if (usable != 0 && binding().user->all_fits(static_cast<uint32_t>(usable)))
         return pull_into_saved(now);
       if (core_.tcb.flight() != 0 || usable == 0) return wait_for_window(now);
-      // (3), (4): half the largest window, or the override timer.
+      // (3), (4): half of the largest window offered is usable, or the override timer has fired.
       if (usable < core_.tcb.snd_max_wnd / 2 && !persist_.overrides()) return wait_for_window(now);
       return pull_into_saved(now);
     }
@@ -160,7 +160,7 @@ bool Sender::held_by_nagle() const {
 }
 
 Attempt Sender::wait_for_window(base::Now now) {
-  // With octets in flight their ACK, or the RTO, brings the news.
+  // While data is in flight its ACK will bring the window, or the RTO will ask for it.
   if (core_.tcb.flight() == 0 && persist_.wait(now + flight_.rto().rto())) flight_.progressed(now);
   return Attempt::Nothing;
 }
@@ -199,12 +199,12 @@ Attempt Sender::send_pulled(base::Now now, bool probe) {
   const uint32_t emss = emss_.octets();
   const uint64_t offset = core_.tcb.snd_nxt;
   uint32_t packed = 0;
-  // A probe asks for an answer: PSH spares it the delayed-ACK timer of a peer like us.
+  // A tail loss probe wants a prompt ACK: with PSH a peer like us does not delay it.
   uint8_t flags = probe ? flag::kAck | flag::kPsh : flag::kAck;
   do {
     const uint32_t n = emss - packed;
     llp::Frame frame(payload + packed, n);
-    if (packed == 0) user_ready_ = false;  // ready() during the call sets it again
+    if (packed == 0) user_ready_ = false;  // ready() sets it again, even during the call
     const llp::Pulled pulled = binding().user->pull(n, offset + packed, frame, now);
     if (core_.life.over()) break;
     if (pulled.length == 0) break;
@@ -233,8 +233,8 @@ Attempt Sender::send_pulled(base::Now now, bool probe) {
 }
 
 Attempt Sender::pull_into_saved(base::Now now) {
-  // The window is smaller than a record: pull one into a copy and send it in pieces. Half of the
-  // store is for what has to be sent again: peers with tiny windows cannot take it from others.
+  // The window is smaller than a record: one is pulled into a copy and sent in pieces. Half of the
+  // store is reserved for retransmissions, so that peers with tiny windows cannot exhaust it.
   const Scoreboard& board = flight_.board();
   SavedRecords& saved = core_.shared.saved;
   if (board.full() || !saved.fits_half(emss())) {
@@ -318,8 +318,9 @@ Attempt Sender::send_fin(base::Now now) {
 }
 
 bool Sender::send_window_probe(base::Now now) {
-  // RFC 9293 s.3.8.6.1. The last octet acknowledged goes out again: the peer must answer what lies
-  // before its window, and no record is cut for it. Before the first octet the probe is empty.
+  // RFC 9293 s.3.8.6.1. The probe repeats the last octet that was acknowledged: the peer must
+  // answer a segment before its window, and no record is cut for it. Before the first octet of the
+  // stream the probe is empty.
   if (core_.tcb.flight() != 0) {
     persist_.drop_probe();
     return true;
@@ -339,7 +340,8 @@ bool Sender::send_keep_alive(base::Now now) {
   if (core_.tcb.flight() != 0) return true;
   TxSlot slot;
   if (!begin(slot, now)) return false;
-  // SEG.SEQ = SND.NXT - 1: the peer must answer what lies before its window. No octet (SHLD-12).
+  // SEG.SEQ = SND.NXT - 1: the peer must answer a segment before its window. It carries no octet
+  // (SHLD-12).
   writer_.finish(slot, core_.tcb.snd_nxt - 1, 0, flag::kAck, now);
   ++counters().keep_alive_probes;
   return true;
@@ -351,53 +353,52 @@ Life::Next Sender::take_ack(const Segment& s, base::Now now) {
   const int64_t ack = core_.tcb.snd_offset(s.ack);
   const auto una = static_cast<int64_t>(core_.tcb.snd_una);
   const bool outstanding = core_.tcb.flight() != 0;
-  AckYield yield;
-  if (core_.tcb.ts_ok && s.options.timestamps) yield.echo = s.options.timestamps->echo;
-  if (ack > una) flight_.advance_una(static_cast<uint64_t>(ack), yield, now);
+  AckResult result;
+  if (core_.tcb.ts_ok && s.options.timestamps) result.echo = s.options.timestamps->echo;
+  if (ack > una) flight_.advance_una(static_cast<uint64_t>(ack), result, now);
   if (core_.life.over()) return Life::Next::Same;
-  if (s.options.sack_count != 0 && core_.tcb.sack_ok) flight_.take_sack(s.options, yield, now);
+  if (s.options.sack_count != 0 && core_.tcb.sack_ok) flight_.take_sack(s.options, result, now);
   const uint32_t old_window = core_.tcb.snd_wnd;
   take_window(s, ack, ack > una, now);
-  // RFC 5681 s.2: the five marks of a duplicate ACK.
+  // RFC 5681 s.2: the five conditions of a duplicate ACK.
   const bool repeats =
       ack == una && s.payload.empty() && !s.has(flag::kFin) && core_.tcb.snd_wnd == old_window;
-  yield.duplicate = outstanding && repeats;
+  result.duplicate = outstanding && repeats;
   if (!outstanding) {
-    // What the last flight was sent again for is told when all of it is acknowledged (RFC 3708
-    // s.3).
-    yield.ece = core_.ecn.on() && s.has(flag::kEce);
-    if (yield.dsack) flight_.try_undo(yield);
-    yield.duplicate = repeats;
-    flight_.tail_probe_acked(yield);
+    // A D-SACK for the last flight may arrive when all of it is acknowledged (RFC 3708 s.3).
+    result.ece = core_.ecn.on() && s.has(flag::kEce);
+    if (result.dsack) flight_.try_undo(result);
+    result.duplicate = repeats;
+    flight_.tail_probe_acked(result);
     return Life::Next::Same;
   }
-  flight_.measure(yield, now);
-  // Answered probes keep it alive.
-  if (yield.acked != 0 || core_.tcb.snd_wnd == 0) flight_.progressed(now);
-  if (yield.acked != 0) {
+  flight_.measure(result, now);
+  // Answered window probes count as progress.
+  if (result.acked != 0 || core_.tcb.snd_wnd == 0) flight_.progressed(now);
+  if (result.acked != 0) {
     core_.life.forget_orphan();
     core_.life.progressed(now);
   }
-  if (core_.ecn.on()) flight_.take_ecn_echo(s.has(flag::kEce), yield, now);
+  if (core_.ecn.on()) flight_.take_ecn_echo(s.has(flag::kEce), result, now);
   if (!flight_.recovery().open()) {
     const bool more = user_ready_ || flight_.board().has_waiting() || core_.life.owes_fin();
-    flight_.detect_spurious(yield, more && core_.tcb.usable_window() >= emss());
+    flight_.detect_spurious(result, more && core_.tcb.usable_window() >= emss());
   }
-  settle(yield, now);
+  settle(result, now);
   const bool all = core_.life.fin_queued() && flight_.board().empty();
   return all ? core_.life.fin_acked(now) : Life::Next::Same;
 }
 
-/// What follows from an ACK for loss, recovery, the window and the timers.
-void Sender::settle(AckYield& yield, base::Now now) {
-  bool lost = flight_.detect_losses(yield, now);
+/// Loss detection, recovery, cwnd and timers after an ACK.
+void Sender::settle(AckResult& result, base::Now now) {
+  bool lost = flight_.detect_losses(result, now);
   if (path_.probing()) [[unlikely]] {
     probe_acked(now);
     if (lost && path_.probing()) lost = lost_beside_probe(now);
   }
-  flight_.recover(yield, lost, now);
-  flight_.tail_probe_acked(yield);
-  if (yield.acked != 0) flight_.restart_timers(now);
+  flight_.recover(result, lost, now);
+  flight_.tail_probe_acked(result);
+  if (result.acked != 0) flight_.restart_timers(now);
   core_.tcb.validate();
   const Scoreboard& board = flight_.board();
   if (lost || user_ready_ || core_.life.fin_wanted() || board.has_waiting() ||
@@ -422,16 +423,16 @@ void Sender::settle(AckYield& yield, base::Now now) {
 }
 
 void Sender::settle_plain(uint64_t acked, base::Duration rtt, base::Now now) {
-  AckYield yield;
-  yield.acked = yield.delivered = acked;
-  yield.rtt = rtt;
-  settle(yield, now);
+  AckResult result;
+  result.acked = result.delivered = acked;
+  result.rtt = rtt;
+  settle(result, now);
 }
 
 void Sender::take_window(const Segment& s, int64_t ack, bool advanced, base::Now now) {
-  // RFC 9293 s.3.10.7.4, fifth: an old segment does not change the window. One that has just moved
-  // SND.UNA is not old, wherever its text lies: SND.WND counts from SND.UNA, and the old one would
-  // reach beyond what the peer has ever offered.
+  // RFC 9293 s.3.10.7.4, fifth: an old segment does not change the window. One that has just
+  // advanced SND.UNA is not old, whatever its SEG.SEQ: SND.WND counts from SND.UNA, so keeping the
+  // old one would move the right edge beyond what the peer has offered.
   const int64_t seq = core_.tcb.rcv_offset(s.seq);
   if (ack < static_cast<int64_t>(core_.tcb.snd_una)) return;
   const bool old = core_.tcb.snd_wl1 > seq || (core_.tcb.snd_wl1 == seq && core_.tcb.snd_wl2 > ack);
@@ -446,7 +447,7 @@ void Sender::take_window(const Segment& s, int64_t ack, bool advanced, base::Now
   core_.tcb.snd_wl1 = seq;
   core_.tcb.snd_wl2 = ack;
   if (core_.timers.runs(Timer::Persist)) {
-    flight_.progressed(now);  // s.3.8.6.1: as long as probes are answered the connection stays
+    flight_.progressed(now);  // s.3.8.6.1: the connection stays open as long as probes are answered
     persist_.answered(emss());
   }
   if (user_ready_ || flight_.board().has_waiting()) core_.ask_turn();
@@ -486,7 +487,7 @@ void Sender::reorder_due(base::Now now) {
   bool lost = flight_.detect_losses(now);
   if (lost && path_.probing()) lost = lost_beside_probe(now);
   if (!lost) return;
-  AckYield none;
+  AckResult none;
   flight_.recover(none, true, now);
   core_.ask_turn();
 }
@@ -519,14 +520,14 @@ void Sender::packet_too_big(const IcmpError& error, bool outstanding, base::Now 
 
 void Sender::lower_path_mtu(uint32_t mtu, base::Now now) {
   ++counters().path_mtu_reductions;
-  mtu = std::max(mtu, least_link_mtu(binding().remote.address));  // EMSS goes no lower
+  mtu = std::max(mtu, least_link_mtu(binding().remote.address));  // EMSS has this minimum
   core_.shared.out.reduce_path_mtu(binding().remote.address, mtu, now);
   const uint32_t old = emss();
   update_emss(true, now);
   if (emss() >= old) return;
   path_.lowered();
-  // RFC 1191 s.6.4: at once, and no sign of congestion: the window stays. Segments that were small
-  // enough are on their way.
+  // RFC 1191 s.6.4: retransmits at once. This is no sign of congestion, so cwnd stays. Segments
+  // that were small enough are still on their way.
   flight_.lose_larger_than(emss());
   if (flight_.board().owes_retransmission()) core_.ask_turn();
 }
@@ -541,14 +542,14 @@ void Sender::start_path_search(base::Now now) {
 }
 
 void Sender::suspect_black_hole(base::Now now) {
-  // RFC 4821 s.7.7, RFC 2923: full segments vanish and nobody says why.
+  // RFC 4821 s.7.7, RFC 2923: full segments are lost without an ICMP message.
   const Scoreboard& board = flight_.board();
   if (path_.probing() && core_.tcb.snd_una <= path_.probe_begin()) probe_failed(now);
   if (!config().mtu_probing || flight_.rto().backoff() < kBlackHoleTimeouts) return;
   if (board.empty()) return;
   const Record& last = board.at(board.segment_end(board.first()) - 1);
   const uint64_t octets = emss_.packet_octets() - emss() + last.end() - board.front().offset;
-  // The packet that vanishes, which may be smaller than what a full one would be.
+  // The size of the packet that is lost, which may be smaller than a full one.
   const auto packet = static_cast<uint32_t>(std::min<uint64_t>(octets, emss_.packet_octets()));
   if (!path_.suspect_black_hole(packet, binding().remote, now)) return;
   ++counters().black_holes;
@@ -564,7 +565,7 @@ uint32_t Sender::probe_due(base::Now now) {
     path_.rest(now + config().mtu_probe_interval);
     return 0;
   }
-  // Segments behind it tell of its loss.
+  // Segments behind the probe will reveal its loss.
   const uint32_t larger = emss() + size - emss_.packet_octets();
   const uint32_t need = larger + 3 * emss();
   const bool fits = flight_.congestion().cwnd() >= need && binding().user->pending() >= need &&
@@ -574,7 +575,7 @@ uint32_t Sender::probe_due(base::Now now) {
 
 Attempt Sender::send_mtu_probe(uint32_t larger, base::Now now) {
   if (flight_.exceeds_window(larger))
-    return Attempt::Nothing;  // held back until there is room for it
+    return Attempt::Nothing;  // new data waits until there is room for the probe
   // TUF draft s.5.1: the larger EMSS is good for one record.
   const uint64_t begin_at = core_.tcb.snd_nxt;
   const uint32_t emss = emss_.replace(larger);
@@ -585,7 +586,7 @@ Attempt Sender::send_mtu_probe(uint32_t larger, base::Now now) {
   binding().user->emss_changed(emss);
   if (sent == Attempt::Sent && core_.tcb.snd_nxt - begin_at > emss) {
     ++counters().mtu_probes;
-    // The record may have been smaller: only what was sent is proven.
+    // The record may have been smaller: only the size that was sent is probed.
     path_.probe_sent(
         emss_.packet_octets() - emss + static_cast<uint32_t>(core_.tcb.snd_nxt - begin_at),
         begin_at);

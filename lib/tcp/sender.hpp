@@ -1,12 +1,12 @@
 /// \file
-/// The sending half of a connection: what may go out next, and what an ACK, a timer or a router's
-/// message makes of it.
+/// The sending half of a connection: it chooses the next segment and processes ACKs, timers and
+/// ICMP messages.
 #pragma once
 
 #include <cstdint>
 
 #include "base/time.hpp"
-#include "tcp/ack_yield.hpp"
+#include "tcp/ack_result.hpp"
 #include "tcp/attempt.hpp"
 #include "tcp/connection_core.hpp"
 #include "tcp/connection_options.hpp"
@@ -32,9 +32,9 @@ class Sender {
   [[nodiscard]] const Persist& persist() const { return persist_; }
   /// EMSS: payload octets of a full segment.
   [[nodiscard]] uint32_t emss() const { return emss_.octets(); }
-  /// An ACK says nothing but how far the peer has come, and in what window.
-  [[nodiscard]] bool calm() const {
-    return flight_.calm() && !path_.probing() && core_.tcb.snd_wnd != 0 &&
+  /// The precondition of header prediction: an ACK can only advance SND.UNA and update the window.
+  [[nodiscard]] bool predictable() const {
+    return flight_.predictable() && !path_.probing() && core_.tcb.snd_wnd != 0 &&
            !core_.timers.runs(Timer::Persist);
   }
 
@@ -43,21 +43,22 @@ class Sender {
   void apply(const ConnectionOptions& options) {
     flight_.select(options.congestion_control, options.pacing);
   }
-  /// \param peer_mss until the peer says another
+  /// \param peer_mss the MSS until the peer's SYN gives another
   void begin(uint16_t peer_mss, base::Now now) {
     set_peer_mss(peer_mss);
     flight_.begin(now);
   }
   /// MSS option of the peer's SYN (RFC 9293 MUST-14).
   void set_peer_mss(uint16_t mss) { emss_.set_peer_mss(mss); }
-  /// The window of its SYN, which is never scaled (RFC 7323 s.2.2).
+  /// The window of the peer's SYN, which is never scaled (RFC 7323 s.2.2).
   void take_first_window(uint16_t window, uint8_t shift);
   void syn_sent(bool first, base::Now now);
   void syn_timed_out() { flight_.syn_timed_out(); }
   void measure_handshake(bool measures, base::Now now) { flight_.measure_handshake(measures, now); }
-  /// \param first of ESTABLISHED. See Flight.
+  /// \param first the segment that completes the handshake. See Flight.
   void establish(const Segment& first, uint32_t syn_tries, bool timed_out, base::Now now);
-  /// RFC 4821: from a size that nearly every path carries upward, where the Config asks for it.
+  /// RFC 4821: starts with packets that nearly every path carries and searches upward, if the
+  /// Config asks for it.
   void start_path_search(base::Now now);
 
   // --- Output ---
@@ -70,34 +71,36 @@ class Sender {
     user_ready_ = true;
     core_.ask_turn();
   }
-  /// It was said before the connection stood.
+  /// user_has_news() was called before ESTABLISHED.
   [[nodiscard]] bool user_is_ready() const { return user_ready_; }
   /// EMSS follows the path, the options and the peer (RFC 9293 s.3.7.1). \param tell the user
   void update_emss(bool tell, base::Now now);
-  /// The next segment, or whatever goes before it.
+  /// Sends the next segment: a probe, a retransmission or new data.
   [[nodiscard]] Attempt send_next(base::Now now);
-  /// An ACK alone. False: the port is full.
+  /// Sends an ACK without data. False: the port is full.
   [[nodiscard]] bool send_ack(base::Now now) { return writer_.send_ack(now); }
   [[nodiscard]] bool send_owed_acks(base::Now now) { return writer_.send_owed_acks(now); }
   [[nodiscard]] bool send_window_probe(base::Now now);
-  /// RFC 9293 s.3.8.4; nothing, where octets are in flight that ask as well. False: the port is
-  /// full.
+  /// Sends a keep-alive probe (RFC 9293 s.3.8.4), unless data is in flight, which asks for an ACK
+  /// as well. False: the port is full.
   [[nodiscard]] bool send_keep_alive(base::Now now);
 
   // --- Input ---
 
-  /// The ACK field of an acceptable segment. \return what follows where our FIN is acknowledged
+  /// Processes the ACK field of an acceptable segment. \return the state that follows if our FIN is
+  /// acknowledged
   [[nodiscard]] Life::Next take_ack(const Segment& s, base::Now now);
   void packet_too_big(const IcmpError& error, bool outstanding, base::Now now);
-  /// What take_ack() comes to where calm() holds. \param acked of Flight::plain_ack().
-  /// \param echo TSecr, where timestamps are on. False: there may be a loss now
+  /// The part of take_ack() that a predicted ACK needs. \param acked the result of
+  /// Flight::plain_ack(). \param echo TSecr, where timestamps are on. False: there may be a loss
   [[nodiscard]] bool take_plain_ack(uint32_t acked, uint32_t echo, base::Now now);
-  /// The window of a segment that was predicted, as its header says it.
+  /// Takes the window of a predicted segment. \param window the field of its header
   void take_plain_window(uint16_t window) {
     core_.tcb.snd_wnd = uint32_t{window} << core_.tcb.snd_wind_shift;
     core_.tcb.snd_max_wnd = std::max(core_.tcb.snd_max_wnd, core_.tcb.snd_wnd);
   }
-  /// Text without news of ours came. False: there may be a loss now
+  /// A predicted segment with text arrived that acknowledges nothing new. False: there may be a
+  /// loss
   [[nodiscard]] bool take_plain_text(base::Now now) {
     note_window();
     if (!flight_.rack().overtaken()) return true;
@@ -107,7 +110,7 @@ class Sender {
 
   // --- Timers ---
 
-  /// Those of synchronized states. False: R2, nothing has got on for too long.
+  /// Handles the timers of synchronized states. False: R2 was reached without progress.
   [[nodiscard]] bool on_timers(base::Now now);
 
   /// The connection ends.
@@ -119,7 +122,7 @@ class Sender {
   [[nodiscard]] const Config& config() const { return core_.shared.config; }
   [[nodiscard]] Counters& counters() { return core_.shared.counters; }
   [[nodiscard]] const Binding& binding() const { return core_.binding; }
-  // A FIN, a probe of the window and a keep-alive wait for room for a full segment, too.
+  // FINs, window probes and keep-alives wait for the room of a full segment, too.
   [[nodiscard]] bool begin(TxSlot& slot, base::Now now) { return writer_.begin(emss(), slot, now); }
 
   // What goes out.
@@ -138,15 +141,15 @@ class Sender {
   /// The user has closed and has nothing more to send: the FIN may ride on its last octets.
   [[nodiscard]] bool ends_here() const;
   void push_record(const llp::Pulled& pulled, uint16_t flags, base::Now now);
-  /// Our FIN takes its place in the sequence. \param flags of its record: whether it begins a
-  /// segment
+  /// Gives our FIN its sequence number. \param flags of its record: whether it begins a segment
   void queue_fin(uint16_t flags, base::Now now);
-  /// Of the stream. \param aligned a whole number of records
+  /// Accounts for new data sent. \param aligned the range is a whole number of records
   void note_sent(base::Range range, bool aligned, base::Now now);
 
   // What comes in.
-  void settle(AckYield& yield, base::Now now);
-  /// What was sent later has arrived before. False: there may be a loss now
+  void settle(AckResult& result, base::Now now);
+  /// A predicted ACK covers records later than which others have arrived before. False: there may
+  /// be a loss
   [[nodiscard]] bool take_late_ack(uint32_t acked, uint32_t echo, base::Now now);
   void settle_plain(uint64_t acked, base::Duration rtt, base::Now now);
   void take_window(const Segment& s, int64_t ack, bool advanced, base::Now now);
@@ -164,11 +167,11 @@ class Sender {
   // The path's MTU.
   void lower_path_mtu(uint32_t mtu, base::Now now);
   void suspect_black_hole(base::Now now);
-  /// EMSS of a probe that is to go out now; 0: none.
+  /// EMSS of an MTU probe that is due now; 0: none.
   [[nodiscard]] uint32_t probe_due(base::Now now);
   void probe_acked(base::Now now);
   void probe_failed(base::Now now);
-  /// \return something else is lost, too
+  /// \return other data than the probe is lost, too
   [[nodiscard]] bool lost_beside_probe(base::Now now);
 
   ConnectionCore& core_;
@@ -179,7 +182,7 @@ class Sender {
   SegmentWriter writer_;
   bool user_ready_ = false;  // pull() may have something
   uint8_t last_octet_ = 0;   // octet at SND.NXT - 1, for window probes
-  uint64_t piece_next_ = 0;  // progress of the record that is cut while it is sent again
+  uint64_t piece_next_ = 0;  // progress in the record that is being cut for retransmission
   uint64_t small_end_ = 0;   // end of the last segment that was not full (Nagle)
 };
 

@@ -22,7 +22,8 @@
 
 namespace rnic::tcp {
 
-/// New sub-ranges of a segment's text: what a full set of ranges may leave between them.
+/// The new sub-ranges of a segment's text: as many as a full set of ranges can leave between its
+/// own.
 using Gaps = std::array<base::Range, kMaxRanges + 1>;
 
 /// It outlives every connection.
@@ -55,13 +56,13 @@ struct Shared {
   RangePool ranges;
   SavedRecords saved;
   Round round;
-  ConnectionList closed;  ///< that have ended and are not finished
+  ConnectionList closed;  ///< connections that have ended and wait for finish()
   HalfOpen half_open;
   ChallengeAcks challenges;
   TimeWait time_wait;
   const SynTerms syn_terms;
-  std::vector<uint8_t> scratch;  ///< room for one record: for the length of a call
-  Gaps gaps;                     ///< of the segment in hand
+  std::vector<uint8_t> scratch;  ///< room for one record, used within a call
+  Gaps gaps;                     ///< of the segment that is being processed
 };
 
 }  // namespace rnic::tcp

@@ -30,36 +30,38 @@ void SpuriousDetector::undone(bool timeout) {
   if (timeout) adapt_rto_ = true;
 }
 
-SpuriousDetector::Verdict SpuriousDetector::detect(AckYield& yield, uint64_t point, uint64_t fack,
+SpuriousDetector::Verdict SpuriousDetector::detect(AckResult& result, uint64_t point, uint64_t fack,
                                                    bool new_data) {
-  if (yield.acked != 0 && eifel_armed_) {
+  if (result.acked != 0 && eifel_armed_) {
     // RFC 3522 s.3.2 steps 4 and 5: the first new ACK echoes a time before the retransmission.
     eifel_armed_ = false;
-    if (yield.echo && may_undo_ && static_cast<int32_t>(*yield.echo - retransmit_ts_) < 0) {
+    if (result.echo && may_undo_ && static_cast<int32_t>(*result.echo - retransmit_ts_) < 0) {
       return Verdict::Eifel;
     }
   }
   const uint64_t smss = cc_.smss();
   if (frto_ == Frto::AwaitAck) {  // RFC 5682 s.3.1 step 2
-    if (yield.acked == 0) {
-      if (!tcb_.sack_ok && yield.duplicate) frto_ = Frto::Off;  // s.2.1 step 2a
+    if (result.acked == 0) {
+      if (!tcb_.sack_ok && result.duplicate) frto_ = Frto::Off;  // s.2.1 step 2a
       return Verdict::None;
     }
     frto_ = tcb_.snd_una < point && new_data ? Frto::NewData : Frto::Off;
     frto_new_ = 2;
     cc_.set_cwnd(2 * smss);
-    yield.keep_window = true;
+    result.keep_window = true;
     return Verdict::None;
   }
   if (frto_ != Frto::NewData) return Verdict::None;
-  // Step 3: only what was sent before the time-out, and never again, tells that it was spurious.
-  if (yield.acked == 0 && !yield.duplicate && !yield.new_sack) return Verdict::None;
+  // Step 3: only the ACK of data that was sent before the time-out and not retransmitted shows that
+  // it was spurious.
+  if (result.acked == 0 && !result.duplicate && !result.new_sack) return Verdict::None;
   const bool beyond = std::max(tcb_.snd_una, fack) > point;
-  if (!beyond && (yield.acked != 0 || yield.new_sack) && may_undo_) return Verdict::Frto;
+  if (!beyond && (result.acked != 0 || result.new_sack) && may_undo_) return Verdict::Frto;
   frto_ = Frto::Off;
-  // Without SACK the duplicate makes no room by itself: cwnd was two segments, and both are out.
+  // Without SACK a duplicate ACK does not reduce pipe here: cwnd was two segments, and both are in
+  // flight.
   cc_.set_cwnd(tcb_.sack_ok ? std::min<uint64_t>(cc_.cwnd(), 3 * smss) : 3 * smss);
-  yield.keep_window = true;
+  result.keep_window = true;
   return Verdict::None;
 }
 

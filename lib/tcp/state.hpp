@@ -10,7 +10,7 @@ namespace rnic::tcp {
 
 enum class State : uint8_t {
   Closed,
-  Listen,  ///< lives in the listener table, never in a connection
+  Listen,  ///< held by the listener table, never by a connection
   SynSent,
   SynReceived,
   Established,
@@ -19,12 +19,12 @@ enum class State : uint8_t {
   CloseWait,
   Closing,
   LastAck,
-  TimeWait,  ///< lives in the table of those, never in a connection
+  TimeWait,  ///< held by TimeWaitTable, never by a connection
 };
 
-/// Of a connection (RFC 9293 figure 5). It is CLOSED when it is opened or its SYN comes, and
-/// becomes so again from every state: by a RST, a time-out, an abort, or when TIME-WAIT has taken
-/// its place. A close of the user's before ESTABLISHED waits for it.
+/// The transitions of a connection (RFC 9293 figure 5). It starts in CLOSED and returns there from
+/// every state: by a RST, a time-out, an abort, or when TimeWaitTable takes over. A close of the
+/// user before ESTABLISHED waits for that state.
 inline constexpr base::Transitions<State, State::TimeWait> kTransitions{
     {State::Closed, {State::SynSent, State::SynReceived}},
     {State::SynSent, {State::SynReceived, State::Established, State::Closed}},
@@ -47,7 +47,7 @@ template <typename... States>
 [[nodiscard]] constexpr bool receives(State s) {
   return in_any(s, State::Established, State::FinWait1, State::FinWait2);
 }
-/// New octets may be sent: our FIN has no place yet.
+/// New octets may be sent: our FIN has no sequence number yet.
 [[nodiscard]] constexpr bool sends(State s) {
   return in_any(s, State::Established, State::CloseWait);
 }

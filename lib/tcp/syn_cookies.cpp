@@ -12,7 +12,7 @@ namespace flag = wire::tcp_flag;
 
 namespace {
 
-// What is common: the least, RFC 9293's defaults, tunnels, Ethernet, jumbo frames.
+// Common values: our minimum, RFC 9293's defaults, tunnels, Ethernet, jumbo frames.
 constexpr std::array<uint16_t, 8> kCookieMss{216, 536, 1220, 1360, 1440, 1460, 4312, 8960};
 
 constexpr uint32_t kOptionBits = 6;
@@ -68,7 +68,7 @@ uint32_t SynCookies::stamp(uint32_t clock, const CookieOptions& options) {
   const uint32_t bits =
       options.window_scale.value_or(kNoScale) | (options.sack ? 16u : 0) | (options.ecn ? 32u : 0);
   const uint32_t value = (clock & ~kMask) | bits;
-  // Never ahead of the clock: what is sent later is stamped later.
+  // It is never ahead of the clock, so that later segments have later timestamps.
   return static_cast<int32_t>(value - clock) > 0 ? value - (kMask + 1) : value;
 }
 
@@ -85,7 +85,7 @@ void SynCookies::answer(const Segment& syn, const llp::Acceptor& acceptor,
                         const ConnectionOptions& options, base::Now now, Reply& reply) {
   const wire::TcpOptions& offered = syn.options;
   const bool stamped = timestamps_ && offered.timestamps.has_value();
-  CookieOptions kept;  // without timestamps nothing can be kept, so nothing is agreed to
+  CookieOptions kept;  // without timestamps no option can be kept, so none is agreed to
   if (stamped) {
     if (window_scaling_ && offered.window_scale) {
       kept.window_scale = std::min(*offered.window_scale, kMaxShift);

@@ -1,6 +1,6 @@
 /// \file
-/// SYN cookies (RFC 4987 s.3.6): what a half-open connection would remember, put into the sequence
-/// number and the timestamp of the SYN-ACK. No memory is taken until the peer has answered.
+/// SYN cookies (RFC 4987 s.3.6): the sequence number and the timestamp of the SYN-ACK hold the
+/// state of a half-open connection, which takes no memory until the peer has answered.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace rnic::tcp {
 
-/// What the peer's SYN offered beside the MSS; it comes back in the echoed timestamp.
+/// The options of the peer's SYN beside the MSS. They come back in the echoed timestamp.
 struct CookieOptions {
   std::optional<uint8_t> window_scale;  ///< 0..14
   bool sack = false;
@@ -29,13 +29,13 @@ struct CookieOptions {
 };
 
 /// A cookie is 29 bits of a keyed hash over the 4-tuple, the peer's ISN and a key that changes each
-/// period, and 3 bits that name an MSS. It is good for the period in which it was made and the next
-/// one.
+/// period, and 3 bits that name an MSS. It is valid in the period in which it was made and in the
+/// next one.
 class SynCookies {
  public:
   static constexpr base::Duration kPeriod = std::chrono::seconds(64);
 
-  /// \param secret of the cookies, and of the timestamps. \param terms outlives this
+  /// \param secret the key of the cookies and of the timestamp offsets. \param terms outlives this
   SynCookies(const Config& config, const Secret& secret, const SynTerms& terms)
       : secret_(secret),
         timestamps_(config.timestamps),
@@ -46,18 +46,18 @@ class SynCookies {
   /// Makes the SYN-ACK for a SYN, with a cookie. \param acceptor, options of the listener
   void answer(const Segment& syn, const llp::Acceptor& acceptor, const ConnectionOptions& options,
               base::Now now, Reply& reply);
-  /// The SYN that such a SYN-ACK has answered, as far as a cookie can tell. \param ack answers the
-  /// SYN-ACK. \return nullopt: it was none of ours, or one that is too old
+  /// The SYN that our SYN-ACK answered, as far as the cookie holds it. \param ack acknowledges the
+  /// SYN-ACK. \return nullopt: it has no valid cookie
   [[nodiscard]] std::optional<Segment> syn_before(const Segment& ack, base::Now now);
 
-  /// Our ISN for a SYN. \param mss the peer's; rounded down to one of eight
+  /// Our ISN for a SYN. \param mss the peer's MSS, which is rounded down to one of eight
   [[nodiscard]] base::Seq32 make(const Endpoint& local, const Endpoint& remote, base::Seq32 irs,
                                  uint16_t mss, base::Now now);
   /// The MSS, when `iss` is a cookie for that SYN and not too old.
   [[nodiscard]] std::optional<uint16_t> check(const Endpoint& local, const Endpoint& remote,
                                               base::Seq32 irs, base::Seq32 iss, base::Now now);
 
-  /// A timestamp not above `clock` whose low bits are the options.
+  /// The latest timestamp not after `clock` whose low bits are the options.
   [[nodiscard]] static uint32_t stamp(uint32_t clock, const CookieOptions& options);
   [[nodiscard]] static CookieOptions options_of(uint32_t echo);
 
@@ -71,7 +71,7 @@ class SynCookies {
   const bool sack_;
   const bool window_scaling_;
   const SynTerms& terms_;
-  std::array<Secret, 2> keys_{};  // of an even and an odd period
+  std::array<Secret, 2> keys_{};  // for an even and an odd period
   std::array<int64_t, 2> periods_{-1, -1};
 };
 

@@ -1,5 +1,5 @@
 /// \file
-/// What a SYN or SYN-ACK of a stack says of its own side: MSS, window, window scale.
+/// The MSS, window and window scale that a SYN or SYN-ACK of a stack offers.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ namespace rnic::tcp {
 
 inline constexpr uint8_t kMaxShift = 14;  // RFC 7323 s.2.3
 
-/// What it says beside the window.
+/// The options of our SYN or SYN-ACK.
 struct SynOptions {
   uint16_t mss = 0;
   bool sack = false;
   std::optional<wire::TcpTimestamps> timestamps;
   std::optional<uint8_t> window_scale;
 };
-/// \return their length
+/// \return the length of the options
 uint32_t write_syn_options(uint8_t* out, const SynOptions& options);
 
 class SynTerms {
@@ -34,8 +34,8 @@ class SynTerms {
       : receive_window_(config.receive_window), egress_(egress) {}
 
   [[nodiscard]] uint8_t window_shift() const;
-  /// Never scaled (RFC 7323 s.2.2). \param acceptor of a passive open. \param user nullptr: nobody
-  /// has accepted it yet
+  /// The window, which is never scaled in a SYN (RFC 7323 s.2.2). \param acceptor of a passive
+  /// open. \param user nullptr: no user has accepted it yet
   [[nodiscard]] uint16_t window(const llp::Acceptor* acceptor, const llp::StreamUser* user,
                                 const Endpoint& remote) const;
   [[nodiscard]] uint16_t mss(const IpAddress& peer, const ConnectionOptions& options) const;

@@ -3,22 +3,22 @@
 namespace rnic::tcp {
 
 void TailProbe::arm(RecoveryPhase phase, uint32_t emss, base::Now now, base::Now time_out) {
-  // A recovery can lose its own tail, too, where nothing sent later tells of it: there the earliest
-  // segment is probed (as RFC 9002 does), instead of waiting for the much longer RTO.
+  // The last retransmissions of a recovery can be lost, too, and no later segment reveals that. In
+  // a recovery the earliest segment is probed (as in RFC 9002), which is sooner than the RTO.
   timers_.clear(Timer::Probe);
   if (!wanted()) return;
   if (phase == RecoveryPhase::Loss || count_ > kMaxProbes) return;
   if (phase == RecoveryPhase::Open) {
-    if (board_.sacked_octets() != 0) return;  // RACK's timer runs
-    if (!quiet()) return;                     // s.7.3: the RTO is next
+    if (board_.sacked_octets() != 0) return;  // RACK's reordering timer runs
+    if (!quiet()) return;                     // s.7.3: after a probe the RTO is waited for
   }
   base::Duration pto = rto_.probe_timeout();
   if (rto_.measured() && board_.tcb().flight() <= emss) pto += config_.tlp_max_ack_delay;
-  pto *= int64_t{1} << count_;  // of a recovery that lost its probe, too
+  pto *= int64_t{1} << count_;  // in a recovery a lost probe is repeated with back-off
   if (now + pto < time_out) {
     timers_.set(Timer::Probe, now + pto);
   } else if (phase == RecoveryPhase::Open) {
-    timers_.set(Timer::Probe, time_out);  // the probe goes in place of the time-out
+    timers_.set(Timer::Probe, time_out);  // the probe takes the place of the time-out
   }
 }
 
@@ -42,18 +42,18 @@ void TailProbe::sent(RecoveryPhase phase, bool again, uint32_t emss, base::Now n
   arm(phase, emss, now, time_out);
 }
 
-bool TailProbe::acked(const AckYield& yield, RecoveryPhase phase) {
+bool TailProbe::acked(const AckResult& result, RecoveryPhase phase) {
   const uint64_t ack = board_.tcb().snd_una;
-  if (yield.acked != 0 || yield.new_sack) count_ = 0;
-  if (yield.rtt >= base::Duration(0)) unmeasured_ = false;
-  if (outstanding_ && phase == RecoveryPhase::Recovery && yield.acked != 0) {
-    outstanding_ = false;  // the recovery goes on; its reduction is made already
+  if (result.acked != 0 || result.new_sack) count_ = 0;
+  if (result.rtt >= base::Duration(0)) unmeasured_ = false;
+  if (outstanding_ && phase == RecoveryPhase::Recovery && result.acked != 0) {
+    outstanding_ = false;  // the recovery goes on and has reduced cwnd already
     return false;
   }
   if (!outstanding_ || ack < end_) return false;
-  const bool needless = !is_retransmission_ || yield.dsack;
-  const bool repaired = !needless && ack > end_;  // a loss that nothing else saw
-  const bool both_arrived = yield.duplicate && !yield.new_sack;
+  const bool needless = !is_retransmission_ || result.dsack;
+  const bool repaired = !needless && ack > end_;  // a loss that was not detected otherwise
+  const bool both_arrived = result.duplicate && !result.new_sack;
   if (!needless && !repaired && !both_arrived) return false;
   outstanding_ = false;
   return repaired && phase == RecoveryPhase::Open;

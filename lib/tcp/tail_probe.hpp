@@ -1,12 +1,13 @@
 /// \file
-/// The tail loss probe (RFC 8985 s.7): what nothing sent later can tell the loss of is sent again,
-/// or followed by something new, before the retransmission time-out.
+/// The tail loss probe (RFC 8985 s.7): when ACKs stop, the last segment is retransmitted, or new
+/// data is sent, before the retransmission time-out: no later segment can reveal the loss of the
+/// last ones.
 #pragma once
 
 #include <cstdint>
 
 #include "base/time.hpp"
-#include "tcp/ack_yield.hpp"
+#include "tcp/ack_result.hpp"
 #include "tcp/config.hpp"
 #include "tcp/prediction.hpp"
 #include "tcp/recovery.hpp"
@@ -19,14 +20,15 @@ namespace rnic::tcp {
 
 class TailProbe {
  public:
-  /// All of them outlive this. Its timers are Timer::Probe and, behind a probe, Timer::Rto.
+  /// All parameters outlive this. Its timers are Timer::Probe and, after a probe, Timer::Rto.
   TailProbe(const RtoEstimator& rto, const Scoreboard& board, Timers& timers,
             Prediction& prediction, const Config& config)
       : rto_(rto), board_(board), timers_(timers), prediction_(prediction), config_(config) {}
 
-  /// Starts the timer (s.7.2). \param emss a full segment. \param time_out when it is or would be
+  /// Starts the timer (s.7.2). \param emss octets of a full segment. \param time_out when the RTO
+  /// expires or would expire
   void arm(RecoveryPhase phase, uint32_t emss, base::Now now, base::Now time_out);
-  /// The same where quiet() holds, nothing is SACKed or lost, and round trips are measured.
+  /// As arm(), where quiet() holds, no data is SACKed or lost, and a round trip was measured.
   void arm_quiet(uint32_t emss, base::Now now, base::Now time_out) {
     if (!wanted()) {
       timers_.clear(Timer::Probe);
@@ -38,14 +40,14 @@ class TailProbe {
   }
   /// The timer has fired (s.7.3). \return a probe is due
   bool fired(base::Now now);
-  /// It has gone out. \param again octets that were sent before
+  /// The probe was sent. \param again it repeats data sent before
   void sent(RecoveryPhase phase, bool again, uint32_t emss, base::Now now);
-  /// There is nothing to probe for.
+  /// No probe is needed any more.
   void drop() { due_ = false; }
 
-  /// \param yield of an ACK up to SND.UNA (s.7.4.2)
-  /// \return a probe has repaired a loss that nothing else saw: congestion control is to hear of it
-  [[nodiscard]] bool acked(const AckYield& yield, RecoveryPhase phase);
+  /// Judges an ACK (s.7.4.2), by which SND.UNA has advanced already. \return the probe has repaired
+  /// a loss that was not detected otherwise: congestion control has to respond
+  [[nodiscard]] bool acked(const AckResult& result, RecoveryPhase phase);
   /// A recovery begins.
   void recovers();
   /// The retransmission time-out came first.
@@ -53,15 +55,15 @@ class TailProbe {
 
   /// A probe waits for its turn.
   [[nodiscard]] bool due() const { return due_; }
-  /// It is not known yet whether it was for nothing.
+  /// It is not known yet whether the probe was necessary.
   [[nodiscard]] bool outstanding() const { return outstanding_; }
   [[nodiscard]] bool is_retransmission() const { return is_retransmission_; }
-  /// No ACK has to be looked at for it.
+  /// No probe is outstanding or unmeasured: ACKs have no effect on the probe.
   [[nodiscard]] bool quiet() const { return !outstanding_ && !unmeasured_; }
   void validate() const;
 
  private:
-  // Probes without an answer before the RTO has its turn.
+  // Unanswered probes before the RTO is waited for.
   static constexpr uint32_t kMaxProbes = 3;
 
   [[nodiscard]] bool wanted() const { return board_.tcb().sack_ok && config_.tail_loss_probe; }
@@ -69,7 +71,7 @@ class TailProbe {
   const RtoEstimator& rto_;
   const Scoreboard& board_;
   Timers& timers_;
-  Prediction& prediction_;  // ends where quiet() does
+  Prediction& prediction_;  // ended when quiet() becomes false
   const Config& config_;
   uint64_t end_ = 0;  // TLP.end_seq
   bool outstanding_ = false;

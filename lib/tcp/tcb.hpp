@@ -34,13 +34,14 @@ struct Tcb {
   // Receive sequence variables.
   base::Seq32 irs;
   uint8_t rcv_wind_shift = 0;
-  bool fin_reached = false;  ///< the peer's FIN is in order: the ACK covers one more
+  bool fin_reached = false;  ///< the peer's FIN is in order: the ACK field covers it
   // Options agreed on the SYNs.
   bool ts_ok = false;
   bool sack_ok = false;
   uint64_t rcv_nxt = 0;  ///< delivery point; the peer's FIN is not counted in it
-  /// Right edge of the windows offered so far, as headers said it (RFC 7323 s.2.4: the actual
-  /// maximum); it never moves left, though scaling may round what the latest ACK offered below it.
+  /// Right edge of the windows offered so far, as the headers expressed it (RFC 7323 s.2.4: the
+  /// actual maximum). It never moves left, even where scaling has rounded the latest offer below
+  /// it.
   uint64_t rcv_edge = 0;
 
   // Timestamps (RFC 7323 s.4.3).
@@ -54,7 +55,7 @@ struct Tcb {
   [[nodiscard]] base::Seq32 rcv_seq(uint64_t offset) const {
     return irs + 1 + static_cast<uint32_t>(offset);
   }
-  /// What the ACK field says.
+  /// The value of the ACK field.
   [[nodiscard]] base::Seq32 ack_seq() const { return rcv_seq(ack_offset()); }
   [[nodiscard]] uint64_t ack_offset() const { return rcv_nxt + (fin_reached ? 1 : 0); }
 
@@ -66,7 +67,7 @@ struct Tcb {
     return static_cast<int64_t>(rcv_nxt) + static_cast<int32_t>(seq - rcv_seq(rcv_nxt));
   }
 
-  /// TCP header of a segment with text: options that are on every one included.
+  /// Header length of a segment with text, with the options that all segments carry.
   [[nodiscard]] uint32_t header_length() const {
     return wire::kTcpHeaderMin + (ts_ok ? wire::kTcpTimestampsPadded : 0);
   }

@@ -30,7 +30,7 @@ struct SegmentIn {
   const IpAddress& source;
   const IpAddress& destination;
   base::ByteView tcp;              ///< TCP header and payload, exactly (no Ethernet padding)
-  bool checksum_verified = false;  ///< the port vouches; otherwise the engine checks
+  bool checksum_verified = false;  ///< the port has verified it; otherwise the engine does
   uint8_t ecn = 0;                 ///< the two ECN bits of the IP header
 };
 
@@ -38,21 +38,20 @@ struct SegmentIn {
 struct TxSlot {
   uint8_t* tcp = nullptr;  ///< where the TCP header starts
   uint32_t room = 0;       ///< octets from `tcp`: header, options and payload
-  bool checksum_open =
-      false;              ///< leave the TCP checksum field as 0: the port or the medium sees to it
-  void* frame = nullptr;  ///< the egress's own
+  /// The TCP checksum field stays 0: the port or the medium fills it in.
+  bool checksum_open = false;
+  void* frame = nullptr;  ///< for the use of the Egress
   // Written by the engine between begin() and send().
   uint8_t traffic_class = 0;  ///< DSCP << 2 | ECN (RFC 2474, RFC 3168)
   uint8_t hop_limit = 0;      ///< TTL; 0: the interface's default
 };
 
-/// An ICMP or ICMPv6 error about a packet that claims to be ours (RFC 1122 s.4.2.3.9). Nothing of
-/// it is believed before the quoted sequence number was compared with what is outstanding (RFC
-/// 5927).
+/// An ICMP or ICMPv6 error about a packet that claims to be ours (RFC 1122 s.4.2.3.9). It is not
+/// believed unless the quoted sequence number is outstanding (RFC 5927).
 struct IcmpError {
   enum class Kind : uint8_t {
     PacketTooBig,  ///< fragmentation needed, or ICMPv6 packet too big
-    Soft,          ///< net or host unreachable, time exceeded and the like: told, never fatal
+    Soft,          ///< net or host unreachable, time exceeded and the like: reported, never fatal
     Hard,          ///< protocol or port unreachable, administratively prohibited
     SourceQuench,  ///< to be ignored (RFC 6633)
   };
@@ -61,7 +60,7 @@ struct IcmpError {
   uint32_t quoted_length = 0;  ///< total octets of the quoted IP packet, as its header says
   IpAddress source;            ///< of the quoted packet: ours
   IpAddress destination;       ///< of the quoted packet: the peer's
-  base::ByteView tcp;          ///< what is quoted of the TCP header: 8 octets at least
+  base::ByteView tcp;          ///< the quoted part of the TCP header: at least 8 octets
 };
 
 /// What the engine stands on; the device implements it over `net`.
@@ -79,13 +78,13 @@ class Egress {
   virtual void cancel(TxSlot& slot) = 0;
   /// Octets of the largest IP packet towards `destination`; 0 when there is no route.
   [[nodiscard]] virtual uint32_t path_mtu(IpAddress destination, base::Now now) const = 0;
-  /// The same of the interface alone, whatever is known of the path: what we can receive.
+  /// The MTU of the interface alone, whatever the path MTU is: it limits what we can receive.
   [[nodiscard]] virtual uint32_t link_mtu(IpAddress destination) const = 0;
-  /// The path towards `destination` carries packets of `mtu` octets only, by a message that was
-  /// verified or by our own probes. path_mtu() follows, for a limited time (RFC 1191 s.6.3).
+  /// The path towards `destination` carries packets of at most `mtu` octets, by a verified message
+  /// or by our own probes. path_mtu() follows, for a limited time (RFC 1191 s.6.3).
   virtual void reduce_path_mtu(IpAddress destination, uint32_t mtu, base::Now now) = 0;
-  /// Whether segments from `remote` to `local` come to this stack: where a device spreads them over
-  /// several, each has the connections that land on it.
+  /// Whether segments from `remote` to `local` come to this stack: where a device spreads segments
+  /// over several stacks, each has the connections whose segments it gets.
   [[nodiscard]] virtual bool lands_here(const Endpoint& local, const Endpoint& remote) const {
     (void)local;
     (void)remote;
@@ -107,7 +106,7 @@ class Stack final : public llp::Transport {
   Stack(const Config& config, Egress& egress, std::array<uint64_t, 2> secret, uint64_t seed,
         base::Now now);
   ~Stack() override;
-  /// What a stack asks the machine for at construction, by the key that sizes it.
+  /// The memory that a stack takes at construction, by the key that sizes it.
   [[nodiscard]] static base::MemoryUses memory_use(const Config& config);
 
   Status listen(const Endpoint& local, llp::Acceptor& acceptor) override;
@@ -119,7 +118,7 @@ class Stack final : public llp::Transport {
   Result<llp::Stream*> connect(const Endpoint& local, const Endpoint& remote, llp::StreamUser& user,
                                const ConnectionOptions& options, base::Now now);
 
-  /// What the Config says for every connection: a start for one's own choice.
+  /// The options that the Config gives every connection, as a start for a choice of one's own.
   [[nodiscard]] ConnectionOptions default_options() const;
   /// \param stream one of this stack's, not ended
   [[nodiscard]] ConnectionOptions options(const llp::Stream& stream) const;
@@ -138,7 +137,7 @@ class Stack final : public llp::Transport {
   void icmp_error(const IcmpError& error, base::Now now);
 
   [[nodiscard]] const Counters& counters() const;
-  /// Connections that are not CLOSED (TIME-WAIT included).
+  /// Connections that are not CLOSED, with those in TIME-WAIT.
   [[nodiscard]] uint32_t live_connections() const;
   /// Nothing to send, nothing queued, nothing held: for "everything returned" checks.
   [[nodiscard]] bool quiescent() const;
@@ -152,7 +151,8 @@ class Stack final : public llp::Transport {
 
   /// For tests: connections opened from now on start at this ISN (nullopt: RFC 6528 again).
   void force_isn(std::optional<uint32_t> isn);
-  /// For tests: without header prediction every segment goes the whole way. Before the first one.
+  /// For tests: turns header prediction off, so that every segment takes the slow path. To be
+  /// called before the first one.
   void set_prediction(bool on);
 
  private:

@@ -110,7 +110,8 @@ void TimeWait::take_segment(TimeWaitEntry& entry, const Segment& a, base::Now no
       !old_stamp && in_window(begin, a.length(), int64_t{entry.window} << entry.wind_shift);
   if (fits && !a.has(flag::kAck)) return;  // Fifth
   if (a.has(flag::kFin)) {
-    // Eighth: the peer's FIN again, our last ACK was lost. It is always answered.
+    // Eighth: the peer has retransmitted its FIN, since our last ACK was lost. It is always
+    // answered.
     if (!old_stamp && a.seq + a.length() == entry.rcv_nxt) {
       if (entry.ts_ok) entry.ts_recent = a.options.timestamps->value;
       table_.restart(entry, now);
@@ -118,8 +119,8 @@ void TimeWait::take_segment(TimeWaitEntry& entry, const Segment& a, base::Now no
     acknowledge(entry, now);
     return;
   }
-  // Nothing else is to be expected; what does not fit is answered at a limited rate. RFC 5961
-  // s.5.2, with the largest unscaled window in the place of MAX.SND.WND.
+  // Other unacceptable segments are answered at a limited rate. RFC 5961 s.5.2, with the largest
+  // unscaled window in the place of MAX.SND.WND.
   const bool ack_fits =
       !base::after(a.ack, entry.snd_nxt) && !base::after(entry.snd_nxt - 0xffff, a.ack);
   if (!(fits && ack_fits) && challenge_acks_.allow(now)) acknowledge(entry, now);

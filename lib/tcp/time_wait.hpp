@@ -1,6 +1,6 @@
 /// \file
-/// TIME-WAIT (RFC 9293 s.3.6.1) of a stack: what it still answers for connections that are no more,
-/// and when another one may have their 4-tuple.
+/// TIME-WAIT (RFC 9293 s.3.6.1) of a stack: the answers for connections that have ended, and the
+/// reuse of their 4-tuples.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ namespace rnic::tcp {
 
 class TimeWait {
  public:
-  /// What became of a segment.
+  /// The result of a segment.
   enum class Verdict : uint8_t {
     Elsewhere,  ///< no connection in TIME-WAIT has its 4-tuple
     Done,       ///< dropped, or answered
     Reopen,     ///< a SYN that ends it (RFC 6191): end() it, and take the SYN in LISTEN
   };
 
-  /// \param secret of the timestamps, and of the search. \param wheel and the others outlive this;
-  /// a node without an owner is for fired()
+  /// \param secret the key of the timestamp offsets and of the hash. \param wheel and the others
+  /// outlive this; a node without an owner is for fired()
   TimeWait(const Config& config, const Secret& secret, base::TimerWheel& wheel, ReplyQueue& replies,
            ChallengeAcks& challenge_acks, Counters& counters);
   ~TimeWait() { wheel_.cancel(timer_); }
@@ -37,19 +37,19 @@ class TimeWait {
   TimeWait& operator=(const TimeWait&) = delete;
 
   [[nodiscard]] uint32_t live() const { return table_.live(); }
-  /// A connection is no more; at the limit the oldest one gives way. \param owes_ack for what came
-  /// last
+  /// A connection enters TIME-WAIT; at the limit the oldest entry is displaced. \param owes_ack its
+  /// last segment is still to be acknowledged
   void enter(const Endpoint& local, const Endpoint& remote, const TimeWaitEntry& entry,
              bool owes_ack, base::Now now);
-  /// \param listening somebody takes connections to its local endpoint
+  /// \param listening there is a listener for its local endpoint
   [[nodiscard]] Verdict input(const Segment& a, bool listening, base::Now now);
-  /// A connection of ours may have that 4-tuple: nothing is left of another one, or what we send
-  /// now is newer to its peer (RFC 6191 s.2).
+  /// An active open may use the 4-tuple: no entry has it, or our timestamps are newer than those of
+  /// the old incarnation (RFC 6191 s.2).
   [[nodiscard]] bool may_reuse(const Endpoint& local, const Endpoint& remote, base::Now now);
-  /// Its 4-tuple is another connection's now. \return SND.NXT, beyond which that one begins;
-  /// nullopt: there was none
+  /// Ends TIME-WAIT, since a new connection uses the 4-tuple. \return SND.NXT, beyond which that
+  /// one has to begin; nullopt: there was no entry
   std::optional<base::Seq32> end(const Endpoint& local, const Endpoint& remote);
-  /// The node of the wheel has.
+  /// The node of the timer wheel has fired.
   void fired(base::Now now);
   void validate() const;
 
@@ -68,7 +68,7 @@ class TimeWait {
   ChallengeAcks& challenge_acks_;
   Counters& counters_;
   TimeWaitTable table_;
-  base::TimerNode timer_;  // Invariant: armed where the table has somebody to wait for.
+  base::TimerNode timer_;  // Invariant: armed if the table has an entry.
 };
 
 }  // namespace rnic::tcp

@@ -96,7 +96,7 @@ void TimeWaitTable::expire(base::Now now) {
     const bool due = static_cast<int32_t>(milliseconds_of(now) - entry.expires_ms_) >= 0;
     if (!entry.gone() && !due) {
       if ((entry.next_ & kRestarted) == 0) return;
-      // Its time began anew: it goes to the end of the queue, where such times are.
+      // Its time was restarted: the entry moves to the end of the ring.
       const TimeWaitEntry copy = entry;
       pop();
       const uint32_t index = (first_ + used_) % capacity();

@@ -1,6 +1,6 @@
 /// \file
-/// Connections in TIME-WAIT (RFC 9293 s.3.6.1), in 64 octets each: what is left once both FINs are
-/// acknowledged is a 4-tuple, two sequence numbers and the peer's last timestamp.
+/// Connections in TIME-WAIT (RFC 9293 s.3.6.1), in 64 octets each: once both FINs are acknowledged
+/// a connection needs no more than its 4-tuple, two sequence numbers and the peer's last timestamp.
 #pragma once
 
 #include <array>
@@ -55,31 +55,32 @@ class TimeWaitEntry {
 
   Addresses addresses_{};
   uint16_t local_port_ = 0;
-  uint16_t remote_port_ = 0;  // 0: gone, the place waits for its turn
+  uint16_t remote_port_ = 0;  // 0: erased, the place waits for its turn
   uint32_t expires_ms_ = 0;
-  uint32_t next_ = 0;  // bit 31: restarted while it waited; the rest: link of the bucket's chain
+  uint32_t next_ = 0;  // bit 31: its time was restarted; other bits: link of the bucket's chain
 };
 
-/// Bounded: the oldest entry gives way to a new one. Entries stand in a ring in the order in which
-/// their time began, so that one timer serves them all.
+/// A bounded table, in which a new entry displaces the oldest. Entries stand in a ring in the order
+/// in which their time began, so that one timer serves all of them.
 class TimeWaitTable {
  public:
   /// \param time 2 MSL.
   TimeWaitTable(uint32_t capacity, base::Duration time, const Secret& secret);
 
-  /// \return true when the oldest entry had to go for it.
+  /// \return true when the oldest entry was displaced.
   bool add(const Endpoint& local, const Endpoint& remote, const TimeWaitEntry& entry,
            base::Now now);
   /// nullptr: not there. Valid until the next add(), erase() or expire().
   [[nodiscard]] TimeWaitEntry* find(const Endpoint& local, const Endpoint& remote);
-  /// The peer sent its FIN again: 2 MSL from now.
+  /// The peer has retransmitted its FIN: 2 MSL start anew.
   void restart(TimeWaitEntry& entry, base::Now now);
   void erase(TimeWaitEntry& entry);
   void expire(base::Now now);
 
   /// When expire() has something to do; kNever when there is nothing.
   [[nodiscard]] base::Now next_deadline(base::Now now) const;
-  /// When its last segment may have gone out: the start of its time.
+  /// The timestamp clock has ticked since the entry's time began, when its last segment may have
+  /// been sent.
   [[nodiscard]] bool clock_ticked(const TimeWaitEntry& entry, base::Now now) const {
     return static_cast<int32_t>(milliseconds_of(now) - (entry.expires_ms_ - time_ms_)) > 0;
   }
@@ -87,11 +88,11 @@ class TimeWaitTable {
   [[nodiscard]] uint32_t live() const { return live_; }
   void validate() const;
   [[nodiscard]] uint32_t capacity() const { return static_cast<uint32_t>(entries_.size()); }
-  /// Octets of the table, all of it.
+  /// Octets of the whole table.
   [[nodiscard]] size_t octets() const {
     return entries_.size() * sizeof(TimeWaitEntry) + buckets_.size() * sizeof(uint32_t);
   }
-  /// Octets that a table asks the machine for.
+  /// The memory that a table of this capacity takes.
   [[nodiscard]] static uint64_t octets_for(uint32_t capacity) {
     return uint64_t{capacity} * (sizeof(TimeWaitEntry) + sizeof(uint32_t));
   }
@@ -107,14 +108,14 @@ class TimeWaitTable {
   void unlink(uint32_t index);
   void pop();
 
-  // A link is an index and 1; 0 ends the chain.
+  // A link is an index plus 1; 0 ends the chain.
   base::ZeroArray<TimeWaitEntry> entries_;
   base::ZeroArray<uint32_t> buckets_;
   Secret secret_;
   uint32_t time_ms_;
   uint32_t first_ = 0;  // oldest
   uint32_t used_ = 0;   // places of the ring in use, those gone included
-  uint32_t live_ = 0;   // Invariant: of those in use that are not gone.
+  uint32_t live_ = 0;   // Invariant: the places in use that are not erased.
 };
 
 }  // namespace rnic::tcp

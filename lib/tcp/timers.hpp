@@ -1,5 +1,5 @@
 /// \file
-/// The timers of one connection: seven points in time behind one node of the wheel.
+/// The timers of one connection: seven deadlines behind one node of the timer wheel.
 #pragma once
 
 #include <array>
@@ -22,12 +22,12 @@ enum class Timer : uint8_t {
   Life,        ///< connect, keep-alive, close
 };
 
-/// Whoever sets a timer is waited for: the node is armed at or before the earliest of them. It may
-/// be armed for one that was cleared or put off since, and fires for nothing then.
+/// The node is armed at or before the earliest deadline. A timer that is cleared or put off leaves
+/// the node armed, which then fires without effect.
 class Timers {
  public:
-  /// \param wheel outlives this. \param owner what the wheel's callback finds in the node.
-  /// \param prediction ends where a timer runs that an ACK has to be looked at for
+  /// \param wheel outlives this. \param owner the pointer that the callback of the wheel finds in
+  /// the node. \param prediction is ended when Timer::Persist or Timer::Reorder is set
   Timers(base::TimerWheel& wheel, void* owner, Prediction& prediction)
       : wheel_(wheel), prediction_(prediction) {
     at_.fill(base::kNever);
@@ -42,7 +42,7 @@ class Timers {
   [[nodiscard]] bool due(Timer timer, base::Now now) const { return at(timer) <= now; }
   [[nodiscard]] base::Now earliest() const;
 
-  /// Starts it, or puts it off or forward.
+  /// Starts the timer or moves its deadline.
   void set(Timer timer, base::Now at) {
     RNIC_DCHECK(at != base::kNever);
     if (timer == Timer::Persist || timer == Timer::Reorder) prediction_.end();
@@ -50,11 +50,11 @@ class Timers {
     wake_by(at);
   }
   void clear(Timer timer) { at_[index(timer)] = base::kNever; }
-  /// The node has fired: whatever is due is to be seen to.
+  /// The node has fired, and due timers are about to be handled.
   void fired() { prediction_.end(); }
-  /// That was done: for what is left.
+  /// The due timers were handled: arms the node for the others.
   void wait();
-  /// None of them fires any more.
+  /// Stops all timers.
   void stop();
 
   void validate() const;

@@ -7,7 +7,7 @@
 namespace rnic::testing {
 namespace {
 
-using tcp::AckYield;
+using tcp::AckResult;
 using tcp::RecoveryPhase;
 using tcp::Timer;
 
@@ -41,26 +41,26 @@ struct Flying : CoreParts {
     }
   }
   /// All the steps of an ACK. \param sacked segments, by their numbers; the second is not
-  AckYield ack(uint64_t to, std::pair<uint32_t, uint32_t> sacked = {}) {
-    AckYield yield;
-    if (to > core.tcb.snd_una) flight.advance_una(to, yield, now);
+  AckResult ack(uint64_t to, std::pair<uint32_t, uint32_t> sacked = {}) {
+    AckResult result;
+    if (to > core.tcb.snd_una) flight.advance_una(to, result, now);
     wire::TcpOptions options;
     if (sacked.second != 0) {
       options.sack[options.sack_count++] = {core.tcb.snd_seq(sacked.first * kSegment),
                                             core.tcb.snd_seq(sacked.second * kSegment)};
     }
-    flight.take_sack(options, yield, now);
-    flight.measure(yield, now);
-    if (yield.acked != 0) flight.progressed(now);
-    const bool lost = flight.detect_losses(yield, now);
-    flight.recover(yield, lost, now);
-    flight.tail_probe_acked(yield);
-    if (yield.acked != 0) flight.restart_timers(now);
-    return yield;
+    flight.take_sack(options, result, now);
+    flight.measure(result, now);
+    if (result.acked != 0) flight.progressed(now);
+    const bool lost = flight.detect_losses(result, now);
+    flight.recover(result, lost, now);
+    flight.tail_probe_acked(result);
+    if (result.acked != 0) flight.restart_timers(now);
+    return result;
   }
   /// The same in one step. \return it was late
   bool plain_ack(uint64_t to) {
-    EXPECT_TRUE(flight.calm());
+    EXPECT_TRUE(flight.predictable());
     const uint32_t acked = flight.plain_ack(core.tcb.snd_seq(to).value);
     EXPECT_EQ(acked, to - core.tcb.snd_una);
     tcp::Flight::PlainAck plain = flight.plain_records(acked);
@@ -101,7 +101,7 @@ TEST(Flight, AnAckReleasesTheRecordsThatItCoversWhole) {
   f.flight.keep(0, f.saved.save(copy));
   f.flight.keep(1, f.saved.save(copy));
   f.now += milliseconds(40);
-  const AckYield part = f.ack(1500);
+  const AckResult part = f.ack(1500);
   EXPECT_EQ(part.acked, 1500u);
   EXPECT_EQ(part.delivered, 1500u);
   EXPECT_EQ(part.rtt, milliseconds(40));
@@ -185,10 +185,10 @@ TEST(Flight, AnAckOfWhatWasSentBeforeSomethingThatHasArrivedIsLate) {
   f.send(3);
   f.now += milliseconds(10);
   f.flight.resent(0, f.now);
-  EXPECT_FALSE(f.flight.calm());
+  EXPECT_FALSE(f.flight.predictable());
   f.now += milliseconds(40);
   f.ack(1000);
-  ASSERT_TRUE(f.flight.calm()) << "the others went out once";
+  ASSERT_TRUE(f.flight.predictable()) << "the others went out once";
   EXPECT_EQ(f.flight.rack().xmit_at(), f.now - milliseconds(40));
   EXPECT_TRUE(f.plain_ack(2000));
   EXPECT_TRUE(f.plain_ack(3000));
@@ -220,7 +220,7 @@ TEST(Flight, AHoleIsALossOnceEnoughLiesBehindIt) {
   f.ack(5000);
   EXPECT_EQ(f.flight.recovery().phase(), RecoveryPhase::Open);
   EXPECT_EQ(f.cwnd(), 2500u);
-  EXPECT_TRUE(f.flight.calm());
+  EXPECT_TRUE(f.flight.predictable());
 }
 
 // RFC 6298 s.5.4 to s.5.6, RFC 5681 s.3.1, RFC 9293 s.3.8.3.

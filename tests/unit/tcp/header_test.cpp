@@ -444,7 +444,7 @@ TEST(Timestamps, TheClockOfAPairGoesOnThroughItsIncarnations) {
 
 // A segment that ends inside of the header that it announces is dropped and counted, also where all
 // that is there of it is what the connection expects next.
-TEST(Header, ATruncatedHeaderIsDroppedOnACalmConnection_TCP_9293_3_1_01) {
+TEST(Header, ATruncatedHeaderIsDroppedOnAPredictableConnection_TCP_9293_3_1_01) {
   tcp::Config config = RawPeer::bare();
   config.timestamps = true;
   RawPeer p(config);

@@ -34,10 +34,10 @@ struct Lossy {
     while (!board.empty() && board.front().end() <= tcb.snd_una + octets) board.pop_front();
     board.advance(tcb.snd_una + octets);
     tcb.snd_una += octets;
-    AckYield yield;
-    yield.acked = octets;
-    yield.duplicate = octets == 0;
-    return detector.detect(yield, recovery.point(), board.fack(), new_data);
+    AckResult result;
+    result.acked = octets;
+    result.duplicate = octets == 0;
+    return detector.detect(result, recovery.point(), board.fack(), new_data);
   }
   void time_out() {
     detector.watch(true, now);

@@ -85,7 +85,7 @@ TEST(TailProbe, BehindOneTheTimeOutIsNext) {
 }
 
 TEST(TailProbe, TellsWhatItHasRepaired) {
-  AckYield all;
+  AckResult all;
   all.acked = 2500;
   Tail t(2);
   t.probe.sent(RecoveryPhase::Open, true, Tail::kSegment, t.now);
