@@ -77,8 +77,8 @@ BROUGHT_BY = {
     "thread": "jthread this_thread thread",
     "tuple": "make_tuple tie tuple apply",
     "type_traits": "conditional_t decay_t enable_if_t is_integral_v is_same_v "
-                   "is_trivially_copyable_v is_trivially_destructible_v is_unsigned_v is_void_v make_unsigned_t "
-                   "remove_cvref_t remove_reference_t "
+                   "is_trivially_copyable_v is_trivially_destructible_v is_unsigned_v "
+                   "is_void_v make_unsigned_t remove_cvref_t remove_reference_t "
                    "underlying_type_t is_constant_evaluated",
     "unordered_map": "unordered_map",
     "unordered_set": "unordered_set",
