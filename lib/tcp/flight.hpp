@@ -40,7 +40,7 @@ class Flight {
   /// The precondition of header prediction: an ACK can only acknowledge octets, each of which was
   /// sent once.
   [[nodiscard]] bool predictable() const {
-    return recovery_.open() && tail_probe_.quiet() && !spurious_.adapts() && board_.plain() &&
+    return recovery_.open() && tail_probe_.idle() && !spurious_.adapts() && board_.clean() &&
            !core_.timers.runs(Timer::Reorder);
   }
 
@@ -219,7 +219,7 @@ class Flight {
   void count_segments(ConnectionInfo& info) const;
   void release_row(uint32_t count) {
     core_.binding.user->released_run({board_.front(), count, sizeof(Record)});
-    board_.pop_plain(count);
+    board_.pop_clean(count);
   }
   void release_rows(uint32_t count);
 
@@ -252,7 +252,7 @@ inline void Flight::restart_predicted(bool restarted, base::Now now) {
   }
   const base::Now rto = now + rto_.base();
   core_.timers.set(Timer::Rto, rto);
-  tail_probe_.arm_quiet(cc_.smss(), now, rto);
+  tail_probe_.arm_idle(cc_.smss(), now, rto);
 }
 
 [[gnu::always_inline]] inline Flight::PlainAck Flight::plain_records(uint32_t acked) const {

@@ -41,7 +41,7 @@ void Scoreboard::push(Record record) {
 void Scoreboard::keep(uint64_t number, uint32_t saved) {
   Record& r = records_.at(number);
   r.saved = saved;
-  note_odd(r.end());
+  note_altered(r.end());
 }
 
 bool Scoreboard::cut(uint64_t number) {
@@ -66,7 +66,7 @@ void Scoreboard::resent(uint64_t number, base::Now now) {
   }
   r.flags |= record_flag::kResent;
   r.sent_at = now;
-  note_odd(r.end());
+  note_altered(r.end());
 }
 
 void Scoreboard::subtract_marks(const Record& r, uint64_t octets) {
@@ -144,7 +144,7 @@ void Scoreboard::lose_all() {
     lost_octets_ += octets;
   }
   retransmit_hint_ = first();
-  note_odd(tcb_.snd_nxt);
+  note_altered(tcb_.snd_nxt);
 }
 
 void Scoreboard::undo_losses() {
@@ -197,11 +197,11 @@ void Scoreboard::check_records() const {
     RNIC_CHECK(r.offset == end && r.length != 0);
     end = r.end();
     RNIC_CHECK(end <= tcb_.snd_nxt || n + 1 == past_last());
-    // Records with any other flag lie below odd_until_.
-    constexpr uint16_t kPlain = record_flag::kPush | record_flag::kSegmentStart | record_flag::kFin;
-    const bool plain = (r.flags & ~(kPlain | record_flag::kSacked | record_flag::kLost)) == 0 &&
+    // Records with any other flag lie below altered_until_.
+    constexpr uint16_t kClean = record_flag::kPush | record_flag::kSegmentStart | record_flag::kFin;
+    const bool clean = (r.flags & ~(kClean | record_flag::kSacked | record_flag::kLost)) == 0 &&
                        r.saved == kNoSaved;
-    RNIC_CHECK(plain || end <= odd_until_);
+    RNIC_CHECK(clean || end <= altered_until_);
   }
   RNIC_CHECK(end == queue_end_);
 }

@@ -21,7 +21,7 @@ inline constexpr uint32_t kDupThresh = 3;  // RFC 5681 s.3.2, RFC 6675 s.5
 class Scoreboard {
  public:
   /// \param tcb outlives this; SND.UNA and SND.NXT are read from it. \param prediction is ended
-  /// when plain() becomes false
+  /// when clean() becomes false
   Scoreboard(const Tcb& tcb, RecordPool& pool, RangePool& ranges, Prediction& prediction)
       : tcb_(tcb), prediction_(prediction), records_(pool), sacked_(ranges) {}
 
@@ -78,9 +78,9 @@ class Scoreboard {
   [[nodiscard]] const PooledRanges& sacked() const { return sacked_; }
   /// No record has arrived out of order or is lost, and each was sent once, whole, and as pulled: a
   /// cumulative ACK tells everything.
-  [[nodiscard]] bool plain() const {
+  [[nodiscard]] bool clean() const {
     return sacked_.empty() && lost_octets_ == 0 && sacked_octets_ == 0 && reno_sacked_ == 0 &&
-           duplicate_acks_ == 0 && fack_ <= tcb_.snd_una && odd_until_ <= tcb_.snd_una;
+           duplicate_acks_ == 0 && fack_ <= tcb_.snd_una && altered_until_ <= tcb_.snd_una;
   }
   /// The lowest record that is lost and not retransmitted yet (RFC 6675 s.4, NextSeg (1)), or
   /// past_last().
@@ -112,9 +112,9 @@ class Scoreboard {
       records_.pop_front();
     }
   }
-  /// Removes records while plain() holds. \param count their number; none may be at or beyond
+  /// Removes records while clean() holds. \param count their number; none may be at or beyond
   /// row_end()
-  void pop_plain(uint32_t count) { records_.pop_front(count); }
+  void pop_clean(uint32_t count) { records_.pop_front(count); }
   /// No whole record is left below `ack`, to which SND.UNA advances afterwards. \return octets
   /// below it of a record that is acknowledged in part and was not SACKed before
   uint64_t advance(uint64_t ack);
@@ -164,10 +164,10 @@ class Scoreboard {
   void subtract_marks(const Record& r, uint64_t octets);
   /// \return its live octets
   uint64_t mark_sacked(Record& r);
-  /// Records below `end` have changed since they were first sent, so that plain() is false until
+  /// Records below `end` have changed since they were first sent, so that clean() is false until
   /// they are acknowledged.
-  void note_odd(uint64_t end) {
-    odd_until_ = std::max(odd_until_, end);
+  void note_altered(uint64_t end) {
+    altered_until_ = std::max(altered_until_, end);
     prediction_.end();
   }
 
@@ -176,7 +176,7 @@ class Scoreboard {
   RecordQueue records_;
   uint64_t queue_end_ = 0;
   uint64_t retransmit_hint_ = 0;  // no record below this number is to be retransmitted
-  uint64_t odd_until_ = 0;        // records from here on were sent once, whole, as pulled
+  uint64_t altered_until_ = 0;    // records from here on were sent once, whole, as pulled
   PooledRanges sacked_;           // Invariant: between SND.UNA and SND.NXT.
   uint64_t fack_ = 0;
   uint64_t sacked_octets_ = 0;         // of records flagged kSacked

@@ -10,7 +10,7 @@ void TailProbe::arm(RecoveryPhase phase, uint32_t emss, base::Now now, base::Now
   if (phase == RecoveryPhase::Loss || count_ > kMaxProbes) return;
   if (phase == RecoveryPhase::Open) {
     if (board_.sacked_octets() != 0) return;  // RACK's reordering timer runs
-    if (!quiet()) return;                     // s.7.3: after a probe the RTO is waited for
+    if (!idle()) return;                      // s.7.3: after a probe the RTO is waited for
   }
   base::Duration pto = rto_.probe_timeout();
   if (rto_.measured() && board_.tcb().flight() <= emss) pto += config_.tlp_max_ack_delay;

@@ -28,8 +28,8 @@ class TailProbe {
   /// Starts the timer (s.7.2). \param emss octets of a full segment. \param time_out when the RTO
   /// expires or would expire
   void arm(RecoveryPhase phase, uint32_t emss, base::Now now, base::Now time_out);
-  /// As arm(), where quiet() holds, no data is SACKed or lost, and a round trip was measured.
-  void arm_quiet(uint32_t emss, base::Now now, base::Now time_out) {
+  /// As arm(), where idle() holds, no data is SACKed or lost, and a round trip was measured.
+  void arm_idle(uint32_t emss, base::Now now, base::Now time_out) {
     if (!wanted()) {
       timers_.clear(Timer::Probe);
       return;
@@ -59,7 +59,7 @@ class TailProbe {
   [[nodiscard]] bool outstanding() const { return outstanding_; }
   [[nodiscard]] bool is_retransmission() const { return is_retransmission_; }
   /// No probe is outstanding or unmeasured: ACKs have no effect on the probe.
-  [[nodiscard]] bool quiet() const { return !outstanding_ && !unmeasured_; }
+  [[nodiscard]] bool idle() const { return !outstanding_ && !unmeasured_; }
   void validate() const;
 
  private:
@@ -71,7 +71,7 @@ class TailProbe {
   const RtoEstimator& rto_;
   const Scoreboard& board_;
   Timers& timers_;
-  Prediction& prediction_;  // ended when quiet() becomes false
+  Prediction& prediction_;  // ended when idle() becomes false
   const Config& config_;
   uint64_t end_ = 0;  // TLP.end_seq
   bool outstanding_ = false;

@@ -59,10 +59,11 @@ Status FramedSender::set_mode(FramedSendMode mode, wire::TufKey key) {
   }
   if (mode == FramedSendMode::Align) {
     // s.5: the same key for the life of the direction.
-    if (layout_.key && key != *layout_.key) {
+    const wire::TufKey masked = key & wire::kTufKeyMask;
+    if (layout_.key && masked != *layout_.key) {
       return fail(ErrorCode::InvalidArgument, "the direction has its key already");
     }
-    layout_.key = key & wire::kTufKeyMask;
+    layout_.key = masked;
   }
   if (mode == FramedSendMode::Markers && layout_.mode != FramedSendMode::Markers) {
     layout_.grid = MarkerGrid(pulled_, interval_);

@@ -46,11 +46,11 @@ struct Sent {
 TEST(Scoreboard, PipeIsWhatIsNeitherSackedNorLostAndWhatWasSentAgain) {
   Sent s(4);
   EXPECT_EQ(s.board.pipe(), 4 * kMss);
-  EXPECT_TRUE(s.board.plain());
+  EXPECT_TRUE(s.board.clean());
   EXPECT_EQ(s.sack(kMss, 3 * kMss), 2 * kMss);
   EXPECT_EQ(s.board.pipe(), 2 * kMss);
   EXPECT_EQ(s.board.fack(), 3 * kMss);
-  EXPECT_FALSE(s.board.plain());
+  EXPECT_FALSE(s.board.clean());
   s.board.lose_first_segment();
   EXPECT_EQ(s.board.lost_octets(), kMss);
   EXPECT_EQ(s.board.pipe(), kMss);
@@ -63,7 +63,7 @@ TEST(Scoreboard, PipeIsWhatIsNeitherSackedNorLostAndWhatWasSentAgain) {
   s.ack(3 * kMss);
   EXPECT_EQ(s.board.pipe(), kMss);
   EXPECT_EQ(s.board.sacked_segments(), 0u);
-  EXPECT_TRUE(s.board.plain()) << "what was sent again is gone";
+  EXPECT_TRUE(s.board.clean()) << "what was sent again is gone";
 }
 
 TEST(Scoreboard, WhatWasSackedBeforeIsNotTakenTwice) {
@@ -102,7 +102,7 @@ TEST(Scoreboard, ATimeOutForgetsWhatWasSackedAndIsUndone) {
   EXPECT_TRUE(s.board.sacked().empty());
   s.board.undo_losses();
   EXPECT_EQ(s.board.pipe(), 3 * kMss);
-  EXPECT_FALSE(s.board.plain()) << "no round trip is measured on what was in flight";
+  EXPECT_FALSE(s.board.clean()) << "no round trip is measured on what was in flight";
 }
 
 TEST(Scoreboard, DuplicatesStandForTheSegmentsBehindTheHole) {

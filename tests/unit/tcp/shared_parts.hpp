@@ -7,8 +7,7 @@
 namespace rnic::testing {
 
 struct SharedParts {
-  explicit SharedParts(const tcp::Config& of = {})
-      : shared(of, egress, kSecret, base::Now{}) {}
+  explicit SharedParts(const tcp::Config& of = {}) : shared(of, egress, kSecret, base::Now{}) {}
 
   /// The oldest segment that went out and was not looked at yet.
   Segment next() {

@@ -52,7 +52,7 @@ TEST(TailProbe, IsArmedForTwoRoundTripsAndALoneSegmentForTheDelayOfItsAck) {
   Tail lone(1);
   lone.arm();
   EXPECT_EQ(lone.wait(), milliseconds(40) + lone.config.tlp_max_ack_delay);
-  lone.probe.arm_quiet(Tail::kSegment, lone.now, lone.now + milliseconds(50));
+  lone.probe.arm_idle(Tail::kSegment, lone.now, lone.now + milliseconds(50));
   EXPECT_EQ(lone.wait(), milliseconds(50)) << "never behind the time-out";
 }
 
@@ -79,7 +79,7 @@ TEST(TailProbe, BehindOneTheTimeOutIsNext) {
   t.probe.sent(RecoveryPhase::Open, true, Tail::kSegment, t.now);
   EXPECT_FALSE(t.probe.due());
   EXPECT_TRUE(t.probe.outstanding());
-  EXPECT_FALSE(t.probe.quiet());
+  EXPECT_FALSE(t.probe.idle());
   EXPECT_FALSE(t.runs());
   EXPECT_EQ(t.timers.at(Timer::Rto), t.now + t.rto.rto());
 }

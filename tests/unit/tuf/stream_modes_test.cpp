@@ -29,6 +29,9 @@ TEST(Modes, EveryModeOverOurTcp_TUF_A_01_TUF_2_01_TUF_2_02) {
   // s.5: the key stays.
   EXPECT_FALSE(p.a.set_send_mode(FramedSendMode::Align, kKeyB));
   EXPECT_EQ(p.a.send_mode(), FramedSendMode::Markers);
+  // A key has 48 bits: what a caller hands in above them is no other key.
+  EXPECT_TRUE(p.a.set_send_mode(FramedSendMode::Align, kKeyA | uint64_t{1} << 48));
+  EXPECT_TRUE(p.a.set_send_mode(FramedSendMode::Align, kKeyA | uint64_t{1} << 63));
 }
 
 // TUF-A-01 TUF-2-01 TUF-2-02: what cannot be kept is refused; marker mode always works.
