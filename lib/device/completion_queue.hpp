@@ -37,11 +37,15 @@ class CompletionQueue {
   /// Worker: whether an overrun is news, which it is once until the application polls.
   bool tell_overrun() { return !overrun_told_.exchange(true, std::memory_order_relaxed); }
 
-  uint32_t users = 0;  ///< queue pairs that complete here; worker only
+  // Worker: how many queue pairs complete here.
+  void add_user() { ++users_; }
+  void drop_user() { --users_; }
+  [[nodiscard]] uint32_t users() const { return users_; }
 
  private:
   base::SpscRing<Completion> ring_;
   std::atomic<bool> overrun_told_{false};
+  uint32_t users_ = 0;
 };
 
 }  // namespace rnic::device

@@ -41,7 +41,7 @@ Connection::Connection(ConnectionOwner& owner, FramingParts& parts, framing::Rol
       session_(std::make_unique<mpa::Session>(config, role, *parts.hold, parts.mpa_counters, *this,
                                               private_data, wish)) {
   mpa_session_ = static_cast<mpa::Session*>(session_.get());
-  start_timer.owner = silence_timer.owner = this;
+  start_timer_.owner = silence_timer_.owner = this;
 }
 
 Connection::Connection(ConnectionOwner& owner, FramingParts& parts, framing::Role role,
@@ -53,7 +53,7 @@ Connection::Connection(ConnectionOwner& owner, FramingParts& parts, framing::Rol
       session_(std::make_unique<tuf::Session>(config, role, parts.tuf_keys.next(), *parts.hold,
                                               *parts.pack, parts.tuf_counters, *this, private_data,
                                               this, wish)) {
-  start_timer.owner = silence_timer.owner = this;
+  start_timer_.owner = silence_timer_.owner = this;
 }
 
 void Connection::set_state(ConnectionState next) {
@@ -61,18 +61,61 @@ void Connection::set_state(ConnectionState next) {
   state_ = next;
 }
 
+Status Connection::open(llp::Transport& transport, const Endpoint& local, const Endpoint& remote,
+                        base::Now now) {
+  remote_ = remote;
+  auto stream = transport.connect(local, remote, *session_, now);
+  if (!stream) return tl::unexpected(stream.error());
+  stream_ = *stream;
+  local_ = stream_->local();
+  session_->attach(*stream_);
+  return {};
+}
+
+void Connection::take(llp::Stream& stream, const Endpoint& local, const Endpoint& remote) {
+  stream_ = &stream;
+  local_ = local;
+  remote_ = remote;
+  session_->attach(stream);
+}
+
+void Connection::convert(StreamSocket& socket, base::ByteView last_message, base::Now now) {
+  RNIC_CHECK(mpa_session_ != nullptr);
+  take(*socket.stream(), socket.local(), socket.remote());
+  socket_ = &socket;
+  socket.convert_to(*mpa_session_, last_message, now);
+}
+
+void Connection::abort() {
+  if (stream_ != nullptr) stream_->abort();
+}
+
+void Connection::set_trace(base::TraceSink* sink) {
+  if (stream_ != nullptr) stream_->set_trace(sink);
+}
+
+void Connection::evict(const char* why) {
+  leave_seat();
+  evicted_for_ = why;
+  abort();
+}
+
+bool Connection::has_moved() {
+  const Progress progress{session_->arrived(), qp_ == nullptr ? 0 : qp_->sends_completed()};
+  const bool moved = progress != std::exchange(progress_, progress);
+  return moved || (qp_ != nullptr && qp_->has_work());
+}
+
 void Connection::bind(QueuePair& qp, base::Now now) {
   RNIC_CHECK(qp_ == nullptr);
   qp_ = &qp;
-  qp.connection = handle;
-  qp.used = true;
-  session_->bind(qp.endpoint().framing_user());
-  if (stream != nullptr) owner_.choose_segments(*stream, qp.segments, now);
+  qp.begin_connection(handle_);
+  qp.bind(*session_);
+  if (stream_ != nullptr) owner_.choose_segments(*stream_, qp.segments(), now);
 }
 
 void Connection::unbind() {
   session_->unbind();
-  qp_->connection = {};
   qp_ = nullptr;
 }
 
@@ -85,7 +128,7 @@ void Connection::accept(QueuePair& qp, base::ByteView private_data, const framin
   } catch (...) {
     set_state(ConnectionState::Requested);
     unbind();
-    qp.used = false;
+    qp.take_back_connection();
     throw;
   }
 }
@@ -119,7 +162,7 @@ void Connection::started(const framing::Negotiated& agreed, base::ByteView priva
   rdmap::Agreement agreement{.ird = agreed.ird, .ord = agreed.ord, .rtr_out = agreed_.rtr};
   agreement.send_rtr_in =
       agreed.peer_to_peer && is_responder() && agreed.rtr_kinds == wire::kMpaRtrSend;
-  qp_->endpoint().bind(*session_, agreement);
+  qp_->start(*session_, agreement);
   const bool kept =
       base::attempt([&] { private_data_.assign(private_data.begin(), private_data.end()); });
   if (!kept) return owner_.give_up(*this);
@@ -145,26 +188,27 @@ void Connection::start_failed(framing::StartFailure why, base::ByteView private_
   owner_.set_start_timer(*this, base::kNever);
   // RFC 6581 s.8: the endpoint sends a Terminate about it.
   if (session_->full_operation() && before != ConnectionState::Running) {
-    qp_->endpoint().bind(*session_, {});
+    qp_->start(*session_, {});
   }
   owner_.start_failed(*this, before, why, private_data, now);
-  if (session_->left() && stream != nullptr) leave_mpa(now);
+  if (session_->left() && stream_ != nullptr) leave_mpa(now);
 }
 
 /// RFC 5044 s.7.1.2: after a reject the TCP connection is the ULP's again. That is the streaming
 /// socket that it was made from; without one no ULP has asked for it and it is closed, by the peer
 /// first, which has been rejected.
 void Connection::leave_mpa(base::Now now) {
-  if (socket == nullptr && is_responder()) {
+  if (socket_ == nullptr && is_responder()) {
     set_state(ConnectionState::Lingering);
     return owner_.set_start_timer(*this, now + kRejectLinger);
   }
-  if (socket == nullptr) return stream->close();
+  if (socket_ == nullptr) return stream_->close();
   if (QueuePair* qp = qp_; qp != nullptr) {
     unbind();
-    qp->endpoint().abort();
+    qp->end_connection();
+    qp->abort();
   }
-  socket->stream_again(*mpa_session_, now);
+  socket_->stream_again(*mpa_session_, now);
 }
 
 void Connection::peer_left(base::Now) { stop_lingering(); }
@@ -178,25 +222,25 @@ void Connection::stop_lingering() {
   if (state_ != ConnectionState::Lingering) return;
   set_state(ConnectionState::Failed);
   owner_.set_start_timer(*this, base::kNever);
-  if (stream != nullptr) stream->close();
+  if (stream_ != nullptr) stream_->close();
 }
 
 void Connection::middlebox_suspected(base::Now) {
   base::log(base::LogLevel::Warning, "tuf", [&] {
-    return "something between " + to_string(local) + " and " + to_string(remote) +
+    return "something between " + to_string(local_) + " and " + to_string(remote_) +
            " resegments the stream: marker mode (tuf.align = false) costs less there";
   });
 }
 
 void Connection::stream_broken(tuf::Error error, base::Now) {
   base::log(base::LogLevel::Warning, "tuf", [&] {
-    return "the framed stream from " + to_string(remote) + " is broken: " + tuf::to_string(error);
+    return "the framed stream from " + to_string(remote_) + " is broken: " + tuf::to_string(error);
   });
 }
 
 void Connection::stream_ended(StreamEnd, base::Now) {
   set_state(ConnectionState::Ended);
-  stream = nullptr;
+  stream_ = nullptr;
   owner_.connection_ended(*this);
 }
 

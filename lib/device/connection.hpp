@@ -70,9 +70,54 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
              const tuf::Config& config, base::ByteView private_data,
              const framing::StartWish& wish = {});
 
-  [[nodiscard]] framing::StartSession& session() { return *session_; }
-  /// The same when it is MPA's; nullptr: it is not.
-  [[nodiscard]] mpa::Session* mpa_session() { return mpa_session_; }
+  /// Its own place in the device's slab; given once, before anything else.
+  void name(base::Handle handle) { handle_ = handle; }
+  [[nodiscard]] base::Handle handle() const { return handle_; }
+
+  // The stream comes from one of these three.
+
+  /// Connects over `transport`. \param local as llp::Transport::connect() has it
+  Status open(llp::Transport& transport, const Endpoint& local, const Endpoint& remote,
+              base::Now now);
+  /// A peer has connected.
+  void take(llp::Stream& stream, const Endpoint& local, const Endpoint& remote);
+  /// A streaming socket that can_be_converted() is left behind `last_message`; over MPA only.
+  void convert(StreamSocket& socket, base::ByteView last_message, base::Now now);
+
+  /// Whom the transport calls up.
+  [[nodiscard]] llp::StreamUser* stream_user() { return session_.get(); }
+  [[nodiscard]] bool has_stream() const { return stream_ != nullptr; }
+  [[nodiscard]] const Endpoint& local() const { return local_; }
+  [[nodiscard]] const Endpoint& remote() const { return remote_; }
+  /// It was made from a streaming socket.
+  [[nodiscard]] bool was_converted() const { return socket_ != nullptr; }
+  /// Resets the stream if there is one.
+  void abort();
+  /// Nothing where there is no stream.
+  void set_trace(base::TraceSink* sink);
+  /// It has to give way to others, and says so in its event. Its stream is reset.
+  void evict(const char* why);
+  /// nullptr: it had not to give way.
+  [[nodiscard]] const char* evicted_for() const { return evicted_for_; }
+
+  // What the session says.
+  [[nodiscard]] size_t private_data_max() const { return session_->private_data_max(); }
+  [[nodiscard]] uint64_t held_octets() const { return session_->held(); }
+  [[nodiscard]] base::Now next_deadline() const { return session_->next_deadline(); }
+
+  // The one timer of a start-up, of its RTR, or of a delay.
+  void arm_start(base::TimerWheel& wheel, base::Now at) { wheel.arm(start_timer_, at); }
+  void cancel_start(base::TimerWheel& wheel) { wheel.cancel(start_timer_); }
+
+  // Silence (limits.silence).
+
+  /// Since the last question: octets came, work was done, or there is some to do.
+  bool has_moved();
+  void set_silent_since(base::Now when) { silent_since_ = when; }
+  [[nodiscard]] base::Now silent_since() const { return silent_since_; }
+  void arm_silence(base::TimerWheel& wheel, base::Now at) { wheel.arm(silence_timer_, at); }
+  void cancel_silence(base::TimerWheel& wheel) { wheel.cancel(silence_timer_); }
+
   [[nodiscard]] ConnectionState state() const { return state_; }
   /// Of the whole start-up, as its framing's configuration has it.
   [[nodiscard]] base::Duration start_timeout() const { return start_timeout_; }
@@ -94,7 +139,7 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   /// What was agreed, and what the peer said.
   [[nodiscard]] const framing::Negotiated& agreed() const { return agreed_; }
   /// Names it to the application, while it is a request.
-  [[nodiscard]] RequestHandle request() const { return {handle.index, handle.generation}; }
+  [[nodiscard]] RequestHandle request() const { return {handle_.index, handle_.generation}; }
   /// The application has got the event that says how the attempt went.
   [[nodiscard]] bool outcome_reported() const { return outcome_reported_; }
   void set_outcome_reported() { outcome_reported_ = true; }
@@ -109,12 +154,14 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
     std::vector<uint8_t> private_data;
     framing::StartWish wish;
   };
-  std::unique_ptr<Redial> redial;
+  void keep_redial(std::unique_ptr<Redial> redial) { redial_ = std::move(redial); }
+  [[nodiscard]] bool has_redial() const { return redial_ != nullptr; }
+  [[nodiscard]] std::unique_ptr<Redial> take_redial() { return std::move(redial_); }
   /// Gives the connection a place in a table of those of which one may have to give way. It has at
   /// most one such place.
   void take_seat(llp::Admission& table) {
     leave_seat();
-    seat_ = table.enter(remote.address, handle);
+    seat_ = table.enter(remote_.address, handle_);
     table_ = &table;
   }
   void leave_seat() {
@@ -138,31 +185,30 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   void middlebox_suspected(base::Now now) override;
   void stream_broken(tuf::Error error, base::Now now) override;
 
-  base::Handle handle;            ///< its own place in the device's slab
-  llp::Stream* stream = nullptr;  ///< valid until stream_ended()
-  Endpoint local;
-  Endpoint remote;
-  base::TimerNode start_timer;  ///< start-up time-out
-  /// The streaming socket that the connection was made from; nullptr: none. Valid as `stream` is.
-  StreamSocket* socket = nullptr;
-  const char* evicted_for = nullptr;  ///< why it had to give way to others; nullptr: it had not
-
+ private:
   /// How far it had come when it was looked at last (limits.silence).
   struct Progress {
-    uint64_t arrived = 0;  ///< octets of the peer
-    uint32_t sends = 0;    ///< work requests of ours that have completed
+    uint64_t arrived = 0;  // octets of the peer
+    uint32_t sends = 0;    // work requests of ours that have completed
     friend bool operator==(const Progress&, const Progress&) = default;
   };
-  Progress progress;
-  base::Now silent_since{};
-  base::TimerNode silence_timer;  ///< when its progress is looked at next
 
- private:
   void set_state(ConnectionState next);
   void leave_mpa(base::Now now);
   void stop_lingering();
 
   ConnectionOwner& owner_;
+  base::Handle handle_;
+  llp::Stream* stream_ = nullptr;  // until stream_ended()
+  Endpoint local_;
+  Endpoint remote_;
+  StreamSocket* socket_ = nullptr;     // valid as stream_ is
+  const char* evicted_for_ = nullptr;  // nullptr: it had not to give way
+  base::TimerNode start_timer_;
+  Progress progress_;
+  base::Now silent_since_{};
+  base::TimerNode silence_timer_;  // when its progress is looked at next
+  std::unique_ptr<Redial> redial_;
   llp::Admission* table_ = nullptr;  // where it has a seat; nullptr: it has none
   uint32_t seat_ = 0;                // its number there
   framing::Role role_;

@@ -14,8 +14,8 @@ template <typename Kind>
 Kind about(Connection& connection, const char* why = nullptr) {
   Kind event;
   if (connection.queue_pair() != nullptr) event.qp = connection.queue_pair()->number();
-  event.local = connection.local;
-  event.remote = connection.remote;
+  event.local = connection.local();
+  event.remote = connection.remote();
   if (why != nullptr) event.detail = base::worded([&] { return why; });
   return event;
 }

@@ -70,7 +70,7 @@ Framing ConnectionService::framing_of_listener(const Endpoint& local) const {
 }
 
 Status ConnectionService::check_unconnected(const QueuePair& qp) const {
-  if (!qp.used) return {};
+  if (!qp.used()) return {};
   return fail(ErrorCode::WrongState,
               "the queue pair has had its connection: create a new queue pair for another one");
 }
@@ -90,7 +90,7 @@ Status ConnectionService::connect(QueuePair& qp, const Endpoint& remote,
   if (auto status = rules_.check_options(qp, resolved); !status) return status;
   // A destination without a route is refused before a connection has to give way to this one.
   if (auto local = local_towards(remote); !local) return tl::unexpected(local.error());
-  qp.segments = {options.packing, options.nagle};
+  qp.choose_segments({options.packing, options.nagle});
   if (resolved.framing == Framing::Tuf) {
     return dial_framed(qp, remote, private_data, options, now);
   }
@@ -111,7 +111,7 @@ Status ConnectionService::dial(QueuePair& qp, const Endpoint& remote, base::Byte
   const base::Handle handle = make(framing::Role::Initiator, config_.mpa, private_data, wish, now);
   const auto connection = start(handle, qp, remote, now);
   if (!connection) return tl::unexpected(connection.error());
-  (*connection)->redial = std::move(redial);
+  (*connection)->keep_redial(std::move(redial));
   return {};
 }
 
@@ -137,17 +137,13 @@ Result<Connection*> ConnectionService::start(base::Handle handle, QueuePair& qp,
   Connection* connection = connections_.get(handle);
   if (connection == nullptr) return tl::unexpected(no_connection_left().error());
   auto place = connections_.tentative(handle);
-  connection->remote = remote;
   const auto local = local_towards(remote);
   if (!local) return tl::unexpected(local.error());
-  auto stream = transport_->connect(*local, remote, connection->session(), now);
-  if (!stream) return tl::unexpected(stream.error());
+  const auto opened = connection->open(*transport_, *local, remote, now);
+  if (!opened) return tl::unexpected(opened.error());
   place.keep();
-  connection->stream = *stream;
-  connection->local = (*stream)->local();
   // The whole start-up counts, the TCP handshake included: a peer that says nothing ends here.
-  start_timers_.arm(connection->start_timer, now + connection->start_timeout());
-  connection->session().attach(**stream);
+  connection->arm_start(start_timers_, now + connection->start_timeout());
   connection->bind(qp, now);
   return connection;
 }
@@ -162,12 +158,7 @@ Result<Connection*> ConnectionService::convert(StreamSocket& socket, framing::Ro
   Connection* connection = connections_.get(handle);
   if (connection == nullptr) return tl::unexpected(no_connection_left().error());
   auto place = connections_.tentative(handle);
-  connection->local = socket.local();
-  connection->remote = socket.remote();
-  connection->stream = socket.stream();
-  connection->socket = &socket;
-  connection->session().attach(*socket.stream());
-  socket.convert_to(*connection->mpa_session(), last_message, now);
+  connection->convert(socket, last_message, now);
   place.keep();
   const Status done = own_->stack.set_options(*socket.stream(), own_->stack.default_options(), now);
   RNIC_CHECK(done.has_value());  // what every RDMA connection has
@@ -183,12 +174,12 @@ Status ConnectionService::connect(QueuePair& qp, StreamSocket& socket, base::Byt
                 "s.7.1.3): for ULP framing connect anew");
   }
   if (auto status = rules_.check_options(qp, options); !status) return status;
-  qp.segments = {options.packing, options.nagle};
+  qp.choose_segments({options.packing, options.nagle});
   const framing::StartWish wish = rules_.make_wish(options, qp.spec());
   if (auto status = rules_.check_request(private_data, wish); !status) return status;
   const auto connection = convert(socket, framing::Role::Initiator, private_data, wish, {}, now);
   if (!connection) return tl::unexpected(connection.error());
-  start_timers_.arm((*connection)->start_timer, now + config_.mpa.start_timeout);
+  (*connection)->arm_start(start_timers_, now + config_.mpa.start_timeout);
   (*connection)->bind(qp, now);
   return {};
 }
@@ -202,7 +193,7 @@ Status ConnectionService::await_rdma(StreamSocket& socket, base::ByteView last_m
   }
   const auto connection = convert(socket, framing::Role::Responder, {}, {}, last_message, now);
   if (!connection) return tl::unexpected(connection.error());
-  start_timers_.arm((*connection)->start_timer, now + config_.mpa.start_timeout);
+  (*connection)->arm_start(start_timers_, now + config_.mpa.start_timeout);
   return {};
 }
 
@@ -216,7 +207,7 @@ Status ConnectionService::no_connection_left() const {
 
 bool ConnectionService::wants_redial(const Connection& connection,
                                      framing::StartFailure why) const {
-  return connection.redial != nullptr &&
+  return connection.has_redial() &&
          (why == framing::StartFailure::NoReply || why == framing::StartFailure::ResetBeforeReply ||
           why == framing::StartFailure::NotEnhanced);
 }
@@ -227,21 +218,21 @@ void ConnectionService::redial(base::Now now) {
     redials_.pop_back();
     QueuePair* qp = resources_.qp(redial->qp);
     // The queue pair may have been destroyed meanwhile, and another one made of its number.
-    if (qp == nullptr || !qp->awaits_redial) continue;
-    qp->awaits_redial = false;
+    if (qp == nullptr || !qp->awaits_redial()) continue;
     ++counters_.connects_redialed;
     Status status;
     const bool tried = base::attempt(
         [&] { status = dial(*qp, redial->remote, redial->private_data, redial->wish, true, now); });
     if (!tried) status = fail(ErrorCode::ResourceExhausted, base::kOutOfMemory);
     if (status) continue;
+    qp->end_connection();
     ++counters_.connects_failed;
     event::ConnectFailed event;
     event.qp = qp->number();
     event.remote = redial->remote;
     event.detail = std::move(status.error().message);
     events_.emit(std::move(event));
-    qp->endpoint().abort();
+    qp->abort();
   }
 }
 
@@ -277,13 +268,10 @@ llp::StreamUser* ConnectionService::accept(llp::Stream& stream, const Endpoint& 
     connections_.note_refused(why, remote, now);
     return nullptr;
   }
-  connection->stream = &stream;
-  connection->local = local;
-  connection->remote = remote;
+  connection->take(stream, local, remote);
   connections_.seat_start(*connection);
-  connection->session().attach(stream);
-  start_timers_.arm(connection->start_timer, now + connection->start_timeout());
-  return &connection->session();
+  connection->arm_start(start_timers_, now + connection->start_timeout());
+  return connection->stream_user();
 }
 
 bool ConnectionService::admits_request(Connection& connection, base::Now now) {
@@ -304,10 +292,10 @@ bool ConnectionService::admits_request(Connection& connection, base::Now now) {
 void ConnectionService::give_up(Connection& connection) {
   ++counters_.starved_connections;
   base::log(base::LogLevel::Warning, "rnic", [&] {
-    return config_.name + ": the connection with " + to_string(connection.remote) +
+    return config_.name + ": the connection with " + to_string(connection.remote()) +
            " was given up: out of memory";
   });
-  if (connection.stream != nullptr) connection.stream->abort();
+  connection.abort();
 }
 
 void ConnectionService::request_received(Connection& connection, base::ByteView private_data) {
@@ -320,7 +308,7 @@ void ConnectionService::request_received(Connection& connection, base::ByteView 
   if (!kept) return give_up(connection);
   event.facts = connection.agreed();
   // It is rejected by reap(), since a callback of its own session is under way here.
-  if (!events_.emit_unsolicited(std::move(event))) unreported_.push_back(connection.handle);
+  if (!events_.emit_unsolicited(std::move(event))) unreported_.push_back(connection.handle());
 }
 
 /// An application that does not read its events answers nobody: its requests make room for others.
@@ -358,10 +346,10 @@ Status ConnectionService::accept(RequestHandle request, QueuePair& qp, base::Byt
   }
   auto connection = find_request(request);
   if (!connection) return tl::unexpected(connection.error());
-  auto fits = rules_.check_private_data(private_data, (*connection)->session().private_data_max(),
+  auto fits = rules_.check_private_data(private_data, (*connection)->private_data_max(),
                                         (*connection)->agreed().revision);
   if (!fits) return fits;
-  qp.segments = {options.packing, options.nagle};
+  qp.choose_segments({options.packing, options.nagle});
   (*connection)->accept(qp, private_data, rules_.make_wish(options, qp.spec()), now);
   --pending_requests_;
   return {};
@@ -371,7 +359,7 @@ Status ConnectionService::reject(RequestHandle request, base::ByteView private_d
                                  base::Now now) {
   auto connection = find_request(request);
   if (!connection) return tl::unexpected(connection.error());
-  auto fits = rules_.check_private_data(private_data, (*connection)->session().private_data_max(),
+  auto fits = rules_.check_private_data(private_data, (*connection)->private_data_max(),
                                         (*connection)->agreed().revision);
   if (!fits) return fits;
   (*connection)->reject(private_data, now);
@@ -380,34 +368,31 @@ Status ConnectionService::reject(RequestHandle request, base::ByteView private_d
 }
 
 Status ConnectionService::disconnect(QueuePair& qp) {
-  Connection* connection = connections_.get(qp.connection);
-  if (connection == nullptr || connection->stream == nullptr) {
+  Connection* connection = connections_.get(qp.connection());
+  if (connection == nullptr || !connection->has_stream()) {
     return fail(ErrorCode::WrongState, "the queue pair is not connected");
   }
   if (connection->state() == ConnectionState::Running) {
-    qp.serve();
-    qp.endpoint().disconnect();
+    qp.disconnect();
   } else {
-    connection->stream->abort();
+    connection->abort();
   }
   return {};
 }
 
 Status ConnectionService::set_trace(QueuePair& qp, base::TraceSink* sink) {
-  Connection* connection = connections_.get(qp.connection);
-  if (connection == nullptr || connection->stream == nullptr) {
+  Connection* connection = connections_.get(qp.connection());
+  if (connection == nullptr || !connection->has_stream()) {
     return fail(ErrorCode::WrongState,
                 "the queue pair is not connected: trace it after Established");
   }
-  connection->stream->set_trace(sink);
+  connection->set_trace(sink);
   return {};
 }
 
 void ConnectionService::end_trace(QueuePair& qp) {
-  Connection* connection = connections_.get(qp.connection);
-  if (connection != nullptr && connection->stream != nullptr) {
-    connection->stream->set_trace(nullptr);
-  }
+  Connection* connection = connections_.get(qp.connection());
+  if (connection != nullptr) connection->set_trace(nullptr);
 }
 
 void ConnectionService::connection_started(Connection& connection,
@@ -434,7 +419,7 @@ void ConnectionService::log_start_failure(const Connection& connection, framing:
   if (silent || (connection.is_responder() && !inbound_logged_.allow(now))) return;
   base::log(base::LogLevel::Warning, "rnic", [&] {
     return config_.name + ": start-up " + (connection.is_responder() ? "from " : "towards ") +
-           to_string(connection.remote) + " failed: " + framing::to_string(why);
+           to_string(connection.remote()) + " failed: " + framing::to_string(why);
   });
 }
 
@@ -444,9 +429,10 @@ void ConnectionService::start_failed(Connection& connection, ConnectionState bef
   connections_.linger(connection);
   if (why == framing::StartFailure::RejectedLocally) return;  // the application's own answer
   if (wants_redial(connection, why)) {
-    connection.queue_pair()->awaits_redial = true;
+    QueuePair& qp = *connection.queue_pair();
     connection.unbind();
-    redials_.push_back(std::move(connection.redial));
+    qp.await_redial();
+    redials_.push_back(connection.take_redial());
     return;
   }
   connection.set_outcome_reported();
@@ -460,7 +446,7 @@ void ConnectionService::start_failed(Connection& connection, ConnectionState bef
 void ConnectionService::tell_start_failed(Connection& connection, ConnectionState before,
                                           framing::StartFailure why, base::ByteView private_data) {
   const char* text =
-      connection.evicted_for != nullptr ? connection.evicted_for : framing::to_string(why);
+      connection.evicted_for() != nullptr ? connection.evicted_for() : framing::to_string(why);
   if (why == framing::StartFailure::RejectedByPeer) {
     auto event = about<event::Rejected>(connection, text);
     // Not every application needs the private data: the event comes without rather than not at all.
@@ -490,13 +476,13 @@ void ConnectionService::tell_start_failed(Connection& connection, ConnectionStat
 }
 
 void ConnectionService::connection_ended(Connection& connection) {
-  start_timers_.cancel(connection.start_timer);
+  connection.cancel_start(start_timers_);
   connections_.ended(connection);
 }
 
 void ConnectionService::set_start_timer(Connection& connection, base::Now deadline) {
-  if (deadline == base::kNever) return start_timers_.cancel(connection.start_timer);
-  start_timers_.arm(connection.start_timer, deadline);
+  if (deadline == base::kNever) return connection.cancel_start(start_timers_);
+  connection.arm_start(start_timers_, deadline);
 }
 
 void ConnectionService::on_timers(base::Now now) {
@@ -505,13 +491,13 @@ void ConnectionService::on_timers(base::Now now) {
   start_timers_.expire(now, [&](base::TimerNode& node) {
     auto& connection = *static_cast<Connection*>(node.owner);
     connection.on_timer(now);
-    base::Now next = connection.session().next_deadline();
+    base::Now next = connection.next_deadline();
     // Behind the delay of the first FPDU the session looks after a silent peer. Before TCP is
     // established it does not count yet.
     if (next == base::kNever && connection.state() == ConnectionState::Connecting) {
       next = now + connection.start_timeout();
     }
-    if (next != base::kNever) start_timers_.arm(connection.start_timer, next);
+    if (next != base::kNever) connection.arm_start(start_timers_, next);
   });
 }
 
@@ -524,33 +510,31 @@ void ConnectionService::reap(base::Now now) {
 void ConnectionService::leaves(Connection& connection) {
   QueuePair* qp = connection.queue_pair();
   if (qp == nullptr) return;
-  qp->connection = {};
+  qp->end_connection();
   std::erase_if(orphans_, [qp](const auto& orphan) { return orphan.get() == qp; });
 }
 
 void ConnectionService::orphan(std::unique_ptr<QueuePair> qp) {
-  Connection* connection = connections_.get(qp->connection);
+  Connection* connection = connections_.get(qp->connection());
   if (connection == nullptr) return;
   // The endpoint has to outlive the session's last call; its events reach nobody from here on.
   qp->orphan();
   orphans_.push_back(std::move(qp));
-  if (connection->stream != nullptr) connection->stream->abort();
+  connection->abort();
 }
 
 void ConnectionService::abort_all() {
-  connections_.for_each([](Connection& connection) {
-    if (connection.stream != nullptr) connection.stream->abort();
-  });
+  connections_.for_each([](Connection& connection) { connection.abort(); });
 }
 
 uint64_t ConnectionService::held_octets(const QueuePair& qp) {
-  Connection* connection = connections_.get(qp.connection);
-  return connection == nullptr ? 0 : connection->session().held();
+  Connection* connection = connections_.get(qp.connection());
+  return connection == nullptr ? 0 : connection->held_octets();
 }
 
 void ConnectionService::endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& source,
                                        base::Now now) {
-  Connection* running = connections_.get(qp.connection);
+  Connection* running = connections_.get(qp.connection());
   if (source.kind == rdmap::EventKind::RtrSent) {
     if (running != nullptr) running->complete(now);
     return;
@@ -565,12 +549,12 @@ void ConnectionService::endpoint_event(QueuePair& qp, const rdmap::EndpointEvent
   event::Common& said = common(event);
   said.qp = qp.number();
   if (source.kind == rdmap::EventKind::Disconnected && running != nullptr &&
-      running->evicted_for != nullptr) {
-    said.detail = base::worded([&] { return running->evicted_for; });
+      running->evicted_for() != nullptr) {
+    said.detail = base::worded([&] { return running->evicted_for(); });
   }
-  if (const Connection* connection = connections_.get(qp.connection); connection != nullptr) {
-    said.local = connection->local;
-    said.remote = connection->remote;
+  if (const Connection* connection = connections_.get(qp.connection()); connection != nullptr) {
+    said.local = connection->local();
+    said.remote = connection->remote();
   }
   if (source.fault && source.fault->failed()) {
     base::log(base::LogLevel::Warning, "rnic", [&] {
@@ -591,9 +575,8 @@ void ConnectionService::completion_overrun(QueuePair& qp, CompletionQueue& cq) {
     });
     events_.emit(std::move(event));
   }
-  if (Connection* connection = connections_.get(qp.connection);
-      connection != nullptr && connection->stream != nullptr) {
-    connection->stream->abort();
+  if (Connection* connection = connections_.get(qp.connection()); connection != nullptr) {
+    connection->abort();
   }
 }
 

@@ -53,10 +53,8 @@ void ConnectionTable::admit_start(const IpAddress& newcomer, base::Now now) {
 bool ConnectionTable::evict(base::Handle who, const char* why) {
   Connection* connection = slab_.get(who);
   if (connection == nullptr) return false;
-  connection->leave_seat();
-  connection->evicted_for = why;
   ++evicting_;
-  connection->stream->abort();
+  connection->evict(why);
   return true;
 }
 
@@ -70,12 +68,12 @@ void ConnectionTable::displace(const IpAddress& newcomer, const char* why, base:
     const bool all = why == kDisplaced;
     return "gave way to newer ones: " + std::to_string(starting_.size()) +
            " had not sent a whole Request" + (all ? " (limits.max_starting), " : ", ") +
-           std::to_string(starting_.held_by(connection->remote.address)) + " of them from there" +
+           std::to_string(starting_.held_by(connection->remote().address)) + " of them from there" +
            (all ? ""
                 : "; all places for connections are in use (limits.max_connections, "
                   "descriptors)");
   };
-  note_pressure(displaced_log_, line, connection->remote, now);
+  note_pressure(displaced_log_, line, connection->remote(), now);
   evict(who, why);
 }
 
@@ -97,7 +95,7 @@ bool ConnectionTable::displace_silent(base::Now now) {
   if (!who.valid()) return false;
   ++counters_.silent_displaced;
   const llp::Admission& silent = silence_.silent();
-  const Endpoint& remote = connection_of(who).remote;
+  const Endpoint& remote = connection_of(who).remote();
   const auto why = [&] {
     return "established and silent, gave way to newer ones: " + std::to_string(silent.size()) +
            " had been silent for longer than limits.silence, " +
@@ -110,11 +108,11 @@ bool ConnectionTable::displace_silent(base::Now now) {
 void ConnectionTable::linger(Connection& connection) {
   connection.leave_seat();
   const bool nobodys = connection.is_responder() && connection.queue_pair() == nullptr &&
-                       connection.socket == nullptr && connection.evicted_for == nullptr;
-  if (!nobodys || connection.stream == nullptr) return;
+                       !connection.was_converted() && connection.evicted_for() == nullptr;
+  if (!nobodys || !connection.has_stream()) return;
   if (leaving_.full()) {
     ++counters_.lingering_reset;
-    evict(leaving_.gives_way(connection.remote.address), kLingering);
+    evict(leaving_.gives_way(connection.remote().address), kLingering);
   }
   connection.take_seat(leaving_);
 }
@@ -122,8 +120,8 @@ void ConnectionTable::linger(Connection& connection) {
 void ConnectionTable::ended(Connection& connection) {
   silence_.end(connection);
   connection.leave_seat();
-  if (connection.evicted_for != nullptr) --evicting_;
-  ended_.push_back(connection.handle);
+  if (connection.evicted_for() != nullptr) --evicting_;
+  ended_.push_back(connection.handle());
 }
 
 }  // namespace rnic::device

@@ -45,7 +45,7 @@ class ConnectionTable {
   base::Handle make(base::Now now, Arguments&&... arguments) {
     if (!find_place(now)) return {};
     const base::Handle handle = slab_.emplace(std::forward<Arguments>(arguments)...);
-    if (Connection* connection = slab_.get(handle)) connection->handle = handle;
+    if (Connection* connection = slab_.get(handle)) connection->name(handle);
     return handle;
   }
   /// Takes a place back unless keep() is called.
@@ -65,8 +65,8 @@ class ConnectionTable {
   /// Does so for a Request that finds too many before it, and aborts its connection.
   template <typename F>
   void refuse_request(Connection& connection, const F& what, base::Now now) {
-    note_pressure(unanswered_log_, what, connection.remote, now);
-    evict(connection.handle, kUnanswered);
+    note_pressure(unanswered_log_, what, connection.remote(), now);
+    evict(connection.handle(), kUnanswered);
   }
 
   // --- Going on ---

@@ -225,8 +225,8 @@ std::vector<CounterValue> Device::counters() const {
 }
 
 Result<QueuePair*> Device::create_qp(const QueuePairSpec& spec) {
-  return resources_.create_qp(spec, {connections_, resources_.memory(), rdmap_counters_, doorbells_,
-                                     config_.rdma_extensions, config_.secret});
+  return resources_.create_qp(
+      spec, {connections_, rdmap_counters_, doorbells_, config_.rdma_extensions, config_.secret});
 }
 
 Status Device::destroy_qp(QueuePair* qp) {

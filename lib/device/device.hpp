@@ -168,25 +168,25 @@ class Device {
   /// False: it stands on another transport.
   [[nodiscard]] bool has_port() const { return own_.has_value(); }
   /// has_port() holds.
-  [[nodiscard]] port::Port& port() { return own_->port; }
+  [[nodiscard]] const port::Port& port() const { return own_->port; }
   [[nodiscard]] std::vector<CounterValue> counters() const;
   /// Calls `visit(layer, row)` for each of them; needs no memory.
   void for_each_counter(
       const std::function<void(const char* layer, const base::CounterRow& row)>& visit) const;
   /// has_port() holds.
   [[nodiscard]] const tcp::Counters& tcp_counters() const { return own_->stack.counters(); }
-  [[nodiscard]] mpa::Counters& mpa_counters() { return framing_.mpa_counters; }
-  [[nodiscard]] tuf::Counters& tuf_counters() { return framing_.tuf_counters; }
-  [[nodiscard]] rdmap::Counters& rdmap_counters() { return rdmap_counters_; }
+  [[nodiscard]] const mpa::Counters& mpa_counters() const { return framing_.mpa_counters; }
+  [[nodiscard]] const tuf::Counters& tuf_counters() const { return framing_.tuf_counters; }
+  [[nodiscard]] const rdmap::Counters& rdmap_counters() const { return rdmap_counters_; }
   /// has_port() holds.
   [[nodiscard]] const net::Counters& net_counters() const { return own_->interface.counters(); }
   [[nodiscard]] const DeviceCounters& device_counters() const { return counters_; }
-  [[nodiscard]] mem::StagTable& memory() { return resources_.memory(); }
-  [[nodiscard]] framing::HoldStore& hold_store() { return *framing_.hold; }
-  [[nodiscard]] tuf::PackStore& pack_store() { return *framing_.pack; }
-  [[nodiscard]] tuf::KeySource& tuf_keys() { return framing_.tuf_keys; }
+  [[nodiscard]] const mem::StagTable& memory() const { return resources_.memory(); }
+  [[nodiscard]] const framing::HoldStore& hold_store() const { return *framing_.hold; }
   /// Octets of the queue pair's connection in hold space now: received, and not placed yet.
   [[nodiscard]] uint64_t held_octets(const QueuePair& qp) { return connections_.held_octets(qp); }
+  /// A key that no other framed stream of the device has (ULP framing).
+  [[nodiscard]] uint64_t next_framing_key() { return framing_.tuf_keys.next(); }
   [[nodiscard]] uint32_t live_connections() const { return connections_.live(); }
   /// No connection, nothing queued, nothing held: everything was returned.
   [[nodiscard]] bool quiescent() const;

@@ -1,5 +1,7 @@
 #include "device/queue_pair.hpp"
 
+#include "base/check.hpp"
+
 namespace rnic::device {
 
 namespace {
@@ -18,7 +20,8 @@ rdmap::EndpointConfig endpoint_config(uint32_t number, const QueuePairSpec& spec
 
 }  // namespace
 
-QueuePair::QueuePair(uint32_t number, const QueuePairSpec& spec, const QueuePairParts& parts)
+QueuePair::QueuePair(uint32_t number, const QueuePairSpec& spec, const QueuePairParts& parts,
+                     mem::StagTable& memory)
     : number_(number),
       spec_(spec),
       owner_(parts.owner),
@@ -26,7 +29,7 @@ QueuePair::QueuePair(uint32_t number, const QueuePairSpec& spec, const QueuePair
       extensions_(parts.extensions),
       sends_(spec.send_depth),
       receives_(spec.receive_depth),
-      endpoint_(endpoint_config(number, spec, parts), parts.memory, parts.counters, *this,
+      endpoint_(endpoint_config(number, spec, parts), memory, parts.counters, *this,
                 {sends_, receives_}) {}
 
 uint64_t QueuePair::octets_for(const QueuePairSpec& spec) {
@@ -78,6 +81,27 @@ PostResult QueuePair::post_receive(const ReceiveRequest& work) {
 }
 
 void QueuePair::serve() { endpoint_.serve(); }
+
+void QueuePair::disconnect() {
+  serve();
+  endpoint_.disconnect();
+}
+
+void QueuePair::set_use(QueuePairUse next, base::Handle connection) {
+  RNIC_CHECK(kQueuePairTransitions.allows(use_, next));
+  use_ = next;
+  connection_ = connection;
+}
+
+void QueuePair::begin_connection(base::Handle connection) {
+  set_use(QueuePairUse::Connected, connection);
+}
+
+void QueuePair::take_back_connection() { set_use(QueuePairUse::Unused, {}); }
+
+void QueuePair::await_redial() { set_use(QueuePairUse::AwaitsRedial, {}); }
+
+void QueuePair::end_connection() { set_use(QueuePairUse::Used, {}); }
 
 void QueuePair::send_completed(const Completion& completion) {
   complete(*spec_.send_cq, completion);

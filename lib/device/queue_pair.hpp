@@ -10,6 +10,8 @@
 #include "base/doorbell.hpp"
 #include "base/slab.hpp"
 #include "device/completion_queue.hpp"
+#include "device/queue_pair_use.hpp"
+#include "framing/start.hpp"
 #include "mem/stag_table.hpp"
 #include "rdmap/rdmap.hpp"
 
@@ -54,10 +56,9 @@ class QueuePairOwner {
   ~QueuePairOwner() = default;
 };
 
-/// What the queue pairs of a device share; all of it outlives them.
+/// What the queue pairs of a device share beside its memory; all of it outlives them.
 struct QueuePairParts {
   QueuePairOwner& owner;
-  mem::StagTable& memory;
   rdmap::Counters& counters;
   base::Doorbells& doorbells;
   bool extensions = true;  ///< RFC 7306
@@ -66,7 +67,9 @@ struct QueuePairParts {
 
 class QueuePair final : public rdmap::EndpointOwner {
  public:
-  QueuePair(uint32_t number, const QueuePairSpec& spec, const QueuePairParts& parts);
+  /// \param memory outlives it
+  QueuePair(uint32_t number, const QueuePairSpec& spec, const QueuePairParts& parts,
+            mem::StagTable& memory);
 
   /// What its queues ask the machine for.
   [[nodiscard]] static uint64_t octets_for(const QueuePairSpec& spec);
@@ -82,7 +85,18 @@ class QueuePair final : public rdmap::EndpointOwner {
 
   /// Moves posted work to the endpoint.
   void serve();
-  [[nodiscard]] rdmap::Endpoint& endpoint() { return endpoint_; }
+  /// Makes the endpoint the user of what the session frames.
+  void bind(framing::StartSession& session) { session.bind(endpoint_.framing_user()); }
+  /// The start-up of the session that it is bound to has come to this.
+  void start(llp::Framing& session, const rdmap::Agreement& agreement) {
+    endpoint_.bind(session, agreement);
+  }
+  /// Graceful: what was posted is sent, then FIN.
+  void disconnect();
+  void abort() { endpoint_.abort(); }
+  [[nodiscard]] bool has_work() const { return endpoint_.has_work(); }
+  /// Work requests of the Send queue that have completed; wraps.
+  [[nodiscard]] uint32_t sends_completed() const { return endpoint_.sends_completed(); }
   [[nodiscard]] uint32_t number() const { return number_; }
   [[nodiscard]] const QueuePairSpec& spec() const { return spec_; }
 
@@ -91,10 +105,22 @@ class QueuePair final : public rdmap::EndpointOwner {
   void orphan() { orphaned_ = true; }
   [[nodiscard]] bool orphaned() const { return orphaned_; }
 
-  base::Handle connection;     ///< invalid while there is none; worker only
-  bool awaits_redial = false;  ///< between two attempts of one connect; worker only
-  SegmentChoice segments;      ///< of its connection: ConnectOptions; worker only
-  bool used = false;           ///< a queue pair serves one connection; worker only
+  /// Invalid while there is none.
+  [[nodiscard]] base::Handle connection() const { return connection_; }
+  /// It has its connection, or has had it: a queue pair serves one.
+  [[nodiscard]] bool used() const { return use_ != QueuePairUse::Unused; }
+  [[nodiscard]] bool awaits_redial() const { return use_ == QueuePairUse::AwaitsRedial; }
+  void begin_connection(base::Handle connection);
+  /// The answer that it was bound for could not be made: it is as good as new.
+  void take_back_connection();
+  /// Another attempt of the same connect follows.
+  void await_redial();
+  /// The connection is gone, or the second attempt could not be made.
+  void end_connection();
+
+  /// Of its connection: ConnectOptions.
+  [[nodiscard]] const SegmentChoice& segments() const { return segments_; }
+  void choose_segments(const SegmentChoice& choice) { segments_ = choice; }
 
   // rdmap::EndpointOwner
   void send_completed(const Completion& completion) override;
@@ -102,6 +128,7 @@ class QueuePair final : public rdmap::EndpointOwner {
   void event(const rdmap::EndpointEvent& event, base::Now now) override;
 
  private:
+  void set_use(QueuePairUse next, base::Handle connection);
   [[nodiscard]] PostResult check(const SendRequest& work) const;
   void complete(CompletionQueue& cq, const Completion& completion);
 
@@ -113,7 +140,11 @@ class QueuePair final : public rdmap::EndpointOwner {
   rdmap::SendQueue sends_;
   rdmap::ReceiveQueue receives_;
   rdmap::Endpoint endpoint_;
-  bool orphaned_ = false;  // worker only
+  // The worker's.
+  QueuePairUse use_ = QueuePairUse::Unused;
+  base::Handle connection_;  // Invariant: valid in Connected, and nowhere else
+  SegmentChoice segments_;
+  bool orphaned_ = false;  // no state: it can happen in each
 };
 
 }  // namespace rnic::device

@@ -78,9 +78,9 @@ Result<CompletionQueue*> Resources::create_cq(uint32_t depth) {
 Status Resources::destroy_cq(CompletionQueue* cq) {
   const auto it = std::find_if(cqs_.begin(), cqs_.end(), [&](auto& c) { return c.get() == cq; });
   if (it == cqs_.end()) return fail(ErrorCode::NotFound, "no such completion queue");
-  if (cq->users != 0) {
+  if (cq->users() != 0) {
     return fail(ErrorCode::WrongState, "the completion queue is used by " +
-                                           std::to_string(cq->users) +
+                                           std::to_string(cq->users()) +
                                            " queue pairs: destroy them first");
   }
   cqs_.erase(it);
@@ -111,10 +111,10 @@ Result<QueuePair*> Resources::create_qp(const QueuePairSpec& spec, const QueuePa
   if (auto status = check_spec(spec); !status) return tl::unexpected(status.error());
   for (uint32_t number = 1; number < qps_.size(); ++number) {
     if (qps_[number] != nullptr) continue;
-    qps_[number] = std::make_unique<QueuePair>(number, spec, parts);
+    qps_[number] = std::make_unique<QueuePair>(number, spec, parts, memory_);
     ++pd_users_[spec.pd];
-    ++spec.send_cq->users;
-    ++spec.receive_cq->users;
+    spec.send_cq->add_user();
+    spec.receive_cq->add_user();
     return qps_[number].get();
   }
   return fail(ErrorCode::ResourceExhausted, "no queue pair left: raise limits.max_qps (now " +
@@ -128,8 +128,8 @@ Result<std::unique_ptr<QueuePair>> Resources::take_qp(QueuePair* qp) {
   if (qp == nullptr || place == qps_.end()) return fail(ErrorCode::NotFound, "no such queue pair");
   const QueuePairSpec& spec = qp->spec();
   --pd_users_[spec.pd];
-  --spec.send_cq->users;
-  --spec.receive_cq->users;
+  spec.send_cq->drop_user();
+  spec.receive_cq->drop_user();
   return std::move(*place);
 }
 

@@ -45,7 +45,7 @@ class Resources {
     }
   }
   /// Where the device places and fetches octets.
-  [[nodiscard]] mem::StagTable& memory() { return memory_; }
+  [[nodiscard]] const mem::StagTable& memory() const { return memory_; }
 
  private:
   [[nodiscard]] bool has_pd(uint32_t pd) const { return pd < pds_.size() && pds_[pd]; }

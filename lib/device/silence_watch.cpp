@@ -1,9 +1,6 @@
 #include "device/silence_watch.hpp"
 
 #include <algorithm>
-#include <utility>
-
-#include "device/queue_pair.hpp"
 
 namespace rnic::device {
 
@@ -26,9 +23,9 @@ SilenceWatch::SilenceWatch(const Limits& limits, const std::array<uint64_t, 2>& 
 
 void SilenceWatch::begin(Connection& connection, base::Now now) {
   if (!evicts_silent(limits_) || !connection.is_responder()) return;
-  connection.silent_since = now;
-  static_cast<void>(has_moved(connection));
-  timers_.arm(connection.silence_timer, now + pause_of(limits_));
+  connection.set_silent_since(now);
+  static_cast<void>(connection.has_moved());
+  connection.arm_silence(timers_, now + pause_of(limits_));
 }
 
 void SilenceWatch::on_timers(base::Now now) {
@@ -37,23 +34,15 @@ void SilenceWatch::on_timers(base::Now now) {
                  [&](base::TimerNode& node) { look(*static_cast<Connection*>(node.owner), now); });
 }
 
-bool SilenceWatch::has_moved(Connection& connection) {
-  QueuePair* qp = connection.queue_pair();
-  const Connection::Progress progress{connection.session().arrived(),
-                                      qp == nullptr ? 0 : qp->endpoint().sends_completed()};
-  const bool moved = progress != std::exchange(connection.progress, progress);
-  return moved || (qp != nullptr && qp->endpoint().has_work());
-}
-
 void SilenceWatch::look(Connection& connection, base::Now now) {
-  if (connection.evicted_for != nullptr) return;
-  if (has_moved(connection)) {
-    connection.silent_since = now;
+  if (connection.evicted_for() != nullptr) return;
+  if (connection.has_moved()) {
+    connection.set_silent_since(now);
     connection.leave_seat();
-  } else if (!connection.has_seat() && now - connection.silent_since >= limits_.silence) {
+  } else if (!connection.has_seat() && now - connection.silent_since() >= limits_.silence) {
     connection.take_seat(silent_);
   }
-  timers_.arm(connection.silence_timer, now + pause_of(limits_));
+  connection.arm_silence(timers_, now + pause_of(limits_));
 }
 
 }  // namespace rnic::device

@@ -20,7 +20,7 @@ class SilenceWatch {
   /// Watches a connection from its full operation on, if it is inbound: one that this side has
   /// asked for never gives way.
   void begin(Connection& connection, base::Now now);
-  void end(Connection& connection) { timers_.cancel(connection.silence_timer); }
+  void end(Connection& connection) { connection.cancel_silence(timers_); }
   [[nodiscard]] base::Now next_deadline() const { return timers_.next_deadline(); }
   void on_timers(base::Now now);
 
@@ -30,8 +30,8 @@ class SilenceWatch {
     while (silent_.size() != 0) {
       const base::Handle who = silent_.gives_way();
       Connection& connection = connection_of(who);
-      if (!has_moved(connection)) return who;
-      connection.silent_since = now;  // since it was found silent
+      if (!connection.has_moved()) return who;
+      connection.set_silent_since(now);  // since it was found silent
       connection.leave_seat();
     }
     return {};
@@ -39,8 +39,6 @@ class SilenceWatch {
   [[nodiscard]] const llp::Admission& silent() const { return silent_; }
 
  private:
-  /// Since the last look: octets came, work was done, or there is some to do.
-  [[nodiscard]] static bool has_moved(Connection& connection);
   void look(Connection& connection, base::Now now);
 
   const Limits& limits_;

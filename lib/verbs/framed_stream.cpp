@@ -281,7 +281,7 @@ std::optional<FramedStream> FramedStreamListener::accept() {
 uint64_t Device::new_framing_key() {
   return on_worker(*device_, [&](base::Now) {
     uint64_t key = 0;
-    while (key == 0) key = device_->device->tuf_keys().next();
+    while (key == 0) key = device_->device->next_framing_key();
     return key;
   });
 }

@@ -339,7 +339,7 @@ TEST_F(Requests, AnswersToWhatIsGone_CM_02) {
       EXPECT_TRUE(has(accepted.error().message, "gone or was answered"));
       run_for(std::chrono::milliseconds(100));
     }
-    EXPECT_FALSE(b->used);
+    EXPECT_FALSE(b->used());
     EXPECT_LE(right().count<event::RequestWithdrawn>(), 1u);
     right().events.clear();
     left().collect();
@@ -564,7 +564,7 @@ TEST_F(Requests, AnAnswerBeyondTheQueuePairIsRefused) {
   EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
   EXPECT_EQ(refused.error().message,
             "IRD or ORD of the connection is above the queue pair's: create it with more");
-  EXPECT_FALSE(far->used);
+  EXPECT_FALSE(far->used());
   EXPECT_TRUE(answer(far->spec().ird).has_value()) << "the request is still there";
   EXPECT_TRUE(run_until([&] { return left().has<event::Established>(); }));
 }
@@ -575,7 +575,7 @@ TEST_F(Requests, PrivateDataOfUlpFramingIsBounded) {
   const auto refused = left().device->connect(*qp, right_end(), octets(513, 1), now_, framed);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().message, "private data of 513 octets: at most 512 with ULP framing");
-  EXPECT_FALSE(qp->used);
+  EXPECT_FALSE(qp->used());
   EXPECT_TRUE(left().device->connect(*qp, right_end(), octets(512, 1), now_, framed).has_value());
 }
 

@@ -1,5 +1,6 @@
 #include "device/connection_state.hpp"
 
+#include "device/queue_pair_use.hpp"
 #include "support/transitions.hpp"
 
 namespace rnic::device {
@@ -18,6 +19,18 @@ TEST(ConnectionStates, EachPairIsLegalOrNotAsTheStartUpSays) {
                                   ".......",
                               },
                               "......x");
+}
+
+TEST(QueuePairUses, AQueuePairHasOneConnectionAndASecondAttemptAtIt) {
+  // Unused, Connected, AwaitsRedial, Used
+  testing::expect_transitions(kQueuePairTransitions,
+                              {
+                                  ".x..",
+                                  "x.xx",
+                                  ".x.x",
+                                  "....",
+                              },
+                              "...x");
 }
 
 }  // namespace

@@ -219,7 +219,7 @@ TEST_F(Conversion, OnlyAnOpenStreamIsConverted) {
   EXPECT_FALSE(right().device->await_rdma(*pair_[1], {}, now_).has_value());  // twice
   tell(left(), pair_[0], StreamSocket::kFinish);
   EXPECT_FALSE(left().device->connect(*a_, *pair_[0], {}, now_).has_value());  // finished
-  EXPECT_FALSE(a_->used);  // nothing was begun: the queue pair is as good as new
+  EXPECT_FALSE(a_->used());  // nothing was begun: the queue pair is as good as new
   expect_all_ends_after_abort();
 }
 

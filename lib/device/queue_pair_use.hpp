@@ -1,0 +1,28 @@
+/// \file
+/// The states of a QueuePair's one connection, as the queue pair knows it, and their legal
+/// transitions.
+#pragma once
+
+#include <cstdint>
+
+#include "base/transitions.hpp"
+
+namespace rnic::device {
+
+enum class QueuePairUse : uint8_t {
+  Unused,        ///< it may be given a connection
+  Connected,     ///< a connection is being made, or in use, or ends
+  AwaitsRedial,  ///< between two attempts of one connect
+  Used,          ///< it has had its connection, and gets no other
+};
+
+inline constexpr base::Transitions<QueuePairUse, QueuePairUse::Used> kQueuePairTransitions{
+    {QueuePairUse::Unused, {QueuePairUse::Connected}},
+    // Back to Unused: there was no memory for the answer.
+    {QueuePairUse::Connected,
+     {QueuePairUse::Unused, QueuePairUse::AwaitsRedial, QueuePairUse::Used}},
+    // Used: the second attempt could not be made.
+    {QueuePairUse::AwaitsRedial, {QueuePairUse::Connected, QueuePairUse::Used}},
+};
+
+}  // namespace rnic::device
