@@ -11,7 +11,6 @@
 
 #include "base/log.hpp"
 #include "socket/emss.hpp"
-#include "socket/transport.hpp"
 
 namespace rnic::socket {
 
@@ -30,10 +29,10 @@ int seconds(base::Duration duration) {
 
 }  // namespace
 
-Connection::Connection(Transport& transport, System& system, const Config& config,
+Connection::Connection(ConnectionOwner& owner, System& system, const Config& config,
                        Counters& counters, Descriptor&& descriptor, const Endpoint& remote,
                        State state)
-    : transport_(transport),
+    : owner_(owner),
       system_(system),
       config_(config),
       counters_(counters),
@@ -64,24 +63,24 @@ void Connection::apply_options(int fd, const Config& config) {
 
 void Connection::ready() {
   readiness_.set_user_has(true);
-  if (wants_sending()) transport_.list(*this);
+  if (wants_sending()) owner_.list(*this);
 }
 
 void Connection::close() {
   if (is_over() || our_half_ != OurHalf::Open) return;
   if (state_ == State::Connecting) return doom(StreamEnd::Aborted);
   our_half_ = OurHalf::Closing;
-  transport_.list(*this);
+  owner_.list(*this);
 }
 
 void Connection::abort() { doom(StreamEnd::Aborted); }
 
 void Connection::room_grew() {
   if (is_over()) return;
-  transport_.room_grew();
+  owner_.room_grew();
   if (readiness_.lack() == Readiness::Lack::None) return;
   readiness_.room_grew();
-  transport_.list(*this);
+  owner_.list(*this);
 }
 
 void Connection::look_again() { readiness_.look_again(); }
@@ -119,7 +118,7 @@ void Connection::told(uint32_t events, base::Now now) {
   // A broken connection says so to whoever asks, and the reader asks.
   if ((events & (EPOLLHUP | EPOLLERR)) != 0 && peer_finished_) readiness_.set_readable(true);
   if ((events & EPOLLOUT) != 0) readiness_.set_writable(true);
-  if (wants_reading() || wants_sending()) transport_.list(*this);
+  if (wants_reading() || wants_sending()) owner_.list(*this);
 }
 
 void Connection::open(base::Now now) {
@@ -127,7 +126,7 @@ void Connection::open(base::Now now) {
   opened_ = true;
   readiness_.set_writable(true);
   ++counters_.established;
-  transport_.disarm(*this);
+  owner_.disarm(*this);
   learn_local();
   const SegmentFacts facts =
       ask_system(system_, descriptor(), remote_.address.is_v4(), config_.mtu);
@@ -135,7 +134,7 @@ void Connection::open(base::Now now) {
   emss_ =
       std::clamp(choose_emss(facts), kSmallestSegment, std::min(kMaxSegment, config_.send_buffer));
   user_->established(emss_, now);
-  if (wants_sending()) transport_.list(*this);
+  if (wants_sending()) owner_.list(*this);
 }
 
 // --- sending ---
@@ -215,13 +214,13 @@ bool Connection::write_out(base::Now now) {
       if (memory || errno == EAGAIN || errno == EWOULDBLOCK) {
         ++counters_.send_waits;
         // An event follows when the send buffer was full, none when memory was short.
-        if (memory) transport_.arm(*this, now + kMemoryAgain);
+        if (memory) owner_.arm(*this, now + kMemoryAgain);
         return false;
       }
       write_error_ = errno;
       readiness_.set_readable(true);
       readiness_.room_grew();
-      transport_.list(*this);
+      owner_.list(*this);
       return false;
     }
     ++counters_.writes;
@@ -258,7 +257,7 @@ void Connection::send_fin(base::Now now) {
   system_.shutdown(descriptor(), SHUT_WR);
   if (peer_finished_) return doom(StreamEnd::Closed);
   ++counters_.half_closes;
-  transport_.arm(*this, now + config_.close_timeout);
+  owner_.arm(*this, now + config_.close_timeout);
 }
 
 // --- receiving ---
@@ -338,7 +337,7 @@ int Connection::take(uint8_t* to, uint32_t octets) {
 void Connection::wait_for(Readiness::Lack what) {
   readiness_.wait_for(what);
   ++counters_.receive_waits;
-  if (what == Readiness::Lack::Space) transport_.lacks_space(*this);
+  if (what == Readiness::Lack::Space) owner_.lacks_space(*this);
 }
 
 /// Octets that were only looked at. 0: they stay where they are.
@@ -365,8 +364,7 @@ void Connection::hand_up(base::ByteView octets, base::Now now) {
   if (trace_ != nullptr) trace_->record(TraceKind::Delivered, {0, range.end}, now);
   user_->ordered(range.end, now);
   // The peer's half lives (RFC 5044 s.7.2): what is waited for is its silence.
-  if (our_half_ == OurHalf::Closed && !is_over())
-    transport_.arm(*this, now + config_.close_timeout);
+  if (our_half_ == OurHalf::Closed && !is_over()) owner_.arm(*this, now + config_.close_timeout);
 }
 
 void Connection::end_of_file(base::Now now) {
@@ -383,14 +381,14 @@ void Connection::timer_fired(base::Now now) {
   if (is_over()) return;
   if (state_ == State::Open && our_half_ != OurHalf::Closed) {
     readiness_.set_writable(true);
-    if (wants_sending()) transport_.list(*this);
+    if (wants_sending()) owner_.list(*this);
     return;
   }
   int unacknowledged = 0;
   const bool opening = state_ == State::Connecting;
   // Octets before the FIN are still on their way: user_timeout watches over that.
   if (!opening && system_.unacknowledged(descriptor(), unacknowledged) == 0 && unacknowledged > 1) {
-    transport_.arm(*this, now + config_.close_timeout);
+    owner_.arm(*this, now + config_.close_timeout);
     return;
   }
   doom(StreamEnd::TimedOut);
@@ -411,7 +409,7 @@ void Connection::doom(StreamEnd how) {
   if (is_over()) return;
   state_ = State::Ended;
   how_ended_ = how;
-  transport_.reap_later(*this);
+  owner_.reap_later(*this);
 }
 
 void Connection::count_end() {
@@ -426,7 +424,7 @@ void Connection::count_end() {
 }
 
 void Connection::finish(base::Now now) {
-  transport_.disarm(*this);
+  owner_.disarm(*this);
   const bool gracefully = how_ended_ == StreamEnd::Closed;
   if (opened_ && !gracefully) reset_on_close(system_, descriptor());
   descriptor_.reset();

@@ -15,7 +15,24 @@
 
 namespace rnic::socket {
 
-class Transport;
+class Connection;
+
+/// Who gives connections their turns and their end.
+class ConnectionOwner {
+ public:
+  /// It has something to read or to send: the next turn serves it.
+  virtual void list(Connection& connection) = 0;
+  /// It goes on when octets of its own come, or a turn after room_grew().
+  virtual void lacks_space(Connection& connection) = 0;
+  /// Hold space was given back.
+  virtual void room_grew() = 0;
+  virtual void reap_later(Connection& connection) = 0;
+  virtual void arm(Connection& connection, base::Now deadline) = 0;
+  virtual void disarm(Connection& connection) = 0;
+
+ protected:
+  ~ConnectionOwner() = default;
+};
 
 /// What the system and the user have said there is: whether it is worth asking them.
 class Readiness {
@@ -59,7 +76,7 @@ class Connection final : public llp::Stream {
     Ended,  ///< nothing is called up any more but ended(), by the transport
   };
 
-  Connection(Transport& transport, System& system, const Config& config, Counters& counters,
+  Connection(ConnectionOwner& owner, System& system, const Config& config, Counters& counters,
              Descriptor&& descriptor, const Endpoint& remote, State state);
 
   // llp::Stream
@@ -82,7 +99,7 @@ class Connection final : public llp::Stream {
   void set_trace(base::TraceSink* sink) override { trace_ = sink; }
   [[nodiscard]] base::TraceSink* trace() const override { return trace_; }
 
-  // --- The transport's side ---
+  // --- The owner's side ---
 
   /// epoll's word. \param events EPOLLIN and so on
   void told(uint32_t events, base::Now now);
@@ -137,7 +154,7 @@ class Connection final : public llp::Stream {
   void fail(int error);
   void count_end();
 
-  Transport& transport_;
+  ConnectionOwner& owner_;
   System& system_;
   const Config& config_;
   Counters& counters_;

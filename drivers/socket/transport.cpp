@@ -216,7 +216,8 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
 
 Connection* Transport::add(Descriptor&& descriptor, const Endpoint& remote,
                            Connection::State state) {
-  const base::Handle handle = connections_.emplace(*this, system_, config_, counters_,
+  ConnectionOwner& owner = *this;
+  const base::Handle handle = connections_.emplace(owner, system_, config_, counters_,
                                                    std::move(descriptor), remote, state);
   Connection* connection = connections_.get(handle);
   if (connection != nullptr) connection->handle = handle;

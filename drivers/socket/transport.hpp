@@ -19,7 +19,7 @@ namespace rnic::socket {
 
 /// Polled by one thread; no call blocks. All errors of the system become a Status here, or a
 /// StreamEnd of the stream they belong to.
-class Transport final : public llp::Transport {
+class Transport final : public llp::Transport, private ConnectionOwner {
  public:
   /// Environment when the system gives no epoll. \param system outlives the transport
   static Result<std::unique_ptr<Transport>> open(const Config& config, base::Now now,
@@ -45,18 +45,6 @@ class Transport final : public llp::Transport {
   /// No connection, and nothing that waits for its end.
   [[nodiscard]] bool quiescent() const { return connections_.live() == 0; }
 
-  // --- Called by connections ---
-
-  /// It has something to read or to send: the next turn serves it.
-  void list(Connection& connection);
-  /// It goes on when octets of its own come, or a turn after room_grew().
-  void lacks_space(Connection& connection);
-  /// Hold space was given back.
-  void room_grew() { space_grew_ = true; }
-  void reap_later(Connection& connection) { to_reap_.push_back(connection.handle); }
-  void arm(Connection& connection, base::Now deadline) { timers_.arm(connection.timer, deadline); }
-  void disarm(Connection& connection) { timers_.cancel(connection.timer); }
-
  private:
   struct Listener {
     uint64_t number = 0;  // names it to epoll
@@ -66,6 +54,17 @@ class Transport final : public llp::Transport {
   };
 
   Transport(const Config& config, System& system, Descriptor poller, base::Now now);
+
+  // ConnectionOwner
+  void list(Connection& connection) override;
+  void lacks_space(Connection& connection) override;
+  void room_grew() override { space_grew_ = true; }
+  void reap_later(Connection& connection) override { to_reap_.push_back(connection.handle); }
+  void arm(Connection& connection, base::Now deadline) override {
+    timers_.arm(connection.timer, deadline);
+  }
+  void disarm(Connection& connection) override { timers_.cancel(connection.timer); }
+
   bool watch(int descriptor, uint32_t events, uint64_t word);
   Result<Descriptor> open_listener(const Endpoint& local);
   [[nodiscard]] Status bind_source(int descriptor, const Endpoint& local,
