@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Tests of scripts/check_walls: in a copy of the sources without a violation, each kind of
+violation that is planted is found, where it is."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class CheckWalls(unittest.TestCase):
+    def setUp(self):
+        self.top = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.top)
+        for folder in ("lib", "drivers"):
+            shutil.copytree(os.path.join(ROOT, folder), os.path.join(self.top, folder))
+        os.mkdir(os.path.join(self.top, "docs"))
+        os.mkdir(os.path.join(self.top, "scripts"))
+        for path in ("docs/owners.md", "scripts/check_walls", "scripts/cxx_source.py"):
+            shutil.copy(os.path.join(ROOT, path), os.path.join(self.top, path))
+
+    def plant(self, path, before, text):
+        """`text` in front of the one line of a file that begins with `before`; at the end without
+        one."""
+        name = os.path.join(self.top, path)
+        lines = []
+        if os.path.exists(name):
+            with open(name, encoding="utf-8") as file:
+                lines = file.read().splitlines()
+        at = len(lines)
+        if before is not None:
+            (at,) = [i for i, line in enumerate(lines) if line.startswith(before)]
+        lines[at:at] = text.splitlines()
+        with open(name, "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+
+    def found(self, *arguments):
+        run = subprocess.run([sys.executable, os.path.join(self.top, "scripts/check_walls"),
+                              *arguments], capture_output=True, text=True, check=False)
+        return run.stdout
+
+    def test_the_tree_has_none(self):
+        self.assertEqual(self.found(), "check_walls: 0 violations\n")
+
+    def test_state_that_is_given_away(self):
+        self.plant("lib/device/silence_watch.hpp", " private:", """\
+  llp::Admission& on_one_line() { return silent_; }
+  [[nodiscard]] llp::Admission& on_several(
+      int which) {
+    check(which);
+    return silent_;
+  }
+  int& behind() { return *deep_; }
+  base::Now& element(int i) { return moments_[i]; }
+  int& of_pointer() { return deep_->value; }
+  int& of_member() { return plain_.value; }
+  int* address() { return &plain_; }
+  const llp::Admission& only_read() const { return silent_; }
+  int& defined_outside();""")
+        self.plant("lib/device/silence_watch.hpp", "  const Limits& limits_;",
+                   "  llp::Admission& inside() { return silent_; }")
+        self.plant("lib/device/silence_watch.cpp", "void SilenceWatch::on_timers", """\
+int& SilenceWatch::defined_outside() {
+  return deep_->value;
+}
+""")
+        said = self.found()
+        for name in ("on_one_line", "on_several", "behind", "element", "of_pointer", "of_member",
+                     "address", "defined_outside"):
+            self.assertIn(f" {name}() gives ", said)
+        for name in ("only_read", "inside"):
+            self.assertNotIn(f" {name}() gives ", said)
+
+    def test_a_part_that_knows_its_whole(self):
+        # A ConnectionTable has the watch; the service has the table.
+        self.plant("lib/device/silence_watch.hpp", "  const Limits& limits_;",
+                   "  void ask(ConnectionTable& table);\n  ConnectionService* service_ = nullptr;")
+        self.plant("lib/rdmap/completions.hpp", "  bool flushing_", "  Endpoint::Impl& endpoint_;")
+        self.plant("drivers/socket/unsent.hpp", " private:", " private:\n  Transport& transport_;")
+        said = self.found()
+        self.assertIn("SilenceWatch takes its whole: ConnectionTable& table", said)
+        self.assertIn("SilenceWatch takes its whole: ConnectionService* service_", said)
+        self.assertIn("whole: Endpoint::Impl& endpoint_", said)
+        self.assertIn("whole: Transport& transport_", said)
+
+    def test_a_chapter_of_another_class(self):
+        chapter = "void ConnectionTable::more() {\n" + "  f();\n" * 1500 + "}"
+        self.plant("lib/device/more.hpp", None, "void f();")
+        self.plant("lib/device/more.cpp", None, chapter)
+        self.assertIn("lib/device: 1502 of ", self.found())
+        self.plant("lib/device/more.hpp", None, "class ConnectionTable {\n};")
+        self.assertNotIn("lib/device: ", self.found())
+
+    def test_a_writer_that_is_no_owner(self):
+        self.plant("lib/device/more.cpp", None, """\
+void Connection::more() {
+  outcome_reported_ = true;
+  ++progress_;
+}""")
+        self.plant("lib/tcp/more.cpp", None, "void f(Tcb& tcb) { tcb.snd_una = tcb.snd_nxt; }")
+        said = self.found()
+        self.assertIn("lib/device/more.cpp:1: Connection::outcome_reported_ is written", said)
+        self.assertIn("lib/device/more.cpp:1: Connection::progress_ is written", said)
+        self.assertIn("lib/tcp/more.cpp:1: Tcb::snd_una is the flight's to write", said)
+
+    def test_a_reference_to_what_another_class_writes(self):
+        self.plant("lib/tcp/persist.hpp", " private:", " private:\n  uint64_t& next_;")
+        self.assertIn("next_ is a reference to a member of another class", self.found())
+
+    def test_what_a_function_that_is_deleted_is_called(self):
+        self.assertNotIn("`delete`", self.found("--writers", "Timers", "lib/tcp/timers.hpp"))
+        with open(os.path.join(ROOT, "docs/owners.md"), encoding="utf-8") as file:
+            self.assertNotIn("`delete`", file.read())
+
+    def test_friends_and_planted_defects(self):
+        self.plant("lib/device/silence_watch.hpp", " private:", "  friend class Device;")
+        self.plant("lib/device/more.cpp", None, "// a sabotage")
+        said = self.found()
+        self.assertIn("lib/device/silence_watch.hpp:1: 1 friends, 0 were there before", said)
+        self.assertIn("lib/device/more.cpp:1: a planted defect belongs in", said)
+
+    def test_a_class_that_is_too_large(self):
+        body = "".join(f"  void f{i}();\n" for i in range(91)) + \
+               "".join(f"  int m{i}_;\n" for i in range(26))
+        self.plant("lib/device/more.hpp", None, "class More {\n public:\n" + body + "};")
+        said = self.found()
+        self.assertIn("More has 91 member functions, at most 90", said)
+        self.assertIn("More has 26 data members, at most 25", said)
+
+    def test_a_page_of_another_tree(self):
+        self.plant("docs/owners.md", None, "something")
+        self.assertIn("docs/owners.md:1: it tells of another tree", self.found())
+
+
+if __name__ == "__main__":
+    unittest.main()
