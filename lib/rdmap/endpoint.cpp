@@ -189,7 +189,7 @@ void Endpoint::Impl::fault(const Fault& fault, const ddp::SegmentReport& segment
     // says which one it was.
     const bool local = fault.type == ddp::kLocalCatastrophic;
     if (local && header->qn == wire::kRdmapSendQn && receives_.has_msn(header->msn)) {
-      receives_.of_msn(header->msn).refused = true;
+      receives_.refuse(header->msn);
     }
   }
   raise(fault, segment, rdma_header, now);

@@ -46,9 +46,9 @@ Fault Endpoint::Impl::untagged_target(const wire::DdpUntaggedHeader& header,
         out = {};  // nothing may be in it
         break;
       }
-      ReceiveSlot& slot = receives_.of_msn(header.msn);
+      const ReceiveSlot& slot = receives_.of_msn(header.msn);
       if (row->size != 0) {  // Immediate Data, which is not for the user's memory
-        out = {.internal = slot.immediate, .length = row->size};
+        out = {.internal = receives_.immediate_buffer(header.msn), .length = row->size};
       } else {
         out = {.sges = slot.work->sges(), .length = slot.work->length};
       }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/bytes.hpp"
 #include "base/check.hpp"
 #include "base/zero_array.hpp"
 #include "rdmap/posted_work.hpp"
@@ -59,7 +60,7 @@ class ReceiveQueue {
     slot.refused = false;
   }
   [[nodiscard]] bool empty() const { return head_ == tail_; }
-  [[nodiscard]] ReceiveSlot& front() { return slots_[head_ & mask_]; }
+  [[nodiscard]] const ReceiveSlot& front() const { return slots_[head_ & mask_]; }
   /// The place of front() is the application's.
   void pop() {
     ++head_;
@@ -68,12 +69,20 @@ class ReceiveQueue {
   /// The first posted buffer is for that message; before anything is delivered.
   void begin_at(uint32_t msn) { first_msn_ = msn; }
   /// The buffer of message `msn` (RFC 5041 s.4.3: MSNs start at 1), which must have one.
-  [[nodiscard]] ReceiveSlot& of_msn(uint32_t msn) { return slots_[(msn - first_msn_) & mask_]; }
+  [[nodiscard]] const ReceiveSlot& of_msn(uint32_t msn) const { return slots_[place_of(msn)]; }
+  /// Where Immediate Data of that message goes.
+  [[nodiscard]] base::ByteSpan immediate_buffer(uint32_t msn) {
+    return slots_[place_of(msn)].immediate;
+  }
+  /// A piece of the buffer of that message cannot be written to.
+  void refuse(uint32_t msn) { slots_[place_of(msn)].refused = true; }
   [[nodiscard]] bool has_msn(uint32_t msn) const {
     return msn - first_msn_ - head_ < tail_ - head_;
   }
 
  private:
+  [[nodiscard]] uint32_t place_of(uint32_t msn) const { return (msn - first_msn_) & mask_; }
+
   static constexpr uint32_t kMaxUnits = WorkRing::units_of(PostedReceive::kSizeMax);
 
   WorkRing ring_;

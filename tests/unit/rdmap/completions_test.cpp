@@ -87,7 +87,7 @@ TEST_F(CompletionsTest, AFlushKeepsACauseThatIsKnown) {
   accept(2);
   receives_.post({.id = 3});
   receives_.accept();
-  receives_.front().refused = true;
+  receives_.refuse(1);
   completions_.flush();
   ASSERT_EQ(owner_.sends.size(), 2u);
   EXPECT_EQ(owner_.sends[0].status, CompletionStatus::RemoteTerminated);
