@@ -1,8 +1,9 @@
 /// \file
 /// Layer `framing`: what MPA and ULP framing have in common. Hold space for octets that the
 /// transport has committed and nobody can place yet, the list of PDUs that are placed ahead of the
-/// order, the four steps of a receiver, and the start-up as the device sees it. What differs (where
-/// a PDU begins and ends, and what proves it) a framing protocol brings along.
+/// order, the four steps of a receiver, the base of a session, and the start-up as the device sees
+/// it. What differs (how a start frame looks; where a PDU begins and ends, and what proves it) a
+/// framing protocol brings along.
 #pragma once
 
 #include <cstdint>

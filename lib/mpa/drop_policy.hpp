@@ -10,7 +10,7 @@
 #include "framing/locator.hpp"
 #include "mpa/counters.hpp"
 #include "mpa/fpdu_reader.hpp"
-#include "mpa/mpa.hpp"
+#include "mpa/config.hpp"
 #include "mpa/suspicions.hpp"
 
 namespace rnic::mpa {

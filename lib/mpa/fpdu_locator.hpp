@@ -8,7 +8,7 @@
 #include "framing/receiver.hpp"
 #include "mpa/drop_policy.hpp"
 #include "mpa/fpdu_reader.hpp"
-#include "mpa/mpa.hpp"
+#include "mpa/config.hpp"
 
 namespace rnic::mpa {
 

@@ -2,7 +2,12 @@
 
 #include <algorithm>
 
+#include "framing/mulpdu.hpp"
+
 namespace rnic::mpa {
+
+using framing::kMulpduMax;
+using framing::kMulpduMin;
 
 uint32_t MarkerGrid::count(uint64_t begin, uint64_t end) const {
   if (!on_ || end <= begin) return 0;

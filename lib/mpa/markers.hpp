@@ -10,10 +10,6 @@
 
 namespace rnic::mpa {
 
-/// Smallest and largest MULPDU ever reported (RFC 5044 s.3, s.4.5).
-inline constexpr uint32_t kMulpduMin = 128;
-inline constexpr uint32_t kMulpduMax = 64768;
-
 /// One direction's markers: one begins at every offset S with (S - start) mod 512 = 0, markers
 /// counted. Offsets handed in are never below `start`.
 class MarkerGrid {
@@ -61,7 +57,7 @@ class MarkerGrid {
 /// The longest ULPDU whose FPDU, begun at `begin`, fits `room` octets; 0 when none does.
 [[nodiscard]] uint32_t ulpdu_room(const MarkerGrid& grid, uint64_t begin, uint32_t room);
 
-/// MULPDU of an EMSS (RFC 5044 s.4.5), clamped to kMulpduMin..kMulpduMax.
+/// MULPDU of an EMSS (RFC 5044 s.4.5), clamped to what framing/mulpdu.hpp allows.
 [[nodiscard]] uint32_t mulpdu_of(uint32_t emss, bool markers);
 
 }  // namespace rnic::mpa

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/endian.hpp"
-#include "mpa/mpa.hpp"
+#include "mpa/config.hpp"
 
 namespace rnic::mpa {
 namespace {

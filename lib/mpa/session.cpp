@@ -3,19 +3,22 @@
 #include <algorithm>
 #include <array>
 
+#include "framing/mulpdu.hpp"
 #include "mpa/fpdu_writer.hpp"
 
 namespace rnic::mpa {
 namespace {
 
-/// DDP is not asked for less: a DDP header and a little.
-constexpr uint32_t kUsefulRoom = 18;
+using framing::kStartTag;
+
+/// As kStartTag, of the last streaming message.
+constexpr llp::RecordTag kLastMessageTag{kStartTag.a, 1};
 
 }  // namespace
 
 // --- sending ---
 
-llp::Pulled Session::Impl::pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
+llp::Pulled Session::pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
   if (is_sending(state_)) return pull_fpdu(n, offset, out, now);
   if (!starting()) return {};
   llp::Pulled pulled;
@@ -36,14 +39,14 @@ llp::Pulled Session::Impl::pull(uint32_t n, uint64_t offset, llp::Frame& out, ba
 /// A whole segment (n == EMSS) has room for MULPDU; what is left of one takes only a ULPDU that
 /// fits exactly here and ends its message (RFC 5044 s.4.5). The FPDU never exceeds n: with an EMSS
 /// below 128 the ULPDU is shorter than the MULPDU that is reported.
-llp::Pulled Session::Impl::pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
-  const bool whole_only = n < emss_;
+llp::Pulled Session::pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
+  const bool whole_only = n < emss();
   const uint32_t before = out.length();
   const uint32_t max =
       std::min(mulpdu(), ulpdu_room(send_grid_, offset, std::min(n, out.room_left())));
-  if (max < kUsefulRoom) return {};
+  if (max < framing::kUsefulRoom) return {};
   FpduWriter writer(send_grid_, offset, agreed_.crc, max, out);
-  const llp::PulledUlpdu ulpdu = user_->pull_ulpdu(max, whole_only, writer, now);
+  const llp::PulledUlpdu ulpdu = user()->pull_ulpdu(max, whole_only, writer, now);
   if (ulpdu.length == 0) return {};
   RNIC_CHECK(writer.finish());
   ++counters_.fpdus_out;
@@ -51,39 +54,57 @@ llp::Pulled Session::Impl::pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& ou
   return {out.length() - before, ulpdu.last, true, ulpdu.tag};
 }
 
-bool Session::Impl::all_fits(uint32_t octets) const {
+bool Session::all_fits(uint32_t octets) const {
   if (!full_operation()) return last_message_.unsent() + sender_.unsent() <= octets;
   if (!is_sending(state_)) return true;
   constexpr uint32_t kMostOverhead = 2 + 3 + 4;  // length, pad, CRC
   const uint32_t marker_octets =
       agreed_.markers_send ? (octets / wire::kMpaMarkerInterval + 1) * wire::kMpaMarkerSize : 0;
-  return octets > marker_octets && user_->all_fits(octets - marker_octets, kMostOverhead);
+  return octets > marker_octets && user()->all_fits(octets - marker_octets, kMostOverhead);
 }
 
-bool Session::Impl::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
-                            llp::Frame& out) {
+bool Session::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
+                      llp::Frame& out) {
   if (tag == kStartTag) return sender_.rebuild(offset, length, out);
   if (tag == kLastMessageTag) return last_message_.rebuild(offset, length, out);
   const uint32_t before = out.length();
   FpduWriter writer(send_grid_, offset, agreed_.crc, wire::kMpaUlpduMax, out);
-  if (!user_->rebuild_ulpdu(tag, writer)) return false;
+  if (!user()->rebuild_ulpdu(tag, writer)) return false;
   RNIC_CHECK(writer.finish() && out.length() - before == length);
   ++counters_.fpdus_rebuilt;
   counters_.markers_out += writer.markers();
   return true;
 }
 
-void Session::Impl::emss_changed(uint32_t emss) {
-  emss_ = emss;
-  if (!full_operation() || mulpdu() == reported_mulpdu_) return;
-  reported_mulpdu_ = mulpdu();
-  user_->mulpdu_changed(reported_mulpdu_);
+void Session::emss_changed(uint32_t emss) {
+  set_emss(emss);
+  if (full_operation()) tell_mulpdu();
+}
+
+void Session::released(const llp::RecordTag& tag, uint64_t end_offset) {
+  if (tag == kStartTag) {
+    sender_.acknowledged(end_offset);
+  } else if (tag == kLastMessageTag) {
+    last_message_.acknowledged(end_offset);
+  } else {
+    user()->released_ulpdu(tag);
+  }
+}
+
+bool Session::fills_segment(uint32_t octets) const {
+  constexpr uint32_t kOverhead = 6;  // length and CRC; pads and markers are left out
+  return !is_sending(state_) || user()->fills_segment(octets, kOverhead);
+}
+
+uint8_t Session::version() const { return negotiated().revision == 0 ? 0 : 1; }
+
+void Session::ready() {
+  if (is_sending(state_) && stream() != nullptr) stream()->ready();
 }
 
 // --- receiving ---
 
-llp::InspectVerdict Session::Impl::inspect(base::Range range, base::ByteView octets,
-                                           base::Now now) {
+llp::InspectVerdict Session::inspect(base::Range range, base::ByteView octets, base::Now now) {
   if (full_operation()) return receiver_.inspect(range, octets, now);
   if (!parsing() || receiver_.can_keep(range)) return llp::InspectVerdict::Accept;
   // The start frame has room of its own, so that it needs no hold space, which others may have used
@@ -95,16 +116,7 @@ llp::InspectVerdict Session::Impl::inspect(base::Range range, base::ByteView oct
   return llp::InspectVerdict::NoRoom;
 }
 
-uint32_t Session::Impl::sure_room() const { return receiver_.sure_room(); }
-
-/// A start frame has room of its own; the octets behind it are asked about when it is whole.
-uint32_t Session::Impl::takes(base::Range range, base::ByteView octets) {
-  if (full_operation()) return receiver_.takes(range, octets);
-  const auto all = static_cast<uint32_t>(octets.size());
-  return parsing() ? std::min(all, static_cast<uint32_t>(parser_.wanted())) : all;
-}
-
-void Session::Impl::place(base::Range range, base::ByteView octets, base::Now now) {
+void Session::place(base::Range range, base::ByteView octets, bool, base::Now now) {
   if (full_operation()) return receiver_.place(range, octets, now);
   const bool in_order = receiver_.in_order(range);
   if (state_ == StartState::Failed || state_ == StartState::SendReject ||
@@ -126,7 +138,7 @@ void Session::Impl::place(base::Range range, base::ByteView octets, base::Now no
   if (in_order) receiver_.arrived(range.end);
 }
 
-void Session::Impl::ordered(uint64_t offset, base::Now now) {
+void Session::ordered(uint64_t offset, base::Now now) {
   // Octets of the start frame that came ahead of the order.
   std::array<uint8_t, wire::kMpaStartHeaderSize + wire::kMpaPrivateDataMax> again;
   while (parsing() && received_ < offset) {
@@ -143,103 +155,44 @@ void Session::Impl::ordered(uint64_t offset, base::Now now) {
 
 // --- the end ---
 
-void Session::Impl::peer_finished(base::Now now) {
+/// RFC 5044 s.8: after an error nothing more goes up; TCP stays open.
+void Session::broken(framing::PduError error, base::Now now) {
+  const auto what = static_cast<llp::FramingError>(error);
+  ++(what == llp::FramingError::Crc ? counters_.crc_errors : counters_.marker_errors);
+  user()->framing_error(what, now);
+  if (!may_send()) close();
+}
+
+framing::StartFailure Session::end_of_stream(StartState state, bool reset) const {
+  const bool asked = state == StartState::AwaitReply;
+  const bool asking = state == StartState::SendRequest;
+  if (!parser_.empty() || !(asked || (asking && reset))) return framing::StartFailure::StreamEnded;
+  return reset ? framing::StartFailure::ResetBeforeReply : framing::StartFailure::NoReply;
+}
+
+void Session::peer_finished(base::Now now) {
   peer_finished_ = true;
   if (left()) return events_.peer_left(now);
   if (state_ == StartState::SendReject) return;  // the answer is still on its way
   if (starting()) return fail(end_of_stream(state_, false), {}, now);
-  if (full_operation()) user_->peer_finished(receiver_.at_boundary(), now);
+  if (full_operation()) user()->peer_finished(receiver_.at_boundary(), now);
 }
 
-void Session::Impl::ended(StreamEnd how, base::Now now) {
+/// Why a start-up fails whose stream ends in that state.
+framing::StartFailure Session::failure_of(StartState state, StreamEnd how) const {
+  const bool reset = how == StreamEnd::PeerReset;
+  if (reset || how == StreamEnd::Closed) return end_of_stream(state, reset);
+  return framing::start_failure_of(how, state != StartState::Idle);
+}
+
+void Session::ended(StreamEnd how, base::Now now) {
   const StartState before = state_;
   if (before == StartState::Ended) return;
+  const framing::StartFailure why = failure_of(before, how);
   set_state(StartState::Ended);
-  stream_ = nullptr;
-  receiver_.attach(nullptr);
-  const bool opened = before != StartState::Idle;
-  if (is_starting(before) || !opened) {
-    const bool by_peer = how == StreamEnd::PeerReset || how == StreamEnd::Closed;
-    const bool reset = how == StreamEnd::PeerReset;
-    tell_failure(by_peer ? end_of_stream(before, reset) : framing::start_failure_of(how, opened),
-                 {}, now);
-  }
-  receiver_.discard();
-  if (user_ != nullptr) user_->ended(how, now);
-  events_.stream_ended(how, now);  // the owner may destroy the session from here on
+  detach();
+  if (is_starting(before) || before == StartState::Idle) tell_failure(why, {}, now);
+  tell_ended(events_, how, now);
 }
-
-// --- the front ---
-
-Session::Session(const Config& config, framing::Role role, framing::HoldStore& hold,
-                 Counters& counters, framing::StartEvents& events, base::ByteView private_data,
-                 const framing::StartWish& wish)
-    : impl_(std::make_unique<Impl>(config, role, hold, counters, events, private_data, wish)) {}
-Session::~Session() = default;
-
-void Session::attach(llp::Stream& stream) { impl_->attach(stream); }
-void Session::bind(llp::FramingUser& user) { impl_->bind(user); }
-void Session::unbind() { impl_->unbind(); }
-void Session::take_over(uint32_t emss, uint64_t received, base::ByteView last_message,
-                        base::Now now) {
-  impl_->take_over(emss, received, last_message, now);
-}
-void Session::accept(base::ByteView private_data, base::Now, const framing::StartWish& wish) {
-  impl_->answer(true, private_data, wish);
-}
-void Session::reject(base::ByteView private_data, base::Now, const framing::StartWish& wish) {
-  impl_->answer(false, private_data, wish);
-}
-size_t Session::private_data_max() const { return impl_->private_data_max(); }
-uint64_t Session::received() const { return impl_->received(); }
-uint64_t Session::sent() const { return impl_->sent(); }
-bool Session::left() const { return impl_->left(); }
-void Session::hand_over_kept(llp::StreamSwitch& to, base::Now now) {
-  impl_->hand_over_kept(to, now);
-}
-base::Now Session::next_deadline() const { return impl_->next_deadline(); }
-void Session::on_timer(base::Now now) { impl_->on_timer(now); }
-const framing::Negotiated& Session::negotiated() const { return impl_->negotiated(); }
-bool Session::full_operation() const { return impl_->full_operation(); }
-uint64_t Session::held() const { return impl_->held(); }
-uint64_t Session::arrived() const { return impl_->arrived(); }
-
-void Session::established(uint32_t emss, base::Now now) { impl_->established(emss, now); }
-llp::Pulled Session::pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
-  return impl_->pull(n, offset, out, now);
-}
-bool Session::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
-                      llp::Frame& out) {
-  return impl_->rebuild(tag, offset, length, out);
-}
-void Session::released(const llp::RecordTag& tag, uint64_t end_offset) {
-  impl_->released(tag, end_offset);
-}
-void Session::clipped(base::Range range) { impl_->clipped(range); }
-llp::InspectVerdict Session::inspect(base::Range range, base::ByteView octets, base::Now now) {
-  return impl_->inspect(range, octets, now);
-}
-uint32_t Session::sure_room() const { return impl_->sure_room(); }
-uint32_t Session::takes(base::Range range, base::ByteView octets) {
-  return impl_->takes(range, octets);
-}
-void Session::place(base::Range range, base::ByteView octets, bool, base::Now now) {
-  impl_->place(range, octets, now);
-}
-void Session::ordered(uint64_t offset, base::Now now) { impl_->ordered(offset, now); }
-void Session::emss_changed(uint32_t emss) { impl_->emss_changed(emss); }
-uint32_t Session::receive_room() const { return impl_->receive_room(); }
-bool Session::all_fits(uint32_t octets) const { return impl_->all_fits(octets); }
-bool Session::fills_segment(uint32_t octets) const { return impl_->fills_segment(octets); }
-void Session::peer_finished(base::Now now) { impl_->peer_finished(now); }
-void Session::ended(StreamEnd how, base::Now now) { impl_->ended(how, now); }
-
-uint32_t Session::mulpdu() const { return impl_->mulpdu(); }
-uint8_t Session::version() const { return impl_->negotiated().revision == 0 ? 0 : 1; }
-void Session::ready() { impl_->ready(); }
-void Session::discard_received() { impl_->discard_received(); }
-void Session::close() { impl_->close(); }
-void Session::abort() { impl_->abort(); }
-bool Session::may_send() const { return impl_->may_send(); }
 
 }  // namespace rnic::mpa

@@ -1,139 +1,84 @@
 /// \file
-/// The parts of a Session together: start-up, sending, receiving, end.
+/// MPA's session: the start-up, sending, receiving and the end of one connection.
 #pragma once
 
 #include "base/check.hpp"
+#include "framing/session_base.hpp"
+#include "framing/start_frame_sender.hpp"
+#include "llp/stream_switch.hpp"
+#include "mpa/config.hpp"
+#include "mpa/counters.hpp"
 #include "mpa/fpdu_locator.hpp"
-#include "mpa/mpa.hpp"
+#include "mpa/negotiation.hpp"
 #include "mpa/start_frames.hpp"
+#include "mpa/start_state.hpp"
 
 namespace rnic::mpa {
 
-/// Tags of start-up octets; no tag of DDP has this `a`.
-inline constexpr llp::RecordTag kStartTag{~0ull, 0};
-inline constexpr llp::RecordTag kLastMessageTag{~0ull, 1};
-
-class Session::Impl final : public framing::ReceiverOwner {
+class Session final : public framing::SessionBase<FpduLocator> {
  public:
-  Impl(const Config& config, framing::Role role, framing::HoldStore& hold, Counters& counters,
-       framing::StartEvents& events, base::ByteView private_data, const framing::StartWish& wish)
-      : config_(with_revision(config, role, wish)),
-        role_(role),
-        counters_(counters),
-        events_(events),
-        wish_(wish),
-        plan_(plan_request(config_, wish)),
-        parser_(role, config_,
-                role == framing::Role::Initiator ? plan_.header.revision : config_.revision),
-        locator_(config_, hold, counters),
-        receiver_(hold, {config_.hold_limit, config_.early_limit, config_.out_of_order},
-                  {counters.fpdus_in, counters.placed_in_order_octets, counters.placed_early_octets,
-                   counters.held_octets, counters.hold_refused, counters.discarded_octets},
-                  locator_, *this) {
-    if (role == framing::Role::Responder) return;
-    RNIC_CHECK(private_data.size() <= mpa::private_data_max(plan_));
-    sender_.set(wire::kMpaRequestKey, plan_, private_data);
-  }
+  /// The start-up begins when the stream is established. `private_data` goes into the Request;
+  /// private_data_max(plan_request(config, wish)) says how much may.
+  Session(const Config& config, framing::Role role, framing::HoldStore& hold, Counters& counters,
+          framing::StartEvents& events, base::ByteView private_data,
+          const framing::StartWish& wish = {});
 
-  void attach(llp::Stream& stream) {
-    stream_ = &stream;
-    receiver_.attach(&stream);
-  }
-  void bind(llp::FramingUser& user) {
-    user_ = &user;
-    receiver_.bind(&user);
-  }
-
-  void unbind() {
-    RNIC_CHECK(!full_operation());
-    user_ = nullptr;
-  }
-
-  // --- start-up: start.cpp ---
-  void established(uint32_t emss, base::Now now);
+  /// Instead of established(): the stream has carried streaming octets (RFC 5044 s.7.1.3). The
+  /// peer's start frame begins at `received`; ours follows what was sent, and `last_message`, when
+  /// there is one, goes out before it (s.7.1.5).
   void take_over(uint32_t emss, uint64_t received, base::ByteView last_message, base::Now now);
-  void answer(bool accepted, base::ByteView private_data, const framing::StartWish& wish);
-  [[nodiscard]] size_t private_data_max() const;
-  void on_timer(base::Now now);
-  [[nodiscard]] base::Now next_deadline() const {
-    const bool waiting = state_ == StartState::Delayed || state_ == StartState::Unheard ||
-                         state_ == StartState::AwaitRtr;
-    return starting() || waiting ? deadline_ : base::kNever;
-  }
+  /// Stream offsets behind what was taken of the peer's start frame, and behind ours once it was
+  /// handed to the stream.
   [[nodiscard]] uint64_t received() const { return received_; }
   [[nodiscard]] uint64_t sent() const { return sender_.end_offset(); }
-  [[nodiscard]] bool left() const { return state_ == StartState::Left; }
+  /// While left(), once the stream has another user: gives that user the octets that came ahead of
+  /// the peer's start frame.
   void hand_over_kept(llp::StreamSwitch& to, base::Now now);
-  [[nodiscard]] const framing::Negotiated& negotiated() const { return agreed_; }
-  [[nodiscard]] bool full_operation() const { return is_full_operation(state_); }
 
-  // --- sending ---
-  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now);
-  bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length, llp::Frame& out);
-  void released(const llp::RecordTag& tag, uint64_t end_offset) {
-    if (tag == kStartTag) {
-      sender_.acknowledged(end_offset);
-    } else if (tag == kLastMessageTag) {
-      last_message_.acknowledged(end_offset);
-    } else {
-      user_->released_ulpdu(tag);
-    }
-  }
-  void emss_changed(uint32_t emss);
+  // The start-up: start.cpp
+  void established(uint32_t emss, base::Now now) override;
+  void accept(base::ByteView private_data, base::Now now,
+              const framing::StartWish& wish = {}) override;
+  void reject(base::ByteView private_data, base::Now now,
+              const framing::StartWish& wish = {}) override;
+  [[nodiscard]] size_t private_data_max() const override;
+  [[nodiscard]] base::Now next_deadline() const override;
+  void on_timer(base::Now now) override;
+  [[nodiscard]] bool left() const override { return state_ == StartState::Left; }
+  [[nodiscard]] const framing::Negotiated& negotiated() const override { return agreed_; }
+  [[nodiscard]] bool full_operation() const override { return is_full_operation(state_); }
+
+  // Sending: session.cpp
+  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) override;
+  bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
+               llp::Frame& out) override;
+  void released(const llp::RecordTag& tag, uint64_t end_offset) override;
+  void emss_changed(uint32_t emss) override;
   /// RFC 5044 s.A.2: with Nagle's rule small FPDUs wait for each other.
-  [[nodiscard]] bool fills_segment(uint32_t octets) const {
-    constexpr uint32_t kOverhead = 6;  // length and CRC; pads and markers are left out
-    return !is_sending(state_) || user_->fills_segment(octets, kOverhead);
-  }
+  [[nodiscard]] bool fills_segment(uint32_t octets) const override;
   /// For the sender's side of silly window avoidance (RFC 9293 s.3.8.6.2.1): whether all FPDUs that
   /// wait, or the rest of the start-up, have at most `octets`.
-  [[nodiscard]] bool all_fits(uint32_t octets) const;
-  [[nodiscard]] uint32_t mulpdu() const { return mulpdu_of(emss_, agreed_.markers_send); }
-  void ready() {
-    if (is_sending(state_) && stream_ != nullptr) stream_->ready();
-  }
-
-  // --- receiving ---
-  void clipped(base::Range range) { receiver_.clipped(range); }
-  llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now);
-  [[nodiscard]] uint32_t sure_room() const;
-  [[nodiscard]] uint32_t takes(base::Range range, base::ByteView octets);
-  void place(base::Range range, base::ByteView octets, base::Now now);
-  void ordered(uint64_t offset, base::Now now);
-  [[nodiscard]] uint32_t receive_room() const {
-    // An incomplete FPDU at the delivery point takes no window: a window smaller than the FPDU
-    // would close and never open again.
-    const uint64_t held = receiver_.held() - receiver_.held_in_order();
-    return held < config_.receive_window ? config_.receive_window - static_cast<uint32_t>(held) : 0;
-  }
-  void discard_received() { receiver_.discard(); }
-  [[nodiscard]] uint64_t held() const { return receiver_.held(); }
-  [[nodiscard]] uint64_t arrived() const { return receiver_.arrived(); }
-
-  // --- the end ---
-  void peer_finished(base::Now now);
-  void ended(StreamEnd how, base::Now now);
-  void close() {
-    if (stream_ != nullptr) stream_->close();
-  }
-  void abort() {
-    if (stream_ != nullptr) stream_->abort();
-  }
-
-  void first_pdu(base::Now now) override;
+  [[nodiscard]] bool all_fits(uint32_t octets) const override;
+  [[nodiscard]] uint32_t mulpdu() const override { return mulpdu_of(emss(), agreed_.markers_send); }
+  [[nodiscard]] uint8_t version() const override;
+  void ready() override;
   /// RFC 5044 s.7.1.2 rule 4: before an FPDU was validated not even a Terminate may leave.
-  [[nodiscard]] bool may_send() const {
+  [[nodiscard]] bool may_send() const override {
     return role_ == framing::Role::Initiator || is_sending(state_);
   }
-  /// RFC 5044 s.8: after an error nothing more goes up; TCP stays open.
-  void broken(framing::PduError error, base::Now now) override {
-    const auto what = static_cast<llp::FramingError>(error);
-    ++(what == llp::FramingError::Crc ? counters_.crc_errors : counters_.marker_errors);
-    user_->framing_error(what, now);
-    if (!may_send()) close();
-  }
+
+  // Receiving and the end: session.cpp
+  llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) override;
+  void place(base::Range range, base::ByteView octets, bool in_order, base::Now now) override;
+  void ordered(uint64_t offset, base::Now now) override;
+  void peer_finished(base::Now now) override;
+  void ended(StreamEnd how, base::Now now) override;
 
  private:
+  // framing::ReceiverOwner
+  void first_pdu(base::Now now) override;
+  void broken(framing::PduError error, base::Now now) override;
+
   static Config with_revision(Config config, framing::Role role, const framing::StartWish& wish) {
     if (role == framing::Role::Initiator) config.revision = wish.revision.value_or(config.revision);
     return config;
@@ -144,15 +89,14 @@ class Session::Impl final : public framing::ReceiverOwner {
   }
   [[nodiscard]] bool starting() const { return is_starting(state_); }
   [[nodiscard]] bool parsing() const { return is_parsing(state_); }
+  [[nodiscard]] size_t wanted_of_start() const override {
+    return parsing() ? parser_.wanted() : SIZE_MAX;
+  }
   /// Why the start-up fails when a peer that lives ends the stream: without a Reply it may not
   /// serve this revision (RFC 6581 s.10).
-  [[nodiscard]] framing::StartFailure end_of_stream(StartState state, bool reset) const {
-    const bool asked = state == StartState::AwaitReply;
-    const bool asking = state == StartState::SendRequest;
-    if (!parser_.empty() || !(asked || (asking && reset)))
-      return framing::StartFailure::StreamEnded;
-    return reset ? framing::StartFailure::ResetBeforeReply : framing::StartFailure::NoReply;
-  }
+  [[nodiscard]] framing::StartFailure end_of_stream(StartState state, bool reset) const;
+  [[nodiscard]] framing::StartFailure failure_of(StartState state, StreamEnd how) const;
+  void answer(bool accepted, base::ByteView private_data, const framing::StartWish& wish);
   size_t parse(base::ByteView octets, bool more_behind, base::Now now);
   size_t read_frame(base::ByteView octets, bool more_behind, base::Now now);
   void request_complete(bool more_behind, base::Now now);
@@ -176,10 +120,6 @@ class Session::Impl final : public framing::ReceiverOwner {
   StartState state_ = StartState::Idle;
   Counters& counters_;
   framing::StartEvents& events_;
-  llp::Stream* stream_ = nullptr;
-  llp::FramingUser* user_ = nullptr;
-  uint32_t emss_ = 0;
-  uint32_t reported_mulpdu_ = 0;
   framing::Negotiated agreed_;
   base::Now deadline_ = base::kNever;  // of the state: start-up, RTR, delay or silence
   framing::StartFailure refusal_ =
@@ -192,10 +132,9 @@ class Session::Impl final : public framing::ReceiverOwner {
   bool peer_finished_ = false;  // the peer closed its half before the stream had another user
   base::ByteView ulp_data_;     // the private data of the peer's frame, without a prefix
   StartFrameParser parser_;
-  StartFrameSender sender_;
-  StartFrameSender last_message_;
+  framing::StartFrameSender sender_;
+  framing::StartFrameSender last_message_;
   FpduLocator locator_;
-  FpduReceiver receiver_;
 };
 
 }  // namespace rnic::mpa

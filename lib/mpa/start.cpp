@@ -15,28 +15,49 @@ constexpr base::Duration kSilence = std::chrono::milliseconds(200);
 
 }  // namespace
 
-void Session::Impl::established(uint32_t emss, base::Now now) {
-  emss_ = emss;
+Session::Session(const Config& config, framing::Role role, framing::HoldStore& hold,
+                 Counters& counters, framing::StartEvents& events, base::ByteView private_data,
+                 const framing::StartWish& wish)
+    : SessionBase(config, hold,
+                  {counters.fpdus_in, counters.placed_in_order_octets, counters.placed_early_octets,
+                   counters.held_octets, counters.hold_refused, counters.discarded_octets},
+                  locator_),
+      config_(with_revision(config, role, wish)),
+      role_(role),
+      counters_(counters),
+      events_(events),
+      wish_(wish),
+      plan_(plan_request(config_, wish)),
+      parser_(role, config_,
+              role == framing::Role::Initiator ? plan_.header.revision : config_.revision),
+      locator_(config_, hold, counters) {
+  if (role == framing::Role::Responder) return;
+  RNIC_CHECK(private_data.size() <= mpa::private_data_max(plan_));
+  sender_.set(make_start_frame(wire::kMpaRequestKey, plan_, private_data));
+}
+
+void Session::established(uint32_t emss, base::Now now) {
+  set_emss(emss);
   deadline_ = now + config_.start_timeout;
   if (role_ == framing::Role::Initiator) {
     set_state(StartState::SendRequest);
-    stream_->ready();
+    stream()->ready();
   } else {
     set_state(StartState::AwaitRequest);
   }
 }
 
-void Session::Impl::take_over(uint32_t emss, uint64_t received, base::ByteView last_message,
-                              base::Now now) {
-  if (!last_message.empty()) last_message_.set(last_message);
+void Session::take_over(uint32_t emss, uint64_t received, base::ByteView last_message,
+                        base::Now now) {
+  if (!last_message.empty()) last_message_.set({last_message.begin(), last_message.end()});
   received_ = received;
   receiver_.arrived(received);
   established(emss, now);
-  stream_->ready();
+  stream()->ready();
 }
 
 /// Feeds the parser and acts when the frame is complete. \return octets used
-size_t Session::Impl::parse(base::ByteView octets, bool more_behind, base::Now now) {
+size_t Session::parse(base::ByteView octets, bool more_behind, base::Now now) {
   size_t used = 0;
   if (!base::attempt([&] { used = read_frame(octets, more_behind, now); })) {
     fail(framing::StartFailure::OutOfMemory, {}, now);
@@ -45,7 +66,7 @@ size_t Session::Impl::parse(base::ByteView octets, bool more_behind, base::Now n
   return used;
 }
 
-size_t Session::Impl::read_frame(base::ByteView octets, bool more_behind, base::Now now) {
+size_t Session::read_frame(base::ByteView octets, bool more_behind, base::Now now) {
   const size_t used = parser_.feed(octets);
   received_ += used;
   if (parser_.failure()) {
@@ -61,27 +82,27 @@ size_t Session::Impl::read_frame(base::ByteView octets, bool more_behind, base::
   return used;
 }
 
-void Session::Impl::read_start_frame() {
+void Session::read_start_frame() {
   size_t prefix = 0;
   offer_ = read_offer(config_, role_ == framing::Role::Initiator ? &plan_ : nullptr,
                       parser_.header(), parser_.private_data(), prefix);
   ulp_data_ = parser_.private_data().subspan(prefix);
 }
 
-void Session::Impl::bad_start_frame(framing::StartFailure why, base::Now now) {
+void Session::bad_start_frame(framing::StartFailure why, base::Now now) {
   const bool draft = why == framing::StartFailure::BadRevision && parser_.header().revision == 0;
   if (role_ == framing::Role::Initiator || !draft) return fail(why, {}, now);
   // RFC 5044 s.C.2.1: a non-permissive responder says its own revision and closes.
   plan_ = plan_reply(config_, {}, {.revision = 1});
   make_reject(plan_);
-  sender_.set(wire::kMpaReplyKey, plan_, {});
+  sender_.set(make_start_frame(wire::kMpaReplyKey, plan_, {}));
   set_state(StartState::SendReject);
   refusal_ = why;
-  stream_->ready();
-  stream_->close();
+  stream()->ready();
+  stream()->close();
 }
 
-void Session::Impl::request_complete(bool more_behind, base::Now now) {
+void Session::request_complete(bool more_behind, base::Now now) {
   // RFC 5044 s.7.1.2 rules 2 and 3: the initiator waits for the Reply.
   if (more_behind) return fail(framing::StartFailure::UnexpectedData, {}, now);
   if (parser_.header().markers && !config_.markers_send_allowed) {
@@ -93,10 +114,17 @@ void Session::Impl::request_complete(bool more_behind, base::Now now) {
   parser_.release();
 }
 
-size_t Session::Impl::private_data_max() const { return mpa::private_data_max(plan_); }
+size_t Session::private_data_max() const { return mpa::private_data_max(plan_); }
 
-void Session::Impl::answer(bool accepted, base::ByteView private_data,
-                           const framing::StartWish& wish) {
+void Session::accept(base::ByteView private_data, base::Now, const framing::StartWish& wish) {
+  answer(true, private_data, wish);
+}
+
+void Session::reject(base::ByteView private_data, base::Now, const framing::StartWish& wish) {
+  answer(false, private_data, wish);
+}
+
+void Session::answer(bool accepted, base::ByteView private_data, const framing::StartWish& wish) {
   RNIC_CHECK(private_data.size() <= private_data_max());
   if (state_ != StartState::AwaitDecision) return;  // failed meanwhile; start_failed() said so
   StartPlan plan = plan_reply(config_, wish, offer_);
@@ -104,17 +132,17 @@ void Session::Impl::answer(bool accepted, base::ByteView private_data,
   const bool possible = accepted && plan.reads_suffice;
   if (!possible) make_reject(plan);
   // The frame is made first: it needs memory, and when that fails nothing else has changed.
-  sender_.set(wire::kMpaReplyKey, plan, private_data);
+  sender_.set(make_start_frame(wire::kMpaReplyKey, plan, private_data));
   plan_ = plan;
   agreed_ = agreed;
   if (accepted && !possible) refusal_ = framing::StartFailure::InsufficientReads;
   set_state(possible ? StartState::SendReply : StartState::SendReject);
-  stream_->ready();
+  stream()->ready();
   // Revision 0 has no bit for it: a Reply and then the end (draft-ietf-rddp-mpa-00 s.8.1).
-  if (!possible && (config_.reject_closes || plan_.header.revision == 0)) stream_->close();
+  if (!possible && (config_.reject_closes || plan_.header.revision == 0)) stream()->close();
 }
 
-void Session::Impl::reply_complete(base::Now now) {
+void Session::reply_complete(base::Now now) {
   if (state_ != StartState::AwaitReply) return fail(framing::StartFailure::UnexpectedData, {}, now);
   const ReplyVerdict verdict = judge_reply(config_, wish_, plan_, offer_);
   agreed_ = verdict.agreed;
@@ -141,7 +169,7 @@ void Session::Impl::reply_complete(base::Now now) {
 }
 
 /// The stream has taken the last octet of our start frame.
-void Session::Impl::start_frame_sent(base::Now now) {
+void Session::start_frame_sent(base::Now now) {
   switch (state_) {
     case StartState::SendRequest: set_state(StartState::AwaitReply); break;
     case StartState::SendReply:
@@ -161,24 +189,23 @@ void Session::Impl::start_frame_sent(base::Now now) {
   }
 }
 
-void Session::Impl::enter_full_operation(StartState next) {
-  RNIC_CHECK(user_ != nullptr);  // RFC 5044 s.7.1: a DDP endpoint is bound before full operation
+void Session::enter_full_operation(StartState next) {
+  RNIC_CHECK(user() != nullptr);  // RFC 5044 s.7.1: a DDP endpoint is bound before full operation
   set_state(next);
   send_grid_ = MarkerGrid(agreed_.markers_send, sender_.end_offset());
   locator_.start(received_, agreed_);
   receiver_.start(received_);
-  reported_mulpdu_ = mulpdu();
+  note_mulpdu();
 }
 
-void Session::Impl::begin_full_operation(StartState next, base::ByteView private_data,
-                                         base::Now now) {
+void Session::begin_full_operation(StartState next, base::ByteView private_data, base::Now now) {
   enter_full_operation(next);
   count_start();
-  user_->mulpdu_changed(reported_mulpdu_);
+  user()->mulpdu_changed(mulpdu());
   events_.started(agreed_, private_data, now);
 }
 
-void Session::Impl::count_start() {
+void Session::count_start() {
   switch (agreed_.revision) {
     case 0: ++counters_.starts_revision_0; break;
     case 1: ++counters_.starts_revision_1; break;
@@ -187,12 +214,12 @@ void Session::Impl::count_start() {
   if (agreed_.peer_to_peer) ++counters_.starts_peer_to_peer;
 }
 
-void Session::Impl::begin_sending() {
-  user_->may_send();
+void Session::begin_sending() {
+  user()->may_send();
   ready();
 }
 
-void Session::Impl::first_pdu(base::Now now) {
+void Session::first_pdu(base::Now now) {
   const StartState before = state_;
   if (before == StartState::Done) return;
   set_state(StartState::Done);
@@ -203,7 +230,13 @@ void Session::Impl::first_pdu(base::Now now) {
   begin_sending();
 }
 
-void Session::Impl::on_timer(base::Now now) {
+base::Now Session::next_deadline() const {
+  const bool waiting = state_ == StartState::Delayed || state_ == StartState::Unheard ||
+                       state_ == StartState::AwaitRtr;
+  return starting() || waiting ? deadline_ : base::kNever;
+}
+
+void Session::on_timer(base::Now now) {
   if (now < next_deadline()) return;
   if (state_ == StartState::Delayed) {
     set_state(StartState::Unheard);
@@ -212,7 +245,7 @@ void Session::Impl::on_timer(base::Now now) {
   }
   if (state_ == StartState::Unheard) {
     set_state(StartState::Done);
-    return user_->peer_silent();
+    return user()->peer_silent();
   }
   if (state_ != StartState::AwaitRtr) return fail(framing::StartFailure::TimedOut, {}, now);
   set_state(StartState::Failed);
@@ -223,7 +256,7 @@ void Session::Impl::on_timer(base::Now now) {
 }
 
 /// RFC 6581 s.9.1 to s.9.3: full operation begins for as long as a Terminate needs.
-void Session::Impl::refuse(llp::FramingError error, base::Now now) {
+void Session::refuse(llp::FramingError error, base::Now now) {
   framing::StartFailure why = framing::StartFailure::LocalError;
   if (error == llp::FramingError::InsufficientIrd) why = framing::StartFailure::InsufficientReads;
   if (error == llp::FramingError::NoMatchingRtr) why = framing::StartFailure::NoMatchingRtr;
@@ -235,12 +268,12 @@ void Session::Impl::refuse(llp::FramingError error, base::Now now) {
   receiver_.discard();
   events_.start_failed(why, ulp_data_, now);
   parser_.release();
-  user_->framing_error(error, now);
+  user()->framing_error(error, now);
   ready();
 }
 
 /// RFC 5044 s.7.1.2 rules 2 and 3: MPA is left, TCP stays open.
-void Session::Impl::leave(framing::StartFailure why, base::ByteView private_data, base::Now now) {
+void Session::leave(framing::StartFailure why, base::ByteView private_data, base::Now now) {
   set_state(StartState::Left);
   ++counters_.start_rejects;
   events_.start_failed(why, private_data, now);
@@ -248,7 +281,7 @@ void Session::Impl::leave(framing::StartFailure why, base::ByteView private_data
   if (peer_finished_ && left()) events_.peer_left(now);
 }
 
-void Session::Impl::count_failure(framing::StartFailure why) {
+void Session::count_failure(framing::StartFailure why) {
   ++counters_.start_failures;
   switch (why) {
     case framing::StartFailure::BadKey:
@@ -267,13 +300,12 @@ void Session::Impl::count_failure(framing::StartFailure why) {
   }
 }
 
-void Session::Impl::fail(framing::StartFailure why, base::ByteView private_data, base::Now now) {
+void Session::fail(framing::StartFailure why, base::ByteView private_data, base::Now now) {
   set_state(StartState::Failed);
   tell_failure(why, private_data, now);
 }
 
-void Session::Impl::tell_failure(framing::StartFailure why, base::ByteView private_data,
-                                 base::Now now) {
+void Session::tell_failure(framing::StartFailure why, base::ByteView private_data, base::Now now) {
   const bool rejected =
       why == framing::StartFailure::RejectedByPeer || why == framing::StartFailure::RejectedLocally;
   if (rejected) {
@@ -288,7 +320,7 @@ void Session::Impl::tell_failure(framing::StartFailure why, base::ByteView priva
 }
 
 /// The octets came ahead of the start frame and were kept; the next user of the stream gets them.
-void Session::Impl::hand_over_kept(llp::StreamSwitch& to, base::Now now) {
+void Session::hand_over_kept(llp::StreamSwitch& to, base::Now now) {
   RNIC_CHECK(left());
   set_state(StartState::HandedOver);
   std::array<uint8_t, 512> piece;

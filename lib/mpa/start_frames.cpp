@@ -70,44 +70,17 @@ void StartFrameParser::check_header() {
   }
 }
 
-void StartFrameSender::set(const wire::MpaKey& key, const StartPlan& plan,
-                           base::ByteView private_data) {
+std::vector<uint8_t> make_start_frame(const wire::MpaKey& key, const StartPlan& plan,
+                                      base::ByteView private_data) {
   wire::MpaStartHeader header = plan.header;
   const size_t prefix = prefix_size(plan);
   header.pd_length = static_cast<uint16_t>(prefix + private_data.size());
-  frame_.resize(wire::kMpaStartHeaderSize + header.pd_length);
-  write_mpa_start_header(frame_.data(), key, header);
-  uint8_t* data = frame_.data() + wire::kMpaStartHeaderSize;
+  std::vector<uint8_t> frame(wire::kMpaStartHeaderSize + header.pd_length);
+  write_mpa_start_header(frame.data(), key, header);
+  uint8_t* data = frame.data() + wire::kMpaStartHeaderSize;
   emit_prefix(plan, data);
   std::copy(private_data.begin(), private_data.end(), data + prefix);
-  size_ = static_cast<uint32_t>(frame_.size());
-  sent_ = 0;
-}
-
-void StartFrameSender::set(base::ByteView octets) {
-  frame_.assign(octets.begin(), octets.end());
-  size_ = static_cast<uint32_t>(frame_.size());
-  sent_ = 0;
-}
-
-uint32_t StartFrameSender::emit(uint32_t n, uint64_t offset, llp::Frame& out) {
-  if (sent_ == 0) base_ = offset;
-  const uint32_t length = std::min({n, size_ - sent_, out.room_left()});
-  if (length == 0) return 0;
-  std::memcpy(out.append(length), frame_.data() + sent_, length);
-  sent_ += length;
-  return length;
-}
-
-bool StartFrameSender::rebuild(uint64_t offset, uint32_t length, llp::Frame& out) const {
-  if (offset < base_ || offset - base_ + length > frame_.size()) return false;
-  std::memcpy(out.append(length), frame_.data() + (offset - base_), length);
-  return true;
-}
-
-void StartFrameSender::acknowledged(uint64_t end_offset) {
-  if (pending() || end_offset < this->end_offset()) return;
-  frame_ = {};
+  return frame;
 }
 
 }  // namespace rnic::mpa

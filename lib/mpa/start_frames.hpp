@@ -1,6 +1,6 @@
 /// \file
-/// The start frames of a session as octets (RFC 5044 s.7.1): the peer's until it is whole, ours
-/// until it is acknowledged. They know no events and no stream: the session asks and acts.
+/// The start frames of a session as octets (RFC 5044 s.7.1): the peer's until it is whole, ours as
+/// it is made. They know no events and no stream: the session asks and acts.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/bytes.hpp"
-#include "llp/llp.hpp"
-#include "mpa/mpa.hpp"
-#include "mpa/start_state.hpp"
+#include "framing/start.hpp"
+#include "mpa/config.hpp"
+#include "mpa/negotiation.hpp"
 #include "wire/mpa.hpp"
 
 namespace rnic::mpa {
@@ -59,27 +59,8 @@ class StartFrameParser {
   bool other_key_ = false;  // initiator: the octets so far are those of the Request's key
 };
 
-/// The Request or Reply that this side sends, or the last streaming message before it. The octets
-/// stay until they are acknowledged, for retransmission.
-class StartFrameSender {
- public:
-  void set(const wire::MpaKey& key, const StartPlan& plan, base::ByteView private_data);
-  void set(base::ByteView octets);
-  /// Writes what fits; the first call fixes the frame's place in the stream.
-  uint32_t emit(uint32_t n, uint64_t offset, llp::Frame& out);
-  bool rebuild(uint64_t offset, uint32_t length, llp::Frame& out) const;
-  void acknowledged(uint64_t end_offset);
-
-  [[nodiscard]] bool pending() const { return sent_ < size_; }
-  [[nodiscard]] uint32_t unsent() const { return size_ - sent_; }
-  /// Behind the frame's last octet: where full operation begins.
-  [[nodiscard]] uint64_t end_offset() const { return base_ + size_; }
-
- private:
-  std::vector<uint8_t> frame_;
-  uint64_t base_ = 0;
-  uint32_t size_ = 0;
-  uint32_t sent_ = 0;
-};
+/// The octets of a Request or Reply.
+[[nodiscard]] std::vector<uint8_t> make_start_frame(const wire::MpaKey& key, const StartPlan& plan,
+                                                    base::ByteView private_data);
 
 }  // namespace rnic::mpa

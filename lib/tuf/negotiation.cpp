@@ -1,6 +1,6 @@
 #include "tuf/negotiation.hpp"
 
-#include "tuf/tuf.hpp"
+#include "tuf/config.hpp"
 
 namespace rnic::tuf {
 namespace {

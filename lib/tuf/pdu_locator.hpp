@@ -6,8 +6,10 @@
 
 #include "framing/receiver.hpp"
 #include "tuf/alignment_watch.hpp"
+#include "tuf/config.hpp"
+#include "tuf/counters.hpp"
 #include "tuf/parser.hpp"
-#include "tuf/tuf.hpp"
+#include "tuf/session_events.hpp"
 
 namespace rnic::tuf {
 

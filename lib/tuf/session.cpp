@@ -1,39 +1,42 @@
 #include "tuf/session.hpp"
 
+#include <algorithm>
 #include <array>
+
+#include "framing/mulpdu.hpp"
+#include "tuf/pdu_writer.hpp"
 
 namespace rnic::tuf {
 namespace {
 
-/// DDP is not asked for less: a DDP header and a little.
-constexpr uint32_t kUsefulRoom = 18;
-constexpr uint32_t kMulpduMin = 128;    // RFC 5044 s.4.5, what DDP may count on
-constexpr uint32_t kMulpduMax = 64768;  // RFC 5044 s.3
-
 /// Tags of packed framing PDUs; no tag of DDP has this `a`.
 constexpr uint64_t kPackedTag = ~0ull - 1;
 
+using framing::kMulpduMax;
+using framing::kMulpduMin;
 using framing::kNone;
+using framing::kStartTag;
+using framing::kUsefulRoom;
 
 }  // namespace
 
 // --- sending ---
 
-uint32_t Session::Impl::mulpdu() const {
+uint32_t Session::mulpdu() const {
   uint32_t overhead = prefixed() ? kUlpduLengthSize : 0;
   uint32_t most = wire::kTufPduMax - overhead;
   if (agreed_.send == FramedSendMode::Markers) {
     const uint32_t interval = agreed_.send_interval;
-    overhead += (emss_ + interval - 1) / interval * wire::kTufMarkerSize;
+    overhead += (emss() + interval - 1) / interval * wire::kTufMarkerSize;
     most = std::min(agreed_.max_pdu_out - kUlpduLengthSize, kMulpduMax);
   } else {
     overhead += wire::kTufHeaderSize;
   }
-  const uint32_t fits = emss_ > overhead ? emss_ - overhead : 0;
+  const uint32_t fits = emss() > overhead ? emss() - overhead : 0;
   return std::clamp(std::min(fits, most), kMulpduMin, kMulpduMax);
 }
 
-llp::Pulled Session::Impl::pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
+llp::Pulled Session::pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
   if (state_ != StartState::Done) return pull_start(n, offset, out, now);
   n = std::min(n, out.room_left());
   return agreed_.send == FramedSendMode::Align ? pull_frame(n, offset, out, now)
@@ -41,14 +44,14 @@ llp::Pulled Session::Impl::pull(uint32_t n, uint64_t offset, llp::Frame& out, ba
 }
 
 /// s.5.1: a framing PDU begins its segment, and nothing follows it there.
-llp::Pulled Session::Impl::pull_frame(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
+llp::Pulled Session::pull_frame(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
   const uint32_t overhead = wire::kTufHeaderSize + (prefixed() ? kUlpduLengthSize : 0);
-  if (n < emss_ || n < overhead + kUsefulRoom) return {};
+  if (n < emss() || n < overhead + kUsefulRoom) return {};
   const uint32_t before = out.length();
   PduWriter writer(send_grid_, offset, wire::kTufHeaderSize, prefixed(),
                    std::min(n - overhead, mulpdu()), out);
   const llp::PulledUlpdu first =
-      user_->pull_ulpdu(std::min(n - overhead, mulpdu()), false, writer, now);
+      user()->pull_ulpdu(std::min(n - overhead, mulpdu()), false, writer, now);
   if (first.length == 0) return {};
   RNIC_CHECK(writer.complete());
   llp::Pulled pulled{.length = 0, .push = first.last, .atomic = true, .tag = first.tag};
@@ -72,8 +75,8 @@ llp::Pulled Session::Impl::pull_frame(uint32_t n, uint64_t offset, llp::Frame& o
 }
 
 /// Packs further ULPDUs that fit whole and end their messages (s.5). \return how many
-uint32_t Session::Impl::pack_more(uint32_t n, uint64_t offset, uint32_t first, llp::Frame& out,
-                                  bool& push, base::Now now) {
+uint32_t Session::pack_more(uint32_t n, uint64_t offset, uint32_t first, llp::Frame& out,
+                            bool& push, base::Now now) {
   uint32_t count = 0;
   const uint32_t limit = std::min(n, wire::kTufHeaderSize + wire::kTufPduMax);
   for (uint32_t last = first; pack_.free() != 0;) {
@@ -81,7 +84,7 @@ uint32_t Session::Impl::pack_more(uint32_t n, uint64_t offset, uint32_t first, l
     if (used + kUsefulRoom > limit) break;
     const uint32_t max = std::min(limit - used, mulpdu());
     PduWriter writer(send_grid_, offset + out.length(), 0, true, max, out);
-    const llp::PulledUlpdu ulpdu = user_->pull_ulpdu(max, true, writer, now);
+    const llp::PulledUlpdu ulpdu = user()->pull_ulpdu(max, true, writer, now);
     if (ulpdu.length == 0) break;
     RNIC_CHECK(writer.complete());
     last = pack_.append(last, ulpdu.tag);
@@ -92,8 +95,7 @@ uint32_t Session::Impl::pack_more(uint32_t n, uint64_t offset, uint32_t first, l
   return count;
 }
 
-llp::Pulled Session::Impl::pull_marked(uint32_t n, uint64_t offset, llp::Frame& out,
-                                       base::Now now) {
+llp::Pulled Session::pull_marked(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
   uint64_t content = 0;
   for (uint64_t at = offset; at < offset + n;) {
     at = send_grid_.after(at);
@@ -106,7 +108,7 @@ llp::Pulled Session::Impl::pull_marked(uint32_t n, uint64_t offset, llp::Frame& 
   const uint32_t max = std::min(mulpdu(), room);
   const uint32_t before = out.length();
   PduWriter writer(send_grid_, offset, 0, true, max, out);
-  const llp::PulledUlpdu ulpdu = user_->pull_ulpdu(max, n < emss_, writer, now);
+  const llp::PulledUlpdu ulpdu = user()->pull_ulpdu(max, n < emss(), writer, now);
   if (ulpdu.length == 0) return {};
   RNIC_CHECK(writer.complete());
   ++counters_.pdus_out;
@@ -114,8 +116,8 @@ llp::Pulled Session::Impl::pull_marked(uint32_t n, uint64_t offset, llp::Frame& 
   return {.length = out.length() - before, .push = ulpdu.last, .atomic = true, .tag = ulpdu.tag};
 }
 
-bool Session::Impl::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
-                            llp::Frame& out) {
+bool Session::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
+                      llp::Frame& out) {
   if (tag == kStartTag) return sender_.rebuild(offset, length, out);
   const uint32_t before = out.length();
   const bool align = agreed_.send == FramedSendMode::Align;
@@ -126,7 +128,7 @@ bool Session::Impl::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t
     PduWriter writer(send_grid_, offset + out.length() - before, header, prefixed(),
                      wire::kTufPduMax, out);
     const llp::RecordTag& one = node == kNone ? tag : pack_[node].tag;
-    if (!user_->rebuild_ulpdu(one, writer)) return false;
+    if (!user()->rebuild_ulpdu(one, writer)) return false;
     RNIC_CHECK(writer.complete());
     if (frame == nullptr) frame = writer.frame();
     header = 0;
@@ -142,7 +144,7 @@ bool Session::Impl::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t
 }
 
 /// s.5.2: a piece of a framing PDU that would look like a whole one is made shorter.
-uint32_t Session::Impl::cut(base::ByteView piece) const {
+uint32_t Session::cut(base::ByteView piece) const {
   const auto size = static_cast<uint32_t>(piece.size());
   if (agreed_.send != FramedSendMode::Align || !wire::is_tuf_frame(piece, agreed_.send_key))
     return size;
@@ -150,34 +152,35 @@ uint32_t Session::Impl::cut(base::ByteView piece) const {
   return size - 1;
 }
 
-void Session::Impl::released(const llp::RecordTag& tag) {
-  if (tag == kStartTag) return;
-  if (tag.a != kPackedTag) return user_->released_ulpdu(tag);
+void Session::released(const llp::RecordTag& tag, uint64_t end_offset) {
+  if (tag == kStartTag) return sender_.acknowledged(end_offset);
+  if (tag.a != kPackedTag) return user()->released_ulpdu(tag);
   for (auto node = static_cast<uint32_t>(tag.b); node != kNone;) {
     const PackedUlpdu one = pack_.give(node);
     node = one.next;
-    user_->released_ulpdu(one.tag);
+    user()->released_ulpdu(one.tag);
   }
 }
 
-void Session::Impl::emss_changed(uint32_t emss) {
-  emss_ = emss;
-  if (state_ != StartState::Done || mulpdu() == reported_mulpdu_) return;
-  reported_mulpdu_ = mulpdu();
-  ++counters_.emss_notices;
-  user_->mulpdu_changed(reported_mulpdu_);
+void Session::emss_changed(uint32_t emss) {
+  set_emss(emss);
+  if (full_operation() && tell_mulpdu()) ++counters_.emss_notices;
+}
+
+void Session::ready() {
+  if (full_operation() && stream() != nullptr) stream()->ready();
 }
 
 // --- receiving ---
 
-/// A start frame has room of its own; the octets behind it are asked about when it is whole.
-uint32_t Session::Impl::takes(base::Range range, base::ByteView octets) {
-  if (state_ == StartState::Done) return receiver_.takes(range, octets);
-  const auto all = static_cast<uint32_t>(octets.size());
-  return parsing() ? std::min(all, static_cast<uint32_t>(wanted())) : all;
+llp::InspectVerdict Session::inspect(base::Range range, base::ByteView octets, base::Now now) {
+  if (full_operation()) return receiver_.inspect(range, octets, now);
+  if (receiver_.can_keep(range)) return llp::InspectVerdict::Accept;
+  ++counters_.hold_refused;
+  return llp::InspectVerdict::NoRoom;
 }
 
-void Session::Impl::place(base::Range range, base::ByteView octets, base::Now now) {
+void Session::place(base::Range range, base::ByteView octets, bool, base::Now now) {
   if (state_ == StartState::Done) return receiver_.place(range, octets, now);
   const bool in_order = receiver_.in_order(range);
   if (state_ == StartState::Failed || state_ == StartState::SendReject) {
@@ -200,7 +203,7 @@ void Session::Impl::place(base::Range range, base::ByteView octets, base::Now no
   if (in_order) receiver_.arrived(range.end);
 }
 
-void Session::Impl::ordered(uint64_t offset, base::Now now) {
+void Session::ordered(uint64_t offset, base::Now now) {
   // Octets of a start frame that came ahead of the order.
   std::array<uint8_t, wire::kTufStartSize + wire::kTufPrivateDataMax> again;
   while (parsing() && reader_.received() < offset) {
@@ -217,7 +220,7 @@ void Session::Impl::ordered(uint64_t offset, base::Now now) {
 // --- the end ---
 
 /// After an error nothing more goes up, and TCP stays open for a Terminate.
-void Session::Impl::broken(framing::PduError error, base::Now now) {
+void Session::broken(framing::PduError error, base::Now now) {
   const auto what = static_cast<Error>(error);
   switch (what) {
     case Error::BadKey: ++counters_.bad_key_errors; break;
@@ -227,86 +230,23 @@ void Session::Impl::broken(framing::PduError error, base::Now now) {
     case Error::None: break;
   }
   if (session_events_ != nullptr) session_events_->stream_broken(what, now);
-  user_->framing_error(llp::FramingError::MarkerMismatch, now);
+  user()->framing_error(llp::FramingError::MarkerMismatch, now);
 }
 
-void Session::Impl::peer_finished(base::Now now) {
+void Session::peer_finished(base::Now now) {
   if (state_ == StartState::SendReject) return;  // the answer is still on its way
   if (starting()) return fail(framing::StartFailure::StreamEnded, {}, now);
-  if (state_ == StartState::Done) user_->peer_finished(receiver_.at_boundary(), now);
+  if (state_ == StartState::Done) user()->peer_finished(receiver_.at_boundary(), now);
 }
 
-void Session::Impl::ended(StreamEnd how, base::Now now) {
+void Session::ended(StreamEnd how, base::Now now) {
   const StartState before = state_;
   if (before == StartState::Ended) return;
   set_state(StartState::Ended);
-  stream_ = nullptr;
-  receiver_.attach(nullptr);
+  detach();
   const bool opened = before != StartState::Idle;
   if (is_starting(before) || !opened) tell_failure(framing::start_failure_of(how, opened), {}, now);
-  receiver_.discard();
-  if (user_ != nullptr) user_->ended(how, now);
-  events_.stream_ended(how, now);  // the owner may destroy the session from here on
+  tell_ended(events_, how, now);
 }
-
-// --- the front ---
-
-Session::Session(const Config& config, framing::Role role, wire::TufKey key,
-                 framing::HoldStore& hold, PackStore& pack, Counters& counters,
-                 framing::StartEvents& events, base::ByteView private_data,
-                 SessionEvents* session_events, const framing::StartWish& wish)
-    : impl_(std::make_unique<Impl>(config, role, key, hold, pack, counters, events, private_data,
-                                   session_events, wish)) {}
-Session::~Session() = default;
-
-const Agreed& Session::agreed() const { return impl_->agreed(); }
-void Session::attach(llp::Stream& stream) { impl_->attach(stream); }
-void Session::bind(llp::FramingUser& user) { impl_->bind(user); }
-void Session::unbind() { impl_->unbind(); }
-void Session::accept(base::ByteView private_data, base::Now, const framing::StartWish& wish) {
-  impl_->answer(true, private_data, wish);
-}
-void Session::reject(base::ByteView private_data, base::Now, const framing::StartWish& wish) {
-  impl_->answer(false, private_data, wish);
-}
-base::Now Session::next_deadline() const { return impl_->next_deadline(); }
-void Session::on_timer(base::Now now) { impl_->on_timer(now); }
-const framing::Negotiated& Session::negotiated() const { return impl_->negotiated(); }
-bool Session::full_operation() const { return impl_->full_operation(); }
-uint64_t Session::held() const { return impl_->held(); }
-uint64_t Session::arrived() const { return impl_->arrived(); }
-
-void Session::established(uint32_t emss, base::Now now) { impl_->established(emss, now); }
-llp::Pulled Session::pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
-  return impl_->pull(n, offset, out, now);
-}
-bool Session::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
-                      llp::Frame& out) {
-  return impl_->rebuild(tag, offset, length, out);
-}
-uint32_t Session::cut(base::ByteView piece) const { return impl_->cut(piece); }
-void Session::released(const llp::RecordTag& tag, uint64_t) { impl_->released(tag); }
-void Session::clipped(base::Range range) { impl_->clipped(range); }
-llp::InspectVerdict Session::inspect(base::Range range, base::ByteView octets, base::Now now) {
-  return impl_->inspect(range, octets, now);
-}
-uint32_t Session::sure_room() const { return impl_->sure_room(); }
-uint32_t Session::takes(base::Range range, base::ByteView octets) {
-  return impl_->takes(range, octets);
-}
-void Session::place(base::Range range, base::ByteView octets, bool, base::Now now) {
-  impl_->place(range, octets, now);
-}
-void Session::ordered(uint64_t offset, base::Now now) { impl_->ordered(offset, now); }
-void Session::emss_changed(uint32_t emss) { impl_->emss_changed(emss); }
-uint32_t Session::receive_room() const { return impl_->receive_room(); }
-void Session::peer_finished(base::Now now) { impl_->peer_finished(now); }
-void Session::ended(StreamEnd how, base::Now now) { impl_->ended(how, now); }
-
-uint32_t Session::mulpdu() const { return impl_->mulpdu(); }
-void Session::ready() { impl_->ready(); }
-void Session::discard_received() { impl_->discard_received(); }
-void Session::close() { impl_->close(); }
-void Session::abort() { impl_->abort(); }
 
 }  // namespace rnic::tuf

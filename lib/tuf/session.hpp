@@ -1,114 +1,74 @@
 /// \file
-/// The parts of a Session together: negotiation, sending, receiving, end.
+/// The session of ULP framing under DDP: negotiation, sending, receiving and the end of one
+/// connection.
 #pragma once
 
-#include <algorithm>
 #include <vector>
 
 #include "base/check.hpp"
+#include "framing/session_base.hpp"
+#include "framing/start_frame_sender.hpp"
+#include "tuf/config.hpp"
+#include "tuf/counters.hpp"
+#include "tuf/negotiation.hpp"
 #include "tuf/pack_store.hpp"
 #include "tuf/pdu_locator.hpp"
-#include "tuf/pdu_writer.hpp"
+#include "tuf/session_events.hpp"
 #include "tuf/start_frames.hpp"
 #include "tuf/start_state.hpp"
-#include "tuf/tuf.hpp"
 
 namespace rnic::tuf {
 
-/// Tag of start-up octets; no tag of DDP has this `a`.
-inline constexpr llp::RecordTag kStartTag{~0ull, 0};
-
-class Session::Impl final : public framing::ReceiverOwner {
+class Session final : public framing::SessionBase<PduLocator> {
  public:
-  Impl(const Config& config, framing::Role role, wire::TufKey key, framing::HoldStore& hold,
-       PackStore& pack, Counters& counters, framing::StartEvents& events,
-       base::ByteView private_data, SessionEvents* session_events, const framing::StartWish& wish)
-      : config_(config),
-        role_(role),
-        pack_(pack),
-        counters_(counters),
-        events_(events),
-        session_events_(session_events),
-        key_(key & wire::kTufKeyMask),
-        wish_(wish),
-        request_data_(private_data.begin(), private_data.end()),
-        locator_(config_, hold, counters, session_events),
-        receiver_(hold, {config_.hold_limit, config_.early_limit, config_.out_of_order},
-                  {counters.pdus_in, counters.placed_in_order_octets, counters.placed_early_octets,
-                   counters.held_octets, counters.hold_refused, counters.discarded_octets},
-                  locator_, *this) {
-    RNIC_CHECK(private_data.size() <= wire::kTufPrivateDataMax);
-    wish_.peer_to_peer = false;  // Go does what an RTR would do (negotiation.hpp)
-  }
+  /// \param key of what this end sends in alignment mode (KeySource)
+  /// \param private_data of the Request, at most wire::kTufPrivateDataMax octets
+  /// \param hold, pack, counters, events outlive the session
+  /// \param wish initiator: IRD and ORD, when exchange_reads says so; nothing else of it counts
+  Session(const Config& config, framing::Role role, wire::TufKey key, framing::HoldStore& hold,
+          PackStore& pack, Counters& counters, framing::StartEvents& events,
+          base::ByteView private_data, SessionEvents* session_events = nullptr,
+          const framing::StartWish& wish = {});
 
-  void attach(llp::Stream& stream) {
-    stream_ = &stream;
-    receiver_.attach(&stream);
-  }
-  void bind(llp::FramingUser& user) {
-    user_ = &user;
-    receiver_.bind(&user);
-  }
-  void unbind() {
-    RNIC_CHECK(state_ != StartState::Done);
-    user_ = nullptr;
-  }
-
-  // --- start-up: start.cpp ---
-  void established(uint32_t emss, base::Now now);
-  void answer(bool accepted, base::ByteView private_data, const framing::StartWish& wish);
-  void on_timer(base::Now now);
-  [[nodiscard]] base::Now next_deadline() const { return starting() ? deadline_ : base::kNever; }
-  [[nodiscard]] const framing::Negotiated& negotiated() const { return negotiated_; }
   [[nodiscard]] const Agreed& agreed() const { return agreed_; }
-  [[nodiscard]] bool full_operation() const { return state_ == StartState::Done; }
 
-  // --- sending: session.cpp ---
-  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now);
-  bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length, llp::Frame& out);
-  [[nodiscard]] uint32_t cut(base::ByteView piece) const;
-  void released(const llp::RecordTag& tag);
-  void emss_changed(uint32_t emss);
-  [[nodiscard]] uint32_t mulpdu() const;
-  void ready() {
-    if (state_ == StartState::Done && stream_ != nullptr) stream_->ready();
+  // The negotiation: start.cpp
+  void accept(base::ByteView private_data, base::Now now,
+              const framing::StartWish& wish = {}) override;
+  void reject(base::ByteView private_data, base::Now now,
+              const framing::StartWish& wish = {}) override;
+  void established(uint32_t emss, base::Now now) override;
+  void on_timer(base::Now now) override;
+  [[nodiscard]] base::Now next_deadline() const override {
+    return starting() ? deadline_ : base::kNever;
   }
+  [[nodiscard]] size_t private_data_max() const override { return wire::kTufPrivateDataMax; }
+  [[nodiscard]] bool left() const override { return false; }
+  [[nodiscard]] bool full_operation() const override { return state_ == StartState::Done; }
+  [[nodiscard]] const framing::Negotiated& negotiated() const override { return negotiated_; }
 
-  // --- receiving: session.cpp ---
-  void clipped(base::Range range) { receiver_.clipped(range); }
-  llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) {
-    if (full_operation()) return receiver_.inspect(range, octets, now);
-    if (receiver_.can_keep(range)) return llp::InspectVerdict::Accept;
-    ++counters_.hold_refused;
-    return llp::InspectVerdict::NoRoom;
-  }
-  [[nodiscard]] uint32_t sure_room() const { return receiver_.sure_room(); }
-  [[nodiscard]] uint32_t takes(base::Range range, base::ByteView octets);
-  void place(base::Range range, base::ByteView octets, base::Now now);
-  void ordered(uint64_t offset, base::Now now);
-  [[nodiscard]] uint32_t receive_room() const {
-    // An incomplete PDU at the delivery point takes no window: a window smaller than the PDU would
-    // close and never open again.
-    const uint64_t held = receiver_.held() - receiver_.held_in_order();
-    return held < config_.receive_window ? config_.receive_window - static_cast<uint32_t>(held) : 0;
-  }
-  void discard_received() { receiver_.discard(); }
-  [[nodiscard]] uint64_t held() const { return receiver_.held(); }
-  [[nodiscard]] uint64_t arrived() const { return receiver_.arrived(); }
+  // Receiving and the end: session.cpp
+  llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) override;
+  void place(base::Range range, base::ByteView octets, bool in_order, base::Now now) override;
+  void ordered(uint64_t offset, base::Now now) override;
+  void peer_finished(base::Now now) override;
+  void ended(StreamEnd how, base::Now now) override;
 
-  // --- the end ---
-  void peer_finished(base::Now now);
-  void ended(StreamEnd how, base::Now now);
-  void close() {
-    if (stream_ != nullptr) stream_->close();
-  }
-  void abort() {
-    if (stream_ != nullptr) stream_->abort();
-  }
-
-  void broken(framing::PduError error, base::Now now) override;
+  // Sending: session.cpp
+  llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) override;
+  bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
+               llp::Frame& out) override;
+  [[nodiscard]] uint32_t cut(base::ByteView piece) const override;
+  void released(const llp::RecordTag& tag, uint64_t end_offset) override;
+  void emss_changed(uint32_t emss) override;
+  [[nodiscard]] uint32_t mulpdu() const override;
+  [[nodiscard]] uint8_t version() const override { return 1; }
+  void ready() override;
 
  private:
+  // framing::ReceiverOwner
+  void broken(framing::PduError error, base::Now now) override;
+
   void set_state(StartState next) {
     RNIC_CHECK(kStartTransitions.allows(state_, next));
     state_ = next;
@@ -119,7 +79,9 @@ class Session::Impl final : public framing::ReceiverOwner {
            state_ == StartState::AwaitGo || state_ == StartState::SendReply ||
            state_ == StartState::SendRequest;
   }
+  [[nodiscard]] size_t wanted_of_start() const override { return parsing() ? wanted() : SIZE_MAX; }
   [[nodiscard]] size_t wanted() const;
+  void answer(bool accepted, base::ByteView private_data, const framing::StartWish& wish);
   size_t parse(base::ByteView octets, base::Now now);
   size_t read_frame(base::ByteView octets, base::Now now);
   [[nodiscard]] bool frame_right() const;
@@ -149,10 +111,6 @@ class Session::Impl final : public framing::ReceiverOwner {
   Counters& counters_;
   framing::StartEvents& events_;
   SessionEvents* session_events_;
-  llp::Stream* stream_ = nullptr;
-  llp::FramingUser* user_ = nullptr;
-  uint32_t emss_ = 0;
-  uint32_t reported_mulpdu_ = 0;
   wire::TufKey key_;
   framing::StartWish wish_;  // initiator
   framing::StartFailure refusal_ = framing::StartFailure::RejectedLocally;
@@ -165,11 +123,10 @@ class Session::Impl final : public framing::ReceiverOwner {
   // Initiator: the private data of our Request until that is made, then of the Reply until the
   // stream is framed.
   std::vector<uint8_t> request_data_;
-  StartFrameSender sender_;
+  framing::StartFrameSender sender_;
   StartFrameReader reader_;
   wire::TufStart own_;
   PduLocator locator_;
-  PduReceiver receiver_;
 };
 
 }  // namespace rnic::tuf

@@ -20,34 +20,56 @@ void tell_reads(const framing::ReadDepths& depths, wire::TufStart& frame) {
 
 }  // namespace
 
-void Session::Impl::established(uint32_t emss, base::Now now) {
-  emss_ = emss;
+Session::Session(const Config& config, framing::Role role, wire::TufKey key,
+                 framing::HoldStore& hold, PackStore& pack, Counters& counters,
+                 framing::StartEvents& events, base::ByteView private_data,
+                 SessionEvents* session_events, const framing::StartWish& wish)
+    : SessionBase(config, hold,
+                  {counters.pdus_in, counters.placed_in_order_octets, counters.placed_early_octets,
+                   counters.held_octets, counters.hold_refused, counters.discarded_octets},
+                  locator_),
+      config_(config),
+      role_(role),
+      pack_(pack),
+      counters_(counters),
+      events_(events),
+      session_events_(session_events),
+      key_(key & wire::kTufKeyMask),
+      wish_(wish),
+      request_data_(private_data.begin(), private_data.end()),
+      locator_(config_, hold, counters, session_events) {
+  RNIC_CHECK(private_data.size() <= wire::kTufPrivateDataMax);
+  wish_.peer_to_peer = false;  // Go does what an RTR would do (negotiation.hpp)
+}
+
+void Session::established(uint32_t emss, base::Now now) {
+  set_emss(emss);
   deadline_ = now + config_.start_timeout;
-  RNIC_CHECK(stream_ != nullptr);
-  own_ = make_start(config_, stream_->traits(), key_);
+  RNIC_CHECK(stream() != nullptr);
+  own_ = make_start(config_, stream()->traits(), key_);
   if (role_ == framing::Role::Responder) {
     set_state(StartState::AwaitRequest);
     return;
   }
   if (wish_.exchange_reads) tell_reads(framing::depths_of_request(wish_), own_);
-  const bool made =
-      base::attempt([&] { sender_.set(wire::kTufRequestMagic, own_, request_data_); });
+  const bool made = base::attempt(
+      [&] { sender_.set(make_start_frame(wire::kTufRequestMagic, own_, request_data_)); });
   if (!made) return fail(StartFailure::OutOfMemory, {}, now);
   request_data_ = {};
   set_state(StartState::SendRequest);
-  stream_->ready();
+  stream()->ready();
 }
 
 // --- receiving ---
 
 /// Octets until the next decision; 0: the frame is whole.
-size_t Session::Impl::wanted() const {
+size_t Session::wanted() const {
   const bool go = role_ == framing::Role::Responder && state_ != StartState::AwaitRequest;
   return reader_.wanted(go);
 }
 
 /// Whether the octets so far can be those of the frame that is awaited.
-bool Session::Impl::frame_right() const {
+bool Session::frame_right() const {
   const wire::TufMagic& magic = role_ == framing::Role::Initiator    ? wire::kTufReplyMagic
                                 : state_ == StartState::AwaitRequest ? wire::kTufRequestMagic
                                                                      : wire::kTufGoMagic;
@@ -56,7 +78,7 @@ bool Session::Impl::frame_right() const {
 
 /// Reads the frame that is awaited, and fails the start-up where there is no memory for it.
 /// \return octets used
-size_t Session::Impl::parse(base::ByteView octets, base::Now now) {
+size_t Session::parse(base::ByteView octets, base::Now now) {
   size_t used = 0;
   if (!base::attempt([&] { used = read_frame(octets, now); })) {
     fail(StartFailure::OutOfMemory, {}, now);
@@ -65,7 +87,7 @@ size_t Session::Impl::parse(base::ByteView octets, base::Now now) {
   return used;
 }
 
-size_t Session::Impl::read_frame(base::ByteView octets, base::Now now) {
+size_t Session::read_frame(base::ByteView octets, base::Now now) {
   size_t used = 0;
   while (used < octets.size() && parsing()) {
     const size_t n = std::min(wanted(), octets.size() - used);
@@ -80,7 +102,7 @@ size_t Session::Impl::read_frame(base::ByteView octets, base::Now now) {
   return used;
 }
 
-void Session::Impl::frame_complete(base::Now now) {
+void Session::frame_complete(base::Now now) {
   switch (state_) {
     case StartState::AwaitReply: return reply_complete(now);
     case StartState::AwaitRequest: return request_complete(now);
@@ -89,7 +111,7 @@ void Session::Impl::frame_complete(base::Now now) {
   }
 }
 
-void Session::Impl::request_complete(base::Now now) {
+void Session::request_complete(base::Now now) {
   const wire::TufStart peer = reader_.header();
   const std::vector<uint8_t> frame = reader_.release();
   if (!agree(own_, peer)) return fail(StartFailure::NoCommonMode, {}, now);
@@ -98,7 +120,7 @@ void Session::Impl::request_complete(base::Now now) {
   events_.request_received(offer_, base::ByteView(frame).subspan(wire::kTufStartSize), now);
 }
 
-void Session::Impl::take_agreed(const wire::TufStart& peer) {
+void Session::take_agreed(const wire::TufStart& peer) {
   agreed_ = *agree(own_, peer);
   negotiated_ = {};
   negotiated_.crc = false;
@@ -107,7 +129,7 @@ void Session::Impl::take_agreed(const wire::TufStart& peer) {
   take_offer(peer);
 }
 
-void Session::Impl::take_offer(const wire::TufStart& peer) {
+void Session::take_offer(const wire::TufStart& peer) {
   offer_.markers = negotiated_.markers_send;
   offer_.enhanced = peer.has_reads;
   offer_.ird = peer.ird;
@@ -115,8 +137,15 @@ void Session::Impl::take_offer(const wire::TufStart& peer) {
   framing::note_reads(offer_, negotiated_);
 }
 
-void Session::Impl::answer(bool accepted, base::ByteView private_data,
-                           const framing::StartWish& wish) {
+void Session::accept(base::ByteView private_data, base::Now, const framing::StartWish& wish) {
+  answer(true, private_data, wish);
+}
+
+void Session::reject(base::ByteView private_data, base::Now, const framing::StartWish& wish) {
+  answer(false, private_data, wish);
+}
+
+void Session::answer(bool accepted, base::ByteView private_data, const framing::StartWish& wish) {
   RNIC_CHECK(private_data.size() <= wire::kTufPrivateDataMax);
   if (state_ != StartState::AwaitDecision) return;  // failed meanwhile; start_failed() said so
   wire::TufStart reply = own_;
@@ -138,15 +167,15 @@ void Session::Impl::answer(bool accepted, base::ByteView private_data,
   reply.chosen_receive =
       agreed_.receive == FramedReceiveMode::Align ? wire::kTufModeAlign : wire::kTufModeMarkers;
   // The frame is made first: it needs memory, and when that fails nothing else has changed.
-  sender_.set(wire::kTufReplyMagic, reply, private_data);
+  sender_.set(make_start_frame(wire::kTufReplyMagic, reply, private_data));
   negotiated_ = negotiated;
   refusal_ = refusal;
   set_state(accepted ? StartState::SendReply : StartState::SendReject);
-  stream_->ready();
-  if (!accepted) stream_->close();
+  stream()->ready();
+  if (!accepted) stream()->close();
 }
 
-void Session::Impl::reply_complete(base::Now now) {
+void Session::reply_complete(base::Now now) {
   const wire::TufStart peer = reader_.header();
   const std::vector<uint8_t> frame = reader_.release();
   const base::ByteView data = base::ByteView(frame).subspan(wire::kTufStartSize);
@@ -165,25 +194,25 @@ void Session::Impl::reply_complete(base::Now now) {
     negotiated_.ord = taken.agreed.ord;
   }
   request_data_.assign(data.begin(), data.end());  // for started(), when Go has gone
-  sender_.set_go();
+  sender_.set(make_go());
   set_state(StartState::SendGo);
-  stream_->ready();
+  stream()->ready();
 }
 
 // --- sending ---
 
-llp::Pulled Session::Impl::pull_start(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
+llp::Pulled Session::pull_start(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
   const bool has = state_ == StartState::SendRequest || state_ == StartState::SendGo ||
                    state_ == StartState::SendReply || state_ == StartState::SendReject;
   if (!has) return {};
   const uint32_t length = sender_.emit(n, offset, out);
   if (length == 0) return {};
-  const bool last = sender_.is_sent();
+  const bool last = !sender_.pending();
   if (last) start_frame_sent(offset + length, now);
-  return {.length = length, .push = last, .atomic = false, .tag = kStartTag};
+  return {.length = length, .push = last, .atomic = false, .tag = framing::kStartTag};
 }
 
-void Session::Impl::start_frame_sent(uint64_t end, base::Now now) {
+void Session::start_frame_sent(uint64_t end, base::Now now) {
   send_grid_ = MarkerGrid();
   if (agreed_.send == FramedSendMode::Markers) send_grid_ = MarkerGrid(end, agreed_.send_interval);
   switch (state_) {
@@ -196,8 +225,8 @@ void Session::Impl::start_frame_sent(uint64_t end, base::Now now) {
 }
 
 /// Both directions are framed from here on.
-void Session::Impl::begin_framing(base::Now now) {
-  RNIC_CHECK(user_ != nullptr);  // bound before accept(), or before the Reply
+void Session::begin_framing(base::Now now) {
+  RNIC_CHECK(user() != nullptr);  // bound before accept(), or before the Reply
   set_state(StartState::Done);
   static_cast<void>(reader_.release());
   ReceiveLayout layout;
@@ -211,27 +240,27 @@ void Session::Impl::begin_framing(base::Now now) {
   }
   locator_.start(reader_.received(), layout, prefixed_in ? kUlpduLengthSize : 0);
   receiver_.start(reader_.received());
-  reported_mulpdu_ = mulpdu();
+  note_mulpdu();
   ++counters_.starts;
-  user_->mulpdu_changed(reported_mulpdu_);
+  user()->mulpdu_changed(mulpdu());
   const std::vector<uint8_t> data = std::move(request_data_);
   request_data_ = {};
   events_.started(negotiated_, data, now);
-  user_->may_send();
+  user()->may_send();
   ready();
 }
 
-void Session::Impl::on_timer(base::Now now) {
+void Session::on_timer(base::Now now) {
   if (now < next_deadline()) return;
   fail(StartFailure::TimedOut, {}, now);
 }
 
-void Session::Impl::fail(StartFailure why, base::ByteView private_data, base::Now now) {
+void Session::fail(StartFailure why, base::ByteView private_data, base::Now now) {
   set_state(StartState::Failed);
   tell_failure(why, private_data, now);
 }
 
-void Session::Impl::tell_failure(StartFailure why, base::ByteView private_data, base::Now now) {
+void Session::tell_failure(StartFailure why, base::ByteView private_data, base::Now now) {
   const bool rejected = why == StartFailure::RejectedByPeer || why == StartFailure::RejectedLocally;
   ++(rejected ? counters_.start_rejects : counters_.start_failures);
   receiver_.discard();

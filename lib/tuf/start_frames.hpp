@@ -1,6 +1,6 @@
 /// \file
-/// The start frames of a session as octets: ours until they are acknowledged, the peer's until it
-/// is whole. They know no events and no stream: the session asks and acts.
+/// The start frames of a session as octets: ours as they are made, the peer's until it is whole.
+/// They know no events and no stream: the session asks and acts.
 #pragma once
 
 #include <algorithm>
@@ -9,52 +9,25 @@
 #include <vector>
 
 #include "base/bytes.hpp"
-#include "llp/frame.hpp"
 #include "wire/tuf.hpp"
 
 namespace rnic::tuf {
 
-/// The start frame that this side sends. It stays until the next one is set, for retransmission.
-class StartFrameSender {
- public:
-  /// A Request or a Reply. When it throws (there is no memory), nothing has changed.
-  void set(const wire::TufMagic& magic, const wire::TufStart& start, base::ByteView private_data) {
-    octets_.resize(wire::kTufStartSize + private_data.size());
-    wire::TufStart frame = start;
-    frame.private_data = static_cast<uint16_t>(private_data.size());
-    wire::write_tuf_start(octets_.data(), magic, frame);
-    std::copy(private_data.begin(), private_data.end(), octets_.begin() + wire::kTufStartSize);
-    sent_ = 0;
-  }
-  /// Go, which has nothing but its magic.
-  void set_go() {
-    octets_.assign(wire::kTufGoMagic.begin(), wire::kTufGoMagic.end());
-    sent_ = 0;
-  }
-
-  [[nodiscard]] bool is_sent() const { return sent_ == octets_.size(); }
-
-  /// Writes what fits; the first call fixes the frame's place in the stream. \return octets.
-  uint32_t emit(uint32_t n, uint64_t offset, llp::Frame& out) {
-    if (sent_ == 0) begin_ = offset;
-    const auto length =
-        static_cast<uint32_t>(std::min<size_t>({n, out.room_left(), octets_.size() - sent_}));
-    if (length == 0) return 0;
-    std::copy_n(octets_.begin() + static_cast<long>(sent_), length, out.append(length));
-    sent_ += length;
-    return length;
-  }
-  bool rebuild(uint64_t offset, uint32_t length, llp::Frame& out) const {
-    if (offset < begin_ || offset - begin_ + length > octets_.size()) return false;
-    std::copy_n(octets_.begin() + static_cast<long>(offset - begin_), length, out.append(length));
-    return true;
-  }
-
- private:
-  std::vector<uint8_t> octets_;
-  uint64_t begin_ = 0;  // stream offset of octets_[0]
-  size_t sent_ = 0;     // Invariant: <= octets_.size()
-};
+/// A Request or a Reply. When it throws (there is no memory), nothing has changed.
+[[nodiscard]] inline std::vector<uint8_t> make_start_frame(const wire::TufMagic& magic,
+                                                           const wire::TufStart& start,
+                                                           base::ByteView private_data) {
+  std::vector<uint8_t> octets(wire::kTufStartSize + private_data.size());
+  wire::TufStart frame = start;
+  frame.private_data = static_cast<uint16_t>(private_data.size());
+  wire::write_tuf_start(octets.data(), magic, frame);
+  std::copy(private_data.begin(), private_data.end(), octets.begin() + wire::kTufStartSize);
+  return octets;
+}
+/// Go, which has nothing but its magic.
+[[nodiscard]] inline std::vector<uint8_t> make_go() {
+  return {wire::kTufGoMagic.begin(), wire::kTufGoMagic.end()};
+}
 
 /// The start frame that is being received, and how far into the stream it has come.
 class StartFrameReader {

@@ -7,6 +7,7 @@
 
 #include "framing/framing.hpp"
 #include "framing/receiver_steps.hpp"
+#include "length_locator.hpp"
 #include "support/mpa_fakes.hpp"
 
 namespace rnic::framing {
@@ -14,68 +15,6 @@ namespace rnic::framing {
 using test::FakeFramingUser;
 using test::FakeStream;
 using test::Octets;
-
-inline constexpr PduError kBadLength = 1;
-inline constexpr PduError kOverlap = 2;
-
-/// A PDU is one octet that tells its length, and as many octets; the length 0 is an error. Nothing
-/// tells where one begins but the end of the one before.
-class LengthLocator final : public LocatorDefaults {
- public:
-  explicit LengthLocator(HoldStore& store) : store_(store) {}
-
-  void locate(const Arrivals& arrivals, base::ByteView octets, LocatedSegment& out) {
-    const base::Range range = out.range;
-    const bool in_order = arrivals.in_order(range);
-    if (!in_order && !arrivals.placed().ends_at(range.begin)) return;
-    uint64_t at = range.begin;
-    if (in_order && arrivals.place_next() < at) {
-      PduSpan span;
-      PduError error = kNoError;
-      if (extent(arrivals, arrivals.place_next(), span, error) != Extent::Known) return;
-      if (span.end > range.end) return;
-      at = span.end;
-    }
-    out.front_end = out.next = at;
-    while (out.next < range.end && out.count < kLocatedMax) {
-      const uint8_t length = octets[out.next - range.begin];
-      if (length == 0) out.bad = kBadLength;
-      if (length == 0 || out.next + 1 + length > range.end) return;
-      out.whole[out.count++] = span_at(out.next, length);
-      out.next = out.whole[out.count - 1].end;
-    }
-  }
-  [[nodiscard]] uint64_t first_in(const Arrivals& arrivals, base::Range held) const {
-    return arrivals.placed().ends_at(held.begin) ? held.begin : kUnlocated;
-  }
-  [[nodiscard]] Extent extent(const Arrivals& arrivals, uint64_t at, PduSpan& span,
-                              PduError& error) const {
-    if (arrivals.held().containing(at) == kNone) return Extent::Unknown;
-    const uint8_t length = arrivals.held().octet(at);
-    if (length == 0) error = kBadLength;
-    if (length == 0) return Extent::Bad;
-    span = span_at(at, length);
-    return Extent::Known;
-  }
-  [[nodiscard]] PduError verify(const PduSpan&, const uint8_t*) const { return kNoError; }
-  [[nodiscard]] llp::UlpduView view(const PduSpan& span, const uint8_t* data) {
-    store_.pieces()[0] = {data + 1, span.ulpdu_length};
-    return {{store_.pieces(), 1}, span.ulpdu_length};
-  }
-  void placed(const PduSpan&, const uint8_t*) { ++placed_count; }
-  void passed(uint64_t end, uint64_t) { passed_to = end; }
-  [[nodiscard]] PduError overlap() const { return kOverlap; }
-
-  uint32_t placed_count = 0;
-  uint64_t passed_to = 0;
-
- private:
-  static PduSpan span_at(uint64_t at, uint8_t length) {
-    return {.begin = at, .header = at + 1, .end = at + 1 + length, .ulpdu_length = length};
-  }
-
-  HoldStore& store_;
-};
 
 template class Receiver<LengthLocator>;
 

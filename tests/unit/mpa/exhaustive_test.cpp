@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "crc/crc.hpp"
+#include "framing/mulpdu.hpp"
 #include "mpa/fpdu_locator.hpp"
 #include "mpa/fpdu_writer.hpp"
 #include "start_frames.hpp"
@@ -399,7 +400,7 @@ TEST(Exhaustive, UlpdusStayBelowTheMulpdu_MPA_3_04_MPA_3_05) {
       pair.start(emss);
       pair.a.user.to_send = {numbered_ulpdu(1, pair.a.session->mulpdu() + 1)};
       EXPECT_FALSE(pair.a.pull(emss));
-      EXPECT_LE(pair.a.user.last_max, kMulpduMax);
+      EXPECT_LE(pair.a.user.last_max, framing::kMulpduMax);
       EXPECT_LE(pair.a.user.last_max, pair.a.session->mulpdu());
     }
   }

@@ -1,0 +1,25 @@
+/// \file
+/// What one connection of ULP framing under DDP does.
+#pragma once
+
+#include <cstdint>
+
+#include "framing/config.hpp"
+#include "tuf/modes.hpp"
+#include "wire/tuf.hpp"
+
+namespace rnic::tuf {
+
+/// Each field is a run-time option.
+struct Config : framing::Config {
+  bool align_receive = true;    ///< ask the peer for alignment mode, where segments are seen
+  bool markers_receive = true;  ///< ask the peer for marker mode, when it has no alignment mode
+  bool packing = true;          ///< several DDP segments in a framing PDU, when the peer agrees
+  uint16_t marker_interval = kIntervalDefault;  ///< asked of the peer, octets
+  uint32_t max_pdu = wire::kTufPduMax;          ///< asked of the peer, marker mode, octets
+  uint32_t middlebox_limit = 4096;              ///< see AlignmentWatch; 0: off
+};
+/// Least marker interval under DDP, octets.
+inline constexpr uint16_t kSessionIntervalMin = 512;
+
+}  // namespace rnic::tuf
