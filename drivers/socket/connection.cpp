@@ -59,6 +59,16 @@ void Connection::apply_options(int fd, const Config& config) {
   }
 }
 
+void Connection::set_state(State next) {
+  RNIC_CHECK(kConnectionTransitions.allows(state_, next));
+  state_ = next;
+}
+
+void Connection::set_our_half(OurHalf next) {
+  RNIC_CHECK(kOurHalfTransitions.allows(our_half_, next));
+  our_half_ = next;
+}
+
 // --- llp::Stream ---
 
 void Connection::ready() {
@@ -69,7 +79,7 @@ void Connection::ready() {
 void Connection::close() {
   if (is_over() || our_half_ != OurHalf::Open) return;
   if (state_ == State::Connecting) return doom(StreamEnd::Aborted);
-  our_half_ = OurHalf::Closing;
+  set_our_half(OurHalf::Closing);
   owner_.list(*this);
 }
 
@@ -122,7 +132,7 @@ void Connection::told(uint32_t events, base::Now now) {
 }
 
 void Connection::open(base::Now now) {
-  state_ = State::Open;
+  if (state_ == State::Connecting) set_state(State::Open);
   opened_ = true;
   readiness_.set_writable(true);
   ++counters_.established;
@@ -253,7 +263,7 @@ void Connection::release_taken(base::Now now) {
 }
 
 void Connection::send_fin(base::Now now) {
-  our_half_ = OurHalf::Closed;
+  set_our_half(OurHalf::Closed);
   system_.shutdown(descriptor(), SHUT_WR);
   if (peer_finished_) return doom(StreamEnd::Closed);
   ++counters_.half_closes;
@@ -407,7 +417,7 @@ void Connection::fail(int error) {
 
 void Connection::doom(StreamEnd how) {
   if (is_over()) return;
-  state_ = State::Ended;
+  set_state(State::Ended);
   how_ended_ = how;
   owner_.reap_later(*this);
 }

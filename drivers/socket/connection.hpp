@@ -9,6 +9,7 @@
 #include "base/timer_wheel.hpp"
 #include "llp/transport.hpp"
 #include "socket/config.hpp"
+#include "socket/connection_state.hpp"
 #include "socket/counters.hpp"
 #include "socket/system.hpp"
 #include "socket/unsent.hpp"
@@ -70,11 +71,7 @@ class Readiness {
 
 class Connection final : public llp::Stream {
  public:
-  enum class State : uint8_t {
-    Connecting,
-    Open,
-    Ended,  ///< nothing is called up any more but ended(), by the transport
-  };
+  using State = ConnectionState;
 
   Connection(ConnectionOwner& owner, System& system, const Config& config, Counters& counters,
              Descriptor&& descriptor, const Endpoint& remote, State state);
@@ -129,13 +126,8 @@ class Connection final : public llp::Stream {
   bool is_waiting = false;  ///< in the transport's list of those that lack space
 
  private:
-  /// Of our half of the stream.
-  enum class OurHalf : uint8_t {
-    Open,
-    Closing,  ///< the user has closed: FIN follows what it has
-    Closed,   ///< FIN was given to the system
-  };
-
+  void set_state(State next);
+  void set_our_half(OurHalf next);
   [[nodiscard]] bool is_over() const { return state_ == State::Ended; }
   void apply_options(int fd, const Config& config);
   void refresh_emss();

@@ -79,6 +79,11 @@ void Neighbours::park(const IpAddress& ip, port::Packet& frame, base::Now now) {
   ++parked_;
 }
 
+void Neighbours::set_state(Entry& entry, State next) {
+  RNIC_CHECK(kNeighbourTransitions.allows(entry.state, next));
+  entry.state = next;
+}
+
 // Takes the oldest frame out of the entry; the caller owns it.
 void Neighbours::unqueue(Entry& entry) {
   entry.parked_first = (entry.parked_first + 1) % kParked;
@@ -138,7 +143,7 @@ void Neighbours::on_silence(const IpAddress& ip, base::Now now) {
 // Anybody can write in another host's name, so a new address is only believed after a question.
 void Neighbours::doubt(Entry& entry, base::Now now) {
   if (entry.state != State::Reachable && entry.state != State::Stale) return;
-  entry.state = State::Probing;
+  set_state(entry, State::Probing);
   ask(entry, now);
 }
 
@@ -146,7 +151,7 @@ Neighbours::Entry* Neighbours::make(const IpAddress& ip, bool may_replace_used, 
   Entry* entry = take_place(may_replace_used);
   if (entry == nullptr) return nullptr;
   entry->ip = ip;
-  entry->state = State::Incomplete;
+  set_state(*entry, State::Incomplete);
   entry->used = false;
   entry->asked = false;
   entry->requests = 0;
@@ -203,7 +208,7 @@ void Neighbours::remove(Entry& entry) {
   uint32_t* link = &chain(entry.ip);
   while (*link != index) link = &entries_[*link].next;
   *link = entry.next;
-  entry.state = State::Free;
+  set_state(entry, State::Free);
   entry.deadline = base::kNever;
   --size_;
   ++generation_;
@@ -211,7 +216,7 @@ void Neighbours::remove(Entry& entry) {
 
 void Neighbours::confirm(Entry& entry, const port::MacAddress& mac, base::Now now) {
   entry.mac = mac;
-  entry.state = State::Reachable;
+  set_state(entry, State::Reachable);
   entry.used = entry.parked_count != 0;
   entry.requests = 0;
   entry.since = now;
@@ -243,13 +248,13 @@ void Neighbours::expire(Entry& entry, base::Now now) {
   if (entry.state == State::Reachable && !entry.used) {
     // RFC 4861 s.7.3.2: the entry is kept, so that a burst after a pause need not wait for an
     // answer.
-    entry.state = State::Stale;
+    set_state(entry, State::Stale);
     entry.deadline = base::kNever;
     ++generation_;
     return;
   }
   if (entry.state == State::Reachable || entry.state == State::Stale) {
-    entry.state = State::Probing;
+    set_state(entry, State::Probing);
     return ask(entry, now);
   }
   if (entry.requests >= config_.neighbour_retries) return remove(entry);

@@ -13,6 +13,7 @@
 #include "base/zero_array.hpp"
 #include "net/config.hpp"
 #include "net/counters.hpp"
+#include "net/neighbour_state.hpp"
 #include "net/rate_limit.hpp"
 #include "port/port.hpp"
 #include "rnic/address.hpp"
@@ -87,22 +88,16 @@ class Neighbours {
   [[nodiscard]] static uint64_t octets_for(uint32_t neighbours);
 
  private:
-  enum class State : uint8_t {
-    Free,
-    Incomplete,  // no address yet; asking
-    Reachable,
-    Stale,    // not used for long: good for what comes first, and then to be confirmed
-    Probing,  // address in use, but to be confirmed; asking
-  };
+  using State = NeighbourState;
 
   struct Entry {
     IpAddress ip;
     port::MacAddress mac{};
-    State state = State::Free;
-    bool used = false;      // since it was last confirmed
-    bool asked = false;     // Incomplete: a question has gone out
-    uint32_t requests = 0;  // without an answer; 0 where none is open
-    base::Now since{};      // made or confirmed
+    State state = State::Free;  // set_state() changes it
+    bool used = false;          // since it was last confirmed
+    bool asked = false;         // Incomplete: a question has gone out
+    uint32_t requests = 0;      // without an answer; 0 where none is open
+    base::Now since{};          // made or confirmed
     base::Now deadline = base::kNever;
     uint32_t next = kNone;  // in its hash chain
     uint32_t parked_count = 0;
@@ -132,6 +127,7 @@ class Neighbours {
   Entry* make(const IpAddress& ip, bool may_replace_used, base::Now now);
   Entry* take_place(bool may_replace_used);
   [[nodiscard]] static uint32_t worth(const Entry& entry, bool may_replace_used);
+  static void set_state(Entry& entry, State next);
   void unqueue(Entry& entry);
   void remove(Entry& entry);
   void confirm(Entry& entry, const port::MacAddress& mac, base::Now now);
