@@ -8,7 +8,7 @@
 #include "framing/hold_store.hpp"
 #include "framing/pdu_span.hpp"
 #include "llp/framing.hpp"
-#include "mpa/markers.hpp"
+#include "mpa/marker_grid.hpp"
 
 namespace rnic::mpa {
 

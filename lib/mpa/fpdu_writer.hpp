@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "llp/llp.hpp"
-#include "mpa/markers.hpp"
+#include "mpa/marker_grid.hpp"
 
 namespace rnic::mpa {
 

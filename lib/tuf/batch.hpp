@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/bytes.hpp"
-#include "tuf/markers.hpp"
+#include "tuf/marker_grid.hpp"
 #include "tuf/modes.hpp"
 #include "tuf/submission_ring.hpp"
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "tuf/markers.hpp"
+#include "tuf/marker_grid.hpp"
 #include "tuf/modes.hpp"
 
 namespace rnic::tuf {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "llp/llp.hpp"
-#include "tuf/markers.hpp"
+#include "tuf/marker_grid.hpp"
 
 namespace rnic::tuf {
 

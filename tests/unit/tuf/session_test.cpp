@@ -2,7 +2,7 @@
 #include <numeric>
 
 #include "session_pair.hpp"
-#include "tuf/markers.hpp"
+#include "tuf/marker_grid.hpp"
 
 namespace rnic::tuf {
 namespace {

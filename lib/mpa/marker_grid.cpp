@@ -1,4 +1,4 @@
-#include "mpa/markers.hpp"
+#include "mpa/marker_grid.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "tuf/markers.hpp"
+#include "tuf/marker_grid.hpp"
 
 #include <algorithm>
 
