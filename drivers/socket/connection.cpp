@@ -78,12 +78,12 @@ void Connection::ready() {
 
 void Connection::close() {
   if (is_over() || our_half_ != OurHalf::Open) return;
-  if (state_ == State::Connecting) return doom(StreamEnd::Aborted);
+  if (state_ == State::Connecting) return end_with(StreamEnd::Aborted);
   set_our_half(OurHalf::Closing);
   owner_.list(*this);
 }
 
-void Connection::abort() { doom(StreamEnd::Aborted); }
+void Connection::abort() { end_with(StreamEnd::Aborted); }
 
 void Connection::room_grew() {
   if (is_over()) return;
@@ -109,7 +109,7 @@ void Connection::learn_local() {
     local_ = address.endpoint();
 }
 
-void Connection::told(uint32_t events, base::Now now) {
+void Connection::on_epoll(uint32_t events, base::Now now) {
   if (is_over()) return;
   if (state_ == State::Connecting) {
     int error = 0;
@@ -265,7 +265,7 @@ void Connection::release_taken(base::Now now) {
 void Connection::send_fin(base::Now now) {
   set_our_half(OurHalf::Closed);
   system_.shutdown(descriptor(), SHUT_WR);
-  if (peer_finished_) return doom(StreamEnd::Closed);
+  if (peer_finished_) return end_with(StreamEnd::Closed);
   ++counters_.half_closes;
   owner_.arm(*this, now + config_.close_timeout);
 }
@@ -382,7 +382,7 @@ void Connection::end_of_file(base::Now now) {
   if (peer_finished_) return fail(ECONNRESET);
   peer_finished_ = true;
   user_->peer_finished(now);
-  if (!is_over() && our_half_ == OurHalf::Closed) doom(StreamEnd::Closed);
+  if (!is_over() && our_half_ == OurHalf::Closed) end_with(StreamEnd::Closed);
 }
 
 // --- the end ---
@@ -401,7 +401,7 @@ void Connection::timer_fired(base::Now now) {
     owner_.arm(*this, now + config_.close_timeout);
     return;
   }
-  doom(StreamEnd::TimedOut);
+  end_with(StreamEnd::TimedOut);
 }
 
 void Connection::fail(int error) {
@@ -412,10 +412,10 @@ void Connection::fail(int error) {
       return "connection to " + to_string(remote_) + ": " + std::generic_category().message(error);
     });
   }
-  doom(end_of(error, state_ == State::Connecting));
+  end_with(end_of(error, state_ == State::Connecting));
 }
 
-void Connection::doom(StreamEnd how) {
+void Connection::end_with(StreamEnd how) {
   if (is_over()) return;
   set_state(State::Ended);
   how_ended_ = how;

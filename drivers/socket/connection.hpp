@@ -98,8 +98,8 @@ class Connection final : public llp::Stream {
 
   // --- The owner's side ---
 
-  /// epoll's word. \param events EPOLLIN and so on
-  void told(uint32_t events, base::Now now);
+  /// epoll has told of the descriptor. \param events EPOLLIN and so on
+  void on_epoll(uint32_t events, base::Now now);
   /// The handshake is over: tells the user.
   void open(base::Now now);
   /// One turn of reading; hands up what came.
@@ -111,7 +111,7 @@ class Connection final : public llp::Stream {
   /// A deadline has come.
   void timer_fired(base::Now now);
   /// It is over: nothing is called up any more but ended(), by the transport.
-  void doom(StreamEnd how);
+  void end_with(StreamEnd how);
   /// Closes the socket and tells the user. The last call.
   void finish(base::Now now);
   void learn_local();

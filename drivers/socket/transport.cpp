@@ -195,7 +195,7 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
   if (user == nullptr) {
     ++counters_.accepts_refused;
     reset_on_close(system_, connection->descriptor());
-    connection->doom(StreamEnd::Aborted);
+    connection->end_with(StreamEnd::Aborted);
     return true;
   }
   ++counters_.accepts;
@@ -203,7 +203,7 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
   if (!watch(connection->descriptor(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
              to_word(connection->handle))) {
     reset_on_close(system_, connection->descriptor());
-    connection->doom(StreamEnd::Aborted);
+    connection->end_with(StreamEnd::Aborted);
     return true;
   }
   connection->open(now);
@@ -267,9 +267,9 @@ Result<llp::Stream*> Transport::connect(const Endpoint& local, const Endpoint& r
   connection->learn_local();
   arm(*connection, now + config_.connect_timeout);
   if (error != 0) {
-    connection->doom(StreamEnd::Refused);
+    connection->end_with(StreamEnd::Refused);
   } else if (!watch(fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, to_word(connection->handle))) {
-    connection->doom(StreamEnd::Aborted);
+    connection->end_with(StreamEnd::Aborted);
   }
   return connection;
 }
@@ -313,7 +313,7 @@ uint32_t Transport::receive(base::Now now, llp::BeforeHandUp& before) {
       Listener* listener = find_listener(word & ~kListenerBit);
       if (listener != nullptr) accept_all(*listener, now);
     } else if (Connection* connection = connections_.get(to_handle(word)); connection != nullptr) {
-      connection->told(events[i].events, now);
+      connection->on_epoll(events[i].events, now);
     }
   }
   serving_.clear();
