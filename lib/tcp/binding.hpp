@@ -9,7 +9,7 @@
 
 namespace rnic::tcp {
 
-/// All parts of a connection read it; only the connection writes it.
+/// All parts of a connection read it; only the connection can write it (see ConnectionCore).
 struct Binding {
   Endpoint local;
   Endpoint remote;

@@ -12,20 +12,20 @@ namespace flag = wire::tcp_flag;
 
 void Connection::name(base::Handle handle, const Endpoint& local, const Endpoint& remote) {
   handle_ = handle;
-  core_.binding.local = local;
-  core_.binding.remote = remote;
+  core_.binding_.local = local;
+  core_.binding_.remote = remote;
 }
 
 void Connection::begin(base::Seq32 iss, uint32_t ts_offset, const ConnectionOptions& options,
                        base::Now now) {
-  core_.binding.options = options;
+  core_.binding_.options = options;
   sender_.apply(options);
   opening().begin(iss, ts_offset, now);
   keep_alive_.heard(now);
 }
 
 void Connection::open_active(llp::StreamUser& user, base::Now now) {
-  core_.binding.user = &user;
+  core_.binding_.user = &user;
   opening().connect(now);
 }
 
@@ -41,12 +41,12 @@ void Connection::open_by_cookie(llp::Acceptor& acceptor, const Segment& syn, bas
 }
 
 void Connection::take_seat(HalfOpenPlaces& listener) {
-  core_.shared.half_open.enter(seat_, listener, core_.binding.remote.address, handle_);
+  core_.shared.half_open.enter(seat_, listener, core_.binding_.remote.address, handle_);
 }
 
 void Connection::set_options(const ConnectionOptions& options, base::Now now) {
   if (over()) return;
-  core_.binding.options = options;
+  core_.binding_.options = options;
   sender_.apply(options);
   core_.life.forget_orphan();
   core_.life.progressed(now);  // half_close may have changed
@@ -97,7 +97,7 @@ bool Connection::establish(const Segment& s, base::Now now) {
   core_.shared.half_open.leave(seat_);
   opening().done(s, now);
   keep_alive_.heard(now);
-  Binding& b = core_.binding;
+  Binding& b = core_.binding_;
   if (b.user == nullptr) {
     b.user = acceptor_->accept(*this, b.local, b.remote, now);
     if (b.user == nullptr) {
@@ -161,7 +161,7 @@ void Connection::input_synchronized(Segment& s, base::Now now) {
     opening().measure(now);
     if (!establish(s, now)) return;
   }
-  const ConnectionOptions& options = core_.binding.options;
+  const ConnectionOptions& options = core_.binding_.options;
   if (core_.life.fin_wanted() && options.half_duplex_close && closed_reader(s)) return;
   if (s.payload.empty() && !s.has(flag::kFin)) {
     process_ack(s, now);  // Fifth
@@ -313,7 +313,7 @@ void Connection::time_out() {
 void Connection::life_over(base::Now now) {
   core_.timers.clear(Timer::Life);
   if (sends(state())) {
-    if (core_.binding.options.keep_alive) keep_alive_due(now);
+    if (core_.binding_.options.keep_alive) keep_alive_due(now);
     return;
   }
   // Data before the FIN is still unacknowledged, or the peer's window is closed before it
@@ -329,13 +329,13 @@ void Connection::life_over(base::Now now) {
 }
 
 void Connection::arm_keep_alive(base::Now now) {
-  if (sends(state())) keep_alive_.arm(core_.binding.options, core_.timers, now);
+  if (sends(state())) keep_alive_.arm(core_.binding_.options, core_.timers, now);
 }
 
 void Connection::keep_alive_due(base::Now now) {
   // Octets in flight and window probes have timers of their own.
   const bool watched = core_.tcb.flight() != 0 || core_.timers.runs(Timer::Persist);
-  switch (keep_alive_.due(core_.binding.options, core_.timers, watched, now)) {
+  switch (keep_alive_.due(core_.binding_.options, core_.timers, watched, now)) {
     case KeepAlive::Verdict::Wait: break;
     case KeepAlive::Verdict::Probe: core_.ask_turn(); break;
     case KeepAlive::Verdict::Dead:
@@ -387,13 +387,7 @@ Connection::Served Connection::serve(uint64_t quantum, base::Now now) {
   return served;
 }
 
-void Connection::turn_over(Served served) {
-  if (served == Served::Idle) {
-    Round::leave(core_.turn);
-  } else {
-    core_.shared.round.put_last(core_.turn);
-  }
-}
+void Connection::turn_over(Served served) { core_.turn_over(served != Served::Idle); }
 
 // --- The end ---
 
@@ -405,7 +399,7 @@ void Connection::close() {
     return;
   }
   // RFC 9293 s.3.6.1 (MAY-1); it also applies when the reader goes after a half close.
-  const Binding& b = core_.binding;
+  const Binding& b = core_.binding_;
   if (b.options.half_duplex_close && b.user != nullptr && b.user->unread() != 0) {
     ++core_.shared.counters.half_duplex_resets;
     end(StreamEnd::Aborted, synchronized(state()));
@@ -424,7 +418,7 @@ void Connection::abort() {
 void Connection::end_in_time_wait(base::Now now) {
   // TIME-WAIT needs no connection: its memory becomes free, while its 4-tuple stays taken.
   const Tcb& t = core_.tcb;
-  const Binding& b = core_.binding;
+  const Binding& b = core_.binding_;
   TimeWaitEntry entry;
   entry.snd_nxt = t.snd_seq(t.snd_nxt);
   entry.rcv_nxt = t.ack_seq();
@@ -440,20 +434,18 @@ void Connection::end_in_time_wait(base::Now now) {
 void Connection::end(StreamEnd how, bool rst) {
   if (over()) return;
   how_ended_ = how;
-  tell_end_ = core_.binding.user != nullptr;
+  tell_end_ = core_.binding_.user != nullptr;
   if (rst) static_cast<void>(queue_rst());
   core_.shared.half_open.leave(seat_);
-  core_.life.end();
-  Round::leave(core_.turn);
-  core_.shared.closed.push_back(closed_link_);
+  core_.end();
 }
 
 Reply* Connection::queue_rst() {
   Reply* reply = core_.shared.replies.push();
   if (reply == nullptr) return nullptr;  // the peer's next segment will draw a RST
   const Tcb& t = core_.tcb;
-  reply->local = core_.binding.local;
-  reply->remote = core_.binding.remote;
+  reply->local = core_.binding_.local;
+  reply->remote = core_.binding_.remote;
   reply->seq = t.snd_seq(t.snd_nxt);
   reply->ack = t.ack_seq();
   reply->flags = static_cast<uint8_t>(flag::kRst | flag::kAck);
@@ -461,16 +453,16 @@ Reply* Connection::queue_rst() {
   reply->ts_offset = t.ts_offset;
   reply->ts_recent = t.ts_recent;
   // RFC 8257 s.3.6
-  if (core_.binding.dctcp() && core_.ecn.sends_ect()) reply->traffic_class = ecn_codepoint::kEct0;
+  if (core_.binding_.dctcp() && core_.ecn.sends_ect()) reply->traffic_class = ecn_codepoint::kEct0;
   return reply;
 }
 
 void Connection::finish(base::Now now) {
-  ConnectionList::erase(closed_link_);
+  core_.leave_closed();
   if (tell_end_) {
     tell_end_ = false;
-    llp::StreamUser* user = core_.binding.user;
-    core_.binding.user = nullptr;
+    llp::StreamUser* user = core_.binding_.user;
+    core_.binding_.user = nullptr;
     ++core_.shared.counters.connections_closed;
     user->ended(how_ended_, now);
   }

@@ -28,7 +28,7 @@ namespace rnic::tcp {
 class Connection final : public llp::Stream {
  public:
   explicit Connection(Shared& shared)
-      : core_(*this, shared), closed_link_(this), receiver_(core_), sender_(core_, receiver_) {}
+      : core_(*this, shared), receiver_(core_), sender_(core_, receiver_) {}
 
   // llp::Stream
   [[nodiscard]] llp::StreamTraits traits() const override {
@@ -40,20 +40,20 @@ class Connection final : public llp::Stream {
             .shows_segments = true};
   }
   [[nodiscard]] uint32_t emss() const override { return sender_.emss(); }
-  [[nodiscard]] Endpoint local() const override { return core_.binding.local; }
-  [[nodiscard]] Endpoint remote() const override { return core_.binding.remote; }
+  [[nodiscard]] Endpoint local() const override { return core_.binding_.local; }
+  [[nodiscard]] Endpoint remote() const override { return core_.binding_.remote; }
   void ready() override { sender_.user_has_news(); }
   void close() override;
   void abort() override;
   void room_grew() override { receiver_.room_grew(); }
-  void set_user(llp::StreamUser& next) override { core_.binding.user = &next; }
-  void set_trace(base::TraceSink* sink) override { core_.binding.trace = sink; }
-  [[nodiscard]] base::TraceSink* trace() const override { return core_.binding.trace; }
+  void set_user(llp::StreamUser& next) override { core_.binding_.user = &next; }
+  void set_trace(base::TraceSink* sink) override { core_.binding_.trace = sink; }
+  [[nodiscard]] base::TraceSink* trace() const override { return core_.binding_.trace; }
 
   // --- Queries ---
 
   [[nodiscard]] base::Handle handle() const { return handle_; }
-  [[nodiscard]] const Binding& binding() const { return core_.binding; }
+  [[nodiscard]] const Binding& binding() const { return core_.binding_; }
   [[nodiscard]] const Tcb& tcb() const { return core_.tcb; }
   [[nodiscard]] const Timers& timers() const { return core_.timers; }
   [[nodiscard]] const EcnState& ecn() const { return core_.ecn; }
@@ -123,6 +123,12 @@ class Connection final : public llp::Stream {
   void validate() const;
 
  private:
+  // Its parts see the base, which does not let them write the binding.
+  struct Core : ConnectionCore {
+    using ConnectionCore::binding_;
+    using ConnectionCore::ConnectionCore;
+  };
+
   // A segment.
   void input_syn_sent(const Segment& s, base::Now now);
   void take_text_of_syn(const Segment& syn, base::Now now);
@@ -159,8 +165,7 @@ class Connection final : public llp::Stream {
   [[nodiscard]] bool send_owed(base::Now now);
   [[nodiscard]] bool send_keep_alive(base::Now now);
 
-  ConnectionCore core_;
-  ConnectionLink closed_link_;
+  Core core_;
   base::Handle handle_;
   Receiver receiver_;
   Sender sender_;

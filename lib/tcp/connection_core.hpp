@@ -19,22 +19,51 @@ struct ConnectionCore {
   /// \param connection the owner, as the timer wheel and the round know it. \param with outlives
   /// this
   ConnectionCore(Connection& connection, Shared& with)
-      : shared(with), turn(&connection), timers(with.wheel, &connection, prediction), life(*this) {}
+      : shared(with),
+        timers(with.wheel, &connection, prediction),
+        life(prediction, timers, binding_.options, with.config),
+        place_(&connection) {}
+
+  [[nodiscard]] const Binding& binding() const { return binding_; }
 
   /// Puts the connection into the round because it may have something to send, unless it is in it
   /// or over.
   void ask_turn() {
-    if (!turn.linked() && !life.over()) shared.round.join(turn);
+    if (!place_.linked() && !life.over()) shared.round.join(place_);
   }
+  /// Its turn is over, and it is not. \param more it has more to send: it is served again after the
+  /// others
+  void turn_over(bool more) {
+    if (more) {
+      shared.round.put_last(place_);
+    } else {
+      Round::leave(place_);
+    }
+  }
+  [[nodiscard]] bool in_round() const { return place_.linked() && !life.over(); }
+  /// Enters CLOSED and moves from the round to the connections that wait for finish().
+  void end() {
+    life.end();
+    Round::leave(place_);
+    shared.closed.push_back(place_);
+  }
+  /// finish() has come.
+  void leave_closed() { ConnectionList::erase(place_); }
 
   Shared& shared;
-  ConnectionLink turn;  ///< place in the round
-  Binding binding;
+
+ protected:
+  Binding binding_;  // Only what derives from this writes it, which the connection's own core does.
+
+ public:
   Tcb tcb;
   Prediction prediction;
   Timers timers;
   Life life;
   EcnState ecn;
+
+ private:
+  ConnectionLink place_;  // in the round or, once over, among the closed ones
 };
 
 }  // namespace rnic::tcp

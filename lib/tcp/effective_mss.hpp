@@ -24,23 +24,23 @@ class EffectiveMss {
   void set_peer_mss(uint16_t mss) { peer_mss_ = mss; }
   /// The largest IP packet that the peer accepts.
   [[nodiscard]] uint32_t packet_limit_of_peer() const {
-    return peer_mss_ + fixed_headers(core_.binding.remote.address);
+    return peer_mss_ + fixed_headers(core_.binding().remote.address);
   }
   /// Octets of the IP packet that carries a full segment.
   [[nodiscard]] uint32_t packet_octets() const {
     return emss_ + core_.tcb.header_length() - wire::kTcpHeaderMin +
-           fixed_headers(core_.binding.remote.address);
+           fixed_headers(core_.binding().remote.address);
   }
   /// Computes EMSS anew. \param limit packet size that the search of the path allows; 0: none.
   /// \return EMSS has changed
   bool follow(uint32_t limit, base::Now now) {
-    const IpAddress& peer = core_.binding.remote.address;
+    const IpAddress& peer = core_.binding().remote.address;
     uint32_t mtu = core_.shared.out.path_mtu(peer, now);
     if (mtu == 0) return false;  // the route is gone for now: keep what we had
     if (limit != 0) mtu = std::min(mtu, limit);
     const uint32_t send_mss = std::min<uint32_t>(peer_mss_, mss_of_path(mtu, peer));
     uint32_t emss = send_mss - (core_.tcb.ts_ok ? wire::kTcpTimestampsPadded : 0);
-    const uint16_t most = core_.binding.options.max_segment;
+    const uint16_t most = core_.binding().options.max_segment;
     if (most != 0) emss = std::min<uint32_t>(emss, most);
     if (emss == emss_) return false;
     emss_ = emss;

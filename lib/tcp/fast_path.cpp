@@ -74,7 +74,7 @@ inline bool window_stays_open(ConnectionCore& core, Sender& sender, const uint8_
   if (window_field(header) == 0) return Taken::No;
   receiver.take_stamp(stamp, now);
   const base::ByteView text{header + length, size - length};
-  if (core.binding.user->inspect(range, text, now) != llp::InspectVerdict::Accept) {
+  if (core.binding().user->inspect(range, text, now) != llp::InspectVerdict::Accept) {
     ++core.shared.counters.inspect_drops;
     return Taken::Text;
   }
@@ -96,7 +96,7 @@ inline bool window_stays_open(ConnectionCore& core, Sender& sender, const uint8_
 
 void predict(ConnectionCore& core, const Sender& sender, const Receiver& receiver) {
   const Tcb& t = core.tcb;
-  const Binding& b = core.binding;
+  const Binding& b = core.binding();
   if (!predictable(core, sender, receiver)) {
     core.prediction.end();
     return;

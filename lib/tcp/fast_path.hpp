@@ -36,7 +36,7 @@ void predict(ConnectionCore& core, const Sender& sender, const Receiver& receive
   const auto same = [](const IpAddress& a, const IpAddress& b) {
     return _mm_cmpeq_epi8(OctetPattern::load(&a), OctetPattern::load(&b));
   };
-  const Binding& b = core.binding;
+  const Binding& b = core.binding();
   const __m128i addresses =
       _mm_and_si128(same(in.source, b.remote.address), same(in.destination, b.local.address));
   return OctetPattern::all(_mm_and_si128(addresses, core.prediction.compare(in.tcp.data())));

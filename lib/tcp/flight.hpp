@@ -172,7 +172,7 @@ class Flight {
   void back_off() { rto_.back_off(); }
   /// There was no progress for the user time-out (R2, RFC 9293 s.3.8.3).
   [[nodiscard]] bool stalled(base::Now now) const {
-    return now - progress_at_ >= core_.binding.options.user_timeout;
+    return now - progress_at_ >= core_.binding().options.user_timeout;
   }
   /// `next`, or the end of the user time-out when that is earlier.
   [[nodiscard]] base::Now before_give_up(base::Now next, base::Now now) const;
@@ -185,7 +185,7 @@ class Flight {
  private:
   [[nodiscard]] const Config& config() const { return core_.shared.config; }
   [[nodiscard]] Counters& counters() { return core_.shared.counters; }
-  [[nodiscard]] const Binding& binding() const { return core_.binding; }
+  [[nodiscard]] const Binding& binding() const { return core_.binding(); }
   // RFC 7323 s.5.4
   static constexpr base::Duration kStampTick = std::chrono::milliseconds(1);
 
@@ -218,7 +218,7 @@ class Flight {
   [[nodiscard]] LossState loss_state() const;
   void count_segments(ConnectionInfo& info) const;
   void release_row(uint32_t count) {
-    core_.binding.user->released_run({board_.front(), count, sizeof(Record)});
+    core_.binding().user->released_run({board_.front(), count, sizeof(Record)});
     board_.pop_clean(count);
   }
   void release_rows(uint32_t count);

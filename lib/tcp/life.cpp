@@ -1,29 +1,28 @@
 #include "tcp/life.hpp"
 
 #include "base/check.hpp"
-#include "tcp/connection_core.hpp"
 
 namespace rnic::tcp {
 
 void Life::set_state(State next) {
   RNIC_CHECK(kTransitions.allows(state_, next));
   state_ = next;
-  core_.prediction.end();
+  prediction_.end();
 }
 
 void Life::open(State state, base::Now until) {
   set_state(state);
-  core_.timers.set(Timer::Life, until);
+  timers_.set(Timer::Life, until);
 }
 
 void Life::establish() {
   set_state(State::Established);
-  core_.timers.clear(Timer::Life);
+  timers_.clear(Timer::Life);
 }
 
 void Life::want_fin() {
   fin_wanted_ = true;
-  core_.prediction.end();
+  prediction_.end();
 }
 
 void Life::fin_sent(base::Now now) {
@@ -57,10 +56,10 @@ void Life::end() { set_state(State::Closed); }
 
 void Life::progressed(base::Now now) {
   if (!fin_queued()) return;
-  if (core_.binding.options.half_close) {
-    core_.timers.clear(Timer::Life);
+  if (options_.half_close) {
+    timers_.clear(Timer::Life);
   } else {
-    core_.timers.set(Timer::Life, now + core_.shared.config.close_timeout);
+    timers_.set(Timer::Life, now + config_.close_timeout);
   }
 }
 
@@ -68,12 +67,11 @@ bool Life::orphaned(base::Now now) {
   // A peer that answers window probes keeps a connection open without limit (RFC 9293 s.3.8.6.1,
   // MUST-37). Once the user has closed it, it must not hold memory for ever (RFC 6429 s.5). Some
   // timer runs as long as data is unacknowledged or held back, so this check needs none of its own.
-  if (!fin_wanted_ || core_.binding.options.half_close) return false;
-  const Config& config = core_.shared.config;
-  if (config.orphan_timeout == base::Duration(0)) return false;
+  if (!fin_wanted_ || options_.half_close) return false;
+  if (config_.orphan_timeout == base::Duration(0)) return false;
   if (state_ == State::FinWait2)
     return false;  // all data is acknowledged: tcp.close_timeout applies
-  if (orphan_until_ == base::kNever) orphan_until_ = now + config.orphan_timeout;
+  if (orphan_until_ == base::kNever) orphan_until_ = now + config_.orphan_timeout;
   return now >= orphan_until_;
 }
 

@@ -5,17 +5,21 @@
 
 #include "base/check.hpp"
 #include "base/time.hpp"
+#include "tcp/config.hpp"
+#include "tcp/connection_options.hpp"
+#include "tcp/prediction.hpp"
 #include "tcp/state.hpp"
+#include "tcp/timers.hpp"
 
 namespace rnic::tcp {
 
-struct ConnectionCore;
-
 class Life {
  public:
-  /// \param core outlives this. Its timer is Timer::Life, during the open and after our FIN. Header
-  /// prediction ends when the state leaves ESTABLISHED and when the user closes.
-  explicit Life(ConnectionCore& core) : core_(core) {}
+  /// All parameters outlive this. Its timer is Timer::Life, during the open and after our FIN.
+  /// \param prediction is ended when the state leaves ESTABLISHED and when the user closes
+  Life(Prediction& prediction, Timers& timers, const ConnectionOptions& options,
+       const Config& config)
+      : prediction_(prediction), timers_(timers), options_(options), config_(config) {}
 
   [[nodiscard]] State state() const { return state_; }
   /// The connection has ended: the only call-up left is ended().
@@ -56,7 +60,10 @@ class Life {
  private:
   void set_state(State next);
 
-  ConnectionCore& core_;
+  Prediction& prediction_;
+  Timers& timers_;
+  const ConnectionOptions& options_;
+  const Config& config_;
   State state_ = State::Closed;
   bool fin_wanted_ = false;
   base::Now orphan_until_ = base::kNever;

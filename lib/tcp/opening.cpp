@@ -25,7 +25,7 @@ void Opening::begin(base::Seq32 iss, uint32_t ts_offset, base::Now now) {
   const Config& config = core_.shared.config;
   core_.tcb.iss = iss;
   core_.tcb.ts_offset = ts_offset;
-  sender_.begin(default_mss(core_.binding.remote.address), now);
+  sender_.begin(default_mss(core_.binding().remote.address), now);
   handshake_.offer(
       {.sack = config.sack, .timestamps = config.timestamps, .scale = config.window_scaling});
 }
@@ -60,7 +60,7 @@ void Opening::cross() {
 }
 
 uint16_t Opening::window() const {
-  return core_.shared.syn_terms.window(acceptor_, core_.binding.user, core_.binding.remote);
+  return core_.shared.syn_terms.window(acceptor_, core_.binding().user, core_.binding().remote);
 }
 
 void Opening::take_syn(const Segment& syn, bool ours_offered, base::Now now) {
@@ -86,7 +86,7 @@ void Opening::take_syn(const Segment& syn, bool ours_offered, base::Now now) {
 void Opening::take_syn_ecn(const Segment& syn) {
   const bool ours = syn.has(flag::kAck) ||
                     core_.life.state() == State::SynSent;  // whose SYN the ECN flags answer
-  core_.ecn.take_syn(is_ecn_setup(syn), ours, core_.binding.options.ecn != Ecn::Off);
+  core_.ecn.take_syn(is_ecn_setup(syn), ours, core_.binding().options.ecn != Ecn::Off);
 }
 
 void Opening::take_late_syn(const Segment& syn) {
@@ -99,26 +99,26 @@ uint8_t Opening::offer_ecn(bool with_ack, TxSlot& slot) {
   // RFC 3168 s.6.1.1: ECE and CWR ask, ECE alone agrees. RFC 8257 s.3.6: under DCTCP these are
   // ECN-capable themselves.
   EcnState& e = core_.ecn;
-  const Ecn wanted = core_.binding.options.ecn;
+  const Ecn wanted = core_.binding().options.ecn;
   if (with_ack) {
     if (!e.on()) return 0;
-    if (core_.binding.dctcp()) slot.traffic_class |= ecn_codepoint::kEct0;
+    if (core_.binding().dctcp()) slot.traffic_class |= ecn_codepoint::kEct0;
     return flag::kEce;
   }
-  if (wanted == Ecn::Off || (wanted != Ecn::Offer && !core_.binding.dctcp())) return 0;
+  if (wanted == Ecn::Off || (wanted != Ecn::Offer && !core_.binding().dctcp())) return 0;
   if (handshake_.tries() >= core_.shared.config.ecn_syn_attempts) {
     // s.6.1.1.1: a middlebox may drop SYNs that ask for ECN.
     if (e.fall_back()) ++core_.shared.counters.ecn_fallbacks;
     return 0;
   }
   e.offer();
-  if (core_.binding.dctcp()) slot.traffic_class |= ecn_codepoint::kEct0;
+  if (core_.binding().dctcp()) slot.traffic_class |= ecn_codepoint::kEct0;
   return kEcnFlags;
 }
 
 bool Opening::send(base::Now now) {
   TxSlot slot;
-  const Binding& binding = core_.binding;
+  const Binding& binding = core_.binding();
   if (!sender_.open(slot, now)) return false;
   const Tcb& t = core_.tcb;
   const bool with_ack = core_.life.state() == State::SynReceived;
@@ -152,7 +152,7 @@ bool Opening::time_out(base::Now now) {
   const uint32_t tries = handshake_.time_out();
   if (tries > core_.shared.config.syn_retries) return false;
   if (tries == kNoticeTimeouts) {
-    core_.shared.out.doubt_path(core_.binding.remote.address, now);
+    core_.shared.out.doubt_path(core_.binding().remote.address, now);
   }
   sender_.syn_timed_out();
   core_.ask_turn();

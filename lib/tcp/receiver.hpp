@@ -87,9 +87,9 @@ class Receiver {
     core_.tcb.rcv_nxt = range.end;
     core_.prediction.expect(core_.tcb.rcv_seq(range.end));
     core_.shared.counters.octets_in += text.size();
-    core_.binding.user->place(range, text, true, now);
+    core_.binding().user->place(range, text, true, now);
     if (ack_.note_in_order(static_cast<uint32_t>(text.size()), push, now)) core_.ask_turn();
-    if (!core_.life.over()) core_.binding.user->ordered(range.end, now);
+    if (!core_.life.over()) core_.binding().user->ordered(range.end, now);
   }
 
   // --- ACKs ---
@@ -129,7 +129,7 @@ class Receiver {
 
  private:
   [[nodiscard]] Counters& counters() { return core_.shared.counters; }
-  [[nodiscard]] const Binding& binding() const { return core_.binding; }
+  [[nodiscard]] const Binding& binding() const { return core_.binding(); }
   void note_duplicate(const Segment& s);
   /// Cuts the text at this gap: the rest is not used.
   void end_text_at(NewText& text, uint32_t gap);

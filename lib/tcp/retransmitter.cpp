@@ -44,7 +44,7 @@ Attempt Retransmitter::send_whole(uint64_t number, uint32_t emss, base::Now now)
       break;
     }
     llp::Frame frame(payload + packed, r.length);
-    const bool there = core_.binding.user->rebuild(r.tag, r.offset, r.length, frame);
+    const bool there = core_.binding().user->rebuild(r.tag, r.offset, r.length, frame);
     if (core_.life.over() || !there) {
       writer_.cancel(slot);
       return Attempt::Broken;
@@ -68,7 +68,7 @@ Attempt Retransmitter::keep_copy(uint64_t number) {
     return Attempt::Starved;
   }
   llp::Frame frame(core_.shared.scratch.data(), r.length);
-  const bool there = core_.binding.user->rebuild(r.tag, r.offset, r.length, frame);
+  const bool there = core_.binding().user->rebuild(r.tag, r.offset, r.length, frame);
   if (core_.life.over() || !there) return Attempt::Broken;
   RNIC_CHECK(frame.length() == r.length);
   flight_.keep(number, core_.shared.saved.save(frame.written()));
@@ -80,24 +80,25 @@ Attempt Retransmitter::send_cut(uint64_t number, uint32_t emss, base::Now now) {
   const Record& r = flight_.board().at(number);
   const uint64_t begin_at = std::max(r.offset, core_.tcb.snd_una);
   const uint64_t end = std::min(r.end(), core_.tcb.snd_nxt);
-  if (piece_next_ < begin_at || piece_next_ >= end) piece_next_ = begin_at;
+  uint64_t next = progress_.resume({begin_at, end});
   flight_.cut(number);
-  while (piece_next_ < end) {
-    const base::Range gap = flight_.board().sacked().first_gap({piece_next_, end});
+  while (next < end) {
+    const base::Range gap = flight_.board().sacked().first_gap({next, end});
     if (gap.empty()) break;
     TxSlot slot;
     if (!writer_.begin(emss, slot, now)) return Attempt::PortFull;
     auto length = static_cast<uint32_t>(std::min<uint64_t>(gap.size(), emss));
     uint8_t* payload = writer_.payload_of(slot);
     core_.shared.saved.copy(r.saved, static_cast<uint32_t>(gap.begin - r.offset), length, payload);
-    if (length != r.length) length = core_.binding.user->cut({payload, length});
+    if (length != r.length) length = core_.binding().user->cut({payload, length});
     const bool push = r.is(record_flag::kPush) && gap.begin + length == r.end();
     const auto flags = static_cast<uint8_t>(flag::kAck | (push ? flag::kPsh : 0));
     writer_.finish(slot, gap.begin, length, flags, now);
     count(length);
-    piece_next_ = gap.begin + length;
+    next = gap.begin + length;
+    progress_.sent_to(next);
   }
-  piece_next_ = 0;
+  progress_.forget();
   flight_.resent(number, now);
   return Attempt::Sent;
 }

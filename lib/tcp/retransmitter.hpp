@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "base/bytes.hpp"
 #include "base/time.hpp"
 #include "tcp/attempt.hpp"
 #include "tcp/connection_core.hpp"
@@ -13,13 +14,28 @@
 
 namespace rnic::tcp {
 
+/// How far a record has gone out again that is sent in pieces: the port may be full between two.
+class CutProgress {
+ public:
+  /// \param live what is unacknowledged of the record. \return where its next piece may begin
+  [[nodiscard]] uint64_t resume(base::Range live) const {
+    return live.contains(next_) ? next_ : live.begin;
+  }
+  void sent_to(uint64_t offset) { next_ = offset; }
+  /// All of it was sent, or it counts as lost: the next time it starts from its first octet.
+  void forget() { next_ = 0; }
+
+ private:
+  uint64_t next_ = 0;
+};
+
+/// It has no state of its own: a sender makes one for each step.
 class Retransmitter {
  public:
-  /// All parameters outlive this. \param piece_next progress in the record that is being cut, which
-  /// the sender keeps between two calls; 0 before the first
+  /// All parameters outlive this. \param progress is kept between two steps
   Retransmitter(const ConnectionCore& core, Flight& flight, SegmentWriter& writer,
-                uint64_t& piece_next)
-      : core_(core), flight_(flight), writer_(writer), piece_next_(piece_next) {}
+                CutProgress& progress)
+      : core_(core), flight_(flight), writer_(writer), progress_(progress) {}
 
   /// Sends the segment that begins with this record. \param emss its largest payload
   [[nodiscard]] Attempt send(uint64_t number, uint32_t emss, base::Now now);
@@ -34,7 +50,7 @@ class Retransmitter {
   const ConnectionCore& core_;
   Flight& flight_;
   SegmentWriter& writer_;
-  uint64_t& piece_next_;
+  CutProgress& progress_;
 };
 
 }  // namespace rnic::tcp

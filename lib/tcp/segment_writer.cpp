@@ -9,10 +9,11 @@ namespace rnic::tcp {
 namespace flag = wire::tcp_flag;
 
 bool SegmentWriter::open(TxSlot& slot, base::Now now) {
-  if (!core_.shared.out.open(core_.binding.local.address, core_.binding.remote.address, slot, now))
+  if (!core_.shared.out.open(core_.binding().local.address, core_.binding().remote.address, slot,
+                             now))
     return false;
-  slot.traffic_class = static_cast<uint8_t>(core_.binding.options.dscp << 2);
-  slot.hop_limit = core_.binding.options.hop_limit;
+  slot.traffic_class = static_cast<uint8_t>(core_.binding().options.dscp << 2);
+  slot.hop_limit = core_.binding().options.hop_limit;
   return true;
 }
 
@@ -29,25 +30,27 @@ bool SegmentWriter::begin(uint32_t payload, TxSlot& slot, base::Now now) {
 uint8_t SegmentWriter::ecn_flags(TxSlot& slot) const {
   // RFC 3168 s.6.1.4-6.1.6: these segments are not ECN-capable unless the Config asks for it under
   // DCTCP (RFC 8257 s.4.1).
-  if (core_.shared.config.dctcp_ect_on_control && core_.binding.dctcp() && core_.ecn.sends_ect()) {
+  if (core_.shared.config.dctcp_ect_on_control && core_.binding().dctcp() &&
+      core_.ecn.sends_ect()) {
     slot.traffic_class |= ecn_codepoint::kEct0;
   }
   return core_.ecn.echoes() ? flag::kEce : 0;
 }
 
-uint8_t SegmentWriter::mark_new_data(TxSlot& slot) {
-  if (core_.ecn.sends_ect()) slot.traffic_class |= ecn_codepoint::kEct0;
-  if (!core_.ecn.take_cwr()) return 0;
+uint8_t SegmentWriter::mark_new_data(EcnState& ecn, TxSlot& slot) {
+  if (ecn.sends_ect()) slot.traffic_class |= ecn_codepoint::kEct0;
+  if (!ecn.take_cwr()) return 0;
   ++core_.shared.counters.cwr_out;
   return flag::kCwr;
 }
 
 void SegmentWriter::finish(TxSlot& slot, uint64_t offset, uint32_t payload, uint8_t flags,
                            base::Now now) {
+  const Binding& b = core_.binding();
   const uint32_t header = core_.tcb.header_length();
   if (core_.ecn.on()) flags |= ecn_flags(slot);
-  wire::write_tcp(slot.tcp, {.source_port = core_.binding.local.port,
-                             .destination_port = core_.binding.remote.port,
+  wire::write_tcp(slot.tcp, {.source_port = b.local.port,
+                             .destination_port = b.remote.port,
                              .sequence = core_.tcb.snd_seq(offset),
                              .acknowledgment = core_.tcb.ack_seq(),
                              .flags = flags,
@@ -60,7 +63,7 @@ void SegmentWriter::finish(TxSlot& slot, uint64_t offset, uint32_t payload, uint
     base::store_be32(options + 8, core_.tcb.ts_recent);
   }
   receiver_.ack_sent();
-  core_.shared.out.complete(slot, core_.binding.local, core_.binding.remote, header + payload, now);
+  core_.shared.out.complete(slot, b.local, b.remote, header + payload, now);
 }
 
 bool SegmentWriter::send_ack(base::Now now) {
@@ -78,8 +81,8 @@ bool SegmentWriter::send_ack(base::Now now) {
   }
   const uint32_t header = wire::kTcpHeaderMin + options.finish();
   wire::write_tcp(
-      slot.tcp, {.source_port = core_.binding.local.port,
-                 .destination_port = core_.binding.remote.port,
+      slot.tcp, {.source_port = core_.binding().local.port,
+                 .destination_port = core_.binding().remote.port,
                  .sequence = core_.tcb.snd_seq(core_.tcb.snd_nxt),
                  .acknowledgment = core_.tcb.ack_seq(),
                  .flags = static_cast<uint8_t>(flag::kAck | (core_.ecn.on() ? ecn_flags(slot) : 0)),
@@ -87,15 +90,15 @@ bool SegmentWriter::send_ack(base::Now now) {
                  .header_length = header});
   receiver_.ack_sent_alone();
   ++core_.shared.counters.acks_out;
-  core_.shared.out.complete(slot, core_.binding.local, core_.binding.remote, header, now);
+  core_.shared.out.complete(slot, core_.binding().local, core_.binding().remote, header, now);
   return true;
 }
 
-bool SegmentWriter::send_owed_acks(base::Now now) {
-  while (core_.ecn.owes_acks()) {
+bool SegmentWriter::send_owed_acks(EcnState& ecn, base::Now now) {
+  while (ecn.owes_acks()) {
     TxSlot slot;
     if (!open(slot, now)) return false;
-    const auto [ack, ece] = core_.ecn.take_owed();
+    const auto [ack, ece] = ecn.take_owed();
     wire::TcpOptionWriter options(slot.tcp + wire::kTcpHeaderMin);
     if (core_.tcb.ts_ok) {
       options.nop();
@@ -106,8 +109,8 @@ bool SegmentWriter::send_owed_acks(base::Now now) {
     // The window is computed from the older ACK number, so that its right edge stays.
     const auto room =
         static_cast<uint64_t>(static_cast<int64_t>(core_.tcb.rcv_edge) - core_.tcb.rcv_offset(ack));
-    wire::write_tcp(slot.tcp, {.source_port = core_.binding.local.port,
-                               .destination_port = core_.binding.remote.port,
+    wire::write_tcp(slot.tcp, {.source_port = core_.binding().local.port,
+                               .destination_port = core_.binding().remote.port,
                                .sequence = core_.tcb.snd_seq(core_.tcb.snd_nxt),
                                .acknowledgment = ack,
                                .flags = static_cast<uint8_t>(flag::kAck | (ece ? flag::kEce : 0)),
@@ -116,7 +119,7 @@ bool SegmentWriter::send_owed_acks(base::Now now) {
                                .header_length = header});
     ++core_.shared.counters.acks_out;
     ++core_.shared.counters.ce_change_acks;
-    core_.shared.out.complete(slot, core_.binding.local, core_.binding.remote, header, now);
+    core_.shared.out.complete(slot, core_.binding().local, core_.binding().remote, header, now);
   }
   return true;
 }

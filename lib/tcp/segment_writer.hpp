@@ -16,7 +16,8 @@ namespace rnic::tcp {
 class SegmentWriter {
  public:
   /// Both outlive this.
-  SegmentWriter(ConnectionCore& core, Receiver& receiver) : core_(core), receiver_(receiver) {}
+  SegmentWriter(const ConnectionCore& core, Receiver& receiver)
+      : core_(core), receiver_(receiver) {}
 
   /// Room for a header with any options. False: the port is full.
   [[nodiscard]] bool open(TxSlot& slot, base::Now now);
@@ -27,20 +28,21 @@ class SegmentWriter {
     return slot.tcp + core_.tcb.header_length();
   }
   void cancel(TxSlot& slot) { core_.shared.out.cancel(slot); }
-  /// Sets ECT(0) for new data. \return CWR, where it is due (RFC 3168 s.6.1.2)
-  [[nodiscard]] uint8_t mark_new_data(TxSlot& slot);
+  /// Sets ECT(0) for new data. \param ecn of the connection. \return CWR, where it is due (RFC 3168
+  /// s.6.1.2)
+  [[nodiscard]] uint8_t mark_new_data(EcnState& ecn, TxSlot& slot);
   /// Writes the header and sends the segment, whose payload is in place. \param offset stream
   /// offset of its first octet
   void finish(TxSlot& slot, uint64_t offset, uint32_t payload, uint8_t flags, base::Now now);
   /// An ACK alone, with SACK blocks. False: the port is full.
   [[nodiscard]] bool send_ack(base::Now now);
   /// Sends the ACKs that are owed for changes of CE (RFC 8257 s.3.2). False: the port is full.
-  [[nodiscard]] bool send_owed_acks(base::Now now);
+  [[nodiscard]] bool send_owed_acks(EcnState& ecn, base::Now now);
 
  private:
   [[nodiscard]] uint8_t ecn_flags(TxSlot& slot) const;
 
-  ConnectionCore& core_;
+  const ConnectionCore& core_;
   Receiver& receiver_;
 };
 

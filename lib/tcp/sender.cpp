@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "tcp/mss.hpp"
-#include "tcp/retransmitter.hpp"
 
 namespace rnic::tcp {
 
@@ -110,8 +109,7 @@ Attempt Sender::send_lost(base::Now now) {
 
 Attempt Sender::send_again(uint64_t number, base::Now now) {
   const uint64_t offset = flight_.board().at(number).offset;
-  const Attempt sent =
-      Retransmitter(core_, flight_, writer_, piece_next_).send(number, emss(), now);
+  const Attempt sent = Retransmitter(core_, flight_, writer_, cut_).send(number, emss(), now);
   // The MTU probe is retransmitted in smaller segments, whose ACK proves nothing about its size.
   if (sent == Attempt::Sent && path_.probing() && offset == path_.probe_begin()) probe_failed(now);
   return sent;
@@ -220,7 +218,7 @@ Attempt Sender::send_pulled(base::Now now, bool probe) {
     return Attempt::Nothing;
   }
   last_octet_ = payload[packed - 1];
-  if (core_.ecn.on()) flags |= writer_.mark_new_data(slot);
+  if (core_.ecn.on()) flags |= writer_.mark_new_data(core_.ecn, slot);
   const bool end = ends_here();
   if (end) flags |= flag::kFin;
   writer_.finish(slot, offset, packed, flags, now);
@@ -278,7 +276,7 @@ Attempt Sender::send_waiting(base::Now now) {
   uint8_t flags = last && r.is(record_flag::kPush) ? flag::kAck | flag::kPsh : flag::kAck;
   const bool end = last && ends_here();
   if (end) flags |= flag::kFin;
-  if (core_.ecn.on()) flags |= writer_.mark_new_data(slot);
+  if (core_.ecn.on()) flags |= writer_.mark_new_data(core_.ecn, slot);
   writer_.finish(slot, offset, length, flags, now);
   flight_.sent_piece(length, now);
   note_sent({offset, offset + length}, length == r.length, now);
@@ -478,7 +476,7 @@ bool Sender::time_out(base::Now now) {
   suspect_black_hole(now);
   if (core_.life.over()) return true;
   flight_.lose_all(again, now);
-  piece_next_ = 0;
+  cut_.forget();
   core_.ask_turn();
   return true;
 }

@@ -16,6 +16,7 @@
 #include "tcp/path_mtu_discovery.hpp"
 #include "tcp/persist.hpp"
 #include "tcp/receiver.hpp"
+#include "tcp/retransmitter.hpp"
 #include "tcp/segment.hpp"
 #include "tcp/segment_writer.hpp"
 
@@ -79,7 +80,9 @@ class Sender {
   [[nodiscard]] Attempt send_next(base::Now now);
   /// Sends an ACK without data. False: the port is full.
   [[nodiscard]] bool send_ack(base::Now now) { return writer_.send_ack(now); }
-  [[nodiscard]] bool send_owed_acks(base::Now now) { return writer_.send_owed_acks(now); }
+  [[nodiscard]] bool send_owed_acks(base::Now now) {
+    return writer_.send_owed_acks(core_.ecn, now);
+  }
   [[nodiscard]] bool send_window_probe(base::Now now);
   /// Sends a keep-alive probe (RFC 9293 s.3.8.4), unless data is in flight, which asks for an ACK
   /// as well. False: the port is full.
@@ -121,7 +124,7 @@ class Sender {
  private:
   [[nodiscard]] const Config& config() const { return core_.shared.config; }
   [[nodiscard]] Counters& counters() { return core_.shared.counters; }
-  [[nodiscard]] const Binding& binding() const { return core_.binding; }
+  [[nodiscard]] const Binding& binding() const { return core_.binding(); }
   // FINs, window probes and keep-alives wait for the room of a full segment, too.
   [[nodiscard]] bool begin(TxSlot& slot, base::Now now) { return writer_.begin(emss(), slot, now); }
 
@@ -180,9 +183,9 @@ class Sender {
   EffectiveMss emss_;
   Persist persist_;
   SegmentWriter writer_;
+  CutProgress cut_;
   bool user_ready_ = false;  // pull() may have something
   uint8_t last_octet_ = 0;   // octet at SND.NXT - 1, for window probes
-  uint64_t piece_next_ = 0;  // progress in the record that is being cut for retransmission
   uint64_t small_end_ = 0;   // end of the last segment that was not full (Nagle)
 };
 

@@ -107,7 +107,7 @@ TEST(Round, IsPendingFromTheNewsUntilEverybodyHadATurn) {
 TEST(Round, AConnectionJoinsItAsLongAsItLives) {
   CoreParts c;
   c.core.ask_turn();
-  EXPECT_FALSE(c.core.turn.linked()) << "it is CLOSED";
+  EXPECT_FALSE(c.core.in_round()) << "it is CLOSED";
   c.establish();
   c.core.ask_turn();
   EXPECT_EQ(c.round.front(), &c.connection);

@@ -10,10 +10,10 @@ namespace rnic::testing {
 /// Between the two ends of a RawPeer, with its sequence numbers.
 struct CoreParts : SharedParts {
   explicit CoreParts(const tcp::Config& of = {}) : SharedParts(of) {
-    core.binding.local = {RawPeer::kUs, RawPeer::kOurPort};
-    core.binding.remote = {RawPeer::kPeer, RawPeer::kPeerPort};
-    core.binding.user = &user;
-    core.binding.options = tcp::ConnectionOptions(config);
+    binding.local = {RawPeer::kUs, RawPeer::kOurPort};
+    binding.remote = {RawPeer::kPeer, RawPeer::kPeerPort};
+    binding.user = &user;
+    binding.options = tcp::ConnectionOptions(config);
     core.tcb.iss = base::Seq32(kIss);
     core.tcb.irs = base::Seq32(kIrs);
   }
@@ -30,7 +30,13 @@ struct CoreParts : SharedParts {
   base::Now now = base::from_nanos(1'000'000'000);
   RecordUser user{11, 22};
   tcp::Connection connection{shared};  // what a place in a list and a timer belong to; idle
-  tcp::ConnectionCore core{connection, shared};
+  // As in a connection, which may write the binding.
+  struct Core : tcp::ConnectionCore {
+    using ConnectionCore::binding_;
+    using ConnectionCore::ConnectionCore;
+  };
+  Core core{connection, shared};
+  tcp::Binding& binding = core.binding_;
 };
 
 }  // namespace rnic::testing

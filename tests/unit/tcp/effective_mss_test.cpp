@@ -36,7 +36,7 @@ TEST(EffectiveMss, IsThePathsUnlessThePeerTakesLess) {
 
 TEST(EffectiveMss, AnIpv6HeaderIsTwentyOctetsLonger) {
   OneMss o;
-  o.core.binding.remote.address = IpAddress(0x20010db800000000, 2);
+  o.binding.remote.address = IpAddress(0x20010db800000000, 2);
   o.mss.set_peer_mss(9000);
   EXPECT_EQ(o.follow(), 1440u);
   EXPECT_EQ(o.mss.packet_octets(), 1500u);
@@ -56,11 +56,11 @@ TEST(EffectiveMss, TheOptionsOnEverySegmentGoOff) {
 TEST(EffectiveMss, TheUsersLimitOnlyLowersIt) {
   OneMss o;
   o.mss.set_peer_mss(1460);
-  o.core.binding.options.max_segment = 700;
+  o.binding.options.max_segment = 700;
   EXPECT_EQ(o.follow(), 700u);
   o.core.tcb.ts_ok = true;
   EXPECT_EQ(o.follow(), 700u) << "it is of the payload";
-  o.core.binding.options.max_segment = 9000;
+  o.binding.options.max_segment = 9000;
   EXPECT_EQ(o.follow(), 1448u);
 }
 

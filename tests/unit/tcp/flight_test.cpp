@@ -227,7 +227,7 @@ TEST(Flight, AHoleIsALossOnceEnoughLiesBehindIt) {
 TEST(Flight, ATimeOutLosesAllBacksOffAndIsGivenUpInTheEnd) {
   Flying f;
   f.flight.select(CongestionControl::Cubic, false);  // by a share of cwnd
-  f.core.binding.options.user_timeout = seconds(10);
+  f.binding.options.user_timeout = seconds(10);
   const base::Now begin = f.now;
   f.send(6);
   f.now += seconds(1);

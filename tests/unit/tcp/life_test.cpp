@@ -91,13 +91,13 @@ TEST(Life, ThePeerHasTheCloseTimeoutAnewWithEachProgressBehindOurFin) {
 
 TEST(Life, AHalfCloseWaitsForThePeerForEver) {
   OneLife o;
-  o.core.binding.options.half_close = true;
+  o.binding.options.half_close = true;
   o.establish();
   o.close();
   EXPECT_FALSE(o.core.timers.runs(Timer::Life));
   EXPECT_FALSE(o.life.orphaned(o.now));
   EXPECT_FALSE(o.life.orphaned(o.now + o.config.orphan_timeout));
-  o.core.binding.options.half_close = false;  // set while it waits
+  o.binding.options.half_close = false;  // set while it waits
   o.life.progressed(o.now);
   EXPECT_EQ(o.core.timers.at(Timer::Life), o.now + o.config.close_timeout);
 }

@@ -224,7 +224,7 @@ TEST(Receiver, TheWindowOpensByStepsThatAreWorthItAndNeverShrinks) {
   r.user.room = 4000 + 2000;
   r.receiver.room_grew();
   EXPECT_TRUE(r.receiver.ack().due()) << "two are worth an ACK of their own";
-  EXPECT_TRUE(r.core.turn.linked());
+  EXPECT_TRUE(r.core.in_round());
   EXPECT_EQ(r.send_ack(), 6000u);
 
   Receiving small;  // of less than two segments: half the buffer

@@ -35,7 +35,7 @@ struct OneWriter : CoreParts {
     return stream;
   }
   void agree_on_ecn(CongestionControl control) {
-    core.binding.options.congestion_control = control;
+    binding.options.congestion_control = control;
     core.ecn.take_syn(true, false, true);
   }
 
@@ -46,8 +46,8 @@ struct OneWriter : CoreParts {
 
 TEST(SegmentWriter, TextStandsAtItsPlaceAndAcknowledgesWhatCame) {
   OneWriter w;
-  w.core.binding.options.dscp = 10;
-  w.core.binding.options.hop_limit = 3;
+  w.binding.options.dscp = 10;
+  w.binding.options.hop_limit = 3;
   w.receive(1000);
   EXPECT_TRUE(w.core.timers.runs(Timer::DelayedAck));
   w.write(700, "abc", flag::kPsh);
@@ -146,13 +146,13 @@ TEST(SegmentWriter, NewDataIsEcnCapableAndTellsOfAReductionOnce) {
   OneWriter w;
   tcp::TxSlot slot;
   ASSERT_TRUE(w.writer.open(slot, w.now));
-  EXPECT_EQ(w.writer.mark_new_data(slot), 0);
+  EXPECT_EQ(w.writer.mark_new_data(w.core.ecn, slot), 0);
   EXPECT_EQ(slot.traffic_class, 0) << "not agreed on";
   w.agree_on_ecn(CongestionControl::NewReno);
   w.core.ecn.note_reduction(0);
   for (const uint8_t flags : {flag::kCwr, uint8_t{0}}) {
     ASSERT_TRUE(w.writer.open(slot, w.now));
-    EXPECT_EQ(w.writer.mark_new_data(slot), flags);
+    EXPECT_EQ(w.writer.mark_new_data(w.core.ecn, slot), flags);
     EXPECT_EQ(slot.traffic_class, kEct0);
   }
   EXPECT_EQ(w.counters.cwr_out, 1u);
@@ -176,9 +176,9 @@ TEST(SegmentWriter, WhatCameBeforeAChangeOfCeIsAcknowledgedApart) {
   w.receiver.take_ecn(marked);
   w.receive(200);
   w.egress.full = true;
-  EXPECT_FALSE(w.writer.send_owed_acks(w.now));
+  EXPECT_FALSE(w.writer.send_owed_acks(w.core.ecn, w.now));
   w.egress.full = false;
-  EXPECT_TRUE(w.writer.send_owed_acks(w.now));
+  EXPECT_TRUE(w.writer.send_owed_acks(w.core.ecn, w.now));
   EXPECT_TRUE(w.writer.send_ack(w.now));
   const Segment before = w.next();
   EXPECT_EQ(before.ack, kIrs + 1 + 300);

@@ -1,5 +1,5 @@
-// Small parts, each alone: of a connection the gate of pacing, keep-alive, the handshake; of a
-// stack the limit of challenge ACKs.
+// Small parts, each alone: of a connection the gate of pacing, keep-alive, the handshake, a
+// record that is cut; of a stack the limit of challenge ACKs.
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include "tcp/handshake.hpp"
 #include "tcp/keep_alive.hpp"
 #include "tcp/pacing.hpp"
+#include "tcp/retransmitter.hpp"
 
 namespace rnic::tcp {
 namespace {
@@ -116,6 +117,18 @@ TEST(ChallengeAcks, SoManyInAnIntervalAndAllAgainInTheNext) {
   }
   ChallengeAcks none(0, milliseconds(10), counters);
   EXPECT_FALSE(none.allow(now));
+}
+
+TEST(CutProgress, ResumesInsideTheRecordAndStartsElsewhereAnew) {
+  CutProgress cut;
+  EXPECT_EQ(cut.resume({100, 200}), 100u);
+  cut.sent_to(150);
+  EXPECT_EQ(cut.resume({100, 200}), 150u) << "the port was full";
+  EXPECT_EQ(cut.resume({120, 200}), 150u) << "some of what was sent is acknowledged";
+  EXPECT_EQ(cut.resume({160, 200}), 160u) << "more than that is";
+  EXPECT_EQ(cut.resume({300, 400}), 300u) << "another record";
+  cut.forget();
+  EXPECT_EQ(cut.resume({100, 200}), 100u);
 }
 
 }  // namespace
