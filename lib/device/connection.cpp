@@ -61,6 +61,11 @@ void Connection::set_state(ConnectionState next) {
   state_ = next;
 }
 
+void Connection::validate() const {
+  session_->validate();
+  RNIC_CHECK(qp_ == nullptr || qp_->connection() == handle());
+}
+
 Status Connection::open(llp::Transport& transport, const Endpoint& local, const Endpoint& remote,
                         base::Now now) {
   remote_ = remote;

@@ -119,6 +119,8 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   void cancel_silence(base::TimerWheel& wheel) { wheel.cancel(silence_timer_); }
 
   [[nodiscard]] ConnectionState state() const { return state_; }
+  /// Checks the invariants of its session, and that it and its queue pair name each other.
+  void validate() const;
   /// Of the whole start-up, as its framing's configuration has it.
   [[nodiscard]] base::Duration start_timeout() const { return start_timeout_; }
   [[nodiscard]] bool is_responder() const { return role_ == framing::Role::Responder; }

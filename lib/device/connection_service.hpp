@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/check.hpp"
 #include "base/doorbell.hpp"
 #include "base/timer_wheel.hpp"
 #include "device/config.hpp"
@@ -81,6 +82,16 @@ class ConnectionService final : public QueuePairOwner,
 
   // --- Facts ---
 
+  /// Checks the invariants of each connection, and counts the requests that wait anew.
+  void validate() {
+    uint32_t requests = 0;
+    connections_.for_each([&requests](const Connection& connection) {
+      connection.validate();
+      requests += connection.state() == ConnectionState::Requested ? 1 : 0;
+    });
+    for (const auto& qp : orphans_) qp->validate();
+    RNIC_CHECK(requests == pending_requests_);
+  }
   [[nodiscard]] uint32_t live() const { return connections_.live(); }
   [[nodiscard]] bool has_orphans() const { return !orphans_.empty(); }
   /// Octets of the queue pair's connection in hold space now.

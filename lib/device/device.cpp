@@ -224,6 +224,13 @@ std::vector<CounterValue> Device::counters() const {
   return all;
 }
 
+void Device::validate() {
+  if (own_) own_->stack.validate();
+  connections_.validate();
+  resources_.for_each_qp([](const QueuePair* qp) { qp->validate(); });
+  framing::validate(*framing_.hold);
+}
+
 Result<QueuePair*> Device::create_qp(const QueuePairSpec& spec) {
   return resources_.create_qp(
       spec, {connections_, rdmap_counters_, doorbells_, config_.rdma_extensions, config_.secret});

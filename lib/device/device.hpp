@@ -191,6 +191,10 @@ class Device {
   /// No connection, nothing queued, nothing held: everything was returned.
   [[nodiscard]] bool quiescent() const;
 
+  /// Checks the invariants of all that it has: the stack, the connections with their sessions, the
+  /// queue pairs with their endpoints, the hold space. Between turns.
+  void validate();
+
   /// poll() ended by an exception.
   void count_starved_turn() { ++counters_.starved_turns; }
 

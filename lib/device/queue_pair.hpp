@@ -97,6 +97,7 @@ class QueuePair final : public rdmap::EndpointOwner {
   [[nodiscard]] bool has_work() const { return endpoint_.has_work(); }
   /// Work requests of the Send queue that have completed; wraps.
   [[nodiscard]] uint32_t sends_completed() const { return endpoint_.sends_completed(); }
+  void validate() const { endpoint_.validate(); }
   [[nodiscard]] uint32_t number() const { return number_; }
   [[nodiscard]] const QueuePairSpec& spec() const { return spec_; }
 

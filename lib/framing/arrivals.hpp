@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/bytes.hpp"
+#include "base/check.hpp"
 #include "framing/hold_store.hpp"
 #include "framing/placed_list.hpp"
 #include "framing/segment_parts.hpp"
@@ -30,6 +31,12 @@ class Arrivals {
   [[nodiscard]] uint64_t ordered() const { return ordered_; }
   /// Where the first PDU in order begins that was not handed up for placement.
   [[nodiscard]] uint64_t place_next() const { return place_next_; }
+  /// Between calls.
+  void validate() const {
+    RNIC_CHECK(deliver_next_ <= place_next_ && place_next_ <= ordered_ && ordered_ <= arrived_);
+    held_.validate();
+    placed_.validate();
+  }
 
  protected:
   Arrivals(HoldStore& store, uint64_t hold_limit, uint32_t early_limit)

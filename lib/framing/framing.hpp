@@ -29,5 +29,7 @@ using HoldStorePtr = std::unique_ptr<HoldStore, HoldStoreDeleter>;
 [[nodiscard]] uint64_t held_octets_peak(const HoldStore& store);
 /// Memory that the held octets occupy: whole pages.
 [[nodiscard]] uint64_t held_memory(const HoldStore& store);
+/// Checks its invariants.
+void validate(const HoldStore& store);
 
 }  // namespace rnic::framing

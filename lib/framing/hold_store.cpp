@@ -48,6 +48,7 @@ uint64_t hold_store_octets(uint64_t octets) { return HoldStore::octets_for(octet
 uint64_t held_octets(const HoldStore& store) { return store.octets(); }
 uint64_t held_octets_peak(const HoldStore& store) { return store.octets_peak(); }
 uint64_t held_memory(const HoldStore& store) { return store.memory_octets(); }
+void validate(const HoldStore& store) { store.validate(); }
 void HoldStoreDeleter::operator()(HoldStore* store) const { delete store; }
 
 HoldStore::HoldStore(uint64_t octets)
@@ -114,6 +115,11 @@ void HoldStore::add_use(uint32_t session, uint64_t window, int32_t octets) {
   if (pages_[i].used == 0) free_page(i);
 }
 
+uint32_t HoldStore::use(uint32_t session, uint64_t window) const {
+  const uint32_t i = index_of(session, window);
+  return i == kNone ? 0 : pages_[i].used;
+}
+
 void HoldStore::free_page(uint32_t index) {
   Page& page = pages_[index];
   uint32_t* link = &buckets_[bucket(page.session, page.window)];
@@ -122,6 +128,23 @@ void HoldStore::free_page(uint32_t index) {
   --(page.reserve ? reserve_used_ : general_used_);
   page.next = free_;
   free_ = index + 1;
+}
+
+void HoldStore::validate() const {
+  uint32_t general = 0;
+  uint32_t reserve = 0;
+  uint64_t octets = 0;
+  for (uint32_t i = 0; i < fresh_; ++i) {
+    const Page& page = pages_[i];
+    if (page.used == 0) continue;
+    RNIC_CHECK(page.used <= kPage && index_of(page.session, page.window) == i);
+    RNIC_CHECK(!page.reserve || page.session == reserve_session_);
+    ++(page.reserve ? reserve : general);
+    octets += page.used;
+  }
+  RNIC_CHECK(general == general_used_ && general <= general_pages_);
+  RNIC_CHECK(reserve == reserve_used_ && reserve <= kReservePages);
+  RNIC_CHECK(octets == octets_ && octets <= octets_peak_);
 }
 
 bool HeldOctets::has_room(base::Range range, bool at_delivery_point, uint32_t parts) const {
@@ -304,6 +327,35 @@ void HeldOctets::release(base::Range range) {
     store_.add_use(id_, window, -static_cast<int32_t>(n));
   });
   octets_ -= range.size();
+}
+
+void HeldOctets::validate() const {
+  uint64_t octets = 0;
+  uint32_t count = 0;
+  uint32_t before = kNone;
+  uint64_t window = UINT64_MAX;  // of the page that is being counted
+  uint32_t in_window = 0;
+  const auto page_counted = [&] {
+    RNIC_CHECK(window == UINT64_MAX || store_.use(id_, window) == in_window);
+  };
+  for (uint32_t i = head_; i != kNone; before = i, i = node(i).next) {
+    const base::Range range = node(i).range;
+    RNIC_CHECK(!range.empty() && node(i).prev == before);
+    RNIC_CHECK(before == kNone || node(before).range.end < range.begin);
+    for_each_page(range, [&](uint64_t at, size_t, size_t, size_t n) {
+      if (at != window) {
+        page_counted();
+        window = at;
+        in_window = 0;
+      }
+      in_window += static_cast<uint32_t>(n);
+    });
+    octets += range.size();
+    ++count;
+  }
+  page_counted();
+  RNIC_CHECK(before == tail_);
+  RNIC_CHECK(octets == octets_ && count == count_);
 }
 
 }  // namespace rnic::framing

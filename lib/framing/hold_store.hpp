@@ -86,6 +86,8 @@ class HoldStore {
   uint8_t* take(uint32_t session, uint64_t window, bool general, bool reserve);
   /// \param octets by how much the octets in use change; a page with none of them is free again
   void add_use(uint32_t session, uint64_t window, int32_t octets);
+  /// Octets in use of a window; 0: it has no page.
+  [[nodiscard]] uint32_t use(uint32_t session, uint64_t window) const;
 
   [[nodiscard]] uint32_t general_free() const { return general_pages_ - general_used_; }
   [[nodiscard]] uint32_t reserve_free(uint32_t session) const {
@@ -104,6 +106,9 @@ class HoldStore {
   LocatedSegment& segment() { return segment_; }
   uint8_t* scratch() { return scratch_.get(); }
   base::ByteView* pieces() { return pieces_.data(); }
+
+  /// Counts the pages and the octets in use anew.
+  void validate() const;
 
  private:
   struct Page {
@@ -182,6 +187,9 @@ class HeldOctets {
   [[nodiscard]] bool empty() const { return head_ == kNone; }
   /// The lowest held range; only when not empty().
   [[nodiscard]] base::Range first() const { return store_.ranges()[head_].range; }
+  /// Checks that the ranges are sorted, apart from each other and linked both ways, that the store
+  /// has their octets, and the sums over them.
+  void validate() const;
 
  private:
   [[nodiscard]] uint32_t last_at_or_before(uint64_t offset) const;

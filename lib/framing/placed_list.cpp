@@ -1,5 +1,7 @@
 #include "framing/placed_list.hpp"
 
+#include "base/check.hpp"
+
 namespace rnic::framing {
 
 PlacedPdu& PlacedList::insert(const PduSpan& span, bool early) {
@@ -52,6 +54,21 @@ uint64_t PlacedList::first_begin_from(uint64_t offset) const {
   const uint32_t before = last_before(offset);
   const uint32_t i = before == kNone ? head_ : pool_[before].next;
   return i == kNone ? UINT64_MAX : pool_[i].begin;
+}
+
+void PlacedList::validate() const {
+  uint32_t early = 0;
+  uint32_t before = kNone;
+  bool hint_found = hint_ == kNone;
+  for (uint32_t i = head_; i != kNone; before = i, i = pool_[i].next) {
+    const PlacedPdu& pdu = pool_[i];
+    RNIC_CHECK(pdu.begin < pdu.end && pdu.prev == before);
+    RNIC_CHECK(before == kNone || pool_[before].end <= pdu.begin);
+    early += pdu.early ? 1 : 0;
+    hint_found = hint_found || i == hint_;
+  }
+  RNIC_CHECK(before == tail_ && hint_found);
+  RNIC_CHECK(early == early_ && early <= limit_);
 }
 
 }  // namespace rnic::framing

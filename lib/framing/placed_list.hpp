@@ -32,6 +32,9 @@ class PlacedList {
   /// Start of the first PDU in the list that begins at or behind `offset`; UINT64_MAX when none
   /// does.
   [[nodiscard]] uint64_t first_begin_from(uint64_t offset) const;
+  /// Checks that the PDUs are sorted, apart from each other and linked both ways, and counts the
+  /// early ones anew.
+  void validate() const;
 
  private:
   [[nodiscard]] uint32_t last_before(uint64_t offset) const;

@@ -83,6 +83,7 @@ class Receiver final : private Arrivals {
 
   using Arrivals::arrived;
   using Arrivals::in_order;
+  using Arrivals::validate;
   [[nodiscard]] uint64_t held() const { return held_.octets(); }
   /// Those of held() that are in order: the begin of the PDU at the delivery point.
   [[nodiscard]] uint64_t held_in_order() const {

@@ -34,6 +34,10 @@ class SessionBase : public StartSession, private ReceiverOwner {
   }
   [[nodiscard]] uint64_t held() const final { return receiver_.held(); }
   [[nodiscard]] uint64_t arrived() const final { return receiver_.arrived(); }
+  void validate() const final {
+    receiver_.validate();
+    RNIC_CHECK(!full_operation() || user_ != nullptr);
+  }
 
   // llp::StreamUser
   void clipped(base::Range range) final { receiver_.clipped(range); }

@@ -143,6 +143,9 @@ class StartSession : public llp::StreamUser, public llp::Framing {
   [[nodiscard]] virtual uint64_t held() const = 0;
   /// Stream offset behind the octets of the peer that have come in order.
   [[nodiscard]] virtual uint64_t arrived() const = 0;
+
+  /// Checks the invariants of its parts; between calls.
+  virtual void validate() const = 0;
 };
 
 }  // namespace rnic::framing

@@ -53,6 +53,19 @@ void Endpoint::Impl::bind(llp::Framing& framing, const Agreement& agreement) {
   stream_.queue(wire::kRdmapSendQn).provide(1);
 }
 
+void Endpoint::Impl::validate() const {
+  sends_.validate();
+  receives_.validate();
+  inbound_.validate();
+  outbound_.validate();
+  RNIC_CHECK(!completions_.is_flushing());
+  RNIC_CHECK(!running() || framing_ != nullptr);
+  RNIC_CHECK(running() || outbound_.outstanding() == 0);
+  RNIC_CHECK(running() || state_ == EndpointState::Idle || idle());
+  if (current_.kind == Kind::Send) RNIC_CHECK(running() && sends_.next() == current_.seq);
+  if (current_.kind == Kind::Response) RNIC_CHECK(running() && inbound_.ready() == current_.seq);
+}
+
 void Endpoint::Impl::provide_requests() {
   stream_.queue(wire::kRdmapReadRequestQn).provide(inbound_.provide());
 }
@@ -267,5 +280,6 @@ EndpointState Endpoint::state() const { return impl_->state(); }
 bool Endpoint::idle() const { return impl_->idle(); }
 bool Endpoint::has_work() const { return impl_->has_work(); }
 uint32_t Endpoint::sends_completed() const { return impl_->sends_completed(); }
+void Endpoint::validate() const { impl_->validate(); }
 
 }  // namespace rnic::rdmap

@@ -37,6 +37,7 @@ class Endpoint::Impl final : public ddp::User, private Deliveries {
   [[nodiscard]] bool idle() const { return !sends_.has_unreported() && receives_.empty(); }
   [[nodiscard]] bool has_work() const { return sends_.has_unreported() || inbound_.has_ready(); }
   [[nodiscard]] uint32_t sends_completed() const { return sends_.report(); }
+  void validate() const;
 
   // ddp::User
   llp::PulledUlpdu pull(uint32_t max, bool whole_only, llp::UlpduWriter& out,

@@ -109,6 +109,8 @@ class Endpoint {
   [[nodiscard]] bool has_work() const;
   /// Work requests of the Send queue that have completed; wraps.
   [[nodiscard]] uint32_t sends_completed() const;
+  /// Checks the invariants of its queues; between calls.
+  void validate() const;
 
  private:
   class Impl;

@@ -79,6 +79,10 @@ class ReceiveQueue {
   [[nodiscard]] bool has_msn(uint32_t msn) const {
     return msn - first_msn_ - head_ < tail_ - head_;
   }
+  void validate() const {
+    ring_.validate();
+    RNIC_CHECK(tail_ - head_ <= mask_ + 1 && ring_.in_hand() == tail_ - head_);
+  }
 
  private:
   [[nodiscard]] uint32_t place_of(uint32_t msn) const { return (msn - first_msn_) & mask_; }

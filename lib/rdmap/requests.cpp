@@ -68,6 +68,13 @@ uint32_t InboundRequests::provide() {
   return added;
 }
 
+void InboundRequests::validate() const {
+  const uint32_t slots = provided_ - free_;
+  RNIC_CHECK(slots <= mask_ + 1 && provided_ - serve_ <= ird_);
+  RNIC_CHECK(serve_ - free_ <= deliver_ - free_ && deliver_ - free_ <= slots);
+  RNIC_CHECK(free_ == serve_ || !at(free_).released);
+}
+
 OutboundRequests::OutboundRequests(uint32_t ord, uint64_t secret)
     : limit_(ord),
       capacity_(ord < 1 ? 1 : ord),
@@ -139,6 +146,16 @@ Fault OutboundRequests::deliver_atomic(uint32_t msn, uint64_t length,
   if (response->id != request.id) return kBadAtomicResponse;
   done = &request;
   return ddp::kNoFault;
+}
+
+void OutboundRequests::validate() const {
+  RNIC_CHECK(count_ <= capacity_ && head_ < capacity_);
+  for (uint32_t i = 0; i < count_; ++i) {
+    const OutboundRequest& request = nth(i);
+    RNIC_CHECK(request.coverage.octets() <= request.length);
+    // Responses come in the order of their requests: the oldest is the only one that has begun.
+    RNIC_CHECK(i == 0 || request.coverage.octets() == 0);
+  }
 }
 
 }  // namespace rnic::rdmap

@@ -76,6 +76,9 @@ class InboundRequests {
   /// How many buffers may be added to queue 1 now; they count as added.
   uint32_t provide();
 
+  /// Checks the order of the marks, and that no slot is kept for nothing.
+  void validate() const;
+
  private:
   uint32_t ird_;
   uint32_t mask_;
@@ -124,6 +127,9 @@ class OutboundRequests {
   [[nodiscard]] base::ByteSpan atomic_buffer(uint32_t msn) { return buffers_[msn & mask_]; }
   /// Forget the oldest.
   void pop();
+
+  /// Checks that no more wait than may, and that no more has come than was asked for.
+  void validate() const;
 
  private:
   using AtomicBuffer = std::array<uint8_t, wire::kRdmapAtomicResponseSize>;

@@ -139,6 +139,17 @@ class SendQueue {
     }
     kept_ = std::move(kept);
   }
+  /// Checks the order of the marks, that the ring has what is not told of, and that no slot is kept
+  /// for nothing.
+  void validate() const {
+    ring_.validate();
+    const uint32_t slots = end_ - free_;
+    RNIC_CHECK(slots <= mask_ + 1 && report_ - free_ <= slots && next_ - free_ <= slots);
+    RNIC_CHECK(next_ - free_ >= report_ - free_);
+    RNIC_CHECK(ring_.in_hand() == end_ - report_);
+    RNIC_CHECK(free_ == report_ || (at(free_).started && !at(free_).released));
+    for (uint32_t seq = next_ + 1; seq - free_ < slots; ++seq) RNIC_CHECK(!at(seq).started);
+  }
 
  private:
   static constexpr uint32_t kMaxUnits = WorkRing::units_of(PostedSend::kSizeMax);

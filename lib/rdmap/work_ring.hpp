@@ -73,6 +73,12 @@ class WorkRing {
     RNIC_DCHECK(retired != taken_);
     retired_.store(retired + 1, std::memory_order_release);
   }
+  /// Requests that were taken and not retired.
+  [[nodiscard]] uint32_t in_hand() const {
+    return taken_ - retired_.load(std::memory_order_relaxed);
+  }
+  /// The worker's view of the marks.
+  void validate() const { RNIC_CHECK(in_hand() + (seen_ - taken_) <= depth_); }
 
  private:
   struct alignas(kUnit) Unit {

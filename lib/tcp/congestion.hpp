@@ -5,6 +5,7 @@
 /// branch.
 #pragma once
 
+#include "base/check.hpp"
 #include "tcp/config.hpp"
 #include "tcp/congestion_window.hpp"
 #include "tcp/cubic.hpp"
@@ -88,6 +89,12 @@ class Congestion {
   [[nodiscard]] uint32_t initial_window() const;
   [[nodiscard]] const Cubic& cubic() const { return cubic_; }
   [[nodiscard]] const Dctcp& dctcp() const { return dctcp_; }
+  /// RFC 5681 s.3.1: a window of at least one segment, and so a threshold of slow start.
+  void validate() const {
+    RNIC_CHECK(window_.smss != 0 && window_.cwnd >= window_.smss);
+    RNIC_CHECK(window_.ssthresh != 0);
+    RNIC_CHECK(dctcp_.alpha() <= Dctcp::kScale);
+  }
 
  private:
   SlowStartEvent slow_start(const AckSample& s);

@@ -489,6 +489,10 @@ void Connection::validate() const {
   handshake_.validate();
   sender_.validate();
   receiver_.validate();
+  if (sends(state())) keep_alive_.validate(core_.binding.options, core_.timers);
+  const Tcb& t = core_.tcb;
+  core_.prediction.validate(remote().port, local().port, t.rcv_seq(t.rcv_nxt), t.header_length(),
+                            t.snd_wnd, t.snd_wind_shift);
   RNIC_CHECK(!core_.prediction.on() || fast_path::predictable(core_, sender_, receiver_));
   RNIC_CHECK(!half_open() || (state() == State::SynReceived && passive()));
 }

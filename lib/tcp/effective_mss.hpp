@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/check.hpp"
 #include "tcp/connection_core.hpp"
 #include "tcp/mss.hpp"
 #include "wire/tcp.hpp"
@@ -48,11 +49,17 @@ class EffectiveMss {
   }
   /// Sets EMSS for one record (TUF draft s.5.1). \return the old value
   uint32_t replace(uint32_t emss) { return std::exchange(emss_, emss); }
+  /// Without a route EMSS stays what it was, at first the default.
+  void validate() const {
+    RNIC_CHECK(emss_ != 0 && emss_ <= std::max<uint32_t>(peer_mss_, kDefault));
+  }
 
  private:
+  static constexpr uint16_t kDefault = 536;
+
   const ConnectionCore& core_;
-  uint32_t emss_ = 536;
-  uint16_t peer_mss_ = 536;
+  uint32_t emss_ = kDefault;
+  uint16_t peer_mss_ = kDefault;
 };
 
 }  // namespace rnic::tcp

@@ -470,7 +470,7 @@ void Flight::validate() const {
   tail_probe_.validate();
   recovery_.validate();
   spurious_.validate();
-  RNIC_CHECK(cc_.cwnd() >= cc_.smss());
+  cc_.validate();
 }
 
 }  // namespace rnic::tcp

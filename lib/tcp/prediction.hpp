@@ -39,6 +39,10 @@ class Prediction {
   /// if SND.WND was set otherwise.
   [[nodiscard]] uint32_t window_field() const { return window_field_; }
   void set_window_field(uint32_t field) { window_field_ = field; }
+  /// While it is on it expects what begin() with the same arguments would; while it is off it
+  /// expects nothing.
+  void validate(uint16_t from_port, uint16_t to_port, base::Seq32 sequence, uint32_t header_octets,
+                uint32_t window, uint8_t shift) const;
 
  private:
   // Compared are, of the first sixteen octets of a header, the ports, the sequence number, the data

@@ -626,6 +626,7 @@ void Sender::describe(ConnectionInfo& info, base::Now now) const {
 void Sender::validate() const {
   flight_.validate();
   path_.validate();
+  emss_.validate();
   persist_.validate();
   // What is in flight is watched: RFC 6298 s.5.1.
   if (synchronized(core_.life.state())) {

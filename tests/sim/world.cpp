@@ -97,6 +97,7 @@ bool World::step() {
   busy |= drain(0);
   busy |= drain(1);
   manage_pipes();
+  for (Host& host : hosts_) host.device->validate();
   check_always();
   advance(busy);
   return !verdict_.failed();
@@ -111,6 +112,7 @@ bool World::poll_hosts() {
       if (pipe->judges[side] != nullptr) pipe->judges[side]->begin_poll();
     }
     busy |= host.device->poll(now_) != 0;
+    host.device->validate();
   }
   for (auto& pipe : pipes_) {
     const bool damaged = std::any_of(pipe->judges.begin(), pipe->judges.end(), [](const auto& j) {

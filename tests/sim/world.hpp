@@ -1,7 +1,8 @@
 /// \file
 /// One seeded world: two devices, a bad wire between them, applications that move data, and the
-/// checkers. Everything happens in virtual time in one thread; the same plan gives the same world
-/// to the octet.
+/// checkers. Behind each turn of a device, and behind what its application did, the device counts
+/// its invariants anew (Device::validate()): all of them, however long the world. Everything
+/// happens in virtual time in one thread; the same plan gives the same world to the octet.
 #pragma once
 
 #include <array>

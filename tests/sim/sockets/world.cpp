@@ -98,10 +98,14 @@ bool SocketWorld::step() {
     if (!stands || pipe->closing || is_broken(*pipe)) continue;
     for (auto& flow : pipe->flows) busy |= flow->post();
   }
-  for (Host& host : hosts_) busy |= host.device->poll(now_) != 0;
+  for (Host& host : hosts_) {
+    busy |= host.device->poll(now_) != 0;
+    host.device->validate();
+  }
   busy |= drain(0);
   busy |= drain(1);
   for (size_t i = 0; i < pipes_.size() && !verdict_.failed(); ++i) manage(*pipes_[i]);
+  for (Host& host : hosts_) host.device->validate();
   if (steps_ % 4096 == 0) {
     for (auto& pipe : pipes_) {
       for (auto& flow : pipe->flows) {

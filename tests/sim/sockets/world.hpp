@@ -1,9 +1,10 @@
 /// \file
 /// A world of two devices over sockets: drivers/socket and all above it, on two simulated systems,
 /// in virtual time, from a seed. The checkers are those of a world over a link: every octet, the
-/// order of completions, what comes over the wire, and that everything is returned at the end. A
-/// connection that a fault has hit ends with a flush of all that was posted and with the error that
-/// its system told; another one takes its place.
+/// order of completions, what comes over the wire, the invariants of the devices behind each of
+/// their turns (Device::validate()), and that everything is returned at the end. A connection that
+/// a fault has hit ends with a flush of all that was posted and with the error that its system
+/// told; another one takes its place.
 #pragma once
 
 #include <array>

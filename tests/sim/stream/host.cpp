@@ -199,13 +199,6 @@ void Host::sleep_maybe(base::Now now) {
                             prng_.below(static_cast<uint64_t>(plan_.pause_max.count()) + 1)));
 }
 
-/// Every record of every connection is looked at: where they are of a few octets that costs more
-/// than all the rest, and long worlds are looked at now and then.
-void Host::validate() {
-  constexpr uint64_t kAlways = 200'000, kEvery = 64;
-  if (++validations_ <= kAlways || validations_ % kEvery == 0) stack_.validate();
-}
-
 bool Host::run(base::Now now) {
   sleep_maybe(now);
   if (now < asleep_until_ || now < next_poll_) return false;
@@ -232,6 +225,7 @@ bool Host::run(base::Now now) {
   validate();
   // What output has ended may have something to read yet.
   for (Application* application : applications_) application->run(now);
+  validate();
   if (plan_.poll_gap.count() != 0) {
     next_poll_ = now + base::Duration(static_cast<int64_t>(
                            prng_.below(static_cast<uint64_t>(plan_.poll_gap.count()) + 1)));

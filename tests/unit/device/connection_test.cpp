@@ -131,6 +131,15 @@ TEST_F(PatientResponder, AnInitiatorGivesUpOnASilentPeer_MPA_7_1_2_16) {
   EXPECT_TRUE(run_until([&] { return left().has<event::ConnectFailed>(); }, patience));
 }
 
+TEST_F(Connections, AQueuePairAndItsConnectionNameEachOther) {
+  QueuePair* a = left().make_qp();
+  connect(a, right().make_qp());
+  left().device->validate();
+  const base::Handle handle = std::exchange(a->connection, {});
+  EXPECT_DEATH(left().device->validate(), "connection == handle");
+  a->connection = handle;
+}
+
 TEST_F(Connections, NobodyListens) {
   ASSERT_TRUE(left().device->connect(*left().make_qp(), right_end(9), {}, now_).has_value());
   EXPECT_TRUE(run_until([&] { return left().has<event::ConnectFailed>(); }));

@@ -121,6 +121,7 @@ class DevicePair : public ::testing::Test {
     for (int steps = 0; steps < 1'000'000 && now_ < end; ++steps) {
       if (done()) return true;
       const uint32_t work = left().device->poll(now_) + right().device->poll(now_);
+      for (auto& host : hosts_) host->device->validate();
       if (work != 0 || left().device->doorbell_ringing() || right().device->doorbell_ringing()) {
         now_ += base::Duration(100);
         continue;

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <utility>
 
 #include "framing/framing.hpp"
+#include "framing/placed_list.hpp"
 #include "support/mpa_fakes.hpp"
 
 namespace rnic::framing {
@@ -106,6 +108,64 @@ TEST(HoldStore, ReserveIsLentToOneSession) {
   EXPECT_FALSE(second.has_room({0, 10}, true));
   first.clear();
   EXPECT_TRUE(second.has_room({0, 10}, true));
+}
+
+TEST(HeldOctets, AreSortedApartAndCounted) {
+  HoldStore store(64 * 2048);
+  HeldOctets held(store, 1u << 20);
+  const Octets data(3000, 1);
+  const uint32_t first = held.add({1000, 4000}, data, false, kUnlocated);
+  const uint32_t second = held.add({5000, 8000}, data, false, kUnlocated);
+  held.validate();
+  store.validate();
+  const auto dies_with = [&](uint32_t node, base::Range range, const char* why) {
+    const base::Range before = std::exchange(held.node(node).range, range);
+    EXPECT_DEATH(held.validate(), why);
+    held.node(node).range = before;
+  };
+  dies_with(first, {1000, 1000}, "empty");
+  dies_with(second, {4000, 8000}, "range.begin");
+  dies_with(first, {1000, 3999}, "in_window");
+  dies_with(second, {500, 700}, "range.begin");
+  dies_with(second, {5000, 8192 + 1}, "in_window");
+  std::swap(held.node(first).prev, held.node(second).prev);
+  EXPECT_DEATH(held.validate(), "prev");
+  std::swap(held.node(first).prev, held.node(second).prev);
+  held.erase(first, {2000, 3000}, kUnlocated);
+  held.validate();
+  store.validate();
+}
+
+TEST(HoldStore, CountsItsPagesAnew) {
+  HoldStore store(64 * 2048);
+  store.take(1, 7, true, false);
+  EXPECT_DEATH(store.validate(), "general_used_") << "a page of which nothing is in use";
+  store.add_use(1, 7, 10);
+  store.validate();
+  EXPECT_EQ(store.use(1, 7), 10u);
+  EXPECT_EQ(store.use(1, 8), 0u);
+  store.add_use(1, 7, 2048);
+  EXPECT_DEATH(store.validate(), "kPage");
+}
+
+TEST(PlacedList, IsSortedApartAndCounted) {
+  HoldStore store(64 * 2048);
+  PlacedList placed(store, 2);
+  placed.validate();
+  placed.insert({.begin = 300, .end = 400}, true);
+  placed.insert({.begin = 100, .end = 200}, false);
+  placed.validate();
+  PlacedPdu& front = *placed.front();
+  front.end = 301;
+  EXPECT_DEATH(placed.validate(), "end <= pdu.begin");
+  front.end = 100;
+  EXPECT_DEATH(placed.validate(), "pdu.begin < pdu.end");
+  front.end = 200;
+  front.early = true;
+  EXPECT_DEATH(placed.validate(), "early_");
+  front.early = false;
+  placed.pop_front();
+  placed.validate();
 }
 
 }  // namespace

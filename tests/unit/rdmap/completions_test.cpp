@@ -96,5 +96,27 @@ TEST_F(CompletionsTest, AFlushKeepsACauseThatIsKnown) {
   EXPECT_EQ(owner_.receives[0].status, CompletionStatus::LocalProtection);
 }
 
+TEST_F(CompletionsTest, AQueueKeepsNoSlotForNothing) {
+  accept(1).started = true;
+  accept(2);
+  sends_.validate();
+  receives_.validate();
+  sends_.at(1).started = true;
+  EXPECT_DEATH(sends_.validate(), "started") << "behind the slot whose turn it is";
+  sends_.at(1).started = false;
+  sends_.advance();
+  sends_.retire();  // it was told of, and may be asked for again
+  sends_.validate();
+  sends_.at(0).released = true;
+  EXPECT_DEATH(sends_.validate(), "released");
+  sends_.free_slots();
+  sends_.validate();
+  receives_.post({.id = 11});
+  receives_.accept();
+  receives_.validate();
+  receives_.pop();
+  receives_.validate();
+}
+
 }  // namespace
 }  // namespace rnic::rdmap

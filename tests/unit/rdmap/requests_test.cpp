@@ -27,5 +27,37 @@ TEST(InboundRequests, WithoutAnAgreementTheLimitIsTheQueuePairs) {
   for (uint32_t ird = 0; ird <= 17; ++ird) EXPECT_EQ(InboundRequests(ird).provide(), ird);
 }
 
+TEST(InboundRequests, NoSlotIsKeptForNothing) {
+  InboundRequests requests(2);
+  requests.validate();
+  EXPECT_EQ(requests.provide(), 2u);
+  requests.deliver();
+  requests.validate();
+  requests.served();
+  requests.validate();
+  requests.at(0).released = true;
+  EXPECT_DEATH(requests.validate(), "released");
+  requests.release(0);
+  requests.validate();
+  requests.served();
+  EXPECT_DEATH(requests.validate(), "serve_") << "of what was not delivered";
+}
+
+TEST(OutboundRequests, OnlyTheOldestHasBegun) {
+  OutboundRequests requests(2, 1);
+  requests.push({.length = 10});
+  requests.validate();
+  OutboundRequest begun{.length = 10};
+  begun.coverage.add(0, 4, 1);
+  requests.push(begun);
+  EXPECT_DEATH(requests.validate(), "coverage");
+  requests.pop();
+  requests.validate();
+  begun.length = 3;
+  requests.pop();
+  requests.push(begun);
+  EXPECT_DEATH(requests.validate(), "length");
+}
+
 }  // namespace
 }  // namespace rnic::rdmap

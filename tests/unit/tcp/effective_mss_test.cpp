@@ -103,5 +103,19 @@ TEST(EffectiveMss, ALargerOneIsGoodForOneRecord) {
   EXPECT_FALSE(o.mss.follow(1024, o.now));
 }
 
+TEST(EffectiveMss, IsNeverMoreThanThePeerTakes) {
+  OneMss o;
+  o.mss.validate();
+  o.mss.set_peer_mss(200);
+  o.mss.validate();  // no route yet: the default
+  o.mss.set_peer_mss(1460);
+  EXPECT_EQ(o.follow(), 1460u);
+  o.mss.validate();
+  o.mss.set_peer_mss(1000);
+  EXPECT_DEATH(o.mss.validate(), "emss_");
+  EXPECT_EQ(o.follow(), 1000u);
+  o.mss.validate();
+}
+
 }  // namespace
 }  // namespace rnic::testing

@@ -456,5 +456,25 @@ TEST(Prediction, AnAckReachesIntoTheNextRowOfRecords) {
   EXPECT_EQ(p.stack.counters().predicted_in, predicted + 2) << "both went the short way";
 }
 
+TEST(PredictedHeader, IsTheOneOfTheNextSegment) {
+  tcp::Prediction prediction;
+  const auto validate = [&](uint32_t sequence, uint32_t header, uint32_t window) {
+    prediction.validate(1, 2, base::Seq32(sequence), header, window, 7);
+  };
+  validate(100, 32, 5 << 7);
+  prediction.begin(1, 2, base::Seq32(100), 32, 5 << 7, 7);
+  validate(100, 32, 5 << 7);
+  EXPECT_DEATH(validate(101, 32, 5 << 7), "compare");
+  EXPECT_DEATH(validate(100, 20, 5 << 7), "compare");
+  EXPECT_DEATH(validate(100, 32, 6 << 7), "window");
+  prediction.begin(1, 2, base::Seq32(100), 32, 5, 7);  // a window that no field gives
+  validate(100, 32, 5);
+  prediction.expect(base::Seq32(101));
+  validate(101, 32, 5);
+  prediction.end();
+  prediction.expect(base::Seq32(102));
+  validate(102, 32, 5);
+}
+
 }  // namespace
 }  // namespace rnic::testing

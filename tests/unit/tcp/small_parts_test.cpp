@@ -77,6 +77,22 @@ TEST(KeepAliveClock, AsksWhoIsSilentAndCountsWhatIsNotAnswered) {
   EXPECT_FALSE(c.timers.runs(Timer::Life));
 }
 
+TEST(KeepAliveClock, TheTimerRunsWhileTheOptionsAskForProbes) {
+  Clocks c;
+  ConnectionOptions options;
+  options.keep_alive = true;
+  options.keep_alive_count = 1;
+  c.keep_alive.arm(options, c.timers, c.now);
+  static_cast<void>(c.keep_alive.due(options, c.timers, false, c.now + options.keep_alive_idle));
+  c.keep_alive.validate(options, c.timers);
+  options.keep_alive_count = 0;
+  EXPECT_DEATH(c.keep_alive.validate(options, c.timers), "probes_");
+  options.keep_alive = false;
+  EXPECT_DEATH(c.keep_alive.validate(options, c.timers), "runs");
+  c.keep_alive.arm(options, c.timers, c.now);
+  c.keep_alive.validate(options, c.timers);
+}
+
 TEST(Handshake, MeasuresWhatWentOutOnce) {
   Handshake h;
   h.ask();
