@@ -121,7 +121,15 @@ void Connection::input(Segment& s, bool predicting, base::Now now) {
     return;
   }
   input_synchronized(s, now);
-  if (predicting) fast_path::predict(core_, sender_, receiver_);
+  if (predicting) predict();
+}
+
+[[gnu::noinline]] void Connection::predict() { fast_path::predict(core_, sender_, receiver_); }
+
+[[gnu::noinline]] fast_path::Taken Connection::take_predicted_text(SegmentIn in, base::Now now) {
+  const auto taken = fast_path::take_text(core_, sender_, receiver_, in, now);
+  if (taken != fast_path::Taken::No) keep_alive_.heard(now);
+  return taken;
 }
 
 bool Connection::syn_again(Segment& s) {

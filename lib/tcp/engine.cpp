@@ -91,8 +91,8 @@ void Engine::input(const SegmentIn& segment, base::Now now) {
     input_any(c, same(segment), now);
   } else {
     ++shared_.counters.segments_in;
-    ++shared_.counters.predicted_in;
     if (taken == fast_path::Taken::Ack) ++shared_.counters.acks_in;
+    ++shared_.counters.predicted_in;
   }
   if (!shared_.closed.empty()) finish_closed(now);
 }

@@ -49,14 +49,15 @@ inline bool window_stays_open(ConnectionCore& core, Sender& sender, const uint8_
 }
 
 // A function of its own, so that text that acknowledges nothing new does not pay for its registers.
-[[gnu::noinline]] void take_carried_ack(ConnectionCore& core, Sender& sender,
-                                        const Receiver& receiver, uint32_t acked,
-                                        const uint8_t* header, base::Now now) {
-  if (!sender.take_plain_ack(acked, echo_of(core, header), now)) predict(core, sender, receiver);
+[[gnu::noinline]] bool take_carried_ack(Sender& sender, uint32_t acked, uint32_t echo,
+                                        base::Now now) {
+  return sender.take_plain_ack(acked, echo, now);
 }
 
-[[gnu::noinline]] Taken take_data(ConnectionCore& core, Sender& sender, Receiver& receiver,
-                                  SegmentIn in, base::Now now) {
+}  // namespace
+
+Taken take_text(ConnectionCore& core, Sender& sender, Receiver& receiver, const SegmentIn& in,
+                base::Now now) {
   const Tcb& t = core.tcb;
   const uint32_t length = core.prediction.header_octets();
   uint32_t stamp = 0;
@@ -82,7 +83,9 @@ inline bool window_stays_open(ConnectionCore& core, Sender& sender, const uint8_
   // Not earlier: a segment that inspect() drops changes nothing.
   (void)window_stays_open(core, sender, header);
   if (acked != 0) {
-    take_carried_ack(core, sender, receiver, acked, header, now);
+    if (!take_carried_ack(sender, acked, echo_of(core, header), now)) {
+      predict(core, sender, receiver);
+    }
     if (core.life.over()) return Taken::Text;
   } else if (!sender.take_plain_text(now)) {
     predict(core, sender, receiver);
@@ -91,8 +94,6 @@ inline bool window_stays_open(ConnectionCore& core, Sender& sender, const uint8_
   receiver.take_in_order(range, text, push, now);
   return Taken::Text;
 }
-
-}  // namespace
 
 void predict(ConnectionCore& core, const Sender& sender, const Receiver& receiver) {
   const Tcb& t = core.tcb;
@@ -105,16 +106,9 @@ void predict(ConnectionCore& core, const Sender& sender, const Receiver& receive
                         t.snd_wnd, t.snd_wind_shift);
 }
 
-Taken take(ConnectionCore& core, Sender& sender, Receiver& receiver, KeepAlive& keep_alive,
-           const SegmentIn& in, base::Now now) {
+Taken take_ack(ConnectionCore& core, Sender& sender, Receiver& receiver, KeepAlive& keep_alive,
+               const SegmentIn& in, base::Now now) {
   const uint8_t* header = in.tcp.data();
-  if (in.tcp.size() != core.prediction.header_octets()) {
-    const Taken taken =
-        take_data(core, sender, receiver,
-                  {in.source, in.destination, in.tcp, in.checksum_verified, in.ecn}, now);
-    if (taken != Taken::No) keep_alive.heard(now);
-    return taken;
-  }
   const uint32_t ack = base::load_be32(header + wire::kTcpAcknowledgmentAt);
   const uint32_t acked = sender.flight().plain_ack(ack);
   uint32_t stamp = 0;
@@ -127,8 +121,7 @@ Taken take(ConnectionCore& core, Sender& sender, Receiver& receiver, KeepAlive& 
   const uint32_t echo = echo_of(core, header);
   keep_alive.heard(now);
   receiver.take_stamp(stamp, now);
-  if (!sender.take_plain_ack(acked, echo, now)) predict(core, sender, receiver);
-  return Taken::Ack;
+  return sender.take_plain_ack(acked, echo, now) ? Taken::Ack : Taken::LateAck;
 }
 
 }  // namespace rnic::tcp::fast_path

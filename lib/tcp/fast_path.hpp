@@ -48,10 +48,14 @@ void predict(ConnectionCore& core, const Sender& sender, const Receiver& receive
 enum class Taken : uint8_t {
   No,  ///< the segment has to take the slow path
   Ack,
+  LateAck,  ///< there may be a loss: predict() has to look
   Text,
 };
-/// \param in a segment that expects() is true of
-[[nodiscard]] Taken take(ConnectionCore& core, Sender& sender, Receiver& receiver,
-                         KeepAlive& keep_alive, const SegmentIn& in, base::Now now);
+/// \param in a segment without text that expects() is true of
+[[nodiscard]] Taken take_ack(ConnectionCore& core, Sender& sender, Receiver& receiver,
+                             KeepAlive& keep_alive, const SegmentIn& in, base::Now now);
+/// \param in a segment with text that expects() is true of
+[[nodiscard]] Taken take_text(ConnectionCore& core, Sender& sender, Receiver& receiver,
+                              const SegmentIn& in, base::Now now);
 
 }  // namespace rnic::tcp::fast_path

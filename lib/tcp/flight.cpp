@@ -275,7 +275,7 @@ void Flight::leave_recovery() {
   rack_.recovered();
 }
 
-void Flight::open_window(uint64_t acked, base::Duration rtt, base::Now now) {
+[[gnu::noinline]] void Flight::open_window(uint64_t acked, base::Duration rtt, base::Now now) {
   Counters& counters = core_.shared.counters;
   switch (cc_.on_ack(sample_of(acked, rtt, now))) {
     case SlowStartEvent::None: break;
@@ -303,6 +303,18 @@ void Flight::restart_timers(base::Now now) {
   const base::Now rto = now + rto_.rto();
   core_.timers.set(Timer::Rto, rto);
   tail_probe_.arm(recovery_.phase(), cc_.smss(), now, rto);
+}
+
+// A function of its own, so that the other ACKs of a burst do not pay for its registers.
+[[gnu::noinline]] void Flight::restart_alone(base::Now now) {
+  if (core_.tcb.flight() == 0) {
+    core_.timers.clear(Timer::Rto);
+    core_.timers.clear(Timer::Probe);
+    return;
+  }
+  const base::Now rto = now + rto_.base();
+  core_.timers.set(Timer::Rto, rto);
+  tail_probe_.arm_idle(cc_.smss(), now, rto);
 }
 
 void Flight::window_opened(base::Now now) {

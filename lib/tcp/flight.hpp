@@ -214,7 +214,13 @@ class Flight {
             .srtt = rto_.srtt(),
             .now = now};
   }
-  void restart_predicted(bool restarted, base::Now now);
+  /// The part of restart_timers() that a predicted ACK needs. A timer that is armed too early may
+  /// stay so.
+  void restart_predicted(bool restarted, base::Now now) {
+    // In a burst all ACKs would set the same times.
+    if (!restarted || core_.tcb.flight() <= cc_.smss()) restart_alone(now);
+  }
+  void restart_alone(base::Now now);
   [[nodiscard]] LossState loss_state() const;
   void count_segments(ConnectionInfo& info) const;
   void release_row(uint32_t count) {
@@ -239,21 +245,6 @@ class Flight {
   base::Now last_sent_at_{};
   base::Now progress_at_{};  // last time the peer acknowledged something, or sending began
 };
-
-inline void Flight::restart_predicted(bool restarted, base::Now now) {
-  // The part of restart_timers() that a predicted ACK needs. A timer that is armed too early may
-  // stay so.
-  const uint64_t flight = core_.tcb.flight();
-  if (restarted && flight > cc_.smss()) return;  // in a burst all ACKs would set the same times
-  if (flight == 0) {
-    core_.timers.clear(Timer::Rto);
-    core_.timers.clear(Timer::Probe);
-    return;
-  }
-  const base::Now rto = now + rto_.base();
-  core_.timers.set(Timer::Rto, rto);
-  tail_probe_.arm_idle(cc_.smss(), now, rto);
-}
 
 [[gnu::always_inline]] inline Flight::PlainAck Flight::plain_records(uint32_t acked) const {
   // The part of advance_una() that is left for records that were sent once, in order, and carry no
@@ -284,7 +275,7 @@ inline void Flight::restart_predicted(bool restarted, base::Now now) {
                                                           base::Now now) {
   core_.tcb.snd_una += ack.octets;
   ack.rtt = now - ack.sent_at;
-  if (ack.rtt > kStampTick && core_.tcb.ts_ok) {  // RFC 7323 s.4.1, see measure()
+  if (ack.rtt > kStampTick && core_.tcb.ts_ok) [[unlikely]] {  // RFC 7323 s.4.1, see measure()
     const auto ticks = static_cast<int32_t>(core_.tcb.timestamp(now) - echo);
     if (ticks >= 0) ack.rtt = std::min(ack.rtt, (int64_t{ticks} + 1) * kStampTick);
   }

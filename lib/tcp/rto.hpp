@@ -21,13 +21,14 @@ class RtoEstimator {
   /// less than one (RFC 6298 s.3, RFC 7323 appendix G). \return a sample was taken: rto() and
   /// probe_timeout() may have changed
   bool offer(base::Duration rtt, base::Now now) {
-    if (now < next_sample_at_ && rtt >= min_rtt_) return false;
+    if (now < next_sample_at_ && rtt >= min_rtt_) [[likely]]
+      return false;
     sample(rtt, now);
     return true;
   }
 
   /// One sample.
-  void sample(base::Duration rtt, base::Now now) {
+  [[gnu::noinline]] void sample(base::Duration rtt, base::Now now) {
     rtt = std::max(rtt, base::Duration(1));
     if (!measured_) {  // (2.2)
       measured_ = true;
